@@ -1,0 +1,273 @@
+/* ngrad: compile computation graphs of training steps.
+ *
+ * The one installed header. A graph is read from a file, and then interpreted (the reference), compiled for this
+ * processor and called, or emitted as C source.
+ *
+ *   ng_context *ctx = ng_context_new(NULL);
+ *   ng_graph *g = ng_graph_read_file(ctx, "layer_norm.yaml");
+ *   if (!g) fputs(ng_messages_text(ctx, 0), stderr);
+ *
+ * Errors are values: functions return an ng_status, or NULL for a handle, and leave what is to be told in the
+ * context's message list. Nothing here prints, exits or keeps global state. A context and what was made with it
+ * belong to one thread at a time; different contexts are independent; a compiled kernel may be run from several
+ * threads at once.
+ */
+#ifndef NGRAD_H
+#define NGRAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NG_VERSION "0.1.0"
+#define NG_MAX_RANK 8
+
+#if defined(__GNUC__)
+#define NG_API __attribute__((visibility("default")))
+#else
+#define NG_API
+#endif
+
+typedef enum ng_status {
+  NG_OK = 0,
+  NG_WRONG = 1,           /* the graph or its data is wrong */
+  NG_USAGE = 2,           /* an argument is wrong */
+  NG_DIFFERENT = 3,       /* a comparison failed */
+  NG_COMPILER_FAILED = 4, /* the system's C compiler is missing or failed; its words are in the messages */
+  NG_OUT_OF_MEMORY = 5
+} ng_status;
+
+/* Context: an allocator and the messages of the calls made with it. */
+
+typedef struct ng_context ng_context;
+
+/* resize(user, p, 0) frees p; resize(user, NULL, n) allocates, aligned for any type; NULL when it cannot, p then
+   untouched. It is called from several threads at once only if a kernel is run from several. */
+typedef struct ng_allocator {
+  void *(*resize)(void *user, void *p, size_t nbytes);
+  void *user;
+} ng_allocator;
+
+NG_API ng_context *ng_context_new(const ng_allocator *allocator); /* NULL: the system's; NULL when out of memory */
+NG_API void ng_context_free(ng_context *ctx);                     /* after all that was made with it; NULL is fine */
+
+typedef struct ng_message {
+  int is_error;          /* else a warning */
+  const char *file;      /* NULL: none */
+  unsigned line, column; /* from 1; 0: none */
+  const char *text;
+} ng_message;
+
+NG_API size_t ng_message_count(const ng_context *ctx);
+NG_API ng_message ng_message_at(const ng_context *ctx, size_t i); /* its strings are valid until messages are cleared */
+NG_API const char *ng_messages_text(ng_context *ctx, int colour); /* as a compiler prints them; valid until the next
+                                                                     call of this function; "" when there are none */
+NG_API void ng_messages_clear(ng_context *ctx);
+NG_API ng_status ng_last_status(const ng_context *ctx); /* why the last call that was to return a handle or a text
+                                                           returned NULL; NG_OK if it did not */
+
+/* Progress of long work (interpreting, timing): called with a fraction in [0, 1], from the calling thread. NULL: no. */
+NG_API void ng_context_set_progress(ng_context *ctx, void (*progress)(void *user, const char *what, double fraction),
+                                    void *user);
+
+/* Graphs */
+
+typedef struct ng_graph ng_graph;
+
+typedef enum ng_type { NG_F64 = 1, NG_F32, NG_F16, NG_BF16, NG_S64, NG_S32, NG_S8, NG_U8, NG_BOOLEAN } ng_type;
+
+typedef struct ng_tensor_info {
+  const char *name;
+  ng_type type;
+  int rank;                     /* -1: unknown */
+  int64_t extent[NG_MAX_RANK];  /* -1: unknown, or named and without a value; else a number or the name's value */
+  const char *dim[NG_MAX_RANK]; /* a named extent's name; NULL: a number or unknown */
+} ng_tensor_info;
+
+NG_API const char *ng_type_name(ng_type type);
+NG_API size_t ng_type_nbytes(ng_type type);
+
+/* Reads, infers and verifies. NULL after telling why. `folder` is where file: constants are looked up (NULL: they
+   are errors); ng_graph_read_file takes the file's own, and reads standard input for "-" (which has none). `name` is
+   only what messages call the text, which is copied. The format is recognised by content. */
+NG_API ng_graph *ng_graph_read_file(ng_context *ctx, const char *path);
+NG_API ng_graph *ng_graph_read(ng_context *ctx, const char *name, const char *text, size_t nbytes, const char *folder);
+NG_API void ng_graph_free(ng_graph *g);
+
+NG_API const char *ng_graph_name(const ng_graph *g);
+NG_API size_t ng_graph_input_count(const ng_graph *g);
+NG_API size_t ng_graph_output_count(const ng_graph *g);
+NG_API ng_tensor_info ng_graph_input(const ng_graph *g, size_t i); /* its name is valid as long as g */
+NG_API ng_tensor_info ng_graph_output(const ng_graph *g, size_t i);
+NG_API size_t ng_graph_node_count(const ng_graph *g);
+
+/* Until a graph is bound its extents may be changed: ng_graph_set_dim gives a named extent another value;
+   ng_graph_set_input_shape gives an input's unknown extents their numbers, and named ones that have no value theirs
+   (NG_WRONG if any other differs). ng_graph_bind then fixes them all, infers again, and fails if some extent still has
+   no number. Interpreting, compiling and emitting bind a graph that is not bound yet, and it stays bound. */
+NG_API ng_status ng_graph_set_dim(ng_graph *g, const char *name, int64_t value);
+NG_API ng_status ng_graph_set_input_shape(ng_graph *g, size_t i, int rank, const int64_t *extent);
+NG_API ng_status ng_graph_bind(ng_graph *g);
+
+/* What becomes of a graph on its way to kernels. */
+typedef struct ng_options {
+  const char *isa;            /* "scalar", "avx2", "avx512", "neon"; NULL: the best that this processor has */
+  int no_fuse;                /* one kernel an operator */
+  const char *const *disable; /* names of passes to leave out */
+  size_t ndisable;
+  const char *after; /* ng_graph_show: stop after this pass; NULL: before any for yaml and dot, else all */
+} ng_options;
+
+/* The graph, or what is made of it, as text: "yaml", "dot", "kernels" or "c". The caller frees it with
+   ng_text_free. NULL after telling why. options may be NULL. All but a graph before any pass binds g. */
+NG_API char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options);
+NG_API void ng_text_free(ng_context *ctx, char *text);
+
+/* Tensors: dense, row-major. */
+
+typedef struct ng_tensor {
+  ng_type type;
+  int rank;
+  int64_t extent[NG_MAX_RANK];
+  void *data;
+} ng_tensor;
+
+NG_API int64_t ng_tensor_nelems(const ng_tensor *t);
+NG_API size_t ng_tensor_nbytes(const ng_tensor *t);
+NG_API double ng_tensor_get(const ng_tensor *t, int64_t i); /* element i in row-major order */
+/* Makes a tensor of zeros, its data aligned to 64 bytes. NG_USAGE: not every extent of info has a number. */
+NG_API ng_status ng_tensor_new(ng_context *ctx, const ng_tensor_info *info, ng_tensor *out);
+NG_API void ng_tensor_free(ng_context *ctx, ng_tensor *t); /* a second time, or of one never made but zeroed, is fine */
+/* `info` says what is wanted: extents of -1, or rank -1, are taken from the file. any_float: an expected result may
+   be stored as another floating-point type; the tensor then has the file's type. */
+NG_API ng_status ng_tensor_read_npy(ng_context *ctx, const char *path, const ng_tensor_info *info, int any_float,
+                                    ng_tensor *out);
+NG_API ng_status ng_tensor_write_npy(ng_context *ctx, const char *path, const ng_tensor *t);
+/* Random data for input i of g, which is bound by this; the same for the same seed on every machine. Element e comes
+   from the e-th word that splitmix64 gives from the state s(s(seed) + i), where s is its first word from a state: the
+   sum of the word's four 16-bit parts, brought to mean 0 and variance 1, so nearly normal and within 3.47. Variances of
+   norms are uniform in [0.5, 2). `out` is made anew. */
+NG_API ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out);
+
+typedef struct ng_difference {
+  double relative_l2;    /* |actual - expected| / |expected|, NaNs at the same place count as equal */
+  double largest_ulp;    /* |actual - expected| in units in the last place of actual's type at expected */
+  double tolerance;      /* for relative_l2, by actual's type */
+  int64_t worst_element; /* index in row-major order; -1: none differs */
+  int is_within;
+} ng_difference;
+
+/* expected may be of another type than actual, but of the same shape (NG_WRONG and a message otherwise). Infinities
+   of one sign are equal; a NaN or an infinity against anything else is infinitely far away. tolerance < 0: the default
+   of actual's type: f64 1e-12, f32 1e-5, f16 2e-3, bf16 1.6e-2, integers 0. NG_DIFFERENT: not within it. */
+NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, const ng_tensor *expected,
+                                   double tolerance, ng_difference *out);
+
+/* Running. inputs and outputs are parallel to the graph's; all have data, of the graph's types and shapes once it is
+   bound (NG_USAGE otherwise). */
+
+/* nan_check: fails at the first node that makes a NaN out of none, and names it. */
+NG_API ng_status ng_interpret(ng_graph *g, const ng_tensor *inputs, ng_tensor *outputs, int nan_check);
+
+typedef struct ng_kernel ng_kernel;
+
+typedef struct ng_kernel_info {
+  const char *isa;
+  size_t nkernels; /* loops over memory that the graph became */
+  size_t workspace_nbytes;
+  int was_cached; /* no compiler was run */
+  double emit_ms, compile_ms, load_ms;
+} ng_kernel_info;
+
+/* NULL after telling why. The kernel may outlive the graph. options may be NULL; its `after` must be. */
+NG_API ng_kernel *ng_compile(ng_graph *g, const ng_options *options);
+NG_API ng_kernel_info ng_kernel_get_info(const ng_kernel *k);
+NG_API int ng_thread_count(void); /* the processors that this process may use */
+/* threads 0: ng_thread_count() of them. The result does not depend on it. As it may be called from several threads, it
+   leaves no message: NG_USAGE is a tensor that is not the graph's, or a negative number of threads. */
+NG_API ng_status ng_kernel_run(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, int threads);
+NG_API void ng_kernel_free(ng_kernel *k);
+
+/* Instruction sets known to the code generator. */
+typedef struct ng_isa {
+  const char *name;
+  int is_available; /* on this processor */
+} ng_isa;
+NG_API size_t ng_isa_count(void);
+NG_API ng_isa ng_isa_at(size_t i);
+
+/* Source code: NAME.c and NAME.h as texts to be freed with ng_text_free. C11 that needs libc and libm only; the
+   instruction set need not be this processor's. */
+NG_API ng_status ng_emit(ng_graph *g, const ng_options *options, char **source, char **header);
+/* The file name stem that goes with it: the graph's name as a C identifier. Valid as long as g; NULL: out of memory. */
+NG_API const char *ng_graph_identifier(ng_graph *g);
+
+/* Timing */
+
+typedef struct ng_bench_options {
+  int threads;    /* 0: all */
+  int cold;       /* flush the caches before each run */
+  double seconds; /* how long to go on; 0: about one */
+} ng_bench_options;
+
+typedef struct ng_bench_result {
+  size_t runs;                        /* of the kernel that were timed */
+  double min_ms, median_ms;           /* of a run; very short ones are timed several at once */
+  uint64_t bytes_read, bytes_written; /* each graph input and output once */
+  double ceiling_ms;                  /* median of a plain loop that reads and writes as many bytes, run in turns */
+  double ceiling_ratio;               /* ceiling_ms / median_ms */
+} ng_bench_result;
+
+/* Runs on as many threads as said, each pinned to a processor for that time. */
+NG_API ng_status ng_bench(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, const ng_bench_options *options,
+                          ng_bench_result *result);
+
+/* What there is. */
+
+typedef struct ng_operator_info {
+  const char *name;                   /* Name or dialect.Name: always accepted in a graph */
+  const char *canonical;              /* the operator it means */
+  const char *family, *doc, *formula; /* formula: in the canonical operator's names */
+  size_t ninputs, noutputs, nattributes;
+} ng_operator_info;
+
+typedef struct ng_operand_info {
+  const char *name;
+  int is_optional;
+  char type_variable; /* operands with the same letter have one type */
+  unsigned types;     /* those allowed: bit 1 << NG_F32 and so on */
+} ng_operand_info;
+
+typedef struct ng_attribute_info {
+  const char *name;
+  const char *kind; /* "bool", "s64", "f32", "choice" or "s64 list" */
+  int is_required, has_default, is_positive;
+  double default_value;       /* of a choice: its index */
+  const char *const *choices; /* nchoices of them */
+  size_t nchoices;
+} ng_attribute_info;
+
+/* Every name: the operators' own first, then those of other dialects. Strings are static. */
+NG_API size_t ng_operator_count(void);
+NG_API ng_operator_info ng_operator_at(size_t i);
+NG_API ng_operand_info ng_operator_input(size_t i, size_t k);
+NG_API ng_operand_info ng_operator_output(size_t i, size_t k);
+NG_API ng_attribute_info ng_operator_attribute(size_t i, size_t k);
+/* The row of a name in any spelling that a graph may use; ng_operator_count() when there is none. */
+NG_API size_t ng_operator_find(const char *name);
+NG_API const char *ng_operator_nearest(const char *name); /* for "did you mean"; NULL: nothing is near */
+
+typedef struct ng_pass_info {
+  const char *name, *doc;
+} ng_pass_info;
+NG_API size_t ng_pass_count(void);
+NG_API ng_pass_info ng_pass_at(size_t i);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

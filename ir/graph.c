@@ -1,0 +1,340 @@
+// Building graphs, keeping their use lists, ordering their nodes.
+#include "ir/graph.h"
+
+#include "ir/operator.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool extent_is_unknown(Extent e) {
+  return !e.dim && e.value < 0;
+}
+
+bool extent_is_literal(Extent e) {
+  return !e.dim && e.value >= 0;
+}
+
+bool extent_equals(Extent a, Extent b) {
+  if (a.dim || b.dim) return a.dim == b.dim;
+  return a.value >= 0 && a.value == b.value;
+}
+
+int64_t extent_value(Extent e) {
+  return e.dim ? e.dim->value : e.value;
+}
+
+bool shape_is_known(const Shape *s) {
+  if (s->rank < 0) return false;
+  for (int i = 0; i < s->rank; i++)
+    if (extent_value(s->extent[i]) < 0) return false;
+  return true;
+}
+
+int64_t shape_nelems(const Shape *s) {
+  int64_t n = 1;
+  bool is_empty = false;
+  if (!shape_is_known(s)) return -1;
+  for (int i = 0; i < s->rank; i++) {
+    int64_t extent = extent_value(s->extent[i]);
+    is_empty |= extent == 0;
+    if (extent > 0 && n > (MAX_ELEMENTS - 1) / extent) return -1; // zeros do not hide an overflow: strides use it too
+    if (extent > 0) n *= extent;
+  }
+  return is_empty ? 0 : n;
+}
+
+void shape_print(const Shape *s, Text *out) {
+  if (s->rank < 0) {
+    text_add_string(out, "?");
+    return;
+  }
+  text_add_string(out, "[");
+  for (int i = 0; i < s->rank; i++) {
+    if (i) text_add_string(out, ", ");
+    if (s->extent[i].dim) text_add_string(out, s->extent[i].dim->name);
+    else if (s->extent[i].value < 0) text_add_string(out, "_");
+    else text_format(out, "%lld", (long long)s->extent[i].value);
+  }
+  text_add_string(out, "]");
+}
+
+const char *shape_string(const Shape *s, char *buffer, size_t nbytes) {
+  size_t used = 0;
+  int n = snprintf(buffer, nbytes, "%s", s->rank < 0 ? "?" : "[");
+  for (int i = 0; i <= s->rank && s->rank >= 0 && n >= 0 && used + (size_t)n < nbytes; i++) {
+    used += (size_t)n;
+    if (i == s->rank) {
+      snprintf(buffer + used, nbytes - used, "]");
+      break;
+    }
+    const char *separator = i ? ", " : "";
+    Extent e = s->extent[i];
+    if (e.dim) n = snprintf(buffer + used, nbytes - used, "%s%s", separator, e.dim->name);
+    else if (e.value < 0) n = snprintf(buffer + used, nbytes - used, "%s_", separator);
+    else n = snprintf(buffer + used, nbytes - used, "%s%lld", separator, (long long)e.value);
+  }
+  return buffer;
+}
+
+Graph *graph_new(const Allocator *allocator, const char *name) {
+  Arena arena;
+  arena_init(&arena, allocator);
+  Graph *g = ARENA_NEW(&arena, Graph);
+  const char *copy = g ? arena_copy_text(&arena, name, strlen(name)) : NULL;
+  if (!copy) {
+    arena_deinit(&arena);
+    return NULL;
+  }
+  g->arena = arena;
+  g->name = copy;
+  return g;
+}
+
+void graph_free(Graph *g) {
+  if (!g) return;
+  Arena arena = g->arena; // g itself lies in it
+  arena_deinit(&arena);
+}
+
+Dim *graph_add_dim(Graph *g, const char *name, int64_t value) {
+  Dim *dim = ARENA_NEW(&g->arena, Dim);
+  if (!dim || !arena_grow(&g->arena, &g->dims, g->ndims, &g->dims_capacity, sizeof *g->dims)) return NULL;
+  dim->name = arena_copy_text(&g->arena, name, strlen(name));
+  dim->value = value;
+  if (!dim->name) return NULL;
+  g->dims[g->ndims++] = dim;
+  return dim;
+}
+
+Dim *graph_find_dim(const Graph *g, const char *name) {
+  for (size_t i = 0; i < g->ndims; i++)
+    if (strcmp(g->dims[i]->name, name) == 0) return g->dims[i];
+  return NULL;
+}
+
+Value *graph_add_value(Graph *g, const char *name, Type type, const Shape *shape) {
+  Value *v = ARENA_NEW(&g->arena, Value);
+  if (!v || !arena_grow(&g->arena, &g->values, g->nvalues, &g->values_capacity, sizeof *g->values)) return NULL;
+  v->name = arena_copy_text(&g->arena, name, strlen(name));
+  if (!v->name) return NULL;
+  v->type = type;
+  v->shape = shape ? *shape : (Shape){.rank = -1};
+  v->index = (uint32_t)g->nvalues;
+  g->values[g->nvalues++] = v;
+  return v;
+}
+
+Value *graph_add_input(Graph *g, const char *name, Type type, const Shape *shape) {
+  if (!arena_grow(&g->arena, &g->inputs, g->ninputs, &g->inputs_capacity, sizeof *g->inputs)) return NULL;
+  Value *v = graph_add_value(g, name, type, shape);
+  if (!v) return NULL;
+  v->is_input = true;
+  return g->inputs[g->ninputs++] = v;
+}
+
+bool graph_add_output(Graph *g, Value *v) {
+  if (!arena_grow(&g->arena, &g->outputs, g->noutputs, &g->outputs_capacity, sizeof *g->outputs)) return false;
+  v->is_output = true;
+  g->outputs[g->noutputs++] = v;
+  return true;
+}
+
+const char *graph_fresh_name(Graph *g, const char *stem) {
+  for (size_t n = g->nvalues;; n++) {
+    const char *name = arena_format(&g->arena, "%s_%zu", stem, n);
+    bool is_taken = false;
+    for (size_t i = 0; name && i < g->nvalues && !is_taken; i++) is_taken = strcmp(g->values[i]->name, name) == 0;
+    if (!is_taken) return name;
+  }
+}
+
+Node *graph_add_node(Graph *g, const Operator *op, const Signature *signature, uint32_t ninputs, uint32_t noutputs) {
+  Node *node = ARENA_NEW(&g->arena, Node);
+  if (!node || !arena_grow(&g->arena, &g->nodes, g->nnodes, &g->nodes_capacity, sizeof *g->nodes)) return NULL;
+  *node = (Node){.op = op, .signature = signature, .ninputs = ninputs, .noutputs = noutputs};
+  node->inputs = ARENA_ARRAY(&g->arena, Value *, ninputs);
+  node->outputs = ARENA_ARRAY(&g->arena, Value *, noutputs);
+  node->input_uses = ARENA_ARRAY(&g->arena, Use, ninputs);
+  node->attributes = ARENA_ARRAY(&g->arena, AttributeValue, op->nattributes);
+  if (!node->inputs || !node->outputs || !node->input_uses || !node->attributes) return NULL;
+  node->index = (uint32_t)g->nnodes;
+  g->nodes[g->nnodes++] = node;
+  return node;
+}
+
+static void use_unlink(Use *use) {
+  *use->link = use->next;
+  if (use->next) use->next->link = use->link;
+}
+
+void node_set_input(Node *node, uint32_t slot, Value *v) {
+  Use *use = &node->input_uses[slot];
+  if (node->inputs[slot]) use_unlink(use);
+  node->inputs[slot] = v;
+  if (!v) return;
+  *use = (Use){node, slot, v->uses, &v->uses};
+  if (v->uses) v->uses->link = &use->next;
+  v->uses = use;
+}
+
+void node_set_output(Node *node, uint32_t slot, Value *v) {
+  Value *old = node->outputs[slot];
+  if (old && old->producer == node && old->output_slot == slot) old->producer = NULL; // unless another has it by now
+  node->outputs[slot] = v;
+  if (!v) return;
+  v->producer = node;
+  v->output_slot = slot;
+}
+
+void value_replace_uses(Value *old, Value *replacement) {
+  while (old->uses && old != replacement) node_set_input(old->uses->node, old->uses->slot, replacement);
+}
+
+size_t value_count_uses(const Value *v) {
+  size_t n = 0;
+  for (const Use *use = v->uses; use; use = use->next) n++;
+  return n;
+}
+
+static bool clone_values(Graph *copy, const Graph *g) {
+  for (size_t i = 0; i < g->nvalues; i++) {
+    const Value *v = g->values[i];
+    Value *own = graph_add_value(copy, v->name, v->type, &v->shape);
+    if (!own) return false;
+    own->position = v->position;
+    own->is_input = v->is_input;
+    if (!v->constant) continue;
+    own->constant = ARENA_NEW(&copy->arena, Constant);
+    if (!own->constant) return false;
+    *own->constant = *v->constant;
+  }
+  copy->inputs_capacity = g->ninputs;
+  copy->inputs = ARENA_ARRAY(&copy->arena, Value *, g->ninputs);
+  if (!copy->inputs) return false;
+  for (; copy->ninputs < g->ninputs; copy->ninputs++)
+    copy->inputs[copy->ninputs] = copy->values[g->inputs[copy->ninputs]->index];
+  for (size_t i = 0; i < g->noutputs; i++)
+    if (!graph_add_output(copy, copy->values[g->outputs[i]->index])) return false;
+  return true;
+}
+
+static bool clone_node(Graph *copy, const Node *node) {
+  Node *own = graph_add_node(copy, node->op, node->signature, node->ninputs, node->noutputs);
+  if (!own) return false;
+  own->position = node->position;
+  memcpy(own->attributes, node->attributes, node->op->nattributes * sizeof *own->attributes);
+  for (uint32_t i = 0; i < node->ninputs; i++)
+    if (node->inputs[i]) node_set_input(own, i, copy->values[node->inputs[i]->index]);
+  for (uint32_t i = 0; i < node->noutputs; i++)
+    if (node->outputs[i]) node_set_output(own, i, copy->values[node->outputs[i]->index]);
+  return true;
+}
+
+Graph *graph_clone(const Graph *g) {
+  Graph *copy = graph_new(g->arena.allocator, g->name);
+  if (!copy) return NULL;
+  copy->source = g->source;
+  copy->dims = ARENA_ARRAY(&copy->arena, Dim *, g->ndims);
+  copy->ndims = copy->dims_capacity = g->ndims;
+  bool ok = copy->dims && clone_values(copy, g);
+  if (copy->dims && g->ndims) memcpy(copy->dims, g->dims, g->ndims * sizeof(Dim *));
+  for (size_t i = 0; ok && i < g->nnodes; i++) ok = clone_node(copy, g->nodes[i]);
+  if (ok) return copy;
+  graph_free(copy);
+  return NULL;
+}
+
+// A depth-first walk from each node in the written order, producers first.
+typedef struct SortFrame {
+  Node *node;
+  uint32_t next_input;
+} SortFrame;
+
+static bool tell_cycle(const SortFrame *stack, size_t depth, const Node *again, Diagnostics *d) {
+  enum { MOST_NAMED = 8 };
+  Text names;
+  text_init(&names, d->arena.allocator);
+  size_t from = depth;
+  while (from && stack[from - 1].node != again) from--;
+  from = from ? from - 1 : 0;
+  for (size_t i = depth; i > from && depth - i < MOST_NAMED; i--) { // users first: along the data's way, backwards
+    const Node *node = stack[i - 1].node;
+    const char *made = "?";
+    for (uint32_t k = 0; k < node->noutputs; k++)
+      if (node->outputs[k]) {
+        made = node->outputs[k]->name;
+        break;
+      }
+    text_format(&names, "%s%s", i == depth ? "" : ", ", made);
+  }
+  if (depth - from > MOST_NAMED) text_add_string(&names, ", ...");
+  if (names.out_of_memory) error_out_of_memory(d);
+  else
+    error_at(d, again->position, "cycle: each of these depends on the next, and the last on the first: %s",
+             text_string(&names));
+  text_deinit(&names);
+  return false;
+}
+
+bool graph_sort(Graph *g, Diagnostics *d) {
+  enum { UNSEEN, OPEN, DONE };
+  Arena scratch;
+  arena_init(&scratch, g->arena.allocator);
+  Node **sorted = ARENA_ARRAY(&g->arena, Node *, g->nnodes ? g->nnodes : 1);
+  SortFrame *stack = ARENA_ARRAY(&scratch, SortFrame, g->nnodes + 1);
+  char *state = ARENA_ARRAY(&scratch, char, g->nnodes + 1);
+  bool ok = sorted && stack && state;
+  if (!ok) error_out_of_memory(d);
+  for (size_t i = 0; i < g->nnodes; i++) g->nodes[i]->index = (uint32_t)i;
+  size_t nsorted = 0;
+  for (size_t i = 0; ok && i < g->nnodes; i++) {
+    if (state[i] != UNSEEN) continue;
+    size_t depth = 0;
+    stack[depth++] = (SortFrame){g->nodes[i], 0};
+    state[i] = OPEN;
+    while (ok && depth) {
+      SortFrame *top = &stack[depth - 1];
+      if (top->next_input == top->node->ninputs) {
+        state[top->node->index] = DONE;
+        sorted[nsorted++] = top->node;
+        depth--;
+        continue;
+      }
+      const Value *v = top->node->inputs[top->next_input++];
+      Node *producer = v ? v->producer : NULL;
+      if (!producer || state[producer->index] == DONE) continue;
+      if (state[producer->index] == OPEN) {
+        ok = tell_cycle(stack, depth, producer, d);
+        break;
+      }
+      state[producer->index] = OPEN;
+      stack[depth++] = (SortFrame){producer, 0};
+    }
+  }
+  if (ok) {
+    g->nodes = sorted;
+    g->nodes_capacity = g->nnodes;
+    for (size_t i = 0; i < g->nnodes; i++) g->nodes[i]->index = (uint32_t)i;
+  }
+  arena_deinit(&scratch);
+  return ok;
+}
+
+bool graph_bind_dims(Graph *g, Diagnostics *d) {
+  bool ok = true;
+  for (size_t i = 0; i < g->ndims; i++)
+    if (g->dims[i]->value < 0)
+      ok = error_at(d, g->dims[i]->position, "%s has no value, expected one in dims or by --dim %s=NUMBER",
+                    g->dims[i]->name, g->dims[i]->name);
+  for (size_t i = 0; ok && i < g->nvalues; i++) {
+    Value *v = g->values[i];
+    for (int axis = 0; axis < v->shape.rank; axis++) {
+      Extent *e = &v->shape.extent[axis];
+      if (e->dim) *e = EXTENT(e->dim->value);
+    }
+    if (shape_is_known(&v->shape) && shape_nelems(&v->shape) < 0)
+      ok = error_at(d, v->position, "%s: too many elements, expected fewer than 2^47", v->name);
+  }
+  if (ok) g->ndims = 0;
+  return ok;
+}

@@ -1,0 +1,153 @@
+// The operator table: what operators there are, and what each takes, gives, allows and infers.
+//
+// A row of ir/operators.def is everything that is known of one operator in its canonical form. A row of
+// ir/signatures.c is another name for one: a dialect's operand order, operand names, defaults and narrower rules.
+// Interpreter, lowering and gradient include operators.def too and bind a function to each row by name.
+#ifndef NGRAD_IR_OPERATOR_H
+#define NGRAD_IR_OPERATOR_H
+
+#include "ir/graph.h"
+
+enum { MAX_OPERANDS = 8, MAX_ATTRIBUTES = 8, MAX_CHOICES = 4, MAX_VARIADIC = 64 };
+
+typedef enum OperatorId {
+#define OP(name, ...) OP_##name,
+#include "ir/operators.def"
+#undef OP
+  OP_COUNT
+} OperatorId;
+
+typedef struct Operand {
+  const char *name;
+  char type;        // type variable: operands with the same letter have the same type
+  bool is_optional; // optional inputs may be absent, optional outputs need not be asked for
+  bool is_hidden;   // only reachable through a signature that names it
+  bool is_positive; // a variance or the like: random data for it must be > 0
+} Operand;
+
+typedef enum AttributeKind {
+  ATTRIBUTE_BOOL,
+  ATTRIBUTE_S64,
+  ATTRIBUTE_F32,
+  ATTRIBUTE_CHOICE,
+  ATTRIBUTE_S64_LIST
+} AttributeKind;
+
+typedef struct Attribute {
+  const char *name;
+  AttributeKind kind;
+  bool is_required; // without default
+  bool is_optional; // may stay unset
+  bool is_hidden;   // settable by a signature only
+  bool must_be_positive;
+  double default_value;             // bool, s64, f32: the number; choice: its index
+  const char *choices[MAX_CHOICES]; // ATTRIBUTE_CHOICE
+} Attribute;
+
+typedef struct TypeVariable {
+  char letter; // 0 ends the list
+  TypeSet types;
+} TypeVariable;
+
+typedef enum Trait {
+  TRAIT_ELEMENTWISE = 1 << 0, // output element i depends on the inputs' elements i, after numpy broadcasting
+  TRAIT_CANCELS = 1 << 2,     // a norm's gradient through its statistics: over very few elements nearly all cancels
+  TRAIT_VARIADIC = 1 << 1,    // the last input repeats, up to MAX_VARIADIC
+} Trait;
+
+typedef struct Inference Inference; // ir/infer.h
+
+struct Operator {
+  const char *name;
+  OperatorId id;
+  const char *family; // the file that holds its functions, in every layer
+  Operand inputs[MAX_OPERANDS];
+  Operand outputs[MAX_OPERANDS];
+  uint32_t ninputs, noutputs; // hidden ones included, and last
+  Attribute attributes[MAX_ATTRIBUTES];
+  uint32_t nattributes;
+  TypeVariable types[4];
+  // Refines types and shapes of the node's values in both directions; false after telling what contradicts.
+  // May be called any number of times.
+  bool (*infer)(Inference *inf, Node *node);
+  // What holds for a node apart from types and shapes (counts of operands, attributes that need each other);
+  // tells warnings too, and resolves what a name's document says of absent operands. Called once, by readers.
+  bool (*check)(Node *node, Diagnostics *d);
+  unsigned traits;
+  const char *doc;     // one line
+  const char *formula; // one line or a few
+};
+
+extern const Operator operators[OP_COUNT];
+
+// Another name for an operator.
+typedef struct SignatureOperand {
+  const char *name;
+  uint8_t slot;
+  bool is_optional;
+} SignatureOperand;
+
+typedef struct SignatureAttribute {
+  const char *name;      // in the dialect; NULL: not settable, always `value`
+  const char *canonical; // the operator's name for it
+  bool is_required;
+  double value; // default, or the fixed value
+} SignatureAttribute;
+
+struct Signature {
+  const char *dialect;   // "ngraph"
+  const char *name;      // within the dialect
+  const char *full_name; // dialect.name
+  bool is_canonical_too; // may be written without the dialect
+  OperatorId op;
+  SignatureOperand inputs[MAX_OPERANDS], outputs[MAX_OPERANDS];
+  uint32_t ninputs, noutputs;
+  SignatureAttribute attributes[MAX_ATTRIBUTES];
+  uint32_t nattributes;
+  TypeSet types; // of every operand together: all have one type out of these; 0: the operator's own rule
+};
+
+extern const Signature signatures[];
+extern const size_t nsignatures;
+
+// An operator under one of its names, as readers and printers see it: `signature` NULL is the canonical name.
+typedef struct OperatorName {
+  const Operator *op; // NULL: no such name
+  const Signature *signature;
+} OperatorName;
+
+// `text` is Name or dialect.Name. Every operator is also onednn.Name unless a signature takes that name.
+OperatorName operator_find(const char *text);
+const char *operator_nearest(const char *text); // for "did you mean"; NULL: nothing is near
+// The full name to print for a node's operator: Name, or dialect.Name.
+void operator_print_name(const Operator *op, const Signature *signature, Text *out);
+// The same, for messages about a node; returns buffer.
+enum { NODE_TITLE_BYTES = 96 };
+const char *node_title(const Node *node, char buffer[NODE_TITLE_BYTES]);
+
+// The named form's operands in its own order: counts, and for the i-th its name, canonical slot and optionality.
+uint32_t named_ninputs(OperatorName n);
+uint32_t named_noutputs(OperatorName n);
+SignatureOperand named_input(OperatorName n, uint32_t i);
+SignatureOperand named_output(OperatorName n, uint32_t i);
+
+// The named form's settable attributes: `index` is the canonical attribute's.
+typedef struct NamedAttribute {
+  const char *name;
+  uint32_t index;
+  bool is_required, has_default;
+  double default_value;
+} NamedAttribute;
+uint32_t named_nattributes(OperatorName n);
+NamedAttribute named_attribute(OperatorName n, uint32_t i);
+
+// Fills in what the node's file did not say: defaults, and what its signature fixes.
+void node_set_defaults(Node *node);
+
+// Attribute of a valid node by canonical name; it must exist.
+const AttributeValue *node_attribute(const Node *node, const char *name);
+bool node_bool(const Node *node, const char *name);
+int64_t node_s64(const Node *node, const char *name);
+double node_f32(const Node *node, const char *name);
+
+#endif

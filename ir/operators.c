@@ -1,0 +1,191 @@
+// The operator table itself, and looking things up in it and in the signatures.
+#include "ir/operator.h"
+
+#include "ir/infer.h"
+#include "ir/rules.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+// Members that rows of one family share.
+#define BINARY_ARITHMETIC                                                                                              \
+  .inputs = {{"src_0", 'A'}, {"src_1", 'B'}}, .ninputs = 2, .outputs = {{"dst", 'C'}}, .noutputs = 1,                  \
+  .attributes = {{.name = "auto_broadcast", .kind = ATTRIBUTE_CHOICE, .choices = {"numpy", "none"}}},                  \
+  .nattributes = 1, .infer = infer_binary_arithmetic, .traits = TRAIT_ELEMENTWISE
+#define BATCH_NORM_BACKWARD_OPERANDS                                                                                   \
+  .inputs = {{"src", 'T'},                                                                                             \
+             {"diff_dst", 'T'},                                                                                        \
+             {"mean", 'S'},                                                                                            \
+             {"variance", 'S', .is_positive = true},                                                                   \
+             {"gamma", 'S', .is_optional = true},                                                                      \
+             {"beta", 'S', .is_optional = true, .is_hidden = true}},                                                   \
+  .ninputs = 6,                                                                                                        \
+  .outputs = {{"diff_src", 'T'}, {"diff_gamma", 'S', .is_optional = true}, {"diff_beta", 'S', .is_optional = true}},   \
+  .noutputs = 3
+#define NORM_TYPES                                                                                                     \
+  .types = {{'T', TYPES_FLOAT},                                                                                        \
+            {'S', TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_BF16) | TYPE_BIT(TYPE_F16) | TYPE_BIT(TYPE_F64)}}
+#define EPSILON_REQUIRED                                                                                               \
+  { .name = "epsilon", .kind = ATTRIBUTE_F32, .is_required = true, .must_be_positive = true }
+#define EPSILON_DEFAULT                                                                                                \
+  { .name = "epsilon", .kind = ATTRIBUTE_F32, .default_value = 1e-5, .must_be_positive = true }
+#define DATA_FORMAT                                                                                                    \
+  {                                                                                                                    \
+    .name = "data_format", .kind = ATTRIBUTE_CHOICE, .choices = { "NXC", "NCX" }                                       \
+  }
+#define STATISTICS_FORM                                                                                                \
+  { .name = "statistics", .kind = ATTRIBUTE_CHOICE, .choices = {"vector", "broadcast"}, .is_hidden = true }
+#define BEGIN_NORM_AXIS                                                                                                \
+  { .name = "begin_norm_axis", .kind = ATTRIBUTE_S64, .default_value = -1 }
+#define USE_AFFINE                                                                                                     \
+  { .name = "use_affine", .kind = ATTRIBUTE_BOOL, .default_value = true }
+
+const Operator operators[OP_COUNT] = {
+#define OP(op_name, ...) [OP_##op_name] = {.name = #op_name, .id = OP_##op_name, __VA_ARGS__},
+#include "ir/operators.def"
+#undef OP
+};
+
+static bool signature_matches(const Signature *s, const char *text) {
+  return strcmp(text, s->full_name) == 0 || (s->is_canonical_too && strcmp(text, s->name) == 0);
+}
+
+OperatorName operator_find(const char *text) {
+  for (size_t i = 0; i < nsignatures; i++)
+    if (signature_matches(&signatures[i], text)) return (OperatorName){&operators[signatures[i].op], &signatures[i]};
+  static const char home[] = "onednn.";
+  const char *name = strncmp(text, home, sizeof home - 1) == 0 ? text + sizeof home - 1 : text;
+  for (size_t i = 0; i < OP_COUNT; i++)
+    if (strcmp(name, operators[i].name) == 0) return (OperatorName){&operators[i], NULL};
+  return (OperatorName){NULL, NULL};
+}
+
+const char *operator_nearest(const char *text) {
+  enum { MOST = OP_COUNT + 64 };
+  const char *candidates[MOST];
+  size_t count = 0;
+  for (size_t i = 0; i < OP_COUNT; i++) candidates[count++] = operators[i].name;
+  for (size_t i = 0; i < nsignatures && count + 2 <= MOST; i++) {
+    if (signatures[i].is_canonical_too) candidates[count++] = signatures[i].name;
+    candidates[count++] = signatures[i].full_name;
+  }
+  return nearest_word(text, candidates, count);
+}
+
+void operator_print_name(const Operator *op, const Signature *signature, Text *out) {
+  if (!signature) text_add_string(out, op->name);
+  else text_add_string(out, signature->is_canonical_too ? signature->name : signature->full_name);
+}
+
+const char *node_title(const Node *node, char buffer[NODE_TITLE_BYTES]) {
+  const Signature *s = node->signature;
+  bool has_dialect = s && !s->is_canonical_too;
+  snprintf(buffer, NODE_TITLE_BYTES, "%s%s%s", has_dialect ? s->dialect : "", has_dialect ? "." : "",
+           s ? s->name : node->op->name);
+  return buffer;
+}
+
+static uint32_t count_shown(const Operand *operands, uint32_t n) {
+  while (n && operands[n - 1].is_hidden) n--;
+  return n;
+}
+
+uint32_t named_ninputs(OperatorName n) {
+  return n.signature ? n.signature->ninputs : count_shown(n.op->inputs, n.op->ninputs);
+}
+
+uint32_t named_noutputs(OperatorName n) {
+  return n.signature ? n.signature->noutputs : count_shown(n.op->outputs, n.op->noutputs);
+}
+
+SignatureOperand named_input(OperatorName n, uint32_t i) {
+  if (n.signature) return n.signature->inputs[i];
+  return (SignatureOperand){n.op->inputs[i].name, (uint8_t)i, n.op->inputs[i].is_optional};
+}
+
+SignatureOperand named_output(OperatorName n, uint32_t i) {
+  if (n.signature) return n.signature->outputs[i];
+  return (SignatureOperand){n.op->outputs[i].name, (uint8_t)i, n.op->outputs[i].is_optional};
+}
+
+static uint32_t attribute_index(const Operator *op, const char *name) {
+  uint32_t i = 0;
+  while (i < op->nattributes && strcmp(op->attributes[i].name, name) != 0) i++;
+  assert(i < op->nattributes);
+  return i;
+}
+
+// A signature that lists no attributes has the operator's own.
+static bool has_own_attributes(OperatorName n) {
+  return n.signature && n.signature->nattributes;
+}
+
+uint32_t named_nattributes(OperatorName n) {
+  uint32_t count = 0;
+  if (has_own_attributes(n)) {
+    for (uint32_t i = 0; i < n.signature->nattributes; i++) count += n.signature->attributes[i].name != NULL;
+    return count;
+  }
+  for (uint32_t i = 0; i < n.op->nattributes; i++) count += !n.op->attributes[i].is_hidden;
+  return count;
+}
+
+NamedAttribute named_attribute(OperatorName n, uint32_t i) {
+  uint32_t at = 0;
+  if (has_own_attributes(n)) {
+    for (const SignatureAttribute *a = n.signature->attributes;; a++) {
+      if (!a->name || at++ != i) continue;
+      return (NamedAttribute){a->name, attribute_index(n.op, a->canonical), a->is_required, !a->is_required, a->value};
+    }
+  }
+  for (uint32_t k = 0;; k++) {
+    const Attribute *a = &n.op->attributes[k];
+    if (a->is_hidden || at++ != i) continue;
+    return (NamedAttribute){a->name, k, a->is_required, !a->is_required && !a->is_optional, a->default_value};
+  }
+}
+
+static void set_number(AttributeValue *value, AttributeKind kind, double number) {
+  if (value->is_set) return;
+  value->is_set = true;
+  switch (kind) {
+  case ATTRIBUTE_BOOL: value->boolean = number != 0; break;
+  case ATTRIBUTE_F32: value->f32 = number; break;
+  case ATTRIBUTE_S64_LIST:
+    value->list.items = NULL;
+    value->list.count = 0;
+    break;
+  default: value->s64 = (int64_t)number; break;
+  }
+}
+
+void node_set_defaults(Node *node) {
+  const Operator *op = node->op;
+  const Signature *s = node->signature;
+  for (uint32_t i = 0; s && i < s->nattributes; i++) {
+    const SignatureAttribute *a = &s->attributes[i];
+    uint32_t k = attribute_index(op, a->canonical);
+    if (!a->is_required) set_number(&node->attributes[k], op->attributes[k].kind, a->value);
+  }
+  for (uint32_t k = 0; k < op->nattributes; k++) {
+    const Attribute *a = &op->attributes[k];
+    if (!a->is_required && !a->is_optional) set_number(&node->attributes[k], a->kind, a->default_value);
+  }
+}
+
+const AttributeValue *node_attribute(const Node *node, const char *name) {
+  return &node->attributes[attribute_index(node->op, name)];
+}
+
+bool node_bool(const Node *node, const char *name) {
+  return node_attribute(node, name)->boolean;
+}
+
+int64_t node_s64(const Node *node, const char *name) {
+  return node_attribute(node, name)->s64;
+}
+
+double node_f32(const Node *node, const char *name) {
+  return node_attribute(node, name)->f32;
+}

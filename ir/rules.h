@@ -1,0 +1,22 @@
+// The inference and check functions that rows of ir/operators.def name; each lives in its family's file.
+#ifndef NGRAD_IR_RULES_H
+#define NGRAD_IR_RULES_H
+
+#include "ir/infer.h"
+
+// elementwise.c
+bool infer_type_cast(Inference *inf, Node *node);
+bool infer_binary_arithmetic(Inference *inf, Node *node);
+
+// norm.c
+bool infer_batch_norm(Inference *inf, Node *node);
+bool infer_batch_norm_forward_training(Inference *inf, Node *node);
+bool infer_batch_norm_backward(Inference *inf, Node *node);
+bool infer_layer_norm(Inference *inf, Node *node);
+bool infer_layer_norm_backward(Inference *inf, Node *node);
+bool check_batch_norm_forward_training(Node *node, Diagnostics *d);
+bool check_batch_norm_backward(Node *node, Diagnostics *d);
+bool check_layer_norm(Node *node, Diagnostics *d);
+bool check_layer_norm_backward(Node *node, Diagnostics *d);
+
+#endif

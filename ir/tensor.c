@@ -1,0 +1,39 @@
+// Sizes and memory of tensors.
+#include "ir/tensor.h"
+
+#include <stdint.h>
+
+enum { DATA_ALIGNMENT = 64 };
+
+int64_t tensor_nelems(const Tensor *t) {
+  int64_t n = 1;
+  for (int i = 0; i < t->rank; i++) n *= t->extent[i];
+  return n;
+}
+
+size_t tensor_nbytes(const Tensor *t) {
+  return (size_t)tensor_nelems(t) * type_nbytes(t->type);
+}
+
+Tensor tensor_like(const Value *v) {
+  Tensor t = {.type = v->type, .rank = v->shape.rank};
+  for (int i = 0; i < t.rank; i++) t.extent[i] = extent_value(v->shape.extent[i]);
+  return t;
+}
+
+// The allocator's block starts in front of the data; the pointer to it is kept just below the data.
+bool tensor_alloc(Tensor *t, const Allocator *allocator) {
+  size_t nbytes = tensor_nbytes(t);
+  char *block = allocator_alloc(allocator, nbytes + DATA_ALIGNMENT + sizeof(void *));
+  if (!block) return false;
+  uintptr_t at = (uintptr_t)block + sizeof(void *);
+  size_t skip = sizeof(void *) + (DATA_ALIGNMENT - at % DATA_ALIGNMENT) % DATA_ALIGNMENT;
+  t->data = block + skip;
+  ((void **)t->data)[-1] = block;
+  return true;
+}
+
+void tensor_free(Tensor *t, const Allocator *allocator) {
+  if (t->data) allocator_free(allocator, ((void **)t->data)[-1]);
+  t->data = NULL;
+}

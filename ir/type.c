@@ -1,0 +1,165 @@
+// The table of element types; 16-bit floats by integer arithmetic on the bits of a double, so each rounds once.
+#include "ir/type.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+  const char *name;
+  uint8_t nbytes;
+  bool is_float;
+} types[TYPE_COUNT] = {
+    [TYPE_NONE] = {"?", 0, false},          [TYPE_F64] = {"f64", 8, true},   [TYPE_F32] = {"f32", 4, true},
+    [TYPE_F16] = {"f16", 2, true},          [TYPE_BF16] = {"bf16", 2, true}, [TYPE_S64] = {"s64", 8, false},
+    [TYPE_S32] = {"s32", 4, false},         [TYPE_S8] = {"s8", 1, false},    [TYPE_U8] = {"u8", 1, false},
+    [TYPE_BOOLEAN] = {"boolean", 1, false},
+};
+
+const char *type_name(Type type) {
+  return types[type].name;
+}
+
+Type type_from_name(const char *name) {
+  for (Type type = TYPE_F64; type < TYPE_COUNT; type++)
+    if (strcmp(name, types[type].name) == 0) return type;
+  return TYPE_NONE;
+}
+
+size_t type_nbytes(Type type) {
+  return types[type].nbytes;
+}
+
+bool type_is_float(Type type) {
+  return types[type].is_float;
+}
+
+char *type_set_names(TypeSet set, char *buffer, size_t nbytes) {
+  size_t used = 0;
+  buffer[0] = 0;
+  for (Type type = TYPE_F64; type < TYPE_COUNT; type++) {
+    if (!(set & TYPE_BIT(type))) continue;
+    set &= ~TYPE_BIT(type);
+    const char *separator = used == 0 ? "" : set ? ", " : " or ";
+    int n = snprintf(buffer + used, nbytes - used, "%s%s", separator, types[type].name);
+    if (n < 0 || (size_t)n >= nbytes - used) break;
+    used += (size_t)n;
+  }
+  return buffer;
+}
+
+static uint64_t bits_of(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+static float f32_of_bits(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+// `value` rounded to nearest even in a format of `exponent_bits` and `mantissa_bits`, as that format's bits.
+static uint16_t narrow(double value, int exponent_bits, int mantissa_bits) {
+  const int bias = (1 << (exponent_bits - 1)) - 1;
+  uint64_t bits = bits_of(value);
+  uint32_t sign = (uint32_t)(bits >> 63) << (exponent_bits + mantissa_bits);
+  uint32_t infinity = ((1U << exponent_bits) - 1) << mantissa_bits;
+  if (isnan(value)) {
+    uint32_t payload = (uint32_t)(bits >> (52 - mantissa_bits)) & ((1U << mantissa_bits) - 1);
+    return (uint16_t)(sign | infinity | payload | 1U << (mantissa_bits - 1));
+  }
+  if (value == 0) return (uint16_t)sign;
+  if (isinf(value)) return (uint16_t)(sign | infinity);
+  int exponent;
+  double fraction = frexp(fabs(value), &exponent); // in [1/2, 1)
+  int lowest = 2 - bias - mantissa_bits - 1;       // exponent of the last place of a subnormal
+  int last = exponent - 1 - mantissa_bits;         // exponent of value's last place, if normal
+  if (last < lowest) last = lowest;
+  double units = nearbyint(ldexp(fraction, exponent - last)); // exact scaling, then the one rounding
+  if (units == 0) return (uint16_t)sign;
+  uint32_t mantissa = (uint32_t)units;
+  // A subnormal's mantissa is its bits; a carry out of the mantissa steps the exponent by itself.
+  uint32_t field = mantissa + ((uint32_t)(last - lowest) << mantissa_bits);
+  return (uint16_t)(sign | (field < infinity ? field : infinity));
+}
+
+float f16_to_f32(uint16_t bits) {
+  uint32_t sign = (uint32_t)(bits & 0x8000U) << 16, exponent = bits >> 10 & 0x1FU, mantissa = bits & 0x3FFU;
+  if (exponent == 0x1F) return f32_of_bits(sign | 0x7F800000U | mantissa << 13 | (mantissa ? 0x400000U : 0));
+  if (exponent == 0) {
+    float magnitude = (float)mantissa * 0x1p-24F;
+    return sign ? -magnitude : magnitude;
+  }
+  return f32_of_bits(sign | (exponent + 112) << 23 | mantissa << 13);
+}
+
+uint16_t f16_from_f64(double value) {
+  return narrow(value, 5, 10);
+}
+
+float bf16_to_f32(uint16_t bits) {
+  return f32_of_bits((uint32_t)bits << 16);
+}
+
+uint16_t bf16_from_f64(double value) {
+  return narrow(value, 8, 7);
+}
+
+#define LOAD(T)                                                                                                        \
+  do {                                                                                                                 \
+    T value;                                                                                                           \
+    memcpy(&value, (const char *)data + i * sizeof value, sizeof value);                                               \
+    return (double)value;                                                                                              \
+  } while (0)
+
+double type_load(Type type, const void *data, size_t i) {
+  uint16_t half;
+  switch (type) {
+  case TYPE_F64: LOAD(double);
+  case TYPE_F32: LOAD(float);
+  case TYPE_F16: memcpy(&half, (const char *)data + 2 * i, 2); return f16_to_f32(half);
+  case TYPE_BF16: memcpy(&half, (const char *)data + 2 * i, 2); return bf16_to_f32(half);
+  case TYPE_S64: LOAD(int64_t);
+  case TYPE_S32: LOAD(int32_t);
+  case TYPE_S8: LOAD(int8_t);
+  case TYPE_U8: LOAD(uint8_t);
+  case TYPE_BOOLEAN: return ((const uint8_t *)data)[i] != 0;
+  default: return 0;
+  }
+}
+
+static double saturate(double value, double least, double greatest) {
+  if (isnan(value)) return 0;
+  value = nearbyint(value);
+  return value < least ? least : value > greatest ? greatest : value;
+}
+
+#define STORE(T, v)                                                                                                    \
+  do {                                                                                                                 \
+    T stored = (T)(v);                                                                                                 \
+    memcpy((char *)data + i * sizeof stored, &stored, sizeof stored);                                                  \
+    return;                                                                                                            \
+  } while (0)
+
+void type_store(Type type, void *data, size_t i, double value) {
+  switch (type) {
+  case TYPE_F64: STORE(double, value);
+  case TYPE_F32: STORE(float, value);
+  case TYPE_F16: STORE(uint16_t, f16_from_f64(value));
+  case TYPE_BF16: STORE(uint16_t, bf16_from_f64(value));
+  case TYPE_S64: value = saturate(value, -0x1p63, 0x1p63); STORE(int64_t, value >= 0x1p63 ? INT64_MAX : (int64_t)value);
+  case TYPE_S32: STORE(int32_t, saturate(value, INT32_MIN, INT32_MAX));
+  case TYPE_S8: STORE(int8_t, saturate(value, INT8_MIN, INT8_MAX));
+  case TYPE_U8: STORE(uint8_t, saturate(value, 0, UINT8_MAX));
+  case TYPE_BOOLEAN: STORE(uint8_t, value != 0);
+  default: return;
+  }
+}
+
+double type_round(Type type, double value) {
+  double cell;
+  type_store(type, &cell, 0, value);
+  return type_load(type, &cell, 0);
+}
