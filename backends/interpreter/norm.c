@@ -1,0 +1,221 @@
+// Normalisations and their gradients. Every quantity is a term, one formula of an element of src and of what lies
+// beside it: its statistics and its parameters. A term is either summed over src into statistics or parameters, or
+// written for each element of src. So the functions at the end read as the formulas of the operators' documents.
+//
+// Statistics are the ones given, or for forward training two-pass: the mean first, then the deviations from it.
+#include "ir/norm.h"
+
+#include "backends/interpreter/evaluation.h"
+#include "backends/interpreter/sum.h"
+#include "backends/interpreter/walk.h"
+
+#include <math.h>
+
+// Where a term is summed to. A batch norm's parameters lie along its statistics; a layer norm's along the axes that
+// its statistics lack.
+enum { STATISTIC, PARAMETER };
+
+typedef struct Norm {
+  Arena *scratch;
+  Walk walk; // over src, with the tracks STATISTIC and PARAMETER
+  int64_t nstatistics, nparameters;
+  double nreduced; // elements of src a statistic is taken over; 1 when there are none
+  double epsilon;
+  const double *src, *diff_dst;      // [src's shape]
+  const double *gamma, *beta;        // [parameters]; NULL: ones, zeros
+  const double *mean;                // [statistics], like all below
+  const double *r;                   // 1 / sqrt(variance + epsilon)
+  const double *sum_g, *sum_g_times; // sums that diff_src subtracts; of what, its term says
+} Norm;
+
+static Norm norm_of(const Evaluation *e, uint32_t reduced, uint32_t parameter_axes) {
+  const Node *node = e->node;
+  Norm n = {
+      .scratch = e->scratch,
+      .walk = walk_over(&node->inputs[0]->shape),
+      .nreduced = 1,
+      .epsilon = node_f32(node, "epsilon"),
+      .src = e->inputs[0],
+      .diff_dst = evaluation_input(e, "diff_dst"),
+      .gamma = evaluation_input(e, "gamma"),
+      .beta = evaluation_input(e, "beta"),
+      .mean = evaluation_input(e, "mean"),
+  };
+  n.nstatistics = walk_axes(&n.walk, STATISTIC, ~reduced);
+  n.nparameters = walk_axes(&n.walk, PARAMETER, parameter_axes);
+  for (int axis = 0; axis < n.walk.rank; axis++)
+    if (reduced >> axis & 1) n.nreduced *= (double)n.walk.extent[axis];
+  if (n.nreduced == 0) n.nreduced = 1;
+  return n;
+}
+
+static Norm batch_norm_of(const Evaluation *e) {
+  uint32_t reduced = norm_reduced_axes(e->node);
+  return norm_of(e, reduced, ~reduced);
+}
+
+// Its inputs lack gamma and beta where use_affine is false.
+static Norm layer_norm_of(const Evaluation *e) {
+  uint32_t reduced = norm_reduced_axes(e->node);
+  return norm_of(e, reduced, reduced);
+}
+
+typedef double Term(const Norm *n, const Walk *w);
+
+// A new array of the term's sums over src, for each statistic or for each parameter. NULL: out of memory.
+static double *sums(const Norm *n, int track, Term *term) {
+  size_t count = (size_t)(track == STATISTIC ? n->nstatistics : n->nparameters);
+  Sum *totals = ARENA_ARRAY(n->scratch, Sum, count);
+  double *values = ARENA_ARRAY(n->scratch, double, count);
+  if (!totals || !values) return NULL;
+  for (Walk w = n->walk; w.i < w.nelems; walk_step(&w)) sum_add(&totals[w.at[track]], term(n, &w));
+  for (size_t k = 0; k < count; k++) values[k] = sum_value(&totals[k]);
+  return values;
+}
+
+// The same, divided by the number of elements.
+static double *means(const Norm *n, Term *term) {
+  double *values = sums(n, STATISTIC, term);
+  for (int64_t s = 0; values && s < n->nstatistics; s++) values[s] /= n->nreduced;
+  return values;
+}
+
+static double *reciprocal_deviations(const Norm *n, const double *variance) {
+  double *r = ARENA_ARRAY(n->scratch, double, (size_t)n->nstatistics);
+  for (int64_t s = 0; r && s < n->nstatistics; s++) r[s] = 1 / sqrt(variance[s] + n->epsilon);
+  return r;
+}
+
+static void write_each(const Norm *n, double *dst, Term *term) {
+  for (Walk w = n->walk; w.i < w.nelems; walk_step(&w)) dst[w.i] = term(n, &w);
+}
+
+// Copies to an output, if it was asked for.
+static void write_all(double *dst, const double *values, int64_t count) {
+  for (int64_t k = 0; dst && k < count; k++) dst[k] = values[k];
+}
+
+// Terms of one element: src is x, diff_dst is dy.
+
+#define TERM(name, expression)                                                                                         \
+  static double name(const Norm *n, const Walk *w) {                                                                   \
+    return (expression);                                                                                               \
+  }
+
+TERM(src, n->src[w->i])
+TERM(diff_dst, n->diff_dst[w->i])
+TERM(r, n->r[w->at[STATISTIC]])
+TERM(gamma_or_1, n->gamma ? n->gamma[w->at[PARAMETER]] : 1)
+TERM(beta_or_0, n->beta ? n->beta[w->at[PARAMETER]] : 0)
+
+TERM(centred, src(n, w) - n->mean[w->at[STATISTIC]])
+TERM(squared, centred(n, w) * centred(n, w))
+TERM(normalised, centred(n, w) * r(n, w))
+TERM(affine, gamma_or_1(n, w) * normalised(n, w) + beta_or_0(n, w))
+
+TERM(dy_centred, diff_dst(n, w) * centred(n, w))
+TERM(dy_normalised, diff_dst(n, w) * normalised(n, w))
+TERM(weighted, gamma_or_1(n, w) * diff_dst(n, w))
+TERM(weighted_normalised, weighted(n, w) * normalised(n, w))
+
+// What the means of sum_g and sum_g_times take from diff_src: of diff_dst and dy_centred in a batch norm, of
+// weighted and weighted_normalised in a layer norm.
+TERM(mean_g, n->sum_g[w->at[STATISTIC]] / n->nreduced)
+TERM(mean_g_times, n->sum_g_times[w->at[STATISTIC]] / n->nreduced)
+
+TERM(batch_norm_diff_src, gamma_or_1(n, w) * r(n, w) *
+                              (diff_dst(n, w) - mean_g(n, w) - centred(n, w) * r(n, w) * r(n, w) * mean_g_times(n, w)))
+TERM(frozen_diff_src, gamma_or_1(n, w) * r(n, w) * diff_dst(n, w))
+TERM(layer_norm_diff_src, r(n, w) * (weighted(n, w) - mean_g(n, w) - normalised(n, w) * mean_g_times(n, w)))
+
+// Finds the mean and then the variance of src, and sets n to use them. Returns the variance; NULL: out of memory.
+static const double *take_statistics(Norm *n) {
+  if (!(n->mean = means(n, src))) return NULL;
+  const double *variance = means(n, squared);
+  return variance && (n->r = reciprocal_deviations(n, variance)) ? variance : NULL;
+}
+
+bool interpret_BatchNormInference(const Evaluation *e) {
+  Norm n = batch_norm_of(e);
+  if (!(n.r = reciprocal_deviations(&n, evaluation_input(e, "variance")))) return false;
+  write_each(&n, evaluation_output(e, "dst"), affine);
+  return true;
+}
+
+static void write_running(double *dst, const double *running, const double *batch, double momentum, int64_t count) {
+  for (int64_t s = 0; dst && s < count; s++) dst[s] = momentum * running[s] + (1 - momentum) * batch[s];
+}
+
+bool interpret_BatchNormForwardTraining(const Evaluation *e) {
+  Norm n = batch_norm_of(e);
+  const double *running_mean = n.mean, *running_variance = evaluation_input(e, "variance");
+  const double *variance = take_statistics(&n);
+  if (!variance) return false;
+  write_each(&n, evaluation_output(e, "dst"), affine);
+  double momentum = node_f32(e->node, "momentum");
+  write_running(evaluation_output(e, "running_mean"), running_mean, n.mean, momentum, n.nstatistics);
+  write_running(evaluation_output(e, "running_variance"), running_variance, variance, momentum, n.nstatistics);
+  write_all(evaluation_output(e, "batch_mean"), n.mean, n.nstatistics);
+  write_all(evaluation_output(e, "batch_variance"), variance, n.nstatistics);
+  return true;
+}
+
+// The gradients of a batch norm's parameters, which do not depend on whether its statistics were frozen, and what
+// diff_src is computed from.
+static bool batch_norm_backward(Norm *n, const Evaluation *e) {
+  n->r = reciprocal_deviations(n, evaluation_input(e, "variance"));
+  n->sum_g = sums(n, STATISTIC, diff_dst);
+  n->sum_g_times = sums(n, STATISTIC, dy_centred);
+  if (!n->r || !n->sum_g || !n->sum_g_times) return false;
+  double *diff_gamma = evaluation_output(e, "diff_gamma");
+  for (int64_t s = 0; diff_gamma && s < n->nstatistics; s++) diff_gamma[s] = n->r[s] * n->sum_g_times[s];
+  write_all(evaluation_output(e, "diff_beta"), n->sum_g, n->nstatistics);
+  return true;
+}
+
+bool interpret_BatchNormInferenceBackward(const Evaluation *e) {
+  Norm n = batch_norm_of(e);
+  if (!batch_norm_backward(&n, e)) return false;
+  write_each(&n, evaluation_output(e, "diff_src"), frozen_diff_src);
+  return true;
+}
+
+bool interpret_BatchNormTrainingBackward(const Evaluation *e) {
+  Norm n = batch_norm_of(e);
+  // The one place where a given statistic is not used. DirectML's document says so of diff_src alone; the results
+  // that the project is checked against (dml_training_*) are centred so in diff_gamma too.
+  if (node_s64(e->node, "center") == CENTER_SRC && !(n.mean = means(&n, src))) return false;
+  if (!batch_norm_backward(&n, e)) return false;
+  write_each(&n, evaluation_output(e, "diff_src"), batch_norm_diff_src);
+  return true;
+}
+
+bool interpret_LayerNorm(const Evaluation *e) {
+  Norm n = layer_norm_of(e);
+  double *mean = evaluation_output(e, "mean"), *variance = evaluation_output(e, "variance");
+  // Nothing to write; and src may then have more rows of no elements than there is memory for their statistics.
+  if (n.walk.nelems == 0 && !mean && !variance) return true;
+  const double *own_variance = take_statistics(&n);
+  if (!own_variance) return false;
+  write_each(&n, evaluation_output(e, "dst"), affine);
+  write_all(mean, n.mean, n.nstatistics);
+  write_all(variance, own_variance, n.nstatistics);
+  return true;
+}
+
+// A parameter's gradient, if it was asked for.
+static bool write_parameter(const Norm *n, double *dst, Term *term) {
+  const double *values = dst ? sums(n, PARAMETER, term) : NULL;
+  if (values) write_all(dst, values, n->nparameters);
+  return values || !dst;
+}
+
+bool interpret_LayerNormBackward(const Evaluation *e) {
+  Norm n = layer_norm_of(e);
+  if (!(n.r = reciprocal_deviations(&n, evaluation_input(e, "variance")))) return false;
+  if (!(n.sum_g = sums(&n, STATISTIC, weighted))) return false;
+  if (!(n.sum_g_times = sums(&n, STATISTIC, weighted_normalised))) return false;
+  write_each(&n, evaluation_output(e, "diff_src"), layer_norm_diff_src);
+  return write_parameter(&n, evaluation_output(e, "diff_gamma"), dy_normalised) &&
+         write_parameter(&n, evaluation_output(e, "diff_beta"), diff_dst);
+}
