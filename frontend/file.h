@@ -1,0 +1,15 @@
+// Opening files that are not trusted to be files.
+#ifndef NGRAD_FRONTEND_FILE_H
+#define NGRAD_FRONTEND_FILE_H
+
+#include "ir/diagnostics.h"
+
+// A descriptor of a regular file for reading, and its length; never waits (for a fifo's writer, say). -1 after
+// telling at `at`, with `prefix` before the message.
+int file_open(const char *path, size_t *nbytes, Position at, const char *prefix, Diagnostics *d);
+
+// What an errno value means, as the lower-case middle of a message.
+enum { PROBLEM_BYTES = 128 };
+const char *file_problem(int error, char buffer[PROBLEM_BYTES]);
+
+#endif
