@@ -1,0 +1,99 @@
+// From a program to something that can be called; calling it.
+#include "backends/codegen/codegen.h"
+
+#include "backends/codegen/toolchain.h"
+
+#include <dlfcn.h>
+#include <omp.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef void Task(const void *args, size_t block);
+typedef void Entry(const void *const *inputs, void *const *outputs, void *workspace,
+                   void (*parallel_for)(void *, size_t, Task *, const void *), void *context);
+
+struct Compiled {
+  const Allocator *allocator;
+  void *library;
+  Entry *entry;
+  size_t workspace_nbytes;
+  _Atomic(void *) spare; // a workspace that no call is using, so that most calls allocate nothing
+};
+
+Compiled *codegen_compile(const Program *p, const Isa *isa, const Allocator *allocator, CompileTimes *times,
+                          bool *compiler_failed, Diagnostics *d) {
+  Text source, identifier;
+  double start = milliseconds_now();
+  *times = (CompileTimes){0};
+  *compiler_failed = false;
+  text_init(&source, allocator);
+  text_init(&identifier, allocator);
+  emit_identifier(p->graph->name, &identifier);
+  EmitOptions options = {.isa = isa, .identifier = text_string(&identifier), .for_loading = true};
+  Compiled *c = allocator_alloc(allocator, sizeof *c);
+  void *library = NULL;
+  if (!c || identifier.out_of_memory || !emit_program(p, &options, &source, NULL)) {
+    error_out_of_memory(d);
+  } else {
+    ToolchainTimes spent;
+    times->emit_ms = milliseconds_now() - start;
+    library = toolchain_load(&source, &spent, compiler_failed, d);
+    times->compile_ms = spent.compile_ms;
+    times->load_ms = spent.load_ms;
+    times->was_cached = spent.was_cached;
+  }
+  void *symbol = library ? dlsym(library, "ngrad_entry") : NULL;
+  if (library && !symbol) {
+    error_at(d, (Position){0}, "what was compiled has no entry point");
+    dlclose(library);
+  }
+  if (symbol) {
+    *c = (Compiled){.allocator = allocator, .library = library, .workspace_nbytes = p->workspace_nbytes};
+    memcpy(&c->entry, &symbol, sizeof symbol); // ISO C has no cast from object to function pointers
+  } else {
+    allocator_free(allocator, c);
+    c = NULL;
+  }
+  text_deinit(&source);
+  text_deinit(&identifier);
+  return c;
+}
+
+// Blocks are handed out one by one, so that a core that is busy with something else does not hold up the rest.
+static void run_blocks(void *context, size_t nblocks, Task *task, const void *args) {
+  int threads = *(const int *)context;
+  if ((size_t)threads > nblocks) threads = (int)nblocks;
+  if (threads <= 1) {
+    for (size_t b = 0; b < nblocks; b++) task(args, b);
+    return;
+  }
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+  for (size_t b = 0; b < nblocks; b++) task(args, b);
+}
+
+enum { WORKSPACE_ALIGNMENT = 64 };
+
+bool compiled_run(const Compiled *c, void *const *inputs, void *const *outputs, int threads) {
+  Compiled *shared = (Compiled *)c; // only the spare workspace changes, atomically
+  if (threads <= 0) threads = omp_get_num_procs();
+  void *block = atomic_exchange(&shared->spare, NULL);
+  if (!block && c->workspace_nbytes) block = allocator_alloc(c->allocator, c->workspace_nbytes + WORKSPACE_ALIGNMENT);
+  if (!block && c->workspace_nbytes) return false;
+  uintptr_t skip = (WORKSPACE_ALIGNMENT - (uintptr_t)block % WORKSPACE_ALIGNMENT) % WORKSPACE_ALIGNMENT;
+  c->entry((const void *const *)inputs, outputs, block ? (char *)block + skip : NULL, run_blocks, &threads);
+  void *other = atomic_exchange(&shared->spare, block);
+  allocator_free(c->allocator, other);
+  return true;
+}
+
+size_t compiled_workspace_nbytes(const Compiled *c) {
+  return c->workspace_nbytes;
+}
+
+void compiled_free(Compiled *c) {
+  if (!c) return;
+  allocator_free(c->allocator, c->spare);
+  dlclose(c->library);
+  allocator_free(c->allocator, c);
+}

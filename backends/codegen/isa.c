@@ -1,0 +1,56 @@
+// The rows, and what this processor has.
+#include "backends/codegen/isa.h"
+
+#include <string.h>
+
+extern const char simd_scalar[], simd_avx2[], simd_avx512[], simd_neon[];
+
+static bool always(void) {
+  return true;
+}
+
+static bool has_avx2(void) {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+#else
+  return false;
+#endif
+}
+
+static bool has_avx512(void) {
+#if defined(__x86_64__)
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+  return false;
+#endif
+}
+
+static bool has_neon(void) {
+#if defined(__aarch64__)
+  return true; // part of the base architecture
+#else
+  return false;
+#endif
+}
+
+const Isa isas[] = {
+    {"scalar", simd_scalar, NULL, 4, always},
+    {"neon", simd_neon, NULL, 8, has_neon},
+    {"avx2", simd_avx2, "avx2,fma,f16c", 8, has_avx2},
+    {"avx512", simd_avx512, "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c", 32, has_avx512},
+};
+const size_t nisas = sizeof isas / sizeof *isas;
+
+const Isa *isa_find(const char *name) {
+  for (size_t i = 0; i < nisas; i++)
+    if (strcmp(isas[i].name, name) == 0) return &isas[i];
+  return NULL;
+}
+
+const Isa *isa_best(void) {
+  size_t best = 0;
+  for (size_t i = 0; i < nisas; i++)
+    if (isas[i].is_available()) best = i;
+  return &isas[best];
+}

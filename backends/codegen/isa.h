@@ -1,0 +1,22 @@
+// The instruction sets that code can be emitted for: one row and one header in simd/ each.
+#ifndef NGRAD_BACKENDS_CODEGEN_ISA_H
+#define NGRAD_BACKENDS_CODEGEN_ISA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct Isa {
+  const char *name;
+  const char *vocabulary;     // text of its header
+  const char *target;         // for the compiler's target attribute; NULL: nothing to say
+  int vector_registers;       // how many 64-byte virtual vectors its registers hold
+  bool (*is_available)(void); // on this processor
+} Isa;
+
+extern const Isa isas[]; // from the plainest to the best
+extern const size_t nisas;
+
+const Isa *isa_find(const char *name); // NULL: there is none
+const Isa *isa_best(void);             // the best that this processor has
+
+#endif

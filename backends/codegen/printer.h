@@ -1,0 +1,27 @@
+// What the parts of the emitter share: a program's text in the making.
+#ifndef NGRAD_BACKENDS_CODEGEN_PRINTER_H
+#define NGRAD_BACKENDS_CODEGEN_PRINTER_H
+
+#include "backends/codegen/isa.h"
+#include "ir/kernel.h"
+
+typedef struct Printer {
+  Arena *scratch;
+  Text *out;
+  const Program *program;
+  const char *identifier;        // prefix of the program's symbols
+  const char **value_member;     // by value->index: the member of the argument struct that points to it
+  const char **temporary_member; // by number, all kernels' in order
+  size_t *first_temporary;       // by kernel: where its temporaries start in temporary_member
+  bool out_of_memory;
+} Printer;
+
+// Prints the functions of one loop: IDENTIFIER_kernelK_loopL(args, block) and what it calls.
+void print_loop_functions(Printer *p, size_t kernel, size_t loop);
+
+const char *element_type(Type type); // in C: "float", "uint16_t"
+
+// Adds those chunks of the vocabulary's text that `used` needs, and what they need in turn.
+bool print_vocabulary(const Isa *isa, const Text *used, Text *out);
+
+#endif

@@ -1,0 +1,107 @@
+// clang-format off
+
+// AVX-512 (F, BW, DQ, VL): a part is a zmm register.
+
+#define V_FULL __attribute__((vector_size(64)))
+
+#define V_HALF __attribute__((vector_size(32)))
+
+#define V_PARTS 1
+
+#define D_PARTS 2
+
+#define V_EACH(f) f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), f(11), f(12), f(13), f(14), f(15)
+
+#define D_EACH(f) f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7)
+
+// For builtins: every lane, and rounding as MXCSR says. gcc and clang differ in the type.
+#ifdef __clang__
+#define V_ALL (uint16_t)-1, 4
+#else
+#define V_ALL -1, 4
+#endif
+
+#define D_ALL (uint8_t)-1, 4
+
+#if __clang_major__ < 18
+#define V_FMA(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, V_ALL)
+#endif
+
+#if __clang_major__ < 18
+#define D_FMA(a, b, c) __builtin_ia32_vfmaddpd512_mask(a, b, c, D_ALL)
+#endif
+
+// In assembler, as gcc, clang and their versions differ in the builtin.
+#define V_SQRT(a) __extension__({ v_part r_; __asm__("vsqrtps %1, %0" : "=v"(r_) : "v"(a)); r_; })
+
+#define D_SQRT(a) __extension__({ d_part r_; __asm__("vsqrtpd %1, %0" : "=v"(r_) : "v"(a)); r_; })
+
+#ifndef __clang__
+#define V_MAX(a, b) __builtin_ia32_maxps512_mask(a, b, a, V_ALL)
+#endif
+
+#ifndef __clang__
+#define V_MIN(a, b) __builtin_ia32_minps512_mask(a, b, a, V_ALL)
+#endif
+
+#ifndef __clang__
+#define D_MAX(a, b) __builtin_ia32_maxpd512_mask(a, b, a, D_ALL)
+#endif
+
+#ifndef __clang__
+#define D_MIN(a, b) __builtin_ia32_minpd512_mask(a, b, a, D_ALL)
+#endif
+
+// Which of the lanes i and on are below n.
+#define V_MASK(i, n) (uint16_t)(((1U << (n)) - 1) >> (i))
+
+#define V_LOAD_N(p, i, n) __builtin_ia32_loadups512_mask((p) + (i), (v_part){0}, V_MASK(i, n))
+
+#define D_LOAD_N(p, i, n) __builtin_ia32_loadupd512_mask((p) + (i), (d_part){0}, (uint8_t)V_MASK(i, n))
+
+#define H_LOAD_N(p, i, n) \
+  ((h_part)__builtin_ia32_loaddquhi256_mask((const void *)((p) + (i)), (short V_HALF){0}, V_MASK(i, n)))
+
+#define V_STORE_N(p, x, i, n) __builtin_ia32_storeups512_mask((p) + (i), x, V_MASK(i, n))
+
+#define D_STORE_N(p, x, i, n) __builtin_ia32_storeupd512_mask((p) + (i), x, (uint8_t)V_MASK(i, n))
+
+#define H_STORE_N(p, x, i, n) __builtin_ia32_storedquhi256_mask((void *)((p) + (i)), (short V_HALF)(x), V_MASK(i, n))
+
+#ifndef __clang__
+#define V_STREAM(p, x) __builtin_ia32_movntps512(p, x)
+#endif
+
+#ifndef __clang__
+#define D_STREAM(p, x) __builtin_ia32_movntpd512(p, x)
+#endif
+
+#ifndef __clang__
+#define H_STREAM(p, x) __builtin_ia32_movntdq256((void *)(p), (long long V_HALF)(x))
+#endif
+
+#define V_FENCE() __builtin_ia32_sfence()
+
+#ifndef __clang__
+#define H_WIDEN(h) __builtin_ia32_pmovzxwd512_mask((short V_HALF)(h), (v_bits){0}, (uint16_t)-1)
+#endif
+
+#ifndef __clang__
+#define H_NARROW(u) ((h_part)__builtin_ia32_pmovdw512_mask((v_bits)(u), (short V_HALF){0}, (uint16_t)-1))
+#endif
+
+#ifndef __clang__
+#define V_FROM_F16(h) __builtin_ia32_vcvtph2ps512_mask((short V_HALF)(h), (v_part){0}, V_ALL)
+#endif
+
+#ifndef __clang__
+#define V_TO_F16(x) ((h_part)__builtin_ia32_vcvtps2ph512_mask(x, 0, (short V_HALF){0}, (uint16_t)-1))
+#endif
+
+#ifndef __clang__
+#define D_FROM_HALF(h) __builtin_ia32_cvtps2pd512_mask(h, (d_part){0}, -1, 4)
+#endif
+
+#ifndef __clang__
+#define V_HALF_FROM_D(d) __builtin_ia32_cvtpd2ps512_mask(d, (v_half){0}, -1, 4)
+#endif

@@ -1,0 +1,61 @@
+// clang-format off
+
+// Any processor, in standard C: a part is a number, and compilers make vectors of the loops.
+
+#define V_FULL
+
+#define V_HALF
+
+#define V_PARTS 16
+
+#define D_PARTS 16
+
+#define V_FOR_I for (int i = 0; i < V_PARTS; i++)
+
+#define D_FOR_I for (int i = 0; i < D_PARTS; i++)
+
+#define V_EACH(f) f(0)
+
+#define D_EACH(f) f(0)
+
+#define V_LANE(x, j) (x)
+
+#define V_SELECT(m, a, b) ((m) ? (a) : (b))
+
+#define V_ABS(a) fabsf(a)
+
+#define D_ABS(a) fabs(a)
+
+#define V_FMA(a, b, c) fmaf(a, b, c)
+
+#define D_FMA(a, b, c) fma(a, b, c)
+
+#define V_SQRT(a) sqrtf(a)
+
+#define D_SQRT(a) sqrt(a)
+
+#define V_STREAM(p, x) (void)(*(p) = (x))
+
+#define D_STREAM(p, x) (void)(*(p) = (x))
+
+#define H_STREAM(p, x) (void)(*(p) = (x))
+
+#define V_FROM_F16(h) f32_from_f16(h)
+
+#define V_TO_F16(x) f16_from_f32(x)
+
+#define V_FROM_BF16(h) f32_from_bf16(h)
+
+#define v_part_to_bf16(x) bf16_from_f32(x)
+
+#define D_FROM_HALF(h) (double)(h)
+
+#define V_FROM_D(d, i) (float)(d).p[i]
+
+#define v_part_sum(x) (x)
+
+#define d_part_sum(x) (x)
+
+#ifndef __GNUC__
+#define V_PREFETCH(p, level) (void)(p)
+#endif

@@ -1,0 +1,595 @@
+// clang-format off
+// NOLINTBEGIN(bugprone-implicit-widening-of-multiplication-result): p + i * V_LANES
+
+// The vector that kernels are written in: 16 lanes of f32 (`vec`) or f64 (`dvec`), in as many parts as the ISA needs
+// registers. This file is the same for every ISA. The ISA's header stands before it and says, in upper-case macros, how
+// wide a part is, and how to do to one part what the defaults here, in GNU C, do badly or not at all: V_ is about f32,
+// D_ about f64, H_ about 16 bits. Each operation rounds once, in an order fixed here, so that results are the same bits
+// on every ISA, but for the sign and payload of a NaN; that needs -ffp-contract=off, as gcc fuses across functions.
+// What stands between blank lines is one definition: emitted C has only those that it needs.
+
+// A register of f32.
+typedef float V_FULL v_part;
+
+// A register of f64.
+typedef double V_FULL d_part;
+
+// bf16 or f16, as many as a v_part has lanes.
+typedef uint16_t V_HALF h_part;
+
+// f32, as many as a d_part has lanes.
+typedef float V_HALF v_half;
+
+// The bits of a v_part, or the truth about each of its lanes.
+typedef int32_t V_FULL v_bits;
+
+typedef int64_t V_FULL d_bits;
+
+typedef struct { v_part p[V_PARTS]; } vec;
+
+typedef struct { d_part p[D_PARTS]; } dvec;
+
+typedef struct { h_part p[V_PARTS]; } hvec;
+
+typedef struct { v_bits p[V_PARTS]; } mask;
+
+typedef struct { d_bits p[D_PARTS]; } dmask;
+
+#define V_LANES (16 / V_PARTS)
+
+#define D_LANES (16 / D_PARTS)
+
+// Left alone, gcc unrolls no loop that grows by it, and keeps the parts in memory.
+#ifndef V_FOR_I
+#define V_FOR_I _Pragma("GCC unroll 16") for (int i = 0; i < V_PARTS; i++)
+#endif
+
+#ifndef D_FOR_I
+#define D_FOR_I _Pragma("GCC unroll 16") for (int i = 0; i < D_PARTS; i++)
+#endif
+
+// For what gcc finds too long to inline, not seeing that a constant n removes most of it.
+#ifdef __GNUC__
+#define V_INLINE __attribute__((always_inline))
+#else
+#define V_INLINE
+#endif
+
+#define V_INDEX(j) j
+
+// Which of the lanes i and on are below n.
+static inline v_bits v_first(int i, int n) { v_bits lane = {V_EACH(V_INDEX)}; return lane < n - i; }
+
+static inline d_bits d_first(int i, int n) { d_bits lane = {D_EACH(V_INDEX)}; return lane < n - i; }
+
+#define V_PICK(j) (i + j < n ? p[(i + j) * stride] : 0)
+
+// Elements i and on of the first n, which are `stride` apart; +0 after them.
+static inline v_part v_pick(const float *p, ptrdiff_t stride, int i, int n) { v_part x = {V_EACH(V_PICK)}; return x; }
+
+static inline d_part d_pick(const double *p, ptrdiff_t stride, int i, int n) { d_part x = {D_EACH(V_PICK)}; return x; }
+
+#define H_PICK(j) (uint16_t)V_PICK(j)
+
+static inline V_INLINE h_part h_pick(const uint16_t *p, ptrdiff_t stride, int i, int n) {
+  h_part x = {V_EACH(H_PICK)};
+  return x;
+}
+
+#ifndef V_LANE
+#define V_LANE(x, j) ((x)[j])
+#endif
+
+#define V_PUT(j) (i + j < n ? (void)(p[(i + j) * stride] = V_LANE(x, j)) : (void)0)
+
+static inline void v_put(float *p, ptrdiff_t stride, v_part x, int i, int n) { V_EACH(V_PUT); }
+
+static inline void d_put(double *p, ptrdiff_t stride, d_part x, int i, int n) { D_EACH(V_PUT); }
+
+static inline V_INLINE void h_put(uint16_t *p, ptrdiff_t stride, h_part x, int i, int n) { V_EACH(V_PUT); }
+
+// Here and below, p need only be aligned to its element, where nothing else is said.
+static inline vec v_load(const float *p) { vec a; V_FOR_I memcpy(&a.p[i], p + i * V_LANES, sizeof a.p[i]); return a; }
+
+static inline dvec d_load(const double *p) {
+  dvec a;
+  D_FOR_I memcpy(&a.p[i], p + i * D_LANES, sizeof a.p[i]);
+  return a;
+}
+
+// Lanes i and on of p's first n elements; +0 after them.
+#ifndef V_LOAD_N
+#define V_LOAD_N(p, i, n) v_pick(p, 1, i, n)
+#endif
+
+#ifndef D_LOAD_N
+#define D_LOAD_N(p, i, n) d_pick(p, 1, i, n)
+#endif
+
+#ifndef H_LOAD_N
+#define H_LOAD_N(p, i, n) h_pick(p, 1, i, n)
+#endif
+
+// Reads the first n elements only, 0 <= n <= 16; the lanes after them are +0.
+static inline vec v_load_n(const float *p, int n) { vec a; V_FOR_I a.p[i] = V_LOAD_N(p, i * V_LANES, n); return a; }
+
+static inline dvec d_load_n(const double *p, int n) { dvec a; D_FOR_I a.p[i] = D_LOAD_N(p, i * D_LANES, n); return a; }
+
+static inline void v_store(float *p, vec a) { V_FOR_I memcpy(p + i * V_LANES, &a.p[i], sizeof a.p[i]); }
+
+static inline void d_store(double *p, dvec a) { D_FOR_I memcpy(p + i * D_LANES, &a.p[i], sizeof a.p[i]); }
+
+#ifndef V_STORE_N
+#define V_STORE_N(p, x, i, n) v_put(p, 1, x, i, n)
+#endif
+
+#ifndef D_STORE_N
+#define D_STORE_N(p, x, i, n) d_put(p, 1, x, i, n)
+#endif
+
+#ifndef H_STORE_N
+#define H_STORE_N(p, x, i, n) h_put(p, 1, x, i, n)
+#endif
+
+// Writes the first n elements only, 0 <= n <= 16.
+static inline void v_store_n(float *p, vec a, int n) { V_FOR_I V_STORE_N(p, a.p[i], i * V_LANES, n); }
+
+static inline void d_store_n(double *p, dvec a, int n) { D_FOR_I D_STORE_N(p, a.p[i], i * D_LANES, n); }
+
+// To an aligned address, past the caches.
+#ifndef V_STREAM
+#define V_STREAM(p, x) __builtin_nontemporal_store(x, (v_part *)(void *)(p))
+#endif
+
+#ifndef D_STREAM
+#define D_STREAM(p, x) __builtin_nontemporal_store(x, (d_part *)(void *)(p))
+#endif
+
+#ifndef H_STREAM
+#define H_STREAM(p, x) __builtin_nontemporal_store(x, (h_part *)(void *)(p))
+#endif
+
+// Past the caches, to p aligned to 64 bytes. v_fence() orders it before later stores.
+static inline void v_stream(float *p, vec a) { V_FOR_I V_STREAM(p + i * V_LANES, a.p[i]); }
+
+static inline void d_stream(double *p, dvec a) { D_FOR_I D_STREAM(p + i * D_LANES, a.p[i]); }
+
+// Lane i is p[i * stride].
+static inline vec v_gather_n(const float *p, ptrdiff_t stride, int n) {
+  vec a;
+  V_FOR_I a.p[i] = v_pick(p, stride, i * V_LANES, n);
+  return a;
+}
+
+static inline dvec d_gather_n(const double *p, ptrdiff_t stride, int n) {
+  dvec a;
+  D_FOR_I a.p[i] = d_pick(p, stride, i * D_LANES, n);
+  return a;
+}
+
+static inline vec v_gather(const float *p, ptrdiff_t stride) { return v_gather_n(p, stride, 16); }
+
+static inline dvec d_gather(const double *p, ptrdiff_t stride) { return d_gather_n(p, stride, 16); }
+
+static inline void v_scatter_n(float *p, ptrdiff_t stride, vec a, int n) {
+  V_FOR_I v_put(p, stride, a.p[i], i * V_LANES, n);
+}
+
+static inline void d_scatter_n(double *p, ptrdiff_t stride, dvec a, int n) {
+  D_FOR_I d_put(p, stride, a.p[i], i * D_LANES, n);
+}
+
+static inline void v_scatter(float *p, ptrdiff_t stride, vec a) { v_scatter_n(p, stride, a, 16); }
+
+static inline void d_scatter(double *p, ptrdiff_t stride, dvec a) { d_scatter_n(p, stride, a, 16); }
+
+static inline hvec h_load(const uint16_t *p) {
+  hvec a;
+  V_FOR_I memcpy(&a.p[i], p + i * V_LANES, sizeof a.p[i]);
+  return a;
+}
+
+static inline V_INLINE hvec h_load_n(const uint16_t *p, int n) {
+  hvec a;
+  V_FOR_I a.p[i] = H_LOAD_N(p, i * V_LANES, n);
+  return a;
+}
+
+static inline void h_store(uint16_t *p, hvec a) { V_FOR_I memcpy(p + i * V_LANES, &a.p[i], sizeof a.p[i]); }
+
+static inline V_INLINE void h_store_n(uint16_t *p, hvec a, int n) { V_FOR_I H_STORE_N(p, a.p[i], i * V_LANES, n); }
+
+static inline void h_stream(uint16_t *p, hvec a) { V_FOR_I H_STREAM(p + i * V_LANES, a.p[i]); }
+
+static inline V_INLINE hvec h_gather_n(const uint16_t *p, ptrdiff_t stride, int n) {
+  hvec a;
+  V_FOR_I a.p[i] = h_pick(p, stride, i * V_LANES, n);
+  return a;
+}
+
+static inline V_INLINE void h_scatter_n(uint16_t *p, ptrdiff_t stride, hvec a, int n) {
+  V_FOR_I h_put(p, stride, a.p[i], i * V_LANES, n);
+}
+
+// 16-bit floats. Conversions round to nearest even, overflow to infinity and keep subnormals; a NaN stays one.
+static inline uint32_t f32_bits(float x) { uint32_t u; memcpy(&u, &x, sizeof u); return u; }
+
+static inline float f32_from_bits(uint32_t u) { float x; memcpy(&x, &u, sizeof x); return x; }
+
+static inline float f32_from_bf16(uint16_t h) { return f32_from_bits((uint32_t)h << 16); }
+
+static inline uint16_t bf16_from_f32(float x) {
+  uint32_t u = f32_bits(x);
+  return (uint16_t)(x != x ? 0xffff : (u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+// Exponents differ by 112; f32 arithmetic normalises a subnormal, by 2^-14 that is added and taken away.
+static inline float f32_from_f16(uint16_t h) {
+  uint32_t u = (h & 0x7fffU) << 13;
+  uint32_t sign = (h & 0x8000U) << 16;
+  uint32_t subnormal = f32_bits(f32_from_bits(u + (113U << 23)) - 0x1p-14f);
+  return f32_from_bits(sign | (u < 1U << 23 ? subnormal : u < 31U << 23 ? u + (112U << 23) : u + (224U << 23)));
+}
+
+// Adding 0.5 rounds to multiples of 2^-24, which f16's subnormals are.
+static inline uint16_t f16_from_f32(float x) {
+  uint32_t u = f32_bits(x) & 0x7fffffff;
+  uint32_t sign = f32_bits(x) >> 16 & 0x8000;
+  uint32_t subnormal = f32_bits(f32_from_bits(u) + 0.5f) - (126U << 23);
+  uint32_t normal = (u - (112U << 23) + 0xfff + (u >> 13 & 1)) >> 13;
+  uint32_t huge = x != x ? 0x7e00 : 0x7c00;
+  return (uint16_t)(sign | (u < 113U << 23 ? subnormal : u < f32_bits(65520) ? normal : huge));
+}
+
+#ifndef H_WIDEN
+#define H_WIDEN(h) __builtin_convertvector(h, v_bits)
+#endif
+
+#ifndef H_NARROW
+#define H_NARROW(u) __builtin_convertvector(u, h_part)
+#endif
+
+#ifndef V_FROM_BF16
+#define V_FROM_BF16(h) ((v_part)(H_WIDEN(h) << 16))
+#endif
+
+#ifndef v_part_to_bf16
+static inline h_part v_part_to_bf16(v_part x) {
+  typedef uint32_t V_FULL words;
+  words u = (words)x;
+  u += 0x7fff + (u >> 16 & 1);
+  u |= (words)(x != x);
+  return H_NARROW(u >> 16);
+}
+#endif
+
+static inline vec v_from_bf16(hvec h) { vec a; V_FOR_I a.p[i] = V_FROM_BF16(h.p[i]); return a; }
+
+static inline hvec v_to_bf16(vec a) { hvec h; V_FOR_I h.p[i] = v_part_to_bf16(a.p[i]); return h; }
+
+#ifndef V_FROM_F16
+#define V_FROM_F16(h) __builtin_convertvector((__fp16 V_HALF)(h), v_part)
+#endif
+
+#ifndef V_TO_F16
+#define V_TO_F16(x) ((h_part)__builtin_convertvector(x, __fp16 V_HALF))
+#endif
+
+static inline vec v_from_f16(hvec h) { vec a; V_FOR_I a.p[i] = V_FROM_F16(h.p[i]); return a; }
+
+static inline hvec v_to_f16(vec a) { hvec h; V_FOR_I h.p[i] = V_TO_F16(a.p[i]); return h; }
+
+static inline vec v_load_bf16(const uint16_t *p) { return v_from_bf16(h_load(p)); }
+
+static inline V_INLINE vec v_load_n_bf16(const uint16_t *p, int n) { return v_from_bf16(h_load_n(p, n)); }
+
+static inline void v_store_bf16(uint16_t *p, vec a) { h_store(p, v_to_bf16(a)); }
+
+static inline V_INLINE void v_store_n_bf16(uint16_t *p, vec a, int n) { h_store_n(p, v_to_bf16(a), n); }
+
+// p is aligned to 32 bytes.
+static inline void v_stream_bf16(uint16_t *p, vec a) { h_stream(p, v_to_bf16(a)); }
+
+static inline V_INLINE vec v_gather_n_bf16(const uint16_t *p, ptrdiff_t stride, int n) {
+  return v_from_bf16(h_gather_n(p, stride, n));
+}
+
+static inline V_INLINE vec v_gather_bf16(const uint16_t *p, ptrdiff_t stride) { return v_gather_n_bf16(p, stride, 16); }
+
+static inline V_INLINE void v_scatter_n_bf16(uint16_t *p, ptrdiff_t stride, vec a, int n) {
+  h_scatter_n(p, stride, v_to_bf16(a), n);
+}
+
+static inline V_INLINE void v_scatter_bf16(uint16_t *p, ptrdiff_t stride, vec a) { v_scatter_n_bf16(p, stride, a, 16); }
+
+static inline vec v_load_f16(const uint16_t *p) { return v_from_f16(h_load(p)); }
+
+static inline V_INLINE vec v_load_n_f16(const uint16_t *p, int n) { return v_from_f16(h_load_n(p, n)); }
+
+static inline void v_store_f16(uint16_t *p, vec a) { h_store(p, v_to_f16(a)); }
+
+static inline V_INLINE void v_store_n_f16(uint16_t *p, vec a, int n) { h_store_n(p, v_to_f16(a), n); }
+
+static inline void v_stream_f16(uint16_t *p, vec a) { h_stream(p, v_to_f16(a)); }
+
+static inline V_INLINE vec v_gather_n_f16(const uint16_t *p, ptrdiff_t stride, int n) {
+  return v_from_f16(h_gather_n(p, stride, n));
+}
+
+static inline V_INLINE vec v_gather_f16(const uint16_t *p, ptrdiff_t stride) { return v_gather_n_f16(p, stride, 16); }
+
+static inline V_INLINE void v_scatter_n_f16(uint16_t *p, ptrdiff_t stride, vec a, int n) {
+  h_scatter_n(p, stride, v_to_f16(a), n);
+}
+
+static inline V_INLINE void v_scatter_f16(uint16_t *p, ptrdiff_t stride, vec a) { v_scatter_n_f16(p, stride, a, 16); }
+
+// x - 0 and not x + 0, which would lose the sign of -0.
+static inline vec v_set(float x) { vec a; v_part zero = {0}; V_FOR_I a.p[i] = x - zero; return a; }
+
+static inline dvec d_set(double x) { dvec a; d_part zero = {0}; D_FOR_I a.p[i] = x - zero; return a; }
+
+static inline vec v_add(vec a, vec b) { V_FOR_I a.p[i] += b.p[i]; return a; }
+
+static inline dvec d_add(dvec a, dvec b) { D_FOR_I a.p[i] += b.p[i]; return a; }
+
+static inline vec v_sub(vec a, vec b) { V_FOR_I a.p[i] -= b.p[i]; return a; }
+
+static inline dvec d_sub(dvec a, dvec b) { D_FOR_I a.p[i] -= b.p[i]; return a; }
+
+static inline vec v_mul(vec a, vec b) { V_FOR_I a.p[i] *= b.p[i]; return a; }
+
+static inline dvec d_mul(dvec a, dvec b) { D_FOR_I a.p[i] *= b.p[i]; return a; }
+
+static inline vec v_div(vec a, vec b) { V_FOR_I a.p[i] /= b.p[i]; return a; }
+
+static inline dvec d_div(dvec a, dvec b) { D_FOR_I a.p[i] /= b.p[i]; return a; }
+
+static inline vec v_neg(vec a) { V_FOR_I a.p[i] = -a.p[i]; return a; }
+
+static inline dvec d_neg(dvec a) { D_FOR_I a.p[i] = -a.p[i]; return a; }
+
+#ifndef V_ABS
+#define V_ABS(a) ((v_part)((v_bits)(a) & INT32_MAX))
+#endif
+
+#ifndef D_ABS
+#define D_ABS(a) ((d_part)((d_bits)(a) & INT64_MAX))
+#endif
+
+static inline vec v_abs(vec a) { V_FOR_I a.p[i] = V_ABS(a.p[i]); return a; }
+
+static inline dvec d_abs(dvec a) { D_FOR_I a.p[i] = D_ABS(a.p[i]); return a; }
+
+static inline vec v_sqrt(vec a) { V_FOR_I a.p[i] = V_SQRT(a.p[i]); return a; }
+
+static inline dvec d_sqrt(dvec a) { D_FOR_I a.p[i] = D_SQRT(a.p[i]); return a; }
+
+#ifndef V_FMA
+#define V_FMA(a, b, c) __builtin_elementwise_fma(a, b, c)
+#endif
+
+#ifndef D_FMA
+#define D_FMA(a, b, c) __builtin_elementwise_fma(a, b, c)
+#endif
+
+// a * b + c
+static inline vec v_fma(vec a, vec b, vec c) { V_FOR_I a.p[i] = V_FMA(a.p[i], b.p[i], c.p[i]); return a; }
+
+static inline dvec d_fma(dvec a, dvec b, dvec c) { D_FOR_I a.p[i] = D_FMA(a.p[i], b.p[i], c.p[i]); return a; }
+
+// a * b - c
+static inline vec v_fms(vec a, vec b, vec c) { V_FOR_I a.p[i] = V_FMA(a.p[i], b.p[i], -c.p[i]); return a; }
+
+static inline dvec d_fms(dvec a, dvec b, dvec c) { D_FOR_I a.p[i] = D_FMA(a.p[i], b.p[i], -c.p[i]); return a; }
+
+// c - a * b
+static inline vec v_fnma(vec a, vec b, vec c) { V_FOR_I a.p[i] = V_FMA(-a.p[i], b.p[i], c.p[i]); return a; }
+
+static inline dvec d_fnma(dvec a, dvec b, dvec c) { D_FOR_I a.p[i] = D_FMA(-a.p[i], b.p[i], c.p[i]); return a; }
+
+// Comparing with 0 once more is what makes gcc see a blend.
+#ifndef V_SELECT
+#define V_SELECT(m, a, b) ((__typeof__(a))((((m) < 0) & (__typeof__(m))(a)) | (~((m) < 0) & (__typeof__(m))(b))))
+#endif
+
+// A compiler sees one instruction in this where the processor has it.
+#ifndef V_MAX
+#define V_MAX(a, b) V_SELECT((a) > (b), a, b)
+#endif
+
+#ifndef D_MAX
+#define D_MAX(a, b) V_SELECT((a) > (b), a, b)
+#endif
+
+// a > b ? a : b
+static inline vec v_max(vec a, vec b) { V_FOR_I a.p[i] = V_MAX(a.p[i], b.p[i]); return a; }
+
+static inline dvec d_max(dvec a, dvec b) { D_FOR_I a.p[i] = D_MAX(a.p[i], b.p[i]); return a; }
+
+#ifndef V_MIN
+#define V_MIN(a, b) V_SELECT((a) < (b), a, b)
+#endif
+
+#ifndef D_MIN
+#define D_MIN(a, b) V_SELECT((a) < (b), a, b)
+#endif
+
+// a < b ? a : b
+static inline vec v_min(vec a, vec b) { V_FOR_I a.p[i] = V_MIN(a.p[i], b.p[i]); return a; }
+
+static inline dvec d_min(dvec a, dvec b) { D_FOR_I a.p[i] = D_MIN(a.p[i], b.p[i]); return a; }
+
+static inline mask v_gt(vec a, vec b) { mask m; V_FOR_I m.p[i] = a.p[i] > b.p[i]; return m; }
+
+static inline dmask d_gt(dvec a, dvec b) { dmask m; D_FOR_I m.p[i] = a.p[i] > b.p[i]; return m; }
+
+static inline mask v_ge(vec a, vec b) { mask m; V_FOR_I m.p[i] = a.p[i] >= b.p[i]; return m; }
+
+static inline dmask d_ge(dvec a, dvec b) { dmask m; D_FOR_I m.p[i] = a.p[i] >= b.p[i]; return m; }
+
+static inline mask v_lt(vec a, vec b) { mask m; V_FOR_I m.p[i] = a.p[i] < b.p[i]; return m; }
+
+static inline dmask d_lt(dvec a, dvec b) { dmask m; D_FOR_I m.p[i] = a.p[i] < b.p[i]; return m; }
+
+static inline mask v_le(vec a, vec b) { mask m; V_FOR_I m.p[i] = a.p[i] <= b.p[i]; return m; }
+
+static inline dmask d_le(dvec a, dvec b) { dmask m; D_FOR_I m.p[i] = a.p[i] <= b.p[i]; return m; }
+
+static inline mask v_eq(vec a, vec b) { mask m; V_FOR_I m.p[i] = a.p[i] == b.p[i]; return m; }
+
+static inline dmask d_eq(dvec a, dvec b) { dmask m; D_FOR_I m.p[i] = a.p[i] == b.p[i]; return m; }
+
+static inline mask v_ne(vec a, vec b) { mask m; V_FOR_I m.p[i] = a.p[i] != b.p[i]; return m; }
+
+static inline dmask d_ne(dvec a, dvec b) { dmask m; D_FOR_I m.p[i] = a.p[i] != b.p[i]; return m; }
+
+static inline mask mask_and(mask a, mask b) { V_FOR_I a.p[i] &= b.p[i]; return a; }
+
+static inline dmask dmask_and(dmask a, dmask b) { D_FOR_I a.p[i] &= b.p[i]; return a; }
+
+static inline mask mask_or(mask a, mask b) { V_FOR_I a.p[i] |= b.p[i]; return a; }
+
+static inline dmask dmask_or(dmask a, dmask b) { D_FOR_I a.p[i] |= b.p[i]; return a; }
+
+static inline mask mask_not(mask a) { V_FOR_I a.p[i] = a.p[i] == 0; return a; }
+
+static inline dmask dmask_not(dmask a) { D_FOR_I a.p[i] = a.p[i] == 0; return a; }
+
+// m ? a : b
+static inline vec v_select(mask m, vec a, vec b) { V_FOR_I a.p[i] = V_SELECT(m.p[i], a.p[i], b.p[i]); return a; }
+
+static inline dvec d_select(dmask m, dvec a, dvec b) { D_FOR_I a.p[i] = V_SELECT(m.p[i], a.p[i], b.p[i]); return a; }
+
+// a's first n lanes, then b's
+static inline vec v_merge(int n, vec a, vec b) {
+  V_FOR_I a.p[i] = V_SELECT(v_first(i * V_LANES, n), a.p[i], b.p[i]);
+  return a;
+}
+
+static inline dvec d_merge(int n, dvec a, dvec b) {
+  D_FOR_I a.p[i] = V_SELECT(d_first(i * D_LANES, n), a.p[i], b.p[i]);
+  return a;
+}
+
+// Sums add lane i + 8 to lane i, then i + 4, i + 2, i + 1.
+#ifndef v_part_sum
+static inline float v_part_sum(v_part x) {
+  typedef float __attribute__((vector_size(16))) quad;
+  quad q[4] = {{0}};
+  memcpy(q, &x, sizeof x);
+  if (V_LANES > 8) q[0] += q[2], q[1] += q[3];
+  if (V_LANES > 4) q[0] += q[1];
+  return (q[0][0] + q[0][2]) + (q[0][1] + q[0][3]);
+}
+#endif
+
+#ifndef d_part_sum
+static inline double d_part_sum(d_part x) {
+  typedef double __attribute__((vector_size(16))) pair;
+  pair q[4] = {{0}};
+  memcpy(q, &x, sizeof x);
+  if (D_LANES > 4) q[0] += q[2], q[1] += q[3];
+  if (D_LANES > 2) q[0] += q[1];
+  return q[0][0] + q[0][1];
+}
+#endif
+
+#define V_FOLD(k) if (V_PARTS > k) V_FOR_I if (i < k) a.p[i] += a.p[i + k];
+
+#define D_FOLD(k) if (D_PARTS > k) D_FOR_I if (i < k) a.p[i] += a.p[i + k];
+
+static inline float v_sum(vec a) { V_FOLD(8) V_FOLD(4) V_FOLD(2) V_FOLD(1) return v_part_sum(a.p[0]); }
+
+static inline double d_sum(dvec a) { D_FOLD(8) D_FOLD(4) D_FOLD(2) D_FOLD(1) return d_part_sum(a.p[0]); }
+
+#ifndef D_FROM_HALF
+#define D_FROM_HALF(h) __builtin_convertvector(h, d_part)
+#endif
+
+static inline dvec d_from_v(vec a) {
+  dvec d;
+  v_half h[D_PARTS];
+  V_FOR_I memcpy(h + i * (D_PARTS / V_PARTS), &a.p[i], sizeof a.p[i]);
+  D_FOR_I d.p[i] = D_FROM_HALF(h[i]);
+  return d;
+}
+
+#ifndef V_HALF_FROM_D
+#define V_HALF_FROM_D(x) __builtin_convertvector(x, v_half)
+#endif
+
+#ifndef V_FROM_D
+static inline v_part v_join(v_half a, v_half b) {
+#if defined __clang__ || __GNUC__ >= 12
+  return __builtin_shufflevector(a, b, V_EACH(V_INDEX));
+#else
+  v_half h[2] = {a, b};
+  v_part x;
+  memcpy(&x, h, sizeof x);
+  return x;
+#endif
+}
+#endif
+
+// Part i of a vec from a dvec's parts.
+#ifndef V_FROM_D
+#define V_FROM_D(d, i) v_join(V_HALF_FROM_D((d).p[2 * (i)]), V_HALF_FROM_D((d).p[2 * (i) + 1]))
+#endif
+
+static inline vec v_from_d(dvec d) { vec a; V_FOR_I a.p[i] = V_FROM_D(d, i); return a; }
+
+#ifndef V_PREFETCH
+#define V_PREFETCH(p, level) __builtin_prefetch(p, 0, level)
+#endif
+
+// To the first level cache, for reading.
+static inline void v_prefetch(const void *p) { V_PREFETCH(p, 3); }
+
+static inline void v_prefetch_l2(const void *p) { V_PREFETCH(p, 2); }
+
+#ifndef V_FENCE
+#define V_FENCE() (void)0
+#endif
+
+// What was streamed before is in memory before anything stored after.
+static inline void v_fence(void) { V_FENCE(); }
+
+static inline vec v_round_bf16(vec a) { return v_from_bf16(v_to_bf16(a)); }
+
+static inline vec v_round_f16(vec a) { return v_from_f16(v_to_f16(a)); }
+
+static inline dvec d_round_bf16(dvec a) { return d_from_v(v_round_bf16(v_from_d(a))); }
+
+static inline dvec d_round_f16(dvec a) { return d_from_v(v_round_f16(v_from_d(a))); }
+
+// To nearest even; what does not fit becomes the nearest that does, NaN 0.
+static inline int32_t s32_from_f64(double x) {
+  return x >= INT32_MAX ? INT32_MAX : x <= INT32_MIN ? INT32_MIN : x == x ? (int32_t)nearbyint(x) : 0;
+}
+
+static inline dvec d_gather_n_s32(const int32_t *p, ptrdiff_t stride, int n) {
+  double x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = p[i * stride];
+  return d_load(x);
+}
+
+static inline dvec d_gather_s32(const int32_t *p, ptrdiff_t stride) { return d_gather_n_s32(p, stride, 16); }
+
+static inline dvec d_load_n_s32(const int32_t *p, int n) { return d_gather_n_s32(p, 1, n); }
+
+static inline dvec d_load_s32(const int32_t *p) { return d_gather_n_s32(p, 1, 16); }
+
+static inline void d_scatter_n_s32(int32_t *p, ptrdiff_t stride, dvec a, int n) {
+  double x[16];
+  d_store(x, a);
+  for (int i = 0; i < n; i++) p[i * stride] = s32_from_f64(x[i]);
+}
+
+static inline void d_scatter_s32(int32_t *p, ptrdiff_t stride, dvec a) { d_scatter_n_s32(p, stride, a, 16); }
+
+static inline void d_store_n_s32(int32_t *p, dvec a, int n) { d_scatter_n_s32(p, 1, a, n); }
+
+static inline void d_store_s32(int32_t *p, dvec a) { d_scatter_n_s32(p, 1, a, 16); }
+
+// NOLINTEND(bugprone-implicit-widening-of-multiplication-result)

@@ -1,0 +1,75 @@
+// The printer for Graphviz. Inputs, constants and outputs are drawn as values of their own, results as arrows.
+#include "frontend/dot.h"
+
+#include "ir/operator.h"
+
+// Within double quotes Graphviz gives a meaning to the quote and the backslash only.
+static void print_escaped(const char *name, Text *out) {
+  for (const char *c = name; *c; c++) {
+    if (*c == '"' || *c == '\\') text_add_string(out, "\\");
+    text_add(out, c, 1);
+  }
+}
+
+static void print_label(const Value *v, Text *out) {
+  print_escaped(v->name, out);
+  text_format(out, "\\n%s ", type_name(v->type));
+  Text shape;
+  text_init(&shape, out->allocator);
+  shape_print(&v->shape, &shape);
+  print_escaped(text_string(&shape), out);
+  out->out_of_memory |= shape.out_of_memory;
+  text_deinit(&shape);
+}
+
+static void print_value(const Value *v, const char *prefix, const char *style, Text *out) {
+  text_format(out, "  %s%u [%s, label=\"", prefix, (unsigned)v->index, style);
+  print_label(v, out);
+  text_add_string(out, "\"];\n");
+}
+
+// The end of an arrow that a value comes out of.
+static void print_origin(const Value *v, Text *out) {
+  if (v->producer) text_format(out, "  n%u", (unsigned)v->producer->index);
+  else text_format(out, "  v%u", (unsigned)v->index);
+}
+
+static void print_node(const Node *node, Text *out) {
+  Text name;
+  text_init(&name, out->allocator);
+  operator_print_name(node->op, node->signature, &name);
+  text_format(out, "  n%u [shape=box, label=\"%s\"];\n", (unsigned)node->index, text_string(&name));
+  out->out_of_memory |= name.out_of_memory;
+  text_deinit(&name);
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    const Value *v = node->inputs[i];
+    if (!v) continue;
+    print_origin(v, out);
+    text_format(out, " -> n%u", (unsigned)node->index);
+    if (v->producer) {
+      text_add_string(out, " [label=\"");
+      print_label(v, out);
+      text_add_string(out, "\"]");
+    }
+    text_add_string(out, ";\n");
+  }
+}
+
+void dot_print(const Graph *g, Text *out) {
+  text_add_string(out, "digraph \"");
+  print_escaped(g->name, out);
+  text_add_string(out, "\" {\n  node [fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\"];\n");
+  for (size_t i = 0; i < g->nvalues; i++) {
+    const Value *v = g->values[i];
+    if (v->is_input) print_value(v, "v", "shape=ellipse", out);
+    else if (v->constant && (v->uses || v->is_output)) print_value(v, "v", "shape=ellipse, style=dashed", out);
+  }
+  for (size_t i = 0; i < g->nnodes; i++) print_node(g->nodes[i], out);
+  for (size_t i = 0; i < g->noutputs; i++) {
+    const Value *v = g->outputs[i];
+    print_value(v, "o", "shape=ellipse, style=bold", out);
+    print_origin(v, out);
+    text_format(out, " -> o%u;\n", (unsigned)v->index);
+  }
+  text_add_string(out, "}\n");
+}

@@ -1,0 +1,342 @@
+// Building kernels: expressions made once, axes merged.
+#include "ir/kernel.h"
+
+#include "ir/operator.h"
+
+#include <string.h>
+
+const ExprInfo expr_info[EXPR_OP_COUNT] = {
+    [EXPR_LOAD] = {"load", NULL, 0, false},
+    [EXPR_CONSTANT] = {"set", NULL, 0, false},
+    [EXPR_REDUCE_SUM] = {"sum", NULL, 1, false},
+    [EXPR_COMBINE] = {"combine", NULL, 0, false},
+    [EXPR_ADD] = {"add", "%0 + %1", 2, false},
+    [EXPR_SUB] = {"sub", "%0 - %1", 2, false},
+    [EXPR_MUL] = {"mul", "%0 * %1", 2, false},
+    [EXPR_DIV] = {"div", "%0 / %1", 2, false},
+    [EXPR_NEG] = {"neg", "-(%0)", 1, false},
+    [EXPR_SQRT] = {"sqrt", "sqrtF(%0)", 1, false},
+    [EXPR_MAX] = {"max", "(%0 > %1 ? %0 : %1)", 2, false},
+    [EXPR_FMA] = {"fma", "fmaF(%0, %1, %2)", 3, false},
+    [EXPR_GT] = {"gt", "%0 > %1", 2, true},
+    [EXPR_SELECT] = {"select", "(%0 ? %1 : %2)", 3, false},
+    [EXPR_ROUND_F16] = {"round_f16", "f32_from_f16(f16_from_f32((float)%0))", 1, false},
+    [EXPR_ROUND_BF16] = {"round_bf16", "f32_from_bf16(bf16_from_f32((float)%0))", 1, false},
+};
+
+void kernel_init(Kernel *k, Arena *arena, const char *name) {
+  *k = (Kernel){.arena = arena, .name = name, .nexprs = 1};
+}
+
+int kernel_add_axis(Kernel *k, const char *name, int64_t extent) {
+  if (k->naxes == MAX_AXES) {
+    k->out_of_memory = true;
+    return 0;
+  }
+  k->axes[k->naxes] = (Axis){name, extent};
+  return k->naxes++;
+}
+
+AxisSet access_axes(const Kernel *k, const Access *access) {
+  AxisSet axes = 0;
+  for (int i = 0; i < k->naxes; i++)
+    if (access->stride[i]) axes |= 1U << i;
+  return axes;
+}
+
+AccessId kernel_add_access(Kernel *k, const Access *access) {
+  for (AccessId i = 0; i < k->naccesses; i++)
+    if (memcmp(&k->accesses[i], access, sizeof *access) == 0) return i;
+  if (!arena_grow(k->arena, &k->accesses, k->naccesses, &k->accesses_capacity, sizeof *k->accesses)) {
+    k->out_of_memory = true;
+    return 0;
+  }
+  k->accesses[k->naccesses] = *access;
+  return (AccessId)k->naccesses++;
+}
+
+static bool expr_equals(const Expr *a, const Expr *b) {
+  return a->op == b->op && a->axes == b->axes && memcmp(a->args, b->args, sizeof a->args) == 0 &&
+         a->access == b->access && a->reduced == b->reduced && a->loop == b->loop &&
+         memcmp(&a->number, &b->number, sizeof a->number) == 0;
+}
+
+static ExprId add_expr(Kernel *k, Expr e) {
+  for (int i = 0; i < expr_info[e.op].narguments; i++)
+    if (!e.args[i]) return 0;
+  for (ExprId i = 1; i < k->nexprs; i++)
+    if (expr_equals(&k->exprs[i], &e)) return i;
+  if (!arena_grow(k->arena, &k->exprs, k->nexprs, &k->exprs_capacity, sizeof *k->exprs)) {
+    k->out_of_memory = true;
+    return 0;
+  }
+  k->exprs[k->nexprs] = e;
+  return (ExprId)k->nexprs++;
+}
+
+ExprId expr_load(Kernel *k, AccessId access) {
+  if (k->out_of_memory) return 0;
+  return add_expr(k, (Expr){.op = EXPR_LOAD, .access = access, .axes = access_axes(k, &k->accesses[access])});
+}
+
+ExprId expr_constant(Kernel *k, double number) {
+  return add_expr(k, (Expr){.op = EXPR_CONSTANT, .number = k->is_f64 ? number : (float)number});
+}
+
+ExprId expr_unary(Kernel *k, ExprOp op, ExprId a) {
+  return add_expr(k, (Expr){.op = op, .args = {a}, .axes = a ? k->exprs[a].axes : 0});
+}
+
+ExprId expr_binary(Kernel *k, ExprOp op, ExprId a, ExprId b) {
+  if (!a || !b) return 0;
+  return add_expr(k, (Expr){.op = op, .args = {a, b}, .axes = k->exprs[a].axes | k->exprs[b].axes});
+}
+
+static ExprId expr_ternary(Kernel *k, ExprOp op, ExprId a, ExprId b, ExprId c) {
+  if (!a || !b || !c) return 0;
+  AxisSet axes = k->exprs[a].axes | k->exprs[b].axes | k->exprs[c].axes;
+  return add_expr(k, (Expr){.op = op, .args = {a, b, c}, .axes = axes});
+}
+
+ExprId expr_fma(Kernel *k, ExprId a, ExprId b, ExprId c) {
+  return expr_ternary(k, EXPR_FMA, a, b, c);
+}
+
+ExprId expr_select(Kernel *k, ExprId mask, ExprId a, ExprId b) {
+  return expr_ternary(k, EXPR_SELECT, mask, a, b);
+}
+
+int64_t axes_nelems(const Kernel *k, AxisSet axes) {
+  int64_t n = 1;
+  for (int i = 0; i < k->naxes; i++)
+    if (axes >> i & 1) n *= k->axes[i].extent;
+  return n;
+}
+
+// Along axes that the operand does not vary over, a sum is a product.
+ExprId expr_sum(Kernel *k, ExprId a, AxisSet reduced) {
+  if (!a) return 0;
+  int64_t times = axes_nelems(k, reduced & ~k->exprs[a].axes);
+  reduced &= k->exprs[a].axes;
+  if (times == 0) return expr_constant(k, 0);
+  if (times != 1) a = expr_binary(k, EXPR_MUL, a, expr_constant(k, (double)times));
+  if (!a || !reduced) return a;
+  return add_expr(k,
+                  (Expr){.op = EXPR_REDUCE_SUM, .args = {a}, .reduced = reduced, .axes = k->exprs[a].axes & ~reduced});
+}
+
+ExprId expr_combine(Kernel *k, AccessId partial_sums, uint32_t loop, AxisSet axes) {
+  if (k->out_of_memory) return 0;
+  return add_expr(k, (Expr){.op = EXPR_COMBINE, .access = partial_sums, .loop = loop, .axes = axes});
+}
+
+ExprId expr_with_arguments(Kernel *k, const Expr *e, const ExprId *args) {
+  if (e->op == EXPR_REDUCE_SUM) return expr_sum(k, args[0], e->reduced);
+  switch (expr_info[e->op].narguments) {
+  case 1: return expr_unary(k, e->op, args[0]);
+  case 2: return expr_binary(k, e->op, args[0], args[1]);
+  default: return expr_ternary(k, e->op, args[0], args[1], args[2]);
+  }
+}
+
+ExprId expr_label(Kernel *k, ExprId e, const char *label) {
+  if (e && !k->exprs[e].label) k->exprs[e].label = label;
+  return e;
+}
+
+void kernel_store(Kernel *k, AccessId access, ExprId value) {
+  if (!value || !arena_grow(k->arena, &k->stores, k->nstores, &k->stores_capacity, sizeof *k->stores)) {
+    k->out_of_memory = true;
+    return;
+  }
+  k->stores[k->nstores++] = (Store){access, value};
+}
+
+uint32_t kernel_add_temporary(Kernel *k, const char *name, Type type, int64_t nelems) {
+  if (!arena_grow(k->arena, &k->temporaries, k->ntemporaries, &k->temporaries_capacity, sizeof *k->temporaries)) {
+    k->out_of_memory = true;
+    return 0;
+  }
+  k->temporaries[k->ntemporaries] = (Temporary){.name = name, .type = type, .nelems = nelems};
+  return (uint32_t)k->ntemporaries++;
+}
+
+Loop *kernel_add_loop(Kernel *k) {
+  if (!arena_grow(k->arena, &k->loops, k->nloops, &k->loops_capacity, sizeof *k->loops)) {
+    k->out_of_memory = true;
+    return NULL;
+  }
+  k->loops[k->nloops] = (Loop){.rows = 1, .accumulators = 1, .block = 1};
+  return &k->loops[k->nloops++];
+}
+
+bool loop_add_root(Kernel *k, Loop *loop, Root root) {
+  if (!arena_grow(k->arena, &loop->roots, loop->nroots, &loop->roots_capacity, sizeof *loop->roots)) {
+    k->out_of_memory = true;
+    return false;
+  }
+  loop->roots[loop->nroots++] = root;
+  return true;
+}
+
+// Axes
+
+static AxisSet remove_axis(AxisSet set, int axis) {
+  AxisSet below = set & ((1U << axis) - 1);
+  return below | (set >> (axis + 1) << axis);
+}
+
+// Takes axis out of every set and access; what varied over it then does not.
+static void drop_axis(Kernel *k, int axis) {
+  for (size_t i = 1; i < k->nexprs; i++) {
+    k->exprs[i].axes = remove_axis(k->exprs[i].axes, axis);
+    k->exprs[i].reduced = remove_axis(k->exprs[i].reduced, axis);
+  }
+  for (size_t i = 0; i < k->naccesses; i++) {
+    int64_t *stride = k->accesses[i].stride;
+    memmove(&stride[axis], &stride[axis + 1], (size_t)(MAX_AXES - 1 - axis) * sizeof *stride);
+    stride[MAX_AXES - 1] = 0;
+  }
+  memmove(&k->axes[axis], &k->axes[axis + 1], (size_t)(MAX_AXES - 1 - axis) * sizeof *k->axes);
+  k->naxes--;
+}
+
+static bool are_alike(const Kernel *k, int axis) {
+  AxisSet both = 3U << axis;
+  for (size_t i = 1; i < k->nexprs; i++) {
+    AxisSet axes = k->exprs[i].axes & both, reduced = k->exprs[i].reduced & both;
+    if ((axes && axes != both) || (reduced && reduced != both)) return false;
+  }
+  for (size_t i = 0; i < k->naccesses; i++) {
+    const int64_t *stride = k->accesses[i].stride;
+    if (stride[axis] != stride[axis + 1] * k->axes[axis + 1].extent) return false;
+  }
+  return true;
+}
+
+// A sum over nothing but dropped axes is its operand.
+static void forward_empty_sums(Kernel *k) {
+  for (size_t i = 1; i < k->nexprs; i++) {
+    Expr *e = &k->exprs[i];
+    for (int a = 0; a < 3; a++) {
+      const Expr *arg = &k->exprs[e->args[a]];
+      if (e->args[a] && arg->op == EXPR_REDUCE_SUM && !arg->reduced) e->args[a] = arg->args[0];
+    }
+  }
+  for (size_t i = 0; i < k->nstores; i++) {
+    const Expr *e = &k->exprs[k->stores[i].value];
+    if (e->op == EXPR_REDUCE_SUM && !e->reduced) k->stores[i].value = e->args[0];
+  }
+}
+
+void kernel_simplify_axes(Kernel *k) {
+  for (int axis = k->naxes - 1; axis >= 0; axis--)
+    if (k->axes[axis].extent == 1) drop_axis(k, axis);
+  forward_empty_sums(k);
+  for (int axis = k->naxes - 2; axis >= 0; axis--) {
+    if (!are_alike(k, axis)) continue;
+    k->axes[axis + 1].extent *= k->axes[axis].extent;
+    k->axes[axis + 1].name = k->axes[axis].name;
+    drop_axis(k, axis);
+  }
+}
+
+AxisSet loop_outer_axes(const Loop *loop) {
+  AxisSet axes = 0;
+  for (int i = 0; i < loop->nouter; i++) axes |= 1U << loop->order[i];
+  return axes;
+}
+
+AxisSet loop_inner_axes(const Loop *loop) {
+  AxisSet axes = 0;
+  for (int i = 0; i < loop->ninner; i++) axes |= 1U << loop->order[loop->nouter + i];
+  return axes;
+}
+
+int64_t loop_nblocks(const Kernel *k, const Loop *loop) {
+  int64_t kept = 1, others = 1;
+  for (int i = 0; i < loop->nouter; i++) *(i < loop->nkept ? &kept : &others) *= k->axes[loop->order[i]].extent;
+  int64_t length = loop->block;
+  if (loop->tile) {
+    others = k->axes[loop->order[0]].extent;
+    length = loop->tile;
+  }
+  return kept * ((others + length - 1) / length);
+}
+
+void program_free(Program *p) {
+  if (!p) return;
+  Arena arena = p->arena; // p itself lies in it
+  arena_deinit(&arena);
+}
+
+// Printing
+
+static void print_axes(const Kernel *k, const int *order, int count, Text *out) {
+  for (int i = 0; i < count; i++)
+    text_format(out, "%s%s %lld", i ? ", " : "", k->axes[order[i]].name, (long long)k->axes[order[i]].extent);
+}
+
+static const char *access_name(const Kernel *k, AccessId id) {
+  const Access *a = &k->accesses[id];
+  return a->value ? a->value->name : k->temporaries[a->temporary].name;
+}
+
+static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
+  text_add_string(out, "  loop over ");
+  if (loop->nouter) {
+    print_axes(k, loop->order, loop->nouter, out);
+    text_format(out, " in %lld blocks of %lld", (long long)loop_nblocks(k, loop), (long long)loop->block);
+    if (loop->rows > 1) text_format(out, ", %d at once", loop->rows);
+    text_add_string(out, "; inside ");
+  }
+  print_axes(k, loop->order + loop->nouter, loop->ninner, out);
+  if (!loop->ninner) text_add_string(out, "nothing");
+  if (loop->tile) text_format(out, " in %lld tiles of %lld", (long long)loop_nblocks(k, loop), (long long)loop->tile);
+  if (loop->accumulators > 1) text_format(out, ", %d accumulators", loop->accumulators);
+  if (loop->prefetch) text_format(out, ", prefetching %d rows ahead", loop->prefetch);
+  text_add_string(out, "\n");
+  for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
+    text_format(out, "    sweep %d:", sweep + 1);
+    for (size_t i = 0; i < loop->nroots; i++) {
+      const Root *root = &loop->roots[i];
+      const char *label = k->exprs[root->expr].label;
+      if (root->sweep != sweep) continue;
+      if (root->kind == ROOT_STORE)
+        text_format(out, " %s %s", root->is_streamed ? "stream" : "store", access_name(k, root->access));
+      else text_format(out, " %s %s", root->kind == ROOT_REDUCE_INNER ? "sum" : "add up", label ? label : "a sum");
+      text_add_string(out, i + 1 < loop->nroots && loop->roots[i + 1].sweep == sweep ? "," : "");
+    }
+    text_add_string(out, "\n");
+  }
+}
+
+// Bytes of the tensors that a kernel touches in memory, each once.
+static void print_traffic(const Kernel *k, Text *out) {
+  for (int is_written = 0; is_written < 2; is_written++) {
+    int64_t nbytes = 0;
+    text_add_string(out, is_written ? "  writes" : "  reads");
+    for (AccessId i = 0; i < k->naccesses; i++) {
+      const Access *a = &k->accesses[i];
+      bool is_store = false;
+      for (size_t s = 0; s < k->nstores; s++) is_store |= k->stores[s].access == i;
+      if (!a->value || is_store != is_written) continue;
+      text_format(out, " %s", a->value->name);
+      nbytes += shape_nelems(&a->value->shape) * (int64_t)type_nbytes(a->type);
+    }
+    text_format(out, ": %lld bytes\n", (long long)nbytes);
+  }
+}
+
+void program_print(const Program *p, Text *out) {
+  for (size_t i = 0; i < p->nkernels; i++) {
+    const Kernel *k = p->kernels[i];
+    text_format(out, "kernel %zu:", i);
+    for (size_t n = 0; n < k->nnodes; n++) text_format(out, " %s", k->nodes[n]->op->name);
+    text_add_string(out, k->is_f64 ? ", in f64\n" : "\n");
+    print_traffic(k, out);
+    if (k->why_stopped) text_format(out, "  not larger because %s\n", k->why_stopped);
+    for (size_t l = 0; l < k->nloops; l++) print_loop(k, &k->loops[l], out);
+  }
+  text_format(out, "workspace: %zu bytes\n", p->workspace_nbytes);
+}

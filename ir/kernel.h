@@ -1,0 +1,185 @@
+// Kernels: what the code generator prints.
+//
+// A kernel has one iteration domain (a list of axes with extents) and one DAG of expressions. Each expression carries
+// the set of axes it varies over; a reduction removes axes from the set. Tensors are seen through accesses, which
+// give a stride for each axis of the domain. Fusing two operators is building both into one kernel.
+//
+// Scheduling (passes/schedule.h) turns the DAG into loops: which axes are outer, which reductions finish inside an
+// outer iteration and which only after a full loop, where values that two loops need are kept. It adds COMBINE
+// expressions and temporaries, but never changes what is computed. After it, a kernel is its list of loops.
+#ifndef NGRAD_IR_KERNEL_H
+#define NGRAD_IR_KERNEL_H
+
+#include "ir/graph.h"
+
+enum { MAX_AXES = 16, LANES = 16, LONGEST_CHAIN = 256 };
+
+typedef uint32_t AxisSet; // bit i: axis i
+typedef uint32_t ExprId;  // index in kernel->exprs; 0: none, what builders return when out of memory
+typedef uint32_t AccessId;
+
+typedef struct Axis {
+  const char *name;
+  int64_t extent;
+} Axis;
+
+// A tensor as the domain sees it: element = sum of index * stride over the axes. Outside of its own axes' set the
+// stride is 0.
+typedef struct Access {
+  Value *value;       // NULL: a temporary of the kernel
+  uint32_t temporary; // index in kernel->temporaries when value is NULL
+  Type type;
+  int64_t stride[MAX_AXES]; // in elements
+} Access;
+
+typedef enum ExprOp {
+  EXPR_NONE,
+  EXPR_LOAD,       // access
+  EXPR_CONSTANT,   // number
+  EXPR_REDUCE_SUM, // of args[0] over `reduced`
+  EXPR_COMBINE,    // after scheduling: the sum of the partial sums that the blocks of `loop` left in `access`
+  EXPR_ADD,
+  EXPR_SUB,
+  EXPR_MUL,
+  EXPR_DIV,
+  EXPR_NEG,
+  EXPR_SQRT,
+  EXPR_MAX,       // a > b ? a : b
+  EXPR_FMA,       // a * b + c, rounded once
+  EXPR_GT,        // a mask
+  EXPR_SELECT,    // mask ? a : b
+  EXPR_ROUND_F16, // to the nearest f16 and back
+  EXPR_ROUND_BF16,
+  EXPR_OP_COUNT
+} ExprOp;
+
+typedef struct ExprInfo { // a row of the table of expression operators
+  const char *name;       // in the vector vocabulary behind v_ or d_
+  const char *scalar;     // C text with %0, %1, %2 for the operands; F for f or nothing
+  int narguments;
+  bool is_mask;
+} ExprInfo;
+extern const ExprInfo expr_info[EXPR_OP_COUNT];
+
+typedef struct Expr {
+  ExprOp op;
+  AxisSet axes;
+  ExprId args[3];
+  AccessId access;
+  AxisSet reduced;
+  uint32_t loop; // EXPR_COMBINE
+  double number;
+  const char *label; // stem of its name in the emitted text; NULL: none
+} Expr;
+
+typedef struct Store {
+  AccessId access;
+  ExprId value;
+} Store;
+
+typedef struct Temporary { // memory of a kernel between its loops
+  const char *name;
+  Type type;
+  int64_t nelems;
+  size_t offset; // in the workspace, bytes
+} Temporary;
+
+// What a loop does at a point: in the order of the list, grouped by sweep.
+typedef enum RootKind {
+  ROOT_STORE,        // store access <- expr
+  ROOT_REDUCE_INNER, // finish the reduction `expr` over the inner axes; its value is there in later sweeps
+  ROOT_REDUCE_OUTER  // add `expr` to the block's partial sum, kept in a temporary
+} RootKind;
+
+typedef struct Root {
+  RootKind kind;
+  int sweep;
+  ExprId expr;
+  AccessId access;  // ROOT_STORE; ROOT_REDUCE_OUTER: of the partial sums, strides as the inner axes have them
+  bool is_streamed; // ROOT_STORE: past the caches
+} Root;
+
+// A loop nest. Outer axes are flattened and cut into blocks, which run in parallel in any order; each outer iteration
+// makes `nsweeps` sweeps over the inner axes, the last of which is cut into vectors of LANES.
+typedef struct Loop {
+  int order[MAX_AXES]; // outer axes, slowest first, then inner axes
+  int nouter, ninner;
+  int nkept;        // the first of the outer axes, which outer reductions keep; blocks do not straddle them
+  int64_t block;    // iterations of the other outer axes in a block
+  int64_t tile;     // 0, or: no outer axes, one inner axis, of which a block is so many elements
+  int rows;         // outer iterations handled together; does not change results
+  int accumulators; // partial sums a lane keeps in an inner reduction; changes the order of sums
+  int prefetch;     // outer iterations ahead that the last sweep fetches; 0: none
+  int nsweeps;      // at least 1; roots that vary over outer axes only follow their sweep
+  Root *roots;
+  size_t nroots, roots_capacity;
+} Loop;
+
+typedef struct Kernel {
+  Arena *arena; // the program's
+  const char *name;
+  Axis axes[MAX_AXES];
+  int naxes;
+  bool is_f64; // computes in f64 instead of f32
+  Expr *exprs; // arguments before users; [0] unused
+  size_t nexprs, exprs_capacity;
+  Access *accesses;
+  size_t naccesses, accesses_capacity;
+  Store *stores;
+  size_t nstores, stores_capacity;
+  Temporary *temporaries;
+  size_t ntemporaries, temporaries_capacity;
+  Loop *loops; // after scheduling, in order
+  size_t nloops, loops_capacity;
+  Node **nodes; // that it computes, in the graph's order
+  size_t nnodes;
+  const char *why_stopped; // what kept it from growing; NULL: nothing
+  bool out_of_memory;
+} Kernel;
+
+typedef struct Program {
+  Arena arena;
+  const Graph *graph;
+  Kernel **kernels;
+  size_t nkernels;
+  size_t *value_offset;  // by value->index: place in the workspace of a value that lives between kernels
+  bool *is_in_workspace; // by value->index
+  size_t workspace_nbytes;
+} Program;
+
+void program_free(Program *p);
+
+// Building. All return 0 after setting kernel->out_of_memory, and take 0 as an operand, so that only the end of a
+// lowering needs to look. Equal expressions are made once. Constants are folded where both operands are.
+void kernel_init(Kernel *k, Arena *arena, const char *name);
+int kernel_add_axis(Kernel *k, const char *name, int64_t extent);
+AccessId kernel_add_access(Kernel *k, const Access *access);
+ExprId expr_load(Kernel *k, AccessId access);
+ExprId expr_constant(Kernel *k, double number);
+ExprId expr_unary(Kernel *k, ExprOp op, ExprId a);
+ExprId expr_binary(Kernel *k, ExprOp op, ExprId a, ExprId b);
+ExprId expr_fma(Kernel *k, ExprId a, ExprId b, ExprId c); // a * b + c
+ExprId expr_select(Kernel *k, ExprId mask, ExprId a, ExprId b);
+ExprId expr_sum(Kernel *k, ExprId a, AxisSet reduced);
+ExprId expr_combine(Kernel *k, AccessId partial_sums, uint32_t loop, AxisSet axes);
+ExprId expr_with_arguments(Kernel *k, const Expr *e, const ExprId *args); // e of other operands; e is no leaf
+ExprId expr_label(Kernel *k, ExprId e, const char *label);                // gives e a name unless it has one; returns e
+void kernel_store(Kernel *k, AccessId access, ExprId value);
+uint32_t kernel_add_temporary(Kernel *k, const char *name, Type type, int64_t nelems);
+Loop *kernel_add_loop(Kernel *k);
+bool loop_add_root(Kernel *k, Loop *loop, Root root);
+
+AxisSet access_axes(const Kernel *k, const Access *access); // axes with a stride
+
+// Drops axes of extent 1 and merges neighbours that every expression treats alike.
+void kernel_simplify_axes(Kernel *k);
+
+int64_t axes_nelems(const Kernel *k, AxisSet axes);
+AxisSet loop_outer_axes(const Loop *loop);
+AxisSet loop_inner_axes(const Loop *loop);
+int64_t loop_nblocks(const Kernel *k, const Loop *loop);
+
+// The kernels of a program, their loops and schedules as text for people.
+void program_print(const Program *p, Text *out);
+
+#endif

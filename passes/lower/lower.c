@@ -1,0 +1,110 @@
+// The lowering of a region: domain, operands, results; what is used outside is stored.
+#include "passes/lower/lower.h"
+
+#include "ir/norm.h"
+
+#include <string.h>
+
+static void (*const lowerings[OP_COUNT])(Lowering *, const Node *) = {
+#define OP(name, ...) [OP_##name] = lower_##name,
+#include "ir/operators.def"
+#undef OP
+};
+
+// A value in one axis may stand for all of the domain's axes from its own on, flattened.
+static bool is_flattened(const Lowering *l, const Value *v, const int *axis) {
+  return axis && v->shape.rank == 1 && extent_value(v->shape.extent[0]) != 1 &&
+         extent_value(v->shape.extent[0]) != extent_value(l->domain.extent[axis[0]]);
+}
+
+static Access access_of(const Lowering *l, const Value *v, const int *axis) {
+  Access a = {.value = (Value *)v, .type = v->type};
+  bool is_flat = is_flattened(l, v, axis);
+  int rank = is_flat ? l->domain.rank - axis[0] : v->shape.rank;
+  int64_t stride = 1;
+  for (int i = rank - 1; i >= 0; i--) {
+    int on = axis ? axis[i] : i + l->domain.rank - rank;
+    int64_t extent = extent_value(is_flat ? l->domain.extent[on] : v->shape.extent[i]);
+    if (extent != 1) a.stride[on] = stride;
+    stride *= extent > 0 ? extent : 1;
+  }
+  return a;
+}
+
+ExprId lower_value_on(Lowering *l, const Value *v, const int *axis) {
+  Kernel *k = l->kernel;
+  if (l->value_expr[v->index]) return l->value_expr[v->index];
+  if (v->constant && v->constant->is_splat) return expr_constant(k, type_load(v->type, v->constant->data, 0));
+  Access a = access_of(l, v, axis);
+  return expr_label(k, expr_load(k, kernel_add_access(k, &a)), v->name);
+}
+
+ExprId lower_value(Lowering *l, const Value *v) {
+  return lower_value_on(l, v, NULL);
+}
+
+static bool is_used_outside(const Lowering *l, const Value *v) {
+  if (v->is_output) return true;
+  for (const Use *use = v->uses; use; use = use->next) {
+    bool is_inside = false;
+    for (size_t i = 0; i < l->kernel->nnodes; i++) is_inside |= l->kernel->nodes[i] == use->node;
+    if (!is_inside) return true;
+  }
+  return false;
+}
+
+void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const int *axis) {
+  const Value *v = node->outputs[slot];
+  if (!v) return;
+  expr_label(l->kernel, e, v->name);
+  l->value_expr[v->index] = e;
+  if (!is_used_outside(l, v)) return;
+  Access a = access_of(l, v, axis);
+  kernel_store(l->kernel, kernel_add_access(l->kernel, &a), e);
+}
+
+Shape node_domain(const Node *node) {
+  return node->op->traits & TRAIT_ELEMENTWISE ? node->outputs[0]->shape : node->inputs[0]->shape;
+}
+
+// f64 data, s32 (each exact in f64), and gradients of which cancellation leaves a remainder smaller than f32's
+// rounding of the terms: with two elements to a statistic only epsilon is left.
+static bool computes_in_f64(const Node *node) {
+  enum { FEW_ELEMENTS = 4 };
+  for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
+    const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
+    if (v && (v->type == TYPE_F64 || v->type == TYPE_S32)) return true;
+  }
+  if (!(node->op->traits & TRAIT_CANCELS)) return false;
+  const Shape *src = &node->inputs[0]->shape;
+  uint32_t reduced = norm_reduced_axes(node);
+  int64_t count = 1;
+  for (int i = 0; i < src->rank; i++)
+    if (reduced >> i & 1) count *= extent_value(src->extent[i]);
+  return count <= FEW_ELEMENTS;
+}
+
+Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, size_t nvalues) {
+  static const char *const names[MAX_RANK] = {"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7"};
+  Kernel *k = ARENA_NEW(arena, Kernel);
+  Node **copy = ARENA_ARRAY(arena, Node *, nnodes);
+  ExprId *value_expr = ARENA_ARRAY(arena, ExprId, nvalues + 1);
+  if (!k || !copy || !value_expr) return NULL;
+  memcpy(copy, nodes, nnodes * sizeof *copy);
+  kernel_init(k, arena, nodes[0]->op->name);
+  k->nodes = copy;
+  k->nnodes = nnodes;
+  Lowering l = {.kernel = k, .value_expr = value_expr};
+  for (size_t i = 0; i < nnodes; i++) {
+    k->is_f64 |= computes_in_f64(nodes[i]);
+    Shape shape = node_domain(nodes[i]);
+    if (i == 0 || shape_nelems(&shape) > shape_nelems(&l.domain) ||
+        (shape_nelems(&shape) == shape_nelems(&l.domain) && shape.rank > l.domain.rank))
+      l.domain = shape;
+  }
+  for (int i = 0; i < l.domain.rank; i++) kernel_add_axis(k, names[i], extent_value(l.domain.extent[i]));
+  for (size_t i = 0; i < nnodes; i++) lowerings[nodes[i]->op->id](&l, nodes[i]);
+  if (k->out_of_memory) return NULL;
+  kernel_simplify_axes(k);
+  return k;
+}

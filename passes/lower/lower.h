@@ -1,0 +1,37 @@
+// Lowering: operators as expressions of a kernel.
+//
+// A region is a set of nodes that become one kernel over one domain, whose axes are those of the region's largest
+// shape. Each node is lowered in topological order by the function bound to its operator's row; values made inside
+// the region are expressions, all others loads.
+#ifndef NGRAD_PASSES_LOWER_LOWER_H
+#define NGRAD_PASSES_LOWER_LOWER_H
+
+#include "ir/kernel.h"
+#include "ir/operator.h"
+
+typedef struct Lowering {
+  Kernel *kernel;
+  Shape domain;
+  ExprId *value_expr; // by value->index: what a value made in the region is; 0: not made here
+} Lowering;
+
+// One function an operator: reads operands, sets results.
+#define OP(name, ...) void lower_##name(Lowering *l, const Node *node);
+#include "ir/operators.def"
+#undef OP
+
+// A value as the domain sees it. `axis[i]` is the domain's axis of the value's axis i; axes of extent 1 do not vary.
+// The first aligns at the right, as numpy does.
+ExprId lower_value(Lowering *l, const Value *v);
+ExprId lower_value_on(Lowering *l, const Value *v, const int *axis);
+
+// The node's result in `slot` is `e`. With axis NULL it is aligned at the right; else as for lower_value_on.
+void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const int *axis);
+
+// A kernel of these nodes (in topological order), unscheduled. NULL: out of memory.
+Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, size_t nvalues);
+
+// The shape that a region around this node iterates over.
+Shape node_domain(const Node *node);
+
+#endif

@@ -1,0 +1,209 @@
+// Lowering of the normalisations and their gradients, in the centred form.
+//
+// x - mean is formed first and everything else from it: the form a * dy + b * x + c loses as many digits as
+// |mean| / deviation has. Constants of a channel or row are folded before they meet the data.
+#include "ir/norm.h"
+
+#include "passes/lower/lower.h"
+
+typedef struct Norm { // what the functions below share
+  Lowering *l;
+  Kernel *k;
+  AxisSet reduced;              // axes that statistics do not have
+  int axis[MAX_RANK];           // of the statistics' axes in the domain
+  int parameter_axis[MAX_RANK]; // of gamma's and beta's
+  double scale;                 // 1 / number of elements that a statistic stands for
+} Norm;
+
+static Norm norm_begin(Lowering *l, const Node *node) {
+  Norm n = {.l = l, .k = l->kernel, .reduced = norm_reduced_axes(node)};
+  int64_t count = 1;
+  for (int i = 0; i < l->domain.rank; i++)
+    if (n.reduced >> i & 1) count *= extent_value(l->domain.extent[i]);
+  n.scale = 1.0 / (double)(count > 0 ? count : 1);
+  return n;
+}
+
+// A sum over the reduced axes of something that varies over all of them.
+static ExprId norm_sum(const Norm *n, ExprId e, const char *label) {
+  return expr_label(n->k, expr_sum(n->k, e, n->reduced), label);
+}
+
+static ExprId mul(const Norm *n, ExprId a, ExprId b) {
+  return expr_binary(n->k, EXPR_MUL, a, b);
+}
+
+static ExprId scaled(const Norm *n, ExprId a) {
+  return mul(n, a, expr_constant(n->k, n->scale));
+}
+
+typedef struct Deviation {
+  ExprId square; // variance + epsilon
+  ExprId rstd;   // 1 / sqrt(square)
+} Deviation;
+
+static Deviation deviation(const Norm *n, const Node *node, ExprId variance) {
+  Deviation d;
+  d.square = expr_binary(n->k, EXPR_ADD, variance, expr_constant(n->k, node_f32(node, "epsilon")));
+  ExprId root = expr_unary(n->k, EXPR_SQRT, d.square);
+  d.rstd = expr_label(n->k, expr_binary(n->k, EXPR_DIV, expr_constant(n->k, 1), root), "rstd");
+  return d;
+}
+
+static ExprId centered(const Norm *n, ExprId x, ExprId mean) {
+  return expr_label(n->k, expr_binary(n->k, EXPR_SUB, x, mean), "centered");
+}
+
+static ExprId operand(const Norm *n, const Value *v, const int *axis) {
+  return v ? lower_value_on(n->l, v, axis) : 0;
+}
+
+static ExprId times(const Norm *n, ExprId factor, ExprId e) { // factor 0: one
+  return factor ? mul(n, factor, e) : e;
+}
+
+// Batch norm
+
+static Norm batch_norm_begin(Lowering *l, const Node *node) {
+  Norm n = norm_begin(l, node);
+  for (int i = 0; i < MAX_RANK; i++) n.axis[i] = i;
+  if (!batch_norm_has_broadcast_statistics(node)) n.axis[0] = batch_norm_channel_axis(node);
+  return n;
+}
+
+// gamma * (x - mean) * rstd + beta
+static void normalise(const Norm *n, const Node *node, ExprId center, ExprId rstd, ExprId gamma, ExprId beta) {
+  ExprId factor = times(n, gamma, rstd);
+  ExprId y = beta ? expr_fma(n->k, factor, center, beta) : mul(n, factor, center);
+  lower_result(n->l, node, 0, y, NULL);
+}
+
+void lower_BatchNormInference(Lowering *l, const Node *node) {
+  Norm n = batch_norm_begin(l, node);
+  ExprId mean = operand(&n, node->inputs[3], n.axis), variance = operand(&n, node->inputs[4], n.axis);
+  normalise(&n, node, centered(&n, lower_value(l, node->inputs[0]), mean), deviation(&n, node, variance).rstd,
+            operand(&n, node->inputs[1], n.axis), operand(&n, node->inputs[2], n.axis));
+}
+
+typedef struct Statistics {
+  ExprId mean, variance, center;
+} Statistics;
+
+// Two passes: the mean, then the moments about it. The first moment about a mean that was rounded to f32 is not
+// quite zero; taking it out again keeps the result exact however far the mean is from zero.
+static Statistics statistics(const Norm *n, ExprId x) {
+  Statistics s;
+  ExprId rough = scaled(n, norm_sum(n, x, "sum"));
+  ExprId about = centered(n, x, rough);
+  ExprId rest = scaled(n, norm_sum(n, about, "sum_centered"));
+  s.mean = expr_label(n->k, expr_binary(n->k, EXPR_ADD, rough, rest), "mean");
+  ExprId square = scaled(n, norm_sum(n, mul(n, about, about), "sum_squares"));
+  s.variance = expr_label(n->k, expr_binary(n->k, EXPR_SUB, square, mul(n, rest, rest)), "variance");
+  s.center = expr_binary(n->k, EXPR_SUB, about, rest);
+  return s;
+}
+
+// momentum * running + (1 - momentum) * batch
+static void lower_running(const Norm *n, const Node *node, uint32_t slot, const Value *running, ExprId batch) {
+  double momentum = node_f32(node, "momentum");
+  ExprId fresh = mul(n, expr_constant(n->k, 1 - momentum), batch);
+  ExprId mixed = expr_fma(n->k, expr_constant(n->k, momentum), operand(n, running, n->axis), fresh);
+  lower_result(n->l, node, slot, mixed, n->axis);
+}
+
+void lower_BatchNormForwardTraining(Lowering *l, const Node *node) {
+  Norm n = batch_norm_begin(l, node);
+  Statistics s = statistics(&n, lower_value(l, node->inputs[0]));
+  normalise(&n, node, s.center, deviation(&n, node, s.variance).rstd, operand(&n, node->inputs[3], n.axis),
+            operand(&n, node->inputs[4], n.axis));
+  lower_running(&n, node, 1, node->inputs[1], s.mean);
+  lower_running(&n, node, 2, node->inputs[2], s.variance);
+  lower_result(l, node, 3, s.mean, n.axis);
+  lower_result(l, node, 4, s.variance, n.axis);
+}
+
+typedef struct BatchNormGradient {
+  ExprId dy, center, factor;       // factor: gamma * rstd
+  Deviation deviation;
+  ExprId sum_dy, sum_product;      // sums of dy and of dy * (x - mean)
+  ExprId shift;                    // what the given mean misses of mean(src), where that stands for it; 0: nothing
+} BatchNormGradient;
+
+static BatchNormGradient batch_norm_gradient(const Norm *n, const Node *node, bool is_about_src) {
+  BatchNormGradient b = {0};
+  ExprId gamma = operand(n, node->inputs[4], n->axis);
+  b.dy = lower_value(n->l, node->inputs[1]);
+  b.center = centered(n, lower_value(n->l, node->inputs[0]), operand(n, node->inputs[2], n->axis));
+  b.deviation = deviation(n, node, operand(n, node->inputs[3], n->axis));
+  b.factor = expr_label(n->k, times(n, gamma, b.deviation.rstd), "factor");
+  b.sum_dy = norm_sum(n, b.dy, "sum_dy");
+  b.sum_product = norm_sum(n, mul(n, b.dy, b.center), "sum_dy_centered");
+  if (is_about_src) {
+    b.shift = scaled(n, norm_sum(n, b.center, "sum_centered"));
+    b.sum_product = expr_binary(n->k, EXPR_SUB, b.sum_product, mul(n, b.shift, b.sum_dy));
+  }
+  if (node->outputs[1]) lower_result(n->l, node, 1, mul(n, b.sum_product, b.deviation.rstd), n->axis);
+  if (node->outputs[2]) lower_result(n->l, node, 2, b.sum_dy, n->axis);
+  return b;
+}
+
+// factor * (dy - offset - slope * (x - mean)): the mean of dy goes first, as in small batches nearly all cancels.
+void lower_BatchNormTrainingBackward(Lowering *l, const Node *node) {
+  Norm n = batch_norm_begin(l, node);
+  Kernel *k = n.k;
+  BatchNormGradient b = batch_norm_gradient(&n, node, node_s64(node, "center") == CENTER_SRC);
+  ExprId slope = expr_binary(k, EXPR_DIV, scaled(&n, b.sum_product), b.deviation.square);
+  ExprId offset = scaled(&n, b.sum_dy);
+  if (b.shift) offset = expr_binary(k, EXPR_SUB, offset, mul(&n, slope, b.shift));
+  slope = expr_label(k, expr_unary(k, EXPR_NEG, slope), "slope");
+  ExprId rest = expr_binary(k, EXPR_SUB, b.dy, expr_label(k, offset, "offset"));
+  lower_result(l, node, 0, mul(&n, b.factor, expr_fma(k, slope, b.center, rest)), NULL);
+}
+
+void lower_BatchNormInferenceBackward(Lowering *l, const Node *node) {
+  Norm n = batch_norm_begin(l, node);
+  BatchNormGradient b = batch_norm_gradient(&n, node, false);
+  lower_result(l, node, 0, mul(&n, b.factor, b.dy), NULL);
+}
+
+// Layer norm
+
+static Norm layer_norm_begin(Lowering *l, const Node *node) {
+  Norm n = norm_begin(l, node);
+  int k = layer_norm_begin_axis(node);
+  for (int i = 0; i < MAX_RANK; i++) {
+    n.axis[i] = i;
+    n.parameter_axis[i] = k + i;
+  }
+  return n;
+}
+
+void lower_LayerNorm(Lowering *l, const Node *node) {
+  Norm n = layer_norm_begin(l, node);
+  Statistics s = statistics(&n, lower_value(l, node->inputs[0]));
+  normalise(&n, node, s.center, deviation(&n, node, s.variance).rstd,
+            operand(&n, node->inputs[1], n.parameter_axis), operand(&n, node->inputs[2], n.parameter_axis));
+  lower_result(l, node, 1, s.mean, n.axis);
+  lower_result(l, node, 2, s.variance, n.axis);
+}
+
+// rstd * g + slope * (x - mean) + offset, with g = gamma * dy
+void lower_LayerNormBackward(Lowering *l, const Node *node) {
+  Norm n = layer_norm_begin(l, node);
+  Kernel *k = n.k;
+  ExprId gamma = operand(&n, node->inputs[4], n.parameter_axis), dy = lower_value(l, node->inputs[1]);
+  ExprId center = centered(&n, lower_value(l, node->inputs[0]), operand(&n, node->inputs[2], n.axis));
+  Deviation d = deviation(&n, node, operand(&n, node->inputs[3], n.axis));
+  ExprId g = expr_label(k, times(&n, gamma, dy), "g");
+  ExprId sum_g = norm_sum(&n, g, "sum_g"), sum_product = norm_sum(&n, mul(&n, g, center), "sum_g_centered");
+  ExprId share = expr_binary(k, EXPR_DIV, scaled(&n, sum_product), d.square);
+  ExprId slope = expr_label(k, expr_unary(k, EXPR_NEG, mul(&n, d.rstd, share)), "slope");
+  ExprId offset = expr_label(k, expr_unary(k, EXPR_NEG, mul(&n, d.rstd, scaled(&n, sum_g))), "offset");
+  lower_result(l, node, 0, expr_fma(k, d.rstd, g, expr_fma(k, slope, center, offset)), NULL);
+  AxisSet rows = ((1U << l->domain.rank) - 1) & ~n.reduced;
+  if (node->outputs[1]) {
+    ExprId product = mul(&n, mul(&n, dy, d.rstd), center);
+    lower_result(l, node, 1, expr_sum(k, product, rows), n.parameter_axis);
+  }
+  if (node->outputs[2]) lower_result(l, node, 2, expr_sum(k, dy, rows), n.parameter_axis);
+}

@@ -1,0 +1,160 @@
+// The order of passes, and the runner. The order is the design:
+//   dead-code  first, so that nothing below works for nothing
+//   fuse       last of the graph passes: it only marks regions, which later rewriting would make untrue
+// and then each region is lowered to one kernel and scheduled.
+#include "passes/pipeline.h"
+
+#include "ir/verify.h"
+#include "passes/dead_code.h"
+#include "passes/fuse.h"
+#include "passes/lower/lower.h"
+#include "passes/schedule.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const Pass passes[] = {
+    {"dead-code", pass_dead_code, "remove nodes that no output needs"},
+    {"fuse", pass_fuse, "mark the nodes that become one kernel"},
+};
+const size_t npasses = sizeof passes / sizeof *passes;
+
+static bool is_disabled(const PassContext *c, const char *name) {
+  for (size_t i = 0; i < c->ndisabled; i++)
+    if (strcmp(c->disabled[i], name) == 0) return true;
+  return false;
+}
+
+// A graph that a pass has spoilt is a mistake in ngrad.
+static void verify_after(Graph *g, const PassContext *c, const char *pass) {
+  Diagnostics d;
+  diagnostics_init(&d, c->allocator);
+  if (!graph_verify(g, &d) && !d.out_of_memory) {
+    Text text;
+    text_init(&text, c->allocator);
+    diagnostics_print(&d, &text, false);
+    fprintf(stderr, "internal error: the graph %s is not valid after pass %s\n%s", g->name, pass, text_string(&text));
+    abort();
+  }
+  diagnostics_deinit(&d);
+}
+
+bool pipeline_run(Graph *g, PassContext *c) {
+  for (size_t i = 0; i < npasses && !c->failed; i++) {
+    bool is_fuse = passes[i].run == pass_fuse; // regions are needed, one a node if nothing else
+    bool is_left_out = is_disabled(c, passes[i].name);
+    if (is_left_out && is_fuse) c->no_fuse = true;
+    bool changed = (!is_left_out || is_fuse) && passes[i].run(g, c);
+    if (changed && !c->failed) verify_after(g, c, passes[i].name);
+    if (c->after && strcmp(c->after, passes[i].name) == 0) break;
+  }
+  return !c->failed;
+}
+
+// From regions to kernels
+
+static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, PassContext *c) {
+  Kernel *k = lower_region(&p->arena, nodes, nnodes, p->graph->nvalues);
+  if (!k) {
+    c->failed = true;
+    error_out_of_memory(c->diagnostics);
+    return NULL;
+  }
+  if (kernel_schedule(k, c->target)) return k;
+  if (k->out_of_memory) {
+    c->failed = true;
+    error_out_of_memory(c->diagnostics);
+  } else if (nnodes == 1) {
+    c->failed = true;
+    error_at(c->diagnostics, nodes[0]->position, "%s: no schedule for these shapes", nodes[0]->op->name);
+  }
+  return NULL;
+}
+
+// One kernel, or, where no schedule carries all of a region, one a node.
+static bool add_kernels(Program *p, Node *const *nodes, size_t nnodes, PassContext *c) {
+  Kernel *k = scheduled_region(p, nodes, nnodes, c);
+  if (c->failed) return false;
+  if (k) {
+    p->kernels[p->nkernels++] = k;
+    return true;
+  }
+  for (size_t i = 0; i < nnodes; i++) {
+    for (size_t n = 0; n < nnodes; n++) nodes[n]->region = nodes[n]->index; // no longer one
+    if (!add_kernels(p, &nodes[i], 1, c)) return false;
+  }
+  return true;
+}
+
+// The program's workspace: values that one kernel hands to another, then the temporaries of one kernel at a time.
+static void place_workspace(Program *p) {
+  enum { LINE = 64 };
+  size_t offset = 0, temporaries = 0;
+  for (size_t i = 0; i < p->nkernels; i++) {
+    const Kernel *k = p->kernels[i];
+    for (size_t s = 0; s < k->nstores; s++) {
+      const Value *v = k->accesses[k->stores[s].access].value;
+      if (v->is_output) continue;
+      p->value_offset[v->index] = offset;
+      p->is_in_workspace[v->index] = true;
+      offset += ((size_t)shape_nelems(&v->shape) * type_nbytes(v->type) + LINE - 1) / LINE * LINE;
+    }
+    size_t own = 0;
+    for (size_t t = 0; t < k->ntemporaries; t++) {
+      const Temporary *temporary = &k->temporaries[t];
+      size_t end = temporary->offset + (size_t)temporary->nelems * type_nbytes(temporary->type);
+      if (end > own) own = end;
+    }
+    if (own > temporaries) temporaries = own;
+  }
+  for (size_t i = 0; i < p->nkernels; i++)
+    for (size_t t = 0; t < p->kernels[i]->ntemporaries; t++) p->kernels[i]->temporaries[t].offset += offset;
+  p->workspace_nbytes = (offset + temporaries + LINE - 1) / LINE * LINE;
+}
+
+static bool lower_all(Program *p, PassContext *c) {
+  const Graph *g = p->graph;
+  Node **nodes = ARENA_ARRAY(&p->arena, Node *, g->nnodes + 1);
+  uint32_t *next = ARENA_ARRAY(&p->arena, uint32_t, g->nnodes + 1); // nodes of a region, as lists in the graph's order
+  uint32_t *first = ARENA_ARRAY(&p->arena, uint32_t, g->nnodes + 1);
+  if (!nodes || !next || !first) {
+    c->failed = true;
+    return error_out_of_memory(c->diagnostics);
+  }
+  for (uint32_t i = (uint32_t)g->nnodes; i-- > 0;) { // index + 1; 0 ends a list
+    uint32_t region = g->nodes[i]->region;
+    next[i] = first[region];
+    first[region] = i + 1;
+  }
+  for (uint32_t i = 0; i < g->nnodes; i++) { // a region stands at its last node, which names it
+    if (g->nodes[i]->region != i) continue;
+    size_t count = 0;
+    for (uint32_t n = first[i]; n; n = next[n - 1]) nodes[count++] = g->nodes[n - 1];
+    if (!add_kernels(p, nodes, count, c)) return false;
+  }
+  place_workspace(p);
+  return true;
+}
+
+Program *pipeline_lower(Graph *g, PassContext *c) {
+  Arena arena;
+  arena_init(&arena, c->allocator);
+  Program *p = ARENA_NEW(&arena, Program);
+  if (p) {
+    p->graph = g;
+    p->kernels = ARENA_ARRAY(&arena, Kernel *, g->nnodes + 1);
+    p->value_offset = ARENA_ARRAY(&arena, size_t, g->nvalues + 1);
+    p->is_in_workspace = ARENA_ARRAY(&arena, bool, g->nvalues + 1);
+  }
+  if (!p || !p->kernels || !p->value_offset || !p->is_in_workspace) {
+    c->failed = true;
+    error_out_of_memory(c->diagnostics);
+    arena_deinit(&arena);
+    return NULL;
+  }
+  p->arena = arena;
+  if (lower_all(p, c)) return p;
+  program_free(p);
+  return NULL;
+}

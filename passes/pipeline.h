@@ -1,0 +1,37 @@
+// The pipeline: passes over the graph in their order, then the graph as kernels.
+#ifndef NGRAD_PASSES_PIPELINE_H
+#define NGRAD_PASSES_PIPELINE_H
+
+#include "ir/graph.h"
+#include "ir/kernel.h"
+#include "ir/target.h"
+
+typedef struct PassContext {
+  Diagnostics *diagnostics;
+  const Allocator *allocator;
+  const Target *target;
+  const char *const *disabled; // names of passes to leave out
+  size_t ndisabled;
+  const char *after; // stop after this pass; NULL: go through all
+  bool no_fuse;
+  bool failed; // a pass could not do its work: out of memory, or told in diagnostics
+} PassContext;
+
+typedef struct Pass {
+  const char *name;
+  bool (*run)(Graph *g, PassContext *c); // true: the graph changed
+  const char *doc;                       // one line
+} Pass;
+
+extern const Pass passes[];
+extern const size_t npasses;
+
+// Runs the graph passes, verifying after each that changed something; a graph that no longer verifies is printed to
+// stderr and aborts the program, for it is a mistake in a pass. False when one failed.
+bool pipeline_run(Graph *g, PassContext *c);
+
+// The graph as scheduled kernels, in an arena of their own that refers to g's values: g must outlive them.
+// All extents must have numbers. NULL when out of memory, or after telling why.
+Program *pipeline_lower(Graph *g, PassContext *c);
+
+#endif

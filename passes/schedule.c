@@ -1,0 +1,460 @@
+// Which axes are outer and which inner, when each expression can be computed, and where it is kept till then.
+//
+// An expression's time is (phase, sweep). A reduction over the inner axes is there one sweep later; a reduction over
+// outer axes only one phase later, after all blocks have left their partial sums. Each phase is at most one main
+// loop over the whole domain, preceded by side loops over few axes that combine partial sums and fold constants.
+#include "passes/schedule.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Time {
+  int phase, sweep;
+} Time;
+
+typedef struct Scheduling {
+  Kernel *k;
+  const Target *target;
+  int vector_axis;
+  AxisSet inner, outer, kept; // kept: outer axes that outer reductions keep
+  bool is_tiled;              // no outer axes: the vector axis is cut into tiles
+  Time *time;                 // by original ExprId
+  bool *is_narrow;            // does not vary over any outer axis that is cut into blocks
+  bool *needs_combine;        // depends on an outer reduction
+  bool *is_kept_value;        // computed by a side loop and kept in a temporary
+  AccessId *kept_access;      // where
+  ExprId *combine;            // by original reduction: the expression that adds up its partial sums
+  ExprId *rebuilt;            // memo of one loop's expressions
+  bool loads_kept;            // the loop at work finds kept values in their temporaries
+  size_t noriginals;
+} Scheduling;
+
+static int64_t clamp(int64_t x, int64_t least, int64_t most) {
+  return x < least ? least : x > most ? most : x;
+}
+
+static bool is_leaf(const Expr *e) {
+  return e->op == EXPR_LOAD || e->op == EXPR_CONSTANT;
+}
+
+static AxisSet all_axes(const Kernel *k) {
+  return (1U << k->naxes) - 1;
+}
+
+static int64_t access_nelems(const Kernel *k, const Access *a) {
+  return axes_nelems(k, access_axes(k, a));
+}
+
+// The axis along which most elements lie next to each other.
+static int choose_vector_axis(const Kernel *k) {
+  int best = k->naxes - 1;
+  int64_t most = -1;
+  for (int axis = k->naxes - 1; axis >= 0; axis--) {
+    int64_t nelems = 0;
+    for (size_t i = 0; i < k->naccesses; i++)
+      if (k->accesses[i].stride[axis] == 1) nelems += access_nelems(k, &k->accesses[i]);
+    if (nelems <= most) continue;
+    most = nelems;
+    best = axis;
+  }
+  return best;
+}
+
+// Whether something that depends on reduction r varies over what it reduces, so that the data is looked at again.
+static bool is_fed_back(const Kernel *k, ExprId r, bool *depends) {
+  memset(depends, 0, k->nexprs * sizeof *depends);
+  depends[r] = true;
+  for (ExprId i = r + 1; i < k->nexprs; i++) {
+    const Expr *e = &k->exprs[i];
+    for (int a = 0; a < 3; a++) depends[i] |= e->args[a] && depends[e->args[a]];
+    if (depends[i] && (e->axes & k->exprs[r].reduced)) return true;
+  }
+  return false;
+}
+
+// The inner axes: those of the reductions that the data waits for, if the vector axis is among them; else the vector
+// axis alone, and such reductions take a full loop.
+static bool choose_axes(Scheduling *s) {
+  enum { FEW_ROWS = 4, MUCH_WORK = 1 << 16 };
+  Kernel *k = s->k;
+  AxisSet vector = 1U << s->vector_axis;
+  bool *depends = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  if (!depends) return false;
+  s->inner = vector;
+  bool is_found_fed_back = false, is_found = false;
+  for (ExprId r = 1; r < k->nexprs; r++) {
+    const Expr *e = &k->exprs[r];
+    if (e->op != EXPR_REDUCE_SUM || !(e->reduced & vector)) continue;
+    bool fed_back = is_fed_back(k, r, depends);
+    bool is_better = !is_found || (fed_back && !is_found_fed_back) ||
+                     (fed_back == is_found_fed_back && axes_nelems(k, e->reduced) < axes_nelems(k, s->inner));
+    if (!is_better) continue;
+    is_found = true;
+    is_found_fed_back = fed_back;
+    s->inner = e->reduced;
+  }
+  AxisSet all = all_axes(k);
+  if (axes_nelems(k, all & ~s->inner) < FEW_ROWS && s->inner != vector && axes_nelems(k, all) >= MUCH_WORK)
+    s->inner = vector; // too few rows to share out
+  s->outer = all & ~s->inner;
+  if (!s->outer && s->inner != vector) { // several inner axes and no outer one: leave the vector axis inside alone
+    s->inner = vector;
+    s->outer = all & ~vector;
+  }
+  s->is_tiled = !s->outer;
+  return true;
+}
+
+static bool is_inner_reduction(const Scheduling *s, const Expr *e) {
+  return !s->is_tiled && e->reduced == s->inner;
+}
+
+// Outer reductions must agree in which outer axes they keep, and leave either all or none of the vector axis.
+static bool check_reductions(Scheduling *s) {
+  const Kernel *k = s->k;
+  AxisSet removed = 0;
+  for (ExprId i = 1; i < k->nexprs; i++) {
+    const Expr *e = &k->exprs[i];
+    if (e->op != EXPR_REDUCE_SUM || is_inner_reduction(s, e)) continue;
+    bool has_vector = e->reduced >> s->vector_axis & 1;
+    if (!s->is_tiled && !(e->reduced & s->outer)) return false;
+    if (has_vector ? (e->reduced & s->inner) != s->inner : (e->reduced & s->inner) != 0) return false;
+    if (removed && removed != (e->reduced & s->outer)) return false;
+    removed = e->reduced & s->outer;
+  }
+  if (removed) s->kept = s->outer & ~removed;
+  return true;
+}
+
+static Time later(Time a, Time b) {
+  if (a.phase != b.phase) return a.phase > b.phase ? a : b;
+  return a.sweep > b.sweep ? a : b;
+}
+
+// A reduction over outer axes that contains the vector axis first sums inside each row.
+static void find_times(Scheduling *s) {
+  const Kernel *k = s->k;
+  AxisSet cut = s->is_tiled ? s->inner : s->outer & ~s->kept;
+  for (ExprId i = 1; i < s->noriginals; i++) {
+    const Expr *e = &k->exprs[i];
+    Time t = {0, 0};
+    for (int a = 0; a < 3 && e->args[a]; a++) {
+      t = later(t, s->time[e->args[a]]);
+      s->needs_combine[i] |= s->needs_combine[e->args[a]];
+    }
+    if (e->op == EXPR_REDUCE_SUM && is_inner_reduction(s, e)) t.sweep++;
+    else if (e->op == EXPR_REDUCE_SUM) {
+      t = (Time){t.phase + 1, 0};
+      s->needs_combine[i] = true;
+    }
+    s->time[i] = t;
+    s->is_narrow[i] = !(e->axes & cut);
+  }
+}
+
+// Narrow values that wide ones, reductions or stores use are kept, unless they are cheap to compute again: loads,
+// and what does not vary over inner axes and needs no partial sums.
+static bool should_keep(const Scheduling *s, ExprId id) {
+  const Expr *e = &s->k->exprs[id];
+  if (!s->is_narrow[id] || is_leaf(e)) return false;
+  return s->needs_combine[id] || (e->axes & s->inner);
+}
+
+static bool add_kept_value(Scheduling *s, ExprId id) {
+  Kernel *k = s->k;
+  if (s->is_kept_value[id]) return true;
+  const Expr *e = &k->exprs[id];
+  Access a = {.type = k->is_f64 ? TYPE_F64 : TYPE_F32};
+  int64_t stride = 1;
+  for (int axis = k->naxes - 1; axis >= 0; axis--) {
+    if (!(e->axes >> axis & 1)) continue;
+    a.stride[axis] = stride;
+    stride *= k->axes[axis].extent;
+  }
+  a.temporary = kernel_add_temporary(k, e->label ? e->label : "folded", a.type, stride);
+  s->kept_access[id] = kernel_add_access(k, &a);
+  s->is_kept_value[id] = true;
+  return !k->out_of_memory;
+}
+
+static bool find_kept_values(Scheduling *s) {
+  const Kernel *k = s->k;
+  for (ExprId i = 1; i < s->noriginals; i++) {
+    const Expr *e = &k->exprs[i];
+    bool is_wide_use = !s->is_narrow[i] || e->op == EXPR_REDUCE_SUM;
+    for (int a = 0; a < 3 && e->args[a]; a++)
+      if (is_wide_use && should_keep(s, e->args[a]) && !add_kept_value(s, e->args[a])) return false;
+  }
+  return true;
+}
+
+static bool is_outer_reduction(const Scheduling *s, const Expr *e) {
+  return e->op == EXPR_REDUCE_SUM && !is_inner_reduction(s, e);
+}
+
+// The expression as a loop computes it: outer reductions of earlier phases combine partial sums, and in main loops
+// kept values are loads.
+static ExprId rebuild(Scheduling *s, ExprId id) {
+  Kernel *k = s->k;
+  if (!id || s->rebuilt[id]) return id ? s->rebuilt[id] : 0;
+  Expr e = k->exprs[id];
+  ExprId result, args[3];
+  if (s->loads_kept && s->is_kept_value[id]) result = expr_load(k, s->kept_access[id]);
+  else if (is_outer_reduction(s, &e)) result = s->combine[id];
+  else if (is_leaf(&e)) result = id;
+  else {
+    for (int a = 0; a < 3; a++) args[a] = rebuild(s, e.args[a]);
+    result = expr_with_arguments(k, &e, args);
+  }
+  expr_label(k, result, e.label);
+  s->rebuilt[id] = result;
+  return result;
+}
+
+static void start_loops(Scheduling *s, bool loads_kept) {
+  s->loads_kept = loads_kept;
+  memset(s->rebuilt, 0, s->noriginals * sizeof *s->rebuilt);
+}
+
+// Side loops: one for each set of axes that values kept or stored before this phase vary over.
+
+static Loop *side_loop(Scheduling *s, AxisSet axes, size_t first) {
+  enum { SMALL = 1 << 14 };
+  Kernel *k = s->k;
+  for (size_t i = first; i < k->nloops; i++)
+    if ((loop_outer_axes(&k->loops[i]) | loop_inner_axes(&k->loops[i])) == axes) return &k->loops[i];
+  Loop *loop = kernel_add_loop(k);
+  if (!loop) return NULL;
+  loop->nsweeps = 1;
+  for (int axis = 0; axis < k->naxes; axis++)
+    if (axes >> axis & 1) loop->order[loop->nouter++] = axis;
+  if (loop->nouter) { // the last is the inner one
+    loop->nouter--;
+    loop->ninner = 1;
+  }
+  loop->block = clamp(SMALL / clamp(axes_nelems(k, loop_inner_axes(loop)), 1, SMALL), 1, SMALL);
+  if (!loop->nouter && loop->ninner) loop->tile = SMALL;
+  return loop;
+}
+
+static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t first) {
+  Loop *loop = side_loop(s, s->k->exprs[id].axes, first);
+  return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, rebuild(s, id), access, false});
+}
+
+static bool add_side_loops(Scheduling *s, int phase) {
+  Kernel *k = s->k;
+  size_t first = k->nloops;
+  start_loops(s, false);
+  for (ExprId i = 1; i < s->noriginals; i++)
+    if (s->is_kept_value[i] && s->time[i].phase == phase && !add_side_root(s, i, s->kept_access[i], first))
+      return false;
+  for (size_t i = 0; i < k->nstores; i++) {
+    Store store = k->stores[i];
+    if (k->naxes && s->is_narrow[store.value] && s->time[store.value].phase == phase &&
+        !add_side_root(s, store.value, store.access, first))
+      return false;
+  }
+  return true;
+}
+
+// Main loops
+
+// Iterations in a block: enough work to be worth handing out, few enough that a chain of additions stays short and
+// partial sums stay small beside the data. Shapes alone decide.
+static int64_t choose_block(const Scheduling *s, bool has_partials) {
+  enum { ELEMENTS = 1 << 16, LEAST_WITH_PARTIALS = 32, SMALL = 1 << 18 };
+  int64_t iterations = axes_nelems(s->k, s->outer & ~s->kept), width = axes_nelems(s->k, s->inner);
+  int64_t block = clamp(ELEMENTS / (width > 0 ? width : 1), 1, INT32_MAX);
+  if (iterations * width <= SMALL) block = iterations;
+  block = (clamp(block, 1, INT32_MAX) + 3) / 4 * 4; // whole row blocks
+  if (has_partials) block = clamp(block, LEAST_WITH_PARTIALS, LONGEST_CHAIN);
+  return block;
+}
+
+static void choose_numbers(const Scheduling *s, Loop *loop) {
+  enum { MANY_ROWS = 16, LONG_ROW = 1 << 14, TILE = 1 << 15 };
+  bool has_inner_sums = false, has_partials = false, has_stores = false;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    has_inner_sums |= loop->roots[i].kind == ROOT_REDUCE_INNER;
+    has_stores |= loop->roots[i].kind == ROOT_STORE;
+    has_partials |=
+        loop->roots[i].kind == ROOT_REDUCE_OUTER && access_axes(s->k, &s->k->accesses[loop->roots[i].access]);
+  }
+  if (s->is_tiled) loop->tile = TILE;
+  loop->block = choose_block(s, has_partials);
+  int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);
+  bool can_share_rows = loop->ninner == 1 && rows >= MANY_ROWS && width <= LONG_ROW;
+  if (has_inner_sums && !can_share_rows) loop->accumulators = 4;
+  if (!can_share_rows) return;
+  loop->rows = has_inner_sums || has_stores || has_partials ? 4 : 1;
+  if (s->target->vector_registers < 16 && loop->rows > 2) loop->rows = 2;
+  if (has_inner_sums && loop->nouter == 1) loop->prefetch = loop->rows;
+}
+
+// Stores go past the caches when they would not stay there, and every row of them starts a cache line.
+static bool should_stream(const Scheduling *s, const Access *a) {
+  enum { LINE = 64 };
+  const Kernel *k = s->k;
+  int64_t nbytes = (int64_t)type_nbytes(a->type);
+  if (!a->value || k->is_f64 != (a->type == TYPE_F64) || a->stride[s->vector_axis] != 1) return false;
+  for (int axis = 0; axis < k->naxes; axis++)
+    if (axis != s->vector_axis && a->stride[axis] * nbytes % LINE) return false;
+  return access_nelems(k, a) * nbytes > 2 * s->target->l2_nbytes;
+}
+
+static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
+  Kernel *k = s->k;
+  const Expr e = k->exprs[id];
+  AxisSet own = e.axes & s->inner;
+  bool is_array = own != 0;
+  Access a = {.type = k->is_f64 || !is_array ? TYPE_F64 : TYPE_F32};
+  int64_t stride = 1;
+  for (int axis = k->naxes - 1; axis >= 0; axis--) {
+    if (!(own >> axis & 1)) continue;
+    a.stride[axis] = stride;
+    stride *= k->axes[axis].extent;
+  }
+  a.temporary = kernel_add_temporary(k, e.label ? e.label : "sum", a.type, stride); // a block's; grown below
+  *access = kernel_add_access(k, &a);
+  return !k->out_of_memory;
+}
+
+static bool add_inner_sum(Scheduling *s, Loop *loop, ExprId sum, int sweep) {
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].expr == sum) return true;
+  return loop_add_root(s->k, loop, (Root){ROOT_REDUCE_INNER, sweep, sum, 0, false});
+}
+
+// One row's share of an outer reduction: its operand, or the row's own sum when the vector axis is reduced too.
+static bool add_outer_reduction(Scheduling *s, Loop *loop, ExprId id) {
+  Kernel *k = s->k;
+  Expr e = k->exprs[id];
+  Time t = s->time[e.args[0]];
+  ExprId share = rebuild(s, e.args[0]);
+  int sweep = t.sweep;
+  if (e.reduced >> s->vector_axis & 1) {
+    share = expr_label(k, expr_sum(k, share, s->inner), e.label);
+    if (!add_inner_sum(s, loop, share, sweep)) return false;
+  }
+  AccessId access;
+  if (!add_partial(s, id, &access)) return false;
+  return loop_add_root(k, loop, (Root){ROOT_REDUCE_OUTER, sweep, share, access, false});
+}
+
+static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
+  Kernel *k = s->k;
+  for (ExprId i = 1; i < s->noriginals; i++) {
+    const Expr *e = &k->exprs[i];
+    if (e->op != EXPR_REDUCE_SUM || s->time[e->args[0]].phase != phase) continue;
+    if (is_outer_reduction(s, e)) {
+      if (!add_outer_reduction(s, loop, i)) return false;
+      continue;
+    }
+    int sweep = s->time[e->args[0]].sweep;
+    ExprId sum = rebuild(s, i);
+    if (!add_inner_sum(s, loop, sum, sweep)) return false;
+  }
+  for (size_t i = 0; i < k->nstores; i++) {
+    Store store = k->stores[i];
+    Time t = s->time[store.value];
+    if (t.phase != phase || (k->naxes && s->is_narrow[store.value])) continue;
+    Root root = {ROOT_STORE, t.sweep, rebuild(s, store.value), store.access,
+                 should_stream(s, &k->accesses[store.access])};
+    if (!loop_add_root(k, loop, root)) return false;
+  }
+  return true;
+}
+
+static void order_axes(const Scheduling *s, Loop *loop) {
+  const AxisSet groups[] = {s->kept, s->outer & ~s->kept, s->inner & ~(1U << s->vector_axis)};
+  int n = 0;
+  for (int g = 0; g < 3; g++) {
+    for (int axis = 0; axis < s->k->naxes; axis++)
+      if (groups[g] >> axis & 1) loop->order[n++] = axis;
+    if (g == 0) loop->nkept = n;
+    if (g == 1) loop->nouter = n;
+  }
+  loop->order[n++] = s->vector_axis;
+  loop->ninner = n - loop->nouter;
+}
+
+// After a loop's blocks are known: room for a partial sum in each, and the expressions that add them up.
+static bool finish_partials(Scheduling *s, size_t loop_index, int phase) {
+  Kernel *k = s->k;
+  size_t next = 0;
+  for (ExprId i = 1; i < s->noriginals; i++) {
+    const Expr e = k->exprs[i];
+    if (!is_outer_reduction(s, &e) || s->time[e.args[0]].phase != phase) continue;
+    const Loop *loop = &k->loops[loop_index];
+    while (loop->roots[next].kind != ROOT_REDUCE_OUTER) next++;
+    AccessId access = loop->roots[next++].access;
+    k->temporaries[k->accesses[access].temporary].nelems *= loop_nblocks(k, loop);
+    s->combine[i] = expr_label(k, expr_combine(k, access, (uint32_t)loop_index, e.axes), e.label);
+    if (!s->combine[i]) return false;
+  }
+  return true;
+}
+
+static int compare_roots(const void *a, const void *b) {
+  const Root *x = a, *y = b;
+  if (x->sweep != y->sweep) return x->sweep < y->sweep ? -1 : 1;
+  return x->kind != y->kind ? (x->kind > y->kind ? -1 : 1) : x->expr < y->expr ? -1 : x->expr > y->expr;
+}
+
+static bool add_main_loop(Scheduling *s, int phase) {
+  Kernel *k = s->k;
+  Loop loop = {.rows = 1, .accumulators = 1, .block = 1};
+  start_loops(s, true);
+  if (!fill_main_loop(s, &loop, phase)) return false;
+  if (!loop.nroots) return true;
+  if (k->naxes) order_axes(s, &loop);
+  choose_numbers(s, &loop);
+  for (size_t i = 0; i < loop.nroots; i++)
+    if (loop.roots[i].sweep >= loop.nsweeps) loop.nsweeps = loop.roots[i].sweep + 1;
+  Loop *added = kernel_add_loop(k);
+  if (!added) return false;
+  *added = loop;
+  if (!finish_partials(s, k->nloops - 1, phase)) return false;
+  qsort(added->roots, added->nroots, sizeof *added->roots, compare_roots);
+  return true;
+}
+
+static void place_temporaries(Kernel *k) {
+  enum { LINE = 64 };
+  size_t offset = 0;
+  for (size_t i = 0; i < k->ntemporaries; i++) {
+    k->temporaries[i].offset = offset;
+    size_t nbytes = (size_t)k->temporaries[i].nelems * type_nbytes(k->temporaries[i].type);
+    offset += (nbytes + LINE - 1) / LINE * LINE;
+  }
+}
+
+bool kernel_schedule(Kernel *k, const Target *target) {
+  Scheduling s = {.k = k, .target = target, .noriginals = k->nexprs};
+  s.time = ARENA_ARRAY(k->arena, Time, k->nexprs);
+  s.is_narrow = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s.needs_combine = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s.is_kept_value = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s.kept_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
+  s.combine = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
+  s.rebuilt = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
+  if (!s.time || !s.is_narrow || !s.needs_combine || !s.is_kept_value || !s.kept_access || !s.combine || !s.rebuilt) {
+    k->out_of_memory = true;
+    return false;
+  }
+  if (k->naxes) {
+    s.vector_axis = choose_vector_axis(k);
+    if (!choose_axes(&s) || !check_reductions(&s)) return false;
+    find_times(&s);
+    if (!find_kept_values(&s)) return false;
+  }
+  int last = 0;
+  for (ExprId i = 1; i < s.noriginals; i++)
+    if (s.time[i].phase > last) last = s.time[i].phase;
+  for (int phase = 0; phase <= last; phase++)
+    if (!add_side_loops(&s, phase) || !add_main_loop(&s, phase)) return false;
+  place_temporaries(k);
+  return !k->out_of_memory;
+}

@@ -1,0 +1,92 @@
+#!/bin/sh
+# Every function of backends/codegen/simd on each ISA that this machine or its qemu-user has, compiled as emitted C is:
+# without flags for the ISA, which a pragma selects. Each must be right, and give the same bits as scalar.h.
+set -eu
+cd "$(dirname "$0")/../.."
+cc=${CC:-cc}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+status=0
+
+has() { # PROGRAM...
+  for program; do
+    command -v "$program" >/dev/null || return 1
+  done
+}
+
+processor_has() { # FLAG...
+  for flag; do
+    grep -qsw "$flag" /proc/cpuinfo || return 1
+  done
+}
+
+# What emitted C for an ISA looks like, with the test for kernels.
+write_source() { # ISA TARGET
+  if [ -n "$2" ]; then
+    cat <<TEXT
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("$2"))), apply_to = function)
+#else
+#pragma GCC target("$2")
+#endif
+TEXT
+  fi
+  printf '#include <%s.h>\n' math stddef stdint string
+  cat "backends/codegen/simd/$1.h" backends/codegen/simd/vector.h
+  echo '#include "tests/simd/simd_test.c"'
+  if [ -n "$2" ]; then
+    printf '#ifdef __clang__\n#pragma clang attribute pop\n#endif\n'
+  fi
+}
+
+# Runs the test; its output must be that of the first ISA.
+check() { # NAME ISA TARGET COMPILER [EMULATOR...]
+  name=$1 isa=$2 target=$3 compiler=$4
+  shift 4
+  write_source "$isa" "$target" >"$work/$name.c"
+  # shellcheck disable=SC2086 # CC may be a command with arguments
+  if ! $compiler -std=c17 -D_GNU_SOURCE -O2 -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Wshadow \
+    -Wcast-align -Wdouble-promotion -Werror -I. -o "$work/$name" "$work/$name.c" -lm; then
+    echo "FAILED: $name does not compile"
+    status=1
+  elif ! "$@" "$work/$name" >"$work/$name.out"; then
+    echo "FAILED: $name"
+    status=1
+  elif ! diff "$work/scalar.out" "$work/$name.out"; then
+    echo "FAILED: $name differs from scalar"
+    status=1
+  else
+    echo "passed: $name"
+  fi
+}
+
+avx2=avx2,fma,f16c
+avx512=avx512f,avx512bw,avx512dq,avx512vl,$avx2
+check scalar scalar '' "$cc" env
+[ $status -eq 0 ] || exit 1
+case $(uname -m) in
+  x86_64)
+    if processor_has avx2 fma f16c; then
+      check avx2 avx2 $avx2 "$cc" env
+    else
+      echo "skipped: avx2, which the processor lacks (and whose masked loads qemu-user 7.2 gets wrong)"
+    fi
+    if processor_has avx512f avx512bw avx512dq avx512vl; then
+      check avx512 avx512 $avx512 "$cc" env
+    else
+      echo "skipped: avx512, which the processor lacks"
+    fi
+    ;;
+esac
+case $(uname -m) in
+  aarch64) check neon neon '' "$cc" env ;;
+  *)
+    if has aarch64-linux-gnu-gcc qemu-aarch64; then
+      check neon neon '' 'aarch64-linux-gnu-gcc -static' qemu-aarch64
+      check scalar-aarch64 scalar '' 'aarch64-linux-gnu-gcc -static' qemu-aarch64
+    else
+      echo "skipped: neon, for want of aarch64-linux-gnu-gcc and qemu-aarch64"
+    fi
+    ;;
+esac
+exit $status

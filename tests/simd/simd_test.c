@@ -1,0 +1,635 @@
+// The vector vocabulary of one ISA: every function against plain C on its lanes, and a line `name hash` of all that it
+// returned, for run.sh to compare with another ISA's. A NaN counts as a NaN, whichever. No library, so that it
+// cross-compiles. run.sh includes the ISA's headers before this file, as emitted C does; by itself it tests scalar.h.
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#ifndef V_PARTS
+#include "backends/codegen/simd/scalar.h"
+
+#include "backends/codegen/simd/vector.h"
+#endif
+
+enum { LANES = 16, COUNT = 1 << 14 };
+
+static const char *test; // the name of the function at hand
+static uint64_t hash;
+static int failures;
+
+static void begin(const char *name) {
+  test = name;
+  hash = 0xcbf29ce484222325;
+}
+
+static void end(void) {
+  printf("%s %016" PRIx64 "\n", test, hash);
+}
+
+static void expect(bool held, double got, double wanted) {
+  if (held) return;
+  if (++failures <= 20) fprintf(stderr, "simd_test: %s gave %a instead of %a\n", test, got, wanted);
+}
+
+// FNV-1a
+static void hash_bits(uint64_t bits) {
+  for (int i = 0; i < 64; i += 8) hash = (hash ^ (bits >> i & 0xff)) * 0x100000001b3;
+}
+
+static uint64_t f64_bits(double x) {
+  uint64_t u;
+  memcpy(&u, &x, sizeof u);
+  return isnan(x) ? 0x7ff8000000000000 : u;
+}
+
+// Through f64, which has every f32 and 16-bit number; -0 is not +0.
+static void expect_number(double got, double wanted) {
+  hash_bits(f64_bits(got));
+  expect(f64_bits(got) == f64_bits(wanted), got, wanted);
+}
+
+// ---- Inputs
+
+static float fa[COUNT], fb[COUNT], fc[COUNT];
+static double da[COUNT], db[COUNT], dc[COUNT];
+
+static uint64_t next(void) { // splitmix64
+  static uint64_t state;
+  uint64_t z = state += 0x9e3779b97f4a7c15;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+  z = (z ^ z >> 27) * 0x94d049bb133111eb;
+  return z ^ z >> 31;
+}
+
+// In turn: any bits at all; a number whose products and sums with others like it round; a special one.
+static float next_f32(void) {
+  // clang-format off
+  static const float specials[] = {
+      0, -0.0F, 1, -1, INFINITY, (float)-INFINITY, NAN, FLT_EPSILON, FLT_MAX, -FLT_MAX, FLT_MIN, -FLT_MIN, FLT_MIN / 2,
+      0x1p-149F, -0x1p-149F, 0x1p-133F,                  // the least f32 and bf16
+      65504, 65519, 65520, 0x1p-14F, 0x1p-24F, 0x1p-25F, // where f16 ends
+  };
+  // clang-format on
+  uint64_t bits = next();
+  if (bits >> 62 == 0) return specials[bits % (sizeof specials / sizeof *specials)];
+  if (bits >> 62 == 1) return f32_from_bits((uint32_t)bits);
+  return ldexpf((float)(int32_t)(uint32_t)bits, (int)(bits >> 32 & 15) - 39);
+}
+
+static double next_f64(void) {
+  // clang-format off
+  static const double specials[] = {
+      0, -0.0, 1, -1, (double)INFINITY, -(double)INFINITY, (double)NAN, DBL_EPSILON, DBL_MAX, -DBL_MAX, DBL_MIN,
+      -DBL_MIN, DBL_MIN / 2, 0x1p-1074, -0x1p-1074,
+      0x1.fffffep127, 0x1.ffffffp127, 0x1.fffffefffffffp127, 0x1p-149, 0x1p-150, 0x1.8p-149, // where f32 ends
+      1 + 0x1p-24, 1 + 0x3p-24,
+  };
+  // clang-format on
+  uint64_t bits = next();
+  double x;
+  if (bits >> 62 == 0) return specials[bits % (sizeof specials / sizeof *specials)];
+  if (bits >> 62 == 1) {
+    memcpy(&x, &bits, sizeof x);
+    return x;
+  }
+  return ldexp((double)(int64_t)next(), (int)(bits & 15) - 71);
+}
+
+static void make_inputs(void) {
+  for (int i = 0; i < COUNT; i++) {
+    fa[i] = next_f32();
+    fb[i] = i % 7 ? next_f32() : fa[i];
+    fc[i] = next_f32();
+    da[i] = next_f64();
+    db[i] = i % 7 ? next_f64() : da[i];
+    dc[i] = next_f64();
+  }
+}
+
+// ---- Arithmetic
+
+// `vectors` of a, b and c is in each lane `numbers` of x, y and z.
+#define TEST_V(name, vectors, numbers)                                                                                 \
+  do {                                                                                                                 \
+    begin(#name);                                                                                                      \
+    for (int i = 0; i < COUNT; i += LANES) {                                                                           \
+      vec a = v_load(fa + i), b = v_load(fb + i), c = v_load(fc + i);                                                  \
+      float lanes[LANES];                                                                                              \
+      v_store(lanes, vectors);                                                                                         \
+      for (int j = 0; j < LANES; j++) {                                                                                \
+        float x = fa[i + j], y = fb[i + j], z = fc[i + j];                                                             \
+        (void)x, (void)y, (void)z;                                                                                     \
+        expect_number((double)lanes[j], (double)(numbers));                                                            \
+      }                                                                                                                \
+      (void)a, (void)b, (void)c;                                                                                       \
+    }                                                                                                                  \
+    end();                                                                                                             \
+  } while (0)
+
+#define TEST_D(name, vectors, numbers)                                                                                 \
+  do {                                                                                                                 \
+    begin(#name);                                                                                                      \
+    for (int i = 0; i < COUNT; i += LANES) {                                                                           \
+      dvec a = d_load(da + i), b = d_load(db + i), c = d_load(dc + i);                                                 \
+      double lanes[LANES];                                                                                             \
+      d_store(lanes, vectors);                                                                                         \
+      for (int j = 0; j < LANES; j++) {                                                                                \
+        double x = da[i + j], y = db[i + j], z = dc[i + j];                                                            \
+        (void)x, (void)y, (void)z;                                                                                     \
+        expect_number(lanes[j], numbers);                                                                              \
+      }                                                                                                                \
+      (void)a, (void)b, (void)c;                                                                                       \
+    }                                                                                                                  \
+    end();                                                                                                             \
+  } while (0)
+
+static void test_arithmetic_f32(void) {
+  TEST_V(v_set, v_set(fa[i]), fa[i]);
+  TEST_V(v_add, v_add(a, b), x + y);
+  TEST_V(v_sub, v_sub(a, b), x - y);
+  TEST_V(v_mul, v_mul(a, b), x * y);
+  TEST_V(v_div, v_div(a, b), x / y);
+  TEST_V(v_neg, v_neg(a), -x);
+  TEST_V(v_abs, v_abs(a), fabsf(x));
+  TEST_V(v_sqrt, v_sqrt(a), sqrtf(x));
+  TEST_V(v_fma, v_fma(a, b, c), fmaf(x, y, z));
+  TEST_V(v_fms, v_fms(a, b, c), fmaf(x, y, -z));
+  TEST_V(v_fnma, v_fnma(a, b, c), fmaf(-x, y, z));
+  TEST_V(v_max, v_max(a, b), x > y ? x : y);
+  TEST_V(v_min, v_min(a, b), x < y ? x : y);
+  TEST_V(v_gt, v_select(v_gt(a, b), a, c), x > y ? x : z);
+  TEST_V(v_ge, v_select(v_ge(a, b), a, c), x >= y ? x : z);
+  TEST_V(v_lt, v_select(v_lt(a, b), a, c), x < y ? x : z);
+  TEST_V(v_le, v_select(v_le(a, b), a, c), x <= y ? x : z);
+  TEST_V(v_eq, v_select(v_eq(a, b), a, c), x == y ? x : z);
+  TEST_V(v_ne, v_select(v_ne(a, b), a, c), x != y ? x : z);
+  TEST_V(mask_and, v_select(mask_and(v_lt(a, b), v_lt(b, c)), a, b), x < y && y < z ? x : y);
+  TEST_V(mask_or, v_select(mask_or(v_lt(a, b), v_lt(b, c)), a, b), x < y || y < z ? x : y);
+  TEST_V(mask_not, v_select(mask_not(v_lt(a, b)), a, b), !(x < y) ? x : y);
+  TEST_V(v_merge, v_merge(i / LANES % 17, a, b), j < i / LANES % 17 ? x : y);
+}
+
+static void test_arithmetic_f64(void) {
+  TEST_D(d_set, d_set(da[i]), da[i]);
+  TEST_D(d_add, d_add(a, b), x + y);
+  TEST_D(d_sub, d_sub(a, b), x - y);
+  TEST_D(d_mul, d_mul(a, b), x * y);
+  TEST_D(d_div, d_div(a, b), x / y);
+  TEST_D(d_neg, d_neg(a), -x);
+  TEST_D(d_abs, d_abs(a), fabs(x));
+  TEST_D(d_sqrt, d_sqrt(a), sqrt(x));
+  TEST_D(d_fma, d_fma(a, b, c), fma(x, y, z));
+  TEST_D(d_fms, d_fms(a, b, c), fma(x, y, -z));
+  TEST_D(d_fnma, d_fnma(a, b, c), fma(-x, y, z));
+  TEST_D(d_max, d_max(a, b), x > y ? x : y);
+  TEST_D(d_min, d_min(a, b), x < y ? x : y);
+  TEST_D(d_gt, d_select(d_gt(a, b), a, c), x > y ? x : z);
+  TEST_D(d_ge, d_select(d_ge(a, b), a, c), x >= y ? x : z);
+  TEST_D(d_lt, d_select(d_lt(a, b), a, c), x < y ? x : z);
+  TEST_D(d_le, d_select(d_le(a, b), a, c), x <= y ? x : z);
+  TEST_D(d_eq, d_select(d_eq(a, b), a, c), x == y ? x : z);
+  TEST_D(d_ne, d_select(d_ne(a, b), a, c), x != y ? x : z);
+  TEST_D(dmask_and, d_select(dmask_and(d_lt(a, b), d_lt(b, c)), a, b), x < y && y < z ? x : y);
+  TEST_D(dmask_or, d_select(dmask_or(d_lt(a, b), d_lt(b, c)), a, b), x < y || y < z ? x : y);
+  TEST_D(dmask_not, d_select(dmask_not(d_lt(a, b)), a, b), !(x < y) ? x : y);
+  TEST_D(d_merge, d_merge(i / LANES % 17, a, b), j < i / LANES % 17 ? x : y);
+}
+
+static void test_widths(void) {
+  float narrow[LANES];
+  double wide[LANES];
+  begin("d_from_v");
+  for (int i = 0; i < COUNT; i += LANES) {
+    d_store(wide, d_from_v(v_load(fa + i)));
+    for (int j = 0; j < LANES; j++) expect_number(wide[j], (double)fa[i + j]);
+  }
+  end();
+  begin("v_from_d");
+  for (int i = 0; i < COUNT; i += LANES) {
+    v_store(narrow, v_from_d(d_load(da + i)));
+    for (int j = 0; j < LANES; j++) expect_number((double)narrow[j], (double)(float)da[i + j]);
+  }
+  end();
+}
+
+static void test_narrowing(void) {
+  TEST_V(v_round_bf16, v_round_bf16(a), f32_from_bf16(bf16_from_f32(x)));
+  TEST_V(v_round_f16, v_round_f16(a), f32_from_f16(f16_from_f32(x)));
+  TEST_D(d_round_bf16, d_round_bf16(a), (double)f32_from_bf16(bf16_from_f32((float)x)));
+  TEST_D(d_round_f16, d_round_f16(a), (double)f32_from_f16(f16_from_f32((float)x)));
+  static const struct {
+    double number;
+    int32_t wanted;
+  } integers[] = {
+      {0.5, 0},
+      {1.5, 2},
+      {-2.5, -2},
+      {(double)NAN, 0},
+      {(double)INFINITY, INT32_MAX},
+      {-(double)INFINITY, INT32_MIN},
+      {2147483647.5, INT32_MAX},
+      {-2147483648.5, INT32_MIN},
+      {2147483646.5, 2147483646},
+      {-2147483647.5, INT32_MIN},
+  };
+  begin("d_store_s32");
+  for (size_t i = 0; i < sizeof integers / sizeof *integers; i++) {
+    int32_t stored[LANES];
+    d_store_s32(stored, d_set(integers[i].number));
+    for (int j = 0; j < LANES; j++) expect_number(stored[j], integers[i].wanted);
+  }
+  end();
+}
+
+// The tree, written out once more.
+static void test_sums(void) {
+  begin("v_sum");
+  for (int i = 0; i < COUNT; i += LANES) {
+    float t[LANES];
+    memcpy(t, fa + i, sizeof t);
+    for (int k = 8; k; k /= 2) {
+      for (int j = 0; j < k; j++) t[j] = t[j] + t[j + k];
+    }
+    expect_number((double)v_sum(v_load(fa + i)), (double)t[0]);
+  }
+  end();
+  begin("d_sum");
+  for (int i = 0; i < COUNT; i += LANES) {
+    double t[LANES];
+    memcpy(t, da + i, sizeof t);
+    for (int k = 8; k; k /= 2) {
+      for (int j = 0; j < k; j++) t[j] = t[j] + t[j + k];
+    }
+    expect_number(d_sum(d_load(da + i)), t[0]);
+  }
+  end();
+}
+
+// ---- Formats of 16 bits
+
+typedef struct Format {
+  const char *name;
+  int fraction_bits, bias;
+  uint16_t infinity;
+  float (*decode)(uint16_t);
+  uint16_t (*encode)(float);
+  void (*load)(float *lanes, const uint16_t *p);
+  void (*store)(uint16_t *p, const float *lanes);
+} Format;
+
+static void load_bf16(float *lanes, const uint16_t *p) {
+  v_store(lanes, v_load_bf16(p));
+}
+static void store_bf16(uint16_t *p, const float *lanes) {
+  v_store_bf16(p, v_load(lanes));
+}
+static void load_f16(float *lanes, const uint16_t *p) {
+  v_store(lanes, v_load_f16(p));
+}
+static void store_f16(uint16_t *p, const float *lanes) {
+  v_store_f16(p, v_load(lanes));
+}
+
+enum { BF16, F16 };
+static const Format formats[] = {
+    {"bf16", 7, 127, 0x7f80, f32_from_bf16, bf16_from_f32, load_bf16, store_bf16},
+    {"f16", 10, 15, 0x7c00, f32_from_f16, f16_from_f32, load_f16, store_f16},
+};
+
+// What a code stands for, from the definition; the code after the largest number is one more of them, not infinity.
+static double code_value(const Format *format, int code) {
+  int exponent = (code & 0x7fff) >> format->fraction_bits;
+  int fraction = code & ((1 << format->fraction_bits) - 1);
+  if (exponent) fraction += 1 << format->fraction_bits;
+  double magnitude = ldexp(fraction, (exponent ? exponent : 1) - format->bias - format->fraction_bits);
+  return code & 0x8000 ? -magnitude : magnitude;
+}
+
+static void test_decoding(const Format *format) {
+  for (int code = 0; code < 0x10000; code += LANES) {
+    uint16_t codes[LANES], again[LANES];
+    float lanes[LANES];
+    for (int j = 0; j < LANES; j++) codes[j] = (uint16_t)(code + j);
+    format->load(lanes, codes);
+    format->store(again, lanes);
+    for (int j = 0; j < LANES; j++) {
+      int magnitude = codes[j] & 0x7fff;
+      double wanted = code_value(format, codes[j]);
+      if (magnitude == format->infinity) wanted = codes[j] & 0x8000 ? -(double)INFINITY : (double)INFINITY;
+      if (magnitude > format->infinity) {
+        wanted = (double)NAN;
+        expect((again[j] & 0x7fff) > format->infinity, again[j], codes[j]);
+        expect((format->encode(lanes[j]) & 0x7fff) > format->infinity, format->encode(lanes[j]), codes[j]);
+      } else {
+        expect(again[j] == codes[j], again[j], codes[j]);
+        expect(format->encode(lanes[j]) == codes[j], format->encode(lanes[j]), codes[j]);
+      }
+      expect_number((double)lanes[j], wanted);
+      expect_number((double)format->decode(codes[j]), wanted);
+    }
+  }
+}
+
+static void expect_code(const Format *format, float number, int wanted) {
+  float lanes[LANES];
+  uint16_t codes[LANES];
+  for (int j = 0; j < LANES; j++) lanes[j] = j & 1 ? -number : number;
+  format->store(codes, lanes);
+  for (int j = 0; j < LANES; j++) {
+    int signed_code = j & 1 ? wanted | 0x8000 : wanted;
+    hash_bits(codes[j]);
+    expect(codes[j] == signed_code, codes[j], signed_code);
+    expect(format->encode(lanes[j]) == signed_code, format->encode(lanes[j]), signed_code);
+  }
+}
+
+// Halfway between one number and the next, and the f32 on either side of that.
+static void test_rounding(const Format *format) {
+  for (int code = 0; code < format->infinity; code++) {
+    float middle = (float)((code_value(format, code) + code_value(format, code + 1)) / 2);
+    expect_code(format, nextafterf(middle, 0), code);
+    expect_code(format, middle, code + (code & 1));
+    expect_code(format, nextafterf(middle, INFINITY), code + 1);
+  }
+  expect_code(format, FLT_MAX, format->infinity);
+}
+
+static void test_known_codes(void) {
+  expect_code(&formats[BF16], 1, 0x3f80);
+  expect_code(&formats[BF16], 3.14159274F, 0x4049);
+  expect_code(&formats[BF16], 0x1p-133F, 1);
+  expect_code(&formats[F16], 1, 0x3c00);
+  expect_code(&formats[F16], 3.14159274F, 0x4248);
+  expect_code(&formats[F16], 65504, 0x7bff);
+  expect_code(&formats[F16], 65520, 0x7c00);
+  expect_code(&formats[F16], 0x1p-24F, 1);
+}
+
+// A NaN whose payload is all below what the format keeps must not become infinity, nor one of all ones become zero.
+static void test_nan(const Format *format) {
+  static const uint32_t nans[] = {0x7f800001, 0x7fffffff, 0xff800001, 0xffffffff, 0x7fc00000, 0x7f802000, 0x7fff8000};
+  for (size_t i = 0; i < sizeof nans / sizeof *nans; i++) {
+    uint32_t bits[LANES];
+    float lanes[LANES];
+    uint16_t codes[LANES];
+    for (int j = 0; j < LANES; j++) bits[j] = nans[i];
+    memcpy(lanes, bits, sizeof lanes);
+    format->store(codes, lanes);
+    for (int j = 0; j < LANES; j++) {
+      expect((codes[j] & 0x7fff) > format->infinity, codes[j], nans[i]);
+      expect((format->encode(lanes[j]) & 0x7fff) > format->infinity, format->encode(lanes[j]), nans[i]);
+    }
+  }
+}
+
+static void test_formats(void) {
+  begin("known_codes");
+  test_known_codes();
+  end();
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+    begin(formats[i].name);
+    test_decoding(&formats[i]);
+    test_rounding(&formats[i]);
+    test_nan(&formats[i]);
+    for (int k = 0; k < COUNT; k += LANES) {
+      uint16_t codes[LANES];
+      formats[i].store(codes, fa + k);
+      for (int j = 0; j < LANES; j++) {
+        uint16_t wanted = formats[i].encode(fa[k + j]);
+        expect_number((double)formats[i].decode(codes[j]), (double)formats[i].decode(wanted));
+      }
+    }
+    end();
+  }
+}
+
+// ---- Memory, between two guard pages
+
+// One kind of element and its functions, with numbers and lanes in f64.
+typedef struct Access {
+  const char *name;
+  int nbytes; // of an element
+  double (*get)(const void *p);
+  void (*put)(void *p, double number);
+  void (*load)(double *lanes, const void *p);
+  void (*load_n)(double *lanes, const void *p, int n);
+  void (*gather)(double *lanes, const void *p, ptrdiff_t stride);
+  void (*gather_n)(double *lanes, const void *p, ptrdiff_t stride, int n);
+  void (*store)(void *p, const double *lanes);
+  void (*store_n)(void *p, const double *lanes, int n);
+  void (*stream)(void *p, const double *lanes);
+  void (*scatter)(void *p, ptrdiff_t stride, const double *lanes);
+  void (*scatter_n)(void *p, ptrdiff_t stride, const double *lanes, int n);
+} Access;
+
+static vec v_of(const double *lanes) {
+  return v_from_d(d_load(lanes));
+}
+static dvec d_of(const double *lanes) {
+  return d_load(lanes);
+}
+static void v_to(double *lanes, vec a) {
+  d_store(lanes, d_from_v(a));
+}
+static void d_to(double *lanes, dvec a) {
+  d_store(lanes, a);
+}
+
+static float f32_from_f64(double x) {
+  return (float)x;
+}
+static double f64_from_f32(float x) {
+  return (double)x;
+}
+static double f64_from_f64(double x) {
+  return x;
+}
+static uint16_t bf16_from_f64(double x) {
+  return bf16_from_f32((float)x);
+}
+static double f64_from_bf16(uint16_t x) {
+  return (double)f32_from_bf16(x);
+}
+static uint16_t f16_from_f64(double x) {
+  return f16_from_f32((float)x);
+}
+static double f64_from_f16(uint16_t x) {
+  return (double)f32_from_f16(x);
+}
+static double f64_from_s32(int32_t x) {
+  return x;
+}
+static void d_stream_s32(int32_t *p, dvec a) {
+  d_store_s32(p, a);
+} // the vocabulary has none
+
+#define ACCESS(name, type, V, _name)                                                                                   \
+  static double name##_get(const void *p) {                                                                            \
+    return f64_from_##name(*(const type *)p);                                                                          \
+  }                                                                                                                    \
+  static void name##_put(void *p, double x) {                                                                          \
+    *(type *)p = name##_from_f64(x);                                                                                   \
+  }                                                                                                                    \
+  static void name##_load(double *l, const void *p) {                                                                  \
+    V##_to(l, V##_load##_name((const type *)p));                                                                       \
+  }                                                                                                                    \
+  static void name##_load_n(double *l, const void *p, int n) {                                                         \
+    V##_to(l, V##_load_n##_name((const type *)p, n));                                                                  \
+  }                                                                                                                    \
+  static void name##_gather(double *l, const void *p, ptrdiff_t stride) {                                              \
+    V##_to(l, V##_gather##_name((const type *)p, stride));                                                             \
+  }                                                                                                                    \
+  static void name##_gather_n(double *l, const void *p, ptrdiff_t stride, int n) {                                     \
+    V##_to(l, V##_gather_n##_name((const type *)p, stride, n));                                                        \
+  }                                                                                                                    \
+  static void name##_store(void *p, const double *l) {                                                                 \
+    V##_store##_name((type *)p, V##_of(l));                                                                            \
+  }                                                                                                                    \
+  static void name##_store_n(void *p, const double *l, int n) {                                                        \
+    V##_store_n##_name((type *)p, V##_of(l), n);                                                                       \
+  }                                                                                                                    \
+  static void name##_stream(void *p, const double *l) {                                                                \
+    V##_stream##_name((type *)p, V##_of(l));                                                                           \
+    v_fence();                                                                                                         \
+  }                                                                                                                    \
+  static void name##_scatter(void *p, ptrdiff_t stride, const double *l) {                                             \
+    V##_scatter##_name((type *)p, stride, V##_of(l));                                                                  \
+  }                                                                                                                    \
+  static void name##_scatter_n(void *p, ptrdiff_t stride, const double *l, int n) {                                    \
+    V##_scatter_n##_name((type *)p, stride, V##_of(l), n);                                                             \
+  }                                                                                                                    \
+  static const Access name##_access = {#name,         sizeof(type),   name##_get,      name##_put,   name##_load,      \
+                                       name##_load_n, name##_gather,  name##_gather_n, name##_store, name##_store_n,   \
+                                       name##_stream, name##_scatter, name##_scatter_n};
+
+ACCESS(f32, float, v, )
+ACCESS(f64, double, d, )
+ACCESS(bf16, uint16_t, v, _bf16)
+ACCESS(f16, uint16_t, v, _f16)
+ACCESS(s32, int32_t, d, _s32)
+
+// The page between the guards.
+static unsigned char *page;
+static ptrdiff_t page_nbytes;
+
+static bool map_page(void) {
+  page_nbytes = sysconf(_SC_PAGESIZE);
+  size_t nbytes = (size_t)page_nbytes;
+  unsigned char *p = mmap(NULL, 3 * nbytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED || mprotect(p + nbytes, nbytes, PROT_READ | PROT_WRITE)) return false;
+  page = p + nbytes;
+  return true;
+}
+
+enum { UNTOUCHED = 0xa5 };
+
+// The first of n elements that are `stride` apart and end, or begin, where the page does.
+static unsigned char *place(const Access *access, ptrdiff_t stride, int n, bool at_end) {
+  ptrdiff_t reach = n ? (n - 1) * stride * access->nbytes : 0;
+  ptrdiff_t low = at_end ? page_nbytes - (n ? access->nbytes : 0) - (reach < 0 ? -reach : reach) : 0;
+  memset(page, UNTOUCHED, (size_t)page_nbytes);
+  return page + low - (reach < 0 ? reach : 0);
+}
+
+static void expect_lanes(const double *lanes, int n) {
+  for (int j = 0; j < LANES; j++) expect_number(lanes[j], j < n ? j + 1 : 0);
+}
+
+// The n elements are 1, 2, 3…, and nothing else was touched.
+static void expect_elements(const Access *access, const unsigned char *p, ptrdiff_t stride, int n) {
+  int touched = 0;
+  for (int j = 0; j < n; j++) expect_number(access->get(p + j * stride * access->nbytes), j + 1);
+  for (ptrdiff_t i = 0; i < page_nbytes; i++) touched += page[i] != UNTOUCHED;
+  expect(touched == n * access->nbytes, touched, n * access->nbytes);
+}
+
+static unsigned char *place_elements(const Access *access, ptrdiff_t stride, int n, bool at_end) {
+  unsigned char *p = place(access, stride, n, at_end);
+  for (int j = 0; j < n; j++) access->put(p + j * stride * access->nbytes, j + 1);
+  return p;
+}
+
+static void test_reading(const Access *access, ptrdiff_t stride, int n, bool at_end) {
+  const unsigned char *p = place_elements(access, stride, n, at_end);
+  double lanes[LANES];
+  access->gather_n(lanes, p, stride, n);
+  expect_lanes(lanes, n);
+  if (n == LANES) {
+    access->gather(lanes, p, stride);
+    expect_lanes(lanes, n);
+  }
+  if (stride != 1) return;
+  access->load_n(lanes, p, n);
+  expect_lanes(lanes, n);
+  if (n == LANES) {
+    access->load(lanes, p);
+    expect_lanes(lanes, n);
+  }
+}
+
+static void test_writing(const Access *access, ptrdiff_t stride, int n, bool at_end) {
+  static const double lanes[LANES] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+  unsigned char *p = place(access, stride, n, at_end);
+  access->scatter_n(p, stride, lanes, n);
+  expect_elements(access, p, stride, n);
+  if (n == LANES) {
+    p = place(access, stride, n, at_end);
+    access->scatter(p, stride, lanes);
+    expect_elements(access, p, stride, n);
+  }
+  if (stride != 1) return;
+  p = place(access, stride, n, at_end);
+  access->store_n(p, lanes, n);
+  expect_elements(access, p, stride, n);
+  if (n == LANES) {
+    p = place(access, stride, n, at_end);
+    access->store(p, lanes);
+    expect_elements(access, p, stride, n);
+    p = place(access, stride, n, at_end);
+    access->stream(p, lanes);
+    expect_elements(access, p, stride, n);
+  }
+}
+
+static void test_access(const Access *access) {
+  static const ptrdiff_t strides[] = {1, 2, 7, -1, -3};
+  begin(access->name);
+  for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
+    for (int n = 0; n <= LANES; n++) {
+      for (int at_end = 0; at_end < 2; at_end++) {
+        test_reading(access, strides[i], n, at_end);
+        test_writing(access, strides[i], n, at_end);
+      }
+    }
+  }
+  end();
+}
+
+int main(void) {
+  if (!map_page()) {
+    perror("simd_test: mmap");
+    return 1;
+  }
+  make_inputs();
+  test_arithmetic_f32();
+  test_arithmetic_f64();
+  test_widths();
+  test_narrowing();
+  test_sums();
+  test_formats();
+  test_access(&f32_access);
+  test_access(&f64_access);
+  test_access(&bf16_access);
+  test_access(&f16_access);
+  test_access(&s32_access);
+  v_prefetch(page);
+  v_prefetch_l2(page);
+  if (failures) fprintf(stderr, "simd_test: %d failures\n", failures);
+  return failures != 0;
+}
