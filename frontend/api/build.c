@@ -1,0 +1,84 @@
+// Options, passes, lowering.
+#include "frontend/api/build.h"
+
+#include <string.h>
+
+enum { MOST_NAMES = 64 };
+
+static ng_status find_pass(ng_context *ctx, const char *name) {
+  const char *known[MOST_NAMES];
+  size_t nknown = 0;
+  for (size_t i = 0; i < npasses; i++) {
+    if (strcmp(passes[i].name, name) == 0) return NG_OK;
+    if (nknown < MOST_NAMES) known[nknown++] = passes[i].name;
+  }
+  return unknown_name(ctx, "pass", name, known, nknown);
+}
+
+static ng_status choose_isa(ng_context *ctx, const char *name, const Isa **isa) {
+  *isa = name ? isa_find(name) : isa_best();
+  if (*isa) return NG_OK;
+  const char *known[MOST_NAMES];
+  size_t nknown = 0;
+  for (size_t i = 0; i < nisas && nknown < MOST_NAMES; i++) known[nknown++] = isas[i].name;
+  return unknown_name(ctx, "instruction set", name ? name : "?", known, nknown);
+}
+
+static ng_status set_options(Build *b, ng_context *ctx, const ng_options *options) {
+  ng_status status = choose_isa(ctx, options->isa, &b->isa);
+  for (size_t i = 0; status == NG_OK && i < options->ndisable; i++) status = find_pass(ctx, options->disable[i]);
+  if (status == NG_OK && options->after) status = find_pass(ctx, options->after);
+  if (status != NG_OK) return status;
+  b->target = target_of_machine();
+  b->target.isa = b->isa->name;
+  b->target.vector_registers = b->isa->vector_registers;
+  b->passes = (PassContext){
+      .diagnostics = &ctx->diagnostics,
+      .allocator = &ctx->allocator,
+      .target = &b->target,
+      .disabled = options->disable,
+      .ndisabled = options->ndisable,
+      .after = options->after,
+      .no_fuse = options->no_fuse != 0,
+  };
+  return NG_OK;
+}
+
+// What a step that failed without telling anything must have met.
+static ng_status failure(ng_context *ctx, Call call) {
+  ng_status status = call_end(ctx, call);
+  if (status != NG_OK) return status;
+  error_out_of_memory(&ctx->diagnostics);
+  return NG_OUT_OF_MEMORY;
+}
+
+ng_status build_graph(Build *b, ng_graph *g, const ng_options *options) {
+  static const ng_options defaults = {0};
+  *b = (Build){.owner = g};
+  ng_status status = set_options(b, g->ctx, options ? options : &defaults);
+  if (status == NG_OK) status = ng_graph_bind(g);
+  if (status != NG_OK) return status;
+  Call call = call_begin(g->ctx);
+  b->graph = graph_clone(g->graph);
+  if (!b->graph || !pipeline_run(b->graph, &b->passes)) return failure(g->ctx, call);
+  call_end(g->ctx, call);
+  return NG_OK;
+}
+
+ng_status build_kernels(Build *b) {
+  ng_context *ctx = b->owner->ctx;
+  Call call = call_begin(ctx);
+  b->program = pipeline_lower(b->graph, &b->passes);
+  if (!b->program) return failure(ctx, call);
+  call_end(ctx, call);
+  return NG_OK;
+}
+
+void build_deinit(Build *b) {
+  if (b->program) {
+    Arena arena = b->program->arena; // the program itself lies in it
+    arena_deinit(&arena);
+  }
+  graph_free(b->graph);
+  *b = (Build){0};
+}

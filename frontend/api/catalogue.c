@@ -1,0 +1,101 @@
+// What there is: operators under all their names, passes, instruction sets. All of it is the tables' rows.
+#include "frontend/api/handles.h"
+
+#include "backends/codegen/isa.h"
+#include "ir/operator.h"
+#include "passes/pipeline.h"
+
+// Row i of the list of names: the operators' own, then the signatures.
+static OperatorName operator_name_at(size_t i) {
+  if (i < OP_COUNT) return (OperatorName){&operators[i], NULL};
+  const Signature *s = &signatures[i - OP_COUNT];
+  return (OperatorName){&operators[s->op], s};
+}
+
+size_t ng_operator_count(void) {
+  return OP_COUNT + nsignatures;
+}
+
+ng_operator_info ng_operator_at(size_t i) {
+  OperatorName n = operator_name_at(i);
+  return (ng_operator_info){
+      .name = n.signature ? n.signature->full_name : n.op->name,
+      .canonical = n.op->name,
+      .family = n.op->family,
+      .doc = n.op->doc,
+      .formula = n.op->formula,
+      .ninputs = named_ninputs(n),
+      .noutputs = named_noutputs(n),
+      .nattributes = named_nattributes(n),
+  };
+}
+
+static ng_operand_info operand_info(OperatorName n, SignatureOperand named, const Operand *operands) {
+  const Operand *row = &operands[named.slot];
+  ng_operand_info info = {.name = named.name, .is_optional = named.is_optional, .type_variable = row->type};
+  if (n.signature && n.signature->types) {
+    info.type_variable = 'T'; // one type for all
+    info.types = n.signature->types;
+    return info;
+  }
+  for (const TypeVariable *t = n.op->types; t->letter; t++)
+    if (t->letter == row->type) info.types = t->types;
+  return info;
+}
+
+ng_operand_info ng_operator_input(size_t i, size_t k) {
+  OperatorName n = operator_name_at(i);
+  return operand_info(n, named_input(n, (uint32_t)k), n.op->inputs);
+}
+
+ng_operand_info ng_operator_output(size_t i, size_t k) {
+  OperatorName n = operator_name_at(i);
+  return operand_info(n, named_output(n, (uint32_t)k), n.op->outputs);
+}
+
+ng_attribute_info ng_operator_attribute(size_t i, size_t k) {
+  static const char *const kinds[] = {
+      [ATTRIBUTE_BOOL] = "bool",     [ATTRIBUTE_S64] = "s64",           [ATTRIBUTE_F32] = "f32",
+      [ATTRIBUTE_CHOICE] = "choice", [ATTRIBUTE_S64_LIST] = "s64 list",
+  };
+  OperatorName n = operator_name_at(i);
+  NamedAttribute named = named_attribute(n, (uint32_t)k);
+  const Attribute *row = &n.op->attributes[named.index];
+  ng_attribute_info info = {
+      .name = named.name,
+      .kind = kinds[row->kind],
+      .is_required = named.is_required,
+      .has_default = named.has_default,
+      .is_positive = row->must_be_positive,
+      .default_value = named.default_value,
+      .choices = row->choices,
+  };
+  while (info.nchoices < MAX_CHOICES && row->choices[info.nchoices]) info.nchoices++;
+  return info;
+}
+
+size_t ng_operator_find(const char *name) {
+  OperatorName n = operator_find(name);
+  if (!n.op) return ng_operator_count();
+  return n.signature ? OP_COUNT + (size_t)(n.signature - signatures) : n.op->id;
+}
+
+const char *ng_operator_nearest(const char *name) {
+  return operator_nearest(name);
+}
+
+size_t ng_pass_count(void) {
+  return npasses;
+}
+
+ng_pass_info ng_pass_at(size_t i) {
+  return (ng_pass_info){passes[i].name, passes[i].doc};
+}
+
+size_t ng_isa_count(void) {
+  return nisas;
+}
+
+ng_isa ng_isa_at(size_t i) {
+  return (ng_isa){isas[i].name, isas[i].is_available()};
+}

@@ -1,0 +1,182 @@
+// The streaming loop. On x86-64 it writes with streaming stores if told to; whether those are faster depends on the
+// machine and on what fits into its caches, so the caller tries both.
+#include "frontend/api/ceiling.h"
+
+#include <omp.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum { LINE = 64, BLOCK_LINES = 64, MOST_STREAMS = 4 };
+
+typedef struct Share {            // of one thread
+  const char *from[MOST_STREAMS]; // arrays of nlines that are read side by side
+  int nstreams;
+  char *to;
+  size_t nlines;
+  const char *rest; // nrest lines that are read besides, some after each block
+  size_t nrest;
+  bool bypasses_cache;
+} Share;
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+typedef float Quad __attribute__((vector_size(16), may_alias));
+
+// Sums must go somewhere, or the compiler leaves out the loads.
+static void keep(float value) {
+  volatile float sink = value;
+  (void)sink;
+}
+
+// The loop for vectors of type V, its lines written by STORE.
+#define DEFINE_SWEEP(name, V, STORE)                                                                                   \
+  ALWAYS_INLINE void name##_block(const Share *s, size_t line, size_t nlines, const int nstreams) {                    \
+    const V *x[MOST_STREAMS];                                                                                          \
+    V *z = (V *)(void *)(s->to + line * LINE);                                                                         \
+    for (int k = 0; k < nstreams; k++) x[k] = (const V *)(const void *)(s->from[k] + line * LINE);                     \
+    for (size_t i = 0; i < nlines * LINE / sizeof(V); i++) {                                                           \
+      V sum = {0};                                                                                                     \
+      for (int k = 0; k < nstreams; k++) sum += x[k][i];                                                               \
+      STORE(&z[i], sum);                                                                                               \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  ALWAYS_INLINE void name##_rest(const Share *s, size_t line, size_t nlines) {                                         \
+    const V *x = (const V *)(const void *)(s->rest + line * LINE);                                                     \
+    V sum = {0};                                                                                                       \
+    for (size_t i = 0; i < nlines * LINE / sizeof(V); i++) sum += x[i];                                                \
+    keep(sum[0]);                                                                                                      \
+  }                                                                                                                    \
+  ALWAYS_INLINE void name##_all(const Share *s, const int nstreams) {                                                  \
+    size_t read = 0;                                                                                                   \
+    for (size_t line = 0; line < s->nlines; line += BLOCK_LINES) {                                                     \
+      size_t left = s->nlines - line;                                                                                  \
+      name##_block(s, line, left < BLOCK_LINES ? left : BLOCK_LINES, nstreams);                                        \
+      size_t due = s->nrest / (s->nlines / BLOCK_LINES + 1);                                                           \
+      name##_rest(s, read, due);                                                                                       \
+      read += due;                                                                                                     \
+    }                                                                                                                  \
+    name##_rest(s, read, s->nrest - read);                                                                             \
+  }                                                                                                                    \
+  ALWAYS_INLINE void name(const Share *s) {                                                                            \
+    switch (s->nstreams) {                                                                                             \
+    case 0: name##_all(s, 0); break;                                                                                   \
+    case 1: name##_all(s, 1); break;                                                                                   \
+    case 2: name##_all(s, 2); break;                                                                                   \
+    case 3: name##_all(s, 3); break;                                                                                   \
+    default: name##_all(s, MOST_STREAMS); break;                                                                       \
+    }                                                                                                                  \
+  }
+
+#define STORE_PLAIN(to, value) (*(to) = (value))
+DEFINE_SWEEP(sweep_quads, Quad, STORE_PLAIN)
+
+#if defined(__x86_64__)
+#define STORE_QUAD(to, value) _mm_stream_ps((float *)(to), (value))
+DEFINE_SWEEP(stream_quads, Quad, STORE_QUAD)
+
+#define AVX512 __attribute__((target("avx512f")))
+#undef ALWAYS_INLINE
+#define ALWAYS_INLINE AVX512 static inline
+typedef float Vector __attribute__((vector_size(64), may_alias));
+#define STORE_VECTOR(to, value) _mm512_stream_ps((float *)(to), (value))
+DEFINE_SWEEP(sweep_vectors, Vector, STORE_PLAIN)
+DEFINE_SWEEP(stream_vectors, Vector, STORE_VECTOR)
+
+AVX512 static void sweep_avx512(const Share *s) {
+  if (s->bypasses_cache) stream_vectors(s);
+  else sweep_vectors(s);
+}
+
+static void sweep(const Share *s) {
+  if (__builtin_cpu_supports("avx512f")) sweep_avx512(s);
+  else if (s->bypasses_cache) stream_quads(s);
+  else sweep_quads(s);
+  _mm_sfence();
+}
+#else
+static void sweep(const Share *s) {
+  sweep_quads(s);
+}
+#endif
+
+// Where the part of `total` that is thread i's of n begins.
+static size_t share_begin(size_t total, int i, int n) {
+  return total / (size_t)n * (size_t)i + (total % (size_t)n < (size_t)i ? total % (size_t)n : (size_t)i);
+}
+
+static Share share_of(const Ceiling *c, int i, int n) {
+  size_t begin = share_begin(c->nwritten, i, n);
+  Share s = {.to = c->to + begin * LINE,
+             .nlines = share_begin(c->nwritten, i + 1, n) - begin,
+             .bypasses_cache = c->bypasses_cache};
+  size_t streams = c->nwritten ? c->nread / c->nwritten : 0;
+  s.nstreams = streams < MOST_STREAMS ? (int)streams : MOST_STREAMS;
+  for (int k = 0; k < s.nstreams; k++) s.from[k] = c->from + ((size_t)k * c->nwritten + begin) * LINE;
+  size_t rest = (size_t)s.nstreams * c->nwritten, rest_begin = share_begin(c->nread - rest, i, n);
+  s.rest = c->from + (rest + rest_begin) * LINE;
+  s.nrest = share_begin(c->nread - rest, i + 1, n) - rest_begin;
+  return s;
+}
+
+// Numbers like any others: zeros that share a page, or denormals, would not cost what data costs.
+static void fill(char *bytes, size_t nlines) {
+  float *values = (float *)(void *)bytes;
+  for (size_t i = 0; i < nlines * LINE / sizeof *values; i++) values[i] = 1;
+}
+
+static void touch(const Ceiling *c) {
+#pragma omp parallel num_threads(c->threads)
+  {
+    Share s = share_of(c, omp_get_thread_num(), omp_get_num_threads());
+    for (int k = 0; k < s.nstreams; k++) fill(c->from + (s.from[k] - c->from), s.nlines);
+    fill(c->from + (s.rest - c->from), s.nrest);
+    fill(s.to, s.nlines);
+  }
+}
+
+bool ceiling_init(Ceiling *c, const Allocator *allocator, uint64_t nread, uint64_t nwritten, int threads) {
+  *c = (Ceiling){.allocator = allocator, .threads = threads};
+  c->nread = (size_t)(nread + LINE - 1) / LINE;
+  c->nwritten = (size_t)(nwritten + LINE - 1) / LINE;
+  c->block = allocator_alloc(allocator, (c->nread + c->nwritten + 1) * LINE);
+  if (!c->block) return false;
+  c->from = (char *)c->block + (LINE - (uintptr_t)c->block % LINE) % LINE;
+  c->to = c->from + c->nread * LINE;
+  touch(c);
+  return true;
+}
+
+void ceiling_deinit(Ceiling *c) {
+  allocator_free(c->allocator, c->block);
+  c->block = NULL;
+}
+
+void ceiling_run(const Ceiling *c) {
+#pragma omp parallel num_threads(c->threads)
+  {
+    Share s = share_of(c, omp_get_thread_num(), omp_get_num_threads());
+    sweep(&s);
+  }
+}
+
+bool cache_flush(const void *bytes, size_t nbytes) {
+#if defined(__x86_64__) || defined(__aarch64__)
+  const char *end = (const char *)bytes + nbytes;
+  for (const char *line = (const char *)bytes - (uintptr_t)bytes % LINE; line < end; line += LINE) {
+#if defined(__x86_64__)
+    _mm_clflush(line);
+#else
+    __asm__ volatile("dc civac, %0" : : "r"(line) : "memory");
+#endif
+  }
+  __sync_synchronize();
+  return true;
+#else
+  (void)bytes;
+  (void)nbytes;
+  return false;
+#endif
+}

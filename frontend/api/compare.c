@@ -1,0 +1,101 @@
+// Comparing tensors: relative L2 in f64, and the largest distance in units in the last place.
+#include "frontend/api/handles.h"
+
+#include <float.h>
+#include <math.h>
+
+static double default_tolerance(Type type) {
+  switch (type) {
+  case TYPE_F64: return 1e-12;
+  case TYPE_F32: return 1e-5;
+  case TYPE_F16: return 2e-3;
+  case TYPE_BF16: return 1.6e-2;
+  default: return 0;
+  }
+}
+
+// The distance between neighbours of `type` around a finite value: of its binade, or of the subnormals.
+static double spacing(Type type, double value) {
+  static const struct {
+    int digits, least_exponent; // as in <float.h>: DBL_MANT_DIG, DBL_MIN_EXP
+  } formats[TYPE_COUNT] = {
+      [TYPE_F64] = {DBL_MANT_DIG, DBL_MIN_EXP},
+      [TYPE_F32] = {FLT_MANT_DIG, FLT_MIN_EXP},
+      [TYPE_F16] = {11, -13},
+      [TYPE_BF16] = {8, FLT_MIN_EXP},
+  };
+  if (!type_is_float(type)) return 1;
+  int exponent;
+  frexp(value, &exponent);
+  if (value == 0 || exponent < formats[type].least_exponent) exponent = formats[type].least_exponent;
+  return ldexp(1, exponent - formats[type].digits);
+}
+
+// Sum of squares that neither overflows nor underflows: scale² · total.
+typedef struct Squares {
+  double scale, total;
+} Squares;
+
+static void squares_add(Squares *s, double value) {
+  double magnitude = fabs(value);
+  if (magnitude == 0) return;
+  if (magnitude > s->scale * 0x1p400 || s->scale == 0) { // a power of two, so scaling is exact
+    double larger = ldexp(1, ilogb(magnitude));
+    double ratio = s->scale / larger;
+    s->total *= ratio * ratio;
+    s->scale = larger;
+  }
+  double scaled = magnitude / s->scale;
+  s->total += scaled * scaled;
+}
+
+static double squares_root(const Squares *s) {
+  return s->scale * sqrt(s->total);
+}
+
+// The distance of one pair; infinite when one of them is not finite and they are not alike.
+static double distance(Type type, double actual, double expected) {
+  if (actual == expected || (isnan(actual) && isnan(expected))) return 0;
+  if (isinf(actual) && type_round(type, expected) == actual) return 0; // beyond the type's range
+  if (!isfinite(actual) || !isfinite(expected)) return INFINITY;
+  return fabs(actual - expected);
+}
+
+static void compare_elements(const Tensor *actual, const Tensor *expected, ng_difference *out) {
+  Squares difference = {0}, norm = {0};
+  bool is_far = false;
+  const int64_t nelems = tensor_nelems(actual);
+  for (int64_t i = 0; i < nelems; i++) {
+    double a = type_load(actual->type, actual->data, (size_t)i);
+    double e = type_load(expected->type, expected->data, (size_t)i);
+    double apart = distance(actual->type, a, e);
+    if (isfinite(e)) squares_add(&norm, e);
+    if (apart == 0) continue;
+    double ulp = isinf(apart) ? apart : apart / spacing(actual->type, e);
+    if (ulp > out->largest_ulp) {
+      out->largest_ulp = ulp;
+      out->worst_element = i;
+    }
+    if (isinf(apart)) is_far = true;
+    else squares_add(&difference, apart);
+  }
+  double root = squares_root(&difference);
+  if (is_far) out->relative_l2 = INFINITY;
+  else if (root > 0) out->relative_l2 = root / squares_root(&norm); // infinite where zeros are expected
+}
+
+ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, const ng_tensor *expected, double tolerance,
+                            ng_difference *out) {
+  Tensor a = tensor_of_api(actual), e = tensor_of_api(expected);
+  bool is_same = a.rank == e.rank;
+  for (int i = 0; is_same && i < a.rank; i++) is_same = a.extent[i] == e.extent[i];
+  *out = (ng_difference){.tolerance = tolerance < 0 ? default_tolerance(a.type) : tolerance, .worst_element = -1};
+  if (!is_same) {
+    Call call = call_begin(ctx);
+    error_at(&ctx->diagnostics, (Position){0}, "tensors of different shapes cannot be compared");
+    return call_end(ctx, call);
+  }
+  compare_elements(&a, &e, out);
+  out->is_within = out->relative_l2 <= out->tolerance;
+  return out->is_within ? NG_OK : NG_DIFFERENT;
+}

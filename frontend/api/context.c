@@ -1,0 +1,95 @@
+// Contexts: the allocator, the messages, and how a call's outcome becomes a status.
+#include "frontend/api/handles.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+ng_context *ng_context_new(const ng_allocator *allocator) {
+  Allocator a = system_allocator;
+  if (allocator) a = (Allocator){allocator->resize, allocator->user};
+  ng_context *ctx = allocator_alloc(&a, sizeof *ctx);
+  if (!ctx) return NULL;
+  *ctx = (ng_context){.allocator = a};
+  diagnostics_init(&ctx->diagnostics, &ctx->allocator);
+  text_init(&ctx->rendered, &ctx->allocator);
+  return ctx;
+}
+
+void ng_context_free(ng_context *ctx) {
+  if (!ctx) return;
+  diagnostics_deinit(&ctx->diagnostics);
+  text_deinit(&ctx->rendered);
+  Allocator a = ctx->allocator;
+  allocator_free(&a, ctx);
+}
+
+size_t ng_message_count(const ng_context *ctx) {
+  return ctx->diagnostics.count;
+}
+
+ng_message ng_message_at(const ng_context *ctx, size_t i) {
+  const Diagnostic *item = &ctx->diagnostics.items[i];
+  return (ng_message){item->severity == SEVERITY_ERROR, item->file, item->line, item->column, item->message};
+}
+
+const char *ng_messages_text(ng_context *ctx, int colour) {
+  text_deinit(&ctx->rendered);
+  diagnostics_print(&ctx->diagnostics, &ctx->rendered, colour != 0);
+  return ctx->rendered.out_of_memory ? "error: out of memory\n" : text_string(&ctx->rendered);
+}
+
+void ng_messages_clear(ng_context *ctx) {
+  diagnostics_deinit(&ctx->diagnostics);
+}
+
+ng_status ng_last_status(const ng_context *ctx) {
+  return ctx->last_status;
+}
+
+void ng_context_set_progress(ng_context *ctx, void (*progress)(void *user, const char *what, double fraction),
+                             void *user) {
+  ctx->progress = progress;
+  ctx->progress_user = user;
+}
+
+void report_progress(const ng_context *ctx, const char *what, double fraction) {
+  if (ctx->progress) ctx->progress(ctx->progress_user, what, fraction);
+}
+
+Call call_begin(ng_context *ctx) {
+  Call call = {ctx->diagnostics.nerrors, ctx->diagnostics.out_of_memory};
+  ctx->diagnostics.out_of_memory = false;
+  return call;
+}
+
+ng_status call_end(ng_context *ctx, Call call) {
+  Diagnostics *d = &ctx->diagnostics;
+  ng_status status = d->out_of_memory ? NG_OUT_OF_MEMORY : d->nerrors > call.nerrors ? NG_WRONG : NG_OK;
+  d->out_of_memory |= call.was_out_of_memory; // an earlier call's loss stays told
+  return status;
+}
+
+ng_status argument_error(ng_context *ctx, const char *format, ...) {
+  char message[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  Call call = call_begin(ctx);
+  error_at(&ctx->diagnostics, (Position){0}, "%s", message);
+  return call_end(ctx, call) == NG_OUT_OF_MEMORY ? NG_OUT_OF_MEMORY : NG_USAGE;
+}
+
+ng_status unknown_name(ng_context *ctx, const char *what, const char *name, const char *const *known, size_t nknown) {
+  enum { MOST_LISTED = 8 };
+  const char *nearest = nearest_word(name, known, nknown);
+  if (nearest) return argument_error(ctx, "unknown %s %s, did you mean %s", what, name, nearest);
+  Text list;
+  text_init(&list, &ctx->allocator);
+  for (size_t i = 0; i < nknown && i < MOST_LISTED; i++)
+    text_format(&list, "%s%s", i == 0 ? ", expected " : i + 1 == nknown ? " or " : ", ", known[i]);
+  if (nknown > MOST_LISTED) text_add_string(&list, " and so on");
+  ng_status status = argument_error(ctx, "unknown %s %s%s", what, name, text_string(&list));
+  text_deinit(&list);
+  return status;
+}

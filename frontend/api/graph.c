@@ -1,0 +1,167 @@
+// Graphs as handles: reading, describing, giving their extents numbers.
+#include "frontend/api/handles.h"
+
+#include "backends/codegen/codegen.h"
+#include "frontend/yaml.h"
+#include "ir/infer.h"
+
+#include <string.h>
+
+// Wraps what a reader returned; frees it when there is no memory for the handle.
+static ng_graph *graph_wrap(ng_context *ctx, Call call, Graph *graph) {
+  ng_graph *g = graph ? allocator_alloc(&ctx->allocator, sizeof *g) : NULL;
+  if (graph && !g) error_out_of_memory(&ctx->diagnostics);
+  ctx->last_status = call_end(ctx, call);
+  if (!g) {
+    graph_free(graph);
+    return NULL;
+  }
+  ctx->last_status = NG_OK; // a lost warning is no failure
+  *g = (ng_graph){.ctx = ctx, .graph = graph};
+  text_init(&g->identifier, &ctx->allocator);
+  return g;
+}
+
+ng_graph *ng_graph_read_file(ng_context *ctx, const char *path) {
+  Call call = call_begin(ctx);
+  return graph_wrap(ctx, call, yaml_read_file(&ctx->allocator, path, &ctx->diagnostics));
+}
+
+ng_graph *ng_graph_read(ng_context *ctx, const char *name, const char *text, size_t nbytes, const char *folder) {
+  Call call = call_begin(ctx);
+  return graph_wrap(ctx, call, yaml_read(&ctx->allocator, name, text, nbytes, folder, &ctx->diagnostics));
+}
+
+void ng_graph_free(ng_graph *g) {
+  if (!g) return;
+  graph_free(g->graph);
+  text_deinit(&g->identifier);
+  allocator_free(&g->ctx->allocator, g);
+}
+
+const char *ng_graph_name(const ng_graph *g) {
+  return g->graph->name;
+}
+
+size_t ng_graph_input_count(const ng_graph *g) {
+  return g->graph->ninputs;
+}
+
+size_t ng_graph_output_count(const ng_graph *g) {
+  return g->graph->noutputs;
+}
+
+size_t ng_graph_node_count(const ng_graph *g) {
+  return g->graph->nnodes;
+}
+
+static ng_tensor_info value_info(const Value *v) {
+  ng_tensor_info info = {.name = v->name, .type = (ng_type)v->type, .rank = v->shape.rank};
+  for (int i = 0; i < v->shape.rank; i++) {
+    info.extent[i] = extent_value(v->shape.extent[i]);
+    if (v->shape.extent[i].dim) info.dim[i] = v->shape.extent[i].dim->name;
+  }
+  return info;
+}
+
+ng_tensor_info ng_graph_input(const ng_graph *g, size_t i) {
+  return value_info(g->graph->inputs[i]);
+}
+
+ng_tensor_info ng_graph_output(const ng_graph *g, size_t i) {
+  return value_info(g->graph->outputs[i]);
+}
+
+static ng_status unknown_dim(ng_graph *g, const char *name) {
+  const char **known = allocator_alloc(&g->ctx->allocator, g->graph->ndims * sizeof *known);
+  if (!known) return NG_OUT_OF_MEMORY;
+  for (size_t i = 0; i < g->graph->ndims; i++) known[i] = g->graph->dims[i]->name;
+  ng_status status = unknown_name(g->ctx, "dim", name, known, g->graph->ndims);
+  allocator_free(&g->ctx->allocator, known);
+  return status;
+}
+
+ng_status ng_graph_set_dim(ng_graph *g, const char *name, int64_t value) {
+  if (g->is_bound) return argument_error(g->ctx, "%s: the graph is bound already", name);
+  Dim *dim = graph_find_dim(g->graph, name);
+  if (!dim) return unknown_dim(g, name);
+  if (value < 0 || value >= MAX_ELEMENTS)
+    return argument_error(g->ctx, "%s: expected 0 or more and fewer than 2^47, found %lld", name, (long long)value);
+  dim->value = value;
+  return NG_OK;
+}
+
+static ng_status tell_shape(ng_graph *g, const Value *v, int rank, const int64_t *extent) {
+  Shape found = {.rank = rank};
+  for (int i = 0; i < rank; i++) found.extent[i] = EXTENT(extent[i]);
+  Text shapes;
+  text_init(&shapes, &g->ctx->allocator);
+  text_add_string(&shapes, "expected shape ");
+  shape_print(&v->shape, &shapes);
+  for (int i = 0; i < v->shape.rank; i++) {
+    const Dim *dim = v->shape.extent[i].dim;
+    if (dim && dim->value >= 0)
+      text_format(&shapes, ", %s = %lld (--dim gives another)", dim->name, (long long)dim->value);
+  }
+  text_add_string(&shapes, ", found ");
+  shape_print(&found, &shapes);
+  Call call = call_begin(g->ctx);
+  error_at(&g->ctx->diagnostics, v->position, "%s: %s", v->name, text_string(&shapes));
+  text_deinit(&shapes);
+  return call_end(g->ctx, call);
+}
+
+ng_status ng_graph_set_input_shape(ng_graph *g, size_t i, int rank, const int64_t *extent) {
+  if (g->is_bound) return argument_error(g->ctx, "the graph is bound already");
+  if (i >= g->graph->ninputs || rank < 0 || rank > MAX_RANK) return argument_error(g->ctx, "no such input or rank");
+  Value *v = g->graph->inputs[i];
+  bool fits = v->shape.rank < 0 || v->shape.rank == rank;
+  for (int axis = 0; axis < rank; axis++) {
+    if (extent[axis] < 0 || extent[axis] >= MAX_ELEMENTS)
+      return argument_error(g->ctx, "%s: expected extents of 0 or more and fewer than 2^47", v->name);
+    int64_t known = fits && v->shape.rank >= 0 ? extent_value(v->shape.extent[axis]) : -1;
+    if (known >= 0 && known != extent[axis]) fits = false;
+  }
+  if (!fits) return tell_shape(g, v, rank, extent);
+  for (int axis = 0; axis < rank; axis++) {
+    Extent *e = &v->shape.extent[axis];
+    if (v->shape.rank < 0 || extent_is_unknown(*e)) *e = EXTENT(extent[axis]);
+    else if (e->dim && e->dim->value < 0) graph_find_dim(g->graph, e->dim->name)->value = extent[axis];
+    else if (e->dim && e->dim->value != extent[axis]) return tell_shape(g, v, rank, extent); // [N, N]
+  }
+  v->shape.rank = rank;
+  return NG_OK;
+}
+
+// Of what is still unknown, inputs first: the rest follows from them.
+static bool every_extent_is_known(const Graph *g, Diagnostics *d) {
+  bool ok = true;
+  char shape[256];
+  for (size_t i = 0; i < g->ninputs; i++)
+    if (!shape_is_known(&g->inputs[i]->shape))
+      ok = error_at(d, g->inputs[i]->position, "%s %s: expected every extent to be known by now, from data or dims",
+                    g->inputs[i]->name, shape_string(&g->inputs[i]->shape, shape, sizeof shape));
+  for (size_t i = 0; ok && i < g->nvalues; i++)
+    if (!shape_is_known(&g->values[i]->shape) || g->values[i]->type == TYPE_NONE)
+      ok = error_at(d, g->values[i]->position, "%s %s: expected every extent to follow from the inputs",
+                    g->values[i]->name, shape_string(&g->values[i]->shape, shape, sizeof shape));
+  return ok;
+}
+
+ng_status ng_graph_bind(ng_graph *g) {
+  if (g->is_bound) return NG_OK;
+  Diagnostics *d = &g->ctx->diagnostics;
+  Call call = call_begin(g->ctx);
+  bool ok = graph_bind_dims(g->graph, d) && graph_infer(g->graph, d) && every_extent_is_known(g->graph, d);
+  ng_status status = call_end(g->ctx, call);
+  g->is_bound = ok;
+  return ok ? NG_OK : status;
+}
+
+const char *ng_graph_identifier(ng_graph *g) {
+  if (!g->identifier.nbytes) {
+    text_deinit(&g->identifier);
+    emit_identifier(g->graph->name, &g->identifier);
+  }
+  return g->identifier.out_of_memory ? NULL : text_string(&g->identifier);
+}

@@ -1,0 +1,49 @@
+// What the handles of ngrad.h are, and what its functions do around their work.
+//
+// A function brackets its work with call_begin and call_end: what the layers below told meanwhile is its status.
+#ifndef NGRAD_FRONTEND_API_HANDLES_H
+#define NGRAD_FRONTEND_API_HANDLES_H
+
+#include "frontend/api/ngrad.h"
+#include "ir/tensor.h"
+
+struct ng_context {
+  Allocator allocator;
+  Diagnostics diagnostics;
+  Text rendered; // what ng_messages_text returned
+  ng_status last_status;
+  void (*progress)(void *user, const char *what, double fraction);
+  void *progress_user;
+};
+
+struct ng_graph {
+  ng_context *ctx;
+  Graph *graph;
+  bool is_bound;   // every extent has a number
+  Text identifier; // empty until asked for
+};
+
+typedef struct Call {
+  size_t nerrors; // told before
+  bool was_out_of_memory;
+} Call;
+
+Call call_begin(ng_context *ctx);
+ng_status call_end(ng_context *ctx, Call call); // NG_OK, NG_WRONG or NG_OUT_OF_MEMORY
+
+// Tells of a wrong argument; returns NG_USAGE, or NG_OUT_OF_MEMORY when it cannot even be told.
+ng_status argument_error(ng_context *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// The same for a name that is none of those known; says which is near, or which there are.
+ng_status unknown_name(ng_context *ctx, const char *what, const char *name, const char *const *known, size_t nknown);
+
+void report_progress(const ng_context *ctx, const char *what, double fraction);
+
+// A tensor of the API as the layers below see it, and back. Data is shared.
+Tensor tensor_of_api(const ng_tensor *t);
+ng_tensor tensor_to_api(const Tensor *t);
+
+// Whether the tensor has data, and the type and the extents of `wanted`, all numbers.
+bool tensor_fits(const ng_tensor *t, const Tensor *wanted);
+
+#endif

@@ -1,0 +1,22 @@
+// A compiled kernel as a handle, for the files that run and time it.
+#ifndef NGRAD_FRONTEND_API_KERNEL_H
+#define NGRAD_FRONTEND_API_KERNEL_H
+
+#include "backends/codegen/codegen.h"
+#include "frontend/api/handles.h"
+
+enum { MOST_THREADS = 1024 };
+
+struct ng_kernel {
+  ng_context *ctx;
+  Compiled *compiled;
+  ng_kernel_info info;
+  char *name;      // the graph's
+  Tensor *tensors; // what inputs and then outputs must be like; no data
+  size_t ninputs, noutputs;
+};
+
+// Whether the tensors are those that the kernel was compiled for.
+bool kernel_accepts(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs);
+
+#endif

@@ -1,0 +1,71 @@
+// Random inputs. Integer arithmetic and one multiplication make each element, so no machine's math library matters.
+#include "frontend/api/handles.h"
+
+#include "ir/operator.h"
+
+// Sebastiano Vigna's splitmix64 (public domain, https://prng.di.unimi.it/splitmix64.c): the output for a state.
+static uint64_t splitmix64(uint64_t state) {
+  uint64_t z = state + 0x9E3779B97F4A7C15U;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+  return z ^ (z >> 31);
+}
+
+// Four uniform 16-bit numbers have a sum of mean 2 * 65535 and variance (2^32 - 1) / 3.
+static double nearly_normal(uint64_t word) {
+  const int64_t mean = 2 * INT64_C(65535);
+  const double reciprocal_deviation = 0x1.bb67ae86627e8p-16; // sqrt(3 / (2^32 - 1))
+  int64_t sum = (int64_t)(word & 0xFFFF) + (int64_t)(word >> 16 & 0xFFFF) + (int64_t)(word >> 32 & 0xFFFF) +
+                (int64_t)(word >> 48);
+  return (double)(sum - mean) * reciprocal_deviation;
+}
+
+static double uniform_positive(uint64_t word) { // in [0.5, 2)
+  return 0.5 + 1.5 * ((double)(word >> 11) * 0x1p-53);
+}
+
+static bool is_positive(const Value *v) {
+  for (const Use *use = v->uses; use; use = use->next) {
+    const Operator *op = use->node->op;
+    uint32_t slot = use->slot < op->ninputs ? use->slot : op->ninputs - 1;
+    if (op->inputs[slot].is_positive) return true;
+  }
+  return false;
+}
+
+// Values of integer types keep the normal's shape, not its narrow range.
+static double number_of_type(Type type, double normal) {
+  switch (type) {
+  case TYPE_U8: return 128 + 32 * normal;
+  case TYPE_S8:
+  case TYPE_S32:
+  case TYPE_S64: return 32 * normal;
+  case TYPE_BOOLEAN: return normal > 0;
+  default: return normal;
+  }
+}
+
+ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out) {
+  enum { STEP = 1 << 16 };
+  *out = (ng_tensor){0};
+  if (i >= g->graph->ninputs) return argument_error(g->ctx, "no such input");
+  ng_status status = ng_graph_bind(g);
+  if (status != NG_OK) return status;
+  const Value *v = g->graph->inputs[i];
+  Tensor t = tensor_like(v);
+  if (!tensor_alloc(&t, &g->ctx->allocator)) {
+    error_out_of_memory(&g->ctx->diagnostics);
+    return NG_OUT_OF_MEMORY;
+  }
+  const uint64_t stream = splitmix64(splitmix64(seed) + i);
+  const bool positive = is_positive(v);
+  const int64_t nelems = tensor_nelems(&t);
+#pragma omp parallel for schedule(static) if (nelems > STEP)
+  for (int64_t e = 0; e < nelems; e++) {
+    uint64_t word = splitmix64(stream + (uint64_t)e * 0x9E3779B97F4A7C15U);
+    double value = positive ? uniform_positive(word) : number_of_type(t.type, nearly_normal(word));
+    type_store(t.type, t.data, (size_t)e, value);
+  }
+  *out = tensor_to_api(&t);
+  return NG_OK;
+}

@@ -1,0 +1,136 @@
+// Graphs, kernels and source code as texts.
+#include "frontend/api/build.h"
+
+#include "backends/codegen/codegen.h"
+#include "frontend/dot.h"
+#include "frontend/yaml.h"
+
+#include <string.h>
+
+// Hands the bytes over to the caller, or tells that there was no memory for them.
+static char *text_release(ng_context *ctx, Text *t) {
+  if (!t->bytes) text_add_string(t, "");
+  if (t->out_of_memory) {
+    text_deinit(t);
+    error_out_of_memory(&ctx->diagnostics);
+    return NULL;
+  }
+  char *bytes = t->bytes;
+  text_init(t, t->allocator);
+  return bytes;
+}
+
+void ng_text_free(ng_context *ctx, char *text) {
+  allocator_free(&ctx->allocator, text);
+}
+
+static bool print_c(const Build *b, Text *source, Text *header) {
+  const char *identifier = ng_graph_identifier(b->owner);
+  const EmitOptions options = {.isa = b->isa, .identifier = identifier};
+  return identifier && emit_program(b->program, &options, source, header);
+}
+
+static bool show_yaml(const Build *b, const Graph *g, Text *out) {
+  (void)b;
+  yaml_print(g, out);
+  return true;
+}
+
+static bool show_dot(const Build *b, const Graph *g, Text *out) {
+  (void)b;
+  dot_print(g, out);
+  return true;
+}
+
+static bool show_kernels(const Build *b, const Graph *g, Text *out) {
+  (void)g;
+  program_print(b->program, out);
+  return true;
+}
+
+static bool show_c(const Build *b, const Graph *g, Text *out) {
+  (void)g;
+  Text header;
+  text_init(&header, out->allocator);
+  bool ok = print_c(b, out, &header);
+  text_deinit(&header);
+  return ok;
+}
+
+typedef struct Form {
+  const char *name;
+  bool needs_kernels;
+  bool (*print)(const Build *b, const Graph *g, Text *out); // false: out of memory
+} Form;
+
+static const Form forms[] = {
+    {"yaml", false, show_yaml},
+    {"dot", false, show_dot},
+    {"kernels", true, show_kernels},
+    {"c", true, show_c},
+};
+enum { NFORMS = sizeof forms / sizeof *forms };
+
+static const Form *find_form(ng_context *ctx, const char *name) {
+  const char *known[NFORMS];
+  for (size_t i = 0; i < NFORMS; i++) {
+    if (strcmp(forms[i].name, name) == 0) return &forms[i];
+    known[i] = forms[i].name;
+  }
+  ctx->last_status = unknown_name(ctx, "format", name, known, NFORMS);
+  return NULL;
+}
+
+static ng_status show_form(ng_graph *g, const Form *form, const ng_options *options, Text *out) {
+  Build b = {0};
+  const char *after = options ? options->after : NULL;
+  if (form->needs_kernels && after)
+    return argument_error(g->ctx, "%s come after all passes, expected nothing to stop after, found %s", form->name,
+                          after);
+  bool is_as_read = !form->needs_kernels && !after;
+  ng_status status = is_as_read ? NG_OK : build_graph(&b, g, options);
+  if (status == NG_OK && form->needs_kernels) status = build_kernels(&b);
+  if (status == NG_OK && !form->print(&b, is_as_read ? g->graph : b.graph, out)) status = NG_OUT_OF_MEMORY;
+  if (status == NG_OUT_OF_MEMORY) out->out_of_memory = true;
+  build_deinit(&b);
+  return status;
+}
+
+char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options) {
+  ng_context *ctx = g->ctx;
+  const Form *form = find_form(ctx, format);
+  if (!form) return NULL;
+  Text out;
+  text_init(&out, &ctx->allocator);
+  ng_status status = show_form(g, form, options, &out);
+  char *text = status == NG_OK ? text_release(ctx, &out) : NULL;
+  if (status == NG_OUT_OF_MEMORY) error_out_of_memory(&ctx->diagnostics);
+  text_deinit(&out);
+  ctx->last_status = text || status != NG_OK ? status : NG_OUT_OF_MEMORY;
+  return text;
+}
+
+ng_status ng_emit(ng_graph *g, const ng_options *options, char **source, char **header) {
+  ng_context *ctx = g->ctx;
+  *source = *header = NULL;
+  Build b;
+  Text texts[2];
+  for (int i = 0; i < 2; i++) text_init(&texts[i], &ctx->allocator);
+  ng_status status = build_graph(&b, g, options);
+  if (status == NG_OK) status = build_kernels(&b);
+  if (status == NG_OK && !print_c(&b, &texts[0], &texts[1])) status = NG_OUT_OF_MEMORY;
+  if (status == NG_OK) {
+    *source = text_release(ctx, &texts[0]);
+    *header = text_release(ctx, &texts[1]);
+    if (!*source || !*header) status = NG_OUT_OF_MEMORY;
+  }
+  if (status == NG_OUT_OF_MEMORY) error_out_of_memory(&ctx->diagnostics);
+  if (status != NG_OK) {
+    ng_text_free(ctx, *source);
+    ng_text_free(ctx, *header);
+    *source = *header = NULL;
+  }
+  for (int i = 0; i < 2; i++) text_deinit(&texts[i]);
+  build_deinit(&b);
+  return status;
+}

@@ -1,0 +1,120 @@
+// Tensors of the caller: memory, .npy files, and what lies between ng_tensor and Tensor.
+#include "frontend/api/handles.h"
+
+#include "frontend/npy.h"
+
+#include <assert.h>
+#include <string.h>
+
+static_assert(NG_MAX_RANK == MAX_RANK, "the API's ranks are the graph's");
+static_assert((int)NG_F64 == (int)TYPE_F64 && (int)NG_F32 == (int)TYPE_F32 && (int)NG_F16 == (int)TYPE_F16 &&
+                  (int)NG_BF16 == (int)TYPE_BF16 && (int)NG_S64 == (int)TYPE_S64 && (int)NG_S32 == (int)TYPE_S32 &&
+                  (int)NG_S8 == (int)TYPE_S8 && (int)NG_U8 == (int)TYPE_U8 && (int)NG_BOOLEAN == (int)TYPE_BOOLEAN,
+              "the API's types are the graph's");
+
+static bool is_type(ng_type type) {
+  return (int)type > TYPE_NONE && (int)type < TYPE_COUNT;
+}
+
+const char *ng_type_name(ng_type type) {
+  return type_name(is_type(type) ? (Type)type : TYPE_NONE);
+}
+
+size_t ng_type_nbytes(ng_type type) {
+  return type_nbytes(is_type(type) ? (Type)type : TYPE_NONE);
+}
+
+Tensor tensor_of_api(const ng_tensor *t) {
+  Tensor own = {.type = (Type)t->type, .rank = t->rank, .data = t->data};
+  memcpy(own.extent, t->extent, sizeof own.extent);
+  return own;
+}
+
+ng_tensor tensor_to_api(const Tensor *t) {
+  ng_tensor out = {.type = (ng_type)t->type, .rank = t->rank, .data = t->data};
+  memcpy(out.extent, t->extent, sizeof out.extent);
+  return out;
+}
+
+bool tensor_fits(const ng_tensor *t, const Tensor *wanted) {
+  if (!t->data || (Type)t->type != wanted->type || t->rank != wanted->rank) return false;
+  for (int i = 0; i < t->rank; i++)
+    if (t->extent[i] != wanted->extent[i]) return false;
+  return true;
+}
+
+int64_t ng_tensor_nelems(const ng_tensor *t) {
+  Tensor own = tensor_of_api(t);
+  return tensor_nelems(&own);
+}
+
+size_t ng_tensor_nbytes(const ng_tensor *t) {
+  Tensor own = tensor_of_api(t);
+  return tensor_nbytes(&own);
+}
+
+double ng_tensor_get(const ng_tensor *t, int64_t i) {
+  return type_load((Type)t->type, t->data, (size_t)i);
+}
+
+// False: no such type or rank. Extents of -1 become unknown.
+static bool shape_of_info(const ng_tensor_info *info, Shape *shape) {
+  if (!is_type(info->type) || info->rank < -1 || info->rank > MAX_RANK) return false;
+  *shape = (Shape){.rank = info->rank};
+  for (int i = 0; i < info->rank; i++) {
+    if (info->extent[i] >= MAX_ELEMENTS) return false;
+    shape->extent[i] = info->extent[i] < 0 ? EXTENT_UNKNOWN : EXTENT(info->extent[i]);
+  }
+  return true;
+}
+
+ng_status ng_tensor_new(ng_context *ctx, const ng_tensor_info *info, ng_tensor *out) {
+  *out = (ng_tensor){0};
+  Shape shape;
+  if (!shape_of_info(info, &shape) || shape_nelems(&shape) < 0)
+    return argument_error(ctx, "%s: expected a type, and a shape of fewer than 2^47 elements",
+                          info->name ? info->name : "?");
+  Tensor t = {.type = (Type)info->type, .rank = info->rank};
+  for (int i = 0; i < t.rank; i++) t.extent[i] = info->extent[i];
+  if (!tensor_alloc(&t, &ctx->allocator)) {
+    error_out_of_memory(&ctx->diagnostics);
+    return NG_OUT_OF_MEMORY;
+  }
+  memset(t.data, 0, tensor_nbytes(&t));
+  *out = tensor_to_api(&t);
+  return NG_OK;
+}
+
+void ng_tensor_free(ng_context *ctx, ng_tensor *t) {
+  Tensor own = tensor_of_api(t);
+  tensor_free(&own, &ctx->allocator);
+  t->data = NULL;
+}
+
+ng_status ng_tensor_read_npy(ng_context *ctx, const char *path, const ng_tensor_info *info, int any_float,
+                             ng_tensor *out) {
+  *out = (ng_tensor){0};
+  Shape shape;
+  if (!shape_of_info(info, &shape)) return argument_error(ctx, "%s: no such type or shape", path);
+  bool is_lenient = any_float && type_is_float((Type)info->type);
+  Diagnostics *d = &ctx->diagnostics;
+  Call call = call_begin(ctx);
+  Tensor t = {0};
+  bool ok = npy_read(path, is_lenient ? TYPE_NONE : (Type)info->type, &shape, &t, &ctx->allocator, d);
+  if (ok && is_lenient && !type_is_float(t.type)) {
+    ok = error_at(d, (Position){0}, "%s: expected a floating-point type, found %s", path, type_name(t.type));
+    tensor_free(&t, &ctx->allocator);
+  }
+  ng_status status = call_end(ctx, call);
+  if (!ok) return status;
+  *out = tensor_to_api(&t);
+  return NG_OK;
+}
+
+ng_status ng_tensor_write_npy(ng_context *ctx, const char *path, const ng_tensor *t) {
+  Call call = call_begin(ctx);
+  Tensor own = tensor_of_api(t);
+  bool ok = npy_write(path, &own, &ctx->diagnostics);
+  ng_status status = call_end(ctx, call);
+  return ok ? NG_OK : status;
+}

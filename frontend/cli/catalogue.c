@@ -1,0 +1,210 @@
+// ngrad ops and ngrad passes: what there is.
+#include "frontend/cli/session.h"
+#include "frontend/cli/table.h"
+#include "frontend/cli/verbs.h"
+
+#include <string.h>
+
+// One operator in full
+
+static json_t *types_json(unsigned types) {
+  json_t *list = memory_or_exit(json_array());
+  for (ng_type type = NG_F64; type <= NG_BOOLEAN; type++)
+    if (types & 1U << type) json_add(list, json_text(ng_type_name(type)));
+  return list;
+}
+
+static json_t *operands_json(size_t op, size_t count, ng_operand_info (*at)(size_t op, size_t k)) {
+  json_t *list = memory_or_exit(json_array());
+  for (size_t k = 0; k < count; k++) {
+    ng_operand_info info = at(op, k);
+    char variable[2] = {info.type_variable, 0};
+    json_t *operand = memory_or_exit(json_object());
+    json_set(operand, "name", json_text(info.name));
+    json_set(operand, "optional", json_boolean(info.is_optional));
+    json_set(operand, "type_variable", json_text(variable));
+    json_set(operand, "types", types_json(info.types));
+    json_add(list, operand);
+  }
+  return list;
+}
+
+static json_t *default_json(const ng_attribute_info *a) {
+  if (!a->has_default) return json_text(NULL);
+  if (a->nchoices) return json_text(a->choices[(size_t)a->default_value]);
+  if (strcmp(a->kind, "bool") == 0) return memory_or_exit(json_boolean(a->default_value != 0));
+  if (strcmp(a->kind, "s64") == 0) return memory_or_exit(json_integer((json_int_t)a->default_value));
+  return strcmp(a->kind, "f32") == 0 ? json_number(a->default_value) : memory_or_exit(json_array());
+}
+
+static json_t *operator_json(size_t i) {
+  ng_operator_info op = ng_operator_at(i);
+  json_t *object = memory_or_exit(json_object()), *attributes = memory_or_exit(json_array());
+  json_set(object, "name", json_text(op.name));
+  json_set(object, "canonical", json_text(op.canonical));
+  json_set(object, "family", json_text(op.family));
+  json_set(object, "doc", json_text(op.doc));
+  json_set(object, "formula", json_text(op.formula));
+  json_set(object, "inputs", operands_json(i, op.ninputs, ng_operator_input));
+  json_set(object, "outputs", operands_json(i, op.noutputs, ng_operator_output));
+  for (size_t k = 0; k < op.nattributes; k++) {
+    ng_attribute_info a = ng_operator_attribute(i, k);
+    json_t *attribute = memory_or_exit(json_object());
+    json_set(attribute, "name", json_text(a.name));
+    json_set(attribute, "kind", json_text(a.kind));
+    json_set(attribute, "required", json_boolean(a.is_required));
+    json_set(attribute, "default", default_json(&a));
+    if (a.nchoices) {
+      json_t *choices = memory_or_exit(json_array());
+      for (size_t c = 0; c < a.nchoices; c++) json_add(choices, json_text(a.choices[c]));
+      json_set(attribute, "choices", choices);
+    }
+    json_add(attributes, attribute);
+  }
+  json_set(object, "attributes", attributes);
+  return object;
+}
+
+static void print_types(unsigned types) {
+  const char *separator = "";
+  for (ng_type type = NG_F64; type <= NG_BOOLEAN; type++) {
+    if (!(types & 1U << type)) continue;
+    printf("%s%s", separator, ng_type_name(type));
+    separator = " ";
+  }
+}
+
+static void print_operands(const char *title, size_t op, size_t count, ng_operand_info (*at)(size_t op, size_t k)) {
+  printf("\n%s:\n", title);
+  Table table = table_new("lll");
+  for (size_t k = 0; k < count; k++) {
+    ng_operand_info info = at(op, k);
+    table_add(&table, "  %s", info.name);
+    table_add(&table, "%c", info.type_variable);
+    table_add(&table, "%s", info.is_optional ? "optional" : "");
+  }
+  table_print(&table);
+}
+
+// One line a type variable: operands with the same letter have one type.
+static void print_type_variables(size_t i, const ng_operator_info *op) {
+  bool is_printed[128] = {false};
+  printf("\ntypes:\n");
+  for (size_t k = 0; k < op->ninputs + op->noutputs; k++) {
+    ng_operand_info info = k < op->ninputs ? ng_operator_input(i, k) : ng_operator_output(i, k - op->ninputs);
+    bool *seen = &is_printed[(unsigned char)info.type_variable & 127U];
+    if (*seen) continue;
+    *seen = true;
+    printf("  %c  ", info.type_variable);
+    print_types(info.types);
+    putchar('\n');
+  }
+}
+
+static void print_attribute_value(Table *table, const ng_attribute_info *a) {
+  if (a->is_required) table_add(table, "required");
+  else if (!a->has_default) table_add(table, "optional");
+  else if (a->nchoices) table_add(table, "default %s", a->choices[(size_t)a->default_value]);
+  else if (strcmp(a->kind, "bool") == 0) table_add(table, "default %s", a->default_value != 0 ? "true" : "false");
+  else table_add(table, "default %g", a->default_value);
+}
+
+static void print_attributes(size_t i, const ng_operator_info *op) {
+  if (!op->nattributes) return;
+  printf("\nattributes:\n");
+  Table table = table_new("lll");
+  for (size_t k = 0; k < op->nattributes; k++) {
+    ng_attribute_info a = ng_operator_attribute(i, k);
+    table_add(&table, "  %s", a.name);
+    if (a.nchoices) {
+      char choices[256] = "";
+      for (size_t c = 0, used = 0; c < a.nchoices && used < sizeof choices; c++)
+        used += (size_t)snprintf(choices + used, sizeof choices - used, "%s%s", c ? " | " : "", a.choices[c]);
+      table_add(&table, "%s", choices);
+    } else {
+      table_add(&table, "%s%s", a.kind, a.is_positive ? ", > 0" : "");
+    }
+    print_attribute_value(&table, &a);
+  }
+  table_print(&table);
+}
+
+static void print_operator(size_t i) {
+  ng_operator_info op = ng_operator_at(i);
+  printf("%s: %s\n", op.name, op.doc);
+  if (strcmp(op.name, op.canonical) != 0) printf("another system's name for %s\n", op.canonical);
+  print_operands("inputs", i, op.ninputs, ng_operator_input);
+  print_operands("outputs", i, op.noutputs, ng_operator_output);
+  print_type_variables(i, &op);
+  print_attributes(i, &op);
+  printf("\nformula%s%s:\n  ", strcmp(op.name, op.canonical) == 0 ? "" : ", in the operands of ",
+         strcmp(op.name, op.canonical) == 0 ? "" : op.canonical);
+  for (const char *c = op.formula; *c; c++) {
+    if (c[0] == ';' && c[1] == ' ') {
+      fputs("\n  ", stdout);
+      c++;
+    } else {
+      putchar(*c);
+    }
+  }
+  putchar('\n');
+}
+
+static void print_operators(void) {
+  Table table = table_new("ll");
+  for (size_t i = 0; i < ng_operator_count(); i++) {
+    ng_operator_info op = ng_operator_at(i);
+    table_add(&table, "%s", op.name);
+    if (strcmp(op.name, op.canonical) == 0) table_add(&table, "%s", op.doc);
+    else table_add(&table, "%s under another system's name", op.canonical);
+  }
+  table_print(&table);
+}
+
+int verb_ops(const Settings *s) {
+  if (s->noperands) {
+    size_t i = ng_operator_find(s->operands[0]);
+    if (i == ng_operator_count()) {
+      const char *nearest = ng_operator_nearest(s->operands[0]);
+      plain_error("unknown operator %s%s%s", s->operands[0], nearest ? ", did you mean " : "", nearest ? nearest : "");
+      return NG_USAGE;
+    }
+    if (s->is_json) json_print(operator_json(i));
+    else print_operator(i);
+    return 0;
+  }
+  if (!s->is_json) {
+    print_operators();
+    return 0;
+  }
+  json_t *document = memory_or_exit(json_array());
+  for (size_t i = 0; i < ng_operator_count(); i++) json_add(document, operator_json(i));
+  json_print(document);
+  return 0;
+}
+
+static void print_passes(void) {
+  Table table = table_new("ll");
+  for (size_t i = 0; i < ng_pass_count(); i++) {
+    table_add(&table, "%s", ng_pass_at(i).name);
+    table_add(&table, "%s", ng_pass_at(i).doc);
+  }
+  table_print(&table);
+}
+
+static json_t *passes_json(void) {
+  json_t *document = memory_or_exit(json_array());
+  for (size_t i = 0; i < ng_pass_count(); i++) {
+    json_t *pass = memory_or_exit(json_object());
+    json_set(pass, "name", json_text(ng_pass_at(i).name));
+    json_set(pass, "doc", json_text(ng_pass_at(i).doc));
+    json_add(document, pass);
+  }
+  return document;
+}
+
+int verb_passes(const Settings *s) {
+  if (s->is_json) json_print(passes_json());
+  else print_passes();
+  return 0;
+}

@@ -1,0 +1,113 @@
+// Inputs and outputs. Extents that a graph leaves open are bound from the files' shapes.
+#include "frontend/cli/data.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+ng_options options_of_settings(const Settings *s) {
+  return (ng_options){
+      .isa = s->isa, .no_fuse = s->no_fuse, .disable = s->disabled, .ndisable = s->ndisabled, .after = s->after};
+}
+
+void tensors_free(Tensors *t) {
+  for (size_t i = 0; i < t->count; i++) ng_tensor_free(t->ctx, &t->items[i]);
+  free(t->items);
+  *t = (Tensors){0};
+}
+
+static Tensors tensors_new(ng_context *ctx, size_t count) {
+  return (Tensors){ctx, memory_or_exit(calloc(count + 1, sizeof(ng_tensor))), count};
+}
+
+ng_graph *graph_open(ng_context *ctx, const char *path, const Settings *settings, ng_status *status) {
+  ng_graph *g = ng_graph_read_file(ctx, path);
+  *status = ng_last_status(ctx);
+  for (size_t i = 0; g && *status == NG_OK && i < settings->ndims; i++)
+    *status = ng_graph_set_dim(g, settings->dims[i].name, settings->dims[i].value);
+  if (g && *status != NG_OK) {
+    ng_graph_free(g);
+    g = NULL;
+  }
+  return g;
+}
+
+char *tensor_path(const char *folder, const char *name) {
+  if (!strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0) return path_join(folder, name, ".npy");
+  plain_error("%s: expected a name that can be a file's, without a slash", name);
+  return NULL;
+}
+
+char *shape_text(const ng_tensor_info *info) {
+  char *text = NULL;
+  size_t nbytes = 0;
+  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  fputc('[', out);
+  for (int i = 0; i < info->rank; i++) fprintf(out, "%s%lld", i ? ", " : "", (long long)info->extent[i]);
+  fputc(']', out);
+  fclose(out);
+  return memory_or_exit(text);
+}
+
+static char *folder_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (!slash) return memory_or_exit(strdup("."));
+  return memory_or_exit(strndup(path, slash == path ? 1 : (size_t)(slash - path)));
+}
+
+static ng_status input_read(Tensors *inputs, ng_graph *g, size_t i, const char *path) {
+  ng_tensor_info info = ng_graph_input(g, i);
+  for (int axis = 0; axis < info.rank; axis++)
+    if (info.dim[axis]) info.extent[axis] = -1; // a contradiction is better told with the dim's name
+  ng_tensor *t = &inputs->items[i];
+  ng_status status = ng_tensor_read_npy(inputs->ctx, path, &info, 0, t);
+  return status == NG_OK ? ng_graph_set_input_shape(g, i, t->rank, t->extent) : status;
+}
+
+static ng_status inputs_read(Tensors *inputs, ng_graph *g, const char *folder, bool is_beside) {
+  ng_status status = NG_OK;
+  for (size_t i = 0; i < inputs->count && status == NG_OK; i++) {
+    const char *name = ng_graph_input(g, i).name;
+    char *path = tensor_path(folder, name);
+    if (!path) return NG_WRONG;
+    if (is_beside && access(path, F_OK) != 0) {
+      plain_error("no data for %s: expected --in DIR with %s.npy and so on, --random, or %s", name, name, path);
+      status = NG_WRONG;
+    } else {
+      status = input_read(inputs, g, i, path);
+    }
+    free(path);
+  }
+  return status == NG_OK ? ng_graph_bind(g) : status;
+}
+
+static ng_status inputs_random(Tensors *inputs, ng_graph *g, uint64_t seed) {
+  ng_status status = ng_graph_bind(g);
+  for (size_t i = 0; i < inputs->count && status == NG_OK; i++)
+    status = ng_tensor_random(g, i, seed, &inputs->items[i]);
+  return status;
+}
+
+ng_status inputs_make(Tensors *inputs, ng_context *ctx, ng_graph *g, const char *path, const Settings *settings) {
+  *inputs = tensors_new(ctx, ng_graph_input_count(g));
+  if (settings->is_random) return inputs_random(inputs, g, settings->seed);
+  if (settings->in) return inputs_read(inputs, g, settings->in, false);
+  if (strcmp(path, "-") == 0 && inputs->count) {
+    plain_error("a graph from standard input has no data beside it: expected --in DIR or --random");
+    return NG_WRONG;
+  }
+  char *folder = folder_of(path);
+  ng_status status = inputs_read(inputs, g, folder, true);
+  free(folder);
+  return status;
+}
+
+ng_status outputs_make(Tensors *outputs, ng_context *ctx, ng_graph *g) {
+  *outputs = tensors_new(ctx, ng_graph_output_count(g));
+  ng_status status = NG_OK;
+  for (size_t i = 0; i < outputs->count && status == NG_OK; i++) {
+    ng_tensor_info info = ng_graph_output(g, i);
+    status = ng_tensor_new(ctx, &info, &outputs->items[i]);
+  }
+  return status;
+}

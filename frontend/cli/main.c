@@ -1,0 +1,133 @@
+// The program: which verbs there are, and what happens around them.
+#include "frontend/cli/session.h"
+#include "frontend/cli/verbs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STATUS(n) (1U << (n))
+#define ANY_NUMBER ((size_t)-1)
+
+static const Verb verbs[] = {
+    {"check", "GRAPH...", 1, ANY_NUMBER, "read, infer and verify graphs; print them with all types and shapes",
+     "Every graph is looked at, whatever is wrong with another. What is printed is a graph file again.\n"
+     "GRAPH is a file in format ngrad/1, or - for standard input. --json prints an array with an object a graph.\n",
+     "  ngrad check models/gpt2_layer_norm_backward.yaml\n", OPTION_DIM | OPTION_JSON,
+     STATUS(0) | STATUS(1) | STATUS(2), verb_check},
+    {"run", "GRAPH", 1, 1, "execute a graph, and summarise, write or compare its outputs",
+     "Inputs are NAME.npy files, in DIR or beside the graph, or made up by --random. Extents that the graph leaves\n"
+     "open are taken from the files. Compiled kernels are cached in $XDG_CACHE_HOME/ngrad or ~/.cache/ngrad.\n"
+     "GRAPH is a file in format ngrad/1, or - for standard input.\n",
+     "  ngrad run models/gpt2_layer_norm_backward.yaml --random --dim N=64 --compare\n"
+     "  ngrad run graph.yaml --in data --out results --threads 2\n"
+     "  ngrad run graph.yaml --in data --expect results --tolerance 1e-6\n",
+     OPTION_BACKEND | OPTION_IN | OPTION_RANDOM | OPTION_DIM | OPTION_OUT | OPTION_EXPECTED | OPTION_NAN_CHECK |
+         OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_JSON,
+     STATUS(0) | STATUS(1) | STATUS(2) | STATUS(3) | STATUS(4), verb_run},
+    {"emit", "GRAPH -o DIR", 1, 1, "write a graph as C source: NAME.c and NAME.h, after the graph's name",
+     "The source is C11 and needs libc and libm only. The instruction set need not be this processor's.\n",
+     "  ngrad emit models/gpt2_layer_norm_backward.yaml --isa avx2 -o kernels\n",
+     OPTION_SOURCE_OUT | OPTION_DIM | OPTION_ISA | OPTION_PASSES | OPTION_JSON, STATUS(0) | STATUS(1) | STATUS(2),
+     verb_emit},
+    {"show", "GRAPH", 1, 1, "print what becomes of a graph on its way to kernels",
+     "yaml and dot show the graph as it was read or, with --after, as a pass leaves it; kernels and c what comes\n"
+     "after all passes. yaml is a graph file again; dot is for Graphviz.\n",
+     "  ngrad show models/gpt2_layer_norm_backward.yaml --format kernels\n"
+     "  ngrad show graph.yaml --format dot | dot -Tsvg > graph.svg\n",
+     OPTION_AFTER | OPTION_FORMAT | OPTION_DIM | OPTION_ISA | OPTION_PASSES, STATUS(0) | STATUS(1) | STATUS(2),
+     verb_show},
+    {"bench", "GRAPH...", 1, ANY_NUMBER, "time compiled graphs on random data",
+     "Each run is measured in turns with the ceiling: a plain streaming loop that reads and writes as many bytes as\n"
+     "the graph's inputs and outputs have. ratio is the ceiling's median by the kernel's: 1 is as fast as memory.\n"
+     "Threads are pinned for the time. --json prints an array with an object a graph.\n",
+     "  ngrad bench models/*.yaml --threads 2 --json\n",
+     OPTION_DIM | OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_COLD | OPTION_SECONDS | OPTION_JSON,
+     STATUS(0) | STATUS(1) | STATUS(2) | STATUS(4), verb_bench},
+    {"ops", "[NAME]", 0, 1, "list the operators, or describe one in full", NULL, "  ngrad ops LayerNormBackward\n",
+     OPTION_JSON, STATUS(0) | STATUS(2), verb_ops},
+    {"passes", "", 0, 0, "list the passes in their order", NULL, "  ngrad passes\n", OPTION_JSON, STATUS(0) | STATUS(2),
+     verb_passes},
+};
+enum { NVERBS = sizeof verbs / sizeof *verbs };
+
+static void print_help(FILE *out) {
+  fputs("usage: ngrad VERB [OPTION...] [GRAPH...]\n\n"
+        "ngrad compiles computation graphs of training steps.\n\nverbs:\n",
+        out);
+  for (const Verb *v = verbs; v < verbs + NVERBS; v++) fprintf(out, "  %-6s  %s\n", v->name, v->summary);
+  fputs("\n  ngrad VERB --help   what it takes\n  ngrad --version     version, instruction sets of this processor\n"
+        "\nexample:\n  ngrad run models/gpt2_layer_norm_backward.yaml --random --compare\n",
+        out);
+}
+
+static void print_version(void) {
+  printf("ngrad %s\ninstruction sets:", NG_VERSION);
+  for (size_t i = 0; i < ng_isa_count(); i++)
+    if (ng_isa_at(i).is_available) printf(" %s", ng_isa_at(i).name);
+  putchar('\n');
+}
+
+static const Verb *find_verb(const char *name) {
+  const char *known[NVERBS];
+  for (size_t i = 0; i < NVERBS; i++) {
+    if (strcmp(verbs[i].name, name) == 0) return &verbs[i];
+    known[i] = verbs[i].name;
+  }
+  const char *nearest = word_nearest(name, known, NVERBS);
+  if (nearest) usage_error("unknown verb %s, did you mean %s", name, nearest);
+  else usage_error("unknown verb %s, see ngrad --help", name);
+  return NULL;
+}
+
+static int run_verb(const Verb *verb, int argc, char **argv) {
+  Settings settings;
+  int status = 0;
+  if (!settings_parse(&settings, verb, argc, argv)) status = NG_USAGE;
+  else if (settings.wants_help) verb_print_help(verb);
+  else status = verb->run(&settings);
+  settings_free(&settings);
+  return status;
+}
+
+static int run_program(int argc, char **argv) {
+  const char *name = argc > 1 ? argv[1] : "";
+  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || (strcmp(name, "help") == 0 && argc == 2)) {
+    print_help(stdout);
+    return 0;
+  }
+  if (strcmp(name, "--version") == 0) {
+    print_version();
+    return 0;
+  }
+  if (!*name) {
+    print_help(stderr);
+    return NG_USAGE;
+  }
+  if (strcmp(name, "help") == 0) {
+    const Verb *verb = find_verb(argv[2]);
+    if (verb) verb_print_help(verb);
+    return verb ? 0 : NG_USAGE;
+  }
+  const Verb *verb = find_verb(name);
+  return verb ? run_verb(verb, argc - 2, argv + 2) : NG_USAGE;
+}
+
+// A closed descriptor would be given to the next file that is opened, and output would end up in it.
+static void keep_standard_files(void) {
+  for (int fd = 0; fd <= 2; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 1 ? O_RDONLY : O_RDWR) != fd) _exit(NG_WRONG);
+}
+
+int main(int argc, char **argv) {
+  keep_standard_files();
+  signal(SIGPIPE, SIG_DFL); // whoever closes a pipe has seen enough
+  int status = run_program(argc, argv);
+  errno = 0;
+  if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+  plain_error("cannot write to standard output%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
+  return status ? status : NG_WRONG;
+}

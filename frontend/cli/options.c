@@ -1,0 +1,258 @@
+// Parsing: --name value, --name=value, -o value; "--" ends the options, and "-" is an operand.
+#include "frontend/cli/options.h"
+
+#include "frontend/cli/session.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum OptionKind { KIND_FLAG, KIND_TEXT, KIND_COUNT, KIND_SEED, KIND_NUMBER, KIND_DIM, KIND_LIST } OptionKind;
+
+typedef struct Option {
+  unsigned bit;
+  const char *name;
+  char letter;
+  const char *argument; // NULL: a flag
+  OptionKind kind;
+  size_t offset; // in Settings, of what it sets
+  const char *help;
+} Option;
+
+#define FIELD(name) offsetof(Settings, name)
+
+static const Option options[] = {
+    {OPTION_BACKEND, "backend", 0, "NAME", KIND_TEXT, FIELD(backend), "interpreter or codegen (default codegen)"},
+    {OPTION_IN, "in", 0, "DIR", KIND_TEXT, FIELD(in), "read each input from DIR/NAME.npy (default: beside the graph)"},
+    {OPTION_RANDOM, "random", 0, NULL, KIND_FLAG, FIELD(is_random), "make up the inputs (default: read them)"},
+    {OPTION_RANDOM, "seed", 0, "N", KIND_SEED, FIELD(seed), "with --random: which inputs (default 0)"},
+    {OPTION_DIM, "dim", 0, "NAME=N", KIND_DIM, 0, "the value of a named extent (default: the graph's); repeatable"},
+    {OPTION_OUT, "out", 'o', "DIR", KIND_TEXT, FIELD(out), "write each output to DIR/NAME.npy (default: a summary)"},
+    {OPTION_SOURCE_OUT, "out", 'o', "DIR", KIND_TEXT, FIELD(out), "where NAME.c and NAME.h go; made if missing"},
+    {OPTION_EXPECTED, "expect", 0, "DIR", KIND_TEXT, FIELD(expect), "compare each output with DIR/NAME.npy"},
+    {OPTION_EXPECTED, "compare", 0, NULL, KIND_FLAG, FIELD(compares), "run both backends on the same data and compare"},
+    {OPTION_EXPECTED, "tolerance", 0, "X", KIND_NUMBER, FIELD(tolerance),
+     "most relative L2 error (default f64 1e-12, f32 1e-5, f16 2e-3, bf16 1.6e-2)"},
+    {OPTION_EXPECTED, "max-ulp", 0, "X", KIND_NUMBER, FIELD(max_ulp),
+     "most units in the last place an element may be off (default: any)"},
+    {OPTION_NAN_CHECK, "nan-check", 0, NULL, KIND_FLAG, FIELD(checks_nan),
+     "interpreter: stop at the first node that makes a NaN out of none"},
+    {OPTION_AFTER, "after", 0, "PASS", KIND_TEXT, FIELD(after), "stop after this pass (default: before any)"},
+    {OPTION_FORMAT, "format", 0, "FORMAT", KIND_TEXT, FIELD(format), "yaml, dot, kernels or c (default yaml)"},
+    {OPTION_THREADS, "threads", 0, "N", KIND_COUNT, FIELD(threads), "how many threads (default 0: a processor each)"},
+    {OPTION_ISA, "isa", 0, "NAME", KIND_TEXT, FIELD(isa),
+     "scalar, avx2, avx512 or neon (default: the best that this processor has)"},
+    {OPTION_PASSES, "no-fuse", 0, NULL, KIND_FLAG, FIELD(no_fuse), "one kernel an operator"},
+    {OPTION_PASSES, "disable", 0, "PASS", KIND_LIST, 0, "leave this pass out; repeatable"},
+    {OPTION_COLD, "cold", 0, NULL, KIND_FLAG, FIELD(is_cold), "flush the caches before each run"},
+    {OPTION_SECONDS, "seconds", 0, "X", KIND_NUMBER, FIELD(seconds), "how long to time each graph (default 1)"},
+    {OPTION_JSON, "json", 0, NULL, KIND_FLAG, FIELD(is_json), "print one JSON document"},
+    {~0U, "help", 'h', NULL, KIND_FLAG, FIELD(wants_help), "print this"},
+};
+enum { NOPTIONS = sizeof options / sizeof *options };
+
+static size_t smallest(size_t a, size_t b) {
+  return a < b ? a : b;
+}
+
+// Levenshtein distance of words of up to 31 characters; longer ones count as cut.
+static size_t word_distance(const char *a, const char *b) {
+  enum { LONGEST = 31 };
+  size_t row[LONGEST + 1], na = strnlen(a, LONGEST), nb = strnlen(b, LONGEST);
+  for (size_t j = 0; j <= nb; j++) row[j] = j;
+  for (size_t i = 1; i <= na; i++) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= nb; j++) {
+      size_t changed = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = smallest(changed, smallest(row[j], row[j - 1]) + 1);
+    }
+  }
+  return row[nb];
+}
+
+const char *word_nearest(const char *word, const char *const *known, size_t nknown) {
+  const char *nearest = NULL;
+  size_t least = strlen(word) / 3 + 2; // distances below this are slips of the pen
+  for (size_t i = 0; i < nknown; i++) {
+    size_t distance = word_distance(word, known[i]);
+    if (distance >= least) continue;
+    nearest = known[i];
+    least = distance;
+  }
+  return nearest;
+}
+
+// The row for a long name of `length` characters or, without one, for a letter.
+static const Option *find_option(const Verb *verb, const char *name, size_t length, char letter) {
+  for (const Option *o = options; o < options + NOPTIONS; o++) {
+    if (!(o->bit & (verb->options | 1U << 31))) continue;
+    if (name ? strlen(o->name) == length && memcmp(o->name, name, length) == 0 : letter && o->letter == letter)
+      return o;
+  }
+  return NULL;
+}
+
+static bool tell_unknown(const Verb *verb, const char *given) {
+  const char *known[NOPTIONS];
+  size_t nknown = 0;
+  for (const Option *o = options; o < options + NOPTIONS; o++)
+    if (o->bit & (verb->options | 1U << 31)) known[nknown++] = o->name;
+  const char *nearest = strncmp(given, "--", 2) == 0 ? word_nearest(given + 2, known, nknown) : NULL;
+  if (nearest) usage_error("unknown option %s, did you mean --%s", given, nearest);
+  else usage_error("unknown option %s, see ngrad %s --help", given, verb->name);
+  return false;
+}
+
+static bool parse_integer(const char *text, int64_t most, int64_t *value) {
+  char *end;
+  errno = 0;
+  if (*text < '0' || *text > '9') return false;
+  long long parsed = strtoll(text, &end, 10);
+  if (errno || *end || parsed > most) return false;
+  *value = parsed;
+  return true;
+}
+
+static bool parse_count(const Option *o, const char *text, int *value) {
+  enum { MOST = 1024 };
+  int64_t parsed;
+  if (!parse_integer(text, MOST, &parsed)) {
+    usage_error("--%s: expected a number from 0 to %d, found %s", o->name, MOST, text);
+    return false;
+  }
+  *value = (int)parsed;
+  return true;
+}
+
+static bool parse_seed(const Option *o, const char *text, Settings *s) {
+  char *end;
+  errno = 0;
+  unsigned long long parsed = strtoull(text, &end, 10);
+  if (errno || *end || *text < '0' || *text > '9') {
+    usage_error("--%s: expected a number from 0 to 2^64 - 1, found %s", o->name, text);
+    return false;
+  }
+  s->seed = parsed;
+  s->has_seed = true;
+  return true;
+}
+
+static bool parse_number(const Option *o, const char *text, double *value) {
+  char *end;
+  double parsed = strtod(text, &end);
+  if (end == text || *end || !(parsed >= 0) || isinf(parsed)) {
+    usage_error("--%s: expected a number of 0 or more, found %s", o->name, text);
+    return false;
+  }
+  *value = parsed;
+  return true;
+}
+
+// NAME=N; cuts argv's string at the last '='.
+static bool parse_dim(char *text, Settings *s) {
+  char *equals = strrchr(text, '=');
+  int64_t value;
+  if (!equals || equals == text || !parse_integer(equals + 1, INT64_MAX, &value)) {
+    usage_error("--dim: expected NAME=N, found %s", text);
+    return false;
+  }
+  *equals = 0;
+  s->dims[s->ndims++] = (DimSetting){text, value};
+  return true;
+}
+
+static bool set_option(Settings *s, const Option *o, char *value) {
+  char *field = (char *)s + o->offset;
+  switch (o->kind) {
+  case KIND_FLAG: break; // takes no value
+  case KIND_TEXT: *(const char **)(void *)field = value; return true;
+  case KIND_COUNT: return parse_count(o, value, (int *)(void *)field);
+  case KIND_SEED: return parse_seed(o, value, s);
+  case KIND_NUMBER: return parse_number(o, value, (double *)(void *)field);
+  case KIND_DIM: return parse_dim(value, s);
+  case KIND_LIST: s->disabled[s->ndisabled++] = value; return true;
+  }
+  return false;
+}
+
+// The option at argv[*i], and the value that it takes with it.
+static bool parse_option(Settings *s, const Verb *verb, int argc, char **argv, int *i) {
+  char *given = argv[*i], *value = NULL;
+  const Option *o;
+  if (given[1] == '-') {
+    value = strchr(given, '=');
+    o = find_option(verb, given + 2, value ? (size_t)(value - given - 2) : strlen(given + 2), 0);
+    if (value && !o) *value = 0;
+    if (value) value++;
+  } else {
+    o = find_option(verb, NULL, 0, given[1]);
+    if (given[2]) value = given + 2;
+  }
+  if (!o) return tell_unknown(verb, given);
+  if (!o->argument) {
+    if (value) usage_error("--%s takes no value", o->name);
+    *(bool *)((char *)s + o->offset) = true;
+    return !value;
+  }
+  if (!value && *i + 1 < argc) value = argv[++*i];
+  if (value && *value) return set_option(s, o, value);
+  usage_error("--%s: expected %s after it", o->name, o->argument);
+  return false;
+}
+
+bool settings_parse(Settings *s, const Verb *verb, int argc, char **argv) {
+  *s = (Settings){.tolerance = -1, .max_ulp = -1, .seconds = -1};
+  size_t most = (size_t)argc + 1;
+  s->operands = memory_or_exit(calloc(most, sizeof *s->operands));
+  s->dims = memory_or_exit(calloc(most, sizeof *s->dims));
+  s->disabled = memory_or_exit(calloc(most, sizeof *s->disabled));
+  bool only_operands = false;
+  for (int i = 0; i < argc; i++) {
+    if (!only_operands && strcmp(argv[i], "--") == 0) only_operands = true;
+    else if (only_operands || argv[i][0] != '-' || !argv[i][1]) s->operands[s->noperands++] = argv[i];
+    else if (!parse_option(s, verb, argc, argv, &i)) return false;
+  }
+  if (s->wants_help) return true;
+  if (s->noperands < verb->least_operands)
+    usage_error("%s: expected %s, see ngrad %s --help", verb->name, verb->operands, verb->name);
+  else if (s->noperands > verb->most_operands)
+    usage_error("%s: expected %s, found %s too", verb->name, verb->most_operands ? verb->operands : "no operands",
+                s->operands[verb->most_operands]);
+  else return true;
+  return false;
+}
+
+void settings_free(Settings *s) {
+  free(s->operands);
+  free(s->dims);
+  free(s->disabled);
+}
+
+static void print_options(const Verb *verb) {
+  printf("\noptions:\n");
+  for (const Option *o = options; o < options + NOPTIONS; o++) {
+    if (!(o->bit & (verb->options | 1U << 31))) continue;
+    char left[48];
+    const char *argument = o->argument ? o->argument : "", *space = o->argument ? " " : "";
+    if (o->letter) snprintf(left, sizeof left, "-%c, --%s%s%s", o->letter, o->name, space, argument);
+    else snprintf(left, sizeof left, "    --%s%s%s", o->name, space, argument);
+    printf("  %-22s %s\n", left, o->help);
+  }
+}
+
+void verb_print_help(const Verb *verb) {
+  static const char *const meanings[] = {
+      "done", "the graph or its data is wrong", "wrong usage", "a comparison failed", "the C compiler failed",
+  };
+  printf("usage: ngrad %s [OPTION...]%s%s\n\n%s\n", verb->name, *verb->operands ? " " : "", verb->operands,
+         verb->summary);
+  if (verb->details) printf("\n%s", verb->details);
+  print_options(verb);
+  printf("\nexit status:\n");
+  for (unsigned i = 0; i < sizeof meanings / sizeof *meanings; i++)
+    if (verb->statuses & 1U << i) printf("  %u  %s\n", i, meanings[i]);
+  printf("\nexample:\n%s", verb->example);
+}

@@ -1,0 +1,72 @@
+// The command line's options: one table of rows, from which come parsing, checking and help.
+#ifndef NGRAD_FRONTEND_CLI_OPTIONS_H
+#define NGRAD_FRONTEND_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct DimSetting {
+  const char *name;
+  int64_t value;
+} DimSetting;
+
+// What was said, with defaults for the rest. Strings are argv's.
+typedef struct Settings {
+  const char **operands; // what is no option, in order
+  size_t noperands;
+  const char *backend, *in, *out, *expect, *isa, *after, *format;
+  double tolerance, max_ulp, seconds; // -1: not said
+  uint64_t seed;
+  bool has_seed;
+  int threads; // 0: all
+  bool is_random, compares, checks_nan, is_json, no_fuse, is_cold, wants_help;
+  DimSetting *dims;
+  size_t ndims;
+  const char **disabled;
+  size_t ndisabled;
+} Settings;
+
+// Which options a verb takes: a set of these.
+enum {
+  OPTION_BACKEND = 1 << 0,
+  OPTION_IN = 1 << 1,
+  OPTION_RANDOM = 1 << 2, // and --seed
+  OPTION_OUT = 1 << 3,
+  OPTION_DIM = 1 << 4,
+  OPTION_THREADS = 1 << 5,
+  OPTION_ISA = 1 << 6,
+  OPTION_PASSES = 1 << 7,   // --no-fuse, --disable
+  OPTION_EXPECTED = 1 << 8, // --expect, --compare, --tolerance, --max-ulp
+  OPTION_NAN_CHECK = 1 << 9,
+  OPTION_JSON = 1 << 10,
+  OPTION_AFTER = 1 << 11,
+  OPTION_FORMAT = 1 << 12,
+  OPTION_SOURCE_OUT = 1 << 13,
+  OPTION_COLD = 1 << 14,
+  OPTION_SECONDS = 1 << 15,
+};
+
+// A command: `ngrad name operands`.
+typedef struct Verb {
+  const char *name;
+  const char *operands; // "GRAPH..."
+  size_t least_operands, most_operands;
+  const char *summary;                  // one line
+  const char *details;                  // lines for --help; NULL: none
+  const char *example;                  // one command a line
+  unsigned options;                     // OPTION_...
+  unsigned statuses;                    // bit i: may exit with i
+  int (*run)(const Settings *settings); // returns the exit status
+} Verb;
+
+// False after telling on stderr what is wrong. settings_free follows in any case.
+bool settings_parse(Settings *s, const Verb *verb, int argc, char **argv);
+void settings_free(Settings *s);
+
+void verb_print_help(const Verb *verb);
+
+// The word that `word` was probably meant to be; NULL: nothing is near.
+const char *word_nearest(const char *word, const char *const *known, size_t nknown);
+
+#endif

@@ -1,0 +1,170 @@
+// Summaries of outputs, tables of differences.
+#include "frontend/cli/report.h"
+
+#include "frontend/cli/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct Summary { // of a tensor's elements, NaNs apart
+  double least, greatest, mean;
+  int64_t nelems, nnan;
+} Summary;
+
+static Summary summarize(const ng_tensor *t) {
+  Summary s = {.least = INFINITY, .greatest = -INFINITY, .nelems = ng_tensor_nelems(t)};
+  double sum = 0;
+  for (int64_t i = 0; i < s.nelems; i++) {
+    double value = ng_tensor_get(t, i);
+    s.nnan += isnan(value);
+    if (isnan(value)) continue;
+    sum += value;
+    if (value < s.least) s.least = value;
+    if (value > s.greatest) s.greatest = value;
+  }
+  s.mean = sum / (double)(s.nelems - s.nnan);
+  return s;
+}
+
+bool output_is_ok(const Run *run, size_t i) {
+  const ng_difference *d = &run->differences[i];
+  double max_ulp = run->settings->max_ulp;
+  return d->is_within && (max_ulp < 0 || d->largest_ulp <= max_ulp);
+}
+
+bool outputs_are_ok(const Run *run) {
+  bool ok = true;
+  for (size_t i = 0; i < run->expected.count; i++) ok &= output_is_ok(run, i);
+  return ok;
+}
+
+static int thread_count(const Run *run) {
+  return run->settings->threads ? run->settings->threads : ng_thread_count();
+}
+
+static void print_summary(const Run *run) {
+  Table table = table_new("lllrrrr");
+  static const char *const header[] = {"output", "type", "shape", "min", "max", "mean", "NaN"};
+  for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&table, "%s", header[i]);
+  for (size_t i = 0; i < run->outputs.count; i++) {
+    ng_tensor_info info = ng_graph_output(run->graph, i);
+    Summary s = summarize(&run->outputs.items[i]);
+    char *shape = shape_text(&info);
+    table_add(&table, "%s", info.name);
+    table_add(&table, "%s", ng_type_name(info.type));
+    table_add(&table, "%s", shape);
+    free(shape);
+    if (s.nelems == s.nnan) { // none, or none that is a number
+      for (int column = 0; column < 3; column++) table_add(&table, "-");
+    } else {
+      table_add(&table, "%.6g", s.least);
+      table_add(&table, "%.6g", s.greatest);
+      table_add(&table, "%.6g", s.mean);
+    }
+    table_add(&table, "%lld", (long long)s.nnan);
+  }
+  table_print(&table);
+}
+
+static void print_worst(const Run *run, size_t i) {
+  const ng_difference *d = &run->differences[i];
+  ng_tensor_info info = ng_graph_output(run->graph, i);
+  int64_t index[NG_MAX_RANK], rest = d->worst_element;
+  if (rest < 0) return;
+  for (int axis = info.rank - 1; axis >= 0; axis--) {
+    index[axis] = rest % info.extent[axis];
+    rest /= info.extent[axis];
+  }
+  printf("%s[", info.name);
+  for (int axis = 0; axis < info.rank; axis++) printf("%s%lld", axis ? ", " : "", (long long)index[axis]);
+  printf("] is %.9g, expected %.9g\n", ng_tensor_get(&run->outputs.items[i], d->worst_element),
+         ng_tensor_get(&run->expected.items[i], d->worst_element));
+}
+
+static void print_differences(const Run *run) {
+  Table table = table_new("llrrrl");
+  static const char *const header[] = {"output", "type", "relative L2", "tolerance", "largest ulp", ""};
+  for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&table, "%s", header[i]);
+  for (size_t i = 0; i < run->expected.count; i++) {
+    ng_tensor_info info = ng_graph_output(run->graph, i);
+    const ng_difference *d = &run->differences[i];
+    table_add(&table, "%s", info.name);
+    table_add(&table, "%s", ng_type_name(info.type));
+    table_add(&table, "%.2e", d->relative_l2);
+    table_add(&table, "%.1e", d->tolerance);
+    table_add(&table, "%.4g", d->largest_ulp);
+    table_add(&table, "%s", verdict(output_is_ok(run, i)));
+  }
+  table_print(&table);
+  for (size_t i = 0; i < run->expected.count; i++)
+    if (!output_is_ok(run, i)) print_worst(run, i);
+}
+
+static const char *plural(size_t count) {
+  return count == 1 ? "" : "s";
+}
+
+static void print_times(const Run *run) {
+  if (run->kernel) {
+    ng_kernel_info info = ng_kernel_get_info(run->kernel);
+    int threads = thread_count(run);
+    printf("codegen: %.4g ms with %s, %d thread%s, %zu kernel%s; ", run->kernel_ms, info.isa, threads,
+           plural((size_t)threads), info.nkernels, plural(info.nkernels));
+    if (info.was_cached) printf("compiled before, loaded in %.3g ms\n", info.load_ms);
+    else printf("compiled in %.3g ms\n", info.emit_ms + info.compile_ms + info.load_ms);
+  }
+  if (run->interpreter_ms >= 0) printf("interpreter: %.4g ms\n", run->interpreter_ms);
+}
+
+void report_print(const Run *run) {
+  if (run->expected.count) print_differences(run);
+  else if (run->settings->out)
+    printf("wrote %zu output%s to %s\n", run->outputs.count, plural(run->outputs.count), run->settings->out);
+  else print_summary(run);
+  print_times(run);
+}
+
+static json_t *output_json(const Run *run, size_t i) {
+  ng_tensor_info info = ng_graph_output(run->graph, i);
+  Summary s = summarize(&run->outputs.items[i]);
+  json_t *output = memory_or_exit(json_object());
+  json_set(output, "name", json_text(info.name));
+  json_set(output, "type", json_text(ng_type_name(info.type)));
+  json_set(output, "shape", json_shape(&info));
+  json_set(output, "min", json_number(s.least));
+  json_set(output, "max", json_number(s.greatest));
+  json_set(output, "mean", json_number(s.mean));
+  json_set(output, "nan_count", json_integer(s.nnan));
+  if (!run->expected.count) return output;
+  const ng_difference *d = &run->differences[i];
+  json_set(output, "relative_l2", json_number(d->relative_l2));
+  json_set(output, "tolerance", json_number(d->tolerance));
+  json_set(output, "largest_ulp", json_number(d->largest_ulp));
+  json_set(output, "ok", json_boolean(output_is_ok(run, i)));
+  return output;
+}
+
+json_t *report_json(const Run *run) {
+  json_t *report = memory_or_exit(json_object());
+  json_set(report, "graph", json_text(ng_graph_name(run->graph)));
+  json_set(report, "backend", json_text(run->kernel ? "codegen" : "interpreter"));
+  if (run->kernel) {
+    ng_kernel_info info = ng_kernel_get_info(run->kernel);
+    json_set(report, "isa", json_text(info.isa));
+    json_set(report, "threads", json_integer(thread_count(run)));
+    json_set(report, "kernels", json_integer((json_int_t)info.nkernels));
+    json_set(report, "workspace_bytes", json_integer((json_int_t)info.workspace_nbytes));
+    json_set(report, "was_cached", json_boolean(info.was_cached));
+    json_set(report, "emit_ms", json_number(info.emit_ms));
+    json_set(report, "compile_ms", json_number(info.compile_ms));
+    json_set(report, "load_ms", json_number(info.load_ms));
+    json_set(report, "codegen_ms", json_number(run->kernel_ms));
+  }
+  if (run->interpreter_ms >= 0) json_set(report, "interpreter_ms", json_number(run->interpreter_ms));
+  json_t *outputs = memory_or_exit(json_array());
+  for (size_t i = 0; i < run->outputs.count; i++) json_add(outputs, output_json(run, i));
+  json_set(report, "outputs", outputs);
+  if (run->expected.count) json_set(report, "ok", json_boolean(outputs_are_ok(run)));
+  json_set(report, "messages", json_messages(run->ctx));
+  return report;
+}

@@ -1,0 +1,26 @@
+// What a run came to, for people and as JSON.
+#ifndef NGRAD_FRONTEND_CLI_REPORT_H
+#define NGRAD_FRONTEND_CLI_REPORT_H
+
+#include "frontend/cli/data.h"
+
+typedef struct Run {
+  const Settings *settings;
+  ng_context *ctx;
+  const char *path;
+  ng_graph *graph;
+  ng_kernel *kernel; // NULL: only interpreted
+  Tensors inputs, outputs;
+  Tensors expected;                 // count 0: nothing is compared
+  ng_difference *differences;       // parallel to expected
+  double kernel_ms, interpreter_ms; // negative: did not run
+} Run;
+
+// Whether an output is as expected: within the tolerances.
+bool output_is_ok(const Run *run, size_t i);
+bool outputs_are_ok(const Run *run);
+
+void report_print(const Run *run);
+json_t *report_json(const Run *run);
+
+#endif

@@ -1,0 +1,147 @@
+// ngrad run: executes a graph on one backend, or on both, and says or writes what came out.
+#include "frontend/cli/report.h"
+#include "frontend/cli/verbs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_interpreted(const Settings *s) {
+  return s->backend && strcmp(s->backend, "interpreter") == 0;
+}
+
+// 0, or the exit status after telling which options do not go together.
+static int check_settings(const Settings *s) {
+  static const char *const backends[] = {"interpreter", "codegen"};
+  bool has_expected = s->expect || s->compares;
+  if (s->backend && strcmp(s->backend, "codegen") != 0 && !is_interpreted(s)) {
+    const char *nearest = word_nearest(s->backend, backends, 2);
+    return usage_error("unknown backend %s, %s%s", s->backend, nearest ? "did you mean " : "expected ",
+                       nearest ? nearest : "interpreter or codegen");
+  }
+  if (s->in && s->is_random) return usage_error("--in and --random: expected one of them");
+  if (s->has_seed && !s->is_random) return usage_error("--seed: expected --random with it");
+  if (s->compares && s->expect) return usage_error("--compare and --expect: expected one of them");
+  if (s->compares && s->backend) return usage_error("--compare runs both backends, expected no --backend with it");
+  if (s->tolerance >= 0 && !has_expected) return usage_error("--tolerance: expected --expect or --compare with it");
+  if (s->max_ulp >= 0 && !has_expected) return usage_error("--max-ulp: expected --expect or --compare with it");
+  if (s->checks_nan && !is_interpreted(s) && !s->compares)
+    return usage_error("--nan-check is the interpreter's, expected --backend interpreter with it");
+  return 0;
+}
+
+static ng_status run_kernel(Run *run) {
+  const Settings *s = run->settings;
+  const ng_options options = options_of_settings(s);
+  run->kernel = ng_compile(run->graph, &options);
+  if (!run->kernel) return ng_last_status(run->ctx);
+  // A comparison tells both times: the first run of a kernel also pays for touching memory.
+  ng_status status = NG_OK;
+  for (int round = 0; round < (s->compares ? 3 : 1) && status == NG_OK; round++) {
+    double start = now_ms();
+    status = ng_kernel_run(run->kernel, run->inputs.items, run->outputs.items, s->threads);
+    double ms = now_ms() - start;
+    if (round == 0 || ms < run->kernel_ms) run->kernel_ms = ms;
+  }
+  return status;
+}
+
+static ng_status run_interpreter(Run *run, Tensors *outputs) {
+  double start = now_ms();
+  ng_status status = ng_interpret(run->graph, run->inputs.items, outputs->items, run->settings->checks_nan);
+  run->interpreter_ms = now_ms() - start;
+  return status;
+}
+
+static ng_status read_expected(Run *run) {
+  run->expected =
+      (Tensors){run->ctx, memory_or_exit(calloc(run->outputs.count + 1, sizeof(ng_tensor))), run->outputs.count};
+  ng_status status = NG_OK;
+  for (size_t i = 0; i < run->expected.count && status == NG_OK; i++) {
+    ng_tensor_info info = ng_graph_output(run->graph, i);
+    char *path = tensor_path(run->settings->expect, info.name);
+    status = path ? ng_tensor_read_npy(run->ctx, path, &info, 1, &run->expected.items[i]) : NG_WRONG;
+    free(path);
+  }
+  return status;
+}
+
+static ng_status compare_outputs(Run *run) {
+  run->differences = memory_or_exit(calloc(run->expected.count + 1, sizeof *run->differences));
+  ng_status status = NG_OK;
+  for (size_t i = 0; i < run->expected.count && (status == NG_OK || status == NG_DIFFERENT); i++)
+    status = ng_tensor_compare(run->ctx, &run->outputs.items[i], &run->expected.items[i], run->settings->tolerance,
+                               &run->differences[i]);
+  if (status != NG_OK && status != NG_DIFFERENT) return status;
+  return outputs_are_ok(run) ? NG_OK : NG_DIFFERENT;
+}
+
+static bool outputs_have_paths(const Run *run) {
+  bool ok = true;
+  for (size_t i = 0; i < run->outputs.count; i++) {
+    char *path = tensor_path(run->settings->out, ng_graph_output(run->graph, i).name);
+    ok &= path != NULL;
+    free(path);
+  }
+  return ok;
+}
+
+static ng_status write_outputs(const Run *run) {
+  const char *folder = run->settings->out;
+  if (!folder_make(folder)) return NG_WRONG;
+  ng_status status = NG_OK;
+  for (size_t i = 0; i < run->outputs.count && status == NG_OK; i++) {
+    char *path = tensor_path(folder, ng_graph_output(run->graph, i).name);
+    status = path ? ng_tensor_write_npy(run->ctx, path, &run->outputs.items[i]) : NG_WRONG;
+    free(path);
+  }
+  return status;
+}
+
+// All of the work: NG_OK and NG_DIFFERENT leave everything that a report needs.
+static ng_status run_graph(Run *run) {
+  const Settings *s = run->settings;
+  ng_status status;
+  run->graph = graph_open(run->ctx, run->path, s, &status);
+  if (!run->graph) return status;
+  if (!s->is_json) session_tell(run->ctx); // warnings come before long work
+  status = inputs_make(&run->inputs, run->ctx, run->graph, run->path, s);
+  if (status == NG_OK) status = outputs_make(&run->outputs, run->ctx, run->graph);
+  // What can be wrong with files is found before long work, too.
+  if (status == NG_OK && s->out && !outputs_have_paths(run)) status = NG_WRONG;
+  if (status == NG_OK && s->expect) status = read_expected(run);
+  if (status == NG_OK) status = is_interpreted(s) ? run_interpreter(run, &run->outputs) : run_kernel(run);
+  if (status == NG_OK && s->out) status = write_outputs(run);
+  if (status == NG_OK && s->compares) status = outputs_make(&run->expected, run->ctx, run->graph);
+  if (status == NG_OK && s->compares) status = run_interpreter(run, &run->expected);
+  if (status == NG_OK && run->expected.count) status = compare_outputs(run);
+  return status;
+}
+
+// What there is to tell of a run that did not come to an end.
+static json_t *failure_json(const Run *run) {
+  json_t *report = memory_or_exit(json_object());
+  json_set(report, "graph", json_text(run->graph ? ng_graph_name(run->graph) : NULL));
+  json_set(report, "file", json_text(run->path));
+  json_set(report, "messages", json_messages(run->ctx));
+  return report;
+}
+
+int verb_run(const Settings *s) {
+  int wrong = check_settings(s);
+  if (wrong) return wrong;
+  Run run = {.settings = s, .ctx = session_open(), .path = s->operands[0], .kernel_ms = -1, .interpreter_ms = -1};
+  ng_status status = run_graph(&run);
+  bool is_complete = status == NG_OK || status == NG_DIFFERENT;
+  json_t *document = !s->is_json ? NULL : is_complete ? report_json(&run) : failure_json(&run);
+  session_tell(run.ctx);
+  if (document) json_print(document);
+  else if (is_complete) report_print(&run);
+  free(run.differences);
+  tensors_free(&run.inputs);
+  tensors_free(&run.outputs);
+  tensors_free(&run.expected);
+  ng_kernel_free(run.kernel);
+  ng_graph_free(run.graph);
+  session_close(run.ctx);
+  return exit_status(status);
+}

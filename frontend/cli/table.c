@@ -1,0 +1,68 @@
+// Cells are kept until all widths are known. Widths count characters, not bytes.
+#include "frontend/cli/table.h"
+
+#include "frontend/cli/session.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+Table table_new(const char *alignment) {
+  return (Table){.alignment = alignment};
+}
+
+void table_add(Table *t, const char *format, ...) {
+  if (t->count == t->capacity) {
+    t->capacity = t->capacity ? t->capacity * 2 : 32;
+    t->cells = memory_or_exit(realloc(t->cells, t->capacity * sizeof *t->cells));
+  }
+  va_list args;
+  va_start(args, format);
+  char *cell;
+  int length = vasprintf(&cell, format, args);
+  va_end(args);
+  t->cells[t->count++] = memory_or_exit(length < 0 ? NULL : cell);
+}
+
+// Characters on the screen: not those within a UTF-8 sequence or an escape for colour.
+static size_t cell_width(const char *cell) {
+  size_t width = 0;
+  for (const char *c = cell; *c; c++) {
+    if (*c == '\033') {
+      while (*c && *c != 'm') c++;
+      if (!*c) break;
+    } else if (((unsigned char)*c & 0xC0U) != 0x80U) {
+      width++;
+    }
+  }
+  return width;
+}
+
+// Spaces are put before the next cell, so that a line does not end in them.
+static void print_row(char *const *cells, const Table *t, const size_t *widths) {
+  size_t pending = 0;
+  for (size_t column = 0; t->alignment[column]; column++) {
+    size_t padding = widths[column] - cell_width(cells[column]);
+    bool is_right = t->alignment[column] == 'r';
+    if (is_right) pending += padding;
+    if (*cells[column]) {
+      printf("%*s%s", (int)pending, "", cells[column]);
+      pending = 0;
+    }
+    if (!is_right) pending += padding;
+    pending += 2;
+  }
+  putchar('\n');
+}
+
+void table_print(Table *t) {
+  size_t ncolumns = strlen(t->alignment), widths[MAX_COLUMNS] = {0};
+  for (size_t i = 0; i < t->count; i++) {
+    size_t width = cell_width(t->cells[i]);
+    if (width > widths[i % ncolumns]) widths[i % ncolumns] = width;
+  }
+  for (size_t i = 0; i + ncolumns <= t->count; i += ncolumns) print_row(&t->cells[i], t, widths);
+  for (size_t i = 0; i < t->count; i++) free(t->cells[i]);
+  free(t->cells);
+  *t = table_new(t->alignment);
+}

@@ -1,0 +1,19 @@
+// Tables of text on stdout: columns as wide as their widest cell, numbers to the right.
+#ifndef NGRAD_FRONTEND_CLI_TABLE_H
+#define NGRAD_FRONTEND_CLI_TABLE_H
+
+#include <stddef.h>
+
+enum { MAX_COLUMNS = 16 };
+
+typedef struct Table {
+  const char *alignment; // a character a column: 'l' or 'r'
+  char **cells;          // row by row
+  size_t count, capacity;
+} Table;
+
+Table table_new(const char *alignment);
+void table_add(Table *t, const char *format, ...) __attribute__((format(printf, 2, 3))); // the next cell
+void table_print(Table *t);                                                              // to stdout; frees it
+
+#endif

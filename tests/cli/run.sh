@@ -1,0 +1,187 @@
+#!/bin/sh
+# The command line: exit statuses, what goes to stdout and what to stderr, files, and C that compiles without a word.
+set -u
+ngrad=$(realpath "$1")
+models=$(realpath "$(dirname "$0")/../../models")
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+XDG_CACHE_HOME=$work/cache
+export XDG_CACHE_HOME
+unset CC NO_COLOR
+passed=0
+failed=0
+
+count() { # WHAT; the status of what was checked
+  if [ "$?" -eq 0 ]; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $1"
+    sed 's/^/  stdout: /; 5q' stdout
+    sed 's/^/  stderr: /; 5q' stderr
+  fi
+}
+
+# Runs ngrad; its exit status must be STATUS, and a line of stdout and one of stderr must match. An empty pattern
+# wants nothing there, '.*' wants anything or nothing.
+matches() { # FILE PATTERN
+  if [ -z "$2" ]; then [ ! -s "$1" ]; else [ "$2" = '.*' ] || grep -qE -- "$2" "$1"; fi
+}
+expect() { # STATUS STDOUT STDERR ARGUMENT...
+  status=$1 out=$2 err=$3
+  shift 3
+  said=0
+  "$ngrad" "$@" >stdout 2>stderr </dev/null || said=$?
+  { [ "$said" -eq "$status" ] && matches stdout "$out" && matches stderr "$err" && ! grep -q "$(printf '\033')" stdout stderr; }
+  count "ngrad $* (status $said, expected $status)"
+}
+
+cat >sum.yaml <<'Y'
+format: ngrad/1
+name: sum
+dims: {N: 4}
+inputs:
+  - {name: a, type: f32, shape: [N, 3]}
+  - {name: b, type: f32, shape: [3]}
+nodes:
+  - {op: Add, inputs: [a, b], outputs: [c]}
+outputs: [c]
+Y
+sed 's/dims: {N: 4}/dims: {N: ~}/' sum.yaml >open.yaml
+sed 's/Add/Ad/' sum.yaml >wrong.yaml
+sed 's|outputs: \[c\]|outputs: [../c]|' sum.yaml >escaping.yaml
+cp sum.yaml ./-odd.yaml
+
+# Usage
+expect 2 '' 'usage: ngrad VERB'
+expect 0 'usage: ngrad VERB' '' --help
+expect 0 '^instruction sets:.* scalar' '' --version
+for verb in check run emit show bench ops passes; do
+  expect 0 "usage: ngrad $verb" '' $verb --help
+  grep -q 'exit status:' stdout && grep -q 'example:' stdout
+  count "$verb --help is complete"
+done
+expect 0 'usage: ngrad run' '' help run
+expect 2 '' 'unknown verb rum, did you mean run' rum
+expect 2 '' 'unknown option --jsn, did you mean --json' run --jsn sum.yaml
+expect 2 '' 'unknown option -x' run -x sum.yaml
+expect 2 '' '--threads: expected N after it' run sum.yaml --threads
+expect 2 '' '--threads: expected a number from 0 to 1024, found two' run sum.yaml --threads=two
+expect 2 '' '--random takes no value' run sum.yaml --random=1
+expect 2 '' '--dim: expected NAME=N, found 4' run sum.yaml --dim 4
+expect 2 '' 'expected GRAPH' run
+expect 2 '' 'found wrong.yaml too' run sum.yaml wrong.yaml
+expect 2 '' '--in and --random' run sum.yaml --random --in .
+expect 2 '' '--seed: expected --random' run sum.yaml --seed 1
+expect 2 '' 'expected --expect or --compare' run sum.yaml --random --tolerance 1
+expect 2 '' 'unknown backend interpretr, did you mean interpreter' run sum.yaml --backend interpretr
+expect 2 '' 'unknown dim M, expected N' run sum.yaml --random --dim M=2
+expect 2 '' 'unknown instruction set avx, did you mean avx2' run sum.yaml --random --isa avx
+expect 2 '' 'unknown pass dead-cod, did you mean dead-code' show sum.yaml --after dead-cod
+expect 2 '' 'expected -o DIR' emit sum.yaml
+expect 2 '' 'did you mean LayerNormBackward' ops LayerNormBackwards
+
+# check
+expect 0 'type: f32, shape: \[N, 3\]' '' check sum.yaml
+expect 0 'type: f32, shape: \[N, 3\]' '' check -- -odd.yaml
+expect 1 '' 'wrong.yaml:8:.*error: .*did you mean Add' check wrong.yaml
+expect 1 '^# sum.yaml' 'wrong.yaml' check wrong.yaml sum.yaml
+expect 1 '"ok": true' 'wrong.yaml' check wrong.yaml sum.yaml --json
+expect 1 '' 'no-such' check no-such.yaml
+"$ngrad" check - <sum.yaml >stdout 2>stderr && grep -q 'name: sum' stdout
+count 'check reads standard input'
+
+# run: where data comes from, and where it goes
+expect 1 '' 'no data for a: expected --in DIR .*--random' run sum.yaml
+! "$ngrad" run - <sum.yaml >stdout 2>stderr && grep -q 'no data beside it' stderr
+count 'a graph from standard input needs data'
+"$ngrad" run - --random --backend interpreter <sum.yaml >stdout 2>stderr
+count 'a graph from standard input runs'
+expect 0 '^c +f32 +\[4, 3\]' '' run sum.yaml --random --backend interpreter
+expect 0 '^c +f32 +\[2, 3\]' '' run sum.yaml --random --dim N=2
+expect 0 '"largest_ulp"' '' run sum.yaml --random --seed 3 --compare --json
+identity='nodes: []'
+printf 'format: ngrad/1\nname: data\n%s\ninputs: [{name: a, type: f32, shape: [4, 3]}, {name: b, type: f32, shape: [3]}]\noutputs: [a, b]\n' \
+  "$identity" >data.yaml
+expect 0 'wrote 2 outputs to new/data' '' run data.yaml --random --backend interpreter --out new/data
+expect 0 '^c +f32 +\[4, 3\]' '' run sum.yaml --in new/data
+expect 0 '^c +f32 +\[4, 3\]' '' run open.yaml --in new/data
+expect 1 '' 'N has no value' run open.yaml --random
+expect 1 '' 'expected shape \[N, 3\], N = 5 \(--dim gives another\), found \[4, 3\]' run sum.yaml --in new/data --dim N=5
+expect 1 '' 'no-such' run sum.yaml --in no-such
+expect 0 'wrote 1 output' '' run sum.yaml --in new/data -o new/result
+expect 0 '^c .* 0 +ok$' '' run sum.yaml --in new/data --expect new/result
+expect 0 '^c .* ok$' '' run sum.yaml --in new/data --expect new/result --backend interpreter --max-ulp 0.5
+expect 0 'wrote 1 output' '' run sum.yaml --random --seed 9 --out new/other
+expect 3 '^c .* FAILED$' '' run sum.yaml --in new/data --expect new/other
+expect 3 '"ok": false' '' run sum.yaml --in new/data --expect new/other --json
+expect 0 '^c .* ok$' '' run sum.yaml --in new/data --expect new/other --tolerance 1e9
+cp new/result/c.npy new/data/
+expect 0 '^c +f32' '' run new/data/../../sum.yaml --in new/data
+cp sum.yaml new/data/
+expect 0 '^c +f32' '' run new/data/sum.yaml
+expect 1 '' '\.\./c: expected a name that can be a file' run escaping.yaml --in new/data --out new/result
+[ ! -e new/c.npy ]
+count 'no output outside of the folder'
+
+# Standard output that cannot be written to
+"$ngrad" ops >/dev/full 2>stderr
+[ "$?" -eq 1 ] && grep -q 'cannot write to standard output' stderr
+count 'a full disk is an error'
+"$ngrad" ops >&- 2>stderr
+[ "$?" -eq 1 ]
+count 'a closed stdout is an error'
+"$ngrad" run data.yaml --random --backend interpreter --out new/closed >&- 2>stderr
+[ "$?" -eq 1 ] && cmp -s new/closed/a.npy new/data/a.npy
+count 'what was meant for a closed stdout gets into no file'
+{ "$ngrad" ops 2>stderr || :; } | : && [ ! -s stderr ]
+count 'a broken pipe is quiet'
+
+# The compiler: failing, and not called again
+cat >counting-cc <<'C'
+#!/bin/sh
+echo called >>calls
+exec cc "$@"
+C
+chmod +x counting-cc
+CC=$work/counting-cc
+export CC
+expect 0 '^c +f32' '' run sum.yaml --random
+expect 0 'compiled before' '' run sum.yaml --random --threads 1
+[ "$(wc -l <calls)" -eq 1 ]
+count 'a graph that was compiled is not compiled again'
+CC=false expect 4 '' 'error' run sum.yaml --random --dim N=11
+CC=/no/such/compiler expect 4 '' '/no/such/compiler' run sum.yaml --random --dim N=11
+unset CC
+
+# emit
+for model in "$models"/*.yaml; do
+  expect 0 '^wrote emitted/.*\.c$' '' emit "$model" -o emitted --isa avx2
+done
+for isa in scalar avx2 avx512; do
+  expect 0 '"files"' '' emit sum.yaml -o "emitted/$isa" --isa $isa --json
+done
+expect 0 '^wrote emitted/neon/sum.h' '' emit sum.yaml --out emitted/neon --isa neon
+for compiler in gcc clang; do
+  command -v $compiler >/dev/null || continue
+  for source in emitted/*.c emitted/scalar/*.c emitted/avx512/*.c; do
+    $compiler -std=c11 -O1 -Wall -Wextra -Wpedantic -c "$source" -o emitted.o >stdout 2>stderr && [ ! -s stderr ]
+    count "$compiler compiles $source without a word"
+  done
+done
+
+# show, bench, passes
+expect 0 '^digraph' '' show sum.yaml --format dot
+expect 0 'shape: \[4, 3\]' '' show sum.yaml --after dead-code
+expect 0 '.' '' show sum.yaml --format kernels
+expect 0 '#include' '' show sum.yaml --format c
+expect 0 'ceiling' '' bench sum.yaml --seconds 0.01 --threads 1
+expect 0 '"ceiling_ratio"' '' bench sum.yaml --seconds 0.01 --json --cold
+expect 1 'ceiling' 'wrong.yaml' bench wrong.yaml sum.yaml --seconds 0.01
+expect 0 '"doc"' '' passes --json
+expect 0 '^dead-code' '' passes
+expect 0 '"choices"' '' ops Add --json
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
