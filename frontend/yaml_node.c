@@ -18,6 +18,7 @@ typedef struct Draft {
   const char *title; // the operator as written, for messages
   bool is_broken;
   Value *outputs[MAX_OPERANDS]; // by canonical slot
+  AttributeValue attributes[MAX_ATTRIBUTES];
 } Draft;
 
 // The operands of one side of a node, before their names are looked up.
@@ -26,8 +27,11 @@ typedef struct Operands {
   uint32_t count;                  // slots of the node
 } Operands;
 
-static SignatureOperand operand_row(OperatorName as, bool is_input, uint32_t i) {
-  return is_input ? named_input(as, i) : named_output(as, i);
+static SignatureOperand operand_row(const Draft *draft, bool is_input, uint32_t i) {
+  if (!is_input) return named_output(draft->as, i);
+  SignatureOperand row = named_input(draft->as, i);
+  row.name = named_input_beside(draft->as, i, draft->attributes);
+  return row;
 }
 
 // "missing inputs mean, variance"
@@ -36,7 +40,7 @@ static bool tell_missing(Reader *r, Draft *draft, const Yaml *given, bool is_inp
   Text names;
   text_init(&names, r->scratch.allocator);
   for (uint32_t i = 0; i < n; i++) {
-    SignatureOperand row = operand_row(draft->as, is_input, i);
+    SignatureOperand row = operand_row(draft, is_input, i);
     if (!row.is_optional && !operands->slots[row.slot]) text_format(&names, "%s%s", nmissing++ ? ", " : "", row.name);
   }
   if (nmissing)
@@ -52,7 +56,7 @@ static bool bind_list(Reader *r, Draft *draft, const Yaml *given, bool is_input,
   uint32_t n = is_input ? named_ninputs(as) : named_noutputs(as), most = is_variadic ? MAX_VARIADIC : n;
   bool ok = true;
   for (uint32_t i = 0; i < given->count && i < most; i++) {
-    uint32_t slot = i < n ? operand_row(as, is_input, i).slot : i;
+    uint32_t slot = i < n ? operand_row(draft, is_input, i).slot : i;
     if (slot >= operands->count) operands->count = slot + 1;
     if (!yaml_is_null(given->items[i])) operands->slots[slot] = given->items[i];
   }
@@ -68,10 +72,10 @@ static bool bind_map(Reader *r, Draft *draft, const Yaml *given, bool is_input, 
   const Yaml *found[MAX_OPERANDS];
   char what[2 * DESCRIPTION_BYTES];
   snprintf(what, sizeof what, "the %s of %s", is_input ? "inputs" : "outputs", draft->title);
-  for (uint32_t i = 0; i < n; i++) keys[i] = operand_row(draft->as, is_input, i).name;
+  for (uint32_t i = 0; i < n; i++) keys[i] = operand_row(draft, is_input, i).name;
   bool ok = read_fields(r, given, what, keys, n, found);
   for (uint32_t i = 0; i < n; i++)
-    if (found[i] && !yaml_is_null(found[i])) operands->slots[operand_row(draft->as, is_input, i).slot] = found[i];
+    if (found[i] && !yaml_is_null(found[i])) operands->slots[operand_row(draft, is_input, i).slot] = found[i];
   return ok;
 }
 
@@ -220,7 +224,7 @@ static bool read_attribute(Reader *r, const Draft *draft, const Yaml *y, NamedAt
   return false;
 }
 
-static bool read_attributes(Reader *r, const Draft *draft, AttributeValue values[MAX_ATTRIBUTES]) {
+static bool read_attributes(Reader *r, Draft *draft) {
   const Yaml *given = draft->found[ATTRIBUTES_KEY], *found[MAX_ATTRIBUTES] = {0};
   const char *keys[MAX_ATTRIBUTES];
   char what[2 * DESCRIPTION_BYTES];
@@ -231,7 +235,7 @@ static bool read_attributes(Reader *r, const Draft *draft, AttributeValue values
   if (given && !yaml_is_null(given)) ok = read_fields(r, given, what, keys, n, found);
   for (uint32_t i = 0; i < n; i++) {
     NamedAttribute named = named_attribute(draft->as, i);
-    if (found[i]) ok &= read_attribute(r, draft, found[i], named, &values[named.index]);
+    if (found[i]) ok &= read_attribute(r, draft, found[i], named, &draft->attributes[named.index]);
     else if (named.is_required)
       ok = error_at(r->d, reader_position(r, draft->found[OP_KEY]), "%s: missing attribute %s", draft->title,
                     named.name);
@@ -267,8 +271,7 @@ static void read_draft(Reader *r, const Yaml *y, Draft *draft) {
   if (!draft->as.op) draft->is_broken = true;
 }
 
-static bool add_node(Reader *r, const Draft *draft, Value *const inputs[], uint32_t ninputs,
-                     const AttributeValue values[MAX_ATTRIBUTES]) {
+static bool add_node(Reader *r, const Draft *draft, Value *const inputs[], uint32_t ninputs) {
   const Operator *op = draft->as.op;
   assert(op && draft->found[OP_KEY]); // else it is broken
   Node *node = graph_add_node(r->graph, op, draft->as.signature, ninputs, op->noutputs);
@@ -276,18 +279,17 @@ static bool add_node(Reader *r, const Draft *draft, Value *const inputs[], uint3
   node->position = reader_position(r, draft->found[OP_KEY]);
   for (uint32_t i = 0; i < ninputs; i++) node_set_input(node, i, inputs[i]);
   for (uint32_t i = 0; i < op->noutputs; i++) node_set_output(node, i, draft->outputs[i]);
-  for (uint32_t i = 0; i < op->nattributes; i++) node->attributes[i] = values[i];
+  for (uint32_t i = 0; i < op->nattributes; i++) node->attributes[i] = draft->attributes[i];
   return true;
 }
 
 static bool finish_node(Reader *r, Draft *draft) {
   Value *inputs[MAX_VARIADIC] = {0};
-  AttributeValue values[MAX_ATTRIBUTES] = {0};
   uint32_t ninputs = 0;
+  if (draft->as.op && !read_attributes(r, draft)) draft->is_broken = true; // before inputs: names may depend on them
   read_node_inputs(r, draft, inputs, &ninputs);
-  if (draft->as.op && !read_attributes(r, draft, values)) draft->is_broken = true;
   if (r->d->out_of_memory) return false;
-  return draft->is_broken || add_node(r, draft, inputs, ninputs, values);
+  return draft->is_broken || add_node(r, draft, inputs, ninputs);
 }
 
 bool read_nodes(Reader *r, const Yaml *list) {

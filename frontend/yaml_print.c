@@ -151,7 +151,7 @@ static void print_inputs(const Node *node, OperatorName as, Text *out) {
     const Value *v = node->inputs[is_list ? i : named_input(as, i).slot];
     if (!v && !is_list) continue;
     text_add_string(out, before);
-    if (!is_list) text_format(out, "%s: ", named_input(as, i).name);
+    if (!is_list) text_format(out, "%s: ", named_input_beside(as, i, node->attributes));
     if (v) yaml_print_name(v->name, out);
     else text_add_string(out, "~");
     before = ", ";

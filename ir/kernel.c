@@ -20,6 +20,7 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_FMA] = {"fma", "fmaF(%0, %1, %2)", 3, false},
     [EXPR_GT] = {"gt", "%0 > %1", 2, true},
     [EXPR_SELECT] = {"select", "(%0 ? %1 : %2)", 3, false},
+    [EXPR_ROUND_F32] = {"round_f32", "(float)%0", 1, false},
     [EXPR_ROUND_F16] = {"round_f16", "f32_from_f16(f16_from_f32((float)%0))", 1, false},
     [EXPR_ROUND_BF16] = {"round_bf16", "f32_from_bf16(bf16_from_f32((float)%0))", 1, false},
 };
@@ -42,6 +43,11 @@ AxisSet access_axes(const Kernel *k, const Access *access) {
   for (int i = 0; i < k->naxes; i++)
     if (access->stride[i]) axes |= 1U << i;
   return axes;
+}
+
+AxisSet root_axes(const Kernel *k, const Root *root) {
+  AxisSet axes = k->exprs[root->expr].axes;
+  return root->kind == ROOT_STORE ? axes | access_axes(k, &k->accesses[root->access]) : axes;
 }
 
 AccessId kernel_add_access(Kernel *k, const Access *access) {

@@ -48,7 +48,8 @@ typedef enum ExprOp {
   EXPR_FMA,       // a * b + c, rounded once
   EXPR_GT,        // a mask
   EXPR_SELECT,    // mask ? a : b
-  EXPR_ROUND_F16, // to the nearest f16 and back
+  EXPR_ROUND_F32, // to the nearest f32 and back, where a kernel computes in f64
+  EXPR_ROUND_F16,
   EXPR_ROUND_BF16,
   EXPR_OP_COUNT
 } ExprOp;
@@ -170,6 +171,7 @@ Loop *kernel_add_loop(Kernel *k);
 bool loop_add_root(Kernel *k, Loop *loop, Root root);
 
 AxisSet access_axes(const Kernel *k, const Access *access); // axes with a stride
+AxisSet root_axes(const Kernel *k, const Root *root); // its expression's; a store repeats that along its access's other axes
 
 // Drops axes of extent 1 and merges neighbours that every expression treats alike.
 void kernel_simplify_axes(Kernel *k);

@@ -23,6 +23,7 @@ typedef struct Operand {
   bool is_optional; // optional inputs may be absent, optional outputs need not be asked for
   bool is_hidden;   // only reachable through a signature that names it
   bool is_positive; // a variance or the like: random data for it must be > 0
+  const char *dst_name; // what it is called, and is, when the attribute use_dst is true; NULL: the same
 } Operand;
 
 typedef enum AttributeKind {
@@ -130,6 +131,8 @@ uint32_t named_ninputs(OperatorName n);
 uint32_t named_noutputs(OperatorName n);
 SignatureOperand named_input(OperatorName n, uint32_t i);
 SignatureOperand named_output(OperatorName n, uint32_t i);
+// The i-th input's name beside these attributes, one for each of the operator's; unset ones have their defaults.
+const char *named_input_beside(OperatorName n, uint32_t i, const AttributeValue *attributes);
 
 // The named form's settable attributes: `index` is the canonical attribute's.
 typedef struct NamedAttribute {

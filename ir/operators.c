@@ -116,6 +116,15 @@ static uint32_t attribute_index(const Operator *op, const char *name) {
   return i;
 }
 
+const char *named_input_beside(OperatorName n, uint32_t i, const AttributeValue *attributes) {
+  SignatureOperand row = named_input(n, i);
+  const char *dst_name = n.op->inputs[row.slot].dst_name;
+  if (!dst_name) return row.name;
+  uint32_t use_dst = attribute_index(n.op, "use_dst");
+  bool is_dst = attributes[use_dst].is_set ? attributes[use_dst].boolean : n.op->attributes[use_dst].default_value != 0;
+  return is_dst ? dst_name : row.name;
+}
+
 // A signature that lists no attributes has the operator's own.
 static bool has_own_attributes(OperatorName n) {
   return n.signature && n.signature->nattributes;

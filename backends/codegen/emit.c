@@ -92,25 +92,40 @@ static void add_tensor_comment(Text *out, const Value *v) {
   text_format(out, ": %s %s", type_name(v->type), shape_string(&v->shape, shape, sizeof shape));
 }
 
+// Element i of a constant, as C.
+static void add_element(Text *out, const Value *v, int64_t i) {
+  const void *data = v->constant->data;
+  uint16_t half;
+  int64_t integer;
+  double x = type_load(v->type, data, (size_t)i);
+  switch (v->type) {
+  case TYPE_F16:
+  case TYPE_BF16:
+    memcpy(&half, (const char *)data + i * (int64_t)sizeof half, sizeof half);
+    text_format(out, "0x%04X", half);
+    return;
+  case TYPE_S64: // not by way of a double
+    memcpy(&integer, (const char *)data + i * (int64_t)sizeof integer, sizeof integer);
+    text_format(out, integer == INT64_MIN ? "INT64_MIN" : "%lld", (long long)integer);
+    return;
+  case TYPE_F64:
+  case TYPE_F32:
+    if (x != x) text_add_string(out, "NAN");
+    else if (x - x != 0) text_add_string(out, x > 0 ? "INFINITY" : "-INFINITY");
+    else text_add_number(out, x, v->type == TYPE_F32);
+    if (v->type == TYPE_F32 && x - x == 0) text_add_string(out, "f");
+    return;
+  default: text_format(out, "%.0f", x); return;
+  }
+}
+
 // Constants that are no single number are arrays in the source.
 static void print_constant(Printer *p, const Value *v) {
   int64_t nelems = shape_nelems(&v->shape);
   text_format(p->out, "static const %s %s_%s[] = {", element_type(v->type), p->identifier, p->value_member[v->index]);
   for (int64_t i = 0; i < nelems; i++) {
     text_add_string(p->out, i % 8 ? " " : "\n  ");
-    if (v->type == TYPE_F16 || v->type == TYPE_BF16) {
-      uint16_t bits;
-      memcpy(&bits, (const char *)v->constant->data + 2 * i, sizeof bits);
-      text_format(p->out, "0x%04X,", bits);
-      continue;
-    }
-    double x = type_load(v->type, v->constant->data, (size_t)i);
-    if (x != x) text_add_string(p->out, "NAN");
-    else if (x - x != 0) text_add_string(p->out, x > 0 ? "INFINITY" : "-INFINITY");
-    else if (type_is_float(v->type)) {
-      text_add_number(p->out, x, v->type == TYPE_F32);
-      if (v->type == TYPE_F32) text_add_string(p->out, "f");
-    } else text_format(p->out, "%.0f", x);
+    add_element(p->out, v, i);
     text_add_string(p->out, ",");
   }
   text_add_string(p->out, nelems ? "\n};\n\n" : "0};\n\n");
@@ -224,17 +239,9 @@ static void print_copies(Printer *p, bool is_indexed) {
     text_format(p->out, "  for (size_t i = 0; i < %lld; i++) ", (long long)nelems);
     if (is_indexed) text_format(p->out, "((%s *)outputs[%zu])[i] = ", element_type(v->type), i);
     else text_format(p->out, "%s_out[i] = ", p->value_member[v->index]);
-    if (is_splat) {
-      double x = type_load(v->type, v->constant->data, 0);
-      if (v->type == TYPE_F16 || v->type == TYPE_BF16) {
-        uint16_t bits;
-        memcpy(&bits, v->constant->data, sizeof bits);
-        text_format(p->out, "0x%04X;\n", bits);
-      } else {
-        text_add_number(p->out, x, v->type == TYPE_F32);
-        text_add_string(p->out, ";\n");
-      }
-    } else text_format(p->out, "a.%s[i];\n", p->value_member[v->index]);
+    if (is_splat) add_element(p->out, v, 0);
+    else text_format(p->out, "a.%s[i]", p->value_member[v->index]);
+    text_add_string(p->out, ";\n");
   }
 }
 

@@ -95,6 +95,10 @@ static Level expr_level(const LoopPrinter *l, ExprId id) {
   return level_of(l, l->k->exprs[id].axes, NULL);
 }
 
+static Level root_level(const LoopPrinter *l, const Root *root) {
+  return level_of(l, root_axes(l->k, root), NULL);
+}
+
 static const char *axis_name(const LoopPrinter *l, int axis) {
   return l->k->axes[axis].name;
 }
@@ -350,7 +354,13 @@ static void print_vector_expr(LoopPrinter *l, ExprId id) {
   begin_line(l);
   text_format(l->out, "const %s %s = ", expr_info[e->op].is_mask ? l->mask : l->vec, l->name[id]);
   if (e->op == EXPR_LOAD) add_vector_load(l, e->access);
-  else {
+  else if (e->op == EXPR_SELECT && expr_level(l, e->args[0]) != LEVEL_VECTOR) { // one choice for all lanes
+    add_scalar(l, e->args[0]);
+    text_add_string(l->out, " ? ");
+    add_vector(l, e->args[1]);
+    text_add_string(l->out, " : ");
+    add_vector(l, e->args[2]);
+  } else {
     text_format(l->out, "%c_%s(", l->prefix, expr_info[e->op].name);
     for (int a = 0; a < expr_info[e->op].narguments; a++) {
       if (a) text_add_string(l->out, ", ");
@@ -381,22 +391,22 @@ static bool is_fused_product(const LoopPrinter *l, ExprId id) {
   return l->k->exprs[id].op == EXPR_MUL && l->nuses[id] == 1;
 }
 
-// What a root adds, stores or accumulates: for an inner sum, its operand.
+// What a root stores or accumulates: for an inner sum, its operand.
 static ExprId root_operand(const LoopPrinter *l, const Root *root) {
   return root->kind == ROOT_REDUCE_INNER ? l->k->exprs[root->expr].args[0] : root->expr;
 }
 
 static bool is_array_sum(const LoopPrinter *l, const Root *root) {
-  return root->kind == ROOT_REDUCE_OUTER && expr_level(l, root->expr) == LEVEL_VECTOR;
+  return root->kind == ROOT_REDUCE_OUTER && root_level(l, root) == LEVEL_VECTOR;
 }
 
 static bool is_in_sweep(const LoopPrinter *l, const Root *root, int sweep) {
-  return root->sweep == sweep && (root->kind == ROOT_REDUCE_INNER || expr_level(l, root->expr) >= LEVEL_MIDDLE);
+  return root->sweep == sweep && (root->kind == ROOT_REDUCE_INNER || root_level(l, root) >= LEVEL_MIDDLE);
 }
 
 static void need_root(LoopPrinter *l, const Root *root) {
   ExprId operand = root_operand(l, root);
-  if (root->kind != ROOT_STORE && is_fused_product(l, operand)) {
+  if (root->kind != ROOT_STORE && expr_level(l, operand) == LEVEL_VECTOR && is_fused_product(l, operand)) {
     need(l, l->k->exprs[operand].args[0]);
     need(l, l->k->exprs[operand].args[1]);
   } else {
@@ -476,7 +486,7 @@ static void for_each_pointer(LoopPrinter *l, void (*f)(LoopPrinter *, AccessId, 
   }
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];
-    if (root->kind != ROOT_STORE || expr_level(l, root->expr) != LEVEL_VECTOR || seen[root->access]) continue;
+    if (root->kind != ROOT_STORE || root_level(l, root) != LEVEL_VECTOR || seen[root->access]) continue;
     seen[root->access] = true;
     f(l, root->access, true);
   }
@@ -502,7 +512,7 @@ static bool has_row_work(const LoopPrinter *l, int section) {
     if (is_printed(l, id) && l->time[id] == section && expr_level(l, id) <= LEVEL_ROW) return true;
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];
-    if (root->kind != ROOT_REDUCE_INNER && expr_level(l, root->expr) <= LEVEL_ROW && l->time[root->expr] == section)
+    if (root->kind != ROOT_REDUCE_INNER && root_level(l, root) <= LEVEL_ROW && l->time[root->expr] == section)
       return true;
   }
   return false;
@@ -511,7 +521,7 @@ static bool has_row_work(const LoopPrinter *l, int section) {
 static void print_row_roots(LoopPrinter *l, int section) {
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];
-    if (root->kind == ROOT_REDUCE_INNER || expr_level(l, root->expr) > LEVEL_ROW || l->time[root->expr] != section)
+    if (root->kind == ROOT_REDUCE_INNER || root_level(l, root) > LEVEL_ROW || l->time[root->expr] != section)
       continue;
     if (root->kind == ROOT_STORE) {
       print_scalar_store(l, root);
@@ -537,7 +547,7 @@ static AxisSet mentioned_axes(LoopPrinter *l, int section) {
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];
     if (root->kind != ROOT_STORE) continue;
-    bool is_vector = expr_level(l, root->expr) == LEVEL_VECTOR;
+    bool is_vector = root_level(l, root) == LEVEL_VECTOR;
     if (is_whole || (is_vector ? section == 0 : l->time[root->expr] == section))
       axes |= access_axes(l->k, &l->k->accesses[root->access]);
   }
@@ -671,7 +681,7 @@ static void print_body(LoopPrinter *l, int sweep) {
       print_vector_expr(l, id);
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];
-    if (is_in_sweep(l, root, sweep) && (root->kind == ROOT_REDUCE_INNER || expr_level(l, root->expr) == LEVEL_VECTOR))
+    if (is_in_sweep(l, root, sweep) && (root->kind == ROOT_REDUCE_INNER || root_level(l, root) == LEVEL_VECTOR))
       print_vector_root(l, root);
   }
   close_rows(l);
@@ -759,16 +769,16 @@ static void declare_total(LoopPrinter *l, ExprId id) {
   }
 }
 
-// The accumulators of one sum as one vector, pairwise.
-static void add_merged(LoopPrinter *l, ExprId id, int first, int count) {
-  if (has_rows(l)) text_format(l->out, "acc_%u[r]", (unsigned)id);
+// The accumulators of one sum as one vector, pairwise; with rows, that of the row `r`.
+static void add_merged(LoopPrinter *l, ExprId id, const char *r, int first, int count) {
+  if (has_rows(l)) text_format(l->out, "acc_%u%s", (unsigned)id, r);
   else if (nparts(l) == 1) text_format(l->out, "acc_%u", (unsigned)id);
   else if (count == 1) text_format(l->out, "acc_%u[%d]", (unsigned)id, first);
   else {
     text_format(l->out, "%c_add(", l->prefix);
-    add_merged(l, id, first, count / 2);
+    add_merged(l, id, r, first, count / 2);
     text_add_string(l->out, ", ");
-    add_merged(l, id, first + count / 2, count - count / 2);
+    add_merged(l, id, r, first + count / 2, count - count / 2);
     text_add_string(l->out, ")");
   }
 }
@@ -778,7 +788,7 @@ static void flush_accumulator(LoopPrinter *l, ExprId id) {
   if (has_rows(l)) text_add_string(l->out, "UNROLL for (int r = 0; r < rows; r++) ");
   const char *part = has_rows(l) ? "[r]" : "";
   text_format(l->out, "total_%u%s = d_add(total_%u%s, d_from_v(", (unsigned)id, part, (unsigned)id, part);
-  add_merged(l, id, 0, nparts(l));
+  add_merged(l, id, "[r]", 0, nparts(l));
   text_add_string(l->out, "));\n");
 }
 
@@ -788,10 +798,11 @@ static void finish_sum(LoopPrinter *l, ExprId id, bool has_totals) {
   begin_line(l);
   if (is_array) text_format(l->out, "UNROLL for (int r = 0; r < rows; r++) %s[r] = ", l->name[id]);
   else text_format(l->out, "const %s %s = ", l->scalar, l->name[id]);
-  if (has_totals) text_format(l->out, "(float)d_sum(total_%u%s);\n", (unsigned)id, has_rows(l) ? "[r]" : "");
+  const char *r = is_array ? "[r]" : "[0]"; // a sum that is no row's own is the same in all
+  if (has_totals) text_format(l->out, "(float)d_sum(total_%u%s);\n", (unsigned)id, has_rows(l) ? r : "");
   else {
     text_format(l->out, "%c_sum(", l->prefix);
-    add_merged(l, id, 0, nparts(l));
+    add_merged(l, id, r, 0, nparts(l));
     text_add_string(l->out, ");\n");
   }
 }

@@ -32,7 +32,8 @@ ng_operator_info ng_operator_at(size_t i) {
 
 static ng_operand_info operand_info(OperatorName n, SignatureOperand named, const Operand *operands) {
   const Operand *row = &operands[named.slot];
-  ng_operand_info info = {.name = named.name, .is_optional = named.is_optional, .type_variable = row->type};
+  ng_operand_info info = {
+      .name = named.name, .dst_name = row->dst_name, .is_optional = named.is_optional, .type_variable = row->type};
   if (n.signature && n.signature->types) {
     info.type_variable = 'T'; // one type for all
     info.types = n.signature->types;

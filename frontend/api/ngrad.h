@@ -236,6 +236,7 @@ typedef struct ng_operator_info {
 
 typedef struct ng_operand_info {
   const char *name;
+  const char *dst_name; /* what it is called, and is, when the attribute use_dst is true; NULL: the same */
   int is_optional;
   char type_variable; /* operands with the same letter have one type */
   unsigned types;     /* those allowed: bit 1 << NG_F32 and so on */

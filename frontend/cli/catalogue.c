@@ -21,6 +21,7 @@ static json_t *operands_json(size_t op, size_t count, ng_operand_info (*at)(size
     char variable[2] = {info.type_variable, 0};
     json_t *operand = memory_or_exit(json_object());
     json_set(operand, "name", json_text(info.name));
+    if (info.dst_name) json_set(operand, "dst_name", json_text(info.dst_name));
     json_set(operand, "optional", json_boolean(info.is_optional));
     json_set(operand, "type_variable", json_text(variable));
     json_set(operand, "types", types_json(info.types));
@@ -81,7 +82,8 @@ static void print_operands(const char *title, size_t op, size_t count, ng_operan
     ng_operand_info info = at(op, k);
     table_add(&table, "  %s", info.name);
     table_add(&table, "%c", info.type_variable);
-    table_add(&table, "%s", info.is_optional ? "optional" : "");
+    if (info.dst_name) table_add(&table, "%s when use_dst", info.dst_name);
+    else table_add(&table, "%s", info.is_optional ? "optional" : "");
   }
   table_print(&table);
 }

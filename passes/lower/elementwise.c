@@ -32,6 +32,7 @@ void lower_TypeCast(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   ExprId x = input(l, node, 0);
   Type to = node->outputs[0]->type;
+  if (to == TYPE_F32 && k->is_f64) x = expr_unary(k, EXPR_ROUND_F32, x);
   if (to == TYPE_F16) x = expr_unary(k, EXPR_ROUND_F16, x);
   if (to == TYPE_BF16) x = expr_unary(k, EXPR_ROUND_BF16, x);
   lower_result(l, node, 0, x, NULL);

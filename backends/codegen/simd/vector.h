@@ -559,6 +559,8 @@ static inline vec v_round_bf16(vec a) { return v_from_bf16(v_to_bf16(a)); }
 
 static inline vec v_round_f16(vec a) { return v_from_f16(v_to_f16(a)); }
 
+static inline dvec d_round_f32(dvec a) { return d_from_v(v_from_d(a)); }
+
 static inline dvec d_round_bf16(dvec a) { return d_from_v(v_round_bf16(v_from_d(a))); }
 
 static inline dvec d_round_f16(dvec a) { return d_from_v(v_round_f16(v_from_d(a))); }
