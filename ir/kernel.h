@@ -108,6 +108,7 @@ typedef struct Loop {
   int nkept;        // the first of the outer axes, which outer reductions keep; blocks do not straddle them
   int64_t block;    // iterations of the other outer axes in a block
   int64_t tile;     // 0, or: no outer axes, one inner axis, of which a block is so many elements
+  bool is_serial;   // so little work that sharing it out costs more than it saves
   int rows;         // outer iterations handled together; does not change results
   int accumulators; // partial sums a lane keeps in an inner reduction; changes the order of sums
   int prefetch;     // outer iterations ahead that the last sweep fetches; 0: none
@@ -171,7 +172,8 @@ Loop *kernel_add_loop(Kernel *k);
 bool loop_add_root(Kernel *k, Loop *loop, Root root);
 
 AxisSet access_axes(const Kernel *k, const Access *access); // axes with a stride
-AxisSet root_axes(const Kernel *k, const Root *root); // its expression's; a store repeats that along its access's other axes
+AxisSet root_axes(const Kernel *k,
+                  const Root *root); // its expression's; a store repeats that along its access's other axes
 
 // Drops axes of extent 1 and merges neighbours that every expression treats alike.
 void kernel_simplify_axes(Kernel *k);

@@ -27,10 +27,14 @@ static bool is_disabled(const PassContext *c, const char *name) {
 }
 
 // A graph that a pass has spoilt is a mistake in ngrad.
-static void verify_after(Graph *g, const PassContext *c, const char *pass) {
+static void verify_after(Graph *g, PassContext *c, const char *pass) {
   Diagnostics d;
   diagnostics_init(&d, c->allocator);
-  if (!graph_verify(g, &d) && !d.out_of_memory) {
+  bool ok = graph_verify(g, &d);
+  if (d.out_of_memory) {
+    c->failed = true;
+    error_out_of_memory(c->diagnostics);
+  } else if (!ok) {
     Text text;
     text_init(&text, c->allocator);
     diagnostics_print(&d, &text, false);
@@ -61,7 +65,7 @@ static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, P
     error_out_of_memory(c->diagnostics);
     return NULL;
   }
-  if (kernel_schedule(k, c->target)) return k;
+  if (kernel_schedule(k, c->target, c->overrides)) return k;
   if (k->out_of_memory) {
     c->failed = true;
     error_out_of_memory(c->diagnostics);

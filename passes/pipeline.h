@@ -5,12 +5,14 @@
 #include "ir/graph.h"
 #include "ir/kernel.h"
 #include "ir/target.h"
+#include "passes/schedule.h"
 
 typedef struct PassContext {
   Diagnostics *diagnostics;
   const Allocator *allocator;
   const Target *target;
-  const char *const *disabled; // names of passes to leave out
+  const ScheduleOverrides *overrides; // NULL: none
+  const char *const *disabled;        // names of passes to leave out
   size_t ndisabled;
   const char *after; // stop after this pass; NULL: go through all
   bool no_fuse;

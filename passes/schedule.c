@@ -9,6 +9,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
+    [SCHEDULE_ROWS] = {"rows", 1, 8, false, "outer iterations handled together"},
+    [SCHEDULE_ACCUMULATORS] = {"accumulators", 1, 8, true, "partial sums a lane keeps in a row's sum"},
+    [SCHEDULE_BLOCK] = {"block", 1, LONGEST_CHAIN, true, "outer iterations in a block; sums over them go by blocks"},
+    [SCHEDULE_TILE] = {"tile", 16, 1 << 24, true, "elements in a block, where there is but one axis"},
+    [SCHEDULE_PREFETCH] = {"prefetch", 0, 64, false, "outer iterations ahead that are fetched; 0: none"},
+    [SCHEDULE_STREAM] = {"stream", 0, 1, false, "1: store past the caches where rows are aligned; 0: never"},
+};
+
+bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagnostics *d) {
+  const char *equals = strchr(setting, '=');
+  size_t length = equals ? (size_t)(equals - setting) : 0;
+  for (int key = 0; key < SCHEDULE_KEYS; key++) {
+    const ScheduleKeyInfo *info = &schedule_keys[key];
+    if (!length || strlen(info->name) != length || memcmp(info->name, setting, length) != 0) continue;
+    char *end;
+    long long value = strtoll(equals + 1, &end, 10);
+    if (end == equals + 1 || *end || value < info->least || value > info->most)
+      return error_at(d, (Position){0}, "schedule %s: expected %lld to %lld, found %s", info->name,
+                      (long long)info->least, (long long)info->most, equals + 1);
+    overrides->key[key].is_set = true;
+    overrides->key[key].value = value;
+    return true;
+  }
+  Text names;
+  text_init(&names, d->arena.allocator);
+  for (int key = 0; key < SCHEDULE_KEYS; key++) text_format(&names, "%s%s", key ? ", " : "", schedule_keys[key].name);
+  error_at(d, (Position){0}, "schedule %s: expected key=number with a key of %s", setting, text_string(&names));
+  text_deinit(&names);
+  return false;
+}
+
 typedef struct Time {
   int phase, sweep;
 } Time;
@@ -16,11 +48,13 @@ typedef struct Time {
 typedef struct Scheduling {
   Kernel *k;
   const Target *target;
+  const ScheduleOverrides *overrides;
   int vector_axis;
   AxisSet inner, outer, kept; // kept: outer axes that outer reductions keep
+  AxisSet cut;                // axes that are cut into blocks or tiles
   bool is_tiled;              // no outer axes: the vector axis is cut into tiles
   Time *time;                 // by original ExprId
-  bool *is_narrow;            // does not vary over any outer axis that is cut into blocks
+  bool *is_narrow;            // does not vary over any axis that is cut
   bool *needs_combine;        // depends on an outer reduction
   bool *is_kept_value;        // computed by a side loop and kept in a temporary
   AccessId *kept_access;      // where
@@ -135,7 +169,7 @@ static Time later(Time a, Time b) {
 // A reduction over outer axes that contains the vector axis first sums inside each row.
 static void find_times(Scheduling *s) {
   const Kernel *k = s->k;
-  AxisSet cut = s->is_tiled ? s->inner : s->outer & ~s->kept;
+  s->cut = s->is_tiled ? s->inner : s->outer & ~s->kept;
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
     Time t = {0, 0};
@@ -149,15 +183,40 @@ static void find_times(Scheduling *s) {
       s->needs_combine[i] = true;
     }
     s->time[i] = t;
-    s->is_narrow[i] = !(e->axes & cut);
+    s->is_narrow[i] = !(e->axes & s->cut);
   }
 }
 
+static AxisSet store_axes(const Kernel *k, const Store *store) {
+  return root_axes(k, &(Root){.kind = ROOT_STORE, .expr = store->value, .access = store->access});
+}
+
+static bool is_narrow_store(const Scheduling *s, const Store *store) {
+  return s->k->naxes && !(store_axes(s->k, store) & s->cut);
+}
+
+// Side loops have no sums of their own, and nothing is stored or added up along inner axes without the vector's.
+static bool check_roots(const Scheduling *s) {
+  const Kernel *k = s->k;
+  AxisSet vector = 1U << s->vector_axis;
+  for (ExprId i = 1; i < s->noriginals; i++) {
+    const Expr *e = &k->exprs[i];
+    AxisSet own = e->op == EXPR_REDUCE_SUM ? k->exprs[e->args[0]].axes & s->inner : 0;
+    if (own && !(own & vector)) return false;
+  }
+  for (size_t i = 0; i < k->nstores; i++) {
+    AxisSet own = store_axes(k, &k->stores[i]) & s->inner;
+    if (is_narrow_store(s, &k->stores[i]) ? s->time[k->stores[i].value].sweep > 0 : own && !(own & vector))
+      return false;
+  }
+  return true;
+}
+
 // Narrow values that wide ones, reductions or stores use are kept, unless they are cheap to compute again: loads,
-// and what does not vary over inner axes and needs no partial sums.
+// and what does not vary over inner axes and needs no partial sums. Masks are nothing that memory holds.
 static bool should_keep(const Scheduling *s, ExprId id) {
   const Expr *e = &s->k->exprs[id];
-  if (!s->is_narrow[id] || is_leaf(e)) return false;
+  if (!s->is_narrow[id] || is_leaf(e) || expr_info[e->op].is_mask || s->time[id].sweep > 0) return false;
   return s->needs_combine[id] || (e->axes & s->inner);
 }
 
@@ -185,6 +244,10 @@ static bool find_kept_values(Scheduling *s) {
     bool is_wide_use = !s->is_narrow[i] || e->op == EXPR_REDUCE_SUM;
     for (int a = 0; a < 3 && e->args[a]; a++)
       if (is_wide_use && should_keep(s, e->args[a]) && !add_kept_value(s, e->args[a])) return false;
+  }
+  for (size_t i = 0; i < k->nstores; i++) {
+    ExprId value = k->stores[i].value;
+    if (!is_narrow_store(s, &k->stores[i]) && should_keep(s, value) && !add_kept_value(s, value)) return false;
   }
   return true;
 }
@@ -239,7 +302,7 @@ static Loop *side_loop(Scheduling *s, AxisSet axes, size_t first) {
 }
 
 static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t first) {
-  Loop *loop = side_loop(s, s->k->exprs[id].axes, first);
+  Loop *loop = side_loop(s, store_axes(s->k, &(Store){access, id}), first);
   return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, rebuild(s, id), access, false});
 }
 
@@ -252,7 +315,7 @@ static bool add_side_loops(Scheduling *s, int phase) {
       return false;
   for (size_t i = 0; i < k->nstores; i++) {
     Store store = k->stores[i];
-    if (k->naxes && s->is_narrow[store.value] && s->time[store.value].phase == phase &&
+    if (is_narrow_store(s, &store) && s->time[store.value].phase == phase &&
         !add_side_root(s, store.value, store.access, first))
       return false;
   }
@@ -264,17 +327,37 @@ static bool add_side_loops(Scheduling *s, int phase) {
 // Iterations in a block: enough work to be worth handing out, few enough that a chain of additions stays short and
 // partial sums stay small beside the data. Shapes alone decide.
 static int64_t choose_block(const Scheduling *s, bool has_partials) {
-  enum { ELEMENTS = 1 << 16, LEAST_WITH_PARTIALS = 32, SMALL = 1 << 18 };
+  enum { ELEMENTS = 1 << 16, FEW_ELEMENTS = 1 << 12, LEAST_WITH_PARTIALS = 32, SMALL = 1 << 18 };
   int64_t iterations = axes_nelems(s->k, s->outer & ~s->kept), width = axes_nelems(s->k, s->inner);
-  int64_t block = clamp(ELEMENTS / (width > 0 ? width : 1), 1, INT32_MAX);
-  if (iterations * width <= SMALL) block = iterations;
+  bool is_small = iterations * width <= SMALL;
+  int64_t block = (is_small ? FEW_ELEMENTS : ELEMENTS) / (width > 0 ? width : 1);
   block = (clamp(block, 1, INT32_MAX) + 3) / 4 * 4; // whole row blocks
-  if (has_partials) block = clamp(block, LEAST_WITH_PARTIALS, LONGEST_CHAIN);
-  return block;
+  if (!has_partials) return block;
+  return clamp(block, LEAST_WITH_PARTIALS, LONGEST_CHAIN);
+}
+
+static int64_t overridden(const Scheduling *s, ScheduleKey key, int64_t chosen) {
+  return s->overrides->key[key].is_set ? s->overrides->key[key].value : chosen;
+}
+
+// Rows to fetch ahead: so many that they and those at work fit into a core's second level.
+static int64_t choose_prefetch(const Scheduling *s, const Loop *loop) {
+  const Kernel *k = s->k;
+  int64_t nbytes = 0;
+  for (size_t i = 0; i < k->naccesses; i++) {
+    const Access *a = &k->accesses[i];
+    AxisSet axes = access_axes(k, a);
+    bool is_stored = false; // past the caches, when there is much
+    for (size_t n = 0; n < k->nstores; n++) is_stored |= k->stores[n].access == i;
+    if (a->value && !is_stored && (axes & s->outer) && (axes & s->inner))
+      nbytes += axes_nelems(k, s->inner) * (int64_t)type_nbytes(a->type);
+  }
+  int64_t fit = nbytes ? s->target->l2_nbytes * 7 / 8 / nbytes : 0;
+  return clamp(fit - loop->rows, 0, loop->rows > 1 ? 2 * (int64_t)loop->rows : 1);
 }
 
 static void choose_numbers(const Scheduling *s, Loop *loop) {
-  enum { MANY_ROWS = 16, LONG_ROW = 1 << 14, TILE = 1 << 15 };
+  enum { MANY_ROWS = 16, LONG_ROW = 1 << 14, TILE = 1 << 15, TILE_WITH_SUMS = 1 << 13, FEW_ELEMENTS = 1 << 15 };
   bool has_inner_sums = false, has_partials = false, has_stores = false;
   for (size_t i = 0; i < loop->nroots; i++) {
     has_inner_sums |= loop->roots[i].kind == ROOT_REDUCE_INNER;
@@ -282,15 +365,18 @@ static void choose_numbers(const Scheduling *s, Loop *loop) {
     has_partials |=
         loop->roots[i].kind == ROOT_REDUCE_OUTER && access_axes(s->k, &s->k->accesses[loop->roots[i].access]);
   }
-  if (s->is_tiled) loop->tile = TILE;
-  loop->block = choose_block(s, has_partials);
   int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);
-  bool can_share_rows = loop->ninner == 1 && rows >= MANY_ROWS && width <= LONG_ROW;
-  if (has_inner_sums && !can_share_rows) loop->accumulators = 4;
-  if (!can_share_rows) return;
-  loop->rows = has_inner_sums || has_stores || has_partials ? 4 : 1;
-  if (s->target->vector_registers < 16 && loop->rows > 2) loop->rows = 2;
-  if (has_inner_sums && loop->nouter == 1) loop->prefetch = loop->rows;
+  loop->is_serial = rows * width <= FEW_ELEMENTS;
+  bool can_share_rows = loop->ninner == 1 && loop->nouter && rows >= MANY_ROWS && width <= LONG_ROW;
+  if (s->is_tiled) loop->tile = overridden(s, SCHEDULE_TILE, has_inner_sums ? TILE_WITH_SUMS : TILE);
+  loop->block = overridden(s, SCHEDULE_BLOCK, choose_block(s, has_partials));
+  if (has_inner_sums) loop->accumulators = (int)overridden(s, SCHEDULE_ACCUMULATORS, can_share_rows ? 1 : 4);
+  if (can_share_rows && loop->accumulators == 1) {
+    int most = s->target->vector_registers < 16 ? 2 : 4;
+    loop->rows = (int)overridden(s, SCHEDULE_ROWS, has_inner_sums || has_stores || has_partials ? most : 1);
+  }
+  if (has_inner_sums && loop->nouter == 1 && rows * width > FEW_ELEMENTS)
+    loop->prefetch = (int)overridden(s, SCHEDULE_PREFETCH, choose_prefetch(s, loop));
 }
 
 // Stores go past the caches when they would not stay there, and every row of them starts a cache line.
@@ -301,7 +387,7 @@ static bool should_stream(const Scheduling *s, const Access *a) {
   if (!a->value || k->is_f64 != (a->type == TYPE_F64) || a->stride[s->vector_axis] != 1) return false;
   for (int axis = 0; axis < k->naxes; axis++)
     if (axis != s->vector_axis && a->stride[axis] * nbytes % LINE) return false;
-  return access_nelems(k, a) * nbytes > 2 * s->target->l2_nbytes;
+  return overridden(s, SCHEDULE_STREAM, access_nelems(k, a) * nbytes > 2 * s->target->l2_nbytes);
 }
 
 static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
@@ -359,7 +445,7 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
   for (size_t i = 0; i < k->nstores; i++) {
     Store store = k->stores[i];
     Time t = s->time[store.value];
-    if (t.phase != phase || (k->naxes && s->is_narrow[store.value])) continue;
+    if (t.phase != phase || is_narrow_store(s, &store)) continue;
     Root root = {ROOT_STORE, t.sweep, rebuild(s, store.value), store.access,
                  should_stream(s, &k->accesses[store.access])};
     if (!loop_add_root(k, loop, root)) return false;
@@ -431,8 +517,9 @@ static void place_temporaries(Kernel *k) {
   }
 }
 
-bool kernel_schedule(Kernel *k, const Target *target) {
-  Scheduling s = {.k = k, .target = target, .noriginals = k->nexprs};
+bool kernel_schedule(Kernel *k, const Target *target, const ScheduleOverrides *overrides) {
+  static const ScheduleOverrides none;
+  Scheduling s = {.k = k, .target = target, .noriginals = k->nexprs, .overrides = overrides ? overrides : &none};
   s.time = ARENA_ARRAY(k->arena, Time, k->nexprs);
   s.is_narrow = ARENA_ARRAY(k->arena, bool, k->nexprs);
   s.needs_combine = ARENA_ARRAY(k->arena, bool, k->nexprs);
@@ -448,6 +535,7 @@ bool kernel_schedule(Kernel *k, const Target *target) {
     s.vector_axis = choose_vector_axis(k);
     if (!choose_axes(&s) || !check_reductions(&s)) return false;
     find_times(&s);
+    if (!check_roots(&s)) return false;
     if (!find_kept_values(&s)) return false;
   }
   int last = 0;

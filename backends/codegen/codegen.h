@@ -15,7 +15,8 @@ typedef struct EmitOptions {
 } EmitOptions;
 bool emit_program(const Program *p, const EmitOptions *options, Text *source, Text *header);
 
-// The name as a C identifier: letters and digits stay, all else becomes an underscore and its code.
+// The name as the identifier of a C function: letters and digits stay, all else becomes an underscore and its code; an
+// underscore follows what C or its library calls so; of a very long one the beginning stays, and a hash.
 void emit_identifier(const char *name, Text *out);
 
 typedef struct Compiled Compiled;

@@ -6,42 +6,7 @@
 #include "backends/codegen/printer.h"
 #include "ir/operator.h"
 
-#include <ctype.h>
 #include <string.h>
-
-void emit_identifier(const char *name, Text *out) {
-  if (!isalpha((unsigned char)*name) || (unsigned char)*name >= 0x80) text_add_string(out, "g_");
-  for (const unsigned char *c = (const unsigned char *)name; *c; c++) {
-    bool is_plain = *c < 0x80 && (isalnum(*c) || *c == '_');
-    if (is_plain) text_add(out, (const char *)c, 1);
-    else text_format(out, "_%02x", (unsigned)*c);
-  }
-}
-
-static const char *const keywords[] = {
-    "auto",   "break",    "case",     "char",     "const",     "continue", "default", "do",        "double",
-    "else",   "enum",     "extern",   "float",    "for",       "goto",     "if",      "inline",    "int",
-    "long",   "register", "restrict", "return",   "short",     "signed",   "sizeof",  "static",    "struct",
-    "switch", "typedef",  "union",    "unsigned", "void",      "volatile", "while",   "workspace", "args",
-    "a",      "bool",     "class",    "delete",   "new",       "operator", "private", "public",    "template",
-    "this",   "throw",    "try",      "using",    "namespace", "errno",    "NULL",    "NAN",       "INFINITY",
-    "main",   "asm",      "typeof",   "true",     "false",     "catch"};
-
-// A member of the argument struct: the value's name if that is an identifier of its own, else with its number.
-static const char *member_name(Printer *p, const char *name, const char *const *taken, size_t ntaken, size_t number) {
-  Text id;
-  text_init(&id, p->scratch->allocator);
-  emit_identifier(name, &id);
-  bool is_free = id.nbytes <= 63;
-  for (size_t i = 0; i < ntaken && is_free; i++) is_free = !taken[i] || strcmp(taken[i], text_string(&id)) != 0;
-  for (size_t i = 0; i < sizeof keywords / sizeof *keywords && is_free; i++)
-    is_free = strcmp(keywords[i], text_string(&id)) != 0;
-  const char *member = is_free ? arena_copy_text(p->scratch, text_string(&id), id.nbytes)
-                               : arena_format(p->scratch, "%.40s_%zu", text_string(&id), number);
-  if (!member || id.out_of_memory) p->out_of_memory = true;
-  text_deinit(&id);
-  return member ? member : "x";
-}
 
 static bool is_in_memory(const Printer *p, const Value *v) {
   return v->is_input || v->is_output || (v->constant && !v->constant->is_splat) ||
@@ -62,7 +27,8 @@ static bool name_members(Printer *p) {
   p->temporary_member = ARENA_ARRAY(p->scratch, const char *, ntemporaries + 1);
   if (!p->temporary_member) return false;
   for (size_t i = 0; i < g->nvalues; i++)
-    if (is_in_memory(p, g->values[i])) p->value_member[i] = member_name(p, g->values[i]->name, p->value_member, i, i);
+    if (is_in_memory(p, g->values[i]))
+      p->value_member[i] = print_member_name(p, g->values[i]->name, p->value_member, i, i);
   for (size_t i = 0; i < program->nkernels; i++) {
     for (size_t t = 0; t < program->kernels[i]->ntemporaries; t++) {
       size_t n = p->first_temporary[i] + t;
@@ -70,8 +36,9 @@ static bool name_members(Printer *p) {
       text_init(&name, p->scratch->allocator);
       emit_identifier(program->kernels[i]->temporaries[t].name, &name);
       p->temporary_member[n] = arena_format(p->scratch, "k%zu_%zu_%.40s", i, t, text_string(&name));
+      bool ok = p->temporary_member[n] && !name.out_of_memory;
       text_deinit(&name);
-      if (!p->temporary_member[n]) return false;
+      if (!ok) return false;
     }
   }
   return !p->out_of_memory;
@@ -122,7 +89,8 @@ static void add_element(Text *out, const Value *v, int64_t i) {
 // Constants that are no single number are arrays in the source.
 static void print_constant(Printer *p, const Value *v) {
   int64_t nelems = shape_nelems(&v->shape);
-  text_format(p->out, "static const %s %s_%s[] = {", element_type(v->type), p->identifier, p->value_member[v->index]);
+  text_format(p->out, "static const %s %s_constant_%s[] = {", element_type(v->type), p->identifier,
+              p->value_member[v->index]);
   for (int64_t i = 0; i < nelems; i++) {
     text_add_string(p->out, i % 8 ? " " : "\n  ");
     add_element(p->out, v, i);
@@ -172,6 +140,17 @@ static bool is_copied_output(const Graph *g, size_t i) {
   return false;
 }
 
+static bool is_shared(const Kernel *k, const Loop *loop) {
+  return !loop->is_serial && loop_nblocks(k, loop) > 1;
+}
+
+static bool has_shared_loops(const Program *p) {
+  for (size_t i = 0; i < p->nkernels; i++)
+    for (size_t l = 0; l < p->kernels[i]->nloops; l++)
+      if (is_shared(p->kernels[i], &p->kernels[i]->loops[l])) return true;
+  return false;
+}
+
 static void print_run(Printer *p) {
   const Program *program = p->program;
   text_format(p->out, "static void %s_run(const struct %s_args *a, const struct %s_pool *pool) {\n", p->identifier,
@@ -180,37 +159,40 @@ static void print_run(Printer *p) {
   for (size_t i = 0; i < program->nkernels; i++) {
     const Kernel *k = program->kernels[i];
     for (size_t l = 0; l < k->nloops; l++) {
-      if (!loop_nblocks(k, &k->loops[l])) continue; // nothing to go over
-      text_format(p->out, "  %s_for(pool, %lld, %s_kernel%zu_loop%zu, a);\n", p->identifier,
-                  (long long)loop_nblocks(k, &k->loops[l]), p->identifier, i, l);
+      long long nblocks = (long long)loop_nblocks(k, &k->loops[l]); // 0: nothing to go over
+      if (is_shared(k, &k->loops[l]))
+        text_format(p->out, "  %s_for(pool, %lld, %s_kernel%zu_loop%zu, a);\n", p->identifier, nblocks, p->identifier,
+                    i, l);
+      else if (nblocks == 1) text_format(p->out, "  %s_kernel%zu_loop%zu(a, 0);\n", p->identifier, i, l);
+      else if (nblocks)
+        text_format(p->out, "  for (size_t b = 0; b < %lld; b++) %s_kernel%zu_loop%zu(a, b);\n", nblocks, p->identifier,
+                    i, l);
     }
   }
   text_add_string(p->out, "}\n\n");
 }
 
+// Without a pool of the caller's: OpenMP where the compiler has it on.
+static const char own_pool[] = "struct %s_pool {\n  int unused;\n};\n\n";
 static const char own_loop[] =
-    "// Without a pool of the caller's: OpenMP where the compiler has it on.\n"
-    "struct %s_pool {\n"
-    "  int unused;\n"
-    "};\n\n"
     "static void %s_for(const struct %s_pool *pool, long long nblocks, void (*task)(const void *, size_t), "
     "const void *args) {\n"
     "  (void)pool;\n"
     "#ifdef _OPENMP\n"
-    "#pragma omp parallel for schedule(dynamic) if (nblocks > 1)\n"
+    "#pragma omp parallel for schedule(dynamic)\n"
     "#endif\n"
     "  for (long long b = 0; b < nblocks; b++) task(args, (size_t)b);\n"
     "}\n\n";
 
-static const char callers_loop[] =
+static const char callers_pool[] =
     "struct %s_pool {\n"
     "  void (*parallel_for)(void *context, size_t nblocks, void (*task)(const void *, size_t), const void *args);\n"
     "  void *context;\n"
-    "};\n\n"
+    "};\n\n";
+static const char callers_loop[] =
     "static void %s_for(const struct %s_pool *pool, long long nblocks, void (*task)(const void *, size_t), "
     "const void *args) {\n"
-    "  if (nblocks == 1) task(args, 0);\n"
-    "  else pool->parallel_for(pool->context, (size_t)nblocks, task, args);\n"
+    "  pool->parallel_for(pool->context, (size_t)nblocks, task, args);\n"
     "}\n\n";
 
 // The members of the argument struct that do not come from the caller.
@@ -220,7 +202,8 @@ static void print_own_members(Printer *p) {
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];
     if (!p->value_member[i] || v->is_input || v->is_output) continue;
-    if (v->constant) text_format(p->out, "  a.%s = %s_%s;\n", p->value_member[i], p->identifier, p->value_member[i]);
+    if (v->constant)
+      text_format(p->out, "  a.%s = %s_constant_%s;\n", p->value_member[i], p->identifier, p->value_member[i]);
     else text_format(p->out, "  a.%s = (void *)(memory + %zu);\n", p->value_member[i], program->value_offset[i]);
   }
   for (size_t i = 0; i < program->nkernels; i++)
@@ -266,7 +249,7 @@ static void print_loading_entry(Printer *p) {
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];
     if (v->constant && v->is_output && p->value_member[i] && !v->constant->is_splat)
-      text_format(p->out, "  a.%s = %s_%s;\n", p->value_member[i], p->identifier, p->value_member[i]);
+      text_format(p->out, "  a.%s = %s_constant_%s;\n", p->value_member[i], p->identifier, p->value_member[i]);
   }
   print_own_members(p);
   text_format(p->out, "  %s_run(&a, &pool);\n", p->identifier);
@@ -364,7 +347,9 @@ static void print_program(Printer *p, const EmitOptions *options) {
       print_constant(p, g->values[i]);
   print_struct(p);
   for (size_t i = 0; i < p->program->nkernels; i++) print_kernel(p, i);
-  text_format(p->out, options->for_loading ? callers_loop : own_loop, p->identifier, p->identifier, p->identifier);
+  text_format(p->out, options->for_loading ? callers_pool : own_pool, p->identifier);
+  if (has_shared_loops(p->program))
+    text_format(p->out, options->for_loading ? callers_loop : own_loop, p->identifier, p->identifier);
   print_run(p);
   if (options->for_loading) print_loading_entry(p);
   else print_entry(p);

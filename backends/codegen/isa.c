@@ -2,6 +2,9 @@
 #include "backends/codegen/isa.h"
 
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 extern const char simd_scalar[], simd_avx2[], simd_avx512[], simd_neon[];
 
@@ -9,9 +12,17 @@ static bool always(void) {
   return true;
 }
 
+#if defined(__x86_64__)
+// clang 14 does not know f16c by name.
+static bool has_f16c(void) {
+  unsigned a, b, c, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
 static bool has_avx2(void) {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
 #else
   return false;
 #endif

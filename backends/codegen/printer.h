@@ -19,6 +19,12 @@ typedef struct Printer {
 // Prints the functions of one loop: IDENTIFIER_kernelK_loopL(args, block) and what it calls.
 void print_loop_functions(Printer *p, size_t kernel, size_t loop);
 
+// Names by which a value is a member of the argument struct and a parameter, and an expression a variable of a loop's
+// functions: their own where it can be, and none of those in `taken` (NULL: an empty place). `number` tells it apart
+// where its own cannot be.
+const char *print_member_name(Printer *p, const char *name, const char *const *taken, size_t ntaken, size_t number);
+const char *print_local_name(Printer *p, const char *label, const char *const *taken, size_t ntaken, size_t number);
+
 const char *element_type(Type type); // in C: "float", "uint16_t"
 
 // Adds those chunks of the vocabulary's text that `used` needs, and what they need in turn.

@@ -38,23 +38,22 @@ double milliseconds_now(void) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-// The compiler's full path, as a shell would find it.
+static bool is_program(const char *path) {
+  struct stat status;
+  return access(path, X_OK) == 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+// The compiler's path, as a shell would find it; links stay, for programs such as ccache look at their own name.
 static bool find_compiler(char *path, Diagnostics *d) {
   const char *name = getenv("CC"), *folders = getenv("PATH");
   if (!name || !*name) name = "cc";
   if (strchr(name, '/')) {
-    if (access(name, X_OK) == 0 && realpath(name, path)) return true;
+    if (snprintf(path, PATH_MAX, "%s", name) < PATH_MAX && is_program(path)) return true;
+    return error_at(d, (Position){0}, "no C compiler: %s is no program; install one or set CC", name);
   }
-  for (const char *folder = folders ? folders : "/usr/bin:/bin"; !strchr(name, '/') && *folder;) {
+  for (const char *folder = folders ? folders : "/usr/bin:/bin"; *folder;) {
     size_t length = strcspn(folder, ":");
-    char candidate[PATH_MAX];
-    int n = snprintf(candidate, sizeof candidate, "%.*s/%s", (int)length, folder, name);
-    struct stat status;
-    if (n > 0 && (size_t)n < sizeof candidate && access(candidate, X_OK) == 0 && stat(candidate, &status) == 0 &&
-        S_ISREG(status.st_mode)) {
-      memcpy(path, candidate, (size_t)n + 1); // not realpath: programs such as ccache look at their own name
-      return true;
-    }
+    if (snprintf(path, PATH_MAX, "%.*s/%s", (int)length, folder, name) < PATH_MAX && is_program(path)) return true;
     folder += length + (folder[length] == ':');
   }
   return error_at(d, (Position){0}, "no C compiler: %s is not in PATH; install one or set CC", name);
@@ -183,13 +182,17 @@ static void read_complaint(int from, Text *complaint) {
   }
 }
 
-static int run_compiler(const Paths *p, Text *complaint) {
+// True when it says that all went well.
+static bool run_compiler(const Paths *p, Text *complaint) {
   const char *arguments[NFLAGS + 8] = {p->compiler};
-  int count = 1, out[2], result;
+  int count = 1, out[2], result, status = 0;
   for (int i = 0; i < NFLAGS; i++) arguments[count++] = flags[i];
   const char *rest[] = {"-o", p->object, p->source, "-lm"};
   for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) arguments[count++] = rest[i];
-  if (pipe2(out, O_CLOEXEC) != 0) return -1;
+  if (pipe2(out, O_CLOEXEC) != 0) {
+    text_add_string(complaint, strerror(errno));
+    return false;
+  }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -201,11 +204,14 @@ static int run_compiler(const Paths *p, Text *complaint) {
   close(out[1]);
   if (result == 0) {
     read_complaint(out[0], complaint);
-    while (waitpid(child, &result, 0) < 0 && errno == EINTR) {
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
   }
   close(out[0]);
-  return result;
+  if (result != 0) text_add_string(complaint, strerror(result));
+  else if (WIFSIGNALED(status)) text_format(complaint, "ended by signal %d", WTERMSIG(status));
+  else if (status && !complaint->nbytes) text_format(complaint, "exit status %d", WEXITSTATUS(status));
+  return result == 0 && status == 0;
 }
 
 static bool compile(const Paths *p, const Text *source, bool *compiler_failed, Diagnostics *d) {
@@ -216,18 +222,37 @@ static bool compile(const Paths *p, const Text *source, bool *compiler_failed, D
   }
   Text complaint;
   text_init(&complaint, d->arena.allocator);
-  int result = run_compiler(p, &complaint);
+  bool ok = run_compiler(p, &complaint);
   unlink(p->source);
-  bool ok = result == 0;
+  *compiler_failed = !ok || access(p->object, F_OK) != 0;
   if (!ok) {
-    *compiler_failed = true;
     error_at(d, (Position){0}, "%s failed:\n%s", p->compiler, text_string(&complaint));
+  } else if (*compiler_failed) {
+    ok = error_at(d, (Position){0}, "%s made nothing", p->compiler);
   } else if (!seal(p)) {
     ok = error_at(d, (Position){0}, "%s: cannot write: %s", p->entry, strerror(errno));
   }
   unlink(p->object);
   text_deinit(&complaint);
   return ok;
+}
+
+// An entry that does not load is of no use: it goes, and one that was in the cache is made again.
+static void *load_entry(const Paths *p, const Text *source, ToolchainTimes *times, bool *compiler_failed,
+                        Diagnostics *d) {
+  double start = milliseconds_now();
+  times->was_cached = is_sound(p);
+  void *handle = times->was_cached ? dlopen(p->entry, RTLD_NOW | RTLD_LOCAL) : NULL;
+  times->was_cached = handle != NULL;
+  bool is_made = handle || compile(p, source, compiler_failed, d);
+  times->compile_ms = milliseconds_now() - start;
+  if (!handle && is_made && !(handle = dlopen(p->entry, RTLD_NOW | RTLD_LOCAL))) {
+    *compiler_failed = true;
+    error_at(d, (Position){0}, "cannot load what %s made: %s", p->compiler, dlerror());
+    unlink(p->entry);
+  }
+  times->load_ms = milliseconds_now() - start - times->compile_ms;
+  return handle;
 }
 
 void *toolchain_load(const Text *source, ToolchainTimes *times, bool *compiler_failed, Diagnostics *d) {
@@ -240,16 +265,10 @@ void *toolchain_load(const Text *source, ToolchainTimes *times, bool *compiler_f
   }
   *p = (Paths){0};
   void *handle = NULL;
-  double start = milliseconds_now();
   if (!find_compiler(p->compiler, d)) *compiler_failed = true;
   else if (choose_folder(p, d)) {
     name_entry(p, source);
-    times->was_cached = is_sound(p);
-    bool ok = times->was_cached || compile(p, source, compiler_failed, d);
-    times->compile_ms = milliseconds_now() - start;
-    if (ok && !(handle = dlopen(p->entry, RTLD_NOW | RTLD_LOCAL)))
-      error_at(d, (Position){0}, "cannot load what was compiled: %s", dlerror());
-    times->load_ms = milliseconds_now() - start - times->compile_ms;
+    handle = load_entry(p, source, times, compiler_failed, d);
     if (p->is_temporary) {
       unlink(p->entry);
       rmdir(p->folder);

@@ -27,6 +27,8 @@ static ng_status choose_isa(ng_context *ctx, const char *name, const Isa **isa) 
 static ng_status set_options(Build *b, ng_context *ctx, const ng_options *options) {
   ng_status status = choose_isa(ctx, options->isa, &b->isa);
   for (size_t i = 0; status == NG_OK && i < options->ndisable; i++) status = find_pass(ctx, options->disable[i]);
+  for (size_t i = 0; status == NG_OK && i < options->nschedule; i++)
+    if (!schedule_override(&b->overrides, options->schedule[i], &ctx->diagnostics)) status = NG_USAGE;
   if (status == NG_OK && options->after) status = find_pass(ctx, options->after);
   if (status != NG_OK) return status;
   b->target = target_of_machine();
@@ -36,6 +38,7 @@ static ng_status set_options(Build *b, ng_context *ctx, const ng_options *option
       .diagnostics = &ctx->diagnostics,
       .allocator = &ctx->allocator,
       .target = &b->target,
+      .overrides = &b->overrides,
       .disabled = options->disable,
       .ndisabled = options->ndisable,
       .after = options->after,

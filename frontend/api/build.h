@@ -10,6 +10,7 @@ typedef struct Build {
   ng_graph *owner;
   const Isa *isa;
   Target target;
+  ScheduleOverrides overrides;
   PassContext passes;
   Graph *graph;     // what the passes made of a clone of the owner's graph; it refers to the owner's
   Program *program; // NULL before build_kernels

@@ -118,6 +118,8 @@ typedef struct ng_options {
   int no_fuse;                /* one kernel an operator */
   const char *const *disable; /* names of passes to leave out */
   size_t ndisable;
+  const char *const *schedule; /* "key=number": set for every kernel in place of what is chosen; for experiments */
+  size_t nschedule;
   const char *after; /* ng_graph_show: stop after this pass; NULL: before any for yaml and dot, else all */
 } ng_options;
 

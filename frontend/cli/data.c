@@ -7,7 +7,14 @@
 
 ng_options options_of_settings(const Settings *s) {
   return (ng_options){
-      .isa = s->isa, .no_fuse = s->no_fuse, .disable = s->disabled, .ndisable = s->ndisabled, .after = s->after};
+      .isa = s->isa,
+      .no_fuse = s->no_fuse,
+      .disable = s->disabled.items,
+      .ndisable = s->disabled.count,
+      .schedule = s->schedule.items,
+      .nschedule = s->schedule.count,
+      .after = s->after,
+  };
 }
 
 void tensors_free(Tensors *t) {

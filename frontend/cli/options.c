@@ -44,7 +44,9 @@ static const Option options[] = {
     {OPTION_ISA, "isa", 0, "NAME", KIND_TEXT, FIELD(isa),
      "scalar, avx2, avx512 or neon (default: the best that this processor has)"},
     {OPTION_PASSES, "no-fuse", 0, NULL, KIND_FLAG, FIELD(no_fuse), "one kernel an operator"},
-    {OPTION_PASSES, "disable", 0, "PASS", KIND_LIST, 0, "leave this pass out; repeatable"},
+    {OPTION_PASSES, "disable", 0, "PASS", KIND_LIST, FIELD(disabled), "leave this pass out; repeatable"},
+    {OPTION_PASSES, "schedule", 0, "KEY=N", KIND_LIST, FIELD(schedule),
+     "set a number of every kernel's schedule; see ngrad show --format kernels; repeatable"},
     {OPTION_COLD, "cold", 0, NULL, KIND_FLAG, FIELD(is_cold), "flush the caches before each run"},
     {OPTION_SECONDS, "seconds", 0, "X", KIND_NUMBER, FIELD(seconds), "how long to time each graph (default 1)"},
     {OPTION_JSON, "json", 0, NULL, KIND_FLAG, FIELD(is_json), "print one JSON document"},
@@ -173,7 +175,11 @@ static bool set_option(Settings *s, const Option *o, char *value) {
   case KIND_SEED: return parse_seed(o, value, s);
   case KIND_NUMBER: return parse_number(o, value, (double *)(void *)field);
   case KIND_DIM: return parse_dim(value, s);
-  case KIND_LIST: s->disabled[s->ndisabled++] = value; return true;
+  case KIND_LIST: {
+    TextList *list = (TextList *)(void *)field;
+    list->items[list->count++] = value;
+    return true;
+  }
   }
   return false;
 }
@@ -208,7 +214,8 @@ bool settings_parse(Settings *s, const Verb *verb, int argc, char **argv) {
   size_t most = (size_t)argc + 1;
   s->operands = memory_or_exit(calloc(most, sizeof *s->operands));
   s->dims = memory_or_exit(calloc(most, sizeof *s->dims));
-  s->disabled = memory_or_exit(calloc(most, sizeof *s->disabled));
+  s->disabled.items = memory_or_exit(calloc(most, sizeof *s->disabled.items));
+  s->schedule.items = memory_or_exit(calloc(most, sizeof *s->schedule.items));
   bool only_operands = false;
   for (int i = 0; i < argc; i++) {
     if (!only_operands && strcmp(argv[i], "--") == 0) only_operands = true;
@@ -228,7 +235,8 @@ bool settings_parse(Settings *s, const Verb *verb, int argc, char **argv) {
 void settings_free(Settings *s) {
   free(s->operands);
   free(s->dims);
-  free(s->disabled);
+  free(s->disabled.items);
+  free(s->schedule.items);
 }
 
 static void print_options(const Verb *verb) {

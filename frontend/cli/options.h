@@ -12,6 +12,11 @@ typedef struct DimSetting {
 } DimSetting;
 
 // What was said, with defaults for the rest. Strings are argv's.
+typedef struct TextList {
+  const char **items;
+  size_t count;
+} TextList;
+
 typedef struct Settings {
   const char **operands; // what is no option, in order
   size_t noperands;
@@ -23,8 +28,7 @@ typedef struct Settings {
   bool is_random, compares, checks_nan, is_json, no_fuse, is_cold, wants_help;
   DimSetting *dims;
   size_t ndims;
-  const char **disabled;
-  size_t ndisabled;
+  TextList disabled, schedule;
 } Settings;
 
 // Which options a verb takes: a set of these.
@@ -36,7 +40,7 @@ enum {
   OPTION_DIM = 1 << 4,
   OPTION_THREADS = 1 << 5,
   OPTION_ISA = 1 << 6,
-  OPTION_PASSES = 1 << 7,   // --no-fuse, --disable
+  OPTION_PASSES = 1 << 7,   // --no-fuse, --disable, --schedule
   OPTION_EXPECTED = 1 << 8, // --expect, --compare, --tolerance, --max-ulp
   OPTION_NAN_CHECK = 1 << 9,
   OPTION_JSON = 1 << 10,

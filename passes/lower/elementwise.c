@@ -1,6 +1,8 @@
 // Lowering of the elementwise operators: a formula each.
 #include "passes/lower/lower.h"
 
+#include <stdint.h>
+
 static ExprId input(Lowering *l, const Node *node, uint32_t i) {
   return lower_value(l, node->inputs[i]);
 }
@@ -18,9 +20,18 @@ void lower_ReLUBackward(Lowering *l, const Node *node) {
   lower_result(l, node, 0, expr_select(k, is_on, input(l, node, 1), zero), NULL);
 }
 
+// What other nodes of the kernel see of an s32 is within its range; a store keeps to it by itself.
+static ExprId saturated(Kernel *k, const Value *v, ExprId e) {
+  if (v->type != TYPE_S32 || !v->uses) return e;
+  ExprId least = expr_constant(k, INT32_MIN), greatest = expr_constant(k, INT32_MAX);
+  e = expr_select(k, expr_binary(k, EXPR_GT, e, greatest), greatest, e);
+  return expr_select(k, expr_binary(k, EXPR_GT, least, e), least, e);
+}
+
 #define BINARY(op_name, op)                                                                                            \
   void lower_##op_name(Lowering *l, const Node *node) {                                                                \
-    lower_result(l, node, 0, expr_binary(l->kernel, op, input(l, node, 0), input(l, node, 1)), NULL);                  \
+    ExprId e = expr_binary(l->kernel, op, input(l, node, 0), input(l, node, 1));                                       \
+    lower_result(l, node, 0, saturated(l->kernel, node->outputs[0], e), NULL);                                         \
   }
 
 BINARY(Add, EXPR_ADD)

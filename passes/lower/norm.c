@@ -129,11 +129,19 @@ typedef struct BatchNormGradient {
   ExprId shift;                    // what the given mean misses of mean(src), where that stands for it; 0: nothing
 } BatchNormGradient;
 
+// Where mean(src) stands for the given mean, that only brings sums near zero: a NaN or an infinity reaches nothing.
+static ExprId finite_or_zero(Kernel *k, ExprId mean) {
+  ExprId zero = expr_constant(k, 0), one = expr_constant(k, 1);
+  return expr_select(k, expr_binary(k, EXPR_GT, expr_fma(k, mean, zero, one), zero), mean, zero);
+}
+
 static BatchNormGradient batch_norm_gradient(const Norm *n, const Node *node, bool is_about_src) {
   BatchNormGradient b = {0};
   ExprId gamma = operand(n, node->inputs[4], n->axis);
   b.dy = lower_value(n->l, node->inputs[1]);
-  b.center = centered(n, lower_value(n->l, node->inputs[0]), operand(n, node->inputs[2], n->axis));
+  ExprId mean = operand(n, node->inputs[2], n->axis);
+  if (is_about_src) mean = finite_or_zero(n->k, mean);
+  b.center = centered(n, lower_value(n->l, node->inputs[0]), mean);
   b.deviation = deviation(n, node, operand(n, node->inputs[3], n->axis));
   b.factor = expr_label(n->k, times(n, gamma, b.deviation.rstd), "factor");
   b.sum_dy = norm_sum(n, b.dy, "sum_dy");

@@ -1,0 +1,80 @@
+// What the files that print a loop share: print_expr.c, print_row.c and print_loop.c.
+#ifndef NGRAD_BACKENDS_CODEGEN_LOOP_PRINTER_H
+#define NGRAD_BACKENDS_CODEGEN_LOOP_PRINTER_H
+
+#include "backends/codegen/printer.h"
+
+// Where an expression is computed, by the axes that it varies over.
+typedef enum Level { LEVEL_CALL, LEVEL_ROW, LEVEL_MIDDLE, LEVEL_VECTOR } Level;
+
+typedef struct LoopPrinter {
+  Printer *p;
+  Text *out;
+  const Kernel *k;
+  const Loop *loop;
+  size_t kernel_index, loop_index;
+  const char **name;               // by ExprId
+  uint32_t *nuses;                 // by ExprId, in this loop
+  int *time;                       // by ExprId: the sweep before which a row's scalar is known
+  bool *is_needed;                 // by ExprId: for the sweep or section being printed
+  const char *vec, *scalar, *mask; // C types
+  char prefix;                     // of the vocabulary: v or d
+  const char *lane;                // index of the vector's first lane: "i" or "j"
+  const char *part;                // which of the accumulators: "", "[r]", "[u]", "[0]"
+  bool is_tail;                    // only the first n lanes are there
+  int indent;
+} LoopPrinter;
+
+// print_expr.c: lines, operands, memory, expressions.
+
+void print_indent(LoopPrinter *l);
+void print_line(LoopPrinter *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void open_brace(LoopPrinter *l);
+void close_brace(LoopPrinter *l);
+int loop_vector_axis(const Loop *loop);
+bool has_rows(const LoopPrinter *l);
+bool varies_by_row(const LoopPrinter *l, AxisSet axes);
+// The level of what varies over these axes; for LEVEL_MIDDLE *depth is the deepest of its middle axes.
+Level level_of(const LoopPrinter *l, AxisSet axes, int *depth);
+Level expr_level(const LoopPrinter *l, ExprId id);
+Level root_level(const LoopPrinter *l, const Root *root);
+const char *axis_name(const LoopPrinter *l, int axis);
+const char *access_member(const LoopPrinter *l, const Access *a);
+// Adds " + axis * stride" for those axes that have one; true if any was added.
+bool add_terms(LoopPrinter *l, const int64_t *stride, AxisSet axes, bool has_before);
+// A scalar expression's name or number; an expression as a vector.
+void add_scalar(LoopPrinter *l, ExprId id);
+void add_vector(LoopPrinter *l, ExprId id);
+// The address of an access: its row pointer, the middle axes, and at_vector the first lane.
+void add_address(LoopPrinter *l, AccessId id, bool at_vector);
+void print_vector_store(LoopPrinter *l, const Root *root);
+void print_scalar_store(LoopPrinter *l, const Root *root);
+void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes);
+void print_vector_expr(LoopPrinter *l, ExprId id);
+
+// print_row.c: what sweeps need, scalars and row pointers.
+
+bool is_row_sum(const LoopPrinter *l, ExprId id);
+void need_expr(LoopPrinter *l, ExprId id);
+// An accumulated product that nothing else needs is a fused multiply-add into the sum.
+bool is_fused_product(const LoopPrinter *l, ExprId id);
+// What a root stores or accumulates: for an inner sum, its operand.
+ExprId root_operand(const LoopPrinter *l, const Root *root);
+bool is_array_sum(const LoopPrinter *l, const Root *root);
+bool is_in_sweep(const LoopPrinter *l, const Root *root, int sweep);
+// Marks in is_needed what a sweep, or the whole loop, computes.
+void need_sweep(LoopPrinter *l, int sweep);
+void need_all(LoopPrinter *l);
+bool is_printed(const LoopPrinter *l, ExprId id);
+void open_rows(LoopPrinter *l);
+void close_rows(LoopPrinter *l);
+void declare_pointer(LoopPrinter *l, AccessId id, bool is_written);
+// Calls f for each access that vectors or middle axes use: loads, then stores.
+void for_each_pointer(LoopPrinter *l, void (*f)(LoopPrinter *, AccessId, bool));
+void find_times(LoopPrinter *l);
+// The outer axes whose indices a section's text mentions. Without rows, section 0 speaks for the whole step.
+AxisSet mentioned_axes(LoopPrinter *l, int section);
+// The scalars that become known before sweep `section`, and what is stored or added up of them.
+void print_section(LoopPrinter *l, int section);
+
+#endif

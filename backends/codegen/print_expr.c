@@ -1,0 +1,322 @@
+// The expressions of a loop, and the memory that they read and write, as C.
+//
+// A scalar expression is a variable of its own, or with several rows at once an element of an array [r]; a vector
+// expression is a variable of the innermost loop's body. Constants are written where they are used.
+#include "backends/codegen/loop_printer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void print_line(LoopPrinter *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+void print_indent(LoopPrinter *l) {
+  text_format(l->out, "%*s", 2 * l->indent, "");
+}
+
+void print_line(LoopPrinter *l, const char *format, ...) {
+  char buffer[512], *text = buffer;
+  va_list args;
+  va_start(args, format);
+  int length = vsnprintf(buffer, sizeof buffer, format, args);
+  va_end(args);
+  if (length >= (int)sizeof buffer) { // names may be long
+    text = arena_alloc(l->p->scratch, (size_t)length + 1);
+    va_start(args, format);
+    if (text) vsnprintf(text, (size_t)length + 1, format, args);
+    else l->p->out_of_memory = true;
+    va_end(args);
+  }
+  print_indent(l);
+  text_add_string(l->out, text ? text : "");
+  text_add_string(l->out, "\n");
+}
+
+void open_brace(LoopPrinter *l) {
+  l->indent++;
+}
+
+void close_brace(LoopPrinter *l) {
+  l->indent--;
+  print_line(l, "}");
+}
+
+const char *element_type(Type type) {
+  static const char *const names[TYPE_COUNT] = {
+      [TYPE_F64] = "double",    [TYPE_F32] = "float",   [TYPE_F16] = "uint16_t",
+      [TYPE_BF16] = "uint16_t", [TYPE_S64] = "int64_t", [TYPE_S32] = "int32_t",
+      [TYPE_S8] = "int8_t",     [TYPE_U8] = "uint8_t",  [TYPE_BOOLEAN] = "uint8_t"};
+  return names[type];
+}
+
+// Axes
+
+int loop_vector_axis(const Loop *loop) {
+  return loop->ninner ? loop->order[loop->nouter + loop->ninner - 1] : -1;
+}
+
+bool has_rows(const LoopPrinter *l) {
+  return l->loop->rows > 1;
+}
+
+bool varies_by_row(const LoopPrinter *l, AxisSet axes) {
+  return axes & loop_outer_axes(l->loop);
+}
+
+// The level of an expression; for LEVEL_MIDDLE *depth is the deepest of its middle axes.
+Level level_of(const LoopPrinter *l, AxisSet axes, int *depth) {
+  const Loop *loop = l->loop;
+  for (int i = loop->ninner - 1; i >= 0; i--) {
+    if (!(axes >> loop->order[loop->nouter + i] & 1)) continue;
+    if (depth) *depth = i;
+    return i == loop->ninner - 1 ? LEVEL_VECTOR : LEVEL_MIDDLE;
+  }
+  return varies_by_row(l, axes) ? LEVEL_ROW : LEVEL_CALL;
+}
+
+Level expr_level(const LoopPrinter *l, ExprId id) {
+  return level_of(l, l->k->exprs[id].axes, NULL);
+}
+
+Level root_level(const LoopPrinter *l, const Root *root) {
+  return level_of(l, root_axes(l->k, root), NULL);
+}
+
+const char *axis_name(const LoopPrinter *l, int axis) {
+  return l->k->axes[axis].name;
+}
+
+const char *access_member(const LoopPrinter *l, const Access *a) {
+  if (a->value) return l->p->value_member[a->value->index];
+  return l->p->temporary_member[l->p->first_temporary[l->kernel_index] + a->temporary];
+}
+
+bool add_terms(LoopPrinter *l, const int64_t *stride, AxisSet axes, bool has_before) {
+  for (int axis = 0; axis < l->k->naxes; axis++) {
+    if (!(axes >> axis & 1) || !stride[axis]) continue;
+    text_format(l->out, has_before ? " + %s" : "%s", axis_name(l, axis));
+    if (stride[axis] != 1) text_format(l->out, " * %lld", (long long)stride[axis]);
+    has_before = true;
+  }
+  return has_before;
+}
+
+// Expressions, where they are used
+
+static void add_constant(LoopPrinter *l, double number) {
+  if (number != number) text_add_string(l->out, "NAN");
+  else if (number - number != 0) text_add_string(l->out, number > 0 ? "INFINITY" : "-INFINITY");
+  else {
+    text_add_number(l->out, number, !l->k->is_f64);
+    if (!l->k->is_f64) text_add_string(l->out, "f");
+  }
+}
+
+// A scalar expression's name or number.
+void add_scalar(LoopPrinter *l, ExprId id) {
+  const Expr *e = &l->k->exprs[id];
+  if (e->op == EXPR_CONSTANT) {
+    add_constant(l, e->number);
+    return;
+  }
+  bool is_array = has_rows(l) && expr_level(l, id) == LEVEL_ROW;
+  text_format(l->out, "%s%s", l->name[id], is_array ? "[r]" : "");
+}
+
+void add_vector(LoopPrinter *l, ExprId id) {
+  if (l->k->exprs[id].op != EXPR_CONSTANT && expr_level(l, id) == LEVEL_VECTOR) {
+    text_add_string(l->out, l->name[id]);
+    return;
+  }
+  text_format(l->out, "%c_set(", l->prefix);
+  add_scalar(l, id);
+  text_add_string(l->out, ")");
+}
+
+// Memory
+
+// The address of an access at the vector's first lane: its row pointer, the middle axes, the lane.
+void add_address(LoopPrinter *l, AccessId id, bool at_vector) {
+  const Access *a = &l->k->accesses[id];
+  int v = loop_vector_axis(l->loop);
+  text_format(l->out, "p_%u", (unsigned)id);
+  if (has_rows(l) && varies_by_row(l, access_axes(l->k, a))) text_add_string(l->out, "[r]");
+  add_terms(l, a->stride, loop_inner_axes(l->loop) & ~(1U << v), true);
+  if (!at_vector) return;
+  text_format(l->out, " + %s", l->lane);
+  if (a->stride[v] != 1) text_format(l->out, " * %lld", (long long)a->stride[v]);
+}
+
+static const char *type_suffix(Type type) {
+  switch (type) {
+  case TYPE_F16: return "_f16";
+  case TYPE_BF16: return "_bf16";
+  case TYPE_S32: return "_s32";
+  default: return "";
+  }
+}
+
+// The family of functions that reads this type, and whether what it gives must be widened or narrowed.
+static char memory_prefix(Type type) {
+  return type == TYPE_F64 || type == TYPE_S32 ? 'd' : 'v';
+}
+
+static void add_vector_load(LoopPrinter *l, AccessId id) {
+  const Access *a = &l->k->accesses[id];
+  char memory = memory_prefix(a->type);
+  int64_t stride = a->stride[loop_vector_axis(l->loop)];
+  bool converts = memory != l->prefix;
+  if (converts) text_format(l->out, "%c_from_%c(", l->prefix, memory);
+  text_format(l->out, "%c_%s%s%s(", memory, stride == 1 ? "load" : "gather", l->is_tail ? "_n" : "",
+              type_suffix(a->type));
+  add_address(l, id, true);
+  if (stride != 1) text_format(l->out, ", %lld", (long long)stride);
+  if (l->is_tail) text_add_string(l->out, ", n");
+  text_add_string(l->out, converts ? "))" : ")");
+}
+
+void print_vector_store(LoopPrinter *l, const Root *root) {
+  const Access *a = &l->k->accesses[root->access];
+  char memory = memory_prefix(a->type);
+  int64_t stride = a->stride[loop_vector_axis(l->loop)];
+  bool converts = memory != l->prefix, may_stream = root->is_streamed && !l->is_tail;
+  for (int streams = may_stream; streams >= 0; streams--) {
+    print_indent(l);
+    if (may_stream) text_format(l->out, streams ? "if (streams_%u) " : "else ", (unsigned)root->access);
+    text_format(l->out, "%c_%s%s%s(", memory,
+                streams       ? "stream"
+                : stride == 1 ? "store"
+                              : "scatter",
+                l->is_tail ? "_n" : "", type_suffix(a->type));
+    add_address(l, root->access, true);
+    if (stride != 1) text_format(l->out, ", %lld", (long long)stride);
+    text_format(l->out, ", ");
+    if (converts) text_format(l->out, "%c_from_%c(", memory, l->prefix);
+    add_vector(l, root->expr);
+    text_add_string(l->out, converts ? ")" : "");
+    text_add_string(l->out, l->is_tail ? ", n);\n" : ");\n");
+  }
+}
+
+static void add_scalar_load(LoopPrinter *l, AccessId id, AxisSet axes) {
+  const Access *a = &l->k->accesses[id];
+  const char *convert = a->type == TYPE_F16 ? "f32_from_f16" : a->type == TYPE_BF16 ? "f32_from_bf16" : "";
+  text_format(l->out, "%s(a->%s[", convert, access_member(l, a));
+  if (!add_terms(l, a->stride, axes, false)) text_add_string(l->out, "0");
+  text_add_string(l->out, "])");
+}
+
+void print_scalar_store(LoopPrinter *l, const Root *root) {
+  const Access *a = &l->k->accesses[root->access];
+  const char *convert = a->type == TYPE_F16    ? "f16_from_f32((float)"
+                        : a->type == TYPE_BF16 ? "bf16_from_f32((float)"
+                        : a->type == TYPE_S32  ? "s32_from_f64((double)"
+                        : a->type == TYPE_F64  ? "(double)("
+                                               : "(float)(";
+  print_indent(l);
+  text_format(l->out, "a->%s[", access_member(l, a));
+  if (!add_terms(l, a->stride, ~0U, false)) text_add_string(l->out, "0");
+  text_format(l->out, "] = %s", convert);
+  add_scalar(l, root->expr);
+  text_add_string(l->out, ");\n");
+}
+
+// Expressions
+
+// Partial sums lie block after block; kept outer axes choose a run of blocks.
+static void combine_strides(const LoopPrinter *l, const Expr *e, int64_t *stride, int64_t *nblocks, int64_t *nelems) {
+  const Kernel *k = l->k;
+  const Loop *maker = &k->loops[e->loop];
+  const Access *a = &k->accesses[e->access];
+  int64_t total = loop_nblocks(k, maker), kept = 1;
+  *nelems = axes_nelems(k, access_axes(k, a));
+  for (int i = 0; i < maker->nkept; i++) kept *= k->axes[maker->order[i]].extent;
+  *nblocks = kept ? total / kept : 0;
+  memcpy(stride, a->stride, MAX_AXES * sizeof *stride);
+  int64_t step = *nblocks * *nelems;
+  for (int i = maker->nkept - 1; i >= 0; i--) {
+    stride[maker->order[i]] = step;
+    step *= k->axes[maker->order[i]].extent;
+  }
+}
+
+// Adds up partial sums in f64, block after block.
+static void print_combine(LoopPrinter *l, ExprId id) {
+  const Expr *e = &l->k->exprs[id];
+  const Access *a = &l->k->accesses[e->access];
+  int64_t stride[MAX_AXES], nblocks, nelems;
+  combine_strides(l, e, stride, &nblocks, &nelems);
+  bool is_vector = expr_level(l, id) == LEVEL_VECTOR;
+  int v = is_vector ? loop_vector_axis(l->loop) : -1;
+  AxisSet others = ~0U & ~(v >= 0 ? 1U << v : 0);
+  print_line(l, "%s sum_%u = %s;", is_vector ? "dvec" : "double", (unsigned)id, is_vector ? "d_set(0.0)" : "0.0");
+  if (nblocks > 0) print_indent(l);
+  if (nblocks > 0) text_format(l->out, "for (size_t b = 0; b < %lld; b++) sum_%u = ", (long long)nblocks, (unsigned)id);
+  if (nblocks == 0) {
+    // nothing was added up
+  } else if (!is_vector) {
+    text_format(l->out, "sum_%u + (double)a->%s[b * %lld", (unsigned)id, access_member(l, a), (long long)nelems);
+    add_terms(l, stride, others, true);
+    text_add_string(l->out, "];\n");
+  } else {
+    char memory = a->type == TYPE_F64 ? 'd' : 'v';
+    text_format(l->out, "d_add(sum_%u, %s%c_%s%s(a->%s + b * %lld", (unsigned)id, memory == 'v' ? "d_from_v(" : "",
+                memory, stride[v] == 1 ? "load" : "gather", l->is_tail ? "_n" : "", access_member(l, a),
+                (long long)nelems);
+    add_terms(l, stride, others, true);
+    text_format(l->out, " + %s", l->lane);
+    if (stride[v] != 1) text_format(l->out, " * %lld, %lld", (long long)stride[v], (long long)stride[v]);
+    text_format(l->out, "%s)%s);\n", l->is_tail ? ", n" : "", memory == 'v' ? ")" : "");
+  }
+  const char *narrow = l->k->is_f64 ? "" : is_vector ? "v_from_d" : "(float)";
+  print_line(l, "const %s %s = %s(sum_%u);", is_vector ? l->vec : l->scalar, l->name[id], narrow, (unsigned)id);
+}
+
+static void add_scalar_formula(LoopPrinter *l, const Expr *e) {
+  for (const char *c = expr_info[e->op].scalar; *c; c++) {
+    if (*c == '%') add_scalar(l, e->args[*++c - '0']);
+    else if (*c == 'F') text_add_string(l->out, l->k->is_f64 ? "" : "f");
+    else text_add(l->out, c, 1);
+  }
+}
+
+void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes) {
+  const Expr *e = &l->k->exprs[id];
+  if (e->op == EXPR_COMBINE) {
+    print_combine(l, id);
+    return;
+  }
+  bool is_array = has_rows(l) && expr_level(l, id) == LEVEL_ROW;
+  print_indent(l);
+  if (is_array) text_format(l->out, "%s[r] = ", l->name[id]);
+  else text_format(l->out, "const %s %s = ", expr_info[e->op].is_mask ? "int" : l->scalar, l->name[id]);
+  if (e->op == EXPR_LOAD) add_scalar_load(l, e->access, axes);
+  else add_scalar_formula(l, e);
+  text_add_string(l->out, ";\n");
+}
+
+void print_vector_expr(LoopPrinter *l, ExprId id) {
+  const Expr *e = &l->k->exprs[id];
+  if (e->op == EXPR_COMBINE) {
+    print_combine(l, id);
+    return;
+  }
+  print_indent(l);
+  text_format(l->out, "const %s %s = ", expr_info[e->op].is_mask ? l->mask : l->vec, l->name[id]);
+  if (e->op == EXPR_LOAD) add_vector_load(l, e->access);
+  else if (e->op == EXPR_SELECT && expr_level(l, e->args[0]) != LEVEL_VECTOR) { // one choice for all lanes
+    add_scalar(l, e->args[0]);
+    text_add_string(l->out, " ? ");
+    add_vector(l, e->args[1]);
+    text_add_string(l->out, " : ");
+    add_vector(l, e->args[2]);
+  } else {
+    text_format(l->out, "%c_%s(", l->prefix, expr_info[e->op].name);
+    for (int a = 0; a < expr_info[e->op].narguments; a++) {
+      if (a) text_add_string(l->out, ", ");
+      add_vector(l, e->args[a]);
+    }
+    text_add_string(l->out, ")");
+  }
+  text_add_string(l->out, ";\n");
+}

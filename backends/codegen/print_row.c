@@ -1,0 +1,219 @@
+// What belongs to a row of a loop: what its sweeps need, its scalars, and pointers to where it starts.
+#include "backends/codegen/loop_printer.h"
+
+#include <string.h>
+
+// What a sweep needs
+
+bool is_row_sum(const LoopPrinter *l, ExprId id) {
+  for (size_t i = 0; i < l->loop->nroots; i++)
+    if (l->loop->roots[i].kind == ROOT_REDUCE_INNER && l->loop->roots[i].expr == id) return true;
+  return false;
+}
+
+void need_expr(LoopPrinter *l, ExprId id) {
+  if (!id || l->is_needed[id]) return;
+  l->is_needed[id] = true;
+  if (is_row_sum(l, id)) return;
+  for (int a = 0; a < 3; a++) need_expr(l, l->k->exprs[id].args[a]);
+}
+
+bool is_fused_product(const LoopPrinter *l, ExprId id) {
+  return l->k->exprs[id].op == EXPR_MUL && l->nuses[id] == 1;
+}
+
+ExprId root_operand(const LoopPrinter *l, const Root *root) {
+  return root->kind == ROOT_REDUCE_INNER ? l->k->exprs[root->expr].args[0] : root->expr;
+}
+
+bool is_array_sum(const LoopPrinter *l, const Root *root) {
+  return root->kind == ROOT_REDUCE_OUTER && root_level(l, root) == LEVEL_VECTOR;
+}
+
+bool is_in_sweep(const LoopPrinter *l, const Root *root, int sweep) {
+  return root->sweep == sweep && (root->kind == ROOT_REDUCE_INNER || root_level(l, root) >= LEVEL_MIDDLE);
+}
+
+static void need_root(LoopPrinter *l, const Root *root) {
+  ExprId operand = root_operand(l, root);
+  if (root->kind != ROOT_STORE && expr_level(l, operand) == LEVEL_VECTOR && is_fused_product(l, operand)) {
+    need_expr(l, l->k->exprs[operand].args[0]);
+    need_expr(l, l->k->exprs[operand].args[1]);
+  } else {
+    need_expr(l, operand);
+  }
+}
+
+void need_sweep(LoopPrinter *l, int sweep) {
+  memset(l->is_needed, 0, l->k->nexprs * sizeof *l->is_needed);
+  for (size_t i = 0; i < l->loop->nroots; i++)
+    if (is_in_sweep(l, &l->loop->roots[i], sweep)) need_root(l, &l->loop->roots[i]);
+}
+
+void need_all(LoopPrinter *l) {
+  memset(l->is_needed, 0, l->k->nexprs * sizeof *l->is_needed);
+  for (size_t i = 0; i < l->loop->nroots; i++) {
+    const Root *root = &l->loop->roots[i];
+    need_root(l, root);
+    if (root->kind == ROOT_REDUCE_INNER) need_expr(l, root->expr);
+  }
+}
+
+bool is_printed(const LoopPrinter *l, ExprId id) {
+  const Expr *e = &l->k->exprs[id];
+  return l->is_needed[id] && e->op != EXPR_CONSTANT && !is_row_sum(l, id);
+}
+
+// Rows: scalars, and pointers to where a row starts
+
+void open_rows(LoopPrinter *l) {
+  if (!has_rows(l)) return;
+  print_line(l, "UNROLL for (int r = 0; r < rows; r++) {");
+  open_brace(l);
+}
+
+void close_rows(LoopPrinter *l) {
+  if (has_rows(l)) close_brace(l);
+}
+
+void declare_pointer(LoopPrinter *l, AccessId id, bool is_written) {
+  const Access *a = &l->k->accesses[id];
+  const char *constness = is_written ? "" : "const ";
+  if (has_rows(l) && varies_by_row(l, access_axes(l->k, a))) {
+    print_line(l, "%s%s *p_%u[%d]; // %s", constness, element_type(a->type), (unsigned)id, l->loop->rows,
+               access_member(l, a));
+    return;
+  }
+  if (varies_by_row(l, access_axes(l->k, a))) return; // where the row is known
+  print_line(l, "%s%s *const p_%u = a->%s;", constness, element_type(a->type), (unsigned)id, access_member(l, a));
+}
+
+static void set_pointer(LoopPrinter *l, AccessId id, bool is_written) {
+  const Access *a = &l->k->accesses[id];
+  if (!varies_by_row(l, access_axes(l->k, a))) return;
+  print_indent(l);
+  if (has_rows(l)) text_format(l->out, "p_%u[r] = a->%s", (unsigned)id, access_member(l, a));
+  else
+    text_format(l->out, "%s%s *const p_%u = a->%s", is_written ? "" : "const ", element_type(a->type), (unsigned)id,
+                access_member(l, a));
+  add_terms(l, a->stride, loop_outer_axes(l->loop), true);
+  text_add_string(l->out, ";\n");
+}
+
+void for_each_pointer(LoopPrinter *l, void (*f)(LoopPrinter *, AccessId, bool)) {
+  need_all(l);
+  bool *seen = arena_array(l->p->scratch, l->k->naccesses + 1, sizeof *seen);
+  if (!seen) {
+    l->p->out_of_memory = true;
+    return;
+  }
+  for (ExprId id = 1; id < l->k->nexprs; id++) {
+    const Expr *e = &l->k->exprs[id];
+    if (!l->is_needed[id] || e->op != EXPR_LOAD || expr_level(l, id) != LEVEL_VECTOR || seen[e->access]) continue;
+    seen[e->access] = true;
+    f(l, e->access, false);
+  }
+  for (size_t i = 0; i < l->loop->nroots; i++) {
+    const Root *root = &l->loop->roots[i];
+    if (root->kind != ROOT_STORE || root_level(l, root) != LEVEL_VECTOR || seen[root->access]) continue;
+    seen[root->access] = true;
+    f(l, root->access, true);
+  }
+}
+
+void find_times(LoopPrinter *l) {
+  for (ExprId id = 1; id < l->k->nexprs; id++) {
+    const Expr *e = &l->k->exprs[id];
+    int t = 0;
+    for (int a = 0; a < 3; a++)
+      if (e->args[a] && l->time[e->args[a]] > t) t = l->time[e->args[a]];
+    for (size_t i = 0; i < l->loop->nroots; i++) {
+      const Root *root = &l->loop->roots[i];
+      if (root->kind == ROOT_REDUCE_INNER && root->expr == id) t = root->sweep + 1;
+    }
+    l->time[id] = t;
+  }
+}
+
+static bool has_row_work(const LoopPrinter *l, int section) {
+  if (section == 0) return true;
+  for (ExprId id = 1; id < l->k->nexprs; id++)
+    if (is_printed(l, id) && l->time[id] == section && expr_level(l, id) <= LEVEL_ROW) return true;
+  for (size_t i = 0; i < l->loop->nroots; i++) {
+    const Root *root = &l->loop->roots[i];
+    if (root->kind != ROOT_REDUCE_INNER && root_level(l, root) <= LEVEL_ROW && l->time[root->expr] == section)
+      return true;
+  }
+  return false;
+}
+
+static void print_row_roots(LoopPrinter *l, int section) {
+  for (size_t i = 0; i < l->loop->nroots; i++) {
+    const Root *root = &l->loop->roots[i];
+    if (root->kind == ROOT_REDUCE_INNER || root_level(l, root) > LEVEL_ROW || l->time[root->expr] != section) continue;
+    if (root->kind == ROOT_STORE) {
+      print_scalar_store(l, root);
+      continue;
+    }
+    print_indent(l);
+    text_format(l->out, "*part_%u += (double)", (unsigned)root->access);
+    add_scalar(l, root->expr);
+    text_add_string(l->out, ";\n");
+  }
+}
+
+AxisSet mentioned_axes(LoopPrinter *l, int section) {
+  bool is_whole = !has_rows(l);
+  AxisSet axes = 0;
+  for (ExprId id = 1; id < l->k->nexprs; id++) {
+    const Expr *e = &l->k->exprs[id];
+    if (!l->is_needed[id] || (e->op != EXPR_LOAD && e->op != EXPR_COMBINE)) continue;
+    bool is_vector = expr_level(l, id) == LEVEL_VECTOR; // its row pointer is set in section 0
+    if (is_whole || (is_vector ? section == 0 : l->time[id] == section)) axes |= e->axes;
+  }
+  for (size_t i = 0; i < l->loop->nroots; i++) {
+    const Root *root = &l->loop->roots[i];
+    if (root->kind != ROOT_STORE) continue;
+    bool is_vector = root_level(l, root) == LEVEL_VECTOR;
+    if (is_whole || (is_vector ? section == 0 : l->time[root->expr] == section))
+      axes |= access_axes(l->k, &l->k->accesses[root->access]);
+  }
+  return axes & loop_outer_axes(l->loop);
+}
+
+// Those outer axes' indices from the flattened one.
+static void print_row_indices(LoopPrinter *l, AxisSet axes) {
+  const Loop *loop = l->loop;
+  const char *o = has_rows(l) ? "(o + (size_t)r)" : "o";
+  int64_t below = 1;
+  for (int i = loop->nouter - 1; i >= 0; i--) {
+    int axis = loop->order[i];
+    if (axes >> axis & 1) {
+      print_indent(l);
+      text_format(l->out, "const size_t %s = %s", axis_name(l, axis), o);
+      if (below != 1) text_format(l->out, " / %lld", (long long)below);
+      if (i > 0) text_format(l->out, " %% %lld", (long long)l->k->axes[axis].extent);
+      text_add_string(l->out, ";\n");
+    }
+    below *= l->k->axes[axis].extent > 0 ? l->k->axes[axis].extent : 1;
+  }
+}
+
+void print_section(LoopPrinter *l, int section) {
+  need_all(l);
+  if (!has_row_work(l, section)) return;
+  for (ExprId id = 1; id < l->k->nexprs; id++) {
+    if (!is_printed(l, id) || l->time[id] != section) continue;
+    Level level = expr_level(l, id);
+    if (level == LEVEL_CALL) print_scalar_expr(l, id, 0);
+    else if (level == LEVEL_ROW && has_rows(l)) print_line(l, "%s %s[%d];", l->scalar, l->name[id], l->loop->rows);
+  }
+  open_rows(l);
+  if (section == 0 || has_rows(l)) print_row_indices(l, mentioned_axes(l, section));
+  if (section == 0) for_each_pointer(l, set_pointer);
+  for (ExprId id = 1; id < l->k->nexprs; id++)
+    if (is_printed(l, id) && l->time[id] == section && expr_level(l, id) == LEVEL_ROW)
+      print_scalar_expr(l, id, loop_outer_axes(l->loop));
+  print_row_roots(l, section);
+  close_rows(l);
+}
