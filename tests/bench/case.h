@@ -1,0 +1,56 @@
+// A graph that is timed: compiled, with data, and beside it the peer's way to compute it.
+#ifndef NGRAD_TESTS_BENCH_CASE_H
+#define NGRAD_TESTS_BENCH_CASE_H
+
+#include "frontend/api/handles.h"
+#include "tests/bench/peer.h"
+#include "tests/bench/settings.h"
+
+typedef enum Family {
+  FAMILY_LAYER_NORM_GRADIENT,
+  FAMILY_BATCH_NORM_NCX_GRADIENT,
+  FAMILY_BATCH_NORM_NXC_GRADIENT,
+  FAMILY_FUSED,
+  FAMILY_FORWARD,
+  FAMILY_COUNT
+} Family;
+extern const char *const family_names[FAMILY_COUNT];
+
+typedef struct Case {
+  const Settings *settings;
+  ng_context *ctx;
+  ng_graph *graph;
+  ng_kernel *kernel;
+  size_t ninputs, noutputs;
+  ng_tensor *inputs, *outputs, *peer_outputs;
+  Peer *peer;      // NULL: there is none, or it cannot run this graph
+  bool has_failed; // some run of either did
+} Case;
+
+// False after telling why; case_close is due in both cases. case_open reads a file; case_prepare is for a graph at
+// hand, `c->ctx` and `c->graph`. mean: of the data, in deviations.
+bool case_open(Case *c, const char *path, const Settings *s, double mean);
+bool case_prepare(Case *c, const Settings *s, double mean);
+void case_close(Case *c);
+
+Family case_family(const Case *c);
+// Each input, each output once.
+uint64_t case_bytes_read(const Case *c);
+uint64_t case_bytes_written(const Case *c);
+
+typedef struct Medians {
+  double ngrad_ms, peer_ms, ceiling_ms; // NAN: there is none
+  size_t rounds;
+} Medians;
+
+// ngrad's kernel, the peer and, if wanted, the ceiling, in turns. False after telling why.
+bool case_measure(Case *c, bool wants_ceiling, Medians *out);
+
+// The outputs by the f64 interpreter, made anew: slow. False after telling why; outputs_free is due in both cases.
+bool case_interpret(Case *c, ng_tensor **outputs);
+void outputs_free(Case *c, ng_tensor *outputs);
+
+// ngrad's output i against the peer's, by the last run of each.
+ng_difference case_difference(const Case *c, size_t i);
+
+#endif

@@ -1,0 +1,12 @@
+// Inputs to time and to compare with: random, but such as a forward pass would have left them.
+#ifndef NGRAD_TESTS_BENCH_DATA_H
+#define NGRAD_TESTS_BENCH_DATA_H
+
+#include "frontend/api/handles.h"
+
+// Makes every input of a bound graph. What a normalisation normalises has deviation 1 and about this mean (added to the
+// random numbers, then rounded to the tensor's type); statistics that a gradient takes are those of the data; the
+// output of a ReLU is not negative.
+ng_status inputs_make(ng_graph *g, double mean, ng_tensor *inputs);
+
+#endif

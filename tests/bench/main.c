@@ -1,0 +1,71 @@
+// ngrad_bench_peers: ngrad's kernels beside a plain loop and, where it is there, oneDNN.
+#include "frontend/cli/session.h"
+#include "tests/bench/modes.h"
+#include "tests/bench/peer.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void progress_show(const char *what) {
+  if (!isatty(STDERR_FILENO)) return;
+  fprintf(stderr, "\r\033[K%s", what ? what : "");
+  fflush(stderr);
+}
+
+const char *cell(const char *format, double value) {
+  enum { NBYTES = 64 };
+  static char texts[3][NBYTES];
+  static size_t next;
+  char *text = texts[next++ % 3];
+  if (isnan(value)) return "-";
+  snprintf(text, NBYTES, format, value);
+  return text;
+}
+
+static int worse(int a, int b) {
+  if (a == NG_OK || (a == NG_DIFFERENT && b != NG_OK)) return b;
+  return a;
+}
+
+static int run_modes(const Settings *s, json_t *document) {
+  int status = NG_OK;
+  if (!s->is_accuracy && !s->is_busy && !s->is_sweep) status = mode_suite(s, document);
+  if (s->is_accuracy) status = worse(status, mode_accuracy(s, document));
+  if (s->is_busy) status = worse(status, mode_busy(s, document));
+  if (s->is_sweep) status = worse(status, mode_sweep(s, document));
+  return status;
+}
+
+static json_t *document_new(const Settings *s, const char *peer) {
+  json_t *document = memory_or_exit(json_object());
+  json_set(document, "ngrad", json_text(NG_VERSION));
+  json_set(document, "peer", json_text(peer));
+  json_set(document, "isa", json_text(s->isa));
+  json_set(document, "threads", json_integer(s->threads));
+  json_set(document, "seconds", json_number(s->seconds));
+  return document;
+}
+
+static bool write_document(const char *path, const json_t *document) {
+  char *text = memory_or_exit(json_dumps(document, JSON_INDENT(2)));
+  bool ok = file_write(path, text);
+  free(text);
+  return ok;
+}
+
+int main(int argc, char **argv) {
+  Settings s;
+  int status = settings_read(&s, argc, argv);
+  if (status >= 0) return status;
+  omp_set_num_threads(s.threads);
+  const char *peer = peer_start(s.isa);
+  printf("ngrad %s, %s; %d thread%s, %s; medians in ms\n\n", NG_VERSION, s.isa ? s.isa : "the best instruction set",
+         s.threads, s.threads == 1 ? "" : "s", peer ? peer : "no peer");
+  json_t *document = document_new(&s, peer);
+  status = run_modes(&s, document);
+  if (s.json_path && !write_document(s.json_path, document)) status = NG_WRONG;
+  json_decref(document);
+  return status;
+}

@@ -1,0 +1,21 @@
+// What ngrad_bench_peers can do. Each prints a table, puts its results into the document under its name, and returns an
+// exit status; NG_DIFFERENT when results are not what they should be.
+#ifndef NGRAD_TESTS_BENCH_MODES_H
+#define NGRAD_TESTS_BENCH_MODES_H
+
+#include "tests/bench/settings.h"
+
+#include <jansson.h>
+
+int mode_suite(const Settings *s, json_t *document);
+int mode_accuracy(const Settings *s, json_t *document);
+int mode_busy(const Settings *s, json_t *document);
+int mode_sweep(const Settings *s, json_t *document);
+
+// On a terminal's stderr, what is being done; NULL: nothing any more.
+void progress_show(const char *what);
+
+// "-" for NAN. The text is valid until the third call from now.
+const char *cell(const char *format, double value) __attribute__((format(printf, 1, 0)));
+
+#endif

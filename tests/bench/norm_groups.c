@@ -1,0 +1,38 @@
+// Extents of normalisations.
+#include "tests/bench/norm_groups.h"
+
+#include "ir/norm.h"
+
+#include <string.h>
+
+Value *node_input(const Node *node, const char *name) {
+  for (uint32_t i = 0; i < node->ninputs; i++)
+    if (strcmp(node->op->inputs[i].name, name) == 0) return node->inputs[i];
+  return NULL;
+}
+
+Value *node_output(const Node *node, const char *name) {
+  for (uint32_t i = 0; i < node->noutputs; i++)
+    if (strcmp(node->op->outputs[i].name, name) == 0) return node->outputs[i];
+  return NULL;
+}
+
+static size_t extent_product(const Shape *shape, int begin, int end) {
+  size_t product = 1;
+  for (int i = begin; i < end; i++) product *= (size_t)extent_value(shape->extent[i]);
+  return product;
+}
+
+bool norm_groups(const Node *node, NormGroups *out) {
+  if (strcmp(node->op->family, "norm") != 0 || batch_norm_has_broadcast_statistics(node)) return false;
+  const Shape *src = &node->inputs[0]->shape;
+  if (node->op->id == OP_LayerNorm || node->op->id == OP_LayerNormBackward) {
+    int k = layer_norm_begin_axis(node);
+    *out = (NormGroups){1, extent_product(src, 0, k), extent_product(src, k, src->rank)};
+  } else {
+    int axis = batch_norm_channel_axis(node);
+    *out = (NormGroups){extent_product(src, 0, axis), extent_product(src, axis, axis + 1),
+                        extent_product(src, axis + 1, src->rank)};
+  }
+  return true;
+}

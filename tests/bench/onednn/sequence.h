@@ -1,0 +1,83 @@
+// A graph as primitives of oneDNN that are executed one after the other.
+//
+// Functions that return false or NULL could not do it: oneDNN lacks the primitive, or memory is short. What a sequence
+// holds is freed with it.
+#ifndef NGRAD_TESTS_BENCH_ONEDNN_SEQUENCE_H
+#define NGRAD_TESTS_BENCH_ONEDNN_SEQUENCE_H
+
+#include "tests/bench/peer.h"
+
+#include <oneapi/dnnl/dnnl.h>
+#include <stdbool.h>
+
+// Ways to run the same graph, combined.
+enum {
+  FORM_AS_IMAGES = 1 << 0,  // batch norms of rank 2 and 3 as of rank 4, for which there are vector kernels
+  FORM_FUSED_RELU = 1 << 1, // a ReLU's gradient within the batch norm's, by the mask that oneDNN's own forward kept
+  FORM_SUM = 1 << 2,        // Add by the primitive sum instead of binary
+  FORM_BLOCKED = 1 << 3,    // batch norms in oneDNN's blocked layout, between reorders
+  FORM_COUNT = 1 << 4
+};
+
+enum { MAX_STEPS = 24, MAX_ARGUMENTS = 12, MAX_MEMORIES = 96, MAX_BUFFERS = 24 };
+
+typedef struct Step {
+  dnnl_primitive_t primitive;
+  dnnl_exec_arg_t arguments[MAX_ARGUMENTS];
+  int narguments;
+} Step;
+
+typedef struct Sequence {
+  const PeerTask *task;
+  unsigned form;
+  dnnl_engine_t engine;
+  dnnl_stream_t stream;
+  Step steps[MAX_STEPS];
+  size_t nsteps, nsettled; // the first nsettled ran once and for all
+  dnnl_memory_t memories[MAX_MEMORIES];
+  size_t nmemories;
+  void *buffers[MAX_BUFFERS];
+  size_t nbuffers;
+  void **places; // by a value's index: where its elements are
+} Sequence;
+
+Sequence *sequence_new(const PeerTask *task, unsigned form, dnnl_engine_t engine);
+bool sequence_run(Sequence *s); // false: some primitive did not run
+void sequence_free(Sequence *s);
+
+// For what makes the steps of a node.
+
+void *sequence_buffer(Sequence *s, size_t nbytes); // zeroed, 64-byte aligned
+// The primitive of an operation's descriptor becomes the next step, arguments to be added; NULL: there is none.
+Step *sequence_add(Sequence *s, const void *descriptor, const_dnnl_primitive_desc_t forward);
+Step *sequence_add_primitive(Sequence *s, const_dnnl_primitive_desc_t description);
+bool sequence_set(Sequence *s, Step *step, int argument, const dnnl_memory_desc_t *desc, void *data);
+bool sequence_set_vector(Sequence *s, Step *step, int argument, const Value *v); // the value as of rank 1
+// What a norm's gradient with scale and shift takes besides gamma itself.
+bool sequence_set_parameter_gradients(Sequence *s, Step *step, const Value *gamma, const Value *diff_gamma,
+                                      const Value *diff_beta);
+bool sequence_reorder(Sequence *s, const dnnl_memory_desc_t *from_desc, void *from, const dnnl_memory_desc_t *to_desc,
+                      void *to);
+// to = weight_a * a + weight_b * b, all of one type and of as many elements.
+bool sequence_add_weighted(Sequence *s, const Value *a, float weight_a, const Value *b, float weight_b,
+                           const Value *to);
+// Executes now what was added since the last time; sequence_run leaves it out.
+bool sequence_settle(Sequence *s);
+
+// dnnl_data_type_undef: oneDNN has no such type.
+dnnl_data_type_t onednn_type(Type type);
+// All elements in a row.
+bool vector_desc(dnnl_memory_desc_t *desc, const Value *v);
+// The ReLU's gradient that this batch norm's takes over, if the form says so; NULL: none.
+const Node *fused_relu(const Sequence *s, const Node *batch_norm);
+
+// An operator as primitives.
+bool add_relu_backward(Sequence *s, const Node *node);
+bool add_add(Sequence *s, const Node *node);
+bool add_layer_norm(Sequence *s, const Node *node);
+bool add_layer_norm_backward(Sequence *s, const Node *node);
+bool add_batch_norm_inference(Sequence *s, const Node *node);
+bool add_batch_norm_training(Sequence *s, const Node *node);
+bool add_batch_norm_backward(Sequence *s, const Node *node);
+
+#endif

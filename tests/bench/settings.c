@@ -1,0 +1,94 @@
+// Options, by getopt.
+#include "tests/bench/settings.h"
+
+#include "frontend/cli/session.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: ngrad_bench_peers [OPTION...] GRAPH...\n"
+    "\n"
+    "Times each graph as ngrad compiles it, in turns with oneDNN's primitives for the same graph (when oneDNN was "
+    "there\n"
+    "to build with) and with a plain streaming loop of the same traffic, and checks that both computed the same.\n"
+    "\n"
+    "  --isa NAME      the instruction set; limits oneDNN too where it has such a limit\n"
+    "  --threads N     how many; default: one a processor\n"
+    "  --seconds X     how long a case is timed; default: 1\n"
+    "  --filter TEXT   only graphs whose path has TEXT in it\n"
+    "  --reorders      let oneDNN try batch norms in its blocked layout, with the reorders that takes\n"
+    "  --json FILE     write the results to FILE, too\n"
+    "  --help          print this\n"
+    "\n"
+    "instead of the suite:\n"
+    "  --accuracy      relative L2 of both against the f64 interpreter, also for data far from 0 (slow)\n"
+    "  --busy          the three largest graphs, idle and with another process on one of the processors\n"
+    "  --sweep         the gradient of a layer norm of 768 columns, from 1,000 to 1,000,000 rows\n";
+
+static bool read_seconds(const char *text, double *out) {
+  char *end;
+  *out = strtod(text, &end);
+  return end != text && !*end && isfinite(*out) && *out > 0;
+}
+
+static bool read_threads(const char *text, int *out) {
+  enum { MOST = 1024 };
+  char *end;
+  long number = strtol(text, &end, 10);
+  *out = (int)number;
+  return end != text && !*end && number >= 1 && number <= MOST;
+}
+
+static void filter_paths(Settings *s, char **operands, size_t count) {
+  s->paths = operands;
+  for (size_t i = 0; i < count; i++)
+    if (!s->filter || strstr(operands[i], s->filter)) s->paths[s->npaths++] = operands[i];
+}
+
+// Returns as settings_read.
+static int read_option(Settings *s, int letter) {
+  switch (letter) {
+  case 'i': s->isa = optarg; return -1;
+  case 'f': s->filter = optarg; return -1;
+  case 'j': s->json_path = optarg; return -1;
+  case 'a': s->is_accuracy = true; return -1;
+  case 'b': s->is_busy = true; return -1;
+  case 'w': s->is_sweep = true; return -1;
+  case 'r': s->may_reorder = true; return -1;
+  case 't':
+    if (read_threads(optarg, &s->threads)) return -1;
+    return usage_error("--threads: expected a number from 1 to 1024, found %s", optarg);
+  case 's':
+    if (read_seconds(optarg, &s->seconds)) return -1;
+    return usage_error("--seconds: expected a number above 0, found %s", optarg);
+  case 'h': fputs(help, stdout); return 0;
+  default: return NG_USAGE; // getopt has said what is wrong
+  }
+}
+
+int settings_read(Settings *s, int argc, char **argv) {
+  static const struct option options[] = {
+      {"isa", required_argument, NULL, 'i'},
+      {"filter", required_argument, NULL, 'f'},
+      {"json", required_argument, NULL, 'j'},
+      {"threads", required_argument, NULL, 't'},
+      {"seconds", required_argument, NULL, 's'},
+      {"accuracy", no_argument, NULL, 'a'},
+      {"busy", no_argument, NULL, 'b'},
+      {"sweep", no_argument, NULL, 'w'},
+      {"reorders", no_argument, NULL, 'r'},
+      {"help", no_argument, NULL, 'h'},
+      {NULL, 0, NULL, 0},
+  };
+  *s = (Settings){.threads = ng_thread_count(), .seconds = 1};
+  for (int letter; (letter = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+    int status = read_option(s, letter);
+    if (status >= 0) return status;
+  }
+  filter_paths(s, argv + optind, (size_t)(argc - optind));
+  if (s->npaths || (s->is_sweep && !s->is_accuracy && !s->is_busy)) return -1;
+  return usage_error("expected a graph%s%s", s->filter ? " with this in its path: " : "", s->filter ? s->filter : "");
+}

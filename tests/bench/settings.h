@@ -1,0 +1,21 @@
+// What the command line of ngrad_bench_peers says.
+#ifndef NGRAD_TESTS_BENCH_SETTINGS_H
+#define NGRAD_TESTS_BENCH_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct Settings {
+  const char *isa, *filter, *json_path; // NULL: not said
+  int threads;                          // a number, also when not said
+  double seconds;                       // a case
+  bool is_accuracy, is_busy, is_sweep;  // none of them: the suite
+  bool may_reorder;
+  char **paths; // graphs whose path has the filter in it
+  size_t npaths;
+} Settings;
+
+// `s` refers to argv, whose order changes. Returns -1 to go on, else the exit status.
+int settings_read(Settings *s, int argc, char **argv);
+
+#endif

@@ -1,0 +1,20 @@
+// Timing things that do the same work, in turns: one sample of each, in an order that changes from round to round.
+#ifndef NGRAD_TESTS_BENCH_TURNS_H
+#define NGRAD_TESTS_BENCH_TURNS_H
+
+#include <stddef.h>
+
+enum { MOST_CONTESTANTS = 8 };
+
+typedef struct Contestant {
+  void (*run)(void *self);
+  void *self;
+  double median_ms; // of one run; turns_take sets it
+} Contestant;
+
+// Warms up, then goes on for about `seconds`, five rounds at least. Runs too short for the clock are timed several at
+// once. Each of the team's threads stays on a processor of its own meanwhile, when there are enough.
+// Returns how many samples each gave; 0: out of memory.
+size_t turns_take(Contestant *contestants, size_t count, int threads, double seconds);
+
+#endif
