@@ -1,6 +1,7 @@
 // The worklist, and the refinements that the operators' infer functions are made of.
 #include "ir/infer.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -236,6 +237,7 @@ static bool infer_broadcast_axis(Inference *inf, Node *node, int rank, int axis)
   }
   if (!wide && has_several_unknown) return true;
   Value *only = wide ? wide : unknown ? unknown : narrow; // the one that says what the result is
+  assert(only);                                           // the tallest operand has every axis
   return infer_same_extent(inf, out, axis, only, aligned_axis(only, rank, axis));
 }
 
@@ -251,7 +253,7 @@ bool infer_broadcast(Inference *inf, Node *node) {
   }
   // The only operand of unknown rank is what makes the result taller than the others.
   if (unknown && (!tallest || out->shape.rank > tallest->shape.rank)) return infer_rank(inf, unknown, out->shape.rank);
-  if (unknown) return true;
+  if (unknown || !tallest) return true;
   if (!infer_rank_beside(inf, out, tallest->shape.rank, tallest)) return false;
   for (int axis = 0; axis < out->shape.rank; axis++)
     if (!infer_broadcast_axis(inf, node, out->shape.rank, axis)) return false;

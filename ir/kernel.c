@@ -311,7 +311,8 @@ static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
       if (root->sweep != sweep) continue;
       if (root->kind == ROOT_STORE)
         text_format(out, " %s %s", root->is_streamed ? "stream" : "store", access_name(k, root->access));
-      else text_format(out, " %s %s", root->kind == ROOT_REDUCE_INNER ? "sum" : "add up", label ? label : "a sum");
+      else if (root->kind == ROOT_REDUCE_OUTER) text_format(out, " add up %s", access_name(k, root->access));
+      else text_format(out, " sum %s", label ? label : "a row");
       text_add_string(out, i + 1 < loop->nroots && loop->roots[i + 1].sweep == sweep ? "," : "");
     }
     text_add_string(out, "\n");

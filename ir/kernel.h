@@ -152,7 +152,7 @@ typedef struct Program {
 void program_free(Program *p);
 
 // Building. All return 0 after setting kernel->out_of_memory, and take 0 as an operand, so that only the end of a
-// lowering needs to look. Equal expressions are made once. Constants are folded where both operands are.
+// lowering needs to look. Equal expressions are made once.
 void kernel_init(Kernel *k, Arena *arena, const char *name);
 int kernel_add_axis(Kernel *k, const char *name, int64_t extent);
 AccessId kernel_add_access(Kernel *k, const Access *access);

@@ -56,6 +56,7 @@ typedef struct Scheduling {
   Time *time;                 // by original ExprId
   bool *is_narrow;            // does not vary over any axis that is cut
   bool *needs_combine;        // depends on an outer reduction
+  bool *needs_row;            // depends on an inner reduction, which is there in the loop that makes it alone
   bool *is_kept_value;        // computed by a side loop and kept in a temporary
   AccessId *kept_access;      // where
   ExprId *combine;            // by original reduction: the expression that adds up its partial sums
@@ -144,7 +145,8 @@ static bool is_inner_reduction(const Scheduling *s, const Expr *e) {
   return !s->is_tiled && e->reduced == s->inner;
 }
 
-// Outer reductions must agree in which outer axes they keep, and leave either all or none of the vector axis.
+// Outer reductions must agree in which outer axes they keep, vary over all of these, and leave either all or none of the
+// vector axis.
 static bool check_reductions(Scheduling *s) {
   const Kernel *k = s->k;
   AxisSet removed = 0;
@@ -158,6 +160,10 @@ static bool check_reductions(Scheduling *s) {
     removed = e->reduced & s->outer;
   }
   if (removed) s->kept = s->outer & ~removed;
+  for (ExprId i = 1; i < k->nexprs; i++) {
+    const Expr *e = &k->exprs[i];
+    if (e->op == EXPR_REDUCE_SUM && !is_inner_reduction(s, e) && (s->kept & ~e->axes)) return false;
+  }
   return true;
 }
 
@@ -166,8 +172,9 @@ static Time later(Time a, Time b) {
   return a.sweep > b.sweep ? a : b;
 }
 
-// A reduction over outer axes that contains the vector axis first sums inside each row.
-static void find_times(Scheduling *s) {
+// A reduction over outer axes that contains the vector axis first sums inside each row. False where a row's sum would be
+// needed in a later phase.
+static bool find_times(Scheduling *s) {
   const Kernel *k = s->k;
   s->cut = s->is_tiled ? s->inner : s->outer & ~s->kept;
   for (ExprId i = 1; i < s->noriginals; i++) {
@@ -176,15 +183,22 @@ static void find_times(Scheduling *s) {
     for (int a = 0; a < 3 && e->args[a]; a++) {
       t = later(t, s->time[e->args[a]]);
       s->needs_combine[i] |= s->needs_combine[e->args[a]];
+      s->needs_row[i] |= s->needs_row[e->args[a]];
     }
-    if (e->op == EXPR_REDUCE_SUM && is_inner_reduction(s, e)) t.sweep++;
-    else if (e->op == EXPR_REDUCE_SUM) {
+    for (int a = 0; a < 3 && e->args[a]; a++)
+      if (s->needs_row[e->args[a]] && s->time[e->args[a]].phase < t.phase) return false;
+    if (e->op == EXPR_REDUCE_SUM && is_inner_reduction(s, e)) {
+      t.sweep++;
+      s->needs_row[i] = true;
+    } else if (e->op == EXPR_REDUCE_SUM) {
       t = (Time){t.phase + 1, 0};
       s->needs_combine[i] = true;
+      s->needs_row[i] = false; // its blocks' shares lie in memory
     }
     s->time[i] = t;
     s->is_narrow[i] = !(e->axes & s->cut);
   }
+  return true;
 }
 
 static AxisSet store_axes(const Kernel *k, const Store *store) {
@@ -206,8 +220,7 @@ static bool check_roots(const Scheduling *s) {
   }
   for (size_t i = 0; i < k->nstores; i++) {
     AxisSet own = store_axes(k, &k->stores[i]) & s->inner;
-    if (is_narrow_store(s, &k->stores[i]) ? s->time[k->stores[i].value].sweep > 0 : own && !(own & vector))
-      return false;
+    if (is_narrow_store(s, &k->stores[i]) ? s->needs_row[k->stores[i].value] : own && !(own & vector)) return false;
   }
   return true;
 }
@@ -216,7 +229,7 @@ static bool check_roots(const Scheduling *s) {
 // and what does not vary over inner axes and needs no partial sums. Masks are nothing that memory holds.
 static bool should_keep(const Scheduling *s, ExprId id) {
   const Expr *e = &s->k->exprs[id];
-  if (!s->is_narrow[id] || is_leaf(e) || expr_info[e->op].is_mask || s->time[id].sweep > 0) return false;
+  if (!s->is_narrow[id] || is_leaf(e) || expr_info[e->op].is_mask || s->needs_row[id]) return false;
   return s->needs_combine[id] || (e->axes & s->inner);
 }
 
@@ -523,19 +536,20 @@ bool kernel_schedule(Kernel *k, const Target *target, const ScheduleOverrides *o
   s.time = ARENA_ARRAY(k->arena, Time, k->nexprs);
   s.is_narrow = ARENA_ARRAY(k->arena, bool, k->nexprs);
   s.needs_combine = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s.needs_row = ARENA_ARRAY(k->arena, bool, k->nexprs);
   s.is_kept_value = ARENA_ARRAY(k->arena, bool, k->nexprs);
   s.kept_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
   s.combine = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
   s.rebuilt = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
-  if (!s.time || !s.is_narrow || !s.needs_combine || !s.is_kept_value || !s.kept_access || !s.combine || !s.rebuilt) {
+  if (!s.time || !s.is_narrow || !s.needs_combine || !s.needs_row || !s.is_kept_value || !s.kept_access || !s.combine ||
+      !s.rebuilt) {
     k->out_of_memory = true;
     return false;
   }
   if (k->naxes) {
     s.vector_axis = choose_vector_axis(k);
     if (!choose_axes(&s) || !check_reductions(&s)) return false;
-    find_times(&s);
-    if (!check_roots(&s)) return false;
+    if (!find_times(&s) || !check_roots(&s)) return false;
     if (!find_kept_values(&s)) return false;
   }
   int last = 0;

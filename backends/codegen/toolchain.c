@@ -241,15 +241,16 @@ static bool compile(const Paths *p, const Text *source, bool *compiler_failed, D
 static void *load_entry(const Paths *p, const Text *source, ToolchainTimes *times, bool *compiler_failed,
                         Diagnostics *d) {
   double start = milliseconds_now();
-  times->was_cached = is_sound(p);
-  void *handle = times->was_cached ? dlopen(p->entry, RTLD_NOW | RTLD_LOCAL) : NULL;
+  void *handle = is_sound(p) ? dlopen(p->entry, RTLD_NOW | RTLD_LOCAL) : NULL;
   times->was_cached = handle != NULL;
-  bool is_made = handle || compile(p, source, compiler_failed, d);
-  times->compile_ms = milliseconds_now() - start;
-  if (!handle && is_made && !(handle = dlopen(p->entry, RTLD_NOW | RTLD_LOCAL))) {
-    *compiler_failed = true;
-    error_at(d, (Position){0}, "cannot load what %s made: %s", p->compiler, dlerror());
-    unlink(p->entry);
+  if (!handle) {
+    bool is_made = compile(p, source, compiler_failed, d);
+    times->compile_ms = milliseconds_now() - start;
+    if (is_made && !(handle = dlopen(p->entry, RTLD_NOW | RTLD_LOCAL))) {
+      *compiler_failed = true;
+      error_at(d, (Position){0}, "cannot load what %s made: %s", p->compiler, dlerror());
+      unlink(p->entry);
+    }
   }
   times->load_ms = milliseconds_now() - start - times->compile_ms;
   return handle;

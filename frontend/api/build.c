@@ -78,10 +78,7 @@ ng_status build_kernels(Build *b) {
 }
 
 void build_deinit(Build *b) {
-  if (b->program) {
-    Arena arena = b->program->arena; // the program itself lies in it
-    arena_deinit(&arena);
-  }
+  program_free(b->program);
   graph_free(b->graph);
   *b = (Build){0};
 }

@@ -12,7 +12,7 @@ typedef struct Norm { // what the functions below share
   AxisSet reduced;              // axes that statistics do not have
   int axis[MAX_RANK];           // of the statistics' axes in the domain
   int parameter_axis[MAX_RANK]; // of gamma's and beta's
-  double scale;                 // 1 / number of elements that a statistic stands for
+  double count;                 // elements that a statistic stands for, at least 1
 } Norm;
 
 static Norm norm_begin(Lowering *l, const Node *node) {
@@ -20,7 +20,7 @@ static Norm norm_begin(Lowering *l, const Node *node) {
   int64_t count = 1;
   for (int i = 0; i < l->domain.rank; i++)
     if (n.reduced >> i & 1) count *= extent_value(l->domain.extent[i]);
-  n.scale = 1.0 / (double)(count > 0 ? count : 1);
+  n.count = (double)(count > 0 ? count : 1);
   return n;
 }
 
@@ -34,20 +34,29 @@ static ExprId mul(const Norm *n, ExprId a, ExprId b) {
 }
 
 static ExprId scaled(const Norm *n, ExprId a) {
-  return mul(n, a, expr_constant(n->k, n->scale));
+  return mul(n, a, expr_constant(n->k, 1 / n->count));
 }
 
 typedef struct Deviation {
   ExprId square; // variance + epsilon
-  ExprId rstd;   // 1 / sqrt(square)
+  ExprId root;   // its square root
+  ExprId rstd;   // 1 / root
 } Deviation;
 
 static Deviation deviation(const Norm *n, const Node *node, ExprId variance) {
   Deviation d;
   d.square = expr_binary(n->k, EXPR_ADD, variance, expr_constant(n->k, node_f32(node, "epsilon")));
-  ExprId root = expr_unary(n->k, EXPR_SQRT, d.square);
-  d.rstd = expr_label(n->k, expr_binary(n->k, EXPR_DIV, expr_constant(n->k, 1), root), "rstd");
+  d.root = expr_unary(n->k, EXPR_SQRT, d.square);
+  d.rstd = expr_label(n->k, expr_binary(n->k, EXPR_DIV, expr_constant(n->k, 1), d.root), "rstd");
   return d;
+}
+
+// gamma / root, rounded once where both are a channel's.
+static ExprId scale_factor(const Norm *n, const Deviation *d, ExprId gamma) {
+  if (!gamma) return d->rstd;
+  bool is_channels = n->k->exprs[gamma].axes == n->k->exprs[d->root].axes;
+  ExprId factor = is_channels ? expr_binary(n->k, EXPR_DIV, gamma, d->root) : mul(n, gamma, d->rstd);
+  return expr_label(n->k, factor, "factor");
 }
 
 static ExprId centered(const Norm *n, ExprId x, ExprId mean) {
@@ -72,8 +81,8 @@ static Norm batch_norm_begin(Lowering *l, const Node *node) {
 }
 
 // gamma * (x - mean) * rstd + beta
-static void normalise(const Norm *n, const Node *node, ExprId center, ExprId rstd, ExprId gamma, ExprId beta) {
-  ExprId factor = times(n, gamma, rstd);
+static void normalise(const Norm *n, const Node *node, ExprId center, Deviation d, ExprId gamma, ExprId beta) {
+  ExprId factor = scale_factor(n, &d, gamma);
   ExprId y = beta ? expr_fma(n->k, factor, center, beta) : mul(n, factor, center);
   lower_result(n->l, node, 0, y, NULL);
 }
@@ -81,7 +90,7 @@ static void normalise(const Norm *n, const Node *node, ExprId center, ExprId rst
 void lower_BatchNormInference(Lowering *l, const Node *node) {
   Norm n = batch_norm_begin(l, node);
   ExprId mean = operand(&n, node->inputs[3], n.axis), variance = operand(&n, node->inputs[4], n.axis);
-  normalise(&n, node, centered(&n, lower_value(l, node->inputs[0]), mean), deviation(&n, node, variance).rstd,
+  normalise(&n, node, centered(&n, lower_value(l, node->inputs[0]), mean), deviation(&n, node, variance),
             operand(&n, node->inputs[1], n.axis), operand(&n, node->inputs[2], n.axis));
 }
 
@@ -89,15 +98,17 @@ typedef struct Statistics {
   ExprId mean, variance, center;
 } Statistics;
 
+static ExprId average(const Norm *n, ExprId e, const char *label) {
+  return expr_binary(n->k, EXPR_DIV, norm_sum(n, e, label), expr_constant(n->k, n->count));
+}
+
 // Two passes: the mean, then the moments about it. The first moment about a mean that was rounded to f32 is not
 // quite zero; taking it out again keeps the result exact however far the mean is from zero.
 static Statistics statistics(const Norm *n, ExprId x) {
   Statistics s;
-  ExprId rough = scaled(n, norm_sum(n, x, "sum"));
-  ExprId about = centered(n, x, rough);
-  ExprId rest = scaled(n, norm_sum(n, about, "sum_centered"));
-  s.mean = expr_label(n->k, expr_binary(n->k, EXPR_ADD, rough, rest), "mean");
-  ExprId square = scaled(n, norm_sum(n, mul(n, about, about), "sum_squares"));
+  s.mean = expr_label(n->k, average(n, x, "sum"), "mean");
+  ExprId about = centered(n, x, s.mean), rest = average(n, about, "sum_centered");
+  ExprId square = average(n, mul(n, about, about), "sum_squares");
   s.variance = expr_label(n->k, expr_binary(n->k, EXPR_SUB, square, mul(n, rest, rest)), "variance");
   s.center = expr_binary(n->k, EXPR_SUB, about, rest);
   return s;
@@ -114,7 +125,7 @@ static void lower_running(const Norm *n, const Node *node, uint32_t slot, const 
 void lower_BatchNormForwardTraining(Lowering *l, const Node *node) {
   Norm n = batch_norm_begin(l, node);
   Statistics s = statistics(&n, lower_value(l, node->inputs[0]));
-  normalise(&n, node, s.center, deviation(&n, node, s.variance).rstd, operand(&n, node->inputs[3], n.axis),
+  normalise(&n, node, s.center, deviation(&n, node, s.variance), operand(&n, node->inputs[3], n.axis),
             operand(&n, node->inputs[4], n.axis));
   lower_running(&n, node, 1, node->inputs[1], s.mean);
   lower_running(&n, node, 2, node->inputs[2], s.variance);
@@ -143,7 +154,7 @@ static BatchNormGradient batch_norm_gradient(const Norm *n, const Node *node, bo
   if (is_about_src) mean = finite_or_zero(n->k, mean);
   b.center = centered(n, lower_value(n->l, node->inputs[0]), mean);
   b.deviation = deviation(n, node, operand(n, node->inputs[3], n->axis));
-  b.factor = expr_label(n->k, times(n, gamma, b.deviation.rstd), "factor");
+  b.factor = scale_factor(n, &b.deviation, gamma);
   b.sum_dy = norm_sum(n, b.dy, "sum_dy");
   b.sum_product = norm_sum(n, mul(n, b.dy, b.center), "sum_dy_centered");
   if (is_about_src) {
@@ -189,7 +200,7 @@ static Norm layer_norm_begin(Lowering *l, const Node *node) {
 void lower_LayerNorm(Lowering *l, const Node *node) {
   Norm n = layer_norm_begin(l, node);
   Statistics s = statistics(&n, lower_value(l, node->inputs[0]));
-  normalise(&n, node, s.center, deviation(&n, node, s.variance).rstd,
+  normalise(&n, node, s.center, deviation(&n, node, s.variance),
             operand(&n, node->inputs[1], n.parameter_axis), operand(&n, node->inputs[2], n.parameter_axis));
   lower_result(l, node, 1, s.mean, n.axis);
   lower_result(l, node, 2, s.variance, n.axis);
