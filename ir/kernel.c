@@ -3,6 +3,8 @@
 
 #include "ir/operator.h"
 
+#include <assert.h>
+#include <math.h>
 #include <string.h>
 
 const ExprInfo expr_info[EXPR_OP_COUNT] = {
@@ -61,10 +63,14 @@ AccessId kernel_add_access(Kernel *k, const Access *access) {
   return (AccessId)k->naccesses++;
 }
 
+// Not for NaN, which is made anew each time.
+static bool same_number(double a, double b) {
+  return a == b && !signbit(a) == !signbit(b);
+}
+
 static bool expr_equals(const Expr *a, const Expr *b) {
   return a->op == b->op && a->axes == b->axes && memcmp(a->args, b->args, sizeof a->args) == 0 &&
-         a->access == b->access && a->reduced == b->reduced && a->loop == b->loop &&
-         memcmp(&a->number, &b->number, sizeof a->number) == 0;
+         a->access == b->access && a->reduced == b->reduced && a->loop == b->loop && same_number(a->number, b->number);
 }
 
 static ExprId add_expr(Kernel *k, Expr e) {
@@ -236,6 +242,7 @@ static void forward_empty_sums(Kernel *k) {
 }
 
 void kernel_simplify_axes(Kernel *k) {
+  assert(k->naxes >= 0 && k->naxes <= MAX_AXES);
   for (int axis = k->naxes - 1; axis >= 0; axis--)
     if (k->axes[axis].extent == 1) drop_axis(k, axis);
   forward_empty_sums(k);

@@ -19,10 +19,10 @@ typedef enum OperatorId {
 
 typedef struct Operand {
   const char *name;
-  char type;        // type variable: operands with the same letter have the same type
-  bool is_optional; // optional inputs may be absent, optional outputs need not be asked for
-  bool is_hidden;   // only reachable through a signature that names it
-  bool is_positive; // a variance or the like: random data for it must be > 0
+  char type;            // type variable: operands with the same letter have the same type
+  bool is_optional;     // optional inputs may be absent, optional outputs need not be asked for
+  bool is_hidden;       // only reachable through a signature that names it
+  bool is_positive;     // a variance or the like: random data for it must be > 0
   const char *dst_name; // what it is called, and is, when the attribute use_dst is true; NULL: the same
 } Operand;
 

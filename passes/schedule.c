@@ -145,8 +145,8 @@ static bool is_inner_reduction(const Scheduling *s, const Expr *e) {
   return !s->is_tiled && e->reduced == s->inner;
 }
 
-// Outer reductions must agree in which outer axes they keep, vary over all of these, and leave either all or none of the
-// vector axis.
+// Outer reductions must agree in which outer axes they keep, vary over all of these, and leave either all or none of
+// the vector axis.
 static bool check_reductions(Scheduling *s) {
   const Kernel *k = s->k;
   AxisSet removed = 0;
@@ -172,8 +172,8 @@ static Time later(Time a, Time b) {
   return a.sweep > b.sweep ? a : b;
 }
 
-// A reduction over outer axes that contains the vector axis first sums inside each row. False where a row's sum would be
-// needed in a later phase.
+// A reduction over outer axes that contains the vector axis first sums inside each row. False where a row's sum would
+// be needed in a later phase.
 static bool find_times(Scheduling *s) {
   const Kernel *k = s->k;
   s->cut = s->is_tiled ? s->inner : s->outer & ~s->kept;

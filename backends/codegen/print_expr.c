@@ -4,11 +4,10 @@
 // expression is a variable of the innermost loop's body. Constants are written where they are used.
 #include "backends/codegen/loop_printer.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-void print_line(LoopPrinter *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void print_indent(LoopPrinter *l) {
   text_format(l->out, "%*s", 2 * l->indent, "");
@@ -141,6 +140,7 @@ void add_address(LoopPrinter *l, AccessId id, bool at_vector) {
   int v = loop_vector_axis(l->loop);
   text_format(l->out, "p_%u", (unsigned)id);
   if (has_rows(l) && varies_by_row(l, access_axes(l->k, a))) text_add_string(l->out, "[r]");
+  assert(v >= 0); // what has no inner axes is a scalar
   add_terms(l, a->stride, loop_inner_axes(l->loop) & ~(1U << v), true);
   if (!at_vector) return;
   text_format(l->out, " + %s", l->lane);

@@ -81,7 +81,7 @@ static void print_prefetches(LoopPrinter *l, int sweep) {
   size_t count = 0, at = 0;
   need_all(l);
   for (AccessId id = 0; id < l->k->naccesses; id++) count += is_prefetched(l, id);
-  for (AccessId id = 0; id < l->k->naccesses; id++) {
+  for (AccessId id = 0; count && id < l->k->naccesses; id++) {
     if (!is_prefetched(l, id) || (int)(at++ * (size_t)l->loop->nsweeps / count) != sweep) continue;
     print_indent(l);
     text_add_string(l->out, "v_prefetch_l2(");
@@ -160,7 +160,7 @@ static Runs plan_runs(const LoopPrinter *l, int sweep) {
     runs.has_sums |= loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].sweep == sweep;
   if (!runs.has_sums || l->k->is_f64) return runs;
   int64_t width = loop->tile ? loop->tile : l->k->axes[loop_vector_axis(loop)].extent;
-  int64_t group = LANES * loop->accumulators, middle = 1;
+  int64_t group = (int64_t)LANES * loop->accumulators, middle = 1;
   int64_t chain = width / group + width % group / LANES + (width % LANES != 0); // the first accumulator takes the rest
   for (int i = 0; i < loop->ninner - 1; i++) middle *= l->k->axes[loop->order[loop->nouter + i]].extent;
   if (chain > LONGEST_RUN) runs.vector_run = LONGEST_RUN * group;

@@ -15,8 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum { LONGEST_COMPLAINT = 4000, LARGEST_OBJECT = 1 << 28 };
 
 static const char *const flags[] = {"-std=c11", "-O2",     "-ffp-contract=off",    "-fno-math-errno",

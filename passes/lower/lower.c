@@ -3,6 +3,7 @@
 
 #include "ir/norm.h"
 
+#include <assert.h>
 #include <string.h>
 
 static void (*const lowerings[OP_COUNT])(Lowering *, const Node *) = {
@@ -76,6 +77,7 @@ static bool computes_in_f64(const Node *node) {
     if (v && (v->type == TYPE_F64 || v->type == TYPE_S32)) return true;
   }
   if (!(node->op->traits & TRAIT_CANCELS)) return false;
+  assert(node->inputs[0]);
   const Shape *src = &node->inputs[0]->shape;
   uint32_t reduced = norm_reduced_axes(node);
   int64_t count = 1;

@@ -134,10 +134,10 @@ void lower_BatchNormForwardTraining(Lowering *l, const Node *node) {
 }
 
 typedef struct BatchNormGradient {
-  ExprId dy, center, factor;       // factor: gamma * rstd
+  ExprId dy, center, factor; // factor: gamma * rstd
   Deviation deviation;
-  ExprId sum_dy, sum_product;      // sums of dy and of dy * (x - mean)
-  ExprId shift;                    // what the given mean misses of mean(src), where that stands for it; 0: nothing
+  ExprId sum_dy, sum_product; // sums of dy and of dy * (x - mean)
+  ExprId shift;               // what the given mean misses of mean(src), where that stands for it; 0: nothing
 } BatchNormGradient;
 
 // Where mean(src) stands for the given mean, that only brings sums near zero: a NaN or an infinity reaches nothing.
@@ -200,8 +200,8 @@ static Norm layer_norm_begin(Lowering *l, const Node *node) {
 void lower_LayerNorm(Lowering *l, const Node *node) {
   Norm n = layer_norm_begin(l, node);
   Statistics s = statistics(&n, lower_value(l, node->inputs[0]));
-  normalise(&n, node, s.center, deviation(&n, node, s.variance),
-            operand(&n, node->inputs[1], n.parameter_axis), operand(&n, node->inputs[2], n.parameter_axis));
+  normalise(&n, node, s.center, deviation(&n, node, s.variance), operand(&n, node->inputs[1], n.parameter_axis),
+            operand(&n, node->inputs[2], n.parameter_axis));
   lower_result(l, node, 1, s.mean, n.axis);
   lower_result(l, node, 2, s.variance, n.axis);
 }

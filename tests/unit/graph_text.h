@@ -16,8 +16,7 @@ typedef struct Extents {
   int64_t extent[MAX_RANK];
 } Extents;
 
-#define EXTENTS(...)                                                                                                   \
-  ((Extents){sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), {__VA_ARGS__}})
+#define EXTENTS(...) ((Extents){sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), {__VA_ARGS__}})
 #define NO_EXTENTS ((Extents){0, {0}})
 
 typedef struct GraphText {
@@ -76,8 +75,8 @@ static inline const char *graph_text_input(GraphText *g, const char *role, const
 static inline const char *graph_text_splat(GraphText *g, const char *role, const char *type, Extents s,
                                            const char *number) {
   const char *name = graph_text_name(g, role);
-  text_format(&g->constants, "  - {name: %s, type: %s, shape: [%s], value: %s}\n", name, type,
-              extents_text(g, s, ", "), number);
+  text_format(&g->constants, "  - {name: %s, type: %s, shape: [%s], value: %s}\n", name, type, extents_text(g, s, ", "),
+              number);
   return name;
 }
 
