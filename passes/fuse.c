@@ -10,7 +10,10 @@
 typedef struct Region { // by the index of its last node
   Shape domain;
   uint32_t nnorms; // operators that are not elementwise
+  uint32_t nnodes;
 } Region;
+
+enum { MOST_NODES = 128 }; // in a region: as many expressions as are still found quickly, and as a reader can follow
 
 static bool is_same_shape(const Shape *a, const Shape *b) {
   if (a->rank != b->rank) return false;
@@ -46,13 +49,17 @@ bool pass_fuse(Graph *g, PassContext *c) {
   bool changed = false;
   for (uint32_t i = (uint32_t)g->nnodes; i-- > 0;) { // users first
     Node *node = g->nodes[i];
-    Region own = {node_domain(node), !(node->op->traits & TRAIT_ELEMENTWISE)};
+    Region own = {node_domain(node), !(node->op->traits & TRAIT_ELEMENTWISE), 1};
     uint32_t users = c->no_fuse ? i : users_region(node, &own.domain);
     Region *region = &regions[users];
-    bool joins = users != i && region->nnorms + own.nnorms <= 1 && is_same_shape(&region->domain, &own.domain);
+    bool joins = users != i && region->nnorms + own.nnorms <= 1 && region->nnodes < MOST_NODES &&
+                 is_same_shape(&region->domain, &own.domain);
     node->region = joins ? users : i;
-    if (joins) region->nnorms += own.nnorms;
-    else regions[i] = own;
+    if (!joins) regions[i] = own;
+    else {
+      region->nnorms += own.nnorms;
+      region->nnodes++;
+    }
     changed |= joins;
   }
   arena_deinit(&scratch);

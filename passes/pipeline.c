@@ -58,8 +58,8 @@ bool pipeline_run(Graph *g, PassContext *c) {
 
 // From regions to kernels
 
-static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, PassContext *c) {
-  Kernel *k = lower_region(&p->arena, nodes, nnodes, p->graph->nvalues);
+static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, ExprId *value_expr, PassContext *c) {
+  Kernel *k = lower_region(&p->arena, nodes, nnodes, value_expr);
   if (!k) {
     c->failed = true;
     error_out_of_memory(c->diagnostics);
@@ -77,17 +77,16 @@ static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, P
 }
 
 // One kernel, or, where no schedule carries all of a region, one a node.
-static bool add_kernels(Program *p, Node *const *nodes, size_t nnodes, PassContext *c) {
-  Kernel *k = scheduled_region(p, nodes, nnodes, c);
+static bool add_kernels(Program *p, Node *const *nodes, size_t nnodes, ExprId *value_expr, PassContext *c) {
+  Kernel *k = scheduled_region(p, nodes, nnodes, value_expr, c);
   if (c->failed) return false;
   if (k) {
     p->kernels[p->nkernels++] = k;
     return true;
   }
-  for (size_t i = 0; i < nnodes; i++) {
-    for (size_t n = 0; n < nnodes; n++) nodes[n]->region = nodes[n]->index; // no longer one
-    if (!add_kernels(p, &nodes[i], 1, c)) return false;
-  }
+  for (size_t i = 0; i < nnodes; i++) nodes[i]->region = nodes[i]->index; // no longer one
+  for (size_t i = 0; i < nnodes; i++)
+    if (!add_kernels(p, &nodes[i], 1, value_expr, c)) return false;
   return true;
 }
 
@@ -122,7 +121,8 @@ static bool lower_all(Program *p, PassContext *c) {
   Node **nodes = ARENA_ARRAY(&p->arena, Node *, g->nnodes + 1);
   uint32_t *next = ARENA_ARRAY(&p->arena, uint32_t, g->nnodes + 1); // nodes of a region, as lists in the graph's order
   uint32_t *first = ARENA_ARRAY(&p->arena, uint32_t, g->nnodes + 1);
-  if (!nodes || !next || !first) {
+  ExprId *value_expr = ARENA_ARRAY(&p->arena, ExprId, g->nvalues + 1);
+  if (!nodes || !next || !first || !value_expr) {
     c->failed = true;
     return error_out_of_memory(c->diagnostics);
   }
@@ -135,7 +135,7 @@ static bool lower_all(Program *p, PassContext *c) {
     if (g->nodes[i]->region != i) continue;
     size_t count = 0;
     for (uint32_t n = first[i]; n; n = next[n - 1]) nodes[count++] = g->nodes[n - 1];
-    if (!add_kernels(p, nodes, count, c)) return false;
+    if (!add_kernels(p, nodes, count, value_expr, c)) return false;
   }
   place_workspace(p);
   return true;

@@ -115,7 +115,10 @@ static bool choose_axes(Scheduling *s) {
   Kernel *k = s->k;
   AxisSet vector = 1U << s->vector_axis;
   bool *depends = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  if (!depends) return false;
+  if (!depends) {
+    k->out_of_memory = true;
+    return false;
+  }
   s->inner = vector;
   bool is_found_fed_back = false, is_found = false;
   for (ExprId r = 1; r < k->nexprs; r++) {

@@ -44,10 +44,10 @@ static bool name_members(Printer *p) {
   return !p->out_of_memory;
 }
 
-// Comments hold nothing that could end them.
+// Comments hold nothing that could end them, or looks like a call.
 static void add_comment_text(Text *out, const char *text) {
   for (const char *c = text; *c; c++) {
-    bool is_plain = (unsigned char)*c >= 0x20 && (unsigned char)*c < 0x7F && *c != '*' && *c != '/' && *c != '\\';
+    bool is_plain = (unsigned char)*c >= 0x20 && (unsigned char)*c < 0x7F && !strchr("*/\\(", *c);
     if (is_plain) text_add(out, c, 1);
     else text_format(out, "?");
   }
@@ -201,7 +201,8 @@ static void print_own_members(Printer *p) {
   const Graph *g = program->graph;
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];
-    if (!p->value_member[i] || v->is_input || v->is_output) continue;
+    bool is_callers = v->is_input || (v->is_output && !v->constant);
+    if (!p->value_member[i] || is_callers || (v->constant && v->constant->is_splat)) continue;
     if (v->constant)
       text_format(p->out, "  a.%s = %s_constant_%s;\n", p->value_member[i], p->identifier, p->value_member[i]);
     else text_format(p->out, "  a.%s = (void *)(memory + %zu);\n", p->value_member[i], program->value_offset[i]);
@@ -246,11 +247,6 @@ static void print_loading_entry(Printer *p) {
       text_format(p->out, "  a.%s = outputs[%zu];\n", p->value_member[g->outputs[i]->index], i);
   for (size_t i = 0; i < g->ninputs; i++)
     text_format(p->out, "  a.%s = inputs[%zu];\n", p->value_member[g->inputs[i]->index], i);
-  for (size_t i = 0; i < g->nvalues; i++) {
-    const Value *v = g->values[i];
-    if (v->constant && v->is_output && p->value_member[i] && !v->constant->is_splat)
-      text_format(p->out, "  a.%s = %s_constant_%s;\n", p->value_member[i], p->identifier, p->value_member[i]);
-  }
   print_own_members(p);
   text_format(p->out, "  %s_run(&a, &pool);\n", p->identifier);
   print_copies(p, true);

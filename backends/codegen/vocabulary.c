@@ -55,12 +55,13 @@ static size_t cut(const char *text, Chunk *chunks, size_t count) {
   return count;
 }
 
-static bool mentions(const char *text, size_t nbytes, const char *name, size_t length) {
+// A function is only mentioned by a call: values may have its name.
+static bool mentions(const char *text, size_t nbytes, const char *name, size_t length, bool is_function) {
   for (const char *at = text, *end = text + nbytes; at + length <= end; at++) {
     at = memchr(at, *name, (size_t)(end - at));
     if (!at || at + length > end) return false;
     if (memcmp(at, name, length) == 0 && (at == text || !is_name_char(at[-1])) &&
-        (at + length == end || !is_name_char(at[length])))
+        (at + length == end || (is_function ? at[length] == '(' : !is_name_char(at[length]))))
       return true;
   }
   return false;
@@ -98,7 +99,8 @@ static bool is_wanted(const Chunk *chunk, const char *text, size_t nbytes) {
     const char *newline = memchr(line, '\n', (size_t)(end - line));
     size_t length, line_nbytes = (size_t)((newline ? newline : end) - line);
     const char *name = defined_name(line, line_nbytes, &length);
-    if (name && mentions(text, nbytes, name, length)) return true;
+    bool is_function = name && *line != '#' && name[length] == '(';
+    if (name && mentions(text, nbytes, name, length, is_function)) return true;
     line += line_nbytes + 1;
   }
   return false;

@@ -46,11 +46,8 @@ ExprId lower_value(Lowering *l, const Value *v) {
 
 static bool is_used_outside(const Lowering *l, const Value *v) {
   if (v->is_output) return true;
-  for (const Use *use = v->uses; use; use = use->next) {
-    bool is_inside = false;
-    for (size_t i = 0; i < l->kernel->nnodes; i++) is_inside |= l->kernel->nodes[i] == use->node;
-    if (!is_inside) return true;
-  }
+  for (const Use *use = v->uses; use; use = use->next)
+    if (use->node->region != l->kernel->nodes[0]->region) return true;
   return false;
 }
 
@@ -86,12 +83,11 @@ static bool computes_in_f64(const Node *node) {
   return count <= FEW_ELEMENTS;
 }
 
-Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, size_t nvalues) {
+Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, ExprId *value_expr) {
   static const char *const names[MAX_RANK] = {"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7"};
   Kernel *k = ARENA_NEW(arena, Kernel);
   Node **copy = ARENA_ARRAY(arena, Node *, nnodes);
-  ExprId *value_expr = ARENA_ARRAY(arena, ExprId, nvalues + 1);
-  if (!k || !copy || !value_expr) return NULL;
+  if (!k || !copy) return NULL;
   memcpy(copy, nodes, nnodes * sizeof *copy);
   kernel_init(k, arena, nodes[0]->op->name);
   k->nodes = copy;
@@ -106,6 +102,9 @@ Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, size_t nva
   }
   for (int i = 0; i < l.domain.rank; i++) kernel_add_axis(k, names[i], extent_value(l.domain.extent[i]));
   for (size_t i = 0; i < nnodes; i++) lowerings[nodes[i]->op->id](&l, nodes[i]);
+  for (size_t i = 0; i < nnodes; i++)
+    for (uint32_t slot = 0; slot < nodes[i]->noutputs; slot++)
+      if (nodes[i]->outputs[slot]) value_expr[nodes[i]->outputs[slot]->index] = 0;
   if (k->out_of_memory) return NULL;
   kernel_simplify_axes(k);
   return k;

@@ -28,8 +28,9 @@ ExprId lower_value_on(Lowering *l, const Value *v, const int *axis);
 // The node's result in `slot` is `e`. With axis NULL it is aligned at the right; else as for lower_value_on.
 void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const int *axis);
 
-// A kernel of these nodes (in topological order), unscheduled. NULL: out of memory.
-Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, size_t nvalues);
+// A kernel of these nodes (in topological order, all of one region and the only ones), unscheduled. NULL: out of
+// memory. `value_expr` is zeros, by value->index, and is so again afterwards.
+Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, ExprId *value_expr);
 
 // The shape that a region around this node iterates over.
 Shape node_domain(const Node *node);

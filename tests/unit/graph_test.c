@@ -276,7 +276,7 @@ static void must_be_cyclic(Graph *g, const char *message) {
 static void cycles_are_named(void **state) {
   (void)state;
   Graph *g = new_graph();
-  Value *a = value(g, "a"), *b = value(g, "b"), *c = value(g, "c"), *x = input(g, "x");
+  Value *a = value(g, "a"), *b, *c, *x;
   node(g, a, NULL, a);
   must_be_cyclic(g, "cycle: each of these depends on the next, and the last on the first: a");
 

@@ -217,7 +217,7 @@ typedef struct Graphlet { // a graph of one node
 
 static Extent parse_extent(Graph *g, const char *word) {
   if (word[0] == '_') return EXTENT_UNKNOWN;
-  if (word[0] >= '0' && word[0] <= '9') return EXTENT(atoll(word));
+  if (word[0] >= '0' && word[0] <= '9') return EXTENT(strtoll(word, NULL, 10));
   Dim *dim = graph_find_dim(g, word);
   if (!dim) dim = graph_add_dim(g, word, word[0] == 'N' ? 4 : -1);
   assert_non_null(dim);
@@ -254,7 +254,7 @@ static void parse_attribute(Node *node, char *word) {
   AttributeValue *value = &node->attributes[k];
   value->is_set = true;
   if (row->kind == ATTRIBUTE_BOOL) value->boolean = strcmp(number, "true") == 0;
-  else if (row->kind == ATTRIBUTE_S64) value->s64 = atoll(number);
+  else if (row->kind == ATTRIBUTE_S64) value->s64 = strtoll(number, NULL, 10);
   else
     for (value->s64 = 0; strcmp(row->choices[value->s64], number) != 0;) assert_true(++value->s64 < MAX_CHOICES);
 }
@@ -630,7 +630,7 @@ static void extents_that_come_one_by_one_are_inferred_in_linear_time(void **stat
   Value **v = ARENA_ARRAY(&g->arena, Value *, MANY + 1);
   for (int i = 0; i <= MANY; i++) v[i] = add_value(g, true, MAX_RANK);
   for (int i = 0; i < MANY; i++) add_node(g, &counting, v[i], v[i + 1]);
-  for (int axis = 0; axis < MAX_RANK; axis++) v[MANY / 7 * axis]->shape.extent[axis] = EXTENT(2);
+  for (int axis = 0; axis < MAX_RANK; axis++) v[(size_t)axis * (MANY / 7)]->shape.extent[axis] = EXTENT(2);
   must_take_steps(g, MAX_RANK + 2);
 }
 

@@ -1,0 +1,358 @@
+// Random valid graphs, generated from the operator table: nothing here knows any operator.
+//
+// A node begins as a draft in a graph of its own: an operator under one of its names, random attributes, and operands
+// that are values made before or of which nothing is known. Inference then says what follows; what it leaves open is
+// chosen at random, bit by bit, until everything is known. A draft that contradicts itself is thrown away.
+// The same seed gives the same graph on every machine.
+#ifndef NGRAD_TESTS_RANDOM_GRAPH_H
+#define NGRAD_TESTS_RANDOM_GRAPH_H
+
+#include "ir/infer.h"
+#include "ir/tensor.h"
+#include "ir/verify.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct RandomGraphOptions {
+  uint32_t most_nodes;
+  int64_t most_nelems; // of a tensor
+} RandomGraphOptions;
+
+// Sebastiano Vigna's splitmix64.
+static inline uint64_t random_next(uint64_t *random) {
+  uint64_t z = *random += 0x9E3779B97F4A7C15U;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+  return z ^ (z >> 31);
+}
+
+static inline uint32_t random_below(uint64_t *random, size_t n) {
+  return (uint32_t)(random_next(random) % (n ? n : 1));
+}
+
+static inline bool random_chance(uint64_t *random, unsigned percent) {
+  return random_below(random, 100) < percent;
+}
+
+// Data
+
+static inline bool random_is_positive(const Value *v) {
+  for (const Use *use = v->uses; use; use = use->next)
+    if (use->node->op->inputs[use->slot].is_positive) return true;
+  return false;
+}
+
+// Around 0 with deviation 1, or in [0.5, 2); integers are a hundred times as large.
+static inline void random_fill(uint64_t *random, Type type, bool is_positive, void *data, int64_t nelems) {
+  for (int64_t i = 0; i < nelems; i++) {
+    uint64_t word = random_next(random);
+    double sum = 0;
+    for (int part = 0; part < 4; part++) sum += (double)(word >> 16 * part & 0xFFFF) / 65536 - 0.5;
+    double number = is_positive ? 0.5 + 1.5 * ((double)(word >> 11) * 0x1p-53) : sum * 1.7320508;
+    type_store(type, data, (size_t)i, type_is_float(type) ? number : 100 * number);
+  }
+}
+
+// A tensor for an input of a graph whose extents have numbers; freed with tensor_free. False: out of memory.
+static inline bool random_tensor(uint64_t *random, const Value *v, Tensor *t, const Allocator *allocator) {
+  *t = tensor_like(v);
+  if (!tensor_alloc(t, allocator)) return false;
+  random_fill(random, v->type, random_is_positive(v), t->data, tensor_nelems(t));
+  return true;
+}
+
+// Drafts
+
+enum { RANDOM_EXTENTS = 4, RANDOM_DRAFTS = 400, RANDOM_CHOICES = 200 };
+
+typedef struct RandomGraph {
+  uint64_t random;
+  RandomGraphOptions options;
+  Graph *graph;
+  Extent extents[RANDOM_EXTENTS]; // few, so that tensors fit each other
+} RandomGraph;
+
+typedef struct RandomDraft {
+  RandomGraph *r;
+  Graph *graph; // of its own
+  Node *node;
+  Value *reused[MAX_OPERANDS]; // by input slot: the value of the real graph; NULL: a new one
+} RandomDraft;
+
+static inline OperatorName random_operator(uint64_t *random) {
+  uint32_t i = random_below(random, OP_COUNT + nsignatures);
+  if (i < OP_COUNT) return (OperatorName){&operators[i], NULL};
+  const Signature *s = &signatures[i - OP_COUNT];
+  return (OperatorName){&operators[s->op], s};
+}
+
+static inline AttributeValue random_attribute(uint64_t *random, const Attribute *row) {
+  static const double positive[] = {1e-5, 1e-3, 0.5, 3}, any[] = {0, 1, 0.1, 0.9, -2};
+  AttributeValue value = {.is_set = true};
+  uint32_t nchoices = 0;
+  while (nchoices < MAX_CHOICES && row->choices[nchoices]) nchoices++;
+  switch (row->kind) {
+  case ATTRIBUTE_BOOL: value.boolean = random_chance(random, 50); break;
+  case ATTRIBUTE_F32:
+    value.f32 = row->must_be_positive ? positive[random_below(random, 4)] : any[random_below(random, 5)];
+    break;
+  case ATTRIBUTE_CHOICE: value.s64 = random_below(random, nchoices); break;
+  case ATTRIBUTE_S64:
+    value.s64 = row->must_be_positive ? 1 + random_below(random, 3) : (int64_t)random_below(random, 7) - 3;
+    break;
+  case ATTRIBUTE_S64_LIST: break; // none
+  }
+  return value;
+}
+
+static inline Type random_type(uint64_t *random, TypeSet set) {
+  Type types[TYPE_COUNT + 2];
+  uint32_t count = 0;
+  for (Type type = TYPE_F64; type < TYPE_COUNT; type++)
+    if (set & TYPE_BIT(type)) types[count++] = type;
+  if (set & TYPE_BIT(TYPE_F32)) types[count++] = TYPE_F32, types[count++] = TYPE_F32; // the usual one
+  return count ? types[random_below(random, count)] : TYPE_NONE;
+}
+
+static inline TypeSet random_types_of(const Node *node, const Operand *row) {
+  if (node->signature && node->signature->types) return node->signature->types;
+  for (const TypeVariable *t = node->op->types; t->letter; t++)
+    if (t->letter == row->type) return t->types;
+  return 0;
+}
+
+static inline Extent random_extent(RandomGraph *r) {
+  static const int64_t others[] = {0, 2, 6, 16, 40};
+  uint32_t chance = random_below(&r->random, 100);
+  if (chance < 15) return EXTENT(1);
+  return chance < 95 ? r->extents[random_below(&r->random, RANDOM_EXTENTS)]
+                     : EXTENT(others[random_below(&r->random, 5)]);
+}
+
+static inline int random_rank(uint64_t *random) {
+  static const int ranks[] = {0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5};
+  return ranks[random_below(random, sizeof ranks / sizeof *ranks)];
+}
+
+// A value of the real graph for this operand, rather one of the last, so that graphs are deep; or NULL for a new one.
+static inline Value *random_reused(RandomGraph *r, const Node *node, const Operand *row) {
+  enum { LAST = 5 };
+  size_t n = r->graph->nvalues;
+  if (!n || random_chance(&r->random, 35)) return NULL;
+  size_t back = random_below(&r->random, n > LAST && random_chance(&r->random, 60) ? LAST : n);
+  Value *v = r->graph->values[n - 1 - back];
+  if (row->is_positive && (v->producer || !random_is_positive(v))) return NULL;
+  return random_types_of(node, row) & TYPE_BIT(v->type) ? v : NULL;
+}
+
+static inline bool random_draft_input(RandomDraft *d, SignatureOperand named) {
+  const Operand *row = &d->node->op->inputs[named.slot];
+  if (named.is_optional && random_chance(&d->r->random, 30)) return true;
+  Value *reused = random_reused(d->r, d->node, row), *v = NULL;
+  for (uint32_t k = 0; reused && k < d->node->ninputs; k++)
+    if (d->reused[k] == reused) v = d->node->inputs[k];
+  if (!v) v = graph_add_input(d->graph, row->name, reused ? reused->type : TYPE_NONE, reused ? &reused->shape : NULL);
+  if (!v) return false;
+  d->reused[named.slot] = reused;
+  node_set_input(d->node, named.slot, v);
+  return true;
+}
+
+// No input of this node need have the type that its output has: then a declaration may be needed.
+static inline bool random_may_need_type(const Node *node, const Operand *row) {
+  for (uint32_t i = 0; i < node->ninputs; i++)
+    if (node->inputs[i] && node->op->inputs[i].type == row->type) return false;
+  return true;
+}
+
+static inline bool random_draft_output(RandomDraft *d, SignatureOperand named) {
+  const Operand *row = &d->node->op->outputs[named.slot];
+  uint64_t *random = &d->r->random;
+  if (named.is_optional && random_chance(random, 30)) return true;
+  bool is_declared = random_may_need_type(d->node, row) && random_chance(random, 50);
+  Type type = is_declared ? random_type(random, random_types_of(d->node, row)) : TYPE_NONE;
+  Value *v = graph_add_value(d->graph, row->name, type, NULL);
+  if (v) node_set_output(d->node, named.slot, v);
+  return v != NULL;
+}
+
+static inline bool random_draft_begin(RandomDraft *d, OperatorName n) {
+  d->node = graph_add_node(d->graph, n.op, n.signature, n.op->ninputs, n.op->noutputs);
+  bool ok = d->node != NULL;
+  for (uint32_t i = 0; ok && i < named_nattributes(n); i++) {
+    NamedAttribute a = named_attribute(n, i);
+    if (a.is_required || random_chance(&d->r->random, 60))
+      d->node->attributes[a.index] = random_attribute(&d->r->random, &n.op->attributes[a.index]);
+  }
+  for (uint32_t i = 0; ok && i < named_ninputs(n); i++) ok = random_draft_input(d, named_input(n, i));
+  for (uint32_t i = 0; ok && i < named_noutputs(n); i++) ok = random_draft_output(d, named_output(n, i));
+  if (ok) node_set_defaults(d->node);
+  return ok;
+}
+
+// Chooses one thing of one value that inference leaves open; false when there is none.
+static inline bool random_draft_choose(RandomDraft *d) {
+  uint32_t nvalues = (uint32_t)d->graph->nvalues, first = random_below(&d->r->random, nvalues);
+  for (uint32_t i = 0; i < nvalues; i++) {
+    Value *v = d->graph->values[(first + i) % nvalues];
+    if (v->type == TYPE_NONE && !v->producer && v->uses) {
+      v->type = random_type(&d->r->random, random_types_of(d->node, &d->node->op->inputs[v->uses->slot]));
+      return true;
+    }
+    if (v->shape.rank < 0) {
+      v->shape.rank = random_rank(&d->r->random);
+      for (int axis = 0; axis < v->shape.rank; axis++) v->shape.extent[axis] = EXTENT_UNKNOWN;
+      return true;
+    }
+    for (int axis = v->shape.rank - 1; axis >= 0; axis--) {
+      if (!extent_is_unknown(v->shape.extent[axis])) continue;
+      v->shape.extent[axis] = random_extent(d->r);
+      return true;
+    }
+  }
+  return false;
+}
+
+// Everything is known and small enough, and named extents have values that fit.
+static inline bool random_draft_is_whole(const RandomDraft *d, Diagnostics *diagnostics) {
+  for (size_t k = 0; k < d->graph->nvalues; k++) {
+    const Value *v = d->graph->values[k];
+    int64_t nelems = shape_nelems(&v->shape);
+    if (v->type == TYPE_NONE || nelems < 0 || nelems > d->r->options.most_nelems) return false;
+  }
+  Graph *bound = graph_clone(d->graph);
+  bool ok = bound && graph_bind_dims(bound, diagnostics) && graph_infer(bound, diagnostics);
+  graph_free(bound);
+  return ok;
+}
+
+// False: it contradicts itself, or is too large.
+static inline bool random_draft_finish(RandomDraft *d, Diagnostics *diagnostics) {
+  if (d->node->op->check && !d->node->op->check(d->node, diagnostics)) return false;
+  for (int i = 0; i < RANDOM_CHOICES; i++) {
+    if (!graph_infer(d->graph, diagnostics)) return false;
+    if (!random_draft_choose(d)) return random_draft_is_whole(d, diagnostics);
+  }
+  return false;
+}
+
+// The real graph
+
+static inline Value *random_name_value(RandomGraph *r, Type type, const Shape *shape, bool is_input) {
+  static const char *const stems[] = {"v", "x", "a b", "int", "\xC3\xA9/*", "_", "null", "t.0"};
+  char name[64];
+  snprintf(name, sizeof name, "%s%zu", stems[random_below(&r->random, 8)], r->graph->nvalues);
+  return is_input ? graph_add_input(r->graph, name, type, shape) : graph_add_value(r->graph, name, type, shape);
+}
+
+static inline bool random_make_constant(RandomGraph *r, Value *v, bool is_positive) {
+  int64_t nelems = shape_nelems(&v->shape);
+  Constant *c = v->constant = ARENA_NEW(&r->graph->arena, Constant);
+  if (!c) return false;
+  c->is_splat = nelems > 100 || random_chance(&r->random, 50);
+  for (int axis = 0; axis < v->shape.rank; axis++) c->is_splat |= !extent_is_literal(v->shape.extent[axis]);
+  if (c->is_splat) nelems = 1;
+  c->data = arena_array(&r->graph->arena, (size_t)nelems, type_nbytes(v->type));
+  if (c->data) random_fill(&r->random, v->type, is_positive, c->data, nelems);
+  return c->data != NULL;
+}
+
+// A new operand: an input of the graph, at times a constant.
+static inline Value *random_new_operand(RandomGraph *r, const Value *draft, bool is_positive) {
+  bool is_constant = random_chance(&r->random, 20);
+  Value *v = random_name_value(r, draft->type, &draft->shape, !is_constant);
+  return v && is_constant && !random_make_constant(r, v, is_positive) ? NULL : v;
+}
+
+static inline bool random_draft_commit(const RandomDraft *d) {
+  const Node *draft = d->node;
+  Node *node = graph_add_node(d->r->graph, draft->op, draft->signature, draft->ninputs, draft->noutputs);
+  if (!node) return false;
+  memcpy(node->attributes, draft->attributes, draft->op->nattributes * sizeof *node->attributes);
+  for (uint32_t i = 0; i < draft->ninputs; i++) {
+    if (!draft->inputs[i]) continue;
+    Value *v =
+        d->reused[i] ? d->reused[i] : random_new_operand(d->r, draft->inputs[i], draft->op->inputs[i].is_positive);
+    if (!v) return false;
+    node_set_input(node, i, v);
+  }
+  for (uint32_t i = 0; i < draft->noutputs; i++) {
+    if (!draft->outputs[i]) continue;
+    Value *v = random_name_value(d->r, draft->outputs[i]->type, &draft->outputs[i]->shape, false);
+    if (!v) return false;
+    node_set_output(node, i, v);
+  }
+  return true;
+}
+
+// Tries one operator; true when the graph has got a node of it.
+static inline bool random_add_node(RandomGraph *r) {
+  OperatorName n = random_operator(&r->random);
+  const Allocator *allocator = r->graph->arena.allocator;
+  bool is_added = false;
+  for (int i = 0; i < RANDOM_DRAFTS && !is_added; i++) {
+    Diagnostics diagnostics;
+    diagnostics_init(&diagnostics, allocator);
+    RandomDraft d = {.r = r, .graph = graph_new(allocator, "draft")};
+    is_added = d.graph && random_draft_begin(&d, n) && random_draft_finish(&d, &diagnostics) && random_draft_commit(&d);
+    graph_free(d.graph);
+    diagnostics_deinit(&diagnostics);
+  }
+  return is_added;
+}
+
+static inline bool random_choose_extents(RandomGraph *r) {
+  static const int64_t numbers[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 48, 64, 65, 257};
+  static const char *const names[RANDOM_EXTENTS] = {"N", "C", "height", "w 2"};
+  bool ok = true;
+  for (int i = 0; ok && i < RANDOM_EXTENTS; i++) {
+    int64_t number = numbers[random_below(&r->random, sizeof numbers / sizeof *numbers)];
+    if (number == 0 && random_chance(&r->random, 50)) number = 33;
+    r->extents[i] = EXTENT(number);
+    if (!random_chance(&r->random, 25)) continue;
+    r->extents[i] = (Extent){graph_add_dim(r->graph, names[i], number), -1};
+    ok = r->extents[i].dim != NULL;
+  }
+  return ok;
+}
+
+// Most of what nothing uses is an output, and some of what is used.
+static inline bool random_choose_outputs(RandomGraph *r) {
+  Graph *g = r->graph;
+  bool ok = true;
+  for (size_t i = 0; ok && i < g->nvalues; i++) {
+    unsigned percent = !g->values[i]->producer ? 3 : g->values[i]->uses ? 20 : 85;
+    if (random_chance(&r->random, percent)) ok = graph_add_output(g, g->values[i]);
+  }
+  if (ok && !g->noutputs) ok = graph_add_output(g, g->values[g->nvalues - 1]);
+  return ok;
+}
+
+static inline void random_shuffle_nodes(RandomGraph *r) {
+  for (size_t i = r->graph->nnodes; i > 1; i--) {
+    size_t k = random_below(&r->random, i);
+    Node *node = r->graph->nodes[k];
+    r->graph->nodes[k] = r->graph->nodes[i - 1];
+    r->graph->nodes[i - 1] = node;
+  }
+}
+
+// A sorted, inferred and verified graph, whose named extents all have values. NULL when out of memory, or after
+// telling what is wrong with it, which is a mistake here or in inference.
+static inline Graph *random_graph(const Allocator *allocator, uint64_t seed, const RandomGraphOptions *options,
+                                  Diagnostics *diagnostics) {
+  RandomGraph r = {.random = seed * 0x2545F4914F6CDD1DU + 1, .options = *options};
+  r.graph = graph_new(allocator, "random");
+  bool ok = r.graph && random_choose_extents(&r);
+  uint32_t nnodes = 1 + random_below(&r.random, options->most_nodes);
+  for (uint32_t failures = 0; ok && r.graph->nnodes < nnodes && failures < 50;) failures += !random_add_node(&r);
+  ok = ok && r.graph->nnodes > 0 && random_choose_outputs(&r);
+  if (ok && random_chance(&r.random, 50)) random_shuffle_nodes(&r);
+  if (ok && graph_sort(r.graph, diagnostics) && graph_infer(r.graph, diagnostics) && graph_verify(r.graph, diagnostics))
+    return r.graph;
+  graph_free(r.graph);
+  return NULL;
+}
+
+#endif

@@ -1,0 +1,163 @@
+// One small graph an operator, for the tests of compiled code: see graph_text.h for how they go into one file.
+#ifndef NGRAD_TESTS_UNIT_GRAPH_CASES_H
+#define NGRAD_TESTS_UNIT_GRAPH_CASES_H
+
+#include "tests/unit/graph_text.h"
+
+#include <string.h>
+
+enum { NO_GAMMA = 1, ONLY_DIFF_SRC = 2, FLAT = 4, WITH_BETA = 8, FAR = 16 };
+
+typedef struct Types {
+  const char *data, *statistics;
+} Types;
+
+static const Types f32 = {"f32", "f32"};
+static const Types all_types[] = {{"f32", "f32"},   {"f16", "f32"}, {"bf16", "f32"},
+                                  {"bf16", "bf16"}, {"f64", "f32"}, {"f64", "f64"}};
+enum { NTYPES = sizeof all_types / sizeof *all_types };
+
+static inline Extents slice(Extents s, int from, int to) {
+  Extents part = {to - from, {0}};
+  for (int i = from; i < to; i++) part.extent[i - from] = s.extent[i];
+  return part;
+}
+
+static inline Extents flat(Extents s) {
+  int64_t nelems = 1;
+  for (int i = 0; i < s.rank; i++) nelems *= s.extent[i];
+  return EXTENTS(nelems);
+}
+
+// Operators
+
+static inline void layer_norm_gradient(GraphText *g, Extents s, int begin, Types t, unsigned how) {
+  int k = begin < 0 ? begin + s.rank : begin;
+  Extents rows = slice(s, 0, k), columns = slice(s, k, s.rank);
+  if (how & FLAT) columns = flat(columns);
+  graph_text_case(g, "LayerNormBackward %s at %d %s %s %u", extents_text(g, s, "x"), begin, t.data, t.statistics, how);
+  const char *x = graph_text_input(g, how & FAR ? "x far" : "x", t.data, s), *dy = graph_text_input(g, "dy", t.data, s);
+  const char *mean = graph_text_input(g, how & FAR ? "mean far" : "mean", t.statistics, rows);
+  const char *variance = graph_text_input(g, "variance", t.statistics, rows);
+  const char *gamma = how & NO_GAMMA ? "~" : graph_text_input(g, "gamma", t.statistics, columns);
+  const char *beta = how & WITH_BETA ? graph_text_input(g, "beta", t.statistics, columns) : "~";
+  const char *affine = how & NO_GAMMA ? "false" : "true";
+  const char *dx = graph_text_result(g, "dx"),
+             *inputs = arena_format(&g->arena, "%s, %s, %s, %s, %s, %s", x, dy, mean, variance, gamma, beta);
+  if (how & (ONLY_DIFF_SRC | NO_GAMMA))
+    graph_text_node(g, "LayerNormBackward",
+                    "inputs: [%s], outputs: [%s], attributes: {begin_norm_axis: %d, use_affine: %s}", inputs, dx, begin,
+                    affine);
+  else
+    graph_text_node(g, "LayerNormBackward", "inputs: [%s], outputs: [%s, %s, %s], attributes: {begin_norm_axis: %d}",
+                    inputs, dx, graph_text_result(g, "dgamma"), graph_text_result(g, "dbeta"), begin);
+}
+
+static inline void layer_norm(GraphText *g, Extents s, int begin, Types t, unsigned how) {
+  int k = begin < 0 ? begin + s.rank : begin;
+  Extents columns = slice(s, k, s.rank);
+  if (how & FLAT) columns = flat(columns);
+  graph_text_case(g, "LayerNorm %s at %d %s %s %u", extents_text(g, s, "x"), begin, t.data, t.statistics, how);
+  const char *x = graph_text_input(g, how & FAR ? "x far" : "x", t.data, s), *dst = graph_text_result(g, "dst");
+  if (how & NO_GAMMA)
+    graph_text_node(
+        g, "LayerNorm",
+        "inputs: [%s], outputs: [%s], attributes: {begin_norm_axis: %d, use_affine: false, keep_stats: false}", x, dst,
+        begin);
+  else
+    graph_text_node(g, "LayerNorm",
+                    "inputs: [%s, %s, %s], outputs: [%s, {name: %s, type: %s}, %s], attributes: {begin_norm_axis: %d}",
+                    x, graph_text_input(g, "gamma", t.statistics, columns),
+                    graph_text_input(g, "beta", t.statistics, columns), dst, graph_text_result(g, "mean"), t.statistics,
+                    graph_text_result(g, "variance"), begin);
+}
+
+// The statistics and parameters of a batch norm, by position.
+typedef struct Channel {
+  const char *mean, *variance, *gamma, *beta;
+} Channel;
+
+static inline Channel channel_inputs(GraphText *g, Extents s, Types t, unsigned how) {
+  return (Channel){graph_text_input(g, how & FAR ? "mean far" : "mean", t.statistics, s),
+                   graph_text_input(g, "variance", t.statistics, s),
+                   how & NO_GAMMA ? "~" : graph_text_input(g, "gamma", t.statistics, s),
+                   how & WITH_BETA ? graph_text_input(g, "beta", t.statistics, s) : "~"};
+}
+
+static inline Extents channels_of(Extents s, const char *format) {
+  return EXTENTS(s.extent[format[1] == 'C' ? 1 : s.rank - 1]);
+}
+
+static inline void batch_norm_gradient(GraphText *g, const char *op, Extents s, const char *format, Types t,
+                                       unsigned how) {
+  bool is_ngraph = op[0] == 'n';
+  graph_text_case(g, "%s %s %s %s %s %u", op, extents_text(g, s, "x"), format, t.data, t.statistics, how);
+  const char *x = graph_text_input(g, how & FAR ? "x far" : "x", t.data, s), *dy = graph_text_input(g, "dy", t.data, s);
+  Channel c = channel_inputs(g, channels_of(s, format), t, is_ngraph ? how | WITH_BETA : how);
+  const char *dx = graph_text_result(g, "dx");
+  const char *rest = how & ONLY_DIFF_SRC ? ""
+                                         : arena_format(&g->arena, ", %s, %s", graph_text_result(g, "dgamma"),
+                                                        graph_text_result(g, "dbeta"));
+  if (is_ngraph)
+    graph_text_node(g, op, "inputs: [%s, %s, %s, %s, %s, %s], outputs: [%s%s], attributes: {epsilon: 1e-5}", x, c.gamma,
+                    c.beta, c.mean, c.variance, dy, dx, rest);
+  else
+    graph_text_node(g, op,
+                    "inputs: [%s, %s, %s, %s, %s], outputs: [%s%s], attributes: {epsilon: 1e-5, data_format: %s}", x,
+                    dy, c.mean, c.variance, c.gamma, dx, rest, format);
+}
+
+static inline void batch_norm_training(GraphText *g, Extents s, const char *format, Types t, unsigned how) {
+  graph_text_case(g, "BatchNormForwardTraining %s %s %s %s %u", extents_text(g, s, "x"), format, t.data, t.statistics,
+                  how);
+  const char *x = graph_text_input(g, how & FAR ? "x far" : "x", t.data, s);
+  Channel c = channel_inputs(g, channels_of(s, format), t, how & NO_GAMMA ? how : how | WITH_BETA);
+  graph_text_node(g, "BatchNormForwardTraining",
+                  "inputs: [%s, %s, %s, %s, %s], outputs: [%s, %s, %s, %s, %s], attributes: {epsilon: 1e-5, momentum: "
+                  "0.9, data_format: %s}",
+                  x, c.mean, c.variance, c.gamma, c.beta, graph_text_result(g, "dst"),
+                  graph_text_result(g, "running_mean"), graph_text_result(g, "running_variance"),
+                  graph_text_result(g, "batch_mean"), graph_text_result(g, "batch_variance"), format);
+}
+
+static inline void batch_norm_inference(GraphText *g, Extents s, const char *format, Types t) {
+  graph_text_case(g, "BatchNormInference %s %s %s %s", extents_text(g, s, "x"), format, t.data, t.statistics);
+  const char *x = graph_text_input(g, "x", t.data, s);
+  Channel c = channel_inputs(g, channels_of(s, format), t, WITH_BETA);
+  graph_text_node(g, "BatchNormInference",
+                  "inputs: [%s, %s, %s, %s, %s], outputs: [%s], attributes: {epsilon: 1e-5, data_format: %s}", x,
+                  c.gamma, c.beta, c.mean, c.variance, graph_text_result(g, "dst"), format);
+}
+
+// Statistics over the axes whose bit is set in `reduced`.
+static inline void directml_gradient(GraphText *g, const char *op, Extents s, unsigned reduced, const char *type,
+                                     unsigned how) {
+  Types t = {type, type};
+  Extents statistics = s;
+  for (int i = 0; i < s.rank; i++)
+    if (reduced >> i & 1) statistics.extent[i] = 1;
+  graph_text_case(g, "%s %s by %s %s %u", op, extents_text(g, s, "x"), extents_text(g, statistics, "x"), type, how);
+  const char *x = graph_text_input(g, how & FAR ? "x far" : "x", type, s), *dy = graph_text_input(g, "dy", type, s);
+  Channel c = channel_inputs(g, statistics, t, how);
+  graph_text_node(g, op, "inputs: [%s, %s, %s, %s, %s], outputs: [%s, %s, %s], attributes: {Epsilon: 1e-5}", x, dy,
+                  c.mean, c.variance, c.gamma, graph_text_result(g, "dx"), graph_text_result(g, "dscale"),
+                  graph_text_result(g, "dbias"));
+}
+
+// Elementwise operators
+
+static inline void binary(GraphText *g, const char *op, const char *type_a, Extents a, const char *type_b, Extents b) {
+  graph_text_case(g, "%s %s %s and %s %s", op, type_a, extents_text(g, a, "x"), type_b, extents_text(g, b, "x"));
+  const char *x = graph_text_input(g, "x", type_a, a), *y = graph_text_input(g, "dy", type_b, b);
+  graph_text_node(g, op, "inputs: [%s, %s], outputs: [%s]", x, y, graph_text_result(g, "z"));
+}
+
+static inline void unary(GraphText *g, const char *op, const char *type, Extents s, const char *to) {
+  graph_text_case(g, "%s %s %s %s", op, type, to, extents_text(g, s, "x"));
+  const char *x = graph_text_input(g, "x", type, s), *dst = graph_text_result(g, "dst");
+  if (op[0] == 'T') graph_text_node(g, op, "inputs: [%s], outputs: [{name: %s, type: %s}]", x, dst, to);
+  else if (strcmp(op, "ReLU") == 0) graph_text_node(g, op, "inputs: [%s], outputs: [%s]", x, dst);
+  else graph_text_node(g, op, "inputs: [%s, %s], outputs: [%s]", x, graph_text_input(g, "dy", type, s), dst);
+}
+
+#endif

@@ -1,0 +1,389 @@
+// The passes before code: what fuses and what does not, what is removed, which passes run, and what becomes of a
+// failing allocation.
+#include "frontend/yaml.h"
+#include "passes/dead_code.h"
+#include "passes/lower/lower.h"
+#include "passes/pipeline.h"
+#include "tests/random_graph.h"
+#include "tests/unit/failing_allocator.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+// Graph files but for what they all have. Inputs: x, g, r of [4, 8], s, m, v of [8], o of [4, 1].
+#define FILE_BEGIN                                                                                                     \
+  "format: ngrad/1\nname: test\ninputs:\n"                                                                             \
+  "- {name: x, type: f32, shape: [4, 8]}\n- {name: g, type: f32, shape: [4, 8]}\n"                                     \
+  "- {name: r, type: f32, shape: [4, 8]}\n- {name: s, type: f32, shape: [8]}\n"                                        \
+  "- {name: m, type: f32, shape: [8]}\n- {name: v, type: f32, shape: [8]}\n"                                           \
+  "- {name: o, type: f32, shape: [4, 1]}\nnodes:\n"
+#define NODE(op, inputs, outputs) "- {op: " op ", inputs: [" inputs "], outputs: [" outputs "]}\n"
+#define BN(inputs, outputs)                                                                                            \
+  "- {op: BatchNormTrainingBackward, inputs: [" inputs "], outputs: [" outputs "], attributes: {epsilon: 1}}\n"
+#define OUTPUTS(names) "outputs: [" names "]\n"
+
+static Target target;
+
+static Graph *read_text(const Allocator *allocator, const char *text) {
+  Diagnostics d;
+  diagnostics_init(&d, allocator);
+  Graph *g = yaml_read(allocator, "test.yaml", text, strlen(text), NULL, &d);
+  if (!g) fail_msg("%s", d.items[0].message);
+  diagnostics_deinit(&d);
+  return g;
+}
+
+static PassContext context(const Allocator *allocator, Diagnostics *d) {
+  diagnostics_init(d, allocator);
+  target = target_of_machine();
+  target.vector_registers = 32;
+  return (PassContext){.diagnostics = d, .allocator = allocator, .target = &target};
+}
+
+// "g dx y | z": the regions in the order of their last nodes, each with what its nodes make first.
+static void print_regions(const Graph *g, Text *out) {
+  for (uint32_t region = 0; region < g->nnodes; region++) {
+    if (g->nodes[region]->region != region) continue;
+    if (out->nbytes) text_add_string(out, " |");
+    for (size_t i = 0; i < g->nnodes; i++)
+      if (g->nodes[i]->region == region)
+        text_format(out, "%s%s", out->nbytes ? " " : "", g->nodes[i]->outputs[0]->name);
+  }
+}
+
+// Takes a file through the passes, as the context says but for its places of memory.
+static void must_become(const char *text, PassContext how, const char *regions) {
+  Diagnostics d;
+  PassContext c = context(&system_allocator, &d);
+  c.disabled = how.disabled;
+  c.ndisabled = how.ndisabled;
+  c.after = how.after;
+  c.no_fuse = how.no_fuse;
+  Graph *g = read_text(&system_allocator, text);
+  assert_true(pipeline_run(g, &c));
+  assert_false(c.failed);
+  Text found;
+  text_init(&found, &system_allocator);
+  print_regions(g, &found);
+  assert_string_equal(text_string(&found), regions);
+  text_deinit(&found);
+  graph_free(g);
+  diagnostics_deinit(&d);
+}
+
+#define NORMALLY ((PassContext){0})
+
+// Fusion
+
+static const char residual_tail[] = FILE_BEGIN NODE("ReLUBackward", "x, g", "masked")
+    BN("x, masked, m, v", "dx, dg, db") NODE("Add", "dx, r", "y") OUTPUTS("y, dg, db");
+
+static void elementwise_neighbours_join_a_norm(void **state) {
+  (void)state;
+  must_become(residual_tail, NORMALLY, "masked dx y");
+}
+
+static void a_chain_is_one_region(void **state) {
+  (void)state;
+  must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("Add", "a, s", "b") NODE("Multiply", "b, o", "c")
+                  NODE("ReLU", "c", "d") OUTPUTS("d"),
+              NORMALLY, "a b c d");
+}
+
+static void a_second_user_in_another_region_stops(void **state) {
+  (void)state;
+  must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("Add", "a, g", "b") NODE("Add", "a, r", "c") OUTPUTS("b, c"),
+              NORMALLY, "a | b | c");
+}
+
+static void a_graph_output_does_not_stop(void **state) {
+  (void)state;
+  must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("Add", "a, g", "b") OUTPUTS("b, a"), NORMALLY, "a b");
+}
+
+static void users_in_one_region_are_as_one(void **state) {
+  (void)state;
+  must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("Add", "a, a", "b") OUTPUTS("b"), NORMALLY, "a b");
+  must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("ReLU", "a", "b") NODE("Add", "a, b", "c") OUTPUTS("c"), NORMALLY,
+              "a b c");
+  must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("Add", "a, g", "b") NODE("Add", "a, r", "c")
+                  NODE("Multiply", "b, c", "d") OUTPUTS("d"),
+              NORMALLY, "a b c d");
+  must_become(FILE_BEGIN BN("x, g, m, v", "dx") NODE("ReLU", "dx", "b") NODE("Add", "dx, b", "c") OUTPUTS("c"),
+              NORMALLY, "dx b c");
+}
+
+static void two_norms_never_join(void **state) {
+  (void)state;
+  must_become(FILE_BEGIN BN("x, g, m, v", "a") BN("x, a, m, v", "b") OUTPUTS("b"), NORMALLY, "a | b");
+  must_become(FILE_BEGIN BN("x, g, m, v", "a") NODE("ReLU", "a", "b") BN("x, b, m, v", "c") OUTPUTS("c"), NORMALLY,
+              "a | b c");
+  must_become(FILE_BEGIN BN("x, g, m, v", "a") BN("x, r, m, v", "b") NODE("Add", "a, b", "c") OUTPUTS("c"), NORMALLY,
+              "a | b c");
+}
+
+static void other_shapes_do_not_join(void **state) {
+  (void)state;
+  must_become(FILE_BEGIN NODE("ReLU", "s", "a") NODE("Add", "x, a", "b") OUTPUTS("b"), NORMALLY, "a | b"); // broadcast
+  must_become(FILE_BEGIN NODE("ReLU", "o", "a") NODE("Multiply", "x, a", "b") OUTPUTS("b"), NORMALLY, "a | b");
+  must_become(FILE_BEGIN BN("x, g, m, v", "dx, dg, db") NODE("ReLU", "dg", "a") OUTPUTS("dx, a, db"), NORMALLY,
+              "dx | a"); // a statistic
+  must_become(FILE_BEGIN BN("x, g, m, v", "dx, dg, db") NODE("ReLU", "dx", "a") NODE("Add", "a, dg", "b")
+                  OUTPUTS("b, db"),
+              NORMALLY, "dx | a b"); // both at once
+}
+
+static void regions_stand_at_their_last_nodes(void **state) {
+  (void)state;
+  must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("ReLU", "s", "b") NODE("Add", "a, b", "c") OUTPUTS("c"), NORMALLY,
+              "b | a c");
+}
+
+static void no_fuse_keeps_each_node_apart(void **state) {
+  (void)state;
+  must_become(residual_tail, (PassContext){.no_fuse = true}, "masked | dx | y");
+}
+
+// Dead code
+
+static void what_no_output_needs_goes(void **state) {
+  (void)state;
+  must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("Add", "a, g", "b") NODE("ReLU", "b", "unused") OUTPUTS("a"),
+              NORMALLY, "a");
+  must_become(FILE_BEGIN BN("x, g, m, v", "dx, dg, db") NODE("ReLU", "dx", "a") OUTPUTS("db"), NORMALLY,
+              "dx"); // one is enough
+  must_become(FILE_BEGIN NODE("ReLU", "x", "a") OUTPUTS("x"), NORMALLY, "");
+}
+
+static void dead_values_and_constants_go_and_inputs_stay(void **state) {
+  (void)state;
+  Diagnostics d;
+  PassContext c = context(&system_allocator, &d);
+  Graph *g = read_text(&system_allocator,
+                       "format: ngrad/1\nname: test\n"
+                       "inputs: [{name: x, type: f32, shape: []}, {name: y, type: f32, shape: []}]\n"
+                       "constants:\n"
+                       "- {name: used, type: f32, shape: [], value: 1}\n"
+                       "- {name: out, type: f32, shape: [], value: 1}\n"
+                       "- {name: unused, type: f32, shape: [], value: 1}\n"
+                       "- {name: by_dead, type: f32, shape: [], value: 1}\n"
+                       "nodes:\n" NODE("Add", "y, by_dead", "a") NODE("Add", "x, used", "b") OUTPUTS("b, out"));
+  assert_true(pass_dead_code(g, &c));
+  assert_true(graph_verify(g, &d));
+  assert_int_equal(g->nnodes, 1);
+  assert_int_equal(g->ninputs, 2);
+  assert_int_equal(g->nvalues, 5);
+  static const char *const left[] = {"x", "y", "used", "out", "b"};
+  for (size_t i = 0; i < g->nvalues; i++) assert_string_equal(g->values[i]->name, left[i]);
+  assert_null(g->values[1]->uses);
+  assert_false(pass_dead_code(g, &c)); // nothing is left to do
+  graph_free(g);
+  diagnostics_deinit(&d);
+}
+
+static void long_dead_chains_go_in_one_sweep(void **state) {
+  (void)state;
+  enum { MANY = 100000 };
+  Diagnostics d;
+  PassContext c = context(&system_allocator, &d);
+  Graph *g = graph_new(&system_allocator, "test");
+  const Shape shape = {.rank = 1, .extent = {EXTENT(4)}};
+  Value *x = graph_add_input(g, "x", TYPE_F32, &shape), *v = x;
+  for (int i = 0; i < MANY; i++) {
+    Node *node = graph_add_node(g, &operators[OP_ReLU], NULL, 1, 1);
+    node_set_input(node, 0, v);
+    node_set_output(node, 0, v = graph_add_value(g, "v", TYPE_F32, &shape));
+  }
+  assert_true(graph_add_output(g, x));
+  assert_true(pass_dead_code(g, &c));
+  assert_int_equal(g->nnodes, 0);
+  assert_int_equal(g->nvalues, 1);
+  graph_free(g);
+  diagnostics_deinit(&d);
+}
+
+// The runner
+
+static const char with_dead[] =
+    FILE_BEGIN NODE("ReLU", "x", "a") NODE("ReLU", "a", "b") NODE("ReLU", "r", "dead") OUTPUTS("b");
+
+static void disabled_passes_do_not_run(void **state) {
+  (void)state;
+  static const char *const dead_code[] = {"dead-code"}, *const fuse[] = {"fuse"}, *const both[] = {"fuse", "dead-code"},
+                           *const none[] = {"no such pass"};
+  must_become(with_dead, NORMALLY, "a b");
+  must_become(with_dead, (PassContext){.disabled = dead_code, .ndisabled = 1}, "a b | dead");
+  must_become(with_dead, (PassContext){.disabled = fuse, .ndisabled = 1}, "a | b");
+  must_become(with_dead, (PassContext){.disabled = both, .ndisabled = 2}, "a | b | dead");
+  must_become(with_dead, (PassContext){.disabled = none, .ndisabled = 1}, "a b");
+}
+
+static void nothing_runs_after_the_last_pass_asked_for(void **state) {
+  (void)state;
+  static const char *const dead_code[] = {"dead-code"};
+  for (int is_disabled = 0; is_disabled < 2; is_disabled++) {
+    Diagnostics d;
+    PassContext c = context(&system_allocator, &d);
+    c.after = "dead-code";
+    c.disabled = dead_code;
+    c.ndisabled = is_disabled ? 1 : 0;
+    Graph *g = read_text(&system_allocator, with_dead);
+    for (size_t i = 0; i < g->nnodes; i++) g->nodes[i]->region = 77;
+    assert_true(pipeline_run(g, &c));
+    assert_int_equal(g->nnodes, is_disabled ? 3 : 2);
+    for (size_t i = 0; i < g->nnodes; i++) assert_int_equal(g->nodes[i]->region, 77);
+    graph_free(g);
+    diagnostics_deinit(&d);
+  }
+}
+
+static void passes_have_names_and_docs(void **state) {
+  (void)state;
+  assert_string_equal(passes[0].name, "dead-code");
+  assert_string_equal(passes[npasses - 1].name, "fuse");
+  for (size_t i = 0; i < npasses; i++) {
+    assert_true(passes[i].run && passes[i].doc && *passes[i].doc);
+    for (size_t k = 0; k < i; k++) assert_string_not_equal(passes[i].name, passes[k].name);
+  }
+}
+
+// Kernels
+
+static void each_region_is_a_kernel(void **state) {
+  (void)state;
+  Diagnostics d;
+  for (int no_fuse = 0; no_fuse < 2; no_fuse++) {
+    PassContext c = context(&system_allocator, &d);
+    c.no_fuse = no_fuse;
+    Graph *g = read_text(&system_allocator, residual_tail);
+    assert_true(pipeline_run(g, &c));
+    Program *p = pipeline_lower(g, &c);
+    assert_non_null(p);
+    assert_int_equal(p->nkernels, no_fuse ? 3 : 1);
+    assert_ptr_equal(p->graph, g);
+    for (size_t i = 0; i < p->nkernels; i++) assert_true(p->kernels[i]->nloops > 0);
+    for (size_t i = 0; i < g->nvalues; i++) {
+      bool is_between = strcmp(g->values[i]->name, "masked") == 0 || strcmp(g->values[i]->name, "dx") == 0;
+      assert_int_equal(p->is_in_workspace[i], no_fuse && is_between);
+    }
+    program_free(p);
+    graph_free(g);
+    diagnostics_deinit(&d);
+  }
+}
+
+static void graphs_without_nodes_are_programs_without_kernels(void **state) {
+  (void)state;
+  Diagnostics d;
+  PassContext c = context(&system_allocator, &d);
+  Graph *g = read_text(&system_allocator, FILE_BEGIN OUTPUTS("x"));
+  assert_true(pipeline_run(g, &c));
+  Program *p = pipeline_lower(g, &c);
+  assert_non_null(p);
+  assert_int_equal(p->nkernels, 0);
+  assert_int_equal(p->workspace_nbytes, 0);
+  program_free(p);
+  program_free(NULL);
+  graph_free(g);
+  diagnostics_deinit(&d);
+}
+
+// Failing allocations: the n-th from here, for every n. True when all went well, for there were no more than n.
+static bool runs_with_failing(Graph *g, FailingAllocator *memory, size_t n, bool no_fuse) {
+  Diagnostics d;
+  PassContext c = context(&memory->allocator, &d);
+  c.no_fuse = no_fuse;
+  memory->failing = memory->ncalls + n;
+  bool ran = pipeline_run(g, &c);
+  Program *p = ran ? pipeline_lower(g, &c) : NULL;
+  bool is_done = memory->ncalls <= memory->failing;
+  assert_true(is_done ? p && !c.failed : !p && c.failed);
+  assert_int_equal(d.out_of_memory, !is_done);
+  assert_int_equal(d.nerrors, 0);
+  program_free(p);
+  diagnostics_deinit(&d);
+  return is_done;
+}
+
+static void failing_allocations_are_errors(void **state) {
+  (void)state;
+  static const RandomGraphOptions options = {.most_nodes = 12, .most_nelems = 20000};
+  for (uint64_t seed = 0; seed < 40; seed++) {
+    bool is_done = false;
+    for (size_t n = 0; !is_done; n++) {
+      FailingAllocator memory;
+      Diagnostics d;
+      failing_allocator_init(&memory, NEVER_FAIL);
+      diagnostics_init(&d, &memory.allocator);
+      Graph *g = random_graph(&memory.allocator, seed, &options, &d);
+      assert_true(g && graph_bind_dims(g, &d) && graph_infer(g, &d));
+      is_done = runs_with_failing(g, &memory, n, seed % 2);
+      diagnostics_deinit(&d);
+      graph_free(g);
+      assert_int_equal(memory.nlive, 0);
+      assert_true(n < 1000);
+    }
+  }
+}
+
+// An arena asks for memory once a block. With room for so many bytes left, the first allocation that does not fit
+// fails; true when all did.
+static bool schedules_in(const Graph *g, size_t nbytes) {
+  enum { BLOCK = 1 << 16, MOST_VALUES = 64 };
+  FailingAllocator memory;
+  Arena arena;
+  ExprId value_expr[MOST_VALUES] = {0};
+  assert_true(g->nvalues < MOST_VALUES);
+  failing_allocator_init(&memory, NEVER_FAIL);
+  arena_init(&arena, &memory.allocator);
+  assert_true(arena_alloc(&arena, BLOCK) && nbytes <= BLOCK);
+  arena.next = arena.end - nbytes;
+  memory.failing = memory.ncalls;
+  Kernel *k = lower_region(&arena, g->nodes, g->nnodes, value_expr);
+  bool ok = k && kernel_schedule(k, &target, NULL), is_done = memory.ncalls == memory.failing;
+  assert_int_equal(ok, is_done);
+  if (k) assert_int_equal(k->out_of_memory, !is_done); // else it would be told as a mistake in the graph
+  arena_deinit(&arena);
+  assert_int_equal(memory.nlive, 0);
+  return is_done;
+}
+
+static void every_allocation_of_a_schedule_may_fail(void **state) {
+  (void)state;
+  enum { STEP = 16 }; // what arenas round up to
+  Diagnostics d;
+  context(&system_allocator, &d);
+  Graph *g = read_text(&system_allocator, residual_tail);
+  for (size_t nbytes = 0; !schedules_in(g, nbytes);) nbytes += STEP;
+  graph_free(g);
+  diagnostics_deinit(&d);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(elementwise_neighbours_join_a_norm),
+      cmocka_unit_test(a_chain_is_one_region),
+      cmocka_unit_test(a_second_user_in_another_region_stops),
+      cmocka_unit_test(a_graph_output_does_not_stop),
+      cmocka_unit_test(users_in_one_region_are_as_one),
+      cmocka_unit_test(two_norms_never_join),
+      cmocka_unit_test(other_shapes_do_not_join),
+      cmocka_unit_test(regions_stand_at_their_last_nodes),
+      cmocka_unit_test(no_fuse_keeps_each_node_apart),
+      cmocka_unit_test(what_no_output_needs_goes),
+      cmocka_unit_test(dead_values_and_constants_go_and_inputs_stay),
+      cmocka_unit_test(long_dead_chains_go_in_one_sweep),
+      cmocka_unit_test(disabled_passes_do_not_run),
+      cmocka_unit_test(nothing_runs_after_the_last_pass_asked_for),
+      cmocka_unit_test(passes_have_names_and_docs),
+      cmocka_unit_test(each_region_is_a_kernel),
+      cmocka_unit_test(graphs_without_nodes_are_programs_without_kernels),
+      cmocka_unit_test(failing_allocations_are_errors),
+      cmocka_unit_test(every_allocation_of_a_schedule_may_fail),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,445 @@
+// Random valid graphs: printing and reading, inference from less, the interpreter, kernels, and compiled code that
+// must agree with the interpreter. tests/random_graph.h makes them.
+//
+// NGRAD_RANDOM_GRAPHS=1000 compiles so many, NGRAD_RANDOM_SEED=7 begins with that seed.
+#include "backends/interpreter/interpreter.h"
+#include "frontend/api/ngrad.h"
+#include "frontend/yaml.h"
+#include "passes/pipeline.h"
+#include "tests/random_graph.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { COUNT = 400, COMPILED = 40, MOST_VALUES = 256 };
+
+static const RandomGraphOptions options = {.most_nodes = 12, .most_nelems = 20000};
+
+static Graph *make(uint64_t seed) {
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  Graph *g = random_graph(&system_allocator, seed, &options, &d);
+  if (d.nerrors) print_error("seed %llu: %s\n", (unsigned long long)seed, d.items[d.count - 1].message);
+  assert_non_null(g);
+  assert_true(g->nvalues < MOST_VALUES);
+  diagnostics_deinit(&d);
+  return g;
+}
+
+static Text print(const Graph *g) {
+  Text t;
+  text_init(&t, &system_allocator);
+  yaml_print(g, &t);
+  assert_false(t.out_of_memory);
+  return t;
+}
+
+// Gives named extents their numbers, and infers again.
+static void bind(Graph *g) {
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  if (!graph_bind_dims(g, &d) || !graph_infer(g, &d) || !graph_verify(g, &d)) fail_msg("%s", d.items[0].message);
+  diagnostics_deinit(&d);
+}
+
+static void every_operator_and_name_occurs(void **state) {
+  (void)state;
+  size_t noccurrences[OP_COUNT + 64] = {0};
+  for (uint64_t seed = 0; seed < COUNT; seed++) {
+    Graph *g = make(seed);
+    for (size_t i = 0; i < g->nnodes; i++) {
+      const Node *node = g->nodes[i];
+      noccurrences[node->signature ? OP_COUNT + (node->signature - signatures) : (ptrdiff_t)node->op->id]++;
+    }
+    graph_free(g);
+  }
+  for (size_t i = 0; i < OP_COUNT + nsignatures; i++)
+    if (noccurrences[i] < 20)
+      fail_msg("%s is rare", i < OP_COUNT ? operators[i].name : signatures[i - OP_COUNT].full_name);
+}
+
+static void a_seed_gives_one_graph(void **state) {
+  (void)state;
+  Graph *a = make(1), *b = make(1), *c = make(2);
+  Text text_a = print(a), text_b = print(b), text_c = print(c);
+  assert_string_equal(text_string(&text_a), text_string(&text_b));
+  assert_string_not_equal(text_string(&text_a), text_string(&text_c));
+  text_deinit(&text_a);
+  text_deinit(&text_b);
+  text_deinit(&text_c);
+  graph_free(a);
+  graph_free(b);
+  graph_free(c);
+}
+
+static void prints_are_fixed_points(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < COUNT; seed++) {
+    Graph *g = make(seed);
+    Text once = print(g);
+    Diagnostics d;
+    diagnostics_init(&d, &system_allocator);
+    Graph *again = yaml_read(&system_allocator, "random.yaml", text_string(&once), once.nbytes, NULL, &d);
+    if (!again) fail_msg("seed %llu: %s", (unsigned long long)seed, d.items[0].message);
+    assert_int_equal(d.nerrors + d.nwarnings, 0);
+    Text twice = print(again);
+    assert_string_equal(text_string(&once), text_string(&twice));
+    diagnostics_deinit(&d);
+    text_deinit(&once);
+    text_deinit(&twice);
+    graph_free(again);
+    graph_free(g);
+  }
+}
+
+// Inference from less: of what was known, all that comes back is the same.
+
+static void forget(uint64_t *random, const Value *v, Value *copy) {
+  bool is_given = !v->producer;
+  if (is_given && v->constant) return;
+  if (!is_given || random_chance(random, 10)) copy->shape.rank = -1;
+  for (int axis = 0; axis < copy->shape.rank; axis++)
+    if (random_chance(random, 40)) copy->shape.extent[axis] = EXTENT_UNKNOWN;
+}
+
+static void must_agree(const Graph *g, const Graph *less, bool must_be_whole) {
+  for (size_t i = 0; i < g->nvalues; i++) {
+    const Shape *whole = &g->values[i]->shape, *shape = &less->values[i]->shape;
+    assert_true(less->values[i]->type == g->values[i]->type);
+    assert_true(shape->rank == whole->rank || (shape->rank < 0 && !must_be_whole));
+    for (int axis = 0; axis < shape->rank; axis++)
+      assert_true(extent_equals(shape->extent[axis], whole->extent[axis]) ||
+                  (extent_is_unknown(shape->extent[axis]) && !must_be_whole));
+  }
+}
+
+static void inference_from_less_finds_the_same_or_leaves_it_open(void **state) {
+  (void)state;
+  uint64_t random = 1;
+  for (uint64_t seed = 0; seed < COUNT; seed++) {
+    Graph *g = make(seed);
+    for (int is_partial = 0; is_partial < 2; is_partial++) {
+      Graph *less = graph_clone(g);
+      for (size_t i = 0; i < g->nvalues; i++)
+        if (is_partial || g->values[i]->producer) forget(&random, g->values[i], less->values[i]);
+      Diagnostics d;
+      diagnostics_init(&d, &system_allocator);
+      if (!graph_infer(less, &d)) fail_msg("seed %llu: %s", (unsigned long long)seed, d.items[0].message);
+      must_agree(g, less, !is_partial);
+      assert_true(graph_infers_nothing_new(less, &d));
+      diagnostics_deinit(&d);
+      graph_free(less);
+    }
+    graph_free(g);
+  }
+}
+
+// Kernels
+
+// Each value that some kernel reads from memory has been stored before, once, in a place of its own.
+static void check_program(const Program *p) {
+  const Graph *g = p->graph;
+  bool is_stored[MOST_VALUES] = {0};
+  size_t nnodes = 0;
+  for (size_t i = 0; i < p->nkernels; i++) {
+    const Kernel *k = p->kernels[i];
+    nnodes += k->nnodes;
+    bool is_written[MOST_VALUES] = {0};
+    for (size_t s = 0; s < k->nstores; s++) is_written[k->accesses[k->stores[s].access].value->index] = true;
+    for (size_t a = 0; a < k->naccesses; a++) {
+      const Value *v = k->accesses[a].value;
+      if (v && v->producer && !is_written[v->index]) assert_true(is_stored[v->index]);
+    }
+    for (size_t v = 0; v < g->nvalues; v++) {
+      assert_false(is_written[v] && is_stored[v]);
+      is_stored[v] |= is_written[v];
+    }
+  }
+  assert_int_equal(nnodes, g->nnodes);
+  for (size_t i = 0; i < g->nvalues; i++) {
+    const Value *v = g->values[i];
+    if (v->is_output && v->producer) assert_true(is_stored[i]);
+    assert_int_equal(p->is_in_workspace[i], is_stored[i] && !v->is_output);
+    if (!p->is_in_workspace[i]) continue;
+    size_t end = p->value_offset[i] + (size_t)shape_nelems(&v->shape) * type_nbytes(v->type);
+    assert_true(end <= p->workspace_nbytes);
+    for (size_t k = 0; k < g->nvalues; k++)
+      if (k != i && p->is_in_workspace[k] && p->value_offset[k] >= p->value_offset[i] && shape_nelems(&v->shape))
+        assert_true(p->value_offset[k] >= end || !shape_nelems(&g->values[k]->shape));
+  }
+}
+
+static void kernels_store_what_others_read(void **state) {
+  (void)state;
+  Target target = target_of_machine();
+  target.vector_registers = 32;
+  for (uint64_t seed = 0; seed < COUNT; seed++) {
+    for (int no_fuse = 0; no_fuse < 2; no_fuse++) {
+      Graph *g = make(seed);
+      Diagnostics d;
+      diagnostics_init(&d, &system_allocator);
+      bind(g);
+      PassContext c = {.diagnostics = &d, .allocator = &system_allocator, .target = &target, .no_fuse = no_fuse};
+      assert_true(pipeline_run(g, &c));
+      Program *p = pipeline_lower(g, &c);
+      if (d.nerrors) print_error("seed %llu: %s\n", (unsigned long long)seed, d.items[0].message);
+      assert_non_null(p);
+      check_program(p);
+      if (no_fuse) assert_int_equal(p->nkernels, g->nnodes);
+      program_free(p);
+      diagnostics_deinit(&d);
+      graph_free(g);
+    }
+  }
+}
+
+// Compiled code against the interpreter. How far they may be apart depends on the graph: sums may cancel, and a value
+// may be on either side of a threshold. So each graph is also interpreted with noise of the size of roundings on
+// every value, and that is the measure.
+
+enum { NOISES = 4 };
+
+typedef struct Trial {
+  uint64_t seed, random;
+  Graph *graph; // bound
+  Text text;    // as it was before
+  Tensor inputs[MOST_VALUES], expected[MOST_VALUES], got[MOST_VALUES];
+  Arena arena;                        // the noisy values
+  double *noisy[NOISES][MOST_VALUES]; // by output
+  size_t ncompared, nskipped, nfailures;
+} Trial;
+
+static double rounding(Type type) {
+  static const double table[TYPE_COUNT] = {
+      [TYPE_F64] = 0x1p-52, [TYPE_F32] = 0x1p-23, [TYPE_F16] = 0x1p-10, [TYPE_BF16] = 0x1p-7};
+  return table[type];
+}
+
+// Relative noise, and, for operators whose sums may cancel, noise of the size of what went in. Half of it is the same
+// for all elements, as roundings of equal numbers are.
+static void add_noise(uint64_t *random, Type type, double *x, size_t n, double size) {
+  double common = random_chance(random, 50) ? 1 : -1;
+  double absolute = size * rounding(type == TYPE_F64 ? TYPE_F64 : TYPE_F32);
+  for (size_t i = 0; i < n; i++) {
+    double own = (double)(random_next(random) >> 11) * 0x1p-52 - 1;
+    x[i] += (common + own) / 2 * (fabs(x[i]) * rounding(type) + absolute);
+    if (isinf(type_round(type, x[i]))) x[i] = type_round(type, x[i]);
+  }
+}
+
+static bool is_elementwise(const Node *node) {
+  return node->op->traits & TRAIT_ELEMENTWISE;
+}
+
+static double largest(const double *x, size_t n) {
+  double most = 0;
+  for (size_t i = 0; i < n; i++)
+    if (isfinite(x[i]) && fabs(x[i]) > most) most = fabs(x[i]);
+  return most;
+}
+
+static size_t nelems_of(const Value *v) {
+  return (size_t)shape_nelems(&v->shape);
+}
+
+static double *new_elements(Trial *t, const Value *v) {
+  double *x = ARENA_ARRAY(&t->arena, double, nelems_of(v));
+  assert_non_null(x);
+  return x;
+}
+
+static double *noisy_given(Trial *t, const Value *v, const Tensor *given) {
+  size_t n = nelems_of(v);
+  double *x = new_elements(t, v);
+  for (size_t i = 0; i < n; i++)
+    x[i] = v->constant ? type_load(v->type, v->constant->data, v->constant->is_splat ? 0 : i)
+                       : type_load(v->type, given->data, i);
+  add_noise(&t->random, v->type, x, n, 0);
+  return x;
+}
+
+static void run_noisy_node(Trial *t, const Node *node, double **of) {
+  const double *inputs[MAX_OPERANDS] = {NULL};
+  double *outputs[MAX_OPERANDS] = {NULL}, size = 0, most = 0;
+  for (uint32_t k = 0; k < node->ninputs; k++) {
+    const Value *v = node->inputs[k];
+    if (!v) continue;
+    inputs[k] = of[v->index];
+    size = fmax(size, largest(inputs[k], nelems_of(v)));
+    most = fmax(most, (double)nelems_of(v));
+  }
+  for (uint32_t k = 0; k < node->noutputs; k++)
+    if (node->outputs[k]) outputs[k] = of[node->outputs[k]->index] = new_elements(t, node->outputs[k]);
+  assert_true(interpret_node(node, inputs, outputs, &system_allocator));
+  for (uint32_t k = 0; k < node->noutputs; k++) {
+    const Value *v = node->outputs[k];
+    double nterms = v ? fmax(1, most / (double)nelems_of(v)) : 0; // that an element may be the sum of
+    if (v) add_noise(&t->random, v->type, outputs[k], nelems_of(v), is_elementwise(node) ? 0 : size * nterms);
+  }
+}
+
+static void run_noisy(Trial *t, double **outputs) {
+  const Graph *g = t->graph;
+  double *of[MOST_VALUES] = {NULL};
+  for (size_t i = 0; i < g->ninputs; i++) of[g->inputs[i]->index] = noisy_given(t, g->inputs[i], &t->inputs[i]);
+  for (size_t i = 0; i < g->nvalues; i++)
+    if (g->values[i]->constant) of[i] = noisy_given(t, g->values[i], NULL);
+  for (size_t i = 0; i < g->nnodes; i++) run_noisy_node(t, g->nodes[i], of);
+  for (size_t i = 0; i < g->noutputs; i++) outputs[i] = of[g->outputs[i]->index];
+}
+
+static void trial_init(Trial *t, uint64_t seed) {
+  *t = (Trial){.seed = seed, .random = seed + 1, .graph = make(seed)};
+  Graph *g = t->graph;
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  arena_init(&t->arena, &system_allocator);
+  t->text = print(g);
+  bind(g);
+  for (size_t i = 0; i < g->ninputs; i++)
+    assert_true(random_tensor(&t->random, g->inputs[i], &t->inputs[i], &system_allocator));
+  for (size_t i = 0; i < g->noutputs; i++) {
+    t->expected[i] = t->got[i] = tensor_like(g->outputs[i]);
+    assert_true(tensor_alloc(&t->expected[i], &system_allocator) && tensor_alloc(&t->got[i], &system_allocator));
+  }
+  assert_true(interpret(g, t->inputs, t->expected, &(InterpreterOptions){.allocator = &system_allocator}, &d));
+  diagnostics_deinit(&d);
+}
+
+static void trial_deinit(Trial *t) {
+  for (size_t i = 0; i < t->graph->ninputs; i++) tensor_free(&t->inputs[i], &system_allocator);
+  for (size_t i = 0; i < t->graph->noutputs; i++) {
+    tensor_free(&t->expected[i], &system_allocator);
+    tensor_free(&t->got[i], &system_allocator);
+  }
+  arena_deinit(&t->arena);
+  text_deinit(&t->text);
+  graph_free(t->graph);
+}
+
+static void the_interpreter_runs_them(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < COUNT; seed++) {
+    Trial t;
+    trial_init(&t, seed);
+    trial_deinit(&t);
+  }
+}
+
+// Whether element i is the same in all noisy runs as far as being finite goes.
+static bool is_stable(const Trial *t, size_t k, size_t i, double expected) {
+  for (int n = 0; n < NOISES; n++) {
+    double noisy = t->noisy[n][k][i];
+    if (isfinite(noisy) != isfinite(expected) || isnan(noisy) != isnan(expected)) return false;
+  }
+  return true;
+}
+
+// Tells what is wrong, and the graph before the first; other graphs go on.
+static void tell(Trial *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void tell(Trial *t, const char *format, ...) {
+  if (t->nfailures++ == 0) fprintf(stderr, "seed %llu:\n%s", (unsigned long long)t->seed, text_string(&t->text));
+  va_list args;
+  va_start(args, format);
+  vfprintf(stderr, format, args);
+  va_end(args);
+  fputs("\n", stderr);
+}
+
+static void compare_output(Trial *t, size_t k, const char *how) {
+  const Value *v = t->graph->outputs[k];
+  double apart = 0, norm = 0, noise[NOISES] = {0}, most = 0;
+  size_t n = nelems_of(v);
+  for (size_t i = 0; i < n; i++) {
+    double e = type_load(v->type, t->expected[k].data, i), a = type_load(v->type, t->got[k].data, i);
+    if (!is_stable(t, k, i, e)) {
+      t->nskipped++;
+      continue;
+    }
+    t->ncompared++;
+    if (!isfinite(e) || !isfinite(a)) {
+      if (a == e || (isnan(a) && isnan(e))) continue;
+      tell(t, "%s: %s[%zu] is %g, expected %g", how, v->name, i, a, e);
+      return;
+    }
+    apart += (a - e) * (a - e);
+    norm += e * e;
+    for (int r = 0; r < NOISES; r++) noise[r] += (t->noisy[r][k][i] - e) * (t->noisy[r][k][i] - e);
+  }
+  for (int r = 0; r < NOISES; r++) most = fmax(most, noise[r]);
+  double tolerance = 8 * sqrt(most) + 2 * rounding(v->type) * sqrt(norm);
+  if (sqrt(apart) > tolerance)
+    tell(t, "%s: %s is %g away, expected at most %g (norm %g)", how, v->name, sqrt(apart), tolerance, sqrt(norm));
+}
+
+static ng_tensor api_tensor(const Tensor *t) {
+  ng_tensor out = {.type = (ng_type)t->type, .rank = t->rank, .data = t->data};
+  memcpy(out.extent, t->extent, sizeof out.extent);
+  return out;
+}
+
+static void compile_and_compare(Trial *t, const ng_options *how, const char *what) {
+  ng_tensor inputs[MOST_VALUES], outputs[MOST_VALUES];
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = ng_graph_read(ctx, "random.yaml", text_string(&t->text), t->text.nbytes, NULL);
+  ng_kernel *kernel = g ? ng_compile(g, how) : NULL;
+  if (!kernel) {
+    tell(t, "%s: does not compile: %s", what, ng_messages_text(ctx, 0));
+    ng_graph_free(g);
+    ng_context_free(ctx);
+    return;
+  }
+  for (size_t i = 0; i < t->graph->ninputs; i++) inputs[i] = api_tensor(&t->inputs[i]);
+  for (size_t i = 0; i < t->graph->noutputs; i++) {
+    memset(t->got[i].data, 0xA5, tensor_nbytes(&t->got[i]));
+    outputs[i] = api_tensor(&t->got[i]);
+  }
+  assert_int_equal(ng_kernel_run(kernel, inputs, outputs, 1 + (int)(t->seed % 3)), NG_OK);
+  for (size_t k = 0; k < t->graph->noutputs; k++) compare_output(t, k, what);
+  ng_kernel_free(kernel);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+static uint64_t number_from(const char *variable, uint64_t otherwise) {
+  const char *text = getenv(variable);
+  return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static void compiled_graphs_agree_with_the_interpreter(void **state) {
+  (void)state;
+  uint64_t first = number_from("NGRAD_RANDOM_SEED", 0), count = number_from("NGRAD_RANDOM_GRAPHS", COMPILED);
+  size_t ncompared = 0, nskipped = 0, nfailures = 0;
+  for (uint64_t seed = first; seed < first + count; seed++) {
+    Trial t;
+    trial_init(&t, seed);
+    for (int n = 0; n < NOISES; n++) run_noisy(&t, t.noisy[n]);
+    compile_and_compare(&t, NULL, "fused");
+    compile_and_compare(&t, &(ng_options){.no_fuse = 1}, "not fused");
+    ncompared += t.ncompared;
+    nskipped += t.nskipped;
+    nfailures += t.nfailures;
+    trial_deinit(&t);
+  }
+  assert_int_equal(nfailures, 0);
+  assert_true(nskipped <= ncompared / 20); // else this tests too little
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_operator_and_name_occurs),
+      cmocka_unit_test(a_seed_gives_one_graph),
+      cmocka_unit_test(prints_are_fixed_points),
+      cmocka_unit_test(inference_from_less_finds_the_same_or_leaves_it_open),
+      cmocka_unit_test(the_interpreter_runs_them),
+      cmocka_unit_test(kernels_store_what_others_read),
+      cmocka_unit_test(compiled_graphs_agree_with_the_interpreter),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

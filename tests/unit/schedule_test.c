@@ -1,0 +1,447 @@
+// Schedules: how often data is looked at, what is added up where, and that shapes alone decide the order of additions.
+// Numbers that tuning moves (blocks, rows at once) are held to what must be true of them, not to what they are.
+#include "frontend/api/handles.h"
+#include "passes/pipeline.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const Target usual = {.isa = "avx2",
+                             .vector_registers = 8,
+                             .l1_nbytes = 32 << 10,
+                             .l2_nbytes = 1 << 20,
+                             .llc_nbytes = 32 << 20,
+                             .threads = 4};
+
+typedef struct Lowered {
+  ng_context *ctx;
+  ng_graph *graph;
+  Graph *clone;
+  Program *program;
+} Lowered;
+
+static Lowered lower(const char *text, const Target *target, bool no_fuse) {
+  Lowered l = {.ctx = ng_context_new(NULL)};
+  l.graph = ng_graph_read(l.ctx, "test.yaml", text, strlen(text), NULL);
+  if (!l.graph) fail_msg("%s", ng_messages_text(l.ctx, 0));
+  assert_int_equal(ng_graph_bind(l.graph), NG_OK);
+  l.clone = graph_clone(l.graph->graph);
+  PassContext c = {
+      .diagnostics = &l.ctx->diagnostics, .allocator = &l.ctx->allocator, .target = target, .no_fuse = no_fuse};
+  assert_true(pipeline_run(l.clone, &c));
+  l.program = pipeline_lower(l.clone, &c);
+  if (!l.program) fail_msg("%s", ng_messages_text(l.ctx, 0));
+  return l;
+}
+
+static void lowered_deinit(Lowered *l) {
+  program_free(l->program);
+  graph_free(l->clone);
+  ng_graph_free(l->graph);
+  ng_context_free(l->ctx);
+}
+
+// Graphs of one norm
+
+static const char *norm_text(const char *op, const char *shape, const char *statistics, const char *attributes) {
+  static char texts[4][1024];
+  static unsigned next;
+  char *text = texts[next++ % 4];
+  snprintf(
+      text, sizeof texts[0],
+      "format: ngrad/1\nname: test\ninputs:\n"
+      "  - {name: x, type: f32, shape: [%s]}\n  - {name: dy, type: f32, shape: [%s]}\n"
+      "  - {name: mean, type: f32, shape: [%s]}\n  - {name: variance, type: f32, shape: [%s]}\n"
+      "  - {name: gamma, type: f32}\n"
+      "nodes:\n  - {op: %s, inputs: [x, dy, mean, variance, gamma], outputs: [dx, dgamma, dbeta], attributes: {%s}}\n"
+      "outputs: [dx, dgamma, dbeta]\n",
+      shape, shape, statistics, statistics, op, attributes);
+  return text;
+}
+
+#define LAYER_NORM(shape, rows) norm_text("LayerNormBackward", shape, rows, "")
+#define BATCH_NORM(shape, channels, format)                                                                            \
+  norm_text("BatchNormTrainingBackward", shape, channels, "epsilon: 1e-5, data_format: " format)
+#define FROZEN(shape, channels, format)                                                                                \
+  norm_text("BatchNormInferenceBackward", shape, channels, "epsilon: 1e-5, data_format: " format)
+
+static const char *forward_text(const char *op, const char *shape, const char *attributes) {
+  static char text[512];
+  snprintf(
+      text, sizeof text,
+      "format: ngrad/1\nname: test\ninputs: [{name: x, type: f32, shape: [%s]}]\n"
+      "nodes: [{op: %s, inputs: [x], outputs: [y, mean, variance], attributes: {%s}}]\noutputs: [y, mean, variance]\n",
+      shape, op, attributes);
+  return text;
+}
+
+// What a loop is
+
+static AxisSet loop_axes(const Loop *loop) {
+  return loop_outer_axes(loop) | loop_inner_axes(loop);
+}
+
+// Loops over the whole domain: each is at least one look at the data.
+static size_t main_loops(const Kernel *k, const Loop **loops) {
+  size_t count = 0;
+  for (size_t i = 0; i < k->nloops; i++)
+    if (loop_axes(&k->loops[i]) == (1U << k->naxes) - 1) loops[count++] = &k->loops[i];
+  return count;
+}
+
+static int count_roots(const Loop *loop, RootKind kind, int sweep) {
+  int count = 0;
+  for (size_t i = 0; i < loop->nroots; i++) count += loop->roots[i].kind == kind && loop->roots[i].sweep == sweep;
+  return count;
+}
+
+static const Kernel *only_kernel(const Lowered *l) {
+  assert_int_equal(l->program->nkernels, 1);
+  return l->program->kernels[0];
+}
+
+// Which loops there are
+
+static void layer_norm_gradient_visits_rows_once(void **state) {
+  (void)state;
+  Lowered l = lower(LAYER_NORM("40, 50", "40"), &usual, false);
+  const Kernel *k = only_kernel(&l);
+  const Loop *loops[8];
+  assert_int_equal(main_loops(k, loops), 1);
+  assert_int_equal(loops[0]->nouter, 1);
+  assert_int_equal(loops[0]->ninner, 1);
+  assert_int_equal(loops[0]->nsweeps, 2);
+  assert_int_equal(count_roots(loops[0], ROOT_REDUCE_INNER, 0), 2); // the row's sums
+  assert_int_equal(count_roots(loops[0], ROOT_REDUCE_OUTER, 0), 2); // of diff_gamma and diff_beta
+  assert_int_equal(count_roots(loops[0], ROOT_STORE, 1), 1);        // while the row is still in cache
+  assert_int_equal(k->nloops, 2);                                   // and the columns' sums
+  lowered_deinit(&l);
+}
+
+static void layer_norm_gradient_without_parameters_is_one_loop(void **state) {
+  (void)state;
+  Lowered l = lower("format: ngrad/1\nname: test\n"
+                    "inputs: [{name: x, type: f32, shape: [40, 5, 10]}, {name: dy, type: f32}, {name: m, type: f32}, "
+                    "{name: v, type: f32}]\n"
+                    "nodes: [{op: LayerNormBackward, inputs: [x, dy, m, v], outputs: [dx], attributes: {use_affine: "
+                    "false, begin_norm_axis: 1}}]\n"
+                    "outputs: [dx]\n",
+                    &usual, false);
+  const Kernel *k = only_kernel(&l);
+  assert_int_equal(k->nloops, 1);
+  assert_int_equal(k->naxes, 2);
+  assert_int_equal(k->ntemporaries, 0);
+  lowered_deinit(&l);
+}
+
+static void layer_norm_of_one_row_is_cut_into_tiles(void **state) {
+  (void)state;
+  Lowered l = lower(norm_text("LayerNormBackward", "100000", "", "begin_norm_axis: 0"), &usual, false);
+  const Loop *loops[8];
+  size_t count = main_loops(only_kernel(&l), loops);
+  assert_int_equal(count, 2); // sums, then diff_src
+  for (size_t i = 0; i < count; i++) assert_true(loops[i]->tile > 0 && loop_nblocks(only_kernel(&l), loops[i]) > 1);
+  lowered_deinit(&l);
+}
+
+static void batch_norm_gradient_ncx_finishes_a_channel_at_a_time(void **state) {
+  (void)state;
+  Lowered l = lower(BATCH_NORM("4, 16, 9, 9", "16", "NCX"), &usual, false);
+  const Kernel *k = only_kernel(&l);
+  assert_int_equal(k->nloops, 1);
+  const Loop *loop = &k->loops[0];
+  assert_int_equal(loop->nouter, 1);
+  assert_int_equal(k->axes[loop->order[0]].extent, 16);
+  assert_int_equal(loop->ninner, 2);
+  assert_int_equal(loop->nsweeps, 2);
+  assert_int_equal(k->ntemporaries, 0);
+  lowered_deinit(&l);
+}
+
+static void batch_norm_gradient_of_few_channels_shares_their_planes_out(void **state) {
+  (void)state;
+  Lowered l = lower(BATCH_NORM("64, 2, 100, 100", "2", "NCX"), &usual, false);
+  const Loop *loops[8];
+  assert_int_equal(main_loops(only_kernel(&l), loops), 2);
+  assert_int_equal(loops[0]->nkept, 1);
+  assert_int_equal(only_kernel(&l)->axes[loops[0]->order[0]].extent, 2);
+  lowered_deinit(&l);
+}
+
+static void batch_norm_gradient_nxc_takes_two_loops(void **state) {
+  (void)state;
+  Lowered l = lower(BATCH_NORM("4, 9, 9, 16", "16", "NXC"), &usual, false);
+  const Kernel *k = only_kernel(&l);
+  const Loop *loops[8];
+  assert_int_equal(main_loops(k, loops), 2);
+  assert_int_equal(count_roots(loops[0], ROOT_REDUCE_OUTER, 0), 2);
+  assert_int_equal(count_roots(loops[0], ROOT_STORE, 0), 0);
+  assert_int_equal(count_roots(loops[1], ROOT_STORE, 0), 1);
+  assert_int_equal(loops[1]->nroots, 1);
+  lowered_deinit(&l);
+}
+
+// Nothing waits for the sums: they are made on the way.
+static void gradient_with_frozen_statistics_is_one_look_at_the_data(void **state) {
+  (void)state;
+  const char *const texts[] = {FROZEN("4, 9, 9, 16", "16", "NXC"), FROZEN("4, 16, 9, 9", "16", "NCX")};
+  for (int i = 0; i < 2; i++) {
+    Lowered l = lower(texts[i], &usual, false);
+    const Loop *loops[8];
+    assert_int_equal(main_loops(only_kernel(&l), loops), 1);
+    for (size_t r = 0; r < loops[0]->nroots; r++) {
+      const Root *root = &loops[0]->roots[r];
+      if (root_axes(only_kernel(&l), root) & loop_inner_axes(loops[0])) assert_int_equal(root->sweep, 0);
+    }
+    lowered_deinit(&l);
+  }
+}
+
+static void layer_norm_sweeps_a_row_three_times(void **state) {
+  (void)state;
+  Lowered l = lower(forward_text("LayerNorm", "40, 50", "use_affine: false"), &usual, false);
+  const Loop *loops[8];
+  assert_int_equal(main_loops(only_kernel(&l), loops), 1);
+  assert_int_equal(only_kernel(&l)->nloops, 1);
+  assert_int_equal(loops[0]->nsweeps, 3); // the mean, moments about it, the result
+  lowered_deinit(&l);
+}
+
+static void elementwise_operators_are_one_loop_of_tiles(void **state) {
+  (void)state;
+  Lowered l =
+      lower("format: ngrad/1\nname: test\ninputs: [{name: x, type: f32, shape: [4, 5, 6]}]\n"
+            "nodes: [{op: ReLU, inputs: [x], outputs: [y]}, {op: Add, inputs: [x, y], outputs: [z]}]\noutputs: [z]\n",
+            &usual, false);
+  const Kernel *k = only_kernel(&l);
+  assert_int_equal(k->naxes, 1);
+  assert_int_equal(k->axes[0].extent, 120);
+  assert_int_equal(k->nloops, 1);
+  assert_true(k->loops[0].tile > 0);
+  lowered_deinit(&l);
+}
+
+static const char neighbours[] = "format: ngrad/1\nname: test\n"
+                                 "inputs: [{name: y, type: f32, shape: [4, 16, 9]}, {name: d, type: f32, shape: [4, "
+                                 "16, 9]}, {name: x, type: f32, shape: [4, 16, 9]},\n"
+                                 "         {name: m, type: f32, shape: [16]}, {name: v, type: f32, shape: [16]}, "
+                                 "{name: g, type: f32, shape: [16]}]\n"
+                                 "nodes: [{op: ReLUBackward, inputs: [y, d], outputs: [dy]},\n"
+                                 "        {op: BatchNormTrainingBackward, inputs: [x, dy, m, v, g], outputs: [dx, dg, "
+                                 "db], attributes: {epsilon: 1e-5, data_format: NCX}},\n"
+                                 "        {op: Add, inputs: [dx, x], outputs: [sum]}]\n"
+                                 "outputs: [sum, dg, db]\n";
+
+static void neighbours_join_their_norms_kernel(void **state) {
+  (void)state;
+  Lowered l = lower(neighbours, &usual, false);
+  assert_int_equal(only_kernel(&l)->nloops, 1);
+  assert_int_equal(only_kernel(&l)->nnodes, 3);
+  assert_int_equal(l.program->workspace_nbytes, 0);
+  lowered_deinit(&l);
+  l = lower(neighbours, &usual, true);
+  assert_int_equal(l.program->nkernels, 3);
+  assert_true(l.program->workspace_nbytes >= 2 * 4 * 16 * 9 * sizeof(float)); // dy and dx
+  lowered_deinit(&l);
+}
+
+// Sums that no one loop can make: the row's over two axes that a broadcast operand keeps apart, of few long rows.
+static void region_that_no_schedule_carries_falls_apart(void **state) {
+  (void)state;
+  Lowered l = lower("format: ngrad/1\nname: test\n"
+                    "inputs: [{name: x, type: f32, shape: [2, 300, 300]}, {name: b, type: f32, shape: [300]}, {name: "
+                    "dy, type: f32},\n"
+                    "         {name: m, type: f32, shape: [2]}, {name: v, type: f32, shape: [2]}, {name: g, type: f32, "
+                    "shape: [300, 300]}]\n"
+                    "nodes: [{op: LayerNormBackward, inputs: [x, dy, m, v, g], outputs: [dx, dg, db], attributes: "
+                    "{begin_norm_axis: 1}},\n"
+                    "        {op: Add, inputs: [dx, b], outputs: [sum]}]\noutputs: [sum, dg, db]\n",
+                    &usual, false);
+  assert_int_equal(l.program->nkernels, 2);
+  lowered_deinit(&l);
+}
+
+// What must be true of every schedule
+
+static const char *const shapes_of_all_kinds[][4] = {
+    // operator, shape, statistics, attributes
+    {"LayerNormBackward", "40, 50", "40", ""},
+    {"LayerNormBackward", "3, 5000", "3", ""},
+    {"LayerNormBackward", "5000, 3", "5000", ""},
+    {"LayerNormBackward", "700, 4096", "700", ""},
+    {"LayerNormBackward", "1, 7", "1", ""},
+    {"LayerNormBackward", "0, 7", "0", ""},
+    {"LayerNormBackward", "7, 0", "7", ""},
+    {"LayerNormBackward", "300000", "", "begin_norm_axis: 0"},
+    {"LayerNormBackward", "2, 3, 4, 100", "2, 3", "begin_norm_axis: 2"},
+    {"BatchNormTrainingBackward", "32, 64, 28, 28", "64", "epsilon: 1e-5, data_format: NCX"},
+    {"BatchNormTrainingBackward", "300, 17, 7, 7", "17", "epsilon: 1e-5, data_format: NCX"},
+    {"BatchNormTrainingBackward", "2, 2, 300, 300", "2", "epsilon: 1e-5, data_format: NCX"},
+    {"BatchNormTrainingBackward", "32, 28, 28, 64", "64", "epsilon: 1e-5"},
+    {"BatchNormTrainingBackward", "100000, 1", "1", "epsilon: 1e-5"},
+    {"BatchNormTrainingBackward", "100000, 3", "3", "epsilon: 1e-5"},
+    {"BatchNormTrainingBackward", "0, 3", "3", "epsilon: 1e-5"},
+    {"BatchNormInferenceBackward", "32, 28, 28, 64", "64", "epsilon: 1e-5"},
+    {"BatchNormInferenceBackward", "32, 64, 28, 28", "64", "epsilon: 1e-5, data_format: NCX"},
+    {"directml.BATCH_NORMALIZATION_TRAINING_GRAD", "4, 300, 5, 17", "4, 1, 1, 17", "Epsilon: 1e-5"},
+    {"directml.BATCH_NORMALIZATION_TRAINING_GRAD", "4, 300, 5, 17", "1, 300, 5, 1", "Epsilon: 1e-5"},
+    {"directml.BATCH_NORMALIZATION_TRAINING_GRAD", "4, 300, 5, 17", "4, 300, 5, 17", "Epsilon: 1e-5"},
+};
+enum { NSHAPES = sizeof shapes_of_all_kinds / sizeof *shapes_of_all_kinds };
+
+static Lowered lower_shape(int i, const Target *target) {
+  const char *const *s = shapes_of_all_kinds[i];
+  return lower(norm_text(s[0], s[1], s[2], s[3]), target, false);
+}
+
+// All that decides in which order numbers are added up.
+static void must_add_up_alike(const Kernel *a, const Kernel *b) {
+  assert_int_equal(a->nloops, b->nloops);
+  assert_int_equal(a->nexprs, b->nexprs);
+  for (size_t i = 0; i < a->nloops; i++) {
+    const Loop *x = &a->loops[i], *y = &b->loops[i];
+    assert_memory_equal(x->order, y->order, sizeof x->order);
+    assert_int_equal(x->nouter, y->nouter);
+    assert_int_equal(x->ninner, y->ninner);
+    assert_int_equal(x->nkept, y->nkept);
+    assert_int_equal(x->block, y->block);
+    assert_int_equal(x->tile, y->tile);
+    assert_int_equal(x->accumulators, y->accumulators);
+    assert_int_equal(x->nsweeps, y->nsweeps);
+    assert_int_equal(x->nroots, y->nroots);
+    for (size_t r = 0; r < x->nroots; r++) {
+      assert_int_equal(x->roots[r].kind, y->roots[r].kind);
+      assert_int_equal(x->roots[r].sweep, y->roots[r].sweep);
+      assert_int_equal(x->roots[r].expr, y->roots[r].expr);
+    }
+  }
+}
+
+static void target_does_not_decide_the_order_of_additions(void **state) {
+  (void)state;
+  const Target others[] = {
+      {.isa = "scalar",
+       .vector_registers = 4,
+       .l1_nbytes = 16 << 10,
+       .l2_nbytes = 64 << 10,
+       .llc_nbytes = 64 << 10,
+       .threads = 1},
+      {.isa = "avx512",
+       .vector_registers = 32,
+       .l1_nbytes = 64 << 10,
+       .l2_nbytes = 8 << 20,
+       .llc_nbytes = 1 << 30,
+       .threads = 128},
+  };
+  for (int i = 0; i < NSHAPES; i++) {
+    Lowered l = lower_shape(i, &usual);
+    for (int t = 0; t < 2; t++) {
+      Lowered other = lower_shape(i, &others[t]);
+      must_add_up_alike(only_kernel(&l), only_kernel(&other));
+      lowered_deinit(&other);
+    }
+    lowered_deinit(&l);
+  }
+}
+
+// Each lane adds up to a block's iterations into an array of partial sums.
+static void blocks_keep_chains_of_additions_short(void **state) {
+  (void)state;
+  for (int i = 0; i < NSHAPES; i++) {
+    Lowered l = lower_shape(i, &usual);
+    const Kernel *k = only_kernel(&l);
+    for (size_t n = 0; n < k->nloops; n++) {
+      const Loop *loop = &k->loops[n];
+      for (size_t r = 0; r < loop->nroots; r++)
+        if (loop->roots[r].kind == ROOT_REDUCE_OUTER && access_axes(k, &k->accesses[loop->roots[r].access]))
+          assert_in_range(loop->block, 1, LONGEST_CHAIN);
+    }
+    lowered_deinit(&l);
+  }
+}
+
+static void every_block_has_room_for_its_partial_sums(void **state) {
+  (void)state;
+  for (int i = 0; i < NSHAPES; i++) {
+    Lowered l = lower_shape(i, &usual);
+    const Kernel *k = only_kernel(&l);
+    for (size_t n = 0; n < k->nloops; n++) {
+      for (size_t r = 0; r < k->loops[n].nroots; r++) {
+        const Root *root = &k->loops[n].roots[r];
+        const Access *a = &k->accesses[root->access];
+        if (root->kind == ROOT_REDUCE_INNER || a->value) continue;
+        int64_t wanted =
+            axes_nelems(k, access_axes(k, a)) * (root->kind == ROOT_STORE ? 1 : loop_nblocks(k, &k->loops[n]));
+        assert_int_equal(k->temporaries[a->temporary].nelems, wanted);
+      }
+    }
+    size_t end = 0;
+    for (size_t t = 0; t < k->ntemporaries; t++) {
+      assert_true(k->temporaries[t].offset >= end && k->temporaries[t].offset % 64 == 0);
+      end = k->temporaries[t].offset + (size_t)k->temporaries[t].nelems * type_nbytes(k->temporaries[t].type);
+    }
+    assert_true(l.program->workspace_nbytes >= end);
+    lowered_deinit(&l);
+  }
+}
+
+// An expression that a root of a sweep needs is there by then: row sums of the same loop in an earlier sweep, partial
+// sums in an earlier loop.
+static void must_be_known(const Kernel *k, size_t loop_index, ExprId id, int sweep) {
+  const Expr *e = &k->exprs[id];
+  if (e->op == EXPR_COMBINE) assert_true(e->loop < loop_index);
+  if (e->op == EXPR_REDUCE_SUM) {
+    const Loop *loop = &k->loops[loop_index];
+    bool is_found = false;
+    for (size_t r = 0; r < loop->nroots; r++)
+      is_found |= loop->roots[r].kind == ROOT_REDUCE_INNER && loop->roots[r].expr == id && loop->roots[r].sweep < sweep;
+    assert_true(is_found);
+    return;
+  }
+  for (int a = 0; a < 3; a++)
+    if (e->args[a]) must_be_known(k, loop_index, e->args[a], sweep);
+}
+
+static void sums_are_known_before_they_are_used(void **state) {
+  (void)state;
+  for (int i = 0; i < NSHAPES; i++) {
+    Lowered l = lower_shape(i, &usual);
+    const Kernel *k = only_kernel(&l);
+    for (size_t n = 0; n < k->nloops; n++) {
+      for (size_t r = 0; r < k->loops[n].nroots; r++) {
+        const Root *root = &k->loops[n].roots[r];
+        // What varies over outer axes only follows its sweep.
+        bool follows = root->kind != ROOT_REDUCE_INNER && !(root_axes(k, root) & loop_inner_axes(&k->loops[n]));
+        ExprId id = root->kind == ROOT_REDUCE_INNER ? k->exprs[root->expr].args[0] : root->expr;
+        must_be_known(k, n, id, root->sweep + follows);
+      }
+    }
+    lowered_deinit(&l);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(layer_norm_gradient_visits_rows_once),
+      cmocka_unit_test(layer_norm_gradient_without_parameters_is_one_loop),
+      cmocka_unit_test(layer_norm_of_one_row_is_cut_into_tiles),
+      cmocka_unit_test(batch_norm_gradient_ncx_finishes_a_channel_at_a_time),
+      cmocka_unit_test(batch_norm_gradient_of_few_channels_shares_their_planes_out),
+      cmocka_unit_test(batch_norm_gradient_nxc_takes_two_loops),
+      cmocka_unit_test(gradient_with_frozen_statistics_is_one_look_at_the_data),
+      cmocka_unit_test(layer_norm_sweeps_a_row_three_times),
+      cmocka_unit_test(elementwise_operators_are_one_loop_of_tiles),
+      cmocka_unit_test(neighbours_join_their_norms_kernel),
+      cmocka_unit_test(region_that_no_schedule_carries_falls_apart),
+      cmocka_unit_test(target_does_not_decide_the_order_of_additions),
+      cmocka_unit_test(blocks_keep_chains_of_additions_short),
+      cmocka_unit_test(every_block_has_room_for_its_partial_sums),
+      cmocka_unit_test(sums_are_known_before_they_are_used),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

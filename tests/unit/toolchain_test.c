@@ -1,0 +1,588 @@
+// From emitted C to a loaded kernel: the cache, the compiler that is missing or fails, several at once, and names that
+// try to be code.
+#include "frontend/api/handles.h"
+#include "tests/unit/failing_allocator.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { PATH_BYTES = 512 };
+
+static char folder[64];    // of the test at work; removed after it
+static char user_cc[4096]; // what the tests run with
+
+static const char small_graph[] = "format: ngrad/1\nname: small\n"
+                                  "inputs: [{name: x, type: f32, shape: [3, 20]}, {name: y, type: f32, shape: [20]}]\n"
+                                  "nodes: [{op: Add, inputs: [x, y], outputs: [z]}]\noutputs: [z]\n";
+
+// Files
+
+static const char *in_folder(const char *name) {
+  static char paths[8][PATH_BYTES];
+  static unsigned next;
+  char *path = paths[next++ % 8];
+  snprintf(path, PATH_BYTES, "%s/%s", folder, name);
+  return path;
+}
+
+static void write_file(const char *path, const char *text, mode_t mode) {
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fputs(text, f);
+  fclose(f);
+  assert_int_equal(chmod(path, mode), 0);
+}
+
+static int count_lines(const char *path) {
+  FILE *f = fopen(path, "r");
+  int count = 0;
+  for (int c; f && (c = getc(f)) != EOF;) count += c == '\n';
+  if (f) fclose(f);
+  return count;
+}
+
+// How many files a folder has; the path of the last of them.
+static int list(const char *path, char *last) {
+  DIR *d = opendir(path);
+  int count = 0;
+  for (struct dirent *entry; d && (entry = readdir(d));) {
+    if (entry->d_name[0] == '.') continue;
+    count++;
+    if (last) snprintf(last, PATH_BYTES, "%s/%.200s", path, entry->d_name);
+  }
+  if (d) closedir(d);
+  return count;
+}
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *at) {
+  (void)status, (void)kind, (void)at;
+  return remove(path);
+}
+
+// A compiler that writes a line to the file "calls" before it does what `then` says.
+static void use_compiler(const char *then) {
+  char script[8192];
+  snprintf(script, sizeof script, "#!/bin/sh\necho called >>'%s/calls'\n%s\n", folder, then);
+  write_file(in_folder("cc"), script, 0700);
+  setenv("CC", in_folder("cc"), 1);
+}
+
+static void use_working_compiler(void) {
+  char then[5000];
+  snprintf(then, sizeof then, "exec '%s' \"$@\"", user_cc);
+  use_compiler(then);
+}
+
+static int calls(void) {
+  return count_lines(in_folder("calls"));
+}
+
+static int set_up(void **state) {
+  (void)state;
+  snprintf(folder, sizeof folder, "/tmp/ngrad-toolchain-XXXXXX");
+  if (!mkdtemp(folder) || mkdir(in_folder("tmp"), 0700) != 0) return -1;
+  setenv("XDG_CACHE_HOME", in_folder("cache"), 1);
+  setenv("TMPDIR", in_folder("tmp"), 1);
+  use_working_compiler();
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+// Graphs
+
+typedef struct Compiled {
+  ng_context *ctx;
+  ng_graph *graph;
+  ng_kernel *kernel;
+  ng_status status;
+} Compiled;
+
+static Compiled compile_graph(const char *text) {
+  Compiled c = {.ctx = ng_context_new(NULL)};
+  c.graph = ng_graph_read(c.ctx, "test.yaml", text, strlen(text), NULL);
+  if (!c.graph) fail_msg("%s", ng_messages_text(c.ctx, 0));
+  c.kernel = ng_compile(c.graph, NULL);
+  c.status = ng_last_status(c.ctx);
+  return c;
+}
+
+static void compiled_deinit(Compiled *c) {
+  ng_kernel_free(c->kernel);
+  ng_graph_free(c->graph);
+  ng_context_free(c->ctx);
+}
+
+// Runs both ways and compares.
+static bool agrees(const Compiled *c) {
+  enum { MOST = 64 };
+  ng_tensor inputs[MOST] = {0}, outputs[MOST] = {0}, expected[MOST] = {0};
+  size_t ninputs = ng_graph_input_count(c->graph), noutputs = ng_graph_output_count(c->graph);
+  bool ok = ninputs <= MOST && noutputs <= MOST;
+  for (size_t i = 0; i < ninputs && ok; i++) ok = ng_tensor_random(c->graph, i, 3, &inputs[i]) == NG_OK;
+  for (size_t k = 0; k < noutputs && ok; k++) {
+    ng_tensor_info info = ng_graph_output(c->graph, k);
+    ok = ng_tensor_new(c->ctx, &info, &outputs[k]) == NG_OK && ng_tensor_new(c->ctx, &info, &expected[k]) == NG_OK;
+  }
+  ok = ok && ng_kernel_run(c->kernel, inputs, outputs, 2) == NG_OK &&
+       ng_interpret(c->graph, inputs, expected, 0) == NG_OK;
+  for (size_t k = 0; k < noutputs && ok; k++) {
+    ng_difference difference;
+    ok = ng_tensor_compare(c->ctx, &outputs[k], &expected[k], -1, &difference) == NG_OK;
+  }
+  for (size_t i = 0; i < ninputs && i < MOST; i++) ng_tensor_free(c->ctx, &inputs[i]);
+  for (size_t k = 0; k < noutputs && k < MOST; k++) {
+    ng_tensor_free(c->ctx, &outputs[k]);
+    ng_tensor_free(c->ctx, &expected[k]);
+  }
+  return ok;
+}
+
+// Whether the small graph came from the cache; its kernel must be right.
+static bool is_cached(void) {
+  Compiled c = compile_graph(small_graph);
+  if (!c.kernel) fail_msg("%s", ng_messages_text(c.ctx, 0));
+  bool was_cached = ng_kernel_get_info(c.kernel).was_cached;
+  assert_true(agrees(&c));
+  compiled_deinit(&c);
+  return was_cached;
+}
+
+static void must_fail_with(const char *words) {
+  Compiled c = compile_graph(small_graph);
+  assert_null(c.kernel);
+  assert_int_equal(c.status, NG_COMPILER_FAILED);
+  if (!strstr(ng_messages_text(c.ctx, 0), words))
+    fail_msg("expected to be told of: %s\nfound: %s", words, ng_messages_text(c.ctx, 0));
+  compiled_deinit(&c);
+}
+
+// The cache
+
+static void second_compilation_calls_no_compiler(void **state) {
+  (void)state;
+  assert_false(is_cached());
+  assert_int_equal(calls(), 1);
+  assert_true(is_cached());
+  assert_int_equal(calls(), 1);
+  assert_int_equal(list(in_folder("cache/ngrad"), NULL), 1);
+  struct stat status;
+  assert_int_equal(stat(in_folder("cache/ngrad"), &status), 0);
+  assert_int_equal(status.st_mode & 0777, 0700);
+}
+
+static void another_compiler_has_entries_of_its_own(void **state) {
+  (void)state;
+  assert_false(is_cached());
+  use_compiler("exec cc \"$@\" # another");
+  assert_false(is_cached());
+  assert_int_equal(calls(), 2);
+  assert_int_equal(list(in_folder("cache/ngrad"), NULL), 2);
+}
+
+static void damage(const char *entry, int kind) {
+  struct stat status;
+  char byte;
+  int file = open(entry, O_RDWR);
+  assert_true(file >= 0);
+  assert_int_equal(fstat(file, &status), 0);
+  off_t at = kind == 3 ? status.st_size / 2 : status.st_size - 1;
+  switch (kind) {
+  case 0: assert_int_equal(ftruncate(file, 0), 0); break;
+  case 1: assert_int_equal(ftruncate(file, status.st_size - 1), 0); break;
+  case 2: assert_int_equal(ftruncate(file, status.st_size / 2), 0); break;
+  case 3:
+  case 4:
+    assert_int_equal(pread(file, &byte, 1, at), 1);
+    byte ^= 1;
+    assert_int_equal(pwrite(file, &byte, 1, at), 1);
+    break;
+  case 5: assert_int_equal(pwrite(file, "more", 4, status.st_size), 4); break;
+  case 6:
+    assert_int_equal(rename(entry, in_folder("elsewhere")), 0);
+    assert_int_equal(symlink(in_folder("elsewhere"), entry), 0);
+    break;
+  default: assert_int_equal(unlink(entry), 0); break;
+  }
+  close(file);
+}
+
+static void damaged_entry_is_made_again(void **state) {
+  (void)state;
+  char entry[PATH_BYTES];
+  assert_false(is_cached());
+  for (int kind = 0; kind < 8; kind++) {
+    assert_int_equal(list(in_folder("cache/ngrad"), entry), 1);
+    damage(entry, kind);
+    assert_false(is_cached());
+    assert_int_equal(calls(), 2 + kind);
+    assert_true(is_cached());
+  }
+}
+
+// What compiling did if the cache was not used: nothing is left behind, and it works all the same.
+static void must_do_without_cache(const char *cache, int nfiles) {
+  for (int i = 0; i < 2; i++) assert_false(is_cached());
+  assert_int_equal(list(in_folder(cache), NULL), nfiles);
+  assert_int_equal(list(in_folder("tmp"), NULL), 0);
+}
+
+static void folder_that_others_may_write_is_not_used(void **state) {
+  (void)state;
+  assert_int_equal(mkdir(in_folder("cache"), 0700), 0);
+  assert_int_equal(mkdir(in_folder("cache/ngrad"), 0700), 0);
+  assert_int_equal(chmod(in_folder("cache/ngrad"), 0770), 0);
+  must_do_without_cache("cache/ngrad", 0);
+  assert_int_equal(chmod(in_folder("cache/ngrad"), 0702), 0);
+  must_do_without_cache("cache/ngrad", 0);
+}
+
+static void folder_that_is_none_is_not_used(void **state) {
+  (void)state;
+  assert_int_equal(mkdir(in_folder("other"), 0700), 0);
+  assert_int_equal(mkdir(in_folder("cache"), 0700), 0);
+  assert_int_equal(symlink(in_folder("other"), in_folder("cache/ngrad")), 0); // whoever made the link says where
+  must_do_without_cache("other", 0);
+  assert_int_equal(unlink(in_folder("cache/ngrad")), 0);
+  write_file(in_folder("cache/ngrad"), "", 0600);
+  must_do_without_cache("other", 0);
+  setenv("XDG_CACHE_HOME", in_folder("no/such/folder"), 1);
+  must_do_without_cache("other", 0);
+  if (geteuid() == 0) return; // who may write everywhere
+  assert_int_equal(unlink(in_folder("cache/ngrad")), 0);
+  assert_int_equal(mkdir(in_folder("cache/ngrad"), 0500), 0);
+  setenv("XDG_CACHE_HOME", in_folder("cache"), 1);
+  must_do_without_cache("cache/ngrad", 0);
+}
+
+static void cache_is_found_as_the_desktop_says(void **state) {
+  (void)state;
+  char home[PATH_BYTES];
+  snprintf(home, sizeof home, "%s", getenv("HOME") ? getenv("HOME") : "");
+  unsetenv("XDG_CACHE_HOME");
+  setenv("HOME", in_folder(""), 1);
+  assert_false(is_cached());
+  assert_int_equal(list(in_folder(".cache/ngrad"), NULL), 1);
+  setenv("XDG_CACHE_HOME", "relative", 1); // is to be ignored
+  assert_true(is_cached());
+  unsetenv("XDG_CACHE_HOME");
+  unsetenv("HOME");
+  must_do_without_cache("other", 0);
+  setenv("HOME", home, 1);
+}
+
+// The compiler
+
+static void missing_compiler_is_told(void **state) {
+  (void)state;
+  setenv("CC", "no-such-compiler", 1);
+  must_fail_with("no-such-compiler");
+  must_fail_with("set CC");
+  setenv("CC", "/no/such/compiler", 1);
+  must_fail_with("/no/such/compiler");
+  setenv("CC", folder, 1); // a folder may be entered, not run
+  must_fail_with(folder);
+  write_file(in_folder("text"), "I am no program", 0700);
+  setenv("CC", in_folder("text"), 1);
+  must_fail_with("text");
+  assert_int_equal(list(in_folder("tmp"), NULL), 0);
+}
+
+// As ccache does, which is called by links of compilers' names.
+static void compiler_is_called_by_the_name_that_cc_says(void **state) {
+  (void)state;
+  char then[5000];
+  snprintf(then, sizeof then, "case $0 in */link) exec '%s' \"$@\" ;; esac; exit 1", user_cc);
+  use_compiler(then);
+  assert_int_equal(symlink(in_folder("cc"), in_folder("link")), 0);
+  setenv("CC", in_folder("link"), 1);
+  assert_false(is_cached());
+}
+
+static void compilers_words_are_in_the_message(void **state) {
+  (void)state;
+  use_compiler("echo 'the disk is on fire' >&2; exit 1");
+  must_fail_with("the disk is on fire");
+  use_compiler("echo 'on standard output'; exit 7");
+  must_fail_with("on standard output");
+  use_compiler("kill -9 $$");
+  must_fail_with("signal 9");
+  use_compiler("exit 7");
+  must_fail_with("exit status 7");
+  use_compiler("i=0; while [ $i -lt 3000 ]; do echo 'many many many words'; i=$((i + 1)); done; exit 1");
+  must_fail_with("many words");
+  assert_int_equal(list(in_folder("cache/ngrad"), NULL), 0);
+}
+
+// What says it is done and is not is the compiler's fault too, and must not stay in the cache.
+static void compiler_that_makes_nothing_of_use_is_told(void **state) {
+  (void)state;
+  use_compiler("exit 0");
+  must_fail_with("made nothing");
+  use_compiler("while [ \"$1\" != -o ]; do shift; done; echo 'int x;' >\"$2\"");
+  must_fail_with("cannot load");
+  must_fail_with("cannot load");
+  assert_int_equal(list(in_folder("cache/ngrad"), NULL), 0);
+}
+
+// Several at once
+
+static void *compile_in_thread(void *ok) {
+  Compiled c = compile_graph(small_graph);
+  *(bool *)ok = c.kernel && agrees(&c);
+  compiled_deinit(&c);
+  return NULL;
+}
+
+static void threads_compile_the_same_at_once(void **state) {
+  (void)state;
+  enum { THREADS = 6 };
+  pthread_t threads[THREADS];
+  bool ok[THREADS] = {false};
+  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, compile_in_thread, &ok[i]), 0);
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < THREADS; i++) assert_true(ok[i]);
+  assert_int_equal(list(in_folder("cache/ngrad"), NULL), 1);
+  assert_true(is_cached());
+}
+
+static void processes_compile_the_same_at_once(void **state) {
+  (void)state;
+  enum { PROCESSES = 4 };
+  pid_t children[PROCESSES];
+  for (int i = 0; i < PROCESSES; i++) {
+    children[i] = fork();
+    assert_true(children[i] >= 0);
+    if (children[i]) continue;
+    Compiled c = compile_graph(small_graph);
+    _exit(c.kernel && ng_kernel_get_info(c.kernel).nkernels == 1 ? 0 : 1);
+  }
+  for (int i = 0; i < PROCESSES; i++) {
+    int status;
+    assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+    assert_int_equal(status, 0);
+  }
+  assert_int_equal(list(in_folder("cache/ngrad"), NULL), 1);
+  assert_true(is_cached());
+}
+
+// What is handed out as source
+
+typedef int Emitted(const void *, const void *, const void *, const void *, void *, void *, void *, void *, void *,
+                    void *, void *);
+
+static const char layer_norm_graph[] =
+    "format: ngrad/1\nname: plain\n"
+    "inputs: [{name: x0, type: f32, shape: [40, 50]}, {name: x1, type: f32, shape: [40, 50]}, {name: x2, type: f32, "
+    "shape: [40]},\n"
+    "         {name: x3, type: f32, shape: [40]}]\n"
+    "constants: [{name: x4, type: f32, shape: [50], value: 2}, {name: x5, type: f32, shape: [3], values: [1, 2, 3]}]\n"
+    "nodes: [{op: LayerNormBackward, inputs: [x0, x1, x2, x3, x4], outputs: [x6, x7, x8]},\n"
+    "        {op: ReLU, inputs: [x6], outputs: [x9]}]\n"
+    "outputs: [x9, x7, x8, x6, x5, x1]\n";
+
+// Writes the source and the header that go with a graph; `command` is what the compiler is told besides the source.
+static void must_compile_emitted(ng_graph *g, const char *command) {
+  char *source = NULL, *header = NULL;
+  char path[PATH_BYTES], line[8192];
+  assert_int_equal(ng_emit(g, NULL, &source, &header), NG_OK);
+  const char *stem = ng_graph_identifier(g);
+  snprintf(path, sizeof path, "%s/%.200s.c", folder, stem);
+  write_file(path, source, 0600);
+  snprintf(line, sizeof line, "%s -std=c11 -O1 -Wall -Wextra -Wpedantic -Werror %s '%s'", user_cc, command, path);
+  snprintf(path, sizeof path, "%s/%.200s.h", folder, stem);
+  write_file(path, header, 0600);
+  if (system(line) != 0) fail_msg("%s: does not compile cleanly as %s", g->graph->name, stem);
+  ng_text_free(g->ctx, source);
+  ng_text_free(g->ctx, header);
+}
+
+static void emitted_source_does_what_the_kernel_does(void **state) {
+  (void)state;
+  Compiled c = compile_graph(layer_norm_graph);
+  char command[PATH_BYTES];
+  snprintf(command, sizeof command, "-fPIC -shared -o '%s/plain.so'", folder);
+  must_compile_emitted(c.graph, command);
+  void *library = dlopen(in_folder("plain.so"), RTLD_NOW | RTLD_LOCAL),
+       *symbol = library ? dlsym(library, "plain") : NULL;
+  Emitted *plain;
+  assert_non_null(symbol);
+  memcpy(&plain, &symbol, sizeof symbol);
+  ng_tensor in[4], out[6], expected[6];
+  for (size_t i = 0; i < 4; i++) assert_int_equal(ng_tensor_random(c.graph, i, 3, &in[i]), NG_OK);
+  for (size_t k = 0; k < 6; k++) {
+    ng_tensor_info info = ng_graph_output(c.graph, k);
+    assert_int_equal(ng_tensor_new(c.ctx, &info, &out[k]), NG_OK);
+    assert_int_equal(ng_tensor_new(c.ctx, &info, &expected[k]), NG_OK);
+  }
+  size_t nbytes = ng_kernel_get_info(c.kernel).workspace_nbytes;
+  char *workspace = aligned_alloc(64, nbytes + 64);
+#define CALL(first, memory)                                                                                            \
+  plain(first, in[1].data, in[2].data, in[3].data, out[0].data, out[1].data, out[2].data, out[3].data, out[4].data,    \
+        out[5].data, memory)
+  assert_int_equal(CALL(NULL, workspace), 1);
+  assert_int_equal(CALL(in[0].data, NULL), 2);
+  assert_int_equal(CALL(in[0].data, workspace + 4), 2);
+  assert_int_equal(CALL(in[0].data, workspace), 0);
+  assert_int_equal(ng_kernel_run(c.kernel, in, expected, 1), NG_OK);
+  for (size_t k = 0; k < 6; k++) assert_memory_equal(out[k].data, expected[k].data, ng_tensor_nbytes(&out[k]));
+  for (size_t i = 0; i < 4; i++) ng_tensor_free(c.ctx, &in[i]);
+  for (size_t k = 0; k < 6; k++) {
+    ng_tensor_free(c.ctx, &out[k]);
+    ng_tensor_free(c.ctx, &expected[k]);
+  }
+  free(workspace);
+  dlclose(library);
+  compiled_deinit(&c);
+}
+
+// Names
+
+static const char *const hostile[] = {
+    "x; } int main(void) {", "*/", "/*", "//", "a\nb", "?\?/", "a\\", "\"", "'", "%s%n", "#define x", "größe", "数",
+    "\x01",
+    // keywords, macros, types, functions
+    "int", "for", "if", "while", "return", "void", "restrict", "inline", "register", "sizeof", "class", "new",
+    "template", "NULL", "NAN", "INFINITY", "INT32_MAX", "M_PI", "errno", "linux", "size_t", "uint16_t", "float_t",
+    "sqrtf", "fmaf", "memcpy", "main", "asm", "typeof", "__FILE__", "_Bool", "UNROLL", "V_INLINE", "ALWAYS_INLINE",
+    "v_add", "v_load", "d_set", "vec", "dvec", "mask", "f32_from_f16",
+    // names of the emitter's own
+    "a", "args", "i", "i0", "n", "r", "o", "u", "rows", "begin", "end", "block", "memory", "workspace", "task", "pool",
+    "p_0", "p_1", "p_2", "t3", "t4", "t5", "t6", "t7", "t8", "t9", "acc_13", "part_8", "part_8_v", "total_9", "sum_9",
+    "streams_5", "d0", "d1", "k0_0_dg", "run", "OK", "x", "x_out", "mean", "mean_1", "x_mean_1", "int_1", "int_", "_",
+    "__", "_x", "0", "0x1", "e1", "rstd", "centered", "g", "slope", "offset", "sum_g", "inputs", "outputs", "context",
+    "parallel_for", "ngrad_entry"};
+enum { NHOSTILE = sizeof hostile / sizeof *hostile };
+
+// The graph file's reader would refuse some of these names; a graph made by a program may have them.
+static void rename_values(ng_graph *g, int from) {
+  for (size_t i = 0; i < g->graph->nvalues; i++) g->graph->values[i]->name = hostile[((size_t)from + i) % NHOSTILE];
+}
+
+static void must_survive_names(int from, const char *graph_name) {
+  Compiled c = {.ctx = ng_context_new(NULL)};
+  c.graph = ng_graph_read(c.ctx, "test.yaml", layer_norm_graph, strlen(layer_norm_graph), NULL);
+  assert_non_null(c.graph);
+  rename_values(c.graph, from);
+  c.graph->graph->name = graph_name;
+  c.kernel = ng_compile(c.graph, NULL);
+  if (!c.kernel) fail_msg("from %s, graph %s: %s", hostile[from % NHOSTILE], graph_name, ng_messages_text(c.ctx, 0));
+  if (!agrees(&c)) fail_msg("from %s, graph %s: wrong", hostile[from % NHOSTILE], graph_name);
+  must_compile_emitted(c.graph, "-fsyntax-only");
+  compiled_deinit(&c);
+}
+
+static void names_of_values_are_no_code(void **state) {
+  (void)state;
+  for (int from = 0; from < NHOSTILE; from += 7) must_survive_names(from, "plain");
+}
+
+static void names_of_graphs_are_no_code(void **state) {
+  (void)state;
+  char longest[256];
+  memset(longest, 'a', 255);
+  longest[255] = 0;
+  must_survive_names(0, longest);
+  memset(longest, ';', 255);
+  must_survive_names(0, longest);
+  static const char *const names[] = {"x; } int main(void) {",
+                                      "*/",
+                                      "a\nb",
+                                      "größe",
+                                      "int",
+                                      "main",
+                                      "memcpy",
+                                      "sqrtf",
+                                      "gamma",
+                                      "v",
+                                      "v_add",
+                                      "d",
+                                      "ngrad",
+                                      "ngrad_entry",
+                                      "0",
+                                      "_",
+                                      "exp",
+                                      "index",
+                                      "INFINITY",
+                                      "args"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) must_survive_names((int)i * 5, names[i]);
+}
+
+// Memory
+
+// From a graph to a loaded kernel that has run, with an allocator that fails: nothing but that is told, nothing is
+// lost.
+static ng_status compile_with(FailingAllocator *memory) {
+  ng_allocator a = {memory->allocator.resize, memory->allocator.context};
+  ng_context *ctx = ng_context_new(&a);
+  if (!ctx) return NG_OUT_OF_MEMORY;
+  ng_graph *g = ng_graph_read(ctx, "test.yaml", layer_norm_graph, strlen(layer_norm_graph), NULL);
+  ng_kernel *k = g ? ng_compile(g, NULL) : NULL;
+  ng_status status = ng_last_status(ctx);
+  char *source = NULL, *header = NULL;
+  if (k) status = ng_emit(g, NULL, &source, &header);
+  ng_text_free(ctx, source);
+  ng_text_free(ctx, header);
+  ng_kernel_free(k);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+  return status;
+}
+
+static void every_failing_allocation_is_told(void **state) {
+  (void)state;
+  ng_status status = NG_OUT_OF_MEMORY;
+  FailingAllocator memory;
+  failing_allocator_init(&memory, NEVER_FAIL);
+  assert_int_equal(compile_with(&memory), NG_OK); // now it is in the cache
+  assert_int_equal(memory.nlive, 0);
+  int before = calls();
+  for (size_t failing = 0; status != NG_OK; failing++) {
+    failing_allocator_init(&memory, failing);
+    status = compile_with(&memory);
+    assert_int_equal(memory.nlive, 0);
+    if (status != NG_OK) assert_int_equal(status, NG_OUT_OF_MEMORY);
+  }
+  assert_int_equal(calls(), before); // no other source was ever made of it
+}
+
+int main(void) {
+  const char *cc = getenv("CC");
+  snprintf(user_cc, sizeof user_cc, "%s", cc && *cc ? cc : "cc");
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+  const struct CMUnitTest tests[] = {
+      TEST(second_compilation_calls_no_compiler),
+      TEST(another_compiler_has_entries_of_its_own),
+      TEST(damaged_entry_is_made_again),
+      TEST(folder_that_others_may_write_is_not_used),
+      TEST(folder_that_is_none_is_not_used),
+      TEST(cache_is_found_as_the_desktop_says),
+      TEST(missing_compiler_is_told),
+      TEST(compiler_is_called_by_the_name_that_cc_says),
+      TEST(compilers_words_are_in_the_message),
+      TEST(compiler_that_makes_nothing_of_use_is_told),
+      TEST(threads_compile_the_same_at_once),
+      TEST(processes_compile_the_same_at_once),
+      TEST(emitted_source_does_what_the_kernel_does),
+      TEST(names_of_values_are_no_code),
+      TEST(names_of_graphs_are_no_code),
+      TEST(every_failing_allocation_is_told),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
