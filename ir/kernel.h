@@ -105,14 +105,15 @@ typedef struct Root {
 typedef struct Loop {
   int order[MAX_AXES]; // outer axes, slowest first, then inner axes
   int nouter, ninner;
-  int nkept;        // the first of the outer axes, which outer reductions keep; blocks do not straddle them
-  int64_t block;    // iterations of the other outer axes in a block
-  int64_t tile;     // 0, or: no outer axes, one inner axis, of which a block is so many elements
-  bool is_serial;   // so little work that sharing it out costs more than it saves
-  int rows;         // outer iterations handled together; does not change results
-  int accumulators; // partial sums a lane keeps in an inner reduction; changes the order of sums
-  int prefetch;     // outer iterations ahead that the last sweep fetches; 0: none
-  int nsweeps;      // at least 1; roots that vary over outer axes only follow their sweep
+  int nkept;         // the first of the outer axes, which outer reductions keep; blocks do not straddle them
+  int64_t block;     // iterations of the other outer axes in a block
+  int64_t tile;      // 0, or: no outer axes, one inner axis, of which a block is so many elements
+  bool is_serial;    // so little work that sharing it out costs more than it saves
+  int rows;          // outer iterations handled together; does not change results
+  int accumulators;  // partial sums a lane keeps in an inner reduction; changes the order of sums
+  int prefetch;      // outer iterations ahead that the last sweep fetches; 0: none
+  bool is_backwards; // the last sweep goes backwards over the middle axes, to begin with what the caches still hold
+  int nsweeps;       // at least 1; roots that vary over outer axes only follow their sweep
   Root *roots;
   size_t nroots, roots_capacity;
 } Loop;

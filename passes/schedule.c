@@ -356,8 +356,8 @@ static int64_t overridden(const Scheduling *s, ScheduleKey key, int64_t chosen) 
   return s->overrides->key[key].is_set ? s->overrides->key[key].value : chosen;
 }
 
-// Rows to fetch ahead: so many that they and those at work fit into a core's second level.
-static int64_t choose_prefetch(const Scheduling *s, const Loop *loop) {
+// Bytes that an outer iteration reads.
+static int64_t row_nbytes(const Scheduling *s) {
   const Kernel *k = s->k;
   int64_t nbytes = 0;
   for (size_t i = 0; i < k->naccesses; i++) {
@@ -368,7 +368,13 @@ static int64_t choose_prefetch(const Scheduling *s, const Loop *loop) {
     if (a->value && !is_stored && (axes & s->outer) && (axes & s->inner))
       nbytes += axes_nelems(k, s->inner) * (int64_t)type_nbytes(a->type);
   }
-  int64_t fit = nbytes ? s->target->l2_nbytes * 7 / 8 / nbytes : 0;
+  return nbytes;
+}
+
+// Rows to fetch ahead: so many that they and those at work take up half of a core's second level. With more, what is
+// fetched pushes out what is still needed.
+static int64_t choose_prefetch(const Scheduling *s, const Loop *loop) {
+  int64_t nbytes = row_nbytes(s), fit = nbytes ? s->target->l2_nbytes / 2 / nbytes : 0;
   return clamp(fit - loop->rows, 0, loop->rows > 1 ? 2 * (int64_t)loop->rows : 1);
 }
 
@@ -515,6 +521,7 @@ static bool add_main_loop(Scheduling *s, int phase) {
   choose_numbers(s, &loop);
   for (size_t i = 0; i < loop.nroots; i++)
     if (loop.roots[i].sweep >= loop.nsweeps) loop.nsweeps = loop.roots[i].sweep + 1;
+  loop.is_backwards = loop.nsweeps > 1 && loop.ninner > 1 && row_nbytes(s) > s->target->l2_nbytes / 2;
   Loop *added = kernel_add_loop(k);
   if (!added) return false;
   *added = loop;

@@ -278,6 +278,8 @@ static void print_middle_loops(LoopPrinter *l, int sweep, int depth, const Runs 
     for_each_sum(l, sweep, declare_accumulator);
     print_line(l, "for (size_t %s = b; %s < b + %lld && %s < %lld; %s++) {", name, name, (long long)runs->middle_run,
                name, extent, name);
+  } else if (l->loop->is_backwards && sweep == l->loop->nsweeps - 1 && !runs->has_sums) {
+    print_line(l, "for (size_t %s = %lld; %s-- > 0;) {", name, extent, name);
   } else {
     print_line(l, "for (size_t %s = 0; %s < %lld; %s++) {", name, name, extent, name);
   }
