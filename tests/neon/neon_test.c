@@ -1,7 +1,8 @@
 // NEON has the same bits: kernels are emitted for it, cross-compiled, run under qemu-user, and what they make is
 // compared with what this machine's best instruction set makes of the same inputs. So are scalar kernels on aarch64.
 //
-//   neon_test DRIVER GOLDEN     the source of the driver, and a folder of cases (skipped where there is none)
+//   neon_test DRIVER SHARED     the source of the driver; and a folder, or $NGRAD_SHARED instead, in which golden/
+//                               holds cases, which are skipped where there are none
 //
 // All cases become one program, which runs once for each instruction set. Exits with 77 when it cannot test here.
 #include "backends/codegen/codegen.h"
@@ -40,6 +41,15 @@ static void stop(const char *what, const char *detail) {
   exit(1);
 }
 
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *at) {
+  (void)status, (void)kind, (void)at;
+  return remove(path);
+}
+
+static void remove_folder(void) {
+  nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 // Cases
 
 // Random inputs where `folder` is NULL, else NAME.npy there.
@@ -76,8 +86,10 @@ static void add_case(const char *name, ng_context *ctx, ng_graph *graph, const c
   ng_kernel_free(kernel);
 }
 
-static void add_golden_cases(const char *golden) {
+static void add_golden_cases(const char *shared) {
   struct dirent **entries = NULL;
+  char golden[PATH_BYTES / 4];
+  snprintf(golden, sizeof golden, "%s/golden", shared);
   int count = scandir(golden, &entries, NULL, alphasort);
   if (count < 0) printf("skipped: the cases of %s, which is not there\n", golden);
   for (int i = 0; i < count; i++) {
@@ -286,11 +298,6 @@ static size_t compare(const Isa *isa) {
   return ndifferent;
 }
 
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *at) {
-  (void)status, (void)kind, (void)at;
-  return remove(path);
-}
-
 static void free_cases(void) {
   for (size_t i = 0; i < ncases; i++) {
     Case *c = &cases[i];
@@ -303,13 +310,15 @@ static void free_cases(void) {
 
 int main(int argc, char **argv) {
   static const char *const tested[] = {"neon", "scalar"};
-  if (argc != 3) stop("usage", "neon_test DRIVER GOLDEN");
+  const char *shared = getenv("NGRAD_SHARED");
+  if (argc != 3) stop("usage", "neon_test DRIVER SHARED");
   if (run_command("command -v %s >/dev/null && command -v %s >/dev/null", compiler, emulator) != 0) {
     printf("skipped: neon, for want of %s and %s\n", compiler, emulator);
     return SKIPPED;
   }
   if (!mkdtemp(folder)) stop(folder, "cannot make it");
-  add_golden_cases(argv[2]);
+  atexit(remove_folder);
+  add_golden_cases(shared ? shared : argv[2]);
   add_norms();
   add_types();
   add_elementwise();
@@ -324,6 +333,5 @@ int main(int argc, char **argv) {
   printf("%zu cases with %s and scalar on aarch64, against %s here: %zu outputs differ\n", ncases, tested[0],
          isa_best()->name, ndifferent);
   free_cases();
-  nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
   return ndifferent > 0;
 }

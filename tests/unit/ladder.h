@@ -111,20 +111,28 @@ static void ladder_fill_round(Ladder *l, const Round *round) {
 
 // Kernels
 
+static char ladder_script[64]; // a compiler that makes no effort
+
+static void ladder_remove_script(void) {
+  unlink(ladder_script);
+}
+
 // Scalar C takes gcc long at -O2; its results must be the same bits at any level.
 static void ladder_use_compiler(bool is_quick) {
-  static char script[64], user[4096];
-  if (!script[0]) {
+  static char user[4096];
+  if (!ladder_script[0]) {
     const char *cc = getenv("CC");
     snprintf(user, sizeof user, "%s", cc && *cc ? cc : "cc");
-    snprintf(script, sizeof script, "/tmp/ngrad-quick-cc-%ld", (long)getpid());
-    FILE *f = fopen(script, "w");
+    snprintf(ladder_script, sizeof ladder_script, "/tmp/ngrad-quick-cc-XXXXXX");
+    int file = mkstemp(ladder_script);
+    FILE *f = file < 0 ? NULL : fdopen(file, "w");
     assert_non_null(f);
     fprintf(f, "#!/bin/sh\nexec '%s' \"$@\" -O0\n", user);
     fclose(f);
-    chmod(script, 0700);
+    chmod(ladder_script, 0700);
+    atexit(ladder_remove_script);
   }
-  setenv("CC", is_quick ? script : user, 1);
+  setenv("CC", is_quick ? ladder_script : user, 1);
 }
 
 static void *ladder_compile_one(void *context) {
