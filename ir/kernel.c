@@ -351,7 +351,6 @@ void program_print(const Program *p, Text *out) {
     for (size_t n = 0; n < k->nnodes; n++) text_format(out, " %s", k->nodes[n]->op->name);
     text_add_string(out, k->is_f64 ? ", in f64\n" : "\n");
     print_traffic(k, out);
-    if (k->why_stopped) text_format(out, "  not larger because %s\n", k->why_stopped);
     for (size_t l = 0; l < k->nloops; l++) print_loop(k, &k->loops[l], out);
   }
   text_format(out, "workspace: %zu bytes\n", p->workspace_nbytes);

@@ -136,7 +136,6 @@ typedef struct Kernel {
   size_t nloops, loops_capacity;
   Node **nodes; // that it computes, in the graph's order
   size_t nnodes;
-  const char *why_stopped; // what kept it from growing; NULL: nothing
   bool out_of_memory;
 } Kernel;
 

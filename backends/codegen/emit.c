@@ -298,7 +298,7 @@ static void print_entry(Printer *p) {
 }
 
 static void print_header(Printer *p, Text *out) {
-  text_format(out, "/* Made by ngrad %s from the graph ", "0.1.0");
+  text_format(out, "/* Made by ngrad %s from the graph ", NGRAD_VERSION);
   add_comment_text(out, p->program->graph->name);
   text_format(out, ". */\n#ifndef NGRAD_%s_H\n#define NGRAD_%s_H\n\n#include <stdint.h>\n\n", p->identifier,
               p->identifier);

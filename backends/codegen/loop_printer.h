@@ -45,8 +45,8 @@ bool add_terms(LoopPrinter *l, const int64_t *stride, AxisSet axes, bool has_bef
 // A scalar expression's name or number; an expression as a vector.
 void add_scalar(LoopPrinter *l, ExprId id);
 void add_vector(LoopPrinter *l, ExprId id);
-// The address of an access: its row pointer, the middle axes, and at_vector the first lane.
-void add_address(LoopPrinter *l, AccessId id, bool at_vector);
+// The address of an access: its row pointer, the middle axes, the first lane.
+void add_address(LoopPrinter *l, AccessId id);
 void print_vector_store(LoopPrinter *l, const Root *root);
 void print_scalar_store(LoopPrinter *l, const Root *root);
 void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes);

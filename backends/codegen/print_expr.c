@@ -135,14 +135,13 @@ void add_vector(LoopPrinter *l, ExprId id) {
 // Memory
 
 // The address of an access at the vector's first lane: its row pointer, the middle axes, the lane.
-void add_address(LoopPrinter *l, AccessId id, bool at_vector) {
+void add_address(LoopPrinter *l, AccessId id) {
   const Access *a = &l->k->accesses[id];
   int v = loop_vector_axis(l->loop);
   text_format(l->out, "p_%u", (unsigned)id);
   if (has_rows(l) && varies_by_row(l, access_axes(l->k, a))) text_add_string(l->out, "[r]");
   assert(v >= 0); // what has no inner axes is a scalar
   add_terms(l, a->stride, loop_inner_axes(l->loop) & ~(1U << v), true);
-  if (!at_vector) return;
   text_format(l->out, " + %s", l->lane);
   if (a->stride[v] != 1) text_format(l->out, " * %lld", (long long)a->stride[v]);
 }
@@ -169,7 +168,7 @@ static void add_vector_load(LoopPrinter *l, AccessId id) {
   if (converts) text_format(l->out, "%c_from_%c(", l->prefix, memory);
   text_format(l->out, "%c_%s%s%s(", memory, stride == 1 ? "load" : "gather", l->is_tail ? "_n" : "",
               type_suffix(a->type));
-  add_address(l, id, true);
+  add_address(l, id);
   if (stride != 1) text_format(l->out, ", %lld", (long long)stride);
   if (l->is_tail) text_add_string(l->out, ", n");
   text_add_string(l->out, converts ? "))" : ")");
@@ -188,7 +187,7 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
                 : stride == 1 ? "store"
                               : "scatter",
                 l->is_tail ? "_n" : "", type_suffix(a->type));
-    add_address(l, root->access, true);
+    add_address(l, root->access);
     if (stride != 1) text_format(l->out, ", %lld", (long long)stride);
     text_format(l->out, ", ");
     if (converts) text_format(l->out, "%c_from_%c(", memory, l->prefix);

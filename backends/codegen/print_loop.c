@@ -85,7 +85,7 @@ static void print_prefetches(LoopPrinter *l, int sweep) {
     if (!is_prefetched(l, id) || (int)(at++ * (size_t)l->loop->nsweeps / count) != sweep) continue;
     print_indent(l);
     text_add_string(l->out, "v_prefetch_l2(");
-    add_address(l, id, true);
+    add_address(l, id);
     text_format(l->out, " + ahead * %lld);\n", (long long)l->k->accesses[id].stride[l->loop->order[0]]);
   }
   need_sweep(l, sweep);
