@@ -142,6 +142,14 @@ bool infer_same_shape(Inference *inf, Value *a, Value *b) {
   return true;
 }
 
+bool infer_axis(Inference *inf, const char *attribute, int64_t given, int rank, int64_t *axis) {
+  *axis = given < 0 ? given + rank : given;
+  if (given >= -rank && given < rank) return true;
+  if (!rank) return infer_error(inf, "%s: expected none for rank 0, found %lld", attribute, (long long)given);
+  return infer_error(inf, "%s: expected -%d to %d for rank %d, found %lld", attribute, rank, rank - 1, rank,
+                     (long long)given);
+}
+
 // Types
 
 static TypeSet allowed_types(const Operator *op, char letter) {

@@ -37,6 +37,9 @@ bool infer_error(Inference *inf, const char *format, ...) __attribute__((format(
 bool infer_elementwise_unary(Inference *inf, Node *node); // output 0 and every input have one shape
 bool infer_broadcast(Inference *inf, Node *node);         // inputs broadcast to output 0, numpy rules
 
+// An axis that an attribute names, negative ones counted from the end, as one of `rank`.
+bool infer_axis(Inference *inf, const char *attribute, int64_t given, int rank, int64_t *axis);
+
 // The name of a type variable's rule broken is told here: binds each operand's type by its variable's letter.
 bool infer_types(Inference *inf, Node *node);
 

@@ -145,10 +145,8 @@ int layer_norm_begin_axis(const Node *node) {
 }
 
 static bool check_begin_axis(Inference *inf, const Node *node, int rank) {
-  int64_t k = node_s64(node, "begin_norm_axis");
-  if (k >= -rank && k < rank) return true;
-  return infer_error(inf, "begin_norm_axis: expected -%d to %d for rank %d, found %lld", rank, rank - 1, rank,
-                     (long long)k);
+  int64_t axis;
+  return infer_axis(inf, "begin_norm_axis", node_s64(node, "begin_norm_axis"), rank, &axis);
 }
 
 // src.shape[:k]

@@ -8,6 +8,9 @@
 bool infer_type_cast(Inference *inf, Node *node);
 bool infer_binary_arithmetic(Inference *inf, Node *node);
 
+// reduce.c
+bool infer_reduce(Inference *inf, Node *node);
+
 // norm.c
 bool infer_batch_norm(Inference *inf, Node *node);
 bool infer_batch_norm_forward_training(Inference *inf, Node *node);

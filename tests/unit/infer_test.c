@@ -102,6 +102,33 @@ static const Row rows[] = {
     {"Add", "", "f64[2] f32[2] > ??", "Add: src_0 is f64 and src_1 is f32: expected one type, or f32 with f16 or bf16"},
     {"Add", "", "f16[2] f32[2] > f16?", "Add: dst: expected type f32, found f16"},
 
+    // Reductions: what is not reduced is the result's too.
+    {"ReduceSum", "", "f32[_,3] > ?[2,_]", "f32[2,3] > f32[2,3]"}, // no axes
+    {"ReduceSum", "axes=1", "f32[2,N,4] > ??", "f32[2,N,4] > f32[2,4]"},
+    {"ReduceSum", "axes=-1,0", "bf16[2,3,4] > ??", "bf16[2,3,4] > bf16[3]"},
+    {"ReduceSum", "axes=2,0 keep_dims=true", "f16[2,3,4] > ??", "f16[2,3,4] > f16[1,3,1]"},
+    {"ReduceSum", "axes=0,1", "f64[0,3] > ??", "f64[0,3] > f64[]"},
+    {"ReduceSum", "axes=0 keep_dims=true", "f32[0,0] > ??", "f32[0,0] > f32[1,0]"},
+    {"ReduceSum", "", "f32[] > ??", "f32[] > f32[]"},
+    {"ReduceSum", "axes=0", "f32? > ?[3,_]", "f32[_,3,_] > f32[3,_]"},
+    {"ReduceSum", "axes=-1 keep_dims=true", "f32? > ?[3,_]", "f32[3,_] > f32[3,1]"},
+    {"ReduceMean", "axes=1", "?? > f32[N]", "f32[N,_] > f32[N]"},
+    {"ReduceMean", "axes=1,-1", "f32[2,3] > ??", "ReduceMean: axes: expected each axis once, found axis 1 twice"},
+    {"ReduceSum", "axes=2", "f32[2,3] > ??", "ReduceSum: axes: expected -2 to 1 for rank 2, found 2"},
+    {"ReduceSum", "axes=-3", "f32[2,3] > ??", "ReduceSum: axes: expected -2 to 1 for rank 2, found -3"},
+    {"ReduceSum", "axes=-9223372036854775808", "f32[2] > ??",
+     "ReduceSum: axes: expected -1 to 0 for rank 1, found -9223372036854775808"},
+    {"ReduceSum", "axes=0", "f32[] > ??", "ReduceSum: axes: expected none for rank 0, found 0"},
+    {"ReduceSum", "axes=0,1,2,3,4,5,6,7,8,9", "f32[2] > ??", "ReduceSum: axes: expected -1 to 0 for rank 1, found 1"},
+    {"ReduceSum", "axes=0", "f32? > ?[1,1,1,1,1,1,1,1]", "ReduceSum: src: rank 9, expected at most 8"},
+    {"ReduceSum", "axes=0", "f32[2,3] > ?[2]",
+     "ReduceSum: axis 1 of src [2, 3] and axis 0 of dst [2]: expected the same extent"},
+    {"ReduceSum", "axes=0", "f32[2,3] > ?[1,3]", "ReduceSum: dst [1, 3]: expected rank 1 beside src [2, 3]"},
+    {"ReduceSum", "axes=0 keep_dims=true", "f32[2,3] > ?[2,3]",
+     "ReduceSum: dst [2, 3]: expected extent 1 on axis 0, along which src [2, 3] is reduced"},
+    {"ReduceSum", "", "s32[2] > ??", "ReduceSum: src: expected type f64, f32, f16 or bf16, found s32"},
+    {"ReduceMean", "", "f32[2] > bf16?", "ReduceMean: src is f32 and dst is bf16: expected one type"},
+
     // Batch norm: the channel axis and the statistics tell each other, the data all of the data.
     {"BatchNormInference", "", "f32[2,_,6] f32[_] ?? ?? ?? > ?[_,5,_]",
      "f32[2,5,6] f32[6] f32[6] f32[6] f32[6] > f32[2,5,6]"},
@@ -244,7 +271,16 @@ static Value *parse_value(Graph *g, const char *name, char *word, bool is_input)
   return v;
 }
 
-static void parse_attribute(Node *node, char *word) {
+// 0,-1
+static void parse_list(Graph *g, AttributeValue *value, const char *numbers) {
+  int64_t *items = ARENA_ARRAY(&g->arena, int64_t, strlen(numbers) + 1);
+  assert_non_null(items);
+  value->list.items = items;
+  value->list.count = 0;
+  for (char *end; *numbers; numbers = end + (*end == ',')) items[value->list.count++] = strtoll(numbers, &end, 10);
+}
+
+static void parse_attribute(Graph *g, Node *node, char *word) {
   char *number = strchr(word, '=');
   assert_non_null(number);
   *number++ = 0;
@@ -255,6 +291,7 @@ static void parse_attribute(Node *node, char *word) {
   value->is_set = true;
   if (row->kind == ATTRIBUTE_BOOL) value->boolean = strcmp(number, "true") == 0;
   else if (row->kind == ATTRIBUTE_S64) value->s64 = strtoll(number, NULL, 10);
+  else if (row->kind == ATTRIBUTE_S64_LIST) parse_list(g, value, number);
   else
     for (value->s64 = 0; strcmp(row->choices[value->s64], number) != 0;) assert_true(++value->s64 < MAX_CHOICES);
 }
@@ -287,7 +324,7 @@ static void graphlet_init(Graphlet *t, const Row *row) {
   }
   assert_int_equal(i, named_noutputs(t->as));
   for (char *word = strtok_r(attributes, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
-    parse_attribute(t->node, word);
+    parse_attribute(t->graph, t->node, word);
   node_set_defaults(t->node);
 }
 
@@ -407,15 +444,16 @@ static void for_each_extent(void (*check)(Graphlet *t, const char *known, Value 
   }
 }
 
-static bool is_broadcasting(const Graphlet *t) {
-  return t->node->op->infer == operators[OP_Add].infer && node_s64(t->node, "auto_broadcast") == 0;
+// An operand that is broadcast may have been 1; an extent that is reduced stands nowhere else.
+static bool may_be_lost(const Graphlet *t) {
+  bool is_broadcasting = t->node->op->infer == operators[OP_Add].infer && node_s64(t->node, "auto_broadcast") == 0;
+  return is_broadcasting || t->node->op->infer == operators[OP_ReduceSum].infer;
 }
 
-// An operand that is broadcast may have been 1.
 static void must_find_extent(Graphlet *t, const char *known, Value *v, int axis) {
   v->shape.extent[axis] = EXTENT_UNKNOWN;
   assert_true(graph_infer(t->graph, &t->diagnostics));
-  if (!is_broadcasting(t) || !extent_is_unknown(v->shape.extent[axis])) assert_text(t, known);
+  if (!may_be_lost(t) || !extent_is_unknown(v->shape.extent[axis])) assert_text(t, known);
 }
 
 static void one_unknown_extent_follows_from_the_others(void **state) {
@@ -427,7 +465,7 @@ static void must_find_rank(Graphlet *t, const char *known, Value *v, int axis) {
   if (axis) return;
   v->shape.rank = -1;
   assert_true(graph_infer(t->graph, &t->diagnostics));
-  if (!is_broadcasting(t)) assert_text(t, known);
+  if (!may_be_lost(t)) assert_text(t, known);
 }
 
 static void one_unknown_shape_follows_from_the_others(void **state) {
@@ -441,7 +479,7 @@ static void must_tell_contradiction(Graphlet *t, const char *known, Value *v, in
   if (right.dim) return;
   v->shape.extent[axis] = EXTENT(right.value + 2);
   bool ok = graph_infer(t->graph, &t->diagnostics);
-  assert_true(!ok || is_broadcasting(t));
+  assert_true(!ok || may_be_lost(t));
   if (ok) return;
   const char *message = t->diagnostics.items[0].message, *bracket = strchr(message, '[');
   assert_int_equal(t->diagnostics.nerrors, 1);
