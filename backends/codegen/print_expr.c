@@ -271,8 +271,25 @@ static void print_combine(LoopPrinter *l, ExprId id) {
   print_line(l, "const %s %s = %s(sum_%u);", is_vector ? l->vec : l->scalar, l->name[id], narrow, (unsigned)id);
 }
 
+// A call of the vocabulary.
+static void add_vector_call(LoopPrinter *l, const Expr *e) {
+  text_format(l->out, "%c_%s(", l->prefix, expr_info[e->op].name);
+  for (int a = 0; a < expr_info[e->op].narguments; a++) {
+    if (a) text_add_string(l->out, ", ");
+    add_vector(l, e->args[a]);
+  }
+  text_add_string(l->out, ")");
+}
+
+// Without a formula it is lane 0 of the vector function, whose bits libm does not promise.
 static void add_scalar_formula(LoopPrinter *l, const Expr *e) {
-  for (const char *c = expr_info[e->op].scalar; *c; c++) {
+  const char *formula = expr_info[e->op].scalar;
+  if (!formula) {
+    text_format(l->out, "%c_lane_0(", l->prefix);
+    add_vector_call(l, e);
+    text_add_string(l->out, ")");
+  }
+  for (const char *c = formula; c && *c; c++) {
     if (*c == '%') add_scalar(l, e->args[*++c - '0']);
     else if (*c == 'F') text_add_string(l->out, l->k->is_f64 ? "" : "f");
     else text_add(l->out, c, 1);
@@ -310,12 +327,7 @@ void print_vector_expr(LoopPrinter *l, ExprId id) {
     text_add_string(l->out, " : ");
     add_vector(l, e->args[2]);
   } else {
-    text_format(l->out, "%c_%s(", l->prefix, expr_info[e->op].name);
-    for (int a = 0; a < expr_info[e->op].narguments; a++) {
-      if (a) text_add_string(l->out, ", ");
-      add_vector(l, e->args[a]);
-    }
-    text_add_string(l->out, ")");
+    add_vector_call(l, e);
   }
   text_add_string(l->out, ";\n");
 }
