@@ -63,6 +63,11 @@
 #define USE_AFFINE                                                                                                     \
   { .name = "use_affine", .kind = ATTRIBUTE_BOOL, .default_value = true }
 
+#define REDUCTION                                                                                                      \
+  .family = "reduce", .inputs = {{"src", 'T'}}, .ninputs = 1, .outputs = {{"dst", 'T'}}, .noutputs = 1,                \
+  .attributes = {{.name = "axes", .kind = ATTRIBUTE_S64_LIST}, {.name = "keep_dims", .kind = ATTRIBUTE_BOOL}},         \
+  .nattributes = 2, .types = {{'T', TYPES_FLOAT}}, .infer = infer_reduce
+
 const Operator operators[OP_COUNT] = {
 #define OP(op_name, ...) [OP_##op_name] = {.name = #op_name, .id = OP_##op_name, __VA_ARGS__},
 #include "ir/operators.def"

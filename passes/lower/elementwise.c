@@ -13,7 +13,9 @@
 
 // 0: the operator has none such.
 static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
-  return slot < node->ninputs ? lower_value(l, node->inputs[slot]) : 0;
+  if (slot >= node->ninputs) return 0;
+  int axis = operand_channel_axis(node, &node->op->inputs[slot], node->inputs[slot]);
+  return lower_value_on(l, node->inputs[slot], axis < 0 ? NULL : &axis);
 }
 
 #define NUMBER(number) expr_constant(k, number)
@@ -212,5 +214,28 @@ FORMULA(Minimum, NOTHING, MIN(x, y))
 FORMULA(SquaredDifference, const ExprId difference = SUB(x, y), MUL(difference, difference))
 FORMULA(GreaterEqual, NOTHING, boolean(k, GE(x, y)))
 FORMULA(Select, NOTHING, SELECT(EQ(x, ZERO), z, y))
+FORMULA(BiasAdd, NOTHING, ADD(x, y))
+FORMULA(PReLU, NOTHING, SELECT(GT(x, ZERO), x, MUL(y, x)))
 
 FORMULA(TypeCast, NOTHING, rounded(k, node->outputs[0]->type, x))
+
+// Sums over the axes along which the result does not vary.
+static void lower_sum(Lowering *l, const Node *node, uint32_t slot, ExprId term) {
+  const Operand *row = &node->op->outputs[slot];
+  const Value *v = node->outputs[slot];
+  AxisSet all = (1U << l->domain.rank) - 1, kept = operand_axes(node, row, v);
+  int axis = operand_channel_axis(node, row, v);
+  lower_result(l, node, slot, expr_sum(l->kernel, term, all & ~kept), axis < 0 ? NULL : &axis);
+}
+
+void lower_BiasAddBackward(Lowering *l, const Node *node) {
+  lower_sum(l, node, 0, operand(l, node, 0));
+}
+
+void lower_PReLUBackward(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
+  ExprId src = operand(l, node, 0), slope = operand(l, node, 1), diff_dst = operand(l, node, 2);
+  ExprId is_on = GT(src, ZERO);
+  lower_result(l, node, 0, SELECT(is_on, diff_dst, MUL(slope, diff_dst)), NULL);
+  lower_sum(l, node, 1, SELECT(is_on, ZERO, MUL(src, diff_dst)));
+}

@@ -339,6 +339,8 @@ static const Expected expected[] = {
     {"Subtract", "Subtract", "src_0 src_1", "dst", "auto_broadcast=numpy|none"},
     {"Multiply", "Multiply", "src_0 src_1", "dst", "auto_broadcast=numpy|none"},
     {"TypeCast", "TypeCast", "src", "dst", ""},
+    {"ReduceSum", "ReduceSum", "src", "dst", "axes=0 keep_dims=0"},
+    {"ReduceMean", "ReduceMean", "src", "dst", "axes=0 keep_dims=0"},
 };
 
 static void print_operands(OperatorName n, bool is_input, Text *out) {
