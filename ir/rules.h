@@ -11,6 +11,10 @@ bool infer_binary_arithmetic(Inference *inf, Node *node);
 // reduce.c
 bool infer_reduce(Inference *inf, Node *node);
 
+// softmax.c
+bool infer_softmax(Inference *inf, Node *node);
+bool infer_softmax_backward(Inference *inf, Node *node);
+
 // norm.c
 bool infer_batch_norm(Inference *inf, Node *node);
 bool infer_batch_norm_forward_training(Inference *inf, Node *node);
