@@ -117,8 +117,12 @@ ExprId expr_load(Kernel *k, AccessId access) {
   return add_expr(k, (Expr){.op = EXPR_LOAD, .access = access, .axes = access_axes(k, &k->accesses[access])});
 }
 
+ExprId expr_constant_over(Kernel *k, double number, AxisSet axes) {
+  return add_expr(k, (Expr){.op = EXPR_CONSTANT, .number = k->is_f64 ? number : (float)number, .axes = axes});
+}
+
 ExprId expr_constant(Kernel *k, double number) {
-  return add_expr(k, (Expr){.op = EXPR_CONSTANT, .number = k->is_f64 ? number : (float)number});
+  return expr_constant_over(k, number, 0);
 }
 
 ExprId expr_unary(Kernel *k, ExprOp op, ExprId a) {

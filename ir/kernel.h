@@ -181,6 +181,7 @@ int kernel_add_axis(Kernel *k, const char *name, int64_t extent);
 AccessId kernel_add_access(Kernel *k, const Access *access);
 ExprId expr_load(Kernel *k, AccessId access);
 ExprId expr_constant(Kernel *k, double number);
+ExprId expr_constant_over(Kernel *k, double number, AxisSet axes); // as a tensor of it varies
 ExprId expr_unary(Kernel *k, ExprOp op, ExprId a);
 ExprId expr_binary(Kernel *k, ExprOp op, ExprId a, ExprId b);
 ExprId expr_fma(Kernel *k, ExprId a, ExprId b, ExprId c); // a * b + c
