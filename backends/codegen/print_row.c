@@ -20,8 +20,15 @@ void need_expr(LoopPrinter *l, ExprId id) {
   for (int a = 0; a < 3; a++) need_expr(l, l->k->exprs[id].args[a]);
 }
 
-bool is_fused_product(const LoopPrinter *l, ExprId id) {
-  return l->k->exprs[id].op == EXPR_MUL && l->nuses[id] == 1;
+ExprOp root_reduction(const LoopPrinter *l, const Root *root) {
+  if (root->kind == ROOT_STORE) return EXPR_NONE;
+  if (root->kind == ROOT_REDUCE_INNER) return l->k->exprs[root->expr].op;
+  return l->k->temporaries[l->k->accesses[root->access].temporary].reduction;
+}
+
+bool is_fused_product(const LoopPrinter *l, const Root *root) {
+  ExprId operand = root_operand(l, root);
+  return root_reduction(l, root) == EXPR_REDUCE_SUM && l->k->exprs[operand].op == EXPR_MUL && l->nuses[operand] == 1;
 }
 
 ExprId root_operand(const LoopPrinter *l, const Root *root) {
@@ -38,7 +45,7 @@ bool is_in_sweep(const LoopPrinter *l, const Root *root, int sweep) {
 
 static void need_root(LoopPrinter *l, const Root *root) {
   ExprId operand = root_operand(l, root);
-  if (root->kind != ROOT_STORE && expr_level(l, operand) == LEVEL_VECTOR && is_fused_product(l, operand)) {
+  if (expr_level(l, operand) == LEVEL_VECTOR && is_fused_product(l, root)) {
     need_expr(l, l->k->exprs[operand].args[0]);
     need_expr(l, l->k->exprs[operand].args[1]);
   } else {
@@ -174,17 +181,19 @@ static bool has_row_work(const LoopPrinter *l, int section) {
   return false;
 }
 
-// What a row, or a row in each lane, adds to an outer sum of scalars.
+// What a row, or a row in each lane, adds to an outer reduction of scalars.
 static void print_row_share(LoopPrinter *l, const Root *root) {
   unsigned id = (unsigned)root->access;
   print_indent(l);
+  const char *combine = expr_info[reductions[root_reduction(l, root)].combine].name;
   if (!l->loop->is_across) {
-    text_format(l->out, "*part_%u += (double)", id);
+    text_format(l->out, "*part_%u = f64_%s(*part_%u, (double)", id, combine, id);
     add_scalar(l, root->expr);
-    text_add_string(l->out, ";\n");
+    text_add_string(l->out, ");\n");
     return;
   }
-  text_format(l->out, "v_store(part_%u, %sv_add(v_load(part_%u), ", id, l->is_tail ? "v_merge(n, " : "", id);
+  const char *merge = l->is_tail ? "v_merge(n, " : "";
+  text_format(l->out, "v_store(part_%u, %sv_%s(v_load(part_%u), ", id, merge, combine, id);
   add_vector(l, root->expr);
   if (l->is_tail) text_format(l->out, "), v_load(part_%u)));\n", id);
   else text_add_string(l->out, "));\n");
