@@ -7,8 +7,11 @@
 // - dims: {N: 4096}; {N: ~} declares a name without a value. A shape uses declared names only; `_` is an unknown
 //   extent. Extents are below 2^47, and so is the product of those that are not 0.
 // - inputs: type is required; without a shape the rank is unknown.
+// - order: [0, 2, 3, 1] beside the shape of an input or of a node's output says how it lies in memory: its axes from
+//   the slowest to the fastest, without gaps. Without it that is row-major.
 // - nodes: operands are a map by name or a list in the operator's order, where ~ (null) is an absent optional one.
 //   An output is a name, or {name: y, type: bf16, shape: [N, 768]} that declares its type, its shape or both.
+//   label: a name that messages put beside the operator's.
 // - constants: value: 0.5 (that number everywhere), values: [...] (flat, or nested like the shape), or file: x.npy
 //   (below the graph's folder). Values and files need extents that are numbers; a file also gives what is `_`, or the
 //   whole shape. Values are rounded to a float type, but must fit into its range, and into an integer type exactly.

@@ -46,6 +46,9 @@ bool read_own_name(Reader *r, const Yaml *y, const Yaml *given, const char *what
 bool read_type(Reader *r, const Yaml *y, const char *what, Type *type);
 bool read_shape(Reader *r, const Yaml *y, const char *what, Shape *shape);
 
+// The order of a tensor's axes in memory. What is wrong leaves it row-major.
+bool read_order(Reader *r, const Yaml *y, const char *what, const Shape *shape, Order *order);
+
 // A new value that no other has the name of; NULL after telling.
 Value *define_value(Reader *r, const Yaml *at, const char *name, Type type, const Shape *shape, bool is_input);
 

@@ -76,6 +76,41 @@ const char *shape_string(const Shape *s, char *buffer, size_t nbytes) {
   return buffer;
 }
 
+bool order_is_row_major(const Order *o) {
+  return o->axis[0] == o->axis[1]; // a permutation has no axis twice
+}
+
+bool order_is_valid(const Order *o, int rank) {
+  uint32_t seen = 0;
+  if (order_is_row_major(o)) return memcmp(o, &(Order){{0}}, sizeof *o) == 0;
+  for (int i = 0; i < MAX_RANK; i++) {
+    if (o->axis[i] >= (i < rank ? rank : 1)) return false;
+    if (i < rank) seen |= 1U << o->axis[i];
+  }
+  return rank >= 2 && seen == (1U << rank) - 1;
+}
+
+int order_axis(const Order *o, int i) {
+  return order_is_row_major(o) ? i : o->axis[i];
+}
+
+Order order_of_axes(const int *axes, int rank) {
+  Order o = {{0}};
+  bool is_row_major = true;
+  for (int i = 0; i < rank; i++) is_row_major &= axes[i] == i;
+  for (int i = 0; i < rank && !is_row_major; i++) o.axis[i] = (uint8_t)axes[i];
+  return o;
+}
+
+void order_strides(const Order *o, int rank, const int64_t *extent, int64_t *stride) {
+  int64_t next = 1;
+  for (int i = rank - 1; i >= 0; i--) {
+    int axis = order_axis(o, i);
+    stride[axis] = next;
+    if (extent[axis] > 0) next *= extent[axis];
+  }
+}
+
 Graph *graph_new(const Allocator *allocator, const char *name) {
   Arena arena;
   arena_init(&arena, allocator);
@@ -202,6 +237,7 @@ static bool clone_values(Graph *copy, const Graph *g) {
     Value *own = graph_add_value(copy, v->name, v->type, &v->shape);
     if (!own) return false;
     own->position = v->position;
+    own->order = v->order;
     own->is_input = v->is_input;
     if (!v->constant) continue;
     own->constant = ARENA_NEW(&copy->arena, Constant);
@@ -222,6 +258,7 @@ static bool clone_node(Graph *copy, const Node *node) {
   Node *own = graph_add_node(copy, node->op, node->signature, node->ninputs, node->noutputs);
   if (!own) return false;
   own->position = node->position;
+  own->label = node->label;
   memcpy(own->attributes, node->attributes, node->op->nattributes * sizeof *own->attributes);
   for (uint32_t i = 0; i < node->ninputs; i++)
     if (node->inputs[i]) node_set_input(own, i, copy->values[node->inputs[i]->index]);

@@ -175,7 +175,8 @@ AxisSet access_axes(const Kernel *k, const Access *access); // axes with a strid
 AxisSet root_axes(const Kernel *k,
                   const Root *root); // its expression's; a store repeats that along its access's other axes
 
-// Drops axes of extent 1 and merges neighbours that every expression treats alike.
+// Drops axes of extent 1, puts the others into the order that most of memory has, and merges neighbours that every
+// expression treats alike.
 void kernel_simplify_axes(Kernel *k);
 
 int64_t axes_nelems(const Kernel *k, AxisSet axes);

@@ -22,13 +22,11 @@ static Access access_of(const Lowering *l, const Value *v, const int *axis) {
   Access a = {.value = (Value *)v, .type = v->type};
   bool is_flat = is_flattened(l, v, axis);
   int rank = is_flat ? l->domain.rank - axis[0] : v->shape.rank;
-  int64_t stride = 1;
-  for (int i = rank - 1; i >= 0; i--) {
-    int on = axis ? axis[i] : i + l->domain.rank - rank;
-    int64_t extent = extent_value(is_flat ? l->domain.extent[on] : v->shape.extent[i]);
-    if (extent != 1) a.stride[on] = stride;
-    stride *= extent > 0 ? extent : 1;
-  }
+  int64_t extent[MAX_RANK], stride[MAX_RANK];
+  for (int i = 0; i < rank; i++) extent[i] = extent_value(is_flat ? l->domain.extent[axis[i]] : v->shape.extent[i]);
+  order_strides(&v->order, rank, extent, stride);
+  for (int i = 0; i < rank; i++)
+    if (extent[i] != 1) a.stride[axis ? axis[i] : i + l->domain.rank - rank] = stride[i];
   return a;
 }
 

@@ -259,7 +259,7 @@ static double *noisy_given(Trial *t, const Value *v, const Tensor *given) {
   double *x = new_elements(t, v);
   for (size_t i = 0; i < n; i++)
     x[i] = v->constant ? type_load(v->type, v->constant->data, v->constant->is_splat ? 0 : i)
-                       : type_load(v->type, given->data, i);
+                       : type_load(v->type, given->data, (size_t)tensor_offset(given, (int64_t)i));
   add_noise(&t->random, v->type, x, n, 0);
   return x;
 }
@@ -380,6 +380,7 @@ static void compare_output(Trial *t, size_t k, const char *how) {
 
 static ng_tensor api_tensor(const Tensor *t) {
   ng_tensor out = {.type = (ng_type)t->type, .rank = t->rank, .data = t->data};
+  memcpy(out.order, t->order.axis, sizeof out.order);
   memcpy(out.extent, t->extent, sizeof out.extent);
   return out;
 }
