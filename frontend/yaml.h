@@ -1,4 +1,4 @@
-// The graph file, format ngrad/1: the only textual form of a graph, read and printed here.
+// The graph file, format ngrad/1: a graph's own textual form, read and printed here.
 //
 // DESIGN §2 shows one; beyond that:
 // - Keys of the file: format, name, dims, inputs, constants, nodes, outputs. Only format and outputs must be there;
@@ -19,6 +19,9 @@
 //   null is no name unless quoted. Dims have their own name space; "_" is none of them.
 // - Numbers, booleans and null are those of YAML 1.2's core schema: 10, 0x1F, 1e-05, .inf, .nan, true, ~.
 // - Anchors and aliases work; tags other than the core schema's (!!str, !!int, ...) and a second document do not.
+//
+// The other form that is read is oneDNN Graph's JSON: a map with a key graph and without format. frontend/onednn_read.c
+// says what it becomes.
 #ifndef NGRAD_FRONTEND_YAML_H
 #define NGRAD_FRONTEND_YAML_H
 

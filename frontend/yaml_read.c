@@ -205,6 +205,7 @@ Graph *yaml_read(const Allocator *allocator, const char *path, const char *text,
   names_init(&r.dims, &r.scratch);
   names_init(&r.files, &r.scratch);
   const Yaml *root = yaml_tree_read(g->source, &r.scratch, d);
+  if (root && is_onednn(root)) root = translate_onednn(&r, root);
   bool ok = root && read_sections(&r, root) && finish(&r, errors) && d->nerrors == errors && !d->out_of_memory;
   sort_messages(d, count);
   arena_deinit(&r.scratch);

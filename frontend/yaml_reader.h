@@ -56,6 +56,11 @@ Value *define_value(Reader *r, const Yaml *at, const char *name, Type type, cons
 // no name at all.
 Value *use_value(Reader *r, const Yaml *y, const char *what);
 
+// Whether the tree is oneDNN Graph's JSON, and what it is as a tree of ngrad/1: every node has the place of what it
+// came from. NULL after telling.
+bool is_onednn(const Yaml *root);
+const Yaml *translate_onednn(Reader *r, const Yaml *root);
+
 // The sections. False only when out of memory.
 bool read_constants(Reader *r, const Yaml *list);
 bool read_nodes(Reader *r, const Yaml *list);

@@ -93,7 +93,8 @@ NG_API size_t ng_type_nbytes(ng_type type);
 
 /* Reads, infers and verifies. NULL after telling why. `folder` is where file: constants are looked up (NULL: they
    are errors); ng_graph_read_file takes the file's own, and reads standard input for "-" (which has none). `name` is
-   only what messages call the text, which is copied. The format is recognised by content. */
+   only what messages call the text, which is copied. The format, ngrad/1 or oneDNN Graph's JSON, is recognised by
+   content. */
 NG_API ng_graph *ng_graph_read_file(ng_context *ctx, const char *path);
 NG_API ng_graph *ng_graph_read(ng_context *ctx, const char *name, const char *text, size_t nbytes, const char *folder);
 NG_API void ng_graph_free(ng_graph *g);

@@ -49,6 +49,7 @@ enum {
   OPTION_SOURCE_OUT = 1 << 13,
   OPTION_COLD = 1 << 14,
   OPTION_SECONDS = 1 << 15,
+  OPTION_FILE_OUT = 1 << 16,
 };
 
 // A command: `ngrad name operands`.
