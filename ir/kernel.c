@@ -25,6 +25,19 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_ROUND_F32] = {"round_f32", "(float)%0", 1, false},
     [EXPR_ROUND_F16] = {"round_f16", "f32_from_f16(f16_from_f32((float)%0))", 1, false},
     [EXPR_ROUND_BF16] = {"round_bf16", "f32_from_bf16(bf16_from_f32((float)%0))", 1, false},
+    [EXPR_ABS] = {"abs", NULL, 1, false},
+    [EXPR_MIN] = {"min", "(%0 < %1 ? %0 : %1)", 2, false},
+    [EXPR_EQ] = {"eq", "%0 == %1", 2, true},
+    [EXPR_GE] = {"ge", "%0 >= %1", 2, true},
+    [EXPR_EXP] = {"exp", NULL, 1, false},
+    [EXPR_EXPM1] = {"expm1", NULL, 1, false},
+    [EXPR_LOG] = {"log", NULL, 1, false},
+    [EXPR_LOG1P] = {"log1p", NULL, 1, false},
+    [EXPR_TANH] = {"tanh", NULL, 1, false},
+    [EXPR_ERF] = {"erf", NULL, 1, false},
+    [EXPR_POW] = {"pow", NULL, 2, false},
+    [EXPR_FLOOR] = {"floor", NULL, 1, false},
+    [EXPR_ROUND] = {"round", NULL, 1, false},
 };
 
 void kernel_init(Kernel *k, Arena *arena, const char *name) {

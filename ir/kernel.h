@@ -51,12 +51,25 @@ typedef enum ExprOp {
   EXPR_ROUND_F32, // to the nearest f32 and back, where a kernel computes in f64
   EXPR_ROUND_F16,
   EXPR_ROUND_BF16,
+  EXPR_ABS,
+  EXPR_MIN,   // a < b ? a : b
+  EXPR_EQ,    // a mask
+  EXPR_GE,    // a mask
+  EXPR_EXP,   // these as C's functions of the name, special values included
+  EXPR_EXPM1, // e^a - 1
+  EXPR_LOG,
+  EXPR_LOG1P, // log(1 + a)
+  EXPR_TANH,
+  EXPR_ERF,
+  EXPR_POW, // a to the power of b
+  EXPR_FLOOR,
+  EXPR_ROUND, // to the nearest integer, half to even
   EXPR_OP_COUNT
 } ExprOp;
 
 typedef struct ExprInfo { // a row of the table of expression operators
   const char *name;       // in the vector vocabulary behind v_ or d_
-  const char *scalar;     // C text with %0, %1, %2 for the operands; F for f or nothing
+  const char *scalar;     // C text with %0, %1, %2 for the operands; F for f or nothing; NULL: a vector's lane 0
   int narguments;
   bool is_mask;
 } ExprInfo;

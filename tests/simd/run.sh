@@ -32,7 +32,7 @@ write_source() { # ISA TARGET
 TEXT
   fi
   printf '#include <%s.h>\n' math stddef stdint string
-  cat "backends/codegen/simd/$1.h" backends/codegen/simd/vector.h
+  cat "backends/codegen/simd/$1.h" backends/codegen/simd/vector.h backends/codegen/simd/math.h
   echo '#include "tests/simd/simd_test.c"'
   if [ -n "$2" ]; then
     printf '#ifdef __clang__\n#pragma clang attribute pop\n#endif\n'

@@ -15,6 +15,8 @@
 #include "backends/codegen/simd/scalar.h"
 
 #include "backends/codegen/simd/vector.h"
+
+#include "backends/codegen/simd/math.h"
 #endif
 
 enum { LANES = 16, COUNT = 1 << 14 };
