@@ -36,8 +36,10 @@ typedef enum ExprOp {
   EXPR_NONE,
   EXPR_LOAD,       // access
   EXPR_CONSTANT,   // number
-  EXPR_REDUCE_SUM, // of args[0] over `reduced`
-  EXPR_COMBINE,    // after scheduling: the sum of the partial sums that the blocks of `loop` left in `access`
+  EXPR_REDUCE_SUM, // of args[0] over `reduced`; so the two below
+  EXPR_REDUCE_MAXIMUM,
+  EXPR_REDUCE_PRODUCT,
+  EXPR_COMBINE, // after scheduling: of the partial results that the blocks of `loop` left in `access`
   EXPR_ADD,
   EXPR_SUB,
   EXPR_MUL,
@@ -63,7 +65,8 @@ typedef enum ExprOp {
   EXPR_ERF,
   EXPR_POW, // a to the power of b
   EXPR_FLOOR,
-  EXPR_ROUND, // to the nearest integer, half to even
+  EXPR_ROUND,   // to the nearest integer, half to even
+  EXPR_MAXIMUM, // IEEE 754's: NaN beside a NaN, and +0 above -0, so that no order of them matters
   EXPR_OP_COUNT
 } ExprOp;
 
@@ -74,6 +77,12 @@ typedef struct ExprInfo { // a row of the table of expression operators
   bool is_mask;
 } ExprInfo;
 extern const ExprInfo expr_info[EXPR_OP_COUNT];
+
+typedef struct ReductionInfo { // a row of the table of reductions
+  ExprOp combine;              // of two results; EXPR_NONE: no reduction
+  double identity;             // the result over no elements
+} ReductionInfo;
+extern const ReductionInfo reductions[EXPR_OP_COUNT];
 
 typedef struct Expr {
   ExprOp op;
@@ -95,7 +104,8 @@ typedef struct Temporary { // memory of a kernel between its loops
   const char *name;
   Type type;
   int64_t nelems;
-  size_t offset; // in the workspace, bytes
+  size_t offset;    // in the workspace, bytes
+  ExprOp reduction; // of which it holds blocks' partial results; EXPR_NONE: none
 } Temporary;
 
 // What a loop does at a point: in the order of the list, grouped by sweep.
@@ -175,7 +185,9 @@ ExprId expr_unary(Kernel *k, ExprOp op, ExprId a);
 ExprId expr_binary(Kernel *k, ExprOp op, ExprId a, ExprId b);
 ExprId expr_fma(Kernel *k, ExprId a, ExprId b, ExprId c); // a * b + c
 ExprId expr_select(Kernel *k, ExprId mask, ExprId a, ExprId b);
+ExprId expr_reduce(Kernel *k, ExprOp reduction, ExprId a, AxisSet reduced);
 ExprId expr_sum(Kernel *k, ExprId a, AxisSet reduced);
+bool expr_is_reduction(const Expr *e);
 ExprId expr_combine(Kernel *k, AccessId partial_sums, uint32_t loop, AxisSet axes);
 ExprId expr_with_arguments(Kernel *k, const Expr *e, const ExprId *args); // e of other operands; e is no leaf
 ExprId expr_label(Kernel *k, ExprId e, const char *label);                // gives e a name unless it has one; returns e

@@ -19,6 +19,10 @@ bool check_elu_backward(Node *node, Diagnostics *d);
 // reduce.c
 bool infer_reduce(Inference *inf, Node *node);
 
+// softmax.c
+bool infer_softmax(Inference *inf, Node *node);
+bool infer_softmax_backward(Inference *inf, Node *node);
+
 // norm.c
 bool infer_batch_norm(Inference *inf, Node *node);
 bool infer_batch_norm_forward_training(Inference *inf, Node *node);

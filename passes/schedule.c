@@ -123,7 +123,7 @@ static bool choose_axes(Scheduling *s) {
   bool is_found_fed_back = false, is_found = false;
   for (ExprId r = 1; r < k->nexprs; r++) {
     const Expr *e = &k->exprs[r];
-    if (e->op != EXPR_REDUCE_SUM || !(e->reduced & vector)) continue;
+    if (!expr_is_reduction(e) || !(e->reduced & vector)) continue;
     bool fed_back = is_fed_back(k, r, depends);
     bool is_better = !is_found || (fed_back && !is_found_fed_back) ||
                      (fed_back == is_found_fed_back && axes_nelems(k, e->reduced) < axes_nelems(k, s->inner));
@@ -155,7 +155,7 @@ static bool check_reductions(Scheduling *s) {
   AxisSet removed = 0;
   for (ExprId i = 1; i < k->nexprs; i++) {
     const Expr *e = &k->exprs[i];
-    if (e->op != EXPR_REDUCE_SUM || is_inner_reduction(s, e)) continue;
+    if (!expr_is_reduction(e) || is_inner_reduction(s, e)) continue;
     bool has_vector = e->reduced >> s->vector_axis & 1;
     if (!s->is_tiled && !(e->reduced & s->outer)) return false;
     if (has_vector ? (e->reduced & s->inner) != s->inner : (e->reduced & s->inner) != 0) return false;
@@ -165,7 +165,7 @@ static bool check_reductions(Scheduling *s) {
   if (removed) s->kept = s->outer & ~removed;
   for (ExprId i = 1; i < k->nexprs; i++) {
     const Expr *e = &k->exprs[i];
-    if (e->op == EXPR_REDUCE_SUM && !is_inner_reduction(s, e) && (s->kept & ~e->axes)) return false;
+    if (expr_is_reduction(e) && !is_inner_reduction(s, e) && (s->kept & ~e->axes)) return false;
   }
   return true;
 }
@@ -190,10 +190,10 @@ static bool find_times(Scheduling *s) {
     }
     for (int a = 0; a < 3 && e->args[a]; a++)
       if (s->needs_row[e->args[a]] && s->time[e->args[a]].phase < t.phase) return false;
-    if (e->op == EXPR_REDUCE_SUM && is_inner_reduction(s, e)) {
+    if (expr_is_reduction(e) && is_inner_reduction(s, e)) {
       t.sweep++;
       s->needs_row[i] = true;
-    } else if (e->op == EXPR_REDUCE_SUM) {
+    } else if (expr_is_reduction(e)) {
       t = (Time){t.phase + 1, 0};
       s->needs_combine[i] = true;
       s->needs_row[i] = false; // its blocks' shares lie in memory
@@ -218,7 +218,7 @@ static bool check_roots(const Scheduling *s) {
   AxisSet vector = 1U << s->vector_axis;
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
-    AxisSet own = e->op == EXPR_REDUCE_SUM ? k->exprs[e->args[0]].axes & s->inner : 0;
+    AxisSet own = expr_is_reduction(e) ? k->exprs[e->args[0]].axes & s->inner : 0;
     if (own && !(own & vector)) return false;
   }
   for (size_t i = 0; i < k->nstores; i++) {
@@ -257,7 +257,7 @@ static bool find_kept_values(Scheduling *s) {
   const Kernel *k = s->k;
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
-    bool is_wide_use = !s->is_narrow[i] || e->op == EXPR_REDUCE_SUM;
+    bool is_wide_use = !s->is_narrow[i] || expr_is_reduction(e);
     for (int a = 0; a < 3 && e->args[a]; a++)
       if (is_wide_use && should_keep(s, e->args[a]) && !add_kept_value(s, e->args[a])) return false;
   }
@@ -269,7 +269,7 @@ static bool find_kept_values(Scheduling *s) {
 }
 
 static bool is_outer_reduction(const Scheduling *s, const Expr *e) {
-  return e->op == EXPR_REDUCE_SUM && !is_inner_reduction(s, e);
+  return expr_is_reduction(e) && !is_inner_reduction(s, e);
 }
 
 // The expression as a loop computes it: outer reductions of earlier phases combine partial sums, and in main loops
@@ -425,6 +425,7 @@ static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
     stride *= k->axes[axis].extent;
   }
   a.temporary = kernel_add_temporary(k, e.label ? e.label : "sum", a.type, stride); // a block's; grown below
+  if (!k->out_of_memory) k->temporaries[a.temporary].reduction = e.op;
   *access = kernel_add_access(k, &a);
   return !k->out_of_memory;
 }
@@ -443,7 +444,7 @@ static bool add_outer_reduction(Scheduling *s, Loop *loop, ExprId id) {
   ExprId share = rebuild(s, e.args[0]);
   int sweep = t.sweep;
   if (e.reduced >> s->vector_axis & 1) {
-    share = expr_label(k, expr_sum(k, share, s->inner), e.label);
+    share = expr_label(k, expr_reduce(k, e.op, share, s->inner), e.label);
     if (!add_inner_sum(s, loop, share, sweep)) return false;
   }
   AccessId access;
@@ -455,7 +456,7 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
   Kernel *k = s->k;
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
-    if (e->op != EXPR_REDUCE_SUM || s->time[e->args[0]].phase != phase) continue;
+    if (!expr_is_reduction(e) || s->time[e->args[0]].phase != phase) continue;
     if (is_outer_reduction(s, e)) {
       if (!add_outer_reduction(s, loop, i)) return false;
       continue;

@@ -42,6 +42,8 @@ const char *axis_name(const LoopPrinter *l, int axis);
 const char *access_member(const LoopPrinter *l, const Access *a);
 // Adds " + axis * stride" for those axes that have one; true if any was added.
 bool add_terms(LoopPrinter *l, const int64_t *stride, AxisSet axes, bool has_before);
+// A number as C, in the type that the kernel computes in.
+void add_constant(LoopPrinter *l, double number);
 // A scalar expression's name or number; an expression as a vector.
 void add_scalar(LoopPrinter *l, ExprId id);
 void add_vector(LoopPrinter *l, ExprId id);
@@ -56,8 +58,10 @@ void print_vector_expr(LoopPrinter *l, ExprId id);
 
 bool is_row_sum(const LoopPrinter *l, ExprId id);
 void need_expr(LoopPrinter *l, ExprId id);
+// The reduction that a root takes part in; EXPR_NONE for a store.
+ExprOp root_reduction(const LoopPrinter *l, const Root *root);
 // An accumulated product that nothing else needs is a fused multiply-add into the sum.
-bool is_fused_product(const LoopPrinter *l, ExprId id);
+bool is_fused_product(const LoopPrinter *l, const Root *root);
 // What a root stores or accumulates: for an inner sum, its operand.
 ExprId root_operand(const LoopPrinter *l, const Root *root);
 bool is_array_sum(const LoopPrinter *l, const Root *root);

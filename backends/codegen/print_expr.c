@@ -102,7 +102,7 @@ bool add_terms(LoopPrinter *l, const int64_t *stride, AxisSet axes, bool has_bef
 
 // Expressions, where they are used
 
-static void add_constant(LoopPrinter *l, double number) {
+void add_constant(LoopPrinter *l, double number) {
   if (number != number) text_add_string(l->out, "NAN");
   else if (number - number != 0) text_add_string(l->out, number > 0 ? "INFINITY" : "-INFINITY");
   else {
@@ -244,7 +244,7 @@ static void combine_strides(const LoopPrinter *l, const Expr *e, int64_t *stride
   }
 }
 
-// Adds up partial sums in f64, block after block.
+// Combines partial results in f64, block after block.
 static void print_combine(LoopPrinter *l, ExprId id) {
   const Expr *e = &l->k->exprs[id];
   const Access *a = &l->k->accesses[e->access];
@@ -253,20 +253,26 @@ static void print_combine(LoopPrinter *l, ExprId id) {
   bool is_vector = expr_level(l, id) == LEVEL_VECTOR;
   int v = is_vector ? loop_vector_axis(l->loop) : -1;
   AxisSet others = ~0U & ~(v >= 0 ? 1U << v : 0);
-  print_line(l, "%s sum_%u = %s;", is_vector ? "dvec" : "double", (unsigned)id, is_vector ? "d_set(0.0)" : "0.0");
+  ExprOp reduction = l->k->temporaries[a->temporary].reduction;
+  const char *combine = expr_info[reductions[reduction].combine].name;
+  print_indent(l);
+  text_format(l->out, is_vector ? "dvec sum_%u = d_set(" : "double sum_%u = (", (unsigned)id);
+  add_constant(l, reductions[reduction].identity);
+  text_add_string(l->out, ");\n");
   if (nblocks > 0) print_indent(l);
   if (nblocks > 0) text_format(l->out, "for (size_t b = 0; b < %lld; b++) sum_%u = ", (long long)nblocks, (unsigned)id);
   if (nblocks == 0) {
     // nothing was added up
   } else if (!is_vector) {
-    text_format(l->out, "sum_%u + (double)a->%s[b * %lld", (unsigned)id, access_member(l, a), (long long)nelems);
+    text_format(l->out, "f64_%s(sum_%u, (double)a->%s[b * %lld", combine, (unsigned)id, access_member(l, a),
+                (long long)nelems);
     add_terms(l, stride, others, true);
-    text_add_string(l->out, "];\n");
+    text_add_string(l->out, "]);\n");
   } else {
     char memory = a->type == TYPE_F64 ? 'd' : 'v';
-    text_format(l->out, "d_add(sum_%u, %s%c_%s%s(a->%s + b * %lld", (unsigned)id, memory == 'v' ? "d_from_v(" : "",
-                memory, stride[v] == 1 ? "load" : "gather", l->is_tail ? "_n" : "", access_member(l, a),
-                (long long)nelems);
+    text_format(l->out, "d_%s(sum_%u, %s%c_%s%s(a->%s + b * %lld", combine, (unsigned)id,
+                memory == 'v' ? "d_from_v(" : "", memory, stride[v] == 1 ? "load" : "gather", l->is_tail ? "_n" : "",
+                access_member(l, a), (long long)nelems);
     add_terms(l, stride, others, true);
     text_format(l->out, " + %s", l->lane);
     if (stride[v] != 1) text_format(l->out, " * %lld, %lld", (long long)stride[v], (long long)stride[v]);

@@ -13,16 +13,22 @@ enum { LONGEST_RUN = 64 }; // additions in a chain before sums move to f64; the 
 
 // Vectors
 
-static void add_accumulate(LoopPrinter *l, ExprId operand, const char *sum, const char *part) {
+// The function of the vocabulary that combines two results of a reduction, without its prefix.
+static const char *combine_name(ExprOp reduction) {
+  return expr_info[reductions[reduction].combine].name;
+}
+
+static void add_accumulate(LoopPrinter *l, const Root *root, const char *sum, const char *part) {
+  ExprId operand = root_operand(l, root);
   const Expr *e = &l->k->exprs[operand];
-  if (is_fused_product(l, operand)) {
+  if (is_fused_product(l, root)) {
     text_format(l->out, "%c_fma(", l->prefix);
     add_vector(l, e->args[0]);
     text_add_string(l->out, ", ");
     add_vector(l, e->args[1]);
     text_format(l->out, ", %s%s)", sum, part);
   } else {
-    text_format(l->out, "%c_add(%s%s, ", l->prefix, sum, part);
+    text_format(l->out, "%c_%s(%s%s, ", l->prefix, combine_name(root_reduction(l, root)), sum, part);
     add_vector(l, operand);
     text_add_string(l->out, ")");
   }
@@ -38,14 +44,14 @@ static void print_vector_root(LoopPrinter *l, const Root *root) {
   if (root->kind == ROOT_REDUCE_OUTER) {
     snprintf(sum, sizeof sum, "part_%u_v", (unsigned)root->access);
     text_format(l->out, "%s = ", sum);
-    add_accumulate(l, root->expr, sum, "");
+    add_accumulate(l, root, sum, "");
     text_add_string(l->out, ";\n");
     return;
   }
   snprintf(sum, sizeof sum, "acc_%u", (unsigned)root->expr);
   text_format(l->out, "%s%s = ", sum, l->part);
   if (l->is_tail) text_format(l->out, "%c_merge(n, ", l->prefix);
-  add_accumulate(l, root_operand(l, root), sum, l->part);
+  add_accumulate(l, root, sum, l->part);
   if (l->is_tail) text_format(l->out, ", %s%s)", sum, l->part);
   text_add_string(l->out, ";\n");
 }
@@ -178,20 +184,34 @@ static int nparts(const LoopPrinter *l) {
   return has_rows(l) ? l->loop->rows : l->loop->accumulators;
 }
 
-static void declare_accumulator(LoopPrinter *l, ExprId id) {
-  if (nparts(l) == 1) print_line(l, "%s acc_%u = %c_set(0);", l->vec, (unsigned)id, l->prefix);
-  else {
-    print_line(l, "%s acc_%u[%d];", l->vec, (unsigned)id, nparts(l));
-    print_line(l, "UNROLL for (int u = 0; u < %d; u++) acc_%u[u] = %c_set(0);", nparts(l), (unsigned)id, l->prefix);
+static void print_identity(LoopPrinter *l, ExprId id, char prefix, const char *stem, const char *index) {
+  print_indent(l);
+  text_format(l->out, "%s_%u%s = %c_set(", stem, (unsigned)id, index, prefix);
+  add_constant(l, reductions[l->k->exprs[id].op].identity);
+  text_add_string(l->out, ");\n");
+}
+
+// `count` of a vector type, each the identity of the reduction.
+static void declare_identities(LoopPrinter *l, ExprId id, char prefix, const char *stem, int count) {
+  const char *type = prefix == 'd' ? "dvec" : "vec";
+  if (count == 1 && !has_rows(l)) {
+    print_line(l, "%s %s_%u;", type, stem, (unsigned)id);
+    print_identity(l, id, prefix, stem, "");
+    return;
   }
+  print_line(l, "%s %s_%u[%d];", type, stem, (unsigned)id, count);
+  print_line(l, "UNROLL for (int u = 0; u < %d; u++)", count);
+  open_brace(l);
+  print_identity(l, id, prefix, stem, "[u]");
+  l->indent--;
+}
+
+static void declare_accumulator(LoopPrinter *l, ExprId id) {
+  declare_identities(l, id, l->prefix, "acc", nparts(l));
 }
 
 static void declare_total(LoopPrinter *l, ExprId id) {
-  if (!has_rows(l)) print_line(l, "dvec total_%u = d_set(0);", (unsigned)id);
-  else {
-    print_line(l, "dvec total_%u[%d];", (unsigned)id, l->loop->rows);
-    print_line(l, "UNROLL for (int r = 0; r < %d; r++) total_%u[r] = d_set(0);", l->loop->rows, (unsigned)id);
-  }
+  declare_identities(l, id, 'd', "total", has_rows(l) ? l->loop->rows : 1);
 }
 
 // The accumulators of one sum as one vector, pairwise; with rows, that of the row `r`.
@@ -200,7 +220,7 @@ static void add_merged(LoopPrinter *l, ExprId id, const char *r, int first, int 
   else if (nparts(l) == 1) text_format(l->out, "acc_%u", (unsigned)id);
   else if (count == 1) text_format(l->out, "acc_%u[%d]", (unsigned)id, first);
   else {
-    text_format(l->out, "%c_add(", l->prefix);
+    text_format(l->out, "%c_%s(", l->prefix, combine_name(l->k->exprs[id].op));
     add_merged(l, id, r, first, count / 2);
     text_add_string(l->out, ", ");
     add_merged(l, id, r, first + count / 2, count - count / 2);
@@ -212,7 +232,8 @@ static void flush_accumulator(LoopPrinter *l, ExprId id) {
   print_indent(l);
   if (has_rows(l)) text_add_string(l->out, "UNROLL for (int r = 0; r < rows; r++) ");
   const char *part = has_rows(l) ? "[r]" : "";
-  text_format(l->out, "total_%u%s = d_add(total_%u%s, d_from_v(", (unsigned)id, part, (unsigned)id, part);
+  text_format(l->out, "total_%u%s = d_%s(total_%u%s, d_from_v(", (unsigned)id, part, combine_name(l->k->exprs[id].op),
+              (unsigned)id, part);
   add_merged(l, id, "[r]", 0, nparts(l));
   text_add_string(l->out, "));\n");
 }
@@ -224,9 +245,10 @@ static void finish_sum(LoopPrinter *l, ExprId id, bool has_totals) {
   if (is_array) text_format(l->out, "UNROLL for (int r = 0; r < rows; r++) %s[r] = ", l->name[id]);
   else text_format(l->out, "const %s %s = ", l->scalar, l->name[id]);
   const char *r = is_array ? "[r]" : "[0]"; // a sum that is no row's own is the same in all
-  if (has_totals) text_format(l->out, "(float)d_sum(total_%u%s);\n", (unsigned)id, has_rows(l) ? r : "");
+  const char *over_lanes = expr_info[l->k->exprs[id].op].name;
+  if (has_totals) text_format(l->out, "(float)d_%s(total_%u%s);\n", over_lanes, (unsigned)id, has_rows(l) ? r : "");
   else {
-    text_add_string(l->out, l->k->is_f64 ? "d_sum(" : "(float)d_sum(d_from_v(");
+    text_format(l->out, l->k->is_f64 ? "d_%s(" : "(float)d_%s(d_from_v(", over_lanes);
     add_merged(l, id, r, 0, nparts(l));
     text_add_string(l->out, l->k->is_f64 ? ");\n" : "));\n");
   }
@@ -359,7 +381,11 @@ static void print_partials(LoopPrinter *l) {
     unsigned access = (unsigned)root->access;
     print_line(l, "%s *const part_%u = a->%s + block * %lld;", element_type(a->type), access, access_member(l, a),
                nelems);
-    if (nelems) print_line(l, "for (size_t i = 0; i < %lld; i++) part_%u[i] = 0;", nelems, access);
+    if (!nelems) continue;
+    print_indent(l);
+    text_format(l->out, "for (size_t i = 0; i < %lld; i++) part_%u[i] = ", nelems, access);
+    add_constant(l, reductions[root_reduction(l, root)].identity);
+    text_add_string(l->out, ";\n");
   }
 }
 

@@ -18,8 +18,15 @@ void need_expr(LoopPrinter *l, ExprId id) {
   for (int a = 0; a < 3; a++) need_expr(l, l->k->exprs[id].args[a]);
 }
 
-bool is_fused_product(const LoopPrinter *l, ExprId id) {
-  return l->k->exprs[id].op == EXPR_MUL && l->nuses[id] == 1;
+ExprOp root_reduction(const LoopPrinter *l, const Root *root) {
+  if (root->kind == ROOT_STORE) return EXPR_NONE;
+  if (root->kind == ROOT_REDUCE_INNER) return l->k->exprs[root->expr].op;
+  return l->k->temporaries[l->k->accesses[root->access].temporary].reduction;
+}
+
+bool is_fused_product(const LoopPrinter *l, const Root *root) {
+  ExprId operand = root_operand(l, root);
+  return root_reduction(l, root) == EXPR_REDUCE_SUM && l->k->exprs[operand].op == EXPR_MUL && l->nuses[operand] == 1;
 }
 
 ExprId root_operand(const LoopPrinter *l, const Root *root) {
@@ -36,7 +43,7 @@ bool is_in_sweep(const LoopPrinter *l, const Root *root, int sweep) {
 
 static void need_root(LoopPrinter *l, const Root *root) {
   ExprId operand = root_operand(l, root);
-  if (root->kind != ROOT_STORE && expr_level(l, operand) == LEVEL_VECTOR && is_fused_product(l, operand)) {
+  if (expr_level(l, operand) == LEVEL_VECTOR && is_fused_product(l, root)) {
     need_expr(l, l->k->exprs[operand].args[0]);
     need_expr(l, l->k->exprs[operand].args[1]);
   } else {
@@ -156,9 +163,10 @@ static void print_row_roots(LoopPrinter *l, int section) {
       continue;
     }
     print_indent(l);
-    text_format(l->out, "*part_%u += (double)", (unsigned)root->access);
+    text_format(l->out, "*part_%u = f64_%s(*part_%u, (double)", (unsigned)root->access,
+                expr_info[reductions[root_reduction(l, root)].combine].name, (unsigned)root->access);
     add_scalar(l, root->expr);
-    text_add_string(l->out, ";\n");
+    text_add_string(l->out, ");\n");
   }
 }
 

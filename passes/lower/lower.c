@@ -63,14 +63,15 @@ Shape node_domain(const Node *node) {
   return node->op->traits & TRAIT_ELEMENTWISE ? node->outputs[0]->shape : node->inputs[0]->shape;
 }
 
-// f64 data, s32 (each exact in f64), and gradients of which cancellation leaves a remainder smaller than f32's
-// rounding of the terms: with two elements to a statistic only epsilon is left.
+// f64 data, s32 (each exact in f64), what would leave f32's range on its way, and gradients of which cancellation
+// leaves a remainder smaller than f32's rounding of the terms: with two elements to a statistic only epsilon is left.
 static bool computes_in_f64(const Node *node) {
   enum { FEW_ELEMENTS = 4 };
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
     const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
     if (v && (v->type == TYPE_F64 || v->type == TYPE_S32)) return true;
   }
+  if (node->op->traits & TRAIT_WIDE) return true;
   if (!(node->op->traits & TRAIT_CANCELS)) return false;
   assert(node->inputs[0]);
   const Shape *src = &node->inputs[0]->shape;

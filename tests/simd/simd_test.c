@@ -151,6 +151,16 @@ static void make_inputs(void) {
     end();                                                                                                             \
   } while (0)
 
+static double maximum(double x, double y) {
+  if (isnan(x) || isnan(y)) return (double)NAN;
+  if (x == 0 && y == 0) return signbit(x) && signbit(y) ? -0.0 : 0.0;
+  return x > y ? x : y;
+}
+
+static double product(double x, double y) {
+  return x * y;
+}
+
 static void test_arithmetic_f32(void) {
   TEST_V(v_set, v_set(fa[i]), fa[i]);
   TEST_V(v_add, v_add(a, b), x + y);
@@ -165,6 +175,7 @@ static void test_arithmetic_f32(void) {
   TEST_V(v_fnma, v_fnma(a, b, c), fmaf(-x, y, z));
   TEST_V(v_max, v_max(a, b), x > y ? x : y);
   TEST_V(v_min, v_min(a, b), x < y ? x : y);
+  TEST_V(v_maximum, v_maximum(a, b), (float)maximum((double)x, (double)y));
   TEST_V(v_gt, v_select(v_gt(a, b), a, c), x > y ? x : z);
   TEST_V(v_ge, v_select(v_ge(a, b), a, c), x >= y ? x : z);
   TEST_V(v_lt, v_select(v_lt(a, b), a, c), x < y ? x : z);
@@ -191,6 +202,7 @@ static void test_arithmetic_f64(void) {
   TEST_D(d_fnma, d_fnma(a, b, c), fma(-x, y, z));
   TEST_D(d_max, d_max(a, b), x > y ? x : y);
   TEST_D(d_min, d_min(a, b), x < y ? x : y);
+  TEST_D(d_maximum, d_maximum(a, b), maximum(x, y));
   TEST_D(d_gt, d_select(d_gt(a, b), a, c), x > y ? x : z);
   TEST_D(d_ge, d_select(d_ge(a, b), a, c), x >= y ? x : z);
   TEST_D(d_lt, d_select(d_lt(a, b), a, c), x < y ? x : z);
@@ -269,6 +281,34 @@ static void test_sums(void) {
       for (int j = 0; j < k; j++) t[j] = t[j] + t[j + k];
     }
     expect_number(d_sum(d_load(da + i)), t[0]);
+  }
+  end();
+}
+
+static void test_fold(const char *name, double (*fold)(dvec), double (*combine)(double, double)) {
+  begin(name);
+  for (int i = 0; i < COUNT; i += LANES) {
+    double t[LANES];
+    memcpy(t, da + i, sizeof t);
+    for (int k = 8; k; k /= 2) {
+      for (int j = 0; j < k; j++) t[j] = combine(t[j], t[j + k]);
+    }
+    expect_number(fold(d_load(da + i)), t[0]);
+  }
+  end();
+}
+
+static void test_folds(void) {
+  test_fold("d_greatest", d_greatest, maximum);
+  test_fold("d_product", d_product, product);
+}
+
+static void test_scalars(void) {
+  begin("f64");
+  for (int i = 0; i < COUNT; i++) {
+    expect_number(f64_add(da[i], db[i]), da[i] + db[i]);
+    expect_number(f64_mul(da[i], db[i]), da[i] * db[i]);
+    expect_number(f64_maximum(da[i], db[i]), maximum(da[i], db[i]));
   }
   end();
 }
@@ -624,6 +664,8 @@ int main(void) {
   test_widths();
   test_narrowing();
   test_sums();
+  test_folds();
+  test_scalars();
   test_formats();
   test_access(&f32_access);
   test_access(&f64_access);

@@ -341,6 +341,15 @@ static const Expected expected[] = {
     {"TypeCast", "TypeCast", "src", "dst", ""},
     {"ReduceSum", "ReduceSum", "src", "dst", "axes=0 keep_dims=0"},
     {"ReduceMean", "ReduceMean", "src", "dst", "axes=0 keep_dims=0"},
+    {"ReduceMax", "ReduceMax", "src", "dst", "axes=0 keep_dims=0"},
+    {"ReduceMin", "ReduceMin", "src", "dst", "axes=0 keep_dims=0"},
+    {"ReduceProd", "ReduceProd", "src", "dst", "axes=0 keep_dims=0"},
+    {"ReduceL1", "ReduceL1", "src", "dst", "axes=0 keep_dims=0"},
+    {"ReduceL2", "ReduceL2", "src", "dst", "axes=0 keep_dims=0"},
+    {"SoftMax", "SoftMax", "src", "dst stats?", "axis=1 mode=none|inf_as_zero"},
+    {"LogSoftmax", "LogSoftmax", "src", "dst", "axis=-1"},
+    {"SoftMaxBackward", "SoftMaxBackward", "diff_dst dst", "diff_src", "axis=1"},
+    {"LogSoftmaxBackward", "LogSoftmaxBackward", "diff_dst dst", "diff_src", "axis=-1"},
 };
 
 static void print_operands(OperatorName n, bool is_input, Text *out) {

@@ -56,6 +56,10 @@
 
 #define d_part_sum(x) (x)
 
+#define D_FOLD_LANES(op, x) return x
+
+#define V_MAXIMUM(a, b) ((a) > (b) || (a) != (a) ? (a) : (a) == 0 && (b) == 0 ? (a) + (b) : (b))
+
 #ifndef __GNUC__
 #define V_PREFETCH(p, level) (void)(p)
 #endif

@@ -420,6 +420,25 @@ static inline vec v_min(vec a, vec b) { V_FOR_I a.p[i] = V_MIN(a.p[i], b.p[i]); 
 
 static inline dvec d_min(dvec a, dvec b) { D_FOR_I a.p[i] = D_MIN(a.p[i], b.p[i]); return a; }
 
+// Equal ones differ in the sign of zero at most: the bits of both together are those of +0 if one of them is.
+#ifndef V_MAXIMUM
+#define V_MAXIMUM(a, b) V_SELECT(((a) > (b)) | ((a) != (a)), a, \
+  (__typeof__(a))((__typeof__((a) > (b)))(b) & ((__typeof__((a) > (b)))(a) | ((a) != (b)))))
+#endif
+
+// IEEE 754's maximum: NaN if one of them is, and +0 above -0.
+static inline vec v_maximum(vec a, vec b) { V_FOR_I a.p[i] = V_MAXIMUM(a.p[i], b.p[i]); return a; }
+
+static inline dvec d_maximum(dvec a, dvec b) { D_FOR_I a.p[i] = V_MAXIMUM(a.p[i], b.p[i]); return a; }
+
+static inline double f64_maximum(double a, double b) {
+  return a > b || a != a ? a : a == 0 && b == 0 ? a + b : b;
+}
+
+static inline double f64_add(double a, double b) { return a + b; }
+
+static inline double f64_mul(double a, double b) { return a * b; }
+
 static inline mask v_gt(vec a, vec b) { mask m; V_FOR_I m.p[i] = a.p[i] > b.p[i]; return m; }
 
 static inline dmask d_gt(dvec a, dvec b) { dmask m; D_FOR_I m.p[i] = a.p[i] > b.p[i]; return m; }
@@ -502,6 +521,32 @@ static inline double d_part_sum(d_part x) {
 static inline float v_sum(vec a) { V_FOLD(8) V_FOLD(4) V_FOLD(2) V_FOLD(1) return v_part_sum(a.p[0]); }
 
 static inline double d_sum(dvec a) { D_FOLD(8) D_FOLD(4) D_FOLD(2) D_FOLD(1) return d_part_sum(a.p[0]); }
+
+#define D_TIMES(a, b) ((a) * (b))
+
+#define D_FOLD_PARTS(op, k) if (D_PARTS > k) D_FOR_I if (i < k) a.p[i] = op(a.p[i], a.p[i + k]);
+
+typedef double __attribute__((vector_size(16))) d_pair;
+
+// Lane 0 of x, with which the others are combined.
+#ifndef D_FOLD_LANES
+#define D_FOLD_LANES(op, x) \
+  d_pair q[4] = {{0}}; \
+  memcpy(q, &(x), sizeof(x)); \
+  if (D_LANES > 4) q[0] = op(q[0], q[2]), q[1] = op(q[1], q[3]); \
+  if (D_LANES > 2) q[0] = op(q[0], q[1]); \
+  d_pair other = {q[0][1], q[0][0]}; \
+  q[0] = op(q[0], other); \
+  return q[0][0]
+#endif
+
+// All lanes together, in the order of d_sum.
+#define D_FOLD_ALL(op) \
+  D_FOLD_PARTS(op, 8) D_FOLD_PARTS(op, 4) D_FOLD_PARTS(op, 2) D_FOLD_PARTS(op, 1) D_FOLD_LANES(op, a.p[0])
+
+static inline double d_greatest(dvec a) { D_FOLD_ALL(V_MAXIMUM); }
+
+static inline double d_product(dvec a) { D_FOLD_ALL(D_TIMES); }
 
 #ifndef D_FROM_HALF
 #define D_FROM_HALF(h) __builtin_convertvector(h, d_part)
