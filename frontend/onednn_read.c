@@ -261,32 +261,39 @@ static OneTensor *take_tensor(Translation *t, const Yaml *y) {
   OneTensor *tensor = names_find(&t->tensors, found[TENSOR_ID]->text);
   if (tensor) return is_as_before(t, tensor, found) ? tensor : NULL;
   tensor = ARENA_NEW(arena, OneTensor);
-  bool ok = tensor && arena_grow(arena, &t->order, t->ntensors, &t->capacity, sizeof(OneTensor *)) &&
+  Yaml *name = new_scalar(t, found[TENSOR_ID], arena_format(arena, "t%s", found[TENSOR_ID]->text));
+  bool ok = tensor && name && arena_grow(arena, &t->order, t->ntensors, &t->capacity, sizeof(OneTensor *)) &&
             names_set(&t->tensors, found[TENSOR_ID]->text, tensor);
   if (!ok) {
     t->failed = true;
     error_out_of_memory(t->r->d);
     return NULL;
   }
+  tensor->name = name;
   memcpy(tensor->found, found, sizeof found);
-  tensor->name = new_scalar(t, found[TENSOR_ID], arena_format(arena, "t%s", found[TENSOR_ID]->text));
-  if (!tensor->name || !declare(t, tensor)) return NULL;
+  if (!declare(t, tensor)) return NULL;
   t->order[t->ntensors++] = tensor;
   return tensor;
 }
 
 // Attributes
 
+static const char *attribute_type(AttributeKind kind) {
+  switch (kind) {
+  case ATTRIBUTE_BOOL: return "bool";
+  case ATTRIBUTE_S64: return "s64";
+  case ATTRIBUTE_F32: return "f32";
+  case ATTRIBUTE_CHOICE: return "string";
+  case ATTRIBUTE_S64_LIST: return "s64[]";
+  }
+  return "?";
+}
+
 // An attribute's type and value, as `name: value` for ngrad/1. Unknown names pass, and are told where those are known.
 static void translate_attribute(Translation *t, const Yaml *key, const Yaml *y, const Operator *op, const char *title,
                                 Yaml *map) {
   enum { TYPE, VALUE, NKEYS };
   static const char *const keys[] = {"type", "value"};
-  static const char *const types[] = {[ATTRIBUTE_BOOL] = "bool",
-                                      [ATTRIBUTE_S64] = "s64",
-                                      [ATTRIBUTE_F32] = "f32",
-                                      [ATTRIBUTE_CHOICE] = "string",
-                                      [ATTRIBUTE_S64_LIST] = "s64[]"};
   const Yaml *found[NKEYS];
   char what[4 * DESCRIPTION_BYTES], name[DESCRIPTION_BYTES];
   snprintf(what, sizeof what, "attribute %s of %s", yaml_quote(key->text, name), title);
@@ -297,7 +304,8 @@ static void translate_attribute(Translation *t, const Yaml *key, const Yaml *y, 
     if (row->is_hidden || strcmp(row->name, key->text) != 0) continue;
     char subject[5 * DESCRIPTION_BYTES];
     snprintf(subject, sizeof subject, "type of %s", what);
-    if (!take_word(t, found[TYPE], subject, &types[row->kind], 1)) return;
+    const char *type = attribute_type(row->kind);
+    if (!take_word(t, found[TYPE], subject, &type, 1)) return;
     Scalar s = yaml_scalar(value);
     if (row->kind == ATTRIBUTE_BOOL && s.kind == SCALAR_INT && s.fits && (s.integer == 0 || s.integer == 1))
       value = new_scalar(t, value, s.integer ? "true" : "false");
