@@ -105,16 +105,18 @@ bool infer_prelu_backward(Inference *inf, Node *node) {
          infer_same_shape(inf, node->inputs[1], node->outputs[1]) && infer_slope(inf, node, true);
 }
 
-static bool node_error(const Node *node, Diagnostics *d, const char *what) {
-  char title[NODE_TITLE_BYTES];
-  return error_at(d, node->position, "%s: %s", node_title(node, title), what);
-}
-
 bool check_clamp(Node *node, Diagnostics *d) {
-  return node_f32(node, "min") <= node_f32(node, "max") || node_error(node, d, "min is above max");
+  char title[NODE_TITLE_BYTES];
+  double min = node_f32(node, "min"), max = node_f32(node, "max");
+  return min <= max || error_at(d, node->position, "%s: min: expected at most max, which is %g, found %g",
+                                node_title(node, title), max, min);
 }
 
+// With a negative alpha, dst does not tell on which side of zero src was.
 bool check_elu_backward(Node *node, Diagnostics *d) {
-  return !node_bool(node, "use_dst") || node_f32(node, "alpha") >= 0 ||
-         node_error(node, d, "alpha is negative: expected at least 0 with use_dst");
+  char title[NODE_TITLE_BYTES];
+  double alpha = node_f32(node, "alpha");
+  return alpha >= 0 || !node_bool(node, "use_dst") ||
+         error_at(d, node->position, "%s: alpha: expected at least 0 with use_dst, found %g", node_title(node, title),
+                  alpha);
 }

@@ -139,6 +139,14 @@ static ExprId boolean(Kernel *k, ExprId mask) {
   return SELECT(mask, NUMBER(1), NUMBER(0));
 }
 
+// By the comparison itself where the boolean was made of one in this kernel.
+static ExprId choose(Kernel *k, ExprId condition, ExprId a, ExprId b) {
+  if (!condition) return 0;
+  const Expr *e = &k->exprs[condition];
+  bool is_of_mask = e->op == EXPR_SELECT && condition == boolean(k, e->args[0]);
+  return is_of_mask ? SELECT(k->exprs[condition].args[0], a, b) : SELECT(EQ(condition, NUMBER(0)), b, a);
+}
+
 // What other nodes of the kernel see of an s32 is within its range; a store keeps to it by itself.
 static ExprId saturated(Kernel *k, const Value *v, ExprId e) {
   return v->type == TYPE_S32 && v->uses ? within(k, e, INT32_MIN, INT32_MAX) : e;
@@ -213,7 +221,7 @@ FORMULA(Maximum, NOTHING, MAX(x, y))
 FORMULA(Minimum, NOTHING, MIN(x, y))
 FORMULA(SquaredDifference, const ExprId difference = SUB(x, y), MUL(difference, difference))
 FORMULA(GreaterEqual, NOTHING, boolean(k, GE(x, y)))
-FORMULA(Select, NOTHING, SELECT(EQ(x, ZERO), z, y))
+FORMULA(Select, NOTHING, choose(k, x, y, z))
 FORMULA(BiasAdd, NOTHING, ADD(x, y))
 FORMULA(PReLU, NOTHING, SELECT(GT(x, ZERO), x, MUL(y, x)))
 
