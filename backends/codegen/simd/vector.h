@@ -526,16 +526,16 @@ static inline double d_sum(dvec a) { D_FOLD(8) D_FOLD(4) D_FOLD(2) D_FOLD(1) ret
 
 #define D_FOLD_PARTS(op, k) if (D_PARTS > k) D_FOR_I if (i < k) a.p[i] = op(a.p[i], a.p[i + k]);
 
-typedef double __attribute__((vector_size(16))) d_pair;
+typedef double __attribute__((vector_size(16))) d_couple;
 
 // Lane 0 of x, with which the others are combined.
 #ifndef D_FOLD_LANES
 #define D_FOLD_LANES(op, x) \
-  d_pair q[4] = {{0}}; \
+  d_couple q[4] = {{0}}; \
   memcpy(q, &(x), sizeof(x)); \
   if (D_LANES > 4) q[0] = op(q[0], q[2]), q[1] = op(q[1], q[3]); \
   if (D_LANES > 2) q[0] = op(q[0], q[1]); \
-  d_pair other = {q[0][1], q[0][0]}; \
+  d_couple other = {q[0][1], q[0][0]}; \
   q[0] = op(q[0], other); \
   return q[0][0]
 #endif
