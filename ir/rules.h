@@ -11,6 +11,10 @@ bool infer_binary_arithmetic(Inference *inf, Node *node);
 // reduce.c
 bool infer_reduce(Inference *inf, Node *node);
 
+// movement.c
+bool infer_static_reshape(Inference *inf, Node *node);
+bool infer_static_transpose(Inference *inf, Node *node);
+
 // norm.c
 bool infer_batch_norm(Inference *inf, Node *node);
 bool infer_batch_norm_forward_training(Inference *inf, Node *node);
