@@ -20,7 +20,7 @@ const Pass passes[] = {
 };
 const size_t npasses = sizeof passes / sizeof *passes;
 
-static bool is_disabled(const PassContext *c, const char *name) {
+bool pass_is_disabled(const PassContext *c, const char *name) {
   for (size_t i = 0; i < c->ndisabled; i++)
     if (strcmp(c->disabled[i], name) == 0) return true;
   return false;
@@ -47,7 +47,7 @@ static void verify_after(Graph *g, PassContext *c, const char *pass) {
 bool pipeline_run(Graph *g, PassContext *c) {
   for (size_t i = 0; i < npasses && !c->failed; i++) {
     bool is_fuse = passes[i].run == pass_fuse; // regions are needed, one a node if nothing else
-    bool is_left_out = is_disabled(c, passes[i].name);
+    bool is_left_out = pass_is_disabled(c, passes[i].name);
     if (is_left_out && is_fuse) c->no_fuse = true;
     bool changed = (!is_left_out || is_fuse) && passes[i].run(g, c);
     if (changed && !c->failed) verify_after(g, c, passes[i].name);
