@@ -1,7 +1,14 @@
 // Rules of the elementwise operators.
+#include "ir/elementwise.h"
+
 #include "ir/rules.h"
 
 #include <string.h>
+
+double node_coefficient(const Node *node, const char *name) {
+  double number = node_f32(node, name);
+  return node->inputs[0]->type == TYPE_F64 ? number : (float)number;
+}
 
 bool infer_type_cast(Inference *inf, Node *node) {
   const Value *src = node->inputs[0], *dst = node->outputs[0];
@@ -28,9 +35,30 @@ static bool infer_binary_type(Inference *inf, Node *node) {
                      type_name(a->type), b->name, type_name(b->type));
 }
 
-bool infer_binary_arithmetic(Inference *inf, Node *node) {
-  enum { BROADCAST_NUMPY, BROADCAST_NONE };
-  if (!infer_binary_type(inf, node)) return false;
+bool infer_binary(Inference *inf, Node *node) {
   if (node_s64(node, "auto_broadcast") == BROADCAST_NONE) return infer_elementwise_unary(inf, node);
-  return infer_broadcast(inf, node);
+  return infer_broadcast(inf, node, 0);
+}
+
+bool infer_binary_arithmetic(Inference *inf, Node *node) {
+  return infer_binary_type(inf, node) && infer_binary(inf, node);
+}
+
+bool infer_select(Inference *inf, Node *node) {
+  if (node_s64(node, "auto_broadcast") == BROADCAST_NONE) return infer_elementwise_unary(inf, node);
+  return infer_broadcast(inf, node, 1) && infer_broadcast_to(inf, node->inputs[0], node->outputs[0]);
+}
+
+static bool node_error(const Node *node, Diagnostics *d, const char *what) {
+  char title[NODE_TITLE_BYTES];
+  return error_at(d, node->position, "%s: %s", node_title(node, title), what);
+}
+
+bool check_clamp(Node *node, Diagnostics *d) {
+  return node_f32(node, "min") <= node_f32(node, "max") || node_error(node, d, "min is above max");
+}
+
+bool check_elu_backward(Node *node, Diagnostics *d) {
+  return !node_bool(node, "use_dst") || node_f32(node, "alpha") >= 0 ||
+         node_error(node, d, "alpha is negative: expected at least 0 with use_dst");
 }

@@ -115,7 +115,8 @@ struct Graph {
   size_t ninputs, inputs_capacity;
   Value **outputs;
   size_t noutputs, outputs_capacity;
-  size_t largest_suffix, nsuffixes; // of the first nsuffixes values' names, the largest number at the end: for fresh ones
+  size_t largest_suffix,
+      nsuffixes; // of the first nsuffixes values' names, the largest number at the end: for fresh ones
 };
 
 Graph *graph_new(const Allocator *allocator, const char *name);

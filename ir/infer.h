@@ -38,7 +38,10 @@ bool infer_error(Inference *inf, const char *format, ...) __attribute__((format(
 
 // Infer functions that several families use.
 bool infer_elementwise_unary(Inference *inf, Node *node); // output 0 and every input have one shape
-bool infer_broadcast(Inference *inf, Node *node);         // inputs broadcast to output 0, numpy rules
+// The inputs from slot `first` on broadcast to output 0 by numpy's rules.
+bool infer_broadcast(Inference *inf, Node *node, uint32_t first);
+// `from` broadcasts to `to` by numpy's rules, one way: it has no more axes, each of to's extent or 1.
+bool infer_broadcast_to(Inference *inf, Value *from, Value *to);
 
 // An axis that an attribute names, negative ones counted from the end, as one of `rank`.
 bool infer_axis(Inference *inf, const char *attribute, int64_t given, int rank, int64_t *axis);

@@ -51,7 +51,11 @@ static bool has_setting(const Node *node, const Term *t) {
   uint32_t i = 0;
   while (strcmp(node->op->attributes[i].name, t->setting) != 0) i++;
   const AttributeValue *value = &node->attributes[i];
-  return (node->op->attributes[i].kind == ATTRIBUTE_BOOL ? value->boolean : value->s64) == t->is;
+  switch (node->op->attributes[i].kind) {
+  case ATTRIBUTE_BOOL: return value->boolean == (t->is != 0);
+  case ATTRIBUTE_F32: return value->f32 == t->is;
+  default: return value->s64 == (int64_t)t->is;
+  }
 }
 
 static bool is_used_once(const Value *v) {
@@ -232,9 +236,13 @@ static void set_attributes(Node *node, const Term *t, const Match *m) {
     memcpy(node->attributes, like->attributes, node->op->nattributes * sizeof *node->attributes);
   for (uint32_t i = 0; t->setting && i < node->op->nattributes; i++) {
     if (strcmp(node->op->attributes[i].name, t->setting) != 0) continue;
-    node->attributes[i].is_set = true;
-    if (node->op->attributes[i].kind == ATTRIBUTE_BOOL) node->attributes[i].boolean = t->is != 0;
-    else node->attributes[i].s64 = t->is;
+    AttributeValue *value = &node->attributes[i];
+    value->is_set = true;
+    switch (node->op->attributes[i].kind) {
+    case ATTRIBUTE_BOOL: value->boolean = t->is != 0; break;
+    case ATTRIBUTE_F32: value->f32 = t->is; break;
+    default: value->s64 = (int64_t)t->is; break;
+    }
   }
   node_set_defaults(node);
 }

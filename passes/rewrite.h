@@ -27,8 +27,8 @@ typedef struct Term {
   bool is_only_used;   // node: by this match, nowhere else
   OperatorId op;       // TERM_NODE
   double number;       // TERM_NUMBER: exactly this, -0 is not 0
-  const char *setting; // node: an attribute (a bool, s64 or choice) that must be `is`, or that a new one gets; NULL: none
-  int64_t is;
+  const char *setting; // node: an attribute, no list, that must be `is`, or that a new one gets; NULL: none
+  double is;
   const struct Term *arguments[MOST_ARGUMENTS];
 } Term;
 

@@ -151,6 +151,7 @@ static const char *type_suffix(Type type) {
   case TYPE_F16: return "_f16";
   case TYPE_BF16: return "_bf16";
   case TYPE_S32: return "_s32";
+  case TYPE_BOOLEAN: return "_b8";
   default: return "";
   }
 }
@@ -199,7 +200,10 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
 
 static void add_scalar_load(LoopPrinter *l, AccessId id, AxisSet axes) {
   const Access *a = &l->k->accesses[id];
-  const char *convert = a->type == TYPE_F16 ? "f32_from_f16" : a->type == TYPE_BF16 ? "f32_from_bf16" : "";
+  const char *convert = a->type == TYPE_F16       ? "f32_from_f16"
+                        : a->type == TYPE_BF16    ? "f32_from_bf16"
+                        : a->type == TYPE_BOOLEAN ? "0 != "
+                                                  : "";
   text_format(l->out, "%s(a->%s[", convert, access_member(l, a));
   if (!add_terms(l, a->stride, axes, false)) text_add_string(l->out, "0");
   text_add_string(l->out, "])");
@@ -207,11 +211,12 @@ static void add_scalar_load(LoopPrinter *l, AccessId id, AxisSet axes) {
 
 void print_scalar_store(LoopPrinter *l, const Root *root) {
   const Access *a = &l->k->accesses[root->access];
-  const char *convert = a->type == TYPE_F16    ? "f16_from_f32((float)"
-                        : a->type == TYPE_BF16 ? "bf16_from_f32((float)"
-                        : a->type == TYPE_S32  ? "s32_from_f64((double)"
-                        : a->type == TYPE_F64  ? "(double)("
-                                               : "(float)(";
+  const char *convert = a->type == TYPE_F16       ? "f16_from_f32((float)"
+                        : a->type == TYPE_BF16    ? "bf16_from_f32((float)"
+                        : a->type == TYPE_S32     ? "s32_from_f64((double)"
+                        : a->type == TYPE_F64     ? "(double)("
+                        : a->type == TYPE_BOOLEAN ? "0 != ("
+                                                  : "(float)(";
   print_indent(l);
   text_format(l->out, "a->%s[", access_member(l, a));
   if (!add_terms(l, a->stride, ~0U, false)) text_add_string(l->out, "0");

@@ -594,4 +594,29 @@ static inline void d_store_n_s32(int32_t *p, dvec a, int n) { d_scatter_n_s32(p,
 
 static inline void d_store_s32(int32_t *p, dvec a) { d_scatter_n_s32(p, 1, a, 16); }
 
+// Booleans, a byte each: 0, and 1 for what is not 0.
+static inline vec v_gather_n_b8(const uint8_t *p, ptrdiff_t stride, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = p[i * stride] != 0;
+  return v_load(x);
+}
+
+static inline vec v_gather_b8(const uint8_t *p, ptrdiff_t stride) { return v_gather_n_b8(p, stride, 16); }
+
+static inline vec v_load_n_b8(const uint8_t *p, int n) { return v_gather_n_b8(p, 1, n); }
+
+static inline vec v_load_b8(const uint8_t *p) { return v_gather_n_b8(p, 1, 16); }
+
+static inline void v_scatter_n_b8(uint8_t *p, ptrdiff_t stride, vec a, int n) {
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < n; i++) p[i * stride] = x[i] != 0;
+}
+
+static inline void v_scatter_b8(uint8_t *p, ptrdiff_t stride, vec a) { v_scatter_n_b8(p, stride, a, 16); }
+
+static inline void v_store_n_b8(uint8_t *p, vec a, int n) { v_scatter_n_b8(p, 1, a, n); }
+
+static inline void v_store_b8(uint8_t *p, vec a) { v_scatter_n_b8(p, 1, a, 16); }
+
 // NOLINTEND(bugprone-implicit-widening-of-multiplication-result)
