@@ -21,9 +21,14 @@ typedef struct PassContext {
   const char *const *disabled;        // names of passes and rules to leave out
   size_t ndisabled;
   const char *after; // stop after this pass; NULL: go through all
+  // What one node makes of f64 arrays, parallel to its operands; false: out of memory. NULL: nothing is folded.
+  bool (*evaluate)(const Node *node, const double *const *inputs, double *const *outputs, const Allocator *allocator);
+  // Called after each pass, with the time it took. NULL: nobody watches.
+  void (*watch)(void *watcher, const Graph *g, const char *pass, bool changed, double milliseconds);
+  void *watcher;
   bool no_fuse;
   bool fast_math; // rewrites that do not hold for every IEEE value are allowed
-  bool failed; // a pass could not do its work: out of memory, or told in diagnostics
+  bool failed;    // a pass could not do its work: out of memory, or told in diagnostics
 } PassContext;
 
 typedef struct Pass {

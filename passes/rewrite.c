@@ -13,11 +13,18 @@
 static void print_term(const Term *t, Text *out) {
   static const char letters[MOST_NAMED + 1] = "xyzcdefg";
   if (t->kind == TERM_NUMBER) {
-    text_add_number(out, t->number, false);
+    if (t->is_computed) text_add_string(out, "k");
+    else text_add_number(out, t->number, false);
   } else if (t->kind != TERM_NODE) {
     text_add(out, &letters[t->name], 1);
   } else {
-    text_format(out, "%s(", operators[t->op].name);
+    text_add_string(out, t->op == OP_COUNT ? "op" : operators[t->op].name);
+    if (t->setting) {
+      text_format(out, "[%s: ", t->setting);
+      text_add_number(out, t->is, false);
+      text_add_string(out, "]");
+    }
+    text_add_string(out, "(");
     for (int i = 0; i < MOST_ARGUMENTS && t->arguments[i]; i++) {
       if (i) text_add_string(out, ", ");
       print_term(t->arguments[i], out);
@@ -93,10 +100,17 @@ static bool match_operands(const Rule *rule, Match *m, const Goal *goal, bool is
   return match_goals(rule, m, rest);
 }
 
+static bool is_operator(const Node *node, const Term *t) {
+  if (t->op != OP_COUNT) return node->op->id == t->op;
+  uint32_t count = 0;
+  while (count < MOST_ARGUMENTS && t->arguments[count]) count++;
+  return node->op->traits & TRAIT_ELEMENTWISE && node->ninputs == count;
+}
+
 static bool match_node(const Rule *rule, Match *m, const Goal *goal) {
   Node *node = goal->value->producer;
   const Term *t = goal->term;
-  if (!node || node->op->id != t->op || goal->value->output_slot || m->nmatched == MOST_MATCHED) return false;
+  if (!node || !is_operator(node, t) || goal->value->output_slot || m->nmatched == MOST_MATCHED) return false;
   if (!has_setting(node, t) || (t->is_only_used && !is_used_once(goal->value))) return false;
   Node *before = m->nodes[t->name];
   if (!before) m->nodes[t->name] = node;
@@ -151,16 +165,20 @@ static bool is_enabled(const PassContext *c, const Rule *rule) {
   return (c->fast_math || !rule->is_fast_math) && !pass_is_disabled(c, rule->name);
 }
 
+static bool may_be_root(const Rule *rule, size_t op) {
+  return rule->pattern->op == OP_COUNT ? operators[op].traits & TRAIT_ELEMENTWISE : rule->pattern->op == op;
+}
+
 static bool index_rules(Rewrite *r, const Rules *rules) {
   for (size_t op = 0; op < OP_COUNT; op++) {
     size_t count = 0;
-    for (size_t i = 0; i < rules->count; i++) count += rules->items[i].pattern->op == op;
+    for (size_t i = 0; i < rules->count; i++) count += may_be_root(&rules->items[i], op);
     r->by_root[op] = ARENA_ARRAY(&r->scratch, const Rule *, count + 1);
     if (!r->by_root[op]) return false;
     count = 0;
     for (size_t i = 0; i < rules->count; i++) {
       const Rule *rule = &rules->items[i];
-      if (rule->pattern->op != op || !is_enabled(r->context, rule)) continue;
+      if (!may_be_root(rule, op) || !is_enabled(r->context, rule)) continue;
       r->by_root[op][count++] = rule;
       if (term_depth(rule->pattern) > r->depth) r->depth = term_depth(rule->pattern);
     }
@@ -216,9 +234,9 @@ static void forget_since(Graph *g, size_t nnodes, size_t nvalues) {
   g->nvalues = nvalues;
 }
 
-static Value *new_number(Rewrite *r, double number, Type type) {
+static Value *new_number(Rewrite *r, double number, Type type, const Shape *shape) {
   const char *name = graph_fresh_name(r->graph, "constant");
-  Value *v = name ? graph_add_value(r->graph, name, type, &(Shape){.rank = 0}) : NULL;
+  Value *v = name ? graph_add_value(r->graph, name, type, shape) : NULL;
   Constant *constant = v ? v->constant = ARENA_NEW(&r->graph->arena, Constant) : NULL;
   if (constant) constant->data = arena_alloc(&r->graph->arena, type_nbytes(type));
   if (!constant || !constant->data) {
@@ -230,8 +248,7 @@ static Value *new_number(Rewrite *r, double number, Type type) {
   return v;
 }
 
-static void set_attributes(Node *node, const Term *t, const Match *m) {
-  const Node *like = m->nodes[t->name];
+static void set_attributes(Node *node, const Term *t, const Node *like) {
   if (like && like->op == node->op)
     memcpy(node->attributes, like->attributes, node->op->nattributes * sizeof *node->attributes);
   for (uint32_t i = 0; t->setting && i < node->op->nattributes; i++) {
@@ -248,15 +265,20 @@ static void set_attributes(Node *node, const Term *t, const Match *m) {
 }
 
 // The term's value, made where it is not there yet; NULL: it does not fit, or out of memory.
-static Value *build(Rewrite *r, const Match *m, const Rule *rule, const Term *t, Type type) {
-  if (t->kind == TERM_NUMBER) return new_number(r, t->number, type);
+static Value *build(Rewrite *r, const Match *m, const Rule *rule, const Term *t, const Value *root) {
+  Type type = root->type;
+  const Shape scalar = {.rank = 0};
+  if (t->kind == TERM_NUMBER)
+    return new_number(r, t->is_computed ? m->number : t->number, type, t == rule->replacement ? &root->shape : &scalar);
   if (t->kind != TERM_NODE) return m->values[t->name];
   Value *operands[MOST_ARGUMENTS] = {NULL};
   for (int i = 0; i < MOST_ARGUMENTS && t->arguments[i]; i++) {
-    operands[i] = build(r, m, rule, t->arguments[i], type);
+    operands[i] = build(r, m, rule, t->arguments[i], root);
     if (!operands[i]) return NULL;
   }
-  const Operator *op = &operators[t->op];
+  const Node *like = m->nodes[t->name];
+  const Operator *op = t->op == OP_COUNT ? like->op : &operators[t->op];
+  if (like && like->op == op) type = like->outputs[0]->type; // a cast's is declared
   const char *name = graph_fresh_name(r->graph, op->name);
   Node *node = name ? graph_add_node(r->graph, op, NULL, op->ninputs, op->noutputs) : NULL;
   Value *v = node ? graph_add_value(r->graph, name, op->id == OP_TypeCast ? type : TYPE_NONE, NULL) : NULL;
@@ -266,7 +288,7 @@ static Value *build(Rewrite *r, const Match *m, const Rule *rule, const Term *t,
   }
   for (uint32_t i = 0; i < MOST_ARGUMENTS && operands[i]; i++) node_set_input(node, i, operands[i]);
   node_set_output(node, 0, v);
-  set_attributes(node, t, m);
+  set_attributes(node, t, like);
   node->position = m->matched[0]->position;
   for (uint32_t i = 0; i < m->nmatched; i++)
     if (!node_add_origin(r->graph, node, m->matched[i])) r->out_of_memory = true;
@@ -305,7 +327,7 @@ static bool apply(Rewrite *r, const Rule *rule, Value *root) {
   Graph *g = r->graph;
   if (!rule_matches(rule, g, root, &m)) return false;
   size_t nnodes = g->nnodes, nvalues = g->nvalues;
-  Value *v = build(r, &m, rule, rule->replacement, root->type);
+  Value *v = build(r, &m, rule, rule->replacement, root);
   if (!v || r->out_of_memory || !replace_root(r, root, v)) {
     forget_since(g, nnodes, nvalues);
     return false;

@@ -23,10 +23,11 @@ typedef enum TermKind { TERM_VALUE, TERM_CONSTANT, TERM_NUMBER, TERM_NODE } Term
 
 typedef struct Term {
   TermKind kind;
-  uint8_t name;        // values, constants: which of the match's; nodes: likewise, for the functions below
-  bool is_only_used;   // node: by this match, nowhere else
-  OperatorId op;       // TERM_NODE
-  double number;       // TERM_NUMBER: exactly this, -0 is not 0
+  uint8_t name;      // values, constants: which of the match's; nodes: likewise, for the functions below
+  bool is_only_used; // node: by this match, nowhere else
+  OperatorId op;     // TERM_NODE; OP_COUNT: any elementwise one of as many inputs, or the operator of the node so named
+  bool is_computed;  // number: the match's, which the condition has set
+  double number;     // TERM_NUMBER: exactly this, -0 is not 0
   const char *setting; // node: an attribute, no list, that must be `is`, or that a new one gets; NULL: none
   double is;
   const struct Term *arguments[MOST_ARGUMENTS];
@@ -40,6 +41,8 @@ typedef struct Term {
 #define C TERM(.kind = TERM_CONSTANT, .name = 3)
 #define D TERM(.kind = TERM_CONSTANT, .name = 4)
 #define NODE(operator, ...) TERM(.kind = TERM_NODE, .op = OP_##operator, .arguments = {__VA_ARGS__})
+#define COMPUTED TERM(.kind = TERM_NUMBER, .is_computed = true)
+#define LIKE(i, ...) TERM(.kind = TERM_NODE, .name = (i), .op = OP_COUNT, .arguments = {__VA_ARGS__})
 #define NAMED(i, operator, ...) TERM(.kind = TERM_NODE, .name = (i), .op = OP_##operator, .arguments = {__VA_ARGS__})
 #define ONLY(i, operator, ...)                                                                                         \
   TERM(.kind = TERM_NODE, .name = (i), .is_only_used = true, .op = OP_##operator, .arguments = {__VA_ARGS__})
@@ -50,12 +53,13 @@ typedef struct Match {
   Node *nodes[MOST_NAMED];   // by the name in their terms; the root is 0 unless another has that name
   Node *matched[MOST_MATCHED];
   uint32_t nmatched;
+  double number;
 } Match;
 
 struct Rule {
   const char *name;
   const Term *pattern, *replacement;
-  bool (*condition)(const Match *m); // NULL: none
+  bool (*condition)(Match *m); // NULL: none
   // Sets the attributes of the new root that follow from the match; its input 0 has been set. NULL: each new node has
   // the attributes of the matched one of its operator and name, or defaults. False: the rule does not fit after all.
   bool (*finish)(const Match *m, Node *root);
