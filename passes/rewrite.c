@@ -209,8 +209,10 @@ static void enqueue_users(Rewrite *r, const Value *v, int depth) {
   }
 }
 
-// Takes a node out, and those before it that were there for it alone.
-static void remove_node(Rewrite *r, Node *node) {
+// Takes a node out, and those before it that were there for it alone; very long chains are left to dead-code.
+static void remove_node(Rewrite *r, Node *node, int depth) {
+  enum { DEEPEST = 1000 };
+  if (depth == DEEPEST) return;
   for (uint32_t i = 0; i < node->noutputs; i++)
     if (node->outputs[i] && (node->outputs[i]->uses || node->outputs[i]->is_output)) return;
   for (uint32_t i = 0; i < node->noutputs; i++) node_set_output(node, i, NULL);
@@ -218,7 +220,7 @@ static void remove_node(Rewrite *r, Node *node) {
     Value *v = node->inputs[i];
     node_set_input(node, i, NULL);
     if (!v) continue;
-    if (!v->uses && v->producer) remove_node(r, v->producer);
+    if (!v->uses && v->producer) remove_node(r, v->producer, depth + 1);
     else if (is_used_once(v)) enqueue_users(r, v, r->depth);
   }
 }
@@ -318,7 +320,7 @@ static bool replace_root(Rewrite *r, Value *root, Value *v) {
     value_replace_uses(v, root);
     enqueue_users(r, root, r->depth);
   }
-  remove_node(r, node);
+  remove_node(r, node, 0);
   return true;
 }
 
