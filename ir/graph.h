@@ -9,7 +9,7 @@
 #include "ir/diagnostics.h"
 #include "ir/type.h"
 
-enum { MAX_RANK = 8 };
+enum { MAX_RANK = 8, MAX_ORIGINS = 32 };
 #define MAX_ELEMENTS ((int64_t)1 << 47) // a tensor has fewer
 
 typedef struct Graph Graph;
@@ -110,6 +110,8 @@ struct Node {
   Use *input_uses;            // parallel to inputs
   const char *label;          // what messages call it beside its operator; NULL: nothing
   Position position;
+  Position *origins; // of a node that a pass made: what it stands for, in the file's order; at most MAX_ORIGINS
+  uint32_t norigins;
   uint32_t index;  // in graph->nodes
   uint32_t region; // nodes with the same one become one kernel; the pass fuse sets it, graph_sort does not keep it
 };
@@ -128,6 +130,8 @@ struct Graph {
   size_t ninputs, inputs_capacity;
   Value **outputs;
   size_t noutputs, outputs_capacity;
+  size_t largest_suffix,
+      nsuffixes; // of the first nsuffixes values' names, the largest number at the end: for fresh ones
 };
 
 Graph *graph_new(const Allocator *allocator, const char *name);
@@ -152,6 +156,10 @@ void node_set_input(Node *node, uint32_t slot, Value *v); // v NULL: absent; kee
 void node_set_output(Node *node, uint32_t slot, Value *v);
 void value_replace_uses(Value *old, Value *replacement); // in nodes; graph outputs are the caller's
 size_t value_count_uses(const Value *v);
+
+// A node that a pass makes remembers the places of those it stands for, which are one's own or those one stands for.
+bool node_add_origin(Graph *g, Node *node, const Node *from);
+void node_print_lines(const Node *node, Text *out); // "line 4", "lines 4, 7 to 9"; nothing when nothing is known
 
 // Orders nodes so that producers come first: those that a node lacks are moved up in front of it, in the order of its
 // inputs, and all else stays as written. False and a message that names the nodes when there is a cycle. Also gives

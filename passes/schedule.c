@@ -406,7 +406,8 @@ static bool should_stream(const Scheduling *s, const Access *a) {
   enum { LINE = 64 };
   const Kernel *k = s->k;
   int64_t nbytes = (int64_t)type_nbytes(a->type);
-  if (!a->value || !type_is_float(a->type) || k->is_f64 != (a->type == TYPE_F64) || a->stride[s->vector_axis] != 1) return false;
+  if (!a->value || !type_is_float(a->type) || k->is_f64 != (a->type == TYPE_F64) || a->stride[s->vector_axis] != 1)
+    return false;
   for (int axis = 0; axis < k->naxes; axis++)
     if (axis != s->vector_axis && a->stride[axis] * nbytes % LINE) return false;
   return overridden(s, SCHEDULE_STREAM, access_nelems(k, a) * nbytes > 2 * s->target->l2_nbytes);

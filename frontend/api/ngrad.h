@@ -114,15 +114,29 @@ NG_API ng_status ng_graph_set_dim(ng_graph *g, const char *name, int64_t value);
 NG_API ng_status ng_graph_set_input_shape(ng_graph *g, size_t i, int rank, const int64_t *extent);
 NG_API ng_status ng_graph_bind(ng_graph *g);
 
+/* What a pass did. Valid during the call that tells it. */
+typedef struct ng_pass_report {
+  const char *name;
+  size_t number; /* in the order of passes, from 1 */
+  int changed;
+  double ms;
+  size_t node_count; /* afterwards */
+  const char *graph; /* afterwards, as a graph file; NULL: nothing changed, or report_graphs is 0 */
+} ng_pass_report;
+
 /* What becomes of a graph on its way to kernels. */
 typedef struct ng_options {
   const char *isa;            /* "scalar", "avx2", "avx512", "neon"; NULL: the best that this processor has */
   int no_fuse;                /* one kernel an operator */
-  const char *const *disable; /* names of passes to leave out */
+  const char *const *disable; /* names of passes and rules to leave out */
   size_t ndisable;
   const char *const *schedule; /* "key=number": set for every kernel in place of what is chosen; for experiments */
   size_t nschedule;
   const char *after; /* ng_graph_show: stop after this pass; NULL: before any for yaml and dot, else all */
+  int fast_math;     /* rewrites that do not hold for every IEEE value are allowed */
+  void (*report)(void *user, const ng_pass_report *report); /* called after each pass that ran; NULL: nobody listens */
+  void *report_user;
+  int report_graphs;
 } ng_options;
 
 /* The graph, or what is made of it, as text: "yaml", "dot", "kernels" or "c". The caller frees it with
@@ -275,6 +289,15 @@ typedef struct ng_pass_info {
 } ng_pass_info;
 NG_API size_t ng_pass_count(void);
 NG_API ng_pass_info ng_pass_at(size_t i);
+
+typedef struct ng_rule_info {
+  const char *name;
+  int is_fast_math; /* applied only when that is allowed */
+} ng_rule_info;
+NG_API size_t ng_pass_rule_count(size_t pass); /* of the rules that it applies */
+NG_API ng_rule_info ng_pass_rule_at(size_t pass, size_t i);
+/* Multiply(x, 1) -> x: for the caller to free with ng_text_free. NULL: out of memory. */
+NG_API char *ng_pass_rule_text(ng_context *ctx, size_t pass, size_t i);
 
 #ifdef __cplusplus
 }

@@ -27,7 +27,7 @@ static const Verb verbs[] = {
      "  ngrad run graph.yaml --in data --out results --threads 2\n"
      "  ngrad run graph.yaml --in data --expect results --tolerance 1e-6\n",
      OPTION_BACKEND | OPTION_IN | OPTION_RANDOM | OPTION_DIM | OPTION_OUT | OPTION_EXPECTED | OPTION_NAN_CHECK |
-         OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_JSON,
+         OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_WATCH | OPTION_JSON,
      STATUS(0) | STATUS(1) | STATUS(2) | STATUS(3) | STATUS(4), verb_run},
     {"emit", "GRAPH -o DIR", 1, 1, "write a graph as C source: NAME.c and NAME.h, after the graph's name",
      "The source is C11 and needs libc and libm only. The instruction set need not be this processor's.\n",
@@ -54,8 +54,8 @@ static const Verb verbs[] = {
      STATUS(0) | STATUS(1) | STATUS(2), verb_convert},
     {"ops", "[NAME]", 0, 1, "list the operators, or describe one in full", NULL, "  ngrad ops LayerNormBackward\n",
      OPTION_JSON, STATUS(0) | STATUS(2), verb_ops},
-    {"passes", "", 0, 0, "list the passes in their order", NULL, "  ngrad passes\n", OPTION_JSON, STATUS(0) | STATUS(2),
-     verb_passes},
+    {"passes", "", 0, 0, "list the passes in their order, and the rules that they apply", NULL, "  ngrad passes\n",
+     OPTION_JSON, STATUS(0) | STATUS(2), verb_passes},
 };
 enum { NVERBS = sizeof verbs / sizeof *verbs };
 

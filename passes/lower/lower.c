@@ -38,6 +38,17 @@ ExprId lower_value_on(Lowering *l, const Value *v, const int *axis) {
   return expr_label(k, expr_load(k, kernel_add_access(k, &a)), v->name);
 }
 
+ExprId lower_moved(Lowering *l, const Value *v, const int64_t *stride, int rank) {
+  assert(!l->value_expr[v->index]);
+  if (v->constant && v->constant->is_splat) return expr_constant(l->kernel, type_load(v->type, v->constant->data, 0));
+  Access a = {.value = (Value *)v, .type = v->type};
+  for (int i = 0; i < rank; i++) {
+    int on = i + l->domain.rank - rank;
+    if (extent_value(l->domain.extent[on]) != 1) a.stride[on] = stride[i];
+  }
+  return expr_label(l->kernel, expr_load(l->kernel, kernel_add_access(l->kernel, &a)), v->name);
+}
+
 ExprId lower_value(Lowering *l, const Value *v) {
   return lower_value_on(l, v, NULL);
 }
@@ -60,7 +71,7 @@ void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const 
 }
 
 Shape node_domain(const Node *node) {
-  return node->op->traits & TRAIT_ELEMENTWISE ? node->outputs[0]->shape : node->inputs[0]->shape;
+  return node->op->traits & (TRAIT_ELEMENTWISE | TRAIT_MOVES) ? node->outputs[0]->shape : node->inputs[0]->shape;
 }
 
 // f64 data, s32 (each exact in f64), what would leave f32's range on its way, and gradients of which cancellation

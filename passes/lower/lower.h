@@ -25,6 +25,9 @@ typedef struct Lowering {
 ExprId lower_value(Lowering *l, const Value *v);
 ExprId lower_value_on(Lowering *l, const Value *v, const int *axis);
 
+// A value from outside of the region, its element at a point of the last `rank` axes found by these strides.
+ExprId lower_moved(Lowering *l, const Value *v, const int64_t *stride, int rank);
+
 // The node's result in `slot` is `e`. With axis NULL it is aligned at the right; else as for lower_value_on.
 void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const int *axis);
 

@@ -486,7 +486,7 @@ static void options_are_checked(void **state) {
   must_have_said(ctx, "unknown instruction set avx1, did you mean avx2");
   assert_null(ng_compile(g, &(ng_options){.disable = disable, .ndisable = 1}));
   assert_int_equal(ng_last_status(ctx), NG_USAGE);
-  must_have_said(ctx, "unknown pass dead-cod, did you mean dead-code");
+  must_have_said(ctx, "unknown pass or rule dead-cod, did you mean dead-code");
   assert_null(ng_compile(g, &(ng_options){.after = "dead-code"}));
   assert_int_equal(ng_last_status(ctx), NG_USAGE);
   ng_messages_clear(ctx);

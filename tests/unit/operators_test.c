@@ -265,7 +265,9 @@ static void must_set_defaults(OperatorName n) {
   Node node = {.op = n.op, .signature = n.signature, .attributes = values};
   for (uint32_t i = 0; i < named_nattributes(n); i++) {
     NamedAttribute a = named_attribute(n, i);
-    if (a.is_required) values[a.index] = (AttributeValue){.is_set = true, .f32 = 3};
+    if (!a.is_required) continue;
+    values[a.index] = (AttributeValue){.is_set = true, .f32 = 3};
+    if (n.op->attributes[a.index].kind == ATTRIBUTE_BOOL) values[a.index].boolean = true;
   }
   node_set_defaults(&node);
   for (uint32_t k = 0; k < n.op->nattributes; k++) {

@@ -108,6 +108,13 @@ static void forget(uint64_t *random, const Value *v, Value *copy) {
     if (random_chance(random, 40)) copy->shape.extent[axis] = EXTENT_UNKNOWN;
 }
 
+// What -1 stands for beside an extent with a name may be known by declaration alone.
+static bool follows_from_inputs(const Graph *g) {
+  for (size_t i = 0; i < g->nnodes; i++)
+    if (g->nodes[i]->op->id == OP_StaticReshape) return false;
+  return true;
+}
+
 static void must_agree(const Graph *g, const Graph *less, bool must_be_whole) {
   for (size_t i = 0; i < g->nvalues; i++) {
     const Shape *whole = &g->values[i]->shape, *shape = &less->values[i]->shape;
@@ -131,7 +138,7 @@ static void inference_from_less_finds_the_same_or_leaves_it_open(void **state) {
       Diagnostics d;
       diagnostics_init(&d, &system_allocator);
       if (!graph_infer(less, &d)) fail_msg("seed %llu: %s", (unsigned long long)seed, d.items[0].message);
-      must_agree(g, less, !is_partial);
+      must_agree(g, less, !is_partial && follows_from_inputs(g));
       assert_true(graph_infers_nothing_new(less, &d));
       diagnostics_deinit(&d);
       graph_free(less);
