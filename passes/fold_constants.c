@@ -27,6 +27,8 @@ static bool is_foldable(const Node *node, bool *is_splat) {
     has_inputs = true;
     *is_splat &= v->constant->is_splat;
   }
+  for (uint32_t i = 0; i < node->noutputs; i++) // constants are row-major
+    if (node->outputs[i] && !order_is_row_major(&node->outputs[i]->order)) return false;
   for (uint32_t i = 0; i < node->ninputs + node->noutputs && !*is_splat; i++) {
     const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
     int64_t nelems = v ? shape_nelems(&v->shape) : 0;

@@ -6,6 +6,7 @@
 //   movement               after simplify, which takes away what stands between two that cancel
 //   common-subexpressions  when equal things have become alike
 //   recognise              sees each norm once, in few spellings; before fuse, which knows the operators
+//   reshape-orders         after movement, which would take its copies away; before fuse, which must see them
 //   fuse                   last of the graph passes: it only marks regions, which later rewriting would make untrue
 // and then each region is lowered to one kernel and scheduled.
 #include "passes/pipeline.h"
@@ -19,6 +20,7 @@
 #include "passes/lower/lower.h"
 #include "passes/movement.h"
 #include "passes/recognise.h"
+#include "passes/reshape_orders.h"
 #include "passes/schedule.h"
 #include "passes/simplify.h"
 
@@ -35,6 +37,7 @@ const Pass passes[] = {
     {"movement", pass_movement, "join, move and remove reshapes and transposes", &movement_rules},
     {"common-subexpressions", pass_common_subexpressions, "compute once what is computed twice", NULL},
     {"recognise", pass_recognise, "make norms that are spelled out their operators", NULL},
+    {"reshape-orders", pass_reshape_orders, "copy what a reshape takes where it is not row-major", NULL},
     {"fuse", pass_fuse, "mark the nodes that become one kernel", NULL},
 };
 const size_t npasses = sizeof passes / sizeof *passes;
@@ -72,10 +75,11 @@ static double now_ms(void) {
 bool pipeline_run(Graph *g, PassContext *c) {
   for (size_t i = 0; i < npasses && !c->failed; i++) {
     bool is_fuse = passes[i].run == pass_fuse; // regions are needed, one a node if nothing else
+    bool is_relied_on = is_fuse || passes[i].run == pass_reshape_orders; // by the lowering
     bool is_left_out = pass_is_disabled(c, passes[i].name);
     if (is_left_out && is_fuse) c->no_fuse = true;
     double start = now_ms();
-    bool changed = (!is_left_out || is_fuse) && passes[i].run(g, c);
+    bool changed = (!is_left_out || is_relied_on) && passes[i].run(g, c);
     double took = now_ms() - start;
     if (changed && !c->failed) verify_after(g, c, passes[i].name);
     if (c->watch && !c->failed) c->watch(c->watcher, g, passes[i].name, changed, took);

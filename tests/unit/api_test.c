@@ -330,6 +330,36 @@ static void tensors_lie_in_the_orders_that_the_graph_says(void **state) {
   ng_context_free(ctx);
 }
 
+// 1 to 6 by rows is the same in [2, 3] and [3, 2], wherever it lies; y is x transposed, z a constant.
+static void reshapes_and_transposes_mind_orders(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, "format: ngrad/1\n"
+                               "inputs: [{name: x, type: f32, shape: [2, 3], order: [1, 0]}]\n"
+                               "constants: [{name: c, type: f32, shape: [2, 3], values: [1, 2, 3, 4, 5, 6]}]\n"
+                               "nodes:\n"
+                               "  - op: StaticReshape\n"
+                               "    inputs: [x]\n"
+                               "    outputs: [{name: r, shape: [3, 2], order: [1, 0]}]\n"
+                               "    attributes: {shape: [3, 2], special_zero: false}\n"
+                               "  - {op: StaticTranspose, inputs: [x], outputs: [y], attributes: {order: [1, 0]}}\n"
+                               "  - {op: ReLU, inputs: [c], outputs: [{name: z, shape: [2, 3], order: [1, 0]}]}\n"
+                               "outputs: [r, y, z]\n");
+  ng_kernel *k = must_compile(ctx, g);
+  float x[] = {1, 4, 2, 5, 3, 6}, r[6], y[6], z[6];
+  const ng_tensor in = {NG_F32, 2, {2, 3}, x, {1, 0}};
+  ng_tensor out[] = {{NG_F32, 2, {3, 2}, r, {1, 0}}, {NG_F32, 2, {3, 2}, y, {0}}, {NG_F32, 2, {2, 3}, z, {1, 0}}};
+  for (int backend = 0; backend < 2; backend++) {
+    assert_int_equal(backend ? ng_kernel_run(k, &in, out, 1) : ng_interpret(g, &in, out, 0), NG_OK);
+    assert_memory_equal(r, ((const float[]){1, 3, 5, 2, 4, 6}), sizeof r);
+    assert_memory_equal(y, ((const float[]){1, 4, 2, 5, 3, 6}), sizeof y);
+    assert_memory_equal(z, ((const float[]){1, 4, 2, 5, 3, 6}), sizeof z);
+  }
+  ng_kernel_free(k);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 static void npy_files_hold_elements_whatever_their_order(void **state) {
   (void)state;
   ng_context *ctx = new_context();
@@ -775,6 +805,7 @@ int main(void) {
       cmocka_unit_test(random_data_is_the_same_everywhere),
       cmocka_unit_test(npy_files_come_back_as_they_went),
       cmocka_unit_test(tensors_lie_in_the_orders_that_the_graph_says),
+      cmocka_unit_test(reshapes_and_transposes_mind_orders),
       cmocka_unit_test(npy_files_hold_elements_whatever_their_order),
       cmocka_unit_test(distances_are_in_units_of_the_actual_type),
       cmocka_unit_test(what_is_not_finite_must_be_alike),
