@@ -1,6 +1,8 @@
 // The elementwise operators on literal values.
 #include "tests/unit/interpreter_case.h"
 
+#include <stdlib.h>
+
 static void unary(const char *op, Type type, const double *src, size_t nsrc, const double *dst, size_t ndst) {
   Case c;
   case_init(&c);
@@ -23,11 +25,12 @@ static void binary(const char *op, Shape shape_a, const double *a, size_t na, Sh
 
 // Attributes as "alpha=0.7 use_dst=0"; a choice is its index.
 static void set_all(Node *node, const char *settings) {
-  char name[32];
-  double number;
-  for (int used; sscanf(settings, " %31[a-z_]=%lf%n", name, &number, &used) == 2; settings += used)
-    case_set(node, name, number);
-  assert_int_equal(*settings, 0);
+  char name[32], *end;
+  for (; *settings; settings = end + (*end == ' ')) {
+    int length = (int)strcspn(settings, "=");
+    snprintf(name, sizeof name, "%.*s", length, settings);
+    case_set(node, name, strtod(settings + length + 1, &end));
+  }
 }
 
 // Of src, or with `dy` of src or dst and diff_dst.
@@ -329,7 +332,8 @@ static void gradients_are_the_slopes_of_their_operators(void **state) {
     evaluate(rows[i].op, rows[i].settings, below, NULL, below);
     for (int use_dst = 0; use_dst <= rows[i].has_use_dst; use_dst++) {
       char settings[64];
-      snprintf(settings, sizeof settings, rows[i].has_use_dst ? "%s use_dst=%d" : "%s", rows[i].settings, use_dst);
+      snprintf(settings, sizeof settings, "%s", rows[i].settings);
+      if (rows[i].has_use_dst) snprintf(settings, sizeof settings, "use_dst=%d %s", use_dst, rows[i].settings);
       evaluate(gradient, settings, use_dst ? y : at, ones, slope);
       for (int p = 0; p < NPOINTS; p++)
         if (!(fabs(slope[p] - (above[p] - below[p]) / (2 * h)) < 1e-8))
@@ -383,7 +387,7 @@ static void comparisons_give_booleans(void **state) {
   case_free(&c);
 }
 
-static void select(Shape shape_c, const double *cond, size_t nc, Shape shape_a, const double *a, size_t na,
+static void choose(Shape shape_c, const double *cond, size_t nc, Shape shape_a, const double *a, size_t na,
                    Shape shape_b, const double *b, size_t nb, const double *dst, size_t ndst) {
   Case c;
   case_init(&c);
@@ -397,13 +401,13 @@ static void select(Shape shape_c, const double *cond, size_t nc, Shape shape_a, 
 
 static void what_is_not_chosen_has_no_effect(void **state) {
   (void)state;
-  select(SHAPE(4), VALUES(1, 0, 1, 0), SHAPE(4), VALUES(1, NAN, -0.0, 4), SHAPE(4), VALUES(NAN, 6, INFINITY, -0.0),
+  choose(SHAPE(4), VALUES(1, 0, 1, 0), SHAPE(4), VALUES(1, NAN, -0.0, 4), SHAPE(4), VALUES(NAN, 6, INFINITY, -0.0),
          VALUES(1, 6, -0.0, -0.0));
-  select(SHAPE(1, 2), VALUES(1, 0), SHAPE(1), VALUES(7), SHAPE(2, 2, 2), VALUES(1, 2, 3, 4, 5, 6, 7, 8),
+  choose(SHAPE(1, 2), VALUES(1, 0), SHAPE(1), VALUES(7), SHAPE(2, 2, 2), VALUES(1, 2, 3, 4, 5, 6, 7, 8),
          VALUES(7, 2, 7, 4, 7, 6, 7, 8));
-  select(SCALAR, VALUES(0), SHAPE(2, 1), VALUES(1, 2), SHAPE(3), VALUES(3, 4, 5), VALUES(3, 4, 5, 3, 4, 5));
-  select(SHAPE(2, 1), VALUES(1, 0), SHAPE(2, 1), VALUES(1, 2), SHAPE(3), VALUES(3, 4, 5), VALUES(1, 1, 1, 3, 4, 5));
-  select(SHAPE(1), VALUES(1), SHAPE(0), NO_VALUES, SHAPE(1), VALUES(3), NO_VALUES);
+  choose(SCALAR, VALUES(0), SHAPE(2, 1), VALUES(1, 2), SHAPE(3), VALUES(3, 4, 5), VALUES(3, 4, 5, 3, 4, 5));
+  choose(SHAPE(2, 1), VALUES(1, 0), SHAPE(2, 1), VALUES(1, 2), SHAPE(3), VALUES(3, 4, 5), VALUES(1, 1, 1, 3, 4, 5));
+  choose(SHAPE(1), VALUES(1), SHAPE(0), NO_VALUES, SHAPE(1), VALUES(3), NO_VALUES);
 }
 
 // Channels

@@ -650,7 +650,11 @@ static inline vec v_gather_b8(const uint8_t *p, ptrdiff_t stride) { return v_gat
 
 static inline vec v_load_n_b8(const uint8_t *p, int n) { return v_gather_n_b8(p, 1, n); }
 
-static inline vec v_load_b8(const uint8_t *p) { return v_gather_n_b8(p, 1, 16); }
+static inline vec v_load_b8(const uint8_t *p) {
+  float x[16];
+  for (int i = 0; i < 16; i++) x[i] = p[i] != 0;
+  return v_load(x);
+}
 
 static inline void v_scatter_n_b8(uint8_t *p, ptrdiff_t stride, vec a, int n) {
   float x[16];
