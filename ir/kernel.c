@@ -321,6 +321,44 @@ static void order_axes(Kernel *k) {
       if (belongs_inside(k, axis)) swap_axes(k, axis);
 }
 
+void kernel_drop_unneeded(Kernel *k) {
+  ExprId *expr = ARENA_ARRAY(k->arena, ExprId, k->nexprs); // new id; 0: not needed
+  AccessId *access = ARENA_ARRAY(k->arena, AccessId, k->naccesses + 1);
+  bool *is_used = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
+  if (!expr || !access || !is_used) {
+    k->out_of_memory = true;
+    return;
+  }
+  for (size_t i = 0; i < k->nstores; i++) {
+    expr[k->stores[i].value] = 1;
+    is_used[k->stores[i].access] = true;
+  }
+  for (size_t i = k->nexprs; i-- > 1;) {
+    if (!expr[i]) continue;
+    for (int a = 0; a < 3; a++) expr[k->exprs[i].args[a]] = 1;
+    if (k->exprs[i].op == EXPR_LOAD) is_used[k->exprs[i].access] = true;
+  }
+  expr[0] = 0;
+  AccessId naccesses = 0;
+  for (size_t i = 0; i < k->naccesses; i++) {
+    if (!is_used[i]) continue;
+    k->accesses[naccesses] = k->accesses[i];
+    access[i] = naccesses++;
+  }
+  ExprId nexprs = 1;
+  for (size_t i = 1; i < k->nexprs; i++) {
+    if (!expr[i]) continue;
+    Expr e = k->exprs[i];
+    for (int a = 0; a < 3; a++) e.args[a] = expr[e.args[a]];
+    if (e.op == EXPR_LOAD) e.access = access[e.access];
+    k->exprs[nexprs] = e;
+    expr[i] = nexprs++;
+  }
+  for (size_t i = 0; i < k->nstores; i++) k->stores[i] = (Store){access[k->stores[i].access], expr[k->stores[i].value]};
+  k->naccesses = naccesses;
+  k->nexprs = nexprs;
+}
+
 void kernel_simplify_axes(Kernel *k) {
   assert(k->naxes >= 0 && k->naxes <= MAX_AXES);
   for (int axis = k->naxes - 1; axis >= 0; axis--)

@@ -200,6 +200,9 @@ AxisSet access_axes(const Kernel *k, const Access *access); // axes with a strid
 AxisSet root_axes(const Kernel *k,
                   const Root *root); // its expression's; a store repeats that along its access's other axes
 
+// Leaves out the expressions that no store needs, and the accesses that then nobody makes.
+void kernel_drop_unneeded(Kernel *k);
+
 // Drops axes of extent 1, puts the others into the order that most of memory has, and merges neighbours that every
 // expression treats alike.
 void kernel_simplify_axes(Kernel *k);

@@ -151,6 +151,8 @@ NamedAttribute named_attribute(OperatorName n, uint32_t i);
 // Fills in what the node's file did not say: defaults, and what its signature fixes.
 void node_set_defaults(Node *node);
 
+bool operator_has_attribute(const Operator *op, const char *name);
+
 // Attribute of a valid node by canonical name; it must exist.
 const AttributeValue *node_attribute(const Node *node, const char *name);
 bool node_bool(const Node *node, const char *name);

@@ -60,6 +60,25 @@
   { .name = "statistics", .kind = ATTRIBUTE_CHOICE, .choices = {"vector", "broadcast"}, .is_hidden = true }
 #define BEGIN_NORM_AXIS                                                                                                \
   { .name = "begin_norm_axis", .kind = ATTRIBUTE_S64, .default_value = -1 }
+#define KEEP_STATS                                                                                                     \
+  { .name = "keep_stats", .kind = ATTRIBUTE_BOOL, .default_value = true }
+#define GROUPS                                                                                                         \
+  { .name = "groups", .kind = ATTRIBUTE_S64, .is_required = true, .must_be_positive = true }
+#define GROUP_A_CHANNEL                                                                                                \
+  { .name = "groups", .kind = ATTRIBUTE_S64, .is_hidden = true }
+#define NORM_OPERANDS                                                                                                  \
+  .inputs = {{"src", 'T'}, {"gamma", 'S', .is_optional = true}, {"beta", 'S', .is_optional = true}}, .ninputs = 3,     \
+  .outputs = {{"dst", 'T'}, {"mean", 'S', .is_optional = true}, {"variance", 'S', .is_optional = true}}, .noutputs = 3
+#define NORM_BACKWARD_OPERANDS                                                                                         \
+  .inputs = {{"src", 'T'},                                                                                             \
+             {"diff_dst", 'T'},                                                                                        \
+             {"mean", 'S'},                                                                                            \
+             {"variance", 'S', .is_positive = true},                                                                   \
+             {"gamma", 'S', .is_optional = true},                                                                      \
+             {"beta", 'S', .is_optional = true}},                                                                      \
+  .ninputs = 6,                                                                                                        \
+  .outputs = {{"diff_src", 'T'}, {"diff_gamma", 'S', .is_optional = true}, {"diff_beta", 'S', .is_optional = true}},   \
+  .noutputs = 3
 #define USE_AFFINE                                                                                                     \
   { .name = "use_affine", .kind = ATTRIBUTE_BOOL, .default_value = true }
 
@@ -139,9 +158,18 @@ SignatureOperand named_output(OperatorName n, uint32_t i) {
   return (SignatureOperand){n.op->outputs[i].name, (uint8_t)i, n.op->outputs[i].is_optional};
 }
 
-static uint32_t attribute_index(const Operator *op, const char *name) {
+static uint32_t find_attribute(const Operator *op, const char *name) {
   uint32_t i = 0;
   while (i < op->nattributes && strcmp(op->attributes[i].name, name) != 0) i++;
+  return i;
+}
+
+bool operator_has_attribute(const Operator *op, const char *name) {
+  return find_attribute(op, name) < op->nattributes;
+}
+
+static uint32_t attribute_index(const Operator *op, const char *name) {
+  uint32_t i = find_attribute(op, name);
   assert(i < op->nattributes);
   return i;
 }

@@ -12,9 +12,11 @@ typedef struct Rows {
   int64_t count;
 } Rows;
 
-static Rows rows_of(const Node *node) {
-  Rows rows = {.walk = walk_over(&node->inputs[0]->shape)};
-  rows.count = walk_axes(&rows.walk, 0, ~(1U << softmax_axis(node)));
+static Rows rows_of(const Evaluation *e) {
+  Rows rows = {.walk = walk_over(&e->node->inputs[0]->shape)};
+  rows.count = walk_axes(&rows.walk, 0, ~(1U << softmax_axis(e->node)));
+  // There may be more rows of no elements than memory holds.
+  if (!rows.walk.nelems && !evaluation_output(e, "stats")) rows.count = 0;
   return rows;
 }
 
@@ -34,9 +36,9 @@ static double *row_maxima(const Evaluation *e, const Rows *rows) {
   for (Walk w = (rows)->walk; (sums) && w.i < w.nelems; walk_step(&w)) sum_add(&(sums)[w.at[0]], term)
 
 bool interpret_SoftMax(const Evaluation *e) {
-  Rows rows = rows_of(e->node);
+  Rows rows = rows_of(e);
   const double *x = e->inputs[0];
-  double *dst = e->outputs[0], *stats = e->outputs[1], *m = row_maxima(e, &rows);
+  double *dst = e->outputs[0], *stats = evaluation_output(e, "stats"), *m = row_maxima(e, &rows);
   Sum *sums = ARENA_ARRAY(e->scratch, Sum, (size_t)rows.count);
   if (!m || !sums) return false;
   bool inf_as_zero = node_s64(e->node, "mode") == SOFTMAX_INF_AS_ZERO;
@@ -51,7 +53,7 @@ bool interpret_SoftMax(const Evaluation *e) {
 }
 
 bool interpret_LogSoftmax(const Evaluation *e) {
-  Rows rows = rows_of(e->node);
+  Rows rows = rows_of(e);
   const double *x = e->inputs[0];
   double *dst = e->outputs[0], *m = row_maxima(e, &rows);
   Sum *sums = ARENA_ARRAY(e->scratch, Sum, (size_t)rows.count);
@@ -63,7 +65,7 @@ bool interpret_LogSoftmax(const Evaluation *e) {
 }
 
 bool interpret_SoftMaxBackward(const Evaluation *e) {
-  Rows rows = rows_of(e->node);
+  Rows rows = rows_of(e);
   const double *dy = e->inputs[0], *y = e->inputs[1];
   Sum *sums = ARENA_ARRAY(e->scratch, Sum, (size_t)rows.count);
   if (!sums) return false;
@@ -74,7 +76,7 @@ bool interpret_SoftMaxBackward(const Evaluation *e) {
 }
 
 bool interpret_LogSoftmaxBackward(const Evaluation *e) {
-  Rows rows = rows_of(e->node);
+  Rows rows = rows_of(e);
   const double *dy = e->inputs[0], *y = e->inputs[1];
   Sum *sums = ARENA_ARRAY(e->scratch, Sum, (size_t)rows.count);
   if (!sums) return false;

@@ -18,6 +18,23 @@ static bool is_flattened(const Lowering *l, const Value *v, const int *axis) {
          extent_value(v->shape.extent[0]) != extent_value(l->domain.extent[axis[0]]);
 }
 
+// Strides along the kernel's axes from those along the domain's.
+static void split_strides(const Lowering *l, int64_t *stride) {
+  int64_t part = stride[PART_AXIS];
+  if (l->split_axis < 0) return;
+  int64_t length = extent_value(l->domain.extent[l->split_axis]) / l->nparts;
+  for (int i = l->domain.rank; i > l->split_axis; i--) stride[i] = stride[i - 1];
+  if (l->domain.rank < PART_AXIS) stride[PART_AXIS] = 0;
+  stride[l->split_axis] = part ? part : l->nparts == 1 ? 0 : stride[l->split_axis] * length;
+  if (length == 1) stride[l->split_axis + 1] = 0; // axes of extent 1 do not vary
+}
+
+AxisSet lower_axes(const Lowering *l, uint32_t axes) {
+  if (l->split_axis < 0) return axes;
+  uint32_t below = (1U << l->split_axis) - 1, with = (axes & ~below) << 1;
+  return (axes & (below | 1U << l->split_axis)) | with;
+}
+
 static Access access_of(const Lowering *l, const Value *v, const int *axis) {
   Access a = {.value = (Value *)v, .type = v->type};
   bool is_flat = is_flattened(l, v, axis);
@@ -27,6 +44,7 @@ static Access access_of(const Lowering *l, const Value *v, const int *axis) {
   order_strides(&v->order, rank, extent, stride);
   for (int i = 0; i < rank; i++)
     if (extent[i] != 1) a.stride[axis ? axis[i] : i + l->domain.rank - rank] = stride[i];
+  split_strides(l, a.stride);
   return a;
 }
 
@@ -46,6 +64,7 @@ ExprId lower_moved(Lowering *l, const Value *v, const int64_t *stride, int rank)
     int on = i + l->domain.rank - rank;
     if (extent_value(l->domain.extent[on]) != 1) a.stride[on] = stride[i];
   }
+  split_strides(l, a.stride);
   return expr_label(l->kernel, expr_load(l->kernel, kernel_add_access(l->kernel, &a)), v->name);
 }
 
@@ -62,7 +81,7 @@ static bool is_used_outside(const Lowering *l, const Value *v) {
 
 void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const int *axis) {
   const Value *v = node->outputs[slot];
-  if (!v) return;
+  if (!v || !(l->slots >> slot & 1)) return;
   expr_label(l->kernel, e, v->name);
   l->value_expr[v->index] = e;
   if (!is_used_outside(l, v)) return;
@@ -84,17 +103,23 @@ static bool computes_in_f64(const Node *node) {
   }
   if (node->op->traits & TRAIT_WIDE) return true;
   if (!(node->op->traits & TRAIT_CANCELS)) return false;
-  assert(node->inputs[0]);
-  const Shape *src = &node->inputs[0]->shape;
-  uint32_t reduced = norm_reduced_axes(node);
-  int64_t count = 1;
-  for (int i = 0; i < src->rank; i++)
-    if (reduced >> i & 1) count *= extent_value(src->extent[i]);
-  return count <= FEW_ELEMENTS;
+  return norm_reduced_nelems(node) <= FEW_ELEMENTS;
 }
 
-Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, ExprId *value_expr) {
-  static const char *const names[MAX_RANK] = {"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7"};
+static void add_axes(Lowering *l) {
+  static const char *const names[MAX_RANK + 1] = {"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8"};
+  Kernel *k = l->kernel;
+  for (int i = 0; i < l->domain.rank; i++) {
+    int64_t extent = extent_value(l->domain.extent[i]);
+    if (i == l->split_axis) {
+      kernel_add_axis(k, names[k->naxes], l->nparts);
+      extent /= l->nparts;
+    }
+    kernel_add_axis(k, names[k->naxes], extent);
+  }
+}
+
+Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, uint32_t slots, ExprId *value_expr) {
   Kernel *k = ARENA_NEW(arena, Kernel);
   Node **copy = ARENA_ARRAY(arena, Node *, nnodes);
   if (!k || !copy) return NULL;
@@ -102,20 +127,24 @@ Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, ExprId *va
   kernel_init(k, arena, nodes[0]->op->name);
   k->nodes = copy;
   k->nnodes = nnodes;
-  Lowering l = {.kernel = k, .value_expr = value_expr};
+  Lowering l = {.kernel = k, .split_axis = -1, .slots = slots, .value_expr = value_expr};
   for (size_t i = 0; i < nnodes; i++) {
     k->is_f64 |= computes_in_f64(nodes[i]);
     Shape shape = node_domain(nodes[i]);
     if (i == 0 || shape_nelems(&shape) > shape_nelems(&l.domain) ||
         (shape_nelems(&shape) == shape_nelems(&l.domain) && shape.rank > l.domain.rank))
       l.domain = shape;
+    int64_t ngroups = norm_groups_of_channels(nodes[i]);
+    if (!ngroups) continue;
+    l.split_axis = norm_channel_axis(nodes[i]);
+    l.nparts = ngroups;
   }
-  for (int i = 0; i < l.domain.rank; i++) kernel_add_axis(k, names[i], extent_value(l.domain.extent[i]));
+  add_axes(&l);
   for (size_t i = 0; i < nnodes; i++) lowerings[nodes[i]->op->id](&l, nodes[i]);
   for (size_t i = 0; i < nnodes; i++)
     for (uint32_t slot = 0; slot < nodes[i]->noutputs; slot++)
       if (nodes[i]->outputs[slot]) value_expr[nodes[i]->outputs[slot]->index] = 0;
-  if (k->out_of_memory) return NULL;
-  kernel_simplify_axes(k);
-  return k;
+  if (!k->out_of_memory) kernel_drop_unneeded(k);
+  if (!k->out_of_memory) kernel_simplify_axes(k);
+  return k->out_of_memory ? NULL : k;
 }

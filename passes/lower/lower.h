@@ -9,9 +9,16 @@
 #include "ir/kernel.h"
 #include "ir/operator.h"
 
+// One axis of the domain may be two of the kernel's: which part of it, and where in the part; those after it are then
+// one further. Values have the domain's axes, but that a map may give one this axis, the parts alone:
+enum { PART_AXIS = MAX_RANK };
+
 typedef struct Lowering {
   Kernel *kernel;
   Shape domain;
+  int split_axis; // -1: none
+  int64_t nparts;
+  uint32_t slots;     // mask of the results that are stored; the others are not there
   ExprId *value_expr; // by value->index: what a value made in the region is; 0: not made here
 } Lowering;
 
@@ -28,12 +35,17 @@ ExprId lower_value_on(Lowering *l, const Value *v, const int *axis);
 // A value from outside of the region, its element at a point of the last `rank` axes found by these strides.
 ExprId lower_moved(Lowering *l, const Value *v, const int64_t *stride, int rank);
 
+// The kernel's axes for a mask of the domain's.
+AxisSet lower_axes(const Lowering *l, uint32_t axes);
+
 // The node's result in `slot` is `e`. With axis NULL it is aligned at the right; else as for lower_value_on.
 void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const int *axis);
 
 // A kernel of these nodes (in topological order, all of one region and the only ones), unscheduled. NULL: out of
-// memory. `value_expr` is zeros, by value->index, and is so again afterwards.
-Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, ExprId *value_expr);
+// memory. `value_expr` is zeros, by value->index, and is so again afterwards. Of a single node it may compute but the
+// results whose slots are in the mask.
+enum { ALL_SLOTS = -1 };
+Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, uint32_t slots, ExprId *value_expr);
 
 // The shape that a region around this node iterates over.
 Shape node_domain(const Node *node);

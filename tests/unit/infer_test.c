@@ -403,6 +403,53 @@ static const Row rows[] = {
      "LayerNormBackward: axis 0 of gamma [5] and axis 0 of diff_gamma [6]: expected the same extent"},
     {"LayerNormBackward", "", "f16[2,5] f16? f16? ?? ?? ~ > ?? ?? ??",
      "LayerNormBackward: mean is f16 while src is f16: expected f32"},
+
+    // Group norm: statistics of each batch element's groups, parameters of channels.
+    {"GroupNorm", "groups=2", "f32[3,_,6] ?? ?[_] > ?[_,5,_] ?? ??",
+     "f32[3,5,6] f32[6] f32[6] > f32[3,5,6] f32[3,2] f32[3,2]"},
+    {"GroupNorm", "groups=3 data_format=NCX", "bf16[N,6,4] bf16? ?? > ?? ?? ??",
+     "bf16[N,6,4] bf16[6] bf16[6] > bf16[N,6,4] bf16[N,3] bf16[N,3]"},
+    {"GroupNorm", "groups=3", "f64[2,_] ~ ~ > ?? f64? ??", "f64[2,_] ~ ~ > f64[2,_] f64[2,3] f64[2,3]"},
+    {"GroupNorm", "groups=1", "f16[2,1] ~ ~ > ?? ~ ??", "f16[2,1] ~ ~ > f16[2,1] ~ f32[2,1]"},
+    {"GroupNorm", "groups=4", "f32[3,5,6] ~ ~ > ?? ?? ??",
+     "GroupNorm: groups: expected a divisor of 6, the channels of src, found 4"},
+    {"GroupNorm", "groups=2", "f32[4] ~ ~ > ?? ?? ??", "GroupNorm: src: expected rank 2 or more, found rank 1, [4]"},
+    {"GroupNorm", "groups=2", "f32[2,4] ~ ~ > ?? ?[2,4] ??",
+     "GroupNorm: mean [2, 4]: expected extent 2 on axis 1, the groups of src [2, 4]"},
+    {"GroupNorm", "groups=2", "f32[2,0] ~ ~ > ?? ?? ??", "GroupNorm: src: expected at least 1 channel, found 0"},
+    {"GroupNorm", "groups=2", "f32[2,4] f32[2] f32? > ?? ?? ??",
+     "GroupNorm: axis 0 of gamma [2] and axis 1 of src [2, 4]: expected the same extent"},
+    {"GroupNormBackward", "groups=2", "f32? ?[3,5,6] f32? ?? ?? ~ > ?? ?? ??",
+     "f32[3,5,6] f32[3,5,6] f32[3,2] f32[3,2] f32[6] ~ > f32[3,5,6] f32[6] f32[6]"},
+    {"GroupNormBackward", "groups=2", "f32[3,5,6] ?? f32[6] ?? ~ ~ > ?? ~ ~",
+     "GroupNormBackward: mean [6]: expected rank 2 beside src [3, 5, 6]"},
+    {"InstanceNorm", "data_format=NCX", "f32[3,_,6] ?[5] f32? > ?? ?? ??",
+     "f32[3,5,6] f32[5] f32[5] > f32[3,5,6] f32[3,5] f32[3,5]"},
+    {"InstanceNorm", "", "f32[3,4] ~ ~ > ?? ?[3,2] ??",
+     "InstanceNorm: axis 1 of src [3, 4] and axis 1 of mean [3, 2]: expected the same extent"},
+    {"InstanceNormBackward", "", "f32[3,5,_] ?? f32[_,6] ?? ~ ~ > ?? ~ ~",
+     "f32[3,5,6] f32[3,5,6] f32[3,6] f32[3,6] ~ ~ > f32[3,5,6] ~ ~"},
+    {"InstanceNormBackward", "", "f16[3,4] ?? f16[3,4] ?? ~ ~ > ?? ~ ~",
+     "InstanceNormBackward: mean is f16 while src is f16: expected f32"},
+
+    // RMSNorm: gamma broadcasts to the data's shape.
+    {"RMSNorm", "", "f32[2,_] f32[1,3] > ?[_,3]", "f32[2,3] f32[1,3] > f32[2,3]"},
+    {"RMSNorm", "begin_norm_axis=0", "f16[N] f16[] > ??", "f16[N] f16[] > f16[N]"},
+    {"RMSNorm", "begin_norm_axis=2", "f32[2,3] ~ > ??",
+     "RMSNorm: begin_norm_axis: expected -2 to 1 for rank 2, found 2"},
+    {"RMSNorm", "", "f32[2,3] f32[2] > ??", "RMSNorm: gamma [2]: does not broadcast to src [2, 3] on axis 0"},
+    {"RMSNorm", "", "f32[3] f32[1,3] > ??", "RMSNorm: gamma [1, 3]: does not broadcast to src [3] on axis 0"},
+    {"RMSNorm", "", "bf16[3] f16[3] > ??", "RMSNorm: gamma is f16 while src is bf16: expected f32 or bf16"},
+    {"RMSNorm", "", "f32[] ~ > ??", "RMSNorm: src: expected rank 1 or more, found rank 0, []"},
+    {"RMSNormBackward", "", "f32? ?[2,3] f32[3] > ?? ??", "f32[2,3] f32[2,3] f32[3] > f32[2,3] f32[3]"},
+    {"RMSNormBackward", "", "f32[2,3] ?? f32? > ?? ?[2,1]", "f32[2,3] f32[2,3] f32[2,1] > f32[2,3] f32[2,1]"},
+    {"RMSNormBackward", "begin_norm_axis=0", "f32[2,3] ?? f32[1,1] > ?? ??",
+     "f32[2,3] f32[2,3] f32[1,1] > f32[2,3] f32[1,1]"},
+    {"RMSNormBackward", "begin_norm_axis=0", "f32[2,3] ?? f32[2,1] > ?? ~", "f32[2,3] f32[2,3] f32[2,1] > f32[2,3] ~"},
+    {"RMSNormBackward", "begin_norm_axis=0", "f32[2,3] ?? f32[3] > ?? ??",
+     "RMSNormBackward: gamma [3]: expected all or none of the axes from 0 on of src [2, 3], for diff_gamma"},
+    {"RMSNormBackward", "", "f32[2,3] ?? f32? > ?? ?[2]",
+     "RMSNormBackward: gamma [2]: does not broadcast to src [2, 3] on axis 0"},
 };
 enum { NROWS = sizeof rows / sizeof *rows };
 
@@ -618,7 +665,7 @@ static void for_each_extent(void (*check)(Graphlet *t, const char *known, Value 
 
 // An operand that is broadcast may have been 1; an extent that is reduced stands nowhere else.
 static bool may_be_lost(const Graphlet *t) {
-  static const OperatorId losing[] = {OP_ReduceSum, OP_BiasAddBackward, OP_PReLU, OP_PReLUBackward};
+  static const OperatorId losing[] = {OP_ReduceSum, OP_BiasAddBackward, OP_PReLU, OP_PReLUBackward, OP_RMSNorm, OP_RMSNormBackward};
   const Operator *op = t->node->op;
   bool has_choice = op->attributes[0].name && strcmp(op->attributes[0].name, "auto_broadcast") == 0;
   for (size_t i = 0; i < sizeof losing / sizeof *losing; i++)

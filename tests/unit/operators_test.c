@@ -266,7 +266,8 @@ static void must_set_defaults(OperatorName n) {
   for (uint32_t i = 0; i < named_nattributes(n); i++) {
     NamedAttribute a = named_attribute(n, i);
     if (!a.is_required) continue;
-    values[a.index] = (AttributeValue){.is_set = true, .f32 = 3};
+    values[a.index] = (AttributeValue){.is_set = true, .s64 = 3};
+    if (n.op->attributes[a.index].kind == ATTRIBUTE_F32) values[a.index].f32 = 3;
     if (n.op->attributes[a.index].kind == ATTRIBUTE_BOOL) values[a.index].boolean = true;
   }
   node_set_defaults(&node);
@@ -335,6 +336,15 @@ static const Expected expected[] = {
      "dst running_mean running_variance batch_mean batch_variance", "epsilon data_format=NXC|NCX momentum=0.5"},
     {"BatchNormInference", "BatchNormInference", "src gamma beta mean variance", "dst", "epsilon data_format=NXC|NCX"},
     {"LayerNorm", "LayerNorm", "src gamma? beta?", "dst mean? variance?", "keep_stats=1 " LN_ATTRIBUTES},
+    {"GroupNorm", "GroupNorm", "src gamma? beta?", "dst mean? variance?",
+     "groups keep_stats=1 use_affine=1 epsilon=1e-05 data_format=NXC|NCX"},
+    {"GroupNormBackward", "GroupNormBackward", LN_BACKWARD, "groups use_affine=1 epsilon=1e-05 data_format=NXC|NCX"},
+    {"InstanceNorm", "InstanceNorm", "src gamma? beta?", "dst mean? variance?",
+     "keep_stats=1 use_affine=1 epsilon=1e-05 data_format=NXC|NCX"},
+    {"InstanceNormBackward", "InstanceNormBackward", LN_BACKWARD, "use_affine=1 epsilon=1e-05 data_format=NXC|NCX"},
+    {"RMSNorm", "RMSNorm", "src gamma?", "dst", "begin_norm_axis=-1 epsilon=1e-05"},
+    {"RMSNormBackward", "RMSNormBackward", "src diff_dst gamma?", "diff_src diff_gamma?",
+     "begin_norm_axis=-1 epsilon=1e-05"},
     {"ReLU", "ReLU", "src", "dst", ""},
     {"ReLUBackward", "ReLUBackward", "src diff_dst", "diff_src", "use_dst=1"},
     {"Add", "Add", "src_0 src_1", "dst", "auto_broadcast=numpy|none"},
