@@ -56,6 +56,7 @@ typedef enum Trait {
   TRAIT_CANCELS = 1 << 2,     // a norm's gradient through its statistics: over very few elements nearly all cancels
   TRAIT_VARIADIC = 1 << 1,    // the last input repeats, up to MAX_VARIADIC
   TRAIT_WIDE = 1 << 3,        // what it passes through leaves f32's range where its result does not
+  TRAIT_MOVES = 1 << 4,       // the output's elements are input 0's at other places
 } Trait;
 
 typedef struct Inference Inference; // ir/infer.h
@@ -77,6 +78,7 @@ struct Operator {
   // tells warnings too, and resolves what a name's document says of absent operands. Called once, by readers.
   bool (*check)(Node *node, Diagnostics *d);
   unsigned traits;
+  bool is_commutative; // in its first two inputs, the bits of the result included
   const char *doc;     // one line
   const char *formula; // one line or a few
 };
