@@ -23,6 +23,8 @@ struct Gradient {
   Value **here;  // it, in the gradient graph; NULL: not used yet
   Value **seed;  // the gradient that arrives at it as an output; NULL: none
   Value **diff;  // its gradient so far; NULL: zero
+  bool *is_kept; // by the index of a value of the gradient graph
+  GradientEnds *ends;
   bool failed;
 };
 
@@ -55,6 +57,7 @@ Value *gradient_saved(Gradient *g, const Value *forward) {
   *here = (is_given ? graph_add_input : graph_add_value)(g->graph, forward->name, forward->type, &forward->shape);
   if (!*here) return out_of_memory(g);
   (*here)->position = forward->position;
+  (*here)->order = forward->order;
   if (!is_given) (*here)->constant = forward->constant;
   return *here;
 }
@@ -309,6 +312,7 @@ static void add_seed(Gradient *g, const Value *output) {
     return;
   }
   seed->position = output->position;
+  seed->order = output->order;
   g->seed[output->index] = seed;
   gradient_give(g, output, seed);
 }
@@ -351,6 +355,8 @@ static void add_output(Gradient *g, const Value *input) {
   if (!v || !name) return;
   v->name = name;
   v->position = input->position;
+  v->order = input->order;
+  g->ends->outputs[g->graph->noutputs] = input;
   if (!graph_add_output(g->graph, v)) out_of_memory(g);
 }
 
@@ -399,21 +405,25 @@ static bool is_needed(const Value *v) {
 }
 
 // What is used, in the forward graph's order: inputs, saved values, gradients of outputs.
+static void keep_input(Gradient *g, Value *input, const Value *forward, bool is_diff) {
+  if (!is_needed(input) || g->is_kept[input->index]) return;
+  g->is_kept[input->index] = true;
+  g->ends->ndiffs += is_diff;
+  g->ends->inputs[g->graph->ninputs] = forward;
+  g->graph->inputs[g->graph->ninputs++] = input;
+}
+
 static void order_inputs(Gradient *g) {
   Graph *graph = g->graph;
   const Graph *forward = g->forward;
-  size_t n = 0, nvalues = 0;
+  size_t nvalues = 0;
   for (size_t i = 0; i < graph->ninputs; i++) graph->inputs[i]->is_input = is_needed(graph->inputs[i]);
+  graph->ninputs = 0;
   for (size_t i = 0; i < forward->ninputs; i++)
-    if (is_needed(g->here[forward->inputs[i]->index])) graph->inputs[n++] = g->here[forward->inputs[i]->index];
-  for (size_t i = 0; i < forward->nvalues; i++)
-    if (!forward->values[i]->is_input && is_needed(g->here[i])) graph->inputs[n++] = g->here[i];
-  for (size_t i = 0; i < forward->noutputs; i++) {
-    Value **seed = &g->seed[forward->outputs[i]->index];
-    if (is_needed(*seed)) graph->inputs[n++] = *seed;
-    *seed = NULL; // an output may be listed twice
-  }
-  graph->ninputs = n;
+    keep_input(g, g->here[forward->inputs[i]->index], forward->inputs[i], false);
+  for (size_t i = 0; i < forward->nvalues; i++) keep_input(g, g->here[i], forward->values[i], false);
+  for (size_t i = 0; i < forward->noutputs; i++)
+    keep_input(g, g->seed[forward->outputs[i]->index], forward->outputs[i], true);
   for (size_t i = 0; i < graph->nvalues; i++) {
     Value *v = graph->values[i];
     if (!v->producer && !v->is_input && !v->constant) continue;
@@ -423,6 +433,15 @@ static void order_inputs(Gradient *g) {
   graph->nvalues = nvalues;
 }
 
+// Room for the ends that there can be.
+static bool begin_ends(Gradient *g, const GradientRequest *request) {
+  const Graph *graph = g->graph;
+  g->is_kept = ARENA_ARRAY(&g->scratch, bool, graph->nvalues + 1);
+  g->ends->inputs = ARENA_ARRAY(&g->graph->arena, const Value *, graph->ninputs + 1);
+  g->ends->outputs = ARENA_ARRAY(&g->graph->arena, const Value *, g->forward->ninputs + request->nwrt + 1);
+  return g->is_kept && g->ends->inputs && g->ends->outputs;
+}
+
 static void make(Gradient *g, const GradientRequest *request) {
   if (!find_dependants(g, request)) {
     g->failed = true;
@@ -430,6 +449,7 @@ static void make(Gradient *g, const GradientRequest *request) {
   }
   add_seeds(g, request);
   if (!g->failed) walk_back(g);
+  if (!g->failed && !begin_ends(g, request)) out_of_memory(g);
   if (!g->failed) add_outputs(g, request);
   if (g->failed) return;
   g->failed = !graph_sort(g->graph, g->diagnostics);
@@ -458,8 +478,9 @@ static bool begin(Gradient *g) {
   return true;
 }
 
-Graph *graph_gradient(const Graph *forward, const GradientRequest *request, Diagnostics *d) {
-  Gradient g = {.forward = forward, .diagnostics = d};
+Graph *graph_gradient(const Graph *forward, const GradientRequest *request, GradientEnds *ends, Diagnostics *d) {
+  Gradient g = {.forward = forward, .ends = ends, .diagnostics = d};
+  *ends = (GradientEnds){0};
   if (!tell_unknown_extents(forward, d)) return NULL;
   arena_init(&g.scratch, forward->arena.allocator);
   if (begin(&g)) make(&g, request);

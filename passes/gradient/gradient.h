@@ -21,9 +21,15 @@ typedef struct GradientRequest {
   size_t nof;
 } GradientRequest;
 
+typedef struct GradientEnds {
+  const Value **inputs;  // forward values, parallel to the gradient graph's inputs: of the last ndiffs, the gradients
+  const Value **outputs; // forward inputs, of which its outputs are the gradients
+  size_t ndiffs;
+} GradientEnds;
+
 // Of a valid graph all of whose extents have numbers or names. The result is verified; it refers to g's dims, source
-// and constants, so g must outlive it. NULL after telling why.
-Graph *graph_gradient(const Graph *g, const GradientRequest *request, Diagnostics *d);
+// and constants, so g must outlive it. `ends` is filled with arrays that the result owns. NULL after telling why.
+Graph *graph_gradient(const Graph *g, const GradientRequest *request, GradientEnds *ends, Diagnostics *d);
 
 // Rules
 
