@@ -168,7 +168,7 @@ static bool take_difference(Check *c, double *x, double step, Difference *d) {
 }
 
 typedef struct Slope {
-  double value, uncertainty;
+  double value;
   bool is_kink;
 } Slope;
 
@@ -187,7 +187,7 @@ static bool take_slope(Check *c, double *x, double tolerance, Slope *best) {
       double apart = fmax(fabs(table[i][k] - table[i][k - 1]), fabs(table[i][k] - table[i - 1][k - 1]));
       if (!(apart < least)) continue;
       least = apart;
-      *best = (Slope){.value = table[i][k], .uncertainty = d.rounding};
+      best->value = table[i][k];
     }
     if (least <= tolerance * fabs(best->value) / 64) break;
   }
@@ -206,11 +206,11 @@ static double root_mean_square(const Tensor *t) {
 }
 
 // An element that is next to nothing beside the others counts as a thousandth of them.
-static double relative_error(double gradient, const Slope *expected, double mean_size) {
+static double relative_error(double gradient, double expected, double mean_size) {
   const double smallest = 1e-3;
-  if (!isfinite(gradient) || !isfinite(expected->value)) return INFINITY;
-  double apart = fabs(gradient - expected->value) - expected->uncertainty;
-  return apart > 0 ? apart / fmax(fmax(fabs(gradient), fabs(expected->value)), smallest * mean_size) : 0;
+  double apart = fabs(gradient - expected);
+  if (!isfinite(apart)) return INFINITY;
+  return apart > 0 ? apart / fmax(fmax(fabs(gradient), fabs(expected)), smallest * mean_size) : 0;
 }
 
 // How many elements of each input are checked.
@@ -240,7 +240,7 @@ static bool check_input(Check *c, size_t k, double tolerance, int64_t nsamples, 
       r->nskipped++;
       continue;
     }
-    double gradient = elements(&c->gradients[k])[e], error = relative_error(gradient, &slope, mean_size);
+    double gradient = elements(&c->gradients[k])[e], error = relative_error(gradient, slope.value, mean_size);
     if (error <= r->largest_error) continue;
     r->largest_error = error;
     r->worst_element = e;

@@ -97,7 +97,8 @@ static void set_statistics(Gradient *g, const Node *node, Node *backward) {
   for (int i = 0; i < (groups < 0 ? layer_norm_begin_axis(node) : 1); i++)
     shape.extent[shape.rank++] = src->shape.extent[i];
   if (groups >= 0) shape.extent[shape.rank++] = groups ? EXTENT(groups) : src->shape.extent[norm_channel_axis(node)];
-  Type type = src->type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
+  const Value *gamma = forward_input(node, "gamma");
+  Type type = gamma ? gamma->type : src->type == TYPE_F64 ? TYPE_F64 : TYPE_F32; // statistics and parameters have one
   set_input(backward, "mean", gradient_output(g, again, 1, type, &shape));
   set_input(backward, "variance", gradient_output(g, again, 2, type, &shape));
 }
