@@ -95,8 +95,9 @@ struct Node {
   AttributeValue *attributes; // op->nattributes of them
   Use *input_uses;            // parallel to inputs
   Position position;
-  uint32_t index;  // in graph->nodes
-  uint32_t region; // nodes with the same one become one kernel; the pass fuse sets it, graph_sort does not keep it
+  uint32_t index;    // in graph->nodes
+  uint32_t region;   // nodes with the same one become one kernel; the pass fuse sets it, graph_sort does not keep it
+  const char *apart; // why it did not join a region that it would have gained by; NULL: there was none, or it did
 };
 
 struct Graph {
