@@ -30,6 +30,8 @@ static const Option options[] = {
     {OPTION_DIM, "dim", 0, "NAME=N", KIND_DIM, 0, "the value of a named extent (default: the graph's); repeatable"},
     {OPTION_OUT, "out", 'o', "DIR", KIND_TEXT, FIELD(out), "write each output to DIR/NAME.npy (default: a summary)"},
     {OPTION_SOURCE_OUT, "out", 'o', "DIR", KIND_TEXT, FIELD(out), "where NAME.c and NAME.h go; made if missing"},
+    {OPTION_SOURCE_OUT, "depfile", 0, "FILE", KIND_TEXT, FIELD(depfile),
+     "write a makefile's rule: the files that NAME.c is made of"},
     {OPTION_EXPECTED, "expect", 0, "DIR", KIND_TEXT, FIELD(expect), "compare each output with DIR/NAME.npy"},
     {OPTION_EXPECTED, "compare", 0, NULL, KIND_FLAG, FIELD(compares), "run both backends on the same data and compare"},
     {OPTION_EXPECTED, "tolerance", 0, "X", KIND_NUMBER, FIELD(tolerance),

@@ -20,7 +20,7 @@ typedef struct TextList {
 typedef struct Settings {
   const char **operands; // what is no option, in order
   size_t noperands;
-  const char *backend, *in, *out, *expect, *isa, *after, *format;
+  const char *backend, *in, *out, *expect, *isa, *after, *format, *depfile;
   double tolerance, max_ulp, seconds; // -1: not said
   uint64_t seed;
   bool has_seed;
