@@ -202,8 +202,9 @@ typedef struct ng_tensor {
   void *data;
 } ng_tensor;
 
-/* The caller's memory as a tensor of info's type and shape. It stays the caller's; inputs are only read. */
-NG_API ng_tensor ng_tensor_view(const ng_tensor_info *info, void *data);
+/* The caller's memory as a tensor: ng_tensor_view(ng_graph_input(g, 0), x). It stays the caller's, and that of an input
+   is only read. */
+NG_API ng_tensor ng_tensor_view(ng_tensor_info info, void *data);
 NG_API int64_t ng_tensor_nelems(const ng_tensor *t);
 NG_API size_t ng_tensor_nbytes(const ng_tensor *t);
 NG_API double ng_tensor_get(const ng_tensor *t, int64_t i); /* element i in row-major order */

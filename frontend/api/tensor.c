@@ -43,9 +43,9 @@ bool tensor_fits(const ng_tensor *t, const Tensor *wanted) {
   return true;
 }
 
-ng_tensor ng_tensor_view(const ng_tensor_info *info, void *data) {
-  ng_tensor t = {.type = info->type, .rank = info->rank, .data = data};
-  memcpy(t.extent, info->extent, sizeof t.extent);
+ng_tensor ng_tensor_view(ng_tensor_info info, void *data) {
+  ng_tensor t = {.type = info.type, .rank = info.rank, .data = data};
+  memcpy(t.extent, info.extent, sizeof t.extent);
   return t;
 }
 

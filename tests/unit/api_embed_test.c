@@ -216,8 +216,7 @@ static void what_passes_leave_is_a_graph_like_any_other(void **state) {
   assert_int_equal(ng_graph_node_count(g), 2);
   assert_int_equal(ng_graph_node_count(done), 1);
   float x[2] = {1, 3}, y[2] = {0};
-  ng_tensor_info in_info = ng_graph_input(done, 0), out_info = ng_graph_output(done, 0);
-  ng_tensor in = ng_tensor_view(&in_info, x), out = ng_tensor_view(&out_info, y);
+  ng_tensor in = ng_tensor_view(ng_graph_input(done, 0), x), out = ng_tensor_view(ng_graph_output(done, 0), y);
   assert_int_equal(ng_interpret(done, &in, &out, 0), NG_OK);
   assert_true(y[0] == 2 && y[1] == 6);
   memset(y, 0, sizeof y);
@@ -287,9 +286,8 @@ static bool compile_and_run(ng_context *ctx) {
   ng_kernel *k = NULL;
   bool ok = g && ng_graph_set_dim(g, "M", 1) == NG_OK && (k = ng_compile(g, NULL));
   if (ok) {
-    ng_tensor_info x_info = ng_graph_input(g, 0), unused_info = ng_graph_input(g, 1), z_info = ng_graph_output(g, 0);
-    const ng_tensor in[] = {ng_tensor_view(&x_info, x), ng_tensor_view(&unused_info, unused)};
-    ng_tensor out = ng_tensor_view(&z_info, z);
+    const ng_tensor in[] = {ng_tensor_view(ng_graph_input(g, 0), x), ng_tensor_view(ng_graph_input(g, 1), unused)};
+    ng_tensor out = ng_tensor_view(ng_graph_output(g, 0), z);
     ok = ng_kernel_run(k, in, &out, 1) == NG_OK;
     for (int i = 0; i < 6; i++) ok &= z[i] == expected[i];
   }
