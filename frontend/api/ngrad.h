@@ -62,7 +62,8 @@ NG_API const char *ng_status_text(ng_status status);
 typedef struct ng_context ng_context;
 
 /* resize(user, p, 0) frees p; resize(user, NULL, n) allocates, aligned for any type; NULL when it cannot, p then
-   untouched. It is called from several threads at once only if a kernel is run from several. */
+   untouched. It is called from several threads at once only if a kernel is run from several. All that grows with graphs
+   and tensors comes from it; the C library, the YAML parser and OpenMP keep to the system's for what they need. */
 typedef struct ng_allocator {
   void *(*resize)(void *user, void *p, size_t nbytes);
   void *user;
