@@ -2,6 +2,7 @@
 #include "frontend/api/handles.h"
 
 #include "backends/codegen/isa.h"
+#include "ir/operator.h"
 #include "passes/pipeline.h"
 
 // Row i of the list of names: the operators' own, then the signatures.

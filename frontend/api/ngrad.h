@@ -180,8 +180,7 @@ typedef struct ng_options {
   size_t ndisable;
   const char *const *schedule; /* "key=number": set for every kernel in place of what is chosen; for experiments */
   size_t nschedule;
-  const char *after; /* ng_graph_run_passes: stop after this pass; NULL: all.
-                        ng_graph_show: the same, but NULL: before any for yaml and dot */
+  const char *after; /* ng_graph_show: stop after this pass; NULL: before any for yaml and dot, else all */
 } ng_options;
 
 /* What the passes make of g (up to options->after, if that is set): a new graph, which may be used like any other but
@@ -193,8 +192,7 @@ NG_API ng_graph *ng_graph_run_passes(ng_graph *g, const ng_options *options);
 NG_API char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options);
 NG_API void ng_text_free(ng_context *ctx, char *text);
 
-/* Tensors: dense, row-major; a pointer to the data of one is aligned to its element. bf16 and f16 are their bits as
-   uint16_t, a boolean is a byte, 0 or 1. */
+/* Tensors: dense, row-major. */
 
 typedef struct ng_tensor {
   ng_type type;
@@ -204,7 +202,7 @@ typedef struct ng_tensor {
 } ng_tensor;
 
 /* The caller's memory as a tensor: ng_tensor_view(ng_graph_input(g, 0), x). It stays the caller's, and that of an input
-   is only read. */
+   is only read. It is aligned to its elements; bf16 and f16 are their bits as uint16_t, a boolean is a byte, 0 or 1. */
 NG_API ng_tensor ng_tensor_view(ng_tensor_info info, void *data);
 NG_API int64_t ng_tensor_nelems(const ng_tensor *t);
 NG_API size_t ng_tensor_nbytes(const ng_tensor *t);
@@ -238,9 +236,10 @@ NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, con
                                    double tolerance, ng_difference *out);
 
 /* Running. inputs and outputs are parallel to the graph's; all have data, of the graph's types and shapes once it is
-   bound (NG_USAGE otherwise). No output overlaps anything else. */
+   bound (NG_USAGE otherwise). */
 
-/* nan_check: fails at the first node that makes a NaN out of none, and names it. */
+/* nan_check: fails at the first node that makes a NaN out of none, and names it. As below, no output may overlap
+   anything else. */
 NG_API ng_status ng_interpret(ng_graph *g, const ng_tensor *inputs, ng_tensor *outputs, int nan_check);
 
 typedef struct ng_kernel ng_kernel;
@@ -257,8 +256,9 @@ typedef struct ng_kernel_info {
 NG_API ng_kernel *ng_compile(ng_graph *g, const ng_options *options);
 NG_API ng_kernel_info ng_kernel_get_info(const ng_kernel *k);
 NG_API int ng_thread_count(void); /* the processors that this process may use */
-/* threads 0: ng_thread_count() of them. The result does not depend on it. As it may be called from several threads, it
-   leaves no message: NG_USAGE is a tensor that is not the graph's, or a negative number of threads. */
+/* No output may overlap anything else. threads 0: ng_thread_count() of them. The result does not depend on it. As it
+   may be called from several threads, it leaves no message: NG_USAGE is a tensor that is not the graph's, or a negative
+   number of threads. */
 NG_API ng_status ng_kernel_run(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, int threads);
 NG_API void ng_kernel_free(ng_kernel *k);
 

@@ -20,7 +20,7 @@ typedef struct TextList {
 typedef struct Settings {
   const char **operands; // what is no option, in order
   size_t noperands;
-  const char *backend, *in, *out, *expect, *isa, *after, *format, *depfile;
+  const char *backend, *in, *out, *expect, *isa, *after, *format;
   double tolerance, max_ulp, seconds; // -1: not said
   uint64_t seed;
   bool has_seed;
@@ -29,6 +29,7 @@ typedef struct Settings {
   DimSetting *dims;
   size_t ndims;
   TextList disabled, schedule;
+  const char *depfile;
 } Settings;
 
 // Which options a verb takes: a set of these.
