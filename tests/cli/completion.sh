@@ -25,8 +25,9 @@ completes() { # LINE EXPECTED
   failed=1
 }
 
-completes 'ngrad ' '--help --version bench check emit help ops passes run show'
-completes 'ngrad c' 'check'
+completes 'ngrad ch' 'check'
+completes 'ngrad hel' 'help'
+completes 'ngrad -' '--help --version'
 completes 'ngrad help s' 'show'
 completes 'ngrad passes -' '--help --json'
 completes 'ngrad run --ra' '--random'
