@@ -9,10 +9,32 @@
 #include <string.h>
 
 // Members that rows of one family share.
+#define ELEMENTWISE_UNARY .infer = infer_elementwise_unary, .types = {{'T', TYPES_FLOAT}}, .traits = TRAIT_ELEMENTWISE
+#define UNARY(...)                                                                                                     \
+  .inputs = {{"src", 'T', __VA_ARGS__}}, .ninputs = 1, .outputs = {{"dst", 'T'}}, .noutputs = 1, ELEMENTWISE_UNARY
+#define UNARY_BACKWARD(...)                                                                                            \
+  .inputs = {{"src", 'T', __VA_ARGS__}, {"diff_dst", 'T'}}, .ninputs = 2, .outputs = {{"diff_src", 'T'}},              \
+  .noutputs = 1, ELEMENTWISE_UNARY
+#define REQUIRED_F32(attribute)                                                                                        \
+  { .name = attribute, .kind = ATTRIBUTE_F32, .is_required = true }
+#define USE_DST                                                                                                        \
+  { .name = "use_dst", .kind = ATTRIBUTE_BOOL, .default_value = true }
+#define GELU_MODE                                                                                                      \
+  {                                                                                                                    \
+    .name = "mode", .kind = ATTRIBUTE_CHOICE, .choices = { "gelu_erf", "gelu_tanh" }                                   \
+  }
+#define SOFT_PLUS_BETA                                                                                                 \
+  { .name = "beta", .kind = ATTRIBUTE_F32, .default_value = 1 }
+#define AUTO_BROADCAST                                                                                                 \
+  {                                                                                                                    \
+    .name = "auto_broadcast", .kind = ATTRIBUTE_CHOICE, .choices = { "numpy", "none" }                                 \
+  }
+#define BINARY(result)                                                                                                 \
+  .inputs = {{"src_0", 'T'}, {"src_1", 'T'}}, .ninputs = 2, .outputs = {{"dst", result}}, .noutputs = 1,               \
+  .attributes = {AUTO_BROADCAST}, .nattributes = 1, .infer = infer_binary, .traits = TRAIT_ELEMENTWISE
 #define BINARY_ARITHMETIC                                                                                              \
   .inputs = {{"src_0", 'A'}, {"src_1", 'B'}}, .ninputs = 2, .outputs = {{"dst", 'C'}}, .noutputs = 1,                  \
-  .attributes = {{.name = "auto_broadcast", .kind = ATTRIBUTE_CHOICE, .choices = {"numpy", "none"}}},                  \
-  .nattributes = 1, .infer = infer_binary_arithmetic, .traits = TRAIT_ELEMENTWISE
+  .attributes = {AUTO_BROADCAST}, .nattributes = 1, .infer = infer_binary_arithmetic, .traits = TRAIT_ELEMENTWISE
 #define BATCH_NORM_BACKWARD_OPERANDS                                                                                   \
   .inputs = {{"src", 'T'},                                                                                             \
              {"diff_dst", 'T'},                                                                                        \
@@ -38,8 +60,34 @@
   { .name = "statistics", .kind = ATTRIBUTE_CHOICE, .choices = {"vector", "broadcast"}, .is_hidden = true }
 #define BEGIN_NORM_AXIS                                                                                                \
   { .name = "begin_norm_axis", .kind = ATTRIBUTE_S64, .default_value = -1 }
+#define KEEP_STATS                                                                                                     \
+  { .name = "keep_stats", .kind = ATTRIBUTE_BOOL, .default_value = true }
+#define GROUPS                                                                                                         \
+  { .name = "groups", .kind = ATTRIBUTE_S64, .is_required = true, .must_be_positive = true }
+#define GROUP_A_CHANNEL                                                                                                \
+  { .name = "groups", .kind = ATTRIBUTE_S64, .is_hidden = true }
+#define NORM_OPERANDS                                                                                                  \
+  .inputs = {{"src", 'T'}, {"gamma", 'S', .is_optional = true}, {"beta", 'S', .is_optional = true}}, .ninputs = 3,     \
+  .outputs = {{"dst", 'T'}, {"mean", 'S', .is_optional = true}, {"variance", 'S', .is_optional = true}}, .noutputs = 3
+#define NORM_BACKWARD_OPERANDS                                                                                         \
+  .inputs = {{"src", 'T'},                                                                                             \
+             {"diff_dst", 'T'},                                                                                        \
+             {"mean", 'S'},                                                                                            \
+             {"variance", 'S', .is_positive = true},                                                                   \
+             {"gamma", 'S', .is_optional = true},                                                                      \
+             {"beta", 'S', .is_optional = true}},                                                                      \
+  .ninputs = 6,                                                                                                        \
+  .outputs = {{"diff_src", 'T'}, {"diff_gamma", 'S', .is_optional = true}, {"diff_beta", 'S', .is_optional = true}},   \
+  .noutputs = 3
 #define USE_AFFINE                                                                                                     \
   { .name = "use_affine", .kind = ATTRIBUTE_BOOL, .default_value = true }
+
+#define REDUCTION                                                                                                      \
+  .family = "reduce", .inputs = {{"src", 'T'}}, .ninputs = 1, .outputs = {{"dst", 'T'}}, .noutputs = 1,                \
+  .attributes = {{.name = "axes", .kind = ATTRIBUTE_S64_LIST}, {.name = "keep_dims", .kind = ATTRIBUTE_BOOL}},         \
+  .nattributes = 2, .types = {{'T', TYPES_FLOAT}}, .infer = infer_reduce
+
+#define SOFTMAX_AXIS_LAST .attributes = {{.name = "axis", .kind = ATTRIBUTE_S64, .default_value = -1}}, .nattributes = 1
 
 const Operator operators[OP_COUNT] = {
 #define OP(op_name, ...) [OP_##op_name] = {.name = #op_name, .id = OP_##op_name, __VA_ARGS__},
@@ -109,9 +157,18 @@ SignatureOperand named_output(OperatorName n, uint32_t i) {
   return (SignatureOperand){n.op->outputs[i].name, (uint8_t)i, n.op->outputs[i].is_optional};
 }
 
-static uint32_t attribute_index(const Operator *op, const char *name) {
+static uint32_t find_attribute(const Operator *op, const char *name) {
   uint32_t i = 0;
   while (i < op->nattributes && strcmp(op->attributes[i].name, name) != 0) i++;
+  return i;
+}
+
+bool operator_has_attribute(const Operator *op, const char *name) {
+  return find_attribute(op, name) < op->nattributes;
+}
+
+static uint32_t attribute_index(const Operator *op, const char *name) {
+  uint32_t i = find_attribute(op, name);
   assert(i < op->nattributes);
   return i;
 }

@@ -87,8 +87,18 @@ static inline OperatorName random_operator(uint64_t *random) {
   return (OperatorName){&operators[s->op], s};
 }
 
-static inline AttributeValue random_attribute(uint64_t *random, const Attribute *row) {
+// A few axes, in memory of the real graph. NULL items: out of memory.
+static inline void random_list(RandomGraph *r, AttributeValue *value) {
+  size_t count = random_below(&r->random, 4);
+  int64_t *items = arena_array(&r->graph->arena, count + 1, sizeof *items);
+  for (size_t i = 0; items && i < count; i++) items[i] = (int64_t)random_below(&r->random, 6) - 3;
+  value->list.items = items;
+  value->list.count = items ? count : 0;
+}
+
+static inline AttributeValue random_attribute(RandomGraph *r, const Attribute *row) {
   static const double positive[] = {1e-5, 1e-3, 0.5, 3}, any[] = {0, 1, 0.1, 0.9, -2};
+  uint64_t *random = &r->random;
   AttributeValue value = {.is_set = true};
   uint32_t nchoices = 0;
   while (nchoices < MAX_CHOICES && row->choices[nchoices]) nchoices++;
@@ -101,7 +111,7 @@ static inline AttributeValue random_attribute(uint64_t *random, const Attribute 
   case ATTRIBUTE_S64:
     value.s64 = row->must_be_positive ? 1 + random_below(random, 3) : (int64_t)random_below(random, 7) - 3;
     break;
-  case ATTRIBUTE_S64_LIST: break; // none
+  case ATTRIBUTE_S64_LIST: random_list(r, &value); break;
   }
   return value;
 }
@@ -183,7 +193,7 @@ static inline bool random_draft_begin(RandomDraft *d, OperatorName n) {
   for (uint32_t i = 0; ok && i < named_nattributes(n); i++) {
     NamedAttribute a = named_attribute(n, i);
     if (a.is_required || random_chance(&d->r->random, 60))
-      d->node->attributes[a.index] = random_attribute(&d->r->random, &n.op->attributes[a.index]);
+      d->node->attributes[a.index] = random_attribute(d->r, &n.op->attributes[a.index]);
   }
   for (uint32_t i = 0; ok && i < named_ninputs(n); i++) ok = random_draft_input(d, named_input(n, i));
   for (uint32_t i = 0; ok && i < named_noutputs(n); i++) ok = random_draft_output(d, named_output(n, i));

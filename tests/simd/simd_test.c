@@ -72,6 +72,16 @@ static void make_inputs(void) {
     end();                                                                                                             \
   } while (0)
 
+static double maximum(double x, double y) {
+  if (isnan(x) || isnan(y)) return (double)NAN;
+  if (x == 0 && y == 0) return signbit(x) && signbit(y) ? -0.0 : 0.0;
+  return x > y ? x : y;
+}
+
+static double product(double x, double y) {
+  return x * y;
+}
+
 static void test_arithmetic_f32(void) {
   TEST_V(v_set, v_set(fa[i]), fa[i]);
   TEST_V(v_add, v_add(a, b), x + y);
@@ -86,6 +96,7 @@ static void test_arithmetic_f32(void) {
   TEST_V(v_fnma, v_fnma(a, b, c), fmaf(-x, y, z));
   TEST_V(v_max, v_max(a, b), x > y ? x : y);
   TEST_V(v_min, v_min(a, b), x < y ? x : y);
+  TEST_V(v_maximum, v_maximum(a, b), (float)maximum((double)x, (double)y));
   TEST_V(v_gt, v_select(v_gt(a, b), a, c), x > y ? x : z);
   TEST_V(v_ge, v_select(v_ge(a, b), a, c), x >= y ? x : z);
   TEST_V(v_lt, v_select(v_lt(a, b), a, c), x < y ? x : z);
@@ -112,6 +123,7 @@ static void test_arithmetic_f64(void) {
   TEST_D(d_fnma, d_fnma(a, b, c), fma(-x, y, z));
   TEST_D(d_max, d_max(a, b), x > y ? x : y);
   TEST_D(d_min, d_min(a, b), x < y ? x : y);
+  TEST_D(d_maximum, d_maximum(a, b), maximum(x, y));
   TEST_D(d_gt, d_select(d_gt(a, b), a, c), x > y ? x : z);
   TEST_D(d_ge, d_select(d_ge(a, b), a, c), x >= y ? x : z);
   TEST_D(d_lt, d_select(d_lt(a, b), a, c), x < y ? x : z);
@@ -190,6 +202,34 @@ static void test_sums(void) {
       for (int j = 0; j < k; j++) t[j] = t[j] + t[j + k];
     }
     expect_number(d_sum(d_load(da + i)), t[0]);
+  }
+  end();
+}
+
+static void test_fold(const char *name, double (*fold)(dvec), double (*combine)(double, double)) {
+  begin(name);
+  for (int i = 0; i < COUNT; i += LANES) {
+    double t[LANES];
+    memcpy(t, da + i, sizeof t);
+    for (int k = 8; k; k /= 2) {
+      for (int j = 0; j < k; j++) t[j] = combine(t[j], t[j + k]);
+    }
+    expect_number(fold(d_load(da + i)), t[0]);
+  }
+  end();
+}
+
+static void test_folds(void) {
+  test_fold("d_greatest", d_greatest, maximum);
+  test_fold("d_product", d_product, product);
+}
+
+static void test_scalars(void) {
+  begin("f64");
+  for (int i = 0; i < COUNT; i++) {
+    expect_number(f64_add(da[i], db[i]), da[i] + db[i]);
+    expect_number(f64_mul(da[i], db[i]), da[i] * db[i]);
+    expect_number(f64_maximum(da[i], db[i]), maximum(da[i], db[i]));
   }
   end();
 }
@@ -392,6 +432,16 @@ static void d_stream_s32(int32_t *p, dvec a) {
   d_store_s32(p, a);
 } // the vocabulary has none
 
+static uint8_t b8_from_f64(double x) {
+  return x != 0;
+}
+static double f64_from_b8(uint8_t x) {
+  return x != 0;
+}
+static void v_stream_b8(uint8_t *p, vec a) {
+  v_store_b8(p, a);
+} // the vocabulary has none
+
 #define ACCESS(name, type, V, _name)                                                                                   \
   static double name##_get(const void *p) {                                                                            \
     return f64_from_##name(*(const type *)p);                                                                          \
@@ -436,6 +486,7 @@ ACCESS(f64, double, d, )
 ACCESS(bf16, uint16_t, v, _bf16)
 ACCESS(f16, uint16_t, v, _f16)
 ACCESS(s32, int32_t, d, _s32)
+ACCESS(b8, uint8_t, v, _b8)
 
 // The page between the guards.
 static unsigned char *page;
@@ -460,14 +511,21 @@ static unsigned char *place(const Access *access, ptrdiff_t stride, int n, bool 
   return page + low - (reach < 0 ? reach : 0);
 }
 
-static void expect_lanes(const double *lanes, int n) {
-  for (int j = 0; j < LANES; j++) expect_number(lanes[j], j < n ? j + 1 : 0);
+// The number as an element holds it.
+static double element(const Access *access, double number) {
+  double cell;
+  access->put(&cell, number);
+  return access->get(&cell);
 }
 
-// The n elements are 1, 2, 3…, and nothing else was touched.
+static void expect_lanes(const Access *access, const double *lanes, int n) {
+  for (int j = 0; j < LANES; j++) expect_number(lanes[j], j < n ? element(access, j + 1) : 0);
+}
+
+// The n elements are 1, 2, 3… as far as they can be, and nothing else was touched.
 static void expect_elements(const Access *access, const unsigned char *p, ptrdiff_t stride, int n) {
   int touched = 0;
-  for (int j = 0; j < n; j++) expect_number(access->get(p + j * stride * access->nbytes), j + 1);
+  for (int j = 0; j < n; j++) expect_number(access->get(p + j * stride * access->nbytes), element(access, j + 1));
   for (ptrdiff_t i = 0; i < page_nbytes; i++) touched += page[i] != UNTOUCHED;
   expect(touched == n * access->nbytes, touched, n * access->nbytes);
 }
@@ -482,17 +540,17 @@ static void test_reading(const Access *access, ptrdiff_t stride, int n, bool at_
   const unsigned char *p = place_elements(access, stride, n, at_end);
   double lanes[LANES];
   access->gather_n(lanes, p, stride, n);
-  expect_lanes(lanes, n);
+  expect_lanes(access, lanes, n);
   if (n == LANES) {
     access->gather(lanes, p, stride);
-    expect_lanes(lanes, n);
+    expect_lanes(access, lanes, n);
   }
   if (stride != 1) return;
   access->load_n(lanes, p, n);
-  expect_lanes(lanes, n);
+  expect_lanes(access, lanes, n);
   if (n == LANES) {
     access->load(lanes, p);
-    expect_lanes(lanes, n);
+    expect_lanes(access, lanes, n);
   }
 }
 
@@ -534,6 +592,53 @@ static void test_access(const Access *access) {
   end();
 }
 
+// Sixteen rows to lanes and back; the last row ends where the page does.
+#define ROWS(name, type, _name)                                                                                        \
+  static void test_rows_##name(void) {                                                                                 \
+    begin("rows of " #name);                                                                                           \
+    for (int width = 1; width <= 64; width += width < 20 ? 1 : 11) {                                                   \
+      for (int gap = 0; gap < 3; gap += 2) {                                                                           \
+        float t[64 * LANES];                                                                                           \
+        const ptrdiff_t stride = width + gap, nelems = (LANES - 1) * stride + width;                                   \
+        if (nelems * (ptrdiff_t)sizeof(type) > page_nbytes) continue;                                                  \
+        type *p = (type *)(void *)(page + page_nbytes) - nelems;                                                       \
+        for (ptrdiff_t i = 0; i < nelems; i++) p[i] = name##_from_f64((double)(i % 251));                              \
+        v_load_rows##_name(t, p, stride, width);                                                                       \
+        for (int c = 0; c < width; c++)                                                                                \
+          for (int r = 0; r < LANES; r++) expect_number((double)t[c * LANES + r], (double)((r * stride + c) % 251));   \
+        for (ptrdiff_t i = 0; i < nelems; i++) p[i] = name##_from_f64(-1);                                             \
+        v_store_rows##_name(p, stride, t, width);                                                                      \
+        for (ptrdiff_t i = 0; i < nelems; i++)                                                                         \
+          expect_number(f64_from_##name(p[i]), i % stride < width ? (double)(i % 251) : -1);                           \
+        if (LANES * width * (int)sizeof(type) > page_nbytes) continue;                                                 \
+        v_stream_rows##_name((type *)(void *)page, t, width);                                                          \
+        v_fence();                                                                                                     \
+        for (int i = 0; i < LANES * width; i++)                                                                        \
+          expect_number(f64_from_##name(((type *)(void *)page)[i]), (double)((i / width * stride + i % width) % 251)); \
+      }                                                                                                                \
+    }                                                                                                                  \
+    end();                                                                                                             \
+  }
+
+ROWS(f32, float, )
+ROWS(bf16, uint16_t, _bf16)
+ROWS(f16, uint16_t, _f16)
+
+static void test_booleans(void) {
+  static const uint8_t bytes[LANES] = {0, 1, 2, 127, 128, 255};
+  static const float numbers[LANES] = {0, -0.0F, 1, -3, 0x1p-149F, NAN, INFINITY};
+  float lanes[LANES];
+  uint8_t stored[LANES];
+  begin("booleans");
+  v_store(lanes, v_load_b8(bytes));
+  v_store_b8(stored, v_load(numbers));
+  for (int j = 0; j < LANES; j++) {
+    expect_number((double)lanes[j], j >= 1 && j <= 5);
+    expect_number(stored[j], j >= 2 && j <= 6);
+  }
+  end();
+}
+
 int main(void) {
   if (!map_page()) {
     perror("simd_test: mmap");
@@ -545,12 +650,19 @@ int main(void) {
   test_widths();
   test_narrowing();
   test_sums();
+  test_folds();
+  test_scalars();
   test_formats();
   test_access(&f32_access);
   test_access(&f64_access);
   test_access(&bf16_access);
   test_access(&f16_access);
   test_access(&s32_access);
+  test_rows_f32();
+  test_rows_bf16();
+  test_rows_f16();
+  test_access(&b8_access);
+  test_booleans();
   v_prefetch(page);
   v_prefetch_l2(page);
   if (failures) fprintf(stderr, "simd_test: %d failures\n", failures);

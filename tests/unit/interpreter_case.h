@@ -115,6 +115,13 @@ static inline void case_set(Node *node, const char *name, double number) {
   }
 }
 
+// An attribute that is a list; the items outlive the case.
+static inline void case_set_list(Node *node, const char *name, const int64_t *items, size_t count) {
+  uint32_t i = 0;
+  while (strcmp(node->op->attributes[i].name, name) != 0) assert_true(++i < node->op->nattributes);
+  node->attributes[i] = (AttributeValue){.is_set = true, .list = {items, count}};
+}
+
 // Makes a value an output of the graph that is to have these elements.
 static inline void case_expect(Case *c, const char *name, const double *values, size_t count) {
   size_t k = c->graph->noutputs;

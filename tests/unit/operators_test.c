@@ -265,7 +265,9 @@ static void must_set_defaults(OperatorName n) {
   Node node = {.op = n.op, .signature = n.signature, .attributes = values};
   for (uint32_t i = 0; i < named_nattributes(n); i++) {
     NamedAttribute a = named_attribute(n, i);
-    if (a.is_required) values[a.index] = (AttributeValue){.is_set = true, .f32 = 3};
+    if (!a.is_required) continue;
+    bool is_f32 = n.op->attributes[a.index].kind == ATTRIBUTE_F32;
+    values[a.index] = is_f32 ? (AttributeValue){.is_set = true, .f32 = 3} : (AttributeValue){.is_set = true, .s64 = 3};
   }
   node_set_defaults(&node);
   for (uint32_t k = 0; k < n.op->nattributes; k++) {
@@ -333,12 +335,32 @@ static const Expected expected[] = {
      "dst running_mean running_variance batch_mean batch_variance", "epsilon data_format=NXC|NCX momentum=0.5"},
     {"BatchNormInference", "BatchNormInference", "src gamma beta mean variance", "dst", "epsilon data_format=NXC|NCX"},
     {"LayerNorm", "LayerNorm", "src gamma? beta?", "dst mean? variance?", "keep_stats=1 " LN_ATTRIBUTES},
+    {"GroupNorm", "GroupNorm", "src gamma? beta?", "dst mean? variance?",
+     "groups keep_stats=1 use_affine=1 epsilon=1e-05 data_format=NXC|NCX"},
+    {"GroupNormBackward", "GroupNormBackward", LN_BACKWARD, "groups use_affine=1 epsilon=1e-05 data_format=NXC|NCX"},
+    {"InstanceNorm", "InstanceNorm", "src gamma? beta?", "dst mean? variance?",
+     "keep_stats=1 use_affine=1 epsilon=1e-05 data_format=NXC|NCX"},
+    {"InstanceNormBackward", "InstanceNormBackward", LN_BACKWARD, "use_affine=1 epsilon=1e-05 data_format=NXC|NCX"},
+    {"RMSNorm", "RMSNorm", "src gamma?", "dst", "begin_norm_axis=-1 epsilon=1e-05"},
+    {"RMSNormBackward", "RMSNormBackward", "src diff_dst gamma?", "diff_src diff_gamma?",
+     "begin_norm_axis=-1 epsilon=1e-05"},
     {"ReLU", "ReLU", "src", "dst", ""},
     {"ReLUBackward", "ReLUBackward", "src diff_dst", "diff_src", "use_dst=1"},
     {"Add", "Add", "src_0 src_1", "dst", "auto_broadcast=numpy|none"},
     {"Subtract", "Subtract", "src_0 src_1", "dst", "auto_broadcast=numpy|none"},
     {"Multiply", "Multiply", "src_0 src_1", "dst", "auto_broadcast=numpy|none"},
     {"TypeCast", "TypeCast", "src", "dst", ""},
+    {"ReduceSum", "ReduceSum", "src", "dst", "axes=0 keep_dims=0"},
+    {"ReduceMean", "ReduceMean", "src", "dst", "axes=0 keep_dims=0"},
+    {"ReduceMax", "ReduceMax", "src", "dst", "axes=0 keep_dims=0"},
+    {"ReduceMin", "ReduceMin", "src", "dst", "axes=0 keep_dims=0"},
+    {"ReduceProd", "ReduceProd", "src", "dst", "axes=0 keep_dims=0"},
+    {"ReduceL1", "ReduceL1", "src", "dst", "axes=0 keep_dims=0"},
+    {"ReduceL2", "ReduceL2", "src", "dst", "axes=0 keep_dims=0"},
+    {"SoftMax", "SoftMax", "src", "dst stats?", "axis=1 mode=none|inf_as_zero"},
+    {"LogSoftmax", "LogSoftmax", "src", "dst", "axis=-1"},
+    {"SoftMaxBackward", "SoftMaxBackward", "diff_dst dst", "diff_src", "axis=1"},
+    {"LogSoftmaxBackward", "LogSoftmaxBackward", "diff_dst dst", "diff_src", "axis=-1"},
 };
 
 static void print_operands(OperatorName n, bool is_input, Text *out) {
@@ -436,11 +458,15 @@ static void types_are_those_of_the_documents(void **state) {
   assert_int_equal(types_under("Add", 0), floats | TYPE_BIT(TYPE_S32));
 }
 
-static void variances_ask_for_positive_data(void **state) {
+static void variances_and_what_roots_are_of_ask_for_positive_data(void **state) {
   (void)state;
+  static const OperatorId roots[] = {OP_Log, OP_Pow, OP_Sqrt, OP_SqrtBackward};
   for (size_t i = 0; i < OP_COUNT; i++)
-    for (uint32_t k = 0; k < operators[i].ninputs; k++)
-      assert_int_equal(operators[i].inputs[k].is_positive, strcmp(operators[i].inputs[k].name, "variance") == 0);
+    for (uint32_t k = 0; k < operators[i].ninputs; k++) {
+      bool is_positive = strcmp(operators[i].inputs[k].name, "variance") == 0;
+      for (size_t r = 0; r < sizeof roots / sizeof *roots; r++) is_positive |= operators[i].id == roots[r] && k == 0;
+      assert_int_equal(operators[i].inputs[k].is_positive, is_positive);
+    }
 }
 
 int main(void) {
@@ -459,7 +485,7 @@ int main(void) {
       cmocka_unit_test(rows_are_those_of_the_documents),
       cmocka_unit_test(operands_of_signatures_mean_the_same),
       cmocka_unit_test(types_are_those_of_the_documents),
-      cmocka_unit_test(variances_ask_for_positive_data),
+      cmocka_unit_test(variances_and_what_roots_are_of_ask_for_positive_data),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

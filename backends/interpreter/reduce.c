@@ -1,0 +1,66 @@
+// Reductions. A SUM is a formula of x, an element of src, which is added up, and one of the total of n such elements. A
+// FOLD is what the first of n elements meets, what x makes of the total so far, and the result over no elements.
+#include "ir/reduce.h"
+
+#include "backends/interpreter/evaluation.h"
+#include "backends/interpreter/sum.h"
+#include "backends/interpreter/walk.h"
+
+#include <math.h>
+
+#define SUM(name, term, result)                                                                                        \
+  bool interpret_##name(const Evaluation *e) {                                                                         \
+    Walk w = walk_over(&e->node->inputs[0]->shape);                                                                    \
+    int64_t count = walk_axes(&w, 0, ~reduce_axes(e->node));                                                           \
+    double n = nelems_reduced(e->node);                                                                                \
+    Sum *totals = ARENA_ARRAY(e->scratch, Sum, (size_t)count);                                                         \
+    if (!totals) return false;                                                                                         \
+    for (; w.i < w.nelems; walk_step(&w)) {                                                                            \
+      const double x = e->inputs[0][w.i];                                                                              \
+      sum_add(&totals[w.at[0]], term);                                                                                 \
+    }                                                                                                                  \
+    for (int64_t i = 0; i < count; i++) {                                                                              \
+      const double total = sum_value(&totals[i]);                                                                      \
+      e->outputs[0][i] = (result);                                                                                     \
+    }                                                                                                                  \
+    (void)n;                                                                                                           \
+    return true;                                                                                                       \
+  }
+
+static double nelems_reduced(const Node *node) {
+  const Shape *src = &node->inputs[0]->shape;
+  double n = 1;
+  for (int axis = 0; axis < src->rank; axis++)
+    if (reduce_axes(node) >> axis & 1) n *= (double)extent_value(src->extent[axis]);
+  return n;
+}
+
+SUM(ReduceSum, x, total)
+SUM(ReduceMean, x, total / n)
+SUM(ReduceL1, fabs(x), total)
+SUM(ReduceL2, x *x, sqrt(total))
+
+#define FOLD(name, first, step, of_nothing)                                                                            \
+  bool interpret_##name(const Evaluation *e) {                                                                         \
+    Walk w = walk_over(&e->node->inputs[0]->shape);                                                                    \
+    int64_t count = walk_axes(&w, 0, ~reduce_axes(e->node));                                                           \
+    const Type type = e->node->outputs[0]->type;                                                                       \
+    double *y = e->outputs[0];                                                                                         \
+    (void)type;                                                                                                        \
+    for (int64_t i = 0; i < count; i++) y[i] = nelems_reduced(e->node) > 0 ? (first) : (of_nothing);                   \
+    for (; w.i < w.nelems; walk_step(&w)) {                                                                            \
+      const double x = e->inputs[0][w.i], total = y[w.at[0]];                                                          \
+      y[w.at[0]] = (step);                                                                                             \
+    }                                                                                                                  \
+    return true;                                                                                                       \
+  }
+
+// IEEE 754's maximum: NaN if one of them is, and +0 above -0.
+static double maximum(double a, double b) {
+  if (a == 0 && b == 0) return a + b;
+  return isnan(a) || a > b ? a : b;
+}
+
+FOLD(ReduceMax, -INFINITY, maximum(total, x), -type_greatest(type))
+FOLD(ReduceMin, INFINITY, -maximum(-total, -x), type_greatest(type))
+FOLD(ReduceProd, 1, (total * x), 1)
