@@ -43,13 +43,7 @@ static bool infer_channel_vector(Inference *inf, Node *node, Value *src, Value *
 
 // src's rank, each extent 1 or src's.
 static bool infer_broadcast_statistic(Inference *inf, Value *src, Value *statistic) {
-  if (!infer_rank_beside(inf, statistic, src->shape.rank, src)) return false;
-  for (int i = 0; i < src->shape.rank; i++) {
-    Extent e = statistic->shape.extent[i];
-    bool may_be_either = extent_is_unknown(e) && !extent_equals(src->shape.extent[i], EXTENT(1));
-    if (!may_be_either && !extent_equals(e, EXTENT(1)) && !infer_same_extent(inf, statistic, i, src, i)) return false;
-  }
-  return true;
+  return infer_rank_beside(inf, statistic, src->shape.rank, src) && infer_broadcast_to(inf, statistic, src);
 }
 
 // All inputs and outputs of a batch norm operator but the data are statistics or parameters.
