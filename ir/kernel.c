@@ -11,6 +11,8 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_LOAD] = {"load", NULL, 0, false},
     [EXPR_CONSTANT] = {"set", NULL, 0, false},
     [EXPR_REDUCE_SUM] = {"sum", NULL, 1, false},
+    [EXPR_REDUCE_MAXIMUM] = {"greatest", NULL, 1, false},
+    [EXPR_REDUCE_PRODUCT] = {"product", NULL, 1, false},
     [EXPR_COMBINE] = {"combine", NULL, 0, false},
     [EXPR_ADD] = {"add", "%0 + %1", 2, false},
     [EXPR_SUB] = {"sub", "%0 - %1", 2, false},
@@ -38,7 +40,18 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_POW] = {"pow", NULL, 2, false},
     [EXPR_FLOOR] = {"floor", NULL, 1, false},
     [EXPR_ROUND] = {"round", NULL, 1, false},
+    [EXPR_MAXIMUM] = {"maximum", NULL, 2, false},
 };
+
+const ReductionInfo reductions[EXPR_OP_COUNT] = {
+    [EXPR_REDUCE_SUM] = {EXPR_ADD, 0},
+    [EXPR_REDUCE_MAXIMUM] = {EXPR_MAXIMUM, -INFINITY},
+    [EXPR_REDUCE_PRODUCT] = {EXPR_MUL, 1},
+};
+
+bool expr_is_reduction(const Expr *e) {
+  return reductions[e->op].combine != EXPR_NONE;
+}
 
 void kernel_init(Kernel *k, Arena *arena, const char *name) {
   *k = (Kernel){.arena = arena, .name = name, .nexprs = 1};
@@ -104,8 +117,12 @@ ExprId expr_load(Kernel *k, AccessId access) {
   return add_expr(k, (Expr){.op = EXPR_LOAD, .access = access, .axes = access_axes(k, &k->accesses[access])});
 }
 
+ExprId expr_constant_over(Kernel *k, double number, AxisSet axes) {
+  return add_expr(k, (Expr){.op = EXPR_CONSTANT, .number = k->is_f64 ? number : (float)number, .axes = axes});
+}
+
 ExprId expr_constant(Kernel *k, double number) {
-  return add_expr(k, (Expr){.op = EXPR_CONSTANT, .number = k->is_f64 ? number : (float)number});
+  return expr_constant_over(k, number, 0);
 }
 
 ExprId expr_unary(Kernel *k, ExprOp op, ExprId a) {
@@ -138,16 +155,30 @@ int64_t axes_nelems(const Kernel *k, AxisSet axes) {
   return n;
 }
 
-// Along axes that the operand does not vary over, a sum is a product.
-ExprId expr_sum(Kernel *k, ExprId a, AxisSet reduced) {
+// `a` combined with itself, `times` of it: a product is a power, by squaring.
+static ExprId repeated(Kernel *k, ExprOp reduction, ExprId a, int64_t times) {
+  if (reduction == EXPR_REDUCE_SUM) return expr_binary(k, EXPR_MUL, a, expr_constant(k, (double)times));
+  if (reduction == EXPR_REDUCE_MAXIMUM) return a;
+  ExprId power = 0;
+  for (; times; times /= 2) {
+    if (times % 2) power = power ? expr_binary(k, EXPR_MUL, power, a) : a;
+    if (times > 1) a = expr_binary(k, EXPR_MUL, a, a);
+  }
+  return power;
+}
+
+ExprId expr_reduce(Kernel *k, ExprOp reduction, ExprId a, AxisSet reduced) {
   if (!a) return 0;
-  int64_t times = axes_nelems(k, reduced & ~k->exprs[a].axes);
+  int64_t times = axes_nelems(k, reduced & ~k->exprs[a].axes); // of the same
   reduced &= k->exprs[a].axes;
-  if (times == 0) return expr_constant(k, 0);
-  if (times != 1) a = expr_binary(k, EXPR_MUL, a, expr_constant(k, (double)times));
+  if (times == 0) return expr_constant(k, reductions[reduction].identity);
+  if (times != 1) a = repeated(k, reduction, a, times);
   if (!a || !reduced) return a;
-  return add_expr(k,
-                  (Expr){.op = EXPR_REDUCE_SUM, .args = {a}, .reduced = reduced, .axes = k->exprs[a].axes & ~reduced});
+  return add_expr(k, (Expr){.op = reduction, .args = {a}, .reduced = reduced, .axes = k->exprs[a].axes & ~reduced});
+}
+
+ExprId expr_sum(Kernel *k, ExprId a, AxisSet reduced) {
+  return expr_reduce(k, EXPR_REDUCE_SUM, a, reduced);
 }
 
 ExprId expr_combine(Kernel *k, AccessId partial_sums, uint32_t loop, AxisSet axes) {
@@ -156,7 +187,7 @@ ExprId expr_combine(Kernel *k, AccessId partial_sums, uint32_t loop, AxisSet axe
 }
 
 ExprId expr_with_arguments(Kernel *k, const Expr *e, const ExprId *args) {
-  if (e->op == EXPR_REDUCE_SUM) return expr_sum(k, args[0], e->reduced);
+  if (expr_is_reduction(e)) return expr_reduce(k, e->op, args[0], e->reduced);
   switch (expr_info[e->op].narguments) {
   case 1: return expr_unary(k, e->op, args[0]);
   case 2: return expr_binary(k, e->op, args[0], args[1]);
@@ -239,26 +270,64 @@ static bool are_alike(const Kernel *k, int axis) {
   return true;
 }
 
-// A sum over nothing but dropped axes is its operand.
-static void forward_empty_sums(Kernel *k) {
+// A reduction over nothing but dropped axes is its operand.
+static void forward_empty_reductions(Kernel *k) {
   for (size_t i = 1; i < k->nexprs; i++) {
     Expr *e = &k->exprs[i];
     for (int a = 0; a < 3; a++) {
       const Expr *arg = &k->exprs[e->args[a]];
-      if (e->args[a] && arg->op == EXPR_REDUCE_SUM && !arg->reduced) e->args[a] = arg->args[0];
+      if (e->args[a] && expr_is_reduction(arg) && !arg->reduced) e->args[a] = arg->args[0];
     }
   }
   for (size_t i = 0; i < k->nstores; i++) {
     const Expr *e = &k->exprs[k->stores[i].value];
-    if (e->op == EXPR_REDUCE_SUM && !e->reduced) k->stores[i].value = e->args[0];
+    if (expr_is_reduction(e) && !e->reduced) k->stores[i].value = e->args[0];
   }
+}
+
+void kernel_drop_unneeded(Kernel *k) {
+  ExprId *expr = ARENA_ARRAY(k->arena, ExprId, k->nexprs); // new id; 0: not needed
+  AccessId *access = ARENA_ARRAY(k->arena, AccessId, k->naccesses + 1);
+  bool *is_used = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
+  if (!expr || !access || !is_used) {
+    k->out_of_memory = true;
+    return;
+  }
+  for (size_t i = 0; i < k->nstores; i++) {
+    expr[k->stores[i].value] = 1;
+    is_used[k->stores[i].access] = true;
+  }
+  for (size_t i = k->nexprs; i-- > 1;) {
+    if (!expr[i]) continue;
+    for (int a = 0; a < 3; a++) expr[k->exprs[i].args[a]] = 1;
+    if (k->exprs[i].op == EXPR_LOAD) is_used[k->exprs[i].access] = true;
+  }
+  expr[0] = 0;
+  AccessId naccesses = 0;
+  for (size_t i = 0; i < k->naccesses; i++) {
+    if (!is_used[i]) continue;
+    k->accesses[naccesses] = k->accesses[i];
+    access[i] = naccesses++;
+  }
+  ExprId nexprs = 1;
+  for (size_t i = 1; i < k->nexprs; i++) {
+    if (!expr[i]) continue;
+    Expr e = k->exprs[i];
+    for (int a = 0; a < 3; a++) e.args[a] = expr[e.args[a]];
+    if (e.op == EXPR_LOAD) e.access = access[e.access];
+    k->exprs[nexprs] = e;
+    expr[i] = nexprs++;
+  }
+  for (size_t i = 0; i < k->nstores; i++) k->stores[i] = (Store){access[k->stores[i].access], expr[k->stores[i].value]};
+  k->naccesses = naccesses;
+  k->nexprs = nexprs;
 }
 
 void kernel_simplify_axes(Kernel *k) {
   assert(k->naxes >= 0 && k->naxes <= MAX_AXES);
   for (int axis = k->naxes - 1; axis >= 0; axis--)
     if (k->axes[axis].extent == 1) drop_axis(k, axis);
-  forward_empty_sums(k);
+  forward_empty_reductions(k);
   for (int axis = k->naxes - 2; axis >= 0; axis--) {
     if (!are_alike(k, axis)) continue;
     k->axes[axis + 1].extent *= k->axes[axis].extent;
@@ -313,6 +382,7 @@ static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
   if (loop->nouter) {
     print_axes(k, loop->order, loop->nouter, out);
     text_format(out, " in %lld blocks of %lld", (long long)loop_nblocks(k, loop), (long long)loop->block);
+    if (loop->is_across) text_format(out, ", %d at once, across lanes", LANES);
     if (loop->rows > 1) text_format(out, ", %d at once", loop->rows);
     text_add_string(out, "; inside ");
   }
@@ -333,7 +403,7 @@ static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
       if (root->kind == ROOT_STORE)
         text_format(out, " %s %s", root->is_streamed ? "stream" : "store", access_name(k, root->access));
       else if (root->kind == ROOT_REDUCE_OUTER) text_format(out, " add up %s", access_name(k, root->access));
-      else text_format(out, " sum %s", label ? label : "a row");
+      else text_format(out, " %s %s", expr_info[k->exprs[root->expr].op].name, label ? label : "a row");
       text_add_string(out, i + 1 < loop->nroots && loop->roots[i + 1].sweep == sweep ? "," : "");
     }
     text_add_string(out, "\n");

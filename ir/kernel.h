@@ -36,8 +36,10 @@ typedef enum ExprOp {
   EXPR_NONE,
   EXPR_LOAD,       // access
   EXPR_CONSTANT,   // number
-  EXPR_REDUCE_SUM, // of args[0] over `reduced`
-  EXPR_COMBINE,    // after scheduling: the sum of the partial sums that the blocks of `loop` left in `access`
+  EXPR_REDUCE_SUM, // of args[0] over `reduced`; so the two below
+  EXPR_REDUCE_MAXIMUM,
+  EXPR_REDUCE_PRODUCT,
+  EXPR_COMBINE, // after scheduling: of the partial results that the blocks of `loop` left in `access`
   EXPR_ADD,
   EXPR_SUB,
   EXPR_MUL,
@@ -63,7 +65,8 @@ typedef enum ExprOp {
   EXPR_ERF,
   EXPR_POW, // a to the power of b
   EXPR_FLOOR,
-  EXPR_ROUND, // to the nearest integer, half to even
+  EXPR_ROUND,   // to the nearest integer, half to even
+  EXPR_MAXIMUM, // IEEE 754's: NaN beside a NaN, and +0 above -0, so that no order of them matters
   EXPR_OP_COUNT
 } ExprOp;
 
@@ -74,6 +77,12 @@ typedef struct ExprInfo { // a row of the table of expression operators
   bool is_mask;
 } ExprInfo;
 extern const ExprInfo expr_info[EXPR_OP_COUNT];
+
+typedef struct ReductionInfo { // a row of the table of reductions
+  ExprOp combine;              // of two results; EXPR_NONE: no reduction
+  double identity;             // the result over no elements
+} ReductionInfo;
+extern const ReductionInfo reductions[EXPR_OP_COUNT];
 
 typedef struct Expr {
   ExprOp op;
@@ -95,7 +104,8 @@ typedef struct Temporary { // memory of a kernel between its loops
   const char *name;
   Type type;
   int64_t nelems;
-  size_t offset; // in the workspace, bytes
+  size_t offset;    // in the workspace, bytes
+  ExprOp reduction; // of which it holds blocks' partial results; EXPR_NONE: none
 } Temporary;
 
 // What a loop does at a point: in the order of the list, grouped by sweep.
@@ -123,6 +133,7 @@ typedef struct Loop {
   int64_t tile;      // 0, or: no outer axes, one inner axis, of which a block is so many elements
   bool is_serial;    // so little work that sharing it out costs more than it saves
   int rows;          // outer iterations handled together; does not change results
+  bool is_across;    // the one outer axis lies across lanes, LANES iterations a vector; the inner axis goes one by one
   int accumulators;  // partial sums a lane keeps in an inner reduction; changes the order of sums
   int prefetch;      // outer iterations ahead that the last sweep fetches; 0: none
   bool is_backwards; // the last sweep goes backwards over the middle axes, to begin with what the caches still hold
@@ -171,11 +182,14 @@ int kernel_add_axis(Kernel *k, const char *name, int64_t extent);
 AccessId kernel_add_access(Kernel *k, const Access *access);
 ExprId expr_load(Kernel *k, AccessId access);
 ExprId expr_constant(Kernel *k, double number);
+ExprId expr_constant_over(Kernel *k, double number, AxisSet axes); // as a tensor of it varies
 ExprId expr_unary(Kernel *k, ExprOp op, ExprId a);
 ExprId expr_binary(Kernel *k, ExprOp op, ExprId a, ExprId b);
 ExprId expr_fma(Kernel *k, ExprId a, ExprId b, ExprId c); // a * b + c
 ExprId expr_select(Kernel *k, ExprId mask, ExprId a, ExprId b);
+ExprId expr_reduce(Kernel *k, ExprOp reduction, ExprId a, AxisSet reduced);
 ExprId expr_sum(Kernel *k, ExprId a, AxisSet reduced);
+bool expr_is_reduction(const Expr *e);
 ExprId expr_combine(Kernel *k, AccessId partial_sums, uint32_t loop, AxisSet axes);
 ExprId expr_with_arguments(Kernel *k, const Expr *e, const ExprId *args); // e of other operands; e is no leaf
 ExprId expr_label(Kernel *k, ExprId e, const char *label);                // gives e a name unless it has one; returns e
@@ -187,6 +201,9 @@ bool loop_add_root(Kernel *k, Loop *loop, Root root);
 AxisSet access_axes(const Kernel *k, const Access *access); // axes with a stride
 AxisSet root_axes(const Kernel *k,
                   const Root *root); // its expression's; a store repeats that along its access's other axes
+
+// Leaves out the expressions that no store needs, and the accesses that then nobody makes.
+void kernel_drop_unneeded(Kernel *k);
 
 // Drops axes of extent 1 and merges neighbours that every expression treats alike.
 void kernel_simplify_axes(Kernel *k);

@@ -22,7 +22,7 @@ int node_channel_axis(const Node *node, int rank) {
   return node_s64(node, "data_format") == FORMAT_NCX ? 1 : rank - 1;
 }
 
-int batch_norm_channel_axis(const Node *node) {
+int norm_channel_axis(const Node *node) {
   return node_channel_axis(node, node->inputs[0]->shape.rank);
 }
 
@@ -82,16 +82,31 @@ bool infer_batch_norm_backward(Inference *inf, Node *node) {
          infer_statistics(inf, node, src, node->outputs, 1, node->noutputs);
 }
 
+int64_t norm_groups_of_channels(const Node *node) {
+  if (!operator_has_attribute(node->op, "groups")) return 0;
+  int64_t groups = node_s64(node, "groups");
+  return groups ? groups : extent_value(node->inputs[0]->shape.extent[norm_channel_axis(node)]);
+}
+
 uint32_t norm_reduced_axes(const Node *node) {
   const Shape *src = &node->inputs[0]->shape;
   uint32_t all = (1U << src->rank) - 1;
-  if (node->op->id == OP_LayerNorm || node->op->id == OP_LayerNormBackward)
-    return all & ~((1U << layer_norm_begin_axis(node)) - 1);
-  if (!batch_norm_has_broadcast_statistics(node)) return all & ~(1U << batch_norm_channel_axis(node));
+  if (operator_has_attribute(node->op, "begin_norm_axis")) return all & ~((1U << layer_norm_begin_axis(node)) - 1);
+  if (operator_has_attribute(node->op, "groups")) return all & ~1U;
+  if (!batch_norm_has_broadcast_statistics(node)) return all & ~(1U << norm_channel_axis(node));
   uint32_t reduced = 0;
   for (int i = 0; i < src->rank; i++)
     if (extent_equals(node->inputs[2]->shape.extent[i], EXTENT(1))) reduced |= 1U << i;
   return reduced;
+}
+
+int64_t norm_reduced_nelems(const Node *node) {
+  const Shape *src = &node->inputs[0]->shape;
+  uint32_t reduced = norm_reduced_axes(node);
+  int64_t groups = norm_groups_of_channels(node), nelems = 1;
+  for (int i = 0; i < src->rank; i++)
+    if (reduced >> i & 1) nelems *= extent_value(src->extent[i]);
+  return groups ? nelems / groups : nelems;
 }
 
 static bool both_or_neither(const Node *node, Diagnostics *d, const Value *a, const char *name_a, const Value *b,
@@ -180,6 +195,13 @@ static bool infer_parameter_ranks(Inference *inf, Value *const *alike, int count
   return true;
 }
 
+// Statistics are f32 where neither they nor parameters say it.
+static bool infer_default_types(Inference *inf, Value *const *statistics, int count) {
+  for (int i = 0; i < count; i++)
+    if (statistics[i] && statistics[i]->type == TYPE_NONE && !infer_type(inf, statistics[i], TYPE_F32)) return false;
+  return true;
+}
+
 bool infer_layer_norm(Inference *inf, Node *node) {
   Value *src = node->inputs[0];
   if (!infer_same_shape(inf, src, node->outputs[0])) return false;
@@ -191,10 +213,7 @@ bool infer_layer_norm(Inference *inf, Node *node) {
       !infer_layer_statistic(inf, node, src, k, node->outputs[1]) ||
       !infer_layer_statistic(inf, node, src, k, node->outputs[2]))
     return false;
-  for (uint32_t i = 1; i < 3; i++) // without parameters nothing else says it
-    if (node->outputs[i] && node->outputs[i]->type == TYPE_NONE && !infer_type(inf, node->outputs[i], TYPE_F32))
-      return false;
-  return infer_same_shape(inf, node->inputs[1], node->inputs[2]);
+  return infer_default_types(inf, &node->outputs[1], 2) && infer_same_shape(inf, node->inputs[1], node->inputs[2]);
 }
 
 bool infer_layer_norm_backward(Inference *inf, Node *node) {
@@ -244,4 +263,128 @@ bool check_layer_norm_backward(Node *node, Diagnostics *d) {
   if (node->outputs[1] && !node_bool(node, "use_affine"))
     return error_at(d, node->position, "%s: use_affine is false, expected diff_src as the only output", node->op->name);
   return check_affine(node, d, 4, 5, false);
+}
+
+// Group norm
+
+// [N, groups]
+static bool infer_group_statistic(Inference *inf, Node *node, Value *src, Value *statistic) {
+  if (!statistic) return true;
+  int channels = norm_channel_axis(node);
+  int64_t groups = node_s64(node, "groups");
+  if (!infer_rank_beside(inf, statistic, 2, src) || !infer_same_extent(inf, src, 0, statistic, 0)) return false;
+  if (!groups)
+    return infer_same_extent(inf, src, channels, statistic, 1) && infer_statistics_type(inf, node, src, statistic);
+  Extent e = statistic->shape.extent[1];
+  char text[160], src_text[160];
+  if (!extent_is_unknown(e) && !extent_equals(e, EXTENT(groups)))
+    return infer_error(inf, "%s %s: expected extent %lld on axis 1, the groups of %s %s", statistic->name,
+                       shape_string(&statistic->shape, text, sizeof text), (long long)groups, src->name,
+                       shape_string(&src->shape, src_text, sizeof src_text));
+  return infer_extent(inf, statistic, 1, EXTENT(groups)) && infer_statistics_type(inf, node, src, statistic);
+}
+
+// Once the channels have a number, it is a multiple of the groups'.
+static bool check_groups(Inference *inf, const Node *node, const Value *src) {
+  Extent e = src->shape.extent[norm_channel_axis(node)];
+  int64_t channels = extent_value(e), groups = node_s64(node, "groups");
+  if (!extent_is_literal(e)) return true;
+  if (channels == 0) return infer_error(inf, "%s: expected at least 1 channel, found 0", src->name);
+  if (!groups || channels % groups == 0) return true;
+  return infer_error(inf, "groups: expected a divisor of %lld, the channels of %s, found %lld", (long long)channels,
+                     src->name, (long long)groups);
+}
+
+// Inputs and outputs from the given slots on, in this order.
+static bool infer_groups(Inference *inf, Node *node, Value *const *statistics, Value *const *parameters,
+                         int nparameters) {
+  Value *src = node->inputs[0];
+  if (!infer_rank_at_least(inf, src, 2) || !check_groups(inf, node, src)) return false;
+  for (int i = 0; i < 2; i++)
+    if (!infer_group_statistic(inf, node, src, statistics[i])) return false;
+  for (int i = 0; i < nparameters; i++)
+    if (!infer_channel_vector(inf, node, src, parameters[i])) return false;
+  return true;
+}
+
+bool infer_group_norm(Inference *inf, Node *node) {
+  Value *src = node->inputs[0];
+  if (!infer_same_shape(inf, src, node->outputs[0])) return false;
+  if (src->shape.rank < 0) return true;
+  return infer_groups(inf, node, &node->outputs[1], &node->inputs[1], 2) &&
+         infer_default_types(inf, &node->outputs[1], 2);
+}
+
+bool infer_group_norm_backward(Inference *inf, Node *node) {
+  Value *src = node->inputs[0];
+  if (!infer_same_shape(inf, src, node->inputs[1]) || !infer_same_shape(inf, src, node->outputs[0])) return false;
+  if (src->shape.rank < 0) return true;
+  Value *const parameters[] = {node->inputs[4], node->inputs[5], node->outputs[1], node->outputs[2]};
+  return infer_groups(inf, node, &node->inputs[2], parameters, 4);
+}
+
+// RMSNorm
+
+// It broadcasts to src's shape.
+static bool infer_rms_gamma(Inference *inf, Value *src, Value *gamma) {
+  char text[160], src_text[160];
+  if (!gamma) return true;
+  if (gamma->type != TYPE_NONE && src->type != TYPE_NONE && gamma->type != TYPE_F32 && gamma->type != src->type)
+    return infer_error(inf, "%s is %s while %s is %s: expected f32 or %s", gamma->name, type_name(gamma->type),
+                       src->name, type_name(src->type), type_name(src->type));
+  if (gamma->shape.rank < 0) return true;
+  int missing = src->shape.rank - gamma->shape.rank;
+  for (int i = 0; i < gamma->shape.rank; i++) {
+    Extent e = gamma->shape.extent[i], of_src = missing + i < 0 ? EXTENT(1) : src->shape.extent[missing + i];
+    if (missing >= 0 && (extent_is_unknown(e) || extent_is_unknown(of_src) || extent_equals(e, EXTENT(1)))) continue;
+    if (missing < 0 || !extent_equals(e, of_src))
+      return infer_error(inf, "%s %s: does not broadcast to %s %s on axis %d", gamma->name,
+                         shape_string(&gamma->shape, text, sizeof text), src->name,
+                         shape_string(&src->shape, src_text, sizeof src_text), i);
+  }
+  return true;
+}
+
+static bool infer_rms(Inference *inf, Node *node, Value *gamma) {
+  Value *src = node->inputs[0];
+  if (!infer_same_shape(inf, src, node->outputs[0])) return false;
+  if (src->shape.rank < 0) return true;
+  return infer_rank_at_least(inf, src, 1) && check_begin_axis(inf, node, src->shape.rank) &&
+         infer_rms_gamma(inf, src, gamma);
+}
+
+bool infer_rms_norm(Inference *inf, Node *node) {
+  return infer_rms(inf, node, node->inputs[1]);
+}
+
+// The sums of diff_gamma need those of whole rows first. Kernels take both in one go where gamma is broadcast along all
+// the axes of a row or along none.
+static bool check_rms_gamma_of_rows(Inference *inf, const Node *node, const Value *src, const Value *gamma) {
+  char text[160], src_text[160];
+  int missing = src->shape.rank - gamma->shape.rank;
+  bool is_broadcast = false, is_whole = false;
+  for (int i = layer_norm_begin_axis(node); i < src->shape.rank; i++) {
+    Extent e = src->shape.extent[i], own = i < missing ? EXTENT(1) : gamma->shape.extent[i - missing];
+    if (extent_is_unknown(e) || extent_is_unknown(own)) return true;
+    if (extent_equals(e, EXTENT(1))) continue;
+    if (extent_equals(own, EXTENT(1))) is_broadcast = true;
+    else is_whole = true;
+  }
+  if (!is_broadcast || !is_whole) return true;
+  return infer_error(inf, "%s %s: expected all or none of the axes from %d on of %s %s, for diff_gamma", gamma->name,
+                     shape_string(&gamma->shape, text, sizeof text), layer_norm_begin_axis(node), src->name,
+                     shape_string(&src->shape, src_text, sizeof src_text));
+}
+
+bool infer_rms_norm_backward(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *gamma = node->inputs[2], *diff_gamma = node->outputs[1];
+  if (!infer_same_shape(inf, src, node->inputs[1]) || !infer_same_shape(inf, gamma, diff_gamma)) return false;
+  if (!infer_rms(inf, node, gamma)) return false;
+  if (!diff_gamma || !gamma || src->shape.rank < 0 || gamma->shape.rank < 0) return true;
+  return check_rms_gamma_of_rows(inf, node, src, gamma);
+}
+
+bool check_rms_norm_backward(Node *node, Diagnostics *d) {
+  if (node->inputs[2] || !node->outputs[1]) return true;
+  return error_at(d, node->position, "%s: expected gamma beside diff_gamma, found none", node->op->name);
 }

@@ -12,15 +12,23 @@ enum { CENTER_MEAN, CENTER_SRC };
 // The channel axis of data of this rank, as data_format names it.
 int node_channel_axis(const Node *node, int rank);
 
-// The channel axis of a batch norm with vector statistics.
-int batch_norm_channel_axis(const Node *node);
+// The channel axis of a norm with a data_format, and vector statistics if it is a batch norm.
+int norm_channel_axis(const Node *node);
 
 // Whether the statistics have src's rank, each extent 1 or src's, instead of one vector.
 bool batch_norm_has_broadcast_statistics(const Node *node);
 
+// How many groups a group norm's channels are in, each of as many neighbours: an instance norm's each in its own. 0: it
+// is no group norm. Src's shape must be known.
+int64_t norm_groups_of_channels(const Node *node);
+
 // Mask of the axes of src that a norm's sums run over for its statistics: every axis but the channel's, those of
-// extent 1 in broadcast statistics, or those from begin_norm_axis on. Shapes must be known.
+// extent 1 in broadcast statistics, those from begin_norm_axis on, or all but the batch's, where the channel axis
+// counts within a group. Shapes must be known.
 uint32_t norm_reduced_axes(const Node *node);
+
+// Elements of src that one statistic is taken over.
+int64_t norm_reduced_nelems(const Node *node);
 
 // begin_norm_axis counted from the left. The rank of src must be known.
 int layer_norm_begin_axis(const Node *node);

@@ -55,6 +55,7 @@ typedef enum Trait {
   TRAIT_ELEMENTWISE = 1 << 0, // output element i depends on the inputs' elements i, after numpy broadcasting
   TRAIT_CANCELS = 1 << 2,     // a norm's gradient through its statistics: over very few elements nearly all cancels
   TRAIT_VARIADIC = 1 << 1,    // the last input repeats, up to MAX_VARIADIC
+  TRAIT_WIDE = 1 << 3,        // what it passes through leaves f32's range where its result does not
 } Trait;
 
 typedef struct Inference Inference; // ir/infer.h
@@ -147,6 +148,8 @@ NamedAttribute named_attribute(OperatorName n, uint32_t i);
 
 // Fills in what the node's file did not say: defaults, and what its signature fixes.
 void node_set_defaults(Node *node);
+
+bool operator_has_attribute(const Operator *op, const char *name);
 
 // Attribute of a valid node by canonical name; it must exist.
 const AttributeValue *node_attribute(const Node *node, const char *name);

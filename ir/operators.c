@@ -60,6 +60,25 @@
   { .name = "statistics", .kind = ATTRIBUTE_CHOICE, .choices = {"vector", "broadcast"}, .is_hidden = true }
 #define BEGIN_NORM_AXIS                                                                                                \
   { .name = "begin_norm_axis", .kind = ATTRIBUTE_S64, .default_value = -1 }
+#define KEEP_STATS                                                                                                     \
+  { .name = "keep_stats", .kind = ATTRIBUTE_BOOL, .default_value = true }
+#define GROUPS                                                                                                         \
+  { .name = "groups", .kind = ATTRIBUTE_S64, .is_required = true, .must_be_positive = true }
+#define GROUP_A_CHANNEL                                                                                                \
+  { .name = "groups", .kind = ATTRIBUTE_S64, .is_hidden = true }
+#define NORM_OPERANDS                                                                                                  \
+  .inputs = {{"src", 'T'}, {"gamma", 'S', .is_optional = true}, {"beta", 'S', .is_optional = true}}, .ninputs = 3,     \
+  .outputs = {{"dst", 'T'}, {"mean", 'S', .is_optional = true}, {"variance", 'S', .is_optional = true}}, .noutputs = 3
+#define NORM_BACKWARD_OPERANDS                                                                                         \
+  .inputs = {{"src", 'T'},                                                                                             \
+             {"diff_dst", 'T'},                                                                                        \
+             {"mean", 'S'},                                                                                            \
+             {"variance", 'S', .is_positive = true},                                                                   \
+             {"gamma", 'S', .is_optional = true},                                                                      \
+             {"beta", 'S', .is_optional = true}},                                                                      \
+  .ninputs = 6,                                                                                                        \
+  .outputs = {{"diff_src", 'T'}, {"diff_gamma", 'S', .is_optional = true}, {"diff_beta", 'S', .is_optional = true}},   \
+  .noutputs = 3
 #define USE_AFFINE                                                                                                     \
   { .name = "use_affine", .kind = ATTRIBUTE_BOOL, .default_value = true }
 
@@ -67,6 +86,8 @@
   .family = "reduce", .inputs = {{"src", 'T'}}, .ninputs = 1, .outputs = {{"dst", 'T'}}, .noutputs = 1,                \
   .attributes = {{.name = "axes", .kind = ATTRIBUTE_S64_LIST}, {.name = "keep_dims", .kind = ATTRIBUTE_BOOL}},         \
   .nattributes = 2, .types = {{'T', TYPES_FLOAT}}, .infer = infer_reduce
+
+#define SOFTMAX_AXIS_LAST .attributes = {{.name = "axis", .kind = ATTRIBUTE_S64, .default_value = -1}}, .nattributes = 1
 
 const Operator operators[OP_COUNT] = {
 #define OP(op_name, ...) [OP_##op_name] = {.name = #op_name, .id = OP_##op_name, __VA_ARGS__},
@@ -136,9 +157,18 @@ SignatureOperand named_output(OperatorName n, uint32_t i) {
   return (SignatureOperand){n.op->outputs[i].name, (uint8_t)i, n.op->outputs[i].is_optional};
 }
 
-static uint32_t attribute_index(const Operator *op, const char *name) {
+static uint32_t find_attribute(const Operator *op, const char *name) {
   uint32_t i = 0;
   while (i < op->nattributes && strcmp(op->attributes[i].name, name) != 0) i++;
+  return i;
+}
+
+bool operator_has_attribute(const Operator *op, const char *name) {
+  return find_attribute(op, name) < op->nattributes;
+}
+
+static uint32_t attribute_index(const Operator *op, const char *name) {
+  uint32_t i = find_attribute(op, name);
   assert(i < op->nattributes);
   return i;
 }

@@ -19,12 +19,21 @@ bool check_elu_backward(Node *node, Diagnostics *d);
 // reduce.c
 bool infer_reduce(Inference *inf, Node *node);
 
+// softmax.c
+bool infer_softmax(Inference *inf, Node *node);
+bool infer_softmax_backward(Inference *inf, Node *node);
+
 // norm.c
 bool infer_batch_norm(Inference *inf, Node *node);
 bool infer_batch_norm_forward_training(Inference *inf, Node *node);
 bool infer_batch_norm_backward(Inference *inf, Node *node);
 bool infer_layer_norm(Inference *inf, Node *node);
 bool infer_layer_norm_backward(Inference *inf, Node *node);
+bool infer_group_norm(Inference *inf, Node *node);
+bool infer_group_norm_backward(Inference *inf, Node *node);
+bool infer_rms_norm(Inference *inf, Node *node);
+bool infer_rms_norm_backward(Inference *inf, Node *node);
+bool check_rms_norm_backward(Node *node, Diagnostics *d);
 bool check_batch_norm_forward_training(Node *node, Diagnostics *d);
 bool check_batch_norm_backward(Node *node, Diagnostics *d);
 bool check_layer_norm(Node *node, Diagnostics *d);

@@ -1,6 +1,7 @@
 // The table of element types; 16-bit floats by integer arithmetic on the bits of a double, so each rounds once.
 #include "ir/type.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -162,4 +163,13 @@ double type_round(Type type, double value) {
   double cell;
   type_store(type, &cell, 0, value);
   return type_load(type, &cell, 0);
+}
+
+double type_greatest(Type type) {
+  switch (type) {
+  case TYPE_F16: return 65504;
+  case TYPE_BF16: return 0x1.fep127;
+  case TYPE_F32: return FLT_MAX;
+  default: return DBL_MAX;
+  }
 }

@@ -58,8 +58,9 @@ bool pipeline_run(Graph *g, PassContext *c) {
 
 // From regions to kernels
 
-static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, ExprId *value_expr, PassContext *c) {
-  Kernel *k = lower_region(&p->arena, nodes, nnodes, value_expr);
+static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, LoweredPart part, ExprId *value_expr,
+                                PassContext *c) {
+  Kernel *k = lower_region(&p->arena, nodes, nnodes, part, value_expr);
   if (!k) {
     c->failed = true;
     error_out_of_memory(c->diagnostics);
@@ -69,16 +70,39 @@ static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, E
   if (k->out_of_memory) {
     c->failed = true;
     error_out_of_memory(c->diagnostics);
-  } else if (nnodes == 1) {
-    c->failed = true;
-    error_at(c->diagnostics, nodes[0]->position, "%s: no schedule for these shapes", nodes[0]->op->name);
   }
   return NULL;
 }
 
+// A kernel for all these results of a node, or the first has one of its own. Constants that count as one number each
+// leave sums over some of the axes that others go over; those of a tensor that is loaded are always alike.
+static bool add_kernels_of_node(Program *p, Node *node, uint32_t slots, ExprId *value_expr, PassContext *c) {
+  uint32_t first = slots & -slots;
+  Kernel *k = scheduled_region(p, &node, 1, (LoweredPart){.slots = slots}, value_expr, c);
+  if (!k && !c->failed && first == slots) k = scheduled_region(p, &node, 1, (LoweredPart){slots, true}, value_expr, c);
+  if (c->failed) return false;
+  if (k) {
+    p->kernels[p->nkernels++] = k;
+    return true;
+  }
+  if (first != slots)
+    return add_kernels_of_node(p, node, first, value_expr, c) &&
+           add_kernels_of_node(p, node, slots & ~first, value_expr, c);
+  c->failed = true;
+  return error_at(c->diagnostics, node->position, "%s: no schedule for these shapes", node->op->name);
+}
+
+static uint32_t made_slots(const Node *node) {
+  uint32_t slots = 0;
+  for (uint32_t i = 0; i < node->noutputs; i++)
+    if (node->outputs[i]) slots |= 1U << i;
+  return slots;
+}
+
 // One kernel, or, where no schedule carries all of a region, one a node.
 static bool add_kernels(Program *p, Node *const *nodes, size_t nnodes, ExprId *value_expr, PassContext *c) {
-  Kernel *k = scheduled_region(p, nodes, nnodes, value_expr, c);
+  if (nnodes == 1) return add_kernels_of_node(p, nodes[0], made_slots(nodes[0]), value_expr, c);
+  Kernel *k = scheduled_region(p, nodes, nnodes, WHOLE, value_expr, c);
   if (c->failed) return false;
   if (k) {
     p->kernels[p->nkernels++] = k;
@@ -147,7 +171,7 @@ Program *pipeline_lower(Graph *g, PassContext *c) {
   Program *p = ARENA_NEW(&arena, Program);
   if (p) {
     p->graph = g;
-    p->kernels = ARENA_ARRAY(&arena, Kernel *, g->nnodes + 1);
+    p->kernels = ARENA_ARRAY(&arena, Kernel *, g->nvalues + 1); // a result may have one of its own
     p->value_offset = ARENA_ARRAY(&arena, size_t, g->nvalues + 1);
     p->is_in_workspace = ARENA_ARRAY(&arena, bool, g->nvalues + 1);
   }

@@ -14,7 +14,7 @@ typedef struct LoopPrinter {
   const Loop *loop;
   size_t kernel_index, loop_index;
   const char **name;               // by ExprId
-  uint32_t *nuses;                 // by ExprId, in this loop
+  uint32_t *nuses;                 // by ExprId, in the sweep or section being printed
   int *time;                       // by ExprId: the sweep before which a row's scalar is known
   bool *is_needed;                 // by ExprId: for the sweep or section being printed
   const char *vec, *scalar, *mask; // C types
@@ -38,15 +38,23 @@ bool varies_by_row(const LoopPrinter *l, AxisSet axes);
 Level level_of(const LoopPrinter *l, AxisSet axes, int *depth);
 Level expr_level(const LoopPrinter *l, ExprId id);
 Level root_level(const LoopPrinter *l, const Root *root);
+// Whether an expression is a vector: it varies along the vectors' axis, or its loop has all that it needs of them.
+bool is_lanewise(const LoopPrinter *l, ExprId id);
+// Where rows lie across lanes: whether an access is along both axes and has its row's elements one behind the other,
+// so that it is transposed in a copy. The last rows, fewer than lanes, are gathered.
+bool is_transposed(const LoopPrinter *l, AccessId id);
 const char *axis_name(const LoopPrinter *l, int axis);
 const char *access_member(const LoopPrinter *l, const Access *a);
 // Adds " + axis * stride" for those axes that have one; true if any was added.
 bool add_terms(LoopPrinter *l, const int64_t *stride, AxisSet axes, bool has_before);
+// A number as C, in the type that the kernel computes in.
+void add_constant(LoopPrinter *l, double number);
 // A scalar expression's name or number; an expression as a vector.
 void add_scalar(LoopPrinter *l, ExprId id);
 void add_vector(LoopPrinter *l, ExprId id);
 // The address of an access: its row pointer, the middle axes, the first lane.
 void add_address(LoopPrinter *l, AccessId id);
+const char *type_suffix(Type type); // of functions of the vocabulary that access memory
 void print_vector_store(LoopPrinter *l, const Root *root);
 void print_scalar_store(LoopPrinter *l, const Root *root);
 void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes);
@@ -56,8 +64,10 @@ void print_vector_expr(LoopPrinter *l, ExprId id);
 
 bool is_row_sum(const LoopPrinter *l, ExprId id);
 void need_expr(LoopPrinter *l, ExprId id);
+// The reduction that a root takes part in; EXPR_NONE for a store.
+ExprOp root_reduction(const LoopPrinter *l, const Root *root);
 // An accumulated product that nothing else needs is a fused multiply-add into the sum.
-bool is_fused_product(const LoopPrinter *l, ExprId id);
+bool is_fused_product(const LoopPrinter *l, const Root *root);
 // What a root stores or accumulates: for an inner sum, its operand.
 ExprId root_operand(const LoopPrinter *l, const Root *root);
 bool is_array_sum(const LoopPrinter *l, const Root *root);

@@ -72,7 +72,8 @@ static bool is_keyword(const char *name) {
 }
 
 static bool is_vocabulary(const char *name) {
-  static const char *const beginnings[] = {"v_", "d_", "h_", "f16_from_", "bf16_from_", "f32_from_", "s32_from_"};
+  static const char *const beginnings[] = {"v_",         "d_",        "h_",   "f16_from_",
+                                           "bf16_from_", "f32_from_", "f64_", "s32_from_"};
   for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
     if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0) return true;
   return false;

@@ -28,13 +28,13 @@ typedef struct Norm {
   const double *sum_g, *sum_g_times; // sums that diff_src subtracts; of what, its term says
 } Norm;
 
-static Norm norm_of(const Evaluation *e, uint32_t reduced, uint32_t parameter_axes) {
-  const Node *node = e->node;
+// Over src as a tensor of this shape.
+static Norm norm_over(const Evaluation *e, const Shape *shape, uint32_t reduced, uint32_t parameter_axes) {
   Norm n = {
       .scratch = e->scratch,
-      .walk = walk_over(&node->inputs[0]->shape),
+      .walk = walk_over(shape),
       .nreduced = 1,
-      .epsilon = node_f32(node, "epsilon"),
+      .epsilon = node_f32(e->node, "epsilon"),
       .src = e->inputs[0],
       .diff_dst = evaluation_input(e, "diff_dst"),
       .gamma = evaluation_input(e, "gamma"),
@@ -49,6 +49,10 @@ static Norm norm_of(const Evaluation *e, uint32_t reduced, uint32_t parameter_ax
   return n;
 }
 
+static Norm norm_of(const Evaluation *e, uint32_t reduced, uint32_t parameter_axes) {
+  return norm_over(e, &e->node->inputs[0]->shape, reduced, parameter_axes);
+}
+
 static Norm batch_norm_of(const Evaluation *e) {
   uint32_t reduced = norm_reduced_axes(e->node);
   return norm_of(e, reduced, ~reduced);
@@ -58,6 +62,33 @@ static Norm batch_norm_of(const Evaluation *e) {
 static Norm layer_norm_of(const Evaluation *e) {
   uint32_t reduced = norm_reduced_axes(e->node);
   return norm_of(e, reduced, reduced);
+}
+
+// Batch, group, channel within it, and space, in the order that src has them in.
+static Norm group_norm_of(const Evaluation *e) {
+  const Shape *src = &e->node->inputs[0]->shape;
+  int axis = norm_channel_axis(e->node);
+  bool is_last = node_s64(e->node, "data_format") == FORMAT_NXC;
+  int64_t channels = extent_value(src->extent[axis]), groups = norm_groups_of_channels(e->node), space = 1;
+  for (int i = 1; i < src->rank; i++)
+    if (i != axis) space *= extent_value(src->extent[i]);
+  Shape shape = {.rank = 4, .extent = {src->extent[0]}};
+  shape.extent[is_last ? 1 : 3] = EXTENT(space);
+  shape.extent[is_last ? 2 : 1] = EXTENT(groups);
+  shape.extent[is_last ? 3 : 2] = EXTENT(channels / groups);
+  return is_last ? norm_over(e, &shape, 1 << 1 | 1 << 3, 1 << 2 | 1 << 3)
+                 : norm_over(e, &shape, 1 << 2 | 1 << 3, 1 << 1 | 1 << 2);
+}
+
+// Gamma may have any shape that is broadcast to src's; the mean is taken for zero.
+static bool rms_norm_of(const Evaluation *e, const Value *gamma, Norm *n) {
+  *n = norm_of(e, norm_reduced_axes(e->node), 0);
+  if (!n->walk.nelems) n->nstatistics = 0; // however many rows of no elements there are
+  n->mean = ARENA_ARRAY(n->scratch, double, (size_t)n->nstatistics);
+  if (!gamma) return n->mean != NULL;
+  walk_broadcast(&n->walk, PARAMETER, &gamma->shape);
+  n->nparameters = shape_nelems(&gamma->shape);
+  return n->mean != NULL;
 }
 
 typedef double Term(const Norm *n, const Walk *w);
@@ -127,6 +158,7 @@ TERM(batch_norm_diff_src, gamma_or_1(n, w) * r(n, w) *
                               (diff_dst(n, w) - mean_g(n, w) - centred(n, w) * r(n, w) * r(n, w) * mean_g_times(n, w)))
 TERM(frozen_diff_src, gamma_or_1(n, w) * r(n, w) * diff_dst(n, w))
 TERM(layer_norm_diff_src, r(n, w) * (weighted(n, w) - mean_g(n, w) - normalised(n, w) * mean_g_times(n, w)))
+TERM(rms_norm_diff_src, r(n, w) * (weighted(n, w) - normalised(n, w) * mean_g_times(n, w)))
 
 // Finds the mean and then the variance of src, and sets n to use them. Returns the variance; NULL: out of memory.
 static const double *take_statistics(Norm *n) {
@@ -190,8 +222,7 @@ bool interpret_BatchNormTrainingBackward(const Evaluation *e) {
   return true;
 }
 
-bool interpret_LayerNorm(const Evaluation *e) {
-  Norm n = layer_norm_of(e);
+static bool forward(Norm n, const Evaluation *e) {
   double *mean = evaluation_output(e, "mean"), *variance = evaluation_output(e, "variance");
   // Nothing to write; and src may then have more rows of no elements than there is memory for their statistics.
   if (n.walk.nelems == 0 && !mean && !variance) return true;
@@ -203,6 +234,18 @@ bool interpret_LayerNorm(const Evaluation *e) {
   return true;
 }
 
+bool interpret_LayerNorm(const Evaluation *e) {
+  return forward(layer_norm_of(e), e);
+}
+
+bool interpret_GroupNorm(const Evaluation *e) {
+  return forward(group_norm_of(e), e);
+}
+
+bool interpret_InstanceNorm(const Evaluation *e) {
+  return forward(group_norm_of(e), e);
+}
+
 // A parameter's gradient, if it was asked for.
 static bool write_parameter(const Norm *n, double *dst, Term *term) {
   const double *values = dst ? sums(n, PARAMETER, term) : NULL;
@@ -210,12 +253,43 @@ static bool write_parameter(const Norm *n, double *dst, Term *term) {
   return values || !dst;
 }
 
-bool interpret_LayerNormBackward(const Evaluation *e) {
-  Norm n = layer_norm_of(e);
+static bool backward(Norm n, const Evaluation *e) {
   if (!(n.r = reciprocal_deviations(&n, evaluation_input(e, "variance")))) return false;
   if (!(n.sum_g = sums(&n, STATISTIC, weighted))) return false;
   if (!(n.sum_g_times = sums(&n, STATISTIC, weighted_normalised))) return false;
   write_each(&n, evaluation_output(e, "diff_src"), layer_norm_diff_src);
   return write_parameter(&n, evaluation_output(e, "diff_gamma"), dy_normalised) &&
          write_parameter(&n, evaluation_output(e, "diff_beta"), diff_dst);
+}
+
+bool interpret_LayerNormBackward(const Evaluation *e) {
+  return backward(layer_norm_of(e), e);
+}
+
+bool interpret_GroupNormBackward(const Evaluation *e) {
+  return backward(group_norm_of(e), e);
+}
+
+bool interpret_InstanceNormBackward(const Evaluation *e) {
+  return backward(group_norm_of(e), e);
+}
+
+static bool take_mean_square(Norm *n) {
+  const double *mean_square = means(n, squared);
+  return mean_square && (n->r = reciprocal_deviations(n, mean_square));
+}
+
+bool interpret_RMSNorm(const Evaluation *e) {
+  Norm n;
+  if (!rms_norm_of(e, e->node->inputs[1], &n) || !take_mean_square(&n)) return false;
+  write_each(&n, evaluation_output(e, "dst"), affine);
+  return true;
+}
+
+bool interpret_RMSNormBackward(const Evaluation *e) {
+  Norm n;
+  if (!rms_norm_of(e, e->node->inputs[2], &n) || !take_mean_square(&n)) return false;
+  if (!(n.sum_g_times = sums(&n, STATISTIC, weighted_normalised))) return false;
+  write_each(&n, evaluation_output(e, "diff_src"), rms_norm_diff_src);
+  return write_parameter(&n, evaluation_output(e, "diff_gamma"), dy_normalised);
 }

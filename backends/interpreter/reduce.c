@@ -1,9 +1,12 @@
-// Reductions: each is a formula of x, an element of src, which is added up, and one of the total of n such elements.
+// Reductions. A SUM is a formula of x, an element of src, which is added up, and one of the total of n such elements. A
+// FOLD is what the first of n elements meets, what x makes of the total so far, and the result over no elements.
 #include "ir/reduce.h"
 
 #include "backends/interpreter/evaluation.h"
 #include "backends/interpreter/sum.h"
 #include "backends/interpreter/walk.h"
+
+#include <math.h>
 
 #define SUM(name, term, result)                                                                                        \
   bool interpret_##name(const Evaluation *e) {                                                                         \
@@ -34,3 +37,30 @@ static double nelems_reduced(const Node *node) {
 
 SUM(ReduceSum, x, total)
 SUM(ReduceMean, x, total / n)
+SUM(ReduceL1, fabs(x), total)
+SUM(ReduceL2, x *x, sqrt(total))
+
+#define FOLD(name, first, step, of_nothing)                                                                            \
+  bool interpret_##name(const Evaluation *e) {                                                                         \
+    Walk w = walk_over(&e->node->inputs[0]->shape);                                                                    \
+    int64_t count = walk_axes(&w, 0, ~reduce_axes(e->node));                                                           \
+    const Type type = e->node->outputs[0]->type;                                                                       \
+    double *y = e->outputs[0];                                                                                         \
+    (void)type;                                                                                                        \
+    for (int64_t i = 0; i < count; i++) y[i] = nelems_reduced(e->node) > 0 ? (first) : (of_nothing);                   \
+    for (; w.i < w.nelems; walk_step(&w)) {                                                                            \
+      const double x = e->inputs[0][w.i], total = y[w.at[0]];                                                          \
+      y[w.at[0]] = (step);                                                                                             \
+    }                                                                                                                  \
+    return true;                                                                                                       \
+  }
+
+// IEEE 754's maximum: NaN if one of them is, and +0 above -0.
+static double maximum(double a, double b) {
+  if (a == 0 && b == 0) return a + b;
+  return isnan(a) || a > b ? a : b;
+}
+
+FOLD(ReduceMax, -INFINITY, maximum(total, x), -type_greatest(type))
+FOLD(ReduceMin, INFINITY, -maximum(-total, -x), type_greatest(type))
+FOLD(ReduceProd, 1, (total * x), 1)

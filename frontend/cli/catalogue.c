@@ -108,6 +108,7 @@ static void print_attribute_value(Table *table, const ng_attribute_info *a) {
   else if (!a->has_default) table_add(table, "optional");
   else if (a->nchoices) table_add(table, "default %s", a->choices[(size_t)a->default_value]);
   else if (strcmp(a->kind, "bool") == 0) table_add(table, "default %s", a->default_value != 0 ? "true" : "false");
+  else if (strstr(a->kind, "list")) table_add(table, "default []");
   else table_add(table, "default %g", a->default_value);
 }
 

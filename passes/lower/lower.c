@@ -18,6 +18,23 @@ static bool is_flattened(const Lowering *l, const Value *v, const int *axis) {
          extent_value(v->shape.extent[0]) != extent_value(l->domain.extent[axis[0]]);
 }
 
+// Strides along the kernel's axes from those along the domain's.
+static void split_strides(const Lowering *l, int64_t *stride) {
+  int64_t part = stride[PART_AXIS];
+  if (l->split_axis < 0) return;
+  int64_t length = extent_value(l->domain.extent[l->split_axis]) / l->nparts;
+  for (int i = l->domain.rank; i > l->split_axis; i--) stride[i] = stride[i - 1];
+  if (l->domain.rank < PART_AXIS) stride[PART_AXIS] = 0;
+  stride[l->split_axis] = part ? part : l->nparts == 1 ? 0 : stride[l->split_axis] * length;
+  if (length == 1) stride[l->split_axis + 1] = 0; // axes of extent 1 do not vary
+}
+
+AxisSet lower_axes(const Lowering *l, uint32_t axes) {
+  if (l->split_axis < 0) return axes;
+  uint32_t below = (1U << l->split_axis) - 1, with = (axes & ~below) << 1;
+  return (axes & (below | 1U << l->split_axis)) | with;
+}
+
 static Access access_of(const Lowering *l, const Value *v, const int *axis) {
   Access a = {.value = (Value *)v, .type = v->type};
   bool is_flat = is_flattened(l, v, axis);
@@ -29,14 +46,18 @@ static Access access_of(const Lowering *l, const Value *v, const int *axis) {
     if (extent != 1) a.stride[on] = stride;
     stride *= extent > 0 ? extent : 1;
   }
+  split_strides(l, a.stride);
   return a;
 }
 
 ExprId lower_value_on(Lowering *l, const Value *v, const int *axis) {
   Kernel *k = l->kernel;
   if (l->value_expr[v->index]) return l->value_expr[v->index];
-  if (v->constant && v->constant->is_splat) return expr_constant(k, type_load(v->type, v->constant->data, 0));
   Access a = access_of(l, v, axis);
+  if (v->constant && v->constant->is_splat) {
+    AxisSet axes = l->part.spreads_constants ? access_axes(k, &a) : 0;
+    return expr_constant_over(k, type_load(v->type, v->constant->data, 0), axes);
+  }
   return expr_label(k, expr_load(k, kernel_add_access(k, &a)), v->name);
 }
 
@@ -53,7 +74,7 @@ static bool is_used_outside(const Lowering *l, const Value *v) {
 
 void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const int *axis) {
   const Value *v = node->outputs[slot];
-  if (!v) return;
+  if (!v || !(l->part.slots >> slot & 1)) return;
   expr_label(l->kernel, e, v->name);
   l->value_expr[v->index] = e;
   if (!is_used_outside(l, v)) return;
@@ -65,26 +86,33 @@ Shape node_domain(const Node *node) {
   return node->op->traits & TRAIT_ELEMENTWISE ? node->outputs[0]->shape : node->inputs[0]->shape;
 }
 
-// f64 data, s32 (each exact in f64), and gradients of which cancellation leaves a remainder smaller than f32's
-// rounding of the terms: with two elements to a statistic only epsilon is left.
+// f64 data, s32 (each exact in f64), what would leave f32's range on its way, and gradients of which cancellation
+// leaves a remainder smaller than f32's rounding of the terms: with two elements to a statistic only epsilon is left.
 static bool computes_in_f64(const Node *node) {
   enum { FEW_ELEMENTS = 4 };
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
     const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
     if (v && (v->type == TYPE_F64 || v->type == TYPE_S32)) return true;
   }
+  if (node->op->traits & TRAIT_WIDE) return true;
   if (!(node->op->traits & TRAIT_CANCELS)) return false;
-  assert(node->inputs[0]);
-  const Shape *src = &node->inputs[0]->shape;
-  uint32_t reduced = norm_reduced_axes(node);
-  int64_t count = 1;
-  for (int i = 0; i < src->rank; i++)
-    if (reduced >> i & 1) count *= extent_value(src->extent[i]);
-  return count <= FEW_ELEMENTS;
+  return norm_reduced_nelems(node) <= FEW_ELEMENTS;
 }
 
-Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, ExprId *value_expr) {
-  static const char *const names[MAX_RANK] = {"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7"};
+static void add_axes(Lowering *l) {
+  static const char *const names[MAX_RANK + 1] = {"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8"};
+  Kernel *k = l->kernel;
+  for (int i = 0; i < l->domain.rank; i++) {
+    int64_t extent = extent_value(l->domain.extent[i]);
+    if (i == l->split_axis) {
+      kernel_add_axis(k, names[k->naxes], l->nparts);
+      extent /= l->nparts;
+    }
+    kernel_add_axis(k, names[k->naxes], extent);
+  }
+}
+
+Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, LoweredPart part, ExprId *value_expr) {
   Kernel *k = ARENA_NEW(arena, Kernel);
   Node **copy = ARENA_ARRAY(arena, Node *, nnodes);
   if (!k || !copy) return NULL;
@@ -92,20 +120,24 @@ Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, ExprId *va
   kernel_init(k, arena, nodes[0]->op->name);
   k->nodes = copy;
   k->nnodes = nnodes;
-  Lowering l = {.kernel = k, .value_expr = value_expr};
+  Lowering l = {.kernel = k, .split_axis = -1, .part = part, .value_expr = value_expr};
   for (size_t i = 0; i < nnodes; i++) {
     k->is_f64 |= computes_in_f64(nodes[i]);
     Shape shape = node_domain(nodes[i]);
     if (i == 0 || shape_nelems(&shape) > shape_nelems(&l.domain) ||
         (shape_nelems(&shape) == shape_nelems(&l.domain) && shape.rank > l.domain.rank))
       l.domain = shape;
+    int64_t ngroups = norm_groups_of_channels(nodes[i]);
+    if (!ngroups) continue;
+    l.split_axis = norm_channel_axis(nodes[i]);
+    l.nparts = ngroups;
   }
-  for (int i = 0; i < l.domain.rank; i++) kernel_add_axis(k, names[i], extent_value(l.domain.extent[i]));
+  add_axes(&l);
   for (size_t i = 0; i < nnodes; i++) lowerings[nodes[i]->op->id](&l, nodes[i]);
   for (size_t i = 0; i < nnodes; i++)
     for (uint32_t slot = 0; slot < nodes[i]->noutputs; slot++)
       if (nodes[i]->outputs[slot]) value_expr[nodes[i]->outputs[slot]->index] = 0;
-  if (k->out_of_memory) return NULL;
-  kernel_simplify_axes(k);
-  return k;
+  if (!k->out_of_memory) kernel_drop_unneeded(k);
+  if (!k->out_of_memory) kernel_simplify_axes(k);
+  return k->out_of_memory ? NULL : k;
 }

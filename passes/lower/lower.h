@@ -9,9 +9,23 @@
 #include "ir/kernel.h"
 #include "ir/operator.h"
 
+// One axis of the domain may be two of the kernel's: which part of it, and where in the part; those after it are then
+// one further. Values have the domain's axes, but that a map may give one this axis, the parts alone:
+enum { PART_AXIS = MAX_RANK };
+
+// What of a region becomes the kernel, and how.
+typedef struct LoweredPart {
+  uint32_t slots;         // mask of the results that are stored: for a single node, which may have several kernels
+  bool spreads_constants; // one number everywhere varies over its tensor's axes, as if it were loaded
+} LoweredPart;
+#define WHOLE ((LoweredPart){.slots = UINT32_MAX})
+
 typedef struct Lowering {
   Kernel *kernel;
   Shape domain;
+  int split_axis; // -1: none
+  int64_t nparts;
+  LoweredPart part;
   ExprId *value_expr; // by value->index: what a value made in the region is; 0: not made here
 } Lowering;
 
@@ -25,12 +39,15 @@ typedef struct Lowering {
 ExprId lower_value(Lowering *l, const Value *v);
 ExprId lower_value_on(Lowering *l, const Value *v, const int *axis);
 
+// The kernel's axes for a mask of the domain's.
+AxisSet lower_axes(const Lowering *l, uint32_t axes);
+
 // The node's result in `slot` is `e`. With axis NULL it is aligned at the right; else as for lower_value_on.
 void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const int *axis);
 
 // A kernel of these nodes (in topological order, all of one region and the only ones), unscheduled. NULL: out of
 // memory. `value_expr` is zeros, by value->index, and is so again afterwards.
-Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, ExprId *value_expr);
+Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, LoweredPart part, ExprId *value_expr);
 
 // The shape that a region around this node iterates over.
 Shape node_domain(const Node *node);

@@ -10,18 +10,22 @@ typedef struct Norm { // what the functions below share
   Lowering *l;
   Kernel *k;
   AxisSet reduced;              // axes that statistics do not have
+  AxisSet rows;                 // axes that gamma and beta do not have
   int axis[MAX_RANK];           // of the statistics' axes in the domain
   int parameter_axis[MAX_RANK]; // of gamma's and beta's
   double count;                 // elements that a statistic stands for, at least 1
 } Norm;
 
 static Norm norm_begin(Lowering *l, const Node *node) {
-  Norm n = {.l = l, .k = l->kernel, .reduced = norm_reduced_axes(node)};
-  int64_t count = 1;
-  for (int i = 0; i < l->domain.rank; i++)
-    if (n.reduced >> i & 1) count *= extent_value(l->domain.extent[i]);
+  Norm n = {.l = l, .k = l->kernel, .reduced = lower_axes(l, norm_reduced_axes(node))};
+  int64_t count = norm_reduced_nelems(node);
   n.count = (double)(count > 0 ? count : 1);
   return n;
+}
+
+// All axes of the domain but those in the mask.
+static AxisSet axes_without(const Lowering *l, uint32_t axes) {
+  return lower_axes(l, ((1U << l->domain.rank) - 1) & ~axes);
 }
 
 // A sum over the reduced axes of something that varies over all of them.
@@ -76,7 +80,7 @@ static ExprId times(const Norm *n, ExprId factor, ExprId e) { // factor 0: one
 static Norm batch_norm_begin(Lowering *l, const Node *node) {
   Norm n = norm_begin(l, node);
   for (int i = 0; i < MAX_RANK; i++) n.axis[i] = i;
-  if (!batch_norm_has_broadcast_statistics(node)) n.axis[0] = batch_norm_channel_axis(node);
+  if (!batch_norm_has_broadcast_statistics(node)) n.axis[0] = norm_channel_axis(node);
   return n;
 }
 
@@ -190,6 +194,7 @@ void lower_BatchNormInferenceBackward(Lowering *l, const Node *node) {
 static Norm layer_norm_begin(Lowering *l, const Node *node) {
   Norm n = norm_begin(l, node);
   int k = layer_norm_begin_axis(node);
+  n.rows = axes_without(l, norm_reduced_axes(node));
   for (int i = 0; i < MAX_RANK; i++) {
     n.axis[i] = i;
     n.parameter_axis[i] = k + i;
@@ -197,32 +202,109 @@ static Norm layer_norm_begin(Lowering *l, const Node *node) {
   return n;
 }
 
-void lower_LayerNorm(Lowering *l, const Node *node) {
-  Norm n = layer_norm_begin(l, node);
-  Statistics s = statistics(&n, lower_value(l, node->inputs[0]));
-  normalise(&n, node, s.center, deviation(&n, node, s.variance), operand(&n, node->inputs[1], n.parameter_axis),
-            operand(&n, node->inputs[2], n.parameter_axis));
-  lower_result(l, node, 1, s.mean, n.axis);
-  lower_result(l, node, 2, s.variance, n.axis);
+// Statistics are a batch element's and group's, parameters a channel's.
+static Norm group_norm_begin(Lowering *l, const Node *node) {
+  Norm n = norm_begin(l, node);
+  int channels = norm_channel_axis(node);
+  n.reduced &= ~(1U << l->split_axis);
+  n.rows = axes_without(l, 1U << channels);
+  n.axis[1] = PART_AXIS;
+  n.parameter_axis[0] = channels;
+  return n;
 }
 
-// rstd * g + slope * (x - mean) + offset, with g = gamma * dy
+// gamma * (src - mean) * rstd + beta, with statistics of its own
+static void lower_forward(const Norm *n, const Node *node) {
+  Statistics s = statistics(n, lower_value(n->l, node->inputs[0]));
+  normalise(n, node, s.center, deviation(n, node, s.variance), operand(n, node->inputs[1], n->parameter_axis),
+            operand(n, node->inputs[2], n->parameter_axis));
+  lower_result(n->l, node, 1, s.mean, n->axis);
+  lower_result(n->l, node, 2, s.variance, n->axis);
+}
+
+// rstd * g + slope * (x - mean) + offset, with g = gamma * dy. Three sums share dy * (x - mean) or dy itself.
+static void lower_backward(const Norm *n, const Node *node) {
+  Kernel *k = n->k;
+  ExprId gamma = operand(n, node->inputs[4], n->parameter_axis), dy = lower_value(n->l, node->inputs[1]);
+  ExprId center = centered(n, lower_value(n->l, node->inputs[0]), operand(n, node->inputs[2], n->axis));
+  Deviation d = deviation(n, node, operand(n, node->inputs[3], n->axis));
+  ExprId g = expr_label(k, times(n, gamma, dy), "g");
+  ExprId sum_g = norm_sum(n, g, "sum_g");
+  ExprId product = expr_label(k, mul(n, dy, center), "product");
+  ExprId sum_product = norm_sum(n, times(n, gamma, product), "sum_g_centered");
+  ExprId share = expr_binary(k, EXPR_DIV, scaled(n, sum_product), d.square);
+  ExprId slope = expr_label(k, expr_unary(k, EXPR_NEG, mul(n, d.rstd, share)), "slope");
+  ExprId offset = expr_label(k, expr_unary(k, EXPR_NEG, mul(n, d.rstd, scaled(n, sum_g))), "offset");
+  lower_result(n->l, node, 0, expr_fma(k, d.rstd, g, expr_fma(k, slope, center, offset)), NULL);
+  if (node->outputs[1]) lower_result(n->l, node, 1, expr_sum(k, mul(n, d.rstd, product), n->rows), n->parameter_axis);
+  if (node->outputs[2]) lower_result(n->l, node, 2, expr_sum(k, dy, n->rows), n->parameter_axis);
+}
+
+void lower_LayerNorm(Lowering *l, const Node *node) {
+  Norm n = layer_norm_begin(l, node);
+  lower_forward(&n, node);
+}
+
 void lower_LayerNormBackward(Lowering *l, const Node *node) {
   Norm n = layer_norm_begin(l, node);
+  lower_backward(&n, node);
+}
+
+// Group norm; an instance norm has a channel in each group.
+
+void lower_GroupNorm(Lowering *l, const Node *node) {
+  Norm n = group_norm_begin(l, node);
+  lower_forward(&n, node);
+}
+
+void lower_GroupNormBackward(Lowering *l, const Node *node) {
+  Norm n = group_norm_begin(l, node);
+  lower_backward(&n, node);
+}
+
+void lower_InstanceNorm(Lowering *l, const Node *node) {
+  lower_GroupNorm(l, node);
+}
+
+void lower_InstanceNormBackward(Lowering *l, const Node *node) {
+  lower_GroupNormBackward(l, node);
+}
+
+// RMSNorm
+
+// 1 / sqrt(mean(x^2) + epsilon)
+static Deviation rms_deviation(const Norm *n, const Node *node, ExprId x) {
+  return deviation(n, node, expr_label(n->k, average(n, mul(n, x, x), "sum_squares"), "mean_square"));
+}
+
+void lower_RMSNorm(Lowering *l, const Node *node) {
+  Norm n = norm_begin(l, node);
+  ExprId x = lower_value(l, node->inputs[0]), gamma = operand(&n, node->inputs[1], NULL);
+  Deviation d = rms_deviation(&n, node, x);
+  lower_result(l, node, 0, times(&n, gamma, mul(&n, x, d.rstd)), NULL);
+}
+
+// Axes of the domain along which the value is broadcast.
+static AxisSet broadcast_axes(const Lowering *l, const Value *v) {
+  int missing = l->domain.rank - v->shape.rank;
+  AxisSet axes = 0;
+  for (int i = 0; i < l->domain.rank; i++)
+    if (i < missing || extent_value(v->shape.extent[i - missing]) == 1) axes |= 1U << i;
+  return axes;
+}
+
+// rstd * g + slope * x, with g = gamma * dy
+void lower_RMSNormBackward(Lowering *l, const Node *node) {
+  Norm n = norm_begin(l, node);
   Kernel *k = n.k;
-  ExprId gamma = operand(&n, node->inputs[4], n.parameter_axis), dy = lower_value(l, node->inputs[1]);
-  ExprId center = centered(&n, lower_value(l, node->inputs[0]), operand(&n, node->inputs[2], n.axis));
-  Deviation d = deviation(&n, node, operand(&n, node->inputs[3], n.axis));
-  ExprId g = expr_label(k, times(&n, gamma, dy), "g");
-  ExprId sum_g = norm_sum(&n, g, "sum_g"), sum_product = norm_sum(&n, mul(&n, g, center), "sum_g_centered");
-  ExprId share = expr_binary(k, EXPR_DIV, scaled(&n, sum_product), d.square);
+  ExprId x = lower_value(l, node->inputs[0]), dy = lower_value(l, node->inputs[1]);
+  ExprId gamma = operand(&n, node->inputs[2], NULL);
+  Deviation d = rms_deviation(&n, node, x);
+  ExprId g = expr_label(k, times(&n, gamma, dy), "g"), sum = norm_sum(&n, mul(&n, g, x), "sum_g_x");
+  ExprId share = expr_binary(k, EXPR_DIV, scaled(&n, sum), d.square);
   ExprId slope = expr_label(k, expr_unary(k, EXPR_NEG, mul(&n, d.rstd, share)), "slope");
-  ExprId offset = expr_label(k, expr_unary(k, EXPR_NEG, mul(&n, d.rstd, scaled(&n, sum_g))), "offset");
-  lower_result(l, node, 0, expr_fma(k, d.rstd, g, expr_fma(k, slope, center, offset)), NULL);
-  AxisSet rows = ((1U << l->domain.rank) - 1) & ~n.reduced;
-  if (node->outputs[1]) {
-    ExprId product = mul(&n, mul(&n, dy, d.rstd), center);
-    lower_result(l, node, 1, expr_sum(k, product, rows), n.parameter_axis);
-  }
-  if (node->outputs[2]) lower_result(l, node, 2, expr_sum(k, dy, rows), n.parameter_axis);
+  lower_result(l, node, 0, expr_fma(k, d.rstd, g, mul(&n, slope, x)), NULL);
+  if (!node->outputs[1]) return;
+  ExprId product = mul(&n, mul(&n, dy, d.rstd), x);
+  lower_result(l, node, 1, expr_sum(k, product, broadcast_axes(l, node->inputs[2])), NULL);
 }

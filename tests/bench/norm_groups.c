@@ -26,11 +26,11 @@ static size_t extent_product(const Shape *shape, int begin, int end) {
 bool norm_groups(const Node *node, NormGroups *out) {
   if (strcmp(node->op->family, "norm") != 0 || batch_norm_has_broadcast_statistics(node)) return false;
   const Shape *src = &node->inputs[0]->shape;
-  if (node->op->id == OP_LayerNorm || node->op->id == OP_LayerNormBackward) {
+  if (operator_has_attribute(node->op, "begin_norm_axis")) {
     int k = layer_norm_begin_axis(node);
     *out = (NormGroups){1, extent_product(src, 0, k), extent_product(src, k, src->rank)};
   } else {
-    int axis = batch_norm_channel_axis(node);
+    int axis = norm_channel_axis(node);
     *out = (NormGroups){extent_product(src, 0, axis), extent_product(src, axis, axis + 1),
                         extent_product(src, axis + 1, src->rank)};
   }

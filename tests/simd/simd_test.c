@@ -72,6 +72,16 @@ static void make_inputs(void) {
     end();                                                                                                             \
   } while (0)
 
+static double maximum(double x, double y) {
+  if (isnan(x) || isnan(y)) return (double)NAN;
+  if (x == 0 && y == 0) return signbit(x) && signbit(y) ? -0.0 : 0.0;
+  return x > y ? x : y;
+}
+
+static double product(double x, double y) {
+  return x * y;
+}
+
 static void test_arithmetic_f32(void) {
   TEST_V(v_set, v_set(fa[i]), fa[i]);
   TEST_V(v_add, v_add(a, b), x + y);
@@ -86,6 +96,7 @@ static void test_arithmetic_f32(void) {
   TEST_V(v_fnma, v_fnma(a, b, c), fmaf(-x, y, z));
   TEST_V(v_max, v_max(a, b), x > y ? x : y);
   TEST_V(v_min, v_min(a, b), x < y ? x : y);
+  TEST_V(v_maximum, v_maximum(a, b), (float)maximum((double)x, (double)y));
   TEST_V(v_gt, v_select(v_gt(a, b), a, c), x > y ? x : z);
   TEST_V(v_ge, v_select(v_ge(a, b), a, c), x >= y ? x : z);
   TEST_V(v_lt, v_select(v_lt(a, b), a, c), x < y ? x : z);
@@ -112,6 +123,7 @@ static void test_arithmetic_f64(void) {
   TEST_D(d_fnma, d_fnma(a, b, c), fma(-x, y, z));
   TEST_D(d_max, d_max(a, b), x > y ? x : y);
   TEST_D(d_min, d_min(a, b), x < y ? x : y);
+  TEST_D(d_maximum, d_maximum(a, b), maximum(x, y));
   TEST_D(d_gt, d_select(d_gt(a, b), a, c), x > y ? x : z);
   TEST_D(d_ge, d_select(d_ge(a, b), a, c), x >= y ? x : z);
   TEST_D(d_lt, d_select(d_lt(a, b), a, c), x < y ? x : z);
@@ -190,6 +202,34 @@ static void test_sums(void) {
       for (int j = 0; j < k; j++) t[j] = t[j] + t[j + k];
     }
     expect_number(d_sum(d_load(da + i)), t[0]);
+  }
+  end();
+}
+
+static void test_fold(const char *name, double (*fold)(dvec), double (*combine)(double, double)) {
+  begin(name);
+  for (int i = 0; i < COUNT; i += LANES) {
+    double t[LANES];
+    memcpy(t, da + i, sizeof t);
+    for (int k = 8; k; k /= 2) {
+      for (int j = 0; j < k; j++) t[j] = combine(t[j], t[j + k]);
+    }
+    expect_number(fold(d_load(da + i)), t[0]);
+  }
+  end();
+}
+
+static void test_folds(void) {
+  test_fold("d_greatest", d_greatest, maximum);
+  test_fold("d_product", d_product, product);
+}
+
+static void test_scalars(void) {
+  begin("f64");
+  for (int i = 0; i < COUNT; i++) {
+    expect_number(f64_add(da[i], db[i]), da[i] + db[i]);
+    expect_number(f64_mul(da[i], db[i]), da[i] * db[i]);
+    expect_number(f64_maximum(da[i], db[i]), maximum(da[i], db[i]));
   }
   end();
 }
@@ -552,6 +592,38 @@ static void test_access(const Access *access) {
   end();
 }
 
+// Sixteen rows to lanes and back; the last row ends where the page does.
+#define ROWS(name, type, _name)                                                                                        \
+  static void test_rows_##name(void) {                                                                                 \
+    begin("rows of " #name);                                                                                           \
+    for (int width = 1; width <= 64; width += width < 20 ? 1 : 11) {                                                   \
+      for (int gap = 0; gap < 3; gap += 2) {                                                                           \
+        float t[64 * LANES];                                                                                           \
+        const ptrdiff_t stride = width + gap, nelems = (LANES - 1) * stride + width;                                   \
+        if (nelems * (ptrdiff_t)sizeof(type) > page_nbytes) continue;                                                  \
+        type *p = (type *)(void *)(page + page_nbytes) - nelems;                                                       \
+        for (ptrdiff_t i = 0; i < nelems; i++) p[i] = name##_from_f64((double)(i % 251));                              \
+        v_load_rows##_name(t, p, stride, width);                                                                       \
+        for (int c = 0; c < width; c++)                                                                                \
+          for (int r = 0; r < LANES; r++) expect_number((double)t[c * LANES + r], (double)((r * stride + c) % 251));   \
+        for (ptrdiff_t i = 0; i < nelems; i++) p[i] = name##_from_f64(-1);                                             \
+        v_store_rows##_name(p, stride, t, width);                                                                      \
+        for (ptrdiff_t i = 0; i < nelems; i++)                                                                         \
+          expect_number(f64_from_##name(p[i]), i % stride < width ? (double)(i % 251) : -1);                           \
+        if (LANES * width * (int)sizeof(type) > page_nbytes) continue;                                                 \
+        v_stream_rows##_name((type *)(void *)page, t, width);                                                          \
+        v_fence();                                                                                                     \
+        for (int i = 0; i < LANES * width; i++)                                                                        \
+          expect_number(f64_from_##name(((type *)(void *)page)[i]), (double)((i / width * stride + i % width) % 251)); \
+      }                                                                                                                \
+    }                                                                                                                  \
+    end();                                                                                                             \
+  }
+
+ROWS(f32, float, )
+ROWS(bf16, uint16_t, _bf16)
+ROWS(f16, uint16_t, _f16)
+
 static void test_booleans(void) {
   static const uint8_t bytes[LANES] = {0, 1, 2, 127, 128, 255};
   static const float numbers[LANES] = {0, -0.0F, 1, -3, 0x1p-149F, NAN, INFINITY};
@@ -578,12 +650,17 @@ int main(void) {
   test_widths();
   test_narrowing();
   test_sums();
+  test_folds();
+  test_scalars();
   test_formats();
   test_access(&f32_access);
   test_access(&f64_access);
   test_access(&bf16_access);
   test_access(&f16_access);
   test_access(&s32_access);
+  test_rows_f32();
+  test_rows_bf16();
+  test_rows_f16();
   test_access(&b8_access);
   test_booleans();
   v_prefetch(page);

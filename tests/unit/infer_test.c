@@ -225,6 +225,45 @@ static const Row rows[] = {
      "ReduceSum: dst [2, 3]: expected extent 1 on axis 0, along which src [2, 3] is reduced"},
     {"ReduceSum", "", "s32[2] > ??", "ReduceSum: src: expected type f64, f32, f16 or bf16, found s32"},
     {"ReduceMean", "", "f32[2] > bf16?", "ReduceMean: src is f32 and dst is bf16: expected one type"},
+    {"ReduceMax", "axes=1", "f16[2,3] > ??", "f16[2,3] > f16[2]"},
+    {"ReduceMax", "axes=2", "f16[2,3] > ??", "ReduceMax: axes: expected -2 to 1 for rank 2, found 2"},
+    {"ReduceMin", "axes=1", "bf16[2,3] > ??", "bf16[2,3] > bf16[2]"},
+    {"ReduceMin", "axes=2", "bf16[2,3] > ??", "ReduceMin: axes: expected -2 to 1 for rank 2, found 2"},
+    {"ReduceProd", "axes=-2", "f64[2,3] > ??", "f64[2,3] > f64[3]"},
+    {"ReduceProd", "axes=2", "f64[2,3] > ??", "ReduceProd: axes: expected -2 to 1 for rank 2, found 2"},
+    {"ReduceL1", "axes=0,1 keep_dims=true", "f32[2,3] > ??", "f32[2,3] > f32[1,1]"},
+    {"ReduceL1", "axes=2", "f32[2,3] > ??", "ReduceL1: axes: expected -2 to 1 for rank 2, found 2"},
+    {"ReduceL2", "axes=0", "f32[2,N] > ??", "f32[2,N] > f32[N]"},
+    {"ReduceL2", "axes=2", "f32[2,3] > ??", "ReduceL2: axes: expected -2 to 1 for rank 2, found 2"},
+
+    // Softmax: the data's shape, and of stats 1 on the axis.
+    {"SoftMax", "", "f32[2,3] > ?[2,_] ??", "f32[2,3] > f32[2,3] f32[2,1]"},
+    {"SoftMax", "axis=-1", "f32[_,4] > ?? ?[N,_]", "f32[N,4] > f32[N,4] f32[N,1]"},
+    {"SoftMax", "axis=0", "bf16[2,3] > f32? ~", "bf16[2,3] > f32[2,3] ~"},
+    {"SoftMax", "axis=0", "f32[2] > f16? ??", "f32[2] > f16[2] f32[1]"},
+    {"SoftMax", "axis=0", "f64[0] > ?? ??", "f64[0] > f64[0] f64[1]"},
+    {"SoftMax", "axis=0", "f64[2] > ?? f32?", "f64[2] > f64[2] f32[1]"},
+    {"SoftMax", "", "f32? > ?? ?[2,_]", "f32[2,_] > f32[2,_] f32[2,1]"},
+    {"SoftMax", "", "f32[2] > ?? ~", "SoftMax: axis: expected -1 to 0 for rank 1, found 1"},
+    {"SoftMax", "axis=0", "f32[] > ?? ~", "SoftMax: axis: expected none for rank 0, found 0"},
+    {"SoftMax", "", "bf16[2,3] > f16? ~", "SoftMax: src is bf16 and dst is f16: expected one type, or one of them f32"},
+    {"SoftMax", "", "f32[2,3] > ?? f64?", "SoftMax: stats is f64 while src is f32: expected f32"},
+    {"SoftMax", "", "f32[2,3] > ?? ?[2,3]",
+     "SoftMax: stats [2, 3]: expected extent 1 on axis 1, the axis of src [2, 3] that is summed"},
+    {"SoftMax", "", "f32[2,3] > ?? ?[2]", "SoftMax: stats [2]: expected rank 2 beside src [2, 3]"},
+    {"SoftMax", "", "f32[2,3] > ?[2,4] ~",
+     "SoftMax: axis 1 of src [2, 3] and axis 1 of dst [2, 4]: expected the same extent"},
+    {"LogSoftmax", "", "f32[2,_] > ?[_,3]", "f32[2,3] > f32[2,3]"},
+    {"LogSoftmax", "axis=-3", "f32[2,3] > ??", "LogSoftmax: axis: expected -2 to 1 for rank 2, found -3"},
+    {"LogSoftmax", "", "f32[2] > f16?", "LogSoftmax: src is f32 and dst is f16: expected one type"},
+    {"SoftMaxBackward", "", "bf16[2,_] ?[_,3] > f32?", "bf16[2,3] bf16[2,3] > f32[2,3]"},
+    {"SoftMaxBackward", "", "f16[2,3] ?? > ??", "f16[2,3] f16[2,3] > f16[2,3]"},
+    {"SoftMaxBackward", "", "f32[2,3] ?? > bf16?",
+     "SoftMaxBackward: diff_dst is f32 and diff_src is bf16: expected one type, or diff_src f32"},
+    {"SoftMaxBackward", "axis=2", "f32[2,3] ?? > ??", "SoftMaxBackward: axis: expected -2 to 1 for rank 2, found 2"},
+    {"LogSoftmaxBackward", "", "f32[2,3] ?? > ??", "f32[2,3] f32[2,3] > f32[2,3]"},
+    {"LogSoftmaxBackward", "", "f32[2,3] f32[2,4] > ??",
+     "LogSoftmaxBackward: axis 1 of diff_dst [2, 3] and axis 1 of dst [2, 4]: expected the same extent"},
 
     // Batch norm: the channel axis and the statistics tell each other, the data all of the data.
     {"BatchNormInference", "", "f32[2,_,6] f32[_] ?? ?? ?? > ?[_,5,_]",
@@ -329,6 +368,53 @@ static const Row rows[] = {
      "LayerNormBackward: axis 0 of gamma [5] and axis 0 of diff_gamma [6]: expected the same extent"},
     {"LayerNormBackward", "", "f16[2,5] f16? f16? ?? ?? ~ > ?? ?? ??",
      "LayerNormBackward: mean is f16 while src is f16: expected f32"},
+
+    // Group norm: statistics of each batch element's groups, parameters of channels.
+    {"GroupNorm", "groups=2", "f32[3,_,6] ?? ?[_] > ?[_,5,_] ?? ??",
+     "f32[3,5,6] f32[6] f32[6] > f32[3,5,6] f32[3,2] f32[3,2]"},
+    {"GroupNorm", "groups=3 data_format=NCX", "bf16[N,6,4] bf16? ?? > ?? ?? ??",
+     "bf16[N,6,4] bf16[6] bf16[6] > bf16[N,6,4] bf16[N,3] bf16[N,3]"},
+    {"GroupNorm", "groups=3", "f64[2,_] ~ ~ > ?? f64? ??", "f64[2,_] ~ ~ > f64[2,_] f64[2,3] f64[2,3]"},
+    {"GroupNorm", "groups=1", "f16[2,1] ~ ~ > ?? ~ ??", "f16[2,1] ~ ~ > f16[2,1] ~ f32[2,1]"},
+    {"GroupNorm", "groups=4", "f32[3,5,6] ~ ~ > ?? ?? ??",
+     "GroupNorm: groups: expected a divisor of 6, the channels of src, found 4"},
+    {"GroupNorm", "groups=2", "f32[4] ~ ~ > ?? ?? ??", "GroupNorm: src: expected rank 2 or more, found rank 1, [4]"},
+    {"GroupNorm", "groups=2", "f32[2,4] ~ ~ > ?? ?[2,4] ??",
+     "GroupNorm: mean [2, 4]: expected extent 2 on axis 1, the groups of src [2, 4]"},
+    {"GroupNorm", "groups=2", "f32[2,0] ~ ~ > ?? ?? ??", "GroupNorm: src: expected at least 1 channel, found 0"},
+    {"GroupNorm", "groups=2", "f32[2,4] f32[2] f32? > ?? ?? ??",
+     "GroupNorm: axis 0 of gamma [2] and axis 1 of src [2, 4]: expected the same extent"},
+    {"GroupNormBackward", "groups=2", "f32? ?[3,5,6] f32? ?? ?? ~ > ?? ?? ??",
+     "f32[3,5,6] f32[3,5,6] f32[3,2] f32[3,2] f32[6] ~ > f32[3,5,6] f32[6] f32[6]"},
+    {"GroupNormBackward", "groups=2", "f32[3,5,6] ?? f32[6] ?? ~ ~ > ?? ~ ~",
+     "GroupNormBackward: mean [6]: expected rank 2 beside src [3, 5, 6]"},
+    {"InstanceNorm", "data_format=NCX", "f32[3,_,6] ?[5] f32? > ?? ?? ??",
+     "f32[3,5,6] f32[5] f32[5] > f32[3,5,6] f32[3,5] f32[3,5]"},
+    {"InstanceNorm", "", "f32[3,4] ~ ~ > ?? ?[3,2] ??",
+     "InstanceNorm: axis 1 of src [3, 4] and axis 1 of mean [3, 2]: expected the same extent"},
+    {"InstanceNormBackward", "", "f32[3,5,_] ?? f32[_,6] ?? ~ ~ > ?? ~ ~",
+     "f32[3,5,6] f32[3,5,6] f32[3,6] f32[3,6] ~ ~ > f32[3,5,6] ~ ~"},
+    {"InstanceNormBackward", "", "f16[3,4] ?? f16[3,4] ?? ~ ~ > ?? ~ ~",
+     "InstanceNormBackward: mean is f16 while src is f16: expected f32"},
+
+    // RMSNorm: gamma broadcasts to the data's shape.
+    {"RMSNorm", "", "f32[2,_] f32[1,3] > ?[_,3]", "f32[2,3] f32[1,3] > f32[2,3]"},
+    {"RMSNorm", "begin_norm_axis=0", "f16[N] f16[] > ??", "f16[N] f16[] > f16[N]"},
+    {"RMSNorm", "begin_norm_axis=2", "f32[2,3] ~ > ??",
+     "RMSNorm: begin_norm_axis: expected -2 to 1 for rank 2, found 2"},
+    {"RMSNorm", "", "f32[2,3] f32[2] > ??", "RMSNorm: gamma [2]: does not broadcast to src [2, 3] on axis 0"},
+    {"RMSNorm", "", "f32[3] f32[1,3] > ??", "RMSNorm: gamma [1, 3]: does not broadcast to src [3] on axis 0"},
+    {"RMSNorm", "", "bf16[3] f16[3] > ??", "RMSNorm: gamma is f16 while src is bf16: expected f32 or bf16"},
+    {"RMSNorm", "", "f32[] ~ > ??", "RMSNorm: src: expected rank 1 or more, found rank 0, []"},
+    {"RMSNormBackward", "", "f32? ?[2,3] f32[3] > ?? ??", "f32[2,3] f32[2,3] f32[3] > f32[2,3] f32[3]"},
+    {"RMSNormBackward", "", "f32[2,3] ?? f32? > ?? ?[2,1]", "f32[2,3] f32[2,3] f32[2,1] > f32[2,3] f32[2,1]"},
+    {"RMSNormBackward", "begin_norm_axis=0", "f32[2,3] ?? f32[1,1] > ?? ??",
+     "f32[2,3] f32[2,3] f32[1,1] > f32[2,3] f32[1,1]"},
+    {"RMSNormBackward", "begin_norm_axis=0", "f32[2,3] ?? f32[2,1] > ?? ~", "f32[2,3] f32[2,3] f32[2,1] > f32[2,3] ~"},
+    {"RMSNormBackward", "begin_norm_axis=0", "f32[2,3] ?? f32[3] > ?? ??",
+     "RMSNormBackward: gamma [3]: expected all or none of the axes from 0 on of src [2, 3], for diff_gamma"},
+    {"RMSNormBackward", "", "f32[2,3] ?? f32? > ?? ?[2]",
+     "RMSNormBackward: gamma [2]: does not broadcast to src [2, 3] on axis 0"},
 };
 enum { NROWS = sizeof rows / sizeof *rows };
 
@@ -548,7 +634,8 @@ static bool may_be_lost(const Graphlet *t) {
   bool has_choice = op->attributes[0].name && strcmp(op->attributes[0].name, "auto_broadcast") == 0;
   for (size_t i = 0; i < sizeof losing / sizeof *losing; i++)
     if (op->infer == operators[losing[i]].infer) return true;
-  return has_choice && t->node->attributes[0].s64 == 0;
+  bool broadcasts_gamma = op->id == OP_RMSNorm || op->id == OP_RMSNormBackward;
+  return broadcasts_gamma || (has_choice && t->node->attributes[0].s64 == 0);
 }
 
 static void must_find_extent(Graphlet *t, const char *known, Value *v, int axis) {

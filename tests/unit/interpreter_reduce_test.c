@@ -1,5 +1,8 @@
-// Reductions, from their definitions: literal sums and means, over each kind of axes, of nothing, of what cancels.
+// Reductions, from their definitions: literal results over each kind of axes, of nothing, of what is not finite, of
+// what cancels.
 #include "tests/unit/interpreter_case.h"
+
+#include <float.h>
 
 #define AXES(...) (const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)
 #define NO_AXES NULL, 0
@@ -28,11 +31,17 @@ static void reductions_go_over_any_axes(void **state) {
   must_reduce("ReduceSum", TYPE_F32, CUBE, AXES(0, 1, 2), false, VALUES(78));
   must_reduce("ReduceMean", TYPE_F64, CUBE, AXES(1, 2), false, VALUES(3.5, 9.5));
   must_reduce("ReduceMean", TYPE_BF16, CUBE, AXES(0), true, VALUES(4, 5, 6, 7, 8, 9));
+  must_reduce("ReduceMax", TYPE_F16, CUBE, AXES(0, 2), false, VALUES(9, 12));
+  must_reduce("ReduceMin", TYPE_F32, CUBE, AXES(1), false, VALUES(1, 2, 3, 7, 8, 9));
+  must_reduce("ReduceProd", TYPE_F32, CUBE, AXES(2), false, VALUES(6, 120, 504, 1320));
+  must_reduce("ReduceProd", TYPE_F32, CUBE, AXES(0, 1, 2), true, VALUES(479001600));
+  must_reduce("ReduceL1", TYPE_F32, SHAPE(2, 2), VALUES(1, -2, -3, 4), AXES(1), false, VALUES(3, 7));
+  must_reduce("ReduceL2", TYPE_F32, SHAPE(2, 2), VALUES(3, -4, -5, 12), AXES(1), false, VALUES(5, 13));
 }
 
 static void without_axes_each_element_is_alone(void **state) {
   (void)state;
-  static const char *const ops[] = {"ReduceSum", "ReduceMean"};
+  static const char *const ops[] = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
     must_reduce(ops[i], TYPE_F32, SHAPE(3), VALUES(-1, 0, 2), NO_AXES, false, VALUES(-1, 0, 2));
     must_reduce(ops[i], TYPE_F32, SHAPE(1, 3), VALUES(-1, 0, 2), AXES(0), false, VALUES(-1, 0, 2));
@@ -40,8 +49,25 @@ static void without_axes_each_element_is_alone(void **state) {
   }
 }
 
-static void of_no_elements_a_sum_is_zero_and_a_mean_nothing(void **state) {
+static void norms_of_one_element_are_its_size(void **state) {
   (void)state;
+  static const char *const ops[] = {"ReduceL1", "ReduceL2"};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    must_reduce(ops[i], TYPE_F32, SHAPE(4), VALUES(-1, 0, 1e-40, -1e38), NO_AXES, false, VALUES(1, 0, 1e-40, 1e38));
+    must_reduce(ops[i], TYPE_F32, SHAPE(2, 1), VALUES(-1, 2), AXES(1), true, VALUES(1, 2));
+  }
+}
+
+static void of_no_elements_it_is_what_changes_nothing(void **state) {
+  (void)state;
+  must_reduce("ReduceMax", TYPE_F32, SHAPE(0), NO_VALUES, AXES(0), false, VALUES(-FLT_MAX));
+  must_reduce("ReduceMin", TYPE_F32, SHAPE(0), NO_VALUES, AXES(0), false, VALUES(FLT_MAX));
+  must_reduce("ReduceMax", TYPE_F16, SHAPE(0), NO_VALUES, AXES(0), false, VALUES(-65504));
+  must_reduce("ReduceMin", TYPE_BF16, SHAPE(0), NO_VALUES, AXES(0), false, VALUES(0x1.fep127));
+  must_reduce("ReduceMax", TYPE_F64, SHAPE(0), NO_VALUES, AXES(0), false, VALUES(-DBL_MAX));
+  must_reduce("ReduceProd", TYPE_F32, SHAPE(0, 2), NO_VALUES, AXES(0), false, VALUES(1, 1));
+  must_reduce("ReduceL1", TYPE_F32, SHAPE(1, 0), NO_VALUES, AXES(1), false, VALUES(0));
+  must_reduce("ReduceL2", TYPE_F32, SHAPE(1, 0), NO_VALUES, AXES(1), true, VALUES(0));
   must_reduce("ReduceSum", TYPE_F32, SHAPE(2, 0), NO_VALUES, AXES(1), false, VALUES(0, 0));
   must_reduce("ReduceMean", TYPE_F32, SHAPE(0, 2), NO_VALUES, AXES(0), true, VALUES(NAN, NAN));
   must_reduce("ReduceSum", TYPE_F32, SHAPE(2, 0), NO_VALUES, AXES(0), false, NO_VALUES);
@@ -53,6 +79,41 @@ static void what_is_not_finite_reaches_its_own_sum_alone(void **state) {
   must_reduce("ReduceSum", TYPE_F32, SHAPE(4, 2), VALUES(1, NAN, inf, 2, inf, -inf, 3, 4), AXES(1), false,
               VALUES(NAN, inf, NAN, 7));
   must_reduce("ReduceMean", TYPE_F32, SHAPE(2, 2), VALUES(1, -inf, 3, 4), AXES(1), false, VALUES(-inf, 3.5));
+  // A NaN counts wherever it stands; of nothing but infinities the greatest is one.
+  must_reduce("ReduceMax", TYPE_F32, SHAPE(4, 2), VALUES(NAN, 1, 1, NAN, -inf, -inf, 3, -inf), AXES(1), false,
+              VALUES(NAN, NAN, -inf, 3));
+  must_reduce("ReduceMin", TYPE_F32, SHAPE(4, 2), VALUES(NAN, 1, 1, NAN, inf, inf, 3, -inf), AXES(1), false,
+              VALUES(NAN, NAN, inf, -inf));
+  must_reduce("ReduceProd", TYPE_F32, SHAPE(3, 2), VALUES(inf, -2, inf, 0, NAN, 1), AXES(1), false,
+              VALUES(-inf, NAN, NAN));
+  must_reduce("ReduceL1", TYPE_F32, SHAPE(2, 2), VALUES(-inf, 1, NAN, 1), AXES(1), false, VALUES(inf, NAN));
+  must_reduce("ReduceL2", TYPE_F32, SHAPE(2, 2), VALUES(-inf, 1, NAN, 1), AXES(1), false, VALUES(inf, NAN));
+}
+
+static void zeros_are_in_order(void **state) {
+  (void)state;
+  Case c;
+  case_init(&c);
+  case_input(&c, "x", TYPE_F64, SHAPE(3, 2), VALUES(-0.0, 0.0, 0.0, -0.0, -0.0, -0.0));
+  for (int is_min = 0; is_min < 2; is_min++)
+    case_set_list(case_node(&c, is_min ? "ReduceMin" : "ReduceMax", "x", is_min ? "low" : "high"), "axes", AXES(1));
+  for (size_t i = 0; i < 2; i++) node_set_defaults(c.graph->nodes[i]);
+  double high[3], low[3];
+  for (size_t i = 0; i < 2; i++) {
+    const double *inputs[] = {c.inputs[0].data};
+    double *outputs[] = {i ? low : high};
+    Diagnostics *d = &c.diagnostics;
+    assert_true(graph_sort(c.graph, d) && graph_infer(c.graph, d));
+    assert_true(interpret_node(c.graph->nodes[i], inputs, outputs, &system_allocator));
+  }
+  assert_false(signbit(high[0]) || signbit(high[1]) || !signbit(high[2]));
+  assert_true(signbit(low[0]) && signbit(low[1]) && signbit(low[2]));
+  case_free(&c);
+}
+
+static void products_pass_through_what_f32_does_not_hold(void **state) {
+  (void)state;
+  must_reduce("ReduceProd", TYPE_F32, SHAPE(4), VALUES(0x1p100, 0x1p100, 0x1p-100, 0x1p-99), AXES(0), false, VALUES(2));
 }
 
 static void sums_lose_nothing_to_cancellation(void **state) {
@@ -64,8 +125,11 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reductions_go_over_any_axes),
       cmocka_unit_test(without_axes_each_element_is_alone),
-      cmocka_unit_test(of_no_elements_a_sum_is_zero_and_a_mean_nothing),
+      cmocka_unit_test(norms_of_one_element_are_its_size),
+      cmocka_unit_test(of_no_elements_it_is_what_changes_nothing),
       cmocka_unit_test(what_is_not_finite_reaches_its_own_sum_alone),
+      cmocka_unit_test(zeros_are_in_order),
+      cmocka_unit_test(products_pass_through_what_f32_does_not_hold),
       cmocka_unit_test(sums_lose_nothing_to_cancellation),
   };
   return cmocka_run_group_tests_name("interpreter_reduce", tests, NULL, NULL);

@@ -265,7 +265,9 @@ static void must_set_defaults(OperatorName n) {
   Node node = {.op = n.op, .signature = n.signature, .attributes = values};
   for (uint32_t i = 0; i < named_nattributes(n); i++) {
     NamedAttribute a = named_attribute(n, i);
-    if (a.is_required) values[a.index] = (AttributeValue){.is_set = true, .f32 = 3};
+    if (!a.is_required) continue;
+    bool is_f32 = n.op->attributes[a.index].kind == ATTRIBUTE_F32;
+    values[a.index] = is_f32 ? (AttributeValue){.is_set = true, .f32 = 3} : (AttributeValue){.is_set = true, .s64 = 3};
   }
   node_set_defaults(&node);
   for (uint32_t k = 0; k < n.op->nattributes; k++) {
@@ -333,6 +335,15 @@ static const Expected expected[] = {
      "dst running_mean running_variance batch_mean batch_variance", "epsilon data_format=NXC|NCX momentum=0.5"},
     {"BatchNormInference", "BatchNormInference", "src gamma beta mean variance", "dst", "epsilon data_format=NXC|NCX"},
     {"LayerNorm", "LayerNorm", "src gamma? beta?", "dst mean? variance?", "keep_stats=1 " LN_ATTRIBUTES},
+    {"GroupNorm", "GroupNorm", "src gamma? beta?", "dst mean? variance?",
+     "groups keep_stats=1 use_affine=1 epsilon=1e-05 data_format=NXC|NCX"},
+    {"GroupNormBackward", "GroupNormBackward", LN_BACKWARD, "groups use_affine=1 epsilon=1e-05 data_format=NXC|NCX"},
+    {"InstanceNorm", "InstanceNorm", "src gamma? beta?", "dst mean? variance?",
+     "keep_stats=1 use_affine=1 epsilon=1e-05 data_format=NXC|NCX"},
+    {"InstanceNormBackward", "InstanceNormBackward", LN_BACKWARD, "use_affine=1 epsilon=1e-05 data_format=NXC|NCX"},
+    {"RMSNorm", "RMSNorm", "src gamma?", "dst", "begin_norm_axis=-1 epsilon=1e-05"},
+    {"RMSNormBackward", "RMSNormBackward", "src diff_dst gamma?", "diff_src diff_gamma?",
+     "begin_norm_axis=-1 epsilon=1e-05"},
     {"ReLU", "ReLU", "src", "dst", ""},
     {"ReLUBackward", "ReLUBackward", "src diff_dst", "diff_src", "use_dst=1"},
     {"Add", "Add", "src_0 src_1", "dst", "auto_broadcast=numpy|none"},
@@ -341,6 +352,15 @@ static const Expected expected[] = {
     {"TypeCast", "TypeCast", "src", "dst", ""},
     {"ReduceSum", "ReduceSum", "src", "dst", "axes=0 keep_dims=0"},
     {"ReduceMean", "ReduceMean", "src", "dst", "axes=0 keep_dims=0"},
+    {"ReduceMax", "ReduceMax", "src", "dst", "axes=0 keep_dims=0"},
+    {"ReduceMin", "ReduceMin", "src", "dst", "axes=0 keep_dims=0"},
+    {"ReduceProd", "ReduceProd", "src", "dst", "axes=0 keep_dims=0"},
+    {"ReduceL1", "ReduceL1", "src", "dst", "axes=0 keep_dims=0"},
+    {"ReduceL2", "ReduceL2", "src", "dst", "axes=0 keep_dims=0"},
+    {"SoftMax", "SoftMax", "src", "dst stats?", "axis=1 mode=none|inf_as_zero"},
+    {"LogSoftmax", "LogSoftmax", "src", "dst", "axis=-1"},
+    {"SoftMaxBackward", "SoftMaxBackward", "diff_dst dst", "diff_src", "axis=1"},
+    {"LogSoftmaxBackward", "LogSoftmaxBackward", "diff_dst dst", "diff_src", "axis=-1"},
 };
 
 static void print_operands(OperatorName n, bool is_input, Text *out) {

@@ -46,7 +46,9 @@
 
 #define V_FROM_BF16(h) f32_from_bf16(h)
 
-#define v_part_to_bf16(x) bf16_from_f32(x)
+#define v_part_transpose(r) (void)(r)
+
+#define v_part_to_bf16_by_bits(x) bf16_from_f32(x)
 
 #define D_FROM_HALF(h) (double)(h)
 
@@ -55,6 +57,10 @@
 #define v_part_sum(x) (x)
 
 #define d_part_sum(x) (x)
+
+#define D_FOLD_LANES(op, x) return x
+
+#define V_MAXIMUM(a, b) ((a) > (b) || (a) != (a) ? (a) : (a) == 0 && (b) == 0 ? (a) + (b) : (b))
 
 #ifndef __GNUC__
 #define V_PREFETCH(p, level) (void)(p)

@@ -45,7 +45,7 @@ static bool batch_norm_init(const Sequence *s, BatchNorm *b, const Node *node) {
   b->epsilon = (float)node_f32(node, "epsilon");
   if (!norm_groups(node, &n) || node_input(node, "mean")->type != TYPE_F32) return false;
   const Shape *shape = &b->src->shape;
-  const int channel_axis = batch_norm_channel_axis(node);
+  const int channel_axis = norm_channel_axis(node);
   const dnnl_data_type_t type = onednn_type(b->src->type);
   bool is_image = s->form & (FORM_AS_IMAGES | FORM_BLOCKED);
   if (!(is_image ? desc_as_image : desc_as_is)(&b->given, shape, channel_axis, type)) return false;

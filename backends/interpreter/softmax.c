@@ -1,0 +1,87 @@
+// Softmax and its gradients. A row is what lies along the axis; the track of the walk says which row an element is in.
+#include "ir/softmax.h"
+
+#include "backends/interpreter/evaluation.h"
+#include "backends/interpreter/sum.h"
+#include "backends/interpreter/walk.h"
+
+#include <math.h>
+
+typedef struct Rows {
+  Walk walk;
+  int64_t count;
+} Rows;
+
+static Rows rows_of(const Evaluation *e) {
+  Rows rows = {.walk = walk_over(&e->node->inputs[0]->shape)};
+  rows.count = walk_axes(&rows.walk, 0, ~(1U << softmax_axis(e->node)));
+  // There may be more rows of no elements than memory holds.
+  if (!rows.walk.nelems && !evaluation_output(e, "stats")) rows.count = 0;
+  return rows;
+}
+
+// The greatest element of each row: NaN beside a NaN, -inf of none. NULL: out of memory.
+static double *row_maxima(const Evaluation *e, const Rows *rows) {
+  double *m = ARENA_ARRAY(e->scratch, double, (size_t)rows->count);
+  for (int64_t i = 0; m && i < rows->count; i++) m[i] = -INFINITY;
+  for (Walk w = rows->walk; m && w.i < w.nelems; walk_step(&w)) {
+    double x = e->inputs[0][w.i], *greatest = &m[w.at[0]];
+    if (x > *greatest || isnan(x)) *greatest = x; // nothing is greater than NaN
+  }
+  return m;
+}
+
+// The sum of `term` of each row's elements.
+#define ROW_SUMS(sums, rows, term)                                                                                     \
+  for (Walk w = (rows)->walk; (sums) && w.i < w.nelems; walk_step(&w)) sum_add(&(sums)[w.at[0]], term)
+
+bool interpret_SoftMax(const Evaluation *e) {
+  Rows rows = rows_of(e);
+  const double *x = e->inputs[0];
+  double *dst = e->outputs[0], *stats = evaluation_output(e, "stats"), *m = row_maxima(e, &rows);
+  Sum *sums = ARENA_ARRAY(e->scratch, Sum, (size_t)rows.count);
+  if (!m || !sums) return false;
+  bool inf_as_zero = node_s64(e->node, "mode") == SOFTMAX_INF_AS_ZERO;
+  ROW_SUMS(sums, &rows, exp(x[w.i] - m[w.at[0]]));
+  for (Walk w = rows.walk; w.i < w.nelems; walk_step(&w)) {
+    int64_t row = w.at[0];
+    dst[w.i] = inf_as_zero && m[row] == -INFINITY ? 0 : exp(x[w.i] - m[row]) / sum_value(&sums[row]);
+  }
+  for (int64_t row = 0; stats && row < rows.count; row++)
+    stats[row] = inf_as_zero && m[row] == -INFINITY ? 0 : m[row] + log(sum_value(&sums[row]));
+  return true;
+}
+
+bool interpret_LogSoftmax(const Evaluation *e) {
+  Rows rows = rows_of(e);
+  const double *x = e->inputs[0];
+  double *dst = e->outputs[0], *m = row_maxima(e, &rows);
+  Sum *sums = ARENA_ARRAY(e->scratch, Sum, (size_t)rows.count);
+  if (!m || !sums) return false;
+  ROW_SUMS(sums, &rows, exp(x[w.i] - m[w.at[0]]));
+  for (Walk w = rows.walk; w.i < w.nelems; walk_step(&w))
+    dst[w.i] = x[w.i] - m[w.at[0]] - log(sum_value(&sums[w.at[0]]));
+  return true;
+}
+
+bool interpret_SoftMaxBackward(const Evaluation *e) {
+  Rows rows = rows_of(e);
+  const double *dy = e->inputs[0], *y = e->inputs[1];
+  Sum *sums = ARENA_ARRAY(e->scratch, Sum, (size_t)rows.count);
+  if (!sums) return false;
+  ROW_SUMS(sums, &rows, dy[w.i] * y[w.i]);
+  for (Walk w = rows.walk; w.i < w.nelems; walk_step(&w))
+    e->outputs[0][w.i] = y[w.i] * (dy[w.i] - sum_value(&sums[w.at[0]]));
+  return true;
+}
+
+bool interpret_LogSoftmaxBackward(const Evaluation *e) {
+  Rows rows = rows_of(e);
+  const double *dy = e->inputs[0], *y = e->inputs[1];
+  Sum *sums = ARENA_ARRAY(e->scratch, Sum, (size_t)rows.count);
+  if (!sums) return false;
+  ROW_SUMS(sums, &rows, dy[w.i]);
+  for (Walk w = rows.walk; w.i < w.nelems; walk_step(&w))
+    e->outputs[0][w.i] = dy[w.i] - exp(y[w.i]) * sum_value(&sums[w.at[0]]);
+  return true;
+}

@@ -1,0 +1,62 @@
+// Lowering of softmax and its gradients. The greatest element goes first, so that no power overflows.
+#include "ir/softmax.h"
+
+#include "passes/lower/lower.h"
+
+#include <math.h>
+
+typedef struct Softmax { // of a row
+  Kernel *k;
+  ExprId shifted; // src - max
+  ExprId power;   // e^shifted
+  ExprId max, sum;
+} Softmax;
+
+static AxisSet summed_axes(const Node *node) {
+  return 1U << softmax_axis(node);
+}
+
+// A row of nothing but -inf has no greatest element to go by: taken as 0, with a sum of 1, its powers are 0.
+static Softmax softmax_begin(Lowering *l, const Node *node, bool inf_as_zero) {
+  Kernel *k = l->kernel;
+  Softmax s = {.k = k};
+  ExprId x = lower_value(l, node->inputs[0]), is_empty = 0;
+  s.max = expr_label(k, expr_reduce(k, EXPR_REDUCE_MAXIMUM, x, summed_axes(node)), "max");
+  if (inf_as_zero) {
+    is_empty = expr_binary(k, EXPR_EQ, s.max, expr_constant(k, -INFINITY));
+    s.max = expr_select(k, is_empty, expr_constant(k, 0), s.max);
+  }
+  s.shifted = expr_label(k, expr_binary(k, EXPR_SUB, x, s.max), "shifted");
+  s.power = expr_label(k, expr_unary(k, EXPR_EXP, s.shifted), "power");
+  s.sum = expr_label(k, expr_sum(k, s.power, summed_axes(node)), "sum");
+  if (inf_as_zero) s.sum = expr_select(k, is_empty, expr_constant(k, 1), s.sum);
+  return s;
+}
+
+void lower_SoftMax(Lowering *l, const Node *node) {
+  Softmax s = softmax_begin(l, node, node_s64(node, "mode") == SOFTMAX_INF_AS_ZERO);
+  ExprId share = expr_label(s.k, expr_binary(s.k, EXPR_DIV, expr_constant(s.k, 1), s.sum), "share");
+  lower_result(l, node, 0, expr_binary(s.k, EXPR_MUL, s.power, share), NULL);
+  if (node->outputs[1])
+    lower_result(l, node, 1, expr_binary(s.k, EXPR_ADD, s.max, expr_unary(s.k, EXPR_LOG, s.sum)), NULL);
+}
+
+void lower_LogSoftmax(Lowering *l, const Node *node) {
+  Softmax s = softmax_begin(l, node, false);
+  ExprId log = expr_label(s.k, expr_unary(s.k, EXPR_LOG, s.sum), "log");
+  lower_result(l, node, 0, expr_binary(s.k, EXPR_SUB, s.shifted, log), NULL);
+}
+
+void lower_SoftMaxBackward(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
+  ExprId dy = lower_value(l, node->inputs[0]), y = lower_value(l, node->inputs[1]);
+  ExprId sum = expr_label(k, expr_sum(k, expr_binary(k, EXPR_MUL, dy, y), summed_axes(node)), "sum");
+  lower_result(l, node, 0, expr_binary(k, EXPR_MUL, y, expr_binary(k, EXPR_SUB, dy, sum)), NULL);
+}
+
+void lower_LogSoftmaxBackward(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
+  ExprId dy = lower_value(l, node->inputs[0]), power = expr_unary(k, EXPR_EXP, lower_value(l, node->inputs[1]));
+  ExprId minus = expr_unary(k, EXPR_NEG, expr_sum(k, dy, summed_axes(node)));
+  lower_result(l, node, 0, expr_fma(k, power, expr_label(k, minus, "minus_sum"), dy), NULL);
+}

@@ -1,0 +1,123 @@
+// Compiled reductions and softmaxes against the interpreter, and against themselves: any axes of any rank, extents that
+// straddle the lane count, all types. See ladder.h for what is compared with what.
+#include "tests/random_graph.h"
+#include "tests/unit/ladder.h"
+
+static const char *const reduce_ops[] = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin",
+                                         "ReduceL1",  "ReduceL2",   "ReduceProd"};
+enum { NREDUCTIONS = sizeof reduce_ops / sizeof *reduce_ops };
+
+// Over the axes whose bit is set in `axes`.
+static void reduction(GraphText *g, const char *op, const char *type, Extents s, unsigned axes, bool keeps) {
+  const char *list = "";
+  for (int axis = 0; axis < s.rank; axis++)
+    if (axes >> axis & 1) list = arena_format(&g->arena, "%s%s%d", list, *list ? ", " : "", axis);
+  graph_text_case(g, "%zu: %s %s %s over [%s]%s", g->nodes.nbytes, op, type, extents_text(g, s, "x"), list,
+                  keeps ? " kept" : "");
+  graph_text_node(g, op, "inputs: [%s], outputs: [%s], attributes: {axes: [%s], keep_dims: %s}",
+                  graph_text_input(g, "x", type, s), graph_text_result(g, "y"), list, keeps ? "true" : "false");
+}
+
+static void softmax(GraphText *g, const char *op, const char *type, const char *to, Extents s, int axis,
+                    const char *rest) {
+  bool is_gradient = strstr(op, "Backward") != NULL, has_stats = strcmp(op, "SoftMax") == 0;
+  graph_text_case(g, "%s %s %s %s at %d%s", op, type, to, extents_text(g, s, "x"), axis, rest);
+  const char *x = graph_text_input(g, is_gradient ? "dy" : "x", type, s), *y = graph_text_result(g, "y");
+  const char *dst = is_gradient ? graph_text_input(g, "x", type, s) : NULL;
+  graph_text_node(g, op, "inputs: [%s%s%s], outputs: [{name: %s, type: %s}%s%s], attributes: {axis: %d%s}", x,
+                  dst ? ", " : "", dst ? dst : "", y, to, has_stats ? ", " : "",
+                  has_stats ? graph_text_result(g, "stats") : "", axis, rest);
+}
+
+// Any axes of the shape that are not too many to write down.
+static void reductions_of_any_axes(void **state) {
+  (void)state;
+  static const int64_t extents[] = {1, 2, 3, 5, 15, 16, 17, 33, 70};
+  enum { CASES = 84, MOST_ELEMENTS = 20000 };
+  uint64_t random = 1;
+  GraphText g;
+  graph_text_init(&g);
+  for (int i = 0; i < CASES; i++) {
+    Extents s = {0};
+    int rank = (int)random_below(&random, MAX_RANK + 1);
+    for (int64_t nelems = 1; s.rank < rank; nelems *= s.extent[s.rank - 1])
+      s.extent[s.rank++] = nelems > MOST_ELEMENTS / 70
+                               ? 1 + random_below(&random, 2)
+                               : extents[random_below(&random, sizeof extents / sizeof *extents)];
+    reduction(&g, reduce_ops[i % NREDUCTIONS], "f32", s, random_below(&random, 1U << rank), random_chance(&random, 50));
+  }
+  climb(&g, (Climb){.name = "reductions", .unusual_too = true, .is_misaligned = true});
+}
+
+static void reductions_of_any_width(void **state) {
+  (void)state;
+  static const int64_t widths[] = {1, 15, 16, 17, 31, 33, 64, 65, 300, 5000};
+  GraphText g;
+  graph_text_init(&g);
+  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+    reduction(&g, reduce_ops[i % NREDUCTIONS], "f32", EXTENTS(5, widths[i]), 2, false);
+    reduction(&g, reduce_ops[(i + 3) % NREDUCTIONS], "f32", EXTENTS(widths[i], 5), 1, true);
+    reduction(&g, reduce_ops[(i + 5) % NREDUCTIONS], "f32", EXTENTS(widths[i]), 1, false);
+  }
+  for (int i = 0; i < NREDUCTIONS; i++) {
+    reduction(&g, reduce_ops[i], "f32", EXTENTS(70000), 1, false); // many blocks
+    reduction(&g, reduce_ops[i], "f32", EXTENTS(3, 400, 40), 5, true);
+    reduction(&g, reduce_ops[i], "f32", EXTENTS(3, 400, 40), 2, true);
+  }
+  climb(&g, (Climb){.name = "reduction widths", .unusual_too = true});
+}
+
+static void reductions_of_any_type_and_of_nothing(void **state) {
+  (void)state;
+  static const char *const types[] = {"f64", "f32", "f16", "bf16"};
+  GraphText g;
+  graph_text_init(&g);
+  for (int i = 0; i < NREDUCTIONS; i++) {
+    for (int t = 0; t < 4; t++) {
+      reduction(&g, reduce_ops[i], types[t], EXTENTS(5, 40), 2, false);
+      reduction(&g, reduce_ops[i], types[t], EXTENTS(5, 0), 2, true);
+    }
+    reduction(&g, reduce_ops[i], "f32", EXTENTS(0, 4), 2, false);
+    reduction(&g, reduce_ops[i], "f32", EXTENTS(2, 0, 4), 3, false);
+    reduction(&g, reduce_ops[i], "f32", EXTENTS(2, 3, 4), 0, false);
+    reduction(&g, reduce_ops[i], "f32", EXTENTS(1, 20, 1), 5, false);
+    reduction(&g, reduce_ops[i], "f32", NO_EXTENTS, 0, true);
+    graph_text_case(&g, "%s of one number", reduce_ops[i]); // the same everywhere along an axis
+    graph_text_node(&g, reduce_ops[i], "inputs: [%s], outputs: [%s], attributes: {axes: [0, 2]}",
+                    graph_text_splat(&g, "c", "f32", EXTENTS(3, 4, 5), "-1.25"), graph_text_result(&g, "y"));
+  }
+  climb(&g, (Climb){.name = "reduction types", .unusual_too = true});
+}
+
+static void softmaxes_of_any_axis(void **state) {
+  (void)state;
+  static const char *const ops[] = {"SoftMax", "LogSoftmax", "SoftMaxBackward", "LogSoftmaxBackward"};
+  const Extents shapes[] = {EXTENTS(5, 70), EXTENTS(3, 17, 33), EXTENTS(2, 3, 4, 5)};
+  GraphText g;
+  graph_text_init(&g);
+  for (int op = 0; op < 4; op++) {
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+      for (int axis = 0; axis < shapes[i].rank; axis++)
+        if ((axis + (int)i + op) % 2) softmax(&g, ops[op], "f32", "f32", shapes[i], axis, "");
+    softmax(&g, ops[op], "f32", "f32", EXTENTS(40), 0, "");
+    softmax(&g, ops[op], "f32", "f32", EXTENTS(40, 1), 1, "");
+    softmax(&g, ops[op], "f32", "f32", EXTENTS(2, 0), 1, "");
+    softmax(&g, ops[op], "f32", "f32", EXTENTS(0, 2), 1, "");
+    softmax(&g, ops[op], "f64", "f64", EXTENTS(5, 20), -1, "");
+    softmax(&g, ops[op], "bf16", op % 2 ? "bf16" : "f32", EXTENTS(5, 20), -1, "");
+  }
+  softmax(&g, "SoftMax", "f32", "f16", EXTENTS(5, 20), -1, ", mode: inf_as_zero");
+  softmax(&g, "SoftMax", "f32", "f32", EXTENTS(2, 0), 1, ", mode: inf_as_zero");
+  softmax(&g, "SoftMax", "f32", "f32", EXTENTS(2, 1), 1, ", mode: inf_as_zero");
+  climb(&g, (Climb){.name = "softmaxes", .unusual_too = true, .is_misaligned = true});
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(reductions_of_any_axes),
+      cmocka_unit_test(reductions_of_any_width),
+      cmocka_unit_test(reductions_of_any_type_and_of_nothing),
+      cmocka_unit_test(softmaxes_of_any_axis),
+  };
+  return cmocka_run_group_tests_name("codegen_reduce", tests, NULL, NULL);
+}
