@@ -222,23 +222,20 @@ static void lower_forward(const Norm *n, const Node *node) {
   lower_result(n->l, node, 2, s.variance, n->axis);
 }
 
-// rstd * g + slope * (x - mean) + offset, with g = gamma * dy
+// rstd * g + slope * (x - mean) + offset, with g = gamma * dy. Three sums share dy * (x - mean) or dy itself.
 static void lower_backward(const Norm *n, const Node *node) {
   Kernel *k = n->k;
   ExprId gamma = operand(n, node->inputs[4], n->parameter_axis), dy = lower_value(n->l, node->inputs[1]);
   ExprId center = centered(n, lower_value(n->l, node->inputs[0]), operand(n, node->inputs[2], n->axis));
   Deviation d = deviation(n, node, operand(n, node->inputs[3], n->axis));
   ExprId g = expr_label(k, times(n, gamma, dy), "g");
-  ExprId sum_g = norm_sum(n, g, "sum_g");
-  ExprId sum_product = norm_sum(n, mul(n, g, center), "sum_g_centered");
+  ExprId product = expr_label(k, mul(n, dy, center), "product");
+  ExprId sum_g = norm_sum(n, g, "sum_g"), sum_product = norm_sum(n, times(n, gamma, product), "sum_g_centered");
   ExprId share = expr_binary(k, EXPR_DIV, scaled(n, sum_product), d.square);
   ExprId slope = expr_label(k, expr_unary(k, EXPR_NEG, mul(n, d.rstd, share)), "slope");
   ExprId offset = expr_label(k, expr_unary(k, EXPR_NEG, mul(n, d.rstd, scaled(n, sum_g))), "offset");
   lower_result(n->l, node, 0, expr_fma(k, d.rstd, g, expr_fma(k, slope, center, offset)), NULL);
-  if (node->outputs[1]) {
-    ExprId product = mul(n, mul(n, dy, d.rstd), center);
-    lower_result(n->l, node, 1, expr_sum(k, product, n->rows), n->parameter_axis);
-  }
+  if (node->outputs[1]) lower_result(n->l, node, 1, expr_sum(k, mul(n, d.rstd, product), n->rows), n->parameter_axis);
   if (node->outputs[2]) lower_result(n->l, node, 2, expr_sum(k, dy, n->rows), n->parameter_axis);
 }
 
@@ -295,18 +292,18 @@ static AxisSet broadcast_axes(const Lowering *l, const Value *v) {
   return axes;
 }
 
-// rstd * g + slope * x, with g = gamma * dy
+// rstd * g + slope * x, with g = gamma * dy. Two sums share dy * x.
 void lower_RMSNormBackward(Lowering *l, const Node *node) {
   Norm n = norm_begin(l, node);
   Kernel *k = n.k;
   ExprId x = lower_value(l, node->inputs[0]), dy = lower_value(l, node->inputs[1]);
   ExprId gamma = operand(&n, node->inputs[2], NULL);
   Deviation d = rms_deviation(&n, node, x);
-  ExprId g = expr_label(k, times(&n, gamma, dy), "g"), sum = norm_sum(&n, mul(&n, g, x), "sum_g_x");
+  ExprId g = expr_label(k, times(&n, gamma, dy), "g"), product = expr_label(k, mul(&n, dy, x), "product");
+  ExprId sum = norm_sum(&n, times(&n, gamma, product), "sum_g_x");
   ExprId share = expr_binary(k, EXPR_DIV, scaled(&n, sum), d.square);
   ExprId slope = expr_label(k, expr_unary(k, EXPR_NEG, mul(&n, d.rstd, share)), "slope");
   lower_result(l, node, 0, expr_fma(k, d.rstd, g, mul(&n, slope, x)), NULL);
   if (!node->outputs[1]) return;
-  ExprId product = mul(&n, mul(&n, dy, d.rstd), x);
-  lower_result(l, node, 1, expr_sum(k, product, broadcast_axes(l, node->inputs[2])), NULL);
+  lower_result(l, node, 1, expr_sum(k, mul(&n, d.rstd, product), broadcast_axes(l, node->inputs[2])), NULL);
 }
