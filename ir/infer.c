@@ -97,6 +97,13 @@ bool infer_rank_beside(Inference *inf, Value *v, int rank, const Value *other) {
                      rank, other->name, shape_string(&other->shape, other_text, sizeof other_text));
 }
 
+bool infer_rank_at_least(Inference *inf, const Value *v, int least) {
+  char text[SHAPE_TEXT];
+  if (v->shape.rank >= least) return true;
+  return infer_error(inf, "%s: expected rank %d or more, found rank %d, %s", v->name, least, v->shape.rank,
+                     shape_string(&v->shape, text, sizeof text));
+}
+
 static const char *extent_string(Extent e, char *buffer, size_t nbytes) {
   if (e.dim) snprintf(buffer, nbytes, "%s", e.dim->name);
   else snprintf(buffer, nbytes, "%lld", (long long)e.value);
@@ -175,6 +182,13 @@ static Value *operand_at(const Node *node, uint32_t i, const Operand **row) {
   return is_input ? node->inputs[k] : node->outputs[k];
 }
 
+// TYPE_NONE: there are several.
+static Type only_type(TypeSet allowed) {
+  Type type = TYPE_F64;
+  while (type < TYPE_COUNT && allowed != TYPE_BIT(type)) type++;
+  return type < TYPE_COUNT ? type : TYPE_NONE;
+}
+
 bool infer_types(Inference *inf, Node *node) {
   const Operator *op = node->op;
   TypeSet narrowed = node->signature ? node->signature->types : 0;
@@ -196,7 +210,8 @@ bool infer_types(Inference *inf, Node *node) {
     const Operand *row;
     Value *v = operand_at(node, i, &row);
     const Value *bound = first[narrowed ? (unsigned char)'T' : (unsigned char)row->type];
-    if (v && bound && !infer_type(inf, v, bound->type)) return false;
+    Type type = bound ? bound->type : only_type(narrowed ? narrowed : allowed_types(op, row->type));
+    if (v && !infer_type(inf, v, type)) return false;
   }
   return true;
 }
@@ -224,10 +239,10 @@ static bool broadcast_error(Inference *inf, const Value *a, const Value *b, int 
 }
 
 // The result is as wide as the operands that are not 1, which must agree.
-static bool infer_broadcast_axis(Inference *inf, Node *node, int rank, int axis) {
+static bool infer_broadcast_axis(Inference *inf, Node *node, uint32_t first, int rank, int axis) {
   Value *out = node->outputs[0], *wide = NULL, *narrow = NULL, *unknown = NULL;
   bool has_several_unknown = false;
-  for (uint32_t i = 0; i < node->ninputs; i++) {
+  for (uint32_t i = first; i < node->ninputs; i++) {
     Value *v = node->inputs[i];
     int own = v ? aligned_axis(v, rank, axis) : -1;
     if (own < 0) continue;
@@ -249,10 +264,10 @@ static bool infer_broadcast_axis(Inference *inf, Node *node, int rank, int axis)
   return infer_same_extent(inf, out, axis, only, aligned_axis(only, rank, axis));
 }
 
-bool infer_broadcast(Inference *inf, Node *node) {
+bool infer_broadcast(Inference *inf, Node *node, uint32_t first) {
   Value *out = node->outputs[0], *unknown = NULL;
   const Value *tallest = NULL;
-  for (uint32_t i = 0; i < node->ninputs; i++) {
+  for (uint32_t i = first; i < node->ninputs; i++) {
     Value *v = node->inputs[i];
     if (!v) continue;
     if (v->shape.rank >= 0) tallest = tallest && tallest->shape.rank >= v->shape.rank ? tallest : v;
@@ -264,6 +279,27 @@ bool infer_broadcast(Inference *inf, Node *node) {
   if (unknown || !tallest) return true;
   if (!infer_rank_beside(inf, out, tallest->shape.rank, tallest)) return false;
   for (int axis = 0; axis < out->shape.rank; axis++)
-    if (!infer_broadcast_axis(inf, node, out->shape.rank, axis)) return false;
+    if (!infer_broadcast_axis(inf, node, first, out->shape.rank, axis)) return false;
+  return true;
+}
+
+bool infer_broadcast_extent(Inference *inf, Value *from, int axis_from, Value *to, int axis_to) {
+  Extent e = from->shape.extent[axis_from];
+  if (extent_equals(e, EXTENT(1))) return true;
+  if (extent_is_unknown(e) && !extent_equals(to->shape.extent[axis_to], EXTENT(1))) return true;
+  return infer_same_extent(inf, from, axis_from, to, axis_to);
+}
+
+bool infer_broadcast_to(Inference *inf, Value *from, Value *to) {
+  char shape_from[SHAPE_TEXT], shape_to[SHAPE_TEXT];
+  if (from->shape.rank < 0 || to->shape.rank < 0) return true;
+  if (from->shape.rank > to->shape.rank)
+    return infer_error(inf, "%s %s does not broadcast to %s %s: expected rank %d or less", from->name,
+                       shape_string(&from->shape, shape_from, sizeof shape_from), to->name,
+                       shape_string(&to->shape, shape_to, sizeof shape_to), to->shape.rank);
+  for (int axis = 0; axis < to->shape.rank; axis++) {
+    int own = aligned_axis(from, to->shape.rank, axis);
+    if (own >= 0 && !infer_broadcast_extent(inf, from, own, to, axis)) return false;
+  }
   return true;
 }

@@ -9,6 +9,9 @@ enum { FORMAT_NXC, FORMAT_NCX };
 enum { STATISTICS_VECTOR, STATISTICS_BROADCAST };
 enum { CENTER_MEAN, CENTER_SRC };
 
+// The channel axis of data of this rank, as data_format names it.
+int node_channel_axis(const Node *node, int rank);
+
 // The channel axis of a norm with a data_format, and vector statistics if it is a batch norm.
 int norm_channel_axis(const Node *node);
 

@@ -9,10 +9,32 @@
 #include <string.h>
 
 // Members that rows of one family share.
+#define ELEMENTWISE_UNARY .infer = infer_elementwise_unary, .types = {{'T', TYPES_FLOAT}}, .traits = TRAIT_ELEMENTWISE
+#define UNARY(...)                                                                                                     \
+  .inputs = {{"src", 'T', __VA_ARGS__}}, .ninputs = 1, .outputs = {{"dst", 'T'}}, .noutputs = 1, ELEMENTWISE_UNARY
+#define UNARY_BACKWARD(...)                                                                                            \
+  .inputs = {{"src", 'T', __VA_ARGS__}, {"diff_dst", 'T'}}, .ninputs = 2, .outputs = {{"diff_src", 'T'}},              \
+  .noutputs = 1, ELEMENTWISE_UNARY
+#define REQUIRED_F32(attribute)                                                                                        \
+  { .name = attribute, .kind = ATTRIBUTE_F32, .is_required = true }
+#define USE_DST                                                                                                        \
+  { .name = "use_dst", .kind = ATTRIBUTE_BOOL, .default_value = true }
+#define GELU_MODE                                                                                                      \
+  {                                                                                                                    \
+    .name = "mode", .kind = ATTRIBUTE_CHOICE, .choices = { "gelu_erf", "gelu_tanh" }                                   \
+  }
+#define SOFT_PLUS_BETA                                                                                                 \
+  { .name = "beta", .kind = ATTRIBUTE_F32, .default_value = 1 }
+#define AUTO_BROADCAST                                                                                                 \
+  {                                                                                                                    \
+    .name = "auto_broadcast", .kind = ATTRIBUTE_CHOICE, .choices = { "numpy", "none" }                                 \
+  }
+#define BINARY(result)                                                                                                 \
+  .inputs = {{"src_0", 'T'}, {"src_1", 'T'}}, .ninputs = 2, .outputs = {{"dst", result}}, .noutputs = 1,               \
+  .attributes = {AUTO_BROADCAST}, .nattributes = 1, .infer = infer_binary, .traits = TRAIT_ELEMENTWISE
 #define BINARY_ARITHMETIC                                                                                              \
   .inputs = {{"src_0", 'A'}, {"src_1", 'B'}}, .ninputs = 2, .outputs = {{"dst", 'C'}}, .noutputs = 1,                  \
-  .attributes = {{.name = "auto_broadcast", .kind = ATTRIBUTE_CHOICE, .choices = {"numpy", "none"}}},                  \
-  .nattributes = 1, .infer = infer_binary_arithmetic, .traits = TRAIT_ELEMENTWISE
+  .attributes = {AUTO_BROADCAST}, .nattributes = 1, .infer = infer_binary_arithmetic, .traits = TRAIT_ELEMENTWISE
 #define BATCH_NORM_BACKWARD_OPERANDS                                                                                   \
   .inputs = {{"src", 'T'},                                                                                             \
              {"diff_dst", 'T'},                                                                                        \

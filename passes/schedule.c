@@ -450,7 +450,8 @@ static bool should_stream(const Scheduling *s, const Loop *loop, const Access *a
   enum { LINE = 64 };
   const Kernel *k = s->k;
   int64_t nbytes = (int64_t)type_nbytes(a->type);
-  if (!a->value || k->is_f64 != (a->type == TYPE_F64) || a->stride[s->vector_axis] != 1) return false;
+  if (!a->value || !type_is_float(a->type) || k->is_f64 != (a->type == TYPE_F64) || a->stride[s->vector_axis] != 1)
+    return false;
   if (loop->is_across && a->stride[loop->order[0]] != k->axes[s->vector_axis].extent) return false;
   for (int axis = 0; axis < k->naxes && !loop->is_across; axis++)
     if (axis != s->vector_axis && a->stride[axis] * nbytes % LINE) return false;

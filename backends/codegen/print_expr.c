@@ -168,6 +168,7 @@ const char *type_suffix(Type type) {
   case TYPE_F16: return "_f16";
   case TYPE_BF16: return "_bf16";
   case TYPE_S32: return "_s32";
+  case TYPE_BOOLEAN: return "_b8";
   default: return "";
   }
 }
@@ -189,7 +190,7 @@ static void add_lanes_address(LoopPrinter *l, AccessId id, Level level) {
 }
 
 static const char *scalar_from(Type type) {
-  return type == TYPE_F16 ? "f32_from_f16" : type == TYPE_BF16 ? "f32_from_bf16" : "";
+  return type == TYPE_F16 ? "f32_from_f16" : type == TYPE_BF16 ? "f32_from_bf16" : type == TYPE_BOOLEAN ? "0 != " : "";
 }
 
 static void add_vector_load(LoopPrinter *l, AccessId id, Level level) {
@@ -255,11 +256,12 @@ static void add_scalar_load(LoopPrinter *l, AccessId id, AxisSet axes) {
 
 void print_scalar_store(LoopPrinter *l, const Root *root) {
   const Access *a = &l->k->accesses[root->access];
-  const char *convert = a->type == TYPE_F16    ? "f16_from_f32((float)"
-                        : a->type == TYPE_BF16 ? "bf16_from_f32((float)"
-                        : a->type == TYPE_S32  ? "s32_from_f64((double)"
-                        : a->type == TYPE_F64  ? "(double)("
-                                               : "(float)(";
+  const char *convert = a->type == TYPE_F16       ? "f16_from_f32((float)"
+                        : a->type == TYPE_BF16    ? "bf16_from_f32((float)"
+                        : a->type == TYPE_S32     ? "s32_from_f64((double)"
+                        : a->type == TYPE_F64     ? "(double)("
+                        : a->type == TYPE_BOOLEAN ? "0 != ("
+                                                  : "(float)(";
   print_indent(l);
   text_format(l->out, "a->%s[", access_member(l, a));
   if (!add_terms(l, a->stride, ~0U, false)) text_add_string(l->out, "0");

@@ -34,7 +34,7 @@ static void add_accumulate(LoopPrinter *l, const Root *root, const char *sum, co
   }
 }
 
-// sum = sum + operand, or what the reduction does, in the first n lanes only where the others must stay as they are.
+// sum = sum + operand, in the first n lanes only where the others must stay as they are.
 static void print_merged_sum(LoopPrinter *l, const Root *root, const char *sum, const char *part, bool is_merged) {
   text_format(l->out, "%s%s = ", sum, part);
   if (is_merged) text_format(l->out, "%c_merge(n, ", l->prefix);
@@ -419,9 +419,9 @@ static void print_partials(LoopPrinter *l) {
     const Access *a = &l->k->accesses[root->access];
     long long nelems = (long long)axes_nelems(l->k, access_axes(l->k, a));
     unsigned access = (unsigned)root->access;
-    if (l->loop->is_across) { // a sum for each lane
-      print_line(l, "float part_%u[%lld];", access, nelems * LANES);
+    if (l->loop->is_across) { // one for each lane
       nelems *= LANES;
+      print_line(l, "float part_%u[%lld];", access, nelems);
     } else {
       print_line(l, "%s *const part_%u = a->%s + block * %lld;", element_type(a->type), access, access_member(l, a),
                  nelems);

@@ -181,18 +181,19 @@ static bool has_row_work(const LoopPrinter *l, int section) {
   return false;
 }
 
-// What a row, or a row in each lane, adds to an outer sum of scalars.
+// What a row, or a row in each lane, adds to an outer reduction of scalars.
 static void print_row_share(LoopPrinter *l, const Root *root) {
   unsigned id = (unsigned)root->access;
-  const char *combine = expr_info[reductions[root_reduction(l, root)].combine].name;
   print_indent(l);
+  const char *combine = expr_info[reductions[root_reduction(l, root)].combine].name;
   if (!l->loop->is_across) {
     text_format(l->out, "*part_%u = f64_%s(*part_%u, (double)", id, combine, id);
     add_scalar(l, root->expr);
     text_add_string(l->out, ");\n");
     return;
   }
-  text_format(l->out, "v_store(part_%u, %sv_%s(v_load(part_%u), ", id, l->is_tail ? "v_merge(n, " : "", combine, id);
+  const char *merge = l->is_tail ? "v_merge(n, " : "";
+  text_format(l->out, "v_store(part_%u, %sv_%s(v_load(part_%u), ", id, merge, combine, id);
   add_vector(l, root->expr);
   if (l->is_tail) text_format(l->out, "), v_load(part_%u)));\n", id);
   else text_add_string(l->out, "));\n");

@@ -1,25 +1,33 @@
 // Elementwise operators: each is a formula of x, y and z, the elements of its inputs in the operator's order, after
-// numpy broadcasting to the output's shape.
+// broadcasting to the output's shape. Two gradients at the end are sums too.
 //
 // To add one, write its row: FORMULA(name, declarations, expression). The declarations, made once a node and
 // separated by semicolons, name what the expression needs of the node's attributes:
 // `const double alpha = node_f32(node, "alpha")`.
+#include "ir/elementwise.h"
+
 #include "backends/interpreter/evaluation.h"
+#include "backends/interpreter/sum.h"
 #include "backends/interpreter/walk.h"
 
 #include <math.h>
 
+static void walk_operand(Walk *w, int track, const Node *node, const Operand *row, const Value *operand) {
+  bool is_vector = operand_channel_axis(node, row, operand) >= 0;
+  if (is_vector) walk_axes(w, track, operand_axes(node, row, operand));
+  else walk_broadcast(w, track, &operand->shape);
+}
+
 static Walk broadcast_walk(const Node *node) {
   Walk w = walk_over(&node->outputs[0]->shape);
-  for (uint32_t i = 0; i < node->ninputs; i++)
-    if (node->inputs[i]) walk_broadcast(&w, (int)i, &node->inputs[i]->shape);
+  for (uint32_t i = 0; i < node->ninputs; i++) walk_operand(&w, (int)i, node, &node->op->inputs[i], node->inputs[i]);
   return w;
 }
 
-// An operand that the operator does not have, or that is absent, is a zero that its formula does not use.
+// An operand that the operator does not have is a zero that its formula does not use.
 static const double *operand(const Evaluation *e, uint32_t slot) {
   static const double nothing = 0;
-  return slot < e->node->ninputs && e->inputs[slot] ? e->inputs[slot] : &nothing;
+  return slot < e->node->ninputs ? e->inputs[slot] : &nothing;
 }
 
 #define FORMULA(name, declarations, expression)                                                                        \
@@ -36,11 +44,149 @@ static const double *operand(const Evaluation *e, uint32_t slot) {
   }
 #define NOTHING
 
+static double greater(double a, double b) {
+  return a > b ? a : b;
+}
+
+static double lesser(double a, double b) {
+  return a < b ? a : b;
+}
+
+// Between the bounds; a NaN stays one.
+static double within(double x, double least, double greatest) {
+  return x < least ? least : x > greatest ? greatest : x;
+}
+
+static double sigmoid(double x) {
+  return 1 / (1 + exp(-x));
+}
+
+// The normal distribution, and its density.
+static double normal(double x) {
+  return erfc(-x * M_SQRT1_2) / 2;
+}
+
+static double normal_density(double x) {
+  return exp(-x * x / 2) * (M_2_SQRTPI * M_SQRT1_2 / 2);
+}
+
+// gelu_tanh has tanh(t) for erf(x / sqrt(2)), and (1 + tanh(t)) / 2 = sigmoid(2t).
+static double gelu_argument(double x) {
+  return M_2_SQRTPI * M_SQRT1_2 * x * (1 + 0.044715 * x * x);
+}
+
+static double gelu_argument_slope(double x) {
+  return M_2_SQRTPI * M_SQRT1_2 * (1 + 3 * 0.044715 * x * x);
+}
+
+static double gelu_tanh_backward(double x) {
+  double t = gelu_argument(x);
+  return sigmoid(2 * t) * (1 + 2 * x * sigmoid(-2 * t) * gelu_argument_slope(x));
+}
+
+// ln(1 + e^x)
+static double soft_plus(double x) {
+  return greater(0, x) + log1p(exp(-fabs(x)));
+}
+
+static double mish_backward(double x) {
+  double t = tanh(soft_plus(x)), s = 1 / cosh(soft_plus(x));
+  return t + x * sigmoid(x) * s * s;
+}
+
+static double tanh_backward(double x) {
+  double s = 1 / cosh(x);
+  return s * s;
+}
+
+// x * share, and its limit where x is minus infinity and the share 0.
+static double share_of(double x, double share) {
+  return x == -INFINITY ? -0.0 : x * share;
+}
+
+#define ATTRIBUTE(name) const double name = node_coefficient(node, #name)
+#define USE_DST const bool use_dst = node_bool(node, "use_dst")
+#define GELU_MODE const bool is_tanh = node_s64(node, "mode") == GELU_TANH
+
+FORMULA(Abs, NOTHING, fabs(x))
+FORMULA(Clamp, ATTRIBUTE(min); ATTRIBUTE(max), lesser(greater(x, min), max))
+FORMULA(Elu, ATTRIBUTE(alpha), x > 0 ? x : alpha * expm1(x))
+FORMULA(Exp, NOTHING, exp(x))
+FORMULA(GELU, GELU_MODE, share_of(x, is_tanh ? sigmoid(2 * gelu_argument(x)) : normal(x)))
+FORMULA(HardSigmoid, ATTRIBUTE(alpha); ATTRIBUTE(beta), within(alpha *x + beta, 0, 1))
+FORMULA(HardSwish, NOTHING, share_of(x, within(x / 6 + 0.5, 0, 1)))
+FORMULA(LeakyReLU, ATTRIBUTE(alpha), x > 0 ? x : alpha * x)
+FORMULA(Log, NOTHING, log(x))
+FORMULA(Mish, NOTHING, share_of(x, tanh(soft_plus(x))))
+FORMULA(Pow, ATTRIBUTE(beta), pow(x, beta))
+FORMULA(Reciprocal, NOTHING, 1 / x)
 FORMULA(ReLU, NOTHING, x > 0 || isnan(x) ? x : 0)
+FORMULA(Round, NOTHING, nearbyint(x))
+FORMULA(Sigmoid, NOTHING, sigmoid(x))
+FORMULA(SoftPlus, ATTRIBUTE(beta), soft_plus(beta *x) / beta)
+FORMULA(Sqrt, NOTHING, sqrt(x))
+FORMULA(Square, NOTHING, (x * x))
+FORMULA(Tanh, NOTHING, tanh(x))
+
+// x is src or dst, y is diff_dst.
+FORMULA(AbsBackward, NOTHING, x > 0 ? y : x < 0 ? -y : 0)
+FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), min < x && x < max ? y : 0) // alike for src and dst
+FORMULA(EluBackward, ATTRIBUTE(alpha); USE_DST, x > 0 ? y : y * (use_dst ? x + alpha : alpha * exp(x)))
+FORMULA(GELUBackward, GELU_MODE, y *(is_tanh ? gelu_tanh_backward(x) : normal(x) + x * normal_density(x)))
+FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha);
+        ATTRIBUTE(beta), 0 < alpha * x + beta && alpha * x + beta < 1 ? alpha * y : 0)
+FORMULA(HardSwishBackward, NOTHING, x <= -3 ? 0 : x >= 3 ? y : y * (x / 3 + 0.5))
+FORMULA(MishBackward, NOTHING, y *mish_backward(x))
 FORMULA(ReLUBackward, NOTHING, x > 0 ? y : 0) // alike for src and dst: they are positive together
+FORMULA(SigmoidBackward, USE_DST, y *(use_dst ? x *(1 - x) : sigmoid(x) * sigmoid(-x)))
+FORMULA(SoftPlusBackward, ATTRIBUTE(beta), y *sigmoid(beta *x))
+FORMULA(SqrtBackward, USE_DST, y / (2 * (use_dst ? x : sqrt(x))))
+FORMULA(TanhBackward, USE_DST, y *(use_dst ? (1 - x) * (1 + x) : tanh_backward(x)))
 
 FORMULA(Add, NOTHING, x + y)
 FORMULA(Subtract, NOTHING, x - y)
 FORMULA(Multiply, NOTHING, (x * y))
+FORMULA(Divide, NOTHING, x / y)
+FORMULA(Maximum, NOTHING, greater(x, y))
+FORMULA(Minimum, NOTHING, lesser(x, y))
+FORMULA(SquaredDifference, NOTHING, (x - y) * (x - y))
+FORMULA(GreaterEqual, NOTHING, x >= y)
+FORMULA(Select, NOTHING, x != 0 ? y : z)
+FORMULA(BiasAdd, NOTHING, x + y)
+FORMULA(PReLU, NOTHING, x > 0 ? x : y * x)
 
 FORMULA(TypeCast, const Type type = node->outputs[0]->type, type_round(type, x))
+
+// Sums over the axes along which the output does not vary.
+static bool sum_terms(const Evaluation *e, uint32_t slot, double (*term)(const Evaluation *e, int64_t i)) {
+  const Node *node = e->node;
+  const Value *v = node->outputs[slot];
+  size_t count = (size_t)shape_nelems(&v->shape);
+  Sum *sums = ARENA_ARRAY(e->scratch, Sum, count);
+  if (!sums) return false;
+  Walk w = walk_over(&node->inputs[0]->shape);
+  for (walk_operand(&w, 0, node, &node->op->outputs[slot], v); w.i < w.nelems; walk_step(&w))
+    sum_add(&sums[w.at[0]], term(e, w.i));
+  for (size_t i = 0; i < count; i++) e->outputs[slot][i] = sum_value(&sums[i]);
+  return true;
+}
+
+static double bias_term(const Evaluation *e, int64_t i) {
+  return e->inputs[0][i];
+}
+
+bool interpret_BiasAddBackward(const Evaluation *e) {
+  return sum_terms(e, 0, bias_term);
+}
+
+static double slope_term(const Evaluation *e, int64_t i) {
+  const double *src = e->inputs[0], *diff_dst = e->inputs[2];
+  return src[i] > 0 ? 0 : src[i] * diff_dst[i];
+}
+
+bool interpret_PReLUBackward(const Evaluation *e) {
+  const double *src = e->inputs[0], *slope = e->inputs[1], *diff_dst = e->inputs[2];
+  for (Walk w = broadcast_walk(e->node); w.i < w.nelems; walk_step(&w))
+    e->outputs[0][w.i] = src[w.i] > 0 ? diff_dst[w.i] : slope[w.at[1]] * diff_dst[w.i];
+  return sum_terms(e, 1, slope_term);
+}

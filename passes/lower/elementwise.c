@@ -1,50 +1,249 @@
-// Lowering of the elementwise operators: a formula each.
+// Lowering of the elementwise operators: a formula each, of x, y and z, its operands in the operator's order.
+//
+// To add one, write its row: FORMULA(name, declarations, expression), in the words below. The formulas are those of
+// the interpreter in forms that neither cancel nor overflow in f32. That an infinity gives what it should, and that a
+// NaN stays one, may hang on the order of the operands of GT, MAX and MIN: a comparison with a NaN is false.
+#include "ir/elementwise.h"
+
 #include "passes/lower/lower.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdint.h>
 
-static ExprId input(Lowering *l, const Node *node, uint32_t i) {
-  return lower_value(l, node->inputs[i]);
+// 0: the operator has none such.
+static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
+  if (slot >= node->ninputs) return 0;
+  int axis = operand_channel_axis(node, &node->op->inputs[slot], node->inputs[slot]);
+  return lower_value_on(l, node->inputs[slot], axis < 0 ? NULL : &axis);
 }
 
-// NaN passes: it is not greater than zero, so the comparison is the other way round.
-void lower_ReLU(Lowering *l, const Node *node) {
-  Kernel *k = l->kernel;
-  ExprId x = input(l, node, 0), zero = expr_constant(k, 0);
-  lower_result(l, node, 0, expr_select(k, expr_binary(k, EXPR_GT, zero, x), zero, x), NULL);
+#define NUMBER(number) expr_constant(k, number)
+#define ABS(a) expr_unary(k, EXPR_ABS, a)
+#define NEG(a) expr_unary(k, EXPR_NEG, a)
+#define SQRT(a) expr_unary(k, EXPR_SQRT, a)
+#define ROUND(a) expr_unary(k, EXPR_ROUND, a)
+#define EXP(a) expr_unary(k, EXPR_EXP, a)
+#define EXPM1(a) expr_unary(k, EXPR_EXPM1, a)
+#define LOG(a) expr_unary(k, EXPR_LOG, a)
+#define LOG1P(a) expr_unary(k, EXPR_LOG1P, a)
+#define TANH(a) expr_unary(k, EXPR_TANH, a)
+#define ERF(a) expr_unary(k, EXPR_ERF, a)
+#define ADD(a, b) expr_binary(k, EXPR_ADD, a, b)
+#define SUB(a, b) expr_binary(k, EXPR_SUB, a, b)
+#define MUL(a, b) expr_binary(k, EXPR_MUL, a, b)
+#define DIV(a, b) expr_binary(k, EXPR_DIV, a, b)
+#define POW(a, b) expr_binary(k, EXPR_POW, a, b)
+#define MAX(a, b) expr_binary(k, EXPR_MAX, a, b) // a > b ? a : b
+#define MIN(a, b) expr_binary(k, EXPR_MIN, a, b) // a < b ? a : b
+#define GT(a, b) expr_binary(k, EXPR_GT, a, b)
+#define GE(a, b) expr_binary(k, EXPR_GE, a, b)
+#define EQ(a, b) expr_binary(k, EXPR_EQ, a, b)
+#define FMA(a, b, c) expr_fma(k, a, b, c)
+#define SELECT(mask, a, b) expr_select(k, mask, a, b)
+
+// Parts of formulas
+
+// Between the bounds; a NaN stays one.
+static ExprId within(Kernel *k, ExprId x, double least, double greatest) {
+  return MIN(NUMBER(greatest), MAX(NUMBER(least), x));
 }
 
-void lower_ReLUBackward(Lowering *l, const Node *node) {
-  Kernel *k = l->kernel;
-  ExprId zero = expr_constant(k, 0), is_on = expr_binary(k, EXPR_GT, input(l, node, 0), zero);
-  lower_result(l, node, 0, expr_select(k, is_on, input(l, node, 1), zero), NULL);
+// x, but the lowest number for minus infinity, which times 0 gives the limit that an activation has there.
+static ExprId above_infinity(Kernel *k, ExprId x) {
+  return MAX(NUMBER(-FLT_MAX), x);
+}
+
+// e^-|t|, of which what saturates on both sides is made: it does not overflow, and 1 + it does not cancel.
+static ExprId decay(Kernel *k, ExprId t) {
+  return EXP(NEG(ABS(t)));
+}
+
+// 1 / (1 + e^-t)
+static ExprId sigmoid(Kernel *k, ExprId t) {
+  ExprId e = decay(k, t);
+  return DIV(SELECT(GE(t, NUMBER(0)), NUMBER(1), e), ADD(NUMBER(1), e));
+}
+
+// Its derivative.
+static ExprId sigmoid_slope(Kernel *k, ExprId t) {
+  ExprId e = decay(k, t), sum = ADD(NUMBER(1), e);
+  return DIV(e, MUL(sum, sum));
+}
+
+// ln(1 + e^t)
+static ExprId soft_plus(Kernel *k, ExprId t) {
+  return ADD(MAX(NUMBER(0), t), LOG1P(decay(k, t)));
+}
+
+// (1 + erf(x / sqrt(2))) / 2
+static ExprId normal(Kernel *k, ExprId x) {
+  return FMA(NUMBER(0.5), ERF(MUL(NUMBER(M_SQRT1_2), x)), NUMBER(0.5));
+}
+
+static ExprId normal_density(Kernel *k, ExprId x) {
+  return MUL(NUMBER(M_2_SQRTPI * M_SQRT1_2 / 2), EXP(MUL(NUMBER(-0.5), MUL(x, x))));
+}
+
+// (1 + tanh(t)) / 2 is sigmoid(2t); this is the 2t of gelu_tanh, 2c (x + 0.044715 x^3) with c = sqrt(2 / pi).
+#define GELU_SCALE (2 * M_2_SQRTPI * M_SQRT1_2)
+#define GELU_CUBIC (0.044715 * GELU_SCALE)
+
+static ExprId gelu_argument(Kernel *k, ExprId x) {
+  return MUL(x, FMA(NUMBER(GELU_CUBIC), MUL(x, x), NUMBER(GELU_SCALE)));
+}
+
+// s (1 + (1 - s) x t') = s + s' x t', where t' must not be infinite while s' is 0.
+static ExprId gelu_tanh_slope(Kernel *k, ExprId x) {
+  ExprId t = gelu_argument(k, x), square = MIN(NUMBER(0x1p60), MUL(x, x));
+  ExprId argument_slope = FMA(NUMBER(3 * GELU_CUBIC), square, NUMBER(GELU_SCALE));
+  return FMA(MUL(sigmoid_slope(k, t), x), argument_slope, sigmoid(k, t));
+}
+
+static ExprId gelu_erf_slope(Kernel *k, ExprId x) {
+  return FMA(x, normal_density(k, x), normal(k, x));
+}
+
+// tanh(ln(1 + e^x)) is p / q with p = e^x (e^x + 2), q = p + 2; above 0 both are divided by e^2x.
+typedef struct MishShare {
+  ExprId e, is_negative, p, q, rest; // rest: q - p
+} MishShare;
+
+static MishShare mish_share(Kernel *k, ExprId x) {
+  MishShare m = {.e = decay(k, x), .is_negative = GT(NUMBER(0), x)};
+  m.p = SELECT(m.is_negative, MUL(m.e, ADD(m.e, NUMBER(2))), FMA(NUMBER(2), m.e, NUMBER(1)));
+  m.rest = MUL(NUMBER(2), SELECT(m.is_negative, NUMBER(1), MUL(m.e, m.e)));
+  m.q = ADD(m.p, m.rest);
+  return m;
+}
+
+static ExprId mish(Kernel *k, ExprId x) {
+  MishShare m = mish_share(k, x);
+  return MUL(above_infinity(k, x), DIV(m.p, m.q));
+}
+
+// t + x sigmoid(x) (1 - t^2), where 1 - t^2 = (q - p) (q + p) / q^2
+static ExprId mish_slope(Kernel *k, ExprId x) {
+  MishShare m = mish_share(k, x);
+  ExprId complement = MUL(DIV(m.rest, m.q), DIV(ADD(m.q, m.p), m.q));
+  return FMA(MUL(x, sigmoid(k, x)), complement, DIV(m.p, m.q));
+}
+
+// 1 - tanh(x)^2
+static ExprId tanh_slope(Kernel *k, ExprId x) {
+  return MUL(NUMBER(4), sigmoid_slope(k, MUL(NUMBER(2), x)));
+}
+
+// A boolean is 0 or 1.
+static ExprId boolean(Kernel *k, ExprId mask) {
+  return SELECT(mask, NUMBER(1), NUMBER(0));
+}
+
+// By the comparison itself where the boolean was made of one in this kernel.
+static ExprId choose(Kernel *k, ExprId condition, ExprId a, ExprId b) {
+  if (!condition) return 0;
+  const Expr *e = &k->exprs[condition];
+  bool is_of_mask = e->op == EXPR_SELECT && condition == boolean(k, e->args[0]);
+  return is_of_mask ? SELECT(k->exprs[condition].args[0], a, b) : SELECT(EQ(condition, NUMBER(0)), b, a);
 }
 
 // What other nodes of the kernel see of an s32 is within its range; a store keeps to it by itself.
 static ExprId saturated(Kernel *k, const Value *v, ExprId e) {
-  if (v->type != TYPE_S32 || !v->uses) return e;
-  ExprId least = expr_constant(k, INT32_MIN), greatest = expr_constant(k, INT32_MAX);
-  e = expr_select(k, expr_binary(k, EXPR_GT, e, greatest), greatest, e);
-  return expr_select(k, expr_binary(k, EXPR_GT, least, e), least, e);
+  return v->type == TYPE_S32 && v->uses ? within(k, e, INT32_MIN, INT32_MAX) : e;
 }
 
-#define BINARY(op_name, op)                                                                                            \
-  void lower_##op_name(Lowering *l, const Node *node) {                                                                \
-    ExprId e = expr_binary(l->kernel, op, input(l, node, 0), input(l, node, 1));                                       \
-    lower_result(l, node, 0, saturated(l->kernel, node->outputs[0], e), NULL);                                         \
-  }
-
-BINARY(Add, EXPR_ADD)
-BINARY(Subtract, EXPR_SUB)
-BINARY(Multiply, EXPR_MUL)
-
 // Narrowing shows in the value even when nothing is stored in between.
-void lower_TypeCast(Lowering *l, const Node *node) {
+static ExprId rounded(Kernel *k, Type type, ExprId e) {
+  static const ExprOp narrowing[TYPE_COUNT] = {
+      [TYPE_F32] = EXPR_ROUND_F32, [TYPE_F16] = EXPR_ROUND_F16, [TYPE_BF16] = EXPR_ROUND_BF16};
+  bool is_own = type == TYPE_F32 && !k->is_f64;
+  return narrowing[type] && !is_own ? expr_unary(k, narrowing[type], e) : e;
+}
+
+// Formulas
+
+#define FORMULA(name, declarations, expression)                                                                        \
+  void lower_##name(Lowering *l, const Node *node) {                                                                   \
+    Kernel *k = l->kernel;                                                                                             \
+    const ExprId x = operand(l, node, 0), y = operand(l, node, 1), z = operand(l, node, 2);                            \
+    (void)x, (void)y, (void)z;                                                                                         \
+    declarations;                                                                                                      \
+    lower_result(l, node, 0, saturated(k, node->outputs[0], expression), NULL);                                        \
+  }
+#define NOTHING
+#define ATTRIBUTE(name) const ExprId name = NUMBER(node_coefficient(node, #name))
+#define USE_DST const bool use_dst = node_bool(node, "use_dst")
+#define GELU_MODE const bool is_tanh = node_s64(node, "mode") == GELU_TANH
+#define ZERO NUMBER(0)
+
+FORMULA(Abs, NOTHING, ABS(x))
+FORMULA(Clamp, ATTRIBUTE(min); ATTRIBUTE(max), MIN(MAX(x, min), max))
+FORMULA(Elu, ATTRIBUTE(alpha), SELECT(GT(x, ZERO), x, MUL(alpha, EXPM1(x))))
+FORMULA(Exp, NOTHING, EXP(x))
+FORMULA(GELU, GELU_MODE, MUL(above_infinity(k, x), is_tanh ? sigmoid(k, gelu_argument(k, x)) : normal(k, x)))
+FORMULA(HardSigmoid, ATTRIBUTE(alpha); ATTRIBUTE(beta), within(k, FMA(alpha, x, beta), 0, 1))
+FORMULA(HardSwish, NOTHING, MUL(above_infinity(k, x), MUL(NUMBER(1.0 / 6), within(k, ADD(x, NUMBER(3)), 0, 6))))
+FORMULA(LeakyReLU, ATTRIBUTE(alpha), SELECT(GT(x, ZERO), x, MUL(alpha, x)))
+FORMULA(Log, NOTHING, LOG(x))
+FORMULA(Mish, NOTHING, mish(k, x))
+FORMULA(Pow, ATTRIBUTE(beta), POW(x, beta))
+FORMULA(Reciprocal, NOTHING, DIV(NUMBER(1), x))
+FORMULA(ReLU, NOTHING, MAX(ZERO, x))
+FORMULA(Round, NOTHING, ROUND(x))
+FORMULA(Sigmoid, NOTHING, sigmoid(k, x))
+FORMULA(SoftPlus, ATTRIBUTE(beta), DIV(soft_plus(k, MUL(beta, x)), beta))
+FORMULA(Sqrt, NOTHING, SQRT(x))
+FORMULA(Square, NOTHING, MUL(x, x))
+FORMULA(Tanh, NOTHING, TANH(x))
+
+// x is src or dst, y is diff_dst.
+FORMULA(AbsBackward, NOTHING, SELECT(GT(x, ZERO), y, SELECT(GT(ZERO, x), NEG(y), ZERO)))
+FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), SELECT(GT(x, min), SELECT(GT(max, x), y, ZERO), ZERO))
+FORMULA(EluBackward, ATTRIBUTE(alpha);
+        USE_DST, SELECT(GT(x, ZERO), y, MUL(y, use_dst ? ADD(x, alpha) : MUL(alpha, EXP(x)))))
+FORMULA(GELUBackward, GELU_MODE, MUL(y, is_tanh ? gelu_tanh_slope(k, x) : gelu_erf_slope(k, x)))
+FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha); ATTRIBUTE(beta);
+        const ExprId t = FMA(alpha, x, beta), SELECT(GT(t, ZERO), SELECT(GT(NUMBER(1), t), MUL(alpha, y), ZERO), ZERO))
+FORMULA(HardSwishBackward, NOTHING,
+        SELECT(GE(NUMBER(-3), x), ZERO, SELECT(GE(x, NUMBER(3)), y, MUL(y, MUL(NUMBER(1.0 / 3), ADD(x, NUMBER(1.5)))))))
+FORMULA(MishBackward, NOTHING, MUL(y, mish_slope(k, x)))
+FORMULA(ReLUBackward, NOTHING, SELECT(GT(x, ZERO), y, ZERO))
+FORMULA(SigmoidBackward, USE_DST, MUL(y, use_dst ? MUL(x, SUB(NUMBER(1), x)) : sigmoid_slope(k, x)))
+FORMULA(SoftPlusBackward, ATTRIBUTE(beta), MUL(y, sigmoid(k, MUL(beta, x))))
+FORMULA(SqrtBackward, USE_DST, DIV(y, MUL(NUMBER(2), use_dst ? x : SQRT(x))))
+FORMULA(TanhBackward, USE_DST, MUL(y, use_dst ? MUL(SUB(NUMBER(1), x), ADD(NUMBER(1), x)) : tanh_slope(k, x)))
+
+FORMULA(Add, NOTHING, ADD(x, y))
+FORMULA(Subtract, NOTHING, SUB(x, y))
+FORMULA(Multiply, NOTHING, MUL(x, y))
+FORMULA(Divide, NOTHING, DIV(x, y))
+FORMULA(Maximum, NOTHING, MAX(x, y))
+FORMULA(Minimum, NOTHING, MIN(x, y))
+FORMULA(SquaredDifference, const ExprId difference = SUB(x, y), MUL(difference, difference))
+FORMULA(GreaterEqual, NOTHING, boolean(k, GE(x, y)))
+FORMULA(Select, NOTHING, choose(k, x, y, z))
+FORMULA(BiasAdd, NOTHING, ADD(x, y))
+FORMULA(PReLU, NOTHING, SELECT(GT(x, ZERO), x, MUL(y, x)))
+
+FORMULA(TypeCast, NOTHING, rounded(k, node->outputs[0]->type, x))
+
+// Sums over the axes along which the result does not vary.
+static void lower_sum(Lowering *l, const Node *node, uint32_t slot, ExprId term) {
+  const Operand *row = &node->op->outputs[slot];
+  const Value *v = node->outputs[slot];
+  AxisSet all = (1U << l->domain.rank) - 1, kept = operand_axes(node, row, v);
+  int axis = operand_channel_axis(node, row, v);
+  lower_result(l, node, slot, expr_sum(l->kernel, term, all & ~kept), axis < 0 ? NULL : &axis);
+}
+
+void lower_BiasAddBackward(Lowering *l, const Node *node) {
+  lower_sum(l, node, 0, operand(l, node, 0));
+}
+
+void lower_PReLUBackward(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
-  ExprId x = input(l, node, 0);
-  Type to = node->outputs[0]->type;
-  if (to == TYPE_F32 && k->is_f64) x = expr_unary(k, EXPR_ROUND_F32, x);
-  if (to == TYPE_F16) x = expr_unary(k, EXPR_ROUND_F16, x);
-  if (to == TYPE_BF16) x = expr_unary(k, EXPR_ROUND_BF16, x);
-  lower_result(l, node, 0, x, NULL);
+  ExprId src = operand(l, node, 0), slope = operand(l, node, 1), diff_dst = operand(l, node, 2);
+  ExprId is_on = GT(src, ZERO);
+  lower_result(l, node, 0, SELECT(is_on, diff_dst, MUL(slope, diff_dst)), NULL);
+  lower_sum(l, node, 1, SELECT(is_on, ZERO, MUL(src, diff_dst)));
 }

@@ -229,8 +229,9 @@ static void lower_backward(const Norm *n, const Node *node) {
   ExprId center = centered(n, lower_value(n->l, node->inputs[0]), operand(n, node->inputs[2], n->axis));
   Deviation d = deviation(n, node, operand(n, node->inputs[3], n->axis));
   ExprId g = expr_label(k, times(n, gamma, dy), "g");
+  ExprId sum_g = norm_sum(n, g, "sum_g");
   ExprId product = expr_label(k, mul(n, dy, center), "product");
-  ExprId sum_g = norm_sum(n, g, "sum_g"), sum_product = norm_sum(n, times(n, gamma, product), "sum_g_centered");
+  ExprId sum_product = norm_sum(n, times(n, gamma, product), "sum_g_centered");
   ExprId share = expr_binary(k, EXPR_DIV, scaled(n, sum_product), d.square);
   ExprId slope = expr_label(k, expr_unary(k, EXPR_NEG, mul(n, d.rstd, share)), "slope");
   ExprId offset = expr_label(k, expr_unary(k, EXPR_NEG, mul(n, d.rstd, scaled(n, sum_g))), "offset");

@@ -432,6 +432,16 @@ static void d_stream_s32(int32_t *p, dvec a) {
   d_store_s32(p, a);
 } // the vocabulary has none
 
+static uint8_t b8_from_f64(double x) {
+  return x != 0;
+}
+static double f64_from_b8(uint8_t x) {
+  return x != 0;
+}
+static void v_stream_b8(uint8_t *p, vec a) {
+  v_store_b8(p, a);
+} // the vocabulary has none
+
 #define ACCESS(name, type, V, _name)                                                                                   \
   static double name##_get(const void *p) {                                                                            \
     return f64_from_##name(*(const type *)p);                                                                          \
@@ -476,6 +486,7 @@ ACCESS(f64, double, d, )
 ACCESS(bf16, uint16_t, v, _bf16)
 ACCESS(f16, uint16_t, v, _f16)
 ACCESS(s32, int32_t, d, _s32)
+ACCESS(b8, uint8_t, v, _b8)
 
 // The page between the guards.
 static unsigned char *page;
@@ -500,14 +511,21 @@ static unsigned char *place(const Access *access, ptrdiff_t stride, int n, bool 
   return page + low - (reach < 0 ? reach : 0);
 }
 
-static void expect_lanes(const double *lanes, int n) {
-  for (int j = 0; j < LANES; j++) expect_number(lanes[j], j < n ? j + 1 : 0);
+// The number as an element holds it.
+static double element(const Access *access, double number) {
+  double cell;
+  access->put(&cell, number);
+  return access->get(&cell);
 }
 
-// The n elements are 1, 2, 3…, and nothing else was touched.
+static void expect_lanes(const Access *access, const double *lanes, int n) {
+  for (int j = 0; j < LANES; j++) expect_number(lanes[j], j < n ? element(access, j + 1) : 0);
+}
+
+// The n elements are 1, 2, 3… as far as they can be, and nothing else was touched.
 static void expect_elements(const Access *access, const unsigned char *p, ptrdiff_t stride, int n) {
   int touched = 0;
-  for (int j = 0; j < n; j++) expect_number(access->get(p + j * stride * access->nbytes), j + 1);
+  for (int j = 0; j < n; j++) expect_number(access->get(p + j * stride * access->nbytes), element(access, j + 1));
   for (ptrdiff_t i = 0; i < page_nbytes; i++) touched += page[i] != UNTOUCHED;
   expect(touched == n * access->nbytes, touched, n * access->nbytes);
 }
@@ -522,17 +540,17 @@ static void test_reading(const Access *access, ptrdiff_t stride, int n, bool at_
   const unsigned char *p = place_elements(access, stride, n, at_end);
   double lanes[LANES];
   access->gather_n(lanes, p, stride, n);
-  expect_lanes(lanes, n);
+  expect_lanes(access, lanes, n);
   if (n == LANES) {
     access->gather(lanes, p, stride);
-    expect_lanes(lanes, n);
+    expect_lanes(access, lanes, n);
   }
   if (stride != 1) return;
   access->load_n(lanes, p, n);
-  expect_lanes(lanes, n);
+  expect_lanes(access, lanes, n);
   if (n == LANES) {
     access->load(lanes, p);
-    expect_lanes(lanes, n);
+    expect_lanes(access, lanes, n);
   }
 }
 
@@ -606,6 +624,21 @@ ROWS(f32, float, )
 ROWS(bf16, uint16_t, _bf16)
 ROWS(f16, uint16_t, _f16)
 
+static void test_booleans(void) {
+  static const uint8_t bytes[LANES] = {0, 1, 2, 127, 128, 255};
+  static const float numbers[LANES] = {0, -0.0F, 1, -3, 0x1p-149F, NAN, INFINITY};
+  float lanes[LANES];
+  uint8_t stored[LANES];
+  begin("booleans");
+  v_store(lanes, v_load_b8(bytes));
+  v_store_b8(stored, v_load(numbers));
+  for (int j = 0; j < LANES; j++) {
+    expect_number((double)lanes[j], j >= 1 && j <= 5);
+    expect_number(stored[j], j >= 2 && j <= 6);
+  }
+  end();
+}
+
 int main(void) {
   if (!map_page()) {
     perror("simd_test: mmap");
@@ -628,6 +661,8 @@ int main(void) {
   test_rows_f32();
   test_rows_bf16();
   test_rows_f16();
+  test_access(&b8_access);
+  test_booleans();
   v_prefetch(page);
   v_prefetch_l2(page);
   if (failures) fprintf(stderr, "simd_test: %d failures\n", failures);

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -18,6 +19,27 @@ typedef struct Row {
   const char *attributes; // "epsilon=1 data_format=NCX"
   const char *before, *after;
 } Row;
+
+// What of these all is one shape and one type.
+#define UNARY_ROWS(op)                                                                                                 \
+  {op, "", "f32[4,_] > ?[_,8]", "f32[4,8] > f32[4,8]"},                                                                \
+      {op, "", "f32[4] > ?[5]", op ": axis 0 of src [4] and axis 0 of dst [5]: expected the same extent"}, {           \
+    op, "", "s32[4] > ??", op ": src: expected type f64, f32, f16 or bf16, found s32"                                  \
+  }
+#define UNARY_BACKWARD_ROWS(op)                                                                                        \
+  {op, "", "f32? ?[4,_] > ?[_,8]", "f32[4,8] f32[4,8] > f32[4,8]"},                                                    \
+      {op, "", "f32[4] f32[1] > ??", op ": axis 0 of src [4] and axis 0 of diff_dst [1]: expected the same extent"}, { \
+    op, "", "f32[4] bf16[4] > ??", op ": src is f32 and diff_dst is bf16: expected one type"                           \
+  }
+// What of these broadcasts two operands of one type.
+#define BINARY_ROWS(op)                                                                                                \
+  {op, "", "bf16[4,1] ?[1,8] > ??", "bf16[4,1] bf16[1,8] > bf16[4,8]"},                                                \
+      {op, "", "f32[4] f32[3] > ??",                                                                                   \
+       op ": src_0 [4] and src_1 [3] do not broadcast: extents 4 and 3 on axis 1 from the right"},                     \
+      {op, "", "f32[4] f16[4] > ??", op ": src_0 is f32 and src_1 is f16: expected one type"}, {                       \
+    op, "auto_broadcast=none", "f32[1] f32[8] > ??",                                                                   \
+        op ": axis 0 of src_0 [1] and axis 0 of src_1 [8]: expected the same extent"                                   \
+  }
 
 static const Row rows[] = {
     {"ReLU", "", "f32[4,_] > ?[_,8]", "f32[4,8] > f32[4,8]"},
@@ -40,6 +62,17 @@ static const Row rows[] = {
     {"ReLUBackward", "", "f32[4] f32[1] > ??",
      "ReLUBackward: axis 0 of src [4] and axis 0 of diff_dst [1]: expected the same extent"},
     {"ReLUBackward", "", "f32[4] bf16[4] > ??", "ReLUBackward: src is f32 and diff_dst is bf16: expected one type"},
+
+    // clang-format off
+    UNARY_ROWS("Abs"), UNARY_ROWS("Clamp"), UNARY_ROWS("Elu"), UNARY_ROWS("Exp"), UNARY_ROWS("GELU"), UNARY_ROWS("HardSigmoid"),
+    UNARY_ROWS("HardSwish"), UNARY_ROWS("LeakyReLU"), UNARY_ROWS("Log"), UNARY_ROWS("Mish"), UNARY_ROWS("Pow"), UNARY_ROWS("Reciprocal"),
+    UNARY_ROWS("Round"), UNARY_ROWS("Sigmoid"), UNARY_ROWS("SoftPlus"), UNARY_ROWS("Sqrt"), UNARY_ROWS("Square"), UNARY_ROWS("Tanh"),
+    UNARY_BACKWARD_ROWS("AbsBackward"), UNARY_BACKWARD_ROWS("ClampBackward"), UNARY_BACKWARD_ROWS("EluBackward"),
+    UNARY_BACKWARD_ROWS("GELUBackward"), UNARY_BACKWARD_ROWS("HardSigmoidBackward"), UNARY_BACKWARD_ROWS("HardSwishBackward"),
+    UNARY_BACKWARD_ROWS("MishBackward"), UNARY_BACKWARD_ROWS("SigmoidBackward"), UNARY_BACKWARD_ROWS("SoftPlusBackward"),
+    UNARY_BACKWARD_ROWS("SqrtBackward"), UNARY_BACKWARD_ROWS("TanhBackward"),
+    BINARY_ROWS("Maximum"), BINARY_ROWS("Minimum"), BINARY_ROWS("SquaredDifference"),
+    // clang-format on
 
     {"TypeCast", "", "f32[4,_] > bf16[_,2]", "f32[4,2] > bf16[4,2]"},
     {"TypeCast", "", "f16? > f32[N]", "f16[N] > f32[N]"},
@@ -101,6 +134,70 @@ static const Row rows[] = {
      "Add: src_0 is f16 and src_1 is bf16: expected one type, or f32 with f16 or bf16"},
     {"Add", "", "f64[2] f32[2] > ??", "Add: src_0 is f64 and src_1 is f32: expected one type, or f32 with f16 or bf16"},
     {"Add", "", "f16[2] f32[2] > f16?", "Add: dst: expected type f32, found f16"},
+    {"Divide", "", "f32[2,1] f16[3] > ??", "f32[2,1] f16[3] > f32[2,3]"},
+    {"Divide", "", "s32[2] s32[2] > ??", "Divide: src_0: expected type f64, f32, f16 or bf16, found s32"},
+
+    // What compares gives booleans, and what chooses takes one.
+    {"GreaterEqual", "", "f32[4,1] ?[8] > ??", "f32[4,1] f32[8] > boolean[4,8]"},
+    {"GreaterEqual", "", "s32[4] s32[] > ??", "s32[4] s32[] > boolean[4]"},
+    {"GreaterEqual", "", "f32[4] f16[4] > ??", "GreaterEqual: src_0 is f32 and src_1 is f16: expected one type"},
+    {"GreaterEqual", "", "f32[4] f32[4] > u8?", "GreaterEqual: dst: expected type boolean, found u8"},
+    {"Select", "", "?[3,1] f32[1,5] ?[3,1] > ??", "boolean[3,1] f32[1,5] f32[3,1] > f32[3,5]"},
+    {"Select", "", "?[] f16[] ?[2,3] > ??", "boolean[] f16[] f16[2,3] > f16[2,3]"},
+    {"Select", "", "?[1,_] f32? f32[4] > ?[2,_]", "boolean[1,_] f32[2,_] f32[4] > f32[2,4]"},
+    {"Select", "", "?[_,3] f32[1,5] ?[1,5] > ??",
+     "Select: axis 1 of cond [1, 3] and axis 1 of dst [1, 5]: expected the same extent"},
+    {"Select", "", "?[_,5] f32[1,5] ?[1,5] > ??", "boolean[1,5] f32[1,5] f32[1,5] > f32[1,5]"},
+    {"Select", "", "?[0] f32[1] ?[1] > ??",
+     "Select: axis 0 of cond [0] and axis 0 of dst [1]: expected the same extent"},
+    {"Select", "", "?[2,3] f32[3] ?[3] > ??",
+     "Select: cond [2, 3] does not broadcast to dst [3]: expected rank 1 or less"},
+    {"Select", "", "?[3] f32[3] f32[2] > ??",
+     "Select: src_0 [3] and src_1 [2] do not broadcast: extents 3 and 2 on axis 1 from the right"},
+    {"Select", "auto_broadcast=none", "?[_] f32[3] ?? > ??", "boolean[3] f32[3] f32[3] > f32[3]"},
+    {"Select", "auto_broadcast=none", "?[1] f32[3] ?? > ??",
+     "Select: axis 0 of cond [1] and axis 0 of src_0 [3]: expected the same extent"},
+    {"Select", "", "f32[3] f32[3] ?? > ??", "Select: cond: expected type boolean, found f32"},
+    {"Select", "", "?[3] f32[3] f16? > ??", "Select: src_0 is f32 and src_1 is f16: expected one type"},
+
+    // A bias lies along the channels; so does a slope of one axis, any other is broadcast.
+    {"BiasAdd", "", "f32[2,_,3] f32[_] > ?[_,5,_]", "f32[2,5,3] f32[3] > f32[2,5,3]"},
+    {"BiasAdd", "data_format=NCX", "f16[2,_,3] f16[5] > ??", "f16[2,5,3] f16[5] > f16[2,5,3]"},
+    {"BiasAdd", "", "f32? f32? > ??", "f32? f32[_] > f32?"},
+    {"BiasAdd", "", "f32[3] f32[3] > ??", "BiasAdd: src: expected rank 2 or more, found rank 1, [3]"},
+    {"BiasAdd", "", "f32[2,3] f32[1,3] > ??", "BiasAdd: bias: expected rank 1, found rank 2, [1, 3]"},
+    {"BiasAdd", "data_format=NCX", "f32[2,5,3] f32[3] > ??",
+     "BiasAdd: axis 0 of bias [3] and axis 1 of src [2, 5, 3]: expected the same extent"},
+    {"BiasAdd", "", "f32[2,3] bf16[3] > ??", "BiasAdd: src is f32 and bias is bf16: expected one type"},
+    {"BiasAddBackward", "data_format=NCX", "f32[2,_,3] > ?[5]", "f32[2,5,3] > f32[5]"},
+    {"BiasAddBackward", "", "bf16[2,N] > ??", "bf16[2,N] > bf16[N]"},
+    {"BiasAddBackward", "", "f32[3] > ??", "BiasAddBackward: diff_dst: expected rank 2 or more, found rank 1, [3]"},
+    {"BiasAddBackward", "", "f32[2,3] > ?[2]",
+     "BiasAddBackward: axis 0 of diff_bias [2] and axis 1 of diff_dst [2, 3]: expected the same extent"},
+    {"PReLU", "", "f32[2,_,3] f32[_] > ?[_,5,_]", "f32[2,5,3] f32[3] > f32[2,5,3]"},
+    {"PReLU", "data_format=NCX", "f32[2,_,3] f32[5] > ??", "f32[2,5,3] f32[5] > f32[2,5,3]"},
+    {"PReLU", "data_format=NCX per_channel_broadcast=false", "f32[2,5,3] f32[3] > ??",
+     "f32[2,5,3] f32[3] > f32[2,5,3]"},
+    {"PReLU", "per_channel_broadcast=false", "f32[2,5] f32[1] > ??", "f32[2,5] f32[1] > f32[2,5]"},
+    {"PReLU", "data_format=NCX", "f32[5] f32[1] > ??", "f32[5] f32[1] > f32[5]"},
+    {"PReLU", "", "f32[2,_,3] f32[4,1] > ??", "f32[2,4,3] f32[4,1] > f32[2,4,3]"},
+    {"PReLU", "", "f32? f32[4,1] > ?[2,_]",
+     "PReLU: axis 0 of slope [4, 1] and axis 0 of src [2, _]: expected the same extent"},
+    {"PReLU", "", "f32[2,5] f32[1] > ??",
+     "PReLU: axis 0 of slope [1] and axis 1 of src [2, 5]: expected the same extent"},
+    {"PReLU", "", "f32[2,5] f32[] > ??", "PReLU: slope: expected rank 1 or more, found rank 0, []"},
+    {"PReLU", "", "f32[5] f32[1,5] > ??", "PReLU: slope [1, 5] does not broadcast to src [5]: expected rank 1 or less"},
+    {"PReLUBackward", "data_format=NCX", "f32[2,_,3] f32[5] ?? > ?? ??",
+     "f32[2,5,3] f32[5] f32[2,5,3] > f32[2,5,3] f32[5]"},
+    {"PReLUBackward", "", "f32[2,3] f32[1] ?? > ?? ??", "f32[2,3] f32[1] f32[2,3] > f32[2,3] f32[1]"},
+    {"PReLUBackward", "", "f16[2,3] f16? ?? > ?? ?[2,1]", "f16[2,3] f16[2,1] f16[2,3] > f16[2,3] f16[2,1]"},
+    {"PReLUBackward", "", "f32[2,3] f32[_] ?? > ?? ??", "f32[2,3] f32[_] f32[2,3] > f32[2,3] f32[_]"},
+    {"PReLUBackward", "", "f32[2,3] f32[2] ?? > ?? ??",
+     "PReLUBackward: axis 0 of slope [2] and axis 1 of src [2, 3]: expected the same extent"},
+    {"PReLUBackward", "", "f32[2,3] f32[3] f32[3] > ?? ??",
+     "PReLUBackward: src [2, 3] and diff_dst [3]: expected the same shape"},
+    {"PReLUBackward", "", "f32[2,3] f32[3] ?? > ?? ?[1,3]",
+     "PReLUBackward: slope [3] and diff_slope [1, 3]: expected the same shape"},
 
     // Reductions: what is not reduced is the result's too.
     {"ReduceSum", "", "f32[_,3] > ?[2,_]", "f32[2,3] > f32[2,3]"}, // no axes
@@ -532,10 +629,13 @@ static void for_each_extent(void (*check)(Graphlet *t, const char *known, Value 
 
 // An operand that is broadcast may have been 1; an extent that is reduced stands nowhere else.
 static bool may_be_lost(const Graphlet *t) {
-  bool is_broadcasting = t->node->op->infer == operators[OP_Add].infer && node_s64(t->node, "auto_broadcast") == 0;
-  OperatorId id = t->node->op->id;
-  bool broadcasts_gamma = id == OP_RMSNorm || id == OP_RMSNormBackward;
-  return is_broadcasting || broadcasts_gamma || t->node->op->infer == operators[OP_ReduceSum].infer;
+  static const OperatorId losing[] = {OP_ReduceSum, OP_BiasAddBackward, OP_PReLU, OP_PReLUBackward};
+  const Operator *op = t->node->op;
+  bool has_choice = op->attributes[0].name && strcmp(op->attributes[0].name, "auto_broadcast") == 0;
+  for (size_t i = 0; i < sizeof losing / sizeof *losing; i++)
+    if (op->infer == operators[losing[i]].infer) return true;
+  bool broadcasts_gamma = op->id == OP_RMSNorm || op->id == OP_RMSNormBackward;
+  return broadcasts_gamma || (has_choice && t->node->attributes[0].s64 == 0);
 }
 
 static void must_find_extent(Graphlet *t, const char *known, Value *v, int axis) {

@@ -756,4 +756,33 @@ static inline V_INLINE void v_stream_rows_f16(uint16_t *p, const float *t, int w
   for (int i = 0; i < width; i++) h_stream(p + i * 16, h_load(rows + i * 16));
 }
 
+// Booleans, a byte each: 0, and 1 for what is not 0.
+static inline vec v_gather_n_b8(const uint8_t *p, ptrdiff_t stride, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = p[i * stride] != 0;
+  return v_load(x);
+}
+
+static inline vec v_gather_b8(const uint8_t *p, ptrdiff_t stride) { return v_gather_n_b8(p, stride, 16); }
+
+static inline vec v_load_n_b8(const uint8_t *p, int n) { return v_gather_n_b8(p, 1, n); }
+
+static inline vec v_load_b8(const uint8_t *p) {
+  float x[16];
+  for (int i = 0; i < 16; i++) x[i] = p[i] != 0;
+  return v_load(x);
+}
+
+static inline void v_scatter_n_b8(uint8_t *p, ptrdiff_t stride, vec a, int n) {
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < n; i++) p[i * stride] = x[i] != 0;
+}
+
+static inline void v_scatter_b8(uint8_t *p, ptrdiff_t stride, vec a) { v_scatter_n_b8(p, stride, a, 16); }
+
+static inline void v_store_n_b8(uint8_t *p, vec a, int n) { v_scatter_n_b8(p, 1, a, n); }
+
+static inline void v_store_b8(uint8_t *p, vec a) { v_scatter_n_b8(p, 1, a, 16); }
+
 // NOLINTEND(bugprone-implicit-widening-of-multiplication-result)
