@@ -117,8 +117,12 @@ ExprId expr_load(Kernel *k, AccessId access) {
   return add_expr(k, (Expr){.op = EXPR_LOAD, .access = access, .axes = access_axes(k, &k->accesses[access])});
 }
 
+ExprId expr_constant_over(Kernel *k, double number, AxisSet axes) {
+  return add_expr(k, (Expr){.op = EXPR_CONSTANT, .number = k->is_f64 ? number : (float)number, .axes = axes});
+}
+
 ExprId expr_constant(Kernel *k, double number) {
-  return add_expr(k, (Expr){.op = EXPR_CONSTANT, .number = k->is_f64 ? number : (float)number});
+  return expr_constant_over(k, number, 0);
 }
 
 ExprId expr_unary(Kernel *k, ExprOp op, ExprId a) {
@@ -419,6 +423,7 @@ static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
   if (loop->nouter) {
     print_axes(k, loop->order, loop->nouter, out);
     text_format(out, " in %lld blocks of %lld", (long long)loop_nblocks(k, loop), (long long)loop->block);
+    if (loop->is_across) text_format(out, ", %d at once, across lanes", LANES);
     if (loop->rows > 1) text_format(out, ", %d at once", loop->rows);
     text_add_string(out, "; inside ");
   }

@@ -90,9 +90,9 @@ bool pipeline_run(Graph *g, PassContext *c) {
 
 // From regions to kernels
 
-static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, uint32_t slots, ExprId *value_expr,
+static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, LoweredPart part, ExprId *value_expr,
                                 PassContext *c) {
-  Kernel *k = lower_region(&p->arena, nodes, nnodes, slots, value_expr);
+  Kernel *k = lower_region(&p->arena, nodes, nnodes, part, value_expr);
   if (!k) {
     c->failed = true;
     error_out_of_memory(c->diagnostics);
@@ -106,15 +106,17 @@ static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, u
   return NULL;
 }
 
-// A kernel for all these results of a node, or the first has one of its own.
+// A kernel for all these results of a node, or the first has one of its own. Constants that count as one number each
+// leave sums over some of the axes that others go over; those of a tensor that is loaded are always alike.
 static bool add_kernels_of_node(Program *p, Node *node, uint32_t slots, ExprId *value_expr, PassContext *c) {
-  Kernel *k = scheduled_region(p, &node, 1, slots, value_expr, c);
+  uint32_t first = slots & -slots;
+  Kernel *k = scheduled_region(p, &node, 1, (LoweredPart){.slots = slots}, value_expr, c);
+  if (!k && !c->failed && first == slots) k = scheduled_region(p, &node, 1, (LoweredPart){slots, true}, value_expr, c);
   if (c->failed) return false;
   if (k) {
     p->kernels[p->nkernels++] = k;
     return true;
   }
-  uint32_t first = slots & -slots;
   if (first != slots)
     return add_kernels_of_node(p, node, first, value_expr, c) &&
            add_kernels_of_node(p, node, slots & ~first, value_expr, c);
@@ -132,7 +134,7 @@ static uint32_t made_slots(const Node *node) {
 // One kernel, or, where no schedule carries all of a region, one a node.
 static bool add_kernels(Program *p, Node *const *nodes, size_t nnodes, ExprId *value_expr, PassContext *c) {
   if (nnodes == 1) return add_kernels_of_node(p, nodes[0], made_slots(nodes[0]), value_expr, c);
-  Kernel *k = scheduled_region(p, nodes, nnodes, (uint32_t)ALL_SLOTS, value_expr, c);
+  Kernel *k = scheduled_region(p, nodes, nnodes, WHOLE, value_expr, c);
   if (c->failed) return false;
   if (k) {
     p->kernels[p->nkernels++] = k;

@@ -51,8 +51,11 @@ static Access access_of(const Lowering *l, const Value *v, const int *axis) {
 ExprId lower_value_on(Lowering *l, const Value *v, const int *axis) {
   Kernel *k = l->kernel;
   if (l->value_expr[v->index]) return l->value_expr[v->index];
-  if (v->constant && v->constant->is_splat) return expr_constant(k, type_load(v->type, v->constant->data, 0));
   Access a = access_of(l, v, axis);
+  if (v->constant && v->constant->is_splat) {
+    AxisSet axes = l->part.spreads_constants ? access_axes(k, &a) : 0;
+    return expr_constant_over(k, type_load(v->type, v->constant->data, 0), axes);
+  }
   return expr_label(k, expr_load(k, kernel_add_access(k, &a)), v->name);
 }
 
@@ -81,7 +84,7 @@ static bool is_used_outside(const Lowering *l, const Value *v) {
 
 void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const int *axis) {
   const Value *v = node->outputs[slot];
-  if (!v || !(l->slots >> slot & 1)) return;
+  if (!v || !(l->part.slots >> slot & 1)) return;
   expr_label(l->kernel, e, v->name);
   l->value_expr[v->index] = e;
   if (!is_used_outside(l, v)) return;
@@ -119,7 +122,7 @@ static void add_axes(Lowering *l) {
   }
 }
 
-Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, uint32_t slots, ExprId *value_expr) {
+Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, LoweredPart part, ExprId *value_expr) {
   Kernel *k = ARENA_NEW(arena, Kernel);
   Node **copy = ARENA_ARRAY(arena, Node *, nnodes);
   if (!k || !copy) return NULL;
@@ -127,7 +130,7 @@ Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, uint32_t s
   kernel_init(k, arena, nodes[0]->op->name);
   k->nodes = copy;
   k->nnodes = nnodes;
-  Lowering l = {.kernel = k, .split_axis = -1, .slots = slots, .value_expr = value_expr};
+  Lowering l = {.kernel = k, .split_axis = -1, .part = part, .value_expr = value_expr};
   for (size_t i = 0; i < nnodes; i++) {
     k->is_f64 |= computes_in_f64(nodes[i]);
     Shape shape = node_domain(nodes[i]);

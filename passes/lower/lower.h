@@ -13,12 +13,19 @@
 // one further. Values have the domain's axes, but that a map may give one this axis, the parts alone:
 enum { PART_AXIS = MAX_RANK };
 
+// What of a region becomes the kernel, and how.
+typedef struct LoweredPart {
+  uint32_t slots;         // mask of the results that are stored: for a single node, which may have several kernels
+  bool spreads_constants; // one number everywhere varies over its tensor's axes, as if it were loaded
+} LoweredPart;
+#define WHOLE ((LoweredPart){.slots = UINT32_MAX})
+
 typedef struct Lowering {
   Kernel *kernel;
   Shape domain;
   int split_axis; // -1: none
   int64_t nparts;
-  uint32_t slots;     // mask of the results that are stored; the others are not there
+  LoweredPart part;
   ExprId *value_expr; // by value->index: what a value made in the region is; 0: not made here
 } Lowering;
 
@@ -42,10 +49,8 @@ AxisSet lower_axes(const Lowering *l, uint32_t axes);
 void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const int *axis);
 
 // A kernel of these nodes (in topological order, all of one region and the only ones), unscheduled. NULL: out of
-// memory. `value_expr` is zeros, by value->index, and is so again afterwards. Of a single node it may compute but the
-// results whose slots are in the mask.
-enum { ALL_SLOTS = -1 };
-Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, uint32_t slots, ExprId *value_expr);
+// memory. `value_expr` is zeros, by value->index, and is so again afterwards.
+Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, LoweredPart part, ExprId *value_expr);
 
 // The shape that a region around this node iterates over.
 Shape node_domain(const Node *node);

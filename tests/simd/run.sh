@@ -22,7 +22,7 @@ processor_has() { # FLAG...
 }
 
 # What emitted C for an ISA looks like, with the test for kernels.
-write_source() { # TEST ISA TARGET
+write_source() { # TEST ISA TARGET; the ISA's name begins with that of the one that it takes the rest from
   test=$1
   shift
   if [ -n "$2" ]; then
@@ -35,7 +35,9 @@ write_source() { # TEST ISA TARGET
 TEXT
   fi
   printf '#include <%s.h>\n' math stddef stdint string
-  cat "backends/codegen/simd/$1.h" backends/codegen/simd/vector.h backends/codegen/simd/math.h
+  cat "backends/codegen/simd/$1.h"
+  [ "${1%_*}" = "$1" ] || cat "backends/codegen/simd/${1%_*}.h"
+  cat backends/codegen/simd/vector.h backends/codegen/simd/math.h
   echo "#include \"tests/simd/$test.c\""
   if [ -n "$2" ]; then
     printf '#ifdef __clang__\n#pragma clang attribute pop\n#endif\n'
@@ -84,6 +86,11 @@ case $(uname -m) in
       check avx512 avx512 $avx512 "$cc" env
     else
       echo "skipped: avx512, which the processor lacks"
+    fi
+    if processor_has avx512_bf16 avx512vbmi; then
+      check avx512_bf16 avx512_bf16 avx512bf16,avx512vbmi,$avx512 "$cc" env
+    else
+      echo "skipped: avx512_bf16, which the processor lacks"
     fi
     ;;
 esac

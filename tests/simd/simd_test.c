@@ -592,6 +592,38 @@ static void test_access(const Access *access) {
   end();
 }
 
+// Sixteen rows to lanes and back; the last row ends where the page does.
+#define ROWS(name, type, _name)                                                                                        \
+  static void test_rows_##name(void) {                                                                                 \
+    begin("rows of " #name);                                                                                           \
+    for (int width = 1; width <= 64; width += width < 20 ? 1 : 11) {                                                   \
+      for (int gap = 0; gap < 3; gap += 2) {                                                                           \
+        float t[64 * LANES];                                                                                           \
+        const ptrdiff_t stride = width + gap, nelems = (LANES - 1) * stride + width;                                   \
+        if (nelems * (ptrdiff_t)sizeof(type) > page_nbytes) continue;                                                  \
+        type *p = (type *)(void *)(page + page_nbytes) - nelems;                                                       \
+        for (ptrdiff_t i = 0; i < nelems; i++) p[i] = name##_from_f64((double)(i % 251));                              \
+        v_load_rows##_name(t, p, stride, width);                                                                       \
+        for (int c = 0; c < width; c++)                                                                                \
+          for (int r = 0; r < LANES; r++) expect_number((double)t[c * LANES + r], (double)((r * stride + c) % 251));   \
+        for (ptrdiff_t i = 0; i < nelems; i++) p[i] = name##_from_f64(-1);                                             \
+        v_store_rows##_name(p, stride, t, width);                                                                      \
+        for (ptrdiff_t i = 0; i < nelems; i++)                                                                         \
+          expect_number(f64_from_##name(p[i]), i % stride < width ? (double)(i % 251) : -1);                           \
+        if (LANES * width * (int)sizeof(type) > page_nbytes) continue;                                                 \
+        v_stream_rows##_name((type *)(void *)page, t, width);                                                          \
+        v_fence();                                                                                                     \
+        for (int i = 0; i < LANES * width; i++)                                                                        \
+          expect_number(f64_from_##name(((type *)(void *)page)[i]), (double)((i / width * stride + i % width) % 251)); \
+      }                                                                                                                \
+    }                                                                                                                  \
+    end();                                                                                                             \
+  }
+
+ROWS(f32, float, )
+ROWS(bf16, uint16_t, _bf16)
+ROWS(f16, uint16_t, _f16)
+
 static void test_booleans(void) {
   static const uint8_t bytes[LANES] = {0, 1, 2, 127, 128, 255};
   static const float numbers[LANES] = {0, -0.0F, 1, -3, 0x1p-149F, NAN, INFINITY};
@@ -626,6 +658,9 @@ int main(void) {
   test_access(&bf16_access);
   test_access(&f16_access);
   test_access(&s32_access);
+  test_rows_f32();
+  test_rows_bf16();
+  test_rows_f16();
   test_access(&b8_access);
   test_booleans();
   v_prefetch(page);

@@ -168,11 +168,43 @@ static void neighbours_of_group_norms(void **state) {
   climb(&g, (Climb){.name = "group norm neighbours", .unusual_too = true, .unfused_too = true});
 }
 
+// Every operand in turn as one number, which varies over no axis.
+static void operands_that_are_one_number(void **state) {
+  (void)state;
+  enum { OPERANDS = 5 };
+  GraphText g;
+  graph_text_init(&g);
+  for (int is_last = 0; is_last < 2; is_last++) {
+    const Extents s = is_last ? EXTENTS(5, 7, 6) : EXTENTS(5, 6, 7), rows = EXTENTS(5, 2), channels = EXTENTS(6);
+    for (unsigned which = 1; which < 1U << OPERANDS; which++) {
+      static const char *const roles[OPERANDS] = {"x", "dy", "mean", "variance", "gamma"};
+      const char *names[OPERANDS];
+      graph_text_case(&g, "%d %u", is_last, which);
+      for (int i = 0; i < OPERANDS; i++) {
+        Extents own = i < 2 ? s : i < 4 ? rows : channels;
+        names[i] = which >> i & 1 ? graph_text_splat(&g, roles[i], "f32", own, "0.75")
+                                  : graph_text_input(&g, roles[i], "f32", own);
+      }
+      graph_text_node(&g, "GroupNormBackward",
+                      "inputs: [%s, %s, %s, %s, %s], outputs: [%s, %s, %s], attributes: {groups: 2, data_format: %s}",
+                      names[0], names[1], names[2], names[3], names[4], graph_text_result(&g, "dx"),
+                      graph_text_result(&g, "dgamma"), graph_text_result(&g, "dbeta"), is_last ? "NXC" : "NCX");
+      if (which & 12 || (which & 19) == 19) continue; // it has no statistics; of equal numbers only epsilon is left
+      graph_text_node(&g, "RMSNormBackward",
+                      "inputs: [%s, %s, %s], outputs: [%s, %s], attributes: {begin_norm_axis: %d}", names[0], names[1],
+                      which >> 4 & 1 ? graph_text_splat(&g, "weight", "f32", EXTENTS(s.extent[2]), "0.75")
+                                     : graph_text_input(&g, "weight", "f32", EXTENTS(s.extent[2])),
+                      graph_text_result(&g, "dx_rms"), graph_text_result(&g, "dweight"), -1);
+    }
+  }
+  climb(&g, (Climb){.name = "group norm splats", .unusual_too = true});
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(group_norms_of_any_groups), cmocka_unit_test(instance_norms_of_any_plane),
       cmocka_unit_test(rms_norms_with_any_gamma),  cmocka_unit_test(norms_of_any_types_and_of_nothing),
-      cmocka_unit_test(neighbours_of_group_norms),
+      cmocka_unit_test(neighbours_of_group_norms), cmocka_unit_test(operands_that_are_one_number),
   };
   return cmocka_run_group_tests_name("codegen_group_norm", tests, NULL, NULL);
 }

@@ -665,13 +665,13 @@ static void for_each_extent(void (*check)(Graphlet *t, const char *known, Value 
 
 // An operand that is broadcast may have been 1; an extent that is reduced stands nowhere else.
 static bool may_be_lost(const Graphlet *t) {
-  static const OperatorId losing[] = {OP_ReduceSum,     OP_BiasAddBackward, OP_PReLU,
-                                      OP_PReLUBackward, OP_RMSNorm,         OP_RMSNormBackward};
+  static const OperatorId losing[] = {OP_ReduceSum, OP_BiasAddBackward, OP_PReLU, OP_PReLUBackward};
   const Operator *op = t->node->op;
   bool has_choice = op->attributes[0].name && strcmp(op->attributes[0].name, "auto_broadcast") == 0;
   for (size_t i = 0; i < sizeof losing / sizeof *losing; i++)
     if (op->infer == operators[losing[i]].infer) return true;
-  return has_choice && t->node->attributes[0].s64 == 0;
+  bool broadcasts_gamma = op->id == OP_RMSNorm || op->id == OP_RMSNormBackward;
+  return broadcasts_gamma || (has_choice && t->node->attributes[0].s64 == 0);
 }
 
 static void must_find_extent(Graphlet *t, const char *known, Value *v, int axis) {
