@@ -205,7 +205,8 @@ AxisSet root_axes(const Kernel *k,
 // Leaves out the expressions that no store needs, and the accesses that then nobody makes.
 void kernel_drop_unneeded(Kernel *k);
 
-// Drops axes of extent 1 and merges neighbours that every expression treats alike.
+// Drops axes of extent 1, puts the others into the order that most of memory has, and merges neighbours that every
+// expression treats alike.
 void kernel_simplify_axes(Kernel *k);
 
 int64_t axes_nelems(const Kernel *k, AxisSet axes);

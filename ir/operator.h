@@ -78,6 +78,7 @@ struct Operator {
   // tells warnings too, and resolves what a name's document says of absent operands. Called once, by readers.
   bool (*check)(Node *node, Diagnostics *d);
   unsigned traits;
+  bool is_commutative; // in its first two inputs, the bits of the result included
   const char *doc;     // one line
   const char *formula; // one line or a few
 };

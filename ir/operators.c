@@ -129,8 +129,9 @@ void operator_print_name(const Operator *op, const Signature *signature, Text *o
 const char *node_title(const Node *node, char buffer[NODE_TITLE_BYTES]) {
   const Signature *s = node->signature;
   bool has_dialect = s && !s->is_canonical_too;
-  snprintf(buffer, NODE_TITLE_BYTES, "%s%s%s", has_dialect ? s->dialect : "", has_dialect ? "." : "",
-           s ? s->name : node->op->name);
+  snprintf(buffer, NODE_TITLE_BYTES, "%s%s%s%s%s%s", has_dialect ? s->dialect : "", has_dialect ? "." : "",
+           s ? s->name : node->op->name, node->label ? " (" : "", node->label ? node->label : "",
+           node->label ? ")" : "");
   return buffer;
 }
 

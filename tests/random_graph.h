@@ -348,6 +348,21 @@ static inline void random_shuffle_nodes(RandomGraph *r) {
   }
 }
 
+// A quarter of what is no constant lies in an order of its own.
+static inline void random_choose_orders(RandomGraph *r) {
+  for (size_t i = 0; i < r->graph->nvalues; i++) {
+    Value *v = r->graph->values[i];
+    if (v->constant || v->shape.rank < 2 || !random_chance(&r->random, 25)) continue;
+    int axes[MAX_RANK];
+    for (int k = 0; k < v->shape.rank; k++) {
+      int at = (int)random_below(&r->random, (size_t)k + 1);
+      if (at < k) axes[k] = axes[at];
+      axes[at] = k;
+    }
+    v->order = order_of_axes(axes, v->shape.rank);
+  }
+}
+
 // A sorted, inferred and verified graph, whose named extents all have values. NULL when out of memory, or after
 // telling what is wrong with it, which is a mistake here or in inference.
 static inline Graph *random_graph(const Allocator *allocator, uint64_t seed, const RandomGraphOptions *options,
@@ -359,6 +374,7 @@ static inline Graph *random_graph(const Allocator *allocator, uint64_t seed, con
   for (uint32_t failures = 0; ok && r.graph->nnodes < nnodes && failures < 50;) failures += !random_add_node(&r);
   ok = ok && r.graph->nnodes > 0 && random_choose_outputs(&r);
   if (ok && random_chance(&r.random, 50)) random_shuffle_nodes(&r);
+  if (ok) random_choose_orders(&r);
   if (ok && graph_sort(r.graph, diagnostics) && graph_infer(r.graph, diagnostics) && graph_verify(r.graph, diagnostics))
     return r.graph;
   graph_free(r.graph);

@@ -106,9 +106,10 @@ typedef enum ng_type { NG_F64 = 1, NG_F32, NG_F16, NG_BF16, NG_S64, NG_S32, NG_S
 typedef struct ng_tensor_info {
   const char *name;
   ng_type type;
-  int rank;                     /* -1: unknown */
-  int64_t extent[NG_MAX_RANK];  /* -1: unknown, or named and without a value; else a number or the name's value */
-  const char *dim[NG_MAX_RANK]; /* a named extent's name; NULL: a number or unknown */
+  int rank;                         /* -1: unknown */
+  int64_t extent[NG_MAX_RANK];      /* -1: unknown, or named and without a value; else a number or the name's value */
+  const char *dim[NG_MAX_RANK];     /* a named extent's name; NULL: a number or unknown */
+  unsigned char order[NG_MAX_RANK]; /* as in ng_tensor */
 } ng_tensor_info;
 
 NG_API const char *ng_type_name(ng_type type);
@@ -116,7 +117,8 @@ NG_API size_t ng_type_nbytes(ng_type type);
 
 /* Reads, infers and verifies. NULL after telling why. `folder` is where file: constants are looked up (NULL: they
    are errors); ng_graph_read_file takes the file's own, and reads standard input for "-" (which has none). `name` is
-   only what messages call the text, which is copied. The format is recognised by content. */
+   only what messages call the text, which is copied. The format, ngrad/1 or oneDNN Graph's JSON, is recognised by
+   content. */
 NG_API ng_graph *ng_graph_read_file(ng_context *ctx, const char *path);
 NG_API ng_graph *ng_graph_read(ng_context *ctx, const char *name, const char *text, size_t nbytes, const char *folder);
 NG_API void ng_graph_free(ng_graph *g);
@@ -172,15 +174,29 @@ NG_API ng_status ng_graph_set_dim(ng_graph *g, const char *name, int64_t value);
 NG_API ng_status ng_graph_set_input_shape(ng_graph *g, size_t i, int rank, const int64_t *extent);
 NG_API ng_status ng_graph_bind(ng_graph *g);
 
+/* What a pass did. Valid during the call that tells it. */
+typedef struct ng_pass_report {
+  const char *name;
+  size_t number; /* in the order of passes, from 1 */
+  int changed;
+  double ms;
+  size_t node_count; /* afterwards */
+  const char *graph; /* afterwards, as a graph file; NULL: nothing changed, or report_graphs is 0 */
+} ng_pass_report;
+
 /* What becomes of a graph on its way to kernels. */
 typedef struct ng_options {
   const char *isa;            /* "scalar", "avx2", "avx512", "neon"; NULL: the best that this processor has */
   int no_fuse;                /* one kernel an operator */
-  const char *const *disable; /* names of passes to leave out */
+  const char *const *disable; /* names of passes and rules to leave out */
   size_t ndisable;
   const char *const *schedule; /* "key=number": set for every kernel in place of what is chosen; for experiments */
   size_t nschedule;
   const char *after; /* ng_graph_show: stop after this pass; NULL: before any for yaml and dot, else all */
+  int fast_math;     /* rewrites that do not hold for every IEEE value are allowed */
+  void (*report)(void *user, const ng_pass_report *report); /* called after each pass that ran; NULL: nobody listens */
+  void *report_user;
+  int report_graphs;
 } ng_options;
 
 /* What the passes make of g (up to options->after, if that is set): a new graph, which may be used like any other but
@@ -192,13 +208,16 @@ NG_API ng_graph *ng_graph_run_passes(ng_graph *g, const ng_options *options);
 NG_API char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options);
 NG_API void ng_text_free(ng_context *ctx, char *text);
 
-/* Tensors: dense, row-major. */
+/* Tensors: dense. `order` is how the elements lie in memory: the axes from the slowest to the fastest, each once, or
+   all zeros, which is row-major. A graph says how its own lie (ng_graph_input, ng_graph_output); those that it is run
+   with must lie so. */
 
 typedef struct ng_tensor {
   ng_type type;
   int rank;
   int64_t extent[NG_MAX_RANK];
   void *data;
+  unsigned char order[NG_MAX_RANK];
 } ng_tensor;
 
 /* The caller's memory as a tensor: ng_tensor_view(ng_graph_input(g, 0), x). It stays the caller's, and that of an input
@@ -206,11 +225,13 @@ typedef struct ng_tensor {
 NG_API ng_tensor ng_tensor_view(ng_tensor_info info, void *data);
 NG_API int64_t ng_tensor_nelems(const ng_tensor *t);
 NG_API size_t ng_tensor_nbytes(const ng_tensor *t);
-NG_API double ng_tensor_get(const ng_tensor *t, int64_t i); /* element i in row-major order */
-/* Makes a tensor of zeros, its data aligned to 64 bytes. NG_USAGE: not every extent of info has a number. */
+NG_API double ng_tensor_get(const ng_tensor *t, int64_t i); /* element i in row-major order, wherever it lies */
+/* Makes a tensor of zeros in info's order, its data aligned to 64 bytes. NG_USAGE: not every extent of info has a
+   number. */
 NG_API ng_status ng_tensor_new(ng_context *ctx, const ng_tensor_info *info, ng_tensor *out);
 NG_API void ng_tensor_free(ng_context *ctx, ng_tensor *t); /* a second time, or of one never made but zeroed, is fine */
-/* `info` says what is wanted: extents of -1, or rank -1, are taken from the file. any_float: an expected result may
+/* A file's elements are row-major or column-major and become, or were, in the tensor's order.
+   `info` says what is wanted: extents of -1, or rank -1, are taken from the file. any_float: an expected result may
    be stored as another floating-point type; the tensor then has the file's type. */
 NG_API ng_status ng_tensor_read_npy(ng_context *ctx, const char *path, const ng_tensor_info *info, int any_float,
                                     ng_tensor *out);
@@ -235,8 +256,8 @@ typedef struct ng_difference {
 NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, const ng_tensor *expected,
                                    double tolerance, ng_difference *out);
 
-/* Running. inputs and outputs are parallel to the graph's; all have data, of the graph's types and shapes once it is
-   bound (NG_USAGE otherwise). */
+/* Running. inputs and outputs are parallel to the graph's; all have data, of the graph's types, shapes and orders once
+   it is bound (NG_USAGE otherwise). */
 
 /* nan_check: fails at the first node that makes a NaN out of none, and names it. As below, no output may overlap
    anything else. */
@@ -340,6 +361,15 @@ typedef struct ng_pass_info {
 } ng_pass_info;
 NG_API size_t ng_pass_count(void);
 NG_API ng_pass_info ng_pass_at(size_t i);
+
+typedef struct ng_rule_info {
+  const char *name;
+  int is_fast_math; /* applied only when that is allowed */
+} ng_rule_info;
+NG_API size_t ng_pass_rule_count(size_t pass); /* of the rules that it applies */
+NG_API ng_rule_info ng_pass_rule_at(size_t pass, size_t i);
+/* Multiply(x, 1) -> x: for the caller to free with ng_text_free. NULL: out of memory. */
+NG_API char *ng_pass_rule_text(ng_context *ctx, size_t pass, size_t i);
 
 #ifdef __cplusplus
 }

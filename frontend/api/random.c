@@ -64,7 +64,7 @@ ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out)
   for (int64_t e = 0; e < nelems; e++) {
     uint64_t word = splitmix64(stream + (uint64_t)e * 0x9E3779B97F4A7C15U);
     double value = positive ? uniform_positive(word) : number_of_type(t.type, nearly_normal(word));
-    type_store(t.type, t.data, (size_t)e, value);
+    type_store(t.type, t.data, (size_t)tensor_offset(&t, e), value);
   }
   *out = tensor_to_api(&t);
   return NG_OK;

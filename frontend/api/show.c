@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-// Hands the bytes over to the caller, or tells that there was no memory for them.
-static char *text_release(ng_context *ctx, Text *t) {
+char *text_release(ng_context *ctx, Text *t) {
   if (!t->bytes) text_add_string(t, "");
   if (t->out_of_memory) {
     text_deinit(t);

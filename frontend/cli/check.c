@@ -11,6 +11,7 @@ static json_t *describe_tensors(const ng_graph *g, size_t count, ng_tensor_info 
     json_set(tensor, "name", json_text(info.name));
     json_set(tensor, "type", json_text(ng_type_name(info.type)));
     json_set(tensor, "shape", json_shape(&info));
+    json_set(tensor, "order", json_order(&info));
     json_add(list, tensor);
   }
   return list;

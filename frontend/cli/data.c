@@ -14,6 +14,7 @@ ng_options options_of_settings(const Settings *s) {
       .schedule = s->schedule.items,
       .nschedule = s->schedule.count,
       .after = s->after,
+      .fast_math = s->fast_math,
   };
 }
 

@@ -58,7 +58,7 @@ cp sum.yaml ./-odd.yaml
 expect 2 '' 'usage: ngrad VERB'
 expect 0 'usage: ngrad VERB' '' --help
 expect 0 '^instruction sets:.* scalar' '' --version
-for verb in check run emit show bench ops passes; do
+for verb in check run emit show bench convert ops passes; do
   expect 0 "usage: ngrad $verb" '' $verb --help
   grep -q 'exit status:' stdout && grep -q 'example:' stdout
   count "$verb --help is complete"
@@ -98,6 +98,30 @@ expect 1 '"ok": true' 'wrong.yaml' check wrong.yaml sum.yaml --json
 expect 1 '' 'no-such' check no-such.yaml
 "$ngrad" check - <sum.yaml >stdout 2>stderr && grep -q 'name: sum' stdout
 count 'check reads standard input'
+
+# Graphs in oneDNN's JSON, under any name, and what they are in YAML
+tensor() { # ID SHAPE STRIDE
+  printf '{"id": %d, "dtype": "f32", "shape": [%s], "stride": [%s], "layout_type": "strided", "property_type": "undef"}' \
+    "$1" "$2" "$3"
+}
+printf '{"version": "3.0.0", "graph": [{"id": 3, "name": "", "kind": "Add", "attrs": {},\n"inputs": [%s, %s],\n"outputs": [%s]}]}\n' \
+  "$(tensor 0 4,3 1,4)" "$(tensor 1 3 1)" "$(tensor 2 4,3 1,4)" >dump.txt
+expect 0 'name: t0, type: f32, shape: \[4, 3\], order: \[1, 0\]' '' check dump.txt
+expect 0 '"order": \[' '' check dump.txt --json
+expect 0 '^t2 .* 0  ok$' '' run dump.txt --random --compare
+expect 0 'ceiling' '' bench dump.txt --seconds 0.01
+expect 0 'order of axes 1 0' '' show dump.txt --format c
+expect 0 '^wrote emitted/dump.c' '' emit dump.txt -o emitted
+expect 0 'label: "id 3"' '' convert dump.txt
+expect 0 '' '' convert dump.txt -o dump.yaml
+"$ngrad" convert dump.txt >stdout && cmp -s stdout dump.yaml && "$ngrad" convert dump.yaml >stdout && cmp -s stdout dump.yaml
+count 'what convert writes is converted to itself'
+expect 0 'wrote 1 output' '' run dump.txt --random --out from-json
+expect 0 '^t2 .* 0 +ok$' '' run dump.yaml --random --expect from-json --tolerance 0
+expect 1 '' 'wrong.yaml:8' convert wrong.yaml -o wrong.out
+[ ! -e wrong.out ]
+count 'a wrong graph is not converted'
+expect 1 '' 'no-such/x.yaml: cannot write' convert dump.txt -o no-such/x.yaml
 
 # run: where data comes from, and where it goes
 expect 1 '' 'no data for a: expected --in DIR .*--random' run sum.yaml

@@ -268,6 +268,38 @@ static void only_some_of_several_axes_are_merged(void **state) {
   assert_int_equal(expr(f, c)->axes, 1U << 1);
 }
 
+// [2, 3, 5, 7] in memory as [2, 5, 7, 3]: the two in the middle are one, and the channels come last. A broadcast one of
+// another order has no say, as it is small.
+static void axes_stand_as_most_of_memory_has_them(void **state) {
+  Fixture *f = *state;
+  Kernel *k = &f->kernel;
+  const int64_t extents[] = {2, 3, 5, 7};
+  for (int i = 0; i < 4; i++) kernel_add_axis(k, "axis", extents[i]);
+  Access whole = {.value = &f->value[0], .type = TYPE_F32, .stride = {105, 1, 21, 3}};
+  Access small = {.value = &f->value[1], .type = TYPE_F32, .stride = {3, 1}};
+  ExprId x = expr_load(k, kernel_add_access(k, &whole)), y = expr_load(k, kernel_add_access(k, &small));
+  ExprId sum = expr_sum(k, expr_binary(k, EXPR_ADD, x, y), 1U << 2 | 1U << 3);
+  kernel_store(k, kernel_add_access(k, &small), sum);
+  kernel_simplify_axes(k);
+  assert_int_equal(k->naxes, 3);
+  assert_true(k->axes[0].extent == 2 && k->axes[1].extent == 35 && k->axes[2].extent == 3);
+  const int64_t *stride = k->accesses[expr(f, x)->access].stride;
+  assert_true(stride[0] == 105 && stride[1] == 3 && stride[2] == 1 && stride[3] == 0);
+  assert_int_equal(expr(f, y)->axes, 1U << 0 | 1U << 2);
+  assert_int_equal(expr(f, sum)->reduced, 1U << 1);
+  assert_int_equal(expr(f, sum)->axes, 1U << 0 | 1U << 2);
+}
+
+// Half in one order and half in the other: as the domain had them.
+static void axes_stay_when_memory_is_divided(void **state) {
+  Fixture *f = *state;
+  Kernel *k = &f->kernel;
+  add_axes(f, 3, 5);
+  store(f, load(f, 0, 1, 3));
+  kernel_simplify_axes(k);
+  assert_true(k->axes[ROW].extent == 3 && k->axes[COLUMN].extent == 5);
+}
+
 // A store may repeat a value along axes of its own.
 static void root_works_along_the_axes_of_what_it_stores_to(void **state) {
   Fixture *f = *state;
@@ -347,6 +379,8 @@ int main(void) {
       TEST(neighbours_that_all_treat_alike_are_merged),
       TEST(axes_that_something_treats_differently_stay),
       TEST(only_some_of_several_axes_are_merged),
+      TEST(axes_stand_as_most_of_memory_has_them),
+      TEST(axes_stay_when_memory_is_divided),
       TEST(root_works_along_the_axes_of_what_it_stores_to),
       TEST(blocks_do_not_straddle_kept_axes),
       TEST(failing_allocation_is_remembered),

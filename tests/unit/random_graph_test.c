@@ -108,6 +108,13 @@ static void forget(uint64_t *random, const Value *v, Value *copy) {
     if (random_chance(random, 40)) copy->shape.extent[axis] = EXTENT_UNKNOWN;
 }
 
+// What -1 stands for beside an extent with a name may be known by declaration alone.
+static bool follows_from_inputs(const Graph *g) {
+  for (size_t i = 0; i < g->nnodes; i++)
+    if (g->nodes[i]->op->id == OP_StaticReshape) return false;
+  return true;
+}
+
 static void must_agree(const Graph *g, const Graph *less, bool must_be_whole) {
   for (size_t i = 0; i < g->nvalues; i++) {
     const Shape *whole = &g->values[i]->shape, *shape = &less->values[i]->shape;
@@ -131,7 +138,7 @@ static void inference_from_less_finds_the_same_or_leaves_it_open(void **state) {
       Diagnostics d;
       diagnostics_init(&d, &system_allocator);
       if (!graph_infer(less, &d)) fail_msg("seed %llu: %s", (unsigned long long)seed, d.items[0].message);
-      must_agree(g, less, !is_partial);
+      must_agree(g, less, !is_partial && follows_from_inputs(g));
       assert_true(graph_infers_nothing_new(less, &d));
       diagnostics_deinit(&d);
       graph_free(less);
@@ -263,7 +270,7 @@ static double *noisy_given(Trial *t, const Value *v, const Tensor *given) {
   double *x = new_elements(t, v);
   for (size_t i = 0; i < n; i++)
     x[i] = v->constant ? type_load(v->type, v->constant->data, v->constant->is_splat ? 0 : i)
-                       : type_load(v->type, given->data, i);
+                       : type_load(v->type, given->data, (size_t)tensor_offset(given, (int64_t)i));
   add_noise(&t->random, v->type, x, n, 0);
   return x;
 }
@@ -384,6 +391,7 @@ static void compare_output(Trial *t, size_t k, const char *how) {
 
 static ng_tensor api_tensor(const Tensor *t) {
   ng_tensor out = {.type = (ng_type)t->type, .rank = t->rank, .data = t->data};
+  memcpy(out.order, t->order.axis, sizeof out.order);
   memcpy(out.extent, t->extent, sizeof out.extent);
   return out;
 }
