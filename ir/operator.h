@@ -56,8 +56,8 @@ typedef enum Trait {
   TRAIT_ELEMENTWISE = 1 << 0, // output element i depends on the inputs' elements i, after numpy broadcasting
   TRAIT_CANCELS = 1 << 2,     // a norm's gradient through its statistics: over very few elements nearly all cancels
   TRAIT_VARIADIC = 1 << 1,    // the last input repeats, up to MAX_VARIADIC
-  TRAIT_WIDE = 1 << 3,        // what it passes through leaves f32's range where its result does not
   TRAIT_MOVES = 1 << 4,       // the output's elements are input 0's at other places
+  TRAIT_WIDE = 1 << 3,        // what it passes through leaves f32's range where its result does not
 } Trait;
 
 typedef struct Inference Inference; // ir/infer.h

@@ -46,6 +46,8 @@ static const Option options[] = {
      "most relative L2 error (default f64 1e-12, f32 1e-5, f16 2e-3, bf16 1.6e-2)"},
     {OPTION_EXPECTED, "max-ulp", 0, "X", KIND_NUMBER, FIELD(max_ulp),
      "most units in the last place an element may be off (default: any)"},
+    {OPTION_SOURCE_OUT, "depfile", 0, "FILE", KIND_TEXT, FIELD(depfile),
+     "write a makefile's rule: the files that NAME.c is made of"},
     {OPTION_NAN_CHECK, "nan-check", 0, NULL, KIND_FLAG, FIELD(checks_nan),
      "interpreter: stop at the first node that makes a NaN out of none"},
     {OPTION_GRADIENT, "wrt", 0, "NAMES", KIND_NAMES, FIELD(wrt),

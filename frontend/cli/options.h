@@ -29,6 +29,7 @@ typedef struct Settings {
   DimSetting *dims;
   size_t ndims;
   TextList disabled, schedule, wrt, of;
+  const char *depfile;
 } Settings;
 
 // Which options a verb takes: a set of these.

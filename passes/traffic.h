@@ -1,0 +1,13 @@
+// What a scheduled kernel moves between memory and caches: the cost that decides what becomes one kernel.
+#ifndef NGRAD_PASSES_TRAFFIC_H
+#define NGRAD_PASSES_TRAFFIC_H
+
+#include "ir/kernel.h"
+#include "ir/target.h"
+
+// Bytes that all loops read and write. A tensor that several sweeps of an outer iteration look at counts once where
+// what the iteration reads fits in half of a core's second level, else once for each sweep.
+// -1: out of memory.
+int64_t kernel_traffic(Kernel *k, const Target *target);
+
+#endif
