@@ -70,6 +70,7 @@ typedef struct RandomGraph {
   uint64_t random;
   RandomGraphOptions options;
   Graph *graph;
+  bool continues;                 // the node at work is to take the last value
   Extent extents[RANDOM_EXTENTS]; // few, so that tensors fit each other
 } RandomGraph;
 
@@ -149,8 +150,8 @@ static inline int random_rank(uint64_t *random) {
 static inline Value *random_reused(RandomGraph *r, const Node *node, const Operand *row) {
   enum { LAST = 5 };
   size_t n = r->graph->nvalues;
-  if (!n || random_chance(&r->random, 35)) return NULL;
-  size_t back = random_below(&r->random, n > LAST && random_chance(&r->random, 60) ? LAST : n);
+  if (!n || (!r->continues && random_chance(&r->random, 35))) return NULL;
+  size_t back = r->continues ? 0 : random_below(&r->random, n > LAST && random_chance(&r->random, 60) ? LAST : n);
   Value *v = r->graph->values[n - 1 - back];
   if (row->is_positive && (v->producer || !random_is_positive(v))) return NULL;
   return random_types_of(node, row) & TYPE_BIT(v->type) ? v : NULL;
@@ -319,7 +320,9 @@ static inline bool random_repeat_node(RandomGraph *r) {
 // Tries one operator; true when the graph has got a node of it.
 static inline bool random_add_node(RandomGraph *r) {
   if (r->graph->nnodes && random_chance(&r->random, 8)) return random_repeat_node(r);
+  r->continues = r->graph->nnodes && random_chance(&r->random, 15); // the same operator on what it gave
   OperatorName n = random_operator(&r->random);
+  if (r->continues) n = (OperatorName){r->graph->nodes[r->graph->nnodes - 1]->op, NULL};
   const Allocator *allocator = r->graph->arena.allocator;
   bool is_added = false;
   for (int i = 0; i < RANDOM_DRAFTS && !is_added; i++) {

