@@ -1,6 +1,7 @@
 // Rules of the elementwise operators.
 #include "ir/elementwise.h"
 
+#include "ir/norm.h"
 #include "ir/rules.h"
 
 #include <string.h>
@@ -8,6 +9,23 @@
 double node_coefficient(const Node *node, const char *name) {
   double number = node_f32(node, name);
   return node->inputs[0]->type == TYPE_F64 ? number : (float)number;
+}
+
+int operand_channel_axis(const Node *node, const Operand *row, const Value *operand) {
+  int rank = node->inputs[0]->shape.rank;
+  if (!row->is_per_channel || operand->shape.rank != 1 || rank < 2) return -1;
+  if (node->op->id == OP_PReLU && !node_bool(node, "per_channel_broadcast")) return -1;
+  return node_channel_axis(node, rank);
+}
+
+uint32_t operand_axes(const Node *node, const Operand *row, const Value *operand) {
+  int channel_axis = operand_channel_axis(node, row, operand);
+  uint32_t axes = 0;
+  for (int i = 0; i < operand->shape.rank; i++) {
+    int axis = channel_axis >= 0 ? channel_axis : node->inputs[0]->shape.rank - operand->shape.rank + i;
+    if (!extent_equals(operand->shape.extent[i], EXTENT(1))) axes |= 1U << axis;
+  }
+  return axes;
 }
 
 bool infer_type_cast(Inference *inf, Node *node) {
@@ -49,16 +67,56 @@ bool infer_select(Inference *inf, Node *node) {
   return infer_broadcast(inf, node, 1) && infer_broadcast_to(inf, node->inputs[0], node->outputs[0]);
 }
 
-static bool node_error(const Node *node, Diagnostics *d, const char *what) {
-  char title[NODE_TITLE_BYTES];
-  return error_at(d, node->position, "%s: %s", node_title(node, title), what);
+// One vector of the data's channels.
+static bool infer_bias(Inference *inf, Node *node, Value *data, Value *bias) {
+  if (!infer_rank(inf, bias, 1)) return false;
+  if (data->shape.rank < 0) return true;
+  return infer_rank_at_least(inf, data, 2) &&
+         infer_same_extent(inf, bias, 0, data, node_channel_axis(node, data->shape.rank));
+}
+
+bool infer_bias_add(Inference *inf, Node *node) {
+  return infer_same_shape(inf, node->inputs[0], node->outputs[0]) &&
+         infer_bias(inf, node, node->inputs[0], node->inputs[1]);
+}
+
+bool infer_bias_add_backward(Inference *inf, Node *node) {
+  return infer_bias(inf, node, node->inputs[0], node->outputs[0]);
+}
+
+// A vector of channels has one for each, but that a gradient also knows one for all.
+static bool infer_slope(Inference *inf, Node *node, bool may_be_one) {
+  Value *src = node->inputs[0], *slope = node->inputs[1];
+  if (slope->shape.rank < 0) return true;
+  if (!infer_rank_at_least(inf, slope, 1)) return false;
+  if (src->shape.rank < 0) return true;
+  int axis = operand_channel_axis(node, &node->op->inputs[1], slope);
+  if (axis < 0) return infer_broadcast_to(inf, slope, src);
+  return may_be_one ? infer_broadcast_extent(inf, slope, 0, src, axis) : infer_same_extent(inf, slope, 0, src, axis);
+}
+
+bool infer_prelu(Inference *inf, Node *node) {
+  return infer_same_shape(inf, node->inputs[0], node->outputs[0]) && infer_slope(inf, node, false);
+}
+
+bool infer_prelu_backward(Inference *inf, Node *node) {
+  return infer_same_shape(inf, node->inputs[0], node->inputs[2]) &&
+         infer_same_shape(inf, node->inputs[0], node->outputs[0]) &&
+         infer_same_shape(inf, node->inputs[1], node->outputs[1]) && infer_slope(inf, node, true);
 }
 
 bool check_clamp(Node *node, Diagnostics *d) {
-  return node_f32(node, "min") <= node_f32(node, "max") || node_error(node, d, "min is above max");
+  char title[NODE_TITLE_BYTES];
+  double min = node_f32(node, "min"), max = node_f32(node, "max");
+  return min <= max || error_at(d, node->position, "%s: min: expected at most max, which is %g, found %g",
+                                node_title(node, title), max, min);
 }
 
+// With a negative alpha, dst does not tell on which side of zero src was.
 bool check_elu_backward(Node *node, Diagnostics *d) {
-  return !node_bool(node, "use_dst") || node_f32(node, "alpha") >= 0 ||
-         node_error(node, d, "alpha is negative: expected at least 0 with use_dst");
+  char title[NODE_TITLE_BYTES];
+  double alpha = node_f32(node, "alpha");
+  return alpha >= 0 || !node_bool(node, "use_dst") ||
+         error_at(d, node->position, "%s: alpha: expected at least 0 with use_dst, found %g", node_title(node, title),
+                  alpha);
 }

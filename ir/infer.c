@@ -102,6 +102,13 @@ bool infer_rank_beside(Inference *inf, Value *v, int rank, const Value *other) {
                      rank, other->name, shape_string(&other->shape, other_text, sizeof other_text));
 }
 
+bool infer_rank_at_least(Inference *inf, const Value *v, int least) {
+  char text[SHAPE_TEXT];
+  if (v->shape.rank >= least) return true;
+  return infer_error(inf, "%s: expected rank %d or more, found rank %d, %s", v->name, least, v->shape.rank,
+                     shape_string(&v->shape, text, sizeof text));
+}
+
 static const char *extent_string(Extent e, char *buffer, size_t nbytes) {
   if (e.dim) snprintf(buffer, nbytes, "%s", e.dim->name);
   else snprintf(buffer, nbytes, "%lld", (long long)e.value);
@@ -281,6 +288,13 @@ bool infer_broadcast(Inference *inf, Node *node, uint32_t first) {
   return true;
 }
 
+bool infer_broadcast_extent(Inference *inf, Value *from, int axis_from, Value *to, int axis_to) {
+  Extent e = from->shape.extent[axis_from];
+  if (extent_equals(e, EXTENT(1))) return true;
+  if (extent_is_unknown(e) && !extent_equals(to->shape.extent[axis_to], EXTENT(1))) return true;
+  return infer_same_extent(inf, from, axis_from, to, axis_to);
+}
+
 bool infer_broadcast_to(Inference *inf, Value *from, Value *to) {
   char shape_from[SHAPE_TEXT], shape_to[SHAPE_TEXT];
   if (from->shape.rank < 0 || to->shape.rank < 0) return true;
@@ -290,10 +304,7 @@ bool infer_broadcast_to(Inference *inf, Value *from, Value *to) {
                        shape_string(&to->shape, shape_to, sizeof shape_to), to->shape.rank);
   for (int axis = 0; axis < to->shape.rank; axis++) {
     int own = aligned_axis(from, to->shape.rank, axis);
-    if (own < 0 || extent_equals(from->shape.extent[own], EXTENT(1))) continue;
-    bool may_be_either =
-        extent_is_unknown(from->shape.extent[own]) && !extent_equals(to->shape.extent[axis], EXTENT(1));
-    if (!may_be_either && !infer_same_extent(inf, from, own, to, axis)) return false;
+    if (own >= 0 && !infer_broadcast_extent(inf, from, own, to, axis)) return false;
   }
   return true;
 }

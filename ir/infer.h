@@ -31,6 +31,7 @@ struct Inference {
 bool infer_type(Inference *inf, Value *v, Type type);
 bool infer_rank(Inference *inf, Value *v, int rank);
 bool infer_rank_beside(Inference *inf, Value *v, int rank, const Value *other); // as other's shape tells
+bool infer_rank_at_least(Inference *inf, const Value *v, int least);            // whose rank is known
 bool infer_extent(Inference *inf, Value *v, int axis, Extent e);                // v's axis has that length
 bool infer_same_extent(Inference *inf, Value *a, int axis_a, Value *b, int axis_b);
 bool infer_same_shape(Inference *inf, Value *a, Value *b);
@@ -42,6 +43,7 @@ bool infer_elementwise_unary(Inference *inf, Node *node); // output 0 and every 
 bool infer_broadcast(Inference *inf, Node *node, uint32_t first);
 // `from` broadcasts to `to` by numpy's rules, one way: it has no more axes, each of to's extent or 1.
 bool infer_broadcast_to(Inference *inf, Value *from, Value *to);
+bool infer_broadcast_extent(Inference *inf, Value *from, int axis_from, Value *to, int axis_to); // on one axis
 
 // An axis that an attribute names, negative ones counted from the end, as one of `rank`.
 bool infer_axis(Inference *inf, const char *attribute, int64_t given, int rank, int64_t *axis);

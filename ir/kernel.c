@@ -313,6 +313,7 @@ static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
   if (loop->nouter) {
     print_axes(k, loop->order, loop->nouter, out);
     text_format(out, " in %lld blocks of %lld", (long long)loop_nblocks(k, loop), (long long)loop->block);
+    if (loop->is_across) text_format(out, ", %d at once, across lanes", LANES);
     if (loop->rows > 1) text_format(out, ", %d at once", loop->rows);
     text_add_string(out, "; inside ");
   }

@@ -123,6 +123,7 @@ typedef struct Loop {
   int64_t tile;      // 0, or: no outer axes, one inner axis, of which a block is so many elements
   bool is_serial;    // so little work that sharing it out costs more than it saves
   int rows;          // outer iterations handled together; does not change results
+  bool is_across;    // the one outer axis lies across lanes, LANES iterations a vector; the inner axis goes one by one
   int accumulators;  // partial sums a lane keeps in an inner reduction; changes the order of sums
   int prefetch;      // outer iterations ahead that the last sweep fetches; 0: none
   bool is_backwards; // the last sweep goes backwards over the middle axes, to begin with what the caches still hold

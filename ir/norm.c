@@ -16,21 +16,14 @@ static bool infer_statistics_type(Inference *inf, Node *node, const Value *src, 
                                              : "");
 }
 
-static bool require_rank(Inference *inf, const Value *v, int least) {
-  char text[160];
-  if (v->shape.rank >= least) return true;
-  return infer_error(inf, "%s: expected rank %d or more, found rank %d, %s", v->name, least, v->shape.rank,
-                     shape_string(&v->shape, text, sizeof text));
-}
-
 // Batch norm
 
-static int channel_axis(const Node *node, int rank) {
+int node_channel_axis(const Node *node, int rank) {
   return node_s64(node, "data_format") == FORMAT_NCX ? 1 : rank - 1;
 }
 
 int batch_norm_channel_axis(const Node *node) {
-  return channel_axis(node, node->inputs[0]->shape.rank);
+  return node_channel_axis(node, node->inputs[0]->shape.rank);
 }
 
 bool batch_norm_has_broadcast_statistics(const Node *node) {
@@ -41,7 +34,7 @@ bool batch_norm_has_broadcast_statistics(const Node *node) {
 // One vector of extent C, which is src's channel axis.
 static bool infer_channel_vector(Inference *inf, Node *node, Value *src, Value *vector) {
   if (!vector) return true;
-  int axis = channel_axis(node, src->shape.rank);
+  int axis = node_channel_axis(node, src->shape.rank);
   if (!infer_rank_beside(inf, vector, 1, src) || !infer_same_extent(inf, vector, 0, src, axis)) return false;
   if (extent_value(vector->shape.extent[0]) == 0)
     return infer_error(inf, "%s: expected at least 1 channel, found 0", vector->name);
@@ -77,7 +70,7 @@ bool infer_batch_norm(Inference *inf, Node *node) {
   Value *src = node->inputs[0];
   if (!infer_same_shape(inf, src, node->outputs[0])) return false;
   if (src->shape.rank < 0) return true;
-  return require_rank(inf, src, 2) && infer_statistics(inf, node, src, node->inputs, 1, node->ninputs);
+  return infer_rank_at_least(inf, src, 2) && infer_statistics(inf, node, src, node->inputs, 1, node->ninputs);
 }
 
 bool infer_batch_norm_forward_training(Inference *inf, Node *node) {
@@ -90,7 +83,7 @@ bool infer_batch_norm_backward(Inference *inf, Node *node) {
   Value *src = node->inputs[0];
   if (!infer_same_shape(inf, src, node->inputs[1]) || !infer_same_shape(inf, src, node->outputs[0])) return false;
   if (src->shape.rank < 0) return true;
-  return require_rank(inf, src, batch_norm_has_broadcast_statistics(node) ? 1 : 2) &&
+  return infer_rank_at_least(inf, src, batch_norm_has_broadcast_statistics(node) ? 1 : 2) &&
          infer_statistics(inf, node, src, node->inputs, 2, node->ninputs) &&
          infer_statistics(inf, node, src, node->outputs, 1, node->noutputs);
 }
@@ -197,7 +190,7 @@ bool infer_layer_norm(Inference *inf, Node *node) {
   Value *src = node->inputs[0];
   if (!infer_same_shape(inf, src, node->outputs[0])) return false;
   if (src->shape.rank < 0) return true;
-  if (!require_rank(inf, src, 1) || !check_begin_axis(inf, node, src->shape.rank)) return false;
+  if (!infer_rank_at_least(inf, src, 1) || !check_begin_axis(inf, node, src->shape.rank)) return false;
   int k = layer_norm_begin_axis(node);
   if (!infer_parameter_ranks(inf, &node->inputs[1], 2) || !infer_layer_parameter(inf, node, src, k, node->inputs[1]) ||
       !infer_layer_parameter(inf, node, src, k, node->inputs[2]) ||
@@ -214,7 +207,7 @@ bool infer_layer_norm_backward(Inference *inf, Node *node) {
   Value *src = node->inputs[0], *gamma = node->inputs[4], *beta = node->inputs[5];
   if (!infer_same_shape(inf, src, node->inputs[1]) || !infer_same_shape(inf, src, node->outputs[0])) return false;
   if (src->shape.rank < 0) return true;
-  if (!require_rank(inf, src, 1) || !check_begin_axis(inf, node, src->shape.rank)) return false;
+  if (!infer_rank_at_least(inf, src, 1) || !check_begin_axis(inf, node, src->shape.rank)) return false;
   int k = layer_norm_begin_axis(node);
   if (!infer_parameter_ranks(inf, (Value *[]){gamma, beta, node->outputs[1], node->outputs[2]}, 4) ||
       !infer_layer_statistic(inf, node, src, k, node->inputs[2]) ||

@@ -9,6 +9,9 @@ enum { FORMAT_NXC, FORMAT_NCX };
 enum { STATISTICS_VECTOR, STATISTICS_BROADCAST };
 enum { CENTER_MEAN, CENTER_SRC };
 
+// The channel axis of data of this rank, as data_format names it.
+int node_channel_axis(const Node *node, int rank);
+
 // The channel axis of a batch norm with vector statistics.
 int batch_norm_channel_axis(const Node *node);
 

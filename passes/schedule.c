@@ -11,6 +11,8 @@
 
 const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
     [SCHEDULE_ROWS] = {"rows", 1, 8, false, "outer iterations handled together"},
+    [SCHEDULE_ACROSS] = {"across", 0, 1, true,
+                         "1: rows of at most 64 elements across lanes, where that can be; 0: never"},
     [SCHEDULE_ACCUMULATORS] = {"accumulators", 1, 8, true, "partial sums a lane keeps in a row's sum"},
     [SCHEDULE_BLOCK] = {"block", 1, LONGEST_CHAIN, true, "outer iterations in a block; sums over them go by blocks"},
     [SCHEDULE_TILE] = {"tile", 16, 1 << 24, true, "elements in a block, where there is but one axis"},
@@ -342,14 +344,14 @@ static bool add_side_loops(Scheduling *s, int phase) {
 
 // Iterations in a block: enough work to be worth handing out, few enough that a chain of additions stays short and
 // partial sums stay small beside the data. Shapes alone decide.
-static int64_t choose_block(const Scheduling *s, bool has_partials) {
+static int64_t choose_block(const Scheduling *s, bool has_partials, bool is_across) {
   enum { ELEMENTS = 1 << 16, FEW_ELEMENTS = 1 << 12, LEAST_WITH_PARTIALS = 32, SMALL = 1 << 18 };
   int64_t iterations = axes_nelems(s->k, s->outer & ~s->kept), width = axes_nelems(s->k, s->inner);
   bool is_small = iterations * width <= SMALL;
   int64_t block = (is_small ? FEW_ELEMENTS : ELEMENTS) / (width > 0 ? width : 1);
-  block = (clamp(block, 1, INT32_MAX) + 3) / 4 * 4; // whole row blocks
-  if (!has_partials) return block;
-  return clamp(block, LEAST_WITH_PARTIALS, LONGEST_CHAIN);
+  int64_t together = is_across ? LANES : 4, longest = is_across ? LONGEST_CHAIN * LANES : LONGEST_CHAIN;
+  block = (clamp(block, 1, INT32_MAX) + together - 1) / together * together;
+  return has_partials ? clamp(block, LEAST_WITH_PARTIALS, longest) : block;
 }
 
 static int64_t overridden(const Scheduling *s, ScheduleKey key, int64_t chosen) {
@@ -371,11 +373,49 @@ static int64_t row_nbytes(const Scheduling *s) {
   return nbytes;
 }
 
+// Whether a row's run along the vector axis is shorter than two cache lines, so that its neighbours' share them.
+static bool has_short_runs(const Scheduling *s) {
+  enum { TWO_LINES = 128 };
+  const Kernel *k = s->k;
+  for (size_t i = 0; i < k->naccesses; i++) {
+    const Access *a = &k->accesses[i];
+    int64_t nbytes = k->axes[s->vector_axis].extent * (int64_t)type_nbytes(a->type);
+    if (a->value && (access_axes(k, a) & s->outer) && a->stride[s->vector_axis] == 1 && nbytes < TWO_LINES) return true;
+  }
+  return false;
+}
+
 // Rows to fetch ahead: so many that they and those at work take up half of a core's second level. With more, what is
 // fetched pushes out what is still needed.
 static int64_t choose_prefetch(const Scheduling *s, const Loop *loop) {
   int64_t nbytes = row_nbytes(s), fit = nbytes ? s->target->l2_nbytes / 2 / nbytes : 0;
   return clamp(fit - loop->rows, 0, loop->rows > 1 ? 2 * (int64_t)loop->rows : 1);
+}
+
+// Rows so short that vectors along them are mostly sums across lanes and rests go across lanes instead: one outer axis,
+// one inner, and every access along both in the order of rows or of columns.
+static bool can_go_across(const Scheduling *s, const Loop *loop) {
+  enum { WIDEST = 64 }; // what a row's copy in the first level allows
+  const Kernel *k = s->k;
+  if (s->is_tiled || k->is_f64 || loop->nouter != 1 || loop->nkept || loop->ninner != 1) return false;
+  int outer = loop->order[0], inner = loop->order[1];
+  for (size_t i = 0; i < loop->nroots; i++) // a sum of no row's own would be the same in each lane
+    if (loop->roots[i].kind == ROOT_REDUCE_INNER && !(k->exprs[loop->roots[i].expr].axes >> outer & 1)) return false;
+  if (k->axes[outer].extent < LANES || k->axes[inner].extent < 1 || k->axes[inner].extent > WIDEST) return false;
+  for (size_t i = 0; i < k->naccesses; i++) {
+    const Access *a = &k->accesses[i];
+    bool is_float = a->type == TYPE_F32 || a->type == TYPE_BF16 || a->type == TYPE_F16;
+    if (a->stride[outer] && (!is_float || (a->stride[inner] > 1 && a->stride[outer] != 1))) return false;
+  }
+  return true;
+}
+
+// Measured on layer norm's gradient, from width 8 to 64: across lanes a row costs by its elements; along it, by its
+// vectors, by sums across lanes, and by a last part, which delays as much as two or three vectors.
+static bool should_go_across(const Scheduling *s, const Loop *loop, bool has_inner_sums) {
+  int64_t width = axes_nelems(s->k, s->inner);
+  bool is_short = has_inner_sums ? width <= LANES || (width % LANES && width < 5 * LANES / 2) : width < LANES;
+  return can_go_across(s, loop) && overridden(s, SCHEDULE_ACROSS, is_short);
 }
 
 static void choose_numbers(const Scheduling *s, Loop *loop) {
@@ -389,9 +429,12 @@ static void choose_numbers(const Scheduling *s, Loop *loop) {
   }
   int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);
   loop->is_serial = rows * width <= FEW_ELEMENTS;
-  bool can_share_rows = loop->ninner == 1 && loop->nouter && rows >= MANY_ROWS && width <= LONG_ROW;
+  loop->is_across = should_go_across(s, loop, has_inner_sums);
+  bool can_share_rows = !loop->is_across && loop->nouter && rows >= MANY_ROWS && width <= LONG_ROW &&
+                        (loop->ninner == 1 || has_short_runs(s));
   if (s->is_tiled) loop->tile = overridden(s, SCHEDULE_TILE, has_inner_sums ? TILE_WITH_SUMS : TILE);
-  loop->block = overridden(s, SCHEDULE_BLOCK, choose_block(s, has_partials));
+  loop->block = overridden(s, SCHEDULE_BLOCK, choose_block(s, has_partials, loop->is_across));
+  if (loop->is_across) return;
   if (has_inner_sums) loop->accumulators = (int)overridden(s, SCHEDULE_ACCUMULATORS, can_share_rows ? 1 : 4);
   if (can_share_rows && loop->accumulators == 1) {
     int most = s->target->vector_registers < 16 ? 2 : 4;
@@ -401,14 +444,16 @@ static void choose_numbers(const Scheduling *s, Loop *loop) {
     loop->prefetch = (int)overridden(s, SCHEDULE_PREFETCH, choose_prefetch(s, loop));
 }
 
-// Stores go past the caches when they would not stay there, and every row of them starts a cache line.
-static bool should_stream(const Scheduling *s, const Access *a) {
+// Stores go past the caches when they would not stay there, and every row of them starts a cache line; across lanes,
+// every LANES rows that lie one behind the other.
+static bool should_stream(const Scheduling *s, const Loop *loop, const Access *a) {
   enum { LINE = 64 };
   const Kernel *k = s->k;
   int64_t nbytes = (int64_t)type_nbytes(a->type);
   if (!a->value || !type_is_float(a->type) || k->is_f64 != (a->type == TYPE_F64) || a->stride[s->vector_axis] != 1)
     return false;
-  for (int axis = 0; axis < k->naxes; axis++)
+  if (loop->is_across && a->stride[loop->order[0]] != k->axes[s->vector_axis].extent) return false;
+  for (int axis = 0; axis < k->naxes && !loop->is_across; axis++)
     if (axis != s->vector_axis && a->stride[axis] * nbytes % LINE) return false;
   return overridden(s, SCHEDULE_STREAM, access_nelems(k, a) * nbytes > 2 * s->target->l2_nbytes);
 }
@@ -469,11 +514,16 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
     Store store = k->stores[i];
     Time t = s->time[store.value];
     if (t.phase != phase || is_narrow_store(s, &store)) continue;
-    Root root = {ROOT_STORE, t.sweep, rebuild(s, store.value), store.access,
-                 should_stream(s, &k->accesses[store.access])};
-    if (!loop_add_root(k, loop, root)) return false;
+    if (!loop_add_root(k, loop, (Root){ROOT_STORE, t.sweep, rebuild(s, store.value), store.access, false}))
+      return false;
   }
   return true;
+}
+
+static void choose_streams(const Scheduling *s, Loop *loop) {
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_STORE)
+      loop->roots[i].is_streamed = should_stream(s, loop, &s->k->accesses[loop->roots[i].access]);
 }
 
 static void order_axes(const Scheduling *s, Loop *loop) {
@@ -520,6 +570,7 @@ static bool add_main_loop(Scheduling *s, int phase) {
   if (!loop.nroots) return true;
   if (k->naxes) order_axes(s, &loop);
   choose_numbers(s, &loop);
+  choose_streams(s, &loop);
   for (size_t i = 0; i < loop.nroots; i++)
     if (loop.roots[i].sweep >= loop.nsweeps) loop.nsweeps = loop.roots[i].sweep + 1;
   loop.is_backwards = loop.nsweeps > 1 && loop.ninner > 1 && row_nbytes(s) > s->target->l2_nbytes / 2;

@@ -8,6 +8,7 @@
 // Numbers of a schedule that can be set from outside, for experiments.
 typedef enum ScheduleKey {
   SCHEDULE_ROWS,
+  SCHEDULE_ACROSS,
   SCHEDULE_ACCUMULATORS,
   SCHEDULE_BLOCK,
   SCHEDULE_TILE,

@@ -6,7 +6,7 @@
 #include <cpuid.h>
 #endif
 
-extern const char simd_scalar[], simd_avx2[], simd_avx512[], simd_neon[];
+extern const char simd_scalar[], simd_avx2[], simd_avx512[], simd_avx512_bf16[], simd_neon[];
 
 static bool always(void) {
   return true;
@@ -37,6 +37,14 @@ static bool has_avx512(void) {
 #endif
 }
 
+static bool has_avx512_bf16(void) {
+#if defined(__x86_64__)
+  return has_avx512() && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vbmi");
+#else
+  return false;
+#endif
+}
+
 static bool has_neon(void) {
 #if defined(__aarch64__)
   return true; // part of the base architecture
@@ -45,11 +53,14 @@ static bool has_neon(void) {
 #endif
 }
 
+#define AVX512 "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"
+
 const Isa isas[] = {
-    {"scalar", simd_scalar, NULL, 4, always},
-    {"neon", simd_neon, NULL, 8, has_neon},
-    {"avx2", simd_avx2, "avx2,fma,f16c", 8, has_avx2},
-    {"avx512", simd_avx512, "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c", 32, has_avx512},
+    {"scalar", {simd_scalar}, NULL, 4, always},
+    {"neon", {simd_neon}, NULL, 8, has_neon},
+    {"avx2", {simd_avx2}, "avx2,fma,f16c", 8, has_avx2},
+    {"avx512", {simd_avx512}, AVX512, 32, has_avx512},
+    {"avx512_bf16", {simd_avx512_bf16, simd_avx512}, "avx512bf16,avx512vbmi," AVX512, 32, has_avx512_bf16},
 };
 const size_t nisas = sizeof isas / sizeof *isas;
 

@@ -7,7 +7,7 @@
 
 typedef struct Isa {
   const char *name;
-  const char *vocabulary;     // text of its header
+  const char *vocabulary[2];  // text of its header, and of the header whose definitions it takes for the rest; or NULL
   const char *target;         // for the compiler's target attribute; NULL: nothing to say
   int vector_registers;       // how many 64-byte virtual vectors its registers hold
   bool (*is_available)(void); // on this processor

@@ -14,7 +14,7 @@ typedef struct LoopPrinter {
   const Loop *loop;
   size_t kernel_index, loop_index;
   const char **name;               // by ExprId
-  uint32_t *nuses;                 // by ExprId, in this loop
+  uint32_t *nuses;                 // by ExprId, in the sweep or section being printed
   int *time;                       // by ExprId: the sweep before which a row's scalar is known
   bool *is_needed;                 // by ExprId: for the sweep or section being printed
   const char *vec, *scalar, *mask; // C types
@@ -38,6 +38,11 @@ bool varies_by_row(const LoopPrinter *l, AxisSet axes);
 Level level_of(const LoopPrinter *l, AxisSet axes, int *depth);
 Level expr_level(const LoopPrinter *l, ExprId id);
 Level root_level(const LoopPrinter *l, const Root *root);
+// Whether an expression is a vector: it varies along the vectors' axis, or its loop has all that it needs of them.
+bool is_lanewise(const LoopPrinter *l, ExprId id);
+// Where rows lie across lanes: whether an access is along both axes and has its row's elements one behind the other,
+// so that it is transposed in a copy. The last rows, fewer than lanes, are gathered.
+bool is_transposed(const LoopPrinter *l, AccessId id);
 const char *axis_name(const LoopPrinter *l, int axis);
 const char *access_member(const LoopPrinter *l, const Access *a);
 // Adds " + axis * stride" for those axes that have one; true if any was added.
@@ -47,6 +52,7 @@ void add_scalar(LoopPrinter *l, ExprId id);
 void add_vector(LoopPrinter *l, ExprId id);
 // The address of an access: its row pointer, the middle axes, the first lane.
 void add_address(LoopPrinter *l, AccessId id);
+const char *type_suffix(Type type); // of functions of the vocabulary that access memory
 void print_vector_store(LoopPrinter *l, const Root *root);
 void print_scalar_store(LoopPrinter *l, const Root *root);
 void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes);

@@ -81,6 +81,23 @@ Level root_level(const LoopPrinter *l, const Root *root) {
   return level_of(l, root_axes(l->k, root), NULL);
 }
 
+bool is_lanewise(const LoopPrinter *l, ExprId id) {
+  Level level = expr_level(l, id);
+  return level == LEVEL_VECTOR || (l->loop->is_across && level == LEVEL_ROW);
+}
+
+bool is_transposed(const LoopPrinter *l, AccessId id) {
+  const Access *a = &l->k->accesses[id];
+  return l->loop->is_across && !l->is_tail && a->stride[l->loop->order[0]] && a->stride[l->loop->order[1]] == 1;
+}
+
+// In elements, from lane to lane; 0: one element for all.
+static int64_t lane_stride(const LoopPrinter *l, const Access *a) {
+  int axis = l->loop->is_across ? l->loop->order[0] : loop_vector_axis(l->loop);
+  assert(axis >= 0); // there are vectors
+  return a->stride[axis];
+}
+
 const char *axis_name(const LoopPrinter *l, int axis) {
   return l->k->axes[axis].name;
 }
@@ -123,7 +140,7 @@ void add_scalar(LoopPrinter *l, ExprId id) {
 }
 
 void add_vector(LoopPrinter *l, ExprId id) {
-  if (l->k->exprs[id].op != EXPR_CONSTANT && expr_level(l, id) == LEVEL_VECTOR) {
+  if (l->k->exprs[id].op != EXPR_CONSTANT && is_lanewise(l, id)) {
     text_add_string(l->out, l->name[id]);
     return;
   }
@@ -146,7 +163,7 @@ void add_address(LoopPrinter *l, AccessId id) {
   if (a->stride[v] != 1) text_format(l->out, " * %lld", (long long)a->stride[v]);
 }
 
-static const char *type_suffix(Type type) {
+const char *type_suffix(Type type) {
   switch (type) {
   case TYPE_F16: return "_f16";
   case TYPE_BF16: return "_bf16";
@@ -161,15 +178,40 @@ static char memory_prefix(Type type) {
   return type == TYPE_F64 || type == TYPE_S32 ? 'd' : 'v';
 }
 
-static void add_vector_load(LoopPrinter *l, AccessId id) {
+// The address of lane 0: what is a row's own has no pointer of its own.
+static void add_lanes_address(LoopPrinter *l, AccessId id, Level level) {
+  const Access *a = &l->k->accesses[id];
+  if (level == LEVEL_VECTOR) {
+    add_address(l, id);
+    return;
+  }
+  text_format(l->out, "a->%s", access_member(l, a));
+  add_terms(l, a->stride, loop_outer_axes(l->loop), true);
+}
+
+static const char *scalar_from(Type type) {
+  return type == TYPE_F16 ? "f32_from_f16" : type == TYPE_BF16 ? "f32_from_bf16" : type == TYPE_BOOLEAN ? "0 != " : "";
+}
+
+static void add_vector_load(LoopPrinter *l, AccessId id, Level level) {
   const Access *a = &l->k->accesses[id];
   char memory = memory_prefix(a->type);
-  int64_t stride = a->stride[loop_vector_axis(l->loop)];
+  int64_t stride = lane_stride(l, a);
   bool converts = memory != l->prefix;
+  if (is_transposed(l, id)) {
+    text_format(l->out, "v_load(rows_%u + %s * %d)", (unsigned)id, l->lane, LANES);
+    return;
+  }
+  if (l->loop->is_across && !stride) {
+    text_format(l->out, "v_set(%s(*(", scalar_from(a->type));
+    add_lanes_address(l, id, level);
+    text_add_string(l->out, ")))");
+    return;
+  }
   if (converts) text_format(l->out, "%c_from_%c(", l->prefix, memory);
   text_format(l->out, "%c_%s%s%s(", memory, stride == 1 ? "load" : "gather", l->is_tail ? "_n" : "",
               type_suffix(a->type));
-  add_address(l, id);
+  add_lanes_address(l, id, level);
   if (stride != 1) text_format(l->out, ", %lld", (long long)stride);
   if (l->is_tail) text_add_string(l->out, ", n");
   text_add_string(l->out, converts ? "))" : ")");
@@ -178,8 +220,15 @@ static void add_vector_load(LoopPrinter *l, AccessId id) {
 void print_vector_store(LoopPrinter *l, const Root *root) {
   const Access *a = &l->k->accesses[root->access];
   char memory = memory_prefix(a->type);
-  int64_t stride = a->stride[loop_vector_axis(l->loop)];
+  int64_t stride = lane_stride(l, a);
   bool converts = memory != l->prefix, may_stream = root->is_streamed && !l->is_tail;
+  if (is_transposed(l, root->access)) {
+    print_indent(l);
+    text_format(l->out, "v_store(rows_%u + %s * %d, ", (unsigned)root->access, l->lane, LANES);
+    add_vector(l, root->expr);
+    text_add_string(l->out, ");\n");
+    return;
+  }
   for (int streams = may_stream; streams >= 0; streams--) {
     print_indent(l);
     if (may_stream) text_format(l->out, streams ? "if (streams_%u) " : "else ", (unsigned)root->access);
@@ -188,7 +237,7 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
                 : stride == 1 ? "store"
                               : "scatter",
                 l->is_tail ? "_n" : "", type_suffix(a->type));
-    add_address(l, root->access);
+    add_lanes_address(l, root->access, root_level(l, root));
     if (stride != 1) text_format(l->out, ", %lld", (long long)stride);
     text_format(l->out, ", ");
     if (converts) text_format(l->out, "%c_from_%c(", memory, l->prefix);
@@ -200,11 +249,7 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
 
 static void add_scalar_load(LoopPrinter *l, AccessId id, AxisSet axes) {
   const Access *a = &l->k->accesses[id];
-  const char *convert = a->type == TYPE_F16       ? "f32_from_f16"
-                        : a->type == TYPE_BF16    ? "f32_from_bf16"
-                        : a->type == TYPE_BOOLEAN ? "0 != "
-                                                  : "";
-  text_format(l->out, "%s(a->%s[", convert, access_member(l, a));
+  text_format(l->out, "%s(a->%s[", scalar_from(a->type), access_member(l, a));
   if (!add_terms(l, a->stride, axes, false)) text_add_string(l->out, "0");
   text_add_string(l->out, "])");
 }
@@ -324,8 +369,8 @@ void print_vector_expr(LoopPrinter *l, ExprId id) {
   }
   print_indent(l);
   text_format(l->out, "const %s %s = ", expr_info[e->op].is_mask ? l->mask : l->vec, l->name[id]);
-  if (e->op == EXPR_LOAD) add_vector_load(l, e->access);
-  else if (e->op == EXPR_SELECT && expr_level(l, e->args[0]) != LEVEL_VECTOR) { // one choice for all lanes
+  if (e->op == EXPR_LOAD) add_vector_load(l, e->access, expr_level(l, id));
+  else if (e->op == EXPR_SELECT && !is_lanewise(l, e->args[0])) { // one choice for all lanes
     add_scalar(l, e->args[0]);
     text_add_string(l->out, " ? ");
     add_vector(l, e->args[1]);

@@ -28,6 +28,15 @@ static void add_accumulate(LoopPrinter *l, ExprId operand, const char *sum, cons
   }
 }
 
+// sum = sum + operand, in the first n lanes only where the others must stay as they are.
+static void print_merged_sum(LoopPrinter *l, ExprId operand, const char *sum, const char *part, bool is_merged) {
+  text_format(l->out, "%s%s = ", sum, part);
+  if (is_merged) text_format(l->out, "%c_merge(n, ", l->prefix);
+  add_accumulate(l, operand, sum, part);
+  if (is_merged) text_format(l->out, ", %s%s)", sum, part);
+  text_add_string(l->out, ";\n");
+}
+
 static void print_vector_root(LoopPrinter *l, const Root *root) {
   char sum[32];
   if (root->kind == ROOT_STORE) {
@@ -37,17 +46,11 @@ static void print_vector_root(LoopPrinter *l, const Root *root) {
   print_indent(l);
   if (root->kind == ROOT_REDUCE_OUTER) {
     snprintf(sum, sizeof sum, "part_%u_v", (unsigned)root->access);
-    text_format(l->out, "%s = ", sum);
-    add_accumulate(l, root->expr, sum, "");
-    text_add_string(l->out, ";\n");
+    print_merged_sum(l, root->expr, sum, "", l->is_tail && l->loop->is_across);
     return;
   }
   snprintf(sum, sizeof sum, "acc_%u", (unsigned)root->expr);
-  text_format(l->out, "%s%s = ", sum, l->part);
-  if (l->is_tail) text_format(l->out, "%c_merge(n, ", l->prefix);
-  add_accumulate(l, root_operand(l, root), sum, l->part);
-  if (l->is_tail) text_format(l->out, ", %s%s)", sum, l->part);
-  text_add_string(l->out, ";\n");
+  print_merged_sum(l, root_operand(l, root), sum, l->part, l->is_tail && !l->loop->is_across);
 }
 
 static void print_array_sums(LoopPrinter *l, int sweep, bool is_load) {
@@ -55,13 +58,15 @@ static void print_array_sums(LoopPrinter *l, int sweep, bool is_load) {
     const Root *root = &l->loop->roots[i];
     if (root->sweep != sweep || !is_array_sum(l, root)) continue;
     unsigned id = (unsigned)root->access;
-    const char *tail = l->is_tail ? "_n" : "", *n = l->is_tail ? ", n" : "";
+    bool is_part = l->is_tail && !l->loop->is_across;
+    const char *tail = is_part ? "_n" : "", *n = is_part ? ", n" : "";
     print_indent(l);
     if (is_load) text_format(l->out, "%s part_%u_v = %c_load%s(part_%u", l->vec, id, l->prefix, tail, id);
     else text_format(l->out, "%c_store%s(part_%u", l->prefix, tail, id);
     add_terms(l, l->k->accesses[root->access].stride, loop_inner_axes(l->loop) & ~(1U << loop_vector_axis(l->loop)),
               true);
     text_format(l->out, " + %s", l->lane);
+    if (l->loop->is_across) text_format(l->out, " * %d", LANES);
     if (!is_load) text_format(l->out, ", part_%u_v", id);
     text_format(l->out, "%s);\n", n);
   }
@@ -158,7 +163,7 @@ static Runs plan_runs(const LoopPrinter *l, int sweep) {
   Runs runs = {0};
   for (size_t i = 0; i < loop->nroots; i++)
     runs.has_sums |= loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].sweep == sweep;
-  if (!runs.has_sums || l->k->is_f64) return runs;
+  if (!runs.has_sums || l->k->is_f64 || loop->is_across) return runs; // rows are short where they lie across lanes
   int64_t width = loop->tile ? loop->tile : l->k->axes[loop_vector_axis(loop)].extent;
   int64_t group = (int64_t)LANES * loop->accumulators, middle = 1;
   int64_t chain = width / group + width % group / LANES + (width % LANES != 0); // the first accumulator takes the rest
@@ -218,6 +223,10 @@ static void flush_accumulator(LoopPrinter *l, ExprId id) {
 }
 
 static void finish_sum(LoopPrinter *l, ExprId id, bool has_totals) {
+  if (l->loop->is_across) {
+    print_line(l, "const vec %s = acc_%u;", l->name[id], (unsigned)id);
+    return;
+  }
   bool is_array = has_rows(l) && expr_level(l, id) == LEVEL_ROW;
   if (is_array) print_line(l, "%s %s[%d];", l->scalar, l->name[id], l->loop->rows);
   print_indent(l);
@@ -292,13 +301,36 @@ static void print_middle_loops(LoopPrinter *l, int sweep, int depth, const Runs 
   close_brace(l);
 }
 
+// The inner axis one by one, then rows that this sweep has written, transposed back.
+static void print_across_loop(LoopPrinter *l, int sweep) {
+  long long width = (long long)l->k->axes[l->loop->order[1]].extent;
+  l->lane = "i";
+  l->part = "";
+  print_line(l, "for (size_t i = 0; i < %lld; i++) {", width);
+  open_brace(l);
+  print_body(l, sweep);
+  close_brace(l);
+  for (size_t i = 0; i < l->loop->nroots; i++) {
+    const Root *root = &l->loop->roots[i];
+    if (root->kind != ROOT_STORE || root->sweep != sweep || !is_transposed(l, root->access)) continue;
+    const Access *a = &l->k->accesses[root->access];
+    unsigned id = (unsigned)root->access;
+    const char *suffix = type_suffix(a->type), *otherwise = root->is_streamed ? "else " : "";
+    if (root->is_streamed)
+      print_line(l, "if (streams_%u) v_stream_rows%s(p_%u, rows_%u, %lld);", id, suffix, id, id, width);
+    print_line(l, "%sv_store_rows%s(p_%u, %lld, rows_%u, %lld);", otherwise, suffix, id,
+               (long long)a->stride[l->loop->order[0]], id, width);
+  }
+}
+
 static void print_sweep(LoopPrinter *l, int sweep) {
   bool has_work = false;
   for (size_t i = 0; i < l->loop->nroots; i++) has_work |= is_in_sweep(l, &l->loop->roots[i], sweep);
   if (!has_work) return;
   Runs runs = plan_runs(l, sweep);
   for_each_sum(l, sweep, runs.has_totals ? declare_total : declare_accumulator);
-  if (axes_nelems(l->k, loop_inner_axes(l->loop))) print_middle_loops(l, sweep, 0, &runs);
+  if (l->loop->is_across) print_across_loop(l, sweep);
+  else if (axes_nelems(l->k, loop_inner_axes(l->loop))) print_middle_loops(l, sweep, 0, &runs);
   for (size_t i = 0; i < l->loop->nroots; i++)
     if (l->loop->roots[i].kind == ROOT_REDUCE_INNER && l->loop->roots[i].sweep == sweep)
       finish_sum(l, l->loop->roots[i].expr, runs.has_totals);
@@ -310,7 +342,7 @@ static void add_partial_parameters(LoopPrinter *l, bool is_call) {
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];
     if (root->kind != ROOT_REDUCE_OUTER) continue;
-    const char *type = element_type(l->k->accesses[root->access].type);
+    const char *type = l->loop->is_across ? "float" : element_type(l->k->accesses[root->access].type);
     if (is_call) text_format(l->out, ", part_%u", (unsigned)root->access);
     else text_format(l->out, ", %s *part_%u", type, (unsigned)root->access);
   }
@@ -325,18 +357,26 @@ static void print_streams(LoopPrinter *l) {
   }
 }
 
+// A step of the last rows of a block, fewer than lanes, stands beside that of whole vectors.
+static void add_step_name(LoopPrinter *l) {
+  text_format(l->out, "%s_kernel%zu_%s%zu", l->p->identifier, l->kernel_index, l->is_tail ? "rest" : "step",
+              l->loop_index);
+}
+
 static void print_step(LoopPrinter *l) {
-  const char *id = l->p->identifier;
-  text_format(l->out, "static inline ALWAYS_INLINE void %s_kernel%zu_step%zu(const struct %s_args *a", id,
-              l->kernel_index, l->loop_index, id);
+  text_add_string(l->out, "static inline ALWAYS_INLINE void ");
+  add_step_name(l);
+  text_format(l->out, "(const struct %s_args *a", l->p->identifier);
   add_partial_parameters(l, false);
   text_format(l->out, "%s%s) {\n", l->loop->tile ? ", size_t begin, size_t end" : ", size_t o",
-              has_rows(l) ? ", const int rows" : "");
+              has_rows(l)  ? ", const int rows"
+              : l->is_tail ? ", int n"
+                           : "");
   open_brace(l);
   need_all(l);
   bool mentions_o = has_rows(l) || mentioned_axes(l, 0);
   if (!l->loop->tile && !mentions_o) print_line(l, "(void)o;");
-  print_streams(l);
+  if (!l->is_tail) print_streams(l);
   if (l->loop->prefetch) {
     long long rows = l->loop->prefetch, total = (long long)l->k->axes[l->loop->order[0]].extent;
     print_line(l, "const size_t ahead = o + %lld <= %lld ? %lld : 0;", rows + l->loop->rows, total, rows);
@@ -357,9 +397,27 @@ static void print_partials(LoopPrinter *l) {
     const Access *a = &l->k->accesses[root->access];
     long long nelems = (long long)axes_nelems(l->k, access_axes(l->k, a));
     unsigned access = (unsigned)root->access;
+    if (l->loop->is_across) { // a sum for each lane
+      print_line(l, "float part_%u[%lld];", access, nelems * LANES);
+      print_line(l, "for (size_t i = 0; i < %lld; i++) part_%u[i] = 0;", nelems * LANES, access);
+      continue;
+    }
     print_line(l, "%s *const part_%u = a->%s + block * %lld;", element_type(a->type), access, access_member(l, a),
                nelems);
     if (nelems) print_line(l, "for (size_t i = 0; i < %lld; i++) part_%u[i] = 0;", nelems, access);
+  }
+}
+
+// Where rows lie across lanes, a block's partial sums are those of its lanes.
+static void print_lane_sums(LoopPrinter *l) {
+  for (size_t i = 0; i < l->loop->nroots; i++) {
+    const Root *root = &l->loop->roots[i];
+    if (root->kind != ROOT_REDUCE_OUTER) continue;
+    const Access *a = &l->k->accesses[root->access];
+    long long nelems = (long long)axes_nelems(l->k, access_axes(l->k, a));
+    print_line(l, "for (size_t i = 0; i < %lld; i++)", nelems);
+    print_line(l, "  a->%s[block * %lld + i] = (%s)d_sum(d_from_v(v_load(part_%u + i * %d)));", access_member(l, a),
+               nelems, element_type(a->type), (unsigned)root->access, LANES);
   }
 }
 
@@ -382,7 +440,8 @@ static void print_block_range(LoopPrinter *l) {
 }
 
 static void add_step_call(LoopPrinter *l, const char *range, const char *rows) {
-  text_format(l->out, "%s_kernel%zu_step%zu(a", l->p->identifier, l->kernel_index, l->loop_index);
+  add_step_name(l);
+  text_add_string(l->out, "(a");
   add_partial_parameters(l, true);
   text_format(l->out, ", %s%s);\n", range, rows);
 }
@@ -401,6 +460,17 @@ static void print_block(LoopPrinter *l) {
   if (loop->tile) {
     print_indent(l);
     add_step_call(l, "begin, end", "");
+  } else if (loop->is_across) {
+    print_line(l, "size_t o = begin;");
+    print_indent(l);
+    text_format(l->out, "for (; o + %d <= end; o += %d) ", LANES, LANES);
+    add_step_call(l, "o", "");
+    print_indent(l);
+    text_add_string(l->out, "if (o < end) ");
+    l->is_tail = true;
+    add_step_call(l, "o, (int)(end - o)", "");
+    l->is_tail = false;
+    print_lane_sums(l);
   } else {
     print_line(l, "size_t o = begin;");
     if (has_rows(l)) {
@@ -429,9 +499,6 @@ static bool prepare(LoopPrinter *l) {
   if (!l->name || !l->nuses || !l->time || !l->is_needed) return false;
   for (size_t i = 0; i < l->loop->nroots; i++) need_expr(l, root_operand(l, &l->loop->roots[i]));
   for (ExprId id = 1; id < n; id++)
-    for (int a = 0; a < 3 && l->is_needed[id] && !is_row_sum(l, id); a++) l->nuses[l->k->exprs[id].args[a]]++;
-  for (size_t i = 0; i < l->loop->nroots; i++) l->nuses[root_operand(l, &l->loop->roots[i])]++;
-  for (ExprId id = 1; id < n; id++)
     if (l->is_needed[id] || is_row_sum(l, id))
       l->name[id] = print_local_name(l->p, l->k->exprs[id].label, l->name, id, id);
   find_times(l);
@@ -450,5 +517,8 @@ void print_loop_functions(Printer *p, size_t kernel, size_t loop) {
     return;
   }
   print_step(&l);
+  l.is_tail = l.loop->is_across;
+  if (l.is_tail) print_step(&l);
+  l.is_tail = false;
   print_block(&l);
 }

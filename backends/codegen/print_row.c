@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { ALL_SWEEPS = -1 };
+
 // What a sweep needs
 
 bool is_row_sum(const LoopPrinter *l, ExprId id) {
@@ -44,19 +46,33 @@ static void need_root(LoopPrinter *l, const Root *root) {
   }
 }
 
-void need_sweep(LoopPrinter *l, int sweep) {
-  memset(l->is_needed, 0, l->k->nexprs * sizeof *l->is_needed);
-  for (size_t i = 0; i < l->loop->nroots; i++)
-    if (is_in_sweep(l, &l->loop->roots[i], sweep)) need_root(l, &l->loop->roots[i]);
-}
-
-void need_all(LoopPrinter *l) {
+// How often what these roots compute is used, a fused product not yet being one.
+static void count_uses(LoopPrinter *l, int sweep) {
+  memset(l->nuses, 0, l->k->nexprs * sizeof *l->nuses);
   memset(l->is_needed, 0, l->k->nexprs * sizeof *l->is_needed);
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];
-    need_root(l, root);
-    if (root->kind == ROOT_REDUCE_INNER) need_expr(l, root->expr);
+    if (sweep != ALL_SWEEPS && !is_in_sweep(l, root, sweep)) continue;
+    l->nuses[root_operand(l, root)]++;
+    need_expr(l, root_operand(l, root));
   }
+  for (ExprId id = 1; id < l->k->nexprs; id++)
+    for (int a = 0; a < 3 && l->is_needed[id] && !is_row_sum(l, id); a++) l->nuses[l->k->exprs[id].args[a]]++;
+}
+
+void need_sweep(LoopPrinter *l, int sweep) {
+  count_uses(l, sweep);
+  memset(l->is_needed, 0, l->k->nexprs * sizeof *l->is_needed);
+  for (size_t i = 0; i < l->loop->nroots; i++) {
+    const Root *root = &l->loop->roots[i];
+    if (sweep != ALL_SWEEPS && !is_in_sweep(l, root, sweep)) continue;
+    need_root(l, root);
+    if (sweep == ALL_SWEEPS && root->kind == ROOT_REDUCE_INNER) need_expr(l, root->expr);
+  }
+}
+
+void need_all(LoopPrinter *l) {
+  need_sweep(l, ALL_SWEEPS);
 }
 
 bool is_printed(const LoopPrinter *l, ExprId id) {
@@ -98,6 +114,17 @@ static void set_pointer(LoopPrinter *l, AccessId id, bool is_written) {
                 access_member(l, a));
   add_terms(l, a->stride, loop_outer_axes(l->loop), true);
   text_add_string(l->out, ";\n");
+}
+
+// Where rows lie across lanes, what is along both axes: read at once, written at the end of its sweep.
+static void declare_rows(LoopPrinter *l, AccessId id, bool is_written) {
+  const Access *a = &l->k->accesses[id];
+  if (!is_transposed(l, id)) return;
+  long long width = (long long)l->k->axes[l->loop->order[1]].extent;
+  print_line(l, "float rows_%u[%lld];", (unsigned)id, width * LANES);
+  if (!is_written)
+    print_line(l, "v_load_rows%s(rows_%u, p_%u, %lld, %lld);", type_suffix(a->type), (unsigned)id, (unsigned)id,
+               (long long)a->stride[l->loop->order[0]], width);
 }
 
 void for_each_pointer(LoopPrinter *l, void (*f)(LoopPrinter *, AccessId, bool)) {
@@ -147,18 +174,29 @@ static bool has_row_work(const LoopPrinter *l, int section) {
   return false;
 }
 
+// What a row, or a row in each lane, adds to an outer sum of scalars.
+static void print_row_share(LoopPrinter *l, const Root *root) {
+  unsigned id = (unsigned)root->access;
+  print_indent(l);
+  if (!l->loop->is_across) {
+    text_format(l->out, "*part_%u += (double)", id);
+    add_scalar(l, root->expr);
+    text_add_string(l->out, ";\n");
+    return;
+  }
+  text_format(l->out, "v_store(part_%u, %sv_add(v_load(part_%u), ", id, l->is_tail ? "v_merge(n, " : "", id);
+  add_vector(l, root->expr);
+  if (l->is_tail) text_format(l->out, "), v_load(part_%u)));\n", id);
+  else text_add_string(l->out, "));\n");
+}
+
 static void print_row_roots(LoopPrinter *l, int section) {
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];
     if (root->kind == ROOT_REDUCE_INNER || root_level(l, root) > LEVEL_ROW || l->time[root->expr] != section) continue;
-    if (root->kind == ROOT_STORE) {
-      print_scalar_store(l, root);
-      continue;
-    }
-    print_indent(l);
-    text_format(l->out, "*part_%u += (double)", (unsigned)root->access);
-    add_scalar(l, root->expr);
-    text_add_string(l->out, ";\n");
+    if (root->kind == ROOT_STORE && l->loop->is_across) print_vector_store(l, root);
+    else if (root->kind == ROOT_STORE) print_scalar_store(l, root);
+    else print_row_share(l, root);
   }
 }
 
@@ -211,9 +249,12 @@ void print_section(LoopPrinter *l, int section) {
   open_rows(l);
   if (section == 0 || has_rows(l)) print_row_indices(l, mentioned_axes(l, section));
   if (section == 0) for_each_pointer(l, set_pointer);
+  if (section == 0 && l->loop->is_across) for_each_pointer(l, declare_rows);
   for (ExprId id = 1; id < l->k->nexprs; id++)
-    if (is_printed(l, id) && l->time[id] == section && expr_level(l, id) == LEVEL_ROW)
-      print_scalar_expr(l, id, loop_outer_axes(l->loop));
+    if (is_printed(l, id) && l->time[id] == section && expr_level(l, id) == LEVEL_ROW) {
+      if (l->loop->is_across) print_vector_expr(l, id);
+      else print_scalar_expr(l, id, loop_outer_axes(l->loop));
+    }
   print_row_roots(l, section);
   close_rows(l);
 }

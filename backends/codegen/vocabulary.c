@@ -133,7 +133,9 @@ static void print_chunk(const Chunk *chunk, Text *out) {
 
 bool print_vocabulary(const Isa *isa, const Text *used, Text *out) {
   Chunk chunks[MOST_CHUNKS];
-  size_t count = cut(simd_math, chunks, cut(simd_vector, chunks, cut(isa->vocabulary, chunks, 0)));
+  size_t count = cut(isa->vocabulary[0], chunks, 0);
+  if (isa->vocabulary[1]) count = cut(isa->vocabulary[1], chunks, count);
+  count = cut(simd_math, chunks, cut(simd_vector, chunks, count));
   find_overridden(chunks, count);
   for (size_t i = 0; i < count; i++)
     chunks[i].is_used = !chunks[i].is_overridden && is_wanted(&chunks[i], text_string(used), used->nbytes);

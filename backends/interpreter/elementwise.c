@@ -1,5 +1,5 @@
 // Elementwise operators: each is a formula of x, y and z, the elements of its inputs in the operator's order, after
-// numpy broadcasting to the output's shape.
+// broadcasting to the output's shape. Two gradients at the end are sums too.
 //
 // To add one, write its row: FORMULA(name, declarations, expression). The declarations, made once a node and
 // separated by semicolons, name what the expression needs of the node's attributes:
@@ -7,21 +7,27 @@
 #include "ir/elementwise.h"
 
 #include "backends/interpreter/evaluation.h"
+#include "backends/interpreter/sum.h"
 #include "backends/interpreter/walk.h"
 
 #include <math.h>
 
+static void walk_operand(Walk *w, int track, const Node *node, const Operand *row, const Value *operand) {
+  bool is_vector = operand_channel_axis(node, row, operand) >= 0;
+  if (is_vector) walk_axes(w, track, operand_axes(node, row, operand));
+  else walk_broadcast(w, track, &operand->shape);
+}
+
 static Walk broadcast_walk(const Node *node) {
   Walk w = walk_over(&node->outputs[0]->shape);
-  for (uint32_t i = 0; i < node->ninputs; i++)
-    if (node->inputs[i]) walk_broadcast(&w, (int)i, &node->inputs[i]->shape);
+  for (uint32_t i = 0; i < node->ninputs; i++) walk_operand(&w, (int)i, node, &node->op->inputs[i], node->inputs[i]);
   return w;
 }
 
-// An operand that the operator does not have, or that is absent, is a zero that its formula does not use.
+// An operand that the operator does not have is a zero that its formula does not use.
 static const double *operand(const Evaluation *e, uint32_t slot) {
   static const double nothing = 0;
-  return slot < e->node->ninputs && e->inputs[slot] ? e->inputs[slot] : &nothing;
+  return slot < e->node->ninputs ? e->inputs[slot] : &nothing;
 }
 
 #define FORMULA(name, declarations, expression)                                                                        \
@@ -146,5 +152,41 @@ FORMULA(Minimum, NOTHING, lesser(x, y))
 FORMULA(SquaredDifference, NOTHING, (x - y) * (x - y))
 FORMULA(GreaterEqual, NOTHING, x >= y)
 FORMULA(Select, NOTHING, x != 0 ? y : z)
+FORMULA(BiasAdd, NOTHING, x + y)
+FORMULA(PReLU, NOTHING, x > 0 ? x : y * x)
 
 FORMULA(TypeCast, const Type type = node->outputs[0]->type, type_round(type, x))
+
+// Sums over the axes along which the output does not vary.
+static bool sum_terms(const Evaluation *e, uint32_t slot, double (*term)(const Evaluation *e, int64_t i)) {
+  const Node *node = e->node;
+  const Value *v = node->outputs[slot];
+  size_t count = (size_t)shape_nelems(&v->shape);
+  Sum *sums = ARENA_ARRAY(e->scratch, Sum, count);
+  if (!sums) return false;
+  Walk w = walk_over(&node->inputs[0]->shape);
+  for (walk_operand(&w, 0, node, &node->op->outputs[slot], v); w.i < w.nelems; walk_step(&w))
+    sum_add(&sums[w.at[0]], term(e, w.i));
+  for (size_t i = 0; i < count; i++) e->outputs[slot][i] = sum_value(&sums[i]);
+  return true;
+}
+
+static double bias_term(const Evaluation *e, int64_t i) {
+  return e->inputs[0][i];
+}
+
+bool interpret_BiasAddBackward(const Evaluation *e) {
+  return sum_terms(e, 0, bias_term);
+}
+
+static double slope_term(const Evaluation *e, int64_t i) {
+  const double *src = e->inputs[0], *diff_dst = e->inputs[2];
+  return src[i] > 0 ? 0 : src[i] * diff_dst[i];
+}
+
+bool interpret_PReLUBackward(const Evaluation *e) {
+  const double *src = e->inputs[0], *slope = e->inputs[1], *diff_dst = e->inputs[2];
+  for (Walk w = broadcast_walk(e->node); w.i < w.nelems; walk_step(&w))
+    e->outputs[0][w.i] = src[w.i] > 0 ? diff_dst[w.i] : slope[w.at[1]] * diff_dst[w.i];
+  return sum_terms(e, 1, slope_term);
+}

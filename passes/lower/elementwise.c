@@ -13,7 +13,9 @@
 
 // 0: the operator has none such.
 static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
-  return slot < node->ninputs ? lower_value(l, node->inputs[slot]) : 0;
+  if (slot >= node->ninputs) return 0;
+  int axis = operand_channel_axis(node, &node->op->inputs[slot], node->inputs[slot]);
+  return lower_value_on(l, node->inputs[slot], axis < 0 ? NULL : &axis);
 }
 
 #define NUMBER(number) expr_constant(k, number)
@@ -137,6 +139,14 @@ static ExprId boolean(Kernel *k, ExprId mask) {
   return SELECT(mask, NUMBER(1), NUMBER(0));
 }
 
+// By the comparison itself where the boolean was made of one in this kernel.
+static ExprId choose(Kernel *k, ExprId condition, ExprId a, ExprId b) {
+  if (!condition) return 0;
+  const Expr *e = &k->exprs[condition];
+  bool is_of_mask = e->op == EXPR_SELECT && condition == boolean(k, e->args[0]);
+  return is_of_mask ? SELECT(k->exprs[condition].args[0], a, b) : SELECT(EQ(condition, NUMBER(0)), b, a);
+}
+
 // What other nodes of the kernel see of an s32 is within its range; a store keeps to it by itself.
 static ExprId saturated(Kernel *k, const Value *v, ExprId e) {
   return v->type == TYPE_S32 && v->uses ? within(k, e, INT32_MIN, INT32_MAX) : e;
@@ -211,6 +221,29 @@ FORMULA(Maximum, NOTHING, MAX(x, y))
 FORMULA(Minimum, NOTHING, MIN(x, y))
 FORMULA(SquaredDifference, const ExprId difference = SUB(x, y), MUL(difference, difference))
 FORMULA(GreaterEqual, NOTHING, boolean(k, GE(x, y)))
-FORMULA(Select, NOTHING, SELECT(EQ(x, ZERO), z, y))
+FORMULA(Select, NOTHING, choose(k, x, y, z))
+FORMULA(BiasAdd, NOTHING, ADD(x, y))
+FORMULA(PReLU, NOTHING, SELECT(GT(x, ZERO), x, MUL(y, x)))
 
 FORMULA(TypeCast, NOTHING, rounded(k, node->outputs[0]->type, x))
+
+// Sums over the axes along which the result does not vary.
+static void lower_sum(Lowering *l, const Node *node, uint32_t slot, ExprId term) {
+  const Operand *row = &node->op->outputs[slot];
+  const Value *v = node->outputs[slot];
+  AxisSet all = (1U << l->domain.rank) - 1, kept = operand_axes(node, row, v);
+  int axis = operand_channel_axis(node, row, v);
+  lower_result(l, node, slot, expr_sum(l->kernel, term, all & ~kept), axis < 0 ? NULL : &axis);
+}
+
+void lower_BiasAddBackward(Lowering *l, const Node *node) {
+  lower_sum(l, node, 0, operand(l, node, 0));
+}
+
+void lower_PReLUBackward(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
+  ExprId src = operand(l, node, 0), slope = operand(l, node, 1), diff_dst = operand(l, node, 2);
+  ExprId is_on = GT(src, ZERO);
+  lower_result(l, node, 0, SELECT(is_on, diff_dst, MUL(slope, diff_dst)), NULL);
+  lower_sum(l, node, 1, SELECT(is_on, ZERO, MUL(src, diff_dst)));
+}

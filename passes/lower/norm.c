@@ -206,7 +206,7 @@ void lower_LayerNorm(Lowering *l, const Node *node) {
   lower_result(l, node, 2, s.variance, n.axis);
 }
 
-// rstd * g + slope * (x - mean) + offset, with g = gamma * dy
+// rstd * g + slope * (x - mean) + offset, with g = gamma * dy. Three sums share dy * (x - mean) or dy itself.
 void lower_LayerNormBackward(Lowering *l, const Node *node) {
   Norm n = layer_norm_begin(l, node);
   Kernel *k = n.k;
@@ -214,15 +214,13 @@ void lower_LayerNormBackward(Lowering *l, const Node *node) {
   ExprId center = centered(&n, lower_value(l, node->inputs[0]), operand(&n, node->inputs[2], n.axis));
   Deviation d = deviation(&n, node, operand(&n, node->inputs[3], n.axis));
   ExprId g = expr_label(k, times(&n, gamma, dy), "g");
-  ExprId sum_g = norm_sum(&n, g, "sum_g"), sum_product = norm_sum(&n, mul(&n, g, center), "sum_g_centered");
+  ExprId product = expr_label(k, mul(&n, dy, center), "product");
+  ExprId sum_g = norm_sum(&n, g, "sum_g"), sum_product = norm_sum(&n, times(&n, gamma, product), "sum_g_centered");
   ExprId share = expr_binary(k, EXPR_DIV, scaled(&n, sum_product), d.square);
   ExprId slope = expr_label(k, expr_unary(k, EXPR_NEG, mul(&n, d.rstd, share)), "slope");
   ExprId offset = expr_label(k, expr_unary(k, EXPR_NEG, mul(&n, d.rstd, scaled(&n, sum_g))), "offset");
   lower_result(l, node, 0, expr_fma(k, d.rstd, g, expr_fma(k, slope, center, offset)), NULL);
   AxisSet rows = ((1U << l->domain.rank) - 1) & ~n.reduced;
-  if (node->outputs[1]) {
-    ExprId product = mul(&n, mul(&n, dy, d.rstd), center);
-    lower_result(l, node, 1, expr_sum(k, product, rows), n.parameter_axis);
-  }
+  if (node->outputs[1]) lower_result(l, node, 1, expr_sum(k, mul(&n, d.rstd, product), rows), n.parameter_axis);
   if (node->outputs[2]) lower_result(l, node, 2, expr_sum(k, dy, rows), n.parameter_axis);
 }

@@ -154,6 +154,10 @@ static void add_elementwise(void) {
     if (i < 4 && i != 1) unary(&g, "TypeCast", types[i], EXTENTS(3, 21), "f32");
     if (i < 4 && i != 1) unary(&g, "TypeCast", "f32", EXTENTS(3, 21), types[i]);
   }
+  for (int i = 0; i < NACTIVATIONS; i++) activation(&g, &activations[i], "f32", EXTENTS(3, 21));
+  binary(&g, "GreaterEqual", "f32", EXTENTS(3, 21), "f32", EXTENTS(21));
+  choice(&g, "f32", EXTENTS(21), EXTENTS(3, 21), EXTENTS(3, 1));
+  prelu(&g, EXTENTS(3, 4, 33), EXTENTS(4), "NCX", "f32");
   add_text_case(&g, "elementwise");
 }
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Every function of backends/codegen/simd on each ISA that this machine or its qemu-user has, compiled as emitted C is:
 # without flags for the ISA, which a pragma selects. Each must be right, and give the same bits as scalar.h.
+# With the argument --exhaustive, then all 2^32 inputs of the elementary functions, on the processor's best ISA.
 set -eu
 cd "$(dirname "$0")/../.."
 cc=${CC:-cc}
@@ -21,7 +22,9 @@ processor_has() { # FLAG...
 }
 
 # What emitted C for an ISA looks like, with the test for kernels.
-write_source() { # ISA TARGET
+write_source() { # TEST ISA TARGET; the ISA's name begins with that of the one that it takes the rest from
+  test=$1
+  shift
   if [ -n "$2" ]; then
     cat <<TEXT
 #ifdef __clang__
@@ -32,31 +35,39 @@ write_source() { # ISA TARGET
 TEXT
   fi
   printf '#include <%s.h>\n' math stddef stdint string
-  cat "backends/codegen/simd/$1.h" backends/codegen/simd/vector.h backends/codegen/simd/math.h
-  echo '#include "tests/simd/simd_test.c"'
+  cat "backends/codegen/simd/$1.h"
+  [ "${1%_*}" = "$1" ] || cat "backends/codegen/simd/${1%_*}.h"
+  cat backends/codegen/simd/vector.h backends/codegen/simd/math.h
+  echo "#include \"tests/simd/$test.c\""
   if [ -n "$2" ]; then
     printf '#ifdef __clang__\n#pragma clang attribute pop\n#endif\n'
   fi
 }
 
-# Runs the test; its output must be that of the first ISA.
+# Runs the tests; their output must be that of the first ISA.
 check() { # NAME ISA TARGET COMPILER [EMULATOR...]
-  name=$1 isa=$2 target=$3 compiler=$4
-  shift 4
-  write_source "$isa" "$target" >"$work/$name.c"
+  for test in simd_test math_test; do check_one "$test" "$@"; done
+}
+
+check_one() { # TEST NAME ISA TARGET COMPILER [EMULATOR...]
+  test=$1 name=$2 isa=$3 target=$4 compiler=$5
+  shift 5
+  program=$work/$test-$name
+  write_source "$test" "$isa" "$target" >"$program.c"
   # shellcheck disable=SC2086 # CC may be a command with arguments
   if ! $compiler -std=c17 -D_GNU_SOURCE -O2 -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Wshadow \
-    -Wcast-align -Wdouble-promotion -Werror -I. -o "$work/$name" "$work/$name.c" -lm; then
-    echo "FAILED: $name does not compile"
+    -Wcast-align -Wdouble-promotion -Werror -Wno-unused-function -I. -o "$program" "$program.c" -lm; then
+    echo "FAILED: $test on $name does not compile"
     status=1
-  elif ! "$@" "$work/$name" >"$work/$name.out"; then
-    echo "FAILED: $name"
+  elif ! "$@" "$program" >"$program.out"; then
+    echo "FAILED: $test on $name"
     status=1
-  elif ! diff "$work/scalar.out" "$work/$name.out"; then
-    echo "FAILED: $name differs from scalar"
+  elif ! diff "$work/$test-scalar.out" "$program.out"; then
+    echo "FAILED: $test on $name differs from scalar"
     status=1
   else
-    echo "passed: $name"
+    echo "passed: $test on $name"
+    [ "$*" != env ] || best=$name
   fi
 }
 
@@ -76,6 +87,11 @@ case $(uname -m) in
     else
       echo "skipped: avx512, which the processor lacks"
     fi
+    if processor_has avx512_bf16 avx512vbmi; then
+      check avx512_bf16 avx512_bf16 avx512bf16,avx512vbmi,$avx512 "$cc" env
+    else
+      echo "skipped: avx512_bf16, which the processor lacks"
+    fi
     ;;
 esac
 case $(uname -m) in
@@ -89,4 +105,8 @@ case $(uname -m) in
     fi
     ;;
 esac
+if [ "${1:-}" = --exhaustive ]; then
+  echo "every f32 on $best:"
+  "$work/math_test-$best" --exhaustive || status=1
+fi
 exit $status

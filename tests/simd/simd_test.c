@@ -1,75 +1,12 @@
 // The vector vocabulary of one ISA: every function against plain C on its lanes, and a line `name hash` of all that it
 // returned, for run.sh to compare with another ISA's. A NaN counts as a NaN, whichever. No library, so that it
 // cross-compiles. run.sh includes the ISA's headers before this file, as emitted C does; by itself it tests scalar.h.
-#include <float.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
+#include "tests/simd/lanes.h"
+
 #include <sys/mman.h>
 #include <unistd.h>
-#ifndef V_PARTS
-#include "backends/codegen/simd/scalar.h"
 
-#include "backends/codegen/simd/vector.h"
-
-#include "backends/codegen/simd/math.h"
-#endif
-
-enum { LANES = 16, COUNT = 1 << 14 };
-
-static const char *test; // the name of the function at hand
-static uint64_t hash;
-static int failures;
-
-static void begin(const char *name) {
-  test = name;
-  hash = 0xcbf29ce484222325;
-}
-
-static void end(void) {
-  printf("%s %016" PRIx64 "\n", test, hash);
-}
-
-static void expect(bool held, double got, double wanted) {
-  if (held) return;
-  if (++failures <= 20) fprintf(stderr, "simd_test: %s gave %a instead of %a\n", test, got, wanted);
-}
-
-// FNV-1a
-static void hash_bits(uint64_t bits) {
-  for (int i = 0; i < 64; i += 8) hash = (hash ^ (bits >> i & 0xff)) * 0x100000001b3;
-}
-
-static uint64_t f64_bits(double x) {
-  uint64_t u;
-  memcpy(&u, &x, sizeof u);
-  return isnan(x) ? 0x7ff8000000000000 : u;
-}
-
-// Through f64, which has every f32 and 16-bit number; -0 is not +0.
-static void expect_number(double got, double wanted) {
-  hash_bits(f64_bits(got));
-  expect(f64_bits(got) == f64_bits(wanted), got, wanted);
-}
-
-// ---- Inputs
-
-static float fa[COUNT], fb[COUNT], fc[COUNT];
-static double da[COUNT], db[COUNT], dc[COUNT];
-
-static uint64_t next(void) { // splitmix64
-  static uint64_t state;
-  uint64_t z = state += 0x9e3779b97f4a7c15;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-  z = (z ^ z >> 27) * 0x94d049bb133111eb;
-  return z ^ z >> 31;
-}
-
-// In turn: any bits at all; a number whose products and sums with others like it round; a special one.
+// As next_f64.
 static float next_f32(void) {
   // clang-format off
   static const float specials[] = {
@@ -84,24 +21,8 @@ static float next_f32(void) {
   return ldexpf((float)(int32_t)(uint32_t)bits, (int)(bits >> 32 & 15) - 39);
 }
 
-static double next_f64(void) {
-  // clang-format off
-  static const double specials[] = {
-      0, -0.0, 1, -1, (double)INFINITY, -(double)INFINITY, (double)NAN, DBL_EPSILON, DBL_MAX, -DBL_MAX, DBL_MIN,
-      -DBL_MIN, DBL_MIN / 2, 0x1p-1074, -0x1p-1074,
-      0x1.fffffep127, 0x1.ffffffp127, 0x1.fffffefffffffp127, 0x1p-149, 0x1p-150, 0x1.8p-149, // where f32 ends
-      1 + 0x1p-24, 1 + 0x3p-24,
-  };
-  // clang-format on
-  uint64_t bits = next();
-  double x;
-  if (bits >> 62 == 0) return specials[bits % (sizeof specials / sizeof *specials)];
-  if (bits >> 62 == 1) {
-    memcpy(&x, &bits, sizeof x);
-    return x;
-  }
-  return ldexp((double)(int64_t)next(), (int)(bits & 15) - 71);
-}
+static float fa[COUNT], fb[COUNT], fc[COUNT];
+static double da[COUNT], db[COUNT], dc[COUNT];
 
 static void make_inputs(void) {
   for (int i = 0; i < COUNT; i++) {
@@ -471,6 +392,16 @@ static void d_stream_s32(int32_t *p, dvec a) {
   d_store_s32(p, a);
 } // the vocabulary has none
 
+static uint8_t b8_from_f64(double x) {
+  return x != 0;
+}
+static double f64_from_b8(uint8_t x) {
+  return x != 0;
+}
+static void v_stream_b8(uint8_t *p, vec a) {
+  v_store_b8(p, a);
+} // the vocabulary has none
+
 #define ACCESS(name, type, V, _name)                                                                                   \
   static double name##_get(const void *p) {                                                                            \
     return f64_from_##name(*(const type *)p);                                                                          \
@@ -515,6 +446,7 @@ ACCESS(f64, double, d, )
 ACCESS(bf16, uint16_t, v, _bf16)
 ACCESS(f16, uint16_t, v, _f16)
 ACCESS(s32, int32_t, d, _s32)
+ACCESS(b8, uint8_t, v, _b8)
 
 // The page between the guards.
 static unsigned char *page;
@@ -539,14 +471,21 @@ static unsigned char *place(const Access *access, ptrdiff_t stride, int n, bool 
   return page + low - (reach < 0 ? reach : 0);
 }
 
-static void expect_lanes(const double *lanes, int n) {
-  for (int j = 0; j < LANES; j++) expect_number(lanes[j], j < n ? j + 1 : 0);
+// The number as an element holds it.
+static double element(const Access *access, double number) {
+  double cell;
+  access->put(&cell, number);
+  return access->get(&cell);
 }
 
-// The n elements are 1, 2, 3…, and nothing else was touched.
+static void expect_lanes(const Access *access, const double *lanes, int n) {
+  for (int j = 0; j < LANES; j++) expect_number(lanes[j], j < n ? element(access, j + 1) : 0);
+}
+
+// The n elements are 1, 2, 3… as far as they can be, and nothing else was touched.
 static void expect_elements(const Access *access, const unsigned char *p, ptrdiff_t stride, int n) {
   int touched = 0;
-  for (int j = 0; j < n; j++) expect_number(access->get(p + j * stride * access->nbytes), j + 1);
+  for (int j = 0; j < n; j++) expect_number(access->get(p + j * stride * access->nbytes), element(access, j + 1));
   for (ptrdiff_t i = 0; i < page_nbytes; i++) touched += page[i] != UNTOUCHED;
   expect(touched == n * access->nbytes, touched, n * access->nbytes);
 }
@@ -561,17 +500,17 @@ static void test_reading(const Access *access, ptrdiff_t stride, int n, bool at_
   const unsigned char *p = place_elements(access, stride, n, at_end);
   double lanes[LANES];
   access->gather_n(lanes, p, stride, n);
-  expect_lanes(lanes, n);
+  expect_lanes(access, lanes, n);
   if (n == LANES) {
     access->gather(lanes, p, stride);
-    expect_lanes(lanes, n);
+    expect_lanes(access, lanes, n);
   }
   if (stride != 1) return;
   access->load_n(lanes, p, n);
-  expect_lanes(lanes, n);
+  expect_lanes(access, lanes, n);
   if (n == LANES) {
     access->load(lanes, p);
-    expect_lanes(lanes, n);
+    expect_lanes(access, lanes, n);
   }
 }
 
@@ -613,6 +552,53 @@ static void test_access(const Access *access) {
   end();
 }
 
+// Sixteen rows to lanes and back; the last row ends where the page does.
+#define ROWS(name, type, _name)                                                                                        \
+  static void test_rows_##name(void) {                                                                                 \
+    begin("rows of " #name);                                                                                           \
+    for (int width = 1; width <= 64; width += width < 20 ? 1 : 11) {                                                   \
+      for (int gap = 0; gap < 3; gap += 2) {                                                                           \
+        float t[64 * LANES];                                                                                           \
+        const ptrdiff_t stride = width + gap, nelems = (LANES - 1) * stride + width;                                   \
+        if (nelems * (ptrdiff_t)sizeof(type) > page_nbytes) continue;                                                  \
+        type *p = (type *)(void *)(page + page_nbytes) - nelems;                                                       \
+        for (ptrdiff_t i = 0; i < nelems; i++) p[i] = name##_from_f64((double)(i % 251));                              \
+        v_load_rows##_name(t, p, stride, width);                                                                       \
+        for (int c = 0; c < width; c++)                                                                                \
+          for (int r = 0; r < LANES; r++) expect_number((double)t[c * LANES + r], (double)((r * stride + c) % 251));   \
+        for (ptrdiff_t i = 0; i < nelems; i++) p[i] = name##_from_f64(-1);                                             \
+        v_store_rows##_name(p, stride, t, width);                                                                      \
+        for (ptrdiff_t i = 0; i < nelems; i++)                                                                         \
+          expect_number(f64_from_##name(p[i]), i % stride < width ? (double)(i % 251) : -1);                           \
+        if (LANES * width * (int)sizeof(type) > page_nbytes) continue;                                                 \
+        v_stream_rows##_name((type *)(void *)page, t, width);                                                          \
+        v_fence();                                                                                                     \
+        for (int i = 0; i < LANES * width; i++)                                                                        \
+          expect_number(f64_from_##name(((type *)(void *)page)[i]), (double)((i / width * stride + i % width) % 251)); \
+      }                                                                                                                \
+    }                                                                                                                  \
+    end();                                                                                                             \
+  }
+
+ROWS(f32, float, )
+ROWS(bf16, uint16_t, _bf16)
+ROWS(f16, uint16_t, _f16)
+
+static void test_booleans(void) {
+  static const uint8_t bytes[LANES] = {0, 1, 2, 127, 128, 255};
+  static const float numbers[LANES] = {0, -0.0F, 1, -3, 0x1p-149F, NAN, INFINITY};
+  float lanes[LANES];
+  uint8_t stored[LANES];
+  begin("booleans");
+  v_store(lanes, v_load_b8(bytes));
+  v_store_b8(stored, v_load(numbers));
+  for (int j = 0; j < LANES; j++) {
+    expect_number((double)lanes[j], j >= 1 && j <= 5);
+    expect_number(stored[j], j >= 2 && j <= 6);
+  }
+  end();
+}
+
 int main(void) {
   if (!map_page()) {
     perror("simd_test: mmap");
@@ -630,6 +616,11 @@ int main(void) {
   test_access(&bf16_access);
   test_access(&f16_access);
   test_access(&s32_access);
+  test_rows_f32();
+  test_rows_bf16();
+  test_rows_f16();
+  test_access(&b8_access);
+  test_booleans();
   v_prefetch(page);
   v_prefetch_l2(page);
   if (failures) fprintf(stderr, "simd_test: %d failures\n", failures);

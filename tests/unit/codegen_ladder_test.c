@@ -184,13 +184,18 @@ static void directml_gradients_of_any_statistics(void **state) {
 
 // Elementwise operators
 
+static const char *const binaries[] = {"Add",     "Subtract", "Multiply",          "Divide",
+                                       "Maximum", "Minimum",  "SquaredDifference", "GreaterEqual"};
+enum { NBINARIES = sizeof binaries / sizeof *binaries };
+
 static void elementwise_operators_of_any_length(void **state) {
   (void)state;
   GraphText g;
   graph_text_init(&g);
-  const char *const ops[] = {"Add", "Subtract", "Multiply"};
   for (int w = 0; w < NWIDTHS; w++) {
-    binary(&g, ops[w % 3], "f32", EXTENTS(widths[w]), "f32", EXTENTS(widths[w]));
+    for (int op = w % 2; op < NBINARIES; op += 2)
+      binary(&g, binaries[op], "f32", EXTENTS(widths[w]), "f32", EXTENTS(widths[w]));
+    choice(&g, "f32", EXTENTS(3, widths[w]), EXTENTS(3, widths[w]), EXTENTS(3, widths[w]));
     unary(&g, w % 2 ? "ReLU" : "ReLUBackward", "f32", EXTENTS(heights[w % NHEIGHTS], widths[w]), "");
     unary(&g, "TypeCast", w % 2 ? "f32" : "bf16", EXTENTS(widths[w]), w % 2 ? "bf16" : "f32");
   }
@@ -201,13 +206,35 @@ static void elementwise_operators_of_any_length(void **state) {
   climb(&g, (Climb){.name = "elementwise lengths", .unusual_too = true, .is_misaligned = true});
 }
 
+static void activations_of_any_length(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  for (int i = 0; i < NACTIVATIONS; i++) activation(&g, &activations[i], "f32", EXTENTS(3, widths[1 + i % 6]));
+  climb(&g, (Climb){.name = "activations", .unusual_too = true, .is_misaligned = true});
+}
+
+static void activations_of_any_types(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  const char *const types[] = {"f64", "f16", "bf16"};
+  for (int i = 0; i < NACTIVATIONS; i++)
+    for (int t = 0; t < 3; t++)
+      if (t == i % 3 || t == 0) activation(&g, &activations[i], types[t], EXTENTS(3, 21));
+  climb(&g, (Climb){.name = "types of activations", .unusual_too = true});
+}
+
 static void elementwise_operators_of_any_types(void **state) {
   (void)state;
   GraphText g;
   graph_text_init(&g);
-  const char *const types[] = {"f64", "f32", "f16", "bf16", "s32"}, *const ops[] = {"Add", "Subtract", "Multiply"};
+  const char *const types[] = {"f64", "f32", "f16", "bf16", "s32"};
   for (int i = 0; i < 5; i++) {
-    for (int op = 0; op < (i < 4 ? 3 : 2); op++) binary(&g, ops[op], types[i], EXTENTS(3, 21), types[i], EXTENTS(21));
+    for (int op = 0; op < (i < 4 ? NBINARIES : 2); op++)
+      binary(&g, binaries[op], types[i], EXTENTS(3, 21), types[i], EXTENTS(21));
+    if (i == 4) binary(&g, "GreaterEqual", types[i], EXTENTS(3, 21), types[i], EXTENTS(21));
+    if (i < 4) choice(&g, types[i], EXTENTS(21), EXTENTS(3, 21), EXTENTS(3, 1));
     if (i < 4) unary(&g, "ReLU", types[i], EXTENTS(3, 21), "");
     if (i < 4) unary(&g, "ReLUBackward", types[i], EXTENTS(3, 21), "");
     if (i < 4 && i != 1) unary(&g, "TypeCast", types[i], EXTENTS(3, 21), "f32");
@@ -238,12 +265,101 @@ static void operands_broadcast_both_ways(void **state) {
       {EXTENTS(1, 40, 1), EXTENTS(2, 1, 33)},
       {EXTENTS(64), EXTENTS(5, 1)},
   };
-  const char *const ops[] = {"Subtract", "Multiply", "Add"};
-  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-    binary(&g, ops[i % 3], "f32", pairs[i][0], "f32", pairs[i][1]);
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    for (size_t op = i % 3; op < NBINARIES; op += 3) binary(&g, binaries[op], "f32", pairs[i][0], "f32", pairs[i][1]);
+    choice(&g, "f32", NO_EXTENTS, pairs[i][0], pairs[i][1]);
+  }
+  choice(&g, "f32", EXTENTS(3, 1), EXTENTS(1), EXTENTS(2, 3, 40));
+  choice(&g, "f32", EXTENTS(2, 3, 40), EXTENTS(2, 1, 40), EXTENTS(3, 40));
+  choice(&g, "f64", EXTENTS(40), EXTENTS(3, 1), EXTENTS(3, 40));
+  choice(&g, "f32", EXTENTS(1, 40), EXTENTS(0, 1), EXTENTS(40));
   binary(&g, "Add", "s32", EXTENTS(3, 17), "s32", EXTENTS(3, 1));
   binary(&g, "Add", "bf16", EXTENTS(3, 1), "bf16", EXTENTS(1, 17));
   climb(&g, (Climb){.name = "broadcasting", .unusual_too = true});
+}
+
+static void operands_along_channels(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  const Extents shapes[] = {EXTENTS(5, 17), EXTENTS(3, 4, 33), EXTENTS(2, 3, 5, 16), EXTENTS(600, 3, 2),
+                            EXTENTS(2, 70, 300)};
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    for (int is_last = 0; is_last < 2; is_last++) {
+      const char *format = is_last ? "NXC" : "NCX";
+      bias(&g, shapes[i], format, "f32");
+      prelu(&g, shapes[i], channels_of(shapes[i], format), format, "f32");
+    }
+    prelu(&g, shapes[i], EXTENTS(1), "NCX", "f32");
+  }
+  const Extents s = EXTENTS(4, 16, 3, 20);
+  const Extents slopes[] = {s, EXTENTS(4, 1, 1, 20), EXTENTS(1, 1, 1, 1), EXTENTS(16, 1, 20), EXTENTS(4, 16, 1, 1)};
+  for (size_t i = 0; i < sizeof slopes / sizeof *slopes; i++) prelu(&g, s, slopes[i], "NCX", "f32");
+  const char *const types[] = {"f64", "f16", "bf16"};
+  for (int t = 0; t < 3; t++) bias(&g, EXTENTS(3, 4, 33), "NCX", types[t]);
+  for (int t = 0; t < 3; t++) prelu(&g, EXTENTS(3, 4, 33), EXTENTS(4), "NCX", types[t]);
+  bias(&g, EXTENTS(0, 4, 3), "NCX", "f32");
+  prelu(&g, EXTENTS(2, 4, 0), EXTENTS(4), "NCX", "f32");
+  prelu(&g, EXTENTS(40), EXTENTS(40), "NCX", "f32");
+  climb(&g, (Climb){.name = "channels", .unusual_too = true});
+}
+
+// Each operator at its joints, where it saturates, and where its parts would overflow.
+static const double specials[] = {NAN,  INFINITY, -INFINITY, -0.0,  0,     1e-40, -1e-40, 1e-20,  -1e-20,
+                                  0.5,  -0.5,     1,         -1,    1.5,   -1.5,  2.5,    3,      -3,
+                                  5,    -5,       16.5,      -16.5, 87.5,  -87.5, 88.75,  -88.75, 103,
+                                  -103, 1e10,     -1e10,     1e20,  -1e20, 3e38,  -3e38};
+enum { NSPECIALS = sizeof specials / sizeof *specials };
+
+static void must_be_near(Ladder *l, const Rung *r, size_t k) {
+  for (int64_t i = 0; i < NSPECIALS; i++) {
+    double got = ng_tensor_get(&l->outputs[k], i), expected = ng_tensor_get(&l->expected[k], i);
+    bool is_near = is_alike(got, expected, false) &&
+                   (!isfinite(expected) || fabs(got - expected) <= 2e-6 * fmax(1, fabs(expected)));
+    if (!is_near)
+      fail_msg("%s of %g with %s: %.9g, expected %.9g", ng_graph_output(l->graph, k).name, specials[i], r->options.isa,
+               got, expected);
+  }
+}
+
+static void activations_of_special_values(void **state) {
+  (void)state;
+  GraphText g;
+  Ladder l;
+  graph_text_init(&g);
+  for (int i = 0; i < NACTIVATIONS; i++) activation(&g, &activations[i], "f32", EXTENTS(NSPECIALS));
+  ladder_init(&l, &g, &(Climb){.name = "special values"});
+  ladder_add_rungs(&l, 0);
+  ladder_compile(&l);
+  ladder_fill_round(&l, &(Round){NULL, 0});
+  for (size_t i = 0; i < l.ninputs; i++)
+    if (name_has_role(ng_graph_input(l.graph, i).name, "x"))
+      for (size_t e = 0; e < NSPECIALS; e++) ((float *)l.inputs[i].data)[e] = (float)specials[e];
+  assert_int_equal(ng_interpret(l.graph, l.inputs, l.expected, 0), NG_OK);
+  for (size_t i = 0; i < l.nrungs; i++) {
+    assert_int_equal(ng_kernel_run(l.rungs[i].kernel, l.inputs, l.outputs, 1), NG_OK);
+    for (size_t k = 0; k < l.noutputs; k++) must_be_near(&l, &l.rungs[i], k);
+  }
+  ladder_deinit(&l);
+  graph_text_deinit(&g);
+}
+
+// What one node compares another chooses by, in one kernel and through memory.
+static void choices_by_comparisons(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  const char *const types[] = {"f32", "bf16", "f64"};
+  for (int t = 0; t < 3; t++) {
+    const Extents s = EXTENTS(3, 37);
+    graph_text_case(&g, "choice %s", types[t]);
+    const char *x = graph_text_input(&g, "x", types[t], s), *y = graph_text_input(&g, "dy", types[t], s);
+    graph_text_node(&g, "GreaterEqual", "inputs: [%s, %s], outputs: [%s]", x, y, graph_text_name(&g, "mask"));
+    graph_text_node(&g, "Select", "inputs: [%s, %s, %s], outputs: [%s]", graph_text_name(&g, "mask"), y, x,
+                    graph_text_result(&g, "least"));
+    graph_text_output(&g, graph_text_name(&g, "mask"));
+  }
+  climb(&g, (Climb){.name = "choices", .unfused_too = true, .unusual_too = true});
 }
 
 // Constants, and what a graph hands out
@@ -548,6 +664,7 @@ static void tensors_of_many_blocks(void **state) {
   batch_norm_gradient(&g, "BatchNormTrainingBackward", EXTENTS(2, 3, 500, 333), "NCX", f32, 0);
   binary(&g, "Add", "f32", EXTENTS(3, 700000), "f32", EXTENTS(700000));
   unary(&g, "TypeCast", "f32", EXTENTS(1500, 2048), "bf16");
+  binary(&g, "GreaterEqual", "f32", EXTENTS(3, 1 << 21), "f32", EXTENTS(1 << 21)); // booleans do not go past the caches
   climb(&g, (Climb){.name = "large"});
 }
 
@@ -645,8 +762,13 @@ int main(void) {
       cmocka_unit_test(norms_without_elements),
       cmocka_unit_test(directml_gradients_of_any_statistics),
       cmocka_unit_test(elementwise_operators_of_any_length),
+      cmocka_unit_test(activations_of_any_length),
+      cmocka_unit_test(activations_of_any_types),
+      cmocka_unit_test(activations_of_special_values),
       cmocka_unit_test(elementwise_operators_of_any_types),
       cmocka_unit_test(operands_broadcast_both_ways),
+      cmocka_unit_test(operands_along_channels),
+      cmocka_unit_test(choices_by_comparisons),
       cmocka_unit_test(operands_that_are_one_number),
       cmocka_unit_test(operands_that_are_constant),
       cmocka_unit_test(constants_of_any_type),

@@ -4,6 +4,7 @@
 
 #include "tests/unit/graph_text.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { NO_GAMMA = 1, ONLY_DIFF_SRC = 2, FLAT = 4, WITH_BETA = 8, FAR = 16 };
@@ -150,6 +151,96 @@ static inline void binary(GraphText *g, const char *op, const char *type_a, Exte
   graph_text_case(g, "%s %s %s and %s %s", op, type_a, extents_text(g, a, "x"), type_b, extents_text(g, b, "x"));
   const char *x = graph_text_input(g, "x", type_a, a), *y = graph_text_input(g, "dy", type_b, b);
   graph_text_node(g, op, "inputs: [%s, %s], outputs: [%s]", x, y, graph_text_result(g, "z"));
+}
+
+// One of these with its attributes, as a graph has them; of src, or of src or dst and diff_dst.
+typedef struct Form {
+  const char *op, *attributes;
+} Form;
+
+static const Form activations[] = {
+    {"Abs", ""},
+    {"Clamp", "min: -0.3, max: 0.7"},
+    {"Elu", "alpha: 0.7"},
+    {"Exp", ""},
+    {"GELU", ""},
+    {"GELU", "mode: gelu_tanh"},
+    {"HardSigmoid", "alpha: 0.3, beta: 0.4"},
+    {"HardSwish", ""},
+    {"LeakyReLU", "alpha: 0.1"},
+    {"Log", ""},
+    {"Mish", ""},
+    {"Pow", "beta: 0.7"},
+    {"Pow", "beta: -2"},
+    {"Reciprocal", ""},
+    {"ReLU", ""},
+    {"Round", ""},
+    {"Sigmoid", ""},
+    {"SoftPlus", ""},
+    {"SoftPlus", "beta: -0.5"},
+    {"Sqrt", ""},
+    {"Square", ""},
+    {"Tanh", ""},
+    {"AbsBackward", ""},
+    {"ClampBackward", "min: -0.3, max: 0.7"},
+    {"EluBackward", "alpha: 0.7"},
+    {"EluBackward", "alpha: 0.7, use_dst: false"},
+    {"GELUBackward", ""},
+    {"GELUBackward", "mode: gelu_tanh"},
+    {"HardSigmoidBackward", "alpha: 0.3, beta: 0.4"},
+    {"HardSwishBackward", ""},
+    {"MishBackward", ""},
+    {"ReLUBackward", ""},
+    {"SigmoidBackward", ""},
+    {"SigmoidBackward", "use_dst: false"},
+    {"SoftPlusBackward", "beta: -0.5"},
+    {"SqrtBackward", ""},
+    {"SqrtBackward", "use_dst: false"},
+    {"TanhBackward", ""},
+    {"TanhBackward", "use_dst: false"},
+};
+enum { NACTIVATIONS = sizeof activations / sizeof *activations };
+
+static inline bool is_gradient(const char *op) {
+  return strstr(op, "Backward") != NULL;
+}
+
+static inline void activation(GraphText *g, const Form *form, const char *type, Extents s) {
+  graph_text_case(g, "%s %s %s %s", form->op, form->attributes, type, extents_text(g, s, "x"));
+  const char *inputs = graph_text_input(g, "x", type, s);
+  if (is_gradient(form->op)) inputs = arena_format(&g->arena, "%s, %s", inputs, graph_text_input(g, "dy", type, s));
+  graph_text_node(g, form->op, "inputs: [%s], outputs: [%s], attributes: {%s}", inputs, graph_text_result(g, "dst"),
+                  form->attributes);
+}
+
+static inline void choice(GraphText *g, const char *type, Extents cond, Extents a, Extents b) {
+  graph_text_case(g, "Select %s %s of %s and %s", type, extents_text(g, cond, "x"), extents_text(g, a, "x"),
+                  extents_text(g, b, "x"));
+  const char *c = graph_text_input(g, "cond", "boolean", cond);
+  graph_text_node(g, "Select", "inputs: [%s, %s, %s], outputs: [%s]", c, graph_text_input(g, "x", type, a),
+                  graph_text_input(g, "dy", type, b), graph_text_result(g, "z"));
+}
+
+// A bias of each channel, and its gradient.
+static inline void bias(GraphText *g, Extents s, const char *format, const char *type) {
+  graph_text_case(g, "BiasAdd %s %s %s", extents_text(g, s, "x"), format, type);
+  const char *x = graph_text_input(g, "x", type, s), *b = graph_text_input(g, "dy", type, channels_of(s, format));
+  graph_text_node(g, "BiasAdd", "inputs: [%s, %s], outputs: [%s], attributes: {data_format: %s}", x, b,
+                  graph_text_result(g, "dst"), format);
+  graph_text_node(g, "BiasAddBackward", "inputs: [%s], outputs: [%s], attributes: {data_format: %s}",
+                  graph_text_input(g, "other dy", type, s), graph_text_result(g, "dbias"), format);
+}
+
+static inline void prelu(GraphText *g, Extents s, Extents slope, const char *format, const char *type) {
+  graph_text_case(g, "PReLU %s by %s %s %s", extents_text(g, s, "x"), extents_text(g, slope, "x"), format, type);
+  const char *x = graph_text_input(g, "x", type, s), *gamma = graph_text_input(g, "gamma", type, slope);
+  bool is_per_channel = slope.extent[0] != 1;
+  graph_text_node(g, "PReLU",
+                  "inputs: [%s, %s], outputs: [%s], attributes: {data_format: %s, per_channel_broadcast: %s}", x, gamma,
+                  graph_text_result(g, "dst"), format, is_per_channel ? "true" : "false");
+  graph_text_node(g, "PReLUBackward", "inputs: [%s, %s, %s], outputs: [%s, %s], attributes: {data_format: %s}", x,
+                  gamma, graph_text_input(g, "dy", type, s), graph_text_result(g, "dx"), graph_text_result(g, "dgamma"),
+                  format);
 }
 
 static inline void unary(GraphText *g, const char *op, const char *type, Extents s, const char *to) {

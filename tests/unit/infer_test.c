@@ -160,6 +160,45 @@ static const Row rows[] = {
     {"Select", "", "f32[3] f32[3] ?? > ??", "Select: cond: expected type boolean, found f32"},
     {"Select", "", "?[3] f32[3] f16? > ??", "Select: src_0 is f32 and src_1 is f16: expected one type"},
 
+    // A bias lies along the channels; so does a slope of one axis, any other is broadcast.
+    {"BiasAdd", "", "f32[2,_,3] f32[_] > ?[_,5,_]", "f32[2,5,3] f32[3] > f32[2,5,3]"},
+    {"BiasAdd", "data_format=NCX", "f16[2,_,3] f16[5] > ??", "f16[2,5,3] f16[5] > f16[2,5,3]"},
+    {"BiasAdd", "", "f32? f32? > ??", "f32? f32[_] > f32?"},
+    {"BiasAdd", "", "f32[3] f32[3] > ??", "BiasAdd: src: expected rank 2 or more, found rank 1, [3]"},
+    {"BiasAdd", "", "f32[2,3] f32[1,3] > ??", "BiasAdd: bias: expected rank 1, found rank 2, [1, 3]"},
+    {"BiasAdd", "data_format=NCX", "f32[2,5,3] f32[3] > ??",
+     "BiasAdd: axis 0 of bias [3] and axis 1 of src [2, 5, 3]: expected the same extent"},
+    {"BiasAdd", "", "f32[2,3] bf16[3] > ??", "BiasAdd: src is f32 and bias is bf16: expected one type"},
+    {"BiasAddBackward", "data_format=NCX", "f32[2,_,3] > ?[5]", "f32[2,5,3] > f32[5]"},
+    {"BiasAddBackward", "", "bf16[2,N] > ??", "bf16[2,N] > bf16[N]"},
+    {"BiasAddBackward", "", "f32[3] > ??", "BiasAddBackward: diff_dst: expected rank 2 or more, found rank 1, [3]"},
+    {"BiasAddBackward", "", "f32[2,3] > ?[2]",
+     "BiasAddBackward: axis 0 of diff_bias [2] and axis 1 of diff_dst [2, 3]: expected the same extent"},
+    {"PReLU", "", "f32[2,_,3] f32[_] > ?[_,5,_]", "f32[2,5,3] f32[3] > f32[2,5,3]"},
+    {"PReLU", "data_format=NCX", "f32[2,_,3] f32[5] > ??", "f32[2,5,3] f32[5] > f32[2,5,3]"},
+    {"PReLU", "data_format=NCX per_channel_broadcast=false", "f32[2,5,3] f32[3] > ??",
+     "f32[2,5,3] f32[3] > f32[2,5,3]"},
+    {"PReLU", "per_channel_broadcast=false", "f32[2,5] f32[1] > ??", "f32[2,5] f32[1] > f32[2,5]"},
+    {"PReLU", "data_format=NCX", "f32[5] f32[1] > ??", "f32[5] f32[1] > f32[5]"},
+    {"PReLU", "", "f32[2,_,3] f32[4,1] > ??", "f32[2,4,3] f32[4,1] > f32[2,4,3]"},
+    {"PReLU", "", "f32? f32[4,1] > ?[2,_]",
+     "PReLU: axis 0 of slope [4, 1] and axis 0 of src [2, _]: expected the same extent"},
+    {"PReLU", "", "f32[2,5] f32[1] > ??",
+     "PReLU: axis 0 of slope [1] and axis 1 of src [2, 5]: expected the same extent"},
+    {"PReLU", "", "f32[2,5] f32[] > ??", "PReLU: slope: expected rank 1 or more, found rank 0, []"},
+    {"PReLU", "", "f32[5] f32[1,5] > ??", "PReLU: slope [1, 5] does not broadcast to src [5]: expected rank 1 or less"},
+    {"PReLUBackward", "data_format=NCX", "f32[2,_,3] f32[5] ?? > ?? ??",
+     "f32[2,5,3] f32[5] f32[2,5,3] > f32[2,5,3] f32[5]"},
+    {"PReLUBackward", "", "f32[2,3] f32[1] ?? > ?? ??", "f32[2,3] f32[1] f32[2,3] > f32[2,3] f32[1]"},
+    {"PReLUBackward", "", "f16[2,3] f16? ?? > ?? ?[2,1]", "f16[2,3] f16[2,1] f16[2,3] > f16[2,3] f16[2,1]"},
+    {"PReLUBackward", "", "f32[2,3] f32[_] ?? > ?? ??", "f32[2,3] f32[_] f32[2,3] > f32[2,3] f32[_]"},
+    {"PReLUBackward", "", "f32[2,3] f32[2] ?? > ?? ??",
+     "PReLUBackward: axis 0 of slope [2] and axis 1 of src [2, 3]: expected the same extent"},
+    {"PReLUBackward", "", "f32[2,3] f32[3] f32[3] > ?? ??",
+     "PReLUBackward: src [2, 3] and diff_dst [3]: expected the same shape"},
+    {"PReLUBackward", "", "f32[2,3] f32[3] ?? > ?? ?[1,3]",
+     "PReLUBackward: slope [3] and diff_slope [1, 3]: expected the same shape"},
+
     // Reductions: what is not reduced is the result's too.
     {"ReduceSum", "", "f32[_,3] > ?[2,_]", "f32[2,3] > f32[2,3]"}, // no axes
     {"ReduceSum", "axes=1", "f32[2,N,4] > ??", "f32[2,N,4] > f32[2,4]"},
@@ -540,9 +579,12 @@ static void for_each_extent(void (*check)(Graphlet *t, const char *known, Value 
 
 // An operand that is broadcast may have been 1; an extent that is reduced stands nowhere else.
 static bool may_be_lost(const Graphlet *t) {
-  const Attribute *first = &t->node->op->attributes[0];
-  bool is_broadcasting = first->name && strcmp(first->name, "auto_broadcast") == 0 && t->node->attributes[0].s64 == 0;
-  return is_broadcasting || t->node->op->infer == operators[OP_ReduceSum].infer;
+  static const OperatorId losing[] = {OP_ReduceSum, OP_BiasAddBackward, OP_PReLU, OP_PReLUBackward};
+  const Operator *op = t->node->op;
+  bool has_choice = op->attributes[0].name && strcmp(op->attributes[0].name, "auto_broadcast") == 0;
+  for (size_t i = 0; i < sizeof losing / sizeof *losing; i++)
+    if (op->infer == operators[losing[i]].infer) return true;
+  return has_choice && t->node->attributes[0].s64 == 0;
 }
 
 static void must_find_extent(Graphlet *t, const char *known, Value *v, int axis) {

@@ -1,66 +1,426 @@
 // clang-format off
 
-// Functions of the virtual vector that are more than an operation of the processor; vector.h stands before them.
+// Elementary functions of the virtual vector, the same for every ISA; its header and vector.h stand before this file.
+// Errors are below, in units in the last place,
+//
+//            exp  expm1  log  log1p  tanh  erf  pow
+//     f32    1    1.5    1    1.5    1.5   1    0.51
+//     f64    1    2      1    1.5    1.5   1.5  1.25
+//
+// and special values are those of C's Annex F; tests/simd holds them to that, and the bits to be the same everywhere,
+// which is why there are only operations that IEEE 754 defines. Arguments are reduced as J.-M. Muller, Elementary
+// Functions, describes; the f32 forms of log1p and erf follow N. Juffa's. Polynomials are minimax and made with Sollya's
+// fpminimax (those of erfc by Remez' algorithm); beside them stand interval and largest error, relative unless said.
 
+// What a scalar is computed with, so that it has a vector's bits.
 static inline float v_lane_0(vec a) { return V_LANE(a.p[0], 0); }
 
 static inline double d_lane_0(dvec a) { return V_LANE(a.p[0], 0); }
 
-#define D_EACH_LANE(a, b, call) __extension__({ \
-  double x_[16], y_[16]; \
-  d_store(x_, a); \
-  d_store(y_, b); \
-  for (int j = 0; j < 16; j++) x_[j] = call(x_[j], y_[j]); \
-  d_load(x_); })
+// The bits of a part, which may wrap around.
+typedef uint32_t V_FULL v_words;
 
-#define D_CALL_EXP(x, y) ((void)(y), exp(x))
+typedef uint64_t V_FULL d_words;
 
-static inline dvec d_exp(dvec a) { return D_EACH_LANE(a, a, D_CALL_EXP); }
+static inline v_words v_part_words(v_part x) { v_words u; memcpy(&u, &x, sizeof u); return u; }
 
-static inline vec v_exp(vec a) { return v_from_d(d_exp(d_from_v(a))); }
+static inline d_words d_part_words(d_part x) { d_words u; memcpy(&u, &x, sizeof u); return u; }
 
-#define D_CALL_EXPM1(x, y) ((void)(y), expm1(x))
+static inline v_part v_part_from_words(v_words u) { v_part x; memcpy(&x, &u, sizeof x); return x; }
 
-static inline dvec d_expm1(dvec a) { return D_EACH_LANE(a, a, D_CALL_EXPM1); }
+static inline d_part d_part_from_words(d_words u) { d_part x; memcpy(&x, &u, sizeof x); return x; }
 
-static inline vec v_expm1(vec a) { return v_from_d(d_expm1(d_from_v(a))); }
+static inline v_part v_part_set(float x) { v_part zero = {0}; return x - zero; }
 
-#define D_CALL_LOG(x, y) ((void)(y), log(x))
+static inline d_part d_part_set(double x) { d_part zero = {0}; return x - zero; }
 
-static inline dvec d_log(dvec a) { return D_EACH_LANE(a, a, D_CALL_LOG); }
+// y, made negative where x is.
+static inline v_part v_part_with_sign_of(v_part y, v_part x) {
+  return v_part_from_words(v_part_words(y) | (v_part_words(x) & 0x80000000U));
+}
 
-static inline vec v_log(vec a) { return v_from_d(d_log(d_from_v(a))); }
+static inline d_part d_part_with_sign_of(d_part y, d_part x) {
+  return d_part_from_words(d_part_words(y) | (d_part_words(x) & 0x8000000000000000U));
+}
 
-#define D_CALL_LOG1P(x, y) ((void)(y), log1p(x))
+// x within [low, high]; NaN stays.
+static inline v_part v_part_clamp(v_part x, float low, float high) {
+  x = V_MAX(v_part_set(low), x);
+  return V_MIN(v_part_set(high), x);
+}
 
-static inline dvec d_log1p(dvec a) { return D_EACH_LANE(a, a, D_CALL_LOG1P); }
+static inline d_part d_part_clamp(d_part x, double low, double high) {
+  x = D_MAX(d_part_set(low), x);
+  return D_MIN(d_part_set(high), x);
+}
 
-static inline vec v_log1p(vec a) { return v_from_d(d_log1p(d_from_v(a))); }
+// c[0] + c[1] x + ... + c[n - 1] x^(n - 1)
+static inline V_INLINE v_part v_part_polynomial(v_part x, const float *c, int n) {
+  v_part p = v_part_set(c[n - 1]);
+  _Pragma("GCC unroll 32") for (int i = n - 2; i >= 0; i--) p = V_FMA(p, x, v_part_set(c[i]));
+  return p;
+}
 
-#define D_CALL_TANH(x, y) ((void)(y), tanh(x))
+static inline V_INLINE d_part d_part_polynomial(d_part x, const double *c, int n) {
+  d_part p = d_part_set(c[n - 1]);
+  _Pragma("GCC unroll 32") for (int i = n - 2; i >= 0; i--) p = D_FMA(p, x, d_part_set(c[i]));
+  return p;
+}
 
-static inline dvec d_tanh(dvec a) { return D_EACH_LANE(a, a, D_CALL_TANH); }
+#define V_POLYNOMIAL(x, c) v_part_polynomial(x, c, (int)(sizeof(c) / sizeof *(c)))
 
-static inline vec v_tanh(vec a) { return v_from_d(d_tanh(d_from_v(a))); }
+#define D_POLYNOMIAL(x, c) d_part_polynomial(x, c, (int)(sizeof(c) / sizeof *(c)))
 
-#define D_CALL_ERF(x, y) ((void)(y), erf(x))
+// To the nearest integer, half to even: what adding 2^23 does to |x| below that.
+static inline v_part v_part_round(v_part x) {
+  v_part y = v_part_with_sign_of(V_ABS(x) + 0x1p23F - 0x1p23F, x);
+  return V_SELECT(V_ABS(x) < 0x1p23F, y, x);
+}
 
-static inline dvec d_erf(dvec a) { return D_EACH_LANE(a, a, D_CALL_ERF); }
+static inline d_part d_part_round(d_part x) {
+  d_part y = d_part_with_sign_of(D_ABS(x) + 0x1p52 - 0x1p52, x);
+  return V_SELECT(D_ABS(x) < 0x1p52, y, x);
+}
 
-static inline vec v_erf(vec a) { return v_from_d(d_erf(d_from_v(a))); }
+static inline vec v_round(vec a) { V_FOR_I a.p[i] = v_part_round(a.p[i]); return a; }
 
-#define D_CALL_FLOOR(x, y) ((void)(y), floor(x))
+static inline dvec d_round(dvec a) { D_FOR_I a.p[i] = d_part_round(a.p[i]); return a; }
 
-static inline dvec d_floor(dvec a) { return D_EACH_LANE(a, a, D_CALL_FLOOR); }
+static inline v_part v_part_floor(v_part x) { v_part y = v_part_round(x); return V_SELECT(y > x, y - 1.0F, y); }
 
-static inline vec v_floor(vec a) { return v_from_d(d_floor(d_from_v(a))); }
+static inline d_part d_part_floor(d_part x) { d_part y = d_part_round(x); return V_SELECT(y > x, y - 1.0, y); }
 
-#define D_CALL_NEARBYINT(x, y) ((void)(y), nearbyint(x))
+static inline vec v_floor(vec a) { V_FOR_I a.p[i] = v_part_floor(a.p[i]); return a; }
 
-static inline dvec d_round(dvec a) { return D_EACH_LANE(a, a, D_CALL_NEARBYINT); }
+static inline dvec d_floor(dvec a) { D_FOR_I a.p[i] = d_part_floor(a.p[i]); return a; }
 
-static inline vec v_round(vec a) { return v_from_d(d_round(d_from_v(a))); }
+// ---- e^x = 2^n e^r, with |r| <= log(2) / 2
 
-static inline dvec d_pow(dvec a, dvec b) { return D_EACH_LANE(a, b, pow); }
+// What makes the sum an integer, whose lowest bits are n's.
+#define V_INTEGER 0x1.8p23F
 
-static inline vec v_pow(vec a, vec b) { return v_from_d(d_pow(d_from_v(a), d_from_v(b))); }
+#define D_INTEGER 0x1.8p52
+
+// x = n log(2) + *r; returns n + V_INTEGER. log(2) is cut so that n times its first part is exact.
+static inline V_INLINE v_part v_part_reduce(v_part x, v_part *r) {
+  v_part n = V_FMA(x, v_part_set(0x1.715476p0F), v_part_set(V_INTEGER)), minus_n = V_INTEGER - n;
+  *r = V_FMA(minus_n, v_part_set(0x1.62e4p-1F), x);
+  *r = V_FMA(minus_n, v_part_set(0x1.7f7d1cp-20F), *r);
+  return n;
+}
+
+static inline V_INLINE d_part d_part_reduce(d_part x, d_part *r) {
+  d_part n = D_FMA(x, d_part_set(0x1.71547652b82fep0), d_part_set(D_INTEGER)), minus_n = D_INTEGER - n;
+  *r = D_FMA(minus_n, d_part_set(0x1.62e42fefa38p-1), x);
+  *r = D_FMA(minus_n, d_part_set(0x1.ef35793c7673p-45), *r);
+  return n;
+}
+
+// 2^(n + add), where that is a normal number.
+static inline v_part v_part_power_of_2(v_part n, uint32_t add) {
+  return v_part_from_words((v_part_words(n) << 23) + ((127 + add) << 23));
+}
+
+static inline d_part d_part_power_of_2(d_part n, uint64_t add) {
+  return d_part_from_words((d_part_words(n) << 52) + ((1023 + add) << 52));
+}
+
+// y 2^n for -252 <= n <= 252, in two steps, the first of which is exact.
+static inline v_part v_part_scale(v_part y, v_part n) {
+  v_words sum = v_part_words(n) - (0x4b400000 - 254), first = sum >> 1;
+  return y * v_part_from_words(first << 23) * v_part_from_words((sum - first) << 23);
+}
+
+static inline d_part d_part_scale(d_part y, d_part n) {
+  d_words sum = d_part_words(n) - (0x4338000000000000 - 2046), first = sum >> 1;
+  return y * d_part_from_words(first << 52) * d_part_from_words((sum - first) << 52);
+}
+
+// e^r - 1 on [-0.34658, 0.34658]; error 2^-30.9.
+static inline V_INLINE v_part v_part_expm1_near_0(v_part r) {
+  static const float c[] = {0x1p-1F, 0x1.555554p-3F, 0x1.5554fp-5F, 0x1.111306p-7F, 0x1.6d4366p-10F, 0x1.9e0be4p-13F};
+  return V_FMA(r * r, V_POLYNOMIAL(r, c), r);
+}
+
+// Error 2^-61.5.
+static inline V_INLINE d_part d_part_expm1_near_0(d_part r) {
+  static const double c[] = {0x1p-1, 0x1.5555555555559p-3, 0x1.555555555554dp-5, 0x1.111111110f65ap-7,
+                             0x1.6c16c16c1aaf7p-10, 0x1.a01a01afffe71p-13, 0x1.a01a018e10e9cp-16, 0x1.71ddf81bab08p-19,
+                             0x1.27e5133a9958fp-22, 0x1.af5f1224a4cf4p-26, 0x1.1f1a292ebcaebp-29};
+  return D_FMA(r * r, D_POLYNOMIAL(r, c), r);
+}
+
+// The bounds are where the result has long been 0 or infinity.
+static inline V_INLINE v_part v_part_exp(v_part x) {
+  v_part r, n = v_part_reduce(v_part_clamp(x, -104.0F, 89.0F), &r);
+  return v_part_scale(1.0F + v_part_expm1_near_0(r), n);
+}
+
+// e^(x + y), where y is at most an ulp of x.
+static inline d_part d_part_exp_of_sum(d_part x, d_part y) {
+  d_part r, n = d_part_reduce(d_part_clamp(x, -746.0, 710.0), &r);
+  return d_part_scale(1.0 + d_part_expm1_near_0(r + y), n);
+}
+
+static inline V_INLINE vec v_exp(vec a) { V_FOR_I a.p[i] = v_part_exp(a.p[i]); return a; }
+
+static inline V_INLINE dvec d_exp(dvec a) {
+  D_FOR_I a.p[i] = d_part_exp_of_sum(a.p[i], d_part_set(0.0));
+  return a;
+}
+
+// 2^n (e^r - 1) + (2^n - 1), halved until the end lest 2^128 overflow; near 0 it is x, which keeps what halving loses.
+static inline V_INLINE v_part v_part_expm1(v_part x) {
+  v_part r, n = v_part_reduce(v_part_clamp(x, -30.0F, 89.0F), &r);
+  v_part half = v_part_power_of_2(n, -1U);
+  v_part y = V_FMA(half, v_part_expm1_near_0(r), half - 0.5F);
+  return V_SELECT(V_ABS(x) < 0x1p-25F, x, y + y);
+}
+
+static inline d_part d_part_expm1(d_part x) {
+  d_part r, n = d_part_reduce(d_part_clamp(x, -60.0, 710.0), &r);
+  d_part half = d_part_power_of_2(n, -1ULL);
+  d_part y = D_FMA(half, d_part_expm1_near_0(r), half - 0.5);
+  return V_SELECT(D_ABS(x) < 0x1p-54, x, y + y);
+}
+
+static inline V_INLINE vec v_expm1(vec a) { V_FOR_I a.p[i] = v_part_expm1(a.p[i]); return a; }
+
+static inline V_INLINE dvec d_expm1(dvec a) { D_FOR_I a.p[i] = d_part_expm1(a.p[i]); return a; }
+
+// e^x for -80 <= x <= 80.
+static inline V_INLINE v_part v_part_exp_of_small(v_part x) {
+  v_part r, n = v_part_reduce(x, &r), power = v_part_power_of_2(n, 0);
+  return V_FMA(power, v_part_expm1_near_0(r), power);
+}
+
+static inline V_INLINE d_part d_part_exp_of_small(d_part x) {
+  d_part r, n = d_part_reduce(x, &r), power = d_part_power_of_2(n, 0);
+  return D_FMA(power, d_part_expm1_near_0(r), power);
+}
+
+// ---- log(x) = k log(2) + log(1 + f)
+
+// The exponent k of x = 2^k (1 + f), with 1 + f in [2/3, 4/3); 256 more than k, so as not to be negative.
+static inline v_words v_part_exponent(v_part x) { return (v_part_words(x) + (0x80000000U - 0x3f2aaaab)) >> 23; }
+
+static inline v_part v_part_from_exponent(v_words k) { return v_part_from_words(k | 0x4b000000) - (0x1p23F + 256); }
+
+// With 1 + f in [sqrt(1/2), sqrt(2)); 2048 more than k.
+static inline d_words d_part_exponent(d_part x) {
+  return (d_part_words(x) + (0x8000000000000000U - 0x3fe6a09e667f3bcd)) >> 52;
+}
+
+static inline d_part d_part_from_exponent(d_words k) {
+  return d_part_from_words(k | 0x4330000000000000) - (0x1p52 + 2048);
+}
+
+// x 2^-k
+static inline v_part v_part_without_exponent(v_part x, v_words k) {
+  return v_part_from_words(v_part_words(x) - (k << 23) + 0x80000000U);
+}
+
+static inline d_part d_part_without_exponent(d_part x, d_words k) {
+  return d_part_from_words(d_part_words(x) - (k << 52) + 0x8000000000000000U);
+}
+
+// k log(2) + log(1 + f) for |f| <= 1/3; error of the polynomial 2^-27.6.
+static inline V_INLINE v_part v_part_log_of_reduced(v_words k, v_part f) {
+  static const float c[] = {-0.5F, 0x1.555506p-2F, -0x1.fffefp-3F, 0x1.99d05ep-3F, -0x1.559de4p-3F, 0x1.1ed424p-3F,
+                            -0x1.f30e36p-4F, 0x1.1e73ap-3F, -0x1.080c9ep-3F};
+  v_part y = V_FMA(f * f, V_POLYNOMIAL(f, c), f);
+  return V_FMA(v_part_from_exponent(k), v_part_set(0x1.62e43p-1F), y);
+}
+
+// (2 atanh(s) - 2 s) / s^3 - 2/3 over z, where z = s^2 <= 0.1717^2; error, relative to 2 atanh(s), 2^-66.2.
+static inline V_INLINE d_part d_part_atanh_rest(d_part z) {
+  static const double c[] = {0x1.9999999999b33p-2, 0x1.249249245774dp-2, 0x1.c71c722df7e32p-3, 0x1.745ce9ae525a5p-3,
+                             0x1.3b1ef62450546p-3, 0x1.0f7ef257e4464p-3, 0x1.0e4c0c630a247p-3};
+  return D_POLYNOMIAL(z, c);
+}
+
+// log(1 + f) = 2 atanh(s) with s = f / (2 + f), put together as in fdlibm's log.
+static inline V_INLINE d_part d_part_log_of_reduced(d_words exponent, d_part f) {
+  d_part s = f / (2.0 + f), z = s * s, half_square = 0.5 * f * f, k = d_part_from_exponent(exponent);
+  d_part rest = D_FMA(z, d_part_atanh_rest(z), d_part_set(0x1.5555555555555p-1));
+  d_part y = D_FMA(s, D_FMA(z, rest, half_square), k * 0x1.ef35793c7673p-45);
+  return D_FMA(k, d_part_set(0x1.62e42fefa38p-1), f - (half_square - y));
+}
+
+// y where x is positive and finite; log(x) elsewhere.
+static inline V_INLINE v_part v_part_log_or(v_part x, v_part y) {
+  y = V_SELECT(x < (float)INFINITY, y, x);
+  y = V_SELECT(x == 0.0F, v_part_set(-(float)INFINITY), y);
+  return V_SELECT(x < 0.0F, v_part_set(NAN), y);
+}
+
+static inline V_INLINE d_part d_part_log_or(d_part x, d_part y) {
+  y = V_SELECT(x < (double)INFINITY, y, x);
+  y = V_SELECT(x == 0.0, d_part_set(-(double)INFINITY), y);
+  return V_SELECT(x < 0.0, d_part_set((double)NAN), y);
+}
+
+// Subnormal numbers are first made normal.
+static inline V_INLINE v_part v_part_log(v_part x) {
+  v_part y = V_SELECT(x < 0x1p-126F, x * 0x1p23F, x);
+  v_words k = v_part_exponent(y);
+  v_part f = v_part_without_exponent(y, k) - 1.0F;
+  return v_part_log_or(x, v_part_log_of_reduced(V_SELECT(x < 0x1p-126F, k - 23, k), f));
+}
+
+static inline d_part d_part_log(d_part x) {
+  d_part y = V_SELECT(x < 0x1p-1022, x * 0x1p52, x);
+  d_words k = d_part_exponent(y);
+  d_part f = d_part_without_exponent(y, k) - 1.0;
+  return d_part_log_or(x, d_part_log_of_reduced(V_SELECT(x < 0x1p-1022, k - 52, k), f));
+}
+
+static inline V_INLINE vec v_log(vec a) { V_FOR_I a.p[i] = v_part_log(a.p[i]); return a; }
+
+static inline V_INLINE dvec d_log(dvec a) { D_FOR_I a.p[i] = d_part_log(a.p[i]); return a; }
+
+// f = (1 + x) 2^-k - 1 = x 2^-k + (2^-k - 1) is rounded once, and exact for k = 0; by way of 4, lest 2^-k underflow.
+static inline V_INLINE v_part v_part_log1p(v_part x) {
+  v_words k = v_part_exponent(1.0F + x);
+  v_part quarter = v_part_set(0.25F), minus_1 = v_part_set(-1.0F);
+  v_part f = v_part_without_exponent(x, k) + V_FMA(v_part_without_exponent(v_part_set(4.0F), k), quarter, minus_1);
+  return v_part_with_sign_of(v_part_log_or(1.0F + x, v_part_log_of_reduced(k, f)), x);
+}
+
+static inline d_part d_part_log1p(d_part x) {
+  d_words k = d_part_exponent(1.0 + x);
+  d_part quarter = d_part_set(0.25), minus_1 = d_part_set(-1.0);
+  d_part f = d_part_without_exponent(x, k) + D_FMA(d_part_without_exponent(d_part_set(4.0), k), quarter, minus_1);
+  return d_part_with_sign_of(d_part_log_or(1.0 + x, d_part_log_of_reduced(k, f)), x);
+}
+
+static inline V_INLINE vec v_log1p(vec a) { V_FOR_I a.p[i] = v_part_log1p(a.p[i]); return a; }
+
+static inline V_INLINE dvec d_log1p(dvec a) { D_FOR_I a.p[i] = d_part_log1p(a.p[i]); return a; }
+
+// ---- tanh and erf: of |x|, a polynomial near 0 and 1 less something elsewhere
+
+// tanh(x) = 1 - 2 / (e^(2 x) + 1); x + x^3 P(x^2) on [0, 0.6], error 2^-28.4.
+static inline V_INLINE v_part v_part_tanh(v_part x) {
+  static const float c[] = {-0x1.55553ep-2F, 0x1.1109bep-3F, -0x1.b89abap-5F, 0x1.54c3c2p-6F, -0x1.828776p-8F};
+  v_part a = V_ABS(x), z = x * x, near = V_FMA(a * z, V_POLYNOMIAL(z, c), a);
+  v_part far = 1.0F - 2.0F / (v_part_exp_of_small(v_part_clamp(a + a, 0.0F, 20.0F)) + 1.0F);
+  return v_part_with_sign_of(V_SELECT(a < 0.6F, near, far), x);
+}
+
+// Error on [0, 0.6] 2^-55.5.
+static inline d_part d_part_tanh(d_part x) {
+  static const double c[] = {-0x1.5555555555555p-2, 0x1.1111111110d9bp-3, -0x1.ba1ba1b9b0c43p-5, 0x1.664f485cacf63p-6,
+                             -0x1.226e2e8402a08p-7, 0x1.d6d262163bcfcp-9, -0x1.7d8b75df724fep-10, 0x1.3455d219b3d1fp-11,
+                             -0x1.e74c78fa67b08p-13, 0x1.56a09baaf21ecp-14, -0x1.34ea26dc331b4p-16};
+  d_part a = D_ABS(x), z = x * x, near = D_FMA(a * z, D_POLYNOMIAL(z, c), a);
+  d_part far = 1.0 - 2.0 / (d_part_exp_of_small(d_part_clamp(a + a, 0.0, 40.0)) + 1.0);
+  return d_part_with_sign_of(V_SELECT(a < 0.6, near, far), x);
+}
+
+static inline V_INLINE vec v_tanh(vec a) { V_FOR_I a.p[i] = v_part_tanh(a.p[i]); return a; }
+
+static inline V_INLINE dvec d_tanh(dvec a) { D_FOR_I a.p[i] = d_part_tanh(a.p[i]); return a; }
+
+// x + x P(x^2) on [0, 0.93], error 2^-30.1; 1 - e^Q(x) on [0.92, 4], where Q is log(erfc(x)) and e^Q's absolute
+// error 2^-27.2.
+static inline V_INLINE v_part v_part_erf(v_part x) {
+  static const float c[] = {0x1.06eba8p-3F, -0x1.812742p-2F, 0x1.ce2deep-4F, -0x1.b80d1cp-6F, 0x1.54be28p-8F,
+                            -0x1.a9ff5ep-11F, 0x1.5c33ccp-14F};
+  static const float q[] = {-0x1.b2274cp-13F, -0x1.20ac3p+0F, -0x1.4647b6p-1F, -0x1.a96530p-4F, 0x1.6b8e6ep-6F,
+                            -0x1.8da146p-9F, 0x1.98d43cp-13F};
+  v_part a = V_ABS(x), z = x * x, near = V_FMA(a, V_POLYNOMIAL(z, c), a);
+  v_part far = 1.0F - v_part_exp_of_small(V_POLYNOMIAL(v_part_clamp(a, 0.92F, 4.0F), q));
+  return v_part_with_sign_of(V_SELECT(a < 0.925F, near, far), x);
+}
+
+// The polynomial on [0, 1], error 2^-56.0; e^Q(x) on [1, 6], absolute error 2^-57.6.
+static inline d_part d_part_erf(d_part x) {
+  static const double c[] = {0x1.06eba8214db68p-3, -0x1.812746b0379b5p-2, 0x1.ce2f21a040b02p-4, -0x1.b82ce311f7069p-6,
+                             0x1.565bccf908894p-8, -0x1.c02db03ff6859p-11, 0x1.f9a2bb4bba0e4p-14,
+                             -0x1.f4ca5bb2856d7p-17, 0x1.b9807f233887fp-20, -0x1.5c0bc3130e26fp-23,
+                             0x1.d73d744d56d18p-27, -0x1.ac1a4196e3b8fp-31};
+  static const double q[] = {-0x1.8bf84ae9cebb9p-23, -0x1.20dd5565508e6p+0, -0x1.45f4328dd95f5p-1,
+                             -0x1.a4d9a9b627ddap-4, 0x1.388e8b81d6cadp-6, 0x1.27f0aec8c3e77p-12, -0x1.d03cee8748605p-10,
+                             0x1.5107e6a892420p-11, -0x1.8183c877fb83fp-15, -0x1.248d7b4b7770dp-14,
+                             0x1.778e522ea65a2p-15, -0x1.138185c957b01p-16, 0x1.20afcae02e2bdp-18,
+                             -0x1.c5c1f9ec2fc65p-21, 0x1.0c121bff36ccfp-23, -0x1.d09dd51b1c8bbp-27,
+                             0x1.178f8533039f6p-30, -0x1.a1f537802eb96p-35, 0x1.2475c82bfba98p-40};
+  d_part a = D_ABS(x), z = x * x, near = D_FMA(a, D_POLYNOMIAL(z, c), a);
+  d_part far = 1.0 - d_part_exp_of_small(D_POLYNOMIAL(d_part_clamp(a, 1.0, 6.0), q));
+  return d_part_with_sign_of(V_SELECT(a < 1.0, near, far), x);
+}
+
+static inline V_INLINE vec v_erf(vec a) { V_FOR_I a.p[i] = v_part_erf(a.p[i]); return a; }
+
+static inline V_INLINE dvec d_erf(dvec a) { D_FOR_I a.p[i] = d_part_erf(a.p[i]); return a; }
+
+// ---- x^y = e^(y log(x))
+
+// The sum of two numbers, of which the second is at most half an ulp of the first; T. J. Dekker, 1971.
+typedef struct { d_part high, low; } d_pair;
+
+// a + b, where |a| >= |b| or a = 0.
+static inline d_pair d_pair_of_sum(d_part a, d_part b) {
+  d_part sum = a + b;
+  d_pair c = {sum, b - (sum - a)};
+  return c;
+}
+
+static inline d_pair d_pair_product(d_pair a, d_pair b) {
+  d_part high = a.high * b.high;
+  d_pair c = {high, D_FMA(a.high, b.high, -high) + D_FMA(a.high, b.low, a.low * b.high)};
+  return c;
+}
+
+// log(x) of a positive finite number, to about 2^-66: 2 s + s^3 (2/3 + z P(z)) as in d_part_log_of_reduced, all but P
+// in pairs, as N. Shibata's SLEEF does. 2 + f = m + 1 is `sum` and sum_low.
+static inline V_INLINE d_pair d_pair_log(d_part x) {
+  d_part normal = V_SELECT(x < 0x1p-1022, x * 0x1p52, x);
+  d_words exponent = d_part_exponent(normal);
+  d_part k = d_part_from_exponent(V_SELECT(x < 0x1p-1022, exponent - 52, exponent));
+  d_part m = d_part_without_exponent(normal, exponent), sum = m + 1.0, sum_low = m - (sum - 1.0), inverse = 1.0 / sum;
+  d_pair s = {(m - 1.0) * inverse, sum};
+  s.low = D_FMA(-s.high, sum_low, D_FMA(-s.high, sum, m - 1.0)) * inverse;
+  d_pair z = d_pair_product(s, s);
+  d_pair rest = d_pair_of_sum(d_part_set(0x1.5555555555555p-1), z.high * d_part_atanh_rest(z.high));
+  rest.low += 0x1.5555555555555p-55;
+  rest = d_pair_product(d_pair_product(s, z), rest);
+  d_pair most = d_pair_of_sum(k * 0x1.62e42fefa38p-1, s.high + s.high), y = d_pair_of_sum(most.high, rest.high);
+  rest.low += D_FMA(k, d_part_set(0x1.ef35793c7673p-45), s.low + s.low);
+  return d_pair_of_sum(y.high, y.low + most.low + rest.low);
+}
+
+// x^y from |x|^y: C's special cases. That of an infinite y is even.
+static inline d_part d_part_power_of_signed(d_part x, d_part y, d_part power) {
+  d_part half = 0.5 * y, one = d_part_set(1.0);
+  d_bits is_integer = d_part_round(y) == y, is_odd = is_integer & (d_part_round(half) != half);
+  power = V_SELECT(is_odd, d_part_with_sign_of(power, x), power);
+  power = V_SELECT((x < 0.0) & (x > -(double)INFINITY) & (is_integer == 0), d_part_set((double)NAN), power);
+  return V_SELECT((x == 1.0) | (y == 0.0), one, power);
+}
+
+// An infinite y becomes a finite one that does as well, but for which 0 y = 0.
+static inline d_part d_part_pow(d_part x, d_part y) {
+  d_part a = D_ABS(x), zero = {0};
+  d_pair factor = {d_part_clamp(y, -0x1p1023, 0x1p1023), zero}, product = d_pair_log(a);
+  product.high = d_part_log_or(a, product.high);
+  product.low = V_SELECT(D_ABS(product.high) < (double)INFINITY, product.low, zero);
+  product = d_pair_product(product, factor);
+  product.low = V_SELECT(D_ABS(product.high) < 1000.0, product.low, zero);
+  return d_part_power_of_signed(x, y, d_part_exp_of_sum(product.high, product.low));
+}
+
+static inline V_INLINE dvec d_pow(dvec a, dvec b) { D_FOR_I a.p[i] = d_part_pow(a.p[i], b.p[i]); return a; }
+
+// In f64, where log(x) need not be a pair: |y log(x)| is below 2^7 unless the result is 0 or infinity.
+static inline d_part d_part_pow_of_f32(d_part x, d_part y) {
+  d_part product = d_part_clamp(y, -0x1p1023, 0x1p1023) * d_part_log(D_ABS(x));
+  return d_part_power_of_signed(x, y, d_part_exp_of_sum(product, d_part_set(0.0)));
+}
+
+static inline V_INLINE vec v_pow(vec a, vec b) {
+  dvec x = d_from_v(a), y = d_from_v(b);
+  D_FOR_I x.p[i] = d_part_pow_of_f32(x.p[i], y.p[i]);
+  return v_from_d(x);
+}

@@ -46,7 +46,9 @@
 
 #define V_FROM_BF16(h) f32_from_bf16(h)
 
-#define v_part_to_bf16(x) bf16_from_f32(x)
+#define v_part_transpose(r) (void)(r)
+
+#define v_part_to_bf16_by_bits(x) bf16_from_f32(x)
 
 #define D_FROM_HALF(h) (double)(h)
 

@@ -1,0 +1,352 @@
+// The elementary functions of the vocabulary: how far they are from libm's of the next wider type, in units in the
+// last place, and what C says of special values. Prints a line `name hash` for each, as simd_test.c does.
+//
+// With an argument: those of f32 of one operand over all 2^32 inputs, each with its largest error.
+#include "tests/simd/lanes.h"
+
+enum { SAMPLES = 1 << 12, STEP = 4099 }; // of f64; between two inputs of f32, prime to every power of 2
+
+typedef struct Function {
+  const char *name;
+  void (*f32)(float *lanes);
+  void (*f64)(double *lanes);
+  double (*definition)(double);
+  long double (*wide_definition)(long double);
+  double f32_bound, f64_bound; // the largest error, in ulp
+} Function;
+
+#define FUNCTION(name)                                                                                                 \
+  static void name##_f32(float *lanes) {                                                                               \
+    v_store(lanes, v_##name(v_load(lanes)));                                                                           \
+  }                                                                                                                    \
+  static void name##_f64(double *lanes) {                                                                              \
+    d_store(lanes, d_##name(d_load(lanes)));                                                                           \
+  }
+
+FUNCTION(exp)
+FUNCTION(expm1)
+FUNCTION(log)
+FUNCTION(log1p)
+FUNCTION(tanh)
+FUNCTION(erf)
+FUNCTION(floor)
+FUNCTION(round)
+
+enum { EXP, EXPM1, LOG, LOG1P, TANH, ERF, FLOOR, ROUND, FUNCTION_COUNT };
+static const Function functions[FUNCTION_COUNT] = {
+    [EXP] = {"exp", exp_f32, exp_f64, exp, expl, 1, 1},
+    [EXPM1] = {"expm1", expm1_f32, expm1_f64, expm1, expm1l, 1.5, 2},
+    [LOG] = {"log", log_f32, log_f64, log, logl, 1, 1},
+    [LOG1P] = {"log1p", log1p_f32, log1p_f64, log1p, log1pl, 1.5, 1.5},
+    [TANH] = {"tanh", tanh_f32, tanh_f64, tanh, tanhl, 1.5, 1.5},
+    [ERF] = {"erf", erf_f32, erf_f64, erf, erfl, 1, 1.5},
+    [FLOOR] = {"floor", floor_f32, floor_f64, floor, floorl, 0, 0},
+    [ROUND] = {"round", round_f32, round_f64, nearbyint, nearbyintl, 0, 0},
+};
+
+// ---- Errors
+
+// |got - wanted| in units of the last place that wanted has in a type; NAN where one is a NaN or of another sign.
+// Beyond the type's largest number, infinity stands for the power of 2 there.
+static double error_f32(float got, double wanted) {
+  int exponent;
+  if (isnan(got) && isnan(wanted)) return 0;
+  if (isnan(got) || isnan(wanted) || !signbit(got) != !signbit(wanted)) return (double)NAN;
+  double a = isinf(got) ? 0x1p128 : fabs((double)got), b = fmin(fabs(wanted), 0x1p128);
+  (void)frexp(b, &exponent);
+  return a == b ? 0 : fabs(a - b) * (exponent < -125 ? 0x1p149 : ldexp(1, 24 - exponent));
+}
+
+static double error_f64(double got, long double wanted) {
+  int exponent;
+  if (isnan(got) && isnan(wanted)) return 0;
+  if (isnan(got) || isnan(wanted) || !signbit(got) != !signbit(wanted)) return (double)NAN;
+  long double a = isinf(got) ? 0x1p1024L : fabsl((long double)got), b = fminl(fabsl(wanted), 0x1p1024L);
+  (void)frexpl(b, &exponent);
+  return a == b ? 0 : (double)(fabsl(a - b) * (exponent < -1021 ? 0x1p1074L : ldexpl(1, 53 - exponent)));
+}
+
+typedef struct Worst {
+  double error, at, got;
+} Worst;
+
+static void worst_add(Worst *worst, double error, double at, double got) {
+  if (!(error <= worst->error) && !isnan(worst->error)) *worst = (Worst){error, at, got};
+}
+
+static void worst_expect(const Worst *worst, double bound) {
+  if (worst->error <= bound) return;
+  failures++;
+  fprintf(stderr, "%s(%a) gave %a, which is off by %g ulp, more than %g\n", test, worst->at, worst->got, worst->error,
+          bound);
+}
+
+// Every step-th f32.
+static Worst f32_worst(const Function *f, uint64_t step) {
+  Worst worst = {0};
+  for (uint64_t first = 0; first < 1ULL << 32; first += LANES * step) {
+    float x[LANES], y[LANES];
+    for (uint64_t j = 0; j < LANES; j++) x[j] = f32_from_bits((uint32_t)(first + j * step));
+    memcpy(y, x, sizeof y);
+    f->f32(y);
+    for (int j = 0; j < LANES; j++) {
+      if (step > 1) hash_bits(f64_bits((double)y[j]));
+      worst_add(&worst, error_f32(y[j], f->definition((double)x[j])), (double)x[j], (double)y[j]);
+    }
+  }
+  return worst;
+}
+
+// In [-1, 1)
+static double next_fraction(void) {
+  return ldexp((double)((int64_t)next() >> 11), -52);
+}
+
+// In turn: anything; where most functions bend; where e^x has a value; near 0 and 1, in all magnitudes.
+static double next_argument(int turn) {
+  switch (turn % 5) {
+  case 0: return next_f64();
+  case 1: return 4 * next_fraction();
+  case 2: return 750 * next_fraction();
+  case 3: {
+    int exponent = (int)(next() % 64);
+    return ldexp(next_fraction(), -exponent);
+  }
+  default: {
+    int exponent = (int)(next() % 64);
+    return 1 + ldexp(next_fraction(), -exponent);
+  }
+  }
+}
+
+static Worst f64_worst(const Function *f) {
+  Worst worst = {0};
+  for (int i = 0; i < SAMPLES; i++) {
+    double x[LANES], y[LANES];
+    for (int j = 0; j < LANES; j++) x[j] = next_argument(i + j);
+    memcpy(y, x, sizeof y);
+    f->f64(y);
+    for (int j = 0; j < LANES; j++) {
+      hash_bits(f64_bits(y[j]));
+      worst_add(&worst, error_f64(y[j], f->wide_definition((long double)x[j])), x[j], y[j]);
+    }
+  }
+  return worst;
+}
+
+static void test_errors(void) {
+  for (int i = 0; i < FUNCTION_COUNT; i++) {
+    const Function *f = &functions[i];
+    begin(f->name);
+    Worst worst = f32_worst(f, STEP);
+    worst_expect(&worst, f->f32_bound);
+    worst = f64_worst(f);
+    worst_expect(&worst, f->f64_bound);
+    end();
+  }
+}
+
+static void test_exhaustively(void) {
+  for (int i = 0; i < FUNCTION_COUNT; i++) {
+    test = functions[i].name;
+    Worst worst = f32_worst(&functions[i], 1);
+    printf("%-5s off by up to %.4f ulp, at %a; bound %g\n", test, worst.error, worst.at, functions[i].f32_bound);
+    fflush(stdout);
+    worst_expect(&worst, functions[i].f32_bound);
+  }
+}
+
+// ---- Special values
+
+static void expect_lanes(const Function *f, double x, double wanted) {
+  float narrow[LANES];
+  double wide[LANES];
+  for (int j = 0; j < LANES; j++) narrow[j] = (float)x, wide[j] = x;
+  f->f32(narrow);
+  f->f64(wide);
+  for (int j = 0; j < LANES; j++) {
+    expect_number((double)narrow[j], wanted);
+    expect_number(wide[j], wanted);
+  }
+}
+
+// Both widths.
+static void test_special_values(void) {
+  static const double inf = (double)INFINITY, nan = (double)NAN, least = 0x1p-149, tiny = 0x1p-130;
+  const struct {
+    int function;
+    double x, wanted;
+  } rows[] = {
+      {EXP, 0, 1},           {EXP, -0.0, 1},
+      {EXP, inf, inf},       {EXP, -inf, 0},
+      {EXP, 1e4, inf},       {EXP, -1e4, 0},
+      {EXP, least, 1},       {EXPM1, 0, 0},
+      {EXPM1, -0.0, -0.0},   {EXPM1, inf, inf},
+      {EXPM1, -inf, -1},     {EXPM1, 1e4, inf},
+      {EXPM1, -1e4, -1},     {EXPM1, least, least},
+      {EXPM1, -tiny, -tiny}, {LOG, 1, 0},
+      {LOG, 0, -inf},        {LOG, -0.0, -inf},
+      {LOG, inf, inf},       {LOG, -1, nan},
+      {LOG, -least, nan},    {LOG, -inf, nan},
+      {LOG1P, 0, 0},         {LOG1P, -0.0, -0.0},
+      {LOG1P, -1, -inf},     {LOG1P, inf, inf},
+      {LOG1P, -1.5, nan},    {LOG1P, -inf, nan},
+      {LOG1P, least, least}, {LOG1P, -tiny, -tiny},
+      {TANH, 0, 0},          {TANH, -0.0, -0.0},
+      {TANH, inf, 1},        {TANH, -inf, -1},
+      {TANH, 100, 1},        {TANH, -100, -1},
+      {TANH, least, least},  {TANH, -tiny, -tiny},
+      {ERF, 0, 0},           {ERF, -0.0, -0.0},
+      {ERF, inf, 1},         {ERF, -inf, -1},
+      {ERF, 10, 1},          {ERF, -10, -1},
+      {FLOOR, -0.0, -0.0},   {FLOOR, 0.5, 0},
+      {FLOOR, -0.5, -1},     {FLOOR, 2.5, 2},
+      {FLOOR, -3, -3},       {FLOOR, -tiny, -1},
+      {FLOOR, inf, inf},     {FLOOR, 0x1.fffffep22, 0x1.fffffcp22},
+      {ROUND, -0.0, -0.0},   {ROUND, 0.5, 0},
+      {ROUND, -0.5, -0.0},   {ROUND, 1.5, 2},
+      {ROUND, 2.5, 2},       {ROUND, -2.5, -2},
+      {ROUND, -inf, -inf},   {ROUND, 0x1.fffffep22, 0x1p23},
+      {ROUND, 0.75, 1},      {ROUND, 0x1p100, 0x1p100},
+  };
+  begin("special values");
+  for (int i = 0; i < FUNCTION_COUNT; i++) expect_lanes(&functions[i], nan, nan);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    expect_lanes(&functions[rows[i].function], rows[i].x, rows[i].wanted);
+  end();
+}
+
+// Of the f32 around the points where a result first is 0, 1 or infinity, none gives less than the one below it.
+static void test_range_ends(void) {
+  static const struct {
+    int function;
+    float x;
+  } rows[] = {
+      {EXP, 0x1.62e43p6F},   {EXP, -0x1.9fe368p6F}, {EXP, -0x1.5d58ap6F}, {EXPM1, 0x1.62e43p6F}, {EXPM1, -17.3F},
+      {LOG, 0x1p-126F},      {LOG, 0x1p-140F},      {LOG, 0x1.fffp127F},  {LOG1P, -0.9999F},     {TANH, 9.01F},
+      {LOG1P, 0x1.fffp127F}, {ERF, 3.92F},          {TANH, 0x1p-126F},    {ERF, 0x1p-126F},
+  };
+  begin("range ends");
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const Function *f = &functions[rows[i].function];
+    float x = rows[i].x, below = -INFINITY;
+    for (int k = 0; k < 500; k++) x = nextafterf(x, -INFINITY);
+    for (int k = 0; k < 1000; k += LANES) {
+      float lanes[LANES];
+      for (int j = 0; j < LANES; j++) lanes[j] = x, x = nextafterf(x, INFINITY);
+      f->f32(lanes);
+      for (int j = 0; j < LANES; j++) {
+        hash_bits(f64_bits((double)lanes[j]));
+        expect(lanes[j] >= below, (double)lanes[j], (double)below);
+        below = lanes[j];
+      }
+    }
+  }
+  end();
+}
+
+// ---- pow
+
+// An exponent that makes about e^goal of x, by no function of libm's: the inputs are the same everywhere.
+static double exponent_for(double x, double goal) {
+  int exponent;
+  (void)frexp(x, &exponent);
+  return goal / (exponent ? exponent : 0.3);
+}
+
+static void next_pair(int turn, double range, double *x, double *y) {
+  *x = next_argument(turn);
+  *y = turn % 3 ? next_argument(turn / 3) : (double)((int)(next() % 41) - 20);
+  if (turn % 2) *x = fabs(*x), *y = exponent_for(*x, range * next_fraction());
+}
+
+static void test_pow(void) {
+  Worst narrow = {0}, wide = {0};
+  begin("pow");
+  for (int i = 0; i < 4 * SAMPLES; i++) {
+    float x[LANES], y[LANES], z[LANES];
+    for (int j = 0; j < LANES; j++) {
+      double a, b;
+      next_pair(i + j, 105, &a, &b);
+      x[j] = (float)a, y[j] = (float)b;
+    }
+    v_store(z, v_pow(v_load(x), v_load(y)));
+    for (int j = 0; j < LANES; j++) {
+      hash_bits(f64_bits((double)z[j]));
+      worst_add(&narrow, error_f32(z[j], pow((double)x[j], (double)y[j])), (double)x[j], (double)z[j]);
+    }
+  }
+  worst_expect(&narrow, 0.51);
+  for (int i = 0; i < SAMPLES; i++) {
+    double x[LANES], y[LANES], z[LANES];
+    for (int j = 0; j < LANES; j++) next_pair(i + j, 750, &x[j], &y[j]);
+    d_store(z, d_pow(d_load(x), d_load(y)));
+    for (int j = 0; j < LANES; j++) {
+      hash_bits(f64_bits(z[j]));
+      worst_add(&wide, error_f64(z[j], powl((long double)x[j], (long double)y[j])), x[j], z[j]);
+    }
+  }
+  worst_expect(&wide, 1.25);
+  end();
+}
+
+// Annex F of C17, F.10.4.4, and powers that are exact.
+static void test_special_powers(void) {
+  static const double inf = (double)INFINITY, nan = (double)NAN;
+  const double rows[][3] = {
+      {0, -3, inf},        {-0.0, -3, -inf},
+      {0, -2, inf},        {-0.0, -2, inf},
+      {0, -0.5, inf},      {-0.0, -0.5, inf},
+      {0, -inf, inf},      {-0.0, -inf, inf},
+      {0, 3, 0},           {-0.0, 3, -0.0},
+      {0, 2, 0},           {-0.0, 2, 0},
+      {-0.0, 0.5, 0},      {-1, inf, 1},
+      {-1, -inf, 1},       {1, nan, 1},
+      {1, inf, 1},         {nan, 0, 1},
+      {nan, -0.0, 1},      {inf, 0, 1},
+      {0, 0, 1},           {-2, 0, 1},
+      {-2, 0.5, nan},      {-2, -1.5, nan},
+      {0.5, -inf, inf},    {-0.5, -inf, inf},
+      {2, -inf, 0},        {-2, -inf, 0},
+      {0.5, inf, 0},       {-0.5, inf, 0},
+      {2, inf, inf},       {-2, inf, inf},
+      {-inf, -3, -0.0},    {-inf, -2, 0},
+      {-inf, -0.5, 0},     {-inf, 3, -inf},
+      {-inf, 2, inf},      {-inf, 0.5, inf},
+      {inf, -1, 0},        {inf, 0.5, inf},
+      {nan, 1, nan},       {-1, nan, nan},
+      {2, nan, nan},       {nan, nan, nan},
+      {3, 2, 9},           {-3, 3, -27},
+      {-3, 2, 9},          {16, 0.25, 2},
+      {2, -140, 0x1p-140}, {2, 127, 0x1p127},
+      {4, 0.5, 2},         {9, 1.5, 27},
+      {8, -2, 0x1p-6},     {-1, 0x1p23, 1},
+      {-1, 8388607, -1},   {-2, 9, -512},
+      {7, 1, 7},           {0x1.99999ap-4, 1, 0x1.99999ap-4},
+      {10, 10, 1e10},      {-2, 1e4, inf},
+      {-2, 10001, -inf},   {-2, -10001, -0.0},
+      {-1, 0x1p100, 1},    {0x1p-120, -1, 0x1p120},
+  };
+  begin("special powers");
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const double *row = rows[i];
+    expect_number((double)v_lane_0(v_pow(v_set((float)row[0]), v_set((float)row[1]))), (double)(float)row[2]);
+    expect_number(d_lane_0(d_pow(d_set(row[0]), d_set(row[1]))), row[2]);
+  }
+  end();
+}
+
+int main(int argc, char **argv) {
+  (void)argv;
+  if (argc > 1) {
+    test_exhaustively();
+  } else {
+    test_errors();
+    test_special_values();
+    test_range_ends();
+    test_pow();
+    test_special_powers();
+  }
+  if (failures) fprintf(stderr, "math_test: %d failures\n", failures);
+  return failures != 0;
+}
