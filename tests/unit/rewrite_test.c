@@ -19,7 +19,7 @@
 #define FILE_BEGIN                                                                                                     \
   "format: ngrad/1\nname: test\ninputs:\n- {name: x, type: f32, shape: [9, 9]}\n"                                      \
   "- {name: y, type: f32, shape: [9, 9]}\n- {name: row, type: f32, shape: [9]}\n"                                      \
-  "- {name: half, type: bf16, shape: [9, 9]}\nconstants:\n"                                                               \
+  "- {name: half, type: bf16, shape: [9, 9]}\nconstants:\n"                                                            \
   "- {name: zero, type: f32, shape: [], value: 0}\n- {name: minus_zero, type: f32, shape: [], value: -0.0}\n"          \
   "- {name: one, type: f32, shape: [], value: 1}\n- {name: minus_one, type: f32, shape: [], value: -1}\n"              \
   "- {name: eight, type: f32, shape: [], value: -8}\n- {name: three, type: f32, shape: [], value: 3}\nnodes:\n"
