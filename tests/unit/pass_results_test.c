@@ -193,7 +193,7 @@ static void random_graphs_give_the_same(void **state) {
     diagnostics_deinit(&d);
   }
   for (size_t i = 0; i < npasses; i++) // a norm is not made by chance
-    if (strcmp(passes[i].name, "recognise") != 0 && !nchanged[i])
+    if (count >= COUNT && strcmp(passes[i].name, "recognise") != 0 && !nchanged[i])
       fail_msg("%s changed none of %llu graphs", passes[i].name, (unsigned long long)count);
 }
 
