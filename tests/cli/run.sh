@@ -249,6 +249,38 @@ expect 0 '"ceiling_ratio"' '' bench sum.yaml --seconds 0.01 --json --cold
 expect 1 'ceiling' 'wrong.yaml' bench wrong.yaml sum.yaml --seconds 0.01
 expect 0 '"doc"' '' passes --json
 expect 0 '^dead-code' '' passes
+expect 0 '^  multiply-one  *Multiply\(x, 1.0\) -> x$' '' passes
+expect 0 '"fast_math": true' '' passes --json
+
+# Passes and rules: what they leave, how long they take, and which are left out
+cat >rewritten.yaml <<'Y'
+format: ngrad/1
+name: rewritten
+inputs:
+  - {name: a, type: f32, shape: [4, 3]}
+constants:
+  - {name: one, type: f32, shape: [], value: 1}
+  - {name: zero, type: f32, shape: [], value: 0}
+nodes:
+  - {op: Multiply, inputs: [a, one], outputs: [b]}
+  - {op: Add, inputs: [b, zero], outputs: [c]}
+  - {op: Tanh, inputs: [c], outputs: [d]}
+outputs: [d]
+Y
+expect 0 'src_0: a, src_1: zero' '' show rewritten.yaml --after simplify
+expect 0 'src_0: a, src_1: one' '' show rewritten.yaml --after simplify --disable multiply-one
+expect 0 'src: a}' '' show rewritten.yaml --after simplify --fast-math
+expect 2 '' 'unknown pass or rule multiply-on, did you mean multiply-one' show rewritten.yaml --disable multiply-on --after fuse
+expect 2 '' 'unknown pass multiply-one' show rewritten.yaml --after multiply-one
+expect 0 'subgraph cluster_1' '' show rewritten.yaml --after fuse --format dot
+expect 0 'Add \(lines 9, 10\)|Add \(line 10\)' '' show rewritten.yaml --format c
+expect 0 '^simplify .* changed' '' run rewritten.yaml --random --time-passes
+expect 0 '"passes"' '' run rewritten.yaml --random --time-passes --json
+expect 2 '' 'the interpreter runs no passes' run rewritten.yaml --random --time-passes --backend interpreter
+expect 0 '.' '' run rewritten.yaml --random --dump-dir dumps
+[ -s dumps/04-simplify.yaml ] && ! [ -e dumps/01-dead-code.yaml ]
+count 'dumps are of passes that changed something'
+expect 0 '.' '' check dumps/04-simplify.yaml
 expect 0 '"choices"' '' ops Add --json
 
 echo "$passed passed, $failed failed"
