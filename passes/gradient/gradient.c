@@ -368,8 +368,8 @@ static void add_outputs(Gradient *g, const GradientRequest *request) {
     if (g->seed[input->index]) {
       g->failed = true;
       error_at(g->diagnostics, input->position,
-               "%s is an input and an output: expected one of them, lest " DIFF "%s has two meanings", input->name,
-               input->name);
+               "%s is an input and an output: leave it out of wrt or of, lest " DIFF "%s have two meanings",
+               input->name, input->name);
     } else if (g->diff[input->index]) {
       add_output(g, input);
     } else if (request->wrt) {
