@@ -143,7 +143,7 @@ static Difference sum_differences(const Check *c, double width) {
     const double *above = elements(&c->moved[0][k]), *below = elements(&c->moved[1][k]);
     int64_t nelems = tensor_nelems(&c->weights[k]);
     for (int64_t i = 0; i < nelems; i++) {
-      if (above[i] == below[i] && above[i] == at[i]) continue;
+      if (above[i] == below[i] && above[i] == at[i] && isfinite(at[i])) continue;
       sum += weight[i] * (above[i] - below[i]);
       bend += weight[i] * ((above[i] - at[i]) - (at[i] - below[i]));
       magnitude += fabs(weight[i]) * (fabs(above[i]) + fabs(below[i]));

@@ -327,14 +327,21 @@ static void add_seeds(Gradient *g, const GradientRequest *request) {
   }
 }
 
+// Whether one of the node's results has a gradient.
+static bool has_diff(const Gradient *g, const Node *node) {
+  for (uint32_t i = 0; i < node->noutputs; i++)
+    if (node->outputs[i] && g->diff[node->outputs[i]->index]) return true;
+  return false;
+}
+
+// Where there is a rule, all results but the first are statistics, which got none.
 static void walk_back(Gradient *g) {
   for (size_t n = g->forward->nnodes; n-- > 0 && !g->failed;) {
     const Node *node = g->node = g->forward->nodes[n];
-    Value *diff = node->outputs[0] ? g->diff[node->outputs[0]->index] : NULL;
-    if (!diff) continue;
+    if (!has_diff(g, node)) continue;
     const GradientRule *rule = rules[node->op->id];
     if (rule->make) {
-      rule->make(g, node, diff);
+      rule->make(g, node, g->diff[node->outputs[0]->index]);
     } else {
       char title[NODE_TITLE_BYTES];
       g->failed = true;

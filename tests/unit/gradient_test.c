@@ -178,6 +178,8 @@ static void every_operator_has_a_gradient_with_a_case_or_a_reason(void **state) 
   (void)state;
   for (size_t i = 0; i < OP_COUNT; i++) {
     assert_true((rules[i]->make != NULL) != (rules[i]->why_not != NULL));
+    for (uint32_t k = 1; k < operators[i].noutputs && rules[i]->make; k++)
+      assert_true(operators[i].outputs[k].is_statistic); // a rule is given the first result's gradient alone
     if ((rules[i]->make != NULL) != has_case(operators[i].name)) fail_msg("%s: no case", operators[i].name);
   }
 }
