@@ -169,6 +169,7 @@ static bool take_difference(Check *c, double *x, double step, Difference *d) {
 
 typedef struct Slope {
   double value;
+  double rounding;   // how far rounding may have moved it
   bool is_unsettled; // the element is at a kink, or moves others over one by the smallest step
 } Slope;
 
@@ -176,9 +177,10 @@ static bool take_slope(Check *c, double *x, double tolerance, Slope *best) {
   const double shrinking = 4, near_zero = 0x1p-3, relative_step = 0x1p-8;
   double table[MOST_STEPS][MOST_STEPS], least = INFINITY, step = relative_step * fmax(fabs(*x), near_zero);
   Difference before, d = {0};
-  for (int i = 0; i < MOST_STEPS; i++, step /= shrinking) {
+  for (int i = 0; i < MOST_STEPS; i++) {
     before = d;
     if (!take_difference(c, x, step, &d)) return false;
+    step /= shrinking;
     table[i][0] = d.slope;
     double factor = 1;
     for (int k = 1; k <= i; k++) {
@@ -188,6 +190,7 @@ static bool take_slope(Check *c, double *x, double tolerance, Slope *best) {
       if (!(apart < least)) continue;
       least = apart;
       best->value = table[i][k];
+      best->rounding = d.rounding;
     }
     if (least <= tolerance * fabs(best->value) / 64) break;
   }
@@ -207,12 +210,15 @@ static double root_mean_square(const Tensor *t) {
   return nelems ? sqrt(sum / (double)nelems) : 0;
 }
 
-// An element that is next to nothing beside the others counts as a thousandth of them.
-static double relative_error(double gradient, double expected, double mean_size) {
-  const double smallest = 1e-3;
-  double apart = fabs(gradient - expected);
+// An element that is next to nothing beside the others counts as a thousandth of them, and none as so small that
+// rounding alone would be more than is tolerated: in the differences, or in the gradient of what arrives as about 1.
+static double relative_error(double gradient, const Slope *slope, double mean_size, double tolerance) {
+  const double smallest = 1e-3, own_rounding = 8 * DBL_EPSILON;
+  double apart = fabs(gradient - slope->value);
   if (!isfinite(apart)) return INFINITY;
-  return apart > 0 ? apart / fmax(fmax(fabs(gradient), fabs(expected)), smallest * mean_size) : 0;
+  double size = fmax(fmax(fabs(gradient), fabs(slope->value)), smallest * mean_size);
+  size = fmax(size, fmax(slope->rounding, own_rounding) / tolerance);
+  return apart > 0 ? apart / size : 0;
 }
 
 // How many elements of each input are checked.
@@ -242,7 +248,7 @@ static bool check_input(Check *c, size_t k, double tolerance, int64_t nsamples, 
       r->nskipped++;
       continue;
     }
-    double gradient = elements(&c->gradients[k])[e], error = relative_error(gradient, slope.value, mean_size);
+    double gradient = elements(&c->gradients[k])[e], error = relative_error(gradient, &slope, mean_size, tolerance);
     if (error <= r->largest_error) continue;
     r->largest_error = error;
     r->worst_element = e;

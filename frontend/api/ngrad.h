@@ -231,10 +231,10 @@ typedef struct ng_gradcheck_options {
 
 typedef struct ng_gradcheck_result { /* of an input */
   int64_t nelems, nchecked;          /* nchecked 0: no gradient was asked for */
-  int64_t nskipped;          /* of those, at kinks: the slopes on both sides differ, so that there is no derivative */
-  double largest_error;      /* |gradient - expected| by the larger of both; by a thousandth of the root mean square
-                            of all of the input's gradient where they are smaller */
-  int64_t worst_element;     /* index in row-major order; -1: none is off */
+  int64_t nskipped;      /* of those, at kinks: the slopes on both sides differ, so that there is no derivative */
+  double largest_error;  /* |gradient - expected| by the larger of both; where both are small, by a thousandth of the
+                            root mean square of the input's whole gradient, or by what rounding lets be known */
+  int64_t worst_element; /* index in row-major order; -1: none is off */
   double gradient, expected; /* at the worst element: from the gradient graph, from differences */
   int is_within;
 } ng_gradcheck_result;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_NAME_BYTES = 255, SHAPE_TEXT = 160 };
+enum { MOST_NAME_BYTES = 255, SHAPE_TEXT = 160, MOST_INPUTS = 3 };
 #define DIFF "diff_"
 
 struct Gradient {
@@ -121,18 +121,18 @@ void gradient_set_list(Gradient *g, Node *node, const char *name, const int64_t 
 }
 
 // A node of these inputs, and its one output.
-static Value *apply(Gradient *g, OperatorId op, Value *const *inputs, Type type, const Shape *shape) {
+static Value *apply(Gradient *g, OperatorId op, Value *const inputs[MOST_INPUTS], Type type, const Shape *shape) {
   Node *node = gradient_node(g, op, NULL);
-  for (uint32_t i = 0; node && i < node->ninputs; i++) node_set_input(node, i, inputs[i]);
+  for (uint32_t i = 0; node && i < node->ninputs && i < MOST_INPUTS; i++) node_set_input(node, i, inputs[i]);
   return gradient_output(g, node, 0, type, shape);
 }
 
 Value *gradient_unary(Gradient *g, OperatorId op, Value *a) {
-  return a ? apply(g, op, &a, a->type, &a->shape) : NULL;
+  return a ? apply(g, op, (Value *[MOST_INPUTS]){a}, a->type, &a->shape) : NULL;
 }
 
 Value *gradient_cast(Gradient *g, Value *v, Type type) {
-  return v && v->type != type ? apply(g, OP_TypeCast, &v, type, &v->shape) : v;
+  return v && v->type != type ? apply(g, OP_TypeCast, (Value *[MOST_INPUTS]){v}, type, &v->shape) : v;
 }
 
 Value *gradient_widened(Gradient *g, Value *v) {
@@ -153,7 +153,7 @@ Value *gradient_binary(Gradient *g, OperatorId op, Value *a, Value *b) {
   if (!a || !b) return NULL;
   Shape shape = broadcast_shape(&a->shape, &b->shape);
   Type type = op == OP_GreaterEqual ? TYPE_BOOLEAN : a->type == b->type ? a->type : TYPE_F32;
-  return apply(g, op, (Value *[]){a, b}, type, &shape);
+  return apply(g, op, (Value *[MOST_INPUTS]){a, b}, type, &shape);
 }
 
 Value *gradient_scaled(Gradient *g, Value *v, double number) {
@@ -165,7 +165,7 @@ Value *gradient_select(Gradient *g, Value *condition, Value *a, Value *b) {
   b = gradient_widened(g, b);
   if (!condition || !a || !b) return NULL;
   Shape shape = broadcast_shape(&a->shape, &b->shape);
-  return apply(g, OP_Select, (Value *[]){condition, a, b}, a->type, &shape);
+  return apply(g, OP_Select, (Value *[MOST_INPUTS]){condition, a, b}, a->type, &shape);
 }
 
 Value *gradient_reduced(Gradient *g, OperatorId op, Value *v, uint32_t axes, bool keep_dims) {

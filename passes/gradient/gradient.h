@@ -27,9 +27,10 @@ typedef struct GradientEnds {
   size_t ndiffs;
 } GradientEnds;
 
-// Of a valid graph all of whose extents have numbers or names. The result is verified; it refers to g's dims, source
-// and constants, so g must outlive it. `ends` is filled with arrays that the result owns. NULL after telling why.
-Graph *graph_gradient(const Graph *g, const GradientRequest *request, GradientEnds *ends, Diagnostics *d);
+// Of a valid graph all of whose extents have numbers or names. The result is verified; it refers to forward's dims,
+// source and constants, so forward must outlive it. `ends` is filled with arrays that the result owns. NULL after
+// telling why.
+Graph *graph_gradient(const Graph *forward, const GradientRequest *request, GradientEnds *ends, Diagnostics *d);
 
 // Rules
 
@@ -81,7 +82,7 @@ Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape);
 
 // A node with those attributes of `like`, a forward node, that its operator has too, and defaults. Operands are to be
 // set: inputs with node_set_input, outputs with gradient_output, of a forward value's type and shape.
-Node *gradient_node(Gradient *g, OperatorId op, const Node *like);
+Node *gradient_node(Gradient *g, OperatorId id, const Node *like);
 Value *gradient_output(Gradient *g, Node *node, uint32_t slot, Type type, const Shape *shape);
 void gradient_set_list(Gradient *g, Node *node, const char *name, const int64_t *items, size_t count);
 AttributeValue *gradient_attribute(const Node *node, const char *name);

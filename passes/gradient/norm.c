@@ -27,8 +27,8 @@ static Node *begin(Gradient *g, const Node *node, Value *diff, OperatorId id) {
   if (!backward) return NULL;
   set_input(backward, "src", gradient_saved(g, src));
   set_input(backward, "diff_dst", diff);
-  if (gamma) set_input(backward, "gamma", gradient_saved(g, gamma));
   gradient_give(g, src, gradient_output(g, backward, 0, src->type, &src->shape));
+  if (gamma) set_input(backward, "gamma", gradient_saved(g, gamma));
   return backward;
 }
 

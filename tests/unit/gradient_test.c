@@ -224,9 +224,10 @@ static void gradients_of_operators_are_those_of_differences(void **state) {
 static void gradients_of_any_type_are_graphs(void **state) {
   (void)state;
   static const char *const types[] = {"f64", "f32", "f16", "bf16"};
-  for (size_t i = 0; i < 4 * NCASES; i++) {
+  const size_t ntypes = sizeof types / sizeof *types;
+  for (size_t i = 0; i < ntypes * NCASES; i++) {
     char text[TEXT_BYTES], *source, *header;
-    write_case(&cases[i / 4], types[i % 4], text);
+    write_case(&cases[i / ntypes], types[i % ntypes], text);
     ng_context *ctx = ng_context_new(NULL);
     ng_graph *g = read_graph(ctx, text), *gradient = ng_graph_gradient(g, NULL);
     if (!gradient) fail_msg("%s\n%s", ng_messages_text(ctx, 0), text);
@@ -387,19 +388,19 @@ static ng_status check_text(const char *text, const ng_gradcheck_options *option
   return status;
 }
 
-// No number is as near to another as that, so that something is off.
+// ln(1 + e^0) / 0 is infinite, of which there are no differences.
 static void gradcheck_names_the_worst_element(void **state) {
   (void)state;
-  ng_gradcheck_options options = {.tolerance = 1e-300};
   ng_gradcheck_result r;
   const char *text = "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [3, 5]}]\n"
-                     "nodes:\n  - {op: Tanh, inputs: [x], outputs: [y]}\noutputs: [y]\n";
-  assert_int_equal(check_text(text, &options, &r), NG_DIFFERENT);
+                     "nodes:\n  - {op: SoftPlus, inputs: [x], outputs: [y], attributes: {beta: 0}}\noutputs: [y]\n";
+  assert_int_equal(check_text(text, NULL, &r), NG_DIFFERENT);
   assert_int_equal(r.nelems, 15);
   assert_int_equal(r.nchecked, 15);
+  assert_int_equal(r.nskipped, 0);
   assert_false(r.is_within);
-  assert_true(r.worst_element >= 0 && r.worst_element < 15);
-  assert_true(r.gradient != r.expected && fabs(r.gradient - r.expected) < 1e-9);
+  assert_int_equal(r.worst_element, 0);
+  assert_true(isinf(r.largest_error) && isnan(r.expected) && isfinite(r.gradient));
 }
 
 // One number moves very many others, of which some cross zero by whatever step. Nothing can be said of it then.
@@ -456,10 +457,20 @@ static void products_with_zeros_have_gradients(void **state) {
 
 // Whatever graph there is
 
+// Where the graph's results are numbers.
+static void must_be_right(const char *text) {
+  enum { MOST_INPUTS = 64 };
+  ng_gradcheck_result results[MOST_INPUTS] = {{0}};
+  ng_status status = check_text(text, NULL, results);
+  bool has_numbers = true;
+  for (size_t i = 0; i < MOST_INPUTS; i++) has_numbers &= isfinite(results[i].expected);
+  if (status != NG_OK && (status != NG_DIFFERENT || has_numbers)) fail_msg("%s", text);
+}
+
 static void random_graphs_have_gradients_or_reasons(void **state) {
   (void)state;
   enum { NGRAPHS = 600, LEAST_DIFFERENTIATED = 100 };
-  const RandomGraphOptions options = {.most_nodes = 6, .most_nelems = 4096};
+  const RandomGraphOptions options = {.most_nodes = 5, .most_nelems = 512};
   int ndifferentiated = 0;
   for (uint64_t seed = 0; seed < NGRAPHS; seed++) {
     Diagnostics d;
@@ -482,6 +493,10 @@ static void random_graphs_have_gradients_or_reasons(void **state) {
       yaml_print(read, &again);
       assert_string_equal(text_string(&text), text_string(&again));
       graph_free(read);
+      text_deinit(&text);
+      text_init(&text, &system_allocator);
+      yaml_print(g, &text);
+      must_be_right(text_string(&text));
       ndifferentiated++;
     }
     graph_free(gradient);
