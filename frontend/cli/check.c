@@ -17,10 +17,18 @@ static json_t *describe_tensors(const ng_graph *g, size_t count, ng_tensor_info 
   return list;
 }
 
+static bool has_extents(ng_tensor_info info) {
+  for (int i = 0; i < info.rank; i++)
+    if (info.extent[i] < 0) return false;
+  return info.rank >= 0;
+}
+
 // Extents without a number leave it open.
 static bool find_workspace(ng_graph *g, size_t *nbytes, size_t *unshared) {
   for (size_t i = 0; i < ng_graph_dim_count(g); i++)
     if (ng_graph_dim(g, i).value < 0) return false;
+  for (size_t i = 0; i < ng_graph_input_count(g); i++)
+    if (!has_extents(ng_graph_input(g, i))) return false;
   return ng_graph_workspace(g, NULL, nbytes, unshared) == NG_OK;
 }
 
