@@ -23,11 +23,11 @@ count() { # STATUS NAME
   fi
 }
 
-# The text in $work/first is printed again unchanged.
 typed() { # GRAPH; without the comment on memory, which passes change
   "$ngrad" check "$1" >"$work/typed" && grep -v '^# workspace' "$work/typed"
 }
 
+# The text in $work/first is printed again unchanged.
 fixed_point() { # NAME
   status=0
   { typed "$work/first" >"$work/second" && diff -u "$work/first" "$work/second"; } || status=1
