@@ -91,7 +91,8 @@ AttributeValue *gradient_attribute(const Node *node, const char *name) {
 
 Node *gradient_node(Gradient *g, OperatorId id, const Node *like) {
   const Operator *op = &operators[id];
-  Node *node = g->failed ? NULL : graph_add_node(g->graph, op, NULL, op->ninputs, op->noutputs);
+  if (g->failed) return NULL;
+  Node *node = graph_add_node(g->graph, op, NULL, op->ninputs, op->noutputs);
   if (!node) return out_of_memory(g);
   node->position = g->node ? g->node->position : (Position){0};
   for (uint32_t i = 0; like && i < op->nattributes; i++)
@@ -411,7 +412,6 @@ static bool is_needed(const Value *v) {
   return v && v->is_input && (v->uses || v->is_output);
 }
 
-// What is used, in the forward graph's order: inputs, saved values, gradients of outputs.
 static void keep_input(Gradient *g, Value *input, const Value *forward, bool is_diff) {
   if (!is_needed(input) || g->is_kept[input->index]) return;
   g->is_kept[input->index] = true;
@@ -420,6 +420,7 @@ static void keep_input(Gradient *g, Value *input, const Value *forward, bool is_
   g->graph->inputs[g->graph->ninputs++] = input;
 }
 
+// What is used, in the forward graph's order: inputs, saved values, gradients of outputs.
 static void order_inputs(Gradient *g) {
   Graph *graph = g->graph;
   const Graph *forward = g->forward;

@@ -455,6 +455,26 @@ static void products_with_zeros_have_gradients(void **state) {
   ng_context_free(ctx);
 }
 
+// A graph that has no gradient is wrong, and nothing else is told.
+static void what_cannot_be_differentiated_is_told_once(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "format: ngrad/1\ndims: {B: 2, N: 3}\ninputs: [{name: x, type: f32, shape: [4, 5, B, N]}]\n"
+      "nodes:\n  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [1]}}\noutputs: [y]\n",
+      "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [3]}]\n"
+      "nodes:\n  - {op: Round, inputs: [x], outputs: [y]}\noutputs: [y]\n",
+  };
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    ng_context *ctx = ng_context_new(NULL);
+    ng_graph *g = read_graph(ctx, texts[i]);
+    assert_null(ng_graph_gradient(g, NULL));
+    assert_int_equal(ng_last_status(ctx), NG_WRONG);
+    assert_int_equal(ng_message_count(ctx), 1);
+    ng_graph_free(g);
+    ng_context_free(ctx);
+  }
+}
+
 // Whatever graph there is
 
 // Where the graph's results are numbers.
@@ -555,6 +575,7 @@ int main(void) {
       cmocka_unit_test(gradcheck_skips_kinks_and_says_so),
       cmocka_unit_test(elements_that_are_alike_share_a_gradient),
       cmocka_unit_test(products_with_zeros_have_gradients),
+      cmocka_unit_test(what_cannot_be_differentiated_is_told_once),
       cmocka_unit_test(random_graphs_have_gradients_or_reasons),
       cmocka_unit_test(without_memory_there_is_no_gradient),
   };
