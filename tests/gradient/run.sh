@@ -1,7 +1,7 @@
 #!/bin/sh
 # Graphs beside the gradients that `ngrad grad` writes for them, with the options in the graph's first line. NAME.expected
 # is what it writes to stdout, or for a graph that is wrong (exit status 1) to stderr. What it writes is a graph file that
-# check prints again as it is, both backends make the same of it, and gradcheck finds it right.
+# show prints again as it is, both backends make the same of it, and gradcheck finds it right.
 # usage: run.sh [--update] NGRAD    (--update: write what it says now as what is expected; read it before committing)
 set -u
 update=
@@ -42,8 +42,8 @@ for graph in *.yaml; do
     count $? "grad $graph: status $wrong, expected 1 and nothing on stdout"
     continue
   fi
-  "$ngrad" check "$work/gradient.yaml" >"$work/again" 2>"$work/said" && cmp -s "$work/gradient.yaml" "$work/again"
-  count $? "check of the gradient of $graph"
+  "$ngrad" show "$work/gradient.yaml" >"$work/again" 2>"$work/said" && cmp -s "$work/gradient.yaml" "$work/again"
+  count $? "show the gradient of $graph"
   "$ngrad" run "$work/gradient.yaml" --random --compare >"$work/said" 2>&1
   count $? "run of the gradient of $graph"
   # shellcheck disable=SC2086
