@@ -24,6 +24,7 @@ typedef struct Operand {
   bool is_hidden;       // only reachable through a signature that names it
   bool is_positive;     // a variance or the like: random data for it must be > 0
   bool is_per_channel;  // with one axis, it lies along the channels, which data_format names
+  bool is_statistic;    // an output that is kept for gradients, which do not flow through it
   const char *dst_name; // what it is called, and is, when the attribute use_dst is true; NULL: the same
 } Operand;
 

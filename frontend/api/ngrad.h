@@ -210,6 +210,42 @@ NG_API char *ng_graph_show(ng_graph *g, const char *format, const ng_options *op
 NG_API ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size_t *nbytes, size_t *unshared);
 NG_API void ng_text_free(ng_context *ctx, char *text);
 
+/* Gradients. Lists of names are of inputs and outputs of g. */
+
+typedef struct ng_gradient_options {
+  const char *const *wrt; /* of which inputs gradients are made; NULL: all floating-point ones that outputs depend on */
+  size_t nwrt;
+  const char *const *of; /* from which outputs gradients come; NULL: all floating-point ones but norms' statistics */
+  size_t nof;
+} ng_gradient_options;
+
+/* The graph that computes the gradients of g's inputs: diff_NAME for each of wrt, from diff_NAME for each of `of`. Its
+   inputs are what it uses of g's inputs, of what g's nodes make (saved values, under their own names) and of those
+   diff_NAME. NULL after telling why: ng_last_status is NG_USAGE for an unknown name. options may be NULL. g is not
+   bound by this, but every extent must have a number or a name. */
+NG_API ng_graph *ng_graph_gradient(ng_graph *g, const ng_gradient_options *options);
+
+typedef struct ng_gradcheck_options {
+  ng_gradient_options gradient;
+  uint64_t seed;    /* of the data, which is that of ng_tensor_random */
+  double tolerance; /* most relative error of an element; 0: 1e-6 */
+} ng_gradcheck_options;
+
+typedef struct ng_gradcheck_result { /* of an input */
+  int64_t nelems, nchecked;          /* nchecked 0: no gradient was asked for */
+  int64_t nskipped;      /* of those, at kinks: the slopes on both sides differ, so that there is no derivative */
+  double largest_error;  /* |gradient - expected| by the larger of both; where both are small, by a thousandth of the
+                            root mean square of the input's whole gradient, or by what rounding lets be known */
+  int64_t worst_element; /* index in row-major order; -1: none is off */
+  double gradient, expected; /* at the worst element: from the gradient graph, from differences */
+  int is_within;
+} ng_gradcheck_result;
+
+/* Compares the gradient graph with differences of the graph itself, both interpreted in f64, of one sum of all outputs
+   with random weights. `results` has an element for each of g's inputs. Of large graphs only some elements are checked.
+   NG_DIFFERENT: not all are within the tolerance. Binds g. options may be NULL. */
+NG_API ng_status ng_gradcheck(ng_graph *g, const ng_gradcheck_options *options, ng_gradcheck_result *results);
+
 /* Tensors: dense. `order` is how the elements lie in memory: the axes from the slowest to the fastest, each once, or
    all zeros, which is row-major. A graph says how its own lie (ng_graph_input, ng_graph_output); those that it is run
    with must lie so. */

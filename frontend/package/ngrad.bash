@@ -20,7 +20,7 @@ _ngrad() {
   elif [[ $before == --@(in|out|expect) || $before == -o ]]; then
     compopt -o filenames
     local kind=-d
-    [[ $verb == convert ]] && kind=-f
+    [[ $verb == @(convert|grad) ]] && kind=-f
     mapfile -t COMPREPLY < <(compgen $kind -- "$word")
     return
   elif [[ $word == -* ]]; then

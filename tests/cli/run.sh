@@ -239,6 +239,23 @@ for compiler in gcc clang; do
   done
 done
 
+# grad, gradcheck
+expect 0 '^outputs: \[diff_a, diff_b\]$' '' grad sum.yaml
+expect 0 '^outputs: \[diff_b\]$' '' grad sum.yaml --wrt b --of c
+expect 0 '^gradients of outputs of sum: diff_c$' '' grad sum.yaml --wrt=a --wrt b -o gradient.yaml
+expect 0 'diff_b' '' run gradient.yaml --random --compare
+expect 2 '' 'unknown input d, expected a or b' grad sum.yaml --wrt a,d
+expect 2 '' 'unknown output d, did you mean c|unknown output d, expected c' grad sum.yaml --of d
+expect 2 '' 'b: expected each input once' grad sum.yaml --wrt b,a,b
+expect 2 '' '--wrt: expected names with single commas between' grad sum.yaml --wrt a,,b
+expect 1 '' 'wrong.yaml' grad wrong.yaml
+expect 1 '' 'cannot|No such' grad sum.yaml -o no/such/folder.yaml
+expect 0 'ok$' '' gradcheck sum.yaml
+expect 0 '"relative_error"' '' gradcheck sum.yaml --json --seed 3 --tolerance 1e-7 --dim N=2
+sed 's/op: Add, inputs: \[a, b\], outputs: \[c\]/op: SoftPlus, inputs: [a], outputs: [c], attributes: {beta: 0}/' sum.yaml >infinite.yaml
+expect 3 'diff_a\[0, 0\] is .*, differences give -?nan' '' gradcheck infinite.yaml
+expect 1 '' 'N has no value' gradcheck open.yaml
+
 # show, bench, passes
 expect 0 '^digraph' '' show sum.yaml --format dot
 expect 0 'shape: \[4, 3\]' '' show sum.yaml --after dead-code
