@@ -21,7 +21,7 @@ enum {
   MOST_USES = 16     // of a value that are looked at
 };
 
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 
 typedef struct Region { // by the index of its last node
   Shape domain;

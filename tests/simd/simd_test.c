@@ -610,7 +610,7 @@ static void test_access(const Access *access) {
         v_store_rows##_name(p, stride, t, width);                                                                      \
         for (ptrdiff_t i = 0; i < nelems; i++)                                                                         \
           expect_number(f64_from_##name(p[i]), i % stride < width ? (double)(i % 251) : -1);                           \
-        if (LANES * width * (int)sizeof(type) > page_nbytes) continue;                                                 \
+        if ((ptrdiff_t)LANES * width * (ptrdiff_t)sizeof(type) > page_nbytes) continue;                                \
         v_stream_rows##_name((type *)(void *)page, t, width);                                                          \
         v_fence();                                                                                                     \
         for (int i = 0; i < LANES * width; i++)                                                                        \
