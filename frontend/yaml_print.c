@@ -131,6 +131,14 @@ static void print_attribute(const Attribute *row, const AttributeValue *value, T
     for (size_t i = 0; i < value->list.count; i++) text_format(out, "%s%" PRId64, i ? ", " : "", value->list.items[i]);
     text_add_string(out, "]");
     break;
+  case ATTRIBUTE_F32_LIST:
+    text_add_string(out, "[");
+    for (size_t i = 0; i < value->numbers.count; i++) {
+      if (i) text_add_string(out, ", ");
+      text_add_number(out, value->numbers.items[i], false);
+    }
+    text_add_string(out, "]");
+    break;
   }
 }
 

@@ -89,6 +89,19 @@
 
 #define SOFTMAX_AXIS_LAST .attributes = {{.name = "axis", .kind = ATTRIBUTE_S64, .default_value = -1}}, .nattributes = 1
 
+#define INTERPOLATE_ATTRIBUTES                                                                                         \
+  .attributes = {{.name = "mode",                                                                                      \
+                  .kind = ATTRIBUTE_CHOICE,                                                                            \
+                  .is_required = true,                                                                                 \
+                  .choices = {"nearest", "linear", "bilinear", "trilinear"}},                                          \
+                 {.name = "sizes", .kind = ATTRIBUTE_S64_LIST},                                                        \
+                 {.name = "scales", .kind = ATTRIBUTE_F32_LIST},                                                       \
+                 {.name = "coordinate_transformation_mode",                                                            \
+                  .kind = ATTRIBUTE_CHOICE,                                                                            \
+                  .choices = {"half_pixel", "align_corners"}},                                                         \
+                 DATA_FORMAT},                                                                                         \
+  .nattributes = 5, .types = {{'T', TYPES_FLOAT}, {'I', TYPE_BIT(TYPE_S32)}}
+
 const Operator operators[OP_COUNT] = {
 #define OP(op_name, ...) [OP_##op_name] = {.name = #op_name, .id = OP_##op_name, __VA_ARGS__},
 #include "ir/operators.def"
@@ -222,6 +235,10 @@ static void set_number(AttributeValue *value, AttributeKind kind, double number)
   case ATTRIBUTE_S64_LIST:
     value->list.items = NULL;
     value->list.count = 0;
+    break;
+  case ATTRIBUTE_F32_LIST:
+    value->numbers.items = NULL;
+    value->numbers.count = 0;
     break;
   default: value->s64 = (int64_t)number; break;
   }

@@ -30,7 +30,7 @@ static uint32_t users_region(const Node *node, const Shape *domain) {
     if (!v || !v->uses) continue;
     if (!is_same_shape(&v->shape, domain)) return node->index;
     for (const Use *use = v->uses; use; use = use->next) {
-      if (use->node->op->traits & TRAIT_MOVES) return node->index; // it loads elements of other points
+      if (use->node->op->traits & (TRAIT_MOVES | TRAIT_PIECES)) return node->index; // loads elements of other points
       if (region != node->index && use->node->region != region) return node->index;
       region = use->node->region;
     }
@@ -51,7 +51,7 @@ bool pass_fuse(Graph *g, PassContext *c) {
   for (uint32_t i = (uint32_t)g->nnodes; i-- > 0;) { // users first
     Node *node = g->nodes[i];
     Region own = {node_domain(node), !(node->op->traits & (TRAIT_ELEMENTWISE | TRAIT_MOVES)), 1};
-    uint32_t users = c->no_fuse ? i : users_region(node, &own.domain);
+    uint32_t users = c->no_fuse || node->op->traits & TRAIT_PIECES ? i : users_region(node, &own.domain);
     Region *region = &regions[users];
     bool joins = users != i && region->nnorms + own.nnorms <= 1 && region->nnodes < MOST_NODES &&
                  is_same_shape(&region->domain, &own.domain);

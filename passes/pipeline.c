@@ -111,7 +111,8 @@ static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, L
 static bool add_kernels_of_node(Program *p, Node *node, uint32_t slots, ExprId *value_expr, PassContext *c) {
   uint32_t first = slots & -slots;
   Kernel *k = scheduled_region(p, &node, 1, (LoweredPart){.slots = slots}, value_expr, c);
-  if (!k && !c->failed && first == slots) k = scheduled_region(p, &node, 1, (LoweredPart){slots, true}, value_expr, c);
+  if (!k && !c->failed && first == slots)
+    k = scheduled_region(p, &node, 1, (LoweredPart){.slots = slots, .spreads_constants = true}, value_expr, c);
   if (c->failed) return false;
   if (k) {
     p->kernels[p->nkernels++] = k;
@@ -131,8 +132,19 @@ static uint32_t made_slots(const Node *node) {
   return slots;
 }
 
+// Each input by itself becomes a part of the output.
+static bool add_kernels_of_pieces(Program *p, Node *node, ExprId *value_expr, PassContext *c) {
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    Kernel *k = scheduled_region(p, &node, 1, (LoweredPart){.slots = UINT32_MAX, .piece = i}, value_expr, c);
+    if (!k) return false;
+    p->kernels[p->nkernels++] = k;
+  }
+  return true;
+}
+
 // One kernel, or, where no schedule carries all of a region, one a node.
 static bool add_kernels(Program *p, Node *const *nodes, size_t nnodes, ExprId *value_expr, PassContext *c) {
+  if (nodes[0]->op->traits & TRAIT_PIECES) return add_kernels_of_pieces(p, nodes[0], value_expr, c);
   if (nnodes == 1) return add_kernels_of_node(p, nodes[0], made_slots(nodes[0]), value_expr, c);
   Kernel *k = scheduled_region(p, nodes, nnodes, WHOLE, value_expr, c);
   if (c->failed) return false;
@@ -154,7 +166,7 @@ static void place_workspace(Program *p) {
     const Kernel *k = p->kernels[i];
     for (size_t s = 0; s < k->nstores; s++) {
       const Value *v = k->accesses[k->stores[s].access].value;
-      if (v->is_output) continue;
+      if (v->is_output || p->is_in_workspace[v->index]) continue;
       p->value_offset[v->index] = offset;
       p->is_in_workspace[v->index] = true;
       offset += ((size_t)shape_nelems(&v->shape) * type_nbytes(v->type) + LINE - 1) / LINE * LINE;
@@ -202,8 +214,10 @@ Program *pipeline_lower(Graph *g, PassContext *c) {
   arena_init(&arena, c->allocator);
   Program *p = ARENA_NEW(&arena, Program);
   if (p) {
+    size_t most = g->nvalues + 1; // a result may have one of its own, and so may an input
+    for (size_t i = 0; i < g->nnodes; i++) most += g->nodes[i]->ninputs;
     p->graph = g;
-    p->kernels = ARENA_ARRAY(&arena, Kernel *, g->nvalues + 1); // a result may have one of its own
+    p->kernels = ARENA_ARRAY(&arena, Kernel *, most);
     p->value_offset = ARENA_ARRAY(&arena, size_t, g->nvalues + 1);
     p->is_in_workspace = ARENA_ARRAY(&arena, bool, g->nvalues + 1);
   }

@@ -107,6 +107,11 @@ const char *access_member(const LoopPrinter *l, const Access *a) {
   return l->p->temporary_member[l->p->first_temporary[l->kernel_index] + a->temporary];
 }
 
+void add_start(LoopPrinter *l, const Access *a) {
+  text_format(l->out, "a->%s", access_member(l, a));
+  if (a->offset) text_format(l->out, " + %lld", (long long)a->offset);
+}
+
 bool add_terms(LoopPrinter *l, const int64_t *stride, AxisSet axes, bool has_before) {
   for (int axis = 0; axis < l->k->naxes; axis++) {
     if (!(axes >> axis & 1) || !stride[axis]) continue;
@@ -159,8 +164,8 @@ void add_address(LoopPrinter *l, AccessId id) {
   if (has_rows(l) && varies_by_row(l, access_axes(l->k, a))) text_add_string(l->out, "[r]");
   assert(v >= 0); // what has no inner axes is a scalar
   add_terms(l, a->stride, loop_inner_axes(l->loop) & ~(1U << v), true);
-  text_format(l->out, " + %s", l->lane);
-  if (a->stride[v] != 1) text_format(l->out, " * %lld", (long long)a->stride[v]);
+  if (a->stride[v]) text_format(l->out, " + %s", l->lane);
+  if (a->stride[v] > 1) text_format(l->out, " * %lld", (long long)a->stride[v]);
 }
 
 const char *type_suffix(Type type) {
@@ -185,7 +190,7 @@ static void add_lanes_address(LoopPrinter *l, AccessId id, Level level) {
     add_address(l, id);
     return;
   }
-  text_format(l->out, "a->%s", access_member(l, a));
+  add_start(l, a);
   add_terms(l, a->stride, loop_outer_axes(l->loop), true);
 }
 
@@ -193,7 +198,20 @@ static const char *scalar_from(Type type) {
   return type == TYPE_F16 ? "f32_from_f16" : type == TYPE_BF16 ? "f32_from_bf16" : type == TYPE_BOOLEAN ? "0 != " : "";
 }
 
-static void add_vector_load(LoopPrinter *l, AccessId id, Level level) {
+// Elements that a load goes further, as a scalar behind others or as each lane's own.
+static void add_offset(LoopPrinter *l, ExprId offset) {
+  if (is_lanewise(l, offset)) {
+    text_format(l->out, ", %c_places(", l->prefix);
+    add_vector(l, offset);
+  } else {
+    text_add_string(l->out, " + (ptrdiff_t)(");
+    add_scalar(l, offset);
+  }
+  text_add_string(l->out, ")");
+}
+
+static void add_vector_load(LoopPrinter *l, const Expr *e, Level level) {
+  AccessId id = e->access;
   const Access *a = &l->k->accesses[id];
   char memory = memory_prefix(a->type);
   int64_t stride = lane_stride(l, a);
@@ -209,10 +227,13 @@ static void add_vector_load(LoopPrinter *l, AccessId id, Level level) {
     return;
   }
   if (converts) text_format(l->out, "%c_from_%c(", l->prefix, memory);
-  text_format(l->out, "%c_%s%s%s(", memory, stride == 1 ? "load" : "gather", l->is_tail ? "_n" : "",
-              type_suffix(a->type));
+  bool is_scattered = e->args[0] && is_lanewise(l, e->args[0]), has_stride = is_scattered || stride != 1;
+  const char *how = is_scattered ? "gather_at" : stride == 1 ? "load" : "gather";
+  text_format(l->out, "%c_%s%s%s(", memory, how, l->is_tail ? "_n" : "", type_suffix(a->type));
   add_lanes_address(l, id, level);
-  if (stride != 1) text_format(l->out, ", %lld", (long long)stride);
+  if (e->args[0] && !is_scattered) add_offset(l, e->args[0]);
+  if (has_stride) text_format(l->out, ", %lld", (long long)stride);
+  if (is_scattered) add_offset(l, e->args[0]);
   if (l->is_tail) text_add_string(l->out, ", n");
   text_add_string(l->out, converts ? "))" : ")");
 }
@@ -247,11 +268,24 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
   }
 }
 
-static void add_scalar_load(LoopPrinter *l, AccessId id, AxisSet axes) {
-  const Access *a = &l->k->accesses[id];
-  text_format(l->out, "%s(a->%s[", scalar_from(a->type), access_member(l, a));
-  if (!add_terms(l, a->stride, axes, false)) text_add_string(l->out, "0");
+// Up to where a bracket closes.
+static void add_element(LoopPrinter *l, const Access *a, AxisSet axes) {
+  text_format(l->out, "a->%s[", access_member(l, a));
+  if (a->offset) text_format(l->out, "%lld", (long long)a->offset);
+  if (!add_terms(l, a->stride, axes, a->offset != 0) && !a->offset) text_add_string(l->out, "0");
+}
+
+static void add_scalar_load(LoopPrinter *l, const Expr *e, AxisSet axes) {
+  const Access *a = &l->k->accesses[e->access];
+  text_format(l->out, "%s(", scalar_from(a->type));
+  add_element(l, a, axes);
+  if (e->args[0]) add_offset(l, e->args[0]);
   text_add_string(l->out, "])");
+}
+
+// The one axis of a coordinate.
+static int index_axis(const Expr *e) {
+  return __builtin_ctz(e->axes);
 }
 
 void print_scalar_store(LoopPrinter *l, const Root *root) {
@@ -263,8 +297,7 @@ void print_scalar_store(LoopPrinter *l, const Root *root) {
                         : a->type == TYPE_BOOLEAN ? "0 != ("
                                                   : "(float)(";
   print_indent(l);
-  text_format(l->out, "a->%s[", access_member(l, a));
-  if (!add_terms(l, a->stride, ~0U, false)) text_add_string(l->out, "0");
+  add_element(l, a, ~0U);
   text_format(l->out, "] = %s", convert);
   add_scalar(l, root->expr);
   text_add_string(l->out, ");\n");
@@ -362,7 +395,8 @@ void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes) {
   print_indent(l);
   if (is_array) text_format(l->out, "%s[r] = ", l->name[id]);
   else text_format(l->out, "const %s %s = ", expr_info[e->op].is_mask ? "int" : l->scalar, l->name[id]);
-  if (e->op == EXPR_LOAD) add_scalar_load(l, e->access, axes);
+  if (e->op == EXPR_LOAD) add_scalar_load(l, e, axes);
+  else if (e->op == EXPR_INDEX) text_format(l->out, "(%s)%s", l->scalar, axis_name(l, index_axis(e)));
   else add_scalar_formula(l, e);
   text_add_string(l->out, ";\n");
 }
@@ -375,7 +409,8 @@ void print_vector_expr(LoopPrinter *l, ExprId id) {
   }
   print_indent(l);
   text_format(l->out, "const %s %s = ", expr_info[e->op].is_mask ? l->mask : l->vec, l->name[id]);
-  if (e->op == EXPR_LOAD) add_vector_load(l, e->access, expr_level(l, id));
+  if (e->op == EXPR_LOAD) add_vector_load(l, e, expr_level(l, id));
+  else if (e->op == EXPR_INDEX) text_format(l->out, "%c_index(%s)", l->prefix, l->lane);
   else if (e->op == EXPR_SELECT && !is_lanewise(l, e->args[0])) { // one choice for all lanes
     add_scalar(l, e->args[0]);
     text_add_string(l->out, " ? ");

@@ -27,3 +27,19 @@ void lower_StaticTranspose(Lowering *l, const Node *node) {
   for (int i = 0; i < src->rank; i++) stride[i] = own[axes[i]];
   lower_result(l, node, 0, lower_moved(l, node->inputs[0], stride, src->rank), NULL);
 }
+
+void lower_Reorder(Lowering *l, const Node *node) {
+  lower_result(l, node, 0, lower_value(l, node->inputs[0]), NULL);
+}
+
+void lower_GenIndex(Lowering *l, const Node *node) {
+  int axis = axis_of(node, node->inputs[0]->shape.rank);
+  lower_result(l, node, 0, lower_index(l, axis), NULL);
+}
+
+void lower_Concat(Lowering *l, const Node *node) {
+  int axis = axis_of(node, node->outputs[0]->shape.rank);
+  int64_t start = 0;
+  for (uint32_t i = 0; i < l->part.piece; i++) start += extent_value(node->inputs[i]->shape.extent[axis]);
+  lower_piece(l, node, lower_value(l, node->inputs[l->part.piece]), axis, start);
+}

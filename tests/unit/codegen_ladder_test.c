@@ -750,6 +750,57 @@ static void elements_move_anywhere(void **state) {
   climb(&g, (Climb){.name = "movement", .unfused_too = true});
 }
 
+static void resample(GraphText *g, const char *type, Extents extents, const char *attributes) {
+  graph_text_case(g, "resampling %s %s %s", type, extents_text(g, extents, "x"), attributes);
+  const char *x = graph_text_input(g, "x", type, extents), *made = graph_text_result(g, "made");
+  graph_text_node(g, "Interpolate", "inputs: [%s], outputs: [%s], attributes: {%s}", x, graph_text_name(g, "between"),
+                  attributes);
+  graph_text_node(g, "Sigmoid", "inputs: [%s], outputs: [%s]", graph_text_name(g, "between"), made);
+  graph_text_node(g, "InterpolateBackward", "inputs: [%s, %s], outputs: [%s], attributes: {%s}", x, made,
+                  graph_text_result(g, "back"), attributes);
+}
+
+static void tensors_are_resampled(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  resample(&g, "f32", EXTENTS(2, 3, 17), "mode: linear, sizes: [40], data_format: NCX");
+  resample(&g, "f32", EXTENTS(2, 33, 7, 1), "mode: nearest, sizes: [16, 20], data_format: NCX");
+  resample(&g, "bf16", EXTENTS(2, 5, 7, 17), "mode: bilinear, scales: [0.5, 3]");
+  resample(&g, "f16", EXTENTS(1, 2, 3, 5, 19), "mode: trilinear, sizes: [5, 3, 19], data_format: NCX");
+  resample(&g, "f64", EXTENTS(1, 2, 9),
+           "mode: nearest, sizes: [4], data_format: NCX, "
+           "coordinate_transformation_mode: align_corners");
+  resample(&g, "f32", EXTENTS(2, 2, 4), "mode: linear, sizes: [0], data_format: NCX");
+  resample(&g, "f32", EXTENTS(1, 1, 5000), "mode: linear, sizes: [4999], data_format: NCX");
+  climb(&g, (Climb){.name = "resampling", .unfused_too = true});
+}
+
+static void parts_are_joined(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  graph_text_case(&g, "parts");
+  const char *x = graph_text_input(&g, "x", "f32", EXTENTS(3, 17, 2));
+  const char *y = graph_text_input(&g, "y", "f32", EXTENTS(3, 16, 2));
+  const char *nothing = graph_text_input(&g, "n", "f32", EXTENTS(3, 0, 2));
+  const char *row = graph_text_input(&g, "r", "bf16", EXTENTS(1));
+  const char *joined = graph_text_name(&g, "joined");
+  graph_text_node(&g, "Exp", "inputs: [%s], outputs: [%s]", y, graph_text_name(&g, "between"));
+  graph_text_node(&g, "Concat", "inputs: [%s, %s, %s, %s], outputs: [%s], attributes: {axis: 1}", x,
+                  graph_text_name(&g, "between"), nothing, x, joined);
+  graph_text_node(&g, "Square", "inputs: [%s], outputs: [%s]", joined, graph_text_result(&g, "after"));
+  graph_text_node(&g, "Concat", "inputs: [%s, %s], outputs: [%s], attributes: {axis: -1}", x, x,
+                  graph_text_result(&g, "last"));
+  graph_text_node(&g, "Concat", "inputs: [%s, %s], outputs: [%s], attributes: {axis: 0}", row, row,
+                  graph_text_result(&g, "ones"));
+  graph_text_node(&g, "GenIndex", "inputs: [%s], outputs: [%s], attributes: {axis: 1}", joined,
+                  graph_text_result(&g, "index"));
+  graph_text_node(&g, "Reorder", "inputs: [%s], outputs: [{name: %s, shape: [3, 17, 2], order: [2, 0, 1]}]", x,
+                  graph_text_result(&g, "reordered"));
+  climb(&g, (Climb){.name = "parts", .unfused_too = true});
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layer_norm_gradient_of_any_width),
@@ -782,6 +833,8 @@ int main(void) {
       cmocka_unit_test(tensors_of_many_blocks),
       cmocka_unit_test(chains_of_additions_are_short),
       cmocka_unit_test(elements_move_anywhere),
+      cmocka_unit_test(tensors_are_resampled),
+      cmocka_unit_test(parts_are_joined),
       cmocka_unit_test(optimisation_does_not_change_results),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,7 +114,8 @@ static bool is_default_in_range(const Attribute *row, double value) {
   case ATTRIBUTE_BOOL: return value == 0 || value == 1;
   case ATTRIBUTE_S64: return value == trunc(value) && fabs(value) < 0x1p53;
   case ATTRIBUTE_CHOICE: return value == trunc(value) && value >= 0 && value < count_choices(row);
-  case ATTRIBUTE_S64_LIST: return value == 0;
+  case ATTRIBUTE_S64_LIST:
+  case ATTRIBUTE_F32_LIST: return value == 0;
   default: return true;
   }
 }
@@ -283,7 +284,8 @@ static void must_set_defaults(OperatorName n) {
     if (!a.is_required && !a.has_default) continue;
     if (row->kind == ATTRIBUTE_F32) assert_true(node_f32(&node, row->name) == expected);
     else if (row->kind == ATTRIBUTE_BOOL) assert_true(node_bool(&node, row->name) == (expected != 0));
-    else if (row->kind != ATTRIBUTE_S64_LIST) assert_true(node_s64(&node, row->name) == (int64_t)expected);
+    else if (row->kind != ATTRIBUTE_S64_LIST && row->kind != ATTRIBUTE_F32_LIST)
+      assert_true(node_s64(&node, row->name) == (int64_t)expected);
   }
   for (uint32_t i = 0; n.signature && i < n.signature->nattributes; i++) { // what the name fixes
     const SignatureAttribute *a = &n.signature->attributes[i];

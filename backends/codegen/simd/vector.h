@@ -183,6 +183,42 @@ static inline void v_scatter(float *p, ptrdiff_t stride, vec a) { v_scatter_n(p,
 
 static inline void d_scatter(double *p, ptrdiff_t stride, dvec a) { d_scatter_n(p, stride, a, 16); }
 
+// How many elements further each lane's is.
+typedef struct { ptrdiff_t at[16]; } places;
+
+static inline places v_places(vec a) {
+  places o;
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < 16; i++) o.at[i] = (ptrdiff_t)x[i];
+  return o;
+}
+
+static inline places d_places(dvec a) {
+  places o;
+  double x[16];
+  d_store(x, a);
+  for (int i = 0; i < 16; i++) o.at[i] = (ptrdiff_t)x[i];
+  return o;
+}
+
+// Lane i is p[i * stride + o.at[i]].
+static inline vec v_gather_at_n(const float *p, ptrdiff_t stride, places o, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = p[i * stride + o.at[i]];
+  return v_load(x);
+}
+
+static inline vec v_gather_at(const float *p, ptrdiff_t stride, places o) { return v_gather_at_n(p, stride, o, 16); }
+
+static inline dvec d_gather_at_n(const double *p, ptrdiff_t stride, places o, int n) {
+  double x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = p[i * stride + o.at[i]];
+  return d_load(x);
+}
+
+static inline dvec d_gather_at(const double *p, ptrdiff_t stride, places o) { return d_gather_at_n(p, stride, o, 16); }
+
 static inline hvec h_load(const uint16_t *p) {
   hvec a;
   V_FOR_I memcpy(&a.p[i], p + i * V_LANES, sizeof a.p[i]);
@@ -328,10 +364,45 @@ static inline V_INLINE void v_scatter_n_f16(uint16_t *p, ptrdiff_t stride, vec a
 
 static inline V_INLINE void v_scatter_f16(uint16_t *p, ptrdiff_t stride, vec a) { v_scatter_n_f16(p, stride, a, 16); }
 
+static inline hvec h_gather_at_n(const uint16_t *p, ptrdiff_t stride, places o, int n) {
+  uint16_t x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = p[i * stride + o.at[i]];
+  return h_load(x);
+}
+
+static inline vec v_gather_at_n_bf16(const uint16_t *p, ptrdiff_t stride, places o, int n) {
+  return v_from_bf16(h_gather_at_n(p, stride, o, n));
+}
+
+static inline vec v_gather_at_bf16(const uint16_t *p, ptrdiff_t stride, places o) {
+  return v_gather_at_n_bf16(p, stride, o, 16);
+}
+
+static inline vec v_gather_at_n_f16(const uint16_t *p, ptrdiff_t stride, places o, int n) {
+  return v_from_f16(h_gather_at_n(p, stride, o, n));
+}
+
+static inline vec v_gather_at_f16(const uint16_t *p, ptrdiff_t stride, places o) {
+  return v_gather_at_n_f16(p, stride, o, 16);
+}
+
 // x - 0 and not x + 0, which would lose the sign of -0.
 static inline vec v_set(float x) { vec a; v_part zero = {0}; V_FOR_I a.p[i] = x - zero; return a; }
 
 static inline dvec d_set(double x) { dvec a; d_part zero = {0}; D_FOR_I a.p[i] = x - zero; return a; }
+
+// Lane i is first + i.
+static inline vec v_index(size_t first) {
+  float x[16];
+  for (int i = 0; i < 16; i++) x[i] = (float)(first + (size_t)i);
+  return v_load(x);
+}
+
+static inline dvec d_index(size_t first) {
+  double x[16];
+  for (int i = 0; i < 16; i++) x[i] = (double)(first + (size_t)i);
+  return d_load(x);
+}
 
 static inline vec v_add(vec a, vec b) { V_FOR_I a.p[i] += b.p[i]; return a; }
 
