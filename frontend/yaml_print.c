@@ -60,7 +60,7 @@ void yaml_print_name(const char *name, Text *out) {
 // Numbers, types, shapes
 
 static void print_element(Type type, const void *data, size_t i, Text *out) {
-  if (type_is_float(type)) {
+  if (type_is_float(type) || TYPES_F8 & TYPE_BIT(type)) {
     text_add_number(out, type_load(type, data, i), type != TYPE_F64);
   } else if (type == TYPE_BOOLEAN) {
     text_add_string(out, type_load(type, data, i) != 0 ? "true" : "false");

@@ -41,6 +41,8 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_FLOOR] = {"floor", NULL, 1, false},
     [EXPR_ROUND] = {"round", NULL, 1, false},
     [EXPR_MAXIMUM] = {"maximum", NULL, 2, false},
+    [EXPR_ROUND_E4M3] = {"round_e4m3", "f32_from_e4m3(e4m3_from_f32((float)%0))", 1, false},
+    [EXPR_ROUND_E5M2] = {"round_e5m2", "f32_from_e5m2(e5m2_from_f32((float)%0))", 1, false},
     [EXPR_INDEX] = {"index", NULL, 0, false},
 };
 

@@ -66,9 +66,11 @@ typedef enum ExprOp {
   EXPR_ERF,
   EXPR_POW, // a to the power of b
   EXPR_FLOOR,
-  EXPR_ROUND,   // to the nearest integer, half to even
-  EXPR_MAXIMUM, // IEEE 754's: NaN beside a NaN, and +0 above -0, so that no order of them matters
-  EXPR_INDEX,   // the coordinate on the one axis that it varies over
+  EXPR_ROUND,      // to the nearest integer, half to even
+  EXPR_MAXIMUM,    // IEEE 754's: NaN beside a NaN, and +0 above -0, so that no order of them matters
+  EXPR_ROUND_E4M3, // as the other roundings
+  EXPR_ROUND_E5M2,
+  EXPR_INDEX, // the coordinate on the one axis that it varies over
   EXPR_OP_COUNT
 } ExprOp;
 

@@ -159,6 +159,7 @@ bool operator_has_attribute(const Operator *op, const char *name);
 
 // Attribute of a valid node by canonical name; it must exist.
 const AttributeValue *node_attribute(const Node *node, const char *name);
+AttributeValue *node_attribute_slot(Node *node, const char *name); // the same, of a node in the making
 bool node_bool(const Node *node, const char *name);
 int64_t node_s64(const Node *node, const char *name);
 double node_f32(const Node *node, const char *name);

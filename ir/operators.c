@@ -102,6 +102,23 @@
                  DATA_FORMAT},                                                                                         \
   .nattributes = 5, .types = {{'T', TYPES_FLOAT}, {'I', TYPE_BIT(TYPE_S32)}}
 
+#define QTYPE                                                                                                          \
+  {                                                                                                                    \
+    .name = "qtype", .kind = ATTRIBUTE_CHOICE, .choices = { "per_tensor", "per_channel" }                              \
+  }
+#define QTYPE_GROUPS                                                                                                   \
+  {                                                                                                                    \
+    .name = "qtype", .kind = ATTRIBUTE_CHOICE, .choices = { "per_tensor", "per_channel", "per_group" }                 \
+  }
+#define QUANTIZE_AXIS                                                                                                  \
+  { .name = "axis", .kind = ATTRIBUTE_S64, .default_value = 1 }
+#define QUANTIZE_ATTRIBUTES                                                                                            \
+  .attributes = {{.name = "scales", .kind = ATTRIBUTE_F32_LIST, .is_required = true},                                  \
+                 {.name = "zps", .kind = ATTRIBUTE_S64_LIST},                                                          \
+                 QTYPE,                                                                                                \
+                 QUANTIZE_AXIS},                                                                                       \
+  .nattributes = 4
+
 const Operator operators[OP_COUNT] = {
 #define OP(op_name, ...) [OP_##op_name] = {.name = #op_name, .id = OP_##op_name, __VA_ARGS__},
 #include "ir/operators.def"
@@ -259,6 +276,10 @@ void node_set_defaults(Node *node) {
 }
 
 const AttributeValue *node_attribute(const Node *node, const char *name) {
+  return &node->attributes[attribute_index(node->op, name)];
+}
+
+AttributeValue *node_attribute_slot(Node *node, const char *name) {
   return &node->attributes[attribute_index(node->op, name)];
 }
 

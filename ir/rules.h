@@ -34,6 +34,11 @@ bool infer_interpolate(Inference *inf, Node *node);
 bool infer_interpolate_backward(Inference *inf, Node *node);
 bool check_interpolate(Node *node, Diagnostics *d);
 
+// quantize.c
+bool infer_quantize(Inference *inf, Node *node);
+bool infer_dynamic_quantize(Inference *inf, Node *node);
+bool check_quantize(Node *node, Diagnostics *d);
+
 // norm.c
 bool infer_batch_norm(Inference *inf, Node *node);
 bool infer_batch_norm_forward_training(Inference *inf, Node *node);

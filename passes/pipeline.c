@@ -7,6 +7,7 @@
 //   common-subexpressions  when equal things have become alike
 //   recognise              sees each norm once, in few spellings; before fuse, which knows the operators
 //   reshape-orders         after movement, which would take its copies away; before fuse, which must see them
+//   quantize-scales        after common-subexpressions, which would not see that two lists are alike
 //   fuse                   last of the graph passes: it only marks regions, which later rewriting would make untrue
 // and then each region is lowered to one kernel and scheduled.
 #include "passes/pipeline.h"
@@ -19,6 +20,7 @@
 #include "passes/fuse.h"
 #include "passes/lower/lower.h"
 #include "passes/movement.h"
+#include "passes/quantize_scales.h"
 #include "passes/recognise.h"
 #include "passes/reshape_orders.h"
 #include "passes/schedule.h"
@@ -38,6 +40,7 @@ const Pass passes[] = {
     {"common-subexpressions", pass_common_subexpressions, "compute once what is computed twice", NULL},
     {"recognise", pass_recognise, "make norms that are spelled out their operators", NULL},
     {"reshape-orders", pass_reshape_orders, "copy what a reshape takes where it is not row-major", NULL},
+    {"quantize-scales", pass_quantize_scales, "make constants of lists of scales", NULL},
     {"fuse", pass_fuse, "mark the nodes that become one kernel", NULL},
 };
 const size_t npasses = sizeof passes / sizeof *passes;
@@ -75,7 +78,8 @@ static double now_ms(void) {
 bool pipeline_run(Graph *g, PassContext *c) {
   for (size_t i = 0; i < npasses && !c->failed; i++) {
     bool is_fuse = passes[i].run == pass_fuse; // regions are needed, one a node if nothing else
-    bool is_relied_on = is_fuse || passes[i].run == pass_reshape_orders; // by the lowering
+    bool is_relied_on =
+        is_fuse || passes[i].run == pass_reshape_orders || passes[i].run == pass_quantize_scales; // by the lowering
     bool is_left_out = pass_is_disabled(c, passes[i].name);
     if (is_left_out && is_fuse) c->no_fuse = true;
     double start = now_ms();

@@ -42,9 +42,9 @@ void close_brace(LoopPrinter *l) {
 
 const char *element_type(Type type) {
   static const char *const names[TYPE_COUNT] = {
-      [TYPE_F64] = "double",    [TYPE_F32] = "float",   [TYPE_F16] = "uint16_t",
-      [TYPE_BF16] = "uint16_t", [TYPE_S64] = "int64_t", [TYPE_S32] = "int32_t",
-      [TYPE_S8] = "int8_t",     [TYPE_U8] = "uint8_t",  [TYPE_BOOLEAN] = "uint8_t"};
+      [TYPE_F64] = "double",      [TYPE_F32] = "float",       [TYPE_F16] = "uint16_t",   [TYPE_BF16] = "uint16_t",
+      [TYPE_S64] = "int64_t",     [TYPE_S32] = "int32_t",     [TYPE_S8] = "int8_t",      [TYPE_U8] = "uint8_t",
+      [TYPE_BOOLEAN] = "uint8_t", [TYPE_F8_E4M3] = "uint8_t", [TYPE_F8_E5M2] = "uint8_t"};
   return names[type];
 }
 
@@ -173,6 +173,10 @@ const char *type_suffix(Type type) {
   case TYPE_F16: return "_f16";
   case TYPE_BF16: return "_bf16";
   case TYPE_S32: return "_s32";
+  case TYPE_S8: return "_s8";
+  case TYPE_U8: return "_u8";
+  case TYPE_F8_E4M3: return "_e4m3";
+  case TYPE_F8_E5M2: return "_e5m2";
   case TYPE_BOOLEAN: return "_b8";
   default: return "";
   }
@@ -195,7 +199,11 @@ static void add_lanes_address(LoopPrinter *l, AccessId id, Level level) {
 }
 
 static const char *scalar_from(Type type) {
-  return type == TYPE_F16 ? "f32_from_f16" : type == TYPE_BF16 ? "f32_from_bf16" : type == TYPE_BOOLEAN ? "0 != " : "";
+  static const char *const names[TYPE_COUNT] = {
+      [TYPE_F16] = "f32_from_f16",      [TYPE_BF16] = "f32_from_bf16",    [TYPE_BOOLEAN] = "0 != ",
+      [TYPE_F8_E4M3] = "f32_from_e4m3", [TYPE_F8_E5M2] = "f32_from_e5m2",
+  };
+  return names[type] ? names[type] : "";
 }
 
 // Elements that a load goes further, as a scalar behind others or as each lane's own.
@@ -290,15 +298,21 @@ static int index_axis(const Expr *e) {
 
 void print_scalar_store(LoopPrinter *l, const Root *root) {
   const Access *a = &l->k->accesses[root->access];
-  const char *convert = a->type == TYPE_F16       ? "f16_from_f32((float)"
-                        : a->type == TYPE_BF16    ? "bf16_from_f32((float)"
-                        : a->type == TYPE_S32     ? "s32_from_f64((double)"
-                        : a->type == TYPE_F64     ? "(double)("
-                        : a->type == TYPE_BOOLEAN ? "0 != ("
-                                                  : "(float)(";
+  static const char *const converts[TYPE_COUNT] = {
+      [TYPE_F64] = "(double)(",
+      [TYPE_F32] = "(float)(",
+      [TYPE_F16] = "f16_from_f32((float)",
+      [TYPE_BF16] = "bf16_from_f32((float)",
+      [TYPE_S32] = "s32_from_f64((double)",
+      [TYPE_S8] = "s8_from_f32((float)",
+      [TYPE_U8] = "u8_from_f32((float)",
+      [TYPE_BOOLEAN] = "0 != (",
+      [TYPE_F8_E4M3] = "e4m3_from_f32((float)",
+      [TYPE_F8_E5M2] = "e5m2_from_f32((float)",
+  };
   print_indent(l);
   add_element(l, a, ~0U);
-  text_format(l->out, "] = %s", convert);
+  text_format(l->out, "] = %s", converts[a->type]);
   add_scalar(l, root->expr);
   text_add_string(l->out, ");\n");
 }

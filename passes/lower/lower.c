@@ -60,7 +60,7 @@ ExprId lower_value_on(Lowering *l, const Value *v, const int *axis) {
   return expr_label(k, expr_load(k, kernel_add_access(k, &a)), v->name);
 }
 
-ExprId lower_moved(Lowering *l, const Value *v, const int64_t *stride, int rank) {
+ExprId lower_moved(Lowering *l, const Value *v, const int64_t *stride, int rank, ExprId offset) {
   assert(!l->value_expr[v->index]);
   if (v->constant && v->constant->is_splat) return expr_constant(l->kernel, type_load(v->type, v->constant->data, 0));
   Access a = {.value = (Value *)v, .type = v->type};
@@ -69,7 +69,9 @@ ExprId lower_moved(Lowering *l, const Value *v, const int64_t *stride, int rank)
     if (extent_value(l->domain.extent[on]) != 1) a.stride[on] = stride[i];
   }
   split_strides(l, a.stride);
-  return expr_label(l->kernel, expr_load(l->kernel, kernel_add_access(l->kernel, &a)), v->name);
+  Kernel *k = l->kernel;
+  AccessId access = kernel_add_access(k, &a);
+  return expr_label(k, offset ? expr_load_at(k, access, offset) : expr_load(k, access), v->name);
 }
 
 ExprId lower_value(Lowering *l, const Value *v) {

@@ -797,8 +797,38 @@ static void parts_are_joined(void **state) {
   graph_text_node(&g, "GenIndex", "inputs: [%s], outputs: [%s], attributes: {axis: 1}", joined,
                   graph_text_result(&g, "index"));
   graph_text_node(&g, "Reorder", "inputs: [%s], outputs: [{name: %s, shape: [3, 17, 2], order: [2, 0, 1]}]", x,
-                  graph_text_result(&g, "reordered"));
+                  graph_text_name(&g, "reordered"));
+  graph_text_node(&g, "Reorder", "inputs: [%s], outputs: [%s]", graph_text_name(&g, "reordered"),
+                  graph_text_result(&g, "again"));
   climb(&g, (Climb){.name = "parts", .unfused_too = true});
+}
+
+static void quantize(GraphText *g, const char *type, Extents extents, const char *attributes, const char *back) {
+  graph_text_case(g, "quantize %s %s %s", type, extents_text(g, extents, "x"), attributes);
+  const char *x = graph_text_input(g, "x", "f32", extents), *few = graph_text_result(g, "few");
+  graph_text_node(g, "Quantize", "inputs: [%s], outputs: [{name: %s, type: %s}], attributes: {%s}", x, few, type,
+                  attributes);
+  graph_text_node(g, "Dequantize", "inputs: [%s], outputs: [%s], attributes: {%s}", few, graph_text_result(g, "back"),
+                  back);
+}
+
+static void few_bits_are_enough(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  quantize(&g, "s8", EXTENTS(3, 37), "scales: [0.5], zps: [3]", "scales: [0.25]");
+  quantize(&g, "u8", EXTENTS(3, 16, 2), "scales: [0.5, 0.25, 2], zps: [3, 4, 100], qtype: per_channel, axis: 0",
+           "scales: [1, 2], qtype: per_channel, axis: -1");
+  quantize(&g, "f8_e4m3", EXTENTS(5, 33), "scales: [0.125]", "scales: [0.125]");
+  quantize(&g, "f8_e5m2", EXTENTS(1), "scales: [3]", "scales: [1]");
+  quantize(&g, "s8", EXTENTS(0, 2), "scales: [1, 2], qtype: per_channel", "scales: [1]");
+  graph_text_case(&g, "groups");
+  const char *x = graph_text_input(&g, "x", "s8", EXTENTS(4, 34)), *z = graph_text_input(&g, "z", "u8", EXTENTS(2, 17));
+  const char *s = graph_text_splat(&g, "s", "f32", EXTENTS(2, 17), "0.25");
+  graph_text_node(&g, "DynamicDequantize",
+                  "inputs: [%s, %s, %s], outputs: [%s], attributes: {qtype: per_group, group_shape: [2, 2]}", x, s, z,
+                  graph_text_result(&g, "y"));
+  climb(&g, (Climb){.name = "quantised", .unfused_too = true});
 }
 
 int main(void) {
@@ -835,6 +865,7 @@ int main(void) {
       cmocka_unit_test(elements_move_anywhere),
       cmocka_unit_test(tensors_are_resampled),
       cmocka_unit_test(parts_are_joined),
+      cmocka_unit_test(few_bits_are_enough),
       cmocka_unit_test(optimisation_does_not_change_results),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

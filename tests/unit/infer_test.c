@@ -289,6 +289,27 @@ static const Row rows[] = {
     {"StaticReshape", "shape=4,0 special_zero=true", "f32[4] > ??",
      "StaticReshape: shape: expected extents, one -1, or with special_zero a 0 where src has an axis, found src of "
      "[4]"},
+    {"Quantize", "scales=0.5 zps=3", "f32[4,_] > s8[_,2]", "f32[4,2] > s8[4,2]"},
+    {"Quantize", "scales=1,2,4 qtype=per_channel", "f32[4,_] > f8_e4m3?", "f32[4,3] > f8_e4m3[4,3]"},
+    {"Quantize", "scales=1 zps=0", "f32[4] > f8_e5m2?", "Quantize: zps: expected none for an 8-bit float"},
+    {"Quantize", "scales=1,2 qtype=per_channel axis=0", "f32[4] > u8?",
+     "Quantize: axis 0 of src [4]: expected as many as scales, [2]"},
+    {"Dequantize", "scales=0.5", "u8[N] > ??", "u8[N] > f32[N]"},
+    {"Dequantize", "scales=1,2 qtype=per_channel axis=2", "s8[4,2] > ??",
+     "Dequantize: axis: expected -2 to 1 for rank 2, found 2"},
+    {"DynamicQuantize", "", "f32[2,3] f32[_] ~ > u8?", "f32[2,3] f32[1] ~ > u8[2,3]"},
+    {"DynamicQuantize", "qtype=per_channel axis=-1", "f32[2,3] f32? u8[1] > s8?", "f32[2,3] f32[3] u8[1] > s8[2,3]"},
+    {"DynamicQuantize", "", "f32[2,3] f32[2] ~ > u8?",
+     "DynamicQuantize: scales [2]: expected extent 1 on axis 0 beside src [2, 3]"},
+    {"DynamicDequantize", "qtype=per_channel", "s8[2,_] f32[3] s32[3] > ??", "s8[2,3] f32[3] s32[3] > f32[2,3]"},
+    {"DynamicDequantize", "qtype=per_group group_shape=1,2", "u8[2,4] bf16? u8? > ??",
+     "u8[2,4] bf16[2,2] u8[2,2] > bf16[2,4]"},
+    {"DynamicDequantize", "qtype=per_group group_shape=1,3", "u8[2,4] f32? ~ > ??",
+     "DynamicDequantize: src [2, 4]: expected a multiple of group_shape [3] on axis 1"},
+    {"DynamicDequantize", "qtype=per_group group_shape=2", "u8[2,4] f32? ~ > ??",
+     "DynamicDequantize: group_shape: expected one for each axis, 2, found 1"},
+    {"DynamicDequantize", "qtype=per_group group_shape=0,1", "u8[2,4] f32? ~ > ??",
+     "DynamicDequantize: group_shape: expected numbers above 0"},
     {"Reorder", "", "f32[4,_] > ?[_,8]", "f32[4,8] > f32[4,8]"},
     {"Reorder", "", "f32[4] > ?[5]", "Reorder: axis 0 of src [4] and axis 0 of dst [5]: expected the same extent"},
     {"GenIndex", "axis=-1", "bf16[4,_] > ?[_,8]", "bf16[4,8] > s32[4,8]"},
@@ -705,8 +726,8 @@ static void for_each_extent(void (*check)(Graphlet *t, const char *known, Value 
 
 // An operand that is broadcast may have been 1; an extent that is reduced stands nowhere else.
 static bool may_be_lost(const Graphlet *t) {
-  static const OperatorId losing[] = {OP_ReduceSum,     OP_BiasAddBackward, OP_PReLU,
-                                      OP_PReLUBackward, OP_Interpolate,     OP_InterpolateBackward};
+  static const OperatorId losing[] = {OP_ReduceSum,   OP_BiasAddBackward,     OP_PReLU,          OP_PReLUBackward,
+                                      OP_Interpolate, OP_InterpolateBackward, OP_DynamicQuantize};
   const Operator *op = t->node->op;
   bool has_choice = op->attributes[0].name && strcmp(op->attributes[0].name, "auto_broadcast") == 0;
   for (size_t i = 0; i < sizeof losing / sizeof *losing; i++)

@@ -461,12 +461,13 @@ static void types_are_those_of_the_documents(void **state) {
   assert_int_equal(types_under("Add", 0), floats | TYPE_BIT(TYPE_S32));
 }
 
-static void variances_and_what_roots_are_of_ask_for_positive_data(void **state) {
+static void variances_scales_and_what_roots_are_of_ask_for_positive_data(void **state) {
   (void)state;
   static const OperatorId roots[] = {OP_Log, OP_Pow, OP_Sqrt, OP_SqrtBackward};
   for (size_t i = 0; i < OP_COUNT; i++)
     for (uint32_t k = 0; k < operators[i].ninputs; k++) {
-      bool is_positive = strcmp(operators[i].inputs[k].name, "variance") == 0;
+      const char *name = operators[i].inputs[k].name;
+      bool is_positive = strcmp(name, "variance") == 0 || strcmp(name, "scales") == 0;
       for (size_t r = 0; r < sizeof roots / sizeof *roots; r++) is_positive |= operators[i].id == roots[r] && k == 0;
       assert_int_equal(operators[i].inputs[k].is_positive, is_positive);
     }
@@ -488,7 +489,7 @@ int main(void) {
       cmocka_unit_test(rows_are_those_of_the_documents),
       cmocka_unit_test(operands_of_signatures_mean_the_same),
       cmocka_unit_test(types_are_those_of_the_documents),
-      cmocka_unit_test(variances_and_what_roots_are_of_ask_for_positive_data),
+      cmocka_unit_test(variances_scales_and_what_roots_are_of_ask_for_positive_data),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
