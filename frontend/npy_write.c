@@ -3,27 +3,11 @@
 
 #include "frontend/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { START_BYTES = 10, ALIGNMENT = 64, LONGEST_HEADER = 320, CHUNK = 1 << 14 };
-
-static bool write_all(int fd, const void *bytes, size_t nbytes) {
-  for (const char *next = bytes; nbytes;) {
-    ssize_t n = write(fd, next, nbytes);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    next += n;
-    nbytes -= (size_t)n;
-  }
-  return true;
-}
 
 static const char *type_code(Type type) {
   static const char *const codes[TYPE_COUNT] = {
@@ -52,51 +36,26 @@ static bool write_header(int fd, const Tensor *t) {
   text[nbytes - 1] = '\n';
   text[8] = (char)((nbytes - START_BYTES) & 0xFFU);
   text[9] = (char)((nbytes - START_BYTES) >> 8);
-  return write_all(fd, text, nbytes);
+  return file_write_all(fd, text, nbytes);
 }
 
 static bool write_elements(int fd, const Tensor *t) {
-  if (t->type != TYPE_BF16) return write_all(fd, t->data, tensor_nbytes(t));
+  if (t->type != TYPE_BF16) return file_write_all(fd, t->data, tensor_nbytes(t));
   float chunk[CHUNK];
   int64_t nelems = tensor_nelems(t);
   for (int64_t done = 0; done < nelems;) {
     int64_t n = nelems - done < CHUNK ? nelems - done : CHUNK;
     for (int64_t i = 0; i < n; i++) chunk[i] = (float)type_load(TYPE_BF16, t->data, (size_t)(done + i));
-    if (!write_all(fd, chunk, (size_t)n * sizeof *chunk)) return false;
+    if (!file_write_all(fd, chunk, (size_t)n * sizeof *chunk)) return false;
     done += n;
   }
   return true;
 }
 
-// A new file beside `path`, whose name no other process or thread makes.
-static int create_beside(const char *path, char name[PATH_MAX]) {
-  static atomic_uint counter;
-  int fd = -1;
-  do {
-    int n = snprintf(name, PATH_MAX, "%s.%ld-%u.tmp", path, (long)getpid(), atomic_fetch_add(&counter, 1));
-    if (n < 0 || n >= PATH_MAX) {
-      errno = ENAMETOOLONG;
-      return -1;
-    }
-    fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  } while (fd < 0 && errno == EEXIST);
-  return fd;
+static bool write_tensor(int fd, const void *tensor) {
+  return write_header(fd, tensor) && write_elements(fd, tensor);
 }
 
 bool npy_write(const char *path, const Tensor *t, Diagnostics *d) {
-  char name[PATH_MAX], problem[PROBLEM_BYTES];
-  const Source source = {.name = path};
-  int fd = create_beside(path, name);
-  bool ok = fd >= 0 && write_header(fd, t) && write_elements(fd, t);
-  int error = errno;
-  if (fd >= 0 && close(fd) < 0 && ok) {
-    ok = false;
-    error = errno;
-  }
-  if (ok && rename(name, path) < 0) {
-    ok = false;
-    error = errno;
-  }
-  if (!ok && fd >= 0) unlink(name);
-  return ok || error_at(d, (Position){&source, 0, 0}, "%s", file_problem(error, problem));
+  return file_replace(path, write_tensor, t, d);
 }

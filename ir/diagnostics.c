@@ -13,9 +13,8 @@ void diagnostics_init(Diagnostics *d, const Allocator *allocator) {
 }
 
 void diagnostics_deinit(Diagnostics *d) {
-  const Allocator *allocator = d->arena.allocator;
   arena_deinit(&d->arena);
-  diagnostics_init(d, allocator);
+  *d = (Diagnostics){.arena = d->arena, .listen = d->listen, .listener = d->listener};
 }
 
 // The character after the one at p; bytes that are not UTF-8 count as characters of at most four.
@@ -60,6 +59,16 @@ static void attach_source(Diagnostics *d, Diagnostic *item, Position at) {
   item->caret = at.column - skip;
 }
 
+static void attach_position(Diagnostics *d, Diagnostic *item, Position at) {
+  char *file = arena_copy_text(&d->arena, at.source->name, strlen(at.source->name));
+  if (file) make_printable(file, strlen(file));
+  else d->out_of_memory = true;
+  item->file = file;
+  item->line = at.line;
+  item->column = at.column;
+  if (at.line && at.source->text) attach_source(d, item, at);
+}
+
 static void tell(Diagnostics *d, Severity severity, Position at, const char *format, va_list args) {
   if (severity == SEVERITY_ERROR) d->nerrors++;
   else d->nwarnings++;
@@ -81,14 +90,8 @@ static void tell(Diagnostics *d, Severity severity, Position at, const char *for
   }
   Diagnostic *item = &d->items[d->count++];
   *item = (Diagnostic){.severity = severity, .message = message};
-  if (!at.source) return;
-  char *file = arena_copy_text(&d->arena, at.source->name, strlen(at.source->name));
-  if (file) make_printable(file, strlen(file));
-  else d->out_of_memory = true;
-  item->file = file;
-  item->line = at.line;
-  item->column = at.column;
-  if (at.line && at.source->text) attach_source(d, item, at);
+  if (at.source) attach_position(d, item, at);
+  if (d->listen) d->listen(d->listener, item);
 }
 
 bool error_at(Diagnostics *d, Position at, const char *format, ...) {

@@ -36,12 +36,14 @@ typedef struct Diagnostics {
   Arena arena;
   Diagnostic *items;
   size_t count, capacity;
-  size_t nerrors, nwarnings; // those told, kept or not
-  bool out_of_memory;        // a message, or anything else, was lost to it
+  size_t nerrors, nwarnings;                              // those told, kept or not
+  bool out_of_memory;                                     // a message, or anything else, was lost to it
+  void (*listen)(void *listener, const Diagnostic *item); // called with each that is kept; NULL: nobody
+  void *listener;
 } Diagnostics;
 
 void diagnostics_init(Diagnostics *d, const Allocator *allocator);
-void diagnostics_deinit(Diagnostics *d);
+void diagnostics_deinit(Diagnostics *d); // it may be used again, empty; who listens stays
 
 // Both return false, so that `return error_at(...)` reads as it should. Only an error is counted as one.
 bool error_at(Diagnostics *d, Position at, const char *format, ...) __attribute__((format(printf, 3, 4)));

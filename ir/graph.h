@@ -116,8 +116,9 @@ struct Node {
   Position position;
   Position *origins; // of a node that a pass made: what it stands for, in the file's order; at most MAX_ORIGINS
   uint32_t norigins;
-  uint32_t index;  // in graph->nodes
-  uint32_t region; // nodes with the same one become one kernel; the pass fuse sets it, graph_sort does not keep it
+  uint32_t index;    // in graph->nodes
+  uint32_t region;   // nodes with the same one become one kernel; the pass fuse sets it, graph_sort does not keep it
+  const char *apart; // why it did not join a region that it would have gained by; NULL: there was none, or it did
 };
 
 struct Graph {

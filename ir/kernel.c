@@ -484,6 +484,22 @@ static void print_traffic(const Kernel *k, Text *out) {
   }
 }
 
+// Why what it reads comes from other kernels, where joining them would have saved memory traffic.
+static void print_apart(const Kernel *k, Text *out) {
+  for (AccessId i = 0; i < k->naccesses; i++) {
+    const Value *v = k->accesses[i].value;
+    const Node *maker = v ? v->producer : NULL;
+    bool is_seen = false;
+    for (AccessId before = 0; before < i; before++)
+      is_seen |= k->accesses[before].value && k->accesses[before].value->producer == maker;
+    if (!maker || is_seen || !maker->apart || maker->region == k->nodes[0]->region) continue;
+    text_format(out, "  not with %s", maker->op->name);
+    if (maker->position.line) text_add_string(out, ", ");
+    node_print_lines(maker, out);
+    text_format(out, ": %s\n", maker->apart);
+  }
+}
+
 void program_print(const Program *p, Text *out) {
   for (size_t i = 0; i < p->nkernels; i++) {
     const Kernel *k = p->kernels[i];
@@ -491,7 +507,8 @@ void program_print(const Program *p, Text *out) {
     for (size_t n = 0; n < k->nnodes; n++) text_format(out, " %s", k->nodes[n]->op->name);
     text_add_string(out, k->is_f64 ? ", in f64\n" : "\n");
     print_traffic(k, out);
+    print_apart(k, out);
     for (size_t l = 0; l < k->nloops; l++) print_loop(k, &k->loops[l], out);
   }
-  text_format(out, "workspace: %zu bytes\n", p->workspace_nbytes);
+  text_format(out, "workspace: %zu bytes, %zu without reuse\n", p->workspace_nbytes, p->unshared_nbytes);
 }

@@ -175,6 +175,7 @@ typedef struct Program {
   size_t *value_offset;  // by value->index: place in the workspace of a value that lives between kernels
   bool *is_in_workspace; // by value->index
   size_t workspace_nbytes;
+  size_t unshared_nbytes; // what the workspace would be if no two values ever had the same place
 } Program;
 
 void program_free(Program *p);

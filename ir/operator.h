@@ -24,6 +24,7 @@ typedef struct Operand {
   bool is_hidden;       // only reachable through a signature that names it
   bool is_positive;     // a variance or the like: random data for it must be > 0
   bool is_per_channel;  // with one axis, it lies along the channels, which data_format names
+  bool is_statistic;    // an output that is kept for gradients, which do not flow through it
   const char *dst_name; // what it is called, and is, when the attribute use_dst is true; NULL: the same
 } Operand;
 
@@ -56,11 +57,11 @@ typedef enum Trait {
   TRAIT_ELEMENTWISE = 1 << 0, // output element i depends on the inputs' elements i, after numpy broadcasting
   TRAIT_CANCELS = 1 << 2,     // a norm's gradient through its statistics: over very few elements nearly all cancels
   TRAIT_VARIADIC = 1 << 1,    // the last input repeats, up to MAX_VARIADIC
-  TRAIT_WIDE = 1 << 3,        // what it passes through leaves f32's range where its result does not
   TRAIT_MOVES = 1 << 4,       // the output's elements are input 0's at other places
   TRAIT_ADJOINT = 1 << 5,     // the output's elements are sums over taps: ir/interpolate.h
   TRAIT_RESAMPLES = 1 << 7,   // attributes and operands are as in ir/interpolate.h
   TRAIT_PIECES = 1 << 6,      // each input becomes a part of the output by itself
+  TRAIT_WIDE = 1 << 3,        // what it passes through leaves f32's range where its result does not
 } Trait;
 
 typedef struct Inference Inference; // ir/infer.h

@@ -73,10 +73,11 @@ void text_add_number(Text *t, double value, bool is_f32) {
     double back = strtod(digits, NULL);
     if (is_f32 ? (float)back == (float)value : back == value) break;
   }
-  for (char *c = digits; *c; c++)
-    if (*c == ',') *c = '.'; // the locale's point
-  text_add_string(t, digits);
-  if (!strpbrk(digits, ".e")) text_add_string(t, ".0");
+  size_t ndigits = strspn(digits, "-0123456789"), point = strcspn(digits + ndigits, "e0123456789");
+  text_add(t, digits, ndigits);
+  if (point) text_add_string(t, "."); // the locale's may be another character, of several bytes
+  text_add_string(t, digits + ndigits + point);
+  if (!point && !digits[ndigits]) text_add_string(t, ".0");
 }
 
 const char *text_string(const Text *t) {

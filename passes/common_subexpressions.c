@@ -124,10 +124,15 @@ static bool is_same_node(const Node *a, const Node *b) {
   return true;
 }
 
-// What `later` makes, `first` makes from now on. A value that is an output of the graph keeps its name; two stay two.
-static bool merge_nodes(Graph *g, Node *first, Node *later) {
+// A value that is an output of the graph keeps its name; two stay two.
+static bool may_merge(const Node *first, const Node *later) {
   for (uint32_t i = 0; i < first->noutputs; i++)
     if (first->outputs[i] && first->outputs[i]->is_output && later->outputs[i]->is_output) return false;
+  return true;
+}
+
+// What `later` makes, `first` makes from now on. False: out of memory.
+static bool merge_nodes(Graph *g, Node *first, Node *later) {
   if (!node_add_origin(g, first, first) || !node_add_origin(g, first, later)) return false;
   for (uint32_t i = 0; i < first->noutputs; i++) {
     Value *v = first->outputs[i], *w = later->outputs[i];
@@ -144,7 +149,7 @@ bool pass_common_subexpressions(Graph *g, PassContext *c) {
   Arena scratch;
   arena_init(&scratch, c->allocator);
   Table constants, nodes;
-  bool changed = false;
+  bool changed = false, ok = true;
   if (table_init(&constants, &scratch, g->nvalues) && table_init(&nodes, &scratch, g->nnodes)) {
     changed = merge_constants(g, &constants);
     size_t kept = 0;
@@ -152,7 +157,8 @@ bool pass_common_subexpressions(Graph *g, PassContext *c) {
       Node *node = g->nodes[i];
       size_t at = hash_node(node) & nodes.mask;
       while (nodes.slots[at] && !is_same_node(nodes.slots[at], node)) at = (at + 1) & nodes.mask;
-      bool is_merged = nodes.slots[at] && merge_nodes(g, nodes.slots[at], node);
+      bool is_merged = ok && nodes.slots[at] && may_merge(nodes.slots[at], node);
+      if (is_merged) ok = is_merged = merge_nodes(g, nodes.slots[at], node);
       if (!nodes.slots[at]) nodes.slots[at] = node;
       changed |= is_merged;
       if (is_merged) continue;
@@ -161,6 +167,9 @@ bool pass_common_subexpressions(Graph *g, PassContext *c) {
     }
     g->nnodes = kept;
   } else {
+    ok = false;
+  }
+  if (!ok) {
     c->failed = true;
     error_out_of_memory(c->diagnostics);
   }

@@ -1,7 +1,9 @@
 // Nodes whose inputs are all constants are evaluated, in topological order, by the function that the context gives
-// (the interpreter). Values stay what they are but for where they come from. Folding never makes the graph much larger:
-// a value of more than MOST_ELEMENTS_FOLDED, or a sum of them beyond MOST_IN_ALL, stays computed. An elementwise
-// operator of operands that are one number each gives one number, however many elements have it.
+// (the interpreter). A constant has its value's type, while what is computed is not rounded before it is stored: so a
+// result is folded only where rounding it to that type cannot show in another of more digits. Values stay what they are
+// but for where they come from. Folding never makes the graph much larger: a value of more than MOST_ELEMENTS_FOLDED,
+// or a sum of them beyond MOST_IN_ALL, stays computed. An elementwise operator of operands that are one number each
+// gives one number, however many elements have it.
 #include "passes/fold_constants.h"
 
 #include "ir/operator.h"
@@ -14,7 +16,8 @@ enum { MOST_ELEMENTS_FOLDED = 1 << 14, MOST_IN_ALL = 1 << 20 };
 typedef struct Fold {
   Graph *graph;
   PassContext *context;
-  int64_t left; // elements that may still be made
+  int64_t left;     // elements that may still be made
+  TypeSet coarsest; // types that results may be rounded to
 } Fold;
 
 static bool is_foldable(const Node *node, bool *is_splat) {
@@ -44,13 +47,19 @@ static double *load_constant(Arena *scratch, const Value *v, size_t nelems) {
   return elements;
 }
 
-// The elements in the value's type. NULL: out of memory, or a number that the type cannot hold, which the interpreter
-// would have carried on.
-static Constant *store_constant(Graph *g, const Value *v, const double *elements, size_t nelems, bool *fits) {
-  Constant *constant = ARENA_NEW(&g->arena, Constant);
-  if (constant) constant->data = arena_array(&g->arena, nelems, type_nbytes(v->type));
+// Whether the type holds the number as it is, or nearly and that will do.
+static bool holds(const Fold *f, Type type, double x) {
+  double rounded = type_round(type, x);
+  if (rounded == x || (isnan(rounded) && isnan(x))) return true;
+  return f->coarsest & TYPE_BIT(type) && isfinite(rounded) && isfinite(x);
+}
+
+// The elements in the value's type. NULL: out of memory, or the type does not hold them.
+static Constant *store_constant(const Fold *f, const Value *v, const double *elements, size_t nelems, bool *fits) {
+  Constant *constant = ARENA_NEW(&f->graph->arena, Constant);
+  if (constant) constant->data = arena_array(&f->graph->arena, nelems, type_nbytes(v->type));
   *fits = true;
-  for (size_t i = 0; i < nelems; i++) *fits &= isfinite(type_round(v->type, elements[i])) || !isfinite(elements[i]);
+  for (size_t i = 0; i < nelems; i++) *fits &= holds(f, v->type, elements[i]);
   if (!constant || !constant->data || !*fits) return NULL;
   for (size_t i = 0; i < nelems; i++) type_store(v->type, constant->data, i, elements[i]);
   return constant;
@@ -99,7 +108,7 @@ static bool fold_node(Fold *f, Arena *scratch, Node *node, bool is_splat, bool *
     if (!v) continue;
     int64_t nelems = is_splat ? 1 : shape_nelems(&v->shape);
     bool fits;
-    constants[i] = store_constant(f->graph, v, outputs[i], (size_t)nelems, &fits);
+    constants[i] = store_constant(f, v, outputs[i], (size_t)nelems, &fits);
     if (!constants[i]) return !fits;
     constants[i]->is_splat = is_splat;
     f->left -= nelems;
@@ -114,8 +123,15 @@ static bool fold_node(Fold *f, Arena *scratch, Node *node, bool is_splat, bool *
   return *changed = true;
 }
 
+// f32 shows what is lost in 16 bits, and f64 what is lost in f32 where something is cast to it.
+static TypeSet coarsest_types(const Graph *g) {
+  for (size_t i = 0; i < g->nnodes; i++)
+    if (g->nodes[i]->op->id == OP_TypeCast && g->nodes[i]->outputs[0]->type == TYPE_F64) return TYPE_BIT(TYPE_F64);
+  return TYPE_BIT(TYPE_F64) | TYPE_BIT(TYPE_F32);
+}
+
 bool pass_fold_constants(Graph *g, PassContext *c) {
-  Fold f = {g, c, MOST_IN_ALL};
+  Fold f = {g, c, MOST_IN_ALL, coarsest_types(g)};
   bool changed = false;
   size_t kept = 0;
   for (size_t i = 0; i < g->nnodes; i++) {

@@ -9,7 +9,7 @@
 //   reshape-orders         after movement, which would take its copies away; before fuse, which must see them
 //   quantize-scales        after common-subexpressions, which would not see that two lists are alike
 //   fuse                   last of the graph passes: it only marks regions, which later rewriting would make untrue
-// and then each region is lowered to one kernel and scheduled.
+// and then each region is lowered to one kernel and scheduled, and what kernels hand to each other gets its place.
 #include "passes/pipeline.h"
 
 #include "ir/verify.h"
@@ -20,6 +20,7 @@
 #include "passes/fuse.h"
 #include "passes/lower/lower.h"
 #include "passes/movement.h"
+#include "passes/plan_memory.h"
 #include "passes/quantize_scales.h"
 #include "passes/recognise.h"
 #include "passes/reshape_orders.h"
@@ -162,32 +163,6 @@ static bool add_kernels(Program *p, Node *const *nodes, size_t nnodes, ExprId *v
   return true;
 }
 
-// The program's workspace: values that one kernel hands to another, then the temporaries of one kernel at a time.
-static void place_workspace(Program *p) {
-  enum { LINE = 64 };
-  size_t offset = 0, temporaries = 0;
-  for (size_t i = 0; i < p->nkernels; i++) {
-    const Kernel *k = p->kernels[i];
-    for (size_t s = 0; s < k->nstores; s++) {
-      const Value *v = k->accesses[k->stores[s].access].value;
-      if (v->is_output || p->is_in_workspace[v->index]) continue;
-      p->value_offset[v->index] = offset;
-      p->is_in_workspace[v->index] = true;
-      offset += ((size_t)shape_nelems(&v->shape) * type_nbytes(v->type) + LINE - 1) / LINE * LINE;
-    }
-    size_t own = 0;
-    for (size_t t = 0; t < k->ntemporaries; t++) {
-      const Temporary *temporary = &k->temporaries[t];
-      size_t end = temporary->offset + (size_t)temporary->nelems * type_nbytes(temporary->type);
-      if (end > own) own = end;
-    }
-    if (own > temporaries) temporaries = own;
-  }
-  for (size_t i = 0; i < p->nkernels; i++)
-    for (size_t t = 0; t < p->kernels[i]->ntemporaries; t++) p->kernels[i]->temporaries[t].offset += offset;
-  p->workspace_nbytes = (offset + temporaries + LINE - 1) / LINE * LINE;
-}
-
 static bool lower_all(Program *p, PassContext *c) {
   const Graph *g = p->graph;
   Node **nodes = ARENA_ARRAY(&p->arena, Node *, g->nnodes + 1);
@@ -209,8 +184,9 @@ static bool lower_all(Program *p, PassContext *c) {
     for (uint32_t n = first[i]; n; n = next[n - 1]) nodes[count++] = g->nodes[n - 1];
     if (!add_kernels(p, nodes, count, value_expr, c)) return false;
   }
-  place_workspace(p);
-  return true;
+  if (plan_memory(p)) return true;
+  c->failed = true;
+  return error_out_of_memory(c->diagnostics);
 }
 
 Program *pipeline_lower(Graph *g, PassContext *c) {

@@ -46,6 +46,8 @@ typedef struct Norm {
   bool is_given;                   // the statistics are not src's own, as far as the graph tells
   Value *region[MOST_DESCENDANTS]; // values computed from the statistics, nearest first
   uint32_t nregion;
+  Value *cone[MOST_EVALUATED]; // the root, and what it is computed from as far as is looked into
+  uint32_t ncone;
 } Norm;
 
 // The graph around a value
@@ -61,12 +63,12 @@ static uint32_t add_once(Value **list, uint32_t count, uint32_t most, Value *v) 
   return count;
 }
 
-static uint32_t ancestors(Value *v, Value **list) {
-  uint32_t count = add_once(list, 0, MOST_ANCESTORS, v);
+static uint32_t ancestors(Value *v, Value **list, uint32_t most) {
+  uint32_t count = add_once(list, 0, most, v);
   for (uint32_t i = 0; i < count; i++) {
     const Node *node = is_looked_into(list[i]) ? list[i]->producer : NULL;
     for (uint32_t k = 0; node && k < node->ninputs; k++)
-      if (node->inputs[k] && !node->inputs[k]->constant) count = add_once(list, count, MOST_ANCESTORS, node->inputs[k]);
+      if (node->inputs[k] && !node->inputs[k]->constant) count = add_once(list, count, most, node->inputs[k]);
   }
   return count;
 }
@@ -126,7 +128,7 @@ static bool take_epsilon(Norm *n, Polynomial p) {
 static bool is_variance_of(Norm *n, Value *shifted) {
   Algebra *a = &n->algebra;
   Labels labels;
-  if (!n->reduced || !labels_of_axes(n->src, n->kept, shifted, &labels)) return false;
+  if (!n->reduced || n->count == 0 || !labels_of_axes(n->src, n->kept, shifted, &labels)) return false;
   Polynomial p = algebra_evaluate(a, shifted, &labels), x = polynomial_of_src(n);
   if (a->failed || !take_epsilon(n, p)) return false;
   n->mean = average(n, x);
@@ -140,7 +142,7 @@ static bool is_variance_of(Norm *n, Value *shifted) {
 // A norm around a value that is src's variance plus epsilon: src and the axes are found among what it is computed from.
 static bool norm_from_variance(Norm *n, Recogniser *r, Value *shifted) {
   Value *above[MOST_ANCESTORS];
-  uint32_t count = ancestors(shifted, above);
+  uint32_t count = ancestors(shifted, above, MOST_ANCESTORS);
   for (uint32_t i = count; i-- > 0;) {
     const Node *node = above[i]->producer;
     if (!node || (node->op->id != OP_ReduceSum && node->op->id != OP_ReduceMean)) continue;
@@ -180,6 +182,15 @@ static bool take_rstd(Norm *n, Polynomial p, bool is_divisor) {
   return false;
 }
 
+// A value over the statistics' axes that stands where broadcasting to src's shape puts them.
+static bool is_broadcast_over(const Norm *n, const Value *v, Labels *labels) {
+  int missing = n->src->shape.rank - v->shape.rank;
+  if (missing < 0 || !labels_of_axes(n->src, n->kept, v, labels)) return false;
+  for (int i = 0; i < labels->rank; i++)
+    if (labels->axis[i] >= 0 && labels->axis[i] != i + missing) return false;
+  return true;
+}
+
 // A norm whose statistics are given, around src - mean: one of those that multiply or divide it is the deviation.
 static bool norm_from_difference(Norm *n, Recogniser *r, Value *center) {
   enum { NEAR = 12 };
@@ -195,6 +206,7 @@ static bool norm_from_difference(Norm *n, Recogniser *r, Value *center) {
   }
   if (!reduced || !kept) return false;
   norm_init(n, r, src, reduced);
+  if (n->count == 0) return false;
   add_descendants(n, center);
   Labels labels = labels_identity(src);
   Polynomial difference = algebra_evaluate(&n->algebra, center, &labels);
@@ -207,11 +219,8 @@ static bool norm_from_difference(Norm *n, Recogniser *r, Value *center) {
     if (user->op->id != OP_Multiply && !divides) continue;
     for (uint32_t slot = divides; slot < 2; slot++) {
       Value *other = user->inputs[slot];
-      if (!labels_of_axes(src, n->kept, other, &labels) || other->shape.rank > src->shape.rank) continue;
-      for (int axis = 0; axis < labels.rank; axis++) // where broadcasting puts it
-        if (labels.axis[axis] >= 0 && labels.axis[axis] != axis + src->shape.rank - labels.rank) goto next;
+      if (!is_broadcast_over(n, other, &labels)) continue;
       if (take_rstd(n, algebra_evaluate(&n->algebra, other, &labels), divides)) return true;
-    next:;
     }
   }
   return false;
@@ -311,13 +320,19 @@ static Value *add_constant(Norm *n, uint32_t axes, Type type, double number) {
   return v;
 }
 
-// A value that has been met, is p, and has the axes in the mask as they stand in src; NULL: none.
+static bool is_in_cone(const Norm *n, const Value *v) {
+  for (uint32_t i = 0; i < n->ncone; i++)
+    if (n->cone[i] == v) return true;
+  return false;
+}
+
+// A value that the root is computed from, is p, and has the axes in the mask as they stand in src; NULL: none.
 static Value *find_value(Norm *n, Polynomial p, uint32_t axes) {
   Algebra *a = &n->algebra;
   for (uint32_t i = 0; i < a->nevaluated; i++) {
     Labels labels;
     const Evaluated *e = &a->evaluated[i];
-    if (e->value->constant || !labels_of_axes(n->src, axes, e->value, &labels)) continue;
+    if (e->value->constant || !is_in_cone(n, e->value) || !labels_of_axes(n->src, axes, e->value, &labels)) continue;
     if (labels.rank == e->labels.rank && memcmp(labels.axis, e->labels.axis, (size_t)labels.rank) == 0 &&
         polynomial_equals(a, e->p, p))
       return (Value *)e->value;
@@ -452,7 +467,7 @@ static bool provide(Norm *n, Node *node, uint32_t slot, Value *old, uint32_t axe
 // The lines of all that the node stands for.
 static void add_origins(const Norm *n, Node *node, const Value *root) {
   Value *above[MOST_ANCESTORS];
-  uint32_t count = ancestors((Value *)root, above);
+  uint32_t count = ancestors((Value *)root, above, MOST_ANCESTORS);
   for (uint32_t i = 0; i < count; i++)
     if (above[i] != n->src && is_looked_into(above[i]) && !node_add_origin(n->r->graph, node, above[i]->producer))
       n->r->out_of_memory = true;
@@ -527,6 +542,7 @@ static bool find_gradient(Norm *n, Gradient *d, Value *root) {
   Polynomial rest = polynomial_sum(a, polynomial_sum(a, g, average(n, g), -1), along, -1);
   if (!polynomial_equals(a, p, polynomial_product(a, n->rstd, rest)) || a->failed) return false;
   d->root = root;
+  n->ncone = ancestors(root, n->cone, MOST_EVALUATED);
   for (int is_layer = 1; is_layer >= 0; is_layer--) {
     Polynomial dy;
     if (!find_form(n, is_layer, &d->form) || !split_g(n, d, g, &dy)) continue;
@@ -600,61 +616,75 @@ static bool is_independent(const Value *parameter) {
   return !parameter || !parameter->producer;
 }
 
-static bool provide_statistics(Norm *n, const Forward *y, Node *node, uint32_t slot, Value *const *values) {
+// The operator's own mean and variance in the place of those that the graph still needs.
+static bool provide_statistics(Norm *n, const Forward *y, Node *node, Value *const own[2]) {
+  Recogniser *r = n->r;
+  bool is_wanted = false;
+  for (uint32_t i = 0; i < 2; i++) is_wanted |= own[i] && own[i]->producer && (own[i]->uses || own[i]->is_output);
+  if (!is_wanted || !is_independent(y->gamma) || !is_independent(y->beta)) return true;
+  uint32_t slot = y->form.is_layer ? 1 : 3;
+  if (y->form.is_layer) {
+    bool fits = true;
+    for (uint32_t i = 0; i < 2 && fits; i++) fits = add_output(r, node, slot + i, own[!own[0]]->type) != NULL;
+    attribute(node, "keep_stats")->boolean = fits = fits && finish_node(r, node);
+    for (uint32_t i = 0; i < 2 && !fits; i++) node_set_output(node, slot + i, NULL);
+    if (!fits) return !r->out_of_memory; // of a type that the operator does not have: the graph computes them
+  }
   for (uint32_t i = 0; i < 2; i++) {
-    Value *v = values[i];
-    if (v && v->producer && v->producer != node && (v->uses || v->is_output) &&
-        v->type == node->outputs[slot + i]->type && !provide(n, node, slot + i, v, y->form.statistics))
+    Value *v = own[i];
+    bool is_needed = v && v->producer && v->producer != node && (v->uses || v->is_output);
+    if (is_needed && v->type == node->outputs[slot + i]->type && !provide(n, node, slot + i, v, y->form.statistics))
       return false;
   }
   return true;
 }
 
-static bool apply_forward(Norm *n, Forward *y) {
-  Recogniser *r = n->r;
-  Algebra *a = &n->algebra;
-  Value *statistics[2] = {NULL}, *own[2];
+// Parameters in the operator's shape; where it takes both or neither, one that the graph lacks is made up.
+static bool forward_parameters(Norm *n, const Forward *y, Value **gamma, Value **beta) {
   uint32_t axes = y->form.parameters;
-  bool is_inference = n->is_given, is_affine = y->gamma || y->beta || is_inference;
-  if (is_inference && !statistic_operands(n, &y->form, y->root, statistics)) return false;
-  own[0] = find_value(n, n->mean, n->kept);
-  own[1] = find_value(n, polynomial_sum(a, n->variance, polynomial_number(a, n->epsilon), -1), n->kept);
-  Value *gamma = in_axes(n, y->gamma, axes, y->root), *beta = in_axes(n, y->beta, axes, y->root);
   Type type = y->gamma ? y->gamma->type : y->beta ? y->beta->type : n->src->type;
-  if (is_affine && !y->gamma) gamma = add_constant(n, axes, type, 1);
-  if (is_affine && !y->beta) beta = add_constant(n, axes, type, 0);
-  if (is_affine && (!gamma || !beta)) return false;
-  OperatorId id = y->form.is_layer ? OP_LayerNorm : is_inference ? OP_BatchNormInference : OP_BatchNormForwardTraining;
+  *gamma = *beta = NULL;
+  if (!y->gamma && !y->beta && !n->is_given) return true;
+  *gamma = y->gamma ? in_axes(n, y->gamma, axes, y->root) : add_constant(n, axes, type, 1);
+  *beta = y->beta ? in_axes(n, y->beta, axes, y->root) : add_constant(n, axes, type, 0);
+  return *gamma && *beta;
+}
+
+// The operator with its inputs and attributes; NULL: it does not fit, or out of memory.
+static Node *add_forward(Norm *n, const Forward *y) {
+  Recogniser *r = n->r;
+  Value *statistics[2] = {NULL}, *gamma, *beta, *running = NULL;
+  OperatorId id = y->form.is_layer ? OP_LayerNorm : n->is_given ? OP_BatchNormInference : OP_BatchNormForwardTraining;
+  if (n->is_given && !statistic_operands(n, &y->form, y->root, statistics)) return NULL;
+  if (!forward_parameters(n, y, &gamma, &beta)) return NULL;
+  if (id == OP_BatchNormForwardTraining)
+    running = add_constant(n, y->form.parameters, gamma ? gamma->type : n->src->type, 0);
   Node *node = add_node(r, id, y->root);
-  if (!node) return false;
-  set_form(node, n, &y->form);
-  Value *running = id == OP_BatchNormForwardTraining ? add_constant(n, axes, type, 0) : NULL;
+  if (!node) return NULL;
   Value *const layer[] = {n->src, gamma, beta},
                *const inference[] = {n->src, gamma, beta, statistics[0], statistics[1]},
                *const training[] = {n->src, running, running, gamma, beta};
-  Value *const *inputs = y->form.is_layer ? layer : is_inference ? inference : training;
+  Value *const *inputs = y->form.is_layer ? layer : n->is_given ? inference : training;
   for (uint32_t i = 0; i < node->ninputs; i++) node_set_input(node, i, inputs[i]);
-  if (id == OP_BatchNormForwardTraining) attribute(node, "momentum")->f32 = 0.5;
-  bool keeps = !is_inference && is_independent(y->gamma) && is_independent(y->beta);
+  set_form(node, n, &y->form);
   if (y->form.is_layer) {
-    attribute(node, "use_affine")->boolean = is_affine;
+    attribute(node, "use_affine")->boolean = gamma != NULL;
     attribute(node, "keep_stats")->boolean = false;
   }
   for (uint32_t i = 0; i < (y->form.is_layer ? 1 : node->noutputs); i++)
-    if (!add_output(r, node, i, TYPE_NONE)) return false;
-  if (!finish_node(r, node) || node->outputs[0]->type != y->root->type) return false;
+    if (!add_output(r, node, i, TYPE_NONE)) return NULL;
+  return finish_node(r, node) && node->outputs[0]->type == y->root->type ? node : NULL;
+}
+
+static bool apply_forward(Norm *n, const Forward *y) {
+  Algebra *a = &n->algebra;
+  n->ncone = ancestors(y->root, n->cone, MOST_EVALUATED);
+  Polynomial variance = polynomial_sum(a, n->variance, polynomial_number(a, n->epsilon), -1);
+  Value *const own[] = {find_value(n, n->mean, n->kept), find_value(n, variance, n->kept)};
+  Node *node = add_forward(n, y);
+  if (!node) return false;
   add_origins(n, node, y->root);
-  if (!provide(n, node, 0, y->root, axes_of(&n->src->shape))) return false;
-  bool is_wanted = false; // what the operator computed on the way
-  for (uint32_t i = 0; i < 2; i++) is_wanted |= own[i] && own[i]->producer && (own[i]->uses || own[i]->is_output);
-  if (!keeps || !is_wanted) return true;
-  if (y->form.is_layer) {
-    attribute(node, "keep_stats")->boolean = true;
-    for (uint32_t i = 1; i < 3; i++)
-      if (!add_output(r, node, i, own[i - 1] ? own[i - 1]->type : type)) return false;
-    if (!finish_node(r, node)) return false;
-  }
-  return provide_statistics(n, y, node, y->form.is_layer ? 1 : 3, own);
+  return provide(n, node, 0, y->root, axes_of(&n->src->shape)) && (n->is_given || provide_statistics(n, y, node, own));
 }
 
 // The pass
@@ -704,6 +734,7 @@ static bool recognise_at(Recogniser *r, Node *node) {
 bool pass_recognise(Graph *g, PassContext *c) {
   enum { MOST_AT_ONE = 4 };
   Recogniser r = {.graph = g, .context = c};
+  size_t nnodes = g->nnodes;
   diagnostics_init(&r.refusals, c->allocator);
   for (size_t i = g->nnodes; i-- > 0 && !r.out_of_memory;)
     for (int k = 0; k < MOST_AT_ONE && g->nodes[i]->noutputs && g->nodes[i]->outputs[0]; k++)
@@ -715,9 +746,9 @@ bool pass_recognise(Graph *g, PassContext *c) {
     error_out_of_memory(c->diagnostics);
   } else if (!graph_sort(g, c->diagnostics)) {
     c->failed = true;
-  } else if (r.changed) {
+  } else if (g->nnodes != nnodes) { // of an operator that did not fit after all there are pieces left, too
     pass_dead_code(g, c);
-    if (!pass_is_disabled(c, "movement")) pass_movement(g, c);
+    if (r.changed && !pass_is_disabled(c, "movement")) pass_movement(g, c);
   }
   return r.changed;
 }

@@ -310,15 +310,14 @@ static bool is_alike(const Value *a, const Value *b) {
 static bool replace_root(Rewrite *r, Value *root, Value *v) {
   if (!is_alike(root, v)) return false;
   Node *node = root->producer;
+  if (root->is_output && (v->is_output || !v->producer)) return false;
+  enqueue_users(r, root, r->depth); // not those that v had before: nothing below them changes
   if (!root->is_output) {
     value_replace_uses(root, v);
-    enqueue_users(r, v, r->depth);
   } else {
-    if (v->is_output || !v->producer) return false;
     node_set_output(node, root->output_slot, NULL);
     node_set_output(v->producer, v->output_slot, root);
     value_replace_uses(v, root);
-    enqueue_users(r, root, r->depth);
   }
   remove_node(r, node, 0);
   return true;

@@ -122,3 +122,20 @@ void build_deinit(Build *b) {
   graph_free(b->graph);
   *b = (Build){0};
 }
+
+ng_graph *ng_graph_run_passes(ng_graph *g, const ng_options *options) {
+  ng_context *ctx = g->ctx;
+  Build b;
+  ng_status status = build_graph(&b, g, options);
+  ng_graph *result = NULL;
+  if (status == NG_OK) {
+    Call call = call_begin(ctx);
+    result = graph_wrap(ctx, call, b.graph);
+    b.graph = NULL;
+    status = ctx->last_status;
+  }
+  build_deinit(&b);
+  ctx->last_status = status;
+  if (result) result->is_bound = true;
+  return result;
+}

@@ -54,17 +54,21 @@ ng_operand_info ng_operator_output(size_t i, size_t k) {
   return operand_info(n, named_output(n, (uint32_t)k), n.op->outputs);
 }
 
-ng_attribute_info ng_operator_attribute(size_t i, size_t k) {
+const char *attribute_kind_name(AttributeKind kind) {
   static const char *const kinds[] = {
       [ATTRIBUTE_BOOL] = "bool",     [ATTRIBUTE_S64] = "s64",           [ATTRIBUTE_F32] = "f32",
       [ATTRIBUTE_CHOICE] = "choice", [ATTRIBUTE_S64_LIST] = "s64 list", [ATTRIBUTE_F32_LIST] = "f32 list",
   };
+  return kinds[kind];
+}
+
+ng_attribute_info ng_operator_attribute(size_t i, size_t k) {
   OperatorName n = operator_name_at(i);
   NamedAttribute named = named_attribute(n, (uint32_t)k);
   const Attribute *row = &n.op->attributes[named.index];
   ng_attribute_info info = {
       .name = named.name,
-      .kind = kinds[row->kind],
+      .kind = attribute_kind_name(row->kind),
       .is_required = named.is_required,
       .has_default = named.has_default,
       .is_positive = row->must_be_positive,

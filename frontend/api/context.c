@@ -4,6 +4,22 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+const char *ng_version(void) {
+  return NGRAD_VERSION;
+}
+
+const char *ng_status_text(ng_status status) {
+  switch (status) {
+  case NG_OK: return "done";
+  case NG_WRONG: return "the graph or its data is wrong";
+  case NG_USAGE: return "an argument is wrong";
+  case NG_DIFFERENT: return "a comparison failed";
+  case NG_COMPILER_FAILED: return "the C compiler is missing or failed";
+  case NG_OUT_OF_MEMORY: return "out of memory";
+  }
+  return "unknown status";
+}
+
 ng_context *ng_context_new(const ng_allocator *allocator) {
   Allocator a = system_allocator;
   if (allocator) a = (Allocator){allocator->resize, allocator->user};
@@ -27,9 +43,12 @@ size_t ng_message_count(const ng_context *ctx) {
   return ctx->diagnostics.count;
 }
 
-ng_message ng_message_at(const ng_context *ctx, size_t i) {
-  const Diagnostic *item = &ctx->diagnostics.items[i];
+static ng_message message_of(const Diagnostic *item) {
   return (ng_message){item->severity == SEVERITY_ERROR, item->file, item->line, item->column, item->message};
+}
+
+ng_message ng_message_at(const ng_context *ctx, size_t i) {
+  return message_of(&ctx->diagnostics.items[i]);
 }
 
 const char *ng_messages_text(ng_context *ctx, int colour) {
@@ -44,6 +63,19 @@ void ng_messages_clear(ng_context *ctx) {
 
 ng_status ng_last_status(const ng_context *ctx) {
   return ctx->last_status;
+}
+
+static void log_diagnostic(void *context, const Diagnostic *item) {
+  const ng_context *ctx = context;
+  const ng_message message = message_of(item);
+  ctx->log(ctx->log_user, &message);
+}
+
+void ng_context_set_log(ng_context *ctx, void (*log)(void *user, const ng_message *message), void *user) {
+  ctx->log = log;
+  ctx->log_user = user;
+  ctx->diagnostics.listen = log ? log_diagnostic : NULL;
+  ctx->diagnostics.listener = ctx;
 }
 
 void ng_context_set_progress(ng_context *ctx, void (*progress)(void *user, const char *what, double fraction),

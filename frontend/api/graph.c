@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-// Wraps what a reader returned; frees it when there is no memory for the handle.
-static ng_graph *graph_wrap(ng_context *ctx, Call call, Graph *graph) {
+ng_graph *graph_wrap(ng_context *ctx, Call call, Graph *graph) {
   ng_graph *g = graph ? allocator_alloc(&ctx->allocator, sizeof *g) : NULL;
   if (graph && !g) error_out_of_memory(&ctx->diagnostics);
   ctx->last_status = call_end(ctx, call);
@@ -51,11 +50,8 @@ size_t ng_graph_output_count(const ng_graph *g) {
   return g->graph->noutputs;
 }
 
-size_t ng_graph_node_count(const ng_graph *g) {
-  return g->graph->nnodes;
-}
-
-static ng_tensor_info value_info(const Value *v) {
+ng_tensor_info value_info(const Value *v) {
+  if (!v) return (ng_tensor_info){.rank = -1};
   ng_tensor_info info = {.name = v->name, .type = (ng_type)v->type, .rank = v->shape.rank};
   for (int i = 0; i < v->shape.rank; i++) {
     info.extent[i] = extent_value(v->shape.extent[i]);
@@ -71,6 +67,14 @@ ng_tensor_info ng_graph_input(const ng_graph *g, size_t i) {
 
 ng_tensor_info ng_graph_output(const ng_graph *g, size_t i) {
   return value_info(g->graph->outputs[i]);
+}
+
+size_t ng_graph_dim_count(const ng_graph *g) {
+  return g->graph->ndims;
+}
+
+ng_dim_info ng_graph_dim(const ng_graph *g, size_t i) {
+  return (ng_dim_info){g->graph->dims[i]->name, g->graph->dims[i]->value};
 }
 
 static ng_status unknown_dim(ng_graph *g, const char *name) {

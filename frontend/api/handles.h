@@ -5,6 +5,7 @@
 #define NGRAD_FRONTEND_API_HANDLES_H
 
 #include "frontend/api/ngrad.h"
+#include "ir/operator.h"
 #include "ir/tensor.h"
 
 struct ng_context {
@@ -14,6 +15,8 @@ struct ng_context {
   ng_status last_status;
   void (*progress)(void *user, const char *what, double fraction);
   void *progress_user;
+  void (*log)(void *user, const ng_message *message);
+  void *log_user;
 };
 
 struct ng_graph {
@@ -31,6 +34,10 @@ typedef struct Call {
 Call call_begin(ng_context *ctx);
 ng_status call_end(ng_context *ctx, Call call); // NG_OK, NG_WRONG or NG_OUT_OF_MEMORY
 
+// A handle for what a reader returned, which it takes over: NULL stays NULL. Ends the call; its status is the context's
+// last one.
+ng_graph *graph_wrap(ng_context *ctx, Call call, Graph *graph);
+
 // Tells of a wrong argument; returns NG_USAGE, or NG_OUT_OF_MEMORY when it cannot even be told.
 ng_status argument_error(ng_context *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -42,11 +49,20 @@ char *text_release(ng_context *ctx, Text *t);
 
 void report_progress(const ng_context *ctx, const char *what, double fraction);
 
+// What is known of a value; without a name when there is none (NULL).
+ng_tensor_info value_info(const Value *v);
+
+const char *attribute_kind_name(AttributeKind kind);
+
 // A tensor of the API as the layers below see it, and back. Data is shared.
 Tensor tensor_of_api(const ng_tensor *t);
 ng_tensor tensor_to_api(const Tensor *t);
 
 // Whether the tensor has data, and the type and the extents of `wanted`, all numbers.
 bool tensor_fits(const ng_tensor *t, const Tensor *wanted);
+
+// What ng_tensor_random fills a tensor with, and whether it is positive numbers for this input of a graph.
+void random_fill(Tensor *t, uint64_t seed, uint64_t i, bool is_positive);
+bool random_is_positive(const Value *v);
 
 #endif

@@ -1,16 +1,30 @@
 /* ngrad: compile computation graphs of training steps.
  *
- * The one installed header. A graph is read from a file, and then interpreted (the reference), compiled for this
- * processor and called, or emitted as C source.
+ * The one installed header. A graph is read from a file or from memory, and then interpreted (the reference), compiled
+ * for this processor and called with the caller's pointers, or emitted as C source.
  *
  *   ng_context *ctx = ng_context_new(NULL);
  *   ng_graph *g = ng_graph_read_file(ctx, "layer_norm.yaml");
  *   if (!g) fputs(ng_messages_text(ctx, 0), stderr);
  *
- * Errors are values: functions return an ng_status, or NULL for a handle, and leave what is to be told in the
- * context's message list. Nothing here prints, exits or keeps global state. A context and what was made with it
- * belong to one thread at a time; different contexts are independent; a compiled kernel may be run from several
- * threads at once.
+ * Errors. Functions return an ng_status, or NULL for a handle or a text, and leave what is to be told in the context's
+ * message list. Nothing here prints, exits or changes a global setting (locale, signals, floating-point modes).
+ * Pointers must not be NULL, indices must be below their counts, unless it says otherwise.
+ *
+ * Ownership. What a function named _new, _read, _show, _run_passes, _random, _compile or _emit makes is the caller's,
+ * who frees it with the function beside it: kernels, graphs, tensors and texts first, in any order unless it says
+ * otherwise, and their context last. Strings in results belong to what was asked; arguments are not kept.
+ *
+ * Units. Lengths in memory are in bytes and named nbytes; nelems counts elements; an extent is an axis's length in
+ * elements; times are in milliseconds and named _ms.
+ *
+ * Threads. A context and all that was made with it belong to one thread at a time, except that ng_kernel_run may be
+ * called for one kernel by several threads at once. Different contexts are independent. What takes no handle may be
+ * called at any time. Compiling reads the environment (CC, PATH, HOME, XDG_CACHE_HOME, TMPDIR), which must not be
+ * changed meanwhile; the child that it starts is its own, so a handler of SIGCHLD must not wait for any.
+ *
+ * Versions. Before 1.0.0 each minor version is an API and an ABI of its own, and the soname says which. Structs are
+ * made with zeros for what is not said, as in (ng_options){0}: that will stay the default.
  */
 #ifndef NGRAD_H
 #define NGRAD_H
@@ -22,7 +36,7 @@
 extern "C" {
 #endif
 
-#define NG_VERSION "0.1.0"
+#define NG_VERSION "0.1.0" /* of this header */
 #define NG_MAX_RANK 8
 
 #if defined(__GNUC__)
@@ -40,12 +54,16 @@ typedef enum ng_status {
   NG_OUT_OF_MEMORY = 5
 } ng_status;
 
+NG_API const char *ng_version(void); /* of the library: "0.1.0" */
+NG_API const char *ng_status_text(ng_status status);
+
 /* Context: an allocator and the messages of the calls made with it. */
 
 typedef struct ng_context ng_context;
 
 /* resize(user, p, 0) frees p; resize(user, NULL, n) allocates, aligned for any type; NULL when it cannot, p then
-   untouched. It is called from several threads at once only if a kernel is run from several. */
+   untouched. It is called from several threads at once only if a kernel is run from several. All that grows with graphs
+   and tensors comes from it; the C library, the YAML parser and OpenMP keep to the system's for what they need. */
 typedef struct ng_allocator {
   void *(*resize)(void *user, void *p, size_t nbytes);
   void *user;
@@ -57,10 +75,12 @@ NG_API void ng_context_free(ng_context *ctx);                     /* after all t
 typedef struct ng_message {
   int is_error;          /* else a warning */
   const char *file;      /* NULL: none */
-  unsigned line, column; /* from 1; 0: none */
-  const char *text;
+  unsigned line, column; /* from 1, in characters; 0: none */
+  const char *text;      /* "what, expected, found": lower case, no full stop; lines of it end in \n */
 } ng_message;
 
+/* Messages add up over calls until they are cleared; the first 100 are kept. That memory ran out is a status and a line
+   of ng_messages_text, not a message. */
 NG_API size_t ng_message_count(const ng_context *ctx);
 NG_API ng_message ng_message_at(const ng_context *ctx, size_t i); /* its strings are valid until messages are cleared */
 NG_API const char *ng_messages_text(ng_context *ctx, int colour); /* as a compiler prints them; valid until the next
@@ -68,6 +88,10 @@ NG_API const char *ng_messages_text(ng_context *ctx, int colour); /* as a compil
 NG_API void ng_messages_clear(ng_context *ctx);
 NG_API ng_status ng_last_status(const ng_context *ctx); /* why the last call that was to return a handle or a text
                                                            returned NULL; NG_OK if it did not */
+
+/* The log: called with each message when it is added to the list, from the thread that made the call which told it. It
+   must not use the context. NULL: no. */
+NG_API void ng_context_set_log(ng_context *ctx, void (*log)(void *user, const ng_message *message), void *user);
 
 /* Progress of long work (interpreting, timing): called with a fraction in [0, 1], from the calling thread. NULL: no. */
 NG_API void ng_context_set_progress(ng_context *ctx, void (*progress)(void *user, const char *what, double fraction),
@@ -116,7 +140,44 @@ NG_API size_t ng_graph_input_count(const ng_graph *g);
 NG_API size_t ng_graph_output_count(const ng_graph *g);
 NG_API ng_tensor_info ng_graph_input(const ng_graph *g, size_t i); /* its name is valid as long as g */
 NG_API ng_tensor_info ng_graph_output(const ng_graph *g, size_t i);
+
+/* A named extent. There are none once a graph is bound. */
+typedef struct ng_dim_info {
+  const char *name;
+  int64_t value; /* -1: none yet */
+} ng_dim_info;
+NG_API size_t ng_graph_dim_count(const ng_graph *g);
+NG_API ng_dim_info ng_graph_dim(const ng_graph *g, size_t i);
+
+/* Nodes, producers first. Operands and attributes are in the order of the canonical operator, whose row of the
+   catalogue below names them: ng_operator_input(ng_operator_find(canonical), k). */
+typedef struct ng_node_info {
+  const char *name;      /* the operator, as ng_operator_info has it for the name that the file says */
+  const char *canonical; /* the operator that it means */
+  size_t ninputs, noutputs, nattributes;
+  unsigned line; /* in the file, from 1; 0: a pass made it */
+} ng_node_info;
+
+typedef struct ng_attribute {
+  const char *name;
+  const char *kind;     /* as in ng_attribute_info; says which of the following holds the value */
+  int is_set;           /* 0: optional and left out */
+  int64_t integer;      /* "bool", "s64"; "choice": its index */
+  double number;        /* "f32" */
+  const int64_t *items; /* "s64 list": nitems of them, valid as long as g */
+  const double *numbers; /* "f32 list" */
+  size_t nitems;
+} ng_attribute;
+
 NG_API size_t ng_graph_node_count(const ng_graph *g);
+NG_API ng_node_info ng_graph_node(const ng_graph *g, size_t i);
+NG_API ng_tensor_info ng_graph_node_input(const ng_graph *g, size_t i, size_t k); /* name NULL: an absent one */
+NG_API ng_tensor_info ng_graph_node_output(const ng_graph *g, size_t i, size_t k);
+NG_API ng_attribute ng_graph_node_attribute(const ng_graph *g, size_t i, size_t k);
+
+/* The files that constants were read from, relative to the graph's folder; NULL for an i that there is not. */
+NG_API size_t ng_graph_file_count(const ng_graph *g);
+NG_API const char *ng_graph_file(const ng_graph *g, size_t i);
 
 /* Until a graph is bound its extents may be changed: ng_graph_set_dim gives a named extent another value;
    ng_graph_set_input_shape gives an input's unknown extents their numbers, and named ones that have no value theirs
@@ -151,10 +212,52 @@ typedef struct ng_options {
   int report_graphs;
 } ng_options;
 
+/* What the passes make of g (up to options->after, if that is set): a new graph, which may be used like any other but
+   must be freed before g. Binds g. NULL after telling why; options may be NULL. */
+NG_API ng_graph *ng_graph_run_passes(ng_graph *g, const ng_options *options);
+
 /* The graph, or what is made of it, as text: "yaml", "dot", "kernels" or "c". The caller frees it with
    ng_text_free. NULL after telling why. options may be NULL. All but a graph before any pass binds g. */
 NG_API char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options);
+/* Bytes of memory between kernels: the workspace, and what it would be if no two values ever had the same place. */
+NG_API ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size_t *nbytes, size_t *unshared);
 NG_API void ng_text_free(ng_context *ctx, char *text);
+
+/* Gradients. Lists of names are of inputs and outputs of g. */
+
+typedef struct ng_gradient_options {
+  const char *const *wrt; /* of which inputs gradients are made; NULL: all floating-point ones that outputs depend on */
+  size_t nwrt;
+  const char *const *of; /* from which outputs gradients come; NULL: all floating-point ones but norms' statistics */
+  size_t nof;
+} ng_gradient_options;
+
+/* The graph that computes the gradients of g's inputs: diff_NAME for each of wrt, from diff_NAME for each of `of`. Its
+   inputs are what it uses of g's inputs, of what g's nodes make (saved values, under their own names) and of those
+   diff_NAME. NULL after telling why: ng_last_status is NG_USAGE for an unknown name. options may be NULL. g is not
+   bound by this, but every extent must have a number or a name. */
+NG_API ng_graph *ng_graph_gradient(ng_graph *g, const ng_gradient_options *options);
+
+typedef struct ng_gradcheck_options {
+  ng_gradient_options gradient;
+  uint64_t seed;    /* of the data, which is that of ng_tensor_random */
+  double tolerance; /* most relative error of an element; 0: 1e-6 */
+} ng_gradcheck_options;
+
+typedef struct ng_gradcheck_result { /* of an input */
+  int64_t nelems, nchecked;          /* nchecked 0: no gradient was asked for */
+  int64_t nskipped;      /* of those, at kinks: the slopes on both sides differ, so that there is no derivative */
+  double largest_error;  /* |gradient - expected| by the larger of both; where both are small, by a thousandth of the
+                            root mean square of the input's whole gradient, or by what rounding lets be known */
+  int64_t worst_element; /* index in row-major order; -1: none is off */
+  double gradient, expected; /* at the worst element: from the gradient graph, from differences */
+  int is_within;
+} ng_gradcheck_result;
+
+/* Compares the gradient graph with differences of the graph itself, both interpreted in f64, of one sum of all outputs
+   with random weights. `results` has an element for each of g's inputs. Of large graphs only some elements are checked.
+   NG_DIFFERENT: not all are within the tolerance. Binds g. options may be NULL. */
+NG_API ng_status ng_gradcheck(ng_graph *g, const ng_gradcheck_options *options, ng_gradcheck_result *results);
 
 /* Tensors: dense. `order` is how the elements lie in memory: the axes from the slowest to the fastest, each once, or
    all zeros, which is row-major. A graph says how its own lie (ng_graph_input, ng_graph_output); those that it is run
@@ -168,6 +271,9 @@ typedef struct ng_tensor {
   unsigned char order[NG_MAX_RANK];
 } ng_tensor;
 
+/* The caller's memory as a tensor: ng_tensor_view(ng_graph_input(g, 0), x). It stays the caller's, and that of an input
+   is only read. It is aligned to its elements; bf16 and f16 are their bits as uint16_t, a boolean is a byte, 0 or 1. */
+NG_API ng_tensor ng_tensor_view(ng_tensor_info info, void *data);
 NG_API int64_t ng_tensor_nelems(const ng_tensor *t);
 NG_API size_t ng_tensor_nbytes(const ng_tensor *t);
 NG_API double ng_tensor_get(const ng_tensor *t, int64_t i); /* element i in row-major order, wherever it lies */
@@ -204,7 +310,8 @@ NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, con
 /* Running. inputs and outputs are parallel to the graph's; all have data, of the graph's types, shapes and orders once
    it is bound (NG_USAGE otherwise). */
 
-/* nan_check: fails at the first node that makes a NaN out of none, and names it. */
+/* nan_check: fails at the first node that makes a NaN out of none, and names it. As below, no output may overlap
+   anything else. */
 NG_API ng_status ng_interpret(ng_graph *g, const ng_tensor *inputs, ng_tensor *outputs, int nan_check);
 
 typedef struct ng_kernel ng_kernel;
@@ -221,8 +328,9 @@ typedef struct ng_kernel_info {
 NG_API ng_kernel *ng_compile(ng_graph *g, const ng_options *options);
 NG_API ng_kernel_info ng_kernel_get_info(const ng_kernel *k);
 NG_API int ng_thread_count(void); /* the processors that this process may use */
-/* threads 0: ng_thread_count() of them. The result does not depend on it. As it may be called from several threads, it
-   leaves no message: NG_USAGE is a tensor that is not the graph's, or a negative number of threads. */
+/* No output may overlap anything else. threads 0: ng_thread_count() of them. The result does not depend on it. As it
+   may be called from several threads, it leaves no message: NG_USAGE is a tensor that is not the graph's, or a negative
+   number of threads. */
 NG_API ng_status ng_kernel_run(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, int threads);
 NG_API void ng_kernel_free(ng_kernel *k);
 
@@ -237,6 +345,9 @@ NG_API ng_isa ng_isa_at(size_t i);
 /* Source code: NAME.c and NAME.h as texts to be freed with ng_text_free. C11 that needs libc and libm only; the
    instruction set need not be this processor's. */
 NG_API ng_status ng_emit(ng_graph *g, const ng_options *options, char **source, char **header);
+/* The same as files in a folder that is there: STEM.c and STEM.h, each written whole or not at all, with STEM from
+   ng_graph_identifier. NG_WRONG: one cannot be written. */
+NG_API ng_status ng_emit_files(ng_graph *g, const ng_options *options, const char *folder);
 /* The file name stem that goes with it: the graph's name as a C identifier. Valid as long as g; NULL: out of memory. */
 NG_API const char *ng_graph_identifier(ng_graph *g);
 

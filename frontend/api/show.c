@@ -3,6 +3,7 @@
 
 #include "backends/codegen/codegen.h"
 #include "frontend/dot.h"
+#include "frontend/file.h"
 #include "frontend/yaml.h"
 
 #include <string.h>
@@ -109,6 +110,16 @@ char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options) 
   return text;
 }
 
+ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size_t *nbytes, size_t *unshared) {
+  Build b;
+  ng_status status = build_graph(&b, g, options);
+  if (status == NG_OK) status = build_kernels(&b);
+  *nbytes = status == NG_OK ? b.program->workspace_nbytes : 0;
+  *unshared = status == NG_OK ? b.program->unshared_nbytes : 0;
+  build_deinit(&b);
+  return status;
+}
+
 ng_status ng_emit(ng_graph *g, const ng_options *options, char **source, char **header) {
   ng_context *ctx = g->ctx;
   *source = *header = NULL;
@@ -132,4 +143,30 @@ ng_status ng_emit(ng_graph *g, const ng_options *options, char **source, char **
   for (int i = 0; i < 2; i++) text_deinit(&texts[i]);
   build_deinit(&b);
   return status;
+}
+
+static bool write_text(int fd, const void *text) {
+  return file_write_all(fd, text, strlen(text));
+}
+
+static bool write_source(ng_graph *g, const char *folder, const char *ending, const char *text) {
+  Diagnostics *d = &g->ctx->diagnostics;
+  Text path;
+  text_init(&path, &g->ctx->allocator);
+  text_format(&path, "%s/%s%s", folder, ng_graph_identifier(g), ending);
+  bool ok = path.out_of_memory ? error_out_of_memory(d) : file_replace(path.bytes, write_text, text, d);
+  text_deinit(&path);
+  return ok;
+}
+
+ng_status ng_emit_files(ng_graph *g, const ng_options *options, const char *folder) {
+  char *source, *header;
+  ng_status status = ng_emit(g, options, &source, &header);
+  if (status != NG_OK) return status;
+  Call call = call_begin(g->ctx);
+  bool ok = write_source(g, folder, ".c", source) && write_source(g, folder, ".h", header);
+  status = call_end(g->ctx, call);
+  ng_text_free(g->ctx, source);
+  ng_text_free(g->ctx, header);
+  return ok ? NG_OK : status;
 }

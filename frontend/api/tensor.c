@@ -47,6 +47,13 @@ bool tensor_fits(const ng_tensor *t, const Tensor *wanted) {
   return true;
 }
 
+ng_tensor ng_tensor_view(ng_tensor_info info, void *data) {
+  ng_tensor t = {.type = info.type, .rank = info.rank, .data = data};
+  memcpy(t.extent, info.extent, sizeof t.extent);
+  memcpy(t.order, info.order, sizeof t.order);
+  return t;
+}
+
 int64_t ng_tensor_nelems(const ng_tensor *t) {
   Tensor own = tensor_of_api(t);
   return tensor_nelems(&own);

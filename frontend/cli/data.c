@@ -57,7 +57,7 @@ char *shape_text(const ng_tensor_info *info) {
   return memory_or_exit(text);
 }
 
-static char *folder_of(const char *path) {
+char *folder_of(const char *path) {
   const char *slash = strrchr(path, '/');
   if (!slash) return memory_or_exit(strdup("."));
   return memory_or_exit(strndup(path, slash == path ? 1 : (size_t)(slash - path)));

@@ -28,6 +28,9 @@ ng_status inputs_make(Tensors *inputs, ng_context *ctx, ng_graph *g, const char 
 // Zeroed outputs of a bound graph.
 ng_status outputs_make(Tensors *outputs, ng_context *ctx, ng_graph *g);
 
+// The folder that a path is in, for the caller to free.
+char *folder_of(const char *path);
+
 // FOLDER/NAME.npy for the caller to free; NULL after telling: the name would lead out of the folder.
 char *tensor_path(const char *folder, const char *name);
 

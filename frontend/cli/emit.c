@@ -4,15 +4,35 @@
 
 #include <stdlib.h>
 
-// Writes DIR/STEM.c and DIR/STEM.h and adds their paths to `paths`.
-static bool write_sources(const char *folder, const char *stem, char *const texts[2], char *paths[2]) {
-  static const char *const endings[2] = {".c", ".h"};
-  if (!folder_make(folder)) return false;
-  for (int i = 0; i < 2; i++) {
-    paths[i] = path_join(folder, stem, endings[i]);
-    if (!file_write(paths[i], texts[i])) return false;
+// A name in a makefile's rule, where these have another meaning.
+static void print_prerequisite(FILE *out, const char *name) {
+  for (const char *c = name; *c; c++) {
+    if (*c == ' ' || *c == '#' || *c == '\\' || *c == ':') fputc('\\', out);
+    if (*c == '$') fputc('$', out);
+    fputc(*c, out);
   }
-  return true;
+}
+
+// What the source is made of, as a makefile's rule.
+static bool write_depfile(const ng_graph *g, const Settings *s, const char *source) {
+  char *text = NULL, *folder = folder_of(s->operands[0]);
+  size_t nbytes = 0;
+  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  print_prerequisite(out, source);
+  fputs(": ", out);
+  print_prerequisite(out, s->operands[0]);
+  for (size_t i = 0; i < ng_graph_file_count(g); i++) {
+    char *path = path_join(folder, ng_graph_file(g, i), "");
+    fputs(" \\\n  ", out);
+    print_prerequisite(out, path);
+    free(path);
+  }
+  fputc('\n', out);
+  fclose(out);
+  bool ok = file_write(s->depfile, memory_or_exit(text));
+  free(text);
+  free(folder);
+  return ok;
 }
 
 static void report_files(const ng_context *ctx, const ng_graph *g, const Settings *s, char *const paths[2]) {
@@ -30,17 +50,14 @@ static void report_files(const ng_context *ctx, const ng_graph *g, const Setting
 
 static ng_status emit_graph(ng_context *ctx, ng_graph *g, const Settings *s) {
   const ng_options options = options_of_settings(s);
-  char *texts[2], *paths[2] = {NULL, NULL};
-  ng_status status = ng_emit(g, &options, &texts[0], &texts[1]);
+  if (!folder_make(s->out)) return NG_WRONG;
+  ng_status status = ng_emit_files(g, &options, s->out);
   if (status != NG_OK) return status;
-  const char *stem = ng_graph_identifier(g);
-  if (!stem) status = NG_OUT_OF_MEMORY;
-  else if (write_sources(s->out, stem, texts, paths)) report_files(ctx, g, s, paths);
-  else status = NG_WRONG;
-  for (int i = 0; i < 2; i++) {
-    free(paths[i]);
-    ng_text_free(ctx, texts[i]);
-  }
+  const char *stem = memory_or_exit((void *)ng_graph_identifier(g));
+  char *paths[2] = {path_join(s->out, stem, ".c"), path_join(s->out, stem, ".h")};
+  if (s->depfile && !write_depfile(g, s, paths[0])) status = NG_WRONG;
+  else report_files(ctx, g, s, paths);
+  for (int i = 0; i < 2; i++) free(paths[i]);
   return status;
 }
 

@@ -52,6 +52,19 @@ static const Verb verbs[] = {
      GRAPH_IS "The files of constants stay where they are: what is written names them as GRAPH does, beside itself.\n",
      "  ngrad convert onednn_dump.json -o graph.yaml\n", OPTION_FILE_OUT | OPTION_DIM,
      STATUS(0) | STATUS(1) | STATUS(2), verb_convert},
+    {"grad", "GRAPH", 1, 1, "write the graph that computes a graph's gradients",
+     "Its outputs are diff_NAME for each of --wrt; its inputs are, as far as it uses them, GRAPH's inputs, values "
+     "that\n"
+     "GRAPH computes (under their own names: make them outputs of GRAPH too), and diff_NAME for each of --of. With -o\n"
+     "it says which they are.\n",
+     "  ngrad grad models/transformer_mlp_forward.yaml --wrt x,gamma,beta -o backward.yaml\n",
+     OPTION_FILE_OUT | OPTION_GRADIENT | OPTION_DIM, STATUS(0) | STATUS(1) | STATUS(2), verb_grad},
+    {"gradcheck", "GRAPH", 1, 1, "compare a graph's gradients with differences, in f64, on random data",
+     "The derivative of one sum of all outputs with random weights is taken by central differences of ever smaller\n"
+     "steps. Elements at kinks are skipped; of large graphs some elements of each input are checked.\n",
+     "  ngrad gradcheck models/resnet50_residual_forward.yaml --dim N=1\n",
+     OPTION_GRADIENT | OPTION_GRADCHECK | OPTION_DIM | OPTION_JSON, STATUS(0) | STATUS(1) | STATUS(2) | STATUS(3),
+     verb_gradcheck},
     {"ops", "[NAME]", 0, 1, "list the operators, or describe one in full", NULL, "  ngrad ops LayerNormBackward\n",
      OPTION_JSON, STATUS(0) | STATUS(2), verb_ops},
     {"passes", "", 0, 0, "list the passes in their order, and the rules that they apply", NULL, "  ngrad passes\n",
@@ -63,7 +76,7 @@ static void print_help(FILE *out) {
   fputs("usage: ngrad VERB [OPTION...] [GRAPH...]\n\n"
         "ngrad compiles computation graphs of training steps.\n\nverbs:\n",
         out);
-  for (const Verb *v = verbs; v < verbs + NVERBS; v++) fprintf(out, "  %-7s  %s\n", v->name, v->summary);
+  for (const Verb *v = verbs; v < verbs + NVERBS; v++) fprintf(out, "  %-9s  %s\n", v->name, v->summary);
   fputs("\n  ngrad VERB --help   what it takes\n  ngrad --version     version, instruction sets of this processor\n"
         "\nexample:\n  ngrad run models/gpt2_layer_norm_backward.yaml --random --compare\n",
         out);

@@ -8,7 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum OptionKind { KIND_FLAG, KIND_TEXT, KIND_COUNT, KIND_SEED, KIND_NUMBER, KIND_DIM, KIND_LIST } OptionKind;
+typedef enum OptionKind {
+  KIND_FLAG,
+  KIND_TEXT,
+  KIND_COUNT,
+  KIND_SEED,
+  KIND_NUMBER,
+  KIND_DIM,
+  KIND_LIST,
+  KIND_NAMES
+} OptionKind;
 
 typedef struct Option {
   unsigned bit;
@@ -37,8 +46,17 @@ static const Option options[] = {
      "most relative L2 error (default f64 1e-12, f32 1e-5, f16 2e-3, bf16 1.6e-2)"},
     {OPTION_EXPECTED, "max-ulp", 0, "X", KIND_NUMBER, FIELD(max_ulp),
      "most units in the last place an element may be off (default: any)"},
+    {OPTION_SOURCE_OUT, "depfile", 0, "FILE", KIND_TEXT, FIELD(depfile),
+     "write a makefile's rule: the files that NAME.c is made of"},
     {OPTION_NAN_CHECK, "nan-check", 0, NULL, KIND_FLAG, FIELD(checks_nan),
      "interpreter: stop at the first node that makes a NaN out of none"},
+    {OPTION_GRADIENT, "wrt", 0, "NAMES", KIND_NAMES, FIELD(wrt),
+     "inputs to make gradients of, with commas between (default: all floating-point ones); repeatable"},
+    {OPTION_GRADIENT, "of", 0, "NAMES", KIND_NAMES, FIELD(of),
+     "outputs that gradients come from (default: all floating-point ones but statistics); repeatable"},
+    {OPTION_GRADCHECK, "seed", 0, "N", KIND_SEED, FIELD(seed), "which random inputs (default 0)"},
+    {OPTION_GRADCHECK, "tolerance", 0, "X", KIND_NUMBER, FIELD(tolerance),
+     "most relative error of an element (default 1e-6)"},
     {OPTION_AFTER, "after", 0, "PASS", KIND_TEXT, FIELD(after), "stop after this pass (default: before any)"},
     {OPTION_FORMAT, "format", 0, "FORMAT", KIND_TEXT, FIELD(format), "yaml, dot, kernels or c (default yaml)"},
     {OPTION_THREADS, "threads", 0, "N", KIND_COUNT, FIELD(threads), "how many threads (default 0: a processor each)"},
@@ -172,6 +190,21 @@ static bool parse_dim(char *text, Settings *s) {
   return true;
 }
 
+// Cuts argv's string at commas.
+static bool parse_names(const Option *o, char *text, TextList *list) {
+  for (char *next = text; next; text = next) {
+    next = strchr(text, ',');
+    if (next) *next++ = 0;
+    if (!*text) {
+      usage_error("--%s: expected names with single commas between", o->name);
+      return false;
+    }
+    list->items = memory_or_exit(reallocarray(list->items, list->count + 1, sizeof *list->items));
+    list->items[list->count++] = text;
+  }
+  return true;
+}
+
 static bool set_option(Settings *s, const Option *o, char *value) {
   char *field = (char *)s + o->offset;
   switch (o->kind) {
@@ -181,6 +214,7 @@ static bool set_option(Settings *s, const Option *o, char *value) {
   case KIND_SEED: return parse_seed(o, value, s);
   case KIND_NUMBER: return parse_number(o, value, (double *)(void *)field);
   case KIND_DIM: return parse_dim(value, s);
+  case KIND_NAMES: return parse_names(o, value, (TextList *)(void *)field);
   case KIND_LIST: {
     TextList *list = (TextList *)(void *)field;
     list->items[list->count++] = value;
@@ -243,6 +277,8 @@ void settings_free(Settings *s) {
   free(s->dims);
   free(s->disabled.items);
   free(s->schedule.items);
+  free(s->wrt.items);
+  free(s->of.items);
 }
 
 static void print_options(const Verb *verb) {

@@ -28,7 +28,8 @@ typedef struct Settings {
   bool is_random, compares, checks_nan, is_json, no_fuse, is_cold, wants_help, fast_math, times_passes;
   DimSetting *dims;
   size_t ndims;
-  TextList disabled, schedule;
+  TextList disabled, schedule, wrt, of;
+  const char *depfile;
 } Settings;
 
 // Which options a verb takes: a set of these.
@@ -50,7 +51,9 @@ enum {
   OPTION_COLD = 1 << 14,
   OPTION_SECONDS = 1 << 15,
   OPTION_FILE_OUT = 1 << 16,
-  OPTION_WATCH = 1 << 17, // --time-passes, --dump-dir
+  OPTION_WATCH = 1 << 17,     // --time-passes, --dump-dir
+  OPTION_GRADIENT = 1 << 18,  // --wrt, --of
+  OPTION_GRADCHECK = 1 << 19, // --seed, --tolerance
 };
 
 // A command: `ngrad name operands`.

@@ -10,6 +10,8 @@ int verb_emit(const Settings *s);
 int verb_show(const Settings *s);
 int verb_bench(const Settings *s);
 int verb_convert(const Settings *s);
+int verb_grad(const Settings *s);
+int verb_gradcheck(const Settings *s);
 int verb_ops(const Settings *s);
 int verb_passes(const Settings *s);
 

@@ -2,7 +2,8 @@
 # The command line: exit statuses, what goes to stdout and what to stderr, files, and C that compiles without a word.
 set -u
 ngrad=$(realpath "$1")
-models=$(realpath "$(dirname "$0")/../../models")
+here=$(realpath "$(dirname "$0")")
+models=$(realpath "$here/../../models")
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -63,6 +64,12 @@ for verb in check run emit show bench convert ops passes; do
   count "$verb --help is complete"
 done
 expect 0 'usage: ngrad run' '' help run
+"$here/manual.sh" "$ngrad" >stdout 2>stderr
+count 'the manual page has every verb and option'
+if command -v bash >/dev/null; then
+  bash "$here/completion.sh" "$ngrad" >stdout 2>stderr
+  count 'bash completes the command line'
+fi
 expect 2 '' 'unknown verb rum, did you mean run' rum
 expect 2 '' 'unknown option --jsn, did you mean --json' run --jsn sum.yaml
 expect 2 '' 'unknown option -x' run -x sum.yaml
@@ -175,8 +182,32 @@ expect 0 '^c +f32' '' run sum.yaml --random
 expect 0 'compiled before' '' run sum.yaml --random --threads 1
 [ "$(wc -l <calls)" -eq 1 ]
 count 'a graph that was compiled is not compiled again'
-CC=false expect 4 '' 'error' run sum.yaml --random --dim N=11
-CC=/no/such/compiler expect 4 '' '/no/such/compiler' run sum.yaml --random --dim N=11
+cat >failing-cc <<'C'
+#!/bin/sh
+echo 'kernel.c:1:1: error: these are my own words'
+echo 'and these, on standard error' >&2
+exit 1
+C
+chmod +x failing-cc
+printf '#!/no/such/interpreter\n' >broken-cc
+chmod +x broken-cc
+# It is an error, whatever was asked for: no other backend computes instead, and nothing is printed or written.
+for verb in run 'run --backend codegen' 'run --compare' 'run --out new/uncompiled'; do
+  # shellcheck disable=SC2086 # a verb with its options
+  CC=$work/failing-cc expect 4 '' '^kernel.c:1:1: error: these are my own words$' $verb sum.yaml --random --dim N=11
+  grep -q '^and these, on standard error$' stderr
+  count "$verb passes on all that the compiler says"
+done
+[ ! -e new/uncompiled ]
+count 'no outputs without a compiler'
+CC=$work/failing-cc expect 4 '"text": ".*these are my own words' '.' run sum.yaml --random --dim N=11 --json
+CC=$work/failing-cc expect 4 '.*' 'these are my own words' bench sum.yaml --dim N=11 --seconds 0.01
+CC=false expect 4 '' 'false failed:' run sum.yaml --random --dim N=11
+CC=/no/such/compiler expect 4 '' 'no C compiler: /no/such/compiler is no program' run sum.yaml --random --dim N=11
+CC=no-such-cc expect 4 '' 'no C compiler: no-such-cc is not in PATH' run sum.yaml --random --backend codegen --dim N=11
+CC=$work/broken-cc expect 4 '' 'broken-cc failed' run sum.yaml --random --dim N=11
+CC=true expect 4 '' 'true made nothing' run sum.yaml --random --dim N=11
+CC=false expect 0 '^c +f32' '' run sum.yaml --random --dim N=11 --backend interpreter
 unset CC
 
 # emit
@@ -187,6 +218,19 @@ for isa in scalar avx2 avx512; do
   expect 0 '"files"' '' emit sum.yaml -o "emitted/$isa" --isa $isa --json
 done
 expect 0 '^wrote emitted/neon/sum.h' '' emit sum.yaml --out emitted/neon --isa neon
+cp "$models/../tests/errors/data/f32.npy" 'with space.npy'
+cat >constant.yaml <<'Y'
+format: ngrad/1
+name: constant
+constants: [{name: c, type: f32, shape: [_], file: with space.npy}]
+nodes: [{op: Add, inputs: [c, c], outputs: [d]}]
+outputs: [d]
+Y
+expect 0 '^wrote emitted/constant.c' '' emit constant.yaml -o emitted --isa scalar --depfile emitted/constant.d
+printf 'emitted/constant.c: constant.yaml \\\n  ./with\\ space.npy\n' | cmp -s - emitted/constant.d
+count 'a rule names the files that a source is made of'
+expect 1 '' 'new/none/d: cannot write' emit sum.yaml -o emitted --depfile new/none/d
+expect 1 '' '/step: cannot make the folder' emit sum.yaml -o /proc/step
 for compiler in gcc clang; do
   command -v $compiler >/dev/null || continue
   for source in emitted/*.c emitted/scalar/*.c emitted/avx512/*.c; do
@@ -194,6 +238,23 @@ for compiler in gcc clang; do
     count "$compiler compiles $source without a word"
   done
 done
+
+# grad, gradcheck
+expect 0 '^outputs: \[diff_a, diff_b\]$' '' grad sum.yaml
+expect 0 '^outputs: \[diff_b\]$' '' grad sum.yaml --wrt b --of c
+expect 0 '^gradients of outputs of sum: diff_c$' '' grad sum.yaml --wrt=a --wrt b -o gradient.yaml
+expect 0 'diff_b' '' run gradient.yaml --random --compare
+expect 2 '' 'unknown input d, expected a or b' grad sum.yaml --wrt a,d
+expect 2 '' 'unknown output d, did you mean c|unknown output d, expected c' grad sum.yaml --of d
+expect 2 '' 'b: expected each input once' grad sum.yaml --wrt b,a,b
+expect 2 '' '--wrt: expected names with single commas between' grad sum.yaml --wrt a,,b
+expect 1 '' 'wrong.yaml' grad wrong.yaml
+expect 1 '' 'cannot|No such' grad sum.yaml -o no/such/folder.yaml
+expect 0 'ok$' '' gradcheck sum.yaml
+expect 0 '"relative_error"' '' gradcheck sum.yaml --json --seed 3 --tolerance 1e-7 --dim N=2
+sed 's/op: Add, inputs: \[a, b\], outputs: \[c\]/op: SoftPlus, inputs: [a], outputs: [c], attributes: {beta: 0}/' sum.yaml >infinite.yaml
+expect 3 'diff_a\[0, 0\] is .*, differences give -?nan' '' gradcheck infinite.yaml
+expect 1 '' 'N has no value' gradcheck open.yaml
 
 # show, bench, passes
 expect 0 '^digraph' '' show sum.yaml --format dot
@@ -205,6 +266,38 @@ expect 0 '"ceiling_ratio"' '' bench sum.yaml --seconds 0.01 --json --cold
 expect 1 'ceiling' 'wrong.yaml' bench wrong.yaml sum.yaml --seconds 0.01
 expect 0 '"doc"' '' passes --json
 expect 0 '^dead-code' '' passes
+expect 0 '^  multiply-one  *Multiply\(x, 1.0\) -> x$' '' passes
+expect 0 '"fast_math": true' '' passes --json
+
+# Passes and rules: what they leave, how long they take, and which are left out
+cat >rewritten.yaml <<'Y'
+format: ngrad/1
+name: rewritten
+inputs:
+  - {name: a, type: f32, shape: [4, 3]}
+constants:
+  - {name: one, type: f32, shape: [], value: 1}
+  - {name: zero, type: f32, shape: [], value: 0}
+nodes:
+  - {op: Multiply, inputs: [a, one], outputs: [b]}
+  - {op: Add, inputs: [b, zero], outputs: [c]}
+  - {op: Tanh, inputs: [c], outputs: [d]}
+outputs: [d]
+Y
+expect 0 'src_0: a, src_1: zero' '' show rewritten.yaml --after simplify
+expect 0 'src_0: a, src_1: one' '' show rewritten.yaml --after simplify --disable multiply-one
+expect 0 'src: a}' '' show rewritten.yaml --after simplify --fast-math
+expect 2 '' 'unknown pass or rule multiply-on, did you mean multiply-one' show rewritten.yaml --disable multiply-on --after fuse
+expect 2 '' 'unknown pass multiply-one' show rewritten.yaml --after multiply-one
+expect 0 'subgraph cluster_1' '' show rewritten.yaml --after fuse --format dot
+expect 0 'Add \(lines 9, 10\)|Add \(line 10\)' '' show rewritten.yaml --format c
+expect 0 '^simplify .* changed' '' run rewritten.yaml --random --time-passes
+expect 0 '"passes"' '' run rewritten.yaml --random --time-passes --json
+expect 2 '' 'the interpreter runs no passes' run rewritten.yaml --random --time-passes --backend interpreter
+expect 0 '.' '' run rewritten.yaml --random --dump-dir dumps
+[ -s dumps/04-simplify.yaml ] && ! [ -e dumps/01-dead-code.yaml ]
+count 'dumps are of passes that changed something'
+expect 0 '.' '' check dumps/04-simplify.yaml
 expect 0 '"choices"' '' ops Add --json
 
 echo "$passed passed, $failed failed"

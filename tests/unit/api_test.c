@@ -681,6 +681,7 @@ static const char *use_everything(ng_context *ctx) {
   const char *failed = NULL;
   Data data = {0};
   ng_kernel *k = NULL;
+  ng_graph *rewritten = NULL;
   char *text = NULL, *source = NULL, *header = NULL;
   ng_graph *g = read_text(ctx, layer_norm);
 #define STEP(name, condition, status)                                                                                  \
@@ -697,6 +698,8 @@ static const char *use_everything(ng_context *ctx) {
   STEP("show", (text = ng_graph_show(g, "kernels", NULL)), ng_last_status(ctx))
   STEP("emit", (status = ng_emit(g, NULL, &source, &header)) == NG_OK, status)
   STEP("identifier", ng_graph_identifier(g), NG_OUT_OF_MEMORY)
+  STEP("passes", (rewritten = ng_graph_run_passes(g, NULL)), ng_last_status(ctx))
+  STEP("files", (status = ng_emit_files(g, NULL, "/no/such/folder")) == NG_WRONG, status)
   STEP("bench",
        (status = ng_bench(k, data.in, data.out, &(ng_bench_options){.seconds = 1e-4, .threads = 1},
                           &(ng_bench_result){0})) == NG_OK,
@@ -707,6 +710,7 @@ static const char *use_everything(ng_context *ctx) {
   ng_text_free(ctx, header);
   data_free(&data, ctx);
   ng_kernel_free(k);
+  ng_graph_free(rewritten);
   ng_graph_free(g);
   return failed;
 }

@@ -488,8 +488,10 @@ static const Row rows[] = {
     {"RMSNorm", "begin_norm_axis=0", "f16[N] f16[] > ??", "f16[N] f16[] > f16[N]"},
     {"RMSNorm", "begin_norm_axis=2", "f32[2,3] ~ > ??",
      "RMSNorm: begin_norm_axis: expected -2 to 1 for rank 2, found 2"},
-    {"RMSNorm", "", "f32[2,3] f32[2] > ??", "RMSNorm: gamma [2]: does not broadcast to src [2, 3] on axis 0"},
-    {"RMSNorm", "", "f32[3] f32[1,3] > ??", "RMSNorm: gamma [1, 3]: does not broadcast to src [3] on axis 0"},
+    {"RMSNorm", "", "f32[2,3] f32[2] > ??",
+     "RMSNorm: axis 0 of gamma [2] and axis 1 of src [2, 3]: expected the same extent"},
+    {"RMSNorm", "", "f32[3] f32[1,3] > ??",
+     "RMSNorm: gamma [1, 3] does not broadcast to src [3]: expected rank 1 or less"},
     {"RMSNorm", "", "bf16[3] f16[3] > ??", "RMSNorm: gamma is f16 while src is bf16: expected f32 or bf16"},
     {"RMSNorm", "", "f32[] ~ > ??", "RMSNorm: src: expected rank 1 or more, found rank 0, []"},
     {"RMSNormBackward", "", "f32? ?[2,3] f32[3] > ?? ??", "f32[2,3] f32[2,3] f32[3] > f32[2,3] f32[3]"},
@@ -500,7 +502,7 @@ static const Row rows[] = {
     {"RMSNormBackward", "begin_norm_axis=0", "f32[2,3] ?? f32[3] > ?? ??",
      "RMSNormBackward: gamma [3]: expected all or none of the axes from 0 on of src [2, 3], for diff_gamma"},
     {"RMSNormBackward", "", "f32[2,3] ?? f32? > ?? ?[2]",
-     "RMSNormBackward: gamma [2]: does not broadcast to src [2, 3] on axis 0"},
+     "RMSNormBackward: axis 0 of gamma [2] and axis 1 of src [2, 3]: expected the same extent"},
 };
 enum { NROWS = sizeof rows / sizeof *rows };
 

@@ -2,6 +2,7 @@
 #include "ir/kernel.h"
 #include "tests/unit/failing_allocator.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -115,6 +116,56 @@ static void sum_over_axes_that_do_not_vary_is_a_product(void **state) {
   assert_int_equal(sum->reduced, 1U << COLUMN);
   assert_int_equal(expr(f, sum->args[0])->op, EXPR_MUL);
   assert_int_equal(expr_sum(k, column, 0), column);
+}
+
+static void maximum_over_axes_that_do_not_vary_is_its_operand(void **state) {
+  Fixture *f = *state;
+  Kernel *k = &f->kernel;
+  add_axes(f, 3, 5);
+  ExprId column = load(f, 0, 0, 1);
+  assert_int_equal(expr_reduce(k, EXPR_REDUCE_MAXIMUM, column, 1U << ROW), column);
+  const Expr *maximum = expr(f, expr_reduce(k, EXPR_REDUCE_MAXIMUM, column, 3));
+  assert_int_equal(maximum->op, EXPR_REDUCE_MAXIMUM);
+  assert_int_equal(maximum->reduced, 1U << COLUMN);
+  assert_int_equal(maximum->args[0], column);
+}
+
+// x^13 = x * x^4 * x^8
+static void product_over_axes_that_do_not_vary_is_a_power(void **state) {
+  Fixture *f = *state;
+  Kernel *k = &f->kernel;
+  add_axes(f, 13, 5);
+  ExprId x = load(f, 0, 0, 1), square = expr_binary(k, EXPR_MUL, x, x),
+         fourth = expr_binary(k, EXPR_MUL, square, square);
+  ExprId eighth = expr_binary(k, EXPR_MUL, fourth, fourth);
+  ExprId power = expr_binary(k, EXPR_MUL, expr_binary(k, EXPR_MUL, x, fourth), eighth);
+  assert_int_equal(expr_reduce(k, EXPR_REDUCE_PRODUCT, x, 1U << ROW), power);
+}
+
+static void reduction_of_no_elements_is_its_identity(void **state) {
+  Fixture *f = *state;
+  Kernel *k = &f->kernel;
+  add_axes(f, 0, 5);
+  ExprId x = load(f, 0, 0, 1);
+  assert_true(expr(f, expr_reduce(k, EXPR_REDUCE_MAXIMUM, x, 1U << ROW))->number == -INFINITY);
+  assert_true(expr(f, expr_reduce(k, EXPR_REDUCE_PRODUCT, x, 1U << ROW))->number == 1);
+}
+
+static void what_no_store_needs_goes(void **state) {
+  Fixture *f = *state;
+  Kernel *k = &f->kernel;
+  add_axes(f, 3, 5);
+  ExprId x = load(f, 0, 5, 1), y = load(f, 1, 0, 1);
+  expr_sum(k, expr_binary(k, EXPR_MUL, x, y), 3);
+  Access out = {.value = k->accesses[0].value, .type = TYPE_F32, .stride = {5, 1}};
+  out.type = TYPE_BF16; // another than x's
+  kernel_store(k, kernel_add_access(k, &out), expr_unary(k, EXPR_NEG, x));
+  kernel_drop_unneeded(k);
+  assert_int_equal(k->nexprs, 3); // none, x, -x
+  assert_int_equal(k->naccesses, 2);
+  assert_int_equal(k->exprs[k->stores[0].value].op, EXPR_NEG);
+  assert_int_equal(k->exprs[k->exprs[k->stores[0].value].args[0]].op, EXPR_LOAD);
+  assert_int_equal(k->accesses[k->stores[0].access].type, TYPE_BF16);
 }
 
 static void sum_of_no_elements_is_zero(void **state) {
@@ -317,6 +368,10 @@ int main(void) {
       TEST(constants_have_the_precision_that_the_kernel_computes_in),
       TEST(first_label_stays),
       TEST(sum_over_axes_that_do_not_vary_is_a_product),
+      TEST(maximum_over_axes_that_do_not_vary_is_its_operand),
+      TEST(product_over_axes_that_do_not_vary_is_a_power),
+      TEST(reduction_of_no_elements_is_its_identity),
+      TEST(what_no_store_needs_goes),
       TEST(sum_of_no_elements_is_zero),
       TEST(expression_is_made_again_with_other_operands),
       TEST(axes_of_extent_one_are_dropped),

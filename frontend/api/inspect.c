@@ -1,0 +1,63 @@
+// What a graph consists of: its nodes, their operands and attributes, the files that it was read from.
+#include "frontend/api/handles.h"
+
+size_t ng_graph_node_count(const ng_graph *g) {
+  return g->graph->nnodes;
+}
+
+ng_node_info ng_graph_node(const ng_graph *g, size_t i) {
+  const Node *node = g->graph->nodes[i];
+  return (ng_node_info){
+      .name = node->signature ? node->signature->full_name : node->op->name,
+      .canonical = node->op->name,
+      .ninputs = node->ninputs,
+      .noutputs = node->noutputs,
+      .nattributes = node->op->nattributes,
+      .line = node->position.line,
+  };
+}
+
+ng_tensor_info ng_graph_node_input(const ng_graph *g, size_t i, size_t k) {
+  return value_info(g->graph->nodes[i]->inputs[k]);
+}
+
+ng_tensor_info ng_graph_node_output(const ng_graph *g, size_t i, size_t k) {
+  return value_info(g->graph->nodes[i]->outputs[k]);
+}
+
+ng_attribute ng_graph_node_attribute(const ng_graph *g, size_t i, size_t k) {
+  const Node *node = g->graph->nodes[i];
+  const Attribute *row = &node->op->attributes[k];
+  const AttributeValue *value = &node->attributes[k];
+  ng_attribute a = {.name = row->name, .kind = attribute_kind_name(row->kind), .is_set = value->is_set};
+  if (!value->is_set) return a;
+  switch (row->kind) {
+  case ATTRIBUTE_BOOL: a.integer = value->boolean; break;
+  case ATTRIBUTE_S64:
+  case ATTRIBUTE_CHOICE: a.integer = value->s64; break;
+  case ATTRIBUTE_F32: a.number = value->f32; break;
+  case ATTRIBUTE_S64_LIST:
+    a.items = value->list.items;
+    a.nitems = value->list.count;
+    break;
+  case ATTRIBUTE_F32_LIST:
+    a.numbers = value->numbers.items;
+    a.nitems = value->numbers.count;
+    break;
+  }
+  return a;
+}
+
+size_t ng_graph_file_count(const ng_graph *g) {
+  size_t count = 0;
+  while (ng_graph_file(g, count)) count++;
+  return count;
+}
+
+const char *ng_graph_file(const ng_graph *g, size_t i) {
+  for (size_t v = 0; v < g->graph->nvalues; v++) {
+    const Constant *constant = g->graph->values[v]->constant;
+    if (constant && constant->file && i-- == 0) return constant->file;
+  }
+  return NULL;
+}

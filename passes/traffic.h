@@ -1,0 +1,16 @@
+// What a scheduled kernel moves between memory and caches: the cost that decides what becomes one kernel.
+#ifndef NGRAD_PASSES_TRAFFIC_H
+#define NGRAD_PASSES_TRAFFIC_H
+
+#include "ir/kernel.h"
+#include "ir/target.h"
+
+// Bytes that all loops read and write. A tensor that several sweeps of an outer iteration look at counts once where
+// what the iteration reads fits in half of a core's second level, else once for each sweep.
+// -1: out of memory.
+int64_t kernel_traffic(Kernel *k, const Target *target);
+
+// What a sweep of a scheduled kernel's loop loads: is_loaded by AccessId; is_seen, by ExprId, is scratch.
+void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, bool *is_seen, bool *is_loaded);
+
+#endif

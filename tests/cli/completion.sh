@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# What bash completes. Each row: the line before the cursor, then what may follow, sorted.
+set -u
+ngrad=$1
+# shellcheck source=/dev/null
+source "$(dirname "$0")/../../frontend/package/ngrad.bash"
+# shellcheck disable=SC2317 # called by what is sourced
+compopt() { :; } # the builtin knows nothing outside of a completion
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+touch a.yaml a.txt
+mkdir a.dir
+failed=0
+
+completes() { # LINE EXPECTED
+  local found
+  read -ra COMP_WORDS <<<"$1"
+  [[ $1 == *' ' ]] && COMP_WORDS+=('')
+  COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+  _ngrad "$ngrad" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+  found=$(printf '%s\n' "${COMPREPLY[@]}" | LC_ALL=C sort | paste -sd ' ')
+  [[ $found == "$2" ]] && return
+  echo "$1: expected $2, found $found"
+  failed=1
+}
+
+completes 'ngrad ch' 'check'
+completes 'ngrad hel' 'help'
+completes 'ngrad -' '--help --version'
+completes 'ngrad help s' 'show'
+completes 'ngrad passes -' '--help --json'
+completes 'ngrad run --ra' '--random'
+completes 'ngrad run a.yaml --no' '--no-fuse'
+completes 'ngrad check --isa' ''
+completes 'ngrad run --backend ' 'codegen interpreter'
+completes 'ngrad emit --isa a' 'avx2 avx512'
+completes 'ngrad show --format ' 'c dot kernels yaml'
+completes 'ngrad show --after fu' 'fuse'
+completes 'ngrad run --disable dead' 'dead-code'
+completes 'ngrad ops LayerNormB' 'LayerNormBackward'
+completes 'ngrad emit a.yaml -o ' 'a.dir'
+completes 'ngrad check a' 'a.dir a.yaml'
+completes 'ngrad bogus --' ''
+exit $failed

@@ -1,0 +1,46 @@
+#!/bin/sh
+# The manual page says what the program says of itself: the verbs, how each is used, and which verbs take which options.
+# Prints the differences: what the manual has (-), what the program has (+).
+set -eu
+ngrad=$1
+manual=$(dirname "$0")/../../frontend/package/ngrad.1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+section() { # NAME
+  awk -v name=".Sh $1" '/^\.Sh / { on = $0 == name; next } on' "$manual"
+}
+same() { # WHAT; $work/manual and $work/program
+  [ -s "$work/manual" ] && diff -u --label "manual: $1" --label "program: $1" "$work/manual" "$work/program" || failed=1
+}
+
+"$ngrad" --help | awk '$0 == "verbs:" { on = 1; next } /^$/ { on = 0 } on { print $1 }' >"$work/program"
+while read -r verb; do "$ngrad" "$verb" --help; done <"$work/program" >"$work/help"
+section DESCRIPTION | awk '$1 == ".It" && $2 == "Cm" && $3 != "help" { print $3 }' >"$work/manual"
+same verbs
+
+section SYNOPSIS | awk '
+  function plain(macro) {
+    if (sub(/^\.Op Ar /, "[", macro)) macro = macro "]"
+    sub(/^\.(Cm|Ar) /, "", macro)
+    sub(/^\.Fl o Ar/, "-o", macro)
+    sub(/ \.\.\./, "...", macro)
+    return macro
+  }
+  $1 == ".Nm" { if (line) print line; line = "ngrad"; next }
+  { line = line " " plain($0) }' | grep -v '^ngrad help' >"$work/manual"
+sed -n 's/^usage: //p' "$work/help" >"$work/program"
+same synopsis
+
+# Lines of an option and a verb.
+section OPTIONS | awk '
+  $1 == ".It" { for (i = 2; i <= NF; i++) if ($i ~ /^-[a-z]/) option = "-" $i }
+  $1 == ".Pq" && $2 == "Cm" { for (i = 3; i <= NF; i++) if ($i != ",") print option, $i }' | sort >"$work/manual"
+awk '
+  $1 == "usage:" { verb = $3 }
+  $0 == "options:" { on = 1; next }
+  /^$/ { on = 0 }
+  on { option = $1 ~ /,$/ ? $2 : $1; if (option != "--help") print option, verb }' "$work/help" | sort >"$work/program"
+same options
+exit $failed
