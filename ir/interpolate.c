@@ -48,7 +48,7 @@ int64_t resampling_greatest(const Resampling *r) {
 
 int64_t node_greatest_place(const Node *node) {
   const Value *v = node->op->traits & TRAIT_ADJOINT ? written_side(node) : read_side(node); // which is loaded
-  int64_t extent[MAX_RANK], stride[MAX_RANK], offset = 0, greatest = 0;
+  int64_t extent[MAX_RANK] = {0}, stride[MAX_RANK] = {0}, offset = 0, greatest = 0;
   for (int i = 0; i < v->shape.rank; i++) extent[i] = extent_value(v->shape.extent[i]);
   order_strides(&v->order, v->shape.rank, extent, stride);
   for (int i = 0; i < v->shape.rank - 2; i++) {
