@@ -136,8 +136,8 @@ static const struct {
   const char *code;
   Type type;
 } codes[] = {
-    {"f8", TYPE_F64}, {"f4", TYPE_F32}, {"f2", TYPE_F16}, {"u2", TYPE_BF16}, {"V2", TYPE_BF16},
-    {"i8", TYPE_S64}, {"i4", TYPE_S32}, {"i1", TYPE_S8},  {"u1", TYPE_U8},   {"b1", TYPE_BOOLEAN},
+    {"f8", TYPE_F64}, {"f4", TYPE_F32}, {"f2", TYPE_F16}, {"u2", TYPE_BF16},    {"V2", TYPE_BF16},    {"i8", TYPE_S64},
+    {"i4", TYPE_S32}, {"i1", TYPE_S8},  {"u1", TYPE_U8},  {"b1", TYPE_BOOLEAN}, {"V1", TYPE_F8_E4M3},
 };
 enum { NCODES = sizeof codes / sizeof *codes };
 
@@ -310,6 +310,7 @@ static bool read_tensor(Input *in, Type type, const Shape *shape, Tensor *out, c
   Header header = {0};
   *out = (Tensor){0};
   if (!read_header(in, &header)) return false;
+  if (header.type == TYPE_F8_E4M3 && type == TYPE_F8_E5M2) header.type = type; // both are V1
   if (!type_fits(type, header.type) || !shape_fits(shape, &header.shape))
     return fail(in, "expected %s, found %s", describe(type, shape, wanted),
                 describe(header.type, &header.shape, found));

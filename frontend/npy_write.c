@@ -11,8 +11,9 @@ enum { START_BYTES = 10, ALIGNMENT = 64, LONGEST_HEADER = 320, CHUNK = 1 << 14 }
 
 static const char *type_code(Type type) {
   static const char *const codes[TYPE_COUNT] = {
-      [TYPE_F64] = "f8", [TYPE_F32] = "f4", [TYPE_F16] = "f2", [TYPE_BF16] = "f4",   [TYPE_S64] = "i8",
-      [TYPE_S32] = "i4", [TYPE_S8] = "i1",  [TYPE_U8] = "u1",  [TYPE_BOOLEAN] = "b1"};
+      [TYPE_F64] = "f8",     [TYPE_F32] = "f4",     [TYPE_F16] = "f2",    [TYPE_BF16] = "f4",
+      [TYPE_S64] = "i8",     [TYPE_S32] = "i4",     [TYPE_S8] = "i1",     [TYPE_U8] = "u1",
+      [TYPE_BOOLEAN] = "b1", [TYPE_F8_E4M3] = "V1", [TYPE_F8_E5M2] = "V1"};
   return codes[type];
 }
 

@@ -285,6 +285,7 @@ static const char *attribute_type(AttributeKind kind) {
   case ATTRIBUTE_F32: return "f32";
   case ATTRIBUTE_CHOICE: return "string";
   case ATTRIBUTE_S64_LIST: return "s64[]";
+  case ATTRIBUTE_F32_LIST: return "f32[]";
   }
   return "?";
 }

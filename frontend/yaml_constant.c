@@ -55,7 +55,7 @@ static bool store_number(Reader *r, const Draft *draft, const Yaml *y, void *dat
   if (s.kind != SCALAR_INT && s.kind != SCALAR_FLOAT)
     return error_at(r->d, at, "%s: expected %s, found %s", draft->subject,
                     type == TYPE_BOOLEAN ? "true or false" : "a number", yaml_describe(y, found));
-  if (type_is_float(type)) {
+  if (type_is_float(type) || TYPES_F8 & TYPE_BIT(type)) {
     if (isfinite(s.number) ? !isfinite(type_round(type, s.number)) : s.kind == SCALAR_INT)
       return error_at(r->d, at, "%s: %s is out of the range of %s", draft->subject, yaml_describe(y, found),
                       type_name(type));

@@ -60,6 +60,8 @@ static bool bind_list(Reader *r, Draft *draft, const Yaml *given, bool is_input,
     uint32_t slot = i < n ? operand_row(draft, is_input, i).slot : i;
     if (slot >= operands->count) operands->count = slot + 1;
     if (!yaml_is_null(given->items[i])) operands->slots[slot] = given->items[i];
+    else if (i >= n)
+      ok = error_at(r->d, reader_position(r, given->items[i]), "%s: expected an input, found none", draft->title);
   }
   if (given->count > most)
     ok = error_at(r->d, reader_position(r, given->items[most]), "%s: expected at most %u %s%s, found %u", draft->title,
@@ -184,6 +186,20 @@ static bool read_s64_list(Reader *r, const Yaml *y, AttributeValue *value) {
   return true;
 }
 
+static bool read_f32_list(Reader *r, const Yaml *y, AttributeValue *value) {
+  if (y->kind != YAML_LIST) return false;
+  double *items = ARENA_ARRAY(&r->graph->arena, double, y->count);
+  if (!items) return error_out_of_memory(r->d);
+  for (uint32_t i = 0; i < y->count; i++) {
+    Scalar s = yaml_scalar(y->items[i]);
+    if ((s.kind != SCALAR_INT && s.kind != SCALAR_FLOAT) || !isfinite(s.number)) return false;
+    items[i] = s.number;
+  }
+  value->numbers.items = items;
+  value->numbers.count = y->count;
+  return true;
+}
+
 static bool read_attribute_value(Reader *r, const Yaml *y, const Attribute *row, AttributeValue *value) {
   Scalar s = yaml_scalar(y);
   switch (row->kind) {
@@ -194,6 +210,7 @@ static bool read_attribute_value(Reader *r, const Yaml *y, const Attribute *row,
     return (s.kind == SCALAR_INT || s.kind == SCALAR_FLOAT) && isfinite(s.number);
   case ATTRIBUTE_CHOICE: return read_choice(y, row, value);
   case ATTRIBUTE_S64_LIST: return read_s64_list(r, y, value);
+  case ATTRIBUTE_F32_LIST: return read_f32_list(r, y, value);
   }
   return false;
 }
@@ -203,11 +220,10 @@ static bool is_positive(const Attribute *row, const AttributeValue *value) {
 }
 
 static void describe_expected(const Attribute *row, Text *out) {
-  static const char *const kinds[] = {[ATTRIBUTE_BOOL] = "true or false",
-                                      [ATTRIBUTE_S64] = "an integer",
-                                      [ATTRIBUTE_F32] = "a finite number",
-                                      [ATTRIBUTE_CHOICE] = "",
-                                      [ATTRIBUTE_S64_LIST] = "a list of integers"};
+  static const char *const kinds[] = {
+      [ATTRIBUTE_BOOL] = "true or false",          [ATTRIBUTE_S64] = "an integer",
+      [ATTRIBUTE_F32] = "a finite number",         [ATTRIBUTE_CHOICE] = "",
+      [ATTRIBUTE_S64_LIST] = "a list of integers", [ATTRIBUTE_F32_LIST] = "a list of finite numbers"};
   text_add_string(out, kinds[row->kind]);
   if (row->must_be_positive) text_add_string(out, " above 0");
   for (int i = 0; row->kind == ATTRIBUTE_CHOICE && i < MAX_CHOICES && row->choices[i]; i++)

@@ -60,7 +60,7 @@ void yaml_print_name(const char *name, Text *out) {
 // Numbers, types, shapes
 
 static void print_element(Type type, const void *data, size_t i, Text *out) {
-  if (type_is_float(type)) {
+  if (type_is_float(type) || TYPES_F8 & TYPE_BIT(type)) {
     text_add_number(out, type_load(type, data, i), type != TYPE_F64);
   } else if (type == TYPE_BOOLEAN) {
     text_add_string(out, type_load(type, data, i) != 0 ? "true" : "false");
@@ -129,6 +129,14 @@ static void print_attribute(const Attribute *row, const AttributeValue *value, T
   case ATTRIBUTE_S64_LIST:
     text_add_string(out, "[");
     for (size_t i = 0; i < value->list.count; i++) text_format(out, "%s%" PRId64, i ? ", " : "", value->list.items[i]);
+    text_add_string(out, "]");
+    break;
+  case ATTRIBUTE_F32_LIST:
+    text_add_string(out, "[");
+    for (size_t i = 0; i < value->numbers.count; i++) {
+      if (i) text_add_string(out, ", ");
+      text_add_number(out, value->numbers.items[i], false);
+    }
     text_add_string(out, "]");
     break;
   }

@@ -97,6 +97,10 @@ typedef struct AttributeValue {
       const int64_t *items;
       size_t count;
     } list;
+    struct {
+      const double *items; // as f32
+      size_t count;
+    } numbers;
   };
 } AttributeValue;
 

@@ -126,6 +126,15 @@ bool infer_extent(Inference *inf, Value *v, int axis, Extent e) {
   return true;
 }
 
+bool infer_extent_beside(Inference *inf, Value *v, int axis, Extent e, const Value *other) {
+  char expected[SHAPE_TEXT], shape[SHAPE_TEXT], beside[SHAPE_TEXT];
+  if (extent_is_unknown(v->shape.extent[axis]) || extent_equals(v->shape.extent[axis], e))
+    return infer_extent(inf, v, axis, e);
+  return infer_error(inf, "%s %s: expected extent %s on axis %d beside %s %s", v->name,
+                     shape_string(&v->shape, shape, sizeof shape), extent_string(e, expected, sizeof expected), axis,
+                     other->name, shape_string(&other->shape, beside, sizeof beside));
+}
+
 bool infer_same_extent(Inference *inf, Value *a, int axis_a, Value *b, int axis_b) {
   if (!a || !b) return true;
   Extent ea = a->shape.extent[axis_a], eb = b->shape.extent[axis_b];

@@ -41,6 +41,9 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_FLOOR] = {"floor", NULL, 1, false},
     [EXPR_ROUND] = {"round", NULL, 1, false},
     [EXPR_MAXIMUM] = {"maximum", NULL, 2, false},
+    [EXPR_ROUND_E4M3] = {"round_e4m3", "f32_from_e4m3(e4m3_from_f32((float)%0))", 1, false},
+    [EXPR_ROUND_E5M2] = {"round_e5m2", "f32_from_e5m2(e5m2_from_f32((float)%0))", 1, false},
+    [EXPR_INDEX] = {"index", NULL, 0, false},
 };
 
 const ReductionInfo reductions[EXPR_OP_COUNT] = {
@@ -117,6 +120,17 @@ ExprId expr_load(Kernel *k, AccessId access) {
   return add_expr(k, (Expr){.op = EXPR_LOAD, .access = access, .axes = access_axes(k, &k->accesses[access])});
 }
 
+ExprId expr_load_at(Kernel *k, AccessId access, ExprId offset) {
+  if (k->out_of_memory || !offset) return 0;
+  AxisSet axes = access_axes(k, &k->accesses[access]) | k->exprs[offset].axes;
+  return add_expr(k, (Expr){.op = EXPR_LOAD, .access = access, .args = {offset}, .axes = axes});
+}
+
+ExprId expr_index(Kernel *k, int axis) {
+  if (k->axes[axis].extent == 1) return expr_constant(k, 0);
+  return add_expr(k, (Expr){.op = EXPR_INDEX, .axes = 1U << axis});
+}
+
 ExprId expr_constant_over(Kernel *k, double number, AxisSet axes) {
   return add_expr(k, (Expr){.op = EXPR_CONSTANT, .number = k->is_f64 ? number : (float)number, .axes = axes});
 }
@@ -188,6 +202,7 @@ ExprId expr_combine(Kernel *k, AccessId partial_sums, uint32_t loop, AxisSet axe
 
 ExprId expr_with_arguments(Kernel *k, const Expr *e, const ExprId *args) {
   if (expr_is_reduction(e)) return expr_reduce(k, e->op, args[0], e->reduced);
+  if (e->op == EXPR_LOAD) return expr_load_at(k, e->access, args[0]);
   switch (expr_info[e->op].narguments) {
   case 1: return expr_unary(k, e->op, args[0]);
   case 2: return expr_binary(k, e->op, args[0], args[1]);
@@ -462,7 +477,8 @@ static void print_traffic(const Kernel *k, Text *out) {
       for (size_t s = 0; s < k->nstores; s++) is_store |= k->stores[s].access == i;
       if (!a->value || is_store != is_written) continue;
       text_format(out, " %s", a->value->name);
-      nbytes += shape_nelems(&a->value->shape) * (int64_t)type_nbytes(a->type);
+      int64_t nelems = is_store ? axes_nelems(k, access_axes(k, a)) : shape_nelems(&a->value->shape);
+      nbytes += nelems * (int64_t)type_nbytes(a->type);
     }
     text_format(out, ": %lld bytes\n", (long long)nbytes);
   }

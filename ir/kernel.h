@@ -23,18 +23,19 @@ typedef struct Axis {
   int64_t extent;
 } Axis;
 
-// A tensor as the domain sees it: element = sum of index * stride over the axes. Outside of its own axes' set the
-// stride is 0.
+// A tensor as the domain sees it: element = offset + sum of index * stride over the axes. Outside of its own axes' set
+// the stride is 0.
 typedef struct Access {
   Value *value;       // NULL: a temporary of the kernel
   uint32_t temporary; // index in kernel->temporaries when value is NULL
   Type type;
+  int64_t offset;           // of the first element, in elements: what is seen is a part
   int64_t stride[MAX_AXES]; // in elements
 } Access;
 
 typedef enum ExprOp {
   EXPR_NONE,
-  EXPR_LOAD,       // access
+  EXPR_LOAD,       // access; with args[0], so many elements further
   EXPR_CONSTANT,   // number
   EXPR_REDUCE_SUM, // of args[0] over `reduced`; so the two below
   EXPR_REDUCE_MAXIMUM,
@@ -65,8 +66,11 @@ typedef enum ExprOp {
   EXPR_ERF,
   EXPR_POW, // a to the power of b
   EXPR_FLOOR,
-  EXPR_ROUND,   // to the nearest integer, half to even
-  EXPR_MAXIMUM, // IEEE 754's: NaN beside a NaN, and +0 above -0, so that no order of them matters
+  EXPR_ROUND,      // to the nearest integer, half to even
+  EXPR_MAXIMUM,    // IEEE 754's: NaN beside a NaN, and +0 above -0, so that no order of them matters
+  EXPR_ROUND_E4M3, // as the other roundings
+  EXPR_ROUND_E5M2,
+  EXPR_INDEX, // the coordinate on the one axis that it varies over
   EXPR_OP_COUNT
 } ExprOp;
 
@@ -182,6 +186,8 @@ void kernel_init(Kernel *k, Arena *arena, const char *name);
 int kernel_add_axis(Kernel *k, const char *name, int64_t extent);
 AccessId kernel_add_access(Kernel *k, const Access *access);
 ExprId expr_load(Kernel *k, AccessId access);
+ExprId expr_load_at(Kernel *k, AccessId access, ExprId offset); // elements, a whole number; 0: out of memory
+ExprId expr_index(Kernel *k, int axis);
 ExprId expr_constant(Kernel *k, double number);
 ExprId expr_constant_over(Kernel *k, double number, AxisSet axes); // as a tensor of it varies
 ExprId expr_unary(Kernel *k, ExprOp op, ExprId a);

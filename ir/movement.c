@@ -30,6 +30,58 @@ bool infer_static_transpose(Inference *inf, Node *node) {
   return true;
 }
 
+int axis_of(const Node *node, int rank) {
+  int64_t axis = node_s64(node, "axis");
+  return (int)(axis < 0 ? axis + rank : axis);
+}
+
+bool infer_gen_index(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *dst = node->outputs[0];
+  int64_t axis;
+  if (!infer_same_shape(inf, src, dst)) return false;
+  if (src->shape.rank < 0) return true;
+  if (!infer_axis(inf, "axis", node_s64(node, "axis"), src->shape.rank, &axis)) return false;
+  return extent_value(src->shape.extent[axis]) <= INT32_MAX ||
+         infer_error(inf, "%s: expected an extent below 2^31 on axis %d", src->name, (int)axis);
+}
+
+// The extent on axis: the parts' sum, and one part's what the others leave.
+static bool infer_joined_extent(Inference *inf, Node *node, int axis) {
+  Value *dst = node->outputs[0], *open = NULL;
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    Extent e = node->inputs[i]->shape.extent[axis];
+    if (!extent_is_literal(e) && open) return true;
+    if (!extent_is_literal(e)) open = node->inputs[i];
+    else if (e.value > MAX_ELEMENTS - sum) return true; // too many elements, which is told of dst
+    else sum += e.value;
+  }
+  if (!open) return infer_extent_beside(inf, dst, axis, EXTENT(sum), node->inputs[0]);
+  Extent e = dst->shape.extent[axis];
+  if (!extent_is_literal(e) || !extent_is_unknown(open->shape.extent[axis])) return true;
+  if (e.value < sum)
+    return infer_error(inf, "%s: expected an extent of at least %lld on axis %d", dst->name, (long long)sum, axis);
+  return infer_extent(inf, open, axis, EXTENT(e.value - sum));
+}
+
+bool infer_concat(Inference *inf, Node *node) {
+  Value *dst = node->outputs[0], *known = dst->shape.rank >= 0 ? dst : NULL;
+  int64_t axis;
+  for (uint32_t i = 0; i < node->ninputs && !known; i++)
+    if (node->inputs[i]->shape.rank >= 0) known = node->inputs[i];
+  if (!known) return true;
+  const int rank = known->shape.rank;
+  if (!infer_rank_beside(inf, dst, rank, known)) return false;
+  if (!infer_axis(inf, "axis", node_s64(node, "axis"), rank, &axis)) return false;
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    Value *v = node->inputs[i];
+    if (!infer_rank_beside(inf, v, rank, known)) return false;
+    for (int k = 0; k < rank; k++)
+      if (k != axis && !infer_same_extent(inf, v, k, dst, k)) return false;
+  }
+  return infer_joined_extent(inf, node, (int)axis);
+}
+
 // A product of extents: known numbers, and named ones as they are.
 typedef struct Product {
   int64_t number;

@@ -7,4 +7,7 @@
 // axes[i]: the axis of a transpose's input that is its output's axis i. False when `order` is no order of `rank` axes.
 bool transpose_axes(const Node *node, int rank, int axes[MAX_RANK]);
 
+// The axis that a verified node's attribute `axis` names, of `rank`.
+int axis_of(const Node *node, int rank);
+
 #endif

@@ -33,7 +33,8 @@ typedef enum AttributeKind {
   ATTRIBUTE_S64,
   ATTRIBUTE_F32,
   ATTRIBUTE_CHOICE,
-  ATTRIBUTE_S64_LIST
+  ATTRIBUTE_S64_LIST,
+  ATTRIBUTE_F32_LIST
 } AttributeKind;
 
 typedef struct Attribute {
@@ -57,6 +58,9 @@ typedef enum Trait {
   TRAIT_CANCELS = 1 << 2,     // a norm's gradient through its statistics: over very few elements nearly all cancels
   TRAIT_VARIADIC = 1 << 1,    // the last input repeats, up to MAX_VARIADIC
   TRAIT_MOVES = 1 << 4,       // the output's elements are input 0's at other places
+  TRAIT_ADJOINT = 1 << 5,     // the output's elements are sums over taps: ir/interpolate.h
+  TRAIT_RESAMPLES = 1 << 7,   // attributes and operands are as in ir/interpolate.h
+  TRAIT_PIECES = 1 << 6,      // each input becomes a part of the output by itself
   TRAIT_WIDE = 1 << 3,        // what it passes through leaves f32's range where its result does not
 } Trait;
 
@@ -156,6 +160,7 @@ bool operator_has_attribute(const Operator *op, const char *name);
 
 // Attribute of a valid node by canonical name; it must exist.
 const AttributeValue *node_attribute(const Node *node, const char *name);
+AttributeValue *node_attribute_slot(Node *node, const char *name); // the same, of a node in the making
 bool node_bool(const Node *node, const char *name);
 int64_t node_s64(const Node *node, const char *name);
 double node_f32(const Node *node, const char *name);

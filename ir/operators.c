@@ -93,6 +93,36 @@
 
 #define SOFTMAX_AXIS_LAST .attributes = {{.name = "axis", .kind = ATTRIBUTE_S64, .default_value = -1}}, .nattributes = 1
 
+#define INTERPOLATE_ATTRIBUTES                                                                                         \
+  .attributes = {{.name = "mode",                                                                                      \
+                  .kind = ATTRIBUTE_CHOICE,                                                                            \
+                  .is_required = true,                                                                                 \
+                  .choices = {"nearest", "linear", "bilinear", "trilinear"}},                                          \
+                 {.name = "sizes", .kind = ATTRIBUTE_S64_LIST},                                                        \
+                 {.name = "scales", .kind = ATTRIBUTE_F32_LIST},                                                       \
+                 {.name = "coordinate_transformation_mode",                                                            \
+                  .kind = ATTRIBUTE_CHOICE,                                                                            \
+                  .choices = {"half_pixel", "align_corners"}},                                                         \
+                 DATA_FORMAT},                                                                                         \
+  .nattributes = 5, .types = {{'T', TYPES_FLOAT}, {'I', TYPE_BIT(TYPE_S32)}}
+
+#define QTYPE                                                                                                          \
+  {                                                                                                                    \
+    .name = "qtype", .kind = ATTRIBUTE_CHOICE, .choices = { "per_tensor", "per_channel" }                              \
+  }
+#define QTYPE_GROUPS                                                                                                   \
+  {                                                                                                                    \
+    .name = "qtype", .kind = ATTRIBUTE_CHOICE, .choices = { "per_tensor", "per_channel", "per_group" }                 \
+  }
+#define QUANTIZE_AXIS                                                                                                  \
+  { .name = "axis", .kind = ATTRIBUTE_S64, .default_value = 1 }
+#define QUANTIZE_ATTRIBUTES                                                                                            \
+  .attributes = {{.name = "scales", .kind = ATTRIBUTE_F32_LIST, .is_required = true},                                  \
+                 {.name = "zps", .kind = ATTRIBUTE_S64_LIST},                                                          \
+                 QTYPE,                                                                                                \
+                 QUANTIZE_AXIS},                                                                                       \
+  .nattributes = 4
+
 const Operator operators[OP_COUNT] = {
 #define OP(op_name, ...) [OP_##op_name] = {.name = #op_name, .id = OP_##op_name, __VA_ARGS__},
 #include "ir/operators.def"
@@ -227,6 +257,10 @@ static void set_number(AttributeValue *value, AttributeKind kind, double number)
     value->list.items = NULL;
     value->list.count = 0;
     break;
+  case ATTRIBUTE_F32_LIST:
+    value->numbers.items = NULL;
+    value->numbers.count = 0;
+    break;
   default: value->s64 = (int64_t)number; break;
   }
 }
@@ -246,6 +280,10 @@ void node_set_defaults(Node *node) {
 }
 
 const AttributeValue *node_attribute(const Node *node, const char *name) {
+  return &node->attributes[attribute_index(node->op, name)];
+}
+
+AttributeValue *node_attribute_slot(Node *node, const char *name) {
   return &node->attributes[attribute_index(node->op, name)];
 }
 

@@ -26,6 +26,18 @@ bool infer_softmax_backward(Inference *inf, Node *node);
 // movement.c
 bool infer_static_reshape(Inference *inf, Node *node);
 bool infer_static_transpose(Inference *inf, Node *node);
+bool infer_gen_index(Inference *inf, Node *node);
+bool infer_concat(Inference *inf, Node *node);
+
+// interpolate.c
+bool infer_interpolate(Inference *inf, Node *node);
+bool infer_interpolate_backward(Inference *inf, Node *node);
+bool check_interpolate(Node *node, Diagnostics *d);
+
+// quantize.c
+bool infer_quantize(Inference *inf, Node *node);
+bool infer_dynamic_quantize(Inference *inf, Node *node);
+bool check_quantize(Node *node, Diagnostics *d);
 
 // norm.c
 bool infer_batch_norm(Inference *inf, Node *node);

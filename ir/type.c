@@ -11,10 +11,12 @@ static const struct {
   uint8_t nbytes;
   bool is_float;
 } types[TYPE_COUNT] = {
-    [TYPE_NONE] = {"?", 0, false},          [TYPE_F64] = {"f64", 8, true},   [TYPE_F32] = {"f32", 4, true},
-    [TYPE_F16] = {"f16", 2, true},          [TYPE_BF16] = {"bf16", 2, true}, [TYPE_S64] = {"s64", 8, false},
-    [TYPE_S32] = {"s32", 4, false},         [TYPE_S8] = {"s8", 1, false},    [TYPE_U8] = {"u8", 1, false},
-    [TYPE_BOOLEAN] = {"boolean", 1, false},
+    [TYPE_NONE] = {"?", 0, false},          [TYPE_F64] = {"f64", 8, true},
+    [TYPE_F32] = {"f32", 4, true},          [TYPE_F16] = {"f16", 2, true},
+    [TYPE_BF16] = {"bf16", 2, true},        [TYPE_S64] = {"s64", 8, false},
+    [TYPE_S32] = {"s32", 4, false},         [TYPE_S8] = {"s8", 1, false},
+    [TYPE_U8] = {"u8", 1, false},           [TYPE_BOOLEAN] = {"boolean", 1, false},
+    [TYPE_F8_E4M3] = {"f8_e4m3", 1, false}, [TYPE_F8_E5M2] = {"f8_e5m2", 1, false},
 };
 
 const char *type_name(Type type) {
@@ -108,6 +110,27 @@ uint16_t bf16_from_f64(double value) {
   return narrow(value, 8, 7);
 }
 
+// Without infinities: what would be one, or the next number above, is NaN.
+static uint8_t e4m3_from_f64(double value) {
+  enum { NOT_A_NUMBER = 0x7F };
+  double half = f16_to_f32(f16_from_f64(value));
+  uint32_t sign = signbit(half) ? 0x80 : 0;
+  if (!(fabs(half) <= 464)) return (uint8_t)(sign | NOT_A_NUMBER);
+  return (uint8_t)(sign | (fabs(half) >= 256 ? 0x78 + (uint32_t)nearbyint((fabs(half) - 256) / 32)
+                                             : narrow(fabs(half), 4, 3)));
+}
+
+static float e4m3_to_f32(uint8_t bits) {
+  uint32_t exponent = bits >> 3 & 0xFU, mantissa = bits & 7U;
+  if ((bits & 0x7FU) == 0x7FU) return NAN;
+  float magnitude = ldexpf((float)(exponent ? mantissa + 8 : mantissa), (exponent ? (int)exponent : 1) - 10);
+  return bits & 0x80U ? -magnitude : magnitude;
+}
+
+static uint8_t e5m2_from_f64(double value) {
+  return (uint8_t)narrow(f16_to_f32(f16_from_f64(value)), 5, 2);
+}
+
 #define LOAD(T)                                                                                                        \
   do {                                                                                                                 \
     T value;                                                                                                           \
@@ -127,6 +150,8 @@ double type_load(Type type, const void *data, size_t i) {
   case TYPE_S8: LOAD(int8_t);
   case TYPE_U8: LOAD(uint8_t);
   case TYPE_BOOLEAN: return ((const uint8_t *)data)[i] != 0;
+  case TYPE_F8_E4M3: return e4m3_to_f32(((const uint8_t *)data)[i]);
+  case TYPE_F8_E5M2: return f16_to_f32((uint16_t)(((const uint8_t *)data)[i] << 8));
   default: return 0;
   }
 }
@@ -155,6 +180,8 @@ void type_store(Type type, void *data, size_t i, double value) {
   case TYPE_S8: STORE(int8_t, saturate(value, INT8_MIN, INT8_MAX));
   case TYPE_U8: STORE(uint8_t, saturate(value, 0, UINT8_MAX));
   case TYPE_BOOLEAN: STORE(uint8_t, value != 0);
+  case TYPE_F8_E4M3: STORE(uint8_t, e4m3_from_f64(value));
+  case TYPE_F8_E5M2: STORE(uint8_t, e5m2_from_f64(value));
   default: return;
   }
 }

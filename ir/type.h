@@ -17,6 +17,8 @@ typedef enum Type {
   TYPE_S8,
   TYPE_U8,
   TYPE_BOOLEAN, // one byte, 0 or 1
+  TYPE_F8_E4M3, // no infinities: above 464 is NaN. Both 8-bit floats are rounded to f16 first, as oneDNN does it
+  TYPE_F8_E5M2, // the upper half of an f16
   TYPE_COUNT
 } Type;
 
@@ -26,13 +28,15 @@ typedef uint32_t TypeSet;
 enum {
   TYPES_F16_F32 = TYPE_BIT(TYPE_F16) | TYPE_BIT(TYPE_F32),
   TYPES_FLOAT = TYPES_F16_F32 | TYPE_BIT(TYPE_BF16) | TYPE_BIT(TYPE_F64),
+  TYPES_BYTE = TYPE_BIT(TYPE_U8) | TYPE_BIT(TYPE_S8),
+  TYPES_F8 = TYPE_BIT(TYPE_F8_E4M3) | TYPE_BIT(TYPE_F8_E5M2),
   TYPES_FLOAT_OR_S32 = TYPES_FLOAT | TYPE_BIT(TYPE_S32),
 };
 
 const char *type_name(Type type);      // "f32"; "?" for TYPE_NONE
 Type type_from_name(const char *name); // TYPE_NONE when there is no such type
 size_t type_nbytes(Type type);
-bool type_is_float(Type type);
+bool type_is_float(Type type); // that one computes with: 8 bits are storage
 // "f32, f16 or bf16", into buffer; returns buffer.
 char *type_set_names(TypeSet set, char *buffer, size_t nbytes);
 

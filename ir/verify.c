@@ -21,7 +21,8 @@ static bool has_node(const Graph *g, const Node *node) {
 
 static bool verify_count(const Node *node, Diagnostics *d) {
   const Operator *op = node->op;
-  bool is_right = op->traits & TRAIT_VARIADIC ? node->ninputs <= MAX_VARIADIC : node->ninputs == op->ninputs;
+  bool is_right = op->traits & TRAIT_VARIADIC ? node->ninputs >= op->ninputs && node->ninputs <= MAX_VARIADIC
+                                              : node->ninputs == op->ninputs;
   if (node->signature && &operators[node->signature->op] != op)
     return node_error(node, d, "written as another operator:", op->name);
   return (is_right && node->noutputs == op->noutputs) || node_error(node, d, "wrong number of", "operands");

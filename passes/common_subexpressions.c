@@ -77,6 +77,7 @@ static bool merge_constants(const Graph *g, Table *t) {
 static uint64_t hash_attribute(uint64_t hash, const Attribute *row, const AttributeValue *value) {
   if (!value->is_set) return hash;
   if (row->kind == ATTRIBUTE_BOOL) return mix(hash, value->boolean);
+  if (row->kind == ATTRIBUTE_F32_LIST) return mix(hash, value->numbers.count);
   if (row->kind != ATTRIBUTE_S64_LIST) return mix(hash, (uint64_t)value->s64); // or the bits of a number
   for (size_t i = 0; i < value->list.count; i++) hash = mix(hash, (uint64_t)value->list.items[i]);
   return hash;
@@ -85,6 +86,10 @@ static uint64_t hash_attribute(uint64_t hash, const Attribute *row, const Attrib
 static bool is_same_attribute(const Attribute *row, const AttributeValue *a, const AttributeValue *b) {
   if (!a->is_set || !b->is_set) return a->is_set == b->is_set;
   if (row->kind == ATTRIBUTE_BOOL) return a->boolean == b->boolean;
+  if (row->kind == ATTRIBUTE_F32_LIST)
+    return a->numbers.count == b->numbers.count &&
+           (!a->numbers.count ||
+            memcmp(a->numbers.items, b->numbers.items, a->numbers.count * sizeof *a->numbers.items) == 0);
   if (row->kind != ATTRIBUTE_S64_LIST) return a->s64 == b->s64;
   return a->list.count == b->list.count &&
          (!a->list.count || memcmp(a->list.items, b->list.items, a->list.count * sizeof *a->list.items) == 0);

@@ -51,6 +51,11 @@ static bool has_trait(const Node *node, unsigned trait) {
   return node->op->traits & trait;
 }
 
+// Its domain is its own: parts, or taps beside its results.
+static bool stands_alone(const Node *node) {
+  return has_trait(node, TRAIT_PIECES | TRAIT_ADJOINT);
+}
+
 static bool has_sums(const Node *node) {
   return !has_trait(node, TRAIT_ELEMENTWISE | TRAIT_MOVES);
 }
@@ -204,7 +209,7 @@ static int64_t saved_bytes(const Node *node, uint32_t region) {
 }
 
 static void consider(Fusion *f, Node *node, uint32_t region, Choice *choice) {
-  if (region == choice->region) return;
+  if (region == choice->region || stands_alone(f->g->nodes[region])) return;
   int64_t saved = saved_bytes(node, region);
   if (choice->region != NONE && saved <= choice->saved) return;
   const char *why = refusal(f, node, region);
@@ -265,7 +270,7 @@ bool pass_fuse(Graph *g, PassContext *c) {
   for (uint32_t i = 0; i < g->nnodes; i++) g->nodes[i]->region = i;
   for (uint32_t i = (uint32_t)g->nnodes; i-- > 0 && !c->failed;) { // users first
     Node *node = g->nodes[i];
-    Choice choice = c->no_fuse ? (Choice){.region = NONE} : choose_region(&f, node);
+    Choice choice = c->no_fuse || stands_alone(node) ? (Choice){.region = NONE} : choose_region(&f, node);
     node->apart = choice.refusal;
     f.regions[i] = (Region){node_domain(node), i, 1, has_sums(node), !is_spreadable(node)};
     f.next[i] = NONE;

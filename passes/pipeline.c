@@ -7,6 +7,7 @@
 //   common-subexpressions  when equal things have become alike
 //   recognise              sees each norm once, in few spellings; before fuse, which knows the operators
 //   reshape-orders         after movement, which would take its copies away; before fuse, which must see them
+//   quantize-scales        after common-subexpressions, which would not see that two lists are alike
 //   fuse                   last of the graph passes: it only marks regions, which later rewriting would make untrue
 // and then each region is lowered to one kernel and scheduled, and what kernels hand to each other gets its place.
 #include "passes/pipeline.h"
@@ -20,6 +21,7 @@
 #include "passes/lower/lower.h"
 #include "passes/movement.h"
 #include "passes/plan_memory.h"
+#include "passes/quantize_scales.h"
 #include "passes/recognise.h"
 #include "passes/reshape_orders.h"
 #include "passes/schedule.h"
@@ -39,6 +41,7 @@ const Pass passes[] = {
     {"common-subexpressions", pass_common_subexpressions, "compute once what is computed twice", NULL},
     {"recognise", pass_recognise, "make norms that are spelled out their operators", NULL},
     {"reshape-orders", pass_reshape_orders, "copy what a reshape takes where it is not row-major", NULL},
+    {"quantize-scales", pass_quantize_scales, "make constants of lists of scales", NULL},
     {"fuse", pass_fuse, "mark the nodes that become one kernel", NULL},
 };
 const size_t npasses = sizeof passes / sizeof *passes;
@@ -76,7 +79,8 @@ static double now_ms(void) {
 bool pipeline_run(Graph *g, PassContext *c) {
   for (size_t i = 0; i < npasses && !c->failed; i++) {
     bool is_fuse = passes[i].run == pass_fuse; // regions are needed, one a node if nothing else
-    bool is_relied_on = is_fuse || passes[i].run == pass_reshape_orders; // by the lowering
+    bool is_relied_on =
+        is_fuse || passes[i].run == pass_reshape_orders || passes[i].run == pass_quantize_scales; // by the lowering
     bool is_left_out = pass_is_disabled(c, passes[i].name);
     if (is_left_out && is_fuse) c->no_fuse = true;
     double start = now_ms();
@@ -112,7 +116,8 @@ static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, L
 static bool add_kernels_of_node(Program *p, Node *node, uint32_t slots, ExprId *value_expr, PassContext *c) {
   uint32_t first = slots & -slots;
   Kernel *k = scheduled_region(p, &node, 1, (LoweredPart){.slots = slots}, value_expr, c);
-  if (!k && !c->failed && first == slots) k = scheduled_region(p, &node, 1, (LoweredPart){slots, true}, value_expr, c);
+  if (!k && !c->failed && first == slots)
+    k = scheduled_region(p, &node, 1, (LoweredPart){.slots = slots, .spreads_constants = true}, value_expr, c);
   if (c->failed) return false;
   if (k) {
     p->kernels[p->nkernels++] = k;
@@ -132,8 +137,19 @@ static uint32_t made_slots(const Node *node) {
   return slots;
 }
 
+// Each input by itself becomes a part of the output.
+static bool add_kernels_of_pieces(Program *p, Node *node, ExprId *value_expr, PassContext *c) {
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    Kernel *k = scheduled_region(p, &node, 1, (LoweredPart){.slots = UINT32_MAX, .piece = i}, value_expr, c);
+    if (!k) return false;
+    p->kernels[p->nkernels++] = k;
+  }
+  return true;
+}
+
 // One kernel, or, where no schedule carries all of a region, one a node.
 static bool add_kernels(Program *p, Node *const *nodes, size_t nnodes, ExprId *value_expr, PassContext *c) {
+  if (nodes[0]->op->traits & TRAIT_PIECES) return add_kernels_of_pieces(p, nodes[0], value_expr, c);
   if (nnodes == 1) return add_kernels_of_node(p, nodes[0], made_slots(nodes[0]), value_expr, c);
   Kernel *k = scheduled_region(p, nodes, nnodes, WHOLE, value_expr, c);
   if (c->failed) return false;
@@ -178,8 +194,10 @@ Program *pipeline_lower(Graph *g, PassContext *c) {
   arena_init(&arena, c->allocator);
   Program *p = ARENA_NEW(&arena, Program);
   if (p) {
+    size_t most = g->nvalues + 1; // a result may have one of its own, and so may an input
+    for (size_t i = 0; i < g->nnodes; i++) most += g->nodes[i]->ninputs;
     p->graph = g;
-    p->kernels = ARENA_ARRAY(&arena, Kernel *, g->nvalues + 1); // a result may have one of its own
+    p->kernels = ARENA_ARRAY(&arena, Kernel *, most);
     p->value_offset = ARENA_ARRAY(&arena, size_t, g->nvalues + 1);
     p->is_in_workspace = ARENA_ARRAY(&arena, bool, g->nvalues + 1);
   }

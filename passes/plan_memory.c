@@ -123,6 +123,9 @@ static bool reads_first(Plan *plan, const Kernel *k, AccessId source, AccessId t
 static const Value *find_to_write_over(Plan *plan, uint32_t kernel, AccessId target) {
   const Kernel *k = plan->p->kernels[kernel];
   const Access *to = &k->accesses[target];
+  if (shape_nelems(&to->value->shape) != axes_nelems(k, access_axes(k, to))) return NULL; // a part
+  for (ExprId e = 1; e < k->nexprs; e++)
+    if (k->exprs[e].op == EXPR_LOAD && k->exprs[e].args[0]) return NULL; // reads other places
   for (AccessId i = 0; i < k->naccesses; i++) {
     const Access *from = &k->accesses[i];
     const Value *v = from->value;
@@ -162,7 +165,7 @@ static void place_results(Plan *plan, uint32_t kernel) {
   const Kernel *k = p->kernels[kernel];
   for (size_t s = 0; s < k->nstores; s++) {
     const Value *v = stored_value(k, s);
-    if (!v) continue;
+    if (!v || p->is_in_workspace[v->index]) continue; // another part of it is there
     const Value *under = find_to_write_over(plan, kernel, k->stores[s].access);
     if (under) plan->is_taken_over[under->index] = true;
     p->value_offset[v->index] = under ? p->value_offset[under->index] : take(plan, value_nbytes(v));

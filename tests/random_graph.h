@@ -97,6 +97,15 @@ static inline void random_list(RandomGraph *r, AttributeValue *value) {
   value->list.count = items ? count : 0;
 }
 
+static inline void random_numbers(RandomGraph *r, AttributeValue *value) {
+  static const double numbers[] = {0.5, 2, 1.5, 0.25};
+  size_t count = random_below(&r->random, 4);
+  double *items = arena_array(&r->graph->arena, count + 1, sizeof *items);
+  for (size_t i = 0; items && i < count; i++) items[i] = numbers[random_below(&r->random, 4)];
+  value->numbers.items = items;
+  value->numbers.count = items ? count : 0;
+}
+
 static inline AttributeValue random_attribute(RandomGraph *r, const Attribute *row) {
   static const double positive[] = {1e-5, 1e-3, 0.5, 3}, any[] = {0, 1, 0.1, 0.9, -2};
   uint64_t *random = &r->random;
@@ -113,6 +122,7 @@ static inline AttributeValue random_attribute(RandomGraph *r, const Attribute *r
     value.s64 = row->must_be_positive ? 1 + random_below(random, 3) : (int64_t)random_below(random, 7) - 3;
     break;
   case ATTRIBUTE_S64_LIST: random_list(r, &value); break;
+  case ATTRIBUTE_F32_LIST: random_numbers(r, &value); break;
   }
   return value;
 }

@@ -42,9 +42,9 @@ void close_brace(LoopPrinter *l) {
 
 const char *element_type(Type type) {
   static const char *const names[TYPE_COUNT] = {
-      [TYPE_F64] = "double",    [TYPE_F32] = "float",   [TYPE_F16] = "uint16_t",
-      [TYPE_BF16] = "uint16_t", [TYPE_S64] = "int64_t", [TYPE_S32] = "int32_t",
-      [TYPE_S8] = "int8_t",     [TYPE_U8] = "uint8_t",  [TYPE_BOOLEAN] = "uint8_t"};
+      [TYPE_F64] = "double",      [TYPE_F32] = "float",       [TYPE_F16] = "uint16_t",   [TYPE_BF16] = "uint16_t",
+      [TYPE_S64] = "int64_t",     [TYPE_S32] = "int32_t",     [TYPE_S8] = "int8_t",      [TYPE_U8] = "uint8_t",
+      [TYPE_BOOLEAN] = "uint8_t", [TYPE_F8_E4M3] = "uint8_t", [TYPE_F8_E5M2] = "uint8_t"};
   return names[type];
 }
 
@@ -107,6 +107,11 @@ const char *access_member(const LoopPrinter *l, const Access *a) {
   return l->p->temporary_member[l->p->first_temporary[l->kernel_index] + a->temporary];
 }
 
+void add_start(LoopPrinter *l, const Access *a) {
+  text_format(l->out, "a->%s", access_member(l, a));
+  if (a->offset) text_format(l->out, " + %lld", (long long)a->offset);
+}
+
 bool add_terms(LoopPrinter *l, const int64_t *stride, AxisSet axes, bool has_before) {
   for (int axis = 0; axis < l->k->naxes; axis++) {
     if (!(axes >> axis & 1) || !stride[axis]) continue;
@@ -159,8 +164,8 @@ void add_address(LoopPrinter *l, AccessId id) {
   if (has_rows(l) && varies_by_row(l, access_axes(l->k, a))) text_add_string(l->out, "[r]");
   assert(v >= 0); // what has no inner axes is a scalar
   add_terms(l, a->stride, loop_inner_axes(l->loop) & ~(1U << v), true);
-  text_format(l->out, " + %s", l->lane);
-  if (a->stride[v] != 1) text_format(l->out, " * %lld", (long long)a->stride[v]);
+  if (a->stride[v]) text_format(l->out, " + %s", l->lane);
+  if (a->stride[v] > 1) text_format(l->out, " * %lld", (long long)a->stride[v]);
 }
 
 const char *type_suffix(Type type) {
@@ -168,6 +173,10 @@ const char *type_suffix(Type type) {
   case TYPE_F16: return "_f16";
   case TYPE_BF16: return "_bf16";
   case TYPE_S32: return "_s32";
+  case TYPE_S8: return "_s8";
+  case TYPE_U8: return "_u8";
+  case TYPE_F8_E4M3: return "_e4m3";
+  case TYPE_F8_E5M2: return "_e5m2";
   case TYPE_BOOLEAN: return "_b8";
   default: return "";
   }
@@ -185,15 +194,32 @@ static void add_lanes_address(LoopPrinter *l, AccessId id, Level level) {
     add_address(l, id);
     return;
   }
-  text_format(l->out, "a->%s", access_member(l, a));
+  add_start(l, a);
   add_terms(l, a->stride, loop_outer_axes(l->loop), true);
 }
 
 static const char *scalar_from(Type type) {
-  return type == TYPE_F16 ? "f32_from_f16" : type == TYPE_BF16 ? "f32_from_bf16" : type == TYPE_BOOLEAN ? "0 != " : "";
+  static const char *const names[TYPE_COUNT] = {
+      [TYPE_F16] = "f32_from_f16",      [TYPE_BF16] = "f32_from_bf16",    [TYPE_BOOLEAN] = "0 != ",
+      [TYPE_F8_E4M3] = "f32_from_e4m3", [TYPE_F8_E5M2] = "f32_from_e5m2",
+  };
+  return names[type] ? names[type] : "";
 }
 
-static void add_vector_load(LoopPrinter *l, AccessId id, Level level) {
+// Elements that a load goes further, as a scalar behind others or as each lane's own.
+static void add_offset(LoopPrinter *l, ExprId offset) {
+  if (is_lanewise(l, offset)) {
+    text_format(l->out, ", %c_places(", l->prefix);
+    add_vector(l, offset);
+  } else {
+    text_add_string(l->out, " + (ptrdiff_t)(");
+    add_scalar(l, offset);
+  }
+  text_add_string(l->out, ")");
+}
+
+static void add_vector_load(LoopPrinter *l, const Expr *e, Level level) {
+  AccessId id = e->access;
   const Access *a = &l->k->accesses[id];
   char memory = memory_prefix(a->type);
   int64_t stride = lane_stride(l, a);
@@ -209,10 +235,13 @@ static void add_vector_load(LoopPrinter *l, AccessId id, Level level) {
     return;
   }
   if (converts) text_format(l->out, "%c_from_%c(", l->prefix, memory);
-  text_format(l->out, "%c_%s%s%s(", memory, stride == 1 ? "load" : "gather", l->is_tail ? "_n" : "",
-              type_suffix(a->type));
+  bool is_scattered = e->args[0] && is_lanewise(l, e->args[0]), has_stride = is_scattered || stride != 1;
+  const char *how = is_scattered ? "gather_at" : stride == 1 ? "load" : "gather";
+  text_format(l->out, "%c_%s%s%s(", memory, how, l->is_tail ? "_n" : "", type_suffix(a->type));
   add_lanes_address(l, id, level);
-  if (stride != 1) text_format(l->out, ", %lld", (long long)stride);
+  if (e->args[0] && !is_scattered) add_offset(l, e->args[0]);
+  if (has_stride) text_format(l->out, ", %lld", (long long)stride);
+  if (is_scattered) add_offset(l, e->args[0]);
   if (l->is_tail) text_add_string(l->out, ", n");
   text_add_string(l->out, converts ? "))" : ")");
 }
@@ -247,25 +276,43 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
   }
 }
 
-static void add_scalar_load(LoopPrinter *l, AccessId id, AxisSet axes) {
-  const Access *a = &l->k->accesses[id];
-  text_format(l->out, "%s(a->%s[", scalar_from(a->type), access_member(l, a));
-  if (!add_terms(l, a->stride, axes, false)) text_add_string(l->out, "0");
+// Up to where a bracket closes.
+static void add_element(LoopPrinter *l, const Access *a, AxisSet axes) {
+  text_format(l->out, "a->%s[", access_member(l, a));
+  if (a->offset) text_format(l->out, "%lld", (long long)a->offset);
+  if (!add_terms(l, a->stride, axes, a->offset != 0) && !a->offset) text_add_string(l->out, "0");
+}
+
+static void add_scalar_load(LoopPrinter *l, const Expr *e, AxisSet axes) {
+  const Access *a = &l->k->accesses[e->access];
+  text_format(l->out, "%s(", scalar_from(a->type));
+  add_element(l, a, axes);
+  if (e->args[0]) add_offset(l, e->args[0]);
   text_add_string(l->out, "])");
+}
+
+// The one axis of a coordinate.
+static int index_axis(const Expr *e) {
+  return __builtin_ctz(e->axes);
 }
 
 void print_scalar_store(LoopPrinter *l, const Root *root) {
   const Access *a = &l->k->accesses[root->access];
-  const char *convert = a->type == TYPE_F16       ? "f16_from_f32((float)"
-                        : a->type == TYPE_BF16    ? "bf16_from_f32((float)"
-                        : a->type == TYPE_S32     ? "s32_from_f64((double)"
-                        : a->type == TYPE_F64     ? "(double)("
-                        : a->type == TYPE_BOOLEAN ? "0 != ("
-                                                  : "(float)(";
+  static const char *const converts[TYPE_COUNT] = {
+      [TYPE_F64] = "(double)(",
+      [TYPE_F32] = "(float)(",
+      [TYPE_F16] = "f16_from_f32((float)",
+      [TYPE_BF16] = "bf16_from_f32((float)",
+      [TYPE_S32] = "s32_from_f64((double)",
+      [TYPE_S8] = "s8_from_f32((float)",
+      [TYPE_U8] = "u8_from_f32((float)",
+      [TYPE_BOOLEAN] = "0 != (",
+      [TYPE_F8_E4M3] = "e4m3_from_f32((float)",
+      [TYPE_F8_E5M2] = "e5m2_from_f32((float)",
+  };
   print_indent(l);
-  text_format(l->out, "a->%s[", access_member(l, a));
-  if (!add_terms(l, a->stride, ~0U, false)) text_add_string(l->out, "0");
-  text_format(l->out, "] = %s", convert);
+  add_element(l, a, ~0U);
+  text_format(l->out, "] = %s", converts[a->type]);
   add_scalar(l, root->expr);
   text_add_string(l->out, ");\n");
 }
@@ -362,7 +409,8 @@ void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes) {
   print_indent(l);
   if (is_array) text_format(l->out, "%s[r] = ", l->name[id]);
   else text_format(l->out, "const %s %s = ", expr_info[e->op].is_mask ? "int" : l->scalar, l->name[id]);
-  if (e->op == EXPR_LOAD) add_scalar_load(l, e->access, axes);
+  if (e->op == EXPR_LOAD) add_scalar_load(l, e, axes);
+  else if (e->op == EXPR_INDEX) text_format(l->out, "(%s)%s", l->scalar, axis_name(l, index_axis(e)));
   else add_scalar_formula(l, e);
   text_add_string(l->out, ";\n");
 }
@@ -375,7 +423,8 @@ void print_vector_expr(LoopPrinter *l, ExprId id) {
   }
   print_indent(l);
   text_format(l->out, "const %s %s = ", expr_info[e->op].is_mask ? l->mask : l->vec, l->name[id]);
-  if (e->op == EXPR_LOAD) add_vector_load(l, e->access, expr_level(l, id));
+  if (e->op == EXPR_LOAD) add_vector_load(l, e, expr_level(l, id));
+  else if (e->op == EXPR_INDEX) text_format(l->out, "%c_index(%s)", l->prefix, l->lane);
   else if (e->op == EXPR_SELECT && !is_lanewise(l, e->args[0])) { // one choice for all lanes
     add_scalar(l, e->args[0]);
     text_add_string(l->out, " ? ");

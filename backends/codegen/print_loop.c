@@ -80,7 +80,7 @@ static void print_array_sums(LoopPrinter *l, int sweep, bool is_load) {
 
 static bool is_prefetched(const LoopPrinter *l, AccessId id) {
   for (ExprId e = 1; e < l->k->nexprs; e++)
-    if (l->is_needed[e] && l->k->exprs[e].op == EXPR_LOAD && l->k->exprs[e].access == id &&
+    if (l->is_needed[e] && l->k->exprs[e].op == EXPR_LOAD && l->k->exprs[e].access == id && !l->k->exprs[e].args[0] &&
         expr_level(l, e) == LEVEL_VECTOR && varies_by_row(l, l->k->exprs[e].axes))
       return true;
   return false;
@@ -373,9 +373,12 @@ static void add_partial_parameters(LoopPrinter *l, bool is_call) {
 static void print_streams(LoopPrinter *l) {
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];
-    if (root->kind == ROOT_STORE && root->is_streamed)
-      print_line(l, "const int streams_%u = (uintptr_t)a->%s %% 64 == 0;", (unsigned)root->access,
-                 access_member(l, &l->k->accesses[root->access]));
+    if (root->kind == ROOT_STORE && root->is_streamed) {
+      print_indent(l);
+      text_format(l->out, "const int streams_%u = (uintptr_t)(", (unsigned)root->access);
+      add_start(l, &l->k->accesses[root->access]);
+      text_add_string(l->out, ") % 64 == 0;\n");
+    }
   }
 }
 

@@ -108,17 +108,19 @@ void declare_pointer(LoopPrinter *l, AccessId id, bool is_written) {
     return;
   }
   if (varies_by_row(l, access_axes(l->k, a))) return; // where the row is known
-  print_line(l, "%s%s *const p_%u = a->%s;", constness, element_type(a->type), (unsigned)id, access_member(l, a));
+  print_indent(l);
+  text_format(l->out, "%s%s *const p_%u = ", constness, element_type(a->type), (unsigned)id);
+  add_start(l, a);
+  text_add_string(l->out, ";\n");
 }
 
 static void set_pointer(LoopPrinter *l, AccessId id, bool is_written) {
   const Access *a = &l->k->accesses[id];
   if (!varies_by_row(l, access_axes(l->k, a))) return;
   print_indent(l);
-  if (has_rows(l)) text_format(l->out, "p_%u[r] = a->%s", (unsigned)id, access_member(l, a));
-  else
-    text_format(l->out, "%s%s *const p_%u = a->%s", is_written ? "" : "const ", element_type(a->type), (unsigned)id,
-                access_member(l, a));
+  if (has_rows(l)) text_format(l->out, "p_%u[r] = ", (unsigned)id);
+  else text_format(l->out, "%s%s *const p_%u = ", is_written ? "" : "const ", element_type(a->type), (unsigned)id);
+  add_start(l, a);
   add_terms(l, a->stride, loop_outer_axes(l->loop), true);
   text_add_string(l->out, ";\n");
 }
@@ -214,9 +216,10 @@ AxisSet mentioned_axes(LoopPrinter *l, int section) {
   AxisSet axes = 0;
   for (ExprId id = 1; id < l->k->nexprs; id++) {
     const Expr *e = &l->k->exprs[id];
-    if (!l->is_needed[id] || (e->op != EXPR_LOAD && e->op != EXPR_COMBINE)) continue;
+    if (!l->is_needed[id] || (e->op != EXPR_LOAD && e->op != EXPR_COMBINE && e->op != EXPR_INDEX)) continue;
     bool is_vector = expr_level(l, id) == LEVEL_VECTOR; // its row pointer is set in section 0
-    if (is_whole || (is_vector ? section == 0 : l->time[id] == section)) axes |= e->axes;
+    AxisSet own = e->op == EXPR_LOAD ? access_axes(l->k, &l->k->accesses[e->access]) : e->axes;
+    if (is_whole || (is_vector ? section == 0 : l->time[id] == section)) axes |= own;
   }
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];

@@ -24,3 +24,30 @@ bool interpret_StaticTranspose(const Evaluation *e) {
   for (; w.i < w.nelems; walk_step(&w)) e->outputs[0][w.i] = e->inputs[0][w.at[0]];
   return true;
 }
+
+bool interpret_Reorder(const Evaluation *e) {
+  memcpy(e->outputs[0], e->inputs[0], (size_t)shape_nelems(&e->node->outputs[0]->shape) * sizeof(double));
+  return true;
+}
+
+bool interpret_GenIndex(const Evaluation *e) {
+  int axis = axis_of(e->node, e->node->inputs[0]->shape.rank);
+  for (Walk w = walk_over(&e->node->outputs[0]->shape); w.i < w.nelems; walk_step(&w))
+    e->outputs[0][w.i] = (double)w.index[axis];
+  return true;
+}
+
+bool interpret_Concat(const Evaluation *e) {
+  const Shape *dst = &e->node->outputs[0]->shape;
+  int axis = axis_of(e->node, dst->rank);
+  int64_t start = 0, below = 1; // elements of an index on axis
+  for (int i = axis + 1; i < dst->rank; i++) below *= extent_value(dst->extent[i]);
+  const int64_t row = below * extent_value(dst->extent[axis]);
+  for (uint32_t i = 0; i < e->node->ninputs; i++) {
+    int64_t own = below * extent_value(e->node->inputs[i]->shape.extent[axis]);
+    int64_t nelems = shape_nelems(&e->node->inputs[i]->shape);
+    for (int64_t k = 0; k < nelems; k++) e->outputs[0][k / own * row + start + k % own] = e->inputs[i][k];
+    start += own;
+  }
+  return true;
+}

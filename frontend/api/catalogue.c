@@ -57,7 +57,7 @@ ng_operand_info ng_operator_output(size_t i, size_t k) {
 const char *attribute_kind_name(AttributeKind kind) {
   static const char *const kinds[] = {
       [ATTRIBUTE_BOOL] = "bool",     [ATTRIBUTE_S64] = "s64",           [ATTRIBUTE_F32] = "f32",
-      [ATTRIBUTE_CHOICE] = "choice", [ATTRIBUTE_S64_LIST] = "s64 list",
+      [ATTRIBUTE_CHOICE] = "choice", [ATTRIBUTE_S64_LIST] = "s64 list", [ATTRIBUTE_F32_LIST] = "f32 list",
   };
   return kinds[kind];
 }

@@ -47,7 +47,15 @@ static bool constant_as_f64(Graph *g, Value *v) {
   return true;
 }
 
+// Where data is no f64, numbers in attributes count as f32: gradients were made with those.
+static void round_attributes(Node *node) {
+  for (uint32_t i = 0; i < node->op->nattributes; i++)
+    if (node->op->attributes[i].kind == ATTRIBUTE_F32 && node->inputs[0] && node->inputs[0]->type != TYPE_F64)
+      node->attributes[i].f32 = (float)node->attributes[i].f32;
+}
+
 static bool graph_as_f64(Graph *g) {
+  for (size_t i = 0; i < g->nnodes; i++) round_attributes(g->nodes[i]);
   for (size_t i = 0; i < g->nvalues; i++) {
     Value *v = g->values[i];
     v->order = (Order){0};

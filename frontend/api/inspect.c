@@ -40,6 +40,10 @@ ng_attribute ng_graph_node_attribute(const ng_graph *g, size_t i, size_t k) {
     a.items = value->list.items;
     a.nitems = value->list.count;
     break;
+  case ATTRIBUTE_F32_LIST:
+    a.numbers = value->numbers.items;
+    a.nitems = value->numbers.count;
+    break;
   }
   return a;
 }

@@ -101,7 +101,19 @@ NG_API void ng_context_set_progress(ng_context *ctx, void (*progress)(void *user
 
 typedef struct ng_graph ng_graph;
 
-typedef enum ng_type { NG_F64 = 1, NG_F32, NG_F16, NG_BF16, NG_S64, NG_S32, NG_S8, NG_U8, NG_BOOLEAN } ng_type;
+typedef enum ng_type {
+  NG_F64 = 1,
+  NG_F32,
+  NG_F16,
+  NG_BF16,
+  NG_S64,
+  NG_S32,
+  NG_S8,
+  NG_U8,
+  NG_BOOLEAN,
+  NG_F8_E4M3,
+  NG_F8_E5M2
+} ng_type;
 
 typedef struct ng_tensor_info {
   const char *name;
@@ -153,6 +165,7 @@ typedef struct ng_attribute {
   int64_t integer;      /* "bool", "s64"; "choice": its index */
   double number;        /* "f32" */
   const int64_t *items; /* "s64 list": nitems of them, valid as long as g */
+  const double *numbers; /* "f32 list" */
   size_t nitems;
 } ng_attribute;
 

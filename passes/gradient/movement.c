@@ -19,3 +19,10 @@ GRADIENT(StaticTranspose) {
   node_set_input(backward, 0, diff);
   gradient_give(g, src, gradient_output(g, backward, 0, src->type, &src->shape));
 }
+
+GRADIENT(Reorder) {
+  gradient_give(g, node->inputs[0], diff);
+}
+
+NO_GRADIENT(GenIndex, "it does not read its operand")
+NO_GRADIENT(Concat, "no operator takes a part of a tensor")

@@ -1,6 +1,7 @@
 // The lowering of a region: domain, operands, results; what is used outside is stored.
 #include "passes/lower/lower.h"
 
+#include "ir/interpolate.h"
 #include "ir/norm.h"
 
 #include <assert.h>
@@ -59,7 +60,7 @@ ExprId lower_value_on(Lowering *l, const Value *v, const int *axis) {
   return expr_label(k, expr_load(k, kernel_add_access(k, &a)), v->name);
 }
 
-ExprId lower_moved(Lowering *l, const Value *v, const int64_t *stride, int rank) {
+ExprId lower_moved(Lowering *l, const Value *v, const int64_t *stride, int rank, ExprId offset) {
   assert(!l->value_expr[v->index]);
   if (v->constant && v->constant->is_splat) return expr_constant(l->kernel, type_load(v->type, v->constant->data, 0));
   Access a = {.value = (Value *)v, .type = v->type};
@@ -68,7 +69,9 @@ ExprId lower_moved(Lowering *l, const Value *v, const int64_t *stride, int rank)
     if (extent_value(l->domain.extent[on]) != 1) a.stride[on] = stride[i];
   }
   split_strides(l, a.stride);
-  return expr_label(l->kernel, expr_load(l->kernel, kernel_add_access(l->kernel, &a)), v->name);
+  Kernel *k = l->kernel;
+  AccessId access = kernel_add_access(k, &a);
+  return expr_label(k, offset ? expr_load_at(k, access, offset) : expr_load(k, access), v->name);
 }
 
 ExprId lower_value(Lowering *l, const Value *v) {
@@ -92,12 +95,29 @@ void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const 
   kernel_store(l->kernel, kernel_add_access(l->kernel, &a), e);
 }
 
+ExprId lower_index(const Lowering *l, int axis) {
+  Kernel *k = l->kernel;
+  if (l->split_axis < 0 || axis < l->split_axis) return expr_index(k, axis);
+  ExprId within = expr_index(k, axis + 1);
+  if (axis > l->split_axis) return within;
+  int64_t length = extent_value(l->domain.extent[axis]) / l->nparts;
+  return expr_fma(k, expr_constant(k, (double)length), expr_index(k, axis), within);
+}
+
+void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t start) {
+  Access a = access_of(l, node->outputs[0], NULL);
+  a.offset = start * a.stride[axis];
+  kernel_store(l->kernel, kernel_add_access(l->kernel, &a), e);
+}
+
 Shape node_domain(const Node *node) {
+  if (node->op->traits & TRAIT_ADJOINT) return adjoint_domain(node);
   return node->op->traits & (TRAIT_ELEMENTWISE | TRAIT_MOVES) ? node->outputs[0]->shape : node->inputs[0]->shape;
 }
 
-// f64 data, s32 (each exact in f64), what would leave f32's range on its way, and gradients of which cancellation
-// leaves a remainder smaller than f32's rounding of the terms: with two elements to a statistic only epsilon is left.
+// f64 data, s32 (each exact in f64), places that f32 does not count up to, what would leave f32's range on its way, and
+// gradients of which cancellation leaves a remainder smaller than f32's rounding of the terms: with two elements to a
+// statistic only epsilon is left.
 static bool computes_in_f64(const Node *node) {
   enum { FEW_ELEMENTS = 4 };
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
@@ -105,6 +125,7 @@ static bool computes_in_f64(const Node *node) {
     if (v && (v->type == TYPE_F64 || v->type == TYPE_S32)) return true;
   }
   if (node->op->traits & TRAIT_WIDE) return true;
+  if (node->op->traits & TRAIT_RESAMPLES && node_greatest_place(node) > 1 << 24) return true;
   if (!(node->op->traits & TRAIT_CANCELS)) return false;
   return norm_reduced_nelems(node) <= FEW_ELEMENTS;
 }
@@ -133,7 +154,7 @@ Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, LoweredPar
   Lowering l = {.kernel = k, .split_axis = -1, .part = part, .value_expr = value_expr};
   for (size_t i = 0; i < nnodes; i++) {
     k->is_f64 |= computes_in_f64(nodes[i]);
-    Shape shape = node_domain(nodes[i]);
+    Shape shape = nodes[i]->op->traits & TRAIT_PIECES ? nodes[i]->inputs[part.piece]->shape : node_domain(nodes[i]);
     if (i == 0 || shape_nelems(&shape) > shape_nelems(&l.domain) ||
         (shape_nelems(&shape) == shape_nelems(&l.domain) && shape.rank > l.domain.rank))
       l.domain = shape;

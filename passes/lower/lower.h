@@ -17,6 +17,7 @@ enum { PART_AXIS = MAX_RANK };
 typedef struct LoweredPart {
   uint32_t slots;         // mask of the results that are stored: for a single node, which may have several kernels
   bool spreads_constants; // one number everywhere varies over its tensor's axes, as if it were loaded
+  uint32_t piece;         // the input that becomes a part of the output, of a node with TRAIT_PIECES
 } LoweredPart;
 #define WHOLE ((LoweredPart){.slots = UINT32_MAX})
 
@@ -39,14 +40,21 @@ typedef struct Lowering {
 ExprId lower_value(Lowering *l, const Value *v);
 ExprId lower_value_on(Lowering *l, const Value *v, const int *axis);
 
-// A value from outside of the region, its element at a point of the last `rank` axes found by these strides.
-ExprId lower_moved(Lowering *l, const Value *v, const int64_t *stride, int rank);
+// A value from outside of the region, its element at a point of the last `rank` axes found by these strides, and
+// `offset` elements further; 0: none.
+ExprId lower_moved(Lowering *l, const Value *v, const int64_t *stride, int rank, ExprId offset);
 
 // The kernel's axes for a mask of the domain's.
 AxisSet lower_axes(const Lowering *l, uint32_t axes);
 
 // The node's result in `slot` is `e`. With axis NULL it is aligned at the right; else as for lower_value_on.
 void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const int *axis);
+
+// The coordinate on an axis of the domain.
+ExprId lower_index(const Lowering *l, int axis);
+
+// `e` is the part of output 0 that begins at `start` on this axis, and is as the domain on the others.
+void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t start);
 
 // A kernel of these nodes (in topological order, all of one region and the only ones), unscheduled. NULL: out of
 // memory. `value_expr` is zeros, by value->index, and is so again afterwards.

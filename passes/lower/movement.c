@@ -15,7 +15,7 @@ void lower_StaticReshape(Lowering *l, const Node *node) {
   int64_t stride[MAX_RANK];
   const Shape *dst = &node->outputs[0]->shape;
   strides(dst, &(Order){{0}}, stride);
-  lower_result(l, node, 0, lower_moved(l, node->inputs[0], stride, dst->rank), NULL);
+  lower_result(l, node, 0, lower_moved(l, node->inputs[0], stride, dst->rank, 0), NULL);
 }
 
 void lower_StaticTranspose(Lowering *l, const Node *node) {
@@ -25,5 +25,21 @@ void lower_StaticTranspose(Lowering *l, const Node *node) {
   if (!transpose_axes(node, src->rank, axes)) return; // a verified node has an order
   strides(src, &node->inputs[0]->order, own);
   for (int i = 0; i < src->rank; i++) stride[i] = own[axes[i]];
-  lower_result(l, node, 0, lower_moved(l, node->inputs[0], stride, src->rank), NULL);
+  lower_result(l, node, 0, lower_moved(l, node->inputs[0], stride, src->rank, 0), NULL);
+}
+
+void lower_Reorder(Lowering *l, const Node *node) {
+  lower_result(l, node, 0, lower_value(l, node->inputs[0]), NULL);
+}
+
+void lower_GenIndex(Lowering *l, const Node *node) {
+  int axis = axis_of(node, node->inputs[0]->shape.rank);
+  lower_result(l, node, 0, lower_index(l, axis), NULL);
+}
+
+void lower_Concat(Lowering *l, const Node *node) {
+  int axis = axis_of(node, node->outputs[0]->shape.rank);
+  int64_t start = 0;
+  for (uint32_t i = 0; i < l->part.piece; i++) start += extent_value(node->inputs[i]->shape.extent[axis]);
+  lower_piece(l, node, lower_value(l, node->inputs[l->part.piece]), axis, start);
 }

@@ -750,6 +750,87 @@ static void elements_move_anywhere(void **state) {
   climb(&g, (Climb){.name = "movement", .unfused_too = true});
 }
 
+static void resample(GraphText *g, const char *type, Extents extents, const char *attributes) {
+  graph_text_case(g, "resampling %s %s %s", type, extents_text(g, extents, "x"), attributes);
+  const char *x = graph_text_input(g, "x", type, extents), *made = graph_text_result(g, "made");
+  graph_text_node(g, "Interpolate", "inputs: [%s], outputs: [%s], attributes: {%s}", x, graph_text_name(g, "between"),
+                  attributes);
+  graph_text_node(g, "Sigmoid", "inputs: [%s], outputs: [%s]", graph_text_name(g, "between"), made);
+  graph_text_node(g, "InterpolateBackward", "inputs: [%s, %s], outputs: [%s], attributes: {%s}", x, made,
+                  graph_text_result(g, "back"), attributes);
+}
+
+static void tensors_are_resampled(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  resample(&g, "f32", EXTENTS(2, 3, 17), "mode: linear, sizes: [40], data_format: NCX");
+  resample(&g, "f32", EXTENTS(2, 33, 7, 1), "mode: nearest, sizes: [16, 20], data_format: NCX");
+  resample(&g, "bf16", EXTENTS(2, 5, 7, 17), "mode: bilinear, scales: [0.5, 3]");
+  resample(&g, "f16", EXTENTS(1, 2, 3, 5, 19), "mode: trilinear, sizes: [5, 3, 19], data_format: NCX");
+  resample(&g, "f64", EXTENTS(1, 2, 9),
+           "mode: nearest, sizes: [4], data_format: NCX, "
+           "coordinate_transformation_mode: align_corners");
+  resample(&g, "f32", EXTENTS(2, 2, 4), "mode: linear, sizes: [0], data_format: NCX");
+  resample(&g, "f32", EXTENTS(1, 1, 5000), "mode: linear, sizes: [4999], data_format: NCX");
+  climb(&g, (Climb){.name = "resampling", .unfused_too = true});
+}
+
+static void parts_are_joined(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  graph_text_case(&g, "parts");
+  const char *x = graph_text_input(&g, "x", "f32", EXTENTS(3, 17, 2));
+  const char *y = graph_text_input(&g, "y", "f32", EXTENTS(3, 16, 2));
+  const char *nothing = graph_text_input(&g, "n", "f32", EXTENTS(3, 0, 2));
+  const char *row = graph_text_input(&g, "r", "bf16", EXTENTS(1));
+  const char *joined = graph_text_name(&g, "joined");
+  graph_text_node(&g, "Exp", "inputs: [%s], outputs: [%s]", y, graph_text_name(&g, "between"));
+  graph_text_node(&g, "Concat", "inputs: [%s, %s, %s, %s], outputs: [%s], attributes: {axis: 1}", x,
+                  graph_text_name(&g, "between"), nothing, x, joined);
+  graph_text_node(&g, "Square", "inputs: [%s], outputs: [%s]", joined, graph_text_result(&g, "after"));
+  graph_text_node(&g, "Concat", "inputs: [%s, %s], outputs: [%s], attributes: {axis: -1}", x, x,
+                  graph_text_result(&g, "last"));
+  graph_text_node(&g, "Concat", "inputs: [%s, %s], outputs: [%s], attributes: {axis: 0}", row, row,
+                  graph_text_result(&g, "ones"));
+  graph_text_node(&g, "GenIndex", "inputs: [%s], outputs: [%s], attributes: {axis: 1}", joined,
+                  graph_text_result(&g, "index"));
+  graph_text_node(&g, "Reorder", "inputs: [%s], outputs: [{name: %s, shape: [3, 17, 2], order: [2, 0, 1]}]", x,
+                  graph_text_name(&g, "reordered"));
+  graph_text_node(&g, "Reorder", "inputs: [%s], outputs: [%s]", graph_text_name(&g, "reordered"),
+                  graph_text_result(&g, "again"));
+  climb(&g, (Climb){.name = "parts", .unfused_too = true});
+}
+
+static void quantize(GraphText *g, const char *type, Extents extents, const char *attributes, const char *back) {
+  graph_text_case(g, "quantize %s %s %s", type, extents_text(g, extents, "x"), attributes);
+  const char *x = graph_text_input(g, "x", "f32", extents), *few = graph_text_result(g, "few");
+  graph_text_node(g, "Quantize", "inputs: [%s], outputs: [{name: %s, type: %s}], attributes: {%s}", x, few, type,
+                  attributes);
+  graph_text_node(g, "Dequantize", "inputs: [%s], outputs: [%s], attributes: {%s}", few, graph_text_result(g, "back"),
+                  back);
+}
+
+static void few_bits_are_enough(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  quantize(&g, "s8", EXTENTS(3, 37), "scales: [0.5], zps: [3]", "scales: [0.25]");
+  quantize(&g, "u8", EXTENTS(3, 16, 2), "scales: [0.5, 0.25, 2], zps: [3, 4, 100], qtype: per_channel, axis: 0",
+           "scales: [1, 2], qtype: per_channel, axis: -1");
+  quantize(&g, "f8_e4m3", EXTENTS(5, 33), "scales: [0.125]", "scales: [0.125]");
+  quantize(&g, "f8_e5m2", EXTENTS(1), "scales: [3]", "scales: [1]");
+  quantize(&g, "s8", EXTENTS(0, 2), "scales: [1, 2], qtype: per_channel", "scales: [1]");
+  graph_text_case(&g, "groups");
+  const char *x = graph_text_input(&g, "x", "s8", EXTENTS(4, 34)), *z = graph_text_input(&g, "z", "u8", EXTENTS(2, 17));
+  const char *s = graph_text_splat(&g, "s", "f32", EXTENTS(2, 17), "0.25");
+  graph_text_node(&g, "DynamicDequantize",
+                  "inputs: [%s, %s, %s], outputs: [%s], attributes: {qtype: per_group, group_shape: [2, 2]}", x, s, z,
+                  graph_text_result(&g, "y"));
+  climb(&g, (Climb){.name = "quantised", .unfused_too = true});
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layer_norm_gradient_of_any_width),
@@ -782,6 +863,9 @@ int main(void) {
       cmocka_unit_test(tensors_of_many_blocks),
       cmocka_unit_test(chains_of_additions_are_short),
       cmocka_unit_test(elements_move_anywhere),
+      cmocka_unit_test(tensors_are_resampled),
+      cmocka_unit_test(parts_are_joined),
+      cmocka_unit_test(few_bits_are_enough),
       cmocka_unit_test(optimisation_does_not_change_results),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,6 +141,9 @@ static const Case cases[] = {
     {"StaticReshape", X("[2, 6]"), OF_X_WITH("StaticReshape", "shape: [3, -1], special_zero: false")},
     {"StaticTranspose", X("[2, 3, 4]"), OF_X_WITH("StaticTranspose", "order: [2, 0, 1]")},
     {"StaticTranspose", X("[2, 3]"), OF_X_WITH("StaticTranspose", "order: []")},
+    {"Reorder", X("[2, 3]"), "{op: Reorder, inputs: [x], outputs: [y]}"},
+    {"Interpolate", X("[2, 3, 5]"), OF_X_WITH("Interpolate", "mode: linear, sizes: [7], data_format: NCX")},
+    {"Interpolate", X("[2, 3, 4, 2]"), OF_X_WITH("Interpolate", "mode: nearest, scales: [2, 0.5]")},
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 

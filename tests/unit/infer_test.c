@@ -289,6 +289,57 @@ static const Row rows[] = {
     {"StaticReshape", "shape=4,0 special_zero=true", "f32[4] > ??",
      "StaticReshape: shape: expected extents, one -1, or with special_zero a 0 where src has an axis, found src of "
      "[4]"},
+    {"Quantize", "scales=0.5 zps=3", "f32[4,_] > s8[_,2]", "f32[4,2] > s8[4,2]"},
+    {"Quantize", "scales=1,2,4 qtype=per_channel", "f32[4,_] > f8_e4m3?", "f32[4,3] > f8_e4m3[4,3]"},
+    {"Quantize", "scales=1 zps=0", "f32[4] > f8_e5m2?", "Quantize: zps: expected none for an 8-bit float"},
+    {"Quantize", "scales=1,2 qtype=per_channel axis=0", "f32[4] > u8?",
+     "Quantize: axis 0 of src [4]: expected as many as scales, [2]"},
+    {"Dequantize", "scales=0.5", "u8[N] > ??", "u8[N] > f32[N]"},
+    {"Dequantize", "scales=1,2 qtype=per_channel axis=2", "s8[4,2] > ??",
+     "Dequantize: axis: expected -2 to 1 for rank 2, found 2"},
+    {"DynamicQuantize", "", "f32[2,3] f32[_] ~ > u8?", "f32[2,3] f32[1] ~ > u8[2,3]"},
+    {"DynamicQuantize", "qtype=per_channel axis=-1", "f32[2,3] f32? u8[1] > s8?", "f32[2,3] f32[3] u8[1] > s8[2,3]"},
+    {"DynamicQuantize", "", "f32[2,3] f32[2] ~ > u8?",
+     "DynamicQuantize: scales [2]: expected extent 1 on axis 0 beside src [2, 3]"},
+    {"DynamicDequantize", "qtype=per_channel", "s8[2,_] f32[3] s32[3] > ??", "s8[2,3] f32[3] s32[3] > f32[2,3]"},
+    {"DynamicDequantize", "qtype=per_group group_shape=1,2", "u8[2,4] bf16? u8? > ??",
+     "u8[2,4] bf16[2,2] u8[2,2] > bf16[2,4]"},
+    {"DynamicDequantize", "qtype=per_group group_shape=1,3", "u8[2,4] f32? ~ > ??",
+     "DynamicDequantize: src [2, 4]: expected a multiple of group_shape [3] on axis 1"},
+    {"DynamicDequantize", "qtype=per_group group_shape=2", "u8[2,4] f32? ~ > ??",
+     "DynamicDequantize: group_shape: expected one for each axis, 2, found 1"},
+    {"DynamicDequantize", "qtype=per_group group_shape=0,1", "u8[2,4] f32? ~ > ??",
+     "DynamicDequantize: group_shape: expected numbers above 0"},
+    {"Reorder", "", "f32[4,_] > ?[_,8]", "f32[4,8] > f32[4,8]"},
+    {"Reorder", "", "f32[4] > ?[5]", "Reorder: axis 0 of src [4] and axis 0 of dst [5]: expected the same extent"},
+    {"GenIndex", "axis=-1", "bf16[4,_] > ?[_,8]", "bf16[4,8] > s32[4,8]"},
+    {"GenIndex", "axis=2", "f32[4,8] > ??", "GenIndex: axis: expected -2 to 1 for rank 2, found 2"},
+    {"GenIndex", "axis=0", "f32[2147483648] > ??", "GenIndex: src: expected an extent below 2^31 on axis 0"},
+    {"Concat", "axis=1", "f32[4,8] > ??", "f32[4,8] > f32[4,8]"},
+    {"Concat", "axis=-2", "f16[0,_] > ?[_,3]", "f16[0,3] > f16[0,3]"},
+    {"Concat", "axis=0", "f32[_,2] > ?[7,_]", "f32[7,2] > f32[7,2]"},
+    {"Concat", "axis=2", "f32[4,8] > ??", "Concat: axis: expected -2 to 1 for rank 2, found 2"},
+    {"Concat", "axis=0", "f32[4,8] > ?[5,8]", "Concat: dst [5, 8]: expected extent 4 on axis 0 beside src [4, 8]"},
+    {"Interpolate", "mode=nearest sizes=5,6 data_format=NCX", "f32[2,3,4,4] ~ > ??", "f32[2,3,4,4] ~ > f32[2,3,5,6]"},
+    {"Interpolate", "mode=linear scales=2.5", "bf16[2,3,_] s32? > ??", "bf16[2,3,_] s32[1] > bf16[2,7,_]"},
+    {"Interpolate", "mode=linear scales=1.235294 data_format=NCX", "f32[1,1,17] ~ > ??", "f32[1,1,17] ~ > f32[1,1,20]"},
+    {"Interpolate", "mode=nearest scales=2", "f32[N,M,3] ~ > ??", "f32[N,M,3] ~ > f32[N,_,3]"},
+    {"Interpolate", "mode=linear sizes=3", "f32? ~ > ??", "f32[_,_,_] ~ > f32[_,3,_]"},
+    {"Interpolate", "mode=linear sizes=3", "f32[2,2,2,2] ~ > ??",
+     "Interpolate: sizes: expected one for each spatial axis, 2, found 1"},
+    {"Interpolate", "mode=linear sizes=3", "f32[2,2] ~ > ??", "Interpolate: src: expected rank 3 to 5, found rank 2"},
+    {"Interpolate", "mode=linear sizes=3", "f32[2,0,2] ~ > ??",
+     "Interpolate: src: expected elements on axis 1 to make dst of"},
+    {"Interpolate", "mode=linear sizes=3", "f32[2,2,2] ~ > ?[2,4,2]",
+     "Interpolate: dst [2, 4, 2]: expected extent 3 on axis 1 beside src [2, 2, 2]"},
+    {"Interpolate", "mode=linear scales=-1", "f32[2,2,2] ~ > ??",
+     "Interpolate: scales: expected numbers that give extents, found -1 on axis 1"},
+    {"Interpolate", "mode=nearest sizes=67108864", "f32[1,16777216,1] ~ > ??",
+     "Interpolate: axis 1 of src and dst: expected extents whose product is below 2^50"},
+    {"InterpolateBackward", "mode=nearest", "f32[2,3,_] f32[_,5,4] ~ > ??", "f32[2,3,4] f32[2,5,4] ~ > f32[2,3,4]"},
+    {"InterpolateBackward", "mode=nearest", "f32? f32? ~ > ?[2,3,4]", "f32[2,3,4] f32[2,_,4] ~ > f32[2,3,4]"},
+    {"InterpolateBackward", "mode=nearest data_format=NCX", "f32[2,3,4] f32[2,2,4] ~ > ??",
+     "InterpolateBackward: axis 1 of diff_src [2, 3, 4] and axis 1 of diff_dst [2, 2, 4]: expected the same extent"},
     {"StaticTranspose", "order=2,0,1", "f32[1,2,3] > ??", "f32[1,2,3] > f32[3,1,2]"},
     {"StaticTranspose", "order=-1,0", "f16[_,N] > ?[_,4]", "f16[4,N] > f16[N,4]"},
     {"StaticTranspose", "order=", "f32[1,2,3] > ??", "f32[1,2,3] > f32[3,2,1]"},
@@ -500,6 +551,14 @@ static void parse_list(Graph *g, AttributeValue *value, const char *numbers) {
   for (char *end; *numbers; numbers = end + (*end == ',')) items[value->list.count++] = strtoll(numbers, &end, 10);
 }
 
+static void parse_numbers(Graph *g, AttributeValue *value, char *numbers) {
+  double *items = ARENA_ARRAY(&g->arena, double, strlen(numbers) + 1);
+  assert_non_null(items);
+  value->numbers.items = items;
+  value->numbers.count = 0;
+  for (char *end; *numbers; numbers = end + (*end == ',')) items[value->numbers.count++] = strtod(numbers, &end);
+}
+
 static void parse_attribute(Graph *g, Node *node, char *word) {
   char *number = strchr(word, '=');
   assert_non_null(number);
@@ -511,7 +570,9 @@ static void parse_attribute(Graph *g, Node *node, char *word) {
   value->is_set = true;
   if (row->kind == ATTRIBUTE_BOOL) value->boolean = strcmp(number, "true") == 0;
   else if (row->kind == ATTRIBUTE_S64) value->s64 = strtoll(number, NULL, 10);
+  else if (row->kind == ATTRIBUTE_F32) value->f32 = strtod(number, NULL);
   else if (row->kind == ATTRIBUTE_S64_LIST) parse_list(g, value, number);
+  else if (row->kind == ATTRIBUTE_F32_LIST) parse_numbers(g, value, number);
   else
     for (value->s64 = 0; strcmp(row->choices[value->s64], number) != 0;) assert_true(++value->s64 < MAX_CHOICES);
 }
@@ -667,7 +728,8 @@ static void for_each_extent(void (*check)(Graphlet *t, const char *known, Value 
 
 // An operand that is broadcast may have been 1; an extent that is reduced stands nowhere else.
 static bool may_be_lost(const Graphlet *t) {
-  static const OperatorId losing[] = {OP_ReduceSum, OP_BiasAddBackward, OP_PReLU, OP_PReLUBackward};
+  static const OperatorId losing[] = {OP_ReduceSum,   OP_BiasAddBackward,     OP_PReLU,          OP_PReLUBackward,
+                                      OP_Interpolate, OP_InterpolateBackward, OP_DynamicQuantize};
   const Operator *op = t->node->op;
   bool has_choice = op->attributes[0].name && strcmp(op->attributes[0].name, "auto_broadcast") == 0;
   for (size_t i = 0; i < sizeof losing / sizeof *losing; i++)

@@ -61,11 +61,45 @@ static void nothing_moves_where_there_is_nothing(void **state) {
   case_passes(&c);
 }
 
+static void parts_are_joined_in_their_order(void **state) {
+  (void)state;
+  Case c;
+  case_init(&c);
+  case_input(&c, "x", TYPE_F32, SHAPE(2, 1), VALUES(0, 1));
+  case_input(&c, "y", TYPE_F32, SHAPE(2, 2), VALUES(2, 3, 4, 5));
+  case_input(&c, "nothing", TYPE_F32, SHAPE(2, 0), NO_VALUES);
+  Value *const values[] = {case_value(&c, "x"), case_value(&c, "nothing"), case_value(&c, "y"), case_value(&c, "x")};
+  const OperatorName concat = operator_find("Concat");
+  Node *node = graph_add_node(c.graph, concat.op, NULL, 4, 1);
+  assert_non_null(node);
+  for (uint32_t i = 0; i < 4; i++) node_set_input(node, i, values[i]);
+  node_set_output(node, 0, case_value(&c, "a"));
+  case_set(node, "axis", -1);
+  case_expect(&c, "a", VALUES(0, 2, 3, 0, 1, 4, 5, 1));
+  case_passes(&c);
+}
+
+static void indices_are_coordinates_whatever_the_values(void **state) {
+  (void)state;
+  Case c;
+  case_init(&c);
+  case_input(&c, "x", TYPE_F32, SHAPE(2, 3), VALUES(NAN, 1, INFINITY, 0, 0, 0));
+  case_set(case_node(&c, "GenIndex", "x", "a"), "axis", 1);
+  case_set(case_node(&c, "GenIndex", "x", "b"), "axis", -2);
+  case_node(&c, "Reorder", "x", "same");
+  case_expect(&c, "a", VALUES(0, 1, 2, 0, 1, 2));
+  case_expect(&c, "b", VALUES(0, 0, 0, 1, 1, 1));
+  case_expect(&c, "same", VALUES(NAN, 1, INFINITY, 0, 0, 0));
+  case_passes(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(transpose_is_numpys),
       cmocka_unit_test(reshape_keeps_row_major_order),
       cmocka_unit_test(nothing_moves_where_there_is_nothing),
+      cmocka_unit_test(parts_are_joined_in_their_order),
+      cmocka_unit_test(indices_are_coordinates_whatever_the_values),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,8 @@ static bool is_default_in_range(const Attribute *row, double value) {
   case ATTRIBUTE_BOOL: return value == 0 || value == 1;
   case ATTRIBUTE_S64: return value == trunc(value) && fabs(value) < 0x1p53;
   case ATTRIBUTE_CHOICE: return value == trunc(value) && value >= 0 && value < count_choices(row);
-  case ATTRIBUTE_S64_LIST: return value == 0;
+  case ATTRIBUTE_S64_LIST:
+  case ATTRIBUTE_F32_LIST: return value == 0;
   default: return true;
   }
 }
@@ -283,7 +284,8 @@ static void must_set_defaults(OperatorName n) {
     if (!a.is_required && !a.has_default) continue;
     if (row->kind == ATTRIBUTE_F32) assert_true(node_f32(&node, row->name) == expected);
     else if (row->kind == ATTRIBUTE_BOOL) assert_true(node_bool(&node, row->name) == (expected != 0));
-    else if (row->kind != ATTRIBUTE_S64_LIST) assert_true(node_s64(&node, row->name) == (int64_t)expected);
+    else if (row->kind != ATTRIBUTE_S64_LIST && row->kind != ATTRIBUTE_F32_LIST)
+      assert_true(node_s64(&node, row->name) == (int64_t)expected);
   }
   for (uint32_t i = 0; n.signature && i < n.signature->nattributes; i++) { // what the name fixes
     const SignatureAttribute *a = &n.signature->attributes[i];
@@ -459,12 +461,13 @@ static void types_are_those_of_the_documents(void **state) {
   assert_int_equal(types_under("Add", 0), floats | TYPE_BIT(TYPE_S32));
 }
 
-static void variances_and_what_roots_are_of_ask_for_positive_data(void **state) {
+static void variances_scales_and_what_roots_are_of_ask_for_positive_data(void **state) {
   (void)state;
   static const OperatorId roots[] = {OP_Log, OP_Pow, OP_Sqrt, OP_SqrtBackward};
   for (size_t i = 0; i < OP_COUNT; i++)
     for (uint32_t k = 0; k < operators[i].ninputs; k++) {
-      bool is_positive = strcmp(operators[i].inputs[k].name, "variance") == 0;
+      const char *name = operators[i].inputs[k].name;
+      bool is_positive = strcmp(name, "variance") == 0 || strcmp(name, "scales") == 0;
       for (size_t r = 0; r < sizeof roots / sizeof *roots; r++) is_positive |= operators[i].id == roots[r] && k == 0;
       assert_int_equal(operators[i].inputs[k].is_positive, is_positive);
     }
@@ -486,7 +489,7 @@ int main(void) {
       cmocka_unit_test(rows_are_those_of_the_documents),
       cmocka_unit_test(operands_of_signatures_mean_the_same),
       cmocka_unit_test(types_are_those_of_the_documents),
-      cmocka_unit_test(variances_and_what_roots_are_of_ask_for_positive_data),
+      cmocka_unit_test(variances_scales_and_what_roots_are_of_ask_for_positive_data),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -186,6 +186,34 @@ static void booleans_are_0_or_1(void **state) {
   assert_true(type_load(TYPE_BOOLEAN, &two, 0) == 1);
 }
 
+static void f8_has_these_bits(void **state) {
+  (void)state;
+  static const struct {
+    Type type;
+    double value;
+    uint8_t bits;
+  } rows[] = {{TYPE_F8_E4M3, 1, 56},          {TYPE_F8_E4M3, 448, 126},   {TYPE_F8_E4M3, 464, 126},
+              {TYPE_F8_E4M3, 465, 127},       {TYPE_F8_E4M3, -1000, 255}, {TYPE_F8_E4M3, 0.001, 1},
+              {TYPE_F8_E4M3, 248, 120},       {TYPE_F8_E4M3, -0.0, 128},  {TYPE_F8_E4M3, INFINITY, 127},
+              {TYPE_F8_E4M3, 0x1p-10, 0},     {TYPE_F8_E4M3, 0x3p-11, 1}, {TYPE_F8_E5M2, 1, 60},
+              {TYPE_F8_E5M2, 57344, 123},     {TYPE_F8_E5M2, 61408, 123}, {TYPE_F8_E5M2, 61440, 124},
+              {TYPE_F8_E5M2, -INFINITY, 252}, {TYPE_F8_E5M2, 0x1p-16, 1}, {TYPE_F8_E5M2, 1.125, 60}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    uint8_t bits;
+    type_store(rows[i].type, &bits, 0, rows[i].value);
+    assert_int_equal(bits, rows[i].bits);
+  }
+  for (Type type = TYPE_F8_E4M3; type <= TYPE_F8_E5M2; type++) {
+    for (int b = 0; b < 256; b++) { // each comes back as it was, but for a NaN
+      uint8_t bits = (uint8_t)b, again;
+      double value = type_load(type, &bits, 0);
+      type_store(type, &again, 0, value);
+      if (isnan(value)) assert_true(isnan(type_load(type, &again, 0)));
+      else assert_int_equal(again, bits);
+    }
+  }
+}
+
 static void types_have_names_and_sizes(void **state) {
   (void)state;
   static const struct {
@@ -193,9 +221,11 @@ static void types_have_names_and_sizes(void **state) {
     const char *name;
     size_t nbytes;
     bool is_float;
-  } rows[] = {{TYPE_F64, "f64", 8, true},   {TYPE_F32, "f32", 4, true},  {TYPE_F16, "f16", 2, true},
-              {TYPE_BF16, "bf16", 2, true}, {TYPE_S64, "s64", 8, false}, {TYPE_S32, "s32", 4, false},
-              {TYPE_S8, "s8", 1, false},    {TYPE_U8, "u8", 1, false},   {TYPE_BOOLEAN, "boolean", 1, false}};
+  } rows[] = {
+      {TYPE_F64, "f64", 8, true},          {TYPE_F32, "f32", 4, true},         {TYPE_F16, "f16", 2, true},
+      {TYPE_BF16, "bf16", 2, true},        {TYPE_S64, "s64", 8, false},        {TYPE_S32, "s32", 4, false},
+      {TYPE_S8, "s8", 1, false},           {TYPE_U8, "u8", 1, false},          {TYPE_BOOLEAN, "boolean", 1, false},
+      {TYPE_F8_E4M3, "f8_e4m3", 1, false}, {TYPE_F8_E5M2, "f8_e5m2", 1, false}};
   assert_int_equal(sizeof rows / sizeof *rows, TYPE_COUNT - 1);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     assert_string_equal(type_name(rows[i].type), rows[i].name);
@@ -240,6 +270,7 @@ int main(void) {
       cmocka_unit_test(floats_store_what_they_can_hold),
       cmocka_unit_test(integers_round_half_to_even_and_saturate),
       cmocka_unit_test(booleans_are_0_or_1),
+      cmocka_unit_test(f8_has_these_bits),
       cmocka_unit_test(types_have_names_and_sizes),
       cmocka_unit_test(sets_of_types_are_listed),
       cmocka_unit_test(nothing_finite_is_above_the_greatest),

@@ -1,0 +1,66 @@
+// Quantisation and back. What is stored is rounded to its type, for there it is no float.
+#include "ir/quantize.h"
+
+#include "backends/interpreter/evaluation.h"
+#include "backends/interpreter/walk.h"
+
+typedef struct Scaling { // of one element
+  double scale, zp;
+} Scaling;
+
+// Where the walk's element has its scale among those of a shape.
+static int64_t place_of(const Node *node, const Shape *shape, const Walk *w) {
+  int64_t at[MAX_RANK] = {0}, place = 0;
+  for (int axis = 0; axis < w->rank; axis++) {
+    int64_t step;
+    int of = scaling_axis(node, shape_nelems(shape), axis, &step);
+    if (of >= 0) at[of] = w->index[axis] / step;
+  }
+  for (int i = 0; i < shape->rank; i++) place = place * extent_value(shape->extent[i]) + at[i];
+  return place;
+}
+
+static Scaling static_scaling(const Evaluation *e, const Walk *w) {
+  const AttributeValue *scales = node_attribute(e->node, "scales"), *zps = node_attribute(e->node, "zps");
+  const Shape list = {.rank = 1, .extent = {EXTENT((int64_t)scales->numbers.count)}};
+  int64_t at = place_of(e->node, &list, w);
+  return (Scaling){(float)scales->numbers.items[at], zps->list.count ? (double)zps->list.items[at] : 0};
+}
+
+static Scaling dynamic_scaling(const Evaluation *e, const Walk *w) {
+  const Value *scales = e->node->inputs[1], *zps = e->node->inputs[2];
+  double zp = zps ? e->inputs[2][place_of(e->node, &zps->shape, w)] : 0;
+  return (Scaling){e->inputs[1][place_of(e->node, &scales->shape, w)], zp};
+}
+
+static bool quantize(const Evaluation *e, Scaling (*scaling)(const Evaluation *, const Walk *)) {
+  for (Walk w = walk_over(&e->node->outputs[0]->shape); w.i < w.nelems; walk_step(&w)) {
+    Scaling s = scaling(e, &w);
+    e->outputs[0][w.i] = e->inputs[0][w.i] / s.scale + s.zp;
+  }
+  return true;
+}
+
+static bool dequantize(const Evaluation *e, Scaling (*scaling)(const Evaluation *, const Walk *)) {
+  for (Walk w = walk_over(&e->node->outputs[0]->shape); w.i < w.nelems; walk_step(&w)) {
+    Scaling s = scaling(e, &w);
+    e->outputs[0][w.i] = (e->inputs[0][w.i] - s.zp) * s.scale;
+  }
+  return true;
+}
+
+bool interpret_Quantize(const Evaluation *e) {
+  return quantize(e, static_scaling);
+}
+
+bool interpret_Dequantize(const Evaluation *e) {
+  return dequantize(e, static_scaling);
+}
+
+bool interpret_DynamicQuantize(const Evaluation *e) {
+  return quantize(e, dynamic_scaling);
+}
+
+bool interpret_DynamicDequantize(const Evaluation *e) {
+  return dequantize(e, dynamic_scaling);
+}

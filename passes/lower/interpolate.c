@@ -1,0 +1,130 @@
+// Lowering of resampling: loads at places that are computed from coordinates, by integers that floats hold exactly.
+// Formulas of one axis alone become tables, made once a call: scheduling keeps what does not vary along other axes.
+#include "ir/interpolate.h"
+
+#include "passes/lower/lower.h"
+
+#define NUMBER(number) expr_constant(k, (double)(number))
+#define ADD(a, b) expr_binary(k, EXPR_ADD, a, b)
+#define SUB(a, b) expr_binary(k, EXPR_SUB, a, b)
+#define MUL(a, b) expr_binary(k, EXPR_MUL, a, b)
+#define DIV(a, b) expr_binary(k, EXPR_DIV, a, b)
+#define MAX(a, b) expr_binary(k, EXPR_MAX, a, b)
+#define MIN(a, b) expr_binary(k, EXPR_MIN, a, b)
+#define GT(a, b) expr_binary(k, EXPR_GT, a, b)
+#define GE(a, b) expr_binary(k, EXPR_GE, a, b)
+#define EQ(a, b) expr_binary(k, EXPR_EQ, a, b)
+#define FMA(a, b, c) expr_fma(k, a, b, c)
+#define FLOOR(a) expr_unary(k, EXPR_FLOOR, a)
+#define NEG(a) expr_unary(k, EXPR_NEG, a)
+#define SELECT(mask, a, b) expr_select(k, mask, a, b)
+
+typedef struct Origin { // of an output: the place, and the weight of the next one; 0: the nearest alone
+  ExprId place, weight;
+} Origin;
+
+static Origin origin_of(Kernel *k, const Resampling *r, ExprId o) {
+  ExprId at = FMA(NUMBER(r->factor), o, NUMBER(r->offset)), last = NUMBER(r->input - 1);
+  if (r->is_nearest) {
+    ExprId place = FLOOR(DIV(FMA(NUMBER(2), at, NUMBER(r->divisor)), NUMBER(2 * r->divisor)));
+    return (Origin){MAX(NUMBER(0), MIN(place, last)), 0};
+  }
+  at = MAX(NUMBER(0), MIN(at, NUMBER((r->input - 1) * r->divisor)));
+  ExprId place = FLOOR(DIV(at, NUMBER(r->divisor)));
+  return (Origin){place, DIV(FMA(NUMBER(-r->divisor), place, at), NUMBER(r->divisor))};
+}
+
+// A tensor one of whose sides is resampled: where it lies, and its own strides.
+typedef struct Side {
+  const Value *value;
+  int first, nspatial;
+  Access access; // along the axes that are as in the domain
+  int64_t stride[MAX_RANK];
+} Side;
+
+static Side side_of(const Node *node, const Value *v) {
+  Side s = {.value = v,
+            .first = spatial_axis(node),
+            .nspatial = v->shape.rank - 2,
+            .access = {.value = (Value *)v, .type = v->type}};
+  int64_t extent[MAX_RANK];
+  for (int i = 0; i < v->shape.rank; i++) extent[i] = extent_value(v->shape.extent[i]);
+  order_strides(&v->order, v->shape.rank, extent, s.stride);
+  for (int i = 0; i < v->shape.rank; i++) {
+    bool is_spatial = i >= s.first && i < s.first + s.nspatial;
+    Resampling r = is_spatial ? node_resampling(node, i - s.first) : (Resampling){0};
+    if (r.input == r.output && extent[i] != 1) s.access.stride[i] = s.stride[i];
+  }
+  return s;
+}
+
+static ExprId load_side(Lowering *l, const Side *side, ExprId offset) {
+  Kernel *k = l->kernel;
+  const Value *v = side->value;
+  if (v->constant && v->constant->is_splat) return NUMBER(type_load(v->type, v->constant->data, 0));
+  AccessId access = kernel_add_access(k, &side->access);
+  return expr_label(k, offset ? expr_load_at(k, access, offset) : expr_load(k, access), v->name);
+}
+
+static ExprId further(Kernel *k, ExprId offset, ExprId place, int64_t stride) {
+  return offset ? FMA(NUMBER(stride), place, offset) : MUL(NUMBER(stride), place);
+}
+
+// The value at an output's coordinates on the spatial axes from this one on; `offset`, elements, by those before.
+static ExprId sample(Lowering *l, const Node *node, const Side *side, int spatial, ExprId offset) {
+  Kernel *k = l->kernel;
+  if (spatial == side->nspatial) return load_side(l, side, offset);
+  Resampling r = node_resampling(node, spatial);
+  if (r.input == r.output || r.input == 1) return sample(l, node, side, spatial + 1, offset);
+  int64_t stride = side->stride[side->first + spatial];
+  Origin s = origin_of(k, &r, expr_index(k, side->first + spatial));
+  ExprId a = sample(l, node, side, spatial + 1, further(k, offset, s.place, stride));
+  if (r.is_nearest) return a;
+  ExprId next = MIN(ADD(s.place, NUMBER(1)), NUMBER(r.input - 1));
+  ExprId b = sample(l, node, side, spatial + 1, further(k, offset, next, stride));
+  return SELECT(GT(s.weight, NUMBER(0)), FMA(s.weight, b, MUL(SUB(NUMBER(1), s.weight), a)), a);
+}
+
+void lower_Interpolate(Lowering *l, const Node *node) {
+  Side src = side_of(node, node->inputs[0]);
+  lower_result(l, node, 0, sample(l, node, &src, 0, 0), NULL);
+}
+
+// The first output that can have a share of input i: its place is above i - 1, or not below i - 1/2.
+static ExprId first_tap(Kernel *k, const Resampling *r, ExprId i) {
+  if (r->factor <= 0) return NUMBER(0);
+  int64_t scale = r->is_nearest ? 2 : 1;
+  ExprId from = FMA(NUMBER(-scale * r->divisor), i, NUMBER(r->divisor + scale * r->offset));
+  return MAX(NUMBER(0), NEG(FLOOR(DIV(from, NUMBER(scale * r->factor)))));
+}
+
+// The share that input i has in output o.
+static ExprId share_of(Kernel *k, const Resampling *r, ExprId i, ExprId o) {
+  Origin s = origin_of(k, r, o);
+  if (r->is_nearest) return SELECT(EQ(s.place, i), NUMBER(1), NUMBER(0));
+  ExprId of_next = SELECT(EQ(ADD(s.place, NUMBER(1)), i), s.weight, NUMBER(0));
+  return SELECT(EQ(s.place, i), SUB(NUMBER(1), s.weight), of_next);
+}
+
+void lower_InterpolateBackward(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
+  const Value *diff_src = node->outputs[0];
+  Side diff_dst = side_of(node, node->inputs[1]);
+  ExprId offset = 0, share = 0;
+  uint32_t taps = 0;
+  int axes[MAX_RANK];
+  for (int i = 0; i < diff_src->shape.rank; i++) axes[i] = i;
+  for (int spatial = 0; spatial < diff_dst.nspatial; spatial++) {
+    Resampling r = node_resampling(node, spatial);
+    if (r.input == r.output) continue;
+    int axis = diff_dst.first + spatial, tap = diff_src->shape.rank + spatial;
+    ExprId i = expr_index(k, axis), o = ADD(first_tap(k, &r, i), expr_index(k, tap)), last = NUMBER(r.output - 1);
+    ExprId within = MIN(o, last), own = SELECT(GE(last, o), share_of(k, &r, i, within), NUMBER(0));
+    share = share ? MUL(share, own) : own;
+    offset = further(k, offset, within, diff_dst.stride[axis]);
+    taps |= 1U << tap;
+  }
+  ExprId e = load_side(l, &diff_dst, offset);
+  if (share) e = expr_sum(k, SELECT(GT(share, NUMBER(0)), MUL(share, e), NUMBER(0)), taps);
+  lower_result(l, node, 0, e, axes);
+}

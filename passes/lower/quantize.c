@@ -1,0 +1,89 @@
+// Lowering of quantisation. A list of scales is one number here: a pass has made constants of longer ones.
+#include "ir/quantize.h"
+
+#include "passes/lower/lower.h"
+
+#include <assert.h>
+
+#define NUMBER(number) expr_constant(k, (double)(number))
+#define ADD(a, b) expr_binary(k, EXPR_ADD, a, b)
+#define SUB(a, b) expr_binary(k, EXPR_SUB, a, b)
+#define MUL(a, b) expr_binary(k, EXPR_MUL, a, b)
+#define DIV(a, b) expr_binary(k, EXPR_DIV, a, b)
+
+// As a store rounds, for nodes of the kernel that use it without one.
+static ExprId rounded(Kernel *k, Type type, ExprId e) {
+  if (type == TYPE_F8_E4M3) return expr_unary(k, EXPR_ROUND_E4M3, e);
+  if (type == TYPE_F8_E5M2) return expr_unary(k, EXPR_ROUND_E5M2, e);
+  double least = type == TYPE_S8 ? INT8_MIN : 0, greatest = type == TYPE_S8 ? INT8_MAX : UINT8_MAX;
+  ExprId number = expr_select(k, expr_binary(k, EXPR_EQ, e, e), e, NUMBER(0));
+  ExprId within = expr_binary(k, EXPR_MIN, NUMBER(greatest), expr_binary(k, EXPR_MAX, NUMBER(least), number));
+  return expr_unary(k, EXPR_ROUND, within);
+}
+
+static void lower_quantized(Lowering *l, const Node *node, ExprId scale, ExprId zp) {
+  Kernel *k = l->kernel;
+  ExprId e = DIV(lower_value(l, node->inputs[0]), scale);
+  lower_result(l, node, 0, rounded(k, node->outputs[0]->type, zp ? ADD(e, zp) : e), NULL);
+}
+
+// Rounded where a store would do it.
+static void lower_dequantized(Lowering *l, const Node *node, ExprId scale, ExprId zp) {
+  static const ExprOp narrowing[TYPE_COUNT] = {[TYPE_F16] = EXPR_ROUND_F16, [TYPE_BF16] = EXPR_ROUND_BF16};
+  Kernel *k = l->kernel;
+  ExprId src = lower_value(l, node->inputs[0]), e = MUL(zp ? SUB(src, zp) : src, scale);
+  ExprOp op = narrowing[node->outputs[0]->type];
+  lower_result(l, node, 0, op ? expr_unary(k, op, e) : e, NULL);
+}
+
+static ExprId static_scale(Lowering *l, const Node *node) {
+  const AttributeValue *scales = node_attribute(node, "scales");
+  assert(scales->numbers.count == 1);
+  return expr_constant(l->kernel, (float)scales->numbers.items[0]);
+}
+
+static ExprId static_zp(Lowering *l, const Node *node) {
+  const AttributeValue *zps = node_attribute(node, "zps");
+  return zps->list.count && zps->list.items[0] ? expr_constant(l->kernel, (double)zps->list.items[0]) : 0;
+}
+
+// Scales or zero points; 0: there are none.
+static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
+  const Value *v = node->inputs[slot];
+  Kernel *k = l->kernel;
+  ExprId offset = 0;
+  int64_t extent[MAX_RANK], own[MAX_RANK], stride[MAX_RANK] = {0};
+  int rank = node->inputs[0]->shape.rank;
+  if (!v) return 0;
+  if (l->value_expr[v->index]) return l->value_expr[v->index];
+  for (int i = 0; i < v->shape.rank; i++) extent[i] = extent_value(v->shape.extent[i]);
+  order_strides(&v->order, v->shape.rank, extent, own);
+  for (int axis = 0; axis < rank; axis++) {
+    int64_t step;
+    int of = scaling_axis(node, shape_nelems(&v->shape), axis, &step);
+    if (of < 0 || extent[of] == 1) continue;
+    if (step == 1) {
+      stride[axis] = own[of];
+      continue;
+    }
+    ExprId block = expr_unary(k, EXPR_FLOOR, DIV(lower_index(l, axis), NUMBER(step)));
+    offset = offset ? expr_fma(k, NUMBER(own[of]), block, offset) : MUL(NUMBER(own[of]), block);
+  }
+  return lower_moved(l, v, stride, rank, offset);
+}
+
+void lower_Quantize(Lowering *l, const Node *node) {
+  lower_quantized(l, node, static_scale(l, node), static_zp(l, node));
+}
+
+void lower_Dequantize(Lowering *l, const Node *node) {
+  lower_dequantized(l, node, static_scale(l, node), static_zp(l, node));
+}
+
+void lower_DynamicQuantize(Lowering *l, const Node *node) {
+  lower_quantized(l, node, operand(l, node, 1), operand(l, node, 2));
+}
+
+void lower_DynamicDequantize(Lowering *l, const Node *node) {
+  lower_dequantized(l, node, operand(l, node, 1), operand(l, node, 2));
+}
