@@ -21,7 +21,8 @@ typedef struct Fold {
 } Fold;
 
 static bool is_foldable(const Node *node, bool *is_splat) {
-  *is_splat = node->op->traits & TRAIT_ELEMENTWISE && node->noutputs == 1;
+  // of what goes along an axis, equal elements may come to be different
+  *is_splat = node->op->traits & TRAIT_ELEMENTWISE && node->noutputs == 1 && !operator_has_attribute(node->op, "axis");
   bool has_inputs = false;
   for (uint32_t i = 0; i < node->ninputs; i++) {
     const Value *v = node->inputs[i];
@@ -123,10 +124,17 @@ static bool fold_node(Fold *f, Arena *scratch, Node *node, bool is_splat, bool *
   return *changed = true;
 }
 
-// f32 shows what is lost in 16 bits, and f64 what is lost in f32 where something is cast to it.
+static bool widens_to_f64(const Node *node) {
+  bool has_f64 = false, has_narrower = false;
+  for (uint32_t i = 0; i < node->noutputs; i++) has_f64 |= node->outputs[i] && node->outputs[i]->type == TYPE_F64;
+  for (uint32_t i = 0; i < node->ninputs; i++) has_narrower |= node->inputs[i] && node->inputs[i]->type != TYPE_F64;
+  return has_f64 && has_narrower;
+}
+
+// f32 shows what is lost in 16 bits, and f64 what is lost in f32 where it is made of it.
 static TypeSet coarsest_types(const Graph *g) {
   for (size_t i = 0; i < g->nnodes; i++)
-    if (g->nodes[i]->op->id == OP_TypeCast && g->nodes[i]->outputs[0]->type == TYPE_F64) return TYPE_BIT(TYPE_F64);
+    if (widens_to_f64(g->nodes[i])) return TYPE_BIT(TYPE_F64);
   return TYPE_BIT(TYPE_F64) | TYPE_BIT(TYPE_F32);
 }
 
