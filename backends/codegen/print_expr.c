@@ -120,11 +120,15 @@ bool add_terms(LoopPrinter *l, const int64_t *stride, AxisSet axes, bool has_bef
 // Expressions, where they are used
 
 void add_constant(LoopPrinter *l, double number) {
+  add_number(l, number, l->k->is_f64);
+}
+
+void add_number(LoopPrinter *l, double number, bool is_f64) {
   if (number != number) text_add_string(l->out, "NAN");
   else if (number - number != 0) text_add_string(l->out, number > 0 ? "INFINITY" : "-INFINITY");
   else {
-    text_add_number(l->out, number, !l->k->is_f64);
-    if (!l->k->is_f64) text_add_string(l->out, "f");
+    text_add_number(l->out, number, !is_f64);
+    if (!is_f64) text_add_string(l->out, "f");
   }
 }
 
@@ -217,6 +221,21 @@ static void add_vector_load(LoopPrinter *l, AccessId id, Level level) {
   text_add_string(l->out, converts ? "))" : ")");
 }
 
+bool is_optional(const LoopPrinter *l, AccessId id) {
+  const Value *v = l->k->accesses[id].value;
+  return v && l->p->is_optional[v->index];
+}
+
+void open_store(LoopPrinter *l, const Root *root) {
+  if (!is_optional(l, root->access)) return;
+  print_line(l, "if (wants_%u) {", (unsigned)root->access);
+  open_brace(l);
+}
+
+void close_store(LoopPrinter *l, const Root *root) {
+  if (is_optional(l, root->access)) close_brace(l);
+}
+
 void print_vector_store(LoopPrinter *l, const Root *root) {
   const Access *a = &l->k->accesses[root->access];
   char memory = memory_prefix(a->type);
@@ -229,6 +248,7 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
     text_add_string(l->out, ");\n");
     return;
   }
+  open_store(l, root);
   for (int streams = may_stream; streams >= 0; streams--) {
     print_indent(l);
     if (may_stream) text_format(l->out, streams ? "if (streams_%u) " : "else ", (unsigned)root->access);
@@ -245,6 +265,7 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
     text_add_string(l->out, converts ? ")" : "");
     text_add_string(l->out, l->is_tail ? ", n);\n" : ");\n");
   }
+  close_store(l, root);
 }
 
 static void add_scalar_load(LoopPrinter *l, AccessId id, AxisSet axes) {
@@ -262,12 +283,14 @@ void print_scalar_store(LoopPrinter *l, const Root *root) {
                         : a->type == TYPE_F64     ? "(double)("
                         : a->type == TYPE_BOOLEAN ? "0 != ("
                                                   : "(float)(";
+  open_store(l, root);
   print_indent(l);
   text_format(l->out, "a->%s[", access_member(l, a));
   if (!add_terms(l, a->stride, ~0U, false)) text_add_string(l->out, "0");
   text_format(l->out, "] = %s", convert);
   add_scalar(l, root->expr);
   text_add_string(l->out, ");\n");
+  close_store(l, root);
 }
 
 // Expressions
@@ -302,7 +325,7 @@ static void print_combine(LoopPrinter *l, ExprId id) {
   const char *combine = expr_info[reductions[reduction].combine].name;
   print_indent(l);
   text_format(l->out, is_vector ? "dvec sum_%u = d_set(" : "double sum_%u = (", (unsigned)id);
-  add_constant(l, reductions[reduction].identity);
+  add_number(l, reductions[reduction].identity, true);
   text_add_string(l->out, ");\n");
   if (nblocks > 0) print_indent(l);
   if (nblocks > 0) text_format(l->out, "for (size_t b = 0; b < %lld; b++) sum_%u = ", (long long)nblocks, (unsigned)id);

@@ -14,6 +14,8 @@ ng_options options_of_settings(const Settings *s) {
       .schedule = s->schedule.items,
       .nschedule = s->schedule.count,
       .after = s->after,
+      .threads = s->sharing,
+      .prefix = s->prefix,
   };
 }
 

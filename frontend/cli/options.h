@@ -29,7 +29,7 @@ typedef struct Settings {
   DimSetting *dims;
   size_t ndims;
   TextList disabled, schedule;
-  const char *depfile;
+  const char *depfile, *sharing, *prefix;
 } Settings;
 
 // Which options a verb takes: a set of these.
