@@ -5,6 +5,7 @@
 #include "backends/codegen/isa.h"
 #include "ir/diagnostics.h"
 #include "ir/kernel.h"
+#include "ir/tensor.h"
 
 // A program as C for one instruction set, with the entry point that compiled_run calls. False: out of memory.
 bool emit_for_loading(const Program *p, const Isa *isa, const char *identifier, Text *source);
@@ -20,8 +21,18 @@ typedef struct EmittedFile {
   const Program *const *programs; // the graph's, one for each instruction set; scalar is among them
   const Isa *const *isas;         // in the order of the table
   size_t nisas;
+  bool *is_in_place; // emit_file sets, by output * ninputs + input: the output may lie in place of the input; or NULL
 } EmittedFile;
 bool emit_file(const EmittedFile *f, const Allocator *allocator, Text *source, Text *header); // false: out of memory
+
+// A program that tests an emitted file. Its inputs are made up, here by self_test_input, there again.
+typedef struct SelfTest {
+  const EmittedFile *file; // with is_in_place as emit_file has set it
+  const bool *is_positive; // by input
+  const Tensor *expected;  // by output: what the interpreter makes of those inputs
+} SelfTest;
+void self_test_input(Tensor *t, size_t input, bool is_positive);
+bool emit_self_test(const SelfTest *t, Text *out); // false: out of memory
 
 // The name as the identifier of a C function: letters and digits stay, all else becomes an underscore and its code; an
 // underscore follows what C or its library calls so; of a very long one the beginning stays, and a hash.

@@ -411,6 +411,7 @@ bool emit_file(const EmittedFile *file, const Allocator *allocator, Text *source
   bool ok = f.is_in_place && file->nisas <= MOST_ISAS;
   if (ok) memset(f.is_in_place, true, g->noutputs * g->ninputs);
   for (size_t i = 0; ok && i < file->nisas; i++) ok = add_section(&f, i);
+  if (ok && file->is_in_place) memcpy(file->is_in_place, f.is_in_place, g->noutputs * g->ninputs);
   if (ok) {
     print_source(&f, source);
     print_header(&f, header);

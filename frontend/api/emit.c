@@ -104,7 +104,35 @@ static ng_status build_all(Emission *e, const ng_options *options) {
   return status;
 }
 
-static ng_status emit_texts(Emission *e, const ng_options *options, Text *source, Text *header) {
+// What the interpreter makes of the self-test's inputs, and the program that wants the same.
+static ng_status print_self_test(Emission *e, const EmittedFile *file, Text *out) {
+  ng_context *ctx = e->g->ctx;
+  const Graph *g = e->g->graph;
+  size_t ntensors = g->ninputs + g->noutputs;
+  Arena scratch;
+  arena_init(&scratch, &ctx->allocator);
+  ng_tensor *tensors = ARENA_ARRAY(&scratch, ng_tensor, ntensors + 1);
+  Tensor *expected = ARENA_ARRAY(&scratch, Tensor, g->noutputs + 1);
+  bool *is_positive = ARENA_ARRAY(&scratch, bool, g->ninputs + 1);
+  ng_status status = tensors && expected && is_positive ? NG_OK : NG_OUT_OF_MEMORY;
+  for (size_t i = 0; status == NG_OK && i < ntensors; i++) {
+    ng_tensor_info info = value_info(i < g->ninputs ? g->inputs[i] : g->outputs[i - g->ninputs]);
+    status = ng_tensor_new(ctx, &info, &tensors[i]);
+    if (status != NG_OK || i >= g->ninputs) continue;
+    Tensor t = tensor_of_api(&tensors[i]);
+    is_positive[i] = value_must_be_positive(g->inputs[i]);
+    self_test_input(&t, i, is_positive[i]);
+  }
+  if (status == NG_OK) status = ng_interpret(e->g, tensors, tensors + g->ninputs, 0);
+  for (size_t o = 0; status == NG_OK && o < g->noutputs; o++) expected[o] = tensor_of_api(&tensors[g->ninputs + o]);
+  const SelfTest test = {.file = file, .is_positive = is_positive, .expected = expected};
+  if (status == NG_OK && !emit_self_test(&test, out)) status = NG_OUT_OF_MEMORY;
+  for (size_t i = 0; tensors && i < ntensors; i++) ng_tensor_free(ctx, &tensors[i]);
+  arena_deinit(&scratch);
+  return status;
+}
+
+static ng_status emit_texts(Emission *e, const ng_options *options, Text *source, Text *header, Text *test) {
   ng_status status = choose_isas(e, options->isa);
   if (status == NG_OK) status = choose_threads(e, options->threads);
   if (status == NG_OK) status = choose_prefix(e, options->prefix);
@@ -112,38 +140,50 @@ static ng_status emit_texts(Emission *e, const ng_options *options, Text *source
   if (status == NG_OK) status = find_hash(e);
   if (status == NG_OK) status = build_all(e, options);
   if (status != NG_OK) return status;
-  const EmittedFile file = {.file_stem = ng_graph_identifier(e->g),
-                            .prefix = e->prefix,
-                            .hash = e->hash,
-                            .threads = e->threads,
-                            .programs = e->programs,
-                            .isas = e->isas,
-                            .nisas = e->nbuilds};
-  bool ok = file.file_stem && emit_file(&file, &e->g->ctx->allocator, source, header);
-  return ok ? NG_OK : NG_OUT_OF_MEMORY;
+  const EmittedFile file = {
+      .file_stem = ng_graph_identifier(e->g),
+      .prefix = e->prefix,
+      .hash = e->hash,
+      .threads = e->threads,
+      .programs = e->programs,
+      .isas = e->isas,
+      .nisas = e->nbuilds,
+      .is_in_place = allocator_alloc(&e->g->ctx->allocator, e->g->graph->ninputs * e->g->graph->noutputs + 1)};
+  bool ok = file.file_stem && file.is_in_place && emit_file(&file, &e->g->ctx->allocator, source, header);
+  status = ok ? NG_OK : NG_OUT_OF_MEMORY;
+  if (ok && test) status = print_self_test(e, &file, test);
+  allocator_free(&e->g->ctx->allocator, file.is_in_place);
+  return status;
+}
+
+// The texts of the pair and, for the third, of the self-test.
+static ng_status emit(ng_graph *g, const ng_options *options, char **texts, size_t count) {
+  static const ng_options defaults = {0};
+  enum { MOST = 3 };
+  ng_context *ctx = g->ctx;
+  Text made[MOST];
+  Emission e = {.g = g};
+  for (size_t i = 0; i < MOST; i++) text_init(&made[i], &ctx->allocator);
+  ng_status status = emit_texts(&e, options ? options : &defaults, &made[0], &made[1], count == MOST ? &made[2] : NULL);
+  for (size_t i = 0; i < count; i++) {
+    texts[i] = status == NG_OK ? text_release(ctx, &made[i]) : NULL;
+    if (status == NG_OK && !texts[i]) status = NG_OUT_OF_MEMORY;
+  }
+  if (status == NG_OUT_OF_MEMORY) error_out_of_memory(&ctx->diagnostics);
+  for (size_t i = 0; i < count && status != NG_OK; i++) {
+    ng_text_free(ctx, texts[i]);
+    texts[i] = NULL;
+  }
+  for (size_t i = 0; i < MOST; i++) text_deinit(&made[i]);
+  for (size_t i = 0; i < e.nbuilds; i++) build_deinit(&e.builds[i]);
+  return status;
 }
 
 ng_status ng_emit(ng_graph *g, const ng_options *options, char **source, char **header) {
-  static const ng_options defaults = {0};
-  ng_context *ctx = g->ctx;
-  *source = *header = NULL;
-  Text texts[2];
-  for (int i = 0; i < 2; i++) text_init(&texts[i], &ctx->allocator);
-  Emission e = {.g = g};
-  ng_status status = emit_texts(&e, options ? options : &defaults, &texts[0], &texts[1]);
-  if (status == NG_OK) {
-    *source = text_release(ctx, &texts[0]);
-    *header = text_release(ctx, &texts[1]);
-    if (!*source || !*header) status = NG_OUT_OF_MEMORY;
-  }
-  if (status == NG_OUT_OF_MEMORY) error_out_of_memory(&ctx->diagnostics);
-  if (status != NG_OK) {
-    ng_text_free(ctx, *source);
-    ng_text_free(ctx, *header);
-    *source = *header = NULL;
-  }
-  for (int i = 0; i < 2; i++) text_deinit(&texts[i]);
-  for (size_t i = 0; i < e.nbuilds; i++) build_deinit(&e.builds[i]);
+  char *texts[2] = {NULL, NULL};
+  ng_status status = emit(g, options, texts, 2);
+  *source = texts[0];
+  *header = texts[1];
   return status;
 }
 
@@ -162,13 +202,15 @@ static bool write_source(ng_graph *g, const char *folder, const char *ending, co
 }
 
 ng_status ng_emit_files(ng_graph *g, const ng_options *options, const char *folder) {
-  char *source, *header;
-  ng_status status = ng_emit(g, options, &source, &header);
+  static const char *const endings[] = {".c", ".h", "_test.c"};
+  char *texts[3] = {NULL, NULL, NULL};
+  const size_t count = options && options->self_test ? 3 : 2;
+  ng_status status = emit(g, options, texts, count);
   if (status != NG_OK) return status;
   Call call = call_begin(g->ctx);
-  bool ok = write_source(g, folder, ".c", source) && write_source(g, folder, ".h", header);
+  bool ok = true;
+  for (size_t i = 0; i < count; i++) ok = ok && write_source(g, folder, endings[i], texts[i]);
   status = call_end(g->ctx, call);
-  ng_text_free(g->ctx, source);
-  ng_text_free(g->ctx, header);
+  for (size_t i = 0; i < count; i++) ng_text_free(g->ctx, texts[i]);
   return ok ? NG_OK : status;
 }

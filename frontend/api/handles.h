@@ -44,6 +44,9 @@ ng_status argument_error(ng_context *ctx, const char *format, ...) __attribute__
 // The same for a name that is none of those known; says which is near, or which there are.
 ng_status unknown_name(ng_context *ctx, const char *what, const char *name, const char *const *known, size_t nknown);
 
+// Whether what uses a graph's input needs it to be above 0, as a variance.
+bool value_must_be_positive(const Value *v);
+
 // Hands the bytes over to the caller, or tells that there was no memory for them (NULL).
 char *text_release(ng_context *ctx, Text *t);
 

@@ -183,6 +183,7 @@ typedef struct ng_options {
   size_t nschedule;
   const char *after;   /* ng_graph_show: stop after this pass; NULL: before any for yaml and dot, else all */
   const char *threads; /* ng_emit: "none", "openmp" or "callback"; NULL: "openmp" */
+  int self_test;       /* ng_emit_files: STEM_test.c too, a program that tests the pair where it runs */
   const char *prefix;  /* ng_emit: of the external symbols, a C identifier; NULL: ng_graph_identifier */
 } ng_options;
 

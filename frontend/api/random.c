@@ -24,7 +24,7 @@ static double uniform_positive(uint64_t word) { // in [0.5, 2)
   return 0.5 + 1.5 * ((double)(word >> 11) * 0x1p-53);
 }
 
-static bool is_positive(const Value *v) {
+bool value_must_be_positive(const Value *v) {
   for (const Use *use = v->uses; use; use = use->next) {
     const Operator *op = use->node->op;
     uint32_t slot = use->slot < op->ninputs ? use->slot : op->ninputs - 1;
@@ -58,7 +58,7 @@ ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out)
     return NG_OUT_OF_MEMORY;
   }
   const uint64_t stream = splitmix64(splitmix64(seed) + i);
-  const bool positive = is_positive(v);
+  const bool positive = value_must_be_positive(v);
   const int64_t nelems = tensor_nelems(&t);
 #pragma omp parallel for schedule(static) if (nelems > STEP)
   for (int64_t e = 0; e < nelems; e++) {

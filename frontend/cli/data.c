@@ -16,6 +16,7 @@ ng_options options_of_settings(const Settings *s) {
       .after = s->after,
       .threads = s->sharing,
       .prefix = s->prefix,
+      .self_test = s->has_self_test,
   };
 }
 

@@ -49,6 +49,8 @@ static const Option options[] = {
      "scalar, avx2, avx512 or neon (default: all); several with commas between; scalar is always there"},
     {OPTION_SOURCE_OUT, "threads", 0, "HOW", KIND_TEXT, FIELD(sharing),
      "none, openmp or callback (default openmp): the caller's"},
+    {OPTION_SOURCE_OUT, "self-test", 0, NULL, KIND_FLAG, FIELD(has_self_test),
+     "write NAME_test.c too, a program that tests the other two"},
     {OPTION_SOURCE_OUT, "prefix", 0, "NAME", KIND_TEXT, FIELD(prefix), "of every symbol (default: the graph's name)"},
     {OPTION_PASSES, "no-fuse", 0, NULL, KIND_FLAG, FIELD(no_fuse), "one kernel an operator"},
     {OPTION_PASSES, "disable", 0, "PASS", KIND_LIST, FIELD(disabled), "leave this pass out; repeatable"},

@@ -25,7 +25,7 @@ typedef struct Settings {
   uint64_t seed;
   bool has_seed;
   int threads; // 0: all
-  bool is_random, compares, checks_nan, is_json, no_fuse, is_cold, wants_help;
+  bool is_random, compares, checks_nan, is_json, no_fuse, is_cold, wants_help, has_self_test;
   DimSetting *dims;
   size_t ndims;
   TextList disabled, schedule;
