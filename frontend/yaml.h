@@ -1,4 +1,4 @@
-// The graph file, format ngrad/1: the only textual form of a graph, read and printed here.
+// The graph file, format ngrad/1: a graph's own textual form, read and printed here.
 //
 // DESIGN §2 shows one; beyond that:
 // - Keys of the file: format, name, dims, inputs, constants, nodes, outputs. Only format and outputs must be there;
@@ -7,8 +7,11 @@
 // - dims: {N: 4096}; {N: ~} declares a name without a value. A shape uses declared names only; `_` is an unknown
 //   extent. Extents are below 2^47, and so is the product of those that are not 0.
 // - inputs: type is required; without a shape the rank is unknown.
+// - order: [0, 2, 3, 1] beside the shape of an input or of a node's output says how it lies in memory: its axes from
+//   the slowest to the fastest, without gaps. Without it that is row-major.
 // - nodes: operands are a map by name or a list in the operator's order, where ~ (null) is an absent optional one.
 //   An output is a name, or {name: y, type: bf16, shape: [N, 768]} that declares its type, its shape or both.
+//   label: a name that messages put beside the operator's.
 // - constants: value: 0.5 (that number everywhere), values: [...] (flat, or nested like the shape), or file: x.npy
 //   (below the graph's folder). Values and files need extents that are numbers; a file also gives what is `_`, or the
 //   whole shape. Values are rounded to a float type, but must fit into its range, and into an integer type exactly.
@@ -16,6 +19,9 @@
 //   null is no name unless quoted. Dims have their own name space; "_" is none of them.
 // - Numbers, booleans and null are those of YAML 1.2's core schema: 10, 0x1F, 1e-05, .inf, .nan, true, ~.
 // - Anchors and aliases work; tags other than the core schema's (!!str, !!int, ...) and a second document do not.
+//
+// The other form that is read is oneDNN Graph's JSON: a map with a key graph and without format. frontend/onednn_read.c
+// says what it becomes.
 #ifndef NGRAD_FRONTEND_YAML_H
 #define NGRAD_FRONTEND_YAML_H
 

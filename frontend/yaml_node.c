@@ -10,12 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OP_KEY, INPUTS_KEY, OUTPUTS_KEY, ATTRIBUTES_KEY, NKEYS };
+enum { OP_KEY, LABEL_KEY, INPUTS_KEY, OUTPUTS_KEY, ATTRIBUTES_KEY, NKEYS };
 
 typedef struct Draft {
   const Yaml *found[NKEYS];
   OperatorName as;
-  const char *title; // the operator as written, for messages
+  const char *title; // the operator as written and its label, for messages
+  const char *label; // NULL: none
   bool is_broken;
   Value *outputs[MAX_OPERANDS]; // by canonical slot
   AttributeValue attributes[MAX_ATTRIBUTES];
@@ -109,20 +110,23 @@ static bool has_entries(Reader *r, const Draft *draft, const Yaml *given, bool i
 
 // An output: a name, or a map that also declares type and shape.
 static Value *read_output(Reader *r, const Draft *draft, const Yaml *y) {
-  enum { NAME, TYPE, SHAPE, COUNT };
-  static const char *const keys[] = {"name", "type", "shape"};
+  enum { NAME, TYPE, SHAPE, ORDER, COUNT };
+  static const char *const keys[] = {"name", "type", "shape", "order"};
   char what[2 * DESCRIPTION_BYTES];
-  const Yaml *found[COUNT] = {y, NULL, NULL};
+  const Yaml *found[COUNT] = {y, NULL, NULL, NULL};
   const char *name;
   Type type = TYPE_NONE;
   Shape shape = {.rank = -1};
+  Order order = {{0}};
   bool ok = true;
   snprintf(what, sizeof what, "an output of %s", draft->title);
   if (y->kind != YAML_SCALAR) ok = read_fields(r, y, what, keys, COUNT, found);
   if (!read_own_name(r, y, found[NAME], what, &name)) return NULL;
   if (found[TYPE] && !read_type(r, found[TYPE], name, &type)) ok = false;
   if (found[SHAPE] && !read_shape(r, found[SHAPE], name, &shape)) ok = false;
+  if (found[ORDER] && !read_order(r, found[ORDER], name, &shape, &order)) ok = false;
   Value *v = define_value(r, found[NAME], name, type, &shape, false);
+  if (v) v->order = order;
   return ok ? v : NULL;
 }
 
@@ -245,28 +249,37 @@ static bool read_attributes(Reader *r, Draft *draft) {
 
 // The node itself
 
-static void tell_unknown_operator(Reader *r, const Yaml *y) {
+static void tell_unknown_operator(Reader *r, const Yaml *y, const char *label) {
   char found[DESCRIPTION_BYTES];
   const char *nearest = may_suggest(r) ? operator_nearest(y->text) : NULL;
-  error_at(r->d, reader_position(r, y), "unknown operator %s, %s%s", yaml_quote(y->text, found),
+  error_at(r->d, reader_position(r, y), "unknown operator %s%s%s%s, %s%s", yaml_quote(y->text, found),
+           label ? " (" : "", label ? label : "", label ? ")" : "",
            nearest ? "did you mean " : "see ngrad ops for what there is", nearest ? nearest : "");
 }
 
+// The operator's name as written, and the label.
+static const char *make_title(Reader *r, const Draft *draft, const char *name) {
+  const char *title = draft->label ? arena_format(&r->scratch, "%s (%s)", name, draft->label) : name;
+  if (!title) error_out_of_memory(r->d);
+  return title ? title : name;
+}
+
 static void read_draft(Reader *r, const Yaml *y, Draft *draft) {
-  static const char *const keys[] = {"op", "inputs", "outputs", "attributes"};
+  static const char *const keys[] = {"op", "label", "inputs", "outputs", "attributes"};
   char found[DESCRIPTION_BYTES];
   draft->title = "a node";
   draft->is_broken = !read_fields(r, y, "a node", keys, NKEYS, draft->found);
   r->misses_names |= draft->is_broken;
-  const Yaml *op = draft->found[OP_KEY];
+  const Yaml *op = draft->found[OP_KEY], *label = draft->found[LABEL_KEY];
+  if (label && !read_name(r, label, "label of a node", &draft->label)) draft->is_broken = true;
   if (y->kind == YAML_MAP && (!op || yaml_is_null(op))) {
     error_at(r->d, reader_position(r, y), "node without an operator, expected op: NAME");
   } else if (op && op->kind != YAML_SCALAR) {
     error_at(r->d, reader_position(r, op), "op: expected an operator's name, found %s", yaml_describe(op, found));
   } else if (op) {
     draft->as = operator_find(op->text);
-    if (draft->as.op) draft->title = op->text;
-    else tell_unknown_operator(r, op);
+    if (draft->as.op) draft->title = make_title(r, draft, op->text);
+    else tell_unknown_operator(r, op, draft->label);
   }
   if (!draft->as.op) draft->is_broken = true;
 }
@@ -277,6 +290,8 @@ static bool add_node(Reader *r, const Draft *draft, Value *const inputs[], uint3
   Node *node = graph_add_node(r->graph, op, draft->as.signature, ninputs, op->noutputs);
   if (!node) return error_out_of_memory(r->d);
   node->position = reader_position(r, draft->found[OP_KEY]);
+  if (draft->label) node->label = arena_copy_text(&r->graph->arena, draft->label, strlen(draft->label));
+  if (draft->label && !node->label) return error_out_of_memory(r->d);
   for (uint32_t i = 0; i < ninputs; i++) node_set_input(node, i, inputs[i]);
   for (uint32_t i = 0; i < op->noutputs; i++) node_set_output(node, i, draft->outputs[i]);
   for (uint32_t i = 0; i < op->nattributes; i++) node->attributes[i] = draft->attributes[i];

@@ -91,6 +91,9 @@ static void print_typed_name(const Value *v, Text *out) {
   if (v->shape.rank < 0) return;
   text_add_string(out, ", shape: ");
   print_shape(&v->shape, out);
+  if (order_is_row_major(&v->order)) return;
+  for (int i = 0; i < v->shape.rank; i++) text_format(out, "%s%d", i ? ", " : ", order: [", order_axis(&v->order, i));
+  text_add_string(out, "]");
 }
 
 static void print_constant(const Value *v, Text *out) {
@@ -163,6 +166,8 @@ static void print_node(const Node *node, Text *out) {
   OperatorName as = {node->op, node->signature};
   text_add_string(out, "  - op: ");
   operator_print_name(node->op, node->signature, out);
+  if (node->label) text_add_string(out, "\n    label: ");
+  if (node->label) yaml_print_name(node->label, out);
   text_add_string(out, "\n");
   print_inputs(node, as, out);
   text_add_string(out, "    outputs:\n");

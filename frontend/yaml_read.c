@@ -60,20 +60,23 @@ static bool read_dims(Reader *r, const Yaml *map) {
 }
 
 static void read_input(Reader *r, const Yaml *y) {
-  enum { NAME, TYPE, SHAPE, NKEYS };
-  static const char *const keys[] = {"name", "type", "shape"};
+  enum { NAME, TYPE, SHAPE, ORDER, NKEYS };
+  static const char *const keys[] = {"name", "type", "shape", "order"};
   const Yaml *found[NKEYS];
   const char *name;
   char subject[DESCRIPTION_BYTES];
   Type type = TYPE_NONE;
   Shape shape = {.rank = -1};
+  Order order = {{0}};
   read_fields(r, y, "an input", keys, NKEYS, found);
   if (!read_own_name(r, y, found[NAME], "an input", &name)) return;
   yaml_quote(name, subject);
   if (found[TYPE]) read_type(r, found[TYPE], name, &type);
   else error_at(r->d, reader_position(r, found[NAME]), "input %s: missing type, as in type: f32", subject);
   if (found[SHAPE]) read_shape(r, found[SHAPE], name, &shape);
-  define_value(r, found[NAME], name, type, &shape, true);
+  if (found[ORDER]) read_order(r, found[ORDER], name, &shape, &order);
+  Value *v = define_value(r, found[NAME], name, type, &shape, true);
+  if (v) v->order = order;
 }
 
 static bool read_inputs(Reader *r, const Yaml *list) {
@@ -202,6 +205,7 @@ Graph *yaml_read(const Allocator *allocator, const char *path, const char *text,
   names_init(&r.dims, &r.scratch);
   names_init(&r.files, &r.scratch);
   const Yaml *root = yaml_tree_read(g->source, &r.scratch, d);
+  if (root && is_onednn(root)) root = translate_onednn(&r, root);
   bool ok = root && read_sections(&r, root) && finish(&r, errors) && d->nerrors == errors && !d->out_of_memory;
   sort_messages(d, count);
   arena_deinit(&r.scratch);

@@ -163,6 +163,24 @@ bool read_shape(Reader *r, const Yaml *y, const char *what, Shape *shape) {
   return ok;
 }
 
+bool read_order(Reader *r, const Yaml *y, const char *what, const Shape *shape, Order *order) {
+  char found[DESCRIPTION_BYTES], subject[DESCRIPTION_BYTES];
+  int axes[MAX_RANK];
+  uint32_t seen = 0;
+  bool ok = y->kind == YAML_LIST && shape->rank == (int)y->count;
+  for (int i = 0; ok && i < shape->rank; i++) {
+    Scalar s = yaml_scalar(y->items[i]);
+    ok = s.kind == SCALAR_INT && s.fits && s.integer >= 0 && s.integer < shape->rank && !(seen >> s.integer & 1);
+    if (!ok) break;
+    axes[i] = (int)s.integer;
+    seen |= 1U << axes[i];
+  }
+  if (ok) *order = order_of_axes(axes, shape->rank);
+  return ok || error_at(r->d, reader_position(r, y),
+                        "order of %s: expected each axis of its shape once, slowest in memory first, found %s",
+                        yaml_quote(what, subject), y->kind == YAML_LIST ? "another list" : yaml_describe(y, found));
+}
+
 Value *define_value(Reader *r, const Yaml *at, const char *name, Type type, const Shape *shape, bool is_input) {
   char found[DESCRIPTION_BYTES];
   const Value *earlier = names_find(&r->values, name);

@@ -46,12 +46,20 @@ bool read_own_name(Reader *r, const Yaml *y, const Yaml *given, const char *what
 bool read_type(Reader *r, const Yaml *y, const char *what, Type *type);
 bool read_shape(Reader *r, const Yaml *y, const char *what, Shape *shape);
 
+// The order of a tensor's axes in memory. What is wrong leaves it row-major.
+bool read_order(Reader *r, const Yaml *y, const char *what, const Shape *shape, Order *order);
+
 // A new value that no other has the name of; NULL after telling.
 Value *define_value(Reader *r, const Yaml *at, const char *name, Type type, const Shape *shape, bool is_input);
 
 // The value of that name. An unknown one is told once and made up, for the rest to be checked; NULL: no memory, or
 // no name at all.
 Value *use_value(Reader *r, const Yaml *y, const char *what);
+
+// Whether the tree is oneDNN Graph's JSON, and what it is as a tree of ngrad/1: every node has the place of what it
+// came from. NULL after telling.
+bool is_onednn(const Yaml *root);
+const Yaml *translate_onednn(Reader *r, const Yaml *root);
 
 // The sections. False only when out of memory.
 bool read_constants(Reader *r, const Yaml *list);

@@ -74,8 +74,9 @@ static bool tell_parser_error(const Builder *b) {
   if (p->context && p->context_mark.line != p->problem_mark.line)
     text_format(&where, " %s that begins on line %zu", p->context, p->context_mark.line + 1);
   else if (p->context) text_format(&where, " %s", p->context);
-  error_at(b->d, mark_position(b, p->problem_mark), "not valid YAML: %s%s%s%s", problem, text_string(&where),
-           hint ? "; " : "", hint ? hint : "");
+  bool may_be_json = b->source->text[strspn(b->source->text, " \t\r\n")] == '{';
+  error_at(b->d, mark_position(b, p->problem_mark), "not valid YAML%s: %s%s%s%s", may_be_json ? " or JSON" : "",
+           problem, text_string(&where), hint ? "; " : "", hint ? hint : "");
   text_deinit(&where);
   return false;
 }

@@ -4,6 +4,7 @@
 #include "ir/operator.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool extent_is_unknown(Extent e) {
@@ -76,6 +77,41 @@ const char *shape_string(const Shape *s, char *buffer, size_t nbytes) {
   return buffer;
 }
 
+bool order_is_row_major(const Order *o) {
+  return o->axis[0] == o->axis[1]; // a permutation has no axis twice
+}
+
+bool order_is_valid(const Order *o, int rank) {
+  uint32_t seen = 0;
+  if (order_is_row_major(o)) return memcmp(o, &(Order){{0}}, sizeof *o) == 0;
+  for (int i = 0; i < MAX_RANK; i++) {
+    if (o->axis[i] >= (i < rank ? rank : 1)) return false;
+    if (i < rank) seen |= 1U << o->axis[i];
+  }
+  return rank >= 2 && seen == (1U << rank) - 1;
+}
+
+int order_axis(const Order *o, int i) {
+  return order_is_row_major(o) ? i : o->axis[i];
+}
+
+Order order_of_axes(const int *axes, int rank) {
+  Order o = {{0}};
+  bool is_row_major = true;
+  for (int i = 0; i < rank; i++) is_row_major &= axes[i] == i;
+  for (int i = 0; i < rank && !is_row_major; i++) o.axis[i] = (uint8_t)axes[i];
+  return o;
+}
+
+void order_strides(const Order *o, int rank, const int64_t *extent, int64_t *stride) {
+  int64_t next = 1;
+  for (int i = rank - 1; i >= 0; i--) {
+    int axis = order_axis(o, i);
+    stride[axis] = next;
+    if (extent[axis] > 0) next *= extent[axis];
+  }
+}
+
 Graph *graph_new(const Allocator *allocator, const char *name) {
   Arena arena;
   arena_init(&arena, allocator);
@@ -139,13 +175,22 @@ bool graph_add_output(Graph *g, Value *v) {
   return true;
 }
 
+// The number at a name's end, after the last _; 0 when there is none, or none that graph_fresh_name gets to.
+static size_t name_suffix(const char *name) {
+  enum { MOST_DIGITS = 15 };
+  const char *last = strrchr(name, '_');
+  size_t ndigits = last ? strspn(last + 1, "0123456789") : 0;
+  return ndigits && ndigits <= MOST_DIGITS && !last[1 + ndigits] ? (size_t)strtoull(last + 1, NULL, 10) : 0;
+}
+
 const char *graph_fresh_name(Graph *g, const char *stem) {
-  for (size_t n = g->nvalues;; n++) {
-    const char *name = arena_format(&g->arena, "%s_%zu", stem, n);
-    bool is_taken = false;
-    for (size_t i = 0; name && i < g->nvalues && !is_taken; i++) is_taken = strcmp(g->values[i]->name, name) == 0;
-    if (!is_taken) return name;
+  if (g->nsuffixes > g->nvalues) g->nsuffixes = g->nvalues; // some were removed; those left have been seen
+  for (; g->nsuffixes < g->nvalues; g->nsuffixes++) {
+    size_t suffix = name_suffix(g->values[g->nsuffixes]->name);
+    if (suffix > g->largest_suffix) g->largest_suffix = suffix;
   }
+  if (g->largest_suffix < g->nvalues) g->largest_suffix = g->nvalues;
+  return arena_format(&g->arena, "%s_%zu", stem, ++g->largest_suffix);
 }
 
 Node *graph_add_node(Graph *g, const Operator *op, const Signature *signature, uint32_t ninputs, uint32_t noutputs) {
@@ -196,12 +241,45 @@ size_t value_count_uses(const Value *v) {
   return n;
 }
 
+static int compare_positions(const void *a, const void *b) {
+  const Position *p = a, *q = b;
+  if (p->line != q->line) return p->line < q->line ? -1 : 1;
+  return (p->column > q->column) - (p->column < q->column);
+}
+
+bool node_add_origin(Graph *g, Node *node, const Node *from) {
+  if (!node->origins) node->origins = ARENA_ARRAY(&g->arena, Position, MAX_ORIGINS);
+  if (!node->origins) return false;
+  const Position *places = from->norigins ? from->origins : &from->position;
+  for (uint32_t i = 0; i < (from->norigins ? from->norigins : 1); i++) {
+    bool is_there = !places[i].line || node->norigins == MAX_ORIGINS;
+    for (uint32_t k = 0; k < node->norigins && !is_there; k++)
+      is_there = compare_positions(&node->origins[k], &places[i]) == 0;
+    if (!is_there) node->origins[node->norigins++] = places[i];
+  }
+  qsort(node->origins, node->norigins, sizeof *node->origins, compare_positions);
+  return true;
+}
+
+void node_print_lines(const Node *node, Text *out) {
+  const Position *places = node->norigins ? node->origins : &node->position;
+  uint32_t count = node->norigins ? node->norigins : 1;
+  if (!places[0].line) return;
+  text_add_string(out, places[0].line == places[count - 1].line ? "line " : "lines ");
+  for (uint32_t i = 0, last; i < count; i = last + 1) {
+    for (last = i; last + 1 < count && places[last + 1].line <= places[last].line + 1;) last++;
+    text_format(out, "%s%u", i ? ", " : "", (unsigned)places[i].line);
+    if (places[last].line > places[i].line) text_format(out, " to %u", (unsigned)places[last].line);
+  }
+}
+
 static bool clone_values(Graph *copy, const Graph *g) {
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];
     Value *own = graph_add_value(copy, v->name, v->type, &v->shape);
     if (!own) return false;
     own->position = v->position;
+    own->order = v->order;
     own->is_input = v->is_input;
     if (!v->constant) continue;
     own->constant = ARENA_NEW(&copy->arena, Constant);
@@ -222,6 +300,8 @@ static bool clone_node(Graph *copy, const Node *node) {
   Node *own = graph_add_node(copy, node->op, node->signature, node->ninputs, node->noutputs);
   if (!own) return false;
   own->position = node->position;
+  own->label = node->label;
+  if (node->norigins && !node_add_origin(copy, own, node)) return false;
   memcpy(own->attributes, node->attributes, node->op->nattributes * sizeof *own->attributes);
   for (uint32_t i = 0; i < node->ninputs; i++)
     if (node->inputs[i]) node_set_input(own, i, copy->values[node->inputs[i]->index]);

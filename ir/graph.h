@@ -9,7 +9,7 @@
 #include "ir/diagnostics.h"
 #include "ir/type.h"
 
-enum { MAX_RANK = 8 };
+enum { MAX_RANK = 8, MAX_ORIGINS = 32 };
 #define MAX_ELEMENTS ((int64_t)1 << 47) // a tensor has fewer
 
 typedef struct Graph Graph;
@@ -48,6 +48,19 @@ int64_t shape_nelems(const Shape *s); // product of extent_value(); -1 when one 
 void shape_print(const Shape *s, Text *out); // [N, 768]; ? for an unknown rank, _ for an unknown extent
 const char *shape_string(const Shape *s, char *buffer, size_t nbytes); // the same, cut to fit; returns buffer
 
+// How a tensor's elements lie in memory: its axes from the slowest to the fastest, without gaps between elements.
+// All zeros: row-major, which has no other form.
+typedef struct Order {
+  uint8_t axis[MAX_RANK];
+} Order;
+
+bool order_is_row_major(const Order *o);
+bool order_is_valid(const Order *o, int rank);  // a permutation of the rank's axes, or row-major
+int order_axis(const Order *o, int i);          // the i-th slowest axis
+Order order_of_axes(const int *axes, int rank); // of a permutation of the rank's axes
+// Elements from one index to the next along each axis; an extent of 0 counts as 1.
+void order_strides(const Order *o, int rank, const int64_t *extent, int64_t *stride);
+
 typedef struct Constant {
   void *data;       // elements of the value's type in row-major order; one element when is_splat
   bool is_splat;    // one number for all elements
@@ -64,6 +77,7 @@ struct Value {
   const char *name; // unique in its graph
   Type type;        // TYPE_NONE until inferred
   Shape shape;
+  Order order;    // wherever it is in memory; constants are row-major
   Node *producer; // NULL for inputs and constants
   uint32_t output_slot;
   Use *uses;
@@ -94,7 +108,10 @@ struct Node {
   uint32_t ninputs, noutputs; // op->ninputs, op->noutputs, but for variadic operators
   AttributeValue *attributes; // op->nattributes of them
   Use *input_uses;            // parallel to inputs
+  const char *label;          // what messages call it beside its operator; NULL: nothing
   Position position;
+  Position *origins; // of a node that a pass made: what it stands for, in the file's order; at most MAX_ORIGINS
+  uint32_t norigins;
   uint32_t index;    // in graph->nodes
   uint32_t region;   // nodes with the same one become one kernel; the pass fuse sets it, graph_sort does not keep it
   const char *apart; // why it did not join a region that it would have gained by; NULL: there was none, or it did
@@ -114,6 +131,8 @@ struct Graph {
   size_t ninputs, inputs_capacity;
   Value **outputs;
   size_t noutputs, outputs_capacity;
+  size_t largest_suffix,
+      nsuffixes; // of the first nsuffixes values' names, the largest number at the end: for fresh ones
 };
 
 Graph *graph_new(const Allocator *allocator, const char *name);
@@ -138,6 +157,10 @@ void node_set_input(Node *node, uint32_t slot, Value *v); // v NULL: absent; kee
 void node_set_output(Node *node, uint32_t slot, Value *v);
 void value_replace_uses(Value *old, Value *replacement); // in nodes; graph outputs are the caller's
 size_t value_count_uses(const Value *v);
+
+// A node that a pass makes remembers the places of those it stands for, which are one's own or those one stands for.
+bool node_add_origin(Graph *g, Node *node, const Node *from);
+void node_print_lines(const Node *node, Text *out); // "line 4", "lines 4, 7 to 9"; nothing when nothing is known
 
 // Orders nodes so that producers come first: those that a node lacks are moved up in front of it, in the order of its
 // inputs, and all else stays as written. False and a message that names the nodes when there is a cycle. Also gives

@@ -9,7 +9,7 @@
 enum { SHAPE_TEXT = 160 };
 
 static void enqueue(Inference *inf, Node *node) {
-  if (inf->is_queued[node->index]) return;
+  if (!inf->queue || inf->is_queued[node->index]) return;
   inf->is_queued[node->index] = true;
   inf->queue[(inf->first + inf->count++) % inf->graph->nnodes] = node;
 }
@@ -52,6 +52,11 @@ static bool infer_run(Graph *g, Diagnostics *d, bool is_frozen) {
 
 bool graph_infer(Graph *g, Diagnostics *d) {
   return infer_run(g, d, false);
+}
+
+bool graph_infer_node(Graph *g, Node *node, Diagnostics *d) {
+  Inference inf = {.graph = g, .diagnostics = d, .node = node};
+  return infer_types(&inf, node) && node->op->infer(&inf, node);
 }
 
 bool graph_infers_nothing_new(Graph *g, Diagnostics *d) {

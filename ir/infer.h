@@ -14,12 +14,15 @@ bool graph_infer(Graph *g, Diagnostics *d);
 // The same, but nothing is changed: a value that inference would still refine is an error too.
 bool graph_infers_nothing_new(Graph *g, Diagnostics *d);
 
+// What follows for the outputs of one new node, whose inputs are known. False after telling what contradicts.
+bool graph_infer_node(Graph *g, Node *node, Diagnostics *d);
+
 // For infer functions. `v` NULL (an absent operand) is accepted and ignored by all of them.
 struct Inference {
   Graph *graph;
   Diagnostics *diagnostics;
   Node *node;   // the one at work, for messages
-  Node **queue; // ring of nodes whose operands changed since they were looked at
+  Node **queue; // NULL: only that one is of interest; ring of nodes whose operands changed since they were looked at
   bool *is_queued;
   size_t first, count;
   bool is_frozen; // refining is an error

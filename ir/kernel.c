@@ -285,6 +285,46 @@ static void forward_empty_reductions(Kernel *k) {
   }
 }
 
+static AxisSet swap_bits(AxisSet set, int axis) {
+  AxisSet both = 3U << axis, own = set & both;
+  return (set & ~both) | ((own << 1 | own >> 1) & both);
+}
+
+static void swap_axes(Kernel *k, int axis) { // with the next
+  for (size_t i = 1; i < k->nexprs; i++) {
+    k->exprs[i].axes = swap_bits(k->exprs[i].axes, axis);
+    k->exprs[i].reduced = swap_bits(k->exprs[i].reduced, axis);
+  }
+  for (size_t i = 0; i < k->naccesses; i++) {
+    int64_t *stride = k->accesses[i].stride, own = stride[axis];
+    stride[axis] = stride[axis + 1];
+    stride[axis + 1] = own;
+  }
+  Axis own = k->axes[axis];
+  k->axes[axis] = k->axes[axis + 1];
+  k->axes[axis + 1] = own;
+}
+
+// Whether more elements are in tensors whose memory has the axis inside the next than the other way round.
+static bool belongs_inside(const Kernel *k, int axis) {
+  int64_t inside = 0;
+  for (size_t i = 0; i < k->naccesses; i++) {
+    const Access *a = &k->accesses[i];
+    int64_t own = a->stride[axis], next = a->stride[axis + 1];
+    if (!own || !next || own == next) continue;
+    int64_t nelems = axes_nelems(k, access_axes(k, a));
+    inside += own < next ? nelems : -nelems;
+  }
+  return inside > 0;
+}
+
+// Axes in the order that most of memory has them, so that loops go through it as it lies.
+static void order_axes(Kernel *k) {
+  for (int round = 1; round < k->naxes; round++) // the order between each two need not make one of all
+    for (int axis = 0; axis + 1 < k->naxes; axis++)
+      if (belongs_inside(k, axis)) swap_axes(k, axis);
+}
+
 void kernel_drop_unneeded(Kernel *k) {
   ExprId *expr = ARENA_ARRAY(k->arena, ExprId, k->nexprs); // new id; 0: not needed
   AccessId *access = ARENA_ARRAY(k->arena, AccessId, k->naccesses + 1);
@@ -328,6 +368,7 @@ void kernel_simplify_axes(Kernel *k) {
   for (int axis = k->naxes - 1; axis >= 0; axis--)
     if (k->axes[axis].extent == 1) drop_axis(k, axis);
   forward_empty_reductions(k);
+  order_axes(k);
   for (int axis = k->naxes - 2; axis >= 0; axis--) {
     if (!are_alike(k, axis)) continue;
     k->axes[axis + 1].extent *= k->axes[axis].extent;
@@ -427,6 +468,22 @@ static void print_traffic(const Kernel *k, Text *out) {
   }
 }
 
+// Why what it reads comes from other kernels, where joining them would have saved memory traffic.
+static void print_apart(const Kernel *k, Text *out) {
+  for (AccessId i = 0; i < k->naccesses; i++) {
+    const Value *v = k->accesses[i].value;
+    const Node *maker = v ? v->producer : NULL;
+    bool is_seen = false;
+    for (AccessId before = 0; before < i; before++)
+      is_seen |= k->accesses[before].value && k->accesses[before].value->producer == maker;
+    if (!maker || is_seen || !maker->apart || maker->region == k->nodes[0]->region) continue;
+    text_format(out, "  not with %s", maker->op->name);
+    if (maker->position.line) text_add_string(out, ", ");
+    node_print_lines(maker, out);
+    text_format(out, ": %s\n", maker->apart);
+  }
+}
+
 void program_print(const Program *p, Text *out) {
   for (size_t i = 0; i < p->nkernels; i++) {
     const Kernel *k = p->kernels[i];
@@ -434,7 +491,8 @@ void program_print(const Program *p, Text *out) {
     for (size_t n = 0; n < k->nnodes; n++) text_format(out, " %s", k->nodes[n]->op->name);
     text_add_string(out, k->is_f64 ? ", in f64\n" : "\n");
     print_traffic(k, out);
+    print_apart(k, out);
     for (size_t l = 0; l < k->nloops; l++) print_loop(k, &k->loops[l], out);
   }
-  text_format(out, "workspace: %zu bytes\n", p->workspace_nbytes);
+  text_format(out, "workspace: %zu bytes, %zu without reuse\n", p->workspace_nbytes, p->unshared_nbytes);
 }

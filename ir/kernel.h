@@ -171,6 +171,7 @@ typedef struct Program {
   size_t *value_offset;  // by value->index: place in the workspace of a value that lives between kernels
   bool *is_in_workspace; // by value->index
   size_t workspace_nbytes;
+  size_t unshared_nbytes; // what the workspace would be if no two values ever had the same place
 } Program;
 
 void program_free(Program *p);
@@ -205,7 +206,8 @@ AxisSet root_axes(const Kernel *k,
 // Leaves out the expressions that no store needs, and the accesses that then nobody makes.
 void kernel_drop_unneeded(Kernel *k);
 
-// Drops axes of extent 1 and merges neighbours that every expression treats alike.
+// Drops axes of extent 1, puts the others into the order that most of memory has, and merges neighbours that every
+// expression treats alike.
 void kernel_simplify_axes(Kernel *k);
 
 int64_t axes_nelems(const Kernel *k, AxisSet axes);

@@ -43,13 +43,7 @@ static bool infer_channel_vector(Inference *inf, Node *node, Value *src, Value *
 
 // src's rank, each extent 1 or src's.
 static bool infer_broadcast_statistic(Inference *inf, Value *src, Value *statistic) {
-  if (!infer_rank_beside(inf, statistic, src->shape.rank, src)) return false;
-  for (int i = 0; i < src->shape.rank; i++) {
-    Extent e = statistic->shape.extent[i];
-    bool may_be_either = extent_is_unknown(e) && !extent_equals(src->shape.extent[i], EXTENT(1));
-    if (!may_be_either && !extent_equals(e, EXTENT(1)) && !infer_same_extent(inf, statistic, i, src, i)) return false;
-  }
-  return true;
+  return infer_rank_beside(inf, statistic, src->shape.rank, src) && infer_broadcast_to(inf, statistic, src);
 }
 
 // All inputs and outputs of a batch norm operator but the data are statistics or parameters.
@@ -333,22 +327,11 @@ bool infer_group_norm_backward(Inference *inf, Node *node) {
 
 // It broadcasts to src's shape.
 static bool infer_rms_gamma(Inference *inf, Value *src, Value *gamma) {
-  char text[160], src_text[160];
   if (!gamma) return true;
   if (gamma->type != TYPE_NONE && src->type != TYPE_NONE && gamma->type != TYPE_F32 && gamma->type != src->type)
     return infer_error(inf, "%s is %s while %s is %s: expected f32 or %s", gamma->name, type_name(gamma->type),
                        src->name, type_name(src->type), type_name(src->type));
-  if (gamma->shape.rank < 0) return true;
-  int missing = src->shape.rank - gamma->shape.rank;
-  for (int i = 0; i < gamma->shape.rank; i++) {
-    Extent e = gamma->shape.extent[i], of_src = missing + i < 0 ? EXTENT(1) : src->shape.extent[missing + i];
-    if (missing >= 0 && (extent_is_unknown(e) || extent_is_unknown(of_src) || extent_equals(e, EXTENT(1)))) continue;
-    if (missing < 0 || !extent_equals(e, of_src))
-      return infer_error(inf, "%s %s: does not broadcast to %s %s on axis %d", gamma->name,
-                         shape_string(&gamma->shape, text, sizeof text), src->name,
-                         shape_string(&src->shape, src_text, sizeof src_text), i);
-  }
-  return true;
+  return infer_broadcast_to(inf, gamma, src);
 }
 
 static bool infer_rms(Inference *inf, Node *node, Value *gamma) {

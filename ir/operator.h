@@ -24,6 +24,7 @@ typedef struct Operand {
   bool is_hidden;       // only reachable through a signature that names it
   bool is_positive;     // a variance or the like: random data for it must be > 0
   bool is_per_channel;  // with one axis, it lies along the channels, which data_format names
+  bool is_statistic;    // an output that is kept for gradients, which do not flow through it
   const char *dst_name; // what it is called, and is, when the attribute use_dst is true; NULL: the same
 } Operand;
 
@@ -78,6 +79,7 @@ struct Operator {
   // tells warnings too, and resolves what a name's document says of absent operands. Called once, by readers.
   bool (*check)(Node *node, Diagnostics *d);
   unsigned traits;
+  bool is_commutative; // in its first two inputs, the bits of the result included
   const char *doc;     // one line
   const char *formula; // one line or a few
 };

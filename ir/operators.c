@@ -66,9 +66,13 @@
   { .name = "groups", .kind = ATTRIBUTE_S64, .is_required = true, .must_be_positive = true }
 #define GROUP_A_CHANNEL                                                                                                \
   { .name = "groups", .kind = ATTRIBUTE_S64, .is_hidden = true }
+#define STATISTICS_KEPT                                                                                                \
+  .outputs = {{"dst", 'T'},                                                                                            \
+              {"mean", 'S', .is_optional = true, .is_statistic = true},                                                \
+              {"variance", 'S', .is_optional = true, .is_statistic = true}}
 #define NORM_OPERANDS                                                                                                  \
   .inputs = {{"src", 'T'}, {"gamma", 'S', .is_optional = true}, {"beta", 'S', .is_optional = true}}, .ninputs = 3,     \
-  .outputs = {{"dst", 'T'}, {"mean", 'S', .is_optional = true}, {"variance", 'S', .is_optional = true}}, .noutputs = 3
+  STATISTICS_KEPT, .noutputs = 3
 #define NORM_BACKWARD_OPERANDS                                                                                         \
   .inputs = {{"src", 'T'},                                                                                             \
              {"diff_dst", 'T'},                                                                                        \
@@ -129,8 +133,9 @@ void operator_print_name(const Operator *op, const Signature *signature, Text *o
 const char *node_title(const Node *node, char buffer[NODE_TITLE_BYTES]) {
   const Signature *s = node->signature;
   bool has_dialect = s && !s->is_canonical_too;
-  snprintf(buffer, NODE_TITLE_BYTES, "%s%s%s", has_dialect ? s->dialect : "", has_dialect ? "." : "",
-           s ? s->name : node->op->name);
+  snprintf(buffer, NODE_TITLE_BYTES, "%s%s%s%s%s%s", has_dialect ? s->dialect : "", has_dialect ? "." : "",
+           s ? s->name : node->op->name, node->label ? " (" : "", node->label ? node->label : "",
+           node->label ? ")" : "");
   return buffer;
 }
 

@@ -23,6 +23,10 @@ bool infer_reduce(Inference *inf, Node *node);
 bool infer_softmax(Inference *inf, Node *node);
 bool infer_softmax_backward(Inference *inf, Node *node);
 
+// movement.c
+bool infer_static_reshape(Inference *inf, Node *node);
+bool infer_static_transpose(Inference *inf, Node *node);
+
 // norm.c
 bool infer_batch_norm(Inference *inf, Node *node);
 bool infer_batch_norm_forward_training(Inference *inf, Node *node);

@@ -2,6 +2,7 @@
 #include "ir/tensor.h"
 
 #include <stdint.h>
+#include <string.h>
 
 enum { DATA_ALIGNMENT = 64 };
 
@@ -15,8 +16,27 @@ size_t tensor_nbytes(const Tensor *t) {
   return (size_t)tensor_nelems(t) * type_nbytes(t->type);
 }
 
+int64_t tensor_offset(const Tensor *t, int64_t i) {
+  if (order_is_row_major(&t->order)) return i;
+  int64_t stride[MAX_RANK], offset = 0;
+  order_strides(&t->order, t->rank, t->extent, stride);
+  for (int axis = t->rank - 1; axis >= 0; axis--) {
+    offset += i % t->extent[axis] * stride[axis];
+    i /= t->extent[axis];
+  }
+  return offset;
+}
+
+void tensor_copy(const Tensor *from, const Tensor *to) {
+  const size_t nbytes = type_nbytes(from->type);
+  const int64_t nelems = tensor_nelems(from);
+  for (int64_t i = 0; i < nelems; i++)
+    memcpy((char *)to->data + (size_t)tensor_offset(to, i) * nbytes,
+           (const char *)from->data + (size_t)tensor_offset(from, i) * nbytes, nbytes);
+}
+
 Tensor tensor_like(const Value *v) {
-  Tensor t = {.type = v->type, .rank = v->shape.rank};
+  Tensor t = {.type = v->type, .rank = v->shape.rank, .order = v->order};
   for (int i = 0; i < t.rank; i++) t.extent[i] = extent_value(v->shape.extent[i]);
   return t;
 }

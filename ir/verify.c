@@ -111,7 +111,9 @@ static bool verify_origin(const Graph *g, const Value *v, Diagnostics *d) {
 static bool verify_shape(const Value *v, Diagnostics *d) {
   bool ok = v->shape.rank <= MAX_RANK;
   for (int i = 0; ok && i < v->shape.rank; i++) ok = v->shape.extent[i].dim || v->shape.extent[i].value >= -1;
-  return ok || error_at(d, v->position, "%s: not a shape", v->name);
+  if (!ok) return error_at(d, v->position, "%s: not a shape", v->name);
+  ok = order_is_valid(&v->order, v->shape.rank) && (!v->constant || order_is_row_major(&v->order));
+  return ok || error_at(d, v->position, "%s: not an order of its axes", v->name);
 }
 
 // One number may fill any shape whose extents have at least a name; elements one by one need numbers.

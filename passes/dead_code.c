@@ -7,6 +7,21 @@ static bool is_needed(const Node *node) {
   return false;
 }
 
+static void remove_dead(Node *node, int depth) {
+  enum { DEEPEST = 1000 };
+  if (is_needed(node) || depth == DEEPEST) return;
+  for (uint32_t i = 0; i < node->noutputs; i++) node_set_output(node, i, NULL);
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    Value *v = node->inputs[i];
+    node_set_input(node, i, NULL);
+    if (v && v->producer) remove_dead(v->producer, depth + 1);
+  }
+}
+
+void nodes_remove_dead(Node *node) {
+  remove_dead(node, 0);
+}
+
 bool pass_dead_code(Graph *g, PassContext *c) {
   (void)c;
   size_t before = g->nnodes, kept = 0;

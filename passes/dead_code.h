@@ -4,6 +4,10 @@
 
 #include "passes/pipeline.h"
 
+// Takes apart a node whose values nobody needs, and those before it that were there for it alone, as far as the
+// stack goes; the rest of them stay as they are. All stay in the graph's list until pass_dead_code.
+void nodes_remove_dead(Node *node);
+
 bool pass_dead_code(Graph *g, PassContext *c);
 
 #endif

@@ -163,6 +163,7 @@ static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   bool is_wider = !is_same_shape(&own, &r->domain) && broadcasts_to(&r->domain, &own);
   const Shape *domain = is_wider ? &own : &r->domain;
   bool is_narrow = !is_wider && !is_same_shape(&own, domain);
+  if ((is_narrow || is_wider) && !shape_nelems(domain)) return "its shape is another"; // and larger, by its elements
   if (is_narrow && (!is_spreadable(node) || !broadcasts_to(&own, domain))) return "its shape is another";
   if (is_wider && (r->is_fixed || !has_sums(node))) return "its shape is another";
   for (uint32_t i = 0; i < node->noutputs; i++) {

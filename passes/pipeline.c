@@ -1,26 +1,49 @@
 // The order of passes, and the runner. The order is the design:
-//   dead-code  first, so that nothing below works for nothing
-//   fuse       last of the graph passes: it only marks regions, which later rewriting would make untrue
-// and then each region is lowered to one kernel and scheduled.
+//   dead-code              first, so that nothing below works for nothing
+//   casts                  before all that looks at types: what is left of them is there to round
+//   fold-constants         before simplify, whose rules look for numbers
+//   simplify               one spelling of each thing, for all that compares below
+//   movement               after simplify, which takes away what stands between two that cancel
+//   common-subexpressions  when equal things have become alike
+//   recognise              sees each norm once, in few spellings; before fuse, which knows the operators
+//   reshape-orders         after movement, which would take its copies away; before fuse, which must see them
+//   fuse                   last of the graph passes: it only marks regions, which later rewriting would make untrue
+// and then each region is lowered to one kernel and scheduled, and what kernels hand to each other gets its place.
 #include "passes/pipeline.h"
 
 #include "ir/verify.h"
+#include "passes/casts.h"
+#include "passes/common_subexpressions.h"
 #include "passes/dead_code.h"
+#include "passes/fold_constants.h"
 #include "passes/fuse.h"
 #include "passes/lower/lower.h"
+#include "passes/movement.h"
+#include "passes/plan_memory.h"
+#include "passes/recognise.h"
+#include "passes/reshape_orders.h"
 #include "passes/schedule.h"
+#include "passes/simplify.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 const Pass passes[] = {
-    {"dead-code", pass_dead_code, "remove nodes that no output needs"},
-    {"fuse", pass_fuse, "mark the nodes that become one kernel"},
+    {"dead-code", pass_dead_code, "remove nodes that no output needs", NULL},
+    {"casts", pass_casts, "remove casts that a later one undoes", &casts_rules},
+    {"fold-constants", pass_fold_constants, "compute what follows from constants alone", NULL},
+    {"simplify", pass_simplify, "apply algebraic identities", &simplify_rules},
+    {"movement", pass_movement, "join, move and remove reshapes and transposes", &movement_rules},
+    {"common-subexpressions", pass_common_subexpressions, "compute once what is computed twice", NULL},
+    {"recognise", pass_recognise, "make norms that are spelled out their operators", NULL},
+    {"reshape-orders", pass_reshape_orders, "copy what a reshape takes where it is not row-major", NULL},
+    {"fuse", pass_fuse, "mark the nodes that become one kernel", NULL},
 };
 const size_t npasses = sizeof passes / sizeof *passes;
 
-static bool is_disabled(const PassContext *c, const char *name) {
+bool pass_is_disabled(const PassContext *c, const char *name) {
   for (size_t i = 0; i < c->ndisabled; i++)
     if (strcmp(c->disabled[i], name) == 0) return true;
   return false;
@@ -44,13 +67,23 @@ static void verify_after(Graph *g, PassContext *c, const char *pass) {
   diagnostics_deinit(&d);
 }
 
+static double now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
 bool pipeline_run(Graph *g, PassContext *c) {
   for (size_t i = 0; i < npasses && !c->failed; i++) {
     bool is_fuse = passes[i].run == pass_fuse; // regions are needed, one a node if nothing else
-    bool is_left_out = is_disabled(c, passes[i].name);
+    bool is_relied_on = is_fuse || passes[i].run == pass_reshape_orders; // by the lowering
+    bool is_left_out = pass_is_disabled(c, passes[i].name);
     if (is_left_out && is_fuse) c->no_fuse = true;
-    bool changed = (!is_left_out || is_fuse) && passes[i].run(g, c);
+    double start = now_ms();
+    bool changed = (!is_left_out || is_relied_on) && passes[i].run(g, c);
+    double took = now_ms() - start;
     if (changed && !c->failed) verify_after(g, c, passes[i].name);
+    if (c->watch && !c->failed) c->watch(c->watcher, g, passes[i].name, changed, took);
     if (c->after && strcmp(c->after, passes[i].name) == 0) break;
   }
   return !c->failed;
@@ -114,32 +147,6 @@ static bool add_kernels(Program *p, Node *const *nodes, size_t nnodes, ExprId *v
   return true;
 }
 
-// The program's workspace: values that one kernel hands to another, then the temporaries of one kernel at a time.
-static void place_workspace(Program *p) {
-  enum { LINE = 64 };
-  size_t offset = 0, temporaries = 0;
-  for (size_t i = 0; i < p->nkernels; i++) {
-    const Kernel *k = p->kernels[i];
-    for (size_t s = 0; s < k->nstores; s++) {
-      const Value *v = k->accesses[k->stores[s].access].value;
-      if (v->is_output) continue;
-      p->value_offset[v->index] = offset;
-      p->is_in_workspace[v->index] = true;
-      offset += ((size_t)shape_nelems(&v->shape) * type_nbytes(v->type) + LINE - 1) / LINE * LINE;
-    }
-    size_t own = 0;
-    for (size_t t = 0; t < k->ntemporaries; t++) {
-      const Temporary *temporary = &k->temporaries[t];
-      size_t end = temporary->offset + (size_t)temporary->nelems * type_nbytes(temporary->type);
-      if (end > own) own = end;
-    }
-    if (own > temporaries) temporaries = own;
-  }
-  for (size_t i = 0; i < p->nkernels; i++)
-    for (size_t t = 0; t < p->kernels[i]->ntemporaries; t++) p->kernels[i]->temporaries[t].offset += offset;
-  p->workspace_nbytes = (offset + temporaries + LINE - 1) / LINE * LINE;
-}
-
 static bool lower_all(Program *p, PassContext *c) {
   const Graph *g = p->graph;
   Node **nodes = ARENA_ARRAY(&p->arena, Node *, g->nnodes + 1);
@@ -161,8 +168,9 @@ static bool lower_all(Program *p, PassContext *c) {
     for (uint32_t n = first[i]; n; n = next[n - 1]) nodes[count++] = g->nodes[n - 1];
     if (!add_kernels(p, nodes, count, value_expr, c)) return false;
   }
-  place_workspace(p);
-  return true;
+  if (plan_memory(p)) return true;
+  c->failed = true;
+  return error_out_of_memory(c->diagnostics);
 }
 
 Program *pipeline_lower(Graph *g, PassContext *c) {

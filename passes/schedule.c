@@ -447,6 +447,7 @@ static void choose_numbers(const Scheduling *s, Loop *loop) {
   if (has_inner_sums) loop->accumulators = (int)overridden(s, SCHEDULE_ACCUMULATORS, can_share_rows ? 1 : 4);
   if (can_share_rows && loop->accumulators == 1) {
     int most = s->target->vector_registers < 16 || has_narrow_stores(s) ? 2 : 4;
+    if (!has_partials && most * row_nbytes(s) > s->target->l1_nbytes) most = 2; // shared partial sums are worth more
     loop->rows = (int)overridden(s, SCHEDULE_ROWS, has_inner_sums || has_stores || has_partials ? most : 1);
   }
   if (has_inner_sums && loop->nouter == 1 && rows * width > FEW_ELEMENTS)

@@ -27,6 +27,14 @@ static void mark_loads(const Sweep *s, ExprId id) { // NOLINT(misc-no-recursion)
   for (int a = 0; a < 3; a++) mark_loads(s, e->args[a]);
 }
 
+void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, bool *is_seen, bool *is_loaded) {
+  memset(is_seen, 0, k->nexprs * sizeof *is_seen);
+  memset(is_loaded, 0, k->naccesses * sizeof *is_loaded);
+  Sweep s = {k, loop, sweep, is_seen, is_loaded};
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].sweep == sweep) mark_loads(&s, loop->roots[i].expr);
+}
+
 static int64_t access_nbytes(const Kernel *k, AccessId id, AxisSet axes) {
   const Access *a = &k->accesses[id];
   return axes_nelems(k, access_axes(k, a) & axes) * (int64_t)type_nbytes(a->type);
@@ -38,17 +46,11 @@ static int64_t loop_traffic(const Kernel *k, const Loop *loop, const Target *tar
   AxisSet inner = loop_inner_axes(loop);
   memset(nloads, 0, k->naccesses * sizeof *nloads);
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
-    memset(is_seen, 0, k->nexprs * sizeof *is_seen);
-    memset(is_loaded, 0, k->naccesses * sizeof *is_loaded);
-    Sweep s = {k, loop, sweep, is_seen, is_loaded};
-    for (size_t i = 0; i < loop->nroots; i++) {
-      const Root *root = &loop->roots[i];
-      if (root->sweep != sweep) continue;
-      mark_loads(&s, root->expr);
-      if (root->kind == ROOT_STORE) nbytes += access_nbytes(k, root->access, ~0U);
-    }
+    mark_sweep_loads(k, loop, sweep, is_seen, is_loaded);
     for (AccessId i = 0; i < k->naccesses; i++) nloads[i] += is_loaded[i];
   }
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_STORE) nbytes += access_nbytes(k, loop->roots[i].access, ~0U);
   for (AccessId i = 0; i < k->naccesses; i++)
     if (nloads[i] && (access_axes(k, &k->accesses[i]) & inner)) row_nbytes += access_nbytes(k, i, inner);
   bool fits = row_nbytes <= target->l2_nbytes / 2;

@@ -10,4 +10,7 @@
 // -1: out of memory.
 int64_t kernel_traffic(Kernel *k, const Target *target);
 
+// What a sweep of a scheduled kernel's loop loads: is_loaded by AccessId; is_seen, by ExprId, is scratch.
+void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, bool *is_seen, bool *is_loaded);
+
 #endif

@@ -70,6 +70,7 @@ typedef struct RandomGraph {
   uint64_t random;
   RandomGraphOptions options;
   Graph *graph;
+  bool continues;                 // the node at work is to take the last value
   Extent extents[RANDOM_EXTENTS]; // few, so that tensors fit each other
 } RandomGraph;
 
@@ -149,8 +150,8 @@ static inline int random_rank(uint64_t *random) {
 static inline Value *random_reused(RandomGraph *r, const Node *node, const Operand *row) {
   enum { LAST = 5 };
   size_t n = r->graph->nvalues;
-  if (!n || random_chance(&r->random, 35)) return NULL;
-  size_t back = random_below(&r->random, n > LAST && random_chance(&r->random, 60) ? LAST : n);
+  if (!n || (!r->continues && random_chance(&r->random, 35))) return NULL;
+  size_t back = r->continues ? 0 : random_below(&r->random, n > LAST && random_chance(&r->random, 60) ? LAST : n);
   Value *v = r->graph->values[n - 1 - back];
   if (row->is_positive && (v->producer || !random_is_positive(v))) return NULL;
   return random_types_of(node, row) & TYPE_BIT(v->type) ? v : NULL;
@@ -264,8 +265,12 @@ static inline bool random_make_constant(RandomGraph *r, Value *v, bool is_positi
   for (int axis = 0; axis < v->shape.rank; axis++) c->is_splat |= !extent_is_literal(v->shape.extent[axis]);
   if (c->is_splat) nelems = 1;
   c->data = arena_array(&r->graph->arena, (size_t)nelems, type_nbytes(v->type));
-  if (c->data) random_fill(&r->random, v->type, is_positive, c->data, nelems);
-  return c->data != NULL;
+  if (!c->data) return false;
+  random_fill(&r->random, v->type, is_positive, c->data, nelems);
+  static const double notable[] = {1, 0, -1, -0.0, 2, 0.5}; // of which rewrites know more than of others
+  if (c->is_splat && !is_positive && random_chance(&r->random, 60))
+    type_store(v->type, c->data, 0, notable[random_below(&r->random, 6)]);
+  return true;
 }
 
 // A new operand: an input of the graph, at times a constant.
@@ -296,9 +301,28 @@ static inline bool random_draft_commit(const RandomDraft *d) {
   return true;
 }
 
+// Once more what another node computes.
+static inline bool random_repeat_node(RandomGraph *r) {
+  const Node *before = r->graph->nodes[random_below(&r->random, r->graph->nnodes)];
+  Node *node = graph_add_node(r->graph, before->op, before->signature, before->ninputs, before->noutputs);
+  if (!node) return false;
+  memcpy(node->attributes, before->attributes, before->op->nattributes * sizeof *node->attributes);
+  for (uint32_t i = 0; i < before->ninputs; i++) node_set_input(node, i, before->inputs[i]);
+  for (uint32_t i = 0; i < before->noutputs; i++) {
+    if (!before->outputs[i]) continue;
+    Value *v = random_name_value(r, before->outputs[i]->type, &before->outputs[i]->shape, false);
+    if (!v) return false;
+    node_set_output(node, i, v);
+  }
+  return true;
+}
+
 // Tries one operator; true when the graph has got a node of it.
 static inline bool random_add_node(RandomGraph *r) {
+  if (r->graph->nnodes && random_chance(&r->random, 8)) return random_repeat_node(r);
+  r->continues = r->graph->nnodes && random_chance(&r->random, 15); // the same operator on what it gave
   OperatorName n = random_operator(&r->random);
+  if (r->continues) n = (OperatorName){r->graph->nodes[r->graph->nnodes - 1]->op, NULL};
   const Allocator *allocator = r->graph->arena.allocator;
   bool is_added = false;
   for (int i = 0; i < RANDOM_DRAFTS && !is_added; i++) {
@@ -348,6 +372,21 @@ static inline void random_shuffle_nodes(RandomGraph *r) {
   }
 }
 
+// A quarter of what is no constant lies in an order of its own.
+static inline void random_choose_orders(RandomGraph *r) {
+  for (size_t i = 0; i < r->graph->nvalues; i++) {
+    Value *v = r->graph->values[i];
+    if (v->constant || v->shape.rank < 2 || !random_chance(&r->random, 25)) continue;
+    int axes[MAX_RANK];
+    for (int k = 0; k < v->shape.rank; k++) {
+      int at = (int)random_below(&r->random, (size_t)k + 1);
+      if (at < k) axes[k] = axes[at];
+      axes[at] = k;
+    }
+    v->order = order_of_axes(axes, v->shape.rank);
+  }
+}
+
 // A sorted, inferred and verified graph, whose named extents all have values. NULL when out of memory, or after
 // telling what is wrong with it, which is a mistake here or in inference.
 static inline Graph *random_graph(const Allocator *allocator, uint64_t seed, const RandomGraphOptions *options,
@@ -359,6 +398,7 @@ static inline Graph *random_graph(const Allocator *allocator, uint64_t seed, con
   for (uint32_t failures = 0; ok && r.graph->nnodes < nnodes && failures < 50;) failures += !random_add_node(&r);
   ok = ok && r.graph->nnodes > 0 && random_choose_outputs(&r);
   if (ok && random_chance(&r.random, 50)) random_shuffle_nodes(&r);
+  if (ok) random_choose_orders(&r);
   if (ok && graph_sort(r.graph, diagnostics) && graph_infer(r.graph, diagnostics) && graph_verify(r.graph, diagnostics))
     return r.graph;
   graph_free(r.graph);

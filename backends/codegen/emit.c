@@ -57,6 +57,9 @@ void add_tensor_comment(Text *out, const Value *v) {
   char shape[160];
   add_comment_text(out, v->name);
   text_format(out, ": %s %s", type_name(v->type), shape_string(&v->shape, shape, sizeof shape));
+  if (order_is_row_major(&v->order)) return;
+  text_add_string(out, ", in memory in the order of axes");
+  for (int i = 0; i < v->shape.rank; i++) text_format(out, " %d", order_axis(&v->order, i));
 }
 
 // Element i of a constant, as C.
@@ -123,7 +126,10 @@ static void print_kernel(Printer *p, size_t index) {
   text_format(p->out, "// Kernel %zu:", index);
   for (size_t i = 0; i < k->nnodes; i++) {
     text_format(p->out, "%s %s", i ? "," : "", k->nodes[i]->op->name);
-    if (k->nodes[i]->position.line) text_format(p->out, " (line %u)", (unsigned)k->nodes[i]->position.line);
+    if (!k->nodes[i]->position.line) continue;
+    text_add_string(p->out, " (");
+    node_print_lines(k->nodes[i], p->out);
+    text_add_string(p->out, ")");
   }
   text_add_string(p->out, "\n\n");
   for (size_t loop = 0; loop < k->nloops; loop++)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LONGEST_RUN = 64 }; // additions in a chain before sums move to f64; the rest may add a few more
+enum { LONGEST_RUN = 24 }; // additions in a chain before sums move to f64; the rest may add a few more
 
 // Vectors
 

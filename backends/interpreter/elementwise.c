@@ -108,12 +108,13 @@ static double share_of(double x, double share) {
 #define USE_DST const bool use_dst = node_bool(node, "use_dst")
 #define GELU_MODE const bool is_tanh = node_s64(node, "mode") == GELU_TANH
 
+// clang-format off
 FORMULA(Abs, NOTHING, fabs(x))
 FORMULA(Clamp, ATTRIBUTE(min); ATTRIBUTE(max), lesser(greater(x, min), max))
 FORMULA(Elu, ATTRIBUTE(alpha), x > 0 ? x : alpha * expm1(x))
 FORMULA(Exp, NOTHING, exp(x))
 FORMULA(GELU, GELU_MODE, share_of(x, is_tanh ? sigmoid(2 * gelu_argument(x)) : normal(x)))
-FORMULA(HardSigmoid, ATTRIBUTE(alpha); ATTRIBUTE(beta), within(alpha *x + beta, 0, 1))
+FORMULA(HardSigmoid, ATTRIBUTE(alpha); ATTRIBUTE(beta), within(alpha * x + beta, 0, 1))
 FORMULA(HardSwish, NOTHING, share_of(x, within(x / 6 + 0.5, 0, 1)))
 FORMULA(LeakyReLU, ATTRIBUTE(alpha), x > 0 ? x : alpha * x)
 FORMULA(Log, NOTHING, log(x))
@@ -123,29 +124,29 @@ FORMULA(Reciprocal, NOTHING, 1 / x)
 FORMULA(ReLU, NOTHING, x > 0 || isnan(x) ? x : 0)
 FORMULA(Round, NOTHING, nearbyint(x))
 FORMULA(Sigmoid, NOTHING, sigmoid(x))
-FORMULA(SoftPlus, ATTRIBUTE(beta), soft_plus(beta *x) / beta)
+FORMULA(SoftPlus, ATTRIBUTE(beta), soft_plus(beta * x) / beta)
 FORMULA(Sqrt, NOTHING, sqrt(x))
-FORMULA(Square, NOTHING, (x * x))
+FORMULA(Square, NOTHING, x * x)
 FORMULA(Tanh, NOTHING, tanh(x))
 
 // x is src or dst, y is diff_dst.
 FORMULA(AbsBackward, NOTHING, x > 0 ? y : x < 0 ? -y : 0)
 FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), min < x && x < max ? y : 0) // alike for src and dst
 FORMULA(EluBackward, ATTRIBUTE(alpha); USE_DST, x > 0 ? y : y * (use_dst ? x + alpha : alpha * exp(x)))
-FORMULA(GELUBackward, GELU_MODE, y *(is_tanh ? gelu_tanh_backward(x) : normal(x) + x * normal_density(x)))
-FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha);
-        ATTRIBUTE(beta), 0 < alpha * x + beta && alpha * x + beta < 1 ? alpha * y : 0)
+FORMULA(GELUBackward, GELU_MODE, y * (is_tanh ? gelu_tanh_backward(x) : normal(x) + x * normal_density(x)))
+FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha); ATTRIBUTE(beta),
+        0 < alpha * x + beta && alpha * x + beta < 1 ? alpha * y : 0)
 FORMULA(HardSwishBackward, NOTHING, x <= -3 ? 0 : x >= 3 ? y : y * (x / 3 + 0.5))
-FORMULA(MishBackward, NOTHING, y *mish_backward(x))
+FORMULA(MishBackward, NOTHING, y * mish_backward(x))
 FORMULA(ReLUBackward, NOTHING, x > 0 ? y : 0) // alike for src and dst: they are positive together
-FORMULA(SigmoidBackward, USE_DST, y *(use_dst ? x *(1 - x) : sigmoid(x) * sigmoid(-x)))
-FORMULA(SoftPlusBackward, ATTRIBUTE(beta), y *sigmoid(beta *x))
+FORMULA(SigmoidBackward, USE_DST, y * (use_dst ? x * (1 - x) : sigmoid(x) * sigmoid(-x)))
+FORMULA(SoftPlusBackward, ATTRIBUTE(beta), y * sigmoid(beta * x))
 FORMULA(SqrtBackward, USE_DST, y / (2 * (use_dst ? x : sqrt(x))))
-FORMULA(TanhBackward, USE_DST, y *(use_dst ? (1 - x) * (1 + x) : tanh_backward(x)))
+FORMULA(TanhBackward, USE_DST, y * (use_dst ? (1 - x) * (1 + x) : tanh_backward(x)))
 
 FORMULA(Add, NOTHING, x + y)
 FORMULA(Subtract, NOTHING, x - y)
-FORMULA(Multiply, NOTHING, (x * y))
+FORMULA(Multiply, NOTHING, x * y)
 FORMULA(Divide, NOTHING, x / y)
 FORMULA(Maximum, NOTHING, greater(x, y))
 FORMULA(Minimum, NOTHING, lesser(x, y))
@@ -156,6 +157,7 @@ FORMULA(BiasAdd, NOTHING, x + y)
 FORMULA(PReLU, NOTHING, x > 0 ? x : y * x)
 
 FORMULA(TypeCast, const Type type = node->outputs[0]->type, type_round(type, x))
+// clang-format on
 
 // Sums over the axes along which the output does not vary.
 static bool sum_terms(const Evaluation *e, uint32_t slot, double (*term)(const Evaluation *e, int64_t i)) {

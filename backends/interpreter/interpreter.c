@@ -80,15 +80,20 @@ static size_t find_nan(const double *elements, size_t nelems) {
   return i;
 }
 
+static size_t tensor_at(const Tensor *t, size_t i) {
+  return (size_t)tensor_offset(t, (int64_t)i);
+}
+
 // The cell of a value that is about to be used; what is given is loaded now. NULL: out of memory.
 static Cell *cell_of(Run *run, const Value *v) {
   Cell *cell = &run->cells[v->index];
   if (cell->elements) return cell;
   assert(v->constant || cell->given);
   if (!cell_alloc(run, cell, v)) return NULL;
-  const void *data = v->constant ? v->constant->data : cell->given->data;
   size_t nelems = value_nelems(v), step = v->constant && v->constant->is_splat ? 0 : 1;
-  for (size_t i = 0; i < nelems; i++) cell->elements[i] = type_load(v->type, data, i * step);
+  for (size_t i = 0; i < nelems; i++)
+    cell->elements[i] = v->constant ? type_load(v->type, v->constant->data, i * step)
+                                    : type_load(v->type, cell->given->data, tensor_at(cell->given, i));
   if (run->options->nan_check) cell->has_nan = find_nan(cell->elements, nelems) < nelems;
   return cell;
 }
@@ -160,7 +165,7 @@ static bool store_output(Run *run, const Value *v, Tensor *output) {
   Cell *cell = cell_of(run, v);
   if (!cell) return false;
   size_t nelems = value_nelems(v);
-  for (size_t i = 0; i < nelems; i++) type_store(v->type, output->data, i, cell->elements[i]);
+  for (size_t i = 0; i < nelems; i++) type_store(v->type, output->data, tensor_at(output, i), cell->elements[i]);
   cell_used(run, cell);
   return true;
 }

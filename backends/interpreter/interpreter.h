@@ -17,8 +17,8 @@ typedef struct InterpreterOptions {
 } InterpreterOptions;
 
 // Runs a valid graph, in topological order, all of whose extents have numbers. `inputs` is parallel to g->inputs
-// and `outputs` to g->outputs, both with data, in the values' declared types and shapes; the data of `outputs` is
-// written. False after telling why: out of memory, or what nan_check found.
+// and `outputs` to g->outputs, both with data, in the values' declared types, shapes and orders; the data of `outputs`
+// is written. False after telling why: out of memory, or what nan_check found.
 bool interpret(const Graph *g, const Tensor *inputs, Tensor *outputs, const InterpreterOptions *options,
                Diagnostics *d);
 

@@ -1,18 +1,54 @@
 // Options, passes, lowering.
 #include "frontend/api/build.h"
 
+#include "backends/interpreter/interpreter.h"
+#include "frontend/yaml.h"
+
 #include <string.h>
 
-enum { MOST_NAMES = 64 };
+enum { MOST_NAMES = 256 };
 
-static ng_status find_pass(ng_context *ctx, const char *name) {
+// A pass or, where that will do, a rule.
+static ng_status find_pass(ng_context *ctx, const char *name, bool or_rule) {
   const char *known[MOST_NAMES];
   size_t nknown = 0;
-  for (size_t i = 0; i < npasses; i++) {
-    if (strcmp(passes[i].name, name) == 0) return NG_OK;
-    if (nknown < MOST_NAMES) known[nknown++] = passes[i].name;
+  for (size_t i = 0; i < npasses && nknown < MOST_NAMES; i++) known[nknown++] = passes[i].name;
+  for (size_t i = 0; i < npasses && or_rule; i++)
+    for (size_t k = 0; k < ng_pass_rule_count(i) && nknown < MOST_NAMES; k++)
+      known[nknown++] = ng_pass_rule_at(i, k).name;
+  for (size_t i = 0; i < nknown; i++)
+    if (strcmp(known[i], name) == 0) return NG_OK;
+  return unknown_name(ctx, or_rule ? "pass or rule" : "pass", name, known, nknown);
+}
+
+// Constants that stand in files of their own are written out: where the text will be kept is not known here.
+static bool print_graph(const Graph *g, Text *out) {
+  Graph *copy = graph_clone(g);
+  for (size_t i = 0; copy && i < copy->nvalues; i++)
+    if (copy->values[i]->constant) copy->values[i]->constant->file = NULL;
+  if (copy) yaml_print(copy, out);
+  graph_free(copy);
+  return copy && !out->out_of_memory;
+}
+
+static void report_pass(void *watcher, const Graph *g, const char *pass, bool changed, double milliseconds) {
+  Build *b = watcher;
+  Text text;
+  text_init(&text, b->passes.allocator);
+  bool has_text = changed && b->options->report_graphs;
+  if (has_text && !print_graph(g, &text)) {
+    b->passes.failed = true;
+    error_out_of_memory(b->passes.diagnostics);
+  } else {
+    const ng_pass_report report = {.name = pass,
+                                   .number = ++b->npassed,
+                                   .changed = changed,
+                                   .ms = milliseconds,
+                                   .node_count = g->nnodes,
+                                   .graph = has_text ? text_string(&text) : NULL};
+    b->options->report(b->options->report_user, &report);
   }
-  return unknown_name(ctx, "pass", name, known, nknown);
+  text_deinit(&text);
 }
 
 static ng_status choose_isa(ng_context *ctx, const char *name, const Isa **isa) {
@@ -26,10 +62,10 @@ static ng_status choose_isa(ng_context *ctx, const char *name, const Isa **isa) 
 
 static ng_status set_options(Build *b, ng_context *ctx, const ng_options *options, const Target *target) {
   ng_status status = choose_isa(ctx, options->isa, &b->isa);
-  for (size_t i = 0; status == NG_OK && i < options->ndisable; i++) status = find_pass(ctx, options->disable[i]);
+  for (size_t i = 0; status == NG_OK && i < options->ndisable; i++) status = find_pass(ctx, options->disable[i], true);
   for (size_t i = 0; status == NG_OK && i < options->nschedule; i++)
     if (!schedule_override(&b->overrides, options->schedule[i], &ctx->diagnostics)) status = NG_USAGE;
-  if (status == NG_OK && options->after) status = find_pass(ctx, options->after);
+  if (status == NG_OK && options->after) status = find_pass(ctx, options->after, false);
   if (status != NG_OK) return status;
   b->target = *target;
   b->target.isa = b->isa->name;
@@ -42,7 +78,11 @@ static ng_status set_options(Build *b, ng_context *ctx, const ng_options *option
       .disabled = options->disable,
       .ndisabled = options->ndisable,
       .after = options->after,
+      .evaluate = interpret_node,
+      .watch = options->report ? report_pass : NULL,
+      .watcher = b,
       .no_fuse = options->no_fuse != 0,
+      .fast_math = options->fast_math != 0,
   };
   return NG_OK;
 }
@@ -57,8 +97,8 @@ static ng_status failure(ng_context *ctx, Call call) {
 
 static ng_status build_for(Build *b, ng_graph *g, const ng_options *options, const Target *target) {
   static const ng_options defaults = {0};
-  *b = (Build){.owner = g};
-  ng_status status = set_options(b, g->ctx, options ? options : &defaults, target);
+  *b = (Build){.owner = g, .options = options ? options : &defaults};
+  ng_status status = set_options(b, g->ctx, b->options, target);
   if (status == NG_OK) status = ng_graph_bind(g);
   if (status != NG_OK) return status;
   Call call = call_begin(g->ctx);

@@ -12,8 +12,10 @@ typedef struct Build {
   Target target;
   ScheduleOverrides overrides;
   PassContext passes;
-  Graph *graph;     // what the passes made of a clone of the owner's graph; it refers to the owner's
-  Program *program; // NULL before build_kernels
+  const ng_options *options; // during build_graph
+  size_t npassed;            // passes that have run
+  Graph *graph;              // what the passes made of a clone of the owner's graph; it refers to the owner's
+  Program *program;          // NULL before build_kernels
 } Build;
 
 // Checks the options (NULL: defaults), binds the graph and takes a clone of it through the passes. Whatever it returns,

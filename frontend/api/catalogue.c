@@ -3,7 +3,7 @@
 
 #include "backends/codegen/isa.h"
 #include "ir/operator.h"
-#include "passes/pipeline.h"
+#include "passes/rewrite.h"
 
 // Row i of the list of names: the operators' own, then the signatures.
 static OperatorName operator_name_at(size_t i) {
@@ -95,6 +95,22 @@ size_t ng_pass_count(void) {
 
 ng_pass_info ng_pass_at(size_t i) {
   return (ng_pass_info){passes[i].name, passes[i].doc};
+}
+
+size_t ng_pass_rule_count(size_t pass) {
+  return passes[pass].rules ? passes[pass].rules->count : 0;
+}
+
+ng_rule_info ng_pass_rule_at(size_t pass, size_t i) {
+  const Rule *rule = &passes[pass].rules->items[i];
+  return (ng_rule_info){rule->name, rule->is_fast_math};
+}
+
+char *ng_pass_rule_text(ng_context *ctx, size_t pass, size_t i) {
+  Text text;
+  text_init(&text, &ctx->allocator);
+  rule_print(&passes[pass].rules->items[i], &text);
+  return text_release(ctx, &text);
 }
 
 size_t ng_isa_count(void) {

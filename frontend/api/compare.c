@@ -66,8 +66,8 @@ static void compare_elements(const Tensor *actual, const Tensor *expected, ng_di
   bool is_far = false;
   const int64_t nelems = tensor_nelems(actual);
   for (int64_t i = 0; i < nelems; i++) {
-    double a = type_load(actual->type, actual->data, (size_t)i);
-    double e = type_load(expected->type, expected->data, (size_t)i);
+    double a = type_load(actual->type, actual->data, (size_t)tensor_offset(actual, i));
+    double e = type_load(expected->type, expected->data, (size_t)tensor_offset(expected, i));
     double apart = distance(actual->type, a, e);
     if (isfinite(e)) squares_add(&norm, e);
     if (apart == 0) continue;
@@ -90,6 +90,8 @@ ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, const ng_t
   bool is_same = a.rank == e.rank;
   for (int i = 0; is_same && i < a.rank; i++) is_same = a.extent[i] == e.extent[i];
   *out = (ng_difference){.tolerance = tolerance < 0 ? default_tolerance(a.type) : tolerance, .worst_element = -1};
+  if (!order_is_valid(&a.order, a.rank) || !order_is_valid(&e.order, e.rank))
+    return argument_error(ctx, "expected orders of the tensors' axes");
   if (!is_same) {
     Call call = call_begin(ctx);
     error_at(&ctx->diagnostics, (Position){0}, "tensors of different shapes cannot be compared");

@@ -44,10 +44,7 @@ ng_status argument_error(ng_context *ctx, const char *format, ...) __attribute__
 // The same for a name that is none of those known; says which is near, or which there are.
 ng_status unknown_name(ng_context *ctx, const char *what, const char *name, const char *const *known, size_t nknown);
 
-// Whether what uses a graph's input needs it to be above 0, as a variance.
-bool value_must_be_positive(const Value *v);
-
-// Hands the bytes over to the caller, or tells that there was no memory for them (NULL).
+// Hands the bytes over to the caller, who frees them with ng_text_free, or tells that there was no memory for them.
 char *text_release(ng_context *ctx, Text *t);
 
 void report_progress(const ng_context *ctx, const char *what, double fraction);
@@ -63,5 +60,9 @@ ng_tensor tensor_to_api(const Tensor *t);
 
 // Whether the tensor has data, and the type and the extents of `wanted`, all numbers.
 bool tensor_fits(const ng_tensor *t, const Tensor *wanted);
+
+// What ng_tensor_random fills a tensor with, and whether it is positive numbers for this input of a graph.
+void random_fill(Tensor *t, uint64_t seed, uint64_t i, bool is_positive);
+bool random_is_positive(const Value *v);
 
 #endif

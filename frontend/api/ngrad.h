@@ -106,9 +106,10 @@ typedef enum ng_type { NG_F64 = 1, NG_F32, NG_F16, NG_BF16, NG_S64, NG_S32, NG_S
 typedef struct ng_tensor_info {
   const char *name;
   ng_type type;
-  int rank;                     /* -1: unknown */
-  int64_t extent[NG_MAX_RANK];  /* -1: unknown, or named and without a value; else a number or the name's value */
-  const char *dim[NG_MAX_RANK]; /* a named extent's name; NULL: a number or unknown */
+  int rank;                         /* -1: unknown */
+  int64_t extent[NG_MAX_RANK];      /* -1: unknown, or named and without a value; else a number or the name's value */
+  const char *dim[NG_MAX_RANK];     /* a named extent's name; NULL: a number or unknown */
+  unsigned char order[NG_MAX_RANK]; /* as in ng_tensor */
 } ng_tensor_info;
 
 NG_API const char *ng_type_name(ng_type type);
@@ -116,7 +117,8 @@ NG_API size_t ng_type_nbytes(ng_type type);
 
 /* Reads, infers and verifies. NULL after telling why. `folder` is where file: constants are looked up (NULL: they
    are errors); ng_graph_read_file takes the file's own, and reads standard input for "-" (which has none). `name` is
-   only what messages call the text, which is copied. The format is recognised by content. */
+   only what messages call the text, which is copied. The format, ngrad/1 or oneDNN Graph's JSON, is recognised by
+   content. */
 NG_API ng_graph *ng_graph_read_file(ng_context *ctx, const char *path);
 NG_API ng_graph *ng_graph_read(ng_context *ctx, const char *name, const char *text, size_t nbytes, const char *folder);
 NG_API void ng_graph_free(ng_graph *g);
@@ -172,19 +174,33 @@ NG_API ng_status ng_graph_set_dim(ng_graph *g, const char *name, int64_t value);
 NG_API ng_status ng_graph_set_input_shape(ng_graph *g, size_t i, int rank, const int64_t *extent);
 NG_API ng_status ng_graph_bind(ng_graph *g);
 
+/* What a pass did. Valid during the call that tells it. */
+typedef struct ng_pass_report {
+  const char *name;
+  size_t number; /* in the order of passes, from 1 */
+  int changed;
+  double ms;
+  size_t node_count; /* afterwards */
+  const char *graph; /* afterwards, as a graph file; NULL: nothing changed, or report_graphs is 0 */
+} ng_pass_report;
+
 /* What becomes of a graph on its way to kernels. */
 typedef struct ng_options {
-  const char *isa; /* "scalar", "avx2", "avx512", "neon"; NULL: the best that this processor has; ng_emit takes
-                      a list, "avx2,avx512", to which it adds "scalar"; NULL: all */
-  int no_fuse;     /* one kernel an operator */
-  const char *const *disable; /* names of passes to leave out */
+  const char *isa;            /* "scalar", "avx2", "avx512", "neon"; NULL: the best that this processor has. ng_emit:
+                                 several, "avx2,avx512", and "scalar" in any case; NULL: all */
+  int no_fuse;                /* one kernel an operator */
+  const char *const *disable; /* names of passes and rules to leave out */
   size_t ndisable;
   const char *const *schedule; /* "key=number": set for every kernel in place of what is chosen; for experiments */
   size_t nschedule;
   const char *after;   /* ng_graph_show: stop after this pass; NULL: before any for yaml and dot, else all */
   const char *threads; /* ng_emit: "none", "openmp" or "callback"; NULL: "openmp" */
-  int self_test;       /* ng_emit_files: STEM_test.c too, a program that tests the pair where it runs */
   const char *prefix;  /* ng_emit: of the external symbols, a C identifier; NULL: ng_graph_identifier */
+  int self_test;       /* ng_emit_files: STEM_test.c too, a program that tests the pair where it runs */
+  int fast_math;       /* rewrites that do not hold for every IEEE value are allowed */
+  void (*report)(void *user, const ng_pass_report *report); /* called after each pass that ran; NULL: nobody listens */
+  void *report_user;
+  int report_graphs;
 } ng_options;
 
 /* What the passes make of g (up to options->after, if that is set): a new graph, which may be used like any other but
@@ -194,15 +210,56 @@ NG_API ng_graph *ng_graph_run_passes(ng_graph *g, const ng_options *options);
 /* The graph, or what is made of it, as text: "yaml", "dot", "kernels" or "c". The caller frees it with
    ng_text_free. NULL after telling why. options may be NULL. All but a graph before any pass binds g. */
 NG_API char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options);
+/* Bytes of memory between kernels: the workspace, and what it would be if no two values ever had the same place. */
+NG_API ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size_t *nbytes, size_t *unshared);
 NG_API void ng_text_free(ng_context *ctx, char *text);
 
-/* Tensors: dense, row-major. */
+/* Gradients. Lists of names are of inputs and outputs of g. */
+
+typedef struct ng_gradient_options {
+  const char *const *wrt; /* of which inputs gradients are made; NULL: all floating-point ones that outputs depend on */
+  size_t nwrt;
+  const char *const *of; /* from which outputs gradients come; NULL: all floating-point ones but norms' statistics */
+  size_t nof;
+} ng_gradient_options;
+
+/* The graph that computes the gradients of g's inputs: diff_NAME for each of wrt, from diff_NAME for each of `of`. Its
+   inputs are what it uses of g's inputs, of what g's nodes make (saved values, under their own names) and of those
+   diff_NAME. NULL after telling why: ng_last_status is NG_USAGE for an unknown name. options may be NULL. g is not
+   bound by this, but every extent must have a number or a name. */
+NG_API ng_graph *ng_graph_gradient(ng_graph *g, const ng_gradient_options *options);
+
+typedef struct ng_gradcheck_options {
+  ng_gradient_options gradient;
+  uint64_t seed;    /* of the data, which is that of ng_tensor_random */
+  double tolerance; /* most relative error of an element; 0: 1e-6 */
+} ng_gradcheck_options;
+
+typedef struct ng_gradcheck_result { /* of an input */
+  int64_t nelems, nchecked;          /* nchecked 0: no gradient was asked for */
+  int64_t nskipped;      /* of those, at kinks: the slopes on both sides differ, so that there is no derivative */
+  double largest_error;  /* |gradient - expected| by the larger of both; where both are small, by a thousandth of the
+                            root mean square of the input's whole gradient, or by what rounding lets be known */
+  int64_t worst_element; /* index in row-major order; -1: none is off */
+  double gradient, expected; /* at the worst element: from the gradient graph, from differences */
+  int is_within;
+} ng_gradcheck_result;
+
+/* Compares the gradient graph with differences of the graph itself, both interpreted in f64, of one sum of all outputs
+   with random weights. `results` has an element for each of g's inputs. Of large graphs only some elements are checked.
+   NG_DIFFERENT: not all are within the tolerance. Binds g. options may be NULL. */
+NG_API ng_status ng_gradcheck(ng_graph *g, const ng_gradcheck_options *options, ng_gradcheck_result *results);
+
+/* Tensors: dense. `order` is how the elements lie in memory: the axes from the slowest to the fastest, each once, or
+   all zeros, which is row-major. A graph says how its own lie (ng_graph_input, ng_graph_output); those that it is run
+   with must lie so. */
 
 typedef struct ng_tensor {
   ng_type type;
   int rank;
   int64_t extent[NG_MAX_RANK];
   void *data;
+  unsigned char order[NG_MAX_RANK];
 } ng_tensor;
 
 /* The caller's memory as a tensor: ng_tensor_view(ng_graph_input(g, 0), x). It stays the caller's, and that of an input
@@ -210,11 +267,13 @@ typedef struct ng_tensor {
 NG_API ng_tensor ng_tensor_view(ng_tensor_info info, void *data);
 NG_API int64_t ng_tensor_nelems(const ng_tensor *t);
 NG_API size_t ng_tensor_nbytes(const ng_tensor *t);
-NG_API double ng_tensor_get(const ng_tensor *t, int64_t i); /* element i in row-major order */
-/* Makes a tensor of zeros, its data aligned to 64 bytes. NG_USAGE: not every extent of info has a number. */
+NG_API double ng_tensor_get(const ng_tensor *t, int64_t i); /* element i in row-major order, wherever it lies */
+/* Makes a tensor of zeros in info's order, its data aligned to 64 bytes. NG_USAGE: not every extent of info has a
+   number. */
 NG_API ng_status ng_tensor_new(ng_context *ctx, const ng_tensor_info *info, ng_tensor *out);
 NG_API void ng_tensor_free(ng_context *ctx, ng_tensor *t); /* a second time, or of one never made but zeroed, is fine */
-/* `info` says what is wanted: extents of -1, or rank -1, are taken from the file. any_float: an expected result may
+/* A file's elements are row-major or column-major and become, or were, in the tensor's order.
+   `info` says what is wanted: extents of -1, or rank -1, are taken from the file. any_float: an expected result may
    be stored as another floating-point type; the tensor then has the file's type. */
 NG_API ng_status ng_tensor_read_npy(ng_context *ctx, const char *path, const ng_tensor_info *info, int any_float,
                                     ng_tensor *out);
@@ -239,8 +298,8 @@ typedef struct ng_difference {
 NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, const ng_tensor *expected,
                                    double tolerance, ng_difference *out);
 
-/* Running. inputs and outputs are parallel to the graph's; all have data, of the graph's types and shapes once it is
-   bound (NG_USAGE otherwise). */
+/* Running. inputs and outputs are parallel to the graph's; all have data, of the graph's types, shapes and orders once
+   it is bound (NG_USAGE otherwise). */
 
 /* nan_check: fails at the first node that makes a NaN out of none, and names it. As below, no output may overlap
    anything else. */
@@ -344,6 +403,15 @@ typedef struct ng_pass_info {
 } ng_pass_info;
 NG_API size_t ng_pass_count(void);
 NG_API ng_pass_info ng_pass_at(size_t i);
+
+typedef struct ng_rule_info {
+  const char *name;
+  int is_fast_math; /* applied only when that is allowed */
+} ng_rule_info;
+NG_API size_t ng_pass_rule_count(size_t pass); /* of the rules that it applies */
+NG_API ng_rule_info ng_pass_rule_at(size_t pass, size_t i);
+/* Multiply(x, 1) -> x: for the caller to free with ng_text_free. NULL: out of memory. */
+NG_API char *ng_pass_rule_text(ng_context *ctx, size_t pass, size_t i);
 
 #ifdef __cplusplus
 }

@@ -24,7 +24,7 @@ static double uniform_positive(uint64_t word) { // in [0.5, 2)
   return 0.5 + 1.5 * ((double)(word >> 11) * 0x1p-53);
 }
 
-bool value_must_be_positive(const Value *v) {
+bool random_is_positive(const Value *v) {
   for (const Use *use = v->uses; use; use = use->next) {
     const Operator *op = use->node->op;
     uint32_t slot = use->slot < op->ninputs ? use->slot : op->ninputs - 1;
@@ -45,8 +45,19 @@ static double number_of_type(Type type, double normal) {
   }
 }
 
-ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out) {
+void random_fill(Tensor *t, uint64_t seed, uint64_t i, bool is_positive) {
   enum { STEP = 1 << 16 };
+  const uint64_t stream = splitmix64(splitmix64(seed) + i);
+  const int64_t nelems = tensor_nelems(t);
+#pragma omp parallel for schedule(static) if (nelems > STEP)
+  for (int64_t e = 0; e < nelems; e++) {
+    uint64_t word = splitmix64(stream + (uint64_t)e * 0x9E3779B97F4A7C15U);
+    double value = is_positive ? uniform_positive(word) : number_of_type(t->type, nearly_normal(word));
+    type_store(t->type, t->data, (size_t)tensor_offset(t, e), value);
+  }
+}
+
+ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out) {
   *out = (ng_tensor){0};
   if (i >= g->graph->ninputs) return argument_error(g->ctx, "no such input");
   ng_status status = ng_graph_bind(g);
@@ -57,15 +68,7 @@ ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out)
     error_out_of_memory(&g->ctx->diagnostics);
     return NG_OUT_OF_MEMORY;
   }
-  const uint64_t stream = splitmix64(splitmix64(seed) + i);
-  const bool positive = value_must_be_positive(v);
-  const int64_t nelems = tensor_nelems(&t);
-#pragma omp parallel for schedule(static) if (nelems > STEP)
-  for (int64_t e = 0; e < nelems; e++) {
-    uint64_t word = splitmix64(stream + (uint64_t)e * 0x9E3779B97F4A7C15U);
-    double value = positive ? uniform_positive(word) : number_of_type(t.type, nearly_normal(word));
-    type_store(t.type, t.data, (size_t)e, value);
-  }
+  random_fill(&t, seed, i, random_is_positive(v));
   *out = tensor_to_api(&t);
   return NG_OK;
 }

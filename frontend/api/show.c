@@ -111,3 +111,13 @@ char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options) 
   ctx->last_status = text || status != NG_OK ? status : NG_OUT_OF_MEMORY;
   return text;
 }
+
+ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size_t *nbytes, size_t *unshared) {
+  Build b;
+  ng_status status = build_graph(&b, g, options);
+  if (status == NG_OK) status = build_kernels(&b);
+  *nbytes = status == NG_OK ? b.program->workspace_nbytes : 0;
+  *unshared = status == NG_OK ? b.program->unshared_nbytes : 0;
+  build_deinit(&b);
+  return status;
+}

@@ -27,25 +27,29 @@ size_t ng_type_nbytes(ng_type type) {
 Tensor tensor_of_api(const ng_tensor *t) {
   Tensor own = {.type = (Type)t->type, .rank = t->rank, .data = t->data};
   memcpy(own.extent, t->extent, sizeof own.extent);
+  memcpy(own.order.axis, t->order, sizeof own.order.axis);
   return own;
 }
 
 ng_tensor tensor_to_api(const Tensor *t) {
   ng_tensor out = {.type = (ng_type)t->type, .rank = t->rank, .data = t->data};
   memcpy(out.extent, t->extent, sizeof out.extent);
+  memcpy(out.order, t->order.axis, sizeof out.order);
   return out;
 }
 
 bool tensor_fits(const ng_tensor *t, const Tensor *wanted) {
   if (!t->data || (Type)t->type != wanted->type || t->rank != wanted->rank) return false;
+  const Tensor own = tensor_of_api(t);
   for (int i = 0; i < t->rank; i++)
-    if (t->extent[i] != wanted->extent[i]) return false;
+    if (t->extent[i] != wanted->extent[i] || order_axis(&own.order, i) != order_axis(&wanted->order, i)) return false;
   return true;
 }
 
 ng_tensor ng_tensor_view(ng_tensor_info info, void *data) {
   ng_tensor t = {.type = info.type, .rank = info.rank, .data = data};
   memcpy(t.extent, info.extent, sizeof t.extent);
+  memcpy(t.order, info.order, sizeof t.order);
   return t;
 }
 
@@ -60,12 +64,21 @@ size_t ng_tensor_nbytes(const ng_tensor *t) {
 }
 
 double ng_tensor_get(const ng_tensor *t, int64_t i) {
-  return type_load((Type)t->type, t->data, (size_t)i);
+  Tensor own = tensor_of_api(t);
+  return type_load(own.type, own.data, (size_t)tensor_offset(&own, i));
 }
 
-// False: no such type or rank. Extents of -1 become unknown.
+static Order order_of_info(const ng_tensor_info *info) {
+  Order order;
+  memcpy(order.axis, info->order, sizeof order.axis);
+  return order;
+}
+
+// False: no such type, rank or order. Extents of -1 become unknown.
 static bool shape_of_info(const ng_tensor_info *info, Shape *shape) {
-  if (!is_type(info->type) || info->rank < -1 || info->rank > MAX_RANK) return false;
+  const Order order = order_of_info(info);
+  if (!is_type(info->type) || info->rank < -1 || info->rank > MAX_RANK || !order_is_valid(&order, info->rank))
+    return false;
   *shape = (Shape){.rank = info->rank};
   for (int i = 0; i < info->rank; i++) {
     if (info->extent[i] >= MAX_ELEMENTS) return false;
@@ -78,9 +91,9 @@ ng_status ng_tensor_new(ng_context *ctx, const ng_tensor_info *info, ng_tensor *
   *out = (ng_tensor){0};
   Shape shape;
   if (!shape_of_info(info, &shape) || shape_nelems(&shape) < 0)
-    return argument_error(ctx, "%s: expected a type, and a shape of fewer than 2^47 elements",
+    return argument_error(ctx, "%s: expected a type, a shape of fewer than 2^47 elements, and an order of its axes",
                           info->name ? info->name : "?");
-  Tensor t = {.type = (Type)info->type, .rank = info->rank};
+  Tensor t = {.type = (Type)info->type, .rank = info->rank, .order = order_of_info(info)};
   for (int i = 0; i < t.rank; i++) t.extent[i] = info->extent[i];
   if (!tensor_alloc(&t, &ctx->allocator)) {
     error_out_of_memory(&ctx->diagnostics);
@@ -97,6 +110,15 @@ void ng_tensor_free(ng_context *ctx, ng_tensor *t) {
   t->data = NULL;
 }
 
+// A copy in another order. False after telling that there is no memory for it.
+static bool tensor_reorder(ng_context *ctx, const Tensor *t, Order order, Tensor *out) {
+  *out = *t;
+  out->order = order;
+  if (!tensor_alloc(out, &ctx->allocator)) return error_out_of_memory(&ctx->diagnostics);
+  tensor_copy(t, out);
+  return true;
+}
+
 ng_status ng_tensor_read_npy(ng_context *ctx, const char *path, const ng_tensor_info *info, int any_float,
                              ng_tensor *out) {
   *out = (ng_tensor){0};
@@ -111,6 +133,12 @@ ng_status ng_tensor_read_npy(ng_context *ctx, const char *path, const ng_tensor_
     ok = error_at(d, (Position){0}, "%s: expected a floating-point type, found %s", path, type_name(t.type));
     tensor_free(&t, &ctx->allocator);
   }
+  const Order order = order_of_info(info);
+  if (ok && !order_is_row_major(&order)) {
+    Tensor as_read = t;
+    ok = tensor_reorder(ctx, &as_read, order, &t);
+    tensor_free(&as_read, &ctx->allocator);
+  }
   ng_status status = call_end(ctx, call);
   if (!ok) return status;
   *out = tensor_to_api(&t);
@@ -118,9 +146,13 @@ ng_status ng_tensor_read_npy(ng_context *ctx, const char *path, const ng_tensor_
 }
 
 ng_status ng_tensor_write_npy(ng_context *ctx, const char *path, const ng_tensor *t) {
+  Tensor own = tensor_of_api(t), row_major = {0};
+  if (!order_is_valid(&own.order, own.rank)) return argument_error(ctx, "%s: expected an order of the axes", path);
   Call call = call_begin(ctx);
-  Tensor own = tensor_of_api(t);
-  bool ok = npy_write(path, &own, &ctx->diagnostics);
+  bool is_permuted = !order_is_row_major(&own.order);
+  bool ok = !is_permuted || tensor_reorder(ctx, &own, (Order){{0}}, &row_major);
+  ok = ok && npy_write(path, is_permuted ? &row_major : &own, &ctx->diagnostics);
+  tensor_free(&row_major, &ctx->allocator);
   ng_status status = call_end(ctx, call);
   return ok ? NG_OK : status;
 }

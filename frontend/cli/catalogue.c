@@ -186,28 +186,57 @@ int verb_ops(const Settings *s) {
   return 0;
 }
 
-static void print_passes(void) {
+// The text of a rule, for the caller to free with ng_text_free.
+static char *rule_text(ng_context *ctx, size_t pass, size_t i) {
+  return memory_or_exit(ng_pass_rule_text(ctx, pass, i));
+}
+
+static void print_passes(ng_context *ctx) {
   Table table = table_new("ll");
   for (size_t i = 0; i < ng_pass_count(); i++) {
     table_add(&table, "%s", ng_pass_at(i).name);
     table_add(&table, "%s", ng_pass_at(i).doc);
+    for (size_t k = 0; k < ng_pass_rule_count(i); k++) {
+      ng_rule_info rule = ng_pass_rule_at(i, k);
+      char *text = rule_text(ctx, i, k);
+      table_add(&table, "  %s", rule.name);
+      table_add(&table, "%s%s", text, rule.is_fast_math ? "  (with --fast-math)" : "");
+      ng_text_free(ctx, text);
+    }
   }
   table_print(&table);
 }
 
-static json_t *passes_json(void) {
+static json_t *rules_json(ng_context *ctx, size_t pass) {
+  json_t *rules = memory_or_exit(json_array());
+  for (size_t k = 0; k < ng_pass_rule_count(pass); k++) {
+    json_t *rule = memory_or_exit(json_object());
+    char *text = rule_text(ctx, pass, k);
+    json_set(rule, "name", json_text(ng_pass_rule_at(pass, k).name));
+    json_set(rule, "rule", json_text(text));
+    json_set(rule, "fast_math", json_boolean(ng_pass_rule_at(pass, k).is_fast_math));
+    json_add(rules, rule);
+    ng_text_free(ctx, text);
+  }
+  return rules;
+}
+
+static json_t *passes_json(ng_context *ctx) {
   json_t *document = memory_or_exit(json_array());
   for (size_t i = 0; i < ng_pass_count(); i++) {
     json_t *pass = memory_or_exit(json_object());
     json_set(pass, "name", json_text(ng_pass_at(i).name));
     json_set(pass, "doc", json_text(ng_pass_at(i).doc));
+    json_set(pass, "rules", rules_json(ctx, i));
     json_add(document, pass);
   }
   return document;
 }
 
 int verb_passes(const Settings *s) {
-  if (s->is_json) json_print(passes_json());
-  else print_passes();
+  ng_context *ctx = session_open();
+  if (s->is_json) json_print(passes_json(ctx));
+  else print_passes(ctx);
+  session_close(ctx);
   return 0;
 }

@@ -17,6 +17,7 @@ ng_options options_of_settings(const Settings *s) {
       .threads = s->sharing,
       .prefix = s->prefix,
       .self_test = s->has_self_test,
+      .fast_math = s->fast_math,
   };
 }
 

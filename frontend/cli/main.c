@@ -11,22 +11,23 @@
 
 #define STATUS(n) (1U << (n))
 #define ANY_NUMBER ((size_t)-1)
+#define GRAPH_IS "GRAPH is a file in format ngrad/1 or in oneDNN Graph's JSON, or - for standard input.\n"
 
 static const Verb verbs[] = {
     {"check", "GRAPH...", 1, ANY_NUMBER, "read, infer and verify graphs; print them with all types and shapes",
-     "Every graph is looked at, whatever is wrong with another. What is printed is a graph file again.\n"
-     "GRAPH is a file in format ngrad/1, or - for standard input. --json prints an array with an object a graph.\n",
+     "Every graph is looked at, whatever is wrong with another. What is printed is a graph file again.\n" GRAPH_IS
+     "--json prints an array with an object a graph.\n",
      "  ngrad check models/gpt2_layer_norm_backward.yaml\n", OPTION_DIM | OPTION_JSON,
      STATUS(0) | STATUS(1) | STATUS(2), verb_check},
     {"run", "GRAPH", 1, 1, "execute a graph, and summarise, write or compare its outputs",
      "Inputs are NAME.npy files, in DIR or beside the graph, or made up by --random. Extents that the graph leaves\n"
-     "open are taken from the files. Compiled kernels are cached in $XDG_CACHE_HOME/ngrad or ~/.cache/ngrad.\n"
-     "GRAPH is a file in format ngrad/1, or - for standard input.\n",
+     "open are taken from the files. Compiled kernels are cached in $XDG_CACHE_HOME/ngrad or "
+     "~/.cache/ngrad.\n" GRAPH_IS,
      "  ngrad run models/gpt2_layer_norm_backward.yaml --random --dim N=64 --compare\n"
      "  ngrad run graph.yaml --in data --out results --threads 2\n"
      "  ngrad run graph.yaml --in data --expect results --tolerance 1e-6\n",
      OPTION_BACKEND | OPTION_IN | OPTION_RANDOM | OPTION_DIM | OPTION_OUT | OPTION_EXPECTED | OPTION_NAN_CHECK |
-         OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_JSON,
+         OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_WATCH | OPTION_JSON,
      STATUS(0) | STATUS(1) | STATUS(2) | STATUS(3) | STATUS(4), verb_run},
     {"emit", "GRAPH -o DIR", 1, 1, "write a graph as C source: NAME.c and NAME.h, after the graph's name",
      "The source is C11 and C++17 and needs libc and libm only. It chooses the best of its instruction sets where it\n"
@@ -47,10 +48,27 @@ static const Verb verbs[] = {
      "  ngrad bench models/*.yaml --threads 2 --json\n",
      OPTION_DIM | OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_COLD | OPTION_SECONDS | OPTION_JSON,
      STATUS(0) | STATUS(1) | STATUS(2) | STATUS(4), verb_bench},
+    {"convert", "GRAPH", 1, 1, "write a graph as a file in format ngrad/1, with all types and shapes",
+     GRAPH_IS "The files of constants stay where they are: what is written names them as GRAPH does, beside itself.\n",
+     "  ngrad convert onednn_dump.json -o graph.yaml\n", OPTION_FILE_OUT | OPTION_DIM,
+     STATUS(0) | STATUS(1) | STATUS(2), verb_convert},
+    {"grad", "GRAPH", 1, 1, "write the graph that computes a graph's gradients",
+     "Its outputs are diff_NAME for each of --wrt; its inputs are, as far as it uses them, GRAPH's inputs, values "
+     "that\n"
+     "GRAPH computes (under their own names: make them outputs of GRAPH too), and diff_NAME for each of --of. With -o\n"
+     "it says which they are.\n",
+     "  ngrad grad models/transformer_mlp_forward.yaml --wrt x,gamma,beta -o backward.yaml\n",
+     OPTION_FILE_OUT | OPTION_GRADIENT | OPTION_DIM, STATUS(0) | STATUS(1) | STATUS(2), verb_grad},
+    {"gradcheck", "GRAPH", 1, 1, "compare a graph's gradients with differences, in f64, on random data",
+     "The derivative of one sum of all outputs with random weights is taken by central differences of ever smaller\n"
+     "steps. Elements at kinks are skipped; of large graphs some elements of each input are checked.\n",
+     "  ngrad gradcheck models/resnet50_residual_forward.yaml --dim N=1\n",
+     OPTION_GRADIENT | OPTION_GRADCHECK | OPTION_DIM | OPTION_JSON, STATUS(0) | STATUS(1) | STATUS(2) | STATUS(3),
+     verb_gradcheck},
     {"ops", "[NAME]", 0, 1, "list the operators, or describe one in full", NULL, "  ngrad ops LayerNormBackward\n",
      OPTION_JSON, STATUS(0) | STATUS(2), verb_ops},
-    {"passes", "", 0, 0, "list the passes in their order", NULL, "  ngrad passes\n", OPTION_JSON, STATUS(0) | STATUS(2),
-     verb_passes},
+    {"passes", "", 0, 0, "list the passes in their order, and the rules that they apply", NULL, "  ngrad passes\n",
+     OPTION_JSON, STATUS(0) | STATUS(2), verb_passes},
 };
 enum { NVERBS = sizeof verbs / sizeof *verbs };
 
@@ -58,7 +76,7 @@ static void print_help(FILE *out) {
   fputs("usage: ngrad VERB [OPTION...] [GRAPH...]\n\n"
         "ngrad compiles computation graphs of training steps.\n\nverbs:\n",
         out);
-  for (const Verb *v = verbs; v < verbs + NVERBS; v++) fprintf(out, "  %-6s  %s\n", v->name, v->summary);
+  for (const Verb *v = verbs; v < verbs + NVERBS; v++) fprintf(out, "  %-9s  %s\n", v->name, v->summary);
   fputs("\n  ngrad VERB --help   what it takes\n  ngrad --version     version, instruction sets of this processor\n"
         "\nexample:\n  ngrad run models/gpt2_layer_norm_backward.yaml --random --compare\n",
         out);

@@ -8,7 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum OptionKind { KIND_FLAG, KIND_TEXT, KIND_COUNT, KIND_SEED, KIND_NUMBER, KIND_DIM, KIND_LIST } OptionKind;
+typedef enum OptionKind {
+  KIND_FLAG,
+  KIND_TEXT,
+  KIND_COUNT,
+  KIND_SEED,
+  KIND_NUMBER,
+  KIND_DIM,
+  KIND_LIST,
+  KIND_NAMES
+} OptionKind;
 
 typedef struct Option {
   unsigned bit;
@@ -30,6 +39,7 @@ static const Option options[] = {
     {OPTION_DIM, "dim", 0, "NAME=N", KIND_DIM, 0, "the value of a named extent (default: the graph's); repeatable"},
     {OPTION_OUT, "out", 'o', "DIR", KIND_TEXT, FIELD(out), "write each output to DIR/NAME.npy (default: a summary)"},
     {OPTION_SOURCE_OUT, "out", 'o', "DIR", KIND_TEXT, FIELD(out), "where NAME.c and NAME.h go; made if missing"},
+    {OPTION_FILE_OUT, "out", 'o', "FILE", KIND_TEXT, FIELD(out), "the file to write (default: standard output)"},
     {OPTION_EXPECTED, "expect", 0, "DIR", KIND_TEXT, FIELD(expect), "compare each output with DIR/NAME.npy"},
     {OPTION_EXPECTED, "compare", 0, NULL, KIND_FLAG, FIELD(compares), "run both backends on the same data and compare"},
     {OPTION_EXPECTED, "tolerance", 0, "X", KIND_NUMBER, FIELD(tolerance),
@@ -40,6 +50,13 @@ static const Option options[] = {
      "write a makefile's rule: the files that NAME.c is made of"},
     {OPTION_NAN_CHECK, "nan-check", 0, NULL, KIND_FLAG, FIELD(checks_nan),
      "interpreter: stop at the first node that makes a NaN out of none"},
+    {OPTION_GRADIENT, "wrt", 0, "NAMES", KIND_NAMES, FIELD(wrt),
+     "inputs to make gradients of, with commas between (default: all floating-point ones); repeatable"},
+    {OPTION_GRADIENT, "of", 0, "NAMES", KIND_NAMES, FIELD(of),
+     "outputs that gradients come from (default: all floating-point ones but statistics); repeatable"},
+    {OPTION_GRADCHECK, "seed", 0, "N", KIND_SEED, FIELD(seed), "which random inputs (default 0)"},
+    {OPTION_GRADCHECK, "tolerance", 0, "X", KIND_NUMBER, FIELD(tolerance),
+     "most relative error of an element (default 1e-6)"},
     {OPTION_AFTER, "after", 0, "PASS", KIND_TEXT, FIELD(after), "stop after this pass (default: before any)"},
     {OPTION_FORMAT, "format", 0, "FORMAT", KIND_TEXT, FIELD(format), "yaml, dot, kernels or c (default yaml)"},
     {OPTION_THREADS, "threads", 0, "N", KIND_COUNT, FIELD(threads), "how many threads (default 0: a processor each)"},
@@ -53,7 +70,12 @@ static const Option options[] = {
      "write NAME_test.c too, a program that tests the other two"},
     {OPTION_SOURCE_OUT, "prefix", 0, "NAME", KIND_TEXT, FIELD(prefix), "of every symbol (default: the graph's name)"},
     {OPTION_PASSES, "no-fuse", 0, NULL, KIND_FLAG, FIELD(no_fuse), "one kernel an operator"},
-    {OPTION_PASSES, "disable", 0, "PASS", KIND_LIST, FIELD(disabled), "leave this pass out; repeatable"},
+    {OPTION_PASSES, "disable", 0, "PASS", KIND_LIST, FIELD(disabled), "leave this pass or rule out; repeatable"},
+    {OPTION_PASSES, "fast-math", 0, NULL, KIND_FLAG, FIELD(fast_math),
+     "allow rewrites that do not hold for NaN, infinities or -0"},
+    {OPTION_WATCH, "time-passes", 0, NULL, KIND_FLAG, FIELD(times_passes), "tell how long each pass took"},
+    {OPTION_WATCH, "dump-dir", 0, "DIR", KIND_TEXT, FIELD(dump),
+     "write DIR/NN-PASS.yaml, the graph after each pass that changed it"},
     {OPTION_PASSES, "schedule", 0, "KEY=N", KIND_LIST, FIELD(schedule),
      "set a number of every kernel's schedule; see ngrad show --format kernels; repeatable"},
     {OPTION_COLD, "cold", 0, NULL, KIND_FLAG, FIELD(is_cold), "flush the caches before each run"},
@@ -175,6 +197,21 @@ static bool parse_dim(char *text, Settings *s) {
   return true;
 }
 
+// Cuts argv's string at commas.
+static bool parse_names(const Option *o, char *text, TextList *list) {
+  for (char *next = text; next; text = next) {
+    next = strchr(text, ',');
+    if (next) *next++ = 0;
+    if (!*text) {
+      usage_error("--%s: expected names with single commas between", o->name);
+      return false;
+    }
+    list->items = memory_or_exit(reallocarray(list->items, list->count + 1, sizeof *list->items));
+    list->items[list->count++] = text;
+  }
+  return true;
+}
+
 static bool set_option(Settings *s, const Option *o, char *value) {
   char *field = (char *)s + o->offset;
   switch (o->kind) {
@@ -184,6 +221,7 @@ static bool set_option(Settings *s, const Option *o, char *value) {
   case KIND_SEED: return parse_seed(o, value, s);
   case KIND_NUMBER: return parse_number(o, value, (double *)(void *)field);
   case KIND_DIM: return parse_dim(value, s);
+  case KIND_NAMES: return parse_names(o, value, (TextList *)(void *)field);
   case KIND_LIST: {
     TextList *list = (TextList *)(void *)field;
     list->items[list->count++] = value;
@@ -246,6 +284,8 @@ void settings_free(Settings *s) {
   free(s->dims);
   free(s->disabled.items);
   free(s->schedule.items);
+  free(s->wrt.items);
+  free(s->of.items);
 }
 
 static void print_options(const Verb *verb) {

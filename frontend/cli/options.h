@@ -20,15 +20,15 @@ typedef struct TextList {
 typedef struct Settings {
   const char **operands; // what is no option, in order
   size_t noperands;
-  const char *backend, *in, *out, *expect, *isa, *after, *format;
+  const char *backend, *in, *out, *expect, *isa, *after, *format, *dump;
   double tolerance, max_ulp, seconds; // -1: not said
   uint64_t seed;
   bool has_seed;
   int threads; // 0: all
-  bool is_random, compares, checks_nan, is_json, no_fuse, is_cold, wants_help, has_self_test;
+  bool is_random, compares, checks_nan, is_json, no_fuse, is_cold, wants_help, fast_math, times_passes, has_self_test;
   DimSetting *dims;
   size_t ndims;
-  TextList disabled, schedule;
+  TextList disabled, schedule, wrt, of;
   const char *depfile, *sharing, *prefix;
 } Settings;
 
@@ -41,7 +41,7 @@ enum {
   OPTION_DIM = 1 << 4,
   OPTION_THREADS = 1 << 5,
   OPTION_ISA = 1 << 6,
-  OPTION_PASSES = 1 << 7,   // --no-fuse, --disable, --schedule
+  OPTION_PASSES = 1 << 7,   // --no-fuse, --fast-math, --disable, --schedule
   OPTION_EXPECTED = 1 << 8, // --expect, --compare, --tolerance, --max-ulp
   OPTION_NAN_CHECK = 1 << 9,
   OPTION_JSON = 1 << 10,
@@ -50,6 +50,10 @@ enum {
   OPTION_SOURCE_OUT = 1 << 13,
   OPTION_COLD = 1 << 14,
   OPTION_SECONDS = 1 << 15,
+  OPTION_FILE_OUT = 1 << 16,
+  OPTION_WATCH = 1 << 17,     // --time-passes, --dump-dir
+  OPTION_GRADIENT = 1 << 18,  // --wrt, --of
+  OPTION_GRADCHECK = 1 << 19, // --seed, --tolerance
 };
 
 // A command: `ngrad name operands`.

@@ -116,12 +116,39 @@ static void print_times(const Run *run) {
   if (run->interpreter_ms >= 0) printf("interpreter: %.4g ms\n", run->interpreter_ms);
 }
 
+static void print_passes(const Run *run) {
+  Table table = table_new("lrrl");
+  static const char *const header[] = {"pass", "ms", "nodes", ""};
+  for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&table, "%s", header[i]);
+  for (size_t i = 0; i < run->npasses; i++) {
+    table_add(&table, "%s", run->passes[i].name);
+    table_add(&table, "%.3f", run->passes[i].ms);
+    table_add(&table, "%zu", run->passes[i].node_count);
+    table_add(&table, "%s", run->passes[i].changed ? "changed" : "");
+  }
+  table_print(&table);
+}
+
+static json_t *passes_json(const Run *run) {
+  json_t *passes = memory_or_exit(json_array());
+  for (size_t i = 0; i < run->npasses; i++) {
+    json_t *pass = memory_or_exit(json_object());
+    json_set(pass, "name", json_text(run->passes[i].name));
+    json_set(pass, "ms", json_number(run->passes[i].ms));
+    json_set(pass, "nodes", json_integer((json_int_t)run->passes[i].node_count));
+    json_set(pass, "changed", json_boolean(run->passes[i].changed));
+    json_add(passes, pass);
+  }
+  return passes;
+}
+
 void report_print(const Run *run) {
   if (run->expected.count) print_differences(run);
   else if (run->settings->out)
     printf("wrote %zu output%s to %s\n", run->outputs.count, plural(run->outputs.count), run->settings->out);
   else print_summary(run);
   print_times(run);
+  if (run->settings->times_passes) print_passes(run);
 }
 
 static json_t *output_json(const Run *run, size_t i) {
@@ -165,6 +192,7 @@ json_t *report_json(const Run *run) {
   for (size_t i = 0; i < run->outputs.count; i++) json_add(outputs, output_json(run, i));
   json_set(report, "outputs", outputs);
   if (run->expected.count) json_set(report, "ok", json_boolean(outputs_are_ok(run)));
+  if (run->settings->times_passes) json_set(report, "passes", passes_json(run));
   json_set(report, "messages", json_messages(run->ctx));
   return report;
 }

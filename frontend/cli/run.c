@@ -24,16 +24,40 @@ static int check_settings(const Settings *s) {
   if (s->compares && s->backend) return usage_error("--compare runs both backends, expected no --backend with it");
   if (s->tolerance >= 0 && !has_expected) return usage_error("--tolerance: expected --expect or --compare with it");
   if (s->max_ulp >= 0 && !has_expected) return usage_error("--max-ulp: expected --expect or --compare with it");
+  if ((s->times_passes || s->dump) && is_interpreted(s))
+    return usage_error("%s: the interpreter runs no passes, expected no --backend interpreter with it",
+                       s->dump ? "--dump-dir" : "--time-passes");
   if (s->checks_nan && !is_interpreted(s) && !s->compares)
     return usage_error("--nan-check is the interpreter's, expected --backend interpreter with it");
   return 0;
 }
 
+// Keeps what a pass did, and writes what it left.
+static void watch_pass(void *user, const ng_pass_report *report) {
+  Run *run = user;
+  run->passes = memory_or_exit(realloc(run->passes, (run->npasses + 1) * sizeof *run->passes));
+  run->passes[run->npasses] = *report;
+  run->passes[run->npasses++].graph = NULL; // gone by the time that it is told
+  if (!report->graph) return;
+  char name[128];
+  snprintf(name, sizeof name, "%02zu-%s", report->number, report->name);
+  char *path = path_join(run->settings->dump, name, ".yaml");
+  run->dump_failed |= !file_write(path, report->graph);
+  free(path);
+}
+
 static ng_status run_kernel(Run *run) {
   const Settings *s = run->settings;
-  const ng_options options = options_of_settings(s);
+  ng_options options = options_of_settings(s);
+  if (s->times_passes || s->dump) {
+    options.report = watch_pass;
+    options.report_user = run;
+    options.report_graphs = s->dump != NULL;
+  }
+  if (s->dump && !folder_make(s->dump)) return NG_WRONG;
   run->kernel = ng_compile(run->graph, &options);
   if (!run->kernel) return ng_last_status(run->ctx);
+  if (run->dump_failed) return NG_WRONG;
   // A comparison tells both times: the first run of a kernel also pays for touching memory.
   ng_status status = NG_OK;
   for (int round = 0; round < (s->compares ? 3 : 1) && status == NG_OK; round++) {
@@ -137,6 +161,7 @@ int verb_run(const Settings *s) {
   if (document) json_print(document);
   else if (is_complete) report_print(&run);
   free(run.differences);
+  free(run.passes);
   tensors_free(&run.inputs);
   tensors_free(&run.outputs);
   tensors_free(&run.expected);

@@ -185,6 +185,13 @@ json_t *json_shape(const ng_tensor_info *info) {
   return shape;
 }
 
+json_t *json_order(const ng_tensor_info *info) {
+  if (info->order[0] == info->order[1]) return json_text(NULL);
+  json_t *order = memory_or_exit(json_array());
+  for (int i = 0; i < info->rank; i++) json_add(order, json_integer(info->order[i]));
+  return order;
+}
+
 json_t *json_messages(const ng_context *ctx) {
   json_t *messages = memory_or_exit(json_array());
   for (size_t i = 0; i < ng_message_count(ctx); i++) {

@@ -41,6 +41,7 @@ const char *verdict(bool is_ok);
 json_t *json_text(const char *text); // NULL gives null
 json_t *json_number(double value);
 json_t *json_shape(const ng_tensor_info *info);
+json_t *json_order(const ng_tensor_info *info); // null for a row-major one
 json_t *json_messages(const ng_context *ctx);
 void json_set(json_t *object, const char *key, json_t *value);
 void json_add(json_t *array, json_t *value);

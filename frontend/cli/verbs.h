@@ -9,6 +9,9 @@ int verb_run(const Settings *s);
 int verb_emit(const Settings *s);
 int verb_show(const Settings *s);
 int verb_bench(const Settings *s);
+int verb_convert(const Settings *s);
+int verb_grad(const Settings *s);
+int verb_gradcheck(const Settings *s);
 int verb_ops(const Settings *s);
 int verb_passes(const Settings *s);
 

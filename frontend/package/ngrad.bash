@@ -19,7 +19,9 @@ _ngrad() {
     names=$("$ngrad" passes 2>/dev/null | awk '{ print $1 }')
   elif [[ $before == --@(in|out|expect) || $before == -o ]]; then
     compopt -o filenames
-    mapfile -t COMPREPLY < <(compgen -d -- "$word")
+    local kind=-d
+    [[ $verb == @(convert|grad) ]] && kind=-f
+    mapfile -t COMPREPLY < <(compgen $kind -- "$word")
     return
   elif [[ $word == -* ]]; then
     names=$("$ngrad" "$verb" --help 2>/dev/null | grep -oE '^ +(-[a-z], )?--[a-z-]+' | grep -oE -- '--.*')

@@ -176,6 +176,7 @@ static ExprId rounded(Kernel *k, Type type, ExprId e) {
 #define GELU_MODE const bool is_tanh = node_s64(node, "mode") == GELU_TANH
 #define ZERO NUMBER(0)
 
+// clang-format off
 FORMULA(Abs, NOTHING, ABS(x))
 FORMULA(Clamp, ATTRIBUTE(min); ATTRIBUTE(max), MIN(MAX(x, min), max))
 FORMULA(Elu, ATTRIBUTE(alpha), SELECT(GT(x, ZERO), x, MUL(alpha, EXPM1(x))))
@@ -199,11 +200,11 @@ FORMULA(Tanh, NOTHING, TANH(x))
 // x is src or dst, y is diff_dst.
 FORMULA(AbsBackward, NOTHING, SELECT(GT(x, ZERO), y, SELECT(GT(ZERO, x), NEG(y), ZERO)))
 FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), SELECT(GT(x, min), SELECT(GT(max, x), y, ZERO), ZERO))
-FORMULA(EluBackward, ATTRIBUTE(alpha);
-        USE_DST, SELECT(GT(x, ZERO), y, MUL(y, use_dst ? ADD(x, alpha) : MUL(alpha, EXP(x)))))
+FORMULA(EluBackward, ATTRIBUTE(alpha); USE_DST,
+        SELECT(GT(x, ZERO), y, MUL(y, use_dst ? ADD(x, alpha) : MUL(alpha, EXP(x)))))
 FORMULA(GELUBackward, GELU_MODE, MUL(y, is_tanh ? gelu_tanh_slope(k, x) : gelu_erf_slope(k, x)))
-FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha); ATTRIBUTE(beta);
-        const ExprId t = FMA(alpha, x, beta), SELECT(GT(t, ZERO), SELECT(GT(NUMBER(1), t), MUL(alpha, y), ZERO), ZERO))
+FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha); ATTRIBUTE(beta); const ExprId t = FMA(alpha, x, beta),
+        SELECT(GT(t, ZERO), SELECT(GT(NUMBER(1), t), MUL(alpha, y), ZERO), ZERO))
 FORMULA(HardSwishBackward, NOTHING,
         SELECT(GE(NUMBER(-3), x), ZERO, SELECT(GE(x, NUMBER(3)), y, MUL(y, MUL(NUMBER(1.0 / 3), ADD(x, NUMBER(1.5)))))))
 FORMULA(MishBackward, NOTHING, MUL(y, mish_slope(k, x)))
@@ -226,6 +227,7 @@ FORMULA(BiasAdd, NOTHING, ADD(x, y))
 FORMULA(PReLU, NOTHING, SELECT(GT(x, ZERO), x, MUL(y, x)))
 
 FORMULA(TypeCast, NOTHING, rounded(k, node->outputs[0]->type, x))
+// clang-format on
 
 // Sums over the axes along which the result does not vary.
 static void lower_sum(Lowering *l, const Node *node, uint32_t slot, ExprId term) {

@@ -39,13 +39,11 @@ static Access access_of(const Lowering *l, const Value *v, const int *axis) {
   Access a = {.value = (Value *)v, .type = v->type};
   bool is_flat = is_flattened(l, v, axis);
   int rank = is_flat ? l->domain.rank - axis[0] : v->shape.rank;
-  int64_t stride = 1;
-  for (int i = rank - 1; i >= 0; i--) {
-    int on = axis ? axis[i] : i + l->domain.rank - rank;
-    int64_t extent = extent_value(is_flat ? l->domain.extent[on] : v->shape.extent[i]);
-    if (extent != 1) a.stride[on] = stride;
-    stride *= extent > 0 ? extent : 1;
-  }
+  int64_t extent[MAX_RANK], stride[MAX_RANK];
+  for (int i = 0; i < rank; i++) extent[i] = extent_value(is_flat ? l->domain.extent[axis[i]] : v->shape.extent[i]);
+  order_strides(&v->order, rank, extent, stride);
+  for (int i = 0; i < rank; i++)
+    if (extent[i] != 1) a.stride[axis ? axis[i] : i + l->domain.rank - rank] = stride[i];
   split_strides(l, a.stride);
   return a;
 }
@@ -59,6 +57,18 @@ ExprId lower_value_on(Lowering *l, const Value *v, const int *axis) {
     return expr_constant_over(k, type_load(v->type, v->constant->data, 0), axes);
   }
   return expr_label(k, expr_load(k, kernel_add_access(k, &a)), v->name);
+}
+
+ExprId lower_moved(Lowering *l, const Value *v, const int64_t *stride, int rank) {
+  assert(!l->value_expr[v->index]);
+  if (v->constant && v->constant->is_splat) return expr_constant(l->kernel, type_load(v->type, v->constant->data, 0));
+  Access a = {.value = (Value *)v, .type = v->type};
+  for (int i = 0; i < rank; i++) {
+    int on = i + l->domain.rank - rank;
+    if (extent_value(l->domain.extent[on]) != 1) a.stride[on] = stride[i];
+  }
+  split_strides(l, a.stride);
+  return expr_label(l->kernel, expr_load(l->kernel, kernel_add_access(l->kernel, &a)), v->name);
 }
 
 ExprId lower_value(Lowering *l, const Value *v) {
@@ -83,7 +93,7 @@ void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const 
 }
 
 Shape node_domain(const Node *node) {
-  return node->op->traits & TRAIT_ELEMENTWISE ? node->outputs[0]->shape : node->inputs[0]->shape;
+  return node->op->traits & (TRAIT_ELEMENTWISE | TRAIT_MOVES) ? node->outputs[0]->shape : node->inputs[0]->shape;
 }
 
 // f64 data, s32 (each exact in f64), what would leave f32's range on its way, and gradients of which cancellation

@@ -39,6 +39,9 @@ typedef struct Lowering {
 ExprId lower_value(Lowering *l, const Value *v);
 ExprId lower_value_on(Lowering *l, const Value *v, const int *axis);
 
+// A value from outside of the region, its element at a point of the last `rank` axes found by these strides.
+ExprId lower_moved(Lowering *l, const Value *v, const int64_t *stride, int rank);
+
 // The kernel's axes for a mask of the domain's.
 AxisSet lower_axes(const Lowering *l, uint32_t axes);
 

@@ -293,18 +293,18 @@ static AxisSet broadcast_axes(const Lowering *l, const Value *v) {
   return axes;
 }
 
-// rstd * g + slope * x, with g = gamma * dy
+// rstd * g + slope * x, with g = gamma * dy. Two sums share dy * x.
 void lower_RMSNormBackward(Lowering *l, const Node *node) {
   Norm n = norm_begin(l, node);
   Kernel *k = n.k;
   ExprId x = lower_value(l, node->inputs[0]), dy = lower_value(l, node->inputs[1]);
   ExprId gamma = operand(&n, node->inputs[2], NULL);
   Deviation d = rms_deviation(&n, node, x);
-  ExprId g = expr_label(k, times(&n, gamma, dy), "g"), sum = norm_sum(&n, mul(&n, g, x), "sum_g_x");
+  ExprId g = expr_label(k, times(&n, gamma, dy), "g"), product = expr_label(k, mul(&n, dy, x), "product");
+  ExprId sum = norm_sum(&n, times(&n, gamma, product), "sum_g_x");
   ExprId share = expr_binary(k, EXPR_DIV, scaled(&n, sum), d.square);
   ExprId slope = expr_label(k, expr_unary(k, EXPR_NEG, mul(&n, d.rstd, share)), "slope");
   lower_result(l, node, 0, expr_fma(k, d.rstd, g, mul(&n, slope, x)), NULL);
   if (!node->outputs[1]) return;
-  ExprId product = mul(&n, mul(&n, dy, d.rstd), x);
-  lower_result(l, node, 1, expr_sum(k, product, broadcast_axes(l, node->inputs[2])), NULL);
+  lower_result(l, node, 1, expr_sum(k, mul(&n, d.rstd, product), broadcast_axes(l, node->inputs[2])), NULL);
 }

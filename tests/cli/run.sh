@@ -58,7 +58,7 @@ cp sum.yaml ./-odd.yaml
 expect 2 '' 'usage: ngrad VERB'
 expect 0 'usage: ngrad VERB' '' --help
 expect 0 '^instruction sets:.* scalar' '' --version
-for verb in check run emit show bench ops passes; do
+for verb in check run emit show bench convert ops passes; do
   expect 0 "usage: ngrad $verb" '' $verb --help
   grep -q 'exit status:' stdout && grep -q 'example:' stdout
   count "$verb --help is complete"
@@ -101,6 +101,30 @@ expect 1 '"ok": true' 'wrong.yaml' check wrong.yaml sum.yaml --json
 expect 1 '' 'no-such' check no-such.yaml
 "$ngrad" check - <sum.yaml >stdout 2>stderr && grep -q 'name: sum' stdout
 count 'check reads standard input'
+
+# Graphs in oneDNN's JSON, under any name, and what they are in YAML
+tensor() { # ID SHAPE STRIDE
+  printf '{"id": %d, "dtype": "f32", "shape": [%s], "stride": [%s], "layout_type": "strided", "property_type": "undef"}' \
+    "$1" "$2" "$3"
+}
+printf '{"version": "3.0.0", "graph": [{"id": 3, "name": "", "kind": "Add", "attrs": {},\n"inputs": [%s, %s],\n"outputs": [%s]}]}\n' \
+  "$(tensor 0 4,3 1,4)" "$(tensor 1 3 1)" "$(tensor 2 4,3 1,4)" >dump.txt
+expect 0 'name: t0, type: f32, shape: \[4, 3\], order: \[1, 0\]' '' check dump.txt
+expect 0 '"order": \[' '' check dump.txt --json
+expect 0 '^t2 .* 0  ok$' '' run dump.txt --random --compare
+expect 0 'ceiling' '' bench dump.txt --seconds 0.01
+expect 0 'order of axes 1 0' '' show dump.txt --format c
+expect 0 '^wrote emitted/dump.c' '' emit dump.txt -o emitted
+expect 0 'label: "id 3"' '' convert dump.txt
+expect 0 '' '' convert dump.txt -o dump.yaml
+"$ngrad" convert dump.txt >stdout && cmp -s stdout dump.yaml && "$ngrad" convert dump.yaml >stdout && cmp -s stdout dump.yaml
+count 'what convert writes is converted to itself'
+expect 0 'wrote 1 output' '' run dump.txt --random --out from-json
+expect 0 '^t2 .* 0 +ok$' '' run dump.yaml --random --expect from-json --tolerance 0
+expect 1 '' 'wrong.yaml:8' convert wrong.yaml -o wrong.out
+[ ! -e wrong.out ]
+count 'a wrong graph is not converted'
+expect 1 '' 'no-such/x.yaml: cannot write' convert dump.txt -o no-such/x.yaml
 
 # run: where data comes from, and where it goes
 expect 1 '' 'no data for a: expected --in DIR .*--random' run sum.yaml
@@ -218,6 +242,23 @@ for compiler in gcc clang; do
   done
 done
 
+# grad, gradcheck
+expect 0 '^outputs: \[diff_a, diff_b\]$' '' grad sum.yaml
+expect 0 '^outputs: \[diff_b\]$' '' grad sum.yaml --wrt b --of c
+expect 0 '^gradients of outputs of sum: diff_c$' '' grad sum.yaml --wrt=a --wrt b -o gradient.yaml
+expect 0 'diff_b' '' run gradient.yaml --random --compare
+expect 2 '' 'unknown input d, expected a or b' grad sum.yaml --wrt a,d
+expect 2 '' 'unknown output d, did you mean c|unknown output d, expected c' grad sum.yaml --of d
+expect 2 '' 'b: expected each input once' grad sum.yaml --wrt b,a,b
+expect 2 '' '--wrt: expected names with single commas between' grad sum.yaml --wrt a,,b
+expect 1 '' 'wrong.yaml' grad wrong.yaml
+expect 1 '' 'cannot|No such' grad sum.yaml -o no/such/folder.yaml
+expect 0 'ok$' '' gradcheck sum.yaml
+expect 0 '"relative_error"' '' gradcheck sum.yaml --json --seed 3 --tolerance 1e-7 --dim N=2
+sed 's/op: Add, inputs: \[a, b\], outputs: \[c\]/op: SoftPlus, inputs: [a], outputs: [c], attributes: {beta: 0}/' sum.yaml >infinite.yaml
+expect 3 'diff_a\[0, 0\] is .*, differences give -?nan' '' gradcheck infinite.yaml
+expect 1 '' 'N has no value' gradcheck open.yaml
+
 # show, bench, passes
 expect 0 '^digraph' '' show sum.yaml --format dot
 expect 0 'shape: \[4, 3\]' '' show sum.yaml --after dead-code
@@ -228,6 +269,38 @@ expect 0 '"ceiling_ratio"' '' bench sum.yaml --seconds 0.01 --json --cold
 expect 1 'ceiling' 'wrong.yaml' bench wrong.yaml sum.yaml --seconds 0.01
 expect 0 '"doc"' '' passes --json
 expect 0 '^dead-code' '' passes
+expect 0 '^  multiply-one  *Multiply\(x, 1.0\) -> x$' '' passes
+expect 0 '"fast_math": true' '' passes --json
+
+# Passes and rules: what they leave, how long they take, and which are left out
+cat >rewritten.yaml <<'Y'
+format: ngrad/1
+name: rewritten
+inputs:
+  - {name: a, type: f32, shape: [4, 3]}
+constants:
+  - {name: one, type: f32, shape: [], value: 1}
+  - {name: zero, type: f32, shape: [], value: 0}
+nodes:
+  - {op: Multiply, inputs: [a, one], outputs: [b]}
+  - {op: Add, inputs: [b, zero], outputs: [c]}
+  - {op: Tanh, inputs: [c], outputs: [d]}
+outputs: [d]
+Y
+expect 0 'src_0: a, src_1: zero' '' show rewritten.yaml --after simplify
+expect 0 'src_0: a, src_1: one' '' show rewritten.yaml --after simplify --disable multiply-one
+expect 0 'src: a}' '' show rewritten.yaml --after simplify --fast-math
+expect 2 '' 'unknown pass or rule multiply-on, did you mean multiply-one' show rewritten.yaml --disable multiply-on --after fuse
+expect 2 '' 'unknown pass multiply-one' show rewritten.yaml --after multiply-one
+expect 0 'subgraph cluster_1' '' show rewritten.yaml --after fuse --format dot
+expect 0 'Add \(lines 9, 10\)|Add \(line 10\)' '' show rewritten.yaml --format c
+expect 0 '^simplify .* changed' '' run rewritten.yaml --random --time-passes
+expect 0 '"passes"' '' run rewritten.yaml --random --time-passes --json
+expect 2 '' 'the interpreter runs no passes' run rewritten.yaml --random --time-passes --backend interpreter
+expect 0 '.' '' run rewritten.yaml --random --dump-dir dumps
+[ -s dumps/04-simplify.yaml ] && ! [ -e dumps/01-dead-code.yaml ]
+count 'dumps are of passes that changed something'
+expect 0 '.' '' check dumps/04-simplify.yaml
 expect 0 '"choices"' '' ops Add --json
 
 echo "$passed passed, $failed failed"

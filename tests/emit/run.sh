@@ -77,7 +77,7 @@ check() { # NAME GRAPH ARGUMENT...
       count "$name, $threads, ${isa:-all} is emitted" || continue
       for compiler in gcc clang; do
         for language in c11 c17 c++17; do
-          is_wanted $language && has $compiler || continue
+          { is_wanted $language && has $compiler; } || continue
           passes $compiler $language
           count "$name, $threads, ${isa:-all}, $compiler as $language"
         done

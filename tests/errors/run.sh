@@ -23,8 +23,8 @@ fail() { # NAME WHAT
   failed=$((failed + 1))
 }
 
-for graph in *.yaml; do
-  name=${graph%.yaml}
+for graph in *.yaml *.json; do
+  name=${graph%.*}
   count=$((count + 1))
   "$ngrad" check "$graph" >"$scratch/out" 2>"$scratch/err"
   status=$?

@@ -1,6 +1,10 @@
 #!/bin/sh
-# Every dump is an input: what check prints of a model, and what is left of it after each pass, is a graph file that
-# check prints again as it is.
+# What passes make of graphs. tests/golden/PASS/NAME.yaml is a graph, NAME.expected what it is after the pass.
+# - Every dump is an input: what check prints of a model or a case, and what is left of it after each pass, is a graph
+#   file that check prints again as it is.
+# - Every case, compiled with and without fusion, gives what the interpreter makes of the graph as written; so does each
+#   of the graphs that --dump-dir leaves.
+# NGRAD_GOLDEN_WRITE=1 writes what is expected anew, to be read before it is kept.
 set -eu
 ngrad=$(realpath "$1")
 cd "$(dirname "$0")/../.."
@@ -10,25 +14,65 @@ trap 'rm -rf "$work"' EXIT
 passed=0
 failed=0
 
-# The text in $work/first is printed again unchanged.
-fixed_point() { # NAME
-  if "$ngrad" check "$work/first" >"$work/second" && cmp -s "$work/first" "$work/second"; then
+count() { # STATUS NAME
+  if [ "$1" -eq 0 ]; then
     passed=$((passed + 1))
   else
     failed=$((failed + 1))
-    echo "FAILED: $1"
-    diff -u "$work/first" "$work/second" || :
+    echo "FAILED: $2"
   fi
 }
 
-passes=$("$ngrad" passes | cut -d ' ' -f 1)
-for model in models/*.yaml; do
-  "$ngrad" check "$model" >"$work/first" || : >"$work/first"
-  fixed_point "check $model"
+typed() { # GRAPH; without the comment on memory, which passes change
+  "$ngrad" check "$1" >"$work/typed" && grep -v '^# workspace' "$work/typed"
+}
+
+# The text in $work/first is printed again unchanged.
+fixed_point() { # NAME
+  status=0
+  { typed "$work/first" >"$work/second" && diff -u "$work/first" "$work/second"; } || status=1
+  count $status "$1"
+}
+
+passes=$("$ngrad" passes | sed -n 's/^\([^ ]*\) .*/\1/p')
+for graph in models/*.yaml tests/golden/*/*.yaml; do
+  typed "$graph" >"$work/first" || : >"$work/first"
+  fixed_point "check $graph"
   for pass in $passes; do
-    "$ngrad" show "$model" --after "$pass" >"$work/first" || : >"$work/first"
-    fixed_point "show $model --after $pass"
+    "$ngrad" show "$graph" --after "$pass" >"$work/first" || : >"$work/first"
+    fixed_point "show $graph --after $pass"
   done
+done
+
+for graph in tests/golden/*/*.yaml; do
+  pass=$(basename "$(dirname "$graph")")
+  expected=${graph%.yaml}.expected
+  "$ngrad" show "$graph" --after "$pass" >"$work/left" || : >"$work/left"
+  [ -z "${NGRAD_GOLDEN_WRITE-}" ] || cp "$work/left" "$expected"
+  status=0
+  diff -u "$expected" "$work/left" || status=1
+  count $status "show $graph --after $pass"
+
+  status=0
+  for how in "--dump-dir=$work/dump" --no-fuse; do
+    "$ngrad" run "$graph" --random --compare "$how" >"$work/said" || status=1
+    [ $status -eq 0 ] || cat "$work/said"
+  done
+  count $status "run $graph --compare"
+
+  # A graph that does nothing writes its inputs.
+  names=$(sed -n '/^inputs:/,/^[cn]/s/.*{name: \([^,]*\),.*/\1/p' "$graph" | paste -sd , -)
+  { sed '/^constants:/,$d; /^nodes:/,$d' "$graph" && echo "outputs: [$names]"; } >"$work/inputs.yaml"
+  "$ngrad" run "$work/inputs.yaml" --random --backend interpreter --out "$work/inputs" >"$work/said" || status=1
+  "$ngrad" run "$graph" --in "$work/inputs" --backend interpreter --out "$work/results" >"$work/said" || status=1
+  for dump in "$work"/dump/*.yaml; do
+    [ -e "$dump" ] || continue
+    status=0
+    "$ngrad" run "$dump" --in "$work/inputs" --backend interpreter --expect "$work/results" >"$work/said" || status=1
+    [ $status -eq 0 ] || cat "$work/said"
+    count $status "$graph: $(basename "$dump")"
+  done
+  rm -rf "$work/dump" "$work/inputs" "$work/results"
 done
 
 echo "$passed passed, $failed failed"

@@ -293,6 +293,104 @@ static void npy_files_come_back_as_they_went(void **state) {
   ng_context_free(ctx);
 }
 
+// x, [2, 3], lies column by column, and so does y = x + x.
+static const char by_columns[] = "format: ngrad/1\n"
+                                 "inputs:\n"
+                                 "  - {name: x, type: f32, shape: [2, 3], order: [1, 0]}\n"
+                                 "nodes:\n"
+                                 "  - op: Add\n"
+                                 "    inputs: [x, x]\n"
+                                 "    outputs: [{name: y, type: f32, shape: [2, 3], order: [1, 0]}]\n"
+                                 "  - {op: Subtract, inputs: [y, x], outputs: [z]}\n"
+                                 "outputs: [y, z]\n";
+
+static void tensors_lie_in_the_orders_that_the_graph_says(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, by_columns);
+  ng_kernel *k = must_compile(ctx, g);
+  assert_memory_equal(ng_graph_output(g, 0).order, ((const unsigned char[]){1, 0}), 2);
+  float x[] = {1, 4, 2, 5, 3, 6}, y[6], z[6];
+  const ng_tensor in = {NG_F32, 2, {2, 3}, x, {1, 0}};
+  ng_tensor out[] = {{NG_F32, 2, {2, 3}, y, {1, 0}}, {NG_F32, 2, {2, 3}, z, {0}}};
+  for (int backend = 0; backend < 2; backend++) {
+    memset(y, 0, sizeof y);
+    memset(z, 0, sizeof z);
+    assert_int_equal(backend ? ng_kernel_run(k, &in, out, 1) : ng_interpret(g, &in, out, 0), NG_OK);
+    assert_memory_equal(y, ((const float[]){2, 8, 4, 10, 6, 12}), sizeof y);
+    assert_memory_equal(z, ((const float[]){1, 2, 3, 4, 5, 6}), sizeof z);
+  }
+  assert_true(ng_tensor_get(&out[0], 1) == 4); // [0, 1]
+  const ng_tensor by_rows = {NG_F32, 2, {2, 3}, x, {0}};
+  assert_int_equal(ng_kernel_run(k, &by_rows, out, 1), NG_USAGE);
+  const ng_tensor spelt_out[] = {out[0], {NG_F32, 2, {2, 3}, z, {0, 1}}};
+  assert_int_equal(ng_kernel_run(k, &in, (ng_tensor *)spelt_out, 1), NG_OK);
+  ng_kernel_free(k);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+// 1 to 6 by rows is the same in [2, 3] and [3, 2], wherever it lies; y is x transposed, z a constant.
+static void reshapes_and_transposes_mind_orders(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, "format: ngrad/1\n"
+                               "inputs: [{name: x, type: f32, shape: [2, 3], order: [1, 0]}]\n"
+                               "constants: [{name: c, type: f32, shape: [2, 3], values: [1, 2, 3, 4, 5, 6]}]\n"
+                               "nodes:\n"
+                               "  - op: StaticReshape\n"
+                               "    inputs: [x]\n"
+                               "    outputs: [{name: r, shape: [3, 2], order: [1, 0]}]\n"
+                               "    attributes: {shape: [3, 2], special_zero: false}\n"
+                               "  - {op: StaticTranspose, inputs: [x], outputs: [y], attributes: {order: [1, 0]}}\n"
+                               "  - {op: ReLU, inputs: [c], outputs: [{name: z, shape: [2, 3], order: [1, 0]}]}\n"
+                               "outputs: [r, y, z]\n");
+  ng_kernel *k = must_compile(ctx, g);
+  float x[] = {1, 4, 2, 5, 3, 6}, r[6], y[6], z[6];
+  const ng_tensor in = {NG_F32, 2, {2, 3}, x, {1, 0}};
+  ng_tensor out[] = {{NG_F32, 2, {3, 2}, r, {1, 0}}, {NG_F32, 2, {3, 2}, y, {0}}, {NG_F32, 2, {2, 3}, z, {1, 0}}};
+  for (int backend = 0; backend < 2; backend++) {
+    assert_int_equal(backend ? ng_kernel_run(k, &in, out, 1) : ng_interpret(g, &in, out, 0), NG_OK);
+    assert_memory_equal(r, ((const float[]){1, 3, 5, 2, 4, 6}), sizeof r);
+    assert_memory_equal(y, ((const float[]){1, 4, 2, 5, 3, 6}), sizeof y);
+    assert_memory_equal(z, ((const float[]){1, 4, 2, 5, 3, 6}), sizeof z);
+  }
+  ng_kernel_free(k);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+static void npy_files_hold_elements_whatever_their_order(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  char path[] = "/tmp/ngrad_api_test_XXXXXX";
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  close(fd);
+  float columns[] = {1, 4, 2, 5, 3, 6}, rows[] = {1, 2, 3, 4, 5, 6};
+  const ng_tensor t = {NG_F32, 2, {2, 3}, columns, {1, 0}}, plain = {NG_F32, 2, {2, 3}, rows, {0}};
+  const ng_tensor_info by_rows = {.type = NG_F32, .rank = 2, .extent = {2, 3}},
+                       as_it_was = {.type = NG_F32, .rank = 2, .extent = {2, 3}, .order = {1, 0}},
+                       wrong = {.type = NG_F32, .rank = 2, .extent = {2, 3}, .order = {1, 1}};
+  ng_tensor back;
+  ng_difference d;
+  assert_int_equal(ng_tensor_write_npy(ctx, path, &t), NG_OK);
+  assert_int_equal(ng_tensor_read_npy(ctx, path, &by_rows, 0, &back), NG_OK);
+  assert_memory_equal(back.data, rows, sizeof rows);
+  ng_tensor_free(ctx, &back);
+  assert_int_equal(ng_tensor_read_npy(ctx, path, &as_it_was, 0, &back), NG_OK);
+  assert_memory_equal(back.data, columns, sizeof columns);
+  assert_int_equal(ng_tensor_compare(ctx, &back, &plain, 0, &d), NG_OK);
+  back.order[0] = 0, back.order[1] = 7;
+  assert_int_equal(ng_tensor_compare(ctx, &back, &plain, 0, &d), NG_USAGE);
+  assert_int_equal(ng_tensor_write_npy(ctx, path, &back), NG_USAGE);
+  ng_tensor_free(ctx, &back);
+  assert_int_equal(ng_tensor_read_npy(ctx, path, &wrong, 0, &back), NG_USAGE);
+  assert_int_equal(ng_tensor_new(ctx, &wrong, &back), NG_USAGE);
+  unlink(path);
+  ng_context_free(ctx);
+}
+
 static ng_difference compare(ng_context *ctx, ng_type type, const void *actual, const double *expected, int64_t count,
                              ng_status status) {
   union {
@@ -418,7 +516,7 @@ static void options_are_checked(void **state) {
   must_have_said(ctx, "unknown instruction set avx1, did you mean avx2");
   assert_null(ng_compile(g, &(ng_options){.disable = disable, .ndisable = 1}));
   assert_int_equal(ng_last_status(ctx), NG_USAGE);
-  must_have_said(ctx, "unknown pass dead-cod, did you mean dead-code");
+  must_have_said(ctx, "unknown pass or rule dead-cod, did you mean dead-code");
   assert_null(ng_compile(g, &(ng_options){.after = "dead-code"}));
   assert_int_equal(ng_last_status(ctx), NG_USAGE);
   ng_messages_clear(ctx);
@@ -710,6 +808,9 @@ int main(void) {
       cmocka_unit_test(extents_that_stay_open_cannot_be_bound),
       cmocka_unit_test(random_data_is_the_same_everywhere),
       cmocka_unit_test(npy_files_come_back_as_they_went),
+      cmocka_unit_test(tensors_lie_in_the_orders_that_the_graph_says),
+      cmocka_unit_test(reshapes_and_transposes_mind_orders),
+      cmocka_unit_test(npy_files_hold_elements_whatever_their_order),
       cmocka_unit_test(distances_are_in_units_of_the_actual_type),
       cmocka_unit_test(what_is_not_finite_must_be_alike),
       cmocka_unit_test(both_backends_agree),

@@ -176,7 +176,7 @@ static void operands_that_are_one_number(void **state) {
   graph_text_init(&g);
   for (int is_last = 0; is_last < 2; is_last++) {
     const Extents s = is_last ? EXTENTS(5, 7, 6) : EXTENTS(5, 6, 7), rows = EXTENTS(5, 2), channels = EXTENTS(6);
-    for (unsigned which = 1; which < 1U << OPERANDS; which++) {
+    for (unsigned which = 1 + (unsigned)is_last; which < 1U << OPERANDS; which += 2) { // the formats share them out
       static const char *const roles[OPERANDS] = {"x", "dy", "mean", "variance", "gamma"};
       const char *names[OPERANDS];
       graph_text_case(&g, "%d %u", is_last, which);

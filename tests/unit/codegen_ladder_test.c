@@ -723,6 +723,33 @@ static void chains_of_additions_are_short(void **state) {
   graph_text_deinit(&g);
 }
 
+static void move(GraphText *g, const char *op, const char *type, Extents s, const char *attributes) {
+  graph_text_case(g, "%s %s %s %s", op, type, extents_text(g, s, "x"), attributes);
+  const char *x = graph_text_input(g, "x", type, s), *moved = graph_text_name(g, "moved");
+  graph_text_node(g, "ReLU", "inputs: [%s], outputs: [%s]", x, graph_text_name(g, "before"));
+  graph_text_node(g, op, "inputs: [%s], outputs: [%s], attributes: {%s}", graph_text_name(g, "before"), moved,
+                  attributes);
+  graph_text_node(g, "Add", "inputs: [%s, %s], outputs: [%s]", moved, moved, graph_text_result(g, "z"));
+  graph_text_node(g, op, "inputs: [%s], outputs: [%s], attributes: {%s}", x, graph_text_result(g, "alone"), attributes);
+}
+
+static void elements_move_anywhere(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  move(&g, "StaticTranspose", "f32", EXTENTS(33, 17), "order: [1, 0]");
+  move(&g, "StaticTranspose", "f32", EXTENTS(16, 16), "order: [1, 0]");
+  move(&g, "StaticTranspose", "bf16", EXTENTS(3, 1, 5, 31), "order: [2, 3, 1, 0]");
+  move(&g, "StaticTranspose", "f64", EXTENTS(2, 3, 4, 5), "order: [0, 2, 1, 3]");
+  move(&g, "StaticTranspose", "f16", EXTENTS(1, 7), "order: []");
+  move(&g, "StaticTranspose", "f32", EXTENTS(0, 7), "order: []");
+  move(&g, "StaticReshape", "f32", EXTENTS(3, 34), "shape: [-1, 2, 17], special_zero: false");
+  move(&g, "StaticReshape", "f16", EXTENTS(4, 4), "shape: [2, 8], special_zero: false");
+  move(&g, "StaticReshape", "f64", EXTENTS(1, 1), "shape: [], special_zero: false");
+  move(&g, "StaticReshape", "bf16", EXTENTS(5, 0), "shape: [0, 7], special_zero: false");
+  climb(&g, (Climb){.name = "movement", .unfused_too = true});
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layer_norm_gradient_of_any_width),
@@ -754,6 +781,7 @@ int main(void) {
       cmocka_unit_test(integers_saturate_at_every_step),
       cmocka_unit_test(tensors_of_many_blocks),
       cmocka_unit_test(chains_of_additions_are_short),
+      cmocka_unit_test(elements_move_anywhere),
       cmocka_unit_test(optimisation_does_not_change_results),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

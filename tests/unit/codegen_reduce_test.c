@@ -100,6 +100,7 @@ static void softmaxes_of_any_axis(void **state) {
       for (int axis = 0; axis < shapes[i].rank; axis++)
         if ((axis + (int)i + op) % 2) softmax(&g, ops[op], "f32", "f32", shapes[i], axis, "");
     softmax(&g, ops[op], "f32", "f32", EXTENTS(40), 0, "");
+    softmax(&g, ops[op], "f32", "f32", EXTENTS(40, 7), 1, ""); // rows across lanes
     softmax(&g, ops[op], "f32", "f32", EXTENTS(40, 1), 1, "");
     softmax(&g, ops[op], "f32", "f32", EXTENTS(2, 0), 1, "");
     softmax(&g, ops[op], "f32", "f32", EXTENTS(0, 2), 1, "");

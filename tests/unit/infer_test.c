@@ -265,6 +265,41 @@ static const Row rows[] = {
     {"LogSoftmaxBackward", "", "f32[2,3] f32[2,4] > ??",
      "LogSoftmaxBackward: axis 1 of diff_dst [2, 3] and axis 1 of dst [2, 4]: expected the same extent"},
 
+    // Movement.
+    {"StaticReshape", "shape=6,4 special_zero=false", "f32[2,3,4] > ??", "f32[2,3,4] > f32[6,4]"},
+    {"StaticReshape", "shape=-1 special_zero=false", "f32[2,3,4] > ??", "f32[2,3,4] > f32[24]"},
+    {"StaticReshape", "shape=0,-1,1 special_zero=true", "bf16[2,3,4] > ??", "bf16[2,3,4] > bf16[2,12,1]"},
+    {"StaticReshape", "shape= special_zero=false", "f32[1,1] > ??", "f32[1,1] > f32[]"},
+    {"StaticReshape", "shape=0,-1 special_zero=true", "f32[N,2,3] > ??", "f32[N,2,3] > f32[N,6]"},
+    {"StaticReshape", "shape=-1,6 special_zero=false", "f32[N,2,3] > ??", "f32[N,2,3] > f32[N,6]"},
+    {"StaticReshape", "shape=-1,3 special_zero=false", "f32[N,2,3] > ??", "f32[N,2,3] > f32[_,3]"},
+    {"StaticReshape", "shape=-1,5 special_zero=false", "f32[0,2] > ??", "f32[0,2] > f32[0,5]"},
+    {"StaticReshape", "shape=0,5 special_zero=false", "f32[0,2] > ??", "f32[0,2] > f32[0,5]"},
+    {"StaticReshape", "shape=5,4 special_zero=false", "f32[2,3,4] > ??",
+     "StaticReshape: shape: expected as many elements as src, found src of [2, 3, 4]"},
+    {"StaticReshape", "shape=-1,5 special_zero=false", "f32[2,3,4] > ??",
+     "StaticReshape: shape: expected -1 to have an extent, found src of [2, 3, 4]"},
+    {"StaticReshape", "shape=-1,0 special_zero=false", "f32[0,3] > ??",
+     "StaticReshape: shape: expected -1 to have an extent, found src of [0, 3]"},
+    {"StaticReshape", "shape=-1,-1 special_zero=false", "f32[4] > ??",
+     "StaticReshape: shape: expected -1 at most once, found src of [4]"},
+    {"StaticReshape", "shape=-2 special_zero=false", "f32[4] > ??",
+     "StaticReshape: shape: expected extents, one -1, or with special_zero a 0 where src has an axis, found src of "
+     "[4]"},
+    {"StaticReshape", "shape=4,0 special_zero=true", "f32[4] > ??",
+     "StaticReshape: shape: expected extents, one -1, or with special_zero a 0 where src has an axis, found src of "
+     "[4]"},
+    {"StaticTranspose", "order=2,0,1", "f32[1,2,3] > ??", "f32[1,2,3] > f32[3,1,2]"},
+    {"StaticTranspose", "order=-1,0", "f16[_,N] > ?[_,4]", "f16[4,N] > f16[N,4]"},
+    {"StaticTranspose", "order=", "f32[1,2,3] > ??", "f32[1,2,3] > f32[3,2,1]"},
+    {"StaticTranspose", "order=1,0", "f32? > ??", "f32[_,_] > f32[_,_]"},
+    {"StaticTranspose", "order=0,0", "f32[2,3] > ??",
+     "StaticTranspose: order: expected each axis of rank 2 once, or none"},
+    {"StaticTranspose", "order=0,2", "f32[2,3] > ??",
+     "StaticTranspose: order: expected each axis of rank 2 once, or none"},
+    {"StaticTranspose", "order=0", "f32[2,3] > ??",
+     "StaticTranspose: order: expected each axis of rank 2 once, or none"},
+
     // Batch norm: the channel axis and the statistics tell each other, the data all of the data.
     {"BatchNormInference", "", "f32[2,_,6] f32[_] ?? ?? ?? > ?[_,5,_]",
      "f32[2,5,6] f32[6] f32[6] f32[6] f32[6] > f32[2,5,6]"},
@@ -402,8 +437,10 @@ static const Row rows[] = {
     {"RMSNorm", "begin_norm_axis=0", "f16[N] f16[] > ??", "f16[N] f16[] > f16[N]"},
     {"RMSNorm", "begin_norm_axis=2", "f32[2,3] ~ > ??",
      "RMSNorm: begin_norm_axis: expected -2 to 1 for rank 2, found 2"},
-    {"RMSNorm", "", "f32[2,3] f32[2] > ??", "RMSNorm: gamma [2]: does not broadcast to src [2, 3] on axis 0"},
-    {"RMSNorm", "", "f32[3] f32[1,3] > ??", "RMSNorm: gamma [1, 3]: does not broadcast to src [3] on axis 0"},
+    {"RMSNorm", "", "f32[2,3] f32[2] > ??",
+     "RMSNorm: axis 0 of gamma [2] and axis 1 of src [2, 3]: expected the same extent"},
+    {"RMSNorm", "", "f32[3] f32[1,3] > ??",
+     "RMSNorm: gamma [1, 3] does not broadcast to src [3]: expected rank 1 or less"},
     {"RMSNorm", "", "bf16[3] f16[3] > ??", "RMSNorm: gamma is f16 while src is bf16: expected f32 or bf16"},
     {"RMSNorm", "", "f32[] ~ > ??", "RMSNorm: src: expected rank 1 or more, found rank 0, []"},
     {"RMSNormBackward", "", "f32? ?[2,3] f32[3] > ?? ??", "f32[2,3] f32[2,3] f32[3] > f32[2,3] f32[3]"},
@@ -414,7 +451,7 @@ static const Row rows[] = {
     {"RMSNormBackward", "begin_norm_axis=0", "f32[2,3] ?? f32[3] > ?? ??",
      "RMSNormBackward: gamma [3]: expected all or none of the axes from 0 on of src [2, 3], for diff_gamma"},
     {"RMSNormBackward", "", "f32[2,3] ?? f32? > ?? ?[2]",
-     "RMSNormBackward: gamma [2]: does not broadcast to src [2, 3] on axis 0"},
+     "RMSNormBackward: axis 0 of gamma [2] and axis 1 of src [2, 3]: expected the same extent"},
 };
 enum { NROWS = sizeof rows / sizeof *rows };
 
@@ -613,6 +650,7 @@ static void what_is_not_inferred_is_found_and_left_as_it_is(void **state) {
 static void for_each_extent(void (*check)(Graphlet *t, const char *known, Value *v, int axis)) {
   for (size_t i = 0; i < NROWS; i++) {
     if (strpbrk(rows[i].after, "?_:")) continue;
+    if (strcmp(rows[i].op, "StaticReshape") == 0) continue; // extents of src and dst do not follow one from another
     const Row known = {rows[i].op, rows[i].attributes, rows[i].after, NULL};
     for (size_t k = 0;; k++) { // the k-th extent of all
       Graphlet t;

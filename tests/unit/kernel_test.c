@@ -2,6 +2,7 @@
 #include "ir/kernel.h"
 #include "tests/unit/failing_allocator.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,6 +118,56 @@ static void sum_over_axes_that_do_not_vary_is_a_product(void **state) {
   assert_int_equal(expr_sum(k, column, 0), column);
 }
 
+static void maximum_over_axes_that_do_not_vary_is_its_operand(void **state) {
+  Fixture *f = *state;
+  Kernel *k = &f->kernel;
+  add_axes(f, 3, 5);
+  ExprId column = load(f, 0, 0, 1);
+  assert_int_equal(expr_reduce(k, EXPR_REDUCE_MAXIMUM, column, 1U << ROW), column);
+  const Expr *maximum = expr(f, expr_reduce(k, EXPR_REDUCE_MAXIMUM, column, 3));
+  assert_int_equal(maximum->op, EXPR_REDUCE_MAXIMUM);
+  assert_int_equal(maximum->reduced, 1U << COLUMN);
+  assert_int_equal(maximum->args[0], column);
+}
+
+// x^13 = x * x^4 * x^8
+static void product_over_axes_that_do_not_vary_is_a_power(void **state) {
+  Fixture *f = *state;
+  Kernel *k = &f->kernel;
+  add_axes(f, 13, 5);
+  ExprId x = load(f, 0, 0, 1), square = expr_binary(k, EXPR_MUL, x, x),
+         fourth = expr_binary(k, EXPR_MUL, square, square);
+  ExprId eighth = expr_binary(k, EXPR_MUL, fourth, fourth);
+  ExprId power = expr_binary(k, EXPR_MUL, expr_binary(k, EXPR_MUL, x, fourth), eighth);
+  assert_int_equal(expr_reduce(k, EXPR_REDUCE_PRODUCT, x, 1U << ROW), power);
+}
+
+static void reduction_of_no_elements_is_its_identity(void **state) {
+  Fixture *f = *state;
+  Kernel *k = &f->kernel;
+  add_axes(f, 0, 5);
+  ExprId x = load(f, 0, 0, 1);
+  assert_true(expr(f, expr_reduce(k, EXPR_REDUCE_MAXIMUM, x, 1U << ROW))->number == -INFINITY);
+  assert_true(expr(f, expr_reduce(k, EXPR_REDUCE_PRODUCT, x, 1U << ROW))->number == 1);
+}
+
+static void what_no_store_needs_goes(void **state) {
+  Fixture *f = *state;
+  Kernel *k = &f->kernel;
+  add_axes(f, 3, 5);
+  ExprId x = load(f, 0, 5, 1), y = load(f, 1, 0, 1);
+  expr_sum(k, expr_binary(k, EXPR_MUL, x, y), 3);
+  Access out = {.value = k->accesses[0].value, .type = TYPE_F32, .stride = {5, 1}};
+  out.type = TYPE_BF16; // another than x's
+  kernel_store(k, kernel_add_access(k, &out), expr_unary(k, EXPR_NEG, x));
+  kernel_drop_unneeded(k);
+  assert_int_equal(k->nexprs, 3); // none, x, -x
+  assert_int_equal(k->naccesses, 2);
+  assert_int_equal(k->exprs[k->stores[0].value].op, EXPR_NEG);
+  assert_int_equal(k->exprs[k->exprs[k->stores[0].value].args[0]].op, EXPR_LOAD);
+  assert_int_equal(k->accesses[k->stores[0].access].type, TYPE_BF16);
+}
+
 static void sum_of_no_elements_is_zero(void **state) {
   Fixture *f = *state;
   Kernel *k = &f->kernel;
@@ -217,6 +268,38 @@ static void only_some_of_several_axes_are_merged(void **state) {
   assert_int_equal(expr(f, c)->axes, 1U << 1);
 }
 
+// [2, 3, 5, 7] in memory as [2, 5, 7, 3]: the two in the middle are one, and the channels come last. A broadcast one of
+// another order has no say, as it is small.
+static void axes_stand_as_most_of_memory_has_them(void **state) {
+  Fixture *f = *state;
+  Kernel *k = &f->kernel;
+  const int64_t extents[] = {2, 3, 5, 7};
+  for (int i = 0; i < 4; i++) kernel_add_axis(k, "axis", extents[i]);
+  Access whole = {.value = &f->value[0], .type = TYPE_F32, .stride = {105, 1, 21, 3}};
+  Access small = {.value = &f->value[1], .type = TYPE_F32, .stride = {3, 1}};
+  ExprId x = expr_load(k, kernel_add_access(k, &whole)), y = expr_load(k, kernel_add_access(k, &small));
+  ExprId sum = expr_sum(k, expr_binary(k, EXPR_ADD, x, y), 1U << 2 | 1U << 3);
+  kernel_store(k, kernel_add_access(k, &small), sum);
+  kernel_simplify_axes(k);
+  assert_int_equal(k->naxes, 3);
+  assert_true(k->axes[0].extent == 2 && k->axes[1].extent == 35 && k->axes[2].extent == 3);
+  const int64_t *stride = k->accesses[expr(f, x)->access].stride;
+  assert_true(stride[0] == 105 && stride[1] == 3 && stride[2] == 1 && stride[3] == 0);
+  assert_int_equal(expr(f, y)->axes, 1U << 0 | 1U << 2);
+  assert_int_equal(expr(f, sum)->reduced, 1U << 1);
+  assert_int_equal(expr(f, sum)->axes, 1U << 0 | 1U << 2);
+}
+
+// Half in one order and half in the other: as the domain had them.
+static void axes_stay_when_memory_is_divided(void **state) {
+  Fixture *f = *state;
+  Kernel *k = &f->kernel;
+  add_axes(f, 3, 5);
+  store(f, load(f, 0, 1, 3));
+  kernel_simplify_axes(k);
+  assert_true(k->axes[ROW].extent == 3 && k->axes[COLUMN].extent == 5);
+}
+
 // A store may repeat a value along axes of its own.
 static void root_works_along_the_axes_of_what_it_stores_to(void **state) {
   Fixture *f = *state;
@@ -285,6 +368,10 @@ int main(void) {
       TEST(constants_have_the_precision_that_the_kernel_computes_in),
       TEST(first_label_stays),
       TEST(sum_over_axes_that_do_not_vary_is_a_product),
+      TEST(maximum_over_axes_that_do_not_vary_is_its_operand),
+      TEST(product_over_axes_that_do_not_vary_is_a_power),
+      TEST(reduction_of_no_elements_is_its_identity),
+      TEST(what_no_store_needs_goes),
       TEST(sum_of_no_elements_is_zero),
       TEST(expression_is_made_again_with_other_operands),
       TEST(axes_of_extent_one_are_dropped),
@@ -292,6 +379,8 @@ int main(void) {
       TEST(neighbours_that_all_treat_alike_are_merged),
       TEST(axes_that_something_treats_differently_stay),
       TEST(only_some_of_several_axes_are_merged),
+      TEST(axes_stand_as_most_of_memory_has_them),
+      TEST(axes_stay_when_memory_is_divided),
       TEST(root_works_along_the_axes_of_what_it_stores_to),
       TEST(blocks_do_not_straddle_kept_axes),
       TEST(failing_allocation_is_remembered),

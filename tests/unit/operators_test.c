@@ -266,8 +266,9 @@ static void must_set_defaults(OperatorName n) {
   for (uint32_t i = 0; i < named_nattributes(n); i++) {
     NamedAttribute a = named_attribute(n, i);
     if (!a.is_required) continue;
-    bool is_f32 = n.op->attributes[a.index].kind == ATTRIBUTE_F32;
-    values[a.index] = is_f32 ? (AttributeValue){.is_set = true, .f32 = 3} : (AttributeValue){.is_set = true, .s64 = 3};
+    values[a.index] = (AttributeValue){.is_set = true, .s64 = 3};
+    if (n.op->attributes[a.index].kind == ATTRIBUTE_F32) values[a.index].f32 = 3;
+    if (n.op->attributes[a.index].kind == ATTRIBUTE_BOOL) values[a.index].boolean = true;
   }
   node_set_defaults(&node);
   for (uint32_t k = 0; k < n.op->nattributes; k++) {

@@ -108,6 +108,13 @@ static void forget(uint64_t *random, const Value *v, Value *copy) {
     if (random_chance(random, 40)) copy->shape.extent[axis] = EXTENT_UNKNOWN;
 }
 
+// What -1 stands for beside an extent with a name may be known by declaration alone.
+static bool follows_from_inputs(const Graph *g) {
+  for (size_t i = 0; i < g->nnodes; i++)
+    if (g->nodes[i]->op->id == OP_StaticReshape) return false;
+  return true;
+}
+
 static void must_agree(const Graph *g, const Graph *less, bool must_be_whole) {
   for (size_t i = 0; i < g->nvalues; i++) {
     const Shape *whole = &g->values[i]->shape, *shape = &less->values[i]->shape;
@@ -131,7 +138,7 @@ static void inference_from_less_finds_the_same_or_leaves_it_open(void **state) {
       Diagnostics d;
       diagnostics_init(&d, &system_allocator);
       if (!graph_infer(less, &d)) fail_msg("seed %llu: %s", (unsigned long long)seed, d.items[0].message);
-      must_agree(g, less, !is_partial);
+      must_agree(g, less, !is_partial && follows_from_inputs(g));
       assert_true(graph_infers_nothing_new(less, &d));
       diagnostics_deinit(&d);
       graph_free(less);
@@ -146,6 +153,7 @@ static void inference_from_less_finds_the_same_or_leaves_it_open(void **state) {
 static void check_program(const Program *p) {
   const Graph *g = p->graph;
   bool is_stored[MOST_VALUES] = {0}, is_computed[MOST_VALUES] = {0}; // by value, by node
+  size_t first[MOST_VALUES] = {0}, last[MOST_VALUES] = {0};          // kernels that write and read a value
   size_t nnodes = 0;
   for (size_t i = 0; i < p->nkernels; i++) {
     const Kernel *k = p->kernels[i];
@@ -155,6 +163,8 @@ static void check_program(const Program *p) {
       is_computed[k->nodes[n]->index] = true;
     }
     bool is_written[MOST_VALUES] = {0};
+    for (size_t a = 0; a < k->naccesses; a++)
+      if (k->accesses[a].value) last[k->accesses[a].value->index] = i;
     for (size_t s = 0; s < k->nstores; s++) is_written[k->accesses[k->stores[s].access].value->index] = true;
     for (size_t a = 0; a < k->naccesses; a++) {
       const Value *v = k->accesses[a].value;
@@ -163,6 +173,7 @@ static void check_program(const Program *p) {
     for (size_t v = 0; v < g->nvalues; v++) {
       assert_false(is_written[v] && is_stored[v]);
       is_stored[v] |= is_written[v];
+      if (is_written[v]) first[v] = i;
     }
   }
   assert_int_equal(nnodes, g->nnodes);
@@ -172,10 +183,15 @@ static void check_program(const Program *p) {
     assert_int_equal(p->is_in_workspace[i], is_stored[i] && !v->is_output);
     if (!p->is_in_workspace[i]) continue;
     size_t end = p->value_offset[i] + (size_t)shape_nelems(&v->shape) * type_nbytes(v->type);
-    assert_true(end <= p->workspace_nbytes);
-    for (size_t k = 0; k < g->nvalues; k++)
-      if (k != i && p->is_in_workspace[k] && p->value_offset[k] >= p->value_offset[i] && shape_nelems(&v->shape))
-        assert_true(p->value_offset[k] >= end || !shape_nelems(&g->values[k]->shape));
+    assert_true(end <= p->workspace_nbytes && p->workspace_nbytes <= p->unshared_nbytes);
+    for (size_t k = 0; k < g->nvalues; k++) { // in the same place at different times, or in place
+      bool overlaps = k != i && p->is_in_workspace[k] && p->value_offset[k] >= p->value_offset[i] &&
+                      p->value_offset[k] < end && shape_nelems(&g->values[k]->shape);
+      if (!overlaps) continue;
+      bool may_be_same = p->value_offset[k] == p->value_offset[i];
+      assert_true(last[i] < first[k] || last[k] < first[i] ||
+                  (may_be_same && (last[i] == first[k] || last[k] == first[i])));
+    }
   }
 }
 
@@ -263,7 +279,7 @@ static double *noisy_given(Trial *t, const Value *v, const Tensor *given) {
   double *x = new_elements(t, v);
   for (size_t i = 0; i < n; i++)
     x[i] = v->constant ? type_load(v->type, v->constant->data, v->constant->is_splat ? 0 : i)
-                       : type_load(v->type, given->data, i);
+                       : type_load(v->type, given->data, (size_t)tensor_offset(given, (int64_t)i));
   add_noise(&t->random, v->type, x, n, 0);
   return x;
 }
@@ -384,6 +400,7 @@ static void compare_output(Trial *t, size_t k, const char *how) {
 
 static ng_tensor api_tensor(const Tensor *t) {
   ng_tensor out = {.type = (ng_type)t->type, .rank = t->rank, .data = t->data};
+  memcpy(out.order, t->order.axis, sizeof out.order);
   memcpy(out.extent, t->extent, sizeof out.extent);
   return out;
 }

@@ -218,6 +218,17 @@ static void sets_of_types_are_listed(void **state) {
   assert_true(strlen(type_set_names(TYPES_FLOAT, buffer, 6)) < 6); // cut to fit
 }
 
+static void nothing_finite_is_above_the_greatest(void **state) {
+  (void)state;
+  static const Type floats[] = {TYPE_F64, TYPE_F32, TYPE_F16, TYPE_BF16};
+  static const double wanted[] = {0x1.fffffffffffffp1023, 0x1.fffffep127, 65504, 0x1.fep127};
+  for (int i = 0; i < 4; i++) {
+    double greatest = type_greatest(floats[i]);
+    assert_true(greatest == wanted[i] && type_round(floats[i], greatest) == greatest);
+    assert_true(isinf(type_round(floats[i], greatest * (1 + 0x1p-8))));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(half_values_are_as_defined),
@@ -231,6 +242,7 @@ int main(void) {
       cmocka_unit_test(booleans_are_0_or_1),
       cmocka_unit_test(types_have_names_and_sizes),
       cmocka_unit_test(sets_of_types_are_listed),
+      cmocka_unit_test(nothing_finite_is_above_the_greatest),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,6 +121,66 @@ static const char example_printed[] =
     "    attributes: {auto_broadcast: numpy}\n"
     "outputs: [dx, sum, gamma]\n";
 
+// oneDNN Graph's JSON with something of everything: operators in any order, an unknown shape of a wrong rank, permuted
+// strides, End, attributes of each type.
+// clang-format off
+#define TENSOR(id, shape, stride)                                                                                      \
+  "{\"id\":" id ",\"dtype\":\"f32\",\"shape\":" shape ",\"stride\":" stride                                            \
+  ",\"layout_type\":\"strided\",\"property_type\":\"undef\"}"
+#define UNKNOWN(id) TENSOR(id, "[-9223372036854775808]", "[-9223372036854775808]")
+#define PERMUTED(id) TENSOR(id, "[2,3,4,5]", "[60,1,15,3]")
+#define CHANNELS(id) TENSOR(id, "[3]", "[1]")
+static const char onednn[] =
+    "{\"version\":\"3.0.0\",\"engine_kind\":\"cpu\",\"fpmath_mode\":\"strict\",\"input_ports\":[9],\"graph\":[\n"
+    "{\"id\":4,\"name\":\"b\",\"kind\":\"ReLUBackward\",\"attrs\":{\"use_dst\":{\"type\":\"bool\",\"value\":1}},\n"
+    "\"inputs\":[" UNKNOWN("8") "," PERMUTED("2") "],\"outputs\":[" PERMUTED("10") "]},\n"
+    "{\"id\":5,\"name\":\"\",\"kind\":\"End\",\"attrs\":{},\"inputs\":[" UNKNOWN("8") "],\"outputs\":[]},\n"
+    "{\"id\":70000000000,\"name\":\"a\",\"kind\":\"BatchNormInference\",\"attrs\":{\n"
+    "\"epsilon\":{\"type\":\"f32\",\"value\":0.0625},\"data_format\":{\"type\":\"string\",\"value\":\"NCX\"}},\n"
+    "\"inputs\":[" PERMUTED("1") "," CHANNELS("3") "," CHANNELS("3") "," CHANNELS("4") "," CHANNELS("5") "],\n"
+    "\"outputs\":[" UNKNOWN("8") "]}]}\n";
+// clang-format on
+
+static const char onednn_printed[] =
+    "format: ngrad/1\n"
+    "name: test\n"
+    "inputs:\n"
+    "  - {name: t2, type: f32, shape: [2, 3, 4, 5], order: [0, 2, 3, 1]}\n"
+    "  - {name: t1, type: f32, shape: [2, 3, 4, 5], order: [0, 2, 3, 1]}\n"
+    "  - {name: t3, type: f32, shape: [3]}\n"
+    "  - {name: t4, type: f32, shape: [3]}\n"
+    "  - {name: t5, type: f32, shape: [3]}\n"
+    "nodes:\n"
+    "  - op: BatchNormInference\n"
+    "    label: \"id 70000000000\"\n"
+    "    inputs: {src: t1, gamma: t3, beta: t3, mean: t4, variance: t5}\n"
+    "    outputs:\n"
+    "      dst: {name: t8, type: f32, shape: [2, 3, 4, 5]}\n"
+    "    attributes: {epsilon: 0.0625, data_format: NCX}\n"
+    "  - op: ReLUBackward\n"
+    "    label: \"id 4\"\n"
+    "    inputs: {dst: t8, diff_dst: t2}\n"
+    "    outputs:\n"
+    "      diff_src: {name: t10, type: f32, shape: [2, 3, 4, 5], order: [0, 2, 3, 1]}\n"
+    "    attributes: {use_dst: true}\n"
+    "outputs: [t8, t10]\n";
+
+static void onednn_json_becomes_a_graph_like_others(void **state) {
+  (void)state;
+  must_become(onednn, onednn_printed);
+}
+
+// The place of a tensor's entry, not of what the reader makes of it.
+static void places_in_json_are_kept(void **state) {
+  (void)state;
+  Graph *g = must_read(onednn);
+  assert_int_equal(g->nodes[0]->position.line, 5);
+  assert_int_equal(g->nodes[0]->position.column, 37);
+  assert_int_equal(g->inputs[0]->position.line, 3);
+  assert_string_equal(g->nodes[1]->label, "id 4");
+  graph_free(g);
+}
+
 static void print_is_typed_sorted_and_a_fixed_point(void **state) {
   (void)state;
   must_become(example, example_printed);
@@ -294,6 +354,25 @@ static void many_nodes_are_read_in_time(void **state) {
   text_deinit(&text);
 }
 
+// A chain of many operators.
+static void many_json_tensors_are_read_in_time(void **state) {
+  (void)state;
+  enum { COUNT = 20000 };
+  Text text;
+  text_init(&text, &system_allocator);
+  text_add_string(&text, "{\"graph\": [");
+  for (int i = 0; i < COUNT; i++)
+    text_format(&text,
+                "%s{\"id\": %d, \"name\": \"\", \"kind\": \"ReLU\", \"attrs\": {}, \"inputs\": [" TENSOR(
+                    "%d", "[2]", "[1]") "], \"outputs\": [" TENSOR("%d", "[2]", "[1]") "]}\n",
+                i ? "," : "", i, i, i + 1);
+  text_add_string(&text, "]}");
+  Graph *g = must_read(text_string(&text));
+  assert_int_equal(g->nnodes, COUNT);
+  graph_free(g);
+  text_deinit(&text);
+}
+
 static void many_mistakes_are_told_in_time(void **state) {
   (void)state;
   Text text;
@@ -356,6 +435,7 @@ static void must_survive_failing_allocations(const char *text, bool is_right) {
 static void every_failing_allocation_is_an_error(void **state) {
   (void)state;
   must_survive_failing_allocations(example, true);
+  must_survive_failing_allocations(onednn, true);
   must_survive_failing_allocations("format: ngrad/1\nconstants: [{name: c, type: f32, file: data/f32.npy}, {name: d, "
                                    "type: f32, shape: [4], file: data/f32.npy}]\noutputs: [c, d]\n",
                                    true);
@@ -368,6 +448,10 @@ static void every_failing_allocation_in_a_wrong_graph_is_an_error(void **state) 
                                    "nodes: [{op: Relu6}, {op: ReLU, inputs: [y], outputs: [c]}, {op: Add, inputs: "
                                    "[c, c, c]}]\noutputs: [z]\n",
                                    false);
+  must_survive_failing_allocations(
+      "{\"graph\": [{\"id\": 0, \"kind\": \"ReLU\", \"attrs\": [], \"name\": \"\", \"inputs\": [" TENSOR(
+          "1", "[2]", "[2]") ", " TENSOR("1", "[3]", "[1]") "], \"outputs\": [3]}]}",
+      false);
 }
 
 static void constants_share_a_files_data(void **state) {
@@ -421,12 +505,13 @@ static void mutate(char *text, size_t *nbytes, size_t capacity, uint32_t *random
 
 static void mutated_files_do_no_harm(void **state) {
   (void)state;
-  enum { COUNT = 20000, CAPACITY = sizeof example + 256 };
+  enum { COUNT = 20000, CAPACITY = sizeof onednn + sizeof example + 256 };
+  static const char *const texts[] = {example, example_printed, onednn};
   uint32_t random = 20240607;
   size_t nvalid = 0;
   for (int i = 0; i < COUNT; i++) {
     char *text = malloc(CAPACITY), *exact;
-    const char *from = i % 2 ? example : example_printed;
+    const char *from = texts[i % 3];
     size_t nbytes = strnlen(from, CAPACITY);
     memcpy(text, from, nbytes);
     mutate(text, &nbytes, CAPACITY, &random);
@@ -460,6 +545,8 @@ static void mutated_files_do_no_harm(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(print_is_typed_sorted_and_a_fixed_point),
+      cmocka_unit_test(onednn_json_becomes_a_graph_like_others),
+      cmocka_unit_test(places_in_json_are_kept),
       cmocka_unit_test(print_of_every_model_is_a_fixed_point),
       cmocka_unit_test(graph_of_inputs_alone_is_valid),
       cmocka_unit_test(printer_leaves_out_unused_constants),
@@ -471,6 +558,7 @@ int main(void) {
       cmocka_unit_test(files_of_constants_need_a_folder),
       cmocka_unit_test(only_regular_files_are_read),
       cmocka_unit_test(many_nodes_are_read_in_time),
+      cmocka_unit_test(many_json_tensors_are_read_in_time),
       cmocka_unit_test(many_mistakes_are_told_in_time),
       cmocka_unit_test(hostile_structures_are_refused_in_time),
       cmocka_unit_test(every_failing_allocation_is_an_error),

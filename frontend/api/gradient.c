@@ -1,0 +1,63 @@
+// Gradients of graphs. They are handed out as what their text reads back as, which owns all that it refers to.
+#include "frontend/api/gradient.h"
+
+#include "frontend/yaml.h"
+
+#include <string.h>
+
+// What the names stand for, in the graph's arena; NULL for a list of none.
+static ng_status find_values(ng_graph *g, const char *what, const char *const *names, size_t nnames,
+                             Value *const *known, size_t nknown, Value ***found) {
+  Arena *arena = &g->graph->arena;
+  const char **known_names = names ? ARENA_ARRAY(arena, const char *, nknown + 1) : NULL;
+  *found = names ? ARENA_ARRAY(arena, Value *, nnames + 1) : NULL;
+  if (!names) return NG_OK;
+  if (!known_names || !*found) {
+    error_out_of_memory(&g->ctx->diagnostics);
+    return NG_OUT_OF_MEMORY;
+  }
+  for (size_t k = 0; k < nknown; k++) known_names[k] = known[k]->name;
+  for (size_t i = 0; i < nnames; i++) {
+    for (size_t k = 0; k < nknown && !(*found)[i]; k++)
+      if (strcmp(names[i], known_names[k]) == 0) (*found)[i] = known[k];
+    if (!(*found)[i]) return unknown_name(g->ctx, what, names[i], known_names, nknown);
+    for (size_t k = 0; k < i; k++)
+      if ((*found)[k] == (*found)[i]) return argument_error(g->ctx, "%s: expected each %s once", names[i], what);
+  }
+  return NG_OK;
+}
+
+Graph *gradient_of(ng_graph *g, const ng_gradient_options *options, GradientEnds *ends, ng_status *status) {
+  static const ng_gradient_options defaults = {0};
+  const ng_gradient_options *o = options ? options : &defaults;
+  const Graph *graph = g->graph;
+  Value **wrt, **of;
+  *status = find_values(g, "input", o->wrt, o->nwrt, graph->inputs, graph->ninputs, &wrt);
+  if (*status == NG_OK) *status = find_values(g, "output", o->of, o->nof, graph->outputs, graph->noutputs, &of);
+  if (*status != NG_OK) return NULL;
+  Call call = call_begin(g->ctx);
+  Graph *gradient = graph_gradient(graph, &(GradientRequest){wrt, o->nwrt, of, o->nof}, ends, &g->ctx->diagnostics);
+  *status = call_end(g->ctx, call);
+  if (gradient) *status = NG_OK;
+  return gradient;
+}
+
+ng_graph *ng_graph_gradient(ng_graph *g, const ng_gradient_options *options) {
+  ng_context *ctx = g->ctx;
+  GradientEnds ends;
+  Graph *gradient = gradient_of(g, options, &ends, &ctx->last_status);
+  if (!gradient) return NULL;
+  Text text;
+  text_init(&text, &ctx->allocator);
+  yaml_print(gradient, &text);
+  ng_graph *handle = NULL;
+  if (!text.out_of_memory) {
+    handle = ng_graph_read(ctx, gradient->name, text_string(&text), text.nbytes, NULL);
+  } else {
+    error_out_of_memory(&ctx->diagnostics);
+    ctx->last_status = NG_OUT_OF_MEMORY;
+  }
+  text_deinit(&text);
+  graph_free(gradient);
+  return handle;
+}

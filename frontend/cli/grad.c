@@ -1,0 +1,157 @@
+// ngrad grad and ngrad gradcheck: the gradients of a graph, written and checked.
+#include "frontend/cli/data.h"
+#include "frontend/cli/table.h"
+#include "frontend/cli/verbs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static ng_gradient_options gradient_options(const Settings *s) {
+  return (ng_gradient_options){s->wrt.items, s->wrt.count, s->of.items, s->of.count};
+}
+
+// What the gradient graph takes: given to the forward graph, made by it, or arriving.
+
+typedef enum Origin { GIVEN, SAVED, ARRIVING, NORIGINS } Origin;
+
+static bool has_tensor(const ng_graph *g, const char *name, size_t count,
+                       ng_tensor_info (*at)(const ng_graph *g, size_t i)) {
+  for (size_t i = 0; i < count; i++)
+    if (strcmp(at(g, i).name, name) == 0) return true;
+  return false;
+}
+
+static bool has_output(const ng_graph *g, const char *name) {
+  return has_tensor(g, name, ng_graph_output_count(g), ng_graph_output);
+}
+
+static Origin origin_of(const ng_graph *forward, const char *name) {
+  static const char prefix[] = "diff_";
+  if (has_tensor(forward, name, ng_graph_input_count(forward), ng_graph_input)) return GIVEN;
+  bool is_diff = strncmp(name, prefix, sizeof prefix - 1) == 0 && has_output(forward, name + sizeof prefix - 1);
+  return is_diff ? ARRIVING : SAVED;
+}
+
+static void tell_inputs(const ng_graph *forward, const ng_graph *backward) {
+  static const char *const titles[NORIGINS] = {"inputs of", "saved by", "gradients of outputs of"};
+  for (Origin origin = GIVEN; origin < NORIGINS; origin++) {
+    bool is_first = true;
+    for (size_t i = 0; i < ng_graph_input_count(backward); i++) {
+      const char *name = ng_graph_input(backward, i).name;
+      if (origin_of(forward, name) != origin) continue;
+      if (is_first) printf("%s %s:", titles[origin], ng_graph_name(forward));
+      is_first = false;
+      printf(" %s%s", name, origin == SAVED && !has_output(forward, name) ? " (not an output of it yet)" : "");
+    }
+    if (!is_first) putchar('\n');
+  }
+}
+
+static ng_status write_gradient(ng_context *ctx, ng_graph *forward, ng_graph *backward, const char *path) {
+  char *text = ng_graph_show(backward, "yaml", NULL);
+  ng_status status = ng_last_status(ctx);
+  if (text && !path) fputs(text, stdout);
+  if (text && path) {
+    if (!file_write(path, text)) status = NG_WRONG;
+    else {
+      printf("wrote %s\n", path);
+      tell_inputs(forward, backward);
+    }
+  }
+  ng_text_free(ctx, text);
+  return status;
+}
+
+int verb_grad(const Settings *s) {
+  ng_context *ctx = session_open();
+  ng_status status;
+  ng_graph *g = graph_open(ctx, s->operands[0], s, &status), *gradient = NULL;
+  if (g) {
+    ng_gradient_options options = gradient_options(s);
+    gradient = ng_graph_gradient(g, &options);
+    status = ng_last_status(ctx);
+  }
+  if (gradient) status = write_gradient(ctx, g, gradient, s->out);
+  ng_graph_free(gradient);
+  ng_graph_free(g);
+  session_close(ctx);
+  return exit_status(status);
+}
+
+// Checking
+
+static void print_worst(const ng_tensor_info *info, const ng_gradcheck_result *r) {
+  int64_t rest = r->worst_element, index[NG_MAX_RANK];
+  if (rest < 0) return;
+  for (int axis = info->rank - 1; axis >= 0; axis--) {
+    index[axis] = rest % info->extent[axis];
+    rest /= info->extent[axis];
+  }
+  printf("diff_%s[", info->name);
+  for (int axis = 0; axis < info->rank; axis++) printf("%s%lld", axis ? ", " : "", (long long)index[axis]);
+  printf("] is %.12g, differences give %.12g\n", r->gradient, r->expected);
+}
+
+static void print_results(const ng_graph *g, const ng_gradcheck_result *results) {
+  static const char *const header[] = {"input", "elements", "checked", "at kinks", "relative error", ""};
+  Table table = table_new("lrrrrl");
+  for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&table, "%s", header[i]);
+  for (size_t i = 0; i < ng_graph_input_count(g); i++) {
+    const ng_gradcheck_result *r = &results[i];
+    if (!r->nchecked) continue;
+    table_add(&table, "%s", ng_graph_input(g, i).name);
+    table_add(&table, "%lld", (long long)r->nelems);
+    table_add(&table, "%lld", (long long)r->nchecked);
+    table_add(&table, "%lld", (long long)r->nskipped);
+    table_add(&table, "%.1e", r->largest_error);
+    table_add(&table, "%s", verdict(r->is_within));
+  }
+  table_print(&table);
+  for (size_t i = 0; i < ng_graph_input_count(g); i++) {
+    ng_tensor_info info = ng_graph_input(g, i);
+    if (results[i].nchecked) print_worst(&info, &results[i]);
+  }
+}
+
+static json_t *results_json(const ng_context *ctx, const ng_graph *g, const ng_gradcheck_result *results) {
+  json_t *document = memory_or_exit(json_object()), *list = memory_or_exit(json_array());
+  json_set(document, "graph", json_text(ng_graph_name(g)));
+  for (size_t i = 0; i < ng_graph_input_count(g); i++) {
+    const ng_gradcheck_result *r = &results[i];
+    if (!r->nchecked) continue;
+    json_t *input = memory_or_exit(json_object());
+    json_set(input, "name", json_text(ng_graph_input(g, i).name));
+    json_set(input, "elements", json_integer(r->nelems));
+    json_set(input, "checked", json_integer(r->nchecked));
+    json_set(input, "at_kinks", json_integer(r->nskipped));
+    json_set(input, "relative_error", json_number(r->largest_error));
+    json_set(input, "worst_element", r->worst_element < 0 ? json_null() : json_integer(r->worst_element));
+    json_set(input, "gradient", json_number(r->gradient));
+    json_set(input, "expected", json_number(r->expected));
+    json_set(input, "ok", json_boolean(r->is_within));
+    json_add(list, input);
+  }
+  json_set(document, "inputs", list);
+  json_set(document, "messages", json_messages(ctx));
+  return document;
+}
+
+int verb_gradcheck(const Settings *s) {
+  ng_context *ctx = session_open();
+  ng_status status;
+  ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
+  if (g) {
+    ng_gradcheck_options options = {gradient_options(s), s->seed, s->tolerance > 0 ? s->tolerance : 0};
+    ng_gradcheck_result *results = memory_or_exit(calloc(ng_graph_input_count(g) + 1, sizeof *results));
+    status = ng_gradcheck(g, &options, results);
+    bool is_complete = status == NG_OK || status == NG_DIFFERENT;
+    json_t *document = s->is_json ? results_json(ctx, g, results) : NULL;
+    session_tell(ctx);
+    if (document) json_print(document);
+    else if (is_complete) print_results(g, results);
+    free(results);
+  }
+  ng_graph_free(g);
+  session_close(ctx);
+  return exit_status(status);
+}

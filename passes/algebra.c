@@ -1,0 +1,400 @@
+// Arithmetic of polynomials, and what each operator is in it: a table of functions by operator.
+#include "passes/algebra.h"
+
+#include "ir/movement.h"
+#include "ir/reduce.h"
+
+#include <math.h>
+#include <string.h>
+
+static const Polynomial none;
+
+static Polynomial fail(Algebra *a) {
+  a->failed = true;
+  return none;
+}
+
+void algebra_init(Algebra *a, Arena *scratch, const Value *frame) {
+  *a = (Algebra){.scratch = scratch, .frame = frame};
+  a->tolerance = frame->type == TYPE_F64 ? 1e-13 : 1e-6; // of the constants' own roundings
+}
+
+static int64_t frame_extent(const Algebra *a, int axis) {
+  return extent_value(a->frame->shape.extent[axis]);
+}
+
+// Symbols
+
+static bool is_same_labels(const Labels *a, const Labels *b) {
+  return a->rank == b->rank && memcmp(a->axis, b->axis, (size_t)a->rank) == 0;
+}
+
+static bool is_same_symbol(Algebra *a, const Symbol *s, const Symbol *t) {
+  if (s->value || t->value) return s->value == t->value && is_same_labels(&s->labels, &t->labels);
+  return s->reduced == t->reduced && s->base.nterms == t->base.nterms && polynomial_equals(a, s->base, t->base);
+}
+
+// The symbol to the power of 1.
+static Polynomial of_symbol(Algebra *a, const Symbol *symbol, int halves) {
+  uint32_t i = 0;
+  while (i < a->nsymbols && !is_same_symbol(a, &a->symbols[i], symbol)) i++;
+  if (i == MOST_SYMBOLS) return fail(a);
+  if (i == a->nsymbols) a->symbols[a->nsymbols++] = *symbol;
+  Polynomial p = polynomial_number(a, 1);
+  if (a->failed) return none;
+  p.terms[0].nfactors = 1;
+  p.terms[0].factors[0] = (Factor){(uint16_t)i, (int16_t)halves};
+  return p;
+}
+
+static Polynomial of_value(Algebra *a, const Value *v, const Labels *labels) {
+  Symbol s = {.value = v, .labels = *labels};
+  for (int i = 0; i < labels->rank; i++)
+    if (labels->axis[i] >= 0) s.axes |= 1U << labels->axis[i];
+  return of_symbol(a, &s, 2);
+}
+
+uint32_t monomial_axes(const Algebra *a, const Monomial *m) {
+  uint32_t axes = 0;
+  for (uint32_t i = 0; i < m->nfactors; i++) axes |= a->symbols[m->factors[i].symbol].axes;
+  return axes;
+}
+
+// Arithmetic
+
+static Polynomial polynomial_new(Algebra *a, uint32_t most) {
+  Polynomial p = {0, ARENA_ARRAY(a->scratch, Monomial, most)};
+  if (!p.terms) a->out_of_memory = a->failed = true;
+  return p;
+}
+
+Polynomial polynomial_number(Algebra *a, double number) {
+  Polynomial p = polynomial_new(a, 1);
+  if (a->failed) return none;
+  p.nterms = number != 0;
+  p.terms[0] = (Monomial){.coefficient = number};
+  return p;
+}
+
+static bool is_alike(const Monomial *m, const Monomial *n) {
+  return m->nfactors == n->nfactors &&
+         (!m->nfactors || memcmp(m->factors, n->factors, m->nfactors * sizeof *m->factors) == 0);
+}
+
+// Adds a term to p, which has room for MOST_TERMS; terms that cancel go.
+static void add_term(Algebra *a, Polynomial *p, const Monomial *m) {
+  for (uint32_t i = 0; i < p->nterms; i++) {
+    Monomial *t = &p->terms[i];
+    if (!is_alike(t, m)) continue;
+    double most = fmax(fabs(t->coefficient), fabs(m->coefficient));
+    t->coefficient += m->coefficient;
+    if (fabs(t->coefficient) <= most * a->tolerance) *t = p->terms[--p->nterms];
+    return;
+  }
+  if (p->nterms == MOST_TERMS) a->failed = true;
+  else p->terms[p->nterms++] = *m;
+}
+
+Polynomial polynomial_sum(Algebra *a, Polynomial p, Polynomial q, double factor) {
+  Polynomial sum = polynomial_new(a, MOST_TERMS);
+  for (uint32_t i = 0; i < p.nterms && !a->failed; i++) add_term(a, &sum, &p.terms[i]);
+  for (uint32_t i = 0; i < q.nterms && !a->failed; i++) {
+    Monomial m = q.terms[i];
+    m.coefficient *= factor;
+    add_term(a, &sum, &m);
+  }
+  return a->failed ? none : sum;
+}
+
+bool polynomial_equals(Algebra *a, Polynomial p, Polynomial q) {
+  if (p.nterms != q.nterms) return false;
+  for (uint32_t i = 0; i < p.nterms; i++) {
+    uint32_t k = 0;
+    while (k < q.nterms && !is_alike(&p.terms[i], &q.terms[k])) k++;
+    if (k == q.nterms) return false;
+    double c = p.terms[i].coefficient, d = q.terms[k].coefficient;
+    if (fabs(c - d) > fmax(fabs(c), fabs(d)) * a->tolerance) return false;
+  }
+  return true;
+}
+
+static bool multiply_factor(Monomial *m, Factor f) {
+  uint32_t at = 0;
+  while (at < m->nfactors && m->factors[at].symbol < f.symbol) at++;
+  if (at < m->nfactors && m->factors[at].symbol == f.symbol) {
+    m->factors[at].halves = (int16_t)(m->factors[at].halves + f.halves);
+    if (m->factors[at].halves) return true;
+    memmove(&m->factors[at], &m->factors[at + 1], (--m->nfactors - at) * sizeof *m->factors);
+    return true;
+  }
+  if (m->nfactors == MOST_FACTORS) return false;
+  memmove(&m->factors[at + 1], &m->factors[at], (m->nfactors++ - at) * sizeof *m->factors);
+  m->factors[at] = f;
+  return true;
+}
+
+Polynomial polynomial_product(Algebra *a, Polynomial p, Polynomial q) {
+  Polynomial product = polynomial_new(a, MOST_TERMS);
+  for (uint32_t i = 0; i < p.nterms && !a->failed; i++) {
+    for (uint32_t k = 0; k < q.nterms && !a->failed; k++) {
+      Monomial m = p.terms[i];
+      m.coefficient *= q.terms[k].coefficient;
+      for (uint32_t f = 0; f < q.terms[k].nfactors; f++)
+        if (!multiply_factor(&m, q.terms[k].factors[f])) a->failed = true;
+      if (!a->failed) add_term(a, &product, &m);
+    }
+  }
+  return a->failed ? none : product;
+}
+
+// Whether (s^(n/2))^(halves/2) is s^(n/2 * halves/2): not where a square loses the sign that its root would need.
+static bool is_power_of_power(int n, int halves) {
+  return halves % 2 == 0 || n == 2 || n == -2;
+}
+
+Polynomial polynomial_power(Algebra *a, Polynomial p, int halves) {
+  if (halves == 2) return p;
+  if (halves == 4) return polynomial_product(a, p, p);
+  if (p.nterms == 0 || a->failed) return fail(a);
+  if (p.nterms > 1) {
+    Symbol s = {.base = p};
+    for (uint32_t i = 0; i < p.nterms; i++) s.axes |= monomial_axes(a, &p.terms[i]);
+    return of_symbol(a, &s, halves);
+  }
+  Polynomial power = polynomial_number(a, pow(p.terms[0].coefficient, halves / 2.0));
+  if (a->failed || !power.nterms || !isfinite(power.terms[0].coefficient)) return fail(a);
+  bool is_one = p.terms[0].coefficient == 1 && p.terms[0].nfactors == 1;
+  for (uint32_t i = 0; i < p.terms[0].nfactors; i++) {
+    Factor f = p.terms[0].factors[i];
+    if (!is_power_of_power(f.halves, halves) || (halves % 2 && !is_one) || f.halves * halves % 2) return fail(a);
+    power.terms[0].factors[power.terms[0].nfactors++] = (Factor){f.symbol, (int16_t)(f.halves * halves / 2)};
+  }
+  return power;
+}
+
+// What does not vary over the axes comes out of the sum, and counts as often as there are elements.
+static Polynomial reduce_term(Algebra *a, const Monomial *m, uint32_t axes) {
+  Monomial inside = {.coefficient = 1};
+  Polynomial outside = polynomial_number(a, 1);
+  if (a->failed) return none;
+  outside.terms[0].coefficient = m->coefficient;
+  for (uint32_t i = 0; i < m->nfactors; i++) {
+    bool varies = a->symbols[m->factors[i].symbol].axes & axes;
+    Monomial *to = varies ? &inside : &outside.terms[0];
+    to->factors[to->nfactors++] = m->factors[i];
+  }
+  uint32_t varying = monomial_axes(a, &inside);
+  for (int axis = 0; axis < a->frame->shape.rank; axis++)
+    if ((axes & ~varying) >> axis & 1) outside.terms[0].coefficient *= (double)frame_extent(a, axis);
+  if (!inside.nfactors) return outside.terms[0].coefficient != 0 ? outside : none;
+  Symbol s = {.reduced = axes & varying, .axes = varying & ~axes, .base = polynomial_number(a, 1)};
+  if (a->failed) return none;
+  s.base.terms[0] = inside;
+  return polynomial_product(a, outside, of_symbol(a, &s, 2));
+}
+
+Polynomial polynomial_reduce(Algebra *a, Polynomial p, uint32_t axes) {
+  Polynomial sum = polynomial_new(a, MOST_TERMS);
+  for (uint32_t i = 0; i < p.nterms && !a->failed; i++) {
+    Polynomial term = reduce_term(a, &p.terms[i], axes);
+    for (uint32_t k = 0; k < term.nterms && !a->failed; k++) add_term(a, &sum, &term.terms[k]);
+  }
+  return a->failed ? none : sum;
+}
+
+// Labels
+
+static bool is_one(Extent e) {
+  return extent_equals(e, EXTENT(1));
+}
+
+Labels labels_identity(const Value *frame) {
+  Labels labels = {.rank = frame->shape.rank};
+  for (int i = 0; i < labels.rank; i++) labels.axis[i] = (int8_t)(is_one(frame->shape.extent[i]) ? -1 : i);
+  return labels;
+}
+
+bool labels_of_axes(const Value *frame, uint32_t axes, const Value *v, Labels *labels) {
+  *labels = (Labels){.rank = v->shape.rank};
+  int axis = 0;
+  for (int i = 0; i < labels->rank; i++) {
+    labels->axis[i] = -1;
+    if (is_one(v->shape.extent[i])) continue;
+    while (axis < frame->shape.rank && (!(axes >> axis & 1) || is_one(frame->shape.extent[axis]))) axis++;
+    if (axis == frame->shape.rank || !extent_equals(frame->shape.extent[axis], v->shape.extent[i])) return false;
+    labels->axis[i] = (int8_t)axis++;
+  }
+  while (axis < frame->shape.rank && (!(axes >> axis & 1) || is_one(frame->shape.extent[axis]))) axis++;
+  return axis == frame->shape.rank;
+}
+
+// Of an operand that is broadcast to a value with these labels.
+static Labels labels_of_operand(const Value *operand, const Labels *result) {
+  Labels labels = {.rank = operand->shape.rank};
+  for (int i = 0; i < labels.rank; i++)
+    labels.axis[i] = (int8_t)(is_one(operand->shape.extent[i]) ? -1 : result->axis[i + result->rank - labels.rank]);
+  return labels;
+}
+
+// Operators
+
+static Polynomial operand(Algebra *a, const Node *node, uint32_t slot, const Labels *labels) {
+  Labels own = labels_of_operand(node->inputs[slot], labels);
+  return algebra_evaluate(a, node->inputs[slot], &own);
+}
+
+static Polynomial of_add(Algebra *a, const Node *node, const Labels *l) {
+  return polynomial_sum(a, operand(a, node, 0, l), operand(a, node, 1, l), 1);
+}
+
+static Polynomial of_subtract(Algebra *a, const Node *node, const Labels *l) {
+  return polynomial_sum(a, operand(a, node, 0, l), operand(a, node, 1, l), -1);
+}
+
+static Polynomial of_multiply(Algebra *a, const Node *node, const Labels *l) {
+  return polynomial_product(a, operand(a, node, 0, l), operand(a, node, 1, l));
+}
+
+static Polynomial of_divide(Algebra *a, const Node *node, const Labels *l) {
+  return polynomial_product(a, operand(a, node, 0, l), polynomial_power(a, operand(a, node, 1, l), -2));
+}
+
+static Polynomial of_square(Algebra *a, const Node *node, const Labels *l) {
+  return polynomial_power(a, operand(a, node, 0, l), 4);
+}
+
+static Polynomial of_squared_difference(Algebra *a, const Node *node, const Labels *l) {
+  return polynomial_power(a, of_subtract(a, node, l), 4);
+}
+
+static Polynomial of_sqrt(Algebra *a, const Node *node, const Labels *l) {
+  return polynomial_power(a, operand(a, node, 0, l), 1);
+}
+
+static Polynomial of_reciprocal(Algebra *a, const Node *node, const Labels *l) {
+  return polynomial_power(a, operand(a, node, 0, l), -2);
+}
+
+static Polynomial of_pow(Algebra *a, const Node *node, const Labels *l) {
+  double halves = 2 * node_f32(node, "beta");
+  if (halves != nearbyint(halves) || fabs(halves) > 8 || halves == 0) return fail(a);
+  return polynomial_power(a, operand(a, node, 0, l), (int)halves);
+}
+
+// dy / (2 * sqrt(x))
+static Polynomial of_sqrt_backward(Algebra *a, const Node *node, const Labels *l) {
+  Polynomial over = polynomial_power(a, operand(a, node, 0, l), node_bool(node, "use_dst") ? -2 : -1);
+  Polynomial product = polynomial_product(a, operand(a, node, 1, l), over);
+  return polynomial_sum(a, none, product, 0.5);
+}
+
+// The data is looked at in the frame's own axes alone.
+static Polynomial reduction(Algebra *a, const Node *node, const Labels *l) {
+  const Value *src = node->inputs[0];
+  uint32_t axes = reduce_axes(node);
+  bool keeps = node_bool(node, "keep_dims");
+  if (src->shape.rank != a->frame->shape.rank) return fail(a);
+  Labels own = labels_identity(a->frame);
+  for (int i = 0, on = 0; i < own.rank; i++) {
+    bool is_reduced = axes >> i & 1;
+    if (is_one(src->shape.extent[i])) own.axis[i] = -1;
+    else if (!extent_equals(src->shape.extent[i], a->frame->shape.extent[i])) return fail(a);
+    if (!is_reduced && l->axis[on] != own.axis[i]) return fail(a);
+    on += keeps || !is_reduced;
+  }
+  return polynomial_reduce(a, algebra_evaluate(a, src, &own), axes);
+}
+
+// A sum over an axis that src does not have in full counts too often: of extent 1 there, and not in the frame.
+static double missing_elements(const Algebra *a, const Node *node) {
+  double count = 1;
+  for (int i = 0; i < a->frame->shape.rank; i++)
+    if (reduce_axes(node) >> i & 1 && is_one(node->inputs[0]->shape.extent[i])) count *= (double)frame_extent(a, i);
+  return count;
+}
+
+static Polynomial of_reduce_sum(Algebra *a, const Node *node, const Labels *l) {
+  Polynomial sum = reduction(a, node, l);
+  return a->failed ? none : polynomial_sum(a, none, sum, 1 / missing_elements(a, node));
+}
+
+static Polynomial of_reduce_mean(Algebra *a, const Node *node, const Labels *l) {
+  Polynomial sum = reduction(a, node, l);
+  double count = 1;
+  for (int i = 0; i < a->frame->shape.rank; i++)
+    if (reduce_axes(node) >> i & 1) count *= (double)frame_extent(a, i);
+  return a->failed ? none : polynomial_sum(a, none, sum, 1 / count);
+}
+
+// Axes of extent 1 come and go; others keep their order and extents.
+static Polynomial of_reshape(Algebra *a, const Node *node, const Labels *l) {
+  const Shape *src = &node->inputs[0]->shape, *dst = &node->outputs[0]->shape;
+  Labels own = {.rank = src->rank};
+  int k = 0;
+  for (int i = 0; i < src->rank; i++) {
+    own.axis[i] = -1;
+    if (is_one(src->extent[i])) continue;
+    while (k < dst->rank && is_one(dst->extent[k])) k++;
+    if (k == dst->rank || !extent_equals(src->extent[i], dst->extent[k])) return fail(a);
+    own.axis[i] = l->axis[k++];
+  }
+  return algebra_evaluate(a, node->inputs[0], &own);
+}
+
+static Polynomial of_transpose(Algebra *a, const Node *node, const Labels *l) {
+  Labels own = {.rank = l->rank};
+  int axes[MAX_RANK];
+  if (!transpose_axes(node, l->rank, axes)) return fail(a);
+  for (int i = 0; i < l->rank; i++) own.axis[axes[i]] = l->axis[i];
+  return algebra_evaluate(a, node->inputs[0], &own);
+}
+
+static Polynomial (*const meanings[OP_COUNT])(Algebra *, const Node *, const Labels *) = {
+    [OP_Add] = of_add,
+    [OP_Subtract] = of_subtract,
+    [OP_Multiply] = of_multiply,
+    [OP_Divide] = of_divide,
+    [OP_Square] = of_square,
+    [OP_SquaredDifference] = of_squared_difference,
+    [OP_Sqrt] = of_sqrt,
+    [OP_Reciprocal] = of_reciprocal,
+    [OP_Pow] = of_pow,
+    [OP_SqrtBackward] = of_sqrt_backward,
+    [OP_ReduceSum] = of_reduce_sum,
+    [OP_ReduceMean] = of_reduce_mean,
+    [OP_StaticReshape] = of_reshape,
+    [OP_StaticTranspose] = of_transpose,
+};
+
+bool operator_has_meaning(OperatorId op) {
+  return meanings[op] != NULL;
+}
+
+static const Polynomial *find_evaluated(const Algebra *a, const Value *v, const Labels *labels) {
+  for (uint32_t i = 0; i < a->nevaluated; i++)
+    if (a->evaluated[i].value == v && is_same_labels(&a->evaluated[i].labels, labels)) return &a->evaluated[i].p;
+  return NULL;
+}
+
+Polynomial algebra_evaluate(Algebra *a, const Value *v, const Labels *labels) {
+  enum { DEEPEST = 48 };
+  if (a->failed) return none;
+  if (v->constant && v->constant->is_splat) return polynomial_number(a, type_load(v->type, v->constant->data, 0));
+  const Polynomial *before = find_evaluated(a, v, labels);
+  if (before) return *before;
+  const Node *node = v->producer;
+  Polynomial p = none;
+  bool is_open = v != a->frame && node && meanings[node->op->id] && a->depth < DEEPEST;
+  if (is_open) {
+    a->depth++;
+    p = meanings[node->op->id](a, node, labels);
+    a->depth--;
+  }
+  if (!is_open || (a->failed && !a->out_of_memory && a->nsymbols < MOST_SYMBOLS)) {
+    a->failed = false;
+    p = of_value(a, v, labels);
+  }
+  if (a->failed || a->nevaluated == MOST_EVALUATED) return fail(a);
+  a->evaluated[a->nevaluated++] = (Evaluated){v, *labels, p};
+  return p;
+}

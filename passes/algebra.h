@@ -1,0 +1,86 @@
+// Values as polynomials: what a value is, whatever the order of its operations.
+//
+// A polynomial is a sum of monomials, a coefficient times powers of symbols. A symbol is a value that is not looked
+// into, a sum of a monomial over axes, or a polynomial of several terms of which a power was taken. Everything is said
+// in the axes of one tensor, the frame: a symbol knows over which of them it varies. So E[x^2] - E[x]^2 and
+// E[(x - E[x])^2] are the same polynomial, and a sum of x - E[x] over x's axes is none.
+//
+// Equal polynomials are equal functions of real numbers. Roundings differ.
+#ifndef NGRAD_PASSES_ALGEBRA_H
+#define NGRAD_PASSES_ALGEBRA_H
+
+#include "ir/operator.h"
+
+enum { MOST_TERMS = 32, MOST_FACTORS = 8, MOST_SYMBOLS = 128, MOST_EVALUATED = 256 };
+
+typedef struct Factor {
+  uint16_t symbol;
+  int16_t halves; // the exponent times 2
+} Factor;
+
+typedef struct Monomial {
+  double coefficient;
+  uint32_t nfactors;
+  Factor factors[MOST_FACTORS]; // by symbol, exponents not 0
+} Monomial;
+
+typedef struct Polynomial {
+  uint32_t nterms; // 0: the number 0
+  Monomial *terms;
+} Polynomial;
+
+// Where a value's axes are in the frame; -1: an axis of extent 1, which is nowhere.
+typedef struct Labels {
+  int rank;
+  int8_t axis[MAX_RANK];
+} Labels;
+
+typedef struct Symbol {
+  const Value *value; // a value as it is, at `labels`; NULL: another kind
+  Labels labels;
+  uint32_t reduced; // over these axes, the sum of `base`'s only term; 0: base itself, of several terms
+  Polynomial base;
+  uint32_t axes; // that it varies over
+} Symbol;
+
+typedef struct Evaluated {
+  const Value *value;
+  Labels labels;
+  Polynomial p;
+} Evaluated;
+
+typedef struct Algebra {
+  Arena *scratch;
+  const Value *frame; // the tensor whose axes are spoken of; never looked into
+  double tolerance;   // relative: coefficients that differ by less are equal
+  int depth;          // of the evaluation
+  Symbol symbols[MOST_SYMBOLS];
+  uint32_t nsymbols;
+  Evaluated evaluated[MOST_EVALUATED]; // so far
+  uint32_t nevaluated;
+  bool failed; // too much of something, or out of memory: what was computed since means nothing
+  bool out_of_memory;
+} Algebra;
+
+void algebra_init(Algebra *a, Arena *scratch, const Value *frame);
+
+// Whether a value made by it is looked into.
+bool operator_has_meaning(OperatorId op);
+
+// A value whose axis i is the frame's axis labels[i]; what is too much to be looked into is a symbol.
+Polynomial algebra_evaluate(Algebra *a, const Value *v, const Labels *labels);
+
+// The labels of a value of the frame's rank, and those of one that has just the axes in the mask, in order: in the
+// frame's rank with 1 elsewhere or without them. False: it has other extents.
+Labels labels_identity(const Value *frame);
+bool labels_of_axes(const Value *frame, uint32_t axes, const Value *v, Labels *labels);
+
+Polynomial polynomial_number(Algebra *a, double number);
+Polynomial polynomial_sum(Algebra *a, Polynomial p, Polynomial q, double factor); // p + factor * q
+Polynomial polynomial_product(Algebra *a, Polynomial p, Polynomial q);
+Polynomial polynomial_power(Algebra *a, Polynomial p, int halves);
+Polynomial polynomial_reduce(Algebra *a, Polynomial p, uint32_t axes); // summed over them
+bool polynomial_equals(Algebra *a, Polynomial p, Polynomial q);
+uint32_t monomial_axes(const Algebra *a, const Monomial *m);
+
+#endif

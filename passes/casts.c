@@ -1,0 +1,31 @@
+// Casts that undo one another. Widening is exact, so widening and narrowing back is nothing; narrowing
+// and widening back is rounding, and stays. No operator casts to its own type.
+#include "passes/casts.h"
+
+#include "passes/rewrite.h"
+
+// Every number of `from` is one of `to`.
+static bool is_widening(Type from, Type to) {
+  static const TypeSet wider[TYPE_COUNT] = {
+      [TYPE_F16] = TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_F64),
+      [TYPE_BF16] = TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_F64),
+      [TYPE_F32] = TYPE_BIT(TYPE_F64),
+  };
+  return wider[from] & TYPE_BIT(to);
+}
+
+static bool inner_widens(Match *m) {
+  return is_widening(m->values[0]->type, m->nodes[1]->outputs[0]->type);
+}
+
+static const Rule rules[] = {
+    {.name = "cast-back",
+     .pattern = NODE(TypeCast, NAMED(1, TypeCast, X)),
+     .replacement = X,
+     .condition = inner_widens},
+};
+const Rules casts_rules = {rules, sizeof rules / sizeof *rules};
+
+bool pass_casts(Graph *g, PassContext *c) {
+  return rewrite_graph(g, c, &casts_rules);
+}

@@ -1,0 +1,182 @@
+// Gradients of the elementwise operators.
+#include "ir/elementwise.h"
+
+#include "passes/gradient/gradient.h"
+
+// By an operator of its own, from the input or, as use_dst says, the output: from which saves less.
+static bool can_use_dst(const Node *node, const Operator *backward) {
+  if (!operator_has_attribute(backward, "use_dst")) return false;
+  return node->op->id != OP_Elu || node_f32(node, "alpha") >= 0; // else dst does not tell where src was
+}
+
+static void make_own(Gradient *g, const Node *node, Value *diff, OperatorId id) {
+  const Value *src = node->inputs[0], *dst = node->outputs[0];
+  bool use_dst = can_use_dst(node, &operators[id]) && (!gradient_is_at_hand(g, src) || gradient_is_at_hand(g, dst));
+  Node *backward = gradient_node(g, id, node);
+  if (!backward) return;
+  if (operator_has_attribute(backward->op, "use_dst")) gradient_attribute(backward, "use_dst")->boolean = use_dst;
+  node_set_input(backward, 0, gradient_saved(g, use_dst ? dst : src));
+  node_set_input(backward, 1, diff);
+  gradient_give(g, src, gradient_output(g, backward, 0, src->type, &src->shape));
+}
+
+#define OWN(name)                                                                                                      \
+  GRADIENT(name) {                                                                                                     \
+    make_own(g, node, diff, OP_##name##Backward);                                                                      \
+  }
+
+OWN(Abs)
+OWN(Clamp)
+OWN(Elu)
+OWN(GELU)
+OWN(HardSigmoid)
+OWN(HardSwish)
+OWN(Mish)
+OWN(ReLU)
+OWN(Sigmoid)
+OWN(SoftPlus)
+OWN(Sqrt)
+OWN(Tanh)
+
+// In the words below x and y are the operands, dst is the result, all saved when they are first named.
+
+#define X gradient_saved(g, node->inputs[0])
+#define Y gradient_saved(g, node->inputs[1])
+#define DST gradient_saved(g, node->outputs[0])
+#define NUMBER(number) gradient_number(g, node->outputs[0]->type, number)
+#define ADD(a, b) gradient_binary(g, OP_Add, a, b)
+#define SUB(a, b) gradient_binary(g, OP_Subtract, a, b)
+#define MUL(a, b) gradient_binary(g, OP_Multiply, a, b)
+#define DIV(a, b) gradient_binary(g, OP_Divide, a, b)
+#define GE(a, b) gradient_binary(g, OP_GreaterEqual, a, b)
+#define SCALE(a, number) gradient_scaled(g, a, number)
+#define SELECT(condition, a, b) gradient_select(g, condition, a, b)
+#define GIVE(slot, gradient)                                                                                           \
+  if (gradient_is_wanted(g, node->inputs[slot])) gradient_give(g, node->inputs[slot], gradient)
+
+static Value *power(Gradient *g, Value *x, double exponent) {
+  Value *v = NULL;
+  Node *node = x ? gradient_node(g, OP_Pow, NULL) : NULL;
+  if (!node) return v;
+  *gradient_attribute(node, "beta") = (AttributeValue){.is_set = true, .f32 = exponent};
+  node_set_input(node, 0, x);
+  return gradient_output(g, node, 0, x->type, &x->shape);
+}
+
+GRADIENT(Exp) {
+  GIVE(0, MUL(diff, DST));
+}
+
+GRADIENT(LeakyReLU) {
+  Value *slope = SCALE(diff, node_coefficient(node, "alpha"));
+  GIVE(0, SELECT(GE(gradient_cast(g, NUMBER(0), node->inputs[0]->type), X), slope, diff));
+}
+
+GRADIENT(Log) {
+  GIVE(0, DIV(diff, X));
+}
+
+GRADIENT(Pow) {
+  double exponent = node_coefficient(node, "beta");
+  GIVE(0, MUL(SCALE(diff, exponent), power(g, X, exponent - 1)));
+}
+
+GRADIENT(Reciprocal) {
+  GIVE(0, MUL(SCALE(diff, -1), gradient_unary(g, OP_Square, DST)));
+}
+
+GRADIENT(Square) {
+  GIVE(0, MUL(SCALE(diff, 2), X));
+}
+
+GRADIENT(Add) {
+  GIVE(0, diff);
+  GIVE(1, diff);
+}
+
+GRADIENT(Subtract) {
+  GIVE(0, diff);
+  GIVE(1, SCALE(diff, -1));
+}
+
+GRADIENT(Multiply) {
+  GIVE(0, MUL(diff, Y));
+  GIVE(1, MUL(diff, X));
+}
+
+GRADIENT(Divide) {
+  Value *share = DIV(diff, Y);
+  GIVE(0, share);
+  GIVE(1, SCALE(MUL(share, DST), -1));
+}
+
+// Between two that are alike, the second is the result.
+static void make_choice(Gradient *g, const Node *node, Value *diff, Value *takes_second) {
+  Value *zero = NUMBER(0);
+  GIVE(0, SELECT(takes_second, zero, diff));
+  GIVE(1, SELECT(takes_second, diff, zero));
+}
+
+GRADIENT(Maximum) {
+  make_choice(g, node, diff, GE(Y, X));
+}
+
+GRADIENT(Minimum) {
+  make_choice(g, node, diff, GE(X, Y));
+}
+
+GRADIENT(SquaredDifference) {
+  Value *slope = MUL(SCALE(diff, 2), SUB(X, Y));
+  GIVE(0, slope);
+  GIVE(1, SCALE(slope, -1));
+}
+
+GRADIENT(Select) {
+  Value *zero = NUMBER(0);
+  GIVE(1, SELECT(X, diff, zero));
+  GIVE(2, SELECT(X, zero, diff));
+}
+
+GRADIENT(BiasAdd) {
+  GIVE(0, diff);
+  const Value *bias = node->inputs[1];
+  if (!gradient_is_wanted(g, bias)) return;
+  Node *backward = gradient_node(g, OP_BiasAddBackward, node);
+  if (backward) node_set_input(backward, 0, diff);
+  gradient_give(g, bias, gradient_output(g, backward, 0, bias->type, &bias->shape));
+}
+
+// The gradient takes a vector of slopes for one along the channels: the last axis is that where they come last.
+GRADIENT(PReLU) {
+  const Value *src = node->inputs[0], *slope = node->inputs[1];
+  Node *backward = gradient_node(g, OP_PReLUBackward, node);
+  if (!backward) return;
+  if (!node_bool(node, "per_channel_broadcast")) gradient_attribute(backward, "data_format")->s64 = 0;
+  node_set_input(backward, 0, X);
+  node_set_input(backward, 1, Y);
+  node_set_input(backward, 2, diff);
+  gradient_give(g, src, gradient_output(g, backward, 0, src->type, &src->shape));
+  gradient_give(g, slope, gradient_output(g, backward, 1, slope->type, &slope->shape));
+}
+
+GRADIENT(TypeCast) {
+  gradient_give(g, node->inputs[0], diff);
+}
+
+NO_GRADIENT(Round, "it is flat between its steps")
+NO_GRADIENT(GreaterEqual, "it is a comparison")
+
+NO_GRADIENT(AbsBackward, SECOND_ORDER)
+NO_GRADIENT(BiasAddBackward, SECOND_ORDER)
+NO_GRADIENT(ClampBackward, SECOND_ORDER)
+NO_GRADIENT(EluBackward, SECOND_ORDER)
+NO_GRADIENT(GELUBackward, SECOND_ORDER)
+NO_GRADIENT(HardSigmoidBackward, SECOND_ORDER)
+NO_GRADIENT(HardSwishBackward, SECOND_ORDER)
+NO_GRADIENT(MishBackward, SECOND_ORDER)
+NO_GRADIENT(PReLUBackward, SECOND_ORDER)
+NO_GRADIENT(ReLUBackward, SECOND_ORDER)
+NO_GRADIENT(SigmoidBackward, SECOND_ORDER)
+NO_GRADIENT(SoftPlusBackward, SECOND_ORDER)
+NO_GRADIENT(SqrtBackward, SECOND_ORDER)
+NO_GRADIENT(TanhBackward, SECOND_ORDER)

@@ -1,0 +1,499 @@
+// Reverse accumulation: nodes from the last to the first, each handing the gradient of what it made on to its inputs.
+// Values are named in the end, when it is known which are the gradients of which.
+#include "passes/gradient/gradient.h"
+
+#include "ir/infer.h"
+#include "ir/verify.h"
+#include "passes/dead_code.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_NAME_BYTES = 255, SHAPE_TEXT = 160, MOST_INPUTS = 3 };
+#define DIFF "diff_"
+
+struct Gradient {
+  const Graph *forward;
+  Graph *graph;
+  Diagnostics *diagnostics;
+  Arena scratch;
+  const Node *node; // forward, at work
+  // By the index of a forward value:
+  bool *depends; // on what gradients are asked for
+  Value **here;  // it, in the gradient graph; NULL: not used yet
+  Value **seed;  // the gradient that arrives at it as an output; NULL: none
+  Value **diff;  // its gradient so far; NULL: zero
+  bool *is_kept; // by the index of a value of the gradient graph
+  GradientEnds *ends;
+  bool failed;
+};
+
+static const GradientRule *const rules[OP_COUNT] = {
+#define OP(name, ...) [OP_##name] = &gradient_##name,
+#include "ir/operators.def"
+#undef OP
+};
+
+static void *out_of_memory(Gradient *g) {
+  g->failed = true;
+  error_out_of_memory(g->diagnostics);
+  return NULL;
+}
+
+// What rules are made of
+
+bool gradient_is_wanted(const Gradient *g, const Value *forward) {
+  return forward && g->depends[forward->index];
+}
+
+bool gradient_is_at_hand(const Gradient *g, const Value *forward) {
+  return forward->is_input || forward->constant || g->here[forward->index];
+}
+
+Value *gradient_saved(Gradient *g, const Value *forward) {
+  Value **here = &g->here[forward->index];
+  if (*here) return *here;
+  bool is_given = !forward->constant || forward->constant->file;
+  *here = (is_given ? graph_add_input : graph_add_value)(g->graph, forward->name, forward->type, &forward->shape);
+  if (!*here) return out_of_memory(g);
+  (*here)->position = forward->position;
+  (*here)->order = forward->order;
+  if (!is_given) (*here)->constant = forward->constant;
+  return *here;
+}
+
+static Value *new_value(Gradient *g, Type type, const Shape *shape) {
+  Value *v = graph_add_value(g->graph, "", type, shape);
+  if (!v) return out_of_memory(g);
+  v->position = g->node ? g->node->position : (Position){0};
+  return v;
+}
+
+Value *gradient_filled(Gradient *g, Type type, const Shape *shape, double number) {
+  if (type != TYPE_F64) type = TYPE_F32; // in which every number that is counted or given is near enough
+  Value *v = new_value(g, type, shape);
+  Constant *constant = ARENA_NEW(&g->graph->arena, Constant);
+  void *data = arena_alloc(&g->graph->arena, sizeof(double));
+  if (!v || !constant || !data) return out_of_memory(g);
+  type_store(type, data, 0, number);
+  *constant = (Constant){.data = data, .is_splat = true};
+  v->constant = constant;
+  return v;
+}
+
+Value *gradient_number(Gradient *g, Type type, double number) {
+  return gradient_filled(g, type, &(Shape){.rank = 0}, number);
+}
+
+AttributeValue *gradient_attribute(const Node *node, const char *name) {
+  return (AttributeValue *)node_attribute(node, name);
+}
+
+Node *gradient_node(Gradient *g, OperatorId id, const Node *like) {
+  const Operator *op = &operators[id];
+  Node *node = g->failed ? NULL : graph_add_node(g->graph, op, NULL, op->ninputs, op->noutputs);
+  if (!node) return out_of_memory(g);
+  node->position = g->node ? g->node->position : (Position){0};
+  for (uint32_t i = 0; like && i < op->nattributes; i++)
+    if (operator_has_attribute(like->op, op->attributes[i].name))
+      node->attributes[i] = *node_attribute(like, op->attributes[i].name);
+  node_set_defaults(node);
+  return node;
+}
+
+Value *gradient_output(Gradient *g, Node *node, uint32_t slot, Type type, const Shape *shape) {
+  Value *v = node ? new_value(g, type, shape) : NULL;
+  if (v) node_set_output(node, slot, v);
+  return v;
+}
+
+void gradient_set_list(Gradient *g, Node *node, const char *name, const int64_t *items, size_t count) {
+  int64_t *copy = ARENA_ARRAY(&g->graph->arena, int64_t, count + 1);
+  if (!copy) {
+    out_of_memory(g);
+    return;
+  }
+  if (count) memcpy(copy, items, count * sizeof *copy);
+  AttributeValue *value = gradient_attribute(node, name);
+  value->is_set = true;
+  value->list.items = copy;
+  value->list.count = count;
+}
+
+// A node of these inputs, and its one output.
+static Value *apply(Gradient *g, OperatorId op, Value *const inputs[MOST_INPUTS], Type type, const Shape *shape) {
+  Node *node = gradient_node(g, op, NULL);
+  for (uint32_t i = 0; node && i < node->ninputs && i < MOST_INPUTS; i++) node_set_input(node, i, inputs[i]);
+  return gradient_output(g, node, 0, type, shape);
+}
+
+Value *gradient_unary(Gradient *g, OperatorId op, Value *a) {
+  return a ? apply(g, op, (Value *[MOST_INPUTS]){a}, a->type, &a->shape) : NULL;
+}
+
+Value *gradient_cast(Gradient *g, Value *v, Type type) {
+  return v && v->type != type ? apply(g, OP_TypeCast, (Value *[MOST_INPUTS]){v}, type, &v->shape) : v;
+}
+
+Value *gradient_widened(Gradient *g, Value *v) {
+  return gradient_cast(g, v, v && v->type == TYPE_F64 ? TYPE_F64 : TYPE_F32);
+}
+
+static Shape broadcast_shape(const Shape *a, const Shape *b) {
+  const Shape *longer = a->rank >= b->rank ? a : b, *other = longer == a ? b : a;
+  Shape shape = *longer;
+  for (int i = 0; i < other->rank; i++) {
+    Extent *e = &shape.extent[longer->rank - other->rank + i];
+    if (extent_equals(*e, EXTENT(1))) *e = other->extent[i];
+  }
+  return shape;
+}
+
+Value *gradient_binary(Gradient *g, OperatorId op, Value *a, Value *b) {
+  if (!a || !b) return NULL;
+  Shape shape = broadcast_shape(&a->shape, &b->shape);
+  Type type = op == OP_GreaterEqual ? TYPE_BOOLEAN : a->type == b->type ? a->type : TYPE_F32;
+  return apply(g, op, (Value *[MOST_INPUTS]){a, b}, type, &shape);
+}
+
+Value *gradient_scaled(Gradient *g, Value *v, double number) {
+  return v ? gradient_binary(g, OP_Multiply, v, gradient_number(g, v->type, number)) : NULL;
+}
+
+Value *gradient_select(Gradient *g, Value *condition, Value *a, Value *b) {
+  a = gradient_widened(g, a);
+  b = gradient_widened(g, b);
+  if (!condition || !a || !b) return NULL;
+  Shape shape = broadcast_shape(&a->shape, &b->shape);
+  return apply(g, OP_Select, (Value *[MOST_INPUTS]){condition, a, b}, a->type, &shape);
+}
+
+Value *gradient_reduced(Gradient *g, OperatorId op, Value *v, uint32_t axes, bool keep_dims) {
+  if (!v || !axes) return v;
+  int64_t items[MAX_RANK];
+  size_t count = 0;
+  Shape shape = {.rank = 0};
+  for (int i = 0; i < v->shape.rank; i++) {
+    bool is_reduced = axes >> i & 1;
+    if (is_reduced) items[count++] = i;
+    if (!is_reduced || keep_dims) shape.extent[shape.rank++] = is_reduced ? EXTENT(1) : v->shape.extent[i];
+  }
+  Node *node = gradient_node(g, op, NULL);
+  if (!node) return NULL;
+  node_set_input(node, 0, v);
+  gradient_set_list(g, node, "axes", items, count);
+  gradient_attribute(node, "keep_dims")->boolean = keep_dims;
+  return gradient_output(g, node, 0, v->type, &shape);
+}
+
+// A named extent that stays where it is can be said, and one that moves.
+Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape) {
+  int64_t items[MAX_RANK];
+  int nmoved = 0;
+  Node *node = v ? gradient_node(g, OP_StaticReshape, NULL) : NULL;
+  if (!node) return NULL;
+  AttributeValue *special_zero = gradient_attribute(node, "special_zero");
+  *special_zero = (AttributeValue){.is_set = true};
+  for (int i = 0; i < shape->rank; i++) {
+    Extent e = shape->extent[i];
+    bool stays = e.dim && i < v->shape.rank && extent_equals(e, v->shape.extent[i]);
+    items[i] = stays ? 0 : e.dim ? -1 : e.value;
+    special_zero->boolean |= stays;
+    nmoved += items[i] < 0;
+  }
+  if (nmoved > 1) {
+    char from[SHAPE_TEXT], to[SHAPE_TEXT];
+    error_at(g->diagnostics, node->position,
+             "its gradient reshapes %s to %s: expected a number for all named extents "
+             "there but one",
+             shape_string(&v->shape, from, sizeof from), shape_string(shape, to, sizeof to));
+    g->failed = true;
+    return NULL;
+  }
+  node_set_input(node, 0, v);
+  gradient_set_list(g, node, "shape", items, (size_t)shape->rank);
+  return gradient_output(g, node, 0, v->type, shape);
+}
+
+// Over the axes that `shape` lacks, and those along which it was repeated.
+static Value *sum_to(Gradient *g, Value *v, const Shape *shape) {
+  int missing = v->shape.rank - shape->rank;
+  uint32_t repeated = 0;
+  v = gradient_reduced(g, OP_ReduceSum, v, (1U << missing) - 1, false);
+  for (int i = 0; v && i < shape->rank; i++)
+    if (extent_equals(shape->extent[i], EXTENT(1)) && !extent_equals(v->shape.extent[i], EXTENT(1)))
+      repeated |= 1U << i;
+  return gradient_reduced(g, OP_ReduceSum, v, repeated, true);
+}
+
+static void tell_statistic(Gradient *g, const Value *v) {
+  char title[NODE_TITLE_BYTES];
+  g->failed = true;
+  if (g->node)
+    error_at(g->diagnostics, g->node->position,
+             "%s has no gradient for %s: a statistic of the %s on line %u, through which none flows",
+             node_title(g->node, title), v->name, v->producer->op->name, v->producer->position.line);
+  else
+    error_at(g->diagnostics, v->position, "%s is a statistic of a %s, through which no gradient flows", v->name,
+             v->producer->op->name);
+}
+
+static bool is_statistic(const Value *v) {
+  return v->producer && v->producer->op->outputs[v->output_slot].is_statistic;
+}
+
+void gradient_give(Gradient *g, const Value *forward, Value *diff) {
+  if (!diff || g->failed || !gradient_is_wanted(g, forward)) return;
+  if (is_statistic(forward)) {
+    tell_statistic(g, forward);
+    return;
+  }
+  diff = gradient_cast(g, sum_to(g, diff, &forward->shape), forward->type);
+  Value **sum = &g->diff[forward->index];
+  *sum = *sum ? gradient_binary(g, OP_Add, *sum, diff) : diff;
+}
+
+// The way through the graph
+
+static bool tell_unknown_extents(const Graph *g, Diagnostics *d) {
+  char shape[SHAPE_TEXT];
+  for (size_t i = 0; i < g->nvalues; i++) {
+    const Value *v = g->values[i];
+    bool is_known = v->shape.rank >= 0;
+    for (int k = 0; k < v->shape.rank; k++) is_known &= !extent_is_unknown(v->shape.extent[k]);
+    if (!is_known)
+      return error_at(d, v->position, "%s %s: expected a number or a name for every extent, to know what is broadcast",
+                      v->name, shape_string(&v->shape, shape, sizeof shape));
+  }
+  return true;
+}
+
+static bool check_float(const Value *v, Diagnostics *d) {
+  return type_is_float(v->type) ||
+         error_at(d, v->position, "%s is %s: expected a floating-point type, others have no gradient", v->name,
+                  type_name(v->type));
+}
+
+// What depends on the inputs that are asked for.
+static bool find_dependants(Gradient *g, const GradientRequest *request) {
+  const Graph *forward = g->forward;
+  Value *const *wrt = request->wrt ? request->wrt : forward->inputs;
+  size_t nwrt = request->wrt ? request->nwrt : forward->ninputs;
+  for (size_t i = 0; i < nwrt; i++) {
+    if (request->wrt && !check_float(wrt[i], g->diagnostics)) return false;
+    g->depends[wrt[i]->index] = type_is_float(wrt[i]->type);
+  }
+  for (size_t n = 0; n < forward->nnodes; n++) {
+    const Node *node = forward->nodes[n];
+    bool depends = false;
+    for (uint32_t i = 0; i < node->ninputs; i++) depends |= gradient_is_wanted(g, node->inputs[i]);
+    for (uint32_t i = 0; i < node->noutputs; i++)
+      if (node->outputs[i]) g->depends[node->outputs[i]->index] = depends && type_is_float(node->outputs[i]->type);
+  }
+  return true;
+}
+
+static const char *diff_name(Gradient *g, const Value *forward) {
+  if (strlen(forward->name) + sizeof DIFF > MOST_NAME_BYTES + 1) {
+    g->failed = true;
+    error_at(g->diagnostics, forward->position, "%s: expected a shorter name, which " DIFF " can be put before",
+             forward->name);
+    return NULL;
+  }
+  const char *name = arena_format(&g->graph->arena, DIFF "%s", forward->name);
+  return name ? name : out_of_memory(g);
+}
+
+static void add_seed(Gradient *g, const Value *output) {
+  const char *name = diff_name(g, output);
+  Value *seed = name ? graph_add_input(g->graph, name, output->type, &output->shape) : NULL;
+  if (!seed) {
+    if (name) out_of_memory(g);
+    return;
+  }
+  seed->position = output->position;
+  seed->order = output->order;
+  g->seed[output->index] = seed;
+  gradient_give(g, output, seed);
+}
+
+static void add_seeds(Gradient *g, const GradientRequest *request) {
+  Value *const *of = request->of ? request->of : g->forward->outputs;
+  size_t nof = request->of ? request->nof : g->forward->noutputs;
+  for (size_t i = 0; i < nof && !g->failed; i++) {
+    if (request->of && !check_float(of[i], g->diagnostics)) g->failed = true;
+    else if (!g->seed[of[i]->index] && g->depends[of[i]->index] && (request->of || !is_statistic(of[i])))
+      add_seed(g, of[i]);
+  }
+}
+
+// Whether one of the node's results has a gradient.
+static bool has_diff(const Gradient *g, const Node *node) {
+  for (uint32_t i = 0; i < node->noutputs; i++)
+    if (node->outputs[i] && g->diff[node->outputs[i]->index]) return true;
+  return false;
+}
+
+// Where there is a rule, all results but the first are statistics, which got none.
+static void walk_back(Gradient *g) {
+  for (size_t n = g->forward->nnodes; n-- > 0 && !g->failed;) {
+    const Node *node = g->node = g->forward->nodes[n];
+    if (!has_diff(g, node)) continue;
+    const GradientRule *rule = rules[node->op->id];
+    if (rule->make) {
+      rule->make(g, node, g->diff[node->outputs[0]->index]);
+    } else {
+      char title[NODE_TITLE_BYTES];
+      g->failed = true;
+      error_at(g->diagnostics, node->position, "%s has no gradient: %s", node_title(node, title), rule->why_not);
+    }
+  }
+  g->node = NULL;
+}
+
+// A value of its own for each output: a gradient may arrive as it leaves, or be that of two inputs.
+static void add_output(Gradient *g, const Value *input) {
+  Value *v = g->diff[input->index];
+  if (v->is_input || v->is_output) {
+    v = gradient_scaled(g, v, 1);
+    v = gradient_cast(g, v, input->type);
+  }
+  const char *name = diff_name(g, input);
+  if (!v || !name) return;
+  v->name = name;
+  v->position = input->position;
+  v->order = input->order;
+  g->ends->outputs[g->graph->noutputs] = input;
+  if (!graph_add_output(g->graph, v)) out_of_memory(g);
+}
+
+static void add_outputs(Gradient *g, const GradientRequest *request) {
+  Value *const *wrt = request->wrt ? request->wrt : g->forward->inputs;
+  size_t nwrt = request->wrt ? request->nwrt : g->forward->ninputs;
+  for (size_t i = 0; i < nwrt && !g->failed; i++) {
+    const Value *input = wrt[i];
+    if (g->seed[input->index]) {
+      g->failed = true;
+      error_at(g->diagnostics, input->position,
+               "%s is an input and an output: leave it out of wrt or of, lest " DIFF "%s have two meanings",
+               input->name, input->name);
+    } else if (g->diff[input->index]) {
+      add_output(g, input);
+    } else if (request->wrt) {
+      g->failed = true;
+      error_at(g->diagnostics, input->position, "%s has no gradient: no output depends on it, but for statistics",
+               input->name);
+    }
+  }
+  if (g->failed || g->graph->noutputs) return;
+  g->failed = true;
+  error_at(g->diagnostics, (Position){0}, "%s: expected an output that depends on a floating-point input",
+           g->forward->name);
+}
+
+static void name_values(Gradient *g) {
+  for (size_t i = 0; i < g->forward->nvalues && !g->failed; i++) {
+    Value *v = g->diff[i];
+    if (!v || *v->name) continue;
+    const char *name = diff_name(g, g->forward->values[i]);
+    if (name) v->name = name;
+  }
+  for (size_t i = 0; i < g->graph->nvalues && !g->failed; i++) {
+    Value *v = g->graph->values[i];
+    if (*v->name) continue;
+    const char *name = graph_fresh_name(g->graph, v->constant ? "number" : "term");
+    if (name) v->name = name;
+    else out_of_memory(g);
+  }
+}
+
+static bool is_needed(const Value *v) {
+  return v && v->is_input && (v->uses || v->is_output);
+}
+
+// What is used, in the forward graph's order: inputs, saved values, gradients of outputs.
+static void keep_input(Gradient *g, Value *input, const Value *forward, bool is_diff) {
+  if (!is_needed(input) || g->is_kept[input->index]) return;
+  g->is_kept[input->index] = true;
+  g->ends->ndiffs += is_diff;
+  g->ends->inputs[g->graph->ninputs] = forward;
+  g->graph->inputs[g->graph->ninputs++] = input;
+}
+
+static void order_inputs(Gradient *g) {
+  Graph *graph = g->graph;
+  const Graph *forward = g->forward;
+  size_t nvalues = 0;
+  for (size_t i = 0; i < graph->ninputs; i++) graph->inputs[i]->is_input = is_needed(graph->inputs[i]);
+  graph->ninputs = 0;
+  for (size_t i = 0; i < forward->ninputs; i++)
+    keep_input(g, g->here[forward->inputs[i]->index], forward->inputs[i], false);
+  for (size_t i = 0; i < forward->nvalues; i++) keep_input(g, g->here[i], forward->values[i], false);
+  for (size_t i = 0; i < forward->noutputs; i++)
+    keep_input(g, g->seed[forward->outputs[i]->index], forward->outputs[i], true);
+  for (size_t i = 0; i < graph->nvalues; i++) {
+    Value *v = graph->values[i];
+    if (!v->producer && !v->is_input && !v->constant) continue;
+    v->index = (uint32_t)nvalues;
+    graph->values[nvalues++] = v;
+  }
+  graph->nvalues = nvalues;
+}
+
+// Room for the ends that there can be.
+static bool begin_ends(Gradient *g, const GradientRequest *request) {
+  const Graph *graph = g->graph;
+  g->is_kept = ARENA_ARRAY(&g->scratch, bool, graph->nvalues + 1);
+  g->ends->inputs = ARENA_ARRAY(&g->graph->arena, const Value *, graph->ninputs + 1);
+  g->ends->outputs = ARENA_ARRAY(&g->graph->arena, const Value *, g->forward->ninputs + request->nwrt + 1);
+  return g->is_kept && g->ends->inputs && g->ends->outputs;
+}
+
+static void make(Gradient *g, const GradientRequest *request) {
+  if (!find_dependants(g, request)) {
+    g->failed = true;
+    return;
+  }
+  add_seeds(g, request);
+  if (!g->failed) walk_back(g);
+  if (!g->failed && !begin_ends(g, request)) out_of_memory(g);
+  if (!g->failed) add_outputs(g, request);
+  if (g->failed) return;
+  g->failed = !graph_sort(g->graph, g->diagnostics);
+  if (g->failed) return;
+  pass_dead_code(g->graph, &(PassContext){.diagnostics = g->diagnostics, .allocator = g->scratch.allocator});
+  order_inputs(g);
+  name_values(g);
+  if (!g->failed) g->failed = !graph_verify(g->graph, g->diagnostics);
+}
+
+static bool begin(Gradient *g) {
+  const Graph *forward = g->forward;
+  size_t n = forward->nvalues + 1;
+  const char *name = arena_format(&g->scratch, "%s_backward", forward->name);
+  g->graph = name ? graph_new(forward->arena.allocator, name) : NULL;
+  g->depends = ARENA_ARRAY(&g->scratch, bool, n);
+  g->here = ARENA_ARRAY(&g->scratch, Value *, n);
+  g->seed = ARENA_ARRAY(&g->scratch, Value *, n);
+  g->diff = ARENA_ARRAY(&g->scratch, Value *, n);
+  if (!g->graph || !g->depends || !g->here || !g->seed || !g->diff) return false;
+  g->graph->source = forward->source;
+  g->graph->dims = ARENA_ARRAY(&g->graph->arena, Dim *, forward->ndims + 1);
+  if (!g->graph->dims) return false;
+  if (forward->ndims) memcpy(g->graph->dims, forward->dims, forward->ndims * sizeof *forward->dims);
+  g->graph->ndims = g->graph->dims_capacity = forward->ndims;
+  return true;
+}
+
+Graph *graph_gradient(const Graph *forward, const GradientRequest *request, GradientEnds *ends, Diagnostics *d) {
+  Gradient g = {.forward = forward, .ends = ends, .diagnostics = d};
+  *ends = (GradientEnds){0};
+  if (!tell_unknown_extents(forward, d)) return NULL;
+  arena_init(&g.scratch, forward->arena.allocator);
+  if (begin(&g)) make(&g, request);
+  else out_of_memory(&g);
+  arena_deinit(&g.scratch);
+  if (!g.failed) return g.graph;
+  graph_free(g.graph);
+  return NULL;
+}

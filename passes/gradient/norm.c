@@ -1,0 +1,136 @@
+// Gradients of the normalisations: their own operators, on the statistics that the forward ones kept.
+#include "ir/norm.h"
+
+#include "passes/gradient/gradient.h"
+
+#include <string.h>
+
+static uint32_t slot_of(const Operand *operands, uint32_t count, const char *name) {
+  uint32_t slot = 0;
+  while (slot < count && strcmp(operands[slot].name, name) != 0) slot++;
+  return slot;
+}
+
+static void set_input(Node *backward, const char *name, Value *v) {
+  if (backward) node_set_input(backward, slot_of(backward->op->inputs, backward->op->ninputs, name), v);
+}
+
+static const Value *forward_input(const Node *node, const char *name) {
+  uint32_t slot = slot_of(node->op->inputs, node->op->ninputs, name);
+  return slot < node->ninputs ? node->inputs[slot] : NULL;
+}
+
+// The gradient operator on src and gamma, giving diff_src.
+static Node *begin(Gradient *g, const Node *node, Value *diff, OperatorId id) {
+  const Value *src = node->inputs[0], *gamma = forward_input(node, "gamma");
+  Node *backward = gradient_node(g, id, node);
+  if (!backward) return NULL;
+  set_input(backward, "src", gradient_saved(g, src));
+  set_input(backward, "diff_dst", diff);
+  gradient_give(g, src, gradient_output(g, backward, 0, src->type, &src->shape));
+  if (gamma) set_input(backward, "gamma", gradient_saved(g, gamma));
+  return backward;
+}
+
+static bool parameters_are_wanted(const Gradient *g, const Node *node) {
+  return gradient_is_wanted(g, forward_input(node, "gamma")) || gradient_is_wanted(g, forward_input(node, "beta"));
+}
+
+static Value *diff_of_parameter(Gradient *g, Node *backward, uint32_t slot, const Value *parameter) {
+  return parameter ? gradient_output(g, backward, slot, parameter->type, &parameter->shape) : NULL;
+}
+
+// Both diff_gamma and diff_beta, as the operators want it.
+static void give_parameters(Gradient *g, const Node *node, Node *backward) {
+  const Value *gamma = forward_input(node, "gamma"), *beta = forward_input(node, "beta");
+  gradient_give(g, gamma, diff_of_parameter(g, backward, 1, gamma));
+  gradient_give(g, beta, diff_of_parameter(g, backward, 2, beta));
+}
+
+// Without its parameters' gradients the operator leaves out gamma.
+GRADIENT(BatchNormForwardTraining) {
+  Node *backward = begin(g, node, diff, OP_BatchNormTrainingBackward);
+  set_input(backward, "mean", gradient_saved(g, node->outputs[3]));
+  set_input(backward, "variance", gradient_saved(g, node->outputs[4]));
+  give_parameters(g, node, backward);
+}
+
+// What was given for statistics is an input like others: with r = 1 / sqrt(variance + epsilon) and s = gamma * r,
+// diff_mean = -s * diff_beta and diff_variance = -s * r * diff_gamma / 2.
+static void give_statistics(Gradient *g, const Node *node, const Node *backward) {
+  const Value *mean = node->inputs[3], *variance = node->inputs[4];
+  Value *epsilon = gradient_number(g, variance->type, node_f32(node, "epsilon"));
+  Value *sum = gradient_binary(g, OP_Add, gradient_saved(g, variance), epsilon);
+  Value *r = sum ? gradient_unary(g, OP_Reciprocal, gradient_unary(g, OP_Sqrt, sum)) : NULL;
+  Value *s = gradient_binary(g, OP_Multiply, gradient_saved(g, node->inputs[1]), r);
+  Value *by_mean = gradient_binary(g, OP_Multiply, s, backward->outputs[2]);
+  Value *by_variance = gradient_binary(g, OP_Multiply, gradient_binary(g, OP_Multiply, s, r), backward->outputs[1]);
+  gradient_give(g, mean, gradient_scaled(g, by_mean, -1));
+  gradient_give(g, variance, gradient_scaled(g, by_variance, -0.5));
+}
+
+GRADIENT(BatchNormInference) {
+  Node *backward = begin(g, node, diff, OP_BatchNormInferenceBackward);
+  bool by_statistics = gradient_is_wanted(g, node->inputs[3]) || gradient_is_wanted(g, node->inputs[4]);
+  set_input(backward, "mean", gradient_saved(g, node->inputs[3]));
+  set_input(backward, "variance", gradient_saved(g, node->inputs[4]));
+  if (by_statistics || parameters_are_wanted(g, node)) give_parameters(g, node, backward);
+  if (backward && by_statistics) give_statistics(g, node, backward);
+}
+
+// The statistics that the forward node keeps; without them, those that the same operator makes anew.
+static void set_statistics(Gradient *g, const Node *node, Node *backward) {
+  if (node->outputs[1]) {
+    set_input(backward, "mean", gradient_saved(g, node->outputs[1]));
+    set_input(backward, "variance", gradient_saved(g, node->outputs[2]));
+    return;
+  }
+  const Value *src = node->inputs[0];
+  Node *again = gradient_node(g, node->op->id, node);
+  if (!again) return;
+  gradient_attribute(again, "keep_stats")->boolean = true;
+  gradient_attribute(again, "use_affine")->boolean = false;
+  node_set_input(again, 0, gradient_saved(g, src));
+  gradient_output(g, again, 0, src->type, &src->shape);
+  Shape shape = {.rank = 0};
+  int64_t groups = operator_has_attribute(node->op, "groups") ? node_s64(node, "groups") : -1;
+  for (int i = 0; i < (groups < 0 ? layer_norm_begin_axis(node) : 1); i++)
+    shape.extent[shape.rank++] = src->shape.extent[i];
+  if (groups >= 0) shape.extent[shape.rank++] = groups ? EXTENT(groups) : src->shape.extent[norm_channel_axis(node)];
+  const Value *gamma = forward_input(node, "gamma");
+  Type type = gamma ? gamma->type : src->type == TYPE_F64 ? TYPE_F64 : TYPE_F32; // statistics and parameters have one
+  set_input(backward, "mean", gradient_output(g, again, 1, type, &shape));
+  set_input(backward, "variance", gradient_output(g, again, 2, type, &shape));
+}
+
+static void make_of_rows(Gradient *g, const Node *node, Value *diff, OperatorId id) {
+  Node *backward = begin(g, node, diff, id);
+  if (!backward) return;
+  set_statistics(g, node, backward);
+  if (parameters_are_wanted(g, node)) give_parameters(g, node, backward);
+}
+
+GRADIENT(LayerNorm) {
+  make_of_rows(g, node, diff, OP_LayerNormBackward);
+}
+
+GRADIENT(GroupNorm) {
+  make_of_rows(g, node, diff, OP_GroupNormBackward);
+}
+
+GRADIENT(InstanceNorm) {
+  make_of_rows(g, node, diff, OP_InstanceNormBackward);
+}
+
+GRADIENT(RMSNorm) {
+  const Value *gamma = node->inputs[1];
+  Node *backward = begin(g, node, diff, OP_RMSNormBackward);
+  if (gradient_is_wanted(g, gamma)) gradient_give(g, gamma, diff_of_parameter(g, backward, 1, gamma));
+}
+
+NO_GRADIENT(BatchNormTrainingBackward, SECOND_ORDER)
+NO_GRADIENT(BatchNormInferenceBackward, SECOND_ORDER)
+NO_GRADIENT(LayerNormBackward, SECOND_ORDER)
+NO_GRADIENT(GroupNormBackward, SECOND_ORDER)
+NO_GRADIENT(InstanceNormBackward, SECOND_ORDER)
+NO_GRADIENT(RMSNormBackward, SECOND_ORDER)

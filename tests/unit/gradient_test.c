@@ -1,0 +1,562 @@
+// Gradients of graphs: each operator's against differences, what a gradient graph is made of, and what is wrong.
+#include "frontend/api/ngrad.h"
+#include "frontend/yaml.h"
+#include "ir/operator.h"
+#include "passes/gradient/gradient.h"
+#include "tests/random_graph.h"
+#include "tests/unit/failing_allocator.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { TEXT_BYTES = 4096 };
+
+typedef struct Case {
+  const char *name;   // an operator's
+  const char *inputs; // of the graph; TYPE stands for several types
+  const char *node;   // it makes y
+} Case;
+
+#define TENSOR(name, type, shape) "{name: " name ", type: " type ", shape: " shape "}"
+#define X(shape) TENSOR("x", "TYPE", shape)
+#define A(shape) TENSOR("a", "TYPE", shape)
+#define B(shape) TENSOR("b", "TYPE", shape)
+#define S(name, shape) ", " TENSOR(name, "f32", shape)
+#define OF_X(name) "{op: " name ", inputs: [x], outputs: [y]}"
+#define OF_X_WITH(name, attributes) "{op: " name ", inputs: [x], outputs: [y], attributes: {" attributes "}}"
+#define OF_AB(name) "{op: " name ", inputs: [a, b], outputs: [y]}"
+#define UNARY(name)                                                                                                    \
+  { name, X("[3, 5]"), OF_X(name) }
+#define UNARY_WITH(name, attributes)                                                                                   \
+  { name, X("[3, 5]"), OF_X_WITH(name, attributes) }
+#define BINARY(name)                                                                                                   \
+  {name, A("[3, 5]") ", " B("[3, 5]"), OF_AB(name)}, {name, A("[3, 5]") ", " B("[5]"), OF_AB(name)},                   \
+      {name, A("[5]") ", " B("[2, 3, 1]"), OF_AB(name)}, {name, A("[3, 1]") ", " B("[2, 1, 5]"), OF_AB(name)}, {       \
+    name, A("[]") ", " B("[2, 3]"), OF_AB(name)                                                                        \
+  }
+#define REDUCTION(name)                                                                                                \
+  {name, X("[2, 3, 4]"), OF_X_WITH(name, "axes: [1]")}, {name, X("[2, 3, 4]"), OF_X_WITH(name, "axes: [0]")},          \
+      {name, X("[2, 3, 4]"), OF_X_WITH(name, "axes: [2, 0], keep_dims: true")},                                        \
+      {name, X("[2, 3, 4]"), OF_X_WITH(name, "axes: [0, 1, 2]")}, {                                                    \
+    name, X("[2, 3]"), OF_X_WITH(name, "axes: []")                                                                     \
+  }
+
+#define BATCH_NORM(shape, channels, format)                                                                            \
+  {"BatchNormForwardTraining",                                                                                         \
+   X(shape) S("mean", channels) S("var", channels) S("gamma", channels) S("beta", channels),                           \
+   "{op: BatchNormForwardTraining, inputs: [x, mean, var, gamma, beta], outputs: [y, m, v, bm, bv], "                  \
+   "attributes: {epsilon: 1.0e-3, data_format: " format "}}"},                                                         \
+  {                                                                                                                    \
+    "BatchNormInference", X(shape) S("gamma", channels) S("beta", channels) S("mean", channels) S("var", channels),    \
+        "{op: BatchNormInference, inputs: [x, gamma, beta, mean, var], outputs: [y], "                                 \
+        "attributes: {epsilon: 1.0e-3, data_format: " format "}}"                                                      \
+  }
+#define ROWS(name, shape, parameters, attributes)                                                                      \
+  {name, X(shape) S("gamma", parameters) S("beta", parameters),                                                        \
+   "{op: " name ", inputs: [x, gamma, beta], outputs: [y, m, v], attributes: {" attributes "}}"},                      \
+      {name, X(shape) S("gamma", parameters) S("beta", parameters),                                                    \
+       "{op: " name ", inputs: [x, gamma, beta], outputs: [y], attributes: {keep_stats: false, " attributes "}}"},     \
+  {                                                                                                                    \
+    name, X(shape), "{op: " name ", inputs: [x], outputs: [y, m, v], attributes: {use_affine: false, " attributes "}}" \
+  }
+
+static const Case cases[] = {
+    UNARY("Abs"),
+    UNARY_WITH("Clamp", "min: -0.5, max: 0.8"),
+    UNARY_WITH("Elu", "alpha: 0.7"),
+    UNARY_WITH("Elu", "alpha: -0.7"),
+    UNARY("Exp"),
+    UNARY_WITH("GELU", "mode: gelu_erf"),
+    UNARY_WITH("GELU", "mode: gelu_tanh"),
+    UNARY_WITH("HardSigmoid", "alpha: 0.4, beta: 0.5"),
+    UNARY("HardSwish"),
+    UNARY_WITH("LeakyReLU", "alpha: 0.1"),
+    UNARY("Log"),
+    UNARY("Mish"),
+    UNARY_WITH("Pow", "beta: 2.5"),
+    UNARY_WITH("Pow", "beta: -1"),
+    UNARY("Reciprocal"),
+    UNARY("ReLU"),
+    UNARY("Sigmoid"),
+    UNARY_WITH("SoftPlus", "beta: 2"),
+    UNARY("Sqrt"),
+    UNARY("Square"),
+    UNARY("Tanh"),
+    BINARY("Add"),
+    BINARY("Subtract"),
+    BINARY("Multiply"),
+    BINARY("Divide"),
+    BINARY("Maximum"),
+    BINARY("Minimum"),
+    BINARY("SquaredDifference"),
+    {"Select", TENSOR("c", "boolean", "[5]") ", " A("[3, 5]") ", " B("[3, 1]"),
+     "{op: Select, inputs: [c, a, b], outputs: [y]}"},
+    {"Select", TENSOR("c", "boolean", "[3, 5]") ", " A("[]") ", " B("[3, 5]"),
+     "{op: Select, inputs: [c, a, b], outputs: [y]}"},
+    {"BiasAdd", A("[2, 3, 4]") ", " B("[3]"),
+     "{op: BiasAdd, inputs: [a, b], outputs: [y], attributes: {data_format: NCX}}"},
+    {"BiasAdd", A("[2, 3, 4]") ", " B("[4]"), OF_AB("BiasAdd")},
+    {"PReLU", A("[2, 3, 4]") ", " B("[3]"),
+     "{op: PReLU, inputs: [a, b], outputs: [y], attributes: {data_format: NCX}}"},
+    {"PReLU", A("[2, 3, 3]") ", " B("[3]"),
+     "{op: PReLU, inputs: [a, b], outputs: [y], attributes: {data_format: NCX, per_channel_broadcast: false}}"},
+    {"PReLU", A("[2, 3, 4]") ", " B("[3, 1]"), OF_AB("PReLU")},
+    {"TypeCast", TENSOR("x", "f32", "[3]"), "{op: TypeCast, inputs: [x], outputs: [{name: y, type: bf16}]}"},
+    {"TypeCast", TENSOR("x", "f16", "[3]"), "{op: TypeCast, inputs: [x], outputs: [{name: y, type: f32}]}"},
+    REDUCTION("ReduceSum"),
+    REDUCTION("ReduceMean"),
+    REDUCTION("ReduceMax"),
+    REDUCTION("ReduceMin"),
+    REDUCTION("ReduceProd"),
+    REDUCTION("ReduceL1"),
+    REDUCTION("ReduceL2"),
+    {"SoftMax", X("[3, 4]"), OF_X("SoftMax")},
+    {"SoftMax", X("[2, 3, 4]"),
+     "{op: SoftMax, inputs: [x], outputs: [y, s], attributes: {axis: -2, mode: inf_as_zero}}"},
+    {"SoftMax", TENSOR("x", "bf16", "[3, 4]"), "{op: SoftMax, inputs: [x], outputs: [{name: y, type: f32}]}"},
+    {"SoftMax", TENSOR("x", "f32", "[3, 4]"), "{op: SoftMax, inputs: [x], outputs: [{name: y, type: bf16}]}"},
+    {"LogSoftmax", X("[3, 4]"), OF_X("LogSoftmax")},
+    {"LogSoftmax", X("[2, 3, 4]"), OF_X_WITH("LogSoftmax", "axis: 0")},
+    BATCH_NORM("[3, 4, 5]", "[4]", "NCX"),
+    BATCH_NORM("[3, 5, 4]", "[4]", "NXC"),
+    {"BatchNormForwardTraining", X("[4, 3]") S("mean", "[3]") S("var", "[3]"),
+     "{op: BatchNormForwardTraining, inputs: [x, mean, var], outputs: [y, m, v, bm, bv], attributes: {epsilon: "
+     "1.0e-3}}"},
+    ROWS("LayerNorm", "[3, 8]", "[8]", "epsilon: 1.0e-3"),
+    ROWS("LayerNorm", "[3, 2, 4]", "[2, 4]", "begin_norm_axis: 1"),
+    ROWS("LayerNorm", "[3, 2, 4]", "[8]", "begin_norm_axis: 1"),
+    ROWS("GroupNorm", "[2, 6, 5]", "[6]", "groups: 2, data_format: NCX"),
+    ROWS("GroupNorm", "[2, 5, 6]", "[6]", "groups: 3"),
+    ROWS("InstanceNorm", "[2, 3, 5]", "[3]", "data_format: NCX"),
+    ROWS("InstanceNorm", "[2, 5, 3]", "[3]", "epsilon: 1.0e-3"),
+    {"RMSNorm", X("[3, 8]") S("gamma", "[8]"), "{op: RMSNorm, inputs: [x, gamma], outputs: [y]}"},
+    {"RMSNorm", X("[3, 2, 4]"), OF_X_WITH("RMSNorm", "begin_norm_axis: 1")},
+    {"StaticReshape", X("[2, 6]"), OF_X_WITH("StaticReshape", "shape: [3, -1], special_zero: false")},
+    {"StaticTranspose", X("[2, 3, 4]"), OF_X_WITH("StaticTranspose", "order: [2, 0, 1]")},
+    {"StaticTranspose", X("[2, 3]"), OF_X_WITH("StaticTranspose", "order: []")},
+};
+enum { NCASES = sizeof cases / sizeof *cases };
+
+static void write_case(const Case *c, const char *type, char text[TEXT_BYTES]) {
+  int used = snprintf(text, TEXT_BYTES, "format: ngrad/1\ninputs: [");
+  for (const char *from = c->inputs; *from;) {
+    const char *placeholder = strstr(from, "TYPE");
+    int before = placeholder ? (int)(placeholder - from) : (int)strlen(from);
+    used += snprintf(text + used, TEXT_BYTES - (size_t)used, "%.*s%s", before, from, placeholder ? type : "");
+    from += before + (placeholder ? 4 : 0);
+  }
+  used += snprintf(text + used, TEXT_BYTES - (size_t)used, "]\nnodes:\n  - %s\noutputs: [y]\n", c->node);
+  assert_true(used < TEXT_BYTES);
+}
+
+static ng_graph *read_graph(ng_context *ctx, const char *text) {
+  ng_graph *g = ng_graph_read(ctx, "forward", text, strlen(text), NULL);
+  if (!g) fail_msg("%s\n%s", ng_messages_text(ctx, 0), text);
+  return g;
+}
+
+static const GradientRule *const rules[OP_COUNT] = {
+#define OP(name, ...) [OP_##name] = &gradient_##name,
+#include "ir/operators.def"
+#undef OP
+};
+
+static bool has_case(const char *name) {
+  for (size_t i = 0; i < NCASES; i++)
+    if (strcmp(cases[i].name, name) == 0) return true;
+  return false;
+}
+
+static void every_operator_has_a_gradient_with_a_case_or_a_reason(void **state) {
+  (void)state;
+  for (size_t i = 0; i < OP_COUNT; i++) {
+    assert_true((rules[i]->make != NULL) != (rules[i]->why_not != NULL));
+    for (uint32_t k = 1; k < operators[i].noutputs && rules[i]->make; k++)
+      assert_true(operators[i].outputs[k].is_statistic); // a rule is given the first result's gradient alone
+    if ((rules[i]->make != NULL) != has_case(operators[i].name)) fail_msg("%s: no case", operators[i].name);
+  }
+}
+
+// What batch norm mixes the batch's statistics into has no gradient.
+static bool is_running_statistic(const ng_graph *g, size_t i, const char *text) {
+  const char *name = ng_graph_input(g, i).name;
+  return strstr(text, "BatchNormForwardTraining") && (strcmp(name, "mean") == 0 || strcmp(name, "var") == 0);
+}
+
+static void must_pass(ng_graph *g, ng_context *ctx, const char *text) {
+  ng_gradcheck_result results[16];
+  assert_true(ng_graph_input_count(g) <= 16);
+  ng_status status = ng_gradcheck(g, NULL, results);
+  if (status != NG_OK && status != NG_DIFFERENT) fail_msg("%s\n%s", ng_messages_text(ctx, 0), text);
+  for (size_t i = 0; i < ng_graph_input_count(g); i++) {
+    const ng_gradcheck_result *r = &results[i];
+    if (r->nchecked && !r->is_within)
+      fail_msg("%s[%lld]: %.12g, expected %.12g\n%s", ng_graph_input(g, i).name, (long long)r->worst_element,
+               r->gradient, r->expected, text);
+    bool is_differentiable = ng_graph_input(g, i).type != NG_BOOLEAN && !is_running_statistic(g, i, text);
+    assert_int_equal(r->nchecked, is_differentiable ? r->nelems : 0);
+    assert_true(r->nskipped == 0); // no data of these is near a kink
+  }
+  assert_int_equal(status, NG_OK);
+}
+
+static void gradients_of_operators_are_those_of_differences(void **state) {
+  (void)state;
+  for (size_t i = 0; i < NCASES; i++) {
+    char text[TEXT_BYTES];
+    write_case(&cases[i], "f32", text);
+    ng_context *ctx = ng_context_new(NULL);
+    ng_graph *g = read_graph(ctx, text);
+    must_pass(g, ctx, text);
+    ng_graph_free(g);
+    ng_context_free(ctx);
+  }
+}
+
+// They read back as they were printed, and kernels can be made of them.
+static void gradients_of_any_type_are_graphs(void **state) {
+  (void)state;
+  static const char *const types[] = {"f64", "f32", "f16", "bf16"};
+  const size_t ntypes = sizeof types / sizeof *types;
+  for (size_t i = 0; i < ntypes * NCASES; i++) {
+    char text[TEXT_BYTES], *source, *header;
+    write_case(&cases[i / ntypes], types[i % ntypes], text);
+    ng_context *ctx = ng_context_new(NULL);
+    ng_graph *g = read_graph(ctx, text), *gradient = ng_graph_gradient(g, NULL);
+    if (!gradient) fail_msg("%s\n%s", ng_messages_text(ctx, 0), text);
+    char *printed = ng_graph_show(gradient, "yaml", NULL);
+    if (ng_emit(gradient, NULL, &source, &header) != NG_OK) fail_msg("%s\n%s", ng_messages_text(ctx, 0), printed);
+    assert_string_equal(ng_messages_text(ctx, 0), "");
+    ng_text_free(ctx, source);
+    ng_text_free(ctx, header);
+    ng_text_free(ctx, printed);
+    ng_graph_free(gradient);
+    ng_graph_free(g);
+    ng_context_free(ctx);
+  }
+}
+
+// Nothing of a gradient graph is there for nothing.
+static void gradients_hold_nothing_dead(void **state) {
+  (void)state;
+  const ng_options after_dead_code = {.after = "dead-code"};
+  for (size_t i = 0; i < NCASES; i++) {
+    char text[TEXT_BYTES];
+    write_case(&cases[i], "f32", text);
+    ng_context *ctx = ng_context_new(NULL);
+    ng_graph *g = read_graph(ctx, text), *gradient = ng_graph_gradient(g, NULL);
+    ng_graph_free(g); // what is handed out does without it
+    assert_non_null(gradient);
+    char *written = ng_graph_show(gradient, "yaml", NULL), *left = ng_graph_show(gradient, "yaml", &after_dead_code);
+    assert_string_equal(written, left);
+    ng_text_free(ctx, written);
+    ng_text_free(ctx, left);
+    ng_graph_free(gradient);
+    ng_context_free(ctx);
+  }
+}
+
+// Models
+
+typedef struct Model {
+  const char *forward, *by_hand; // paths; by_hand: its gradient
+  const char *wrt[8], *of[8];
+} Model;
+
+static const Model models[] = {
+    {"models/resnet50_residual_forward.yaml",
+     "models/resnet50_residual_tail_backward.yaml",
+     {"branch", "gamma", "beta"},
+     {"x", "y"}},
+    {"models/transformer_mlp_forward.yaml",
+     "models/transformer_mlp_backward.yaml",
+     {"h", "bias", "p", "skip", "gamma", "beta"},
+     {"activated", "y"}},
+};
+enum { NMODELS = sizeof models / sizeof *models };
+
+static ng_gradient_options options_of_model(const Model *m) {
+  ng_gradient_options o = {.wrt = m->wrt, .of = m->of};
+  while (m->wrt[o.nwrt]) o.nwrt++;
+  while (m->of[o.nof]) o.nof++;
+  return o;
+}
+
+static ng_graph *read_model(ng_context *ctx, const char *path, int64_t n) {
+  ng_graph *g = ng_graph_read_file(ctx, path);
+  if (!g || ng_graph_set_dim(g, "N", n) != NG_OK) fail_msg("%s", ng_messages_text(ctx, 0));
+  return g;
+}
+
+static void gradients_of_models_are_those_of_differences(void **state) {
+  (void)state;
+  for (size_t i = 0; i < NMODELS; i++) {
+    ng_context *ctx = ng_context_new(NULL);
+    ng_graph *g = read_model(ctx, models[i].forward, 1);
+    ng_gradcheck_options options = {.gradient = options_of_model(&models[i])};
+    ng_gradcheck_result results[16];
+    if (ng_gradcheck(g, &options, results) != NG_OK) fail_msg("%s", models[i].forward);
+    ng_graph_free(g);
+    ng_context_free(ctx);
+  }
+}
+
+// Makes the graph's outputs on random data, by the interpreter or by kernels.
+static void run_graph(ng_graph *g, ng_context *ctx, bool by_kernels, ng_tensor *outputs) {
+  size_t ninputs = ng_graph_input_count(g), noutputs = ng_graph_output_count(g);
+  ng_tensor inputs[16];
+  assert_true(ninputs <= 16 && noutputs <= 16);
+  for (size_t i = 0; i < ninputs; i++) assert_int_equal(ng_tensor_random(g, i, 1, &inputs[i]), NG_OK);
+  for (size_t i = 0; i < noutputs; i++) {
+    ng_tensor_info info = ng_graph_output(g, i);
+    assert_int_equal(ng_tensor_new(ctx, &info, &outputs[i]), NG_OK);
+  }
+  if (by_kernels) {
+    ng_kernel *k = ng_compile(g, NULL);
+    if (!k) fail_msg("%s", ng_messages_text(ctx, 0));
+    assert_int_equal(ng_kernel_run(k, inputs, outputs, 2), NG_OK);
+    ng_kernel_free(k);
+  } else {
+    assert_int_equal(ng_interpret(g, inputs, outputs, 0), NG_OK);
+  }
+  for (size_t i = 0; i < ninputs; i++) ng_tensor_free(ctx, &inputs[i]);
+}
+
+static void both_backends_run_the_gradients_of_models(void **state) {
+  (void)state;
+  for (size_t i = 0; i < NMODELS; i++) {
+    ng_context *ctx = ng_context_new(NULL);
+    ng_graph *g = read_model(ctx, models[i].forward, 3);
+    ng_gradient_options options = options_of_model(&models[i]);
+    ng_graph *gradient = ng_graph_gradient(g, &options);
+    ng_tensor expected[16], made[16];
+    run_graph(gradient, ctx, false, expected);
+    run_graph(gradient, ctx, true, made);
+    for (size_t k = 0; k < ng_graph_output_count(gradient); k++) {
+      ng_difference difference;
+      assert_int_equal(ng_tensor_compare(ctx, &made[k], &expected[k], -1, &difference), NG_OK);
+      ng_tensor_free(ctx, &made[k]);
+      ng_tensor_free(ctx, &expected[k]);
+    }
+    ng_graph_free(gradient);
+    ng_graph_free(g);
+    ng_context_free(ctx);
+  }
+}
+
+static int count_kernels(ng_graph *g, ng_context *ctx) {
+  char *text = ng_graph_show(g, "kernels", NULL);
+  int count = 0;
+  assert_non_null(text);
+  for (const char *at = text; (at = strstr(at, "kernel ")); at++) count += at == text || at[-1] == '\n';
+  ng_text_free(ctx, text);
+  return count;
+}
+
+static void gradients_have_as_many_kernels_as_those_written_by_hand(void **state) {
+  (void)state;
+  for (size_t i = 0; i < NMODELS; i++) {
+    ng_context *ctx = ng_context_new(NULL);
+    ng_graph *g = read_model(ctx, models[i].forward, 16), *by_hand = read_model(ctx, models[i].by_hand, 16);
+    ng_gradient_options options = options_of_model(&models[i]);
+    ng_graph *gradient = ng_graph_gradient(g, &options);
+    assert_non_null(gradient);
+    assert_int_equal(ng_graph_node_count(gradient), ng_graph_node_count(by_hand));
+    assert_int_equal(count_kernels(gradient, ctx), count_kernels(by_hand, ctx));
+    ng_graph_free(gradient);
+    ng_graph_free(by_hand);
+    ng_graph_free(g);
+    ng_context_free(ctx);
+  }
+}
+
+// The check itself
+
+static ng_status check_text(const char *text, const ng_gradcheck_options *options, ng_gradcheck_result *results) {
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = read_graph(ctx, text);
+  ng_status status = ng_gradcheck(g, options, results);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+  return status;
+}
+
+// ln(1 + e^0) / 0 is infinite, of which there are no differences.
+static void gradcheck_names_the_worst_element(void **state) {
+  (void)state;
+  ng_gradcheck_result r;
+  const char *text = "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [3, 5]}]\n"
+                     "nodes:\n  - {op: SoftPlus, inputs: [x], outputs: [y], attributes: {beta: 0}}\noutputs: [y]\n";
+  assert_int_equal(check_text(text, NULL, &r), NG_DIFFERENT);
+  assert_int_equal(r.nelems, 15);
+  assert_int_equal(r.nchecked, 15);
+  assert_int_equal(r.nskipped, 0);
+  assert_false(r.is_within);
+  assert_int_equal(r.worst_element, 0);
+  assert_true(isinf(r.largest_error) && isnan(r.expected) && isfinite(r.gradient));
+}
+
+// One number moves very many others, of which some cross zero by whatever step. Nothing can be said of it then.
+static void gradcheck_skips_kinks_and_says_so(void **state) {
+  (void)state;
+  ng_gradcheck_result r[2];
+  const char *text =
+      "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [2000000]}, {name: b, type: f32, shape: []}]\n"
+      "nodes:\n  - {op: Add, inputs: [x, b], outputs: [z]}\n"
+      "  - {op: ReLU, inputs: [z], outputs: [y]}\noutputs: [y]\n";
+  assert_int_equal(check_text(text, NULL, r), NG_DIFFERENT);
+  assert_true(r[0].is_within && r[0].nskipped == 0);
+  assert_true(r[0].nchecked > 0 && r[0].nchecked < r[0].nelems);
+  assert_true(!r[1].is_within && r[1].nchecked == 1 && r[1].nskipped == 1);
+}
+
+static void elements_that_are_alike_share_a_gradient(void **state) {
+  (void)state;
+  const char *text = "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [4]}]\n"
+                     "nodes:\n  - {op: ReduceMax, inputs: [x], outputs: [y], attributes: {axes: [0]}}\noutputs: [y]\n";
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = read_graph(ctx, text), *gradient = ng_graph_gradient(g, NULL);
+  float x[] = {1, 7, -2, 7}, y = 7, dy = 3, dx[4];
+  ng_tensor inputs[] = {{.type = NG_F32, .rank = 1, .extent = {4}, .data = x},
+                        {.type = NG_F32, .data = &y},
+                        {.type = NG_F32, .data = &dy}};
+  ng_tensor output = {.type = NG_F32, .rank = 1, .extent = {4}, .data = dx};
+  assert_int_equal(ng_interpret(gradient, inputs, &output, 0), NG_OK);
+  const float expected[] = {0, 1.5F, 0, 1.5F};
+  assert_memory_equal(dx, expected, sizeof dx);
+  ng_graph_free(gradient);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+// The product of the others, where none, one or two of them are zero.
+static void products_with_zeros_have_gradients(void **state) {
+  (void)state;
+  const char *text = "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [3, 3]}]\n"
+                     "nodes:\n  - {op: ReduceProd, inputs: [x], outputs: [y], attributes: {axes: [1]}}\noutputs: [y]\n";
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = read_graph(ctx, text), *gradient = ng_graph_gradient(g, NULL);
+  float x[] = {2, 3, 4, 2, 0, 4, 0, 5, 0}, dy[] = {1, 10, 1}, dx[9];
+  ng_tensor inputs[] = {{.type = NG_F32, .rank = 2, .extent = {3, 3}, .data = x},
+                        {.type = NG_F32, .rank = 1, .extent = {3}, .data = dy}};
+  ng_tensor output = {.type = NG_F32, .rank = 2, .extent = {3, 3}, .data = dx};
+  assert_int_equal(ng_interpret(gradient, inputs, &output, 0), NG_OK);
+  const float expected[] = {12, 8, 6, 0, 80, 0, 0, 0, 0};
+  for (int i = 0; i < 9; i++) assert_true(dx[i] == expected[i]);
+  ng_graph_free(gradient);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+// Whatever graph there is
+
+// Where the graph's results are numbers.
+static void must_be_right(const char *text) {
+  enum { MOST_INPUTS = 64 };
+  ng_gradcheck_result results[MOST_INPUTS] = {{0}};
+  ng_status status = check_text(text, NULL, results);
+  bool has_numbers = true;
+  for (size_t i = 0; i < MOST_INPUTS; i++) has_numbers &= isfinite(results[i].expected);
+  if (status != NG_OK && (status != NG_DIFFERENT || has_numbers)) fail_msg("%s", text);
+}
+
+static void random_graphs_have_gradients_or_reasons(void **state) {
+  (void)state;
+  enum { NGRAPHS = 600, LEAST_DIFFERENTIATED = 100 };
+  const RandomGraphOptions options = {.most_nodes = 5, .most_nelems = 512};
+  int ndifferentiated = 0;
+  for (uint64_t seed = 0; seed < NGRAPHS; seed++) {
+    Diagnostics d;
+    GradientEnds ends;
+    Text text, again;
+    diagnostics_init(&d, &system_allocator);
+    text_init(&text, &system_allocator);
+    text_init(&again, &system_allocator);
+    Graph *g = random_graph(&system_allocator, seed, &options, &d);
+    assert_non_null(g);
+    Graph *gradient = graph_gradient(g, &(GradientRequest){0}, &ends, &d);
+    assert_true((gradient == NULL) == (d.nerrors > 0));
+    if (gradient) {
+      yaml_print(gradient, &text);
+      Graph *read = yaml_read(&system_allocator, "gradient", text_string(&text), text.nbytes, NULL, &d);
+      if (!read) {
+        diagnostics_print(&d, &again, false);
+        fail_msg("seed %d\n%s\n%s", (int)seed, text_string(&again), text_string(&text));
+      }
+      yaml_print(read, &again);
+      assert_string_equal(text_string(&text), text_string(&again));
+      graph_free(read);
+      text_deinit(&text);
+      text_init(&text, &system_allocator);
+      yaml_print(g, &text);
+      must_be_right(text_string(&text));
+      ndifferentiated++;
+    }
+    graph_free(gradient);
+    graph_free(g);
+    text_deinit(&text);
+    text_deinit(&again);
+    diagnostics_deinit(&d);
+  }
+  assert_true(ndifferentiated >= LEAST_DIFFERENTIATED);
+}
+
+// Whichever allocation fails, nothing is left, and the next call succeeds.
+static void without_memory_there_is_no_gradient(void **state) {
+  (void)state;
+  const char *text =
+      "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [2, 3]}, {name: b, type: f32, shape: [3]}]\n"
+      "nodes:\n  - {op: Add, inputs: [x, b], outputs: [z]}\n"
+      "  - {op: ReduceMean, inputs: [z], outputs: [m], attributes: {axes: [1]}}\n"
+      "  - {op: LeakyReLU, inputs: [m], outputs: [y], attributes: {alpha: 0.1}}\noutputs: [y]\n";
+  FailingAllocator memory;
+  failing_allocator_init(&memory, NEVER_FAIL);
+  ng_allocator allocator = {failing_resize, &memory};
+  ng_context *ctx = ng_context_new(&allocator);
+  ng_graph *g = read_graph(ctx, text), *gradient = NULL;
+  for (size_t failing = 0; !gradient; failing++) {
+    memory.ncalls = 0;
+    memory.failing = failing;
+    gradient = ng_graph_gradient(g, NULL);
+    if (!gradient) assert_int_equal(ng_last_status(ctx), NG_OUT_OF_MEMORY);
+  }
+  ng_gradcheck_result results[2];
+  ng_status status = NG_OUT_OF_MEMORY;
+  for (size_t failing = 0; status != NG_OK; failing++) {
+    memory.ncalls = 0;
+    memory.failing = failing;
+    status = ng_gradcheck(g, NULL, results);
+    assert_true(status == NG_OK || status == NG_OUT_OF_MEMORY);
+  }
+  memory.failing = NEVER_FAIL;
+  ng_graph_free(gradient);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+  assert_int_equal(memory.nlive, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_operator_has_a_gradient_with_a_case_or_a_reason),
+      cmocka_unit_test(gradients_of_operators_are_those_of_differences),
+      cmocka_unit_test(gradients_of_any_type_are_graphs),
+      cmocka_unit_test(gradients_hold_nothing_dead),
+      cmocka_unit_test(gradients_of_models_are_those_of_differences),
+      cmocka_unit_test(both_backends_run_the_gradients_of_models),
+      cmocka_unit_test(gradients_have_as_many_kernels_as_those_written_by_hand),
+      cmocka_unit_test(gradcheck_names_the_worst_element),
+      cmocka_unit_test(gradcheck_skips_kinks_and_says_so),
+      cmocka_unit_test(elements_that_are_alike_share_a_gradient),
+      cmocka_unit_test(products_with_zeros_have_gradients),
+      cmocka_unit_test(random_graphs_have_gradients_or_reasons),
+      cmocka_unit_test(without_memory_there_is_no_gradient),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
