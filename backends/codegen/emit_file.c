@@ -271,7 +271,8 @@ static bool add_section(FilePrinter *f, size_t i) {
   p.identifier = arena_format(f->scratch, "%s_%s", f->prefix, isa->name);
   bool ok = p.identifier && print_program(&p, f->member ? NULL : &f->constants) && find_in_place(f, p.program);
   if (ok && !f->member) f->member = p.value_member;
-  f->is_there[i] = ok && needs_vocabulary(isa, &body);
+  bool has_base = i > 0 && f->file->isas[i - 1]->vocabulary[0] == isa->vocabulary[1]; // which does as well
+  f->is_there[i] = ok && (!has_base || needs_vocabulary(isa, &body));
   if (f->is_there[i]) {
     ok = print_vocabulary(isa, &body, &vocabulary);
     print_section(isa, &vocabulary, &body, &f->sections);

@@ -220,6 +220,9 @@ done
 for isa in scalar avx2 avx512; do
   expect 0 '"files"' '' emit sum.yaml -o "emitted/$isa" --isa $isa --json
 done
+expect 0 '^wrote emitted/bf16/sum.c' '' emit sum.yaml -o emitted/bf16 --isa avx512_bf16
+grep -q '^#if .*x86_64' emitted/bf16/sum.c
+count 'an instruction set that was asked for is there'
 expect 0 '^wrote emitted/neon/sum.h' '' emit sum.yaml --out emitted/neon --isa neon
 cp "$models/../tests/errors/data/f32.npy" 'with space.npy'
 cat >constant.yaml <<'Y'
