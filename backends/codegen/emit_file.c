@@ -159,9 +159,9 @@ static void print_contract(const FilePrinter *f, Text *out) {
         "typedef void %s_task(const void *args, size_t block);\n"
         "typedef void %s_parallel_for(void *context, size_t nblocks, %s_task *task, const void *args);\n\n",
         p, p, p);
-  text_add_string(
-      out, "/* All tensors are dense, row-major but where said, bf16 and f16 as their bits, a boolean a byte, 0 or 1. An output "
-           "that is NULL\n   is not written; an input of no elements may be NULL.\n");
+  text_add_string(out, "/* All tensors are dense, row-major but where said, bf16 and f16 as their bits, a boolean a "
+                       "byte, 0 or 1. An output "
+                       "that is NULL\n   is not written; an input of no elements may be NULL.\n");
   print_in_place(f, out);
   text_add_string(out, "   May be called from several threads at once, each with its own outputs and workspace. */\n");
   text_format(out, "int %s(\n", p);
