@@ -270,7 +270,8 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
 
 static void add_scalar_load(LoopPrinter *l, AccessId id, AxisSet axes) {
   const Access *a = &l->k->accesses[id];
-  text_format(l->out, "%s(a->%s[", scalar_from(a->type), access_member(l, a));
+  const char *widens = l->k->is_f64 && a->type != TYPE_F64 ? "(double)" : "";
+  text_format(l->out, "%s%s(a->%s[", widens, scalar_from(a->type), access_member(l, a));
   if (!add_terms(l, a->stride, axes, false)) text_add_string(l->out, "0");
   text_add_string(l->out, "])");
 }
