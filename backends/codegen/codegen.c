@@ -30,10 +30,9 @@ Compiled *codegen_compile(const Program *p, const Isa *isa, const Allocator *all
   text_init(&source, allocator);
   text_init(&identifier, allocator);
   emit_identifier(p->graph->name, &identifier);
-  EmitOptions options = {.isa = isa, .identifier = text_string(&identifier), .for_loading = true};
   Compiled *c = allocator_alloc(allocator, sizeof *c);
   void *library = NULL;
-  if (!c || identifier.out_of_memory || !emit_program(p, &options, &source, NULL)) {
+  if (!c || identifier.out_of_memory || !emit_for_loading(p, isa, text_string(&identifier), &source)) {
     error_out_of_memory(d);
   } else {
     ToolchainTimes spent;

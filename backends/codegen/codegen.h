@@ -5,15 +5,34 @@
 #include "backends/codegen/isa.h"
 #include "ir/diagnostics.h"
 #include "ir/kernel.h"
+#include "ir/tensor.h"
 
-// Writes the C source and header of a program. The source stands alone: C11, libc and libm. `identifier` is the
-// prefix of every external symbol. False when out of memory.
-typedef struct EmitOptions {
-  const Isa *isa;
-  const char *identifier;
-  bool for_loading; // adds the entry point that compiled_run calls, and leaves OpenMP out
-} EmitOptions;
-bool emit_program(const Program *p, const EmitOptions *options, Text *source, Text *header);
+// A program as C for one instruction set, with the entry point that compiled_run calls. False: out of memory.
+bool emit_for_loading(const Program *p, const Isa *isa, const char *identifier, Text *source);
+
+typedef enum EmitThreads { EMIT_SERIAL, EMIT_OPENMP, EMIT_CALLBACK } EmitThreads;
+
+// A graph as a file and a header to keep: C11 and C++17, libc and libm.
+typedef struct EmittedFile {
+  const char *file_stem; // the header is file_stem.h
+  const char *prefix;    // of every external symbol; a C identifier
+  const char *hash;      // of the graph, in hexadecimal
+  EmitThreads threads;
+  const Program *const *programs; // the graph's, one for each instruction set; scalar is among them
+  const Isa *const *isas;         // in the order of the table
+  size_t nisas;
+  bool *is_in_place; // emit_file sets, by output * ninputs + input: the output may lie in place of the input; or NULL
+} EmittedFile;
+bool emit_file(const EmittedFile *f, const Allocator *allocator, Text *source, Text *header); // false: out of memory
+
+// A program that tests an emitted file. Its inputs are made up, here by self_test_input, there again.
+typedef struct SelfTest {
+  const EmittedFile *file; // with is_in_place as emit_file has set it
+  const bool *is_positive; // by input
+  const Tensor *expected;  // by output: what the interpreter makes of those inputs
+} SelfTest;
+void self_test_input(Tensor *t, size_t input, bool is_positive);
+bool emit_self_test(const SelfTest *t, Text *out); // false: out of memory
 
 // The name as the identifier of a C function: letters and digits stay, all else becomes an underscore and its code; an
 // underscore follows what C or its library calls so; of a very long one the beginning stays, and a hash.

@@ -1,9 +1,9 @@
-// A program as C source and header.
-//
-// The source: what it is, the vocabulary's part that it uses, a struct of pointers, each kernel's loops, and one
-// function that runs them in order. For loading, OpenMP is left out: the caller hands in a parallel loop.
+// A program as C for one instruction set, the part that files for people (emit_file.c) and what is loaded here have in
+// common: the vocabulary's part that it uses, a struct of pointers, each kernel's loops, and one function that runs
+// them in order.
+#include "backends/codegen/emit.h"
 #include "backends/codegen/codegen.h"
-#include "backends/codegen/printer.h"
+#include "backends/codegen/flow.h"
 #include "ir/operator.h"
 
 #include <string.h>
@@ -45,7 +45,7 @@ static bool name_members(Printer *p) {
 }
 
 // Comments hold nothing that could end them, or looks like a call.
-static void add_comment_text(Text *out, const char *text) {
+void add_comment_text(Text *out, const char *text) {
   for (const char *c = text; *c; c++) {
     bool is_plain = (unsigned char)*c >= 0x20 && (unsigned char)*c < 0x7F && !strchr("*/\\(", *c);
     if (is_plain) text_add(out, c, 1);
@@ -53,7 +53,7 @@ static void add_comment_text(Text *out, const char *text) {
   }
 }
 
-static void add_tensor_comment(Text *out, const Value *v) {
+void add_tensor_comment(Text *out, const Value *v) {
   char shape[160];
   add_comment_text(out, v->name);
   text_format(out, ": %s %s", type_name(v->type), shape_string(&v->shape, shape, sizeof shape));
@@ -90,16 +90,15 @@ static void add_element(Text *out, const Value *v, int64_t i) {
 }
 
 // Constants that are no single number are arrays in the source.
-static void print_constant(Printer *p, const Value *v) {
+static void print_constant(const Printer *p, const Value *v, Text *out) {
   int64_t nelems = shape_nelems(&v->shape);
-  text_format(p->out, "static const %s %s_constant_%s[] = {", element_type(v->type), p->identifier,
-              p->value_member[v->index]);
+  text_format(out, "static const %s %s_constant_%s[] = {", element_type(v->type), p->prefix, p->value_member[v->index]);
   for (int64_t i = 0; i < nelems; i++) {
-    text_add_string(p->out, i % 8 ? " " : "\n  ");
-    add_element(p->out, v, i);
-    text_add_string(p->out, ",");
+    text_add_string(out, i % 8 ? " " : "\n  ");
+    add_element(out, v, i);
+    text_add_string(out, ",");
   }
-  text_add_string(p->out, nelems ? "\n};\n\n" : "0};\n\n");
+  text_add_string(out, nelems ? "\n};\n\n" : "0};\n\n");
 }
 
 static void print_struct(Printer *p) {
@@ -137,244 +136,205 @@ static void print_kernel(Printer *p, size_t index) {
     if (loop_nblocks(k, &k->loops[loop])) print_loop_functions(p, index, loop);
 }
 
-// A graph output that is an input, a constant or another output is a copy of it.
-static bool is_copied_output(const Graph *g, size_t i) {
-  const Value *v = g->outputs[i];
-  if (!v->producer) return true;
-  for (size_t k = 0; k < i; k++)
-    if (g->outputs[k] == v) return true;
-  return false;
-}
-
 static bool is_shared(const Kernel *k, const Loop *loop) {
   return !loop->is_serial && loop_nblocks(k, loop) > 1;
 }
 
-static bool has_shared_loops(const Program *p) {
+bool program_has_shared_loops(const Program *p) {
   for (size_t i = 0; i < p->nkernels; i++)
     for (size_t l = 0; l < p->kernels[i]->nloops; l++)
       if (is_shared(p->kernels[i], &p->kernels[i]->loops[l])) return true;
   return false;
 }
 
-static void print_run(Printer *p) {
+// The outputs that a loop works for, as a condition; nothing where it is needed anyhow.
+static void print_condition(Printer *p, const Flow *flow, size_t kernel, size_t loop) {
+  const bool *serves = flow->serves[flow->first_loop[kernel] + loop];
+  size_t noutputs = p->program->graph->noutputs, count = 0;
+  for (size_t o = 0; o < noutputs; o++) count += serves[o];
+  text_add_string(p->out, "  ");
+  if (!p->has_optional_outputs || count == noutputs) return;
+  text_add_string(p->out, "if (");
+  const char *before = "";
+  for (size_t o = 0; o < noutputs; o++) {
+    if (!serves[o]) continue;
+    text_format(p->out, "%soutputs[%zu]", before, o);
+    before = " || ";
+  }
+  text_add_string(p->out, count ? ") " : "0) ");
+}
+
+static void print_loop_calls(Printer *p, const Flow *flow) {
   const Program *program = p->program;
-  text_format(p->out, "static void %s_run(const struct %s_args *a, const struct %s_pool *pool) {\n", p->identifier,
-              p->identifier, p->identifier);
-  text_add_string(p->out, "  (void)a;\n  (void)pool;\n");
   for (size_t i = 0; i < program->nkernels; i++) {
     const Kernel *k = program->kernels[i];
     for (size_t l = 0; l < k->nloops; l++) {
-      long long nblocks = (long long)loop_nblocks(k, &k->loops[l]); // 0: nothing to go over
+      long long nblocks = (long long)loop_nblocks(k, &k->loops[l]);
+      if (!nblocks) continue; // nothing to go over
+      print_condition(p, flow, i, l);
       if (is_shared(k, &k->loops[l]))
-        text_format(p->out, "  %s_for(pool, %lld, %s_kernel%zu_loop%zu, a);\n", p->identifier, nblocks, p->identifier,
-                    i, l);
-      else if (nblocks == 1) text_format(p->out, "  %s_kernel%zu_loop%zu(a, 0);\n", p->identifier, i, l);
-      else if (nblocks)
-        text_format(p->out, "  for (size_t b = 0; b < %lld; b++) %s_kernel%zu_loop%zu(a, b);\n", nblocks, p->identifier,
+        text_format(p->out, "%s_for(pool, %lld, %s_kernel%zu_loop%zu, &a);\n", p->prefix, nblocks, p->identifier, i, l);
+      else if (nblocks == 1) text_format(p->out, "%s_kernel%zu_loop%zu(&a, 0);\n", p->identifier, i, l);
+      else
+        text_format(p->out, "for (size_t b = 0; b < %lld; b++) %s_kernel%zu_loop%zu(&a, b);\n", nblocks, p->identifier,
                     i, l);
     }
   }
-  text_add_string(p->out, "}\n\n");
 }
 
-// Without a pool of the caller's: OpenMP where the compiler has it on.
-static const char own_pool[] = "struct %s_pool {\n  int unused;\n};\n\n";
-static const char own_loop[] =
-    "static void %s_for(const struct %s_pool *pool, long long nblocks, void (*task)(const void *, size_t), "
-    "const void *args) {\n"
-    "  (void)pool;\n"
-    "#ifdef _OPENMP\n"
-    "#pragma omp parallel for schedule(dynamic)\n"
-    "#endif\n"
-    "  for (long long b = 0; b < nblocks; b++) task(args, (size_t)b);\n"
-    "}\n\n";
+static void set_to_workspace(Printer *p, const char *member, Type type, size_t offset) {
+  text_format(p->out, "  a.%s = (%s *)(void *)(memory + %zu);\n", member, element_type(type), offset);
+}
 
-static const char callers_pool[] =
-    "struct %s_pool {\n"
-    "  void (*parallel_for)(void *context, size_t nblocks, void (*task)(const void *, size_t), const void *args);\n"
-    "  void *context;\n"
-    "};\n\n";
-static const char callers_loop[] =
-    "static void %s_for(const struct %s_pool *pool, long long nblocks, void (*task)(const void *, size_t), "
-    "const void *args) {\n"
-    "  pool->parallel_for(pool->context, (size_t)nblocks, task, args);\n"
-    "}\n\n";
-
-// The members of the argument struct that do not come from the caller.
-static void print_own_members(Printer *p) {
+// The members of the argument struct: the caller's, constants, what lies in the workspace. An output that nobody wants
+// but that is read again lies there too, behind the rest.
+static void print_members(Printer *p, const Flow *flow) {
   const Program *program = p->program;
   const Graph *g = program->graph;
+  for (size_t i = 0; i < g->ninputs; i++) {
+    const Value *v = g->inputs[i];
+    text_format(p->out, "  a.%s = (const %s *)inputs[%zu];\n", p->value_member[v->index], element_type(v->type), i);
+  }
+  for (size_t i = 0; i < g->noutputs; i++) {
+    const Value *v = g->outputs[i];
+    if (output_is_copy(g, i)) continue;
+    text_format(p->out, "  a.%s = (%s *)", p->value_member[v->index], element_type(v->type));
+    if (p->has_optional_outputs && flow->is_read_again[v->index]) {
+      text_format(p->out, "(outputs[%zu] ? outputs[%zu] : (void *)(memory + %zu));\n", i, i, p->workspace_nbytes);
+      p->workspace_nbytes += ((size_t)shape_nelems(&v->shape) * type_nbytes(v->type) + 63) / 64 * 64;
+    } else {
+      text_format(p->out, "outputs[%zu];\n", i);
+    }
+  }
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];
     bool is_callers = v->is_input || (v->is_output && !v->constant);
     if (!p->value_member[i] || is_callers || (v->constant && v->constant->is_splat)) continue;
     if (v->constant)
-      text_format(p->out, "  a.%s = %s_constant_%s;\n", p->value_member[i], p->identifier, p->value_member[i]);
-    else text_format(p->out, "  a.%s = (void *)(memory + %zu);\n", p->value_member[i], program->value_offset[i]);
+      text_format(p->out, "  a.%s = %s_constant_%s;\n", p->value_member[i], p->prefix, p->value_member[i]);
+    else set_to_workspace(p, p->value_member[i], v->type, program->value_offset[i]);
   }
   for (size_t i = 0; i < program->nkernels; i++)
-    for (size_t t = 0; t < program->kernels[i]->ntemporaries; t++)
-      text_format(p->out, "  a.%s = (void *)(memory + %zu);\n", p->temporary_member[p->first_temporary[i] + t],
-                  program->kernels[i]->temporaries[t].offset);
+    for (size_t t = 0; t < program->kernels[i]->ntemporaries; t++) {
+      const Temporary *temporary = &program->kernels[i]->temporaries[t];
+      set_to_workspace(p, p->temporary_member[p->first_temporary[i] + t], temporary->type, temporary->offset);
+    }
 }
 
-static void print_copies(Printer *p, bool is_indexed) {
+static void print_copies(Printer *p) {
   const Graph *g = p->program->graph;
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
-    if (!is_copied_output(g, i)) continue;
-    int64_t nelems = shape_nelems(&v->shape);
-    bool is_splat = v->constant && v->constant->is_splat;
-    text_format(p->out, "  for (size_t i = 0; i < %lld; i++) ", (long long)nelems);
-    if (is_indexed) text_format(p->out, "((%s *)outputs[%zu])[i] = ", element_type(v->type), i);
-    else text_format(p->out, "%s_out[i] = ", p->value_member[v->index]);
-    if (is_splat) add_element(p->out, v, 0);
+    if (!output_is_copy(g, i)) continue;
+    text_add_string(p->out, "  ");
+    if (p->has_optional_outputs) text_format(p->out, "if (outputs[%zu]) ", i);
+    text_format(p->out,
+                "for (size_t i = 0; i < %lld; i++) ((%s *)outputs[%zu])[i] = ", (long long)shape_nelems(&v->shape),
+                element_type(v->type), i);
+    if (v->constant && v->constant->is_splat) add_element(p->out, v, 0);
     else text_format(p->out, "a.%s[i]", p->value_member[v->index]);
     text_add_string(p->out, ";\n");
   }
 }
 
-// The entry point for loading: arrays of pointers, and the caller's parallel loop.
-static void print_loading_entry(Printer *p) {
+static void print_run(Printer *p, const Flow *flow) {
+  text_format(p->out,
+              "static void %s_run(const void *const *inputs, void *const *outputs, unsigned char *memory,\n"
+              "    const struct %s_pool *pool) {\n  struct %s_args a;\n",
+              p->identifier, p->prefix, p->identifier);
+  text_add_string(p->out, "  (void)a;\n  (void)inputs;\n  (void)outputs;\n  (void)memory;\n  (void)pool;\n");
+  print_members(p, flow);
+  print_loop_calls(p, flow);
+  print_copies(p);
+  text_add_string(p->out, "}\n\n");
+}
+
+bool print_program(Printer *p, Text *constants) {
+  Flow flow;
   const Graph *g = p->program->graph;
-  text_add_string(p->out, "void ngrad_entry(const void *const *inputs, void *const *outputs, void *workspace,\n"
-                          "                 void (*parallel_for)(void *, size_t, void (*)(const void *, size_t), const "
-                          "void *), void *context);\n\n"
-                          "void ngrad_entry(const void *const *inputs, void *const *outputs, void *workspace,\n"
-                          "                 void (*parallel_for)(void *, size_t, void (*)(const void *, size_t), const "
-                          "void *), void *context) {\n");
-  text_format(p->out, "  struct %s_args a;\n  const struct %s_pool pool = {parallel_for, context};\n", p->identifier,
-              p->identifier);
-  text_add_string(p->out,
-                  "  unsigned char *const memory = workspace;\n  (void)inputs;\n  (void)outputs;\n  (void)memory;\n");
-  for (size_t i = 0; i < g->noutputs; i++)
-    if (!is_copied_output(g, i))
-      text_format(p->out, "  a.%s = outputs[%zu];\n", p->value_member[g->outputs[i]->index], i);
-  for (size_t i = 0; i < g->ninputs; i++)
-    text_format(p->out, "  a.%s = inputs[%zu];\n", p->value_member[g->inputs[i]->index], i);
-  print_own_members(p);
-  text_format(p->out, "  %s_run(&a, &pool);\n", p->identifier);
-  print_copies(p, true);
-  text_add_string(p->out, "}\n");
-}
-
-// The prototype of the function for people; each tensor with its shape.
-static void add_signature(Printer *p, Text *out) {
-  const Graph *g = p->program->graph;
-  text_format(out, "int %s(\n", p->identifier);
-  for (size_t i = 0; i < g->ninputs; i++) {
-    const Value *v = g->inputs[i];
-    text_format(out, "    const %s *%s, /* ", element_type(v->type), p->value_member[v->index]);
-    add_tensor_comment(out, v);
-    text_add_string(out, " */\n");
-  }
-  for (size_t i = 0; i < g->noutputs; i++) {
-    const Value *v = g->outputs[i];
-    text_format(out, "    %s *%s%s, /* ", element_type(v->type),
-                p->value_member[v->index] ? p->value_member[v->index] : "constant",
-                is_copied_output(g, i) ? "_out" : "");
-    add_tensor_comment(out, v);
-    text_add_string(out, " */\n");
-  }
-  text_add_string(out, "    void *workspace)");
-}
-
-static void print_entry(Printer *p) {
-  const Graph *g = p->program->graph;
-  add_signature(p, p->out);
-  text_format(p->out, " {\n  struct %s_args a;\n", p->identifier);
-  text_add_string(p->out, "  unsigned char *const memory = (unsigned char *)workspace;\n");
-  for (size_t i = 0; i < g->ninputs + g->noutputs; i++) {
-    bool is_output = i >= g->ninputs;
-    const Value *v = is_output ? g->outputs[i - g->ninputs] : g->inputs[i];
-    bool is_copied = is_output && is_copied_output(g, i - g->ninputs);
-    const char *member = p->value_member[v->index] ? p->value_member[v->index] : "constant";
-    text_format(p->out, "  if (!%s%s) return %s_NULL_POINTER;\n", member, is_copied ? "_out" : "", p->identifier);
-    if (!is_copied) text_format(p->out, "  a.%s = %s;\n", member, member);
-  }
-  if (p->program->workspace_nbytes)
-    text_format(p->out, "  if (!workspace || (uintptr_t)workspace %% 64 != 0) return %s_BAD_WORKSPACE;\n",
-                p->identifier);
-  else text_add_string(p->out, "  (void)memory;\n");
-  print_own_members(p);
-  text_format(p->out, "  %s_run(&a, 0);\n", p->identifier);
-  print_copies(p, false);
-  text_format(p->out, "  return %s_OK;\n}\n", p->identifier);
-}
-
-static void print_header(Printer *p, Text *out) {
-  text_format(out, "/* Made by ngrad %s from the graph ", NGRAD_VERSION);
-  add_comment_text(out, p->program->graph->name);
-  text_format(out, ". */\n#ifndef NGRAD_%s_H\n#define NGRAD_%s_H\n\n#include <stdint.h>\n\n", p->identifier,
-              p->identifier);
-  text_add_string(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-  text_format(out, "enum %s_status { %s_OK = 0, %s_NULL_POINTER = 1, %s_BAD_WORKSPACE = 2 };\n\n", p->identifier,
-              p->identifier, p->identifier, p->identifier);
-  text_format(
-      out,
-      "/* Bytes of memory that a call needs for itself, aligned to 64 bytes; calls at the same time need one each.\n"
-      "   With 0, workspace may be NULL. */\n#define %s_WORKSPACE_NBYTES %zu\n\n",
-      p->identifier, p->program->workspace_nbytes);
-  text_add_string(
-      out,
-      "/* All tensors are dense and must not overlap; row-major but where said. Result: an enum value above. */\n");
-  add_signature(p, out);
-  text_add_string(out, ";\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
-}
-
-static void print_prologue(Printer *p, const EmitOptions *options, Text *out) {
-  text_add_string(out, "// Made by ngrad from the graph ");
-  add_comment_text(out, p->program->graph->name);
-  text_format(out, ", for %s.\n", options->isa->name);
-  if (!options->for_loading) text_format(out, "#include \"%s.h\"\n\n", p->identifier);
-  text_add_string(out, "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n");
-  // Fused multiply-adds are written where they are meant; the compiler must form no others.
-  text_add_string(out, "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n");
-  if (options->isa->target)
-    text_format(out, "#pragma clang attribute push(__attribute__((target(\"%s\"))), apply_to = function)\n",
-                options->isa->target);
-  text_add_string(
-      out, "#define UNROLL _Pragma(\"clang loop unroll(full)\")\n#define ALWAYS_INLINE __attribute__((always_inline))\n"
-           "#elif defined(__GNUC__)\n#pragma GCC optimize(\"fp-contract=off\")\n");
-  if (options->isa->target) text_format(out, "#pragma GCC target(\"%s\")\n", options->isa->target);
-  text_add_string(out,
-                  "#define UNROLL _Pragma(\"GCC unroll 16\")\n#define ALWAYS_INLINE __attribute__((always_inline))\n"
-                  "#else\n#define UNROLL\n#define ALWAYS_INLINE\n#endif\n\n");
-}
-
-static void print_program(Printer *p, const EmitOptions *options) {
-  const Graph *g = p->program->graph;
+  p->is_optional = ARENA_ARRAY(p->scratch, bool, g->nvalues + 1);
+  if (!p->is_optional || !name_members(p) || !flow_find(&flow, p->program, p->scratch)) return false;
+  for (size_t i = 0; i < g->noutputs && p->has_optional_outputs; i++)
+    p->is_optional[g->outputs[i]->index] = !output_is_copy(g, i) && !flow.is_read_again[g->outputs[i]->index];
+  p->workspace_nbytes = (p->program->workspace_nbytes + 63) / 64 * 64;
   for (size_t i = 0; i < g->nvalues; i++)
-    if (g->values[i]->constant && p->value_member[i] && !g->values[i]->constant->is_splat)
-      print_constant(p, g->values[i]);
+    if (constants && g->values[i]->constant && p->value_member[i] && !g->values[i]->constant->is_splat)
+      print_constant(p, g->values[i], constants);
   print_struct(p);
   for (size_t i = 0; i < p->program->nkernels; i++) print_kernel(p, i);
-  text_format(p->out, options->for_loading ? callers_pool : own_pool, p->identifier);
-  if (has_shared_loops(p->program))
-    text_format(p->out, options->for_loading ? callers_loop : own_loop, p->identifier, p->identifier);
-  print_run(p);
-  if (options->for_loading) print_loading_entry(p);
-  else print_entry(p);
+  print_run(p, &flow);
+  return !p->out_of_memory && !p->out->out_of_memory;
 }
 
-bool emit_program(const Program *program, const EmitOptions *options, Text *source, Text *header) {
+void print_prologue(Text *out) {
+  text_add_string(out, "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
+                       // Fused multiply-adds are written where they are meant; the compiler must form no others.
+                       "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
+                       "#define UNROLL _Pragma(\"clang loop unroll(full)\")\n"
+                       "#define ALWAYS_INLINE __attribute__((always_inline))\n"
+                       "#elif defined(__GNUC__)\n#pragma GCC optimize(\"fp-contract=off\")\n"
+                       "#define UNROLL _Pragma(\"GCC unroll 16\")\n"
+                       "#define ALWAYS_INLINE __attribute__((always_inline))\n"
+                       "#else\n#define UNROLL\n#define ALWAYS_INLINE\n#endif\n\n");
+}
+
+void print_target(const Isa *isa, Text *out) {
+  if (!isa->target) return;
+  text_format(out,
+              "#if defined(__clang__)\n"
+              "#pragma clang attribute push(__attribute__((target(\"%s\"))), apply_to = function)\n"
+              "#elif defined(__GNUC__)\n#pragma GCC push_options\n#pragma GCC target(\"%s\")\n#endif\n\n",
+              isa->target, isa->target);
+}
+
+void print_target_end(const Isa *isa, Text *out) {
+  if (isa->target)
+    text_add_string(out, "#if defined(__clang__)\n#pragma clang attribute pop\n"
+                         "#elif defined(__GNUC__)\n#pragma GCC pop_options\n#endif\n\n");
+}
+
+// For loading
+
+#define TASK "void (*)(const void *, size_t)"
+#define ENTRY                                                                                                          \
+  "void ngrad_entry(const void *const *inputs, void *const *outputs, void *workspace,\n"                               \
+  "                 void (*parallel_for)(void *, size_t, " TASK ", const void *), void *context)"
+
+static void print_pool(Printer *p) {
+  text_format(p->out,
+              "struct %s_pool {\n  void (*parallel_for)(void *, size_t, " TASK
+              ", const void *);\n  void *context;\n};\n\n",
+              p->prefix);
+  if (!program_has_shared_loops(p->program)) return;
+  text_format(p->out,
+              "static void %s_for(const struct %s_pool *pool, size_t nblocks, void (*task)(const void *, size_t),\n"
+              "    const void *args) {\n"
+              "  pool->parallel_for(pool->context, nblocks, task, args);\n"
+              "}\n\n",
+              p->prefix, p->prefix);
+}
+
+bool emit_for_loading(const Program *program, const Isa *isa, const char *identifier, Text *source) {
   Arena scratch;
   arena_init(&scratch, source->allocator);
   Text body;
   text_init(&body, source->allocator);
-  Printer p = {.scratch = &scratch, .out = &body, .program = program, .identifier = options->identifier};
-  bool ok = name_members(&p);
+  Printer p = {.scratch = &scratch, .out = &body, .program = program, .prefix = identifier, .identifier = identifier};
+  print_pool(&p);
+  bool ok = print_program(&p, &body);
+  text_format(&body, ENTRY ";\n\n" ENTRY " {\n  const struct %s_pool pool = {parallel_for, context};\n", identifier);
+  text_format(&body, "  %s_run(inputs, outputs, (unsigned char *)workspace, &pool);\n}\n\n", identifier);
   if (ok) {
-    print_program(&p, options);
-    print_prologue(&p, options, source);
-    ok = print_vocabulary(options->isa, &body, source) && !p.out_of_memory && !body.out_of_memory;
+    text_add_string(source, "// Made by ngrad from the graph ");
+    add_comment_text(source, program->graph->name);
+    text_format(source, ", for %s.\n", isa->name);
+    print_prologue(source);
+    print_target(isa, source);
+    ok = print_vocabulary(isa, &body, source) && !body.out_of_memory;
     text_add(source, text_string(&body), body.nbytes);
-    if (options->isa->target)
-      text_add_string(source, "\n#if defined(__clang__)\n#pragma clang attribute pop\n#endif\n");
-    if (header) print_header(&p, header);
+    print_target_end(isa, source);
   }
   text_deinit(&body);
   arena_deinit(&scratch);
-  return ok && !source->out_of_memory && !(header && header->out_of_memory);
+  return ok && !source->out_of_memory;
 }

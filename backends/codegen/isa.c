@@ -55,12 +55,27 @@ static bool has_neon(void) {
 
 #define AVX512 "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"
 
+#define GNU_C "(__GNUC__ >= 10 || __clang_major__ >= 10)"
+#define COMPILES_X86 "defined(__x86_64__) && " GNU_C
+
+// Emitted C asks for no f16c, as clang 14 cannot; every processor with AVX2 has it.
+#define RUNS(feature) "__builtin_cpu_supports(\"" feature "\")"
+#define RUNS_AVX2 RUNS("avx2") " && " RUNS("fma")
+#define RUNS_AVX512                                                                                                    \
+  RUNS_AVX2 " && " RUNS("avx512f") " && " RUNS("avx512bw") " && " RUNS("avx512dq") " && " RUNS("avx512vl")
+
 const Isa isas[] = {
-    {"scalar", {simd_scalar}, NULL, 4, always},
-    {"neon", {simd_neon}, NULL, 8, has_neon},
-    {"avx2", {simd_avx2}, "avx2,fma,f16c", 8, has_avx2},
-    {"avx512", {simd_avx512}, AVX512, 32, has_avx512},
-    {"avx512_bf16", {simd_avx512_bf16, simd_avx512}, "avx512bf16,avx512vbmi," AVX512, 32, has_avx512_bf16},
+    {"scalar", {simd_scalar}, NULL, 4, always, "1", "1"},
+    {"neon", {simd_neon}, NULL, 8, has_neon, "defined(__aarch64__) && !defined(__AARCH64EB__) && " GNU_C, "1"},
+    {"avx2", {simd_avx2}, "avx2,fma,f16c", 8, has_avx2, COMPILES_X86, RUNS_AVX2},
+    {"avx512", {simd_avx512}, AVX512, 32, has_avx512, COMPILES_X86, RUNS_AVX512},
+    {"avx512_bf16",
+     {simd_avx512_bf16, simd_avx512},
+     "avx512bf16,avx512vbmi," AVX512,
+     32,
+     has_avx512_bf16,
+     COMPILES_X86,
+     RUNS_AVX512 " && " RUNS("avx512bf16") " && " RUNS("avx512vbmi")},
 };
 const size_t nisas = sizeof isas / sizeof *isas;
 

@@ -11,6 +11,8 @@ typedef struct Isa {
   const char *target;         // for the compiler's target attribute; NULL: nothing to say
   int vector_registers;       // how many 64-byte virtual vectors its registers hold
   bool (*is_available)(void); // on this processor
+  const char *compiles;       // for #if in emitted C: whether this compiler can make it
+  const char *runs;           // in emitted C: whether the processor has it
 } Isa;
 
 extern const Isa isas[]; // from the plainest to the best

@@ -50,12 +50,17 @@ const char *access_member(const LoopPrinter *l, const Access *a);
 bool add_terms(LoopPrinter *l, const int64_t *stride, AxisSet axes, bool has_before);
 // A number as C, in the type that the kernel computes in.
 void add_constant(LoopPrinter *l, double number);
+void add_number(LoopPrinter *l, double number, bool is_f64); // the same in a type that is said
 // A scalar expression's name or number; an expression as a vector.
 void add_scalar(LoopPrinter *l, ExprId id);
 void add_vector(LoopPrinter *l, ExprId id);
 // The address of an access: its row pointer, the middle axes, the first lane.
 void add_address(LoopPrinter *l, AccessId id);
 const char *type_suffix(Type type); // of functions of the vocabulary that access memory
+// Whether the caller may not want what is stored, which then is not; around its stores stands a test of wants_ACCESS.
+bool is_optional(const LoopPrinter *l, AccessId id);
+void open_store(LoopPrinter *l, const Root *root);
+void close_store(LoopPrinter *l, const Root *root);
 void print_vector_store(LoopPrinter *l, const Root *root);
 void print_scalar_store(LoopPrinter *l, const Root *root);
 void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes);

@@ -128,7 +128,8 @@ static bool is_taken(const char *name, const char *const *taken, size_t ntaken) 
 
 // What the emitted struct and its function call their own: NAME_out, and temporaries kN_N_NAME.
 static bool is_own_member(const char *name) {
-  static const char *const own[] = {"a", "args", "i", "memory", "workspace"};
+  static const char *const own[] = {"a",      "args",    "context",      "i",    "inputs",    "isa",
+                                    "memory", "outputs", "parallel_for", "pool", "workspace", "workspace_nbytes"};
   return IS_AMONG(own, name) || ends_in(name, "_out") || (name[0] == 'k' && isdigit((unsigned char)name[1]));
 }
 
@@ -149,7 +150,7 @@ const char *print_member_name(Printer *p, const char *name, const char *const *t
 
 // Axes, p_3, acc_3 and the like, which only their printers make, and functions of the vocabulary.
 static bool is_own_local(const char *name) {
-  static const char *const numbered[] = {"acc_", "d", "p_", "part_", "streams_", "sum_", "total_"};
+  static const char *const numbered[] = {"acc_", "d", "p_", "part_", "rows_", "streams_", "sum_", "total_", "wants_"};
   for (size_t i = 0; i < sizeof numbered / sizeof *numbered; i++) {
     size_t length = strlen(numbered[i]);
     if (strncmp(name, numbered[i], length) == 0 && isdigit((unsigned char)name[length])) return true;

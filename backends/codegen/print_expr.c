@@ -125,11 +125,15 @@ bool add_terms(LoopPrinter *l, const int64_t *stride, AxisSet axes, bool has_bef
 // Expressions, where they are used
 
 void add_constant(LoopPrinter *l, double number) {
+  add_number(l, number, l->k->is_f64);
+}
+
+void add_number(LoopPrinter *l, double number, bool is_f64) {
   if (number != number) text_add_string(l->out, "NAN");
   else if (number - number != 0) text_add_string(l->out, number > 0 ? "INFINITY" : "-INFINITY");
   else {
-    text_add_number(l->out, number, !l->k->is_f64);
-    if (!l->k->is_f64) text_add_string(l->out, "f");
+    text_add_number(l->out, number, !is_f64);
+    if (!is_f64) text_add_string(l->out, "f");
   }
 }
 
@@ -246,6 +250,21 @@ static void add_vector_load(LoopPrinter *l, const Expr *e, Level level) {
   text_add_string(l->out, converts ? "))" : ")");
 }
 
+bool is_optional(const LoopPrinter *l, AccessId id) {
+  const Value *v = l->k->accesses[id].value;
+  return v && l->p->is_optional[v->index];
+}
+
+void open_store(LoopPrinter *l, const Root *root) {
+  if (!is_optional(l, root->access)) return;
+  print_line(l, "if (wants_%u) {", (unsigned)root->access);
+  open_brace(l);
+}
+
+void close_store(LoopPrinter *l, const Root *root) {
+  if (is_optional(l, root->access)) close_brace(l);
+}
+
 void print_vector_store(LoopPrinter *l, const Root *root) {
   const Access *a = &l->k->accesses[root->access];
   char memory = memory_prefix(a->type);
@@ -258,6 +277,7 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
     text_add_string(l->out, ");\n");
     return;
   }
+  open_store(l, root);
   for (int streams = may_stream; streams >= 0; streams--) {
     print_indent(l);
     if (may_stream) text_format(l->out, streams ? "if (streams_%u) " : "else ", (unsigned)root->access);
@@ -274,6 +294,7 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
     text_add_string(l->out, converts ? ")" : "");
     text_add_string(l->out, l->is_tail ? ", n);\n" : ");\n");
   }
+  close_store(l, root);
 }
 
 // Up to where a bracket closes.
@@ -285,7 +306,7 @@ static void add_element(LoopPrinter *l, const Access *a, AxisSet axes) {
 
 static void add_scalar_load(LoopPrinter *l, const Expr *e, AxisSet axes) {
   const Access *a = &l->k->accesses[e->access];
-  text_format(l->out, "%s(", scalar_from(a->type));
+  text_format(l->out, "%s%s(", l->k->is_f64 && a->type != TYPE_F64 ? "(double)" : "", scalar_from(a->type));
   add_element(l, a, axes);
   if (e->args[0]) add_offset(l, e->args[0]);
   text_add_string(l->out, "])");
@@ -310,11 +331,13 @@ void print_scalar_store(LoopPrinter *l, const Root *root) {
       [TYPE_F8_E4M3] = "e4m3_from_f32((float)",
       [TYPE_F8_E5M2] = "e5m2_from_f32((float)",
   };
+  open_store(l, root);
   print_indent(l);
   add_element(l, a, ~0U);
   text_format(l->out, "] = %s", converts[a->type]);
   add_scalar(l, root->expr);
   text_add_string(l->out, ");\n");
+  close_store(l, root);
 }
 
 // Expressions
@@ -349,7 +372,7 @@ static void print_combine(LoopPrinter *l, ExprId id) {
   const char *combine = expr_info[reductions[reduction].combine].name;
   print_indent(l);
   text_format(l->out, is_vector ? "dvec sum_%u = d_set(" : "double sum_%u = (", (unsigned)id);
-  add_constant(l, reductions[reduction].identity);
+  add_number(l, reductions[reduction].identity, true);
   text_add_string(l->out, ");\n");
   if (nblocks > 0) print_indent(l);
   if (nblocks > 0) text_format(l->out, "for (size_t b = 0; b < %lld; b++) sum_%u = ", (long long)nblocks, (unsigned)id);

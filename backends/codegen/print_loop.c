@@ -192,7 +192,7 @@ static int nparts(const LoopPrinter *l) {
 static void print_identity(LoopPrinter *l, ExprId id, char prefix, const char *stem, const char *index) {
   print_indent(l);
   text_format(l->out, "%s_%u%s = %c_set(", stem, (unsigned)id, index, prefix);
-  add_constant(l, reductions[l->k->exprs[id].op].identity);
+  add_number(l, reductions[l->k->exprs[id].op].identity, prefix == 'd');
   text_add_string(l->out, ");\n");
 }
 
@@ -338,10 +338,12 @@ static void print_across_loop(LoopPrinter *l, int sweep) {
     const Access *a = &l->k->accesses[root->access];
     unsigned id = (unsigned)root->access;
     const char *suffix = type_suffix(a->type), *otherwise = root->is_streamed ? "else " : "";
+    open_store(l, root);
     if (root->is_streamed)
       print_line(l, "if (streams_%u) v_stream_rows%s(p_%u, rows_%u, %lld);", id, suffix, id, id, width);
     print_line(l, "%sv_store_rows%s(p_%u, %lld, rows_%u, %lld);", otherwise, suffix, id,
                (long long)a->stride[l->loop->order[0]], id, width);
+    close_store(l, root);
   }
 }
 
@@ -382,6 +384,15 @@ static void print_streams(LoopPrinter *l) {
   }
 }
 
+static void print_wants(LoopPrinter *l) {
+  for (size_t i = 0; i < l->loop->nroots; i++) {
+    const Root *root = &l->loop->roots[i];
+    if (root->kind == ROOT_STORE && is_optional(l, root->access))
+      print_line(l, "const int wants_%u = a->%s != NULL;", (unsigned)root->access,
+                 access_member(l, &l->k->accesses[root->access]));
+  }
+}
+
 // A step of the last rows of a block, fewer than lanes, stands beside that of whole vectors.
 static void add_step_name(LoopPrinter *l) {
   text_format(l->out, "%s_kernel%zu_%s%zu", l->p->identifier, l->kernel_index, l->is_tail ? "rest" : "step",
@@ -401,6 +412,7 @@ static void print_step(LoopPrinter *l) {
   need_all(l);
   bool mentions_o = has_rows(l) || mentioned_axes(l, 0);
   if (!l->loop->tile && !mentions_o) print_line(l, "(void)o;");
+  print_wants(l);
   if (!l->is_tail) print_streams(l);
   if (l->loop->prefetch) {
     long long rows = l->loop->prefetch, total = (long long)l->k->axes[l->loop->order[0]].extent;
@@ -483,7 +495,7 @@ static void print_block(LoopPrinter *l) {
   print_line(l, "static void %s_kernel%zu_loop%zu(const void *args, size_t block) {", id, l->kernel_index,
              l->loop_index);
   open_brace(l);
-  print_line(l, "const struct %s_args *a = args;", id);
+  print_line(l, "const struct %s_args *a = (const struct %s_args *)args;", id, id);
   print_block_range(l);
   print_partials(l);
   if (loop->tile) {

@@ -120,9 +120,11 @@ static void set_pointer(LoopPrinter *l, AccessId id, bool is_written) {
   print_indent(l);
   if (has_rows(l)) text_format(l->out, "p_%u[r] = ", (unsigned)id);
   else text_format(l->out, "%s%s *const p_%u = ", is_written ? "" : "const ", element_type(a->type), (unsigned)id);
+  bool may_be_null = is_written && is_optional(l, id);
+  if (may_be_null) text_format(l->out, "wants_%u ? ", (unsigned)id);
   add_start(l, a);
   add_terms(l, a->stride, loop_outer_axes(l->loop), true);
-  text_add_string(l->out, ";\n");
+  text_add_string(l->out, may_be_null ? " : NULL;\n" : ";\n");
 }
 
 // Where rows lie across lanes, what is along both axes: read at once, written at the end of its sweep.

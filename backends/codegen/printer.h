@@ -9,10 +9,14 @@ typedef struct Printer {
   Arena *scratch;
   Text *out;
   const Program *program;
-  const char *identifier;        // prefix of the program's symbols
+  const char *prefix;            // of the file's symbols
+  const char *identifier;        // of the program's own: the prefix, and the instruction set where there are several
   const char **value_member;     // by value->index: the member of the argument struct that points to it
   const char **temporary_member; // by number, all kernels' in order
   size_t *first_temporary;       // by kernel: where its temporaries start in temporary_member
+  bool has_optional_outputs;     // whose pointers may be null
+  bool *is_optional;             // by value->index: such an output, but for those that are read again
+  size_t workspace_nbytes;
   bool out_of_memory;
 } Printer;
 
@@ -29,5 +33,11 @@ const char *element_type(Type type); // in C: "float", "uint16_t"
 
 // Adds those chunks of the vocabulary's text that `used` needs, and what they need in turn.
 bool print_vocabulary(const Isa *isa, const Text *used, Text *out);
+// Whether `used` needs any of the ISA's own header, where that takes another's for the rest.
+bool needs_vocabulary(const Isa *isa, const Text *used);
+// So that a vocabulary can stand in a file several times: gives its functions and types the suffix; takes its macros
+// and those names back.
+void print_renames(const Text *vocabulary, const char *suffix, Text *out);
+void print_undefinitions(const Text *vocabulary, Text *out);
 
 #endif

@@ -33,28 +33,6 @@ static const char *find_line(const char *text, size_t nbytes, const char *beginn
   return NULL;
 }
 
-// The line of an #ifndef of a name that the chunk itself defines.
-static const char *find_guard(const char *text, size_t nbytes) {
-  const char *guard = find_line(text, nbytes, "#ifndef ");
-  const char *definition = find_line(text, nbytes, "#define ");
-  if (!guard || !definition) return NULL;
-  const char *name = guard + strlen("#ifndef "), *defined = definition + strlen("#define ");
-  size_t length = strcspn(name, "\n");
-  return strncmp(name, defined, length) == 0 && !is_name_char(defined[length]) ? guard : NULL;
-}
-
-static size_t cut(const char *text, Chunk *chunks, size_t count) {
-  while (*text) {
-    while (*text == '\n') text++;
-    if (!*text) break;
-    const char *end = strstr(text, "\n\n");
-    size_t nbytes = end ? (size_t)(end - text) + 1 : strlen(text);
-    if (count < MOST_CHUNKS) chunks[count++] = (Chunk){text, nbytes, find_guard(text, nbytes), false, false};
-    text += nbytes;
-  }
-  return count;
-}
-
 // A function is only mentioned by a call: values may have its name.
 static bool mentions(const char *text, size_t nbytes, const char *name, size_t length, bool is_function) {
   for (const char *at = text, *end = text + nbytes; at + length <= end; at++) {
@@ -91,6 +69,29 @@ static const char *defined_name(const char *line, size_t nbytes, size_t *length)
   }
   *length = (size_t)(stop - start);
   return *length ? start : NULL;
+}
+
+// The line of an #ifndef of a name that the chunk itself defines.
+static const char *find_guard(const char *text, size_t nbytes) {
+  const char *guard = find_line(text, nbytes, "#ifndef ");
+  const char *line = guard ? strchr(guard, '\n') + 1 : NULL;
+  if (!line) return NULL;
+  size_t length;
+  const char *name = guard + strlen("#ifndef ");
+  const char *defined = defined_name(line, strcspn(line, "\n"), &length);
+  return defined && strcspn(name, "\n") == length && strncmp(name, defined, length) == 0 ? guard : NULL;
+}
+
+static size_t cut(const char *text, Chunk *chunks, size_t count) {
+  while (*text) {
+    while (*text == '\n') text++;
+    if (!*text) break;
+    const char *end = strstr(text, "\n\n");
+    size_t nbytes = end ? (size_t)(end - text) + 1 : strlen(text);
+    if (count < MOST_CHUNKS) chunks[count++] = (Chunk){text, nbytes, find_guard(text, nbytes), false, false};
+    text += nbytes;
+  }
+  return count;
 }
 
 // Whether a chunk defines a name that the text uses.
@@ -131,9 +132,9 @@ static void print_chunk(const Chunk *chunk, Text *out) {
   text_add_string(out, "\n");
 }
 
-bool print_vocabulary(const Isa *isa, const Text *used, Text *out) {
-  Chunk chunks[MOST_CHUNKS];
-  size_t count = cut(isa->vocabulary[0], chunks, 0);
+// All chunks for an ISA, those marked that are used. *nown: how many are of its own header.
+static size_t find_used(const Isa *isa, const Text *used, Chunk *chunks, size_t *nown) {
+  size_t count = *nown = cut(isa->vocabulary[0], chunks, 0);
   if (isa->vocabulary[1]) count = cut(isa->vocabulary[1], chunks, count);
   count = cut(simd_math, chunks, cut(simd_vector, chunks, count));
   find_overridden(chunks, count);
@@ -145,7 +146,48 @@ bool print_vocabulary(const Isa *isa, const Text *used, Text *out) {
       for (size_t j = 0; j < count && !chunks[i].is_used && !chunks[i].is_overridden; j++)
         changed |= chunks[i].is_used = chunks[j].is_used && is_wanted(&chunks[i], chunks[j].text, chunks[j].nbytes);
   }
+  return count;
+}
+
+bool print_vocabulary(const Isa *isa, const Text *used, Text *out) {
+  Chunk chunks[MOST_CHUNKS];
+  size_t nown, count = find_used(isa, used, chunks, &nown);
   for (size_t i = 0; i < count; i++)
     if (chunks[i].is_used) print_chunk(&chunks[i], out);
   return !out->out_of_memory;
+}
+
+bool needs_vocabulary(const Isa *isa, const Text *used) {
+  Chunk chunks[MOST_CHUNKS];
+  size_t nown;
+  find_used(isa, used, chunks, &nown);
+  for (size_t i = 0; i < nown; i++)
+    if (chunks[i].is_used) return true;
+  return !isa->vocabulary[1];
+}
+
+// A line for each name that the text defines, once: of its macros, or of all else.
+static void print_for_names(const Text *vocabulary, bool of_macros, const char *format, const char *suffix, Text *out) {
+  for (const char *line = text_string(vocabulary), *newline; (newline = strchr(line, '\n')); line = newline + 1) {
+    size_t length, before = (size_t)(line - text_string(vocabulary));
+    const char *name = defined_name(line, (size_t)(newline - line), &length);
+    if (!name || (*line == '#') != of_macros) continue;
+    bool is_told = false;
+    for (const char *l = text_string(vocabulary), *end; l < text_string(vocabulary) + before && !is_told; l = end + 1) {
+      size_t other;
+      end = strchr(l, '\n');
+      const char *told = (*l == '#') == of_macros ? defined_name(l, (size_t)(end - l), &other) : NULL;
+      is_told = told && other == length && memcmp(told, name, length) == 0;
+    }
+    if (!is_told) text_format(out, format, (int)length, name, (int)length, name, suffix);
+  }
+}
+
+void print_renames(const Text *vocabulary, const char *suffix, Text *out) {
+  print_for_names(vocabulary, false, "#define %.*s %.*s_%s\n", suffix, out);
+}
+
+void print_undefinitions(const Text *vocabulary, Text *out) {
+  print_for_names(vocabulary, true, "#undef %.*s\n", "", out);
+  print_for_names(vocabulary, false, "#undef %.*s\n", "", out);
 }

@@ -199,14 +199,18 @@ typedef struct ng_pass_report {
 
 /* What becomes of a graph on its way to kernels. */
 typedef struct ng_options {
-  const char *isa;            /* "scalar", "avx2", "avx512", "neon"; NULL: the best that this processor has */
+  const char *isa;            /* "scalar", "avx2", "avx512", "neon"; NULL: the best that this processor has. ng_emit:
+                                 several, "avx2,avx512", and "scalar" in any case; NULL: all */
   int no_fuse;                /* one kernel an operator */
   const char *const *disable; /* names of passes and rules to leave out */
   size_t ndisable;
   const char *const *schedule; /* "key=number": set for every kernel in place of what is chosen; for experiments */
   size_t nschedule;
-  const char *after; /* ng_graph_show: stop after this pass; NULL: before any for yaml and dot, else all */
-  int fast_math;     /* rewrites that do not hold for every IEEE value are allowed */
+  const char *after;   /* ng_graph_show: stop after this pass; NULL: before any for yaml and dot, else all */
+  const char *threads; /* ng_emit: "none", "openmp" or "callback"; NULL: "openmp" */
+  const char *prefix;  /* ng_emit: of the external symbols, a C identifier; NULL: ng_graph_identifier */
+  int self_test;       /* ng_emit_files: STEM_test.c too, a program that tests the pair where it runs */
+  int fast_math;       /* rewrites that do not hold for every IEEE value are allowed */
   void (*report)(void *user, const ng_pass_report *report); /* called after each pass that ran; NULL: nobody listens */
   void *report_user;
   int report_graphs;
@@ -342,8 +346,8 @@ typedef struct ng_isa {
 NG_API size_t ng_isa_count(void);
 NG_API ng_isa ng_isa_at(size_t i);
 
-/* Source code: NAME.c and NAME.h as texts to be freed with ng_text_free. C11 that needs libc and libm only; the
-   instruction set need not be this processor's. */
+/* Source code: NAME.c and NAME.h as texts to be freed with ng_text_free. C11 and C++17 that needs libc and libm only;
+   it depends on the graph and the options alone, and not on this machine. */
 NG_API ng_status ng_emit(ng_graph *g, const ng_options *options, char **source, char **header);
 /* The same as files in a folder that is there: STEM.c and STEM.h, each written whole or not at all, with STEM from
    ng_graph_identifier. NG_WRONG: one cannot be written. */

@@ -3,7 +3,6 @@
 
 #include "backends/codegen/codegen.h"
 #include "frontend/dot.h"
-#include "frontend/file.h"
 #include "frontend/yaml.h"
 
 #include <string.h>
@@ -22,12 +21,6 @@ char *text_release(ng_context *ctx, Text *t) {
 
 void ng_text_free(ng_context *ctx, char *text) {
   allocator_free(&ctx->allocator, text);
-}
-
-static bool print_c(const Build *b, Text *source, Text *header) {
-  const char *identifier = ng_graph_identifier(b->owner);
-  const EmitOptions options = {.isa = b->isa, .identifier = identifier};
-  return identifier && emit_program(b->program, &options, source, header);
 }
 
 static bool show_yaml(const Build *b, const Graph *g, Text *out) {
@@ -50,9 +43,18 @@ static bool show_kernels(const Build *b, const Graph *g, Text *out) {
 
 static bool show_c(const Build *b, const Graph *g, Text *out) {
   (void)g;
+  const char *identifier = ng_graph_identifier(b->owner);
+  const Program *program = b->program;
+  const EmittedFile file = {.file_stem = identifier,
+                            .prefix = identifier,
+                            .hash = "shown",
+                            .threads = EMIT_OPENMP,
+                            .programs = &program,
+                            .isas = &b->isa,
+                            .nisas = 1};
   Text header;
   text_init(&header, out->allocator);
-  bool ok = print_c(b, out, &header);
+  bool ok = identifier && emit_file(&file, out->allocator, out, &header);
   text_deinit(&header);
   return ok;
 }
@@ -118,55 +120,4 @@ ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size_t *nby
   *unshared = status == NG_OK ? b.program->unshared_nbytes : 0;
   build_deinit(&b);
   return status;
-}
-
-ng_status ng_emit(ng_graph *g, const ng_options *options, char **source, char **header) {
-  ng_context *ctx = g->ctx;
-  *source = *header = NULL;
-  Build b;
-  Text texts[2];
-  for (int i = 0; i < 2; i++) text_init(&texts[i], &ctx->allocator);
-  ng_status status = build_graph(&b, g, options);
-  if (status == NG_OK) status = build_kernels(&b);
-  if (status == NG_OK && !print_c(&b, &texts[0], &texts[1])) status = NG_OUT_OF_MEMORY;
-  if (status == NG_OK) {
-    *source = text_release(ctx, &texts[0]);
-    *header = text_release(ctx, &texts[1]);
-    if (!*source || !*header) status = NG_OUT_OF_MEMORY;
-  }
-  if (status == NG_OUT_OF_MEMORY) error_out_of_memory(&ctx->diagnostics);
-  if (status != NG_OK) {
-    ng_text_free(ctx, *source);
-    ng_text_free(ctx, *header);
-    *source = *header = NULL;
-  }
-  for (int i = 0; i < 2; i++) text_deinit(&texts[i]);
-  build_deinit(&b);
-  return status;
-}
-
-static bool write_text(int fd, const void *text) {
-  return file_write_all(fd, text, strlen(text));
-}
-
-static bool write_source(ng_graph *g, const char *folder, const char *ending, const char *text) {
-  Diagnostics *d = &g->ctx->diagnostics;
-  Text path;
-  text_init(&path, &g->ctx->allocator);
-  text_format(&path, "%s/%s%s", folder, ng_graph_identifier(g), ending);
-  bool ok = path.out_of_memory ? error_out_of_memory(d) : file_replace(path.bytes, write_text, text, d);
-  text_deinit(&path);
-  return ok;
-}
-
-ng_status ng_emit_files(ng_graph *g, const ng_options *options, const char *folder) {
-  char *source, *header;
-  ng_status status = ng_emit(g, options, &source, &header);
-  if (status != NG_OK) return status;
-  Call call = call_begin(g->ctx);
-  bool ok = write_source(g, folder, ".c", source) && write_source(g, folder, ".h", header);
-  status = call_end(g->ctx, call);
-  ng_text_free(g->ctx, source);
-  ng_text_free(g->ctx, header);
-  return ok ? NG_OK : status;
 }

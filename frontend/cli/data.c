@@ -14,6 +14,9 @@ ng_options options_of_settings(const Settings *s) {
       .schedule = s->schedule.items,
       .nschedule = s->schedule.count,
       .after = s->after,
+      .threads = s->sharing,
+      .prefix = s->prefix,
+      .self_test = s->has_self_test,
       .fast_math = s->fast_math,
   };
 }

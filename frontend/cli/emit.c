@@ -35,13 +35,11 @@ static bool write_depfile(const ng_graph *g, const Settings *s, const char *sour
   return ok;
 }
 
-static void report_files(const ng_context *ctx, const ng_graph *g, const Settings *s, char *const paths[2]) {
-  if (!s->is_json) {
-    printf("wrote %s\nwrote %s\n", paths[0], paths[1]);
-    return;
-  }
+static void report_files(const ng_context *ctx, const ng_graph *g, const Settings *s, char *const *paths, int count) {
+  for (int i = 0; i < count && !s->is_json; i++) printf("wrote %s\n", paths[i]);
+  if (!s->is_json) return;
   json_t *document = memory_or_exit(json_object()), *files = memory_or_exit(json_array());
-  for (int i = 0; i < 2; i++) json_add(files, json_text(paths[i]));
+  for (int i = 0; i < count; i++) json_add(files, json_text(paths[i]));
   json_set(document, "graph", json_text(ng_graph_name(g)));
   json_set(document, "files", files);
   json_set(document, "messages", json_messages(ctx));
@@ -54,10 +52,10 @@ static ng_status emit_graph(ng_context *ctx, ng_graph *g, const Settings *s) {
   ng_status status = ng_emit_files(g, &options, s->out);
   if (status != NG_OK) return status;
   const char *stem = memory_or_exit((void *)ng_graph_identifier(g));
-  char *paths[2] = {path_join(s->out, stem, ".c"), path_join(s->out, stem, ".h")};
+  char *paths[] = {path_join(s->out, stem, ".c"), path_join(s->out, stem, ".h"), path_join(s->out, stem, "_test.c")};
   if (s->depfile && !write_depfile(g, s, paths[0])) status = NG_WRONG;
-  else report_files(ctx, g, s, paths);
-  for (int i = 0; i < 2; i++) free(paths[i]);
+  else report_files(ctx, g, s, paths, s->has_self_test ? 3 : 2);
+  for (int i = 0; i < 3; i++) free(paths[i]);
   return status;
 }
 

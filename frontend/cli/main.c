@@ -30,10 +30,10 @@ static const Verb verbs[] = {
          OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_WATCH | OPTION_JSON,
      STATUS(0) | STATUS(1) | STATUS(2) | STATUS(3) | STATUS(4), verb_run},
     {"emit", "GRAPH -o DIR", 1, 1, "write a graph as C source: NAME.c and NAME.h, after the graph's name",
-     "The source is C11 and needs libc and libm only. The instruction set need not be this processor's.\n",
-     "  ngrad emit models/gpt2_layer_norm_backward.yaml --isa avx2 -o kernels\n",
-     OPTION_SOURCE_OUT | OPTION_DIM | OPTION_ISA | OPTION_PASSES | OPTION_JSON, STATUS(0) | STATUS(1) | STATUS(2),
-     verb_emit},
+     "The source is C11 and C++17 and needs libc and libm only. It chooses the best of its instruction sets where it\n"
+     "runs, and is the same on whatever machine it was written.\n",
+     "  ngrad emit models/gpt2_layer_norm_backward.yaml --isa avx2,avx512 -o kernels\n",
+     OPTION_SOURCE_OUT | OPTION_DIM | OPTION_PASSES | OPTION_JSON, STATUS(0) | STATUS(1) | STATUS(2), verb_emit},
     {"show", "GRAPH", 1, 1, "print what becomes of a graph on its way to kernels",
      "yaml and dot show the graph as it was read or, with --after, as a pass leaves it; kernels and c what comes\n"
      "after all passes. yaml is a graph file again; dot is for Graphviz.\n",

@@ -25,11 +25,11 @@ typedef struct Settings {
   uint64_t seed;
   bool has_seed;
   int threads; // 0: all
-  bool is_random, compares, checks_nan, is_json, no_fuse, is_cold, wants_help, fast_math, times_passes;
+  bool is_random, compares, checks_nan, is_json, no_fuse, is_cold, wants_help, fast_math, times_passes, has_self_test;
   DimSetting *dims;
   size_t ndims;
   TextList disabled, schedule, wrt, of;
-  const char *depfile;
+  const char *depfile, *sharing, *prefix;
 } Settings;
 
 // Which options a verb takes: a set of these.

@@ -12,7 +12,7 @@ _ngrad() {
   [[ $word == = || $before == = ]] && return
   if ((COMP_CWORD == 1)); then
     names="$(_ngrad_words "$ngrad" verbs --help) help --help --version"
-  elif [[ $before == --@(backend|format|isa) ]]; then # the help of these says what can follow
+  elif [[ $before == --@(backend|format|isa|threads) ]]; then # the help of these says what can follow
     names=$("$ngrad" "$verb" --help 2>/dev/null |
       sed -n "s/^ *$before [A-Z]* *//; T; s/(.*//; s/,\| or / /gp")
   elif [[ $before == --@(after|disable) ]]; then

@@ -87,6 +87,9 @@ expect 2 '' 'unknown dim M, expected N' run sum.yaml --random --dim M=2
 expect 2 '' 'unknown instruction set avx, did you mean avx2' run sum.yaml --random --isa avx
 expect 2 '' 'unknown pass dead-cod, did you mean dead-code' show sum.yaml --after dead-cod
 expect 2 '' 'expected -o DIR' emit sum.yaml
+expect 2 '' 'unknown instruction set avx, did you mean avx2' emit sum.yaml -o emitted --isa scalar,avx
+expect 2 '' 'unknown way to share out work opnmp, did you mean openmp' emit sum.yaml -o emitted --threads opnmp
+expect 2 '' 'prefix: expected a C identifier, found 2d' emit sum.yaml -o emitted --prefix 2d
 expect 2 '' 'did you mean LayerNormBackward' ops LayerNormBackwards
 
 # check
@@ -217,6 +220,9 @@ done
 for isa in scalar avx2 avx512; do
   expect 0 '"files"' '' emit sum.yaml -o "emitted/$isa" --isa $isa --json
 done
+expect 0 '^wrote emitted/bf16/sum.c' '' emit sum.yaml -o emitted/bf16 --isa avx512_bf16
+grep -q '^#if .*x86_64' emitted/bf16/sum.c
+count 'an instruction set that was asked for is there'
 expect 0 '^wrote emitted/neon/sum.h' '' emit sum.yaml --out emitted/neon --isa neon
 cp "$models/../tests/errors/data/f32.npy" 'with space.npy'
 cat >constant.yaml <<'Y'

@@ -385,7 +385,7 @@ static void processes_compile_the_same_at_once(void **state) {
 // What is handed out as source
 
 typedef int Emitted(const void *, const void *, const void *, const void *, void *, void *, void *, void *, void *,
-                    void *, void *);
+                    void *, void *, size_t, int);
 
 static const char layer_norm_graph[] =
     "format: ngrad/1\nname: plain\n"
@@ -432,14 +432,26 @@ static void emitted_source_does_what_the_kernel_does(void **state) {
     assert_int_equal(ng_tensor_new(c.ctx, &info, &out[k]), NG_OK);
     assert_int_equal(ng_tensor_new(c.ctx, &info, &expected[k]), NG_OK);
   }
-  size_t nbytes = ng_kernel_get_info(c.kernel).workspace_nbytes;
+  size_t (*workspace_nbytes)(void);
+  symbol = dlsym(library, "plain_workspace_nbytes");
+  assert_non_null(symbol);
+  memcpy(&workspace_nbytes, &symbol, sizeof symbol);
+  size_t nbytes = workspace_nbytes(), space = nbytes;
+  int isa = 0;
   char *workspace = aligned_alloc(64, nbytes + 64);
 #define CALL(first, memory)                                                                                            \
   plain(first, in[1].data, in[2].data, in[3].data, out[0].data, out[1].data, out[2].data, out[3].data, out[4].data,    \
-        out[5].data, memory)
+        out[5].data, memory, space, isa)
   assert_int_equal(CALL(NULL, workspace), 1);
-  assert_int_equal(CALL(in[0].data, NULL), 2);
-  assert_int_equal(CALL(in[0].data, workspace + 4), 2);
+  assert_int_equal(CALL(in[0].data, NULL), 1);
+  assert_int_equal(CALL(in[0].data, workspace + 4), 3);
+  assert_int_equal(CALL((char *)in[0].data + 1, workspace), 3);
+  space = nbytes - 1;
+  assert_int_equal(CALL(in[0].data, workspace), 2);
+  space = nbytes;
+  isa = -1;
+  assert_int_equal(CALL(in[0].data, workspace), 4);
+  isa = 0;
   assert_int_equal(CALL(in[0].data, workspace), 0);
   assert_int_equal(ng_kernel_run(c.kernel, in, expected, 1), NG_OK);
   for (size_t k = 0; k < 6; k++) assert_memory_equal(out[k].data, expected[k].data, ng_tensor_nbytes(&out[k]));

@@ -63,7 +63,7 @@
 #endif
 
 #ifndef __clang__
-#define H_STREAM(p, x) __builtin_ia32_movntdq((void *)(p), (long long V_HALF)(x))
+#define H_STREAM(p, x) __builtin_ia32_movntdq((long long V_HALF *)(void *)(p), (long long V_HALF)(x))
 #endif
 
 #define V_FENCE() __builtin_ia32_sfence()

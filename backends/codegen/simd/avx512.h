@@ -59,14 +59,23 @@
 
 #define D_LOAD_N(p, i, n) __builtin_ia32_loadupd512_mask((p) + (i), (d_part){0}, (uint8_t)V_MASK(i, n))
 
+// What the two take a pointer to.
+#ifdef __clang__
+#define H_MEMORY short V_HALF
+#else
+#define H_MEMORY short
+#endif
+
 #define H_LOAD_N(p, i, n) \
-  ((h_part)__builtin_ia32_loaddquhi256_mask((const void *)((p) + (i)), (short V_HALF){0}, V_MASK(i, n)))
+  ((h_part)__builtin_ia32_loaddquhi256_mask((const H_MEMORY *)(const void *)((p) + (i)), (short V_HALF){0}, \
+                                            V_MASK(i, n)))
 
 #define V_STORE_N(p, x, i, n) __builtin_ia32_storeups512_mask((p) + (i), x, V_MASK(i, n))
 
 #define D_STORE_N(p, x, i, n) __builtin_ia32_storeupd512_mask((p) + (i), x, (uint8_t)V_MASK(i, n))
 
-#define H_STORE_N(p, x, i, n) __builtin_ia32_storedquhi256_mask((void *)((p) + (i)), (short V_HALF)(x), V_MASK(i, n))
+#define H_STORE_N(p, x, i, n) \
+  __builtin_ia32_storedquhi256_mask((H_MEMORY *)(void *)((p) + (i)), (short V_HALF)(x), V_MASK(i, n))
 
 #ifndef __clang__
 #define V_STREAM(p, x) __builtin_ia32_movntps512(p, x)
@@ -77,7 +86,7 @@
 #endif
 
 #ifndef __clang__
-#define H_STREAM(p, x) __builtin_ia32_movntdq256((void *)(p), (long long V_HALF)(x))
+#define H_STREAM(p, x) __builtin_ia32_movntdq256((long long V_HALF *)(void *)(p), (long long V_HALF)(x))
 #endif
 
 #define V_FENCE() __builtin_ia32_sfence()

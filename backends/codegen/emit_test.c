@@ -1,0 +1,146 @@
+// A program that tests an emitted pair where it runs: inputs from a small generator that ngrad has too, results of the
+// interpreter to compare samples with, and the same bits for each instruction set, whatever outputs are wanted.
+#include "backends/codegen/codegen.h"
+#include "backends/codegen/emit.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_SAMPLES = 64 };
+
+// The generator below, for one element. All its numbers are exact in every type.
+static double made_up(uint32_t input, uint32_t element, Type type, bool is_positive) {
+  uint32_t h = input * 0x9E3779B9U + element;
+  h = (h ^ h >> 16) * 0x7FEB352DU;
+  h = (h ^ h >> 15) * 0x846CA68BU;
+  int k = (int)((h ^ h >> 16) >> 25); // 7 bits
+  if (type == TYPE_BOOLEAN) return k & 1;
+  if (type == TYPE_U8) return k;
+  if (type_is_float(type)) return is_positive ? (64 + k) / 64.0 : (k - 64) / 32.0;
+  return k - 64;
+}
+
+void self_test_input(Tensor *t, size_t input, bool is_positive) {
+  int64_t nelems = tensor_nelems(t);
+  for (int64_t i = 0; i < nelems; i++)
+    type_store(t->type, t->data, (size_t)i, made_up((uint32_t)input, (uint32_t)i, t->type, is_positive));
+}
+
+// self_test.in, the text of the program: @ stands for the prefix, and %NAME% for what depends on the graph.
+extern const char self_test[];
+
+static const char pool[] = "/* Blocks in another order than one after the other. */\n"
+                           "static void backwards(void *context, size_t nblocks, @_task *task, const void *args) {\n"
+                           "  (void)context;\n"
+                           "  while (nblocks-- > 0) task(args, nblocks);\n"
+                           "}\n\n";
+
+static size_t noutputs_of(const SelfTest *t) {
+  return t->file->programs[0]->graph->noutputs;
+}
+
+// As hexadecimal, whatever the locale: an integer and a power of two.
+static void add_hex(Text *out, double x) {
+  int exponent = 0;
+  if (x != x) text_add_string(out, "(double)NAN");
+  else if (x - x != 0) text_add_string(out, x > 0 ? "(double)INFINITY" : "-(double)INFINITY");
+  else {
+    long long mantissa = (long long)ldexp(frexp(fabs(x), &exponent), 53);
+    exponent -= 53;
+    while (mantissa && mantissa % 16 == 0) {
+      mantissa /= 16;
+      exponent += 4;
+    }
+    text_format(out, "%s0x%llxp%d", signbit(x) ? "-" : "", mantissa, mantissa ? exponent : 0);
+  }
+}
+
+static void add_expected(const SelfTest *t, Text *out) {
+  for (size_t o = 0; o < noutputs_of(t); o++) {
+    const Tensor *e = &t->expected[o];
+    int64_t n = tensor_nelems(e), count = n < MOST_SAMPLES ? n : MOST_SAMPLES;
+    text_add_string(out, "    {");
+    for (int64_t s = 0; s < count; s++) {
+      int64_t i = n <= MOST_SAMPLES ? s : (int64_t)((uint64_t)s * (uint64_t)(n - 1) / (MOST_SAMPLES - 1));
+      text_add_string(out, s % 6 ? ", " : s ? ",\n     " : "");
+      add_hex(out, type_load(e->type, e->data, (size_t)i));
+    }
+    text_add_string(out, count ? "},\n" : "0},\n");
+  }
+  text_add_string(out, "    {0},\n");
+}
+
+static double tolerance_of(Type type) {
+  switch (type) {
+  case TYPE_F64: return 1e-12;
+  case TYPE_F32: return 1e-5;
+  case TYPE_F16: return 2e-3;
+  case TYPE_BF16: return 1.6e-2;
+  default: return 0;
+  }
+}
+
+static void add_call(const SelfTest *t, Text *out) {
+  const Graph *g = t->file->programs[0]->graph;
+  text_format(out, "  (void)in;\n  (void)out;\n  return %s(", t->file->prefix);
+  for (size_t i = 0; i < g->ninputs; i++)
+    text_format(out, "(const %s *)in[%zu], ", element_type(g->inputs[i]->type), i);
+  for (size_t o = 0; o < g->noutputs; o++) text_format(out, "(%s *)out[%zu], ", element_type(g->outputs[o]->type), o);
+  text_format(out, "workspace, nbytes, isa%s);\n", t->file->threads == EMIT_CALLBACK ? ", backwards, NULL" : "");
+}
+
+static void add_prefixed(Text *out, const char *text, size_t nbytes, const char *prefix) {
+  for (size_t i = 0; i < nbytes; i++) {
+    if (text[i] == '@') text_add_string(out, prefix);
+    else text_add(out, text + i, 1);
+  }
+}
+
+// What stands for %NAME%.
+static void add_part(const SelfTest *t, const char *name, Text *out) {
+  size_t ninputs = t->file->programs[0]->graph->ninputs;
+  if (strncmp(name, "NINPUTS", 7) == 0) text_format(out, "%zu", ninputs);
+  else if (strncmp(name, "NOUTPUTS", 8) == 0) text_format(out, "%zu", noutputs_of(t));
+  else if (strncmp(name, "EXPECTED", 8) == 0) add_expected(t, out);
+  else if (strncmp(name, "CALL", 4) == 0) add_call(t, out);
+  else if (strncmp(name, "POSITIVE", 8) == 0) {
+    for (size_t i = 0; i < ninputs; i++) text_format(out, "%d, ", t->is_positive[i]);
+    text_add_string(out, "0");
+  } else if (strncmp(name, "TOLERANCE", 9) == 0) {
+    for (size_t o = 0; o < noutputs_of(t); o++) {
+      text_add_number(out, tolerance_of(t->expected[o].type), false);
+      text_add_string(out, ", ");
+    }
+    text_add_string(out, "0");
+  } else if (strncmp(name, "IN_PLACE", 8) == 0) {
+    for (size_t k = 0; k < noutputs_of(t) * ninputs; k++)
+      if (t->file->is_in_place[k]) text_format(out, "{%zu, %zu}, ", k / ninputs, k % ninputs);
+    text_add_string(out, "{-1, -1}");
+  } else if (strncmp(name, "POOL", 4) == 0 && t->file->threads == EMIT_CALLBACK) {
+    add_prefixed(out, pool, strlen(pool), t->file->prefix);
+  }
+}
+
+static bool is_upper(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+
+bool emit_self_test(const SelfTest *t, Text *out) {
+  text_format(out,
+              "/* Tests %s.c: made with it by ngrad " NGRAD_VERSION
+              " from the graph %s.\n\nSPDX-License-Identifier: MIT-0 */\n"
+              "#include \"%s.h\"\n\n",
+              t->file->file_stem, t->file->hash, t->file->file_stem);
+  for (const char *at = self_test; *at;) {
+    size_t plain = strcspn(at, "%");
+    add_prefixed(out, at, plain, t->file->prefix);
+    at += plain;
+    if (*at == '%' && is_upper(at[1])) {
+      add_part(t, at + 1, out);
+      at = strchr(at + 1, '%') + 1;
+    } else if (*at) {
+      text_add(out, at++, 1);
+    }
+  }
+  return !out->out_of_memory;
+}

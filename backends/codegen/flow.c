@@ -1,0 +1,153 @@
+// Loops are looked at from the last to the first: who reads what a loop leaves works on with it, so a loop works for
+// all outputs that its readers work for.
+#include "backends/codegen/flow.h"
+
+#include <string.h>
+
+bool output_is_copy(const Graph *g, size_t i) {
+  const Value *v = g->outputs[i];
+  if (!v->producer) return true;
+  for (size_t k = 0; k < i; k++)
+    if (g->outputs[k] == v) return true;
+  return false;
+}
+
+static bool is_inner_result(const Loop *loop, ExprId id) {
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].expr == id) return true;
+  return false;
+}
+
+// Marks the expressions that one needs to be known; what a sweep has added up is.
+static void mark(const Kernel *k, const Loop *loop, ExprId id, bool is_operand, bool *is_marked) {
+  if (!id || (!is_operand && is_inner_result(loop, id)) || is_marked[id]) return;
+  is_marked[id] = true;
+  for (int a = 0; a < 3; a++) mark(k, loop, k->exprs[id].args[a], false, is_marked);
+}
+
+// The expressions that the roots of sweep `first` and later need. NULL: out of memory.
+static bool *mark_from(const Kernel *k, const Loop *loop, int first, Arena *arena) {
+  bool *is_marked = ARENA_ARRAY(arena, bool, k->nexprs);
+  for (size_t i = 0; is_marked && i < loop->nroots; i++)
+    if (loop->roots[i].sweep >= first)
+      mark(k, loop, loop->roots[i].expr, loop->roots[i].kind == ROOT_REDUCE_INNER, is_marked);
+  return is_marked;
+}
+
+static bool is_memory_access(const Expr *e) {
+  return e->op == EXPR_LOAD || e->op == EXPR_COMBINE;
+}
+
+// Whether a marked expression reads what `stored`, of kernel `maker`, writes.
+static bool reads(const Kernel *k, const bool *is_marked, const Kernel *maker, const Access *stored) {
+  for (ExprId id = 1; id < k->nexprs; id++) {
+    if (!is_marked[id] || !is_memory_access(&k->exprs[id])) continue;
+    const Access *a = &k->accesses[k->exprs[id].access];
+    if (stored->value ? a->value == stored->value : k == maker && !a->value && a->temporary == stored->temporary)
+      return true;
+  }
+  return false;
+}
+
+static void add_readers(Flow *f, size_t kernel, size_t loop, bool **is_marked) {
+  const Program *p = f->program;
+  const Kernel *maker = p->kernels[kernel];
+  const Loop *own = &maker->loops[loop];
+  size_t at = f->first_loop[kernel] + loop;
+  for (size_t r = 0; r < own->nroots; r++) {
+    if (own->roots[r].kind == ROOT_REDUCE_INNER) continue;
+    const Access *stored = &maker->accesses[own->roots[r].access];
+    for (size_t o = 0; o < p->graph->noutputs; o++)
+      if (stored->value && p->graph->outputs[o] == stored->value) f->serves[at][o] = true;
+    for (size_t i = kernel; i < p->nkernels; i++)
+      for (size_t l = i == kernel ? loop + 1 : 0; l < p->kernels[i]->nloops; l++) {
+        size_t reader = f->first_loop[i] + l;
+        if (!reads(p->kernels[i], is_marked[reader], maker, stored)) continue;
+        if (stored->value) f->is_read_again[stored->value->index] = true;
+        for (size_t o = 0; o < p->graph->noutputs; o++) f->serves[at][o] |= f->serves[reader][o];
+      }
+  }
+}
+
+bool flow_find(Flow *f, const Program *p, Arena *arena) {
+  const Graph *g = p->graph;
+  size_t nloops = 0, at = 0;
+  *f = (Flow){.program = p, .first_loop = ARENA_ARRAY(arena, size_t, p->nkernels + 1)};
+  f->is_read_again = ARENA_ARRAY(arena, bool, g->nvalues + 1);
+  if (!f->first_loop || !f->is_read_again) return false;
+  for (size_t i = 0; i < p->nkernels; i++) {
+    f->first_loop[i] = nloops;
+    nloops += p->kernels[i]->nloops;
+  }
+  f->serves = ARENA_ARRAY(arena, bool *, nloops + 1);
+  bool **is_marked = ARENA_ARRAY(arena, bool *, nloops + 1);
+  if (!f->serves || !is_marked) return false;
+  for (size_t i = 0; i < p->nkernels; i++)
+    for (size_t l = 0; l < p->kernels[i]->nloops; l++, at++) {
+      f->serves[at] = ARENA_ARRAY(arena, bool, g->noutputs + 1);
+      is_marked[at] = mark_from(p->kernels[i], &p->kernels[i]->loops[l], 0, arena);
+      if (!f->serves[at] || !is_marked[at]) return false;
+    }
+  for (size_t i = p->nkernels; i-- > 0;)
+    for (size_t l = p->kernels[i]->nloops; l-- > 0;) add_readers(f, i, l, is_marked);
+  for (size_t o = 0; o < g->noutputs; o++)
+    if (output_is_copy(g, o)) f->is_read_again[g->outputs[o]->index] = true;
+  return true;
+}
+
+// In place
+
+static bool is_alike(const Value *a, const Value *b) {
+  bool is_alike = a->type == b->type && a->shape.rank == b->shape.rank;
+  for (int i = 0; is_alike && i < a->shape.rank; i++)
+    is_alike = extent_value(a->shape.extent[i]) == extent_value(b->shape.extent[i]);
+  return is_alike;
+}
+
+// Whether the loop meets each element of the access once.
+static bool is_one_to_one(const Kernel *k, const Loop *loop, const Access *a) {
+  AxisSet axes = loop_outer_axes(loop) | loop_inner_axes(loop);
+  for (int i = 0; i < k->naxes; i++)
+    if (axes >> i & 1 && k->axes[i].extent > 1 && !a->stride[i]) return false;
+  return true;
+}
+
+// Whether what is marked reads the value in no other way than `stored` writes.
+static bool reads_as_stored(const Kernel *k, const bool *is_marked, const Value *v, const Access *stored) {
+  for (ExprId id = 1; id < k->nexprs; id++) {
+    if (!is_marked[id] || !is_memory_access(&k->exprs[id])) continue;
+    const Access *a = &k->accesses[k->exprs[id].access];
+    if (a->value == v && memcmp(a->stride, stored->stride, sizeof a->stride) != 0) return false;
+  }
+  return true;
+}
+
+static bool loop_allows_in_place(const Kernel *k, const Loop *loop, const Root *store, const Value *input,
+                                 Arena *arena) {
+  const Access *stored = &k->accesses[store->access], read = {.value = (Value *)input};
+  const bool *all = mark_from(k, loop, 0, arena), *later = mark_from(k, loop, store->sweep + 1, arena);
+  if (!all || !later || reads(k, later, k, &read)) return false;
+  return !reads(k, all, k, &read) || (is_one_to_one(k, loop, stored) && reads_as_stored(k, all, input, stored));
+}
+
+bool flow_allows_in_place(const Flow *f, size_t output, size_t input, Arena *arena) {
+  const Program *p = f->program;
+  const Value *out = p->graph->outputs[output], *in = p->graph->inputs[input];
+  const Access read = {.value = (Value *)in};
+  bool is_stored = false;
+  if (output_is_copy(p->graph, output) || f->is_read_again[in->index] || in->is_output || !is_alike(out, in))
+    return false;
+  for (size_t i = 0; i < p->nkernels; i++)
+    for (size_t l = 0; l < p->kernels[i]->nloops; l++) {
+      const Kernel *k = p->kernels[i];
+      const Loop *loop = &k->loops[l];
+      const bool *all = mark_from(k, loop, 0, arena);
+      if (!all || (is_stored && reads(k, all, k, &read))) return false;
+      for (size_t r = 0; r < loop->nroots; r++) {
+        if (loop->roots[r].kind != ROOT_STORE || k->accesses[loop->roots[r].access].value != out) continue;
+        if (is_stored || !loop_allows_in_place(k, loop, &loop->roots[r], in, arena)) return false;
+        is_stored = true;
+      }
+    }
+  return is_stored;
+}

@@ -1,0 +1,216 @@
+// Files to keep: which instruction sets, threads and prefix were asked for, and the texts of the pair.
+#include "frontend/api/build.h"
+
+#include "backends/codegen/codegen.h"
+#include "frontend/file.h"
+#include "frontend/yaml.h"
+
+#include <nettle/sha2.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_ISAS = 16, LONGEST_NAME = 31 };
+
+typedef struct Emission {
+  ng_graph *g;
+  const char *prefix;
+  char hash[2 * SHA256_DIGEST_SIZE + 1];
+  EmitThreads threads;
+  bool is_asked[MOST_ISAS]; // by isas
+  Build builds[MOST_ISAS];
+  const Program *programs[MOST_ISAS];
+  const Isa *isas[MOST_ISAS];
+  size_t nbuilds;
+} Emission;
+
+// Marks the names in a list with commas between; NULL: all. Scalar is always there, for processors that have none.
+static ng_status choose_isas(Emission *e, const char *list) {
+  const char *known[MOST_ISAS];
+  for (size_t i = 0; i < nisas; i++) {
+    known[i] = isas[i].name;
+    e->is_asked[i] = !list || strcmp(isas[i].name, "scalar") == 0;
+  }
+  while (list) {
+    char name[LONGEST_NAME + 1];
+    size_t length = strcspn(list, ",");
+    snprintf(name, sizeof name, "%.*s", (int)(length < LONGEST_NAME ? length : LONGEST_NAME), list);
+    const Isa *isa = isa_find(name);
+    if (!isa) return unknown_name(e->g->ctx, "instruction set", name, known, nisas);
+    e->is_asked[isa - isas] = true;
+    list = list[length] ? list + length + 1 : NULL;
+  }
+  return NG_OK;
+}
+
+static ng_status choose_threads(Emission *e, const char *name) {
+  static const char *const known[] = {[EMIT_SERIAL] = "none", [EMIT_OPENMP] = "openmp", [EMIT_CALLBACK] = "callback"};
+  enum { COUNT = sizeof known / sizeof *known };
+  e->threads = EMIT_OPENMP;
+  for (size_t i = 0; name && i < COUNT; i++)
+    if (strcmp(name, known[i]) == 0) e->threads = (EmitThreads)i;
+  if (!name || strcmp(name, known[e->threads]) == 0) return NG_OK;
+  return unknown_name(e->g->ctx, "way to share out work", name, known, COUNT);
+}
+
+static ng_status choose_prefix(Emission *e, const char *prefix) {
+  e->prefix = prefix ? prefix : ng_graph_identifier(e->g);
+  if (!e->prefix) return NG_OUT_OF_MEMORY;
+  if (!prefix) return NG_OK;
+  Text identifier;
+  text_init(&identifier, &e->g->ctx->allocator);
+  emit_identifier(e->prefix, &identifier);
+  ng_status status = identifier.out_of_memory ? NG_OUT_OF_MEMORY : NG_OK;
+  if (status == NG_OK && strcmp(text_string(&identifier), e->prefix) != 0)
+    status = argument_error(e->g->ctx, "prefix: expected a C identifier, found %s", e->prefix);
+  text_deinit(&identifier);
+  return status;
+}
+
+// Of the graph as text, and of its constants.
+static ng_status find_hash(Emission *e) {
+  const Graph *g = e->g->graph;
+  struct sha256_ctx hash;
+  uint8_t digest[SHA256_DIGEST_SIZE];
+  Text text;
+  text_init(&text, &e->g->ctx->allocator);
+  yaml_print(g, &text);
+  bool ok = !text.out_of_memory;
+  sha256_init(&hash);
+  if (ok) sha256_update(&hash, text.nbytes, (const uint8_t *)text_string(&text));
+  text_deinit(&text);
+  for (size_t i = 0; i < g->nvalues; i++) {
+    const Value *v = g->values[i];
+    if (!v->constant) continue;
+    size_t nelems = v->constant->is_splat ? 1 : (size_t)shape_nelems(&v->shape);
+    sha256_update(&hash, nelems * type_nbytes(v->type), v->constant->data);
+  }
+  sha256_digest(&hash, sizeof digest, digest);
+  for (int i = 0; i < SHA256_DIGEST_SIZE; i++) snprintf(e->hash + 2 * (ptrdiff_t)i, 3, "%02x", digest[i]);
+  return ok ? NG_OK : NG_OUT_OF_MEMORY;
+}
+
+static ng_status build_all(Emission *e, const ng_options *options) {
+  ng_status status = NG_OK;
+  for (size_t i = 0; i < nisas && status == NG_OK; i++) {
+    if (!e->is_asked[i]) continue;
+    Build *b = &e->builds[e->nbuilds];
+    ng_options own = *options;
+    own.isa = isas[i].name;
+    status = build_portable_graph(b, e->g, &own);
+    if (status == NG_OK) status = build_kernels(b);
+    e->programs[e->nbuilds] = b->program;
+    e->isas[e->nbuilds++] = &isas[i];
+  }
+  return status;
+}
+
+// What the interpreter makes of the self-test's inputs, and the program that wants the same.
+static ng_status print_self_test(Emission *e, const EmittedFile *file, Text *out) {
+  ng_context *ctx = e->g->ctx;
+  const Graph *g = e->g->graph;
+  size_t ntensors = g->ninputs + g->noutputs;
+  Arena scratch;
+  arena_init(&scratch, &ctx->allocator);
+  ng_tensor *tensors = ARENA_ARRAY(&scratch, ng_tensor, ntensors + 1);
+  Tensor *expected = ARENA_ARRAY(&scratch, Tensor, g->noutputs + 1);
+  bool *is_positive = ARENA_ARRAY(&scratch, bool, g->ninputs + 1);
+  ng_status status = tensors && expected && is_positive ? NG_OK : NG_OUT_OF_MEMORY;
+  for (size_t i = 0; status == NG_OK && i < ntensors; i++) {
+    ng_tensor_info info = value_info(i < g->ninputs ? g->inputs[i] : g->outputs[i - g->ninputs]);
+    status = ng_tensor_new(ctx, &info, &tensors[i]);
+    if (status != NG_OK || i >= g->ninputs) continue;
+    Tensor t = tensor_of_api(&tensors[i]);
+    is_positive[i] = random_is_positive(g->inputs[i]);
+    self_test_input(&t, i, is_positive[i]);
+  }
+  if (status == NG_OK) status = ng_interpret(e->g, tensors, tensors + g->ninputs, 0);
+  for (size_t o = 0; status == NG_OK && o < g->noutputs; o++) expected[o] = tensor_of_api(&tensors[g->ninputs + o]);
+  const SelfTest test = {.file = file, .is_positive = is_positive, .expected = expected};
+  if (status == NG_OK && !emit_self_test(&test, out)) status = NG_OUT_OF_MEMORY;
+  for (size_t i = 0; tensors && i < ntensors; i++) ng_tensor_free(ctx, &tensors[i]);
+  arena_deinit(&scratch);
+  return status;
+}
+
+static ng_status emit_texts(Emission *e, const ng_options *options, Text *source, Text *header, Text *test) {
+  ng_status status = choose_isas(e, options->isa);
+  if (status == NG_OK) status = choose_threads(e, options->threads);
+  if (status == NG_OK) status = choose_prefix(e, options->prefix);
+  if (status == NG_OK) status = ng_graph_bind(e->g);
+  if (status == NG_OK) status = find_hash(e);
+  if (status == NG_OK) status = build_all(e, options);
+  if (status != NG_OK) return status;
+  const EmittedFile file = {
+      .file_stem = ng_graph_identifier(e->g),
+      .prefix = e->prefix,
+      .hash = e->hash,
+      .threads = e->threads,
+      .programs = e->programs,
+      .isas = e->isas,
+      .nisas = e->nbuilds,
+      .is_in_place = allocator_alloc(&e->g->ctx->allocator, e->g->graph->ninputs * e->g->graph->noutputs + 1)};
+  bool ok = file.file_stem && file.is_in_place && emit_file(&file, &e->g->ctx->allocator, source, header);
+  status = ok ? NG_OK : NG_OUT_OF_MEMORY;
+  if (ok && test) status = print_self_test(e, &file, test);
+  allocator_free(&e->g->ctx->allocator, file.is_in_place);
+  return status;
+}
+
+// The texts of the pair and, for the third, of the self-test.
+static ng_status emit(ng_graph *g, const ng_options *options, char **texts, size_t count) {
+  static const ng_options defaults = {0};
+  enum { MOST = 3 };
+  ng_context *ctx = g->ctx;
+  Text made[MOST];
+  Emission e = {.g = g};
+  for (size_t i = 0; i < MOST; i++) text_init(&made[i], &ctx->allocator);
+  ng_status status = emit_texts(&e, options ? options : &defaults, &made[0], &made[1], count == MOST ? &made[2] : NULL);
+  for (size_t i = 0; i < count; i++) {
+    texts[i] = status == NG_OK ? text_release(ctx, &made[i]) : NULL;
+    if (status == NG_OK && !texts[i]) status = NG_OUT_OF_MEMORY;
+  }
+  if (status == NG_OUT_OF_MEMORY) error_out_of_memory(&ctx->diagnostics);
+  for (size_t i = 0; i < count && status != NG_OK; i++) {
+    ng_text_free(ctx, texts[i]);
+    texts[i] = NULL;
+  }
+  for (size_t i = 0; i < MOST; i++) text_deinit(&made[i]);
+  for (size_t i = 0; i < e.nbuilds; i++) build_deinit(&e.builds[i]);
+  return status;
+}
+
+ng_status ng_emit(ng_graph *g, const ng_options *options, char **source, char **header) {
+  char *texts[2] = {NULL, NULL};
+  ng_status status = emit(g, options, texts, 2);
+  *source = texts[0];
+  *header = texts[1];
+  return status;
+}
+
+static bool write_text(int fd, const void *text) {
+  return file_write_all(fd, text, strlen(text));
+}
+
+static bool write_source(ng_graph *g, const char *folder, const char *ending, const char *text) {
+  Diagnostics *d = &g->ctx->diagnostics;
+  Text path;
+  text_init(&path, &g->ctx->allocator);
+  text_format(&path, "%s/%s%s", folder, ng_graph_identifier(g), ending);
+  bool ok = path.out_of_memory ? error_out_of_memory(d) : file_replace(path.bytes, write_text, text, d);
+  text_deinit(&path);
+  return ok;
+}
+
+ng_status ng_emit_files(ng_graph *g, const ng_options *options, const char *folder) {
+  static const char *const endings[] = {".c", ".h", "_test.c"};
+  char *texts[3] = {NULL, NULL, NULL};
+  const size_t count = options && options->self_test ? 3 : 2;
+  ng_status status = emit(g, options, texts, count);
+  if (status != NG_OK) return status;
+  Call call = call_begin(g->ctx);
+  bool ok = true;
+  for (size_t i = 0; i < count; i++) ok = ok && write_source(g, folder, endings[i], texts[i]);
+  status = call_end(g->ctx, call);
+  for (size_t i = 0; i < count; i++) ng_text_free(g->ctx, texts[i]);
+  return ok ? NG_OK : status;
+}
