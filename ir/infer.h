@@ -30,9 +30,9 @@ struct Inference {
 
 bool infer_type(Inference *inf, Value *v, Type type);
 bool infer_rank(Inference *inf, Value *v, int rank);
-bool infer_rank_beside(Inference *inf, Value *v, int rank, const Value *other); // as other's shape tells
-bool infer_rank_at_least(Inference *inf, const Value *v, int least);            // whose rank is known
-bool infer_extent(Inference *inf, Value *v, int axis, Extent e);                // v's axis has that length
+bool infer_rank_beside(Inference *inf, Value *v, int rank, const Value *other);             // as other's shape tells
+bool infer_rank_at_least(Inference *inf, const Value *v, int least);                        // whose rank is known
+bool infer_extent(Inference *inf, Value *v, int axis, Extent e);                            // v's axis has that length
 bool infer_extent_beside(Inference *inf, Value *v, int axis, Extent e, const Value *other); // as other's shape tells
 bool infer_same_extent(Inference *inf, Value *a, int axis_a, Value *b, int axis_b);
 bool infer_same_shape(Inference *inf, Value *a, Value *b);

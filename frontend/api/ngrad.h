@@ -160,11 +160,11 @@ typedef struct ng_node_info {
 
 typedef struct ng_attribute {
   const char *name;
-  const char *kind;     /* as in ng_attribute_info; says which of the following holds the value */
-  int is_set;           /* 0: optional and left out */
-  int64_t integer;      /* "bool", "s64"; "choice": its index */
-  double number;        /* "f32" */
-  const int64_t *items; /* "s64 list": nitems of them, valid as long as g */
+  const char *kind;      /* as in ng_attribute_info; says which of the following holds the value */
+  int is_set;            /* 0: optional and left out */
+  int64_t integer;       /* "bool", "s64"; "choice": its index */
+  double number;         /* "f32" */
+  const int64_t *items;  /* "s64 list": nitems of them, valid as long as g */
   const double *numbers; /* "f32 list" */
   size_t nitems;
 } ng_attribute;
