@@ -199,9 +199,9 @@ typedef struct ng_pass_report {
 
 /* What becomes of a graph on its way to kernels. */
 typedef struct ng_options {
-  const char *isa;            /* "scalar", "avx2", "avx512", "neon"; NULL: the best that this processor has. ng_emit:
-                                 several, "avx2,avx512", and "scalar" in any case; NULL: all */
-  int no_fuse;                /* one kernel an operator */
+  const char *isa; /* "scalar", "avx2", "avx512", "avx512_bf16", "neon"; NULL: the best that this processor has.
+                      ng_emit: several, "avx2,avx512", and "scalar" in any case; NULL: all */
+  int no_fuse;     /* one kernel an operator */
   const char *const *disable; /* names of passes and rules to leave out */
   size_t ndisable;
   const char *const *schedule; /* "key=number": set for every kernel in place of what is chosen; for experiments */
