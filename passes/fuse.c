@@ -93,7 +93,7 @@ static const AttributeValue *find_attribute(const Node *node, const char *name) 
 
 // Operands and results lie in a wider domain as numpy would put them, and not along axes that an attribute names.
 static bool is_spreadable(const Node *node) {
-  return has_trait(node, TRAIT_ELEMENTWISE) && !find_attribute(node, "data_format");
+  return has_trait(node, TRAIT_ELEMENTWISE) && !find_attribute(node, "data_format") && !find_attribute(node, "axis");
 }
 
 static bool is_aligned(const Node *maker) {

@@ -143,6 +143,16 @@ static void narrower_operands_join_and_statistics_do_not(void **state) {
               NORMALLY, "dx | a b"); // both at once
 }
 
+// Its axis is one of its own shape's, and would be another of the wider one.
+static void what_names_an_axis_does_not_spread(void **state) {
+  (void)state;
+  must_become("format: ngrad/1\nname: test\n"
+              "inputs: [{name: x, type: s32, shape: [3, 5, 4]}, {name: s, type: f32, shape: [5, 4]}]\n"
+              "nodes: [{op: GenIndex, inputs: [s], outputs: [a], attributes: {axis: 0}},\n"
+              "        {op: Add, inputs: [x, a], outputs: [b]}]\n" OUTPUTS("b"),
+              NORMALLY, "a | b");
+}
+
 static void regions_stand_at_their_last_nodes(void **state) {
   (void)state;
   must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("ReLU", "s", "b") NODE("Add", "a, b", "c") OUTPUTS("c"), NORMALLY,
@@ -378,6 +388,7 @@ int main(void) {
       cmocka_unit_test(users_in_one_region_are_as_one),
       cmocka_unit_test(norms_join_where_a_schedule_carries_both),
       cmocka_unit_test(narrower_operands_join_and_statistics_do_not),
+      cmocka_unit_test(what_names_an_axis_does_not_spread),
       cmocka_unit_test(regions_stand_at_their_last_nodes),
       cmocka_unit_test(no_fuse_keeps_each_node_apart),
       cmocka_unit_test(what_no_output_needs_goes),
