@@ -24,6 +24,13 @@ int64_t extent_value(Extent e) {
   return e.dim ? e.dim->value : e.value;
 }
 
+bool shape_equals(const Shape *a, const Shape *b) {
+  if (a->rank != b->rank) return false;
+  for (int i = 0; i < a->rank; i++)
+    if (!extent_equals(a->extent[i], b->extent[i])) return false;
+  return true;
+}
+
 bool shape_is_known(const Shape *s) {
   if (s->rank < 0) return false;
   for (int i = 0; i < s->rank; i++)

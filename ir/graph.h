@@ -43,7 +43,8 @@ typedef struct Shape {
   Extent extent[MAX_RANK];
 } Shape;
 
-bool shape_is_known(const Shape *s);  // rank and every extent have a number
+bool shape_equals(const Shape *a, const Shape *b); // rank and every extent, by extent_equals
+bool shape_is_known(const Shape *s);               // rank and every extent have a number
 int64_t shape_nelems(const Shape *s); // product of extent_value(); -1 when one is missing or it exceeds MAX_ELEMENTS
 void shape_print(const Shape *s, Text *out); // [N, 768]; ? for an unknown rank, _ for an unknown extent
 const char *shape_string(const Shape *s, char *buffer, size_t nbytes); // the same, cut to fit; returns buffer

@@ -35,13 +35,6 @@ static size_t constant_nbytes(const Value *v) {
   return nelems < 0 ? SIZE_MAX : (size_t)nelems * type_nbytes(v->type);
 }
 
-static bool is_same_shape(const Shape *a, const Shape *b) {
-  if (a->rank != b->rank) return false;
-  for (int i = 0; i < a->rank; i++)
-    if (!extent_equals(a->extent[i], b->extent[i])) return false;
-  return true;
-}
-
 static uint64_t hash_constant(const Value *v) {
   uint64_t hash = mix(v->type, v->constant->is_splat);
   const unsigned char *bytes = v->constant->data;
@@ -51,7 +44,7 @@ static uint64_t hash_constant(const Value *v) {
 }
 
 static bool is_same_constant(const Value *a, const Value *b) {
-  return a->type == b->type && a->constant->is_splat == b->constant->is_splat && is_same_shape(&a->shape, &b->shape) &&
+  return a->type == b->type && a->constant->is_splat == b->constant->is_splat && shape_equals(&a->shape, &b->shape) &&
          memcmp(a->constant->data, b->constant->data, constant_nbytes(a)) == 0;
 }
 
@@ -119,7 +112,7 @@ static bool is_same_node(const Node *a, const Node *b) {
     if (a->inputs[i] != b->inputs[i]) return false;
   for (uint32_t i = 0; i < a->noutputs; i++) {
     const Value *v = a->outputs[i], *w = b->outputs[i];
-    if (!v != !w || (v && (v->type != w->type || !is_same_shape(&v->shape, &w->shape)))) return false;
+    if (!v != !w || (v && (v->type != w->type || !shape_equals(&v->shape, &w->shape)))) return false;
   }
   return true;
 }

@@ -12,8 +12,6 @@
 #include "passes/lower/lower.h"
 #include "passes/traffic.h"
 
-#include <string.h>
-
 enum {
   MOST_NODES = 128,  // in a region: as many expressions as are still found quickly, and as a reader can follow
   MOST_SUMS = 4,     // operators with sums in a region
@@ -60,13 +58,6 @@ static bool has_sums(const Node *node) {
   return !has_trait(node, TRAIT_ELEMENTWISE | TRAIT_MOVES);
 }
 
-static bool is_same_shape(const Shape *a, const Shape *b) {
-  if (a->rank != b->rank) return false;
-  for (int i = 0; i < a->rank; i++)
-    if (!extent_equals(a->extent[i], b->extent[i])) return false;
-  return true;
-}
-
 // Whether numpy would spread the first over the second.
 static bool broadcasts_to(const Shape *from, const Shape *to) {
   if (from->rank > to->rank) return false;
@@ -85,24 +76,18 @@ static bool is_data(const Value *v, const Shape *domain) {
   return v && shape_nelems(&v->shape) >= shape_nelems(domain) && shape_nelems(domain) > 1;
 }
 
-static const AttributeValue *find_attribute(const Node *node, const char *name) {
-  for (uint32_t i = 0; i < node->op->nattributes; i++)
-    if (strcmp(node->op->attributes[i].name, name) == 0) return &node->attributes[i];
-  return NULL;
-}
-
 // Operands and results lie in a wider domain as numpy would put them, and not along axes that an attribute names.
 static bool is_spreadable(const Node *node) {
-  return has_trait(node, TRAIT_ELEMENTWISE) && !find_attribute(node, "data_format") && !find_attribute(node, "axis");
+  return has_trait(node, TRAIT_ELEMENTWISE) && !operator_has_attribute(node->op, "data_format") &&
+         !operator_has_attribute(node->op, "axis");
 }
 
 static bool is_aligned(const Node *maker) {
-  const AttributeValue *keep_dims = find_attribute(maker, "keep_dims");
-  return keep_dims ? keep_dims->boolean : is_spreadable(maker);
+  return operator_has_attribute(maker->op, "keep_dims") ? node_bool(maker, "keep_dims") : is_spreadable(maker);
 }
 
 static bool may_pass(const Node *maker, const Value *v, const Node *user, const Shape *domain) {
-  if (is_same_shape(&v->shape, domain)) return true;
+  if (shape_equals(&v->shape, domain)) return true;
   return is_aligned(maker) && is_spreadable(user) && broadcasts_to(&v->shape, domain);
 }
 
@@ -165,9 +150,9 @@ static const char *try_together(Fusion *f, uint32_t region, Node *node) {
 static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   const Region *r = &f->regions[region];
   Shape own = node_domain(node);
-  bool is_wider = !is_same_shape(&own, &r->domain) && broadcasts_to(&r->domain, &own);
+  bool is_wider = !shape_equals(&own, &r->domain) && broadcasts_to(&r->domain, &own);
   const Shape *domain = is_wider ? &own : &r->domain;
-  bool is_narrow = !is_wider && !is_same_shape(&own, domain);
+  bool is_narrow = !is_wider && !shape_equals(&own, domain);
   if ((is_narrow || is_wider) && !shape_nelems(domain)) return "its shape is another"; // and larger, by its elements
   if (is_narrow && (!is_spreadable(node) || !broadcasts_to(&own, domain))) return "its shape is another";
   if (is_wider && (r->is_fixed || !has_sums(node))) return "its shape is another";

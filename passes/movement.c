@@ -7,13 +7,6 @@
 
 #include <string.h>
 
-static bool has_same_shape(const Value *a, const Value *b) {
-  if (a->shape.rank != b->shape.rank) return false;
-  for (int i = 0; i < a->shape.rank; i++)
-    if (!extent_equals(a->shape.extent[i], b->shape.extent[i])) return false;
-  return true;
-}
-
 static bool set_list(const Match *m, Node *node, const char *name, const int64_t *items, int count) {
   int64_t *copy = ARENA_ARRAY(&m->graph->arena, int64_t, (size_t)count);
   for (uint32_t i = 0; i < node->op->nattributes; i++) {
@@ -85,7 +78,8 @@ static bool both_sink(Match *m) {
   int rank = m->values[0]->shape.rank, axes[2][MAX_RANK];
   if (a->op != b->op || m->values[1]->shape.rank != rank || !meets_another(m, a)) return false;
   if (a->op->id == OP_StaticReshape)
-    return has_same_shape(m->values[0], m->values[1]) && has_same_shape(a->outputs[0], b->outputs[0]);
+    return shape_equals(&m->values[0]->shape, &m->values[1]->shape) &&
+           shape_equals(&a->outputs[0]->shape, &b->outputs[0]->shape);
   return transpose_axes(a, rank, axes[0]) && transpose_axes(b, rank, axes[1]) &&
          memcmp(axes[0], axes[1], (size_t)rank * sizeof *axes[0]) == 0;
 }

@@ -88,13 +88,6 @@ static bool is_one(Extent e) {
   return extent_equals(e, EXTENT(1));
 }
 
-static bool has_shape_of(const Value *v, const Value *w) {
-  if (v->shape.rank != w->shape.rank) return false;
-  for (int i = 0; i < v->shape.rank; i++)
-    if (!extent_equals(v->shape.extent[i], w->shape.extent[i])) return false;
-  return true;
-}
-
 // Statistics
 
 static void norm_init(Norm *n, Recogniser *r, Value *src, uint32_t reduced) {
@@ -147,7 +140,7 @@ static bool norm_from_variance(Norm *n, Recogniser *r, Value *shifted) {
     const Node *node = above[i]->producer;
     if (!node || (node->op->id != OP_ReduceSum && node->op->id != OP_ReduceMean)) continue;
     for (uint32_t k = count; k-- > 0;) {
-      if (!has_shape_of(above[k], node->inputs[0])) continue;
+      if (!shape_equals(&above[k]->shape, &node->inputs[0]->shape)) continue;
       norm_init(n, r, above[k], reduce_axes(node));
       if (!is_variance_of(n, shifted)) continue;
       add_descendants(n, shifted);
@@ -196,7 +189,7 @@ static bool norm_from_difference(Norm *n, Recogniser *r, Value *center) {
   enum { NEAR = 12 };
   const Node *node = center->producer;
   Value *src = node->inputs[0];
-  if (!has_shape_of(src, center)) return false;
+  if (!shape_equals(&src->shape, &center->shape)) return false;
   uint32_t kept = 0, reduced = 0;
   for (int i = 0; i < src->shape.rank; i++) {
     int on = i - src->shape.rank + node->inputs[1]->shape.rank;
@@ -495,7 +488,7 @@ static bool split_g(Norm *n, Gradient *d, Polynomial g, Polynomial *dy) {
     if (n->algebra.failed) return false;
     d->dy = plain_value(n, *dy, all);
     if (!d->dy) d->dy = find_value(n, *dy, all);
-    if (d->dy && has_shape_of(d->dy, n->src)) return true;
+    if (d->dy && shape_equals(&d->dy->shape, &n->src->shape)) return true;
   }
   return false;
 }
@@ -694,14 +687,15 @@ static bool recognise_around(Norm *n) {
   for (uint32_t i = n->nregion; i-- > 0;) {
     Gradient d = {0};
     n->algebra.failed = false;
-    if (n->region[i]->producer && has_shape_of(n->region[i], n->src) && find_gradient(n, &d, n->region[i]))
+    if (n->region[i]->producer && shape_equals(&n->region[i]->shape, &n->src->shape) &&
+        find_gradient(n, &d, n->region[i]))
       return apply_gradient(n, &d);
   }
   for (uint32_t i = n->nregion; i-- > 0;) {
     Forward y;
     Value *v = n->region[i];
     n->algebra.failed = false;
-    if (!v->producer || !has_shape_of(v, n->src) || v->producer->op->id == OP_StaticReshape) continue;
+    if (!v->producer || !shape_equals(&v->shape, &n->src->shape) || v->producer->op->id == OP_StaticReshape) continue;
     if ((!n->is_given && find_forward(n, &y, v, true)) ||
         ((!n->is_given || !n->rstd_value) && find_forward(n, &y, v, false)))
       return apply_forward(n, &y);

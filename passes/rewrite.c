@@ -299,10 +299,7 @@ static Value *build(Rewrite *r, const Match *m, const Rule *rule, const Term *t,
 }
 
 static bool is_alike(const Value *a, const Value *b) {
-  if (a->type != b->type || a->shape.rank != b->shape.rank) return false;
-  for (int i = 0; i < a->shape.rank; i++)
-    if (!extent_equals(a->shape.extent[i], b->shape.extent[i])) return false;
-  return true;
+  return a->type == b->type && shape_equals(&a->shape, &b->shape);
 }
 
 // Lets v be what the root's node made. An output of the graph stays the value it is, with its name: then v's node

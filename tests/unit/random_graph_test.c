@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-enum { COUNT = 400, COMPILED = 40, MOST_VALUES = 256 };
+enum { COUNT = 800, COMPILED = 40, MOST_VALUES = 256 };
 
 static const RandomGraphOptions options = {.most_nodes = 12, .most_nelems = 20000};
 
@@ -60,7 +60,7 @@ static void every_operator_and_name_occurs(void **state) {
     graph_free(g);
   }
   for (size_t i = 0; i < OP_COUNT + nsignatures; i++)
-    if (noccurrences[i] < 10)
+    if (noccurrences[i] < 20)
       fail_msg("%s is rare", i < OP_COUNT ? operators[i].name : signatures[i - OP_COUNT].full_name);
 }
 
