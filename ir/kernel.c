@@ -433,8 +433,8 @@ static const char *access_name(const Kernel *k, AccessId id) {
   return a->value ? a->value->name : k->temporaries[a->temporary].name;
 }
 
-static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
-  text_add_string(out, "  loop over ");
+void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
+  text_add_string(out, "over ");
   if (loop->nouter) {
     print_axes(k, loop->order, loop->nouter, out);
     text_format(out, " in %lld blocks of %lld", (long long)loop_nblocks(k, loop), (long long)loop->block);
@@ -449,19 +449,30 @@ static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
   if (loop->is_backwards) text_add_string(out, ", last sweep backwards");
   if (loop->accumulators > 1) text_format(out, ", %d accumulators", loop->accumulators);
   if (loop->prefetch) text_format(out, ", prefetching %d rows ahead", loop->prefetch);
+}
+
+void loop_print_sweep(const Kernel *k, const Loop *loop, int sweep, Text *out) {
+  const char *before = "";
+  for (size_t i = 0; i < loop->nroots; i++) {
+    const Root *root = &loop->roots[i];
+    const char *label = k->exprs[root->expr].label;
+    if (root->sweep != sweep) continue;
+    text_add_string(out, before);
+    if (root->kind == ROOT_STORE)
+      text_format(out, "%s %s", root->is_streamed ? "stream" : "store", access_name(k, root->access));
+    else if (root->kind == ROOT_REDUCE_OUTER) text_format(out, "add up %s", access_name(k, root->access));
+    else text_format(out, "%s %s", expr_info[k->exprs[root->expr].op].name, label ? label : "a row");
+    before = ", ";
+  }
+}
+
+static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
+  text_add_string(out, "  loop ");
+  loop_print_order(k, loop, out);
   text_add_string(out, "\n");
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
-    text_format(out, "    sweep %d:", sweep + 1);
-    for (size_t i = 0; i < loop->nroots; i++) {
-      const Root *root = &loop->roots[i];
-      const char *label = k->exprs[root->expr].label;
-      if (root->sweep != sweep) continue;
-      if (root->kind == ROOT_STORE)
-        text_format(out, " %s %s", root->is_streamed ? "stream" : "store", access_name(k, root->access));
-      else if (root->kind == ROOT_REDUCE_OUTER) text_format(out, " add up %s", access_name(k, root->access));
-      else text_format(out, " %s %s", expr_info[k->exprs[root->expr].op].name, label ? label : "a row");
-      text_add_string(out, i + 1 < loop->nroots && loop->roots[i + 1].sweep == sweep ? "," : "");
-    }
+    text_format(out, "    sweep %d: ", sweep + 1);
+    loop_print_sweep(k, loop, sweep, out);
     text_add_string(out, "\n");
   }
 }

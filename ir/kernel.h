@@ -221,6 +221,11 @@ AxisSet loop_outer_axes(const Loop *loop);
 AxisSet loop_inner_axes(const Loop *loop);
 int64_t loop_nblocks(const Kernel *k, const Loop *loop);
 
+// A loop's schedule in words: "over d0 4096 in 47 blocks of 88; inside d1 768", and what a sweep of it does: "store y,
+// sum sum_g". No line ends.
+void loop_print_order(const Kernel *k, const Loop *loop, Text *out);
+void loop_print_sweep(const Kernel *k, const Loop *loop, int sweep, Text *out);
+
 // The kernels of a program, their loops and schedules as text for people.
 void program_print(const Program *p, Text *out);
 

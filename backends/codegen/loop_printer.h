@@ -14,6 +14,7 @@ typedef struct LoopPrinter {
   const Loop *loop;
   size_t kernel_index, loop_index;
   const char **name;               // by ExprId
+  const char **access_name;        // by AccessId: what stands behind p_, part_ and so on
   uint32_t *nuses;                 // by ExprId, in the sweep or section being printed
   int *time;                       // by ExprId: the sweep before which a row's scalar is known
   bool *is_needed;                 // by ExprId: for the sweep or section being printed
@@ -57,7 +58,7 @@ void add_vector(LoopPrinter *l, ExprId id);
 // The address of an access: its row pointer, the middle axes, the first lane.
 void add_address(LoopPrinter *l, AccessId id);
 const char *type_suffix(Type type); // of functions of the vocabulary that access memory
-// Whether the caller may not want what is stored, which then is not; around its stores stands a test of wants_ACCESS.
+// Whether the caller may not want what is stored, which then is not; around its stores stands a test of wants_NAME.
 bool is_optional(const LoopPrinter *l, AccessId id);
 void open_store(LoopPrinter *l, const Root *root);
 void close_store(LoopPrinter *l, const Root *root);

@@ -148,14 +148,12 @@ const char *print_member_name(Printer *p, const char *name, const char *const *t
   return member ? member : "x";
 }
 
-// Axes, p_3, acc_3 and the like, which only their printers make, and functions of the vocabulary.
+// Axes, p_NAME, acc_NAME and the like, which only their printers make, and functions of the vocabulary.
 static bool is_own_local(const char *name) {
-  static const char *const numbered[] = {"acc_", "d", "p_", "part_", "rows_", "streams_", "sum_", "total_", "wants_"};
-  for (size_t i = 0; i < sizeof numbered / sizeof *numbered; i++) {
-    size_t length = strlen(numbered[i]);
-    if (strncmp(name, numbered[i], length) == 0 && isdigit((unsigned char)name[length])) return true;
-  }
-  return is_vocabulary(name) || !isalpha((unsigned char)name[0]);
+  static const char *const own[] = {"acc_", "held_", "p_", "part_", "rows_", "streams_", "total_", "wants_"};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (strncmp(name, own[i], strlen(own[i])) == 0) return true;
+  return is_vocabulary(name) || !isalpha((unsigned char)name[0]) || (name[0] == 'd' && isdigit((unsigned char)name[1]));
 }
 
 static bool is_free_local(const char *name, const char *const *taken, size_t ntaken) {

@@ -164,7 +164,7 @@ void add_vector(LoopPrinter *l, ExprId id) {
 void add_address(LoopPrinter *l, AccessId id) {
   const Access *a = &l->k->accesses[id];
   int v = loop_vector_axis(l->loop);
-  text_format(l->out, "p_%u", (unsigned)id);
+  text_format(l->out, "p_%s", l->access_name[id]);
   if (has_rows(l) && varies_by_row(l, access_axes(l->k, a))) text_add_string(l->out, "[r]");
   assert(v >= 0); // what has no inner axes is a scalar
   add_terms(l, a->stride, loop_inner_axes(l->loop) & ~(1U << v), true);
@@ -229,7 +229,7 @@ static void add_vector_load(LoopPrinter *l, const Expr *e, Level level) {
   int64_t stride = lane_stride(l, a);
   bool converts = memory != l->prefix;
   if (is_transposed(l, id)) {
-    text_format(l->out, "v_load(rows_%u + %s * %d)", (unsigned)id, l->lane, LANES);
+    text_format(l->out, "v_load(rows_%s + %s * %d)", l->access_name[id], l->lane, LANES);
     return;
   }
   if (l->loop->is_across && !stride) {
@@ -257,7 +257,7 @@ bool is_optional(const LoopPrinter *l, AccessId id) {
 
 void open_store(LoopPrinter *l, const Root *root) {
   if (!is_optional(l, root->access)) return;
-  print_line(l, "if (wants_%u) {", (unsigned)root->access);
+  print_line(l, "if (wants_%s) {", l->access_name[root->access]);
   open_brace(l);
 }
 
@@ -272,7 +272,7 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
   bool converts = memory != l->prefix, may_stream = root->is_streamed && !l->is_tail;
   if (is_transposed(l, root->access)) {
     print_indent(l);
-    text_format(l->out, "v_store(rows_%u + %s * %d, ", (unsigned)root->access, l->lane, LANES);
+    text_format(l->out, "v_store(rows_%s + %s * %d, ", l->access_name[root->access], l->lane, LANES);
     add_vector(l, root->expr);
     text_add_string(l->out, ");\n");
     return;
@@ -280,7 +280,7 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
   open_store(l, root);
   for (int streams = may_stream; streams >= 0; streams--) {
     print_indent(l);
-    if (may_stream) text_format(l->out, streams ? "if (streams_%u) " : "else ", (unsigned)root->access);
+    if (may_stream) text_format(l->out, streams ? "if (streams_%s) " : "else ", l->access_name[root->access]);
     text_format(l->out, "%c_%s%s%s(", memory,
                 streams       ? "stream"
                 : stride == 1 ? "store"
@@ -306,10 +306,12 @@ static void add_element(LoopPrinter *l, const Access *a, AxisSet axes) {
 
 static void add_scalar_load(LoopPrinter *l, const Expr *e, AxisSet axes) {
   const Access *a = &l->k->accesses[e->access];
-  text_format(l->out, "%s%s(", l->k->is_f64 && a->type != TYPE_F64 ? "(double)" : "", scalar_from(a->type));
+  const char *convert = scalar_from(a->type);
+  bool is_call = *convert && a->type != TYPE_BOOLEAN;
+  text_format(l->out, "%s%s%s", l->k->is_f64 && a->type != TYPE_F64 ? "(double)" : "", convert, is_call ? "(" : "");
   add_element(l, a, axes);
   if (e->args[0]) add_offset(l, e->args[0]);
-  text_add_string(l->out, "])");
+  text_add_string(l->out, is_call ? "])" : "]");
 }
 
 // The one axis of a coordinate.
@@ -371,21 +373,22 @@ static void print_combine(LoopPrinter *l, ExprId id) {
   ExprOp reduction = l->k->temporaries[a->temporary].reduction;
   const char *combine = expr_info[reductions[reduction].combine].name;
   print_indent(l);
-  text_format(l->out, is_vector ? "dvec sum_%u = d_set(" : "double sum_%u = (", (unsigned)id);
+  text_format(l->out, is_vector ? "dvec total_%s = d_set(" : "double total_%s = (", l->name[id]);
   add_number(l, reductions[reduction].identity, true);
   text_add_string(l->out, ");\n");
   if (nblocks > 0) print_indent(l);
-  if (nblocks > 0) text_format(l->out, "for (size_t b = 0; b < %lld; b++) sum_%u = ", (long long)nblocks, (unsigned)id);
+  if (nblocks > 0)
+    text_format(l->out, "for (size_t b = 0; b < %lld; b++) total_%s = ", (long long)nblocks, l->name[id]);
   if (nblocks == 0) {
     // nothing was added up
   } else if (!is_vector) {
-    text_format(l->out, "f64_%s(sum_%u, (double)a->%s[b * %lld", combine, (unsigned)id, access_member(l, a),
+    text_format(l->out, "f64_%s(total_%s, (double)a->%s[b * %lld", combine, l->name[id], access_member(l, a),
                 (long long)nelems);
     add_terms(l, stride, others, true);
     text_add_string(l->out, "]);\n");
   } else {
     char memory = a->type == TYPE_F64 ? 'd' : 'v';
-    text_format(l->out, "d_%s(sum_%u, %s%c_%s%s(a->%s + b * %lld", combine, (unsigned)id,
+    text_format(l->out, "d_%s(total_%s, %s%c_%s%s(a->%s + b * %lld", combine, l->name[id],
                 memory == 'v' ? "d_from_v(" : "", memory, stride[v] == 1 ? "load" : "gather", l->is_tail ? "_n" : "",
                 access_member(l, a), (long long)nelems);
     add_terms(l, stride, others, true);
@@ -394,7 +397,7 @@ static void print_combine(LoopPrinter *l, ExprId id) {
     text_format(l->out, "%s)%s);\n", l->is_tail ? ", n" : "", memory == 'v' ? ")" : "");
   }
   const char *narrow = l->k->is_f64 ? "" : is_vector ? "v_from_d" : "(float)";
-  print_line(l, "const %s %s = %s(sum_%u);", is_vector ? l->vec : l->scalar, l->name[id], narrow, (unsigned)id);
+  print_line(l, "const %s %s = %s(total_%s);", is_vector ? l->vec : l->scalar, l->name[id], narrow, l->name[id]);
 }
 
 // A call of the vocabulary.

@@ -3,6 +3,7 @@
 // Expressions are printed where they belong by the axes they vary over: not at all (constants), once a row (scalars),
 // once an iteration of a middle axis, or for each vector. Within a level they follow each other in the order of their
 // ids, which has operands before users.
+#include "backends/codegen/emit.h"
 #include "backends/codegen/loop_printer.h"
 
 #include <stdarg.h>
@@ -18,7 +19,15 @@ static const char *combine_name(ExprOp reduction) {
   return expr_info[reductions[reduction].combine].name;
 }
 
-static void add_accumulate(LoopPrinter *l, const Root *root, const char *sum, const char *part) {
+typedef struct Sum { // a vector that is added to: "acc_total[r]"
+  const char *kind, *name, *index;
+} Sum;
+
+static void add_sum(LoopPrinter *l, const Sum *sum) {
+  text_format(l->out, "%s_%s%s", sum->kind, sum->name, sum->index);
+}
+
+static void add_accumulate(LoopPrinter *l, const Root *root, const Sum *sum) {
   ExprId operand = root_operand(l, root);
   const Expr *e = &l->k->exprs[operand];
   if (is_fused_product(l, root)) {
@@ -26,54 +35,54 @@ static void add_accumulate(LoopPrinter *l, const Root *root, const char *sum, co
     add_vector(l, e->args[0]);
     text_add_string(l->out, ", ");
     add_vector(l, e->args[1]);
-    text_format(l->out, ", %s%s)", sum, part);
+    text_add_string(l->out, ", ");
+    add_sum(l, sum);
   } else {
-    text_format(l->out, "%c_%s(%s%s, ", l->prefix, combine_name(root_reduction(l, root)), sum, part);
+    text_format(l->out, "%c_%s(", l->prefix, combine_name(root_reduction(l, root)));
+    add_sum(l, sum);
+    text_add_string(l->out, ", ");
     add_vector(l, operand);
-    text_add_string(l->out, ")");
   }
+  text_add_string(l->out, ")");
 }
 
 // sum = sum + operand, in the first n lanes only where the others must stay as they are.
-static void print_merged_sum(LoopPrinter *l, const Root *root, const char *sum, const char *part, bool is_merged) {
-  text_format(l->out, "%s%s = ", sum, part);
+static void print_merged_sum(LoopPrinter *l, const Root *root, const Sum *sum, bool is_merged) {
+  print_indent(l);
+  add_sum(l, sum);
+  text_add_string(l->out, " = ");
   if (is_merged) text_format(l->out, "%c_merge(n, ", l->prefix);
-  add_accumulate(l, root, sum, part);
-  if (is_merged) text_format(l->out, ", %s%s)", sum, part);
+  add_accumulate(l, root, sum);
+  if (is_merged) {
+    text_add_string(l->out, ", ");
+    add_sum(l, sum);
+    text_add_string(l->out, ")");
+  }
   text_add_string(l->out, ";\n");
 }
 
 static void print_vector_root(LoopPrinter *l, const Root *root) {
-  char sum[32];
-  if (root->kind == ROOT_STORE) {
-    print_vector_store(l, root);
-    return;
-  }
-  print_indent(l);
-  if (root->kind == ROOT_REDUCE_OUTER) {
-    snprintf(sum, sizeof sum, "part_%u_v", (unsigned)root->access);
-    print_merged_sum(l, root, sum, "", l->is_tail && l->loop->is_across);
-    return;
-  }
-  snprintf(sum, sizeof sum, "acc_%u", (unsigned)root->expr);
-  print_merged_sum(l, root, sum, l->part, l->is_tail && !l->loop->is_across);
+  const Sum share = {"held", l->access_name[root->access], ""}, sum = {"acc", l->name[root->expr], l->part};
+  if (root->kind == ROOT_STORE) print_vector_store(l, root);
+  else if (root->kind == ROOT_REDUCE_OUTER) print_merged_sum(l, root, &share, l->is_tail && l->loop->is_across);
+  else print_merged_sum(l, root, &sum, l->is_tail && !l->loop->is_across);
 }
 
 static void print_array_sums(LoopPrinter *l, int sweep, bool is_load) {
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];
     if (root->sweep != sweep || !is_array_sum(l, root)) continue;
-    unsigned id = (unsigned)root->access;
+    const char *name = l->access_name[root->access];
     bool is_part = l->is_tail && !l->loop->is_across;
     const char *tail = is_part ? "_n" : "", *n = is_part ? ", n" : "";
     print_indent(l);
-    if (is_load) text_format(l->out, "%s part_%u_v = %c_load%s(part_%u", l->vec, id, l->prefix, tail, id);
-    else text_format(l->out, "%c_store%s(part_%u", l->prefix, tail, id);
+    if (is_load) text_format(l->out, "%s held_%s = %c_load%s(part_%s", l->vec, name, l->prefix, tail, name);
+    else text_format(l->out, "%c_store%s(part_%s", l->prefix, tail, name);
     add_terms(l, l->k->accesses[root->access].stride, loop_inner_axes(l->loop) & ~(1U << loop_vector_axis(l->loop)),
               true);
     text_format(l->out, " + %s", l->lane);
     if (l->loop->is_across) text_format(l->out, " * %d", LANES);
-    if (!is_load) text_format(l->out, ", part_%u_v", id);
+    if (!is_load) text_format(l->out, ", held_%s", name);
     text_format(l->out, "%s);\n", n);
   }
 }
@@ -191,7 +200,7 @@ static int nparts(const LoopPrinter *l) {
 
 static void print_identity(LoopPrinter *l, ExprId id, char prefix, const char *stem, const char *index) {
   print_indent(l);
-  text_format(l->out, "%s_%u%s = %c_set(", stem, (unsigned)id, index, prefix);
+  text_format(l->out, "%s_%s%s = %c_set(", stem, l->name[id], index, prefix);
   add_number(l, reductions[l->k->exprs[id].op].identity, prefix == 'd');
   text_add_string(l->out, ");\n");
 }
@@ -200,11 +209,11 @@ static void print_identity(LoopPrinter *l, ExprId id, char prefix, const char *s
 static void declare_identities(LoopPrinter *l, ExprId id, char prefix, const char *stem, int count) {
   const char *type = prefix == 'd' ? "dvec" : "vec";
   if (count == 1 && !has_rows(l)) {
-    print_line(l, "%s %s_%u;", type, stem, (unsigned)id);
+    print_line(l, "%s %s_%s;", type, stem, l->name[id]);
     print_identity(l, id, prefix, stem, "");
     return;
   }
-  print_line(l, "%s %s_%u[%d];", type, stem, (unsigned)id, count);
+  print_line(l, "%s %s_%s[%d];", type, stem, l->name[id], count);
   print_line(l, "UNROLL for (int u = 0; u < %d; u++)", count);
   open_brace(l);
   print_identity(l, id, prefix, stem, "[u]");
@@ -221,9 +230,9 @@ static void declare_total(LoopPrinter *l, ExprId id) {
 
 // The accumulators of one sum as one vector, pairwise; with rows, that of the row `r`.
 static void add_merged(LoopPrinter *l, ExprId id, const char *r, int first, int count) {
-  if (has_rows(l)) text_format(l->out, "acc_%u%s", (unsigned)id, r);
-  else if (nparts(l) == 1) text_format(l->out, "acc_%u", (unsigned)id);
-  else if (count == 1) text_format(l->out, "acc_%u[%d]", (unsigned)id, first);
+  if (has_rows(l)) text_format(l->out, "acc_%s%s", l->name[id], r);
+  else if (nparts(l) == 1) text_format(l->out, "acc_%s", l->name[id]);
+  else if (count == 1) text_format(l->out, "acc_%s[%d]", l->name[id], first);
   else {
     text_format(l->out, "%c_%s(", l->prefix, combine_name(l->k->exprs[id].op));
     add_merged(l, id, r, first, count / 2);
@@ -237,15 +246,15 @@ static void flush_accumulator(LoopPrinter *l, ExprId id) {
   print_indent(l);
   if (has_rows(l)) text_add_string(l->out, "UNROLL for (int r = 0; r < rows; r++) ");
   const char *part = has_rows(l) ? "[r]" : "";
-  text_format(l->out, "total_%u%s = d_%s(total_%u%s, d_from_v(", (unsigned)id, part, combine_name(l->k->exprs[id].op),
-              (unsigned)id, part);
+  text_format(l->out, "total_%s%s = d_%s(total_%s%s, d_from_v(", l->name[id], part, combine_name(l->k->exprs[id].op),
+              l->name[id], part);
   add_merged(l, id, "[r]", 0, nparts(l));
   text_add_string(l->out, "));\n");
 }
 
 static void finish_sum(LoopPrinter *l, ExprId id, bool has_totals) {
   if (l->loop->is_across) {
-    print_line(l, "const vec %s = acc_%u;", l->name[id], (unsigned)id);
+    print_line(l, "const vec %s = acc_%s;", l->name[id], l->name[id]);
     return;
   }
   bool is_array = has_rows(l) && expr_level(l, id) == LEVEL_ROW;
@@ -255,7 +264,7 @@ static void finish_sum(LoopPrinter *l, ExprId id, bool has_totals) {
   else text_format(l->out, "const %s %s = ", l->scalar, l->name[id]);
   const char *r = is_array ? "[r]" : "[0]"; // a sum that is no row's own is the same in all
   const char *over_lanes = expr_info[l->k->exprs[id].op].name;
-  if (has_totals) text_format(l->out, "(float)d_%s(total_%u%s);\n", over_lanes, (unsigned)id, has_rows(l) ? r : "");
+  if (has_totals) text_format(l->out, "(float)d_%s(total_%s%s);\n", over_lanes, l->name[id], has_rows(l) ? r : "");
   else {
     text_format(l->out, l->k->is_f64 ? "d_%s(" : "(float)d_%s(d_from_v(", over_lanes);
     add_merged(l, id, r, 0, nparts(l));
@@ -336,21 +345,47 @@ static void print_across_loop(LoopPrinter *l, int sweep) {
     const Root *root = &l->loop->roots[i];
     if (root->kind != ROOT_STORE || root->sweep != sweep || !is_transposed(l, root->access)) continue;
     const Access *a = &l->k->accesses[root->access];
-    unsigned id = (unsigned)root->access;
+    const char *name = l->access_name[root->access];
     const char *suffix = type_suffix(a->type), *otherwise = root->is_streamed ? "else " : "";
     open_store(l, root);
     if (root->is_streamed)
-      print_line(l, "if (streams_%u) v_stream_rows%s(p_%u, rows_%u, %lld);", id, suffix, id, id, width);
-    print_line(l, "%sv_store_rows%s(p_%u, %lld, rows_%u, %lld);", otherwise, suffix, id,
-               (long long)a->stride[l->loop->order[0]], id, width);
+      print_line(l, "if (streams_%s) v_stream_rows%s(p_%s, rows_%s, %lld);", name, suffix, name, name, width);
+    print_line(l, "%sv_store_rows%s(p_%s, %lld, rows_%s, %lld);", otherwise, suffix, name,
+               (long long)a->stride[l->loop->order[0]], name, width);
     close_store(l, root);
   }
+}
+
+// What the schedule says, as a comment behind `what`.
+static void print_comment(LoopPrinter *l, const char *what, const Text *words) {
+  print_indent(l);
+  text_format(l->out, "// %s ", what);
+  add_comment_text(l->out, text_string(words));
+  text_add_string(l->out, "\n");
+  l->p->out_of_memory |= words->out_of_memory;
+}
+
+static void print_sweep_comment(LoopPrinter *l, int sweep) {
+  Text words;
+  text_init(&words, l->out->allocator);
+  loop_print_sweep(l->k, l->loop, sweep, &words);
+  print_comment(l, "Sweep:", &words);
+  text_deinit(&words);
+}
+
+static void print_loop_comment(LoopPrinter *l) {
+  Text words;
+  text_init(&words, l->out->allocator);
+  loop_print_order(l->k, l->loop, &words);
+  print_comment(l, "A step of the loop", &words);
+  text_deinit(&words);
 }
 
 static void print_sweep(LoopPrinter *l, int sweep) {
   bool has_work = false;
   for (size_t i = 0; i < l->loop->nroots; i++) has_work |= is_in_sweep(l, &l->loop->roots[i], sweep);
   if (!has_work) return;
+  print_sweep_comment(l, sweep);
   Runs runs = plan_runs(l, sweep);
   for_each_sum(l, sweep, runs.has_totals ? declare_total : declare_accumulator);
   if (l->loop->is_across) print_across_loop(l, sweep);
@@ -367,8 +402,8 @@ static void add_partial_parameters(LoopPrinter *l, bool is_call) {
     const Root *root = &l->loop->roots[i];
     if (root->kind != ROOT_REDUCE_OUTER) continue;
     const char *type = l->loop->is_across ? "float" : element_type(l->k->accesses[root->access].type);
-    if (is_call) text_format(l->out, ", part_%u", (unsigned)root->access);
-    else text_format(l->out, ", %s *part_%u", type, (unsigned)root->access);
+    if (is_call) text_format(l->out, ", part_%s", l->access_name[root->access]);
+    else text_format(l->out, ", %s *part_%s", type, l->access_name[root->access]);
   }
 }
 
@@ -377,7 +412,7 @@ static void print_streams(LoopPrinter *l) {
     const Root *root = &l->loop->roots[i];
     if (root->kind == ROOT_STORE && root->is_streamed) {
       print_indent(l);
-      text_format(l->out, "const int streams_%u = (uintptr_t)(", (unsigned)root->access);
+      text_format(l->out, "const int streams_%s = (uintptr_t)(", l->access_name[root->access]);
       add_start(l, &l->k->accesses[root->access]);
       text_add_string(l->out, ") % 64 == 0;\n");
     }
@@ -388,7 +423,7 @@ static void print_wants(LoopPrinter *l) {
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];
     if (root->kind == ROOT_STORE && is_optional(l, root->access))
-      print_line(l, "const int wants_%u = a->%s != NULL;", (unsigned)root->access,
+      print_line(l, "const int wants_%s = a->%s != NULL;", l->access_name[root->access],
                  access_member(l, &l->k->accesses[root->access]));
   }
 }
@@ -400,9 +435,10 @@ static void add_step_name(LoopPrinter *l) {
 }
 
 static void print_step(LoopPrinter *l) {
+  print_loop_comment(l);
   text_add_string(l->out, "static inline ALWAYS_INLINE void ");
   add_step_name(l);
-  text_format(l->out, "(const struct %s_args *a", l->p->identifier);
+  text_format(l->out, "(\n    const struct %s_args *a", l->p->identifier);
   add_partial_parameters(l, false);
   text_format(l->out, "%s%s) {\n", l->loop->tile ? ", size_t begin, size_t end" : ", size_t o",
               has_rows(l)  ? ", const int rows"
@@ -433,17 +469,17 @@ static void print_partials(LoopPrinter *l) {
     if (root->kind != ROOT_REDUCE_OUTER) continue;
     const Access *a = &l->k->accesses[root->access];
     long long nelems = (long long)axes_nelems(l->k, access_axes(l->k, a));
-    unsigned access = (unsigned)root->access;
+    const char *name = l->access_name[root->access];
     if (l->loop->is_across) { // one for each lane
       nelems *= LANES;
-      print_line(l, "float part_%u[%lld];", access, nelems);
+      print_line(l, "float part_%s[%lld];", name, nelems);
     } else {
-      print_line(l, "%s *const part_%u = a->%s + block * %lld;", element_type(a->type), access, access_member(l, a),
+      print_line(l, "%s *const part_%s = a->%s + block * %lld;", element_type(a->type), name, access_member(l, a),
                  nelems);
     }
     if (!nelems) continue;
     print_indent(l);
-    text_format(l->out, "for (size_t i = 0; i < %lld; i++) part_%u[i] = ", nelems, access);
+    text_format(l->out, "for (size_t i = 0; i < %lld; i++) part_%s[i] = ", nelems, name);
     add_constant(l, reductions[root_reduction(l, root)].identity);
     text_add_string(l->out, ";\n");
   }
@@ -457,8 +493,9 @@ static void print_lane_sums(LoopPrinter *l) {
     const Access *a = &l->k->accesses[root->access];
     long long nelems = (long long)axes_nelems(l->k, access_axes(l->k, a));
     print_line(l, "for (size_t i = 0; i < %lld; i++)", nelems);
-    print_line(l, "  a->%s[block * %lld + i] = (%s)d_%s(d_from_v(v_load(part_%u + i * %d)));", access_member(l, a),
-               nelems, element_type(a->type), expr_info[root_reduction(l, root)].name, (unsigned)root->access, LANES);
+    print_line(l, "  a->%s[block * %lld + i] = (%s)d_%s(d_from_v(v_load(part_%s + i * %d)));", access_member(l, a),
+               nelems, element_type(a->type), expr_info[root_reduction(l, root)].name, l->access_name[root->access],
+               LANES);
   }
 }
 
@@ -530,18 +567,30 @@ static void print_block(LoopPrinter *l) {
   text_add_string(l->out, "\n");
 }
 
+// As what it reaches, with a number where the loop reaches that in several ways.
+static void name_access(LoopPrinter *l, AccessId id) {
+  const Access *a = &l->k->accesses[id];
+  const char *own = a->value ? access_member(l, a) : l->k->temporaries[a->temporary].name;
+  if (!l->access_name[id]) l->access_name[id] = print_local_name(l->p, own, l->access_name, l->k->naccesses, id);
+}
+
 static bool prepare(LoopPrinter *l) {
   Arena *scratch = l->p->scratch;
   size_t n = l->k->nexprs;
   l->name = ARENA_ARRAY(scratch, const char *, n);
+  l->access_name = ARENA_ARRAY(scratch, const char *, l->k->naccesses + 1);
   l->nuses = ARENA_ARRAY(scratch, uint32_t, n);
   l->time = ARENA_ARRAY(scratch, int, n);
   l->is_needed = ARENA_ARRAY(scratch, bool, n);
-  if (!l->name || !l->nuses || !l->time || !l->is_needed) return false;
+  if (!l->name || !l->access_name || !l->nuses || !l->time || !l->is_needed) return false;
   for (size_t i = 0; i < l->loop->nroots; i++) need_expr(l, root_operand(l, &l->loop->roots[i]));
   for (ExprId id = 1; id < n; id++)
     if (l->is_needed[id] || is_row_sum(l, id))
       l->name[id] = print_local_name(l->p, l->k->exprs[id].label, l->name, id, id);
+  for (ExprId id = 1; id < n; id++)
+    if (l->is_needed[id] && l->k->exprs[id].op == EXPR_LOAD) name_access(l, l->k->exprs[id].access);
+  for (size_t i = 0; i < l->loop->nroots; i++)
+    if (l->loop->roots[i].kind != ROOT_REDUCE_INNER) name_access(l, l->loop->roots[i].access);
   find_times(l);
   return true;
 }
