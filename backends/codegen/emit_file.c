@@ -230,13 +230,13 @@ static void close_guard(const Isa *isa, Text *out) {
 }
 
 // GNU C's vectors are no part of ISO C or C++, which only its pedantry minds.
-static void print_section(const Isa *isa, const Text *vocabulary, const Text *body, Text *out) {
+static void print_section(const Isa *isa, const char *identifier, const Text *vocabulary, const Text *body, Text *out) {
   text_format(out, "/* ---- %s ---- */\n\n", isa->name);
   open_guard(isa, out);
   text_add_string(
       out, "#ifdef __GNUC__\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wpedantic\"\n#endif\n");
   print_target(isa, out);
-  print_renames(vocabulary, isa->name, out);
+  print_renames(vocabulary, identifier, out);
   text_add_string(out, "\n");
   text_add(out, text_string(vocabulary), vocabulary->nbytes);
   text_add(out, text_string(body), body->nbytes);
@@ -275,7 +275,7 @@ static bool add_section(FilePrinter *f, size_t i) {
   f->is_there[i] = ok && (!has_base || needs_vocabulary(isa, &body));
   if (f->is_there[i]) {
     ok = print_vocabulary(isa, &body, &vocabulary);
-    print_section(isa, &vocabulary, &body, &f->sections);
+    print_section(isa, p.identifier, &vocabulary, &body, &f->sections);
     f->has_shared_loops |= program_has_shared_loops(p.program);
     if (p.workspace_nbytes > f->workspace_nbytes) f->workspace_nbytes = p.workspace_nbytes;
   }

@@ -35,9 +35,9 @@ const char *element_type(Type type); // in C: "float", "uint16_t"
 bool print_vocabulary(const Isa *isa, const Text *used, Text *out);
 // Whether `used` needs any of the ISA's own header, where that takes another's for the rest.
 bool needs_vocabulary(const Isa *isa, const Text *used);
-// So that a vocabulary can stand in a file several times: gives its functions and types the suffix; takes its macros
-// and those names back.
-void print_renames(const Text *vocabulary, const char *suffix, Text *out);
+// So that a vocabulary can stand in a file several times, and the file beside others in one translation unit: gives its
+// functions and types the prefix; takes its macros and those names back.
+void print_renames(const Text *vocabulary, const char *prefix, Text *out);
 void print_undefinitions(const Text *vocabulary, Text *out);
 
 #endif

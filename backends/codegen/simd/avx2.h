@@ -14,11 +14,11 @@
 
 #define D_EACH(f) f(0), f(1), f(2), f(3)
 
-#if __clang_major__ < 18
+#if !defined __clang__ || __clang_major__ < 18
 #define V_FMA(a, b, c) __builtin_ia32_vfmaddps256(a, b, c)
 #endif
 
-#if __clang_major__ < 18
+#if !defined __clang__ || __clang_major__ < 18
 #define D_FMA(a, b, c) __builtin_ia32_vfmaddpd256(a, b, c)
 #endif
 

@@ -23,11 +23,11 @@
 
 #define D_ALL (uint8_t)-1, 4
 
-#if __clang_major__ < 18
+#if !defined __clang__ || __clang_major__ < 18
 #define V_FMA(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, V_ALL)
 #endif
 
-#if __clang_major__ < 18
+#if !defined __clang__ || __clang_major__ < 18
 #define D_FMA(a, b, c) __builtin_ia32_vfmaddpd512_mask(a, b, c, D_ALL)
 #endif
 
