@@ -37,6 +37,11 @@ static void add_upper(Text *out, const char *text) {
   for (; *text; text++) text_format(out, "%c", toupper((unsigned char)*text));
 }
 
+static void add_isa(const FilePrinter *f, size_t i, Text *out) {
+  text_format(out, "%s_ISA_", f->prefix);
+  add_upper(out, f->file->isas[i]->name);
+}
+
 static bool is_input_of_place(const FilePrinter *f, size_t input) {
   for (size_t o = 0; o < f->graph->noutputs; o++)
     if (f->is_in_place[o * f->graph->ninputs + input]) return true;
@@ -117,9 +122,9 @@ static void print_enums(const FilePrinter *f, Text *out) {
               p);
   for (size_t i = 0; i < f->file->nisas; i++) {
     if (!f->is_there[i]) continue;
-    text_format(out, "%s  %s_ISA_", i ? ",\n" : "", p);
-    add_upper(out, f->file->isas[i]->name);
-    text_format(out, " = %d", (int)(f->file->isas[i] - isas) + 1);
+    text_add_string(out, i ? ",\n  " : "  ");
+    add_isa(f, i, out);
+    text_format(out, " = %d", f->file->isas[i]->number);
   }
   text_add_string(out, "\n};\n\n");
 }
@@ -290,8 +295,8 @@ static void print_has_isa(const FilePrinter *f, Text *out) {
     const Isa *isa = f->file->isas[i];
     if (!f->is_there[i]) continue;
     open_guard(isa, out);
-    text_format(out, "  case %s_ISA_", f->prefix);
-    add_upper(out, isa->name);
+    text_add_string(out, "  case ");
+    add_isa(f, i, out);
     text_format(out, ": return %s;\n", isa->runs);
     close_guard(isa, out);
   }
@@ -348,21 +353,29 @@ static void print_checks(const FilePrinter *f, Text *out) {
   }
 }
 
+static void print_best(const FilePrinter *f, Text *out) {
+  text_format(out, "  if (isa == %s_ISA_BEST)\n    isa = ", f->prefix);
+  for (size_t i = f->file->nisas; i-- > 1;) {
+    if (!f->is_there[i]) continue;
+    text_format(out, "%s_has_isa(", f->prefix);
+    add_isa(f, i, out);
+    text_add_string(out, ") ? ");
+    add_isa(f, i, out);
+    text_add_string(out, "\n          : ");
+  }
+  add_isa(f, 0, out);
+  text_add_string(out, ";\n");
+}
+
 static void print_choice(const FilePrinter *f, Text *out) {
-  size_t best = 0;
-  for (size_t i = 0; i < f->file->nisas; i++)
-    if (f->is_there[i]) best = i;
-  text_format(out, "  if (isa == %s_ISA_BEST)\n    for (isa = %s_ISA_", f->prefix, f->prefix);
-  add_upper(out, f->file->isas[best]->name);
-  text_format(
-      out, "; isa > 1 && !%s_has_isa(isa);) isa--;\n  if (!%s_has_isa(isa)) return %s_UNKNOWN_ISA;\n  switch (isa) {\n",
-      f->prefix, f->prefix, f->prefix);
+  print_best(f, out);
+  text_format(out, "  if (!%s_has_isa(isa)) return %s_UNKNOWN_ISA;\n  switch (isa) {\n", f->prefix, f->prefix);
   for (size_t i = f->file->nisas; i-- > 0;) {
     const Isa *isa = f->file->isas[i];
     if (!f->is_there[i]) continue;
     open_guard(isa, out);
-    text_format(out, "  case %s_ISA_", f->prefix);
-    add_upper(out, isa->name);
+    text_add_string(out, "  case ");
+    add_isa(f, i, out);
     text_format(out, ": %s_%s_run(inputs, outputs, (unsigned char *)workspace, %s); break;\n", f->prefix, isa->name,
                 f->file->threads == EMIT_CALLBACK ? "&pool" : "NULL");
     close_guard(isa, out);
