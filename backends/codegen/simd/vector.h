@@ -658,7 +658,7 @@ static inline v_part v_join(v_half a, v_half b) {
 
 // Part i of a vec from a dvec's parts.
 #ifndef V_FROM_D
-#define V_FROM_D(d, i) v_join(V_HALF_FROM_D((d).p[2 * (i)]), V_HALF_FROM_D((d).p[2 * (i) + 1]))
+#define V_FROM_D(d, i) v_join(V_HALF_FROM_D((d).p[2 * (ptrdiff_t)(i)]), V_HALF_FROM_D((d).p[2 * (ptrdiff_t)(i) + 1]))
 #endif
 
 static inline vec v_from_d(dvec d) { vec a; V_FOR_I a.p[i] = V_FROM_D(d, i); return a; }
