@@ -132,7 +132,7 @@ static const Value *find_to_write_over(Plan *plan, uint32_t kernel, AccessId tar
     if (!v || i == target || !plan->p->is_in_workspace[v->index] || is_stored(k, i)) continue;
     if (plan->last[v->index] != kernel + 1 || plan->is_taken_over[v->index]) continue;
     if (value_nbytes(v) != value_nbytes(to->value) || type_nbytes(from->type) != type_nbytes(to->type)) continue;
-    if (memcmp(from->stride, to->stride, sizeof from->stride) != 0) continue;
+    if (shape_powers(&v->shape) != shape_powers(&to->value->shape) || !access_strides_equal(from, to)) continue;
     bool is_alone = true; // no other view of it
     for (AccessId other = 0; other < k->naccesses; other++) is_alone &= other == i || k->accesses[other].value != v;
     if (is_alone && reads_first(plan, k, i, target)) return v;
