@@ -183,13 +183,21 @@ typedef struct Kernel {
   bool out_of_memory;
 } Kernel;
 
+typedef struct Room { // in the workspace, for values of which the number of elements has these powers
+  Powers powers;
+  size_t nbytes; // times the powers' product
+} Room;
+
 typedef struct Program {
   Arena arena;
   const Graph *graph;
   Kernel **kernels;
   size_t nkernels;
-  size_t *value_offset;  // by value->index: place in the workspace of a value that lives between kernels
+  size_t *value_offset;  // by value->index: place in the workspace of a value that lives between kernels; with open
+                         // dims in its room, times the powers' product
   bool *is_in_workspace; // by value->index
+  Room *rooms;           // with open dims: one behind the other, each from a whole line on, and then temporaries
+  size_t nrooms;
   size_t workspace_nbytes;
   size_t unshared_nbytes; // what the workspace would be if no two values ever had the same place
 } Program;

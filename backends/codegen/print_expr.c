@@ -161,7 +161,7 @@ const char *axes_text(LoopPrinter *l, AxisSet axes) {
 const char *block_text(LoopPrinter *l) {
   const Loop *loop = l->loop;
   if (!loop->few_work) return number_text(l, loop->tile ? loop->tile : loop->block, 0);
-  const char *text = arena_format(l->p->scratch, "a->k%zu_%zu_block", l->kernel_index, l->loop_index);
+  const char *text = arena_format(l->p->scratch, "a->k%zu_loop%zu_block", l->kernel_index, l->loop_index);
   l->p->out_of_memory |= !text;
   return text ? text : "1";
 }
@@ -419,7 +419,7 @@ void print_scalar_store(LoopPrinter *l, const Root *root) {
 
 const char *chunks_text(LoopPrinter *l, uint32_t loop) {
   if (!loop_has_open_chunks(l->k, &l->k->loops[loop])) return number_text(l, loop_nchunks(l->k, &l->k->loops[loop]), 0);
-  const char *text = arena_format(l->p->scratch, "a->k%zu_%u_chunks", l->kernel_index, (unsigned)loop);
+  const char *text = arena_format(l->p->scratch, "a->k%zu_loop%u_chunks", l->kernel_index, (unsigned)loop);
   l->p->out_of_memory |= !text;
   return text ? text : "1";
 }

@@ -8,6 +8,7 @@
 typedef struct Printer {
   Arena *scratch;
   Text *out;
+  Text *plain; // for what any processor can run: the struct of arguments and, with open dims, its layout
   const Program *program;
   const char *prefix;            // of the file's symbols
   const char *identifier;        // of the program's own: the prefix, and the instruction set where there are several
@@ -18,6 +19,7 @@ typedef struct Printer {
   bool has_optional_outputs;     // whose pointers may be null
   bool *is_optional;             // by value->index: such an output, but for those that are read again
   size_t workspace_nbytes;
+  bool has_open_workspace; // workspace_nbytes is only a part: the rest depends on open dims
   bool out_of_memory;
 } Printer;
 
