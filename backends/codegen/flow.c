@@ -2,8 +2,6 @@
 // all outputs that its readers work for.
 #include "backends/codegen/flow.h"
 
-#include <string.h>
-
 bool output_is_copy(const Graph *g, size_t i) {
   const Value *v = g->outputs[i];
   if (!v->producer) return true;
@@ -99,8 +97,7 @@ bool flow_find(Flow *f, const Program *p, Arena *arena) {
 
 static bool is_alike(const Value *a, const Value *b) {
   bool is_alike = a->type == b->type && a->shape.rank == b->shape.rank;
-  for (int i = 0; is_alike && i < a->shape.rank; i++)
-    is_alike = extent_value(a->shape.extent[i]) == extent_value(b->shape.extent[i]);
+  for (int i = 0; is_alike && i < a->shape.rank; i++) is_alike = extent_equals(a->shape.extent[i], b->shape.extent[i]);
   return is_alike;
 }
 
@@ -117,7 +114,7 @@ static bool reads_as_stored(const Kernel *k, const bool *is_marked, const Value 
   for (ExprId id = 1; id < k->nexprs; id++) {
     if (!is_marked[id] || !is_memory_access(&k->exprs[id])) continue;
     const Access *a = &k->accesses[k->exprs[id].access];
-    if (a->value == v && memcmp(a->stride, stored->stride, sizeof a->stride) != 0) return false;
+    if (a->value == v && !access_strides_equal(a, stored)) return false;
   }
   return true;
 }

@@ -40,8 +40,8 @@ static const char *const functions[] = {
 
 // What the functions that a loop becomes call their own, and what they call.
 static const char *const locals[] = {
-    "a", "ahead", "args", "b", "begin", "block", "chunk", "d", "dmask", "dvec", "end", "i", "i0", "i1", "j", "mask",
-    "n", "o", "r", "rows", "start", "sum", "u", "vec", "fma", "fmaf", "sqrt", "sqrtf", "memcpy"};
+    "a", "ahead", "args", "b", "begin", "block", "chain", "chunk", "d", "dmask", "dvec", "end", "i", "i0", "i1", "j", "mask",
+    "n", "o", "r", "rows", "run", "start", "sum", "u", "vec", "fma", "fmaf", "sqrt", "sqrtf", "memcpy"};
 // clang-format on
 
 static bool is_among(const char *const *words, size_t count, const char *name) {
@@ -128,8 +128,9 @@ static bool is_taken(const char *name, const char *const *taken, size_t ntaken) 
 
 // What the emitted struct and its function call their own: NAME_out, and temporaries kN_N_NAME.
 static bool is_own_member(const char *name) {
-  static const char *const own[] = {"a",      "args",    "context",      "i",    "inputs",    "isa",
-                                    "memory", "outputs", "parallel_for", "pool", "workspace", "workspace_nbytes"};
+  static const char *const own[] = {"a",      "args",      "context",         "extents", "i",
+                                    "inputs", "isa",       "memory",          "outputs", "parallel_for",
+                                    "pool",   "workspace", "workspace_nbytes"};
   return IS_AMONG(own, name) || ends_in(name, "_out") || (name[0] == 'k' && isdigit((unsigned char)name[1]));
 }
 

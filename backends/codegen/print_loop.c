@@ -78,8 +78,7 @@ static void print_array_sums(LoopPrinter *l, int sweep, bool is_load) {
     print_indent(l);
     if (is_load) text_format(l->out, "%s held_%s = %c_load%s(part_%s", l->vec, name, l->prefix, tail, name);
     else text_format(l->out, "%c_store%s(part_%s", l->prefix, tail, name);
-    add_terms(l, l->k->accesses[root->access].stride, loop_inner_axes(l->loop) & ~(1U << loop_vector_axis(l->loop)),
-              true);
+    add_terms(l, &l->k->accesses[root->access], loop_inner_axes(l->loop) & ~(1U << loop_vector_axis(l->loop)), true);
     text_format(l->out, " + %s", l->lane);
     if (l->loop->is_across) text_format(l->out, " * %d", LANES);
     if (!is_load) text_format(l->out, ", held_%s", name);
@@ -106,7 +105,9 @@ static void print_prefetches(LoopPrinter *l, int sweep) {
     print_indent(l);
     text_add_string(l->out, "v_prefetch_l2(");
     add_address(l, id);
-    text_format(l->out, " + ahead * %lld);\n", (long long)l->k->accesses[id].stride[l->loop->order[0]]);
+    const Access *a = &l->k->accesses[id];
+    const int axis = l->loop->order[0];
+    text_format(l->out, " + ahead * %s);\n", number_text(l, a->stride[axis], a->stride_powers[axis]));
   }
   need_sweep(l, sweep);
 }
@@ -155,7 +156,8 @@ static void print_vector_loops(LoopPrinter *l, int sweep, const char *from, cons
   open_brace(l);
   print_body(l, sweep);
   close_brace(l);
-  if (!l->loop->tile && l->k->axes[loop_vector_axis(l->loop)].extent % LANES == 0) return;
+  const Axis *axis = &l->k->axes[loop_vector_axis(l->loop)];
+  if (!l->loop->tile && kernel_factor(l->k, axis->extent, axis->powers) % LANES == 0) return;
   print_line(l, "if (i < %s) {", to);
   open_brace(l);
   print_line(l, "const int n = (int)(%s - i);", to);
@@ -171,21 +173,33 @@ typedef struct Runs { // how a sweep's additions are kept in short chains
   bool has_sums, has_totals;
   int64_t vector_run; // elements of the innermost axis in a run; 0: all of them
   int64_t middle_run; // iterations of the last middle axis in a run; 0: all
+  bool is_open;       // middle_run is made when it is called, by the chain of an iteration
 } Runs;
 
+static bool has_sums_in(const Loop *loop, int sweep) {
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].sweep == sweep) return true;
+  return false;
+}
+
+static AxisSet middle_axes(const LoopPrinter *l) {
+  return loop_inner_axes(l->loop) & ~(1U << loop_vector_axis(l->loop));
+}
+
+// One run has the bits of no runs at all, so that where extents are open they may always be there.
 static Runs plan_runs(const LoopPrinter *l, int sweep) {
   const Loop *loop = l->loop;
-  Runs runs = {0};
-  for (size_t i = 0; i < loop->nroots; i++)
-    runs.has_sums |= loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].sweep == sweep;
+  Runs runs = {.has_sums = has_sums_in(loop, sweep)};
   if (!runs.has_sums || l->k->is_f64 || loop->is_across) return runs; // rows are short where they lie across lanes
-  int64_t width = loop->tile ? loop->tile : l->k->axes[loop_vector_axis(loop)].extent;
-  int64_t group = (int64_t)LANES * loop->accumulators, middle = 1;
+  const Axis *vector = &l->k->axes[loop_vector_axis(loop)];
+  int64_t width = loop->tile ? loop->tile : vector->extent, group = (int64_t)LANES * loop->accumulators;
   int64_t chain = width / group + width % group / LANES + (width % LANES != 0); // the first accumulator takes the rest
-  for (int i = 0; i < loop->ninner - 1; i++) middle *= l->k->axes[loop->order[loop->nouter + i]].extent;
-  if (chain > LONGEST_RUN) runs.vector_run = LONGEST_RUN * group;
-  else if (chain * middle > LONGEST_RUN) runs.middle_run = LONGEST_RUN / chain;
-  runs.has_totals = runs.vector_run || runs.middle_run;
+  bool is_open = axes_powers(l->k, middle_axes(l)), is_vector_open = !loop->tile && vector->powers;
+  if (is_vector_open && loop->ninner > 1) runs.is_open = true;
+  else if (is_vector_open || chain > LONGEST_RUN) runs.vector_run = LONGEST_RUN * group;
+  else if (chain * axes_nelems(l->k, middle_axes(l)) > LONGEST_RUN || (is_open && chain))
+    runs.middle_run = LONGEST_RUN / chain;
+  runs.has_totals = runs.vector_run || runs.middle_run || runs.is_open;
   return runs;
 }
 
@@ -283,8 +297,7 @@ static void print_middle_exprs(LoopPrinter *l, int sweep, int depth) {
 
 // The row's elements from `from` to `to` of the innermost axis, in runs if chains would be too long.
 static void print_vector_runs(LoopPrinter *l, int sweep, const Runs *runs) {
-  char whole[24];
-  snprintf(whole, sizeof whole, "%lld", (long long)l->k->axes[loop_vector_axis(l->loop)].extent);
+  const char *whole = axes_text(l, 1U << loop_vector_axis(l->loop));
   const char *from = l->loop->tile ? "begin" : "0", *to = l->loop->tile ? "end" : whole;
   if (!runs->vector_run) {
     if (l->loop->ninner == 1) print_line(l, "{");
@@ -310,18 +323,18 @@ static void print_middle_loops(LoopPrinter *l, int sweep, int depth, const Runs 
   }
   int axis = l->loop->order[l->loop->nouter + depth];
   const char *name = axis_name(l, axis);
-  long long extent = (long long)l->k->axes[axis].extent;
-  bool in_runs = runs->middle_run && depth == l->loop->ninner - 2;
+  const char *extent = axes_text(l, 1U << axis);
+  bool in_runs = (runs->middle_run || runs->is_open) && depth == l->loop->ninner - 2;
+  const char *run = runs->is_open ? "run" : number_text(l, runs->middle_run, 0);
   if (in_runs) {
-    print_line(l, "for (size_t b = 0; b < %lld; b += %lld) {", extent, (long long)runs->middle_run);
+    print_line(l, "for (size_t b = 0; b < %s; b += %s) {", extent, run);
     open_brace(l);
     for_each_sum(l, sweep, declare_accumulator);
-    print_line(l, "for (size_t %s = b; %s < b + %lld && %s < %lld; %s++) {", name, name, (long long)runs->middle_run,
-               name, extent, name);
+    print_line(l, "for (size_t %s = b; %s < b + %s && %s < %s; %s++) {", name, name, run, name, extent, name);
   } else if (l->loop->is_backwards && sweep == l->loop->nsweeps - 1 && !runs->has_sums) {
-    print_line(l, "for (size_t %s = %lld; %s-- > 0;) {", name, extent, name);
+    print_line(l, "for (size_t %s = %s; %s-- > 0;) {", name, extent, name);
   } else {
-    print_line(l, "for (size_t %s = 0; %s < %lld; %s++) {", name, name, extent, name);
+    print_line(l, "for (size_t %s = 0; %s < %s; %s++) {", name, name, extent, name);
   }
   open_brace(l);
   print_middle_exprs(l, sweep, depth);
@@ -329,6 +342,27 @@ static void print_middle_loops(LoopPrinter *l, int sweep, int depth, const Runs 
   close_brace(l);
   if (!in_runs) return;
   for_each_sum(l, sweep, flush_accumulator);
+  close_brace(l);
+}
+
+// Where the innermost extent is open, so is whether an iteration's chain is too long by itself.
+static void print_open_runs(LoopPrinter *l, int sweep, const Runs *runs) {
+  const int group = LANES * l->loop->accumulators;
+  const char *width = axes_text(l, 1U << loop_vector_axis(l->loop));
+  Runs whole = *runs, cut = {.has_sums = true, .has_totals = true, .vector_run = (int64_t)LONGEST_RUN * group};
+  print_line(l, "{");
+  open_brace(l);
+  print_line(l, "const size_t chain = %s / %d + %s %% %d / %d + (%s %% %d != 0);", width, group, width, group, LANES,
+             width, LANES);
+  print_line(l, "if (chain > %d) {", LONGEST_RUN);
+  open_brace(l);
+  print_middle_loops(l, sweep, 0, &cut);
+  l->indent--;
+  print_line(l, "} else {");
+  open_brace(l);
+  print_line(l, "const size_t run = chain ? %d / chain : 1;", LONGEST_RUN);
+  print_middle_loops(l, sweep, 0, &whole);
+  close_brace(l);
   close_brace(l);
 }
 
@@ -350,8 +384,8 @@ static void print_across_loop(LoopPrinter *l, int sweep) {
     open_store(l, root);
     if (root->is_streamed)
       print_line(l, "if (streams_%s) v_stream_rows%s(p_%s, rows_%s, %lld);", name, suffix, name, name, width);
-    print_line(l, "%sv_store_rows%s(p_%s, %lld, rows_%s, %lld);", otherwise, suffix, name,
-               (long long)a->stride[l->loop->order[0]], name, width);
+    print_line(l, "%sv_store_rows%s(p_%s, %s, rows_%s, %lld);", otherwise, suffix, name, row_stride_text(l, a), name,
+               width);
     close_store(l, root);
   }
 }
@@ -389,7 +423,13 @@ static void print_sweep(LoopPrinter *l, int sweep) {
   Runs runs = plan_runs(l, sweep);
   for_each_sum(l, sweep, runs.has_totals ? declare_total : declare_accumulator);
   if (l->loop->is_across) print_across_loop(l, sweep);
-  else if (axes_nelems(l->k, loop_inner_axes(l->loop))) print_middle_loops(l, sweep, 0, &runs);
+  else if (!axes_nelems(l->k, loop_inner_axes(l->loop))) {
+    // nothing to go over
+  } else if (runs.is_open) {
+    print_open_runs(l, sweep, &runs);
+  } else {
+    print_middle_loops(l, sweep, 0, &runs);
+  }
   for (size_t i = 0; i < l->loop->nroots; i++)
     if (l->loop->roots[i].kind == ROOT_REDUCE_INNER && l->loop->roots[i].sweep == sweep)
       finish_sum(l, l->loop->roots[i].expr, runs.has_totals);
@@ -413,8 +453,12 @@ static void print_streams(LoopPrinter *l) {
     if (root->kind == ROOT_STORE && root->is_streamed) {
       print_indent(l);
       text_format(l->out, "const int streams_%s = (uintptr_t)(", l->access_name[root->access]);
-      add_start(l, &l->k->accesses[root->access]);
-      text_add_string(l->out, ") % 64 == 0;\n");
+      const Access *a = &l->k->accesses[root->access];
+      add_start(l, a);
+      text_add_string(l->out, ") % 64 == 0");
+      if (root->stream_nelems)
+        text_format(l->out, " && %s > %lld", axes_text(l, access_axes(l->k, a)), (long long)root->stream_nelems);
+      text_add_string(l->out, ";\n");
     }
   }
 }
@@ -445,20 +489,24 @@ static void print_step(LoopPrinter *l) {
               : l->is_tail ? ", int n"
                            : "");
   open_brace(l);
+  Text body;
+  begin_body(l, &body);
   need_all(l);
   bool mentions_o = has_rows(l) || mentioned_axes(l, 0);
   if (!l->loop->tile && !mentions_o) print_line(l, "(void)o;");
   print_wants(l);
   if (!l->is_tail) print_streams(l);
   if (l->loop->prefetch) {
-    long long rows = l->loop->prefetch, total = (long long)l->k->axes[l->loop->order[0]].extent;
-    print_line(l, "const size_t ahead = o + %lld <= %lld ? %lld : 0;", rows + l->loop->rows, total, rows);
+    int rows = l->loop->prefetch;
+    print_line(l, "const size_t ahead = o + %d <= %s ? %d : 0;", rows + l->loop->rows,
+               axes_text(l, 1U << l->loop->order[0]), rows);
   }
   for_each_pointer(l, declare_pointer);
   for (int sweep = 0; sweep <= l->loop->nsweeps; sweep++) {
     print_section(l, sweep);
     if (sweep < l->loop->nsweeps) print_sweep(l, sweep);
   }
+  end_body(l, &body);
   close_brace(l);
   text_add_string(l->out, "\n");
 }
@@ -468,18 +516,19 @@ static void print_partials(LoopPrinter *l) {
     const Root *root = &l->loop->roots[i];
     if (root->kind != ROOT_REDUCE_OUTER) continue;
     const Access *a = &l->k->accesses[root->access];
-    long long nelems = (long long)axes_nelems(l->k, access_axes(l->k, a));
+    AxisSet axes = access_axes(l->k, a);
+    const char *nelems = axes_text(l, axes);
     const char *name = l->access_name[root->access];
     if (l->loop->is_across) { // one for each lane
-      nelems *= LANES;
-      print_line(l, "float part_%s[%lld];", name, nelems);
+      nelems = number_text(l, axes_nelems(l->k, axes) * LANES, 0);
+      print_line(l, "float part_%s[%s];", name, nelems);
     } else {
-      print_line(l, "%s *const part_%s = a->%s + block * %lld;", element_type(a->type), name, access_member(l, a),
+      print_line(l, "%s *const part_%s = a->%s + block * %s;", element_type(a->type), name, access_member(l, a),
                  nelems);
     }
-    if (!nelems) continue;
+    if (!axes_nelems(l->k, axes)) continue;
     print_indent(l);
-    text_format(l->out, "for (size_t i = 0; i < %lld; i++) part_%s[i] = ", nelems, name);
+    text_format(l->out, "for (size_t i = 0; i < %s; i++) part_%s[i] = ", nelems, name);
     add_constant(l, reductions[root_reduction(l, root)].identity);
     text_add_string(l->out, ";\n");
   }
@@ -491,9 +540,9 @@ static void print_lane_sums(LoopPrinter *l) {
     const Root *root = &l->loop->roots[i];
     if (root->kind != ROOT_REDUCE_OUTER) continue;
     const Access *a = &l->k->accesses[root->access];
-    long long nelems = (long long)axes_nelems(l->k, access_axes(l->k, a));
-    print_line(l, "for (size_t i = 0; i < %lld; i++)", nelems);
-    print_line(l, "  a->%s[block * %lld + i] = (%s)d_%s(d_from_v(v_load(part_%s + i * %d)));", access_member(l, a),
+    const char *nelems = axes_text(l, access_axes(l->k, a));
+    print_line(l, "for (size_t i = 0; i < %s; i++)", nelems);
+    print_line(l, "  a->%s[block * %s + i] = (%s)d_%s(d_from_v(v_load(part_%s + i * %d)));", access_member(l, a),
                nelems, element_type(a->type), expr_info[root_reduction(l, root)].name, l->access_name[root->access],
                LANES);
   }
@@ -501,19 +550,16 @@ static void print_lane_sums(LoopPrinter *l) {
 
 static void print_block_range(LoopPrinter *l) {
   const Loop *loop = l->loop;
-  long long total = 1, kept = 1, length = loop->tile ? loop->tile : loop->block;
-  for (int i = 0; i < loop->nouter; i++) *(i < loop->nkept ? &kept : &total) *= l->k->axes[loop->order[i]].extent;
-  if (loop->tile) total = l->k->axes[loop->order[0]].extent;
+  const char *total = axes_text(l, loop_cut_axes(loop)), *length = block_text(l);
   if (loop->nkept) {
-    long long chunks = (total + length - 1) / length;
-    if (!chunks) chunks = 1;
-    print_line(l, "const size_t start = block / %lld * %lld, chunk = block %% %lld * %lld;", chunks, total, chunks,
-               length);
-    print_line(l, "const size_t begin = start + chunk, end = start + (chunk + %lld < %lld ? chunk + %lld : %lld);",
-               length, total, length, total);
-  } else {
-    print_line(l, "const size_t begin = block * %lld, end = begin + %lld < %lld ? begin + %lld : %lld;", length, length,
+    const char *chunks = chunks_text(l, (uint32_t)l->loop_index);
+    if (strcmp(chunks, "0") == 0) chunks = "1";
+    print_line(l, "const size_t start = block / %s * %s, chunk = block %% %s * %s;", chunks, total, chunks, length);
+    print_line(l, "const size_t begin = start + chunk, end = start + (chunk + %s < %s ? chunk + %s : %s);", length,
                total, length, total);
+  } else {
+    print_line(l, "const size_t begin = block * %s, end = begin + %s < %s ? begin + %s : %s;", length, length, total,
+               length, total);
   }
 }
 
@@ -533,6 +579,8 @@ static void print_block(LoopPrinter *l) {
              l->loop_index);
   open_brace(l);
   print_line(l, "const struct %s_args *a = (const struct %s_args *)args;", id, id);
+  Text body;
+  begin_body(l, &body);
   print_block_range(l);
   print_partials(l);
   if (loop->tile) {
@@ -563,6 +611,7 @@ static void print_block(LoopPrinter *l) {
     add_step_call(l, "o", has_rows(l) ? ", 1" : "");
   }
   if (has_streams) print_line(l, "v_fence();");
+  end_body(l, &body);
   close_brace(l);
   text_add_string(l->out, "\n");
 }
@@ -577,7 +626,7 @@ static void name_access(LoopPrinter *l, AccessId id) {
 static bool prepare(LoopPrinter *l) {
   Arena *scratch = l->p->scratch;
   size_t n = l->k->nexprs;
-  l->name = ARENA_ARRAY(scratch, const char *, n);
+  l->name = ARENA_ARRAY(scratch, const char *, n + MAX_OPEN_DIMS);
   l->access_name = ARENA_ARRAY(scratch, const char *, l->k->naccesses + 1);
   l->nuses = ARENA_ARRAY(scratch, uint32_t, n);
   l->time = ARENA_ARRAY(scratch, int, n);
@@ -591,6 +640,8 @@ static bool prepare(LoopPrinter *l) {
     if (l->is_needed[id] && l->k->exprs[id].op == EXPR_LOAD) name_access(l, l->k->exprs[id].access);
   for (size_t i = 0; i < l->loop->nroots; i++)
     if (l->loop->roots[i].kind != ROOT_REDUCE_INNER) name_access(l, l->loop->roots[i].access);
+  for (size_t i = 0; l->k->graph && i < l->k->graph->ndims; i++)
+    l->name[n + i] = print_local_name(l->p, l->k->graph->dims[i]->name, l->name, n + i, i);
   find_times(l);
   return true;
 }

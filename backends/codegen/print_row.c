@@ -123,7 +123,7 @@ static void set_pointer(LoopPrinter *l, AccessId id, bool is_written) {
   bool may_be_null = is_written && is_optional(l, id);
   if (may_be_null) text_format(l->out, "wants_%s ? ", l->access_name[id]);
   add_start(l, a);
-  add_terms(l, a->stride, loop_outer_axes(l->loop), true);
+  add_terms(l, a, loop_outer_axes(l->loop), true);
   text_add_string(l->out, may_be_null ? " : NULL;\n" : ";\n");
 }
 
@@ -134,8 +134,8 @@ static void declare_rows(LoopPrinter *l, AccessId id, bool is_written) {
   long long width = (long long)l->k->axes[l->loop->order[1]].extent;
   print_line(l, "float rows_%s[%lld];", l->access_name[id], width * LANES);
   if (!is_written)
-    print_line(l, "v_load_rows%s(rows_%s, p_%s, %lld, %lld);", type_suffix(a->type), l->access_name[id],
-               l->access_name[id], (long long)a->stride[l->loop->order[0]], width);
+    print_line(l, "v_load_rows%s(rows_%s, p_%s, %s, %lld);", type_suffix(a->type), l->access_name[id],
+               l->access_name[id], row_stride_text(l, a), width);
 }
 
 void for_each_pointer(LoopPrinter *l, void (*f)(LoopPrinter *, AccessId, bool)) {
@@ -238,16 +238,19 @@ static void print_row_indices(LoopPrinter *l, AxisSet axes) {
   const Loop *loop = l->loop;
   const char *row = has_rows(l) ? "o + (size_t)r" : "o", *part = has_rows(l) ? "(o + (size_t)r)" : "o";
   int64_t below = 1;
+  Powers powers = 0;
   for (int i = loop->nouter - 1; i >= 0; i--) {
     int axis = loop->order[i];
+    const Axis *own = &l->k->axes[axis];
     if (axes >> axis & 1) {
       print_indent(l);
       text_format(l->out, "const size_t %s = %s", axis_name(l, axis), below != 1 || i > 0 ? part : row);
-      if (below != 1) text_format(l->out, " / %lld", (long long)below);
-      if (i > 0) text_format(l->out, " %% %lld", (long long)l->k->axes[axis].extent);
+      if (below != 1) text_format(l->out, " / %s", number_text(l, below, powers));
+      if (i > 0) text_format(l->out, " %% %s", number_text(l, own->extent, own->powers));
       text_add_string(l->out, ";\n");
     }
-    below *= l->k->axes[axis].extent > 0 ? l->k->axes[axis].extent : 1;
+    below *= own->extent > 0 ? own->extent : 1;
+    powers += own->powers;
   }
 }
 
