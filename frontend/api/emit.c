@@ -193,7 +193,7 @@ static ng_status print_self_test(Emission *e, const EmittedFile *file, Text *out
 
 static ng_status open_graph(Emission *e) {
   Call call = call_begin(e->g->ctx);
-  e->open = graph_open(e->g->graph, &e->g->ctx->diagnostics);
+  e->open = graph_with_open_dims(e->g->graph, &e->g->ctx->diagnostics);
   ng_status status = call_end(e->g->ctx, call);
   return e->open ? NG_OK : status == NG_OK ? NG_OUT_OF_MEMORY : status;
 }
