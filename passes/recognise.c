@@ -142,7 +142,10 @@ static bool norm_from_variance(Norm *n, Recogniser *r, Value *shifted) {
     for (uint32_t k = count; k-- > 0;) {
       if (!shape_equals(&above[k]->shape, &node->inputs[0]->shape)) continue;
       norm_init(n, r, above[k], reduce_axes(node));
-      if (!is_variance_of(n, shifted)) continue;
+      bool is_variance = is_variance_of(n, shifted);
+      r->out_of_memory |= n->algebra.out_of_memory;
+      if (r->out_of_memory) return false;
+      if (!is_variance) continue;
       add_descendants(n, shifted);
       return true;
     }
@@ -715,10 +718,10 @@ static bool recognise_at(Recogniser *r, Node *node) {
   bool is_difference = node->op->id == OP_Subtract;
   if (!shifted && !is_difference) return false;
   arena_init(&r->scratch, r->context->allocator);
-  Norm n;
+  Norm n = {0};
   bool is_norm = shifted ? norm_from_variance(&n, r, shifted) : norm_from_difference(&n, r, node->outputs[0]);
   bool done = is_norm && recognise_around(&n);
-  r->out_of_memory |= is_norm && n.algebra.out_of_memory;
+  r->out_of_memory |= n.algebra.out_of_memory;
   arena_deinit(&r->scratch);
   r->changed |= done;
   return done;

@@ -1,5 +1,6 @@
 // The passes before code: what fuses and what does not, what is removed, which passes run, and what becomes of a
 // failing allocation.
+#include "backends/interpreter/interpreter.h"
 #include "frontend/yaml.h"
 #include "passes/dead_code.h"
 #include "passes/lower/lower.h"
@@ -7,6 +8,7 @@
 #include "tests/random_graph.h"
 #include "tests/unit/failing_allocator.h"
 
+#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -449,6 +451,56 @@ static void failing_allocations_are_errors(void **state) {
   }
 }
 
+// What a file becomes after all passes, with the n-th allocation failing; NULL: out of memory, which was told.
+static char *becomes_with_failing(const char *file, size_t n, Text *text) {
+  FailingAllocator memory;
+  Diagnostics d, passes_d;
+  failing_allocator_init(&memory, NEVER_FAIL);
+  diagnostics_init(&d, &memory.allocator);
+  Graph *g = yaml_read_file(&memory.allocator, file, &d);
+  assert_true(g && graph_infer(g, &d));
+  PassContext c = context(&memory.allocator, &passes_d);
+  c.evaluate = interpret_node;
+  c.fast_math = true; // more rules
+  if (n != NEVER_FAIL) memory.failing = memory.ncalls + n;
+  bool ran = pipeline_run(g, &c);
+  bool has_failed = memory.ncalls > memory.failing;
+  memory.failing = NEVER_FAIL;
+  assert_int_equal(ran, !has_failed);
+  assert_int_equal(c.failed, has_failed);
+  assert_int_equal(passes_d.out_of_memory, has_failed);
+  assert_int_equal(passes_d.nerrors, 0);
+  if (ran) yaml_print(g, text);
+  graph_free(g);
+  diagnostics_deinit(&passes_d);
+  diagnostics_deinit(&d);
+  assert_int_equal(memory.nlive, 0);
+  return ran ? (char *)text_string(text) : NULL;
+}
+
+// No pass takes what memory did not suffice for as something that is not there.
+static void passes_tell_or_do_all(void **state) {
+  (void)state;
+  glob_t files;
+  assert_int_equal(glob("tests/golden/*/*.yaml", 0, NULL, &files), 0);
+  assert_int_equal(glob("models/*.yaml", GLOB_APPEND, NULL, &files), 0);
+  for (size_t i = 0; i < files.gl_pathc; i++) {
+    Text all;
+    text_init(&all, &system_allocator);
+    const char *expected = becomes_with_failing(files.gl_pathv[i], NEVER_FAIL, &all), *found = NULL;
+    for (size_t n = 0; !found; n++) {
+      Text text;
+      text_init(&text, &system_allocator);
+      found = becomes_with_failing(files.gl_pathv[i], n, &text);
+      if (found) assert_string_equal(found, expected);
+      text_deinit(&text);
+      assert_true(n < 10000);
+    }
+    text_deinit(&all);
+  }
+  globfree(&files);
+}
+
 // An arena asks for memory once a block. With room for so many bytes left, the first allocation that does not fit
 // fails; true when all did.
 static bool schedules_in(const Graph *g, size_t nbytes) {
@@ -508,6 +560,7 @@ int main(void) {
       cmocka_unit_test(every_region_has_a_kernel),
       cmocka_unit_test(kernels_tell_why_they_stopped_growing),
       cmocka_unit_test(failing_allocations_are_errors),
+      cmocka_unit_test(passes_tell_or_do_all),
       cmocka_unit_test(every_allocation_of_a_schedule_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
