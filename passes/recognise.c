@@ -5,11 +5,12 @@
 //   gradient  dx = r * (g - E[g] - c * r^2 * E[g * c])               g = gamma * dy
 //             dgamma = sum(dy * c * r), dbeta = sum(dy)
 //
-// One formula serves layer and batch norm, which differ in the axes that E goes over, and every spelling of them: a
-// variance in one pass or two, means or sums, quotients or products with a reciprocal, terms in any order and grouping,
-// as a framework writes them or as differentiation leaves them. Roundings change, for the better: the operators are in
-// centred form. The gradient is looked for first, for its statistics are no longer polynomials once an operator makes
-// them. Anything short of equality leaves the graph as it is.
+// An RMS norm is one whose mean is 0 and whose gradient has no E[g]. One formula serves layer and batch norm, which
+// differ in the axes that E goes over, and every spelling of them: a variance in one pass or two, means or sums,
+// quotients or products with a reciprocal, terms in any order and grouping, as a framework writes them or as
+// differentiation leaves them. Roundings change, for the better: the operators are in centred form. The gradient is
+// looked for first, for its statistics are no longer polynomials once an operator makes them. Anything short of
+// equality leaves the graph as it is.
 #include "passes/recognise.h"
 
 #include "ir/infer.h"
@@ -43,6 +44,7 @@ typedef struct Norm {
   Polynomial rstd;           // one factor
   Value *rstd_value;         // where no variance is known: this, or its reciprocal when is_deviation
   bool is_deviation;
+  bool is_rms;                     // mean is 0, and variance the mean square
   bool is_given;                   // the statistics are not src's own, as far as the graph tells
   Value *region[MOST_DESCENDANTS]; // values computed from the statistics, nearest first
   uint32_t nregion;
@@ -117,17 +119,18 @@ static bool take_epsilon(Norm *n, Polynomial p) {
   return n->epsilon > 0;
 }
 
-// Whether `shifted` is src's variance, in one pass or two, plus a constant.
+// Whether `shifted` is src's variance, in one pass or two, or its mean square, plus a constant.
 static bool is_variance_of(Norm *n, Value *shifted) {
   Algebra *a = &n->algebra;
   Labels labels;
   if (!n->reduced || n->count == 0 || !labels_of_axes(n->src, n->kept, shifted, &labels)) return false;
   Polynomial p = algebra_evaluate(a, shifted, &labels), x = polynomial_of_src(n);
   if (a->failed || !take_epsilon(n, p)) return false;
-  n->mean = average(n, x);
-  Polynomial variance =
-      polynomial_sum(a, average(n, polynomial_product(a, x, x)), polynomial_product(a, n->mean, n->mean), -1);
-  n->variance = polynomial_sum(a, variance, polynomial_number(a, n->epsilon), 1);
+  Polynomial mean = average(n, x), square = average(n, polynomial_product(a, x, x));
+  Polynomial shifted_square = polynomial_sum(a, square, polynomial_number(a, n->epsilon), 1);
+  n->is_rms = polynomial_equals(a, p, shifted_square);
+  n->mean = n->is_rms ? (Polynomial){0} : mean;
+  n->variance = polynomial_sum(a, shifted_square, polynomial_product(a, n->mean, n->mean), -1);
   n->rstd = polynomial_power(a, n->variance, -1);
   return !a->failed && polynomial_equals(a, p, n->variance);
 }
@@ -535,16 +538,17 @@ static bool find_gradient(Norm *n, Gradient *d, Value *root) {
   if (a->failed || !g.nterms) return false;
   Polynomial along = polynomial_product(a, polynomial_product(a, c, polynomial_power(a, n->rstd, 4)),
                                         average(n, polynomial_product(a, g, c)));
-  Polynomial rest = polynomial_sum(a, polynomial_sum(a, g, average(n, g), -1), along, -1);
+  Polynomial rest = polynomial_sum(a, g, along, -1);
+  if (!n->is_rms) rest = polynomial_sum(a, rest, average(n, g), -1);
   if (!polynomial_equals(a, p, polynomial_product(a, n->rstd, rest)) || a->failed) return false;
   d->root = root;
   n->ncone = ancestors(root, n->cone, MOST_EVALUATED);
-  for (int is_layer = 1; is_layer >= 0; is_layer--) {
+  for (int is_layer = 1; is_layer >= n->is_rms; is_layer--) {
     Polynomial dy;
     if (!find_form(n, is_layer, &d->form) || !split_g(n, d, g, &dy)) continue;
     add_descendants(n, d->dy);
     uint32_t over = (n->reduced | n->kept) & ~d->form.parameters;
-    d->diff_beta = find_parameter_gradient(n, d, polynomial_reduce(a, dy, over));
+    d->diff_beta = n->is_rms ? NULL : find_parameter_gradient(n, d, polynomial_reduce(a, dy, over));
     Polynomial scaled = polynomial_product(a, polynomial_product(a, dy, c), n->rstd);
     d->diff_gamma = find_parameter_gradient(n, d, polynomial_reduce(a, scaled, over));
     if (d->gamma || d->diff_gamma || is_layer || !find_form(n, false, &d->form)) return !a->failed;
@@ -552,27 +556,43 @@ static bool find_gradient(Norm *n, Gradient *d, Value *root) {
   return false;
 }
 
-static bool apply_gradient(Norm *n, Gradient *d) {
-  Recogniser *r = n->r;
-  Value *statistics[2];
-  if (!statistic_operands(n, &d->form, d->root, statistics)) return false;
-  Value *operands[] = {n->src, d->dy, statistics[0], statistics[1], d->gamma};
-  uint32_t count = d->gamma ? 5 : 4;
+// The parameters' gradients that do not lead to what the operator takes.
+static void drop_parameter_gradients(Gradient *d, Value *const *operands, uint32_t count) {
   if (d->diff_gamma && leads_to(d->diff_gamma, operands, count)) d->diff_gamma = NULL;
   if (d->diff_beta && leads_to(d->diff_beta, operands, count)) d->diff_beta = NULL;
-  bool has_parameters = d->diff_gamma || d->diff_beta || (d->gamma && !d->form.is_layer);
-  if (d->form.is_layer && has_parameters && !d->gamma)
-    operands[4] = add_constant(n, d->form.parameters, statistics[0]->type, 1);
-  else operands[4] = in_axes(n, d->gamma, d->form.parameters, d->root);
-  if ((d->gamma && !operands[4]) || r->out_of_memory) return false;
-  Node *node = add_node(r, d->form.is_layer ? OP_LayerNormBackward : OP_BatchNormTrainingBackward, d->root);
-  if (!node) return false;
-  for (uint32_t i = 0; i < 5; i++) node_set_input(node, i, operands[i]);
+}
+
+// The operator with its inputs, attributes and results; NULL: it does not fit, or out of memory.
+static Node *add_gradient(Norm *n, Gradient *d) {
+  Recogniser *r = n->r;
+  Value *statistics[2] = {NULL}, *gamma = d->gamma;
+  if (!n->is_rms && !statistic_operands(n, &d->form, d->root, statistics)) return NULL;
+  drop_parameter_gradients(d, (Value *[]){n->src, d->dy, gamma, statistics[0], statistics[1]}, 5);
+  bool has_parameters = d->diff_gamma || d->diff_beta || (gamma && !d->form.is_layer);
+  Type type = statistics[0] ? statistics[0]->type : n->src->type;
+  if (d->form.is_layer && has_parameters && !gamma) gamma = add_constant(n, d->form.parameters, type, 1);
+  else gamma = in_axes(n, gamma, d->form.parameters, d->root);
+  if (r->out_of_memory || (d->gamma && !gamma)) return NULL;
+  Node *node = add_node(r,
+                        n->is_rms          ? OP_RMSNormBackward
+                        : d->form.is_layer ? OP_LayerNormBackward
+                                           : OP_BatchNormTrainingBackward,
+                        d->root);
+  if (!node) return NULL;
+  Value *const of_mean_square[] = {n->src, d->dy, gamma}, *const of_statistics[] = {n->src, d->dy, statistics[0],
+                                                                                    statistics[1], gamma};
+  Value *const *inputs = n->is_rms ? of_mean_square : of_statistics;
+  for (uint32_t i = 0; i < (n->is_rms ? 3 : 5); i++) node_set_input(node, i, inputs[i]);
   set_form(node, n, &d->form);
-  if (d->form.is_layer) attribute(node, "use_affine")->boolean = operands[4] != NULL;
-  for (uint32_t i = 0; i < (has_parameters ? 3 : 1); i++)
-    if (!add_output(r, node, i, TYPE_NONE)) return false;
-  if (!finish_node(r, node) || node->outputs[0]->type != d->root->type) return false;
+  if (d->form.is_layer && !n->is_rms) attribute(node, "use_affine")->boolean = gamma != NULL;
+  for (uint32_t i = 0; i < (has_parameters ? node->noutputs : 1); i++)
+    if (!add_output(r, node, i, TYPE_NONE)) return NULL;
+  return finish_node(r, node) && node->outputs[0]->type == d->root->type ? node : NULL;
+}
+
+static bool apply_gradient(Norm *n, Gradient *d) {
+  Node *node = add_gradient(n, d);
+  if (!node) return false;
   add_origins(n, node, d->root);
   if (d->diff_gamma && !provide(n, node, 1, d->diff_gamma, d->form.parameters)) return false;
   if (d->diff_beta && !provide(n, node, 2, d->diff_beta, d->form.parameters)) return false;
@@ -603,7 +623,7 @@ static bool find_forward(Norm *n, Forward *y, Value *root, bool is_layer) {
   bool has_gamma = gamma.terms[0].nfactors > 0;
   if (!has_gamma && gamma.terms[0].coefficient != 1) return false;
   if (has_gamma) y->gamma = plain_value(n, gamma, y->form.parameters);
-  if (beta.nterms) y->beta = plain_value(n, beta, y->form.parameters);
+  if (beta.nterms && !n->is_rms) y->beta = plain_value(n, beta, y->form.parameters);
   return !has_gamma == !y->gamma && !beta.nterms == !y->beta;
 }
 
@@ -642,6 +662,7 @@ static bool forward_parameters(Norm *n, const Forward *y, Value **gamma, Value *
   *gamma = *beta = NULL;
   if (!y->gamma && !y->beta && !n->is_given) return true;
   *gamma = y->gamma ? in_axes(n, y->gamma, axes, y->root) : add_constant(n, axes, type, 1);
+  if (n->is_rms) return *gamma;
   *beta = y->beta ? in_axes(n, y->beta, axes, y->root) : add_constant(n, axes, type, 0);
   return *gamma && *beta;
 }
@@ -650,7 +671,10 @@ static bool forward_parameters(Norm *n, const Forward *y, Value **gamma, Value *
 static Node *add_forward(Norm *n, const Forward *y) {
   Recogniser *r = n->r;
   Value *statistics[2] = {NULL}, *gamma, *beta, *running = NULL;
-  OperatorId id = y->form.is_layer ? OP_LayerNorm : n->is_given ? OP_BatchNormInference : OP_BatchNormForwardTraining;
+  OperatorId id = n->is_rms          ? OP_RMSNorm
+                  : y->form.is_layer ? OP_LayerNorm
+                  : n->is_given      ? OP_BatchNormInference
+                                     : OP_BatchNormForwardTraining;
   if (n->is_given && !statistic_operands(n, &y->form, y->root, statistics)) return NULL;
   if (!forward_parameters(n, y, &gamma, &beta)) return NULL;
   if (id == OP_BatchNormForwardTraining)
@@ -663,7 +687,7 @@ static Node *add_forward(Norm *n, const Forward *y) {
   Value *const *inputs = y->form.is_layer ? layer : n->is_given ? inference : training;
   for (uint32_t i = 0; i < node->ninputs; i++) node_set_input(node, i, inputs[i]);
   set_form(node, n, &y->form);
-  if (y->form.is_layer) {
+  if (id == OP_LayerNorm) {
     attribute(node, "use_affine")->boolean = gamma != NULL;
     attribute(node, "keep_stats")->boolean = false;
   }
@@ -676,11 +700,13 @@ static bool apply_forward(Norm *n, const Forward *y) {
   Algebra *a = &n->algebra;
   n->ncone = ancestors(y->root, n->cone, MOST_EVALUATED);
   Polynomial variance = polynomial_sum(a, n->variance, polynomial_number(a, n->epsilon), -1);
-  Value *const own[] = {find_value(n, n->mean, n->kept), find_value(n, variance, n->kept)};
+  bool has_results = !n->is_given && !n->is_rms; // beside y
+  Value *const own[] = {has_results ? find_value(n, n->mean, n->kept) : NULL,
+                        has_results ? find_value(n, variance, n->kept) : NULL};
   Node *node = add_forward(n, y);
   if (!node) return false;
   add_origins(n, node, y->root);
-  return provide(n, node, 0, y->root, axes_of(&n->src->shape)) && (n->is_given || provide_statistics(n, y, node, own));
+  return provide(n, node, 0, y->root, axes_of(&n->src->shape)) && (!has_results || provide_statistics(n, y, node, own));
 }
 
 // The pass
@@ -700,7 +726,7 @@ static bool recognise_around(Norm *n) {
     n->algebra.failed = false;
     if (!v->producer || !shape_equals(&v->shape, &n->src->shape) || v->producer->op->id == OP_StaticReshape) continue;
     if ((!n->is_given && find_forward(n, &y, v, true)) ||
-        ((!n->is_given || !n->rstd_value) && find_forward(n, &y, v, false)))
+        (!n->is_rms && (!n->is_given || !n->rstd_value) && find_forward(n, &y, v, false)))
       return apply_forward(n, &y);
   }
   return false;
