@@ -14,8 +14,13 @@ static Polynomial fail(Algebra *a) {
   return none;
 }
 
+static bool is_widened(const Value *v) {
+  return v->producer && v->producer->op->id == OP_TypeCast && type_widens(v->producer->inputs[0]->type, v->type);
+}
+
 void algebra_init(Algebra *a, Arena *scratch, const Value *frame) {
-  *a = (Algebra){.scratch = scratch, .frame = frame};
+  *a = (Algebra){.scratch = scratch, .frame = frame, .data = frame};
+  while (is_widened(a->data)) a->data = a->data->producer->inputs[0];
   a->tolerance = frame->type == TYPE_F64 ? 1e-13 : 1e-6; // of the constants' own roundings
 }
 
@@ -281,6 +286,12 @@ static Polynomial of_pow(Algebra *a, const Node *node, const Labels *l) {
   return polynomial_power(a, operand(a, node, 0, l), (int)halves);
 }
 
+static Polynomial of_cast(Algebra *a, const Node *node, const Labels *l) {
+  Type from = node->inputs[0]->type, to = node->outputs[0]->type, least = a->frame->type;
+  bool is_rounding = type_widens(to, from) && (to == least || type_widens(least, to));
+  return is_rounding || type_widens(from, to) ? operand(a, node, 0, l) : fail(a);
+}
+
 // dy / (2 * sqrt(x))
 static Polynomial of_sqrt_backward(Algebra *a, const Node *node, const Labels *l) {
   Polynomial over = polynomial_power(a, operand(a, node, 0, l), node_bool(node, "use_dst") ? -2 : -1);
@@ -359,6 +370,7 @@ static Polynomial (*const meanings[OP_COUNT])(Algebra *, const Node *, const Lab
     [OP_Sqrt] = of_sqrt,
     [OP_Reciprocal] = of_reciprocal,
     [OP_Pow] = of_pow,
+    [OP_TypeCast] = of_cast,
     [OP_SqrtBackward] = of_sqrt_backward,
     [OP_ReduceSum] = of_reduce_sum,
     [OP_ReduceMean] = of_reduce_mean,
@@ -379,6 +391,7 @@ static const Polynomial *find_evaluated(const Algebra *a, const Value *v, const 
 Polynomial algebra_evaluate(Algebra *a, const Value *v, const Labels *labels) {
   enum { DEEPEST = 48 };
   if (a->failed) return none;
+  if (v == a->data) v = a->frame;
   if (v->constant && v->constant->is_splat) return polynomial_number(a, type_load(v->type, v->constant->data, 0));
   const Polynomial *before = find_evaluated(a, v, labels);
   if (before) return *before;

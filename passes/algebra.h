@@ -5,7 +5,8 @@
 // in the axes of one tensor, the frame: a symbol knows over which of them it varies. So E[x^2] - E[x]^2 and
 // E[(x - E[x])^2] are the same polynomial, and a sum of x - E[x] over x's axes is none.
 //
-// Equal polynomials are equal functions of real numbers. Roundings differ.
+// Equal polynomials are equal functions of real numbers. Roundings differ: a cast is nothing, unless what it rounds to
+// has less than the frame.
 #ifndef NGRAD_PASSES_ALGEBRA_H
 #define NGRAD_PASSES_ALGEBRA_H
 
@@ -52,6 +53,7 @@ typedef struct Evaluated {
 typedef struct Algebra {
   Arena *scratch;
   const Value *frame; // the tensor whose axes are spoken of; never looked into
+  const Value *data;  // what was widened to be the frame; the frame itself, if nothing was
   double tolerance;   // relative: coefficients that differ by less are equal
   int depth;          // of the evaluation
   Symbol symbols[MOST_SYMBOLS];

@@ -23,7 +23,7 @@
 
 #include <string.h>
 
-enum { MOST_ANCESTORS = 24, MOST_DESCENDANTS = 128, MOST_USES = 64 };
+enum { MOST_ANCESTORS = 32, MOST_DESCENDANTS = 128, MOST_USES = 64 };
 
 typedef struct Recogniser {
   Graph *graph;
@@ -133,27 +133,6 @@ static bool is_variance_of(Norm *n, Value *shifted) {
   n->variance = polynomial_sum(a, shifted_square, polynomial_product(a, n->mean, n->mean), -1);
   n->rstd = polynomial_power(a, n->variance, -1);
   return !a->failed && polynomial_equals(a, p, n->variance);
-}
-
-// A norm around a value that is src's variance plus epsilon: src and the axes are found among what it is computed from.
-static bool norm_from_variance(Norm *n, Recogniser *r, Value *shifted) {
-  Value *above[MOST_ANCESTORS];
-  uint32_t count = ancestors(shifted, above, MOST_ANCESTORS);
-  for (uint32_t i = count; i-- > 0;) {
-    const Node *node = above[i]->producer;
-    if (!node || (node->op->id != OP_ReduceSum && node->op->id != OP_ReduceMean)) continue;
-    for (uint32_t k = count; k-- > 0;) {
-      if (!shape_equals(&above[k]->shape, &node->inputs[0]->shape)) continue;
-      norm_init(n, r, above[k], reduce_axes(node));
-      bool is_variance = is_variance_of(n, shifted);
-      r->out_of_memory |= n->algebra.out_of_memory;
-      if (r->out_of_memory) return false;
-      if (!is_variance) continue;
-      add_descendants(n, shifted);
-      return true;
-    }
-  }
-  return false;
 }
 
 // The one factor of a monomial that may be 1 / sqrt(variance + epsilon): a power of a sum, or a value by itself.
@@ -325,18 +304,52 @@ static bool is_in_cone(const Norm *n, const Value *v) {
   return false;
 }
 
-// A value that the root is computed from, is p, and has the axes in the mask as they stand in src; NULL: none.
+// A value that the root is computed from, is p, and has the axes in the mask as they stand in src, the widest of those;
+// NULL: none.
 static Value *find_value(Norm *n, Polynomial p, uint32_t axes) {
   Algebra *a = &n->algebra;
+  Value *found = NULL;
   for (uint32_t i = 0; i < a->nevaluated; i++) {
     Labels labels;
     const Evaluated *e = &a->evaluated[i];
     if (e->value->constant || !is_in_cone(n, e->value) || !labels_of_axes(n->src, axes, e->value, &labels)) continue;
     if (labels.rank == e->labels.rank && memcmp(labels.axis, e->labels.axis, (size_t)labels.rank) == 0 &&
-        polynomial_equals(a, e->p, p))
-      return (Value *)e->value;
+        polynomial_equals(a, e->p, p) && (!found || type_widens(found->type, e->value->type)))
+      found = (Value *)e->value;
   }
-  return NULL;
+  return found;
+}
+
+// v in another type, as the graph has it or through a new cast; NULL: that would round it, or out of memory.
+static Value *in_type(Norm *n, Value *v, Type type, const Value *stands_for) {
+  uint32_t nuses = 0;
+  if (!v || v->type == type) return v;
+  for (const Use *use = v->uses; use && nuses < MOST_USES; use = use->next, nuses++)
+    if (use->node->op->id == OP_TypeCast && use->node->outputs[0]->type == type && is_in_cone(n, use->node->outputs[0]))
+      return use->node->outputs[0];
+  if (!type_widens(v->type, type)) return NULL;
+  Node *node = add_node(n->r, OP_TypeCast, stands_for);
+  if (!node || !add_output(n->r, node, 0, type)) return NULL;
+  node_set_input(node, 0, v);
+  return finish_node(n->r, node) ? node->outputs[0] : NULL;
+}
+
+// The widest type of statistics and parameters, which operators want to be alike; NULL ones are left out.
+static Type widest_type(Value *const *values, uint32_t count) {
+  Type type = TYPE_NONE;
+  for (uint32_t i = 0; i < count; i++)
+    if (values[i] && (type == TYPE_NONE || type_widens(type, values[i]->type))) type = values[i]->type;
+  return type;
+}
+
+// Puts all into this type; false: one would be rounded, or out of memory.
+static bool all_in_type(Norm *n, Value **values, uint32_t count, Type type, const Value *stands_for) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (!values[i]) continue;
+    values[i] = in_type(n, values[i], type, stands_for);
+    if (!values[i]) return false;
+  }
+  return true;
 }
 
 // Which operator: its axes
@@ -428,7 +441,7 @@ static bool statistic_operands(Norm *n, const Form *f, const Value *root, Value 
   if (!mean && !n->is_given) {
     Node *node = add_node(r, OP_ReduceMean, root);
     if (!node || !set_axes(r, node, "axes", n->src, axes_of(&n->src->shape) & ~f->statistics, false)) return false;
-    node_set_input(node, 0, n->src);
+    node_set_input(node, 0, type_widens(n->src->type, TYPE_F32) ? in_type(n, n->src, TYPE_F32, root) : n->src);
     mean = add_output(r, node, 0, TYPE_NONE);
     if (!mean || !finish_node(r, node)) return false;
   }
@@ -504,7 +517,7 @@ static Value *find_parameter_gradient(Norm *n, const Gradient *d, Polynomial p) 
   for (uint32_t i = 0; i < n->nregion && !n->algebra.failed; i++) {
     Value *v = n->region[i];
     Labels labels;
-    if (!v->producer || v->type != d->root->type || !labels_of_axes(n->src, d->form.parameters, v, &labels)) continue;
+    if (!v->producer || !labels_of_axes(n->src, d->form.parameters, v, &labels)) continue;
     if (polynomial_equals(&n->algebra, algebra_evaluate(&n->algebra, v, &labels), p)) return v;
   }
   return NULL;
@@ -556,35 +569,46 @@ static bool find_gradient(Norm *n, Gradient *d, Value *root) {
   return false;
 }
 
-// The parameters' gradients that do not lead to what the operator takes.
-static void drop_parameter_gradients(Gradient *d, Value *const *operands, uint32_t count) {
-  if (d->diff_gamma && leads_to(d->diff_gamma, operands, count)) d->diff_gamma = NULL;
-  if (d->diff_beta && leads_to(d->diff_beta, operands, count)) d->diff_beta = NULL;
+// The parameters' gradients as the operator makes them: of its type, and not leading to what it takes.
+static void drop_parameter_gradients(Gradient *d, Value *const *operands, uint32_t count, Type type) {
+  Value **made[] = {&d->diff_gamma, &d->diff_beta};
+  for (int i = 0; i < 2; i++)
+    if (*made[i] && ((*made[i])->type != type || leads_to(*made[i], operands, count))) *made[i] = NULL;
+}
+
+// What the operator takes: src, dy, mean, variance, gamma. False: they do not fit, or out of memory.
+static bool gradient_operands(Norm *n, Gradient *d, Value *operands[5]) {
+  Value **parameters = &operands[2]; // and statistics, which are of their type
+  memset(operands, 0, 5 * sizeof *operands);
+  operands[0] = n->src;
+  operands[1] = in_type(n, d->dy, n->src->type, d->root);
+  if (!n->is_rms && !statistic_operands(n, &d->form, d->root, parameters)) return false;
+  parameters[2] = in_axes(n, d->gamma, d->form.parameters, d->root);
+  Type type = widest_type(parameters, 3);
+  if (type == TYPE_NONE) type = d->diff_gamma ? d->diff_gamma->type : n->src->type;
+  if (!operands[1] || !all_in_type(n, parameters, 3, type, d->root)) return false;
+  drop_parameter_gradients(d, operands, 5, type);
+  bool needs_gamma = d->form.is_layer && (d->diff_gamma || d->diff_beta) && !d->gamma;
+  if (needs_gamma) parameters[2] = add_constant(n, d->form.parameters, type, 1);
+  return !n->r->out_of_memory;
 }
 
 // The operator with its inputs, attributes and results; NULL: it does not fit, or out of memory.
 static Node *add_gradient(Norm *n, Gradient *d) {
   Recogniser *r = n->r;
-  Value *statistics[2] = {NULL}, *gamma = d->gamma;
-  if (!n->is_rms && !statistic_operands(n, &d->form, d->root, statistics)) return NULL;
-  drop_parameter_gradients(d, (Value *[]){n->src, d->dy, gamma, statistics[0], statistics[1]}, 5);
-  bool has_parameters = d->diff_gamma || d->diff_beta || (gamma && !d->form.is_layer);
-  Type type = statistics[0] ? statistics[0]->type : n->src->type;
-  if (d->form.is_layer && has_parameters && !gamma) gamma = add_constant(n, d->form.parameters, type, 1);
-  else gamma = in_axes(n, gamma, d->form.parameters, d->root);
-  if (r->out_of_memory || (d->gamma && !gamma)) return NULL;
-  Node *node = add_node(r,
-                        n->is_rms          ? OP_RMSNormBackward
-                        : d->form.is_layer ? OP_LayerNormBackward
-                                           : OP_BatchNormTrainingBackward,
-                        d->root);
+  Value *operands[5];
+  if (!gradient_operands(n, d, operands)) return NULL;
+  bool has_parameters = d->diff_gamma || d->diff_beta || (d->gamma && !d->form.is_layer);
+  OperatorId id = n->is_rms          ? OP_RMSNormBackward
+                  : d->form.is_layer ? OP_LayerNormBackward
+                                     : OP_BatchNormTrainingBackward;
+  Node *node = add_node(r, id, d->root);
   if (!node) return NULL;
-  Value *const of_mean_square[] = {n->src, d->dy, gamma}, *const of_statistics[] = {n->src, d->dy, statistics[0],
-                                                                                    statistics[1], gamma};
-  Value *const *inputs = n->is_rms ? of_mean_square : of_statistics;
-  for (uint32_t i = 0; i < (n->is_rms ? 3 : 5); i++) node_set_input(node, i, inputs[i]);
+  uint32_t slot = 0;
+  for (uint32_t i = 0; i < 5; i++)
+    if (i < 2 || i == 4 || !n->is_rms) node_set_input(node, slot++, operands[i]);
   set_form(node, n, &d->form);
-  if (d->form.is_layer && !n->is_rms) attribute(node, "use_affine")->boolean = gamma != NULL;
+  if (id == OP_LayerNormBackward) attribute(node, "use_affine")->boolean = operands[4] != NULL;
   for (uint32_t i = 0; i < (has_parameters ? node->noutputs : 1); i++)
     if (!add_output(r, node, i, TYPE_NONE)) return NULL;
   return finish_node(r, node) && node->outputs[0]->type == d->root->type ? node : NULL;
@@ -655,34 +679,38 @@ static bool provide_statistics(Norm *n, const Forward *y, Node *node, Value *con
   return true;
 }
 
-// Parameters in the operator's shape; where it takes both or neither, one that the graph lacks is made up.
-static bool forward_parameters(Norm *n, const Forward *y, Value **gamma, Value **beta) {
+// gamma, beta, mean and variance in the operator's shape and of one type; where it takes both parameters or neither,
+// one that the graph lacks is made up. False: they do not fit, or out of memory.
+static bool forward_parameters(Norm *n, const Forward *y, Value *parameters[4]) {
   uint32_t axes = y->form.parameters;
-  Type type = y->gamma ? y->gamma->type : y->beta ? y->beta->type : n->src->type;
-  *gamma = *beta = NULL;
-  if (!y->gamma && !y->beta && !n->is_given) return true;
-  *gamma = y->gamma ? in_axes(n, y->gamma, axes, y->root) : add_constant(n, axes, type, 1);
-  if (n->is_rms) return *gamma;
-  *beta = y->beta ? in_axes(n, y->beta, axes, y->root) : add_constant(n, axes, type, 0);
-  return *gamma && *beta;
+  memset(parameters, 0, 4 * sizeof *parameters);
+  if (n->is_given && !statistic_operands(n, &y->form, y->root, &parameters[2])) return false;
+  parameters[0] = in_axes(n, y->gamma, axes, y->root);
+  parameters[1] = in_axes(n, y->beta, axes, y->root);
+  Type type = widest_type(parameters, 4);
+  if (!all_in_type(n, parameters, 4, type, y->root)) return false;
+  if (n->is_rms || (!n->is_given && !y->gamma && !y->beta)) return !n->r->out_of_memory;
+  for (uint32_t i = 0; i < 2; i++)
+    if (!parameters[i]) parameters[i] = add_constant(n, axes, type, i == 0);
+  return !n->r->out_of_memory;
 }
 
 // The operator with its inputs and attributes; NULL: it does not fit, or out of memory.
 static Node *add_forward(Norm *n, const Forward *y) {
   Recogniser *r = n->r;
-  Value *statistics[2] = {NULL}, *gamma, *beta, *running = NULL;
+  Value *parameters[4], *running = NULL;
   OperatorId id = n->is_rms          ? OP_RMSNorm
                   : y->form.is_layer ? OP_LayerNorm
                   : n->is_given      ? OP_BatchNormInference
                                      : OP_BatchNormForwardTraining;
-  if (n->is_given && !statistic_operands(n, &y->form, y->root, statistics)) return NULL;
-  if (!forward_parameters(n, y, &gamma, &beta)) return NULL;
+  if (!forward_parameters(n, y, parameters)) return NULL;
+  Value *gamma = parameters[0], *beta = parameters[1];
   if (id == OP_BatchNormForwardTraining)
     running = add_constant(n, y->form.parameters, gamma ? gamma->type : n->src->type, 0);
   Node *node = add_node(r, id, y->root);
   if (!node) return NULL;
   Value *const layer[] = {n->src, gamma, beta},
-               *const inference[] = {n->src, gamma, beta, statistics[0], statistics[1]},
+               *const inference[] = {n->src, gamma, beta, parameters[2], parameters[3]},
                *const training[] = {n->src, running, running, gamma, beta};
   Value *const *inputs = y->form.is_layer ? layer : n->is_given ? inference : training;
   for (uint32_t i = 0; i < node->ninputs; i++) node_set_input(node, i, inputs[i]);
@@ -711,20 +739,22 @@ static bool apply_forward(Norm *n, const Forward *y) {
 
 // The pass
 
+static bool may_be_result(const Norm *n, const Value *v) {
+  return v->producer && v->type == n->src->type && shape_equals(&v->shape, &n->src->shape);
+}
+
 // What lies farthest from the statistics comes first: y before gamma's product alone.
 static bool recognise_around(Norm *n) {
   for (uint32_t i = n->nregion; i-- > 0;) {
     Gradient d = {0};
     n->algebra.failed = false;
-    if (n->region[i]->producer && shape_equals(&n->region[i]->shape, &n->src->shape) &&
-        find_gradient(n, &d, n->region[i]))
-      return apply_gradient(n, &d);
+    if (may_be_result(n, n->region[i]) && find_gradient(n, &d, n->region[i])) return apply_gradient(n, &d);
   }
   for (uint32_t i = n->nregion; i-- > 0;) {
     Forward y;
     Value *v = n->region[i];
     n->algebra.failed = false;
-    if (!v->producer || !shape_equals(&v->shape, &n->src->shape) || v->producer->op->id == OP_StaticReshape) continue;
+    if (!may_be_result(n, v) || v->producer->op->id == OP_StaticReshape) continue;
     if ((!n->is_given && find_forward(n, &y, v, true)) ||
         (!n->is_rms && (!n->is_given || !n->rstd_value) && find_forward(n, &y, v, false)))
       return apply_forward(n, &y);
@@ -739,15 +769,38 @@ static Value *under_root(const Node *node) {
   return is_half ? node->inputs[0] : NULL;
 }
 
+static bool done_with(Norm *n, bool is_norm) {
+  bool done = is_norm && recognise_around(n);
+  n->r->out_of_memory |= n->algebra.out_of_memory;
+  return done;
+}
+
+// Norms around a value that is a variance plus epsilon: src and the axes are found among what it is computed from.
+static bool recognise_variance(Norm *n, Recogniser *r, Value *shifted) {
+  Value *above[MOST_ANCESTORS];
+  uint32_t count = ancestors(shifted, above, MOST_ANCESTORS);
+  for (uint32_t i = count; i-- > 0;) {
+    const Node *node = above[i]->producer;
+    if (!node || (node->op->id != OP_ReduceSum && node->op->id != OP_ReduceMean)) continue;
+    for (uint32_t k = count; k-- > 0 && !r->out_of_memory;) {
+      if (!shape_equals(&above[k]->shape, &node->inputs[0]->shape)) continue;
+      norm_init(n, r, above[k], reduce_axes(node));
+      bool is_variance = is_variance_of(n, shifted);
+      if (is_variance) add_descendants(n, shifted);
+      if (done_with(n, is_variance)) return true;
+    }
+  }
+  return false;
+}
+
 static bool recognise_at(Recogniser *r, Node *node) {
   Value *shifted = under_root(node);
   bool is_difference = node->op->id == OP_Subtract;
   if (!shifted && !is_difference) return false;
   arena_init(&r->scratch, r->context->allocator);
-  Norm n = {0};
-  bool is_norm = shifted ? norm_from_variance(&n, r, shifted) : norm_from_difference(&n, r, node->outputs[0]);
-  bool done = is_norm && recognise_around(&n);
-  r->out_of_memory |= n.algebra.out_of_memory;
+  Norm n = {.r = r};
+  bool done =
+      shifted ? recognise_variance(&n, r, shifted) : done_with(&n, norm_from_difference(&n, r, node->outputs[0]));
   arena_deinit(&r->scratch);
   r->changed |= done;
   return done;
