@@ -172,6 +172,7 @@ size_t value_count_uses(const Value *v);
 // A node that a pass makes remembers the places of those it stands for, which are one's own or those one stands for.
 bool node_add_origin(Graph *g, Node *node, const Node *from);
 void node_print_lines(const Node *node, Text *out); // "line 4", "lines 4, 7 to 9"; nothing when nothing is known
+void node_print(const Node *node, Text *out);       // "LayerNorm (lines 4, 7 to 9)"
 
 // Orders nodes so that producers come first: those that a node lacks are moved up in front of it, in the order of its
 // inputs, and all else stays as written. False and a message that names the nodes when there is a cycle. Also gives

@@ -493,9 +493,8 @@ static void print_refusal(const Kernel *k, const Node *node, const Node **seen, 
   for (uint32_t i = 0; i < *nseen; i++)
     if (seen[i] == node) return;
   seen[(*nseen)++] = node;
-  text_format(out, "  not with %s", node->op->name);
-  if (node->position.line) text_add_string(out, ", ");
-  node_print_lines(node, out);
+  text_add_string(out, "  not with ");
+  node_print(node, out);
   text_format(out, ": %s\n", r->why);
 }
 
@@ -517,7 +516,10 @@ void program_print(const Program *p, Text *out) {
   for (size_t i = 0; i < p->nkernels; i++) {
     const Kernel *k = p->kernels[i];
     text_format(out, "kernel %zu:", i);
-    for (size_t n = 0; n < k->nnodes; n++) text_format(out, " %s", k->nodes[n]->op->name);
+    for (size_t n = 0; n < k->nnodes; n++) {
+      text_add_string(out, n ? ", " : " ");
+      node_print(k->nodes[n], out);
+    }
     text_add_string(out, k->is_f64 ? ", in f64\n" : "\n");
     print_traffic(k, out);
     print_apart(k, out);

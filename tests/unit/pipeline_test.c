@@ -402,15 +402,15 @@ static void kernels_tell_why_they_stopped_growing(void **state) {
   (void)state;
   must_tell(residual_tail, "");
   must_tell(FILE_BEGIN NODE("ReLU", "x", "a") SUM("a", "0", "false", "b") NODE("Add", "x, b", "c") OUTPUTS("c"),
-            "ReLU, line 12: others in its kernel cannot come along\n"
-            "ReduceSum, line 13: what it hands on lies along other axes");
+            "ReLU (line 12): others in its kernel cannot come along\n"
+            "ReduceSum (line 13): what it hands on lies along other axes");
   must_tell(FILE_BEGIN NODE("SoftMax", "x",
                             "a") "- {op: SoftMax, inputs: [a], outputs: [b], attributes: {axis: 0}}\n" OUTPUTS("b"),
-            "SoftMax, line 12: no schedule carries the sums of both");
+            "SoftMax (line 12): no schedule carries the sums of both");
   must_tell(FILE_BEGIN NODE(
                 "ReLU", "x",
                 "a") "- {op: StaticTranspose, inputs: [a], outputs: [b], attributes: {order: [1, 0]}}\n" OUTPUTS("b"),
-            "ReLU, line 12: its shape is another");
+            "ReLU (line 12): its shape is another");
 }
 
 // Failing allocations: the n-th from here, for every n. True when all went well, for there were no more than n.
