@@ -20,6 +20,7 @@
 #include "passes/builder.h"
 #include "passes/dead_code.h"
 #include "passes/movement.h"
+#include "passes/norm_form.h"
 #include "passes/rewrite.h"
 
 #include <string.h>
@@ -262,94 +263,6 @@ static bool all_in_type(Norm *n, Value **values, uint32_t count, Type type, cons
   return true;
 }
 
-// Which operator: its axes
-
-typedef enum Kind { LAYER_NORM, BATCH_NORM, GROUP_NORM, KINDS } Kind;
-
-static const struct {
-  OperatorId forward, with_statistics, backward; // OP_COUNT: there is none
-  bool has_own_statistics;                       // as results that may be left out, with the attributes of that
-} kinds[KINDS] = {
-    [LAYER_NORM] = {OP_LayerNorm, OP_COUNT, OP_LayerNormBackward, true},
-    [BATCH_NORM] = {OP_BatchNormForwardTraining, OP_BatchNormInference, OP_BatchNormTrainingBackward, false},
-    [GROUP_NORM] = {OP_GroupNorm, OP_COUNT, OP_GroupNormBackward, true},
-};
-
-typedef struct Form {
-  Kind kind;
-  uint32_t statistics, parameters;          // axes of the frame that they have
-  Shape statistics_shape, parameters_shape; // as the operator wants them
-  int begin, channel;                       // axes of src
-  int64_t groups;
-} Form;
-
-static void add_extent(Shape *shape, Extent e) {
-  shape->extent[shape->rank++] = e;
-}
-
-// Reduces the axes from `begin` on.
-static bool find_layer_form(const Norm *n, const Labels *src, Form *f) {
-  while (f->begin < src->rank && (n->kept & ~f->statistics)) {
-    add_extent(&f->statistics_shape, n->src->shape.extent[f->begin]);
-    f->statistics |= src->axes[f->begin++];
-  }
-  for (int i = f->begin; i < src->rank; i++) add_extent(&f->parameters_shape, n->src->shape.extent[i]);
-  f->parameters = algebra_axes(&n->algebra) & ~f->statistics;
-  return f->begin < src->rank && !(n->reduced & f->statistics);
-}
-
-// The channels, on the second axis or the last: the one that has some of these axes of the frame.
-static bool find_channel(const Norm *n, const Labels *src, Form *f, uint32_t among) {
-  for (int i = 1; i < src->rank && !f->parameters; i++) {
-    if ((i != 1 && i != src->rank - 1) || !(src->axes[i] & among)) continue;
-    f->channel = i;
-    f->parameters = src->axes[i];
-    add_extent(&f->parameters_shape, n->src->shape.extent[i]);
-  }
-  return f->parameters;
-}
-
-// Reduces all axes but the channels'.
-static bool find_batch_form(const Norm *n, const Labels *src, Form *f) {
-  if (!find_channel(n, src, f, n->kept) || n->kept != f->parameters) return false;
-  f->statistics = f->parameters;
-  f->statistics_shape = f->parameters_shape;
-  return true;
-}
-
-// Reduces all axes but the first and the first part of the channels'.
-static bool find_group_form(const Norm *n, const Labels *src, Form *f) {
-  if (src->rank < 3 || !find_channel(n, src, f, n->kept & ~src->axes[0])) return false;
-  uint32_t groups = n->kept & f->parameters, rest = f->parameters & ~groups;
-  f->groups = (int64_t)algebra_count(&n->algebra, groups);
-  f->statistics = n->kept;
-  add_extent(&f->statistics_shape, n->src->shape.extent[0]);
-  add_extent(&f->statistics_shape, EXTENT(f->groups));
-  return n->kept == (src->axes[0] | groups) && (!rest || rest > groups);
-}
-
-// A layer norm's parameters may be flat.
-static void allow_flat(Form *f, const Value *gamma, const Value *beta) {
-  const Value *one = gamma ? gamma : beta;
-  if (f->kind != LAYER_NORM || !one || one->shape.rank != 1 || (beta && beta->shape.rank != 1)) return;
-  f->parameters_shape = one->shape;
-}
-
-static bool find_form(const Norm *n, Kind kind, Form *f) {
-  static bool (*const find[KINDS])(const Norm *, const Labels *, Form *) = {find_layer_form, find_batch_form,
-                                                                            find_group_form};
-  Labels src = labels_of_frame(&n->algebra);
-  *f = (Form){.kind = kind};
-  return find[kind](n, &src, f);
-}
-
-static void set_form(Node *node, const Norm *n, const Form *f) {
-  node_attribute_to_set(node, "epsilon")->f32 = n->epsilon;
-  if (f->kind == LAYER_NORM) node_attribute_to_set(node, "begin_norm_axis")->s64 = f->begin;
-  else node_attribute_to_set(node, "data_format")->s64 = f->channel == n->src->shape.rank - 1 ? FORMAT_NXC : FORMAT_NCX;
-  if (f->kind == GROUP_NORM) node_attribute_to_set(node, "groups")->s64 = f->groups;
-}
-
 static bool is_value_over(const Norm *n, const Factor *f, uint32_t axes) {
   const Symbol *s = &n->algebra.symbols[f->symbol];
   return s->value && f->halves == 2 && s->axes == axes && s->value != n->src;
@@ -402,7 +315,7 @@ static Polynomial beside_rstd(Norm *n, Polynomial p, bool with_src) {
 // Statistics as operands: mean, and variance without epsilon.
 
 // The mean of src, where the graph does not have it.
-static Value *add_mean(Norm *n, const Form *f, const Value *root) {
+static Value *add_mean(Norm *n, const NormForm *f, const Value *root) {
   Builder *b = &n->r->builder;
   Labels src = labels_of_frame(&n->algebra);
   int64_t axes[MAX_RANK] = {0};
@@ -417,7 +330,7 @@ static Value *add_mean(Norm *n, const Form *f, const Value *root) {
   return builder_add_output(b, node, 0, TYPE_NONE) && builder_finish_node(b, node) ? node->outputs[0] : NULL;
 }
 
-static bool statistic_operands(Norm *n, const Form *f, const Value *root, Value *statistics[2]) {
+static bool statistic_operands(Norm *n, const NormForm *f, const Value *root, Value *statistics[2]) {
   Algebra *a = &n->algebra;
   Builder *b = &n->r->builder;
   Value *mean = n->is_given ? plain_value(n, n->mean, n->kept) : find_value(n, n->mean, n->kept), *variance = NULL;
@@ -466,7 +379,7 @@ static void add_origins(const Norm *n, Node *node, const Value *root) {
 // Gradients
 
 typedef struct Gradient {
-  Form form;
+  NormForm form;
   Value *root, *dy, *gamma;
   Value *diff_gamma, *diff_beta; // NULL: the graph does not have it
 } Gradient;
@@ -534,10 +447,10 @@ static bool find_gradient(Norm *n, Gradient *d, Value *root) {
   if (!polynomial_equals(a, p, polynomial_product(a, n->rstd, rest)) || a->failed) return false;
   n->ncone = ancestors(root, n->cone, MOST_EVALUATED);
   bool is_found = false;
-  for (Kind kind = 0; kind < (n->is_rms ? LAYER_NORM + 1 : KINDS) && !a->failed; kind++) {
+  for (NormKind kind = 0; kind < (n->is_rms ? LAYER_NORM + 1 : NORM_KINDS) && !a->failed; kind++) {
     Gradient other = {.root = root};
     Polynomial dy;
-    if (!find_form(n, kind, &other.form) || !split_g(n, &other, g, &dy)) continue;
+    if (!form_find(&n->algebra, n->kept, kind, &other.form) || !split_g(n, &other, g, &dy)) continue;
     add_descendants(n, other.dy);
     uint32_t over = (n->reduced | n->kept) & ~other.form.parameters;
     if (!n->is_rms) other.diff_beta = find_parameter_gradient(n, &other, polynomial_reduce(a, dy, over));
@@ -563,7 +476,7 @@ static bool gradient_operands(Norm *n, Gradient *d, Value *operands[5]) {
   Value **parameters = &operands[2]; // and statistics, which are of their type
   memset(operands, 0, 5 * sizeof *operands);
   operands[0] = n->src;
-  if (!n->is_rms) allow_flat(&d->form, d->gamma, NULL);
+  if (!n->is_rms) form_allow_flat(&d->form, d->gamma, NULL);
   operands[1] = builder_in_shape(&n->r->builder, in_type(n, d->dy, n->src->type, d->root), &n->src->shape, d->root);
   if (!n->is_rms && !statistic_operands(n, &d->form, d->root, parameters)) return false;
   parameters[2] = builder_in_shape(&n->r->builder, d->gamma, &d->form.parameters_shape, d->root);
@@ -583,13 +496,13 @@ static Node *add_gradient(Norm *n, Gradient *d) {
   if (!gradient_operands(n, d, operands)) return NULL;
   bool is_batch = d->form.kind == BATCH_NORM;
   bool has_parameters = d->diff_gamma || d->diff_beta || (d->gamma && is_batch);
-  OperatorId id = n->is_rms ? OP_RMSNormBackward : kinds[d->form.kind].backward;
+  OperatorId id = n->is_rms ? OP_RMSNormBackward : norm_kinds[d->form.kind].backward;
   Node *node = builder_add_node(b, id, d->root);
   if (!node) return NULL;
   uint32_t slot = 0;
   for (uint32_t i = 0; i < 5; i++)
     if (i < 2 || i == 4 || !n->is_rms) node_set_input(node, slot++, operands[i]);
-  set_form(node, n, &d->form);
+  form_set(&d->form, node, n->src, n->epsilon);
   if (!n->is_rms && !is_batch) node_attribute_to_set(node, "use_affine")->boolean = operands[4] != NULL;
   for (uint32_t i = 0; i < (has_parameters ? node->noutputs : 1); i++)
     if (!builder_add_output(b, node, i, TYPE_NONE)) return NULL;
@@ -608,18 +521,18 @@ static bool apply_gradient(Norm *n, Gradient *d) {
 // Norms
 
 typedef struct Forward {
-  Form form;
+  NormForm form;
   Value *root, *gamma, *beta;
 } Forward;
 
 // gamma and beta as values; false: y is something else.
-static bool find_forward(Norm *n, Forward *y, Value *root, Kind kind) {
+static bool find_forward(Norm *n, Forward *y, Value *root, NormKind kind) {
   Algebra *a = &n->algebra;
   Labels labels = labels_of_frame(a);
   *y = (Forward){.root = root};
   Polynomial p = algebra_evaluate(a, root, &labels);
   Polynomial with_src = beside_rstd(n, p, true);
-  if (a->failed || with_src.nterms != 1 || !find_form(n, kind, &y->form)) return false;
+  if (a->failed || with_src.nterms != 1 || !form_find(&n->algebra, n->kept, kind, &y->form)) return false;
   Polynomial x = polynomial_of_src(n);
   if (a->failed || x.nterms != 1) return false;
   Polynomial gamma = divided(n, with_src, x.terms[0].factors[0].symbol);
@@ -645,7 +558,7 @@ static bool provide_statistics(Norm *n, const Forward *y, Node *node, Value *con
   for (uint32_t i = 0; i < 2; i++) is_wanted |= own[i] && own[i]->producer && (own[i]->uses || own[i]->is_output);
   if (!is_wanted || !is_independent(y->gamma) || !is_independent(y->beta)) return true;
   uint32_t slot = y->form.kind == BATCH_NORM ? 3 : 1;
-  if (kinds[y->form.kind].has_own_statistics) {
+  if (norm_kinds[y->form.kind].has_own_statistics) {
     bool fits = true;
     for (uint32_t i = 0; i < 2 && fits; i++) fits = builder_add_output(b, node, slot + i, own[!own[0]]->type) != NULL;
     node_attribute_to_set(node, "keep_stats")->boolean = fits = fits && builder_finish_node(b, node);
@@ -663,9 +576,9 @@ static bool provide_statistics(Norm *n, const Forward *y, Node *node, Value *con
 // gamma, beta, mean and variance in the operator's shape and of one type; where it takes both parameters or neither,
 // one that the graph lacks is made up. False: they do not fit, or out of memory.
 static bool forward_parameters(Norm *n, const Forward *y, Value *parameters[4]) {
-  Form form = y->form;
+  NormForm form = y->form;
   const Shape *shape = &form.parameters_shape;
-  if (!n->is_rms) allow_flat(&form, y->gamma, y->beta);
+  if (!n->is_rms) form_allow_flat(&form, y->gamma, y->beta);
   memset(parameters, 0, 4 * sizeof *parameters);
   if (n->is_given && !statistic_operands(n, &y->form, y->root, &parameters[2])) return false;
   parameters[0] = builder_in_shape(&n->r->builder, y->gamma, shape, y->root);
@@ -682,8 +595,8 @@ static bool forward_parameters(Norm *n, const Forward *y, Value *parameters[4]) 
 static Node *add_forward(Norm *n, const Forward *y) {
   Builder *b = &n->r->builder;
   Value *parameters[4], *running = NULL;
-  Kind kind = y->form.kind;
-  OperatorId id = n->is_rms ? OP_RMSNorm : n->is_given ? kinds[kind].with_statistics : kinds[kind].forward;
+  NormKind kind = y->form.kind;
+  OperatorId id = n->is_rms ? OP_RMSNorm : n->is_given ? norm_kinds[kind].with_statistics : norm_kinds[kind].forward;
   if (!forward_parameters(n, y, parameters)) return NULL;
   Value *gamma = parameters[0], *beta = parameters[1];
   if (id == OP_BatchNormForwardTraining)
@@ -695,8 +608,8 @@ static Node *add_forward(Norm *n, const Forward *y) {
                *const training[5] = {n->src, running, running, gamma, beta};
   Value *const *inputs = kind != BATCH_NORM ? own : n->is_given ? inference : training;
   for (uint32_t i = 0; i < node->ninputs; i++) node_set_input(node, i, inputs[i]);
-  set_form(node, n, &y->form);
-  if (!n->is_rms && kinds[kind].has_own_statistics) {
+  form_set(&y->form, node, n->src, n->epsilon);
+  if (!n->is_rms && norm_kinds[kind].has_own_statistics) {
     node_attribute_to_set(node, "use_affine")->boolean = gamma != NULL;
     node_attribute_to_set(node, "keep_stats")->boolean = false;
   }
@@ -741,8 +654,8 @@ static bool recognise_around(Norm *n) {
     Value *v = n->region[i];
     n->algebra.failed = false;
     if (!may_be_result(n, v) || is_mere_reshape(n, v->producer)) continue;
-    for (Kind kind = 0; kind < (n->is_rms ? LAYER_NORM + 1 : KINDS); kind++) {
-      bool has_operator = !n->is_given || (kinds[kind].with_statistics != OP_COUNT && !n->rstd_value);
+    for (NormKind kind = 0; kind < (n->is_rms ? LAYER_NORM + 1 : NORM_KINDS); kind++) {
+      bool has_operator = !n->is_given || (norm_kinds[kind].with_statistics != OP_COUNT && !n->rstd_value);
       if (has_operator && find_forward(n, &y, v, kind)) return apply_forward(n, &y);
     }
   }
