@@ -2,6 +2,7 @@
 #include "passes/algebra.h"
 
 #include "ir/movement.h"
+#include "ir/open.h"
 #include "ir/reduce.h"
 
 #include <math.h>
@@ -37,34 +38,46 @@ static bool is_literal(const Extent *extent, int rank) {
 }
 
 // A border is known by how many elements lie behind it. The shape's borders are met from the right, with those that the
-// frame has: each must divide the next.
+// frame has: each must divide the next. Only axes at the front may have extents without a number, and then in both.
 void algebra_split_axes(Algebra *a, const Shape *shape) {
   Extent split[MOST_FRAME_AXES]; // from the right
-  int count = 0, own = a->rank, other = shape->rank;
+  int count = 0, own = a->rank, other = shape->rank, front = 0;
   int64_t behind = 1, next_own = 1, next_other = 1;
-  if (!is_literal(a->extent, a->rank) || !is_literal(shape->extent, shape->rank)) return;
+  while (front < a->rank && front < shape->rank && !is_literal(&a->extent[front], 1) &&
+         extent_equals(a->extent[front], shape->extent[front]))
+    front++;
+  if (!is_literal(a->extent + front, own - front) || !is_literal(shape->extent + front, other - front)) return;
   for (;;) {
-    while (own && next_own == behind) next_own *= extent_value(a->extent[--own]);
-    while (other && next_other == behind) next_other *= extent_value(shape->extent[--other]);
+    while (own > front && next_own == behind) next_own *= extent_value(a->extent[--own]);
+    while (other > front && next_other == behind) next_other *= extent_value(shape->extent[--other]);
     if (next_own == behind && next_other == behind) break;
-    if (next_own == behind || next_other == behind || count == MOST_FRAME_AXES) return;
+    if (next_own == behind || next_other == behind || count + front == MOST_FRAME_AXES) return;
     int64_t next = next_own < next_other ? next_own : next_other;
     if (next % behind) return;
     split[count++] = EXTENT(next / behind);
     behind = next;
   }
-  a->rank = count;
-  for (int i = 0; i < count; i++) a->extent[i] = split[count - 1 - i];
+  a->rank = front + count;
+  for (int i = 0; i < count; i++) a->extent[front + i] = split[count - 1 - i];
 }
 
 uint32_t algebra_axes(const Algebra *a) {
   return (1U << a->rank) - 1;
 }
 
+// What an extent counts as. One that is open counts as no number that could stand in a graph, so that nothing follows
+// from its hint; products of extents count as products.
+static double extent_count(Extent e) {
+  static const double primes[MAX_OPEN_DIMS] = {2, 3, 5, 7, 11, 13, 17, 19};
+  double count = (double)extent_value(e);
+  for (size_t i = 0; i < MAX_OPEN_DIMS; i++) count *= pow(1 + sqrt(primes[i]) / 16, powers_of_dim(extent_powers(e), i));
+  return count;
+}
+
 double algebra_count(const Algebra *a, uint32_t axes) {
   double count = 1;
   for (int i = 0; i < a->rank; i++)
-    if (axes >> i & 1) count *= (double)extent_value(a->extent[i]);
+    if (axes >> i & 1) count *= extent_count(a->extent[i]);
   return count;
 }
 
@@ -280,7 +293,7 @@ static uint32_t take_axes(const Algebra *a, Extent extent, const int **next, con
   int64_t nelems = 1;
   if (*next < end && extent_equals(a->extent[**next], extent)) return 1U << *(*next)++;
   while (*next < end && extent_is_literal(extent) && nelems < extent_value(extent)) {
-    if (axes && *(*next - 1) + 1 != **next) return 0;
+    if (!extent_is_literal(a->extent[**next]) || (axes && *(*next - 1) + 1 != **next)) return 0;
     axes |= 1U << **next;
     nelems *= extent_value(a->extent[*(*next)++]);
   }

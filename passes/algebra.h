@@ -73,8 +73,9 @@ void algebra_init(Algebra *a, Arena *scratch, const Value *frame);
 
 // Splits the frame's axes where this shape of as many elements has a border between two axes, if it can be.
 void algebra_split_axes(Algebra *a, const Shape *shape);
-uint32_t algebra_axes(const Algebra *a);               // all of them
-double algebra_count(const Algebra *a, uint32_t axes); // elements along these
+uint32_t algebra_axes(const Algebra *a); // all of them
+double algebra_count(const Algebra *a,
+                     uint32_t axes); // elements along these, or what stands for a number of them that is open
 
 // Whether a value made by it is looked into.
 bool operator_has_meaning(OperatorId op);

@@ -2,6 +2,7 @@
 #include "passes/builder.h"
 
 #include "ir/infer.h"
+#include "ir/movement.h"
 
 #include <string.h>
 
@@ -70,9 +71,9 @@ Value *builder_add_constant(Builder *b, const Shape *shape, Type type, double nu
 Node *builder_add_reshape(Builder *b, Value *v, const Shape *shape, const Value *stands_for) {
   Node *node = builder_add_node(b, OP_StaticReshape, stands_for);
   int64_t items[MAX_RANK] = {0};
-  for (int i = 0; i < shape->rank; i++) items[i] = extent_value(shape->extent[i]);
-  if (!node || !builder_set_list(b, node, "shape", items, shape->rank)) return NULL;
-  node_attribute_to_set(node, "special_zero")->boolean = false;
+  if (!node || !reshape_list(&v->shape, shape, items, &node_attribute_to_set(node, "special_zero")->boolean) ||
+      !builder_set_list(b, node, "shape", items, shape->rank))
+    return NULL;
   node_set_input(node, 0, v);
   return node;
 }

@@ -149,7 +149,7 @@ static int64_t try_kernel(Fusion *f, const NodeList *list) {
   }
   Arena arena;
   arena_init(&arena, f->c->allocator);
-  Kernel *k = lower_region(&arena, list->nodes, list->count, WHOLE, f->value_expr);
+  Kernel *k = lower_region(&arena, f->g, list->nodes, list->count, WHOLE, f->value_expr);
   bool is_scheduled = k && kernel_schedule(k, f->c->target, f->c->overrides);
   int64_t nbytes = is_scheduled ? kernel_traffic(k, f->c->target) : NO_KERNEL;
   if (!k || k->out_of_memory) out_of_memory(f);

@@ -48,6 +48,8 @@ static bool find_batch_form(const Algebra *a, uint32_t kept, const Labels *src, 
 static bool find_group_form(const Algebra *a, uint32_t kept, const Labels *src, NormForm *f) {
   if (src->rank < 3 || !find_channel(a, src, f, kept & ~src->axes[0])) return false;
   uint32_t groups = kept & f->parameters, rest = f->parameters & ~groups;
+  for (int i = 0; i < a->rank; i++)
+    if (groups >> i & 1 && !extent_is_literal(a->extent[i])) return false;
   f->groups = (int64_t)algebra_count(a, groups);
   f->statistics = kept;
   add_extent(&f->statistics_shape, a->frame->shape.extent[0]);
