@@ -138,11 +138,8 @@ static void print_kernel(Printer *p, size_t index) {
   const Kernel *k = p->program->kernels[index];
   text_format(p->out, "// Kernel %zu:", index);
   for (size_t i = 0; i < k->nnodes; i++) {
-    text_format(p->out, "%s %s", i ? "," : "", k->nodes[i]->op->name);
-    if (!k->nodes[i]->position.line) continue;
-    text_add_string(p->out, " (");
-    node_print_lines(k->nodes[i], p->out);
-    text_add_string(p->out, ")");
+    text_add_string(p->out, i ? ", " : " ");
+    node_print(k->nodes[i], p->out);
   }
   text_add_string(p->out, "\n\n");
   for (size_t loop = 0; loop < k->nloops; loop++)
@@ -267,6 +264,33 @@ static void print_members(Printer *p, const Flow *flow) {
     }
 }
 
+static void set_unwanted(Printer *p, const Flow *flow, size_t first) {
+  size_t noutputs = p->program->graph->noutputs;
+  const char *before = "  if (";
+  for (size_t o = 0; o < noutputs; o++) {
+    if (!flow->temporary_serves[first][o]) continue;
+    text_format(p->out, "%s!outputs[%zu]", before, o);
+    before = " && ";
+  }
+  text_add_string(p->out, ") {\n");
+  for (size_t t = first; t < flow->ntemporaries; t++) {
+    bool is_alike = memcmp(flow->temporary_serves[t], flow->temporary_serves[first], noutputs) == 0;
+    if (p->may_be_unwanted[t] && is_alike) text_format(p->out, "    a.%s = NULL;\n", p->temporary_member[t]);
+  }
+  text_add_string(p->out, "  }\n");
+}
+
+// Partial sums for outputs that nobody wants, those for the same outputs together.
+static void print_unwanted(Printer *p, const Flow *flow) {
+  size_t noutputs = p->program->graph->noutputs;
+  for (size_t t = 0; t < flow->ntemporaries; t++) {
+    bool is_first = p->may_be_unwanted[t];
+    for (size_t b = 0; is_first && b < t; b++)
+      is_first = !p->may_be_unwanted[b] || memcmp(flow->temporary_serves[b], flow->temporary_serves[t], noutputs) != 0;
+    if (is_first) set_unwanted(p, flow, t);
+  }
+}
+
 static void print_copies(Printer *p) {
   const Graph *g = p->program->graph;
   for (size_t i = 0; i < g->noutputs; i++) {
@@ -294,9 +318,24 @@ static void print_run(Printer *p, const Flow *flow) {
                 p->identifier);
   text_add_string(p->out, "  (void)a;\n  (void)inputs;\n  (void)outputs;\n  (void)memory;\n  (void)pool;\n");
   print_members(p, flow);
+  print_unwanted(p, flow);
   print_loop_calls(p, flow);
   print_copies(p);
   text_add_string(p->out, "}\n\n");
+}
+
+static bool find_unwanted(Printer *p, const Flow *flow) {
+  const Program *program = p->program;
+  p->may_be_unwanted = ARENA_ARRAY(p->scratch, bool, flow->ntemporaries + 1);
+  if (!p->may_be_unwanted) return false;
+  for (size_t i = 0; i < program->nkernels && p->has_optional_outputs; i++)
+    for (size_t t = 0; t < program->kernels[i]->ntemporaries; t++) {
+      size_t n = flow->first_temporary[i] + t, count = 0;
+      for (size_t o = 0; o < program->graph->noutputs; o++) count += flow->temporary_serves[n][o];
+      bool is_partial = program->kernels[i]->temporaries[t].reduction != EXPR_NONE;
+      p->may_be_unwanted[n] = is_partial && count > 0 && count < program->graph->noutputs;
+    }
+  return true;
 }
 
 bool print_program(Printer *p, Text *constants) {
@@ -304,6 +343,7 @@ bool print_program(Printer *p, Text *constants) {
   const Graph *g = p->program->graph;
   p->is_optional = ARENA_ARRAY(p->scratch, bool, g->nvalues + 1);
   if (!p->is_optional || !name_members(p) || !flow_find(&flow, p->program, p->scratch)) return false;
+  if (!find_unwanted(p, &flow)) return false;
   for (size_t i = 0; i < g->noutputs && p->has_optional_outputs; i++)
     p->is_optional[g->outputs[i]->index] = !output_is_copy(g, i) && !flow.is_read_again[g->outputs[i]->index];
   p->workspace_nbytes = (p->program->workspace_nbytes + 63) / 64 * 64;

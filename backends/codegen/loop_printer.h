@@ -71,6 +71,9 @@ void add_address(LoopPrinter *l, AccessId id);
 const char *type_suffix(Type type); // of functions of the vocabulary that access memory
 // Whether the caller may not want what is stored, which then is not; around its stores stands a test of wants_NAME.
 bool is_optional(const LoopPrinter *l, AccessId id);
+bool may_be_unwanted(const LoopPrinter *l, AccessId id); // partial sums that are NULL when nobody wants them
+// "if (part_NAME) ", where a block's own may be NULL.
+void add_part_test(LoopPrinter *l, AccessId id);
 void open_store(LoopPrinter *l, const Root *root);
 void close_store(LoopPrinter *l, const Root *root);
 void print_vector_store(LoopPrinter *l, const Root *root);

@@ -337,6 +337,15 @@ bool is_optional(const LoopPrinter *l, AccessId id) {
   return v && l->p->is_optional[v->index];
 }
 
+bool may_be_unwanted(const LoopPrinter *l, AccessId id) {
+  const Access *a = &l->k->accesses[id];
+  return !a->value && l->p->may_be_unwanted[l->p->first_temporary[l->kernel_index] + a->temporary];
+}
+
+void add_part_test(LoopPrinter *l, AccessId id) {
+  if (may_be_unwanted(l, id) && !l->loop->is_across) text_format(l->out, "if (part_%s) ", l->access_name[id]);
+}
+
 void open_store(LoopPrinter *l, const Root *root) {
   if (!is_optional(l, root->access)) return;
   print_line(l, "if (wants_%s) {", l->access_name[root->access]);
@@ -486,6 +495,7 @@ static void print_combine(LoopPrinter *l, ExprId id) {
   text_add_string(l->out, ");\n");
   if (is_any) {
     print_indent(l);
+    if (may_be_unwanted(l, e->access)) text_format(l->out, "if (a->%s) ", access_member(l, a));
     text_format(l->out, "for (size_t b = 0; b < %s; b++) total_%s = ", chunks_text(l, e->loop), l->name[id]);
   }
   if (!is_any) {

@@ -49,6 +49,7 @@ static void add_accumulate(LoopPrinter *l, const Root *root, const Sum *sum) {
 // sum = sum + operand, in the first n lanes only where the others must stay as they are.
 static void print_merged_sum(LoopPrinter *l, const Root *root, const Sum *sum, bool is_merged) {
   print_indent(l);
+  if (root->kind == ROOT_REDUCE_OUTER) add_part_test(l, root->access);
   add_sum(l, sum);
   text_add_string(l->out, " = ");
   if (is_merged) text_format(l->out, "%c_merge(n, ", l->prefix);
@@ -76,13 +77,18 @@ static void print_array_sums(LoopPrinter *l, int sweep, bool is_load) {
     bool is_part = l->is_tail && !l->loop->is_across;
     const char *tail = is_part ? "_n" : "", *n = is_part ? ", n" : "";
     print_indent(l);
-    if (is_load) text_format(l->out, "%s held_%s = %c_load%s(part_%s", l->vec, name, l->prefix, tail, name);
+    bool may_be_null = may_be_unwanted(l, root->access) && !l->loop->is_across;
+    const char *test = may_be_null ? arena_format(l->p->scratch, "part_%s ? ", name) : "";
+    if (!is_load) add_part_test(l, root->access);
+    if (is_load) text_format(l->out, "%s held_%s = %s%c_load%s(part_%s", l->vec, name, test, l->prefix, tail, name);
     else text_format(l->out, "%c_store%s(part_%s", l->prefix, tail, name);
     add_terms(l, &l->k->accesses[root->access], loop_inner_axes(l->loop) & ~(1U << loop_vector_axis(l->loop)), true);
     text_format(l->out, " + %s", l->lane);
     if (l->loop->is_across) text_format(l->out, " * %d", LANES);
     if (!is_load) text_format(l->out, ", held_%s", name);
-    text_format(l->out, "%s);\n", n);
+    text_format(l->out, "%s)", n);
+    if (is_load && may_be_null) text_format(l->out, " : %c_set(0)", l->prefix);
+    text_add_string(l->out, ";\n");
   }
 }
 
@@ -523,11 +529,15 @@ static void print_partials(LoopPrinter *l) {
       nelems = number_text(l, axes_nelems(l->k, axes) * LANES, 0);
       print_line(l, "float part_%s[%s];", name, nelems);
     } else {
-      print_line(l, "%s *const part_%s = a->%s + block * %s;", element_type(a->type), name, access_member(l, a),
-                 nelems);
+      const char *member = access_member(l, a);
+      bool may_be_null = may_be_unwanted(l, root->access);
+      const char *test = may_be_null ? arena_format(l->p->scratch, "a->%s ? ", member) : "";
+      print_line(l, "%s *const part_%s = %sa->%s + block * %s%s;", element_type(a->type), name, test, member, nelems,
+                 may_be_null ? " : NULL" : "");
     }
     if (!axes_nelems(l->k, axes)) continue;
     print_indent(l);
+    add_part_test(l, root->access);
     text_format(l->out, "for (size_t i = 0; i < %s; i++) part_%s[i] = ", nelems, name);
     add_constant(l, reductions[root_reduction(l, root)].identity);
     text_add_string(l->out, ";\n");
@@ -541,7 +551,9 @@ static void print_lane_sums(LoopPrinter *l) {
     if (root->kind != ROOT_REDUCE_OUTER) continue;
     const Access *a = &l->k->accesses[root->access];
     const char *nelems = axes_text(l, access_axes(l->k, a));
-    print_line(l, "for (size_t i = 0; i < %s; i++)", nelems);
+    print_indent(l);
+    if (may_be_unwanted(l, root->access)) text_format(l->out, "if (a->%s) ", access_member(l, a));
+    text_format(l->out, "for (size_t i = 0; i < %s; i++)\n", nelems);
     print_line(l, "  a->%s[block * %s + i] = (%s)d_%s(d_from_v(v_load(part_%s + i * %d)));", access_member(l, a),
                nelems, element_type(a->type), expr_info[root_reduction(l, root)].name, l->access_name[root->access],
                LANES);

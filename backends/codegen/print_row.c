@@ -197,6 +197,7 @@ static void print_row_share(LoopPrinter *l, const Root *root) {
   print_indent(l);
   const char *combine = expr_info[reductions[root_reduction(l, root)].combine].name;
   if (!l->loop->is_across) {
+    add_part_test(l, root->access);
     text_format(l->out, "*part_%s = f64_%s(*part_%s, (double)", name, combine, name);
     add_scalar(l, root->expr);
     text_add_string(l->out, ");\n");

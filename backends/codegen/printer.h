@@ -18,6 +18,7 @@ typedef struct Printer {
   const char **dim_member;       // by open dim
   bool has_optional_outputs;     // whose pointers may be null
   bool *is_optional;             // by value->index: such an output, but for those that are read again
+  bool *may_be_unwanted;         // by number of a temporary: partial sums for some outputs only, NULL without these
   size_t workspace_nbytes;
   bool has_open_workspace; // workspace_nbytes is only a part: the rest depends on open dims
   bool out_of_memory;
