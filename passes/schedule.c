@@ -5,6 +5,8 @@
 // loop over the whole domain, preceded by side loops over few axes that combine partial sums and fold constants.
 #include "passes/schedule.h"
 
+#include "passes/keep_masks.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@ const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
     [SCHEDULE_TILE] = {"tile", 16, 1 << 24, true, "elements in a block, where there is but one axis"},
     [SCHEDULE_PREFETCH] = {"prefetch", 0, 64, false, "outer iterations ahead that are fetched; 0: none"},
     [SCHEDULE_STREAM] = {"stream", 0, 1, false, "1: store past the caches where rows are aligned; 0: never"},
+    [SCHEDULE_MASKS] = {"masks", 0, 1, false, "1: keep masks that spare later sweeps a tensor; 0: never"},
 };
 
 bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagnostics *d) {
@@ -672,6 +675,7 @@ bool kernel_schedule(Kernel *k, const Target *target, const ScheduleOverrides *o
     if (s.time[i].phase > last) last = s.time[i].phase;
   for (int phase = 0; phase <= last; phase++)
     if (!add_side_loops(&s, phase) || !add_main_loop(&s, phase)) return false;
+  if (!kernel_keep_masks(k, target, s.overrides)) return false;
   place_temporaries(k);
   return !k->out_of_memory;
 }

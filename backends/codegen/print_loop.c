@@ -95,7 +95,7 @@ static void print_array_sums(LoopPrinter *l, int sweep, bool is_load) {
 static bool is_prefetched(const LoopPrinter *l, AccessId id) {
   for (ExprId e = 1; e < l->k->nexprs; e++)
     if (l->is_needed[e] && l->k->exprs[e].op == EXPR_LOAD && l->k->exprs[e].access == id && !l->k->exprs[e].args[0] &&
-        expr_level(l, e) == LEVEL_VECTOR && varies_by_row(l, l->k->exprs[e].axes))
+        !expr_is_mask(l->k, e) && expr_level(l, e) == LEVEL_VECTOR && varies_by_row(l, l->k->exprs[e].axes))
       return true;
   return false;
 }
@@ -303,7 +303,8 @@ static void print_middle_exprs(LoopPrinter *l, int sweep, int depth) {
 
 // The row's elements from `from` to `to` of the innermost axis, in runs if chains would be too long.
 static void print_vector_runs(LoopPrinter *l, int sweep, const Runs *runs) {
-  const char *from = l->loop->tile ? "begin" : "0", *to = l->loop->tile ? "end" : axes_text(l, 1U << loop_vector_axis(l->loop));
+  const char *from = l->loop->tile ? "begin" : "0",
+             *to = l->loop->tile ? "end" : axes_text(l, 1U << loop_vector_axis(l->loop));
   if (!runs->vector_run) {
     if (l->loop->ninner == 1) print_line(l, "{");
     if (l->loop->ninner == 1) open_brace(l);
