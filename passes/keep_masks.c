@@ -96,6 +96,7 @@ static bool keep(Keeping *s, ExprId mask) {
   s->access[mask] = kernel_add_access(k, &a);
   if (k->out_of_memory || !loop_add_root(k, p->loop, (Root){ROOT_STORE, p->sweep, mask, s->access[mask], false, 0}))
     return false;
+  k->temporaries[a.temporary].powers = powers;
   for (size_t i = p->loop->nroots - 1; i && p->loop->roots[i - 1].sweep > p->sweep; i--) { // among its sweep's
     Root root = p->loop->roots[i];
     p->loop->roots[i] = p->loop->roots[i - 1];
