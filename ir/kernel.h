@@ -115,7 +115,8 @@ typedef struct Temporary { // memory of a kernel between its loops
 // What a loop does at a point: in the order of the list, grouped by sweep.
 typedef enum RootKind {
   ROOT_STORE,        // store access <- expr
-  ROOT_REDUCE_INNER, // finish the reduction `expr` over the inner axes; its value is there in later sweeps
+  ROOT_REDUCE_INNER, // finish the reduction `expr` over the inner axes; its value is there in later sweeps, and that of
+                     // one over the vector axis in a nested loop when an iteration of the middle axes has its vectors
   ROOT_REDUCE_OUTER  // add `expr` to the block's partial sum, kept in a temporary
 } RootKind;
 
@@ -140,6 +141,7 @@ typedef struct Loop {
   bool is_across;    // the one outer axis lies across lanes, LANES iterations a vector; the inner axis goes one by one
   int accumulators;  // partial sums a lane keeps in an inner reduction; changes the order of sums
   int prefetch;      // outer iterations ahead that the last sweep fetches; 0: none
+  bool is_nested;    // inner reductions are over the vector axis, in each iteration of the middle ones, and over these
   bool is_backwards; // the last sweep goes backwards over the middle axes, to begin with what the caches still hold
   int nsweeps;       // at least 1; roots that vary over outer axes only follow their sweep
   Root *roots;

@@ -3,7 +3,13 @@
 // An expression's time is (phase, sweep). A reduction over the inner axes is there one sweep later; a reduction over
 // outer axes only one phase later, after all blocks have left their partial sums. Each phase is at most one main
 // loop over the whole domain, preceded by side loops over few axes that combine partial sums and fold constants.
+//
+// Where outer reductions keep some of the inner axes, sums are nested: one over the vector axis is there as soon as an
+// iteration of the middle axes has its vectors ("late" in its sweep), and enters the sums over these and the outer
+// ones.
 #include "passes/schedule.h"
+
+#include "passes/nest_sums.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -54,10 +60,12 @@ typedef struct Scheduling {
   int vector_axis;
   AxisSet inner, outer, kept; // kept: outer axes that outer reductions keep
   AxisSet cut;                // axes that are cut into blocks or tiles
+  bool is_nested;             // sums over the vector axis lie within those over the middle axes
   bool is_tiled;              // no outer axes: the vector axis is cut into tiles
   Time *time;                 // by original ExprId
   bool *is_narrow;            // does not vary over any axis that is cut
   bool *needs_combine;        // depends on an outer reduction
+  bool *is_late;              // depends on a sum over the vector axis alone that is nested in others
   bool *needs_row;            // depends on an inner reduction, which is there in the loop that makes it alone
   bool *is_kept_value;        // computed by a side loop and kept in a temporary
   AccessId *kept_access;      // where
@@ -146,7 +154,17 @@ static bool choose_axes(Scheduling *s) {
   return true;
 }
 
+static AxisSet middle_axes(const Scheduling *s) {
+  return s->inner & ~(1U << s->vector_axis);
+}
+
+// A sum over the vector axis, to be added up over the middle ones.
+static bool is_nested_reduction(const Scheduling *s, const Expr *e) {
+  return s->is_nested && e->reduced == 1U << s->vector_axis;
+}
+
 static bool is_inner_reduction(const Scheduling *s, const Expr *e) {
+  if (s->is_nested) return is_nested_reduction(s, e) || e->reduced == middle_axes(s);
   return !s->is_tiled && e->reduced == s->inner;
 }
 
@@ -172,9 +190,32 @@ static bool check_reductions(Scheduling *s) {
   return true;
 }
 
+// The same, with sums taken apart if they do not agree as they are.
+static bool agree_reductions(Scheduling *s) {
+  if (check_reductions(s)) return true;
+  if (s->is_tiled || !middle_axes(s)) return false;
+  s->is_nested = true;
+  return kernel_nest_sums(s->k, s->vector_axis, s->inner) && check_reductions(s);
+}
+
 static Time later(Time a, Time b) {
   if (a.phase != b.phase) return a.phase > b.phase ? a : b;
   return a.sweep > b.sweep ? a : b;
+}
+
+// What depends on a nested sum is there at the end of each iteration of the middle axes, then and no more.
+static bool find_lateness(Scheduling *s, ExprId id, Time t) {
+  const Expr *e = &s->k->exprs[id];
+  for (int a = 0; a < 3 && e->args[a]; a++) {
+    if (!s->is_late[e->args[a]]) continue;
+    Time arg = s->time[e->args[a]];
+    if (arg.phase < t.phase || arg.sweep < t.sweep) return false;
+    s->is_late[id] = !expr_is_reduction(e);
+  }
+  bool is_over_middle = s->is_nested && expr_is_reduction(e) && e->reduced == middle_axes(s);
+  if (is_over_middle && !s->is_late[e->args[0]]) return false;
+  s->is_late[id] |= expr_is_reduction(e) && is_nested_reduction(s, e);
+  return !s->is_late[id] || (e->axes & s->inner) == middle_axes(s);
 }
 
 // A reduction over outer axes that contains the vector axis first sums inside each row. False where a row's sum would
@@ -192,8 +233,9 @@ static bool find_times(Scheduling *s) {
     }
     for (int a = 0; a < 3 && e->args[a]; a++)
       if (s->needs_row[e->args[a]] && s->time[e->args[a]].phase < t.phase) return false;
+    if (!find_lateness(s, i, t)) return false;
     if (expr_is_reduction(e) && is_inner_reduction(s, e)) {
-      t.sweep++;
+      t.sweep += !s->is_late[i];
       s->needs_row[i] = true;
     } else if (expr_is_reduction(e)) {
       t = (Time){t.phase + 1, 0};
@@ -214,18 +256,24 @@ static bool is_narrow_store(const Scheduling *s, const Store *store) {
   return s->k->naxes && !(store_axes(s->k, store) & s->cut);
 }
 
-// Side loops have no sums of their own, and nothing is stored or added up along inner axes without the vector's.
+// Whether a loop can store or add up what varies over these inner axes: with vectors, or at the end of each iteration
+// of the middle axes.
+static bool is_root_along(const Scheduling *s, ExprId value, AxisSet inner) {
+  return s->is_late[value] ? inner == middle_axes(s) : !inner || inner >> s->vector_axis & 1;
+}
+
+// Side loops have no sums of their own, and nothing is stored or added up along inner axes without the vector's but
+// what has just been summed over that.
 static bool check_roots(const Scheduling *s) {
   const Kernel *k = s->k;
-  AxisSet vector = 1U << s->vector_axis;
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
-    AxisSet own = expr_is_reduction(e) ? k->exprs[e->args[0]].axes & s->inner : 0;
-    if (own && !(own & vector)) return false;
+    if (expr_is_reduction(e) && !is_root_along(s, e->args[0], k->exprs[e->args[0]].axes & s->inner)) return false;
   }
   for (size_t i = 0; i < k->nstores; i++) {
+    ExprId value = k->stores[i].value;
     AxisSet own = store_axes(k, &k->stores[i]) & s->inner;
-    if (is_narrow_store(s, &k->stores[i]) ? s->needs_row[k->stores[i].value] : own && !(own & vector)) return false;
+    if (is_narrow_store(s, &k->stores[i]) ? s->needs_row[value] : !is_root_along(s, value, own)) return false;
   }
   return true;
 }
@@ -344,14 +392,15 @@ static bool add_side_loops(Scheduling *s, int phase) {
 
 // Iterations in a block: enough work to be worth handing out, few enough that a chain of additions stays short and
 // partial sums stay small beside the data. Shapes alone decide.
-static int64_t choose_block(const Scheduling *s, bool has_partials, bool is_across) {
+static int64_t choose_block(const Scheduling *s, int64_t partial_nelems, bool is_across) {
   enum { ELEMENTS = 1 << 16, FEW_ELEMENTS = 1 << 12, LEAST_WITH_PARTIALS = 32, SMALL = 1 << 18 };
   int64_t iterations = axes_nelems(s->k, s->outer & ~s->kept), width = axes_nelems(s->k, s->inner);
   bool is_small = iterations * width <= SMALL;
   int64_t block = (is_small ? FEW_ELEMENTS : ELEMENTS) / (width > 0 ? width : 1);
   int64_t together = is_across ? LANES : 4, longest = is_across ? LONGEST_CHAIN * LANES : LONGEST_CHAIN;
   block = (clamp(block, 1, INT32_MAX) + together - 1) / together * together;
-  return has_partials ? clamp(block, LEAST_WITH_PARTIALS, longest) : block;
+  int64_t least = width > 0 ? (LEAST_WITH_PARTIALS * partial_nelems + width - 1) / width : LEAST_WITH_PARTIALS;
+  return partial_nelems ? clamp(block, clamp(least, 1, LEAST_WITH_PARTIALS), longest) : block;
 }
 
 static int64_t overridden(const Scheduling *s, ScheduleKey key, int64_t chosen) {
@@ -431,28 +480,32 @@ static bool has_narrow_stores(const Scheduling *s) {
 
 static void choose_numbers(const Scheduling *s, Loop *loop) {
   enum { MANY_ROWS = 16, LONG_ROW = 1 << 14, TILE = 1 << 15, TILE_WITH_SUMS = 1 << 13, FEW_ELEMENTS = 1 << 15 };
-  bool has_inner_sums = false, has_partials = false, has_stores = false;
+  bool has_inner_sums = false, has_stores = false;
+  int64_t partial_nelems = 0; // of the largest array of partial sums
   for (size_t i = 0; i < loop->nroots; i++) {
     has_inner_sums |= loop->roots[i].kind == ROOT_REDUCE_INNER;
     has_stores |= loop->roots[i].kind == ROOT_STORE;
-    has_partials |=
-        loop->roots[i].kind == ROOT_REDUCE_OUTER && access_axes(s->k, &s->k->accesses[loop->roots[i].access]);
+    const Access *a = &s->k->accesses[loop->roots[i].access];
+    if (loop->roots[i].kind != ROOT_REDUCE_OUTER || !access_axes(s->k, a)) continue;
+    if (access_nelems(s->k, a) > partial_nelems) partial_nelems = access_nelems(s->k, a);
   }
+  const bool has_partials = partial_nelems;
   int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);
   loop->is_serial = rows * width <= FEW_ELEMENTS;
   loop->is_across = should_go_across(s, loop, has_inner_sums);
-  bool can_share_rows = !loop->is_across && loop->nouter && rows >= MANY_ROWS && width <= LONG_ROW &&
-                        (loop->ninner == 1 || has_short_runs(s));
+  bool can_share_rows = !loop->is_across && !loop->is_nested && loop->nouter && rows >= MANY_ROWS &&
+                        width <= LONG_ROW && (loop->ninner == 1 || has_short_runs(s));
   if (s->is_tiled) loop->tile = overridden(s, SCHEDULE_TILE, has_inner_sums ? TILE_WITH_SUMS : TILE);
-  loop->block = overridden(s, SCHEDULE_BLOCK, choose_block(s, has_partials, loop->is_across));
+  loop->block = overridden(s, SCHEDULE_BLOCK, choose_block(s, partial_nelems, loop->is_across));
   if (loop->is_across) return;
   if (has_inner_sums) loop->accumulators = (int)overridden(s, SCHEDULE_ACCUMULATORS, can_share_rows ? 1 : 4);
   if (can_share_rows && loop->accumulators == 1) {
     int most = s->target->vector_registers < 16 || (loop->ninner == 1 && has_narrow_stores(s)) ? 2 : 4;
-    if (!has_partials && most * row_nbytes(s) > s->target->l1_nbytes) most = 2; // shared partial sums are worth more
+    while (!has_partials && most > 1 && most * row_nbytes(s) > s->target->l1_nbytes)
+      most /= 2; // else sharing is worth more
     loop->rows = (int)overridden(s, SCHEDULE_ROWS, has_inner_sums || has_stores || has_partials ? most : 1);
   }
-  if (has_inner_sums && loop->nouter == 1 && rows * width > FEW_ELEMENTS)
+  if (has_inner_sums && (loop->nouter == 1 || loop->rows == 1) && rows * width > FEW_ELEMENTS)
     loop->prefetch = (int)overridden(s, SCHEDULE_PREFETCH, choose_prefetch(s, loop));
 }
 
@@ -474,7 +527,7 @@ static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
   Kernel *k = s->k;
   const Expr e = k->exprs[id];
   AxisSet own = e.axes & s->inner;
-  bool is_array = own != 0;
+  bool is_array = own >> s->vector_axis & 1;
   Access a = {.type = k->is_f64 || !is_array ? TYPE_F64 : TYPE_F32};
   int64_t stride = 1;
   for (int axis = k->naxes - 1; axis >= 0; axis--) {
@@ -577,7 +630,7 @@ static int compare_roots(const void *a, const void *b) {
 
 static bool add_main_loop(Scheduling *s, int phase) {
   Kernel *k = s->k;
-  Loop loop = {.rows = 1, .accumulators = 1, .block = 1};
+  Loop loop = {.rows = 1, .accumulators = 1, .block = 1, .is_nested = s->is_nested};
   start_loops(s, true);
   if (!fill_main_loop(s, &loop, phase)) return false;
   if (!loop.nroots) return true;
@@ -607,23 +660,27 @@ static void place_temporaries(Kernel *k) {
 
 bool kernel_schedule(Kernel *k, const Target *target, const ScheduleOverrides *overrides) {
   static const ScheduleOverrides none;
-  Scheduling s = {.k = k, .target = target, .noriginals = k->nexprs, .overrides = overrides ? overrides : &none};
+  Scheduling s = {.k = k, .target = target, .overrides = overrides ? overrides : &none};
+  if (k->naxes) {
+    s.vector_axis = choose_vector_axis(k);
+    if (!choose_axes(&s) || !agree_reductions(&s)) return false;
+  }
+  s.noriginals = k->nexprs;
   s.time = ARENA_ARRAY(k->arena, Time, k->nexprs);
   s.is_narrow = ARENA_ARRAY(k->arena, bool, k->nexprs);
   s.needs_combine = ARENA_ARRAY(k->arena, bool, k->nexprs);
   s.needs_row = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s.is_late = ARENA_ARRAY(k->arena, bool, k->nexprs);
   s.is_kept_value = ARENA_ARRAY(k->arena, bool, k->nexprs);
   s.kept_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
   s.combine = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
   s.rebuilt = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
-  if (!s.time || !s.is_narrow || !s.needs_combine || !s.needs_row || !s.is_kept_value || !s.kept_access || !s.combine ||
-      !s.rebuilt) {
+  if (!s.time || !s.is_narrow || !s.needs_combine || !s.needs_row || !s.is_late || !s.is_kept_value || !s.kept_access ||
+      !s.combine || !s.rebuilt) {
     k->out_of_memory = true;
     return false;
   }
   if (k->naxes) {
-    s.vector_axis = choose_vector_axis(k);
-    if (!choose_axes(&s) || !check_reductions(&s)) return false;
     if (!find_times(&s) || !check_roots(&s)) return false;
     if (!find_kept_values(&s)) return false;
   }

@@ -77,6 +77,8 @@ bool is_fused_product(const LoopPrinter *l, const Root *root);
 // What a root stores or accumulates: for an inner sum, its operand.
 ExprId root_operand(const LoopPrinter *l, const Root *root);
 bool is_array_sum(const LoopPrinter *l, const Root *root);
+// Whether a root adds up vectors, in an inner sum.
+bool is_vector_sum(const LoopPrinter *l, const Root *root);
 bool is_in_sweep(const LoopPrinter *l, const Root *root, int sweep);
 // Marks in is_needed what a sweep, or the whole loop, computes.
 void need_sweep(LoopPrinter *l, int sweep);

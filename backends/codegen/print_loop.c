@@ -97,9 +97,30 @@ static void print_prefetches(LoopPrinter *l, int sweep) {
     print_indent(l);
     text_add_string(l->out, "v_prefetch_l2(");
     add_address(l, id);
-    text_format(l->out, " + ahead * %lld);\n", (long long)l->k->accesses[id].stride[l->loop->order[0]]);
+    if (l->loop->nouter > 1) text_format(l->out, " + ahead_%u);\n", (unsigned)id);
+    else text_format(l->out, " + ahead * %lld);\n", (long long)l->k->accesses[id].stride[l->loop->order[0]]);
   }
   need_sweep(l, sweep);
+}
+
+// How far it is in each tensor to a row ahead of `o`, where that is not the same everywhere.
+static void declare_distances(LoopPrinter *l) {
+  need_all(l);
+  for (AccessId id = 0; l->loop->nouter > 1 && id < l->k->naccesses; id++) {
+    if (!is_prefetched(l, id)) continue;
+    print_indent(l);
+    text_format(l->out, "const ptrdiff_t ahead_%u = 0", (unsigned)id);
+    long long below = 1;
+    for (int i = l->loop->nouter - 1; i >= 0; i--) {
+      int axis = l->loop->order[i];
+      long long extent = (long long)l->k->axes[axis].extent, stride = (long long)l->k->accesses[id].stride[axis];
+      if (stride)
+        text_format(l->out, " + ((ptrdiff_t)((o + ahead) / %lld %% %lld) - (ptrdiff_t)(o / %lld %% %lld)) * %lld",
+                    below, extent, below, extent, stride);
+      below *= extent;
+    }
+    text_add_string(l->out, ";\n");
+  }
 }
 
 // The body of the innermost loop: what all rows share, then each row.
@@ -116,7 +137,7 @@ static void print_body(LoopPrinter *l, int sweep) {
       print_vector_expr(l, id);
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];
-    if (is_in_sweep(l, root, sweep) && (root->kind == ROOT_REDUCE_INNER || root_level(l, root) == LEVEL_VECTOR))
+    if (is_in_sweep(l, root, sweep) && (is_vector_sum(l, root) || root_level(l, root) == LEVEL_VECTOR))
       print_vector_root(l, root);
   }
   close_rows(l);
@@ -168,12 +189,13 @@ static Runs plan_runs(const LoopPrinter *l, int sweep) {
   const Loop *loop = l->loop;
   Runs runs = {0};
   for (size_t i = 0; i < loop->nroots; i++)
-    runs.has_sums |= loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].sweep == sweep;
+    runs.has_sums |= is_vector_sum(l, &loop->roots[i]) && loop->roots[i].sweep == sweep;
   if (!runs.has_sums || l->k->is_f64 || loop->is_across) return runs; // rows are short where they lie across lanes
   int64_t width = loop->tile ? loop->tile : l->k->axes[loop_vector_axis(loop)].extent;
   int64_t group = (int64_t)LANES * loop->accumulators, middle = 1;
   int64_t chain = width / group + width % group / LANES + (width % LANES != 0); // the first accumulator takes the rest
-  for (int i = 0; i < loop->ninner - 1; i++) middle *= l->k->axes[loop->order[loop->nouter + i]].extent;
+  for (int i = 0; i < loop->ninner - 1 && !loop->is_nested; i++)
+    middle *= l->k->axes[loop->order[loop->nouter + i]].extent;
   if (chain > LONGEST_RUN) runs.vector_run = LONGEST_RUN * group;
   else if (chain * middle > LONGEST_RUN) runs.middle_run = LONGEST_RUN / chain;
   runs.has_totals = runs.vector_run || runs.middle_run;
@@ -182,7 +204,15 @@ static Runs plan_runs(const LoopPrinter *l, int sweep) {
 
 static void for_each_sum(LoopPrinter *l, int sweep, void (*f)(LoopPrinter *, ExprId)) {
   for (size_t i = 0; i < l->loop->nroots; i++)
-    if (l->loop->roots[i].kind == ROOT_REDUCE_INNER && l->loop->roots[i].sweep == sweep) f(l, l->loop->roots[i].expr);
+    if (is_vector_sum(l, &l->loop->roots[i]) && l->loop->roots[i].sweep == sweep) f(l, l->loop->roots[i].expr);
+}
+
+// The sums over the middle axes of a nested loop.
+static void for_each_middle_sum(LoopPrinter *l, int sweep, void (*f)(LoopPrinter *, ExprId)) {
+  for (size_t i = 0; i < l->loop->nroots; i++) {
+    const Root *root = &l->loop->roots[i];
+    if (root->kind == ROOT_REDUCE_INNER && root->sweep == sweep && !is_vector_sum(l, root)) f(l, root->expr);
+  }
 }
 
 static int nparts(const LoopPrinter *l) {
@@ -263,12 +293,58 @@ static void finish_sum(LoopPrinter *l, ExprId id, bool has_totals) {
   }
 }
 
-static void print_middle_exprs(LoopPrinter *l, int sweep, int depth) {
+static void finish_sums(LoopPrinter *l, int sweep, bool has_totals) {
+  for (size_t i = 0; i < l->loop->nroots; i++)
+    if (is_vector_sum(l, &l->loop->roots[i]) && l->loop->roots[i].sweep == sweep)
+      finish_sum(l, l->loop->roots[i].expr, has_totals);
+}
+
+// What varies over middle axes and is known by `time`: the sweep, or with what nested sums have just left one more.
+static void print_middle_exprs(LoopPrinter *l, int sweep, int depth, int time) {
   need_sweep(l, sweep);
   for (ExprId id = 1; id < l->k->nexprs; id++) {
     int own;
-    if (is_printed(l, id) && level_of(l, l->k->exprs[id].axes, &own) == LEVEL_MIDDLE && own == depth)
+    if (is_printed(l, id) && level_of(l, l->k->exprs[id].axes, &own) == LEVEL_MIDDLE && own == depth &&
+        (time > sweep) == (l->time[id] > sweep))
       print_scalar_expr(l, id, ~0U);
+  }
+}
+
+static void declare_middle_total(LoopPrinter *l, ExprId id) {
+  print_indent(l);
+  text_format(l->out, "double total_%u = ", (unsigned)id);
+  add_number(l, reductions[l->k->exprs[id].op].identity, true);
+  text_add_string(l->out, ";\n");
+}
+
+static void finish_middle_total(LoopPrinter *l, ExprId id) {
+  print_line(l, "const %s %s = (%s)total_%u;", l->scalar, l->name[id], l->scalar, (unsigned)id);
+}
+
+// What the sums of an iteration of the middle axes are added to, or where they are stored.
+static void print_middle_roots(LoopPrinter *l, int sweep) {
+  for (size_t i = 0; i < l->loop->nroots; i++) {
+    const Root *root = &l->loop->roots[i];
+    ExprId operand = root_operand(l, root);
+    if (root->sweep != sweep || expr_level(l, operand) != LEVEL_MIDDLE) continue;
+    if (root->kind == ROOT_STORE) {
+      print_scalar_store(l, root);
+      continue;
+    }
+    const char *combine = combine_name(root_reduction(l, root));
+    print_indent(l);
+    if (root->kind == ROOT_REDUCE_INNER) {
+      text_format(l->out, "total_%u = f64_%s(total_%u, (double)", (unsigned)root->expr, combine, (unsigned)root->expr);
+    } else {
+      const int64_t *stride = l->k->accesses[root->access].stride;
+      text_format(l->out, "part_%u[", (unsigned)root->access);
+      add_terms(l, stride, loop_inner_axes(l->loop), false);
+      text_format(l->out, "] = f64_%s(part_%u[", combine, (unsigned)root->access);
+      add_terms(l, stride, loop_inner_axes(l->loop), false);
+      text_add_string(l->out, "], (double)");
+    }
+    add_scalar(l, operand);
+    text_add_string(l->out, ");\n");
   }
 }
 
@@ -315,8 +391,15 @@ static void print_middle_loops(LoopPrinter *l, int sweep, int depth, const Runs 
     print_line(l, "for (size_t %s = 0; %s < %lld; %s++) {", name, name, extent, name);
   }
   open_brace(l);
-  print_middle_exprs(l, sweep, depth);
+  const bool has_nested_sums = l->loop->is_nested && depth == l->loop->ninner - 2;
+  print_middle_exprs(l, sweep, depth, sweep);
+  if (has_nested_sums) for_each_sum(l, sweep, runs->has_totals ? declare_total : declare_accumulator);
   print_middle_loops(l, sweep, depth + 1, runs);
+  if (has_nested_sums) {
+    finish_sums(l, sweep, runs->has_totals);
+    print_middle_exprs(l, sweep, depth, sweep + 1);
+    print_middle_roots(l, sweep);
+  }
   close_brace(l);
   if (!in_runs) return;
   for_each_sum(l, sweep, flush_accumulator);
@@ -352,12 +435,12 @@ static void print_sweep(LoopPrinter *l, int sweep) {
   for (size_t i = 0; i < l->loop->nroots; i++) has_work |= is_in_sweep(l, &l->loop->roots[i], sweep);
   if (!has_work) return;
   Runs runs = plan_runs(l, sweep);
-  for_each_sum(l, sweep, runs.has_totals ? declare_total : declare_accumulator);
+  if (l->loop->is_nested) for_each_middle_sum(l, sweep, declare_middle_total);
+  else for_each_sum(l, sweep, runs.has_totals ? declare_total : declare_accumulator);
   if (l->loop->is_across) print_across_loop(l, sweep);
   else if (axes_nelems(l->k, loop_inner_axes(l->loop))) print_middle_loops(l, sweep, 0, &runs);
-  for (size_t i = 0; i < l->loop->nroots; i++)
-    if (l->loop->roots[i].kind == ROOT_REDUCE_INNER && l->loop->roots[i].sweep == sweep)
-      finish_sum(l, l->loop->roots[i].expr, runs.has_totals);
+  if (l->loop->is_nested) for_each_middle_sum(l, sweep, finish_middle_total);
+  else finish_sums(l, sweep, runs.has_totals);
 }
 
 // Functions
@@ -415,8 +498,9 @@ static void print_step(LoopPrinter *l) {
   print_wants(l);
   if (!l->is_tail) print_streams(l);
   if (l->loop->prefetch) {
-    long long rows = l->loop->prefetch, total = (long long)l->k->axes[l->loop->order[0]].extent;
+    long long rows = l->loop->prefetch, total = (long long)axes_nelems(l->k, loop_outer_axes(l->loop));
     print_line(l, "const size_t ahead = o + %lld <= %lld ? %lld : 0;", rows + l->loop->rows, total, rows);
+    declare_distances(l);
   }
   for_each_pointer(l, declare_pointer);
   for (int sweep = 0; sweep <= l->loop->nsweeps; sweep++) {

@@ -39,6 +39,10 @@ bool is_array_sum(const LoopPrinter *l, const Root *root) {
   return root->kind == ROOT_REDUCE_OUTER && root_level(l, root) == LEVEL_VECTOR;
 }
 
+bool is_vector_sum(const LoopPrinter *l, const Root *root) {
+  return root->kind == ROOT_REDUCE_INNER && l->k->exprs[root->expr].reduced >> loop_vector_axis(l->loop) & 1;
+}
+
 bool is_in_sweep(const LoopPrinter *l, const Root *root, int sweep) {
   return root->sweep == sweep && (root->kind == ROOT_REDUCE_INNER || root_level(l, root) >= LEVEL_MIDDLE);
 }
