@@ -404,6 +404,11 @@ AxisSet loop_inner_axes(const Loop *loop) {
   return axes;
 }
 
+int loop_lane_axis(const Loop *loop) {
+  if (loop->is_across) return loop->order[loop->nouter - 1];
+  return loop->ninner ? loop->order[loop->nouter + loop->ninner - 1] : -1;
+}
+
 int64_t loop_nblocks(const Kernel *k, const Loop *loop) {
   int64_t kept = 1, others = 1;
   for (int i = 0; i < loop->nouter; i++) *(i < loop->nkept ? &kept : &others) *= k->axes[loop->order[i]].extent;

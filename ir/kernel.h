@@ -138,7 +138,7 @@ typedef struct Loop {
   int64_t tile;      // 0, or: no outer axes, one inner axis, of which a block is so many elements
   bool is_serial;    // so little work that sharing it out costs more than it saves
   int rows;          // outer iterations handled together; does not change results
-  bool is_across;    // the one outer axis lies across lanes, LANES iterations a vector; the inner axis goes one by one
+  bool is_across;    // the last outer axis lies across lanes, LANES iterations a vector; the inner axis goes one by one
   int accumulators;  // partial sums a lane keeps in an inner reduction; changes the order of sums
   int prefetch;      // outer iterations ahead that the last sweep fetches; 0: none
   bool is_nested;    // inner reductions are over the vector axis, in each iteration of the middle ones, and over these
@@ -220,6 +220,7 @@ void kernel_simplify_axes(Kernel *k);
 
 int64_t axes_nelems(const Kernel *k, AxisSet axes);
 AxisSet loop_outer_axes(const Loop *loop);
+int loop_lane_axis(const Loop *loop); // along which vectors lie; -1: there is none
 AxisSet loop_inner_axes(const Loop *loop);
 int64_t loop_nblocks(const Kernel *k, const Loop *loop);
 

@@ -60,6 +60,7 @@ typedef struct Scheduling {
   int vector_axis;
   AxisSet inner, outer, kept; // kept: outer axes that outer reductions keep
   AxisSet cut;                // axes that are cut into blocks or tiles
+  bool is_column;             // sums are along one short axis that is not the vector's: outer vectors lie across it
   bool is_nested;             // sums over the vector axis lie within those over the middle axes
   bool is_tiled;              // no outer axes: the vector axis is cut into tiles
   Time *time;                 // by original ExprId
@@ -77,6 +78,10 @@ typedef struct Scheduling {
 
 static int64_t clamp(int64_t x, int64_t least, int64_t most) {
   return x < least ? least : x > most ? most : x;
+}
+
+static int64_t overridden(const Scheduling *s, ScheduleKey key, int64_t chosen) {
+  return s->overrides->key[key].is_set ? s->overrides->key[key].value : chosen;
 }
 
 static bool is_leaf(const Expr *e) {
@@ -118,6 +123,31 @@ static bool is_fed_back(const Kernel *k, ExprId r, bool *depends) {
   return false;
 }
 
+// Whether the data waits for reductions, all over one axis that is not the vector's and so short that a vector's
+// columns of each tensor fit the first level; *axes is that one's set.
+static bool has_short_columns(const Scheduling *s, AxisSet *axes, bool *depends) {
+  const Kernel *k = s->k;
+  AxisSet all = all_axes(k), vector = 1U << s->vector_axis;
+  bool waits = false;
+  *axes = 0;
+  for (ExprId r = 1; r < k->nexprs; r++) {
+    const Expr *e = &k->exprs[r];
+    if (e->op == EXPR_INDEX || (e->op == EXPR_LOAD && e->args[0])) return false; // nothing that lanes tell apart
+    if (!expr_is_reduction(e)) continue;
+    if ((*axes && e->reduced != *axes) || e->axes != (all & ~e->reduced)) return false;
+    *axes = e->reduced;
+    waits |= is_fed_back(k, r, depends);
+  }
+  if (!waits || *axes & vector || (*axes & (*axes - 1)) || k->is_f64) return false;
+  if (axes_nelems(k, *axes) > LONGEST_CHAIN || k->axes[s->vector_axis].extent < LANES) return false;
+  for (size_t i = 0; i < k->naccesses; i++) {
+    const Access *a = &k->accesses[i];
+    bool is_float = a->type == TYPE_F32 || a->type == TYPE_BF16 || a->type == TYPE_F16;
+    if (a->stride[s->vector_axis] && (!is_float || a->stride[s->vector_axis] != 1)) return false;
+  }
+  return true;
+}
+
 // The inner axes: those of the reductions that the data waits for, if the vector axis is among them; else the vector
 // axis alone, and such reductions take a full loop.
 static bool choose_axes(Scheduling *s) {
@@ -142,7 +172,14 @@ static bool choose_axes(Scheduling *s) {
     is_found_fed_back = fed_back;
     s->inner = e->reduced;
   }
-  AxisSet all = all_axes(k);
+  AxisSet all = all_axes(k), columns;
+  if (overridden(s, SCHEDULE_ACROSS, true) && has_short_columns(s, &columns, depends)) {
+    s->is_column = true;
+    s->inner = columns;
+    s->outer = all & ~columns;
+    s->kept = s->outer & ~vector;
+    return true;
+  }
   if (axes_nelems(k, all & ~s->inner) < FEW_ROWS && s->inner != vector && axes_nelems(k, all) >= MUCH_WORK)
     s->inner = vector; // too few rows to share out
   s->outer = all & ~s->inner;
@@ -161,6 +198,11 @@ static AxisSet middle_axes(const Scheduling *s) {
 // A sum over the vector axis, to be added up over the middle ones.
 static bool is_nested_reduction(const Scheduling *s, const Expr *e) {
   return s->is_nested && e->reduced == 1U << s->vector_axis;
+}
+
+// The innermost axis of main loops.
+static int last_axis(const Scheduling *s) {
+  return s->is_column ? __builtin_ctz(s->inner) : s->vector_axis;
 }
 
 static bool is_inner_reduction(const Scheduling *s, const Expr *e) {
@@ -259,7 +301,7 @@ static bool is_narrow_store(const Scheduling *s, const Store *store) {
 // Whether a loop can store or add up what varies over these inner axes: with vectors, or at the end of each iteration
 // of the middle axes.
 static bool is_root_along(const Scheduling *s, ExprId value, AxisSet inner) {
-  return s->is_late[value] ? inner == middle_axes(s) : !inner || inner >> s->vector_axis & 1;
+  return s->is_late[value] ? inner == middle_axes(s) : !inner || inner >> last_axis(s) & 1;
 }
 
 // Side loops have no sums of their own, and nothing is stored or added up along inner axes without the vector's but
@@ -403,10 +445,6 @@ static int64_t choose_block(const Scheduling *s, int64_t partial_nelems, bool is
   return partial_nelems ? clamp(block, clamp(least, 1, LEAST_WITH_PARTIALS), longest) : block;
 }
 
-static int64_t overridden(const Scheduling *s, ScheduleKey key, int64_t chosen) {
-  return s->overrides->key[key].is_set ? s->overrides->key[key].value : chosen;
-}
-
 // Bytes that an outer iteration reads.
 static int64_t row_nbytes(const Scheduling *s) {
   const Kernel *k = s->k;
@@ -492,11 +530,13 @@ static void choose_numbers(const Scheduling *s, Loop *loop) {
   const bool has_partials = partial_nelems;
   int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);
   loop->is_serial = rows * width <= FEW_ELEMENTS;
-  loop->is_across = should_go_across(s, loop, has_inner_sums);
+  loop->is_across = s->is_column || should_go_across(s, loop, has_inner_sums);
   bool can_share_rows = !loop->is_across && !loop->is_nested && loop->nouter && rows >= MANY_ROWS &&
                         width <= LONG_ROW && (loop->ninner == 1 || has_short_runs(s));
   if (s->is_tiled) loop->tile = overridden(s, SCHEDULE_TILE, has_inner_sums ? TILE_WITH_SUMS : TILE);
   loop->block = overridden(s, SCHEDULE_BLOCK, choose_block(s, partial_nelems, loop->is_across));
+  if (s->is_column) loop->block = (loop->block + LANES - 1) / LANES * LANES;
+  if (s->is_column && rows * width > FEW_ELEMENTS) loop->prefetch = (int)overridden(s, SCHEDULE_PREFETCH, 2 * LANES);
   if (loop->is_across) return;
   if (has_inner_sums) loop->accumulators = (int)overridden(s, SCHEDULE_ACCUMULATORS, can_share_rows ? 1 : 4);
   if (can_share_rows && loop->accumulators == 1) {
@@ -517,8 +557,9 @@ static bool should_stream(const Scheduling *s, const Loop *loop, const Access *a
   int64_t nbytes = (int64_t)type_nbytes(a->type);
   if (!a->value || !type_is_float(a->type) || k->is_f64 != (a->type == TYPE_F64) || a->stride[s->vector_axis] != 1)
     return false;
-  if (loop->is_across && a->stride[loop->order[0]] != k->axes[s->vector_axis].extent) return false;
-  for (int axis = 0; axis < k->naxes && !loop->is_across; axis++)
+  const bool has_rows_across = loop->is_across && !s->is_column;
+  if (has_rows_across && a->stride[loop->order[0]] != k->axes[s->vector_axis].extent) return false;
+  for (int axis = 0; axis < k->naxes && !has_rows_across; axis++)
     if (axis != s->vector_axis && a->stride[axis] * nbytes % LINE) return false;
   return overridden(s, SCHEDULE_STREAM, access_nelems(k, a) * nbytes > 2 * s->target->l2_nbytes);
 }
@@ -593,7 +634,7 @@ static void choose_streams(const Scheduling *s, Loop *loop) {
 }
 
 static void order_axes(const Scheduling *s, Loop *loop) {
-  const AxisSet groups[] = {s->kept, s->outer & ~s->kept, s->inner & ~(1U << s->vector_axis)};
+  const AxisSet groups[] = {s->kept, s->outer & ~s->kept, s->inner & ~(1U << last_axis(s))};
   int n = 0;
   for (int g = 0; g < 3; g++) {
     for (int axis = 0; axis < s->k->naxes; axis++)
@@ -601,7 +642,7 @@ static void order_axes(const Scheduling *s, Loop *loop) {
     if (g == 0) loop->nkept = n;
     if (g == 1) loop->nouter = n;
   }
-  loop->order[n++] = s->vector_axis;
+  loop->order[n++] = last_axis(s);
   loop->ninner = n - loop->nouter;
 }
 

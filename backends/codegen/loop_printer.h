@@ -43,6 +43,9 @@ bool is_lanewise(const LoopPrinter *l, ExprId id);
 // Where rows lie across lanes: whether an access is along both axes and has its row's elements one behind the other,
 // so that it is transposed in a copy. The last rows, fewer than lanes, are gathered.
 bool is_transposed(const LoopPrinter *l, AccessId id);
+// There too: whether the rows lie one behind the other, and their elements apart, perhaps all in one set of a cache.
+// What is read is copied.
+bool is_column(const LoopPrinter *l, AccessId id);
 const char *axis_name(const LoopPrinter *l, int axis);
 void add_start(LoopPrinter *l, const Access *a); // a pointer to the access's first element
 const char *access_member(const LoopPrinter *l, const Access *a);

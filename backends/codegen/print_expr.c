@@ -88,12 +88,19 @@ bool is_lanewise(const LoopPrinter *l, ExprId id) {
 
 bool is_transposed(const LoopPrinter *l, AccessId id) {
   const Access *a = &l->k->accesses[id];
-  return l->loop->is_across && !l->is_tail && a->stride[l->loop->order[0]] && a->stride[l->loop->order[1]] == 1;
+  const int *inner = l->loop->order + l->loop->nouter;
+  return l->loop->is_across && !l->is_tail && a->stride[loop_lane_axis(l->loop)] && a->stride[*inner] == 1;
+}
+
+bool is_column(const LoopPrinter *l, AccessId id) {
+  const Access *a = &l->k->accesses[id];
+  const int *inner = l->loop->order + l->loop->nouter;
+  return l->loop->is_across && !l->is_tail && a->stride[loop_lane_axis(l->loop)] == 1 && a->stride[*inner] > 1;
 }
 
 // In elements, from lane to lane; 0: one element for all.
 static int64_t lane_stride(const LoopPrinter *l, const Access *a) {
-  int axis = l->loop->is_across ? l->loop->order[0] : loop_vector_axis(l->loop);
+  int axis = loop_lane_axis(l->loop);
   assert(axis >= 0); // there are vectors
   return a->stride[axis];
 }
@@ -228,7 +235,7 @@ static void add_vector_load(LoopPrinter *l, const Expr *e, Level level) {
   char memory = memory_prefix(a->type);
   int64_t stride = lane_stride(l, a);
   bool converts = memory != l->prefix;
-  if (is_transposed(l, id)) {
+  if (is_transposed(l, id) || is_column(l, id)) {
     text_format(l->out, "v_load(rows_%u + %s * %d)", (unsigned)id, l->lane, LANES);
     return;
   }

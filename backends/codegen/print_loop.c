@@ -107,7 +107,7 @@ static void print_prefetches(LoopPrinter *l, int sweep) {
 static void declare_distances(LoopPrinter *l) {
   need_all(l);
   for (AccessId id = 0; l->loop->nouter > 1 && id < l->k->naccesses; id++) {
-    if (!is_prefetched(l, id)) continue;
+    if (!is_prefetched(l, id) || (l->loop->is_across && !is_column(l, id))) continue;
     print_indent(l);
     text_format(l->out, "const ptrdiff_t ahead_%u = 0", (unsigned)id);
     long long below = 1;
@@ -131,7 +131,7 @@ static void print_body(LoopPrinter *l, int sweep) {
       print_vector_expr(l, id);
   print_array_sums(l, sweep, true);
   open_rows(l);
-  if (l->loop->prefetch && !l->is_tail) print_prefetches(l, sweep);
+  if (l->loop->prefetch && !l->is_tail && !l->loop->is_across) print_prefetches(l, sweep);
   for (ExprId id = 1; id < l->k->nexprs; id++)
     if (is_printed(l, id) && expr_level(l, id) == LEVEL_VECTOR && varies_by_row(l, l->k->exprs[id].axes))
       print_vector_expr(l, id);
@@ -408,7 +408,7 @@ static void print_middle_loops(LoopPrinter *l, int sweep, int depth, const Runs 
 
 // The inner axis one by one, then rows that this sweep has written, transposed back.
 static void print_across_loop(LoopPrinter *l, int sweep) {
-  long long width = (long long)l->k->axes[l->loop->order[1]].extent;
+  long long width = (long long)l->k->axes[l->loop->order[l->loop->nouter]].extent;
   l->lane = "i";
   l->part = "";
   print_line(l, "for (size_t i = 0; i < %lld; i++) {", width);
@@ -425,7 +425,7 @@ static void print_across_loop(LoopPrinter *l, int sweep) {
     if (root->is_streamed)
       print_line(l, "if (streams_%u) v_stream_rows%s(p_%u, rows_%u, %lld);", id, suffix, id, id, width);
     print_line(l, "%sv_store_rows%s(p_%u, %lld, rows_%u, %lld);", otherwise, suffix, id,
-               (long long)a->stride[l->loop->order[0]], id, width);
+               (long long)a->stride[loop_lane_axis(l->loop)], id, width);
     close_store(l, root);
   }
 }
@@ -497,7 +497,7 @@ static void print_step(LoopPrinter *l) {
   if (!l->loop->tile && !mentions_o) print_line(l, "(void)o;");
   print_wants(l);
   if (!l->is_tail) print_streams(l);
-  if (l->loop->prefetch) {
+  if (l->loop->prefetch && !(l->is_tail && l->loop->is_across)) {
     long long rows = l->loop->prefetch, total = (long long)axes_nelems(l->k, loop_outer_axes(l->loop));
     print_line(l, "const size_t ahead = o + %lld <= %lld ? %lld : 0;", rows + l->loop->rows, total, rows);
     declare_distances(l);

@@ -131,15 +131,30 @@ static void set_pointer(LoopPrinter *l, AccessId id, bool is_written) {
   text_add_string(l->out, may_be_null ? " : NULL;\n" : ";\n");
 }
 
+static void copy_column(LoopPrinter *l, AccessId id, long long width) {
+  const Access *a = &l->k->accesses[id];
+  long long stride = (long long)a->stride[l->loop->order[l->loop->nouter]];
+  print_line(l, "for (size_t i = 0; i < %lld; i++) {", width);
+  open_brace(l);
+  if (l->loop->prefetch)
+    print_line(l, "v_prefetch_l2(p_%u + i * %lld + ahead%s);", (unsigned)id, stride,
+               l->loop->nouter > 1 ? arena_format(l->p->scratch, "_%u", (unsigned)id) : "");
+  print_line(l, "v_store(rows_%u + i * %d, v_load%s(p_%u + i * %lld));", (unsigned)id, LANES, type_suffix(a->type),
+             (unsigned)id, stride);
+  close_brace(l);
+}
+
 // Where rows lie across lanes, what is along both axes: read at once, written at the end of its sweep.
 static void declare_rows(LoopPrinter *l, AccessId id, bool is_written) {
   const Access *a = &l->k->accesses[id];
-  if (!is_transposed(l, id)) return;
-  long long width = (long long)l->k->axes[l->loop->order[1]].extent;
+  const bool is_copied = is_column(l, id) && !is_written;
+  if (!is_transposed(l, id) && !is_copied) return;
+  long long width = (long long)l->k->axes[l->loop->order[l->loop->nouter]].extent;
   print_line(l, "float rows_%u[%lld];", (unsigned)id, width * LANES);
-  if (!is_written)
+  if (is_copied) copy_column(l, id, width);
+  else if (!is_written)
     print_line(l, "v_load_rows%s(rows_%u, p_%u, %lld, %lld);", type_suffix(a->type), (unsigned)id, (unsigned)id,
-               (long long)a->stride[l->loop->order[0]], width);
+               (long long)a->stride[loop_lane_axis(l->loop)], width);
 }
 
 void for_each_pointer(LoopPrinter *l, void (*f)(LoopPrinter *, AccessId, bool)) {

@@ -219,6 +219,34 @@ static void layer_norm_sweeps_a_row_three_times(void **state) {
   lowered_deinit(&l);
 }
 
+// Along an axis that is not the last: vectors of columns, which are looked at in the caches.
+static void softmax_of_columns_is_one_loop(void **state) {
+  (void)state;
+  static const struct {
+    const char *shape;
+    bool is_across;
+  } cases[] = {{"3, 21, 4, 25", true}, {"21, 100", true}, {"3, 257, 100", false}, {"3, 21, 15", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs: [{name: x, type: f32, shape: [%s]}]\n"
+             "nodes: [{op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: %d}}]\noutputs: [y]\n",
+             cases[i].shape, cases[i].shape[0] == '3');
+    Lowered l = lower(text, &usual, false);
+    const Kernel *k = only_kernel(&l);
+    const Loop *loop = &k->loops[0];
+    assert_int_equal(loop->is_across, cases[i].is_across);
+    if (cases[i].is_across) {
+      assert_int_equal(k->nloops, 1);
+      assert_int_equal(loop->nsweeps, 3);
+      assert_int_equal(loop->nkept, loop->nouter - 1); // a vector is of one image
+      assert_int_equal(k->axes[loop_lane_axis(loop)].extent, 100);
+      assert_int_equal(loop->block % LANES, 0);
+    }
+    lowered_deinit(&l);
+  }
+}
+
 static void elementwise_operators_are_one_loop_of_tiles(void **state) {
   (void)state;
   Lowered l =
@@ -505,6 +533,7 @@ int main(void) {
       cmocka_unit_test(batch_norm_gradient_nxc_takes_two_loops),
       cmocka_unit_test(gradient_with_frozen_statistics_is_one_look_at_the_data),
       cmocka_unit_test(layer_norm_sweeps_a_row_three_times),
+      cmocka_unit_test(softmax_of_columns_is_one_loop),
       cmocka_unit_test(elementwise_operators_are_one_loop_of_tiles),
       cmocka_unit_test(group_norm_gradient_nests_sums_over_planes),
       cmocka_unit_test(group_norm_gradient_of_one_image_stores_sums_of_planes),
