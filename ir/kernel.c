@@ -409,6 +409,11 @@ int loop_lane_axis(const Loop *loop) {
   return loop->ninner ? loop->order[loop->nouter + loop->ninner - 1] : -1;
 }
 
+int64_t loop_row_nelems(const Kernel *k, const Loop *loop) {
+  int64_t extent = k->axes[loop->order[loop->nouter]].extent;
+  return loop->is_across ? extent : (extent + LANES - 1) / LANES * LANES;
+}
+
 int64_t loop_nblocks(const Kernel *k, const Loop *loop) {
   int64_t kept = 1, others = 1;
   for (int i = 0; i < loop->nouter; i++) *(i < loop->nkept ? &kept : &others) *= k->axes[loop->order[i]].extent;
@@ -436,6 +441,13 @@ static void print_axes(const Kernel *k, const int *order, int count, Text *out) 
 static const char *access_name(const Kernel *k, AccessId id) {
   const Access *a = &k->accesses[id];
   return a->value ? a->value->name : k->temporaries[a->temporary].name;
+}
+
+static void print_kept(const Kernel *k, const Loop *loop, int sweep, Text *out) {
+  for (int i = 0; i < loop->nreused; i++) {
+    const char *label = k->exprs[loop->reused[i].expr].label;
+    if (loop->reused[i].sweep == sweep) text_format(out, ", keep %s", label ? label : "a vector");
+  }
 }
 
 static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
@@ -468,6 +480,7 @@ static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
       else text_format(out, " %s %s", expr_info[k->exprs[root->expr].op].name, label ? label : "a row");
       text_add_string(out, i + 1 < loop->nroots && loop->roots[i + 1].sweep == sweep ? "," : "");
     }
+    print_kept(k, loop, sweep, out);
     text_add_string(out, "\n");
   }
 }

@@ -128,6 +128,12 @@ typedef struct Root {
   bool is_streamed; // ROOT_STORE: past the caches
 } Root;
 
+typedef struct Reused { // a vector that a sweep leaves in a step's own memory for later ones
+  ExprId expr;
+  int sweep; // the first that needs it
+} Reused;
+enum { MOST_REUSED = 2 };
+
 // A loop nest. Outer axes are flattened and cut into blocks, which run in parallel in any order; each outer iteration
 // makes `nsweeps` sweeps over the inner axes, the last of which is cut into vectors of LANES.
 typedef struct Loop {
@@ -143,7 +149,9 @@ typedef struct Loop {
   int prefetch;      // outer iterations ahead that the last sweep fetches; 0: none
   bool is_nested;    // inner reductions are over the vector axis, in each iteration of the middle ones, and over these
   bool is_backwards; // the last sweep goes backwards over the middle axes, to begin with what the caches still hold
-  int nsweeps;       // at least 1; roots that vary over outer axes only follow their sweep
+  Reused reused[MOST_REUSED];
+  int nreused;
+  int nsweeps; // at least 1; roots that vary over outer axes only follow their sweep
   Root *roots;
   size_t nroots, roots_capacity;
 } Loop;
@@ -222,6 +230,7 @@ int64_t axes_nelems(const Kernel *k, AxisSet axes);
 AxisSet loop_outer_axes(const Loop *loop);
 int loop_lane_axis(const Loop *loop); // along which vectors lie; -1: there is none
 AxisSet loop_inner_axes(const Loop *loop);
+int64_t loop_row_nelems(const Kernel *k, const Loop *loop); // elements of a row in whole vectors; one inner axis
 int64_t loop_nblocks(const Kernel *k, const Loop *loop);
 
 // The kernels of a program, their loops and schedules as text for people.

@@ -10,6 +10,7 @@
 #include "passes/schedule.h"
 
 #include "passes/nest_sums.h"
+#include "passes/reuse.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -441,7 +442,7 @@ static int64_t choose_block(const Scheduling *s, int64_t partial_nelems, bool is
   int64_t block = (is_small ? FEW_ELEMENTS : ELEMENTS) / (width > 0 ? width : 1);
   int64_t together = is_across ? LANES : 4, longest = is_across ? LONGEST_CHAIN * LANES : LONGEST_CHAIN;
   block = (clamp(block, 1, INT32_MAX) + together - 1) / together * together;
-  int64_t least = width > 0 ? (LEAST_WITH_PARTIALS * partial_nelems + width - 1) / width : LEAST_WITH_PARTIALS;
+  int64_t least = width > 0 ? ((int64_t)LEAST_WITH_PARTIALS * partial_nelems + width - 1) / width : LEAST_WITH_PARTIALS;
   return partial_nelems ? clamp(block, clamp(least, 1, LEAST_WITH_PARTIALS), longest) : block;
 }
 
@@ -517,7 +518,14 @@ static bool has_narrow_stores(const Scheduling *s) {
 }
 
 static void choose_numbers(const Scheduling *s, Loop *loop) {
-  enum { MANY_ROWS = 16, LONG_ROW = 1 << 14, TILE = 1 << 15, TILE_WITH_SUMS = 1 << 13, FEW_ELEMENTS = 1 << 15 };
+  enum {
+    COLUMNS_AHEAD = 2 * LANES,
+    MANY_ROWS = 16,
+    LONG_ROW = 1 << 14,
+    TILE = 1 << 15,
+    TILE_WITH_SUMS = 1 << 13,
+    FEW_ELEMENTS = 1 << 15
+  };
   bool has_inner_sums = false, has_stores = false;
   int64_t partial_nelems = 0; // of the largest array of partial sums
   for (size_t i = 0; i < loop->nroots; i++) {
@@ -536,7 +544,8 @@ static void choose_numbers(const Scheduling *s, Loop *loop) {
   if (s->is_tiled) loop->tile = overridden(s, SCHEDULE_TILE, has_inner_sums ? TILE_WITH_SUMS : TILE);
   loop->block = overridden(s, SCHEDULE_BLOCK, choose_block(s, partial_nelems, loop->is_across));
   if (s->is_column) loop->block = (loop->block + LANES - 1) / LANES * LANES;
-  if (s->is_column && rows * width > FEW_ELEMENTS) loop->prefetch = (int)overridden(s, SCHEDULE_PREFETCH, 2 * LANES);
+  if (s->is_column && rows * width > FEW_ELEMENTS)
+    loop->prefetch = (int)overridden(s, SCHEDULE_PREFETCH, COLUMNS_AHEAD);
   if (loop->is_across) return;
   if (has_inner_sums) loop->accumulators = (int)overridden(s, SCHEDULE_ACCUMULATORS, can_share_rows ? 1 : 4);
   if (can_share_rows && loop->accumulators == 1) {
@@ -681,6 +690,7 @@ static bool add_main_loop(Scheduling *s, int phase) {
   for (size_t i = 0; i < loop.nroots; i++)
     if (loop.roots[i].sweep >= loop.nsweeps) loop.nsweeps = loop.roots[i].sweep + 1;
   loop.is_backwards = loop.nsweeps > 1 && loop.ninner > 1 && row_nbytes(s) > s->target->l2_nbytes / 2;
+  if (!loop_reuse_vectors(k, &loop)) return false;
   Loop *added = kernel_add_loop(k);
   if (!added) return false;
   *added = loop;

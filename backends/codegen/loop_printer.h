@@ -7,6 +7,8 @@
 // Where an expression is computed, by the axes that it varies over.
 typedef enum Level { LEVEL_CALL, LEVEL_ROW, LEVEL_MIDDLE, LEVEL_VECTOR } Level;
 
+enum { ALL_SWEEPS = -1 };
+
 typedef struct LoopPrinter {
   Printer *p;
   Text *out;
@@ -16,6 +18,7 @@ typedef struct LoopPrinter {
   const char **name;               // by ExprId
   uint32_t *nuses;                 // by ExprId, in the sweep or section being printed
   int *time;                       // by ExprId: the sweep before which a row's scalar is known
+  int sweep;                       // which is needed; ALL_SWEEPS
   bool *is_needed;                 // by ExprId: for the sweep or section being printed
   const char *vec, *scalar, *mask; // C types
   char prefix;                     // of the vocabulary: v or d
@@ -77,6 +80,9 @@ void need_expr(LoopPrinter *l, ExprId id);
 ExprOp root_reduction(const LoopPrinter *l, const Root *root);
 // An accumulated product that nothing else needs is a fused multiply-add into the sum.
 bool is_fused_product(const LoopPrinter *l, const Root *root);
+// Whether the sweep that is needed finds a vector where an earlier one left it, or leaves it for later ones.
+bool is_found_again(const LoopPrinter *l, ExprId id);
+bool is_left(const LoopPrinter *l, ExprId id);
 // What a root stores or accumulates: for an inner sum, its operand.
 ExprId root_operand(const LoopPrinter *l, const Root *root);
 bool is_array_sum(const LoopPrinter *l, const Root *root);

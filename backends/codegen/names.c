@@ -150,7 +150,8 @@ const char *print_member_name(Printer *p, const char *name, const char *const *t
 
 // Axes, p_3, acc_3 and the like, which only their printers make, and functions of the vocabulary.
 static bool is_own_local(const char *name) {
-  static const char *const numbered[] = {"acc_", "d", "p_", "part_", "rows_", "streams_", "sum_", "total_", "wants_"};
+  static const char *const numbered[] = {"acc_",  "ahead_",   "d",    "kept_",  "p_",    "part_",
+                                         "rows_", "streams_", "sum_", "total_", "wants_"};
   for (size_t i = 0; i < sizeof numbered / sizeof *numbered; i++) {
     size_t length = strlen(numbered[i]);
     if (strncmp(name, numbered[i], length) == 0 && isdigit((unsigned char)name[length])) return true;

@@ -445,7 +445,14 @@ void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes) {
   text_add_string(l->out, ";\n");
 }
 
-void print_vector_expr(LoopPrinter *l, ExprId id) {
+// Where a step keeps a vector for later sweeps.
+static void add_kept(LoopPrinter *l, ExprId id) {
+  text_format(l->out, "kept_%u + ", (unsigned)id);
+  if (has_rows(l)) text_format(l->out, "r * %lld + ", (long long)loop_row_nelems(l->k, l->loop));
+  text_format(l->out, l->loop->is_across ? "%s * %d" : "%s", l->lane, LANES);
+}
+
+static void print_computed(LoopPrinter *l, ExprId id) {
   const Expr *e = &l->k->exprs[id];
   if (e->op == EXPR_COMBINE) {
     print_combine(l, id);
@@ -465,4 +472,20 @@ void print_vector_expr(LoopPrinter *l, ExprId id) {
     add_vector_call(l, e);
   }
   text_add_string(l->out, ";\n");
+}
+
+void print_vector_expr(LoopPrinter *l, ExprId id) {
+  if (!is_found_again(l, id)) {
+    print_computed(l, id);
+    if (!is_left(l, id)) return;
+    print_indent(l);
+    text_add_string(l->out, "v_store(");
+    add_kept(l, id);
+    text_format(l->out, ", %s);\n", l->name[id]);
+    return;
+  }
+  print_indent(l);
+  text_format(l->out, "const vec %s = v_load(", l->name[id]);
+  add_kept(l, id);
+  text_add_string(l->out, ");\n");
 }

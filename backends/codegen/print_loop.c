@@ -185,12 +185,21 @@ typedef struct Runs { // how a sweep's additions are kept in short chains
   int64_t middle_run; // iterations of the last middle axis in a run; 0: all
 } Runs;
 
+// The greatest of numbers is one of them: no run of it is too long.
+static bool is_exact_in_f32(const LoopPrinter *l, ExprId id) {
+  return !l->k->is_f64 && l->k->exprs[id].op == EXPR_REDUCE_MAXIMUM;
+}
+
 static Runs plan_runs(const LoopPrinter *l, int sweep) {
   const Loop *loop = l->loop;
   Runs runs = {0};
   for (size_t i = 0; i < loop->nroots; i++)
     runs.has_sums |= is_vector_sum(l, &loop->roots[i]) && loop->roots[i].sweep == sweep;
-  if (!runs.has_sums || l->k->is_f64 || loop->is_across) return runs; // rows are short where they lie across lanes
+  bool has_chains = false;
+  for (size_t i = 0; i < loop->nroots; i++)
+    has_chains |=
+        is_vector_sum(l, &loop->roots[i]) && loop->roots[i].sweep == sweep && !is_exact_in_f32(l, loop->roots[i].expr);
+  if (!has_chains || l->k->is_f64 || loop->is_across) return runs; // rows are short where they lie across lanes
   int64_t width = loop->tile ? loop->tile : l->k->axes[loop_vector_axis(loop)].extent;
   int64_t group = (int64_t)LANES * loop->accumulators, middle = 1;
   int64_t chain = width / group + width % group / LANES + (width % LANES != 0); // the first accumulator takes the rest
@@ -246,7 +255,8 @@ static void declare_accumulator(LoopPrinter *l, ExprId id) {
 }
 
 static void declare_total(LoopPrinter *l, ExprId id) {
-  declare_identities(l, id, 'd', "total", has_rows(l) ? l->loop->rows : 1);
+  if (is_exact_in_f32(l, id)) declare_accumulator(l, id); // for all runs
+  else declare_identities(l, id, 'd', "total", has_rows(l) ? l->loop->rows : 1);
 }
 
 // The accumulators of one sum as one vector, pairwise; with rows, that of the row `r`.
@@ -263,7 +273,12 @@ static void add_merged(LoopPrinter *l, ExprId id, const char *r, int first, int 
   }
 }
 
-static void flush_accumulator(LoopPrinter *l, ExprId id) {
+static void begin_run(LoopPrinter *l, ExprId id) {
+  if (!is_exact_in_f32(l, id)) declare_accumulator(l, id);
+}
+
+static void end_run(LoopPrinter *l, ExprId id) {
+  if (is_exact_in_f32(l, id)) return;
   print_indent(l);
   if (has_rows(l)) text_add_string(l->out, "UNROLL for (int r = 0; r < rows; r++) ");
   const char *part = has_rows(l) ? "[r]" : "";
@@ -285,7 +300,12 @@ static void finish_sum(LoopPrinter *l, ExprId id, bool has_totals) {
   else text_format(l->out, "const %s %s = ", l->scalar, l->name[id]);
   const char *r = is_array ? "[r]" : "[0]"; // a sum that is no row's own is the same in all
   const char *over_lanes = expr_info[l->k->exprs[id].op].name;
-  if (has_totals) text_format(l->out, "(float)d_%s(total_%u%s);\n", over_lanes, (unsigned)id, has_rows(l) ? r : "");
+  if (is_exact_in_f32(l, id)) {
+    text_format(l->out, "v_%s(", over_lanes);
+    add_merged(l, id, r, 0, nparts(l));
+    text_add_string(l->out, ");\n");
+  } else if (has_totals)
+    text_format(l->out, "(float)d_%s(total_%u%s);\n", over_lanes, (unsigned)id, has_rows(l) ? r : "");
   else {
     text_format(l->out, l->k->is_f64 ? "d_%s(" : "(float)d_%s(d_from_v(", over_lanes);
     add_merged(l, id, r, 0, nparts(l));
@@ -364,9 +384,9 @@ static void print_vector_runs(LoopPrinter *l, int sweep, const Runs *runs) {
   open_brace(l);
   print_line(l, "const size_t i1 = i0 + %lld < %s ? i0 + %lld : %s;", (long long)runs->vector_run, to,
              (long long)runs->vector_run, to);
-  for_each_sum(l, sweep, declare_accumulator);
+  for_each_sum(l, sweep, begin_run);
   print_vector_loops(l, sweep, "i0", "i1", true);
-  for_each_sum(l, sweep, flush_accumulator);
+  for_each_sum(l, sweep, end_run);
   close_brace(l);
 }
 
@@ -382,7 +402,7 @@ static void print_middle_loops(LoopPrinter *l, int sweep, int depth, const Runs 
   if (in_runs) {
     print_line(l, "for (size_t b = 0; b < %lld; b += %lld) {", extent, (long long)runs->middle_run);
     open_brace(l);
-    for_each_sum(l, sweep, declare_accumulator);
+    for_each_sum(l, sweep, begin_run);
     print_line(l, "for (size_t %s = b; %s < b + %lld && %s < %lld; %s++) {", name, name, (long long)runs->middle_run,
                name, extent, name);
   } else if (l->loop->is_backwards && sweep == l->loop->nsweeps - 1 && !runs->has_sums) {
@@ -402,7 +422,7 @@ static void print_middle_loops(LoopPrinter *l, int sweep, int depth, const Runs 
   }
   close_brace(l);
   if (!in_runs) return;
-  for_each_sum(l, sweep, flush_accumulator);
+  for_each_sum(l, sweep, end_run);
   close_brace(l);
 }
 
@@ -503,6 +523,9 @@ static void print_step(LoopPrinter *l) {
     declare_distances(l);
   }
   for_each_pointer(l, declare_pointer);
+  for (int i = 0; i < l->loop->nreused; i++)
+    print_line(l, "float kept_%u[%lld];", (unsigned)l->loop->reused[i].expr,
+               (long long)loop_row_nelems(l->k, l->loop) * (l->loop->is_across ? LANES : l->loop->rows));
   for (int sweep = 0; sweep <= l->loop->nsweeps; sweep++) {
     print_section(l, sweep);
     if (sweep < l->loop->nsweeps) print_sweep(l, sweep);

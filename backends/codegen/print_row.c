@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-enum { ALL_SWEEPS = -1 };
-
 // What a sweep needs
 
 bool is_row_sum(const LoopPrinter *l, ExprId id) {
@@ -13,10 +11,25 @@ bool is_row_sum(const LoopPrinter *l, ExprId id) {
   return false;
 }
 
+// The sweep that leaves a vector for later ones; no sweep: none does.
+static int leaving_sweep(const LoopPrinter *l, ExprId id) {
+  for (int i = 0; i < l->loop->nreused; i++)
+    if (l->loop->reused[i].expr == id) return l->loop->reused[i].sweep;
+  return l->loop->nsweeps;
+}
+
+bool is_found_again(const LoopPrinter *l, ExprId id) {
+  return l->sweep > leaving_sweep(l, id);
+}
+
+bool is_left(const LoopPrinter *l, ExprId id) {
+  return l->sweep == leaving_sweep(l, id);
+}
+
 void need_expr(LoopPrinter *l, ExprId id) {
   if (!id || l->is_needed[id]) return;
   l->is_needed[id] = true;
-  if (is_row_sum(l, id)) return;
+  if (is_row_sum(l, id) || is_found_again(l, id)) return;
   for (int a = 0; a < 3; a++) need_expr(l, l->k->exprs[id].args[a]);
 }
 
@@ -68,10 +81,12 @@ static void count_uses(LoopPrinter *l, int sweep) {
     need_expr(l, root_operand(l, root));
   }
   for (ExprId id = 1; id < l->k->nexprs; id++)
-    for (int a = 0; a < 3 && l->is_needed[id] && !is_row_sum(l, id); a++) l->nuses[l->k->exprs[id].args[a]]++;
+    for (int a = 0; a < 3 && l->is_needed[id] && !is_row_sum(l, id) && !is_found_again(l, id); a++)
+      l->nuses[l->k->exprs[id].args[a]]++;
 }
 
 void need_sweep(LoopPrinter *l, int sweep) {
+  l->sweep = sweep;
   count_uses(l, sweep);
   memset(l->is_needed, 0, l->k->nexprs * sizeof *l->is_needed);
   for (size_t i = 0; i < l->loop->nroots; i++) {

@@ -247,6 +247,32 @@ static void softmax_of_columns_is_one_loop(void **state) {
   }
 }
 
+// Powers are taken once, where a row of them fits the caches.
+static void softmax_keeps_the_powers_of_short_rows(void **state) {
+  (void)state;
+  static const struct {
+    const char *shape;
+    int nreused;
+  } cases[] = {{"300, 100", 1}, {"300, 100000", 0}, {"40, 9, 100", 1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs: [{name: x, type: f32, shape: [%s]}]\n"
+             "nodes: [{op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}]\noutputs: [y]\n",
+             cases[i].shape);
+    Lowered l = lower(text, &usual, false);
+    const Kernel *k = only_kernel(&l);
+    const Loop *loop = &k->loops[0];
+    assert_int_equal(loop->nsweeps, 3);
+    assert_int_equal(loop->nreused, cases[i].nreused);
+    if (loop->nreused) {
+      assert_int_equal(k->exprs[loop->reused[0].expr].op, EXPR_EXP);
+      assert_int_equal(loop->reused[0].sweep, 1); // the sweep that adds them up
+    }
+    lowered_deinit(&l);
+  }
+}
+
 static void elementwise_operators_are_one_loop_of_tiles(void **state) {
   (void)state;
   Lowered l =
@@ -268,7 +294,8 @@ static void group_norm_gradient_nests_sums_over_planes(void **state) {
   const Kernel *k = only_kernel(&l);
   const Loop *loops[8] = {NULL};
   assert_int_equal(main_loops(k, loops), 1);
-  const Loop *loop = loops[0];
+  const Loop *loop = &k->loops[0];
+  assert_ptr_equal(loop, loops[0]);
   assert_true(loop->is_nested);
   assert_int_equal(loop->nkept, 1);
   assert_int_equal(k->axes[loop->order[0]].extent, 3); // groups, kept
@@ -534,6 +561,7 @@ int main(void) {
       cmocka_unit_test(gradient_with_frozen_statistics_is_one_look_at_the_data),
       cmocka_unit_test(layer_norm_sweeps_a_row_three_times),
       cmocka_unit_test(softmax_of_columns_is_one_loop),
+      cmocka_unit_test(softmax_keeps_the_powers_of_short_rows),
       cmocka_unit_test(elementwise_operators_are_one_loop_of_tiles),
       cmocka_unit_test(group_norm_gradient_nests_sums_over_planes),
       cmocka_unit_test(group_norm_gradient_of_one_image_stores_sums_of_planes),
