@@ -37,6 +37,7 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_LOG1P] = {"log1p", NULL, 1, false},
     [EXPR_TANH] = {"tanh", NULL, 1, false},
     [EXPR_ERF] = {"erf", NULL, 1, false},
+    [EXPR_GELU_SLOPE] = {"gelu_slope", NULL, 1, false},
     [EXPR_POW] = {"pow", NULL, 2, false},
     [EXPR_FLOOR] = {"floor", NULL, 1, false},
     [EXPR_ROUND] = {"round", NULL, 1, false},

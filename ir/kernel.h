@@ -64,7 +64,8 @@ typedef enum ExprOp {
   EXPR_LOG1P, // log(1 + a)
   EXPR_TANH,
   EXPR_ERF,
-  EXPR_POW, // a to the power of b
+  EXPR_GELU_SLOPE, // the derivative of a (1 + erf(a / sqrt(2))) / 2
+  EXPR_POW,        // a to the power of b
   EXPR_FLOOR,
   EXPR_ROUND,      // to the nearest integer, half to even
   EXPR_MAXIMUM,    // IEEE 754's: NaN beside a NaN, and +0 above -0, so that no order of them matters

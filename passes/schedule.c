@@ -509,12 +509,13 @@ static bool should_go_across(const Scheduling *s, const Loop *loop, bool has_inn
 }
 
 // Vectors of 16-bit numbers fill a line by halves, and lines that wait for their other half are few.
-static bool has_narrow_stores(const Scheduling *s) {
+static int count_narrow_stores(const Scheduling *s) {
+  int n = 0;
   for (size_t i = 0; i < s->k->nstores; i++) {
     const Access *a = &s->k->accesses[s->k->stores[i].access];
-    if (type_nbytes(a->type) < 4 && (access_axes(s->k, a) & s->outer)) return true;
+    n += type_nbytes(a->type) < 4 && (access_axes(s->k, a) & s->outer);
   }
-  return false;
+  return n;
 }
 
 static void choose_numbers(const Scheduling *s, Loop *loop) {
@@ -526,11 +527,10 @@ static void choose_numbers(const Scheduling *s, Loop *loop) {
     TILE_WITH_SUMS = 1 << 13,
     FEW_ELEMENTS = 1 << 15
   };
-  bool has_inner_sums = false, has_stores = false;
+  bool has_inner_sums = false;
   int64_t partial_nelems = 0; // of the largest array of partial sums
   for (size_t i = 0; i < loop->nroots; i++) {
     has_inner_sums |= loop->roots[i].kind == ROOT_REDUCE_INNER;
-    has_stores |= loop->roots[i].kind == ROOT_STORE;
     const Access *a = &s->k->accesses[loop->roots[i].access];
     if (loop->roots[i].kind != ROOT_REDUCE_OUTER || !access_axes(s->k, a)) continue;
     if (access_nelems(s->k, a) > partial_nelems) partial_nelems = access_nelems(s->k, a);
@@ -549,10 +549,11 @@ static void choose_numbers(const Scheduling *s, Loop *loop) {
   if (loop->is_across) return;
   if (has_inner_sums) loop->accumulators = (int)overridden(s, SCHEDULE_ACCUMULATORS, can_share_rows ? 1 : 4);
   if (can_share_rows && loop->accumulators == 1) {
-    int most = s->target->vector_registers < 16 || (loop->ninner == 1 && has_narrow_stores(s)) ? 2 : 4;
+    int most = s->target->vector_registers < 16 ? 2 : 4, narrow = count_narrow_stores(s);
+    if (loop->ninner == 1 && narrow) most = narrow > 1 ? 1 : 2;
     while (!has_partials && most > 1 && most * row_nbytes(s) > s->target->l1_nbytes)
       most /= 2; // else sharing is worth more
-    loop->rows = (int)overridden(s, SCHEDULE_ROWS, has_inner_sums || has_stores || has_partials ? most : 1);
+    loop->rows = (int)overridden(s, SCHEDULE_ROWS, has_inner_sums || has_partials ? most : 1);
   }
   if (has_inner_sums && (loop->nouter == 1 || loop->rows == 1) && rows * width > FEW_ELEMENTS)
     loop->prefetch = (int)overridden(s, SCHEDULE_PREFETCH, choose_prefetch(s, loop));

@@ -29,6 +29,7 @@ static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
 #define LOG1P(a) expr_unary(k, EXPR_LOG1P, a)
 #define TANH(a) expr_unary(k, EXPR_TANH, a)
 #define ERF(a) expr_unary(k, EXPR_ERF, a)
+#define GELU_SLOPE(a) expr_unary(k, EXPR_GELU_SLOPE, a)
 #define ADD(a, b) expr_binary(k, EXPR_ADD, a, b)
 #define SUB(a, b) expr_binary(k, EXPR_SUB, a, b)
 #define MUL(a, b) expr_binary(k, EXPR_MUL, a, b)
@@ -81,10 +82,6 @@ static ExprId normal(Kernel *k, ExprId x) {
   return FMA(NUMBER(0.5), ERF(MUL(NUMBER(M_SQRT1_2), x)), NUMBER(0.5));
 }
 
-static ExprId normal_density(Kernel *k, ExprId x) {
-  return MUL(NUMBER(M_2_SQRTPI * M_SQRT1_2 / 2), EXP(MUL(NUMBER(-0.5), MUL(x, x))));
-}
-
 // (1 + tanh(t)) / 2 is sigmoid(2t); this is the 2t of gelu_tanh, 2c (x + 0.044715 x^3) with c = sqrt(2 / pi).
 #define GELU_SCALE (2 * M_2_SQRTPI * M_SQRT1_2)
 #define GELU_CUBIC (0.044715 * GELU_SCALE)
@@ -98,10 +95,6 @@ static ExprId gelu_tanh_slope(Kernel *k, ExprId x) {
   ExprId t = gelu_argument(k, x), square = MIN(NUMBER(0x1p60), MUL(x, x));
   ExprId argument_slope = FMA(NUMBER(3 * GELU_CUBIC), square, NUMBER(GELU_SCALE));
   return FMA(MUL(sigmoid_slope(k, t), x), argument_slope, sigmoid(k, t));
-}
-
-static ExprId gelu_erf_slope(Kernel *k, ExprId x) {
-  return FMA(x, normal_density(k, x), normal(k, x));
 }
 
 // tanh(ln(1 + e^x)) is p / q with p = e^x (e^x + 2), q = p + 2; above 0 both are divided by e^2x.
@@ -202,7 +195,7 @@ FORMULA(AbsBackward, NOTHING, SELECT(GT(x, ZERO), y, SELECT(GT(ZERO, x), NEG(y),
 FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), SELECT(GT(x, min), SELECT(GT(max, x), y, ZERO), ZERO))
 FORMULA(EluBackward, ATTRIBUTE(alpha); USE_DST,
         SELECT(GT(x, ZERO), y, MUL(y, use_dst ? ADD(x, alpha) : MUL(alpha, EXP(x)))))
-FORMULA(GELUBackward, GELU_MODE, MUL(y, is_tanh ? gelu_tanh_slope(k, x) : gelu_erf_slope(k, x)))
+FORMULA(GELUBackward, GELU_MODE, MUL(y, is_tanh ? gelu_tanh_slope(k, x) : GELU_SLOPE(x)))
 FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha); ATTRIBUTE(beta); const ExprId t = FMA(alpha, x, beta),
         SELECT(GT(t, ZERO), SELECT(GT(NUMBER(1), t), MUL(alpha, y), ZERO), ZERO))
 FORMULA(HardSwishBackward, NOTHING,
