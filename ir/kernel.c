@@ -463,6 +463,7 @@ static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
   print_axes(k, loop->order + loop->nouter, loop->ninner, out);
   if (!loop->ninner) text_add_string(out, "nothing");
   if (loop->tile) text_format(out, " in %lld tiles of %lld", (long long)loop_nblocks(k, loop), (long long)loop->tile);
+  if (loop->is_peeled) text_add_string(out, ", rows peeled to cache lines");
   if (loop->is_nested) text_add_string(out, ", sums within sums");
   if (loop->is_serial) text_add_string(out, ", on one thread");
   if (loop->is_backwards) text_add_string(out, ", last sweep backwards");

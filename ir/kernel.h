@@ -149,6 +149,7 @@ typedef struct Loop {
   int accumulators;  // partial sums a lane keeps in an inner reduction; changes the order of sums
   int prefetch;      // outer iterations ahead that the last sweep fetches; 0: none
   bool is_nested;    // inner reductions are over the vector axis, in each iteration of the middle ones, and over these
+  bool is_peeled;    // the sweep that streams begins each row with what lies before a cache line of its one store
   bool is_backwards; // the last sweep goes backwards over the middle axes, to begin with what the caches still hold
   Reused reused[MOST_REUSED];
   int nreused;

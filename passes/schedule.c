@@ -559,19 +559,49 @@ static void choose_numbers(const Scheduling *s, Loop *loop) {
     loop->prefetch = (int)overridden(s, SCHEDULE_PREFETCH, choose_prefetch(s, loop));
 }
 
+static bool is_worth_streaming(const Scheduling *s, const Access *a) {
+  int64_t nbytes = access_nelems(s->k, a) * (int64_t)type_nbytes(a->type);
+  return overridden(s, SCHEDULE_STREAM, nbytes > 2 * s->target->l2_nbytes);
+}
+
+// Whether some row of an access begins within a cache line though the tensor begins one.
+static bool has_rows_within_lines(const Scheduling *s, const Access *a) {
+  enum { LINE = 64 };
+  for (int axis = 0; axis < s->k->naxes; axis++)
+    if (axis != s->vector_axis && a->stride[axis] * (int64_t)type_nbytes(a->type) % LINE) return true;
+  return false;
+}
+
+// Long rows that do not all begin a cache line: a sweep with one store and no sums may begin where a line does.
+static bool should_peel(const Scheduling *s, const Loop *loop) {
+  enum { LONG_RUN = 1 << 12 };
+  const Kernel *k = s->k;
+  const Root *store = NULL;
+  if (loop->is_across || s->is_tiled || loop->rows > 1 || k->is_f64) return false;
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_STORE && loop->roots[i].sweep == loop->nsweeps - 1) store = &loop->roots[i];
+  if (!store || k->axes[s->vector_axis].extent < LONG_RUN) return false;
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (&loop->roots[i] != store && loop->roots[i].sweep == store->sweep) return false;
+  const Access *a = &k->accesses[store->access];
+  return a->value && a->type == TYPE_F32 && a->stride[s->vector_axis] == 1 && has_rows_within_lines(s, a) &&
+         is_worth_streaming(s, a);
+}
+
 // Stores go past the caches when they would not stay there, and every row of them starts a cache line; across lanes,
 // every LANES rows that lie one behind the other.
-static bool should_stream(const Scheduling *s, const Loop *loop, const Access *a) {
-  enum { LINE = 64 };
+static bool should_stream(const Scheduling *s, const Loop *loop, const Root *store) {
   const Kernel *k = s->k;
-  int64_t nbytes = (int64_t)type_nbytes(a->type);
+  const Access *a = &k->accesses[store->access];
   if (!a->value || !type_is_float(a->type) || k->is_f64 != (a->type == TYPE_F64) || a->stride[s->vector_axis] != 1)
     return false;
-  const bool has_rows_across = loop->is_across && !s->is_column;
-  if (has_rows_across && a->stride[loop->order[0]] != k->axes[s->vector_axis].extent) return false;
-  for (int axis = 0; axis < k->naxes && !has_rows_across; axis++)
-    if (axis != s->vector_axis && a->stride[axis] * nbytes % LINE) return false;
-  return overridden(s, SCHEDULE_STREAM, access_nelems(k, a) * nbytes > 2 * s->target->l2_nbytes);
+  const bool is_peeled = loop->is_peeled && store->sweep == loop->nsweeps - 1;
+  if (loop->is_across && !s->is_column) {
+    if (a->stride[loop->order[0]] != k->axes[s->vector_axis].extent) return false;
+  } else if (!is_peeled && has_rows_within_lines(s, a)) {
+    return false;
+  }
+  return is_worth_streaming(s, a);
 }
 
 static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
@@ -639,8 +669,7 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
 
 static void choose_streams(const Scheduling *s, Loop *loop) {
   for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_STORE)
-      loop->roots[i].is_streamed = should_stream(s, loop, &s->k->accesses[loop->roots[i].access]);
+    if (loop->roots[i].kind == ROOT_STORE) loop->roots[i].is_streamed = should_stream(s, loop, &loop->roots[i]);
 }
 
 static void order_axes(const Scheduling *s, Loop *loop) {
@@ -687,9 +716,10 @@ static bool add_main_loop(Scheduling *s, int phase) {
   if (!loop.nroots) return true;
   if (k->naxes) order_axes(s, &loop);
   choose_numbers(s, &loop);
-  choose_streams(s, &loop);
   for (size_t i = 0; i < loop.nroots; i++)
     if (loop.roots[i].sweep >= loop.nsweeps) loop.nsweeps = loop.roots[i].sweep + 1;
+  loop.is_peeled = should_peel(s, &loop);
+  choose_streams(s, &loop);
   loop.is_backwards = loop.nsweeps > 1 && loop.ninner > 1 && row_nbytes(s) > s->target->l2_nbytes / 2;
   if (!loop_reuse_vectors(k, &loop)) return false;
   Loop *added = kernel_add_loop(k);

@@ -144,11 +144,36 @@ static void print_body(LoopPrinter *l, int sweep) {
   print_array_sums(l, sweep, false);
 }
 
+// The elements before the first whole cache line of what the sweep streams.
+static void print_peel(LoopPrinter *l, int sweep) {
+  print_line(l, "{");
+  open_brace(l);
+  for (size_t i = 0; i < l->loop->nroots; i++) {
+    const Root *root = &l->loop->roots[i];
+    if (root->sweep != sweep || root->kind != ROOT_STORE) continue;
+    print_indent(l);
+    text_add_string(l->out, "const int n = (int)(-(uintptr_t)(");
+    l->lane = "i";
+    add_address(l, root->access);
+    text_format(l->out, ") %% 64 / %zu);\n", type_nbytes(l->k->accesses[root->access].type));
+  }
+  print_line(l, "if (n) {");
+  open_brace(l);
+  l->is_tail = true;
+  print_body(l, sweep);
+  l->is_tail = false;
+  close_brace(l);
+  print_line(l, "i += (size_t)n;");
+  close_brace(l);
+}
+
 // From `from` to `to`: whole groups of vectors, whole vectors, what is left.
 static void print_vector_loops(LoopPrinter *l, int sweep, const char *from, const char *to, bool has_sums) {
   int ways = has_sums ? l->loop->accumulators : 1;
   const char *alone = has_rows(l) ? "[r]" : l->loop->accumulators > 1 ? "[0]" : "";
+  const bool is_peeled = l->loop->is_peeled && sweep == l->loop->nsweeps - 1;
   print_line(l, "size_t i = %s;", from);
+  if (is_peeled) print_peel(l, sweep);
   if (ways > 1) {
     print_line(l, "for (; i + %d <= %s; i += %d) {", ways * LANES, to, ways * LANES);
     open_brace(l);
@@ -167,7 +192,8 @@ static void print_vector_loops(LoopPrinter *l, int sweep, const char *from, cons
   open_brace(l);
   print_body(l, sweep);
   close_brace(l);
-  if (!l->loop->tile && l->k->axes[loop_vector_axis(l->loop)].extent % LANES == 0) return;
+  const bool has_rest = l->loop->tile || l->k->axes[loop_vector_axis(l->loop)].extent % LANES;
+  if (!has_rest && !is_peeled) return;
   print_line(l, "if (i < %s) {", to);
   open_brace(l);
   print_line(l, "const int n = (int)(%s - i);", to);
@@ -480,6 +506,10 @@ static void print_streams(LoopPrinter *l) {
     const Root *root = &l->loop->roots[i];
     if (root->kind == ROOT_STORE && root->is_streamed) {
       print_indent(l);
+      if (l->loop->is_peeled && root->sweep == l->loop->nsweeps - 1) {
+        text_format(l->out, "const int streams_%u = 1;\n", (unsigned)root->access);
+        continue;
+      }
       text_format(l->out, "const int streams_%u = (uintptr_t)(", (unsigned)root->access);
       add_start(l, &l->k->accesses[root->access]);
       text_add_string(l->out, ") % 64 == 0;\n");

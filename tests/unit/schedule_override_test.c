@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-// Rows in one block and in many, of few and of many elements; channels first and last.
+// Rows in one block and in many, of few and of many elements; channels first and last; sums within sums, columns, and
+// rows that begin anywhere in a cache line.
 static const char text[] =
     "format: ngrad/1\n"
     "name: overrides\n"
@@ -33,6 +34,9 @@ static const char text[] =
     "  - {name: dpixels, type: f32, shape: [9, 14, 11, 40]}\n"
     "  - {name: mean_c, type: f32, shape: [40]}\n"
     "  - {name: variance_c, type: f32, shape: [40]}\n"
+    "  - {name: mean_g, type: f32, shape: [6, 4]}\n"
+    "  - {name: variance_g, type: f32, shape: [6, 4]}\n"
+    "  - {name: x_long, type: f32, shape: [21, 5003]}\n"
     "nodes:\n"
     "  - {op: LayerNormBackward, inputs: [x, dy, mean, variance, gamma, ~], outputs: [dx, dgamma, dbeta]}\n"
     "  - {op: LayerNormBackward, inputs: [x_short, dy_short, mean_short, variance_short, gamma_short, ~],\n"
@@ -42,11 +46,15 @@ static const char text[] =
     "     outputs: [dx_planes, dgamma_planes, dbeta_planes], attributes: {epsilon: 1.0e-5, data_format: NCX}}\n"
     "  - {op: BatchNormTrainingBackward, inputs: [pixels, dpixels, mean_c, variance_c, variance_c],\n"
     "     outputs: [dx_pixels, dgamma_pixels, dbeta_pixels], attributes: {epsilon: 1.0e-5, data_format: NXC}}\n"
+    "  - {op: GroupNormBackward, inputs: [planes, dplanes, mean_g, variance_g, variance_c],\n"
+    "     outputs: [dx_groups, dgamma_groups, dbeta_groups], attributes: {groups: 4, data_format: NCX}}\n"
+    "  - {op: SoftMax, inputs: [x_long], outputs: [rows], attributes: {axis: 1}}\n"
+    "  - {op: SoftMax, inputs: [x_long], outputs: [columns], attributes: {axis: 0}}\n"
     "outputs: [dx, dgamma, dbeta, dx_short, dgamma_short, dbeta_short, y_short, m, v, dx_planes, dgamma_planes, "
     "dbeta_planes,\n"
-    "          dx_pixels, dgamma_pixels, dbeta_pixels]\n";
+    "          dx_pixels, dgamma_pixels, dbeta_pixels, dx_groups, dgamma_groups, dbeta_groups, rows, columns]\n";
 
-enum { MOST_OPERANDS = 16 };
+enum { MOST_OPERANDS = 24 };
 
 typedef struct Run {
   ng_tensor output[MOST_OPERANDS];

@@ -273,6 +273,33 @@ static void softmax_keeps_the_powers_of_short_rows(void **state) {
   }
 }
 
+// Long rows that begin anywhere in a cache line are stored past the caches all the same, where nothing else is done.
+static void long_rows_are_peeled_to_cache_lines(void **state) {
+  (void)state;
+  static const struct {
+    const char *shape, *type;
+    bool is_peeled, is_streamed;
+  } cases[] = {{"100, 50257", "f32", true, true},
+               {"100, 50256", "f32", false, true},
+               {"10, 5003", "f32", false, false}, // stays in the caches
+               {"10000, 501", "f32", false, false},
+               {"100, 50257", "bf16", false, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    snprintf(
+        text, sizeof text,
+        "format: ngrad/1\nname: test\ninputs: [{name: y, type: %s, shape: [%s]}, {name: dy, type: %s, shape: [%s]}]\n"
+        "nodes: [{op: SoftMaxBackward, inputs: [dy, y], outputs: [dx], attributes: {axis: 1}}]\noutputs: [dx]\n",
+        cases[i].type, cases[i].shape, cases[i].type, cases[i].shape);
+    Lowered l = lower(text, &usual, false);
+    const Loop *loop = &only_kernel(&l)->loops[0];
+    assert_int_equal(loop->is_peeled, cases[i].is_peeled);
+    for (size_t r = 0; r < loop->nroots; r++)
+      if (loop->roots[r].kind == ROOT_STORE) assert_int_equal(loop->roots[r].is_streamed, cases[i].is_streamed);
+    lowered_deinit(&l);
+  }
+}
+
 static void elementwise_operators_are_one_loop_of_tiles(void **state) {
   (void)state;
   Lowered l =
@@ -562,6 +589,7 @@ int main(void) {
       cmocka_unit_test(layer_norm_sweeps_a_row_three_times),
       cmocka_unit_test(softmax_of_columns_is_one_loop),
       cmocka_unit_test(softmax_keeps_the_powers_of_short_rows),
+      cmocka_unit_test(long_rows_are_peeled_to_cache_lines),
       cmocka_unit_test(elementwise_operators_are_one_loop_of_tiles),
       cmocka_unit_test(group_norm_gradient_nests_sums_over_planes),
       cmocka_unit_test(group_norm_gradient_of_one_image_stores_sums_of_planes),
