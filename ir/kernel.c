@@ -77,6 +77,15 @@ AxisSet access_axes(const Kernel *k, const Access *access) {
   return axes;
 }
 
+bool access_is_mask(const Access *access) {
+  return !access->value && access->type == TYPE_BOOLEAN;
+}
+
+bool expr_is_mask(const Kernel *k, ExprId e) {
+  const Expr *expr = &k->exprs[e];
+  return expr->op == EXPR_LOAD ? access_is_mask(&k->accesses[expr->access]) : expr_info[expr->op].is_mask;
+}
+
 AxisSet root_axes(const Kernel *k, const Root *root) {
   AxisSet axes = k->exprs[root->expr].axes;
   return root->kind == ROOT_STORE ? axes | access_axes(k, &k->accesses[root->access]) : axes;

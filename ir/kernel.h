@@ -23,6 +23,9 @@ typedef struct Axis {
   int64_t extent;
 } Axis;
 
+// A temporary of booleans holds masks: a bit for each lane of the vector axis, whose stride is 1, and a row of them
+// filled up to LANES; strides along other axes are in bytes.
+//
 // A tensor as the domain sees it: element = offset + sum of index * stride over the axes. Outside of its own axes' set
 // the stride is 0.
 typedef struct Access {
@@ -218,6 +221,8 @@ Loop *kernel_add_loop(Kernel *k);
 bool loop_add_root(Kernel *k, Loop *loop, Root root);
 
 AxisSet access_axes(const Kernel *k, const Access *access); // axes with a stride
+bool access_is_mask(const Access *access);
+bool expr_is_mask(const Kernel *k, ExprId e);
 AxisSet root_axes(const Kernel *k,
                   const Root *root); // its expression's; a store repeats that along its access's other axes
 

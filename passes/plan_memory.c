@@ -109,7 +109,7 @@ static bool reads_first(Plan *plan, const Kernel *k, AccessId source, AccessId t
   for (size_t i = 0; i < k->nloops; i++) {
     const Loop *loop = &k->loops[i];
     for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
-      mark_sweep_loads(k, loop, sweep, is_seen, is_loaded);
+      mark_sweep_loads(k, loop, sweep, 0, is_seen, is_loaded);
       if (is_written && is_loaded[source]) return false;
       for (size_t r = 0; r < loop->nroots; r++)
         is_written |=

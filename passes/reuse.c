@@ -51,20 +51,20 @@ static bool has_new_user(const Reuse *r, ExprId id, int sweep) {
 
 static void reuse_in_sweep(Reuse *r, int sweep) {
   const int last = r->loop->order[r->loop->nouter];
-  mark_sweep_loads(r->k, r->loop, sweep, r->is_seen, r->is_loaded);
+  mark_sweep_loads(r->k, r->loop, sweep, 0, r->is_seen, r->is_loaded);
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (r->is_seen[id] && r->first[id] > sweep) r->first[id] = sweep;
   for (ExprId id = 1; id < r->k->nexprs && r->loop->nreused < MOST_REUSED; id++) {
     const Expr *e = &r->k->exprs[id];
     if (!r->is_seen[id] || r->first[id] >= sweep || is_reused(r->loop, id)) continue;
-    if (expr_info[e->op].is_mask || !(e->axes >> last & 1) || !(e->axes & loop_outer_axes(r->loop))) continue;
+    if (expr_is_mask(r->k, id) || !(e->axes >> last & 1) || !(e->axes & loop_outer_axes(r->loop))) continue;
     find_costs(r);
     if (r->is_costly[id] && has_new_user(r, id, sweep))
       r->loop->reused[r->loop->nreused++] = (Reused){id, r->first[id]};
   }
 }
 
-bool loop_reuse_vectors(Kernel *k, Loop *loop) {
+static bool reuse_in_loop(Kernel *k, Loop *loop) {
   enum { MOST_NBYTES = 1 << 15 };
   if (loop->nsweeps < 2 || loop->ninner != 1 || !loop->nouter || k->is_f64) return true;
   const int64_t width = loop_row_nelems(k, loop), rows = loop->is_across ? LANES : loop->rows;
@@ -79,5 +79,11 @@ bool loop_reuse_vectors(Kernel *k, Loop *loop) {
   }
   for (ExprId id = 0; id < k->nexprs; id++) r.first[id] = loop->nsweeps;
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) reuse_in_sweep(&r, sweep);
+  return true;
+}
+
+bool kernel_reuse_vectors(Kernel *k) {
+  for (size_t i = 0; i < k->nloops; i++)
+    if (!reuse_in_loop(k, &k->loops[i])) return false;
   return true;
 }

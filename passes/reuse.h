@@ -4,8 +4,8 @@
 
 #include "ir/kernel.h"
 
-// Fills loop->reused of a loop whose sweeps and rows are known: vectors of elementary functions that later sweeps need,
+// Fills loops' reused, when all else of them is known: vectors of elementary functions that later sweeps need,
 // too, where a step's fit into a share of the first level. Does not change results. False: out of memory.
-bool loop_reuse_vectors(Kernel *k, Loop *loop);
+bool kernel_reuse_vectors(Kernel *k);
 
 #endif

@@ -9,6 +9,7 @@
 // ones.
 #include "passes/schedule.h"
 
+#include "passes/keep_masks.h"
 #include "passes/nest_sums.h"
 #include "passes/reuse.h"
 
@@ -25,6 +26,7 @@ const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
     [SCHEDULE_TILE] = {"tile", 16, 1 << 24, true, "elements in a block, where there is but one axis"},
     [SCHEDULE_PREFETCH] = {"prefetch", 0, 64, false, "outer iterations ahead that are fetched; 0: none"},
     [SCHEDULE_STREAM] = {"stream", 0, 1, false, "1: store past the caches where rows are aligned; 0: never"},
+    [SCHEDULE_MASKS] = {"masks", 0, 1, false, "1: keep masks that spare later sweeps a tensor; 0: never"},
 };
 
 bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagnostics *d) {
@@ -721,7 +723,6 @@ static bool add_main_loop(Scheduling *s, int phase) {
   loop.is_peeled = should_peel(s, &loop);
   choose_streams(s, &loop);
   loop.is_backwards = loop.nsweeps > 1 && loop.ninner > 1 && row_nbytes(s) > s->target->l2_nbytes / 2;
-  if (!loop_reuse_vectors(k, &loop)) return false;
   Loop *added = kernel_add_loop(k);
   if (!added) return false;
   *added = loop;
@@ -771,6 +772,7 @@ bool kernel_schedule(Kernel *k, const Target *target, const ScheduleOverrides *o
     if (s.time[i].phase > last) last = s.time[i].phase;
   for (int phase = 0; phase <= last; phase++)
     if (!add_side_loops(&s, phase) || !add_main_loop(&s, phase)) return false;
+  if (!kernel_keep_masks(k, target, s.overrides) || !kernel_reuse_vectors(k)) return false;
   place_temporaries(k);
   return !k->out_of_memory;
 }

@@ -175,7 +175,7 @@ void add_address(LoopPrinter *l, AccessId id) {
   if (has_rows(l) && varies_by_row(l, access_axes(l->k, a))) text_add_string(l->out, "[r]");
   assert(v >= 0); // what has no inner axes is a scalar
   add_terms(l, a->stride, loop_inner_axes(l->loop) & ~(1U << v), true);
-  if (a->stride[v]) text_format(l->out, " + %s", l->lane);
+  if (a->stride[v]) text_format(l->out, access_is_mask(a) ? " + %s / 8" : " + %s", l->lane);
   if (a->stride[v] > 1) text_format(l->out, " * %lld", (long long)a->stride[v]);
 }
 
@@ -235,6 +235,12 @@ static void add_vector_load(LoopPrinter *l, const Expr *e, Level level) {
   char memory = memory_prefix(a->type);
   int64_t stride = lane_stride(l, a);
   bool converts = memory != l->prefix;
+  if (access_is_mask(a)) {
+    text_format(l->out, "%s_load(", l->mask);
+    add_address(l, id);
+    text_add_string(l->out, ")");
+    return;
+  }
   if (is_transposed(l, id) || is_column(l, id)) {
     text_format(l->out, "v_load(rows_%u + %s * %d)", (unsigned)id, l->lane, LANES);
     return;
@@ -277,6 +283,13 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
   char memory = memory_prefix(a->type);
   int64_t stride = lane_stride(l, a);
   bool converts = memory != l->prefix, may_stream = root->is_streamed && !l->is_tail;
+  if (access_is_mask(a)) {
+    print_indent(l);
+    text_format(l->out, "%s_store(", l->mask);
+    add_address(l, root->access);
+    text_format(l->out, ", %s);\n", l->name[root->expr]);
+    return;
+  }
   if (is_transposed(l, root->access)) {
     print_indent(l);
     text_format(l->out, "v_store(rows_%u + %s * %d, ", (unsigned)root->access, l->lane, LANES);
@@ -459,7 +472,7 @@ static void print_computed(LoopPrinter *l, ExprId id) {
     return;
   }
   print_indent(l);
-  text_format(l->out, "const %s %s = ", expr_info[e->op].is_mask ? l->mask : l->vec, l->name[id]);
+  text_format(l->out, "const %s %s = ", expr_is_mask(l->k, id) ? l->mask : l->vec, l->name[id]);
   if (e->op == EXPR_LOAD) add_vector_load(l, e, expr_level(l, id));
   else if (e->op == EXPR_INDEX) text_format(l->out, "%c_index(%s)", l->prefix, l->lane);
   else if (e->op == EXPR_SELECT && !is_lanewise(l, e->args[0])) { // one choice for all lanes

@@ -172,6 +172,12 @@ static void declare_rows(LoopPrinter *l, AccessId id, bool is_written) {
                (long long)a->stride[loop_lane_axis(l->loop)], width);
 }
 
+static bool is_stored(const LoopPrinter *l, AccessId id) {
+  for (size_t i = 0; i < l->loop->nroots; i++)
+    if (l->loop->roots[i].kind == ROOT_STORE && l->loop->roots[i].access == id) return true;
+  return false;
+}
+
 void for_each_pointer(LoopPrinter *l, void (*f)(LoopPrinter *, AccessId, bool)) {
   need_all(l);
   bool *seen = arena_array(l->p->scratch, l->k->naccesses + 1, sizeof *seen);
@@ -183,7 +189,7 @@ void for_each_pointer(LoopPrinter *l, void (*f)(LoopPrinter *, AccessId, bool)) 
     const Expr *e = &l->k->exprs[id];
     if (!l->is_needed[id] || e->op != EXPR_LOAD || expr_level(l, id) != LEVEL_VECTOR || seen[e->access]) continue;
     seen[e->access] = true;
-    f(l, e->access, false);
+    f(l, e->access, is_stored(l, e->access));
   }
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];

@@ -55,6 +55,11 @@ static ExprId above_infinity(Kernel *k, ExprId x) {
   return MAX(NUMBER(-FLT_MAX), x);
 }
 
+// For derivatives that have limits, where an infinity would be multiplied by 0; its square is finite.
+static ExprId bounded(Kernel *k, ExprId x) {
+  return within(k, x, -0x1p60, 0x1p60);
+}
+
 // e^-|t|, of which what saturates on both sides is made: it does not overflow, and 1 + it does not cancel.
 static ExprId decay(Kernel *k, ExprId t) {
   return EXP(NEG(ABS(t)));
@@ -90,11 +95,11 @@ static ExprId gelu_argument(Kernel *k, ExprId x) {
   return MUL(x, FMA(NUMBER(GELU_CUBIC), MUL(x, x), NUMBER(GELU_SCALE)));
 }
 
-// s (1 + (1 - s) x t') = s + s' x t', where t' must not be infinite while s' is 0.
+// s (1 + (1 - s) x t') = s + s' x t'
 static ExprId gelu_tanh_slope(Kernel *k, ExprId x) {
-  ExprId t = gelu_argument(k, x), square = MIN(NUMBER(0x1p60), MUL(x, x));
-  ExprId argument_slope = FMA(NUMBER(3 * GELU_CUBIC), square, NUMBER(GELU_SCALE));
-  return FMA(MUL(sigmoid_slope(k, t), x), argument_slope, sigmoid(k, t));
+  ExprId t = gelu_argument(k, x), finite = bounded(k, x);
+  ExprId argument_slope = FMA(NUMBER(3 * GELU_CUBIC), MUL(finite, finite), NUMBER(GELU_SCALE));
+  return FMA(MUL(sigmoid_slope(k, t), finite), argument_slope, sigmoid(k, t));
 }
 
 // tanh(ln(1 + e^x)) is p / q with p = e^x (e^x + 2), q = p + 2; above 0 both are divided by e^2x.
@@ -119,7 +124,7 @@ static ExprId mish(Kernel *k, ExprId x) {
 static ExprId mish_slope(Kernel *k, ExprId x) {
   MishShare m = mish_share(k, x);
   ExprId complement = MUL(DIV(m.rest, m.q), DIV(ADD(m.q, m.p), m.q));
-  return FMA(MUL(x, sigmoid(k, x)), complement, DIV(m.p, m.q));
+  return FMA(MUL(bounded(k, x), sigmoid(k, x)), complement, DIV(m.p, m.q));
 }
 
 // 1 - tanh(x)^2

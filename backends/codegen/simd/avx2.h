@@ -89,3 +89,7 @@
 #ifndef __clang__
 #define D_FROM_HALF(h) __builtin_ia32_cvtps2pd256(h)
 #endif
+
+#define V_TRUTHS(m) ((uint32_t)__builtin_ia32_movmskps256((v_part)(m)))
+
+#define D_TRUTHS(m) ((uint32_t)__builtin_ia32_movmskpd256((d_part)(m)))

@@ -122,3 +122,7 @@
 #ifndef __clang__
 #define V_HALF_FROM_D(d) __builtin_ia32_cvtpd2ps512_mask(d, (v_half){0}, -1, 4)
 #endif
+
+#define V_TRUTHS(m) ((uint32_t)(uint16_t)__builtin_ia32_cvtd2mask512(m))
+
+#define D_TRUTHS(m) ((uint32_t)(uint8_t)__builtin_ia32_cvtq2mask512((long long V_FULL)(m)))

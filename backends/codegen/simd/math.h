@@ -7,10 +7,11 @@
 //     f32    1    1.5    1    1.75   1.5   1.25  0.51
 //     f64    1    2      1    1.5    1.5   1.5   1.25
 //
-// and special values are those of C's Annex F; tests/simd holds them to that, and the bits to be the same everywhere,
-// which is why there are only operations that IEEE 754 defines. Arguments are reduced as J.-M. Muller, Elementary
-// Functions, describes; the f32 forms of log1p and erf follow N. Juffa's. Polynomials are minimax and made with Sollya's
-// fpminimax (those of erfc by Remez' algorithm); beside them stand interval and largest error, relative unless said.
+// that of gelu_slope 2.2 (f64: 2) of those of 1, and special values are those of C's Annex F; tests/simd holds them to
+// that, and the bits to be the same everywhere, which is why there are only operations that IEEE 754 defines. Arguments
+// are reduced as J.-M. Muller, Elementary Functions, describes; the f32 forms of log1p and erf follow N. Juffa's.
+// Polynomials are minimax and made with Sollya's fpminimax (those of erfc and gelu_slope by Remez' algorithm); beside
+// them stand interval and largest error, relative unless said.
 
 // What a scalar is computed with, so that it has a vector's bits.
 static inline float v_lane_0(vec a) { return V_LANE(a.p[0], 0); }
@@ -360,8 +361,8 @@ static inline V_INLINE vec v_erf(vec a) { V_FOR_I a.p[i] = v_part_erf(a.p[i]); r
 
 static inline V_INLINE dvec d_erf(dvec a) { D_FOR_I a.p[i] = d_part_erf(a.p[i]); return a; }
 
-// The derivative of x (1 + erf(x / sqrt(2))) / 2, which is GELU: 1/2 + s P(2 s^2 - 1), where s is x / 6 on [-6, 6], beyond
-// which it is 0 or 1 to within 2^-24.7. P's error times s 2^-24.6, absolute.
+// The derivative of x (1 + erf(x / sqrt(2))) / 2, which is GELU: 1/2 + s P(2 s^2 - 1), where s is x / 6 on [-6, 6],
+// beyond which it is 0 or 1 to within 2^-24.7. P's error times s 2^-24.6, absolute.
 static inline V_INLINE v_part v_part_gelu_slope(v_part x) {
   static const float c[] = {0x1.6a2e92p-1F, -0x1.6c9a2cp-2F, 0x1.1afa88p-2F, -0x1.044b38p-2F, 0x1.11bfb2p-2F,
                             -0x1.38f3eap-2F, 0x1.689e92p-2F, -0x1.8b211cp-2F, 0x1.9ad33p-2F, -0x1.93fe5ep-2F,

@@ -555,6 +555,56 @@ static inline mask mask_not(mask a) { V_FOR_I a.p[i] = a.p[i] == 0; return a; }
 
 static inline dmask dmask_not(dmask a) { D_FOR_I a.p[i] = a.p[i] == 0; return a; }
 
+#define V_TRUTH(j) (uint32_t)(V_LANE(m, j) != 0) << j
+
+// The truth of a part's lanes as bits, lane 0's the lowest.
+#ifndef V_TRUTHS
+#define V_TRUTHS(m) v_truths(m)
+#endif
+
+#ifndef D_TRUTHS
+#define D_TRUTHS(m) d_truths(m)
+#endif
+
+#define V_OR(j) u |= V_TRUTH(j)
+
+static inline V_INLINE uint32_t v_truths(v_bits m) { uint32_t u = 0; V_EACH(V_OR); return u; }
+
+static inline V_INLINE uint32_t d_truths(d_bits m) { uint32_t u = 0; D_EACH(V_OR); return u; }
+
+// Masks in memory: a bit a lane, the first eight lanes' in the first byte.
+static inline void mask_store(uint8_t *p, mask m) {
+  uint32_t u = 0;
+  V_FOR_I u |= V_TRUTHS(m.p[i]) << (i * V_LANES);
+  p[0] = (uint8_t)u;
+  p[1] = (uint8_t)(u >> 8);
+}
+
+static inline void dmask_store(uint8_t *p, dmask m) {
+  uint32_t u = 0;
+  D_FOR_I u |= D_TRUTHS(m.p[i]) << (i * D_LANES);
+  p[0] = (uint8_t)u;
+  p[1] = (uint8_t)(u >> 8);
+}
+
+#define V_BIT(j) 1 << j
+
+static inline mask mask_load(const uint8_t *p) {
+  int32_t u = p[0] | p[1] << 8;
+  v_bits bit = {V_EACH(V_BIT)};
+  mask m;
+  V_FOR_I m.p[i] = (u >> (i * V_LANES) & bit) != 0;
+  return m;
+}
+
+static inline dmask dmask_load(const uint8_t *p) {
+  int64_t u = p[0] | p[1] << 8;
+  d_bits bit = {D_EACH(V_BIT)};
+  dmask m;
+  D_FOR_I m.p[i] = (u >> (i * D_LANES) & bit) != 0;
+  return m;
+}
+
 // m ? a : b
 static inline vec v_select(mask m, vec a, vec b) { V_FOR_I a.p[i] = V_SELECT(m.p[i], a.p[i], b.p[i]); return a; }
 
