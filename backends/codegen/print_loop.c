@@ -79,11 +79,21 @@ static void print_array_sums(LoopPrinter *l, int sweep, bool is_load) {
 }
 
 static bool is_prefetched(const LoopPrinter *l, AccessId id) {
+  if (l->loop->is_across && !is_column(l, id)) return false;
   for (ExprId e = 1; e < l->k->nexprs; e++)
     if (l->is_needed[e] && l->k->exprs[e].op == EXPR_LOAD && l->k->exprs[e].access == id && !l->k->exprs[e].args[0] &&
         !expr_is_mask(l->k, e) && expr_level(l, e) == LEVEL_VECTOR && varies_by_row(l, l->k->exprs[e].axes))
       return true;
   return false;
+}
+
+// Sweeps that go along rows: after the last of them there may be one that only stores what they have added up.
+static int count_long_sweeps(const LoopPrinter *l) {
+  int count = 0;
+  for (size_t i = 0; i < l->loop->nroots; i++)
+    if (is_in_sweep(l, &l->loop->roots[i], l->loop->roots[i].sweep) && l->loop->roots[i].sweep >= count)
+      count = l->loop->roots[i].sweep + 1;
+  return count;
 }
 
 // What later rows need is on its way while these are worked on: a share of it in each sweep, so that the bus is never
@@ -93,7 +103,7 @@ static void print_prefetches(LoopPrinter *l, int sweep) {
   need_all(l);
   for (AccessId id = 0; id < l->k->naccesses; id++) count += is_prefetched(l, id);
   for (AccessId id = 0; count && id < l->k->naccesses; id++) {
-    if (!is_prefetched(l, id) || (int)(at++ * (size_t)l->loop->nsweeps / count) != sweep) continue;
+    if (!is_prefetched(l, id) || (int)(at++ * (size_t)count_long_sweeps(l) / count) != sweep) continue;
     print_indent(l);
     text_add_string(l->out, "v_prefetch_l2(");
     add_address(l, id);
@@ -107,7 +117,7 @@ static void print_prefetches(LoopPrinter *l, int sweep) {
 static void declare_distances(LoopPrinter *l) {
   need_all(l);
   for (AccessId id = 0; l->loop->nouter > 1 && id < l->k->naccesses; id++) {
-    if (!is_prefetched(l, id) || (l->loop->is_across && !is_column(l, id))) continue;
+    if (!is_prefetched(l, id)) continue;
     print_indent(l);
     text_format(l->out, "const ptrdiff_t ahead_%u = 0", (unsigned)id);
     long long below = 1;
@@ -547,7 +557,9 @@ static void print_step(LoopPrinter *l) {
   if (!l->loop->tile && !mentions_o) print_line(l, "(void)o;");
   print_wants(l);
   if (!l->is_tail) print_streams(l);
-  if (l->loop->prefetch && !(l->is_tail && l->loop->is_across)) {
+  bool is_ahead_needed = false;
+  for (AccessId id = 0; l->loop->prefetch && id < l->k->naccesses; id++) is_ahead_needed |= is_prefetched(l, id);
+  if (is_ahead_needed) {
     long long rows = l->loop->prefetch, total = (long long)axes_nelems(l->k, loop_outer_axes(l->loop));
     print_line(l, "const size_t ahead = o + %lld <= %lld ? %lld : 0;", rows + l->loop->rows, total, rows);
     declare_distances(l);
