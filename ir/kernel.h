@@ -7,6 +7,9 @@
 // Scheduling (passes/schedule.h) turns the DAG into loops: which axes are outer, which reductions finish inside an
 // outer iteration and which only after a full loop, where values that two loops need are kept. It adds COMBINE
 // expressions and temporaries, but never changes what is computed. After it, a kernel is its list of loops.
+//
+// In a graph with open dims (ir/open.h) numbers stand for what they are at the hints; beside each are its powers. What
+// must hold for all values looks at both.
 #ifndef NGRAD_IR_KERNEL_H
 #define NGRAD_IR_KERNEL_H
 
@@ -21,6 +24,7 @@ typedef uint32_t AccessId;
 typedef struct Axis {
   const char *name;
   int64_t extent;
+  Powers powers;
 } Axis;
 
 // A temporary of booleans holds masks: a bit for each lane of the vector axis, whose stride is 1, and a row of them
@@ -34,6 +38,7 @@ typedef struct Access {
   Type type;
   int64_t offset;           // of the first element, in elements: what is seen is a part
   int64_t stride[MAX_AXES]; // in elements
+  Powers offset_powers, stride_powers[MAX_AXES];
 } Access;
 
 typedef enum ExprOp {
@@ -75,6 +80,8 @@ typedef enum ExprOp {
   EXPR_ROUND_E4M3, // as the other roundings
   EXPR_ROUND_E5M2,
   EXPR_INDEX, // the coordinate on the one axis that it varies over
+  EXPR_COUNT, // number, which has powers
+  EXPR_SHARE, // 1 divided by the greater of that and 1
   EXPR_OP_COUNT
 } ExprOp;
 
@@ -100,6 +107,7 @@ typedef struct Expr {
   AxisSet reduced;
   uint32_t loop; // EXPR_COMBINE
   double number;
+  Powers powers;     // EXPR_COUNT, EXPR_SHARE: the number's
   const char *label; // stem of its name in the emitted text; NULL: none
 } Expr;
 
@@ -112,8 +120,10 @@ typedef struct Temporary { // memory of a kernel between its loops
   const char *name;
   Type type;
   int64_t nelems;
-  size_t offset;    // in the workspace, bytes
+  size_t offset;    // in the workspace, bytes; not of a graph with open dims
   ExprOp reduction; // of which it holds blocks' partial results; EXPR_NONE: none
+  uint32_t loop;    // whose blocks these are
+  Powers powers;    // of nelems without the count of blocks
 } Temporary;
 
 // What a loop does at a point: in the order of the list, grouped by sweep.
@@ -128,8 +138,9 @@ typedef struct Root {
   RootKind kind;
   int sweep;
   ExprId expr;
-  AccessId access;  // ROOT_STORE; ROOT_REDUCE_OUTER: of the partial sums, strides as the inner axes have them
-  bool is_streamed; // ROOT_STORE: past the caches
+  AccessId access;       // ROOT_STORE; ROOT_REDUCE_OUTER: of the partial sums, strides as the inner axes have them
+  bool is_streamed;      // ROOT_STORE: past the caches
+  int64_t stream_nelems; // not 0: where its access has more elements
 } Root;
 
 typedef struct Reused { // a vector that a sweep leaves in a step's own memory for later ones
@@ -143,11 +154,14 @@ enum { MOST_REUSED = 2 };
 typedef struct Loop {
   int order[MAX_AXES]; // outer axes, slowest first, then inner axes
   int nouter, ninner;
-  int nkept;         // the first of the outer axes, which outer reductions keep; blocks do not straddle them
-  int64_t block;     // iterations of the other outer axes in a block
-  int64_t tile;      // 0, or: no outer axes, one inner axis, of which a block is so many elements
-  bool is_serial;    // so little work that sharing it out costs more than it saves
-  int rows;          // outer iterations handled together; does not change results
+  int nkept;     // the first of the outer axes, which outer reductions keep; blocks do not straddle them
+  int64_t block; // iterations of the other outer axes in a block
+  int64_t few_work, few_block, many_block; // few_work not 0: it is few_block where all axes together have at most
+                                           // few_work elements, many_block where they have more
+  int64_t tile;                            // 0, or: no outer axes, one inner axis, of which a block is so many elements
+  bool is_serial;                          // so little work that sharing it out costs more than it saves
+  int64_t serial_work;                     // not 0: that is so where all axes together have at most so many elements
+  int rows;                                // outer iterations handled together; does not change results
   bool is_across;    // the last outer axis lies across lanes, LANES iterations a vector; the inner axis goes one by one
   int accumulators;  // partial sums a lane keeps in an inner reduction; changes the order of sums
   int prefetch;      // outer iterations ahead that the last sweep fetches; 0: none
@@ -162,7 +176,8 @@ typedef struct Loop {
 } Loop;
 
 typedef struct Kernel {
-  Arena *arena; // the program's
+  Arena *arena;       // the program's
+  const Graph *graph; // whose dims the powers are of; NULL: there are none
   const char *name;
   Axis axes[MAX_AXES];
   int naxes;
@@ -179,16 +194,25 @@ typedef struct Kernel {
   size_t nloops, loops_capacity;
   Node **nodes; // that it computes, in the graph's order
   size_t nnodes;
+  const Dim *closed; // an open dim for which there is no kernel; NULL: there is one for all
   bool out_of_memory;
 } Kernel;
+
+typedef struct Room { // in the workspace, for values of which the number of elements has these powers
+  Powers powers;
+  size_t nbytes; // times the powers' product
+} Room;
 
 typedef struct Program {
   Arena arena;
   const Graph *graph;
   Kernel **kernels;
   size_t nkernels;
-  size_t *value_offset;  // by value->index: place in the workspace of a value that lives between kernels
+  size_t *value_offset;  // by value->index: place in the workspace of a value that lives between kernels; with open
+                         // dims in its room, times the powers' product
   bool *is_in_workspace; // by value->index
+  Room *rooms;           // with open dims: one behind the other, each from a whole line on, and then temporaries
+  size_t nrooms;
   size_t workspace_nbytes;
   size_t unshared_nbytes; // what the workspace would be if no two values ever had the same place
 } Program;
@@ -198,12 +222,15 @@ void program_free(Program *p);
 // Building. All return 0 after setting kernel->out_of_memory, and take 0 as an operand, so that only the end of a
 // lowering needs to look. Equal expressions are made once.
 void kernel_init(Kernel *k, Arena *arena, const char *name);
-int kernel_add_axis(Kernel *k, const char *name, int64_t extent);
+int kernel_add_axis(Kernel *k, const char *name, int64_t extent); // a literal
+int kernel_add_open_axis(Kernel *k, const char *name, int64_t extent, Powers powers);
 AccessId kernel_add_access(Kernel *k, const Access *access);
 ExprId expr_load(Kernel *k, AccessId access);
 ExprId expr_load_at(Kernel *k, AccessId access, ExprId offset); // elements, a whole number; 0: out of memory
 ExprId expr_index(Kernel *k, int axis);
 ExprId expr_constant(Kernel *k, double number);
+ExprId expr_count(Kernel *k, int64_t count, Powers powers);        // a constant where it is a literal
+ExprId expr_share(Kernel *k, int64_t count, Powers powers);        // 1 / count, or 1 for none
 ExprId expr_constant_over(Kernel *k, double number, AxisSet axes); // as a tensor of it varies
 ExprId expr_unary(Kernel *k, ExprOp op, ExprId a);
 ExprId expr_binary(Kernel *k, ExprOp op, ExprId a, ExprId b);
@@ -234,11 +261,25 @@ void kernel_drop_unneeded(Kernel *k);
 void kernel_simplify_axes(Kernel *k);
 
 int64_t axes_nelems(const Kernel *k, AxisSet axes);
+Powers axes_powers(const Kernel *k, AxisSet axes); // of axes_nelems
+bool access_strides_equal(const Access *a, const Access *b);
+// A divisor of the number whatever its dims' values are, the greatest that is known.
+int64_t kernel_factor(const Kernel *k, int64_t number, Powers powers);
+void kernel_close(Kernel *k, Powers powers); // there is no kernel for all values of these dims
 AxisSet loop_outer_axes(const Loop *loop);
 int loop_lane_axis(const Loop *loop); // along which vectors lie; -1: there is none
 AxisSet loop_inner_axes(const Loop *loop);
 int64_t loop_row_nelems(const Kernel *k, const Loop *loop); // elements of a row in whole vectors; one inner axis
 int64_t loop_nblocks(const Kernel *k, const Loop *loop);
+// Of how many blocks each iteration of the kept axes consists, and whether that depends on open dims.
+int64_t loop_nchunks(const Kernel *k, const Loop *loop);
+bool loop_has_open_chunks(const Kernel *k, const Loop *loop);
+AxisSet loop_cut_axes(const Loop *loop); // those that blocks or tiles are cut along
+
+// A loop's schedule in words: "over d0 4096 in 47 blocks of 88; inside d1 768", and what a sweep of it does: "store y,
+// sum sum_g". No line ends.
+void loop_print_order(const Kernel *k, const Loop *loop, Text *out);
+void loop_print_sweep(const Kernel *k, const Loop *loop, int sweep, Text *out);
 
 // The kernels of a program, their loops and schedules as text for people.
 void program_print(const Program *p, Text *out);

@@ -51,6 +51,7 @@ static bool is_worth_it(Keeping *s, const Place *first, const Place *p, ExprId m
   if (axis < 0 || axis != vector_axis(first->loop) || first->loop->is_across || p->loop->is_across) return false;
   if (first->loop->is_peeled || p->loop->is_peeled) return false; // whose vectors begin anywhere
   if (first->loop->tile || p->loop->tile || !(k->exprs[mask].axes >> axis & 1)) return false;
+  if (k->axes[axis].powers) return false; // a row of bits would be no multiple of them
   if (s->overrides->key[SCHEDULE_MASKS].is_set)
     return s->overrides->key[SCHEDULE_MASKS].value && spared_nbytes(s, p, mask, ~0U);
   if (k->axes[axis].extent < NARROW) return false;
@@ -81,17 +82,21 @@ static bool keep(Keeping *s, ExprId mask) {
   int v = vector_axis(loop);
   Access a = {.type = TYPE_BOOLEAN};
   int64_t stride = (k->axes[v].extent + LANES - 1) / LANES * (LANES / 8);
+  Powers powers = 0;
   a.stride[v] = 1;
   for (int i = loop->nouter + loop->ninner - 2; i >= 0; i--) {
     int axis = loop->order[i];
     if (!(axes >> axis & 1)) continue;
     a.stride[axis] = stride;
+    a.stride_powers[axis] = powers;
     stride *= k->axes[axis].extent;
+    powers += k->axes[axis].powers;
   }
   a.temporary = kernel_add_temporary(k, "mask", TYPE_BOOLEAN, stride);
   s->access[mask] = kernel_add_access(k, &a);
-  if (k->out_of_memory || !loop_add_root(k, p->loop, (Root){ROOT_STORE, p->sweep, mask, s->access[mask], false}))
+  if (k->out_of_memory || !loop_add_root(k, p->loop, (Root){ROOT_STORE, p->sweep, mask, s->access[mask], false, 0}))
     return false;
+  k->temporaries[a.temporary].powers = powers;
   for (size_t i = p->loop->nroots - 1; i && p->loop->roots[i - 1].sweep > p->sweep; i--) { // among its sweep's
     Root root = p->loop->roots[i];
     p->loop->roots[i] = p->loop->roots[i - 1];

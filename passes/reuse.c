@@ -67,6 +67,7 @@ static void reuse_in_sweep(Reuse *r, int sweep) {
 static bool reuse_in_loop(Kernel *k, Loop *loop) {
   enum { MOST_NBYTES = 1 << 15 };
   if (loop->nsweeps < 2 || loop->ninner != 1 || !loop->nouter || k->is_f64) return true;
+  if (axes_powers(k, loop_inner_axes(loop))) return true;
   const int64_t width = loop_row_nelems(k, loop), rows = loop->is_across ? LANES : loop->rows;
   if (width * rows * (int64_t)sizeof(float) > MOST_NBYTES) return true;
   Reuse r = {.k = k, .loop = loop, .first = ARENA_ARRAY(k->arena, int, k->nexprs)};

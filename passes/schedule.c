@@ -88,11 +88,27 @@ static int64_t overridden(const Scheduling *s, ScheduleKey key, int64_t chosen) 
 }
 
 static bool is_leaf(const Expr *e) {
-  return (e->op == EXPR_LOAD && !e->args[0]) || e->op == EXPR_CONSTANT || e->op == EXPR_INDEX;
+  return (e->op == EXPR_LOAD && !e->args[0]) || e->op == EXPR_CONSTANT || e->op == EXPR_INDEX || e->op == EXPR_COUNT ||
+         e->op == EXPR_SHARE;
 }
 
 static AxisSet all_axes(const Kernel *k) {
   return (1U << k->naxes) - 1;
+}
+
+// A temporary's view of what varies over these axes, row-major, and how many elements that is.
+static Access dense_access(const Kernel *k, AxisSet axes, int64_t *nelems, Powers *powers) {
+  Access a = {0};
+  *nelems = 1;
+  *powers = 0;
+  for (int axis = k->naxes - 1; axis >= 0; axis--) {
+    if (!(axes >> axis & 1)) continue;
+    a.stride[axis] = *nelems;
+    a.stride_powers[axis] = *powers;
+    *nelems *= k->axes[axis].extent;
+    *powers += k->axes[axis].powers;
+  }
+  return a;
 }
 
 static int64_t access_nelems(const Kernel *k, const Access *a) {
@@ -141,7 +157,7 @@ static bool has_short_columns(const Scheduling *s, AxisSet *axes, bool *depends)
     *axes = e->reduced;
     waits |= is_fed_back(k, r, depends);
   }
-  if (!waits || *axes & vector || (*axes & (*axes - 1)) || k->is_f64) return false;
+  if (!waits || *axes & vector || (*axes & (*axes - 1)) || axes_powers(k, *axes) || k->is_f64) return false;
   if (axes_nelems(k, *axes) > LONGEST_CHAIN || k->axes[s->vector_axis].extent < LANES) return false;
   for (size_t i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
@@ -335,14 +351,12 @@ static bool add_kept_value(Scheduling *s, ExprId id) {
   Kernel *k = s->k;
   if (s->is_kept_value[id]) return true;
   const Expr *e = &k->exprs[id];
-  Access a = {.type = k->is_f64 ? TYPE_F64 : TYPE_F32};
-  int64_t stride = 1;
-  for (int axis = k->naxes - 1; axis >= 0; axis--) {
-    if (!(e->axes >> axis & 1)) continue;
-    a.stride[axis] = stride;
-    stride *= k->axes[axis].extent;
-  }
-  a.temporary = kernel_add_temporary(k, e->label ? e->label : "folded", a.type, stride);
+  int64_t nelems;
+  Powers powers;
+  Access a = dense_access(k, e->axes, &nelems, &powers);
+  a.type = k->is_f64 ? TYPE_F64 : TYPE_F32;
+  a.temporary = kernel_add_temporary(k, e->label ? e->label : "folded", a.type, nelems);
+  if (!k->out_of_memory) k->temporaries[a.temporary].powers = powers;
   s->kept_access[id] = kernel_add_access(k, &a);
   s->is_kept_value[id] = true;
   return !k->out_of_memory;
@@ -414,7 +428,7 @@ static Loop *side_loop(Scheduling *s, AxisSet axes, size_t first) {
 
 static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t first) {
   Loop *loop = side_loop(s, store_axes(s->k, &(Store){access, id}), first);
-  return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, rebuild(s, id), access, false});
+  return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, rebuild(s, id), access, false, 0});
 }
 
 static bool add_side_loops(Scheduling *s, int phase) {
@@ -437,15 +451,25 @@ static bool add_side_loops(Scheduling *s, int phase) {
 
 // Iterations in a block: enough work to be worth handing out, few enough that a chain of additions stays short and
 // partial sums stay small beside the data. Shapes alone decide.
-static int64_t choose_block(const Scheduling *s, int64_t partial_nelems, bool is_across) {
-  enum { ELEMENTS = 1 << 16, FEW_ELEMENTS = 1 << 12, LEAST_WITH_PARTIALS = 32, SMALL = 1 << 18 };
-  int64_t iterations = axes_nelems(s->k, s->outer & ~s->kept), width = axes_nelems(s->k, s->inner);
-  bool is_small = iterations * width <= SMALL;
+static int64_t block_length(const Scheduling *s, bool is_small, int64_t partial_nelems, bool is_across) {
+  enum { ELEMENTS = 1 << 16, FEW_ELEMENTS = 1 << 12, LEAST_WITH_PARTIALS = 32 };
+  int64_t width = axes_nelems(s->k, s->inner);
   int64_t block = (is_small ? FEW_ELEMENTS : ELEMENTS) / (width > 0 ? width : 1);
   int64_t together = is_across ? LANES : 4, longest = is_across ? LONGEST_CHAIN * LANES : LONGEST_CHAIN;
   block = (clamp(block, 1, INT32_MAX) + together - 1) / together * together;
   int64_t least = width > 0 ? ((int64_t)LEAST_WITH_PARTIALS * partial_nelems + width - 1) / width : LEAST_WITH_PARTIALS;
   return partial_nelems ? clamp(block, clamp(least, 1, LEAST_WITH_PARTIALS), longest) : block;
+}
+
+static void choose_block(const Scheduling *s, Loop *loop, int64_t partial_nelems) {
+  enum { SMALL = 1 << 18 };
+  AxisSet axes = (s->outer & ~s->kept) | s->inner;
+  bool is_small = axes_nelems(s->k, axes) <= SMALL, is_set = s->overrides->key[SCHEDULE_BLOCK].is_set;
+  loop->block = overridden(s, SCHEDULE_BLOCK, block_length(s, is_small, partial_nelems, loop->is_across));
+  if (is_set || s->is_tiled || !axes_powers(s->k, axes)) return;
+  loop->few_work = SMALL;
+  loop->few_block = block_length(s, true, partial_nelems, loop->is_across);
+  loop->many_block = block_length(s, false, partial_nelems, loop->is_across);
 }
 
 // Bytes that an outer iteration reads.
@@ -491,7 +515,9 @@ static bool can_go_across(const Scheduling *s, const Loop *loop) {
   int outer = loop->order[0], inner = loop->order[1];
   for (size_t i = 0; i < loop->nroots; i++) // a sum of no row's own would be the same in each lane
     if (loop->roots[i].kind == ROOT_REDUCE_INNER && !(k->exprs[loop->roots[i].expr].axes >> outer & 1)) return false;
-  if (k->axes[outer].extent < LANES || k->axes[inner].extent < 1 || k->axes[inner].extent > WIDEST) return false;
+  if (k->axes[outer].extent < LANES || k->axes[inner].powers || k->axes[inner].extent < 1 ||
+      k->axes[inner].extent > WIDEST)
+    return false;
   for (ExprId i = 1; i < k->nexprs; i++) // nor are coordinates and what lies at them
     if (k->exprs[i].op == EXPR_INDEX || (k->exprs[i].op == EXPR_LOAD && k->exprs[i].args[0])) return false;
   for (size_t i = 0; i < k->naccesses; i++) {
@@ -540,11 +566,12 @@ static void choose_numbers(const Scheduling *s, Loop *loop) {
   const bool has_partials = partial_nelems;
   int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);
   loop->is_serial = rows * width <= FEW_ELEMENTS;
+  if (axes_powers(s->k, s->outer | s->inner)) loop->serial_work = FEW_ELEMENTS;
   loop->is_across = s->is_column || should_go_across(s, loop, has_inner_sums);
   bool can_share_rows = !loop->is_across && !loop->is_nested && loop->nouter && rows >= MANY_ROWS &&
                         width <= LONG_ROW && (loop->ninner == 1 || has_short_runs(s));
   if (s->is_tiled) loop->tile = overridden(s, SCHEDULE_TILE, has_inner_sums ? TILE_WITH_SUMS : TILE);
-  loop->block = overridden(s, SCHEDULE_BLOCK, choose_block(s, partial_nelems, loop->is_across));
+  choose_block(s, loop, partial_nelems);
   if (s->is_column) loop->block = (loop->block + LANES - 1) / LANES * LANES;
   if (s->is_column && rows * width > FEW_ELEMENTS)
     loop->prefetch = (int)overridden(s, SCHEDULE_PREFETCH, COLUMNS_AHEAD);
@@ -561,16 +588,22 @@ static void choose_numbers(const Scheduling *s, Loop *loop) {
     loop->prefetch = (int)overridden(s, SCHEDULE_PREFETCH, choose_prefetch(s, loop));
 }
 
+// Elements of an access that stay in the caches.
+static int64_t cached_nelems(const Scheduling *s, const Access *a) {
+  return 2 * s->target->l2_nbytes / (int64_t)type_nbytes(a->type);
+}
+
 static bool is_worth_streaming(const Scheduling *s, const Access *a) {
-  int64_t nbytes = access_nelems(s->k, a) * (int64_t)type_nbytes(a->type);
-  return overridden(s, SCHEDULE_STREAM, nbytes > 2 * s->target->l2_nbytes);
+  return overridden(s, SCHEDULE_STREAM, access_nelems(s->k, a) > cached_nelems(s, a));
 }
 
 // Whether some row of an access begins within a cache line though the tensor begins one.
 static bool has_rows_within_lines(const Scheduling *s, const Access *a) {
   enum { LINE = 64 };
   for (int axis = 0; axis < s->k->naxes; axis++)
-    if (axis != s->vector_axis && a->stride[axis] * (int64_t)type_nbytes(a->type) % LINE) return true;
+    if (axis != s->vector_axis &&
+        kernel_factor(s->k, a->stride[axis], a->stride_powers[axis]) * (int64_t)type_nbytes(a->type) % LINE)
+      return true;
   return false;
 }
 
@@ -582,7 +615,7 @@ static bool should_peel(const Scheduling *s, const Loop *loop) {
   if (loop->is_across || s->is_tiled || loop->rows > 1 || k->is_f64) return false;
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].kind == ROOT_STORE && loop->roots[i].sweep == loop->nsweeps - 1) store = &loop->roots[i];
-  if (!store || k->axes[s->vector_axis].extent < LONG_RUN) return false;
+  if (!store || k->axes[s->vector_axis].extent < LONG_RUN || k->axes[s->vector_axis].powers) return false;
   for (size_t i = 0; i < loop->nroots; i++)
     if (&loop->roots[i] != store && loop->roots[i].sweep == store->sweep) return false;
   const Access *a = &k->accesses[store->access];
@@ -592,18 +625,15 @@ static bool should_peel(const Scheduling *s, const Loop *loop) {
 
 // Stores go past the caches when they would not stay there, and every row of them starts a cache line; across lanes,
 // every LANES rows that lie one behind the other.
-static bool should_stream(const Scheduling *s, const Loop *loop, const Root *store) {
+static bool can_stream(const Scheduling *s, const Loop *loop, const Root *store) {
   const Kernel *k = s->k;
   const Access *a = &k->accesses[store->access];
   if (!a->value || !type_is_float(a->type) || k->is_f64 != (a->type == TYPE_F64) || a->stride[s->vector_axis] != 1)
     return false;
   const bool is_peeled = loop->is_peeled && store->sweep == loop->nsweeps - 1;
-  if (loop->is_across && !s->is_column) {
-    if (a->stride[loop->order[0]] != k->axes[s->vector_axis].extent) return false;
-  } else if (!is_peeled && has_rows_within_lines(s, a)) {
-    return false;
-  }
-  return is_worth_streaming(s, a);
+  if (!loop->is_across || s->is_column) return is_peeled || !has_rows_within_lines(s, a);
+  return a->stride[loop->order[0]] == k->axes[s->vector_axis].extent &&
+         a->stride_powers[loop->order[0]] == k->axes[s->vector_axis].powers;
 }
 
 static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
@@ -611,15 +641,15 @@ static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
   const Expr e = k->exprs[id];
   AxisSet own = e.axes & s->inner;
   bool is_array = own >> s->vector_axis & 1;
-  Access a = {.type = k->is_f64 || !is_array ? TYPE_F64 : TYPE_F32};
-  int64_t stride = 1;
-  for (int axis = k->naxes - 1; axis >= 0; axis--) {
-    if (!(own >> axis & 1)) continue;
-    a.stride[axis] = stride;
-    stride *= k->axes[axis].extent;
+  int64_t nelems;
+  Powers powers;
+  Access a = dense_access(k, own, &nelems, &powers);
+  a.type = k->is_f64 || !is_array ? TYPE_F64 : TYPE_F32;
+  a.temporary = kernel_add_temporary(k, e.label ? e.label : "sum", a.type, nelems); // a block's; grown below
+  if (!k->out_of_memory) {
+    k->temporaries[a.temporary].reduction = e.op;
+    k->temporaries[a.temporary].powers = powers;
   }
-  a.temporary = kernel_add_temporary(k, e.label ? e.label : "sum", a.type, stride); // a block's; grown below
-  if (!k->out_of_memory) k->temporaries[a.temporary].reduction = e.op;
   *access = kernel_add_access(k, &a);
   return !k->out_of_memory;
 }
@@ -627,7 +657,7 @@ static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
 static bool add_inner_sum(Scheduling *s, Loop *loop, ExprId sum, int sweep) {
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].expr == sum) return true;
-  return loop_add_root(s->k, loop, (Root){ROOT_REDUCE_INNER, sweep, sum, 0, false});
+  return loop_add_root(s->k, loop, (Root){ROOT_REDUCE_INNER, sweep, sum, 0, false, 0});
 }
 
 // One row's share of an outer reduction: its operand, or the row's own sum when the vector axis is reduced too.
@@ -643,7 +673,7 @@ static bool add_outer_reduction(Scheduling *s, Loop *loop, ExprId id) {
   }
   AccessId access;
   if (!add_partial(s, id, &access)) return false;
-  return loop_add_root(k, loop, (Root){ROOT_REDUCE_OUTER, sweep, share, access, false});
+  return loop_add_root(k, loop, (Root){ROOT_REDUCE_OUTER, sweep, share, access, false, 0});
 }
 
 static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
@@ -663,15 +693,22 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
     Store store = k->stores[i];
     Time t = s->time[store.value];
     if (t.phase != phase || is_narrow_store(s, &store)) continue;
-    if (!loop_add_root(k, loop, (Root){ROOT_STORE, t.sweep, rebuild(s, store.value), store.access, false}))
+    if (!loop_add_root(k, loop, (Root){ROOT_STORE, t.sweep, rebuild(s, store.value), store.access, false, 0}))
       return false;
   }
   return true;
 }
 
 static void choose_streams(const Scheduling *s, Loop *loop) {
-  for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_STORE) loop->roots[i].is_streamed = should_stream(s, loop, &loop->roots[i]);
+  bool is_set = s->overrides->key[SCHEDULE_STREAM].is_set;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    Root *root = &loop->roots[i];
+    const Access *a = &s->k->accesses[root->access];
+    if (root->kind != ROOT_STORE || !can_stream(s, loop, root)) continue;
+    bool is_open = !is_set && axes_powers(s->k, access_axes(s->k, a));
+    root->is_streamed = is_open || is_worth_streaming(s, a);
+    root->stream_nelems = is_open ? cached_nelems(s, a) : 0;
+  }
 }
 
 static void order_axes(const Scheduling *s, Loop *loop) {
@@ -697,7 +734,9 @@ static bool finish_partials(Scheduling *s, size_t loop_index, int phase) {
     const Loop *loop = &k->loops[loop_index];
     while (loop->roots[next].kind != ROOT_REDUCE_OUTER) next++;
     AccessId access = loop->roots[next++].access;
-    k->temporaries[k->accesses[access].temporary].nelems *= loop_nblocks(k, loop);
+    Temporary *temporary = &k->temporaries[k->accesses[access].temporary];
+    temporary->nelems *= loop_nblocks(k, loop);
+    temporary->loop = (uint32_t)loop_index;
     s->combine[i] = expr_label(k, expr_combine(k, access, (uint32_t)loop_index, e.axes), e.label);
     if (!s->combine[i]) return false;
   }

@@ -122,13 +122,12 @@ void declare_pointer(LoopPrinter *l, AccessId id, bool is_written) {
   const Access *a = &l->k->accesses[id];
   const char *constness = is_written ? "" : "const ";
   if (has_rows(l) && varies_by_row(l, access_axes(l->k, a))) {
-    print_line(l, "%s%s *p_%u[%d]; // %s", constness, element_type(a->type), (unsigned)id, l->loop->rows,
-               access_member(l, a));
+    print_line(l, "%s%s *p_%s[%d];", constness, element_type(a->type), l->access_name[id], l->loop->rows);
     return;
   }
   if (varies_by_row(l, access_axes(l->k, a))) return; // where the row is known
   print_indent(l);
-  text_format(l->out, "%s%s *const p_%u = ", constness, element_type(a->type), (unsigned)id);
+  text_format(l->out, "%s%s *const p_%s = ", constness, element_type(a->type), l->access_name[id]);
   add_start(l, a);
   text_add_string(l->out, ";\n");
 }
@@ -137,25 +136,26 @@ static void set_pointer(LoopPrinter *l, AccessId id, bool is_written) {
   const Access *a = &l->k->accesses[id];
   if (!varies_by_row(l, access_axes(l->k, a))) return;
   print_indent(l);
-  if (has_rows(l)) text_format(l->out, "p_%u[r] = ", (unsigned)id);
-  else text_format(l->out, "%s%s *const p_%u = ", is_written ? "" : "const ", element_type(a->type), (unsigned)id);
+  if (has_rows(l)) text_format(l->out, "p_%s[r] = ", l->access_name[id]);
+  else
+    text_format(l->out, "%s%s *const p_%s = ", is_written ? "" : "const ", element_type(a->type), l->access_name[id]);
   bool may_be_null = is_written && is_optional(l, id);
-  if (may_be_null) text_format(l->out, "wants_%u ? ", (unsigned)id);
+  if (may_be_null) text_format(l->out, "wants_%s ? ", l->access_name[id]);
   add_start(l, a);
-  add_terms(l, a->stride, loop_outer_axes(l->loop), true);
+  add_terms(l, a, loop_outer_axes(l->loop), true);
   text_add_string(l->out, may_be_null ? " : NULL;\n" : ";\n");
 }
 
 static void copy_column(LoopPrinter *l, AccessId id, long long width) {
   const Access *a = &l->k->accesses[id];
-  long long stride = (long long)a->stride[l->loop->order[l->loop->nouter]];
+  const int axis = l->loop->order[l->loop->nouter];
+  const char *name = l->access_name[id], *stride = number_text(l, a->stride[axis], a->stride_powers[axis]);
   print_line(l, "for (size_t i = 0; i < %lld; i++) {", width);
   open_brace(l);
-  if (l->loop->prefetch)
-    print_line(l, "v_prefetch_l2(p_%u + i * %lld + ahead%s);", (unsigned)id, stride,
-               l->loop->nouter > 1 ? arena_format(l->p->scratch, "_%u", (unsigned)id) : "");
-  print_line(l, "v_store(rows_%u + i * %d, v_load%s(p_%u + i * %lld));", (unsigned)id, LANES, type_suffix(a->type),
-             (unsigned)id, stride);
+  if (l->loop->prefetch && l->loop->nouter > 1)
+    print_line(l, "v_prefetch_l2(p_%s + i * %s + ahead_%s);", name, stride, name);
+  else if (l->loop->prefetch) print_line(l, "v_prefetch_l2(p_%s + i * %s + ahead);", name, stride);
+  print_line(l, "v_store(rows_%s + i * %d, v_load%s(p_%s + i * %s));", name, LANES, type_suffix(a->type), name, stride);
   close_brace(l);
 }
 
@@ -165,11 +165,11 @@ static void declare_rows(LoopPrinter *l, AccessId id, bool is_written) {
   const bool is_copied = is_column(l, id) && !is_written;
   if (!is_transposed(l, id) && !is_copied) return;
   long long width = (long long)l->k->axes[l->loop->order[l->loop->nouter]].extent;
-  print_line(l, "float rows_%u[%lld];", (unsigned)id, width * LANES);
+  print_line(l, "float rows_%s[%lld];", l->access_name[id], width * LANES);
   if (is_copied) copy_column(l, id, width);
   else if (!is_written)
-    print_line(l, "v_load_rows%s(rows_%u, p_%u, %lld, %lld);", type_suffix(a->type), (unsigned)id, (unsigned)id,
-               (long long)a->stride[loop_lane_axis(l->loop)], width);
+    print_line(l, "v_load_rows%s(rows_%s, p_%s, %s, %lld);", type_suffix(a->type), l->access_name[id],
+               l->access_name[id], row_stride_text(l, a), width);
 }
 
 static bool is_stored(const LoopPrinter *l, AccessId id) {
@@ -227,19 +227,20 @@ static bool has_row_work(const LoopPrinter *l, int section) {
 
 // What a row, or a row in each lane, adds to an outer reduction of scalars.
 static void print_row_share(LoopPrinter *l, const Root *root) {
-  unsigned id = (unsigned)root->access;
+  const char *name = l->access_name[root->access];
   print_indent(l);
   const char *combine = expr_info[reductions[root_reduction(l, root)].combine].name;
   if (!l->loop->is_across) {
-    text_format(l->out, "*part_%u = f64_%s(*part_%u, (double)", id, combine, id);
+    add_part_test(l, root->access);
+    text_format(l->out, "*part_%s = f64_%s(*part_%s, (double)", name, combine, name);
     add_scalar(l, root->expr);
     text_add_string(l->out, ");\n");
     return;
   }
   const char *merge = l->is_tail ? "v_merge(n, " : "";
-  text_format(l->out, "v_store(part_%u, %sv_%s(v_load(part_%u), ", id, merge, combine, id);
+  text_format(l->out, "v_store(part_%s, %sv_%s(v_load(part_%s), ", name, merge, combine, name);
   add_vector(l, root->expr);
-  if (l->is_tail) text_format(l->out, "), v_load(part_%u)));\n", id);
+  if (l->is_tail) text_format(l->out, "), v_load(part_%s)));\n", name);
   else text_add_string(l->out, "));\n");
 }
 
@@ -276,18 +277,21 @@ AxisSet mentioned_axes(LoopPrinter *l, int section) {
 // Those outer axes' indices from the flattened one.
 static void print_row_indices(LoopPrinter *l, AxisSet axes) {
   const Loop *loop = l->loop;
-  const char *o = has_rows(l) ? "(o + (size_t)r)" : "o";
+  const char *row = has_rows(l) ? "o + (size_t)r" : "o", *part = has_rows(l) ? "(o + (size_t)r)" : "o";
   int64_t below = 1;
+  Powers powers = 0;
   for (int i = loop->nouter - 1; i >= 0; i--) {
     int axis = loop->order[i];
+    const Axis *own = &l->k->axes[axis];
     if (axes >> axis & 1) {
       print_indent(l);
-      text_format(l->out, "const size_t %s = %s", axis_name(l, axis), o);
-      if (below != 1) text_format(l->out, " / %lld", (long long)below);
-      if (i > 0) text_format(l->out, " %% %lld", (long long)l->k->axes[axis].extent);
+      text_format(l->out, "const size_t %s = %s", axis_name(l, axis), below != 1 || i > 0 ? part : row);
+      if (below != 1) text_format(l->out, " / %s", number_text(l, below, powers));
+      if (i > 0) text_format(l->out, " %% %s", number_text(l, own->extent, own->powers));
       text_add_string(l->out, ";\n");
     }
-    below *= l->k->axes[axis].extent > 0 ? l->k->axes[axis].extent : 1;
+    below *= own->extent > 0 ? own->extent : 1;
+    powers += own->powers;
   }
 }
 

@@ -31,7 +31,7 @@ bool norm_groups(const Node *node, NormGroups *out) {
     *out = (NormGroups){1, extent_product(src, 0, k), extent_product(src, k, src->rank)};
   } else if (operator_has_attribute(node->op, "groups")) {
     if (norm_channel_axis(node) != 1) return false;
-    size_t count = (size_t)norm_groups_of_channels(node) * extent_product(src, 0, 1);
+    size_t count = (size_t)extent_value(norm_ngroups(node)) * extent_product(src, 0, 1);
     *out = (NormGroups){1, count, extent_product(src, 0, src->rank) / (count ? count : 1)};
   } else {
     int axis = norm_channel_axis(node);
