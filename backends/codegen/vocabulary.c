@@ -6,7 +6,10 @@
 #include <ctype.h>
 #include <string.h>
 
-extern const char simd_vector[], simd_math[];
+extern const char simd_vector[], simd_rows[], simd_bytes[], simd_math[];
+
+static const char *const common[] = {simd_vector, simd_rows, simd_bytes, simd_math}; // to every ISA
+enum { NCOMMON = sizeof common / sizeof *common };
 
 enum { MOST_CHUNKS = 512 };
 
@@ -136,7 +139,7 @@ static void print_chunk(const Chunk *chunk, Text *out) {
 static size_t find_used(const Isa *isa, const Text *used, Chunk *chunks, size_t *nown) {
   size_t count = *nown = cut(isa->vocabulary[0], chunks, 0);
   if (isa->vocabulary[1]) count = cut(isa->vocabulary[1], chunks, count);
-  count = cut(simd_math, chunks, cut(simd_vector, chunks, count));
+  for (size_t i = 0; i < NCOMMON; i++) count = cut(common[i], chunks, count);
   find_overridden(chunks, count);
   for (size_t i = 0; i < count; i++)
     chunks[i].is_used = !chunks[i].is_overridden && is_wanted(&chunks[i], text_string(used), used->nbytes);

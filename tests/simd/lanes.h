@@ -16,6 +16,10 @@
 
 #include "backends/codegen/simd/vector.h"
 
+#include "backends/codegen/simd/rows.h"
+
+#include "backends/codegen/simd/bytes.h"
+
 #include "backends/codegen/simd/math.h"
 #endif
 
