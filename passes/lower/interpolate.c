@@ -61,7 +61,10 @@ static Side side_of(const Node *node, const Value *v) {
 static ExprId load_side(Lowering *l, const Side *side, ExprId offset) {
   Kernel *k = l->kernel;
   const Value *v = side->value;
-  if (v->constant && v->constant->is_splat) return NUMBER(type_load(v->type, v->constant->data, 0));
+  if (v->constant && v->constant->is_splat) {
+    AxisSet axes = l->part.spreads_constants ? access_axes(k, &side->access) : 0;
+    return expr_constant_over(k, type_load(v->type, v->constant->data, 0), axes);
+  }
   AccessId access = kernel_add_access(k, &side->access);
   return expr_label(k, offset ? expr_load_at(k, access, offset) : expr_load(k, access), v->name);
 }
