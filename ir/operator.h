@@ -23,6 +23,7 @@ typedef struct Operand {
   bool is_optional;     // optional inputs may be absent, optional outputs need not be asked for
   bool is_hidden;       // only reachable through a signature that names it
   bool is_positive;     // a variance or the like: random data for it must be > 0
+  bool is_probability;  // random data for it must be in (0, 1)
   bool is_per_channel;  // with one axis, it lies along the channels, which data_format names
   bool is_statistic;    // an output that is kept for gradients, which do not flow through it
   const char *dst_name; // what it is called, and is, when the attribute use_dst is true; NULL: the same
@@ -116,6 +117,11 @@ struct Signature {
   uint32_t nattributes;
   TypeSet types; // of every operand together: all have one type out of these; 0: the operator's own rule
 };
+
+// What random data for a value must keep to, as its uses say.
+typedef enum ValueRange { RANGE_ANY, RANGE_POSITIVE, RANGE_PROBABILITY } ValueRange;
+ValueRange operand_range(const Operand *row);
+ValueRange value_range(const Value *v);
 
 extern const Signature signatures[];
 extern const size_t nsignatures;

@@ -186,6 +186,16 @@ void type_store(Type type, void *data, size_t i, double value) {
   }
 }
 
+void type_load_wide(Type type, const void *data, size_t i, double *wide) {
+  if (type == TYPE_S64) memcpy(wide, (const char *)data + i * sizeof *wide, sizeof *wide);
+  else *wide = type_load(type, data, i);
+}
+
+void type_store_wide(Type type, void *data, size_t i, const double *wide) {
+  if (type == TYPE_S64) memcpy((char *)data + i * sizeof *wide, wide, sizeof *wide);
+  else type_store(type, data, i, *wide);
+}
+
 double type_round(Type type, double value) {
   double cell;
   type_store(type, &cell, 0, value);

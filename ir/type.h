@@ -48,6 +48,10 @@ uint16_t bf16_from_f64(double value);
 // Element i of an array of `type`. Stores round once, to nearest even; integers saturate, NaN becomes 0 in them.
 double type_load(Type type, const void *data, size_t i);
 void type_store(Type type, void *data, size_t i, double value);
+// The same as the 8 bytes that the interpreter has for an element: a double, but that an s64 stays itself, for a double
+// does not hold all of them.
+void type_load_wide(Type type, const void *data, size_t i, double *wide);
+void type_store_wide(Type type, void *data, size_t i, const double *wide);
 double type_greatest(Type type);            // the greatest finite number of a float type
 double type_round(Type type, double value); // the value that a store and a load would give
 

@@ -72,7 +72,7 @@ static int64_t clamp(int64_t x, int64_t least, int64_t most) {
 }
 
 static bool is_leaf(const Expr *e) {
-  return (e->op == EXPR_LOAD && !e->args[0]) || e->op == EXPR_CONSTANT || e->op == EXPR_INDEX;
+  return (e->op == EXPR_LOAD && !e->args[0]) || e->op == EXPR_CONSTANT || e->op == EXPR_INDEX || e->op == EXPR_INTEGER;
 }
 
 static AxisSet all_axes(const Kernel *k) {
@@ -403,7 +403,9 @@ static bool can_go_across(const Scheduling *s, const Loop *loop) {
     if (loop->roots[i].kind == ROOT_REDUCE_INNER && !(k->exprs[loop->roots[i].expr].axes >> outer & 1)) return false;
   if (k->axes[outer].extent < LANES || k->axes[inner].extent < 1 || k->axes[inner].extent > WIDEST) return false;
   for (ExprId i = 1; i < k->nexprs; i++) // nor are coordinates and what lies at them
-    if (k->exprs[i].op == EXPR_INDEX || (k->exprs[i].op == EXPR_LOAD && k->exprs[i].args[0])) return false;
+    if (k->exprs[i].op == EXPR_INDEX || k->exprs[i].op == EXPR_IS_KEPT ||
+        (k->exprs[i].op == EXPR_LOAD && k->exprs[i].args[0]))
+      return false;
   for (size_t i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
     bool is_float = a->type == TYPE_F32 || a->type == TYPE_BF16 || a->type == TYPE_F16;

@@ -5,6 +5,7 @@
 #include "backends/codegen/isa.h"
 #include "ir/diagnostics.h"
 #include "ir/kernel.h"
+#include "ir/operator.h"
 #include "ir/tensor.h"
 
 // A program as C for one instruction set, with the entry point that compiled_run calls. False: out of memory.
@@ -27,11 +28,11 @@ bool emit_file(const EmittedFile *f, const Allocator *allocator, Text *source, T
 
 // A program that tests an emitted file. Its inputs are made up, here by self_test_input, there again.
 typedef struct SelfTest {
-  const EmittedFile *file; // with is_in_place as emit_file has set it
-  const bool *is_positive; // by input
-  const Tensor *expected;  // by output: what the interpreter makes of those inputs
+  const EmittedFile *file;  // with is_in_place as emit_file has set it
+  const ValueRange *ranges; // by input
+  const Tensor *expected;   // by output: what the interpreter makes of those inputs
 } SelfTest;
-void self_test_input(Tensor *t, size_t input, bool is_positive);
+void self_test_input(Tensor *t, size_t input, ValueRange range);
 bool emit_self_test(const SelfTest *t, Text *out); // false: out of memory
 
 // The name as the identifier of a C function: letters and digits stay, all else becomes an underscore and its code; an

@@ -9,21 +9,21 @@
 enum { MOST_SAMPLES = 64 };
 
 // The generator below, for one element. All its numbers are exact in every type.
-static double made_up(uint32_t input, uint32_t element, Type type, bool is_positive) {
+static double made_up(uint32_t input, uint32_t element, Type type, ValueRange range) {
   uint32_t h = input * 0x9E3779B9U + element;
   h = (h ^ h >> 16) * 0x7FEB352DU;
   h = (h ^ h >> 15) * 0x846CA68BU;
   int k = (int)((h ^ h >> 16) >> 25); // 7 bits
   if (type == TYPE_BOOLEAN) return k & 1;
   if (type == TYPE_U8) return k;
-  if (type_is_float(type)) return is_positive ? (64 + k) / 64.0 : (k - 64) / 32.0;
-  return k - 64;
+  if (!type_is_float(type)) return k - 64;
+  return range == RANGE_PROBABILITY ? (2 * k + 1) / 256.0 : range == RANGE_POSITIVE ? (64 + k) / 64.0 : (k - 64) / 32.0;
 }
 
-void self_test_input(Tensor *t, size_t input, bool is_positive) {
+void self_test_input(Tensor *t, size_t input, ValueRange range) {
   int64_t nelems = tensor_nelems(t);
   for (int64_t i = 0; i < nelems; i++)
-    type_store(t->type, t->data, (size_t)i, made_up((uint32_t)input, (uint32_t)i, t->type, is_positive));
+    type_store(t->type, t->data, (size_t)i, made_up((uint32_t)input, (uint32_t)i, t->type, range));
 }
 
 // self_test.in, the text of the program: @ stands for the prefix, and %NAME% for what depends on the graph.
@@ -103,8 +103,8 @@ static void add_part(const SelfTest *t, const char *name, Text *out) {
   else if (strncmp(name, "NOUTPUTS", 8) == 0) text_format(out, "%zu", noutputs_of(t));
   else if (strncmp(name, "EXPECTED", 8) == 0) add_expected(t, out);
   else if (strncmp(name, "CALL", 4) == 0) add_call(t, out);
-  else if (strncmp(name, "POSITIVE", 8) == 0) {
-    for (size_t i = 0; i < ninputs; i++) text_format(out, "%d, ", t->is_positive[i]);
+  else if (strncmp(name, "RANGES", 6) == 0) {
+    for (size_t i = 0; i < ninputs; i++) text_format(out, "%d, ", t->ranges[i]);
     text_add_string(out, "0");
   } else if (strncmp(name, "TOLERANCE", 9) == 0) {
     for (size_t o = 0; o < noutputs_of(t); o++) {

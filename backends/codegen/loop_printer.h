@@ -63,6 +63,7 @@ void open_store(LoopPrinter *l, const Root *root);
 void close_store(LoopPrinter *l, const Root *root);
 void print_vector_store(LoopPrinter *l, const Root *root);
 void print_scalar_store(LoopPrinter *l, const Root *root);
+const char *scalar_type(const LoopPrinter *l, const Expr *e); // in C
 void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes);
 void print_vector_expr(LoopPrinter *l, ExprId id);
 

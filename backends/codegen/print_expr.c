@@ -108,7 +108,8 @@ const char *access_member(const LoopPrinter *l, const Access *a) {
 }
 
 void add_start(LoopPrinter *l, const Access *a) {
-  text_format(l->out, "a->%s", access_member(l, a));
+  if (a->type == TYPE_NONE) text_add_string(l->out, "(size_t)0");
+  else text_format(l->out, "a->%s", access_member(l, a));
   if (a->offset) text_format(l->out, " + %lld", (long long)a->offset);
 }
 
@@ -306,10 +307,31 @@ static void add_element(LoopPrinter *l, const Access *a, AxisSet axes) {
 
 static void add_scalar_load(LoopPrinter *l, const Expr *e, AxisSet axes) {
   const Access *a = &l->k->accesses[e->access];
-  text_format(l->out, "%s%s(", l->k->is_f64 && a->type != TYPE_F64 ? "(double)" : "", scalar_from(a->type));
+  bool is_widened = l->k->is_f64 && a->type != TYPE_F64 && a->type != TYPE_S64;
+  text_format(l->out, "%s%s(", is_widened ? "(double)" : "", scalar_from(a->type));
   add_element(l, a, axes);
   if (e->args[0]) add_offset(l, e->args[0]);
   text_add_string(l->out, "])");
+}
+
+// Whether dropout keeps the vector's elements, or one.
+static void add_is_kept(LoopPrinter *l, const Expr *e, bool is_vector, AxisSet axes) {
+  const Access *a = &l->k->accesses[e->access];
+  text_format(l->out, is_vector ? "%c_is_kept(" : "is_kept(", l->prefix);
+  for (int i = 0; i < expr_info[e->op].narguments; i++) {
+    if (i == 2) text_add_string(l->out, "(double)");
+    add_scalar(l, e->args[i]);
+    text_add_string(l->out, ", ");
+  }
+  if (is_vector) add_address(l, e->access);
+  else add_start(l, a);
+  if (!is_vector) add_terms(l, a->stride, axes, true);
+  else text_format(l->out, ", %lld", (long long)lane_stride(l, a));
+  text_add_string(l->out, ")");
+}
+
+static void add_integer(LoopPrinter *l, int64_t integer) {
+  text_format(l->out, integer == INT64_MIN ? "INT64_MIN" : "%lld", (long long)integer);
 }
 
 // The one axis of a coordinate.
@@ -422,6 +444,10 @@ static void add_scalar_formula(LoopPrinter *l, const Expr *e) {
   }
 }
 
+const char *scalar_type(const LoopPrinter *l, const Expr *e) {
+  return expr_is_s64(l->k, e) ? "int64_t" : expr_info[e->op].is_mask ? "int" : l->scalar;
+}
+
 void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes) {
   const Expr *e = &l->k->exprs[id];
   if (e->op == EXPR_COMBINE) {
@@ -431,9 +457,11 @@ void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes) {
   bool is_array = has_rows(l) && expr_level(l, id) == LEVEL_ROW;
   print_indent(l);
   if (is_array) text_format(l->out, "%s[r] = ", l->name[id]);
-  else text_format(l->out, "const %s %s = ", expr_info[e->op].is_mask ? "int" : l->scalar, l->name[id]);
+  else text_format(l->out, "const %s %s = ", scalar_type(l, e), l->name[id]);
   if (e->op == EXPR_LOAD) add_scalar_load(l, e, axes);
   else if (e->op == EXPR_INDEX) text_format(l->out, "(%s)%s", l->scalar, axis_name(l, index_axis(e)));
+  else if (e->op == EXPR_INTEGER) add_integer(l, e->integer);
+  else if (e->op == EXPR_IS_KEPT) add_is_kept(l, e, false, axes);
   else add_scalar_formula(l, e);
   text_add_string(l->out, ";\n");
 }
@@ -448,6 +476,7 @@ void print_vector_expr(LoopPrinter *l, ExprId id) {
   text_format(l->out, "const %s %s = ", expr_info[e->op].is_mask ? l->mask : l->vec, l->name[id]);
   if (e->op == EXPR_LOAD) add_vector_load(l, e, expr_level(l, id));
   else if (e->op == EXPR_INDEX) text_format(l->out, "%c_index(%s)", l->prefix, l->lane);
+  else if (e->op == EXPR_IS_KEPT) add_is_kept(l, e, true, 0);
   else if (e->op == EXPR_SELECT && !is_lanewise(l, e->args[0])) { // one choice for all lanes
     add_scalar(l, e->args[0]);
     text_add_string(l->out, " ? ");

@@ -6,9 +6,9 @@
 #include <ctype.h>
 #include <string.h>
 
-extern const char simd_vector[], simd_rows[], simd_bytes[], simd_math[];
+extern const char simd_vector[], simd_rows[], simd_bytes[], simd_math[], simd_random[];
 
-static const char *const common[] = {simd_vector, simd_rows, simd_bytes, simd_math}; // to every ISA
+static const char *const common[] = {simd_vector, simd_rows, simd_bytes, simd_math, simd_random}; // to every ISA
 enum { NCOMMON = sizeof common / sizeof *common };
 
 enum { MOST_CHUNKS = 512 };

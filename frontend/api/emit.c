@@ -113,19 +113,19 @@ static ng_status print_self_test(Emission *e, const EmittedFile *file, Text *out
   arena_init(&scratch, &ctx->allocator);
   ng_tensor *tensors = ARENA_ARRAY(&scratch, ng_tensor, ntensors + 1);
   Tensor *expected = ARENA_ARRAY(&scratch, Tensor, g->noutputs + 1);
-  bool *is_positive = ARENA_ARRAY(&scratch, bool, g->ninputs + 1);
-  ng_status status = tensors && expected && is_positive ? NG_OK : NG_OUT_OF_MEMORY;
+  ValueRange *ranges = ARENA_ARRAY(&scratch, ValueRange, g->ninputs + 1);
+  ng_status status = tensors && expected && ranges ? NG_OK : NG_OUT_OF_MEMORY;
   for (size_t i = 0; status == NG_OK && i < ntensors; i++) {
     ng_tensor_info info = value_info(i < g->ninputs ? g->inputs[i] : g->outputs[i - g->ninputs]);
     status = ng_tensor_new(ctx, &info, &tensors[i]);
     if (status != NG_OK || i >= g->ninputs) continue;
     Tensor t = tensor_of_api(&tensors[i]);
-    is_positive[i] = random_is_positive(g->inputs[i]);
-    self_test_input(&t, i, is_positive[i]);
+    ranges[i] = value_range(g->inputs[i]);
+    self_test_input(&t, i, ranges[i]);
   }
   if (status == NG_OK) status = ng_interpret(e->g, tensors, tensors + g->ninputs, 0);
   for (size_t o = 0; status == NG_OK && o < g->noutputs; o++) expected[o] = tensor_of_api(&tensors[g->ninputs + o]);
-  const SelfTest test = {.file = file, .is_positive = is_positive, .expected = expected};
+  const SelfTest test = {.file = file, .ranges = ranges, .expected = expected};
   if (status == NG_OK && !emit_self_test(&test, out)) status = NG_OUT_OF_MEMORY;
   for (size_t i = 0; tensors && i < ntensors; i++) ng_tensor_free(ctx, &tensors[i]);
   arena_deinit(&scratch);

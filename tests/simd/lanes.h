@@ -21,6 +21,8 @@
 #include "backends/codegen/simd/bytes.h"
 
 #include "backends/codegen/simd/math.h"
+
+#include "backends/codegen/simd/random.h"
 #endif
 
 enum { LANES = 16, COUNT = 1 << 14 };

@@ -639,6 +639,72 @@ static void test_booleans(void) {
   end();
 }
 
+// Of numbers worked out from the paper's definition, then of vectors against one after the other.
+static void test_random(void) {
+  static const struct {
+    int64_t seed, offset;
+    uint64_t place;
+    uint32_t bits;
+  } rows[] = {
+      {1, 7, 0, 0x7b0ea8fd},
+      {1, 7, 1, 0x77ac0715},
+      {1, 7, 2, 0x8ec2d935},
+      {1, 7, 3, 0x852722c3},
+      {1, 7, UINT32_MAX, 0xc2a7008e},
+      {1, 7, UINT64_C(1) << 32, 0x74871586},
+      {1, 7, (UINT64_C(1) << 32) + 5, 0x96e3bc0c},
+      {1, 7, (UINT64_C(1) << 40) + 2, 0x76efaadc},
+      {-2, (INT64_C(1) << 33) + 1, 4, 0xb1e95352},
+      {-2, (INT64_C(1) << 33) + 1, 5, 0x36802e8f},
+      {-2, (INT64_C(1) << 33) + 1, 6, 0xb2a9d998},
+      {-2, (INT64_C(1) << 33) + 1, 7, 0xeb27e293},
+  };
+  uint32_t four[4], many[LANES];
+  begin("random_4");
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    random_4(four, rows[i].seed, rows[i].offset, rows[i].place - rows[i].place % 4);
+    expect_number(four[rows[i].place % 4], rows[i].bits);
+  }
+  end();
+  begin("random_bits");
+  for (int i = 0; i < 200; i++) {
+    const int64_t seed = (int64_t)next(), offset = i % 3 ? (int64_t)next() : 0;
+    const ptrdiff_t stride = i % 2 ? 1 : (ptrdiff_t)(next() % 100);
+    const uint64_t place = (next() >> (next() % 64)) - (i % 5 ? 0 : 9); // also across the end
+    random_bits(many, seed, offset, place, stride);
+    for (int j = 0; j < LANES; j++) {
+      const uint64_t own = place + (uint64_t)(j * stride);
+      random_4(four, seed, offset, own - own % 4);
+      expect_number(many[j], four[own % 4]);
+    }
+  }
+  end();
+}
+
+static void test_dropout(void) {
+  static const double probabilities[] = {0, 0.25, 0.5, 0.999, 1, 2, -1, NAN};
+  begin("is_kept");
+  for (int i = 0; i < 400; i++) {
+    const int64_t seed = (int64_t)next(), offset = i % 3 ? (int64_t)next() : 0;
+    const uint64_t place = next() >> 30;
+    const double p = probabilities[i % 8];
+    const ptrdiff_t stride = i % 2 ? 1 : 37;
+    float lanes[LANES];
+    double wide[LANES];
+    uint32_t bits[LANES];
+    v_store(lanes, v_select(v_is_kept(seed, offset, p, place, stride), v_set(1), v_set(0)));
+    d_store(wide, d_select(d_is_kept(seed, offset, p, place, stride), d_set(1), d_set(0)));
+    random_bits(bits, seed, offset, place, stride);
+    for (int j = 0; j < LANES; j++) {
+      const bool kept = bits[j] > 4294967295.0 * (p < 0 ? 0 : p);
+      expect_number((double)lanes[j], kept);
+      expect_number(wide[j], kept);
+      expect_number(is_kept(seed, offset, p, place + (uint64_t)(j * stride)), kept);
+    }
+  }
+  end();
+}
+
 int main(void) {
   if (!map_page()) {
     perror("simd_test: mmap");
@@ -663,6 +729,8 @@ int main(void) {
   test_rows_f16();
   test_access(&b8_access);
   test_booleans();
+  test_random();
+  test_dropout();
   v_prefetch(page);
   v_prefetch_l2(page);
   if (failures) fprintf(stderr, "simd_test: %d failures\n", failures);

@@ -89,3 +89,7 @@
 #ifndef __clang__
 #define D_FROM_HALF(h) __builtin_ia32_cvtps2pd256(h)
 #endif
+
+#ifndef __clang__
+#define D_LOW_PRODUCT(a, b) ((d_words)__builtin_ia32_pmuludq256((v_bits)(a), (v_bits)(b)))
+#endif

@@ -114,3 +114,7 @@
 #ifndef __clang__
 #define V_HALF_FROM_D(d) __builtin_ia32_cvtpd2ps512_mask(d, (v_half){0}, -1, 4)
 #endif
+
+#ifndef __clang__
+#define D_LOW_PRODUCT(a, b) ((d_words)__builtin_ia32_pmuludq512_mask((v_bits)(a), (v_bits)(b), (long long V_FULL){0}, (uint8_t)-1))
+#endif
