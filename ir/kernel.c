@@ -500,7 +500,7 @@ static void print_traffic(const Kernel *k, Text *out) {
       if (!a->value || is_store != is_written) continue;
       text_format(out, " %s", a->value->name);
       int64_t nelems = is_store ? axes_nelems(k, access_axes(k, a)) : shape_nelems(&a->value->shape);
-      nbytes += nelems * (int64_t)type_nbytes(a->type);
+      nbytes += (int64_t)type_array_nbytes(a->type, (size_t)nelems);
     }
     text_format(out, ": %lld bytes\n", (long long)nbytes);
   }

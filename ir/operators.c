@@ -143,6 +143,10 @@ ValueRange value_range(const Value *v) {
   return range;
 }
 
+bool value_is_exact(const Value *v) {
+  return !type_is_float(v->type) && !(v->producer && v->producer->op->traits & TRAIT_QUANTIZES);
+}
+
 static bool signature_matches(const Signature *s, const char *text) {
   return strcmp(text, s->full_name) == 0 || (s->is_canonical_too && strcmp(text, s->name) == 0);
 }

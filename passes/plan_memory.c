@@ -30,7 +30,7 @@ static size_t whole_lines(size_t nbytes) {
 }
 
 static size_t value_nbytes(const Value *v) {
-  return whole_lines((size_t)shape_nelems(&v->shape) * type_nbytes(v->type));
+  return whole_lines(type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape)));
 }
 
 static const Value *stored_value(const Kernel *k, size_t store) {
@@ -131,7 +131,9 @@ static const Value *find_to_write_over(Plan *plan, uint32_t kernel, AccessId tar
     const Value *v = from->value;
     if (!v || i == target || !plan->p->is_in_workspace[v->index] || is_stored(k, i)) continue;
     if (plan->last[v->index] != kernel + 1 || plan->is_taken_over[v->index]) continue;
-    if (value_nbytes(v) != value_nbytes(to->value) || type_nbytes(from->type) != type_nbytes(to->type)) continue;
+    if (value_nbytes(v) != value_nbytes(to->value) ||
+        type_array_nbytes(from->type, 2) != type_array_nbytes(to->type, 2))
+      continue;
     if (memcmp(from->stride, to->stride, sizeof from->stride) != 0) continue;
     bool is_alone = true; // no other view of it
     for (AccessId other = 0; other < k->naccesses; other++) is_alone &= other == i || k->accesses[other].value != v;

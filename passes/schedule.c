@@ -409,6 +409,7 @@ static bool can_go_across(const Scheduling *s, const Loop *loop) {
   for (size_t i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
     bool is_float = a->type == TYPE_F32 || a->type == TYPE_BF16 || a->type == TYPE_F16;
+    if (type_is_packed(a->type)) return false;
     if (a->stride[outer] && (!is_float || (a->stride[inner] > 1 && a->stride[outer] != 1))) return false;
   }
   return true;
@@ -470,6 +471,19 @@ static bool should_stream(const Scheduling *s, const Loop *loop, const Access *a
   for (int axis = 0; axis < k->naxes && !loop->is_across; axis++)
     if (axis != s->vector_axis && a->stride[axis] * nbytes % LINE) return false;
   return overridden(s, SCHEDULE_STREAM, access_nelems(k, a) * nbytes > 2 * s->target->l2_nbytes);
+}
+
+// Whether two blocks may write halves of one byte: each must be neighbours in memory, from a whole byte on.
+static bool shares_bytes(const Kernel *k, const Loop *loop, const Access *a) {
+  int64_t nelems = loop->tile ? loop->tile : loop->block, next = 1;
+  bool is_dense = !loop->nkept && a->offset % 2 == 0;
+  if (!type_is_packed(a->type)) return false;
+  for (int i = loop->nouter + loop->ninner - 1; i >= 0; i--) {
+    is_dense &= a->stride[loop->order[i]] == next;
+    next *= k->axes[loop->order[i]].extent;
+    if (i >= loop->nouter && !loop->tile) nelems *= k->axes[loop->order[i]].extent;
+  }
+  return !is_dense || nelems % 2;
 }
 
 static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
@@ -586,6 +600,8 @@ static bool add_main_loop(Scheduling *s, int phase) {
   if (k->naxes) order_axes(s, &loop);
   choose_numbers(s, &loop);
   choose_streams(s, &loop);
+  for (size_t i = 0; i < loop.nroots; i++)
+    loop.is_serial |= loop.roots[i].kind == ROOT_STORE && shares_bytes(k, &loop, &k->accesses[loop.roots[i].access]);
   for (size_t i = 0; i < loop.nroots; i++)
     if (loop.roots[i].sweep >= loop.nsweeps) loop.nsweeps = loop.roots[i].sweep + 1;
   loop.is_backwards = loop.nsweeps > 1 && loop.ninner > 1 && row_nbytes(s) > s->target->l2_nbytes / 2;

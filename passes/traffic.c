@@ -37,7 +37,7 @@ void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, bool *is_see
 
 static int64_t access_nbytes(const Kernel *k, AccessId id, AxisSet axes) {
   const Access *a = &k->accesses[id];
-  return axes_nelems(k, access_axes(k, a) & axes) * (int64_t)type_nbytes(a->type);
+  return (int64_t)type_array_nbytes(a->type, (size_t)axes_nelems(k, access_axes(k, a) & axes));
 }
 
 static int64_t loop_traffic(const Kernel *k, const Loop *loop, const Target *target, bool *is_seen, bool *is_loaded,

@@ -16,6 +16,9 @@ static double made_up(uint32_t input, uint32_t element, Type type, ValueRange ra
   int k = (int)((h ^ h >> 16) >> 25); // 7 bits
   if (type == TYPE_BOOLEAN) return k & 1;
   if (type == TYPE_U8) return k;
+  if (type == TYPE_U4) return k & 15;
+  if (type == TYPE_S4) return (k & 15) - 8;
+  if (TYPES_F8 & TYPE_BIT(type)) return ((k & 15) - 8) / 4.0;
   if (!type_is_float(type)) return k - 64;
   return range == RANGE_PROBABILITY ? (2 * k + 1) / 256.0 : range == RANGE_POSITIVE ? (64 + k) / 64.0 : (k - 64) / 32.0;
 }
@@ -70,13 +73,14 @@ static void add_expected(const SelfTest *t, Text *out) {
   text_add_string(out, "    {0},\n");
 }
 
-static double tolerance_of(Type type) {
-  switch (type) {
+static double tolerance_of(const Value *v) {
+  if (value_is_exact(v)) return 0;
+  switch (v->type) {
   case TYPE_F64: return 1e-12;
   case TYPE_F32: return 1e-5;
   case TYPE_F16: return 2e-3;
   case TYPE_BF16: return 1.6e-2;
-  default: return 0;
+  default: return 1; // a step of what is quantised
   }
 }
 
@@ -108,7 +112,7 @@ static void add_part(const SelfTest *t, const char *name, Text *out) {
     text_add_string(out, "0");
   } else if (strncmp(name, "TOLERANCE", 9) == 0) {
     for (size_t o = 0; o < noutputs_of(t); o++) {
-      text_add_number(out, tolerance_of(t->expected[o].type), false);
+      text_add_number(out, tolerance_of(t->file->programs[0]->graph->outputs[o]), false);
       text_add_string(out, ", ");
     }
     text_add_string(out, "0");

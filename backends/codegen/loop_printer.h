@@ -44,7 +44,9 @@ bool is_lanewise(const LoopPrinter *l, ExprId id);
 // so that it is transposed in a copy. The last rows, fewer than lanes, are gathered.
 bool is_transposed(const LoopPrinter *l, AccessId id);
 const char *axis_name(const LoopPrinter *l, int axis);
-void add_start(LoopPrinter *l, const Access *a); // a pointer to the access's first element
+// Whether an access's elements have no addresses, so that what goes for theirs is counted in elements.
+bool is_place(const Access *a);
+void add_start(LoopPrinter *l, const Access *a); // a pointer to the access's first element, or its place
 const char *access_member(const LoopPrinter *l, const Access *a);
 // Adds " + axis * stride" for those axes that have one; true if any was added.
 bool add_terms(LoopPrinter *l, const int64_t *stride, AxisSet axes, bool has_before);

@@ -42,9 +42,10 @@ void close_brace(LoopPrinter *l) {
 
 const char *element_type(Type type) {
   static const char *const names[TYPE_COUNT] = {
-      [TYPE_F64] = "double",      [TYPE_F32] = "float",       [TYPE_F16] = "uint16_t",   [TYPE_BF16] = "uint16_t",
-      [TYPE_S64] = "int64_t",     [TYPE_S32] = "int32_t",     [TYPE_S8] = "int8_t",      [TYPE_U8] = "uint8_t",
-      [TYPE_BOOLEAN] = "uint8_t", [TYPE_F8_E4M3] = "uint8_t", [TYPE_F8_E5M2] = "uint8_t"};
+      [TYPE_F64] = "double",      [TYPE_F32] = "float",       [TYPE_F16] = "uint16_t",    [TYPE_BF16] = "uint16_t",
+      [TYPE_S64] = "int64_t",     [TYPE_S32] = "int32_t",     [TYPE_S8] = "int8_t",       [TYPE_U8] = "uint8_t",
+      [TYPE_BOOLEAN] = "uint8_t", [TYPE_F8_E4M3] = "uint8_t", [TYPE_F8_E5M2] = "uint8_t", [TYPE_S4] = "uint8_t",
+      [TYPE_U4] = "uint8_t"};
   return names[type];
 }
 
@@ -107,8 +108,12 @@ const char *access_member(const LoopPrinter *l, const Access *a) {
   return l->p->temporary_member[l->p->first_temporary[l->kernel_index] + a->temporary];
 }
 
+bool is_place(const Access *a) {
+  return a->type == TYPE_NONE || type_is_packed(a->type);
+}
+
 void add_start(LoopPrinter *l, const Access *a) {
-  if (a->type == TYPE_NONE) text_add_string(l->out, "(size_t)0");
+  if (is_place(a)) text_add_string(l->out, "(size_t)0");
   else text_format(l->out, "a->%s", access_member(l, a));
   if (a->offset) text_format(l->out, " + %lld", (long long)a->offset);
 }
@@ -183,6 +188,8 @@ const char *type_suffix(Type type) {
   case TYPE_F8_E4M3: return "_e4m3";
   case TYPE_F8_E5M2: return "_e5m2";
   case TYPE_BOOLEAN: return "_b8";
+  case TYPE_S4: return "_s4";
+  case TYPE_U4: return "_u4";
   default: return "";
   }
 }
@@ -192,9 +199,10 @@ static char memory_prefix(Type type) {
   return type == TYPE_F64 || type == TYPE_S32 ? 'd' : 'v';
 }
 
-// The address of lane 0: what is a row's own has no pointer of its own.
+// The address of lane 0: what is a row's own has no pointer of its own. Of a place, all memory stands before it.
 static void add_lanes_address(LoopPrinter *l, AccessId id, Level level) {
   const Access *a = &l->k->accesses[id];
+  if (is_place(a)) text_format(l->out, "a->%s, ", access_member(l, a));
   if (level == LEVEL_VECTOR) {
     add_address(l, id);
     return;
@@ -206,18 +214,19 @@ static void add_lanes_address(LoopPrinter *l, AccessId id, Level level) {
 static const char *scalar_from(Type type) {
   static const char *const names[TYPE_COUNT] = {
       [TYPE_F16] = "f32_from_f16",      [TYPE_BF16] = "f32_from_bf16",    [TYPE_BOOLEAN] = "0 != ",
-      [TYPE_F8_E4M3] = "f32_from_e4m3", [TYPE_F8_E5M2] = "f32_from_e5m2",
+      [TYPE_F8_E4M3] = "f32_from_e4m3", [TYPE_F8_E5M2] = "f32_from_e5m2", [TYPE_S4] = "f32_from_s4",
+      [TYPE_U4] = "f32_from_u4",
   };
   return names[type] ? names[type] : "";
 }
 
 // Elements that a load goes further, as a scalar behind others or as each lane's own.
-static void add_offset(LoopPrinter *l, ExprId offset) {
+static void add_offset(LoopPrinter *l, const Access *a, ExprId offset) {
   if (is_lanewise(l, offset)) {
     text_format(l->out, ", %c_places(", l->prefix);
     add_vector(l, offset);
   } else {
-    text_add_string(l->out, " + (ptrdiff_t)(");
+    text_add_string(l->out, is_place(a) ? " + (size_t)(" : " + (ptrdiff_t)(");
     add_scalar(l, offset);
   }
   text_add_string(l->out, ")");
@@ -244,9 +253,9 @@ static void add_vector_load(LoopPrinter *l, const Expr *e, Level level) {
   const char *how = is_scattered ? "gather_at" : stride == 1 ? "load" : "gather";
   text_format(l->out, "%c_%s%s%s(", memory, how, l->is_tail ? "_n" : "", type_suffix(a->type));
   add_lanes_address(l, id, level);
-  if (e->args[0] && !is_scattered) add_offset(l, e->args[0]);
+  if (e->args[0] && !is_scattered) add_offset(l, a, e->args[0]);
   if (has_stride) text_format(l->out, ", %lld", (long long)stride);
-  if (is_scattered) add_offset(l, e->args[0]);
+  if (is_scattered) add_offset(l, a, e->args[0]);
   if (l->is_tail) text_add_string(l->out, ", n");
   text_add_string(l->out, converts ? "))" : ")");
 }
@@ -298,9 +307,9 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
   close_store(l, root);
 }
 
-// Up to where a bracket closes.
+// Up to where a bracket closes, or what takes a place.
 static void add_element(LoopPrinter *l, const Access *a, AxisSet axes) {
-  text_format(l->out, "a->%s[", access_member(l, a));
+  text_format(l->out, is_place(a) ? "a->%s, " : "a->%s[", access_member(l, a));
   if (a->offset) text_format(l->out, "%lld", (long long)a->offset);
   if (!add_terms(l, a->stride, axes, a->offset != 0) && !a->offset) text_add_string(l->out, "0");
 }
@@ -310,8 +319,8 @@ static void add_scalar_load(LoopPrinter *l, const Expr *e, AxisSet axes) {
   bool is_widened = l->k->is_f64 && a->type != TYPE_F64 && a->type != TYPE_S64;
   text_format(l->out, "%s%s(", is_widened ? "(double)" : "", scalar_from(a->type));
   add_element(l, a, axes);
-  if (e->args[0]) add_offset(l, e->args[0]);
-  text_add_string(l->out, "])");
+  if (e->args[0]) add_offset(l, a, e->args[0]);
+  text_add_string(l->out, is_place(a) ? ")" : "])");
 }
 
 // Whether dropout keeps the vector's elements, or one.
@@ -355,10 +364,11 @@ void print_scalar_store(LoopPrinter *l, const Root *root) {
   };
   open_store(l, root);
   print_indent(l);
+  if (is_place(a)) text_format(l->out, "put%s(", type_suffix(a->type));
   add_element(l, a, ~0U);
-  text_format(l->out, "] = %s", converts[a->type]);
+  text_format(l->out, is_place(a) ? ", (float)(" : "] = %s", converts[a->type]);
   add_scalar(l, root->expr);
-  text_add_string(l->out, ");\n");
+  text_add_string(l->out, is_place(a) ? "));\n" : ");\n");
   close_store(l, root);
 }
 

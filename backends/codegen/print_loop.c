@@ -81,7 +81,7 @@ static void print_array_sums(LoopPrinter *l, int sweep, bool is_load) {
 static bool is_prefetched(const LoopPrinter *l, AccessId id) {
   for (ExprId e = 1; e < l->k->nexprs; e++)
     if (l->is_needed[e] && l->k->exprs[e].op == EXPR_LOAD && l->k->exprs[e].access == id && !l->k->exprs[e].args[0] &&
-        expr_level(l, e) == LEVEL_VECTOR && varies_by_row(l, l->k->exprs[e].axes))
+        !is_place(&l->k->accesses[id]) && expr_level(l, e) == LEVEL_VECTOR && varies_by_row(l, l->k->exprs[e].axes))
       return true;
   return false;
 }

@@ -101,16 +101,16 @@ void close_rows(LoopPrinter *l) {
 
 // A place is a number, and where elements lie a pointer.
 static void add_pointer_type(LoopPrinter *l, const Access *a, bool is_written) {
-  if (a->type == TYPE_NONE) text_add_string(l->out, "size_t ");
+  if (is_place(a)) text_add_string(l->out, "size_t ");
   else text_format(l->out, "%s%s *", is_written ? "" : "const ", element_type(a->type));
 }
 
 static void open_pointer(LoopPrinter *l, AccessId id, bool is_written) {
   const Access *a = &l->k->accesses[id];
   print_indent(l);
-  if (a->type == TYPE_NONE) text_add_string(l->out, "const ");
+  if (is_place(a)) text_add_string(l->out, "const ");
   add_pointer_type(l, a, is_written);
-  text_format(l->out, a->type == TYPE_NONE ? "p_%u = " : "const p_%u = ", (unsigned)id);
+  text_format(l->out, is_place(a) ? "p_%u = " : "const p_%u = ", (unsigned)id);
 }
 
 void declare_pointer(LoopPrinter *l, AccessId id, bool is_written) {
@@ -135,7 +135,7 @@ static void set_pointer(LoopPrinter *l, AccessId id, bool is_written) {
   if (has_rows(l)) print_indent(l);
   if (has_rows(l)) text_format(l->out, "p_%u[r] = ", (unsigned)id);
   else open_pointer(l, id, is_written);
-  bool may_be_null = is_written && is_optional(l, id);
+  bool may_be_null = is_written && !is_place(a) && is_optional(l, id);
   if (may_be_null) text_format(l->out, "wants_%u ? ", (unsigned)id);
   add_start(l, a);
   add_terms(l, a->stride, loop_outer_axes(l->loop), true);

@@ -11,7 +11,7 @@ extern const char simd_vector[], simd_rows[], simd_bytes[], simd_math[], simd_ra
 static const char *const common[] = {simd_vector, simd_rows, simd_bytes, simd_math, simd_random}; // to every ISA
 enum { NCOMMON = sizeof common / sizeof *common };
 
-enum { MOST_CHUNKS = 512 };
+enum { MOST_CHUNKS = 1024 };
 
 typedef struct Chunk {
   const char *text;

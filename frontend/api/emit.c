@@ -82,7 +82,7 @@ static ng_status find_hash(Emission *e) {
     const Value *v = g->values[i];
     if (!v->constant) continue;
     size_t nelems = v->constant->is_splat ? 1 : (size_t)shape_nelems(&v->shape);
-    sha256_update(&hash, nelems * type_nbytes(v->type), v->constant->data);
+    sha256_update(&hash, type_array_nbytes(v->type, nelems), v->constant->data);
   }
   sha256_digest(&hash, sizeof digest, digest);
   for (int i = 0; i < SHA256_DIGEST_SIZE; i++) snprintf(e->hash + 2 * (ptrdiff_t)i, 3, "%02x", digest[i]);

@@ -31,6 +31,8 @@ static double number_of_type(Type type, double normal) {
   case TYPE_S8:
   case TYPE_S32:
   case TYPE_S64: return 32 * normal;
+  case TYPE_U4: return 8 + 3 * normal;
+  case TYPE_S4: return 3 * normal;
   case TYPE_BOOLEAN: return normal > 0;
   default: return normal;
   }
@@ -48,7 +50,7 @@ void random_fill(Tensor *t, uint64_t seed, uint64_t i, ValueRange range) {
   enum { STEP = 1 << 16 };
   const uint64_t stream = splitmix64(splitmix64(seed) + i);
   const int64_t nelems = tensor_nelems(t);
-#pragma omp parallel for schedule(static) if (nelems > STEP)
+#pragma omp parallel for schedule(static) if (nelems > STEP && !type_is_packed(t->type)) // no two write one byte
   for (int64_t e = 0; e < nelems; e++) {
     uint64_t word = splitmix64(stream + (uint64_t)e * 0x9E3779B97F4A7C15U);
     type_store(t->type, t->data, (size_t)tensor_offset(t, e), number_in_range(t->type, range, word));

@@ -9,7 +9,7 @@
 
 static json_t *types_json(unsigned types) {
   json_t *list = memory_or_exit(json_array());
-  for (ng_type type = NG_F64; type <= NG_BOOLEAN; type++)
+  for (ng_type type = NG_F64; type < NG_TYPE_COUNT; type++)
     if (types & 1U << type) json_add(list, json_text(ng_type_name(type)));
   return list;
 }
@@ -68,7 +68,7 @@ static json_t *operator_json(size_t i) {
 
 static void print_types(unsigned types) {
   const char *separator = "";
-  for (ng_type type = NG_F64; type <= NG_BOOLEAN; type++) {
+  for (ng_type type = NG_F64; type < NG_TYPE_COUNT; type++) {
     if (!(types & 1U << type)) continue;
     printf("%s%s", separator, ng_type_name(type));
     separator = " ";

@@ -885,6 +885,47 @@ static void few_bits_are_enough(void **state) {
   climb(&g, (Climb){.name = "quantised", .unfused_too = true});
 }
 
+// Two elements a byte: rows that begin in the middle of one, blocks that would share one, columns, rests. What is
+// written is random elsewhere, and all that is beyond the last element stays as it was.
+static void halves_of_bytes_are_read_and_written(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  for (int w = 0; w < NWIDTHS; w++) {
+    const Extents s = EXTENTS(heights[w % NHEIGHTS], widths[w]);
+    quantize(&g, w % 2 ? "s4" : "u4", s, "scales: [0.25], zps: [1]", "scales: [0.25]");
+  }
+  const char *const shapes[] = {"[301, 333]", "[301, 333], order: [1, 0]", "[2, 300, 167]",
+                                "[2, 300, 167], order: [1, 0, 2]"};
+  for (int i = 0; i < 4; i++) {
+    const Extents s = i < 2 ? EXTENTS(301, 333) : EXTENTS(2, 300, 167);
+    graph_text_case(&g, "channels %s", shapes[i]);
+    const char *x = graph_text_input(&g, "x", "f32", s), *few = graph_text_result(&g, "few");
+    const char *scales = graph_text_input(&g, "s", "f32", EXTENTS(s.extent[i % 2]));
+    const char *zps = graph_text_input(&g, "z", i % 2 ? "s4" : "u4", EXTENTS(s.extent[i % 2]));
+    graph_text_node(
+        &g, "DynamicQuantize",
+        "inputs: [%s, %s, %s], outputs: [{name: %s, type: %s, shape: %s}], attributes: {qtype: per_channel, "
+        "axis: %d}",
+        x, scales, zps, few, i % 2 ? "u4" : "s4", shapes[i], i % 2);
+    graph_text_node(&g, "DynamicDequantize",
+                    "inputs: [%s, %s, %s], outputs: [%s], attributes: {qtype: per_channel, axis: %d}", few, scales, zps,
+                    graph_text_result(&g, "back"), i % 2);
+  }
+  graph_text_case(&g, "groups");
+  const char *x = graph_text_input(&g, "x", "s4", EXTENTS(5, 33)), *z = graph_text_input(&g, "z", "s4", EXTENTS(5, 3));
+  graph_text_node(&g, "DynamicDequantize",
+                  "inputs: [%s, %s, %s], outputs: [%s], attributes: {qtype: per_group, group_shape: [1, 11]}", x,
+                  graph_text_input(&g, "s", "f32", EXTENTS(5, 3)), z, graph_text_result(&g, "y"));
+  graph_text_case(&g, "copies");
+  graph_text_output(&g, graph_text_input(&g, "x", "u4", EXTENTS(7)));
+  graph_text_output(&g, graph_text_splat(&g, "number", "s4", EXTENTS(3, 5), "-3"));
+  graph_text_output(&g, graph_text_values(&g, "numbers", "s4", EXTENTS(3, 5)));
+  graph_text_node(&g, "Dequantize", "inputs: [%s], outputs: [%s], attributes: {scales: [3]}",
+                  graph_text_name(&g, "numbers"), graph_text_result(&g, "three times"));
+  climb(&g, (Climb){.name = "four bits", .unfused_too = true});
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layer_norm_gradient_of_any_width),
@@ -921,6 +962,7 @@ int main(void) {
       cmocka_unit_test(tensors_are_resampled),
       cmocka_unit_test(parts_are_joined),
       cmocka_unit_test(few_bits_are_enough),
+      cmocka_unit_test(halves_of_bytes_are_read_and_written),
       cmocka_unit_test(optimisation_does_not_change_results),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -219,3 +219,90 @@ static inline vec v_gather_at_n_u8(const uint8_t *p, ptrdiff_t stride, places o,
 }
 
 static inline vec v_gather_at_u8(const uint8_t *p, ptrdiff_t stride, places o) { return v_gather_at_n_u8(p, stride, o, 16); }
+
+// 4 bits: two elements a byte, the first in the low half. They have no addresses: element `first` of p's comes first.
+static inline unsigned half_of_byte(const uint8_t *p, size_t i) { return (unsigned)p[i / 2] >> i % 2 * 4 & 15; }
+
+// The other half stays as it is.
+static inline void put_half(uint8_t *p, size_t i, int x) {
+  const unsigned shift = i % 2 * 4;
+  p[i / 2] = (uint8_t)((p[i / 2] & 0xF0U >> shift) | ((unsigned)x & 15) << shift);
+}
+
+static inline float f32_from_u4(const uint8_t *p, size_t i) { return (float)half_of_byte(p, i); }
+
+static inline float f32_from_s4(const uint8_t *p, size_t i) { return (float)((int)(half_of_byte(p, i) ^ 8) - 8); }
+
+static inline void put_u4(uint8_t *p, size_t i, float x) { put_half(p, i, (int)nearbyintf(x >= 15 ? 15 : x >= 0 ? x : 0)); }
+
+static inline void put_s4(uint8_t *p, size_t i, float x) {
+  put_half(p, i, (int)nearbyintf(x >= 7 ? 7 : x >= -8 ? x : x < -8 ? -8 : 0));
+}
+
+static inline vec v_gather_at_n_s4(const uint8_t *p, size_t first, ptrdiff_t stride, places o, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = f32_from_s4(p, first + (size_t)(i * stride + o.at[i]));
+  return v_load(x);
+}
+
+static inline vec v_gather_at_s4(const uint8_t *p, size_t first, ptrdiff_t stride, places o) {
+  return v_gather_at_n_s4(p, first, stride, o, 16);
+}
+
+static inline vec v_gather_n_s4(const uint8_t *p, size_t first, ptrdiff_t stride, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = f32_from_s4(p, first + (size_t)(i * stride));
+  return v_load(x);
+}
+
+static inline vec v_gather_s4(const uint8_t *p, size_t first, ptrdiff_t stride) { return v_gather_n_s4(p, first, stride, 16); }
+
+static inline vec v_load_n_s4(const uint8_t *p, size_t first, int n) { return v_gather_n_s4(p, first, 1, n); }
+
+static inline vec v_load_s4(const uint8_t *p, size_t first) { return v_gather_n_s4(p, first, 1, 16); }
+
+static inline void v_scatter_n_s4(uint8_t *p, size_t first, ptrdiff_t stride, vec a, int n) {
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < n; i++) put_s4(p, first + (size_t)(i * stride), x[i]);
+}
+
+static inline void v_scatter_s4(uint8_t *p, size_t first, ptrdiff_t stride, vec a) { v_scatter_n_s4(p, first, stride, a, 16); }
+
+static inline void v_store_n_s4(uint8_t *p, size_t first, vec a, int n) { v_scatter_n_s4(p, first, 1, a, n); }
+
+static inline void v_store_s4(uint8_t *p, size_t first, vec a) { v_scatter_n_s4(p, first, 1, a, 16); }
+
+static inline vec v_gather_at_n_u4(const uint8_t *p, size_t first, ptrdiff_t stride, places o, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = f32_from_u4(p, first + (size_t)(i * stride + o.at[i]));
+  return v_load(x);
+}
+
+static inline vec v_gather_at_u4(const uint8_t *p, size_t first, ptrdiff_t stride, places o) {
+  return v_gather_at_n_u4(p, first, stride, o, 16);
+}
+
+static inline vec v_gather_n_u4(const uint8_t *p, size_t first, ptrdiff_t stride, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = f32_from_u4(p, first + (size_t)(i * stride));
+  return v_load(x);
+}
+
+static inline vec v_gather_u4(const uint8_t *p, size_t first, ptrdiff_t stride) { return v_gather_n_u4(p, first, stride, 16); }
+
+static inline vec v_load_n_u4(const uint8_t *p, size_t first, int n) { return v_gather_n_u4(p, first, 1, n); }
+
+static inline vec v_load_u4(const uint8_t *p, size_t first) { return v_gather_n_u4(p, first, 1, 16); }
+
+static inline void v_scatter_n_u4(uint8_t *p, size_t first, ptrdiff_t stride, vec a, int n) {
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < n; i++) put_u4(p, first + (size_t)(i * stride), x[i]);
+}
+
+static inline void v_scatter_u4(uint8_t *p, size_t first, ptrdiff_t stride, vec a) { v_scatter_n_u4(p, first, stride, a, 16); }
+
+static inline void v_store_n_u4(uint8_t *p, size_t first, vec a, int n) { v_scatter_n_u4(p, first, 1, a, n); }
+
+static inline void v_store_u4(uint8_t *p, size_t first, vec a) { v_scatter_n_u4(p, first, 1, a, 16); }
