@@ -57,7 +57,7 @@ void add_tensor_comment(Text *out, const Value *v) {
   char shape[160];
   add_comment_text(out, v->name);
   text_format(out, ": %s %s", type_name(v->type), shape_string(&v->shape, shape, sizeof shape));
-  if (type_is_packed(v->type)) text_format(out, ", %lld elements, two a byte", (long long)shape_nelems(&v->shape));
+  if (type_is_packed(v->type)) text_format(out, ", %lld elements, two a byte, low half first", (long long)shape_nelems(&v->shape));
   if (order_is_row_major(&v->order)) return;
   text_add_string(out, ", in memory in the order of axes");
   for (int i = 0; i < v->shape.rank; i++) text_format(out, " %d", order_axis(&v->order, i));

@@ -389,14 +389,17 @@ typedef struct ng_operator_info {
   const char *canonical;              /* the operator it means */
   const char *family, *doc, *formula; /* formula: in the canonical operator's names */
   size_t ninputs, noutputs, nattributes;
+  const char *no_gradient; /* why it has none; NULL: it has one */
 } ng_operator_info;
 
 typedef struct ng_operand_info {
   const char *name;
   const char *dst_name; /* what it is called, and is, when the attribute use_dst is true; NULL: the same */
   int is_optional;
-  char type_variable; /* operands with the same letter have one type */
-  unsigned types;     /* those allowed: bit 1 << NG_F32 and so on */
+  char type_variable;    /* operands with the same letter have one type */
+  unsigned types;        /* those allowed: bit 1 << NG_F32 and so on */
+  const char *canonical; /* what the canonical operator calls it */
+  int is_repeated;       /* there may be several, one behind the other */
 } ng_operand_info;
 
 typedef struct ng_attribute_info {

@@ -170,12 +170,6 @@ static ng_graph *read_graph(ng_context *ctx, const char *text) {
   return g;
 }
 
-static const GradientRule *const rules[OP_COUNT] = {
-#define OP(name, ...) [OP_##name] = &gradient_##name,
-#include "ir/operators.def"
-#undef OP
-};
-
 static bool has_case(const char *name) {
   for (size_t i = 0; i < NCASES; i++)
     if (strcmp(cases[i].name, name) == 0) return true;
@@ -185,10 +179,10 @@ static bool has_case(const char *name) {
 static void every_operator_has_a_gradient_with_a_case_or_a_reason(void **state) {
   (void)state;
   for (size_t i = 0; i < OP_COUNT; i++) {
-    assert_true((rules[i]->make != NULL) != (rules[i]->why_not != NULL));
-    for (uint32_t k = 1; k < operators[i].noutputs && rules[i]->make; k++)
+    assert_true((gradient_rules[i]->make != NULL) != (gradient_rules[i]->why_not != NULL));
+    for (uint32_t k = 1; k < operators[i].noutputs && gradient_rules[i]->make; k++)
       assert_true(operators[i].outputs[k].is_statistic); // a rule is given the first result's gradient alone
-    if ((rules[i]->make != NULL) != has_case(operators[i].name)) fail_msg("%s: no case", operators[i].name);
+    if ((gradient_rules[i]->make != NULL) != has_case(operators[i].name)) fail_msg("%s: no case", operators[i].name);
   }
 }
 
