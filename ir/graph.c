@@ -24,6 +24,16 @@ int64_t extent_value(Extent e) {
   return e.dim ? e.dim->value : e.value;
 }
 
+Powers extent_powers(Extent e) {
+  return e.dim ? e.dim->powers : 0;
+}
+
+Powers shape_powers(const Shape *s) {
+  Powers powers = 0;
+  for (int i = 0; i < s->rank; i++) powers += extent_powers(s->extent[i]);
+  return powers;
+}
+
 bool shape_equals(const Shape *a, const Shape *b) {
   if (a->rank != b->rank) return false;
   for (int i = 0; i < a->rank; i++)
@@ -116,6 +126,15 @@ void order_strides(const Order *o, int rank, const int64_t *extent, int64_t *str
     int axis = order_axis(o, i);
     stride[axis] = next;
     if (extent[axis] > 0) next *= extent[axis];
+  }
+}
+
+void order_stride_powers(const Order *o, int rank, const Powers *extent, Powers *stride) {
+  Powers next = 0;
+  for (int i = rank - 1; i >= 0; i--) {
+    int axis = order_axis(o, i);
+    stride[axis] = next;
+    next += extent[axis];
   }
 }
 

@@ -25,9 +25,11 @@ static const Value *written_side(const Node *node) {
 
 Resampling node_resampling(const Node *node, int spatial) {
   int axis = spatial_axis(node) + spatial;
+  Extent input = read_side(node)->shape.extent[axis], output = written_side(node)->shape.extent[axis];
   Resampling r = {
-      .input = extent_value(read_side(node)->shape.extent[axis]),
-      .output = extent_value(written_side(node)->shape.extent[axis]),
+      .input = extent_value(input),
+      .output = extent_value(output),
+      .powers = extent_equals(input, output) ? 0 : extent_powers(input) | extent_powers(output),
       .is_nearest = node_s64(node, "mode") == INTERPOLATE_NEAREST,
   };
   if (node_s64(node, "coordinate_transformation_mode") == COORDINATES_ALIGN_CORNERS) {

@@ -1,6 +1,7 @@
 // Building kernels: expressions made once, axes merged.
 #include "ir/kernel.h"
 
+#include "ir/open.h"
 #include "ir/operator.h"
 
 #include <assert.h>
@@ -37,6 +38,7 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_LOG1P] = {"log1p", NULL, 1, false},
     [EXPR_TANH] = {"tanh", NULL, 1, false},
     [EXPR_ERF] = {"erf", NULL, 1, false},
+    [EXPR_GELU_SLOPE] = {"gelu_slope", NULL, 1, false},
     [EXPR_POW] = {"pow", NULL, 2, false},
     [EXPR_FLOOR] = {"floor", NULL, 1, false},
     [EXPR_ROUND] = {"round", NULL, 1, false},
@@ -46,6 +48,8 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_INDEX] = {"index", NULL, 0, false},
     [EXPR_INTEGER] = {"integer", NULL, 0, false},
     [EXPR_IS_KEPT] = {"is_kept", NULL, 3, true},
+    [EXPR_COUNT] = {"count", NULL, 0, false},
+    [EXPR_SHARE] = {"share", NULL, 0, false},
 };
 
 const ReductionInfo reductions[EXPR_OP_COUNT] = {
@@ -71,11 +75,15 @@ void kernel_init(Kernel *k, Arena *arena, const char *name) {
 }
 
 int kernel_add_axis(Kernel *k, const char *name, int64_t extent) {
+  return kernel_add_open_axis(k, name, extent, 0);
+}
+
+int kernel_add_open_axis(Kernel *k, const char *name, int64_t extent, Powers powers) {
   if (k->naxes == MAX_AXES) {
     k->out_of_memory = true;
     return 0;
   }
-  k->axes[k->naxes] = (Axis){name, extent};
+  k->axes[k->naxes] = (Axis){name, extent, powers};
   return k->naxes++;
 }
 
@@ -86,9 +94,23 @@ AxisSet access_axes(const Kernel *k, const Access *access) {
   return axes;
 }
 
+bool access_is_mask(const Access *access) {
+  return !access->value && access->type == TYPE_BOOLEAN;
+}
+
+bool expr_is_mask(const Kernel *k, ExprId e) {
+  const Expr *expr = &k->exprs[e];
+  return expr->op == EXPR_LOAD ? access_is_mask(&k->accesses[expr->access]) : expr_info[expr->op].is_mask;
+}
+
 AxisSet root_axes(const Kernel *k, const Root *root) {
   AxisSet axes = k->exprs[root->expr].axes;
   return root->kind == ROOT_STORE ? axes | access_axes(k, &k->accesses[root->access]) : axes;
+}
+
+bool access_strides_equal(const Access *a, const Access *b) {
+  return memcmp(a->stride, b->stride, sizeof a->stride) == 0 &&
+         memcmp(a->stride_powers, b->stride_powers, sizeof a->stride_powers) == 0;
 }
 
 AccessId kernel_add_access(Kernel *k, const Access *access) {
@@ -110,7 +132,7 @@ static bool same_number(double a, double b) {
 static bool expr_equals(const Expr *a, const Expr *b) {
   return a->op == b->op && a->axes == b->axes && memcmp(a->args, b->args, sizeof a->args) == 0 &&
          a->access == b->access && a->reduced == b->reduced && a->loop == b->loop && a->integer == b->integer &&
-         same_number(a->number, b->number);
+         a->powers == b->powers && same_number(a->number, b->number);
 }
 
 static ExprId add_expr(Kernel *k, Expr e) {
@@ -156,6 +178,16 @@ ExprId expr_constant_over(Kernel *k, double number, AxisSet axes) {
   return add_expr(k, (Expr){.op = EXPR_CONSTANT, .number = k->is_f64 ? number : (float)number, .axes = axes});
 }
 
+ExprId expr_count(Kernel *k, int64_t count, Powers powers) {
+  if (!powers) return expr_constant(k, (double)count);
+  return add_expr(k, (Expr){.op = EXPR_COUNT, .number = (double)count, .powers = powers});
+}
+
+ExprId expr_share(Kernel *k, int64_t count, Powers powers) {
+  if (!powers) return expr_constant(k, 1 / (double)(count > 0 ? count : 1));
+  return add_expr(k, (Expr){.op = EXPR_SHARE, .number = (double)count, .powers = powers});
+}
+
 ExprId expr_constant(Kernel *k, double number) {
   return expr_constant_over(k, number, 0);
 }
@@ -190,10 +222,27 @@ int64_t axes_nelems(const Kernel *k, AxisSet axes) {
   return n;
 }
 
+Powers axes_powers(const Kernel *k, AxisSet axes) {
+  Powers powers = 0;
+  for (int i = 0; i < k->naxes; i++)
+    if (axes >> i & 1) powers += k->axes[i].powers;
+  return powers;
+}
+
+int64_t kernel_factor(const Kernel *k, int64_t number, Powers powers) {
+  return powers ? open_factor(k->graph, number, powers) : number;
+}
+
+void kernel_close(Kernel *k, Powers powers) {
+  for (size_t i = 0; powers && !k->closed && i < k->graph->ndims; i++)
+    if (powers_of_dim(powers, i)) k->closed = k->graph->dims[i];
+}
+
 // `a` combined with itself, `times` of it: a product is a power, by squaring.
-static ExprId repeated(Kernel *k, ExprOp reduction, ExprId a, int64_t times) {
-  if (reduction == EXPR_REDUCE_SUM) return expr_binary(k, EXPR_MUL, a, expr_constant(k, (double)times));
+static ExprId repeated(Kernel *k, ExprOp reduction, ExprId a, int64_t times, Powers powers) {
+  if (reduction == EXPR_REDUCE_SUM) return expr_binary(k, EXPR_MUL, a, expr_count(k, times, powers));
   if (reduction == EXPR_REDUCE_MAXIMUM) return a;
+  kernel_close(k, powers);
   ExprId power = 0;
   for (; times; times /= 2) {
     if (times % 2) power = power ? expr_binary(k, EXPR_MUL, power, a) : a;
@@ -204,12 +253,17 @@ static ExprId repeated(Kernel *k, ExprOp reduction, ExprId a, int64_t times) {
 
 ExprId expr_reduce(Kernel *k, ExprOp reduction, ExprId a, AxisSet reduced) {
   if (!a) return 0;
-  int64_t times = axes_nelems(k, reduced & ~k->exprs[a].axes); // of the same
+  AxisSet others = reduced & ~k->exprs[a].axes;
+  int64_t times = axes_nelems(k, others); // of the same
+  Powers powers = axes_powers(k, others);
   reduced &= k->exprs[a].axes;
   if (times == 0) return expr_constant(k, reductions[reduction].identity);
-  if (times != 1) a = repeated(k, reduction, a, times);
-  if (!a || !reduced) return a;
-  return add_expr(k, (Expr){.op = reduction, .args = {a}, .reduced = reduced, .axes = k->exprs[a].axes & ~reduced});
+  if (times != 1) a = repeated(k, reduction, a, times, powers);
+  if (a && reduced)
+    a = add_expr(k, (Expr){.op = reduction, .args = {a}, .reduced = reduced, .axes = k->exprs[a].axes & ~reduced});
+  if (!powers) return a;
+  ExprId is_none = expr_binary(k, EXPR_EQ, expr_count(k, times, powers), expr_constant(k, 0));
+  return expr_select(k, is_none, expr_constant(k, reductions[reduction].identity), a);
 }
 
 ExprId expr_sum(Kernel *k, ExprId a, AxisSet reduced) {
@@ -287,8 +341,11 @@ static void drop_axis(Kernel *k, int axis) {
   }
   for (size_t i = 0; i < k->naccesses; i++) {
     int64_t *stride = k->accesses[i].stride;
+    Powers *powers = k->accesses[i].stride_powers;
     memmove(&stride[axis], &stride[axis + 1], (size_t)(MAX_AXES - 1 - axis) * sizeof *stride);
+    memmove(&powers[axis], &powers[axis + 1], (size_t)(MAX_AXES - 1 - axis) * sizeof *powers);
     stride[MAX_AXES - 1] = 0;
+    powers[MAX_AXES - 1] = 0;
   }
   memmove(&k->axes[axis], &k->axes[axis + 1], (size_t)(MAX_AXES - 1 - axis) * sizeof *k->axes);
   k->naxes--;
@@ -302,7 +359,9 @@ static bool are_alike(const Kernel *k, int axis) {
   }
   for (size_t i = 0; i < k->naccesses; i++) {
     const int64_t *stride = k->accesses[i].stride;
+    const Powers *powers = k->accesses[i].stride_powers;
     if (stride[axis] != stride[axis + 1] * k->axes[axis + 1].extent) return false;
+    if (stride[axis] && powers[axis] != powers[axis + 1] + k->axes[axis + 1].powers) return false;
   }
   return true;
 }
@@ -336,6 +395,9 @@ static void swap_axes(Kernel *k, int axis) { // with the next
     int64_t *stride = k->accesses[i].stride, own = stride[axis];
     stride[axis] = stride[axis + 1];
     stride[axis + 1] = own;
+    Powers *powers = k->accesses[i].stride_powers, own_powers = powers[axis];
+    powers[axis] = powers[axis + 1];
+    powers[axis + 1] = own_powers;
   }
   Axis own = k->axes[axis];
   k->axes[axis] = k->axes[axis + 1];
@@ -409,6 +471,7 @@ void kernel_simplify_axes(Kernel *k) {
   for (int axis = k->naxes - 2; axis >= 0; axis--) {
     if (!are_alike(k, axis)) continue;
     k->axes[axis + 1].extent *= k->axes[axis].extent;
+    k->axes[axis + 1].powers += k->axes[axis].powers;
     k->axes[axis + 1].name = k->axes[axis].name;
     drop_axis(k, axis);
   }
@@ -426,15 +489,27 @@ AxisSet loop_inner_axes(const Loop *loop) {
   return axes;
 }
 
+AxisSet loop_cut_axes(const Loop *loop) {
+  AxisSet axes = loop->tile ? 1U << loop->order[0] : 0;
+  for (int i = loop->nkept; i < loop->nouter; i++) axes |= 1U << loop->order[i];
+  return axes;
+}
+
+static AxisSet kept_axes(const Loop *loop) {
+  return loop_outer_axes(loop) & ~loop_cut_axes(loop);
+}
+
+int64_t loop_nchunks(const Kernel *k, const Loop *loop) {
+  int64_t length = loop->tile ? loop->tile : loop->block;
+  return (axes_nelems(k, loop_cut_axes(loop)) + length - 1) / length;
+}
+
+bool loop_has_open_chunks(const Kernel *k, const Loop *loop) {
+  return loop->few_work || axes_powers(k, loop_cut_axes(loop));
+}
+
 int64_t loop_nblocks(const Kernel *k, const Loop *loop) {
-  int64_t kept = 1, others = 1;
-  for (int i = 0; i < loop->nouter; i++) *(i < loop->nkept ? &kept : &others) *= k->axes[loop->order[i]].extent;
-  int64_t length = loop->block;
-  if (loop->tile) {
-    others = k->axes[loop->order[0]].extent;
-    length = loop->tile;
-  }
-  return kept * ((others + length - 1) / length);
+  return axes_nelems(k, kept_axes(loop)) * loop_nchunks(k, loop);
 }
 
 void program_free(Program *p) {
@@ -455,8 +530,8 @@ static const char *access_name(const Kernel *k, AccessId id) {
   return a->value ? a->value->name : k->temporaries[a->temporary].name;
 }
 
-static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
-  text_add_string(out, "  loop over ");
+void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
+  text_add_string(out, "over ");
   if (loop->nouter) {
     print_axes(k, loop->order, loop->nouter, out);
     text_format(out, " in %lld blocks of %lld", (long long)loop_nblocks(k, loop), (long long)loop->block);
@@ -471,19 +546,30 @@ static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
   if (loop->is_backwards) text_add_string(out, ", last sweep backwards");
   if (loop->accumulators > 1) text_format(out, ", %d accumulators", loop->accumulators);
   if (loop->prefetch) text_format(out, ", prefetching %d rows ahead", loop->prefetch);
+}
+
+void loop_print_sweep(const Kernel *k, const Loop *loop, int sweep, Text *out) {
+  const char *before = "";
+  for (size_t i = 0; i < loop->nroots; i++) {
+    const Root *root = &loop->roots[i];
+    const char *label = k->exprs[root->expr].label;
+    if (root->sweep != sweep) continue;
+    text_add_string(out, before);
+    if (root->kind == ROOT_STORE)
+      text_format(out, "%s %s", root->is_streamed ? "stream" : "store", access_name(k, root->access));
+    else if (root->kind == ROOT_REDUCE_OUTER) text_format(out, "add up %s", access_name(k, root->access));
+    else text_format(out, "%s %s", expr_info[k->exprs[root->expr].op].name, label ? label : "a row");
+    before = ", ";
+  }
+}
+
+static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
+  text_add_string(out, "  loop ");
+  loop_print_order(k, loop, out);
   text_add_string(out, "\n");
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
-    text_format(out, "    sweep %d:", sweep + 1);
-    for (size_t i = 0; i < loop->nroots; i++) {
-      const Root *root = &loop->roots[i];
-      const char *label = k->exprs[root->expr].label;
-      if (root->sweep != sweep) continue;
-      if (root->kind == ROOT_STORE)
-        text_format(out, " %s %s", root->is_streamed ? "stream" : "store", access_name(k, root->access));
-      else if (root->kind == ROOT_REDUCE_OUTER) text_format(out, " add up %s", access_name(k, root->access));
-      else text_format(out, " %s %s", expr_info[k->exprs[root->expr].op].name, label ? label : "a row");
-      text_add_string(out, i + 1 < loop->nroots && loop->roots[i + 1].sweep == sweep ? "," : "");
-    }
+    text_format(out, "    sweep %d: ", sweep + 1);
+    loop_print_sweep(k, loop, sweep, out);
     text_add_string(out, "\n");
   }
 }

@@ -7,6 +7,9 @@
 // Scheduling (passes/schedule.h) turns the DAG into loops: which axes are outer, which reductions finish inside an
 // outer iteration and which only after a full loop, where values that two loops need are kept. It adds COMBINE
 // expressions and temporaries, but never changes what is computed. After it, a kernel is its list of loops.
+//
+// In a graph with open dims (ir/open.h) numbers stand for what they are at the hints; beside each are its powers. What
+// must hold for all values looks at both.
 #ifndef NGRAD_IR_KERNEL_H
 #define NGRAD_IR_KERNEL_H
 
@@ -21,8 +24,12 @@ typedef uint32_t AccessId;
 typedef struct Axis {
   const char *name;
   int64_t extent;
+  Powers powers;
 } Axis;
 
+// A temporary of booleans holds masks: a bit for each lane of the vector axis, whose stride is 1, and a row of them
+// filled up to LANES; strides along other axes are in bytes.
+//
 // A tensor as the domain sees it: element = offset + sum of index * stride over the axes. Outside of its own axes' set
 // the stride is 0. Of TYPE_NONE and without a value it is no memory, but the place of an element in what may be none.
 typedef struct Access {
@@ -31,6 +38,7 @@ typedef struct Access {
   Type type;
   int64_t offset;           // of the first element, in elements: what is seen is a part
   int64_t stride[MAX_AXES]; // in elements
+  Powers offset_powers, stride_powers[MAX_AXES];
 } Access;
 
 typedef enum ExprOp {
@@ -64,7 +72,8 @@ typedef enum ExprOp {
   EXPR_LOG1P, // log(1 + a)
   EXPR_TANH,
   EXPR_ERF,
-  EXPR_POW, // a to the power of b
+  EXPR_GELU_SLOPE, // the derivative of a (1 + erf(a / sqrt(2))) / 2
+  EXPR_POW,        // a to the power of b
   EXPR_FLOOR,
   EXPR_ROUND,      // to the nearest integer, half to even
   EXPR_MAXIMUM,    // IEEE 754's: NaN beside a NaN, and +0 above -0, so that no order of them matters
@@ -73,6 +82,8 @@ typedef enum ExprOp {
   EXPR_INDEX,   // the coordinate on the one axis that it varies over
   EXPR_INTEGER, // integer: an s64, as a load of one is, which no arithmetic takes
   EXPR_IS_KEPT, // a mask: by dropout, of the s64 seed a and offset b and the probability c, at the place `access`
+  EXPR_COUNT,   // number, which has powers
+  EXPR_SHARE,   // 1 divided by the greater of that and 1
   EXPR_OP_COUNT
 } ExprOp;
 
@@ -99,6 +110,7 @@ typedef struct Expr {
   uint32_t loop; // EXPR_COMBINE
   double number;
   int64_t integer;
+  Powers powers;     // EXPR_COUNT, EXPR_SHARE: the number's
   const char *label; // stem of its name in the emitted text; NULL: none
 } Expr;
 
@@ -111,8 +123,10 @@ typedef struct Temporary { // memory of a kernel between its loops
   const char *name;
   Type type;
   int64_t nelems;
-  size_t offset;    // in the workspace, bytes
+  size_t offset;    // in the workspace, bytes; not of a graph with open dims
   ExprOp reduction; // of which it holds blocks' partial results; EXPR_NONE: none
+  uint32_t loop;    // whose blocks these are
+  Powers powers;    // of nelems without the count of blocks
 } Temporary;
 
 // What a loop does at a point: in the order of the list, grouped by sweep.
@@ -126,8 +140,9 @@ typedef struct Root {
   RootKind kind;
   int sweep;
   ExprId expr;
-  AccessId access;  // ROOT_STORE; ROOT_REDUCE_OUTER: of the partial sums, strides as the inner axes have them
-  bool is_streamed; // ROOT_STORE: past the caches
+  AccessId access;       // ROOT_STORE; ROOT_REDUCE_OUTER: of the partial sums, strides as the inner axes have them
+  bool is_streamed;      // ROOT_STORE: past the caches
+  int64_t stream_nelems; // not 0: where its access has more elements
 } Root;
 
 // A loop nest. Outer axes are flattened and cut into blocks, which run in parallel in any order; each outer iteration
@@ -135,11 +150,14 @@ typedef struct Root {
 typedef struct Loop {
   int order[MAX_AXES]; // outer axes, slowest first, then inner axes
   int nouter, ninner;
-  int nkept;         // the first of the outer axes, which outer reductions keep; blocks do not straddle them
-  int64_t block;     // iterations of the other outer axes in a block
-  int64_t tile;      // 0, or: no outer axes, one inner axis, of which a block is so many elements
-  bool is_serial;    // so little work that sharing it out costs more than it saves
-  int rows;          // outer iterations handled together; does not change results
+  int nkept;     // the first of the outer axes, which outer reductions keep; blocks do not straddle them
+  int64_t block; // iterations of the other outer axes in a block
+  int64_t few_work, few_block, many_block; // few_work not 0: it is few_block where all axes together have at most
+                                           // few_work elements, many_block where they have more
+  int64_t tile;                            // 0, or: no outer axes, one inner axis, of which a block is so many elements
+  bool is_serial;                          // so little work that sharing it out costs more than it saves
+  int64_t serial_work;                     // not 0: that is so where all axes together have at most so many elements
+  int rows;                                // outer iterations handled together; does not change results
   bool is_across;    // the one outer axis lies across lanes, LANES iterations a vector; the inner axis goes one by one
   int accumulators;  // partial sums a lane keeps in an inner reduction; changes the order of sums
   int prefetch;      // outer iterations ahead that the last sweep fetches; 0: none
@@ -150,7 +168,8 @@ typedef struct Loop {
 } Loop;
 
 typedef struct Kernel {
-  Arena *arena; // the program's
+  Arena *arena;       // the program's
+  const Graph *graph; // whose dims the powers are of; NULL: there are none
   const char *name;
   Axis axes[MAX_AXES];
   int naxes;
@@ -167,16 +186,25 @@ typedef struct Kernel {
   size_t nloops, loops_capacity;
   Node **nodes; // that it computes, in the graph's order
   size_t nnodes;
+  const Dim *closed; // an open dim for which there is no kernel; NULL: there is one for all
   bool out_of_memory;
 } Kernel;
+
+typedef struct Room { // in the workspace, for values of which the number of elements has these powers
+  Powers powers;
+  size_t nbytes; // times the powers' product
+} Room;
 
 typedef struct Program {
   Arena arena;
   const Graph *graph;
   Kernel **kernels;
   size_t nkernels;
-  size_t *value_offset;  // by value->index: place in the workspace of a value that lives between kernels
+  size_t *value_offset;  // by value->index: place in the workspace of a value that lives between kernels; with open
+                         // dims in its room, times the powers' product
   bool *is_in_workspace; // by value->index
+  Room *rooms;           // with open dims: one behind the other, each from a whole line on, and then temporaries
+  size_t nrooms;
   size_t workspace_nbytes;
   size_t unshared_nbytes; // what the workspace would be if no two values ever had the same place
 } Program;
@@ -186,7 +214,8 @@ void program_free(Program *p);
 // Building. All return 0 after setting kernel->out_of_memory, and take 0 as an operand, so that only the end of a
 // lowering needs to look. Equal expressions are made once.
 void kernel_init(Kernel *k, Arena *arena, const char *name);
-int kernel_add_axis(Kernel *k, const char *name, int64_t extent);
+int kernel_add_axis(Kernel *k, const char *name, int64_t extent); // a literal
+int kernel_add_open_axis(Kernel *k, const char *name, int64_t extent, Powers powers);
 AccessId kernel_add_access(Kernel *k, const Access *access);
 ExprId expr_load(Kernel *k, AccessId access);
 ExprId expr_load_at(Kernel *k, AccessId access, ExprId offset); // elements, a whole number; 0: out of memory
@@ -194,6 +223,8 @@ ExprId expr_index(Kernel *k, int axis);
 ExprId expr_integer(Kernel *k, int64_t integer);
 ExprId expr_is_kept(Kernel *k, AccessId place, ExprId seed, ExprId offset, ExprId probability);
 ExprId expr_constant(Kernel *k, double number);
+ExprId expr_count(Kernel *k, int64_t count, Powers powers);        // a constant where it is a literal
+ExprId expr_share(Kernel *k, int64_t count, Powers powers);        // 1 / count, or 1 for none
 ExprId expr_constant_over(Kernel *k, double number, AxisSet axes); // as a tensor of it varies
 ExprId expr_unary(Kernel *k, ExprOp op, ExprId a);
 ExprId expr_binary(Kernel *k, ExprOp op, ExprId a, ExprId b);
@@ -213,6 +244,8 @@ Loop *kernel_add_loop(Kernel *k);
 bool loop_add_root(Kernel *k, Loop *loop, Root root);
 
 AxisSet access_axes(const Kernel *k, const Access *access); // axes with a stride
+bool access_is_mask(const Access *access);
+bool expr_is_mask(const Kernel *k, ExprId e);
 AxisSet root_axes(const Kernel *k,
                   const Root *root); // its expression's; a store repeats that along its access's other axes
 
@@ -224,9 +257,23 @@ void kernel_drop_unneeded(Kernel *k);
 void kernel_simplify_axes(Kernel *k);
 
 int64_t axes_nelems(const Kernel *k, AxisSet axes);
+Powers axes_powers(const Kernel *k, AxisSet axes); // of axes_nelems
+bool access_strides_equal(const Access *a, const Access *b);
+// A divisor of the number whatever its dims' values are, the greatest that is known.
+int64_t kernel_factor(const Kernel *k, int64_t number, Powers powers);
+void kernel_close(Kernel *k, Powers powers); // there is no kernel for all values of these dims
 AxisSet loop_outer_axes(const Loop *loop);
 AxisSet loop_inner_axes(const Loop *loop);
 int64_t loop_nblocks(const Kernel *k, const Loop *loop);
+// Of how many blocks each iteration of the kept axes consists, and whether that depends on open dims.
+int64_t loop_nchunks(const Kernel *k, const Loop *loop);
+bool loop_has_open_chunks(const Kernel *k, const Loop *loop);
+AxisSet loop_cut_axes(const Loop *loop); // those that blocks or tiles are cut along
+
+// A loop's schedule in words: "over d0 4096 in 47 blocks of 88; inside d1 768", and what a sweep of it does: "store y,
+// sum sum_g". No line ends.
+void loop_print_order(const Kernel *k, const Loop *loop, Text *out);
+void loop_print_sweep(const Kernel *k, const Loop *loop, int sweep, Text *out);
 
 // The kernels of a program, their loops and schedules as text for people.
 void program_print(const Program *p, Text *out);

@@ -82,6 +82,21 @@ bool infer_concat(Inference *inf, Node *node) {
   return infer_joined_extent(inf, node, (int)axis);
 }
 
+bool reshape_list(const Shape *from, const Shape *to, int64_t *items, bool *special_zero) {
+  bool has_remaining = false, has_zero = false;
+  *special_zero = false;
+  for (int i = 0; i < to->rank; i++) {
+    bool is_literal = extent_is_literal(to->extent[i]),
+         is_kept = i < from->rank && extent_equals(from->extent[i], to->extent[i]);
+    if (!is_literal && !is_kept && has_remaining) return false;
+    items[i] = is_literal ? to->extent[i].value : is_kept ? 0 : -1;
+    has_remaining |= items[i] == -1;
+    has_zero |= is_literal && items[i] == 0;
+    *special_zero |= !is_literal && is_kept;
+  }
+  return !(has_zero && *special_zero);
+}
+
 // A product of extents: known numbers, and named ones as they are.
 typedef struct Product {
   int64_t number;

@@ -10,4 +10,8 @@ bool transpose_axes(const Node *node, int rank, int axes[MAX_RANK]);
 // The axis that a verified node's attribute `axis` names, of `rank`.
 int axis_of(const Node *node, int rank);
 
+// What StaticReshape's shape says for `to` of a tensor like `from`: open extents are what is left, or those at the same
+// place. False: it cannot be said. `items` has room for `to`.
+bool reshape_list(const Shape *from, const Shape *to, int64_t *items, bool *special_zero);
+
 #endif

@@ -82,10 +82,10 @@ bool infer_batch_norm_backward(Inference *inf, Node *node) {
          infer_statistics(inf, node, src, node->outputs, 1, node->noutputs);
 }
 
-int64_t norm_groups_of_channels(const Node *node) {
-  if (!operator_has_attribute(node->op, "groups")) return 0;
+Extent norm_ngroups(const Node *node) {
+  if (!operator_has_attribute(node->op, "groups")) return EXTENT_UNKNOWN;
   int64_t groups = node_s64(node, "groups");
-  return groups ? groups : extent_value(node->inputs[0]->shape.extent[norm_channel_axis(node)]);
+  return groups ? EXTENT(groups) : node->inputs[0]->shape.extent[norm_channel_axis(node)];
 }
 
 uint32_t norm_reduced_axes(const Node *node) {
@@ -103,10 +103,19 @@ uint32_t norm_reduced_axes(const Node *node) {
 int64_t norm_reduced_nelems(const Node *node) {
   const Shape *src = &node->inputs[0]->shape;
   uint32_t reduced = norm_reduced_axes(node);
-  int64_t groups = norm_groups_of_channels(node), nelems = 1;
+  int64_t groups = extent_value(norm_ngroups(node)), nelems = 1;
   for (int i = 0; i < src->rank; i++)
     if (reduced >> i & 1) nelems *= extent_value(src->extent[i]);
-  return groups ? nelems / groups : nelems;
+  return groups > 0 ? nelems / groups : nelems;
+}
+
+Powers norm_reduced_powers(const Node *node) {
+  const Shape *src = &node->inputs[0]->shape;
+  uint32_t reduced = norm_reduced_axes(node);
+  Powers powers = 0;
+  for (int i = 0; i < src->rank; i++)
+    if (reduced >> i & 1) powers += extent_powers(src->extent[i]);
+  return powers - extent_powers(norm_ngroups(node));
 }
 
 static bool both_or_neither(const Node *node, Diagnostics *d, const Value *a, const char *name_a, const Value *b,

@@ -18,9 +18,9 @@ int norm_channel_axis(const Node *node);
 // Whether the statistics have src's rank, each extent 1 or src's, instead of one vector.
 bool batch_norm_has_broadcast_statistics(const Node *node);
 
-// How many groups a group norm's channels are in, each of as many neighbours: an instance norm's each in its own. 0: it
-// is no group norm. Src's shape must be known.
-int64_t norm_groups_of_channels(const Node *node);
+// How many groups a group norm's channels are in, each of as many neighbours: an instance norm's each in its own.
+// Unknown: it is no group norm. Src's shape must be known.
+Extent norm_ngroups(const Node *node);
 
 // Mask of the axes of src that a norm's sums run over for its statistics: every axis but the channel's, those of
 // extent 1 in broadcast statistics, those from begin_norm_axis on, or all but the batch's, where the channel axis
@@ -29,6 +29,7 @@ uint32_t norm_reduced_axes(const Node *node);
 
 // Elements of src that one statistic is taken over.
 int64_t norm_reduced_nelems(const Node *node);
+Powers norm_reduced_powers(const Node *node); // of their number
 
 // begin_norm_axis counted from the left. The rank of src must be known.
 int layer_norm_begin_axis(const Node *node);

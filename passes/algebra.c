@@ -2,6 +2,7 @@
 #include "passes/algebra.h"
 
 #include "ir/movement.h"
+#include "ir/open.h"
 #include "ir/reduce.h"
 
 #include <math.h>
@@ -19,8 +20,17 @@ void algebra_init(Algebra *a, Arena *scratch, const Value *frame) {
   a->tolerance = frame->type == TYPE_F64 ? 1e-13 : 1e-6; // of the constants' own roundings
 }
 
-static int64_t frame_extent(const Algebra *a, int axis) {
-  return extent_value(a->frame->shape.extent[axis]);
+// What an extent counts as. One that is open counts as no number that could stand in a graph, so that nothing follows
+// from its hint; products of extents count as products.
+static double extent_count(Extent e) {
+  static const double primes[MAX_OPEN_DIMS] = {2, 3, 5, 7, 11, 13, 17, 19};
+  double count = (double)extent_value(e);
+  for (size_t i = 0; i < MAX_OPEN_DIMS; i++) count *= pow(1 + sqrt(primes[i]) / 16, powers_of_dim(extent_powers(e), i));
+  return count;
+}
+
+double algebra_extent(const Algebra *a, int axis) {
+  return extent_count(a->frame->shape.extent[axis]);
 }
 
 // Symbols
@@ -185,7 +195,7 @@ static Polynomial reduce_term(Algebra *a, const Monomial *m, uint32_t axes) {
   }
   uint32_t varying = monomial_axes(a, &inside);
   for (int axis = 0; axis < a->frame->shape.rank; axis++)
-    if ((axes & ~varying) >> axis & 1) outside.terms[0].coefficient *= (double)frame_extent(a, axis);
+    if ((axes & ~varying) >> axis & 1) outside.terms[0].coefficient *= algebra_extent(a, axis);
   if (!inside.nfactors) return outside.terms[0].coefficient != 0 ? outside : none;
   Symbol s = {.reduced = axes & varying, .axes = varying & ~axes, .base = polynomial_number(a, 1)};
   if (a->failed) return none;
@@ -309,7 +319,7 @@ static Polynomial reduction(Algebra *a, const Node *node, const Labels *l) {
 static double missing_elements(const Algebra *a, const Node *node) {
   double count = 1;
   for (int i = 0; i < a->frame->shape.rank; i++)
-    if (reduce_axes(node) >> i & 1 && is_one(node->inputs[0]->shape.extent[i])) count *= (double)frame_extent(a, i);
+    if (reduce_axes(node) >> i & 1 && is_one(node->inputs[0]->shape.extent[i])) count *= algebra_extent(a, i);
   return count;
 }
 
@@ -322,7 +332,7 @@ static Polynomial of_reduce_mean(Algebra *a, const Node *node, const Labels *l) 
   Polynomial sum = reduction(a, node, l);
   double count = 1;
   for (int i = 0; i < a->frame->shape.rank; i++)
-    if (reduce_axes(node) >> i & 1) count *= (double)frame_extent(a, i);
+    if (reduce_axes(node) >> i & 1) count *= algebra_extent(a, i);
   return a->failed ? none : polynomial_sum(a, none, sum, 1 / count);
 }
 

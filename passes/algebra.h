@@ -64,6 +64,9 @@ typedef struct Algebra {
 
 void algebra_init(Algebra *a, Arena *scratch, const Value *frame);
 
+// What the frame's extent on an axis counts as in the numbers of polynomials.
+double algebra_extent(const Algebra *a, int axis);
+
 // Whether a value made by it is looked into.
 bool operator_has_meaning(OperatorId op);
 

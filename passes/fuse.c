@@ -124,7 +124,7 @@ static int64_t try_kernel(Fusion *f, uint32_t region, Node *joining) {
     nodes[nnodes++] = f->g->nodes[i];
   Arena arena;
   arena_init(&arena, f->c->allocator);
-  Kernel *k = lower_region(&arena, nodes, nnodes, WHOLE, f->value_expr);
+  Kernel *k = lower_region(&arena, f->g, nodes, nnodes, WHOLE, f->value_expr);
   int64_t nbytes = k && kernel_schedule(k, f->c->target, f->c->overrides) ? kernel_traffic(k, f->c->target) : -1;
   if (!k || k->out_of_memory) {
     f->c->failed = true;

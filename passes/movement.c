@@ -37,11 +37,9 @@ static bool transpose_keeps_order(Match *m) {
 static bool shape_of_root(const Match *m, Node *node) {
   const Shape *dst = &m->matched[0]->outputs[0]->shape;
   int64_t extents[MAX_RANK];
-  for (int i = 0; i < dst->rank; i++) {
-    if (!extent_is_literal(dst->extent[i])) return false;
-    extents[i] = dst->extent[i].value;
-  }
-  return set_list(m, node, "shape", extents, dst->rank);
+  bool *special_zero = &node_attribute_slot(node, "special_zero")->boolean;
+  return reshape_list(&node->inputs[0]->shape, dst, extents, special_zero) &&
+         set_list(m, node, "shape", extents, dst->rank);
 }
 
 static bool composed_order(const Match *m, Node *node) {

@@ -97,10 +97,16 @@ bool pipeline_run(Graph *g, PassContext *c) {
 
 static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, LoweredPart part, ExprId *value_expr,
                                 PassContext *c) {
-  Kernel *k = lower_region(&p->arena, nodes, nnodes, part, value_expr);
+  Kernel *k = lower_region(&p->arena, p->graph, nodes, nnodes, part, value_expr);
   if (!k) {
     c->failed = true;
     error_out_of_memory(c->diagnostics);
+    return NULL;
+  }
+  if (k->closed) {
+    c->failed = true;
+    error_at(c->diagnostics, nodes[0]->position, "%s: %s cannot stay open here; --dim %s=%lld bakes it in",
+             nodes[0]->op->name, k->closed->name, k->closed->name, (long long)k->closed->value);
     return NULL;
   }
   if (kernel_schedule(k, c->target, c->overrides)) return k;

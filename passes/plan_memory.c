@@ -1,12 +1,16 @@
 // Kernels are gone through in their order. Each one's results are placed where there is room, best fit first; after it,
 // what no later kernel reads is given back.
+//
+// With open dims (ir/open.h) this is done for one room after the other: all that is in it grows by the same product, so
+// that it is planned as if that were 1. Temporaries, whose size follows from numbers of blocks, are not planned then.
 #include "passes/plan_memory.h"
 
+#include "ir/open.h"
 #include "passes/traffic.h"
 
 #include <string.h>
 
-enum { LINE = 64 };
+enum { LINE = 64, LARGEST_ELEMENT = 8 };
 
 typedef struct Gap { // free bytes
   size_t offset, nbytes;
@@ -14,6 +18,7 @@ typedef struct Gap { // free bytes
 
 typedef struct Plan {
   Program *p;
+  Powers powers; // of the room
   Arena scratch;
   uint32_t *last;      // by value->index: the last kernel that reads it, plus one; 0: none does
   uint32_t *next_end;  // by value->index, plus one: values that end at the same kernel
@@ -29,13 +34,17 @@ static size_t whole_lines(size_t nbytes) {
   return (nbytes + LINE - 1) / LINE * LINE;
 }
 
-static size_t value_nbytes(const Value *v) {
-  return whole_lines(type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape)));
+// In a room with powers, times their product: whole lines cost too much there where that is little.
+static size_t value_nbytes(const Plan *plan, const Value *v) {
+  const size_t factor = (size_t)open_factor(plan->p->graph, shape_nelems(&v->shape), plan->powers);
+  const size_t nbytes = type_array_nbytes(v->type, factor);
+  if (!plan->powers || nbytes >= 8 * LINE) return whole_lines(nbytes);
+  return (nbytes + LARGEST_ELEMENT - 1) / LARGEST_ELEMENT * LARGEST_ELEMENT;
 }
 
-static const Value *stored_value(const Kernel *k, size_t store) {
+static const Value *stored_value(const Plan *plan, const Kernel *k, size_t store) {
   const Value *v = k->accesses[k->stores[store].access].value;
-  return v->is_output ? NULL : v;
+  return v->is_output || shape_powers(&v->shape) != plan->powers ? NULL : v;
 }
 
 static bool is_stored(const Kernel *k, AccessId access) {
@@ -109,7 +118,7 @@ static bool reads_first(Plan *plan, const Kernel *k, AccessId source, AccessId t
   for (size_t i = 0; i < k->nloops; i++) {
     const Loop *loop = &k->loops[i];
     for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
-      mark_sweep_loads(k, loop, sweep, is_seen, is_loaded);
+      mark_sweep_loads(k, loop, sweep, 0, is_seen, is_loaded);
       if (is_written && is_loaded[source]) return false;
       for (size_t r = 0; r < loop->nroots; r++)
         is_written |=
@@ -123,7 +132,9 @@ static bool reads_first(Plan *plan, const Kernel *k, AccessId source, AccessId t
 static const Value *find_to_write_over(Plan *plan, uint32_t kernel, AccessId target) {
   const Kernel *k = plan->p->kernels[kernel];
   const Access *to = &k->accesses[target];
-  if (shape_nelems(&to->value->shape) != axes_nelems(k, access_axes(k, to))) return NULL; // a part
+  const AxisSet axes = access_axes(k, to);
+  if (shape_nelems(&to->value->shape) != axes_nelems(k, axes)) return NULL; // a part
+  if (shape_powers(&to->value->shape) != axes_powers(k, axes)) return NULL;
   for (ExprId e = 1; e < k->nexprs; e++)
     if (k->exprs[e].op == EXPR_LOAD && k->exprs[e].args[0]) return NULL; // reads other places
   for (AccessId i = 0; i < k->naccesses; i++) {
@@ -131,10 +142,10 @@ static const Value *find_to_write_over(Plan *plan, uint32_t kernel, AccessId tar
     const Value *v = from->value;
     if (!v || i == target || !plan->p->is_in_workspace[v->index] || is_stored(k, i)) continue;
     if (plan->last[v->index] != kernel + 1 || plan->is_taken_over[v->index]) continue;
-    if (value_nbytes(v) != value_nbytes(to->value) ||
+    if (value_nbytes(plan, v) != value_nbytes(plan, to->value) ||
         type_array_nbytes(from->type, 2) != type_array_nbytes(to->type, 2))
       continue;
-    if (memcmp(from->stride, to->stride, sizeof from->stride) != 0) continue;
+    if (shape_powers(&v->shape) != shape_powers(&to->value->shape) || !access_strides_equal(from, to)) continue;
     bool is_alone = true; // no other view of it
     for (AccessId other = 0; other < k->naccesses; other++) is_alone &= other == i || k->accesses[other].value != v;
     if (is_alone && reads_first(plan, k, i, target)) return v;
@@ -166,35 +177,37 @@ static void place_results(Plan *plan, uint32_t kernel) {
   Program *p = plan->p;
   const Kernel *k = p->kernels[kernel];
   for (size_t s = 0; s < k->nstores; s++) {
-    const Value *v = stored_value(k, s);
+    const Value *v = stored_value(plan, k, s);
     if (!v || p->is_in_workspace[v->index]) continue; // another part of it is there
     const Value *under = find_to_write_over(plan, kernel, k->stores[s].access);
     if (under) plan->is_taken_over[under->index] = true;
-    p->value_offset[v->index] = under ? p->value_offset[under->index] : take(plan, value_nbytes(v));
-    p->unshared_nbytes += value_nbytes(v);
+    p->value_offset[v->index] = under ? p->value_offset[under->index] : take(plan, value_nbytes(plan, v));
+    p->unshared_nbytes += value_nbytes(plan, v);
     uint32_t end = plan->last[v->index] - 1;
     plan->next_end[v->index] = plan->ends[end];
     plan->ends[end] = v->index + 1;
   }
   for (size_t s = 0; s < k->nstores; s++) // only now: a kernel does not write over its own results
-    if (stored_value(k, s)) p->is_in_workspace[stored_value(k, s)->index] = true;
+    if (stored_value(plan, k, s)) p->is_in_workspace[stored_value(plan, k, s)->index] = true;
 }
 
 static void place_kernel(Plan *plan, uint32_t kernel, size_t *most_temporaries) {
   Kernel *k = plan->p->kernels[kernel];
   place_results(plan, kernel);
-  size_t nbytes = temporaries_nbytes(k), offset = take(plan, nbytes);
-  for (size_t i = 0; i < k->ntemporaries; i++) k->temporaries[i].offset += offset;
-  if (nbytes > *most_temporaries) *most_temporaries = nbytes;
-  give_back(plan, offset, nbytes);
+  if (!plan->p->graph->ndims) {
+    size_t nbytes = temporaries_nbytes(k), offset = take(plan, nbytes);
+    for (size_t i = 0; i < k->ntemporaries; i++) k->temporaries[i].offset += offset;
+    if (nbytes > *most_temporaries) *most_temporaries = nbytes;
+    give_back(plan, offset, nbytes);
+  }
   for (uint32_t i = plan->ends[kernel]; i; i = plan->next_end[i - 1]) {
     const Value *v = plan->p->graph->values[i - 1];
-    if (!plan->is_taken_over[v->index]) give_back(plan, plan->p->value_offset[v->index], value_nbytes(v));
+    if (!plan->is_taken_over[v->index]) give_back(plan, plan->p->value_offset[v->index], value_nbytes(plan, v));
   }
 }
 
-bool plan_memory(Program *p) {
-  Plan plan = {.p = p};
+static bool plan_room(Program *p, Room *room) {
+  Plan plan = {.p = p, .powers = room->powers};
   size_t nvalues = p->graph->nvalues, most_temporaries = 0;
   arena_init(&plan.scratch, p->arena.allocator);
   plan.last = ARENA_ARRAY(&plan.scratch, uint32_t, nvalues + 1);
@@ -204,8 +217,31 @@ bool plan_memory(Program *p) {
   bool ok = plan.last && plan.next_end && plan.ends && plan.is_taken_over;
   if (ok) find_ends(&plan);
   for (uint32_t i = 0; ok && i < p->nkernels; i++) place_kernel(&plan, i, &most_temporaries);
-  p->workspace_nbytes = plan.top;
+  room->nbytes = plan.top;
   p->unshared_nbytes += most_temporaries;
   arena_deinit(&plan.scratch);
   return ok && !plan.out_of_memory;
+}
+
+// One for each product that a value between kernels has as many elements of; literals' comes first.
+static void find_rooms(Program *p) {
+  p->rooms[p->nrooms++] = (Room){0, 0};
+  for (size_t i = 0; i < p->nkernels; i++)
+    for (size_t s = 0; s < p->kernels[i]->nstores; s++) {
+      const Value *v = p->kernels[i]->accesses[p->kernels[i]->stores[s].access].value;
+      const Powers powers = shape_powers(&v->shape);
+      size_t room = 0;
+      while (room < p->nrooms && p->rooms[room].powers != powers) room++;
+      if (!v->is_output && room == p->nrooms) p->rooms[p->nrooms++] = (Room){powers, 0};
+    }
+}
+
+bool plan_memory(Program *p) {
+  p->rooms = ARENA_ARRAY(&p->arena, Room, p->graph->nvalues + 1);
+  if (!p->rooms) return false;
+  find_rooms(p);
+  for (size_t i = 0; i < p->nrooms; i++)
+    if (!plan_room(p, &p->rooms[i])) return false;
+  p->workspace_nbytes = p->rooms[0].nbytes;
+  return true;
 }

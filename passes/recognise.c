@@ -13,6 +13,7 @@
 #include "passes/recognise.h"
 
 #include "ir/infer.h"
+#include "ir/movement.h"
 #include "ir/norm.h"
 #include "ir/reduce.h"
 #include "passes/algebra.h"
@@ -95,7 +96,7 @@ static void norm_init(Norm *n, Recogniser *r, Value *src, uint32_t reduced) {
   algebra_init(&n->algebra, &r->scratch, src);
   for (int i = 0; i < src->shape.rank; i++) {
     if (is_one(src->shape.extent[i])) continue;
-    if (reduced >> i & 1) n->reduced |= 1U << i, n->count *= (double)extent_value(src->shape.extent[i]);
+    if (reduced >> i & 1) n->reduced |= 1U << i, n->count *= algebra_extent(&n->algebra, i);
     else n->kept |= 1U << i;
   }
 }
@@ -260,27 +261,35 @@ static Value *add_unary(Recogniser *r, OperatorId id, Value *src, const Value *s
   return finish_node(r, node) ? v : NULL;
 }
 
-// A list of src's extents over these axes, or of the axes themselves.
-static bool set_axes(Recogniser *r, Node *node, const char *name, const Value *src, uint32_t axes, bool of_extents) {
-  int64_t *items = ARENA_ARRAY(&r->graph->arena, int64_t, MAX_RANK);
-  if (!items) return !(r->out_of_memory = true);
+static int64_t *add_list(Recogniser *r, Node *node, const char *name) {
   AttributeValue *list = attribute(node, name);
+  int64_t *items = ARENA_ARRAY(&r->graph->arena, int64_t, MAX_RANK);
+  r->out_of_memory |= !items;
   list->list.items = items;
   list->list.count = 0;
-  for (int i = 0; i < src->shape.rank; i++)
-    if (axes >> i & 1) items[list->list.count++] = of_extents ? extent_value(src->shape.extent[i]) : i;
-  return true;
+  return items;
+}
+
+static bool set_axes(Recogniser *r, Node *node, const char *name, const Value *src, uint32_t axes) {
+  int64_t *items = add_list(r, node, name);
+  for (int i = 0; items && i < src->shape.rank; i++)
+    if (axes >> i & 1) items[attribute(node, name)->list.count++] = i;
+  return items;
 }
 
 static uint32_t axes_of(const Shape *shape) {
   return (1U << shape->rank) - 1;
 }
 
-// v in another's shape, of as many elements.
+// v in another's shape over these axes, of as many elements.
 static Node *add_reshape(Recogniser *r, Value *v, const Value *like, uint32_t axes, const Value *stands_for) {
+  Shape shape = {.rank = 0};
+  for (int i = 0; i < like->shape.rank; i++)
+    if (axes >> i & 1) shape.extent[shape.rank++] = like->shape.extent[i];
   Node *node = add_node(r, OP_StaticReshape, stands_for);
-  if (!node || !set_axes(r, node, "shape", like, axes, true)) return NULL;
-  attribute(node, "special_zero")->boolean = false;
+  int64_t *items = node ? add_list(r, node, "shape") : NULL;
+  if (!items || !reshape_list(&v->shape, &shape, items, &attribute(node, "special_zero")->boolean)) return NULL;
+  attribute(node, "shape")->list.count = (size_t)shape.rank;
   node_set_input(node, 0, v);
   return node;
 }
@@ -421,7 +430,7 @@ static bool statistic_operands(Norm *n, const Form *f, const Value *root, Value 
   Value *mean = n->is_given ? plain_value(n, n->mean, n->kept) : find_value(n, n->mean, n->kept), *variance = NULL;
   if (!mean && !n->is_given) {
     Node *node = add_node(r, OP_ReduceMean, root);
-    if (!node || !set_axes(r, node, "axes", n->src, axes_of(&n->src->shape) & ~f->statistics, false)) return false;
+    if (!node || !set_axes(r, node, "axes", n->src, axes_of(&n->src->shape) & ~f->statistics)) return false;
     node_set_input(node, 0, n->src);
     mean = add_output(r, node, 0, TYPE_NONE);
     if (!mean || !finish_node(r, node)) return false;

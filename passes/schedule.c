@@ -5,6 +5,8 @@
 // loop over the whole domain, preceded by side loops over few axes that combine partial sums and fold constants.
 #include "passes/schedule.h"
 
+#include "passes/keep_masks.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@ const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
     [SCHEDULE_TILE] = {"tile", 16, 1 << 24, true, "elements in a block, where there is but one axis"},
     [SCHEDULE_PREFETCH] = {"prefetch", 0, 64, false, "outer iterations ahead that are fetched; 0: none"},
     [SCHEDULE_STREAM] = {"stream", 0, 1, false, "1: store past the caches where rows are aligned; 0: never"},
+    [SCHEDULE_MASKS] = {"masks", 0, 1, false, "1: keep masks that spare later sweeps a tensor; 0: never"},
 };
 
 bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagnostics *d) {
@@ -72,11 +75,27 @@ static int64_t clamp(int64_t x, int64_t least, int64_t most) {
 }
 
 static bool is_leaf(const Expr *e) {
-  return (e->op == EXPR_LOAD && !e->args[0]) || e->op == EXPR_CONSTANT || e->op == EXPR_INDEX || e->op == EXPR_INTEGER;
+  return (e->op == EXPR_LOAD && !e->args[0]) || e->op == EXPR_CONSTANT || e->op == EXPR_INDEX || e->op == EXPR_COUNT ||
+         e->op == EXPR_SHARE || e->op == EXPR_INTEGER;
 }
 
 static AxisSet all_axes(const Kernel *k) {
   return (1U << k->naxes) - 1;
+}
+
+// A temporary's view of what varies over these axes, row-major, and how many elements that is.
+static Access dense_access(const Kernel *k, AxisSet axes, int64_t *nelems, Powers *powers) {
+  Access a = {0};
+  *nelems = 1;
+  *powers = 0;
+  for (int axis = k->naxes - 1; axis >= 0; axis--) {
+    if (!(axes >> axis & 1)) continue;
+    a.stride[axis] = *nelems;
+    a.stride_powers[axis] = *powers;
+    *nelems *= k->axes[axis].extent;
+    *powers += k->axes[axis].powers;
+  }
+  return a;
 }
 
 static int64_t access_nelems(const Kernel *k, const Access *a) {
@@ -242,14 +261,12 @@ static bool add_kept_value(Scheduling *s, ExprId id) {
   Kernel *k = s->k;
   if (s->is_kept_value[id]) return true;
   const Expr *e = &k->exprs[id];
-  Access a = {.type = k->is_f64 ? TYPE_F64 : TYPE_F32};
-  int64_t stride = 1;
-  for (int axis = k->naxes - 1; axis >= 0; axis--) {
-    if (!(e->axes >> axis & 1)) continue;
-    a.stride[axis] = stride;
-    stride *= k->axes[axis].extent;
-  }
-  a.temporary = kernel_add_temporary(k, e->label ? e->label : "folded", a.type, stride);
+  int64_t nelems;
+  Powers powers;
+  Access a = dense_access(k, e->axes, &nelems, &powers);
+  a.type = k->is_f64 ? TYPE_F64 : TYPE_F32;
+  a.temporary = kernel_add_temporary(k, e->label ? e->label : "folded", a.type, nelems);
+  if (!k->out_of_memory) k->temporaries[a.temporary].powers = powers;
   s->kept_access[id] = kernel_add_access(k, &a);
   s->is_kept_value[id] = true;
   return !k->out_of_memory;
@@ -321,7 +338,7 @@ static Loop *side_loop(Scheduling *s, AxisSet axes, size_t first) {
 
 static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t first) {
   Loop *loop = side_loop(s, store_axes(s->k, &(Store){access, id}), first);
-  return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, rebuild(s, id), access, false});
+  return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, rebuild(s, id), access, false, 0});
 }
 
 static bool add_side_loops(Scheduling *s, int phase) {
@@ -344,10 +361,9 @@ static bool add_side_loops(Scheduling *s, int phase) {
 
 // Iterations in a block: enough work to be worth handing out, few enough that a chain of additions stays short and
 // partial sums stay small beside the data. Shapes alone decide.
-static int64_t choose_block(const Scheduling *s, bool has_partials, bool is_across) {
-  enum { ELEMENTS = 1 << 16, FEW_ELEMENTS = 1 << 12, LEAST_WITH_PARTIALS = 32, SMALL = 1 << 18 };
-  int64_t iterations = axes_nelems(s->k, s->outer & ~s->kept), width = axes_nelems(s->k, s->inner);
-  bool is_small = iterations * width <= SMALL;
+static int64_t block_length(const Scheduling *s, bool is_small, bool has_partials, bool is_across) {
+  enum { ELEMENTS = 1 << 16, FEW_ELEMENTS = 1 << 12, LEAST_WITH_PARTIALS = 32 };
+  int64_t width = axes_nelems(s->k, s->inner);
   int64_t block = (is_small ? FEW_ELEMENTS : ELEMENTS) / (width > 0 ? width : 1);
   int64_t together = is_across ? LANES : 4, longest = is_across ? LONGEST_CHAIN * LANES : LONGEST_CHAIN;
   block = (clamp(block, 1, INT32_MAX) + together - 1) / together * together;
@@ -356,6 +372,17 @@ static int64_t choose_block(const Scheduling *s, bool has_partials, bool is_acro
 
 static int64_t overridden(const Scheduling *s, ScheduleKey key, int64_t chosen) {
   return s->overrides->key[key].is_set ? s->overrides->key[key].value : chosen;
+}
+
+static void choose_block(const Scheduling *s, Loop *loop, bool has_partials) {
+  enum { SMALL = 1 << 18 };
+  AxisSet axes = (s->outer & ~s->kept) | s->inner;
+  bool is_small = axes_nelems(s->k, axes) <= SMALL, is_set = s->overrides->key[SCHEDULE_BLOCK].is_set;
+  loop->block = overridden(s, SCHEDULE_BLOCK, block_length(s, is_small, has_partials, loop->is_across));
+  if (is_set || s->is_tiled || !axes_powers(s->k, axes)) return;
+  loop->few_work = SMALL;
+  loop->few_block = block_length(s, true, has_partials, loop->is_across);
+  loop->many_block = block_length(s, false, has_partials, loop->is_across);
 }
 
 // Bytes that an outer iteration reads.
@@ -401,7 +428,9 @@ static bool can_go_across(const Scheduling *s, const Loop *loop) {
   int outer = loop->order[0], inner = loop->order[1];
   for (size_t i = 0; i < loop->nroots; i++) // a sum of no row's own would be the same in each lane
     if (loop->roots[i].kind == ROOT_REDUCE_INNER && !(k->exprs[loop->roots[i].expr].axes >> outer & 1)) return false;
-  if (k->axes[outer].extent < LANES || k->axes[inner].extent < 1 || k->axes[inner].extent > WIDEST) return false;
+  if (k->axes[outer].extent < LANES || k->axes[inner].powers || k->axes[inner].extent < 1 ||
+      k->axes[inner].extent > WIDEST)
+    return false;
   for (ExprId i = 1; i < k->nexprs; i++) // nor are coordinates and what lies at them
     if (k->exprs[i].op == EXPR_INDEX || k->exprs[i].op == EXPR_IS_KEPT ||
         (k->exprs[i].op == EXPR_LOAD && k->exprs[i].args[0]))
@@ -424,36 +453,38 @@ static bool should_go_across(const Scheduling *s, const Loop *loop, bool has_inn
 }
 
 // Vectors of 16-bit numbers fill a line by halves, and lines that wait for their other half are few.
-static bool has_narrow_stores(const Scheduling *s) {
+static int count_narrow_stores(const Scheduling *s) {
+  int n = 0;
   for (size_t i = 0; i < s->k->nstores; i++) {
     const Access *a = &s->k->accesses[s->k->stores[i].access];
-    if (type_nbytes(a->type) < 4 && (access_axes(s->k, a) & s->outer)) return true;
+    n += type_nbytes(a->type) < 4 && (access_axes(s->k, a) & s->outer);
   }
-  return false;
+  return n;
 }
 
 static void choose_numbers(const Scheduling *s, Loop *loop) {
   enum { MANY_ROWS = 16, LONG_ROW = 1 << 14, TILE = 1 << 15, TILE_WITH_SUMS = 1 << 13, FEW_ELEMENTS = 1 << 15 };
-  bool has_inner_sums = false, has_partials = false, has_stores = false;
+  bool has_inner_sums = false, has_partials = false;
   for (size_t i = 0; i < loop->nroots; i++) {
     has_inner_sums |= loop->roots[i].kind == ROOT_REDUCE_INNER;
-    has_stores |= loop->roots[i].kind == ROOT_STORE;
     has_partials |=
         loop->roots[i].kind == ROOT_REDUCE_OUTER && access_axes(s->k, &s->k->accesses[loop->roots[i].access]);
   }
   int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);
   loop->is_serial = rows * width <= FEW_ELEMENTS;
+  if (axes_powers(s->k, s->outer | s->inner)) loop->serial_work = FEW_ELEMENTS;
   loop->is_across = should_go_across(s, loop, has_inner_sums);
   bool can_share_rows = !loop->is_across && loop->nouter && rows >= MANY_ROWS && width <= LONG_ROW &&
                         (loop->ninner == 1 || has_short_runs(s));
   if (s->is_tiled) loop->tile = overridden(s, SCHEDULE_TILE, has_inner_sums ? TILE_WITH_SUMS : TILE);
-  loop->block = overridden(s, SCHEDULE_BLOCK, choose_block(s, has_partials, loop->is_across));
+  choose_block(s, loop, has_partials);
   if (loop->is_across) return;
   if (has_inner_sums) loop->accumulators = (int)overridden(s, SCHEDULE_ACCUMULATORS, can_share_rows ? 1 : 4);
   if (can_share_rows && loop->accumulators == 1) {
-    int most = s->target->vector_registers < 16 || (loop->ninner == 1 && has_narrow_stores(s)) ? 2 : 4;
+    int most = s->target->vector_registers < 16 ? 2 : 4, narrow = count_narrow_stores(s);
+    if (loop->ninner == 1 && narrow) most = narrow > 1 ? 1 : 2;
     if (!has_partials && most * row_nbytes(s) > s->target->l1_nbytes) most = 2; // shared partial sums are worth more
-    loop->rows = (int)overridden(s, SCHEDULE_ROWS, has_inner_sums || has_stores || has_partials ? most : 1);
+    loop->rows = (int)overridden(s, SCHEDULE_ROWS, has_inner_sums || has_partials ? most : 1);
   }
   if (has_inner_sums && loop->nouter == 1 && rows * width > FEW_ELEMENTS)
     loop->prefetch = (int)overridden(s, SCHEDULE_PREFETCH, choose_prefetch(s, loop));
@@ -461,29 +492,33 @@ static void choose_numbers(const Scheduling *s, Loop *loop) {
 
 // Stores go past the caches when they would not stay there, and every row of them starts a cache line; across lanes,
 // every LANES rows that lie one behind the other.
-static bool should_stream(const Scheduling *s, const Loop *loop, const Access *a) {
+static bool can_stream(const Scheduling *s, const Loop *loop, const Access *a) {
   enum { LINE = 64 };
   const Kernel *k = s->k;
   int64_t nbytes = (int64_t)type_nbytes(a->type);
   if (!a->value || !type_is_float(a->type) || k->is_f64 != (a->type == TYPE_F64) || a->stride[s->vector_axis] != 1)
     return false;
-  if (loop->is_across && a->stride[loop->order[0]] != k->axes[s->vector_axis].extent) return false;
+  if (loop->is_across && (a->stride[loop->order[0]] != k->axes[s->vector_axis].extent ||
+                          a->stride_powers[loop->order[0]] != k->axes[s->vector_axis].powers))
+    return false;
   for (int axis = 0; axis < k->naxes && !loop->is_across; axis++)
-    if (axis != s->vector_axis && a->stride[axis] * nbytes % LINE) return false;
-  return overridden(s, SCHEDULE_STREAM, access_nelems(k, a) * nbytes > 2 * s->target->l2_nbytes);
+    if (axis != s->vector_axis && kernel_factor(k, a->stride[axis], a->stride_powers[axis]) * nbytes % LINE)
+      return false;
+  return true;
 }
 
 // Whether two blocks may write halves of one byte: each must be neighbours in memory, from a whole byte on.
 static bool shares_bytes(const Kernel *k, const Loop *loop, const Access *a) {
   int64_t nelems = loop->tile ? loop->tile : loop->block, next = 1;
-  bool is_dense = !loop->nkept && a->offset % 2 == 0;
+  bool is_dense = !loop->nkept && a->offset % 2 == 0 && !a->offset_powers;
   if (!type_is_packed(a->type)) return false;
   for (int i = loop->nouter + loop->ninner - 1; i >= 0; i--) {
-    is_dense &= a->stride[loop->order[i]] == next;
+    is_dense &= a->stride[loop->order[i]] == next && !a->stride_powers[loop->order[i]];
+    is_dense &= !k->axes[loop->order[i]].powers || i == 0; // of the slowest nothing depends on the extent
     next *= k->axes[loop->order[i]].extent;
     if (i >= loop->nouter && !loop->tile) nelems *= k->axes[loop->order[i]].extent;
   }
-  return !is_dense || nelems % 2;
+  return !is_dense || nelems % 2 || (loop->few_work && (loop->few_block % 2 || loop->many_block % 2));
 }
 
 static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
@@ -491,15 +526,15 @@ static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
   const Expr e = k->exprs[id];
   AxisSet own = e.axes & s->inner;
   bool is_array = own != 0;
-  Access a = {.type = k->is_f64 || !is_array ? TYPE_F64 : TYPE_F32};
-  int64_t stride = 1;
-  for (int axis = k->naxes - 1; axis >= 0; axis--) {
-    if (!(own >> axis & 1)) continue;
-    a.stride[axis] = stride;
-    stride *= k->axes[axis].extent;
+  int64_t nelems;
+  Powers powers;
+  Access a = dense_access(k, own, &nelems, &powers);
+  a.type = k->is_f64 || !is_array ? TYPE_F64 : TYPE_F32;
+  a.temporary = kernel_add_temporary(k, e.label ? e.label : "sum", a.type, nelems); // a block's; grown below
+  if (!k->out_of_memory) {
+    k->temporaries[a.temporary].reduction = e.op;
+    k->temporaries[a.temporary].powers = powers;
   }
-  a.temporary = kernel_add_temporary(k, e.label ? e.label : "sum", a.type, stride); // a block's; grown below
-  if (!k->out_of_memory) k->temporaries[a.temporary].reduction = e.op;
   *access = kernel_add_access(k, &a);
   return !k->out_of_memory;
 }
@@ -507,7 +542,7 @@ static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
 static bool add_inner_sum(Scheduling *s, Loop *loop, ExprId sum, int sweep) {
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].expr == sum) return true;
-  return loop_add_root(s->k, loop, (Root){ROOT_REDUCE_INNER, sweep, sum, 0, false});
+  return loop_add_root(s->k, loop, (Root){ROOT_REDUCE_INNER, sweep, sum, 0, false, 0});
 }
 
 // One row's share of an outer reduction: its operand, or the row's own sum when the vector axis is reduced too.
@@ -523,7 +558,7 @@ static bool add_outer_reduction(Scheduling *s, Loop *loop, ExprId id) {
   }
   AccessId access;
   if (!add_partial(s, id, &access)) return false;
-  return loop_add_root(k, loop, (Root){ROOT_REDUCE_OUTER, sweep, share, access, false});
+  return loop_add_root(k, loop, (Root){ROOT_REDUCE_OUTER, sweep, share, access, false, 0});
 }
 
 static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
@@ -543,16 +578,23 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
     Store store = k->stores[i];
     Time t = s->time[store.value];
     if (t.phase != phase || is_narrow_store(s, &store)) continue;
-    if (!loop_add_root(k, loop, (Root){ROOT_STORE, t.sweep, rebuild(s, store.value), store.access, false}))
+    if (!loop_add_root(k, loop, (Root){ROOT_STORE, t.sweep, rebuild(s, store.value), store.access, false, 0}))
       return false;
   }
   return true;
 }
 
 static void choose_streams(const Scheduling *s, Loop *loop) {
-  for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_STORE)
-      loop->roots[i].is_streamed = should_stream(s, loop, &s->k->accesses[loop->roots[i].access]);
+  bool is_set = s->overrides->key[SCHEDULE_STREAM].is_set;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    Root *root = &loop->roots[i];
+    const Access *a = &s->k->accesses[root->access];
+    if (root->kind != ROOT_STORE || !can_stream(s, loop, a)) continue;
+    int64_t most = 2 * s->target->l2_nbytes / (int64_t)type_nbytes(a->type); // that stay in the caches
+    bool is_open = !is_set && axes_powers(s->k, access_axes(s->k, a));
+    root->is_streamed = is_open || overridden(s, SCHEDULE_STREAM, access_nelems(s->k, a) > most);
+    root->stream_nelems = is_open ? most : 0;
+  }
 }
 
 static void order_axes(const Scheduling *s, Loop *loop) {
@@ -578,7 +620,9 @@ static bool finish_partials(Scheduling *s, size_t loop_index, int phase) {
     const Loop *loop = &k->loops[loop_index];
     while (loop->roots[next].kind != ROOT_REDUCE_OUTER) next++;
     AccessId access = loop->roots[next++].access;
-    k->temporaries[k->accesses[access].temporary].nelems *= loop_nblocks(k, loop);
+    Temporary *temporary = &k->temporaries[k->accesses[access].temporary];
+    temporary->nelems *= loop_nblocks(k, loop);
+    temporary->loop = (uint32_t)loop_index;
     s->combine[i] = expr_label(k, expr_combine(k, access, (uint32_t)loop_index, e.axes), e.label);
     if (!s->combine[i]) return false;
   }
@@ -600,8 +644,11 @@ static bool add_main_loop(Scheduling *s, int phase) {
   if (k->naxes) order_axes(s, &loop);
   choose_numbers(s, &loop);
   choose_streams(s, &loop);
-  for (size_t i = 0; i < loop.nroots; i++)
-    loop.is_serial |= loop.roots[i].kind == ROOT_STORE && shares_bytes(k, &loop, &k->accesses[loop.roots[i].access]);
+  for (size_t i = 0; i < loop.nroots; i++) {
+    if (loop.roots[i].kind != ROOT_STORE || !shares_bytes(k, &loop, &k->accesses[loop.roots[i].access])) continue;
+    loop.is_serial = true;
+    loop.serial_work = 0;
+  }
   for (size_t i = 0; i < loop.nroots; i++)
     if (loop.roots[i].sweep >= loop.nsweeps) loop.nsweeps = loop.roots[i].sweep + 1;
   loop.is_backwards = loop.nsweeps > 1 && loop.ninner > 1 && row_nbytes(s) > s->target->l2_nbytes / 2;
@@ -650,6 +697,7 @@ bool kernel_schedule(Kernel *k, const Target *target, const ScheduleOverrides *o
     if (s.time[i].phase > last) last = s.time[i].phase;
   for (int phase = 0; phase <= last; phase++)
     if (!add_side_loops(&s, phase) || !add_main_loop(&s, phase)) return false;
+  if (!kernel_keep_masks(k, target, s.overrides)) return false;
   place_temporaries(k);
   return !k->out_of_memory;
 }

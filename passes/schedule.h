@@ -14,6 +14,7 @@ typedef enum ScheduleKey {
   SCHEDULE_TILE,
   SCHEDULE_PREFETCH,
   SCHEDULE_STREAM,
+  SCHEDULE_MASKS,
   SCHEDULE_KEYS
 } ScheduleKey;
 

@@ -6,6 +6,7 @@ typedef struct Sweep { // what one sweep of a loop loads
   const Kernel *k;
   const Loop *loop;
   int number;
+  ExprId known;    // without being computed
   bool *is_seen;   // by ExprId
   bool *is_loaded; // by AccessId
 } Sweep;
@@ -20,24 +21,25 @@ static bool is_finished(const Sweep *s, ExprId id) {
 
 // Expressions are a few dozen deep at most.
 static void mark_loads(const Sweep *s, ExprId id) { // NOLINT(misc-no-recursion)
-  if (!id || s->is_seen[id] || is_finished(s, id)) return;
+  if (!id || id == s->known || s->is_seen[id] || is_finished(s, id)) return;
   s->is_seen[id] = true;
   const Expr *e = &s->k->exprs[id];
   if (e->op == EXPR_LOAD) s->is_loaded[e->access] = true;
   for (int a = 0; a < 3; a++) mark_loads(s, e->args[a]);
 }
 
-void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, bool *is_seen, bool *is_loaded) {
+void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, ExprId known, bool *is_seen, bool *is_loaded) {
   memset(is_seen, 0, k->nexprs * sizeof *is_seen);
   memset(is_loaded, 0, k->naccesses * sizeof *is_loaded);
-  Sweep s = {k, loop, sweep, is_seen, is_loaded};
+  Sweep s = {k, loop, sweep, known, is_seen, is_loaded};
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].sweep == sweep) mark_loads(&s, loop->roots[i].expr);
 }
 
 static int64_t access_nbytes(const Kernel *k, AccessId id, AxisSet axes) {
   const Access *a = &k->accesses[id];
-  return (int64_t)type_array_nbytes(a->type, (size_t)axes_nelems(k, access_axes(k, a) & axes));
+  int64_t nelems = axes_nelems(k, access_axes(k, a) & axes);
+  return access_is_mask(a) ? nelems / 8 : (int64_t)type_array_nbytes(a->type, (size_t)nelems);
 }
 
 static int64_t loop_traffic(const Kernel *k, const Loop *loop, const Target *target, bool *is_seen, bool *is_loaded,
@@ -46,7 +48,7 @@ static int64_t loop_traffic(const Kernel *k, const Loop *loop, const Target *tar
   AxisSet inner = loop_inner_axes(loop);
   memset(nloads, 0, k->naccesses * sizeof *nloads);
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
-    mark_sweep_loads(k, loop, sweep, is_seen, is_loaded);
+    mark_sweep_loads(k, loop, sweep, 0, is_seen, is_loaded);
     for (AccessId i = 0; i < k->naccesses; i++) nloads[i] += is_loaded[i];
   }
   for (size_t i = 0; i < loop->nroots; i++)

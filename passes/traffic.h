@@ -10,7 +10,8 @@
 // -1: out of memory.
 int64_t kernel_traffic(Kernel *k, const Target *target);
 
-// What a sweep of a scheduled kernel's loop loads: is_loaded by AccessId; is_seen, by ExprId, is scratch.
-void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, bool *is_seen, bool *is_loaded);
+// What a sweep of a scheduled kernel's loop computes (is_seen, by ExprId) and loads (is_loaded, by AccessId), if
+// `known` (0: nothing) were there already.
+void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, ExprId known, bool *is_seen, bool *is_loaded);
 
 #endif

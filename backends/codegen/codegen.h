@@ -23,14 +23,22 @@ typedef struct EmittedFile {
   const Isa *const *isas;         // in the order of the table
   size_t nisas;
   bool *is_in_place; // emit_file sets, by output * ninputs + input: the output may lie in place of the input; or NULL
+  bool has_open_workspace; // emit_file sets: how much is needed depends on open dims
 } EmittedFile;
-bool emit_file(const EmittedFile *f, const Allocator *allocator, Text *source, Text *header); // false: out of memory
+bool emit_file(EmittedFile *f, const Allocator *allocator, Text *source, Text *header); // false: out of memory
 
 // A program that tests an emitted file. Its inputs are made up, here by self_test_input, there again.
+typedef struct SelfTestCase {
+  int64_t extents[MAX_OPEN_DIMS]; // that the call gives
+  const int64_t *nelems;          // by input, then by output
+  const Tensor *expected;         // by output: what the interpreter makes of those inputs
+} SelfTestCase;
+
 typedef struct SelfTest {
   const EmittedFile *file;  // with is_in_place as emit_file has set it
   const ValueRange *ranges; // by input
-  const Tensor *expected;   // by output: what the interpreter makes of those inputs
+  const SelfTestCase *cases;
+  size_t ncases; // at least 1
 } SelfTest;
 void self_test_input(Tensor *t, size_t input, ValueRange range);
 bool emit_self_test(const SelfTest *t, Text *out); // false: out of memory

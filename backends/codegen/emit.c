@@ -4,6 +4,7 @@
 #include "backends/codegen/emit.h"
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/flow.h"
+#include "ir/open.h"
 #include "ir/operator.h"
 
 #include <string.h>
@@ -17,7 +18,7 @@ static bool name_members(Printer *p) {
   const Program *program = p->program;
   const Graph *g = program->graph;
   size_t ntemporaries = 0;
-  p->value_member = ARENA_ARRAY(p->scratch, const char *, g->nvalues + 1);
+  p->value_member = ARENA_ARRAY(p->scratch, const char *, g->nvalues + g->ndims + 1);
   p->first_temporary = ARENA_ARRAY(p->scratch, size_t, program->nkernels + 1);
   if (!p->value_member || !p->first_temporary) return false;
   for (size_t i = 0; i < program->nkernels; i++) {
@@ -29,6 +30,9 @@ static bool name_members(Printer *p) {
   for (size_t i = 0; i < g->nvalues; i++)
     if (is_in_memory(p, g->values[i]))
       p->value_member[i] = print_member_name(p, g->values[i]->name, p->value_member, i, i);
+  p->dim_member = &p->value_member[g->nvalues];
+  for (size_t i = 0; i < g->ndims; i++)
+    p->dim_member[i] = print_member_name(p, g->dims[i]->name, p->value_member, g->nvalues + i, g->nvalues + i);
   for (size_t i = 0; i < program->nkernels; i++) {
     for (size_t t = 0; t < program->kernels[i]->ntemporaries; t++) {
       size_t n = p->first_temporary[i] + t;
@@ -57,7 +61,8 @@ void add_tensor_comment(Text *out, const Value *v) {
   char shape[160];
   add_comment_text(out, v->name);
   text_format(out, ": %s %s", type_name(v->type), shape_string(&v->shape, shape, sizeof shape));
-  if (type_is_packed(v->type)) text_format(out, ", %lld elements, two a byte, low half first", (long long)shape_nelems(&v->shape));
+  if (type_is_packed(v->type))
+    text_format(out, ", %lld elements, two a byte, low half first", (long long)shape_nelems(&v->shape));
   if (order_is_row_major(&v->order)) return;
   text_add_string(out, ", in memory in the order of axes");
   for (int i = 0; i < v->shape.rank; i++) text_format(out, " %d", order_axis(&v->order, i));
@@ -111,22 +116,30 @@ static void print_constant(const Printer *p, const Value *v, Text *out) {
 
 static void print_struct(Printer *p) {
   const Graph *g = p->program->graph;
-  text_format(p->out, "struct %s_args {\n", p->identifier);
+  text_format(p->plain, "struct %s_args {\n", p->identifier);
+  for (size_t i = 0; i < g->ndims; i++) text_format(p->plain, "  size_t %s;\n", p->dim_member[i]);
+  for (size_t i = 0; i < p->program->nkernels; i++)
+    for (size_t l = 0; l < p->program->kernels[i]->nloops; l++) {
+      const Loop *loop = &p->program->kernels[i]->loops[l];
+      if (loop->few_work) text_format(p->plain, "  size_t k%zu_loop%zu_block; // iterations in a block\n", i, l);
+      if (loop_has_open_chunks(p->program->kernels[i], loop))
+        text_format(p->plain, "  size_t k%zu_loop%zu_chunks; // blocks of them\n", i, l);
+    }
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];
     if (!p->value_member[i]) continue;
-    text_format(p->out, "  %s%s *%s; // ", v->is_input || v->constant ? "const " : "", element_type(v->type),
+    text_format(p->plain, "  %s%s *%s; // ", v->is_input || v->constant ? "const " : "", element_type(v->type),
                 p->value_member[i]);
-    add_tensor_comment(p->out, v);
-    text_add_string(p->out, "\n");
+    add_tensor_comment(p->plain, v);
+    text_add_string(p->plain, "\n");
   }
   for (size_t i = 0; i < p->program->nkernels; i++) {
     const Kernel *k = p->program->kernels[i];
     for (size_t t = 0; t < k->ntemporaries; t++)
-      text_format(p->out, "  %s *%s; // %lld elements\n", element_type(k->temporaries[t].type),
-                  p->temporary_member[p->first_temporary[i] + t], (long long)k->temporaries[t].nelems);
+      text_format(p->plain, "  %s *%s; // %s elements\n", element_type(k->temporaries[t].type),
+                  p->temporary_member[p->first_temporary[i] + t], temporary_text(p, i, t, 1, ""));
   }
-  text_add_string(p->out, "};\n\n");
+  text_add_string(p->plain, "};\n\n");
 }
 
 static void print_kernel(Printer *p, size_t index) {
@@ -144,8 +157,12 @@ static void print_kernel(Printer *p, size_t index) {
     if (loop_nblocks(k, &k->loops[loop])) print_loop_functions(p, index, loop);
 }
 
+static bool has_open_blocks(const Kernel *k, const Loop *loop) {
+  return axes_powers(k, loop_outer_axes(loop)) || loop_has_open_chunks(k, loop);
+}
+
 static bool is_shared(const Kernel *k, const Loop *loop) {
-  return !loop->is_serial && loop_nblocks(k, loop) > 1;
+  return (loop->serial_work || !loop->is_serial) && (has_open_blocks(k, loop) || loop_nblocks(k, loop) > 1);
 }
 
 bool program_has_shared_loops(const Program *p) {
@@ -172,6 +189,24 @@ static void print_condition(Printer *p, const Flow *flow, size_t kernel, size_t 
   text_add_string(p->out, count ? ") " : "0) ");
 }
 
+// One after the other, or shared out: which of them, open dims decide.
+static void print_open_call(Printer *p, size_t kernel, size_t loop) {
+  const Kernel *k = p->program->kernels[kernel];
+  const Loop *l = &k->loops[loop];
+  const AxisSet all = loop_outer_axes(l) | loop_inner_axes(l);
+  const char *nblocks = nblocks_text(p, kernel, loop, "a."), *id = p->identifier;
+  const char *work = size_text(p, axes_nelems(k, all), axes_powers(k, all), "a.");
+  text_add_string(p->out, "{\n");
+  if (is_shared(k, l)) {
+    text_format(p->out, "    if (%s > 1", nblocks);
+    if (l->serial_work) text_format(p->out, " && %s > %lld", work, (long long)l->serial_work);
+    text_format(p->out, ")\n      %s_for(pool, %s, %s_kernel%zu_loop%zu, &a);\n    else\n  ", p->prefix, nblocks, id,
+                kernel, loop);
+  }
+  text_format(p->out, "    for (size_t b = 0; b < %s; b++) %s_kernel%zu_loop%zu(&a, b);\n  }\n", nblocks, id, kernel,
+              loop);
+}
+
 static void print_loop_calls(Printer *p, const Flow *flow) {
   const Program *program = p->program;
   for (size_t i = 0; i < program->nkernels; i++) {
@@ -180,7 +215,8 @@ static void print_loop_calls(Printer *p, const Flow *flow) {
       long long nblocks = (long long)loop_nblocks(k, &k->loops[l]);
       if (!nblocks) continue; // nothing to go over
       print_condition(p, flow, i, l);
-      if (is_shared(k, &k->loops[l]))
+      if (has_open_blocks(k, &k->loops[l]) || k->loops[l].serial_work) print_open_call(p, i, l);
+      else if (is_shared(k, &k->loops[l]))
         text_format(p->out, "%s_for(pool, %lld, %s_kernel%zu_loop%zu, &a);\n", p->prefix, nblocks, p->identifier, i, l);
       else if (nblocks == 1) text_format(p->out, "%s_kernel%zu_loop%zu(&a, 0);\n", p->identifier, i, l);
       else
@@ -202,10 +238,20 @@ static void print_members(Printer *p, const Flow *flow) {
   for (size_t i = 0; i < g->ninputs; i++) {
     const Value *v = g->inputs[i];
     text_format(p->out, "  a.%s = (const %s *)inputs[%zu];\n", p->value_member[v->index], element_type(v->type), i);
+    if (shape_powers(&v->shape)) // of no elements, but pointed into all the same
+      text_format(p->out, "  if (!inputs[%zu]) a.%s = (const %s *)(const void *)&a;\n", i, p->value_member[v->index],
+                  element_type(v->type));
   }
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
     if (output_is_copy(g, i)) continue;
+    if (g->ndims) { // the layout has found room for those that are read again
+      bool has_room = p->has_optional_outputs && flow->is_read_again[v->index];
+      text_format(p->out, "  %sa.%s = (%s *)outputs[%zu];\n",
+                  has_room ? arena_format(p->scratch, "if (outputs[%zu]) ", i) : "", p->value_member[v->index],
+                  element_type(v->type), i);
+      continue;
+    }
     text_format(p->out, "  a.%s = (%s *)", p->value_member[v->index], element_type(v->type));
     if (p->has_optional_outputs && flow->is_read_again[v->index]) {
       text_format(p->out, "(outputs[%zu] ? outputs[%zu] : (void *)(memory + %zu));\n", i, i, p->workspace_nbytes);
@@ -220,9 +266,9 @@ static void print_members(Printer *p, const Flow *flow) {
     if (!p->value_member[i] || is_callers || (v->constant && v->constant->is_splat)) continue;
     if (v->constant)
       text_format(p->out, "  a.%s = %s_constant_%s;\n", p->value_member[i], p->prefix, p->value_member[i]);
-    else set_to_workspace(p, p->value_member[i], v->type, program->value_offset[i]);
+    else if (!g->ndims) set_to_workspace(p, p->value_member[i], v->type, program->value_offset[i]);
   }
-  for (size_t i = 0; i < program->nkernels; i++)
+  for (size_t i = 0; i < program->nkernels && !g->ndims; i++)
     for (size_t t = 0; t < program->kernels[i]->ntemporaries; t++) {
       const Temporary *temporary = &program->kernels[i]->temporaries[t];
       set_to_workspace(p, p->temporary_member[p->first_temporary[i] + t], temporary->type, temporary->offset);
@@ -234,24 +280,55 @@ static void add_copied(Printer *p, const Value *v) {
   else text_format(p->out, "a.%s[i]", p->value_member[v->index]);
 }
 
+static void open_copy(Printer *p, size_t i) {
+  text_add_string(p->out, "  ");
+  if (p->has_optional_outputs) text_format(p->out, "if (outputs[%zu]) ", i);
+}
+
 // Of an odd number of halves, the last one is put beside what is there.
 static void print_copy(Printer *p, size_t i) {
   const Value *v = p->program->graph->outputs[i];
-  long long count = (long long)shape_nelems(&v->shape);
+  const int64_t nelems = shape_nelems(&v->shape);
+  const char *count = size_text(p, nelems, shape_powers(&v->shape), "a.");
   bool is_packed = type_is_packed(v->type);
-  if (is_packed) count /= 2;
-  text_add_string(p->out, "  ");
-  if (p->has_optional_outputs) text_format(p->out, "if (outputs[%zu]) ", i);
-  text_format(p->out, "for (size_t i = 0; i < %lld; i++) ((%s *)outputs[%zu])[i] = ", count, element_type(v->type), i);
+  open_copy(p, i);
+  text_format(p->out, "for (size_t i = 0; i < %s%s; i++) ((%s *)outputs[%zu])[i] = ", count, is_packed ? " / 2" : "",
+              element_type(v->type), i);
   add_copied(p, v);
   text_add_string(p->out, ";\n");
-  if (!is_packed || shape_nelems(&v->shape) % 2 == 0) return;
-  text_add_string(p->out, "  ");
-  if (p->has_optional_outputs) text_format(p->out, "if (outputs[%zu]) ", i);
-  text_format(p->out, "for (size_t i = %lld; i < %lld; i++) ", count, count + 1);
+  if (!is_packed || (nelems % 2 == 0 && !shape_powers(&v->shape))) return;
+  open_copy(p, i);
+  text_format(p->out, "for (size_t i = %s / 2; i < (%s + 1) / 2; i++) ", count, count);
   text_format(p->out, "((uint8_t *)outputs[%zu])[i] = (uint8_t)((((uint8_t *)outputs[%zu])[i] & 0xF0) | (", i, i);
   add_copied(p, v);
   text_add_string(p->out, " & 0xF));\n");
+}
+
+static void set_unwanted(Printer *p, const Flow *flow, size_t first) {
+  size_t noutputs = p->program->graph->noutputs;
+  const char *before = "  if (";
+  for (size_t o = 0; o < noutputs; o++) {
+    if (!flow->temporary_serves[first][o]) continue;
+    text_format(p->out, "%s!outputs[%zu]", before, o);
+    before = " && ";
+  }
+  text_add_string(p->out, ") {\n");
+  for (size_t t = first; t < flow->ntemporaries; t++) {
+    bool is_alike = memcmp(flow->temporary_serves[t], flow->temporary_serves[first], noutputs) == 0;
+    if (p->may_be_unwanted[t] && is_alike) text_format(p->out, "    a.%s = NULL;\n", p->temporary_member[t]);
+  }
+  text_add_string(p->out, "  }\n");
+}
+
+// Partial sums for outputs that nobody wants, those for the same outputs together.
+static void print_unwanted(Printer *p, const Flow *flow) {
+  size_t noutputs = p->program->graph->noutputs;
+  for (size_t t = 0; t < flow->ntemporaries; t++) {
+    bool is_first = p->may_be_unwanted[t];
+    for (size_t b = 0; is_first && b < t; b++)
+      is_first = !p->may_be_unwanted[b] || memcmp(flow->temporary_serves[b], flow->temporary_serves[t], noutputs) != 0;
+    if (is_first) set_unwanted(p, flow, t);
+  }
 }
 
 static void print_copies(Printer *p) {
@@ -260,15 +337,35 @@ static void print_copies(Printer *p) {
 }
 
 static void print_run(Printer *p, const Flow *flow) {
+  const bool has_dims = p->program->graph->ndims > 0;
   text_format(p->out,
-              "static void %s_run(const void *const *inputs, void *const *outputs, unsigned char *memory,\n"
+              "static void %s_run(const void *const *inputs, void *const *outputs, %sunsigned char *memory,\n"
               "    const struct %s_pool *pool) {\n  struct %s_args a;\n",
-              p->identifier, p->prefix, p->identifier);
+              p->identifier, has_dims ? "const int64_t *extents, " : "", p->prefix, p->identifier);
+  if (has_dims)
+    text_format(p->out,
+                "  memset(&a, 0, sizeof a);\n  (void)%s_layout(&a, extents, memory ? memory : (unsigned char *)&a);\n",
+                p->identifier);
   text_add_string(p->out, "  (void)a;\n  (void)inputs;\n  (void)outputs;\n  (void)memory;\n  (void)pool;\n");
   print_members(p, flow);
+  print_unwanted(p, flow);
   print_loop_calls(p, flow);
   print_copies(p);
   text_add_string(p->out, "}\n\n");
+}
+
+static bool find_unwanted(Printer *p, const Flow *flow) {
+  const Program *program = p->program;
+  p->may_be_unwanted = ARENA_ARRAY(p->scratch, bool, flow->ntemporaries + 1);
+  if (!p->may_be_unwanted) return false;
+  for (size_t i = 0; i < program->nkernels && p->has_optional_outputs; i++)
+    for (size_t t = 0; t < program->kernels[i]->ntemporaries; t++) {
+      size_t n = flow->first_temporary[i] + t, count = 0;
+      for (size_t o = 0; o < program->graph->noutputs; o++) count += flow->temporary_serves[n][o];
+      bool is_partial = program->kernels[i]->temporaries[t].reduction != EXPR_NONE;
+      p->may_be_unwanted[n] = is_partial && count > 0 && count < program->graph->noutputs;
+    }
+  return true;
 }
 
 bool print_program(Printer *p, Text *constants) {
@@ -276,6 +373,7 @@ bool print_program(Printer *p, Text *constants) {
   const Graph *g = p->program->graph;
   p->is_optional = ARENA_ARRAY(p->scratch, bool, g->nvalues + 1);
   if (!p->is_optional || !name_members(p) || !flow_find(&flow, p->program, p->scratch)) return false;
+  if (!find_unwanted(p, &flow)) return false;
   for (size_t i = 0; i < g->noutputs && p->has_optional_outputs; i++)
     p->is_optional[g->outputs[i]->index] = !output_is_copy(g, i) && !flow.is_read_again[g->outputs[i]->index];
   p->workspace_nbytes = (p->program->workspace_nbytes + 63) / 64 * 64;
@@ -284,6 +382,7 @@ bool print_program(Printer *p, Text *constants) {
       print_constant(p, g->values[i], constants);
   print_struct(p);
   for (size_t i = 0; i < p->program->nkernels; i++) print_kernel(p, i);
+  if (g->ndims) print_layout(p, &flow);
   print_run(p, &flow);
   return !p->out_of_memory && !p->out->out_of_memory;
 }
@@ -341,7 +440,12 @@ bool emit_for_loading(const Program *program, const Isa *isa, const char *identi
   arena_init(&scratch, source->allocator);
   Text body;
   text_init(&body, source->allocator);
-  Printer p = {.scratch = &scratch, .out = &body, .program = program, .prefix = identifier, .identifier = identifier};
+  Printer p = {.scratch = &scratch,
+               .out = &body,
+               .plain = &body,
+               .program = program,
+               .prefix = identifier,
+               .identifier = identifier};
   print_pool(&p);
   bool ok = print_program(&p, &body);
   text_format(&body, ENTRY ";\n\n" ENTRY " {\n  const struct %s_pool pool = {parallel_for, context};\n", identifier);

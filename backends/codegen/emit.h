@@ -2,6 +2,7 @@
 #ifndef NGRAD_BACKENDS_CODEGEN_EMIT_H
 #define NGRAD_BACKENDS_CODEGEN_EMIT_H
 
+#include "backends/codegen/flow.h"
 #include "backends/codegen/printer.h"
 
 // What stands before any program: headers, and macros for what compilers differ in.
@@ -12,9 +13,18 @@ void print_target_end(const Isa *isa, Text *out);
 
 // The struct of arguments, the kernels and IDENTIFIER_run(inputs, outputs, memory, pool), which calls PREFIX_for to
 // share out a loop; PREFIX_constant_NAME to another text, or nowhere (NULL). Sets the names and p->workspace_nbytes,
-// the bytes of memory that it wants. False: out of memory.
+// the bytes of memory that it wants. With open dims their values stand before `memory`, as int64_t[], and
+// IDENTIFIER_layout(args, extents, memory) returns those bytes, without memory (NULL) too. False: out of memory.
 bool print_program(Printer *p, Text *constants);
 bool program_has_shared_loops(const Program *p); // so that it calls PREFIX_for
+
+// layout.c: numbers that depend on open dims, which are members of the struct that `args` leads to ("a->").
+
+const char *size_text(Printer *p, int64_t number, Powers powers, const char *args);
+const char *nblocks_text(Printer *p, size_t kernel, size_t loop, const char *args);
+// A temporary's elements, or bytes.
+const char *temporary_text(Printer *p, size_t kernel, size_t temporary, size_t nbytes_each, const char *args);
+void print_layout(Printer *p, const Flow *flow);
 
 // Comments hold nothing that could end them, or looks like a call.
 void add_comment_text(Text *out, const char *text);

@@ -4,11 +4,12 @@
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/emit.h"
 #include "backends/codegen/flow.h"
+#include "ir/open.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum { ABI = 1, MOST_ISAS = 16 };
+enum { ABI = 2, MOST_ISAS = 16 };
 
 typedef struct FilePrinter {
   const EmittedFile *file;
@@ -17,6 +18,8 @@ typedef struct FilePrinter {
   Arena *scratch;
   Text constants, sections;
   const char **member;      // by value->index
+  const char **dim_member;  // by open dim
+  bool has_open_workspace;  // what a call needs depends on them
   bool is_there[MOST_ISAS]; // by file->isas: has a section
   bool *is_in_place;        // by output * ninputs + input: may be the same memory
   bool has_shared_loops;
@@ -35,6 +38,11 @@ static void add_string(Text *out, const char *text) {
 
 static void add_upper(Text *out, const char *text) {
   for (; *text; text++) text_format(out, "%c", toupper((unsigned char)*text));
+}
+
+static void add_isa(const FilePrinter *f, size_t i, Text *out) {
+  text_format(out, "%s_ISA_", f->prefix);
+  add_upper(out, f->file->isas[i]->name);
 }
 
 static bool is_input_of_place(const FilePrinter *f, size_t input) {
@@ -57,8 +65,15 @@ static void add_output_name(const FilePrinter *f, Text *out, size_t i) {
   else text_format(out, "%s_%zu_out", member ? member : "constant", i);
 }
 
+static void add_dim_parameters(const FilePrinter *f, Text *out) {
+  for (size_t i = 0; i < f->graph->ndims; i++) text_format(out, "%sint64_t %s", i ? ", " : "", f->dim_member[i]);
+}
+
 static void add_parameters(const FilePrinter *f, Text *out) {
   const Graph *g = f->graph;
+  if (g->ndims) text_add_string(out, "    ");
+  add_dim_parameters(f, out);
+  if (g->ndims) text_add_string(out, ",\n");
   for (size_t i = 0; i < g->ninputs; i++) {
     const Value *v = g->inputs[i];
     text_format(out, "    const %s *", element_type(v->type));
@@ -109,17 +124,19 @@ static void print_enums(const FilePrinter *f, Text *out) {
               "enum {\n  %s_OK = 0,\n  %s_NULL_POINTER = 1, /* an input or the workspace is NULL */\n"
               "  %s_WORKSPACE_TOO_SMALL = 2,\n"
               "  %s_MISALIGNED = 3, /* a tensor to its elements, or the workspace to 64 bytes */\n"
-              "  %s_UNKNOWN_ISA = 4 /* %s_has_isa() is 0 for it */\n};\n\n",
-              p, p, p, p, p, p, p);
+              "  %s_UNKNOWN_ISA = 4, /* %s_has_isa() is 0 for it */\n"
+              "  %s_EXTENT_OUT_OF_RANGE = 5 /* negative, or some tensor of the graph would have too many elements */\n"
+              "};\n\n",
+              p, p, p, p, p, p, p, p);
   text_format(out,
               "/* Instruction sets. Results are the same bits with each. */\nenum {\n  %s_ISA_BEST = 0, /* of what the "
               "processor has */\n",
               p);
   for (size_t i = 0; i < f->file->nisas; i++) {
     if (!f->is_there[i]) continue;
-    text_format(out, "%s  %s_ISA_", i ? ",\n" : "", p);
-    add_upper(out, f->file->isas[i]->name);
-    text_format(out, " = %d", (int)(f->file->isas[i] - isas) + 1);
+    text_add_string(out, i ? ",\n  " : "  ");
+    add_isa(f, i, out);
+    text_format(out, " = %d", f->file->isas[i]->number);
   }
   text_add_string(out, "\n};\n\n");
 }
@@ -140,13 +157,41 @@ static void print_in_place(const FilePrinter *f, Text *out) {
   text_format(out, "%s.\n", is_any ? "" : before);
 }
 
+static void print_workspace(const FilePrinter *f, Text *out) {
+  const char *p = f->prefix;
+  text_add_string(out,
+                  "/* Bytes of workspace that a call needs for itself, aligned to 64 bytes; with 0 it may be NULL. ");
+  if (f->has_open_workspace) {
+    text_format(out, "SIZE_MAX where\n   the call returns %s_EXTENT_OUT_OF_RANGE. */\n", p);
+  } else {
+    text_format(out, "The function\n   returns the macro. */\n#define %s_WORKSPACE_NBYTES ((size_t)%zu)\n", p,
+                f->workspace_nbytes);
+  }
+  text_format(out, "size_t %s_workspace_nbytes(", p);
+  if (f->has_open_workspace) add_dim_parameters(f, out);
+  text_format(out, "%s);\n\n", f->has_open_workspace ? "" : "void");
+}
+
+// Which extents are arguments, and what the schedule is made for.
+static void print_dims(const FilePrinter *f, Text *out) {
+  const Graph *g = f->graph;
+  if (!g->ndims) return;
+  text_add_string(out, "/* Extents that a call gives, 0 or more:");
+  for (size_t i = 0; i < g->ndims; i++) {
+    text_format(out, "%s %s", i ? "," : "", f->dim_member[i]);
+    if (strcmp(f->dim_member[i], g->dims[i]->name) != 0) {
+      text_add_string(out, " (");
+      add_comment_text(out, g->dims[i]->name);
+      text_add_string(out, ")");
+    }
+    text_format(out, ", scheduled for %lld", (long long)g->dims[i]->value);
+  }
+  text_add_string(out, ". */\n\n");
+}
+
 static void print_contract(const FilePrinter *f, Text *out) {
   const char *p = f->prefix;
-  text_format(
-      out,
-      "/* Bytes of workspace that a call needs for itself, aligned to 64 bytes; with 0 it may be NULL. The function\n"
-      "   returns the macro. */\n#define %s_WORKSPACE_NBYTES ((size_t)%zu)\nsize_t %s_workspace_nbytes(void);\n\n",
-      p, f->workspace_nbytes, p);
+  print_workspace(f, out);
   text_format(out,
               "/* Whether this file was compiled with it and the processor has it: 1 or 0, for any number. */\n"
               "int %s_has_isa(int isa);\n\n",
@@ -176,11 +221,17 @@ static void print_description(const FilePrinter *f, Text *out) {
       "/* What this is. Strings and arrays are constant and stay. */\n"
       "typedef struct %s_tensor {\n  const char *name, *type; /* type: f64 f32 f16 bf16 s64 s32 s8 u8 boolean\n"
       "     f8_e4m3 f8_e5m2 s4 u4 */\n"
-      "  int rank;\n  int64_t extent[8];\n} %s_tensor;\n\n"
+      "  int rank;\n"
+      "  int64_t extent[8]; /* negative: so many times the extents that a call gives, whose names stand in */\n"
+      "  const char *dim[8]; /* with a * between them; NULL: extent is a number */\n} %s_tensor;\n\n"
       "typedef struct %s_info {\n  int abi; /* of this header: %d */\n"
       "  const char *ngrad; /* its version */\n  const char *graph, *hash; /* its name; of its text and constants */\n"
-      "  const char *isas, *threads;\n  size_t workspace_nbytes;\n  size_t ninputs, noutputs;\n"
-      "  const %s_tensor *tensors; /* in the order of the arguments */\n} %s_info;\n"
+      "  const char *isas, *threads;\n  size_t workspace_nbytes; /* 0 also where it depends on extents */\n"
+      "  size_t ninputs, noutputs;\n"
+      "  const %s_tensor *tensors; /* in the order of the arguments */\n"
+      "  size_t ndims; /* extents that a call gives */\n"
+      "  const char *const *dims; /* their names, in the order of the arguments */\n"
+      "  const int64_t *hints; /* the extents that the schedule is made for */\n} %s_info;\n"
       "const %s_info *%s_get_info(void);\n\n",
       p, p, p, ABI, p, p, p, p);
 }
@@ -195,6 +246,7 @@ static void print_header(const FilePrinter *f, Text *out) {
       "#endif\n\n",
       p, p);
   print_enums(f, out);
+  print_dims(f, out);
   print_contract(f, out);
   print_description(f, out);
   text_add_string(out, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
@@ -231,14 +283,17 @@ static void close_guard(const Isa *isa, Text *out) {
 }
 
 // GNU C's vectors are no part of ISO C or C++, which only its pedantry minds.
-static void print_section(const Isa *isa, const Text *vocabulary, const Text *body, Text *out) {
+// What is plain must run on processors without the instruction set.
+static void print_section(const Isa *isa, const char *identifier, const Text *vocabulary, const Text *plain,
+                          const Text *body, Text *out) {
   text_format(out, "/* ---- %s ---- */\n\n", isa->name);
   open_guard(isa, out);
   text_add_string(
       out, "#ifdef __GNUC__\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wpedantic\"\n#endif\n");
-  print_target(isa, out);
-  print_renames(vocabulary, isa->name, out);
+  print_renames(vocabulary, identifier, out);
   text_add_string(out, "\n");
+  text_add(out, text_string(plain), plain->nbytes);
+  print_target(isa, out);
   text_add(out, text_string(vocabulary), vocabulary->nbytes);
   text_add(out, text_string(body), body->nbytes);
   print_undefinitions(vocabulary, out);
@@ -261,26 +316,34 @@ static bool find_in_place(FilePrinter *f, const Program *p) {
 
 static bool add_section(FilePrinter *f, size_t i) {
   const Isa *isa = f->file->isas[i];
-  Text vocabulary, body;
+  Text vocabulary, plain, body;
   text_init(&vocabulary, f->sections.allocator);
+  text_init(&plain, f->sections.allocator);
   text_init(&body, f->sections.allocator);
   Printer p = {.scratch = f->scratch,
                .out = &body,
+               .plain = &plain,
                .program = f->file->programs[i],
                .prefix = f->prefix,
                .has_optional_outputs = true};
   p.identifier = arena_format(f->scratch, "%s_%s", f->prefix, isa->name);
   bool ok = p.identifier && print_program(&p, f->member ? NULL : &f->constants) && find_in_place(f, p.program);
-  if (ok && !f->member) f->member = p.value_member;
+  if (ok && !f->member) {
+    f->member = p.value_member;
+    f->dim_member = p.dim_member;
+  }
   bool has_base = i > 0 && f->file->isas[i - 1]->vocabulary[0] == isa->vocabulary[1]; // which does as well
   f->is_there[i] = ok && (!has_base || needs_vocabulary(isa, &body));
   if (f->is_there[i]) {
     ok = print_vocabulary(isa, &body, &vocabulary);
-    print_section(isa, &vocabulary, &body, &f->sections);
+    print_section(isa, p.identifier, &vocabulary, &plain, &body, &f->sections);
+    f->has_open_workspace |= p.has_open_workspace;
+    ok = ok && !plain.out_of_memory;
     f->has_shared_loops |= program_has_shared_loops(p.program);
     if (p.workspace_nbytes > f->workspace_nbytes) f->workspace_nbytes = p.workspace_nbytes;
   }
   text_deinit(&vocabulary);
+  text_deinit(&plain);
   text_deinit(&body);
   return ok;
 }
@@ -291,12 +354,27 @@ static void print_has_isa(const FilePrinter *f, Text *out) {
     const Isa *isa = f->file->isas[i];
     if (!f->is_there[i]) continue;
     open_guard(isa, out);
-    text_format(out, "  case %s_ISA_", f->prefix);
-    add_upper(out, isa->name);
+    text_add_string(out, "  case ");
+    add_isa(f, i, out);
     text_format(out, ": return %s;\n", isa->runs);
     close_guard(isa, out);
   }
   text_add_string(out, "  default: return 0;\n  }\n}\n\n");
+}
+
+// The names of open dims in a product, as a string.
+static void add_dim_names(const FilePrinter *f, Powers powers, Text *out) {
+  const Graph *g = f->graph;
+  const char *before = "";
+  Text names;
+  text_init(&names, f->scratch->allocator);
+  for (size_t i = 0; powers && i < g->ndims; i++)
+    for (int n = powers_of_dim(powers, i); n > 0; n--, before = "*")
+      text_format(&names, "%s%s", before, g->dims[i]->name);
+  if (powers) add_string(out, text_string(&names));
+  else text_add_string(out, "NULL");
+  out->out_of_memory |= names.out_of_memory;
+  text_deinit(&names);
 }
 
 static void print_info(const FilePrinter *f, Text *out) {
@@ -309,11 +387,30 @@ static void print_info(const FilePrinter *f, Text *out) {
     text_add_string(out, "    {");
     add_string(out, v->name);
     text_format(out, ", \"%s\", %d, {", type_name(v->type), v->shape.rank);
-    for (int k = 0; k < MAX_RANK; k++)
-      text_format(out, "%s%lld", k ? ", " : "", k < v->shape.rank ? (long long)extent_value(v->shape.extent[k]) : 0LL);
+    for (int k = 0; k < MAX_RANK; k++) {
+      Extent e = k < v->shape.rank ? v->shape.extent[k] : EXTENT(0);
+      const int64_t factor = open_factor(g, extent_value(e), extent_powers(e));
+      text_format(out, "%s%lld", k ? ", " : "", (long long)(extent_powers(e) ? -factor : factor));
+    }
+    text_add_string(out, "}, {");
+    for (int k = 0; k < MAX_RANK; k++) {
+      if (k) text_add_string(out, ", ");
+      add_dim_names(f, k < v->shape.rank ? extent_powers(v->shape.extent[k]) : 0, out);
+    }
     text_add_string(out, "}},\n");
   }
-  text_format(out, "  };\n  static const %s_info info = {%d, \"" NGRAD_VERSION "\", ", f->prefix, ABI);
+  text_add_string(out, "  };\n");
+  if (g->ndims) {
+    text_add_string(out, "  static const char *const dims[] = {");
+    for (size_t i = 0; i < g->ndims; i++) {
+      if (i) text_add_string(out, ", ");
+      add_string(out, g->dims[i]->name);
+    }
+    text_add_string(out, "};\n  static const int64_t hints[] = {");
+    for (size_t i = 0; i < g->ndims; i++) text_format(out, "%s%lld", i ? ", " : "", (long long)g->dims[i]->value);
+    text_add_string(out, "};\n");
+  }
+  text_format(out, "  static const %s_info info = {%d, \"" NGRAD_VERSION "\", ", f->prefix, ABI);
   add_string(out, g->name);
   text_format(out, ",\n    \"%s\",\n    \"", f->file->hash);
   const char *before = "";
@@ -322,18 +419,30 @@ static void print_info(const FilePrinter *f, Text *out) {
     text_format(out, "%s%s", before, f->file->isas[i]->name);
     before = " ";
   }
-  text_format(out, "\", \"%s\", %s_WORKSPACE_NBYTES, %zu, %zu, tensors};\n  return &info;\n}\n\n",
-              threads[f->file->threads], f->prefix, g->ninputs, g->noutputs);
+  text_format(out, "\", \"%s\", %zu, %zu, %zu, tensors, %zu, %s};\n  return &info;\n}\n\n", threads[f->file->threads],
+              f->has_open_workspace ? 0 : f->workspace_nbytes, g->ninputs, g->noutputs, g->ndims,
+              g->ndims ? "dims, hints" : "NULL, NULL");
 }
 
 static void print_checks(const FilePrinter *f, Text *out) {
   const Graph *g = f->graph;
+  if (g->ndims) text_format(out, "  if (!%s_fits(extents)) return %s_EXTENT_OUT_OF_RANGE;\n", f->prefix, f->prefix);
   for (size_t i = 0; i < g->ninputs; i++) {
     const Value *v = g->inputs[i];
-    if (shape_nelems(&v->shape))
-      text_format(out, "  if (!%s) return %s_NULL_POINTER;\n", f->member[v->index], f->prefix);
+    if (!shape_nelems(&v->shape)) continue;
+    text_format(out, "  if (!%s", f->member[v->index]);
+    for (size_t k = 0; k < g->ndims; k++)
+      if (powers_of_dim(shape_powers(&v->shape), k)) text_format(out, " && %s", f->dim_member[k]);
+    text_format(out, ") return %s_NULL_POINTER;\n", f->prefix);
   }
-  if (f->workspace_nbytes)
+  if (f->has_open_workspace)
+    text_format(out,
+                "  {\n    const uint64_t nbytes = %s_nbytes(extents);\n"
+                "    if (nbytes && !workspace) return %s_NULL_POINTER;\n"
+                "    if (nbytes && (uintptr_t)workspace %% 64) return %s_MISALIGNED;\n"
+                "    if (workspace_nbytes < nbytes) return %s_WORKSPACE_TOO_SMALL;\n  }\n",
+                f->prefix, f->prefix, f->prefix, f->prefix);
+  else if (f->workspace_nbytes)
     text_format(out,
                 "  if (!workspace) return %s_NULL_POINTER;\n  if ((uintptr_t)workspace %% 64) return %s_MISALIGNED;\n"
                 "  if (workspace_nbytes < %s_WORKSPACE_NBYTES) return %s_WORKSPACE_TOO_SMALL;\n",
@@ -349,26 +458,145 @@ static void print_checks(const FilePrinter *f, Text *out) {
   }
 }
 
+static void print_best(const FilePrinter *f, Text *out) {
+  text_format(out, "  if (isa == %s_ISA_BEST)\n    isa = ", f->prefix);
+  for (size_t i = f->file->nisas; i-- > 1;) {
+    if (!f->is_there[i]) continue;
+    text_format(out, "%s_has_isa(", f->prefix);
+    add_isa(f, i, out);
+    text_add_string(out, ") ? ");
+    add_isa(f, i, out);
+    text_add_string(out, "\n          : ");
+  }
+  add_isa(f, 0, out);
+  text_add_string(out, ";\n");
+}
+
 static void print_choice(const FilePrinter *f, Text *out) {
-  size_t best = 0;
-  for (size_t i = 0; i < f->file->nisas; i++)
-    if (f->is_there[i]) best = i;
-  text_format(out, "  if (isa == %s_ISA_BEST)\n    for (isa = %s_ISA_", f->prefix, f->prefix);
-  add_upper(out, f->file->isas[best]->name);
-  text_format(
-      out, "; isa > 1 && !%s_has_isa(isa);) isa--;\n  if (!%s_has_isa(isa)) return %s_UNKNOWN_ISA;\n  switch (isa) {\n",
-      f->prefix, f->prefix, f->prefix);
+  print_best(f, out);
+  text_format(out, "  if (!%s_has_isa(isa)) return %s_UNKNOWN_ISA;\n  switch (isa) {\n", f->prefix, f->prefix);
   for (size_t i = f->file->nisas; i-- > 0;) {
     const Isa *isa = f->file->isas[i];
     if (!f->is_there[i]) continue;
     open_guard(isa, out);
-    text_format(out, "  case %s_ISA_", f->prefix);
-    add_upper(out, isa->name);
-    text_format(out, ": %s_%s_run(inputs, outputs, (unsigned char *)workspace, %s); break;\n", f->prefix, isa->name,
-                f->file->threads == EMIT_CALLBACK ? "&pool" : "NULL");
+    text_add_string(out, "  case ");
+    add_isa(f, i, out);
+    text_format(out, ": %s_%s_run(inputs, outputs, %s(unsigned char *)workspace, %s); break;\n", f->prefix, isa->name,
+                f->graph->ndims ? "extents, " : "", f->file->threads == EMIT_CALLBACK ? "&pool" : "NULL");
     close_guard(isa, out);
   }
   text_format(out, "  default: break;\n  }\n  return %s_OK;\n}\n", f->prefix);
+}
+
+static void print_extents(const FilePrinter *f, Text *out) {
+  if (!f->graph->ndims) return;
+  text_add_string(out, "  const int64_t extents[] = {");
+  for (size_t i = 0; i < f->graph->ndims; i++) text_format(out, "%s%s", i ? ", " : "", f->dim_member[i]);
+  text_add_string(out, "};\n");
+}
+
+// Numbers of elements, by what they are products of.
+typedef struct Most {
+  Powers powers;
+  int64_t factor;
+  size_t nbytes; // of an element
+} Most;
+
+static bool is_within(const FilePrinter *f, const Most *a, const Most *b) {
+  for (size_t i = 0; i < f->graph->ndims; i++)
+    if (powers_of_dim(a->powers, i) > powers_of_dim(b->powers, i)) return false;
+  return a->factor <= b->factor && a->nbytes <= b->nbytes;
+}
+
+// The greatest of all values' in all programs, made of what a call can make too large. NULL: out of memory.
+static Most *find_most(const FilePrinter *f, size_t *count) {
+  size_t nvalues = 0;
+  *count = 0;
+  for (size_t p = 0; p < f->file->nisas; p++) nvalues += f->file->programs[p]->graph->nvalues;
+  Most *most = ARENA_ARRAY(f->scratch, Most, nvalues + 1);
+  for (size_t p = 0; most && p < f->file->nisas; p++) {
+    const Graph *g = f->file->programs[p]->graph;
+    for (size_t i = 0; i < g->nvalues; i++) {
+      const Value *v = g->values[i];
+      Most own = {shape_powers(&v->shape), 0, type_nbytes(v->type)};
+      if (!own.powers || !(v->is_input || v->producer || v->constant)) continue;
+      for (int k = 0; k < v->shape.rank; k++) {
+        Extent e = v->shape.extent[k];
+        int64_t factor = open_factor(g, extent_value(e), extent_powers(e));
+        own.factor = (k ? own.factor : 1) * (factor ? factor : 1);
+      }
+      bool is_new = true;
+      for (size_t n = 0; n < *count; n++) is_new &= !is_within(f, &own, &most[n]);
+      if (!is_new) continue;
+      size_t kept = 0;
+      for (size_t n = 0; n < *count; n++)
+        if (!is_within(f, &most[n], &own)) most[kept++] = most[n];
+      most[kept++] = own;
+      *count = kept;
+    }
+  }
+  return most;
+}
+
+// Whether a call may have these extents: PREFIX_fits(extents).
+static bool print_fits(const FilePrinter *f, Text *out) {
+  size_t count;
+  const Most *most = find_most(f, &count);
+  const char *p = f->prefix;
+  if (!most) return false;
+  text_format(out,
+              "/* A product, an extent of 0 counting as 1; UINT64_MAX where it is more. */\n"
+              "static uint64_t %s_times(uint64_t n, int64_t extent) {\n"
+              "  const uint64_t by = extent ? (uint64_t)extent : 1;\n"
+              "  return n > UINT64_MAX / by ? UINT64_MAX : n * by;\n}\n\n"
+              "static int %s_fits(const int64_t *extents) {\n  const uint64_t most = (UINT64_C(1) << 47) - 1;\n"
+              "  uint64_t n;\n",
+              p, p);
+  for (size_t i = 0; i < f->graph->ndims; i++)
+    text_format(out, "  if (extents[%zu] < 0 || (uint64_t)extents[%zu] > most) return 0;\n", i, i);
+  for (size_t m = 0; m < count; m++) {
+    text_format(out, "  n = %lld;\n", (long long)most[m].factor);
+    for (size_t i = 0; i < f->graph->ndims; i++)
+      for (int k = powers_of_dim(most[m].powers, i); k > 0; k--)
+        text_format(out, "  n = %s_times(n, extents[%zu]);\n", p, i);
+    text_format(out, "  if (n > most || n > SIZE_MAX / %zu) return 0;\n", most[m].nbytes);
+  }
+  if (f->has_open_workspace) text_format(out, "  n = %s_nbytes(extents);\n  if (n > SIZE_MAX) return 0;\n", p);
+  text_format(out, "  (void)n;\n  (void)most;\n  return 1;\n}\n\n");
+  return true;
+}
+
+// What the layouts of all instruction sets want at most: PREFIX_nbytes(extents).
+static void print_nbytes(const FilePrinter *f, Text *out) {
+  const char *p = f->prefix;
+  text_format(out, "static uint64_t %s_nbytes(const int64_t *extents) {\n  uint64_t most = 0;\n", p);
+  for (size_t i = 0; i < f->file->nisas; i++) {
+    const Isa *isa = f->file->isas[i];
+    if (!f->is_there[i]) continue;
+    open_guard(isa, out);
+    text_format(out,
+                "  {\n    struct %s_%s_args a;\n    const uint64_t own = %s_%s_layout(&a, extents, NULL);\n"
+                "    if (own > most) most = own;\n  }\n",
+                p, isa->name, p, isa->name);
+    close_guard(isa, out);
+  }
+  text_add_string(out, "  return most;\n}\n\n");
+}
+
+static bool print_workspace_function(const FilePrinter *f, Text *out) {
+  const char *p = f->prefix;
+  if (f->has_open_workspace) print_nbytes(f, out);
+  if (f->graph->ndims && !print_fits(f, out)) return false;
+  text_format(out, "size_t %s_workspace_nbytes(", p);
+  if (!f->has_open_workspace) {
+    text_format(out, "void) {\n  return %s_WORKSPACE_NBYTES;\n}\n\n", p);
+    return true;
+  }
+  add_dim_parameters(f, out);
+  text_add_string(out, ") {\n");
+  print_extents(f, out);
+  text_format(out, "  return %s_fits(extents) ? (size_t)%s_nbytes(extents) : SIZE_MAX;\n}\n\n", p, p);
+  return true;
 }
 
 static void print_entry(const FilePrinter *f, Text *out) {
@@ -383,26 +611,28 @@ static void print_entry(const FilePrinter *f, Text *out) {
     text_add_string(out, ", ");
   }
   text_add_string(out, "NULL};\n");
+  print_extents(f, out);
   if (f->file->threads == EMIT_CALLBACK)
     text_format(out, "  const struct %s_pool pool = {parallel_for, context};\n", f->prefix);
   print_checks(f, out);
   print_choice(f, out);
 }
 
-static void print_source(const FilePrinter *f, Text *out) {
+static bool print_source(const FilePrinter *f, Text *out) {
   print_origin(f, out);
   text_format(out, "#include \"%s.h\"\n\n", f->file->file_stem);
   print_prologue(out);
   text_add(out, text_string(&f->constants), f->constants.nbytes);
   print_pool(f, out);
   text_add(out, text_string(&f->sections), f->sections.nbytes);
-  text_format(out, "size_t %s_workspace_nbytes(void) {\n  return %s_WORKSPACE_NBYTES;\n}\n\n", f->prefix, f->prefix);
+  if (!print_workspace_function(f, out)) return false;
   print_has_isa(f, out);
   print_info(f, out);
   print_entry(f, out);
+  return true;
 }
 
-bool emit_file(const EmittedFile *file, const Allocator *allocator, Text *source, Text *header) {
+bool emit_file(EmittedFile *file, const Allocator *allocator, Text *source, Text *header) {
   Arena scratch;
   arena_init(&scratch, allocator);
   const Graph *g = file->programs[0]->graph;
@@ -413,11 +643,12 @@ bool emit_file(const EmittedFile *file, const Allocator *allocator, Text *source
   bool ok = f.is_in_place && file->nisas <= MOST_ISAS;
   if (ok) memset(f.is_in_place, true, g->noutputs * g->ninputs);
   for (size_t i = 0; ok && i < file->nisas; i++) ok = add_section(&f, i);
+  file->has_open_workspace = f.has_open_workspace;
   if (ok && file->is_in_place) memcpy(file->is_in_place, f.is_in_place, g->noutputs * g->ninputs);
   if (ok) {
-    print_source(&f, source);
     print_header(&f, header);
-    ok = !f.constants.out_of_memory && !f.sections.out_of_memory && !source->out_of_memory && !header->out_of_memory;
+    ok = print_source(&f, source) && !f.constants.out_of_memory && !f.sections.out_of_memory &&
+         !source->out_of_memory && !header->out_of_memory;
   }
   text_deinit(&f.constants);
   text_deinit(&f.sections);

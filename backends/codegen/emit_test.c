@@ -58,19 +58,33 @@ static void add_hex(Text *out, double x) {
   }
 }
 
-static void add_expected(const SelfTest *t, Text *out) {
-  for (size_t o = 0; o < noutputs_of(t); o++) {
-    const Tensor *e = &t->expected[o];
-    int64_t n = tensor_nelems(e), count = n < MOST_SAMPLES ? n : MOST_SAMPLES;
-    text_add_string(out, "    {");
-    for (int64_t s = 0; s < count; s++) {
-      int64_t i = n <= MOST_SAMPLES ? s : (int64_t)((uint64_t)s * (uint64_t)(n - 1) / (MOST_SAMPLES - 1));
-      text_add_string(out, s % 6 ? ", " : s ? ",\n     " : "");
-      add_hex(out, type_load(e->type, e->data, (size_t)i));
-    }
-    text_add_string(out, count ? "},\n" : "0},\n");
+static void add_samples(const Tensor *e, Text *out) {
+  int64_t n = tensor_nelems(e), count = n < MOST_SAMPLES ? n : MOST_SAMPLES;
+  text_add_string(out, "    {");
+  for (int64_t s = 0; s < count; s++) {
+    int64_t i = n <= MOST_SAMPLES ? s : (int64_t)((uint64_t)s * (uint64_t)(n - 1) / (MOST_SAMPLES - 1));
+    text_add_string(out, s % 6 ? ", " : s ? ",\n     " : "");
+    add_hex(out, type_load(e->type, e->data, (size_t)i));
   }
-  text_add_string(out, "    {0},\n");
+  text_add_string(out, count ? "},\n" : "0},\n");
+}
+
+static void add_expected(const SelfTest *t, Text *out) {
+  for (size_t c = 0; c < t->ncases; c++) {
+    text_add_string(out, "  {\n");
+    for (size_t o = 0; o < noutputs_of(t); o++) add_samples(&t->cases[c].expected[o], out);
+    text_add_string(out, "    {0},\n  },\n");
+  }
+}
+
+// Of each case as many numbers, and a 0.
+static void add_numbers(const SelfTest *t, size_t count, bool is_extents, Text *out) {
+  for (size_t c = 0; c < t->ncases; c++) {
+    text_add_string(out, c ? ", {" : "{");
+    for (size_t i = 0; i < count; i++)
+      text_format(out, "%lld, ", (long long)(is_extents ? t->cases[c].extents[i] : t->cases[c].nelems[i]));
+    text_add_string(out, "0}");
+  }
 }
 
 static double tolerance_of(const Value *v) {
@@ -86,11 +100,36 @@ static double tolerance_of(const Value *v) {
 
 static void add_call(const SelfTest *t, Text *out) {
   const Graph *g = t->file->programs[0]->graph;
-  text_format(out, "  (void)in;\n  (void)out;\n  return %s(", t->file->prefix);
+  text_format(out, "  (void)in;\n  (void)out;\n  (void)number;\n  return %s(", t->file->prefix);
+  for (size_t i = 0; i < g->ndims; i++) text_format(out, "extents[number][%zu], ", i);
   for (size_t i = 0; i < g->ninputs; i++)
     text_format(out, "(const %s *)in[%zu], ", element_type(g->inputs[i]->type), i);
   for (size_t o = 0; o < g->noutputs; o++) text_format(out, "(%s *)out[%zu], ", element_type(g->outputs[o]->type), o);
   text_format(out, "workspace, nbytes, isa%s);\n", t->file->threads == EMIT_CALLBACK ? ", backwards, NULL" : "");
+}
+
+// The workspace, by a function that has the extents where they matter.
+static void add_wanted(const SelfTest *t, Text *out) {
+  text_format(out, "  (void)number;\n  return %s_workspace_nbytes(", t->file->prefix);
+  for (size_t i = 0; t->file->has_open_workspace && i < t->file->programs[0]->graph->ndims; i++)
+    text_format(out, "%sextents[number][%zu]", i ? ", " : "", i);
+  text_add_string(out, ");\n");
+}
+
+// Calls with extents that are out of range, each with the others as in the first case.
+static void add_ranges(const SelfTest *t, Text *out) {
+  const Graph *g = t->file->programs[0]->graph;
+  const char *p = t->file->prefix;
+  for (size_t k = 0; k < g->ndims; k++)
+    for (int is_large = 0; is_large < 2; is_large++) {
+      text_format(out, "  check(%s(", p);
+      for (size_t i = 0; i < g->ndims; i++)
+        if (i != k) text_format(out, "extents[0][%zu], ", i);
+        else text_add_string(out, is_large ? "INT64_MAX, " : "-1, ");
+      for (size_t i = 0; i < g->ninputs + g->noutputs; i++) text_add_string(out, "NULL, ");
+      text_format(out, "NULL, 0, 0%s) == %s_EXTENT_OUT_OF_RANGE, \"an extent out of range\");\n",
+                  t->file->threads == EMIT_CALLBACK ? ", backwards, NULL" : "", p);
+    }
 }
 
 static void add_prefixed(Text *out, const char *text, size_t nbytes, const char *prefix) {
@@ -102,12 +141,18 @@ static void add_prefixed(Text *out, const char *text, size_t nbytes, const char 
 
 // What stands for %NAME%.
 static void add_part(const SelfTest *t, const char *name, Text *out) {
-  size_t ninputs = t->file->programs[0]->graph->ninputs;
+  size_t ninputs = t->file->programs[0]->graph->ninputs, ndims = t->file->programs[0]->graph->ndims;
   if (strncmp(name, "NINPUTS", 7) == 0) text_format(out, "%zu", ninputs);
   else if (strncmp(name, "NOUTPUTS", 8) == 0) text_format(out, "%zu", noutputs_of(t));
   else if (strncmp(name, "EXPECTED", 8) == 0) add_expected(t, out);
+  else if (strncmp(name, "NDIMS", 5) == 0) text_format(out, "%zu", ndims);
+  else if (strncmp(name, "NCASES", 6) == 0) text_format(out, "%zu", t->ncases);
+  else if (strncmp(name, "EXTENTS", 7) == 0) add_numbers(t, ndims, true, out);
+  else if (strncmp(name, "NELEMS", 6) == 0) add_numbers(t, ninputs + noutputs_of(t), false, out);
+  else if (strncmp(name, "RANGES", 6) == 0) add_ranges(t, out);
+  else if (strncmp(name, "WANTED", 6) == 0) add_wanted(t, out);
   else if (strncmp(name, "CALL", 4) == 0) add_call(t, out);
-  else if (strncmp(name, "RANGES", 6) == 0) {
+  else if (strncmp(name, "VALUES", 6) == 0) {
     for (size_t i = 0; i < ninputs; i++) text_format(out, "%d, ", t->ranges[i]);
     text_add_string(out, "0");
   } else if (strncmp(name, "TOLERANCE", 9) == 0) {

@@ -2,8 +2,6 @@
 // all outputs that its readers work for.
 #include "backends/codegen/flow.h"
 
-#include <string.h>
-
 bool output_is_copy(const Graph *g, size_t i) {
   const Value *v = g->outputs[i];
   if (!v->producer) return true;
@@ -49,7 +47,34 @@ static bool reads(const Kernel *k, const bool *is_marked, const Kernel *maker, c
   return false;
 }
 
-static void add_readers(Flow *f, size_t kernel, size_t loop, bool **is_marked) {
+// The outputs that a root of a loop works for: those of its own value where nobody else reads that, or all of the
+// loop's.
+static bool root_serves(const Flow *f, const Kernel *k, size_t loop, const Root *root, size_t output) {
+  const Graph *g = f->program->graph;
+  const Value *v = root->kind == ROOT_STORE ? k->accesses[root->access].value : NULL;
+  size_t count = 0;
+  for (size_t o = 0; v && o < g->noutputs; o++) count += g->outputs[o] == v;
+  return count == 1 && !f->is_read_again[v->index] ? g->outputs[output] == v : f->serves[loop][output];
+}
+
+// A kernel's temporary works for what those roots of a later loop work for that read it.
+static bool add_temporary_readers(Flow *f, size_t kernel, uint32_t temporary, size_t reader, Arena *arena) {
+  const Kernel *k = f->program->kernels[kernel];
+  const Loop *loop = &k->loops[reader];
+  const Access stored = {.temporary = temporary};
+  for (size_t r = 0; r < loop->nroots; r++) {
+    bool *is_marked = ARENA_ARRAY(arena, bool, k->nexprs);
+    if (!is_marked) return false;
+    mark(k, loop, loop->roots[r].expr, loop->roots[r].kind == ROOT_REDUCE_INNER, is_marked);
+    if (!reads(k, is_marked, k, &stored)) continue;
+    for (size_t o = 0; o < f->program->graph->noutputs; o++)
+      f->temporary_serves[f->first_temporary[kernel] + temporary][o] |=
+          root_serves(f, k, f->first_loop[kernel] + reader, &loop->roots[r], o);
+  }
+  return true;
+}
+
+static bool add_readers(Flow *f, size_t kernel, size_t loop, bool **is_marked, Arena *arena) {
   const Program *p = f->program;
   const Kernel *maker = p->kernels[kernel];
   const Loop *own = &maker->loops[loop];
@@ -65,23 +90,32 @@ static void add_readers(Flow *f, size_t kernel, size_t loop, bool **is_marked) {
         if (!reads(p->kernels[i], is_marked[reader], maker, stored)) continue;
         if (stored->value) f->is_read_again[stored->value->index] = true;
         for (size_t o = 0; o < p->graph->noutputs; o++) f->serves[at][o] |= f->serves[reader][o];
+        if (!stored->value && !add_temporary_readers(f, kernel, stored->temporary, l, arena)) return false;
       }
   }
+  return true;
 }
 
 bool flow_find(Flow *f, const Program *p, Arena *arena) {
   const Graph *g = p->graph;
-  size_t nloops = 0, at = 0;
+  size_t nloops = 0, ntemporaries = 0, at = 0;
   *f = (Flow){.program = p, .first_loop = ARENA_ARRAY(arena, size_t, p->nkernels + 1)};
+  f->first_temporary = ARENA_ARRAY(arena, size_t, p->nkernels + 1);
   f->is_read_again = ARENA_ARRAY(arena, bool, g->nvalues + 1);
-  if (!f->first_loop || !f->is_read_again) return false;
+  if (!f->first_loop || !f->first_temporary || !f->is_read_again) return false;
   for (size_t i = 0; i < p->nkernels; i++) {
     f->first_loop[i] = nloops;
+    f->first_temporary[i] = ntemporaries;
     nloops += p->kernels[i]->nloops;
+    ntemporaries += p->kernels[i]->ntemporaries;
   }
+  f->ntemporaries = ntemporaries;
   f->serves = ARENA_ARRAY(arena, bool *, nloops + 1);
   bool **is_marked = ARENA_ARRAY(arena, bool *, nloops + 1);
-  if (!f->serves || !is_marked) return false;
+  f->temporary_serves = ARENA_ARRAY(arena, bool *, ntemporaries + 1);
+  if (!f->serves || !f->temporary_serves || !is_marked) return false;
+  for (size_t t = 0; t < ntemporaries; t++)
+    if (!(f->temporary_serves[t] = ARENA_ARRAY(arena, bool, g->noutputs + 1))) return false;
   for (size_t i = 0; i < p->nkernels; i++)
     for (size_t l = 0; l < p->kernels[i]->nloops; l++, at++) {
       f->serves[at] = ARENA_ARRAY(arena, bool, g->noutputs + 1);
@@ -89,7 +123,8 @@ bool flow_find(Flow *f, const Program *p, Arena *arena) {
       if (!f->serves[at] || !is_marked[at]) return false;
     }
   for (size_t i = p->nkernels; i-- > 0;)
-    for (size_t l = p->kernels[i]->nloops; l-- > 0;) add_readers(f, i, l, is_marked);
+    for (size_t l = p->kernels[i]->nloops; l-- > 0;)
+      if (!add_readers(f, i, l, is_marked, arena)) return false;
   for (size_t o = 0; o < g->noutputs; o++)
     if (output_is_copy(g, o)) f->is_read_again[g->outputs[o]->index] = true;
   return true;
@@ -99,8 +134,7 @@ bool flow_find(Flow *f, const Program *p, Arena *arena) {
 
 static bool is_alike(const Value *a, const Value *b) {
   bool is_alike = a->type == b->type && a->shape.rank == b->shape.rank;
-  for (int i = 0; is_alike && i < a->shape.rank; i++)
-    is_alike = extent_value(a->shape.extent[i]) == extent_value(b->shape.extent[i]);
+  for (int i = 0; is_alike && i < a->shape.rank; i++) is_alike = extent_equals(a->shape.extent[i], b->shape.extent[i]);
   return is_alike;
 }
 
@@ -117,7 +151,7 @@ static bool reads_as_stored(const Kernel *k, const bool *is_marked, const Value 
   for (ExprId id = 1; id < k->nexprs; id++) {
     if (!is_marked[id] || !is_memory_access(&k->exprs[id])) continue;
     const Access *a = &k->accesses[k->exprs[id].access];
-    if (a->value == v && memcmp(a->stride, stored->stride, sizeof a->stride) != 0) return false;
+    if (a->value == v && !access_strides_equal(a, stored)) return false;
   }
   return true;
 }

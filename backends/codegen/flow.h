@@ -6,9 +6,12 @@
 
 typedef struct Flow {
   const Program *program;
-  size_t *first_loop;  // by kernel: where its loops start in the numbering of all
-  bool **serves;       // by loop: which graph outputs, by number, it works for
-  bool *is_read_again; // by value->index: a loop, or a copy at the end, reads what another has stored
+  size_t *first_loop; // by kernel: where its loops start in the numbering of all
+  bool **serves;      // by loop: which graph outputs, by number, it works for
+  size_t ntemporaries;
+  size_t *first_temporary; // by kernel: where its temporaries start in the numbering of all
+  bool **temporary_serves; // by temporary: likewise
+  bool *is_read_again;     // by value->index: a loop, or a copy at the end, reads what another has stored
 } Flow;
 
 // False: out of memory. All that it points to is the arena's.

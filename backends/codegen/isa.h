@@ -7,6 +7,7 @@
 
 typedef struct Isa {
   const char *name;
+  int number;                 // in emitted headers, for good
   const char *vocabulary[2];  // text of its header, and of the header whose definitions it takes for the rest; or NULL
   const char *target;         // for the compiler's target attribute; NULL: nothing to say
   int vector_registers;       // how many 64-byte virtual vectors its registers hold

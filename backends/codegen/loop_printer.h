@@ -13,15 +13,18 @@ typedef struct LoopPrinter {
   const Kernel *k;
   const Loop *loop;
   size_t kernel_index, loop_index;
-  const char **name;               // by ExprId
-  uint32_t *nuses;                 // by ExprId, in the sweep or section being printed
-  int *time;                       // by ExprId: the sweep before which a row's scalar is known
-  bool *is_needed;                 // by ExprId: for the sweep or section being printed
-  const char *vec, *scalar, *mask; // C types
-  char prefix;                     // of the vocabulary: v or d
-  const char *lane;                // index of the vector's first lane: "i" or "j"
-  const char *part;                // which of the accumulators: "", "[r]", "[u]", "[0]"
-  bool is_tail;                    // only the first n lanes are there
+  const char **name;                // by ExprId, then of open dims
+  const char **access_name;         // by AccessId: what stands behind p_, part_ and so on
+  bool mentions_dim[MAX_OPEN_DIMS]; // in the function's body so far
+  Text *function;                   // its text but for the body, while that is in the making
+  uint32_t *nuses;                  // by ExprId, in the sweep or section being printed
+  int *time;                        // by ExprId: the sweep before which a row's scalar is known
+  bool *is_needed;                  // by ExprId: for the sweep or section being printed
+  const char *vec, *scalar, *mask;  // C types
+  char prefix;                      // of the vocabulary: v or d
+  const char *lane;                 // index of the vector's first lane: "i" or "j"
+  const char *part;                 // which of the accumulators: "", "[r]", "[u]", "[0]"
+  bool is_tail;                     // only the first n lanes are there
   int indent;
 } LoopPrinter;
 
@@ -49,7 +52,16 @@ bool is_place(const Access *a);
 void add_start(LoopPrinter *l, const Access *a); // a pointer to the access's first element, or its place
 const char *access_member(const LoopPrinter *l, const Access *a);
 // Adds " + axis * stride" for those axes that have one; true if any was added.
-bool add_terms(LoopPrinter *l, const int64_t *stride, AxisSet axes, bool has_before);
+bool add_terms(LoopPrinter *l, const Access *a, AxisSet axes, bool has_before);
+// A number as C, of type size_t where it has powers; in parentheses where it is a product.
+const char *number_text(LoopPrinter *l, int64_t number, Powers powers);
+const char *row_stride_text(LoopPrinter *l, const Access *a); // along the first outer axis, of type ptrdiff_t
+const char *axes_text(LoopPrinter *l, AxisSet axes);          // how many elements they have
+const char *block_text(LoopPrinter *l);                       // the length of the loop's blocks or tiles
+const char *chunks_text(LoopPrinter *l, uint32_t loop);       // how many of them an iteration of its kept axes has
+// The part of a function that may mention open dims, which are then declared before it.
+void begin_body(LoopPrinter *l, Text *body);
+void end_body(LoopPrinter *l, Text *body);
 // A number as C, in the type that the kernel computes in.
 void add_constant(LoopPrinter *l, double number);
 void add_number(LoopPrinter *l, double number, bool is_f64); // the same in a type that is said
@@ -59,8 +71,11 @@ void add_vector(LoopPrinter *l, ExprId id);
 // The address of an access: its row pointer, the middle axes, the first lane.
 void add_address(LoopPrinter *l, AccessId id);
 const char *type_suffix(Type type); // of functions of the vocabulary that access memory
-// Whether the caller may not want what is stored, which then is not; around its stores stands a test of wants_ACCESS.
+// Whether the caller may not want what is stored, which then is not; around its stores stands a test of wants_NAME.
 bool is_optional(const LoopPrinter *l, AccessId id);
+bool may_be_unwanted(const LoopPrinter *l, AccessId id); // partial sums that are NULL when nobody wants them
+// "if (part_NAME) ", where a block's own may be NULL.
+void add_part_test(LoopPrinter *l, AccessId id);
 void open_store(LoopPrinter *l, const Root *root);
 void close_store(LoopPrinter *l, const Root *root);
 void print_vector_store(LoopPrinter *l, const Root *root);

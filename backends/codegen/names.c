@@ -40,8 +40,8 @@ static const char *const functions[] = {
 
 // What the functions that a loop becomes call their own, and what they call.
 static const char *const locals[] = {
-    "a", "ahead", "args", "b", "begin", "block", "chunk", "d", "dmask", "dvec", "end", "i", "i0", "i1", "j", "mask",
-    "n", "o", "r", "rows", "start", "sum", "u", "vec", "fma", "fmaf", "sqrt", "sqrtf", "memcpy"};
+    "a", "ahead", "args", "b", "begin", "block", "chain", "chunk", "d", "dmask", "dvec", "end", "i", "i0", "i1", "j", "mask",
+    "n", "o", "r", "rows", "run", "start", "sum", "u", "vec", "fma", "fmaf", "sqrt", "sqrtf", "memcpy"};
 // clang-format on
 
 static bool is_among(const char *const *words, size_t count, const char *name) {
@@ -128,8 +128,9 @@ static bool is_taken(const char *name, const char *const *taken, size_t ntaken) 
 
 // What the emitted struct and its function call their own: NAME_out, and temporaries kN_N_NAME.
 static bool is_own_member(const char *name) {
-  static const char *const own[] = {"a",      "args",    "context",      "i",    "inputs",    "isa",
-                                    "memory", "outputs", "parallel_for", "pool", "workspace", "workspace_nbytes"};
+  static const char *const own[] = {"a",      "args",      "context",         "extents", "i",
+                                    "inputs", "isa",       "memory",          "outputs", "parallel_for",
+                                    "pool",   "workspace", "workspace_nbytes"};
   return IS_AMONG(own, name) || ends_in(name, "_out") || (name[0] == 'k' && isdigit((unsigned char)name[1]));
 }
 
@@ -148,14 +149,12 @@ const char *print_member_name(Printer *p, const char *name, const char *const *t
   return member ? member : "x";
 }
 
-// Axes, p_3, acc_3 and the like, which only their printers make, and functions of the vocabulary.
+// Axes, p_NAME, acc_NAME and the like, which only their printers make, and functions of the vocabulary.
 static bool is_own_local(const char *name) {
-  static const char *const numbered[] = {"acc_", "d", "p_", "part_", "rows_", "streams_", "sum_", "total_", "wants_"};
-  for (size_t i = 0; i < sizeof numbered / sizeof *numbered; i++) {
-    size_t length = strlen(numbered[i]);
-    if (strncmp(name, numbered[i], length) == 0 && isdigit((unsigned char)name[length])) return true;
-  }
-  return is_vocabulary(name) || !isalpha((unsigned char)name[0]);
+  static const char *const own[] = {"acc_", "held_", "p_", "part_", "rows_", "streams_", "total_", "wants_"};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (strncmp(name, own[i], strlen(own[i])) == 0) return true;
+  return is_vocabulary(name) || !isalpha((unsigned char)name[0]) || (name[0] == 'd' && isdigit((unsigned char)name[1]));
 }
 
 static bool is_free_local(const char *name, const char *const *taken, size_t ntaken) {

@@ -3,6 +3,7 @@
 // A scalar expression is a variable of its own, or with several rows at once an element of an array [r]; a vector
 // expression is a variable of the innermost loop's body. Constants are written where they are used.
 #include "backends/codegen/loop_printer.h"
+#include "ir/open.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -49,6 +50,23 @@ const char *element_type(Type type) {
   return names[type];
 }
 
+// Numbers
+
+const char *open_number_text(Printer *p, int64_t number, Powers powers, const char *const *names) {
+  const Graph *g = p->program->graph;
+  const int64_t factor = powers ? open_factor(g, number, powers) : number;
+  Text text;
+  text_init(&text, p->scratch->allocator);
+  int nfactors = factor != 1 || !powers;
+  if (nfactors) text_format(&text, "%lld", (long long)factor);
+  for (size_t i = 0; powers && i < g->ndims; i++)
+    for (int n = powers_of_dim(powers, i); n > 0; n--) text_format(&text, nfactors++ ? " * %s" : "%s", names[i]);
+  const char *result = arena_format(p->scratch, nfactors > 1 ? "(%s)" : "%s", text_string(&text));
+  p->out_of_memory |= !result || text.out_of_memory;
+  text_deinit(&text);
+  return result ? result : "1";
+}
+
 // Axes
 
 int loop_vector_axis(const Loop *loop) {
@@ -92,11 +110,31 @@ bool is_transposed(const LoopPrinter *l, AccessId id) {
   return l->loop->is_across && !l->is_tail && a->stride[l->loop->order[0]] && a->stride[l->loop->order[1]] == 1;
 }
 
-// In elements, from lane to lane; 0: one element for all.
-static int64_t lane_stride(const LoopPrinter *l, const Access *a) {
+static int lane_axis(const LoopPrinter *l) {
   int axis = l->loop->is_across ? l->loop->order[0] : loop_vector_axis(l->loop);
   assert(axis >= 0); // there are vectors
-  return a->stride[axis];
+  return axis;
+}
+
+// In elements, from lane to lane; 0: one element for all.
+static int64_t lane_stride(const LoopPrinter *l, const Access *a) {
+  return a->stride[lane_axis(l)];
+}
+
+static const char *signed_stride_text(LoopPrinter *l, const Access *a, int axis) {
+  const char *number = number_text(l, a->stride[axis], a->stride_powers[axis]);
+  const char *text = a->stride_powers[axis] ? arena_format(l->p->scratch, "(ptrdiff_t)%s", number) : number;
+  l->p->out_of_memory |= !text;
+  return text ? text : "1";
+}
+
+const char *row_stride_text(LoopPrinter *l, const Access *a) {
+  return signed_stride_text(l, a, l->loop->order[0]);
+}
+
+// The stride that a gather or a scatter gets.
+static void add_lane_stride(LoopPrinter *l, const Access *a) {
+  text_format(l->out, ", %s", signed_stride_text(l, a, lane_axis(l)));
 }
 
 const char *axis_name(const LoopPrinter *l, int axis) {
@@ -112,17 +150,54 @@ bool is_place(const Access *a) {
   return a->type == TYPE_NONE || type_is_packed(a->type);
 }
 
+const char *number_text(LoopPrinter *l, int64_t number, Powers powers) {
+  const char *names[MAX_OPEN_DIMS] = {NULL};
+  for (size_t i = 0; powers && i < l->k->graph->ndims; i++) {
+    names[i] = l->name[l->k->nexprs + i];
+    l->mentions_dim[i] |= powers_of_dim(powers, i) > 0;
+  }
+  return open_number_text(l->p, number, powers, names);
+}
+
+const char *axes_text(LoopPrinter *l, AxisSet axes) {
+  return number_text(l, axes_nelems(l->k, axes), axes_powers(l->k, axes));
+}
+
+const char *block_text(LoopPrinter *l) {
+  const Loop *loop = l->loop;
+  if (!loop->few_work) return number_text(l, loop->tile ? loop->tile : loop->block, 0);
+  const char *text = arena_format(l->p->scratch, "a->k%zu_loop%zu_block", l->kernel_index, l->loop_index);
+  l->p->out_of_memory |= !text;
+  return text ? text : "1";
+}
+
+void begin_body(LoopPrinter *l, Text *body) {
+  text_init(body, l->p->scratch->allocator);
+  memset(l->mentions_dim, 0, sizeof l->mentions_dim);
+  l->function = l->out;
+  l->out = body;
+}
+
+void end_body(LoopPrinter *l, Text *body) {
+  l->out = l->function;
+  for (size_t i = 0; i < MAX_OPEN_DIMS; i++)
+    if (l->mentions_dim[i]) print_line(l, "const size_t %s = a->%s;", l->name[l->k->nexprs + i], l->p->dim_member[i]);
+  text_add(l->out, text_string(body), body->nbytes);
+  l->out->out_of_memory |= body->out_of_memory;
+  text_deinit(body);
+}
+
 void add_start(LoopPrinter *l, const Access *a) {
   if (is_place(a)) text_add_string(l->out, "(size_t)0");
   else text_format(l->out, "a->%s", access_member(l, a));
-  if (a->offset) text_format(l->out, " + %lld", (long long)a->offset);
+  if (a->offset) text_format(l->out, " + %s", number_text(l, a->offset, a->offset_powers));
 }
 
-bool add_terms(LoopPrinter *l, const int64_t *stride, AxisSet axes, bool has_before) {
+bool add_terms(LoopPrinter *l, const Access *a, AxisSet axes, bool has_before) {
   for (int axis = 0; axis < l->k->naxes; axis++) {
-    if (!(axes >> axis & 1) || !stride[axis]) continue;
+    if (!(axes >> axis & 1) || !a->stride[axis]) continue;
     text_format(l->out, has_before ? " + %s" : "%s", axis_name(l, axis));
-    if (stride[axis] != 1) text_format(l->out, " * %lld", (long long)stride[axis]);
+    if (a->stride[axis] != 1) text_format(l->out, " * %s", number_text(l, a->stride[axis], a->stride_powers[axis]));
     has_before = true;
   }
   return has_before;
@@ -170,12 +245,12 @@ void add_vector(LoopPrinter *l, ExprId id) {
 void add_address(LoopPrinter *l, AccessId id) {
   const Access *a = &l->k->accesses[id];
   int v = loop_vector_axis(l->loop);
-  text_format(l->out, "p_%u", (unsigned)id);
+  text_format(l->out, "p_%s", l->access_name[id]);
   if (has_rows(l) && varies_by_row(l, access_axes(l->k, a))) text_add_string(l->out, "[r]");
   assert(v >= 0); // what has no inner axes is a scalar
-  add_terms(l, a->stride, loop_inner_axes(l->loop) & ~(1U << v), true);
-  if (a->stride[v]) text_format(l->out, " + %s", l->lane);
-  if (a->stride[v] > 1) text_format(l->out, " * %lld", (long long)a->stride[v]);
+  add_terms(l, a, loop_inner_axes(l->loop) & ~(1U << v), true);
+  if (a->stride[v]) text_format(l->out, access_is_mask(a) ? " + %s / 8" : " + %s", l->lane);
+  if (a->stride[v] > 1) text_format(l->out, " * %s", number_text(l, a->stride[v], a->stride_powers[v]));
 }
 
 const char *type_suffix(Type type) {
@@ -208,7 +283,7 @@ static void add_lanes_address(LoopPrinter *l, AccessId id, Level level) {
     return;
   }
   add_start(l, a);
-  add_terms(l, a->stride, loop_outer_axes(l->loop), true);
+  add_terms(l, a, loop_outer_axes(l->loop), true);
 }
 
 static const char *scalar_from(Type type) {
@@ -238,8 +313,14 @@ static void add_vector_load(LoopPrinter *l, const Expr *e, Level level) {
   char memory = memory_prefix(a->type);
   int64_t stride = lane_stride(l, a);
   bool converts = memory != l->prefix;
+  if (access_is_mask(a)) {
+    text_format(l->out, "%s_load(", l->mask);
+    add_address(l, id);
+    text_add_string(l->out, ")");
+    return;
+  }
   if (is_transposed(l, id)) {
-    text_format(l->out, "v_load(rows_%u + %s * %d)", (unsigned)id, l->lane, LANES);
+    text_format(l->out, "v_load(rows_%s + %s * %d)", l->access_name[id], l->lane, LANES);
     return;
   }
   if (l->loop->is_across && !stride) {
@@ -254,7 +335,7 @@ static void add_vector_load(LoopPrinter *l, const Expr *e, Level level) {
   text_format(l->out, "%c_%s%s%s(", memory, how, l->is_tail ? "_n" : "", type_suffix(a->type));
   add_lanes_address(l, id, level);
   if (e->args[0] && !is_scattered) add_offset(l, a, e->args[0]);
-  if (has_stride) text_format(l->out, ", %lld", (long long)stride);
+  if (has_stride) add_lane_stride(l, a);
   if (is_scattered) add_offset(l, a, e->args[0]);
   if (l->is_tail) text_add_string(l->out, ", n");
   text_add_string(l->out, converts ? "))" : ")");
@@ -265,9 +346,18 @@ bool is_optional(const LoopPrinter *l, AccessId id) {
   return v && l->p->is_optional[v->index];
 }
 
+bool may_be_unwanted(const LoopPrinter *l, AccessId id) {
+  const Access *a = &l->k->accesses[id];
+  return !a->value && l->p->may_be_unwanted[l->p->first_temporary[l->kernel_index] + a->temporary];
+}
+
+void add_part_test(LoopPrinter *l, AccessId id) {
+  if (may_be_unwanted(l, id) && !l->loop->is_across) text_format(l->out, "if (part_%s) ", l->access_name[id]);
+}
+
 void open_store(LoopPrinter *l, const Root *root) {
   if (!is_optional(l, root->access)) return;
-  print_line(l, "if (wants_%u) {", (unsigned)root->access);
+  print_line(l, "if (wants_%s) {", l->access_name[root->access]);
   open_brace(l);
 }
 
@@ -280,9 +370,16 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
   char memory = memory_prefix(a->type);
   int64_t stride = lane_stride(l, a);
   bool converts = memory != l->prefix, may_stream = root->is_streamed && !l->is_tail;
+  if (access_is_mask(a)) {
+    print_indent(l);
+    text_format(l->out, "%s_store(", l->mask);
+    add_address(l, root->access);
+    text_format(l->out, ", %s);\n", l->name[root->expr]);
+    return;
+  }
   if (is_transposed(l, root->access)) {
     print_indent(l);
-    text_format(l->out, "v_store(rows_%u + %s * %d, ", (unsigned)root->access, l->lane, LANES);
+    text_format(l->out, "v_store(rows_%s + %s * %d, ", l->access_name[root->access], l->lane, LANES);
     add_vector(l, root->expr);
     text_add_string(l->out, ");\n");
     return;
@@ -290,14 +387,14 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
   open_store(l, root);
   for (int streams = may_stream; streams >= 0; streams--) {
     print_indent(l);
-    if (may_stream) text_format(l->out, streams ? "if (streams_%u) " : "else ", (unsigned)root->access);
+    if (may_stream) text_format(l->out, streams ? "if (streams_%s) " : "else ", l->access_name[root->access]);
     text_format(l->out, "%c_%s%s%s(", memory,
                 streams       ? "stream"
                 : stride == 1 ? "store"
                               : "scatter",
                 l->is_tail ? "_n" : "", type_suffix(a->type));
     add_lanes_address(l, root->access, root_level(l, root));
-    if (stride != 1) text_format(l->out, ", %lld", (long long)stride);
+    if (stride != 1) add_lane_stride(l, a);
     text_format(l->out, ", ");
     if (converts) text_format(l->out, "%c_from_%c(", memory, l->prefix);
     add_vector(l, root->expr);
@@ -310,17 +407,19 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
 // Up to where a bracket closes, or what takes a place.
 static void add_element(LoopPrinter *l, const Access *a, AxisSet axes) {
   text_format(l->out, is_place(a) ? "a->%s, " : "a->%s[", access_member(l, a));
-  if (a->offset) text_format(l->out, "%lld", (long long)a->offset);
-  if (!add_terms(l, a->stride, axes, a->offset != 0) && !a->offset) text_add_string(l->out, "0");
+  if (a->offset) text_add_string(l->out, number_text(l, a->offset, a->offset_powers));
+  if (!add_terms(l, a, axes, a->offset != 0) && !a->offset) text_add_string(l->out, "0");
 }
 
 static void add_scalar_load(LoopPrinter *l, const Expr *e, AxisSet axes) {
   const Access *a = &l->k->accesses[e->access];
+  const char *convert = scalar_from(a->type);
+  bool is_call = *convert && a->type != TYPE_BOOLEAN;
   bool is_widened = l->k->is_f64 && a->type != TYPE_F64 && a->type != TYPE_S64;
-  text_format(l->out, "%s%s(", is_widened ? "(double)" : "", scalar_from(a->type));
+  text_format(l->out, "%s%s%s", is_widened ? "(double)" : "", convert, is_call ? "(" : "");
   add_element(l, a, axes);
   if (e->args[0]) add_offset(l, a, e->args[0]);
-  text_add_string(l->out, is_place(a) ? ")" : "])");
+  text_add_string(l->out, is_place(a) ? ")" : is_call ? "])" : "]");
 }
 
 // Whether dropout keeps the vector's elements, or one.
@@ -334,8 +433,8 @@ static void add_is_kept(LoopPrinter *l, const Expr *e, bool is_vector, AxisSet a
   }
   if (is_vector) add_address(l, e->access);
   else add_start(l, a);
-  if (!is_vector) add_terms(l, a->stride, axes, true);
-  else text_format(l->out, ", %lld", (long long)lane_stride(l, a));
+  if (!is_vector) add_terms(l, a, axes, true);
+  else add_lane_stride(l, a);
   text_add_string(l->out, ")");
 }
 
@@ -374,20 +473,40 @@ void print_scalar_store(LoopPrinter *l, const Root *root) {
 
 // Expressions
 
-// Partial sums lie block after block; kept outer axes choose a run of blocks.
-static void combine_strides(const LoopPrinter *l, const Expr *e, int64_t *stride, int64_t *nblocks, int64_t *nelems) {
+const char *chunks_text(LoopPrinter *l, uint32_t loop) {
+  if (!loop_has_open_chunks(l->k, &l->k->loops[loop])) return number_text(l, loop_nchunks(l->k, &l->k->loops[loop]), 0);
+  const char *text = arena_format(l->p->scratch, "a->k%zu_loop%u_chunks", l->kernel_index, (unsigned)loop);
+  l->p->out_of_memory |= !text;
+  return text ? text : "1";
+}
+
+// Partial results lie block after block, and kept outer axes choose a run of blocks: elements from one index to the
+// next along an axis; "0": it is none of theirs.
+static const char *partial_stride(LoopPrinter *l, const Expr *e, int axis) {
   const Kernel *k = l->k;
   const Loop *maker = &k->loops[e->loop];
   const Access *a = &k->accesses[e->access];
-  int64_t total = loop_nblocks(k, maker), kept = 1;
-  *nelems = axes_nelems(k, access_axes(k, a));
-  for (int i = 0; i < maker->nkept; i++) kept *= k->axes[maker->order[i]].extent;
-  *nblocks = kept ? total / kept : 0;
-  memcpy(stride, a->stride, MAX_AXES * sizeof *stride);
-  int64_t step = *nblocks * *nelems;
-  for (int i = maker->nkept - 1; i >= 0; i--) {
-    stride[maker->order[i]] = step;
-    step *= k->axes[maker->order[i]].extent;
+  const AxisSet own = access_axes(k, a);
+  AxisSet below = 0; // kept axes inside of this one
+  int at = maker->nkept;
+  while (at-- > 0 && maker->order[at] != axis) below |= 1U << maker->order[at];
+  if (at < 0) return number_text(l, a->stride[axis], a->stride_powers[axis]);
+  int64_t nelems = axes_nelems(k, own | below); // they have no axis in common
+  Powers powers = axes_powers(k, own | below);
+  if (!loop_has_open_chunks(k, maker)) return number_text(l, nelems * loop_nchunks(k, maker), powers);
+  const char *text = arena_format(l->p->scratch, "(%s * %s)", chunks_text(l, e->loop), number_text(l, nelems, powers));
+  l->p->out_of_memory |= !text;
+  return text ? text : "0";
+}
+
+// Of block b's part of a row.
+static void add_partial_address(LoopPrinter *l, const Expr *e, AxisSet axes) {
+  text_format(l->out, "b * %s", axes_text(l, access_axes(l->k, &l->k->accesses[e->access])));
+  for (int axis = 0; axis < l->k->naxes; axis++) {
+    const char *stride = axes >> axis & 1 ? partial_stride(l, e, axis) : "0";
+    if (strcmp(stride, "0") == 0) continue;
+    text_format(l->out, " + %s", axis_name(l, axis));
+    if (strcmp(stride, "1") != 0) text_format(l->out, " * %s", stride);
   }
 }
 
@@ -395,38 +514,40 @@ static void combine_strides(const LoopPrinter *l, const Expr *e, int64_t *stride
 static void print_combine(LoopPrinter *l, ExprId id) {
   const Expr *e = &l->k->exprs[id];
   const Access *a = &l->k->accesses[e->access];
-  int64_t stride[MAX_AXES], nblocks, nelems;
-  combine_strides(l, e, stride, &nblocks, &nelems);
   bool is_vector = expr_level(l, id) == LEVEL_VECTOR;
   int v = is_vector ? loop_vector_axis(l->loop) : -1;
   AxisSet others = ~0U & ~(v >= 0 ? 1U << v : 0);
   ExprOp reduction = l->k->temporaries[a->temporary].reduction;
   const char *combine = expr_info[reductions[reduction].combine].name;
+  bool is_any = loop_nblocks(l->k, &l->k->loops[e->loop]) > 0;
   print_indent(l);
-  text_format(l->out, is_vector ? "dvec sum_%u = d_set(" : "double sum_%u = (", (unsigned)id);
+  text_format(l->out, is_vector ? "dvec total_%s = d_set(" : "double total_%s = (", l->name[id]);
   add_number(l, reductions[reduction].identity, true);
   text_add_string(l->out, ");\n");
-  if (nblocks > 0) print_indent(l);
-  if (nblocks > 0) text_format(l->out, "for (size_t b = 0; b < %lld; b++) sum_%u = ", (long long)nblocks, (unsigned)id);
-  if (nblocks == 0) {
+  if (is_any) {
+    print_indent(l);
+    if (may_be_unwanted(l, e->access)) text_format(l->out, "if (a->%s) ", access_member(l, a));
+    text_format(l->out, "for (size_t b = 0; b < %s; b++) total_%s = ", chunks_text(l, e->loop), l->name[id]);
+  }
+  if (!is_any) {
     // nothing was added up
   } else if (!is_vector) {
-    text_format(l->out, "f64_%s(sum_%u, (double)a->%s[b * %lld", combine, (unsigned)id, access_member(l, a),
-                (long long)nelems);
-    add_terms(l, stride, others, true);
+    text_format(l->out, "f64_%s(total_%s, (double)a->%s[", combine, l->name[id], access_member(l, a));
+    add_partial_address(l, e, others);
     text_add_string(l->out, "]);\n");
   } else {
     char memory = a->type == TYPE_F64 ? 'd' : 'v';
-    text_format(l->out, "d_%s(sum_%u, %s%c_%s%s(a->%s + b * %lld", combine, (unsigned)id,
-                memory == 'v' ? "d_from_v(" : "", memory, stride[v] == 1 ? "load" : "gather", l->is_tail ? "_n" : "",
-                access_member(l, a), (long long)nelems);
-    add_terms(l, stride, others, true);
+    const char *stride = partial_stride(l, e, v);
+    bool is_dense = strcmp(stride, "1") == 0;
+    text_format(l->out, "d_%s(total_%s, %s%c_%s%s(a->%s + ", combine, l->name[id], memory == 'v' ? "d_from_v(" : "",
+                memory, is_dense ? "load" : "gather", l->is_tail ? "_n" : "", access_member(l, a));
+    add_partial_address(l, e, others);
     text_format(l->out, " + %s", l->lane);
-    if (stride[v] != 1) text_format(l->out, " * %lld, %lld", (long long)stride[v], (long long)stride[v]);
+    if (!is_dense) text_format(l->out, *stride == '(' ? " * %s, (ptrdiff_t)%s" : " * %s, %s", stride, stride);
     text_format(l->out, "%s)%s);\n", l->is_tail ? ", n" : "", memory == 'v' ? ")" : "");
   }
   const char *narrow = l->k->is_f64 ? "" : is_vector ? "v_from_d" : "(float)";
-  print_line(l, "const %s %s = %s(sum_%u);", is_vector ? l->vec : l->scalar, l->name[id], narrow, (unsigned)id);
+  print_line(l, "const %s %s = %s(total_%s);", is_vector ? l->vec : l->scalar, l->name[id], narrow, l->name[id]);
 }
 
 // A call of the vocabulary.
@@ -458,6 +579,13 @@ const char *scalar_type(const LoopPrinter *l, const Expr *e) {
   return expr_is_s64(l->k, e) ? "int64_t" : expr_info[e->op].is_mask ? "int" : l->scalar;
 }
 
+// Made in f64, as constants are.
+static void add_count(LoopPrinter *l, const Expr *e) {
+  const char *count = number_text(l, (int64_t)e->number, e->powers), *cast = l->k->is_f64 ? "" : "(float)";
+  if (e->op == EXPR_COUNT) text_format(l->out, "%s(double)%s", cast, count);
+  else text_format(l->out, "%s(1 / (double)(%s > 0 ? %s : 1))", cast, count, count);
+}
+
 void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes) {
   const Expr *e = &l->k->exprs[id];
   if (e->op == EXPR_COMBINE) {
@@ -472,6 +600,7 @@ void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes) {
   else if (e->op == EXPR_INDEX) text_format(l->out, "(%s)%s", l->scalar, axis_name(l, index_axis(e)));
   else if (e->op == EXPR_INTEGER) add_integer(l, e->integer);
   else if (e->op == EXPR_IS_KEPT) add_is_kept(l, e, false, axes);
+  else if (e->op == EXPR_COUNT || e->op == EXPR_SHARE) add_count(l, e);
   else add_scalar_formula(l, e);
   text_add_string(l->out, ";\n");
 }
@@ -483,7 +612,7 @@ void print_vector_expr(LoopPrinter *l, ExprId id) {
     return;
   }
   print_indent(l);
-  text_format(l->out, "const %s %s = ", expr_info[e->op].is_mask ? l->mask : l->vec, l->name[id]);
+  text_format(l->out, "const %s %s = ", expr_is_mask(l->k, id) ? l->mask : l->vec, l->name[id]);
   if (e->op == EXPR_LOAD) add_vector_load(l, e, expr_level(l, id));
   else if (e->op == EXPR_INDEX) text_format(l->out, "%c_index(%s)", l->prefix, l->lane);
   else if (e->op == EXPR_IS_KEPT) add_is_kept(l, e, true, 0);

@@ -3,6 +3,7 @@
 // Expressions are printed where they belong by the axes they vary over: not at all (constants), once a row (scalars),
 // once an iteration of a middle axis, or for each vector. Within a level they follow each other in the order of their
 // ids, which has operands before users.
+#include "backends/codegen/emit.h"
 #include "backends/codegen/loop_printer.h"
 
 #include <stdarg.h>
@@ -18,7 +19,15 @@ static const char *combine_name(ExprOp reduction) {
   return expr_info[reductions[reduction].combine].name;
 }
 
-static void add_accumulate(LoopPrinter *l, const Root *root, const char *sum, const char *part) {
+typedef struct Sum { // a vector that is added to: "acc_total[r]"
+  const char *kind, *name, *index;
+} Sum;
+
+static void add_sum(LoopPrinter *l, const Sum *sum) {
+  text_format(l->out, "%s_%s%s", sum->kind, sum->name, sum->index);
+}
+
+static void add_accumulate(LoopPrinter *l, const Root *root, const Sum *sum) {
   ExprId operand = root_operand(l, root);
   const Expr *e = &l->k->exprs[operand];
   if (is_fused_product(l, root)) {
@@ -26,62 +35,68 @@ static void add_accumulate(LoopPrinter *l, const Root *root, const char *sum, co
     add_vector(l, e->args[0]);
     text_add_string(l->out, ", ");
     add_vector(l, e->args[1]);
-    text_format(l->out, ", %s%s)", sum, part);
+    text_add_string(l->out, ", ");
+    add_sum(l, sum);
   } else {
-    text_format(l->out, "%c_%s(%s%s, ", l->prefix, combine_name(root_reduction(l, root)), sum, part);
+    text_format(l->out, "%c_%s(", l->prefix, combine_name(root_reduction(l, root)));
+    add_sum(l, sum);
+    text_add_string(l->out, ", ");
     add_vector(l, operand);
-    text_add_string(l->out, ")");
   }
+  text_add_string(l->out, ")");
 }
 
 // sum = sum + operand, in the first n lanes only where the others must stay as they are.
-static void print_merged_sum(LoopPrinter *l, const Root *root, const char *sum, const char *part, bool is_merged) {
-  text_format(l->out, "%s%s = ", sum, part);
+static void print_merged_sum(LoopPrinter *l, const Root *root, const Sum *sum, bool is_merged) {
+  print_indent(l);
+  if (root->kind == ROOT_REDUCE_OUTER) add_part_test(l, root->access);
+  add_sum(l, sum);
+  text_add_string(l->out, " = ");
   if (is_merged) text_format(l->out, "%c_merge(n, ", l->prefix);
-  add_accumulate(l, root, sum, part);
-  if (is_merged) text_format(l->out, ", %s%s)", sum, part);
+  add_accumulate(l, root, sum);
+  if (is_merged) {
+    text_add_string(l->out, ", ");
+    add_sum(l, sum);
+    text_add_string(l->out, ")");
+  }
   text_add_string(l->out, ";\n");
 }
 
 static void print_vector_root(LoopPrinter *l, const Root *root) {
-  char sum[32];
-  if (root->kind == ROOT_STORE) {
-    print_vector_store(l, root);
-    return;
-  }
-  print_indent(l);
-  if (root->kind == ROOT_REDUCE_OUTER) {
-    snprintf(sum, sizeof sum, "part_%u_v", (unsigned)root->access);
-    print_merged_sum(l, root, sum, "", l->is_tail && l->loop->is_across);
-    return;
-  }
-  snprintf(sum, sizeof sum, "acc_%u", (unsigned)root->expr);
-  print_merged_sum(l, root, sum, l->part, l->is_tail && !l->loop->is_across);
+  const Sum share = {"held", l->access_name[root->access], ""}, sum = {"acc", l->name[root->expr], l->part};
+  if (root->kind == ROOT_STORE) print_vector_store(l, root);
+  else if (root->kind == ROOT_REDUCE_OUTER) print_merged_sum(l, root, &share, l->is_tail && l->loop->is_across);
+  else print_merged_sum(l, root, &sum, l->is_tail && !l->loop->is_across);
 }
 
 static void print_array_sums(LoopPrinter *l, int sweep, bool is_load) {
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];
     if (root->sweep != sweep || !is_array_sum(l, root)) continue;
-    unsigned id = (unsigned)root->access;
+    const char *name = l->access_name[root->access];
     bool is_part = l->is_tail && !l->loop->is_across;
     const char *tail = is_part ? "_n" : "", *n = is_part ? ", n" : "";
     print_indent(l);
-    if (is_load) text_format(l->out, "%s part_%u_v = %c_load%s(part_%u", l->vec, id, l->prefix, tail, id);
-    else text_format(l->out, "%c_store%s(part_%u", l->prefix, tail, id);
-    add_terms(l, l->k->accesses[root->access].stride, loop_inner_axes(l->loop) & ~(1U << loop_vector_axis(l->loop)),
-              true);
+    bool may_be_null = may_be_unwanted(l, root->access) && !l->loop->is_across;
+    const char *test = may_be_null ? arena_format(l->p->scratch, "part_%s ? ", name) : "";
+    if (!is_load) add_part_test(l, root->access);
+    if (is_load) text_format(l->out, "%s held_%s = %s%c_load%s(part_%s", l->vec, name, test, l->prefix, tail, name);
+    else text_format(l->out, "%c_store%s(part_%s", l->prefix, tail, name);
+    add_terms(l, &l->k->accesses[root->access], loop_inner_axes(l->loop) & ~(1U << loop_vector_axis(l->loop)), true);
     text_format(l->out, " + %s", l->lane);
     if (l->loop->is_across) text_format(l->out, " * %d", LANES);
-    if (!is_load) text_format(l->out, ", part_%u_v", id);
-    text_format(l->out, "%s);\n", n);
+    if (!is_load) text_format(l->out, ", held_%s", name);
+    text_format(l->out, "%s)", n);
+    if (is_load && may_be_null) text_format(l->out, " : %c_set(0)", l->prefix);
+    text_add_string(l->out, ";\n");
   }
 }
 
 static bool is_prefetched(const LoopPrinter *l, AccessId id) {
   for (ExprId e = 1; e < l->k->nexprs; e++)
     if (l->is_needed[e] && l->k->exprs[e].op == EXPR_LOAD && l->k->exprs[e].access == id && !l->k->exprs[e].args[0] &&
-        !is_place(&l->k->accesses[id]) && expr_level(l, e) == LEVEL_VECTOR && varies_by_row(l, l->k->exprs[e].axes))
+        !is_place(&l->k->accesses[id]) && !expr_is_mask(l->k, e) && expr_level(l, e) == LEVEL_VECTOR &&
+        varies_by_row(l, l->k->exprs[e].axes))
       return true;
   return false;
 }
@@ -97,7 +112,9 @@ static void print_prefetches(LoopPrinter *l, int sweep) {
     print_indent(l);
     text_add_string(l->out, "v_prefetch_l2(");
     add_address(l, id);
-    text_format(l->out, " + ahead * %lld);\n", (long long)l->k->accesses[id].stride[l->loop->order[0]]);
+    const Access *a = &l->k->accesses[id];
+    const int axis = l->loop->order[0];
+    text_format(l->out, " + ahead * %s);\n", number_text(l, a->stride[axis], a->stride_powers[axis]));
   }
   need_sweep(l, sweep);
 }
@@ -146,7 +163,8 @@ static void print_vector_loops(LoopPrinter *l, int sweep, const char *from, cons
   open_brace(l);
   print_body(l, sweep);
   close_brace(l);
-  if (!l->loop->tile && l->k->axes[loop_vector_axis(l->loop)].extent % LANES == 0) return;
+  const Axis *axis = &l->k->axes[loop_vector_axis(l->loop)];
+  if (!l->loop->tile && kernel_factor(l->k, axis->extent, axis->powers) % LANES == 0) return;
   print_line(l, "if (i < %s) {", to);
   open_brace(l);
   print_line(l, "const int n = (int)(%s - i);", to);
@@ -162,21 +180,33 @@ typedef struct Runs { // how a sweep's additions are kept in short chains
   bool has_sums, has_totals;
   int64_t vector_run; // elements of the innermost axis in a run; 0: all of them
   int64_t middle_run; // iterations of the last middle axis in a run; 0: all
+  bool is_open;       // middle_run is made when it is called, by the chain of an iteration
 } Runs;
 
+static bool has_sums_in(const Loop *loop, int sweep) {
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].sweep == sweep) return true;
+  return false;
+}
+
+static AxisSet middle_axes(const LoopPrinter *l) {
+  return loop_inner_axes(l->loop) & ~(1U << loop_vector_axis(l->loop));
+}
+
+// One run has the bits of no runs at all, so that where extents are open they may always be there.
 static Runs plan_runs(const LoopPrinter *l, int sweep) {
   const Loop *loop = l->loop;
-  Runs runs = {0};
-  for (size_t i = 0; i < loop->nroots; i++)
-    runs.has_sums |= loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].sweep == sweep;
+  Runs runs = {.has_sums = has_sums_in(loop, sweep)};
   if (!runs.has_sums || l->k->is_f64 || loop->is_across) return runs; // rows are short where they lie across lanes
-  int64_t width = loop->tile ? loop->tile : l->k->axes[loop_vector_axis(loop)].extent;
-  int64_t group = (int64_t)LANES * loop->accumulators, middle = 1;
+  const Axis *vector = &l->k->axes[loop_vector_axis(loop)];
+  int64_t width = loop->tile ? loop->tile : vector->extent, group = (int64_t)LANES * loop->accumulators;
   int64_t chain = width / group + width % group / LANES + (width % LANES != 0); // the first accumulator takes the rest
-  for (int i = 0; i < loop->ninner - 1; i++) middle *= l->k->axes[loop->order[loop->nouter + i]].extent;
-  if (chain > LONGEST_RUN) runs.vector_run = LONGEST_RUN * group;
-  else if (chain * middle > LONGEST_RUN) runs.middle_run = LONGEST_RUN / chain;
-  runs.has_totals = runs.vector_run || runs.middle_run;
+  bool is_open = axes_powers(l->k, middle_axes(l)), is_vector_open = !loop->tile && vector->powers;
+  if (is_vector_open && loop->ninner > 1) runs.is_open = true;
+  else if (is_vector_open || chain > LONGEST_RUN) runs.vector_run = LONGEST_RUN * group;
+  else if (chain * axes_nelems(l->k, middle_axes(l)) > LONGEST_RUN || (is_open && chain))
+    runs.middle_run = LONGEST_RUN / chain;
+  runs.has_totals = runs.vector_run || runs.middle_run || runs.is_open;
   return runs;
 }
 
@@ -191,7 +221,7 @@ static int nparts(const LoopPrinter *l) {
 
 static void print_identity(LoopPrinter *l, ExprId id, char prefix, const char *stem, const char *index) {
   print_indent(l);
-  text_format(l->out, "%s_%u%s = %c_set(", stem, (unsigned)id, index, prefix);
+  text_format(l->out, "%s_%s%s = %c_set(", stem, l->name[id], index, prefix);
   add_number(l, reductions[l->k->exprs[id].op].identity, prefix == 'd');
   text_add_string(l->out, ");\n");
 }
@@ -200,11 +230,11 @@ static void print_identity(LoopPrinter *l, ExprId id, char prefix, const char *s
 static void declare_identities(LoopPrinter *l, ExprId id, char prefix, const char *stem, int count) {
   const char *type = prefix == 'd' ? "dvec" : "vec";
   if (count == 1 && !has_rows(l)) {
-    print_line(l, "%s %s_%u;", type, stem, (unsigned)id);
+    print_line(l, "%s %s_%s;", type, stem, l->name[id]);
     print_identity(l, id, prefix, stem, "");
     return;
   }
-  print_line(l, "%s %s_%u[%d];", type, stem, (unsigned)id, count);
+  print_line(l, "%s %s_%s[%d];", type, stem, l->name[id], count);
   print_line(l, "UNROLL for (int u = 0; u < %d; u++)", count);
   open_brace(l);
   print_identity(l, id, prefix, stem, "[u]");
@@ -221,9 +251,9 @@ static void declare_total(LoopPrinter *l, ExprId id) {
 
 // The accumulators of one sum as one vector, pairwise; with rows, that of the row `r`.
 static void add_merged(LoopPrinter *l, ExprId id, const char *r, int first, int count) {
-  if (has_rows(l)) text_format(l->out, "acc_%u%s", (unsigned)id, r);
-  else if (nparts(l) == 1) text_format(l->out, "acc_%u", (unsigned)id);
-  else if (count == 1) text_format(l->out, "acc_%u[%d]", (unsigned)id, first);
+  if (has_rows(l)) text_format(l->out, "acc_%s%s", l->name[id], r);
+  else if (nparts(l) == 1) text_format(l->out, "acc_%s", l->name[id]);
+  else if (count == 1) text_format(l->out, "acc_%s[%d]", l->name[id], first);
   else {
     text_format(l->out, "%c_%s(", l->prefix, combine_name(l->k->exprs[id].op));
     add_merged(l, id, r, first, count / 2);
@@ -237,15 +267,15 @@ static void flush_accumulator(LoopPrinter *l, ExprId id) {
   print_indent(l);
   if (has_rows(l)) text_add_string(l->out, "UNROLL for (int r = 0; r < rows; r++) ");
   const char *part = has_rows(l) ? "[r]" : "";
-  text_format(l->out, "total_%u%s = d_%s(total_%u%s, d_from_v(", (unsigned)id, part, combine_name(l->k->exprs[id].op),
-              (unsigned)id, part);
+  text_format(l->out, "total_%s%s = d_%s(total_%s%s, d_from_v(", l->name[id], part, combine_name(l->k->exprs[id].op),
+              l->name[id], part);
   add_merged(l, id, "[r]", 0, nparts(l));
   text_add_string(l->out, "));\n");
 }
 
 static void finish_sum(LoopPrinter *l, ExprId id, bool has_totals) {
   if (l->loop->is_across) {
-    print_line(l, "const vec %s = acc_%u;", l->name[id], (unsigned)id);
+    print_line(l, "const vec %s = acc_%s;", l->name[id], l->name[id]);
     return;
   }
   bool is_array = has_rows(l) && expr_level(l, id) == LEVEL_ROW;
@@ -255,7 +285,7 @@ static void finish_sum(LoopPrinter *l, ExprId id, bool has_totals) {
   else text_format(l->out, "const %s %s = ", l->scalar, l->name[id]);
   const char *r = is_array ? "[r]" : "[0]"; // a sum that is no row's own is the same in all
   const char *over_lanes = expr_info[l->k->exprs[id].op].name;
-  if (has_totals) text_format(l->out, "(float)d_%s(total_%u%s);\n", over_lanes, (unsigned)id, has_rows(l) ? r : "");
+  if (has_totals) text_format(l->out, "(float)d_%s(total_%s%s);\n", over_lanes, l->name[id], has_rows(l) ? r : "");
   else {
     text_format(l->out, l->k->is_f64 ? "d_%s(" : "(float)d_%s(d_from_v(", over_lanes);
     add_merged(l, id, r, 0, nparts(l));
@@ -274,8 +304,7 @@ static void print_middle_exprs(LoopPrinter *l, int sweep, int depth) {
 
 // The row's elements from `from` to `to` of the innermost axis, in runs if chains would be too long.
 static void print_vector_runs(LoopPrinter *l, int sweep, const Runs *runs) {
-  char whole[24];
-  snprintf(whole, sizeof whole, "%lld", (long long)l->k->axes[loop_vector_axis(l->loop)].extent);
+  const char *whole = axes_text(l, 1U << loop_vector_axis(l->loop));
   const char *from = l->loop->tile ? "begin" : "0", *to = l->loop->tile ? "end" : whole;
   if (!runs->vector_run) {
     if (l->loop->ninner == 1) print_line(l, "{");
@@ -301,18 +330,18 @@ static void print_middle_loops(LoopPrinter *l, int sweep, int depth, const Runs 
   }
   int axis = l->loop->order[l->loop->nouter + depth];
   const char *name = axis_name(l, axis);
-  long long extent = (long long)l->k->axes[axis].extent;
-  bool in_runs = runs->middle_run && depth == l->loop->ninner - 2;
+  const char *extent = axes_text(l, 1U << axis);
+  bool in_runs = (runs->middle_run || runs->is_open) && depth == l->loop->ninner - 2;
+  const char *run = runs->is_open ? "run" : number_text(l, runs->middle_run, 0);
   if (in_runs) {
-    print_line(l, "for (size_t b = 0; b < %lld; b += %lld) {", extent, (long long)runs->middle_run);
+    print_line(l, "for (size_t b = 0; b < %s; b += %s) {", extent, run);
     open_brace(l);
     for_each_sum(l, sweep, declare_accumulator);
-    print_line(l, "for (size_t %s = b; %s < b + %lld && %s < %lld; %s++) {", name, name, (long long)runs->middle_run,
-               name, extent, name);
+    print_line(l, "for (size_t %s = b; %s < b + %s && %s < %s; %s++) {", name, name, run, name, extent, name);
   } else if (l->loop->is_backwards && sweep == l->loop->nsweeps - 1 && !runs->has_sums) {
-    print_line(l, "for (size_t %s = %lld; %s-- > 0;) {", name, extent, name);
+    print_line(l, "for (size_t %s = %s; %s-- > 0;) {", name, extent, name);
   } else {
-    print_line(l, "for (size_t %s = 0; %s < %lld; %s++) {", name, name, extent, name);
+    print_line(l, "for (size_t %s = 0; %s < %s; %s++) {", name, name, extent, name);
   }
   open_brace(l);
   print_middle_exprs(l, sweep, depth);
@@ -320,6 +349,27 @@ static void print_middle_loops(LoopPrinter *l, int sweep, int depth, const Runs 
   close_brace(l);
   if (!in_runs) return;
   for_each_sum(l, sweep, flush_accumulator);
+  close_brace(l);
+}
+
+// Where the innermost extent is open, so is whether an iteration's chain is too long by itself.
+static void print_open_runs(LoopPrinter *l, int sweep, const Runs *runs) {
+  const int group = LANES * l->loop->accumulators;
+  const char *width = axes_text(l, 1U << loop_vector_axis(l->loop));
+  Runs whole = *runs, cut = {.has_sums = true, .has_totals = true, .vector_run = (int64_t)LONGEST_RUN * group};
+  print_line(l, "{");
+  open_brace(l);
+  print_line(l, "const size_t chain = %s / %d + %s %% %d / %d + (%s %% %d != 0);", width, group, width, group, LANES,
+             width, LANES);
+  print_line(l, "if (chain > %d) {", LONGEST_RUN);
+  open_brace(l);
+  print_middle_loops(l, sweep, 0, &cut);
+  l->indent--;
+  print_line(l, "} else {");
+  open_brace(l);
+  print_line(l, "const size_t run = chain ? %d / chain : 1;", LONGEST_RUN);
+  print_middle_loops(l, sweep, 0, &whole);
+  close_brace(l);
   close_brace(l);
 }
 
@@ -336,25 +386,57 @@ static void print_across_loop(LoopPrinter *l, int sweep) {
     const Root *root = &l->loop->roots[i];
     if (root->kind != ROOT_STORE || root->sweep != sweep || !is_transposed(l, root->access)) continue;
     const Access *a = &l->k->accesses[root->access];
-    unsigned id = (unsigned)root->access;
+    const char *name = l->access_name[root->access];
     const char *suffix = type_suffix(a->type), *otherwise = root->is_streamed ? "else " : "";
     open_store(l, root);
     if (root->is_streamed)
-      print_line(l, "if (streams_%u) v_stream_rows%s(p_%u, rows_%u, %lld);", id, suffix, id, id, width);
-    print_line(l, "%sv_store_rows%s(p_%u, %lld, rows_%u, %lld);", otherwise, suffix, id,
-               (long long)a->stride[l->loop->order[0]], id, width);
+      print_line(l, "if (streams_%s) v_stream_rows%s(p_%s, rows_%s, %lld);", name, suffix, name, name, width);
+    print_line(l, "%sv_store_rows%s(p_%s, %s, rows_%s, %lld);", otherwise, suffix, name, row_stride_text(l, a), name,
+               width);
     close_store(l, root);
   }
+}
+
+// What the schedule says, as a comment behind `what`.
+static void print_comment(LoopPrinter *l, const char *what, const Text *words) {
+  print_indent(l);
+  text_format(l->out, "// %s ", what);
+  add_comment_text(l->out, text_string(words));
+  text_add_string(l->out, "\n");
+  l->p->out_of_memory |= words->out_of_memory;
+}
+
+static void print_sweep_comment(LoopPrinter *l, int sweep) {
+  Text words;
+  text_init(&words, l->out->allocator);
+  loop_print_sweep(l->k, l->loop, sweep, &words);
+  print_comment(l, "Sweep:", &words);
+  text_deinit(&words);
+}
+
+static void print_loop_comment(LoopPrinter *l) {
+  Text words;
+  text_init(&words, l->out->allocator);
+  loop_print_order(l->k, l->loop, &words);
+  print_comment(l, "A step of the loop", &words);
+  text_deinit(&words);
 }
 
 static void print_sweep(LoopPrinter *l, int sweep) {
   bool has_work = false;
   for (size_t i = 0; i < l->loop->nroots; i++) has_work |= is_in_sweep(l, &l->loop->roots[i], sweep);
   if (!has_work) return;
+  print_sweep_comment(l, sweep);
   Runs runs = plan_runs(l, sweep);
   for_each_sum(l, sweep, runs.has_totals ? declare_total : declare_accumulator);
   if (l->loop->is_across) print_across_loop(l, sweep);
-  else if (axes_nelems(l->k, loop_inner_axes(l->loop))) print_middle_loops(l, sweep, 0, &runs);
+  else if (!axes_nelems(l->k, loop_inner_axes(l->loop))) {
+    // nothing to go over
+  } else if (runs.is_open) {
+    print_open_runs(l, sweep, &runs);
+  } else {
+    print_middle_loops(l, sweep, 0, &runs);
+  }
   for (size_t i = 0; i < l->loop->nroots; i++)
     if (l->loop->roots[i].kind == ROOT_REDUCE_INNER && l->loop->roots[i].sweep == sweep)
       finish_sum(l, l->loop->roots[i].expr, runs.has_totals);
@@ -367,8 +449,8 @@ static void add_partial_parameters(LoopPrinter *l, bool is_call) {
     const Root *root = &l->loop->roots[i];
     if (root->kind != ROOT_REDUCE_OUTER) continue;
     const char *type = l->loop->is_across ? "float" : element_type(l->k->accesses[root->access].type);
-    if (is_call) text_format(l->out, ", part_%u", (unsigned)root->access);
-    else text_format(l->out, ", %s *part_%u", type, (unsigned)root->access);
+    if (is_call) text_format(l->out, ", part_%s", l->access_name[root->access]);
+    else text_format(l->out, ", %s *part_%s", type, l->access_name[root->access]);
   }
 }
 
@@ -377,9 +459,13 @@ static void print_streams(LoopPrinter *l) {
     const Root *root = &l->loop->roots[i];
     if (root->kind == ROOT_STORE && root->is_streamed) {
       print_indent(l);
-      text_format(l->out, "const int streams_%u = (uintptr_t)(", (unsigned)root->access);
-      add_start(l, &l->k->accesses[root->access]);
-      text_add_string(l->out, ") % 64 == 0;\n");
+      text_format(l->out, "const int streams_%s = (uintptr_t)(", l->access_name[root->access]);
+      const Access *a = &l->k->accesses[root->access];
+      add_start(l, a);
+      text_add_string(l->out, ") % 64 == 0");
+      if (root->stream_nelems)
+        text_format(l->out, " && %s > %lld", axes_text(l, access_axes(l->k, a)), (long long)root->stream_nelems);
+      text_add_string(l->out, ";\n");
     }
   }
 }
@@ -388,7 +474,7 @@ static void print_wants(LoopPrinter *l) {
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];
     if (root->kind == ROOT_STORE && is_optional(l, root->access))
-      print_line(l, "const int wants_%u = a->%s != NULL;", (unsigned)root->access,
+      print_line(l, "const int wants_%s = a->%s != NULL;", l->access_name[root->access],
                  access_member(l, &l->k->accesses[root->access]));
   }
 }
@@ -400,29 +486,34 @@ static void add_step_name(LoopPrinter *l) {
 }
 
 static void print_step(LoopPrinter *l) {
+  print_loop_comment(l);
   text_add_string(l->out, "static inline ALWAYS_INLINE void ");
   add_step_name(l);
-  text_format(l->out, "(const struct %s_args *a", l->p->identifier);
+  text_format(l->out, "(\n    const struct %s_args *a", l->p->identifier);
   add_partial_parameters(l, false);
   text_format(l->out, "%s%s) {\n", l->loop->tile ? ", size_t begin, size_t end" : ", size_t o",
               has_rows(l)  ? ", const int rows"
               : l->is_tail ? ", int n"
                            : "");
   open_brace(l);
+  Text body;
+  begin_body(l, &body);
   need_all(l);
   bool mentions_o = has_rows(l) || mentioned_axes(l, 0);
   if (!l->loop->tile && !mentions_o) print_line(l, "(void)o;");
   print_wants(l);
   if (!l->is_tail) print_streams(l);
   if (l->loop->prefetch) {
-    long long rows = l->loop->prefetch, total = (long long)l->k->axes[l->loop->order[0]].extent;
-    print_line(l, "const size_t ahead = o + %lld <= %lld ? %lld : 0;", rows + l->loop->rows, total, rows);
+    int rows = l->loop->prefetch;
+    print_line(l, "const size_t ahead = o + %d <= %s ? %d : 0;", rows + l->loop->rows,
+               axes_text(l, 1U << l->loop->order[0]), rows);
   }
   for_each_pointer(l, declare_pointer);
   for (int sweep = 0; sweep <= l->loop->nsweeps; sweep++) {
     print_section(l, sweep);
     if (sweep < l->loop->nsweeps) print_sweep(l, sweep);
   }
+  end_body(l, &body);
   close_brace(l);
   text_add_string(l->out, "\n");
 }
@@ -432,18 +523,23 @@ static void print_partials(LoopPrinter *l) {
     const Root *root = &l->loop->roots[i];
     if (root->kind != ROOT_REDUCE_OUTER) continue;
     const Access *a = &l->k->accesses[root->access];
-    long long nelems = (long long)axes_nelems(l->k, access_axes(l->k, a));
-    unsigned access = (unsigned)root->access;
+    AxisSet axes = access_axes(l->k, a);
+    const char *nelems = axes_text(l, axes);
+    const char *name = l->access_name[root->access];
     if (l->loop->is_across) { // one for each lane
-      nelems *= LANES;
-      print_line(l, "float part_%u[%lld];", access, nelems);
+      nelems = number_text(l, axes_nelems(l->k, axes) * LANES, 0);
+      print_line(l, "float part_%s[%s];", name, nelems);
     } else {
-      print_line(l, "%s *const part_%u = a->%s + block * %lld;", element_type(a->type), access, access_member(l, a),
-                 nelems);
+      const char *member = access_member(l, a);
+      bool may_be_null = may_be_unwanted(l, root->access);
+      const char *test = may_be_null ? arena_format(l->p->scratch, "a->%s ? ", member) : "";
+      print_line(l, "%s *const part_%s = %sa->%s + block * %s%s;", element_type(a->type), name, test, member, nelems,
+                 may_be_null ? " : NULL" : "");
     }
-    if (!nelems) continue;
+    if (!axes_nelems(l->k, axes)) continue;
     print_indent(l);
-    text_format(l->out, "for (size_t i = 0; i < %lld; i++) part_%u[i] = ", nelems, access);
+    add_part_test(l, root->access);
+    text_format(l->out, "for (size_t i = 0; i < %s; i++) part_%s[i] = ", nelems, name);
     add_constant(l, reductions[root_reduction(l, root)].identity);
     text_add_string(l->out, ";\n");
   }
@@ -455,28 +551,28 @@ static void print_lane_sums(LoopPrinter *l) {
     const Root *root = &l->loop->roots[i];
     if (root->kind != ROOT_REDUCE_OUTER) continue;
     const Access *a = &l->k->accesses[root->access];
-    long long nelems = (long long)axes_nelems(l->k, access_axes(l->k, a));
-    print_line(l, "for (size_t i = 0; i < %lld; i++)", nelems);
-    print_line(l, "  a->%s[block * %lld + i] = (%s)d_%s(d_from_v(v_load(part_%u + i * %d)));", access_member(l, a),
-               nelems, element_type(a->type), expr_info[root_reduction(l, root)].name, (unsigned)root->access, LANES);
+    const char *nelems = axes_text(l, access_axes(l->k, a));
+    print_indent(l);
+    if (may_be_unwanted(l, root->access)) text_format(l->out, "if (a->%s) ", access_member(l, a));
+    text_format(l->out, "for (size_t i = 0; i < %s; i++)\n", nelems);
+    print_line(l, "  a->%s[block * %s + i] = (%s)d_%s(d_from_v(v_load(part_%s + i * %d)));", access_member(l, a),
+               nelems, element_type(a->type), expr_info[root_reduction(l, root)].name, l->access_name[root->access],
+               LANES);
   }
 }
 
 static void print_block_range(LoopPrinter *l) {
   const Loop *loop = l->loop;
-  long long total = 1, kept = 1, length = loop->tile ? loop->tile : loop->block;
-  for (int i = 0; i < loop->nouter; i++) *(i < loop->nkept ? &kept : &total) *= l->k->axes[loop->order[i]].extent;
-  if (loop->tile) total = l->k->axes[loop->order[0]].extent;
+  const char *total = axes_text(l, loop_cut_axes(loop)), *length = block_text(l);
   if (loop->nkept) {
-    long long chunks = (total + length - 1) / length;
-    if (!chunks) chunks = 1;
-    print_line(l, "const size_t start = block / %lld * %lld, chunk = block %% %lld * %lld;", chunks, total, chunks,
-               length);
-    print_line(l, "const size_t begin = start + chunk, end = start + (chunk + %lld < %lld ? chunk + %lld : %lld);",
-               length, total, length, total);
-  } else {
-    print_line(l, "const size_t begin = block * %lld, end = begin + %lld < %lld ? begin + %lld : %lld;", length, length,
+    const char *chunks = chunks_text(l, (uint32_t)l->loop_index);
+    if (strcmp(chunks, "0") == 0) chunks = "1";
+    print_line(l, "const size_t start = block / %s * %s, chunk = block %% %s * %s;", chunks, total, chunks, length);
+    print_line(l, "const size_t begin = start + chunk, end = start + (chunk + %s < %s ? chunk + %s : %s);", length,
                total, length, total);
+  } else {
+    print_line(l, "const size_t begin = block * %s, end = begin + %s < %s ? begin + %s : %s;", length, length, total,
+               length, total);
   }
 }
 
@@ -496,6 +592,8 @@ static void print_block(LoopPrinter *l) {
              l->loop_index);
   open_brace(l);
   print_line(l, "const struct %s_args *a = (const struct %s_args *)args;", id, id);
+  Text body;
+  begin_body(l, &body);
   print_block_range(l);
   print_partials(l);
   if (loop->tile) {
@@ -526,22 +624,39 @@ static void print_block(LoopPrinter *l) {
     add_step_call(l, "o", has_rows(l) ? ", 1" : "");
   }
   if (has_streams) print_line(l, "v_fence();");
+  end_body(l, &body);
   close_brace(l);
   text_add_string(l->out, "\n");
+}
+
+// As what it reaches, with a number where the loop reaches that in several ways.
+static void name_access(LoopPrinter *l, AccessId id) {
+  const Access *a = &l->k->accesses[id];
+  const char *own = a->value               ? access_member(l, a)
+                    : a->type == TYPE_NONE ? "place"
+                                           : l->k->temporaries[a->temporary].name;
+  if (!l->access_name[id]) l->access_name[id] = print_local_name(l->p, own, l->access_name, l->k->naccesses, id);
 }
 
 static bool prepare(LoopPrinter *l) {
   Arena *scratch = l->p->scratch;
   size_t n = l->k->nexprs;
-  l->name = ARENA_ARRAY(scratch, const char *, n);
+  l->name = ARENA_ARRAY(scratch, const char *, n + MAX_OPEN_DIMS);
+  l->access_name = ARENA_ARRAY(scratch, const char *, l->k->naccesses + 1);
   l->nuses = ARENA_ARRAY(scratch, uint32_t, n);
   l->time = ARENA_ARRAY(scratch, int, n);
   l->is_needed = ARENA_ARRAY(scratch, bool, n);
-  if (!l->name || !l->nuses || !l->time || !l->is_needed) return false;
+  if (!l->name || !l->access_name || !l->nuses || !l->time || !l->is_needed) return false;
   for (size_t i = 0; i < l->loop->nroots; i++) need_expr(l, root_operand(l, &l->loop->roots[i]));
   for (ExprId id = 1; id < n; id++)
     if (l->is_needed[id] || is_row_sum(l, id))
       l->name[id] = print_local_name(l->p, l->k->exprs[id].label, l->name, id, id);
+  for (ExprId id = 1; id < n; id++)
+    if (l->is_needed[id] && expr_has_access(&l->k->exprs[id])) name_access(l, l->k->exprs[id].access);
+  for (size_t i = 0; i < l->loop->nroots; i++)
+    if (l->loop->roots[i].kind != ROOT_REDUCE_INNER) name_access(l, l->loop->roots[i].access);
+  for (size_t i = 0; l->k->graph && i < l->k->graph->ndims; i++)
+    l->name[n + i] = print_local_name(l->p, l->k->graph->dims[i]->name, l->name, n + i, i);
   find_times(l);
   return true;
 }

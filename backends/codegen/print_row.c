@@ -110,7 +110,7 @@ static void open_pointer(LoopPrinter *l, AccessId id, bool is_written) {
   print_indent(l);
   if (is_place(a)) text_add_string(l->out, "const ");
   add_pointer_type(l, a, is_written);
-  text_format(l->out, is_place(a) ? "p_%u = " : "const p_%u = ", (unsigned)id);
+  text_format(l->out, is_place(a) ? "p_%s = " : "const p_%s = ", l->access_name[id]);
 }
 
 void declare_pointer(LoopPrinter *l, AccessId id, bool is_written) {
@@ -118,9 +118,7 @@ void declare_pointer(LoopPrinter *l, AccessId id, bool is_written) {
   if (has_rows(l) && varies_by_row(l, access_axes(l->k, a))) {
     print_indent(l);
     add_pointer_type(l, a, is_written);
-    text_format(l->out, "p_%u[%d];", (unsigned)id, l->loop->rows);
-    if (a->type != TYPE_NONE) text_format(l->out, " // %s", access_member(l, a));
-    text_add_string(l->out, "\n");
+    text_format(l->out, "p_%s[%d];\n", l->access_name[id], l->loop->rows);
     return;
   }
   if (varies_by_row(l, access_axes(l->k, a))) return; // where the row is known
@@ -133,12 +131,12 @@ static void set_pointer(LoopPrinter *l, AccessId id, bool is_written) {
   const Access *a = &l->k->accesses[id];
   if (!varies_by_row(l, access_axes(l->k, a))) return;
   if (has_rows(l)) print_indent(l);
-  if (has_rows(l)) text_format(l->out, "p_%u[r] = ", (unsigned)id);
+  if (has_rows(l)) text_format(l->out, "p_%s[r] = ", l->access_name[id]);
   else open_pointer(l, id, is_written);
   bool may_be_null = is_written && !is_place(a) && is_optional(l, id);
-  if (may_be_null) text_format(l->out, "wants_%u ? ", (unsigned)id);
+  if (may_be_null) text_format(l->out, "wants_%s ? ", l->access_name[id]);
   add_start(l, a);
-  add_terms(l, a->stride, loop_outer_axes(l->loop), true);
+  add_terms(l, a, loop_outer_axes(l->loop), true);
   text_add_string(l->out, may_be_null ? " : NULL;\n" : ";\n");
 }
 
@@ -147,10 +145,16 @@ static void declare_rows(LoopPrinter *l, AccessId id, bool is_written) {
   const Access *a = &l->k->accesses[id];
   if (!is_transposed(l, id)) return;
   long long width = (long long)l->k->axes[l->loop->order[1]].extent;
-  print_line(l, "float rows_%u[%lld];", (unsigned)id, width * LANES);
+  print_line(l, "float rows_%s[%lld];", l->access_name[id], width * LANES);
   if (!is_written)
-    print_line(l, "v_load_rows%s(rows_%u, p_%u, %lld, %lld);", type_suffix(a->type), (unsigned)id, (unsigned)id,
-               (long long)a->stride[l->loop->order[0]], width);
+    print_line(l, "v_load_rows%s(rows_%s, p_%s, %s, %lld);", type_suffix(a->type), l->access_name[id],
+               l->access_name[id], row_stride_text(l, a), width);
+}
+
+static bool is_stored(const LoopPrinter *l, AccessId id) {
+  for (size_t i = 0; i < l->loop->nroots; i++)
+    if (l->loop->roots[i].kind == ROOT_STORE && l->loop->roots[i].access == id) return true;
+  return false;
 }
 
 void for_each_pointer(LoopPrinter *l, void (*f)(LoopPrinter *, AccessId, bool)) {
@@ -164,7 +168,7 @@ void for_each_pointer(LoopPrinter *l, void (*f)(LoopPrinter *, AccessId, bool)) 
     const Expr *e = &l->k->exprs[id];
     if (!l->is_needed[id] || !expr_has_access(e) || expr_level(l, id) != LEVEL_VECTOR || seen[e->access]) continue;
     seen[e->access] = true;
-    f(l, e->access, false);
+    f(l, e->access, is_stored(l, e->access));
   }
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];
@@ -202,19 +206,20 @@ static bool has_row_work(const LoopPrinter *l, int section) {
 
 // What a row, or a row in each lane, adds to an outer reduction of scalars.
 static void print_row_share(LoopPrinter *l, const Root *root) {
-  unsigned id = (unsigned)root->access;
+  const char *name = l->access_name[root->access];
   print_indent(l);
   const char *combine = expr_info[reductions[root_reduction(l, root)].combine].name;
   if (!l->loop->is_across) {
-    text_format(l->out, "*part_%u = f64_%s(*part_%u, (double)", id, combine, id);
+    add_part_test(l, root->access);
+    text_format(l->out, "*part_%s = f64_%s(*part_%s, (double)", name, combine, name);
     add_scalar(l, root->expr);
     text_add_string(l->out, ");\n");
     return;
   }
   const char *merge = l->is_tail ? "v_merge(n, " : "";
-  text_format(l->out, "v_store(part_%u, %sv_%s(v_load(part_%u), ", id, merge, combine, id);
+  text_format(l->out, "v_store(part_%s, %sv_%s(v_load(part_%s), ", name, merge, combine, name);
   add_vector(l, root->expr);
-  if (l->is_tail) text_format(l->out, "), v_load(part_%u)));\n", id);
+  if (l->is_tail) text_format(l->out, "), v_load(part_%s)));\n", name);
   else text_add_string(l->out, "));\n");
 }
 
@@ -251,18 +256,21 @@ AxisSet mentioned_axes(LoopPrinter *l, int section) {
 // Those outer axes' indices from the flattened one.
 static void print_row_indices(LoopPrinter *l, AxisSet axes) {
   const Loop *loop = l->loop;
-  const char *o = has_rows(l) ? "(o + (size_t)r)" : "o";
+  const char *row = has_rows(l) ? "o + (size_t)r" : "o", *part = has_rows(l) ? "(o + (size_t)r)" : "o";
   int64_t below = 1;
+  Powers powers = 0;
   for (int i = loop->nouter - 1; i >= 0; i--) {
     int axis = loop->order[i];
+    const Axis *own = &l->k->axes[axis];
     if (axes >> axis & 1) {
       print_indent(l);
-      text_format(l->out, "const size_t %s = %s", axis_name(l, axis), o);
-      if (below != 1) text_format(l->out, " / %lld", (long long)below);
-      if (i > 0) text_format(l->out, " %% %lld", (long long)l->k->axes[axis].extent);
+      text_format(l->out, "const size_t %s = %s", axis_name(l, axis), below != 1 || i > 0 ? part : row);
+      if (below != 1) text_format(l->out, " / %s", number_text(l, below, powers));
+      if (i > 0) text_format(l->out, " %% %s", number_text(l, own->extent, own->powers));
       text_add_string(l->out, ";\n");
     }
-    below *= l->k->axes[axis].extent > 0 ? l->k->axes[axis].extent : 1;
+    below *= own->extent > 0 ? own->extent : 1;
+    powers += own->powers;
   }
 }
 

@@ -8,15 +8,19 @@
 typedef struct Printer {
   Arena *scratch;
   Text *out;
+  Text *plain; // for what any processor can run: the struct of arguments and, with open dims, its layout
   const Program *program;
   const char *prefix;            // of the file's symbols
   const char *identifier;        // of the program's own: the prefix, and the instruction set where there are several
   const char **value_member;     // by value->index: the member of the argument struct that points to it
   const char **temporary_member; // by number, all kernels' in order
   size_t *first_temporary;       // by kernel: where its temporaries start in temporary_member
+  const char **dim_member;       // by open dim
   bool has_optional_outputs;     // whose pointers may be null
   bool *is_optional;             // by value->index: such an output, but for those that are read again
+  bool *may_be_unwanted;         // by number of a temporary: partial sums for some outputs only, NULL without these
   size_t workspace_nbytes;
+  bool has_open_workspace; // workspace_nbytes is only a part: the rest depends on open dims
   bool out_of_memory;
 } Printer;
 
@@ -29,15 +33,18 @@ void print_loop_functions(Printer *p, size_t kernel, size_t loop);
 const char *print_member_name(Printer *p, const char *name, const char *const *taken, size_t ntaken, size_t number);
 const char *print_local_name(Printer *p, const char *label, const char *const *taken, size_t ntaken, size_t number);
 
+// A number by what its dims are called: a literal, or a product in parentheses; "1" when out of memory.
+const char *open_number_text(Printer *p, int64_t number, Powers powers, const char *const *names);
+
 const char *element_type(Type type); // in C: "float", "uint16_t"
 
 // Adds those chunks of the vocabulary's text that `used` needs, and what they need in turn.
 bool print_vocabulary(const Isa *isa, const Text *used, Text *out);
 // Whether `used` needs any of the ISA's own header, where that takes another's for the rest.
 bool needs_vocabulary(const Isa *isa, const Text *used);
-// So that a vocabulary can stand in a file several times: gives its functions and types the suffix; takes its macros
-// and those names back.
-void print_renames(const Text *vocabulary, const char *suffix, Text *out);
+// So that a vocabulary can stand in a file several times, and the file beside others in one translation unit: gives its
+// functions and types the prefix; takes its macros and those names back.
+void print_renames(const Text *vocabulary, const char *prefix, Text *out);
 void print_undefinitions(const Text *vocabulary, Text *out);
 
 #endif

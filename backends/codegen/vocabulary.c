@@ -123,16 +123,19 @@ static void find_overridden(Chunk *chunks, size_t count) {
   }
 }
 
-// Without the lines of its guard.
-static void print_chunk(const Chunk *chunk, Text *out) {
+// Without the lines of its guard. Macros of one line follow each other without a blank one.
+static void print_chunk(const Chunk *chunk, bool *is_after_define, Text *out) {
   const char *text = chunk->text, *end = chunk->text + chunk->nbytes;
-  if (chunk->guard) {
-    text_add(out, text, (size_t)(chunk->guard - text));
-    text = strchr(chunk->guard, '\n') + 1;
-    end -= strlen("#endif\n");
-  }
-  text_add(out, text, (size_t)(end - text));
-  text_add_string(out, "\n");
+  if (chunk->guard) end -= strlen("#endif\n");
+  const char *body = chunk->guard ? strchr(chunk->guard, '\n') + 1 : text;
+  bool is_define = chunk->guard == text || !chunk->guard;
+  is_define = is_define && find_line(body, strlen("#define "), "#define ") &&
+              memchr(body, '\n', (size_t)(end - body)) == end - 1;
+  if (*is_after_define && !is_define) text_add_string(out, "\n");
+  if (chunk->guard) text_add(out, text, (size_t)(chunk->guard - text));
+  text_add(out, body, (size_t)(end - body));
+  if (!is_define) text_add_string(out, "\n");
+  *is_after_define = is_define;
 }
 
 // All chunks for an ISA, those marked that are used. *nown: how many are of its own header.
@@ -155,8 +158,9 @@ static size_t find_used(const Isa *isa, const Text *used, Chunk *chunks, size_t 
 bool print_vocabulary(const Isa *isa, const Text *used, Text *out) {
   Chunk chunks[MOST_CHUNKS];
   size_t nown, count = find_used(isa, used, chunks, &nown);
+  bool is_define = false; // the chunk before
   for (size_t i = 0; i < count; i++)
-    if (chunks[i].is_used) print_chunk(&chunks[i], out);
+    if (chunks[i].is_used) print_chunk(&chunks[i], &is_define, out);
   return !out->out_of_memory;
 }
 
@@ -170,7 +174,7 @@ bool needs_vocabulary(const Isa *isa, const Text *used) {
 }
 
 // A line for each name that the text defines, once: of its macros, or of all else.
-static void print_for_names(const Text *vocabulary, bool of_macros, const char *format, const char *suffix, Text *out) {
+static void print_for_names(const Text *vocabulary, bool of_macros, const char *format, const char *prefix, Text *out) {
   for (const char *line = text_string(vocabulary), *newline; (newline = strchr(line, '\n')); line = newline + 1) {
     size_t length, before = (size_t)(line - text_string(vocabulary));
     const char *name = defined_name(line, (size_t)(newline - line), &length);
@@ -182,12 +186,12 @@ static void print_for_names(const Text *vocabulary, bool of_macros, const char *
       const char *told = (*l == '#') == of_macros ? defined_name(l, (size_t)(end - l), &other) : NULL;
       is_told = told && other == length && memcmp(told, name, length) == 0;
     }
-    if (!is_told) text_format(out, format, (int)length, name, (int)length, name, suffix);
+    if (!is_told) text_format(out, format, (int)length, name, prefix, (int)length, name);
   }
 }
 
-void print_renames(const Text *vocabulary, const char *suffix, Text *out) {
-  print_for_names(vocabulary, false, "#define %.*s %.*s_%s\n", suffix, out);
+void print_renames(const Text *vocabulary, const char *prefix, Text *out) {
+  print_for_names(vocabulary, false, "#define %.*s %s_%.*s\n", prefix, out);
 }
 
 void print_undefinitions(const Text *vocabulary, Text *out) {

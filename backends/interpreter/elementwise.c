@@ -57,6 +57,11 @@ static double within(double x, double least, double greatest) {
   return x < least ? least : x > greatest ? greatest : x;
 }
 
+// For derivatives that have limits, where an infinity would be multiplied by 0.
+static double bounded(double x) {
+  return within(x, -1e100, 1e100);
+}
+
 static double sigmoid(double x) {
   return 1 / (1 + exp(-x));
 }
@@ -70,6 +75,11 @@ static double normal_density(double x) {
   return exp(-x * x / 2) * (M_2_SQRTPI * M_SQRT1_2 / 2);
 }
 
+static double gelu_backward(double x) {
+  x = bounded(x);
+  return normal(x) + x * normal_density(x);
+}
+
 // gelu_tanh has tanh(t) for erf(x / sqrt(2)), and (1 + tanh(t)) / 2 = sigmoid(2t).
 static double gelu_argument(double x) {
   return M_2_SQRTPI * M_SQRT1_2 * x * (1 + 0.044715 * x * x);
@@ -80,6 +90,7 @@ static double gelu_argument_slope(double x) {
 }
 
 static double gelu_tanh_backward(double x) {
+  x = bounded(x);
   double t = gelu_argument(x);
   return sigmoid(2 * t) * (1 + 2 * x * sigmoid(-2 * t) * gelu_argument_slope(x));
 }
@@ -90,6 +101,7 @@ static double soft_plus(double x) {
 }
 
 static double mish_backward(double x) {
+  x = bounded(x);
   double t = tanh(soft_plus(x)), s = 1 / cosh(soft_plus(x));
   return t + x * sigmoid(x) * s * s;
 }
@@ -133,7 +145,7 @@ FORMULA(Tanh, NOTHING, tanh(x))
 FORMULA(AbsBackward, NOTHING, x > 0 ? y : x < 0 ? -y : 0)
 FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), min < x && x < max ? y : 0) // alike for src and dst
 FORMULA(EluBackward, ATTRIBUTE(alpha); USE_DST, x > 0 ? y : y * (use_dst ? x + alpha : alpha * exp(x)))
-FORMULA(GELUBackward, GELU_MODE, y * (is_tanh ? gelu_tanh_backward(x) : normal(x) + x * normal_density(x)))
+FORMULA(GELUBackward, GELU_MODE, y * (is_tanh ? gelu_tanh_backward(x) : gelu_backward(x)))
 FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha); ATTRIBUTE(beta),
         0 < alpha * x + beta && alpha * x + beta < 1 ? alpha * y : 0)
 FORMULA(HardSwishBackward, NOTHING, x <= -3 ? 0 : x >= 3 ? y : y * (x / 3 + 0.5))

@@ -69,7 +69,7 @@ static Norm group_norm_of(const Evaluation *e) {
   const Shape *src = &e->node->inputs[0]->shape;
   int axis = norm_channel_axis(e->node);
   bool is_last = node_s64(e->node, "data_format") == FORMAT_NXC;
-  int64_t channels = extent_value(src->extent[axis]), groups = norm_groups_of_channels(e->node), space = 1;
+  int64_t channels = extent_value(src->extent[axis]), groups = extent_value(norm_ngroups(e->node)), space = 1;
   for (int i = 1; i < src->rank; i++)
     if (i != axis) space *= extent_value(src->extent[i]);
   Shape shape = {.rank = 4, .extent = {src->extent[0]}};

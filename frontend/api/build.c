@@ -95,14 +95,14 @@ static ng_status failure(ng_context *ctx, Call call) {
   return NG_OUT_OF_MEMORY;
 }
 
-static ng_status build_for(Build *b, ng_graph *g, const ng_options *options, const Target *target) {
+static ng_status build_for(Build *b, ng_graph *g, const Graph *graph, const ng_options *options, const Target *target) {
   static const ng_options defaults = {0};
   *b = (Build){.owner = g, .options = options ? options : &defaults};
   ng_status status = set_options(b, g->ctx, b->options, target);
-  if (status == NG_OK) status = ng_graph_bind(g);
+  if (status == NG_OK && graph == g->graph) status = ng_graph_bind(g);
   if (status != NG_OK) return status;
   Call call = call_begin(g->ctx);
-  b->graph = graph_clone(g->graph);
+  b->graph = graph_clone(graph);
   if (!b->graph || !pipeline_run(b->graph, &b->passes)) return failure(g->ctx, call);
   call_end(g->ctx, call);
   return NG_OK;
@@ -110,12 +110,12 @@ static ng_status build_for(Build *b, ng_graph *g, const ng_options *options, con
 
 ng_status build_graph(Build *b, ng_graph *g, const ng_options *options) {
   const Target target = target_of_machine();
-  return build_for(b, g, options, &target);
+  return build_for(b, g, g->graph, options, &target);
 }
 
-ng_status build_portable_graph(Build *b, ng_graph *g, const ng_options *options) {
+ng_status build_portable_graph(Build *b, ng_graph *g, const Graph *open, const ng_options *options) {
   const Target target = target_of_any_machine();
-  return build_for(b, g, options, &target);
+  return build_for(b, g, open, options, &target);
 }
 
 ng_status build_kernels(Build *b) {

@@ -4,6 +4,7 @@
 #include "backends/codegen/codegen.h"
 #include "frontend/file.h"
 #include "frontend/yaml.h"
+#include "ir/open.h"
 
 #include <nettle/sha2.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@ enum { MOST_ISAS = 16, LONGEST_NAME = 31 };
 
 typedef struct Emission {
   ng_graph *g;
+  Graph *open; // with the dims that are not fixed
   const char *prefix;
   char hash[2 * SHA256_DIGEST_SIZE + 1];
   EmitThreads threads;
@@ -68,7 +70,7 @@ static ng_status choose_prefix(Emission *e, const char *prefix) {
 
 // Of the graph as text, and of its constants.
 static ng_status find_hash(Emission *e) {
-  const Graph *g = e->g->graph;
+  const Graph *g = e->open;
   struct sha256_ctx hash;
   uint8_t digest[SHA256_DIGEST_SIZE];
   Text text;
@@ -96,7 +98,7 @@ static ng_status build_all(Emission *e, const ng_options *options) {
     Build *b = &e->builds[e->nbuilds];
     ng_options own = *options;
     own.isa = isas[i].name;
-    status = build_portable_graph(b, e->g, &own);
+    status = build_portable_graph(b, e->g, e->open, &own);
     if (status == NG_OK) status = build_kernels(b);
     e->programs[e->nbuilds] = b->program;
     e->isas[e->nbuilds++] = &isas[i];
@@ -104,51 +106,104 @@ static ng_status build_all(Emission *e, const ng_options *options) {
   return status;
 }
 
-// What the interpreter makes of the self-test's inputs, and the program that wants the same.
-static ng_status print_self_test(Emission *e, const EmittedFile *file, Text *out) {
+// Self-tests
+
+enum { MOST_CASES = 5 };
+
+// Values of open dims to test with: the hints, then few, about a vector's lanes, and none of the first or of the rest.
+static int64_t case_extent(const Graph *g, size_t number, size_t dim) {
+  static const int64_t values[MOST_CASES][2] = {{0}, {1, 1}, {17, 3}, {0, 5}, {5, 0}};
+  return number ? values[number][dim > 0] : g->dims[dim]->value;
+}
+
+// The graph bound to the case's values; NULL: it cannot be, which leaves the case out, or there was no memory.
+static Graph *bind_case(Emission *e, SelfTestCase *c, size_t number) {
+  Diagnostics unheard;
+  diagnostics_init(&unheard, &e->g->ctx->allocator);
+  for (size_t i = 0; i < e->open->ndims; i++) c->extents[i] = case_extent(e->open, number, i);
+  Graph *bound = graph_with_dims(e->open, c->extents, &unheard);
+  if (unheard.out_of_memory) error_out_of_memory(&e->g->ctx->diagnostics);
+  diagnostics_deinit(&unheard);
+  return bound;
+}
+
+// What the interpreter makes of the self-test's inputs.
+static ng_status make_case(Emission *e, Graph *bound, Arena *scratch, const ValueRange *ranges, SelfTestCase *c,
+                           ng_tensor **tensors) {
   ng_context *ctx = e->g->ctx;
-  const Graph *g = e->g->graph;
-  size_t ntensors = g->ninputs + g->noutputs;
-  Arena scratch;
-  arena_init(&scratch, &ctx->allocator);
-  ng_tensor *tensors = ARENA_ARRAY(&scratch, ng_tensor, ntensors + 1);
-  Tensor *expected = ARENA_ARRAY(&scratch, Tensor, g->noutputs + 1);
-  ValueRange *ranges = ARENA_ARRAY(&scratch, ValueRange, g->ninputs + 1);
-  ng_status status = tensors && expected && ranges ? NG_OK : NG_OUT_OF_MEMORY;
+  const size_t ntensors = bound->ninputs + bound->noutputs;
+  ng_graph g = {.ctx = ctx, .graph = bound, .is_bound = true};
+  Tensor *expected = ARENA_ARRAY(scratch, Tensor, bound->noutputs + 1);
+  int64_t *nelems = ARENA_ARRAY(scratch, int64_t, ntensors + 1);
+  *tensors = ARENA_ARRAY(scratch, ng_tensor, ntensors + 1);
+  ng_status status = *tensors && expected && nelems ? NG_OK : NG_OUT_OF_MEMORY;
   for (size_t i = 0; status == NG_OK && i < ntensors; i++) {
-    ng_tensor_info info = value_info(i < g->ninputs ? g->inputs[i] : g->outputs[i - g->ninputs]);
-    status = ng_tensor_new(ctx, &info, &tensors[i]);
-    if (status != NG_OK || i >= g->ninputs) continue;
-    Tensor t = tensor_of_api(&tensors[i]);
-    ranges[i] = value_range(g->inputs[i]);
+    const Value *v = i < bound->ninputs ? bound->inputs[i] : bound->outputs[i - bound->ninputs];
+    ng_tensor_info info = value_info(v);
+    status = ng_tensor_new(ctx, &info, &(*tensors)[i]);
+    nelems[i] = shape_nelems(&v->shape);
+    if (status != NG_OK || i >= bound->ninputs) continue;
+    Tensor t = tensor_of_api(&(*tensors)[i]);
     self_test_input(&t, i, ranges[i]);
   }
-  if (status == NG_OK) status = ng_interpret(e->g, tensors, tensors + g->ninputs, 0);
-  for (size_t o = 0; status == NG_OK && o < g->noutputs; o++) expected[o] = tensor_of_api(&tensors[g->ninputs + o]);
-  const SelfTest test = {.file = file, .ranges = ranges, .expected = expected};
+  if (status == NG_OK) status = ng_interpret(&g, *tensors, *tensors + bound->ninputs, 0);
+  for (size_t o = 0; status == NG_OK && o < bound->noutputs; o++)
+    expected[o] = tensor_of_api(&(*tensors)[bound->ninputs + o]);
+  c->expected = expected;
+  c->nelems = nelems;
+  return status;
+}
+
+static ng_status print_self_test(Emission *e, const EmittedFile *file, Text *out) {
+  ng_context *ctx = e->g->ctx;
+  const Graph *g = e->open;
+  SelfTestCase cases[MOST_CASES];
+  ng_tensor *tensors[MOST_CASES] = {NULL};
+  Arena scratch;
+  arena_init(&scratch, &ctx->allocator);
+  ValueRange *ranges = ARENA_ARRAY(&scratch, ValueRange, g->ninputs + 1);
+  ng_status status = ranges ? NG_OK : NG_OUT_OF_MEMORY;
+  for (size_t i = 0; status == NG_OK && i < g->ninputs; i++) ranges[i] = value_range(g->inputs[i]);
+  size_t ncases = 0, most = g->ndims == 0 ? 1 : g->ndims == 1 ? MOST_CASES - 1 : MOST_CASES;
+  for (size_t number = 0; status == NG_OK && number < most; number++) {
+    Graph *bound = bind_case(e, &cases[ncases], number);
+    if (bound) status = make_case(e, bound, &scratch, ranges, &cases[ncases], &tensors[ncases]);
+    else if (number == 0) status = NG_OUT_OF_MEMORY; // the hints have been tried
+    ncases += bound != NULL;
+    graph_free(bound);
+  }
+  const SelfTest test = {.file = file, .ranges = ranges, .cases = cases, .ncases = ncases};
   if (status == NG_OK && !emit_self_test(&test, out)) status = NG_OUT_OF_MEMORY;
-  for (size_t i = 0; tensors && i < ntensors; i++) ng_tensor_free(ctx, &tensors[i]);
+  for (size_t n = 0; n < MOST_CASES; n++)
+    for (size_t i = 0; tensors[n] && i < g->ninputs + g->noutputs; i++) ng_tensor_free(ctx, &tensors[n][i]);
   arena_deinit(&scratch);
   return status;
+}
+
+static ng_status open_graph(Emission *e) {
+  Call call = call_begin(e->g->ctx);
+  e->open = graph_open(e->g->graph, &e->g->ctx->diagnostics);
+  ng_status status = call_end(e->g->ctx, call);
+  return e->open ? NG_OK : status == NG_OK ? NG_OUT_OF_MEMORY : status;
 }
 
 static ng_status emit_texts(Emission *e, const ng_options *options, Text *source, Text *header, Text *test) {
   ng_status status = choose_isas(e, options->isa);
   if (status == NG_OK) status = choose_threads(e, options->threads);
   if (status == NG_OK) status = choose_prefix(e, options->prefix);
-  if (status == NG_OK) status = ng_graph_bind(e->g);
+  if (status == NG_OK) status = open_graph(e);
   if (status == NG_OK) status = find_hash(e);
   if (status == NG_OK) status = build_all(e, options);
   if (status != NG_OK) return status;
-  const EmittedFile file = {
-      .file_stem = ng_graph_identifier(e->g),
-      .prefix = e->prefix,
-      .hash = e->hash,
-      .threads = e->threads,
-      .programs = e->programs,
-      .isas = e->isas,
-      .nisas = e->nbuilds,
-      .is_in_place = allocator_alloc(&e->g->ctx->allocator, e->g->graph->ninputs * e->g->graph->noutputs + 1)};
+  EmittedFile file = {.file_stem = ng_graph_identifier(e->g),
+                      .prefix = e->prefix,
+                      .hash = e->hash,
+                      .threads = e->threads,
+                      .programs = e->programs,
+                      .isas = e->isas,
+                      .nisas = e->nbuilds,
+                      .is_in_place =
+                          allocator_alloc(&e->g->ctx->allocator, e->g->graph->ninputs * e->g->graph->noutputs + 1)};
   bool ok = file.file_stem && file.is_in_place && emit_file(&file, &e->g->ctx->allocator, source, header);
   status = ok ? NG_OK : NG_OUT_OF_MEMORY;
   if (ok && test) status = print_self_test(e, &file, test);
@@ -176,6 +231,7 @@ static ng_status emit(ng_graph *g, const ng_options *options, char **texts, size
   }
   for (size_t i = 0; i < MOST; i++) text_deinit(&made[i]);
   for (size_t i = 0; i < e.nbuilds; i++) build_deinit(&e.builds[i]);
+  graph_free(e.open);
   return status;
 }
 

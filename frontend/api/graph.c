@@ -97,6 +97,7 @@ ng_status ng_graph_set_dim(ng_graph *g, const char *name, int64_t value) {
   if (value < 0 || value >= MAX_ELEMENTS)
     return argument_error(g->ctx, "%s: expected 0 or more and fewer than 2^47, found %lld", name, (long long)value);
   dim->value = value;
+  dim->is_fixed = true;
   return NG_OK;
 }
 
@@ -137,6 +138,7 @@ ng_status ng_graph_set_input_shape(ng_graph *g, size_t i, int rank, const int64_
     if (v->shape.rank < 0 || extent_is_unknown(*e)) *e = EXTENT(extent[axis]);
     else if (e->dim && e->dim->value < 0) graph_find_dim(g->graph, e->dim->name)->value = extent[axis];
     else if (e->dim && e->dim->value != extent[axis]) return tell_shape(g, v, rank, extent); // [N, N]
+    if (e->dim) graph_find_dim(g->graph, e->dim->name)->is_fixed = true;
   }
   v->shape.rank = rank;
   return NG_OK;

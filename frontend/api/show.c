@@ -45,13 +45,13 @@ static bool show_c(const Build *b, const Graph *g, Text *out) {
   (void)g;
   const char *identifier = ng_graph_identifier(b->owner);
   const Program *program = b->program;
-  const EmittedFile file = {.file_stem = identifier,
-                            .prefix = identifier,
-                            .hash = "shown",
-                            .threads = EMIT_OPENMP,
-                            .programs = &program,
-                            .isas = &b->isa,
-                            .nisas = 1};
+  EmittedFile file = {.file_stem = identifier,
+                      .prefix = identifier,
+                      .hash = "shown",
+                      .threads = EMIT_OPENMP,
+                      .programs = &program,
+                      .isas = &b->isa,
+                      .nisas = 1};
   Text header;
   text_init(&header, out->allocator);
   bool ok = identifier && emit_file(&file, out->allocator, out, &header);

@@ -29,6 +29,7 @@ static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
 #define LOG1P(a) expr_unary(k, EXPR_LOG1P, a)
 #define TANH(a) expr_unary(k, EXPR_TANH, a)
 #define ERF(a) expr_unary(k, EXPR_ERF, a)
+#define GELU_SLOPE(a) expr_unary(k, EXPR_GELU_SLOPE, a)
 #define ADD(a, b) expr_binary(k, EXPR_ADD, a, b)
 #define SUB(a, b) expr_binary(k, EXPR_SUB, a, b)
 #define MUL(a, b) expr_binary(k, EXPR_MUL, a, b)
@@ -52,6 +53,11 @@ static ExprId within(Kernel *k, ExprId x, double least, double greatest) {
 // x, but the lowest number for minus infinity, which times 0 gives the limit that an activation has there.
 static ExprId above_infinity(Kernel *k, ExprId x) {
   return MAX(NUMBER(-FLT_MAX), x);
+}
+
+// For derivatives that have limits, where an infinity would be multiplied by 0; its square is finite.
+static ExprId bounded(Kernel *k, ExprId x) {
+  return within(k, x, -0x1p60, 0x1p60);
 }
 
 // e^-|t|, of which what saturates on both sides is made: it does not overflow, and 1 + it does not cancel.
@@ -81,10 +87,6 @@ static ExprId normal(Kernel *k, ExprId x) {
   return FMA(NUMBER(0.5), ERF(MUL(NUMBER(M_SQRT1_2), x)), NUMBER(0.5));
 }
 
-static ExprId normal_density(Kernel *k, ExprId x) {
-  return MUL(NUMBER(M_2_SQRTPI * M_SQRT1_2 / 2), EXP(MUL(NUMBER(-0.5), MUL(x, x))));
-}
-
 // (1 + tanh(t)) / 2 is sigmoid(2t); this is the 2t of gelu_tanh, 2c (x + 0.044715 x^3) with c = sqrt(2 / pi).
 #define GELU_SCALE (2 * M_2_SQRTPI * M_SQRT1_2)
 #define GELU_CUBIC (0.044715 * GELU_SCALE)
@@ -93,15 +95,11 @@ static ExprId gelu_argument(Kernel *k, ExprId x) {
   return MUL(x, FMA(NUMBER(GELU_CUBIC), MUL(x, x), NUMBER(GELU_SCALE)));
 }
 
-// s (1 + (1 - s) x t') = s + s' x t', where t' must not be infinite while s' is 0.
+// s (1 + (1 - s) x t') = s + s' x t'
 static ExprId gelu_tanh_slope(Kernel *k, ExprId x) {
-  ExprId t = gelu_argument(k, x), square = MIN(NUMBER(0x1p60), MUL(x, x));
-  ExprId argument_slope = FMA(NUMBER(3 * GELU_CUBIC), square, NUMBER(GELU_SCALE));
-  return FMA(MUL(sigmoid_slope(k, t), x), argument_slope, sigmoid(k, t));
-}
-
-static ExprId gelu_erf_slope(Kernel *k, ExprId x) {
-  return FMA(x, normal_density(k, x), normal(k, x));
+  ExprId t = gelu_argument(k, x), finite = bounded(k, x);
+  ExprId argument_slope = FMA(NUMBER(3 * GELU_CUBIC), MUL(finite, finite), NUMBER(GELU_SCALE));
+  return FMA(MUL(sigmoid_slope(k, t), finite), argument_slope, sigmoid(k, t));
 }
 
 // tanh(ln(1 + e^x)) is p / q with p = e^x (e^x + 2), q = p + 2; above 0 both are divided by e^2x.
@@ -126,7 +124,7 @@ static ExprId mish(Kernel *k, ExprId x) {
 static ExprId mish_slope(Kernel *k, ExprId x) {
   MishShare m = mish_share(k, x);
   ExprId complement = MUL(DIV(m.rest, m.q), DIV(ADD(m.q, m.p), m.q));
-  return FMA(MUL(x, sigmoid(k, x)), complement, DIV(m.p, m.q));
+  return FMA(MUL(bounded(k, x), sigmoid(k, x)), complement, DIV(m.p, m.q));
 }
 
 // 1 - tanh(x)^2
@@ -202,7 +200,7 @@ FORMULA(AbsBackward, NOTHING, SELECT(GT(x, ZERO), y, SELECT(GT(ZERO, x), NEG(y),
 FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), SELECT(GT(x, min), SELECT(GT(max, x), y, ZERO), ZERO))
 FORMULA(EluBackward, ATTRIBUTE(alpha); USE_DST,
         SELECT(GT(x, ZERO), y, MUL(y, use_dst ? ADD(x, alpha) : MUL(alpha, EXP(x)))))
-FORMULA(GELUBackward, GELU_MODE, MUL(y, is_tanh ? gelu_tanh_slope(k, x) : gelu_erf_slope(k, x)))
+FORMULA(GELUBackward, GELU_MODE, MUL(y, is_tanh ? gelu_tanh_slope(k, x) : GELU_SLOPE(x)))
 FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha); ATTRIBUTE(beta); const ExprId t = FMA(alpha, x, beta),
         SELECT(GT(t, ZERO), SELECT(GT(NUMBER(1), t), MUL(alpha, y), ZERO), ZERO))
 FORMULA(HardSwishBackward, NOTHING,

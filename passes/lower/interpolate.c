@@ -39,21 +39,22 @@ typedef struct Side {
   const Value *value;
   int first, nspatial;
   Access access; // along the axes that are as in the domain
-  int64_t stride[MAX_RANK];
+  Strides own;
 } Side;
 
-static Side side_of(const Node *node, const Value *v) {
+static Side side_of(Kernel *k, const Node *node, const Value *v) {
   Side s = {.value = v,
             .first = spatial_axis(node),
             .nspatial = v->shape.rank - 2,
             .access = {.value = (Value *)v, .type = v->type}};
-  int64_t extent[MAX_RANK];
-  for (int i = 0; i < v->shape.rank; i++) extent[i] = extent_value(v->shape.extent[i]);
-  order_strides(&v->order, v->shape.rank, extent, s.stride);
+  s.own = strides_of(&v->shape, &v->order);
   for (int i = 0; i < v->shape.rank; i++) {
     bool is_spatial = i >= s.first && i < s.first + s.nspatial;
     Resampling r = is_spatial ? node_resampling(node, i - s.first) : (Resampling){0};
-    if (r.input == r.output && extent[i] != 1) s.access.stride[i] = s.stride[i];
+    kernel_close(k, r.powers);
+    if (r.input != r.output || extent_value(v->shape.extent[i]) == 1) continue;
+    s.access.stride[i] = s.own.stride[i];
+    s.access.stride_powers[i] = s.own.powers[i];
   }
   return s;
 }
@@ -69,7 +70,11 @@ static ExprId load_side(Lowering *l, const Side *side, ExprId offset) {
   return expr_label(k, offset ? expr_load_at(k, access, offset) : expr_load(k, access), v->name);
 }
 
-static ExprId further(Kernel *k, ExprId offset, ExprId place, int64_t stride) {
+// Places are integers in floats, of which the node's type holds all that there are: for every value of a dim, none
+// does.
+static ExprId further(Kernel *k, ExprId offset, ExprId place, const Side *side, int axis) {
+  int64_t stride = side->own.stride[axis];
+  kernel_close(k, side->own.powers[axis]);
   return offset ? FMA(NUMBER(stride), place, offset) : MUL(NUMBER(stride), place);
 }
 
@@ -79,17 +84,17 @@ static ExprId sample(Lowering *l, const Node *node, const Side *side, int spatia
   if (spatial == side->nspatial) return load_side(l, side, offset);
   Resampling r = node_resampling(node, spatial);
   if (r.input == r.output || r.input == 1) return sample(l, node, side, spatial + 1, offset);
-  int64_t stride = side->stride[side->first + spatial];
-  Origin s = origin_of(k, &r, expr_index(k, side->first + spatial));
-  ExprId a = sample(l, node, side, spatial + 1, further(k, offset, s.place, stride));
+  const int axis = side->first + spatial;
+  Origin s = origin_of(k, &r, expr_index(k, axis));
+  ExprId a = sample(l, node, side, spatial + 1, further(k, offset, s.place, side, axis));
   if (r.is_nearest) return a;
   ExprId next = MIN(ADD(s.place, NUMBER(1)), NUMBER(r.input - 1));
-  ExprId b = sample(l, node, side, spatial + 1, further(k, offset, next, stride));
+  ExprId b = sample(l, node, side, spatial + 1, further(k, offset, next, side, axis));
   return SELECT(GT(s.weight, NUMBER(0)), FMA(s.weight, b, MUL(SUB(NUMBER(1), s.weight), a)), a);
 }
 
 void lower_Interpolate(Lowering *l, const Node *node) {
-  Side src = side_of(node, node->inputs[0]);
+  Side src = side_of(l->kernel, node, node->inputs[0]);
   lower_result(l, node, 0, sample(l, node, &src, 0, 0), NULL);
 }
 
@@ -112,7 +117,7 @@ static ExprId share_of(Kernel *k, const Resampling *r, ExprId i, ExprId o) {
 void lower_InterpolateBackward(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   const Value *diff_src = node->outputs[0];
-  Side diff_dst = side_of(node, node->inputs[1]);
+  Side diff_dst = side_of(l->kernel, node, node->inputs[1]);
   ExprId offset = 0, share = 0;
   uint32_t taps = 0;
   int axes[MAX_RANK];
@@ -124,7 +129,7 @@ void lower_InterpolateBackward(Lowering *l, const Node *node) {
     ExprId i = expr_index(k, axis), o = ADD(first_tap(k, &r, i), expr_index(k, tap)), last = NUMBER(r.output - 1);
     ExprId within = MIN(o, last), own = SELECT(GE(last, o), share_of(k, &r, i, within), NUMBER(0));
     share = share ? MUL(share, own) : own;
-    offset = further(k, offset, within, diff_dst.stride[axis]);
+    offset = further(k, offset, within, &diff_dst, axis);
     taps |= 1U << tap;
   }
   ExprId e = load_side(l, &diff_dst, offset);

@@ -16,18 +16,30 @@ static void (*const lowerings[OP_COUNT])(Lowering *, const Node *) = {
 // A value in one axis may stand for all of the domain's axes from its own on, flattened.
 static bool is_flattened(const Lowering *l, const Value *v, const int *axis) {
   return axis && v->shape.rank == 1 && extent_value(v->shape.extent[0]) != 1 &&
-         extent_value(v->shape.extent[0]) != extent_value(l->domain.extent[axis[0]]);
+         !extent_equals(v->shape.extent[0], l->domain.extent[axis[0]]);
+}
+
+// The length of a part of the axis that is split.
+static Extent part_length(const Lowering *l) {
+  Extent whole = l->domain.extent[l->split_axis];
+  return extent_equals(whole, l->nparts) ? EXTENT(1) : EXTENT(extent_value(whole) / extent_value(l->nparts));
 }
 
 // Strides along the kernel's axes from those along the domain's.
-static void split_strides(const Lowering *l, int64_t *stride) {
-  int64_t part = stride[PART_AXIS];
-  if (l->split_axis < 0) return;
-  int64_t length = extent_value(l->domain.extent[l->split_axis]) / l->nparts;
-  for (int i = l->domain.rank; i > l->split_axis; i--) stride[i] = stride[i - 1];
-  if (l->domain.rank < PART_AXIS) stride[PART_AXIS] = 0;
-  stride[l->split_axis] = part ? part : l->nparts == 1 ? 0 : stride[l->split_axis] * length;
-  if (length == 1) stride[l->split_axis + 1] = 0; // axes of extent 1 do not vary
+static void split_strides(const Lowering *l, Access *a) {
+  const int split = l->split_axis;
+  if (split < 0) return;
+  int64_t part = a->stride[PART_AXIS], length = part_length(l).value;
+  Powers part_powers = a->stride_powers[PART_AXIS];
+  for (int i = l->domain.rank; i > split; i--) {
+    a->stride[i] = a->stride[i - 1];
+    a->stride_powers[i] = a->stride_powers[i - 1];
+  }
+  if (l->domain.rank < PART_AXIS) a->stride[PART_AXIS] = 0, a->stride_powers[PART_AXIS] = 0;
+  if (part) a->stride[split] = part, a->stride_powers[split] = part_powers;
+  else a->stride[split] *= length;
+  if (extent_value(l->nparts) == 1) a->stride[split] = part;
+  if (length == 1) a->stride[split + 1] = 0, a->stride_powers[split + 1] = 0; // axes of extent 1 do not vary
 }
 
 AxisSet lower_axes(const Lowering *l, uint32_t axes) {
@@ -36,16 +48,38 @@ AxisSet lower_axes(const Lowering *l, uint32_t axes) {
   return (axes & (below | 1U << l->split_axis)) | with;
 }
 
+Strides strides_of(const Shape *shape, const Order *order) {
+  Strides s = {0};
+  int64_t extent[MAX_RANK];
+  Powers powers[MAX_RANK];
+  for (int i = 0; i < shape->rank; i++) {
+    extent[i] = extent_value(shape->extent[i]);
+    powers[i] = extent_powers(shape->extent[i]);
+  }
+  order_strides(order, shape->rank, extent, s.stride);
+  order_stride_powers(order, shape->rank, powers, s.powers);
+  return s;
+}
+
+// What the value is read as: of the domain's axes where it stands for them.
+static Shape seen_shape(const Lowering *l, const Value *v, const int *axis) {
+  if (!is_flattened(l, v, axis)) return v->shape;
+  Shape flat = {.rank = l->domain.rank - axis[0]};
+  for (int i = 0; i < flat.rank; i++) flat.extent[i] = l->domain.extent[axis[i]];
+  return flat;
+}
+
 static Access access_of(const Lowering *l, const Value *v, const int *axis) {
   Access a = {.value = (Value *)v, .type = v->type};
-  bool is_flat = is_flattened(l, v, axis);
-  int rank = is_flat ? l->domain.rank - axis[0] : v->shape.rank;
-  int64_t extent[MAX_RANK], stride[MAX_RANK];
-  for (int i = 0; i < rank; i++) extent[i] = extent_value(is_flat ? l->domain.extent[axis[i]] : v->shape.extent[i]);
-  order_strides(&v->order, rank, extent, stride);
-  for (int i = 0; i < rank; i++)
-    if (extent[i] != 1) a.stride[axis ? axis[i] : i + l->domain.rank - rank] = stride[i];
-  split_strides(l, a.stride);
+  const Shape shape = seen_shape(l, v, axis);
+  const Strides own = strides_of(&shape, &v->order);
+  for (int i = 0; i < shape.rank; i++) {
+    int on = axis ? axis[i] : i + l->domain.rank - shape.rank;
+    if (extent_value(shape.extent[i]) == 1) continue;
+    a.stride[on] = own.stride[i];
+    a.stride_powers[on] = own.powers[i];
+  }
+  split_strides(l, &a);
   return a;
 }
 
@@ -65,15 +99,17 @@ ExprId lower_value_on(Lowering *l, const Value *v, const int *axis) {
   return expr_label(k, expr_load(k, kernel_add_access(k, &a)), v->name);
 }
 
-ExprId lower_moved(Lowering *l, const Value *v, const int64_t *stride, int rank, ExprId offset) {
+ExprId lower_moved(Lowering *l, const Value *v, const Strides *strides, int rank, ExprId offset) {
   assert(!l->value_expr[v->index]);
   if (v->constant && v->constant->is_splat) return expr_constant(l->kernel, type_load(v->type, v->constant->data, 0));
   Access a = {.value = (Value *)v, .type = v->type};
   for (int i = 0; i < rank; i++) {
     int on = i + l->domain.rank - rank;
-    if (extent_value(l->domain.extent[on]) != 1) a.stride[on] = stride[i];
+    if (extent_value(l->domain.extent[on]) == 1 || !strides->stride[i]) continue;
+    a.stride[on] = strides->stride[i];
+    a.stride_powers[on] = strides->powers[i];
   }
-  split_strides(l, a.stride);
+  split_strides(l, &a);
   Kernel *k = l->kernel;
   AccessId access = kernel_add_access(k, &a);
   return expr_label(k, offset ? expr_load_at(k, access, offset) : expr_load(k, access), v->name);
@@ -112,13 +148,13 @@ ExprId lower_index(const Lowering *l, int axis) {
   if (l->split_axis < 0 || axis < l->split_axis) return expr_index(k, axis);
   ExprId within = expr_index(k, axis + 1);
   if (axis > l->split_axis) return within;
-  int64_t length = extent_value(l->domain.extent[axis]) / l->nparts;
-  return expr_fma(k, expr_constant(k, (double)length), expr_index(k, axis), within);
+  return expr_fma(k, expr_constant(k, (double)part_length(l).value), expr_index(k, axis), within);
 }
 
-void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t start) {
+void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t start, Powers start_powers) {
   Access a = access_of(l, node->outputs[0], NULL);
   a.offset = start * a.stride[axis];
+  if (start) a.offset_powers = start_powers + a.stride_powers[axis];
   kernel_store(l->kernel, kernel_add_access(l->kernel, &a), e);
 }
 
@@ -146,21 +182,23 @@ static void add_axes(Lowering *l) {
   static const char *const names[MAX_RANK + 1] = {"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8"};
   Kernel *k = l->kernel;
   for (int i = 0; i < l->domain.rank; i++) {
-    int64_t extent = extent_value(l->domain.extent[i]);
+    Extent e = l->domain.extent[i];
     if (i == l->split_axis) {
-      kernel_add_axis(k, names[k->naxes], l->nparts);
-      extent /= l->nparts;
+      kernel_add_open_axis(k, names[k->naxes], extent_value(l->nparts), extent_powers(l->nparts));
+      e = part_length(l);
     }
-    kernel_add_axis(k, names[k->naxes], extent);
+    kernel_add_open_axis(k, names[k->naxes], extent_value(e), extent_powers(e));
   }
 }
 
-Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, LoweredPart part, ExprId *value_expr) {
+Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nnodes, LoweredPart part,
+                     ExprId *value_expr) {
   Kernel *k = ARENA_NEW(arena, Kernel);
   Node **copy = ARENA_ARRAY(arena, Node *, nnodes);
   if (!k || !copy) return NULL;
   memcpy(copy, nodes, nnodes * sizeof *copy);
   kernel_init(k, arena, nodes[0]->op->name);
+  k->graph = g;
   k->nodes = copy;
   k->nnodes = nnodes;
   Lowering l = {.kernel = k, .split_axis = -1, .part = part, .value_expr = value_expr};
@@ -170,10 +208,11 @@ Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, LoweredPar
     if (i == 0 || shape_nelems(&shape) > shape_nelems(&l.domain) ||
         (shape_nelems(&shape) == shape_nelems(&l.domain) && shape.rank > l.domain.rank))
       l.domain = shape;
-    int64_t ngroups = norm_groups_of_channels(nodes[i]);
-    if (!ngroups) continue;
+    if (!operator_has_attribute(nodes[i]->op, "groups")) continue;
     l.split_axis = norm_channel_axis(nodes[i]);
-    l.nparts = ngroups;
+    Extent channels = nodes[i]->inputs[0]->shape.extent[l.split_axis];
+    l.nparts = norm_ngroups(nodes[i]);
+    if (!extent_equals(channels, l.nparts)) kernel_close(k, extent_powers(channels)); // parts of several channels
   }
   add_axes(&l);
   for (size_t i = 0; i < nnodes; i++) lowerings[nodes[i]->op->id](&l, nodes[i]);

@@ -25,7 +25,7 @@ typedef struct Lowering {
   Kernel *kernel;
   Shape domain;
   int split_axis; // -1: none
-  int64_t nparts;
+  Extent nparts;
   LoweredPart part;
   ExprId *value_expr; // by value->index: what a value made in the region is; 0: not made here
 } Lowering;
@@ -40,9 +40,16 @@ typedef struct Lowering {
 ExprId lower_value(Lowering *l, const Value *v);
 ExprId lower_value_on(Lowering *l, const Value *v, const int *axis);
 
+// A value's strides along its own axes.
+typedef struct Strides {
+  int64_t stride[MAX_RANK];
+  Powers powers[MAX_RANK];
+} Strides;
+Strides strides_of(const Shape *shape, const Order *order);
+
 // A value from outside of the region, its element at a point of the last `rank` axes found by these strides, and
 // `offset` elements further; 0: none.
-ExprId lower_moved(Lowering *l, const Value *v, const int64_t *stride, int rank, ExprId offset);
+ExprId lower_moved(Lowering *l, const Value *v, const Strides *strides, int rank, ExprId offset);
 
 // The kernel's axes for a mask of the domain's.
 AxisSet lower_axes(const Lowering *l, uint32_t axes);
@@ -57,11 +64,12 @@ AccessId lower_place(Lowering *l, const Value *v);
 ExprId lower_index(const Lowering *l, int axis);
 
 // `e` is the part of output 0 that begins at `start` on this axis, and is as the domain on the others.
-void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t start);
+void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t start, Powers start_powers);
 
 // A kernel of these nodes (in topological order, all of one region and the only ones), unscheduled. NULL: out of
 // memory. `value_expr` is zeros, by value->index, and is so again afterwards.
-Kernel *lower_region(Arena *arena, Node *const *nodes, size_t nnodes, LoweredPart part, ExprId *value_expr);
+Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nnodes, LoweredPart part,
+                     ExprId *value_expr);
 
 // The shape that a region around this node iterates over.
 Shape node_domain(const Node *node);

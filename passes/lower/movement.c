@@ -4,28 +4,24 @@
 
 #include "passes/lower/lower.h"
 
-static void strides(const Shape *shape, const Order *order, int64_t stride[MAX_RANK]) {
-  int64_t extent[MAX_RANK];
-  for (int axis = 0; axis < shape->rank; axis++) extent[axis] = extent_value(shape->extent[axis]);
-  order_strides(order, shape->rank, extent, stride);
-}
-
 // Src is row-major, which a pass has seen to, so it is as if it had dst's shape.
 void lower_StaticReshape(Lowering *l, const Node *node) {
-  int64_t stride[MAX_RANK];
   const Shape *dst = &node->outputs[0]->shape;
-  strides(dst, &(Order){{0}}, stride);
-  lower_result(l, node, 0, lower_moved(l, node->inputs[0], stride, dst->rank, 0), NULL);
+  const Strides as_dst = strides_of(dst, &(Order){{0}});
+  lower_result(l, node, 0, lower_moved(l, node->inputs[0], &as_dst, dst->rank, 0), NULL);
 }
 
 void lower_StaticTranspose(Lowering *l, const Node *node) {
   const Shape *src = &node->inputs[0]->shape;
-  int64_t own[MAX_RANK], stride[MAX_RANK];
+  const Strides own = strides_of(src, &node->inputs[0]->order);
+  Strides moved = {0};
   int axes[MAX_RANK];
   if (!transpose_axes(node, src->rank, axes)) return; // a verified node has an order
-  strides(src, &node->inputs[0]->order, own);
-  for (int i = 0; i < src->rank; i++) stride[i] = own[axes[i]];
-  lower_result(l, node, 0, lower_moved(l, node->inputs[0], stride, src->rank, 0), NULL);
+  for (int i = 0; i < src->rank; i++) {
+    moved.stride[i] = own.stride[axes[i]];
+    moved.powers[i] = own.powers[axes[i]];
+  }
+  lower_result(l, node, 0, lower_moved(l, node->inputs[0], &moved, src->rank, 0), NULL);
 }
 
 void lower_Reorder(Lowering *l, const Node *node) {
@@ -40,6 +36,7 @@ void lower_GenIndex(Lowering *l, const Node *node) {
 void lower_Concat(Lowering *l, const Node *node) {
   int axis = axis_of(node, node->outputs[0]->shape.rank);
   int64_t start = 0;
+  Powers powers = extent_powers(node->outputs[0]->shape.extent[axis]); // and so each part's
   for (uint32_t i = 0; i < l->part.piece; i++) start += extent_value(node->inputs[i]->shape.extent[axis]);
-  lower_piece(l, node, lower_value(l, node->inputs[l->part.piece]), axis, start);
+  lower_piece(l, node, lower_value(l, node->inputs[l->part.piece]), axis, start, powers);
 }

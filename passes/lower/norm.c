@@ -13,13 +13,14 @@ typedef struct Norm { // what the functions below share
   AxisSet rows;                 // axes that gamma and beta do not have
   int axis[MAX_RANK];           // of the statistics' axes in the domain
   int parameter_axis[MAX_RANK]; // of gamma's and beta's
-  double count;                 // elements that a statistic stands for, at least 1
+  int64_t count;                // elements that a statistic stands for
+  Powers powers;                // of their number
 } Norm;
 
 static Norm norm_begin(Lowering *l, const Node *node) {
   Norm n = {.l = l, .k = l->kernel, .reduced = lower_axes(l, norm_reduced_axes(node))};
-  int64_t count = norm_reduced_nelems(node);
-  n.count = (double)(count > 0 ? count : 1);
+  n.count = norm_reduced_nelems(node);
+  n.powers = norm_reduced_powers(node);
   return n;
 }
 
@@ -38,7 +39,7 @@ static ExprId mul(const Norm *n, ExprId a, ExprId b) {
 }
 
 static ExprId scaled(const Norm *n, ExprId a) {
-  return mul(n, a, expr_constant(n->k, 1 / n->count));
+  return mul(n, a, expr_share(n->k, n->count, n->powers));
 }
 
 typedef struct Deviation {
@@ -103,7 +104,9 @@ typedef struct Statistics {
 } Statistics;
 
 static ExprId average(const Norm *n, ExprId e, const char *label) {
-  return expr_binary(n->k, EXPR_DIV, norm_sum(n, e, label), expr_constant(n->k, n->count));
+  ExprId count = expr_count(n->k, n->count > 0 ? n->count : 1, n->powers);
+  if (n->powers) count = expr_binary(n->k, EXPR_MAX, count, expr_constant(n->k, 1));
+  return expr_binary(n->k, EXPR_DIV, norm_sum(n, e, label), count);
 }
 
 // Two passes: the mean, then the moments about it. The first moment about a mean that was rounded to f32 is not

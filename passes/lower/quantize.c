@@ -53,24 +53,25 @@ static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
   const Value *v = node->inputs[slot];
   Kernel *k = l->kernel;
   ExprId offset = 0;
-  int64_t extent[MAX_RANK], own[MAX_RANK], stride[MAX_RANK] = {0};
+  Strides strides = {0};
   int rank = node->inputs[0]->shape.rank;
   if (!v) return 0;
   if (l->value_expr[v->index]) return l->value_expr[v->index];
-  for (int i = 0; i < v->shape.rank; i++) extent[i] = extent_value(v->shape.extent[i]);
-  order_strides(&v->order, v->shape.rank, extent, own);
+  const Strides own = strides_of(&v->shape, &v->order);
   for (int axis = 0; axis < rank; axis++) {
     int64_t step;
     int of = scaling_axis(node, shape_nelems(&v->shape), axis, &step);
-    if (of < 0 || extent[of] == 1) continue;
+    if (of < 0 || extent_value(v->shape.extent[of]) == 1) continue;
     if (step == 1) {
-      stride[axis] = own[of];
+      strides.stride[axis] = own.stride[of];
+      strides.powers[axis] = own.powers[of];
       continue;
     }
     ExprId block = expr_unary(k, EXPR_FLOOR, DIV(lower_index(l, axis), NUMBER(step)));
-    offset = offset ? expr_fma(k, NUMBER(own[of]), block, offset) : MUL(NUMBER(own[of]), block);
+    kernel_close(k, own.powers[of]); // places are floats, which do not hold all of every number
+    offset = offset ? expr_fma(k, NUMBER(own.stride[of]), block, offset) : MUL(NUMBER(own.stride[of]), block);
   }
-  return lower_moved(l, v, stride, rank, offset);
+  return lower_moved(l, v, &strides, rank, offset);
 }
 
 void lower_Quantize(Lowering *l, const Node *node) {

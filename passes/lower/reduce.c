@@ -7,7 +7,8 @@ typedef struct Reduction {
   Kernel *k;
   AxisSet reduced;
   int axis[MAX_RANK]; // of the result's axes in the domain
-  double count;       // elements that one of the result's stands for
+  int64_t count;      // elements that one of the result's stands for
+  Powers powers;      // of their number
 } Reduction;
 
 static Reduction reduction_begin(const Lowering *l, const Node *node) {
@@ -15,7 +16,8 @@ static Reduction reduction_begin(const Lowering *l, const Node *node) {
   bool keeps = node_bool(node, "keep_dims");
   for (int axis = 0, on = 0; axis < l->domain.rank; axis++)
     if (keeps || !(r.reduced >> axis & 1)) r.axis[on++] = axis;
-  r.count = (double)axes_nelems(l->kernel, r.reduced);
+  r.count = axes_nelems(l->kernel, r.reduced);
+  r.powers = axes_powers(l->kernel, r.reduced);
   return r;
 }
 
@@ -30,7 +32,7 @@ void lower_ReduceSum(Lowering *l, const Node *node) {
 
 void lower_ReduceMean(Lowering *l, const Node *node) {
   Reduction r = reduction_begin(l, node);
-  ExprId sum = sum_of(&r, lower_value(l, node->inputs[0])), count = expr_constant(r.k, r.count);
+  ExprId sum = sum_of(&r, lower_value(l, node->inputs[0])), count = expr_count(r.k, r.count, r.powers);
   lower_result(l, node, 0, expr_binary(r.k, EXPR_DIV, sum, count), r.axis);
 }
 
@@ -47,10 +49,18 @@ void lower_ReduceL2(Lowering *l, const Node *node) {
   lower_result(l, node, 0, norm, r.axis);
 }
 
+// `e`, but a number where there is nothing to reduce.
+static ExprId unless_empty(const Reduction *r, ExprId e, double number) {
+  if (r->count == 0) return expr_constant(r->k, number);
+  if (!r->powers) return e;
+  ExprId is_empty = expr_binary(r->k, EXPR_EQ, expr_count(r->k, r->count, r->powers), expr_constant(r->k, 0));
+  return expr_select(r->k, is_empty, expr_constant(r->k, number), e);
+}
+
 void lower_ReduceMax(Lowering *l, const Node *node) {
   Reduction r = reduction_begin(l, node);
   ExprId max = expr_reduce(r.k, EXPR_REDUCE_MAXIMUM, lower_value(l, node->inputs[0]), r.reduced);
-  if (r.count == 0) max = expr_constant(r.k, -type_greatest(node->outputs[0]->type));
+  max = unless_empty(&r, max, -type_greatest(node->outputs[0]->type));
   lower_result(l, node, 0, max, r.axis);
 }
 
@@ -58,7 +68,7 @@ void lower_ReduceMin(Lowering *l, const Node *node) {
   Reduction r = reduction_begin(l, node);
   ExprId minus = expr_unary(r.k, EXPR_NEG, lower_value(l, node->inputs[0]));
   ExprId min = expr_unary(r.k, EXPR_NEG, expr_reduce(r.k, EXPR_REDUCE_MAXIMUM, minus, r.reduced));
-  if (r.count == 0) min = expr_constant(r.k, type_greatest(node->outputs[0]->type));
+  min = unless_empty(&r, min, type_greatest(node->outputs[0]->type));
   lower_result(l, node, 0, min, r.axis);
 }
 

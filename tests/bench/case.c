@@ -78,7 +78,7 @@ bool case_prepare(Case *c, const Settings *s, double mean) {
   c->kernel = ng_compile(c->graph, &options);
   if (!c->kernel) return false;
   const PeerTask task = {c->graph->graph, c->inputs, c->peer_outputs, s->threads, s->may_reorder};
-  c->peer = peer_new(&task);
+  if (!s->has_no_peer) c->peer = peer_new(&task);
   return true;
 }
 

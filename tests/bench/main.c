@@ -31,10 +31,11 @@ static int worse(int a, int b) {
 
 static int run_modes(const Settings *s, json_t *document) {
   int status = NG_OK;
-  if (!s->is_accuracy && !s->is_busy && !s->is_sweep) status = mode_suite(s, document);
+  if (!s->is_accuracy && !s->is_busy && !s->is_sweep && !s->is_emitted) status = mode_suite(s, document);
   if (s->is_accuracy) status = worse(status, mode_accuracy(s, document));
   if (s->is_busy) status = worse(status, mode_busy(s, document));
   if (s->is_sweep) status = worse(status, mode_sweep(s, document));
+  if (s->is_emitted) status = worse(status, mode_emitted(s, document));
   return status;
 }
 

@@ -26,7 +26,8 @@ static const char help[] =
     "instead of the suite:\n"
     "  --accuracy      relative L2 of both against the f64 interpreter, also for data far from 0 (slow)\n"
     "  --busy          the three largest graphs, idle and with another process on one of the processors\n"
-    "  --sweep         the gradient of a layer norm of 768 columns, from 1,000 to 1,000,000 rows\n";
+    "  --sweep         the gradient of a layer norm of 768 columns, from 1,000 to 1,000,000 rows\n"
+    "  --emitted       the files of `ngrad emit`, compiled with $CC -O2, in turns with what ngrad runs\n";
 
 static bool read_seconds(const char *text, double *out) {
   char *end;
@@ -57,6 +58,7 @@ static int read_option(Settings *s, int letter) {
   case 'a': s->is_accuracy = true; return -1;
   case 'b': s->is_busy = true; return -1;
   case 'w': s->is_sweep = true; return -1;
+  case 'e': s->is_emitted = true; return -1;
   case 'r': s->may_reorder = true; return -1;
   case 't':
     if (read_threads(optarg, &s->threads)) return -1;
@@ -70,6 +72,7 @@ static int read_option(Settings *s, int letter) {
 }
 
 int settings_read(Settings *s, int argc, char **argv) {
+  // clang-format off
   static const struct option options[] = {
       {"isa", required_argument, NULL, 'i'},
       {"filter", required_argument, NULL, 'f'},
@@ -79,10 +82,12 @@ int settings_read(Settings *s, int argc, char **argv) {
       {"accuracy", no_argument, NULL, 'a'},
       {"busy", no_argument, NULL, 'b'},
       {"sweep", no_argument, NULL, 'w'},
+      {"emitted", no_argument, NULL, 'e'},
       {"reorders", no_argument, NULL, 'r'},
       {"help", no_argument, NULL, 'h'},
       {NULL, 0, NULL, 0},
   };
+  // clang-format on
   *s = (Settings){.threads = ng_thread_count(), .seconds = 1};
   for (int letter; (letter = getopt_long(argc, argv, "", options, NULL)) != -1;) {
     int status = read_option(s, letter);

@@ -1,9 +1,11 @@
 #!/bin/sh
-# What ngrad emits for people to keep: emitted twice, and in another locale, it is the same bytes; gcc and clang compile
-# it as C and as C++ without a word; its own test passes with guard pages around all memory, and has the same bits with
-# every compiler, language, instruction set and way to share out work, here and on aarch64.
+# What ngrad emits for people to keep: emitted twice, from elsewhere and in another locale, it is the same bytes; all
+# compilers and analysers that are there take it as C and as C++ without a word; its own test passes with guard pages
+# around all memory and under sanitizers, and has the same bits with every compiler, language, instruction set and way
+# to share out work, here and on other machines.
 #
-#   run.sh NGRAD [all]     all: every model, golden case, threads, set of instruction sets and language; else a sample
+#   run.sh NGRAD              a sample
+#   run.sh NGRAD all [CASE]   every model and golden case, or that one, in every combination
 set -u
 ngrad=$(realpath "$1")
 effort=${2:-sample}
@@ -14,7 +16,6 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 export OMP_NUM_THREADS=3 OMP_WAIT_POLICY=passive
-warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-align -Wdouble-promotion -Werror'
 passed=0
 failed=0
 
@@ -31,6 +32,28 @@ has() {
   command -v "$1" >/dev/null
 }
 
+# Compilers
+
+warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-align -Wdouble-promotion -Wundef -Werror'
+strict="$warnings -Wstrict-aliasing=1 -O3"
+# Every warning of clang but those on C90, C++ and padding, on x != x, and on what it cannot know: that a loop runs, that
+# a condition is constant for this instruction set only, a macro for another compiler, int64_t long in one of them only.
+everything='-Weverything -Werror -Wno-declaration-after-statement -Wno-unsafe-buffer-usage -Wno-padded -Wno-float-equal
+  -Wno-conditional-uninitialized -Wno-unreachable-code -Wno-unused-macros -Wno-vector-conversion -Wno-unknown-warning-option'
+more_compilers=
+for compiler in clang-14 clang-15 clang-16 clang-17 clang-18 clang-19; do
+  if has $compiler; then more_compilers="$more_compilers $compiler"; fi
+done
+
+compiles() { # COMPILER LANGUAGE OPTION...; all that is in the folder pair
+  compiler=$1
+  case $2 in c++*) language="-x c++ -std=$2" ;; *) language=-std=$2 ;; esac
+  shift 2
+  # shellcheck disable=SC2086 # several options
+  $compiler $language "$@" pair/*.c -x none guard.o -Wl,--wrap=malloc -Wl,--wrap=free -lm -o program >log 2>&1 &&
+    [ ! -s log ]
+}
+
 # The bits of all outputs are those that the case had before.
 has_same_bits() {
   sed -n 's/^isa [0-9]* \(output [0-9]*\): .*bits/\1/p' log | sort -u >bits
@@ -39,29 +62,93 @@ has_same_bits() {
 }
 
 # Compiles the pair and its test, and runs it with guards behind and before.
-passes() { # COMPILER LANGUAGE
-  case $2 in c++*) language="-x c++ -std=$2" ;; *) language=-std=$2 ;; esac
-  # shellcheck disable=SC2086 # several options each
-  $1 $language $warnings -O1 -fopenmp -Wl,--wrap=malloc -Wl,--wrap=free pair/*.c -x none guard.o -lm -o program >log 2>&1 &&
-    [ ! -s log ] && ./program >log 2>&1 && has_same_bits && GUARD=before ./program >log 2>&1 && has_same_bits
+passes() { # COMPILER LANGUAGE OPTION...
+  compiles "$@" && ./program >log 2>&1 && has_same_bits && GUARD=before ./program >log 2>&1 && has_same_bits
 }
+
+# One language each, or all.
+check_compilers() { # NAME
+  number=0
+  for compiler in $more_compilers; do
+    number=$((number + 1))
+    for language in c11 c17 c++17; do
+      case $effort/$((number % 3))/$language in all/* | */0/c11 | */1/c17 | */2/c++17) ;; *) continue ;; esac
+      # shellcheck disable=SC2086
+      passes "$compiler" $language $strict
+      count "$1, $compiler -O3 as $language"
+    done
+  done
+  for compiler in ${more_compilers:-clang}; do
+    has "$compiler" || continue
+    # shellcheck disable=SC2086
+    $compiler -std=c11 $everything -O1 -c pair/*[!t].c -o pair.o >log 2>&1 && [ ! -s log ]
+    count "$1, every warning of $compiler"
+  done
+}
+
+# Other machines, under an emulator: the compiler's prefix, the emulator.
+machines='aarch64-linux-gnu qemu-aarch64
+arm-linux-gnueabihf qemu-arm
+riscv64-linux-gnu qemu-riscv64'
+
+check_machines() { # NAME
+  echo "$machines" >machines
+  while read -r prefix emulator; do
+    { has "$prefix-gcc" && has "$emulator"; } || continue
+    # shellcheck disable=SC2086
+    "$prefix-gcc" -std=c11 $warnings -O2 -static pair/*.c -lm -o program >log 2>&1 && [ ! -s log ] &&
+      "$emulator" ./program >log 2>&1 </dev/null && has_same_bits
+    count "$1 on $prefix"
+  done <machines
+}
+
+# Sanitizers and analysers
+
+check_sanitizers() { # NAME
+  has clang || return 0
+  # shellcheck disable=SC2086
+  clang -std=c11 $warnings -O1 -fsanitize=address,undefined -fno-sanitize-recover=all pair/*.c -lm -o program >log 2>&1 &&
+    ./program >log 2>&1 && has_same_bits
+  count "$1 with ASan and UBSan"
+  # ThreadSanitizer knows what OpenMP does from clang's archer.
+  [ -e "$(clang -print-resource-dir)/../../libarcher.so" ] || return 0
+  # shellcheck disable=SC2086
+  clang -std=c11 $warnings -O1 -fopenmp -fsanitize=thread pair/*.c -lm -o program >log 2>&1 &&
+    TSAN_OPTIONS='ignore_noninstrumented_modules=1 halt_on_error=1' ./program >log 2>&1 && has_same_bits
+  count "$1 with TSan"
+}
+
+# The order of arguments is the graph's. cppcheck takes the first arm of `a < b ? a : b` for all that it can be, and
+# misses some members that macros use.
+check_analysers() { # NAME
+  if has clang-tidy; then
+    clang-tidy --quiet --warnings-as-errors='*' pair/*.c \
+      --checks='-*,bugprone-*,cert-*,-bugprone-easily-swappable-parameters' -- -std=c11 -O2 -fopenmp >log 2>&1
+    count "$1 with clang-tidy"
+  fi
+  if has cppcheck; then
+    cppcheck --quiet --std=c11 --enable=warning,performance,portability,style --error-exitcode=1 \
+      --suppress=knownConditionTrueFalse --suppress=unusedStructMember pair/*.c >log 2>&1
+    count "$1 with cppcheck"
+  fi
+}
+
+# Cases
 
 emit() { # GRAPH ARGUMENT...
   rm -rf pair && "$ngrad" emit "$@" --self-test -o pair >log 2>&1
 }
 
-cross() { # NAME
-  has aarch64-linux-gnu-gcc && has qemu-aarch64 || return 0
-  # shellcheck disable=SC2086
-  aarch64-linux-gnu-gcc -std=c11 $warnings -O1 -static pair/*.c -lm -o program >log 2>&1 && [ ! -s log ] &&
-    qemu-aarch64 ./program >log 2>&1 && has_same_bits
-  count "$1 on aarch64"
-}
-
-# Two of nine ways and one language in turn for each case, or all.
+# Of a case all, or in turn two of nine ways and one language, and of a few cases the rest.
 turn=0
 is_wanted() { # LANGUAGE
   case $effort/$((turn % 2))/$1 in all/* | */0/c11 | */1/c++17) return 0 ;; esac
+  return 1
+}
+is_chosen() { # CHECK NAME
+  case $effort/$1/$2 in
+    all/* | */machines/* | */compilers/rows_bf16_3_17 | */analysers/*_17 | */sanitizers/rows_f32_5_17) return 0 ;;
+  esac
   return 1
 }
 check() { # NAME GRAPH ARGUMENT...
@@ -77,18 +164,22 @@ check() { # NAME GRAPH ARGUMENT...
       count "$name, $threads, ${isa:-all} is emitted" || continue
       for compiler in gcc clang; do
         for language in c11 c17 c++17; do
-          { is_wanted $language && has $compiler; } || continue
-          passes $compiler $language
+          { is_wanted $language && has "$compiler"; } || continue
+          # shellcheck disable=SC2086
+          passes $compiler $language $warnings -O1 -fopenmp
           count "$name, $threads, ${isa:-all}, $compiler as $language"
         done
       done
-      [ -n "$isa" ] || cross "$name"
     done
   done
   turn=$((turn + 1))
+  emit "$@" || return
+  for check in machines compilers analysers sanitizers; do
+    if is_chosen $check "$name"; then check_$check "$name"; fi
+  done
 }
 
-graph() { # TYPE ROWS WIDTH
+rows() { # TYPE ROWS WIDTH
   sed "s/TYPE/$1/; s/ROWS/$2/g; s/WIDTH/$3/g; s/TYPE/$1/g" <<'Y'
 format: ngrad/1
 name: rows
@@ -106,45 +197,86 @@ outputs: [dx, y, dgamma, dbeta]
 Y
 }
 
-gcc -std=c11 -D_GNU_SOURCE -O1 -c "$here/guard.c" -o guard.o || exit 1
-has aarch64-linux-gnu-gcc && has qemu-aarch64 || echo 'emit: no aarch64 compiler or no qemu-aarch64, so only this machine'
+check_case() { # NAME
+  case $1 in
+    rows_*)
+      # shellcheck disable=SC2046 # three words
+      rows $(echo "${1#rows_}" | tr _ ' ') >graph.yaml
+      check "$1" graph.yaml
+      ;;
+    *)
+      if [ -f "$here/$1.yaml" ]; then
+        check "$1" "$here/$1.yaml"
+      elif [ -f "$models/$1.yaml" ]; then
+        if grep -q '^dims: {N: ' "$models/$1.yaml"; then check "$1" "$models/$1.yaml" --dim N=19; else check "$1" "$models/$1.yaml"; fi
+      elif [ -f "$golden/$1/graph.yaml" ]; then
+        check "$1" "$golden/$1/graph.yaml"
+      fi
+      ;;
+  esac
+}
+stems() { # FILE...
+  for file in "$@"; do basename "$file" .yaml; done
+}
+sample='rows_f32_5_1 rows_f32_5_15 rows_f32_5_16 rows_f32_5_17 rows_f32_5_33 rows_bf16_3_17 rows_f16_3_17'
 
-# The same bytes
-emit "$models/gpt2_layer_norm_backward.yaml" && mv pair once && for locale in C C.UTF-8 de_DE.UTF-8; do
-  LC_ALL=$locale emit "$models/gpt2_layer_norm_backward.yaml" && diff -r once pair >log 2>&1
-  count "the same bytes in the locale $locale"
-done
-rm -rf once
-emit "$models/gpt2_layer_norm_backward.yaml" --dim N=40 --prefix p7 && gcc -std=c11 -O1 -c pair/gpt2*d.c -o symbols.o >log 2>&1 &&
+gcc -std=c11 -D_GNU_SOURCE -O1 -c "$here/guard.c" -o guard.o || exit 1
+if [ $# -gt 2 ]; then
+  check_case "$3"
+  echo "$3: $passed passed, $failed failed"
+  exit $((failed > 0))
+fi
+
+# The same bytes: from elsewhere, from a pipe, and where numbers have commas
+
+layer_norm=$models/gpt2_layer_norm_backward.yaml
+emit "$layer_norm" && mv pair once
+same() { # WHAT
+  diff -r once pair >log 2>&1
+  count "the same bytes $1"
+}
+emit "$layer_norm"
+same again
+(cd "$models" && "$ngrad" emit "$(basename "$layer_norm")" --self-test -o "$work/pair") >log 2>&1
+same 'in the folder of the graph'
+rm -rf pair && "$ngrad" emit - --self-test -o pair <"$layer_norm" >log 2>&1
+same 'from a pipe'
+mkdir locale
+if has localedef && localedef -i de_DE -f UTF-8 locale/de_DE.UTF-8 2>log &&
+  [ "$(LOCPATH=$PWD/locale LC_ALL=de_DE.UTF-8 env printf %.1f 1)" = 1,0 ]; then
+  gcc -std=c11 -shared -fPIC "$here/locale.c" -o locale.so || exit 1
+  rm -rf pair && LOCPATH=$PWD/locale LC_ALL=de_DE.UTF-8 LD_PRELOAD=$PWD/locale.so \
+    "$ngrad" emit "$layer_norm" --self-test -o pair >log 2>&1
+  same 'where numbers have commas'
+else
+  echo 'emit: no localedef, or no sources of locales, so none where numbers have commas'
+fi
+
+emit "$layer_norm" --dim N=40 --prefix p7 && gcc -std=c11 -O1 -c pair/gpt2*d.c -o symbols.o >log 2>&1 &&
   nm -g --defined-only symbols.o | awk '{ print $3 }' >log && [ "$(grep -cv '^p7' log)" -eq 0 ] && [ -s log ]
 count 'every symbol has the prefix'
-emit "$models/gpt2_layer_norm_backward.yaml" --dim N=40 && gcc -std=c11 -O2 -fno-pie -c pair/gpt2*d.c -o code.o &&
+emit "$layer_norm" --dim N=40 && gcc -std=c11 -O2 -fno-pie -c pair/gpt2*d.c -o code.o &&
   size code.o >log && awk 'NR == 2 { exit $1 > 65536 }' log
 count 'a layer norm gradient with all instruction sets is below 64 KiB'
 nm code.o >log && ! grep -E ' [bBdD] ' log
 count 'it has no variables'
 
-for width in 1 15 16 17 33; do
-  graph f32 5 $width >graph.yaml
-  check "rows of $width" graph.yaml
-done
-for type in bf16 f16; do
-  graph $type 3 17 >graph.yaml
-  check "rows of 17 $type" graph.yaml
-done
-cases='ln_f64_f64 bn_nxc_3x5x7 bn_empty_batch dml_f16'
-[ "$effort" = all ] && cases=$(ls "$golden" 2>/dev/null)
-for case in $cases; do
-  [ -f "$golden/$case/graph.yaml" ] || continue
-  check "$case" "$golden/$case/graph.yaml"
-done
+# Cases
+
+echo "$machines" >machines
+while read -r prefix emulator; do
+  { has "$prefix-gcc" && has "$emulator"; } || echo "emit: no $prefix-gcc or no $emulator, so nothing on that machine"
+done <machines
+for tool in clang clang-tidy cppcheck; do has $tool || echo "emit: no $tool"; done
 [ -d "$golden" ] || echo "emit: no cases in $golden"
 if [ "$effort" = all ]; then
-  for model in "$models"/*.yaml; do
-    check "$(basename "$model")" "$model" --dim N=19
-  done
+  # shellcheck disable=SC2086
+  stems $sample "$here"/*.yaml "$models"/*.yaml "$golden"/*/ | xargs -P "$(nproc)" -n 1 "$here/run.sh" "$ngrad" all
+  count 'all cases'
 else
-  check transformer_sublayer_backward "$models/transformer_sublayer_backward.yaml" --dim N=19
+  for case in $sample $(stems "$here"/*.yaml) ln_f64_f64 bn_nxc_3x5x7 bn_empty_batch dml_f16 transformer_sublayer_backward; do
+    check_case "$case"
+  done
 fi
 
 echo "$passed passed, $failed failed"

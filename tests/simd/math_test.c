@@ -13,6 +13,7 @@ typedef struct Function {
   double (*definition)(double);
   long double (*wide_definition)(long double);
   double f32_bound, f64_bound; // the largest error, in ulp
+  bool is_absolute;            // in ulp of 1
 } Function;
 
 #define FUNCTION(name)                                                                                                 \
@@ -29,10 +30,21 @@ FUNCTION(log)
 FUNCTION(log1p)
 FUNCTION(tanh)
 FUNCTION(erf)
+FUNCTION(gelu_slope)
 FUNCTION(floor)
 FUNCTION(round)
 
-enum { EXP, EXPM1, LOG, LOG1P, TANH, ERF, FLOOR, ROUND, FUNCTION_COUNT };
+static double gelu_slope(double x) {
+  x = x < -100 ? -100 : x > 100 ? 100 : x;
+  return erfc(-x * M_SQRT1_2) / 2 + x * exp(-x * x / 2) * (M_2_SQRTPI * M_SQRT1_2 / 2);
+}
+static long double gelu_slopel(long double x) {
+  const long double root = 0.70710678118654752440L, two_over_root_pi = 1.12837916709551257390L;
+  x = x < -200 ? -200 : x > 200 ? 200 : x;
+  return erfcl(-x * root) / 2 + x * expl(-x * x / 2) * (two_over_root_pi * root / 2);
+}
+
+enum { EXP, EXPM1, LOG, LOG1P, TANH, ERF, GELU_SLOPE, FLOOR, ROUND, FUNCTION_COUNT };
 static const Function functions[FUNCTION_COUNT] = {
     [EXP] = {"exp", exp_f32, exp_f64, exp, expl, 1, 1},
     [EXPM1] = {"expm1", expm1_f32, expm1_f64, expm1, expm1l, 1.5, 2},
@@ -40,6 +52,7 @@ static const Function functions[FUNCTION_COUNT] = {
     [LOG1P] = {"log1p", log1p_f32, log1p_f64, log1p, log1pl, 1.75, 1.5},
     [TANH] = {"tanh", tanh_f32, tanh_f64, tanh, tanhl, 1.5, 1.5},
     [ERF] = {"erf", erf_f32, erf_f64, erf, erfl, 1.25, 1.5},
+    [GELU_SLOPE] = {"gelu_slope", gelu_slope_f32, gelu_slope_f64, gelu_slope, gelu_slopel, 2.2, 2, true},
     [FLOOR] = {"floor", floor_f32, floor_f64, floor, floorl, 0, 0},
     [ROUND] = {"round", round_f32, round_f64, nearbyint, nearbyintl, 0, 0},
 };
@@ -67,6 +80,11 @@ static double error_f64(double got, long double wanted) {
   return a == b ? 0 : (double)(fabsl(a - b) * (exponent < -1021 ? 0x1p1074L : ldexpl(1, 53 - exponent)));
 }
 
+static double error_of_1(long double got, long double wanted, double per_unit) {
+  if (isnan(got) && isnan(wanted)) return 0;
+  return (double)fabsl(got - wanted) * per_unit;
+}
+
 typedef struct Worst {
   double error, at, got;
 } Worst;
@@ -92,7 +110,10 @@ static Worst f32_worst(const Function *f, uint64_t step) {
     f->f32(y);
     for (int j = 0; j < LANES; j++) {
       if (step > 1) hash_bits(f64_bits((double)y[j]));
-      worst_add(&worst, error_f32(y[j], f->definition((double)x[j])), (double)x[j], (double)y[j]);
+      double wanted = f->definition((double)x[j]);
+      double error =
+          f->is_absolute ? error_of_1((long double)y[j], (long double)wanted, 0x1p23) : error_f32(y[j], wanted);
+      worst_add(&worst, error, (double)x[j], (double)y[j]);
     }
   }
   return worst;
@@ -129,7 +150,9 @@ static Worst f64_worst(const Function *f) {
     f->f64(y);
     for (int j = 0; j < LANES; j++) {
       hash_bits(f64_bits(y[j]));
-      worst_add(&worst, error_f64(y[j], f->wide_definition((long double)x[j])), x[j], y[j]);
+      long double wanted = f->wide_definition((long double)x[j]);
+      worst_add(&worst, f->is_absolute ? error_of_1((long double)y[j], wanted, 0x1p52) : error_f64(y[j], wanted), x[j],
+                y[j]);
     }
   }
   return worst;
@@ -151,7 +174,7 @@ static void test_exhaustively(void) {
   for (int i = 0; i < FUNCTION_COUNT; i++) {
     test = functions[i].name;
     Worst worst = f32_worst(&functions[i], 1);
-    printf("%-5s off by up to %.4f ulp, at %a; bound %g\n", test, worst.error, worst.at, functions[i].f32_bound);
+    printf("%-10s off by up to %.4f ulp, at %a; bound %g\n", test, worst.error, worst.at, functions[i].f32_bound);
     fflush(stdout);
     worst_expect(&worst, functions[i].f32_bound);
   }
@@ -200,6 +223,9 @@ static void test_special_values(void) {
       {ERF, 0, 0},           {ERF, -0.0, -0.0},
       {ERF, inf, 1},         {ERF, -inf, -1},
       {ERF, 10, 1},          {ERF, -10, -1},
+      {GELU_SLOPE, inf, 1},  {GELU_SLOPE, -inf, 0},
+      {GELU_SLOPE, 0, 0.5},  {GELU_SLOPE, -0.0, 0.5},
+      {GELU_SLOPE, 50, 1},   {GELU_SLOPE, -50, 0},
       {FLOOR, -0.0, -0.0},   {FLOOR, 0.5, 0},
       {FLOOR, -0.5, -1},     {FLOOR, 2.5, 2},
       {FLOOR, -3, -3},       {FLOOR, -tiny, -1},

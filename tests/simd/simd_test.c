@@ -106,6 +106,8 @@ static void test_arithmetic_f32(void) {
   TEST_V(mask_and, v_select(mask_and(v_lt(a, b), v_lt(b, c)), a, b), x < y && y < z ? x : y);
   TEST_V(mask_or, v_select(mask_or(v_lt(a, b), v_lt(b, c)), a, b), x < y || y < z ? x : y);
   TEST_V(mask_not, v_select(mask_not(v_lt(a, b)), a, b), !(x < y) ? x : y);
+  uint8_t bits[2];
+  TEST_V(mask_load, (mask_store(bits, v_lt(a, b)), v_select(mask_load(bits), a, c)), x < y ? x : z);
   TEST_V(v_merge, v_merge(i / LANES % 17, a, b), j < i / LANES % 17 ? x : y);
 }
 
@@ -133,6 +135,8 @@ static void test_arithmetic_f64(void) {
   TEST_D(dmask_and, d_select(dmask_and(d_lt(a, b), d_lt(b, c)), a, b), x < y && y < z ? x : y);
   TEST_D(dmask_or, d_select(dmask_or(d_lt(a, b), d_lt(b, c)), a, b), x < y || y < z ? x : y);
   TEST_D(dmask_not, d_select(dmask_not(d_lt(a, b)), a, b), !(x < y) ? x : y);
+  uint8_t bits[2];
+  TEST_D(dmask_load, (dmask_store(bits, d_lt(a, b)), d_select(dmask_load(bits), a, c)), x < y ? x : z);
   TEST_D(d_merge, d_merge(i / LANES % 17, a, b), j < i / LANES % 17 ? x : y);
 }
 

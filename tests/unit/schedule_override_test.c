@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-// Rows in one block and in many, of few and of many elements; channels first and last.
+// Rows in one block and in many, of few and of many elements; channels first and last; and with masks that two or three
+// sweeps or two loops need.
 static const char text[] =
     "format: ngrad/1\n"
     "name: overrides\n"
@@ -33,6 +34,10 @@ static const char text[] =
     "  - {name: dpixels, type: f32, shape: [9, 14, 11, 40]}\n"
     "  - {name: mean_c, type: f32, shape: [40]}\n"
     "  - {name: variance_c, type: f32, shape: [40]}\n"
+    "  - {name: gate, type: f32, shape: [1200, 48]}\n"
+    "  - {name: gate_short, type: bf16, shape: [1203, 21]}\n"
+    "  - {name: gate_planes, type: f32, shape: [6, 40, 13, 15]}\n"
+    "  - {name: gate_pixels, type: f32, shape: [9, 14, 11, 40]}\n"
     "nodes:\n"
     "  - {op: LayerNormBackward, inputs: [x, dy, mean, variance, gamma, ~], outputs: [dx, dgamma, dbeta]}\n"
     "  - {op: LayerNormBackward, inputs: [x_short, dy_short, mean_short, variance_short, gamma_short, ~],\n"
@@ -42,11 +47,22 @@ static const char text[] =
     "     outputs: [dx_planes, dgamma_planes, dbeta_planes], attributes: {epsilon: 1.0e-5, data_format: NCX}}\n"
     "  - {op: BatchNormTrainingBackward, inputs: [pixels, dpixels, mean_c, variance_c, variance_c],\n"
     "     outputs: [dx_pixels, dgamma_pixels, dbeta_pixels], attributes: {epsilon: 1.0e-5, data_format: NXC}}\n"
+    "  - {op: ReLUBackward, inputs: [gate, x], outputs: [gated]}\n"
+    "  - {op: SoftMax, inputs: [gated], outputs: [share], attributes: {axis: 1}}\n"
+    "  - {op: TypeCast, inputs: [gate_short], outputs: [{name: gate_cast, type: f32}]}\n"
+    "  - {op: ReLUBackward, inputs: [gate_cast, x_short], outputs: [gated_short]}\n"
+    "  - {op: SoftMax, inputs: [gated_short], outputs: [share_short], attributes: {axis: 1}}\n"
+    "  - {op: ReLUBackward, inputs: [gate_planes, dplanes], outputs: [gated_planes]}\n"
+    "  - {op: BatchNormTrainingBackward, inputs: [planes, gated_planes, mean_c, variance_c, variance_c],\n"
+    "     outputs: [dx_gated_planes, ~, ~], attributes: {epsilon: 1.0e-5, data_format: NCX}}\n"
+    "  - {op: ReLUBackward, inputs: [gate_pixels, dpixels], outputs: [gated_pixels]}\n"
+    "  - {op: BatchNormTrainingBackward, inputs: [pixels, gated_pixels, mean_c, variance_c, variance_c],\n"
+    "     outputs: [dx_gated_pixels, ~, ~], attributes: {epsilon: 1.0e-5, data_format: NXC}}\n"
     "outputs: [dx, dgamma, dbeta, dx_short, dgamma_short, dbeta_short, y_short, m, v, dx_planes, dgamma_planes, "
     "dbeta_planes,\n"
-    "          dx_pixels, dgamma_pixels, dbeta_pixels]\n";
+    "          dx_pixels, dgamma_pixels, dbeta_pixels, share, share_short, dx_gated_planes, dx_gated_pixels]\n";
 
-enum { MOST_OPERANDS = 16 };
+enum { MOST_OPERANDS = 24 };
 
 typedef struct Run {
   ng_tensor output[MOST_OPERANDS];

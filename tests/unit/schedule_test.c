@@ -2,6 +2,7 @@
 // Numbers that tuning moves (blocks, rows at once) are held to what must be true of them, not to what they are.
 #include "frontend/api/handles.h"
 #include "passes/pipeline.h"
+#include "passes/traffic.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -255,6 +256,61 @@ static void neighbours_join_their_norms_kernel(void **state) {
   lowered_deinit(&l);
 }
 
+static const char *gated_text(const char *shape, const char *channels, const char *format) {
+  static char text[1024];
+  snprintf(text, sizeof text,
+           "format: ngrad/1\nname: test\ninputs:\n"
+           "  - {name: gate, type: f32, shape: [%s]}\n  - {name: d, type: f32, shape: [%s]}\n"
+           "  - {name: x, type: f32, shape: [%s]}\n  - {name: m, type: f32, shape: [%s]}\n"
+           "  - {name: v, type: f32, shape: [%s]}\n  - {name: g, type: f32, shape: [%s]}\n"
+           "nodes:\n  - {op: ReLUBackward, inputs: [gate, d], outputs: [dy]}\n"
+           "  - {op: BatchNormTrainingBackward, inputs: [x, dy, m, v, g], outputs: [dx, dg, db],\n"
+           "     attributes: {epsilon: 1e-5, data_format: %s}}\noutputs: [dx, dg, db]\n",
+           shape, shape, shape, channels, channels, channels, format);
+  return text;
+}
+
+// Sweeps that read the gate, which only its sign matters of.
+static int count_looks_at_gate(const Kernel *k) {
+  bool *is_seen = calloc(k->nexprs, sizeof *is_seen), *is_loaded = calloc(k->naccesses, sizeof *is_loaded);
+  int count = 0;
+  for (size_t i = 0; i < k->nloops; i++)
+    for (int sweep = 0; sweep < k->loops[i].nsweeps; sweep++) {
+      mark_sweep_loads(k, &k->loops[i], sweep, 0, is_seen, is_loaded);
+      for (AccessId id = 0; id < k->naccesses; id++)
+        count += is_loaded[id] && k->accesses[id].value && strcmp(k->accesses[id].value->name, "gate") == 0;
+    }
+  free(is_seen);
+  free(is_loaded);
+  return count;
+}
+
+// What the second look would fetch from memory again is kept as bits; what is still in a cache is not.
+static void gate_is_read_once_where_the_caches_do_not_hold_it(void **state) {
+  (void)state;
+  static const struct {
+    const char *shape, *format;
+    int looks;
+    size_t mask_nbytes; // a row of 100 takes 14 bytes
+  } rows[] = {
+      {"40, 16, 20, 100", "NCX", 1, (size_t)16 * 40 * 2000 / 8},
+      {"4, 16, 10, 100", "NCX", 2, 0},
+      {"40, 20, 100, 100", "NXC", 1, (size_t)40 * 20 * 100 * 14},
+      {"4, 10, 10, 100", "NXC", 2, 0},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    bool is_ncx = strcmp(rows[i].format, "NCX") == 0;
+    Lowered l = lower(gated_text(rows[i].shape, is_ncx ? "16" : "100", rows[i].format), &usual, false);
+    const Kernel *k = only_kernel(&l);
+    assert_int_equal(count_looks_at_gate(k), rows[i].looks);
+    size_t nbytes = 0;
+    for (size_t t = 0; t < k->ntemporaries; t++)
+      if (k->temporaries[t].type == TYPE_BOOLEAN) nbytes += (size_t)k->temporaries[t].nelems;
+    assert_int_equal(nbytes, rows[i].mask_nbytes);
+    lowered_deinit(&l);
+  }
+}
+
 // Sums that no one loop can make: the row's over two axes that a broadcast operand keeps apart, of few long rows.
 static void region_that_no_schedule_carries_falls_apart(void **state) {
   (void)state;
@@ -442,6 +498,7 @@ int main(void) {
       cmocka_unit_test(layer_norm_sweeps_a_row_three_times),
       cmocka_unit_test(elementwise_operators_are_one_loop_of_tiles),
       cmocka_unit_test(neighbours_join_their_norms_kernel),
+      cmocka_unit_test(gate_is_read_once_where_the_caches_do_not_hold_it),
       cmocka_unit_test(region_that_no_schedule_carries_falls_apart),
       cmocka_unit_test(target_does_not_decide_the_order_of_additions),
       cmocka_unit_test(blocks_keep_chains_of_additions_short),

@@ -477,10 +477,10 @@ static const char *const hostile[] = {
     "v_add", "v_load", "d_set", "vec", "dvec", "mask", "f32_from_f16",
     // names of the emitter's own
     "a", "args", "i", "i0", "n", "r", "o", "u", "rows", "begin", "end", "block", "memory", "workspace", "task", "pool",
-    "p_0", "p_1", "p_2", "t3", "t4", "t5", "t6", "t7", "t8", "t9", "acc_13", "part_8", "part_8_v", "total_9", "sum_9",
-    "streams_5", "d0", "d1", "k0_0_dg", "run", "OK", "x", "x_out", "mean", "mean_1", "x_mean_1", "int_1", "int_", "_",
-    "__", "_x", "0", "0x1", "e1", "rstd", "centered", "g", "slope", "offset", "sum_g", "inputs", "outputs", "context",
-    "parallel_for", "ngrad_entry"};
+    "p_x", "x", "p_rows", "t3", "t4", "t5", "t6", "t7", "t8", "t9", "acc_sum_g", "part_mean", "held_mean",
+    "total_sum_g", "total_n", "streams_i", "wants_i", "d0", "d1", "k0_0_dg", "run", "OK", "x", "x_out", "mean",
+    "mean_1", "x_mean_1", "int_1", "int_", "_", "__", "_x", "0", "0x1", "e1", "rstd", "centered", "g", "slope",
+    "offset", "sum_g", "inputs", "outputs", "context", "parallel_for", "ngrad_entry"};
 enum { NHOSTILE = sizeof hostile / sizeof *hostile };
 
 // The graph file's reader would refuse some of these names; a graph made by a program may have them.

@@ -14,11 +14,11 @@
 
 #define D_EACH(f) f(0), f(1), f(2), f(3)
 
-#if __clang_major__ < 18
+#if !defined __clang__ || __clang_major__ < 18
 #define V_FMA(a, b, c) __builtin_ia32_vfmaddps256(a, b, c)
 #endif
 
-#if __clang_major__ < 18
+#if !defined __clang__ || __clang_major__ < 18
 #define D_FMA(a, b, c) __builtin_ia32_vfmaddpd256(a, b, c)
 #endif
 
@@ -46,13 +46,13 @@
 // As the builtins' types have it.
 #define D_FIRST(i, n) ((long long V_FULL)d_first(i, n))
 
-#define V_LOAD_N(p, i, n) __builtin_ia32_maskloadps256((const v_part *)(const void *)((p) + (i)), v_first(i, n))
+#define V_LOAD_N(p, i, n) __builtin_ia32_maskloadps256((const v_part *)(const void *)((p) + (ptrdiff_t)(i)), v_first(i, n))
 
-#define D_LOAD_N(p, i, n) __builtin_ia32_maskloadpd256((const d_part *)(const void *)((p) + (i)), D_FIRST(i, n))
+#define D_LOAD_N(p, i, n) __builtin_ia32_maskloadpd256((const d_part *)(const void *)((p) + (ptrdiff_t)(i)), D_FIRST(i, n))
 
-#define V_STORE_N(p, x, i, n) __builtin_ia32_maskstoreps256((v_part *)(void *)((p) + (i)), v_first(i, n), x)
+#define V_STORE_N(p, x, i, n) __builtin_ia32_maskstoreps256((v_part *)(void *)((p) + (ptrdiff_t)(i)), v_first(i, n), x)
 
-#define D_STORE_N(p, x, i, n) __builtin_ia32_maskstorepd256((d_part *)(void *)((p) + (i)), D_FIRST(i, n), x)
+#define D_STORE_N(p, x, i, n) __builtin_ia32_maskstorepd256((d_part *)(void *)((p) + (ptrdiff_t)(i)), D_FIRST(i, n), x)
 
 #ifndef __clang__
 #define V_STREAM(p, x) __builtin_ia32_movntps256(p, x)
@@ -93,3 +93,7 @@
 #ifndef __clang__
 #define D_LOW_PRODUCT(a, b) ((d_words)__builtin_ia32_pmuludq256((v_bits)(a), (v_bits)(b)))
 #endif
+
+#define V_TRUTHS(m) ((uint32_t)__builtin_ia32_movmskps256((v_part)(m)))
+
+#define D_TRUTHS(m) ((uint32_t)__builtin_ia32_movmskpd256((d_part)(m)))

@@ -23,11 +23,11 @@
 
 #define D_ALL (uint8_t)-1, 4
 
-#if __clang_major__ < 18
+#if !defined __clang__ || __clang_major__ < 18
 #define V_FMA(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, V_ALL)
 #endif
 
-#if __clang_major__ < 18
+#if !defined __clang__ || __clang_major__ < 18
 #define D_FMA(a, b, c) __builtin_ia32_vfmaddpd512_mask(a, b, c, D_ALL)
 #endif
 
@@ -55,9 +55,9 @@
 // Which of the lanes i and on are below n.
 #define V_MASK(i, n) (uint16_t)(((1U << (n)) - 1) >> (i))
 
-#define V_LOAD_N(p, i, n) __builtin_ia32_loadups512_mask((p) + (i), (v_part){0}, V_MASK(i, n))
+#define V_LOAD_N(p, i, n) __builtin_ia32_loadups512_mask((p) + (ptrdiff_t)(i), (v_part){0}, V_MASK(i, n))
 
-#define D_LOAD_N(p, i, n) __builtin_ia32_loadupd512_mask((p) + (i), (d_part){0}, (uint8_t)V_MASK(i, n))
+#define D_LOAD_N(p, i, n) __builtin_ia32_loadupd512_mask((p) + (ptrdiff_t)(i), (d_part){0}, (uint8_t)V_MASK(i, n))
 
 // What the two take a pointer to.
 #ifdef __clang__
@@ -67,15 +67,15 @@
 #endif
 
 #define H_LOAD_N(p, i, n) \
-  ((h_part)__builtin_ia32_loaddquhi256_mask((const H_MEMORY *)(const void *)((p) + (i)), (short V_HALF){0}, \
+  ((h_part)__builtin_ia32_loaddquhi256_mask((const H_MEMORY *)(const void *)((p) + (ptrdiff_t)(i)), (short V_HALF){0}, \
                                             V_MASK(i, n)))
 
-#define V_STORE_N(p, x, i, n) __builtin_ia32_storeups512_mask((p) + (i), x, V_MASK(i, n))
+#define V_STORE_N(p, x, i, n) __builtin_ia32_storeups512_mask((p) + (ptrdiff_t)(i), x, V_MASK(i, n))
 
-#define D_STORE_N(p, x, i, n) __builtin_ia32_storeupd512_mask((p) + (i), x, (uint8_t)V_MASK(i, n))
+#define D_STORE_N(p, x, i, n) __builtin_ia32_storeupd512_mask((p) + (ptrdiff_t)(i), x, (uint8_t)V_MASK(i, n))
 
 #define H_STORE_N(p, x, i, n) \
-  __builtin_ia32_storedquhi256_mask((H_MEMORY *)(void *)((p) + (i)), (short V_HALF)(x), V_MASK(i, n))
+  __builtin_ia32_storedquhi256_mask((H_MEMORY *)(void *)((p) + (ptrdiff_t)(i)), (short V_HALF)(x), V_MASK(i, n))
 
 #ifndef __clang__
 #define V_STREAM(p, x) __builtin_ia32_movntps512(p, x)
@@ -118,3 +118,7 @@
 #ifndef __clang__
 #define D_LOW_PRODUCT(a, b) ((d_words)__builtin_ia32_pmuludq512_mask((v_bits)(a), (v_bits)(b), (long long V_FULL){0}, (uint8_t)-1))
 #endif
+
+#define V_TRUTHS(m) ((uint32_t)(uint16_t)__builtin_ia32_cvtd2mask512(m))
+
+#define D_TRUTHS(m) ((uint32_t)(uint8_t)__builtin_ia32_cvtq2mask512((long long V_FULL)(m)))

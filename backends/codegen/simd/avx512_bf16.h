@@ -5,7 +5,16 @@
 
 // Each word into the upper half of its lane: bytes 2i and 2i + 1 to bytes 4i + 2 and 4i + 3.
 #define V_FROM_BF16(h) __extension__({ v_part r_; __asm__("vpermb %g1, %2, %0%{%3%}%{z%}" : "=v"(r_) \
-  : "v"(h), "v"(V_BF16_BYTES), "Yk"(0xccccccccccccccccULL)); r_; })
+  : "v"(H_AS_FULL(h)), "v"(V_BF16_BYTES), "Yk"(0xccccccccccccccccULL)); r_; })
+
+// The lower half of a register, which both name as a whole; but clang 19 misnames those of the upper sixteen.
+#ifdef __clang__
+#define H_AS_FULL(h) __builtin_shufflevector(h, h, V_EACH(V_INDEX), V_EACH(H_NONE))
+#else
+#define H_AS_FULL(h) h
+#endif
+
+#define H_NONE(j) (-1)
 
 #define V_BF16_BYTES ((v_bits){0x01000000, 0x03020000, 0x05040000, 0x07060000, 0x09080000, 0x0b0a0000, 0x0d0c0000, \
   0x0f0e0000, 0x11100000, 0x13120000, 0x15140000, 0x17160000, 0x19180000, 0x1b1a0000, 0x1d1c0000, 0x1f1e0000})

@@ -59,7 +59,7 @@
 
 #ifndef __clang__
 #define V_FROM_D(d, i) __extension__({ v_part r_; __asm__("fcvtn %0.2s, %1.2d\n\tfcvtn2 %0.4s, %2.2d" \
-  : "=&w"(r_) : "w"((d).p[2 * (i)]), "w"((d).p[2 * (i) + 1])); r_; })
+  : "=&w"(r_) : "w"((d).p[2 * (ptrdiff_t)(i)]), "w"((d).p[2 * (ptrdiff_t)(i) + 1])); r_; })
 #endif
 
 #ifndef __clang__

@@ -1,5 +1,4 @@
 // clang-format off
-// NOLINTBEGIN(bugprone-implicit-widening-of-multiplication-result): p + i * V_LANES
 
 // The vector that kernels are written in: 16 lanes of f32 (`vec`) or f64 (`dvec`), in as many parts as the ISA needs
 // registers. This file is the same for every ISA. The ISA's header stands before it and says, in upper-case macros, how
@@ -39,6 +38,11 @@ typedef struct { d_bits p[D_PARTS]; } dmask;
 
 #define D_LANES (16 / D_PARTS)
 
+// Where part i is in memory.
+#define V_AT(p, i) ((p) + (ptrdiff_t)(i) * V_LANES)
+
+#define D_AT(p, i) ((p) + (ptrdiff_t)(i) * D_LANES)
+
 // Left alone, gcc unrolls no loop that grows by it, and keeps the parts in memory.
 #ifndef V_FOR_I
 #define V_FOR_I _Pragma("GCC unroll 16") for (int i = 0; i < V_PARTS; i++)
@@ -62,7 +66,7 @@ static inline v_bits v_first(int i, int n) { v_bits lane = {V_EACH(V_INDEX)}; re
 
 static inline d_bits d_first(int i, int n) { d_bits lane = {D_EACH(V_INDEX)}; return lane < n - i; }
 
-#define V_PICK(j) (i + j < n ? p[(i + j) * stride] : 0)
+#define V_PICK(j) (i + (j) < n ? p[(i + (j)) * stride] : 0)
 
 // Elements i and on of the first n, which are `stride` apart; +0 after them.
 static inline v_part v_pick(const float *p, ptrdiff_t stride, int i, int n) { v_part x = {V_EACH(V_PICK)}; return x; }
@@ -80,7 +84,7 @@ static inline V_INLINE h_part h_pick(const uint16_t *p, ptrdiff_t stride, int i,
 #define V_LANE(x, j) ((x)[j])
 #endif
 
-#define V_PUT(j) (i + j < n ? (void)(p[(i + j) * stride] = V_LANE(x, j)) : (void)0)
+#define V_PUT(j) (i + (j) < n ? (void)(p[(i + (j)) * stride] = V_LANE(x, j)) : (void)0)
 
 static inline void v_put(float *p, ptrdiff_t stride, v_part x, int i, int n) { V_EACH(V_PUT); }
 
@@ -89,11 +93,11 @@ static inline void d_put(double *p, ptrdiff_t stride, d_part x, int i, int n) { 
 static inline V_INLINE void h_put(uint16_t *p, ptrdiff_t stride, h_part x, int i, int n) { V_EACH(V_PUT); }
 
 // Here and below, p need only be aligned to its element, where nothing else is said.
-static inline vec v_load(const float *p) { vec a; V_FOR_I memcpy(&a.p[i], p + i * V_LANES, sizeof a.p[i]); return a; }
+static inline vec v_load(const float *p) { vec a; V_FOR_I memcpy(&a.p[i], V_AT(p, i), sizeof a.p[i]); return a; }
 
 static inline dvec d_load(const double *p) {
   dvec a;
-  D_FOR_I memcpy(&a.p[i], p + i * D_LANES, sizeof a.p[i]);
+  D_FOR_I memcpy(&a.p[i], D_AT(p, i), sizeof a.p[i]);
   return a;
 }
 
@@ -115,9 +119,9 @@ static inline vec v_load_n(const float *p, int n) { vec a; V_FOR_I a.p[i] = V_LO
 
 static inline dvec d_load_n(const double *p, int n) { dvec a; D_FOR_I a.p[i] = D_LOAD_N(p, i * D_LANES, n); return a; }
 
-static inline void v_store(float *p, vec a) { V_FOR_I memcpy(p + i * V_LANES, &a.p[i], sizeof a.p[i]); }
+static inline void v_store(float *p, vec a) { V_FOR_I memcpy(V_AT(p, i), &a.p[i], sizeof a.p[i]); }
 
-static inline void d_store(double *p, dvec a) { D_FOR_I memcpy(p + i * D_LANES, &a.p[i], sizeof a.p[i]); }
+static inline void d_store(double *p, dvec a) { D_FOR_I memcpy(D_AT(p, i), &a.p[i], sizeof a.p[i]); }
 
 #ifndef V_STORE_N
 #define V_STORE_N(p, x, i, n) v_put(p, 1, x, i, n)
@@ -150,9 +154,9 @@ static inline void d_store_n(double *p, dvec a, int n) { D_FOR_I D_STORE_N(p, a.
 #endif
 
 // Past the caches, to p aligned to 64 bytes. v_fence() orders it before later stores.
-static inline void v_stream(float *p, vec a) { V_FOR_I V_STREAM(p + i * V_LANES, a.p[i]); }
+static inline void v_stream(float *p, vec a) { V_FOR_I V_STREAM(V_AT(p, i), a.p[i]); }
 
-static inline void d_stream(double *p, dvec a) { D_FOR_I D_STREAM(p + i * D_LANES, a.p[i]); }
+static inline void d_stream(double *p, dvec a) { D_FOR_I D_STREAM(D_AT(p, i), a.p[i]); }
 
 // Lane i is p[i * stride].
 static inline vec v_gather_n(const float *p, ptrdiff_t stride, int n) {
@@ -221,7 +225,7 @@ static inline dvec d_gather_at(const double *p, ptrdiff_t stride, places o) { re
 
 static inline hvec h_load(const uint16_t *p) {
   hvec a;
-  V_FOR_I memcpy(&a.p[i], p + i * V_LANES, sizeof a.p[i]);
+  V_FOR_I memcpy(&a.p[i], V_AT(p, i), sizeof a.p[i]);
   return a;
 }
 
@@ -231,11 +235,11 @@ static inline V_INLINE hvec h_load_n(const uint16_t *p, int n) {
   return a;
 }
 
-static inline void h_store(uint16_t *p, hvec a) { V_FOR_I memcpy(p + i * V_LANES, &a.p[i], sizeof a.p[i]); }
+static inline void h_store(uint16_t *p, hvec a) { V_FOR_I memcpy(V_AT(p, i), &a.p[i], sizeof a.p[i]); }
 
 static inline V_INLINE void h_store_n(uint16_t *p, hvec a, int n) { V_FOR_I H_STORE_N(p, a.p[i], i * V_LANES, n); }
 
-static inline void h_stream(uint16_t *p, hvec a) { V_FOR_I H_STREAM(p + i * V_LANES, a.p[i]); }
+static inline void h_stream(uint16_t *p, hvec a) { V_FOR_I H_STREAM(V_AT(p, i), a.p[i]); }
 
 static inline V_INLINE hvec h_gather_n(const uint16_t *p, ptrdiff_t stride, int n) {
   hvec a;
@@ -550,6 +554,56 @@ static inline mask mask_not(mask a) { V_FOR_I a.p[i] = a.p[i] == 0; return a; }
 
 static inline dmask dmask_not(dmask a) { D_FOR_I a.p[i] = a.p[i] == 0; return a; }
 
+#define V_TRUTH(j) (uint32_t)(V_LANE(m, j) != 0) << j
+
+// The truth of a part's lanes as bits, lane 0's the lowest.
+#ifndef V_TRUTHS
+#define V_TRUTHS(m) v_truths(m)
+#endif
+
+#ifndef D_TRUTHS
+#define D_TRUTHS(m) d_truths(m)
+#endif
+
+#define V_OR(j) u |= V_TRUTH(j)
+
+static inline V_INLINE uint32_t v_truths(v_bits m) { uint32_t u = 0; V_EACH(V_OR); return u; }
+
+static inline V_INLINE uint32_t d_truths(d_bits m) { uint32_t u = 0; D_EACH(V_OR); return u; }
+
+// Masks in memory: a bit a lane, the first eight lanes' in the first byte.
+static inline void mask_store(uint8_t *p, mask m) {
+  uint32_t u = 0;
+  V_FOR_I u |= V_TRUTHS(m.p[i]) << (i * V_LANES);
+  p[0] = (uint8_t)u;
+  p[1] = (uint8_t)(u >> 8);
+}
+
+static inline void dmask_store(uint8_t *p, dmask m) {
+  uint32_t u = 0;
+  D_FOR_I u |= D_TRUTHS(m.p[i]) << (i * D_LANES);
+  p[0] = (uint8_t)u;
+  p[1] = (uint8_t)(u >> 8);
+}
+
+#define V_BIT(j) 1 << j
+
+static inline mask mask_load(const uint8_t *p) {
+  int32_t u = p[0] | p[1] << 8;
+  v_bits bit = {V_EACH(V_BIT)};
+  mask m;
+  V_FOR_I m.p[i] = (u >> (i * V_LANES) & bit) != 0;
+  return m;
+}
+
+static inline dmask dmask_load(const uint8_t *p) {
+  int64_t u = p[0] | p[1] << 8;
+  d_bits bit = {D_EACH(V_BIT)};
+  dmask m;
+  D_FOR_I m.p[i] = (u >> (i * D_LANES) & bit) != 0;
+  return m;
+}
+
 // m ? a : b
 static inline vec v_select(mask m, vec a, vec b) { V_FOR_I a.p[i] = V_SELECT(m.p[i], a.p[i], b.p[i]); return a; }
 
@@ -572,7 +626,7 @@ static inline float v_part_sum(v_part x) {
   typedef float __attribute__((vector_size(16))) quad;
   quad q[4] = {{0}};
   memcpy(q, &x, sizeof x);
-  if (V_LANES > 8) q[0] += q[2], q[1] += q[3];
+  if (V_LANES > 8) { q[0] += q[2]; q[1] += q[3]; }
   if (V_LANES > 4) q[0] += q[1];
   return (q[0][0] + q[0][2]) + (q[0][1] + q[0][3]);
 }
@@ -583,15 +637,15 @@ static inline double d_part_sum(d_part x) {
   typedef double __attribute__((vector_size(16))) pair;
   pair q[4] = {{0}};
   memcpy(q, &x, sizeof x);
-  if (D_LANES > 4) q[0] += q[2], q[1] += q[3];
+  if (D_LANES > 4) { q[0] += q[2]; q[1] += q[3]; }
   if (D_LANES > 2) q[0] += q[1];
   return q[0][0] + q[0][1];
 }
 #endif
 
-#define V_FOLD(k) if (V_PARTS > k) V_FOR_I if (i < k) a.p[i] += a.p[i + k];
+#define V_FOLD(k) if (V_PARTS > (k)) V_FOR_I if (i < (k)) a.p[i] += a.p[i + (k)];
 
-#define D_FOLD(k) if (D_PARTS > k) D_FOR_I if (i < k) a.p[i] += a.p[i + k];
+#define D_FOLD(k) if (D_PARTS > (k)) D_FOR_I if (i < (k)) a.p[i] += a.p[i + (k)];
 
 static inline float v_sum(vec a) { V_FOLD(8) V_FOLD(4) V_FOLD(2) V_FOLD(1) return v_part_sum(a.p[0]); }
 
@@ -599,7 +653,7 @@ static inline double d_sum(dvec a) { D_FOLD(8) D_FOLD(4) D_FOLD(2) D_FOLD(1) ret
 
 #define D_TIMES(a, b) ((a) * (b))
 
-#define D_FOLD_PARTS(op, k) if (D_PARTS > k) D_FOR_I if (i < k) a.p[i] = op(a.p[i], a.p[i + k]);
+#define D_FOLD_PARTS(op, k) if (D_PARTS > (k)) D_FOR_I if (i < (k)) a.p[i] = op(a.p[i], a.p[i + (k)]);
 
 typedef double __attribute__((vector_size(16))) d_128;
 
@@ -608,7 +662,7 @@ typedef double __attribute__((vector_size(16))) d_128;
 #define D_FOLD_LANES(op, x) \
   d_128 q[4] = {{0}}; \
   memcpy(q, &(x), sizeof(x)); \
-  if (D_LANES > 4) q[0] = op(q[0], q[2]), q[1] = op(q[1], q[3]); \
+  if (D_LANES > 4) { q[0] = op(q[0], q[2]); q[1] = op(q[1], q[3]); } \
   if (D_LANES > 2) q[0] = op(q[0], q[1]); \
   d_128 other = {q[0][1], q[0][0]}; \
   q[0] = op(q[0], other); \
@@ -630,7 +684,7 @@ static inline double d_product(dvec a) { D_FOLD_ALL(D_TIMES); }
 static inline dvec d_from_v(vec a) {
   dvec d;
   v_half h[D_PARTS];
-  V_FOR_I memcpy(h + i * (D_PARTS / V_PARTS), &a.p[i], sizeof a.p[i]);
+  V_FOR_I memcpy(h + (ptrdiff_t)i * (D_PARTS / V_PARTS), &a.p[i], sizeof a.p[i]);
   D_FOR_I d.p[i] = D_FROM_HALF(h[i]);
   return d;
 }
@@ -654,7 +708,7 @@ static inline v_part v_join(v_half a, v_half b) {
 
 // Part i of a vec from a dvec's parts.
 #ifndef V_FROM_D
-#define V_FROM_D(d, i) v_join(V_HALF_FROM_D((d).p[2 * (i)]), V_HALF_FROM_D((d).p[2 * (i) + 1]))
+#define V_FROM_D(d, i) v_join(V_HALF_FROM_D((d).p[2 * (ptrdiff_t)(i)]), V_HALF_FROM_D((d).p[2 * (ptrdiff_t)(i) + 1]))
 #endif
 
 static inline vec v_from_d(dvec d) { vec a; V_FOR_I a.p[i] = V_FROM_D(d, i); return a; }
@@ -723,5 +777,3 @@ static inline dvec d_gather_at_n_s32(const int32_t *p, ptrdiff_t stride, places 
 static inline dvec d_gather_at_s32(const int32_t *p, ptrdiff_t stride, places o) {
   return d_gather_at_n_s32(p, stride, o, 16);
 }
-
-// NOLINTEND(bugprone-implicit-widening-of-multiplication-result)

@@ -1,0 +1,136 @@
+// What depends on open dims alone, made once a call: how long blocks are and how many there are, and where in the
+// workspace everything lies. Values between kernels lie in rooms that grow by one product each; behind them, in one
+// place for all kernels, their temporaries, of which the numbers of blocks decide the size.
+#include "backends/codegen/emit.h"
+#include "ir/open.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *checked(Printer *p, const char *text) {
+  p->out_of_memory |= !text;
+  return text ? text : "1";
+}
+
+const char *size_text(Printer *p, int64_t number, Powers powers, const char *args) {
+  const char *names[MAX_OPEN_DIMS] = {NULL};
+  for (size_t i = 0; powers && i < p->program->graph->ndims; i++)
+    names[i] = checked(p, arena_format(p->scratch, "%s%s", args, p->dim_member[i]));
+  return open_number_text(p, number, powers, names);
+}
+
+const char *nblocks_text(Printer *p, size_t kernel, size_t loop, const char *args) {
+  const Kernel *k = p->program->kernels[kernel];
+  const Loop *l = &k->loops[loop];
+  const AxisSet kept = loop_outer_axes(l) & ~loop_cut_axes(l);
+  if (!loop_has_open_chunks(k, l)) return size_text(p, loop_nblocks(k, l), axes_powers(k, kept), args);
+  const char *chunks = checked(p, arena_format(p->scratch, "%sk%zu_loop%zu_chunks", args, kernel, loop));
+  if (!kept) return chunks;
+  const char *times = size_text(p, axes_nelems(k, kept), axes_powers(k, kept), args);
+  return checked(p, arena_format(p->scratch, "%s * %s", times, chunks));
+}
+
+const char *temporary_text(Printer *p, size_t kernel, size_t temporary, size_t nbytes_each, const char *args) {
+  const Kernel *k = p->program->kernels[kernel];
+  const Temporary *t = &k->temporaries[temporary];
+  const int64_t nbytes = t->nelems * (int64_t)nbytes_each;
+  if (t->reduction == EXPR_NONE) return size_text(p, nbytes, t->powers, args);
+  const Loop *loop = &k->loops[t->loop];
+  const int64_t nblocks = loop_nblocks(k, loop);
+  if (!nblocks || !p->program->graph->ndims) return size_text(p, nbytes, t->powers, args);
+  const char *each = size_text(p, nbytes / nblocks, t->powers, args);
+  const char *blocks = nblocks_text(p, kernel, t->loop, args);
+  return checked(p, arena_format(p->scratch, "%s * %s", each, blocks));
+}
+
+static bool is_literal(const char *text) {
+  return *text >= '0' && *text <= '9' && !text[strspn(text, "0123456789")];
+}
+
+static void print_blocks(Printer *p, size_t kernel, size_t loop) {
+  const Kernel *k = p->program->kernels[kernel];
+  const Loop *l = &k->loops[loop];
+  const AxisSet cut = loop_cut_axes(l), all = loop_inner_axes(l) | cut;
+  if (!loop_has_open_chunks(k, l)) return;
+  const char *length = size_text(p, l->tile ? l->tile : l->block, 0, "");
+  if (l->few_work) {
+    length = checked(p, arena_format(p->scratch, "a->k%zu_loop%zu_block", kernel, loop));
+    text_format(p->plain, "  %s = %s <= %lld ? %lld : %lld;\n", length,
+                size_text(p, axes_nelems(k, all), axes_powers(k, all), "a->"), (long long)l->few_work,
+                (long long)l->few_block, (long long)l->many_block);
+  }
+  const char *total = size_text(p, axes_nelems(k, cut), axes_powers(k, cut), "a->");
+  text_format(p->plain, "  a->k%zu_loop%zu_chunks = (%s + %s - 1) / %s;\n", kernel, loop, total, length, length);
+}
+
+// Takes so many bytes, in whole lines; returns how many where that is known.
+static size_t print_take(Printer *p, const char *nbytes) {
+  p->has_open_workspace |= !is_literal(nbytes);
+  if (strcmp(nbytes, "0") != 0) text_format(p->plain, "  at += ((uint64_t)%s + 63) / 64 * 64;\n", nbytes);
+  return is_literal(nbytes) ? (size_t)(strtoull(nbytes, NULL, 10) + 63) / 64 * 64 : 0;
+}
+
+static void print_place(Printer *p, const char *member, Type type, const char *offset) {
+  text_format(p->plain, "  if (memory) a->%s = (%s *)(void *)(memory + at%s%s);\n", member, element_type(type),
+              strcmp(offset, "0") != 0 ? " + " : "", strcmp(offset, "0") != 0 ? offset : "");
+}
+
+static size_t print_rooms(Printer *p) {
+  size_t nbytes = 0;
+  const Program *program = p->program;
+  const Graph *g = program->graph;
+  for (size_t i = 0; i < program->nrooms; i++) {
+    const Room *room = &program->rooms[i];
+    const int64_t hint = powers_value(g, room->powers, NULL);
+    for (size_t v = 0; v < g->nvalues; v++)
+      if (program->is_in_workspace[v] && shape_powers(&g->values[v]->shape) == room->powers)
+        print_place(p, p->value_member[v], g->values[v]->type,
+                    size_text(p, (int64_t)program->value_offset[v] * hint, room->powers, "a->"));
+    nbytes += print_take(p, size_text(p, (int64_t)room->nbytes * hint, room->powers, "(uint64_t)a->"));
+  }
+  return nbytes;
+}
+
+static size_t print_outputs(Printer *p, const Flow *flow) {
+  size_t nbytes = 0;
+  const Graph *g = p->program->graph;
+  for (size_t i = 0; i < g->noutputs; i++) {
+    const Value *v = g->outputs[i];
+    if (output_is_copy(g, i) || !p->has_optional_outputs || !flow->is_read_again[v->index]) continue;
+    print_place(p, p->value_member[v->index], v->type, "0");
+    nbytes += print_take(p, size_text(p, shape_nelems(&v->shape) * (int64_t)type_nbytes(v->type),
+                                      shape_powers(&v->shape), "(uint64_t)a->"));
+  }
+  return nbytes;
+}
+
+void print_layout(Printer *p, const Flow *flow) {
+  const Program *program = p->program;
+  const Graph *g = program->graph;
+  bool has_temporaries = false;
+  text_format(p->plain,
+              "static uint64_t %s_layout(struct %s_args *a, const int64_t *extents, unsigned char *memory) {\n"
+              "  uint64_t at = 0;\n",
+              p->identifier, p->identifier);
+  for (size_t i = 0; i < program->nkernels; i++) has_temporaries |= program->kernels[i]->ntemporaries > 0;
+  if (has_temporaries) text_add_string(p->plain, "  uint64_t start, most;\n");
+  for (size_t i = 0; i < g->ndims; i++) text_format(p->plain, "  a->%s = (size_t)extents[%zu];\n", p->dim_member[i], i);
+  for (size_t i = 0; i < program->nkernels; i++)
+    for (size_t l = 0; l < program->kernels[i]->nloops; l++) print_blocks(p, i, l);
+  text_add_string(p->plain, "  (void)memory;\n");
+  size_t nbytes = print_rooms(p) + print_outputs(p, flow), most = 0;
+  if (has_temporaries) text_add_string(p->plain, "  start = most = at;\n");
+  for (size_t i = 0; i < program->nkernels; i++) {
+    const Kernel *k = program->kernels[i];
+    if (k->ntemporaries) text_format(p->plain, "  at = start; /* kernel %zu */\n", i);
+    size_t own = 0;
+    for (size_t t = 0; t < k->ntemporaries; t++) {
+      print_place(p, p->temporary_member[p->first_temporary[i] + t], k->temporaries[t].type, "0");
+      own += print_take(p, temporary_text(p, i, t, type_nbytes(k->temporaries[t].type), "(uint64_t)a->"));
+    }
+    if (k->ntemporaries) text_add_string(p->plain, "  if (at > most) most = at;\n");
+    if (own > most) most = own;
+  }
+  p->workspace_nbytes = nbytes + most;
+  text_format(p->plain, "  return %s;\n}\n\n", has_temporaries ? "most" : "at");
+}
