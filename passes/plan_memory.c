@@ -38,7 +38,7 @@ static size_t whole_lines(size_t nbytes) {
 static size_t value_nbytes(const Plan *plan, const Value *v) {
   const size_t factor = (size_t)open_factor(plan->p->graph, shape_nelems(&v->shape), plan->powers);
   const size_t nbytes = type_array_nbytes(v->type, factor);
-  if (!plan->powers || nbytes >= 8 * LINE) return whole_lines(nbytes);
+  if (!plan->powers || nbytes >= (size_t)8 * LINE) return whole_lines(nbytes);
   return (nbytes + LARGEST_ELEMENT - 1) / LARGEST_ELEMENT * LARGEST_ELEMENT;
 }
 

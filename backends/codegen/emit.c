@@ -146,11 +146,8 @@ static void print_kernel(Printer *p, size_t index) {
   const Kernel *k = p->program->kernels[index];
   text_format(p->out, "// Kernel %zu:", index);
   for (size_t i = 0; i < k->nnodes; i++) {
-    text_format(p->out, "%s %s", i ? "," : "", k->nodes[i]->op->name);
-    if (!k->nodes[i]->position.line) continue;
-    text_add_string(p->out, " (");
-    node_print_lines(k->nodes[i], p->out);
-    text_add_string(p->out, ")");
+    text_add_string(p->out, i ? ", " : " ");
+    node_print(k->nodes[i], p->out);
   }
   text_add_string(p->out, "\n\n");
   for (size_t loop = 0; loop < k->nloops; loop++)
