@@ -241,7 +241,8 @@ static bool shape_fits(const Shape *wanted, const Shape *found) {
 }
 
 static bool type_fits(Type wanted, Type found) {
-  return wanted == TYPE_NONE || wanted == found || (wanted == TYPE_BF16 && (found == TYPE_F32 || found == TYPE_F64));
+  return wanted == TYPE_NONE || wanted == found || (wanted == TYPE_BF16 && (found == TYPE_F32 || found == TYPE_F64)) ||
+         (wanted == TYPE_S4 && found == TYPE_S8) || (wanted == TYPE_U4 && found == TYPE_U8);
 }
 
 static void swap_bytes(char *bytes, size_t nelems, size_t nbytes_each) {
@@ -278,6 +279,12 @@ static void walk_step(Walk *walk, const Tensor *t) {
   }
 }
 
+static bool check_range(const Input *in, const Tensor *t, Type type, const char *from, size_t i, int64_t at) {
+  double number = type_load(type, from, i);
+  if (!type_is_packed(t->type) || type_round(t->type, number) == number) return true;
+  return fail(in, "element %lld is %g, out of the range of %s", (long long)at, number, type_name(t->type));
+}
+
 static void store(const Tensor *t, int64_t to, Type type, const char *from, size_t i) {
   size_t nbytes = type_nbytes(type);
   if (type == t->type && type != TYPE_BOOLEAN) memcpy((char *)t->data + (size_t)to * nbytes, from + i * nbytes, nbytes);
@@ -297,6 +304,7 @@ static bool read_elements(Input *in, const Header *header, const Tensor *out) {
     if (!take(in, chunk, n * header->nbytes_each)) return false;
     if (header->is_swapped) swap_bytes(chunk, n, header->nbytes_each);
     for (size_t i = 0; i < n; i++) {
+      if (!check_range(in, out, header->type, chunk, i, done + (int64_t)i)) return false;
       store(out, header->is_fortran ? walk.at : done + (int64_t)i, header->type, chunk, i);
       walk_step(&walk, out);
     }

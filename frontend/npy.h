@@ -3,7 +3,8 @@
 //
 // Types by descr: f8 f64, f4 f32, f2 f16, i8 s64, i4 s32, i1 s8, u1 u8, b1 boolean, u2 and V2 the bits of bf16;
 // either byte order. A file is read as its own type, only bf16 is also rounded from f4 and f8. V1 are the bits of an
-// 8-bit float, and can be read where it is known which.
+// 8-bit float, and can be read where it is known which. No descr is of 4 bits: s4 and u4 are read from i1 and u1, where
+// all elements must be in range, and written so.
 #ifndef NGRAD_FRONTEND_NPY_H
 #define NGRAD_FRONTEND_NPY_H
 

@@ -11,9 +11,9 @@ enum { START_BYTES = 10, ALIGNMENT = 64, LONGEST_HEADER = 320, CHUNK = 1 << 14 }
 
 static const char *type_code(Type type) {
   static const char *const codes[TYPE_COUNT] = {
-      [TYPE_F64] = "f8",     [TYPE_F32] = "f4",     [TYPE_F16] = "f2",    [TYPE_BF16] = "f4",
-      [TYPE_S64] = "i8",     [TYPE_S32] = "i4",     [TYPE_S8] = "i1",     [TYPE_U8] = "u1",
-      [TYPE_BOOLEAN] = "b1", [TYPE_F8_E4M3] = "V1", [TYPE_F8_E5M2] = "V1"};
+      [TYPE_F64] = "f8",     [TYPE_F32] = "f4", [TYPE_F16] = "f2", [TYPE_BF16] = "f4",    [TYPE_S64] = "i8",
+      [TYPE_S32] = "i4",     [TYPE_S8] = "i1",  [TYPE_U8] = "u1",  [TYPE_BOOLEAN] = "b1", [TYPE_F8_E4M3] = "V1",
+      [TYPE_F8_E5M2] = "V1", [TYPE_S4] = "i1",  [TYPE_U4] = "u1"};
   return codes[type];
 }
 
@@ -39,14 +39,20 @@ static bool write_header(int fd, const Tensor *t) {
   return file_write_all(fd, text, nbytes);
 }
 
+// The type that elements are written as.
+static Type written_type(Type type) {
+  return type == TYPE_BF16 ? TYPE_F32 : type == TYPE_S4 ? TYPE_S8 : type == TYPE_U4 ? TYPE_U8 : type;
+}
+
 static bool write_elements(int fd, const Tensor *t) {
-  if (t->type != TYPE_BF16) return file_write_all(fd, t->data, tensor_nbytes(t));
-  float chunk[CHUNK];
+  const Type type = written_type(t->type);
+  if (type == t->type) return file_write_all(fd, t->data, tensor_nbytes(t));
+  float chunk[CHUNK]; // of the widest of them
   int64_t nelems = tensor_nelems(t);
   for (int64_t done = 0; done < nelems;) {
     int64_t n = nelems - done < CHUNK ? nelems - done : CHUNK;
-    for (int64_t i = 0; i < n; i++) chunk[i] = (float)type_load(TYPE_BF16, t->data, (size_t)(done + i));
-    if (!file_write_all(fd, chunk, (size_t)n * sizeof *chunk)) return false;
+    for (int64_t i = 0; i < n; i++) type_store(type, chunk, (size_t)i, type_load(t->type, t->data, (size_t)(done + i)));
+    if (!file_write_all(fd, chunk, type_array_nbytes(type, (size_t)n))) return false;
     done += n;
   }
   return true;

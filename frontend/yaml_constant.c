@@ -27,6 +27,8 @@ static bool is_in_range(Type type, int64_t number) {
   case TYPE_S32: return number >= INT32_MIN && number <= INT32_MAX;
   case TYPE_S8: return number >= INT8_MIN && number <= INT8_MAX;
   case TYPE_U8: return number >= 0 && number <= UINT8_MAX;
+  case TYPE_S4: return number >= -8 && number <= 7;
+  case TYPE_U4: return number >= 0 && number <= 15;
   default: return number == 0 || number == 1; // boolean
   }
 }

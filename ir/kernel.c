@@ -46,6 +46,8 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_ROUND_E4M3] = {"round_e4m3", "f32_from_e4m3(e4m3_from_f32((float)%0))", 1, false},
     [EXPR_ROUND_E5M2] = {"round_e5m2", "f32_from_e5m2(e5m2_from_f32((float)%0))", 1, false},
     [EXPR_INDEX] = {"index", NULL, 0, false},
+    [EXPR_INTEGER] = {"integer", NULL, 0, false},
+    [EXPR_IS_KEPT] = {"is_kept", NULL, 3, true},
     [EXPR_COUNT] = {"count", NULL, 0, false},
     [EXPR_SHARE] = {"share", NULL, 0, false},
 };
@@ -58,6 +60,14 @@ const ReductionInfo reductions[EXPR_OP_COUNT] = {
 
 bool expr_is_reduction(const Expr *e) {
   return reductions[e->op].combine != EXPR_NONE;
+}
+
+bool expr_is_s64(const Kernel *k, const Expr *e) {
+  return e->op == EXPR_INTEGER || (e->op == EXPR_LOAD && k->accesses[e->access].type == TYPE_S64);
+}
+
+bool expr_has_access(const Expr *e) {
+  return e->op == EXPR_LOAD || e->op == EXPR_IS_KEPT;
 }
 
 void kernel_init(Kernel *k, Arena *arena, const char *name) {
@@ -121,8 +131,8 @@ static bool same_number(double a, double b) {
 
 static bool expr_equals(const Expr *a, const Expr *b) {
   return a->op == b->op && a->axes == b->axes && memcmp(a->args, b->args, sizeof a->args) == 0 &&
-         a->access == b->access && a->reduced == b->reduced && a->loop == b->loop && a->powers == b->powers &&
-         same_number(a->number, b->number);
+         a->access == b->access && a->reduced == b->reduced && a->loop == b->loop && a->integer == b->integer &&
+         a->powers == b->powers && same_number(a->number, b->number);
 }
 
 static ExprId add_expr(Kernel *k, Expr e) {
@@ -152,6 +162,16 @@ ExprId expr_load_at(Kernel *k, AccessId access, ExprId offset) {
 ExprId expr_index(Kernel *k, int axis) {
   if (k->axes[axis].extent == 1) return expr_constant(k, 0);
   return add_expr(k, (Expr){.op = EXPR_INDEX, .axes = 1U << axis});
+}
+
+ExprId expr_integer(Kernel *k, int64_t integer) {
+  return add_expr(k, (Expr){.op = EXPR_INTEGER, .integer = integer});
+}
+
+ExprId expr_is_kept(Kernel *k, AccessId place, ExprId seed, ExprId offset, ExprId probability) {
+  if (k->out_of_memory || !seed || !offset || !probability) return 0;
+  AxisSet axes = access_axes(k, &k->accesses[place]) | k->exprs[probability].axes;
+  return add_expr(k, (Expr){.op = EXPR_IS_KEPT, .access = place, .args = {seed, offset, probability}, .axes = axes});
 }
 
 ExprId expr_constant_over(Kernel *k, double number, AxisSet axes) {
@@ -258,6 +278,7 @@ ExprId expr_combine(Kernel *k, AccessId partial_sums, uint32_t loop, AxisSet axe
 ExprId expr_with_arguments(Kernel *k, const Expr *e, const ExprId *args) {
   if (expr_is_reduction(e)) return expr_reduce(k, e->op, args[0], e->reduced);
   if (e->op == EXPR_LOAD) return expr_load_at(k, e->access, args[0]);
+  if (e->op == EXPR_IS_KEPT) return expr_is_kept(k, e->access, args[0], args[1], args[2]);
   switch (expr_info[e->op].narguments) {
   case 1: return expr_unary(k, e->op, args[0]);
   case 2: return expr_binary(k, e->op, args[0], args[1]);
@@ -418,7 +439,7 @@ void kernel_drop_unneeded(Kernel *k) {
   for (size_t i = k->nexprs; i-- > 1;) {
     if (!expr[i]) continue;
     for (int a = 0; a < 3; a++) expr[k->exprs[i].args[a]] = 1;
-    if (k->exprs[i].op == EXPR_LOAD) is_used[k->exprs[i].access] = true;
+    if (expr_has_access(&k->exprs[i])) is_used[k->exprs[i].access] = true;
   }
   expr[0] = 0;
   AccessId naccesses = 0;
@@ -432,7 +453,7 @@ void kernel_drop_unneeded(Kernel *k) {
     if (!expr[i]) continue;
     Expr e = k->exprs[i];
     for (int a = 0; a < 3; a++) e.args[a] = expr[e.args[a]];
-    if (e.op == EXPR_LOAD) e.access = access[e.access];
+    if (expr_has_access(&e)) e.access = access[e.access];
     k->exprs[nexprs] = e;
     expr[i] = nexprs++;
   }
@@ -583,7 +604,7 @@ static void print_traffic(const Kernel *k, Text *out) {
       if (!a->value || is_store != is_written) continue;
       text_format(out, " %s", a->value->name);
       int64_t nelems = is_store ? axes_nelems(k, access_axes(k, a)) : shape_nelems(&a->value->shape);
-      nbytes += nelems * (int64_t)type_nbytes(a->type);
+      nbytes += (int64_t)type_array_nbytes(a->type, (size_t)nelems);
     }
     text_format(out, ": %lld bytes\n", (long long)nbytes);
   }

@@ -31,7 +31,7 @@ typedef struct Axis {
 // filled up to LANES; strides along other axes are in bytes.
 //
 // A tensor as the domain sees it: element = offset + sum of index * stride over the axes. Outside of its own axes' set
-// the stride is 0.
+// the stride is 0. Of TYPE_NONE and without a value it is no memory, but the place of an element in what may be none.
 typedef struct Access {
   Value *value;       // NULL: a temporary of the kernel
   uint32_t temporary; // index in kernel->temporaries when value is NULL
@@ -79,9 +79,11 @@ typedef enum ExprOp {
   EXPR_MAXIMUM,    // IEEE 754's: NaN beside a NaN, and +0 above -0, so that no order of them matters
   EXPR_ROUND_E4M3, // as the other roundings
   EXPR_ROUND_E5M2,
-  EXPR_INDEX, // the coordinate on the one axis that it varies over
-  EXPR_COUNT, // number, which has powers
-  EXPR_SHARE, // 1 divided by the greater of that and 1
+  EXPR_INDEX,   // the coordinate on the one axis that it varies over
+  EXPR_INTEGER, // integer: an s64, as a load of one is, which no arithmetic takes
+  EXPR_IS_KEPT, // a mask: by dropout, of the s64 seed a and offset b and the probability c, at the place `access`
+  EXPR_COUNT,   // number, which has powers
+  EXPR_SHARE,   // 1 divided by the greater of that and 1
   EXPR_OP_COUNT
 } ExprOp;
 
@@ -107,6 +109,7 @@ typedef struct Expr {
   AxisSet reduced;
   uint32_t loop; // EXPR_COMBINE
   double number;
+  int64_t integer;
   Powers powers;     // EXPR_COUNT, EXPR_SHARE: the number's
   const char *label; // stem of its name in the emitted text; NULL: none
 } Expr;
@@ -228,6 +231,8 @@ AccessId kernel_add_access(Kernel *k, const Access *access);
 ExprId expr_load(Kernel *k, AccessId access);
 ExprId expr_load_at(Kernel *k, AccessId access, ExprId offset); // elements, a whole number; 0: out of memory
 ExprId expr_index(Kernel *k, int axis);
+ExprId expr_integer(Kernel *k, int64_t integer);
+ExprId expr_is_kept(Kernel *k, AccessId place, ExprId seed, ExprId offset, ExprId probability);
 ExprId expr_constant(Kernel *k, double number);
 ExprId expr_count(Kernel *k, int64_t count, Powers powers);        // a constant where it is a literal
 ExprId expr_share(Kernel *k, int64_t count, Powers powers);        // 1 / count, or 1 for none
@@ -239,6 +244,8 @@ ExprId expr_select(Kernel *k, ExprId mask, ExprId a, ExprId b);
 ExprId expr_reduce(Kernel *k, ExprOp reduction, ExprId a, AxisSet reduced);
 ExprId expr_sum(Kernel *k, ExprId a, AxisSet reduced);
 bool expr_is_reduction(const Expr *e);
+bool expr_is_s64(const Kernel *k, const Expr *e);
+bool expr_has_access(const Expr *e); // whether its access is more than 0
 ExprId expr_combine(Kernel *k, AccessId partial_sums, uint32_t loop, AxisSet axes);
 ExprId expr_with_arguments(Kernel *k, const Expr *e, const ExprId *args); // e of other operands; e is no leaf
 ExprId expr_label(Kernel *k, ExprId e, const char *label);                // gives e a name unless it has one; returns e

@@ -23,6 +23,7 @@ typedef struct Operand {
   bool is_optional;     // optional inputs may be absent, optional outputs need not be asked for
   bool is_hidden;       // only reachable through a signature that names it
   bool is_positive;     // a variance or the like: random data for it must be > 0
+  bool is_probability;  // random data for it must be in (0, 1)
   bool is_per_channel;  // with one axis, it lies along the channels, which data_format names
   bool is_statistic;    // an output that is kept for gradients, which do not flow through it
   const char *dst_name; // what it is called, and is, when the attribute use_dst is true; NULL: the same
@@ -61,6 +62,7 @@ typedef enum Trait {
   TRAIT_ADJOINT = 1 << 5,     // the output's elements are sums over taps: ir/interpolate.h
   TRAIT_RESAMPLES = 1 << 7,   // attributes and operands are as in ir/interpolate.h
   TRAIT_PIECES = 1 << 6,      // each input becomes a part of the output by itself
+  TRAIT_QUANTIZES = 1 << 8,   // rounds to so few digits that another last place of what it rounds may show as a step
   TRAIT_WIDE = 1 << 3,        // what it passes through leaves f32's range where its result does not
 } Trait;
 
@@ -75,7 +77,7 @@ struct Operator {
   uint32_t ninputs, noutputs; // hidden ones included, and last
   Attribute attributes[MAX_ATTRIBUTES];
   uint32_t nattributes;
-  TypeVariable types[4];
+  TypeVariable types[5];
   // Refines types and shapes of the node's values in both directions; false after telling what contradicts.
   // May be called any number of times.
   bool (*infer)(Inference *inf, Node *node);
@@ -116,6 +118,13 @@ struct Signature {
   uint32_t nattributes;
   TypeSet types; // of every operand together: all have one type out of these; 0: the operator's own rule
 };
+
+// What random data for a value must keep to, as its uses say.
+typedef enum ValueRange { RANGE_ANY, RANGE_POSITIVE, RANGE_PROBABILITY } ValueRange;
+ValueRange operand_range(const Operand *row);
+ValueRange value_range(const Value *v);
+// Whether there is one right result for each element: it is no float that is computed with, and was not quantised.
+bool value_is_exact(const Value *v);
 
 extern const Signature signatures[];
 extern const size_t nsignatures;

@@ -34,6 +34,9 @@ bool infer_interpolate(Inference *inf, Node *node);
 bool infer_interpolate_backward(Inference *inf, Node *node);
 bool check_interpolate(Node *node, Diagnostics *d);
 
+// dropout.c
+bool infer_dropout(Inference *inf, Node *node);
+
 // quantize.c
 bool infer_quantize(Inference *inf, Node *node);
 bool infer_dynamic_quantize(Inference *inf, Node *node);

@@ -13,7 +13,7 @@ int64_t tensor_nelems(const Tensor *t) {
 }
 
 size_t tensor_nbytes(const Tensor *t) {
-  return (size_t)tensor_nelems(t) * type_nbytes(t->type);
+  return type_array_nbytes(t->type, (size_t)tensor_nelems(t));
 }
 
 int64_t tensor_offset(const Tensor *t, int64_t i) {
@@ -30,9 +30,11 @@ int64_t tensor_offset(const Tensor *t, int64_t i) {
 void tensor_copy(const Tensor *from, const Tensor *to) {
   const size_t nbytes = type_nbytes(from->type);
   const int64_t nelems = tensor_nelems(from);
-  for (int64_t i = 0; i < nelems; i++)
-    memcpy((char *)to->data + (size_t)tensor_offset(to, i) * nbytes,
-           (const char *)from->data + (size_t)tensor_offset(from, i) * nbytes, nbytes);
+  for (int64_t i = 0; i < nelems; i++) {
+    size_t source = (size_t)tensor_offset(from, i), target = (size_t)tensor_offset(to, i);
+    if (type_is_packed(from->type)) type_store(to->type, to->data, target, type_load(from->type, from->data, source));
+    else memcpy((char *)to->data + target * nbytes, (const char *)from->data + source * nbytes, nbytes);
+  }
 }
 
 Tensor tensor_like(const Value *v) {

@@ -17,6 +17,7 @@ static const struct {
     [TYPE_S32] = {"s32", 4, false},         [TYPE_S8] = {"s8", 1, false},
     [TYPE_U8] = {"u8", 1, false},           [TYPE_BOOLEAN] = {"boolean", 1, false},
     [TYPE_F8_E4M3] = {"f8_e4m3", 1, false}, [TYPE_F8_E5M2] = {"f8_e5m2", 1, false},
+    [TYPE_S4] = {"s4", 1, false},           [TYPE_U4] = {"u4", 1, false},
 };
 
 const char *type_name(Type type) {
@@ -31,6 +32,14 @@ Type type_from_name(const char *name) {
 
 size_t type_nbytes(Type type) {
   return types[type].nbytes;
+}
+
+bool type_is_packed(Type type) {
+  return TYPES_4_BITS & TYPE_BIT(type);
+}
+
+size_t type_array_nbytes(Type type, size_t nelems) {
+  return type_is_packed(type) ? nelems / 2 + nelems % 2 : nelems * type_nbytes(type);
 }
 
 bool type_is_float(Type type) {
@@ -140,6 +149,16 @@ static uint8_t e5m2_from_f64(double value) {
   return (uint8_t)narrow(f16_to_f32(f16_from_f64(value)), 5, 2);
 }
 
+// The half of a byte that element i is.
+static int load_half(const void *data, size_t i) {
+  return ((const uint8_t *)data)[i / 2] >> i % 2 * 4 & 0xF;
+}
+
+static void store_half(void *data, size_t i, int value) {
+  uint8_t *byte = (uint8_t *)data + i / 2;
+  *byte = (uint8_t)(i % 2 ? (*byte & 0xF) | (value & 0xF) << 4 : (*byte & 0xF0) | (value & 0xF));
+}
+
 #define LOAD(T)                                                                                                        \
   do {                                                                                                                 \
     T value;                                                                                                           \
@@ -161,6 +180,8 @@ double type_load(Type type, const void *data, size_t i) {
   case TYPE_BOOLEAN: return ((const uint8_t *)data)[i] != 0;
   case TYPE_F8_E4M3: return e4m3_to_f32(((const uint8_t *)data)[i]);
   case TYPE_F8_E5M2: return f16_to_f32((uint16_t)(((const uint8_t *)data)[i] << 8));
+  case TYPE_S4: return (load_half(data, i) ^ 8) - 8;
+  case TYPE_U4: return load_half(data, i);
   default: return 0;
   }
 }
@@ -191,12 +212,24 @@ void type_store(Type type, void *data, size_t i, double value) {
   case TYPE_BOOLEAN: STORE(uint8_t, value != 0);
   case TYPE_F8_E4M3: STORE(uint8_t, e4m3_from_f64(value));
   case TYPE_F8_E5M2: STORE(uint8_t, e5m2_from_f64(value));
+  case TYPE_S4: store_half(data, i, (int)saturate(value, -8, 7)); return;
+  case TYPE_U4: store_half(data, i, (int)saturate(value, 0, 15)); return;
   default: return;
   }
 }
 
+void type_load_wide(Type type, const void *data, size_t i, double *wide) {
+  if (type == TYPE_S64) memcpy(wide, (const char *)data + i * sizeof *wide, sizeof *wide);
+  else *wide = type_load(type, data, i);
+}
+
+void type_store_wide(Type type, void *data, size_t i, const double *wide) {
+  if (type == TYPE_S64) memcpy((char *)data + i * sizeof *wide, wide, sizeof *wide);
+  else type_store(type, data, i, *wide);
+}
+
 double type_round(Type type, double value) {
-  double cell;
+  double cell = 0;
   type_store(type, &cell, 0, value);
   return type_load(type, &cell, 0);
 }

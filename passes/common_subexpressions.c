@@ -32,7 +32,7 @@ static uint64_t mix(uint64_t hash, uint64_t word) { // splitmix64's finalizer
 
 static size_t constant_nbytes(const Value *v) {
   int64_t nelems = v->constant->is_splat ? 1 : shape_nelems(&v->shape);
-  return nelems < 0 ? SIZE_MAX : (size_t)nelems * type_nbytes(v->type);
+  return nelems < 0 ? SIZE_MAX : type_array_nbytes(v->type, (size_t)nelems);
 }
 
 static uint64_t hash_constant(const Value *v) {

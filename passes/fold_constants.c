@@ -44,7 +44,7 @@ static bool is_foldable(const Node *node, bool *is_splat) {
 static double *load_constant(Arena *scratch, const Value *v, size_t nelems) {
   double *elements = ARENA_ARRAY(scratch, double, nelems);
   size_t step = v->constant->is_splat ? 0 : 1;
-  for (size_t i = 0; elements && i < nelems; i++) elements[i] = type_load(v->type, v->constant->data, i * step);
+  for (size_t i = 0; elements && i < nelems; i++) type_load_wide(v->type, v->constant->data, i * step, &elements[i]);
   return elements;
 }
 

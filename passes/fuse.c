@@ -81,7 +81,7 @@ static bool broadcasts_to(const Shape *from, const Shape *to) {
 }
 
 static int64_t value_nbytes(const Value *v) {
-  return shape_nelems(&v->shape) * (int64_t)type_nbytes(v->type);
+  return (int64_t)type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
 }
 
 static bool is_data(const Value *v, const Shape *domain) {

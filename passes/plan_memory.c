@@ -37,8 +37,8 @@ static size_t whole_lines(size_t nbytes) {
 // In a room with powers, times their product: whole lines cost too much there where that is little.
 static size_t value_nbytes(const Plan *plan, const Value *v) {
   const size_t factor = (size_t)open_factor(plan->p->graph, shape_nelems(&v->shape), plan->powers);
-  const size_t nbytes = factor * type_nbytes(v->type);
-  if (!plan->powers || nbytes >= 8 * LINE) return whole_lines(nbytes);
+  const size_t nbytes = type_array_nbytes(v->type, factor);
+  if (!plan->powers || nbytes >= (size_t)8 * LINE) return whole_lines(nbytes);
   return (nbytes + LARGEST_ELEMENT - 1) / LARGEST_ELEMENT * LARGEST_ELEMENT;
 }
 
@@ -142,7 +142,8 @@ static const Value *find_to_write_over(Plan *plan, uint32_t kernel, AccessId tar
     const Value *v = from->value;
     if (!v || i == target || !plan->p->is_in_workspace[v->index] || is_stored(k, i)) continue;
     if (plan->last[v->index] != kernel + 1 || plan->is_taken_over[v->index]) continue;
-    if (value_nbytes(plan, v) != value_nbytes(plan, to->value) || type_nbytes(from->type) != type_nbytes(to->type))
+    if (value_nbytes(plan, v) != value_nbytes(plan, to->value) ||
+        type_array_nbytes(from->type, 2) != type_array_nbytes(to->type, 2))
       continue;
     if (shape_powers(&v->shape) != shape_powers(&to->value->shape) || !access_strides_equal(from, to)) continue;
     bool is_alone = true; // no other view of it

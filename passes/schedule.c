@@ -89,7 +89,7 @@ static int64_t overridden(const Scheduling *s, ScheduleKey key, int64_t chosen) 
 
 static bool is_leaf(const Expr *e) {
   return (e->op == EXPR_LOAD && !e->args[0]) || e->op == EXPR_CONSTANT || e->op == EXPR_INDEX || e->op == EXPR_COUNT ||
-         e->op == EXPR_SHARE;
+         e->op == EXPR_SHARE || e->op == EXPR_INTEGER;
 }
 
 static AxisSet all_axes(const Kernel *k) {
@@ -519,10 +519,13 @@ static bool can_go_across(const Scheduling *s, const Loop *loop) {
       k->axes[inner].extent > WIDEST)
     return false;
   for (ExprId i = 1; i < k->nexprs; i++) // nor are coordinates and what lies at them
-    if (k->exprs[i].op == EXPR_INDEX || (k->exprs[i].op == EXPR_LOAD && k->exprs[i].args[0])) return false;
+    if (k->exprs[i].op == EXPR_INDEX || k->exprs[i].op == EXPR_IS_KEPT ||
+        (k->exprs[i].op == EXPR_LOAD && k->exprs[i].args[0]))
+      return false;
   for (size_t i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
     bool is_float = a->type == TYPE_F32 || a->type == TYPE_BF16 || a->type == TYPE_F16;
+    if (type_is_packed(a->type)) return false;
     if (a->stride[outer] && (!is_float || (a->stride[inner] > 1 && a->stride[outer] != 1))) return false;
   }
   return true;
@@ -634,6 +637,20 @@ static bool can_stream(const Scheduling *s, const Loop *loop, const Root *store)
   if (!loop->is_across || s->is_column) return is_peeled || !has_rows_within_lines(s, a);
   return a->stride[loop->order[0]] == k->axes[s->vector_axis].extent &&
          a->stride_powers[loop->order[0]] == k->axes[s->vector_axis].powers;
+}
+
+// Whether two blocks may write halves of one byte: each must be neighbours in memory, from a whole byte on.
+static bool shares_bytes(const Kernel *k, const Loop *loop, const Access *a) {
+  int64_t nelems = loop->tile ? loop->tile : loop->block, next = 1;
+  bool is_dense = !loop->nkept && a->offset % 2 == 0 && !a->offset_powers;
+  if (!type_is_packed(a->type)) return false;
+  for (int i = loop->nouter + loop->ninner - 1; i >= 0; i--) {
+    is_dense &= a->stride[loop->order[i]] == next && !a->stride_powers[loop->order[i]];
+    is_dense &= !k->axes[loop->order[i]].powers || i == 0; // of the slowest nothing depends on the extent
+    next *= k->axes[loop->order[i]].extent;
+    if (i >= loop->nouter && !loop->tile) nelems *= k->axes[loop->order[i]].extent;
+  }
+  return !is_dense || nelems % 2 || (loop->few_work && (loop->few_block % 2 || loop->many_block % 2));
 }
 
 static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
@@ -757,6 +774,11 @@ static bool add_main_loop(Scheduling *s, int phase) {
   if (!loop.nroots) return true;
   if (k->naxes) order_axes(s, &loop);
   choose_numbers(s, &loop);
+  for (size_t i = 0; i < loop.nroots; i++) {
+    if (loop.roots[i].kind != ROOT_STORE || !shares_bytes(k, &loop, &k->accesses[loop.roots[i].access])) continue;
+    loop.is_serial = true;
+    loop.serial_work = 0;
+  }
   for (size_t i = 0; i < loop.nroots; i++)
     if (loop.roots[i].sweep >= loop.nsweeps) loop.nsweeps = loop.roots[i].sweep + 1;
   loop.is_peeled = should_peel(s, &loop);

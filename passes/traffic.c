@@ -39,7 +39,7 @@ void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, ExprId known
 static int64_t access_nbytes(const Kernel *k, AccessId id, AxisSet axes) {
   const Access *a = &k->accesses[id];
   int64_t nelems = axes_nelems(k, access_axes(k, a) & axes);
-  return access_is_mask(a) ? nelems / 8 : nelems * (int64_t)type_nbytes(a->type);
+  return access_is_mask(a) ? nelems / 8 : (int64_t)type_array_nbytes(a->type, (size_t)nelems);
 }
 
 // The part of an outer iteration's data that a later sweep finds no longer in `cache` bytes. The last comes first out

@@ -37,19 +37,16 @@ static inline bool random_chance(uint64_t *random, unsigned percent) {
 
 // Data
 
-static inline bool random_is_positive(const Value *v) {
-  for (const Use *use = v->uses; use; use = use->next)
-    if (use->node->op->inputs[use->slot].is_positive) return true;
-  return false;
-}
-
-// Around 0 with deviation 1, or in [0.5, 2); integers are a hundred times as large.
-static inline void random_fill(uint64_t *random, Type type, bool is_positive, void *data, int64_t nelems) {
+// Around 0 with deviation 1, or in [0.5, 2), or [0, 1); integers are a hundred times as large.
+static inline void random_fill(uint64_t *random, Type type, ValueRange range, void *data, int64_t nelems) {
   for (int64_t i = 0; i < nelems; i++) {
     uint64_t word = random_next(random);
     double sum = 0;
     for (int part = 0; part < 4; part++) sum += (double)(word >> 16 * part & 0xFFFF) / 65536 - 0.5;
-    double number = is_positive ? 0.5 + 1.5 * ((double)(word >> 11) * 0x1p-53) : sum * 1.7320508;
+    double uniform = (double)(word >> 11) * 0x1p-53;
+    double number = range == RANGE_PROBABILITY ? uniform
+                    : range == RANGE_POSITIVE  ? 0.5 + 1.5 * uniform
+                                               : sum * 1.7320508;
     type_store(type, data, (size_t)i, type_is_float(type) ? number : 100 * number);
   }
 }
@@ -58,7 +55,7 @@ static inline void random_fill(uint64_t *random, Type type, bool is_positive, vo
 static inline bool random_tensor(uint64_t *random, const Value *v, Tensor *t, const Allocator *allocator) {
   *t = tensor_like(v);
   if (!tensor_alloc(t, allocator)) return false;
-  random_fill(random, v->type, random_is_positive(v), t->data, tensor_nelems(t));
+  random_fill(random, v->type, value_range(v), t->data, tensor_nelems(t));
   return true;
 }
 
@@ -163,7 +160,7 @@ static inline Value *random_reused(RandomGraph *r, const Node *node, const Opera
   if (!n || (!r->continues && random_chance(&r->random, 35))) return NULL;
   size_t back = r->continues ? 0 : random_below(&r->random, n > LAST && random_chance(&r->random, 60) ? LAST : n);
   Value *v = r->graph->values[n - 1 - back];
-  if (row->is_positive && (v->producer || !random_is_positive(v))) return NULL;
+  if (operand_range(row) && (v->producer || value_range(v) != operand_range(row))) return NULL;
   return random_types_of(node, row) & TYPE_BIT(v->type) ? v : NULL;
 }
 
@@ -267,7 +264,7 @@ static inline Value *random_name_value(RandomGraph *r, Type type, const Shape *s
   return is_input ? graph_add_input(r->graph, name, type, shape) : graph_add_value(r->graph, name, type, shape);
 }
 
-static inline bool random_make_constant(RandomGraph *r, Value *v, bool is_positive) {
+static inline bool random_make_constant(RandomGraph *r, Value *v, ValueRange range) {
   int64_t nelems = shape_nelems(&v->shape);
   Constant *c = v->constant = ARENA_NEW(&r->graph->arena, Constant);
   if (!c) return false;
@@ -276,18 +273,18 @@ static inline bool random_make_constant(RandomGraph *r, Value *v, bool is_positi
   if (c->is_splat) nelems = 1;
   c->data = arena_array(&r->graph->arena, (size_t)nelems, type_nbytes(v->type));
   if (!c->data) return false;
-  random_fill(&r->random, v->type, is_positive, c->data, nelems);
+  random_fill(&r->random, v->type, range, c->data, nelems);
   static const double notable[] = {1, 0, -1, -0.0, 2, 0.5}; // of which rewrites know more than of others
-  if (c->is_splat && !is_positive && random_chance(&r->random, 60))
+  if (c->is_splat && range == RANGE_ANY && random_chance(&r->random, 60))
     type_store(v->type, c->data, 0, notable[random_below(&r->random, 6)]);
   return true;
 }
 
 // A new operand: an input of the graph, at times a constant.
-static inline Value *random_new_operand(RandomGraph *r, const Value *draft, bool is_positive) {
+static inline Value *random_new_operand(RandomGraph *r, const Value *draft, ValueRange range) {
   bool is_constant = random_chance(&r->random, 20);
   Value *v = random_name_value(r, draft->type, &draft->shape, !is_constant);
-  return v && is_constant && !random_make_constant(r, v, is_positive) ? NULL : v;
+  return v && is_constant && !random_make_constant(r, v, range) ? NULL : v;
 }
 
 static inline bool random_draft_commit(const RandomDraft *d) {
@@ -298,7 +295,7 @@ static inline bool random_draft_commit(const RandomDraft *d) {
   for (uint32_t i = 0; i < draft->ninputs; i++) {
     if (!draft->inputs[i]) continue;
     Value *v =
-        d->reused[i] ? d->reused[i] : random_new_operand(d->r, draft->inputs[i], draft->op->inputs[i].is_positive);
+        d->reused[i] ? d->reused[i] : random_new_operand(d->r, draft->inputs[i], operand_range(&draft->op->inputs[i]));
     if (!v) return false;
     node_set_input(node, i, v);
   }

@@ -5,6 +5,7 @@
 #include "backends/codegen/isa.h"
 #include "ir/diagnostics.h"
 #include "ir/kernel.h"
+#include "ir/operator.h"
 #include "ir/tensor.h"
 
 // A program as C for one instruction set, with the entry point that compiled_run calls. False: out of memory.
@@ -34,12 +35,12 @@ typedef struct SelfTestCase {
 } SelfTestCase;
 
 typedef struct SelfTest {
-  const EmittedFile *file; // with is_in_place as emit_file has set it
-  const bool *is_positive; // by input
+  const EmittedFile *file;  // with is_in_place as emit_file has set it
+  const ValueRange *ranges; // by input
   const SelfTestCase *cases;
   size_t ncases; // at least 1
 } SelfTest;
-void self_test_input(Tensor *t, size_t input, bool is_positive);
+void self_test_input(Tensor *t, size_t input, ValueRange range);
 bool emit_self_test(const SelfTest *t, Text *out); // false: out of memory
 
 // The name as the identifier of a C function: letters and digits stay, all else becomes an underscore and its code; an

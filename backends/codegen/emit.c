@@ -61,16 +61,24 @@ void add_tensor_comment(Text *out, const Value *v) {
   char shape[160];
   add_comment_text(out, v->name);
   text_format(out, ": %s %s", type_name(v->type), shape_string(&v->shape, shape, sizeof shape));
+  if (type_is_packed(v->type))
+    text_format(out, ", %lld elements, two a byte, low half first", (long long)shape_nelems(&v->shape));
   if (order_is_row_major(&v->order)) return;
   text_add_string(out, ", in memory in the order of axes");
   for (int i = 0; i < v->shape.rank; i++) text_format(out, " %d", order_axis(&v->order, i));
 }
 
-// Element i of a constant, as C.
+// Element i of a constant, as C; of what is packed, byte i.
 static void add_element(Text *out, const Value *v, int64_t i) {
   const void *data = v->constant->data;
   uint16_t half;
   int64_t integer;
+  if ((TYPES_4_BITS | TYPES_F8) & TYPE_BIT(v->type)) {
+    uint8_t byte = ((const uint8_t *)data)[i];
+    bool is_half = type_is_packed(v->type) && v->constant->is_splat;
+    text_format(out, "0x%02X", is_half ? (byte & 0xFU) * 0x11U : byte);
+    return;
+  }
   double x = type_load(v->type, data, (size_t)i);
   const char *cast = v->type == TYPE_F64 ? "(double)" : ""; // the macros are floats
   switch (v->type) {
@@ -97,6 +105,7 @@ static void add_element(Text *out, const Value *v, int64_t i) {
 // Constants that are no single number are arrays in the source.
 static void print_constant(const Printer *p, const Value *v, Text *out) {
   int64_t nelems = shape_nelems(&v->shape);
+  if (type_is_packed(v->type)) nelems = (nelems + 1) / 2;
   text_format(out, "static const %s %s_constant_%s[] = {", element_type(v->type), p->prefix, p->value_member[v->index]);
   for (int64_t i = 0; i < nelems; i++) {
     text_add_string(out, i % 8 ? " " : "\n  ");
@@ -244,7 +253,7 @@ static void print_members(Printer *p, const Flow *flow) {
     text_format(p->out, "  a.%s = (%s *)", p->value_member[v->index], element_type(v->type));
     if (p->has_optional_outputs && flow->is_read_again[v->index]) {
       text_format(p->out, "(outputs[%zu] ? outputs[%zu] : (void *)(memory + %zu));\n", i, i, p->workspace_nbytes);
-      p->workspace_nbytes += ((size_t)shape_nelems(&v->shape) * type_nbytes(v->type) + 63) / 64 * 64;
+      p->workspace_nbytes += (type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape)) + 63) / 64 * 64;
     } else {
       text_format(p->out, "outputs[%zu];\n", i);
     }
@@ -262,6 +271,35 @@ static void print_members(Printer *p, const Flow *flow) {
       const Temporary *temporary = &program->kernels[i]->temporaries[t];
       set_to_workspace(p, p->temporary_member[p->first_temporary[i] + t], temporary->type, temporary->offset);
     }
+}
+
+static void add_copied(Printer *p, const Value *v) {
+  if (v->constant && v->constant->is_splat) add_element(p->out, v, 0);
+  else text_format(p->out, "a.%s[i]", p->value_member[v->index]);
+}
+
+static void open_copy(Printer *p, size_t i) {
+  text_add_string(p->out, "  ");
+  if (p->has_optional_outputs) text_format(p->out, "if (outputs[%zu]) ", i);
+}
+
+// Of an odd number of halves, the last one is put beside what is there.
+static void print_copy(Printer *p, size_t i) {
+  const Value *v = p->program->graph->outputs[i];
+  const int64_t nelems = shape_nelems(&v->shape);
+  const char *count = size_text(p, nelems, shape_powers(&v->shape), "a.");
+  bool is_packed = type_is_packed(v->type);
+  open_copy(p, i);
+  text_format(p->out, "for (size_t i = 0; i < %s%s; i++) ((%s *)outputs[%zu])[i] = ", count, is_packed ? " / 2" : "",
+              element_type(v->type), i);
+  add_copied(p, v);
+  text_add_string(p->out, ";\n");
+  if (!is_packed || (nelems % 2 == 0 && !shape_powers(&v->shape))) return;
+  open_copy(p, i);
+  text_format(p->out, "for (size_t i = %s / 2; i < (%s + 1) / 2; i++) ", count, count);
+  text_format(p->out, "((uint8_t *)outputs[%zu])[i] = (uint8_t)((((uint8_t *)outputs[%zu])[i] & 0xF0) | (", i, i);
+  add_copied(p, v);
+  text_add_string(p->out, " & 0xF));\n");
 }
 
 static void set_unwanted(Printer *p, const Flow *flow, size_t first) {
@@ -292,18 +330,8 @@ static void print_unwanted(Printer *p, const Flow *flow) {
 }
 
 static void print_copies(Printer *p) {
-  const Graph *g = p->program->graph;
-  for (size_t i = 0; i < g->noutputs; i++) {
-    const Value *v = g->outputs[i];
-    if (!output_is_copy(g, i)) continue;
-    text_add_string(p->out, "  ");
-    if (p->has_optional_outputs) text_format(p->out, "if (outputs[%zu]) ", i);
-    text_format(p->out, "for (size_t i = 0; i < %s; i++) ((%s *)outputs[%zu])[i] = ",
-                size_text(p, shape_nelems(&v->shape), shape_powers(&v->shape), "a."), element_type(v->type), i);
-    if (v->constant && v->constant->is_splat) add_element(p->out, v, 0);
-    else text_format(p->out, "a.%s[i]", p->value_member[v->index]);
-    text_add_string(p->out, ";\n");
-  }
+  for (size_t i = 0; i < p->program->graph->noutputs; i++)
+    if (output_is_copy(p->program->graph, i)) print_copy(p, i);
 }
 
 static void print_run(Printer *p, const Flow *flow) {

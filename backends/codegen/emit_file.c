@@ -219,7 +219,8 @@ static void print_description(const FilePrinter *f, Text *out) {
   text_format(
       out,
       "/* What this is. Strings and arrays are constant and stay. */\n"
-      "typedef struct %s_tensor {\n  const char *name, *type; /* type: f64 f32 f16 bf16 s64 s32 s8 u8 boolean */\n"
+      "typedef struct %s_tensor {\n  const char *name, *type; /* type: f64 f32 f16 bf16 s64 s32 s8 u8 boolean\n"
+      "     f8_e4m3 f8_e5m2 s4 u4 */\n"
       "  int rank;\n"
       "  int64_t extent[8]; /* negative: so many times the extents that a call gives, whose names stand in */\n"
       "  const char *dim[8]; /* with a * between them; NULL: extent is a number */\n} %s_tensor;\n\n"

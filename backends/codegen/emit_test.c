@@ -9,21 +9,24 @@
 enum { MOST_SAMPLES = 64 };
 
 // The generator below, for one element. All its numbers are exact in every type.
-static double made_up(uint32_t input, uint32_t element, Type type, bool is_positive) {
+static double made_up(uint32_t input, uint32_t element, Type type, ValueRange range) {
   uint32_t h = input * 0x9E3779B9U + element;
   h = (h ^ h >> 16) * 0x7FEB352DU;
   h = (h ^ h >> 15) * 0x846CA68BU;
   int k = (int)((h ^ h >> 16) >> 25); // 7 bits
   if (type == TYPE_BOOLEAN) return k & 1;
   if (type == TYPE_U8) return k;
-  if (type_is_float(type)) return is_positive ? (64 + k) / 64.0 : (k - 64) / 32.0;
-  return k - 64;
+  if (type == TYPE_U4) return k & 15;
+  if (type == TYPE_S4) return (k & 15) - 8;
+  if (TYPES_F8 & TYPE_BIT(type)) return ((k & 15) - 8) / 4.0;
+  if (!type_is_float(type)) return k - 64;
+  return range == RANGE_PROBABILITY ? (2 * k + 1) / 256.0 : range == RANGE_POSITIVE ? (64 + k) / 64.0 : (k - 64) / 32.0;
 }
 
-void self_test_input(Tensor *t, size_t input, bool is_positive) {
+void self_test_input(Tensor *t, size_t input, ValueRange range) {
   int64_t nelems = tensor_nelems(t);
   for (int64_t i = 0; i < nelems; i++)
-    type_store(t->type, t->data, (size_t)i, made_up((uint32_t)input, (uint32_t)i, t->type, is_positive));
+    type_store(t->type, t->data, (size_t)i, made_up((uint32_t)input, (uint32_t)i, t->type, range));
 }
 
 // self_test.in, the text of the program: @ stands for the prefix, and %NAME% for what depends on the graph.
@@ -84,13 +87,14 @@ static void add_numbers(const SelfTest *t, size_t count, bool is_extents, Text *
   }
 }
 
-static double tolerance_of(Type type) {
-  switch (type) {
+static double tolerance_of(const Value *v) {
+  if (value_is_exact(v)) return 0;
+  switch (v->type) {
   case TYPE_F64: return 1e-12;
   case TYPE_F32: return 1e-5;
   case TYPE_F16: return 2e-3;
   case TYPE_BF16: return 1.6e-2;
-  default: return 0;
+  default: return 1; // a step of what is quantised
   }
 }
 
@@ -148,12 +152,12 @@ static void add_part(const SelfTest *t, const char *name, Text *out) {
   else if (strncmp(name, "RANGES", 6) == 0) add_ranges(t, out);
   else if (strncmp(name, "WANTED", 6) == 0) add_wanted(t, out);
   else if (strncmp(name, "CALL", 4) == 0) add_call(t, out);
-  else if (strncmp(name, "POSITIVE", 8) == 0) {
-    for (size_t i = 0; i < ninputs; i++) text_format(out, "%d, ", t->is_positive[i]);
+  else if (strncmp(name, "VALUES", 6) == 0) {
+    for (size_t i = 0; i < ninputs; i++) text_format(out, "%d, ", t->ranges[i]);
     text_add_string(out, "0");
   } else if (strncmp(name, "TOLERANCE", 9) == 0) {
     for (size_t o = 0; o < noutputs_of(t); o++) {
-      text_add_number(out, tolerance_of(t->cases[0].expected[o].type), false);
+      text_add_number(out, tolerance_of(t->file->programs[0]->graph->outputs[o]), false);
       text_add_string(out, ", ");
     }
     text_add_string(out, "0");

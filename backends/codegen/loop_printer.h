@@ -53,7 +53,9 @@ bool is_transposed(const LoopPrinter *l, AccessId id);
 // What is read is copied.
 bool is_column(const LoopPrinter *l, AccessId id);
 const char *axis_name(const LoopPrinter *l, int axis);
-void add_start(LoopPrinter *l, const Access *a); // a pointer to the access's first element
+// Whether an access's elements have no addresses, so that what goes for theirs is counted in elements.
+bool is_place(const Access *a);
+void add_start(LoopPrinter *l, const Access *a); // a pointer to the access's first element, or its place
 const char *access_member(const LoopPrinter *l, const Access *a);
 // Adds " + axis * stride" for those axes that have one; true if any was added.
 bool add_terms(LoopPrinter *l, const Access *a, AxisSet axes, bool has_before);
@@ -84,6 +86,7 @@ void open_store(LoopPrinter *l, const Root *root);
 void close_store(LoopPrinter *l, const Root *root);
 void print_vector_store(LoopPrinter *l, const Root *root);
 void print_scalar_store(LoopPrinter *l, const Root *root);
+const char *scalar_type(const LoopPrinter *l, const Expr *e); // in C
 void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes);
 void print_vector_expr(LoopPrinter *l, ExprId id);
 

@@ -43,9 +43,10 @@ void close_brace(LoopPrinter *l) {
 
 const char *element_type(Type type) {
   static const char *const names[TYPE_COUNT] = {
-      [TYPE_F64] = "double",      [TYPE_F32] = "float",       [TYPE_F16] = "uint16_t",   [TYPE_BF16] = "uint16_t",
-      [TYPE_S64] = "int64_t",     [TYPE_S32] = "int32_t",     [TYPE_S8] = "int8_t",      [TYPE_U8] = "uint8_t",
-      [TYPE_BOOLEAN] = "uint8_t", [TYPE_F8_E4M3] = "uint8_t", [TYPE_F8_E5M2] = "uint8_t"};
+      [TYPE_F64] = "double",      [TYPE_F32] = "float",       [TYPE_F16] = "uint16_t",    [TYPE_BF16] = "uint16_t",
+      [TYPE_S64] = "int64_t",     [TYPE_S32] = "int32_t",     [TYPE_S8] = "int8_t",       [TYPE_U8] = "uint8_t",
+      [TYPE_BOOLEAN] = "uint8_t", [TYPE_F8_E4M3] = "uint8_t", [TYPE_F8_E5M2] = "uint8_t", [TYPE_S4] = "uint8_t",
+      [TYPE_U4] = "uint8_t"};
   return names[type];
 }
 
@@ -152,6 +153,10 @@ const char *access_member(const LoopPrinter *l, const Access *a) {
   return l->p->temporary_member[l->p->first_temporary[l->kernel_index] + a->temporary];
 }
 
+bool is_place(const Access *a) {
+  return a->type == TYPE_NONE || type_is_packed(a->type);
+}
+
 const char *number_text(LoopPrinter *l, int64_t number, Powers powers) {
   const char *names[MAX_OPEN_DIMS] = {NULL};
   for (size_t i = 0; powers && i < l->k->graph->ndims; i++) {
@@ -190,7 +195,8 @@ void end_body(LoopPrinter *l, Text *body) {
 }
 
 void add_start(LoopPrinter *l, const Access *a) {
-  text_format(l->out, "a->%s", access_member(l, a));
+  if (is_place(a)) text_add_string(l->out, "(size_t)0");
+  else text_format(l->out, "a->%s", access_member(l, a));
   if (a->offset) text_format(l->out, " + %s", number_text(l, a->offset, a->offset_powers));
 }
 
@@ -265,6 +271,8 @@ const char *type_suffix(Type type) {
   case TYPE_F8_E4M3: return "_e4m3";
   case TYPE_F8_E5M2: return "_e5m2";
   case TYPE_BOOLEAN: return "_b8";
+  case TYPE_S4: return "_s4";
+  case TYPE_U4: return "_u4";
   default: return "";
   }
 }
@@ -274,9 +282,10 @@ static char memory_prefix(Type type) {
   return type == TYPE_F64 || type == TYPE_S32 ? 'd' : 'v';
 }
 
-// The address of lane 0: what is a row's own has no pointer of its own.
+// The address of lane 0: what is a row's own has no pointer of its own. Of a place, all memory stands before it.
 static void add_lanes_address(LoopPrinter *l, AccessId id, Level level) {
   const Access *a = &l->k->accesses[id];
+  if (is_place(a)) text_format(l->out, "a->%s, ", access_member(l, a));
   if (level == LEVEL_VECTOR) {
     add_address(l, id);
     return;
@@ -288,18 +297,19 @@ static void add_lanes_address(LoopPrinter *l, AccessId id, Level level) {
 static const char *scalar_from(Type type) {
   static const char *const names[TYPE_COUNT] = {
       [TYPE_F16] = "f32_from_f16",      [TYPE_BF16] = "f32_from_bf16",    [TYPE_BOOLEAN] = "0 != ",
-      [TYPE_F8_E4M3] = "f32_from_e4m3", [TYPE_F8_E5M2] = "f32_from_e5m2",
+      [TYPE_F8_E4M3] = "f32_from_e4m3", [TYPE_F8_E5M2] = "f32_from_e5m2", [TYPE_S4] = "f32_from_s4",
+      [TYPE_U4] = "f32_from_u4",
   };
   return names[type] ? names[type] : "";
 }
 
 // Elements that a load goes further, as a scalar behind others or as each lane's own.
-static void add_offset(LoopPrinter *l, ExprId offset) {
+static void add_offset(LoopPrinter *l, const Access *a, ExprId offset) {
   if (is_lanewise(l, offset)) {
     text_format(l->out, ", %c_places(", l->prefix);
     add_vector(l, offset);
   } else {
-    text_add_string(l->out, " + (ptrdiff_t)(");
+    text_add_string(l->out, is_place(a) ? " + (size_t)(" : " + (ptrdiff_t)(");
     add_scalar(l, offset);
   }
   text_add_string(l->out, ")");
@@ -332,9 +342,9 @@ static void add_vector_load(LoopPrinter *l, const Expr *e, Level level) {
   const char *how = is_scattered ? "gather_at" : stride == 1 ? "load" : "gather";
   text_format(l->out, "%c_%s%s%s(", memory, how, l->is_tail ? "_n" : "", type_suffix(a->type));
   add_lanes_address(l, id, level);
-  if (e->args[0] && !is_scattered) add_offset(l, e->args[0]);
+  if (e->args[0] && !is_scattered) add_offset(l, a, e->args[0]);
   if (has_stride) add_lane_stride(l, a);
-  if (is_scattered) add_offset(l, e->args[0]);
+  if (is_scattered) add_offset(l, a, e->args[0]);
   if (l->is_tail) text_add_string(l->out, ", n");
   text_add_string(l->out, converts ? "))" : ")");
 }
@@ -402,9 +412,9 @@ void print_vector_store(LoopPrinter *l, const Root *root) {
   close_store(l, root);
 }
 
-// Up to where a bracket closes.
+// Up to where a bracket closes, or what takes a place.
 static void add_element(LoopPrinter *l, const Access *a, AxisSet axes) {
-  text_format(l->out, "a->%s[", access_member(l, a));
+  text_format(l->out, is_place(a) ? "a->%s, " : "a->%s[", access_member(l, a));
   if (a->offset) text_add_string(l->out, number_text(l, a->offset, a->offset_powers));
   if (!add_terms(l, a, axes, a->offset != 0) && !a->offset) text_add_string(l->out, "0");
 }
@@ -413,10 +423,31 @@ static void add_scalar_load(LoopPrinter *l, const Expr *e, AxisSet axes) {
   const Access *a = &l->k->accesses[e->access];
   const char *convert = scalar_from(a->type);
   bool is_call = *convert && a->type != TYPE_BOOLEAN;
-  text_format(l->out, "%s%s%s", l->k->is_f64 && a->type != TYPE_F64 ? "(double)" : "", convert, is_call ? "(" : "");
+  bool is_widened = l->k->is_f64 && a->type != TYPE_F64 && a->type != TYPE_S64;
+  text_format(l->out, "%s%s%s", is_widened ? "(double)" : "", convert, is_call ? "(" : "");
   add_element(l, a, axes);
-  if (e->args[0]) add_offset(l, e->args[0]);
-  text_add_string(l->out, is_call ? "])" : "]");
+  if (e->args[0]) add_offset(l, a, e->args[0]);
+  text_add_string(l->out, is_place(a) ? ")" : is_call ? "])" : "]");
+}
+
+// Whether dropout keeps the vector's elements, or one.
+static void add_is_kept(LoopPrinter *l, const Expr *e, bool is_vector, AxisSet axes) {
+  const Access *a = &l->k->accesses[e->access];
+  text_format(l->out, is_vector ? "%c_is_kept(" : "is_kept(", l->prefix);
+  for (int i = 0; i < expr_info[e->op].narguments; i++) {
+    if (i == 2) text_add_string(l->out, "(double)");
+    add_scalar(l, e->args[i]);
+    text_add_string(l->out, ", ");
+  }
+  if (is_vector) add_address(l, e->access);
+  else add_start(l, a);
+  if (!is_vector) add_terms(l, a, axes, true);
+  else add_lane_stride(l, a);
+  text_add_string(l->out, ")");
+}
+
+static void add_integer(LoopPrinter *l, int64_t integer) {
+  text_format(l->out, integer == INT64_MIN ? "INT64_MIN" : "%lld", (long long)integer);
 }
 
 // The one axis of a coordinate.
@@ -440,10 +471,11 @@ void print_scalar_store(LoopPrinter *l, const Root *root) {
   };
   open_store(l, root);
   print_indent(l);
+  if (is_place(a)) text_format(l->out, "put%s(", type_suffix(a->type));
   add_element(l, a, ~0U);
-  text_format(l->out, "] = %s", converts[a->type]);
+  text_format(l->out, is_place(a) ? ", (float)(" : "] = %s", converts[a->type]);
   add_scalar(l, root->expr);
-  text_add_string(l->out, ");\n");
+  text_add_string(l->out, is_place(a) ? "));\n" : ");\n");
   close_store(l, root);
 }
 
@@ -551,6 +583,10 @@ static void add_scalar_formula(LoopPrinter *l, const Expr *e) {
   }
 }
 
+const char *scalar_type(const LoopPrinter *l, const Expr *e) {
+  return expr_is_s64(l->k, e) ? "int64_t" : expr_info[e->op].is_mask ? "int" : l->scalar;
+}
+
 // Made in f64, as constants are.
 static void add_count(LoopPrinter *l, const Expr *e) {
   const char *count = number_text(l, (int64_t)e->number, e->powers), *cast = l->k->is_f64 ? "" : "(float)";
@@ -567,9 +603,11 @@ void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes) {
   bool is_array = has_rows(l) && expr_level(l, id) == LEVEL_ROW;
   print_indent(l);
   if (is_array) text_format(l->out, "%s[r] = ", l->name[id]);
-  else text_format(l->out, "const %s %s = ", expr_info[e->op].is_mask ? "int" : l->scalar, l->name[id]);
+  else text_format(l->out, "const %s %s = ", scalar_type(l, e), l->name[id]);
   if (e->op == EXPR_LOAD) add_scalar_load(l, e, axes);
   else if (e->op == EXPR_INDEX) text_format(l->out, "(%s)%s", l->scalar, axis_name(l, index_axis(e)));
+  else if (e->op == EXPR_INTEGER) add_integer(l, e->integer);
+  else if (e->op == EXPR_IS_KEPT) add_is_kept(l, e, false, axes);
   else if (e->op == EXPR_COUNT || e->op == EXPR_SHARE) add_count(l, e);
   else add_scalar_formula(l, e);
   text_add_string(l->out, ";\n");
@@ -592,6 +630,7 @@ static void print_computed(LoopPrinter *l, ExprId id) {
   text_format(l->out, "const %s %s = ", expr_is_mask(l->k, id) ? l->mask : l->vec, l->name[id]);
   if (e->op == EXPR_LOAD) add_vector_load(l, e, expr_level(l, id));
   else if (e->op == EXPR_INDEX) text_format(l->out, "%c_index(%s)", l->prefix, l->lane);
+  else if (e->op == EXPR_IS_KEPT) add_is_kept(l, e, true, 0);
   else if (e->op == EXPR_SELECT && !is_lanewise(l, e->args[0])) { // one choice for all lanes
     add_scalar(l, e->args[0]);
     text_add_string(l->out, " ? ");

@@ -96,7 +96,8 @@ static bool is_prefetched(const LoopPrinter *l, AccessId id) {
   if (l->loop->is_across && !is_column(l, id)) return false;
   for (ExprId e = 1; e < l->k->nexprs; e++)
     if (l->is_needed[e] && l->k->exprs[e].op == EXPR_LOAD && l->k->exprs[e].access == id && !l->k->exprs[e].args[0] &&
-        !expr_is_mask(l->k, e) && expr_level(l, e) == LEVEL_VECTOR && varies_by_row(l, l->k->exprs[e].axes))
+        !is_place(&l->k->accesses[id]) && !expr_is_mask(l->k, e) && expr_level(l, e) == LEVEL_VECTOR &&
+        varies_by_row(l, l->k->exprs[e].axes))
       return true;
   return false;
 }
@@ -785,7 +786,9 @@ static void print_block(LoopPrinter *l) {
 // As what it reaches, with a number where the loop reaches that in several ways.
 static void name_access(LoopPrinter *l, AccessId id) {
   const Access *a = &l->k->accesses[id];
-  const char *own = a->value ? access_member(l, a) : l->k->temporaries[a->temporary].name;
+  const char *own = a->value               ? access_member(l, a)
+                    : a->type == TYPE_NONE ? "place"
+                                           : l->k->temporaries[a->temporary].name;
   if (!l->access_name[id]) l->access_name[id] = print_local_name(l->p, own, l->access_name, l->k->naccesses, id);
 }
 
@@ -803,7 +806,7 @@ static bool prepare(LoopPrinter *l) {
     if (l->is_needed[id] || is_row_sum(l, id))
       l->name[id] = print_local_name(l->p, l->k->exprs[id].label, l->name, id, id);
   for (ExprId id = 1; id < n; id++)
-    if (l->is_needed[id] && l->k->exprs[id].op == EXPR_LOAD) name_access(l, l->k->exprs[id].access);
+    if (l->is_needed[id] && expr_has_access(&l->k->exprs[id])) name_access(l, l->k->exprs[id].access);
   for (size_t i = 0; i < l->loop->nroots; i++)
     if (l->loop->roots[i].kind != ROOT_REDUCE_INNER) name_access(l, l->loop->roots[i].access);
   for (size_t i = 0; l->k->graph && i < l->k->graph->ndims; i++)

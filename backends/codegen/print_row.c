@@ -118,16 +118,30 @@ void close_rows(LoopPrinter *l) {
   if (has_rows(l)) close_brace(l);
 }
 
+// A place is a number, and where elements lie a pointer.
+static void add_pointer_type(LoopPrinter *l, const Access *a, bool is_written) {
+  if (is_place(a)) text_add_string(l->out, "size_t ");
+  else text_format(l->out, "%s%s *", is_written ? "" : "const ", element_type(a->type));
+}
+
+static void open_pointer(LoopPrinter *l, AccessId id, bool is_written) {
+  const Access *a = &l->k->accesses[id];
+  print_indent(l);
+  if (is_place(a)) text_add_string(l->out, "const ");
+  add_pointer_type(l, a, is_written);
+  text_format(l->out, is_place(a) ? "p_%s = " : "const p_%s = ", l->access_name[id]);
+}
+
 void declare_pointer(LoopPrinter *l, AccessId id, bool is_written) {
   const Access *a = &l->k->accesses[id];
-  const char *constness = is_written ? "" : "const ";
   if (has_rows(l) && varies_by_row(l, access_axes(l->k, a))) {
-    print_line(l, "%s%s *p_%s[%d];", constness, element_type(a->type), l->access_name[id], l->loop->rows);
+    print_indent(l);
+    add_pointer_type(l, a, is_written);
+    text_format(l->out, "p_%s[%d];\n", l->access_name[id], l->loop->rows);
     return;
   }
   if (varies_by_row(l, access_axes(l->k, a))) return; // where the row is known
-  print_indent(l);
-  text_format(l->out, "%s%s *const p_%s = ", constness, element_type(a->type), l->access_name[id]);
+  open_pointer(l, id, is_written);
   add_start(l, a);
   text_add_string(l->out, ";\n");
 }
@@ -135,11 +149,10 @@ void declare_pointer(LoopPrinter *l, AccessId id, bool is_written) {
 static void set_pointer(LoopPrinter *l, AccessId id, bool is_written) {
   const Access *a = &l->k->accesses[id];
   if (!varies_by_row(l, access_axes(l->k, a))) return;
-  print_indent(l);
+  if (has_rows(l)) print_indent(l);
   if (has_rows(l)) text_format(l->out, "p_%s[r] = ", l->access_name[id]);
-  else
-    text_format(l->out, "%s%s *const p_%s = ", is_written ? "" : "const ", element_type(a->type), l->access_name[id]);
-  bool may_be_null = is_written && is_optional(l, id);
+  else open_pointer(l, id, is_written);
+  bool may_be_null = is_written && !is_place(a) && is_optional(l, id);
   if (may_be_null) text_format(l->out, "wants_%s ? ", l->access_name[id]);
   add_start(l, a);
   add_terms(l, a, loop_outer_axes(l->loop), true);
@@ -187,7 +200,7 @@ void for_each_pointer(LoopPrinter *l, void (*f)(LoopPrinter *, AccessId, bool)) 
   }
   for (ExprId id = 1; id < l->k->nexprs; id++) {
     const Expr *e = &l->k->exprs[id];
-    if (!l->is_needed[id] || e->op != EXPR_LOAD || expr_level(l, id) != LEVEL_VECTOR || seen[e->access]) continue;
+    if (!l->is_needed[id] || !expr_has_access(e) || expr_level(l, id) != LEVEL_VECTOR || seen[e->access]) continue;
     seen[e->access] = true;
     f(l, e->access, is_stored(l, e->access));
   }
@@ -259,9 +272,9 @@ AxisSet mentioned_axes(LoopPrinter *l, int section) {
   AxisSet axes = 0;
   for (ExprId id = 1; id < l->k->nexprs; id++) {
     const Expr *e = &l->k->exprs[id];
-    if (!l->is_needed[id] || (e->op != EXPR_LOAD && e->op != EXPR_COMBINE && e->op != EXPR_INDEX)) continue;
+    if (!l->is_needed[id] || (!expr_has_access(e) && e->op != EXPR_COMBINE && e->op != EXPR_INDEX)) continue;
     bool is_vector = expr_level(l, id) == LEVEL_VECTOR; // its row pointer is set in section 0
-    AxisSet own = e->op == EXPR_LOAD ? access_axes(l->k, &l->k->accesses[e->access]) : e->axes;
+    AxisSet own = expr_has_access(e) ? access_axes(l->k, &l->k->accesses[e->access]) : e->axes;
     if (is_whole || (is_vector ? section == 0 : l->time[id] == section)) axes |= own;
   }
   for (size_t i = 0; i < l->loop->nroots; i++) {
@@ -302,7 +315,8 @@ void print_section(LoopPrinter *l, int section) {
     if (!is_printed(l, id) || l->time[id] != section) continue;
     Level level = expr_level(l, id);
     if (level == LEVEL_CALL) print_scalar_expr(l, id, 0);
-    else if (level == LEVEL_ROW && has_rows(l)) print_line(l, "%s %s[%d];", l->scalar, l->name[id], l->loop->rows);
+    else if (level == LEVEL_ROW && has_rows(l))
+      print_line(l, "%s %s[%d];", scalar_type(l, &l->k->exprs[id]), l->name[id], l->loop->rows);
   }
   open_rows(l);
   if (section == 0 || has_rows(l)) print_row_indices(l, mentioned_axes(l, section));

@@ -7,9 +7,12 @@
 #include <ctype.h>
 #include <string.h>
 
-extern const char simd_vector[], simd_math[];
+extern const char simd_vector[], simd_rows[], simd_bytes[], simd_math[], simd_random[];
 
-enum { MOST_CHUNKS = 512, MOST_NAMES = 1024, HEADS = 512 };
+static const char *const common[] = {simd_vector, simd_rows, simd_bytes, simd_math, simd_random}; // to every ISA
+enum { NCOMMON = sizeof common / sizeof *common };
+
+enum { MOST_CHUNKS = 1024, MOST_NAMES = 1024, HEADS = 512 };
 
 typedef struct Chunk {
   const char *text;
@@ -168,8 +171,7 @@ static void find_used(Vocabulary *v, const Isa *isa, const Text *used) {
   cut(v, isa->vocabulary[0]);
   v->nown = v->count;
   if (isa->vocabulary[1]) cut(v, isa->vocabulary[1]);
-  cut(v, simd_vector);
-  cut(v, simd_math);
+  for (size_t i = 0; i < NCOMMON; i++) cut(v, common[i]);
   find_overridden(v);
   mark_used(v, text_string(used), used->nbytes);
 }

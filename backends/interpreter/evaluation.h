@@ -9,7 +9,7 @@
 
 typedef struct Evaluation {
   const Node *node;
-  const double *const *inputs; // parallel to node->inputs; row-major and dense; NULL: absent
+  const double *const *inputs; // parallel to node->inputs; row-major and dense; NULL: absent; s64 as themselves
   double *const *outputs;      // parallel to node->outputs; to be written; NULL: not asked for
   Arena *scratch;              // zeroed memory, freed after the node
 } Evaluation;
@@ -17,6 +17,7 @@ typedef struct Evaluation {
 // The array of the operand that the operator's row calls `name`; NULL: absent, or the operator has none such.
 const double *evaluation_input(const Evaluation *e, const char *name);
 double *evaluation_output(const Evaluation *e, const char *name);
+int64_t evaluation_s64(const Evaluation *e, uint32_t slot); // the one element of an s64
 
 // False: out of memory, the one way to fail.
 #define OP(name, ...) bool interpret_##name(const Evaluation *e);

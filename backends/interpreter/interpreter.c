@@ -27,6 +27,12 @@ const double *evaluation_input(const Evaluation *e, const char *name) {
   return slot < op->ninputs ? e->inputs[slot] : NULL;
 }
 
+int64_t evaluation_s64(const Evaluation *e, uint32_t slot) {
+  int64_t number;
+  memcpy(&number, e->inputs[slot], sizeof number);
+  return number;
+}
+
 double *evaluation_output(const Evaluation *e, const char *name) {
   const Operator *op = e->node->op;
   uint32_t slot = operand_slot(op->outputs, op->noutputs, name);
@@ -91,10 +97,10 @@ static Cell *cell_of(Run *run, const Value *v) {
   assert(v->constant || cell->given);
   if (!cell_alloc(run, cell, v)) return NULL;
   size_t nelems = value_nelems(v), step = v->constant && v->constant->is_splat ? 0 : 1;
+  const void *data = v->constant ? v->constant->data : cell->given->data;
   for (size_t i = 0; i < nelems; i++)
-    cell->elements[i] = v->constant ? type_load(v->type, v->constant->data, i * step)
-                                    : type_load(v->type, cell->given->data, tensor_at(cell->given, i));
-  if (run->options->nan_check) cell->has_nan = find_nan(cell->elements, nelems) < nelems;
+    type_load_wide(v->type, data, v->constant ? i * step : tensor_at(cell->given, i), &cell->elements[i]);
+  if (run->options->nan_check && v->type != TYPE_S64) cell->has_nan = find_nan(cell->elements, nelems) < nelems;
   return cell;
 }
 
@@ -165,7 +171,7 @@ static bool store_output(Run *run, const Value *v, Tensor *output) {
   Cell *cell = cell_of(run, v);
   if (!cell) return false;
   size_t nelems = value_nelems(v);
-  for (size_t i = 0; i < nelems; i++) type_store(v->type, output->data, tensor_at(output, i), cell->elements[i]);
+  for (size_t i = 0; i < nelems; i++) type_store_wide(v->type, output->data, tensor_at(output, i), &cell->elements[i]);
   cell_used(run, cell);
   return true;
 }

@@ -23,7 +23,7 @@ bool interpret(const Graph *g, const Tensor *inputs, Tensor *outputs, const Inte
                Diagnostics *d);
 
 // Runs one node: f64 arrays parallel to node->inputs and node->outputs, row-major and dense, NULL where the operand
-// is absent. The outputs are written. False: out of memory.
+// is absent; s64 are int64_t in their place. The outputs are written. False: out of memory.
 bool interpret_node(const Node *node, const double *const *inputs, double *const *outputs, const Allocator *allocator);
 
 #endif

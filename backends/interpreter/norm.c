@@ -137,7 +137,7 @@ TERM(src, n->src[w->i])
 TERM(diff_dst, n->diff_dst[w->i])
 TERM(r, n->r[w->at[STATISTIC]])
 TERM(gamma_or_1, n->gamma ? n->gamma[w->at[PARAMETER]] : 1)
-TERM(beta_or_0, n->beta ? n->beta[w->at[PARAMETER]] : 0)
+TERM(beta_or_0, n->beta ? n->beta[w->at[PARAMETER]] : -0.0) // which changes no sum
 
 TERM(centred, src(n, w) - n->mean[w->at[STATISTIC]])
 TERM(squared, centred(n, w) * centred(n, w))

@@ -3,6 +3,7 @@
 
 #include "backends/codegen/isa.h"
 #include "ir/operator.h"
+#include "passes/gradient/gradient.h"
 #include "passes/rewrite.h"
 
 // Row i of the list of names: the operators' own, then the signatures.
@@ -27,13 +28,17 @@ ng_operator_info ng_operator_at(size_t i) {
       .ninputs = named_ninputs(n),
       .noutputs = named_noutputs(n),
       .nattributes = named_nattributes(n),
+      .no_gradient = gradient_rules[n.op->id]->why_not,
   };
 }
 
 static ng_operand_info operand_info(OperatorName n, SignatureOperand named, const Operand *operands) {
   const Operand *row = &operands[named.slot];
-  ng_operand_info info = {
-      .name = named.name, .dst_name = row->dst_name, .is_optional = named.is_optional, .type_variable = row->type};
+  ng_operand_info info = {.name = named.name,
+                          .dst_name = row->dst_name,
+                          .is_optional = named.is_optional,
+                          .type_variable = row->type,
+                          .canonical = row->name};
   if (n.signature && n.signature->types) {
     info.type_variable = 'T'; // one type for all
     info.types = n.signature->types;
@@ -46,7 +51,9 @@ static ng_operand_info operand_info(OperatorName n, SignatureOperand named, cons
 
 ng_operand_info ng_operator_input(size_t i, size_t k) {
   OperatorName n = operator_name_at(i);
-  return operand_info(n, named_input(n, (uint32_t)k), n.op->inputs);
+  ng_operand_info info = operand_info(n, named_input(n, (uint32_t)k), n.op->inputs);
+  info.is_repeated = n.op->traits & TRAIT_VARIADIC && k + 1 == n.op->ninputs;
+  return info;
 }
 
 ng_operand_info ng_operator_output(size_t i, size_t k) {

@@ -85,7 +85,7 @@ static ng_status find_hash(Emission *e) {
     const Value *v = g->values[i];
     if (!v->constant) continue;
     size_t nelems = v->constant->is_splat ? 1 : (size_t)shape_nelems(&v->shape);
-    sha256_update(&hash, nelems * type_nbytes(v->type), v->constant->data);
+    sha256_update(&hash, type_array_nbytes(v->type, nelems), v->constant->data);
   }
   sha256_digest(&hash, sizeof digest, digest);
   for (int i = 0; i < SHA256_DIGEST_SIZE; i++) snprintf(e->hash + 2 * (ptrdiff_t)i, 3, "%02x", digest[i]);
@@ -139,7 +139,7 @@ static Graph *bind_case(Emission *e, SelfTestCase *c, size_t number) {
 }
 
 // What the interpreter makes of the self-test's inputs.
-static ng_status make_case(Emission *e, Graph *bound, Arena *scratch, const bool *is_positive, SelfTestCase *c,
+static ng_status make_case(Emission *e, Graph *bound, Arena *scratch, const ValueRange *ranges, SelfTestCase *c,
                            ng_tensor **tensors) {
   ng_context *ctx = e->g->ctx;
   const size_t ntensors = bound->ninputs + bound->noutputs;
@@ -155,7 +155,7 @@ static ng_status make_case(Emission *e, Graph *bound, Arena *scratch, const bool
     nelems[i] = shape_nelems(&v->shape);
     if (status != NG_OK || i >= bound->ninputs) continue;
     Tensor t = tensor_of_api(&(*tensors)[i]);
-    self_test_input(&t, i, is_positive[i]);
+    self_test_input(&t, i, ranges[i]);
   }
   if (status == NG_OK) status = ng_interpret(&g, *tensors, *tensors + bound->ninputs, 0);
   for (size_t o = 0; status == NG_OK && o < bound->noutputs; o++)
@@ -172,18 +172,18 @@ static ng_status print_self_test(Emission *e, const EmittedFile *file, Text *out
   ng_tensor *tensors[MOST_CASES] = {NULL};
   Arena scratch;
   arena_init(&scratch, &ctx->allocator);
-  bool *is_positive = ARENA_ARRAY(&scratch, bool, g->ninputs + 1);
-  ng_status status = is_positive ? NG_OK : NG_OUT_OF_MEMORY;
-  for (size_t i = 0; status == NG_OK && i < g->ninputs; i++) is_positive[i] = random_is_positive(g->inputs[i]);
+  ValueRange *ranges = ARENA_ARRAY(&scratch, ValueRange, g->ninputs + 1);
+  ng_status status = ranges ? NG_OK : NG_OUT_OF_MEMORY;
+  for (size_t i = 0; status == NG_OK && i < g->ninputs; i++) ranges[i] = value_range(g->inputs[i]);
   size_t ncases = 0, most = g->ndims == 0 ? 1 : g->ndims == 1 ? MOST_CASES - 1 : MOST_CASES;
   for (size_t number = 0; status == NG_OK && number < most; number++) {
     Graph *bound = bind_case(e, &cases[ncases], number);
-    if (bound) status = make_case(e, bound, &scratch, is_positive, &cases[ncases], &tensors[ncases]);
+    if (bound) status = make_case(e, bound, &scratch, ranges, &cases[ncases], &tensors[ncases]);
     else if (number == 0) status = NG_OUT_OF_MEMORY; // the hints have been tried
     ncases += bound != NULL;
     graph_free(bound);
   }
-  const SelfTest test = {.file = file, .is_positive = is_positive, .cases = cases, .ncases = ncases};
+  const SelfTest test = {.file = file, .ranges = ranges, .cases = cases, .ncases = ncases};
   if (status == NG_OK && !emit_self_test(&test, out)) status = NG_OUT_OF_MEMORY;
   for (size_t n = 0; n < MOST_CASES; n++)
     for (size_t i = 0; tensors[n] && i < g->ninputs + g->noutputs; i++) ng_tensor_free(ctx, &tensors[n][i]);

@@ -65,6 +65,10 @@ ng_tensor_info ng_graph_input(const ng_graph *g, size_t i) {
   return value_info(g->graph->inputs[i]);
 }
 
+int ng_graph_output_is_exact(const ng_graph *g, size_t i) {
+  return i < g->graph->noutputs && value_is_exact(g->graph->outputs[i]);
+}
+
 ng_tensor_info ng_graph_output(const ng_graph *g, size_t i) {
   return value_info(g->graph->outputs[i]);
 }

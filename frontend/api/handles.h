@@ -61,8 +61,7 @@ ng_tensor tensor_to_api(const Tensor *t);
 // Whether the tensor has data, and the type and the extents of `wanted`, all numbers.
 bool tensor_fits(const ng_tensor *t, const Tensor *wanted);
 
-// What ng_tensor_random fills a tensor with, and whether it is positive numbers for this input of a graph.
-void random_fill(Tensor *t, uint64_t seed, uint64_t i, bool is_positive);
-bool random_is_positive(const Value *v);
+// What ng_tensor_random fills a tensor with.
+void random_fill(Tensor *t, uint64_t seed, uint64_t i, ValueRange range);
 
 #endif

@@ -112,7 +112,10 @@ typedef enum ng_type {
   NG_U8,
   NG_BOOLEAN,
   NG_F8_E4M3,
-  NG_F8_E5M2
+  NG_F8_E5M2,
+  NG_S4, /* two elements a byte, the first in the low half; an odd one's other half is left as it was */
+  NG_U4,
+  NG_TYPE_COUNT
 } ng_type;
 
 typedef struct ng_tensor_info {
@@ -125,7 +128,7 @@ typedef struct ng_tensor_info {
 } ng_tensor_info;
 
 NG_API const char *ng_type_name(ng_type type);
-NG_API size_t ng_type_nbytes(ng_type type);
+NG_API size_t ng_type_nbytes(ng_type type); /* 1 for what is less: ng_tensor_nbytes knows of halves */
 
 /* Reads, infers and verifies. NULL after telling why. `folder` is where file: constants are looked up (NULL: they
    are errors); ng_graph_read_file takes the file's own, and reads standard input for "-" (which has none). `name` is
@@ -140,6 +143,8 @@ NG_API size_t ng_graph_input_count(const ng_graph *g);
 NG_API size_t ng_graph_output_count(const ng_graph *g);
 NG_API ng_tensor_info ng_graph_input(const ng_graph *g, size_t i); /* its name is valid as long as g */
 NG_API ng_tensor_info ng_graph_output(const ng_graph *g, size_t i);
+/* Whether there is one right result for each element: it is no float that is computed with, and was not quantised. */
+NG_API int ng_graph_output_is_exact(const ng_graph *g, size_t i);
 
 /* A named extent. There are none once a graph is bound. */
 typedef struct ng_dim_info {
@@ -294,20 +299,22 @@ NG_API ng_status ng_tensor_write_npy(ng_context *ctx, const char *path, const ng
 /* Random data for input i of g, which is bound by this; the same for the same seed on every machine. Element e comes
    from the e-th word that splitmix64 gives from the state s(s(seed) + i), where s is its first word from a state: the
    sum of the word's four 16-bit parts, brought to mean 0 and variance 1, so nearly normal and within 3.47. Variances of
-   norms are uniform in [0.5, 2). `out` is made anew. */
+   norms are uniform in [0.5, 2), probabilities in [1/16, 15/16). `out` is made anew. */
 NG_API ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out);
 
 typedef struct ng_difference {
   double relative_l2;    /* |actual - expected| / |expected|, NaNs at the same place count as equal */
   double largest_ulp;    /* |actual - expected| in units in the last place of actual's type at expected */
   double tolerance;      /* for relative_l2, by actual's type */
+  double most_ulp;       /* for largest_ulp; infinite where only the tolerance counts, which else is infinite */
   int64_t worst_element; /* index in row-major order; -1: none differs */
   int is_within;
 } ng_difference;
 
 /* expected may be of another type than actual, but of the same shape (NG_WRONG and a message otherwise). Infinities
    of one sign are equal; a NaN or an infinity against anything else is infinitely far away. tolerance < 0: the default
-   of actual's type: f64 1e-12, f32 1e-5, f16 2e-3, bf16 1.6e-2, integers 0. NG_DIFFERENT: not within it. */
+   of actual's type: f64 1e-12, f32 1e-5, f16 2e-3, bf16 1.6e-2, 0 for s64, s32 and booleans; types of 8 and 4 bits may
+   be a unit in the last place off. NG_DIFFERENT: not within it. */
 NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, const ng_tensor *expected,
                                    double tolerance, ng_difference *out);
 
@@ -384,14 +391,17 @@ typedef struct ng_operator_info {
   const char *canonical;              /* the operator it means */
   const char *family, *doc, *formula; /* formula: in the canonical operator's names */
   size_t ninputs, noutputs, nattributes;
+  const char *no_gradient; /* why it has none; NULL: it has one */
 } ng_operator_info;
 
 typedef struct ng_operand_info {
   const char *name;
   const char *dst_name; /* what it is called, and is, when the attribute use_dst is true; NULL: the same */
   int is_optional;
-  char type_variable; /* operands with the same letter have one type */
-  unsigned types;     /* those allowed: bit 1 << NG_F32 and so on */
+  char type_variable;    /* operands with the same letter have one type */
+  unsigned types;        /* those allowed: bit 1 << NG_F32 and so on */
+  const char *canonical; /* what the canonical operator calls it */
+  int is_repeated;       /* there may be several, one behind the other */
 } ng_operand_info;
 
 typedef struct ng_attribute_info {

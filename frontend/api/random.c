@@ -20,17 +20,8 @@ static double nearly_normal(uint64_t word) {
   return (double)(sum - mean) * reciprocal_deviation;
 }
 
-static double uniform_positive(uint64_t word) { // in [0.5, 2)
-  return 0.5 + 1.5 * ((double)(word >> 11) * 0x1p-53);
-}
-
-bool random_is_positive(const Value *v) {
-  for (const Use *use = v->uses; use; use = use->next) {
-    const Operator *op = use->node->op;
-    uint32_t slot = use->slot < op->ninputs ? use->slot : op->ninputs - 1;
-    if (op->inputs[slot].is_positive) return true;
-  }
-  return false;
+static double uniform(uint64_t word, double least, double beyond) {
+  return least + (beyond - least) * ((double)(word >> 11) * 0x1p-53);
 }
 
 // Values of integer types keep the normal's shape, not its narrow range.
@@ -40,20 +31,29 @@ static double number_of_type(Type type, double normal) {
   case TYPE_S8:
   case TYPE_S32:
   case TYPE_S64: return 32 * normal;
+  case TYPE_U4: return 8 + 3 * normal;
+  case TYPE_S4: return 3 * normal;
   case TYPE_BOOLEAN: return normal > 0;
   default: return normal;
   }
 }
 
-void random_fill(Tensor *t, uint64_t seed, uint64_t i, bool is_positive) {
+static double number_in_range(Type type, ValueRange range, uint64_t word) {
+  switch (range) {
+  case RANGE_POSITIVE: return uniform(word, 0.5, 2);
+  case RANGE_PROBABILITY: return uniform(word, 0.0625, 0.9375);
+  default: return number_of_type(type, nearly_normal(word));
+  }
+}
+
+void random_fill(Tensor *t, uint64_t seed, uint64_t i, ValueRange range) {
   enum { STEP = 1 << 16 };
   const uint64_t stream = splitmix64(splitmix64(seed) + i);
   const int64_t nelems = tensor_nelems(t);
-#pragma omp parallel for schedule(static) if (nelems > STEP)
+#pragma omp parallel for schedule(static) if (nelems > STEP && !type_is_packed(t->type)) // no two write one byte
   for (int64_t e = 0; e < nelems; e++) {
     uint64_t word = splitmix64(stream + (uint64_t)e * 0x9E3779B97F4A7C15U);
-    double value = is_positive ? uniform_positive(word) : number_of_type(t->type, nearly_normal(word));
-    type_store(t->type, t->data, (size_t)tensor_offset(t, e), value);
+    type_store(t->type, t->data, (size_t)tensor_offset(t, e), number_in_range(t->type, range, word));
   }
 }
 
@@ -68,7 +68,7 @@ ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out)
     error_out_of_memory(&g->ctx->diagnostics);
     return NG_OUT_OF_MEMORY;
   }
-  random_fill(&t, seed, i, random_is_positive(v));
+  random_fill(&t, seed, i, value_range(v));
   *out = tensor_to_api(&t);
   return NG_OK;
 }

@@ -9,7 +9,7 @@
 
 static json_t *types_json(unsigned types) {
   json_t *list = memory_or_exit(json_array());
-  for (ng_type type = NG_F64; type <= NG_BOOLEAN; type++)
+  for (ng_type type = NG_F64; type < NG_TYPE_COUNT; type++)
     if (types & 1U << type) json_add(list, json_text(ng_type_name(type)));
   return list;
 }
@@ -22,7 +22,9 @@ static json_t *operands_json(size_t op, size_t count, ng_operand_info (*at)(size
     json_t *operand = memory_or_exit(json_object());
     json_set(operand, "name", json_text(info.name));
     if (info.dst_name) json_set(operand, "dst_name", json_text(info.dst_name));
+    json_set(operand, "canonical", json_text(info.canonical));
     json_set(operand, "optional", json_boolean(info.is_optional));
+    json_set(operand, "repeated", json_boolean(info.is_repeated));
     json_set(operand, "type_variable", json_text(variable));
     json_set(operand, "types", types_json(info.types));
     json_add(list, operand);
@@ -46,6 +48,7 @@ static json_t *operator_json(size_t i) {
   json_set(object, "family", json_text(op.family));
   json_set(object, "doc", json_text(op.doc));
   json_set(object, "formula", json_text(op.formula));
+  json_set(object, "no_gradient", json_text(op.no_gradient));
   json_set(object, "inputs", operands_json(i, op.ninputs, ng_operator_input));
   json_set(object, "outputs", operands_json(i, op.noutputs, ng_operator_output));
   for (size_t k = 0; k < op.nattributes; k++) {
@@ -68,7 +71,7 @@ static json_t *operator_json(size_t i) {
 
 static void print_types(unsigned types) {
   const char *separator = "";
-  for (ng_type type = NG_F64; type <= NG_BOOLEAN; type++) {
+  for (ng_type type = NG_F64; type < NG_TYPE_COUNT; type++) {
     if (!(types & 1U << type)) continue;
     printf("%s%s", separator, ng_type_name(type));
     separator = " ";
@@ -82,8 +85,10 @@ static void print_operands(const char *title, size_t op, size_t count, ng_operan
     ng_operand_info info = at(op, k);
     table_add(&table, "  %s", info.name);
     table_add(&table, "%c", info.type_variable);
+    bool is_renamed = strcmp(info.name, info.canonical) != 0;
     if (info.dst_name) table_add(&table, "%s when use_dst", info.dst_name);
-    else table_add(&table, "%s", info.is_optional ? "optional" : "");
+    else if (is_renamed) table_add(&table, "%s%s", info.canonical, info.is_optional ? ", optional" : "");
+    else table_add(&table, "%s", info.is_repeated ? "one or more" : info.is_optional ? "optional" : "");
   }
   table_print(&table);
 }
@@ -103,13 +108,58 @@ static void print_type_variables(size_t i, const ng_operator_info *op) {
   }
 }
 
+enum { LONGEST_DEFAULT = 64 };
+
+static const char *default_text(const ng_attribute_info *a, char text[LONGEST_DEFAULT]) {
+  if (a->nchoices) snprintf(text, LONGEST_DEFAULT, "%s", a->choices[(size_t)a->default_value]);
+  else if (strcmp(a->kind, "bool") == 0)
+    snprintf(text, LONGEST_DEFAULT, "%s", a->default_value != 0 ? "true" : "false");
+  else if (strstr(a->kind, "list")) snprintf(text, LONGEST_DEFAULT, "[]");
+  else snprintf(text, LONGEST_DEFAULT, "%g", a->default_value);
+  return text;
+}
+
 static void print_attribute_value(Table *table, const ng_attribute_info *a) {
+  char text[LONGEST_DEFAULT];
   if (a->is_required) table_add(table, "required");
   else if (!a->has_default) table_add(table, "optional");
-  else if (a->nchoices) table_add(table, "default %s", a->choices[(size_t)a->default_value]);
-  else if (strcmp(a->kind, "bool") == 0) table_add(table, "default %s", a->default_value != 0 ? "true" : "false");
-  else if (strstr(a->kind, "list")) table_add(table, "default []");
-  else table_add(table, "default %g", a->default_value);
+  else table_add(table, "default %s", default_text(a, text));
+}
+
+// dst, mean?, variance?
+static void print_names(size_t op, size_t count, ng_operand_info (*at)(size_t op, size_t k)) {
+  for (size_t k = 0; k < count; k++) {
+    ng_operand_info info = at(op, k);
+    printf("%s%s%s", k ? ", " : "", info.name, info.is_repeated ? "..." : info.is_optional ? "?" : "");
+  }
+}
+
+// LayerNorm(src, gamma?, beta?; epsilon = 1e-05) -> dst, mean?, variance?
+static void print_signature(size_t i, const ng_operator_info *op) {
+  printf("  %s(", op->name);
+  print_names(i, op->ninputs, ng_operator_input);
+  for (size_t k = 0; k < op->nattributes; k++) {
+    char text[LONGEST_DEFAULT];
+    ng_attribute_info a = ng_operator_attribute(i, k);
+    printf("%s%s", k ? ", " : "; ", a.name);
+    if (a.has_default) printf(" = %s", default_text(&a, text));
+    else if (!a.is_required) printf("?");
+  }
+  printf(") -> ");
+  print_names(i, op->noutputs, ng_operator_output);
+  putchar('\n');
+}
+
+// The names under which other systems have it, or the operator that it is there.
+static void print_other_names(const ng_operator_info *op) {
+  size_t count = 0;
+  for (size_t i = 0; i < ng_operator_count(); i++) {
+    ng_operator_info other = ng_operator_at(i);
+    if (strcmp(op->name, op->canonical) != 0 || strcmp(other.canonical, op->name) != 0) continue;
+    if (strcmp(other.name, op->name) != 0) printf("%s%s", count++ ? ", " : "also ", other.name);
+  }
+  if (strcmp(op->name, op->canonical) != 0) printf("another system's name for %s", op->canonical);
+  if (count || strcmp(op->name, op->canonical) != 0) putchar('\n');
 }
 
 static void print_attributes(size_t i, const ng_operator_info *op) {
@@ -135,7 +185,9 @@ static void print_attributes(size_t i, const ng_operator_info *op) {
 static void print_operator(size_t i) {
   ng_operator_info op = ng_operator_at(i);
   printf("%s: %s\n", op.name, op.doc);
-  if (strcmp(op.name, op.canonical) != 0) printf("another system's name for %s\n", op.canonical);
+  print_other_names(&op);
+  putchar('\n');
+  print_signature(i, &op);
   print_operands("inputs", i, op.ninputs, ng_operator_input);
   print_operands("outputs", i, op.noutputs, ng_operator_output);
   print_type_variables(i, &op);
@@ -151,6 +203,8 @@ static void print_operator(size_t i) {
     }
   }
   putchar('\n');
+  printf("\ngradient: %s%s\n", op.no_gradient ? "none: " : "as ngrad grad writes it",
+         op.no_gradient ? op.no_gradient : "");
 }
 
 static void print_operators(void) {

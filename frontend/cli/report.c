@@ -91,7 +91,8 @@ static void print_differences(const Run *run) {
     table_add(&table, "%s", info.name);
     table_add(&table, "%s", ng_type_name(info.type));
     table_add(&table, "%.2e", d->relative_l2);
-    table_add(&table, "%.1e", d->tolerance);
+    if (isfinite(d->most_ulp)) table_add(&table, "%g ulp", d->most_ulp);
+    else table_add(&table, "%.1e", d->tolerance);
     table_add(&table, "%.4g", d->largest_ulp);
     table_add(&table, "%s", verdict(output_is_ok(run, i)));
   }
@@ -167,6 +168,7 @@ static json_t *output_json(const Run *run, size_t i) {
   json_set(output, "relative_l2", json_number(d->relative_l2));
   json_set(output, "tolerance", json_number(d->tolerance));
   json_set(output, "largest_ulp", json_number(d->largest_ulp));
+  json_set(output, "most_ulp", json_number(d->most_ulp));
   json_set(output, "ok", json_boolean(output_is_ok(run, i)));
   return output;
 }

@@ -28,7 +28,7 @@ struct Gradient {
   bool failed;
 };
 
-static const GradientRule *const rules[OP_COUNT] = {
+const GradientRule *const gradient_rules[OP_COUNT] = {
 #define OP(name, ...) [OP_##name] = &gradient_##name,
 #include "ir/operators.def"
 #undef OP
@@ -340,7 +340,7 @@ static void walk_back(Gradient *g) {
   for (size_t n = g->forward->nnodes; n-- > 0 && !g->failed;) {
     const Node *node = g->node = g->forward->nodes[n];
     if (!has_diff(g, node)) continue;
-    const GradientRule *rule = rules[node->op->id];
+    const GradientRule *rule = gradient_rules[node->op->id];
     if (rule->make) {
       rule->make(g, node, g->diff[node->outputs[0]->index]);
     } else {

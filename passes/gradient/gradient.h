@@ -45,6 +45,8 @@ typedef struct GradientRule {
 #include "ir/operators.def"
 #undef OP
 
+extern const GradientRule *const gradient_rules[OP_COUNT];
+
 #define GRADIENT(name)                                                                                                 \
   static void make_##name(Gradient *g, const Node *node, Value *diff);                                                 \
   const GradientRule gradient_##name = {.make = make_##name};                                                          \

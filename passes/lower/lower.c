@@ -87,6 +87,11 @@ ExprId lower_value_on(Lowering *l, const Value *v, const int *axis) {
   Kernel *k = l->kernel;
   if (l->value_expr[v->index]) return l->value_expr[v->index];
   Access a = access_of(l, v, axis);
+  if (v->constant && v->constant->is_splat && v->type == TYPE_S64) {
+    int64_t integer;
+    memcpy(&integer, v->constant->data, sizeof integer);
+    return expr_label(k, expr_integer(k, integer), v->name);
+  }
   if (v->constant && v->constant->is_splat) {
     AxisSet axes = l->part.spreads_constants ? access_axes(k, &a) : 0;
     return expr_constant_over(k, type_load(v->type, v->constant->data, 0), axes);
@@ -129,6 +134,13 @@ void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const 
   if (!is_used_outside(l, v)) return;
   Access a = access_of(l, v, axis);
   kernel_store(l->kernel, kernel_add_access(l->kernel, &a), e);
+}
+
+AccessId lower_place(Lowering *l, const Value *v) {
+  Access a = access_of(l, v, NULL);
+  a.value = NULL;
+  a.type = TYPE_NONE;
+  return kernel_add_access(l->kernel, &a);
 }
 
 ExprId lower_index(const Lowering *l, int axis) {

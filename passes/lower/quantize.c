@@ -4,6 +4,7 @@
 #include "passes/lower/lower.h"
 
 #include <assert.h>
+#include <math.h>
 
 #define NUMBER(number) expr_constant(k, (double)(number))
 #define ADD(a, b) expr_binary(k, EXPR_ADD, a, b)
@@ -15,7 +16,7 @@
 static ExprId rounded(Kernel *k, Type type, ExprId e) {
   if (type == TYPE_F8_E4M3) return expr_unary(k, EXPR_ROUND_E4M3, e);
   if (type == TYPE_F8_E5M2) return expr_unary(k, EXPR_ROUND_E5M2, e);
-  double least = type == TYPE_S8 ? INT8_MIN : 0, greatest = type == TYPE_S8 ? INT8_MAX : UINT8_MAX;
+  double least = type_round(type, -INFINITY), greatest = type_round(type, INFINITY);
   ExprId number = expr_select(k, expr_binary(k, EXPR_EQ, e, e), e, NUMBER(0));
   ExprId within = expr_binary(k, EXPR_MIN, NUMBER(greatest), expr_binary(k, EXPR_MAX, NUMBER(least), number));
   return expr_unary(k, EXPR_ROUND, within);

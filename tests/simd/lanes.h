@@ -16,7 +16,13 @@
 
 #include "backends/codegen/simd/vector.h"
 
+#include "backends/codegen/simd/rows.h"
+
+#include "backends/codegen/simd/bytes.h"
+
 #include "backends/codegen/simd/math.h"
+
+#include "backends/codegen/simd/random.h"
 #endif
 
 enum { LANES = 16, COUNT = 1 << 14 };

@@ -457,6 +457,32 @@ static void v_stream_b8(uint8_t *p, vec a) {
   v_store_b8(p, a);
 } // the vocabulary has none
 
+// Numbers of 8 bits, which the vocabulary streams none of.
+#define BYTES(name, type)                                                                                              \
+  static type name##_from_f64(double x) {                                                                              \
+    return name##_from_f32((float)x);                                                                                  \
+  }                                                                                                                    \
+  static void v_stream_##name(type *p, vec a) {                                                                        \
+    v_store_##name(p, a);                                                                                              \
+  }
+BYTES(s8, int8_t)
+BYTES(u8, uint8_t)
+BYTES(e4m3, uint8_t)
+BYTES(e5m2, uint8_t)
+
+static double f64_from_s8(int8_t x) {
+  return x;
+}
+static double f64_from_u8(uint8_t x) {
+  return x;
+}
+static double f64_from_e4m3(uint8_t x) {
+  return (double)f32_from_e4m3(x);
+}
+static double f64_from_e5m2(uint8_t x) {
+  return (double)f32_from_e5m2(x);
+}
+
 #define ACCESS(name, type, V, _name)                                                                                   \
   static double name##_get(const void *p) {                                                                            \
     return f64_from_##name(*(const type *)p);                                                                          \
@@ -502,6 +528,10 @@ ACCESS(bf16, uint16_t, v, _bf16)
 ACCESS(f16, uint16_t, v, _f16)
 ACCESS(s32, int32_t, d, _s32)
 ACCESS(b8, uint8_t, v, _b8)
+ACCESS(s8, int8_t, v, _s8)
+ACCESS(u8, uint8_t, v, _u8)
+ACCESS(e4m3, uint8_t, v, _e4m3)
+ACCESS(e5m2, uint8_t, v, _e5m2)
 
 // The page between the guards.
 static unsigned char *page;
@@ -654,6 +684,174 @@ static void test_booleans(void) {
   end();
 }
 
+// Every number of 8 bits from its definition, a sign, an exponent and a mantissa, and back.
+static void test_f8(void) {
+  begin("f8");
+  for (int b = 0; b < 256; b++) {
+    const int e4 = b >> 3 & 15, m3 = b & 7, e5 = b >> 2 & 31, m2 = b & 3;
+    const double sign = b & 128 ? -1 : 1;
+    double e4m3 = sign * ldexp(e4 ? 8 + m3 : m3, (e4 ? e4 : 1) - 10);
+    double e5m2 = sign * ldexp(e5 ? 4 + m2 : m2, (e5 ? e5 : 1) - 17);
+    if (e4 == 15 && m3 == 7) e4m3 = (double)NAN;
+    if (e5 == 31) e5m2 = m2 ? (double)NAN : sign * (double)INFINITY;
+    expect_number((double)f32_from_e4m3((uint8_t)b), e4m3);
+    expect_number((double)f32_from_e5m2((uint8_t)b), e5m2);
+    if (!isnan(e4m3)) expect_number(e4m3_from_f32((float)e4m3), b);
+    if (!isnan(e5m2)) expect_number(e5m2_from_f32((float)e5m2), b);
+  }
+  static const struct {
+    float number;
+    uint8_t e4m3, e5m2;
+  } rows[] = {
+      {448, 0x7E, 0x5F},    {464, 0x7E, 0x5F},     {465, 0x7F, 0x5F},      {-1000, 0xFF, 0xE4},
+      {0x1p-10F, 0, 0x14},  {0x1.8p-10F, 1, 0x16}, {1.0625F, 0x38, 0x3C},  {1.1875F, 0x3A, 0x3D},
+      {1.125F, 0x39, 0x3C}, {57344, 0x7F, 0x7B},   {61408, 0x7F, 0x7B},    {61440, 0x7F, 0x7C},
+      {0x1p-17F, 0, 0},     {0x1.8p-17F, 0, 1},    {INFINITY, 0x7F, 0x7C}, {(float)-INFINITY, 0xFF, 0xFC},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    expect_number(e4m3_from_f32(rows[i].number), rows[i].e4m3);
+    expect_number(e5m2_from_f32(rows[i].number), rows[i].e5m2);
+  }
+  expect_number((double)f32_from_e4m3(e4m3_from_f32(NAN)), (double)NAN);
+  expect_number((double)f32_from_e5m2(e5m2_from_f32(NAN)), (double)NAN);
+  end();
+  TEST_V(v_round_e4m3, v_round_e4m3(a), f32_from_e4m3(e4m3_from_f32(x)));
+  TEST_V(v_round_e5m2, v_round_e5m2(a), f32_from_e5m2(e5m2_from_f32(x)));
+  TEST_D(d_round_e4m3, d_round_e4m3(a), (double)f32_from_e4m3(e4m3_from_f32((float)x)));
+  TEST_D(d_round_e5m2, d_round_e5m2(a), (double)f32_from_e5m2(e5m2_from_f32((float)x)));
+}
+
+static void test_integers(void) {
+  static const struct {
+    float number;
+    int s8, u8, s4, u4;
+  } rows[] = {
+      {0, 0, 0, 0, 0},           {0.5F, 0, 0, 0, 0},          {1.5F, 2, 2, 2, 2},        {2.5F, 2, 2, 2, 2},
+      {-0.5F, 0, 0, 0, 0},       {-1.5F, -2, 0, -2, 0},       {-8.5F, -8, 0, -8, 0},     {7.5F, 8, 8, 7, 8},
+      {14.5F, 14, 14, 7, 14},    {15.5F, 16, 16, 7, 15},      {126.5F, 126, 126, 7, 15}, {127.5F, 127, 128, 7, 15},
+      {-128.5F, -128, 0, -8, 0}, {254.5F, 127, 254, 7, 15},   {255.5F, 127, 255, 7, 15}, {1e30F, 127, 255, 7, 15},
+      {-1e30F, -128, 0, -8, 0},  {INFINITY, 127, 255, 7, 15}, {NAN, 0, 0, 0, 0},
+  };
+  begin("integers");
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    uint8_t bytes[2] = {0xA5, 0xA5};
+    expect_number(s8_from_f32(rows[i].number), rows[i].s8);
+    expect_number(u8_from_f32(rows[i].number), rows[i].u8);
+    put_s4(bytes, 1, rows[i].number);
+    put_u4(bytes, 2, rows[i].number);
+    expect_number((double)f32_from_s4(bytes, 1), rows[i].s4);
+    expect_number((double)f32_from_u4(bytes, 2), rows[i].u4);
+    expect((bytes[0] & 15) == 5 && bytes[1] >> 4 == 10, bytes[0], bytes[1]); // the other halves
+  }
+  end();
+}
+
+// Halves of bytes at any place and stride, beside others that must stay.
+#define TEST_HALVES(name)                                                                                              \
+  static void test_##name(void) {                                                                                      \
+    begin(#name);                                                                                                      \
+    for (int first = 0; first < 4; first++) {                                                                          \
+      for (int stride = 1; stride < 4; stride++) {                                                                     \
+        for (int n = 0; n <= LANES; n++) {                                                                             \
+          uint8_t bytes[32], wanted[32];                                                                               \
+          float lanes[LANES], back[LANES];                                                                             \
+          for (int i = 0; i < 32; i++) bytes[i] = wanted[i] = (uint8_t)next();                                         \
+          for (int j = 0; j < LANES; j++) lanes[j] = (float)((int)(next() % 40) - 20);                                 \
+          for (int j = 0; j < n; j++) put_##name(wanted, (size_t)(first + j * stride), lanes[j]);                      \
+          const bool is_whole = n == LANES, is_dense = stride == 1;                                                    \
+          const size_t at = (size_t)first;                                                                             \
+          const vec a = v_load(lanes);                                                                                 \
+          if (is_dense && is_whole) v_store_##name(bytes, at, a);                                                      \
+          else if (is_dense) v_store_n_##name(bytes, at, a, n);                                                        \
+          else if (is_whole) v_scatter_##name(bytes, at, stride, a);                                                   \
+          else v_scatter_n_##name(bytes, at, stride, a, n);                                                            \
+          for (int i = 0; i < 32; i++) expect_number(bytes[i], wanted[i]);                                             \
+          v_store(back, is_dense   ? (is_whole ? v_load_##name(bytes, at) : v_load_n_##name(bytes, at, n))             \
+                        : is_whole ? v_gather_##name(bytes, at, stride)                                                \
+                                   : v_gather_n_##name(bytes, at, stride, n));                                         \
+          for (int j = 0; j < LANES; j++)                                                                              \
+            expect_number((double)back[j], j < n ? (double)f32_from_##name(bytes, (size_t)(first + j * stride)) : 0);  \
+          places o;                                                                                                    \
+          for (int j = 0; j < LANES; j++) o.at[j] = 5 * j % 16;                                                        \
+          v_store(back, v_gather_at_n_##name(bytes, at, stride, o, n));                                                \
+          for (int j = 0; j < LANES; j++)                                                                              \
+            expect_number((double)back[j],                                                                             \
+                          j < n ? (double)f32_from_##name(bytes, (size_t)(first + j * stride + 5 * j % 16)) : 0);      \
+        }                                                                                                              \
+      }                                                                                                                \
+    }                                                                                                                  \
+    end();                                                                                                             \
+  }
+
+TEST_HALVES(s4)
+TEST_HALVES(u4)
+
+// Of numbers worked out from the paper's definition, then of vectors against one after the other.
+static void test_random(void) {
+  static const struct {
+    int64_t seed, offset;
+    uint64_t place;
+    uint32_t bits;
+  } rows[] = {
+      {1, 7, 0, 0x7b0ea8fd},
+      {1, 7, 1, 0x77ac0715},
+      {1, 7, 2, 0x8ec2d935},
+      {1, 7, 3, 0x852722c3},
+      {1, 7, UINT32_MAX, 0xc2a7008e},
+      {1, 7, UINT64_C(1) << 32, 0x74871586},
+      {1, 7, (UINT64_C(1) << 32) + 5, 0x96e3bc0c},
+      {1, 7, (UINT64_C(1) << 40) + 2, 0x76efaadc},
+      {-2, (INT64_C(1) << 33) + 1, 4, 0xb1e95352},
+      {-2, (INT64_C(1) << 33) + 1, 5, 0x36802e8f},
+      {-2, (INT64_C(1) << 33) + 1, 6, 0xb2a9d998},
+      {-2, (INT64_C(1) << 33) + 1, 7, 0xeb27e293},
+  };
+  uint32_t four[4], many[LANES];
+  begin("random_4");
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    random_4(four, rows[i].seed, rows[i].offset, rows[i].place - rows[i].place % 4);
+    expect_number(four[rows[i].place % 4], rows[i].bits);
+  }
+  end();
+  begin("random_bits");
+  for (int i = 0; i < 200; i++) {
+    const int64_t seed = (int64_t)next(), offset = i % 3 ? (int64_t)next() : 0;
+    const ptrdiff_t stride = i % 2 ? 1 : (ptrdiff_t)(next() % 100);
+    const uint64_t place = (next() >> (next() % 64)) - (i % 5 ? 0 : 9); // also across the end
+    random_bits(many, seed, offset, place, stride);
+    for (int j = 0; j < LANES; j++) {
+      const uint64_t own = place + (uint64_t)(j * stride);
+      random_4(four, seed, offset, own - own % 4);
+      expect_number(many[j], four[own % 4]);
+    }
+  }
+  end();
+}
+
+static void test_dropout(void) {
+  static const double probabilities[] = {0, 0.25, 0.5, 0.999, 1, 2, -1, NAN};
+  begin("is_kept");
+  for (int i = 0; i < 400; i++) {
+    const int64_t seed = (int64_t)next(), offset = i % 3 ? (int64_t)next() : 0;
+    const uint64_t place = next() >> 30;
+    const double p = probabilities[i % 8];
+    const ptrdiff_t stride = i % 2 ? 1 : 37;
+    float lanes[LANES];
+    double wide[LANES];
+    uint32_t bits[LANES];
+    v_store(lanes, v_select(v_is_kept(seed, offset, p, place, stride), v_set(1), v_set(0)));
+    d_store(wide, d_select(d_is_kept(seed, offset, p, place, stride), d_set(1), d_set(0)));
+    random_bits(bits, seed, offset, place, stride);
+    for (int j = 0; j < LANES; j++) {
+      const bool kept = bits[j] > 4294967295.0 * (p < 0 ? 0 : p);
+      expect_number((double)lanes[j], kept);
+      expect_number(wide[j], kept);
+      expect_number(is_kept(seed, offset, p, place + (uint64_t)(j * stride)), kept);
+    }
+  }
+  end();
+}
+
 int main(void) {
   if (!map_page()) {
     perror("simd_test: mmap");
@@ -678,6 +876,16 @@ int main(void) {
   test_rows_f16();
   test_access(&b8_access);
   test_booleans();
+  test_access(&s8_access);
+  test_access(&u8_access);
+  test_access(&e4m3_access);
+  test_access(&e5m2_access);
+  test_f8();
+  test_integers();
+  test_s4();
+  test_u4();
+  test_random();
+  test_dropout();
   v_prefetch(page);
   v_prefetch_l2(page);
   if (failures) fprintf(stderr, "simd_test: %d failures\n", failures);

@@ -450,6 +450,26 @@ static void distances_are_in_units_of_the_actual_type(void **state) {
   ng_context_free(ctx);
 }
 
+static void what_is_quantised_may_be_a_step_off(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  const int8_t s8[] = {100, -3};
+  const uint8_t e4m3[] = {0x7E, 0x01, 0x40}, e5m2[] = {0x7B, 0x01}, u4[] = {0xF0}; // 448, 2^-9, 2; 57344, 2^-16; 0, 15
+  ng_difference d = compare(ctx, NG_S8, s8, (double[]){101, -3}, 2, NG_OK);
+  assert_true(d.largest_ulp == 1 && d.most_ulp == 1 && isinf(d.tolerance));
+  assert_true(compare(ctx, NG_S8, s8, (double[]){102, -3}, 2, NG_DIFFERENT).largest_ulp == 2);
+  assert_true(compare(ctx, NG_F8_E4M3, e4m3, (double[]){416, 0x1p-8, 2}, 3, NG_OK).largest_ulp == 1);
+  assert_true(compare(ctx, NG_F8_E4M3, e4m3, (double[]){448, 0x3p-9, 2}, 3, NG_DIFFERENT).largest_ulp == 2);
+  assert_true(compare(ctx, NG_F8_E4M3, e4m3, (double[]){448, 0x1p-9, 1.75}, 3, NG_DIFFERENT).largest_ulp == 2);
+  assert_true(compare(ctx, NG_F8_E5M2, e5m2, (double[]){49152, 0}, 2, NG_OK).largest_ulp == 1);
+  assert_true(compare(ctx, NG_U4, u4, (double[]){1, 14}, 2, NG_OK).largest_ulp == 1);
+  assert_true(compare(ctx, NG_U4, u4, (double[]){2, 15}, 2, NG_DIFFERENT).largest_ulp == 2);
+  assert_true(isinf(compare(ctx, NG_F32, (float[]){1}, (double[]){1}, 1, NG_OK).most_ulp));
+  const ng_tensor a = {NG_S8, 1, {2}, (int8_t[]){100, 1}}, b = {NG_S8, 1, {2}, (int8_t[]){100, 2}};
+  assert_int_equal(ng_tensor_compare(ctx, &a, &b, 0, &d), NG_DIFFERENT); // no tolerance is none
+  ng_context_free(ctx);
+}
+
 static void what_is_not_finite_must_be_alike(void **state) {
   (void)state;
   ng_context *ctx = new_context();
@@ -834,6 +854,7 @@ int main(void) {
       cmocka_unit_test(reshapes_and_transposes_mind_orders),
       cmocka_unit_test(npy_files_hold_elements_whatever_their_order),
       cmocka_unit_test(distances_are_in_units_of_the_actual_type),
+      cmocka_unit_test(what_is_quantised_may_be_a_step_off),
       cmocka_unit_test(what_is_not_finite_must_be_alike),
       cmocka_unit_test(both_backends_agree),
       cmocka_unit_test(tensors_that_do_not_fit_are_refused),

@@ -480,6 +480,56 @@ static void outputs_that_no_node_makes(void **state) {
   climb(&g, (Climb){.name = "copies"});
 }
 
+// Dropout
+
+static void dropout(GraphText *g, Extents s, const char *type, const char *key, bool has_mask) {
+  graph_text_case(g, "dropout of %s %s by %s%s", extents_text(g, s, "x"), type, key, has_mask ? " with mask" : "");
+  graph_text_node(g, "Dropout", has_mask ? "inputs: [%s, %s], outputs: [%s, %s]" : "inputs: [%s, %s], outputs: [%s]",
+                  graph_text_input(g, "x", type, s), key, graph_text_result(g, "y"),
+                  has_mask ? graph_text_result(g, "mask") : "");
+}
+
+// By given keys and constant ones, in kernels of f32 and f64, alone, between neighbours, and where it is the narrower.
+static void elements_are_dropped_by_place(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  text_add_string(&g.inputs, "  - {name: seed, type: s64, shape: []}\n  - {name: offset, type: s64, shape: []}\n"
+                             "  - {name: p, type: f32, shape: []}\n");
+  text_add_string(&g.constants, "  - {name: zero, type: s64, shape: [], value: 0}\n"
+                                "  - {name: least, type: s64, shape: [], value: -9223372036854775808}\n"
+                                "  - {name: greatest, type: s64, shape: [], value: 9223372036854775807}\n"
+                                "  - {name: half, type: f32, shape: [], value: 0.5}\n");
+  for (int w = 0; w < NWIDTHS; w++)
+    dropout(&g, EXTENTS(heights[w % NHEIGHTS], widths[w]), "f32", w % 3 ? "seed, offset, p" : "seed, zero, half",
+            w % 2);
+  const char *const types[] = {"f64", "f16", "bf16"};
+  for (int i = 0; i < 3; i++) dropout(&g, EXTENTS(7, 33), types[i], "least, greatest, p", true);
+  dropout(&g, NO_EXTENTS, "f32", "seed, offset, half", true);
+  dropout(&g, EXTENTS(0, 3), "f32", "seed, offset, half", true);
+  const Extents s = EXTENTS(6, 40, 17), narrow[] = {EXTENTS(17), EXTENTS(40, 1), EXTENTS(6, 1, 1), NO_EXTENTS};
+  for (int i = 0; i < 4; i++) {
+    dropout(&g, narrow[i], "f32", "seed, offset, p", false);
+    graph_text_node(&g, "Add", "inputs: [%s, %s], outputs: [%s]", graph_text_name(&g, "y"),
+                    graph_text_input(&g, "wide", "f32", s), graph_text_result(&g, "sum"));
+  }
+  graph_text_case(&g, "into another order");
+  graph_text_node(&g, "Exp", "inputs: [%s], outputs: [%s]", graph_text_input(&g, "x", "f32", s),
+                  graph_text_name(&g, "power"));
+  graph_text_node(&g, "Dropout",
+                  "inputs: [%s, seed, offset, p], outputs: [{name: %s, shape: [6, 40, 17], order: [0, 2, 1]}]",
+                  graph_text_name(&g, "power"), graph_text_name(&g, "y"));
+  graph_text_node(&g, "Square", "inputs: [%s], outputs: [%s]", graph_text_name(&g, "y"), graph_text_result(&g, "z"));
+  graph_text_case(&g, "before a norm");
+  graph_text_node(&g, "Dropout", "inputs: [%s, seed, offset, p], outputs: [%s, %s]",
+                  graph_text_input(&g, "x", "f32", EXTENTS(300, 20)), graph_text_name(&g, "y"),
+                  graph_text_result(&g, "mask"));
+  graph_text_node(&g, "LayerNorm", "inputs: [%s], outputs: [%s, %s, %s], attributes: {use_affine: false}",
+                  graph_text_name(&g, "y"), graph_text_result(&g, "z"), graph_text_result(&g, "m"),
+                  graph_text_result(&g, "v"));
+  climb(&g, (Climb){.name = "dropout", .unfused_too = true, .unusual_too = true});
+}
+
 // Fusion
 
 static void chains_around_norms(void **state) {
@@ -773,6 +823,10 @@ static void tensors_are_resampled(void **state) {
            "coordinate_transformation_mode: align_corners");
   resample(&g, "f32", EXTENTS(2, 2, 4), "mode: linear, sizes: [0], data_format: NCX");
   resample(&g, "f32", EXTENTS(1, 1, 5000), "mode: linear, sizes: [4999], data_format: NCX");
+  graph_text_case(&g, "gradient of one number"); // sums of the taps' shares alone do not vary along the first axis
+  graph_text_node(&g, "InterpolateBackward", "inputs: [%s, %s], outputs: [%s], attributes: {mode: nearest, sizes: [9]}",
+                  graph_text_input(&g, "x", "f32", EXTENTS(9, 5, 1)),
+                  graph_text_splat(&g, "diff", "f32", EXTENTS(9, 16, 1), "1.5"), graph_text_result(&g, "back"));
   climb(&g, (Climb){.name = "resampling", .unfused_too = true});
 }
 
@@ -831,6 +885,47 @@ static void few_bits_are_enough(void **state) {
   climb(&g, (Climb){.name = "quantised", .unfused_too = true});
 }
 
+// Two elements a byte: rows that begin in the middle of one, blocks that would share one, columns, rests. What is
+// written is random elsewhere, and all that is beyond the last element stays as it was.
+static void halves_of_bytes_are_read_and_written(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  for (int w = 0; w < NWIDTHS; w++) {
+    const Extents s = EXTENTS(heights[w % NHEIGHTS], widths[w]);
+    quantize(&g, w % 2 ? "s4" : "u4", s, "scales: [0.25], zps: [1]", "scales: [0.25]");
+  }
+  const char *const shapes[] = {"[301, 333]", "[301, 333], order: [1, 0]", "[2, 300, 167]",
+                                "[2, 300, 167], order: [1, 0, 2]"};
+  for (int i = 0; i < 4; i++) {
+    const Extents s = i < 2 ? EXTENTS(301, 333) : EXTENTS(2, 300, 167);
+    graph_text_case(&g, "channels %s", shapes[i]);
+    const char *x = graph_text_input(&g, "x", "f32", s), *few = graph_text_result(&g, "few");
+    const char *scales = graph_text_input(&g, "s", "f32", EXTENTS(s.extent[i % 2]));
+    const char *zps = graph_text_input(&g, "z", i % 2 ? "s4" : "u4", EXTENTS(s.extent[i % 2]));
+    graph_text_node(
+        &g, "DynamicQuantize",
+        "inputs: [%s, %s, %s], outputs: [{name: %s, type: %s, shape: %s}], attributes: {qtype: per_channel, "
+        "axis: %d}",
+        x, scales, zps, few, i % 2 ? "u4" : "s4", shapes[i], i % 2);
+    graph_text_node(&g, "DynamicDequantize",
+                    "inputs: [%s, %s, %s], outputs: [%s], attributes: {qtype: per_channel, axis: %d}", few, scales, zps,
+                    graph_text_result(&g, "back"), i % 2);
+  }
+  graph_text_case(&g, "groups");
+  const char *x = graph_text_input(&g, "x", "s4", EXTENTS(5, 33)), *z = graph_text_input(&g, "z", "s4", EXTENTS(5, 3));
+  graph_text_node(&g, "DynamicDequantize",
+                  "inputs: [%s, %s, %s], outputs: [%s], attributes: {qtype: per_group, group_shape: [1, 11]}", x,
+                  graph_text_input(&g, "s", "f32", EXTENTS(5, 3)), z, graph_text_result(&g, "y"));
+  graph_text_case(&g, "copies");
+  graph_text_output(&g, graph_text_input(&g, "x", "u4", EXTENTS(7)));
+  graph_text_output(&g, graph_text_splat(&g, "number", "s4", EXTENTS(3, 5), "-3"));
+  graph_text_output(&g, graph_text_values(&g, "numbers", "s4", EXTENTS(3, 5)));
+  graph_text_node(&g, "Dequantize", "inputs: [%s], outputs: [%s], attributes: {scales: [3]}",
+                  graph_text_name(&g, "numbers"), graph_text_result(&g, "three times"));
+  climb(&g, (Climb){.name = "four bits", .unfused_too = true});
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layer_norm_gradient_of_any_width),
@@ -854,6 +949,7 @@ int main(void) {
       cmocka_unit_test(operands_that_are_constant),
       cmocka_unit_test(constants_of_any_type),
       cmocka_unit_test(outputs_that_no_node_makes),
+      cmocka_unit_test(elements_are_dropped_by_place),
       cmocka_unit_test(chains_around_norms),
       cmocka_unit_test(forward_and_backward_in_one_graph),
       cmocka_unit_test(neighbours_that_do_not_fill_the_domain),
@@ -866,6 +962,7 @@ int main(void) {
       cmocka_unit_test(tensors_are_resampled),
       cmocka_unit_test(parts_are_joined),
       cmocka_unit_test(few_bits_are_enough),
+      cmocka_unit_test(halves_of_bytes_are_read_and_written),
       cmocka_unit_test(optimisation_does_not_change_results),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

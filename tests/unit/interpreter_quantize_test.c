@@ -96,6 +96,37 @@ static void each_group_has_its_scale(void **state) {
   case_passes(&c);
 }
 
+static void four_bits_saturate_and_come_in_pairs(void **state) {
+  (void)state;
+  static const int64_t group[] = {1, 2};
+  Case c;
+  case_init(&c);
+  case_input(&c, "x", TYPE_F32, SHAPE(9), VALUES(1, 3, 5, -1, 500, -500, NAN, INFINITY, -INFINITY));
+  case_input(&c, "w", TYPE_S4, SHAPE(1, 3), VALUES(-8, 7, -1));
+  case_input(&c, "s", TYPE_F32, SHAPE(1), VALUES(2));
+  case_input(&c, "z", TYPE_S4, SHAPE(1), VALUES(-3));
+  scaled(&c, "Quantize", "x", "a", TYPE_S4, &two, &three);
+  scaled(&c, "Quantize", "x", "b", TYPE_U4, &two, &three);
+  scaled(&c, "Dequantize", "w", "d", TYPE_F32, &half, &three);
+  case_node(&c, "DynamicQuantize", "x s z", "e");
+  case_value(&c, "e")->type = TYPE_U4;
+  case_expect(&c, "a", VALUES(4, 4, 6, 2, 7, -8, 0, 7, -8));
+  case_expect(&c, "b", VALUES(4, 4, 6, 2, 15, 0, 0, 15, 0));
+  case_expect(&c, "d", VALUES(-5.5, 2, -2));
+  case_expect(&c, "e", VALUES(0, 0, 0, 0, 15, 0, 0, 15, 0));
+  case_passes(&c);
+  case_init(&c);
+  case_input(&c, "v", TYPE_U4, SHAPE(3, 2), VALUES(15, 0, 1, 2, 3, 4));
+  case_input(&c, "s", TYPE_F32, SHAPE(3, 1), VALUES(1, 10, 100));
+  case_input(&c, "z", TYPE_S4, SHAPE(3, 1), VALUES(-1, 1, 2));
+  Node *a = case_node(&c, "DynamicDequantize", "v s z", "a");
+  attribute(a, "qtype")->s64 = QUANTIZE_PER_GROUP;
+  attribute(a, "group_shape")->list.items = group;
+  attribute(a, "group_shape")->list.count = 2;
+  case_expect(&c, "a", VALUES(16, 1, 0, 10, 100, 200));
+  case_passes(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(zero_points_are_added_before_rounding),
@@ -103,6 +134,7 @@ int main(void) {
       cmocka_unit_test(numbers_come_back_unrounded),
       cmocka_unit_test(each_channel_has_its_scale),
       cmocka_unit_test(each_group_has_its_scale),
+      cmocka_unit_test(four_bits_saturate_and_come_in_pairs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

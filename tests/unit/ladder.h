@@ -63,6 +63,7 @@ typedef struct Ladder {
 static ng_tensor ladder_tensor(Ladder *l, const ng_tensor_info *info, void **block) {
   ng_tensor t = {.type = info->type, .rank = info->rank};
   memcpy(t.extent, info->extent, sizeof t.extent);
+  memcpy(t.order, info->order, sizeof t.order);
   size_t nbytes = ng_tensor_nbytes(&t), shift = l->how.is_misaligned ? ng_type_nbytes(t.type) : 0;
   *block = aligned_alloc(64, (nbytes + shift + GUARD + 63) / 64 * 64);
   assert_non_null(*block);

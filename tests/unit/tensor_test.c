@@ -65,8 +65,19 @@ static void elements_are_where_the_order_says(void **state) {
   assert_memory_equal(again, by_rows, sizeof again);
 }
 
+// 1 to 6 as [2, 3] and its transpose in memory, two a byte.
+static void halves_of_bytes_follow_the_order(void **state) {
+  (void)state;
+  uint8_t by_rows[] = {0x21, 0x43, 0x65}, by_columns[] = {0, 0, 0};
+  const Tensor rows = {TYPE_U4, 2, {2, 3}, by_rows, {{0}}}, columns = {TYPE_U4, 2, {2, 3}, by_columns, {{1, 0}}};
+  assert_int_equal(tensor_nbytes(&rows), 3);
+  tensor_copy(&rows, &columns);
+  assert_memory_equal(by_columns, ((uint8_t[]){0x41, 0x52, 0x63}), 3);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(halves_of_bytes_follow_the_order),
       cmocka_unit_test(an_order_has_each_axis_once),
       cmocka_unit_test(row_major_is_all_zeros),
       cmocka_unit_test(strides_follow_the_order),

@@ -214,6 +214,53 @@ static void f8_has_these_bits(void **state) {
   }
 }
 
+// Two a byte, the first in the low half.
+static void halves_of_bytes_are_apart(void **state) {
+  (void)state;
+  uint8_t bytes[3] = {0xA5, 0xA5, 0xA5};
+  type_store(TYPE_S4, bytes, 1, -8);
+  assert_memory_equal(bytes, ((uint8_t[]){0x85, 0xA5, 0xA5}), 3);
+  type_store(TYPE_S4, bytes, 2, -1);
+  assert_memory_equal(bytes, ((uint8_t[]){0x85, 0xAF, 0xA5}), 3);
+  type_store(TYPE_U4, bytes, 0, 14.5);
+  assert_memory_equal(bytes, ((uint8_t[]){0x8E, 0xAF, 0xA5}), 3);
+  assert_true(type_load(TYPE_S4, bytes, 0) == -2 && type_load(TYPE_S4, bytes, 1) == -8);
+  assert_true(type_load(TYPE_S4, bytes, 2) == -1 && type_load(TYPE_S4, bytes, 3) == -6);
+  assert_true(type_load(TYPE_U4, bytes, 0) == 14 && type_load(TYPE_U4, bytes, 3) == 10);
+  for (int i = -8; i < 16; i++) {
+    if (i < 8) assert_true(type_round(TYPE_S4, i) == i);
+    if (i >= 0) assert_true(type_round(TYPE_U4, i) == i);
+  }
+  static const struct {
+    double number, s4, u4;
+  } rows[] = {{7.5, 7, 8}, {6.5, 6, 6}, {-8.5, -8, 0}, {1e9, 7, 15}, {-1e9, -8, 0}, {NAN, 0, 0}, {-0.5, 0, 0}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    assert_true(type_round(TYPE_S4, rows[i].number) == rows[i].s4);
+    assert_true(type_round(TYPE_U4, rows[i].number) == rows[i].u4);
+  }
+  assert_int_equal(type_array_nbytes(TYPE_S4, 0), 0);
+  assert_int_equal(type_array_nbytes(TYPE_U4, 1), 1);
+  assert_int_equal(type_array_nbytes(TYPE_S4, 7), 4);
+  assert_int_equal(type_array_nbytes(TYPE_F16, 7), 14);
+}
+
+// A double has not all s64, so the interpreter's arrays hold them as they are.
+static void wide_integers_stay_themselves(void **state) {
+  (void)state;
+  const int64_t numbers[] = {INT64_C(0x20000000000001), INT64_MIN, -1, INT64_MAX};
+  int64_t back[4];
+  double wide, half = 0;
+  for (size_t i = 0; i < 4; i++) {
+    type_load_wide(TYPE_S64, numbers, i, &wide);
+    type_store_wide(TYPE_S64, back, i, &wide);
+  }
+  assert_memory_equal(back, numbers, sizeof back);
+  type_load_wide(TYPE_F16, (uint16_t[]){0, 0x3E00}, 1, &wide);
+  assert_true(wide == 1.5);
+  type_store_wide(TYPE_F64, &half, 0, &wide);
+  assert_true(half == 1.5);
+}
+
 static void types_have_names_and_sizes(void **state) {
   (void)state;
   static const struct {
@@ -221,11 +268,19 @@ static void types_have_names_and_sizes(void **state) {
     const char *name;
     size_t nbytes;
     bool is_float;
-  } rows[] = {
-      {TYPE_F64, "f64", 8, true},          {TYPE_F32, "f32", 4, true},         {TYPE_F16, "f16", 2, true},
-      {TYPE_BF16, "bf16", 2, true},        {TYPE_S64, "s64", 8, false},        {TYPE_S32, "s32", 4, false},
-      {TYPE_S8, "s8", 1, false},           {TYPE_U8, "u8", 1, false},          {TYPE_BOOLEAN, "boolean", 1, false},
-      {TYPE_F8_E4M3, "f8_e4m3", 1, false}, {TYPE_F8_E5M2, "f8_e5m2", 1, false}};
+  } rows[] = {{TYPE_F64, "f64", 8, true},
+              {TYPE_F32, "f32", 4, true},
+              {TYPE_F16, "f16", 2, true},
+              {TYPE_BF16, "bf16", 2, true},
+              {TYPE_S64, "s64", 8, false},
+              {TYPE_S32, "s32", 4, false},
+              {TYPE_S8, "s8", 1, false},
+              {TYPE_U8, "u8", 1, false},
+              {TYPE_BOOLEAN, "boolean", 1, false},
+              {TYPE_F8_E4M3, "f8_e4m3", 1, false},
+              {TYPE_F8_E5M2, "f8_e5m2", 1, false},
+              {TYPE_S4, "s4", 1, false},
+              {TYPE_U4, "u4", 1, false}};
   assert_int_equal(sizeof rows / sizeof *rows, TYPE_COUNT - 1);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     assert_string_equal(type_name(rows[i].type), rows[i].name);
@@ -271,6 +326,8 @@ int main(void) {
       cmocka_unit_test(integers_round_half_to_even_and_saturate),
       cmocka_unit_test(booleans_are_0_or_1),
       cmocka_unit_test(f8_has_these_bits),
+      cmocka_unit_test(halves_of_bytes_are_apart),
+      cmocka_unit_test(wide_integers_stay_themselves),
       cmocka_unit_test(types_have_names_and_sizes),
       cmocka_unit_test(sets_of_types_are_listed),
       cmocka_unit_test(nothing_finite_is_above_the_greatest),

@@ -90,6 +90,10 @@
 #define D_FROM_HALF(h) __builtin_ia32_cvtps2pd256(h)
 #endif
 
+#ifndef __clang__
+#define D_LOW_PRODUCT(a, b) ((d_words)__builtin_ia32_pmuludq256((v_bits)(a), (v_bits)(b)))
+#endif
+
 #define V_TRUTHS(m) ((uint32_t)__builtin_ia32_movmskps256((v_part)(m)))
 
 #define D_TRUTHS(m) ((uint32_t)__builtin_ia32_movmskpd256((d_part)(m)))

@@ -123,6 +123,10 @@
 #define V_HALF_FROM_D(d) __builtin_ia32_cvtpd2ps512_mask(d, (v_half){0}, -1, 4)
 #endif
 
+#ifndef __clang__
+#define D_LOW_PRODUCT(a, b) ((d_words)__builtin_ia32_pmuludq512_mask((v_bits)(a), (v_bits)(b), (long long V_FULL){0}, (uint8_t)-1))
+#endif
+
 #define V_TRUTHS(m) ((uint32_t)(uint16_t)__builtin_ia32_cvtd2mask512(m))
 
 #define D_TRUTHS(m) ((uint32_t)(uint8_t)__builtin_ia32_cvtq2mask512((long long V_FULL)(m)))

@@ -62,6 +62,9 @@
 
 #define V_FOLD_LANES(op, x) return x
 
+#define random_16(u, seed, offset, first) \
+  for (int group = 0; group < 16; group += 4) random_4((u) + group, seed, offset, (first) + (uint64_t)group)
+
 #define V_MAXIMUM(a, b) ((a) > (b) || (a) != (a) ? (a) : (a) == 0 && (b) == 0 ? (a) + (b) : (b))
 
 #ifndef __GNUC__

@@ -1,0 +1,308 @@
+// clang-format off
+
+// Types of a byte and less as vectors of f32, in whose lanes all their numbers are exact. The same for every ISA;
+// vector.h stands before this file.
+
+// Booleans, a byte each: 0, and 1 for what is not 0.
+static inline vec v_gather_n_b8(const uint8_t *p, ptrdiff_t stride, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = p[i * stride] != 0;
+  return v_load(x);
+}
+
+static inline vec v_gather_b8(const uint8_t *p, ptrdiff_t stride) { return v_gather_n_b8(p, stride, 16); }
+
+static inline vec v_load_n_b8(const uint8_t *p, int n) { return v_gather_n_b8(p, 1, n); }
+
+static inline vec v_load_b8(const uint8_t *p) {
+  float x[16];
+  for (int i = 0; i < 16; i++) x[i] = p[i] != 0;
+  return v_load(x);
+}
+
+static inline void v_scatter_n_b8(uint8_t *p, ptrdiff_t stride, vec a, int n) {
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < n; i++) p[i * stride] = x[i] != 0;
+}
+
+static inline void v_scatter_b8(uint8_t *p, ptrdiff_t stride, vec a) { v_scatter_n_b8(p, stride, a, 16); }
+
+static inline void v_store_n_b8(uint8_t *p, vec a, int n) { v_scatter_n_b8(p, 1, a, n); }
+
+static inline void v_store_b8(uint8_t *p, vec a) { v_scatter_n_b8(p, 1, a, 16); }
+
+// 8 bits. Integers are rounded to nearest even and saturate, NaN is 0; floats are rounded to f16 first.
+static inline int8_t s8_from_f32(float x) { return (int8_t)nearbyintf(x >= 127 ? 127 : x >= -128 ? x : x < -128 ? -128 : 0); }
+
+static inline uint8_t u8_from_f32(float x) { return (uint8_t)nearbyintf(x >= 255 ? 255 : x >= 0 ? x : 0); }
+
+static inline float f32_from_e5m2(uint8_t b) { return f32_from_f16((uint16_t)(b << 8)); }
+
+static inline uint8_t e5m2_from_f32(float x) {
+  uint16_t h = f16_from_f32(x);
+  return (uint8_t)(x != x ? h >> 8 : (h + 0x7f + (h >> 8 & 1)) >> 8);
+}
+
+static inline float f32_from_e4m3(uint8_t b) {
+  uint32_t m = b & 0x7fU;
+  float x = m < 8 ? (float)m * 0x1p-9f : f32_from_bits(m == 0x7f ? 0x7fc00000 : (m << 20) + (120U << 23));
+  return b & 0x80 ? -x : x;
+}
+
+// Adding 2^14 rounds to multiples of 2^-9, which the subnormals are.
+static inline uint8_t e4m3_from_f32(float x) {
+  float y = f32_from_f16(f16_from_f32(x));
+  uint32_t sign = f32_bits(y) >> 24 & 0x80;
+  uint32_t u = f32_bits(y) & 0x7fffffff;
+  uint32_t subnormal = f32_bits(f32_from_bits(u) + 0x1p14f) - f32_bits(0x1p14f);
+  uint32_t normal = (u - (120U << 23) + 0x7ffff + (u >> 20 & 1)) >> 20;
+  return (uint8_t)(sign | (u < 121U << 23 ? subnormal : u <= f32_bits(464) ? normal : 0x7f));
+}
+
+static inline vec v_gather_n_s8(const int8_t *p, ptrdiff_t stride, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = (float)p[i * stride];
+  return v_load(x);
+}
+
+static inline vec v_gather_s8(const int8_t *p, ptrdiff_t stride) { return v_gather_n_s8(p, stride, 16); }
+
+static inline vec v_load_n_s8(const int8_t *p, int n) { return v_gather_n_s8(p, 1, n); }
+
+static inline vec v_load_s8(const int8_t *p) {
+  float x[16];
+  for (int i = 0; i < 16; i++) x[i] = (float)p[i];
+  return v_load(x);
+}
+
+static inline void v_scatter_n_s8(int8_t *p, ptrdiff_t stride, vec a, int n) {
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < n; i++) p[i * stride] = s8_from_f32(x[i]);
+}
+
+static inline void v_scatter_s8(int8_t *p, ptrdiff_t stride, vec a) { v_scatter_n_s8(p, stride, a, 16); }
+
+static inline void v_store_n_s8(int8_t *p, vec a, int n) { v_scatter_n_s8(p, 1, a, n); }
+
+static inline void v_store_s8(int8_t *p, vec a) {
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < 16; i++) p[i] = s8_from_f32(x[i]);
+}
+
+static inline vec v_gather_n_u8(const uint8_t *p, ptrdiff_t stride, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = (float)p[i * stride];
+  return v_load(x);
+}
+
+static inline vec v_gather_u8(const uint8_t *p, ptrdiff_t stride) { return v_gather_n_u8(p, stride, 16); }
+
+static inline vec v_load_n_u8(const uint8_t *p, int n) { return v_gather_n_u8(p, 1, n); }
+
+static inline vec v_load_u8(const uint8_t *p) {
+  float x[16];
+  for (int i = 0; i < 16; i++) x[i] = (float)p[i];
+  return v_load(x);
+}
+
+static inline void v_scatter_n_u8(uint8_t *p, ptrdiff_t stride, vec a, int n) {
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < n; i++) p[i * stride] = u8_from_f32(x[i]);
+}
+
+static inline void v_scatter_u8(uint8_t *p, ptrdiff_t stride, vec a) { v_scatter_n_u8(p, stride, a, 16); }
+
+static inline void v_store_n_u8(uint8_t *p, vec a, int n) { v_scatter_n_u8(p, 1, a, n); }
+
+static inline void v_store_u8(uint8_t *p, vec a) {
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < 16; i++) p[i] = u8_from_f32(x[i]);
+}
+
+static inline vec v_gather_n_e4m3(const uint8_t *p, ptrdiff_t stride, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = f32_from_e4m3(p[i * stride]);
+  return v_load(x);
+}
+
+static inline vec v_gather_e4m3(const uint8_t *p, ptrdiff_t stride) { return v_gather_n_e4m3(p, stride, 16); }
+
+static inline vec v_load_n_e4m3(const uint8_t *p, int n) { return v_gather_n_e4m3(p, 1, n); }
+
+static inline vec v_load_e4m3(const uint8_t *p) {
+  float x[16];
+  for (int i = 0; i < 16; i++) x[i] = f32_from_e4m3(p[i]);
+  return v_load(x);
+}
+
+static inline void v_scatter_n_e4m3(uint8_t *p, ptrdiff_t stride, vec a, int n) {
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < n; i++) p[i * stride] = e4m3_from_f32(x[i]);
+}
+
+static inline void v_scatter_e4m3(uint8_t *p, ptrdiff_t stride, vec a) { v_scatter_n_e4m3(p, stride, a, 16); }
+
+static inline void v_store_n_e4m3(uint8_t *p, vec a, int n) { v_scatter_n_e4m3(p, 1, a, n); }
+
+static inline void v_store_e4m3(uint8_t *p, vec a) {
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < 16; i++) p[i] = e4m3_from_f32(x[i]);
+}
+
+static inline vec v_gather_n_e5m2(const uint8_t *p, ptrdiff_t stride, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = f32_from_e5m2(p[i * stride]);
+  return v_load(x);
+}
+
+static inline vec v_gather_e5m2(const uint8_t *p, ptrdiff_t stride) { return v_gather_n_e5m2(p, stride, 16); }
+
+static inline vec v_load_n_e5m2(const uint8_t *p, int n) { return v_gather_n_e5m2(p, 1, n); }
+
+static inline vec v_load_e5m2(const uint8_t *p) {
+  float x[16];
+  for (int i = 0; i < 16; i++) x[i] = f32_from_e5m2(p[i]);
+  return v_load(x);
+}
+
+static inline void v_scatter_n_e5m2(uint8_t *p, ptrdiff_t stride, vec a, int n) {
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < n; i++) p[i * stride] = e5m2_from_f32(x[i]);
+}
+
+static inline void v_scatter_e5m2(uint8_t *p, ptrdiff_t stride, vec a) { v_scatter_n_e5m2(p, stride, a, 16); }
+
+static inline void v_store_n_e5m2(uint8_t *p, vec a, int n) { v_scatter_n_e5m2(p, 1, a, n); }
+
+static inline void v_store_e5m2(uint8_t *p, vec a) {
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < 16; i++) p[i] = e5m2_from_f32(x[i]);
+}
+
+static inline vec v_round_e4m3(vec a) {
+  uint8_t b[16];
+  v_store_e4m3(b, a);
+  return v_load_e4m3(b);
+}
+
+static inline dvec d_round_e4m3(dvec a) { return d_from_v(v_round_e4m3(v_from_d(a))); }
+
+static inline vec v_round_e5m2(vec a) {
+  uint8_t b[16];
+  v_store_e5m2(b, a);
+  return v_load_e5m2(b);
+}
+
+static inline dvec d_round_e5m2(dvec a) { return d_from_v(v_round_e5m2(v_from_d(a))); }
+
+static inline vec v_gather_at_n_s8(const int8_t *p, ptrdiff_t stride, places o, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = (float)p[i * stride + o.at[i]];
+  return v_load(x);
+}
+
+static inline vec v_gather_at_s8(const int8_t *p, ptrdiff_t stride, places o) { return v_gather_at_n_s8(p, stride, o, 16); }
+
+static inline vec v_gather_at_n_u8(const uint8_t *p, ptrdiff_t stride, places o, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = (float)p[i * stride + o.at[i]];
+  return v_load(x);
+}
+
+static inline vec v_gather_at_u8(const uint8_t *p, ptrdiff_t stride, places o) { return v_gather_at_n_u8(p, stride, o, 16); }
+
+// 4 bits: two elements a byte, the first in the low half. They have no addresses: element `first` of p's comes first.
+static inline unsigned half_of_byte(const uint8_t *p, size_t i) { return (unsigned)p[i / 2] >> i % 2 * 4 & 15; }
+
+// The other half stays as it is.
+static inline void put_half(uint8_t *p, size_t i, int x) {
+  const unsigned shift = i % 2 * 4;
+  p[i / 2] = (uint8_t)((p[i / 2] & 0xF0U >> shift) | ((unsigned)x & 15) << shift);
+}
+
+static inline float f32_from_u4(const uint8_t *p, size_t i) { return (float)half_of_byte(p, i); }
+
+static inline float f32_from_s4(const uint8_t *p, size_t i) { return (float)((int)(half_of_byte(p, i) ^ 8) - 8); }
+
+static inline void put_u4(uint8_t *p, size_t i, float x) { put_half(p, i, (int)nearbyintf(x >= 15 ? 15 : x >= 0 ? x : 0)); }
+
+static inline void put_s4(uint8_t *p, size_t i, float x) {
+  put_half(p, i, (int)nearbyintf(x >= 7 ? 7 : x >= -8 ? x : x < -8 ? -8 : 0));
+}
+
+static inline vec v_gather_at_n_s4(const uint8_t *p, size_t first, ptrdiff_t stride, places o, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = f32_from_s4(p, first + (size_t)(i * stride + o.at[i]));
+  return v_load(x);
+}
+
+static inline vec v_gather_at_s4(const uint8_t *p, size_t first, ptrdiff_t stride, places o) {
+  return v_gather_at_n_s4(p, first, stride, o, 16);
+}
+
+static inline vec v_gather_n_s4(const uint8_t *p, size_t first, ptrdiff_t stride, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = f32_from_s4(p, first + (size_t)(i * stride));
+  return v_load(x);
+}
+
+static inline vec v_gather_s4(const uint8_t *p, size_t first, ptrdiff_t stride) { return v_gather_n_s4(p, first, stride, 16); }
+
+static inline vec v_load_n_s4(const uint8_t *p, size_t first, int n) { return v_gather_n_s4(p, first, 1, n); }
+
+static inline vec v_load_s4(const uint8_t *p, size_t first) { return v_gather_n_s4(p, first, 1, 16); }
+
+static inline void v_scatter_n_s4(uint8_t *p, size_t first, ptrdiff_t stride, vec a, int n) {
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < n; i++) put_s4(p, first + (size_t)(i * stride), x[i]);
+}
+
+static inline void v_scatter_s4(uint8_t *p, size_t first, ptrdiff_t stride, vec a) { v_scatter_n_s4(p, first, stride, a, 16); }
+
+static inline void v_store_n_s4(uint8_t *p, size_t first, vec a, int n) { v_scatter_n_s4(p, first, 1, a, n); }
+
+static inline void v_store_s4(uint8_t *p, size_t first, vec a) { v_scatter_n_s4(p, first, 1, a, 16); }
+
+static inline vec v_gather_at_n_u4(const uint8_t *p, size_t first, ptrdiff_t stride, places o, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = f32_from_u4(p, first + (size_t)(i * stride + o.at[i]));
+  return v_load(x);
+}
+
+static inline vec v_gather_at_u4(const uint8_t *p, size_t first, ptrdiff_t stride, places o) {
+  return v_gather_at_n_u4(p, first, stride, o, 16);
+}
+
+static inline vec v_gather_n_u4(const uint8_t *p, size_t first, ptrdiff_t stride, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = f32_from_u4(p, first + (size_t)(i * stride));
+  return v_load(x);
+}
+
+static inline vec v_gather_u4(const uint8_t *p, size_t first, ptrdiff_t stride) { return v_gather_n_u4(p, first, stride, 16); }
+
+static inline vec v_load_n_u4(const uint8_t *p, size_t first, int n) { return v_gather_n_u4(p, first, 1, n); }
+
+static inline vec v_load_u4(const uint8_t *p, size_t first) { return v_gather_n_u4(p, first, 1, 16); }
+
+static inline void v_scatter_n_u4(uint8_t *p, size_t first, ptrdiff_t stride, vec a, int n) {
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < n; i++) put_u4(p, first + (size_t)(i * stride), x[i]);
+}
+
+static inline void v_scatter_u4(uint8_t *p, size_t first, ptrdiff_t stride, vec a) { v_scatter_n_u4(p, first, stride, a, 16); }
+
+static inline void v_store_n_u4(uint8_t *p, size_t first, vec a, int n) { v_scatter_n_u4(p, first, 1, a, n); }
+
+static inline void v_store_u4(uint8_t *p, size_t first, vec a) { v_scatter_n_u4(p, first, 1, a, 16); }
