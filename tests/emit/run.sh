@@ -47,10 +47,10 @@ done
 
 compiles() { # COMPILER LANGUAGE OPTION...; all that is in the folder pair
   compiler=$1
-  case $2 in c++*) language="-x c++ -std=$2" ;; *) language=-std=$2 ;; esac
+  case $2 in c++*) language="-x c++ -std=$2" library=-lstdc++ ;; *) language=-std=$2 library= ;; esac
   shift 2
   # shellcheck disable=SC2086 # several options
-  $compiler $language "$@" pair/*.c -x none guard.o -Wl,--wrap=malloc -Wl,--wrap=free -lm -o program >log 2>&1 &&
+  $compiler $language "$@" pair/*.c -x none guard.o -Wl,--wrap=malloc -Wl,--wrap=free $library -lm -o program >log 2>&1 &&
     [ ! -s log ]
 }
 
