@@ -126,7 +126,7 @@ static Graph *bound_with(const Opening *o, const Dim *dim, int64_t value) {
     o->values[i] = !as ? o->given->dims[i]->value : as == dim ? value : as->value;
   }
   Graph *bound = graph_with_dims(o->given, o->values, dim ? &own : o->diagnostics);
-  if (own.count) {
+  if (dim && own.count) {
     text_format(&why, "at %lld, %s", (long long)value, own.items[0].message);
     cannot_stay_open(o, dim, (Position){o->given->source, own.items[0].line, own.items[0].column}, text_string(&why));
   }
