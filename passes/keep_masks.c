@@ -49,6 +49,7 @@ static bool is_worth_it(Keeping *s, const Place *first, const Place *p, ExprId m
   const Kernel *k = s->k;
   int axis = vector_axis(p->loop);
   if (axis < 0 || axis != vector_axis(first->loop) || first->loop->is_across || p->loop->is_across) return false;
+  if (first->loop->is_peeled || p->loop->is_peeled) return false; // whose vectors begin anywhere
   if (first->loop->tile || p->loop->tile || !(k->exprs[mask].axes >> axis & 1)) return false;
   if (k->axes[axis].powers && kernel_factor(k, k->axes[axis].extent, k->axes[axis].powers) % LANES) return false;
   if (s->overrides->key[SCHEDULE_MASKS].is_set)
@@ -92,7 +93,6 @@ static bool keep(Keeping *s, ExprId mask) {
     powers += k->axes[axis].powers;
   }
   a.temporary = kernel_add_temporary(k, "mask", TYPE_BOOLEAN, stride);
-  if (!k->out_of_memory) k->temporaries[a.temporary].powers = powers;
   s->access[mask] = kernel_add_access(k, &a);
   if (k->out_of_memory || !loop_add_root(k, p->loop, (Root){ROOT_STORE, p->sweep, mask, s->access[mask], false, 0}))
     return false;

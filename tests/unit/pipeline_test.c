@@ -173,18 +173,31 @@ static void a_working_set_out_of_cache_splits_a_region(void **state) {
   must_become(text, (PassContext){.target = &small}, "a | b c");
 }
 
-// Its sums are two kernels' work, so what stands around it is left to itself.
-static void neighbours_of_what_takes_two_kernels_stay_together(void **state) {
+// x0 + x1 + ... + x19: two operands and a result for the first node from the end, and an operand for each before it.
+static void a_region_streams_no_more_tensors_than_registers_and_caches_follow(void **state) {
   (void)state;
-  must_become("format: ngrad/1\nname: test\n"
-              "inputs: [{name: x, type: f32, shape: [2, 6, 5]}, {name: dy, type: f32, shape: [2, 6, 5]},\n"
-              "         {name: m, type: f32, shape: [2, 3]}, {name: v, type: f32, shape: [2, 3]},\n"
-              "         {name: g, type: f32, shape: [6]}]\n"
-              "nodes:\n" NODE("ReLUBackward", "x, dy", "a") NODE(
-                  "Multiply", "a, dy", "b") "- {op: GroupNormBackward, inputs: [x, b, m, v, g], outputs: [c, dg, db],\n"
-                                            "   attributes: {groups: 3, data_format: NCX}}\n" NODE("Add", "c, dy", "d")
-                                                NODE("Abs", "d", "e") OUTPUTS("e, dg, db"),
-              NORMALLY, "a b | c | d e");
+  enum { INPUTS = 20 };
+  Text text, regions;
+  text_init(&text, &system_allocator);
+  text_init(&regions, &system_allocator);
+  text_add_string(&text, "format: ngrad/1\nname: test\ninputs:\n");
+  for (int i = 0; i < INPUTS; i++) text_format(&text, "- {name: x%d, type: f32, shape: [4, 8]}\n", i);
+  text_add_string(&text, "nodes:\n- {op: Add, inputs: [x0, x1], outputs: [t1]}\n");
+  for (int i = 2; i < INPUTS; i++) text_format(&text, "- {op: Add, inputs: [t%d, x%d], outputs: [t%d]}\n", i - 1, i, i);
+  text_format(&text, "outputs: [t%d]\n", INPUTS - 1);
+  for (int i = 1; i < INPUTS; i++) text_format(&regions, "%st%d", i == 1 ? "" : i == 6 ? " | " : " ", i);
+  must_become(text_string(&text), NORMALLY, text_string(&regions)); // 14 inputs, t5 and t19
+  text_deinit(&regions);
+  text_deinit(&text);
+}
+
+// Rows' sums that columns' sums wait for: the cut is between them, and what stands around either stays with it.
+static void sums_that_cannot_be_together_keep_their_neighbours(void **state) {
+  (void)state;
+  must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("SoftMax", "a", "b")
+                  NODE("Abs", "b", "c") "- {op: SoftMax, inputs: [c], outputs: [d], attributes: {axis: 0}}\n" NODE(
+                      "Tanh", "d", "e") OUTPUTS("e"),
+              NORMALLY, "a b | c d e");
 }
 
 // Its axis is one of its own shape's, and would be another of the wider one.
@@ -545,7 +558,8 @@ int main(void) {
       cmocka_unit_test(narrower_operands_join_and_statistics_do_not),
       cmocka_unit_test(chains_that_read_the_same_become_one_region),
       cmocka_unit_test(a_working_set_out_of_cache_splits_a_region),
-      cmocka_unit_test(neighbours_of_what_takes_two_kernels_stay_together),
+      cmocka_unit_test(a_region_streams_no_more_tensors_than_registers_and_caches_follow),
+      cmocka_unit_test(sums_that_cannot_be_together_keep_their_neighbours),
       cmocka_unit_test(what_names_an_axis_does_not_spread),
       cmocka_unit_test(regions_stand_at_their_last_nodes),
       cmocka_unit_test(no_fuse_keeps_each_node_apart),
