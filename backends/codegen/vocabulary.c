@@ -181,7 +181,7 @@ static void print_chunk(const Chunk *chunk, bool *is_after_define, Text *out) {
   const char *text = chunk->text, *end = chunk->text + chunk->nbytes;
   if (chunk->guard) end -= strlen("#endif\n");
   const char *body = chunk->guard ? strchr(chunk->guard, '\n') + 1 : text;
-  bool is_define = chunk->guard == text || !chunk->guard;
+  bool is_define = !chunk->guard || chunk->guard == text; // nothing stands before it
   is_define = is_define && find_line(body, strlen("#define "), "#define ") &&
               memchr(body, '\n', (size_t)(end - body)) == end - 1;
   if (*is_after_define && !is_define) text_add_string(out, "\n");
