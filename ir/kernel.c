@@ -468,6 +468,16 @@ AxisSet loop_inner_axes(const Loop *loop) {
   return axes;
 }
 
+int loop_lane_axis(const Loop *loop) {
+  if (loop->is_across) return loop->order[loop->nouter - 1];
+  return loop->ninner ? loop->order[loop->nouter + loop->ninner - 1] : -1;
+}
+
+int64_t loop_row_nelems(const Kernel *k, const Loop *loop) {
+  int64_t extent = k->axes[loop->order[loop->nouter]].extent;
+  return loop->is_across ? extent : (extent + LANES - 1) / LANES * LANES;
+}
+
 AxisSet loop_cut_axes(const Loop *loop) {
   AxisSet axes = loop->tile ? 1U << loop->order[0] : 0;
   for (int i = loop->nkept; i < loop->nouter; i++) axes |= 1U << loop->order[i];
@@ -523,6 +533,8 @@ void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   print_axes(k, loop->order + loop->nouter, loop->ninner, out);
   if (!loop->ninner) text_add_string(out, "nothing");
   if (loop->tile) text_format(out, " in %lld tiles of %lld", (long long)loop_nblocks(k, loop), (long long)loop->tile);
+  if (loop->is_peeled) text_add_string(out, ", rows peeled to cache lines");
+  if (loop->is_nested) text_add_string(out, ", sums within sums");
   if (loop->is_serial) text_add_string(out, ", on one thread");
   if (loop->is_backwards) text_add_string(out, ", last sweep backwards");
   if (loop->accumulators > 1) text_format(out, ", %d accumulators", loop->accumulators);
@@ -541,6 +553,10 @@ void loop_print_sweep(const Kernel *k, const Loop *loop, int sweep, Text *out) {
     else if (root->kind == ROOT_REDUCE_OUTER) text_format(out, "add up %s", access_name(k, root->access));
     else text_format(out, "%s %s", expr_info[k->exprs[root->expr].op].name, label ? label : "a row");
     before = ", ";
+  }
+  for (int i = 0; i < loop->nreused; i++) {
+    const char *label = k->exprs[loop->reused[i].expr].label;
+    if (loop->reused[i].sweep == sweep) text_format(out, ", keep %s", label ? label : "a vector");
   }
 }
 

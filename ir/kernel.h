@@ -129,7 +129,8 @@ typedef struct Temporary { // memory of a kernel between its loops
 // What a loop does at a point: in the order of the list, grouped by sweep.
 typedef enum RootKind {
   ROOT_STORE,        // store access <- expr
-  ROOT_REDUCE_INNER, // finish the reduction `expr` over the inner axes; its value is there in later sweeps
+  ROOT_REDUCE_INNER, // finish the reduction `expr` over the inner axes; its value is there in later sweeps, and that of
+                     // one over the vector axis in a nested loop when an iteration of the middle axes has its vectors
   ROOT_REDUCE_OUTER  // add `expr` to the block's partial sum, kept in a temporary
 } RootKind;
 
@@ -141,6 +142,12 @@ typedef struct Root {
   bool is_streamed;      // ROOT_STORE: past the caches
   int64_t stream_nelems; // not 0: where its access has more elements
 } Root;
+
+typedef struct Reused { // a vector that a sweep leaves in a step's own memory for later ones
+  ExprId expr;
+  int sweep; // the first that needs it
+} Reused;
+enum { MOST_REUSED = 2 };
 
 // A loop nest. Outer axes are flattened and cut into blocks, which run in parallel in any order; each outer iteration
 // makes `nsweeps` sweeps over the inner axes, the last of which is cut into vectors of LANES.
@@ -155,11 +162,15 @@ typedef struct Loop {
   bool is_serial;                          // so little work that sharing it out costs more than it saves
   int64_t serial_work;                     // not 0: that is so where all axes together have at most so many elements
   int rows;                                // outer iterations handled together; does not change results
-  bool is_across;    // the one outer axis lies across lanes, LANES iterations a vector; the inner axis goes one by one
+  bool is_across;    // the last outer axis lies across lanes, LANES iterations a vector; the inner axis goes one by one
   int accumulators;  // partial sums a lane keeps in an inner reduction; changes the order of sums
   int prefetch;      // outer iterations ahead that the last sweep fetches; 0: none
+  bool is_nested;    // inner reductions are over the vector axis, in each iteration of the middle ones, and over these
+  bool is_peeled;    // the sweep that streams begins each row with what lies before a cache line of its one store
   bool is_backwards; // the last sweep goes backwards over the middle axes, to begin with what the caches still hold
-  int nsweeps;       // at least 1; roots that vary over outer axes only follow their sweep
+  Reused reused[MOST_REUSED];
+  int nreused;
+  int nsweeps; // at least 1; roots that vary over outer axes only follow their sweep
   Root *roots;
   size_t nroots, roots_capacity;
 } Loop;
@@ -256,7 +267,9 @@ bool access_strides_equal(const Access *a, const Access *b);
 int64_t kernel_factor(const Kernel *k, int64_t number, Powers powers);
 void kernel_close(Kernel *k, Powers powers); // there is no kernel for all values of these dims
 AxisSet loop_outer_axes(const Loop *loop);
+int loop_lane_axis(const Loop *loop); // along which vectors lie; -1: there is none
 AxisSet loop_inner_axes(const Loop *loop);
+int64_t loop_row_nelems(const Kernel *k, const Loop *loop); // elements of a row in whole vectors; one inner axis
 int64_t loop_nblocks(const Kernel *k, const Loop *loop);
 // Of how many blocks each iteration of the kept axes consists, and whether that depends on open dims.
 int64_t loop_nchunks(const Kernel *k, const Loop *loop);

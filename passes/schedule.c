@@ -3,9 +3,15 @@
 // An expression's time is (phase, sweep). A reduction over the inner axes is there one sweep later; a reduction over
 // outer axes only one phase later, after all blocks have left their partial sums. Each phase is at most one main
 // loop over the whole domain, preceded by side loops over few axes that combine partial sums and fold constants.
+//
+// Where outer reductions keep some of the inner axes, sums are nested: one over the vector axis is there as soon as an
+// iteration of the middle axes has its vectors ("late" in its sweep), and enters the sums over these and the outer
+// ones.
 #include "passes/schedule.h"
 
 #include "passes/keep_masks.h"
+#include "passes/nest_sums.h"
+#include "passes/reuse.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -57,10 +63,13 @@ typedef struct Scheduling {
   int vector_axis;
   AxisSet inner, outer, kept; // kept: outer axes that outer reductions keep
   AxisSet cut;                // axes that are cut into blocks or tiles
+  bool is_column;             // sums are along one short axis that is not the vector's: outer vectors lie across it
+  bool is_nested;             // sums over the vector axis lie within those over the middle axes
   bool is_tiled;              // no outer axes: the vector axis is cut into tiles
   Time *time;                 // by original ExprId
   bool *is_narrow;            // does not vary over any axis that is cut
   bool *needs_combine;        // depends on an outer reduction
+  bool *is_late;              // depends on a sum over the vector axis alone that is nested in others
   bool *needs_row;            // depends on an inner reduction, which is there in the loop that makes it alone
   bool *is_kept_value;        // computed by a side loop and kept in a temporary
   AccessId *kept_access;      // where
@@ -72,6 +81,10 @@ typedef struct Scheduling {
 
 static int64_t clamp(int64_t x, int64_t least, int64_t most) {
   return x < least ? least : x > most ? most : x;
+}
+
+static int64_t overridden(const Scheduling *s, ScheduleKey key, int64_t chosen) {
+  return s->overrides->key[key].is_set ? s->overrides->key[key].value : chosen;
 }
 
 static bool is_leaf(const Expr *e) {
@@ -129,6 +142,31 @@ static bool is_fed_back(const Kernel *k, ExprId r, bool *depends) {
   return false;
 }
 
+// Whether the data waits for reductions, all over one axis that is not the vector's and so short that a vector's
+// columns of each tensor fit the first level; *axes is that one's set.
+static bool has_short_columns(const Scheduling *s, AxisSet *axes, bool *depends) {
+  const Kernel *k = s->k;
+  AxisSet all = all_axes(k), vector = 1U << s->vector_axis;
+  bool waits = false;
+  *axes = 0;
+  for (ExprId r = 1; r < k->nexprs; r++) {
+    const Expr *e = &k->exprs[r];
+    if (e->op == EXPR_INDEX || (e->op == EXPR_LOAD && e->args[0])) return false; // nothing that lanes tell apart
+    if (!expr_is_reduction(e)) continue;
+    if ((*axes && e->reduced != *axes) || e->axes != (all & ~e->reduced)) return false;
+    *axes = e->reduced;
+    waits |= is_fed_back(k, r, depends);
+  }
+  if (!waits || *axes & vector || (*axes & (*axes - 1)) || axes_powers(k, *axes) || k->is_f64) return false;
+  if (axes_nelems(k, *axes) > LONGEST_CHAIN || k->axes[s->vector_axis].extent < LANES) return false;
+  for (size_t i = 0; i < k->naccesses; i++) {
+    const Access *a = &k->accesses[i];
+    bool is_float = a->type == TYPE_F32 || a->type == TYPE_BF16 || a->type == TYPE_F16;
+    if (a->stride[s->vector_axis] && (!is_float || a->stride[s->vector_axis] != 1)) return false;
+  }
+  return true;
+}
+
 // The inner axes: those of the reductions that the data waits for, if the vector axis is among them; else the vector
 // axis alone, and such reductions take a full loop.
 static bool choose_axes(Scheduling *s) {
@@ -153,7 +191,14 @@ static bool choose_axes(Scheduling *s) {
     is_found_fed_back = fed_back;
     s->inner = e->reduced;
   }
-  AxisSet all = all_axes(k);
+  AxisSet all = all_axes(k), columns;
+  if (overridden(s, SCHEDULE_ACROSS, true) && has_short_columns(s, &columns, depends)) {
+    s->is_column = true;
+    s->inner = columns;
+    s->outer = all & ~columns;
+    s->kept = s->outer & ~vector;
+    return true;
+  }
   if (axes_nelems(k, all & ~s->inner) < FEW_ROWS && s->inner != vector && axes_nelems(k, all) >= MUCH_WORK)
     s->inner = vector; // too few rows to share out
   s->outer = all & ~s->inner;
@@ -165,7 +210,22 @@ static bool choose_axes(Scheduling *s) {
   return true;
 }
 
+static AxisSet middle_axes(const Scheduling *s) {
+  return s->inner & ~(1U << s->vector_axis);
+}
+
+// A sum over the vector axis, to be added up over the middle ones.
+static bool is_nested_reduction(const Scheduling *s, const Expr *e) {
+  return s->is_nested && e->reduced == 1U << s->vector_axis;
+}
+
+// The innermost axis of main loops.
+static int last_axis(const Scheduling *s) {
+  return s->is_column ? __builtin_ctz(s->inner) : s->vector_axis;
+}
+
 static bool is_inner_reduction(const Scheduling *s, const Expr *e) {
+  if (s->is_nested) return is_nested_reduction(s, e) || e->reduced == middle_axes(s);
   return !s->is_tiled && e->reduced == s->inner;
 }
 
@@ -191,9 +251,32 @@ static bool check_reductions(Scheduling *s) {
   return true;
 }
 
+// The same, with sums taken apart if they do not agree as they are.
+static bool agree_reductions(Scheduling *s) {
+  if (check_reductions(s)) return true;
+  if (s->is_tiled || !middle_axes(s)) return false;
+  s->is_nested = true;
+  return kernel_nest_sums(s->k, s->vector_axis, s->inner) && check_reductions(s);
+}
+
 static Time later(Time a, Time b) {
   if (a.phase != b.phase) return a.phase > b.phase ? a : b;
   return a.sweep > b.sweep ? a : b;
+}
+
+// What depends on a nested sum is there at the end of each iteration of the middle axes, then and no more.
+static bool find_lateness(Scheduling *s, ExprId id, Time t) {
+  const Expr *e = &s->k->exprs[id];
+  for (int a = 0; a < 3 && e->args[a]; a++) {
+    if (!s->is_late[e->args[a]]) continue;
+    Time arg = s->time[e->args[a]];
+    if (arg.phase < t.phase || arg.sweep < t.sweep) return false;
+    s->is_late[id] = !expr_is_reduction(e);
+  }
+  bool is_over_middle = s->is_nested && expr_is_reduction(e) && e->reduced == middle_axes(s);
+  if (is_over_middle && !s->is_late[e->args[0]]) return false;
+  s->is_late[id] |= expr_is_reduction(e) && is_nested_reduction(s, e);
+  return !s->is_late[id] || (e->axes & s->inner) == middle_axes(s);
 }
 
 // A reduction over outer axes that contains the vector axis first sums inside each row. False where a row's sum would
@@ -211,8 +294,9 @@ static bool find_times(Scheduling *s) {
     }
     for (int a = 0; a < 3 && e->args[a]; a++)
       if (s->needs_row[e->args[a]] && s->time[e->args[a]].phase < t.phase) return false;
+    if (!find_lateness(s, i, t)) return false;
     if (expr_is_reduction(e) && is_inner_reduction(s, e)) {
-      t.sweep++;
+      t.sweep += !s->is_late[i];
       s->needs_row[i] = true;
     } else if (expr_is_reduction(e)) {
       t = (Time){t.phase + 1, 0};
@@ -233,18 +317,24 @@ static bool is_narrow_store(const Scheduling *s, const Store *store) {
   return s->k->naxes && !(store_axes(s->k, store) & s->cut);
 }
 
-// Side loops have no sums of their own, and nothing is stored or added up along inner axes without the vector's.
+// Whether a loop can store or add up what varies over these inner axes: with vectors, or at the end of each iteration
+// of the middle axes.
+static bool is_root_along(const Scheduling *s, ExprId value, AxisSet inner) {
+  return s->is_late[value] ? inner == middle_axes(s) : !inner || inner >> last_axis(s) & 1;
+}
+
+// Side loops have no sums of their own, and nothing is stored or added up along inner axes without the vector's but
+// what has just been summed over that.
 static bool check_roots(const Scheduling *s) {
   const Kernel *k = s->k;
-  AxisSet vector = 1U << s->vector_axis;
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
-    AxisSet own = expr_is_reduction(e) ? k->exprs[e->args[0]].axes & s->inner : 0;
-    if (own && !(own & vector)) return false;
+    if (expr_is_reduction(e) && !is_root_along(s, e->args[0], k->exprs[e->args[0]].axes & s->inner)) return false;
   }
   for (size_t i = 0; i < k->nstores; i++) {
+    ExprId value = k->stores[i].value;
     AxisSet own = store_axes(k, &k->stores[i]) & s->inner;
-    if (is_narrow_store(s, &k->stores[i]) ? s->needs_row[k->stores[i].value] : own && !(own & vector)) return false;
+    if (is_narrow_store(s, &k->stores[i]) ? s->needs_row[value] : !is_root_along(s, value, own)) return false;
   }
   return true;
 }
@@ -361,28 +451,25 @@ static bool add_side_loops(Scheduling *s, int phase) {
 
 // Iterations in a block: enough work to be worth handing out, few enough that a chain of additions stays short and
 // partial sums stay small beside the data. Shapes alone decide.
-static int64_t block_length(const Scheduling *s, bool is_small, bool has_partials, bool is_across) {
+static int64_t block_length(const Scheduling *s, bool is_small, int64_t partial_nelems, bool is_across) {
   enum { ELEMENTS = 1 << 16, FEW_ELEMENTS = 1 << 12, LEAST_WITH_PARTIALS = 32 };
   int64_t width = axes_nelems(s->k, s->inner);
   int64_t block = (is_small ? FEW_ELEMENTS : ELEMENTS) / (width > 0 ? width : 1);
   int64_t together = is_across ? LANES : 4, longest = is_across ? LONGEST_CHAIN * LANES : LONGEST_CHAIN;
   block = (clamp(block, 1, INT32_MAX) + together - 1) / together * together;
-  return has_partials ? clamp(block, LEAST_WITH_PARTIALS, longest) : block;
+  int64_t least = width > 0 ? ((int64_t)LEAST_WITH_PARTIALS * partial_nelems + width - 1) / width : LEAST_WITH_PARTIALS;
+  return partial_nelems ? clamp(block, clamp(least, 1, LEAST_WITH_PARTIALS), longest) : block;
 }
 
-static int64_t overridden(const Scheduling *s, ScheduleKey key, int64_t chosen) {
-  return s->overrides->key[key].is_set ? s->overrides->key[key].value : chosen;
-}
-
-static void choose_block(const Scheduling *s, Loop *loop, bool has_partials) {
+static void choose_block(const Scheduling *s, Loop *loop, int64_t partial_nelems) {
   enum { SMALL = 1 << 18 };
   AxisSet axes = (s->outer & ~s->kept) | s->inner;
   bool is_small = axes_nelems(s->k, axes) <= SMALL, is_set = s->overrides->key[SCHEDULE_BLOCK].is_set;
-  loop->block = overridden(s, SCHEDULE_BLOCK, block_length(s, is_small, has_partials, loop->is_across));
+  loop->block = overridden(s, SCHEDULE_BLOCK, block_length(s, is_small, partial_nelems, loop->is_across));
   if (is_set || s->is_tiled || !axes_powers(s->k, axes)) return;
   loop->few_work = SMALL;
-  loop->few_block = block_length(s, true, has_partials, loop->is_across);
-  loop->many_block = block_length(s, false, has_partials, loop->is_across);
+  loop->few_block = block_length(s, true, partial_nelems, loop->is_across);
+  loop->many_block = block_length(s, false, partial_nelems, loop->is_across);
 }
 
 // Bytes that an outer iteration reads.
@@ -460,55 +547,100 @@ static int count_narrow_stores(const Scheduling *s) {
 }
 
 static void choose_numbers(const Scheduling *s, Loop *loop) {
-  enum { MANY_ROWS = 16, LONG_ROW = 1 << 14, TILE = 1 << 15, TILE_WITH_SUMS = 1 << 13, FEW_ELEMENTS = 1 << 15 };
-  bool has_inner_sums = false, has_partials = false;
+  enum {
+    COLUMNS_AHEAD = 2 * LANES,
+    MANY_ROWS = 16,
+    LONG_ROW = 1 << 14,
+    TILE = 1 << 15,
+    TILE_WITH_SUMS = 1 << 13,
+    FEW_ELEMENTS = 1 << 15
+  };
+  bool has_inner_sums = false;
+  int64_t partial_nelems = 0; // of the largest array of partial sums
   for (size_t i = 0; i < loop->nroots; i++) {
     has_inner_sums |= loop->roots[i].kind == ROOT_REDUCE_INNER;
-    has_partials |=
-        loop->roots[i].kind == ROOT_REDUCE_OUTER && access_axes(s->k, &s->k->accesses[loop->roots[i].access]);
+    const Access *a = &s->k->accesses[loop->roots[i].access];
+    if (loop->roots[i].kind != ROOT_REDUCE_OUTER || !access_axes(s->k, a)) continue;
+    if (access_nelems(s->k, a) > partial_nelems) partial_nelems = access_nelems(s->k, a);
   }
+  const bool has_partials = partial_nelems;
   int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);
   loop->is_serial = rows * width <= FEW_ELEMENTS;
   if (axes_powers(s->k, s->outer | s->inner)) loop->serial_work = FEW_ELEMENTS;
-  loop->is_across = should_go_across(s, loop, has_inner_sums);
-  bool can_share_rows = !loop->is_across && loop->nouter && rows >= MANY_ROWS && width <= LONG_ROW &&
-                        (loop->ninner == 1 || has_short_runs(s));
+  loop->is_across = s->is_column || should_go_across(s, loop, has_inner_sums);
+  bool can_share_rows = !loop->is_across && !loop->is_nested && loop->nouter && rows >= MANY_ROWS &&
+                        width <= LONG_ROW && (loop->ninner == 1 || has_short_runs(s));
   if (s->is_tiled) loop->tile = overridden(s, SCHEDULE_TILE, has_inner_sums ? TILE_WITH_SUMS : TILE);
-  choose_block(s, loop, has_partials);
+  choose_block(s, loop, partial_nelems);
+  if (s->is_column) loop->block = (loop->block + LANES - 1) / LANES * LANES;
+  if (s->is_column && rows * width > FEW_ELEMENTS)
+    loop->prefetch = (int)overridden(s, SCHEDULE_PREFETCH, COLUMNS_AHEAD);
   if (loop->is_across) return;
   if (has_inner_sums) loop->accumulators = (int)overridden(s, SCHEDULE_ACCUMULATORS, can_share_rows ? 1 : 4);
   if (can_share_rows && loop->accumulators == 1) {
     int most = s->target->vector_registers < 16 ? 2 : 4, narrow = count_narrow_stores(s);
     if (loop->ninner == 1 && narrow) most = narrow > 1 ? 1 : 2;
-    if (!has_partials && most * row_nbytes(s) > s->target->l1_nbytes) most = 2; // shared partial sums are worth more
+    while (!has_partials && most > 1 && most * row_nbytes(s) > s->target->l1_nbytes)
+      most /= 2; // else sharing is worth more
     loop->rows = (int)overridden(s, SCHEDULE_ROWS, has_inner_sums || has_partials ? most : 1);
   }
-  if (has_inner_sums && loop->nouter == 1 && rows * width > FEW_ELEMENTS)
+  if (has_inner_sums && (loop->nouter == 1 || loop->rows == 1) && rows * width > FEW_ELEMENTS)
     loop->prefetch = (int)overridden(s, SCHEDULE_PREFETCH, choose_prefetch(s, loop));
+}
+
+// Elements of an access that stay in the caches.
+static int64_t cached_nelems(const Scheduling *s, const Access *a) {
+  return 2 * s->target->l2_nbytes / (int64_t)type_nbytes(a->type);
+}
+
+static bool is_worth_streaming(const Scheduling *s, const Access *a) {
+  return overridden(s, SCHEDULE_STREAM, access_nelems(s->k, a) > cached_nelems(s, a));
+}
+
+// Whether some row of an access begins within a cache line though the tensor begins one.
+static bool has_rows_within_lines(const Scheduling *s, const Access *a) {
+  enum { LINE = 64 };
+  for (int axis = 0; axis < s->k->naxes; axis++)
+    if (axis != s->vector_axis &&
+        kernel_factor(s->k, a->stride[axis], a->stride_powers[axis]) * (int64_t)type_nbytes(a->type) % LINE)
+      return true;
+  return false;
+}
+
+// Long rows that do not all begin a cache line: a sweep with one store and no sums may begin where a line does.
+static bool should_peel(const Scheduling *s, const Loop *loop) {
+  enum { LONG_RUN = 1 << 12 };
+  const Kernel *k = s->k;
+  const Root *store = NULL;
+  if (loop->is_across || s->is_tiled || loop->rows > 1 || k->is_f64) return false;
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_STORE && loop->roots[i].sweep == loop->nsweeps - 1) store = &loop->roots[i];
+  if (!store || k->axes[s->vector_axis].extent < LONG_RUN || k->axes[s->vector_axis].powers) return false;
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (&loop->roots[i] != store && loop->roots[i].sweep == store->sweep) return false;
+  const Access *a = &k->accesses[store->access];
+  return a->value && a->type == TYPE_F32 && a->stride[s->vector_axis] == 1 && has_rows_within_lines(s, a) &&
+         is_worth_streaming(s, a);
 }
 
 // Stores go past the caches when they would not stay there, and every row of them starts a cache line; across lanes,
 // every LANES rows that lie one behind the other.
-static bool can_stream(const Scheduling *s, const Loop *loop, const Access *a) {
-  enum { LINE = 64 };
+static bool can_stream(const Scheduling *s, const Loop *loop, const Root *store) {
   const Kernel *k = s->k;
-  int64_t nbytes = (int64_t)type_nbytes(a->type);
+  const Access *a = &k->accesses[store->access];
   if (!a->value || !type_is_float(a->type) || k->is_f64 != (a->type == TYPE_F64) || a->stride[s->vector_axis] != 1)
     return false;
-  if (loop->is_across && (a->stride[loop->order[0]] != k->axes[s->vector_axis].extent ||
-                          a->stride_powers[loop->order[0]] != k->axes[s->vector_axis].powers))
-    return false;
-  for (int axis = 0; axis < k->naxes && !loop->is_across; axis++)
-    if (axis != s->vector_axis && kernel_factor(k, a->stride[axis], a->stride_powers[axis]) * nbytes % LINE)
-      return false;
-  return true;
+  const bool is_peeled = loop->is_peeled && store->sweep == loop->nsweeps - 1;
+  if (!loop->is_across || s->is_column) return is_peeled || !has_rows_within_lines(s, a);
+  return a->stride[loop->order[0]] == k->axes[s->vector_axis].extent &&
+         a->stride_powers[loop->order[0]] == k->axes[s->vector_axis].powers;
 }
 
 static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
   Kernel *k = s->k;
   const Expr e = k->exprs[id];
   AxisSet own = e.axes & s->inner;
-  bool is_array = own != 0;
+  bool is_array = own >> s->vector_axis & 1;
   int64_t nelems;
   Powers powers;
   Access a = dense_access(k, own, &nelems, &powers);
@@ -572,16 +704,15 @@ static void choose_streams(const Scheduling *s, Loop *loop) {
   for (size_t i = 0; i < loop->nroots; i++) {
     Root *root = &loop->roots[i];
     const Access *a = &s->k->accesses[root->access];
-    if (root->kind != ROOT_STORE || !can_stream(s, loop, a)) continue;
-    int64_t most = 2 * s->target->l2_nbytes / (int64_t)type_nbytes(a->type); // that stay in the caches
+    if (root->kind != ROOT_STORE || !can_stream(s, loop, root)) continue;
     bool is_open = !is_set && axes_powers(s->k, access_axes(s->k, a));
-    root->is_streamed = is_open || overridden(s, SCHEDULE_STREAM, access_nelems(s->k, a) > most);
-    root->stream_nelems = is_open ? most : 0;
+    root->is_streamed = is_open || is_worth_streaming(s, a);
+    root->stream_nelems = is_open ? cached_nelems(s, a) : 0;
   }
 }
 
 static void order_axes(const Scheduling *s, Loop *loop) {
-  const AxisSet groups[] = {s->kept, s->outer & ~s->kept, s->inner & ~(1U << s->vector_axis)};
+  const AxisSet groups[] = {s->kept, s->outer & ~s->kept, s->inner & ~(1U << last_axis(s))};
   int n = 0;
   for (int g = 0; g < 3; g++) {
     for (int axis = 0; axis < s->k->naxes; axis++)
@@ -589,7 +720,7 @@ static void order_axes(const Scheduling *s, Loop *loop) {
     if (g == 0) loop->nkept = n;
     if (g == 1) loop->nouter = n;
   }
-  loop->order[n++] = s->vector_axis;
+  loop->order[n++] = last_axis(s);
   loop->ninner = n - loop->nouter;
 }
 
@@ -620,15 +751,16 @@ static int compare_roots(const void *a, const void *b) {
 
 static bool add_main_loop(Scheduling *s, int phase) {
   Kernel *k = s->k;
-  Loop loop = {.rows = 1, .accumulators = 1, .block = 1};
+  Loop loop = {.rows = 1, .accumulators = 1, .block = 1, .is_nested = s->is_nested};
   start_loops(s, true);
   if (!fill_main_loop(s, &loop, phase)) return false;
   if (!loop.nroots) return true;
   if (k->naxes) order_axes(s, &loop);
   choose_numbers(s, &loop);
-  choose_streams(s, &loop);
   for (size_t i = 0; i < loop.nroots; i++)
     if (loop.roots[i].sweep >= loop.nsweeps) loop.nsweeps = loop.roots[i].sweep + 1;
+  loop.is_peeled = should_peel(s, &loop);
+  choose_streams(s, &loop);
   loop.is_backwards = loop.nsweeps > 1 && loop.ninner > 1 && row_nbytes(s) > s->target->l2_nbytes / 2;
   Loop *added = kernel_add_loop(k);
   if (!added) return false;
@@ -650,23 +782,27 @@ static void place_temporaries(Kernel *k) {
 
 bool kernel_schedule(Kernel *k, const Target *target, const ScheduleOverrides *overrides) {
   static const ScheduleOverrides none;
-  Scheduling s = {.k = k, .target = target, .noriginals = k->nexprs, .overrides = overrides ? overrides : &none};
+  Scheduling s = {.k = k, .target = target, .overrides = overrides ? overrides : &none};
+  if (k->naxes) {
+    s.vector_axis = choose_vector_axis(k);
+    if (!choose_axes(&s) || !agree_reductions(&s)) return false;
+  }
+  s.noriginals = k->nexprs;
   s.time = ARENA_ARRAY(k->arena, Time, k->nexprs);
   s.is_narrow = ARENA_ARRAY(k->arena, bool, k->nexprs);
   s.needs_combine = ARENA_ARRAY(k->arena, bool, k->nexprs);
   s.needs_row = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s.is_late = ARENA_ARRAY(k->arena, bool, k->nexprs);
   s.is_kept_value = ARENA_ARRAY(k->arena, bool, k->nexprs);
   s.kept_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
   s.combine = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
   s.rebuilt = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
-  if (!s.time || !s.is_narrow || !s.needs_combine || !s.needs_row || !s.is_kept_value || !s.kept_access || !s.combine ||
-      !s.rebuilt) {
+  if (!s.time || !s.is_narrow || !s.needs_combine || !s.needs_row || !s.is_late || !s.is_kept_value || !s.kept_access ||
+      !s.combine || !s.rebuilt) {
     k->out_of_memory = true;
     return false;
   }
   if (k->naxes) {
-    s.vector_axis = choose_vector_axis(k);
-    if (!choose_axes(&s) || !check_reductions(&s)) return false;
     if (!find_times(&s) || !check_roots(&s)) return false;
     if (!find_kept_values(&s)) return false;
   }
@@ -675,7 +811,7 @@ bool kernel_schedule(Kernel *k, const Target *target, const ScheduleOverrides *o
     if (s.time[i].phase > last) last = s.time[i].phase;
   for (int phase = 0; phase <= last; phase++)
     if (!add_side_loops(&s, phase) || !add_main_loop(&s, phase)) return false;
-  if (!kernel_keep_masks(k, target, s.overrides)) return false;
+  if (!kernel_keep_masks(k, target, s.overrides) || !kernel_reuse_vectors(k)) return false;
   place_temporaries(k);
   return !k->out_of_memory;
 }

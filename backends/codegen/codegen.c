@@ -59,7 +59,14 @@ Compiled *codegen_compile(const Program *p, const Isa *isa, const Allocator *all
   return c;
 }
 
-// Blocks are handed out one by one, so that a core that is busy with something else does not hold up the rest.
+typedef struct Share { // of a loop's blocks
+  _Alignas(64) atomic_size_t next;
+  size_t end;
+} Share;
+
+// Each thread begins with a share of neighbouring blocks, the same ones each time, that its core's caches may still
+// hold, and then helps with others'. Blocks are taken one by one, so that a core that is busy with something else does
+// not hold up the rest.
 static void run_blocks(void *context, size_t nblocks, Task *task, const void *args) {
   int threads = *(const int *)context;
   if ((size_t)threads > nblocks) threads = (int)nblocks;
@@ -67,8 +74,18 @@ static void run_blocks(void *context, size_t nblocks, Task *task, const void *ar
     for (size_t b = 0; b < nblocks; b++) task(args, b);
     return;
   }
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-  for (size_t b = 0; b < nblocks; b++) task(args, b);
+  enum { MOST_SHARES = 64 };
+  Share shares[MOST_SHARES];
+  const size_t nshares = threads < MOST_SHARES ? (size_t)threads : MOST_SHARES;
+  for (size_t i = 0; i < nshares; i++) {
+    atomic_init(&shares[i].next, nblocks * i / nshares);
+    shares[i].end = nblocks * (i + 1) / nshares;
+  }
+#pragma omp parallel num_threads(threads)
+  for (size_t i = 0; i < nshares; i++) {
+    Share *share = &shares[((size_t)omp_get_thread_num() + i) % nshares];
+    for (size_t b; (b = atomic_fetch_add(&share->next, 1)) < share->end;) task(args, b);
+  }
 }
 
 enum { WORKSPACE_ALIGNMENT = 64 };

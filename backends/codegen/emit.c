@@ -72,6 +72,7 @@ static void add_element(Text *out, const Value *v, int64_t i) {
   uint16_t half;
   int64_t integer;
   double x = type_load(v->type, data, (size_t)i);
+  const char *cast = v->type == TYPE_F64 ? "(double)" : ""; // the macros are floats
   switch (v->type) {
   case TYPE_F16:
   case TYPE_BF16:
@@ -84,8 +85,8 @@ static void add_element(Text *out, const Value *v, int64_t i) {
     return;
   case TYPE_F64:
   case TYPE_F32:
-    if (x != x) text_add_string(out, "NAN");
-    else if (x - x != 0) text_add_string(out, x > 0 ? "INFINITY" : "-INFINITY");
+    if (x != x) text_format(out, "%sNAN", cast);
+    else if (x - x != 0) text_format(out, "%s%sINFINITY", x > 0 ? "" : "-", cast);
     else text_add_number(out, x, v->type == TYPE_F32);
     if (v->type == TYPE_F32 && x - x == 0) text_add_string(out, "f");
     return;

@@ -7,6 +7,8 @@
 // Where an expression is computed, by the axes that it varies over.
 typedef enum Level { LEVEL_CALL, LEVEL_ROW, LEVEL_MIDDLE, LEVEL_VECTOR } Level;
 
+enum { ALL_SWEEPS = -1 };
+
 typedef struct LoopPrinter {
   Printer *p;
   Text *out;
@@ -19,6 +21,7 @@ typedef struct LoopPrinter {
   Text *function;                   // its text but for the body, while that is in the making
   uint32_t *nuses;                  // by ExprId, in the sweep or section being printed
   int *time;                        // by ExprId: the sweep before which a row's scalar is known
+  int sweep;                        // which is needed; ALL_SWEEPS
   bool *is_needed;                  // by ExprId: for the sweep or section being printed
   const char *vec, *scalar, *mask;  // C types
   char prefix;                      // of the vocabulary: v or d
@@ -46,6 +49,9 @@ bool is_lanewise(const LoopPrinter *l, ExprId id);
 // Where rows lie across lanes: whether an access is along both axes and has its row's elements one behind the other,
 // so that it is transposed in a copy. The last rows, fewer than lanes, are gathered.
 bool is_transposed(const LoopPrinter *l, AccessId id);
+// There too: whether the rows lie one behind the other, and their elements apart, perhaps all in one set of a cache.
+// What is read is copied.
+bool is_column(const LoopPrinter *l, AccessId id);
 const char *axis_name(const LoopPrinter *l, int axis);
 void add_start(LoopPrinter *l, const Access *a); // a pointer to the access's first element
 const char *access_member(const LoopPrinter *l, const Access *a);
@@ -89,9 +95,14 @@ void need_expr(LoopPrinter *l, ExprId id);
 ExprOp root_reduction(const LoopPrinter *l, const Root *root);
 // An accumulated product that nothing else needs is a fused multiply-add into the sum.
 bool is_fused_product(const LoopPrinter *l, const Root *root);
+// Whether the sweep that is needed finds a vector where an earlier one left it, or leaves it for later ones.
+bool is_found_again(const LoopPrinter *l, ExprId id);
+bool is_left(const LoopPrinter *l, ExprId id);
 // What a root stores or accumulates: for an inner sum, its operand.
 ExprId root_operand(const LoopPrinter *l, const Root *root);
 bool is_array_sum(const LoopPrinter *l, const Root *root);
+// Whether a root adds up vectors, in an inner sum.
+bool is_vector_sum(const LoopPrinter *l, const Root *root);
 bool is_in_sweep(const LoopPrinter *l, const Root *root, int sweep);
 // Marks in is_needed what a sweep, or the whole loop, computes.
 void need_sweep(LoopPrinter *l, int sweep);

@@ -106,11 +106,18 @@ bool is_lanewise(const LoopPrinter *l, ExprId id) {
 
 bool is_transposed(const LoopPrinter *l, AccessId id) {
   const Access *a = &l->k->accesses[id];
-  return l->loop->is_across && !l->is_tail && a->stride[l->loop->order[0]] && a->stride[l->loop->order[1]] == 1;
+  const int *inner = l->loop->order + l->loop->nouter;
+  return l->loop->is_across && !l->is_tail && a->stride[loop_lane_axis(l->loop)] && a->stride[*inner] == 1;
+}
+
+bool is_column(const LoopPrinter *l, AccessId id) {
+  const Access *a = &l->k->accesses[id];
+  const int *inner = l->loop->order + l->loop->nouter;
+  return l->loop->is_across && !l->is_tail && a->stride[loop_lane_axis(l->loop)] == 1 && a->stride[*inner] > 1;
 }
 
 static int lane_axis(const LoopPrinter *l) {
-  int axis = l->loop->is_across ? l->loop->order[0] : loop_vector_axis(l->loop);
+  int axis = loop_lane_axis(l->loop);
   assert(axis >= 0); // there are vectors
   return axis;
 }
@@ -204,8 +211,9 @@ void add_constant(LoopPrinter *l, double number) {
 }
 
 void add_number(LoopPrinter *l, double number, bool is_f64) {
-  if (number != number) text_add_string(l->out, "NAN");
-  else if (number - number != 0) text_add_string(l->out, number > 0 ? "INFINITY" : "-INFINITY");
+  const char *cast = is_f64 ? "(double)" : ""; // the macros are floats
+  if (number != number) text_format(l->out, "%sNAN", cast);
+  else if (number - number != 0) text_format(l->out, "%s%sINFINITY", number > 0 ? "" : "-", cast);
   else {
     text_add_number(l->out, number, !is_f64);
     if (!is_f64) text_add_string(l->out, "f");
@@ -309,7 +317,7 @@ static void add_vector_load(LoopPrinter *l, const Expr *e, Level level) {
     text_add_string(l->out, ")");
     return;
   }
-  if (is_transposed(l, id)) {
+  if (is_transposed(l, id) || is_column(l, id)) {
     text_format(l->out, "v_load(rows_%s + %s * %d)", l->access_name[id], l->lane, LANES);
     return;
   }
@@ -567,7 +575,14 @@ void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes) {
   text_add_string(l->out, ";\n");
 }
 
-void print_vector_expr(LoopPrinter *l, ExprId id) {
+// Where a step keeps a vector for later sweeps.
+static void add_kept(LoopPrinter *l, ExprId id) {
+  text_format(l->out, "kept_%s + ", l->name[id]);
+  if (has_rows(l)) text_format(l->out, "r * %lld + ", (long long)loop_row_nelems(l->k, l->loop));
+  text_format(l->out, l->loop->is_across ? "%s * %d" : "%s", l->lane, LANES);
+}
+
+static void print_computed(LoopPrinter *l, ExprId id) {
   const Expr *e = &l->k->exprs[id];
   if (e->op == EXPR_COMBINE) {
     print_combine(l, id);
@@ -587,4 +602,20 @@ void print_vector_expr(LoopPrinter *l, ExprId id) {
     add_vector_call(l, e);
   }
   text_add_string(l->out, ";\n");
+}
+
+void print_vector_expr(LoopPrinter *l, ExprId id) {
+  if (!is_found_again(l, id)) {
+    print_computed(l, id);
+    if (!is_left(l, id)) return;
+    print_indent(l);
+    text_add_string(l->out, "v_store(");
+    add_kept(l, id);
+    text_format(l->out, ", %s);\n", l->name[id]);
+    return;
+  }
+  print_indent(l);
+  text_format(l->out, "const vec %s = v_load(", l->name[id]);
+  add_kept(l, id);
+  text_add_string(l->out, ");\n");
 }

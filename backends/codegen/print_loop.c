@@ -93,11 +93,21 @@ static void print_array_sums(LoopPrinter *l, int sweep, bool is_load) {
 }
 
 static bool is_prefetched(const LoopPrinter *l, AccessId id) {
+  if (l->loop->is_across && !is_column(l, id)) return false;
   for (ExprId e = 1; e < l->k->nexprs; e++)
     if (l->is_needed[e] && l->k->exprs[e].op == EXPR_LOAD && l->k->exprs[e].access == id && !l->k->exprs[e].args[0] &&
         !expr_is_mask(l->k, e) && expr_level(l, e) == LEVEL_VECTOR && varies_by_row(l, l->k->exprs[e].axes))
       return true;
   return false;
+}
+
+// Sweeps that go along rows: after the last of them there may be one that only stores what they have added up.
+static int count_long_sweeps(const LoopPrinter *l) {
+  int count = 0;
+  for (size_t i = 0; i < l->loop->nroots; i++)
+    if (is_in_sweep(l, &l->loop->roots[i], l->loop->roots[i].sweep) && l->loop->roots[i].sweep >= count)
+      count = l->loop->roots[i].sweep + 1;
+  return count;
 }
 
 // What later rows need is on its way while these are worked on: a share of it in each sweep, so that the bus is never
@@ -107,15 +117,40 @@ static void print_prefetches(LoopPrinter *l, int sweep) {
   need_all(l);
   for (AccessId id = 0; id < l->k->naccesses; id++) count += is_prefetched(l, id);
   for (AccessId id = 0; count && id < l->k->naccesses; id++) {
-    if (!is_prefetched(l, id) || (int)(at++ * (size_t)l->loop->nsweeps / count) != sweep) continue;
+    if (!is_prefetched(l, id) || (int)(at++ * (size_t)count_long_sweeps(l) / count) != sweep) continue;
     print_indent(l);
     text_add_string(l->out, "v_prefetch_l2(");
     add_address(l, id);
+    if (l->loop->nouter > 1) {
+      text_format(l->out, " + ahead_%s);\n", l->access_name[id]);
+      continue;
+    }
     const Access *a = &l->k->accesses[id];
     const int axis = l->loop->order[0];
     text_format(l->out, " + ahead * %s);\n", number_text(l, a->stride[axis], a->stride_powers[axis]));
   }
   need_sweep(l, sweep);
+}
+
+// How far it is in each tensor to a row ahead of `o`, where that is not the same everywhere.
+static void declare_distances(LoopPrinter *l) {
+  need_all(l);
+  for (AccessId id = 0; l->loop->nouter > 1 && id < l->k->naccesses; id++) {
+    if (!is_prefetched(l, id)) continue;
+    print_indent(l);
+    text_format(l->out, "const ptrdiff_t ahead_%s = 0", l->access_name[id]);
+    AxisSet inside = 0; // outer axes inside of this one
+    for (int i = l->loop->nouter - 1; i >= 0; i--) {
+      int axis = l->loop->order[i];
+      const Access *a = &l->k->accesses[id];
+      const char *below = axes_text(l, inside), *extent = axes_text(l, 1U << axis);
+      if (a->stride[axis])
+        text_format(l->out, " + (ptrdiff_t)(((o + ahead) / %s %% %s - o / %s %% %s) * %s)", below, extent, below,
+                    extent, number_text(l, a->stride[axis], a->stride_powers[axis]));
+      inside |= 1U << axis;
+    }
+    text_add_string(l->out, ";\n");
+  }
 }
 
 // The body of the innermost loop: what all rows share, then each row.
@@ -126,24 +161,49 @@ static void print_body(LoopPrinter *l, int sweep) {
       print_vector_expr(l, id);
   print_array_sums(l, sweep, true);
   open_rows(l);
-  if (l->loop->prefetch && !l->is_tail) print_prefetches(l, sweep);
+  if (l->loop->prefetch && !l->is_tail && !l->loop->is_across) print_prefetches(l, sweep);
   for (ExprId id = 1; id < l->k->nexprs; id++)
     if (is_printed(l, id) && expr_level(l, id) == LEVEL_VECTOR && varies_by_row(l, l->k->exprs[id].axes))
       print_vector_expr(l, id);
   for (size_t i = 0; i < l->loop->nroots; i++) {
     const Root *root = &l->loop->roots[i];
-    if (is_in_sweep(l, root, sweep) && (root->kind == ROOT_REDUCE_INNER || root_level(l, root) == LEVEL_VECTOR))
+    if (is_in_sweep(l, root, sweep) && (is_vector_sum(l, root) || root_level(l, root) == LEVEL_VECTOR))
       print_vector_root(l, root);
   }
   close_rows(l);
   print_array_sums(l, sweep, false);
 }
 
+// The elements before the first whole cache line of what the sweep streams.
+static void print_peel(LoopPrinter *l, int sweep) {
+  print_line(l, "{");
+  open_brace(l);
+  for (size_t i = 0; i < l->loop->nroots; i++) {
+    const Root *root = &l->loop->roots[i];
+    if (root->sweep != sweep || root->kind != ROOT_STORE) continue;
+    print_indent(l);
+    text_add_string(l->out, "const int n = (int)(-(uintptr_t)(");
+    l->lane = "i";
+    add_address(l, root->access);
+    text_format(l->out, ") %% 64 / %zu);\n", type_nbytes(l->k->accesses[root->access].type));
+  }
+  print_line(l, "if (n) {");
+  open_brace(l);
+  l->is_tail = true;
+  print_body(l, sweep);
+  l->is_tail = false;
+  close_brace(l);
+  print_line(l, "i += (size_t)n;");
+  close_brace(l);
+}
+
 // From `from` to `to`: whole groups of vectors, whole vectors, what is left.
 static void print_vector_loops(LoopPrinter *l, int sweep, const char *from, const char *to, bool has_sums) {
   int ways = has_sums ? l->loop->accumulators : 1;
   const char *alone = has_rows(l) ? "[r]" : l->loop->accumulators > 1 ? "[0]" : "";
+  const bool is_peeled = l->loop->is_peeled && sweep == l->loop->nsweeps - 1;
   print_line(l, "size_t i = %s;", from);
+  if (is_peeled) print_peel(l, sweep);
   if (ways > 1) {
     print_line(l, "for (; i + %d <= %s; i += %d) {", ways * LANES, to, ways * LANES);
     open_brace(l);
@@ -163,7 +223,7 @@ static void print_vector_loops(LoopPrinter *l, int sweep, const char *from, cons
   print_body(l, sweep);
   close_brace(l);
   const Axis *axis = &l->k->axes[loop_vector_axis(l->loop)];
-  if (!l->loop->tile && kernel_factor(l->k, axis->extent, axis->powers) % LANES == 0) return;
+  if (!is_peeled && !l->loop->tile && kernel_factor(l->k, axis->extent, axis->powers) % LANES == 0) return;
   print_line(l, "if (i < %s) {", to);
   open_brace(l);
   print_line(l, "const int n = (int)(%s - i);", to);
@@ -182,9 +242,18 @@ typedef struct Runs { // how a sweep's additions are kept in short chains
   bool is_open;       // middle_run is made when it is called, by the chain of an iteration
 } Runs;
 
-static bool has_sums_in(const Loop *loop, int sweep) {
-  for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].sweep == sweep) return true;
+// The greatest of numbers is one of them: no run of it is too long.
+static bool is_exact_in_f32(const LoopPrinter *l, ExprId id) {
+  return !l->k->is_f64 && l->k->exprs[id].op == EXPR_REDUCE_MAXIMUM;
+}
+
+// Whether a sweep adds up vectors: sums of any kind, or such as must be kept in short chains.
+static bool has_sums_in(const LoopPrinter *l, int sweep, bool must_be_short) {
+  for (size_t i = 0; i < l->loop->nroots; i++) {
+    const Root *root = &l->loop->roots[i];
+    if (is_vector_sum(l, root) && root->sweep == sweep && !(must_be_short && is_exact_in_f32(l, root->expr)))
+      return true;
+  }
   return false;
 }
 
@@ -195,23 +264,31 @@ static AxisSet middle_axes(const LoopPrinter *l) {
 // One run has the bits of no runs at all, so that where extents are open they may always be there.
 static Runs plan_runs(const LoopPrinter *l, int sweep) {
   const Loop *loop = l->loop;
-  Runs runs = {.has_sums = has_sums_in(loop, sweep)};
-  if (!runs.has_sums || l->k->is_f64 || loop->is_across) return runs; // rows are short where they lie across lanes
+  Runs runs = {.has_sums = has_sums_in(l, sweep, false)};
+  if (!has_sums_in(l, sweep, true) || l->k->is_f64 || loop->is_across) return runs; // across lanes, rows are short
   const Axis *vector = &l->k->axes[loop_vector_axis(loop)];
   int64_t width = loop->tile ? loop->tile : vector->extent, group = (int64_t)LANES * loop->accumulators;
   int64_t chain = width / group + width % group / LANES + (width % LANES != 0); // the first accumulator takes the rest
-  bool is_open = axes_powers(l->k, middle_axes(l)), is_vector_open = !loop->tile && vector->powers;
-  if (is_vector_open && loop->ninner > 1) runs.is_open = true;
+  AxisSet middle = loop->is_nested ? 0 : middle_axes(l);                        // whose iterations a chain goes through
+  bool is_open = axes_powers(l->k, middle), is_vector_open = !loop->tile && vector->powers;
+  if (is_vector_open && middle) runs.is_open = true;
   else if (is_vector_open || chain > LONGEST_RUN) runs.vector_run = LONGEST_RUN * group;
-  else if (chain * axes_nelems(l->k, middle_axes(l)) > LONGEST_RUN || (is_open && chain))
-    runs.middle_run = LONGEST_RUN / chain;
+  else if (chain * axes_nelems(l->k, middle) > LONGEST_RUN || (is_open && chain)) runs.middle_run = LONGEST_RUN / chain;
   runs.has_totals = runs.vector_run || runs.middle_run || runs.is_open;
   return runs;
 }
 
 static void for_each_sum(LoopPrinter *l, int sweep, void (*f)(LoopPrinter *, ExprId)) {
   for (size_t i = 0; i < l->loop->nroots; i++)
-    if (l->loop->roots[i].kind == ROOT_REDUCE_INNER && l->loop->roots[i].sweep == sweep) f(l, l->loop->roots[i].expr);
+    if (is_vector_sum(l, &l->loop->roots[i]) && l->loop->roots[i].sweep == sweep) f(l, l->loop->roots[i].expr);
+}
+
+// The sums over the middle axes of a nested loop.
+static void for_each_middle_sum(LoopPrinter *l, int sweep, void (*f)(LoopPrinter *, ExprId)) {
+  for (size_t i = 0; i < l->loop->nroots; i++) {
+    const Root *root = &l->loop->roots[i];
+    if (root->kind == ROOT_REDUCE_INNER && root->sweep == sweep && !is_vector_sum(l, root)) f(l, root->expr);
+  }
 }
 
 static int nparts(const LoopPrinter *l) {
@@ -245,7 +322,8 @@ static void declare_accumulator(LoopPrinter *l, ExprId id) {
 }
 
 static void declare_total(LoopPrinter *l, ExprId id) {
-  declare_identities(l, id, 'd', "total", has_rows(l) ? l->loop->rows : 1);
+  if (is_exact_in_f32(l, id)) declare_accumulator(l, id); // for all runs
+  else declare_identities(l, id, 'd', "total", has_rows(l) ? l->loop->rows : 1);
 }
 
 // The accumulators of one sum as one vector, pairwise; with rows, that of the row `r`.
@@ -262,7 +340,12 @@ static void add_merged(LoopPrinter *l, ExprId id, const char *r, int first, int 
   }
 }
 
-static void flush_accumulator(LoopPrinter *l, ExprId id) {
+static void begin_run(LoopPrinter *l, ExprId id) {
+  if (!is_exact_in_f32(l, id)) declare_accumulator(l, id);
+}
+
+static void end_run(LoopPrinter *l, ExprId id) {
+  if (is_exact_in_f32(l, id)) return;
   print_indent(l);
   if (has_rows(l)) text_add_string(l->out, "UNROLL for (int r = 0; r < rows; r++) ");
   const char *part = has_rows(l) ? "[r]" : "";
@@ -284,7 +367,12 @@ static void finish_sum(LoopPrinter *l, ExprId id, bool has_totals) {
   else text_format(l->out, "const %s %s = ", l->scalar, l->name[id]);
   const char *r = is_array ? "[r]" : "[0]"; // a sum that is no row's own is the same in all
   const char *over_lanes = expr_info[l->k->exprs[id].op].name;
-  if (has_totals) text_format(l->out, "(float)d_%s(total_%s%s);\n", over_lanes, l->name[id], has_rows(l) ? r : "");
+  if (is_exact_in_f32(l, id)) {
+    text_format(l->out, "v_%s(", over_lanes);
+    add_merged(l, id, r, 0, nparts(l));
+    text_add_string(l->out, ");\n");
+  } else if (has_totals)
+    text_format(l->out, "(float)d_%s(total_%s%s);\n", over_lanes, l->name[id], has_rows(l) ? r : "");
   else {
     text_format(l->out, l->k->is_f64 ? "d_%s(" : "(float)d_%s(d_from_v(", over_lanes);
     add_merged(l, id, r, 0, nparts(l));
@@ -292,19 +380,67 @@ static void finish_sum(LoopPrinter *l, ExprId id, bool has_totals) {
   }
 }
 
-static void print_middle_exprs(LoopPrinter *l, int sweep, int depth) {
+static void finish_sums(LoopPrinter *l, int sweep, bool has_totals) {
+  for (size_t i = 0; i < l->loop->nroots; i++)
+    if (is_vector_sum(l, &l->loop->roots[i]) && l->loop->roots[i].sweep == sweep)
+      finish_sum(l, l->loop->roots[i].expr, has_totals);
+}
+
+// What varies over middle axes and is known by `time`: the sweep, or with what nested sums have just left one more.
+static void print_middle_exprs(LoopPrinter *l, int sweep, int depth, int time) {
   need_sweep(l, sweep);
   for (ExprId id = 1; id < l->k->nexprs; id++) {
     int own;
-    if (is_printed(l, id) && level_of(l, l->k->exprs[id].axes, &own) == LEVEL_MIDDLE && own == depth)
+    if (is_printed(l, id) && level_of(l, l->k->exprs[id].axes, &own) == LEVEL_MIDDLE && own == depth &&
+        (time > sweep) == (l->time[id] > sweep))
       print_scalar_expr(l, id, ~0U);
+  }
+}
+
+static void declare_middle_total(LoopPrinter *l, ExprId id) {
+  print_indent(l);
+  text_format(l->out, "double total_%s = ", l->name[id]);
+  add_number(l, reductions[l->k->exprs[id].op].identity, true);
+  text_add_string(l->out, ";\n");
+}
+
+static void finish_middle_total(LoopPrinter *l, ExprId id) {
+  print_line(l, "const %s %s = (%s)total_%s;", l->scalar, l->name[id], l->scalar, l->name[id]);
+}
+
+// What the sums of an iteration of the middle axes are added to, or where they are stored.
+static void print_middle_roots(LoopPrinter *l, int sweep) {
+  for (size_t i = 0; i < l->loop->nroots; i++) {
+    const Root *root = &l->loop->roots[i];
+    ExprId operand = root_operand(l, root);
+    if (root->sweep != sweep || expr_level(l, operand) != LEVEL_MIDDLE) continue;
+    if (root->kind == ROOT_STORE) {
+      print_scalar_store(l, root);
+      continue;
+    }
+    const char *combine = combine_name(root_reduction(l, root));
+    print_indent(l);
+    if (root->kind == ROOT_REDUCE_INNER) {
+      const char *total = l->name[root->expr];
+      text_format(l->out, "total_%s = f64_%s(total_%s, (double)", total, combine, total);
+    } else {
+      const Access *a = &l->k->accesses[root->access];
+      add_part_test(l, root->access);
+      text_format(l->out, "part_%s[", l->access_name[root->access]);
+      add_terms(l, a, loop_inner_axes(l->loop), false);
+      text_format(l->out, "] = f64_%s(part_%s[", combine, l->access_name[root->access]);
+      add_terms(l, a, loop_inner_axes(l->loop), false);
+      text_add_string(l->out, "], (double)");
+    }
+    add_scalar(l, operand);
+    text_add_string(l->out, ");\n");
   }
 }
 
 // The row's elements from `from` to `to` of the innermost axis, in runs if chains would be too long.
 static void print_vector_runs(LoopPrinter *l, int sweep, const Runs *runs) {
-  const char *whole = axes_text(l, 1U << loop_vector_axis(l->loop));
-  const char *from = l->loop->tile ? "begin" : "0", *to = l->loop->tile ? "end" : whole;
+  const char *from = l->loop->tile ? "begin" : "0",
+             *to = l->loop->tile ? "end" : axes_text(l, 1U << loop_vector_axis(l->loop));
   if (!runs->vector_run) {
     if (l->loop->ninner == 1) print_line(l, "{");
     if (l->loop->ninner == 1) open_brace(l);
@@ -316,9 +452,9 @@ static void print_vector_runs(LoopPrinter *l, int sweep, const Runs *runs) {
   open_brace(l);
   print_line(l, "const size_t i1 = i0 + %lld < %s ? i0 + %lld : %s;", (long long)runs->vector_run, to,
              (long long)runs->vector_run, to);
-  for_each_sum(l, sweep, declare_accumulator);
+  for_each_sum(l, sweep, begin_run);
   print_vector_loops(l, sweep, "i0", "i1", true);
-  for_each_sum(l, sweep, flush_accumulator);
+  for_each_sum(l, sweep, end_run);
   close_brace(l);
 }
 
@@ -335,7 +471,7 @@ static void print_middle_loops(LoopPrinter *l, int sweep, int depth, const Runs 
   if (in_runs) {
     print_line(l, "for (size_t b = 0; b < %s; b += %s) {", extent, run);
     open_brace(l);
-    for_each_sum(l, sweep, declare_accumulator);
+    for_each_sum(l, sweep, begin_run);
     print_line(l, "for (size_t %s = b; %s < b + %s && %s < %s; %s++) {", name, name, run, name, extent, name);
   } else if (l->loop->is_backwards && sweep == l->loop->nsweeps - 1 && !runs->has_sums) {
     print_line(l, "for (size_t %s = %s; %s-- > 0;) {", name, extent, name);
@@ -343,11 +479,18 @@ static void print_middle_loops(LoopPrinter *l, int sweep, int depth, const Runs 
     print_line(l, "for (size_t %s = 0; %s < %s; %s++) {", name, name, extent, name);
   }
   open_brace(l);
-  print_middle_exprs(l, sweep, depth);
+  const bool has_nested_sums = l->loop->is_nested && depth == l->loop->ninner - 2;
+  print_middle_exprs(l, sweep, depth, sweep);
+  if (has_nested_sums) for_each_sum(l, sweep, runs->has_totals ? declare_total : declare_accumulator);
   print_middle_loops(l, sweep, depth + 1, runs);
+  if (has_nested_sums) {
+    finish_sums(l, sweep, runs->has_totals);
+    print_middle_exprs(l, sweep, depth, sweep + 1);
+    print_middle_roots(l, sweep);
+  }
   close_brace(l);
   if (!in_runs) return;
-  for_each_sum(l, sweep, flush_accumulator);
+  for_each_sum(l, sweep, end_run);
   close_brace(l);
 }
 
@@ -374,7 +517,7 @@ static void print_open_runs(LoopPrinter *l, int sweep, const Runs *runs) {
 
 // The inner axis one by one, then rows that this sweep has written, transposed back.
 static void print_across_loop(LoopPrinter *l, int sweep) {
-  long long width = (long long)l->k->axes[l->loop->order[1]].extent;
+  long long width = (long long)l->k->axes[l->loop->order[l->loop->nouter]].extent;
   l->lane = "i";
   l->part = "";
   print_line(l, "for (size_t i = 0; i < %lld; i++) {", width);
@@ -427,7 +570,8 @@ static void print_sweep(LoopPrinter *l, int sweep) {
   if (!has_work) return;
   print_sweep_comment(l, sweep);
   Runs runs = plan_runs(l, sweep);
-  for_each_sum(l, sweep, runs.has_totals ? declare_total : declare_accumulator);
+  if (l->loop->is_nested) for_each_middle_sum(l, sweep, declare_middle_total);
+  else for_each_sum(l, sweep, runs.has_totals ? declare_total : declare_accumulator);
   if (l->loop->is_across) print_across_loop(l, sweep);
   else if (!axes_nelems(l->k, loop_inner_axes(l->loop))) {
     // nothing to go over
@@ -436,9 +580,8 @@ static void print_sweep(LoopPrinter *l, int sweep) {
   } else {
     print_middle_loops(l, sweep, 0, &runs);
   }
-  for (size_t i = 0; i < l->loop->nroots; i++)
-    if (l->loop->roots[i].kind == ROOT_REDUCE_INNER && l->loop->roots[i].sweep == sweep)
-      finish_sum(l, l->loop->roots[i].expr, runs.has_totals);
+  if (l->loop->is_nested) for_each_middle_sum(l, sweep, finish_middle_total);
+  else finish_sums(l, sweep, runs.has_totals);
 }
 
 // Functions
@@ -458,10 +601,15 @@ static void print_streams(LoopPrinter *l) {
     const Root *root = &l->loop->roots[i];
     if (root->kind == ROOT_STORE && root->is_streamed) {
       print_indent(l);
-      text_format(l->out, "const int streams_%s = (uintptr_t)(", l->access_name[root->access]);
       const Access *a = &l->k->accesses[root->access];
-      add_start(l, a);
-      text_add_string(l->out, ") % 64 == 0");
+      const bool is_peeled = l->loop->is_peeled && root->sweep == l->loop->nsweeps - 1;
+      text_format(l->out, "const int streams_%s = ", l->access_name[root->access]);
+      if (is_peeled) text_add_string(l->out, "1");
+      else {
+        text_add_string(l->out, "(uintptr_t)(");
+        add_start(l, a);
+        text_add_string(l->out, ") % 64 == 0");
+      }
       if (root->stream_nelems)
         text_format(l->out, " && %s > %lld", axes_text(l, access_axes(l->k, a)), (long long)root->stream_nelems);
       text_add_string(l->out, ";\n");
@@ -502,12 +650,18 @@ static void print_step(LoopPrinter *l) {
   if (!l->loop->tile && !mentions_o) print_line(l, "(void)o;");
   print_wants(l);
   if (!l->is_tail) print_streams(l);
-  if (l->loop->prefetch) {
+  bool is_ahead_needed = false;
+  for (AccessId id = 0; l->loop->prefetch && id < l->k->naccesses; id++) is_ahead_needed |= is_prefetched(l, id);
+  if (is_ahead_needed) {
     int rows = l->loop->prefetch;
     print_line(l, "const size_t ahead = o + %d <= %s ? %d : 0;", rows + l->loop->rows,
-               axes_text(l, 1U << l->loop->order[0]), rows);
+               axes_text(l, loop_outer_axes(l->loop)), rows);
+    declare_distances(l);
   }
   for_each_pointer(l, declare_pointer);
+  for (int i = 0; i < l->loop->nreused; i++)
+    print_line(l, "float kept_%s[%lld];", l->name[l->loop->reused[i].expr],
+               (long long)loop_row_nelems(l->k, l->loop) * (l->loop->is_across ? LANES : l->loop->rows));
   for (int sweep = 0; sweep <= l->loop->nsweeps; sweep++) {
     print_section(l, sweep);
     if (sweep < l->loop->nsweeps) print_sweep(l, sweep);

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-enum { ALL_SWEEPS = -1 };
-
 // What a sweep needs
 
 bool is_row_sum(const LoopPrinter *l, ExprId id) {
@@ -13,10 +11,25 @@ bool is_row_sum(const LoopPrinter *l, ExprId id) {
   return false;
 }
 
+// The sweep that leaves a vector for later ones; no sweep: none does.
+static int leaving_sweep(const LoopPrinter *l, ExprId id) {
+  for (int i = 0; i < l->loop->nreused; i++)
+    if (l->loop->reused[i].expr == id) return l->loop->reused[i].sweep;
+  return l->loop->nsweeps;
+}
+
+bool is_found_again(const LoopPrinter *l, ExprId id) {
+  return l->sweep > leaving_sweep(l, id);
+}
+
+bool is_left(const LoopPrinter *l, ExprId id) {
+  return l->sweep == leaving_sweep(l, id);
+}
+
 void need_expr(LoopPrinter *l, ExprId id) {
   if (!id || l->is_needed[id]) return;
   l->is_needed[id] = true;
-  if (is_row_sum(l, id)) return;
+  if (is_row_sum(l, id) || is_found_again(l, id)) return;
   for (int a = 0; a < 3; a++) need_expr(l, l->k->exprs[id].args[a]);
 }
 
@@ -37,6 +50,10 @@ ExprId root_operand(const LoopPrinter *l, const Root *root) {
 
 bool is_array_sum(const LoopPrinter *l, const Root *root) {
   return root->kind == ROOT_REDUCE_OUTER && root_level(l, root) == LEVEL_VECTOR;
+}
+
+bool is_vector_sum(const LoopPrinter *l, const Root *root) {
+  return root->kind == ROOT_REDUCE_INNER && l->k->exprs[root->expr].reduced >> loop_vector_axis(l->loop) & 1;
 }
 
 bool is_in_sweep(const LoopPrinter *l, const Root *root, int sweep) {
@@ -64,10 +81,12 @@ static void count_uses(LoopPrinter *l, int sweep) {
     need_expr(l, root_operand(l, root));
   }
   for (ExprId id = 1; id < l->k->nexprs; id++)
-    for (int a = 0; a < 3 && l->is_needed[id] && !is_row_sum(l, id); a++) l->nuses[l->k->exprs[id].args[a]]++;
+    for (int a = 0; a < 3 && l->is_needed[id] && !is_row_sum(l, id) && !is_found_again(l, id); a++)
+      l->nuses[l->k->exprs[id].args[a]]++;
 }
 
 void need_sweep(LoopPrinter *l, int sweep) {
+  l->sweep = sweep;
   count_uses(l, sweep);
   memset(l->is_needed, 0, l->k->nexprs * sizeof *l->is_needed);
   for (size_t i = 0; i < l->loop->nroots; i++) {
@@ -127,13 +146,28 @@ static void set_pointer(LoopPrinter *l, AccessId id, bool is_written) {
   text_add_string(l->out, may_be_null ? " : NULL;\n" : ";\n");
 }
 
+static void copy_column(LoopPrinter *l, AccessId id, long long width) {
+  const Access *a = &l->k->accesses[id];
+  const int axis = l->loop->order[l->loop->nouter];
+  const char *name = l->access_name[id], *stride = number_text(l, a->stride[axis], a->stride_powers[axis]);
+  print_line(l, "for (size_t i = 0; i < %lld; i++) {", width);
+  open_brace(l);
+  if (l->loop->prefetch && l->loop->nouter > 1)
+    print_line(l, "v_prefetch_l2(p_%s + i * %s + ahead_%s);", name, stride, name);
+  else if (l->loop->prefetch) print_line(l, "v_prefetch_l2(p_%s + i * %s + ahead);", name, stride);
+  print_line(l, "v_store(rows_%s + i * %d, v_load%s(p_%s + i * %s));", name, LANES, type_suffix(a->type), name, stride);
+  close_brace(l);
+}
+
 // Where rows lie across lanes, what is along both axes: read at once, written at the end of its sweep.
 static void declare_rows(LoopPrinter *l, AccessId id, bool is_written) {
   const Access *a = &l->k->accesses[id];
-  if (!is_transposed(l, id)) return;
-  long long width = (long long)l->k->axes[l->loop->order[1]].extent;
+  const bool is_copied = is_column(l, id) && !is_written;
+  if (!is_transposed(l, id) && !is_copied) return;
+  long long width = (long long)l->k->axes[l->loop->order[l->loop->nouter]].extent;
   print_line(l, "float rows_%s[%lld];", l->access_name[id], width * LANES);
-  if (!is_written)
+  if (is_copied) copy_column(l, id, width);
+  else if (!is_written)
     print_line(l, "v_load_rows%s(rows_%s, p_%s, %s, %lld);", type_suffix(a->type), l->access_name[id],
                l->access_name[id], row_stride_text(l, a), width);
 }

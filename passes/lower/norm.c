@@ -287,13 +287,13 @@ void lower_RMSNorm(Lowering *l, const Node *node) {
   lower_result(l, node, 0, times(&n, gamma, mul(&n, x, d.rstd)), NULL);
 }
 
-// Axes of the domain along which the value is broadcast.
+// The axes along which the value is broadcast.
 static AxisSet broadcast_axes(const Lowering *l, const Value *v) {
   int missing = l->domain.rank - v->shape.rank;
   AxisSet axes = 0;
   for (int i = 0; i < l->domain.rank; i++)
     if (i < missing || extent_value(v->shape.extent[i - missing]) == 1) axes |= 1U << i;
-  return axes;
+  return lower_axes(l, axes);
 }
 
 // rstd * g + slope * x, with g = gamma * dy. Two sums share dy * x.

@@ -5,17 +5,17 @@
 
 typedef struct Reduction {
   Kernel *k;
-  AxisSet reduced;
+  AxisSet reduced;    // of the kernel's axes
   int axis[MAX_RANK]; // of the result's axes in the domain
   int64_t count;      // elements that one of the result's stands for
   Powers powers;      // of their number
 } Reduction;
 
 static Reduction reduction_begin(const Lowering *l, const Node *node) {
-  Reduction r = {.k = l->kernel, .reduced = reduce_axes(node)};
+  Reduction r = {.k = l->kernel, .reduced = lower_axes(l, reduce_axes(node))};
   bool keeps = node_bool(node, "keep_dims");
   for (int axis = 0, on = 0; axis < l->domain.rank; axis++)
-    if (keeps || !(r.reduced >> axis & 1)) r.axis[on++] = axis;
+    if (keeps || !(reduce_axes(node) >> axis & 1)) r.axis[on++] = axis;
   r.count = axes_nelems(l->kernel, r.reduced);
   r.powers = axes_powers(l->kernel, r.reduced);
   return r;

@@ -12,8 +12,8 @@ typedef struct Softmax { // of a row
   ExprId max, sum;
 } Softmax;
 
-static AxisSet summed_axes(const Node *node) {
-  return 1U << softmax_axis(node);
+static AxisSet summed_axes(const Lowering *l, const Node *node) {
+  return lower_axes(l, 1U << softmax_axis(node));
 }
 
 // A row of nothing but -inf has no greatest element to go by: taken as 0, with a sum of 1, its powers are 0.
@@ -21,14 +21,14 @@ static Softmax softmax_begin(Lowering *l, const Node *node, bool inf_as_zero) {
   Kernel *k = l->kernel;
   Softmax s = {.k = k};
   ExprId x = lower_value(l, node->inputs[0]), is_empty = 0;
-  s.max = expr_label(k, expr_reduce(k, EXPR_REDUCE_MAXIMUM, x, summed_axes(node)), "max");
+  s.max = expr_label(k, expr_reduce(k, EXPR_REDUCE_MAXIMUM, x, summed_axes(l, node)), "max");
   if (inf_as_zero) {
     is_empty = expr_binary(k, EXPR_EQ, s.max, expr_constant(k, -INFINITY));
     s.max = expr_select(k, is_empty, expr_constant(k, 0), s.max);
   }
   s.shifted = expr_label(k, expr_binary(k, EXPR_SUB, x, s.max), "shifted");
   s.power = expr_label(k, expr_unary(k, EXPR_EXP, s.shifted), "power");
-  s.sum = expr_label(k, expr_sum(k, s.power, summed_axes(node)), "sum");
+  s.sum = expr_label(k, expr_sum(k, s.power, summed_axes(l, node)), "sum");
   if (inf_as_zero) s.sum = expr_select(k, is_empty, expr_constant(k, 1), s.sum);
   return s;
 }
@@ -50,13 +50,13 @@ void lower_LogSoftmax(Lowering *l, const Node *node) {
 void lower_SoftMaxBackward(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   ExprId dy = lower_value(l, node->inputs[0]), y = lower_value(l, node->inputs[1]);
-  ExprId sum = expr_label(k, expr_sum(k, expr_binary(k, EXPR_MUL, dy, y), summed_axes(node)), "sum");
+  ExprId sum = expr_label(k, expr_sum(k, expr_binary(k, EXPR_MUL, dy, y), summed_axes(l, node)), "sum");
   lower_result(l, node, 0, expr_binary(k, EXPR_MUL, y, expr_binary(k, EXPR_SUB, dy, sum)), NULL);
 }
 
 void lower_LogSoftmaxBackward(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   ExprId dy = lower_value(l, node->inputs[0]), power = expr_unary(k, EXPR_EXP, lower_value(l, node->inputs[1]));
-  ExprId minus = expr_unary(k, EXPR_NEG, expr_sum(k, dy, summed_axes(node)));
+  ExprId minus = expr_unary(k, EXPR_NEG, expr_sum(k, dy, summed_axes(l, node)));
   lower_result(l, node, 0, expr_fma(k, power, expr_label(k, minus, "minus_sum"), dy), NULL);
 }

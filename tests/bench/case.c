@@ -15,19 +15,29 @@ const char *const family_names[FAMILY_COUNT] = {
     [FAMILY_LAYER_NORM_GRADIENT] = "layer norm gradient",
     [FAMILY_BATCH_NORM_NCX_GRADIENT] = "batch norm NCX gradient",
     [FAMILY_BATCH_NORM_NXC_GRADIENT] = "batch norm NXC gradient",
+    [FAMILY_RMS_NORM_GRADIENT] = "RMS norm gradient",
+    [FAMILY_GROUP_NORM_GRADIENT] = "group norm gradient",
     [FAMILY_FUSED] = "fused neighbours",
     [FAMILY_FORWARD] = "forward",
+    [FAMILY_SOFTMAX] = "softmax",
+    [FAMILY_SUMS] = "sums",
 };
 
 Family case_family(const Case *c) {
   const Graph *g = c->graph->graph;
   if (g->nnodes != 1) return FAMILY_FUSED;
+  if (strcmp(g->nodes[0]->op->family, "softmax") == 0) return FAMILY_SOFTMAX;
   switch (g->nodes[0]->op->id) {
   case OP_LayerNormBackward: return FAMILY_LAYER_NORM_GRADIENT;
   case OP_BatchNormTrainingBackward:
   case OP_BatchNormInferenceBackward:
     return node_s64(g->nodes[0], "data_format") == FORMAT_NCX ? FAMILY_BATCH_NORM_NCX_GRADIENT
                                                               : FAMILY_BATCH_NORM_NXC_GRADIENT;
+  case OP_RMSNormBackward: return FAMILY_RMS_NORM_GRADIENT;
+  case OP_GroupNormBackward:
+  case OP_InstanceNormBackward: return FAMILY_GROUP_NORM_GRADIENT;
+  case OP_ReduceSum:
+  case OP_BiasAddBackward: return FAMILY_SUMS;
   default: return FAMILY_FORWARD;
   }
 }

@@ -29,6 +29,10 @@ bool norm_groups(const Node *node, NormGroups *out) {
   if (operator_has_attribute(node->op, "begin_norm_axis")) {
     int k = layer_norm_begin_axis(node);
     *out = (NormGroups){1, extent_product(src, 0, k), extent_product(src, k, src->rank)};
+  } else if (operator_has_attribute(node->op, "groups")) {
+    if (norm_channel_axis(node) != 1) return false;
+    size_t count = (size_t)extent_value(norm_ngroups(node)) * extent_product(src, 0, 1);
+    *out = (NormGroups){1, count, extent_product(src, 0, src->rank) / (count ? count : 1)};
   } else {
     int axis = norm_channel_axis(node);
     *out = (NormGroups){extent_product(src, 0, axis), extent_product(src, axis, axis + 1),

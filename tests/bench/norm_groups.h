@@ -9,7 +9,8 @@ typedef struct NormGroups {
   size_t outer, count, inner;
 } NormGroups;
 
-// Whether the node is a normalisation or the gradient of one, with statistics that are such a vector.
+// Whether the node is a normalisation or the gradient of one, with statistics that lie so: not those of groups of
+// channels that come last.
 bool norm_groups(const Node *node, NormGroups *out);
 
 // A node's operands by the operator's names for them; NULL: absent, or it has none of that name.

@@ -223,7 +223,18 @@ static void test_fold(const char *name, double (*fold)(dvec), double (*combine)(
   end();
 }
 
+static void test_greatest(void) {
+  begin("v_greatest");
+  for (int i = 0; i < COUNT; i += LANES) {
+    double greatest = (double)fa[i];
+    for (int j = 1; j < LANES; j++) greatest = maximum(greatest, (double)fa[i + j]);
+    expect_number((double)v_greatest(v_load(fa + i)), greatest);
+  }
+  end();
+}
+
 static void test_folds(void) {
+  test_greatest();
   test_fold("d_greatest", d_greatest, maximum);
   test_fold("d_product", d_product, product);
 }

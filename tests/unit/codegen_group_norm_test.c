@@ -165,7 +165,53 @@ static void neighbours_of_group_norms(void **state) {
                   graph_text_input(&g, "variance", "f32", EXTENTS(3, 3)),
                   graph_text_input(&g, "gamma", "f32", EXTENTS(6)), graph_text_result(&g, "dx"),
                   graph_text_result(&g, "dgamma"), graph_text_result(&g, "dbeta"));
+  graph_text_case(&g, "between a ReLU and a sum");
+  dy = graph_text_input(&g, "dy", "f32", EXTENTS(4, 6, 70));
+  x = graph_text_input(&g, "x", "f32", EXTENTS(4, 6, 70));
+  masked = graph_text_name(&g, "masked");
+  const char *dx = graph_text_name(&g, "dx"), *dsum = graph_text_result(&g, "dsum");
+  graph_text_node(&g, "ReLUBackward", "inputs: [%s, %s], outputs: [%s]",
+                  graph_text_input(&g, "mask", "f32", EXTENTS(4, 6, 70)), dy, masked);
+  graph_text_node(&g, "GroupNormBackward",
+                  "inputs: [%s, %s, %s, %s, %s], outputs: [%s, %s, %s], attributes: {data_format: NCX, groups: 2}", x,
+                  masked, graph_text_input(&g, "mean", "f32", EXTENTS(4, 2)),
+                  graph_text_input(&g, "variance", "f32", EXTENTS(4, 2)),
+                  graph_text_input(&g, "gamma", "f32", EXTENTS(6)), dx, graph_text_result(&g, "dgamma"),
+                  graph_text_result(&g, "dbeta"));
+  graph_text_node(&g, "Add", "inputs: [%s, %s], outputs: [%s]", dx,
+                  graph_text_input(&g, "skip", "f32", EXTENTS(4, 6, 70)), dsum);
+  graph_text_node(&g, "BiasAddBackward", "inputs: [%s], outputs: [%s], attributes: {data_format: NCX}", dsum,
+                  graph_text_result(&g, "dbias")); // sums over planes in the second sweep, too
   climb(&g, (Climb){.name = "group norm neighbours", .unusual_too = true, .unfused_too = true});
+}
+
+// Sums over any axes of a gradient whose channels its own kernel sees in two axes.
+static void sums_behind_group_norms(void **state) {
+  (void)state;
+  static const struct {
+    const char *op, *attributes;
+  } sums[] = {{"ReduceSum", "axes: [0]"},       {"ReduceSum", "axes: [1]"},    {"ReduceSum", "axes: [3]"},
+              {"ReduceSum", "axes: [1, 2, 3]"}, {"ReduceSum", "axes: [2, 3]"}, {"ReduceSum", "axes: [0, 2, 3]"},
+              {"ReduceMax", "axes: [2]"},       {"SoftMax", "axis: 1"},        {"SoftMax", "axis: 3"}};
+  const Extents shapes[] = {EXTENTS(2, 8, 5, 13), EXTENTS(2, 8, 1, 13), EXTENTS(1, 8, 5, 13)};
+  GraphText g;
+  graph_text_init(&g);
+  for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+    for (size_t n = 0; n < sizeof shapes / sizeof *shapes; n++)
+      for (int groups = 1; groups <= 4; groups += 3) {
+        const Extents s = shapes[n], rows = EXTENTS(s.extent[0], groups);
+        graph_text_case(&g, "%s %s %zu %d", sums[i].op, sums[i].attributes, n, groups);
+        const char *dx = graph_text_result(&g, "dx");
+        graph_text_node(&g, "GroupNormBackward",
+                        "inputs: [%s, %s, %s, %s], outputs: [%s], attributes: {data_format: NCX, groups: %d, "
+                        "use_affine: false}",
+                        graph_text_input(&g, "x", "f32", s), graph_text_input(&g, "dy", "f32", s),
+                        graph_text_input(&g, "mean", "f32", rows), graph_text_input(&g, "variance", "f32", rows), dx,
+                        groups);
+        graph_text_node(&g, sums[i].op, "inputs: [%s], outputs: [%s], attributes: {%s}", dx,
+                        graph_text_result(&g, "sum"), sums[i].attributes);
+      }
+  climb(&g, (Climb){.name = "sums behind group norms"});
 }
 
 // Every operand in turn as one number, which varies over no axis.
@@ -205,6 +251,7 @@ int main(void) {
       cmocka_unit_test(group_norms_of_any_groups), cmocka_unit_test(instance_norms_of_any_plane),
       cmocka_unit_test(rms_norms_with_any_gamma),  cmocka_unit_test(norms_of_any_types_and_of_nothing),
       cmocka_unit_test(neighbours_of_group_norms), cmocka_unit_test(operands_that_are_one_number),
+      cmocka_unit_test(sums_behind_group_norms),
   };
   return cmocka_run_group_tests_name("codegen_group_norm", tests, NULL, NULL);
 }

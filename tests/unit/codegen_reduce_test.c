@@ -1,5 +1,6 @@
 // Compiled reductions and softmaxes against the interpreter, and against themselves: any axes of any rank, extents that
 // straddle the lane count, all types. See ladder.h for what is compared with what.
+#include "ir/kernel.h"
 #include "tests/random_graph.h"
 #include "tests/unit/ladder.h"
 
@@ -113,12 +114,35 @@ static void softmaxes_of_any_axis(void **state) {
   climb(&g, (Climb){.name = "softmaxes", .unusual_too = true, .is_misaligned = true});
 }
 
+// Along an axis that is not the last, up to as long as a column is copied, and one longer; of many blocks.
+static void softmaxes_of_columns(void **state) {
+  (void)state;
+  static const char *const ops[] = {"SoftMax", "LogSoftmax", "SoftMaxBackward", "LogSoftmaxBackward"};
+  GraphText g;
+  graph_text_init(&g);
+  for (int op = 0; op < 4; op++) {
+    softmax(&g, ops[op], "f32", "f32", EXTENTS(2, LONGEST_CHAIN + op % 2, 20), 1, "");
+    softmax(&g, ops[op], "f32", "f32", EXTENTS(5, 21000), 0, "");
+    softmax(&g, ops[op], op % 2 ? "f16" : "bf16", op % 2 ? "f16" : "f32", EXTENTS(2, 21, 5, 20), 1, "");
+    softmax(&g, ops[op], "f64", "f64", EXTENTS(2, 21, 20), 1, "");
+    softmax(&g, ops[op], "f32", "f32", EXTENTS(2, 0, 20), 1, "");
+  }
+  softmax(&g, "SoftMax", "f32", "f32", EXTENTS(2, 3, 20), 1, ", mode: inf_as_zero");
+  graph_text_case(&g, "there and back");
+  const char *x = graph_text_input(&g, "x", "f32", EXTENTS(3, 9, 50)), *y = graph_text_result(&g, "y");
+  graph_text_node(&g, "SoftMax", "inputs: [%s], outputs: [%s], attributes: {axis: 1}", x, y);
+  graph_text_node(&g, "SoftMaxBackward", "inputs: [%s, %s], outputs: [%s], attributes: {axis: 1}",
+                  graph_text_input(&g, "dy", "f32", EXTENTS(3, 9, 50)), y, graph_text_result(&g, "dx"));
+  climb(&g, (Climb){.name = "softmax columns", .unusual_too = true, .is_misaligned = true});
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reductions_of_any_axes),
       cmocka_unit_test(reductions_of_any_width),
       cmocka_unit_test(reductions_of_any_type_and_of_nothing),
       cmocka_unit_test(softmaxes_of_any_axis),
+      cmocka_unit_test(softmaxes_of_columns),
   };
   return cmocka_run_group_tests_name("codegen_reduce", tests, NULL, NULL);
 }

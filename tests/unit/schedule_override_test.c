@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-// Rows in one block and in many, of few and of many elements; channels first and last; and with masks that two or three
-// sweeps or two loops need.
+// Rows in one block and in many, of few and of many elements; channels first and last; with masks that two or three
+// sweeps or two loops need; sums within sums, columns, and rows that begin anywhere in a cache line.
 static const char text[] =
     "format: ngrad/1\n"
     "name: overrides\n"
@@ -34,6 +34,9 @@ static const char text[] =
     "  - {name: dpixels, type: f32, shape: [9, 14, 11, 40]}\n"
     "  - {name: mean_c, type: f32, shape: [40]}\n"
     "  - {name: variance_c, type: f32, shape: [40]}\n"
+    "  - {name: mean_g, type: f32, shape: [6, 4]}\n"
+    "  - {name: variance_g, type: f32, shape: [6, 4]}\n"
+    "  - {name: x_long, type: f32, shape: [21, 5003]}\n"
     "  - {name: gate, type: f32, shape: [1200, 48]}\n"
     "  - {name: gate_short, type: bf16, shape: [1203, 21]}\n"
     "  - {name: gate_planes, type: f32, shape: [6, 40, 13, 15]}\n"
@@ -47,6 +50,10 @@ static const char text[] =
     "     outputs: [dx_planes, dgamma_planes, dbeta_planes], attributes: {epsilon: 1.0e-5, data_format: NCX}}\n"
     "  - {op: BatchNormTrainingBackward, inputs: [pixels, dpixels, mean_c, variance_c, variance_c],\n"
     "     outputs: [dx_pixels, dgamma_pixels, dbeta_pixels], attributes: {epsilon: 1.0e-5, data_format: NXC}}\n"
+    "  - {op: GroupNormBackward, inputs: [planes, dplanes, mean_g, variance_g, variance_c],\n"
+    "     outputs: [dx_groups, dgamma_groups, dbeta_groups], attributes: {groups: 4, data_format: NCX}}\n"
+    "  - {op: SoftMax, inputs: [x_long], outputs: [rows], attributes: {axis: 1}}\n"
+    "  - {op: SoftMax, inputs: [x_long], outputs: [columns], attributes: {axis: 0}}\n"
     "  - {op: ReLUBackward, inputs: [gate, x], outputs: [gated]}\n"
     "  - {op: SoftMax, inputs: [gated], outputs: [share], attributes: {axis: 1}}\n"
     "  - {op: TypeCast, inputs: [gate_short], outputs: [{name: gate_cast, type: f32}]}\n"
@@ -60,7 +67,8 @@ static const char text[] =
     "     outputs: [dx_gated_pixels, ~, ~], attributes: {epsilon: 1.0e-5, data_format: NXC}}\n"
     "outputs: [dx, dgamma, dbeta, dx_short, dgamma_short, dbeta_short, y_short, m, v, dx_planes, dgamma_planes, "
     "dbeta_planes,\n"
-    "          dx_pixels, dgamma_pixels, dbeta_pixels, share, share_short, dx_gated_planes, dx_gated_pixels]\n";
+    "          dx_pixels, dgamma_pixels, dbeta_pixels, dx_groups, dgamma_groups, dbeta_groups, rows, columns,\n"
+    "          share, share_short, dx_gated_planes, dx_gated_pixels]\n";
 
 enum { MOST_OPERANDS = 24 };
 

@@ -75,6 +75,9 @@ static const char *norm_text(const char *op, const char *shape, const char *stat
 #define FROZEN(shape, channels, format)                                                                                \
   norm_text("BatchNormInferenceBackward", shape, channels, "epsilon: 1e-5, data_format: " format)
 
+#define GROUP_NORM(shape, statistics, groups)                                                                          \
+  norm_text("GroupNormBackward", shape, statistics, "data_format: NCX, groups: " groups)
+
 static const char *forward_text(const char *op, const char *shape, const char *attributes) {
   static char text[512];
   snprintf(
@@ -217,6 +220,87 @@ static void layer_norm_sweeps_a_row_three_times(void **state) {
   lowered_deinit(&l);
 }
 
+// Along an axis that is not the last: vectors of columns, which are looked at in the caches.
+static void softmax_of_columns_is_one_loop(void **state) {
+  (void)state;
+  static const struct {
+    const char *shape;
+    bool is_across;
+  } cases[] = {{"3, 21, 4, 25", true}, {"21, 100", true}, {"3, 257, 100", false}, {"3, 21, 15", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs: [{name: x, type: f32, shape: [%s]}]\n"
+             "nodes: [{op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: %d}}]\noutputs: [y]\n",
+             cases[i].shape, cases[i].shape[0] == '3');
+    Lowered l = lower(text, &usual, false);
+    const Kernel *k = only_kernel(&l);
+    const Loop *loop = &k->loops[0];
+    assert_int_equal(loop->is_across, cases[i].is_across);
+    if (cases[i].is_across) {
+      assert_int_equal(k->nloops, 1);
+      assert_int_equal(loop->nsweeps, 3);
+      assert_int_equal(loop->nkept, loop->nouter - 1); // a vector is of one image
+      assert_int_equal(k->axes[loop_lane_axis(loop)].extent, 100);
+      assert_int_equal(loop->block % LANES, 0);
+    }
+    lowered_deinit(&l);
+  }
+}
+
+// Powers are taken once, where a row of them fits the caches.
+static void softmax_keeps_the_powers_of_short_rows(void **state) {
+  (void)state;
+  static const struct {
+    const char *shape;
+    int nreused;
+  } cases[] = {{"300, 100", 1}, {"300, 100000", 0}, {"40, 9, 100", 1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs: [{name: x, type: f32, shape: [%s]}]\n"
+             "nodes: [{op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}]\noutputs: [y]\n",
+             cases[i].shape);
+    Lowered l = lower(text, &usual, false);
+    const Kernel *k = only_kernel(&l);
+    const Loop *loop = &k->loops[0];
+    assert_int_equal(loop->nsweeps, 3);
+    assert_int_equal(loop->nreused, cases[i].nreused);
+    if (loop->nreused) {
+      assert_int_equal(k->exprs[loop->reused[0].expr].op, EXPR_EXP);
+      assert_int_equal(loop->reused[0].sweep, 1); // the sweep that adds them up
+    }
+    lowered_deinit(&l);
+  }
+}
+
+// Long rows that begin anywhere in a cache line are stored past the caches all the same, where nothing else is done.
+static void long_rows_are_peeled_to_cache_lines(void **state) {
+  (void)state;
+  static const struct {
+    const char *shape, *type;
+    bool is_peeled, is_streamed;
+  } cases[] = {{"100, 50257", "f32", true, true},
+               {"100, 50256", "f32", false, true},
+               {"10, 5003", "f32", false, false}, // stays in the caches
+               {"10000, 501", "f32", false, false},
+               {"100, 50257", "bf16", false, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    snprintf(
+        text, sizeof text,
+        "format: ngrad/1\nname: test\ninputs: [{name: y, type: %s, shape: [%s]}, {name: dy, type: %s, shape: [%s]}]\n"
+        "nodes: [{op: SoftMaxBackward, inputs: [dy, y], outputs: [dx], attributes: {axis: 1}}]\noutputs: [dx]\n",
+        cases[i].type, cases[i].shape, cases[i].type, cases[i].shape);
+    Lowered l = lower(text, &usual, false);
+    const Loop *loop = &only_kernel(&l)->loops[0];
+    assert_int_equal(loop->is_peeled, cases[i].is_peeled);
+    for (size_t r = 0; r < loop->nroots; r++)
+      if (loop->roots[r].kind == ROOT_STORE) assert_int_equal(loop->roots[r].is_streamed, cases[i].is_streamed);
+    lowered_deinit(&l);
+  }
+}
+
 static void elementwise_operators_are_one_loop_of_tiles(void **state) {
   (void)state;
   Lowered l =
@@ -228,6 +312,62 @@ static void elementwise_operators_are_one_loop_of_tiles(void **state) {
   assert_int_equal(k->axes[0].extent, 120);
   assert_int_equal(k->nloops, 1);
   assert_true(k->loops[0].tile > 0);
+  lowered_deinit(&l);
+}
+
+// A channel's plane is summed once, for its group and for gamma and beta, whose sums over the batch go by groups.
+static void group_norm_gradient_nests_sums_over_planes(void **state) {
+  (void)state;
+  Lowered l = lower(GROUP_NORM("4, 6, 70", "4, 3", "3"), &usual, false);
+  const Kernel *k = only_kernel(&l);
+  const Loop *loops[8] = {NULL};
+  assert_int_equal(main_loops(k, loops), 1);
+  const Loop *loop = &k->loops[0];
+  assert_ptr_equal(loop, loops[0]);
+  assert_true(loop->is_nested);
+  assert_int_equal(loop->nkept, 1);
+  assert_int_equal(k->axes[loop->order[0]].extent, 3); // groups, kept
+  assert_int_equal(k->axes[loop->order[1]].extent, 4);
+  assert_int_equal(k->axes[loop->order[2]].extent, 2); // a group's channels
+  assert_int_equal(k->axes[loop->order[3]].extent, 70);
+  assert_int_equal(loop->nsweeps, 2);
+  assert_int_equal(count_roots(loop, ROOT_REDUCE_INNER, 0), 4); // a plane's two and a group's two
+  assert_int_equal(count_roots(loop, ROOT_REDUCE_OUTER, 0), 2);
+  assert_int_equal(count_roots(loop, ROOT_STORE, 1), 1);
+  for (size_t r = 0; r < loop->nroots; r++) // a block's share is one number a channel of the group
+    if (loop->roots[r].kind == ROOT_REDUCE_OUTER)
+      assert_int_equal(axes_nelems(k, access_axes(k, &k->accesses[loop->roots[r].access])), 2);
+  lowered_deinit(&l);
+}
+
+// Without a batch to sum over, a plane's sums are the parameters' gradients.
+static void group_norm_gradient_of_one_image_stores_sums_of_planes(void **state) {
+  (void)state;
+  Lowered l = lower(GROUP_NORM("1, 8, 70", "1, 4", "4"), &usual, false);
+  const Kernel *k = only_kernel(&l);
+  assert_int_equal(k->nloops, 1);
+  assert_true(k->loops[0].is_nested);
+  assert_int_equal(count_roots(&k->loops[0], ROOT_STORE, 0), 2);
+  assert_int_equal(count_roots(&k->loops[0], ROOT_STORE, 1), 1);
+  lowered_deinit(&l);
+}
+
+static const char group_norm_neighbours[] =
+    "format: ngrad/1\nname: test\n"
+    "inputs: [{name: h, type: f32, shape: [4, 6, 70]}, {name: d, type: f32, shape: [4, 6, 70]},\n"
+    "         {name: x, type: f32, shape: [4, 6, 70]}, {name: skip, type: f32, shape: [4, 6, 70]},\n"
+    "         {name: m, type: f32, shape: [4, 3]}, {name: v, type: f32, shape: [4, 3]}, {name: g, type: f32}]\n"
+    "nodes: [{op: HardSwishBackward, inputs: [h, d], outputs: [dy]},\n"
+    "        {op: GroupNormBackward, inputs: [x, dy, m, v, g], outputs: [dx, dg, db], attributes: {data_format: NCX, "
+    "groups: 3}},\n"
+    "        {op: Add, inputs: [dx, skip], outputs: [sum]}]\n"
+    "outputs: [sum, dg, db]\n";
+
+static void neighbours_join_their_group_norms_kernel(void **state) {
+  (void)state;
+  Lowered l = lower(group_norm_neighbours, &usual, false);
+  assert_int_equal(only_kernel(&l)->nnodes, 3);
+  assert_true(only_kernel(&l)->loops[0].is_nested);
   lowered_deinit(&l);
 }
 
@@ -361,6 +501,9 @@ static const char *const shapes_of_all_kinds[][4] = {
     {"BatchNormTrainingBackward", "0, 3", "3", "epsilon: 1e-5"},
     {"BatchNormInferenceBackward", "32, 28, 28, 64", "64", "epsilon: 1e-5"},
     {"BatchNormInferenceBackward", "32, 64, 28, 28", "64", "epsilon: 1e-5, data_format: NCX"},
+    {"GroupNormBackward", "32, 256, 56, 56", "32, 32", "data_format: NCX, groups: 32"},
+    {"GroupNormBackward", "1, 6, 300", "1, 3", "data_format: NCX, groups: 3"},
+    {"InstanceNormBackward", "8, 16, 64, 64", "8, 16", "data_format: NCX"},
     {"directml.BATCH_NORMALIZATION_TRAINING_GRAD", "4, 300, 5, 17", "4, 1, 1, 17", "Epsilon: 1e-5"},
     {"directml.BATCH_NORMALIZATION_TRAINING_GRAD", "4, 300, 5, 17", "1, 300, 5, 1", "Epsilon: 1e-5"},
     {"directml.BATCH_NORMALIZATION_TRAINING_GRAD", "4, 300, 5, 17", "4, 300, 5, 17", "Epsilon: 1e-5"},
@@ -385,6 +528,7 @@ static void must_add_up_alike(const Kernel *a, const Kernel *b) {
     assert_int_equal(x->block, y->block);
     assert_int_equal(x->tile, y->tile);
     assert_int_equal(x->accumulators, y->accumulators);
+    assert_int_equal(x->is_nested, y->is_nested);
     assert_int_equal(x->nsweeps, y->nsweeps);
     assert_int_equal(x->nroots, y->nroots);
     for (size_t r = 0; r < x->nroots; r++) {
@@ -463,16 +607,19 @@ static void every_block_has_room_for_its_partial_sums(void **state) {
   }
 }
 
-// An expression that a root of a sweep needs is there by then: row sums of the same loop in an earlier sweep, partial
-// sums in an earlier loop.
+// An expression that a root of a sweep needs is there by then: row sums of the same loop in an earlier sweep, sums over
+// the vector axis that are nested in others in the same one, partial sums in an earlier loop.
 static void must_be_known(const Kernel *k, size_t loop_index, ExprId id, int sweep) {
   const Expr *e = &k->exprs[id];
   if (e->op == EXPR_COMBINE) assert_true(e->loop < loop_index);
   if (expr_is_reduction(e)) {
     const Loop *loop = &k->loops[loop_index];
     bool is_found = false;
+    const int vector_axis = loop->order[loop->nouter + loop->ninner - 1];
+    const bool is_early = loop->is_nested && e->reduced == 1U << vector_axis;
     for (size_t r = 0; r < loop->nroots; r++)
-      is_found |= loop->roots[r].kind == ROOT_REDUCE_INNER && loop->roots[r].expr == id && loop->roots[r].sweep < sweep;
+      is_found |= loop->roots[r].kind == ROOT_REDUCE_INNER && loop->roots[r].expr == id &&
+                  (is_early ? loop->roots[r].sweep == sweep : loop->roots[r].sweep < sweep);
     assert_true(is_found);
     return;
   }
@@ -508,10 +655,16 @@ int main(void) {
       cmocka_unit_test(batch_norm_gradient_nxc_takes_two_loops),
       cmocka_unit_test(gradient_with_frozen_statistics_is_one_look_at_the_data),
       cmocka_unit_test(layer_norm_sweeps_a_row_three_times),
+      cmocka_unit_test(softmax_of_columns_is_one_loop),
+      cmocka_unit_test(softmax_keeps_the_powers_of_short_rows),
+      cmocka_unit_test(long_rows_are_peeled_to_cache_lines),
       cmocka_unit_test(elementwise_operators_are_one_loop_of_tiles),
+      cmocka_unit_test(group_norm_gradient_nests_sums_over_planes),
+      cmocka_unit_test(group_norm_gradient_of_one_image_stores_sums_of_planes),
       cmocka_unit_test(neighbours_join_their_norms_kernel),
       cmocka_unit_test(region_that_no_schedule_carries_is_not_begun),
       cmocka_unit_test(gradient_of_a_number_everywhere_has_a_schedule),
+      cmocka_unit_test(neighbours_join_their_group_norms_kernel),
       cmocka_unit_test(gate_is_read_once_where_the_caches_do_not_hold_it),
       cmocka_unit_test(target_does_not_decide_the_order_of_additions),
       cmocka_unit_test(blocks_keep_chains_of_additions_short),

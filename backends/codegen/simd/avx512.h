@@ -40,6 +40,14 @@
 #define V_MAX(a, b) __builtin_ia32_maxps512_mask(a, b, a, V_ALL)
 #endif
 
+// By value, then all bits set where one of the two is no number.
+#define V_PART_MAXIMUM(a, b) __extension__({ \
+  v_part r_; \
+  uint16_t m_; \
+  __asm__("vcmpunordps %3, %2, %1\n\tvrangeps $5, %3, %2, %0\n\tvpternlogd $255, %0, %0, %0%{%1%}" \
+          : "=&v"(r_), "=&Yk"(m_) : "v"(a), "v"(b)); \
+  r_; })
+
 #ifndef __clang__
 #define V_MIN(a, b) __builtin_ia32_minps512_mask(a, b, a, V_ALL)
 #endif

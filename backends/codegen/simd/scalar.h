@@ -60,6 +60,8 @@
 
 #define D_FOLD_LANES(op, x) return x
 
+#define V_FOLD_LANES(op, x) return x
+
 #define V_MAXIMUM(a, b) ((a) > (b) || (a) != (a) ? (a) : (a) == 0 && (b) == 0 ? (a) + (b) : (b))
 
 #ifndef __GNUC__

@@ -505,8 +505,13 @@ static inline dvec d_min(dvec a, dvec b) { D_FOR_I a.p[i] = D_MIN(a.p[i], b.p[i]
   (__typeof__(a))((__typeof__((a) > (b)))(b) & ((__typeof__((a) > (b)))(a) | ((a) != (b)))))
 #endif
 
+// The same of a whole part of f32.
+#ifndef V_PART_MAXIMUM
+#define V_PART_MAXIMUM(a, b) V_MAXIMUM(a, b)
+#endif
+
 // IEEE 754's maximum: NaN if one of them is, and +0 above -0.
-static inline vec v_maximum(vec a, vec b) { V_FOR_I a.p[i] = V_MAXIMUM(a.p[i], b.p[i]); return a; }
+static inline vec v_maximum(vec a, vec b) { V_FOR_I a.p[i] = V_PART_MAXIMUM(a.p[i], b.p[i]); return a; }
 
 static inline dvec d_maximum(dvec a, dvec b) { D_FOR_I a.p[i] = V_MAXIMUM(a.p[i], b.p[i]); return a; }
 
@@ -672,6 +677,29 @@ typedef double __attribute__((vector_size(16))) d_128;
 // All lanes together, in the order of d_sum.
 #define D_FOLD_ALL(op) \
   D_FOLD_PARTS(op, 8) D_FOLD_PARTS(op, 4) D_FOLD_PARTS(op, 2) D_FOLD_PARTS(op, 1) D_FOLD_LANES(op, a.p[0])
+
+#define V_FOLD_PARTS(op, k) if (V_PARTS > k) V_FOR_I if (i < k) a.p[i] = op(a.p[i], a.p[i + k]);
+
+typedef float __attribute__((vector_size(16))) v_128;
+
+#ifndef V_FOLD_LANES
+#define V_FOLD_LANES(op, x) \
+  v_128 q[4] = {{0}}; \
+  memcpy(q, &(x), sizeof(x)); \
+  if (V_LANES > 8) q[0] = op(q[0], q[2]), q[1] = op(q[1], q[3]); \
+  if (V_LANES > 4) q[0] = op(q[0], q[1]); \
+  v_128 far = {q[0][2], q[0][3], q[0][0], q[0][1]}; \
+  q[0] = op(q[0], far); \
+  v_128 near = {q[0][1], q[0][0], q[0][3], q[0][2]}; \
+  q[0] = op(q[0], near); \
+  return q[0][0]
+#endif
+
+static inline float v_greatest(vec a) {
+  V_FOLD_PARTS(V_PART_MAXIMUM, 8) V_FOLD_PARTS(V_PART_MAXIMUM, 4) V_FOLD_PARTS(V_PART_MAXIMUM, 2)
+  V_FOLD_PARTS(V_PART_MAXIMUM, 1)
+  V_FOLD_LANES(V_MAXIMUM, a.p[0]);
+}
 
 static inline double d_greatest(dvec a) { D_FOLD_ALL(V_MAXIMUM); }
 

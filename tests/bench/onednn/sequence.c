@@ -22,6 +22,17 @@ bool vector_desc(dnnl_memory_desc_t *desc, const Value *v) {
   return dnnl_memory_desc_init_by_tag(desc, 1, dims, onednn_type(v->type), dnnl_a) == dnnl_success;
 }
 
+bool tensor_desc(dnnl_memory_desc_t *desc, const Value *v) {
+  dnnl_dims_t dims, strides;
+  int64_t stride = 1;
+  for (int axis = v->shape.rank - 1; axis >= 0; axis--) {
+    dims[axis] = extent_value(v->shape.extent[axis]);
+    strides[axis] = stride;
+    stride *= dims[axis];
+  }
+  return dnnl_memory_desc_init_by_strides(desc, v->shape.rank, dims, onednn_type(v->type), strides) == dnnl_success;
+}
+
 // Memory
 
 void *sequence_buffer(Sequence *s, size_t nbytes) {
@@ -167,6 +178,12 @@ static bool add_node(Sequence *s, const Node *node) {
       [OP_BatchNormForwardTraining] = add_batch_norm_training,
       [OP_BatchNormTrainingBackward] = add_batch_norm_backward,
       [OP_BatchNormInferenceBackward] = add_batch_norm_backward,
+      [OP_SoftMax] = add_softmax,
+      [OP_LogSoftmax] = add_softmax,
+      [OP_SoftMaxBackward] = add_softmax_backward,
+      [OP_LogSoftmaxBackward] = add_softmax_backward,
+      [OP_ReduceSum] = add_reduce_sum,
+      [OP_BiasAddBackward] = add_bias_backward,
   };
   if (is_fused_away(s, node)) return true;
   return add[node->op->id] && add[node->op->id](s, node);

@@ -68,6 +68,8 @@ bool sequence_settle(Sequence *s);
 dnnl_data_type_t onednn_type(Type type);
 // All elements in a row.
 bool vector_desc(dnnl_memory_desc_t *desc, const Value *v);
+// The value's own axes.
+bool tensor_desc(dnnl_memory_desc_t *desc, const Value *v);
 // The ReLU's gradient that this batch norm's takes over, if the form says so; NULL: none.
 const Node *fused_relu(const Sequence *s, const Node *batch_norm);
 
@@ -79,5 +81,9 @@ bool add_layer_norm_backward(Sequence *s, const Node *node);
 bool add_batch_norm_inference(Sequence *s, const Node *node);
 bool add_batch_norm_training(Sequence *s, const Node *node);
 bool add_batch_norm_backward(Sequence *s, const Node *node);
+bool add_softmax(Sequence *s, const Node *node);
+bool add_softmax_backward(Sequence *s, const Node *node);
+bool add_reduce_sum(Sequence *s, const Node *node);
+bool add_bias_backward(Sequence *s, const Node *node);
 
 #endif
