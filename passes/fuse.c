@@ -8,6 +8,8 @@
 //
 // Where a region has sums, what joins is lowered and scheduled with it on trial: a schedule must carry all, and
 // move no more bytes than two kernels would. What cannot join stays with its other neighbours.
+// Values beyond the registers wait in the first level, which costs less than any tensor between two kernels would: what
+// is bounded is how many tensors stream through at once.
 //
 // Within a region, values go from node to node as expressions over one domain, aligned at the right as numpy does. What
 // operators with sums hand out beside their data (statistics of a norm) lies along other axes, and only stores fit it.

@@ -21,6 +21,13 @@ if [ "${1-}" = --time ]; then
   exit
 fi
 
+case ${1-} in
+'' | *[!0-9]*)
+  echo "usage: large_graph.sh NODES | --time NGRAD" >&2
+  exit 2
+  ;;
+esac
+
 awk -v nodes="$1" '
   function node(op, inputs, attributes) {
     printf "  - {op: %s, inputs: [%s], outputs: [%s]%s}\n", op, inputs, "v" ++count, attributes ? ", attributes: {" attributes "}" : ""
