@@ -38,7 +38,10 @@ static void print_box(const Node *node, Text *out) {
   Text name;
   text_init(&name, out->allocator);
   operator_print_name(node->op, node->signature, &name);
-  text_format(out, "  n%u [shape=box, label=\"%s\"];\n", (unsigned)node->index, text_string(&name));
+  text_format(out, "  n%u [shape=box, label=\"%s", (unsigned)node->index, text_string(&name));
+  if (node->position.line || node->norigins) text_add_string(out, "\\n");
+  node_print_lines(node, out);
+  text_add_string(out, "\"];\n");
   out->out_of_memory |= name.out_of_memory;
   text_deinit(&name);
 }

@@ -299,6 +299,14 @@ void node_print_lines(const Node *node, Text *out) {
   }
 }
 
+void node_print(const Node *node, Text *out) {
+  text_add_string(out, node->op->name);
+  if (!node->position.line && !node->norigins) return;
+  text_add_string(out, " (");
+  node_print_lines(node, out);
+  text_add_string(out, ")");
+}
+
 static bool clone_values(Graph *copy, const Graph *g) {
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];

@@ -114,6 +114,12 @@ typedef struct AttributeValue {
   };
 } AttributeValue;
 
+typedef struct Refusal { // why a node is in no kernel with another that it shares values with
+  const Node *with;
+  const char *why;
+  const struct Refusal *next;
+} Refusal;
+
 struct Node {
   const Operator *op;
   const Signature *signature; // the name it was written under; NULL: the canonical one
@@ -126,9 +132,9 @@ struct Node {
   Position position;
   Position *origins; // of a node that a pass made: what it stands for, in the file's order; at most MAX_ORIGINS
   uint32_t norigins;
-  uint32_t index;    // in graph->nodes
-  uint32_t region;   // nodes with the same one become one kernel; the pass fuse sets it, graph_sort does not keep it
-  const char *apart; // why it did not join a region that it would have gained by; NULL: there was none, or it did
+  uint32_t index;  // in graph->nodes
+  uint32_t region; // nodes with the same one become one kernel; the pass fuse sets it, graph_sort does not keep it
+  const Refusal *refusals; // in the graph's arena; the pass fuse sets them too
 };
 
 struct Graph {
@@ -175,6 +181,7 @@ size_t value_count_uses(const Value *v);
 // A node that a pass makes remembers the places of those it stands for, which are one's own or those one stands for.
 bool node_add_origin(Graph *g, Node *node, const Node *from);
 void node_print_lines(const Node *node, Text *out); // "line 4", "lines 4, 7 to 9"; nothing when nothing is known
+void node_print(const Node *node, Text *out);       // "LayerNorm (lines 4, 7 to 9)"
 
 // Orders nodes so that producers come first: those that a node lacks are moved up in front of it, in the order of its
 // inputs, and all else stays as written. False and a message that names the nodes when there is a cycle. Also gives

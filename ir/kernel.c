@@ -509,6 +509,8 @@ void program_free(Program *p) {
 
 // Printing
 
+enum { MOST_REFUSALS = 32, MOST_USES = 64 };
+
 static void print_axes(const Kernel *k, const int *order, int count, Text *out) {
   for (int i = 0; i < count; i++)
     text_format(out, "%s%s %lld", i ? ", " : "", k->axes[order[i]].name, (long long)k->axes[order[i]].extent);
@@ -587,19 +589,29 @@ static void print_traffic(const Kernel *k, Text *out) {
   }
 }
 
-// Why what it reads comes from other kernels, where joining them would have saved memory traffic.
+static void print_refusal(const Kernel *k, const Node *node, const Node **seen, uint32_t *nseen, Text *out) {
+  const Refusal *r = node ? node->refusals : NULL;
+  while (r && r->with->region != k->nodes[0]->region) r = r->next;
+  if (!r || node->region == k->nodes[0]->region || *nseen == MOST_REFUSALS) return;
+  for (uint32_t i = 0; i < *nseen; i++)
+    if (seen[i] == node) return;
+  seen[(*nseen)++] = node;
+  text_add_string(out, "  not with ");
+  node_print(node, out);
+  text_format(out, ": %s\n", r->why);
+}
+
+// Why nodes that it shares values with are in other kernels.
 static void print_apart(const Kernel *k, Text *out) {
+  const Node *seen[MOST_REFUSALS];
+  uint32_t nseen = 0;
   for (AccessId i = 0; i < k->naccesses; i++) {
     const Value *v = k->accesses[i].value;
-    const Node *maker = v ? v->producer : NULL;
-    bool is_seen = false;
-    for (AccessId before = 0; before < i; before++)
-      is_seen |= k->accesses[before].value && k->accesses[before].value->producer == maker;
-    if (!maker || is_seen || !maker->apart || maker->region == k->nodes[0]->region) continue;
-    text_format(out, "  not with %s", maker->op->name);
-    if (maker->position.line) text_add_string(out, ", ");
-    node_print_lines(maker, out);
-    text_format(out, ": %s\n", maker->apart);
+    if (!v) continue;
+    print_refusal(k, v->producer, seen, &nseen, out);
+    int looked = 0;
+    for (const Use *use = v->uses; use && looked < MOST_USES; use = use->next, looked++)
+      print_refusal(k, use->node, seen, &nseen, out);
   }
 }
 
@@ -607,7 +619,10 @@ void program_print(const Program *p, Text *out) {
   for (size_t i = 0; i < p->nkernels; i++) {
     const Kernel *k = p->kernels[i];
     text_format(out, "kernel %zu:", i);
-    for (size_t n = 0; n < k->nnodes; n++) text_format(out, " %s", k->nodes[n]->op->name);
+    for (size_t n = 0; n < k->nnodes; n++) {
+      text_add_string(out, n ? ", " : " ");
+      node_print(k->nodes[n], out);
+    }
     text_add_string(out, k->is_f64 ? ", in f64\n" : "\n");
     print_traffic(k, out);
     print_apart(k, out);

@@ -118,6 +118,11 @@ Powers norm_reduced_powers(const Node *node) {
   return powers - extent_powers(norm_ngroups(node));
 }
 
+bool norm_cancels(const Node *node) {
+  enum { FEW_ELEMENTS = 4 };
+  return node->op->traits & TRAIT_CANCELS && norm_reduced_nelems(node) <= FEW_ELEMENTS;
+}
+
 static bool both_or_neither(const Node *node, Diagnostics *d, const Value *a, const char *name_a, const Value *b,
                             const char *name_b) {
   if (!a == !b) return true;

@@ -31,6 +31,10 @@ uint32_t norm_reduced_axes(const Node *node);
 int64_t norm_reduced_nelems(const Node *node);
 Powers norm_reduced_powers(const Node *node); // of their number
 
+// Whether the node is a norm's gradient of statistics over so few elements that cancellation leaves a remainder smaller
+// than f32's rounding of the terms: with two elements to a statistic only epsilon is left.
+bool norm_cancels(const Node *node);
+
 // begin_norm_axis counted from the left. The rank of src must be known.
 int layer_norm_begin_axis(const Node *node);
 

@@ -28,16 +28,18 @@ int64_t open_number(const Graph *g, int64_t number, Powers powers, const int64_t
 
 // Binding
 
-// The extents of a clone, by those of the graph that it is one of.
-static void replace_dims(Graph *g, const Dim *const *from, const Extent *to, size_t count) {
-  for (size_t i = 0; i < g->nvalues; i++) {
-    Shape *s = &g->values[i]->shape;
-    for (int axis = 0; axis < s->rank; axis++)
-      for (size_t k = 0; k < count; k++)
-        if (s->extent[axis].dim && s->extent[axis].dim == from[k]) {
-          s->extent[axis] = to[k];
-          break;
-        }
+// The extents of a clone of g, in what g's dims become; products of open ones are none of them.
+static void replace_dims(Graph *clone, const Graph *g, const Extent *to) {
+  int64_t values[MAX_OPEN_DIMS] = {0};
+  for (size_t k = 0; k < g->ndims && k < MAX_OPEN_DIMS; k++) values[k] = to[k].value;
+  for (size_t i = 0; i < clone->nvalues; i++) {
+    Shape *s = &clone->values[i]->shape;
+    for (int axis = 0; axis < s->rank; axis++) {
+      const Dim *dim = s->extent[axis].dim;
+      if (dim && dim->powers) s->extent[axis] = EXTENT(open_number(g, dim->value, dim->powers, values));
+      for (size_t k = 0; dim && k < g->ndims; k++)
+        if (g->dims[k] == dim) s->extent[axis] = to[k];
+    }
   }
 }
 
@@ -58,7 +60,7 @@ Graph *graph_with_dims(const Graph *g, const int64_t *values, Diagnostics *d) {
     return NULL;
   }
   for (size_t i = 0; i < g->ndims; i++) to[i] = EXTENT(values[i]);
-  replace_dims(bound, (const Dim *const *)g->dims, to, g->ndims);
+  replace_dims(bound, g, to);
   bound->ndims = 0;
   if (graph_infer(bound, d) && check_nelems(bound, d)) return bound;
   graph_free(bound);
@@ -108,7 +110,7 @@ static bool open_dims(Opening *o) {
     own->dims[own->ndims++] = dim;
     to[i] = (Extent){dim, -1};
   }
-  replace_dims(own, (const Dim *const *)g->dims, to, g->ndims);
+  replace_dims(own, g, to);
   return true;
 }
 
@@ -234,7 +236,7 @@ static bool is_as_bound(const Opening *o, size_t dim, int64_t value) {
   return ok;
 }
 
-Graph *graph_open(const Graph *g, Diagnostics *d) {
+Graph *graph_with_open_dims(const Graph *g, Diagnostics *d) {
   Opening o = {.given = g, .graph = graph_clone(g), .diagnostics = d};
   if (!o.graph) {
     error_out_of_memory(d);

@@ -12,7 +12,7 @@
 // A graph of its own in which the dims that are not fixed are open, at their value or else a default as the hint, the
 // fixed ones are bound, and every type and shape is known; g stays as it is and must outlive it. NULL after telling
 // which dim cannot stay open, or what is wrong with the graph.
-Graph *graph_open(const Graph *g, Diagnostics *d);
+Graph *graph_with_open_dims(const Graph *g, Diagnostics *d);
 
 // A graph of its own in which g's dims have these values, inferred anew; NULL after telling what contradicts.
 Graph *graph_with_dims(const Graph *g, const int64_t *values, Diagnostics *d);

@@ -37,6 +37,15 @@ bool type_is_float(Type type) {
   return types[type].is_float;
 }
 
+bool type_widens(Type from, Type to) {
+  static const TypeSet wider[TYPE_COUNT] = {
+      [TYPE_F16] = TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_F64),
+      [TYPE_BF16] = TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_F64),
+      [TYPE_F32] = TYPE_BIT(TYPE_F64),
+  };
+  return wider[from] & TYPE_BIT(to);
+}
+
 char *type_set_names(TypeSet set, char *buffer, size_t nbytes) {
   size_t used = 0;
   buffer[0] = 0;

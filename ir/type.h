@@ -36,7 +36,8 @@ enum {
 const char *type_name(Type type);      // "f32"; "?" for TYPE_NONE
 Type type_from_name(const char *name); // TYPE_NONE when there is no such type
 size_t type_nbytes(Type type);
-bool type_is_float(Type type); // that one computes with: 8 bits are storage
+bool type_is_float(Type type);        // that one computes with: 8 bits are storage
+bool type_widens(Type from, Type to); // to another float type, which has every number of `from`
 // "f32, f16 or bf16", into buffer; returns buffer.
 char *type_set_names(TypeSet set, char *buffer, size_t nbytes);
 

@@ -15,9 +15,54 @@ static Polynomial fail(Algebra *a) {
   return none;
 }
 
+static bool is_widened(const Value *v) {
+  return v->producer && v->producer->op->id == OP_TypeCast && type_widens(v->producer->inputs[0]->type, v->type);
+}
+
+static bool is_one(Extent e) {
+  return extent_equals(e, EXTENT(1));
+}
+
 void algebra_init(Algebra *a, Arena *scratch, const Value *frame) {
-  *a = (Algebra){.scratch = scratch, .frame = frame};
+  *a = (Algebra){.scratch = scratch, .frame = frame, .data = frame};
+  while (is_widened(a->data)) a->data = a->data->producer->inputs[0];
+  for (int i = 0; i < frame->shape.rank; i++)
+    if (!is_one(frame->shape.extent[i])) a->extent[a->rank++] = frame->shape.extent[i];
   a->tolerance = frame->type == TYPE_F64 ? 1e-13 : 1e-6; // of the constants' own roundings
+}
+
+static bool is_literal(const Extent *extent, int rank) {
+  for (int i = 0; i < rank; i++)
+    if (!extent_is_literal(extent[i]) || !extent_value(extent[i])) return false;
+  return true;
+}
+
+// A border is known by how many elements lie behind it. The shape's borders are met from the right, with those that the
+// frame has: each must divide the next. Only axes at the front may have extents without a number, and then in both.
+void algebra_split_axes(Algebra *a, const Shape *shape) {
+  Extent split[MOST_FRAME_AXES]; // from the right
+  int count = 0, own = a->rank, other = shape->rank, front = 0;
+  int64_t behind = 1, next_own = 1, next_other = 1;
+  while (front < a->rank && front < shape->rank && !is_literal(&a->extent[front], 1) &&
+         extent_equals(a->extent[front], shape->extent[front]))
+    front++;
+  if (!is_literal(a->extent + front, own - front) || !is_literal(shape->extent + front, other - front)) return;
+  for (;;) {
+    while (own > front && next_own == behind) next_own *= extent_value(a->extent[--own]);
+    while (other > front && next_other == behind) next_other *= extent_value(shape->extent[--other]);
+    if (next_own == behind && next_other == behind) break;
+    if (next_own == behind || next_other == behind || count + front == MOST_FRAME_AXES) return;
+    int64_t next = next_own < next_other ? next_own : next_other;
+    if (next % behind) return;
+    split[count++] = EXTENT(next / behind);
+    behind = next;
+  }
+  a->rank = front + count;
+  for (int i = 0; i < count; i++) a->extent[front + i] = split[count - 1 - i];
+}
+
+uint32_t algebra_axes(const Algebra *a) {
+  return (1U << a->rank) - 1;
 }
 
 // What an extent counts as. One that is open counts as no number that could stand in a graph, so that nothing follows
@@ -29,18 +74,17 @@ static double extent_count(Extent e) {
   return count;
 }
 
-double algebra_extent(const Algebra *a, int axis) {
-  return extent_count(a->frame->shape.extent[axis]);
+double algebra_count(const Algebra *a, uint32_t axes) {
+  double count = 1;
+  for (int i = 0; i < a->rank; i++)
+    if (axes >> i & 1) count *= extent_count(a->extent[i]);
+  return count;
 }
 
 // Symbols
 
-static bool is_same_labels(const Labels *a, const Labels *b) {
-  return a->rank == b->rank && memcmp(a->axis, b->axis, (size_t)a->rank) == 0;
-}
-
 static bool is_same_symbol(Algebra *a, const Symbol *s, const Symbol *t) {
-  if (s->value || t->value) return s->value == t->value && is_same_labels(&s->labels, &t->labels);
+  if (s->value || t->value) return s->value == t->value && labels_equal(&s->labels, &t->labels);
   return s->reduced == t->reduced && s->base.nterms == t->base.nterms && polynomial_equals(a, s->base, t->base);
 }
 
@@ -59,8 +103,7 @@ static Polynomial of_symbol(Algebra *a, const Symbol *symbol, int halves) {
 
 static Polynomial of_value(Algebra *a, const Value *v, const Labels *labels) {
   Symbol s = {.value = v, .labels = *labels};
-  for (int i = 0; i < labels->rank; i++)
-    if (labels->axis[i] >= 0) s.axes |= 1U << labels->axis[i];
+  s.axes = labels_axes(labels);
   return of_symbol(a, &s, 2);
 }
 
@@ -182,6 +225,26 @@ Polynomial polynomial_power(Algebra *a, Polynomial p, int halves) {
   return power;
 }
 
+// A sum within a sum is one over the axes of both, where what stands beside it does not vary over its own: takes it
+// apart in m, and returns those.
+static uint32_t join_sums(const Algebra *a, Monomial *m) {
+  for (uint32_t i = 0; i < m->nfactors; i++) {
+    const Symbol *s = &a->symbols[m->factors[i].symbol];
+    Monomial joined = s->reduced ? s->base.terms[0] : (Monomial){0};
+    uint32_t beside = 0;
+    bool fits = s->reduced && m->factors[i].halves == 2;
+    for (uint32_t k = 0; k < m->nfactors && fits; k++) {
+      if (k == i) continue;
+      beside |= a->symbols[m->factors[k].symbol].axes;
+      fits = multiply_factor(&joined, m->factors[k]);
+    }
+    if (!fits || beside & s->reduced) continue;
+    *m = joined;
+    return s->reduced;
+  }
+  return 0;
+}
+
 // What does not vary over the axes comes out of the sum, and counts as often as there are elements.
 static Polynomial reduce_term(Algebra *a, const Monomial *m, uint32_t axes) {
   Monomial inside = {.coefficient = 1};
@@ -194,10 +257,10 @@ static Polynomial reduce_term(Algebra *a, const Monomial *m, uint32_t axes) {
     to->factors[to->nfactors++] = m->factors[i];
   }
   uint32_t varying = monomial_axes(a, &inside);
-  for (int axis = 0; axis < a->frame->shape.rank; axis++)
-    if ((axes & ~varying) >> axis & 1) outside.terms[0].coefficient *= algebra_extent(a, axis);
+  outside.terms[0].coefficient *= algebra_count(a, axes & ~varying);
   if (!inside.nfactors) return outside.terms[0].coefficient != 0 ? outside : none;
-  Symbol s = {.reduced = axes & varying, .axes = varying & ~axes, .base = polynomial_number(a, 1)};
+  uint32_t also = join_sums(a, &inside);
+  Symbol s = {.reduced = (axes & varying) | also, .axes = varying & ~axes, .base = polynomial_number(a, 1)};
   if (a->failed) return none;
   s.base.terms[0] = inside;
   return polynomial_product(a, outside, of_symbol(a, &s, 2));
@@ -214,35 +277,58 @@ Polynomial polynomial_reduce(Algebra *a, Polynomial p, uint32_t axes) {
 
 // Labels
 
-static bool is_one(Extent e) {
-  return extent_equals(e, EXTENT(1));
+bool labels_equal(const Labels *a, const Labels *b) {
+  return a->rank == b->rank && memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) == 0;
 }
 
-Labels labels_identity(const Value *frame) {
-  Labels labels = {.rank = frame->shape.rank};
-  for (int i = 0; i < labels.rank; i++) labels.axis[i] = (int8_t)(is_one(frame->shape.extent[i]) ? -1 : i);
+uint32_t labels_axes(const Labels *labels) {
+  uint32_t axes = 0;
+  for (int i = 0; i < labels->rank; i++) axes |= labels->axes[i];
+  return axes;
+}
+
+// Takes axes of the frame from the list that together have this extent; 0: the next ones do not.
+static uint32_t take_axes(const Algebra *a, Extent extent, const int **next, const int *end) {
+  uint32_t axes = 0;
+  int64_t nelems = 1;
+  if (*next < end && extent_equals(a->extent[**next], extent)) return 1U << *(*next)++;
+  while (*next < end && extent_is_literal(extent) && nelems < extent_value(extent)) {
+    if (!extent_is_literal(a->extent[**next]) || (axes && *(*next - 1) + 1 != **next)) return 0;
+    axes |= 1U << **next;
+    nelems *= extent_value(a->extent[*(*next)++]);
+  }
+  return nelems == extent_value(extent) ? axes : 0;
+}
+
+// The labels of a value of this shape that has the frame's axes in the list, in its order.
+static bool labels_of_list(const Algebra *a, const int *list, int count, const Shape *shape, Labels *labels) {
+  const int *end = list + count;
+  *labels = (Labels){.rank = shape->rank};
+  for (int i = 0; i < shape->rank; i++) {
+    if (is_one(shape->extent[i])) continue;
+    labels->axes[i] = (uint16_t)take_axes(a, shape->extent[i], &list, end);
+    if (!labels->axes[i]) return false;
+  }
+  return list == end;
+}
+
+bool labels_of_axes(const Algebra *a, uint32_t axes, const Value *v, Labels *labels) {
+  int list[MOST_FRAME_AXES], count = 0;
+  for (int i = 0; i < a->rank; i++)
+    if (axes >> i & 1) list[count++] = i;
+  return labels_of_list(a, list, count, &v->shape, labels);
+}
+
+Labels labels_of_frame(const Algebra *a) {
+  Labels labels;
+  labels_of_axes(a, algebra_axes(a), a->frame, &labels); // whose axes they are
   return labels;
 }
 
-bool labels_of_axes(const Value *frame, uint32_t axes, const Value *v, Labels *labels) {
-  *labels = (Labels){.rank = v->shape.rank};
-  int axis = 0;
-  for (int i = 0; i < labels->rank; i++) {
-    labels->axis[i] = -1;
-    if (is_one(v->shape.extent[i])) continue;
-    while (axis < frame->shape.rank && (!(axes >> axis & 1) || is_one(frame->shape.extent[axis]))) axis++;
-    if (axis == frame->shape.rank || !extent_equals(frame->shape.extent[axis], v->shape.extent[i])) return false;
-    labels->axis[i] = (int8_t)axis++;
-  }
-  while (axis < frame->shape.rank && (!(axes >> axis & 1) || is_one(frame->shape.extent[axis]))) axis++;
-  return axis == frame->shape.rank;
-}
-
-// Of an operand that is broadcast to a value with these labels.
-static Labels labels_of_operand(const Value *operand, const Labels *result) {
+Labels labels_of_operand(const Value *operand, const Labels *result) {
   Labels labels = {.rank = operand->shape.rank};
   for (int i = 0; i < labels.rank; i++)
-    labels.axis[i] = (int8_t)(is_one(operand->shape.extent[i]) ? -1 : result->axis[i + result->rank - labels.rank]);
+    labels.axes[i] = is_one(operand->shape.extent[i]) ? 0 : result->axes[i + result->rank - labels.rank];
   return labels;
 }
 
@@ -291,6 +377,12 @@ static Polynomial of_pow(Algebra *a, const Node *node, const Labels *l) {
   return polynomial_power(a, operand(a, node, 0, l), (int)halves);
 }
 
+static Polynomial of_cast(Algebra *a, const Node *node, const Labels *l) {
+  Type from = node->inputs[0]->type, to = node->outputs[0]->type, least = a->frame->type;
+  bool is_rounding = type_widens(to, from) && (to == least || type_widens(least, to));
+  return is_rounding || type_widens(from, to) ? operand(a, node, 0, l) : fail(a);
+}
+
 // dy / (2 * sqrt(x))
 static Polynomial of_sqrt_backward(Algebra *a, const Node *node, const Labels *l) {
   Polynomial over = polynomial_power(a, operand(a, node, 0, l), node_bool(node, "use_dst") ? -2 : -1);
@@ -298,56 +390,70 @@ static Polynomial of_sqrt_backward(Algebra *a, const Node *node, const Labels *l
   return polynomial_sum(a, none, product, 0.5);
 }
 
-// The data is looked at in the frame's own axes alone.
-static Polynomial reduction(Algebra *a, const Node *node, const Labels *l) {
-  const Value *src = node->inputs[0];
-  uint32_t axes = reduce_axes(node);
-  bool keeps = node_bool(node, "keep_dims");
-  if (src->shape.rank != a->frame->shape.rank) return fail(a);
-  Labels own = labels_identity(a->frame);
-  for (int i = 0, on = 0; i < own.rank; i++) {
-    bool is_reduced = axes >> i & 1;
-    if (is_one(src->shape.extent[i])) own.axis[i] = -1;
-    else if (!extent_equals(src->shape.extent[i], a->frame->shape.extent[i])) return fail(a);
-    if (!is_reduced && l->axis[on] != own.axis[i]) return fail(a);
-    on += keeps || !is_reduced;
+// Axes of the frame for one that is summed over: any name will do that is not in use, but the one behind `last` is the
+// likeliest.
+static uint32_t axes_to_reduce(const Algebra *a, Extent extent, uint32_t used, int last) {
+  for (int i = 0; i < a->rank; i++) {
+    int list[MOST_FRAME_AXES], count = 0;
+    for (int axis = (last + 1 + i) % a->rank; axis < a->rank && !(used >> axis & 1); axis++) list[count++] = axis;
+    const int *next = list;
+    uint32_t axes = take_axes(a, extent, &next, list + count);
+    if (axes) return axes;
   }
-  return polynomial_reduce(a, algebra_evaluate(a, src, &own), axes);
+  return 0;
 }
 
-// A sum over an axis that src does not have in full counts too often: of extent 1 there, and not in the frame.
-static double missing_elements(const Algebra *a, const Node *node) {
-  double count = 1;
-  for (int i = 0; i < a->frame->shape.rank; i++)
-    if (reduce_axes(node) >> i & 1 && is_one(node->inputs[0]->shape.extent[i])) count *= algebra_extent(a, i);
-  return count;
+// The labels of what is reduced, from those of the result, and the axes that are summed over. Data of the frame's size
+// lies in the frame's order.
+static bool labels_of_reduced(const Algebra *a, const Node *node, const Labels *l, Labels *own, uint32_t *reduced) {
+  const Value *src = node->inputs[0];
+  uint32_t axes = reduce_axes(node), used = labels_axes(l);
+  bool keeps = node_bool(node, "keep_dims"), is_in_order = labels_of_axes(a, algebra_axes(a), src, own);
+  *reduced = 0;
+  for (int i = 0, on = 0; i < src->shape.rank; i++) {
+    bool is_reduced = axes >> i & 1;
+    if (!is_reduced) is_in_order &= own->axes[i] == l->axes[on];
+    on += keeps || !is_reduced;
+  }
+  int last = -1;
+  own->rank = src->shape.rank;
+  for (int i = 0, on = 0; i < src->shape.rank; i++) {
+    bool is_reduced = axes >> i & 1;
+    if (!is_reduced) own->axes[i] = l->axes[on];
+    else if (is_one(src->shape.extent[i])) own->axes[i] = 0;
+    else if (!is_in_order) own->axes[i] = (uint16_t)axes_to_reduce(a, src->shape.extent[i], used, last);
+    if (is_reduced && !own->axes[i] && !is_one(src->shape.extent[i])) return false;
+    if (is_reduced) *reduced |= own->axes[i];
+    used |= own->axes[i];
+    if (own->axes[i]) last = 31 - __builtin_clz(own->axes[i]);
+    on += keeps || !is_reduced;
+  }
+  return true;
 }
 
 static Polynomial of_reduce_sum(Algebra *a, const Node *node, const Labels *l) {
-  Polynomial sum = reduction(a, node, l);
-  return a->failed ? none : polynomial_sum(a, none, sum, 1 / missing_elements(a, node));
+  Labels own;
+  uint32_t reduced;
+  if (!labels_of_reduced(a, node, l, &own, &reduced)) return fail(a);
+  return polynomial_reduce(a, algebra_evaluate(a, node->inputs[0], &own), reduced);
 }
 
 static Polynomial of_reduce_mean(Algebra *a, const Node *node, const Labels *l) {
-  Polynomial sum = reduction(a, node, l);
-  double count = 1;
-  for (int i = 0; i < a->frame->shape.rank; i++)
-    if (reduce_axes(node) >> i & 1) count *= algebra_extent(a, i);
-  return a->failed ? none : polynomial_sum(a, none, sum, 1 / count);
+  Labels own;
+  uint32_t reduced;
+  if (!labels_of_reduced(a, node, l, &own, &reduced)) return fail(a);
+  Polynomial sum = polynomial_reduce(a, algebra_evaluate(a, node->inputs[0], &own), reduced);
+  return a->failed ? none : polynomial_sum(a, none, sum, 1 / algebra_count(a, reduced));
 }
 
-// Axes of extent 1 come and go; others keep their order and extents.
+// Axes are joined, split, or of extent 1, and keep their order.
 static Polynomial of_reshape(Algebra *a, const Node *node, const Labels *l) {
-  const Shape *src = &node->inputs[0]->shape, *dst = &node->outputs[0]->shape;
-  Labels own = {.rank = src->rank};
-  int k = 0;
-  for (int i = 0; i < src->rank; i++) {
-    own.axis[i] = -1;
-    if (is_one(src->extent[i])) continue;
-    while (k < dst->rank && is_one(dst->extent[k])) k++;
-    if (k == dst->rank || !extent_equals(src->extent[i], dst->extent[k])) return fail(a);
-    own.axis[i] = l->axis[k++];
-  }
+  int list[MOST_FRAME_AXES], count = 0;
+  Labels own;
+  for (int i = 0; i < l->rank; i++)
+    for (int axis = 0; axis < a->rank; axis++)
+      if (l->axes[i] >> axis & 1) list[count++] = axis;
+  if (!labels_of_list(a, list, count, &node->inputs[0]->shape, &own)) return fail(a);
   return algebra_evaluate(a, node->inputs[0], &own);
 }
 
@@ -355,7 +461,7 @@ static Polynomial of_transpose(Algebra *a, const Node *node, const Labels *l) {
   Labels own = {.rank = l->rank};
   int axes[MAX_RANK];
   if (!transpose_axes(node, l->rank, axes)) return fail(a);
-  for (int i = 0; i < l->rank; i++) own.axis[axes[i]] = l->axis[i];
+  for (int i = 0; i < l->rank; i++) own.axes[axes[i]] = l->axes[i];
   return algebra_evaluate(a, node->inputs[0], &own);
 }
 
@@ -369,6 +475,7 @@ static Polynomial (*const meanings[OP_COUNT])(Algebra *, const Node *, const Lab
     [OP_Sqrt] = of_sqrt,
     [OP_Reciprocal] = of_reciprocal,
     [OP_Pow] = of_pow,
+    [OP_TypeCast] = of_cast,
     [OP_SqrtBackward] = of_sqrt_backward,
     [OP_ReduceSum] = of_reduce_sum,
     [OP_ReduceMean] = of_reduce_mean,
@@ -382,13 +489,14 @@ bool operator_has_meaning(OperatorId op) {
 
 static const Polynomial *find_evaluated(const Algebra *a, const Value *v, const Labels *labels) {
   for (uint32_t i = 0; i < a->nevaluated; i++)
-    if (a->evaluated[i].value == v && is_same_labels(&a->evaluated[i].labels, labels)) return &a->evaluated[i].p;
+    if (a->evaluated[i].value == v && labels_equal(&a->evaluated[i].labels, labels)) return &a->evaluated[i].p;
   return NULL;
 }
 
 Polynomial algebra_evaluate(Algebra *a, const Value *v, const Labels *labels) {
   enum { DEEPEST = 48 };
   if (a->failed) return none;
+  if (v == a->data) v = a->frame;
   if (v->constant && v->constant->is_splat) return polynomial_number(a, type_load(v->type, v->constant->data, 0));
   const Polynomial *before = find_evaluated(a, v, labels);
   if (before) return *before;

@@ -5,13 +5,17 @@
 // in the axes of one tensor, the frame: a symbol knows over which of them it varies. So E[x^2] - E[x]^2 and
 // E[(x - E[x])^2] are the same polynomial, and a sum of x - E[x] over x's axes is none.
 //
-// Equal polynomials are equal functions of real numbers. Roundings differ.
+// Where reshapes join or split the tensor's axes, the frame's are their parts: of [2, 6, 5] and [2, 3, 10] they are
+// 2, 3, 2 and 5. It has none of extent 1.
+//
+// Equal polynomials are equal functions of real numbers. Roundings differ: a cast is nothing, unless what it rounds to
+// has less than the frame.
 #ifndef NGRAD_PASSES_ALGEBRA_H
 #define NGRAD_PASSES_ALGEBRA_H
 
 #include "ir/operator.h"
 
-enum { MOST_TERMS = 32, MOST_FACTORS = 8, MOST_SYMBOLS = 128, MOST_EVALUATED = 256 };
+enum { MOST_FRAME_AXES = 16, MOST_TERMS = 32, MOST_FACTORS = 8, MOST_SYMBOLS = 128, MOST_EVALUATED = 256 };
 
 typedef struct Factor {
   uint16_t symbol;
@@ -29,10 +33,10 @@ typedef struct Polynomial {
   Monomial *terms;
 } Polynomial;
 
-// Where a value's axes are in the frame; -1: an axis of extent 1, which is nowhere.
+// Where a value's axes are in the frame: neighbouring axes of it, as a mask; 0: an axis of extent 1, which is nowhere.
 typedef struct Labels {
   int rank;
-  int8_t axis[MAX_RANK];
+  uint16_t axes[MAX_RANK];
 } Labels;
 
 typedef struct Symbol {
@@ -52,8 +56,11 @@ typedef struct Evaluated {
 typedef struct Algebra {
   Arena *scratch;
   const Value *frame; // the tensor whose axes are spoken of; never looked into
-  double tolerance;   // relative: coefficients that differ by less are equal
-  int depth;          // of the evaluation
+  const Value *data;  // what was widened to be the frame; the frame itself, if nothing was
+  int rank;
+  Extent extent[MOST_FRAME_AXES]; // of the frame's axes
+  double tolerance;               // relative: coefficients that differ by less are equal
+  int depth;                      // of the evaluation
   Symbol symbols[MOST_SYMBOLS];
   uint32_t nsymbols;
   Evaluated evaluated[MOST_EVALUATED]; // so far
@@ -64,8 +71,11 @@ typedef struct Algebra {
 
 void algebra_init(Algebra *a, Arena *scratch, const Value *frame);
 
-// What the frame's extent on an axis counts as in the numbers of polynomials.
-double algebra_extent(const Algebra *a, int axis);
+// Splits the frame's axes where this shape of as many elements has a border between two axes, if it can be.
+void algebra_split_axes(Algebra *a, const Shape *shape);
+uint32_t algebra_axes(const Algebra *a); // all of them
+double algebra_count(const Algebra *a,
+                     uint32_t axes); // elements along these, or what stands for a number of them that is open
 
 // Whether a value made by it is looked into.
 bool operator_has_meaning(OperatorId op);
@@ -73,10 +83,13 @@ bool operator_has_meaning(OperatorId op);
 // A value whose axis i is the frame's axis labels[i]; what is too much to be looked into is a symbol.
 Polynomial algebra_evaluate(Algebra *a, const Value *v, const Labels *labels);
 
-// The labels of a value of the frame's rank, and those of one that has just the axes in the mask, in order: in the
-// frame's rank with 1 elsewhere or without them. False: it has other extents.
-Labels labels_identity(const Value *frame);
-bool labels_of_axes(const Value *frame, uint32_t axes, const Value *v, Labels *labels);
+// The labels of a value that has just the axes in the mask, in their order and joined or not; of the frame itself; and
+// of an operand that numpy would broadcast to a value with these. False: it has other extents.
+bool labels_of_axes(const Algebra *a, uint32_t axes, const Value *v, Labels *labels);
+Labels labels_of_frame(const Algebra *a);
+Labels labels_of_operand(const Value *operand, const Labels *result);
+bool labels_equal(const Labels *a, const Labels *b);
+uint32_t labels_axes(const Labels *labels); // all that it varies over
 
 Polynomial polynomial_number(Algebra *a, double number);
 Polynomial polynomial_sum(Algebra *a, Polynomial p, Polynomial q, double factor); // p + factor * q

@@ -4,18 +4,8 @@
 
 #include "passes/rewrite.h"
 
-// Every number of `from` is one of `to`.
-static bool is_widening(Type from, Type to) {
-  static const TypeSet wider[TYPE_COUNT] = {
-      [TYPE_F16] = TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_F64),
-      [TYPE_BF16] = TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_F64),
-      [TYPE_F32] = TYPE_BIT(TYPE_F64),
-  };
-  return wider[from] & TYPE_BIT(to);
-}
-
 static bool inner_widens(Match *m) {
-  return is_widening(m->values[0]->type, m->nodes[1]->outputs[0]->type);
+  return type_widens(m->values[0]->type, m->nodes[1]->outputs[0]->type);
 }
 
 static const Rule rules[] = {

@@ -1,9 +1,13 @@
 // Regions: which nodes become one kernel.
 //
 // Nodes are visited users first. A node joins the region of its users, or of others that read what it reads, where
-// that saves most bytes of memory; else it begins a region of its own. A region is named by its last node, and stands
-// there in the order of kernels: a node may join it if all its other users stand later. So that order stays
-// topological, and no joining can make a cycle.
+// that saves most bytes of memory; else it begins a region of its own. Other regions that it shares values with then
+// become one with its own, if that saves more. A region is named by its last node, and stands there in the order of
+// kernels: what joins it may be needed by none that stand before. So that order stays topological, and no joining can
+// make a cycle.
+//
+// Where a region has sums, what joins is lowered and scheduled with it on trial: a schedule must carry all, and
+// move no more bytes than two kernels would. What cannot join stays with its other neighbours.
 //
 // Within a region, values go from node to node as expressions over one domain, aligned at the right as numpy does. What
 // operators with sums hand out beside their data (statistics of a norm) lies along other axes, and only stores fit it.
@@ -16,17 +20,32 @@ enum {
   MOST_NODES = 128,  // in a region: as many expressions as are still found quickly, and as a reader can follow
   MOST_SUMS = 4,     // operators with sums in a region
   MOST_STREAMS = 16, // tensors of the domain's size that a region reads and writes: what caches and prefetchers follow
-  MOST_USES = 16     // of a value that are looked at
+  MOST_USES = 16,    // of a value that are looked at
+  MOST_CANDIDATES = 8
 };
 
 #define NONE UINT32_MAX
+#define UNKNOWN (-2) // bytes that a kernel moves, when nobody has asked
+#define NO_KERNEL (-1)
 
 typedef struct Region { // by the index of its last node
   Shape domain;
   uint32_t first; // of its nodes, which `next` chains in the graph's order
   uint32_t nnodes, nsums;
-  bool is_fixed; // to its domain: some node would not lie in a wider one
+  bool is_fixed;   // to its domain: some node would not lie in a wider one
+  bool is_carried; // one kernel carries its sums, as was tried
+  int64_t nbytes;  // that its kernel moves; UNKNOWN, NO_KERNEL
 } Region;
+
+typedef struct NodeList { // in the graph's order
+  Node *nodes[MOST_NODES];
+  uint32_t count;
+} NodeList;
+
+typedef struct Candidate { // a region that a node shares values with
+  uint32_t region;
+  int64_t saved; // bytes
+} Candidate;
 
 typedef struct Fusion {
   Graph *g;
@@ -37,13 +56,6 @@ typedef struct Fusion {
   ExprId *value_expr;
   bool changed;
 } Fusion;
-
-typedef struct Choice {
-  uint32_t region;     // NONE: none
-  int64_t saved;       // bytes
-  const char *refusal; // why the best of those that could not be was not; NULL: there was none
-  int64_t refused;     // bytes that it would have saved
-} Choice;
 
 static bool has_trait(const Node *node, unsigned trait) {
   return node->op->traits & trait;
@@ -91,84 +103,128 @@ static bool may_pass(const Node *maker, const Value *v, const Node *user, const 
   return is_aligned(maker) && is_spreadable(user) && broadcasts_to(&v->shape, domain);
 }
 
-// Tensors of the domain's size that the region and the node read and write.
-static uint32_t count_streams(const Fusion *f, const Region *r, const Node *joining, uint32_t region,
-                              const Shape *domain) {
-  const Value *seen[MOST_STREAMS + MAX_OPERANDS];
+// Appends the region's nodes behind those that stand before them.
+static void list_region(const Fusion *f, uint32_t region, NodeList *list) {
+  for (uint32_t i = f->regions[region].first; i != NONE; i = f->next[i]) list->nodes[list->count++] = f->g->nodes[i];
+}
+
+static bool is_listed(const NodeList *list, const Node *node) {
+  for (uint32_t i = 0; i < list->count; i++)
+    if (list->nodes[i] == node) return true;
+  return false;
+}
+
+// Whether tensors of the domain's size that the nodes read and write as one are more than a kernel may have.
+static bool has_many_streams(const NodeList *list, const Shape *domain) {
+  const Value *seen[MOST_STREAMS + 1];
   uint32_t count = 0;
-  for (uint32_t i = r->first;; i = f->next[i]) {
-    const Node *node = i == NONE ? joining : f->g->nodes[i];
-    for (uint32_t s = 0; s < node->ninputs + node->noutputs && count <= MOST_STREAMS; s++) {
+  for (uint32_t i = 0; i < list->count; i++) {
+    const Node *node = list->nodes[i];
+    for (uint32_t s = 0; s < node->ninputs + node->noutputs; s++) {
       bool is_input = s < node->ninputs;
       const Value *v = is_input ? node->inputs[s] : node->outputs[s - node->ninputs];
       if (!is_data(v, domain)) continue;
-      bool is_inside = is_input && v->producer && (v->producer == joining || v->producer->region == region);
+      bool is_inside = is_input && v->producer && is_listed(list, v->producer);
       bool is_counted = is_inside || (!is_input && v->uses && !v->is_output);
       for (uint32_t k = 0; k < count; k++) is_counted |= seen[k] == v;
-      if (!is_counted) seen[count++] = v;
+      if (is_counted) continue;
+      seen[count++] = v;
+      if (count > MOST_STREAMS) return true;
     }
-    if (i == NONE) return count;
   }
+  return false;
 }
 
-// The region, its own nodes alone or with one more, as a scheduled kernel: bytes that it moves; -1: there is none.
-static int64_t try_kernel(Fusion *f, uint32_t region, Node *joining) {
-  Node *nodes[MOST_NODES];
-  size_t nnodes = 0;
-  uint32_t was = joining ? joining->region : NONE;
-  if (joining) {
-    nodes[nnodes++] = joining;
-    joining->region = region;
+static void out_of_memory(Fusion *f) {
+  f->c->failed = true;
+  error_out_of_memory(f->c->diagnostics);
+}
+
+// Bytes that these nodes as one scheduled kernel move; NO_KERNEL: there is none.
+static int64_t try_kernel(Fusion *f, const NodeList *list) {
+  uint32_t region[MOST_NODES] = {0};
+  for (uint32_t i = 0; i < list->count; i++) {
+    region[i] = list->nodes[i]->region;
+    list->nodes[i]->region = list->nodes[list->count - 1]->index;
   }
-  for (uint32_t i = f->regions[region].first; region != was && i != NONE; i = f->next[i])
-    nodes[nnodes++] = f->g->nodes[i];
   Arena arena;
   arena_init(&arena, f->c->allocator);
-  Kernel *k = lower_region(&arena, f->g, nodes, nnodes, WHOLE, f->value_expr);
-  int64_t nbytes = k && kernel_schedule(k, f->c->target, f->c->overrides) ? kernel_traffic(k, f->c->target) : -1;
-  if (!k || k->out_of_memory) {
-    f->c->failed = true;
-    error_out_of_memory(f->c->diagnostics);
-  }
-  if (joining) joining->region = was;
+  Kernel *k = lower_region(&arena, f->g, list->nodes, list->count, WHOLE, f->value_expr);
+  bool is_scheduled = k && kernel_schedule(k, f->c->target, f->c->overrides);
+  int64_t nbytes = is_scheduled ? kernel_traffic(k, f->c->target) : NO_KERNEL;
+  if (!k || k->out_of_memory) out_of_memory(f);
+  for (uint32_t i = 0; i < list->count; i++) list->nodes[i]->region = region[i];
   arena_deinit(&arena);
   return nbytes;
 }
 
+static int64_t region_nbytes(Fusion *f, uint32_t region) {
+  Region *r = &f->regions[region];
+  if (r->nbytes != UNKNOWN) return r->nbytes;
+  NodeList list = {.count = 0};
+  list_region(f, region, &list);
+  r->nbytes = try_kernel(f, &list);
+  r->is_carried = r->nbytes >= 0;
+  return r->nbytes;
+}
+
 // Where a schedule may not carry both, or not without looking at data again that has left the caches.
-static const char *try_together(Fusion *f, uint32_t region, Node *node) {
-  int64_t together = try_kernel(f, region, node);
+static const char *try_join(Fusion *f, uint32_t region, Node *node) {
+  if (region_nbytes(f, region) < 0) return "the other's sums take more than one kernel";
+  NodeList both = {{node}, 1}, alone = both;
+  list_region(f, region, &both);
+  int64_t apart = try_kernel(f, &alone);
+  if (apart < 0) return "its sums take more than one kernel";
+  int64_t together = try_kernel(f, &both);
   if (together < 0) return "no schedule carries the sums of both";
-  if (!has_sums(node)) return NULL;
-  int64_t apart = try_kernel(f, region, NULL);
-  f->regions[node->index] = (Region){.domain = node_domain(node), .first = NONE, .nnodes = 1, .nsums = 1};
-  int64_t alone = try_kernel(f, node->index, node);
-  return apart >= 0 && alone >= 0 && together > apart + alone ? "together they would move more bytes" : NULL;
+  if (together > apart + region_nbytes(f, region)) return "together they would move more bytes";
+  return NULL;
+}
+
+// Whether joining changes nothing but where one stream of the data comes from or goes to.
+static bool is_in_line(const Node *node, const Shape *domain) {
+  const Value *src = node->inputs[0], *dst = node->outputs[0];
+  return has_trait(node, TRAIT_ELEMENTWISE) && node->ninputs == 1 && shape_equals(&src->shape, domain) &&
+         shape_equals(&dst->shape, domain) && order_is_row_major(&src->order) && order_is_row_major(&dst->order);
+}
+
+static bool is_doubtful(const Node *node, const Region *r, const Shape *domain) {
+  return has_sums(node) || (r->nsums && !(r->is_carried && is_in_line(node, domain)));
+}
+
+// Why what one of the nodes makes may not stay between them; NULL: it may.
+static const char *refusal_of_values(const Node *node, uint32_t own, uint32_t region, const Shape *domain) {
+  for (uint32_t i = 0; i < node->noutputs; i++) {
+    for (const Use *use = node->outputs[i] ? node->outputs[i]->uses : NULL; use; use = use->next) {
+      if (use->node->region == own) continue;
+      if (use->node->region < region) return "a kernel before this one needs what it makes";
+      if (use->node->region != region) continue;
+      if (has_trait(use->node, TRAIT_MOVES)) return "elements change places in between";
+      if (!may_pass(node, node->outputs[i], use->node, domain)) return "what it hands on lies along other axes";
+    }
+  }
+  return NULL;
 }
 
 // Why the node cannot join; NULL: it can.
 static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   const Region *r = &f->regions[region];
   Shape own = node_domain(node);
+  if (stands_alone(f->g->nodes[region])) return "the other's domain is its own";
   bool is_wider = !shape_equals(&own, &r->domain) && broadcasts_to(&r->domain, &own);
   const Shape *domain = is_wider ? &own : &r->domain;
   bool is_narrow = !is_wider && !shape_equals(&own, domain);
   if ((is_narrow || is_wider) && !shape_nelems(domain)) return "its shape is another"; // and larger, by its elements
   if (is_narrow && (!is_spreadable(node) || !broadcasts_to(&own, domain))) return "its shape is another";
   if (is_wider && (r->is_fixed || !has_sums(node))) return "its shape is another";
-  for (uint32_t i = 0; i < node->noutputs; i++) {
-    for (const Use *use = node->outputs[i] ? node->outputs[i]->uses : NULL; use; use = use->next) {
-      if (use->node->region < region) return "what it makes is needed before";
-      if (use->node->region != region) continue;
-      if (has_trait(use->node, TRAIT_MOVES)) return "elements change places in between";
-      if (!may_pass(node, node->outputs[i], use->node, domain)) return "what it hands on lies along other axes";
-    }
-  }
-  if (r->nnodes >= MOST_NODES) return "the other is as long as a kernel may be";
+  const char *why = refusal_of_values(node, node->index, region, domain);
+  if (why) return why;
+  if (r->nnodes == MOST_NODES) return "the other is as long as a kernel may be";
   if (r->nsums + has_sums(node) > MOST_SUMS) return "the other has as many operators with sums as a kernel may have";
-  if (count_streams(f, r, node, region, domain) > MOST_STREAMS) return "together they would stream too many tensors";
-  bool is_doubtful = has_sums(node) ? r->nsums || is_wider : r->nsums && is_narrow;
-  return is_doubtful ? try_together(f, region, node) : NULL;
+  NodeList both = {{node}, 1};
+  list_region(f, region, &both);
+  if (has_many_streams(&both, domain)) return "together they would stream too many tensors";
+  return is_doubtful(node, r, domain) ? try_join(f, region, node) : NULL;
 }
 
 // Bytes that need not be moved if the node joins: what it reads as others there do, what it makes for them.
@@ -193,38 +249,46 @@ static int64_t saved_bytes(const Node *node, uint32_t region) {
   return saved;
 }
 
-static void consider(Fusion *f, Node *node, uint32_t region, Choice *choice) {
-  if (region == choice->region || stands_alone(f->g->nodes[region])) return;
-  int64_t saved = saved_bytes(node, region);
-  if (choice->region != NONE && saved <= choice->saved) return;
-  const char *why = refusal(f, node, region);
-  if (!why) {
-    choice->region = region;
-    choice->saved = saved;
-  } else if (!choice->refusal || saved > choice->refused) {
-    choice->refusal = why;
-    choice->refused = saved;
-  }
+// Whether it is new among the candidates.
+static void add_candidate(const Node *node, uint32_t region, Candidate *list, uint32_t *count) {
+  for (uint32_t i = 0; i < *count; i++)
+    if (list[i].region == region) return;
+  int64_t saved = *count < MOST_CANDIDATES ? saved_bytes(node, region) : 0;
+  if (!saved) return;
+  uint32_t at = (*count)++;
+  for (; at && list[at - 1].saved < saved; at--) list[at] = list[at - 1];
+  list[at] = (Candidate){region, saved};
 }
 
-// Regions of users, then of nodes that read the same data.
-static Choice choose_region(Fusion *f, Node *node) {
-  Choice choice = {.region = NONE};
+// Regions of users, then of nodes that read the same data; what saves most comes first.
+static uint32_t find_candidates(const Node *node, Candidate *list) {
+  uint32_t count = 0;
   Shape domain = node_domain(node);
   for (uint32_t i = 0; i < node->noutputs; i++) {
     int looked = 0;
     for (const Use *use = node->outputs[i] ? node->outputs[i]->uses : NULL; use && looked < MOST_USES;
          use = use->next, looked++)
-      consider(f, node, use->node->region, &choice);
+      add_candidate(node, use->node->region, list, &count);
   }
   for (uint32_t i = 0; i < node->ninputs && !has_trait(node, TRAIT_MOVES); i++) {
     if (!is_data(node->inputs[i], &domain)) continue;
     int looked = 0;
     for (const Use *use = node->inputs[i]->uses; use && looked < MOST_USES; use = use->next, looked++)
       if (use->node->index > node->index && !has_trait(use->node, TRAIT_MOVES))
-        consider(f, node, use->node->region, &choice);
+        add_candidate(node, use->node->region, list, &count);
   }
-  return choice;
+  return count;
+}
+
+// Remembers for people why the node is in no kernel with the region.
+static void refuse(Fusion *f, Node *node, uint32_t region, const char *why) {
+  Refusal *r = ARENA_NEW(&f->g->arena, Refusal);
+  if (!r) {
+    out_of_memory(f);
+    return;
+  }
+  *r = (Refusal){f->g->nodes[region], why, node->refusals};
+  node->refusals = r;
 }
 
 static void join(Fusion *f, Node *node, uint32_t region) {
@@ -236,8 +300,83 @@ static void join(Fusion *f, Node *node, uint32_t region) {
   r->nnodes++;
   r->nsums += has_sums(node);
   r->is_fixed |= !is_spreadable(node);
+  r->nbytes = UNKNOWN;
   node->region = region;
   f->changed = true;
+}
+
+// Regions as one
+
+// The nodes of both, in the graph's order.
+static void list_both(const Fusion *f, uint32_t one, uint32_t other, NodeList *list) {
+  uint32_t i = f->regions[one].first, k = f->regions[other].first;
+  while (i != NONE || k != NONE) {
+    uint32_t *next = k == NONE || (i != NONE && i < k) ? &i : &k;
+    list->nodes[list->count++] = f->g->nodes[*next];
+    *next = f->next[*next];
+  }
+}
+
+// Why the node and those it is with cannot become one with the other region, the first of the two part of the second,
+// which stands behind it; NULL: they can, and are `both`.
+static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first, uint32_t second, NodeList *both,
+                                    int64_t *nbytes) {
+  const Region *a = &f->regions[first], *b = &f->regions[second];
+  if (stands_alone(f->g->nodes[second])) return "the other's domain is its own";
+  if (!shape_equals(&a->domain, &b->domain)) return "its shape is another";
+  for (uint32_t i = a->first; i != NONE; i = f->next[i]) {
+    const char *why = refusal_of_values(f->g->nodes[i], first, second, &b->domain);
+    if (why) return f->g->nodes[i] == node ? why : "others in its kernel cannot come along";
+  }
+  if (a->nnodes + b->nnodes > MOST_NODES) return "together they would be longer than a kernel may be";
+  if (a->nsums + b->nsums > MOST_SUMS) return "together they would have too many operators with sums";
+  list_both(f, first, second, both);
+  if (has_many_streams(both, &b->domain)) return "together they would stream too many tensors";
+  int64_t apart = region_nbytes(f, first), others = region_nbytes(f, second);
+  if (apart < 0 || others < 0) return "its sums take more than one kernel";
+  *nbytes = try_kernel(f, both);
+  if (*nbytes < 0) return "no schedule carries the sums of both";
+  return *nbytes < apart + others ? NULL : "together they would move more bytes";
+}
+
+// Makes the region of a node and another that it shares values with one, where that saves something.
+static void try_merge(Fusion *f, Node *node, uint32_t other) {
+  uint32_t first = node->region < other ? node->region : other, second = first == other ? node->region : other;
+  NodeList both = {.count = 0};
+  int64_t nbytes = UNKNOWN;
+  const char *why = refusal_to_merge(f, node, first, second, &both, &nbytes);
+  if (why) {
+    refuse(f, node, other, why);
+    return;
+  }
+  Region *a = &f->regions[first], *b = &f->regions[second];
+  *b = (Region){b->domain,
+                a->first < b->first ? a->first : b->first,
+                both.count,
+                a->nsums + b->nsums,
+                a->is_fixed || b->is_fixed,
+                true,
+                nbytes};
+  for (uint32_t i = 0; i < both.count; i++) {
+    both.nodes[i]->region = second;
+    f->next[both.nodes[i]->index] = i + 1 < both.count ? both.nodes[i + 1]->index : NONE;
+  }
+}
+
+static void visit(Fusion *f, Node *node) {
+  Candidate list[MOST_CANDIDATES];
+  uint32_t count = f->c->no_fuse || stands_alone(node) ? 0 : find_candidates(node, list), i = 0;
+  const char *why[MOST_CANDIDATES];
+  f->regions[node->index] =
+      (Region){node_domain(node), node->index, 1, has_sums(node), !is_spreadable(node), false, UNKNOWN};
+  f->next[node->index] = NONE;
+  while (i < count && (why[i] = refusal(f, node, list[i].region))) i++;
+  bool joins = i < count;
+  if (joins) join(f, node, list[i].region);
+  for (uint32_t k = 0; k < count; k++) {
+    if (!joins) refuse(f, node, list[k].region, why[k]);
+    else if (k != i && node->region != list[k].region) try_merge(f, node, list[k].region);
+  }
 }
 
 bool pass_fuse(Graph *g, PassContext *c) {
@@ -246,21 +385,12 @@ bool pass_fuse(Graph *g, PassContext *c) {
   f.regions = ARENA_ARRAY(&f.scratch, Region, g->nnodes);
   f.next = ARENA_ARRAY(&f.scratch, uint32_t, g->nnodes);
   f.value_expr = ARENA_ARRAY(&f.scratch, ExprId, g->nvalues + 1);
-  if (!f.regions || !f.next || !f.value_expr) {
-    c->failed = true;
-    error_out_of_memory(c->diagnostics);
-    arena_deinit(&f.scratch);
-    return false;
+  if (!f.regions || !f.next || !f.value_expr) out_of_memory(&f);
+  for (uint32_t i = 0; i < g->nnodes; i++) {
+    g->nodes[i]->region = i;
+    g->nodes[i]->refusals = NULL;
   }
-  for (uint32_t i = 0; i < g->nnodes; i++) g->nodes[i]->region = i;
-  for (uint32_t i = (uint32_t)g->nnodes; i-- > 0 && !c->failed;) { // users first
-    Node *node = g->nodes[i];
-    Choice choice = c->no_fuse || stands_alone(node) ? (Choice){.region = NONE} : choose_region(&f, node);
-    node->apart = choice.refusal;
-    f.regions[i] = (Region){node_domain(node), i, 1, has_sums(node), !is_spreadable(node)};
-    f.next[i] = NONE;
-    if (choice.region != NONE) join(&f, node, choice.region);
-  }
+  for (uint32_t i = (uint32_t)g->nnodes; i-- > 0 && !c->failed;) visit(&f, g->nodes[i]); // users first
   arena_deinit(&f.scratch);
   return f.changed;
 }

@@ -51,7 +51,7 @@ static bool is_worth_it(Keeping *s, const Place *first, const Place *p, ExprId m
   if (axis < 0 || axis != vector_axis(first->loop) || first->loop->is_across || p->loop->is_across) return false;
   if (first->loop->is_peeled || p->loop->is_peeled) return false; // whose vectors begin anywhere
   if (first->loop->tile || p->loop->tile || !(k->exprs[mask].axes >> axis & 1)) return false;
-  if (k->axes[axis].powers) return false; // a row of bits would be no multiple of them
+  if (k->axes[axis].powers && kernel_factor(k, k->axes[axis].extent, k->axes[axis].powers) % LANES) return false;
   if (s->overrides->key[SCHEDULE_MASKS].is_set)
     return s->overrides->key[SCHEDULE_MASKS].value && spared_nbytes(s, p, mask, ~0U);
   if (k->axes[axis].extent < NARROW) return false;
@@ -82,7 +82,7 @@ static bool keep(Keeping *s, ExprId mask) {
   int v = vector_axis(loop);
   Access a = {.type = TYPE_BOOLEAN};
   int64_t stride = (k->axes[v].extent + LANES - 1) / LANES * (LANES / 8);
-  Powers powers = 0;
+  Powers powers = k->axes[v].powers;
   a.stride[v] = 1;
   for (int i = loop->nouter + loop->ninner - 2; i >= 0; i--) {
     int axis = loop->order[i];

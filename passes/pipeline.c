@@ -133,7 +133,12 @@ static bool add_kernels_of_node(Program *p, Node *node, uint32_t slots, ExprId *
     return add_kernels_of_node(p, node, first, value_expr, c) &&
            add_kernels_of_node(p, node, slots & ~first, value_expr, c);
   c->failed = true;
-  return error_at(c->diagnostics, node->position, "%s: no schedule for these shapes", node->op->name);
+  Text text;
+  text_init(&text, c->allocator);
+  node_print(node, &text);
+  error_at(c->diagnostics, node->position, "%s: no schedule for these shapes", text_string(&text));
+  text_deinit(&text);
+  return false;
 }
 
 static uint32_t made_slots(const Node *node) {

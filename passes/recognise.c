@@ -5,45 +5,47 @@
 //   gradient  dx = r * (g - E[g] - c * r^2 * E[g * c])               g = gamma * dy
 //             dgamma = sum(dy * c * r), dbeta = sum(dy)
 //
-// One formula serves layer and batch norm, which differ in the axes that E goes over, and every spelling of them: a
-// variance in one pass or two, means or sums, quotients or products with a reciprocal, terms in any order and grouping,
-// as a framework writes them or as differentiation leaves them. Roundings change, for the better: the operators are in
-// centred form. The gradient is looked for first, for its statistics are no longer polynomials once an operator makes
-// them. Anything short of equality leaves the graph as it is.
+// An RMS norm is one whose mean is 0 and whose gradient has no E[g]. One formula serves layer and batch norm, which
+// differ in the axes that E goes over, and every spelling of them: a variance in one pass or two, means or sums,
+// quotients or products with a reciprocal, terms in any order and grouping, as a framework writes them or as
+// differentiation leaves them. Roundings change, for the better: the operators are in centred form. The gradient is
+// looked for first, for its statistics are no longer polynomials once an operator makes them. Anything short of
+// equality leaves the graph as it is.
 #include "passes/recognise.h"
 
 #include "ir/infer.h"
-#include "ir/movement.h"
 #include "ir/norm.h"
 #include "ir/reduce.h"
 #include "passes/algebra.h"
+#include "passes/builder.h"
 #include "passes/dead_code.h"
 #include "passes/movement.h"
+#include "passes/norm_form.h"
 #include "passes/rewrite.h"
 
 #include <string.h>
 
-enum { MOST_ANCESTORS = 24, MOST_DESCENDANTS = 128, MOST_USES = 64 };
+enum { MOST_ANCESTORS = 32, MOST_DESCENDANTS = 128, MOST_USES = 64 };
 
 typedef struct Recogniser {
-  Graph *graph;
+  Builder builder;
   PassContext *context;
   Arena scratch; // of one norm
-  Diagnostics refusals;
-  bool changed, out_of_memory;
+  bool changed;
 } Recogniser;
 
 typedef struct Norm {
   Recogniser *r;
   Algebra algebra;
   Value *src;
-  uint32_t reduced, kept; // axes of src; those of extent 1 are in neither
+  uint32_t reduced, kept; // axes of the algebra's frame
   double count;           // elements of a statistic
   double epsilon;
   Polynomial mean, variance; // variance with epsilon
   Polynomial rstd;           // one factor
   Value *rstd_value;         // where no variance is known: this, or its reciprocal when is_deviation
   bool is_deviation;
+  bool is_rms;                     // mean is 0, and variance the mean square
   bool is_given;                   // the statistics are not src's own, as far as the graph tells
   Value *region[MOST_DESCENDANTS]; // values computed from the statistics, nearest first
   uint32_t nregion;
@@ -85,24 +87,33 @@ static void add_descendants(Norm *n, Value *v) {
   }
 }
 
-static bool is_one(Extent e) {
-  return extent_equals(e, EXTENT(1));
-}
-
 // Statistics
 
-static void norm_init(Norm *n, Recogniser *r, Value *src, uint32_t reduced) {
-  *n = (Norm){.r = r, .src = src, .count = 1};
+static void norm_init(Norm *n, Recogniser *r, Value *src) {
+  r->builder.out_of_memory |= n->algebra.out_of_memory;
+  *n = (Norm){.r = r, .src = src};
   algebra_init(&n->algebra, &r->scratch, src);
-  for (int i = 0; i < src->shape.rank; i++) {
-    if (is_one(src->shape.extent[i])) continue;
-    if (reduced >> i & 1) n->reduced |= 1U << i, n->count *= algebra_extent(&n->algebra, i);
-    else n->kept |= 1U << i;
-  }
+}
+
+static bool has_all_elements(const Norm *n, const Value *v) {
+  return shape_nelems(&v->shape) == shape_nelems(&n->src->shape) &&
+         shape_powers(&v->shape) == shape_powers(&n->src->shape);
+}
+
+// Splits the frame's axes as values around do that have all elements.
+static void split_axes(Norm *n, Value *const *list, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (has_all_elements(n, list[i])) algebra_split_axes(&n->algebra, &list[i]->shape);
+}
+
+static void set_kept(Norm *n, uint32_t kept) {
+  n->kept = kept;
+  n->reduced = algebra_axes(&n->algebra) & ~kept;
+  n->count = algebra_count(&n->algebra, n->reduced);
 }
 
 static Polynomial polynomial_of_src(Norm *n) {
-  Labels labels = labels_identity(n->src);
+  Labels labels = labels_of_frame(&n->algebra);
   return algebra_evaluate(&n->algebra, n->src, &labels);
 }
 
@@ -118,37 +129,20 @@ static bool take_epsilon(Norm *n, Polynomial p) {
   return n->epsilon > 0;
 }
 
-// Whether `shifted` is src's variance, in one pass or two, plus a constant.
+// Whether `shifted` is src's variance, in one pass or two, or its mean square, plus a constant.
 static bool is_variance_of(Norm *n, Value *shifted) {
   Algebra *a = &n->algebra;
   Labels labels;
-  if (!n->reduced || n->count == 0 || !labels_of_axes(n->src, n->kept, shifted, &labels)) return false;
+  if (!n->reduced || n->count == 0 || !labels_of_axes(a, n->kept, shifted, &labels)) return false;
   Polynomial p = algebra_evaluate(a, shifted, &labels), x = polynomial_of_src(n);
   if (a->failed || !take_epsilon(n, p)) return false;
-  n->mean = average(n, x);
-  Polynomial variance =
-      polynomial_sum(a, average(n, polynomial_product(a, x, x)), polynomial_product(a, n->mean, n->mean), -1);
-  n->variance = polynomial_sum(a, variance, polynomial_number(a, n->epsilon), 1);
+  Polynomial mean = average(n, x), square = average(n, polynomial_product(a, x, x));
+  Polynomial shifted_square = polynomial_sum(a, square, polynomial_number(a, n->epsilon), 1);
+  n->is_rms = polynomial_equals(a, p, shifted_square);
+  n->mean = n->is_rms ? (Polynomial){0} : mean;
+  n->variance = polynomial_sum(a, shifted_square, polynomial_product(a, n->mean, n->mean), -1);
   n->rstd = polynomial_power(a, n->variance, -1);
   return !a->failed && polynomial_equals(a, p, n->variance);
-}
-
-// A norm around a value that is src's variance plus epsilon: src and the axes are found among what it is computed from.
-static bool norm_from_variance(Norm *n, Recogniser *r, Value *shifted) {
-  Value *above[MOST_ANCESTORS];
-  uint32_t count = ancestors(shifted, above, MOST_ANCESTORS);
-  for (uint32_t i = count; i-- > 0;) {
-    const Node *node = above[i]->producer;
-    if (!node || (node->op->id != OP_ReduceSum && node->op->id != OP_ReduceMean)) continue;
-    for (uint32_t k = count; k-- > 0;) {
-      if (!shape_equals(&above[k]->shape, &node->inputs[0]->shape)) continue;
-      norm_init(n, r, above[k], reduce_axes(node));
-      if (!is_variance_of(n, shifted)) continue;
-      add_descendants(n, shifted);
-      return true;
-    }
-  }
-  return false;
 }
 
 // The one factor of a monomial that may be 1 / sqrt(variance + epsilon): a power of a sum, or a value by itself.
@@ -176,34 +170,28 @@ static bool take_rstd(Norm *n, Polynomial p, bool is_divisor) {
   return false;
 }
 
-// A value over the statistics' axes that stands where broadcasting to src's shape puts them.
-static bool is_broadcast_over(const Norm *n, const Value *v, Labels *labels) {
-  int missing = n->src->shape.rank - v->shape.rank;
-  if (missing < 0 || !labels_of_axes(n->src, n->kept, v, labels)) return false;
-  for (int i = 0; i < labels->rank; i++)
-    if (labels->axis[i] >= 0 && labels->axis[i] != i + missing) return false;
-  return true;
+// Whether an operand beside one that has all elements varies over the statistics' axes.
+static bool is_statistic(const Norm *n, const Value *all, const Value *v, Labels *labels) {
+  Labels result;
+  if (!labels_of_axes(&n->algebra, algebra_axes(&n->algebra), all, &result) || v->shape.rank > result.rank)
+    return false;
+  *labels = labels_of_operand(v, &result);
+  return labels_axes(labels) == n->kept;
 }
 
 // A norm whose statistics are given, around src - mean: one of those that multiply or divide it is the deviation.
-static bool norm_from_difference(Norm *n, Recogniser *r, Value *center) {
+static bool norm_from_difference(Norm *n, Recogniser *r, Value *src, Value *center) {
   enum { NEAR = 12 };
   const Node *node = center->producer;
-  Value *src = node->inputs[0];
-  if (!shape_equals(&src->shape, &center->shape)) return false;
-  uint32_t kept = 0, reduced = 0;
-  for (int i = 0; i < src->shape.rank; i++) {
-    int on = i - src->shape.rank + node->inputs[1]->shape.rank;
-    bool varies = on >= 0 && !is_one(node->inputs[1]->shape.extent[on]);
-    if (varies) kept |= 1U << i;
-    else if (!is_one(src->shape.extent[i])) reduced |= 1U << i;
-  }
-  if (!reduced || !kept) return false;
-  norm_init(n, r, src, reduced);
-  if (n->count == 0) return false;
+  Labels labels;
+  norm_init(n, r, src);
   add_descendants(n, center);
-  Labels labels = labels_identity(src);
+  split_axes(n, n->region, n->nregion);
+  if (!labels_of_axes(&n->algebra, algebra_axes(&n->algebra), center, &labels)) return false;
   Polynomial difference = algebra_evaluate(&n->algebra, center, &labels);
+  labels = labels_of_operand(node->inputs[1], &labels);
+  set_kept(n, labels_axes(&labels));
+  if (!n->reduced || !n->kept || n->count == 0) return false;
   n->mean = polynomial_sum(&n->algebra, polynomial_of_src(n), difference, -1);
   n->is_given = true;
   if (n->algebra.failed || n->mean.nterms != 1) return false;
@@ -213,7 +201,7 @@ static bool norm_from_difference(Norm *n, Recogniser *r, Value *center) {
     if (user->op->id != OP_Multiply && !divides) continue;
     for (uint32_t slot = divides; slot < 2; slot++) {
       Value *other = user->inputs[slot];
-      if (!is_broadcast_over(n, other, &labels)) continue;
+      if (!is_statistic(n, n->region[i], other, &labels)) continue;
       if (take_rstd(n, algebra_evaluate(&n->algebra, other, &labels), divides)) return true;
     }
   }
@@ -222,160 +210,63 @@ static bool norm_from_difference(Norm *n, Recogniser *r, Value *center) {
 
 // Values for the operator
 
-static Node *add_node(Recogniser *r, OperatorId id, const Value *stands_for) {
-  const Operator *op = &operators[id];
-  Node *node = graph_add_node(r->graph, op, NULL, op->ninputs, op->noutputs);
-  if (!node || !node_add_origin(r->graph, node, stands_for->producer)) r->out_of_memory = true;
-  else node->position = stands_for->producer->position;
-  return r->out_of_memory ? NULL : node;
-}
-
-static AttributeValue *attribute(Node *node, const char *name) {
-  uint32_t i = 0;
-  while (strcmp(node->op->attributes[i].name, name) != 0) i++;
-  node->attributes[i].is_set = true;
-  return &node->attributes[i];
-}
-
-// Gives the node a new value in the slot.
-static Value *add_output(Recogniser *r, Node *node, uint32_t slot, Type type) {
-  const char *name = graph_fresh_name(r->graph, node->op->outputs[slot].name);
-  Value *v = name ? graph_add_value(r->graph, name, type, NULL) : NULL;
-  if (!v) r->out_of_memory = true;
-  else node_set_output(node, slot, v);
-  return v;
-}
-
-// Infers what the node makes; false: it does not fit, or out of memory.
-static bool finish_node(Recogniser *r, Node *node) {
-  if (r->out_of_memory) return false;
-  node_set_defaults(node);
-  return graph_infer_node(r->graph, node, &r->refusals);
-}
-
-static Value *add_unary(Recogniser *r, OperatorId id, Value *src, const Value *stands_for) {
-  Node *node = add_node(r, id, stands_for);
-  Value *v = node ? add_output(r, node, 0, TYPE_NONE) : NULL;
-  if (!v) return NULL;
-  node_set_input(node, 0, src);
-  return finish_node(r, node) ? v : NULL;
-}
-
-static int64_t *add_list(Recogniser *r, Node *node, const char *name) {
-  AttributeValue *list = attribute(node, name);
-  int64_t *items = ARENA_ARRAY(&r->graph->arena, int64_t, MAX_RANK);
-  r->out_of_memory |= !items;
-  list->list.items = items;
-  list->list.count = 0;
-  return items;
-}
-
-static bool set_axes(Recogniser *r, Node *node, const char *name, const Value *src, uint32_t axes) {
-  int64_t *items = add_list(r, node, name);
-  for (int i = 0; items && i < src->shape.rank; i++)
-    if (axes >> i & 1) items[attribute(node, name)->list.count++] = i;
-  return items;
-}
-
-static uint32_t axes_of(const Shape *shape) {
-  return (1U << shape->rank) - 1;
-}
-
-// v in another's shape over these axes, of as many elements.
-static Node *add_reshape(Recogniser *r, Value *v, const Value *like, uint32_t axes, const Value *stands_for) {
-  Shape shape = {.rank = 0};
-  for (int i = 0; i < like->shape.rank; i++)
-    if (axes >> i & 1) shape.extent[shape.rank++] = like->shape.extent[i];
-  Node *node = add_node(r, OP_StaticReshape, stands_for);
-  int64_t *items = node ? add_list(r, node, "shape") : NULL;
-  if (!items || !reshape_list(&v->shape, &shape, items, &attribute(node, "special_zero")->boolean)) return NULL;
-  attribute(node, "shape")->list.count = (size_t)shape.rank;
-  node_set_input(node, 0, v);
-  return node;
-}
-
-// v with src's axes in the mask as its shape.
-static Value *in_axes(Norm *n, Value *v, uint32_t axes, const Value *stands_for) {
-  bool fits = v && v->shape.rank == __builtin_popcount(axes);
-  if (!v || fits) return v;
-  Node *node = add_reshape(n->r, v, n->src, axes, stands_for);
-  return node && add_output(n->r, node, 0, TYPE_NONE) && finish_node(n->r, node) ? node->outputs[0] : NULL;
-}
-
-// A constant of src's axes in the mask, like the parameters.
-static Value *add_constant(Norm *n, uint32_t axes, Type type, double number) {
-  Graph *g = n->r->graph;
-  Shape shape = {.rank = 0};
-  for (int i = 0; i < n->src->shape.rank; i++)
-    if (axes >> i & 1) shape.extent[shape.rank++] = n->src->shape.extent[i];
-  const char *name = graph_fresh_name(g, "constant");
-  Value *v = name ? graph_add_value(g, name, type, &shape) : NULL;
-  Constant *constant = v ? ARENA_NEW(&g->arena, Constant) : NULL;
-  if (constant) constant->data = arena_alloc(&g->arena, type_nbytes(type));
-  if (!constant || !constant->data) {
-    n->r->out_of_memory = true;
-    return NULL;
-  }
-  constant->is_splat = true;
-  type_store(type, constant->data, 0, number);
-  v->constant = constant;
-  return v;
-}
-
 static bool is_in_cone(const Norm *n, const Value *v) {
   for (uint32_t i = 0; i < n->ncone; i++)
     if (n->cone[i] == v) return true;
   return false;
 }
 
-// A value that the root is computed from, is p, and has the axes in the mask as they stand in src; NULL: none.
+// A value that the root is computed from, is p, and has the axes in the mask as they stand in src, the widest of those;
+// NULL: none.
 static Value *find_value(Norm *n, Polynomial p, uint32_t axes) {
   Algebra *a = &n->algebra;
+  Value *found = NULL;
   for (uint32_t i = 0; i < a->nevaluated; i++) {
     Labels labels;
     const Evaluated *e = &a->evaluated[i];
-    if (e->value->constant || !is_in_cone(n, e->value) || !labels_of_axes(n->src, axes, e->value, &labels)) continue;
-    if (labels.rank == e->labels.rank && memcmp(labels.axis, e->labels.axis, (size_t)labels.rank) == 0 &&
-        polynomial_equals(a, e->p, p))
-      return (Value *)e->value;
+    if (e->value->constant || !is_in_cone(n, e->value) || !labels_of_axes(a, axes, e->value, &labels)) continue;
+    if (labels_equal(&labels, &e->labels) && polynomial_equals(a, e->p, p) &&
+        (!found || type_widens(found->type, e->value->type)))
+      found = (Value *)e->value;
   }
-  return NULL;
+  return found;
 }
 
-// Which operator: its axes
-
-typedef struct Form {
-  bool is_layer;
-  uint32_t statistics, parameters; // src's axes that they have, those of extent 1 included where they belong
-  int begin, channel;
-} Form;
-
-// A layer norm reduces the axes from `begin` on; a batch norm all but one, the second or the last.
-static bool find_form(const Norm *n, bool is_layer, Form *f) {
-  int rank = n->src->shape.rank;
-  *f = (Form){.is_layer = is_layer};
-  if (is_layer) {
-    while (n->kept >> f->begin) f->begin++;
-    f->statistics = (1U << f->begin) - 1;
-    f->parameters = axes_of(&n->src->shape) & ~f->statistics;
-    return f->begin < rank && !(n->reduced & f->statistics);
-  }
-  if (__builtin_popcount(n->kept) != 1 || rank < 2) return false;
-  f->channel = __builtin_ctz(n->kept);
-  f->statistics = f->parameters = n->kept;
-  return f->channel == 1 || f->channel == rank - 1;
+// v in another type, as the graph has it or through a new cast; NULL: that would round it, or out of memory.
+static Value *in_type(Norm *n, Value *v, Type type, const Value *stands_for) {
+  uint32_t nuses = 0;
+  if (!v || v->type == type) return v;
+  for (const Use *use = v->uses; use && nuses < MOST_USES; use = use->next, nuses++)
+    if (use->node->op->id == OP_TypeCast && use->node->outputs[0]->type == type && is_in_cone(n, use->node->outputs[0]))
+      return use->node->outputs[0];
+  if (!type_widens(v->type, type)) return NULL;
+  Node *node = builder_add_node(&n->r->builder, OP_TypeCast, stands_for);
+  if (!node || !builder_add_output(&n->r->builder, node, 0, type)) return NULL;
+  node_set_input(node, 0, v);
+  return builder_finish_node(&n->r->builder, node) ? node->outputs[0] : NULL;
 }
 
-static void set_form(Node *node, const Norm *n, const Form *f) {
-  attribute(node, "epsilon")->f32 = n->epsilon;
-  if (f->is_layer) attribute(node, "begin_norm_axis")->s64 = f->begin;
-  else attribute(node, "data_format")->s64 = f->channel == n->src->shape.rank - 1 ? FORMAT_NXC : FORMAT_NCX;
+// The widest type of statistics and parameters, which operators want to be alike; NULL ones are left out.
+static Type widest_type(Value *const *values, uint32_t count) {
+  Type type = TYPE_NONE;
+  for (uint32_t i = 0; i < count; i++)
+    if (values[i] && (type == TYPE_NONE || type_widens(type, values[i]->type))) type = values[i]->type;
+  return type;
+}
+
+// Puts all into this type; false: one would be rounded, or out of memory.
+static bool all_in_type(Norm *n, Value **values, uint32_t count, Type type, const Value *stands_for) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (!values[i]) continue;
+    values[i] = in_type(n, values[i], type, stands_for);
+    if (!values[i]) return false;
+  }
+  return true;
 }
 
 static bool is_value_over(const Norm *n, const Factor *f, uint32_t axes) {
   const Symbol *s = &n->algebra.symbols[f->symbol];
-  uint32_t wide = n->reduced | n->kept;
-  return s->value && f->halves == 2 && s->axes == (axes & wide) && s->value != n->src;
+  return s->value && f->halves == 2 && s->axes == axes && s->value != n->src;
 }
 
 // p without one power of a symbol, where every term has it.
@@ -392,8 +283,8 @@ static Value *plain_value(const Norm *n, Polynomial p, uint32_t axes) {
   if (p.nterms != 1 || p.terms[0].nfactors != 1 || p.terms[0].coefficient != 1) return NULL;
   const Symbol *s = &n->algebra.symbols[p.terms[0].factors[0].symbol];
   Labels labels;
-  bool fits = is_value_over(n, &p.terms[0].factors[0], axes) && labels_of_axes(n->src, axes, s->value, &labels) &&
-              labels.rank == s->labels.rank && memcmp(labels.axis, s->labels.axis, (size_t)labels.rank) == 0;
+  bool fits = is_value_over(n, &p.terms[0].factors[0], axes) && labels_of_axes(&n->algebra, axes, s->value, &labels) &&
+              labels_equal(&labels, &s->labels);
   return fits ? (Value *)s->value : NULL;
 }
 
@@ -424,39 +315,49 @@ static Polynomial beside_rstd(Norm *n, Polynomial p, bool with_src) {
 
 // Statistics as operands: mean, and variance without epsilon.
 
-static bool statistic_operands(Norm *n, const Form *f, const Value *root, Value *statistics[2]) {
-  Algebra *a = &n->algebra;
-  Recogniser *r = n->r;
-  Value *mean = n->is_given ? plain_value(n, n->mean, n->kept) : find_value(n, n->mean, n->kept), *variance = NULL;
-  if (!mean && !n->is_given) {
-    Node *node = add_node(r, OP_ReduceMean, root);
-    if (!node || !set_axes(r, node, "axes", n->src, axes_of(&n->src->shape) & ~f->statistics)) return false;
-    node_set_input(node, 0, n->src);
-    mean = add_output(r, node, 0, TYPE_NONE);
-    if (!mean || !finish_node(r, node)) return false;
+// The mean of src, where the graph does not have it.
+static Value *add_mean(Norm *n, const NormForm *f, const Value *root) {
+  Builder *b = &n->r->builder;
+  Labels src = labels_of_frame(&n->algebra);
+  int64_t axes[MAX_RANK] = {0};
+  int count = 0;
+  for (int i = 0; i < src.rank; i++) {
+    if (src.axes[i] & f->statistics && src.axes[i] & n->reduced) return NULL; // a part of it
+    if (!(src.axes[i] & f->statistics) && (f->kind != LAYER_NORM || i >= f->begin)) axes[count++] = i;
   }
+  Node *node = builder_add_node(b, OP_ReduceMean, root);
+  if (!node || !builder_set_list(b, node, "axes", axes, count)) return NULL;
+  node_set_input(node, 0, type_widens(n->src->type, TYPE_F32) ? in_type(n, n->src, TYPE_F32, root) : n->src);
+  return builder_add_output(b, node, 0, TYPE_NONE) && builder_finish_node(b, node) ? node->outputs[0] : NULL;
+}
+
+static bool statistic_operands(Norm *n, const NormForm *f, const Value *root, Value *statistics[2]) {
+  Algebra *a = &n->algebra;
+  Builder *b = &n->r->builder;
+  Value *mean = n->is_given ? plain_value(n, n->mean, n->kept) : find_value(n, n->mean, n->kept), *variance = NULL;
+  if (!mean && !n->is_given) mean = add_mean(n, f, root);
   if (n->rstd_value) {
-    variance = add_unary(r, OP_Square, n->rstd_value, root);
-    if (variance && !n->is_deviation) variance = add_unary(r, OP_Reciprocal, variance, root);
+    variance = builder_add_unary(b, OP_Square, n->rstd_value, root);
+    if (variance && !n->is_deviation) variance = builder_add_unary(b, OP_Reciprocal, variance, root);
   } else {
     Polynomial p = polynomial_sum(a, n->variance, polynomial_number(a, n->epsilon), -1);
     variance = find_value(n, p, n->kept);
     if (!variance) variance = plain_value(n, p, n->kept);
   }
-  statistics[0] = in_axes(n, mean, f->statistics, root);
-  statistics[1] = in_axes(n, variance, f->statistics, root);
+  statistics[0] = builder_in_shape(&n->r->builder, mean, &f->statistics_shape, root);
+  statistics[1] = builder_in_shape(&n->r->builder, variance, &f->statistics_shape, root);
   return statistics[0] && statistics[1];
 }
 
 // Lets the node make `old`, through a reshape where it has axes of extent 1 beside the operator's.
-static bool provide(Norm *n, Node *node, uint32_t slot, Value *old, uint32_t axes) {
-  Recogniser *r = n->r;
+static bool provide(Norm *n, Node *node, uint32_t slot, Value *old) {
+  Builder *b = &n->r->builder;
   Node *before = old->producer;
-  if (old->shape.rank == __builtin_popcount(axes)) {
+  if (shape_equals(&old->shape, &node->outputs[slot]->shape)) {
     node_set_output(before, old->output_slot, NULL);
     node_set_output(node, slot, old);
   } else {
-    Node *reshape = add_reshape(r, node->outputs[slot], old, axes_of(&old->shape), old);
+    Node *reshape = builder_add_reshape(b, node->outputs[slot], &old->shape, old);
     if (!reshape) return false;
     node_set_defaults(reshape);
     node_set_output(before, old->output_slot, NULL);
@@ -471,14 +372,15 @@ static void add_origins(const Norm *n, Node *node, const Value *root) {
   Value *above[MOST_ANCESTORS];
   uint32_t count = ancestors((Value *)root, above, MOST_ANCESTORS);
   for (uint32_t i = 0; i < count; i++)
-    if (above[i] != n->src && is_looked_into(above[i]) && !node_add_origin(n->r->graph, node, above[i]->producer))
-      n->r->out_of_memory = true;
+    if (above[i] != n->src && is_looked_into(above[i]) &&
+        !node_add_origin(n->r->builder.graph, node, above[i]->producer))
+      n->r->builder.out_of_memory = true;
 }
 
 // Gradients
 
 typedef struct Gradient {
-  Form form;
+  NormForm form;
   Value *root, *dy, *gamma;
   Value *diff_gamma, *diff_beta; // NULL: the graph does not have it
 } Gradient;
@@ -497,7 +399,7 @@ static bool split_g(Norm *n, Gradient *d, Polynomial g, Polynomial *dy) {
     if (n->algebra.failed) return false;
     d->dy = plain_value(n, *dy, all);
     if (!d->dy) d->dy = find_value(n, *dy, all);
-    if (d->dy && shape_equals(&d->dy->shape, &n->src->shape)) return true;
+    if (d->dy) return true;
   }
   return false;
 }
@@ -507,7 +409,7 @@ static Value *find_parameter_gradient(Norm *n, const Gradient *d, Polynomial p) 
   for (uint32_t i = 0; i < n->nregion && !n->algebra.failed; i++) {
     Value *v = n->region[i];
     Labels labels;
-    if (!v->producer || v->type != d->root->type || !labels_of_axes(n->src, d->form.parameters, v, &labels)) continue;
+    if (!v->producer || !labels_of_axes(&n->algebra, d->form.parameters, v, &labels)) continue;
     if (polynomial_equals(&n->algebra, algebra_evaluate(&n->algebra, v, &labels), p)) return v;
   }
   return NULL;
@@ -536,70 +438,102 @@ static bool leads_to(const Value *v, Value *const *operands, uint32_t count) {
 
 static bool find_gradient(Norm *n, Gradient *d, Value *root) {
   Algebra *a = &n->algebra;
-  Labels labels = labels_identity(n->src);
+  Labels labels = labels_of_frame(a);
   Polynomial p = algebra_evaluate(a, root, &labels), g = beside_rstd(n, p, false), c = centered(n);
   if (a->failed || !g.nterms) return false;
   Polynomial along = polynomial_product(a, polynomial_product(a, c, polynomial_power(a, n->rstd, 4)),
                                         average(n, polynomial_product(a, g, c)));
-  Polynomial rest = polynomial_sum(a, polynomial_sum(a, g, average(n, g), -1), along, -1);
+  Polynomial rest = polynomial_sum(a, g, along, -1);
+  if (!n->is_rms) rest = polynomial_sum(a, rest, average(n, g), -1);
   if (!polynomial_equals(a, p, polynomial_product(a, n->rstd, rest)) || a->failed) return false;
-  d->root = root;
   n->ncone = ancestors(root, n->cone, MOST_EVALUATED);
-  for (int is_layer = 1; is_layer >= 0; is_layer--) {
+  bool is_found = false;
+  for (NormKind kind = 0; kind < (n->is_rms ? LAYER_NORM + 1 : NORM_KINDS) && !a->failed; kind++) {
+    Gradient other = {.root = root};
     Polynomial dy;
-    if (!find_form(n, is_layer, &d->form) || !split_g(n, d, g, &dy)) continue;
-    add_descendants(n, d->dy);
-    uint32_t over = (n->reduced | n->kept) & ~d->form.parameters;
-    d->diff_beta = find_parameter_gradient(n, d, polynomial_reduce(a, dy, over));
+    if (!form_find(&n->algebra, n->kept, kind, &other.form) || !split_g(n, &other, g, &dy)) continue;
+    add_descendants(n, other.dy);
+    uint32_t over = (n->reduced | n->kept) & ~other.form.parameters;
+    if (!n->is_rms) other.diff_beta = find_parameter_gradient(n, &other, polynomial_reduce(a, dy, over));
     Polynomial scaled = polynomial_product(a, polynomial_product(a, dy, c), n->rstd);
-    d->diff_gamma = find_parameter_gradient(n, d, polynomial_reduce(a, scaled, over));
-    if (d->gamma || d->diff_gamma || is_layer || !find_form(n, false, &d->form)) return !a->failed;
+    other.diff_gamma = find_parameter_gradient(n, &other, polynomial_reduce(a, scaled, over));
+    bool has_parameters = other.gamma || other.diff_gamma;
+    if (has_parameters || (kind != BATCH_NORM && !is_found)) *d = other;
+    is_found |= has_parameters || kind != BATCH_NORM;
+    if (has_parameters) break;
   }
-  return false;
+  return is_found && !a->failed;
+}
+
+// The parameters' gradients as the operator makes them: of its type, and not leading to what it takes.
+static void drop_parameter_gradients(Gradient *d, Value *const *operands, uint32_t count, Type type) {
+  Value **made[] = {&d->diff_gamma, &d->diff_beta};
+  for (int i = 0; i < 2; i++)
+    if (*made[i] && ((*made[i])->type != type || leads_to(*made[i], operands, count))) *made[i] = NULL;
+}
+
+// What the operator takes: src, dy, mean, variance, gamma. False: they do not fit, or out of memory.
+static bool gradient_operands(Norm *n, Gradient *d, Value *operands[5]) {
+  Value **parameters = &operands[2]; // and statistics, which are of their type
+  memset(operands, 0, 5 * sizeof *operands);
+  operands[0] = n->src;
+  if (!n->is_rms) form_allow_flat(&d->form, d->gamma, NULL);
+  operands[1] = builder_in_shape(&n->r->builder, in_type(n, d->dy, n->src->type, d->root), &n->src->shape, d->root);
+  if (!n->is_rms && !statistic_operands(n, &d->form, d->root, parameters)) return false;
+  parameters[2] = builder_in_shape(&n->r->builder, d->gamma, &d->form.parameters_shape, d->root);
+  Type type = widest_type(parameters, 3);
+  if (type == TYPE_NONE) type = d->diff_gamma ? d->diff_gamma->type : n->src->type;
+  if (!operands[1] || !all_in_type(n, parameters, 3, type, d->root)) return false;
+  drop_parameter_gradients(d, operands, 5, type);
+  bool needs_gamma = d->form.kind != BATCH_NORM && (d->diff_gamma || d->diff_beta) && !d->gamma;
+  if (needs_gamma) parameters[2] = builder_add_constant(&n->r->builder, &d->form.parameters_shape, type, 1);
+  return !n->r->builder.out_of_memory;
+}
+
+// The operator with its inputs, attributes and results; NULL: it does not fit, or out of memory.
+static Node *add_gradient(Norm *n, Gradient *d) {
+  Builder *b = &n->r->builder;
+  Value *operands[5];
+  if (!gradient_operands(n, d, operands)) return NULL;
+  bool is_batch = d->form.kind == BATCH_NORM;
+  bool has_parameters = d->diff_gamma || d->diff_beta || (d->gamma && is_batch);
+  OperatorId id = n->is_rms ? OP_RMSNormBackward : norm_kinds[d->form.kind].backward;
+  Node *node = builder_add_node(b, id, d->root);
+  if (!node) return NULL;
+  uint32_t slot = 0;
+  for (uint32_t i = 0; i < 5; i++)
+    if (i < 2 || i == 4 || !n->is_rms) node_set_input(node, slot++, operands[i]);
+  form_set(&d->form, node, n->src, n->epsilon);
+  if (!n->is_rms && !is_batch) node_attribute_to_set(node, "use_affine")->boolean = operands[4] != NULL;
+  for (uint32_t i = 0; i < (has_parameters ? node->noutputs : 1); i++)
+    if (!builder_add_output(b, node, i, TYPE_NONE)) return NULL;
+  return builder_finish_node(b, node) && node->outputs[0]->type == d->root->type ? node : NULL;
 }
 
 static bool apply_gradient(Norm *n, Gradient *d) {
-  Recogniser *r = n->r;
-  Value *statistics[2];
-  if (!statistic_operands(n, &d->form, d->root, statistics)) return false;
-  Value *operands[] = {n->src, d->dy, statistics[0], statistics[1], d->gamma};
-  uint32_t count = d->gamma ? 5 : 4;
-  if (d->diff_gamma && leads_to(d->diff_gamma, operands, count)) d->diff_gamma = NULL;
-  if (d->diff_beta && leads_to(d->diff_beta, operands, count)) d->diff_beta = NULL;
-  bool has_parameters = d->diff_gamma || d->diff_beta || (d->gamma && !d->form.is_layer);
-  if (d->form.is_layer && has_parameters && !d->gamma)
-    operands[4] = add_constant(n, d->form.parameters, statistics[0]->type, 1);
-  else operands[4] = in_axes(n, d->gamma, d->form.parameters, d->root);
-  if ((d->gamma && !operands[4]) || r->out_of_memory) return false;
-  Node *node = add_node(r, d->form.is_layer ? OP_LayerNormBackward : OP_BatchNormTrainingBackward, d->root);
+  Node *node = add_gradient(n, d);
   if (!node) return false;
-  for (uint32_t i = 0; i < 5; i++) node_set_input(node, i, operands[i]);
-  set_form(node, n, &d->form);
-  if (d->form.is_layer) attribute(node, "use_affine")->boolean = operands[4] != NULL;
-  for (uint32_t i = 0; i < (has_parameters ? 3 : 1); i++)
-    if (!add_output(r, node, i, TYPE_NONE)) return false;
-  if (!finish_node(r, node) || node->outputs[0]->type != d->root->type) return false;
   add_origins(n, node, d->root);
-  if (d->diff_gamma && !provide(n, node, 1, d->diff_gamma, d->form.parameters)) return false;
-  if (d->diff_beta && !provide(n, node, 2, d->diff_beta, d->form.parameters)) return false;
-  return provide(n, node, 0, d->root, axes_of(&n->src->shape));
+  if (d->diff_gamma && !provide(n, node, 1, d->diff_gamma)) return false;
+  if (d->diff_beta && !provide(n, node, 2, d->diff_beta)) return false;
+  return provide(n, node, 0, d->root);
 }
 
 // Norms
 
 typedef struct Forward {
-  Form form;
+  NormForm form;
   Value *root, *gamma, *beta;
 } Forward;
 
 // gamma and beta as values; false: y is something else.
-static bool find_forward(Norm *n, Forward *y, Value *root, bool is_layer) {
+static bool find_forward(Norm *n, Forward *y, Value *root, NormKind kind) {
   Algebra *a = &n->algebra;
-  Labels labels = labels_identity(n->src);
+  Labels labels = labels_of_frame(a);
   *y = (Forward){.root = root};
   Polynomial p = algebra_evaluate(a, root, &labels);
   Polynomial with_src = beside_rstd(n, p, true);
-  if (a->failed || with_src.nterms != 1 || !find_form(n, is_layer, &y->form)) return false;
+  if (a->failed || with_src.nterms != 1 || !form_find(&n->algebra, n->kept, kind, &y->form)) return false;
   Polynomial x = polynomial_of_src(n);
   if (a->failed || x.nterms != 1) return false;
   Polynomial gamma = divided(n, with_src, x.terms[0].factors[0].symbol);
@@ -609,7 +543,7 @@ static bool find_forward(Norm *n, Forward *y, Value *root, bool is_layer) {
   bool has_gamma = gamma.terms[0].nfactors > 0;
   if (!has_gamma && gamma.terms[0].coefficient != 1) return false;
   if (has_gamma) y->gamma = plain_value(n, gamma, y->form.parameters);
-  if (beta.nterms) y->beta = plain_value(n, beta, y->form.parameters);
+  if (beta.nterms && !n->is_rms) y->beta = plain_value(n, beta, y->form.parameters);
   return !has_gamma == !y->gamma && !beta.nterms == !y->beta;
 }
 
@@ -620,94 +554,111 @@ static bool is_independent(const Value *parameter) {
 
 // The operator's own mean and variance in the place of those that the graph still needs.
 static bool provide_statistics(Norm *n, const Forward *y, Node *node, Value *const own[2]) {
-  Recogniser *r = n->r;
+  Builder *b = &n->r->builder;
   bool is_wanted = false;
   for (uint32_t i = 0; i < 2; i++) is_wanted |= own[i] && own[i]->producer && (own[i]->uses || own[i]->is_output);
   if (!is_wanted || !is_independent(y->gamma) || !is_independent(y->beta)) return true;
-  uint32_t slot = y->form.is_layer ? 1 : 3;
-  if (y->form.is_layer) {
+  uint32_t slot = y->form.kind == BATCH_NORM ? 3 : 1;
+  if (norm_kinds[y->form.kind].has_own_statistics) {
     bool fits = true;
-    for (uint32_t i = 0; i < 2 && fits; i++) fits = add_output(r, node, slot + i, own[!own[0]]->type) != NULL;
-    attribute(node, "keep_stats")->boolean = fits = fits && finish_node(r, node);
+    for (uint32_t i = 0; i < 2 && fits; i++) fits = builder_add_output(b, node, slot + i, own[!own[0]]->type) != NULL;
+    node_attribute_to_set(node, "keep_stats")->boolean = fits = fits && builder_finish_node(b, node);
     for (uint32_t i = 0; i < 2 && !fits; i++) node_set_output(node, slot + i, NULL);
-    if (!fits) return !r->out_of_memory; // of a type that the operator does not have: the graph computes them
+    if (!fits) return !b->out_of_memory; // of a type that the operator does not have: the graph computes them
   }
   for (uint32_t i = 0; i < 2; i++) {
     Value *v = own[i];
     bool is_needed = v && v->producer && v->producer != node && (v->uses || v->is_output);
-    if (is_needed && v->type == node->outputs[slot + i]->type && !provide(n, node, slot + i, v, y->form.statistics))
-      return false;
+    if (is_needed && v->type == node->outputs[slot + i]->type && !provide(n, node, slot + i, v)) return false;
   }
   return true;
 }
 
-// Parameters in the operator's shape; where it takes both or neither, one that the graph lacks is made up.
-static bool forward_parameters(Norm *n, const Forward *y, Value **gamma, Value **beta) {
-  uint32_t axes = y->form.parameters;
-  Type type = y->gamma ? y->gamma->type : y->beta ? y->beta->type : n->src->type;
-  *gamma = *beta = NULL;
-  if (!y->gamma && !y->beta && !n->is_given) return true;
-  *gamma = y->gamma ? in_axes(n, y->gamma, axes, y->root) : add_constant(n, axes, type, 1);
-  *beta = y->beta ? in_axes(n, y->beta, axes, y->root) : add_constant(n, axes, type, 0);
-  return *gamma && *beta;
+// gamma, beta, mean and variance in the operator's shape and of one type; where it takes both parameters or neither,
+// one that the graph lacks is made up. False: they do not fit, or out of memory.
+static bool forward_parameters(Norm *n, const Forward *y, Value *parameters[4]) {
+  NormForm form = y->form;
+  const Shape *shape = &form.parameters_shape;
+  if (!n->is_rms) form_allow_flat(&form, y->gamma, y->beta);
+  memset(parameters, 0, 4 * sizeof *parameters);
+  if (n->is_given && !statistic_operands(n, &y->form, y->root, &parameters[2])) return false;
+  parameters[0] = builder_in_shape(&n->r->builder, y->gamma, shape, y->root);
+  parameters[1] = builder_in_shape(&n->r->builder, y->beta, shape, y->root);
+  Type type = widest_type(parameters, 4);
+  if (!all_in_type(n, parameters, 4, type, y->root)) return false;
+  if (n->is_rms || (!n->is_given && !y->gamma && !y->beta)) return !n->r->builder.out_of_memory;
+  for (uint32_t i = 0; i < 2; i++)
+    if (!parameters[i]) parameters[i] = builder_add_constant(&n->r->builder, shape, type, i == 0);
+  return !n->r->builder.out_of_memory;
 }
 
 // The operator with its inputs and attributes; NULL: it does not fit, or out of memory.
 static Node *add_forward(Norm *n, const Forward *y) {
-  Recogniser *r = n->r;
-  Value *statistics[2] = {NULL}, *gamma, *beta, *running = NULL;
-  OperatorId id = y->form.is_layer ? OP_LayerNorm : n->is_given ? OP_BatchNormInference : OP_BatchNormForwardTraining;
-  if (n->is_given && !statistic_operands(n, &y->form, y->root, statistics)) return NULL;
-  if (!forward_parameters(n, y, &gamma, &beta)) return NULL;
+  Builder *b = &n->r->builder;
+  Value *parameters[4], *running = NULL;
+  NormKind kind = y->form.kind;
+  OperatorId id = n->is_rms ? OP_RMSNorm : n->is_given ? norm_kinds[kind].with_statistics : norm_kinds[kind].forward;
+  if (!forward_parameters(n, y, parameters)) return NULL;
+  Value *gamma = parameters[0], *beta = parameters[1];
   if (id == OP_BatchNormForwardTraining)
-    running = add_constant(n, y->form.parameters, gamma ? gamma->type : n->src->type, 0);
-  Node *node = add_node(r, id, y->root);
+    running = builder_add_constant(&n->r->builder, &y->form.parameters_shape, gamma ? gamma->type : n->src->type, 0);
+  Node *node = builder_add_node(b, id, y->root);
   if (!node) return NULL;
-  Value *const layer[] = {n->src, gamma, beta},
-               *const inference[] = {n->src, gamma, beta, statistics[0], statistics[1]},
-               *const training[] = {n->src, running, running, gamma, beta};
-  Value *const *inputs = y->form.is_layer ? layer : n->is_given ? inference : training;
+  Value *const own[5] = {n->src, gamma, beta},
+               *const inference[5] = {n->src, gamma, beta, parameters[2], parameters[3]},
+               *const training[5] = {n->src, running, running, gamma, beta};
+  Value *const *inputs = kind != BATCH_NORM ? own : n->is_given ? inference : training;
   for (uint32_t i = 0; i < node->ninputs; i++) node_set_input(node, i, inputs[i]);
-  set_form(node, n, &y->form);
-  if (y->form.is_layer) {
-    attribute(node, "use_affine")->boolean = gamma != NULL;
-    attribute(node, "keep_stats")->boolean = false;
+  form_set(&y->form, node, n->src, n->epsilon);
+  if (!n->is_rms && norm_kinds[kind].has_own_statistics) {
+    node_attribute_to_set(node, "use_affine")->boolean = gamma != NULL;
+    node_attribute_to_set(node, "keep_stats")->boolean = false;
   }
-  for (uint32_t i = 0; i < (y->form.is_layer ? 1 : node->noutputs); i++)
-    if (!add_output(r, node, i, TYPE_NONE)) return NULL;
-  return finish_node(r, node) && node->outputs[0]->type == y->root->type ? node : NULL;
+  for (uint32_t i = 0; i < (kind != BATCH_NORM ? 1 : node->noutputs); i++)
+    if (!builder_add_output(b, node, i, TYPE_NONE)) return NULL;
+  return builder_finish_node(b, node) && node->outputs[0]->type == y->root->type ? node : NULL;
 }
 
 static bool apply_forward(Norm *n, const Forward *y) {
   Algebra *a = &n->algebra;
   n->ncone = ancestors(y->root, n->cone, MOST_EVALUATED);
   Polynomial variance = polynomial_sum(a, n->variance, polynomial_number(a, n->epsilon), -1);
-  Value *const own[] = {find_value(n, n->mean, n->kept), find_value(n, variance, n->kept)};
+  bool has_results = !n->is_given && !n->is_rms; // beside y
+  Value *const own[] = {has_results ? find_value(n, n->mean, n->kept) : NULL,
+                        has_results ? find_value(n, variance, n->kept) : NULL};
   Node *node = add_forward(n, y);
   if (!node) return false;
   add_origins(n, node, y->root);
-  return provide(n, node, 0, y->root, axes_of(&n->src->shape)) && (n->is_given || provide_statistics(n, y, node, own));
+  return provide(n, node, 0, y->root) && (!has_results || provide_statistics(n, y, node, own));
 }
 
 // The pass
+
+static bool may_be_result(const Norm *n, const Value *v) {
+  return v->producer && v->type == n->src->type && shape_equals(&v->shape, &n->src->shape);
+}
+
+// Of src's own shape: what it takes is the result itself.
+static bool is_mere_reshape(const Norm *n, const Node *node) {
+  return node->op->id == OP_StaticReshape && shape_equals(&node->inputs[0]->shape, &n->src->shape);
+}
 
 // What lies farthest from the statistics comes first: y before gamma's product alone.
 static bool recognise_around(Norm *n) {
   for (uint32_t i = n->nregion; i-- > 0;) {
     Gradient d = {0};
     n->algebra.failed = false;
-    if (n->region[i]->producer && shape_equals(&n->region[i]->shape, &n->src->shape) &&
-        find_gradient(n, &d, n->region[i]))
-      return apply_gradient(n, &d);
+    if (may_be_result(n, n->region[i]) && find_gradient(n, &d, n->region[i])) return apply_gradient(n, &d);
   }
   for (uint32_t i = n->nregion; i-- > 0;) {
     Forward y;
     Value *v = n->region[i];
     n->algebra.failed = false;
-    if (!v->producer || !shape_equals(&v->shape, &n->src->shape) || v->producer->op->id == OP_StaticReshape) continue;
-    if ((!n->is_given && find_forward(n, &y, v, true)) ||
-        ((!n->is_given || !n->rstd_value) && find_forward(n, &y, v, false)))
-      return apply_forward(n, &y);
+    if (!may_be_result(n, v) || is_mere_reshape(n, v->producer)) continue;
+    for (NormKind kind = 0; kind < (n->is_rms ? LAYER_NORM + 1 : NORM_KINDS); kind++) {
+      bool has_operator = !n->is_given || (norm_kinds[kind].with_statistics != OP_COUNT && !n->rstd_value);
+      if (has_operator && find_forward(n, &y, v, kind)) return apply_forward(n, &y);
+    }
   }
   return false;
 }
@@ -719,15 +670,124 @@ static Value *under_root(const Node *node) {
   return is_half ? node->inputs[0] : NULL;
 }
 
+// Norms around a value that is a variance plus epsilon: src and the axes are found among what it is computed from.
+static bool recognise_variance(Norm *n, Recogniser *r, Value *shifted) {
+  Value *above[MOST_ANCESTORS];
+  uint32_t count = ancestors(shifted, above, MOST_ANCESTORS);
+  for (uint32_t i = count; i-- > 0;) {
+    const Node *node = above[i]->producer;
+    if (!node || (node->op->id != OP_ReduceSum && node->op->id != OP_ReduceMean)) continue;
+    for (uint32_t k = count; k-- > 0 && !r->builder.out_of_memory;) {
+      Labels labels;
+      norm_init(n, r, above[k]);
+      if (!has_all_elements(n, node->inputs[0])) continue;
+      add_descendants(n, shifted);
+      split_axes(n, above, count);
+      split_axes(n, n->region, n->nregion);
+      if (!labels_of_axes(&n->algebra, algebra_axes(&n->algebra), node->inputs[0], &labels)) continue;
+      uint32_t axes = reduce_axes(node);
+      for (int axis = 0; axis < labels.rank; axis++)
+        if (axes >> axis & 1) labels.axes[axis] = 0;
+      set_kept(n, labels_axes(&labels));
+      if (is_variance_of(n, shifted) && recognise_around(n)) return true;
+    }
+  }
+  return false;
+}
+
+// What v is a reshape or a cast of, farthest first; returns how many.
+static int list_origins(Value *v, Value **list, int most) {
+  int count = 0;
+  for (; count < most; v = v->producer->inputs[0]) {
+    list[count++] = v;
+    if (!v->producer || (v->producer->op->id != OP_StaticReshape && v->producer->op->id != OP_TypeCast)) break;
+  }
+  for (int i = 0; i < count / 2; i++) {
+    Value *other = list[i];
+    list[i] = list[count - 1 - i];
+    list[count - 1 - i] = other;
+  }
+  return count;
+}
+
+// Norms around the difference of src and a given mean: of the data before reshapes first.
+static bool recognise_difference(Norm *n, Recogniser *r, Value *center) {
+  enum { DEEPEST = 4 };
+  Value *src[DEEPEST];
+  if (!shape_equals(&center->producer->inputs[0]->shape, &center->shape)) return false;
+  int count = list_origins(center->producer->inputs[0], src, DEEPEST);
+  for (int i = 0; i < count && !r->builder.out_of_memory; i++)
+    if (norm_from_difference(n, r, src[i], center) && recognise_around(n)) return true;
+  return false;
+}
+
+// Whether src times this factor tells which axes the statistics have; then `shifted` is the variance plus epsilon.
+static bool norm_beside_factor(Norm *n, Recogniser *r, Value *src, const Node *product, uint32_t slot, Value *shifted) {
+  Algebra *a = &n->algebra;
+  Labels labels;
+  norm_init(n, r, src);
+  add_descendants(n, shifted);
+  split_axes(n, n->region, n->nregion);
+  if (!labels_of_axes(a, algebra_axes(a), product->outputs[0], &labels)) return false;
+  labels = labels_of_operand(product->inputs[1 - slot], &labels);
+  set_kept(n, labels_axes(&labels));
+  if (!n->reduced || !n->kept || n->count == 0 || !labels_of_axes(a, n->kept, shifted, &labels)) return false;
+  n->variance = algebra_evaluate(a, shifted, &labels);
+  n->is_given = true;
+  if (a->failed || n->variance.nterms != 2 || !take_epsilon(n, n->variance)) return false;
+  n->rstd = polynomial_power(a, n->variance, -1);
+  return !a->failed;
+}
+
+// A gradient whose statistics are given and in which src never stands less its mean: it is a sum of products, one of
+// them src times a factor a statistic. Any value over the statistics' axes may be the mean; the formula tells.
+static bool recognise_products(Norm *n, Recogniser *r, const Node *product, uint32_t slot, Value *shifted) {
+  enum { DEEPEST = 4 };
+  Value *src[DEEPEST];
+  int count = list_origins(product->inputs[slot], src, DEEPEST);
+  for (int i = 0; i < count && !r->builder.out_of_memory; i++) {
+    if (!norm_beside_factor(n, r, src[i], product, slot, shifted)) continue;
+    Labels labels = labels_of_frame(&n->algebra);
+    for (uint32_t k = 0; k < n->nregion; k++)
+      if (may_be_result(n, n->region[k])) algebra_evaluate(&n->algebra, n->region[k], &labels); // finds symbols
+    for (uint32_t k = 0; k < n->algebra.nsymbols && !r->builder.out_of_memory; k++) {
+      const Symbol *s = &n->algebra.symbols[k];
+      if (!s->value || s->axes != n->kept) continue;
+      n->algebra.failed = false;
+      n->mean = algebra_evaluate(&n->algebra, s->value, &s->labels);
+      if (!n->algebra.failed && recognise_around(n)) return true;
+    }
+  }
+  return false;
+}
+
+static bool recognise_given_variance(Norm *n, Recogniser *r, Value *shifted) {
+  norm_init(n, r, shifted);
+  add_descendants(n, shifted);
+  Value *region[MOST_DESCENDANTS];
+  uint32_t count = n->nregion;
+  memcpy(region, n->region, count * sizeof *region);
+  for (uint32_t i = 0; i < count && !r->builder.out_of_memory; i++) {
+    const Node *node = region[i]->producer;
+    if (!node || node->op->id != OP_Multiply) continue;
+    for (uint32_t slot = 0; slot < 2; slot++) {
+      bool is_whole = shape_equals(&node->inputs[slot]->shape, &region[i]->shape);
+      bool is_factor = shape_nelems(&node->inputs[1 - slot]->shape) < shape_nelems(&region[i]->shape);
+      if (is_whole && is_factor && recognise_products(n, r, node, slot, shifted)) return true;
+    }
+  }
+  return false;
+}
+
 static bool recognise_at(Recogniser *r, Node *node) {
   Value *shifted = under_root(node);
   bool is_difference = node->op->id == OP_Subtract;
   if (!shifted && !is_difference) return false;
   arena_init(&r->scratch, r->context->allocator);
-  Norm n;
-  bool is_norm = shifted ? norm_from_variance(&n, r, shifted) : norm_from_difference(&n, r, node->outputs[0]);
-  bool done = is_norm && recognise_around(&n);
-  r->out_of_memory |= is_norm && n.algebra.out_of_memory;
+  Norm n = {.r = r};
+  bool done = is_difference ? recognise_difference(&n, r, node->outputs[0])
+                            : recognise_variance(&n, r, shifted) || recognise_given_variance(&n, r, shifted);
+  r->builder.out_of_memory |= n.algebra.out_of_memory;
   arena_deinit(&r->scratch);
   r->changed |= done;
   return done;
@@ -736,15 +796,15 @@ static bool recognise_at(Recogniser *r, Node *node) {
 // From the last to the first: a gradient's dy comes from the norm behind it, whose gradient is an operator by then.
 bool pass_recognise(Graph *g, PassContext *c) {
   enum { MOST_AT_ONE = 4 };
-  Recogniser r = {.graph = g, .context = c};
+  Recogniser r = {.builder = {.graph = g}, .context = c};
   size_t nnodes = g->nnodes;
-  diagnostics_init(&r.refusals, c->allocator);
-  for (size_t i = g->nnodes; i-- > 0 && !r.out_of_memory;)
+  diagnostics_init(&r.builder.refusals, c->allocator);
+  for (size_t i = g->nnodes; i-- > 0 && !r.builder.out_of_memory;)
     for (int k = 0; k < MOST_AT_ONE && g->nodes[i]->noutputs && g->nodes[i]->outputs[0]; k++)
       if (!recognise_at(&r, g->nodes[i])) break;
-  r.out_of_memory |= r.refusals.out_of_memory;
-  diagnostics_deinit(&r.refusals);
-  if (r.out_of_memory) {
+  r.builder.out_of_memory |= r.builder.refusals.out_of_memory;
+  diagnostics_deinit(&r.builder.refusals);
+  if (r.builder.out_of_memory) {
     c->failed = true;
     error_out_of_memory(c->diagnostics);
   } else if (!graph_sort(g, c->diagnostics)) {

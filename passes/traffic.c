@@ -42,6 +42,13 @@ static int64_t access_nbytes(const Kernel *k, AccessId id, AxisSet axes) {
   return access_is_mask(a) ? nelems / 8 : nelems * (int64_t)type_nbytes(a->type);
 }
 
+// The part of an outer iteration's data that a later sweep finds no longer in `cache` bytes. The last comes first out
+// of a cache that is too small: a sweep in the same direction finds nothing, one that goes backwards what is left.
+static double share_loaded_again(const Loop *loop, int64_t nbytes, int64_t cache) {
+  if (nbytes <= cache) return 0;
+  return loop->is_backwards ? (double)(nbytes - cache) / (double)nbytes : 1;
+}
+
 static int64_t loop_traffic(const Kernel *k, const Loop *loop, const Target *target, bool *is_seen, bool *is_loaded,
                             int *nloads) {
   int64_t nbytes = 0, row_nbytes = 0;
@@ -55,9 +62,9 @@ static int64_t loop_traffic(const Kernel *k, const Loop *loop, const Target *tar
     if (loop->roots[i].kind == ROOT_STORE) nbytes += access_nbytes(k, loop->roots[i].access, ~0U);
   for (AccessId i = 0; i < k->naccesses; i++)
     if (nloads[i] && (access_axes(k, &k->accesses[i]) & inner)) row_nbytes += access_nbytes(k, i, inner);
-  bool fits = row_nbytes <= target->l2_nbytes / 2;
+  double again = share_loaded_again(loop, row_nbytes, target->l2_nbytes / 2);
   for (AccessId i = 0; i < k->naccesses; i++)
-    if (nloads[i]) nbytes += access_nbytes(k, i, ~0U) * (fits ? 1 : nloads[i]);
+    if (nloads[i]) nbytes += (int64_t)((double)access_nbytes(k, i, ~0U) * (1 + again * (nloads[i] - 1)));
   return nbytes;
 }
 

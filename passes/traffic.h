@@ -6,7 +6,8 @@
 #include "ir/target.h"
 
 // Bytes that all loops read and write. A tensor that several sweeps of an outer iteration look at counts once where
-// what the iteration reads fits in half of a core's second level, else once for each sweep.
+// what the iteration reads fits in half of a core's second level, else once for each sweep; of one that goes backwards,
+// only for what does not fit.
 // -1: out of memory.
 int64_t kernel_traffic(Kernel *k, const Target *target);
 

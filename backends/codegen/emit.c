@@ -72,6 +72,7 @@ static void add_element(Text *out, const Value *v, int64_t i) {
   uint16_t half;
   int64_t integer;
   double x = type_load(v->type, data, (size_t)i);
+  const char *cast = v->type == TYPE_F64 ? "(double)" : ""; // the macros are floats
   switch (v->type) {
   case TYPE_F16:
   case TYPE_BF16:
@@ -84,8 +85,8 @@ static void add_element(Text *out, const Value *v, int64_t i) {
     return;
   case TYPE_F64:
   case TYPE_F32:
-    if (x != x) text_add_string(out, "NAN");
-    else if (x - x != 0) text_add_string(out, x > 0 ? "INFINITY" : "-INFINITY");
+    if (x != x) text_format(out, "%sNAN", cast);
+    else if (x - x != 0) text_format(out, "%s%sINFINITY", x > 0 ? "" : "-", cast);
     else text_add_number(out, x, v->type == TYPE_F32);
     if (v->type == TYPE_F32 && x - x == 0) text_add_string(out, "f");
     return;
@@ -137,11 +138,8 @@ static void print_kernel(Printer *p, size_t index) {
   const Kernel *k = p->program->kernels[index];
   text_format(p->out, "// Kernel %zu:", index);
   for (size_t i = 0; i < k->nnodes; i++) {
-    text_format(p->out, "%s %s", i ? "," : "", k->nodes[i]->op->name);
-    if (!k->nodes[i]->position.line) continue;
-    text_add_string(p->out, " (");
-    node_print_lines(k->nodes[i], p->out);
-    text_add_string(p->out, ")");
+    text_add_string(p->out, i ? ", " : " ");
+    node_print(k->nodes[i], p->out);
   }
   text_add_string(p->out, "\n\n");
   for (size_t loop = 0; loop < k->nloops; loop++)

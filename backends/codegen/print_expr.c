@@ -211,8 +211,9 @@ void add_constant(LoopPrinter *l, double number) {
 }
 
 void add_number(LoopPrinter *l, double number, bool is_f64) {
-  if (number != number) text_add_string(l->out, "NAN");
-  else if (number - number != 0) text_add_string(l->out, number > 0 ? "INFINITY" : "-INFINITY");
+  const char *cast = is_f64 ? "(double)" : ""; // the macros are floats
+  if (number != number) text_format(l->out, "%sNAN", cast);
+  else if (number - number != 0) text_format(l->out, "%s%sINFINITY", number > 0 ? "" : "-", cast);
   else {
     text_add_number(l->out, number, !is_f64);
     if (!is_f64) text_add_string(l->out, "f");

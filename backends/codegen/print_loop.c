@@ -439,8 +439,8 @@ static void print_middle_roots(LoopPrinter *l, int sweep) {
 
 // The row's elements from `from` to `to` of the innermost axis, in runs if chains would be too long.
 static void print_vector_runs(LoopPrinter *l, int sweep, const Runs *runs) {
-  const char *whole = axes_text(l, 1U << loop_vector_axis(l->loop));
-  const char *from = l->loop->tile ? "begin" : "0", *to = l->loop->tile ? "end" : whole;
+  const char *from = l->loop->tile ? "begin" : "0",
+             *to = l->loop->tile ? "end" : axes_text(l, 1U << loop_vector_axis(l->loop));
   if (!runs->vector_run) {
     if (l->loop->ninner == 1) print_line(l, "{");
     if (l->loop->ninner == 1) open_brace(l);

@@ -3,12 +3,13 @@
 // header defines NAME, stands without the guard where it does not, and keeps it where that is up to the compiler.
 #include "backends/codegen/printer.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
 extern const char simd_vector[], simd_math[];
 
-enum { MOST_CHUNKS = 512 };
+enum { MOST_CHUNKS = 512, MOST_NAMES = 1024, HEADS = 512 };
 
 typedef struct Chunk {
   const char *text;
@@ -17,6 +18,21 @@ typedef struct Chunk {
   bool is_overridden;
   bool is_used;
 } Chunk;
+
+typedef struct Name { // that a chunk defines
+  const char *text;
+  size_t length, chunk;
+  bool is_function;
+  uint16_t next; // with the same hash; from 1 on
+} Name;
+
+typedef struct Vocabulary {
+  Chunk chunks[MOST_CHUNKS];
+  Name names[MOST_NAMES];
+  uint16_t heads[HEADS]; // of lists of names, by hash; 0: none
+  size_t count, nnames;
+  size_t nown; // chunks of the ISA's own header
+} Vocabulary;
 
 static bool is_name_char(char c) {
   return isalnum((unsigned char)c) || c == '_';
@@ -31,18 +47,6 @@ static const char *find_line(const char *text, size_t nbytes, const char *beginn
     if (line) line++;
   }
   return NULL;
-}
-
-// A function is only mentioned by a call: values may have its name.
-static bool mentions(const char *text, size_t nbytes, const char *name, size_t length, bool is_function) {
-  for (const char *at = text, *end = text + nbytes; at + length <= end; at++) {
-    at = memchr(at, *name, (size_t)(end - at));
-    if (!at || at + length > end) return false;
-    if (memcmp(at, name, length) == 0 && (at == text || !is_name_char(at[-1])) &&
-        (at + length == end || (is_function ? at[length] == '(' : !is_name_char(at[length]))))
-      return true;
-  }
-  return false;
 }
 
 // The name that a line of a chunk defines: after #define, before the parenthesis of a function, before the
@@ -82,42 +86,92 @@ static const char *find_guard(const char *text, size_t nbytes) {
   return defined && strcspn(name, "\n") == length && strncmp(name, defined, length) == 0 ? guard : NULL;
 }
 
-static size_t cut(const char *text, Chunk *chunks, size_t count) {
+static uint32_t hash_of(const char *name, size_t length) {
+  uint32_t hash = 0x811C9DC5U;
+  for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)name[i]) * 0x01000193U;
+  return hash % HEADS;
+}
+
+// The names that a chunk defines. A function is only mentioned by a call: values may have its name.
+static void add_names(Vocabulary *v, size_t chunk) {
+  for (const char *line = v->chunks[chunk].text, *end = line + v->chunks[chunk].nbytes; line < end;) {
+    const char *newline = memchr(line, '\n', (size_t)(end - line));
+    size_t length, line_nbytes = (size_t)((newline ? newline : end) - line);
+    const char *name = defined_name(line, line_nbytes, &length);
+    if (name) {
+      assert(v->nnames < MOST_NAMES);
+      uint16_t *head = &v->heads[hash_of(name, length)];
+      bool is_function = *line != '#' && name[length] == '(';
+      v->names[v->nnames] = (Name){name, length, chunk, is_function, *head};
+      *head = (uint16_t)++v->nnames;
+    }
+    line += line_nbytes + 1;
+  }
+}
+
+static void cut(Vocabulary *v, const char *text) {
   while (*text) {
     while (*text == '\n') text++;
     if (!*text) break;
     const char *end = strstr(text, "\n\n");
     size_t nbytes = end ? (size_t)(end - text) + 1 : strlen(text);
-    if (count < MOST_CHUNKS) chunks[count++] = (Chunk){text, nbytes, find_guard(text, nbytes), false, false};
+    assert(v->count < MOST_CHUNKS);
+    v->chunks[v->count] = (Chunk){text, nbytes, find_guard(text, nbytes), false, false};
+    add_names(v, v->count++);
     text += nbytes;
   }
-  return count;
 }
 
-// Whether a chunk defines a name that the text uses.
-static bool is_wanted(const Chunk *chunk, const char *text, size_t nbytes) {
-  for (const char *line = chunk->text, *end = chunk->text + chunk->nbytes; line < end;) {
-    const char *newline = memchr(line, '\n', (size_t)(end - line));
-    size_t length, line_nbytes = (size_t)((newline ? newline : end) - line);
-    const char *name = defined_name(line, line_nbytes, &length);
-    bool is_function = name && *line != '#' && name[length] == '(';
-    if (name && mentions(text, nbytes, name, length, is_function)) return true;
-    line += line_nbytes + 1;
+// The first chunk that defines the name; MOST_CHUNKS: none.
+static size_t first_definition(const Vocabulary *v, const char *name, size_t length) {
+  size_t first = MOST_CHUNKS;
+  for (size_t n = v->heads[hash_of(name, length)]; n; n = v->names[n - 1].next) {
+    const Name *own = &v->names[n - 1];
+    if (own->length == length && memcmp(own->text, name, length) == 0 && own->chunk < first) first = own->chunk;
   }
-  return false;
+  return first;
 }
 
-static void find_overridden(Chunk *chunks, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    const char *name = chunks[i].guard ? chunks[i].guard + strlen("#ifndef ") : NULL;
-    size_t length = name ? strcspn(name, "\n") : 0;
-    for (size_t k = 0; name && k < i; k++) {
-      if (!is_wanted(&chunks[k], name, length)) continue;
-      if (find_line(chunks[k].text, chunks[k].nbytes, "#if")) chunks[i].guard = NULL;
-      else chunks[i].is_overridden = true;
-      break;
+static void find_overridden(Vocabulary *v) {
+  for (size_t i = 0; i < v->count; i++) {
+    const char *name = v->chunks[i].guard ? v->chunks[i].guard + strlen("#ifndef ") : NULL;
+    if (!name) continue;
+    size_t k = first_definition(v, name, strcspn(name, "\n"));
+    if (k >= i) continue;
+    if (find_line(v->chunks[k].text, v->chunks[k].nbytes, "#if")) v->chunks[i].guard = NULL;
+    else v->chunks[i].is_overridden = true;
+  }
+}
+
+// Marks what a text mentions, and what that does in turn. Chunks are marked before they are gone through, so the depth
+// is that of the longest chain of definitions.
+static void mark_used(Vocabulary *v, const char *text, size_t nbytes) {
+  for (const char *at = text, *end = text + nbytes; at < end;) {
+    size_t length = 0;
+    while (at + length < end && is_name_char(at[length])) length++;
+    for (size_t n = length ? v->heads[hash_of(at, length)] : 0; n; n = v->names[n - 1].next) {
+      const Name *name = &v->names[n - 1];
+      Chunk *chunk = &v->chunks[name->chunk];
+      bool is_mentioned = name->length == length && memcmp(name->text, at, length) == 0 &&
+                          (!name->is_function || (at + length < end && at[length] == '('));
+      if (!is_mentioned || chunk->is_used || chunk->is_overridden) continue;
+      chunk->is_used = true;
+      mark_used(v, chunk->text, chunk->nbytes);
     }
+    at += length ? length : 1;
   }
+}
+
+// All chunks for an ISA, those marked that are used.
+static void find_used(Vocabulary *v, const Isa *isa, const Text *used) {
+  *v = (Vocabulary){0};
+  cut(v, isa->vocabulary[0]);
+  v->nown = v->count;
+  if (isa->vocabulary[1]) cut(v, isa->vocabulary[1]);
+  cut(v, simd_vector);
+  cut(v, simd_math);
+  find_overridden(v);
+  mark_used(v, text_string(used), used->nbytes);
 }
 
 // Without the lines of its guard. Macros of one line follow each other without a blank one.
@@ -135,38 +189,20 @@ static void print_chunk(const Chunk *chunk, bool *is_after_define, Text *out) {
   *is_after_define = is_define;
 }
 
-// All chunks for an ISA, those marked that are used. *nown: how many are of its own header.
-static size_t find_used(const Isa *isa, const Text *used, Chunk *chunks, size_t *nown) {
-  size_t count = *nown = cut(isa->vocabulary[0], chunks, 0);
-  if (isa->vocabulary[1]) count = cut(isa->vocabulary[1], chunks, count);
-  count = cut(simd_math, chunks, cut(simd_vector, chunks, count));
-  find_overridden(chunks, count);
-  for (size_t i = 0; i < count; i++)
-    chunks[i].is_used = !chunks[i].is_overridden && is_wanted(&chunks[i], text_string(used), used->nbytes);
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t i = 0; i < count; i++)
-      for (size_t j = 0; j < count && !chunks[i].is_used && !chunks[i].is_overridden; j++)
-        changed |= chunks[i].is_used = chunks[j].is_used && is_wanted(&chunks[i], chunks[j].text, chunks[j].nbytes);
-  }
-  return count;
-}
-
 bool print_vocabulary(const Isa *isa, const Text *used, Text *out) {
-  Chunk chunks[MOST_CHUNKS];
-  size_t nown, count = find_used(isa, used, chunks, &nown);
+  Vocabulary v;
+  find_used(&v, isa, used);
   bool is_define = false; // the chunk before
-  for (size_t i = 0; i < count; i++)
-    if (chunks[i].is_used) print_chunk(&chunks[i], &is_define, out);
+  for (size_t i = 0; i < v.count; i++)
+    if (v.chunks[i].is_used) print_chunk(&v.chunks[i], &is_define, out);
   return !out->out_of_memory;
 }
 
 bool needs_vocabulary(const Isa *isa, const Text *used) {
-  Chunk chunks[MOST_CHUNKS];
-  size_t nown;
-  find_used(isa, used, chunks, &nown);
-  for (size_t i = 0; i < nown; i++)
-    if (chunks[i].is_used) return true;
+  Vocabulary v;
+  find_used(&v, isa, used);
+  for (size_t i = 0; i < v.nown; i++)
+    if (v.chunks[i].is_used) return true;
   return !isa->vocabulary[1];
 }
 

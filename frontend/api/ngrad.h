@@ -182,7 +182,7 @@ NG_API const char *ng_graph_file(const ng_graph *g, size_t i);
 /* Until a graph is bound its extents may be changed: ng_graph_set_dim gives a named extent another value;
    ng_graph_set_input_shape gives an input's unknown extents their numbers, and named ones that have no value theirs
    (NG_WRONG if any other differs). ng_graph_bind then fixes them all, infers again, and fails if some extent still has
-   no number. Interpreting, compiling and emitting bind a graph that is not bound yet, and it stays bound. */
+   no number. Interpreting and compiling bind a graph that is not bound yet, and it stays bound. */
 NG_API ng_status ng_graph_set_dim(ng_graph *g, const char *name, int64_t value);
 NG_API ng_status ng_graph_set_input_shape(ng_graph *g, size_t i, int rank, const int64_t *extent);
 NG_API ng_status ng_graph_bind(ng_graph *g);
@@ -347,7 +347,9 @@ NG_API size_t ng_isa_count(void);
 NG_API ng_isa ng_isa_at(size_t i);
 
 /* Source code: NAME.c and NAME.h as texts to be freed with ng_text_free. C11 and C++17 that needs libc and libm only;
-   it depends on the graph and the options alone, and not on this machine. */
+   it depends on the graph and the options alone, and not on this machine. Named extents are arguments of the function
+   but for those that ng_graph_set_dim or ng_graph_set_input_shape gave a number, or all if the graph is bound; what else
+   they have is what the function is scheduled for. NG_WRONG also where one cannot be an argument. */
 NG_API ng_status ng_emit(ng_graph *g, const ng_options *options, char **source, char **header);
 /* The same as files in a folder that is there: STEM.c and STEM.h, each written whole or not at all, with STEM from
    ng_graph_identifier. NG_WRONG: one cannot be written. */

@@ -38,6 +38,7 @@ static json_t *describe(const ng_context *ctx, const char *path, ng_graph *g) {
   json_set(object, "ok", json_boolean(g != NULL));
   if (g) {
     json_set(object, "graph", json_text(ng_graph_name(g)));
+    json_set(object, "identifier", json_text(memory_or_exit((void *)ng_graph_identifier(g))));
     json_set(object, "nodes", json_integer((json_int_t)ng_graph_node_count(g)));
     json_set(object, "inputs", describe_tensors(g, ng_graph_input_count(g), ng_graph_input));
     json_set(object, "outputs", describe_tensors(g, ng_graph_output_count(g), ng_graph_output));

@@ -33,7 +33,7 @@ static const Verb verbs[] = {
      "The source is C11 and C++17 and needs libc and libm only. It chooses the best of its instruction sets where it\n"
      "runs, and is the same on whatever machine it was written.\n",
      "  ngrad emit models/gpt2_layer_norm_backward.yaml --isa avx2,avx512 -o kernels\n",
-     OPTION_SOURCE_OUT | OPTION_DIM | OPTION_PASSES | OPTION_JSON, STATUS(0) | STATUS(1) | STATUS(2), verb_emit},
+     OPTION_SOURCE_OUT | OPTION_PASSES | OPTION_JSON, STATUS(0) | STATUS(1) | STATUS(2), verb_emit},
     {"show", "GRAPH", 1, 1, "print what becomes of a graph on its way to kernels",
      "yaml and dot show the graph as it was read or, with --after, as a pass leaves it; kernels and c what comes\n"
      "after all passes. yaml is a graph file again; dot is for Graphviz.\n",

@@ -38,6 +38,8 @@ static const Option options[] = {
     {OPTION_RANDOM, "seed", 0, "N", KIND_SEED, FIELD(seed), "with --random: which inputs (default 0)"},
     {OPTION_DIM, "dim", 0, "NAME=N", KIND_DIM, 0, "the value of a named extent (default: the graph's); repeatable"},
     {OPTION_OUT, "out", 'o', "DIR", KIND_TEXT, FIELD(out), "write each output to DIR/NAME.npy (default: a summary)"},
+    {OPTION_SOURCE_OUT, "dim", 0, "NAME=N", KIND_DIM, 0,
+     "bake a named extent in (default: it is an argument, scheduled for the graph's value); repeatable"},
     {OPTION_SOURCE_OUT, "out", 'o', "DIR", KIND_TEXT, FIELD(out), "where NAME.c and NAME.h go; made if missing"},
     {OPTION_FILE_OUT, "out", 'o', "FILE", KIND_TEXT, FIELD(out), "the file to write (default: standard output)"},
     {OPTION_EXPECTED, "expect", 0, "DIR", KIND_TEXT, FIELD(expect), "compare each output with DIR/NAME.npy"},

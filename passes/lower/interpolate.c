@@ -62,7 +62,11 @@ static Side side_of(Kernel *k, const Node *node, const Value *v) {
 static ExprId load_side(Lowering *l, const Side *side, ExprId offset) {
   Kernel *k = l->kernel;
   const Value *v = side->value;
-  if (v->constant && v->constant->is_splat) return NUMBER(type_load(v->type, v->constant->data, 0));
+  if (v->constant && v->constant->is_splat) {
+    AxisSet axes = access_axes(k, &side->access) | (offset ? k->exprs[offset].axes : 0);
+    double number = type_load(v->type, v->constant->data, 0);
+    return expr_constant_over(k, number, l->part.spreads_constants ? axes : 0);
+  }
   AccessId access = kernel_add_access(k, &side->access);
   return expr_label(k, offset ? expr_load_at(k, access, offset) : expr_load(k, access), v->name);
 }

@@ -152,18 +152,15 @@ Shape node_domain(const Node *node) {
 }
 
 // f64 data, s32 (each exact in f64), places that f32 does not count up to, what would leave f32's range on its way, and
-// gradients of which cancellation leaves a remainder smaller than f32's rounding of the terms: with two elements to a
-// statistic only epsilon is left.
+// gradients that cancel.
 static bool computes_in_f64(const Node *node) {
-  enum { FEW_ELEMENTS = 4 };
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
     const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
     if (v && (v->type == TYPE_F64 || v->type == TYPE_S32)) return true;
   }
   if (node->op->traits & TRAIT_WIDE) return true;
   if (node->op->traits & TRAIT_RESAMPLES && node_greatest_place(node) > 1 << 24) return true;
-  if (!(node->op->traits & TRAIT_CANCELS)) return false;
-  return norm_reduced_nelems(node) <= FEW_ELEMENTS;
+  return norm_cancels(node);
 }
 
 static void add_axes(Lowering *l) {

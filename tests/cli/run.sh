@@ -297,6 +297,8 @@ expect 2 '' 'unknown pass or rule multiply-on, did you mean multiply-one' show r
 expect 2 '' 'unknown pass multiply-one' show rewritten.yaml --after multiply-one
 expect 0 'subgraph cluster_1' '' show rewritten.yaml --after fuse --format dot
 expect 0 'Add \(lines 9, 10\)|Add \(line 10\)' '' show rewritten.yaml --format c
+expect 0 '^kernel 0: Add \(lines? (9, )?10\), Tanh \(line 11\)$' '' show rewritten.yaml --format kernels
+expect 0 'label="Tanh.nline 11"' '' show rewritten.yaml --after fuse --format dot
 expect 0 '^simplify .* changed' '' run rewritten.yaml --random --time-passes
 expect 0 '"passes"' '' run rewritten.yaml --random --time-passes --json
 expect 2 '' 'the interpreter runs no passes' run rewritten.yaml --random --time-passes --backend interpreter

@@ -109,13 +109,16 @@ for generator in Ninja 'Unix Makefiles'; do
   mkdir "$work/project of $generator" && cd "$work/project of $generator" || exit 1
   cp "$here/../errors/data/f32.npy" c.npy
   value 0.5
-  echo '#include "kernel.h"' >user.c
+  printf '#include "%s"\n' kernel.h times_two.h >user.c
+  printf '%s\n' 'format: ngrad/1' 'name: times_two' 'inputs: [{name: x, type: f32, shape: [3]}]' \
+    'nodes: [{op: Add, inputs: [x, x], outputs: [y]}]' 'outputs: [y]' >other.yaml
   cat >CMakeLists.txt <<'C'
 cmake_minimum_required(VERSION 3.10)
 project(user LANGUAGES C)
 find_package(ngrad REQUIRED)
 add_library(user STATIC user.c)
 ngrad_add_kernel(user kernel.yaml --isa scalar)
+ngrad_add_kernel(user other.yaml --isa scalar)
 C
   cmake -S . -B tree -G "$generator" -D CMAKE_PREFIX_PATH="$prefix" >"$log" 2>&1
   count "$generator: find_package"
@@ -126,6 +129,9 @@ C
   emits 'a changed graph is emitted again' yes "$generator"
   grep -q '0x1p-2\|0.25' tree/ngrad/user/kernel.c
   count "$generator: what is emitted is what the graph says now"
+  sed -i s/times_two/twice/ other.yaml user.c
+  cmake --build tree >"$log" 2>&1 && [ -f tree/ngrad/user/twice.h ]
+  count "$generator: a graph's name is asked for, again when it may have changed"
   sleep 1
   touch c.npy
   emits 'a changed file of constants, too' yes "$generator"

@@ -154,6 +154,27 @@ static void messages_add_up_until_they_are_cleared(void **state) {
 
 // Extents
 
+// What stays open is an argument; what was given a number, or is bound, is in the text.
+static void emitting_leaves_dims_open_and_binds_none(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  char *source = NULL, *header = NULL;
+  for (int way = 0; way < 3; way++) {
+    ng_graph *g = must_read(ctx, layer_norm);
+    if (way == 1) assert_int_equal(ng_graph_set_dim(g, "N", 7), NG_OK);
+    if (way == 2) assert_int_equal(ng_graph_bind(g), NG_OK);
+    assert_int_equal(ng_emit(g, NULL, &source, &header), NG_OK);
+    assert_int_equal(strstr(header, "int64_t N,") != NULL, way == 0);
+    assert_int_equal(strstr(header, "_WORKSPACE_NBYTES ((size_t)") != NULL, way != 0);
+    assert_int_equal(ng_graph_dim_count(g), way != 2);
+    assert_int_equal(ng_graph_bind(g), NG_OK); // as before
+    ng_text_free(ctx, source);
+    ng_text_free(ctx, header);
+    ng_graph_free(g);
+  }
+  ng_context_free(ctx);
+}
+
 static void dims_take_other_values_until_bound(void **state) {
   (void)state;
   ng_context *ctx = new_context();
@@ -803,6 +824,7 @@ int main(void) {
       cmocka_unit_test(tells_of_a_file_that_is_not_there),
       cmocka_unit_test(messages_add_up_until_they_are_cleared),
       cmocka_unit_test(dims_take_other_values_until_bound),
+      cmocka_unit_test(emitting_leaves_dims_open_and_binds_none),
       cmocka_unit_test(input_shapes_bind_open_extents),
       cmocka_unit_test(a_contradicting_input_shape_is_told),
       cmocka_unit_test(extents_that_stay_open_cannot_be_bound),

@@ -1,5 +1,6 @@
 // The passes before code: what fuses and what does not, what is removed, which passes run, and what becomes of a
 // failing allocation.
+#include "backends/interpreter/interpreter.h"
 #include "frontend/yaml.h"
 #include "passes/dead_code.h"
 #include "passes/lower/lower.h"
@@ -7,6 +8,7 @@
 #include "tests/random_graph.h"
 #include "tests/unit/failing_allocator.h"
 
+#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,6 +67,7 @@ static void must_become(const char *text, PassContext how, const char *regions) 
   c.ndisabled = how.ndisabled;
   c.after = how.after;
   c.no_fuse = how.no_fuse;
+  if (how.target) c.target = how.target;
   Graph *g = read_text(&system_allocator, text);
   assert_true(pipeline_run(g, &c));
   assert_false(c.failed);
@@ -141,6 +144,60 @@ static void narrower_operands_join_and_statistics_do_not(void **state) {
   must_become(FILE_BEGIN BN("x, g, m, v", "dx, dg, db") NODE("ReLU", "dx", "a") NODE("Add", "a, dg", "b")
                   OUTPUTS("b, db"),
               NORMALLY, "dx | a b"); // both at once
+}
+
+static void chains_that_read_the_same_become_one_region(void **state) {
+  (void)state;
+  must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("Exp", "a", "b") NODE("Abs", "x", "c") NODE("Tanh", "c", "d")
+                  OUTPUTS("b, d"),
+              NORMALLY, "a b c d");
+  must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("SoftMax", "a", "b") NODE("Abs", "x", "c")
+                  NODE("SoftMax", "c", "d") OUTPUTS("b, d"),
+              NORMALLY, "a b c d");
+  must_become(FILE_BEGIN NODE("Add", "x, r", "y") NODE("Multiply", "y, g", "a") BN("x, a, m, v", "b")
+                  NODE("ReLUBackward", "y, g", "c") BN("r, c, m, v", "d") OUTPUTS("b, d"),
+              NORMALLY, "y a b c d");
+  must_become(FILE_BEGIN NODE("ReLU", "x", "a") SUM("a", "0", "false", "b") NODE("Add", "b, s", "c")
+                  NODE("Add", "x, c", "d") NODE("ReLU", "d", "e") OUTPUTS("e"),
+              NORMALLY, "a b | c d e"); // what the first makes is needed before the second
+}
+
+// Half of a row's three tensors would have left the cache when the second and the third sweep come.
+static void a_working_set_out_of_cache_splits_a_region(void **state) {
+  (void)state;
+  static const char text[] =
+      FILE_BEGIN NODE("Add", "x, g", "a") NODE("Add", "a, r", "b") NODE("SoftMax", "b", "c") OUTPUTS("c");
+  Target small = target_of_any_machine();
+  small.l2_nbytes = 4 * sizeof(float[8]);
+  must_become(text, NORMALLY, "a b c");
+  must_become(text, (PassContext){.target = &small}, "a | b c");
+}
+
+// x0 + x1 + ... + x19: two operands and a result for the first node from the end, and an operand for each before it.
+static void a_region_streams_no_more_tensors_than_registers_and_caches_follow(void **state) {
+  (void)state;
+  enum { INPUTS = 20 };
+  Text text, regions;
+  text_init(&text, &system_allocator);
+  text_init(&regions, &system_allocator);
+  text_add_string(&text, "format: ngrad/1\nname: test\ninputs:\n");
+  for (int i = 0; i < INPUTS; i++) text_format(&text, "- {name: x%d, type: f32, shape: [4, 8]}\n", i);
+  text_add_string(&text, "nodes:\n- {op: Add, inputs: [x0, x1], outputs: [t1]}\n");
+  for (int i = 2; i < INPUTS; i++) text_format(&text, "- {op: Add, inputs: [t%d, x%d], outputs: [t%d]}\n", i - 1, i, i);
+  text_format(&text, "outputs: [t%d]\n", INPUTS - 1);
+  for (int i = 1; i < INPUTS; i++) text_format(&regions, "%st%d", i == 1 ? "" : i == 6 ? " | " : " ", i);
+  must_become(text_string(&text), NORMALLY, text_string(&regions)); // 14 inputs, t5 and t19
+  text_deinit(&regions);
+  text_deinit(&text);
+}
+
+// Rows' sums that columns' sums wait for: the cut is between them, and what stands around either stays with it.
+static void sums_that_cannot_be_together_keep_their_neighbours(void **state) {
+  (void)state;
+  must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("SoftMax", "a", "b")
+                  NODE("Abs", "b", "c") "- {op: SoftMax, inputs: [c], outputs: [d], attributes: {axis: 0}}\n" NODE(
+                      "Tanh", "d", "e") OUTPUTS("e"),
+              NORMALLY, "a b | c d e");
 }
 
 // Its axis is one of its own shape's, and would be another of the wider one.
@@ -308,6 +365,67 @@ static void graphs_without_nodes_are_programs_without_kernels(void **state) {
   diagnostics_deinit(&d);
 }
 
+// What fuse puts together, a schedule carries: nothing that it counted on falls apart.
+static void every_region_has_a_kernel(void **state) {
+  (void)state;
+  static const RandomGraphOptions options = {.most_nodes = 24, .most_nelems = 3000};
+  for (uint64_t seed = 0; seed < 1000; seed++) {
+    Diagnostics d;
+    PassContext c = context(&system_allocator, &d);
+    Graph *g = random_graph(&system_allocator, seed, &options, &d);
+    assert_true(g && graph_bind_dims(g, &d) && graph_infer(g, &d) && pipeline_run(g, &c));
+    uint32_t *region = calloc(g->nnodes + 1, sizeof *region);
+    for (size_t i = 0; i < g->nnodes; i++) region[i] = g->nodes[i]->region;
+    Program *p = pipeline_lower(g, &c);
+    if (!p) fail_msg("seed %llu: %s", (unsigned long long)seed, d.items[0].message);
+    for (size_t i = 0; i < g->nnodes; i++) assert_int_equal(g->nodes[i]->region, region[i]);
+    free(region);
+    program_free(p);
+    graph_free(g);
+    diagnostics_deinit(&d);
+  }
+}
+
+// Why kernels are not one
+
+static void must_tell(const char *text, const char *told) {
+  Diagnostics d;
+  PassContext c = context(&system_allocator, &d);
+  Graph *g = read_text(&system_allocator, text);
+  assert_true(pipeline_run(g, &c));
+  Program *p = pipeline_lower(g, &c);
+  Text out, found;
+  text_init(&out, &system_allocator);
+  text_init(&found, &system_allocator);
+  program_print(p, &out);
+  for (const char *at = text_string(&out); (at = strstr(at, "  not with ")); at++) {
+    at += strlen("  not with ");
+    text_format(&found, "%s%.*s", found.nbytes ? "\n" : "", (int)strcspn(at, "\n"), at);
+  }
+  assert_string_equal(text_string(&found), told);
+  text_deinit(&found);
+  text_deinit(&out);
+  program_free(p);
+  graph_free(g);
+  diagnostics_deinit(&d);
+}
+
+// Lines of a file that begins with FILE_BEGIN are counted from 12 on.
+static void kernels_tell_why_they_stopped_growing(void **state) {
+  (void)state;
+  must_tell(residual_tail, "");
+  must_tell(FILE_BEGIN NODE("ReLU", "x", "a") SUM("a", "0", "false", "b") NODE("Add", "x, b", "c") OUTPUTS("c"),
+            "ReLU (line 12): others in its kernel cannot come along\n"
+            "ReduceSum (line 13): what it hands on lies along other axes");
+  must_tell(FILE_BEGIN NODE("SoftMax", "x",
+                            "a") "- {op: SoftMax, inputs: [a], outputs: [b], attributes: {axis: 0}}\n" OUTPUTS("b"),
+            "SoftMax (line 12): no schedule carries the sums of both");
+  must_tell(FILE_BEGIN NODE(
+                "ReLU", "x",
+                "a") "- {op: StaticTranspose, inputs: [a], outputs: [b], attributes: {order: [1, 0]}}\n" OUTPUTS("b"),
+            "ReLU (line 12): its shape is another");
+}
+
 // Failing allocations: the n-th from here, for every n. True when all went well, for there were no more than n.
 static bool runs_with_failing(Graph *g, FailingAllocator *memory, size_t n, bool no_fuse) {
   Diagnostics d;
@@ -344,6 +462,56 @@ static void failing_allocations_are_errors(void **state) {
       assert_true(n < 1000);
     }
   }
+}
+
+// What a file becomes after all passes, with the n-th allocation failing; NULL: out of memory, which was told.
+static char *becomes_with_failing(const char *file, size_t n, Text *text) {
+  FailingAllocator memory;
+  Diagnostics d, passes_d;
+  failing_allocator_init(&memory, NEVER_FAIL);
+  diagnostics_init(&d, &memory.allocator);
+  Graph *g = yaml_read_file(&memory.allocator, file, &d);
+  assert_true(g && graph_infer(g, &d));
+  PassContext c = context(&memory.allocator, &passes_d);
+  c.evaluate = interpret_node;
+  c.fast_math = true; // more rules
+  if (n != NEVER_FAIL) memory.failing = memory.ncalls + n;
+  bool ran = pipeline_run(g, &c);
+  bool has_failed = memory.ncalls > memory.failing;
+  memory.failing = NEVER_FAIL;
+  assert_int_equal(ran, !has_failed);
+  assert_int_equal(c.failed, has_failed);
+  assert_int_equal(passes_d.out_of_memory, has_failed);
+  assert_int_equal(passes_d.nerrors, 0);
+  if (ran) yaml_print(g, text);
+  graph_free(g);
+  diagnostics_deinit(&passes_d);
+  diagnostics_deinit(&d);
+  assert_int_equal(memory.nlive, 0);
+  return ran ? (char *)text_string(text) : NULL;
+}
+
+// No pass takes what memory did not suffice for as something that is not there.
+static void passes_tell_or_do_all(void **state) {
+  (void)state;
+  glob_t files;
+  assert_int_equal(glob("tests/golden/*/*.yaml", 0, NULL, &files), 0);
+  assert_int_equal(glob("models/*.yaml", GLOB_APPEND, NULL, &files), 0);
+  for (size_t i = 0; i < files.gl_pathc; i++) {
+    Text all;
+    text_init(&all, &system_allocator);
+    const char *expected = becomes_with_failing(files.gl_pathv[i], NEVER_FAIL, &all), *found = NULL;
+    for (size_t n = 0; !found; n++) {
+      Text text;
+      text_init(&text, &system_allocator);
+      found = becomes_with_failing(files.gl_pathv[i], n, &text);
+      if (found) assert_string_equal(found, expected);
+      text_deinit(&text);
+      assert_true(n < 10000);
+    }
+    text_deinit(&all);
+  }
+  globfree(&files);
 }
 
 // An arena asks for memory once a block. With room for so many bytes left, the first allocation that does not fit
@@ -388,6 +556,10 @@ int main(void) {
       cmocka_unit_test(users_in_one_region_are_as_one),
       cmocka_unit_test(norms_join_where_a_schedule_carries_both),
       cmocka_unit_test(narrower_operands_join_and_statistics_do_not),
+      cmocka_unit_test(chains_that_read_the_same_become_one_region),
+      cmocka_unit_test(a_working_set_out_of_cache_splits_a_region),
+      cmocka_unit_test(a_region_streams_no_more_tensors_than_registers_and_caches_follow),
+      cmocka_unit_test(sums_that_cannot_be_together_keep_their_neighbours),
       cmocka_unit_test(what_names_an_axis_does_not_spread),
       cmocka_unit_test(regions_stand_at_their_last_nodes),
       cmocka_unit_test(no_fuse_keeps_each_node_apart),
@@ -399,7 +571,10 @@ int main(void) {
       cmocka_unit_test(passes_have_names_and_docs),
       cmocka_unit_test(each_region_is_a_kernel),
       cmocka_unit_test(graphs_without_nodes_are_programs_without_kernels),
+      cmocka_unit_test(every_region_has_a_kernel),
+      cmocka_unit_test(kernels_tell_why_they_stopped_growing),
       cmocka_unit_test(failing_allocations_are_errors),
+      cmocka_unit_test(passes_tell_or_do_all),
       cmocka_unit_test(every_allocation_of_a_schedule_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -452,7 +452,7 @@ static void gate_is_read_once_where_the_caches_do_not_hold_it(void **state) {
 }
 
 // Sums that no one loop can make: the row's over two axes that a broadcast operand keeps apart, of few long rows.
-static void region_that_no_schedule_carries_falls_apart(void **state) {
+static void region_that_no_schedule_carries_is_not_begun(void **state) {
   (void)state;
   Lowered l = lower("format: ngrad/1\nname: test\n"
                     "inputs: [{name: x, type: f32, shape: [2, 300, 300]}, {name: b, type: f32, shape: [300]}, {name: "
@@ -464,6 +464,18 @@ static void region_that_no_schedule_carries_falls_apart(void **state) {
                     "        {op: Add, inputs: [dx, b], outputs: [sum]}]\noutputs: [sum, dg, db]\n",
                     &usual, false);
   assert_int_equal(l.program->nkernels, 2);
+  lowered_deinit(&l);
+}
+
+// One number everywhere varies over no axis, and the store over all.
+static void gradient_of_a_number_everywhere_has_a_schedule(void **state) {
+  (void)state;
+  Lowered l = lower("format: ngrad/1\nname: test\ninputs: [{name: x, type: f32, shape: [3, 5, 2]}]\n"
+                    "constants: [{name: dy, type: f32, shape: [3, 10, 2], value: 0.5}]\n"
+                    "nodes: [{op: InterpolateBackward, inputs: [x, dy], outputs: [dx],\n"
+                    "         attributes: {mode: linear, sizes: [10], data_format: NXC}}]\noutputs: [dx]\n",
+                    &usual, false);
+  assert_int_equal(l.program->nkernels, 1);
   lowered_deinit(&l);
 }
 
@@ -651,8 +663,9 @@ int main(void) {
       cmocka_unit_test(group_norm_gradient_of_one_image_stores_sums_of_planes),
       cmocka_unit_test(neighbours_join_their_norms_kernel),
       cmocka_unit_test(neighbours_join_their_group_norms_kernel),
+      cmocka_unit_test(region_that_no_schedule_carries_is_not_begun),
+      cmocka_unit_test(gradient_of_a_number_everywhere_has_a_schedule),
       cmocka_unit_test(gate_is_read_once_where_the_caches_do_not_hold_it),
-      cmocka_unit_test(region_that_no_schedule_carries_falls_apart),
       cmocka_unit_test(target_does_not_decide_the_order_of_additions),
       cmocka_unit_test(blocks_keep_chains_of_additions_short),
       cmocka_unit_test(every_block_has_room_for_its_partial_sums),
