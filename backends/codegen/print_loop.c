@@ -145,7 +145,7 @@ static void declare_distances(LoopPrinter *l) {
       int axis = l->loop->order[i];
       const Access *a = &l->k->accesses[id];
       const char *below = axes_text(l, inside), *extent = axes_text(l, 1U << axis);
-      if (a->stride[axis])
+      if (a->stride[axis]) // differences wrap around, as their products do
         text_format(l->out, " + (ptrdiff_t)(((o + ahead) / %s %% %s - o / %s %% %s) * %s)", below, extent, below,
                     extent, number_text(l, a->stride[axis], a->stride_powers[axis]));
       inside |= 1U << axis;
