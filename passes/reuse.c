@@ -11,10 +11,11 @@ typedef struct Reuse {
   bool *is_costly; // by ExprId
 } Reuse;
 
-static bool is_elementary_function(ExprOp op) {
+// Elementary functions and random numbers.
+static bool is_costly_operator(ExprOp op) {
   static const bool is_one[EXPR_OP_COUNT] = {
-      [EXPR_EXP] = true,  [EXPR_EXPM1] = true, [EXPR_LOG] = true, [EXPR_LOG1P] = true,
-      [EXPR_TANH] = true, [EXPR_ERF] = true,   [EXPR_POW] = true,
+      [EXPR_EXP] = true, [EXPR_EXPM1] = true, [EXPR_LOG] = true,        [EXPR_LOG1P] = true,   [EXPR_TANH] = true,
+      [EXPR_ERF] = true, [EXPR_POW] = true,   [EXPR_GELU_SLOPE] = true, [EXPR_IS_KEPT] = true,
   };
   return is_one[op];
 }
@@ -25,11 +26,11 @@ static bool is_reused(const Loop *loop, ExprId id) {
   return false;
 }
 
-// Costly is what has an elementary function in it, computed anew.
+// Costly is what has such an operator in it, computed anew.
 static void find_costs(Reuse *r) {
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     const Expr *e = &r->k->exprs[id];
-    r->is_costly[id] = is_elementary_function(e->op);
+    r->is_costly[id] = is_costly_operator(e->op);
     for (int a = 0; a < 3; a++) r->is_costly[id] |= e->args[a] && r->is_costly[e->args[a]];
     if (expr_is_reduction(e) || is_reused(r->loop, id)) r->is_costly[id] = false;
   }
@@ -84,6 +85,9 @@ static bool reuse_in_loop(Kernel *k, Loop *loop) {
 }
 
 bool kernel_reuse_vectors(Kernel *k) {
+  bool has_costly = false;
+  for (ExprId id = 1; id < k->nexprs; id++) has_costly |= is_costly_operator(k->exprs[id].op);
+  if (!has_costly) return true;
   for (size_t i = 0; i < k->nloops; i++)
     if (!reuse_in_loop(k, &k->loops[i])) return false;
   return true;
