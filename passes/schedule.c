@@ -556,6 +556,7 @@ static void choose_numbers(const Scheduling *s, Loop *loop) {
     LONG_ROW = 1 << 14,
     TILE = 1 << 15,
     TILE_WITH_SUMS = 1 << 13,
+    PAGE = 1 << 10, // of f32
     FEW_ELEMENTS = 1 << 15
   };
   bool has_inner_sums = false;
@@ -583,9 +584,10 @@ static void choose_numbers(const Scheduling *s, Loop *loop) {
   if (can_share_rows && loop->accumulators == 1) {
     int most = s->target->vector_registers < 16 ? 2 : 4, narrow = count_narrow_stores(s);
     if (loop->ninner == 1 && narrow) most = narrow > 1 ? 1 : 2;
-    while (!has_partials && most > 1 && most * row_nbytes(s) > s->target->l1_nbytes)
-      most /= 2; // else sharing is worth more
-    loop->rows = (int)overridden(s, SCHEDULE_ROWS, has_inner_sums || has_partials ? most : 1);
+    // What is looked at again must stay in the first level, unless shared partial sums are worth more.
+    while (has_inner_sums && !has_partials && most > 1 && most * row_nbytes(s) > s->target->l1_nbytes) most /= 2;
+    bool are_shared = has_inner_sums || has_partials || width >= PAGE; // shorter ones are best one behind the other
+    loop->rows = (int)overridden(s, SCHEDULE_ROWS, are_shared ? most : 1);
   }
   if (has_inner_sums && (loop->nouter == 1 || loop->rows == 1) && rows * width > FEW_ELEMENTS)
     loop->prefetch = (int)overridden(s, SCHEDULE_PREFETCH, choose_prefetch(s, loop));
