@@ -254,43 +254,59 @@ static void print_header(const FilePrinter *f, Text *out) {
 
 // Source
 
+// Blocks in up to 32 shares of neighbours.
+static void print_openmp_for(const char *p, Text *out) {
+  text_format(out,
+              "  (void)pool;\n#ifdef _OPENMP\n"
+              "  struct %s_share share[32];\n"
+              "  const size_t nshares = nblocks < 32 ? nblocks : 32;\n"
+              "  for (size_t i = 0; i < nshares; i++) {\n"
+              "    share[i].next = nblocks * i / nshares;\n"
+              "    share[i].end = nblocks * (i + 1) / nshares;\n  }\n"
+              "#pragma omp parallel if (nblocks > 1)\n  {\n"
+              "#pragma omp for schedule(static) nowait\n"
+              "    for (size_t i = 0; i < nshares; i++) %s_take(&share[i], task, args);\n"
+              "    for (size_t i = 0; i < nshares; i++) %s_take(&share[i], task, args);\n  }\n"
+              "#else\n  for (size_t b = 0; b < nblocks; b++) task(args, b);\n#endif\n",
+              p, p, p);
+}
+
+static void print_openmp_take(const char *p, Text *out) {
+  text_format(
+      out,
+      "#ifdef _OPENMP\n"
+      "/* Each thread begins with shares of neighbouring blocks, the same ones in each call, that its core's caches\n"
+      "   may still hold, and then helps with the others'. */\n"
+      "struct %s_share {\n  size_t next, end;\n};\n\n"
+      "static void %s_take(struct %s_share *share, void (*task)(const void *, size_t), const void *args) {\n"
+      "  for (;;) {\n    size_t b;\n"
+      "#pragma omp atomic capture\n"
+      "    b = share->next++;\n"
+      "    if (b >= share->end) return;\n"
+      "    task(args, b);\n  }\n}\n#endif\n\n",
+      p, p, p);
+}
+
 static void print_pool(const FilePrinter *f, Text *out) {
   static const char *const bodies[] = {
       [EMIT_SERIAL] = "  (void)pool;\n  for (size_t b = 0; b < nblocks; b++) task(args, b);\n",
-      [EMIT_OPENMP] = "  (void)pool;\n#ifdef _OPENMP\n"
-                      "  struct { size_t next, end; char line[64]; } share[64];\n"
-                      "  size_t nshares = (size_t)omp_get_max_threads();\n"
-                      "  if (nshares > 64) nshares = 64;\n"
-                      "  if (nshares > nblocks) nshares = nblocks ? nblocks : 1;\n"
-                      "  for (size_t i = 0; i < nshares; i++) {\n"
-                      "    share[i].next = nblocks * i / nshares;\n"
-                      "    share[i].end = nblocks * (i + 1) / nshares;\n  }\n"
-                      "#pragma omp parallel num_threads((int)nshares) if (nshares > 1)\n"
-                      "  for (size_t i = 0; i < nshares; i++) {\n"
-                      "    const size_t at = ((size_t)omp_get_thread_num() + i) % nshares;\n"
-                      "    for (;;) {\n      size_t b;\n"
-                      "#pragma omp atomic capture\n"
-                      "      b = share[at].next++;\n"
-                      "      if (b >= share[at].end) break;\n"
-                      "      task(args, b);\n    }\n  }\n"
-                      "#else\n  for (size_t b = 0; b < nblocks; b++) task(args, b);\n#endif\n",
       [EMIT_CALLBACK] = "  if (pool->parallel_for) pool->parallel_for(pool->context, nblocks, task, args);\n"
                         "  else\n    for (size_t b = 0; b < nblocks; b++) task(args, b);\n",
   };
   const char *p = f->prefix;
+  const bool is_openmp = f->file->threads == EMIT_OPENMP;
   if (f->file->threads == EMIT_CALLBACK)
     text_format(out, "struct %s_pool {\n  %s_parallel_for *parallel_for;\n  void *context;\n};\n\n", p, p);
   else text_format(out, "struct %s_pool;\n\n", p);
   if (!f->has_shared_loops) return;
-  if (f->file->threads == EMIT_OPENMP)
-    text_add_string(out,
-                    "#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n"
-                    "/* Each thread begins with a share of neighbouring blocks, the same ones in each call, that its\n"
-                    "   core's caches may still hold, and then helps with the others'. */\n");
+  if (is_openmp) print_openmp_take(p, out);
   text_format(out,
               "static void %s_for(const struct %s_pool *pool, size_t nblocks, void (*task)(const void *, size_t),\n"
-              "    const void *args) {\n%s}\n\n",
-              p, p, bodies[f->file->threads]);
+              "    const void *args) {\n",
+              p, p);
+  if (is_openmp) print_openmp_for(p, out);
+  else text_add_string(out, bodies[f->file->threads]);
+  text_add_string(out, "}\n\n");
 }
 
 // What a compiler may only do for an instruction set stands between these.
