@@ -355,8 +355,8 @@ NG_API ng_isa ng_isa_at(size_t i);
 
 /* Source code: NAME.c and NAME.h as texts to be freed with ng_text_free. C11 and C++17 that needs libc and libm only;
    it depends on the graph and the options alone, and not on this machine. Named extents are arguments of the function
-   but for those that ng_graph_set_dim or ng_graph_set_input_shape gave a number, or all if the graph is bound; what else
-   they have is what the function is scheduled for. NG_WRONG also where one cannot be an argument. */
+   but for those that ng_graph_set_dim or ng_graph_set_input_shape gave a number, or all if the graph is bound; what
+   else they have is what the function is scheduled for. NG_WRONG also where one cannot be an argument. */
 NG_API ng_status ng_emit(ng_graph *g, const ng_options *options, char **source, char **header);
 /* The same as files in a folder that is there: STEM.c and STEM.h, each written whole or not at all, with STEM from
    ng_graph_identifier. NG_WRONG: one cannot be written. */
