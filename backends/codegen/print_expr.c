@@ -616,7 +616,7 @@ void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes) {
 // Where a step keeps a vector for later sweeps.
 static void add_kept(LoopPrinter *l, ExprId id) {
   text_format(l->out, "kept_%s + ", l->name[id]);
-  if (has_rows(l)) text_format(l->out, "r * %lld + ", (long long)loop_row_nelems(l->k, l->loop));
+  if (has_rows(l)) text_format(l->out, "(size_t)r * %lld + ", (long long)loop_row_nelems(l->k, l->loop));
   text_format(l->out, l->loop->is_across ? "%s * %d" : "%s", l->lane, LANES);
 }
 

@@ -35,11 +35,11 @@ static inline void random_4(uint32_t *u, int64_t seed, int64_t offset, uint64_t 
 
 #define V_FROM_BEHIND(j) ((j) ^ 3)
 
-#define V_THIRD(j) ((j) | 2) & ~1
+#define V_THIRD(j) (((j) | 2) & ~1)
 
-#define D_IS_ODD(j) (j) % 2 ? -1 : 0
+#define D_IS_ODD(j) ((j) % 2 ? -1 : 0)
 
-#define D_GROUP(j) (j) / 2 * 4
+#define D_GROUP(j) ((j) / 2 * (int64_t)4)
 
 // The same for 16 neighbours. The words of a group are two lanes of d_words, lower ones first: so one product is those
 // of all its groups, and their words change places as if read from behind.
@@ -59,7 +59,7 @@ static inline V_INLINE void random_16(uint32_t *u, int64_t seed, int64_t offset,
       key = (key + step) & half;
     }
     const v_words words = (v_words)c, third = V_SHUFFLE(words, V_THIRD);
-    memcpy(u + i * V_LANES, offset ? &words : &third, sizeof words);
+    memcpy(V_AT(u, i), offset ? &words : &third, sizeof words);
   }
 }
 #endif
@@ -91,7 +91,7 @@ static inline V_INLINE mask v_is_kept(int64_t seed, int64_t offset, double proba
   uint32_t u[16];
   const uint32_t dropped = greatest_dropped(probability);
   random_bits(u, seed, offset, place, stride);
-  V_FOR_I { v_words x; memcpy(&x, u + i * V_LANES, sizeof x); m.p[i] = x > dropped; }
+  V_FOR_I { v_words x; memcpy(&x, V_AT(u, i), sizeof x); m.p[i] = x > dropped; }
   return m;
 }
 
@@ -102,7 +102,7 @@ static inline V_INLINE dmask d_is_kept(int64_t seed, int64_t offset, double prob
   const uint64_t dropped = greatest_dropped(probability);
   random_bits(u, seed, offset, place, stride);
   for (int i = 0; i < 16; i++) wide[i] = u[i];
-  D_FOR_I { d_words x; memcpy(&x, wide + i * D_LANES, sizeof x); m.p[i] = x > dropped; }
+  D_FOR_I { d_words x; memcpy(&x, D_AT(wide, i), sizeof x); m.p[i] = x > dropped; }
   return m;
 }
 

@@ -1,5 +1,4 @@
 // clang-format off
-// NOLINTBEGIN(bugprone-implicit-widening-of-multiplication-result): c * 16
 
 // Rows across lanes: 16 rows of `width` elements, `stride` apart, as `width` vectors of a lane a row, and back. The same
 // for every ISA; vector.h stands before this file.
@@ -60,7 +59,7 @@ static inline V_INLINE void v_transpose(vec *r) {
     const int w = width - c < 16 ? width - c : 16; \
     _Pragma("GCC unroll 16") for (int i = 0; i < 16; i++) r[i] = row; \
     v_transpose(r); \
-    _Pragma("GCC unroll 16") for (int i = 0; i < 16; i++) if (i < w) v_store(t + (c + i) * 16, r[i]); \
+    _Pragma("GCC unroll 16") for (ptrdiff_t i = 0; i < 16; i++) if (i < w) v_store(t + (c + i) * 16, r[i]); \
   }
 
 static inline V_INLINE void v_load_rows(float *t, const float *p, ptrdiff_t stride, int width) {
@@ -79,7 +78,7 @@ static inline V_INLINE void v_load_rows_f16(float *t, const uint16_t *p, ptrdiff
   for (int c = 0; c < width; c += 16) { \
     vec r[16]; \
     const int w = width - c < 16 ? width - c : 16; \
-    _Pragma("GCC unroll 16") for (int i = 0; i < 16; i++) r[i] = i < w ? v_load(t + (c + i) * 16) : v_set(0); \
+    _Pragma("GCC unroll 16") for (ptrdiff_t i = 0; i < 16; i++) r[i] = i < w ? v_load(t + (c + i) * 16) : v_set(0); \
     v_transpose(r); \
     _Pragma("GCC unroll 16") for (int i = 0; i < 16; i++) store_row; \
   }
@@ -98,21 +97,19 @@ static inline V_INLINE void v_store_rows_f16(uint16_t *p, ptrdiff_t stride, cons
 
 // All 16, one behind the other from p, aligned to 64 bytes, on; past the caches. Up to 64 wide.
 static inline V_INLINE void v_stream_rows(float *p, const float *t, int width) {
-  float rows[16 * 64];
-  v_store_rows(rows, width, t, width);
-  for (int i = 0; i < width; i++) v_stream(p + i * 16, v_load(rows + i * 16));
+  float rows_[16 * 64];
+  v_store_rows(rows_, width, t, width);
+  for (ptrdiff_t i = 0; i < width; i++) v_stream(p + i * 16, v_load(rows_ + i * 16));
 }
 
 static inline V_INLINE void v_stream_rows_bf16(uint16_t *p, const float *t, int width) {
-  uint16_t rows[16 * 64];
-  v_store_rows_bf16(rows, width, t, width);
-  for (int i = 0; i < width; i++) h_stream(p + i * 16, h_load(rows + i * 16));
+  uint16_t rows_[16 * 64];
+  v_store_rows_bf16(rows_, width, t, width);
+  for (ptrdiff_t i = 0; i < width; i++) h_stream(p + i * 16, h_load(rows_ + i * 16));
 }
 
 static inline V_INLINE void v_stream_rows_f16(uint16_t *p, const float *t, int width) {
-  uint16_t rows[16 * 64];
-  v_store_rows_f16(rows, width, t, width);
-  for (int i = 0; i < width; i++) h_stream(p + i * 16, h_load(rows + i * 16));
+  uint16_t rows_[16 * 64];
+  v_store_rows_f16(rows_, width, t, width);
+  for (ptrdiff_t i = 0; i < width; i++) h_stream(p + i * 16, h_load(rows_ + i * 16));
 }
-
-// NOLINTEND(bugprone-implicit-widening-of-multiplication-result)

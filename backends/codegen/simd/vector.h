@@ -559,7 +559,7 @@ static inline mask mask_not(mask a) { V_FOR_I a.p[i] = a.p[i] == 0; return a; }
 
 static inline dmask dmask_not(dmask a) { D_FOR_I a.p[i] = a.p[i] == 0; return a; }
 
-#define V_TRUTH(j) (uint32_t)(V_LANE(m, j) != 0) << j
+#define V_TRUTH(j) ((uint32_t)(V_LANE(m, j) != 0) << (j))
 
 // The truth of a part's lanes as bits, lane 0's the lowest.
 #ifndef V_TRUTHS
@@ -591,7 +591,7 @@ static inline void dmask_store(uint8_t *p, dmask m) {
   p[1] = (uint8_t)(u >> 8);
 }
 
-#define V_BIT(j) 1 << j
+#define V_BIT(j) (1 << (j))
 
 static inline mask mask_load(const uint8_t *p) {
   int32_t u = p[0] | p[1] << 8;
@@ -678,7 +678,7 @@ typedef double __attribute__((vector_size(16))) d_128;
 #define D_FOLD_ALL(op) \
   D_FOLD_PARTS(op, 8) D_FOLD_PARTS(op, 4) D_FOLD_PARTS(op, 2) D_FOLD_PARTS(op, 1) D_FOLD_LANES(op, a.p[0])
 
-#define V_FOLD_PARTS(op, k) if (V_PARTS > k) V_FOR_I if (i < k) a.p[i] = op(a.p[i], a.p[i + k]);
+#define V_FOLD_PARTS(op, k) if (V_PARTS > (k)) V_FOR_I if (i < (k)) a.p[i] = op(a.p[i], a.p[i + (k)]);
 
 typedef float __attribute__((vector_size(16))) v_128;
 
