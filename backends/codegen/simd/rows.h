@@ -11,9 +11,9 @@
     r[i | (s)] = __builtin_shufflevector(a, b, V_EACH(high)); \
   }
 
-#define V_LOW(j, s) ((j) & (s) ? V_LANES + ((j) ^ (s)) : (j)) % (2 * V_LANES)
+#define V_LOW(j, s) (((j) & (s) ? V_LANES + ((j) ^ (s)) : (j)) % (2 * V_LANES))
 
-#define V_HIGH(j, s) ((j) & (s) ? V_LANES + (j) : (j) ^ (s)) % (2 * V_LANES)
+#define V_HIGH(j, s) (((j) & (s) ? V_LANES + (j) : (j) ^ (s)) % (2 * V_LANES))
 
 #define V_LOW_1(j) V_LOW(j, 1)
 
@@ -57,7 +57,7 @@ static inline V_INLINE void v_transpose(vec *r) {
   for (int c = 0; c < width; c += 16) { \
     vec r[16]; \
     const int w = width - c < 16 ? width - c : 16; \
-    _Pragma("GCC unroll 16") for (int i = 0; i < 16; i++) r[i] = row; \
+    _Pragma("GCC unroll 16") for (int i = 0; i < 16; i++) r[i] = (row); \
     v_transpose(r); \
     _Pragma("GCC unroll 16") for (ptrdiff_t i = 0; i < 16; i++) if (i < w) v_store(t + (c + i) * 16, r[i]); \
   }
@@ -80,7 +80,7 @@ static inline V_INLINE void v_load_rows_f16(float *t, const uint16_t *p, ptrdiff
     const int w = width - c < 16 ? width - c : 16; \
     _Pragma("GCC unroll 16") for (ptrdiff_t i = 0; i < 16; i++) r[i] = i < w ? v_load(t + (c + i) * 16) : v_set(0); \
     v_transpose(r); \
-    _Pragma("GCC unroll 16") for (int i = 0; i < 16; i++) store_row; \
+    _Pragma("GCC unroll 16") for (int i = 0; i < 16; i++) (store_row); \
   }
 
 static inline V_INLINE void v_store_rows(float *p, ptrdiff_t stride, const float *t, int width) {
