@@ -63,9 +63,9 @@ static void choose_block(const Scheduling *s, Loop *loop, int64_t partial_nelems
   bool is_small = axes_nelems(s->k, axes) <= SMALL, is_set = s->overrides->key[SCHEDULE_BLOCK].is_set;
   loop->block = overridden(s, SCHEDULE_BLOCK, block_length(s, is_small, partial_nelems, loop->is_across));
   if (is_set || s->is_tiled || !axes_powers(s->k, axes)) return;
-  loop->few_work = SMALL;
   loop->few_block = block_length(s, true, partial_nelems, loop->is_across);
   loop->many_block = block_length(s, false, partial_nelems, loop->is_across);
+  if (loop->few_block != loop->many_block) loop->few_work = SMALL;
 }
 
 // Bytes that an outer iteration reads.
