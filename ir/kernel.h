@@ -197,7 +197,8 @@ typedef struct Kernel {
   size_t nloops, loops_capacity;
   Node **nodes; // that it computes, in the graph's order
   size_t nnodes;
-  const Dim *closed; // an open dim for which there is no kernel; NULL: there is one for all
+  const Dim *closed;   // an open dim for which there is no kernel; NULL: there is one for all
+  const Node *closing; // the one of its nodes that does not leave it open
   bool out_of_memory;
 } Kernel;
 
