@@ -200,11 +200,6 @@ static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *
               loop);
 }
 
-// Says what the time since the last mark went to: 0 is what comes before the loops.
-static void print_mark(Printer *p, size_t part) {
-  if (p->is_profiled) text_format(p->out, "  pool->mark(pool->context, %zu);\n", part);
-}
-
 static void print_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
   const Kernel *k = p->program->kernels[kernel];
   const Loop *l = &k->loops[loop];
@@ -220,6 +215,11 @@ static void print_call(Printer *p, size_t kernel, size_t loop, const char *inden
   else if (nblocks == 1) text_format(p->out, "%s_kernel%zu_loop%zu(&a, 0);\n", id, kernel, loop);
   else
     text_format(p->out, "for (size_t b = 0; b < %lld; b++) %s_kernel%zu_loop%zu(&a, b);\n", nblocks, id, kernel, loop);
+}
+
+// Says what the time since the last mark went to: 0 is what comes before the loops.
+static void print_mark(Printer *p, size_t part) {
+  if (p->is_profiled) text_format(p->out, "  pool->mark(pool->context, %zu);\n", part);
 }
 
 // Neighbours that are wanted for the same outputs stand under one condition.
