@@ -87,7 +87,7 @@ static void print_array_sums(LoopPrinter *l, int sweep, bool is_load) {
     if (l->loop->is_across) text_format(l->out, " * %d", LANES);
     if (!is_load) text_format(l->out, ", held_%s", name);
     text_format(l->out, "%s)", n);
-    if (is_load && may_be_null) text_format(l->out, " : %c_set(0)", l->prefix);
+    if (is_load && may_be_null) text_add_string(l->out, l->k->is_f64 ? " : d_set(0.0)" : " : v_set(0.0f)");
     text_add_string(l->out, ";\n");
   }
 }
@@ -224,7 +224,7 @@ static void print_vector_loops(LoopPrinter *l, int sweep, const char *from, cons
   print_body(l, sweep);
   close_brace(l);
   const Axis *axis = &l->k->axes[loop_vector_axis(l->loop)];
-  if (!is_peeled && !l->loop->tile && kernel_factor(l->k, axis->extent, axis->powers) % LANES == 0) return;
+  if (!is_peeled && l->loop->tile % LANES == 0 && kernel_factor(l->k, axis->extent, axis->powers) % LANES == 0) return;
   print_line(l, "if (i < %s) {", to);
   open_brace(l);
   print_line(l, "const int n = (int)(%s - i);", to);
@@ -612,7 +612,8 @@ static void print_streams(LoopPrinter *l) {
         text_add_string(l->out, ") % 64 == 0");
       }
       if (root->stream_nelems)
-        text_format(l->out, " && %s > %lld", axes_text(l, access_axes(l->k, a)), (long long)root->stream_nelems);
+        text_format(l->out, " && %s > %lld", bare_text(l->p, axes_text(l, access_axes(l->k, a))),
+                    (long long)root->stream_nelems);
       text_add_string(l->out, ";\n");
     }
   }
@@ -718,7 +719,12 @@ static void print_lane_sums(LoopPrinter *l) {
 static void print_block_range(LoopPrinter *l) {
   const Loop *loop = l->loop;
   const char *total = axes_text(l, loop_cut_axes(loop)), *length = block_text(l);
-  if (loop->nkept) {
+  bool has_partials = false;
+  for (size_t i = 0; i < loop->nroots; i++) has_partials |= loop->roots[i].kind == ROOT_REDUCE_OUTER;
+  if (!loop->nkept && !loop_has_open_chunks(l->k, loop) && loop_nblocks(l->k, loop) == 1) {
+    if (!has_partials) print_line(l, "(void)block; // there is but one");
+    print_line(l, "const size_t begin = 0, end = %s;", total);
+  } else if (loop->nkept) {
     const char *chunks = chunks_text(l, (uint32_t)l->loop_index);
     if (strcmp(chunks, "0") == 0) chunks = "1";
     print_line(l, "const size_t start = block / %s * %s, chunk = block %% %s * %s;", chunks, total, chunks, length);
