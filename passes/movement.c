@@ -99,6 +99,15 @@ static bool adds_leading_ones(Match *m) {
   return added > 0;
 }
 
+// One number spread over an array is itself what the reshaped array holds, and is spread again by the other operand.
+// The shape of the result is looked at by the engine.
+static bool is_spread_number(Match *m) {
+  const Value *v = m->values[C->name];
+  if (shape_nelems(&m->values[0]->shape) != 1 || !v->constant->is_splat) return false;
+  m->number = type_load(v->type, v->constant->data, 0);
+  return true;
+}
+
 #define RESHAPED(...)                                                                                                  \
   TERM(.kind = TERM_NODE, .op = OP_StaticReshape, .setting = "special_zero", .arguments = {__VA_ARGS__})
 
@@ -161,6 +170,14 @@ static const Rule rules[] = {
      .pattern = LIKE(0, Y, NAMED(1, StaticReshape, X)),
      .replacement = LIKE(0, Y, X),
      .condition = adds_leading_ones},
+    {.name = "spread-number-left",
+     .pattern = LIKE(0, NAMED(1, StaticReshape, LIKE(2, X, C)), Y),
+     .replacement = LIKE(0, LIKE(2, X, COMPUTED), Y),
+     .condition = is_spread_number},
+    {.name = "spread-number-right",
+     .pattern = LIKE(0, Y, NAMED(1, StaticReshape, LIKE(2, X, C))),
+     .replacement = LIKE(0, Y, LIKE(2, X, COMPUTED)),
+     .condition = is_spread_number},
 };
 const Rules movement_rules = {rules, sizeof rules / sizeof *rules};
 

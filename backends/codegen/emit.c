@@ -148,11 +148,8 @@ static void print_struct(Printer *p) {
 
 static void print_kernel(Printer *p, size_t index) {
   const Kernel *k = p->program->kernels[index];
-  text_format(p->out, "// Kernel %zu:", index);
-  for (size_t i = 0; i < k->nnodes; i++) {
-    text_add_string(p->out, i ? ", " : " ");
-    node_print(k->nodes[i], p->out);
-  }
+  text_format(p->out, "// Kernel %zu: ", index);
+  kernel_print_nodes(k, p->out);
   text_add_string(p->out, "\n\n");
   for (size_t loop = 0; loop < k->nloops; loop++)
     if (loop_nblocks(k, &k->loops[loop])) print_loop_functions(p, index, loop);
@@ -223,10 +220,16 @@ static void print_call(Printer *p, size_t kernel, size_t loop, const char *inden
     text_format(p->out, "for (size_t b = 0; b < %lld; b++) %s_kernel%zu_loop%zu(&a, b);\n", nblocks, id, kernel, loop);
 }
 
+// Says what the time since the last mark went to: 0 is what comes before the loops.
+static void print_mark(Printer *p, size_t part) {
+  if (p->is_profiled) text_format(p->out, "  pool->mark(pool->context, %zu);\n", part);
+}
+
 // Neighbours that are wanted for the same outputs stand under one condition.
 static void print_loop_calls(Printer *p, const Flow *flow) {
   const Program *program = p->program;
   const char *open = NULL; // the condition
+  print_mark(p, 0);
   for (size_t i = 0; i < program->nkernels; i++)
     for (size_t l = 0; l < program->kernels[i]->nloops; l++) {
       if (!loop_nblocks(program->kernels[i], &program->kernels[i]->loops[l])) continue; // nothing to go over
@@ -235,6 +238,7 @@ static void print_loop_calls(Printer *p, const Flow *flow) {
       if (open && !is_same) text_add_string(p->out, "  }\n");
       if (condition && !is_same) text_format(p->out, "  if (%s) {\n", condition);
       print_call(p, i, l, condition ? "    " : "  ");
+      print_mark(p, 1 + flow->first_loop[i] + l);
       open = condition;
     }
   if (open) text_add_string(p->out, "  }\n");
@@ -446,13 +450,14 @@ void print_target_end(const Isa *isa, Text *out) {
 #define TASK "void (*)(const void *, size_t)"
 #define ENTRY                                                                                                          \
   "void ngrad_entry(const void *const *inputs, void *const *outputs, void *workspace,\n"                               \
-  "                 void (*parallel_for)(void *, size_t, " TASK ", const void *), void *context)"
+  "                 void (*parallel_for)(void *, size_t, " TASK ", const void *), void *context%s)"
+#define MARK "void (*mark)(void *, size_t)"
 
 static void print_pool(Printer *p) {
   text_format(p->out,
               "struct %s_pool {\n  void (*parallel_for)(void *, size_t, " TASK
-              ", const void *);\n  void *context;\n};\n\n",
-              p->prefix);
+              ", const void *);\n  void *context;\n%s};\n\n",
+              p->prefix, p->is_profiled ? "  " MARK ";\n" : "");
   if (!program_has_shared_loops(p->program)) return;
   text_format(p->out,
               "static void %s_for(const struct %s_pool *pool, size_t nblocks, void (*task)(const void *, size_t),\n"
@@ -462,7 +467,7 @@ static void print_pool(Printer *p) {
               p->prefix, p->prefix);
 }
 
-bool emit_for_loading(const Program *program, const Isa *isa, const char *identifier, Text *source) {
+bool emit_for_loading(const Program *program, const Isa *isa, const char *identifier, bool is_profiled, Text *source) {
   Arena scratch;
   arena_init(&scratch, source->allocator);
   Text body;
@@ -472,10 +477,13 @@ bool emit_for_loading(const Program *program, const Isa *isa, const char *identi
                .plain = &body,
                .program = program,
                .prefix = identifier,
-               .identifier = identifier};
+               .identifier = identifier,
+               .is_profiled = is_profiled};
+  const char *parameter = is_profiled ? ", " MARK : "", *member = is_profiled ? ", mark" : "";
   print_pool(&p);
   bool ok = print_program(&p, &body);
-  text_format(&body, ENTRY ";\n\n" ENTRY " {\n  const struct %s_pool pool = {parallel_for, context};\n", identifier);
+  text_format(&body, ENTRY ";\n\n" ENTRY " {\n  const struct %s_pool pool = {parallel_for, context%s};\n", parameter,
+              parameter, identifier, member);
   text_format(&body, "  %s_run(inputs, outputs, (unsigned char *)workspace, &pool);\n}\n\n", identifier);
   if (ok) {
     text_add_string(source, "// Made by ngrad from the graph ");

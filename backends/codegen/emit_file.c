@@ -186,7 +186,9 @@ static void print_dims(const FilePrinter *f, Text *out) {
     }
     text_format(out, ", scheduled for %lld", (long long)g->dims[i]->value);
   }
-  text_add_string(out, ". */\n\n");
+  text_add_string(out, ".\n   Sums are added up in that schedule's order: the same bits as with those extents baked "
+                       "in, while at others,\n"
+                       "   one that has them baked in may round otherwise. */\n\n");
 }
 
 static void print_contract(const FilePrinter *f, Text *out) {

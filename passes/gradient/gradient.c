@@ -395,7 +395,7 @@ static void add_outputs(Gradient *g, const GradientRequest *request) {
 static void name_values(Gradient *g) {
   for (size_t i = 0; i < g->forward->nvalues && !g->failed; i++) {
     Value *v = g->diff[i];
-    if (!v || *v->name) continue;
+    if (!v || *v->name || g->seed[i]) continue; // what arrives has the name
     const char *name = diff_name(g, g->forward->values[i]);
     if (name) v->name = name;
   }

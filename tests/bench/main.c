@@ -31,6 +31,7 @@ static int worse(int a, int b) {
 
 static int run_modes(const Settings *s, json_t *document) {
   int status = NG_OK;
+  if (s->beside) return mode_beside(s, document);
   if (!s->is_accuracy && !s->is_busy && !s->is_sweep && !s->is_emitted) status = mode_suite(s, document);
   if (s->is_accuracy) status = worse(status, mode_accuracy(s, document));
   if (s->is_busy) status = worse(status, mode_busy(s, document));

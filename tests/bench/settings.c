@@ -27,6 +27,7 @@ static const char help[] =
     "  --accuracy      relative L2 of both against the f64 interpreter, also for data far from 0 (slow)\n"
     "  --busy          the three largest graphs, idle and with another process on one of the processors\n"
     "  --sweep         the gradient of a layer norm of 768 columns, from 1,000 to 1,000,000 rows\n"
+    "  --beside GRAPH  each graph in turns with this one, which has the same inputs and outputs\n"
     "  --emitted       the files of `ngrad emit`, compiled with $CC -O2, in turns with what ngrad runs\n";
 
 static bool read_seconds(const char *text, double *out) {
@@ -58,6 +59,7 @@ static int read_option(Settings *s, int letter) {
   case 'a': s->is_accuracy = true; return -1;
   case 'b': s->is_busy = true; return -1;
   case 'w': s->is_sweep = true; return -1;
+  case 'g': s->beside = optarg; return -1;
   case 'e': s->is_emitted = true; return -1;
   case 'r': s->may_reorder = true; return -1;
   case 't':
@@ -82,6 +84,7 @@ int settings_read(Settings *s, int argc, char **argv) {
       {"accuracy", no_argument, NULL, 'a'},
       {"busy", no_argument, NULL, 'b'},
       {"sweep", no_argument, NULL, 'w'},
+      {"beside", required_argument, NULL, 'g'},
       {"emitted", no_argument, NULL, 'e'},
       {"reorders", no_argument, NULL, 'r'},
       {"help", no_argument, NULL, 'h'},

@@ -6,10 +6,10 @@
 #include <stddef.h>
 
 typedef struct Settings {
-  const char *isa, *filter, *json_path;            // NULL: not said
+  const char *isa, *filter, *json_path, *beside;   // NULL: not said
   int threads;                                     // a number, also when not said
   double seconds;                                  // a case
-  bool is_accuracy, is_busy, is_sweep, is_emitted; // none of them: the suite
+  bool is_accuracy, is_busy, is_sweep, is_emitted; // none of them, and not beside: the suite
   bool may_reorder, has_no_peer;
   char **paths; // graphs whose path has the filter in it
   size_t npaths;

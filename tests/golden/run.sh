@@ -4,6 +4,7 @@
 #   file that check prints again as it is.
 # - Every case, compiled with and without fusion, gives what the interpreter makes of the graph as written; so does each
 #   of the graphs that --dump-dir leaves.
+# - Gradients of norms spelled out, tests/bench/spelled, are computed by the loops of the operator that their first line names.
 # NGRAD_GOLDEN_WRITE=1 writes what is expected anew, to be read before it is kept.
 set -eu
 ngrad=$(realpath "$1")
@@ -73,6 +74,18 @@ for graph in tests/golden/*/*.yaml; do
     count $status "$graph: $(basename "$dump")"
   done
   rm -rf "$work/dump" "$work/inputs" "$work/results"
+done
+
+gradient_loops() { # GRAPH; of the kernel that has the norm's gradient
+  "$ngrad" show "$1" --format kernels | sed -n '/^kernel.*NormT*[a-z]*Backward/,/^workspace/p' | grep '^ *\(loop\|sweep\)'
+}
+
+for graph in tests/bench/spelled/*.yaml; do
+  operator=$(sed -n '1s/^# \([^ ]*\) .*/\1/p' "$graph")
+  status=0
+  { gradient_loops "$operator" >"$work/operator" && gradient_loops "$graph" >"$work/spelled" &&
+    diff -u "$work/operator" "$work/spelled"; } || status=1
+  count $status "the loops of $graph beside those of $operator"
 done
 
 echo "$passed passed, $failed failed"

@@ -1,7 +1,9 @@
 #!/bin/sh
 # Graphs beside the gradients that `ngrad grad` writes for them, with the options in the graph's first line. NAME.expected
 # is what it writes to stdout, or for a graph that is wrong (exit status 1) to stderr. What it writes is a graph file that
-# show prints again as it is, both backends make the same of it, and gradcheck finds it right.
+# show prints again as it is, both backends make the same of it, and gradcheck finds it right. Where there is NAME.by_hand,
+# the gradient as one would write it, with inputs and outputs of the same names, both become the same kernels and make the
+# same of the same data.
 # usage: run.sh [--update] NGRAD    (--update: write what it says now as what is expected; read it before committing)
 set -u
 update=
@@ -16,6 +18,24 @@ work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 passed=0
 failed=0
+
+kernels() { # GRAPH; whatever nodes they are made of
+  "$ngrad" show "$1" --format kernels | sed 's/^\(kernel [0-9]*\):.*/\1/; s/ (line[s0-9, ]*)//'
+}
+
+# A graph that does nothing writes its inputs.
+write_inputs() { # GRAPH DIRECTORY
+  names=$(sed -n '/^inputs:/,/^[cn]/s/.*{name: \([^,]*\),.*/\1/p' "$1" | paste -sd , -)
+  { sed '/^constants:/,$d; /^nodes:/,$d' "$1" && echo "outputs: [$names]"; } >"$work/inputs.yaml"
+  "$ngrad" run "$work/inputs.yaml" --random --backend interpreter --out "$2"
+}
+
+compare_with_hand_written() { # GRADIENT HAND_WRITTEN
+  cp "$2" "$work/by_hand.yaml"
+  kernels "$1" >"$work/own" && kernels "$work/by_hand.yaml" >"$work/others" && diff -u "$work/others" "$work/own" &&
+    write_inputs "$1" "$work/data" && "$ngrad" run "$1" --in "$work/data" --out "$work/results" &&
+    "$ngrad" run "$work/by_hand.yaml" --in "$work/data" --expect "$work/results"
+}
 
 count() { # STATUS NAME
   if [ "$1" -eq 0 ]; then
@@ -49,6 +69,11 @@ for graph in *.yaml; do
   # shellcheck disable=SC2086
   "$ngrad" gradcheck "$graph" $options >"$work/said" 2>&1
   count $? "gradcheck $graph"
+  by_hand=${graph%.yaml}.by_hand
+  if [ -e "$by_hand" ]; then
+    compare_with_hand_written "$work/gradient.yaml" "$by_hand" >"$work/said" 2>&1
+    count $? "the gradient of $graph beside $by_hand"
+  fi
 done
 
 echo "$passed passed, $failed failed"

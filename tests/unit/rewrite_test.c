@@ -22,7 +22,8 @@
   "- {name: half, type: bf16, shape: [9, 9]}\nconstants:\n"                                                            \
   "- {name: zero, type: f32, shape: [], value: 0}\n- {name: minus_zero, type: f32, shape: [], value: -0.0}\n"          \
   "- {name: one, type: f32, shape: [], value: 1}\n- {name: minus_one, type: f32, shape: [], value: -1}\n"              \
-  "- {name: eight, type: f32, shape: [], value: -8}\n- {name: three, type: f32, shape: [], value: 3}\nnodes:\n"
+  "- {name: eight, type: f32, shape: [], value: -8}\n- {name: three, type: f32, shape: [], value: 3}\n"                \
+  "- {name: sevens, type: f32, shape: [9], value: 7}\nnodes:\n"
 #define NODE_OF(op, inputs, output) "- {op: " op ", inputs: [" inputs "], outputs: [" output "]}\n"
 #define WITH(op, inputs, output, attributes)                                                                           \
   "- {op: " op ", inputs: [" inputs "], outputs: [" output "], attributes: {" attributes "}}\n"
@@ -195,6 +196,14 @@ static const Case cases[] = {
          WITH("StaticReshape", "x", "m", "shape: [1, 9, 9], special_zero: false") NODE_OF("Divide", "m, n", "r")
              OUTPUTS("r"),
      "StaticReshape Divide"},
+    {"spread-number-left",
+     FILE_BEGIN NODE_OF("Divide", "three, sevens", "n") WITH(
+         "StaticReshape", "n", "m", "shape: [9, 1], special_zero: false") NODE_OF("Subtract", "m, x", "r") OUTPUTS("r"),
+     "Divide Subtract"},
+    {"spread-number-right",
+     FILE_BEGIN NODE_OF("Divide", "three, sevens", "n") WITH(
+         "StaticReshape", "n", "m", "shape: [9, 1], special_zero: false") NODE_OF("Subtract", "x, m", "r") OUTPUTS("r"),
+     "Divide Subtract"},
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 
@@ -401,7 +410,7 @@ static void new_nodes_know_their_lines(void **state) {
   Text text;
   text_init(&text, &system_allocator);
   node_print_lines(g->outputs[0]->producer, &text);
-  assert_string_equal(text_string(&text), "lines 16, 18");
+  assert_string_equal(text_string(&text), "lines 17, 19");
   text_deinit(&text);
   graph_free(g);
   diagnostics_deinit(&d);
