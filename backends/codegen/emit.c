@@ -194,8 +194,10 @@ static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *
   const char *nblocks = nblocks_text(p, kernel, loop, "a."), *id = p->identifier;
   const char *work = bare_text(p, size_text(p, axes_nelems(k, all), axes_powers(k, all), "a."));
   if (is_shared(k, l)) {
-    text_format(p->out, "%sif (%s > 1", indent, nblocks);
-    if (l->serial_work) text_format(p->out, " && %s > %lld", work, (long long)l->serial_work);
+    const bool is_open = has_open_blocks(k, l); // else there are several
+    text_format(p->out, "%sif (", indent);
+    if (is_open) text_format(p->out, "%s > 1", nblocks);
+    if (l->serial_work) text_format(p->out, "%s%s > %lld", is_open ? " && " : "", work, (long long)l->serial_work);
     text_format(p->out, ")\n%s  %s_for(pool, %s, %s_kernel%zu_loop%zu, &a);\n%selse\n  ", indent, p->prefix, nblocks,
                 id, kernel, loop, indent);
   }
