@@ -8,8 +8,8 @@
 //
 // Where a region has sums, what joins is lowered and scheduled with it on trial: a schedule must carry all, and
 // move no more bytes than two kernels would. What cannot join stays with its other neighbours.
-// Values beyond the registers wait in the first level, which costs less than any tensor between two kernels would: what
-// is bounded is how many tensors stream through at once.
+// Values beyond the registers wait in the first level, which costs less than any tensor between two kernels would:
+// tests/bench/live_values.sh measures it. What is bounded is how many tensors stream through at once.
 //
 // Within a region, values go from node to node as expressions over one domain, aligned at the right as numpy does. What
 // operators with sums hand out beside their data (statistics of a norm) lies along other axes, and only stores fit it.
@@ -21,7 +21,7 @@
 enum {
   MOST_NODES = 128,  // in a region: as many expressions as are still found quickly, and as a reader can follow
   MOST_SUMS = 4,     // operators with sums in a region
-  MOST_STREAMS = 16, // tensors of the domain's size that a region reads and writes: what caches and prefetchers follow
+  MOST_STREAMS = 32, // tensors of the domain's size that a region reads and writes: what prefetchers follow
   MOST_USES = 16,    // of a value that are looked at
   MOST_CANDIDATES = 8
 };
@@ -116,8 +116,15 @@ static bool is_listed(const NodeList *list, const Node *node) {
   return false;
 }
 
-// Whether tensors of the domain's size that the nodes read and write as one are more than a kernel may have.
-static bool has_many_streams(const NodeList *list, const Shape *domain) {
+static bool is_used_outside(const Value *v, const NodeList *list) {
+  if (v->is_output) return true;
+  for (const Use *use = v->uses; use; use = use->next)
+    if (!is_listed(list, use->node)) return true;
+  return false;
+}
+
+// Tensors of the domain's size that the nodes read and write as one, or one more than a kernel may have.
+static uint32_t count_streams(const NodeList *list, const Shape *domain) {
   const Value *seen[MOST_STREAMS + 1];
   uint32_t count = 0;
   for (uint32_t i = 0; i < list->count; i++) {
@@ -126,15 +133,38 @@ static bool has_many_streams(const NodeList *list, const Shape *domain) {
       bool is_input = s < node->ninputs;
       const Value *v = is_input ? node->inputs[s] : node->outputs[s - node->ninputs];
       if (!is_data(v, domain)) continue;
-      bool is_inside = is_input && v->producer && is_listed(list, v->producer);
-      bool is_counted = is_inside || (!is_input && v->uses && !v->is_output);
+      bool is_counted = is_input ? v->producer && is_listed(list, v->producer) : !is_used_outside(v, list);
       for (uint32_t k = 0; k < count; k++) is_counted |= seen[k] == v;
       if (is_counted) continue;
       seen[count++] = v;
-      if (count > MOST_STREAMS) return true;
+      if (count > MOST_STREAMS) return count;
     }
   }
-  return false;
+  return count;
+}
+
+// Appends the elementwise nodes behind those in the list that have not been visited yet, those before `first`. False:
+// they are more than a region may have.
+static bool list_behind(NodeList *list, const Shape *domain, uint32_t first) {
+  for (uint32_t i = 0; i < list->count; i++) {
+    const Node *node = list->nodes[i];
+    for (uint32_t s = 0; s < node->ninputs; s++) {
+      Node *maker = node->inputs[s] ? node->inputs[s]->producer : NULL;
+      if (!maker || maker->index >= first || !has_trait(maker, TRAIT_ELEMENTWISE)) continue;
+      if (!shape_equals(&node->inputs[s]->shape, domain) || is_listed(list, maker)) continue;
+      if (list->count == MOST_NODES) return false;
+      list->nodes[list->count++] = maker;
+    }
+  }
+  return true;
+}
+
+// Whether they are more than a kernel may have. What elementwise nodes will make that can still join is no tensor then:
+// what they read is.
+static bool has_many_streams(const NodeList *list, const Shape *domain, const Node *visited) {
+  if (count_streams(list, domain) <= MOST_STREAMS) return false;
+  NodeList all = *list;
+  return !list_behind(&all, domain, visited->index) || count_streams(&all, domain) > MOST_STREAMS;
 }
 
 static void out_of_memory(Fusion *f) {
@@ -225,7 +255,7 @@ static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   if (r->nsums + has_sums(node) > MOST_SUMS) return "the other has as many operators with sums as a kernel may have";
   NodeList both = {{node}, 1};
   list_region(f, region, &both);
-  if (has_many_streams(&both, domain)) return "together they would stream too many tensors";
+  if (has_many_streams(&both, domain, node)) return "together they would stream too many tensors";
   return is_doubtful(node, r, domain) ? try_join(f, region, node) : NULL;
 }
 
@@ -333,7 +363,7 @@ static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first,
   if (a->nnodes + b->nnodes > MOST_NODES) return "together they would be longer than a kernel may be";
   if (a->nsums + b->nsums > MOST_SUMS) return "together they would have too many operators with sums";
   list_both(f, first, second, both);
-  if (has_many_streams(both, &b->domain)) return "together they would stream too many tensors";
+  if (has_many_streams(both, &b->domain, node)) return "together they would stream too many tensors";
   int64_t apart = region_nbytes(f, first), others = region_nbytes(f, second);
   if (apart < 0 || others < 0) return "its sums take more than one kernel";
   *nbytes = try_kernel(f, both);

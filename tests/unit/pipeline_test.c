@@ -174,9 +174,9 @@ static void a_working_set_out_of_cache_splits_a_region(void **state) {
 }
 
 // x0 + x1 + ... + x19: two operands and a result for the first node from the end, and an operand for each before it.
-static void a_region_streams_no_more_tensors_than_registers_and_caches_follow(void **state) {
+static void a_region_streams_no_more_tensors_than_prefetchers_follow(void **state) {
   (void)state;
-  enum { INPUTS = 20 };
+  enum { INPUTS = 36 };
   Text text, regions;
   text_init(&text, &system_allocator);
   text_init(&regions, &system_allocator);
@@ -186,7 +186,7 @@ static void a_region_streams_no_more_tensors_than_registers_and_caches_follow(vo
   for (int i = 2; i < INPUTS; i++) text_format(&text, "- {op: Add, inputs: [t%d, x%d], outputs: [t%d]}\n", i - 1, i, i);
   text_format(&text, "outputs: [t%d]\n", INPUTS - 1);
   for (int i = 1; i < INPUTS; i++) text_format(&regions, "%st%d", i == 1 ? "" : i == 6 ? " | " : " ", i);
-  must_become(text_string(&text), NORMALLY, text_string(&regions)); // 14 inputs, t5 and t19
+  must_become(text_string(&text), NORMALLY, text_string(&regions)); // 30 inputs, t5 and t35
   text_deinit(&regions);
   text_deinit(&text);
 }
@@ -214,6 +214,30 @@ static void regions_stand_at_their_last_nodes(void **state) {
   (void)state;
   must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("ReLU", "s", "b") NODE("Add", "a, b", "c") OUTPUTS("c"), NORMALLY,
               "a b c");
+}
+
+// Forty functions of x, their sum, and that times each of them: when the products are looked at, who makes their
+// operands has not joined yet, but will.
+static void values_of_the_region_itself_are_no_streams(void **state) {
+  (void)state;
+  enum { NVALUES = 40 };
+  Text text, regions;
+  text_init(&text, &system_allocator);
+  text_init(&regions, &system_allocator);
+  text_add_string(&text, FILE_BEGIN);
+  for (int i = 0; i < NVALUES; i++)
+    text_format(&text, "- {op: Elu, inputs: [x], outputs: [v%d], attributes: {alpha: %d}}\n", i, i + 2);
+  text_add_string(&text, NODE("Add", "v0, v1", "s1"));
+  for (int i = 2; i < NVALUES; i++) text_format(&text, NODE("Add", "s%d, v%d", "s%d"), i - 1, i, i);
+  text_format(&text, NODE("Subtract", "s%d, v0", "w0"), NVALUES - 1);
+  for (int i = 1; i < NVALUES; i++) text_format(&text, NODE("Multiply", "w%d, v%d", "w%d"), i - 1, i, i);
+  text_format(&text, OUTPUTS("w%d"), NVALUES - 1);
+  for (int i = 0; i < NVALUES; i++) text_format(&regions, "%sv%d", i ? " " : "", i);
+  for (int i = 1; i < NVALUES; i++) text_format(&regions, " s%d", i);
+  for (int i = 0; i < NVALUES; i++) text_format(&regions, " w%d", i);
+  must_become(text_string(&text), NORMALLY, text_string(&regions));
+  text_deinit(&regions);
+  text_deinit(&text);
 }
 
 static void no_fuse_keeps_each_node_apart(void **state) {
@@ -558,10 +582,11 @@ int main(void) {
       cmocka_unit_test(narrower_operands_join_and_statistics_do_not),
       cmocka_unit_test(chains_that_read_the_same_become_one_region),
       cmocka_unit_test(a_working_set_out_of_cache_splits_a_region),
-      cmocka_unit_test(a_region_streams_no_more_tensors_than_registers_and_caches_follow),
+      cmocka_unit_test(a_region_streams_no_more_tensors_than_prefetchers_follow),
       cmocka_unit_test(sums_that_cannot_be_together_keep_their_neighbours),
       cmocka_unit_test(what_names_an_axis_does_not_spread),
       cmocka_unit_test(regions_stand_at_their_last_nodes),
+      cmocka_unit_test(values_of_the_region_itself_are_no_streams),
       cmocka_unit_test(no_fuse_keeps_each_node_apart),
       cmocka_unit_test(what_no_output_needs_goes),
       cmocka_unit_test(dead_values_and_constants_go_and_inputs_stay),
