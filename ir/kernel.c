@@ -522,6 +522,31 @@ int64_t loop_nblocks(const Kernel *k, const Loop *loop) {
   return axes_nelems(k, kept_axes(loop)) * loop_nchunks(k, loop);
 }
 
+// Bytes
+
+static bool is_stored(const Kernel *k, AccessId id) {
+  for (size_t i = 0; i < k->nstores; i++)
+    if (k->stores[i].access == id) return true;
+  return false;
+}
+
+int64_t access_tensor_nbytes(const Kernel *k, AccessId id) {
+  const Access *a = &k->accesses[id];
+  const Temporary *temporary = a->value ? NULL : &k->temporaries[a->temporary];
+  if (temporary) return (int64_t)type_array_nbytes(temporary->type, (size_t)temporary->nelems);
+  int64_t nelems = is_stored(k, id) ? axes_nelems(k, access_axes(k, a)) : shape_nelems(&a->value->shape);
+  return (int64_t)type_array_nbytes(a->type, (size_t)nelems);
+}
+
+Traffic kernel_tensor_nbytes(const Kernel *k) {
+  Traffic traffic = {0};
+  for (AccessId i = 0; i < k->naccesses; i++) {
+    if (!k->accesses[i].value) continue;
+    *(is_stored(k, i) ? &traffic.written : &traffic.read) += access_tensor_nbytes(k, i);
+  }
+  return traffic;
+}
+
 void program_free(Program *p) {
   if (!p) return;
   Arena arena = p->arena; // p itself lies in it
@@ -540,6 +565,13 @@ static void print_axes(const Kernel *k, const int *order, int count, Text *out) 
 static const char *access_name(const Kernel *k, AccessId id) {
   const Access *a = &k->accesses[id];
   return a->value ? a->value->name : k->temporaries[a->temporary].name;
+}
+
+void kernel_print_nodes(const Kernel *k, Text *out) {
+  for (size_t i = 0; i < k->nnodes; i++) {
+    if (i) text_add_string(out, ", ");
+    node_print(k->nodes[i], out);
+  }
 }
 
 void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
@@ -592,21 +624,13 @@ static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
   }
 }
 
-// Bytes of the tensors that a kernel touches in memory, each once.
 static void print_traffic(const Kernel *k, Text *out) {
+  const Traffic traffic = kernel_tensor_nbytes(k);
   for (int is_written = 0; is_written < 2; is_written++) {
-    int64_t nbytes = 0;
     text_add_string(out, is_written ? "  writes" : "  reads");
-    for (AccessId i = 0; i < k->naccesses; i++) {
-      const Access *a = &k->accesses[i];
-      bool is_store = false;
-      for (size_t s = 0; s < k->nstores; s++) is_store |= k->stores[s].access == i;
-      if (!a->value || is_store != is_written) continue;
-      text_format(out, " %s", a->value->name);
-      int64_t nelems = is_store ? axes_nelems(k, access_axes(k, a)) : shape_nelems(&a->value->shape);
-      nbytes += (int64_t)type_array_nbytes(a->type, (size_t)nelems);
-    }
-    text_format(out, ": %lld bytes\n", (long long)nbytes);
+    for (AccessId i = 0; i < k->naccesses; i++)
+      if (k->accesses[i].value && is_stored(k, i) == is_written) text_format(out, " %s", k->accesses[i].value->name);
+    text_format(out, ": %lld bytes\n", (long long)(is_written ? traffic.written : traffic.read));
   }
 }
 
@@ -639,11 +663,8 @@ static void print_apart(const Kernel *k, Text *out) {
 void program_print(const Program *p, Text *out) {
   for (size_t i = 0; i < p->nkernels; i++) {
     const Kernel *k = p->kernels[i];
-    text_format(out, "kernel %zu:", i);
-    for (size_t n = 0; n < k->nnodes; n++) {
-      text_add_string(out, n ? ", " : " ");
-      node_print(k->nodes[n], out);
-    }
+    text_format(out, "kernel %zu: ", i);
+    kernel_print_nodes(k, out);
     text_add_string(out, k->is_f64 ? ", in f64\n" : "\n");
     print_traffic(k, out);
     print_apart(k, out);

@@ -145,11 +145,8 @@ static void print_struct(Printer *p) {
 
 static void print_kernel(Printer *p, size_t index) {
   const Kernel *k = p->program->kernels[index];
-  text_format(p->out, "// Kernel %zu:", index);
-  for (size_t i = 0; i < k->nnodes; i++) {
-    text_add_string(p->out, i ? ", " : " ");
-    node_print(k->nodes[i], p->out);
-  }
+  text_format(p->out, "// Kernel %zu: ", index);
+  kernel_print_nodes(k, p->out);
   text_add_string(p->out, "\n\n");
   for (size_t loop = 0; loop < k->nloops; loop++)
     if (loop_nblocks(k, &k->loops[loop])) print_loop_functions(p, index, loop);
@@ -170,58 +167,78 @@ bool program_has_shared_loops(const Program *p) {
   return false;
 }
 
-// The outputs that a loop works for, as a condition; nothing where it is needed anyhow.
-static void print_condition(Printer *p, const Flow *flow, size_t kernel, size_t loop) {
+// The outputs that a loop works for, as a condition; NULL: it is needed anyhow.
+static const char *condition_text(Printer *p, const Flow *flow, size_t kernel, size_t loop) {
   const bool *serves = flow->serves[flow->first_loop[kernel] + loop];
-  size_t noutputs = p->program->graph->noutputs, count = 0;
-  for (size_t o = 0; o < noutputs; o++) count += serves[o];
-  text_add_string(p->out, "  ");
-  if (!p->has_optional_outputs || count == noutputs) return;
-  text_add_string(p->out, "if (");
-  const char *before = "";
+  const size_t noutputs = p->program->graph->noutputs;
+  const char *text = NULL;
+  bool is_always = true;
   for (size_t o = 0; o < noutputs; o++) {
+    is_always &= serves[o];
     if (!serves[o]) continue;
-    text_format(p->out, "%soutputs[%zu]", before, o);
-    before = " || ";
+    text = arena_format(p->scratch, "%s%soutputs[%zu]", text ? text : "", text ? " || " : "", o);
+    p->out_of_memory |= !text;
   }
-  text_add_string(p->out, count ? ") " : "0) ");
+  if (!p->has_optional_outputs || is_always) return NULL;
+  return text ? text : "0";
 }
 
 // One after the other, or shared out: which of them, open dims decide.
-static void print_open_call(Printer *p, size_t kernel, size_t loop) {
+static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
   const Kernel *k = p->program->kernels[kernel];
   const Loop *l = &k->loops[loop];
   const AxisSet all = loop_outer_axes(l) | loop_inner_axes(l);
   const char *nblocks = nblocks_text(p, kernel, loop, "a."), *id = p->identifier;
   const char *work = size_text(p, axes_nelems(k, all), axes_powers(k, all), "a.");
-  text_add_string(p->out, "{\n");
   if (is_shared(k, l)) {
-    text_format(p->out, "    if (%s > 1", nblocks);
+    text_format(p->out, "%sif (%s > 1", indent, nblocks);
     if (l->serial_work) text_format(p->out, " && %s > %lld", work, (long long)l->serial_work);
-    text_format(p->out, ")\n      %s_for(pool, %s, %s_kernel%zu_loop%zu, &a);\n    else\n  ", p->prefix, nblocks, id,
-                kernel, loop);
+    text_format(p->out, ")\n%s  %s_for(pool, %s, %s_kernel%zu_loop%zu, &a);\n%selse\n  ", indent, p->prefix, nblocks,
+                id, kernel, loop, indent);
   }
-  text_format(p->out, "    for (size_t b = 0; b < %s; b++) %s_kernel%zu_loop%zu(&a, b);\n  }\n", nblocks, id, kernel,
+  text_format(p->out, "%sfor (size_t b = 0; b < %s; b++) %s_kernel%zu_loop%zu(&a, b);\n", indent, nblocks, id, kernel,
               loop);
 }
 
+static void print_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
+  const Kernel *k = p->program->kernels[kernel];
+  const Loop *l = &k->loops[loop];
+  const char *id = p->identifier;
+  const long long nblocks = (long long)loop_nblocks(k, l);
+  if (has_open_blocks(k, l) || l->serial_work) {
+    print_open_call(p, kernel, loop, indent);
+    return;
+  }
+  text_add_string(p->out, indent);
+  if (is_shared(k, l))
+    text_format(p->out, "%s_for(pool, %lld, %s_kernel%zu_loop%zu, &a);\n", p->prefix, nblocks, id, kernel, loop);
+  else if (nblocks == 1) text_format(p->out, "%s_kernel%zu_loop%zu(&a, 0);\n", id, kernel, loop);
+  else
+    text_format(p->out, "for (size_t b = 0; b < %lld; b++) %s_kernel%zu_loop%zu(&a, b);\n", nblocks, id, kernel, loop);
+}
+
+// Says what the time since the last mark went to: 0 is what comes before the loops.
+static void print_mark(Printer *p, size_t part) {
+  if (p->is_profiled) text_format(p->out, "  pool->mark(pool->context, %zu);\n", part);
+}
+
+// Neighbours that are wanted for the same outputs stand under one condition.
 static void print_loop_calls(Printer *p, const Flow *flow) {
   const Program *program = p->program;
-  for (size_t i = 0; i < program->nkernels; i++) {
-    const Kernel *k = program->kernels[i];
-    for (size_t l = 0; l < k->nloops; l++) {
-      long long nblocks = (long long)loop_nblocks(k, &k->loops[l]);
-      if (!nblocks) continue; // nothing to go over
-      print_condition(p, flow, i, l);
-      if (has_open_blocks(k, &k->loops[l]) || k->loops[l].serial_work) print_open_call(p, i, l);
-      else if (is_shared(k, &k->loops[l]))
-        text_format(p->out, "%s_for(pool, %lld, %s_kernel%zu_loop%zu, &a);\n", p->prefix, nblocks, p->identifier, i, l);
-      else if (nblocks == 1) text_format(p->out, "%s_kernel%zu_loop%zu(&a, 0);\n", p->identifier, i, l);
-      else
-        text_format(p->out, "for (size_t b = 0; b < %lld; b++) %s_kernel%zu_loop%zu(&a, b);\n", nblocks, p->identifier,
-                    i, l);
+  const char *open = NULL; // the condition
+  print_mark(p, 0);
+  for (size_t i = 0; i < program->nkernels; i++)
+    for (size_t l = 0; l < program->kernels[i]->nloops; l++) {
+      if (!loop_nblocks(program->kernels[i], &program->kernels[i]->loops[l])) continue; // nothing to go over
+      const char *condition = condition_text(p, flow, i, l);
+      const bool is_same = open && condition && strcmp(open, condition) == 0;
+      if (open && !is_same) text_add_string(p->out, "  }\n");
+      if (condition && !is_same) text_format(p->out, "  if (%s) {\n", condition);
+      print_call(p, i, l, condition ? "    " : "  ");
+      print_mark(p, 1 + flow->first_loop[i] + l);
+      open = condition;
     }
-  }
+  if (open) text_add_string(p->out, "  }\n");
 }
 
 static void set_to_workspace(Printer *p, const char *member, Type type, size_t offset) {
@@ -417,13 +434,14 @@ void print_target_end(const Isa *isa, Text *out) {
 #define TASK "void (*)(const void *, size_t)"
 #define ENTRY                                                                                                          \
   "void ngrad_entry(const void *const *inputs, void *const *outputs, void *workspace,\n"                               \
-  "                 void (*parallel_for)(void *, size_t, " TASK ", const void *), void *context)"
+  "                 void (*parallel_for)(void *, size_t, " TASK ", const void *), void *context%s)"
+#define MARK "void (*mark)(void *, size_t)"
 
 static void print_pool(Printer *p) {
   text_format(p->out,
               "struct %s_pool {\n  void (*parallel_for)(void *, size_t, " TASK
-              ", const void *);\n  void *context;\n};\n\n",
-              p->prefix);
+              ", const void *);\n  void *context;\n%s};\n\n",
+              p->prefix, p->is_profiled ? "  " MARK ";\n" : "");
   if (!program_has_shared_loops(p->program)) return;
   text_format(p->out,
               "static void %s_for(const struct %s_pool *pool, size_t nblocks, void (*task)(const void *, size_t),\n"
@@ -433,7 +451,7 @@ static void print_pool(Printer *p) {
               p->prefix, p->prefix);
 }
 
-bool emit_for_loading(const Program *program, const Isa *isa, const char *identifier, Text *source) {
+bool emit_for_loading(const Program *program, const Isa *isa, const char *identifier, bool is_profiled, Text *source) {
   Arena scratch;
   arena_init(&scratch, source->allocator);
   Text body;
@@ -443,10 +461,13 @@ bool emit_for_loading(const Program *program, const Isa *isa, const char *identi
                .plain = &body,
                .program = program,
                .prefix = identifier,
-               .identifier = identifier};
+               .identifier = identifier,
+               .is_profiled = is_profiled};
+  const char *parameter = is_profiled ? ", " MARK : "", *member = is_profiled ? ", mark" : "";
   print_pool(&p);
   bool ok = print_program(&p, &body);
-  text_format(&body, ENTRY ";\n\n" ENTRY " {\n  const struct %s_pool pool = {parallel_for, context};\n", identifier);
+  text_format(&body, ENTRY ";\n\n" ENTRY " {\n  const struct %s_pool pool = {parallel_for, context%s};\n", parameter,
+              parameter, identifier, member);
   text_format(&body, "  %s_run(inputs, outputs, (unsigned char *)workspace, &pool);\n}\n\n", identifier);
   if (ok) {
     text_add_string(source, "// Made by ngrad from the graph ");

@@ -9,7 +9,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { ABI = 2, MOST_ISAS = 16 };
+enum { ABI = 3, MOST_ISAS = 16 };
 
 typedef struct FilePrinter {
   const EmittedFile *file;
@@ -223,7 +223,8 @@ static void print_description(const FilePrinter *f, Text *out) {
       "     f8_e4m3 f8_e5m2 s4 u4 */\n"
       "  int rank;\n"
       "  int64_t extent[8]; /* negative: so many times the extents that a call gives, whose names stand in */\n"
-      "  const char *dim[8]; /* with a * between them; NULL: extent is a number */\n} %s_tensor;\n\n"
+      "  const char *dim[8]; /* with a * between them; NULL: extent is a number */\n"
+      "  int order[8]; /* the axes as they lie in memory, from the slowest to the fastest */\n} %s_tensor;\n\n"
       "typedef struct %s_info {\n  int abi; /* of this header: %d */\n"
       "  const char *ngrad; /* its version */\n  const char *graph, *hash; /* its name; of its text and constants */\n"
       "  const char *isas, *threads;\n  size_t workspace_nbytes; /* 0 also where it depends on extents */\n"
@@ -433,7 +434,9 @@ static void print_info(const FilePrinter *f, Text *out) {
       if (k) text_add_string(out, ", ");
       add_dim_names(f, k < v->shape.rank ? extent_powers(v->shape.extent[k]) : 0, out);
     }
-    text_add_string(out, "}},\n");
+    text_add_string(out, "}, {");
+    for (int k = 0; k < v->shape.rank; k++) text_format(out, "%s%d", k ? ", " : "", order_axis(&v->order, k));
+    text_add_string(out, v->shape.rank ? "}},\n" : "0}},\n");
   }
   text_add_string(out, "  };\n");
   if (g->ndims) {

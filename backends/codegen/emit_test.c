@@ -32,11 +32,16 @@ void self_test_input(Tensor *t, size_t input, ValueRange range) {
 // self_test.in, the text of the program: @ stands for the prefix, and %NAME% for what depends on the graph.
 extern const char self_test[];
 
-static const char pool[] = "/* Blocks in another order than one after the other. */\n"
-                           "static void backwards(void *context, size_t nblocks, @_task *task, const void *args) {\n"
-                           "  (void)context;\n"
-                           "  while (nblocks-- > 0) task(args, nblocks);\n"
-                           "}\n\n";
+static const char pool[] =
+    "/* Blocks in another order than one after the other; or, with -DPARALLEL_FOR=NAME, by a function of yours. */\n"
+    "#ifdef PARALLEL_FOR\n"
+    "#ifdef __cplusplus\nextern \"C\"\n#endif\n"
+    "@_parallel_for PARALLEL_FOR;\n"
+    "#else\n#define PARALLEL_FOR backwards\n"
+    "static void backwards(void *context, size_t nblocks, @_task *task, const void *args) {\n"
+    "  (void)context;\n"
+    "  while (nblocks-- > 0) task(args, nblocks);\n"
+    "}\n#endif\n\n";
 
 static size_t noutputs_of(const SelfTest *t) {
   return t->file->programs[0]->graph->noutputs;
@@ -105,7 +110,7 @@ static void add_call(const SelfTest *t, Text *out) {
   for (size_t i = 0; i < g->ninputs; i++)
     text_format(out, "(const %s *)in[%zu], ", element_type(g->inputs[i]->type), i);
   for (size_t o = 0; o < g->noutputs; o++) text_format(out, "(%s *)out[%zu], ", element_type(g->outputs[o]->type), o);
-  text_format(out, "workspace, nbytes, isa%s);\n", t->file->threads == EMIT_CALLBACK ? ", backwards, NULL" : "");
+  text_format(out, "workspace, nbytes, isa%s);\n", t->file->threads == EMIT_CALLBACK ? ", PARALLEL_FOR, NULL" : "");
 }
 
 // The workspace, by a function that has the extents where they matter.
@@ -128,7 +133,7 @@ static void add_ranges(const SelfTest *t, Text *out) {
         else text_add_string(out, is_large ? "INT64_MAX, " : "-1, ");
       for (size_t i = 0; i < g->ninputs + g->noutputs; i++) text_add_string(out, "NULL, ");
       text_format(out, "NULL, 0, 0%s) == %s_EXTENT_OUT_OF_RANGE, \"an extent out of range\");\n",
-                  t->file->threads == EMIT_CALLBACK ? ", backwards, NULL" : "", p);
+                  t->file->threads == EMIT_CALLBACK ? ", PARALLEL_FOR, NULL" : "", p);
     }
 }
 

@@ -1,4 +1,5 @@
-// What the files that print a loop share: print_expr.c, print_row.c and print_loop.c.
+// What the files that print a loop share: print_expr.c, print_row.c, print_vectors.c,
+// print_sweep.c and print_loop.c.
 #ifndef NGRAD_BACKENDS_CODEGEN_LOOP_PRINTER_H
 #define NGRAD_BACKENDS_CODEGEN_LOOP_PRINTER_H
 
@@ -35,6 +36,7 @@ typedef struct LoopPrinter {
 
 void print_indent(LoopPrinter *l);
 void print_line(LoopPrinter *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void print_comment(LoopPrinter *l, const char *what, const Text *words); // words behind what they are about
 void open_brace(LoopPrinter *l);
 void close_brace(LoopPrinter *l);
 int loop_vector_axis(const Loop *loop);
@@ -121,5 +123,21 @@ void find_times(LoopPrinter *l);
 AxisSet mentioned_axes(LoopPrinter *l, int section);
 // The scalars that become known before sweep `section`, and what is stored or added up of them.
 void print_section(LoopPrinter *l, int section);
+
+// print_vectors.c: the innermost loop.
+
+// The function of the vocabulary that combines two results of a reduction, without its prefix.
+const char *combine_name(ExprOp reduction);
+bool is_prefetched(const LoopPrinter *l, AccessId id);
+// How far it is in each tensor to a row ahead of `o`, where that is not the same everywhere.
+void declare_distances(LoopPrinter *l);
+// The body of the innermost loop: what all rows share, then each row.
+void print_body(LoopPrinter *l, int sweep);
+// The innermost loop between two places: whole groups of vectors, whole vectors, what is left.
+void print_vector_loops(LoopPrinter *l, int sweep, const char *from, const char *to, bool has_sums);
+
+// print_sweep.c: the loops around it, and sums over a row.
+
+void print_sweep(LoopPrinter *l, int sweep); // nothing where it has no work of its own
 
 #endif

@@ -2,6 +2,7 @@
 //
 // A scalar expression is a variable of its own, or with several rows at once an element of an array [r]; a vector
 // expression is a variable of the innermost loop's body. Constants are written where they are used.
+#include "backends/codegen/emit.h"
 #include "backends/codegen/loop_printer.h"
 #include "ir/open.h"
 
@@ -30,6 +31,14 @@ void print_line(LoopPrinter *l, const char *format, ...) {
   print_indent(l);
   text_add_string(l->out, text ? text : "");
   text_add_string(l->out, "\n");
+}
+
+void print_comment(LoopPrinter *l, const char *what, const Text *words) {
+  print_indent(l);
+  text_format(l->out, "// %s ", what);
+  add_comment_text(l->out, text_string(words));
+  text_add_string(l->out, "\n");
+  l->p->out_of_memory |= words->out_of_memory;
 }
 
 void open_brace(LoopPrinter *l) {

@@ -7,9 +7,10 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-enum { MOST_ROUNDS = 20000, LEAST_ROUNDS = 5, WARM_UP_ROUNDS = 3 };
+enum { MOST_ROUNDS = 20000, LEAST_ROUNDS = 5, WARM_UP_ROUNDS = 3, MOST_PROFILED = 1 << 20 };
 static const double shortest_sample_ms = 0.2; // shorter runs are timed several at once: a clock's and a wake-up's cost
 
 typedef struct Timing {
@@ -21,7 +22,9 @@ typedef struct Timing {
   Ceiling ceiling;
   cpu_set_t allowed; // the processors that the caller may run on
   double *samples;   // MOST_ROUNDS of the kernel, then as many of the ceiling
-  size_t nrounds, kernel_batch, ceiling_batch;
+  double *profile;   // most_rounds samples of profile_length numbers; NULL: none is wanted
+  size_t profile_length;
+  size_t most_rounds, nrounds, kernel_batch, ceiling_batch;
   ng_status status;
 } Timing;
 
@@ -70,10 +73,15 @@ static bool flush_tensors(const Timing *t) {
 static double time_kernel(Timing *t, size_t batch) {
   if (t->options->cold && !flush_tensors(t)) t->status = NG_USAGE;
   pin_threads(t);
+  double *spent = t->profile ? t->profile + t->nrounds * t->profile_length : NULL;
+  if (spent) memset(spent, 0, t->profile_length * sizeof *spent);
   double start = now_ms();
   for (size_t i = 0; i < batch && t->status == NG_OK; i++)
-    t->status = ng_kernel_run(t->kernel, t->inputs, t->outputs, t->threads);
-  return (now_ms() - start) / (double)batch;
+    t->status = kernel_run(t->kernel, t->inputs, t->outputs, t->threads, spent);
+  double ms = now_ms() - start;
+  if (spent) spent[0] = ms; // of the whole, in place of what comes before the loops
+  for (size_t i = 0; spent && i < t->profile_length; i++) spent[i] /= (double)batch;
+  return ms / (double)batch;
 }
 
 static double time_ceiling(const Timing *t, size_t batch) {
@@ -112,7 +120,7 @@ static void take_samples(Timing *t) {
   char what[320];
   snprintf(what, sizeof what, "timing %s", t->kernel->name);
   double start = now_ms(), elapsed = 0;
-  while (t->status == NG_OK && t->nrounds < MOST_ROUNDS && (elapsed < seconds * 1e3 || t->nrounds < LEAST_ROUNDS)) {
+  while (t->status == NG_OK && t->nrounds < t->most_rounds && (elapsed < seconds * 1e3 || t->nrounds < LEAST_ROUNDS)) {
     t->samples[t->nrounds] = time_kernel(t, t->kernel_batch);
     t->samples[MOST_ROUNDS + t->nrounds] = time_ceiling(t, t->ceiling_batch);
     t->nrounds++;
@@ -136,12 +144,24 @@ static void count_bytes(const ng_kernel *k, ng_bench_result *result) {
   for (size_t i = 0; i < k->noutputs; i++) result->bytes_written += tensor_nbytes(&k->tensors[k->ninputs + i]);
 }
 
+// A profile of very many loops takes fewer rounds.
+static bool profile_begin(Timing *t) {
+  t->most_rounds = MOST_ROUNDS;
+  if (!t->kernel->profile) return true;
+  t->profile_length = profile_sample_length(t->kernel->profile);
+  if (t->most_rounds > MOST_PROFILED / t->profile_length) t->most_rounds = MOST_PROFILED / t->profile_length;
+  if (t->most_rounds < LEAST_ROUNDS) t->most_rounds = LEAST_ROUNDS;
+  t->profile = allocator_alloc(&t->kernel->ctx->allocator, t->most_rounds * t->profile_length * sizeof *t->profile);
+  return t->profile;
+}
+
 static void measure(Timing *t, ng_bench_result *result) {
   if (sched_getaffinity(0, sizeof t->allowed, &t->allowed) != 0) CPU_ZERO(&t->allowed);
   warm_up(t);
   take_samples(t);
   if (CPU_COUNT(&t->allowed)) unpin_threads(t);
   if (t->status != NG_OK) return;
+  if (t->profile) profile_set(t->kernel->profile, t->profile, t->nrounds);
   result->runs = t->nrounds * t->kernel_batch;
   result->median_ms = median(t->samples, t->nrounds);
   result->min_ms = t->samples[0];
@@ -159,12 +179,14 @@ ng_status ng_bench(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, co
   t.threads = options->threads ? options->threads : ng_thread_count();
   count_bytes(k, result);
   t.samples = allocator_alloc(a, 2 * (size_t)MOST_ROUNDS * sizeof *t.samples);
-  bool ok = t.samples && ceiling_init(&t.ceiling, a, result->bytes_read, result->bytes_written, t.threads);
+  bool ok = t.samples && profile_begin(&t) &&
+            ceiling_init(&t.ceiling, a, result->bytes_read, result->bytes_written, t.threads);
   if (ok) {
     measure(&t, result);
     ceiling_deinit(&t.ceiling);
   }
   allocator_free(a, t.samples);
+  allocator_free(a, t.profile);
   if (!ok) t.status = NG_OUT_OF_MEMORY;
   if (t.status == NG_OUT_OF_MEMORY) error_out_of_memory(&k->ctx->diagnostics);
   if (t.status == NG_USAGE) return argument_error(k->ctx, "cold: this processor has no way to flush its caches");

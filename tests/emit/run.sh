@@ -45,13 +45,31 @@ for compiler in clang-14 clang-15 clang-16 clang-17 clang-18 clang-19; do
   if has $compiler; then more_compilers="$more_compilers $compiler"; fi
 done
 
-compiles() { # COMPILER LANGUAGE OPTION...; all that is in the folder pair
-  compiler=$1
-  case $2 in c++*) language="-x c++ -std=$2" library=-lstdc++ ;; *) language=-std=$2 library= ;; esac
+# Compiles one file of the pair.
+compile() { # OBJECT FILE COMPILER LANGUAGE OPTION...
+  object=$1 file=$2 compiler=$3 standard=$4
+  shift 4
+  "$compiler" -x "${standard%%[0-9]*}" -std="$standard" "$@" -c "$file" -o "$object" >log 2>&1 && [ ! -s log ]
+}
+
+# Compiles the pair and its test. Pairs with the same header have the same test, and share its object.
+compiles() { # COMPILER LANGUAGE OPTION...
+  test_object=$(echo "$@" | cat - "$test" pair/*.h | cksum | tr ' ' _).o
+  [ -f "$test_object" ] || compile "$test_object" "$test" "$@" || return
+  compile pair.o "$source" "$@" || return
+  compiler=$1 library=
+  case $2 in c++*) library=-lstdc++ ;; esac
   shift 2
-  # shellcheck disable=SC2086 # several options
-  $compiler $language "$@" pair/*.c -x none guard.o -Wl,--wrap=malloc -Wl,--wrap=free $library -lm -o program >log 2>&1 &&
-    [ ! -s log ]
+  "$compiler" "$@" pair.o "$test_object" guard.o -Wl,--wrap=malloc -Wl,--wrap=free $library -lm -o program >log 2>&1
+}
+
+# Whether the compiler sees the same text as for C11, so that it makes the same of it; it takes it without a word, too.
+is_as_c11() { # COMPILER LANGUAGE OPTION...
+  compiler=$1 standard=$2
+  shift 2
+  "$compiler" -std=c11 "$@" -E -P "$source" "$test" >c11_text 2>log &&
+    "$compiler" -std="$standard" "$@" -E -P "$source" "$test" 2>log | cmp c11_text - >log &&
+    "$compiler" -std="$standard" "$@" -fsyntax-only "$source" "$test" >log 2>&1 && [ ! -s log ]
 }
 
 # The bits of all outputs are those that the case had before.
@@ -61,8 +79,9 @@ has_same_bits() {
   cmp -s bits first
 }
 
-# Compiles the pair and its test, and runs it with guards behind and before.
+# Compiles the pair and its test, and runs it with guards behind and before. Where all is, C17\n# is what C11 was.
 passes() { # COMPILER LANGUAGE OPTION...
+  if [ "$effort/$2" = all/c17 ] && is_as_c11 "$@"; then return; fi
   compiles "$@" && ./program >log 2>&1 && has_same_bits && GUARD=before ./program >log 2>&1 && has_same_bits
 }
 
@@ -81,7 +100,7 @@ check_compilers() { # NAME
   for compiler in ${more_compilers:-clang}; do
     has "$compiler" || continue
     # shellcheck disable=SC2086
-    $compiler -std=c11 $everything -O1 -c pair/*[!t].c -o pair.o >log 2>&1 && [ ! -s log ]
+    compile pair.o "$source" "$compiler" c11 $everything -O1
     count "$1, every warning of $compiler"
   done
 }
@@ -104,18 +123,24 @@ check_machines() { # NAME
 
 # Sanitizers and analysers
 
-check_sanitizers() { # NAME
-  has clang || return 0
+sanitized() { # OPTION...
   # shellcheck disable=SC2086
-  clang -std=c11 $warnings -O1 -fsanitize=address,undefined -fno-sanitize-recover=all pair/*.c -lm -o program >log 2>&1 &&
-    ./program >log 2>&1 && has_same_bits
-  count "$1 with ASan and UBSan"
-  # ThreadSanitizer knows what OpenMP does from clang's archer.
-  [ -e "$(clang -print-resource-dir)/../../libarcher.so" ] || return 0
-  # shellcheck disable=SC2086
-  clang -std=c11 $warnings -O1 -fopenmp -fsanitize=thread pair/*.c -lm -o program >log 2>&1 &&
+  clang -std=c11 $warnings -O1 -fno-sanitize-recover=all "$@" "$source" "$test" -lm -o program >log 2>&1 &&
     TSAN_OPTIONS='ignore_noninstrumented_modules=1 halt_on_error=1' ./program >log 2>&1 && has_same_bits
-  count "$1 with TSan"
+}
+check_sanitizers() { # NAME GRAPH ARGUMENT...; the pair is there
+  name=$1
+  shift
+  has clang || return 0
+  sanitized -fsanitize=address,undefined
+  count "$name with ASan and UBSan"
+  # ThreadSanitizer knows what OpenMP does from clang's archer.
+  if [ -e "$(clang -print-resource-dir)/../../libarcher.so" ]; then
+    sanitized -fopenmp -fsanitize=thread
+    count "$name with TSan"
+  fi
+  emit "$@" --threads callback && sanitized -fsanitize=thread -DPARALLEL_FOR=pool_run "$here/pool.c"
+  count "$name with TSan and threads of the caller"
 }
 
 # The order of arguments is the graph's. cppcheck takes the first arm of `a < b ? a : b` for all that it can be, and
@@ -135,8 +160,10 @@ check_analysers() { # NAME
 
 # Cases
 
-emit() { # GRAPH ARGUMENT...
-  rm -rf pair && "$ngrad" emit "$@" --self-test -o pair >log 2>&1
+emit() { # GRAPH ARGUMENT...; sets source, test
+  rm -rf pair && "$ngrad" emit "$@" --self-test -o pair >log 2>&1 || return
+  test=$(echo pair/*_test.c)
+  source=${test%_test.c}.c
 }
 
 # Of a case all, or in turn two of nine ways and one language, and of a few cases the rest.
@@ -147,7 +174,7 @@ is_wanted() { # LANGUAGE
 }
 is_chosen() { # CHECK NAME
   case $effort/$1/$2 in
-    all/* | */machines/* | */compilers/rows_bf16_3_17 | */analysers/*_17 | */sanitizers/rows_f32_5_17) return 0 ;;
+    all/* | */machines/* | */compilers/rows_bf16_3_17 | */analysers/*_17 | */sanitizers/rows_f32_5_17 | */sanitizers/rows_f32_600_65) return 0 ;;
   esac
   return 1
 }
@@ -175,7 +202,7 @@ check() { # NAME GRAPH ARGUMENT...
   turn=$((turn + 1))
   emit "$@" || return
   for check in machines compilers analysers sanitizers; do
-    if is_chosen $check "$name"; then check_$check "$name"; fi
+    if is_chosen $check "$name"; then check_$check "$name" "$@"; fi
   done
 }
 
@@ -268,7 +295,7 @@ stems() { # FILE...
   for file in "$@"; do basename "$file" .yaml; done
 }
 open_sample='rows_f32_33_1 rows_f32_33_15 rows_f32_33_17 rows_bf16_33_33 ln_2x3x4x5_axis2 bn_ncx_3x5x7 bn_nxc_3x5x7'
-sample='rows_f32_5_1 rows_f32_5_15 rows_f32_5_16 rows_f32_5_17 rows_f32_5_33 rows_bf16_3_17 rows_f16_3_17'
+sample='rows_f32_5_1 rows_f32_5_15 rows_f32_5_16 rows_f32_5_17 rows_f32_5_33 rows_f32_600_65 rows_bf16_3_17 rows_f16_3_17'
 
 gcc -std=c11 -D_GNU_SOURCE -O1 -c "$here/guard.c" -o guard.o || exit 1
 if [ $# -gt 2 ]; then
@@ -302,14 +329,21 @@ else
   echo 'emit: no localedef, or no sources of locales, so none where numbers have commas'
 fi
 
-emit "$layer_norm" --dim N=40 --prefix p7 && gcc -std=c11 -O1 -c pair/gpt2*d.c -o symbols.o >log 2>&1 &&
+emit "$layer_norm" --dim N=40 --prefix p7 && gcc -std=c11 -O1 -c "$source" -o symbols.o >log 2>&1 &&
   nm -g --defined-only symbols.o | awk '{ print $3 }' >log && [ "$(grep -cv '^p7' log)" -eq 0 ] && [ -s log ]
 count 'every symbol has the prefix'
-emit "$layer_norm" --dim N=40 && gcc -std=c11 -O2 -fno-pie -c pair/gpt2*d.c -o code.o &&
+emit "$layer_norm" --dim N=40 && gcc -std=c11 -O2 -fno-pie -c "$source" -o code.o &&
   size code.o >log && awk 'NR == 2 { exit $1 > 65536 }' log
 count 'a layer norm gradient with all instruction sets is below 64 KiB'
 nm code.o >log && ! grep -E ' [bBdD] ' log
 count 'it has no variables'
+
+for name in orders heads; do
+  emit "$here/$name.yaml" --isa scalar &&
+    gcc -std=c11 -Ipair -DNAME=$name "-DHEADER=\"$name.h\"" "$here/describe.c" "$source" -lm -o program >log 2>&1 &&
+    ./program | diff - "$here/$name.described" >log
+  count "$name says what it is"
+done
 
 # Cases
 
