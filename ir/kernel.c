@@ -592,6 +592,7 @@ void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   if (loop->is_backwards) text_add_string(out, ", last sweep backwards");
   if (loop->accumulators > 1) text_format(out, ", %d accumulators", loop->accumulators);
   if (loop->prefetch) text_format(out, ", prefetching %d rows ahead", loop->prefetch);
+  if (loop->ahead) text_format(out, ", prefetching %d elements ahead", loop->ahead);
 }
 
 void loop_print_sweep(const Kernel *k, const Loop *loop, int sweep, Text *out) {

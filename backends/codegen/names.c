@@ -55,8 +55,8 @@ static const char *const of_self_test[] = {
 
 // What the functions that a loop becomes call their own, and what they call.
 static const char *const locals[] = {
-    "a", "ahead", "args", "b", "begin", "block", "chain", "chunk", "d", "dmask", "dvec", "end", "i", "i0", "i1", "j", "mask",
-    "n", "o", "r", "rows", "run", "start", "sum", "u", "vec", "fma", "fmaf", "sqrt", "sqrtf", "memcpy"};
+    "a", "ahead", "args", "b", "begin", "block", "chain", "chunk", "d", "dmask", "dvec", "end", "i", "i0", "i1", "is_next", "j",
+    "mask", "n", "o", "r", "rows", "run", "start", "sum", "u", "vec", "fma", "fmaf", "sqrt", "sqrtf", "memcpy"};
 // clang-format on
 
 static bool is_among(const char *const *words, size_t count, const char *name) {
