@@ -78,7 +78,13 @@ const char *open_number_text(Printer *p, int64_t number, Powers powers, const ch
 
 const char *bare_text(Printer *p, const char *product) {
   const size_t nbytes = strlen(product);
-  if (*product != '(' || product[nbytes - 1] != ')') return product;
+  size_t i = 0;
+  int depth = 0;
+  do { // to what closes the first one
+    depth += (product[i] == '(') - (product[i] == ')');
+    i++;
+  } while (depth > 0 && i < nbytes);
+  if (*product != '(' || i < nbytes) return product;
   const char *bare = arena_format(p->scratch, "%.*s", (int)nbytes - 2, product + 1);
   p->out_of_memory |= !bare;
   return bare ? bare : product;
