@@ -588,6 +588,7 @@ void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   if (loop->is_backwards) text_add_string(out, ", last sweep backwards");
   if (loop->accumulators > 1) text_format(out, ", %d accumulators", loop->accumulators);
   if (loop->prefetch) text_format(out, ", prefetching %d rows ahead", loop->prefetch);
+  if (loop->ahead) text_format(out, ", prefetching %d elements ahead", loop->ahead);
 }
 
 void loop_print_sweep(const Kernel *k, const Loop *loop, int sweep, Text *out) {
@@ -630,40 +631,54 @@ static void print_traffic(const Kernel *k, Text *out) {
   }
 }
 
-static void print_refusal(const Kernel *k, const Node *node, const Node **seen, uint32_t *nseen, Text *out) {
-  const Refusal *r = node ? node->refusals : NULL;
-  while (r && r->with->region != k->nodes[0]->region) r = r->next;
-  if (!r || node->region == k->nodes[0]->region || *nseen == MOST_REFUSALS) return;
-  for (uint32_t i = 0; i < *nseen; i++)
-    if (seen[i] == node) return;
-  seen[(*nseen)++] = node;
-  text_add_string(out, "  not with ");
-  node_print(node, out);
-  text_format(out, ": %s\n", r->why);
+// A program being printed.
+typedef struct Printing {
+  const Program *program;
+  Text *out;
+  uint32_t told[MOST_REFUSALS]; // regions that it has been said of why they are apart from the kernel at hand
+  uint32_t ntold;
+} Printing;
+
+static size_t kernel_of_region(const Program *p, uint32_t region) {
+  size_t i = 0;
+  while (i + 1 < p->nkernels && p->kernels[i]->nodes[0]->region != region) i++;
+  return i;
 }
 
-// Why nodes that it shares values with are in other kernels.
-static void print_apart(const Kernel *k, Text *out) {
-  const Node *seen[MOST_REFUSALS];
-  uint32_t nseen = 0;
+static void print_refusal(Printing *p, const Kernel *k, const Node *node) {
+  const uint32_t region = k->nodes[0]->region;
+  const Refusal *r = node ? node->refusals : NULL;
+  while (r && r->with->region != region) r = r->next;
+  if (!r || node->region == region || p->ntold == MOST_REFUSALS) return;
+  for (uint32_t i = 0; i < p->ntold; i++)
+    if (p->told[i] == node->region) return;
+  p->told[p->ntold++] = node->region;
+  text_format(p->out, "  not with kernel %zu, ", kernel_of_region(p->program, node->region));
+  node_print(node, p->out);
+  text_format(p->out, ": %s\n", r->why);
+}
+
+// Why kernels that it shares values with are others: of each the first reason.
+static void print_apart(Printing *p, const Kernel *k) {
+  p->ntold = 0;
   for (AccessId i = 0; i < k->naccesses; i++) {
     const Value *v = k->accesses[i].value;
     if (!v) continue;
-    print_refusal(k, v->producer, seen, &nseen, out);
+    print_refusal(p, k, v->producer);
     int looked = 0;
-    for (const Use *use = v->uses; use && looked < MOST_USES; use = use->next, looked++)
-      print_refusal(k, use->node, seen, &nseen, out);
+    for (const Use *use = v->uses; use && looked < MOST_USES; use = use->next, looked++) print_refusal(p, k, use->node);
   }
 }
 
 void program_print(const Program *p, Text *out) {
+  Printing printing = {.program = p, .out = out};
   for (size_t i = 0; i < p->nkernels; i++) {
     const Kernel *k = p->kernels[i];
     text_format(out, "kernel %zu: ", i);
     kernel_print_nodes(k, out);
     text_add_string(out, k->is_f64 ? ", in f64\n" : "\n");
     print_traffic(k, out);
-    print_apart(k, out);
+    print_apart(&printing, k);
     for (size_t l = 0; l < k->nloops; l++) print_loop(k, &k->loops[l], out);
   }
   text_format(out, "workspace: %zu bytes, %zu without reuse\n", p->workspace_nbytes, p->unshared_nbytes);

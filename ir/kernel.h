@@ -168,6 +168,8 @@ typedef struct Loop {
   bool is_across;    // the last outer axis lies across lanes, LANES iterations a vector; the inner axis goes one by one
   int accumulators;  // partial sums a lane keeps in an inner reduction; changes the order of sums
   int prefetch;      // outer iterations ahead that the last sweep fetches; 0: none
+  int ahead;         // elements of the vector axis ahead that each sweep fetches, at the end of a run of them those of
+                     // the next iteration of the middle axis; fewer than its literal extent; 0: none
   bool is_nested;    // inner reductions are over the vector axis, in each iteration of the middle ones, and over these
   bool is_peeled;    // the sweep that streams begins each row with what lies before a cache line of its one store
   bool is_backwards; // the last sweep goes backwards over the middle axes, to begin with what the caches still hold

@@ -4,6 +4,7 @@
 // loops of later phases add up.
 #include "passes/schedule.h"
 
+#include "passes/fetch_ahead.h"
 #include "passes/keep_masks.h"
 #include "passes/reuse.h"
 #include "passes/scheduling.h"
@@ -292,7 +293,9 @@ bool kernel_schedule(Kernel *k, const Target *target, const ScheduleOverrides *o
     if (s.time[i].phase > last) last = s.time[i].phase;
   for (int phase = 0; phase <= last; phase++)
     if (!add_side_loops(&s, phase) || !add_main_loop(&s, phase)) return false;
-  if (!kernel_keep_masks(k, target, s.overrides) || !kernel_reuse_vectors(k)) return false;
+  if (!kernel_keep_masks(k, target, s.overrides) || !kernel_reuse_vectors(k) ||
+      !kernel_fetch_ahead(k, target, s.overrides))
+    return false;
   place_temporaries(k);
   return !k->out_of_memory;
 }

@@ -14,6 +14,8 @@ const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
     [SCHEDULE_BLOCK] = {"block", 1, LONGEST_CHAIN, true, "outer iterations in a block; sums over them go by blocks"},
     [SCHEDULE_TILE] = {"tile", 16, 1 << 24, true, "elements in a block, where there is but one axis"},
     [SCHEDULE_PREFETCH] = {"prefetch", 0, 64, false, "outer iterations ahead that are fetched; 0: none"},
+    [SCHEDULE_AHEAD] = {"ahead", 0, 1 << 16, false,
+                        "elements ahead that are fetched within an outer iteration; 0: none"},
     [SCHEDULE_STREAM] = {"stream", 0, 1, false, "1: store past the caches where rows are aligned; 0: never"},
     [SCHEDULE_MASKS] = {"masks", 0, 1, false, "1: keep masks that spare later sweeps a tensor; 0: never"},
 };
@@ -93,13 +95,6 @@ static bool has_short_runs(const Scheduling *s) {
     if (a->value && (access_axes(k, a) & s->outer) && a->stride[s->vector_axis] == 1 && nbytes < TWO_LINES) return true;
   }
   return false;
-}
-
-// Rows to fetch ahead: so many that they and those at work take up half of a core's second level. With more, what is
-// fetched pushes out what is still needed.
-static int64_t choose_prefetch(const Scheduling *s, const Loop *loop) {
-  int64_t nbytes = row_nbytes(s), fit = nbytes ? s->target->l2_nbytes / 2 / nbytes : 0;
-  return clamp(fit - loop->rows, 0, loop->rows > 1 ? 2 * (int64_t)loop->rows : 1);
 }
 
 // Rows so short that vectors along them are mostly sums across lanes and rests go across lanes instead: one outer axis,
@@ -185,8 +180,6 @@ static void choose_steps(const Scheduling *s, Loop *loop) {
     bool are_shared = has_inner_sums || has_partials || width >= PAGE; // shorter ones are best one behind the other
     loop->rows = (int)overridden(s, SCHEDULE_ROWS, are_shared ? most : 1);
   }
-  if (has_inner_sums && (loop->nouter == 1 || loop->rows == 1) && rows * width > FEW_ELEMENTS)
-    loop->prefetch = (int)overridden(s, SCHEDULE_PREFETCH, choose_prefetch(s, loop));
 }
 
 // Elements of an access that stay in the caches.

@@ -111,7 +111,8 @@ enum { WORKSPACE_ALIGNMENT = 64 };
 
 bool compiled_run(const Compiled *c, void *const *inputs, void *const *outputs, int threads, double *spent_ms) {
   Compiled *shared = (Compiled *)c; // only the spare workspace changes, atomically
-  Running running = {.threads = threads > 0 ? threads : omp_get_num_procs(), .spent_ms = spent_ms};
+  Running running = {.threads = threads > 0 ? threads : omp_get_num_procs()};
+  running.spent_ms = spent_ms;
   if (spent_ms) running.marked_ms = milliseconds_now();
   void *block = atomic_exchange(&shared->spare, NULL);
   if (!block && c->workspace_nbytes) block = allocator_alloc(c->allocator, c->workspace_nbytes + WORKSPACE_ALIGNMENT);

@@ -57,10 +57,13 @@ void add_comment_text(Text *out, const char *text) {
   }
 }
 
-void add_tensor_comment(Text *out, const Value *v) {
+void add_tensor_comment(Text *out, const Value *v, const char *name) {
   char shape[160];
-  add_comment_text(out, v->name);
-  text_format(out, ": %s %s", type_name(v->type), shape_string(&v->shape, shape, sizeof shape));
+  if (strcmp(v->name, name) != 0) {
+    add_comment_text(out, v->name);
+    text_add_string(out, ": ");
+  }
+  text_format(out, "%s %s", type_name(v->type), shape_string(&v->shape, shape, sizeof shape));
   if (type_is_packed(v->type))
     text_format(out, ", %lld elements, two a byte, low half first", (long long)shape_nelems(&v->shape));
   if (order_is_row_major(&v->order)) return;
@@ -131,7 +134,7 @@ static void print_struct(Printer *p) {
     if (!p->value_member[i]) continue;
     text_format(p->plain, "  %s%s *%s; // ", v->is_input || v->constant ? "const " : "", element_type(v->type),
                 p->value_member[i]);
-    add_tensor_comment(p->plain, v);
+    add_tensor_comment(p->plain, v, p->value_member[i]);
     text_add_string(p->plain, "\n");
   }
   for (size_t i = 0; i < p->program->nkernels; i++) {
@@ -189,10 +192,12 @@ static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *
   const Loop *l = &k->loops[loop];
   const AxisSet all = loop_outer_axes(l) | loop_inner_axes(l);
   const char *nblocks = nblocks_text(p, kernel, loop, "a."), *id = p->identifier;
-  const char *work = size_text(p, axes_nelems(k, all), axes_powers(k, all), "a.");
+  const char *work = bare_text(p, size_text(p, axes_nelems(k, all), axes_powers(k, all), "a."));
   if (is_shared(k, l)) {
-    text_format(p->out, "%sif (%s > 1", indent, nblocks);
-    if (l->serial_work) text_format(p->out, " && %s > %lld", work, (long long)l->serial_work);
+    const bool is_open = has_open_blocks(k, l); // else there are several
+    text_format(p->out, "%sif (", indent);
+    if (is_open) text_format(p->out, "%s > 1", nblocks);
+    if (l->serial_work) text_format(p->out, "%s%s > %lld", is_open ? " && " : "", work, (long long)l->serial_work);
     text_format(p->out, ")\n%s  %s_for(pool, %s, %s_kernel%zu_loop%zu, &a);\n%selse\n  ", indent, p->prefix, nblocks,
                 id, kernel, loop, indent);
   }
@@ -252,10 +257,11 @@ static void print_members(Printer *p, const Flow *flow) {
   const Graph *g = program->graph;
   for (size_t i = 0; i < g->ninputs; i++) {
     const Value *v = g->inputs[i];
-    text_format(p->out, "  a.%s = (const %s *)inputs[%zu];\n", p->value_member[v->index], element_type(v->type), i);
-    if (shape_powers(&v->shape)) // of no elements, but pointed into all the same
-      text_format(p->out, "  if (!inputs[%zu]) a.%s = (const %s *)(const void *)&a;\n", i, p->value_member[v->index],
-                  element_type(v->type));
+    const bool may_be_null = shape_powers(&v->shape); // of no elements, but pointed into all the same
+    text_format(p->out,
+                may_be_null ? "  a.%s = (const %s *)(inputs[%zu] ? inputs[%zu] : &a);\n"
+                            : "  a.%s = (const %s *)inputs[%zu];\n",
+                p->value_member[v->index], element_type(v->type), i, i);
   }
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
@@ -351,21 +357,33 @@ static void print_copies(Printer *p) {
     if (output_is_copy(p->program->graph, i)) print_copy(p, i);
 }
 
+// What a graph of few kinds of things leaves alone, of the function that begins there.
+static void print_unused(Printer *p, size_t begin) {
+  const char *const names[][2] = {{"a.", "a"},
+                                  {"inputs[", "inputs"},
+                                  {"outputs[", "outputs"},
+                                  {p->program->graph->ndims ? "_layout(" : "(memory + ", "memory"},
+                                  {"(pool,", "pool"}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strstr(text_string(p->out) + begin, names[i][0])) text_format(p->out, "  (void)%s;\n", names[i][1]);
+}
+
 static void print_run(Printer *p, const Flow *flow) {
   const bool has_dims = p->program->graph->ndims > 0;
   text_format(p->out,
-              "static void %s_run(const void *const *inputs, void *const *outputs, %sunsigned char *memory,\n"
-              "    const struct %s_pool *pool) {\n  struct %s_args a;\n",
+              "static void %s_run(const void *const *inputs, void *const *outputs, %sunsigned char *memory, "
+              "const struct %s_pool *pool) {\n  struct %s_args a;\n",
               p->identifier, has_dims ? "const int64_t *extents, " : "", p->prefix, p->identifier);
+  const size_t begin = p->out->nbytes;
   if (has_dims)
     text_format(p->out,
                 "  memset(&a, 0, sizeof a);\n  (void)%s_layout(&a, extents, memory ? memory : (unsigned char *)&a);\n",
                 p->identifier);
-  text_add_string(p->out, "  (void)a;\n  (void)inputs;\n  (void)outputs;\n  (void)memory;\n  (void)pool;\n");
   print_members(p, flow);
   print_unwanted(p, flow);
   print_loop_calls(p, flow);
   print_copies(p);
+  print_unused(p, begin);
   text_add_string(p->out, "}\n\n");
 }
 

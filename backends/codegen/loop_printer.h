@@ -29,6 +29,7 @@ typedef struct LoopPrinter {
   const char *lane;                 // index of the vector's first lane: "i" or "j"
   const char *part;                 // which of the accumulators: "", "[r]", "[u]", "[0]"
   bool is_tail;                     // only the first n lanes are there
+  bool is_ahead;                    // addresses are those of what is fetched ahead in the last middle axis
   int indent;
 } LoopPrinter;
 
@@ -40,6 +41,7 @@ void print_comment(LoopPrinter *l, const char *what, const Text *words); // word
 void open_brace(LoopPrinter *l);
 void close_brace(LoopPrinter *l);
 int loop_vector_axis(const Loop *loop);
+int last_middle_axis(const Loop *loop); // -1: there is none
 bool has_rows(const LoopPrinter *l);
 bool varies_by_row(const LoopPrinter *l, AxisSet axes);
 // The level of what varies over these axes; for LEVEL_MIDDLE *depth is the deepest of its middle axes.
@@ -127,6 +129,7 @@ void print_section(LoopPrinter *l, int section);
 // The function of the vocabulary that combines two results of a reduction, without its prefix.
 const char *combine_name(ExprOp reduction);
 bool is_prefetched(const LoopPrinter *l, AccessId id);
+bool fetches_ahead(const LoopPrinter *l); // whether the sweep that is needed does, along the vector axis
 // How far it is in each tensor to a row ahead of `o`, where that is not the same everywhere.
 void declare_distances(LoopPrinter *l);
 // The body of the innermost loop: what all rows share, then each row.

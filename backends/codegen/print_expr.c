@@ -76,10 +76,22 @@ const char *open_number_text(Printer *p, int64_t number, Powers powers, const ch
   return result ? result : "1";
 }
 
+const char *bare_text(Printer *p, const char *product) {
+  const size_t nbytes = strlen(product);
+  if (*product != '(' || product[nbytes - 1] != ')') return product;
+  const char *bare = arena_format(p->scratch, "%.*s", (int)nbytes - 2, product + 1);
+  p->out_of_memory |= !bare;
+  return bare ? bare : product;
+}
+
 // Axes
 
 int loop_vector_axis(const Loop *loop) {
   return loop->ninner ? loop->order[loop->nouter + loop->ninner - 1] : -1;
+}
+
+int last_middle_axis(const Loop *loop) {
+  return loop->ninner > 1 ? loop->order[loop->nouter + loop->ninner - 2] : -1;
 }
 
 bool has_rows(const LoopPrinter *l) {
@@ -158,6 +170,12 @@ const char *axis_name(const LoopPrinter *l, int axis) {
   return l->k->axes[axis].name;
 }
 
+// An axis's index, or that of what is fetched ahead.
+static void add_index(LoopPrinter *l, int axis) {
+  const bool is_ahead = l->is_ahead && axis == last_middle_axis(l->loop);
+  text_format(l->out, "%s%s", is_ahead ? "ahead_" : "", axis_name(l, axis));
+}
+
 const char *access_member(const LoopPrinter *l, const Access *a) {
   if (a->value) return l->p->value_member[a->value->index];
   return l->p->temporary_member[l->p->first_temporary[l->kernel_index] + a->temporary];
@@ -213,7 +231,8 @@ void add_start(LoopPrinter *l, const Access *a) {
 bool add_terms(LoopPrinter *l, const Access *a, AxisSet axes, bool has_before) {
   for (int axis = 0; axis < l->k->naxes; axis++) {
     if (!(axes >> axis & 1) || !a->stride[axis]) continue;
-    text_format(l->out, has_before ? " + %s" : "%s", axis_name(l, axis));
+    if (has_before) text_add_string(l->out, " + ");
+    add_index(l, axis);
     if (a->stride[axis] != 1) text_format(l->out, " * %s", number_text(l, a->stride[axis], a->stride_powers[axis]));
     has_before = true;
   }

@@ -229,6 +229,15 @@ static void print_vector_runs(LoopPrinter *l, int sweep, const Runs *runs) {
   close_brace(l);
 }
 
+// Where a sweep fetches ahead: the iteration of the last middle axis behind this one, or this one if it is the last.
+static void print_next_index(LoopPrinter *l, int sweep, int axis, bool is_backwards) {
+  need_sweep(l, sweep);
+  if (axis != last_middle_axis(l->loop) || !fetches_ahead(l)) return;
+  const char *name = axis_name(l, axis), *extent = axes_text(l, 1U << axis);
+  if (is_backwards) print_line(l, "const size_t %s_next = %s > 0 ? %s - 1 : 0;", name, name, name);
+  else print_line(l, "const size_t %s_next = %s + 1 < %s ? %s + 1 : %s;", name, name, extent, name, name);
+}
+
 static void print_middle_loops(LoopPrinter *l, int sweep, int depth, const Runs *runs) {
   if (depth == l->loop->ninner - 1) {
     print_vector_runs(l, sweep, runs);
@@ -238,18 +247,20 @@ static void print_middle_loops(LoopPrinter *l, int sweep, int depth, const Runs 
   const char *name = axis_name(l, axis);
   const char *extent = axes_text(l, 1U << axis);
   bool in_runs = (runs->middle_run || runs->is_open) && depth == l->loop->ninner - 2;
+  bool is_backwards = l->loop->is_backwards && sweep == l->loop->nsweeps - 1 && !runs->has_sums;
   const char *run = runs->is_open ? "run" : number_text(l, runs->middle_run, 0);
   if (in_runs) {
     print_line(l, "for (size_t b = 0; b < %s; b += %s) {", extent, run);
     open_brace(l);
     for_each_sum(l, sweep, begin_run);
     print_line(l, "for (size_t %s = b; %s < b + %s && %s < %s; %s++) {", name, name, run, name, extent, name);
-  } else if (l->loop->is_backwards && sweep == l->loop->nsweeps - 1 && !runs->has_sums) {
+  } else if (is_backwards) {
     print_line(l, "for (size_t %s = %s; %s-- > 0;) {", name, extent, name);
   } else {
     print_line(l, "for (size_t %s = 0; %s < %s; %s++) {", name, name, extent, name);
   }
   open_brace(l);
+  print_next_index(l, sweep, axis, is_backwards);
   const bool has_nested_sums = l->loop->is_nested && depth == l->loop->ninner - 2;
   print_middle_exprs(l, sweep, depth, sweep);
   if (has_nested_sums) for_each_sum(l, sweep, runs->has_totals ? declare_total : declare_accumulator);

@@ -74,7 +74,7 @@ static void print_array_sums(LoopPrinter *l, int sweep, bool is_load) {
     if (l->loop->is_across) text_format(l->out, " * %d", LANES);
     if (!is_load) text_format(l->out, ", held_%s", name);
     text_format(l->out, "%s)", n);
-    if (is_load && may_be_null) text_format(l->out, " : %c_set(0)", l->prefix);
+    if (is_load && may_be_null) text_add_string(l->out, l->k->is_f64 ? " : d_set(0.0)" : " : v_set(0.0f)");
     text_add_string(l->out, ";\n");
   }
 }
@@ -86,6 +86,12 @@ bool is_prefetched(const LoopPrinter *l, AccessId id) {
         !is_place(&l->k->accesses[id]) && !expr_is_mask(l->k, e) && expr_level(l, e) == LEVEL_VECTOR &&
         varies_by_row(l, l->k->exprs[e].axes))
       return true;
+  return false;
+}
+
+bool fetches_ahead(const LoopPrinter *l) {
+  for (AccessId id = 0; l->loop->ahead && id < l->k->naccesses; id++)
+    if (is_prefetched(l, id)) return true;
   return false;
 }
 
@@ -120,6 +126,27 @@ static void print_prefetches(LoopPrinter *l, int sweep) {
   need_sweep(l, sweep);
 }
 
+// What a run along the vector axis will need is on its way as well, from the next run on when this one ends.
+static void print_prefetches_ahead(LoopPrinter *l) {
+  const char *lane = l->lane, *axis = axis_name(l, last_middle_axis(l->loop));
+  const int ahead = l->loop->ahead;
+  const char *extent = axes_text(l, 1U << loop_vector_axis(l->loop));
+  print_line(l, "const int is_next = %s + %d >= %s;", lane, ahead, extent);
+  print_line(l, "const size_t ahead_%s = is_next ? %s_next : %s;", axis, axis, axis);
+  print_line(l, "const size_t ahead_i = is_next ? %s + %d - %s : %s + %d;", lane, ahead, extent, lane, ahead);
+  l->is_ahead = true;
+  l->lane = "ahead_i";
+  for (AccessId id = 0; id < l->k->naccesses; id++) {
+    if (!is_prefetched(l, id)) continue;
+    print_indent(l);
+    text_add_string(l->out, "v_prefetch_l2(");
+    add_address(l, id);
+    text_add_string(l->out, ");\n");
+  }
+  l->is_ahead = false;
+  l->lane = lane;
+}
+
 void declare_distances(LoopPrinter *l) {
   need_all(l);
   for (AccessId id = 0; l->loop->nouter > 1 && id < l->k->naccesses; id++) {
@@ -148,6 +175,7 @@ void print_body(LoopPrinter *l, int sweep) {
   print_array_sums(l, sweep, true);
   open_rows(l);
   if (l->loop->prefetch && !l->is_tail && !l->loop->is_across) print_prefetches(l, sweep);
+  if (fetches_ahead(l) && !l->is_tail) print_prefetches_ahead(l);
   for (ExprId id = 1; id < l->k->nexprs; id++)
     if (is_printed(l, id) && expr_level(l, id) == LEVEL_VECTOR && varies_by_row(l, l->k->exprs[id].axes))
       print_vector_expr(l, id);
@@ -208,7 +236,7 @@ void print_vector_loops(LoopPrinter *l, int sweep, const char *from, const char 
   print_body(l, sweep);
   close_brace(l);
   const Axis *axis = &l->k->axes[loop_vector_axis(l->loop)];
-  if (!is_peeled && !l->loop->tile && kernel_factor(l->k, axis->extent, axis->powers) % LANES == 0) return;
+  if (!is_peeled && l->loop->tile % LANES == 0 && kernel_factor(l->k, axis->extent, axis->powers) % LANES == 0) return;
   print_line(l, "if (i < %s) {", to);
   open_brace(l);
   print_line(l, "const int n = (int)(%s - i);", to);

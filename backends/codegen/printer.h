@@ -36,6 +36,8 @@ const char *print_local_name(Printer *p, const char *label, const char *const *t
 
 // A number by what its dims are called: a literal, or a product in parentheses; "1" when out of memory.
 const char *open_number_text(Printer *p, int64_t number, Powers powers, const char *const *names);
+// Such a text without the parentheses that a product has, for where nothing binds as tightly.
+const char *bare_text(Printer *p, const char *product);
 
 const char *element_type(Type type); // in C: "float", "uint16_t"
 

@@ -31,12 +31,15 @@ static void add_row(Table *table, const ng_graph *g, const ng_kernel_info *info,
   table_add(table, "%.1f", r->median_ms > 0 ? nbytes / r->median_ms * 1e-6 : 0);
 }
 
-// Times, as a share of `whole` too, and bytes.
-static void add_part(Table *table, double ms, double whole, uint64_t nbytes) {
+static void add_time(Table *table, double ms, double whole) {
   table_add(table, "%.4g", ms);
   table_add(table, "%.1f %%", whole > 0 ? 100 * ms / whole : 0);
-  table_add(table, nbytes ? "%llu" : "", (unsigned long long)nbytes);
-  table_add(table, nbytes ? "%.1f" : "", ms > 0 ? (double)nbytes / ms * 1e-6 : 0);
+}
+
+static void add_part(Table *table, double ms, double whole, uint64_t nbytes) {
+  add_time(table, ms, whole);
+  table_add(table, "%llu", (unsigned long long)nbytes);
+  table_add(table, "%.1f", ms > 0 ? (double)nbytes / ms * 1e-6 : 0);
 }
 
 static void add_profile(Table *table, const ng_graph *g, const ng_profile *p, uint64_t nbytes) {
@@ -55,8 +58,8 @@ static void add_profile(Table *table, const ng_graph *g, const ng_profile *p, ui
     }
   }
   table_add(table, "other");
-  add_part(table, p->other_ms, p->ms, 0);
-  table_add(table, "%s", "");
+  add_time(table, p->other_ms, p->ms);
+  for (int i = 0; i < 3; i++) table_add(table, "%s", "");
   table_add(table, "whole");
   add_part(table, p->ms, p->ms, nbytes);
   table_add(table, "%s", "");

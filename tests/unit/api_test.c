@@ -782,7 +782,8 @@ static void a_profile_tells_times_bytes_and_lines(void **state) {
   assert_int_equal(sum->loops[1].bytes_read, sum->loops[0].bytes_written);
   assert_int_equal(sum->loops[1].bytes_written, 24 * 4);
   assert_string_equal(tanh->text, "Tanh (line 13)");
-  assert_true(tanh->bytes_read == 7 * 4 && tanh->bytes_written == 7 * 4);
+  assert_int_equal(tanh->bytes_read, 7 * 4);
+  assert_int_equal(tanh->bytes_written, 7 * 4);
   assert_int_equal(tanh->nloops, 1);
   assert_string_equal(tanh->loops[0].text, "store t");
   assert_true(p->ms == 0 && p->other_ms == 0 && sum->ms == 0 && tanh->loops[0].ms == 0);

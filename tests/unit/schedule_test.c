@@ -451,6 +451,31 @@ static void gate_is_read_once_where_the_caches_do_not_hold_it(void **state) {
   }
 }
 
+// Half of the second level holds two outer iterations of two tensors, or as much as two of four tensors of three; what
+// does not fit is fetched along the planes, where they are long enough.
+static void sweeps_fetch_what_the_caches_have_room_for(void **state) {
+  (void)state;
+  static const struct {
+    const char *shape;
+    bool is_gated; // three tensors in place of two
+    int prefetch, ahead;
+  } rows[] = {
+      {"16, 8, 2000", false, 1, 0},    // 4 * 128,000 bytes of 524,288
+      {"17, 8, 2000", false, 0, 1024}, // 4 * 136,000
+      {"8, 8, 2000", true, 1, 0},      // 2 * 4 * 64,000
+      {"9, 8, 2000", true, 0, 1024},   // 2 * 4 * 72,000
+      {"17, 8, 1025", true, 0, 1024},  {"40, 8, 1024", false, 0, 0},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const char *text = rows[i].is_gated ? gated_text(rows[i].shape, "8", "NCX") : BATCH_NORM(rows[i].shape, "8", "NCX");
+    Lowered l = lower(text, &usual, false);
+    const Kernel *k = only_kernel(&l);
+    assert_int_equal(k->loops[0].prefetch, rows[i].prefetch);
+    assert_int_equal(k->loops[0].ahead, rows[i].ahead);
+    lowered_deinit(&l);
+  }
+}
+
 // Sums that no one loop can make: the row's over two axes that a broadcast operand keeps apart, of few long rows.
 static void region_that_no_schedule_carries_is_not_begun(void **state) {
   (void)state;
@@ -663,6 +688,7 @@ int main(void) {
       cmocka_unit_test(group_norm_gradient_of_one_image_stores_sums_of_planes),
       cmocka_unit_test(neighbours_join_their_norms_kernel),
       cmocka_unit_test(neighbours_join_their_group_norms_kernel),
+      cmocka_unit_test(sweeps_fetch_what_the_caches_have_room_for),
       cmocka_unit_test(region_that_no_schedule_carries_is_not_begun),
       cmocka_unit_test(gradient_of_a_number_everywhere_has_a_schedule),
       cmocka_unit_test(gate_is_read_once_where_the_caches_do_not_hold_it),

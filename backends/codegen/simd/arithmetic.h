@@ -331,7 +331,8 @@ static inline dvec d_round_f16(dvec a) { return d_from_v(v_round_f16(v_from_d(a)
 
 // To nearest even; what does not fit becomes the nearest that does, NaN 0.
 static inline int32_t s32_from_f64(double x) {
-  return x >= INT32_MAX ? INT32_MAX : x <= INT32_MIN ? INT32_MIN : x == x ? (int32_t)nearbyint(x) : 0;
+  const double whole = nearbyint(x);
+  return x >= INT32_MAX ? INT32_MAX : x <= INT32_MIN ? INT32_MIN : x == x ? (int32_t)whole : 0;
 }
 
 static inline dvec d_gather_n_s32(const int32_t *p, ptrdiff_t stride, int n) {
