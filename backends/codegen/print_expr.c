@@ -127,7 +127,8 @@ Level root_level(const LoopPrinter *l, const Root *root) {
   return level_of(l, root_axes(l->k, root), NULL);
 }
 
-bool is_lanewise(const LoopPrinter *l, ExprId id) {
+// Whether an expression is a vector: it varies along the vectors' axis, or its loop has all that it needs of them.
+static bool is_lanewise(const LoopPrinter *l, ExprId id) {
   Level level = expr_level(l, id);
   return level == LEVEL_VECTOR || (l->loop->is_across && level == LEVEL_ROW);
 }
