@@ -542,6 +542,12 @@ static const char *access_name(const Kernel *k, AccessId id) {
   return a->value ? a->value->name : k->temporaries[a->temporary].name;
 }
 
+static const char *store_verb(const Kernel *k, const Root *root) {
+  const Access *a = &k->accesses[root->access];
+  if (!a->value && k->temporaries[a->temporary].is_own) return "keep";
+  return root->is_streamed ? "stream" : "store";
+}
+
 void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   text_add_string(out, "over ");
   if (loop->nouter) {
@@ -570,8 +576,7 @@ void loop_print_sweep(const Kernel *k, const Loop *loop, int sweep, Text *out) {
     const char *label = k->exprs[root->expr].label;
     if (root->sweep != sweep) continue;
     text_add_string(out, before);
-    if (root->kind == ROOT_STORE)
-      text_format(out, "%s %s", root->is_streamed ? "stream" : "store", access_name(k, root->access));
+    if (root->kind == ROOT_STORE) text_format(out, "%s %s", store_verb(k, root), access_name(k, root->access));
     else if (root->kind == ROOT_REDUCE_OUTER) text_format(out, "add up %s", access_name(k, root->access));
     else text_format(out, "%s %s", expr_info[k->exprs[root->expr].op].name, label ? label : "a row");
     before = ", ";
