@@ -522,6 +522,32 @@ int64_t loop_nblocks(const Kernel *k, const Loop *loop) {
   return axes_nelems(k, kept_axes(loop)) * loop_nchunks(k, loop);
 }
 
+// Bytes
+
+static bool is_stored(const Kernel *k, AccessId id) {
+  for (size_t i = 0; i < k->nstores; i++)
+    if (k->stores[i].access == id) return true;
+  return false;
+}
+
+int64_t access_tensor_nbytes(const Kernel *k, AccessId id) {
+  const Access *a = &k->accesses[id];
+  const Temporary *temporary = a->value ? NULL : &k->temporaries[a->temporary];
+  if (temporary && temporary->is_own) return 0;
+  if (temporary) return (int64_t)type_array_nbytes(temporary->type, (size_t)temporary->nelems);
+  int64_t nelems = is_stored(k, id) ? axes_nelems(k, access_axes(k, a)) : shape_nelems(&a->value->shape);
+  return (int64_t)type_array_nbytes(a->type, (size_t)nelems);
+}
+
+Traffic kernel_tensor_nbytes(const Kernel *k) {
+  Traffic traffic = {0};
+  for (AccessId i = 0; i < k->naccesses; i++) {
+    if (!k->accesses[i].value) continue;
+    *(is_stored(k, i) ? &traffic.written : &traffic.read) += access_tensor_nbytes(k, i);
+  }
+  return traffic;
+}
+
 void program_free(Program *p) {
   if (!p) return;
   Arena arena = p->arena; // p itself lies in it
@@ -546,6 +572,13 @@ static const char *store_verb(const Kernel *k, const Root *root) {
   const Access *a = &k->accesses[root->access];
   if (!a->value && k->temporaries[a->temporary].is_own) return "keep";
   return root->is_streamed ? "stream" : "store";
+}
+
+void kernel_print_nodes(const Kernel *k, Text *out) {
+  for (size_t i = 0; i < k->nnodes; i++) {
+    if (i) text_add_string(out, ", ");
+    node_print(k->nodes[i], out);
+  }
 }
 
 void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
@@ -598,61 +631,64 @@ static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
   }
 }
 
-// Bytes of the tensors that a kernel touches in memory, each once.
 static void print_traffic(const Kernel *k, Text *out) {
+  const Traffic traffic = kernel_tensor_nbytes(k);
   for (int is_written = 0; is_written < 2; is_written++) {
-    int64_t nbytes = 0;
     text_add_string(out, is_written ? "  writes" : "  reads");
-    for (AccessId i = 0; i < k->naccesses; i++) {
-      const Access *a = &k->accesses[i];
-      bool is_store = false;
-      for (size_t s = 0; s < k->nstores; s++) is_store |= k->stores[s].access == i;
-      if (!a->value || is_store != is_written) continue;
-      text_format(out, " %s", a->value->name);
-      int64_t nelems = is_store ? axes_nelems(k, access_axes(k, a)) : shape_nelems(&a->value->shape);
-      nbytes += (int64_t)type_array_nbytes(a->type, (size_t)nelems);
-    }
-    text_format(out, ": %lld bytes\n", (long long)nbytes);
+    for (AccessId i = 0; i < k->naccesses; i++)
+      if (k->accesses[i].value && is_stored(k, i) == is_written) text_format(out, " %s", k->accesses[i].value->name);
+    text_format(out, ": %lld bytes\n", (long long)(is_written ? traffic.written : traffic.read));
   }
 }
 
-static void print_refusal(const Kernel *k, const Node *node, const Node **seen, uint32_t *nseen, Text *out) {
-  const Refusal *r = node ? node->refusals : NULL;
-  while (r && r->with->region != k->nodes[0]->region) r = r->next;
-  if (!r || node->region == k->nodes[0]->region || *nseen == MOST_REFUSALS) return;
-  for (uint32_t i = 0; i < *nseen; i++)
-    if (seen[i] == node) return;
-  seen[(*nseen)++] = node;
-  text_add_string(out, "  not with ");
-  node_print(node, out);
-  text_format(out, ": %s\n", r->why);
+// A program being printed.
+typedef struct Printing {
+  const Program *program;
+  Text *out;
+  uint32_t told[MOST_REFUSALS]; // regions that it has been said of why they are apart from the kernel at hand
+  uint32_t ntold;
+} Printing;
+
+static size_t kernel_of_region(const Program *p, uint32_t region) {
+  size_t i = 0;
+  while (i + 1 < p->nkernels && p->kernels[i]->nodes[0]->region != region) i++;
+  return i;
 }
 
-// Why nodes that it shares values with are in other kernels.
-static void print_apart(const Kernel *k, Text *out) {
-  const Node *seen[MOST_REFUSALS];
-  uint32_t nseen = 0;
+static void print_refusal(Printing *p, const Kernel *k, const Node *node) {
+  const uint32_t region = k->nodes[0]->region;
+  const Refusal *r = node ? node->refusals : NULL;
+  while (r && r->with->region != region) r = r->next;
+  if (!r || node->region == region || p->ntold == MOST_REFUSALS) return;
+  for (uint32_t i = 0; i < p->ntold; i++)
+    if (p->told[i] == node->region) return;
+  p->told[p->ntold++] = node->region;
+  text_format(p->out, "  not with kernel %zu, ", kernel_of_region(p->program, node->region));
+  node_print(node, p->out);
+  text_format(p->out, ": %s\n", r->why);
+}
+
+// Why kernels that it shares values with are others: of each the first reason.
+static void print_apart(Printing *p, const Kernel *k) {
+  p->ntold = 0;
   for (AccessId i = 0; i < k->naccesses; i++) {
     const Value *v = k->accesses[i].value;
     if (!v) continue;
-    print_refusal(k, v->producer, seen, &nseen, out);
+    print_refusal(p, k, v->producer);
     int looked = 0;
-    for (const Use *use = v->uses; use && looked < MOST_USES; use = use->next, looked++)
-      print_refusal(k, use->node, seen, &nseen, out);
+    for (const Use *use = v->uses; use && looked < MOST_USES; use = use->next, looked++) print_refusal(p, k, use->node);
   }
 }
 
 void program_print(const Program *p, Text *out) {
+  Printing printing = {.program = p, .out = out};
   for (size_t i = 0; i < p->nkernels; i++) {
     const Kernel *k = p->kernels[i];
-    text_format(out, "kernel %zu:", i);
-    for (size_t n = 0; n < k->nnodes; n++) {
-      text_add_string(out, n ? ", " : " ");
-      node_print(k->nodes[n], out);
-    }
+    text_format(out, "kernel %zu: ", i);
+    kernel_print_nodes(k, out);
     text_add_string(out, k->is_f64 ? ", in f64\n" : "\n");
     print_traffic(k, out);
-    print_apart(k, out);
+    print_apart(&printing, k);
     for (size_t l = 0; l < k->nloops; l++) print_loop(k, &k->loops[l], out);
   }
   text_format(out, "workspace: %zu bytes, %zu without reuse\n", p->workspace_nbytes, p->unshared_nbytes);

@@ -200,7 +200,8 @@ typedef struct Kernel {
   size_t nloops, loops_capacity;
   Node **nodes; // that it computes, in the graph's order
   size_t nnodes;
-  const Dim *closed; // an open dim for which there is no kernel; NULL: there is one for all
+  const Dim *closed;   // an open dim for which there is no kernel; NULL: there is one for all
+  const Node *closing; // the one of its nodes that does not leave it open
   bool out_of_memory;
 } Kernel;
 
@@ -286,6 +287,16 @@ int64_t loop_nchunks(const Kernel *k, const Loop *loop);
 bool loop_has_open_chunks(const Kernel *k, const Loop *loop);
 AxisSet loop_cut_axes(const Loop *loop); // those that blocks or tiles are cut along
 
+typedef struct Traffic { // bytes
+  int64_t read, written;
+} Traffic;
+// Of a tensor or temporary in memory; of one that is written, the part.
+int64_t access_tensor_nbytes(const Kernel *k, AccessId id);
+// Of all tensors that a kernel reads and writes, each once, without temporaries.
+Traffic kernel_tensor_nbytes(const Kernel *k);
+
+// The operators that it computes: "LayerNorm (lines 4, 7 to 9), Add (line 10)".
+void kernel_print_nodes(const Kernel *k, Text *out);
 // A loop's schedule in words: "over d0 4096 in 47 blocks of 88; inside d1 768", and what a sweep of it does: "store y,
 // sum sum_g". No line ends.
 void loop_print_order(const Kernel *k, const Loop *loop, Text *out);

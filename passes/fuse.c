@@ -8,8 +8,8 @@
 //
 // Where a region has sums, what joins is lowered and scheduled with it on trial: a schedule must carry all, and
 // move no more bytes than two kernels would. What cannot join stays with its other neighbours.
-// Values beyond the registers wait in the first level, which costs less than any tensor between two kernels would: what
-// is bounded is how many tensors stream through at once.
+// Values beyond the registers wait in the first level, which costs less than any tensor between two kernels would:
+// tests/bench/live_values.sh measures it. What is bounded is how many tensors stream through at once.
 //
 // Within a region, values go from node to node as expressions over one domain, aligned at the right as numpy does. What
 // operators with sums hand out beside their data (statistics of a norm) lies along other axes, and only stores fit it.
@@ -21,11 +21,12 @@
 enum {
   MOST_NODES = 128,  // in a region: as many expressions as are still found quickly, and as a reader can follow
   MOST_SUMS = 4,     // operators with sums in a region
-  MOST_STREAMS = 16, // tensors of the domain's size that a region reads and writes: what caches and prefetchers follow
+  MOST_STREAMS = 32, // tensors of the domain's size that a region reads and writes: what prefetchers follow
   MOST_USES = 16,    // of a value that are looked at
   MOST_CANDIDATES = 8
 };
 
+enum { SHAPE_TEXT = 160 };
 #define NONE UINT32_MAX
 #define UNKNOWN (-2) // bytes that a kernel moves, when nobody has asked
 #define NO_KERNEL (-1)
@@ -116,8 +117,15 @@ static bool is_listed(const NodeList *list, const Node *node) {
   return false;
 }
 
-// Whether tensors of the domain's size that the nodes read and write as one are more than a kernel may have.
-static bool has_many_streams(const NodeList *list, const Shape *domain) {
+static bool is_used_outside(const Value *v, const NodeList *list) {
+  if (v->is_output) return true;
+  for (const Use *use = v->uses; use; use = use->next)
+    if (!is_listed(list, use->node)) return true;
+  return false;
+}
+
+// Tensors of the domain's size that the nodes read and write as one, or one more than a kernel may have.
+static uint32_t count_streams(const NodeList *list, const Shape *domain) {
   const Value *seen[MOST_STREAMS + 1];
   uint32_t count = 0;
   for (uint32_t i = 0; i < list->count; i++) {
@@ -126,20 +134,56 @@ static bool has_many_streams(const NodeList *list, const Shape *domain) {
       bool is_input = s < node->ninputs;
       const Value *v = is_input ? node->inputs[s] : node->outputs[s - node->ninputs];
       if (!is_data(v, domain)) continue;
-      bool is_inside = is_input && v->producer && is_listed(list, v->producer);
-      bool is_counted = is_inside || (!is_input && v->uses && !v->is_output);
+      bool is_counted = is_input ? v->producer && is_listed(list, v->producer) : !is_used_outside(v, list);
       for (uint32_t k = 0; k < count; k++) is_counted |= seen[k] == v;
       if (is_counted) continue;
       seen[count++] = v;
-      if (count > MOST_STREAMS) return true;
+      if (count > MOST_STREAMS) return count;
     }
   }
-  return false;
+  return count;
+}
+
+// Appends the elementwise nodes behind those in the list that have not been visited yet, those before `first`. False:
+// they are more than a region may have.
+static bool list_behind(NodeList *list, const Shape *domain, uint32_t first) {
+  for (uint32_t i = 0; i < list->count; i++) {
+    const Node *node = list->nodes[i];
+    for (uint32_t s = 0; s < node->ninputs; s++) {
+      Node *maker = node->inputs[s] ? node->inputs[s]->producer : NULL;
+      if (!maker || maker->index >= first || !has_trait(maker, TRAIT_ELEMENTWISE)) continue;
+      if (!shape_equals(&node->inputs[s]->shape, domain) || is_listed(list, maker)) continue;
+      if (list->count == MOST_NODES) return false;
+      list->nodes[list->count++] = maker;
+    }
+  }
+  return true;
+}
+
+// Whether they are more than a kernel may have. What elementwise nodes will make that can still join is no tensor then:
+// what they read is.
+static bool has_many_streams(const NodeList *list, const Shape *domain, const Node *visited) {
+  if (count_streams(list, domain) <= MOST_STREAMS) return false;
+  NodeList all = *list;
+  return !list_behind(&all, domain, visited->index) || count_streams(&all, domain) > MOST_STREAMS;
 }
 
 static void out_of_memory(Fusion *f) {
   f->c->failed = true;
   error_out_of_memory(f->c->diagnostics);
+}
+
+// What to tell people, in the graph's arena.
+static const char *say(Fusion *f, const char *text) {
+  if (!text) out_of_memory(f);
+  return text ? text : "";
+}
+#define SAY(...) say(f, arena_format(&f->g->arena, __VA_ARGS__))
+
+static const char *say_shapes(Fusion *f, const Shape *own, const Shape *other) {
+  char texts[2][SHAPE_TEXT];
+  return SAY("it goes over %s, the other over %s", shape_string(own, texts[0], SHAPE_TEXT),
+             shape_string(other, texts[1], SHAPE_TEXT));
 }
 
 // Bytes that these nodes as one scheduled kernel move; NO_KERNEL: there is none.
@@ -170,17 +214,24 @@ static int64_t region_nbytes(Fusion *f, uint32_t region) {
   return r->nbytes;
 }
 
+static const char *say_bytes(Fusion *f, int64_t together, int64_t apart) {
+  return SAY("together they would move %lld bytes, apart they move %lld", (long long)together, (long long)apart);
+}
+
+#define ALONE "what is made or read in pieces has loops of its own"
+#define NO_SCHEDULE "in no order of loops would the sums of both be finished when they are needed"
+
 // Where a schedule may not carry both, or not without looking at data again that has left the caches.
 static const char *try_join(Fusion *f, uint32_t region, Node *node) {
-  if (region_nbytes(f, region) < 0) return "the other's sums take more than one kernel";
+  int64_t others = region_nbytes(f, region);
+  if (others < 0) return "the other's sums take more than one kernel";
   NodeList both = {{node}, 1}, alone = both;
   list_region(f, region, &both);
   int64_t apart = try_kernel(f, &alone);
   if (apart < 0) return "its sums take more than one kernel";
   int64_t together = try_kernel(f, &both);
-  if (together < 0) return "no schedule carries the sums of both";
-  if (together > apart + region_nbytes(f, region)) return "together they would move more bytes";
-  return NULL;
+  if (together < 0) return NO_SCHEDULE;
+  return together > apart + others ? say_bytes(f, together, apart + others) : NULL;
 }
 
 // Whether joining changes nothing but where one stream of the data comes from or goes to.
@@ -195,37 +246,47 @@ static bool is_doubtful(const Node *node, const Region *r, const Shape *domain) 
 }
 
 // Why what one of the nodes makes may not stay between them; NULL: it may.
-static const char *refusal_of_values(const Node *node, uint32_t own, uint32_t region, const Shape *domain) {
+static const char *refusal_of_values(Fusion *f, const Node *node, uint32_t own, uint32_t region, const Shape *domain) {
+  char title[NODE_TITLE_BYTES];
   for (uint32_t i = 0; i < node->noutputs; i++) {
-    for (const Use *use = node->outputs[i] ? node->outputs[i]->uses : NULL; use; use = use->next) {
+    const Value *v = node->outputs[i];
+    for (const Use *use = v ? v->uses : NULL; use; use = use->next) {
       if (use->node->region == own) continue;
-      if (use->node->region < region) return "a kernel before this one needs what it makes";
+      if (use->node->region < region)
+        return SAY("%s, in a kernel before, needs %s", node_title(use->node, title), v->name);
       if (use->node->region != region) continue;
-      if (has_trait(use->node, TRAIT_MOVES)) return "elements change places in between";
-      if (!may_pass(node, node->outputs[i], use->node, domain)) return "what it hands on lies along other axes";
+      if (has_trait(use->node, TRAIT_MOVES))
+        return SAY("elements of %s change places in %s", v->name, node_title(use->node, title));
+      if (!may_pass(node, v, use->node, domain))
+        return SAY("%s lies along other axes than the data, and goes through memory", v->name);
     }
   }
   return NULL;
+}
+
+static const char *say_streams(Fusion *f) {
+  return SAY("together they would read and write more than %d tensors of this size", MOST_STREAMS);
 }
 
 // Why the node cannot join; NULL: it can.
 static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   const Region *r = &f->regions[region];
   Shape own = node_domain(node);
-  if (stands_alone(f->g->nodes[region])) return "the other's domain is its own";
+  if (stands_alone(node) || stands_alone(f->g->nodes[region])) return ALONE;
   bool is_wider = !shape_equals(&own, &r->domain) && broadcasts_to(&r->domain, &own);
   const Shape *domain = is_wider ? &own : &r->domain;
   bool is_narrow = !is_wider && !shape_equals(&own, domain);
-  if ((is_narrow || is_wider) && !shape_nelems(domain)) return "its shape is another"; // and larger, by its elements
-  if (is_narrow && (!is_spreadable(node) || !broadcasts_to(&own, domain))) return "its shape is another";
-  if (is_wider && (r->is_fixed || !has_sums(node))) return "its shape is another";
-  const char *why = refusal_of_values(node, node->index, region, domain);
+  if ((is_narrow || is_wider) && !shape_nelems(domain)) return say_shapes(f, &own, &r->domain); // and larger
+  if (is_narrow && (!is_spreadable(node) || !broadcasts_to(&own, domain))) return say_shapes(f, &own, &r->domain);
+  if (is_wider && (r->is_fixed || !has_sums(node))) return say_shapes(f, &own, &r->domain);
+  const char *why = refusal_of_values(f, node, node->index, region, domain);
   if (why) return why;
-  if (r->nnodes == MOST_NODES) return "the other is as long as a kernel may be";
-  if (r->nsums + has_sums(node) > MOST_SUMS) return "the other has as many operators with sums as a kernel may have";
+  if (r->nnodes == MOST_NODES) return SAY("the other has %d nodes, as many as a kernel may", MOST_NODES);
+  if (r->nsums + has_sums(node) > MOST_SUMS)
+    return SAY("together they would have more than %d operators with sums", MOST_SUMS);
   NodeList both = {{node}, 1};
   list_region(f, region, &both);
-  if (has_many_streams(&both, domain)) return "together they would stream too many tensors";
+  if (has_many_streams(&both, domain, node)) return say_streams(f);
   return is_doubtful(node, r, domain) ? try_join(f, region, node) : NULL;
 }
 
@@ -324,21 +385,25 @@ static void list_both(const Fusion *f, uint32_t one, uint32_t other, NodeList *l
 static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first, uint32_t second, NodeList *both,
                                     int64_t *nbytes) {
   const Region *a = &f->regions[first], *b = &f->regions[second];
-  if (stands_alone(f->g->nodes[second])) return "the other's domain is its own";
-  if (!shape_equals(&a->domain, &b->domain)) return "its shape is another";
+  if (stands_alone(f->g->nodes[second])) return ALONE;
+  if (!shape_equals(&a->domain, &b->domain)) return say_shapes(f, &a->domain, &b->domain);
   for (uint32_t i = a->first; i != NONE; i = f->next[i]) {
-    const char *why = refusal_of_values(f->g->nodes[i], first, second, &b->domain);
-    if (why) return f->g->nodes[i] == node ? why : "others in its kernel cannot come along";
+    const char *why = refusal_of_values(f, f->g->nodes[i], first, second, &b->domain);
+    if (!why) continue;
+    if (f->g->nodes[i] == node) return why;
+    char title[NODE_TITLE_BYTES];
+    return SAY("%s, in a kernel with it, cannot come along: %s", node_title(f->g->nodes[i], title), why);
   }
-  if (a->nnodes + b->nnodes > MOST_NODES) return "together they would be longer than a kernel may be";
-  if (a->nsums + b->nsums > MOST_SUMS) return "together they would have too many operators with sums";
+  if (a->nnodes + b->nnodes > MOST_NODES) return SAY("together they would have more than %d nodes", MOST_NODES);
+  if (a->nsums + b->nsums > MOST_SUMS)
+    return SAY("together they would have more than %d operators with sums", MOST_SUMS);
   list_both(f, first, second, both);
-  if (has_many_streams(both, &b->domain)) return "together they would stream too many tensors";
+  if (has_many_streams(both, &b->domain, node)) return say_streams(f);
   int64_t apart = region_nbytes(f, first), others = region_nbytes(f, second);
   if (apart < 0 || others < 0) return "its sums take more than one kernel";
   *nbytes = try_kernel(f, both);
-  if (*nbytes < 0) return "no schedule carries the sums of both";
-  return *nbytes < apart + others ? NULL : "together they would move more bytes";
+  if (*nbytes < 0) return NO_SCHEDULE;
+  return *nbytes < apart + others ? NULL : say_bytes(f, *nbytes, apart + others);
 }
 
 // Makes the region of a node and another that it shares values with one, where that saves something.
@@ -367,7 +432,7 @@ static void try_merge(Fusion *f, Node *node, uint32_t other) {
 
 static void visit(Fusion *f, Node *node) {
   Candidate list[MOST_CANDIDATES];
-  uint32_t count = f->c->no_fuse || stands_alone(node) ? 0 : find_candidates(node, list), i = 0;
+  uint32_t count = f->c->no_fuse ? 0 : find_candidates(node, list), i = 0;
   const char *why[MOST_CANDIDATES];
   f->regions[node->index] =
       (Region){node_domain(node), node->index, 1, has_sums(node), !is_spreadable(node), false, UNKNOWN};

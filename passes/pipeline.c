@@ -95,6 +95,17 @@ bool pipeline_run(Graph *g, PassContext *c) {
 
 // From regions to kernels
 
+// Names all lines that the node came from. `what` NULL: out of memory.
+static void fail_at(PassContext *c, const Node *node, const char *what) {
+  Text text;
+  c->failed = true;
+  text_init(&text, c->allocator);
+  node_print(node, &text);
+  if (!what || text.out_of_memory) error_out_of_memory(c->diagnostics);
+  else error_at(c->diagnostics, node->position, "%s: %s", text_string(&text), what);
+  text_deinit(&text);
+}
+
 static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, LoweredPart part, ExprId *value_expr,
                                 PassContext *c) {
   Kernel *k = lower_region(&p->arena, p->graph, nodes, nnodes, part, value_expr);
@@ -104,9 +115,10 @@ static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, L
     return NULL;
   }
   if (k->closed) {
-    c->failed = true;
-    error_at(c->diagnostics, nodes[0]->position, "%s: %s cannot stay open here; --dim %s=%lld bakes it in",
-             nodes[0]->op->name, k->closed->name, k->closed->name, (long long)k->closed->value);
+    const char *name = k->closed->name;
+    fail_at(c, k->closing,
+            arena_format(&p->arena, "%s cannot stay open here; --dim %s=%lld bakes it in", name, name,
+                         (long long)k->closed->value));
     return NULL;
   }
   if (kernel_schedule(k, c->target, c->overrides)) return k;
@@ -132,12 +144,7 @@ static bool add_kernels_of_node(Program *p, Node *node, uint32_t slots, ExprId *
   if (first != slots)
     return add_kernels_of_node(p, node, first, value_expr, c) &&
            add_kernels_of_node(p, node, slots & ~first, value_expr, c);
-  c->failed = true;
-  Text text;
-  text_init(&text, c->allocator);
-  node_print(node, &text);
-  error_at(c->diagnostics, node->position, "%s: no schedule for these shapes", text_string(&text));
-  text_deinit(&text);
+  fail_at(c, node, "no schedule for these shapes");
   return false;
 }
 

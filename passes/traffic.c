@@ -80,3 +80,22 @@ int64_t kernel_traffic(Kernel *k, const Target *target) {
   for (size_t i = 0; i < k->nloops; i++) nbytes += loop_traffic(k, &k->loops[i], target, is_seen, is_loaded, nloads);
   return nbytes;
 }
+
+bool loop_tensor_nbytes(Kernel *k, const Loop *loop, Traffic *traffic) {
+  bool *is_seen = ARENA_ARRAY(k->arena, bool, k->nexprs + 1),
+       *is_loaded = ARENA_ARRAY(k->arena, bool, k->naccesses + 1),
+       *is_read = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
+  *traffic = (Traffic){0};
+  if (!is_seen || !is_loaded || !is_read) return false;
+  for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
+    mark_sweep_loads(k, loop, sweep, 0, is_seen, is_loaded);
+    for (ExprId id = 1; id < k->nexprs; id++)
+      if (is_seen[id] && (k->exprs[id].op == EXPR_LOAD || k->exprs[id].op == EXPR_COMBINE))
+        is_read[k->exprs[id].access] = true;
+  }
+  for (AccessId i = 0; i < k->naccesses; i++)
+    if (is_read[i]) traffic->read += access_tensor_nbytes(k, i);
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind != ROOT_REDUCE_INNER) traffic->written += access_tensor_nbytes(k, loop->roots[i].access);
+  return true;
+}

@@ -11,6 +11,9 @@
 // -1: out of memory.
 int64_t kernel_traffic(Kernel *k, const Target *target);
 
+// Bytes of the tensors and temporaries that a loop reads and writes, each once. False: out of memory.
+bool loop_tensor_nbytes(Kernel *k, const Loop *loop, Traffic *traffic);
+
 // What a sweep of a scheduled kernel's loop computes (is_seen, by ExprId) and loads (is_loaded, by AccessId), if
 // `known` (0: nothing) were there already.
 void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, ExprId known, bool *is_seen, bool *is_loaded);

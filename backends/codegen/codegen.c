@@ -12,17 +12,21 @@
 typedef void Task(const void *args, size_t block);
 typedef void Entry(const void *const *inputs, void *const *outputs, void *workspace,
                    void (*parallel_for)(void *, size_t, Task *, const void *), void *context);
+typedef void ProfiledEntry(const void *const *inputs, void *const *outputs, void *workspace,
+                           void (*parallel_for)(void *, size_t, Task *, const void *), void *context,
+                           void (*mark)(void *, size_t));
 
 struct Compiled {
   const Allocator *allocator;
   void *library;
   Entry *entry;
+  ProfiledEntry *profiled_entry; // one of both
   size_t workspace_nbytes;
   _Atomic(void *) spare; // a workspace that no call is using, so that most calls allocate nothing
 };
 
-Compiled *codegen_compile(const Program *p, const Isa *isa, const Allocator *allocator, CompileTimes *times,
-                          bool *compiler_failed, Diagnostics *d) {
+Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, const Allocator *allocator,
+                          CompileTimes *times, bool *compiler_failed, Diagnostics *d) {
   Text source, identifier;
   double start = milliseconds_now();
   *times = (CompileTimes){0};
@@ -32,7 +36,7 @@ Compiled *codegen_compile(const Program *p, const Isa *isa, const Allocator *all
   emit_identifier(p->graph->name, &identifier);
   Compiled *c = allocator_alloc(allocator, sizeof *c);
   void *library = NULL;
-  if (!c || identifier.out_of_memory || !emit_for_loading(p, isa, text_string(&identifier), &source)) {
+  if (!c || identifier.out_of_memory || !emit_for_loading(p, isa, text_string(&identifier), is_profiled, &source)) {
     error_out_of_memory(d);
   } else {
     ToolchainTimes spent;
@@ -49,7 +53,8 @@ Compiled *codegen_compile(const Program *p, const Isa *isa, const Allocator *all
   }
   if (symbol) {
     *c = (Compiled){.allocator = allocator, .library = library, .workspace_nbytes = p->workspace_nbytes};
-    memcpy(&c->entry, &symbol, sizeof symbol); // ISO C has no cast from object to function pointers
+    // ISO C has no cast from object to function pointers
+    memcpy(is_profiled ? (void *)&c->profiled_entry : (void *)&c->entry, &symbol, sizeof symbol);
   } else {
     allocator_free(allocator, c);
     c = NULL;
@@ -57,6 +62,20 @@ Compiled *codegen_compile(const Program *p, const Isa *isa, const Allocator *all
   text_deinit(&source);
   text_deinit(&identifier);
   return c;
+}
+
+typedef struct Running { // a call
+  int threads;
+  double marked_ms; // when there was a mark last
+  double *spent_ms;
+} Running;
+
+static void mark_part(void *context, size_t part) {
+  Running *running = context;
+  if (!running->spent_ms) return;
+  double now = milliseconds_now();
+  running->spent_ms[part] += now - running->marked_ms;
+  running->marked_ms = now;
 }
 
 typedef struct Share { // of a loop's blocks
@@ -68,7 +87,7 @@ typedef struct Share { // of a loop's blocks
 // hold, and then helps with others'. Blocks are taken one by one, so that a core that is busy with something else does
 // not hold up the rest.
 static void run_blocks(void *context, size_t nblocks, Task *task, const void *args) {
-  int threads = *(const int *)context;
+  int threads = ((const Running *)context)->threads;
   if ((size_t)threads > nblocks) threads = (int)nblocks;
   if (threads <= 1) {
     for (size_t b = 0; b < nblocks; b++) task(args, b);
@@ -90,14 +109,18 @@ static void run_blocks(void *context, size_t nblocks, Task *task, const void *ar
 
 enum { WORKSPACE_ALIGNMENT = 64 };
 
-bool compiled_run(const Compiled *c, void *const *inputs, void *const *outputs, int threads) {
+bool compiled_run(const Compiled *c, void *const *inputs, void *const *outputs, int threads, double *spent_ms) {
   Compiled *shared = (Compiled *)c; // only the spare workspace changes, atomically
-  if (threads <= 0) threads = omp_get_num_procs();
+  Running running = {.threads = threads > 0 ? threads : omp_get_num_procs()};
+  running.spent_ms = spent_ms;
+  if (spent_ms) running.marked_ms = milliseconds_now();
   void *block = atomic_exchange(&shared->spare, NULL);
   if (!block && c->workspace_nbytes) block = allocator_alloc(c->allocator, c->workspace_nbytes + WORKSPACE_ALIGNMENT);
   if (!block && c->workspace_nbytes) return false;
   uintptr_t skip = (WORKSPACE_ALIGNMENT - (uintptr_t)block % WORKSPACE_ALIGNMENT) % WORKSPACE_ALIGNMENT;
-  c->entry((const void *const *)inputs, outputs, block ? (char *)block + skip : NULL, run_blocks, &threads);
+  void *workspace = block ? (char *)block + skip : NULL;
+  if (c->entry) c->entry((const void *const *)inputs, outputs, workspace, run_blocks, &running);
+  else c->profiled_entry((const void *const *)inputs, outputs, workspace, run_blocks, &running, mark_part);
   void *other = atomic_exchange(&shared->spare, block);
   allocator_free(c->allocator, other);
   return true;

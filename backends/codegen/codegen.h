@@ -8,8 +8,9 @@
 #include "ir/operator.h"
 #include "ir/tensor.h"
 
-// A program as C for one instruction set, with the entry point that compiled_run calls. False: out of memory.
-bool emit_for_loading(const Program *p, const Isa *isa, const char *identifier, Text *source);
+// A program as C for one instruction set, with the entry point that compiled_run calls. Profiled, that tells its caller
+// when each loop is done; else the text has no trace of it. False: out of memory.
+bool emit_for_loading(const Program *p, const Isa *isa, const char *identifier, bool is_profiled, Text *source);
 
 typedef enum EmitThreads { EMIT_SERIAL, EMIT_OPENMP, EMIT_CALLBACK } EmitThreads;
 
@@ -56,10 +57,12 @@ typedef struct CompileTimes {
 
 // Emits, compiles with the system's C compiler unless the cache has it, and loads. NULL after telling why; `status`
 // says whether it was the compiler (true) or anything else.
-Compiled *codegen_compile(const Program *p, const Isa *isa, const Allocator *allocator, CompileTimes *times,
-                          bool *compiler_failed, Diagnostics *d);
-// Pointers are parallel to the graph's inputs and outputs. Safe from several threads. False: out of memory.
-bool compiled_run(const Compiled *c, void *const *inputs, void *const *outputs, int threads);
+Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, const Allocator *allocator,
+                          CompileTimes *times, bool *compiler_failed, Diagnostics *d);
+// Pointers are parallel to the graph's inputs and outputs. Safe from several threads. Of what was compiled to be
+// profiled, spent_ms (NULL: nobody asks) grows by the time until the first loop, [0], and by that of each loop, the
+// first kernel's from [1] on. False: out of memory.
+bool compiled_run(const Compiled *c, void *const *inputs, void *const *outputs, int threads, double *spent_ms);
 size_t compiled_workspace_nbytes(const Compiled *c);
 void compiled_free(Compiled *c);
 

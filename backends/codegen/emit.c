@@ -57,10 +57,13 @@ void add_comment_text(Text *out, const char *text) {
   }
 }
 
-void add_tensor_comment(Text *out, const Value *v) {
+void add_tensor_comment(Text *out, const Value *v, const char *name) {
   char shape[160];
-  add_comment_text(out, v->name);
-  text_format(out, ": %s %s", type_name(v->type), shape_string(&v->shape, shape, sizeof shape));
+  if (strcmp(v->name, name) != 0) {
+    add_comment_text(out, v->name);
+    text_add_string(out, ": ");
+  }
+  text_format(out, "%s %s", type_name(v->type), shape_string(&v->shape, shape, sizeof shape));
   if (type_is_packed(v->type))
     text_format(out, ", %lld elements, two a byte, low half first", (long long)shape_nelems(&v->shape));
   if (order_is_row_major(&v->order)) return;
@@ -131,7 +134,7 @@ static void print_struct(Printer *p) {
     if (!p->value_member[i]) continue;
     text_format(p->plain, "  %s%s *%s; // ", v->is_input || v->constant ? "const " : "", element_type(v->type),
                 p->value_member[i]);
-    add_tensor_comment(p->plain, v);
+    add_tensor_comment(p->plain, v, p->value_member[i]);
     text_add_string(p->plain, "\n");
   }
   for (size_t i = 0; i < p->program->nkernels; i++) {
@@ -146,11 +149,8 @@ static void print_struct(Printer *p) {
 
 static void print_kernel(Printer *p, size_t index) {
   const Kernel *k = p->program->kernels[index];
-  text_format(p->out, "// Kernel %zu:", index);
-  for (size_t i = 0; i < k->nnodes; i++) {
-    text_add_string(p->out, i ? ", " : " ");
-    node_print(k->nodes[i], p->out);
-  }
+  text_format(p->out, "// Kernel %zu: ", index);
+  kernel_print_nodes(k, p->out);
   text_add_string(p->out, "\n\n");
   for (size_t loop = 0; loop < k->nloops; loop++)
     if (loop_nblocks(k, &k->loops[loop])) print_loop_functions(p, index, loop);
@@ -193,10 +193,12 @@ static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *
   const Loop *l = &k->loops[loop];
   const AxisSet all = loop_outer_axes(l) | loop_inner_axes(l);
   const char *nblocks = nblocks_text(p, kernel, loop, "a."), *id = p->identifier;
-  const char *work = size_text(p, axes_nelems(k, all), axes_powers(k, all), "a.");
+  const char *work = bare_text(p, size_text(p, axes_nelems(k, all), axes_powers(k, all), "a."));
   if (is_shared(k, l)) {
-    text_format(p->out, "%sif (%s > 1", indent, nblocks);
-    if (l->serial_work) text_format(p->out, " && %s > %lld", work, (long long)l->serial_work);
+    const bool is_open = has_open_blocks(k, l); // else there are several
+    text_format(p->out, "%sif (", indent);
+    if (is_open) text_format(p->out, "%s > 1", nblocks);
+    if (l->serial_work) text_format(p->out, "%s%s > %lld", is_open ? " && " : "", work, (long long)l->serial_work);
     text_format(p->out, ")\n%s  %s_for(pool, %s, %s_kernel%zu_loop%zu, &a);\n%selse\n  ", indent, p->prefix, nblocks,
                 id, kernel, loop, indent);
   }
@@ -221,10 +223,16 @@ static void print_call(Printer *p, size_t kernel, size_t loop, const char *inden
     text_format(p->out, "for (size_t b = 0; b < %lld; b++) %s_kernel%zu_loop%zu(&a, b);\n", nblocks, id, kernel, loop);
 }
 
+// Says what the time since the last mark went to: 0 is what comes before the loops.
+static void print_mark(Printer *p, size_t part) {
+  if (p->is_profiled) text_format(p->out, "  pool->mark(pool->context, %zu);\n", part);
+}
+
 // Neighbours that are wanted for the same outputs stand under one condition.
 static void print_loop_calls(Printer *p, const Flow *flow) {
   const Program *program = p->program;
   const char *open = NULL; // the condition
+  print_mark(p, 0);
   for (size_t i = 0; i < program->nkernels; i++)
     for (size_t l = 0; l < program->kernels[i]->nloops; l++) {
       if (!loop_nblocks(program->kernels[i], &program->kernels[i]->loops[l])) continue; // nothing to go over
@@ -233,6 +241,7 @@ static void print_loop_calls(Printer *p, const Flow *flow) {
       if (open && !is_same) text_add_string(p->out, "  }\n");
       if (condition && !is_same) text_format(p->out, "  if (%s) {\n", condition);
       print_call(p, i, l, condition ? "    " : "  ");
+      print_mark(p, 1 + flow->first_loop[i] + l);
       open = condition;
     }
   if (open) text_add_string(p->out, "  }\n");
@@ -249,10 +258,11 @@ static void print_members(Printer *p, const Flow *flow) {
   const Graph *g = program->graph;
   for (size_t i = 0; i < g->ninputs; i++) {
     const Value *v = g->inputs[i];
-    text_format(p->out, "  a.%s = (const %s *)inputs[%zu];\n", p->value_member[v->index], element_type(v->type), i);
-    if (shape_powers(&v->shape)) // of no elements, but pointed into all the same
-      text_format(p->out, "  if (!inputs[%zu]) a.%s = (const %s *)(const void *)&a;\n", i, p->value_member[v->index],
-                  element_type(v->type));
+    const bool may_be_null = shape_powers(&v->shape); // of no elements, but pointed into all the same
+    text_format(p->out,
+                may_be_null ? "  a.%s = (const %s *)(inputs[%zu] ? inputs[%zu] : &a);\n"
+                            : "  a.%s = (const %s *)inputs[%zu];\n",
+                p->value_member[v->index], element_type(v->type), i, i);
   }
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
@@ -349,21 +359,33 @@ static void print_copies(Printer *p) {
     if (output_is_copy(p->program->graph, i)) print_copy(p, i);
 }
 
+// What a graph of few kinds of things leaves alone, of the function that begins there.
+static void print_unused(Printer *p, size_t begin) {
+  const char *const names[][2] = {{"a.", "a"},
+                                  {"inputs[", "inputs"},
+                                  {"outputs[", "outputs"},
+                                  {p->program->graph->ndims ? "_layout(" : "(memory + ", "memory"},
+                                  {"(pool,", "pool"}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strstr(text_string(p->out) + begin, names[i][0])) text_format(p->out, "  (void)%s;\n", names[i][1]);
+}
+
 static void print_run(Printer *p, const Flow *flow) {
   const bool has_dims = p->program->graph->ndims > 0;
   text_format(p->out,
-              "static void %s_run(const void *const *inputs, void *const *outputs, %sunsigned char *memory,\n"
-              "    const struct %s_pool *pool) {\n  struct %s_args a;\n",
+              "static void %s_run(const void *const *inputs, void *const *outputs, %sunsigned char *memory, "
+              "const struct %s_pool *pool) {\n  struct %s_args a;\n",
               p->identifier, has_dims ? "const int64_t *extents, " : "", p->prefix, p->identifier);
+  const size_t begin = p->out->nbytes;
   if (has_dims)
     text_format(p->out,
                 "  memset(&a, 0, sizeof a);\n  (void)%s_layout(&a, extents, memory ? memory : (unsigned char *)&a);\n",
                 p->identifier);
-  text_add_string(p->out, "  (void)a;\n  (void)inputs;\n  (void)outputs;\n  (void)memory;\n  (void)pool;\n");
   print_members(p, flow);
   print_unwanted(p, flow);
   print_loop_calls(p, flow);
   print_copies(p);
+  print_unused(p, begin);
   text_add_string(p->out, "}\n\n");
 }
 
@@ -432,13 +454,14 @@ void print_target_end(const Isa *isa, Text *out) {
 #define TASK "void (*)(const void *, size_t)"
 #define ENTRY                                                                                                          \
   "void ngrad_entry(const void *const *inputs, void *const *outputs, void *workspace,\n"                               \
-  "                 void (*parallel_for)(void *, size_t, " TASK ", const void *), void *context)"
+  "                 void (*parallel_for)(void *, size_t, " TASK ", const void *), void *context%s)"
+#define MARK "void (*mark)(void *, size_t)"
 
 static void print_pool(Printer *p) {
   text_format(p->out,
               "struct %s_pool {\n  void (*parallel_for)(void *, size_t, " TASK
-              ", const void *);\n  void *context;\n};\n\n",
-              p->prefix);
+              ", const void *);\n  void *context;\n%s};\n\n",
+              p->prefix, p->is_profiled ? "  " MARK ";\n" : "");
   if (!program_has_shared_loops(p->program)) return;
   text_format(p->out,
               "static void %s_for(const struct %s_pool *pool, size_t nblocks, void (*task)(const void *, size_t),\n"
@@ -448,7 +471,7 @@ static void print_pool(Printer *p) {
               p->prefix, p->prefix);
 }
 
-bool emit_for_loading(const Program *program, const Isa *isa, const char *identifier, Text *source) {
+bool emit_for_loading(const Program *program, const Isa *isa, const char *identifier, bool is_profiled, Text *source) {
   Arena scratch;
   arena_init(&scratch, source->allocator);
   Text body;
@@ -458,10 +481,13 @@ bool emit_for_loading(const Program *program, const Isa *isa, const char *identi
                .plain = &body,
                .program = program,
                .prefix = identifier,
-               .identifier = identifier};
+               .identifier = identifier,
+               .is_profiled = is_profiled};
+  const char *parameter = is_profiled ? ", " MARK : "", *member = is_profiled ? ", mark" : "";
   print_pool(&p);
   bool ok = print_program(&p, &body);
-  text_format(&body, ENTRY ";\n\n" ENTRY " {\n  const struct %s_pool pool = {parallel_for, context};\n", identifier);
+  text_format(&body, ENTRY ";\n\n" ENTRY " {\n  const struct %s_pool pool = {parallel_for, context%s};\n", parameter,
+              parameter, identifier, member);
   text_format(&body, "  %s_run(inputs, outputs, (unsigned char *)workspace, &pool);\n}\n\n", identifier);
   if (ok) {
     text_add_string(source, "// Made by ngrad from the graph ");

@@ -28,6 +28,10 @@ void print_layout(Printer *p, const Flow *flow);
 
 // Comments hold nothing that could end them, or looks like a call.
 void add_comment_text(Text *out, const char *text);
-void add_tensor_comment(Text *out, const Value *v); // "x: f32 [4096, 768]"
+void add_tensor_comment(Text *out, const Value *v,
+                        const char *name); // "f32 [4096, 768]", "x: " before it if that is not the name
+
+// Moves C to `out`, with no line longer than 120 columns where that can be; `from` is empty then. False: out of memory.
+bool text_move_wrapped(Text *out, Text *from); // wrap.c
 
 #endif

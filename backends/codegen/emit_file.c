@@ -79,7 +79,7 @@ static void add_parameters(const FilePrinter *f, Text *out) {
     text_format(out, "    const %s *", element_type(v->type));
     if (!is_input_of_place(f, i)) text_format(out, "%s_RESTRICT ", f->prefix);
     text_format(out, "%s, /* ", f->member[v->index]);
-    add_tensor_comment(out, v);
+    add_tensor_comment(out, v, f->member[v->index]);
     text_add_string(out, " */\n");
   }
   for (size_t i = 0; i < g->noutputs; i++) {
@@ -87,7 +87,7 @@ static void add_parameters(const FilePrinter *f, Text *out) {
     if (!is_output_of_place(f, i)) text_format(out, "%s_RESTRICT ", f->prefix);
     add_output_name(f, out, i);
     text_add_string(out, ", /* ");
-    add_tensor_comment(out, g->outputs[i]);
+    add_tensor_comment(out, g->outputs[i], output_is_copy(g, i) ? "" : f->member[g->outputs[i]->index]);
     text_add_string(out, " */\n");
   }
   text_add_string(out, "    void *workspace, size_t workspace_nbytes, int isa");
@@ -186,7 +186,9 @@ static void print_dims(const FilePrinter *f, Text *out) {
     }
     text_format(out, ", scheduled for %lld", (long long)g->dims[i]->value);
   }
-  text_add_string(out, ". */\n\n");
+  text_add_string(out, ".\n   Sums are added up in that schedule's order: the same bits as with those extents baked "
+                       "in, while at others,\n"
+                       "   one that has them baked in may round otherwise. */\n\n");
 }
 
 static void print_contract(const FilePrinter *f, Text *out) {
@@ -302,8 +304,8 @@ static void print_pool(const FilePrinter *f, Text *out) {
   if (!f->has_shared_loops) return;
   if (is_openmp) print_openmp_take(p, out);
   text_format(out,
-              "static void %s_for(const struct %s_pool *pool, size_t nblocks, void (*task)(const void *, size_t),\n"
-              "    const void *args) {\n",
+              "static void %s_for(const struct %s_pool *pool, size_t nblocks, void (*task)(const void *, size_t), "
+              "const void *args) {\n",
               p, p);
   if (is_openmp) print_openmp_for(p, out);
   else text_add_string(out, bodies[f->file->threads]);
@@ -463,17 +465,49 @@ static void print_info(const FilePrinter *f, Text *out) {
               g->ndims ? "dims, hints" : "NULL, NULL");
 }
 
+// The open dims that a tensor has elements with, if none is 0.
+static bool depend_on_same_dims(const FilePrinter *f, const Value *a, const Value *b) {
+  for (size_t k = 0; k < f->graph->ndims; k++)
+    if (!powers_of_dim(shape_powers(&a->shape), k) != !powers_of_dim(shape_powers(&b->shape), k)) return false;
+  return true;
+}
+
+// Of an input and those behind it that have elements when it has; nothing where one before it has told of it.
+static void print_null_check(const FilePrinter *f, size_t first, Text *out) {
+  const Graph *g = f->graph;
+  const Value *v = g->inputs[first];
+  bool is_told = !shape_nelems(&v->shape);
+  for (size_t i = 0; i < first; i++)
+    is_told |= shape_nelems(&g->inputs[i]->shape) && depend_on_same_dims(f, g->inputs[i], v);
+  if (is_told) return;
+  text_add_string(out, "  if (");
+  for (size_t k = 0; k < g->ndims; k++)
+    if (powers_of_dim(shape_powers(&v->shape), k)) text_format(out, "%s && ", f->dim_member[k]);
+  text_format(out, "(!%s", f->member[v->index]);
+  for (size_t i = first + 1; i < g->ninputs; i++)
+    if (shape_nelems(&g->inputs[i]->shape) && depend_on_same_dims(f, g->inputs[i], v))
+      text_format(out, " || !%s", f->member[g->inputs[i]->index]);
+  text_format(out, ")) return %s_NULL_POINTER;\n", f->prefix);
+}
+
+static void print_alignment_check(const FilePrinter *f, size_t nbytes, Text *out) {
+  const Graph *g = f->graph;
+  const char *before = "  if ((";
+  for (size_t i = 0; i < g->ninputs + g->noutputs; i++) {
+    const Value *v = i < g->ninputs ? g->inputs[i] : g->outputs[i - g->ninputs];
+    if (type_nbytes(v->type) != nbytes) continue;
+    text_format(out, "%s(uintptr_t)", before);
+    if (i < g->ninputs) text_add_string(out, f->member[v->index]);
+    else add_output_name(f, out, i - g->ninputs);
+    before = " | ";
+  }
+  if (*before == ' ' && before[1] == '|') text_format(out, ") %% %zu) return %s_MISALIGNED;\n", nbytes, f->prefix);
+}
+
 static void print_checks(const FilePrinter *f, Text *out) {
   const Graph *g = f->graph;
   if (g->ndims) text_format(out, "  if (!%s_fits(extents)) return %s_EXTENT_OUT_OF_RANGE;\n", f->prefix, f->prefix);
-  for (size_t i = 0; i < g->ninputs; i++) {
-    const Value *v = g->inputs[i];
-    if (!shape_nelems(&v->shape)) continue;
-    text_format(out, "  if (!%s", f->member[v->index]);
-    for (size_t k = 0; k < g->ndims; k++)
-      if (powers_of_dim(shape_powers(&v->shape), k)) text_format(out, " && %s", f->dim_member[k]);
-    text_format(out, ") return %s_NULL_POINTER;\n", f->prefix);
-  }
+  for (size_t i = 0; i < g->ninputs; i++) print_null_check(f, i, out);
   if (f->has_open_workspace)
     text_format(out,
                 "  {\n    const uint64_t nbytes = %s_nbytes(extents);\n"
@@ -487,14 +521,7 @@ static void print_checks(const FilePrinter *f, Text *out) {
                 "  if (workspace_nbytes < %s_WORKSPACE_NBYTES) return %s_WORKSPACE_TOO_SMALL;\n",
                 f->prefix, f->prefix, f->prefix, f->prefix);
   else text_add_string(out, "  (void)workspace_nbytes;\n");
-  for (size_t i = 0; i < g->ninputs + g->noutputs; i++) {
-    const Value *v = i < g->ninputs ? g->inputs[i] : g->outputs[i - g->ninputs];
-    if (type_nbytes(v->type) == 1) continue;
-    text_add_string(out, "  if ((uintptr_t)");
-    if (i < g->ninputs) text_add_string(out, f->member[v->index]);
-    else add_output_name(f, out, i - g->ninputs);
-    text_format(out, " %% %zu) return %s_MISALIGNED;\n", type_nbytes(v->type), f->prefix);
-  }
+  for (size_t nbytes = 2; nbytes <= sizeof(double); nbytes *= 2) print_alignment_check(f, nbytes, out);
 }
 
 static void print_best(const FilePrinter *f, Text *out) {
@@ -588,9 +615,9 @@ static bool print_fits(const FilePrinter *f, Text *out) {
               "static uint64_t %s_times(uint64_t n, int64_t extent) {\n"
               "  const uint64_t by = extent ? (uint64_t)extent : 1;\n"
               "  return n > UINT64_MAX / by ? UINT64_MAX : n * by;\n}\n\n"
-              "static int %s_fits(const int64_t *extents) {\n  const uint64_t most = (UINT64_C(1) << 47) - 1;\n"
-              "  uint64_t n;\n",
+              "static int %s_fits(const int64_t *extents) {\n  const uint64_t most = (UINT64_C(1) << 47) - 1;\n",
               p, p);
+  if (count) text_add_string(out, "  uint64_t n;\n");
   for (size_t i = 0; i < f->graph->ndims; i++)
     text_format(out, "  if (extents[%zu] < 0 || (uint64_t)extents[%zu] > most) return 0;\n", i, i);
   for (size_t m = 0; m < count; m++) {
@@ -600,8 +627,8 @@ static bool print_fits(const FilePrinter *f, Text *out) {
         text_format(out, "  n = %s_times(n, extents[%zu]);\n", p, i);
     text_format(out, "  if (n > most || n > SIZE_MAX / %zu) return 0;\n", most[m].nbytes);
   }
-  if (f->has_open_workspace) text_format(out, "  n = %s_nbytes(extents);\n  if (n > SIZE_MAX) return 0;\n", p);
-  text_format(out, "  (void)n;\n  (void)most;\n  return 1;\n}\n\n");
+  if (f->has_open_workspace) text_format(out, "  if (%s_nbytes(extents) > SIZE_MAX) return 0;\n", p);
+  text_format(out, "  return 1;\n}\n\n");
   return true;
 }
 
@@ -676,6 +703,8 @@ bool emit_file(EmittedFile *file, const Allocator *allocator, Text *source, Text
   arena_init(&scratch, allocator);
   const Graph *g = file->programs[0]->graph;
   FilePrinter f = {.file = file, .prefix = file->prefix, .graph = g, .scratch = &scratch};
+  Text text;
+  text_init(&text, allocator);
   text_init(&f.constants, allocator);
   text_init(&f.sections, allocator);
   f.is_in_place = ARENA_ARRAY(&scratch, bool, g->noutputs * g->ninputs + 1);
@@ -685,10 +714,11 @@ bool emit_file(EmittedFile *file, const Allocator *allocator, Text *source, Text
   file->has_open_workspace = f.has_open_workspace;
   if (ok && file->is_in_place) memcpy(file->is_in_place, f.is_in_place, g->noutputs * g->ninputs);
   if (ok) {
-    print_header(&f, header);
-    ok = print_source(&f, source) && !f.constants.out_of_memory && !f.sections.out_of_memory &&
-         !source->out_of_memory && !header->out_of_memory;
+    print_header(&f, &text);
+    ok = text_move_wrapped(header, &text) && print_source(&f, &text) && text_move_wrapped(source, &text) &&
+         !f.constants.out_of_memory && !f.sections.out_of_memory;
   }
+  text_deinit(&text);
   text_deinit(&f.constants);
   text_deinit(&f.sections);
   arena_deinit(&scratch);

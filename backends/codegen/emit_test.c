@@ -106,7 +106,7 @@ static double tolerance_of(const Value *v) {
 static void add_call(const SelfTest *t, Text *out) {
   const Graph *g = t->file->programs[0]->graph;
   text_format(out, "  (void)in;\n  (void)out;\n  (void)number;\n  return %s(", t->file->prefix);
-  for (size_t i = 0; i < g->ndims; i++) text_format(out, "extents[number][%zu], ", i);
+  for (size_t i = 0; i < g->ndims; i++) text_format(out, "case_extents[number][%zu], ", i);
   for (size_t i = 0; i < g->ninputs; i++)
     text_format(out, "(const %s *)in[%zu], ", element_type(g->inputs[i]->type), i);
   for (size_t o = 0; o < g->noutputs; o++) text_format(out, "(%s *)out[%zu], ", element_type(g->outputs[o]->type), o);
@@ -117,7 +117,7 @@ static void add_call(const SelfTest *t, Text *out) {
 static void add_wanted(const SelfTest *t, Text *out) {
   text_format(out, "  (void)number;\n  return %s_workspace_nbytes(", t->file->prefix);
   for (size_t i = 0; t->file->has_open_workspace && i < t->file->programs[0]->graph->ndims; i++)
-    text_format(out, "%sextents[number][%zu]", i ? ", " : "", i);
+    text_format(out, "%scase_extents[number][%zu]", i ? ", " : "", i);
   text_add_string(out, ");\n");
 }
 
@@ -127,9 +127,9 @@ static void add_ranges(const SelfTest *t, Text *out) {
   const char *p = t->file->prefix;
   for (size_t k = 0; k < g->ndims; k++)
     for (int is_large = 0; is_large < 2; is_large++) {
-      text_format(out, "  check(%s(", p);
+      text_format(out, "  expect(%s(", p);
       for (size_t i = 0; i < g->ndims; i++)
-        if (i != k) text_format(out, "extents[0][%zu], ", i);
+        if (i != k) text_format(out, "case_extents[0][%zu], ", i);
         else text_add_string(out, is_large ? "INT64_MAX, " : "-1, ");
       for (size_t i = 0; i < g->ninputs + g->noutputs; i++) text_add_string(out, "NULL, ");
       text_format(out, "NULL, 0, 0%s) == %s_EXTENT_OUT_OF_RANGE, \"an extent out of range\");\n",
@@ -180,21 +180,23 @@ static bool is_upper(char c) {
 }
 
 bool emit_self_test(const SelfTest *t, Text *out) {
-  text_format(out,
+  Text text;
+  text_init(&text, out->allocator);
+  text_format(&text,
               "/* Tests %s.c: made with it by ngrad " NGRAD_VERSION
               " from the graph %s.\n\nSPDX-License-Identifier: MIT-0 */\n"
               "#include \"%s.h\"\n\n",
               t->file->file_stem, t->file->hash, t->file->file_stem);
   for (const char *at = self_test; *at;) {
     size_t plain = strcspn(at, "%");
-    add_prefixed(out, at, plain, t->file->prefix);
+    add_prefixed(&text, at, plain, t->file->prefix);
     at += plain;
     if (*at == '%' && is_upper(at[1])) {
-      add_part(t, at + 1, out);
+      add_part(t, at + 1, &text);
       at = strchr(at + 1, '%') + 1;
     } else if (*at) {
-      text_add(out, at++, 1);
+      text_add(&text, at++, 1);
     }
   }
-  return !out->out_of_memory;
+  return text_move_wrapped(out, &text);
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct Isa {
   const char *name;
@@ -11,6 +12,7 @@ typedef struct Isa {
   const char *vocabulary[2];  // text of its header, and of the header whose definitions it takes for the rest; or NULL
   const char *target;         // for the compiler's target attribute; NULL: nothing to say
   int vector_registers;       // how many 64-byte virtual vectors its registers hold
+  int64_t l2_nbytes;          // what cores that have it have, for files that run on any
   bool (*is_available)(void); // on this processor
   const char *compiles;       // for #if in emitted C: whether this compiler can make it
   const char *runs;           // in emitted C: whether the processor has it

@@ -56,7 +56,7 @@ static void print_blocks(Printer *p, size_t kernel, size_t loop) {
   if (l->few_work) {
     length = checked(p, arena_format(p->scratch, "a->k%zu_loop%zu_block", kernel, loop));
     text_format(p->plain, "  %s = %s <= %lld ? %lld : %lld;\n", length,
-                size_text(p, axes_nelems(k, all), axes_powers(k, all), "a->"), (long long)l->few_work,
+                bare_text(p, size_text(p, axes_nelems(k, all), axes_powers(k, all), "a->")), (long long)l->few_work,
                 (long long)l->few_block, (long long)l->many_block);
   }
   const char *total = size_text(p, axes_nelems(k, cut), axes_powers(k, cut), "a->");
@@ -117,7 +117,7 @@ void print_layout(Printer *p, const Flow *flow) {
   for (size_t i = 0; i < g->ndims; i++) text_format(p->plain, "  a->%s = (size_t)extents[%zu];\n", p->dim_member[i], i);
   for (size_t i = 0; i < program->nkernels; i++)
     for (size_t l = 0; l < program->kernels[i]->nloops; l++) print_blocks(p, i, l);
-  text_add_string(p->plain, "  (void)memory;\n");
+  const size_t begin = p->plain->nbytes;
   size_t nbytes = print_rooms(p) + print_outputs(p, flow), most = 0;
   if (has_temporaries) text_add_string(p->plain, "  start = most = at;\n");
   for (size_t i = 0; i < program->nkernels; i++) {
@@ -133,5 +133,6 @@ void print_layout(Printer *p, const Flow *flow) {
     if (own > most) most = own;
   }
   p->workspace_nbytes = nbytes + most;
+  if (!strstr(text_string(p->plain) + begin, "if (memory)")) text_add_string(p->plain, "  (void)memory;\n");
   text_format(p->plain, "  return %s;\n}\n\n", has_temporaries ? "most" : "at");
 }

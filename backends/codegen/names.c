@@ -25,7 +25,7 @@ static const char *const macros[] = {
     "_", "D_", "FP_", "H_", "HUGE_VAL", "INT", "MATH_", "M_", "PTRDIFF_", "SIG_", "SIZE_", "SNAN", "UINT", "WCHAR_",
     "WINT_", "V_"};
 
-// External functions of libm and string.h; those of libm also end in f and l.
+// External functions of libm, string.h, stdlib.h and stdio.h; those of libm also end in f and l.
 static const char *const functions[] = {
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "drem",
     "erf", "erfc", "exp", "exp10", "exp2", "expm1", "fabs", "fdim", "finite", "floor", "fma", "fmax", "fmin", "fmod",
@@ -36,7 +36,22 @@ static const char *const functions[] = {
     "main", "memccpy", "memchr", "memcmp", "memcpy", "memmem", "memmove", "mempcpy", "memset", "rindex", "strcat",
     "strchr", "strcmp", "strcoll", "strcpy", "strcspn", "strdup", "strerror", "strlen", "strncat", "strncmp",
     "strncpy", "strndup", "strnlen", "strpbrk", "strrchr", "strsep", "strsignal", "strspn", "strstr", "strtok",
-    "strxfrm"};
+    "strxfrm", "abort", "abs", "aligned_alloc", "atexit", "atof", "atoi", "atol", "atoll", "at_quick_exit", "bsearch",
+    "calloc", "clearenv", "div", "exit", "free", "getenv", "labs", "ldiv", "llabs", "lldiv", "malloc", "mblen", "mbstowcs",
+    "mbtowc", "putenv", "qsort", "quick_exit", "rand", "random", "realloc", "setenv", "srand", "srandom", "strtod",
+    "strtof", "strtol", "strtold", "strtoll", "strtoul", "strtoull", "system", "unsetenv", "wcstombs", "wctomb",
+    "clearerr", "fclose", "feof", "ferror", "fflush", "fgetc", "fgetpos", "fgets", "fopen", "fprintf", "fputc", "fputs",
+    "fread", "freopen", "fscanf", "fseek", "fsetpos", "ftell", "fwrite", "getc", "getchar", "getline", "gets", "perror",
+    "pclose", "popen", "printf", "putc", "putchar", "puts", "remove", "rename", "rewind", "scanf", "setbuf", "setvbuf",
+    "snprintf", "sprintf", "sscanf", "stderr", "stdin", "stdout", "tmpfile", "tmpnam", "ungetc", "vfprintf", "vfscanf",
+    "vprintf", "vscanf", "vsnprintf", "vsprintf", "vsscanf"};
+
+// What a self-test calls its own.
+static const char *const of_self_test[] = {
+    "backwards", "call_kernel", "case_extents", "case_nelems", "e4m3_of_bits", "element_nbytes", "error_of", "expect",
+    "expected_samples", "f16_of_bits", "fill_input", "has_failed", "hash_of", "in_place", "input_range", "is_packed",
+    "is_type", "load_element", "nbytes_of", "new_memory", "output_tolerance", "store_element", "store_half", "test_case",
+    "workspace_nbytes_of", "MOST_SAMPLES", "NCASES", "NDIMS", "NINPUTS", "NOUTPUTS", "PARALLEL_FOR"};
 
 // What the functions that a loop becomes call their own, and what they call.
 static const char *const locals[] = {
@@ -115,7 +130,7 @@ void emit_identifier(const char *name, Text *out) {
   add_identifier(name, &id);
   if (id.nbytes <= LONGEST) text_add(out, text_string(&id), id.nbytes);
   else text_format(out, "%.*s_%016llx", KEPT, text_string(&id), (unsigned long long)hash_of(name));
-  if (is_function(text_string(&id))) text_add_string(out, "_");
+  if (is_function(text_string(&id)) || IS_AMONG(of_self_test, text_string(&id))) text_add_string(out, "_");
   out->out_of_memory |= id.out_of_memory;
   text_deinit(&id);
 }

@@ -76,6 +76,14 @@ const char *open_number_text(Printer *p, int64_t number, Powers powers, const ch
   return result ? result : "1";
 }
 
+const char *bare_text(Printer *p, const char *product) {
+  const size_t nbytes = strlen(product);
+  if (*product != '(' || product[nbytes - 1] != ')') return product;
+  const char *bare = arena_format(p->scratch, "%.*s", (int)nbytes - 2, product + 1);
+  p->out_of_memory |= !bare;
+  return bare ? bare : product;
+}
+
 // Axes
 
 int loop_vector_axis(const Loop *loop) {

@@ -33,7 +33,8 @@ static void print_streams(LoopPrinter *l) {
         text_add_string(l->out, ") % 64 == 0");
       }
       if (root->stream_nelems)
-        text_format(l->out, " && %s > %lld", axes_text(l, access_axes(l->k, a)), (long long)root->stream_nelems);
+        text_format(l->out, " && %s > %lld", bare_text(l->p, axes_text(l, access_axes(l->k, a))),
+                    (long long)root->stream_nelems);
       text_add_string(l->out, ";\n");
     }
   }
@@ -147,7 +148,12 @@ static void print_lane_sums(LoopPrinter *l) {
 static void print_block_range(LoopPrinter *l) {
   const Loop *loop = l->loop;
   const char *total = axes_text(l, loop_cut_axes(loop)), *length = block_text(l);
-  if (loop->nkept) {
+  bool has_partials = false;
+  for (size_t i = 0; i < loop->nroots; i++) has_partials |= loop->roots[i].kind == ROOT_REDUCE_OUTER;
+  if (!loop->nkept && !loop_has_open_chunks(l->k, loop) && loop_nblocks(l->k, loop) == 1) {
+    if (!has_partials) print_line(l, "(void)block; // there is but one");
+    print_line(l, "const size_t begin = 0, end = %s;", total);
+  } else if (loop->nkept) {
     const char *chunks = chunks_text(l, (uint32_t)l->loop_index);
     if (strcmp(chunks, "0") == 0) chunks = "1";
     print_line(l, "const size_t start = block / %s * %s, chunk = block %% %s * %s;", chunks, total, chunks, length);

@@ -74,7 +74,7 @@ static void print_array_sums(LoopPrinter *l, int sweep, bool is_load) {
     if (l->loop->is_across) text_format(l->out, " * %d", LANES);
     if (!is_load) text_format(l->out, ", held_%s", name);
     text_format(l->out, "%s)", n);
-    if (is_load && may_be_null) text_format(l->out, " : %c_set(0)", l->prefix);
+    if (is_load && may_be_null) text_add_string(l->out, l->k->is_f64 ? " : d_set(0.0)" : " : v_set(0.0f)");
     text_add_string(l->out, ";\n");
   }
 }
@@ -236,7 +236,7 @@ void print_vector_loops(LoopPrinter *l, int sweep, const char *from, const char 
   print_body(l, sweep);
   close_brace(l);
   const Axis *axis = &l->k->axes[loop_vector_axis(l->loop)];
-  if (!is_peeled && !l->loop->tile && kernel_factor(l->k, axis->extent, axis->powers) % LANES == 0) return;
+  if (!is_peeled && l->loop->tile % LANES == 0 && kernel_factor(l->k, axis->extent, axis->powers) % LANES == 0) return;
   print_line(l, "if (i < %s) {", to);
   open_brace(l);
   print_line(l, "const int n = (int)(%s - i);", to);

@@ -19,6 +19,7 @@ typedef struct Printer {
   bool has_optional_outputs;     // whose pointers may be null
   bool *is_optional;             // by value->index: such an output, but for those that are read again
   bool *may_be_unwanted;         // by number of a temporary: partial sums for some outputs only, NULL without these
+  bool is_profiled;              // the pool has a mark, to be called before the first loop and after each
   size_t workspace_nbytes;
   bool has_open_workspace; // workspace_nbytes is only a part: the rest depends on open dims
   bool out_of_memory;
@@ -35,6 +36,8 @@ const char *print_local_name(Printer *p, const char *label, const char *const *t
 
 // A number by what its dims are called: a literal, or a product in parentheses; "1" when out of memory.
 const char *open_number_text(Printer *p, int64_t number, Powers powers, const char *const *names);
+// Such a text without the parentheses that a product has, for where nothing binds as tightly.
+const char *bare_text(Printer *p, const char *product);
 
 const char *element_type(Type type); // in C: "float", "uint16_t"
 

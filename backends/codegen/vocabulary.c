@@ -7,10 +7,10 @@
 #include <ctype.h>
 #include <string.h>
 
-extern const char simd_vector[], simd_rows[], simd_bytes[], simd_math[], simd_random[];
+extern const char simd_vector[], simd_arithmetic[], simd_rows[], simd_bytes[], simd_math[], simd_random[];
 
-static const char *const common[] = {simd_vector, simd_rows, simd_bytes, simd_math, simd_random}; // to every ISA
-enum { NCOMMON = sizeof common / sizeof *common };
+static const char *const common[] = {simd_vector, simd_arithmetic, simd_rows, simd_bytes, simd_math, simd_random};
+enum { NCOMMON = sizeof common / sizeof *common }; // to every ISA
 
 enum { MOST_CHUNKS = 1024, MOST_NAMES = 1024, HEADS = 512 };
 

@@ -60,14 +60,15 @@ static ng_status choose_isa(ng_context *ctx, const char *name, const Isa **isa) 
   return unknown_name(ctx, "instruction set", name ? name : "?", known, nknown);
 }
 
-static ng_status set_options(Build *b, ng_context *ctx, const ng_options *options, const Target *target) {
+static ng_status set_options(Build *b, ng_context *ctx, const ng_options *options, bool is_portable) {
   ng_status status = choose_isa(ctx, options->isa, &b->isa);
   for (size_t i = 0; status == NG_OK && i < options->ndisable; i++) status = find_pass(ctx, options->disable[i], true);
   for (size_t i = 0; status == NG_OK && i < options->nschedule; i++)
     if (!schedule_override(&b->overrides, options->schedule[i], &ctx->diagnostics)) status = NG_USAGE;
   if (status == NG_OK && options->after) status = find_pass(ctx, options->after, false);
   if (status != NG_OK) return status;
-  b->target = *target;
+  b->target = is_portable ? target_of_any_machine() : target_of_machine();
+  if (is_portable) b->target.l2_nbytes = b->isa->l2_nbytes;
   b->target.isa = b->isa->name;
   b->target.vector_registers = b->isa->vector_registers;
   b->passes = (PassContext){
@@ -95,10 +96,10 @@ static ng_status failure(ng_context *ctx, Call call) {
   return NG_OUT_OF_MEMORY;
 }
 
-static ng_status build_for(Build *b, ng_graph *g, const Graph *graph, const ng_options *options, const Target *target) {
+static ng_status build_for(Build *b, ng_graph *g, const Graph *graph, const ng_options *options, bool is_portable) {
   static const ng_options defaults = {0};
   *b = (Build){.owner = g, .options = options ? options : &defaults};
-  ng_status status = set_options(b, g->ctx, b->options, target);
+  ng_status status = set_options(b, g->ctx, b->options, is_portable);
   if (status == NG_OK && graph == g->graph) status = ng_graph_bind(g);
   if (status != NG_OK) return status;
   Call call = call_begin(g->ctx);
@@ -109,13 +110,11 @@ static ng_status build_for(Build *b, ng_graph *g, const Graph *graph, const ng_o
 }
 
 ng_status build_graph(Build *b, ng_graph *g, const ng_options *options) {
-  const Target target = target_of_machine();
-  return build_for(b, g, g->graph, options, &target);
+  return build_for(b, g, g->graph, options, false);
 }
 
 ng_status build_portable_graph(Build *b, ng_graph *g, const Graph *open, const ng_options *options) {
-  const Target target = target_of_any_machine();
-  return build_for(b, g, open, options, &target);
+  return build_for(b, g, open, options, true);
 }
 
 ng_status build_kernels(Build *b) {

@@ -30,17 +30,23 @@ void ng_kernel_free(ng_kernel *k) {
   if (!k) return;
   const Allocator *a = &k->ctx->allocator;
   if (k->compiled) compiled_free(k->compiled);
+  profile_free(k->profile);
   allocator_free(a, k->name);
   allocator_free(a, k->tensors);
   allocator_free(a, k);
 }
 
-static ng_status compile_program(ng_kernel *k, const Build *b) {
+static ng_status compile_program(ng_kernel *k, const Build *b, bool is_profiled) {
   ng_context *ctx = k->ctx;
   CompileTimes times = {0};
   bool compiler_failed = false;
   Call call = call_begin(ctx);
-  k->compiled = codegen_compile(b->program, b->isa, &ctx->allocator, &times, &compiler_failed, &ctx->diagnostics);
+  if (is_profiled && !(k->profile = profile_new(b->program, &ctx->allocator))) {
+    error_out_of_memory(&ctx->diagnostics);
+    return call_end(ctx, call);
+  }
+  k->compiled =
+      codegen_compile(b->program, b->isa, is_profiled, &ctx->allocator, &times, &compiler_failed, &ctx->diagnostics);
   ng_status status = call_end(ctx, call);
   if (!k->compiled) return status == NG_OUT_OF_MEMORY || !compiler_failed ? status : NG_COMPILER_FAILED;
   k->info = (ng_kernel_info){
@@ -68,7 +74,7 @@ ng_kernel *ng_compile(ng_graph *g, const ng_options *options) {
   if (status == NG_OK) {
     k = kernel_new(g);
     if (!k) error_out_of_memory(&ctx->diagnostics);
-    status = k ? compile_program(k, &b) : NG_OUT_OF_MEMORY;
+    status = k ? compile_program(k, &b, options && options->profile) : NG_OUT_OF_MEMORY;
   }
   build_deinit(&b);
   ctx->last_status = status;
@@ -79,6 +85,10 @@ ng_kernel *ng_compile(ng_graph *g, const ng_options *options) {
 
 ng_kernel_info ng_kernel_get_info(const ng_kernel *k) {
   return k->info;
+}
+
+const ng_profile *ng_kernel_profile(const ng_kernel *k) {
+  return k->profile ? &k->profile->shown : NULL;
 }
 
 int ng_thread_count(void) {
@@ -93,7 +103,8 @@ bool kernel_accepts(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor
   return true;
 }
 
-ng_status ng_kernel_run(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, int threads) {
+ng_status kernel_run(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs, int threads,
+                     double *spent_ms) {
   if (threads < 0 || threads > MOST_THREADS || !kernel_accepts(k, inputs, outputs)) return NG_USAGE;
   void *few[FEW_POINTERS];
   size_t npointers = k->ninputs + k->noutputs;
@@ -101,7 +112,12 @@ ng_status ng_kernel_run(ng_kernel *k, const ng_tensor *inputs, ng_tensor *output
   if (!pointers) return NG_OUT_OF_MEMORY;
   for (size_t i = 0; i < k->ninputs; i++) pointers[i] = inputs[i].data;
   for (size_t i = 0; i < k->noutputs; i++) pointers[k->ninputs + i] = outputs[i].data;
-  bool ok = compiled_run(k->compiled, pointers, pointers + k->ninputs, threads ? threads : ng_thread_count());
+  if (!threads) threads = ng_thread_count();
+  bool ok = compiled_run(k->compiled, pointers, pointers + k->ninputs, threads, spent_ms);
   if (pointers != few) allocator_free(&k->ctx->allocator, pointers);
   return ok ? NG_OK : NG_OUT_OF_MEMORY;
+}
+
+ng_status ng_kernel_run(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, int threads) {
+  return kernel_run(k, inputs, outputs, threads, NULL);
 }

@@ -4,12 +4,14 @@
 
 #include "backends/codegen/codegen.h"
 #include "frontend/api/handles.h"
+#include "frontend/api/profile.h"
 
 enum { MOST_THREADS = 1024 };
 
 struct ng_kernel {
   ng_context *ctx;
   Compiled *compiled;
+  Profile *profile; // NULL: none was asked for
   ng_kernel_info info;
   char *name;      // the graph's
   Tensor *tensors; // what inputs and then outputs must be like; no data
@@ -18,5 +20,9 @@ struct ng_kernel {
 
 // Whether the tensors are those that the kernel was compiled for.
 bool kernel_accepts(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs);
+
+// ng_kernel_run, with compiled_run's times.
+ng_status kernel_run(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs, int threads,
+                     double *spent_ms);
 
 #endif

@@ -219,6 +219,7 @@ typedef struct ng_options {
   void (*report)(void *user, const ng_pass_report *report); /* called after each pass that ran; NULL: nobody listens */
   void *report_user;
   int report_graphs;
+  int profile; /* ng_compile: ng_bench tells where the time goes, in ng_kernel_profile; a loop takes some 50 ns more */
 } ng_options;
 
 /* What the passes make of g (up to options->after, if that is set): a new graph, which may be used like any other but
@@ -383,6 +384,43 @@ typedef struct ng_bench_result {
 /* Runs on as many threads as said, each pinned to a processor for that time. */
 NG_API ng_status ng_bench(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, const ng_bench_options *options,
                           ng_bench_result *result);
+
+/* Where the time of a kernel goes. What a graph became are kernels, one after the other, and each of these is loops one
+   after the other; the threads meet behind each loop. Bytes are of the tensors that it reads and writes, each once; a
+   kernel's own memory between its loops counts for the loops only. */
+
+typedef struct ng_profile_node { /* an operator that a kernel computes */
+  const char *name;              /* the canonical one */
+  const unsigned *lines; /* nlines of the graph's file, ascending: of all nodes that it stands for after passes */
+  size_t nlines;         /* 0: it came from no file */
+} ng_profile_node;
+
+typedef struct ng_profile_loop {
+  const char *text; /* what it does, sweep by sweep, as ng_graph_show's "kernels" has it */
+  uint64_t bytes_read, bytes_written;
+  double ms;
+} ng_profile_loop;
+
+typedef struct ng_profile_kernel {
+  const char *text;             /* its operators: "LayerNorm (lines 4, 7 to 9), Add (line 10)" */
+  const ng_profile_node *nodes; /* the same as data */
+  size_t nnodes;
+  uint64_t bytes_read, bytes_written;
+  double ms; /* the sum of its loops' */
+  const ng_profile_loop *loops;
+  size_t nloops;
+} ng_profile_kernel;
+
+typedef struct ng_profile {
+  const ng_profile_kernel *kernels; /* in order, as ng_graph_show's "kernels" numbers them */
+  size_t nkernels;                  /* of ng_kernel_info */
+  double ms;                        /* of a call; a mean over the middle fifth of the runs, as all times here */
+  double other_ms;                  /* of these in no kernel: the call itself, and outputs that are copies */
+} ng_profile;
+
+/* NULL: k was not compiled with options->profile. The times are those of the last ng_bench that returned NG_OK, 0
+   before any. Valid as long as k; ng_bench changes it. */
+NG_API const ng_profile *ng_kernel_profile(const ng_kernel *k);
 
 /* What there is. */
 

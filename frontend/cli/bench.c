@@ -7,7 +7,7 @@
 
 typedef struct Bench {
   const Settings *settings;
-  Table table;
+  Table table, profiles;
   json_t *document; // NULL: a table is wanted
 } Bench;
 
@@ -29,6 +29,77 @@ static void add_row(Table *table, const ng_graph *g, const ng_kernel_info *info,
   table_add(table, "%.4g", r->ceiling_ms);
   table_add(table, "%.2f", r->ceiling_ratio);
   table_add(table, "%.1f", r->median_ms > 0 ? nbytes / r->median_ms * 1e-6 : 0);
+}
+
+static void add_time(Table *table, double ms, double whole) {
+  table_add(table, "%.4g", ms);
+  table_add(table, "%.1f %%", whole > 0 ? 100 * ms / whole : 0);
+}
+
+static void add_part(Table *table, double ms, double whole, uint64_t nbytes) {
+  add_time(table, ms, whole);
+  table_add(table, "%llu", (unsigned long long)nbytes);
+  table_add(table, "%.1f", ms > 0 ? (double)nbytes / ms * 1e-6 : 0);
+}
+
+static void add_profile(Table *table, const ng_graph *g, const ng_profile *p, uint64_t nbytes) {
+  const char *const header[] = {ng_graph_name(g), "ms", "share", "bytes", "GB/s", ""};
+  for (size_t i = 0; table->count && i < sizeof header / sizeof *header; i++) table_add(table, "%s", ""); // a line
+  for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(table, "%s", header[i]);
+  for (size_t i = 0; i < p->nkernels; i++) {
+    const ng_profile_kernel *k = &p->kernels[i];
+    table_add(table, "kernel %zu", i);
+    add_part(table, k->ms, p->ms, k->bytes_read + k->bytes_written);
+    table_add(table, "%s", k->text);
+    for (size_t l = 0; k->nloops > 1 && l < k->nloops; l++) {
+      table_add(table, "  loop %zu", l);
+      add_part(table, k->loops[l].ms, p->ms, k->loops[l].bytes_read + k->loops[l].bytes_written);
+      table_add(table, "  %s", k->loops[l].text);
+    }
+  }
+  table_add(table, "other");
+  add_time(table, p->other_ms, p->ms);
+  for (int i = 0; i < 3; i++) table_add(table, "%s", "");
+  table_add(table, "whole");
+  add_part(table, p->ms, p->ms, nbytes);
+  table_add(table, "%s", "");
+}
+
+static json_t *part_json(double ms, uint64_t bytes_read, uint64_t bytes_written) {
+  json_t *part = memory_or_exit(json_object());
+  json_set(part, "ms", json_number(ms));
+  json_set(part, "bytes_read", json_integer((json_int_t)bytes_read));
+  json_set(part, "bytes_written", json_integer((json_int_t)bytes_written));
+  return part;
+}
+
+static json_t *kernel_json(const ng_profile_kernel *k) {
+  json_t *kernel = part_json(k->ms, k->bytes_read, k->bytes_written);
+  json_t *operators = memory_or_exit(json_array()), *loops = memory_or_exit(json_array());
+  for (size_t i = 0; i < k->nnodes; i++) {
+    json_t *node = memory_or_exit(json_object()), *lines = memory_or_exit(json_array());
+    for (size_t l = 0; l < k->nodes[i].nlines; l++) json_add(lines, json_integer(k->nodes[i].lines[l]));
+    json_set(node, "name", json_text(k->nodes[i].name));
+    json_set(node, "lines", lines);
+    json_add(operators, node);
+  }
+  for (size_t i = 0; i < k->nloops; i++) {
+    json_t *loop = part_json(k->loops[i].ms, k->loops[i].bytes_read, k->loops[i].bytes_written);
+    json_set(loop, "text", json_text(k->loops[i].text));
+    json_add(loops, loop);
+  }
+  json_set(kernel, "operators", operators);
+  json_set(kernel, "loops", loops);
+  return kernel;
+}
+
+static json_t *profile_json(const ng_profile *p) {
+  json_t *profile = memory_or_exit(json_object()), *kernels = memory_or_exit(json_array());
+  for (size_t i = 0; i < p->nkernels; i++) json_add(kernels, kernel_json(&p->kernels[i]));
+  json_set(profile, "ms", json_number(p->ms));
+  json_set(profile, "other_ms", json_number(p->other_ms));
+  json_set(profile, "kernels", kernels);
+  return profile;
 }
 
 static json_t *result_json(const ng_graph *g, const ng_kernel_info *info, int threads, const ng_bench_result *r) {
@@ -56,8 +127,15 @@ static ng_status bench_kernel(Bench *b, ng_graph *g, ng_kernel *k, const Tensors
   if (status != NG_OK) return status;
   ng_kernel_info info = ng_kernel_get_info(k);
   int threads = s->threads ? s->threads : ng_thread_count();
-  if (b->document) json_add(b->document, result_json(g, &info, threads, &result));
-  else add_row(&b->table, g, &info, threads, &result);
+  const ng_profile *profile = ng_kernel_profile(k);
+  if (b->document) {
+    json_t *object = result_json(g, &info, threads, &result);
+    if (profile) json_set(object, "profile", profile_json(profile));
+    json_add(b->document, object);
+    return NG_OK;
+  }
+  add_row(&b->table, g, &info, threads, &result);
+  if (profile) add_profile(&b->profiles, g, profile, result.bytes_read + result.bytes_written);
   return NG_OK;
 }
 
@@ -65,7 +143,8 @@ static ng_status bench_graph(Bench *b, ng_context *ctx, const char *path) {
   const Settings *s = b->settings;
   Settings random = *s;
   random.is_random = true;
-  const ng_options options = options_of_settings(s);
+  ng_options options = options_of_settings(s);
+  options.profile = s->has_profile;
   Tensors inputs = {0}, outputs = {0};
   ng_kernel *k = NULL;
   ng_status status;
@@ -84,7 +163,7 @@ static ng_status bench_graph(Bench *b, ng_context *ctx, const char *path) {
 }
 
 int verb_bench(const Settings *s) {
-  Bench b = {.settings = s, .table = table_new("llrrrrrrr")};
+  Bench b = {.settings = s, .table = table_new("llrrrrrrr"), .profiles = table_new("lrrrrl")};
   if (s->is_json) b.document = memory_or_exit(json_array());
   else add_header(&b.table);
   int status = 0;
@@ -96,5 +175,7 @@ int verb_bench(const Settings *s) {
   }
   if (b.document) json_print(b.document);
   else table_print(&b.table);
+  if (b.profiles.count) putchar('\n');
+  table_print(&b.profiles);
   return status;
 }

@@ -44,9 +44,16 @@ static const Verb verbs[] = {
     {"bench", "GRAPH...", 1, ANY_NUMBER, "time compiled graphs on random data",
      "Each run is measured in turns with the ceiling: a plain streaming loop that reads and writes as many bytes as\n"
      "the graph's inputs and outputs have. ratio is the ceiling's median by the kernel's: 1 is as fast as memory.\n"
-     "Threads are pinned for the time. --json prints an array with an object a graph.\n",
-     "  ngrad bench models/*.yaml --threads 2 --json\n",
-     OPTION_DIM | OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_COLD | OPTION_SECONDS | OPTION_JSON,
+     "Threads are pinned for the time. --json prints an array with an object a graph.\n"
+     "--profile prints a table a graph too: its kernels, and the loops of those that have several, by what they do; "
+     "the\n"
+     "bytes of the tensors that each reads and writes, once; the operators of a kernel and their lines in GRAPH. "
+     "Times\n"
+     "there are means over the middle fifth of the runs, so that they add up; other is what is in no kernel.\n",
+     "  ngrad bench models/*.yaml --threads 2 --json\n"
+     "  ngrad bench models/transformer_mlp_forward.yaml --profile\n",
+     OPTION_DIM | OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_COLD | OPTION_SECONDS | OPTION_PROFILE |
+         OPTION_JSON,
      STATUS(0) | STATUS(1) | STATUS(2) | STATUS(4), verb_bench},
     {"convert", "GRAPH", 1, 1, "write a graph as a file in format ngrad/1, with all types and shapes",
      GRAPH_IS "The files of constants stay where they are: what is written names them as GRAPH does, beside itself.\n",

@@ -82,6 +82,8 @@ static const Option options[] = {
      "set a number of every kernel's schedule; see ngrad show --format kernels; repeatable"},
     {OPTION_COLD, "cold", 0, NULL, KIND_FLAG, FIELD(is_cold), "flush the caches before each run"},
     {OPTION_SECONDS, "seconds", 0, "X", KIND_NUMBER, FIELD(seconds), "how long to time each graph (default 1)"},
+    {OPTION_PROFILE, "profile", 0, NULL, KIND_FLAG, FIELD(has_profile),
+     "tell how long each kernel takes, and the lines it came from"},
     {OPTION_JSON, "json", 0, NULL, KIND_FLAG, FIELD(is_json), "print one JSON document"},
     {~0U, "help", 'h', NULL, KIND_FLAG, FIELD(wants_help), "print this"},
 };

@@ -26,6 +26,7 @@ typedef struct Settings {
   bool has_seed;
   int threads; // 0: all
   bool is_random, compares, checks_nan, is_json, no_fuse, is_cold, wants_help, fast_math, times_passes, has_self_test;
+  bool has_profile;
   DimSetting *dims;
   size_t ndims;
   TextList disabled, schedule, wrt, of;
@@ -54,6 +55,7 @@ enum {
   OPTION_WATCH = 1 << 17,     // --time-passes, --dump-dir
   OPTION_GRADIENT = 1 << 18,  // --wrt, --of
   OPTION_GRADCHECK = 1 << 19, // --seed, --tolerance
+  OPTION_PROFILE = 1 << 20,
 };
 
 // A command: `ngrad name operands`.

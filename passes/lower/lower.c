@@ -188,6 +188,10 @@ static void add_axes(Lowering *l) {
   }
 }
 
+static void blame(Kernel *k, const Node *node) {
+  if (k->closed && !k->closing) k->closing = node;
+}
+
 Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nnodes, LoweredPart part,
                      ExprId *value_expr) {
   Kernel *k = ARENA_NEW(arena, Kernel);
@@ -210,9 +214,13 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
     Extent channels = nodes[i]->inputs[0]->shape.extent[l.split_axis];
     l.nparts = norm_ngroups(nodes[i]);
     if (!extent_equals(channels, l.nparts)) kernel_close(k, extent_powers(channels)); // parts of several channels
+    blame(k, nodes[i]);
   }
   add_axes(&l);
-  for (size_t i = 0; i < nnodes; i++) lowerings[nodes[i]->op->id](&l, nodes[i]);
+  for (size_t i = 0; i < nnodes; i++) {
+    lowerings[nodes[i]->op->id](&l, nodes[i]);
+    blame(k, nodes[i]);
+  }
   for (size_t i = 0; i < nnodes; i++)
     for (uint32_t slot = 0; slot < nodes[i]->noutputs; slot++)
       if (nodes[i]->outputs[slot]) value_expr[nodes[i]->outputs[slot]->index] = 0;

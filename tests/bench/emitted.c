@@ -22,7 +22,7 @@ static const char adapter[] =
     "#define main self_test\n#include \"%s_test.c\"\n"
     "int bench_call(void *const *in, void *const *out, void *workspace, size_t nbytes);\n"
     "int bench_call(void *const *in, void *const *out, void *workspace, size_t nbytes) {\n"
-    "  return call(0, in, out, workspace, nbytes, 0);\n}\n"
+    "  return call_kernel(0, in, out, workspace, nbytes, 0);\n}\n"
     "size_t bench_nbytes(void);\nsize_t bench_nbytes(void) {\n  return workspace_nbytes_of(0);\n}\n";
 
 typedef struct Pair {

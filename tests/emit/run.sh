@@ -345,6 +345,19 @@ for name in orders heads; do
   count "$name says what it is"
 done
 
+for name in extents load div hash_of; do
+  rows f32 3 17 | sed "s/^name: rows/name: $name/" >graph.yaml
+  rm -f first
+  emit graph.yaml --isa scalar && passes gcc c11 -O1
+  count "a graph whose name is $name"
+done
+emit "$here/extents.yaml"
+for compiler in gcc clang; do
+  has $compiler || continue
+  $compiler -std=c11 -D_GNU_SOURCE -O1 -fopenmp -Ipair "$here/extents.c" "$source" -lm -o program >log 2>&1 && ./program >log
+  count "every length of rows between guard pages, $compiler"
+done
+
 # Cases
 
 echo "$machines" >machines
@@ -354,6 +367,12 @@ done <machines
 for tool in clang clang-tidy cppcheck; do has $tool || echo "emit: no $tool"; done
 [ -d "$golden" ] || echo "emit: no cases in $golden"
 if [ "$effort" = all ]; then
+  for width in $(seq 33); do
+    rows f32 20 "$width" >graph.yaml
+    rm -f first
+    emit graph.yaml --threads none && passes gcc c11 -O1
+    count "rows of $width between guard pages"
+  done
   # shellcheck disable=SC2086
   { stems $sample "$here"/*.yaml "$models"/*.yaml "$golden"/*/ && stems $open_sample "$golden"/*/ | sed 's/^/open_/'; } | xargs -P "$(nproc)" -n 1 "$here/run.sh" "$ngrad" all
   count 'all cases'

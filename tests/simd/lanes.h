@@ -16,6 +16,8 @@
 
 #include "backends/codegen/simd/vector.h"
 
+#include "backends/codegen/simd/arithmetic.h"
+
 #include "backends/codegen/simd/rows.h"
 
 #include "backends/codegen/simd/bytes.h"

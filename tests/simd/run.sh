@@ -37,7 +37,7 @@ TEXT
   printf '#include <%s.h>\n' math stddef stdint string
   cat "backends/codegen/simd/$1.h"
   [ "${1%_*}" = "$1" ] || cat "backends/codegen/simd/${1%_*}.h"
-  for part in vector rows bytes math random; do cat "backends/codegen/simd/$part.h"; done
+  for part in vector arithmetic rows bytes math random; do cat "backends/codegen/simd/$part.h"; done
   echo "#include \"tests/simd/$test.c\""
   if [ -n "$2" ]; then
     printf '#ifdef __clang__\n#pragma clang attribute pop\n#endif\n'

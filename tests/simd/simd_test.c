@@ -92,22 +92,14 @@ static void test_arithmetic_f32(void) {
   TEST_V(v_abs, v_abs(a), fabsf(x));
   TEST_V(v_sqrt, v_sqrt(a), sqrtf(x));
   TEST_V(v_fma, v_fma(a, b, c), fmaf(x, y, z));
-  TEST_V(v_fms, v_fms(a, b, c), fmaf(x, y, -z));
-  TEST_V(v_fnma, v_fnma(a, b, c), fmaf(-x, y, z));
   TEST_V(v_max, v_max(a, b), x > y ? x : y);
   TEST_V(v_min, v_min(a, b), x < y ? x : y);
   TEST_V(v_maximum, v_maximum(a, b), (float)maximum((double)x, (double)y));
   TEST_V(v_gt, v_select(v_gt(a, b), a, c), x > y ? x : z);
   TEST_V(v_ge, v_select(v_ge(a, b), a, c), x >= y ? x : z);
-  TEST_V(v_lt, v_select(v_lt(a, b), a, c), x < y ? x : z);
-  TEST_V(v_le, v_select(v_le(a, b), a, c), x <= y ? x : z);
   TEST_V(v_eq, v_select(v_eq(a, b), a, c), x == y ? x : z);
-  TEST_V(v_ne, v_select(v_ne(a, b), a, c), x != y ? x : z);
-  TEST_V(mask_and, v_select(mask_and(v_lt(a, b), v_lt(b, c)), a, b), x < y && y < z ? x : y);
-  TEST_V(mask_or, v_select(mask_or(v_lt(a, b), v_lt(b, c)), a, b), x < y || y < z ? x : y);
-  TEST_V(mask_not, v_select(mask_not(v_lt(a, b)), a, b), !(x < y) ? x : y);
   uint8_t bits[2];
-  TEST_V(mask_load, (mask_store(bits, v_lt(a, b)), v_select(mask_load(bits), a, c)), x < y ? x : z);
+  TEST_V(mask_load, (mask_store(bits, v_gt(b, a)), v_select(mask_load(bits), a, c)), x < y ? x : z);
   TEST_V(v_merge, v_merge(i / LANES % 17, a, b), j < i / LANES % 17 ? x : y);
 }
 
@@ -121,22 +113,14 @@ static void test_arithmetic_f64(void) {
   TEST_D(d_abs, d_abs(a), fabs(x));
   TEST_D(d_sqrt, d_sqrt(a), sqrt(x));
   TEST_D(d_fma, d_fma(a, b, c), fma(x, y, z));
-  TEST_D(d_fms, d_fms(a, b, c), fma(x, y, -z));
-  TEST_D(d_fnma, d_fnma(a, b, c), fma(-x, y, z));
   TEST_D(d_max, d_max(a, b), x > y ? x : y);
   TEST_D(d_min, d_min(a, b), x < y ? x : y);
   TEST_D(d_maximum, d_maximum(a, b), maximum(x, y));
   TEST_D(d_gt, d_select(d_gt(a, b), a, c), x > y ? x : z);
   TEST_D(d_ge, d_select(d_ge(a, b), a, c), x >= y ? x : z);
-  TEST_D(d_lt, d_select(d_lt(a, b), a, c), x < y ? x : z);
-  TEST_D(d_le, d_select(d_le(a, b), a, c), x <= y ? x : z);
   TEST_D(d_eq, d_select(d_eq(a, b), a, c), x == y ? x : z);
-  TEST_D(d_ne, d_select(d_ne(a, b), a, c), x != y ? x : z);
-  TEST_D(dmask_and, d_select(dmask_and(d_lt(a, b), d_lt(b, c)), a, b), x < y && y < z ? x : y);
-  TEST_D(dmask_or, d_select(dmask_or(d_lt(a, b), d_lt(b, c)), a, b), x < y || y < z ? x : y);
-  TEST_D(dmask_not, d_select(dmask_not(d_lt(a, b)), a, b), !(x < y) ? x : y);
   uint8_t bits[2];
-  TEST_D(dmask_load, (dmask_store(bits, d_lt(a, b)), d_select(dmask_load(bits), a, c)), x < y ? x : z);
+  TEST_D(dmask_load, (dmask_store(bits, d_gt(b, a)), d_select(dmask_load(bits), a, c)), x < y ? x : z);
   TEST_D(d_merge, d_merge(i / LANES % 17, a, b), j < i / LANES % 17 ? x : y);
 }
 
@@ -188,16 +172,6 @@ static void test_narrowing(void) {
 
 // The tree, written out once more.
 static void test_sums(void) {
-  begin("v_sum");
-  for (int i = 0; i < COUNT; i += LANES) {
-    float t[LANES];
-    memcpy(t, fa + i, sizeof t);
-    for (int k = 8; k; k /= 2) {
-      for (int j = 0; j < k; j++) t[j] = t[j] + t[j + k];
-    }
-    expect_number((double)v_sum(v_load(fa + i)), (double)t[0]);
-  }
-  end();
   begin("d_sum");
   for (int i = 0; i < COUNT; i += LANES) {
     double t[LANES];
@@ -886,7 +860,6 @@ int main(void) {
   test_u4();
   test_random();
   test_dropout();
-  v_prefetch(page);
   v_prefetch_l2(page);
   if (failures) fprintf(stderr, "simd_test: %d failures\n", failures);
   return failures != 0;

@@ -175,6 +175,23 @@ static void emitting_leaves_dims_open_and_binds_none(void **state) {
   ng_context_free(ctx);
 }
 
+static void what_keeps_a_dim_from_staying_open_is_named(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, "format: ngrad/1\ndims: {C: 4}\n"
+                               "inputs: [{name: x, type: f32, shape: [2, C, 6]}]\nnodes:\n"
+                               "  - {op: Tanh, inputs: [x], outputs: [t]}\n" // in one kernel with it
+                               "  - {op: GroupNorm, inputs: [t], outputs: [y], attributes:\n"
+                               "      {groups: 1, data_format: NCX, use_affine: false, keep_stats: false}}\n"
+                               "outputs: [y]\n");
+  char *source = NULL, *header = NULL;
+  assert_int_equal(ng_emit(g, NULL, &source, &header), NG_WRONG);
+  assert_int_equal(ng_message_at(ctx, 0).line, 6);
+  must_have_said(ctx, "GroupNorm (line 6): C cannot stay open here; --dim C=4 bakes it in");
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 static void dims_take_other_values_until_bound(void **state) {
   (void)state;
   ng_context *ctx = new_context();
@@ -709,6 +726,99 @@ static void counts_bytes_and_restores_threads(void **state) {
   ng_context_free(ctx);
 }
 
+static const char two_kernels[] = "format: ngrad/1\n"
+                                  "inputs:\n"
+                                  "  - {name: a, type: f32, shape: [500, 24]}\n"
+                                  "  - {name: b, type: f32, shape: [500, 24]}\n"
+                                  "  - {name: z, type: f32, shape: [7]}\n"
+                                  "constants:\n"
+                                  "  - {name: minus_one, type: f32, shape: [], value: -1}\n"
+                                  "nodes:\n"
+                                  "  - {op: Multiply, inputs: [b, minus_one], outputs: [n]}\n"
+                                  "  - {op: Exp, inputs: [a], outputs: [e]}\n"
+                                  "  - {op: Subtract, inputs: [e, n], outputs: [r]}\n" // a pass makes e + b
+                                  "  - {op: ReduceSum, inputs: [r], outputs: [s], attributes: {axes: [0]}}\n"
+                                  "  - {op: Tanh, inputs: [z], outputs: [t]}\n"
+                                  "outputs: [s, t, z]\n";
+
+static void must_add_up(const ng_profile *p) {
+  double kernels = 0;
+  for (size_t i = 0; i < p->nkernels; i++) {
+    double loops = 0;
+    assert_true(p->kernels[i].nloops > 0);
+    for (size_t l = 0; l < p->kernels[i].nloops; l++) {
+      assert_true(p->kernels[i].loops[l].ms >= 0);
+      loops += p->kernels[i].loops[l].ms;
+    }
+    assert_true(fabs(p->kernels[i].ms - loops) <= 1e-9);
+    kernels += loops;
+  }
+  assert_true(kernels > 0 && kernels <= p->ms);
+  assert_true(fabs(p->ms - kernels - p->other_ms) <= 1e-9);
+}
+
+static void a_profile_tells_times_bytes_and_lines(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, two_kernels);
+  Data data;
+  ng_bench_result result;
+  assert_int_equal(data_make(&data, ctx, g), NG_OK);
+  ng_kernel *k = ng_compile(g, &(ng_options){.profile = 1});
+  assert_non_null(k);
+  const ng_profile *p = ng_kernel_profile(k);
+  assert_true(p->nkernels == 2 && ng_kernel_get_info(k).nkernels == 2);
+  const ng_profile_kernel *sum = &p->kernels[0], *tanh = &p->kernels[1];
+  assert_string_equal(sum->text, "Exp (line 10), Add (lines 9, 11), ReduceSum (line 12)");
+  assert_int_equal(sum->nnodes, 3);
+  assert_string_equal(sum->nodes[1].name, "Add");
+  assert_int_equal(sum->nodes[1].nlines, 2);
+  assert_int_equal(sum->nodes[1].lines[0], 9);
+  assert_int_equal(sum->nodes[1].lines[1], 11);
+  assert_int_equal(sum->bytes_read, 2 * 500 * 24 * 4);
+  assert_int_equal(sum->bytes_written, 24 * 4);
+  assert_int_equal(sum->nloops, 2); // what blocks add up, and the sum of that
+  assert_int_equal(sum->loops[0].bytes_read, 2 * 500 * 24 * 4);
+  assert_int_equal(sum->loops[1].bytes_read, sum->loops[0].bytes_written);
+  assert_int_equal(sum->loops[1].bytes_written, 24 * 4);
+  assert_string_equal(tanh->text, "Tanh (line 13)");
+  assert_int_equal(tanh->bytes_read, 7 * 4);
+  assert_int_equal(tanh->bytes_written, 7 * 4);
+  assert_int_equal(tanh->nloops, 1);
+  assert_string_equal(tanh->loops[0].text, "store t");
+  assert_true(p->ms == 0 && p->other_ms == 0 && sum->ms == 0 && tanh->loops[0].ms == 0);
+  for (int threads = 1; threads <= 2; threads++) {
+    const ng_bench_options options = {.threads = threads, .seconds = 0.01};
+    assert_int_equal(ng_bench(k, data.in, data.out, &options, &result), NG_OK);
+    must_add_up(p);
+  }
+  data_free(&data, ctx);
+  ng_kernel_free(k);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+static void a_profiled_kernel_computes_the_same(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, two_kernels);
+  Data plain, profiled;
+  assert_int_equal(data_make(&plain, ctx, g), NG_OK);
+  assert_int_equal(data_make(&profiled, ctx, g), NG_OK);
+  ng_kernel *k = must_compile(ctx, g), *p = ng_compile(g, &(ng_options){.profile = 1});
+  assert_null(ng_kernel_profile(k));
+  assert_int_equal(ng_kernel_run(k, plain.in, plain.out, 2), NG_OK);
+  assert_int_equal(ng_kernel_run(p, profiled.in, profiled.out, 2), NG_OK);
+  for (size_t i = 0; i < ng_graph_output_count(g); i++)
+    assert_memory_equal(plain.out[i].data, profiled.out[i].data, ng_tensor_nbytes(&plain.out[i]));
+  data_free(&plain, ctx);
+  data_free(&profiled, ctx);
+  ng_kernel_free(k);
+  ng_kernel_free(p);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 // Memory
 
 static void *api_resize(void *user, void *p, size_t nbytes) {
@@ -721,7 +831,7 @@ static const char not_tried[] = "not tried";
 static const char *use_everything(ng_context *ctx) {
   const char *failed = NULL;
   Data data = {0};
-  ng_kernel *k = NULL;
+  ng_kernel *k = NULL, *profiled = NULL;
   ng_graph *rewritten = NULL;
   char *text = NULL, *source = NULL, *header = NULL;
   ng_graph *g = read_text(ctx, layer_norm);
@@ -745,12 +855,18 @@ static const char *use_everything(ng_context *ctx) {
        (status = ng_bench(k, data.in, data.out, &(ng_bench_options){.seconds = 1e-4, .threads = 1},
                           &(ng_bench_result){0})) == NG_OK,
        status)
+  STEP("profile", (profiled = ng_compile(g, &(ng_options){.profile = 1})), ng_last_status(ctx))
+  STEP("bench profiled",
+       (status = ng_bench(profiled, data.in, data.out, &(ng_bench_options){.seconds = 1e-4, .threads = 1},
+                          &(ng_bench_result){0})) == NG_OK,
+       status)
 #undef STEP
   ng_text_free(ctx, text);
   ng_text_free(ctx, source);
   ng_text_free(ctx, header);
   data_free(&data, ctx);
   ng_kernel_free(k);
+  ng_kernel_free(profiled);
   ng_graph_free(rewritten);
   ng_graph_free(g);
   return failed;
@@ -845,6 +961,7 @@ int main(void) {
       cmocka_unit_test(messages_add_up_until_they_are_cleared),
       cmocka_unit_test(dims_take_other_values_until_bound),
       cmocka_unit_test(emitting_leaves_dims_open_and_binds_none),
+      cmocka_unit_test(what_keeps_a_dim_from_staying_open_is_named),
       cmocka_unit_test(input_shapes_bind_open_extents),
       cmocka_unit_test(a_contradicting_input_shape_is_told),
       cmocka_unit_test(extents_that_stay_open_cannot_be_bound),
@@ -865,6 +982,8 @@ int main(void) {
       cmocka_unit_test(emits_for_any_processor),
       cmocka_unit_test(operators_are_found_by_all_their_names),
       cmocka_unit_test(counts_bytes_and_restores_threads),
+      cmocka_unit_test(a_profile_tells_times_bytes_and_lines),
+      cmocka_unit_test(a_profiled_kernel_computes_the_same),
       cmocka_unit_test(running_out_of_memory_anywhere_is_an_error),
       cmocka_unit_test(threads_may_share_a_kernel),
       cmocka_unit_test(contexts_are_independent),

@@ -174,9 +174,9 @@ static void a_working_set_out_of_cache_splits_a_region(void **state) {
 }
 
 // x0 + x1 + ... + x19: two operands and a result for the first node from the end, and an operand for each before it.
-static void a_region_streams_no_more_tensors_than_registers_and_caches_follow(void **state) {
+static void a_region_streams_no_more_tensors_than_prefetchers_follow(void **state) {
   (void)state;
-  enum { INPUTS = 20 };
+  enum { INPUTS = 36 };
   Text text, regions;
   text_init(&text, &system_allocator);
   text_init(&regions, &system_allocator);
@@ -186,7 +186,7 @@ static void a_region_streams_no_more_tensors_than_registers_and_caches_follow(vo
   for (int i = 2; i < INPUTS; i++) text_format(&text, "- {op: Add, inputs: [t%d, x%d], outputs: [t%d]}\n", i - 1, i, i);
   text_format(&text, "outputs: [t%d]\n", INPUTS - 1);
   for (int i = 1; i < INPUTS; i++) text_format(&regions, "%st%d", i == 1 ? "" : i == 6 ? " | " : " ", i);
-  must_become(text_string(&text), NORMALLY, text_string(&regions)); // 14 inputs, t5 and t19
+  must_become(text_string(&text), NORMALLY, text_string(&regions)); // 30 inputs, t5 and t35
   text_deinit(&regions);
   text_deinit(&text);
 }
@@ -214,6 +214,30 @@ static void regions_stand_at_their_last_nodes(void **state) {
   (void)state;
   must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("ReLU", "s", "b") NODE("Add", "a, b", "c") OUTPUTS("c"), NORMALLY,
               "a b c");
+}
+
+// Forty functions of x, their sum, and that times each of them: when the products are looked at, who makes their
+// operands has not joined yet, but will.
+static void values_of_the_region_itself_are_no_streams(void **state) {
+  (void)state;
+  enum { NVALUES = 40 };
+  Text text, regions;
+  text_init(&text, &system_allocator);
+  text_init(&regions, &system_allocator);
+  text_add_string(&text, FILE_BEGIN);
+  for (int i = 0; i < NVALUES; i++)
+    text_format(&text, "- {op: Elu, inputs: [x], outputs: [v%d], attributes: {alpha: %d}}\n", i, i + 2);
+  text_add_string(&text, NODE("Add", "v0, v1", "s1"));
+  for (int i = 2; i < NVALUES; i++) text_format(&text, NODE("Add", "s%d, v%d", "s%d"), i - 1, i, i);
+  text_format(&text, NODE("Subtract", "s%d, v0", "w0"), NVALUES - 1);
+  for (int i = 1; i < NVALUES; i++) text_format(&text, NODE("Multiply", "w%d, v%d", "w%d"), i - 1, i, i);
+  text_format(&text, OUTPUTS("w%d"), NVALUES - 1);
+  for (int i = 0; i < NVALUES; i++) text_format(&regions, "%sv%d", i ? " " : "", i);
+  for (int i = 1; i < NVALUES; i++) text_format(&regions, " s%d", i);
+  for (int i = 0; i < NVALUES; i++) text_format(&regions, " w%d", i);
+  must_become(text_string(&text), NORMALLY, text_string(&regions));
+  text_deinit(&regions);
+  text_deinit(&text);
 }
 
 static void no_fuse_keeps_each_node_apart(void **state) {
@@ -410,20 +434,63 @@ static void must_tell(const char *text, const char *told) {
   diagnostics_deinit(&d);
 }
 
+#define WITH(op, inputs, outputs, attributes)                                                                          \
+  "- {op: " op ", inputs: [" inputs "], outputs: [" outputs "], attributes: {" attributes "}}\n"
+
 // Lines of a file that begins with FILE_BEGIN are counted from 12 on.
 static void kernels_tell_why_they_stopped_growing(void **state) {
   (void)state;
   must_tell(residual_tail, "");
   must_tell(FILE_BEGIN NODE("ReLU", "x", "a") SUM("a", "0", "false", "b") NODE("Add", "x, b", "c") OUTPUTS("c"),
-            "ReLU (line 12): others in its kernel cannot come along\n"
-            "ReduceSum (line 13): what it hands on lies along other axes");
-  must_tell(FILE_BEGIN NODE("SoftMax", "x",
-                            "a") "- {op: SoftMax, inputs: [a], outputs: [b], attributes: {axis: 0}}\n" OUTPUTS("b"),
-            "SoftMax (line 12): no schedule carries the sums of both");
-  must_tell(FILE_BEGIN NODE(
-                "ReLU", "x",
-                "a") "- {op: StaticTranspose, inputs: [a], outputs: [b], attributes: {order: [1, 0]}}\n" OUTPUTS("b"),
-            "ReLU (line 12): its shape is another");
+            "kernel 0, ReLU (line 12): ReduceSum, in a kernel with it, cannot come along: b lies along other axes than "
+            "the data, and goes through memory");
+  must_tell(
+      FILE_BEGIN NODE("SoftMax", "x", "a") WITH("SoftMax", "a", "b", "axis: 0") OUTPUTS("b"),
+      "kernel 0, SoftMax (line 12): in no order of loops would the sums of both be finished when they are needed");
+  must_tell(FILE_BEGIN NODE("ReLU", "x", "a") WITH("StaticTranspose", "a", "b", "order: [1, 0]") OUTPUTS("b"),
+            "kernel 0, ReLU (line 12): it goes over [4, 8], the other over [8, 4]");
+  must_tell(FILE_BEGIN NODE("ReLU", "x", "a") WITH("StaticTranspose", "a", "b", "order: [1, 0]")
+                SUM("b", "0", "true", "t") WITH("StaticReshape", "t", "c", "shape: [4, 1], special_zero: false")
+                    NODE("Add", "a, c", "d") OUTPUTS("d"),
+            "kernel 0, ReLU (line 12): it goes over [4, 8], the other over [8, 4]\n"
+            "kernel 1, ReduceSum (line 14): it goes over [8, 4], the other over [4, 1]\n"
+            "kernel 0, ReLU (line 12): StaticTranspose, in a kernel before, needs a\n"
+            "kernel 2, StaticReshape (line 15): it goes over [4, 1], the other over [4, 8]");
+  must_tell(FILE_BEGIN WITH("Concat", "x, g", "a", "axis: 0") NODE("ReLU", "a", "b") OUTPUTS("b"),
+            "kernel 0, Concat (line 12): what is made or read in pieces has loops of its own");
+}
+
+// What a program's text has, line by line behind one another.
+static void must_print(const char *text, const char *lines) {
+  Diagnostics d;
+  PassContext c = context(&system_allocator, &d);
+  Graph *g = read_text(&system_allocator, text);
+  assert_true(pipeline_run(g, &c));
+  Program *p = pipeline_lower(g, &c);
+  Text out;
+  text_init(&out, &system_allocator);
+  program_print(p, &out);
+  if (!strstr(text_string(&out), lines)) fail_msg("%s\nexpected in it\n%s", text_string(&out), lines);
+  text_deinit(&out);
+  program_free(p);
+  graph_free(g);
+  diagnostics_deinit(&d);
+}
+
+// Each tensor once, whatever sweeps look at it: 4 x 8 elements of 4 bytes are 128, 8 are 32, 4 are 16.
+static void kernels_count_bytes_as_one_does_by_hand(void **state) {
+  (void)state;
+  must_print(residual_tail, "  reads x g m v r: 448 bytes\n  writes dg db y: 192 bytes\n");
+  must_print(FILE_BEGIN NODE("Add", "x, s", "a") NODE("Multiply", "a, o", "b") SUM("b", "0", "false", "c")
+                 OUTPUTS("b, c"),
+             "  reads x s o: 176 bytes\n  writes b c: 160 bytes\n");
+  must_print(FILE_BEGIN WITH("StaticTranspose", "x", "a", "order: [1, 0]") NODE("ReLU", "a", "b") OUTPUTS("b"),
+             "  reads x: 128 bytes\n  writes b: 128 bytes\n");
+  must_print(FILE_BEGIN "- {op: TypeCast, inputs: [x], outputs: [{name: h, type: bf16}]}\n" SUM("h", "1", "true", "a")
+                 OUTPUTS("h, a"),
+             "  reads x: 128 bytes\n  writes h a: 72 bytes\n"); // half as much, and four numbers of two bytes
+  must_print(FILE_BEGIN WITH("Concat", "x, g", "a", "axis: 0") OUTPUTS("a"), // a half of it by each of two kernels
+             "  reads x: 128 bytes\n  writes a: 128 bytes\n");
 }
 
 // Failing allocations: the n-th from here, for every n. True when all went well, for there were no more than n.
@@ -558,10 +625,11 @@ int main(void) {
       cmocka_unit_test(narrower_operands_join_and_statistics_do_not),
       cmocka_unit_test(chains_that_read_the_same_become_one_region),
       cmocka_unit_test(a_working_set_out_of_cache_splits_a_region),
-      cmocka_unit_test(a_region_streams_no_more_tensors_than_registers_and_caches_follow),
+      cmocka_unit_test(a_region_streams_no_more_tensors_than_prefetchers_follow),
       cmocka_unit_test(sums_that_cannot_be_together_keep_their_neighbours),
       cmocka_unit_test(what_names_an_axis_does_not_spread),
       cmocka_unit_test(regions_stand_at_their_last_nodes),
+      cmocka_unit_test(values_of_the_region_itself_are_no_streams),
       cmocka_unit_test(no_fuse_keeps_each_node_apart),
       cmocka_unit_test(what_no_output_needs_goes),
       cmocka_unit_test(dead_values_and_constants_go_and_inputs_stay),
@@ -573,6 +641,7 @@ int main(void) {
       cmocka_unit_test(graphs_without_nodes_are_programs_without_kernels),
       cmocka_unit_test(every_region_has_a_kernel),
       cmocka_unit_test(kernels_tell_why_they_stopped_growing),
+      cmocka_unit_test(kernels_count_bytes_as_one_does_by_hand),
       cmocka_unit_test(failing_allocations_are_errors),
       cmocka_unit_test(passes_tell_or_do_all),
       cmocka_unit_test(every_allocation_of_a_schedule_may_fail),

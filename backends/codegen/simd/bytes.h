@@ -1,7 +1,7 @@
 // clang-format off
 
 // Types of a byte and less as vectors of f32, in whose lanes all their numbers are exact. The same for every ISA;
-// vector.h stands before this file.
+// vector.h and arithmetic.h stand before this file.
 
 // Booleans, a byte each: 0, and 1 for what is not 0.
 static inline vec v_gather_n_b8(const uint8_t *p, ptrdiff_t stride, int n) {

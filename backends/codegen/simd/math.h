@@ -1,6 +1,6 @@
 // clang-format off
 
-// Elementary functions of the virtual vector, the same for every ISA; its header and vector.h stand before this file.
+// Elementary functions of the virtual vector, the same for every ISA; its header, vector.h and arithmetic.h stand before.
 // Errors are below, in units in the last place,
 //
 //            exp  expm1  log  log1p  tanh  erf   pow

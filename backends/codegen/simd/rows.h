@@ -1,7 +1,7 @@
 // clang-format off
 
 // Rows across lanes: 16 rows of `width` elements, `stride` apart, as `width` vectors of a lane a row, and back. The same
-// for every ISA; vector.h stands before this file.
+// for every ISA; vector.h and arithmetic.h stand before this file.
 
 // Lanes j and j ^ s of two registers, whose numbers differ in bit s, change places.
 #define V_SWAP(s, low, high) _Pragma("GCC unroll 16") for (int i = 0; i < V_LANES; i++) \

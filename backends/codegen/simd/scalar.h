@@ -54,8 +54,6 @@
 
 #define V_FROM_D(d, i) (float)(d).p[i]
 
-#define v_part_sum(x) (x)
-
 #define d_part_sum(x) (x)
 
 #define D_FOLD_LANES(op, x) return x

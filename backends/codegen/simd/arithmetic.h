@@ -1,0 +1,370 @@
+// clang-format off
+
+// What kernels do with vectors: arithmetic, comparisons, masks, sums over lanes, conversions; and what they tell the
+// caches. The same for every ISA; vector.h stands before this file.
+
+// x - 0 and not x + 0, which would lose the sign of -0.
+static inline vec v_set(float x) { vec a; v_part zero = {0}; V_FOR_I a.p[i] = x - zero; return a; }
+
+static inline dvec d_set(double x) { dvec a; d_part zero = {0}; D_FOR_I a.p[i] = x - zero; return a; }
+
+// Lane i is first + i.
+static inline vec v_index(size_t first) {
+  float x[16];
+  for (int i = 0; i < 16; i++) x[i] = (float)(first + (size_t)i);
+  return v_load(x);
+}
+
+static inline dvec d_index(size_t first) {
+  double x[16];
+  for (int i = 0; i < 16; i++) x[i] = (double)(first + (size_t)i);
+  return d_load(x);
+}
+
+static inline vec v_add(vec a, vec b) { V_FOR_I a.p[i] += b.p[i]; return a; }
+
+static inline dvec d_add(dvec a, dvec b) { D_FOR_I a.p[i] += b.p[i]; return a; }
+
+static inline vec v_sub(vec a, vec b) { V_FOR_I a.p[i] -= b.p[i]; return a; }
+
+static inline dvec d_sub(dvec a, dvec b) { D_FOR_I a.p[i] -= b.p[i]; return a; }
+
+static inline vec v_mul(vec a, vec b) { V_FOR_I a.p[i] *= b.p[i]; return a; }
+
+static inline dvec d_mul(dvec a, dvec b) { D_FOR_I a.p[i] *= b.p[i]; return a; }
+
+static inline vec v_div(vec a, vec b) { V_FOR_I a.p[i] /= b.p[i]; return a; }
+
+static inline dvec d_div(dvec a, dvec b) { D_FOR_I a.p[i] /= b.p[i]; return a; }
+
+static inline vec v_neg(vec a) { V_FOR_I a.p[i] = -a.p[i]; return a; }
+
+static inline dvec d_neg(dvec a) { D_FOR_I a.p[i] = -a.p[i]; return a; }
+
+#ifndef V_ABS
+#define V_ABS(a) ((v_part)((v_bits)(a) & INT32_MAX))
+#endif
+
+#ifndef D_ABS
+#define D_ABS(a) ((d_part)((d_bits)(a) & INT64_MAX))
+#endif
+
+static inline vec v_abs(vec a) { V_FOR_I a.p[i] = V_ABS(a.p[i]); return a; }
+
+static inline dvec d_abs(dvec a) { D_FOR_I a.p[i] = D_ABS(a.p[i]); return a; }
+
+static inline vec v_sqrt(vec a) { V_FOR_I a.p[i] = V_SQRT(a.p[i]); return a; }
+
+static inline dvec d_sqrt(dvec a) { D_FOR_I a.p[i] = D_SQRT(a.p[i]); return a; }
+
+#ifndef V_FMA
+#define V_FMA(a, b, c) __builtin_elementwise_fma(a, b, c)
+#endif
+
+#ifndef D_FMA
+#define D_FMA(a, b, c) __builtin_elementwise_fma(a, b, c)
+#endif
+
+// a * b + c
+static inline vec v_fma(vec a, vec b, vec c) { V_FOR_I a.p[i] = V_FMA(a.p[i], b.p[i], c.p[i]); return a; }
+
+static inline dvec d_fma(dvec a, dvec b, dvec c) { D_FOR_I a.p[i] = D_FMA(a.p[i], b.p[i], c.p[i]); return a; }
+
+// Comparing with 0 once more is what makes gcc see a blend.
+#ifndef V_SELECT
+#define V_SELECT(m, a, b) ((__typeof__(a))((((m) < 0) & (__typeof__(m))(a)) | (~((m) < 0) & (__typeof__(m))(b))))
+#endif
+
+// A compiler sees one instruction in this where the processor has it.
+#ifndef V_MAX
+#define V_MAX(a, b) V_SELECT((a) > (b), a, b)
+#endif
+
+#ifndef D_MAX
+#define D_MAX(a, b) V_SELECT((a) > (b), a, b)
+#endif
+
+// a > b ? a : b
+static inline vec v_max(vec a, vec b) { V_FOR_I a.p[i] = V_MAX(a.p[i], b.p[i]); return a; }
+
+static inline dvec d_max(dvec a, dvec b) { D_FOR_I a.p[i] = D_MAX(a.p[i], b.p[i]); return a; }
+
+#ifndef V_MIN
+#define V_MIN(a, b) V_SELECT((a) < (b), a, b)
+#endif
+
+#ifndef D_MIN
+#define D_MIN(a, b) V_SELECT((a) < (b), a, b)
+#endif
+
+// a < b ? a : b
+static inline vec v_min(vec a, vec b) { V_FOR_I a.p[i] = V_MIN(a.p[i], b.p[i]); return a; }
+
+static inline dvec d_min(dvec a, dvec b) { D_FOR_I a.p[i] = D_MIN(a.p[i], b.p[i]); return a; }
+
+// Equal ones differ in the sign of zero at most: the bits of both together are those of +0 if one of them is.
+#ifndef V_MAXIMUM
+#define V_MAXIMUM(a, b) V_SELECT(((a) > (b)) | ((a) != (a)), a, \
+  (__typeof__(a))((__typeof__((a) > (b)))(b) & ((__typeof__((a) > (b)))(a) | ((a) != (b)))))
+#endif
+
+// The same of a whole part of f32.
+#ifndef V_PART_MAXIMUM
+#define V_PART_MAXIMUM(a, b) V_MAXIMUM(a, b)
+#endif
+
+// IEEE 754's maximum: NaN if one of them is, and +0 above -0.
+static inline vec v_maximum(vec a, vec b) { V_FOR_I a.p[i] = V_PART_MAXIMUM(a.p[i], b.p[i]); return a; }
+
+static inline dvec d_maximum(dvec a, dvec b) { D_FOR_I a.p[i] = V_MAXIMUM(a.p[i], b.p[i]); return a; }
+
+static inline double f64_maximum(double a, double b) {
+  return a > b || a != a ? a : a == 0 && b == 0 ? a + b : b;
+}
+
+static inline double f64_add(double a, double b) { return a + b; }
+
+static inline double f64_mul(double a, double b) { return a * b; }
+
+static inline mask v_gt(vec a, vec b) { mask m; V_FOR_I m.p[i] = a.p[i] > b.p[i]; return m; }
+
+static inline dmask d_gt(dvec a, dvec b) { dmask m; D_FOR_I m.p[i] = a.p[i] > b.p[i]; return m; }
+
+static inline mask v_ge(vec a, vec b) { mask m; V_FOR_I m.p[i] = a.p[i] >= b.p[i]; return m; }
+
+static inline dmask d_ge(dvec a, dvec b) { dmask m; D_FOR_I m.p[i] = a.p[i] >= b.p[i]; return m; }
+
+static inline mask v_eq(vec a, vec b) { mask m; V_FOR_I m.p[i] = a.p[i] == b.p[i]; return m; }
+
+static inline dmask d_eq(dvec a, dvec b) { dmask m; D_FOR_I m.p[i] = a.p[i] == b.p[i]; return m; }
+
+#define V_TRUTH(j) ((uint32_t)(V_LANE(m, j) != 0) << (j))
+
+// The truth of a part's lanes as bits, lane 0's the lowest.
+#ifndef V_TRUTHS
+#define V_TRUTHS(m) v_truths(m)
+#endif
+
+#ifndef D_TRUTHS
+#define D_TRUTHS(m) d_truths(m)
+#endif
+
+#define V_OR(j) u |= V_TRUTH(j)
+
+static inline V_INLINE uint32_t v_truths(v_bits m) { uint32_t u = 0; V_EACH(V_OR); return u; }
+
+static inline V_INLINE uint32_t d_truths(d_bits m) { uint32_t u = 0; D_EACH(V_OR); return u; }
+
+// Masks in memory: a bit a lane, the first eight lanes' in the first byte.
+static inline void mask_store(uint8_t *p, mask m) {
+  uint32_t u = 0;
+  V_FOR_I u |= V_TRUTHS(m.p[i]) << (i * V_LANES);
+  p[0] = (uint8_t)u;
+  p[1] = (uint8_t)(u >> 8);
+}
+
+static inline void dmask_store(uint8_t *p, dmask m) {
+  uint32_t u = 0;
+  D_FOR_I u |= D_TRUTHS(m.p[i]) << (i * D_LANES);
+  p[0] = (uint8_t)u;
+  p[1] = (uint8_t)(u >> 8);
+}
+
+#define V_BIT(j) (1 << (j))
+
+static inline mask mask_load(const uint8_t *p) {
+  int32_t u = p[0] | p[1] << 8;
+  v_bits bit = {V_EACH(V_BIT)};
+  mask m;
+  V_FOR_I m.p[i] = (u >> (i * V_LANES) & bit) != 0;
+  return m;
+}
+
+static inline dmask dmask_load(const uint8_t *p) {
+  int64_t u = p[0] | p[1] << 8;
+  d_bits bit = {D_EACH(V_BIT)};
+  dmask m;
+  D_FOR_I m.p[i] = (u >> (i * D_LANES) & bit) != 0;
+  return m;
+}
+
+// m ? a : b
+static inline vec v_select(mask m, vec a, vec b) { V_FOR_I a.p[i] = V_SELECT(m.p[i], a.p[i], b.p[i]); return a; }
+
+static inline dvec d_select(dmask m, dvec a, dvec b) { D_FOR_I a.p[i] = V_SELECT(m.p[i], a.p[i], b.p[i]); return a; }
+
+// a's first n lanes, then b's
+static inline vec v_merge(int n, vec a, vec b) {
+  V_FOR_I a.p[i] = V_SELECT(v_first(i * V_LANES, n), a.p[i], b.p[i]);
+  return a;
+}
+
+static inline dvec d_merge(int n, dvec a, dvec b) {
+  D_FOR_I a.p[i] = V_SELECT(d_first(i * D_LANES, n), a.p[i], b.p[i]);
+  return a;
+}
+
+// Sums add lane i + 8 to lane i, then i + 4, i + 2, i + 1.
+
+#ifndef d_part_sum
+static inline double d_part_sum(d_part x) {
+  typedef double __attribute__((vector_size(16))) pair;
+  pair q[4] = {{0}};
+  memcpy(q, &x, sizeof x);
+  if (D_LANES > 4) { q[0] += q[2]; q[1] += q[3]; }
+  if (D_LANES > 2) q[0] += q[1];
+  return q[0][0] + q[0][1];
+}
+#endif
+
+#define D_FOLD(k) if (D_PARTS > (k)) D_FOR_I if (i < (k)) a.p[i] += a.p[i + (k)];
+
+static inline double d_sum(dvec a) { D_FOLD(8) D_FOLD(4) D_FOLD(2) D_FOLD(1) return d_part_sum(a.p[0]); }
+
+#define D_TIMES(a, b) ((a) * (b))
+
+#define D_FOLD_PARTS(op, k) if (D_PARTS > (k)) D_FOR_I if (i < (k)) a.p[i] = op(a.p[i], a.p[i + (k)]);
+
+typedef double __attribute__((vector_size(16))) d_128;
+
+// Lane 0 of x, with which the others are combined.
+#ifndef D_FOLD_LANES
+#define D_FOLD_LANES(op, x) \
+  d_128 q[4] = {{0}}; \
+  memcpy(q, &(x), sizeof(x)); \
+  if (D_LANES > 4) { q[0] = op(q[0], q[2]); q[1] = op(q[1], q[3]); } \
+  if (D_LANES > 2) q[0] = op(q[0], q[1]); \
+  d_128 other = {q[0][1], q[0][0]}; \
+  q[0] = op(q[0], other); \
+  return q[0][0]
+#endif
+
+// All lanes together, in the order of d_sum.
+#define D_FOLD_ALL(op) \
+  D_FOLD_PARTS(op, 8) D_FOLD_PARTS(op, 4) D_FOLD_PARTS(op, 2) D_FOLD_PARTS(op, 1) D_FOLD_LANES(op, a.p[0])
+
+#define V_FOLD_PARTS(op, k) if (V_PARTS > (k)) V_FOR_I if (i < (k)) a.p[i] = op(a.p[i], a.p[i + (k)]);
+
+typedef float __attribute__((vector_size(16))) v_128;
+
+#ifndef V_FOLD_LANES
+#define V_FOLD_LANES(op, x) \
+  v_128 q[4] = {{0}}; \
+  memcpy(q, &(x), sizeof(x)); \
+  if (V_LANES > 8) q[0] = op(q[0], q[2]), q[1] = op(q[1], q[3]); \
+  if (V_LANES > 4) q[0] = op(q[0], q[1]); \
+  v_128 far = {q[0][2], q[0][3], q[0][0], q[0][1]}; \
+  q[0] = op(q[0], far); \
+  v_128 near = {q[0][1], q[0][0], q[0][3], q[0][2]}; \
+  q[0] = op(q[0], near); \
+  return q[0][0]
+#endif
+
+static inline float v_greatest(vec a) {
+  V_FOLD_PARTS(V_PART_MAXIMUM, 8) V_FOLD_PARTS(V_PART_MAXIMUM, 4) V_FOLD_PARTS(V_PART_MAXIMUM, 2)
+  V_FOLD_PARTS(V_PART_MAXIMUM, 1)
+  V_FOLD_LANES(V_MAXIMUM, a.p[0]);
+}
+
+static inline double d_greatest(dvec a) { D_FOLD_ALL(V_MAXIMUM); }
+
+static inline double d_product(dvec a) { D_FOLD_ALL(D_TIMES); }
+
+#ifndef D_FROM_HALF
+#define D_FROM_HALF(h) __builtin_convertvector(h, d_part)
+#endif
+
+static inline dvec d_from_v(vec a) {
+  dvec d;
+  v_half h[D_PARTS];
+  V_FOR_I memcpy(h + (ptrdiff_t)i * (D_PARTS / V_PARTS), &a.p[i], sizeof a.p[i]);
+  D_FOR_I d.p[i] = D_FROM_HALF(h[i]);
+  return d;
+}
+
+#ifndef V_HALF_FROM_D
+#define V_HALF_FROM_D(x) __builtin_convertvector(x, v_half)
+#endif
+
+#ifndef V_FROM_D
+static inline v_part v_join(v_half a, v_half b) {
+#if defined __clang__ || __GNUC__ >= 12
+  return __builtin_shufflevector(a, b, V_EACH(V_INDEX));
+#else
+  v_half h[2] = {a, b};
+  v_part x;
+  memcpy(&x, h, sizeof x);
+  return x;
+#endif
+}
+#endif
+
+// Part i of a vec from a dvec's parts.
+#ifndef V_FROM_D
+#define V_FROM_D(d, i) v_join(V_HALF_FROM_D((d).p[2 * (ptrdiff_t)(i)]), V_HALF_FROM_D((d).p[2 * (ptrdiff_t)(i) + 1]))
+#endif
+
+static inline vec v_from_d(dvec d) { vec a; V_FOR_I a.p[i] = V_FROM_D(d, i); return a; }
+
+#ifndef V_PREFETCH
+#define V_PREFETCH(p, level) __builtin_prefetch(p, 0, level)
+#endif
+
+static inline void v_prefetch_l2(const void *p) { V_PREFETCH(p, 2); }
+
+#ifndef V_FENCE
+#define V_FENCE() (void)0
+#endif
+
+// What was streamed before is in memory before anything stored after.
+static inline void v_fence(void) { V_FENCE(); }
+
+static inline vec v_round_bf16(vec a) { return v_from_bf16(v_to_bf16(a)); }
+
+static inline vec v_round_f16(vec a) { return v_from_f16(v_to_f16(a)); }
+
+static inline dvec d_round_f32(dvec a) { return d_from_v(v_from_d(a)); }
+
+static inline dvec d_round_bf16(dvec a) { return d_from_v(v_round_bf16(v_from_d(a))); }
+
+static inline dvec d_round_f16(dvec a) { return d_from_v(v_round_f16(v_from_d(a))); }
+
+// To nearest even; what does not fit becomes the nearest that does, NaN 0.
+static inline int32_t s32_from_f64(double x) {
+  const double whole = nearbyint(x);
+  return x >= INT32_MAX ? INT32_MAX : x <= INT32_MIN ? INT32_MIN : x == x ? (int32_t)whole : 0;
+}
+
+static inline dvec d_gather_n_s32(const int32_t *p, ptrdiff_t stride, int n) {
+  double x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = p[i * stride];
+  return d_load(x);
+}
+
+static inline dvec d_gather_s32(const int32_t *p, ptrdiff_t stride) { return d_gather_n_s32(p, stride, 16); }
+
+static inline dvec d_load_n_s32(const int32_t *p, int n) { return d_gather_n_s32(p, 1, n); }
+
+static inline dvec d_load_s32(const int32_t *p) { return d_gather_n_s32(p, 1, 16); }
+
+static inline void d_scatter_n_s32(int32_t *p, ptrdiff_t stride, dvec a, int n) {
+  double x[16];
+  d_store(x, a);
+  for (int i = 0; i < n; i++) p[i * stride] = s32_from_f64(x[i]);
+}
+
+static inline void d_scatter_s32(int32_t *p, ptrdiff_t stride, dvec a) { d_scatter_n_s32(p, stride, a, 16); }
+
+static inline void d_store_n_s32(int32_t *p, dvec a, int n) { d_scatter_n_s32(p, 1, a, n); }
+
+static inline void d_store_s32(int32_t *p, dvec a) { d_scatter_n_s32(p, 1, a, 16); }
+
+static inline dvec d_gather_at_n_s32(const int32_t *p, ptrdiff_t stride, places o, int n) {
+  double x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = p[i * stride + o.at[i]];
+  return d_load(x);
+}
+
+static inline dvec d_gather_at_s32(const int32_t *p, ptrdiff_t stride, places o) {
+  return d_gather_at_n_s32(p, stride, o, 16);
+}

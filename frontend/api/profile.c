@@ -1,0 +1,127 @@
+// Profiles of kernels: operators and source lines, bytes, and times from samples.
+#include "frontend/api/profile.h"
+
+#include "ir/operator.h"
+#include "passes/traffic.h"
+
+#include <stdlib.h>
+
+// Building
+
+static const char *text_keep(Arena *arena, Text *text) {
+  const char *kept = text->out_of_memory ? NULL : arena_copy_text(arena, text_string(text), text->nbytes);
+  text_deinit(text);
+  return kept;
+}
+
+static bool describe_node(Arena *arena, const Node *node, ng_profile_node *shown) {
+  const Position *places = node->norigins ? node->origins : &node->position;
+  size_t nplaces = node->norigins ? node->norigins : 1;
+  unsigned *lines = ARENA_ARRAY(arena, unsigned, nplaces);
+  if (!lines) return false;
+  *shown = (ng_profile_node){.name = node->op->name, .lines = lines};
+  for (size_t i = 0; i < nplaces; i++) // in the file's order
+    if (places[i].line && (!i || places[i].line != places[i - 1].line)) lines[shown->nlines++] = places[i].line;
+  return true;
+}
+
+static bool describe_loop(Arena *arena, Kernel *k, const Loop *loop, ng_profile_loop *shown) {
+  Traffic traffic;
+  Text text;
+  if (!loop_tensor_nbytes(k, loop, &traffic)) return false;
+  text_init(&text, arena->allocator);
+  for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
+    if (sweep) text_add_string(&text, "; ");
+    loop_print_sweep(k, loop, sweep, &text);
+  }
+  *shown = (ng_profile_loop){.text = text_keep(arena, &text),
+                             .bytes_read = (uint64_t)traffic.read,
+                             .bytes_written = (uint64_t)traffic.written};
+  return shown->text;
+}
+
+static bool describe_kernel(Arena *arena, Kernel *k, ng_profile_loop *loops, ng_profile_kernel *shown) {
+  const Traffic traffic = kernel_tensor_nbytes(k);
+  ng_profile_node *nodes = ARENA_ARRAY(arena, ng_profile_node, k->nnodes + 1);
+  Text text;
+  if (!nodes) return false;
+  for (size_t i = 0; i < k->nnodes; i++)
+    if (!describe_node(arena, k->nodes[i], &nodes[i])) return false;
+  for (size_t i = 0; i < k->nloops; i++)
+    if (!describe_loop(arena, k, &k->loops[i], &loops[i])) return false;
+  text_init(&text, arena->allocator);
+  kernel_print_nodes(k, &text);
+  *shown = (ng_profile_kernel){.text = text_keep(arena, &text),
+                               .nodes = nodes,
+                               .nnodes = k->nnodes,
+                               .bytes_read = (uint64_t)traffic.read,
+                               .bytes_written = (uint64_t)traffic.written,
+                               .loops = loops,
+                               .nloops = k->nloops};
+  return shown->text;
+}
+
+static bool describe_program(Profile *profile, Program *p) {
+  Arena *arena = &profile->arena;
+  for (size_t i = 0; i < p->nkernels; i++) profile->nloops += p->kernels[i]->nloops;
+  profile->kernels = ARENA_ARRAY(arena, ng_profile_kernel, p->nkernels + 1);
+  profile->loops = ARENA_ARRAY(arena, ng_profile_loop, profile->nloops + 1);
+  if (!profile->kernels || !profile->loops) return false;
+  ng_profile_loop *loops = profile->loops;
+  for (size_t i = 0; i < p->nkernels; i++) {
+    if (!describe_kernel(arena, p->kernels[i], loops, &profile->kernels[i])) return false;
+    loops += p->kernels[i]->nloops;
+  }
+  profile->shown.kernels = profile->kernels;
+  profile->shown.nkernels = p->nkernels;
+  return true;
+}
+
+Profile *profile_new(Program *p, const Allocator *allocator) {
+  Profile *profile = allocator_alloc(allocator, sizeof *profile);
+  if (!profile) return NULL;
+  *profile = (Profile){0};
+  arena_init(&profile->arena, allocator);
+  if (describe_program(profile, p)) return profile;
+  profile_free(profile);
+  return NULL;
+}
+
+void profile_free(Profile *profile) {
+  if (!profile) return;
+  const Allocator *allocator = profile->arena.allocator;
+  arena_deinit(&profile->arena);
+  allocator_free(allocator, profile);
+}
+
+// Times
+
+size_t profile_sample_length(const Profile *profile) {
+  return 1 + profile->nloops;
+}
+
+static int compare_samples(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+void profile_set(Profile *profile, double *samples, size_t nsamples) {
+  const size_t length = profile_sample_length(profile), first = nsamples * 2 / 5, count = nsamples - 2 * first;
+  qsort(samples, nsamples, length * sizeof *samples, compare_samples);
+  double *mean = samples; // of each number
+  for (size_t i = 0; i < length; i++) {
+    double sum = 0;
+    for (size_t s = first; s < first + count; s++) sum += samples[s * length + i];
+    mean[i] = sum / (double)count;
+  }
+  profile->shown.ms = profile->shown.other_ms = mean[0];
+  for (size_t i = 0, loop = 0; i < profile->shown.nkernels; i++) {
+    ng_profile_kernel *k = &profile->kernels[i];
+    k->ms = 0;
+    for (size_t l = 0; l < k->nloops; l++, loop++) {
+      profile->loops[loop].ms = mean[1 + loop];
+      k->ms += mean[1 + loop];
+    }
+    profile->shown.other_ms -= k->ms;
+  }
+}

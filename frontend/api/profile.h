@@ -1,0 +1,26 @@
+// Where the time of a kernel goes: what is known when it is compiled, and what a bench then measures.
+#ifndef NGRAD_FRONTEND_API_PROFILE_H
+#define NGRAD_FRONTEND_API_PROFILE_H
+
+#include "frontend/api/ngrad.h"
+#include "ir/kernel.h"
+
+typedef struct Profile {
+  Arena arena;
+  ng_profile shown; // of which all arrays are the arena's
+  ng_profile_kernel *kernels;
+  ng_profile_loop *loops; // all kernels', in order
+  size_t nloops;
+} Profile;
+
+// Of a program's kernels, without times. NULL: out of memory.
+Profile *profile_new(Program *p, const Allocator *allocator);
+void profile_free(Profile *profile);
+
+// A sample is numbers of milliseconds: the whole run, and each loop. So many they are:
+size_t profile_sample_length(const Profile *profile);
+// Takes the mean of the middle fifth of the samples, ordered by their whole runs: as steady as a median, but the parts
+// add up. Changes the samples' order. At least one.
+void profile_set(Profile *profile, double *samples, size_t nsamples);
+
+#endif
