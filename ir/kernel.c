@@ -529,6 +529,7 @@ static bool is_stored(const Kernel *k, AccessId id) {
 int64_t access_tensor_nbytes(const Kernel *k, AccessId id) {
   const Access *a = &k->accesses[id];
   const Temporary *temporary = a->value ? NULL : &k->temporaries[a->temporary];
+  if (temporary && temporary->is_own) return 0;
   if (temporary) return (int64_t)type_array_nbytes(temporary->type, (size_t)temporary->nelems);
   int64_t nelems = is_stored(k, id) ? axes_nelems(k, access_axes(k, a)) : shape_nelems(&a->value->shape);
   return (int64_t)type_array_nbytes(a->type, (size_t)nelems);
@@ -561,6 +562,12 @@ static void print_axes(const Kernel *k, const int *order, int count, Text *out) 
 static const char *access_name(const Kernel *k, AccessId id) {
   const Access *a = &k->accesses[id];
   return a->value ? a->value->name : k->temporaries[a->temporary].name;
+}
+
+static const char *store_verb(const Kernel *k, const Root *root) {
+  const Access *a = &k->accesses[root->access];
+  if (!a->value && k->temporaries[a->temporary].is_own) return "keep";
+  return root->is_streamed ? "stream" : "store";
 }
 
 void kernel_print_nodes(const Kernel *k, Text *out) {
@@ -598,8 +605,7 @@ void loop_print_sweep(const Kernel *k, const Loop *loop, int sweep, Text *out) {
     const char *label = k->exprs[root->expr].label;
     if (root->sweep != sweep) continue;
     text_add_string(out, before);
-    if (root->kind == ROOT_STORE)
-      text_format(out, "%s %s", root->is_streamed ? "stream" : "store", access_name(k, root->access));
+    if (root->kind == ROOT_STORE) text_format(out, "%s %s", store_verb(k, root), access_name(k, root->access));
     else if (root->kind == ROOT_REDUCE_OUTER) text_format(out, "add up %s", access_name(k, root->access));
     else text_format(out, "%s %s", expr_info[k->exprs[root->expr].op].name, label ? label : "a row");
     before = ", ";

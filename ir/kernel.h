@@ -127,6 +127,7 @@ typedef struct Temporary { // memory of a kernel between its loops
   ExprOp reduction; // of which it holds blocks' partial results; EXPR_NONE: none
   uint32_t loop;    // whose blocks these are
   Powers powers;    // of nelems without the count of blocks
+  bool is_own;      // of each outer iteration, which alone needs it: in a step's own memory, not in the workspace
 } Temporary;
 
 // What a loop does at a point: in the order of the list, grouped by sweep.

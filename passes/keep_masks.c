@@ -74,12 +74,23 @@ static void find_masks(Keeping *s) {
   }
 }
 
+// Whether no other loop needs the mask, and an outer iteration's is so small that a step may have it in its own memory,
+// which does not leave the caches.
+static bool is_steps_own(const Keeping *s, ExprId mask, int64_t nbytes, Powers powers) {
+  enum { MOST_NBYTES = 1 << 14 };
+  const Loop *loop = s->places[s->first[mask]].loop;
+  bool is_elsewhere = false;
+  for (size_t i = 0; i < s->nplaces; i++) is_elsewhere |= s->places[i].is_seen[mask] && s->places[i].loop != loop;
+  return !is_elsewhere && loop->rows == 1 && !powers && nbytes <= MOST_NBYTES;
+}
+
 // A row of bits after the other, the rows of an outer iteration together.
 static bool keep(Keeping *s, ExprId mask) {
   Kernel *k = s->k;
   const Place *p = &s->places[s->first[mask]];
   const Loop *loop = p->loop;
   AxisSet axes = k->exprs[mask].axes;
+  bool is_own = false;
   int v = vector_axis(loop);
   Access a = {.type = TYPE_BOOLEAN};
   int64_t stride = (k->axes[v].extent + LANES - 1) / LANES * (LANES / 8);
@@ -87,6 +98,7 @@ static bool keep(Keeping *s, ExprId mask) {
   a.stride[v] = 1;
   for (int i = loop->nouter + loop->ninner - 2; i >= 0; i--) {
     int axis = loop->order[i];
+    if (i == loop->nouter - 1 && (is_own = is_steps_own(s, mask, stride, powers))) break;
     if (!(axes >> axis & 1)) continue;
     a.stride[axis] = stride;
     a.stride_powers[axis] = powers;
@@ -98,6 +110,7 @@ static bool keep(Keeping *s, ExprId mask) {
   if (k->out_of_memory || !loop_add_root(k, p->loop, (Root){ROOT_STORE, p->sweep, mask, s->access[mask], false, 0}))
     return false;
   k->temporaries[a.temporary].powers = powers;
+  k->temporaries[a.temporary].is_own = is_own;
   for (size_t i = p->loop->nroots - 1; i && p->loop->roots[i - 1].sweep > p->sweep; i--) { // among its sweep's
     Root root = p->loop->roots[i];
     p->loop->roots[i] = p->loop->roots[i - 1];

@@ -167,6 +167,7 @@ static size_t temporaries_nbytes(const Kernel *k) {
   size_t nbytes = 0;
   for (size_t i = 0; i < k->ntemporaries; i++) {
     const Temporary *t = &k->temporaries[i];
+    if (t->is_own) continue;
     size_t end = t->offset + (size_t)t->nelems * type_nbytes(t->type);
     if (end > nbytes) nbytes = end;
   }

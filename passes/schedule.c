@@ -263,6 +263,7 @@ static void place_temporaries(Kernel *k) {
   size_t offset = 0;
   for (size_t i = 0; i < k->ntemporaries; i++) {
     k->temporaries[i].offset = offset;
+    if (k->temporaries[i].is_own) continue;
     size_t nbytes = (size_t)k->temporaries[i].nelems * type_nbytes(k->temporaries[i].type);
     offset += (nbytes + LINE - 1) / LINE * LINE;
   }

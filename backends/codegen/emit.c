@@ -140,8 +140,9 @@ static void print_struct(Printer *p) {
   for (size_t i = 0; i < p->program->nkernels; i++) {
     const Kernel *k = p->program->kernels[i];
     for (size_t t = 0; t < k->ntemporaries; t++)
-      text_format(p->plain, "  %s *%s; // %s elements\n", element_type(k->temporaries[t].type),
-                  p->temporary_member[p->first_temporary[i] + t], temporary_text(p, i, t, 1, ""));
+      if (!k->temporaries[t].is_own)
+        text_format(p->plain, "  %s *%s; // %s elements\n", element_type(k->temporaries[t].type),
+                    p->temporary_member[p->first_temporary[i] + t], temporary_text(p, i, t, 1, ""));
   }
   text_add_string(p->plain, "};\n\n");
 }
@@ -292,6 +293,7 @@ static void print_members(Printer *p, const Flow *flow) {
   for (size_t i = 0; i < program->nkernels && !g->ndims; i++)
     for (size_t t = 0; t < program->kernels[i]->ntemporaries; t++) {
       const Temporary *temporary = &program->kernels[i]->temporaries[t];
+      if (temporary->is_own) continue;
       set_to_workspace(p, p->temporary_member[p->first_temporary[i] + t], temporary->type, temporary->offset);
     }
 }

@@ -127,6 +127,7 @@ void print_layout(Printer *p, const Flow *flow) {
     if (k->ntemporaries) text_format(p->plain, "  at = start; /* kernel %zu */\n", i);
     size_t own = 0;
     for (size_t t = 0; t < k->ntemporaries; t++) {
+      if (k->temporaries[t].is_own) continue;
       print_place(p, p->temporary_member[p->first_temporary[i] + t], k->temporaries[t].type, "0");
       own += print_take(p, temporary_text(p, i, t, type_nbytes(k->temporaries[t].type), "(uint64_t)a->"));
     }

@@ -134,6 +134,11 @@ static void open_pointer(LoopPrinter *l, AccessId id, bool is_written) {
 
 void declare_pointer(LoopPrinter *l, AccessId id, bool is_written) {
   const Access *a = &l->k->accesses[id];
+  const Temporary *temporary = a->value || is_place(a) ? NULL : &l->k->temporaries[a->temporary];
+  if (temporary && temporary->is_own) {
+    print_line(l, "%s p_%s[%lld];", element_type(a->type), l->access_name[id], (long long)temporary->nelems);
+    return;
+  }
   if (has_rows(l) && varies_by_row(l, access_axes(l->k, a))) {
     print_indent(l);
     add_pointer_type(l, a, is_written);

@@ -431,22 +431,28 @@ static void gate_is_read_once_where_the_caches_do_not_hold_it(void **state) {
   static const struct {
     const char *shape, *format;
     int looks;
-    size_t mask_nbytes; // a row of 100 takes 14 bytes
+    size_t own_nbytes, shared_nbytes; // of the mask: a step's, or in the workspace; a row of 100 takes 14 bytes
   } rows[] = {
-      {"40, 16, 20, 100", "NCX", 1, (size_t)16 * 40 * 2000 / 8},
-      {"4, 16, 10, 100", "NCX", 2, 0},
-      {"40, 20, 100, 100", "NXC", 1, (size_t)40 * 20 * 100 * 14},
-      {"4, 10, 10, 100", "NXC", 2, 0},
+      {"40, 16, 20, 100", "NCX", 1, (size_t)40 * 2000 / 8, 0},
+      {"66, 16, 20, 100", "NCX", 1, 0, (size_t)16 * 66 * 2000 / 8}, // 16,500 bytes a channel
+      {"4, 16, 10, 100", "NCX", 2, 0, 0},
+      {"40, 20, 100, 100", "NXC", 1, 0, (size_t)40 * 20 * 100 * 14}, // two loops
+      {"4, 10, 10, 100", "NXC", 2, 0, 0},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     bool is_ncx = strcmp(rows[i].format, "NCX") == 0;
     Lowered l = lower(gated_text(rows[i].shape, is_ncx ? "16" : "100", rows[i].format), &usual, false);
     const Kernel *k = only_kernel(&l);
     assert_int_equal(count_looks_at_gate(k), rows[i].looks);
-    size_t nbytes = 0;
-    for (size_t t = 0; t < k->ntemporaries; t++)
-      if (k->temporaries[t].type == TYPE_BOOLEAN) nbytes += (size_t)k->temporaries[t].nelems;
-    assert_int_equal(nbytes, rows[i].mask_nbytes);
+    size_t own_nbytes = 0, shared_nbytes = 0;
+    for (size_t t = 0; t < k->ntemporaries; t++) {
+      if (k->temporaries[t].type != TYPE_BOOLEAN) continue;
+      if (k->temporaries[t].is_own) own_nbytes += (size_t)k->temporaries[t].nelems;
+      else shared_nbytes += (size_t)k->temporaries[t].nelems;
+    }
+    assert_int_equal(own_nbytes, rows[i].own_nbytes);
+    assert_int_equal(shared_nbytes, rows[i].shared_nbytes);
+    assert_true(is_ncx ? l.program->workspace_nbytes == shared_nbytes : l.program->workspace_nbytes >= shared_nbytes);
     lowered_deinit(&l);
   }
 }
