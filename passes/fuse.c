@@ -12,11 +12,15 @@
 // tests/bench/live_values.sh measures it. What is bounded is how many tensors stream through at once.
 //
 // Within a region, values go from node to node as expressions over one domain, aligned at the right as numpy does. What
-// operators with sums hand out beside their data (statistics of a norm) lies along other axes, and only stores fit it.
+// operators with sums hand out beside their data (statistics of a norm) lies along other axes: only stores fit it, and
+// a norm over the same axes.
 #include "passes/fuse.h"
 
+#include "ir/norm.h"
 #include "passes/lower/lower.h"
 #include "passes/traffic.h"
+
+#include <string.h>
 
 enum {
   MOST_NODES = 128,  // in a region: as many expressions as are still found quickly, and as a reader can follow
@@ -101,8 +105,33 @@ static bool is_aligned(const Node *maker) {
   return operator_has_attribute(maker->op, "keep_dims") ? node_bool(maker, "keep_dims") : is_spreadable(maker);
 }
 
+static bool is_statistic_operand(const Node *node, const Value *v) {
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    const char *name = node->op->inputs[i].name;
+    if (node->inputs[i] == v && strcmp(name, "mean") != 0 && strcmp(name, "variance") != 0) return false;
+  }
+  return true;
+}
+
+static Type computed_type(const Node *node) {
+  return node->inputs[0]->type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
+}
+
+// Whether the value is a statistic that one norm makes and another of the same axes takes: it varies over the same axes
+// of the kernel for both. Of another type than is computed with, it would have to be rounded first.
+static bool is_of_same_norm(const Node *maker, const Value *v, const Node *user) {
+  bool are_norms = strcmp(maker->op->family, "norm") == 0 && strcmp(user->op->family, "norm") == 0;
+  if (!are_norms || !maker->op->outputs[v->output_slot].is_statistic || !is_statistic_operand(user, v)) return false;
+  if (v->type != computed_type(user) || norm_cancels(user)) return false;
+  bool has_groups = operator_has_attribute(maker->op, "groups");
+  if (has_groups != operator_has_attribute(user->op, "groups")) return false;
+  if (has_groups && !extent_equals(norm_ngroups(maker), norm_ngroups(user))) return false;
+  return shape_equals(&maker->inputs[0]->shape, &user->inputs[0]->shape) &&
+         norm_reduced_axes(maker) == norm_reduced_axes(user);
+}
+
 static bool may_pass(const Node *maker, const Value *v, const Node *user, const Shape *domain) {
-  if (shape_equals(&v->shape, domain)) return true;
+  if (shape_equals(&v->shape, domain) || is_of_same_norm(maker, v, user)) return true;
   return is_aligned(maker) && is_spreadable(user) && broadcasts_to(&v->shape, domain);
 }
 

@@ -240,6 +240,34 @@ static void values_of_the_region_itself_are_no_streams(void **state) {
   text_deinit(&text);
 }
 
+#define NORMS(type, shape, backward)                                                                                   \
+  "format: ngrad/1\nname: test\ninputs:\n- {name: x, type: " type ", shape: " shape "}\n- {name: g, type: " type       \
+  ", shape: " shape "}\nnodes:\n"                                                                                      \
+  "- {op: LayerNorm, inputs: [x], outputs: [y, {name: mean, type: " type "}, {name: var, type: " type "}], "           \
+  "attributes: {use_affine: false}}\n"                                                                                 \
+  "- {op: " backward ", inputs: [x, g, mean, var], outputs: [dx]"
+
+// In the type that is computed with: of others, the backward one takes what is rounded.
+static void statistics_pass_between_norms_of_the_same_axes(void **state) {
+  (void)state;
+  static const char in_line[] = NORMS("f32", "[4, 8]", "LayerNormBackward") ", attributes: {use_affine: false}}\n";
+  static const char rounded[] = NORMS("bf16", "[4, 8]", "LayerNormBackward") ", attributes: {use_affine: false}}\n";
+  static const char across[] = NORMS("f32", "[4, 4]", "BatchNormTrainingBackward") ", attributes: {epsilon: 1}}\n";
+  static const struct {
+    const char *nodes, *outputs, *regions;
+  } cases[] = {{in_line, OUTPUTS("y, dx"), "y dx"},
+               {in_line, OUTPUTS("dx, mean"), "y dx"},
+               {rounded, OUTPUTS("y, dx"), "y | dx"},
+               {across, OUTPUTS("y, dx"), "y | dx"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    Text text;
+    text_init(&text, &system_allocator);
+    text_format(&text, "%s%s", cases[i].nodes, cases[i].outputs);
+    must_become(text_string(&text), NORMALLY, cases[i].regions);
+    text_deinit(&text);
+  }
+}
+
 static void no_fuse_keeps_each_node_apart(void **state) {
   (void)state;
   must_become(residual_tail, (PassContext){.no_fuse = true}, "masked | dx | y");
@@ -630,6 +658,7 @@ int main(void) {
       cmocka_unit_test(what_names_an_axis_does_not_spread),
       cmocka_unit_test(regions_stand_at_their_last_nodes),
       cmocka_unit_test(values_of_the_region_itself_are_no_streams),
+      cmocka_unit_test(statistics_pass_between_norms_of_the_same_axes),
       cmocka_unit_test(no_fuse_keeps_each_node_apart),
       cmocka_unit_test(what_no_output_needs_goes),
       cmocka_unit_test(dead_values_and_constants_go_and_inputs_stay),
