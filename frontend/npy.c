@@ -364,17 +364,3 @@ bool npy_read_bytes(const char *name, const void *bytes, size_t nbytes, Type typ
   Input in = {.prefix = "", .at = {&source, 0, 0}, .d = d, .fd = -1, .bytes = bytes, .nbytes = nbytes, .left = nbytes};
   return read_tensor(&in, type, shape, out, allocator);
 }
-
-bool npy_read_header(const char *path, Type *type, Shape *shape, Diagnostics *d) {
-  const Source source = {.name = path};
-  Input in = {.prefix = "", .at = {&source, 0, 0}, .d = d};
-  Header header = {0};
-  in.fd = file_open(path, &in.nbytes, in.at, "", d);
-  if (in.fd < 0) return false;
-  in.left = in.nbytes;
-  bool ok = read_header(&in, &header);
-  close(in.fd);
-  *type = header.type;
-  *shape = header.shape;
-  return ok;
-}

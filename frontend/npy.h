@@ -24,9 +24,6 @@ bool npy_read_bytes(const char *name, const void *bytes, size_t nbytes, Type typ
 bool npy_read_named(const char *path, const char *name, Position at, Type type, const Shape *shape, Tensor *out,
                     const Allocator *allocator, Diagnostics *d);
 
-// Only what the header says: the type, and a shape whose extents are numbers.
-bool npy_read_header(const char *path, Type *type, Shape *shape, Diagnostics *d);
-
 // Writes format 1.0, bf16 as f32 (exact). The file appears whole or not at all: it is written beside its place and
 // then renamed.
 bool npy_write(const char *path, const Tensor *t, Diagnostics *d);

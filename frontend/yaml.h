@@ -39,10 +39,6 @@ Graph *yaml_read(const Allocator *allocator, const char *path, const char *text,
 // The same from a regular file (its folder is the constants') or, for "-", from standard input (no folder).
 Graph *yaml_read_file(const Allocator *allocator, const char *path, Diagnostics *d);
 
-// The bytes of a regular file, or of standard input for "-", with a zero added; the caller frees them with the
-// allocator. NULL after telling why: no such file, not a regular one, more than YAML_MAX_BYTES.
-char *yaml_load(const Allocator *allocator, const char *path, size_t *nbytes, Diagnostics *d);
-
 // The typed graph as a file that reads back as the same graph: each node under the name it was written in, with
 // operands by name, every attribute that the name has, and the types and shapes of outputs. Constants that nothing
 // uses are left out. Printing what was read from a print gives the same text.

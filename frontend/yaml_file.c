@@ -24,7 +24,9 @@ static bool read_all(int fd, Text *out, const char *path, Diagnostics *d) {
   return error_at(d, at, "too long, expected at most %d MiB", YAML_MAX_BYTES >> 20);
 }
 
-char *yaml_load(const Allocator *allocator, const char *path, size_t *nbytes, Diagnostics *d) {
+// The bytes of a regular file, or of standard input for "-", with a zero added; the caller frees them with the
+// allocator. NULL after telling why: no such file, not a regular one, more than YAML_MAX_BYTES.
+static char *load(const Allocator *allocator, const char *path, size_t *nbytes, Diagnostics *d) {
   bool is_standard_input = strcmp(path, "-") == 0;
   const Source source = {.name = path};
   int fd = is_standard_input ? STDIN_FILENO : file_open(path, nbytes, (Position){&source, 0, 0}, "", d);
@@ -41,7 +43,7 @@ char *yaml_load(const Allocator *allocator, const char *path, size_t *nbytes, Di
 
 Graph *yaml_read_file(const Allocator *allocator, const char *path, Diagnostics *d) {
   size_t nbytes;
-  char *text = yaml_load(allocator, path, &nbytes, d);
+  char *text = load(allocator, path, &nbytes, d);
   if (!text) return NULL;
   const char *slash = strrchr(path, '/');
   size_t nfolder = !slash ? 1 : slash == path ? 1 : (size_t)(slash - path);

@@ -115,7 +115,7 @@ bool error_out_of_memory(Diagnostics *d) {
   return false;
 }
 
-void diagnostic_print(const Diagnostic *item, Text *out, bool colour) {
+static void print_diagnostic(const Diagnostic *item, Text *out, bool colour) {
   const char *bold = colour ? "\033[1m" : "", *reset = colour ? "\033[0m" : "";
   const char *hue = !colour ? "" : item->severity == SEVERITY_ERROR ? "\033[1;31m" : "\033[1;35m";
   if (item->file) {
@@ -129,7 +129,7 @@ void diagnostic_print(const Diagnostic *item, Text *out, bool colour) {
 }
 
 void diagnostics_print(const Diagnostics *d, Text *out, bool colour) {
-  for (size_t i = 0; i < d->count; i++) diagnostic_print(&d->items[i], out, colour);
+  for (size_t i = 0; i < d->count; i++) print_diagnostic(&d->items[i], out, colour);
   if (d->nerrors + d->nwarnings > d->count) text_format(out, "and %zu more\n", d->nerrors + d->nwarnings - d->count);
   if (d->out_of_memory) text_add_string(out, "error: out of memory\n");
 }

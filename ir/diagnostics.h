@@ -52,7 +52,6 @@ bool error_out_of_memory(Diagnostics *d); // recorded without allocating
 
 // file:line:column: error: message, then the line and a caret. Colour in ANSI escapes when asked for.
 void diagnostics_print(const Diagnostics *d, Text *out, bool colour);
-void diagnostic_print(const Diagnostic *item, Text *out, bool colour);
 
 // The candidate closest to `word` by edit distance, if close enough to be a slip of the pen; else NULL.
 const char *nearest_word(const char *word, const char *const *candidates, size_t count);

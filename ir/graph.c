@@ -186,6 +186,17 @@ Value *graph_add_value(Graph *g, const char *name, Type type, const Shape *shape
   return v;
 }
 
+Value *graph_add_number(Graph *g, const char *name, Type type, const Shape *shape, double number) {
+  Value *v = name ? graph_add_value(g, name, type, shape) : NULL;
+  Constant *constant = v ? ARENA_NEW(&g->arena, Constant) : NULL;
+  if (constant) constant->data = arena_alloc(&g->arena, type_nbytes(type));
+  if (!constant || !constant->data) return NULL;
+  constant->is_splat = true;
+  type_store(type, constant->data, 0, number);
+  v->constant = constant;
+  return v;
+}
+
 Value *graph_add_input(Graph *g, const char *name, Type type, const Shape *shape) {
   if (!arena_grow(&g->arena, &g->inputs, g->ninputs, &g->inputs_capacity, sizeof *g->inputs)) return NULL;
   Value *v = graph_add_value(g, name, type, shape);

@@ -167,6 +167,8 @@ Dim *graph_find_dim(const Graph *g, const char *name);
 
 // Values. Names are copied; uniqueness is the caller's to keep (graph_fresh_name helps passes).
 Value *graph_add_value(Graph *g, const char *name, Type type, const Shape *shape); // shape NULL: unknown rank
+// A constant, the same number everywhere; name NULL: none, as graph_fresh_name says that it is out of memory.
+Value *graph_add_number(Graph *g, const char *name, Type type, const Shape *shape, double number);
 Value *graph_add_input(Graph *g, const char *name, Type type, const Shape *shape);
 bool graph_add_output(Graph *g, Value *v);
 const char *graph_fresh_name(Graph *g, const char *stem);

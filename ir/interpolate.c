@@ -43,7 +43,8 @@ Resampling node_resampling(const Node *node, int spatial) {
   return r;
 }
 
-int64_t resampling_greatest(const Resampling *r) {
+// A bound on the integers that computing places takes, along one axis.
+static int64_t resampling_greatest(const Resampling *r) {
   int64_t input = r->input + 1, output = r->output + 1;
   return input >= GREATEST_EXACT / 8 / output ? GREATEST_EXACT : 8 * input * output;
 }
@@ -63,7 +64,8 @@ int64_t node_greatest_place(const Node *node) {
   return greatest > offset ? greatest : offset;
 }
 
-int64_t resampling_taps(const Resampling *r) {
+// The most outputs that one input has a share in; they follow each other.
+static int64_t resampling_taps(const Resampling *r) {
   if (r->input == r->output) return 1;
   if (r->factor <= 0) return r->output; // all of them have one source
   int64_t reach = r->is_nearest ? r->divisor : 2 * r->divisor, taps = (reach + r->factor - 1) / r->factor;

@@ -22,12 +22,8 @@ int spatial_axis(const Node *node);
 // Of a node whose extents all have numbers; `spatial` counts from 0.
 Resampling node_resampling(const Node *node, int spatial);
 
-// A bound on the integers that computing places takes: along one axis, and in all of the node.
-int64_t resampling_greatest(const Resampling *r);
+// A bound on the integers that computing places takes.
 int64_t node_greatest_place(const Node *node);
-
-// The most outputs that one input has a share in; they follow each other.
-int64_t resampling_taps(const Resampling *r);
 
 // The domain of a gradient: its output's axes, then for each spatial one the taps that add up.
 Shape adjoint_domain(const Node *node);

@@ -74,11 +74,7 @@ void kernel_init(Kernel *k, Arena *arena, const char *name) {
   *k = (Kernel){.arena = arena, .name = name, .nexprs = 1};
 }
 
-int kernel_add_axis(Kernel *k, const char *name, int64_t extent) {
-  return kernel_add_open_axis(k, name, extent, 0);
-}
-
-int kernel_add_open_axis(Kernel *k, const char *name, int64_t extent, Powers powers) {
+int kernel_add_axis(Kernel *k, const char *name, int64_t extent, Powers powers) {
   if (k->naxes == MAX_AXES) {
     k->out_of_memory = true;
     return 0;

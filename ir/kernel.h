@@ -229,8 +229,7 @@ void program_free(Program *p);
 // Building. All return 0 after setting kernel->out_of_memory, and take 0 as an operand, so that only the end of a
 // lowering needs to look. Equal expressions are made once.
 void kernel_init(Kernel *k, Arena *arena, const char *name);
-int kernel_add_axis(Kernel *k, const char *name, int64_t extent); // a literal
-int kernel_add_open_axis(Kernel *k, const char *name, int64_t extent, Powers powers);
+int kernel_add_axis(Kernel *k, const char *name, int64_t extent, Powers powers);
 AccessId kernel_add_access(Kernel *k, const Access *access);
 ExprId expr_load(Kernel *k, AccessId access);
 ExprId expr_load_at(Kernel *k, AccessId access, ExprId offset); // elements, a whole number; 0: out of memory

@@ -35,6 +35,9 @@
 #define BINARY_ARITHMETIC                                                                                              \
   .inputs = {{"src_0", 'A'}, {"src_1", 'B'}}, .ninputs = 2, .outputs = {{"dst", 'C'}}, .noutputs = 1,                  \
   .attributes = {AUTO_BROADCAST}, .nattributes = 1, .infer = infer_binary_arithmetic, .traits = TRAIT_ELEMENTWISE
+#define NORM_GRADIENTS                                                                                                 \
+  .outputs = {{"diff_src", 'T'}, {"diff_gamma", 'S', .is_optional = true}, {"diff_beta", 'S', .is_optional = true}},   \
+  .noutputs = 3
 #define BATCH_NORM_BACKWARD_OPERANDS                                                                                   \
   .inputs = {{"src", 'T'},                                                                                             \
              {"diff_dst", 'T'},                                                                                        \
@@ -42,9 +45,7 @@
              {"variance", 'S', .is_positive = true},                                                                   \
              {"gamma", 'S', .is_optional = true},                                                                      \
              {"beta", 'S', .is_optional = true, .is_hidden = true}},                                                   \
-  .ninputs = 6,                                                                                                        \
-  .outputs = {{"diff_src", 'T'}, {"diff_gamma", 'S', .is_optional = true}, {"diff_beta", 'S', .is_optional = true}},   \
-  .noutputs = 3
+  .ninputs = 6, NORM_GRADIENTS
 #define NORM_TYPES                                                                                                     \
   .types = {{'T', TYPES_FLOAT},                                                                                        \
             {'S', TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_BF16) | TYPE_BIT(TYPE_F16) | TYPE_BIT(TYPE_F64)}}
@@ -80,9 +81,7 @@
              {"variance", 'S', .is_positive = true},                                                                   \
              {"gamma", 'S', .is_optional = true},                                                                      \
              {"beta", 'S', .is_optional = true}},                                                                      \
-  .ninputs = 6,                                                                                                        \
-  .outputs = {{"diff_src", 'T'}, {"diff_gamma", 'S', .is_optional = true}, {"diff_beta", 'S', .is_optional = true}},   \
-  .noutputs = 3
+  .ninputs = 6, NORM_GRADIENTS
 #define USE_AFFINE                                                                                                     \
   { .name = "use_affine", .kind = ATTRIBUTE_BOOL, .default_value = true }
 

@@ -54,17 +54,8 @@ Value *builder_add_unary(Builder *b, OperatorId id, Value *src, const Value *sta
 }
 
 Value *builder_add_constant(Builder *b, const Shape *shape, Type type, double number) {
-  const char *name = graph_fresh_name(b->graph, "constant");
-  Value *v = name ? graph_add_value(b->graph, name, type, shape) : NULL;
-  Constant *constant = v ? ARENA_NEW(&b->graph->arena, Constant) : NULL;
-  if (constant) constant->data = arena_alloc(&b->graph->arena, type_nbytes(type));
-  if (!constant || !constant->data) {
-    b->out_of_memory = true;
-    return NULL;
-  }
-  constant->is_splat = true;
-  type_store(type, constant->data, 0, number);
-  v->constant = constant;
+  Value *v = graph_add_number(b->graph, graph_fresh_name(b->graph, "constant"), type, shape, number);
+  if (!v) b->out_of_memory = true;
   return v;
 }
 

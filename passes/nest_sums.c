@@ -1,3 +1,4 @@
+// Expressions are made anew from the first to the last, and reductions over the vector axis as nests of them.
 #include "passes/nest_sums.h"
 
 static bool varies(const Kernel *k, ExprId id, AxisSet axes) {

@@ -6,6 +6,7 @@
 //   movement               after simplify, which takes away what stands between two that cancel
 //   common-subexpressions  when equal things have become alike
 //   recognise              sees each norm once, in few spellings; before fuse, which knows the operators
+//   split-groups           after common-subexpressions, which would join what its two looks at the data compute
 //   reshape-orders         after movement, which would take its copies away; before fuse, which must see them
 //   quantize-scales        after common-subexpressions, which would not see that two lists are alike
 //   fuse                   last of the graph passes: it only marks regions, which later rewriting would make untrue
@@ -26,6 +27,7 @@
 #include "passes/reshape_orders.h"
 #include "passes/schedule.h"
 #include "passes/simplify.h"
+#include "passes/split_groups.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +42,7 @@ const Pass passes[] = {
     {"movement", pass_movement, "join, move and remove reshapes and transposes", &movement_rules},
     {"common-subexpressions", pass_common_subexpressions, "compute once what is computed twice", NULL},
     {"recognise", pass_recognise, "make norms that are spelled out their operators", NULL},
+    {"split-groups", pass_split_groups, "take group norms' gradients with channels last in steps by channel", NULL},
     {"reshape-orders", pass_reshape_orders, "copy what a reshape takes where it is not row-major", NULL},
     {"quantize-scales", pass_quantize_scales, "make constants of lists of scales", NULL},
     {"fuse", pass_fuse, "mark the nodes that become one kernel", NULL},

@@ -237,16 +237,8 @@ static void forget_since(Graph *g, size_t nnodes, size_t nvalues) {
 }
 
 static Value *new_number(Rewrite *r, double number, Type type, const Shape *shape) {
-  const char *name = graph_fresh_name(r->graph, "constant");
-  Value *v = name ? graph_add_value(r->graph, name, type, shape) : NULL;
-  Constant *constant = v ? v->constant = ARENA_NEW(&r->graph->arena, Constant) : NULL;
-  if (constant) constant->data = arena_alloc(&r->graph->arena, type_nbytes(type));
-  if (!constant || !constant->data) {
-    r->out_of_memory = true;
-    return NULL;
-  }
-  constant->is_splat = true;
-  type_store(type, constant->data, 0, number);
+  Value *v = graph_add_number(r->graph, graph_fresh_name(r->graph, "constant"), type, shape, number);
+  if (!v) r->out_of_memory = true;
   return v;
 }
 

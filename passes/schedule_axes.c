@@ -130,7 +130,7 @@ int last_axis(const Scheduling *s) {
   return s->is_column ? __builtin_ctz(s->inner) : s->vector_axis;
 }
 
-bool is_inner_reduction(const Scheduling *s, const Expr *e) {
+static bool is_inner_reduction(const Scheduling *s, const Expr *e) {
   if (s->is_nested) return is_nested_reduction(s, e) || e->reduced == middle_axes(s);
   return !s->is_tiled && e->reduced == s->inner;
 }

@@ -45,7 +45,6 @@ bool schedule_choose_axes(Scheduling *s);
 bool schedule_find_times(Scheduling *s);
 
 int last_axis(const Scheduling *s); // the innermost one of main loops
-bool is_inner_reduction(const Scheduling *s, const Expr *e);
 bool is_outer_reduction(const Scheduling *s, const Expr *e);
 AxisSet store_axes(const Kernel *k, const Store *store);
 bool is_narrow_store(const Scheduling *s, const Store *store); // done by a side loop

@@ -1,3 +1,5 @@
+// What a sweep loads follows from what its roots need; what the caches no longer hold when a later one comes counts
+// again.
 #include "passes/traffic.h"
 
 #include <string.h>

@@ -416,30 +416,34 @@ static void add_dim_names(const FilePrinter *f, Powers powers, Text *out) {
   text_deinit(&names);
 }
 
+// Only as many dims and axes are spelled out as there are; a row's other members are 0.
+static void print_tensor(const FilePrinter *f, const Value *v, Text *out) {
+  const int rank = v->shape.rank;
+  text_add_string(out, "    {");
+  add_string(out, v->name);
+  text_format(out, ", \"%s\", %d, {", type_name(v->type), rank);
+  for (int k = 0; k < rank; k++) {
+    const Extent e = v->shape.extent[k];
+    const int64_t factor = open_factor(f->graph, extent_value(e), extent_powers(e));
+    text_format(out, "%s%lld", k ? ", " : "", (long long)(extent_powers(e) ? -factor : factor));
+  }
+  text_add_string(out, rank ? "}, {" : "0}, {");
+  for (int k = 0; k < rank; k++) {
+    if (k) text_add_string(out, ", ");
+    add_dim_names(f, extent_powers(v->shape.extent[k]), out);
+  }
+  text_add_string(out, rank ? "}, {" : "NULL}, {");
+  for (int k = 0; k < rank; k++) text_format(out, "%s%d", k ? ", " : "", order_axis(&v->order, k));
+  text_add_string(out, rank ? "}},\n" : "0}},\n");
+}
+
 static void print_info(const FilePrinter *f, Text *out) {
   static const char *const threads[] = {[EMIT_SERIAL] = "none", [EMIT_OPENMP] = "openmp", [EMIT_CALLBACK] = "callback"};
   const Graph *g = f->graph;
   text_format(out, "const %s_info *%s_get_info(void) {\n  static const %s_tensor tensors[] = {\n", f->prefix, f->prefix,
               f->prefix);
-  for (size_t i = 0; i < g->ninputs + g->noutputs; i++) {
-    const Value *v = i < g->ninputs ? g->inputs[i] : g->outputs[i - g->ninputs];
-    text_add_string(out, "    {");
-    add_string(out, v->name);
-    text_format(out, ", \"%s\", %d, {", type_name(v->type), v->shape.rank);
-    for (int k = 0; k < MAX_RANK; k++) {
-      Extent e = k < v->shape.rank ? v->shape.extent[k] : EXTENT(0);
-      const int64_t factor = open_factor(g, extent_value(e), extent_powers(e));
-      text_format(out, "%s%lld", k ? ", " : "", (long long)(extent_powers(e) ? -factor : factor));
-    }
-    text_add_string(out, "}, {");
-    for (int k = 0; k < MAX_RANK; k++) {
-      if (k) text_add_string(out, ", ");
-      add_dim_names(f, k < v->shape.rank ? extent_powers(v->shape.extent[k]) : 0, out);
-    }
-    text_add_string(out, "}, {");
-    for (int k = 0; k < v->shape.rank; k++) text_format(out, "%s%d", k ? ", " : "", order_axis(&v->order, k));
-    text_add_string(out, v->shape.rank ? "}},\n" : "0}},\n");
-  }
+  for (size_t i = 0; i < g->ninputs; i++) print_tensor(f, g->inputs[i], out);
+  for (size_t i = 0; i < g->noutputs; i++) print_tensor(f, g->outputs[i], out);
   text_add_string(out, "  };\n");
   if (g->ndims) {
     text_add_string(out, "  static const char *const dims[] = {");

@@ -59,14 +59,15 @@ static void print_blocks(Printer *p, size_t kernel, size_t loop) {
                 bare_text(p, size_text(p, axes_nelems(k, all), axes_powers(k, all), "a->")), (long long)l->few_work,
                 (long long)l->few_block, (long long)l->many_block);
   }
-  const char *total = size_text(p, axes_nelems(k, cut), axes_powers(k, cut), "a->");
+  const char *total = bare_text(p, size_text(p, axes_nelems(k, cut), axes_powers(k, cut), "a->"));
   text_format(p->plain, "  a->k%zu_loop%zu_chunks = (%s + %s - 1) / %s;\n", kernel, loop, total, length, length);
 }
 
 // Takes so many bytes, in whole lines; returns how many where that is known.
 static size_t print_take(Printer *p, const char *nbytes) {
   p->has_open_workspace |= !is_literal(nbytes);
-  if (strcmp(nbytes, "0") != 0) text_format(p->plain, "  at += ((uint64_t)%s + 63) / 64 * 64;\n", nbytes);
+  const char *cast = *nbytes == '(' ? "" : "(uint64_t)"; // else the first factor is one
+  if (strcmp(nbytes, "0") != 0) text_format(p->plain, "  at += (%s%s + 63) / 64 * 64;\n", cast, bare_text(p, nbytes));
   return is_literal(nbytes) ? (size_t)(strtoull(nbytes, NULL, 10) + 63) / 64 * 64 : 0;
 }
 
@@ -84,8 +85,9 @@ static size_t print_rooms(Printer *p) {
     const int64_t hint = powers_value(g, room->powers, NULL);
     for (size_t v = 0; v < g->nvalues; v++)
       if (program->is_in_workspace[v] && shape_powers(&g->values[v]->shape) == room->powers)
-        print_place(p, p->value_member[v], g->values[v]->type,
-                    size_text(p, (int64_t)program->value_offset[v] * hint, room->powers, "a->"));
+        print_place(
+            p, p->value_member[v], g->values[v]->type,
+            size_text(p, (int64_t)program->value_offset[v] * hint, program->value_offset[v] ? room->powers : 0, "a->"));
     nbytes += print_take(p, size_text(p, (int64_t)room->nbytes * hint, room->powers, "(uint64_t)a->"));
   }
   return nbytes;

@@ -48,8 +48,6 @@ bool varies_by_row(const LoopPrinter *l, AxisSet axes);
 Level level_of(const LoopPrinter *l, AxisSet axes, int *depth);
 Level expr_level(const LoopPrinter *l, ExprId id);
 Level root_level(const LoopPrinter *l, const Root *root);
-// Whether an expression is a vector: it varies along the vectors' axis, or its loop has all that it needs of them.
-bool is_lanewise(const LoopPrinter *l, ExprId id);
 // Where rows lie across lanes: whether an access is along both axes and has its row's elements one behind the other,
 // so that it is transposed in a copy. The last rows, fewer than lanes, are gathered.
 bool is_transposed(const LoopPrinter *l, AccessId id);

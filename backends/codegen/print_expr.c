@@ -78,7 +78,13 @@ const char *open_number_text(Printer *p, int64_t number, Powers powers, const ch
 
 const char *bare_text(Printer *p, const char *product) {
   const size_t nbytes = strlen(product);
-  if (*product != '(' || product[nbytes - 1] != ')') return product;
+  size_t i = 0;
+  int depth = 0;
+  do { // to what closes the first one
+    depth += (product[i] == '(') - (product[i] == ')');
+    i++;
+  } while (depth > 0 && i < nbytes);
+  if (*product != '(' || i < nbytes) return product;
   const char *bare = arena_format(p->scratch, "%.*s", (int)nbytes - 2, product + 1);
   p->out_of_memory |= !bare;
   return bare ? bare : product;
@@ -121,7 +127,8 @@ Level root_level(const LoopPrinter *l, const Root *root) {
   return level_of(l, root_axes(l->k, root), NULL);
 }
 
-bool is_lanewise(const LoopPrinter *l, ExprId id) {
+// Whether an expression is a vector: it varies along the vectors' axis, or its loop has all that it needs of them.
+static bool is_lanewise(const LoopPrinter *l, ExprId id) {
   Level level = expr_level(l, id);
   return level == LEVEL_VECTOR || (l->loop->is_across && level == LEVEL_ROW);
 }

@@ -66,25 +66,25 @@ static int nparts(const LoopPrinter *l) {
   return has_rows(l) ? l->loop->rows : l->loop->accumulators;
 }
 
-static void print_identity(LoopPrinter *l, ExprId id, char prefix, const char *stem, const char *index) {
+static void print_identity(LoopPrinter *l, ExprId id, char prefix, const char *type, const char *stem,
+                           const char *index) {
   print_indent(l);
-  text_format(l->out, "%s_%s%s = %c_set(", stem, l->name[id], index, prefix);
+  text_format(l->out, "%s%s_%s%s = %c_set(", type, stem, l->name[id], index, prefix);
   add_number(l, reductions[l->k->exprs[id].op].identity, prefix == 'd');
   text_add_string(l->out, ");\n");
 }
 
 // `count` of a vector type, each the identity of the reduction.
 static void declare_identities(LoopPrinter *l, ExprId id, char prefix, const char *stem, int count) {
-  const char *type = prefix == 'd' ? "dvec" : "vec";
+  const char *type = prefix == 'd' ? "dvec " : "vec ";
   if (count == 1 && !has_rows(l)) {
-    print_line(l, "%s %s_%s;", type, stem, l->name[id]);
-    print_identity(l, id, prefix, stem, "");
+    print_identity(l, id, prefix, type, stem, "");
     return;
   }
-  print_line(l, "%s %s_%s[%d];", type, stem, l->name[id], count);
+  print_line(l, "%s%s_%s[%d];", type, stem, l->name[id], count);
   print_line(l, "UNROLL for (int u = 0; u < %d; u++)", count);
   open_brace(l);
-  print_identity(l, id, prefix, stem, "[u]");
+  print_identity(l, id, prefix, "", stem, "[u]");
   l->indent--;
 }
 
@@ -246,7 +246,9 @@ static void print_middle_loops(LoopPrinter *l, int sweep, int depth, const Runs 
   int axis = l->loop->order[l->loop->nouter + depth];
   const char *name = axis_name(l, axis);
   const char *extent = axes_text(l, 1U << axis);
-  bool in_runs = (runs->middle_run || runs->is_open) && depth == l->loop->ninner - 2;
+  const bool is_last = depth == l->loop->ninner - 2;
+  const bool is_run = is_last && !runs->is_open && runs->middle_run == 1; // each iteration is one
+  const bool in_runs = is_last && !is_run && (runs->middle_run || runs->is_open);
   bool is_backwards = l->loop->is_backwards && sweep == l->loop->nsweeps - 1 && !runs->has_sums;
   const char *run = runs->is_open ? "run" : number_text(l, runs->middle_run, 0);
   if (in_runs) {
@@ -260,8 +262,9 @@ static void print_middle_loops(LoopPrinter *l, int sweep, int depth, const Runs 
     print_line(l, "for (size_t %s = 0; %s < %s; %s++) {", name, name, extent, name);
   }
   open_brace(l);
+  if (is_run) for_each_sum(l, sweep, begin_run);
   print_next_index(l, sweep, axis, is_backwards);
-  const bool has_nested_sums = l->loop->is_nested && depth == l->loop->ninner - 2;
+  const bool has_nested_sums = l->loop->is_nested && is_last;
   print_middle_exprs(l, sweep, depth, sweep);
   if (has_nested_sums) for_each_sum(l, sweep, runs->has_totals ? declare_total : declare_accumulator);
   print_middle_loops(l, sweep, depth + 1, runs);
@@ -270,6 +273,7 @@ static void print_middle_loops(LoopPrinter *l, int sweep, int depth, const Runs 
     print_middle_exprs(l, sweep, depth, sweep + 1);
     print_middle_roots(l, sweep);
   }
+  if (is_run) for_each_sum(l, sweep, end_run);
   close_brace(l);
   if (!in_runs) return;
   for_each_sum(l, sweep, end_run);

@@ -48,7 +48,7 @@ static void add_line(Text *out, const char *line, size_t nbytes) {
   while (lead + nbytes > WIDTH) {
     const size_t most = (size_t)WIDTH - (is_directive ? 2 : 0) - lead, begin = place.nbytes ? 1 : indent + 3;
     const bool is_in_comment = place.is_in_comment;
-    place = find_place(line, nbytes, most / 2, most, is_in_comment);
+    place = find_place(line, nbytes, most / 3, most, is_in_comment);
     if (!place.nbytes || place.nbytes > most) place = find_place(line, nbytes, begin, most, is_in_comment);
     if (!place.nbytes) break;
     text_add(out, line, place.nbytes);

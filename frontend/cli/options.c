@@ -30,6 +30,7 @@ typedef struct Option {
 } Option;
 
 #define FIELD(name) offsetof(Settings, name)
+#define ISAS "scalar, avx2, avx512, avx512_bf16 or neon"
 
 static const Option options[] = {
     {OPTION_BACKEND, "backend", 0, "NAME", KIND_TEXT, FIELD(backend), "interpreter or codegen (default codegen)"},
@@ -62,10 +63,9 @@ static const Option options[] = {
     {OPTION_AFTER, "after", 0, "PASS", KIND_TEXT, FIELD(after), "stop after this pass (default: before any)"},
     {OPTION_FORMAT, "format", 0, "FORMAT", KIND_TEXT, FIELD(format), "yaml, dot, kernels or c (default yaml)"},
     {OPTION_THREADS, "threads", 0, "N", KIND_COUNT, FIELD(threads), "how many threads (default 0: a processor each)"},
-    {OPTION_ISA, "isa", 0, "NAME", KIND_TEXT, FIELD(isa),
-     "scalar, avx2, avx512, avx512_bf16 or neon (default: the best that this processor has)"},
+    {OPTION_ISA, "isa", 0, "NAME", KIND_TEXT, FIELD(isa), ISAS " (default: the best that this processor has)"},
     {OPTION_SOURCE_OUT, "isa", 0, "LIST", KIND_TEXT, FIELD(isa),
-     "scalar, avx2, avx512, avx512_bf16 or neon (default: all); several with commas between; scalar is always there"},
+     ISAS " (default: all); several with commas between; scalar is always there"},
     {OPTION_SOURCE_OUT, "threads", 0, "HOW", KIND_TEXT, FIELD(sharing),
      "none, openmp or callback (default openmp): the caller's"},
     {OPTION_SOURCE_OUT, "self-test", 0, NULL, KIND_FLAG, FIELD(has_self_test),

@@ -71,13 +71,9 @@ static Value *new_value(Gradient *g, Type type, const Shape *shape) {
 
 Value *gradient_filled(Gradient *g, Type type, const Shape *shape, double number) {
   if (type != TYPE_F64) type = TYPE_F32; // in which every number that is counted or given is near enough
-  Value *v = new_value(g, type, shape);
-  Constant *constant = ARENA_NEW(&g->graph->arena, Constant);
-  void *data = arena_alloc(&g->graph->arena, sizeof(double));
-  if (!v || !constant || !data) return out_of_memory(g);
-  type_store(type, data, 0, number);
-  *constant = (Constant){.data = data, .is_splat = true};
-  v->constant = constant;
+  Value *v = graph_add_number(g->graph, "", type, shape, number);
+  if (!v) return out_of_memory(g);
+  v->position = g->node ? g->node->position : (Position){0};
   return v;
 }
 

@@ -181,10 +181,10 @@ static void add_axes(Lowering *l) {
   for (int i = 0; i < l->domain.rank; i++) {
     Extent e = l->domain.extent[i];
     if (i == l->split_axis) {
-      kernel_add_open_axis(k, names[k->naxes], extent_value(l->nparts), extent_powers(l->nparts));
+      kernel_add_axis(k, names[k->naxes], extent_value(l->nparts), extent_powers(l->nparts));
       e = part_length(l);
     }
-    kernel_add_open_axis(k, names[k->naxes], extent_value(e), extent_powers(e));
+    kernel_add_axis(k, names[k->naxes], extent_value(e), extent_powers(e));
   }
 }
 

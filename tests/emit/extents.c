@@ -41,7 +41,7 @@ static int call(const int64_t *dims, void *const *p, size_t nbytes, int isa) {
 }
 
 // Small numbers, of which every one is positive, as a variance must be.
-static void fill(void *data, size_t nbytes, const char *type, unsigned seed) {
+static void fill(void *data, size_t nbytes, const char *type, size_t seed) {
   const size_t nelems = nbytes / (strcmp(type, "f32") == 0 ? sizeof(float) : sizeof(uint16_t));
   for (size_t i = 0; i < nelems; i++) {
     const float x = 0.5F + (float)((i * 7 + seed * 5) % 32) / 32;
@@ -62,7 +62,7 @@ static void test(const int64_t *dims, int isa, int is_at_end) {
   const every_extent_tensor *tensors = every_extent_get_info()->tensors;
   void *p[NINPUTS + NOUTPUTS + 1];
   size_t nbytes[NINPUTS + NOUTPUTS];
-  for (unsigned i = 0; i < NINPUTS + NOUTPUTS; i++) {
+  for (size_t i = 0; i < NINPUTS + NOUTPUTS; i++) {
     nbytes[i] = nbytes_of(&tensors[i], dims);
     p[i] = is_at_end ? memories[i].end - nbytes[i] : memories[i].begin;
     if (i < NINPUTS) fill(p[i], nbytes[i], tensors[i].type, i);

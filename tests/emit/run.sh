@@ -224,6 +224,16 @@ outputs: [dx, y, dgamma, dbeta]
 Y
 }
 
+# A model of few rows, pixels and tokens, 3 x 3 or 7 or 19. How many channels and features there are, it keeps.
+few() { # GRAPH
+  sed -E 's/^dims: .*/dims: {N: 19, T: 19}/; s/, ([0-9]+), \1([],])/, 3, 3\2/; s/\b(128|197)\b/7/' "$1" |
+    sed -E "$(grep -q '\[N' "$1" && echo 's/, T: 19//' || echo 's/N: 19, //')"
+}
+# Without names for its extents.
+known() {
+  sed -E '/^dims:/d; /shape: /{s/\bN\b/19/g; s/\bT\b/19/g}'
+}
+
 check_case() { # NAME
   case $1 in
     open_*) check_open_case "${1#open_}" ;;
@@ -236,7 +246,8 @@ check_case() { # NAME
       if [ -f "$here/$1.yaml" ]; then
         check "$1" "$here/$1.yaml"
       elif [ -f "$models/$1.yaml" ]; then
-        if grep -q '^dims: {N: ' "$models/$1.yaml"; then check "$1" "$models/$1.yaml" --dim N=19; else check "$1" "$models/$1.yaml"; fi
+        few "$models/$1.yaml" | known >graph.yaml
+        check "$1" graph.yaml
       elif [ -f "$golden/$1/graph.yaml" ]; then
         check "$1" "$golden/$1/graph.yaml"
       fi
@@ -283,6 +294,12 @@ check_open_case() { # NAME, as of check_case
       rows "$2" N "$4" | sed "s/^inputs:/dims: {N: $3}\n&/" >open.yaml
       ;;
     *)
+      if [ -f "$models/$1.yaml" ]; then
+        few "$models/$1.yaml" >open.yaml
+        known <open.yaml >known.yaml
+        check_open "open_$1" known.yaml open.yaml
+        return
+      fi
       [ -f "$golden/$1/graph.yaml" ] || return 0
       cp "$golden/$1/graph.yaml" known.yaml
       named known.yaml >open.yaml
@@ -374,7 +391,7 @@ if [ "$effort" = all ]; then
     count "rows of $width between guard pages"
   done
   # shellcheck disable=SC2086
-  { stems $sample "$here"/*.yaml "$models"/*.yaml "$golden"/*/ && stems $open_sample "$golden"/*/ | sed 's/^/open_/'; } | xargs -P "$(nproc)" -n 1 "$here/run.sh" "$ngrad" all
+  { stems $sample "$here"/*.yaml "$models"/*.yaml "$golden"/*/ && stems $open_sample "$models"/*.yaml "$golden"/*/ | sed 's/^/open_/'; } | xargs -P "$(nproc)" -n 1 "$here/run.sh" "$ngrad" all
   count 'all cases'
 else
   for case in $sample $(stems "$here"/*.yaml) ln_f64_f64 bn_nxc_3x5x7 bn_empty_batch dml_f16 transformer_sublayer_backward; do

@@ -1,19 +1,14 @@
 // The installed API as a program that embeds it uses it: the log, what a graph consists of, passes, files, memory of
-// the caller's, several threads. api_test.c has the rest.
-#include "frontend/api/ngrad.h"
+// the caller's, several threads. The other api_*_test.c have the rest.
+#include "tests/unit/api_case.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const char scaled_relu[] = "format: ngrad/1\n"
                                   "name: step\n"
@@ -30,19 +25,6 @@ static const char scaled_relu[] = "format: ngrad/1\n"
                                   "    outputs: [z]\n"
                                   "    attributes: {use_dst: false}\n"
                                   "outputs: [z]\n";
-
-static ng_context *new_context(void) {
-  ng_context *ctx = ng_context_new(NULL);
-  assert_non_null(ctx);
-  return ctx;
-}
-
-static ng_graph *must_read(ng_context *ctx, const char *text) {
-  ng_graph *g = ng_graph_read(ctx, "test.yaml", text, strlen(text), NULL);
-  if (!g) print_error("%s", ng_messages_text(ctx, 0));
-  assert_non_null(g);
-  return g;
-}
 
 static void header_and_library_are_of_one_version(void **state) {
   (void)state;

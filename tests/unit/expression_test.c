@@ -132,8 +132,8 @@ static void make_program(Case *c) {
   arena_init(&c->program.arena, &system_allocator);
   kernel_init(k, &c->program.arena, "expressions");
   k->is_f64 = c->nbytes == 8;
-  kernel_add_axis(k, "d0", ROWS);
-  kernel_add_axis(k, "d1", COLUMNS);
+  kernel_add_axis(k, "d0", ROWS, 0);
+  kernel_add_axis(k, "d1", COLUMNS, 0);
   for (size_t i = 0; i < NOUTPUTS; i++) {
     size_t of = i % 2 * 2; // row after vector
     ExprId a = expr_load(k, access_of(k, g->inputs[of], of)), b = expr_load(k, access_of(k, g->inputs[of + 1], of));

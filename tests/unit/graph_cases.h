@@ -18,6 +18,11 @@ static const Types all_types[] = {{"f32", "f32"},   {"f16", "f32"}, {"bf16", "f3
                                   {"bf16", "bf16"}, {"f64", "f32"}, {"f64", "f64"}};
 enum { NTYPES = sizeof all_types / sizeof *all_types };
 
+// Around one, two and four vectors, and more than fits a chain of additions.
+static const int64_t all_widths[] = {1, 15, 16, 17, 31, 33, 64, 65, 300, 5000};
+static const int64_t all_heights[] = {1, 3, 4, 5, 37, 300};
+enum { NWIDTHS = sizeof all_widths / sizeof *all_widths, NHEIGHTS = sizeof all_heights / sizeof *all_heights };
+
 static inline Extents slice(Extents s, int from, int to) {
   Extents part = {to - from, {0}};
   for (int i = from; i < to; i++) part.extent[i - from] = s.extent[i];

@@ -42,8 +42,8 @@ static const Expr *expr(const Fixture *f, ExprId id) {
 }
 
 static void add_axes(Fixture *f, int64_t rows, int64_t columns) {
-  assert_int_equal(kernel_add_axis(&f->kernel, "row", rows), ROW);
-  assert_int_equal(kernel_add_axis(&f->kernel, "column", columns), COLUMN);
+  assert_int_equal(kernel_add_axis(&f->kernel, "row", rows, 0), ROW);
+  assert_int_equal(kernel_add_axis(&f->kernel, "column", columns, 0), COLUMN);
 }
 
 // Stores value 3 over both axes.
@@ -254,7 +254,7 @@ static void only_some_of_several_axes_are_merged(void **state) {
   Fixture *f = *state;
   Kernel *k = &f->kernel;
   const int64_t extents[] = {2, 3, 1, 5, 7};
-  for (int i = 0; i < 5; i++) kernel_add_axis(k, "axis", extents[i]);
+  for (int i = 0; i < 5; i++) kernel_add_axis(k, "axis", extents[i], 0);
   Access whole = {.value = &f->value[0], .type = TYPE_F32, .stride = {105, 35, 0, 7, 1}};
   Access channel = {.value = &f->value[1], .type = TYPE_F32, .stride = {0, 1}};
   ExprId x = expr_load(k, kernel_add_access(k, &whole)), c = expr_load(k, kernel_add_access(k, &channel));
@@ -274,7 +274,7 @@ static void axes_stand_as_most_of_memory_has_them(void **state) {
   Fixture *f = *state;
   Kernel *k = &f->kernel;
   const int64_t extents[] = {2, 3, 5, 7};
-  for (int i = 0; i < 4; i++) kernel_add_axis(k, "axis", extents[i]);
+  for (int i = 0; i < 4; i++) kernel_add_axis(k, "axis", extents[i], 0);
   Access whole = {.value = &f->value[0], .type = TYPE_F32, .stride = {105, 1, 21, 3}};
   Access small = {.value = &f->value[1], .type = TYPE_F32, .stride = {3, 1}};
   ExprId x = expr_load(k, kernel_add_access(k, &whole)), y = expr_load(k, kernel_add_access(k, &small));
@@ -330,7 +330,7 @@ static void blocks_do_not_straddle_kept_axes(void **state) {
 // Memory
 
 static void build(Kernel *k, Value *value) {
-  kernel_add_axis(k, "axis", 5);
+  kernel_add_axis(k, "axis", 5, 0);
   Access a = {.value = value, .type = TYPE_F32, .stride = {1}};
   ExprId x = expr_load(k, kernel_add_access(k, &a));
   for (int i = 0; i < 200; i++) x = expr_label(k, expr_fma(k, x, expr_constant(k, i), expr_sum(k, x, 1)), "x");

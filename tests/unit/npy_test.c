@@ -313,31 +313,25 @@ static int remove_folder(void **state) {
 static void what_is_written_is_read(void **state) {
   (void)state;
   static const struct {
-    Type type, file_type;
+    Type type;
+    const char *descr; // of the file
     int rank;
     int64_t extent[MAX_RANK];
   } cases[] = {
-      {TYPE_F64, TYPE_F64, 2, {2, 3}},
-      {TYPE_F32, TYPE_F32, 1, {5}},
-      {TYPE_F16, TYPE_F16, 0, {0}},
-      {TYPE_BF16, TYPE_F32, 2, {300, 200}},
-      {TYPE_S64, TYPE_S64, 3, {2, 0, 4}},
-      {TYPE_S32, TYPE_S32, 8, {1, 2, 1, 2, 1, 2, 1, 2}},
-      {TYPE_S8, TYPE_S8, 1, {1}},
-      {TYPE_U8, TYPE_U8, 2, {7, 1}},
-      {TYPE_BOOLEAN, TYPE_BOOLEAN, 1, {65}},
-      {TYPE_F8_E4M3, TYPE_F8_E4M3, 1, {65}},
-      {TYPE_F8_E5M2, TYPE_F8_E4M3, 2, {3, 2}}, // V1 does not say which
-      {TYPE_S4, TYPE_S8, 1, {65}},
-      {TYPE_U4, TYPE_U8, 2, {300, 111}},
+      {TYPE_F64, "<f8", 2, {2, 3}},     {TYPE_F32, "<f4", 1, {5}},
+      {TYPE_F16, "<f2", 0, {0}},        {TYPE_BF16, "<f4", 2, {300, 200}},
+      {TYPE_S64, "<i8", 3, {2, 0, 4}},  {TYPE_S32, "<i4", 8, {1, 2, 1, 2, 1, 2, 1, 2}},
+      {TYPE_S8, "|i1", 1, {1}},         {TYPE_U8, "|u1", 2, {7, 1}},
+      {TYPE_BOOLEAN, "|b1", 1, {65}},   {TYPE_F8_E4M3, "|V1", 1, {65}},
+      {TYPE_F8_E5M2, "|V1", 2, {3, 2}}, // V1 does not say which
+      {TYPE_S4, "|i1", 1, {65}},        {TYPE_U4, "|u1", 2, {300, 111}},
   };
   char path[64];
   snprintf(path, sizeof path, "%s/t.npy", folder);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     Diagnostics d;
     Tensor t = {.type = cases[i].type, .rank = cases[i].rank}, back;
-    Type type;
-    Shape shape;
+    char header[128] = {0}, descr[16];
     memcpy(t.extent, cases[i].extent, sizeof t.extent);
     diagnostics_init(&d, &system_allocator);
     assert_true(tensor_alloc(&t, &system_allocator));
@@ -345,9 +339,13 @@ static void what_is_written_is_read(void **state) {
     for (int64_t k = 0; k < tensor_nelems(&t); k++)
       type_store(t.type, t.data, (size_t)k, (double)(k % 120) / (type_is_packed(t.type) ? 16 : 1));
     assert_true(npy_write(path, &t, &d));
-    assert_true(npy_read_header(path, &type, &shape, &d));
-    assert_int_equal(type, cases[i].file_type);
-    assert_int_equal(shape.rank, t.rank);
+    FILE *file = fopen(path, "rb");
+    assert_int_equal(fread(header, 1, sizeof header - 1, file), sizeof header - 1);
+    fclose(file);
+    snprintf(descr, sizeof descr, "'%s'", cases[i].descr);
+    assert_non_null(strstr(header + 10, descr));
+    Shape shape = {.rank = t.rank};
+    for (int axis = 0; axis < t.rank; axis++) shape.extent[axis] = EXTENT(t.extent[axis]);
     assert_true(npy_read(path, t.type, &shape, &back, &system_allocator, &d));
     for (int64_t k = 0; k < tensor_nelems(&t); k++)
       assert_true(type_load(back.type, back.data, (size_t)k) == type_load(t.type, t.data, (size_t)k));

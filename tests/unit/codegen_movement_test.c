@@ -1,0 +1,168 @@
+// Compiled operators that move, resample, join and quantise elements against the interpreter, and against themselves.
+// See ladder.h for what is compared with what.
+#include "tests/unit/graph_cases.h"
+#include "tests/unit/ladder.h"
+
+static void move(GraphText *g, const char *op, const char *type, Extents s, const char *attributes) {
+  graph_text_case(g, "%s %s %s %s", op, type, extents_text(g, s, "x"), attributes);
+  const char *x = graph_text_input(g, "x", type, s), *moved = graph_text_name(g, "moved");
+  graph_text_node(g, "ReLU", "inputs: [%s], outputs: [%s]", x, graph_text_name(g, "before"));
+  graph_text_node(g, op, "inputs: [%s], outputs: [%s], attributes: {%s}", graph_text_name(g, "before"), moved,
+                  attributes);
+  graph_text_node(g, "Add", "inputs: [%s, %s], outputs: [%s]", moved, moved, graph_text_result(g, "z"));
+  graph_text_node(g, op, "inputs: [%s], outputs: [%s], attributes: {%s}", x, graph_text_result(g, "alone"), attributes);
+}
+
+static void elements_move_anywhere(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  move(&g, "StaticTranspose", "f32", EXTENTS(33, 17), "order: [1, 0]");
+  move(&g, "StaticTranspose", "f32", EXTENTS(16, 16), "order: [1, 0]");
+  move(&g, "StaticTranspose", "bf16", EXTENTS(3, 1, 5, 31), "order: [2, 3, 1, 0]");
+  move(&g, "StaticTranspose", "f64", EXTENTS(2, 3, 4, 5), "order: [0, 2, 1, 3]");
+  move(&g, "StaticTranspose", "f16", EXTENTS(1, 7), "order: []");
+  move(&g, "StaticTranspose", "f32", EXTENTS(0, 7), "order: []");
+  move(&g, "StaticReshape", "f32", EXTENTS(3, 34), "shape: [-1, 2, 17], special_zero: false");
+  move(&g, "StaticReshape", "f16", EXTENTS(4, 4), "shape: [2, 8], special_zero: false");
+  move(&g, "StaticReshape", "f64", EXTENTS(1, 1), "shape: [], special_zero: false");
+  move(&g, "StaticReshape", "bf16", EXTENTS(5, 0), "shape: [0, 7], special_zero: false");
+  climb(&g, (Climb){.name = "movement", .unfused_too = true});
+}
+
+static void resample(GraphText *g, const char *type, Extents extents, const char *attributes) {
+  graph_text_case(g, "resampling %s %s %s", type, extents_text(g, extents, "x"), attributes);
+  const char *x = graph_text_input(g, "x", type, extents), *made = graph_text_result(g, "made");
+  graph_text_node(g, "Interpolate", "inputs: [%s], outputs: [%s], attributes: {%s}", x, graph_text_name(g, "between"),
+                  attributes);
+  graph_text_node(g, "Sigmoid", "inputs: [%s], outputs: [%s]", graph_text_name(g, "between"), made);
+  graph_text_node(g, "InterpolateBackward", "inputs: [%s, %s], outputs: [%s], attributes: {%s}", x, made,
+                  graph_text_result(g, "back"), attributes);
+}
+
+static void tensors_are_resampled(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  resample(&g, "f32", EXTENTS(2, 3, 17), "mode: linear, sizes: [40], data_format: NCX");
+  resample(&g, "f32", EXTENTS(2, 33, 7, 1), "mode: nearest, sizes: [16, 20], data_format: NCX");
+  resample(&g, "bf16", EXTENTS(2, 5, 7, 17), "mode: bilinear, scales: [0.5, 3]");
+  resample(&g, "f16", EXTENTS(1, 2, 3, 5, 19), "mode: trilinear, sizes: [5, 3, 19], data_format: NCX");
+  resample(&g, "f64", EXTENTS(1, 2, 9),
+           "mode: nearest, sizes: [4], data_format: NCX, "
+           "coordinate_transformation_mode: align_corners");
+  resample(&g, "f32", EXTENTS(2, 2, 4), "mode: linear, sizes: [0], data_format: NCX");
+  resample(&g, "f32", EXTENTS(1, 1, 5000), "mode: linear, sizes: [4999], data_format: NCX");
+  graph_text_case(&g, "gradient of one number"); // sums of the taps' shares alone do not vary along the first axis
+  graph_text_node(&g, "InterpolateBackward", "inputs: [%s, %s], outputs: [%s], attributes: {mode: nearest, sizes: [9]}",
+                  graph_text_input(&g, "x", "f32", EXTENTS(9, 5, 1)),
+                  graph_text_splat(&g, "diff", "f32", EXTENTS(9, 16, 1), "1.5"), graph_text_result(&g, "back"));
+  climb(&g, (Climb){.name = "resampling", .unfused_too = true});
+}
+
+static void parts_are_joined(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  graph_text_case(&g, "parts");
+  const char *x = graph_text_input(&g, "x", "f32", EXTENTS(3, 17, 2));
+  const char *y = graph_text_input(&g, "y", "f32", EXTENTS(3, 16, 2));
+  const char *nothing = graph_text_input(&g, "n", "f32", EXTENTS(3, 0, 2));
+  const char *row = graph_text_input(&g, "r", "bf16", EXTENTS(1));
+  const char *joined = graph_text_name(&g, "joined");
+  graph_text_node(&g, "Exp", "inputs: [%s], outputs: [%s]", y, graph_text_name(&g, "between"));
+  graph_text_node(&g, "Concat", "inputs: [%s, %s, %s, %s], outputs: [%s], attributes: {axis: 1}", x,
+                  graph_text_name(&g, "between"), nothing, x, joined);
+  graph_text_node(&g, "Square", "inputs: [%s], outputs: [%s]", joined, graph_text_result(&g, "after"));
+  graph_text_node(&g, "Concat", "inputs: [%s, %s], outputs: [%s], attributes: {axis: -1}", x, x,
+                  graph_text_result(&g, "last"));
+  graph_text_node(&g, "Concat", "inputs: [%s, %s], outputs: [%s], attributes: {axis: 0}", row, row,
+                  graph_text_result(&g, "ones"));
+  graph_text_node(&g, "GenIndex", "inputs: [%s], outputs: [%s], attributes: {axis: 1}", joined,
+                  graph_text_result(&g, "index"));
+  graph_text_node(&g, "Reorder", "inputs: [%s], outputs: [{name: %s, shape: [3, 17, 2], order: [2, 0, 1]}]", x,
+                  graph_text_name(&g, "reordered"));
+  graph_text_node(&g, "Reorder", "inputs: [%s], outputs: [%s]", graph_text_name(&g, "reordered"),
+                  graph_text_result(&g, "again"));
+  climb(&g, (Climb){.name = "parts", .unfused_too = true});
+}
+
+static void quantize(GraphText *g, const char *type, Extents extents, const char *attributes, const char *back) {
+  graph_text_case(g, "quantize %s %s %s", type, extents_text(g, extents, "x"), attributes);
+  const char *x = graph_text_input(g, "x", "f32", extents), *few = graph_text_result(g, "few");
+  graph_text_node(g, "Quantize", "inputs: [%s], outputs: [{name: %s, type: %s}], attributes: {%s}", x, few, type,
+                  attributes);
+  graph_text_node(g, "Dequantize", "inputs: [%s], outputs: [%s], attributes: {%s}", few, graph_text_result(g, "back"),
+                  back);
+}
+
+static void few_bits_are_enough(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  quantize(&g, "s8", EXTENTS(3, 37), "scales: [0.5], zps: [3]", "scales: [0.25]");
+  quantize(&g, "u8", EXTENTS(3, 16, 2), "scales: [0.5, 0.25, 2], zps: [3, 4, 100], qtype: per_channel, axis: 0",
+           "scales: [1, 2], qtype: per_channel, axis: -1");
+  quantize(&g, "f8_e4m3", EXTENTS(5, 33), "scales: [0.125]", "scales: [0.125]");
+  quantize(&g, "f8_e5m2", EXTENTS(1), "scales: [3]", "scales: [1]");
+  quantize(&g, "s8", EXTENTS(0, 2), "scales: [1, 2], qtype: per_channel", "scales: [1]");
+  graph_text_case(&g, "groups");
+  const char *x = graph_text_input(&g, "x", "s8", EXTENTS(4, 34)), *z = graph_text_input(&g, "z", "u8", EXTENTS(2, 17));
+  const char *s = graph_text_splat(&g, "s", "f32", EXTENTS(2, 17), "0.25");
+  graph_text_node(&g, "DynamicDequantize",
+                  "inputs: [%s, %s, %s], outputs: [%s], attributes: {qtype: per_group, group_shape: [2, 2]}", x, s, z,
+                  graph_text_result(&g, "y"));
+  climb(&g, (Climb){.name = "quantised", .unfused_too = true});
+}
+
+// Two elements a byte: rows that begin in the middle of one, blocks that would share one, columns, rests. What is
+// written is random elsewhere, and all that is beyond the last element stays as it was.
+static void halves_of_bytes_are_read_and_written(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  for (int w = 0; w < NWIDTHS; w++) {
+    const Extents s = EXTENTS(all_heights[w % NHEIGHTS], all_widths[w]);
+    quantize(&g, w % 2 ? "s4" : "u4", s, "scales: [0.25], zps: [1]", "scales: [0.25]");
+  }
+  const char *const shapes[] = {"[301, 333]", "[301, 333], order: [1, 0]", "[2, 300, 167]",
+                                "[2, 300, 167], order: [1, 0, 2]"};
+  for (int i = 0; i < 4; i++) {
+    const Extents s = i < 2 ? EXTENTS(301, 333) : EXTENTS(2, 300, 167);
+    graph_text_case(&g, "channels %s", shapes[i]);
+    const char *x = graph_text_input(&g, "x", "f32", s), *few = graph_text_result(&g, "few");
+    const char *scales = graph_text_input(&g, "s", "f32", EXTENTS(s.extent[i % 2]));
+    const char *zps = graph_text_input(&g, "z", i % 2 ? "s4" : "u4", EXTENTS(s.extent[i % 2]));
+    graph_text_node(
+        &g, "DynamicQuantize",
+        "inputs: [%s, %s, %s], outputs: [{name: %s, type: %s, shape: %s}], attributes: {qtype: per_channel, "
+        "axis: %d}",
+        x, scales, zps, few, i % 2 ? "u4" : "s4", shapes[i], i % 2);
+    graph_text_node(&g, "DynamicDequantize",
+                    "inputs: [%s, %s, %s], outputs: [%s], attributes: {qtype: per_channel, axis: %d}", few, scales, zps,
+                    graph_text_result(&g, "back"), i % 2);
+  }
+  graph_text_case(&g, "groups");
+  const char *x = graph_text_input(&g, "x", "s4", EXTENTS(5, 33)), *z = graph_text_input(&g, "z", "s4", EXTENTS(5, 3));
+  graph_text_node(&g, "DynamicDequantize",
+                  "inputs: [%s, %s, %s], outputs: [%s], attributes: {qtype: per_group, group_shape: [1, 11]}", x,
+                  graph_text_input(&g, "s", "f32", EXTENTS(5, 3)), z, graph_text_result(&g, "y"));
+  graph_text_case(&g, "copies");
+  graph_text_output(&g, graph_text_input(&g, "x", "u4", EXTENTS(7)));
+  graph_text_output(&g, graph_text_splat(&g, "number", "s4", EXTENTS(3, 5), "-3"));
+  graph_text_output(&g, graph_text_values(&g, "numbers", "s4", EXTENTS(3, 5)));
+  graph_text_node(&g, "Dequantize", "inputs: [%s], outputs: [%s], attributes: {scales: [3]}",
+                  graph_text_name(&g, "numbers"), graph_text_result(&g, "three times"));
+  climb(&g, (Climb){.name = "four bits", .unfused_too = true});
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(elements_move_anywhere),
+      cmocka_unit_test(tensors_are_resampled),
+      cmocka_unit_test(parts_are_joined),
+      cmocka_unit_test(few_bits_are_enough),
+      cmocka_unit_test(halves_of_bytes_are_read_and_written),
+  };
+  return cmocka_run_group_tests_name("codegen_movement", tests, NULL, NULL);
+}
