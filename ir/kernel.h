@@ -289,7 +289,7 @@ AxisSet loop_cut_axes(const Loop *loop); // those that blocks or tiles are cut a
 typedef struct Traffic { // bytes
   int64_t read, written;
 } Traffic;
-// Of a tensor or temporary in memory; of one that is written, the part.
+// Of a tensor or temporary in memory; of one that is written, the part; 0 of what a step has in its own.
 int64_t access_tensor_nbytes(const Kernel *k, AccessId id);
 // Of all tensors that a kernel reads and writes, each once, without temporaries.
 Traffic kernel_tensor_nbytes(const Kernel *k);
