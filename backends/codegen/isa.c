@@ -64,19 +64,19 @@ static bool has_neon(void) {
 #define RUNS_AVX512                                                                                                    \
   RUNS_AVX2 " && " RUNS("avx512f") " && " RUNS("avx512bw") " && " RUNS("avx512dq") " && " RUNS("avx512vl")
 
-enum { MIB = 1 << 20 };
+enum { MIB = 1 << 20, TWO_MIB = 2 << 20 };
 
 const Isa isas[] = {
     {"scalar", 1, {simd_scalar}, NULL, 4, MIB, always, "1", "1"},
     {"neon", 2, {simd_neon}, NULL, 8, MIB, has_neon, "defined(__aarch64__) && !defined(__AARCH64EB__) && " GNU_C, "1"},
     {"avx2", 3, {simd_avx2}, "avx2,fma,f16c", 8, MIB, has_avx2, COMPILES_X86, RUNS_AVX2},
-    {"avx512", 4, {simd_avx512}, AVX512, 32, 2 * MIB, has_avx512, COMPILES_X86, RUNS_AVX512},
+    {"avx512", 4, {simd_avx512}, AVX512, 32, TWO_MIB, has_avx512, COMPILES_X86, RUNS_AVX512},
     {"avx512_bf16",
      5,
      {simd_avx512_bf16, simd_avx512},
      "avx512bf16,avx512vbmi," AVX512,
      32,
-     2 * MIB,
+     TWO_MIB,
      has_avx512_bf16,
      COMPILES_X86,
      RUNS_AVX512 " && " RUNS("avx512bf16") " && " RUNS("avx512vbmi")},
