@@ -1,4 +1,5 @@
-// Sweeps in their order: a vector that one needs anew, that costs much and that an earlier one has had, is left by that.
+// Sweeps in their order: a vector that one needs anew, that costs much and that an earlier one has had, is left by
+// that.
 #include "passes/reuse.h"
 
 #include "passes/traffic.h"
