@@ -141,7 +141,7 @@ static void replace_roots(Keeping *s, size_t place) {
   for (size_t i = 0; i < p->loop->nroots; i++)
     if (p->loop->roots[i].sweep == p->sweep) p->loop->roots[i].expr = replace(s, place, p->loop->roots[i].expr);
   for (ExprId id = 1; id < s->noriginals; id++)
-    if (expr_is_reduction(&s->k->exprs[id])) s->sum[id] = s->replaced[id];
+    if (expr_is_reduction(&s->k->exprs[id]) && s->replaced[id]) s->sum[id] = s->replaced[id];
 }
 
 static bool find_places(Keeping *s) {

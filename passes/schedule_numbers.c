@@ -16,6 +16,8 @@ const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
     [SCHEDULE_PREFETCH] = {"prefetch", 0, 64, false, "outer iterations ahead that are fetched; 0: none"},
     [SCHEDULE_AHEAD] = {"ahead", 0, 1 << 16, false,
                         "elements ahead that are fetched within an outer iteration; 0: none"},
+    [SCHEDULE_APART] = {"apart", 0, 1, false,
+                        "1: a sweep for each store of rows that begin within cache lines; 0: one for all"},
     [SCHEDULE_STREAM] = {"stream", 0, 1, false, "1: store past the caches where rows are aligned; 0: never"},
     [SCHEDULE_MASKS] = {"masks", 0, 1, false, "1: keep masks that spare later sweeps a tensor; 0: never"},
 };
@@ -201,6 +203,25 @@ static bool has_rows_within_lines(const Scheduling *s, const Access *a) {
   return false;
 }
 
+// Vectors of rows that begin within cache lines fill these by parts, which is slow where several tensors' lines wait
+// for the rest of theirs at the same time: such stores are made in a sweep each, as long as what they read again has
+// not left the second level.
+static void part_stores(const Scheduling *s, Loop *loop) {
+  const int last = loop->nsweeps - 1;
+  bool has_store = false, has_sums = false;
+  for (size_t i = 0; i < loop->nroots; i++)
+    has_sums |= loop->roots[i].sweep == last && loop->roots[i].kind != ROOT_STORE;
+  if (s->is_tiled || loop->is_across || loop->rows > 1 || !loop->nouter || has_sums) return;
+  if (!overridden(s, SCHEDULE_APART, row_nbytes(s) <= s->target->l2_nbytes / 2)) return;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    Root *root = &loop->roots[i];
+    const Access *a = &s->k->accesses[root->access];
+    if (root->sweep != last || a->stride[s->vector_axis] != 1 || !has_rows_within_lines(s, a)) continue;
+    if (has_store) root->sweep = loop->nsweeps++;
+    has_store = true;
+  }
+}
+
 // Long rows that do not all begin a cache line: a sweep with one store and no sums may begin where a line does.
 static bool should_peel(const Scheduling *s, const Loop *loop) {
   enum { LONG_RUN = 1 << 12 };
@@ -258,6 +279,7 @@ static void choose_streams(const Scheduling *s, Loop *loop) {
 
 void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
   choose_steps(s, loop);
+  part_stores(s, loop);
   for (size_t i = 0; i < loop->nroots; i++) {
     const Root *root = &loop->roots[i];
     if (root->kind != ROOT_STORE || !shares_bytes(s->k, loop, &s->k->accesses[root->access])) continue;

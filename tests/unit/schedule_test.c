@@ -482,6 +482,35 @@ static void sweeps_fetch_what_the_caches_have_room_for(void **state) {
   }
 }
 
+// Lines that several stores fill by parts at the same time are slow to write; whole ones are not.
+static void stores_within_cache_lines_have_sweeps_of_their_own(void **state) {
+  (void)state;
+  static const struct {
+    const char *shape;
+    int nsweeps;
+  } rows[] = {
+      {"32, 256, 14, 14", 3},  // rows of 784 bytes
+      {"32, 256, 16, 16", 2},  // of 1024
+      {"400, 256, 14, 14", 2}, // 627,200 bytes a channel, which would be read from memory again
+      {"32, 256, 2, 2", 2},    // rows go together
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n"
+             "  - {name: x, type: f32, shape: [%s]}\n  - {name: dy, type: f32, shape: [%s]}\n"
+             "  - {name: c, type: f32, shape: [256]}\n"
+             "nodes:\n  - {op: BatchNormTrainingBackward, inputs: [x, dy, c, c, c], outputs: [dx, dg, db],\n"
+             "     attributes: {epsilon: 1e-5, data_format: NCX}}\n"
+             "  - {op: Add, inputs: [dx, x], outputs: [sum]}\noutputs: [dx, sum, dg, db]\n",
+             rows[i].shape, rows[i].shape);
+    Lowered l = lower(text, &usual, false);
+    const Kernel *k = only_kernel(&l);
+    assert_int_equal(k->loops[0].nsweeps, rows[i].nsweeps);
+    lowered_deinit(&l);
+  }
+}
+
 // Sums that no one loop can make: the row's over two axes that a broadcast operand keeps apart, of few long rows.
 static void region_that_no_schedule_carries_is_not_begun(void **state) {
   (void)state;
@@ -695,6 +724,7 @@ int main(void) {
       cmocka_unit_test(neighbours_join_their_norms_kernel),
       cmocka_unit_test(neighbours_join_their_group_norms_kernel),
       cmocka_unit_test(sweeps_fetch_what_the_caches_have_room_for),
+      cmocka_unit_test(stores_within_cache_lines_have_sweeps_of_their_own),
       cmocka_unit_test(region_that_no_schedule_carries_is_not_begun),
       cmocka_unit_test(gradient_of_a_number_everywhere_has_a_schedule),
       cmocka_unit_test(gate_is_read_once_where_the_caches_do_not_hold_it),
