@@ -172,6 +172,17 @@ static void print_workspace(const FilePrinter *f, Text *out) {
   text_format(out, "%s);\n\n", f->has_open_workspace ? "" : "void");
 }
 
+// Whether the length of some rows is an argument, so that short ones are not known to be.
+static bool has_open_rows(const Program *p) {
+  for (size_t i = 0; i < p->nkernels; i++)
+    for (size_t l = 0; l < p->kernels[i]->nloops; l++) {
+      const Loop *loop = &p->kernels[i]->loops[l];
+      if (loop->nouter && loop->ninner && p->kernels[i]->axes[loop->order[loop->nouter + loop->ninner - 1]].powers)
+        return true;
+    }
+  return false;
+}
+
 // Which extents are arguments, and what the schedule is made for.
 static void print_dims(const FilePrinter *f, Text *out) {
   const Graph *g = f->graph;
@@ -188,7 +199,10 @@ static void print_dims(const FilePrinter *f, Text *out) {
   }
   text_add_string(out, ".\n   Sums are added up in that schedule's order: the same bits as with those extents baked "
                        "in, while at others,\n"
-                       "   one that has them baked in may round otherwise. */\n\n");
+                       "   one that has them baked in may round otherwise.");
+  if (has_open_rows(f->file->programs[0]))
+    text_add_string(out, " So may one that knows that rows are shorter than 40.");
+  text_add_string(out, " */\n\n");
 }
 
 static void print_contract(const FilePrinter *f, Text *out) {

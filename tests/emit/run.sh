@@ -224,14 +224,14 @@ outputs: [dx, y, dgamma, dbeta]
 Y
 }
 
-# A model of few rows, pixels and tokens, 3 x 3 or 7 or 19. How many channels and features there are, it keeps.
+# A model of few rows, pixels and tokens, 3 x 3 or 7 or 19 or 43. How many channels and features there are, it keeps.
 few() { # GRAPH
-  sed -E 's/^dims: .*/dims: {N: 19, T: 19}/; s/, ([0-9]+), \1([],])/, 3, 3\2/; s/\b(128|197)\b/7/' "$1" |
-    sed -E "$(grep -q '\[N' "$1" && echo 's/, T: 19//' || echo 's/N: 19, //')"
+  sed -E 's/^dims: .*/dims: {N: 19, T: 43}/; s/, ([0-9]+), \1([],])/, 3, 3\2/; s/\b(128|197)\b/7/' "$1" |
+    sed -E "$(grep -q '\[N' "$1" && echo 's/, T: 43//' || echo 's/N: 19, //')"
 }
 # Without names for its extents.
 known() {
-  sed -E '/^dims:/d; /shape: /{s/\bN\b/19/g; s/\bT\b/19/g}'
+  sed -E '/^dims:/d; /shape: /{s/\bN\b/19/g; s/\bT\b/43/g}'
 }
 
 check_case() { # NAME
