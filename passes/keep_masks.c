@@ -49,7 +49,6 @@ static bool is_worth_it(Keeping *s, const Place *first, const Place *p, ExprId m
   const Kernel *k = s->k;
   int axis = vector_axis(p->loop);
   if (axis < 0 || axis != vector_axis(first->loop) || first->loop->is_across || p->loop->is_across) return false;
-  if (first->loop->is_peeled || p->loop->is_peeled) return false; // whose vectors begin anywhere
   if (first->loop->tile || p->loop->tile || !(k->exprs[mask].axes >> axis & 1)) return false;
   if (first->loop->is_peeled || p->loop->is_peeled) return false; // vectors begin between bytes of bits
   if (k->axes[axis].powers && kernel_factor(k, k->axes[axis].extent, k->axes[axis].powers) % LANES) return false;
