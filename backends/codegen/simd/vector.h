@@ -63,9 +63,9 @@ typedef struct { d_bits p[D_PARTS]; } dmask;
 #define V_INDEX(j) j
 
 // Which of the lanes i and on are below n.
-static inline v_bits v_first(int i, int n) { v_bits lane = {V_EACH(V_INDEX)}; return lane < n - i; }
+static inline v_bits v_first(int i, int n) { v_bits lane = {V_EACH(V_INDEX)}; return lane + i < n; }
 
-static inline d_bits d_first(int i, int n) { d_bits lane = {D_EACH(V_INDEX)}; return lane < n - i; }
+static inline d_bits d_first(int i, int n) { d_bits lane = {D_EACH(V_INDEX)}; return lane + i < n; }
 
 #define V_PICK(j) (i + (j) < n ? p[(i + (j)) * stride] : 0)
 
