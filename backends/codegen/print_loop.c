@@ -124,7 +124,7 @@ static void print_partials(LoopPrinter *l) {
     print_indent(l);
     add_part_test(l, root->access);
     text_format(l->out, "for (size_t i = 0; i < %s; i++) part_%s[i] = ", nelems, name);
-    add_constant(l, reductions[root_reduction(l, root)].identity);
+    add_number(l, reductions[root_reduction(l, root)].identity, !l->loop->is_across && a->type == TYPE_F64);
     text_add_string(l->out, ";\n");
   }
 }
