@@ -303,9 +303,11 @@ check_open_case() { # NAME, as of check_case
       [ -f "$golden/$1/graph.yaml" ] || return 0
       cp "$golden/$1/graph.yaml" known.yaml
       named known.yaml >open.yaml
-      if ! emit open.yaml && grep -q 'cannot stay open' log; then
-        echo "emit: not all extents of $1 can stay open"
-        return 0
+      # The length of its gamma is a product of extents, which has no name.
+      if [ "$1" = ln_flat_gamma ]; then
+        ! emit open.yaml && grep -q 'cannot stay open' log
+        count "$1 is told that its extents cannot stay open"
+        return
       fi
       ;;
   esac
@@ -321,8 +323,9 @@ sample='rows_f32_5_1 rows_f32_5_15 rows_f32_5_16 rows_f32_5_17 rows_f32_5_33 row
 gcc -std=c11 -D_GNU_SOURCE -O1 -c "$here/guard.c" -o guard.o || exit 1
 if [ $# -gt 2 ]; then
   check_case "$3"
+  [ $((passed + failed)) -gt 0 ] || echo "emit: there is no case $3" >&2
   echo "$3: $passed passed, $failed failed"
-  exit $((failed > 0))
+  exit $((failed > 0 || passed == 0))
 fi
 
 # The same bytes: from elsewhere, from a pipe, and where numbers have commas

@@ -46,7 +46,7 @@ TEXT
 
 # Runs the tests; their output must be that of the first ISA.
 check() { # NAME ISA TARGET COMPILER [EMULATOR...]
-  for test in simd_test math_test; do check_one "$test" "$@"; done
+  for test in simd_test memory_test math_test; do check_one "$test" "$@"; done
 }
 
 check_one() { # TEST NAME ISA TARGET COMPILER [EMULATOR...]
