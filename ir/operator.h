@@ -25,7 +25,7 @@ typedef struct Operand {
   bool is_positive;     // a variance or the like: random data for it must be > 0
   bool is_probability;  // random data for it must be in (0, 1)
   bool is_per_channel;  // with one axis, it lies along the channels, which data_format names
-  bool is_statistic;    // an output that is kept for gradients, which do not flow through it
+  bool is_statistic;    // an output kept for gradients, which do not flow through it; an input that takes such a one
   const char *dst_name; // what it is called, and is, when the attribute use_dst is true; NULL: the same
 } Operand;
 

@@ -41,8 +41,8 @@
 #define BATCH_NORM_BACKWARD_OPERANDS                                                                                   \
   .inputs = {{"src", 'T'},                                                                                             \
              {"diff_dst", 'T'},                                                                                        \
-             {"mean", 'S'},                                                                                            \
-             {"variance", 'S', .is_positive = true},                                                                   \
+             {"mean", 'S', .is_statistic = true},                                                                      \
+             {"variance", 'S', .is_positive = true, .is_statistic = true},                                             \
              {"gamma", 'S', .is_optional = true},                                                                      \
              {"beta", 'S', .is_optional = true, .is_hidden = true}},                                                   \
   .ninputs = 6, NORM_GRADIENTS
@@ -77,8 +77,8 @@
 #define NORM_BACKWARD_OPERANDS                                                                                         \
   .inputs = {{"src", 'T'},                                                                                             \
              {"diff_dst", 'T'},                                                                                        \
-             {"mean", 'S'},                                                                                            \
-             {"variance", 'S', .is_positive = true},                                                                   \
+             {"mean", 'S', .is_statistic = true},                                                                      \
+             {"variance", 'S', .is_positive = true, .is_statistic = true},                                             \
              {"gamma", 'S', .is_optional = true},                                                                      \
              {"beta", 'S', .is_optional = true}},                                                                      \
   .ninputs = 6, NORM_GRADIENTS

@@ -106,10 +106,8 @@ static bool is_aligned(const Node *maker) {
 }
 
 static bool is_statistic_operand(const Node *node, const Value *v) {
-  for (uint32_t i = 0; i < node->ninputs; i++) {
-    const char *name = node->op->inputs[i].name;
-    if (node->inputs[i] == v && strcmp(name, "mean") != 0 && strcmp(name, "variance") != 0) return false;
-  }
+  for (uint32_t i = 0; i < node->ninputs; i++)
+    if (node->inputs[i] == v && !node->op->inputs[i].is_statistic) return false;
   return true;
 }
 

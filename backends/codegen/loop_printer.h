@@ -70,9 +70,7 @@ const char *chunks_text(LoopPrinter *l, uint32_t loop);       // how many of the
 // The part of a function that may mention open dims, which are then declared before it.
 void begin_body(LoopPrinter *l, Text *body);
 void end_body(LoopPrinter *l, Text *body);
-// A number as C, in the type that the kernel computes in.
-void add_constant(LoopPrinter *l, double number);
-void add_number(LoopPrinter *l, double number, bool is_f64); // the same in a type that is said
+void add_number(LoopPrinter *l, double number, bool is_f64); // as C
 // A scalar expression's name or number; an expression as a vector.
 void add_scalar(LoopPrinter *l, ExprId id);
 void add_vector(LoopPrinter *l, ExprId id);

@@ -247,10 +247,6 @@ bool add_terms(LoopPrinter *l, const Access *a, AxisSet axes, bool has_before) {
 
 // Expressions, where they are used
 
-void add_constant(LoopPrinter *l, double number) {
-  add_number(l, number, l->k->is_f64);
-}
-
 void add_number(LoopPrinter *l, double number, bool is_f64) {
   const char *cast = is_f64 ? "(double)" : ""; // the macros are floats
   if (number != number) text_format(l->out, "%sNAN", cast);
@@ -265,7 +261,7 @@ void add_number(LoopPrinter *l, double number, bool is_f64) {
 void add_scalar(LoopPrinter *l, ExprId id) {
   const Expr *e = &l->k->exprs[id];
   if (e->op == EXPR_CONSTANT) {
-    add_constant(l, e->number);
+    add_number(l, e->number, l->k->is_f64);
     return;
   }
   bool is_array = has_rows(l) && expr_level(l, id) == LEVEL_ROW;

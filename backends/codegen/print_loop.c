@@ -155,7 +155,10 @@ static void print_block_range(LoopPrinter *l) {
     print_line(l, "const size_t begin = 0, end = %s;", total);
   } else if (loop->nkept) {
     const char *chunks = chunks_text(l, (uint32_t)l->loop_index);
-    if (strcmp(chunks, "0") == 0) chunks = "1";
+    if (strcmp(chunks, "0") == 0 || strcmp(chunks, "1") == 0) {
+      print_line(l, "const size_t begin = block * %s, end = begin + %s;", total, total);
+      return;
+    }
     print_line(l, "const size_t start = block / %s * %s, chunk = block %% %s * %s;", chunks, total, chunks, length);
     print_line(l, "const size_t begin = start + chunk, end = start + (chunk + %s < %s ? chunk + %s : %s);", length,
                total, length, total);
