@@ -19,7 +19,7 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_SUB] = {"sub", "%0 - %1", 2, false},
     [EXPR_MUL] = {"mul", "%0 * %1", 2, false},
     [EXPR_DIV] = {"div", "%0 / %1", 2, false},
-    [EXPR_NEG] = {"neg", "-(%0)", 1, false},
+    [EXPR_NEG] = {"neg", "-%0", 1, false},
     [EXPR_SQRT] = {"sqrt", "sqrtF(%0)", 1, false},
     [EXPR_MAX] = {"max", "(%0 > %1 ? %0 : %1)", 2, false},
     [EXPR_FMA] = {"fma", "fmaF(%0, %1, %2)", 3, false},
@@ -577,18 +577,22 @@ void kernel_print_nodes(const Kernel *k, Text *out) {
   }
 }
 
+static void print_parts(int64_t count, const char *part, int64_t length, Text *out) {
+  text_format(out, " in %lld %s%s of %lld", (long long)count, part, count == 1 ? "" : "s", (long long)length);
+}
+
 void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   text_add_string(out, "over ");
   if (loop->nouter) {
     print_axes(k, loop->order, loop->nouter, out);
-    text_format(out, " in %lld blocks of %lld", (long long)loop_nblocks(k, loop), (long long)loop->block);
+    print_parts(loop_nblocks(k, loop), "block", loop->block, out);
     if (loop->is_across) text_format(out, ", %d at once, across lanes", LANES);
     if (loop->rows > 1) text_format(out, ", %d at once", loop->rows);
     text_add_string(out, "; inside ");
   }
   print_axes(k, loop->order + loop->nouter, loop->ninner, out);
   if (!loop->ninner) text_add_string(out, "nothing");
-  if (loop->tile) text_format(out, " in %lld tiles of %lld", (long long)loop_nblocks(k, loop), (long long)loop->tile);
+  if (loop->tile) print_parts(loop_nblocks(k, loop), "tile", loop->tile, out);
   if (loop->is_peeled) text_add_string(out, ", rows peeled to cache lines");
   if (loop->is_nested) text_add_string(out, ", sums within sums");
   if (loop->is_serial) text_add_string(out, ", on one thread");

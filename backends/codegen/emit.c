@@ -256,9 +256,13 @@ static void set_to_workspace(Printer *p, const char *member, Type type, size_t o
 static void print_members(Printer *p, const Flow *flow) {
   const Program *program = p->program;
   const Graph *g = program->graph;
+  bool is_told = false;
   for (size_t i = 0; i < g->ninputs; i++) {
     const Value *v = g->inputs[i];
-    const bool may_be_null = shape_powers(&v->shape); // of no elements, but pointed into all the same
+    const bool may_be_null = shape_powers(&v->shape);
+    if (may_be_null && !is_told)
+      text_add_string(p->out, "  // Where NULL, of no elements: its address is not read from.\n");
+    is_told |= may_be_null;
     text_format(p->out,
                 may_be_null ? "  a.%s = (const %s *)(inputs[%zu] ? inputs[%zu] : &a);\n"
                             : "  a.%s = (const %s *)inputs[%zu];\n",

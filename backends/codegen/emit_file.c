@@ -145,15 +145,19 @@ static void print_in_place(const FilePrinter *f, Text *out) {
   const Graph *g = f->graph;
   const char *before = "   No output may overlap anything else";
   bool is_any = false;
-  for (size_t o = 0; o < g->noutputs; o++)
+  for (size_t o = 0; o < g->noutputs; o++) {
+    bool is_named = false;
     for (size_t i = 0; i < g->ninputs; i++) {
       if (!f->is_in_place[o * g->ninputs + i]) continue;
-      text_add_string(out, is_any ? ", " : before);
-      if (!is_any) text_add_string(out, ", but one each may lie exactly in place of an input: ");
-      add_output_name(f, out, o);
-      text_format(out, " of %s", f->member[g->inputs[i]->index]);
-      is_any = true;
+      if (!is_any) text_format(out, "%s, but one each may lie exactly in place of an input: ", before);
+      if (!is_named) {
+        text_add_string(out, is_any ? "; " : "");
+        add_output_name(f, out, o);
+      }
+      text_format(out, "%s %s", is_named ? " or" : " of", f->member[g->inputs[i]->index]);
+      is_any = is_named = true;
     }
+  }
   text_format(out, "%s.\n", is_any ? "" : before);
 }
 
@@ -220,9 +224,9 @@ static void print_contract(const FilePrinter *f, Text *out) {
         "typedef void %s_task(const void *args, size_t block);\n"
         "typedef void %s_parallel_for(void *context, size_t nblocks, %s_task *task, const void *args);\n\n",
         p, p, p);
-  text_add_string(out, "/* All tensors are dense, row-major but where said, bf16 and f16 as their bits, a boolean a "
-                       "byte, 0 or 1. An output "
-                       "that is NULL\n   is not written; an input of no elements may be NULL.\n");
+  text_add_string(out,
+                  "/* All tensors are dense, row-major but where said, bf16 and f16 as their bits, a boolean a "
+                  "byte, 0 or 1.\n   An output that is NULL is not written; an input of no elements may be NULL.\n");
   print_in_place(f, out);
   text_add_string(out, "   May be called from several threads at once, each with its own outputs and workspace. */\n");
   text_format(out, "int %s(\n", p);
@@ -235,8 +239,8 @@ static void print_description(const FilePrinter *f, Text *out) {
   text_format(
       out,
       "/* What this is. Strings and arrays are constant and stay. */\n"
-      "typedef struct %s_tensor {\n  const char *name, *type; /* type: f64 f32 f16 bf16 s64 s32 s8 u8 boolean\n"
-      "     f8_e4m3 f8_e5m2 s4 u4 */\n"
+      "typedef struct %s_tensor {\n  const char *name;\n"
+      "  const char *type; /* f64 f32 f16 bf16 s64 s32 s8 u8 boolean f8_e4m3 f8_e5m2 s4 u4 */\n"
       "  int rank;\n"
       "  int64_t extent[8]; /* negative: so many times the extents that a call gives, whose names stand in */\n"
       "  const char *dim[8]; /* with a * between them; NULL: extent is a number */\n"
@@ -326,21 +330,23 @@ static void print_pool(const FilePrinter *f, Text *out) {
   text_add_string(out, "}\n\n");
 }
 
-// What a compiler may only do for an instruction set stands between these.
-static void open_guard(const Isa *isa, Text *out) {
-  if (isa->target || strcmp(isa->compiles, "1") != 0) text_format(out, "#if %s\n", isa->compiles);
-}
-
-static void close_guard(const Isa *isa, Text *out) {
-  if (isa->target || strcmp(isa->compiles, "1") != 0) text_add_string(out, "#endif\n");
+// What a compiler may only do for an instruction set stands between these. `open` is the condition that is, if any;
+// without an instruction set it ends.
+static void change_guard(const char **open, const Isa *isa, Text *out) {
+  const char *condition = isa && (isa->target || strcmp(isa->compiles, "1") != 0) ? isa->compiles : NULL;
+  if (*open && condition && strcmp(*open, condition) == 0) return;
+  if (*open) text_add_string(out, "#endif\n");
+  if (condition) text_format(out, "#if %s\n", condition);
+  *open = condition;
 }
 
 // GNU C's vectors are no part of ISO C or C++, which only its pedantry minds.
 // What is plain must run on processors without the instruction set.
 static void print_section(const Isa *isa, const char *identifier, const Text *vocabulary, const Text *plain,
                           const Text *body, Text *out) {
+  const char *guard = NULL;
   text_format(out, "/* ---- %s ---- */\n\n", isa->name);
-  open_guard(isa, out);
+  change_guard(&guard, isa, out);
   text_add_string(
       out, "#ifdef __GNUC__\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wpedantic\"\n#endif\n");
   print_renames(vocabulary, identifier, out);
@@ -353,7 +359,7 @@ static void print_section(const Isa *isa, const char *identifier, const Text *vo
   text_add_string(out, "\n");
   print_target_end(isa, out);
   text_add_string(out, "#ifdef __GNUC__\n#pragma GCC diagnostic pop\n#endif\n");
-  close_guard(isa, out);
+  change_guard(&guard, NULL, out);
   text_add_string(out, "\n");
 }
 
@@ -403,15 +409,16 @@ static bool add_section(FilePrinter *f, size_t i) {
 
 static void print_has_isa(const FilePrinter *f, Text *out) {
   text_format(out, "int %s_has_isa(int isa) {\n  switch (isa) {\n", f->prefix);
+  const char *guard = NULL;
   for (size_t i = 0; i < f->file->nisas; i++) {
     const Isa *isa = f->file->isas[i];
     if (!f->is_there[i]) continue;
-    open_guard(isa, out);
+    change_guard(&guard, isa, out);
     text_add_string(out, "  case ");
     add_isa(f, i, out);
     text_format(out, ": return %s;\n", isa->runs);
-    close_guard(isa, out);
   }
+  change_guard(&guard, NULL, out);
   text_add_string(out, "  default: return 0;\n  }\n}\n\n");
 }
 
@@ -483,8 +490,9 @@ static void print_info(const FilePrinter *f, Text *out) {
               g->ndims ? "dims, hints" : "NULL, NULL");
 }
 
-// The open dims that a tensor has elements with, if none is 0.
-static bool depend_on_same_dims(const FilePrinter *f, const Value *a, const Value *b) {
+// Whether a tensor has elements when another, which some extents may keep from having them, does.
+static bool is_there_with(const FilePrinter *f, const Value *a, const Value *b) {
+  if (!shape_nelems(&a->shape)) return false;
   for (size_t k = 0; k < f->graph->ndims; k++)
     if (!powers_of_dim(shape_powers(&a->shape), k) != !powers_of_dim(shape_powers(&b->shape), k)) return false;
   return true;
@@ -495,17 +503,21 @@ static void print_null_check(const FilePrinter *f, size_t first, Text *out) {
   const Graph *g = f->graph;
   const Value *v = g->inputs[first];
   bool is_told = !shape_nelems(&v->shape);
-  for (size_t i = 0; i < first; i++)
-    is_told |= shape_nelems(&g->inputs[i]->shape) && depend_on_same_dims(f, g->inputs[i], v);
+  for (size_t i = 0; i < first; i++) is_told |= is_there_with(f, g->inputs[i], v);
   if (is_told) return;
+  size_t nalike = 0;
+  for (size_t i = first; i < g->ninputs; i++) nalike += is_there_with(f, g->inputs[i], v);
   text_add_string(out, "  if (");
   for (size_t k = 0; k < g->ndims; k++)
     if (powers_of_dim(shape_powers(&v->shape), k)) text_format(out, "%s && ", f->dim_member[k]);
-  text_format(out, "(!%s", f->member[v->index]);
-  for (size_t i = first + 1; i < g->ninputs; i++)
-    if (shape_nelems(&g->inputs[i]->shape) && depend_on_same_dims(f, g->inputs[i], v))
-      text_format(out, " || !%s", f->member[g->inputs[i]->index]);
-  text_format(out, ")) return %s_NULL_POINTER;\n", f->prefix);
+  const bool is_group = shape_powers(&v->shape) && nalike > 1;
+  const char *before = is_group ? "(!" : "!";
+  for (size_t i = first; i < g->ninputs; i++) {
+    if (!is_there_with(f, g->inputs[i], v)) continue;
+    text_format(out, "%s%s", before, f->member[g->inputs[i]->index]);
+    before = " || !";
+  }
+  text_format(out, "%s) return %s_NULL_POINTER;\n", is_group ? ")" : "", f->prefix);
 }
 
 static void print_alignment_check(const FilePrinter *f, size_t nbytes, Text *out) {
@@ -559,16 +571,17 @@ static void print_best(const FilePrinter *f, Text *out) {
 static void print_choice(const FilePrinter *f, Text *out) {
   print_best(f, out);
   text_format(out, "  if (!%s_has_isa(isa)) return %s_UNKNOWN_ISA;\n  switch (isa) {\n", f->prefix, f->prefix);
+  const char *guard = NULL;
   for (size_t i = f->file->nisas; i-- > 0;) {
     const Isa *isa = f->file->isas[i];
     if (!f->is_there[i]) continue;
-    open_guard(isa, out);
+    change_guard(&guard, isa, out);
     text_add_string(out, "  case ");
     add_isa(f, i, out);
     text_format(out, ": %s_%s_run(inputs, outputs, %s(unsigned char *)workspace, %s); break;\n", f->prefix, isa->name,
                 f->graph->ndims ? "extents, " : "", f->file->threads == EMIT_CALLBACK ? "&pool" : "NULL");
-    close_guard(isa, out);
   }
+  change_guard(&guard, NULL, out);
   text_format(out, "  default: break;\n  }\n  return %s_OK;\n}\n", f->prefix);
 }
 
@@ -654,16 +667,17 @@ static bool print_fits(const FilePrinter *f, Text *out) {
 static void print_nbytes(const FilePrinter *f, Text *out) {
   const char *p = f->prefix;
   text_format(out, "static uint64_t %s_nbytes(const int64_t *extents) {\n  uint64_t most = 0;\n", p);
+  const char *guard = NULL;
   for (size_t i = 0; i < f->file->nisas; i++) {
     const Isa *isa = f->file->isas[i];
     if (!f->is_there[i]) continue;
-    open_guard(isa, out);
+    change_guard(&guard, isa, out);
     text_format(out,
                 "  {\n    struct %s_%s_args a;\n    const uint64_t own = %s_%s_layout(&a, extents, NULL);\n"
                 "    if (own > most) most = own;\n  }\n",
                 p, isa->name, p, isa->name);
-    close_guard(isa, out);
   }
+  change_guard(&guard, NULL, out);
   text_add_string(out, "  return most;\n}\n\n");
 }
 

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 void print_indent(LoopPrinter *l) {
@@ -489,24 +490,22 @@ static int index_axis(const Expr *e) {
 void print_scalar_store(LoopPrinter *l, const Root *root) {
   const Access *a = &l->k->accesses[root->access];
   static const char *const converts[TYPE_COUNT] = {
-      [TYPE_F64] = "(double)(",
-      [TYPE_F32] = "(float)(",
-      [TYPE_F16] = "f16_from_f32((float)",
-      [TYPE_BF16] = "bf16_from_f32((float)",
-      [TYPE_S32] = "s32_from_f64((double)",
-      [TYPE_S8] = "s8_from_f32((float)",
-      [TYPE_U8] = "u8_from_f32((float)",
-      [TYPE_BOOLEAN] = "0 != (",
-      [TYPE_F8_E4M3] = "e4m3_from_f32((float)",
-      [TYPE_F8_E5M2] = "e5m2_from_f32((float)",
+      [TYPE_F16] = "f16_from_f32",      [TYPE_BF16] = "bf16_from_f32",    [TYPE_S32] = "s32_from_f64",
+      [TYPE_S8] = "s8_from_f32",        [TYPE_U8] = "u8_from_f32",        [TYPE_BOOLEAN] = "0 != ",
+      [TYPE_F8_E4M3] = "e4m3_from_f32", [TYPE_F8_E5M2] = "e5m2_from_f32",
   };
+  const bool wants_f64 = a->type == TYPE_F64 || a->type == TYPE_S32;
   open_store(l, root);
   print_indent(l);
   if (is_place(a)) text_format(l->out, "put%s(", type_suffix(a->type));
   add_element(l, a, ~0U);
-  text_format(l->out, is_place(a) ? ", (float)(" : "] = %s", converts[a->type]);
+  text_add_string(l->out, is_place(a) ? ", " : "] = ");
+  const char *call = is_place(a) ? NULL : converts[a->type];
+  const bool is_function = call && a->type != TYPE_BOOLEAN;
+  text_format(l->out, "%s%s", call ? call : "", is_function ? "(" : "");
+  if (wants_f64 != l->k->is_f64 && a->type != TYPE_BOOLEAN) text_add_string(l->out, wants_f64 ? "(double)" : "(float)");
   add_scalar(l, root->expr);
-  text_add_string(l->out, is_place(a) ? "));\n" : ");\n");
+  text_format(l->out, "%s%s;\n", is_function ? ")" : "", is_place(a) ? ")" : "");
   close_store(l, root);
 }
 
@@ -560,9 +559,9 @@ static void print_combine(LoopPrinter *l, ExprId id) {
   const char *combine = expr_info[reductions[reduction].combine].name;
   bool is_any = loop_nblocks(l->k, &l->k->loops[e->loop]) > 0;
   print_indent(l);
-  text_format(l->out, is_vector ? "dvec total_%s = d_set(" : "double total_%s = (", l->name[id]);
+  text_format(l->out, is_vector ? "dvec total_%s = d_set(" : "double total_%s = ", l->name[id]);
   add_number(l, reductions[reduction].identity, true);
-  text_add_string(l->out, ");\n");
+  text_add_string(l->out, is_vector ? ");\n" : ";\n");
   if (is_any) {
     print_indent(l);
     if (may_be_unwanted(l, e->access)) text_format(l->out, "if (a->%s) ", access_member(l, a));
@@ -599,6 +598,14 @@ static void add_vector_call(LoopPrinter *l, const Expr *e) {
   text_add_string(l->out, ")");
 }
 
+static void add_operand(LoopPrinter *l, ExprId id) {
+  const Expr *e = &l->k->exprs[id];
+  const bool is_negative = e->op == EXPR_CONSTANT && signbit(e->number);
+  text_add_string(l->out, is_negative ? "(" : "");
+  add_scalar(l, id);
+  text_add_string(l->out, is_negative ? ")" : "");
+}
+
 // Without a formula it is lane 0 of the vector function, whose bits libm does not promise.
 static void add_scalar_formula(LoopPrinter *l, const Expr *e) {
   const char *formula = expr_info[e->op].scalar;
@@ -608,7 +615,7 @@ static void add_scalar_formula(LoopPrinter *l, const Expr *e) {
     text_add_string(l->out, ")");
   }
   for (const char *c = formula; c && *c; c++) {
-    if (*c == '%') add_scalar(l, e->args[*++c - '0']);
+    if (*c == '%') add_operand(l, e->args[*++c - '0']);
     else if (*c == 'F') text_add_string(l->out, l->k->is_f64 ? "" : "f");
     else text_add(l->out, c, 1);
   }

@@ -28,9 +28,9 @@ static void print_streams(LoopPrinter *l) {
       text_format(l->out, "const int streams_%s = ", l->access_name[root->access]);
       if (is_peeled) text_add_string(l->out, "1");
       else {
-        text_add_string(l->out, "(uintptr_t)(");
+        text_add_string(l->out, a->offset ? "(uintptr_t)(" : "(uintptr_t)");
         add_start(l, a);
-        text_add_string(l->out, ") % 64 == 0");
+        text_add_string(l->out, a->offset ? ") % 64 == 0" : " % 64 == 0");
       }
       if (root->stream_nelems)
         text_format(l->out, " && %s > %lld", bare_text(l->p, axes_text(l, access_axes(l->k, a))),
