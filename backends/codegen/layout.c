@@ -71,9 +71,13 @@ static size_t print_take(Printer *p, const char *nbytes) {
   return is_literal(nbytes) ? (size_t)(strtoull(nbytes, NULL, 10) + 63) / 64 * 64 : 0;
 }
 
-static void print_place(Printer *p, const char *member, Type type, const char *offset) {
-  text_format(p->plain, "  if (memory) a->%s = (%s *)(void *)(memory + at%s%s);\n", member, element_type(type),
+static void print_place(Printer *p, const char *before, const char *member, Type type, const char *offset) {
+  text_format(p->plain, "%sa->%s = (%s *)(void *)(memory + at%s%s);\n", before, member, element_type(type),
               strcmp(offset, "0") != 0 ? " + " : "", strcmp(offset, "0") != 0 ? offset : "");
+}
+
+static bool is_in_room(const Program *program, size_t v, const Room *room) {
+  return program->is_in_workspace[v] && shape_powers(&program->graph->values[v]->shape) == room->powers;
 }
 
 static size_t print_rooms(Printer *p) {
@@ -83,11 +87,15 @@ static size_t print_rooms(Printer *p) {
   for (size_t i = 0; i < program->nrooms; i++) {
     const Room *room = &program->rooms[i];
     const int64_t hint = powers_value(g, room->powers, NULL);
+    size_t nvalues = 0;
+    for (size_t v = 0; v < g->nvalues; v++) nvalues += is_in_room(program, v, room);
+    if (nvalues > 1) text_add_string(p->plain, "  if (memory) {\n");
     for (size_t v = 0; v < g->nvalues; v++)
-      if (program->is_in_workspace[v] && shape_powers(&g->values[v]->shape) == room->powers)
+      if (is_in_room(program, v, room))
         print_place(
-            p, p->value_member[v], g->values[v]->type,
+            p, nvalues > 1 ? "    " : "  if (memory) ", p->value_member[v], g->values[v]->type,
             size_text(p, (int64_t)program->value_offset[v] * hint, program->value_offset[v] ? room->powers : 0, "a->"));
+    if (nvalues > 1) text_add_string(p->plain, "  }\n");
     nbytes += print_take(p, size_text(p, (int64_t)room->nbytes * hint, room->powers, "(uint64_t)a->"));
   }
   return nbytes;
@@ -99,7 +107,7 @@ static size_t print_outputs(Printer *p, const Flow *flow) {
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
     if (output_is_copy(g, i) || !p->has_optional_outputs || !flow->is_read_again[v->index]) continue;
-    print_place(p, p->value_member[v->index], v->type, "0");
+    print_place(p, "  if (memory) ", p->value_member[v->index], v->type, "0");
     nbytes += print_take(p, size_text(p, shape_nelems(&v->shape) * (int64_t)type_nbytes(v->type),
                                       shape_powers(&v->shape), "(uint64_t)a->"));
   }
@@ -128,7 +136,7 @@ void print_layout(Printer *p, const Flow *flow) {
     size_t own = 0;
     for (size_t t = 0; t < k->ntemporaries; t++) {
       if (k->temporaries[t].is_own) continue;
-      print_place(p, p->temporary_member[p->first_temporary[i] + t], k->temporaries[t].type, "0");
+      print_place(p, "  if (memory) ", p->temporary_member[p->first_temporary[i] + t], k->temporaries[t].type, "0");
       own += print_take(p, temporary_text(p, i, t, type_nbytes(k->temporaries[t].type), "(uint64_t)a->"));
     }
     if (k->ntemporaries) text_add_string(p->plain, "  if (at > most) most = at;\n");

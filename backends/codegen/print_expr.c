@@ -7,9 +7,9 @@
 #include "ir/open.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <math.h>
 #include <string.h>
 
 void print_indent(LoopPrinter *l) {
@@ -617,6 +617,8 @@ static void add_scalar_formula(LoopPrinter *l, const Expr *e) {
   for (const char *c = formula; c && *c; c++) {
     if (*c == '%') add_operand(l, e->args[*++c - '0']);
     else if (*c == 'F') text_add_string(l->out, l->k->is_f64 ? "" : "f");
+    else if (*c == 'N') text_add_string(l->out, l->k->is_f64 ? "(float)" : "");
+    else if (*c == 'W') text_add_string(l->out, l->k->is_f64 ? "(double)" : "");
     else text_add(l->out, c, 1);
   }
 }
