@@ -1,7 +1,15 @@
-// The gradient of a group norm whose channels lie last in memory: a group is a few neighbours then, and a kernel that
+// A group norm, or its gradient, whose channels lie last in memory: a group is a few neighbours then, and a kernel that
 // has groups as an axis works on vectors as short as that. So sums over space are taken of each channel, and go
 // together by groups when they are small; what varies by group is spread over its channels before it meets the data
 // again.
+//
+//   S1 = sum(x), S2 = sum(x^2) over space, of each channel, in f64
+//   mean = sum(S1) / M, variance = sum(S2) / M - mean^2 over a group, of M elements
+//   near = mean, rounded to f32
+//   y = ((x - near) - (mean - near)) * (gamma / sqrt(variance + epsilon)) + beta
+//
+// Squares of f32 are exact in f64, and what their sum is rounded by, some 1e-16 of mean^2, is less than what the 24
+// digits of x leave open of the variance. The gradient takes sums about the mean that it is given:
 //
 //   S1 = sum(dy), S2 = sum(dy * (x - mean)) over space, of each channel
 //   t1 = sum(gamma * S1), t2 = sum(gamma * S2) over a group, of M elements
@@ -15,8 +23,11 @@
 
 #include <string.h>
 
-enum { LEAST_SPACE = 2 }; // elements of a channel from which on this pays
+// Elements of a channel from which on this pays: gradients, norms, norms of groups so wide that vectors are full and
+// caches hold the data for three looks.
+enum { LEAST_SPACE = 2, LEAST_FORWARD_SPACE = 128, LEAST_WIDE_SPACE = 1024, WIDE = 64 };
 enum { SRC, DIFF_DST, MEAN, VARIANCE, GAMMA };
+enum { FORWARD_GAMMA = 1, FORWARD_BETA };
 
 typedef struct Split {
   Builder *b;
@@ -37,11 +48,12 @@ static Value *binary(const Split *s, OperatorId id, Value *a, Value *b) {
   return builder_finish_node(s->b, node) ? v : NULL;
 }
 
+#define SUB(a, b) binary(s, OP_Subtract, a, b)
 #define MUL(a, b) binary(s, OP_Multiply, a, b)
 #define DIV(a, b) binary(s, OP_Divide, a, b)
 
-static Value *number(const Split *s, double x) {
-  return builder_add_constant(s->b, &(Shape){.rank = 0}, s->type, x);
+static Value *number(const Split *s, Type type, double x) {
+  return builder_add_constant(s->b, &(Shape){.rank = 0}, type, x);
 }
 
 static Value *cast(const Split *s, Value *v, Type type) {
@@ -78,7 +90,7 @@ static Value *data(const Split *s, int slot) {
 }
 
 static Value *centered(const Split *s, Value *mean) {
-  return binary(s, OP_Subtract, data(s, SRC), mean);
+  return SUB(data(s, SRC), mean);
 }
 
 static bool hand_over(const Split *s, uint32_t slot, Value *made) {
@@ -92,20 +104,57 @@ static bool hand_over(const Split *s, uint32_t slot, Value *made) {
   return true;
 }
 
+static Value *spread(const Split *s, Value *grouped) {
+  return by_channel(s, cast(s, grouped, s->type));
+}
+
+static bool split_forward(const Split *s) {
+  const Node *node = s->node;
+  const int channel = norm_channel_axis(node);
+  const uint32_t space = norm_reduced_axes(node) & ~(1U << channel);
+  const Shape row = {.rank = 2, .extent = {s->grouped.extent[0], s->grouped.extent[1]}};
+  const Shape group = {.rank = 2, .extent = {s->grouped.extent[1], s->grouped.extent[2]}};
+  Value *count = number(s, TYPE_F64, (double)norm_reduced_nelems(node));
+  Value *ones = builder_add_constant(s->b, &group, TYPE_F64, 1);
+
+  Value *x = cast(s, data(s, SRC), TYPE_F64);
+  Value *s1 = in_shape(s, sum(s, x, space, true), &s->grouped);
+  Value *s2 = in_shape(s, sum(s, MUL(x, x), space, true), &s->grouped);
+  Value *mean = DIV(sum(s, s1, 1U << 2, true), count), *square = DIV(sum(s, s2, 1U << 2, true), count);
+  Value *variance = SUB(square, MUL(mean, mean));
+  variance = binary(s, OP_Maximum, number(s, TYPE_F64, 0), variance); // NaN where that is
+  Value *v = binary(s, OP_Add, variance, number(s, TYPE_F64, node_f32(node, "epsilon")));
+  Value *root = v ? builder_add_unary(s->b, OP_Sqrt, v, s->stands_for) : NULL;
+  Value *gamma = node->inputs[FORWARD_GAMMA];
+  Value *factor = DIV(gamma ? cast(s, in_shape(s, gamma, &group), TYPE_F64) : ones, root);
+  Value *near = cast(s, cast(s, mean, s->type), TYPE_F64);
+
+  Value *center = SUB(data(s, SRC), spread(s, MUL(near, ones)));
+  Value *y = MUL(SUB(center, spread(s, MUL(SUB(mean, near), ones))), spread(s, factor));
+  Shape beta = s->by_channel;
+  beta.extent[0] = EXTENT(1);
+  if (node->inputs[FORWARD_BETA]) y = binary(s, OP_Add, y, in_shape(s, node->inputs[FORWARD_BETA], &beta));
+  Value *out_mean = in_shape(s, mean, &row), *out_variance = in_shape(s, variance, &row);
+  if (!y || !out_mean || !out_variance) return false;
+  return hand_over(s, 0, y) && hand_over(s, 1, out_mean) && hand_over(s, 2, out_variance);
+}
+
 // False: out of memory, or a node did not fit.
-static bool split(const Split *s) {
+static bool split_backward(const Split *s) {
   const Shape group = {.rank = 2, .extent = {s->grouped.extent[1], s->grouped.extent[2]}};
   const Shape channels = {.rank = 1, .extent = {s->by_channel.extent[norm_channel_axis(s->node)]}};
   Shape row = s->grouped;
   row.extent[2] = EXTENT(1);
   uint32_t space = norm_reduced_axes(s->node) & ~(1U << norm_channel_axis(s->node));
-  Value *count = number(s, (double)norm_reduced_nelems(s->node));
+  Value *count = number(s, s->type, (double)norm_reduced_nelems(s->node));
   Value *ones = builder_add_constant(s->b, &group, s->type, 1);
   Value *gamma = s->node->inputs[GAMMA] ? in_shape(s, s->node->inputs[GAMMA], &group) : ones;
   Value *mean = by_channel(s, MUL(in_shape(s, s->node->inputs[MEAN], &row), ones));
-  Value *v = binary(s, OP_Add, in_shape(s, s->node->inputs[VARIANCE], &row), number(s, node_f32(s->node, "epsilon")));
+  Value *v =
+      binary(s, OP_Add, in_shape(s, s->node->inputs[VARIANCE], &row), number(s, s->type, node_f32(s->node, "epsilon")));
   Value *root = v ? builder_add_unary(s->b, OP_Sqrt, v, s->stands_for) : NULL;
-  Value *rstd = root ? builder_add_unary(s->b, OP_Reciprocal, root, s->stands_for) : NULL, *less = number(s, -1);
+  Value *rstd = root ? builder_add_unary(s->b, OP_Reciprocal, root, s->stands_for) : NULL,
+        *less = number(s, s->type, -1);
 
   Value *s1 = in_shape(s, sum(s, data(s, DIFF_DST), space, true), &s->grouped);
   Value *s2 = in_shape(s, sum(s, MUL(data(s, DIFF_DST), centered(s, mean)), space, true), &s->grouped);
@@ -129,8 +178,9 @@ static bool has_channels_last(const Value *v, int channel) {
 
 // Whether all types are the one that is computed with, but for data that is narrower.
 static bool find_type(const Node *node, Type *type) {
+  const uint32_t first = node->op->id == OP_GroupNorm ? FORWARD_GAMMA : MEAN;
   *type = node->inputs[SRC]->type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
-  for (uint32_t i = MEAN; i <= GAMMA; i++)
+  for (uint32_t i = first; i < node->ninputs; i++)
     if (node->inputs[i] && node->inputs[i]->type != *type) return false;
   for (uint32_t i = 1; i < node->noutputs; i++)
     if (node->outputs[i] && node->outputs[i]->type != *type) return false;
@@ -149,16 +199,21 @@ static bool find_shapes(const Node *node, Split *s) {
     space *= extent_value(data->extent[i]);
     s->by_channel.extent[i] = EXTENT(1);
   }
-  if (space < LEAST_SPACE || groups == 1 || groups == channels || channels == 0) return false;
+  if (groups == 1 || groups == channels || channels == 0) return false;
+  const int64_t least_forward = channels / groups < WIDE ? LEAST_FORWARD_SPACE : LEAST_WIDE_SPACE;
+  if (space < (node->op->id == OP_GroupNorm ? least_forward : LEAST_SPACE)) return false;
   s->grouped = (Shape){.rank = 3, .extent = {data->extent[0], EXTENT(groups), EXTENT(channels / groups)}};
   return true;
 }
 
 static bool is_splittable(const Node *node, Split *s) {
-  if (node->op->id != OP_GroupNormBackward || !node->outputs[0] || !find_type(node, &s->type)) return false;
+  const bool is_forward = node->op->id == OP_GroupNorm;
+  if ((!is_forward && node->op->id != OP_GroupNormBackward) || !node->outputs[0]) return false;
+  if (!find_type(node, &s->type) || !find_shapes(node, s)) return false;
   const int channel = norm_channel_axis(node);
-  return has_channels_last(node->inputs[SRC], channel) && has_channels_last(node->inputs[DIFF_DST], channel) &&
-         has_channels_last(node->outputs[0], channel) && !norm_cancels(node) && find_shapes(node, s);
+  if (!has_channels_last(node->inputs[SRC], channel) || !has_channels_last(node->outputs[0], channel)) return false;
+  if (is_forward) return s->type == TYPE_F32;
+  return has_channels_last(node->inputs[DIFF_DST], channel) && !norm_cancels(node);
 }
 
 bool pass_split_groups(Graph *g, PassContext *c) {
@@ -168,7 +223,7 @@ bool pass_split_groups(Graph *g, PassContext *c) {
   diagnostics_init(&b.refusals, c->allocator);
   for (size_t i = 0; i < nnodes && !b.out_of_memory; i++) {
     Split s = {.b = &b, .node = g->nodes[i], .stands_for = g->nodes[i]->outputs[0]};
-    if (is_splittable(s.node, &s)) changed |= split(&s);
+    if (is_splittable(s.node, &s)) changed |= (s.node->op->id == OP_GroupNorm ? split_forward : split_backward)(&s);
   }
   b.out_of_memory |= b.refusals.out_of_memory;
   diagnostics_deinit(&b.refusals);

@@ -1,4 +1,4 @@
-// Group norms' gradients with channels last, in steps that vectors of channels take.
+// Group norms and their gradients with channels last, in steps that vectors of channels take.
 #ifndef NGRAD_PASSES_SPLIT_GROUPS_H
 #define NGRAD_PASSES_SPLIT_GROUPS_H
 

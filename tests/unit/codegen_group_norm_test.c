@@ -74,6 +74,29 @@ static void group_norms_of_any_groups(void **state) {
   climb(&g, (Climb){.name = "group norms", .unusual_too = true, .is_misaligned = true});
 }
 
+// Forwards that split-groups takes by channel, and gradients beside them.
+static void group_norms_with_channels_last(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  for (int i = 0; i < NTYPES; i++) both(&g, EXTENTS(2, 9, 15, 12), "NXC", 4, all_types[i], 0);
+  both(&g, EXTENTS(2, 9, 15, 12), "NXC", 4, f32, FAR);
+  both(&g, EXTENTS(3, 130, 40), "NXC", 4, f32, NO_GAMMA);
+  both(&g, EXTENTS(1, 1030, 132), "NXC", 2, f32, 0); // wide groups
+  both(&g, EXTENTS(0, 130, 12), "NXC", 4, f32, 0);
+  const Extents s = EXTENTS(2, 144, 20), channels = EXTENTS(20);
+  graph_text_case(&g, "behind a sum and before a ReLU");
+  const char *x = graph_text_input(&g, "x", "f32", s), *sum = graph_text_result(&g, "sum"),
+             *y = graph_text_name(&g, "y");
+  graph_text_node(&g, "Add", "inputs: [%s, %s], outputs: [%s]", x, graph_text_input(&g, "skip", "f32", s), sum);
+  graph_text_node(&g, "GroupNorm",
+                  "inputs: [%s, %s, %s], outputs: [%s], attributes: {data_format: NXC, groups: 4, keep_stats: false}",
+                  sum, graph_text_input(&g, "gamma", "f32", channels), graph_text_input(&g, "beta", "f32", channels),
+                  y);
+  graph_text_node(&g, "ReLU", "inputs: [%s], outputs: [%s]", y, graph_text_result(&g, "z"));
+  climb(&g, (Climb){.name = "group norms with channels last", .unusual_too = true, .unfused_too = true});
+}
+
 static void instance_norms_of_any_plane(void **state) {
   (void)state;
   GraphText g;
@@ -248,10 +271,10 @@ static void operands_that_are_one_number(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(group_norms_of_any_groups), cmocka_unit_test(instance_norms_of_any_plane),
-      cmocka_unit_test(rms_norms_with_any_gamma),  cmocka_unit_test(norms_of_any_types_and_of_nothing),
-      cmocka_unit_test(neighbours_of_group_norms), cmocka_unit_test(operands_that_are_one_number),
-      cmocka_unit_test(sums_behind_group_norms),
+      cmocka_unit_test(group_norms_of_any_groups),         cmocka_unit_test(group_norms_with_channels_last),
+      cmocka_unit_test(instance_norms_of_any_plane),       cmocka_unit_test(rms_norms_with_any_gamma),
+      cmocka_unit_test(norms_of_any_types_and_of_nothing), cmocka_unit_test(neighbours_of_group_norms),
+      cmocka_unit_test(operands_that_are_one_number),      cmocka_unit_test(sums_behind_group_norms),
   };
   return cmocka_run_group_tests_name("codegen_group_norm", tests, NULL, NULL);
 }
