@@ -518,6 +518,16 @@ int64_t loop_nblocks(const Kernel *k, const Loop *loop) {
   return axes_nelems(k, kept_axes(loop)) * loop_nchunks(k, loop);
 }
 
+bool loop_is_idle(const Kernel *k, const Loop *loop) {
+  bool leaves_any = false;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    const Root *root = &loop->roots[i];
+    leaves_any |= root->kind == ROOT_REDUCE_OUTER;
+    leaves_any |= root->kind == ROOT_STORE && axes_nelems(k, root_axes(k, root)) != 0;
+  }
+  return !leaves_any || loop_nblocks(k, loop) == 0;
+}
+
 // Bytes
 
 static bool is_stored(const Kernel *k, AccessId id) {

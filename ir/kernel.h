@@ -282,6 +282,7 @@ int loop_lane_axis(const Loop *loop); // along which vectors lie; -1: there is n
 AxisSet loop_inner_axes(const Loop *loop);
 int64_t loop_row_nelems(const Kernel *k, const Loop *loop); // elements of a row in whole vectors; one inner axis
 int64_t loop_nblocks(const Kernel *k, const Loop *loop);
+bool loop_is_idle(const Kernel *k, const Loop *loop); // it has nothing to go over, or leaves nothing
 // Of how many blocks each iteration of the kept axes consists, and whether that depends on open dims.
 int64_t loop_nchunks(const Kernel *k, const Loop *loop);
 bool loop_has_open_chunks(const Kernel *k, const Loop *loop);

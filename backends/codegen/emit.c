@@ -153,7 +153,7 @@ static void print_kernel(Printer *p, size_t index) {
   kernel_print_nodes(k, p->out);
   text_add_string(p->out, "\n\n");
   for (size_t loop = 0; loop < k->nloops; loop++)
-    if (loop_nblocks(k, &k->loops[loop])) print_loop_functions(p, index, loop);
+    if (!loop_is_idle(k, &k->loops[loop])) print_loop_functions(p, index, loop);
 }
 
 static bool has_open_blocks(const Kernel *k, const Loop *loop) {
@@ -235,7 +235,7 @@ static void print_loop_calls(Printer *p, const Flow *flow) {
   print_mark(p, 0);
   for (size_t i = 0; i < program->nkernels; i++)
     for (size_t l = 0; l < program->kernels[i]->nloops; l++) {
-      if (!loop_nblocks(program->kernels[i], &program->kernels[i]->loops[l])) continue; // nothing to go over
+      if (loop_is_idle(program->kernels[i], &program->kernels[i]->loops[l])) continue;
       const char *condition = condition_text(p, flow, i, l);
       const bool is_same = open && condition && strcmp(open, condition) == 0;
       if (open && !is_same) text_add_string(p->out, "  }\n");
@@ -365,7 +365,7 @@ static void print_copies(Printer *p) {
 
 // What a graph of few kinds of things leaves alone, of the function that begins there.
 static void print_unused(Printer *p, size_t begin) {
-  const char *const names[][2] = {{"a.", "a"},
+  const char *const names[][2] = {{"&a", "a"},
                                   {"inputs[", "inputs"},
                                   {"outputs[", "outputs"},
                                   {p->program->graph->ndims ? "_layout(" : "(memory + ", "memory"},

@@ -375,6 +375,30 @@ for name in extents load div hash_of; do
   emit graph.yaml --isa scalar && passes gcc c11 -O1
   count "a graph whose name is $name"
 done
+# What they share runs in many graphs; here each operator is, also of nothing, and no compiler has a word to say.
+reads() { # COMPILER LANGUAGE OPTION...; without making anything of it
+  compiler=$1 standard=$2
+  shift 2
+  "$compiler" -x "${standard%%[0-9]*}" -std="$standard" "$@" -fsyntax-only "$source" "$test" >log 2>&1 && [ ! -s log ]
+}
+awk -f "$here/operators.awk" "$here/../unit/operator_cases.h" >graph.yaml && emit graph.yaml
+count 'a graph of every operator'
+for compiler in gcc clang; do
+  has $compiler || continue
+  for language in c11 c++17; do
+    # shellcheck disable=SC2086
+    reads $compiler $language $warnings
+    count "every operator, $compiler as $language"
+  done
+done
+for compiler in ${more_compilers:-clang}; do
+  has "$compiler" || continue
+  test=$source
+  # shellcheck disable=SC2086
+  reads "$compiler" c11 $everything
+  count "every operator, every warning of $compiler"
+done
+
 emit "$here/extents.yaml"
 for compiler in gcc clang; do
   has $compiler || continue

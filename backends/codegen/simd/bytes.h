@@ -32,10 +32,16 @@ static inline void v_store_n_b8(uint8_t *p, vec a, int n) { v_scatter_n_b8(p, 1,
 
 static inline void v_store_b8(uint8_t *p, vec a) { v_scatter_n_b8(p, 1, a, 16); }
 
-// 8 bits. Integers are rounded to nearest even and saturate, NaN is 0; floats are rounded to f16 first.
-static inline int8_t s8_from_f32(float x) { return (int8_t)nearbyintf(x >= 127 ? 127 : x >= -128 ? x : x < -128 ? -128 : 0); }
+// The nearest integer, the even one of two, within limits; NaN is 0.
+static inline int nearest_from_f32(float x, float least, float most) {
+  const float nearest = nearbyintf(x >= most ? most : x >= least ? x : x < least ? least : 0);
+  return (int)nearest;
+}
 
-static inline uint8_t u8_from_f32(float x) { return (uint8_t)nearbyintf(x >= 255 ? 255 : x >= 0 ? x : 0); }
+// 8 bits; floats are rounded to f16 first.
+static inline int8_t s8_from_f32(float x) { return (int8_t)nearest_from_f32(x, -128, 127); }
+
+static inline uint8_t u8_from_f32(float x) { return (uint8_t)nearest_from_f32(x, 0, 255); }
 
 static inline float f32_from_e5m2(uint8_t b) { return f32_from_f16((uint16_t)(b << 8)); }
 
@@ -229,15 +235,16 @@ static inline void put_half(uint8_t *p, size_t i, int x) {
   p[i / 2] = (uint8_t)((p[i / 2] & 0xF0U >> shift) | ((unsigned)x & 15) << shift);
 }
 
-static inline float f32_from_u4(const uint8_t *p, size_t i) { return (float)half_of_byte(p, i); }
+static inline float f32_from_u4(const uint8_t *p, size_t i) {
+  const unsigned half = half_of_byte(p, i);
+  return (float)half;
+}
 
 static inline float f32_from_s4(const uint8_t *p, size_t i) { return (float)((int)(half_of_byte(p, i) ^ 8) - 8); }
 
-static inline void put_u4(uint8_t *p, size_t i, float x) { put_half(p, i, (int)nearbyintf(x >= 15 ? 15 : x >= 0 ? x : 0)); }
+static inline void put_u4(uint8_t *p, size_t i, float x) { put_half(p, i, nearest_from_f32(x, 0, 15)); }
 
-static inline void put_s4(uint8_t *p, size_t i, float x) {
-  put_half(p, i, (int)nearbyintf(x >= 7 ? 7 : x >= -8 ? x : x < -8 ? -8 : 0));
-}
+static inline void put_s4(uint8_t *p, size_t i, float x) { put_half(p, i, nearest_from_f32(x, -8, 7)); }
 
 static inline vec v_gather_at_n_s4(const uint8_t *p, size_t first, ptrdiff_t stride, places o, int n) {
   float x[16] = {0};
