@@ -522,8 +522,8 @@ bool loop_is_idle(const Kernel *k, const Loop *loop) {
   bool leaves_any = false;
   for (size_t i = 0; i < loop->nroots; i++) {
     const Root *root = &loop->roots[i];
-    leaves_any |= root->kind == ROOT_REDUCE_OUTER;
-    leaves_any |= root->kind == ROOT_STORE && axes_nelems(k, root_axes(k, root)) != 0;
+    if (root->kind == ROOT_STORE) leaves_any |= axes_nelems(k, root_axes(k, root)) != 0;
+    if (root->kind == ROOT_REDUCE_OUTER) leaves_any |= axes_nelems(k, access_axes(k, &k->accesses[root->access])) != 0;
   }
   return !leaves_any || loop_nblocks(k, loop) == 0;
 }

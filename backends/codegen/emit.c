@@ -167,7 +167,8 @@ static bool is_shared(const Kernel *k, const Loop *loop) {
 bool program_has_shared_loops(const Program *p) {
   for (size_t i = 0; i < p->nkernels; i++)
     for (size_t l = 0; l < p->kernels[i]->nloops; l++)
-      if (is_shared(p->kernels[i], &p->kernels[i]->loops[l])) return true;
+      if (is_shared(p->kernels[i], &p->kernels[i]->loops[l]) && !loop_is_idle(p->kernels[i], &p->kernels[i]->loops[l]))
+        return true;
   return false;
 }
 
@@ -317,6 +318,7 @@ static void print_copy(Printer *p, size_t i) {
   const Value *v = p->program->graph->outputs[i];
   const int64_t nelems = shape_nelems(&v->shape);
   const char *count = size_text(p, nelems, shape_powers(&v->shape), "a.");
+  if (strcmp(count, "0") == 0) return;
   bool is_packed = type_is_packed(v->type);
   open_copy(p, i);
   text_format(p->out, "for (size_t i = 0; i < %s%s; i++) ((%s *)outputs[%zu])[i] = ", count, is_packed ? " / 2" : "",

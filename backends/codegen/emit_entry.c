@@ -249,13 +249,15 @@ static bool print_fits(const FilePrinter *f, Text *out) {
   const Most *most = find_most(f, &count);
   const char *p = f->prefix;
   if (!most) return false;
-  text_format(out,
-              "/* A product, an extent of 0 counting as 1; UINT64_MAX where it is more. */\n"
-              "static uint64_t %s_times(uint64_t n, int64_t extent) {\n"
-              "  const uint64_t by = extent ? (uint64_t)extent : 1;\n"
-              "  return n > UINT64_MAX / by ? UINT64_MAX : n * by;\n}\n\n"
-              "static int %s_fits(const int64_t *extents) {\n  const uint64_t most = (UINT64_C(1) << 47) - 1;\n",
-              p, p);
+  if (count)
+    text_format(out,
+                "/* A product, an extent of 0 counting as 1; UINT64_MAX where it is more. */\n"
+                "static uint64_t %s_times(uint64_t n, int64_t extent) {\n"
+                "  const uint64_t by = extent ? (uint64_t)extent : 1;\n"
+                "  return n > UINT64_MAX / by ? UINT64_MAX : n * by;\n}\n\n",
+                p);
+  text_format(out, "static int %s_fits(const int64_t *extents) {\n  const uint64_t most = (UINT64_C(1) << 47) - 1;\n",
+              p);
   if (count) text_add_string(out, "  uint64_t n;\n");
   for (size_t i = 0; i < f->graph->ndims; i++)
     text_format(out, "  if (extents[%zu] < 0 || (uint64_t)extents[%zu] > most) return 0;\n", i, i);

@@ -63,55 +63,78 @@ static void print_blocks(Printer *p, size_t kernel, size_t loop) {
   text_format(p->plain, "  a->k%zu_loop%zu_chunks = (%s + %s - 1) / %s;\n", kernel, loop, total, length, length);
 }
 
-// Takes so many bytes, in whole lines; returns how many where that is known.
-static size_t print_take(Printer *p, const char *nbytes) {
+// Places that are at hand when there is memory, one after the other.
+typedef struct Places {
+  Text lines;
+  size_t count;
+} Places;
+
+static void add_place(Printer *p, Places *places, const char *member, Type type, const char *offset) {
+  text_format(&places->lines, "a->%s = (%s *)(void *)(memory + at%s%s);\n", member, element_type(type),
+              strcmp(offset, "0") != 0 ? " + " : "", strcmp(offset, "0") != 0 ? offset : "");
+  places->count++;
+  p->out_of_memory |= places->lines.out_of_memory;
+}
+
+static void print_places(Printer *p, Places *places) {
+  const char *line = text_string(&places->lines);
+  if (places->count == 1) text_format(p->plain, "  if (memory) %s", line);
+  if (places->count > 1) text_add_string(p->plain, "  if (memory) {\n");
+  for (const char *end; places->count > 1 && *line; line = end + 1) {
+    end = strchr(line, '\n');
+    text_format(p->plain, "    %.*s\n", (int)(end - line), line);
+  }
+  if (places->count > 1) text_add_string(p->plain, "  }\n");
+  places->lines.nbytes = 0;
+  places->count = 0;
+}
+
+// Takes so many bytes, in whole lines, for the places before; returns how many where that is known.
+static size_t print_take(Printer *p, Places *places, const char *nbytes) {
   p->has_open_workspace |= !is_literal(nbytes);
+  if (strcmp(nbytes, "0") == 0) return 0;
+  print_places(p, places);
   const char *cast = *nbytes == '(' ? "" : "(uint64_t)"; // else the first factor is one
-  if (strcmp(nbytes, "0") != 0) text_format(p->plain, "  at += (%s%s + 63) / 64 * 64;\n", cast, bare_text(p, nbytes));
+  text_format(p->plain, "  at += (%s%s + 63) / 64 * 64;\n", cast, bare_text(p, nbytes));
   return is_literal(nbytes) ? (size_t)(strtoull(nbytes, NULL, 10) + 63) / 64 * 64 : 0;
 }
 
-static void print_place(Printer *p, const char *before, const char *member, Type type, const char *offset) {
-  text_format(p->plain, "%sa->%s = (%s *)(void *)(memory + at%s%s);\n", before, member, element_type(type),
-              strcmp(offset, "0") != 0 ? " + " : "", strcmp(offset, "0") != 0 ? offset : "");
-}
-
-static bool is_in_room(const Program *program, size_t v, const Room *room) {
-  return program->is_in_workspace[v] && shape_powers(&program->graph->values[v]->shape) == room->powers;
-}
-
-static size_t print_rooms(Printer *p) {
+static size_t print_rooms(Printer *p, Places *places) {
   size_t nbytes = 0;
   const Program *program = p->program;
   const Graph *g = program->graph;
   for (size_t i = 0; i < program->nrooms; i++) {
     const Room *room = &program->rooms[i];
     const int64_t hint = powers_value(g, room->powers, NULL);
-    size_t nvalues = 0;
-    for (size_t v = 0; v < g->nvalues; v++) nvalues += is_in_room(program, v, room);
-    if (nvalues > 1) text_add_string(p->plain, "  if (memory) {\n");
     for (size_t v = 0; v < g->nvalues; v++)
-      if (is_in_room(program, v, room))
-        print_place(
-            p, nvalues > 1 ? "    " : "  if (memory) ", p->value_member[v], g->values[v]->type,
+      if (program->is_in_workspace[v] && shape_powers(&g->values[v]->shape) == room->powers)
+        add_place(
+            p, places, p->value_member[v], g->values[v]->type,
             size_text(p, (int64_t)program->value_offset[v] * hint, program->value_offset[v] ? room->powers : 0, "a->"));
-    if (nvalues > 1) text_add_string(p->plain, "  }\n");
-    nbytes += print_take(p, size_text(p, (int64_t)room->nbytes * hint, room->powers, "(uint64_t)a->"));
+    nbytes += print_take(p, places, size_text(p, (int64_t)room->nbytes * hint, room->powers, "(uint64_t)a->"));
   }
   return nbytes;
 }
 
-static size_t print_outputs(Printer *p, const Flow *flow) {
+static size_t print_outputs(Printer *p, const Flow *flow, Places *places) {
   size_t nbytes = 0;
   const Graph *g = p->program->graph;
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
     if (output_is_copy(g, i) || !p->has_optional_outputs || !flow->is_read_again[v->index]) continue;
-    print_place(p, "  if (memory) ", p->value_member[v->index], v->type, "0");
-    nbytes += print_take(p, size_text(p, shape_nelems(&v->shape) * (int64_t)type_nbytes(v->type),
-                                      shape_powers(&v->shape), "(uint64_t)a->"));
+    add_place(p, places, p->value_member[v->index], v->type, "0");
+    nbytes += print_take(p, places,
+                         size_text(p, shape_nelems(&v->shape) * (int64_t)type_nbytes(v->type), shape_powers(&v->shape),
+                                   "(uint64_t)a->"));
   }
   return nbytes;
+}
+
+static bool takes_any(Printer *p, size_t kernel) {
+  const Kernel *k = p->program->kernels[kernel];
+  for (size_t t = 0; t < k->ntemporaries; t++)
+    if (!k->temporaries[t].is_own && strcmp(temporary_text(p, kernel, t, 1, "a->"), "0") != 0) return true;
+  return false;
 }
 
 void print_layout(Printer *p, const Flow *flow) {
@@ -122,27 +145,31 @@ void print_layout(Printer *p, const Flow *flow) {
               "static uint64_t %s_layout(struct %s_args *a, const int64_t *extents, unsigned char *memory) {\n"
               "  uint64_t at = 0;\n",
               p->identifier, p->identifier);
-  for (size_t i = 0; i < program->nkernels; i++) has_temporaries |= program->kernels[i]->ntemporaries > 0;
+  for (size_t i = 0; i < program->nkernels; i++) has_temporaries |= takes_any(p, i);
   if (has_temporaries) text_add_string(p->plain, "  uint64_t start, most;\n");
   for (size_t i = 0; i < g->ndims; i++) text_format(p->plain, "  a->%s = (size_t)extents[%zu];\n", p->dim_member[i], i);
   for (size_t i = 0; i < program->nkernels; i++)
     for (size_t l = 0; l < program->kernels[i]->nloops; l++) print_blocks(p, i, l);
   const size_t begin = p->plain->nbytes;
-  size_t nbytes = print_rooms(p) + print_outputs(p, flow), most = 0;
+  Places places = {.count = 0};
+  text_init(&places.lines, p->plain->allocator);
+  size_t nbytes = print_rooms(p, &places) + print_outputs(p, flow, &places), most = 0;
   if (has_temporaries) text_add_string(p->plain, "  start = most = at;\n");
   for (size_t i = 0; i < program->nkernels; i++) {
     const Kernel *k = program->kernels[i];
-    if (k->ntemporaries) text_format(p->plain, "  at = start; /* kernel %zu */\n", i);
+    if (takes_any(p, i)) text_format(p->plain, "  at = start; /* kernel %zu */\n", i);
     size_t own = 0;
     for (size_t t = 0; t < k->ntemporaries; t++) {
       if (k->temporaries[t].is_own) continue;
-      print_place(p, "  if (memory) ", p->temporary_member[p->first_temporary[i] + t], k->temporaries[t].type, "0");
-      own += print_take(p, temporary_text(p, i, t, type_nbytes(k->temporaries[t].type), "(uint64_t)a->"));
+      add_place(p, &places, p->temporary_member[p->first_temporary[i] + t], k->temporaries[t].type, "0");
+      own += print_take(p, &places, temporary_text(p, i, t, type_nbytes(k->temporaries[t].type), "(uint64_t)a->"));
     }
-    if (k->ntemporaries) text_add_string(p->plain, "  if (at > most) most = at;\n");
+    if (takes_any(p, i)) text_add_string(p->plain, "  if (at > most) most = at;\n");
     if (own > most) most = own;
   }
   p->workspace_nbytes = nbytes + most;
+  print_places(p, &places);
+  text_deinit(&places.lines);
   if (!strstr(text_string(p->plain) + begin, "if (memory)")) text_add_string(p->plain, "  (void)memory;\n");
   text_format(p->plain, "  return %s;\n}\n\n", has_temporaries ? "most" : "at");
 }

@@ -29,6 +29,7 @@ typedef struct LoopPrinter {
   const char *lane;                 // index of the vector's first lane: "i" or "j"
   const char *part;                 // which of the accumulators: "", "[r]", "[u]", "[0]"
   bool is_tail;                     // only the first n lanes are there
+  bool is_part_tested;              // what is printed stands under the test of add_part_test
   bool is_ahead;                    // addresses are those of what is fetched ahead in the last middle axis
   int indent;
 } LoopPrinter;

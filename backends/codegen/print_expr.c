@@ -64,6 +64,7 @@ const char *element_type(Type type) {
 
 const char *open_number_text(Printer *p, int64_t number, Powers powers, const char *const *names) {
   const Graph *g = p->program->graph;
+  if (number == 0) powers = 0; // whatever they are
   const int64_t factor = powers ? open_factor(g, number, powers) : number;
   Text text;
   text_init(&text, p->scratch->allocator);
@@ -194,7 +195,7 @@ bool is_place(const Access *a) {
 
 const char *number_text(LoopPrinter *l, int64_t number, Powers powers) {
   const char *names[MAX_OPEN_DIMS] = {NULL};
-  for (size_t i = 0; powers && i < l->k->graph->ndims; i++) {
+  for (size_t i = 0; number && powers && i < l->k->graph->ndims; i++) {
     names[i] = l->name[l->k->nexprs + i];
     l->mentions_dim[i] |= powers_of_dim(powers, i) > 0;
   }
@@ -392,7 +393,8 @@ bool may_be_unwanted(const LoopPrinter *l, AccessId id) {
 }
 
 void add_part_test(LoopPrinter *l, AccessId id) {
-  if (may_be_unwanted(l, id) && !l->loop->is_across) text_format(l->out, "if (part_%s) ", l->access_name[id]);
+  if (may_be_unwanted(l, id) && !l->loop->is_across && !l->is_part_tested)
+    text_format(l->out, "if (part_%s) ", l->access_name[id]);
 }
 
 void open_store(LoopPrinter *l, const Root *root) {

@@ -167,6 +167,23 @@ void declare_distances(LoopPrinter *l) {
   }
 }
 
+static bool is_vector_root(const LoopPrinter *l, const Root *root, int sweep) {
+  return is_in_sweep(l, root, sweep) && (is_vector_sum(l, root) || root_level(l, root) == LEVEL_VECTOR);
+}
+
+// The one sum in memory of a sweep where it is the last that is added up: that and its store stand under one condition.
+static const Root *find_lone_sum(const LoopPrinter *l, int sweep) {
+  const Root *last = NULL;
+  size_t count = 0;
+  for (size_t i = 0; i < l->loop->nroots; i++) {
+    const Root *root = &l->loop->roots[i];
+    count += root->sweep == sweep && is_array_sum(l, root);
+    if (is_vector_root(l, root, sweep)) last = root;
+  }
+  bool is_lone = last && count == 1 && is_array_sum(l, last) && !has_rows(l) && !l->loop->is_across;
+  return is_lone && may_be_unwanted(l, last->access) ? last : NULL;
+}
+
 void print_body(LoopPrinter *l, int sweep) {
   need_sweep(l, sweep);
   for (ExprId id = 1; id < l->k->nexprs; id++)
@@ -179,13 +196,20 @@ void print_body(LoopPrinter *l, int sweep) {
   for (ExprId id = 1; id < l->k->nexprs; id++)
     if (is_printed(l, id) && expr_level(l, id) == LEVEL_VECTOR && varies_by_row(l, l->k->exprs[id].axes))
       print_vector_expr(l, id);
-  for (size_t i = 0; i < l->loop->nroots; i++) {
-    const Root *root = &l->loop->roots[i];
-    if (is_in_sweep(l, root, sweep) && (is_vector_sum(l, root) || root_level(l, root) == LEVEL_VECTOR))
-      print_vector_root(l, root);
-  }
+  const Root *lone = find_lone_sum(l, sweep);
+  for (size_t i = 0; i < l->loop->nroots; i++)
+    if (is_vector_root(l, &l->loop->roots[i], sweep) && &l->loop->roots[i] != lone)
+      print_vector_root(l, &l->loop->roots[i]);
   close_rows(l);
+  if (lone) {
+    print_line(l, "if (part_%s) {", l->access_name[lone->access]);
+    open_brace(l);
+    l->is_part_tested = true;
+    print_vector_root(l, lone);
+  }
   print_array_sums(l, sweep, false);
+  l->is_part_tested = false;
+  if (lone) close_brace(l);
 }
 
 // The elements before the first whole cache line of what the sweep streams.
