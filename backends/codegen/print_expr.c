@@ -633,6 +633,7 @@ const char *scalar_type(const LoopPrinter *l, const Expr *e) {
 static void add_count(LoopPrinter *l, const Expr *e) {
   const char *count = number_text(l, (int64_t)e->number, e->powers), *cast = l->k->is_f64 ? "" : "(float)";
   if (e->op == EXPR_COUNT) text_format(l->out, "%s(double)%s", cast, count);
+  else if (strcmp(count, "0") == 0) add_number(l, 1, l->k->is_f64);
   else text_format(l->out, "%s(1 / (double)(%s > 0 ? %s : 1))", cast, count, count);
 }
 
