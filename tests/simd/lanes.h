@@ -75,7 +75,7 @@ static uint64_t next(void) { // splitmix64
 }
 
 // In turn: any bits at all; a number whose products and sums with others like it round; a special one.
-static double next_f64(void) {
+static inline double next_f64(void) {
   // clang-format off
   static const double specials[] = {
       0, -0.0, 1, -1, (double)INFINITY, -(double)INFINITY, (double)NAN, DBL_EPSILON, DBL_MAX, -DBL_MAX, DBL_MIN,
