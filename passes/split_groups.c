@@ -33,8 +33,10 @@ typedef struct Split {
   Builder *b;
   const Node *node;
   const Value *stands_for;
-  Type type;                 // computed with
-  Shape grouped, by_channel; // [N, groups, channels of one]; the data's with 1 for space
+  Type type;            // computed with
+  Shape group, grouped; // [groups, channels of one], N before it
+  Shape by_channel;     // the data's with 1 for space
+  uint32_t space;       // its axes
 } Split;
 
 // Any operand NULL: so is what is made of it.
@@ -110,23 +112,20 @@ static Value *spread(const Split *s, Value *grouped) {
 
 static bool split_forward(const Split *s) {
   const Node *node = s->node;
-  const int channel = norm_channel_axis(node);
-  const uint32_t space = norm_reduced_axes(node) & ~(1U << channel);
   const Shape row = {.rank = 2, .extent = {s->grouped.extent[0], s->grouped.extent[1]}};
-  const Shape group = {.rank = 2, .extent = {s->grouped.extent[1], s->grouped.extent[2]}};
   Value *count = number(s, TYPE_F64, (double)norm_reduced_nelems(node));
-  Value *ones = builder_add_constant(s->b, &group, TYPE_F64, 1);
+  Value *ones = builder_add_constant(s->b, &s->group, TYPE_F64, 1);
 
   Value *x = cast(s, data(s, SRC), TYPE_F64);
-  Value *s1 = in_shape(s, sum(s, x, space, true), &s->grouped);
-  Value *s2 = in_shape(s, sum(s, MUL(x, x), space, true), &s->grouped);
+  Value *s1 = in_shape(s, sum(s, x, s->space, true), &s->grouped);
+  Value *s2 = in_shape(s, sum(s, MUL(x, x), s->space, true), &s->grouped);
   Value *mean = DIV(sum(s, s1, 1U << 2, true), count), *square = DIV(sum(s, s2, 1U << 2, true), count);
   Value *variance = SUB(square, MUL(mean, mean));
   variance = binary(s, OP_Maximum, number(s, TYPE_F64, 0), variance); // NaN where that is
   Value *v = binary(s, OP_Add, variance, number(s, TYPE_F64, node_f32(node, "epsilon")));
   Value *root = v ? builder_add_unary(s->b, OP_Sqrt, v, s->stands_for) : NULL;
   Value *gamma = node->inputs[FORWARD_GAMMA];
-  Value *factor = DIV(gamma ? cast(s, in_shape(s, gamma, &group), TYPE_F64) : ones, root);
+  Value *factor = DIV(gamma ? cast(s, in_shape(s, gamma, &s->group), TYPE_F64) : ones, root);
   Value *near = cast(s, cast(s, mean, s->type), TYPE_F64);
 
   Value *center = SUB(data(s, SRC), spread(s, MUL(near, ones)));
@@ -141,14 +140,12 @@ static bool split_forward(const Split *s) {
 
 // False: out of memory, or a node did not fit.
 static bool split_backward(const Split *s) {
-  const Shape group = {.rank = 2, .extent = {s->grouped.extent[1], s->grouped.extent[2]}};
   const Shape channels = {.rank = 1, .extent = {s->by_channel.extent[norm_channel_axis(s->node)]}};
   Shape row = s->grouped;
   row.extent[2] = EXTENT(1);
-  uint32_t space = norm_reduced_axes(s->node) & ~(1U << norm_channel_axis(s->node));
   Value *count = number(s, s->type, (double)norm_reduced_nelems(s->node));
-  Value *ones = builder_add_constant(s->b, &group, s->type, 1);
-  Value *gamma = s->node->inputs[GAMMA] ? in_shape(s, s->node->inputs[GAMMA], &group) : ones;
+  Value *ones = builder_add_constant(s->b, &s->group, s->type, 1);
+  Value *gamma = s->node->inputs[GAMMA] ? in_shape(s, s->node->inputs[GAMMA], &s->group) : ones;
   Value *mean = by_channel(s, MUL(in_shape(s, s->node->inputs[MEAN], &row), ones));
   Value *v =
       binary(s, OP_Add, in_shape(s, s->node->inputs[VARIANCE], &row), number(s, s->type, node_f32(s->node, "epsilon")));
@@ -156,8 +153,8 @@ static bool split_backward(const Split *s) {
   Value *rstd = root ? builder_add_unary(s->b, OP_Reciprocal, root, s->stands_for) : NULL,
         *less = number(s, s->type, -1);
 
-  Value *s1 = in_shape(s, sum(s, data(s, DIFF_DST), space, true), &s->grouped);
-  Value *s2 = in_shape(s, sum(s, MUL(data(s, DIFF_DST), centered(s, mean)), space, true), &s->grouped);
+  Value *s1 = in_shape(s, sum(s, data(s, DIFF_DST), s->space, true), &s->grouped);
+  Value *s2 = in_shape(s, sum(s, MUL(data(s, DIFF_DST), centered(s, mean)), s->space, true), &s->grouped);
   Value *t1 = sum(s, MUL(gamma, s1), 1U << 2, true), *t2 = sum(s, MUL(gamma, s2), 1U << 2, true);
   Value *offset = MUL(MUL(DIV(t1, count), rstd), less);
   Value *slope = MUL(MUL(DIV(DIV(t2, count), v), rstd), less);
@@ -202,6 +199,8 @@ static bool find_shapes(const Node *node, Split *s) {
   if (groups == 1 || groups == channels || channels == 0) return false;
   const int64_t least_forward = channels / groups < WIDE ? LEAST_FORWARD_SPACE : LEAST_WIDE_SPACE;
   if (space < (node->op->id == OP_GroupNorm ? least_forward : LEAST_SPACE)) return false;
+  s->space = norm_reduced_axes(node) & ~(1U << channel);
+  s->group = (Shape){.rank = 2, .extent = {EXTENT(groups), EXTENT(channels / groups)}};
   s->grouped = (Shape){.rank = 3, .extent = {data->extent[0], EXTENT(groups), EXTENT(channels / groups)}};
   return true;
 }

@@ -4,7 +4,11 @@ function tensor(text) { # "type[shape] numbers" as "type: type, shape: [shape]"
   return "type: " substr(text, 1, RSTART - 1) ", shape: " substr(text, RSTART, RLENGTH)
 }
 BEGIN { FS = "\"" }
-NF == 9 && /^ *\{"/ {
+/^ *\{"/ && NF != 9 { # op, attributes, inputs, outputs
+  print "operators.awk: line " FNR " is no row of four strings" >"/dev/stderr"
+  exit failed = 1
+}
+/^ *\{"/ {
   row++
   count = $6 == "" ? 0 : split($6, part, "; ")
   names = ""
@@ -20,4 +24,7 @@ NF == 9 && /^ *\{"/ {
   }
   nodes = nodes "  - {op: " $2 ", inputs: [" names "], outputs: [" made "], attributes: {" $4 "}}\n"
 }
-END { print "format: ngrad/1\nname: operators\ninputs:\n" inputs "nodes:\n" nodes "outputs: [" outputs "]" }
+END {
+  if (failed) exit 1
+  print "format: ngrad/1\nname: operators\ninputs:\n" inputs "nodes:\n" nodes "outputs: [" outputs "]"
+}

@@ -79,7 +79,7 @@ has_same_bits() {
   cmp -s bits first
 }
 
-# Compiles the pair and its test, and runs it with guards behind and before. Where all is, C17\n# is what C11 was.
+# Compiles the pair and its test, and runs it with guards behind and before. Where all is, C17 is what C11 was.
 passes() { # COMPILER LANGUAGE OPTION...
   if [ "$effort/$2" = all/c17 ] && is_as_c11 "$@"; then return; fi
   compiles "$@" && ./program >log 2>&1 && has_same_bits && GUARD=before ./program >log 2>&1 && has_same_bits
@@ -376,10 +376,10 @@ for name in extents load div hash_of; do
   count "a graph whose name is $name"
 done
 # What they share runs in many graphs; here each operator is, also of nothing, and no compiler has a word to say.
-reads() { # COMPILER LANGUAGE OPTION...; without making anything of it
+reads() { # COMPILER LANGUAGE OPTION... FILE...; without making anything of it
   compiler=$1 standard=$2
   shift 2
-  "$compiler" -x "${standard%%[0-9]*}" -std="$standard" "$@" -fsyntax-only "$source" "$test" >log 2>&1 && [ ! -s log ]
+  "$compiler" -x "${standard%%[0-9]*}" -std="$standard" -fsyntax-only "$@" >log 2>&1 && [ ! -s log ]
 }
 awk -f "$here/operators.awk" "$here/../unit/operator_cases.h" >graph.yaml && emit graph.yaml
 count 'a graph of every operator'
@@ -387,15 +387,14 @@ for compiler in gcc clang; do
   has $compiler || continue
   for language in c11 c++17; do
     # shellcheck disable=SC2086
-    reads $compiler $language $warnings
+    reads $compiler $language $warnings "$source" "$test"
     count "every operator, $compiler as $language"
   done
 done
 for compiler in ${more_compilers:-clang}; do
   has "$compiler" || continue
-  test=$source
   # shellcheck disable=SC2086
-  reads "$compiler" c11 $everything
+  reads "$compiler" c11 $everything "$source"
   count "every operator, every warning of $compiler"
 done
 
