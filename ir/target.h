@@ -14,7 +14,7 @@ typedef struct Target {
 
 // Cache sizes and cores of this machine, as the system tells them; sensible defaults where it does not.
 Target target_of_machine(void);
-// Those defaults, for what must not depend on the machine.
+// Those defaults. What decides the bits of results, as fusion does, weighs costs with these alone.
 Target target_of_any_machine(void);
 
 #endif

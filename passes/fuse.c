@@ -7,7 +7,8 @@
 // make a cycle.
 //
 // Where a region has sums, what joins is lowered and scheduled with it on trial: a schedule must carry all, and
-// move no more bytes than two kernels would. What cannot join stays with its other neighbours.
+// move no more bytes than two kernels would. What cannot join stays with its other neighbours. Which nodes share a
+// kernel decides the order of sums and where values are rounded, so the trial's caches are never those of the machine.
 // Values beyond the registers wait in the first level, which costs less than any tensor between two kernels would:
 // tests/bench/live_values.sh measures it. What is bounded is how many tensors stream through at once.
 //
@@ -223,8 +224,9 @@ static int64_t try_kernel(Fusion *f, const NodeList *list) {
   Arena arena;
   arena_init(&arena, f->c->allocator);
   Kernel *k = lower_region(&arena, f->g, list->nodes, list->count, WHOLE, f->value_expr);
-  bool is_scheduled = k && kernel_schedule(k, f->c->target, f->c->overrides);
-  int64_t nbytes = is_scheduled ? kernel_traffic(k, f->c->target) : NO_KERNEL;
+  const Target target = target_of_any_machine();
+  bool is_scheduled = k && kernel_schedule(k, &target, f->c->overrides);
+  int64_t nbytes = is_scheduled ? kernel_traffic(k, &target) : NO_KERNEL;
   if (!k || k->out_of_memory) out_of_memory(f);
   for (uint32_t i = 0; i < list->count; i++) list->nodes[i]->region = region[i];
   arena_deinit(&arena);
@@ -246,6 +248,7 @@ static const char *say_bytes(Fusion *f, int64_t together, int64_t apart) {
 }
 
 #define ALONE "what is made or read in pieces has loops of its own"
+#define GROUPS_DIFFER "its groups of channels are others"
 #define NO_SCHEDULE "in no order of loops would the sums of both be finished when they are needed"
 
 // Where a schedule may not carry both, or not without looking at data again that has left the caches.
@@ -291,6 +294,20 @@ static const char *refusal_of_values(Fusion *f, const Node *node, uint32_t own, 
   return NULL;
 }
 
+// Whether all norms by groups among the nodes take the same groups: a kernel splits its channels in one way.
+static bool have_same_groups(const NodeList *list) {
+  const Node *first = NULL;
+  for (uint32_t i = 0; i < list->count; i++) {
+    const Node *node = list->nodes[i];
+    if (!operator_has_attribute(node->op, "groups")) continue;
+    if (first && (norm_channel_axis(first) != norm_channel_axis(node) ||
+                  !extent_equals(norm_ngroups(first), norm_ngroups(node))))
+      return false;
+    first = node;
+  }
+  return true;
+}
+
 static const char *say_streams(Fusion *f) {
   return SAY("together they would read and write more than %d tensors of this size", MOST_STREAMS);
 }
@@ -313,6 +330,7 @@ static const char *refusal(Fusion *f, Node *node, uint32_t region) {
     return SAY("together they would have more than %d operators with sums", MOST_SUMS);
   NodeList both = {{node}, 1};
   list_region(f, region, &both);
+  if (!have_same_groups(&both)) return GROUPS_DIFFER;
   if (has_many_streams(&both, domain, node)) return say_streams(f);
   return is_doubtful(node, r, domain) ? try_join(f, region, node) : NULL;
 }
@@ -425,6 +443,7 @@ static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first,
   if (a->nsums + b->nsums > MOST_SUMS)
     return SAY("together they would have more than %d operators with sums", MOST_SUMS);
   list_both(f, first, second, both);
+  if (!have_same_groups(both)) return GROUPS_DIFFER;
   if (has_many_streams(both, &b->domain, node)) return say_streams(f);
   int64_t apart = region_nbytes(f, first), others = region_nbytes(f, second);
   if (apart < 0 || others < 0) return "its sums take more than one kernel";

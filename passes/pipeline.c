@@ -13,6 +13,7 @@
 // and then each region is lowered to one kernel and scheduled, and what kernels hand to each other gets its place.
 #include "passes/pipeline.h"
 
+#include "ir/kernel_verify.h"
 #include "ir/verify.h"
 #include "passes/casts.h"
 #include "passes/common_subexpressions.h"
@@ -20,6 +21,7 @@
 #include "passes/fold_constants.h"
 #include "passes/fuse.h"
 #include "passes/lower/lower.h"
+#include "passes/memory_verify.h"
 #include "passes/movement.h"
 #include "passes/plan_memory.h"
 #include "passes/quantize_scales.h"
@@ -110,6 +112,38 @@ static void fail_at(PassContext *c, const Node *node, const char *what) {
   text_deinit(&text);
 }
 
+// A kernel or plan that is not sound is a mistake in ngrad.
+static bool settle(PassContext *c, bool is_sound, Text *why) {
+  if (!is_sound && !why->out_of_memory) {
+    fprintf(stderr, "internal error: %s", text_string(why));
+    abort();
+  }
+  if (!is_sound) error_out_of_memory(c->diagnostics);
+  c->failed |= !is_sound;
+  text_deinit(why);
+  return is_sound;
+}
+
+static bool verify_kernel(const Kernel *k, PassContext *c, const char *after) {
+  Text why;
+  text_init(&why, c->allocator);
+  text_add_string(&why, "the kernel of ");
+  kernel_print_nodes(k, &why);
+  text_format(&why, " is not sound after %s: ", after);
+  return settle(c, kernel_verify(k, &why), &why);
+}
+
+#ifdef NGRAD_CHECKED
+static bool verify_memory(const Program *p, PassContext *c) {
+  enum { STEPS = 1 << 20 };
+  int64_t nsteps = STEPS;
+  Text why;
+  text_init(&why, c->allocator);
+  text_add_string(&why, "the memory plan is not sound: ");
+  return settle(c, memory_verify(p, &nsteps, &why), &why);
+}
+#endif
+
 static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, LoweredPart part, ExprId *value_expr,
                                 PassContext *c) {
   Kernel *k = lower_region(&p->arena, p->graph, nodes, nnodes, part, value_expr);
@@ -125,7 +159,8 @@ static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, L
                          (long long)k->closed->value));
     return NULL;
   }
-  if (kernel_schedule(k, c->target, c->overrides)) return k;
+  if (!verify_kernel(k, c, "lowering")) return NULL;
+  if (kernel_schedule(k, c->target, c->overrides)) return verify_kernel(k, c, "scheduling") ? k : NULL;
   if (k->out_of_memory) {
     c->failed = true;
     error_out_of_memory(c->diagnostics);
@@ -206,9 +241,15 @@ static bool lower_all(Program *p, PassContext *c) {
     for (uint32_t n = first[i]; n; n = next[n - 1]) nodes[count++] = g->nodes[n - 1];
     if (!add_kernels(p, nodes, count, value_expr, c)) return false;
   }
-  if (plan_memory(p)) return true;
-  c->failed = true;
-  return error_out_of_memory(c->diagnostics);
+  if (!plan_memory(p)) {
+    c->failed = true;
+    return error_out_of_memory(c->diagnostics);
+  }
+#ifdef NGRAD_CHECKED
+  return verify_memory(p, c);
+#else
+  return true;
+#endif
 }
 
 Program *pipeline_lower(Graph *g, PassContext *c) {

@@ -6,7 +6,7 @@
 #include "passes/plan_memory.h"
 
 #include "ir/open.h"
-#include "passes/traffic.h"
+#include "ir/overwrite.h"
 
 #include <string.h>
 
@@ -106,28 +106,6 @@ static void give_back(Plan *plan, size_t offset, size_t nbytes) {
 
 // In place
 
-// Whether the loads of `source` all come before the stores to `target`, place by place: no later sweep or loop has any.
-static bool reads_first(Plan *plan, const Kernel *k, AccessId source, AccessId target) {
-  bool *is_seen = ARENA_ARRAY(&plan->scratch, bool, k->nexprs + 1);
-  bool *is_loaded = ARENA_ARRAY(&plan->scratch, bool, k->naccesses + 1);
-  bool is_written = false;
-  if (!is_seen || !is_loaded) {
-    plan->out_of_memory = true;
-    return false;
-  }
-  for (size_t i = 0; i < k->nloops; i++) {
-    const Loop *loop = &k->loops[i];
-    for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
-      mark_sweep_loads(k, loop, sweep, 0, is_seen, is_loaded);
-      if (is_written && is_loaded[source]) return false;
-      for (size_t r = 0; r < loop->nroots; r++)
-        is_written |=
-            loop->roots[r].kind == ROOT_STORE && loop->roots[r].access == target && loop->roots[r].sweep == sweep;
-    }
-  }
-  return true;
-}
-
 // A value that the kernel is the last to read, of which the store to `target` may take the place; NULL: none.
 static const Value *find_to_write_over(Plan *plan, uint32_t kernel, AccessId target) {
   const Kernel *k = plan->p->kernels[kernel];
@@ -135,8 +113,6 @@ static const Value *find_to_write_over(Plan *plan, uint32_t kernel, AccessId tar
   const AxisSet axes = access_axes(k, to);
   if (shape_nelems(&to->value->shape) != axes_nelems(k, axes)) return NULL; // a part
   if (shape_powers(&to->value->shape) != axes_powers(k, axes)) return NULL;
-  for (ExprId e = 1; e < k->nexprs; e++)
-    if (k->exprs[e].op == EXPR_LOAD && k->exprs[e].args[0]) return NULL; // reads other places
   for (AccessId i = 0; i < k->naccesses; i++) {
     const Access *from = &k->accesses[i];
     const Value *v = from->value;
@@ -145,10 +121,15 @@ static const Value *find_to_write_over(Plan *plan, uint32_t kernel, AccessId tar
     if (value_nbytes(plan, v) != value_nbytes(plan, to->value) ||
         type_array_nbytes(from->type, 2) != type_array_nbytes(to->type, 2))
       continue;
-    if (shape_powers(&v->shape) != shape_powers(&to->value->shape) || !access_strides_equal(from, to)) continue;
-    bool is_alone = true; // no other view of it
-    for (AccessId other = 0; other < k->naccesses; other++) is_alone &= other == i || k->accesses[other].value != v;
-    if (is_alone && reads_first(plan, k, i, target)) return v;
+    bool is_target_stored = false;
+    bool *is_needed = ARENA_ARRAY(&plan->scratch, bool, k->nexprs);
+    if (!is_needed) {
+      plan->out_of_memory = true;
+      return NULL;
+    }
+    if (shape_powers(&v->shape) == shape_powers(&to->value->shape) &&
+        kernel_may_overwrite(k, v, to->value, &is_target_stored, is_needed))
+      return v;
   }
   return NULL;
 }

@@ -66,7 +66,7 @@ static bool find_kept_values(Scheduling *s) {
   }
   for (size_t i = 0; i < k->nstores; i++) {
     ExprId value = k->stores[i].value;
-    if (!is_narrow_store(s, &k->stores[i]) && should_keep(s, value) && !add_kept_value(s, value)) return false;
+    if (!is_side_store(s, &k->stores[i]) && should_keep(s, value) && !add_kept_value(s, value)) return false;
   }
   return true;
 }
@@ -130,7 +130,7 @@ static bool add_side_loops(Scheduling *s, int phase) {
       return false;
   for (size_t i = 0; i < k->nstores; i++) {
     Store store = k->stores[i];
-    if (is_narrow_store(s, &store) && s->time[store.value].phase == phase &&
+    if (is_side_store(s, &store) && s->time[store.value].phase == phase &&
         !add_side_root(s, store.value, store.access, first))
       return false;
   }
@@ -195,7 +195,7 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
   for (size_t i = 0; i < k->nstores; i++) {
     Store store = k->stores[i];
     Time t = s->time[store.value];
-    if (t.phase != phase || is_narrow_store(s, &store)) continue;
+    if (t.phase != phase || is_side_store(s, &store)) continue;
     if (!loop_add_root(k, loop, (Root){ROOT_STORE, t.sweep, rebuild(s, store.value), store.access, false, 0}))
       return false;
   }

@@ -228,8 +228,11 @@ AxisSet store_axes(const Kernel *k, const Store *store) {
   return root_axes(k, &(Root){.kind = ROOT_STORE, .expr = store->value, .access = store->access});
 }
 
-bool is_narrow_store(const Scheduling *s, const Store *store) {
-  return s->k->naxes && !(store_axes(s->k, store) & s->cut);
+// What varies over no axis that is cut, and what a main loop would store again in each iteration of some axis.
+bool is_side_store(const Scheduling *s, const Store *store) {
+  const AxisSet axes = store_axes(s->k, store), inner = axes & s->inner;
+  const bool is_along_all = !(s->outer & ~axes) && (!inner || inner == s->inner || s->is_late[store->value]);
+  return s->k->naxes && (!(axes & s->cut) || !is_along_all);
 }
 
 // Whether a loop can store or add up what varies over these inner axes: with vectors, or at the end of each iteration
@@ -249,7 +252,7 @@ static bool check_roots(const Scheduling *s) {
   for (size_t i = 0; i < k->nstores; i++) {
     ExprId value = k->stores[i].value;
     AxisSet own = store_axes(k, &k->stores[i]) & s->inner;
-    if (is_narrow_store(s, &k->stores[i]) ? s->needs_row[value] : !is_root_along(s, value, own)) return false;
+    if (is_side_store(s, &k->stores[i]) ? s->needs_row[value] : !is_root_along(s, value, own)) return false;
   }
   return true;
 }

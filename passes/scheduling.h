@@ -47,7 +47,7 @@ bool schedule_find_times(Scheduling *s);
 int last_axis(const Scheduling *s); // the innermost one of main loops
 bool is_outer_reduction(const Scheduling *s, const Expr *e);
 AxisSet store_axes(const Kernel *k, const Store *store);
-bool is_narrow_store(const Scheduling *s, const Store *store); // done by a side loop
+bool is_side_store(const Scheduling *s, const Store *store); // done by a side loop
 int64_t access_nelems(const Kernel *k, const Access *a);
 
 // schedule_numbers.c

@@ -119,6 +119,9 @@ bool compiled_run(const Compiled *c, void *const *inputs, void *const *outputs, 
   if (!block && c->workspace_nbytes) return false;
   uintptr_t skip = (WORKSPACE_ALIGNMENT - (uintptr_t)block % WORKSPACE_ALIGNMENT) % WORKSPACE_ALIGNMENT;
   void *workspace = block ? (char *)block + skip : NULL;
+#ifdef NGRAD_CHECKED
+  if (workspace) memset(workspace, 0xff, c->workspace_nbytes); // NaN, should anything be read that was never stored
+#endif
   if (c->entry) c->entry((const void *const *)inputs, outputs, workspace, run_blocks, &running);
   else c->profiled_entry((const void *const *)inputs, outputs, workspace, run_blocks, &running, mark_part);
   void *other = atomic_exchange(&shared->spare, block);

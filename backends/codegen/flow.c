@@ -2,6 +2,8 @@
 // all outputs that its readers work for.
 #include "backends/codegen/flow.h"
 
+#include "ir/overwrite.h"
+
 bool output_is_copy(const Graph *g, size_t i) {
   const Value *v = g->outputs[i];
   if (!v->producer) return true;
@@ -138,50 +140,15 @@ static bool is_alike(const Value *a, const Value *b) {
   return is_alike;
 }
 
-// Whether the loop meets each element of the access once.
-static bool is_one_to_one(const Kernel *k, const Loop *loop, const Access *a) {
-  AxisSet axes = loop_outer_axes(loop) | loop_inner_axes(loop);
-  for (int i = 0; i < k->naxes; i++)
-    if (axes >> i & 1 && k->axes[i].extent > 1 && !a->stride[i]) return false;
-  return true;
-}
-
-// Whether what is marked reads the value in no other way than `stored` writes.
-static bool reads_as_stored(const Kernel *k, const bool *is_marked, const Value *v, const Access *stored) {
-  for (ExprId id = 1; id < k->nexprs; id++) {
-    if (!is_marked[id] || !is_memory_access(&k->exprs[id])) continue;
-    const Access *a = &k->accesses[k->exprs[id].access];
-    if (a->value == v && !access_strides_equal(a, stored)) return false;
-  }
-  return true;
-}
-
-static bool loop_allows_in_place(const Kernel *k, const Loop *loop, const Root *store, const Value *input,
-                                 Arena *arena) {
-  const Access *stored = &k->accesses[store->access], read = {.value = (Value *)input};
-  const bool *all = mark_from(k, loop, 0, arena), *later = mark_from(k, loop, store->sweep + 1, arena);
-  if (!all || !later || reads(k, later, k, &read)) return false;
-  return !reads(k, all, k, &read) || (is_one_to_one(k, loop, stored) && reads_as_stored(k, all, input, stored));
-}
-
 bool flow_allows_in_place(const Flow *f, size_t output, size_t input, Arena *arena) {
   const Program *p = f->program;
   const Value *out = p->graph->outputs[output], *in = p->graph->inputs[input];
-  const Access read = {.value = (Value *)in};
   bool is_stored = false;
   if (output_is_copy(p->graph, output) || f->is_read_again[in->index] || in->is_output || !is_alike(out, in))
     return false;
-  for (size_t i = 0; i < p->nkernels; i++)
-    for (size_t l = 0; l < p->kernels[i]->nloops; l++) {
-      const Kernel *k = p->kernels[i];
-      const Loop *loop = &k->loops[l];
-      const bool *all = mark_from(k, loop, 0, arena);
-      if (!all || (is_stored && reads(k, all, k, &read))) return false;
-      for (size_t r = 0; r < loop->nroots; r++) {
-        if (loop->roots[r].kind != ROOT_STORE || k->accesses[loop->roots[r].access].value != out) continue;
-        if (is_stored || !loop_allows_in_place(k, loop, &loop->roots[r], in, arena)) return false;
-        is_stored = true;
-      }
-    }
+  for (size_t i = 0; i < p->nkernels; i++) {
+    bool *is_needed = ARENA_ARRAY(arena, bool, p->kernels[i]->nexprs);
+    if (!is_needed || !kernel_may_overwrite(p->kernels[i], in, out, &is_stored, is_needed)) return false;
+  }
   return is_stored;
 }

@@ -162,15 +162,23 @@ static void chains_that_read_the_same_become_one_region(void **state) {
               NORMALLY, "a b | c d e"); // what the first makes is needed before the second
 }
 
-// Half of a row's three tensors would have left the cache when the second and the third sweep come.
+// Half of a row's three tensors would have left a second level of 1 MB when the second and the third sweep come. The
+// caches of the target have no say in this, as the regions decide the order of sums.
 static void a_working_set_out_of_cache_splits_a_region(void **state) {
   (void)state;
   static const char text[] =
-      FILE_BEGIN NODE("Add", "x, g", "a") NODE("Add", "a, r", "b") NODE("SoftMax", "b", "c") OUTPUTS("c");
-  Target small = target_of_any_machine();
-  small.l2_nbytes = 4 * sizeof(float[8]);
-  must_become(text, NORMALLY, "a b c");
-  must_become(text, (PassContext){.target = &small}, "a | b c");
+      "format: ngrad/1\nname: test\n"
+      "inputs:\n- {name: x, type: f32, shape: [4, %d]}\n"
+      "- {name: g, type: f32, shape: [4, %d]}\n- {name: r, type: f32, shape: [4, %d]}\n"
+      "nodes:\n" NODE("Add", "x, g", "a") NODE("Add", "a, r", "b") NODE("SoftMax", "b", "c") OUTPUTS("c");
+  enum { FITS = (512 << 10) / (3 * sizeof(float)) };
+  for (int more = 0; more < 2; more++) {
+    char filled[sizeof text + 64];
+    snprintf(filled, sizeof filled, text, FITS + more, FITS + more, FITS + more);
+    Target other = target_of_any_machine();
+    for (other.l2_nbytes = 1 << 14; other.l2_nbytes <= 1 << 26; other.l2_nbytes *= 8)
+      must_become(filled, (PassContext){.target = &other}, more ? "a | b c" : "a b c");
+  }
 }
 
 // x0 + x1 + ... + x19: two operands and a result for the first node from the end, and an operand for each before it.
@@ -208,6 +216,17 @@ static void what_names_an_axis_does_not_spread(void **state) {
               "nodes: [{op: GenIndex, inputs: [s], outputs: [a], attributes: {axis: 0}},\n"
               "        {op: Add, inputs: [x, a], outputs: [b]}]\n" OUTPUTS("b"),
               NORMALLY, "a | b");
+}
+
+// A kernel splits the channels' axis into groups once.
+static void norms_of_other_groups_stay_apart(void **state) {
+  (void)state;
+#define GROUP_NORM(groups, dst)                                                                                        \
+  "- {op: GroupNorm, inputs: [x], outputs: [" dst "],"                                                                 \
+  " attributes: {groups: " groups ", keep_stats: false, use_affine: false}}\n"
+  must_become(FILE_BEGIN GROUP_NORM("2", "a") GROUP_NORM("2", "b") OUTPUTS("a, b"), NORMALLY, "a b");
+  must_become(FILE_BEGIN GROUP_NORM("2", "a") GROUP_NORM("4", "b") OUTPUTS("a, b"), NORMALLY, "a | b");
+#undef GROUP_NORM
 }
 
 static void regions_stand_at_their_last_nodes(void **state) {
@@ -656,6 +675,7 @@ int main(void) {
       cmocka_unit_test(a_region_streams_no_more_tensors_than_prefetchers_follow),
       cmocka_unit_test(sums_that_cannot_be_together_keep_their_neighbours),
       cmocka_unit_test(what_names_an_axis_does_not_spread),
+      cmocka_unit_test(norms_of_other_groups_stay_apart),
       cmocka_unit_test(regions_stand_at_their_last_nodes),
       cmocka_unit_test(values_of_the_region_itself_are_no_streams),
       cmocka_unit_test(statistics_pass_between_norms_of_the_same_axes),

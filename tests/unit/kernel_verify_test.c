@@ -1,0 +1,269 @@
+// The verifiers of kernels and memory plans: nothing that the passes make is refused, and what is spoilt on purpose is.
+#include "ir/kernel_verify.h"
+
+#include "backends/interpreter/interpreter.h"
+#include "frontend/yaml.h"
+#include "passes/memory_verify.h"
+#include "passes/pipeline.h"
+#include "tests/random_graph.h"
+
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HEAD "format: ngrad/1\nname: test\n"
+static const int64_t many_steps = (int64_t)1 << 22;
+
+typedef struct Lowered {
+  Graph *g;
+  Program *p;
+  Diagnostics d;
+} Lowered;
+
+static void lower_graph(Lowered *l, Graph *g, bool no_fuse) {
+  Target target = target_of_any_machine();
+  target.vector_registers = 16;
+  PassContext c = {.diagnostics = &l->d,
+                   .allocator = &system_allocator,
+                   .target = &target,
+                   .evaluate = interpret_node,
+                   .no_fuse = no_fuse};
+  l->g = g;
+  l->p = g && graph_bind_dims(g, &l->d) && graph_infer(g, &l->d) && pipeline_run(g, &c) ? pipeline_lower(g, &c) : NULL;
+  if (!l->p) fail_msg("%s", l->d.nerrors ? l->d.items[0].message : "not lowered");
+}
+
+static Lowered lower_text(const char *text) {
+  Lowered l = {0};
+  diagnostics_init(&l.d, &system_allocator);
+  lower_graph(&l, yaml_read(&system_allocator, "test.yaml", text, strlen(text), NULL, &l.d), false);
+  return l;
+}
+
+static void deinit(Lowered *l) {
+  program_free(l->p);
+  graph_free(l->g);
+  diagnostics_deinit(&l->d);
+}
+
+static void memory_must_be_right(const Lowered *l, const char *what) {
+  Text why;
+  int64_t nsteps = many_steps;
+  text_init(&why, &system_allocator);
+  if (!memory_verify(l->p, &nsteps, &why)) fail_msg("%s: %s", what, text_string(&why));
+  text_deinit(&why);
+}
+
+static void memory_must_be_wrong(const Lowered *l, const char *expected) {
+  Text why;
+  int64_t nsteps = many_steps;
+  text_init(&why, &system_allocator);
+  assert_false(memory_verify(l->p, &nsteps, &why));
+  if (!strstr(text_string(&why), expected)) assert_string_equal(text_string(&why), expected);
+  text_deinit(&why);
+}
+
+static void kernel_must_be_wrong(const Kernel *k, const char *expected) {
+  Text why;
+  text_init(&why, &system_allocator);
+  assert_false(kernel_verify(k, &why));
+  if (!strstr(text_string(&why), expected)) assert_string_equal(text_string(&why), expected);
+  text_deinit(&why);
+}
+
+// Memory
+
+// m varies over one of the axes of the loop that stores it: at the next step of the other, s would be read where m is.
+static void a_value_that_the_next_step_reads_is_not_written_over(void **state) {
+  (void)state;
+  Lowered l = lower_text(HEAD "inputs: [{name: x, type: f32, shape: [128, 5, 32]}]\n"
+                              "constants: [{name: c, type: f32, shape: [], value: 48.0}]\nnodes:\n"
+                              "- {op: Multiply, inputs: [x, x], outputs: [q]}\n"
+                              "- {op: ReduceSum, inputs: [q], outputs: [s], attributes: {axes: [1], keep_dims: true}}\n"
+                              "- {op: Divide, inputs: [s, c], outputs: [m]}\n"
+                              "- {op: Multiply, inputs: [x, m], outputs: [h]}\n"
+                              "- {op: ReduceSum, inputs: [h], outputs: [g], attributes: {axes: [0]}}\n"
+                              "- {op: ReduceSum, inputs: [x], outputs: [d], attributes: {axes: [1], keep_dims: true}}\n"
+                              "- {op: Add, inputs: [m, d], outputs: [y]}\noutputs: [y, g]\n");
+  memory_must_be_right(&l, "s and m");
+  deinit(&l);
+}
+
+// Two kernels: h goes from the first to the second through the workspace.
+static Lowered two_kernels(void) {
+  return lower_text(HEAD "inputs: [{name: x, type: f32, shape: [6, 40]}]\nnodes:\n"
+                         "- {op: SoftMax, inputs: [x], outputs: [h], attributes: {axis: 1}}\n"
+                         "- {op: SoftMax, inputs: [h], outputs: [y], attributes: {axis: 0}}\noutputs: [y]\n");
+}
+
+static void a_value_that_lies_elsewhere_is_found(void **state) {
+  (void)state;
+  Lowered l = two_kernels();
+  memory_must_be_right(&l, "h");
+  const Value *h = l.p->kernels[0]->accesses[l.p->kernels[0]->stores[0].access].value;
+  assert_true(l.p->is_in_workspace[h->index]);
+  l.p->value_offset[h->index] += 64;
+  memory_must_be_wrong(&l, "h lies outside of the workspace");
+  deinit(&l);
+}
+
+static void a_value_that_is_written_over_is_found(void **state) {
+  (void)state;
+  Lowered l = two_kernels();
+  Kernel *k = l.p->kernels[0];
+  Value *h = k->accesses[k->stores[0].access].value, *y = l.g->outputs[0];
+  l.p->is_in_workspace[y->index] = true; // an element further, where the next of h is still to be read
+  l.p->value_offset[y->index] = l.p->value_offset[h->index] + sizeof(float);
+  l.p->workspace_nbytes += sizeof(float);
+  memory_must_be_wrong(&l, "h is read where it does not lie");
+  deinit(&l);
+}
+
+static void blocks_that_share_a_result_are_found(void **state) {
+  (void)state;
+  Lowered l = two_kernels();
+  Kernel *k = l.p->kernels[0];
+  Access *h = &k->accesses[k->stores[0].access];
+  k->loops[0].block = 1;
+  for (int axis = 0; axis < k->naxes; axis++)
+    if (h->stride[axis] == 40) h->stride[axis] = 20;
+  memory_must_be_wrong(&l, "h is stored a second time");
+  kernel_must_be_wrong(k, "two indices store one element");
+  deinit(&l);
+}
+
+// Kernels
+
+static Lowered layer_norm(void) {
+  return lower_text(HEAD "inputs: [{name: x, type: f32, shape: [6, 40]}]\nnodes:\n"
+                         "- {op: LayerNorm, inputs: [x], outputs: [y], "
+                         "attributes: {use_affine: false, keep_stats: false}}\noutputs: [y]\n");
+}
+
+static ExprId find_expr(const Kernel *k, ExprOp op) {
+  ExprId id = 1;
+  while (id < k->nexprs && k->exprs[id].op != op) id++;
+  assert_in_range(id, 1, k->nexprs - 1);
+  return id;
+}
+
+static void spoilt_expressions_are_found(void **state) {
+  (void)state;
+  Lowered l = layer_norm();
+  Kernel *k = l.p->kernels[0];
+  Expr *e = &k->exprs[find_expr(k, EXPR_SUB)], before = *e;
+  e->args[1] = (ExprId)(e - k->exprs);
+  kernel_must_be_wrong(k, "an argument does not stand before it");
+  e->args[1] = 0;
+  kernel_must_be_wrong(k, "an argument is missing");
+  *e = before;
+  e->axes = 0;
+  kernel_must_be_wrong(k, "it does not vary over the axes that its arguments do");
+  *e = before;
+  Expr *sum = &k->exprs[find_expr(k, EXPR_REDUCE_SUM)];
+  sum->reduced |= 1U << 5;
+  kernel_must_be_wrong(k, "its operand does not vary over an axis");
+  deinit(&l);
+}
+
+static void spoilt_accesses_are_found(void **state) {
+  (void)state;
+  Lowered l = layer_norm();
+  Kernel *k = l.p->kernels[0];
+  Access *x = &k->accesses[k->exprs[find_expr(k, EXPR_LOAD)].access];
+  x->offset = 1;
+  kernel_must_be_wrong(k, "it leaves its tensor");
+  x->offset = 0;
+  x->type = TYPE_BF16;
+  kernel_must_be_wrong(k, "its type is not its tensor's");
+  deinit(&l);
+}
+
+static void spoilt_loops_are_found(void **state) {
+  (void)state;
+  Lowered l = layer_norm();
+  Kernel *k = l.p->kernels[0];
+  Loop *loop = &k->loops[0];
+  Root *store = &loop->roots[loop->nroots - 1];
+  assert_int_equal(store->kind, ROOT_STORE);
+  store->sweep = 0;
+  kernel_must_be_wrong(k, "a sum that it needs is not finished");
+  store->sweep = loop->nsweeps - 1;
+  loop->roots[loop->nroots++] = *store; // a root that adds up makes room for it
+  loop->roots[loop->nroots - 2] = loop->roots[0];
+  loop->roots[0] = loop->roots[loop->nroots - 1];
+  loop->roots[0].sweep = loop->nsweeps - 1;
+  kernel_must_be_wrong(k, "");
+  deinit(&l);
+}
+
+static void an_axis_that_several_iterations_store_is_found(void **state) {
+  (void)state;
+  Lowered l = layer_norm();
+  Kernel *k = l.p->kernels[0];
+  Loop *loop = &k->loops[0];
+  assert_int_equal(loop->nouter, 1);
+  k->axes[k->naxes] = (Axis){"again", 2, 0};
+  loop->order[2] = loop->order[1];
+  loop->order[1] = k->naxes++;
+  loop->nouter = 2;
+  kernel_must_be_wrong(k, "several outer iterations store one element");
+  deinit(&l);
+}
+
+// What the passes make
+
+static void random_graphs_are_sound(void **state) {
+  (void)state;
+  static const RandomGraphOptions options = {.most_nodes = 16, .most_nelems = 2000};
+  for (uint64_t seed = 0; seed < 600; seed++) {
+    Lowered l = {0};
+    char what[32];
+    diagnostics_init(&l.d, &system_allocator);
+    lower_graph(&l, random_graph(&system_allocator, seed, &options, &l.d), seed % 8 == 7);
+    snprintf(what, sizeof what, "seed %llu", (unsigned long long)seed);
+    memory_must_be_right(&l, what);
+    deinit(&l);
+  }
+}
+
+static void graphs_of_the_repository_are_sound(void **state) {
+  (void)state;
+  static const char *const patterns[] = {"tests/golden/*/*.yaml", "tests/conformance/*.yaml", "models/*.yaml"};
+  glob_t files = {0};
+  size_t count = 0;
+  for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) glob(patterns[i], i ? GLOB_APPEND : 0, NULL, &files);
+  for (size_t i = 0; i < files.gl_pathc; i++) {
+    Lowered l = {0};
+    diagnostics_init(&l.d, &system_allocator);
+    Graph *g = yaml_read_file(&system_allocator, files.gl_pathv[i], &l.d);
+    if (!g) fail_msg("%s: %s", files.gl_pathv[i], l.d.items[0].message);
+    lower_graph(&l, g, false);
+    memory_must_be_right(&l, files.gl_pathv[i]);
+    count++;
+    deinit(&l);
+  }
+  globfree(&files);
+  assert_true(count > 40);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_value_that_the_next_step_reads_is_not_written_over),
+      cmocka_unit_test(a_value_that_lies_elsewhere_is_found),
+      cmocka_unit_test(a_value_that_is_written_over_is_found),
+      cmocka_unit_test(blocks_that_share_a_result_are_found),
+      cmocka_unit_test(spoilt_expressions_are_found),
+      cmocka_unit_test(spoilt_accesses_are_found),
+      cmocka_unit_test(spoilt_loops_are_found),
+      cmocka_unit_test(an_axis_that_several_iterations_store_is_found),
+      cmocka_unit_test(random_graphs_are_sound),
+      cmocka_unit_test(graphs_of_the_repository_are_sound),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
