@@ -430,7 +430,7 @@ static void list_both(const Fusion *f, uint32_t one, uint32_t other, NodeList *l
 static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first, uint32_t second, NodeList *both,
                                     int64_t *nbytes) {
   const Region *a = &f->regions[first], *b = &f->regions[second];
-  if (stands_alone(f->g->nodes[second])) return ALONE;
+  if (stands_alone(f->g->nodes[first]) || stands_alone(f->g->nodes[second])) return ALONE;
   if (!shape_equals(&a->domain, &b->domain)) return say_shapes(f, &a->domain, &b->domain);
   for (uint32_t i = a->first; i != NONE; i = f->next[i]) {
     const char *why = refusal_of_values(f, f->g->nodes[i], first, second, &b->domain);

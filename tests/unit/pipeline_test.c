@@ -229,6 +229,16 @@ static void norms_of_other_groups_stay_apart(void **state) {
 #undef GROUP_NORM
 }
 
+// Not even when a node that reads the same data brings its own region along.
+static void pieces_stand_alone(void **state) {
+  (void)state;
+  must_become(
+      FILE_BEGIN NODE("ReLU", "x", "a") "- {op: Concat, inputs: [x], outputs: [c], attributes: {axis: 1}}\n" NODE(
+          "Multiply", "a, g", "b") NODE("Add", "b, x", "d") NODE("Multiply", "x, c", "e") NODE("Add", "d, e", "f")
+          OUTPUTS("f"),
+      NORMALLY, "c | a b d e f");
+}
+
 static void regions_stand_at_their_last_nodes(void **state) {
   (void)state;
   must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("ReLU", "s", "b") NODE("Add", "a, b", "c") OUTPUTS("c"), NORMALLY,
@@ -676,6 +686,7 @@ int main(void) {
       cmocka_unit_test(sums_that_cannot_be_together_keep_their_neighbours),
       cmocka_unit_test(what_names_an_axis_does_not_spread),
       cmocka_unit_test(norms_of_other_groups_stay_apart),
+      cmocka_unit_test(pieces_stand_alone),
       cmocka_unit_test(regions_stand_at_their_last_nodes),
       cmocka_unit_test(values_of_the_region_itself_are_no_streams),
       cmocka_unit_test(statistics_pass_between_norms_of_the_same_axes),
