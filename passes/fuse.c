@@ -92,6 +92,12 @@ static int64_t value_nbytes(const Value *v) {
   return (int64_t)type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
 }
 
+// Whether nodes over the first and the second shape go over the first together: what lower_region takes for a domain.
+static bool is_domain_of_both(const Shape *one, const Shape *other) {
+  const int64_t nelems = shape_nelems(one), others = shape_nelems(other);
+  return nelems > others || (nelems == others && one->rank > other->rank);
+}
+
 static bool is_data(const Value *v, const Shape *domain) {
   return v && shape_nelems(&v->shape) >= shape_nelems(domain) && shape_nelems(domain) > 1;
 }
@@ -402,7 +408,7 @@ static void refuse(Fusion *f, Node *node, uint32_t region, const char *why) {
 static void join(Fusion *f, Node *node, uint32_t region) {
   Region *r = &f->regions[region];
   Shape own = node_domain(node);
-  if (shape_nelems(&own) > shape_nelems(&r->domain)) r->domain = own;
+  if (is_domain_of_both(&own, &r->domain)) r->domain = own;
   f->next[node->index] = r->first;
   r->first = node->index;
   r->nnodes++;

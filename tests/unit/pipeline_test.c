@@ -239,6 +239,18 @@ static void pieces_stand_alone(void **state) {
       NORMALLY, "c | a b d e f");
 }
 
+// The batch norm makes the domain of a as [1, 8], in which the layer norm's first axis would be another.
+static void a_domain_of_more_axes_is_another(void **state) {
+  (void)state;
+  must_become("format: ngrad/1\nname: test\ninputs:\n- {name: x, type: f32, shape: [1, 8]}\n"
+              "- {name: m, type: f32, shape: [8]}\n- {name: v, type: f32, shape: [8]}\nnodes:\n"
+              "- {op: BatchNormTrainingBackward, inputs: [x, x, m, v, v], outputs: [dx, dg, db],"
+              " attributes: {epsilon: 1, data_format: NXC}}\n" NODE(
+                  "AbsBackward", "v, v", "a") "- {op: LayerNorm, inputs: [db], outputs: [y, ym, yv],"
+                                              " attributes: {keep_stats: true, use_affine: false}}\n" OUTPUTS("a, y"),
+              NORMALLY, "dx a | y");
+}
+
 static void regions_stand_at_their_last_nodes(void **state) {
   (void)state;
   must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("ReLU", "s", "b") NODE("Add", "a, b", "c") OUTPUTS("c"), NORMALLY,
@@ -687,6 +699,7 @@ int main(void) {
       cmocka_unit_test(what_names_an_axis_does_not_spread),
       cmocka_unit_test(norms_of_other_groups_stay_apart),
       cmocka_unit_test(pieces_stand_alone),
+      cmocka_unit_test(a_domain_of_more_axes_is_another),
       cmocka_unit_test(regions_stand_at_their_last_nodes),
       cmocka_unit_test(values_of_the_region_itself_are_no_streams),
       cmocka_unit_test(statistics_pass_between_norms_of_the_same_axes),
