@@ -144,8 +144,8 @@ static bool verify_memory(const Program *p, PassContext *c) {
 }
 #endif
 
-static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, LoweredPart part, ExprId *value_expr,
-                                PassContext *c) {
+static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, LoweredPart part, int vector_axis,
+                                ExprId *value_expr, PassContext *c) {
   Kernel *k = lower_region(&p->arena, p->graph, nodes, nnodes, part, value_expr);
   if (!k) {
     c->failed = true;
@@ -160,7 +160,8 @@ static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, L
     return NULL;
   }
   if (!verify_kernel(k, c, "lowering")) return NULL;
-  if (kernel_schedule(k, c->target, c->overrides)) return verify_kernel(k, c, "scheduling") ? k : NULL;
+  if (vector_axis >= k->naxes) return NULL;
+  if (kernel_schedule(k, vector_axis, c->target, c->overrides)) return verify_kernel(k, c, "scheduling") ? k : NULL;
   if (k->out_of_memory) {
     c->failed = true;
     error_out_of_memory(c->diagnostics);
@@ -169,12 +170,14 @@ static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, L
 }
 
 // A kernel for all these results of a node, or the first has one of its own. Constants that count as one number each
-// leave sums over some of the axes that others go over; those of a tensor that is loaded are always alike.
+// leave sums over some of the axes that others go over; those of a tensor that is loaded are always alike. Sums of sums
+// over two axes may want vectors along the first, though no tensor lies so.
 static bool add_kernels_of_node(Program *p, Node *node, uint32_t slots, ExprId *value_expr, PassContext *c) {
   uint32_t first = slots & -slots;
-  Kernel *k = scheduled_region(p, &node, 1, (LoweredPart){.slots = slots}, value_expr, c);
-  if (!k && !c->failed && first == slots)
-    k = scheduled_region(p, &node, 1, (LoweredPart){.slots = slots, .spreads_constants = true}, value_expr, c);
+  Kernel *k = scheduled_region(p, &node, 1, (LoweredPart){.slots = slots}, BEST_AXIS, value_expr, c);
+  const LoweredPart spread = {.slots = slots, .spreads_constants = true};
+  for (int axis = BEST_AXIS; !k && !c->failed && first == slots && axis < MAX_AXES; axis++)
+    k = scheduled_region(p, &node, 1, spread, axis, value_expr, c);
   if (c->failed) return false;
   if (k) {
     p->kernels[p->nkernels++] = k;
@@ -197,7 +200,7 @@ static uint32_t made_slots(const Node *node) {
 // Each input by itself becomes a part of the output.
 static bool add_kernels_of_pieces(Program *p, Node *node, ExprId *value_expr, PassContext *c) {
   for (uint32_t i = 0; i < node->ninputs; i++) {
-    Kernel *k = scheduled_region(p, &node, 1, (LoweredPart){.slots = UINT32_MAX, .piece = i}, value_expr, c);
+    Kernel *k = scheduled_region(p, &node, 1, (LoweredPart){.slots = UINT32_MAX, .piece = i}, BEST_AXIS, value_expr, c);
     if (!k) return false;
     p->kernels[p->nkernels++] = k;
   }
@@ -208,7 +211,7 @@ static bool add_kernels_of_pieces(Program *p, Node *node, ExprId *value_expr, Pa
 static bool add_kernels(Program *p, Node *const *nodes, size_t nnodes, ExprId *value_expr, PassContext *c) {
   if (nodes[0]->op->traits & TRAIT_PIECES) return add_kernels_of_pieces(p, nodes[0], value_expr, c);
   if (nnodes == 1) return add_kernels_of_node(p, nodes[0], made_slots(nodes[0]), value_expr, c);
-  Kernel *k = scheduled_region(p, nodes, nnodes, WHOLE, value_expr, c);
+  Kernel *k = scheduled_region(p, nodes, nnodes, WHOLE, BEST_AXIS, value_expr, c);
   if (c->failed) return false;
   if (k) {
     p->kernels[p->nkernels++] = k;

@@ -269,9 +269,9 @@ static void place_temporaries(Kernel *k) {
   }
 }
 
-bool kernel_schedule(Kernel *k, const Target *target, const ScheduleOverrides *overrides) {
+bool kernel_schedule(Kernel *k, int vector_axis, const Target *target, const ScheduleOverrides *overrides) {
   static const ScheduleOverrides none;
-  Scheduling s = {.k = k, .target = target, .overrides = overrides ? overrides : &none};
+  Scheduling s = {.k = k, .target = target, .overrides = overrides ? overrides : &none, .vector_axis = vector_axis};
   if (k->naxes && !schedule_choose_axes(&s)) return false;
   s.noriginals = k->nexprs;
   s.time = ARENA_ARRAY(k->arena, Time, k->nexprs);

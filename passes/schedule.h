@@ -40,7 +40,10 @@ bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagno
 
 // Fills k->loops and k->temporaries. What decides the order of additions (inner axes, blocks of outer reductions,
 // accumulators) depends on the shapes alone, so results are the same bits for every target and thread count.
+// Vectors lie along vector_axis; BEST_AXIS: along the axis along which most elements lie next to each other.
 // False: out of memory (k->out_of_memory), or no schedule carries these reductions together; k is then spoilt.
-bool kernel_schedule(Kernel *k, const Target *target, const ScheduleOverrides *overrides); // overrides NULL: none
+enum { BEST_AXIS = -1 };
+bool kernel_schedule(Kernel *k, int vector_axis, const Target *target,
+                     const ScheduleOverrides *overrides); // overrides NULL: none
 
 #endif

@@ -170,7 +170,7 @@ static bool agree_reductions(Scheduling *s) {
 }
 
 bool schedule_choose_axes(Scheduling *s) {
-  s->vector_axis = choose_vector_axis(s->k);
+  if (s->vector_axis == BEST_AXIS) s->vector_axis = choose_vector_axis(s->k);
   return choose_axes(s) && agree_reductions(s);
 }
 
