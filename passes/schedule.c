@@ -158,6 +158,7 @@ static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
 }
 
 static bool add_inner_sum(Scheduling *s, Loop *loop, ExprId sum, int sweep) {
+  if (sum && !expr_is_reduction(&s->k->exprs[sum])) return true; // over nothing, it is a number
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].expr == sum) return true;
   return loop_add_root(s->k, loop, (Root){ROOT_REDUCE_INNER, sweep, sum, 0, false, 0});
