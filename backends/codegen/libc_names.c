@@ -1,4 +1,4 @@
-// What the C library declares where an emitted file is compiled or linked, which no function of ours may be called.
+// What the C library declares where an emitted file is compiled or linked, which nothing of ours may be called.
 #include "backends/codegen/printer.h"
 
 #include <string.h>
@@ -107,8 +107,8 @@ static const char *const functions[] = {
     "wcstok", "wcstol", "wcstold", "wcstombs", "wcstoul", "wcstoumax", "wcsxfrm", "wctob", "wctomb", "wctrans",
     "wctype", "wmemchr", "wmemcmp", "wmemcpy", "wmemmove", "wmemset", "wprintf", "write", "wscanf", "y0", "y1", "yn"};
 
-// Types of the headers that a self-test includes, and variables.
-static const char *const others[] = {
+// Types of the headers that emitted files include, and variables.
+static const char *const types[] = {
     "FILE", "blkcnt64_t", "blkcnt_t", "blksize_t", "caddr_t", "clock_t", "clockid_t", "comparison_fn_t",
     "cookie_close_function_t", "cookie_io_functions_t", "cookie_read_function_t", "cookie_seek_function_t",
     "cookie_write_function_t", "daddr_t", "dev_t", "div_t", "environ", "fd_mask", "fd_set", "fpos64_t", "fpos_t",
@@ -129,10 +129,14 @@ static bool is_function(const char *name, size_t length) {
   return false;
 }
 
-bool is_libc_name(const char *name) {
+bool is_libc_type(const char *name) {
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (strcmp(types[i], name) == 0) return true;
+  return false;
+}
+
+bool is_libc_function(const char *name) {
   const size_t length = strlen(name);
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (strcmp(others[i], name) == 0) return true;
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
     const size_t own = strlen(endings[i]);
     if (length > own && strcmp(name + length - own, endings[i]) == 0 && is_function(name, length - own)) return true;

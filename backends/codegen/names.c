@@ -88,7 +88,7 @@ static bool is_macro(const char *name) {
 }
 
 static bool is_keyword(const char *name) {
-  if (IS_AMONG(keywords, name) || is_macro(name)) return true;
+  if (IS_AMONG(keywords, name) || is_libc_type(name) || is_macro(name)) return true;
   return ends_in(name, "_t") && (begins_with(name, "int") || begins_with(name, "uint"));
 }
 
@@ -118,7 +118,7 @@ static uint64_t hash_of(const char *name) {
 static bool is_taken_by_others(const char *name) {
   for (size_t i = 0; i < sizeof own_endings / sizeof *own_endings; i++)
     if (ends_in(name, own_endings[i])) return true;
-  return is_libc_name(name) || is_vocabulary(name) || IS_AMONG(of_emitted_text, name);
+  return is_libc_function(name) || is_vocabulary(name) || IS_AMONG(of_emitted_text, name);
 }
 
 void emit_identifier(const char *name, Text *out) {
