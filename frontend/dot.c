@@ -1,23 +1,16 @@
 // The printer for Graphviz. Inputs, constants and outputs are drawn as values of their own, results as arrows.
 #include "frontend/dot.h"
 
+#include "ir/escape.h"
 #include "ir/operator.h"
 
-// Within double quotes Graphviz gives a meaning to the quote and the backslash only.
-static void print_escaped(const char *name, Text *out) {
-  for (const char *c = name; *c; c++) {
-    if (*c == '"' || *c == '\\') text_add_string(out, "\\");
-    text_add(out, c, 1);
-  }
-}
-
 static void print_label(const Value *v, Text *out) {
-  print_escaped(v->name, out);
+  text_add_user_string(out, SINK_DOT, v->name);
   text_format(out, "\\n%s ", type_name(v->type));
   Text shape;
   text_init(&shape, out->allocator);
   shape_print(&v->shape, &shape);
-  print_escaped(text_string(&shape), out);
+  text_add_user_string(out, SINK_DOT, text_string(&shape));
   out->out_of_memory |= shape.out_of_memory;
   text_deinit(&shape);
 }
@@ -90,7 +83,7 @@ static void print_boxes(const Graph *g, Text *out) {
 
 void dot_print(const Graph *g, Text *out) {
   text_add_string(out, "digraph \"");
-  print_escaped(g->name, out);
+  text_add_user_string(out, SINK_DOT, g->name);
   text_add_string(out, "\" {\n  node [fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\"];\n");
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];

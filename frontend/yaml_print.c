@@ -1,5 +1,6 @@
 // Graph → text.
 #include "frontend/yaml.h"
+#include "ir/escape.h"
 #include "ir/operator.h"
 
 #include <inttypes.h>
@@ -20,41 +21,9 @@ static bool is_word(const char *name) {
   return true;
 }
 
-// The character that starts at c, and its length; a byte that starts none is taken as it is.
-static uint32_t decode(const unsigned char *c, size_t *nbytes) {
-  *nbytes = *c < 0xC0 ? 1 : *c < 0xE0 ? 2 : *c < 0xF0 ? 3 : 4;
-  uint32_t character = *nbytes == 1 ? *c : *c & (0x7FU >> *nbytes);
-  for (size_t i = 1; i < *nbytes; i++) {
-    if ((c[i] & 0xC0U) != 0x80U) {
-      *nbytes = 1;
-      return *c;
-    }
-    character = character << 6 | (c[i] & 0x3FU);
-  }
-  return character;
-}
-
-// Whether a YAML reader takes the character as it stands, on the line where it stands.
-static bool is_printable(uint32_t c) {
-  return (c >= 0x20 && c < 0x7F) || (c >= 0xA0 && c < 0xD800 && c != 0x2028 && c != 0x2029) ||
-         (c >= 0xE000 && c <= 0x10FFFF && c != 0xFEFF && c != 0xFFFE && c != 0xFFFF);
-}
-
 void yaml_print_name(const char *name, Text *out) {
-  if (is_word(name)) {
-    text_add_string(out, name);
-    return;
-  }
-  text_add_string(out, "\"");
-  size_t nbytes;
-  for (const char *c = name; *c; c += nbytes) {
-    uint32_t character = decode((const unsigned char *)c, &nbytes);
-    bool is_stray = nbytes == 1 && character >= 0x80; // no UTF-8
-    if (character == '"' || character == '\\') text_format(out, "\\%c", (int)character);
-    else if (is_stray || !is_printable(character)) text_format(out, "\\u%04" PRIX32, character);
-    else text_add(out, c, nbytes);
-  }
-  text_add_string(out, "\"");
+  if (is_word(name)) text_add_string(out, name);
+  else text_add_user_string(out, SINK_YAML, name);
 }
 
 // Numbers, types, shapes

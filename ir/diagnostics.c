@@ -1,6 +1,8 @@
 // Collecting and printing messages; the source line is copied at the time of telling.
 #include "ir/diagnostics.h"
 
+#include "ir/escape.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,32 +19,23 @@ void diagnostics_deinit(Diagnostics *d) {
   *d = (Diagnostics){.arena = d->arena, .listen = d->listen, .listener = d->listener};
 }
 
-// The character after the one at p; bytes that are not UTF-8 count as characters of at most four.
-static const char *next_character(const char *p, const char *end) {
-  const char *limit = end - p > 4 ? p + 4 : end;
-  do p++;
-  while (p < limit && ((unsigned char)*p & 0xC0U) == 0x80U);
-  return p;
-}
-
-// Makes '?' of what a terminal would act on: control characters, those of ASCII and, in UTF-8, those of Latin 1.
-static void make_printable(char *text, size_t nbytes) {
-  for (char *c = text; c < text + nbytes; c++) {
-    bool is_c1 = (unsigned char)*c == 0xC2 && ((unsigned char)c[1] & 0xE0U) == 0x80U;
-    if (*c == '\t') *c = ' ';
-    else if ((unsigned char)*c < 0x20 || *c == 0x7F) *c = '?';
-    else if (is_c1) c[0] = c[1] = '?';
-  }
+// A copy for a terminal; NULL: out of memory.
+static char *copy_printable(Diagnostics *d, const char *text, size_t nbytes) {
+  Text printable;
+  text_init(&printable, d->arena.allocator);
+  text_add_escaped(&printable, SINK_TERMINAL, text, nbytes);
+  char *copy = printable.out_of_memory ? NULL : arena_copy_text(&d->arena, text_string(&printable), printable.nbytes);
+  if (!copy) d->out_of_memory = true;
+  text_deinit(&printable);
+  return copy;
 }
 
 // A printable copy of what is shown of a line, beginning `skip` characters in.
-static const char *copy_line(Arena *arena, const char *line, const char *end, size_t skip) {
-  for (; skip && line < end; skip--) line = next_character(line, end);
+static const char *copy_line(Diagnostics *d, const char *line, const char *end, size_t skip) {
+  for (; skip && line < end; skip--) escape_next(&line, end);
   const char *stop = line;
-  for (size_t n = 0; n < WIDEST_LINE && stop < end; n++) stop = next_character(stop, end);
-  char *copy = arena_copy_text(arena, line, (size_t)(stop - line));
-  if (copy) make_printable(copy, (size_t)(stop - line));
-  return copy;
+  for (size_t n = 0; n < WIDEST_LINE && stop < end; n++) escape_next(&stop, end);
+  return copy_printable(d, line, (size_t)(stop - line));
 }
 
 static void attach_source(Diagnostics *d, Diagnostic *item, Position at) {
@@ -55,38 +48,45 @@ static void attach_source(Diagnostics *d, Diagnostic *item, Position at) {
   if (!stop) stop = end;
   if (stop > line && stop[-1] == '\r') stop--;
   uint32_t skip = at.column > WIDEST_LINE / 2 ? at.column - WIDEST_LINE / 2 : 0;
-  item->source_line = copy_line(&d->arena, line, stop, skip);
+  item->source_line = copy_line(d, line, stop, skip);
   item->caret = at.column - skip;
 }
 
 static void attach_position(Diagnostics *d, Diagnostic *item, Position at) {
-  char *file = arena_copy_text(&d->arena, at.source->name, strlen(at.source->name));
-  if (file) make_printable(file, strlen(file));
-  else d->out_of_memory = true;
-  item->file = file;
+  item->file = copy_printable(d, at.source->name, strlen(at.source->name));
   item->line = at.line;
   item->column = at.column;
   if (at.line && at.source->text) attach_source(d, item, at);
 }
 
-static void tell(Diagnostics *d, Severity severity, Position at, const char *format, va_list args) {
+// The message on one line, and behind it the lines of `output`.
+static char *make_message(Diagnostics *d, const char *output, const char *format, va_list args) {
+  Text plain, message;
+  text_init(&plain, d->arena.allocator);
+  text_init(&message, d->arena.allocator);
+  text_format_list(&plain, format, args);
+  text_add_user_string(&message, SINK_TERMINAL, text_string(&plain));
+  for (const char *line = output; line; line = *line ? line + 1 : NULL) {
+    const size_t nbytes = strcspn(line, "\n");
+    text_add_string(&message, "\n");
+    text_add_escaped(&message, SINK_TERMINAL, line, nbytes);
+    line += nbytes;
+  }
+  const bool ok = !plain.out_of_memory && !message.out_of_memory;
+  char *copy = ok ? arena_copy_text(&d->arena, text_string(&message), message.nbytes) : NULL;
+  text_deinit(&plain);
+  text_deinit(&message);
+  return copy;
+}
+
+static void tell(Diagnostics *d, Severity severity, Position at, const char *output, const char *format, va_list args) {
   if (severity == SEVERITY_ERROR) d->nerrors++;
   else d->nwarnings++;
   if (d->count >= MOST_KEPT) return;
-  va_list again;
-  va_copy(again, args);
-  int length = vsnprintf(NULL, 0, format, again);
-  va_end(again);
-  char *message = length < 0 ? NULL : arena_alloc(&d->arena, (size_t)length + 1);
+  char *message = make_message(d, output, format, args);
   if (!message || !arena_grow(&d->arena, &d->items, d->count, &d->capacity, sizeof *d->items)) {
     d->out_of_memory = true;
     return;
-  }
-  vsnprintf(message, (size_t)length + 1, format, args);
-  for (char *c = message; *c; c += *c != 0) { // line by line: a message may be more than one
-    size_t nbytes = strcspn(c, "\n");
-    make_printable(c, nbytes);
-    c += nbytes;
   }
   Diagnostic *item = &d->items[d->count++];
   *item = (Diagnostic){.severity = severity, .message = message};
@@ -97,7 +97,15 @@ static void tell(Diagnostics *d, Severity severity, Position at, const char *for
 bool error_at(Diagnostics *d, Position at, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  tell(d, SEVERITY_ERROR, at, format, args);
+  tell(d, SEVERITY_ERROR, at, NULL, format, args);
+  va_end(args);
+  return false;
+}
+
+bool error_with_output(Diagnostics *d, const char *output, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  tell(d, SEVERITY_ERROR, (Position){0}, output, format, args);
   va_end(args);
   return false;
 }
@@ -105,7 +113,7 @@ bool error_at(Diagnostics *d, Position at, const char *format, ...) {
 bool warn_at(Diagnostics *d, Position at, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  tell(d, SEVERITY_WARNING, at, format, args);
+  tell(d, SEVERITY_WARNING, at, NULL, format, args);
   va_end(args);
   return false;
 }

@@ -1,7 +1,9 @@
 // Diagnostics: what is to be told to the user, each with the place in the file that it is about.
 //
-// Messages are lower case, without a full stop: "what, expected, found". A Diagnostics owns copies of all that it
-// prints, so it may outlive the graph and the file's text. At most 100 messages are kept; the rest are counted.
+// Messages are lower case, without a full stop: "what, expected, found". They are one line, in which nothing of a
+// user's has an effect on a terminal: what would is shown as a question mark (ir/escape.h). A Diagnostics owns copies
+// of all that it prints, so it may outlive the graph and the file's text. At most 100 messages are kept; the rest are
+// counted.
 #ifndef NGRAD_IR_DIAGNOSTICS_H
 #define NGRAD_IR_DIAGNOSTICS_H
 
@@ -28,7 +30,7 @@ typedef struct Diagnostic {
   const char *file; // NULL: none
   uint32_t line, column;
   const char *message;
-  const char *source_line; // NULL: none; control characters replaced, at most 160 characters of it
+  const char *source_line; // NULL: none; for a terminal, too; at most 160 characters of it
   uint32_t caret;          // column within source_line, from 1
 } Diagnostic;
 
@@ -47,6 +49,9 @@ void diagnostics_deinit(Diagnostics *d); // it may be used again, empty; who lis
 
 // Both return false, so that `return error_at(...)` reads as it should. Only an error is counted as one.
 bool error_at(Diagnostics *d, Position at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+// The message, and behind it what a program said, line by line.
+bool error_with_output(Diagnostics *d, const char *output, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 bool warn_at(Diagnostics *d, Position at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 bool error_out_of_memory(Diagnostics *d); // recorded without allocating
 

@@ -1,6 +1,7 @@
 // Building kernels: expressions made once, axes merged.
 #include "ir/kernel.h"
 
+#include "ir/escape.h"
 #include "ir/open.h"
 #include "ir/operator.h"
 
@@ -564,6 +565,11 @@ void program_free(Program *p) {
 
 enum { MOST_REFUSALS = 32, MOST_USES = 64 };
 
+static void print_name(const char *before, const char *name, Text *out) {
+  text_format(out, "%s ", before);
+  text_add_user_string(out, SINK_TERMINAL, name);
+}
+
 static void print_axes(const Kernel *k, const int *order, int count, Text *out) {
   for (int i = 0; i < count; i++)
     text_format(out, "%s%s %lld", i ? ", " : "", k->axes[order[i]].name, (long long)k->axes[order[i]].extent);
@@ -619,14 +625,16 @@ void loop_print_sweep(const Kernel *k, const Loop *loop, int sweep, Text *out) {
     const char *label = k->exprs[root->expr].label;
     if (root->sweep != sweep) continue;
     text_add_string(out, before);
-    if (root->kind == ROOT_STORE) text_format(out, "%s %s", store_verb(k, root), access_name(k, root->access));
-    else if (root->kind == ROOT_REDUCE_OUTER) text_format(out, "add up %s", access_name(k, root->access));
-    else text_format(out, "%s %s", expr_info[k->exprs[root->expr].op].name, label ? label : "a row");
+    const bool is_inner = root->kind == ROOT_REDUCE_INNER;
+    const char *verb = root->kind == ROOT_STORE ? store_verb(k, root)
+                       : is_inner               ? expr_info[k->exprs[root->expr].op].name
+                                                : "add up";
+    print_name(verb, !is_inner ? access_name(k, root->access) : label ? label : "a row", out);
     before = ", ";
   }
   for (int i = 0; i < loop->nreused; i++) {
     const char *label = k->exprs[loop->reused[i].expr].label;
-    if (loop->reused[i].sweep == sweep) text_format(out, ", keep %s", label ? label : "a vector");
+    if (loop->reused[i].sweep == sweep) print_name(", keep", label ? label : "a vector", out);
   }
 }
 
@@ -646,7 +654,7 @@ static void print_traffic(const Kernel *k, Text *out) {
   for (int is_written = 0; is_written < 2; is_written++) {
     text_add_string(out, is_written ? "  writes" : "  reads");
     for (AccessId i = 0; i < k->naccesses; i++)
-      if (k->accesses[i].value && is_stored(k, i) == is_written) text_format(out, " %s", k->accesses[i].value->name);
+      if (k->accesses[i].value && is_stored(k, i) == is_written) print_name("", k->accesses[i].value->name, out);
     text_format(out, ": %lld bytes\n", (long long)(is_written ? traffic.written : traffic.read));
   }
 }
@@ -675,7 +683,8 @@ static void print_refusal(Printing *p, const Kernel *k, const Node *node) {
   p->told[p->ntold++] = node->region;
   text_format(p->out, "  not with kernel %zu, ", kernel_of_region(p->program, node->region));
   node_print(node, p->out);
-  text_format(p->out, ": %s\n", r->why);
+  print_name(":", r->why, p->out);
+  text_add_string(p->out, "\n");
 }
 
 // Why kernels that it shares values with are others: of each the first reason.

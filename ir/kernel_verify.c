@@ -1,6 +1,7 @@
 // Expressions, then accesses, then loops in their order.
 #include "ir/kernel_verify.h"
 
+#include "ir/escape.h"
 #include "ir/overwrite.h"
 
 #include <stdlib.h>
@@ -24,7 +25,9 @@ static const char *name_of(const Kernel *k, const Access *a) {
 }
 
 static bool wrong_access(const Verifying *v, AccessId id, const char *what) {
-  text_format(v->why, "access %u (%s): %s\n", id, name_of(v->k, &v->k->accesses[id]), what);
+  text_format(v->why, "access %u (", id);
+  text_add_user_string(v->why, SINK_TERMINAL, name_of(v->k, &v->k->accesses[id]));
+  text_format(v->why, "): %s\n", what);
   return false;
 }
 

@@ -2,7 +2,6 @@
 #include "ir/text.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,16 +43,21 @@ void text_add_string(Text *t, const char *string) {
   text_add(t, string, strlen(string));
 }
 
+void text_format_list(Text *t, const char *format, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  int length = vsnprintf(NULL, 0, format, again);
+  va_end(again);
+  if (length < 0 || !text_reserve(t, (size_t)length)) return;
+  vsnprintf(t->bytes + t->nbytes, (size_t)length + 1, format, args);
+  t->nbytes += (size_t)length;
+}
+
 void text_format(Text *t, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  int length = vsnprintf(NULL, 0, format, args);
+  text_format_list(t, format, args);
   va_end(args);
-  if (length < 0 || !text_reserve(t, (size_t)length)) return;
-  va_start(args, format);
-  vsnprintf(t->bytes + t->nbytes, (size_t)length + 1, format, args);
-  va_end(args);
-  t->nbytes += (size_t)length;
 }
 
 void text_add_number(Text *t, double value, bool is_f32) {

@@ -7,6 +7,8 @@
 
 #include "ir/memory.h"
 
+#include <stdarg.h>
+
 typedef struct Text {
   const Allocator *allocator;
   char *bytes; // always ends in a zero once anything was added; NULL before
@@ -19,6 +21,7 @@ void text_deinit(Text *t);
 void text_add(Text *t, const char *bytes, size_t nbytes);
 void text_add_string(Text *t, const char *string);
 void text_format(Text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_format_list(Text *t, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
 // The shortest decimal that reads back as the same double (or, for is_f32, as the same float), whole numbers below
 // 1e15 in full; in YAML's spelling for what is not finite: .inf, -.inf, .nan. Independent of the locale.

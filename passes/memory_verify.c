@@ -2,6 +2,7 @@
 // other, element by element, which is the strictest order: a store may spoil the very next load.
 #include "passes/memory_verify.h"
 
+#include "ir/escape.h"
 #include "ir/overwrite.h"
 
 #include <string.h>
@@ -30,13 +31,19 @@ typedef struct Walk {
   int64_t *nsteps;
 } Walk;
 
+static bool say(const Walk *w, const char *name, const char *what) {
+  text_add_user_string(w->why, SINK_TERMINAL, name);
+  text_format(w->why, " %s\n", what);
+  return false;
+}
+
 static bool wrong(const Walk *w, const char *name, const char *what) {
   kernel_print_nodes(w->k, w->why);
   text_format(w->why, ", loop %zu, at", (size_t)(w->loop - w->k->loops));
   for (int i = 0; i < w->loop->nouter + w->loop->ninner; i++)
     text_format(w->why, " %s %lld", w->k->axes[w->loop->order[i]].name, (long long)w->index[w->loop->order[i]]);
-  text_format(w->why, ": %s %s\n", name, what);
-  return false;
+  text_add_string(w->why, ": ");
+  return say(w, name, what);
 }
 
 static Stamp stamp(const Walk *w) {
@@ -234,10 +241,7 @@ static bool verify_outputs(const Walk *w) {
     const Value *v = w->p->graph->outputs[i];
     const size_t nbytes = type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
     for (size_t b = 0; b < nbytes; b++)
-      if (w->bytes[w->place[v->index] + b].owner != v->index + 1) {
-        text_format(w->why, "%s is not stored whole\n", v->name);
-        return false;
-      }
+      if (w->bytes[w->place[v->index] + b].owner != v->index + 1) return say(w, v->name, "is not stored whole");
   }
   return true;
 }
@@ -250,10 +254,7 @@ static bool find_places(Walk *w) {
     const size_t nbytes = type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
     w->place[i] = w->p->is_in_workspace[i] ? w->p->value_offset[i] : w->nbytes;
     if (!w->p->is_in_workspace[i]) w->nbytes += nbytes;
-    else if (w->place[i] + nbytes > w->p->workspace_nbytes) {
-      text_format(w->why, "%s lies outside of the workspace\n", v->name);
-      return false;
-    }
+    else if (w->place[i] + nbytes > w->p->workspace_nbytes) return say(w, v->name, "lies outside of the workspace");
   }
   return true;
 }

@@ -13,6 +13,7 @@
 // and then each region is lowered to one kernel and scheduled, and what kernels hand to each other gets its place.
 #include "passes/pipeline.h"
 
+#include "ir/escape.h"
 #include "ir/kernel_verify.h"
 #include "ir/verify.h"
 #include "passes/casts.h"
@@ -69,8 +70,11 @@ static void verify_after(Graph *g, PassContext *c, const char *pass) {
   } else if (!ok) {
     Text text;
     text_init(&text, c->allocator);
+    text_add_string(&text, "internal error: the graph ");
+    text_add_user_string(&text, SINK_TERMINAL, g->name);
+    text_format(&text, " is not valid after pass %s\n", pass);
     diagnostics_print(&d, &text, false);
-    fprintf(stderr, "internal error: the graph %s is not valid after pass %s\n%s", g->name, pass, text_string(&text));
+    fputs(text_string(&text), stderr);
     abort();
   }
   diagnostics_deinit(&d);

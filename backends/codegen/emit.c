@@ -4,6 +4,7 @@
 #include "backends/codegen/emit.h"
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/flow.h"
+#include "ir/escape.h"
 #include "ir/open.h"
 #include "ir/operator.h"
 
@@ -38,7 +39,7 @@ static bool name_members(Printer *p) {
       size_t n = p->first_temporary[i] + t;
       Text name;
       text_init(&name, p->scratch->allocator);
-      emit_identifier(program->kernels[i]->temporaries[t].name, &name);
+      text_add_user_string(&name, SINK_IDENTIFIER, program->kernels[i]->temporaries[t].name);
       p->temporary_member[n] = arena_format(p->scratch, "k%zu_%zu_%.40s", i, t, text_string(&name));
       bool ok = p->temporary_member[n] && !name.out_of_memory;
       text_deinit(&name);
@@ -48,22 +49,14 @@ static bool name_members(Printer *p) {
   return !p->out_of_memory;
 }
 
-// Comments hold nothing that could end them, or looks like a call.
-void add_comment_text(Text *out, const char *text) {
-  for (const char *c = text; *c; c++) {
-    bool is_plain = (unsigned char)*c >= 0x20 && (unsigned char)*c < 0x7F && !strchr("*/\\(", *c);
-    if (is_plain) text_add(out, c, 1);
-    else text_format(out, "?");
-  }
-}
-
 void add_tensor_comment(Text *out, const Value *v, const char *name) {
   char shape[160];
   if (strcmp(v->name, name) != 0) {
-    add_comment_text(out, v->name);
+    text_add_user_string(out, SINK_COMMENT, v->name);
     text_add_string(out, ": ");
   }
-  text_format(out, "%s %s", type_name(v->type), shape_string(&v->shape, shape, sizeof shape));
+  text_format(out, "%s ", type_name(v->type));
+  text_add_user_string(out, SINK_COMMENT, shape_string(&v->shape, shape, sizeof shape));
   if (type_is_packed(v->type))
     text_format(out, ", %lld elements, two a byte, low half first", (long long)shape_nelems(&v->shape));
   if (order_is_row_major(&v->order)) return;
@@ -497,7 +490,7 @@ bool emit_for_loading(const Program *program, const Isa *isa, const char *identi
   text_format(&body, "  %s_run(inputs, outputs, (unsigned char *)workspace, &pool);\n}\n\n", identifier);
   if (ok) {
     text_add_string(source, "// Made by ngrad from the graph ");
-    add_comment_text(source, program->graph->name);
+    text_add_user_string(source, SINK_COMMENT, program->graph->name);
     text_format(source, ", for %s.\n", isa->name);
     print_prologue(source);
     print_target(isa, source);

@@ -26,8 +26,6 @@ const char *nblocks_text(Printer *p, size_t kernel, size_t loop, const char *arg
 const char *temporary_text(Printer *p, size_t kernel, size_t temporary, size_t nbytes_each, const char *args);
 void print_layout(Printer *p, const Flow *flow);
 
-// Comments hold nothing that could end them, or looks like a call.
-void add_comment_text(Text *out, const char *text);
 void add_tensor_comment(Text *out, const Value *v,
                         const char *name); // "f32 [4096, 768]", "x: " before it if that is not the name
 

@@ -1,19 +1,10 @@
 // What of a source file a caller can call: how much workspace it wants, which instruction sets there are, what
 // describes it, and the entry point, which checks its arguments and chooses among the sections.
 #include "backends/codegen/file_printer.h"
+#include "ir/escape.h"
 #include "ir/open.h"
 
 #include <string.h>
-
-// Strings as C has them: what is not plain, and what could be a trigraph, in octal.
-static void add_string(Text *out, const char *text) {
-  text_add_string(out, "\"");
-  for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-    if (*c < 0x20 || *c >= 0x7F || strchr("\"\\?", *c)) text_format(out, "\\%03o", *c);
-    else text_add(out, (const char *)c, 1);
-  }
-  text_add_string(out, "\"");
-}
 
 static void print_has_isa(const FilePrinter *f, Text *out) {
   text_format(out, "int %s_has_isa(int isa) {\n  switch (isa) {\n", f->prefix);
@@ -39,7 +30,7 @@ static void add_dim_names(const FilePrinter *f, Powers powers, Text *out) {
   for (size_t i = 0; powers && i < g->ndims; i++)
     for (int n = powers_of_dim(powers, i); n > 0; n--, before = "*")
       text_format(&names, "%s%s", before, g->dims[i]->name);
-  if (powers) add_string(out, text_string(&names));
+  if (powers) text_add_user_string(out, SINK_STRING, text_string(&names));
   else text_add_string(out, "NULL");
   out->out_of_memory |= names.out_of_memory;
   text_deinit(&names);
@@ -49,7 +40,7 @@ static void add_dim_names(const FilePrinter *f, Powers powers, Text *out) {
 static void print_tensor(const FilePrinter *f, const Value *v, Text *out) {
   const int rank = v->shape.rank;
   text_add_string(out, "    {");
-  add_string(out, v->name);
+  text_add_user_string(out, SINK_STRING, v->name);
   text_format(out, ", \"%s\", %d, {", type_name(v->type), rank);
   for (int k = 0; k < rank; k++) {
     const Extent e = v->shape.extent[k];
@@ -78,14 +69,14 @@ static void print_info(const FilePrinter *f, Text *out) {
     text_add_string(out, "  static const char *const dims[] = {");
     for (size_t i = 0; i < g->ndims; i++) {
       if (i) text_add_string(out, ", ");
-      add_string(out, g->dims[i]->name);
+      text_add_user_string(out, SINK_STRING, g->dims[i]->name);
     }
     text_add_string(out, "};\n  static const int64_t hints[] = {");
     for (size_t i = 0; i < g->ndims; i++) text_format(out, "%s%lld", i ? ", " : "", (long long)g->dims[i]->value);
     text_add_string(out, "};\n");
   }
   text_format(out, "  static const %s_info info = {%d, \"" NGRAD_VERSION "\", ", f->prefix, ABI);
-  add_string(out, g->name);
+  text_add_user_string(out, SINK_STRING, g->name);
   text_format(out, ",\n    \"%s\",\n    \"", f->file->hash);
   const char *before = "";
   for (size_t i = 0; i < f->file->nisas; i++) {

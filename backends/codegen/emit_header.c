@@ -1,5 +1,6 @@
 // The header of a pair of files: status codes, instruction sets, the entry point's contract, what describes it.
 #include "backends/codegen/file_printer.h"
+#include "ir/escape.h"
 #include "ir/open.h"
 
 #include <ctype.h>
@@ -82,7 +83,7 @@ static const char licence[] =
 
 void print_origin(const FilePrinter *f, Text *out) {
   text_add_string(out, "/* Made by ngrad " NGRAD_VERSION " from the graph ");
-  add_comment_text(out, f->graph->name);
+  text_add_user_string(out, SINK_COMMENT, f->graph->name);
   text_format(out, ",\n   %s.\n\nSPDX-License-Identifier: MIT-0\n\n%s*/\n", f->file->hash, licence);
 }
 
@@ -165,7 +166,7 @@ static void print_dims(const FilePrinter *f, Text *out) {
     text_format(out, "%s %s", i ? "," : "", f->dim_member[i]);
     if (strcmp(f->dim_member[i], g->dims[i]->name) != 0) {
       text_add_string(out, " (");
-      add_comment_text(out, g->dims[i]->name);
+      text_add_user_string(out, SINK_COMMENT, g->dims[i]->name);
       text_add_string(out, ")");
     }
     text_format(out, ", scheduled for %lld", (long long)g->dims[i]->value);

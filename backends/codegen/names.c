@@ -1,6 +1,7 @@
 // Names of a graph as C identifiers, clear of what C, its headers and the emitted text itself call by name.
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/printer.h"
+#include "ir/escape.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -20,38 +21,33 @@ static const char *const keywords[] = {
     "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "typeof_unqual", "union",
     "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "double_t", "float_t",
     "linux", "locale_t", "math_errhandling", "max_align_t", "nullptr_t", "offsetof", "ptrdiff_t", "signgam", "size_t",
-    "unix", "NULL", "NAN", "INFINITY", "MAXFLOAT", "UNROLL", "ALWAYS_INLINE"};
+    "unix", "complex", "errno", "i386", "imaginary", "noreturn", "std", "stderr", "stdin", "stdout", "I", "NULL", "NAN",
+    "INFINITY", "MAXFLOAT", "UNROLL", "ALWAYS_INLINE"};
 static const char *const macros[] = {
-    "_", "D_", "FP_", "H_", "HUGE_VAL", "INT", "MATH_", "M_", "PTRDIFF_", "SIG_", "SIZE_", "SNAN", "UINT", "WCHAR_",
-    "WINT_", "V_"};
+    "ATOMIC_", "BOOL_", "BUFSIZ", "CHAR_", "CLOCKS_PER_", "D_", "DBL_", "DECIMAL_", "FE_", "FILENAME_", "FLT_", "FOPEN_",
+    "FP_", "FPE_", "H_", "HUGE_VAL", "INT", "LC_", "LDBL_", "LLONG_", "LONG_", "MATH_", "MB_", "ONCE_FLAG_", "PTRDIFF_",
+    "RAND_MAX", "SCHAR_", "SEEK_", "SHRT_", "SIG", "SIZE_", "SNAN", "TIME_", "TMP_", "TSS_", "UCHAR_", "UINT", "ULLONG_",
+    "ULONG_", "USHRT_", "V_", "WCHAR_", "WEOF", "WINT_"};
+static const char *const mixed_macros[] = {"L_", "M_", "P_", "PRI", "SCN"};
 
-// External functions of libm, string.h, stdlib.h and stdio.h; those of libm also end in f and l.
-static const char *const functions[] = {
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "drem",
-    "erf", "erfc", "exp", "exp10", "exp2", "expm1", "fabs", "fdim", "finite", "floor", "fma", "fmax", "fmin", "fmod",
-    "frexp", "gamma", "hypot", "ilogb", "isinf", "isnan", "j0", "j1", "jn", "ldexp", "lgamma", "llrint", "llround",
-    "log", "log10", "log1p", "log2", "logb", "lrint", "lround", "modf", "nan", "nearbyint", "nextafter", "nexttoward",
-    "pow", "remainder", "remquo", "rint", "round", "scalb", "scalbln", "scalbn", "significand", "sin", "sincos",
-    "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc", "y0", "y1", "yn", "bcmp", "bcopy", "bzero", "ffs", "index",
-    "main", "memccpy", "memchr", "memcmp", "memcpy", "memmem", "memmove", "mempcpy", "memset", "rindex", "strcat",
-    "strchr", "strcmp", "strcoll", "strcpy", "strcspn", "strdup", "strerror", "strlen", "strncat", "strncmp",
-    "strncpy", "strndup", "strnlen", "strpbrk", "strrchr", "strsep", "strsignal", "strspn", "strstr", "strtok",
-    "strxfrm", "abort", "abs", "aligned_alloc", "atexit", "atof", "atoi", "atol", "atoll", "at_quick_exit", "bsearch",
-    "calloc", "clearenv", "div", "exit", "free", "getenv", "labs", "ldiv", "llabs", "lldiv", "malloc", "mblen", "mbstowcs",
-    "mbtowc", "putenv", "qsort", "quick_exit", "rand", "random", "realloc", "setenv", "srand", "srandom", "strtod",
-    "strtof", "strtol", "strtold", "strtoll", "strtoul", "strtoull", "system", "unsetenv", "wcstombs", "wctomb",
-    "clearerr", "fclose", "feof", "ferror", "fflush", "fgetc", "fgetpos", "fgets", "fopen", "fprintf", "fputc", "fputs",
-    "fread", "freopen", "fscanf", "fseek", "fsetpos", "ftell", "fwrite", "getc", "getchar", "getline", "gets", "perror",
-    "pclose", "popen", "printf", "putc", "putchar", "puts", "remove", "rename", "rewind", "scanf", "setbuf", "setvbuf",
-    "snprintf", "sprintf", "sscanf", "stderr", "stdin", "stdout", "tmpfile", "tmpnam", "ungetc", "vfprintf", "vfscanf",
-    "vprintf", "vscanf", "vsnprintf", "vsprintf", "vsscanf"};
+// Functions and types of the vocabulary, by their beginnings.
+static const char *const vocabulary[] = {
+    "bf16_from_", "d_", "dmask", "dvec", "e4m3_", "e5m2_", "f16_from_", "f32_bits", "f32_from_", "f64_",
+    "greatest_dropped", "h_", "half_of_byte", "hvec", "is_kept", "mask_", "nearest_from_", "pair", "places", "put_",
+    "random_", "s32_from_", "s8_from_", "u8_from_", "v_", "words"};
 
-// What a self-test calls its own.
-static const char *const of_self_test[] = {
+// How names end that other files have, or that are in the headers of other graphs.
+static const char *const own_endings[] = {
+    "_get_info", "_has_isa", "_info", "_parallel_for", "_task", "_tensor", "_test", "_workspace_nbytes"};
+
+// What a self-test calls its own, beside the parameters of its function that calls the graph's; and those of a source
+// that are functions themselves.
+static const char *const of_emitted_text[] = {
     "backwards", "call_kernel", "case_extents", "case_nelems", "e4m3_of_bits", "element_nbytes", "error_of", "expect",
-    "expected_samples", "f16_of_bits", "fill_input", "has_failed", "hash_of", "in_place", "input_range", "is_packed",
-    "is_type", "load_element", "nbytes_of", "new_memory", "output_tolerance", "store_element", "store_half", "test_case",
-    "workspace_nbytes_of", "MOST_SAMPLES", "NCASES", "NDIMS", "NINPUTS", "NOUTPUTS", "PARALLEL_FOR"};
+    "expected_samples", "f16_of_bits", "fill_input", "has_failed", "hash_of", "in", "in_place", "input_range", "is_packed",
+    "is_type", "isa", "load_element", "nbytes", "nbytes_of", "new_memory", "number", "out", "output_tolerance",
+    "parallel_for", "store_element", "store_half", "task", "test_case", "workspace", "workspace_nbytes_of",
+    "MOST_SAMPLES", "NCASES", "NDIMS", "NINPUTS", "NOUTPUTS", "PARALLEL_FOR"};
 
 // What the functions that a loop becomes call their own, and what they call.
 static const char *const locals[] = {
@@ -78,41 +74,35 @@ static bool ends_in(const char *name, const char *ending) {
   return length >= own && strcmp(name + length - own, ending) == 0;
 }
 
-static bool is_keyword(const char *name) {
-  if (IS_AMONG(keywords, name)) return true;
-  if (ends_in(name, "_t") && (strncmp(name, "int", 3) == 0 || strncmp(name, "uint", 4) == 0)) return true;
+static bool begins_with(const char *name, const char *beginning) {
+  return strncmp(name, beginning, strlen(beginning)) == 0;
+}
+
+static bool is_macro(const char *name) {
   for (size_t i = 0; i < sizeof macros / sizeof *macros; i++)
-    if (strncmp(name, macros[i], strlen(macros[i])) == 0 && !has_lower_case(name)) return true;
-  return false;
+    if (begins_with(name, macros[i]) && !has_lower_case(name)) return true;
+  for (size_t i = 0; i < sizeof mixed_macros / sizeof *mixed_macros; i++)
+    if (begins_with(name, mixed_macros[i])) return true;
+  const bool may_be_error = name[0] == 'E' && (isupper((unsigned char)name[1]) || isdigit((unsigned char)name[1]));
+  return may_be_error && !has_lower_case(name);
+}
+
+static bool is_keyword(const char *name) {
+  if (IS_AMONG(keywords, name) || is_libc_type(name) || is_macro(name)) return true;
+  return ends_in(name, "_t") && (begins_with(name, "int") || begins_with(name, "uint"));
 }
 
 static bool is_vocabulary(const char *name) {
-  static const char *const beginnings[] = {"v_",         "d_",        "h_",   "f16_from_",
-                                           "bf16_from_", "f32_from_", "f64_", "s32_from_"};
-  for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
-    if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0) return true;
+  for (size_t i = 0; i < sizeof vocabulary / sizeof *vocabulary; i++)
+    if (begins_with(name, vocabulary[i])) return true;
   return false;
 }
 
-static bool is_function(const char *name) {
-  char stem[32];
-  size_t length = strlen(name);
-  if (IS_AMONG(functions, name) || is_vocabulary(name)) return true;
-  if (length == 0 || length > sizeof stem || !strchr("fl", name[length - 1])) return false;
-  memcpy(stem, name, length - 1);
-  stem[length - 1] = 0;
-  return IS_AMONG(functions, stem);
-}
-
-// Letters and digits stay, all else becomes an underscore and its code; a keyword gets an underscore behind it.
+// A keyword gets an underscore behind it.
 static void add_identifier(const char *name, Text *out) {
   size_t start = out->nbytes;
   if (!isalpha((unsigned char)*name) || (unsigned char)*name >= 0x80) text_add_string(out, "g_");
-  for (const unsigned char *c = (const unsigned char *)name; *c; c++) {
-    bool is_plain = *c < 0x80 && (isalnum(*c) || *c == '_');
-    if (is_plain) text_add(out, (const char *)c, 1);
-    else text_format(out, "_%02x", (unsigned)*c);
-  }
+  text_add_user_string(out, SINK_IDENTIFIER, name);
   if (!out->out_of_memory && is_keyword(text_string(out) + start)) text_add_string(out, "_");
 }
 
@@ -123,6 +113,14 @@ static uint64_t hash_of(const char *name) {
   return hash;
 }
 
+// What a function of the name would be mistaken for: one of the library's or of the vocabulary's, what emitted text
+// calls its own, or a file, a function or a type of another graph.
+static bool is_taken_by_others(const char *name) {
+  for (size_t i = 0; i < sizeof own_endings / sizeof *own_endings; i++)
+    if (ends_in(name, own_endings[i])) return true;
+  return is_libc_function(name) || is_vocabulary(name) || IS_AMONG(of_emitted_text, name);
+}
+
 void emit_identifier(const char *name, Text *out) {
   enum { LONGEST = 128, KEPT = 100 }; // it names files too
   Text id;
@@ -130,7 +128,7 @@ void emit_identifier(const char *name, Text *out) {
   add_identifier(name, &id);
   if (id.nbytes <= LONGEST) text_add(out, text_string(&id), id.nbytes);
   else text_format(out, "%.*s_%016llx", KEPT, text_string(&id), (unsigned long long)hash_of(name));
-  if (is_function(text_string(&id)) || IS_AMONG(of_self_test, text_string(&id))) text_add_string(out, "_");
+  if (is_taken_by_others(text_string(&id))) text_add_string(out, "_");
   out->out_of_memory |= id.out_of_memory;
   text_deinit(&id);
 }
@@ -141,12 +139,25 @@ static bool is_taken(const char *name, const char *const *taken, size_t ntaken) 
   return false;
 }
 
+// Names of the file that is being printed: its prefix, all that begins with it, and the guard of its header.
+static bool is_of_file(const Printer *p, const char *name) {
+  const size_t length = strlen(p->prefix);
+  const bool begins = strncmp(name, p->prefix, length) == 0;
+  return (begins && (!name[length] || name[length] == '_')) || begins_with(name, "NGRAD_");
+}
+
 // What the emitted struct and its function call their own: NAME_out, and temporaries kN_N_NAME.
-static bool is_own_member(const char *name) {
-  static const char *const own[] = {"a",      "args",      "context",         "extents", "i",
-                                    "inputs", "isa",       "memory",          "outputs", "parallel_for",
-                                    "pool",   "workspace", "workspace_nbytes"};
-  return IS_AMONG(own, name) || ends_in(name, "_out") || (name[0] == 'k' && isdigit((unsigned char)name[1]));
+static bool is_own_member(const Printer *p, const char *name) {
+  static const char *const own[] = {
+      "a",      "args",   "context", "extents",      "i",    "inputs",    "isa",
+      "memory", "nbytes", "outputs", "parallel_for", "pool", "workspace", "workspace_nbytes"};
+  return IS_AMONG(own, name) || ends_in(name, "_out") || (name[0] == 'k' && isdigit((unsigned char)name[1])) ||
+         is_of_file(p, name);
+}
+
+// Stands before a name that cannot be as it is, and does not make it one of the file's.
+static const char *spare_beginning(const Printer *p) {
+  return p->prefix[0] == 'x' ? "y_" : "x_";
 }
 
 const char *print_member_name(Printer *p, const char *name, const char *const *taken, size_t ntaken, size_t number) {
@@ -155,10 +166,10 @@ const char *print_member_name(Printer *p, const char *name, const char *const *t
   text_init(&id, p->scratch->allocator);
   add_identifier(name, &id);
   const char *stem = text_string(&id), *member = arena_copy_text(p->scratch, stem, id.nbytes);
-  if (is_own_member(stem)) member = arena_format(p->scratch, "x_%.40s_%zu", stem, number);
+  if (is_own_member(p, stem)) member = arena_format(p->scratch, "%s%.40s_%zu", spare_beginning(p), stem, number);
   else if (id.nbytes > LONGEST) member = arena_format(p->scratch, "%.40s_%zu", stem, number);
   for (size_t n = number; member && is_taken(member, taken, ntaken); n++)
-    member = arena_format(p->scratch, "x_%.40s_%zu", stem, n);
+    member = arena_format(p->scratch, "%s%.40s_%zu", spare_beginning(p), stem, n);
   if (!member || id.out_of_memory) p->out_of_memory = true;
   text_deinit(&id);
   return member ? member : "x";
@@ -173,8 +184,9 @@ static bool is_own_local(const char *name) {
   return is_vocabulary(name) || !isalpha((unsigned char)name[0]) || (name[0] == 'd' && isdigit((unsigned char)name[1]));
 }
 
-static bool is_free_local(const char *name, const char *const *taken, size_t ntaken) {
-  return !is_own_local(name) && !IS_AMONG(locals, name) && !is_keyword(name) && !is_taken(name, taken, ntaken);
+static bool is_free_local(const Printer *p, const char *name, const char *const *taken, size_t ntaken) {
+  return !is_own_local(name) && !IS_AMONG(locals, name) && !is_keyword(name) && !is_of_file(p, name) &&
+         !is_taken(name, taken, ntaken);
 }
 
 const char *print_local_name(Printer *p, const char *label, const char *const *taken, size_t ntaken, size_t number) {
@@ -187,9 +199,9 @@ const char *print_local_name(Printer *p, const char *label, const char *const *t
     stem[i] = c >= 0x80 || (c && !isalnum(c)) ? '_' : (char)c;
   }
   snprintf(numbered, sizeof numbered, "%s0", stem);
-  const char *before = is_own_local(numbered) || is_keyword(numbered) ? "x_" : "";
+  const char *before = is_own_local(numbered) || is_keyword(numbered) || is_of_file(p, stem) ? spare_beginning(p) : "";
   const char *name = has_label ? arena_format(p->scratch, "%s%s", before, stem) : NULL;
-  while (!p->out_of_memory && !(name && is_free_local(name, taken, ntaken))) {
+  while (!p->out_of_memory && !(name && is_free_local(p, name, taken, ntaken))) {
     name = arena_format(p->scratch, "%s%s%zu", before, stem, number++);
     if (!name) p->out_of_memory = true;
   }

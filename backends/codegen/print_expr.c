@@ -4,6 +4,7 @@
 // expression is a variable of the innermost loop's body. Constants are written where they are used.
 #include "backends/codegen/emit.h"
 #include "backends/codegen/loop_printer.h"
+#include "ir/escape.h"
 #include "ir/open.h"
 
 #include <assert.h>
@@ -37,7 +38,7 @@ void print_line(LoopPrinter *l, const char *format, ...) {
 void print_comment(LoopPrinter *l, const char *what, const Text *words) {
   print_indent(l);
   text_format(l->out, "// %s ", what);
-  add_comment_text(l->out, text_string(words));
+  text_add_user_string(l->out, SINK_COMMENT, text_string(words));
   text_add_string(l->out, "\n");
   l->p->out_of_memory |= words->out_of_memory;
 }

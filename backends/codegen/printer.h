@@ -34,6 +34,10 @@ void print_loop_functions(Printer *p, size_t kernel, size_t loop);
 const char *print_member_name(Printer *p, const char *name, const char *const *taken, size_t ntaken, size_t number);
 const char *print_local_name(Printer *p, const char *label, const char *const *taken, size_t ntaken, size_t number);
 
+// Whether the C library declares such a function, or macro; a type, or variable.
+bool is_libc_function(const char *name);
+bool is_libc_type(const char *name);
+
 // A number by what its dims are called: a literal, or a product in parentheses; "1" when out of memory.
 const char *open_number_text(Printer *p, int64_t number, Powers powers, const char *const *names);
 // Such a text without the parentheses that a product has, for where nothing binds as tightly.

@@ -224,7 +224,7 @@ static bool compile(const Paths *p, const Text *source, bool *compiler_failed, D
   unlink(p->source);
   *compiler_failed = !ok || access(p->object, F_OK) != 0;
   if (!ok) {
-    error_at(d, (Position){0}, "%s failed:\n%s", p->compiler, text_string(&complaint));
+    error_with_output(d, text_string(&complaint), "%s failed:", p->compiler);
   } else if (*compiler_failed) {
     ok = error_at(d, (Position){0}, "%s made nothing", p->compiler);
   } else if (!seal(p)) {

@@ -233,6 +233,21 @@ NG_API char *ng_graph_show(ng_graph *g, const char *format, const ng_options *op
 NG_API ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size_t *nbytes, size_t *unshared);
 NG_API void ng_text_free(ng_context *ctx, char *text);
 
+/* A name, or other text that is not to be trusted, as part of something else. What nobody can see (control characters,
+   marks of direction, bytes that are no UTF-8 …) becomes a question mark, an escape of the sink's, or an underscore. */
+typedef enum ng_sink {
+  NG_C_IDENTIFIER, /* part of one */
+  NG_C_COMMENT,    /* within one */
+  NG_C_STRING,     /* with its quotes */
+  NG_DOT,          /* within double quotes */
+  NG_YAML,         /* with double quotes */
+  NG_HTML,         /* text, or an attribute's value in quotes */
+  NG_TERMINAL,     /* part of a line, one character for each */
+  NG_MAKEFILE      /* a file's name in a rule */
+} ng_sink;
+/* From malloc: the caller frees it. NULL: out of memory, or a file's name that no rule of a makefile can have. */
+NG_API char *ng_escape(ng_sink sink, const char *text);
+
 /* Gradients. Lists of names are of inputs and outputs of g. */
 
 typedef struct ng_gradient_options {

@@ -55,7 +55,7 @@ static json_t *describe(const ng_context *ctx, const char *path, ng_graph *g) {
 static ng_status print_yaml(ng_context *ctx, ng_graph *g, const char *path, const Settings *s) {
   char *text = ng_graph_show(g, "yaml", NULL);
   if (!text) return ng_last_status(ctx);
-  if (s->noperands > 1) printf("# %s\n", path);
+  if (s->noperands > 1) say("# %s\n", path);
   fputs(text, stdout);
   ng_text_free(ctx, text);
   size_t nbytes, unshared;

@@ -4,13 +4,14 @@
 
 #include <stdlib.h>
 
-// A name in a makefile's rule, where these have another meaning.
-static void print_prerequisite(FILE *out, const char *name) {
-  for (const char *c = name; *c; c++) {
-    if (*c == ' ' || *c == '#' || *c == '\\' || *c == ':') fputc('\\', out);
-    if (*c == '$') fputc('$', out);
-    fputc(*c, out);
-  }
+// A name in a makefile's rule. False after telling that there it cannot be.
+static bool print_prerequisite(FILE *out, const char *name) {
+  char *text = ng_escape(NG_MAKEFILE, name);
+  if (text) fputs(text, out);
+  else plain_error("--depfile: %s: expected a name without any of ; = | \\ %% and control characters", name);
+  const bool is_there = text != NULL;
+  free(text);
+  return is_there;
 }
 
 // What the source is made of, as a makefile's rule.
@@ -18,25 +19,25 @@ static bool write_depfile(const ng_graph *g, const Settings *s, const char *sour
   char *text = NULL, *folder = folder_of(s->operands[0]);
   size_t nbytes = 0;
   FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
-  print_prerequisite(out, source);
+  bool ok = print_prerequisite(out, source);
   fputs(": ", out);
-  print_prerequisite(out, s->operands[0]);
+  ok = print_prerequisite(out, s->operands[0]) && ok;
   for (size_t i = 0; i < ng_graph_file_count(g); i++) {
     char *path = path_join(folder, ng_graph_file(g, i), "");
     fputs(" \\\n  ", out);
-    print_prerequisite(out, path);
+    ok = print_prerequisite(out, path) && ok;
     free(path);
   }
   fputc('\n', out);
   fclose(out);
-  bool ok = file_write(s->depfile, memory_or_exit(text));
+  ok = ok && file_write(s->depfile, memory_or_exit(text));
   free(text);
   free(folder);
   return ok;
 }
 
 static void report_files(const ng_context *ctx, const ng_graph *g, const Settings *s, char *const *paths, int count) {
-  for (int i = 0; i < count && !s->is_json; i++) printf("wrote %s\n", paths[i]);
+  for (int i = 0; i < count && !s->is_json; i++) say("wrote %s\n", paths[i]);
   if (!s->is_json) return;
   json_t *document = memory_or_exit(json_object()), *files = memory_or_exit(json_array());
   for (int i = 0; i < count; i++) json_add(files, json_text(paths[i]));

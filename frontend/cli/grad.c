@@ -39,9 +39,9 @@ static void tell_inputs(const ng_graph *forward, const ng_graph *backward) {
     for (size_t i = 0; i < ng_graph_input_count(backward); i++) {
       const char *name = ng_graph_input(backward, i).name;
       if (origin_of(forward, name) != origin) continue;
-      if (is_first) printf("%s %s:", titles[origin], ng_graph_name(forward));
+      if (is_first) say("%s %s:", titles[origin], ng_graph_name(forward));
       is_first = false;
-      printf(" %s%s", name, origin == SAVED && !has_output(forward, name) ? " (not an output of it yet)" : "");
+      say(" %s%s", name, origin == SAVED && !has_output(forward, name) ? " (not an output of it yet)" : "");
     }
     if (!is_first) putchar('\n');
   }
@@ -54,7 +54,7 @@ static ng_status write_gradient(ng_context *ctx, ng_graph *forward, ng_graph *ba
   if (text && path) {
     if (!file_write(path, text)) status = NG_WRONG;
     else {
-      printf("wrote %s\n", path);
+      say("wrote %s\n", path);
       tell_inputs(forward, backward);
     }
   }
@@ -87,7 +87,7 @@ static void print_worst(const ng_tensor_info *info, const ng_gradcheck_result *r
     index[axis] = rest % info->extent[axis];
     rest /= info->extent[axis];
   }
-  printf("diff_%s[", info->name);
+  say("diff_%s[", info->name);
   for (int axis = 0; axis < info->rank; axis++) printf("%s%lld", axis ? ", " : "", (long long)index[axis]);
   printf("] is %.12g, differences give %.12g\n", r->gradient, r->expected);
 }
@@ -104,7 +104,7 @@ static void print_results(const ng_graph *g, const ng_gradcheck_result *results)
     table_add(&table, "%lld", (long long)r->nchecked);
     table_add(&table, "%lld", (long long)r->nskipped);
     table_add(&table, "%.1e", r->largest_error);
-    table_add(&table, "%s", verdict(r->is_within));
+    table_add_verdict(&table, r->is_within);
   }
   table_print(&table);
   for (size_t i = 0; i < ng_graph_input_count(g); i++) {

@@ -75,7 +75,7 @@ static void print_worst(const Run *run, size_t i) {
     index[axis] = rest % info.extent[axis];
     rest /= info.extent[axis];
   }
-  printf("%s[", info.name);
+  say("%s[", info.name);
   for (int axis = 0; axis < info.rank; axis++) printf("%s%lld", axis ? ", " : "", (long long)index[axis]);
   printf("] is %.9g, expected %.9g\n", ng_tensor_get(&run->outputs.items[i], d->worst_element),
          ng_tensor_get(&run->expected.items[i], d->worst_element));
@@ -94,7 +94,7 @@ static void print_differences(const Run *run) {
     if (isfinite(d->most_ulp)) table_add(&table, "%g ulp", d->most_ulp);
     else table_add(&table, "%.1e", d->tolerance);
     table_add(&table, "%.4g", d->largest_ulp);
-    table_add(&table, "%s", verdict(output_is_ok(run, i)));
+    table_add_verdict(&table, output_is_ok(run, i));
   }
   table_print(&table);
   for (size_t i = 0; i < run->expected.count; i++)
@@ -146,7 +146,7 @@ static json_t *passes_json(const Run *run) {
 void report_print(const Run *run) {
   if (run->expected.count) print_differences(run);
   else if (run->settings->out)
-    printf("wrote %zu output%s to %s\n", run->outputs.count, plural(run->outputs.count), run->settings->out);
+    say("wrote %zu output%s to %s\n", run->outputs.count, plural(run->outputs.count), run->settings->out);
   else print_summary(run);
   print_times(run);
   if (run->settings->times_passes) print_passes(run);

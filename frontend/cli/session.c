@@ -51,7 +51,9 @@ static void progress_draw(void *user, const char *what, double fraction) {
     progress.started = now;
   }
   if (now - progress.started < patience_ms || now - progress.drawn < interval_ms) return;
-  fprintf(stderr, "\r\033[K%s %.0f%%", progress.what, fraction * 100);
+  char *shown = memory_or_exit(ng_escape(NG_TERMINAL, progress.what));
+  fprintf(stderr, "\r\033[K%s %.0f%%", shown, fraction * 100);
+  free(shown);
   fflush(stderr);
   progress.drawn = now;
   progress.is_shown = true;
@@ -77,11 +79,31 @@ void session_tell(ng_context *ctx) {
   ng_messages_clear(ctx);
 }
 
+char *terminal_text(const char *format, va_list args) {
+  char *text = NULL;
+  if (vasprintf(&text, format, args) < 0) text = NULL;
+  char *shown = ng_escape(NG_TERMINAL, memory_or_exit(text));
+  free(text);
+  return memory_or_exit(shown);
+}
+
+void say(const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  char *text = terminal_text(format, args);
+  va_end(args);
+  const size_t length = strlen(text);
+  const bool is_line = length && format[strlen(format) - 1] == '\n'; // which is a question mark by now
+  printf("%.*s%s", (int)(length - is_line), text, is_line ? "\n" : "");
+  free(text);
+}
+
 static void print_error(const char *format, va_list args) {
   bool colour = wants_colour(stderr);
   fprintf(stderr, "%serror:%s ", colour ? "\033[1;31m" : "", colour ? "\033[0m" : "");
-  vfprintf(stderr, format, args);
-  fputc('\n', stderr);
+  char *text = terminal_text(format, args);
+  fprintf(stderr, "%s\n", text);
+  free(text);
 }
 
 int usage_error(const char *format, ...) {
@@ -217,7 +239,8 @@ void json_add(json_t *array, json_t *value) {
 
 void json_print(json_t *document) {
   enum { DIGITS = 9 };
-  json_dumpf(document, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)); // errors stay in stdout's state
+  json_dumpf(document, stdout,
+             JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(DIGITS)); // errors stay in stdout's state
   putchar('\n');
   json_decref(document);
 }

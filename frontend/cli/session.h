@@ -5,6 +5,7 @@
 #include "frontend/api/ngrad.h"
 
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -20,6 +21,12 @@ int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 // Prints an error that is not about the graph's file; returns 1.
 int plain_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+// Prints to stdout, a line where `format` ends in one. Other control characters and the like are shown as question
+// marks.
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// The same as text, which the caller frees.
+char *terminal_text(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
 int exit_status(ng_status status);
 

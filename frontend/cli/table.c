@@ -11,17 +11,23 @@ Table table_new(const char *alignment) {
   return (Table){.alignment = alignment};
 }
 
-void table_add(Table *t, const char *format, ...) {
+static void add_cell(Table *t, char *cell) {
   if (t->count == t->capacity) {
     t->capacity = t->capacity ? t->capacity * 2 : 32;
     t->cells = memory_or_exit(realloc(t->cells, t->capacity * sizeof *t->cells));
   }
+  t->cells[t->count++] = cell;
+}
+
+void table_add(Table *t, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  char *cell;
-  int length = vasprintf(&cell, format, args);
+  add_cell(t, terminal_text(format, args));
   va_end(args);
-  t->cells[t->count++] = memory_or_exit(length < 0 ? NULL : cell);
+}
+
+void table_add_verdict(Table *t, bool is_ok) {
+  add_cell(t, memory_or_exit(strdup(verdict(is_ok))));
 }
 
 // Characters on the screen: not those within a UTF-8 sequence or an escape for colour.

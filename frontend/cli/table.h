@@ -2,6 +2,7 @@
 #ifndef NGRAD_FRONTEND_CLI_TABLE_H
 #define NGRAD_FRONTEND_CLI_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { MAX_COLUMNS = 16 };
@@ -14,6 +15,7 @@ typedef struct Table {
 
 Table table_new(const char *alignment);
 void table_add(Table *t, const char *format, ...) __attribute__((format(printf, 2, 3))); // the next cell
+void table_add_verdict(Table *t, bool is_ok);                                            // in colour
 void table_print(Table *t);                                                              // to stdout; frees it
 
 #endif

@@ -89,7 +89,7 @@ expect 2 '' 'unknown pass dead-cod, did you mean dead-code' show sum.yaml --afte
 expect 2 '' 'expected -o DIR' emit sum.yaml
 expect 2 '' 'unknown instruction set avx, did you mean avx2' emit sum.yaml -o emitted --isa scalar,avx
 expect 2 '' 'unknown way to share out work opnmp, did you mean openmp' emit sum.yaml -o emitted --threads opnmp
-expect 2 '' 'prefix: expected a C identifier, found 2d' emit sum.yaml -o emitted --prefix 2d
+expect 2 '' 'prefix: expected a C identifier that nothing else has, found 2d; g_2d would do' emit sum.yaml -o emitted --prefix 2d
 expect 2 '' 'did you mean LayerNormBackward' ops LayerNormBackwards
 
 # check
@@ -235,6 +235,12 @@ Y
 expect 0 '^wrote emitted/constant.c' '' emit constant.yaml -o emitted --isa scalar --depfile emitted/constant.d
 printf 'emitted/constant.c: constant.yaml \\\n  ./with\\ space.npy\n' | cmp -s - emitted/constant.d
 count 'a rule names the files that a source is made of'
+mv 'with space.npy' 'w;touch made;.npy'
+sed 's/with space/w;touch made;/' constant.yaml >recipe.yaml
+expect 1 '' '--depfile: ./w;touch made;.npy: expected a name without' emit recipe.yaml -o emitted --depfile emitted/recipe.d
+[ ! -e emitted/recipe.d ]
+count 'a rule that would run what a file is called is not written'
+mv 'w;touch made;.npy' 'with space.npy'
 expect 1 '' 'new/none/d: cannot write' emit sum.yaml -o emitted --depfile new/none/d
 expect 1 '' '/step: cannot make the folder' emit sum.yaml -o /proc/step
 for compiler in gcc clang; do

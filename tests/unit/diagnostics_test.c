@@ -72,14 +72,18 @@ static void what_a_terminal_acts_on_is_not_let_through(void **state) {
   Source s = SOURCE("a\x1B[31m\tb\x7F\xC2\x9B"
                     "c\0d\ne");
   error_prints(&s, 1, 2, "name '\x1B]0;x\x07' of \xC2\x9Bm\ttab",
-               "g.yaml:1:2: error: name '?]0;x?' of ??m tab\n  a?[31m b???c?d\n   ^\n");
+               "g.yaml:1:2: error: name '?]0;x?' of ?m tab\n  a?[31m b??c?d\n   ^\n");
   Source hostile = {"\x1B[2Jg.yaml", "x", 1};
   error_prints(&hostile, 1, 1, "wrong", "?[2Jg.yaml:1:1: error: wrong\n  x\n  ^\n");
 }
 
-static void messages_may_have_lines(void **state) {
+static void only_what_a_program_said_has_lines(void **state) {
   (void)state;
-  error_prints(NULL, 0, 0, "the compiler says:\nx.c:\x1B oops\n", "error: the compiler says:\nx.c:? oops\n\n");
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  error_with_output(&d, "x.c:\x1B oops\n  here", "%s says:", "the\ncompiler");
+  prints(&d, false, "error: the?compiler says:\nx.c:? oops\n  here\n");
+  diagnostics_deinit(&d);
 }
 
 static void bytes_that_are_not_utf8_do_not_widen_the_line(void **state) {
@@ -212,7 +216,7 @@ int main(void) {
       cmocka_unit_test(columns_count_characters),
       cmocka_unit_test(a_long_line_is_shown_around_the_caret),
       cmocka_unit_test(what_a_terminal_acts_on_is_not_let_through),
-      cmocka_unit_test(messages_may_have_lines),
+      cmocka_unit_test(only_what_a_program_said_has_lines),
       cmocka_unit_test(bytes_that_are_not_utf8_do_not_widen_the_line),
       cmocka_unit_test(warnings_are_told_but_are_no_errors),
       cmocka_unit_test(colour_is_for_those_who_ask),

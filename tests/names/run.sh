@@ -1,0 +1,292 @@
+#!/bin/sh
+# Every kind of name as hostile.txt has them, in every place where names are written: C that compilers take without a word
+# and that works, YAML that is read back, DOT, JSON, and text in which every character is seen.
+set -u
+ngrad=$(realpath "$1")
+here=$(realpath "$(dirname "$0")")
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+XDG_CACHE_HOME=$work/cache
+export XDG_CACHE_HOME
+passed=0
+failed=0
+
+count() { # WHAT; the status of what was checked, whose words are in log
+  if [ "$?" -eq 0 ]; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $1"
+    head -n 20 log | sed 's/^/  /'
+  fi
+}
+has() {
+  command -v "$1" >/dev/null
+}
+
+has gcc || exit 77
+# shellcheck disable=SC2046 # several options
+gcc -O1 "$here/visible.c" -o visible $(pkg-config --cflags --libs jansson) || exit 1
+
+# Graphs
+
+# Of each line of a file a graph: the name is the graph's, a dim's, an input's and a node's label; the next one an output's.
+graphs() { # LIST FOLDER
+  mkdir -p "$2"
+  awk -v folder="$2" -v ORS= '
+    { name[NR] = $0 }
+    END {
+      for (i = 1; i <= NR; i++) {
+        next_name = name[i % NR + 1]
+        file = sprintf("%s/%03d.yaml", folder, i)
+        dim = name[i] == "_" ? "_d" : name[i] # which stands for no dim
+        print "format: ngrad/1\nname: \"" name[i] "\"\ndims: {\"" dim "\": 3}\n" >file
+        print "inputs:\n  - {name: \"" name[i] "\", type: f32, shape: [\"" dim "\", 2]}\n" >file
+        print "nodes:\n  - {op: ReLU, inputs: [\"" name[i] "\"], outputs: [middle], label: \"" name[i] "\"}\n" >file
+        print "  - {op: ReduceMean, inputs: [middle], outputs: [\"" next_name "\"], attributes: {axes: [0]}}\n" >file
+        print "outputs: [\"" next_name "\"]\n" >file
+        close(file)
+      }
+    }' "$1"
+}
+
+# A graph with all lines of a file as names of inputs, labels, and values between.
+whole() { # LIST NAME
+  awk -v ORS= -v name="$2" '
+    { input[NR] = $0 }
+    END {
+      print "format: ngrad/1\nname: \"" name "\"\ninputs:\n"
+      for (i = 1; i <= NR; i++) print "  - {name: \"" input[i] "\", type: f32, shape: [5, 3]}\n"
+      print "nodes:\n"
+      for (i = 2; i <= NR; i++)
+        print "  - {op: " (i % 2 ? "Add" : "Maximum") ", inputs: [\"" (i == 2 ? input[1] : "= " input[i - 1]) "\", \"" input[i] \
+          "\"], outputs: [\"= " input[i] "\"], label: \"" input[i] "\"}\n"
+      print "  - {op: SoftMax, inputs: [\"= " input[NR] "\"], outputs: [\"= \"], attributes: {axis: 1}}\n"
+      print "outputs: [\"= \", \"= " input[NR] "\"]\n"
+    }' "$1"
+}
+
+# C
+
+warnings='-Wall -Wextra -Wpedantic -Wshadow -Werror'
+takes() { # COMPILER STANDARD FILE...
+  compiler=$1 standard=$2
+  shift 2
+  # shellcheck disable=SC2086 # several options
+  "$compiler" -x "${standard%%[0-9]*}" -std="$standard" $warnings -I. -fsyntax-only "$@" >log 2>&1 && [ ! -s log ]
+}
+works() { # COMPILER STANDARD FILE...
+  compiler=$1 standard=$2
+  shift 2
+  # shellcheck disable=SC2086
+  "$compiler" -x "${standard%%[0-9]*}" -std="$standard" $warnings -I. "$@" -lm -o program >log 2>&1 && ./program >log 2>&1
+}
+
+# Emits each graph of a folder, with threads in turn.
+emit_all() { # FOLDER
+  turn=0
+  : >log
+  for graph in "$1"/*.yaml; do
+    turn=$((turn + 1))
+    case $((turn % 3)) in 0) threads=none ;; 1) threads=openmp ;; *) threads=callback ;; esac
+    "$ngrad" emit "$graph" --self-test --isa scalar --threads $threads -o "${graph%.yaml}.pair" >>log 2>&1 || echo "$graph" >>log
+  done
+  [ "$(grep -vc '^wrote ' log)" -eq 0 ]
+  count "graphs whose names are those of $1 are emitted"
+  ./visible -a "$1"/*.pair/* >log
+  count "there is ASCII alone in what is emitted of $1"
+}
+
+# One translation unit of them all: headers and perhaps sources, then in C++ the self-tests, each in a namespace.
+gather() { # FOLDER ENDING...
+  folder=$1
+  shift
+  for ending in "$@"; do
+    for file in "$folder"/*.pair/*"$ending"; do
+      case $ending$file in .c*_test.c) continue ;; esac
+      [ "$ending" != _test.c ] || printf '#undef PARALLEL_FOR\n'
+      [ "$ending" != _test.c ] || echo "namespace $(basename "$(dirname "$file")" .pair | sed 's/^/n/') {"
+      echo "#include \"$file\""
+      [ "$ending" != _test.c ] || echo '}'
+    done
+  done
+}
+standard_headers() {
+  for header in math stddef stdint stdio stdlib string; do echo "#include <$header.h>"; done
+}
+
+graphs "$here/hostile.txt" hostile
+emit_all hostile
+gather hostile .h .c >all.c
+for compiler in gcc clang; do
+  has $compiler || continue
+  takes $compiler c11 -Wno-shadow all.c # one graph's names hide another's
+  count "$compiler takes all sources as C without a word"
+done
+{
+  standard_headers
+  gather hostile .h .c
+  echo '#define main self_test'
+  gather hostile _test.c
+  printf '#undef main\nint main(void) {\n  int failed = 0;\n'
+  for graph in hostile/*.yaml; do echo "  failed |= n$(basename "$graph" .yaml)::self_test();"; done
+  printf '  return failed;\n}\n'
+} >all.cc
+works g++ c++17 -Wno-shadow all.cc
+count 'all self-tests pass as C++'
+if has clang++; then
+  takes clang++ c++17 -Wno-shadow all.cc
+  count 'clang takes all self-tests as C++ without a word'
+fi
+for name in workspace nbytes isa in out number x int NULL; do
+  number=$(grep -nxF -- "$name" "$here/hostile.txt" | cut -d: -f1)
+  works gcc c11 hostile/"$(printf %03d "$number")".pair/*.c
+  count "the self-test of a graph whose name is $name passes"
+done
+
+# What a self-test has as a word of its own is the name of no graph.
+sed 's/%[A-Z]*%//g; s|/\*.*\*/||; s/"[^"]*"//g' "$here/../../backends/codegen/self_test.in" |
+  grep -oE '[A-Za-z_][A-Za-z_0-9]*' | sort -u >words.txt
+graphs words.txt words
+emit_all words
+{
+  standard_headers
+  gather words .h
+  echo '#define main self_test'
+  gather words _test.c
+} >words.cc
+takes g++ c++17 -Wno-shadow -Wno-unused-function words.cc
+count 'a graph whose name is a word of the self-test has a self-test'
+
+# One graph with all names, then with the words of what that became, and with the macros of all headers of C
+
+emit_whole() { # LIST NAME
+  whole "$1" "$2" >whole.yaml
+  rm -rf pair
+  "$ngrad" emit whole.yaml --self-test --isa scalar -o pair >log 2>&1
+  count "a graph of many names is emitted ($1, $2)"
+  ./visible -a pair/* >log
+  count "there is ASCII alone in it ($1, $2)"
+  { cat "$here/headers.h" && echo "#include \"$(echo pair/*.h)\""; } >user.c
+  for standard in c17 c++17; do
+    takes gcc $standard user.c
+    count "its header stands behind all headers of C, as $standard ($1, $2)"
+  done
+  takes g++ c++17 pair/*.c
+  count "it is taken as C++ ($1, $2)"
+}
+{ cat "$here/hostile.txt" && echo a_2db; } >all.txt # which a-b becomes
+emit_whole all.txt x
+works gcc c11 pair/*.c
+count 'the self-test of all names passes'
+"$ngrad" run whole.yaml --random --compare >log 2>&1
+count 'a graph of all names is run'
+cat pair/*.c pair/*.h | sed 's|/\*.*\*/||; s|//.*||' | grep -oE '[A-Za-z_][A-Za-z_0-9]*' | sort -u >own.txt
+emit_whole own.txt x
+sed 's/^x_/g_/; s/_x_/_g_/' own.txt | sort -u >other.txt
+emit_whole other.txt g
+gcc -std=c17 -dM -E -x c "$here/headers.h" | awk '$2 !~ /^_|[(]/ { print $2 }' | sort -u >macros.txt
+emit_whole macros.txt macros
+
+# Text
+
+whole "$here/hostile.txt" '\u202e*/' >whole.yaml
+dims=$(head -n 60 "$here/hostile.txt" | grep -vx _ | sed 's/.*/"&": 2/' | paste -sd,)
+{
+  sed -n '1,2p' whole.yaml
+  printf 'dims: {%s, unused: ~}\n' "$dims"
+  sed '1,2d' whole.yaml
+} >dims.yaml
+seen() { # STATUS ARGUMENT...; what is on either output is seen
+  status=$1 said=0
+  shift
+  "$ngrad" "$@" >stdout 2>stderr </dev/null || said=$?
+  { [ "$said" -eq "$status" ] && ./visible stdout stderr; } >log
+  count "every character that ngrad $* prints is seen (status $said)"
+}
+for format in yaml dot kernels c; do
+  seen 0 show whole.yaml --format $format
+  if [ $format = dot ] && has dot; then
+    dot -Tsvg -o svg stdout >log 2>&1 && [ ! -s log ] && grep -qF '&amp;lt;b&amp;gt;' svg
+    count 'Graphviz takes it'
+  fi
+done
+seen 0 check dims.yaml
+cp stdout again.yaml
+seen 0 check again.yaml
+cmp again.yaml stdout >log
+count 'YAML is read back'
+seen 0 run whole.yaml --random
+seen 0 grad whole.yaml
+seen 0 bench whole.yaml --seconds 0 --profile
+for verb in 'check dims.yaml' 'run whole.yaml --random' 'bench whole.yaml --seconds 0 --profile'; do
+  # shellcheck disable=SC2086 # several words
+  seen 0 $verb --json
+  ./visible -a -j stdout >log
+  count "ngrad $verb --json prints JSON"
+done
+
+# Messages: one line each, whatever a name has
+
+hostile=$(printf '\033[31m\nerror: x\342\200\256\302\233\377')
+mkdir "$hostile"
+cp whole.yaml "$hostile/$hostile.yaml"
+echo 'format: none' >"$hostile/wrong.yaml"
+seen 0 check whole.yaml "$hostile/$hostile.yaml"
+seen 1 check "$hostile/wrong.yaml"
+seen 1 check "$hostile"
+seen 1 check "$hostile/none"
+seen 1 run "$hostile/$hostile.yaml"
+graph=hostile/$(printf %03d "$(grep -nxF a-b "$here/hostile.txt" | cut -d: -f1)").yaml
+seen 0 run "$graph" --random --out "$hostile/out"
+seen 0 emit "$graph" --self-test -o "$hostile/out"
+seen 1 emit "$graph" -o "$hostile/out" --depfile "$hostile/out/d"
+for option in isa disable dim schedule; do seen 2 show whole.yaml --format kernels "--$option" "$hostile"; done
+seen 2 show whole.yaml --after "$hostile"
+seen 2 emit whole.yaml -o pair --prefix "$hostile"
+seen 2 emit whole.yaml -o pair --threads "$hostile"
+seen 2 grad whole.yaml --wrt "$hostile"
+seen 2 run whole.yaml --threads "$hostile"
+seen 2 show whole.yaml --format "$hostile"
+seen 2 show "$hostile" "$hostile"
+seen 2 show "--$hostile"
+seen 2 "$hostile"
+seen 2 ops "$hostile"
+said=$(grep -c . stderr)
+[ "$said" -eq 1 ]
+count 'a message is one line'
+sed 's/"??\/"/"\\e[31m\\u202e\\nerror: forged"/' whole.yaml >control.yaml
+seen 1 check control.yaml
+! grep -q '^error: forged' stderr
+count 'no name makes a line of its own'
+sed 's/label: "\([^"]*\)"/attributes: {"\\e\1\\n": 1}/' whole.yaml >attributes.yaml
+seen 1 check attributes.yaml
+sed 's/op: Add/op: "A\\u202e\\ed"/' whole.yaml >operators.yaml
+seen 1 check operators.yaml
+sed 's/^inputs:/constants: [{name: c, type: f32, shape: [_], file: "\\u202e\\n\\e"}]\n&/' whole.yaml >file.yaml
+seen 1 check file.yaml
+sed '0,/shape: \[5, 3\]/s//shape: ["\\u202e*\/", 7]/; s/^inputs:/dims: {"\\u202e*\/": 5}\n&/' whole.yaml >shapes.yaml
+seen 1 check shapes.yaml
+cat >onednn.json <<'J'
+{"version": "3.0.0", "engine_kind": "cpu\u202e\u001b", "fpmath_mode": "strict", "input_ports": [0], "output_ports": [1],
+ "graph": [{"id": 0, "name": "\u202e\u001b\n", "kind": "Re\u202e\u001bLU", "attrs": {"\u202e": {"type": "s64", "value": 1}},
+            "inputs": [], "outputs": []}]}
+J
+seen 1 check onednn.json
+
+# Names of files stay in their folder
+
+mkdir folder
+for name in ../x a/b . .. /etc/x; do
+  number=$(grep -nxF -- "$name" "$here/hostile.txt" | cut -d: -f1)
+  "$ngrad" emit "hostile/$(printf %03d "$number").yaml" --isa scalar -o folder/out >log 2>&1
+  count "a graph whose name is $name is emitted"
+done
+[ "$(ls -A folder)" = out ] && [ "$(find folder/out -name '[A-Za-z]*.[ch]' | wc -l)" -eq 10 ] && [ "$(find folder/out | wc -l)" -eq 11 ]
+count 'each has files of its own in the folder'
+[ ! -e made ]
+count 'nothing was run'
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
