@@ -48,6 +48,7 @@ typedef struct Session {
   time_t end;
   const char *out, *reduce;
   bool no_reduce, is_print;
+  glob_t files;            // to mutate
   uint64_t job, njobs;     // this process's among those that share the seeds
   char *known[MOST_KINDS]; // kinds of findings, with their operators
   size_t nknown, nfindings, ngraphs, nrefused, ncompared, nunstable, nways, ncompiled, ngradients;
@@ -83,6 +84,7 @@ static void child(void (*job)(const FuzzOptions *options, Report *r), const Fuzz
   char log[4096];
   snprintf(log, sizeof log, "%s/stderr", options->folder);
   if (!freopen(log, "w", stderr)) _exit(100);
+  setvbuf(stderr, NULL, _IONBF, 0); // an abort writes nothing out
   job(options, r);
   fflush(stderr);
   _exit(0);
@@ -189,7 +191,8 @@ static void tell_finding(Session *s) {
   s->nfindings++;
   if (!s->no_reduce && r->nbytes) reduce_program(&s->options, r);
   char *name = name_finding(r);
-  if (!is_known(s, name)) write_finding(s, r, name);
+  if (is_known(s, name)) free(name);
+  else write_finding(s, r, name);
 }
 
 static void check_one(Session *s) {
@@ -261,11 +264,9 @@ static bool check_file(Session *s, const char *path) {
 // Options
 
 static void add_files(Session *s, const char *pattern) {
-  glob_t files;
-  if (glob(pattern, 0, NULL, &files) != 0) return;
-  s->options.files = realloc((void *)s->options.files, (s->options.nfiles + files.gl_pathc) * sizeof(char *));
-  for (size_t i = 0; i < files.gl_pathc; i++)
-    ((const char **)s->options.files)[s->options.nfiles++] = files.gl_pathv[i];
+  glob(pattern, s->files.gl_pathc ? GLOB_APPEND : 0, NULL, &s->files);
+  s->options.files = (const char *const *)s->files.gl_pathv;
+  s->options.nfiles = s->files.gl_pathc;
 }
 
 static int fail_usage(void) {
@@ -346,8 +347,13 @@ int main(int argc, char **argv) {
   int status = 0, failures = 0;
   for (s.job = 0; s.job < s.njobs; s.job++) {
     pid_t pid = fork();
-    if (pid == 0) exit(work_apart(&s, argc, argv, first));
+    if (pid == 0) {
+      status = work_apart(&s, argc, argv, first);
+      fflush(stdout);
+      _exit(status);
+    }
   }
   while (wait(&status) > 0) failures += status != 0;
+  globfree(&s.files);
   return failures ? 1 : 0;
 }
