@@ -14,7 +14,8 @@ typedef struct Noise {
   const Tensor *inputs; // of the graph
   Arena *arena;         // for the values
   uint64_t random;
-  double strength; // 1: as large as a rounding
+  double strength;  // 1: as large as a rounding
+  bool is_infinite; // set when some value had an infinity or a NaN
 } Noise;
 
 static inline double noise_rounding(Type type) {
@@ -93,6 +94,7 @@ static inline bool noise_node(Noise *n, const Node *node, double **of) {
     double nterms = fmax(1, most / fmax(1, (double)noise_nelems(v))); // that an element may be the sum of
     double absolute = may_sum ? size * nterms * noise_rounding(is_f64 ? TYPE_F64 : TYPE_F32) : 0;
     noise_add(n, v->type, noise_rounding(v->type), absolute, outputs[k], noise_nelems(v));
+    for (size_t i = 0; i < noise_nelems(v) && type_is_float(v->type); i++) n->is_infinite |= !isfinite(outputs[k][i]);
   }
   return true;
 }

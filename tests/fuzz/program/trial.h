@@ -19,6 +19,7 @@ typedef struct Trial {
   Tensor *inputs[2], *got[2]; // those whose memory begins with a page, and those whose memory ends with one
   Tensor *expected;
   ElementNoise **noise; // by output, by element in row-major order
+  bool is_infinite;     // some value of the graph is: its gradient may be NaN where differences are not
   bool is_sure;         // noise has been tried often enough for a finding
 } Trial;
 
