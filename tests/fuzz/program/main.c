@@ -3,6 +3,7 @@
 
 #include "tests/random_graph.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <ftw.h>
 #include <glob.h>
@@ -69,17 +70,19 @@ void report_stage(Report *r, const char *stage) {
   snprintf(r->stage, sizeof r->stage, "%s", stage);
 }
 
-static void limit(int what, rlim_t most) {
-  setrlimit(what, &(struct rlimit){most, RLIM_INFINITY});
+static struct rlimit at_most(rlim_t n) {
+  return (struct rlimit){n, RLIM_INFINITY};
 }
 
 static void child(void (*job)(const FuzzOptions *options, Report *r), const FuzzOptions *options, Report *r) {
   setpgid(0, 0);
 #ifndef __SANITIZE_ADDRESS__
-  limit(RLIMIT_AS, CHILD_NBYTES);
+  const struct rlimit nbytes = at_most(CHILD_NBYTES);
+  setrlimit(RLIMIT_AS, &nbytes);
 #endif
-  limit(RLIMIT_CPU, CPU_SECONDS);
-  limit(RLIMIT_CORE, 0);
+  const struct rlimit seconds = at_most(CPU_SECONDS), no_core = at_most(0);
+  setrlimit(RLIMIT_CPU, &seconds);
+  setrlimit(RLIMIT_CORE, &no_core);
   alarm(CHILD_SECONDS);
   char log[4096];
   snprintf(log, sizeof log, "%s/stderr", options->folder);
@@ -221,6 +224,8 @@ static void tell_counts(const Session *s) {
 }
 
 static void fuzz(Session *s) {
+  Report *const r = s->report;
+  assert(r);
   enum { OFTEN = 100 };
   uint64_t first = s->options.seed;
   for (uint64_t i = s->job; (!s->count || i < s->count) && time(NULL) < s->end; i += s->njobs) {
@@ -228,26 +233,28 @@ static void fuzz(Session *s) {
     if (s->ngraphs && s->ngraphs % OFTEN == 0) tell_counts(s);
     s->options.is_compiled = s->compile_every && s->options.seed % s->compile_every == 0;
     s->options.is_emitted = s->emit_every && s->options.seed % s->emit_every == 0;
-    memset(s->report, 0, offsetof(Report, text) + 1);
-    run_apart(make_job, &s->options, s->report);
-    if (s->is_print) printf("%s", s->report->text);
-    else if (s->report->kind[0]) tell_finding(s);
-    else if (!s->report->is_refused) check_one(s);
+    memset(r, 0, offsetof(Report, text) + 1);
+    run_apart(make_job, &s->options, r);
+    if (s->is_print) printf("%s", r->text);
+    else if (r->kind[0]) tell_finding(s);
+    else if (!r->is_refused) check_one(s);
   }
 }
 
 // A file with the number that its comment says its data is made from.
 static bool read_program(Session *s, const char *path) {
+  Report *const r = s->report;
+  assert(r);
   FILE *f = fopen(path, "r");
-  memset(s->report, 0, offsetof(Report, text) + 1);
+  memset(r, 0, offsetof(Report, text) + 1);
   if (!f) {
     perror(path);
     return false;
   }
-  s->report->nbytes = fread(s->report->text, 1, REPORT_TEXT - 1, f);
-  s->report->text[s->report->nbytes] = 0;
+  r->nbytes = fread(r->text, 1, REPORT_TEXT - 1, f);
+  r->text[r->nbytes] = 0;
   fclose(f);
-  const char *data = strstr(s->report->text, "# data: ");
+  const char *data = strstr(r->text, "# data: ");
   s->options.seed = s->options.data = data ? strtoull(data + 8, NULL, 10) : 0;
   s->options.is_compiled = s->compile_every > 0;
   s->options.is_emitted = s->emit_every > 0;
@@ -255,10 +262,12 @@ static bool read_program(Session *s, const char *path) {
 }
 
 static bool check_file(Session *s, const char *path) {
+  Report *const r = s->report;
+  assert(r);
   if (!read_program(s, path)) return false;
   check_one(s);
-  if (s->report->is_refused) printf("%s: is refused\n", path);
-  return !s->report->kind[0] && !s->report->is_refused;
+  if (r->is_refused) printf("%s: is refused\n", path);
+  return !r->kind[0] && !r->is_refused;
 }
 
 // Options
@@ -285,7 +294,7 @@ static int take_options(Session *s, int argc, char **argv) {
     else if (strcmp(option, "--no-reduce") == 0) s->no_reduce = true;
     else if (strcmp(option, "--print") == 0) s->is_print = true;
     else if (i + 1 == argc) fail_usage();
-    else if (strcmp(option, "--seconds") == 0) seconds = atof(argv[++i]);
+    else if (strcmp(option, "--seconds") == 0) seconds = strtod(argv[++i], NULL);
     else if (strcmp(option, "--count") == 0) s->count = strtoull(argv[++i], NULL, 10);
     else if (strcmp(option, "--seed") == 0) s->options.seed = strtoull(argv[++i], NULL, 10);
     else if (strcmp(option, "--jobs") == 0) s->njobs = strtoull(argv[++i], NULL, 10);
@@ -328,6 +337,7 @@ static int work_apart(Session *s, int argc, char **argv, int first) {
   int status = work(s, argc, argv, first);
   empty_folder(folder);
   rmdir(folder);
+  s->options.folder = NULL;
   return status;
 }
 
