@@ -188,7 +188,8 @@ static void write_finding(const Session *s, const Report *r, const char *name) {
 }
 
 static void tell_finding(Session *s) {
-  Report *r = s->report;
+  Report *const r = s->report;
+  assert(r);
   printf("seed %llu: %s: %.300s\n", (unsigned long long)s->options.seed, r->kind, r->detail);
   fflush(stdout);
   s->nfindings++;
@@ -199,7 +200,8 @@ static void tell_finding(Session *s) {
 }
 
 static void check_one(Session *s) {
-  Report *r = s->report;
+  Report *const r = s->report;
+  assert(r);
   run_apart(check_program, &s->options, r);
   s->ngraphs++;
   s->nrefused += r->is_refused;
@@ -223,6 +225,11 @@ static void tell_counts(const Session *s) {
          s->nknown);
 }
 
+// One seed of so many, whatever steps seeds are taken in.
+static bool is_chosen(uint64_t seed, uint64_t every) {
+  return every && random_next(&seed) % every == 0;
+}
+
 static void fuzz(Session *s) {
   Report *const r = s->report;
   assert(r);
@@ -231,8 +238,8 @@ static void fuzz(Session *s) {
   for (uint64_t i = s->job; (!s->count || i < s->count) && time(NULL) < s->end; i += s->njobs) {
     s->options.seed = s->options.data = first + i;
     if (s->ngraphs && s->ngraphs % OFTEN == 0) tell_counts(s);
-    s->options.is_compiled = s->compile_every && s->options.seed % s->compile_every == 0;
-    s->options.is_emitted = s->emit_every && s->options.seed % s->emit_every == 0;
+    s->options.is_compiled = is_chosen(s->options.seed, s->compile_every);
+    s->options.is_emitted = is_chosen(s->options.seed, s->emit_every);
     memset(r, 0, offsetof(Report, text) + 1);
     run_apart(make_job, &s->options, r);
     if (s->is_print) printf("%s", r->text);
