@@ -17,6 +17,7 @@
 typedef struct RandomGraphOptions {
   uint32_t most_nodes;
   int64_t most_nelems; // of a tensor
+  bool is_focused; // each graph has few operators, types and extents of its own, so that its nodes share more values
 } RandomGraphOptions;
 
 // Sebastiano Vigna's splitmix64.
@@ -61,7 +62,7 @@ static inline bool random_tensor(uint64_t *random, const Value *v, Tensor *t, co
 
 // Drafts
 
-enum { RANDOM_EXTENTS = 4, RANDOM_DRAFTS = 400, RANDOM_CHOICES = 200 };
+enum { RANDOM_EXTENTS = 4, RANDOM_DRAFTS = 400, RANDOM_CHOICES = 200, RANDOM_PALETTE = 8 };
 
 typedef struct RandomGraph {
   uint64_t random;
@@ -69,6 +70,12 @@ typedef struct RandomGraph {
   Graph *graph;
   bool continues;                 // the node at work is to take the last value
   Extent extents[RANDOM_EXTENTS]; // few, so that tensors fit each other
+  OperatorName palette[RANDOM_PALETTE];
+  size_t npalette;     // 0: any operator
+  TypeSet types;       // that new values have where their operands allow; 0: any
+  int rank;            // that most new values have; -1: any
+  unsigned new_values; // percentage of operands that are
+  Value *anchor;       // an input of that rank, which shapes follow; NULL: none
 } RandomGraph;
 
 typedef struct RandomDraft {
@@ -78,16 +85,36 @@ typedef struct RandomDraft {
   Value *reused[MAX_OPERANDS]; // by input slot: the value of the real graph; NULL: a new one
 } RandomDraft;
 
-static inline OperatorName random_operator(uint64_t *random) {
+static inline OperatorName random_any_operator(uint64_t *random) {
   uint32_t i = random_below(random, OP_COUNT + nsignatures);
   if (i < OP_COUNT) return (OperatorName){&operators[i], NULL};
   const Signature *s = &signatures[i - OP_COUNT];
   return (OperatorName){&operators[s->op], s};
 }
 
+static inline OperatorName random_operator(RandomGraph *r) {
+  return r->npalette ? r->palette[random_below(&r->random, r->npalette)] : random_any_operator(&r->random);
+}
+
+// An operator of a family that is chosen first, since families differ in size; elementwise ones rather of two operands,
+// which tie values together.
+static inline OperatorName random_operator_of_family(uint64_t *random) {
+  enum { TRIES = 20 };
+  const char *family = operators[random_below(random, OP_COUNT)].family;
+  if (random_chance(random, 30)) family = operators[OP_ReduceSum].family;
+  bool wants_two = random_chance(random, 50);
+  OperatorName n = random_any_operator(random);
+  for (int i = 0; i < TRIES && (strcmp(n.op->family, family) != 0 ||
+                                (wants_two && (n.op->traits & TRAIT_ELEMENTWISE) && n.op->ninputs < 2));
+       i++)
+    n = random_any_operator(random);
+  return n;
+}
+
 // A few axes, in memory of the real graph. NULL items: out of memory.
 static inline void random_list(RandomGraph *r, AttributeValue *value) {
   size_t count = random_below(&r->random, 4);
+  if (!count && r->options.is_focused && random_chance(&r->random, 90)) count = 1; // none is always valid
   int64_t *items = arena_array(&r->graph->arena, count + 1, sizeof *items);
   for (size_t i = 0; items && i < count; i++) items[i] = (int64_t)random_below(&r->random, 6) - 3;
   value->list.items = items;
@@ -124,7 +151,9 @@ static inline AttributeValue random_attribute(RandomGraph *r, const Attribute *r
   return value;
 }
 
-static inline Type random_type(uint64_t *random, TypeSet set) {
+static inline Type random_type(RandomGraph *r, TypeSet set) {
+  uint64_t *random = &r->random;
+  if (set & r->types) set &= r->types;
   Type types[TYPE_COUNT + 2];
   uint32_t count = 0;
   for (Type type = TYPE_F64; type < TYPE_COUNT; type++)
@@ -143,13 +172,15 @@ static inline TypeSet random_types_of(const Node *node, const Operand *row) {
 static inline Extent random_extent(RandomGraph *r) {
   static const int64_t others[] = {0, 2, 6, 16, 40};
   uint32_t chance = random_below(&r->random, 100);
-  if (chance < 15) return EXTENT(1);
+  if (chance < (r->options.is_focused ? 25 : 15)) return EXTENT(1);
   return chance < 95 ? r->extents[random_below(&r->random, RANDOM_EXTENTS)]
                      : EXTENT(others[random_below(&r->random, 5)]);
 }
 
-static inline int random_rank(uint64_t *random) {
+static inline int random_rank(RandomGraph *r) {
   static const int ranks[] = {0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5};
+  uint64_t *random = &r->random;
+  if (r->rank >= 0 && random_chance(random, 75)) return r->rank;
   return ranks[random_below(random, sizeof ranks / sizeof *ranks)];
 }
 
@@ -157,9 +188,10 @@ static inline int random_rank(uint64_t *random) {
 static inline Value *random_reused(RandomGraph *r, const Node *node, const Operand *row) {
   enum { LAST = 5 };
   size_t n = r->graph->nvalues;
-  if (!n || (!r->continues && random_chance(&r->random, 35))) return NULL;
+  if (!n || (!r->continues && random_chance(&r->random, r->new_values))) return NULL;
   size_t back = r->continues ? 0 : random_below(&r->random, n > LAST && random_chance(&r->random, 60) ? LAST : n);
   Value *v = r->graph->values[n - 1 - back];
+  if (r->anchor && !r->continues && random_chance(&r->random, 30)) v = r->anchor;
   if (operand_range(row) && (v->producer || value_range(v) != operand_range(row))) return NULL;
   return random_types_of(node, row) & TYPE_BIT(v->type) ? v : NULL;
 }
@@ -189,7 +221,7 @@ static inline bool random_draft_output(RandomDraft *d, SignatureOperand named) {
   uint64_t *random = &d->r->random;
   if (named.is_optional && random_chance(random, 30)) return true;
   bool is_declared = random_may_need_type(d->node, row) && random_chance(random, 50);
-  Type type = is_declared ? random_type(random, random_types_of(d->node, row)) : TYPE_NONE;
+  Type type = is_declared ? random_type(d->r, random_types_of(d->node, row)) : TYPE_NONE;
   Value *v = graph_add_value(d->graph, row->name, type, NULL);
   if (v) node_set_output(d->node, named.slot, v);
   return v != NULL;
@@ -215,11 +247,11 @@ static inline bool random_draft_choose(RandomDraft *d) {
   for (uint32_t i = 0; i < nvalues; i++) {
     Value *v = d->graph->values[(first + i) % nvalues];
     if (v->type == TYPE_NONE && !v->producer && v->uses) {
-      v->type = random_type(&d->r->random, random_types_of(d->node, &d->node->op->inputs[v->uses->slot]));
+      v->type = random_type(d->r, random_types_of(d->node, &d->node->op->inputs[v->uses->slot]));
       return true;
     }
     if (v->shape.rank < 0) {
-      v->shape.rank = random_rank(&d->r->random);
+      v->shape.rank = random_rank(d->r);
       for (int axis = 0; axis < v->shape.rank; axis++) v->shape.extent[axis] = EXTENT_UNKNOWN;
       return true;
     }
@@ -257,10 +289,19 @@ static inline bool random_draft_finish(RandomDraft *d, Diagnostics *diagnostics)
 
 // The real graph
 
+static inline bool random_is_taken(const Graph *g, const char *name) {
+  for (size_t i = 0; i < g->nvalues; i++)
+    if (strcmp(g->values[i]->name, name) == 0) return true;
+  return false;
+}
+
 static inline Value *random_name_value(RandomGraph *r, Type type, const Shape *shape, bool is_input) {
   static const char *const stems[] = {"v", "x", "a b", "int", "\xC3\xA9/*", "_", "null", "t.0"};
   char name[64];
-  snprintf(name, sizeof name, "%s%zu", stems[random_below(&r->random, 8)], r->graph->nvalues);
+  const char *stem = stems[random_below(&r->random, 8)];
+  size_t number = r->graph->nvalues;
+  do snprintf(name, sizeof name, "%s%zu", stem, number++);
+  while (random_is_taken(r->graph, name));
   return is_input ? graph_add_input(r->graph, name, type, shape) : graph_add_value(r->graph, name, type, shape);
 }
 
@@ -282,7 +323,7 @@ static inline bool random_make_constant(RandomGraph *r, Value *v, ValueRange ran
 
 // A new operand: an input of the graph, at times a constant.
 static inline Value *random_new_operand(RandomGraph *r, const Value *draft, ValueRange range) {
-  bool is_constant = random_chance(&r->random, 20);
+  bool is_constant = random_chance(&r->random, r->options.is_focused ? 10 : 20);
   Value *v = random_name_value(r, draft->type, &draft->shape, !is_constant);
   return v && is_constant && !random_make_constant(r, v, range) ? NULL : v;
 }
@@ -328,7 +369,7 @@ static inline bool random_repeat_node(RandomGraph *r) {
 static inline bool random_add_node(RandomGraph *r) {
   if (r->graph->nnodes && random_chance(&r->random, 8)) return random_repeat_node(r);
   r->continues = r->graph->nnodes && random_chance(&r->random, 15); // the same operator on what it gave
-  OperatorName n = random_operator(&r->random);
+  OperatorName n = random_operator(r);
   if (r->continues) n = (OperatorName){r->graph->nodes[r->graph->nnodes - 1]->op, NULL};
   const Allocator *allocator = r->graph->arena.allocator;
   bool is_added = false;
@@ -343,19 +384,62 @@ static inline bool random_add_node(RandomGraph *r) {
   return is_added;
 }
 
+// Extents about a vector's lanes, about a cache line or a block of loops, or one that is long beside small ones.
+static inline int64_t random_focused_extent(uint64_t *random, uint32_t regime, int i) {
+  static const int64_t lanes[] = {1, 2, 5, 15, 16, 17, 31, 32, 33, 48}, blocks[] = {3, 5, 32, 63, 64, 65, 96, 100, 128},
+                       few[] = {1, 2, 3, 4, 5, 7, 8, 16}, many[] = {129, 257, 300, 512, 1000, 1023, 1024, 2049, 5000};
+  if (regime == 0) return lanes[random_below(random, sizeof lanes / sizeof *lanes)];
+  if (regime == 1) return blocks[random_below(random, sizeof blocks / sizeof *blocks)];
+  return i == 0 ? many[random_below(random, sizeof many / sizeof *many)]
+                : few[random_below(random, sizeof few / sizeof *few)];
+}
+
 static inline bool random_choose_extents(RandomGraph *r) {
   static const int64_t numbers[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 48, 64, 65, 257};
   static const char *const names[RANDOM_EXTENTS] = {"N", "C", "height", "w 2"};
+  const uint32_t any = 3, regime = r->options.is_focused ? random_below(&r->random, any + 1) : any;
   bool ok = true;
   for (int i = 0; ok && i < RANDOM_EXTENTS; i++) {
-    int64_t number = numbers[random_below(&r->random, sizeof numbers / sizeof *numbers)];
+    int64_t number = regime < any ? random_focused_extent(&r->random, regime, i)
+                                  : numbers[random_below(&r->random, sizeof numbers / sizeof *numbers)];
     if (number == 0 && random_chance(&r->random, 50)) number = 33;
     r->extents[i] = EXTENT(number);
     if (!random_chance(&r->random, 25)) continue;
-    r->extents[i] = (Extent){graph_add_dim(r->graph, names[i], number), -1};
+    r->extents[i] = (Extent){graph_find_dim(r->graph, names[i]), -1};
+    if (!r->extents[i].dim) r->extents[i].dim = graph_add_dim(r->graph, names[i], number);
     ok = r->extents[i].dim != NULL;
   }
   return ok;
+}
+
+// What this graph keeps to.
+static inline void random_choose_focus(RandomGraph *r) {
+  static const TypeSet types[] = {TYPE_BIT(TYPE_F32),
+                                  TYPE_BIT(TYPE_F32),
+                                  TYPE_BIT(TYPE_F64),
+                                  TYPE_BIT(TYPE_BF16),
+                                  TYPE_BIT(TYPE_F16),
+                                  TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_BF16),
+                                  0};
+  uint64_t *random = &r->random;
+  r->rank = -1;
+  r->new_values = 35;
+  if (!r->options.is_focused) return;
+  if (random_chance(random, 85)) r->npalette = 2 + random_below(random, RANDOM_PALETTE - 1);
+  for (size_t i = 0; i < r->npalette; i++) r->palette[i] = random_operator_of_family(random);
+  r->types = types[random_below(random, sizeof types / sizeof *types)];
+  if (random_chance(random, 70)) r->rank = 1 + (int)random_below(random, 4);
+  r->new_values = 5 + random_below(random, 30);
+}
+
+// The first value, lest all that follows be as small as one that came by chance.
+static inline bool random_add_anchor(RandomGraph *r) {
+  Shape shape = {.rank = r->rank >= 0 ? r->rank : 1 + (int)random_below(&r->random, 4)};
+  for (int axis = 0; axis < shape.rank; axis++)
+    shape.extent[axis] = r->extents[random_below(&r->random, RANDOM_EXTENTS)];
+  while (shape_nelems(&shape) > r->options.most_nelems) shape.rank--;
+  r->anchor = random_name_value(r, random_type(r, TYPES_FLOAT), &shape, true);
+  return r->anchor != NULL;
 }
 
 // Most of what nothing uses is an output, and some of what is used.
@@ -394,15 +478,22 @@ static inline void random_choose_orders(RandomGraph *r) {
   }
 }
 
+// Adds up to so many nodes to the graph.
+static inline void random_grow(RandomGraph *r, uint32_t nnodes) {
+  size_t wanted = r->graph->nnodes + nnodes;
+  for (uint32_t failures = 0; r->graph->nnodes < wanted && failures < 50;) failures += !random_add_node(r);
+}
+
 // A sorted, inferred and verified graph, whose named extents all have values. NULL when out of memory, or after
 // telling what is wrong with it, which is a mistake here or in inference.
 static inline Graph *random_graph(const Allocator *allocator, uint64_t seed, const RandomGraphOptions *options,
                                   Diagnostics *diagnostics) {
   RandomGraph r = {.random = seed * 0x2545F4914F6CDD1DU + 1, .options = *options};
   r.graph = graph_new(allocator, "random");
-  bool ok = r.graph && random_choose_extents(&r);
+  random_choose_focus(&r);
+  bool ok = r.graph && random_choose_extents(&r) && (!r.options.is_focused || random_add_anchor(&r));
   uint32_t nnodes = 1 + random_below(&r.random, options->most_nodes);
-  for (uint32_t failures = 0; ok && r.graph->nnodes < nnodes && failures < 50;) failures += !random_add_node(&r);
+  if (ok) random_grow(&r, nnodes);
   ok = ok && r.graph->nnodes > 0 && random_choose_outputs(&r);
   if (ok && random_chance(&r.random, 50)) random_shuffle_nodes(&r);
   if (ok) random_choose_orders(&r);

@@ -6,6 +6,7 @@
 #include "frontend/api/ngrad.h"
 #include "frontend/yaml.h"
 #include "passes/pipeline.h"
+#include "tests/noise.h"
 #include "tests/random_graph.h"
 
 #include <math.h>
@@ -222,9 +223,7 @@ static void kernels_store_what_others_read(void **state) {
   }
 }
 
-// Compiled code against the interpreter. How far they may be apart depends on the graph: sums may cancel, and a value
-// may be on either side of a threshold. So each graph is also interpreted with noise of the size of roundings on
-// every value, and that is the measure.
+// Compiled code against the interpreter: tests/noise.h is the measure.
 
 enum { NOISES = 4 };
 
@@ -233,88 +232,19 @@ typedef struct Trial {
   Graph *graph; // bound
   Text text;    // as it was before
   Tensor inputs[MOST_VALUES], expected[MOST_VALUES], got[MOST_VALUES];
-  Arena arena;                        // the noisy values
-  double *noisy[NOISES][MOST_VALUES]; // by output
+  Arena arena;                              // the noisy values
+  const double *noisy[NOISES][MOST_VALUES]; // by output
   size_t ncompared, nskipped, nfailures;
 } Trial;
-
-static double rounding(Type type) {
-  static const double table[TYPE_COUNT] = {
-      [TYPE_F64] = 0x1p-52, [TYPE_F32] = 0x1p-23, [TYPE_F16] = 0x1p-10, [TYPE_BF16] = 0x1p-7};
-  return table[type];
-}
-
-// Relative noise, and, for operators whose sums may cancel, noise of the size of what went in. Half of it is the same
-// for all elements, as roundings of equal numbers are.
-static void add_noise(uint64_t *random, Type type, double *x, size_t n, double size) {
-  double common = random_chance(random, 50) ? 1 : -1;
-  double absolute = size * rounding(type == TYPE_F64 ? TYPE_F64 : TYPE_F32);
-  for (size_t i = 0; i < n; i++) {
-    double own = (double)(random_next(random) >> 11) * 0x1p-52 - 1;
-    x[i] += (common + own) / 2 * (fabs(x[i]) * rounding(type) + absolute);
-    if (isinf(type_round(type, x[i]))) x[i] = type_round(type, x[i]);
-  }
-}
-
-static bool is_elementwise(const Node *node) {
-  return node->op->traits & TRAIT_ELEMENTWISE;
-}
-
-static double largest(const double *x, size_t n) {
-  double most = 0;
-  for (size_t i = 0; i < n; i++)
-    if (isfinite(x[i]) && fabs(x[i]) > most) most = fabs(x[i]);
-  return most;
-}
 
 static size_t nelems_of(const Value *v) {
   return (size_t)shape_nelems(&v->shape);
 }
 
-static double *new_elements(Trial *t, const Value *v) {
-  double *x = ARENA_ARRAY(&t->arena, double, nelems_of(v));
-  assert_non_null(x);
-  return x;
-}
-
-static double *noisy_given(Trial *t, const Value *v, const Tensor *given) {
-  size_t n = nelems_of(v);
-  double *x = new_elements(t, v);
-  for (size_t i = 0; i < n; i++)
-    x[i] = v->constant ? type_load(v->type, v->constant->data, v->constant->is_splat ? 0 : i)
-                       : type_load(v->type, given->data, (size_t)tensor_offset(given, (int64_t)i));
-  add_noise(&t->random, v->type, x, n, 0);
-  return x;
-}
-
-static void run_noisy_node(Trial *t, const Node *node, double **of) {
-  const double *inputs[MAX_OPERANDS] = {NULL};
-  double *outputs[MAX_OPERANDS] = {NULL}, size = 0, most = 0;
-  for (uint32_t k = 0; k < node->ninputs; k++) {
-    const Value *v = node->inputs[k];
-    if (!v) continue;
-    inputs[k] = of[v->index];
-    size = fmax(size, largest(inputs[k], nelems_of(v)));
-    most = fmax(most, (double)nelems_of(v));
-  }
-  for (uint32_t k = 0; k < node->noutputs; k++)
-    if (node->outputs[k]) outputs[k] = of[node->outputs[k]->index] = new_elements(t, node->outputs[k]);
-  assert_true(interpret_node(node, inputs, outputs, &system_allocator));
-  for (uint32_t k = 0; k < node->noutputs; k++) {
-    const Value *v = node->outputs[k];
-    double nterms = v ? fmax(1, most / (double)nelems_of(v)) : 0; // that an element may be the sum of
-    if (v) add_noise(&t->random, v->type, outputs[k], nelems_of(v), is_elementwise(node) ? 0 : size * nterms);
-  }
-}
-
-static void run_noisy(Trial *t, double **outputs) {
-  const Graph *g = t->graph;
-  double *of[MOST_VALUES] = {NULL};
-  for (size_t i = 0; i < g->ninputs; i++) of[g->inputs[i]->index] = noisy_given(t, g->inputs[i], &t->inputs[i]);
-  for (size_t i = 0; i < g->nvalues; i++)
-    if (g->values[i]->constant) of[i] = noisy_given(t, g->values[i], NULL);
-  for (size_t i = 0; i < g->nnodes; i++) run_noisy_node(t, g->nodes[i], of);
-  for (size_t i = 0; i < g->noutputs; i++) outputs[i] = of[g->outputs[i]->index];
+static void run_noisy(Trial *t, const double **outputs) {
+  Noise n = {
+      .graph = t->graph, .inputs = t->inputs, .arena = &t->arena, .random = random_next(&t->random), .strength = 1};
+  assert_true(noise_run(&n, outputs));
 }
 
 static void trial_init(Trial *t, uint64_t seed) {
@@ -396,7 +326,7 @@ static void compare_output(Trial *t, size_t k, const char *how) {
     for (int r = 0; r < NOISES; r++) noise[r] += (t->noisy[r][k][i] - e) * (t->noisy[r][k][i] - e);
   }
   for (int r = 0; r < NOISES; r++) most = fmax(most, noise[r]);
-  double tolerance = 8 * sqrt(most) + 2 * rounding(v->type) * sqrt(norm);
+  double tolerance = 8 * sqrt(most) + 2 * noise_rounding(v->type) * sqrt(norm);
   if (sqrt(apart) > tolerance)
     tell(t, "%s: %s is %g away, expected at most %g (norm %g)", how, v->name, sqrt(apart), tolerance, sqrt(norm));
 }

@@ -1,0 +1,293 @@
+// One graph through everything: read, print, show, gradient, interpreter, passes, compiled code.
+//
+// The oracle is the interpreter on the graph as it was read. Compiled code, and the interpreter on what passes made,
+// may be as far from it as roundings move the result (tests/noise.h), element by element. Among compiled programs of
+// one graph and the same passes, instruction set, threads, the machine's caches and the compiler's effort change no
+// bit.
+#include "tests/fuzz/program/trial.h"
+
+#include "frontend/api/ngrad.h"
+#include "frontend/yaml.h"
+#include "ir/verify.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+// Text
+
+static Graph *read_text(const char *text, Diagnostics *d) {
+  return yaml_read(&system_allocator, "fuzz.yaml", text, strlen(text), NULL, d);
+}
+
+static const char *first_message(const Diagnostics *d) {
+  return d->out_of_memory ? "out of memory" : d->count ? d->items[0].message : "failed without a message";
+}
+
+// A print reads back as a graph with the same print.
+static void check_print(Report *r, const Graph *g, const char *kind) {
+  Text once, twice;
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  text_init(&once, &system_allocator);
+  text_init(&twice, &system_allocator);
+  yaml_print(g, &once);
+  Graph *again = read_text(text_string(&once), &d);
+  if (!again) report_finding(r, kind, "what was printed is refused: %s", first_message(&d));
+  if (again) yaml_print(again, &twice);
+  if (again && strcmp(text_string(&once), text_string(&twice)) != 0)
+    report_finding(r, kind, "printed again it is another text");
+  graph_free(again);
+  text_deinit(&once);
+  text_deinit(&twice);
+  diagnostics_deinit(&d);
+}
+
+static void check_shows(const FuzzOptions *options, Report *r) {
+  static const char *const formats[] = {"dot", "kernels", "c"};
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = ng_graph_read(ctx, "fuzz.yaml", r->text, r->nbytes, NULL);
+  for (size_t i = 0; g && i < sizeof formats / sizeof *formats; i++) {
+    bool is_after = i > 0 || options->data % 2;
+    ng_options how = {.after = i == 0 && is_after ? ng_pass_at(ng_pass_count() - 1).name : NULL};
+    char *text = ng_graph_show(g, formats[i], &how);
+    if (!text) report_finding(r, "show", "%s: %s", formats[i], ng_messages_text(ctx, 0));
+    ng_text_free(ctx, text);
+  }
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+// Gradients
+
+static bool is_small(const Graph *g) {
+  int64_t nelems = 0;
+  enum { MOST = 3000 }; // elements of all values together that differences are taken of
+  for (size_t i = 0; i < g->nvalues; i++) nelems += shape_nelems(&g->values[i]->shape);
+  return nelems < MOST && g->nnodes < 16;
+}
+
+// Values are about 1 and the smallest step 2^-21 or so: roundings of what cancels on the way hide smaller slopes.
+static const double invisible = 1e-8;
+
+static void check_gradient(const FuzzOptions *options, Report *r, bool is_checked) {
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = ng_graph_read(ctx, "fuzz.yaml", r->text, r->nbytes, NULL);
+  ng_graph *gradient = g ? ng_graph_gradient(g, NULL) : NULL;
+  char *text = gradient ? ng_graph_show(gradient, "yaml", NULL) : NULL;
+  if (text) {
+    Diagnostics d;
+    diagnostics_init(&d, &system_allocator);
+    Graph *read = read_text(text, &d);
+    if (!read) report_finding(r, "gradient-text", "the gradient is refused: %s", first_message(&d));
+    else check_print(r, read, "gradient-text");
+    graph_free(read);
+    diagnostics_deinit(&d);
+    r->ngradients++;
+  }
+  ng_text_free(ctx, text);
+  ng_graph_free(gradient);
+  ng_gradcheck_result *results = calloc(g ? ng_graph_input_count(g) + 1 : 1, sizeof *results);
+  if (text && is_checked && results) {
+    report_stage(r, "gradcheck");
+    ng_gradcheck_options how = {.seed = options->data};
+    if (ng_gradcheck(g, &how, results) == NG_DIFFERENT)
+      for (size_t i = 0; i < ng_graph_input_count(g); i++)
+        if (results[i].nchecked && !results[i].is_within && results[i].largest_error > 0 &&
+            !(isnan(results[i].gradient) && isnan(results[i].expected)) &&
+            !(fabs(results[i].gradient - results[i].expected) < invisible))
+          report_finding(r, "gradcheck", "%s[%lld]: gradient %g, from differences %g", ng_graph_input(g, i).name,
+                         (long long)results[i].worst_element, results[i].gradient, results[i].expected);
+  }
+  free(results);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+// Data
+
+// Memory between pages that cannot be touched; the data ends where a page does, or begins there.
+static void *guarded_alloc(size_t nbytes, size_t alignment, bool at_end) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), body = (nbytes + page - 1) / page * page;
+  char *base = mmap(NULL, body + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED) abort();
+  if (body && mprotect(base + page, body, PROT_READ | PROT_WRITE) != 0) abort();
+  return base + page + (at_end ? (body - nbytes) / alignment * alignment : 0);
+}
+
+static Tensor guarded_tensor(const Value *v, bool at_end) {
+  Tensor t = tensor_like(v);
+  t.data = guarded_alloc(tensor_nbytes(&t), type_nbytes(t.type), at_end);
+  return t;
+}
+
+static void protect_input(const Tensor *t) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), nbytes = tensor_nbytes(t);
+  char *from = (char *)t->data - (uintptr_t)t->data % page;
+  if (nbytes) mprotect(from, (size_t)((char *)t->data + nbytes - from), PROT_READ);
+}
+
+static bool trial_init(Trial *t, const FuzzOptions *options, Report *r, Graph *g) {
+  *t = (Trial){.options = options, .report = r, .graph = g, .random = options->data, .choices = ~options->data};
+  arena_init(&t->arena, &system_allocator);
+  size_t n = g->ninputs + 1, m = g->noutputs + 1;
+  for (int side = 0; side < 2; side++) {
+    t->inputs[side] = ARENA_ARRAY(&t->arena, Tensor, n);
+    t->got[side] = ARENA_ARRAY(&t->arena, Tensor, m);
+  }
+  t->expected = ARENA_ARRAY(&t->arena, Tensor, m);
+  t->noise = ARENA_ARRAY(&t->arena, ElementNoise *, m);
+  for (size_t i = 0; i < g->ninputs; i++) {
+    for (int side = 0; side < 2; side++) t->inputs[side][i] = guarded_tensor(g->inputs[i], side);
+    random_fill(&t->random, g->inputs[i]->type, value_range(g->inputs[i]), t->inputs[0][i].data,
+                tensor_nelems(&t->inputs[0][i]));
+    memcpy(t->inputs[1][i].data, t->inputs[0][i].data, tensor_nbytes(&t->inputs[0][i]));
+    for (int side = 0; side < 2; side++) protect_input(&t->inputs[side][i]);
+  }
+  for (size_t i = 0; i < g->noutputs; i++) {
+    for (int side = 0; side < 2; side++) t->got[side][i] = guarded_tensor(g->outputs[i], side);
+    t->expected[i] = tensor_like(g->outputs[i]);
+    if (!tensor_alloc(&t->expected[i], &system_allocator)) return false;
+    t->noise[i] = ARENA_ARRAY(&t->arena, ElementNoise, (size_t)tensor_nelems(&t->expected[i]) + 1);
+    if (!t->noise[i]) return false;
+  }
+  return true;
+}
+
+// Comparing with the oracle
+
+// What noise of a strength does to each element, beyond what is known.
+static bool add_noise_run(Trial *t, double strength) {
+  Arena arena;
+  arena_init(&arena, &system_allocator);
+  const double **outputs = ARENA_ARRAY(&arena, const double *, t->graph->noutputs + 1);
+  Noise n = {.graph = t->graph,
+             .inputs = t->inputs[0],
+             .arena = &arena,
+             .random = random_next(&t->random),
+             .strength = strength};
+  bool ok = outputs && noise_run(&n, outputs);
+  for (size_t k = 0; ok && k < t->graph->noutputs; k++) {
+    const Tensor *e = &t->expected[k];
+    for (int64_t i = 0; i < tensor_nelems(e); i++) {
+      double expected = type_load(e->type, e->data, (size_t)tensor_offset(e, i)), noisy = outputs[k][i];
+      ElementNoise *at = &t->noise[k][i];
+      if (isfinite(expected) && isfinite(noisy)) at->most = fmax(at->most, fabs(noisy - expected));
+      else if (!(isnan(expected) && isnan(noisy)) && noisy != expected) at->is_unstable = true;
+    }
+  }
+  t->is_infinite |= n.is_infinite;
+  arena_deinit(&arena);
+  return ok;
+}
+
+// The distance between neighbours of the type about a number, roughly.
+static double spacing(Type type, double x) {
+  switch (type) {
+  case TYPE_F8_E4M3: return fmax(fabs(x) / 8, 0x1p-9);
+  case TYPE_F8_E5M2: return fmax(fabs(x) / 4, 0x1p-16);
+  default: return type_is_float(type) ? fabs(x) * noise_rounding(type) + noise_smallest(type) : 0;
+  }
+}
+
+// Whether an element is as far from what is expected as roundings explain.
+static bool is_explained(const Trial *t, size_t k, int64_t i, double actual, double expected) {
+  const double slack = 12; // roundings meet in other ways than those that were tried
+  const ElementNoise *noise = &t->noise[k][i];
+  if (noise->is_unstable || actual == expected || (isnan(actual) && isnan(expected))) return true;
+  Type type = t->graph->outputs[k]->type;
+  if (isinf(actual) && isfinite(expected) && type_round(type, expected * 1.01) == actual) return true;
+  if (!isfinite(actual) || !isfinite(expected)) return false;
+  double steps = type_is_float(type) || noise->most == 0 ? 0 : 1;
+  return fabs(actual - expected) <= slack * noise->most + 4 * spacing(type, expected) + steps;
+}
+
+// The first element that nothing explains; -1: none.
+static int64_t first_unexplained(Trial *t, size_t k, const Tensor *got) {
+  const Tensor *e = &t->expected[k];
+  for (int64_t i = 0; i < tensor_nelems(e); i++) {
+    size_t at = (size_t)tensor_offset(e, i);
+    if (!is_explained(t, k, i, type_load(got->type, got->data, at), type_load(e->type, e->data, at))) return i;
+  }
+  return -1;
+}
+
+void trial_compare(Trial *t, const Tensor *got, const char *kind, const char *how) {
+  enum { MORE_RUNS = 40 };
+  for (size_t k = 0; k < t->graph->noutputs && !t->report->kind[0]; k++) {
+    int64_t i = first_unexplained(t, k, &got[k]);
+    for (int run = 0; i >= 0 && !t->is_sure && run < MORE_RUNS; run++) add_noise_run(t, 1 << run % 4);
+    if (i >= 0) t->is_sure = true;
+    i = i < 0 ? -1 : first_unexplained(t, k, &got[k]);
+    for (int64_t n = 0; n < tensor_nelems(&t->expected[k]); n++) {
+      t->report->nunstable += t->noise[k][n].is_unstable;
+      t->report->ncompared += !t->noise[k][n].is_unstable;
+    }
+    if (i < 0) continue;
+    const Tensor *e = &t->expected[k];
+    size_t at = (size_t)tensor_offset(e, i);
+    report_finding(t->report, kind, "%s: %s[%lld] is %.9g, expected %.9g, noise %.2g", how, t->graph->outputs[k]->name,
+                   (long long)i, type_load(e->type, got[k].data, at), type_load(e->type, e->data, at),
+                   t->noise[k][i].most);
+  }
+}
+
+bool trial_interpret(Trial *t, const Graph *g, Tensor *outputs) {
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  bool ok = interpret(g, t->inputs[0], outputs, &(InterpreterOptions){.allocator = &system_allocator}, &d);
+  if (!ok) report_finding(t->report, "interpreter", "%s", first_message(&d));
+  diagnostics_deinit(&d);
+  return ok;
+}
+
+static bool bind(Report *r, Graph *g) {
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  bool ok = graph_bind_dims(g, &d) && graph_infer(g, &d) && graph_verify(g, &d);
+  for (size_t i = 0; ok && i < g->nvalues; i++) ok = shape_is_known(&g->values[i]->shape);
+  if (!ok) r->is_refused = true; // an extent that nothing gives, or values of dims that contradict each other
+  diagnostics_deinit(&d);
+  return ok;
+}
+
+static bool is_wanted(const FuzzOptions *options, const char *kind) {
+  return !options->only || strncmp(options->only, kind, strlen(kind)) == 0 ||
+         strncmp(options->only, "signal", 6) == 0 || strncmp(options->only, "exit", 4) == 0 ||
+         strcmp(options->only, "hang") == 0;
+}
+
+static void check_results(const FuzzOptions *options, Report *r, Graph *g) {
+  enum { RUNS = 8 };
+  Trial t;
+  report_stage(r, "data");
+  if (!trial_init(&t, options, r, g)) return;
+  report_stage(r, "interpret");
+  if (!trial_interpret(&t, g, t.expected)) return;
+  report_stage(r, "noise");
+  for (int run = 0; run < RUNS; run++) add_noise_run(&t, 1);
+  if (is_wanted(options, "grad")) {
+    report_stage(r, "gradient");
+    check_gradient(options, r, !options->no_gradcheck && is_small(g) && !t.is_infinite);
+  }
+  trial_run_ways(&t);
+  if (options->is_emitted && is_wanted(options, "emit")) trial_check_emitted(&t);
+}
+
+void check_program(const FuzzOptions *options, Report *r) {
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  report_stage(r, "read");
+  Graph *g = read_text(r->text, &d);
+  r->is_refused = g == NULL;
+  diagnostics_deinit(&d);
+  if (!g) return;
+  report_stage(r, "print");
+  if (is_wanted(options, "print")) check_print(r, g, "print");
+  report_stage(r, "bind");
+  if (!bind(r, g)) return;
+  report_stage(r, "show");
+  if (is_wanted(options, "show")) check_shows(options, r);
+  check_results(options, r, g);
+}

@@ -1,0 +1,32 @@
+// A graph with data, what the interpreter makes of it, and how far from that right results may be.
+#ifndef NGRAD_TESTS_FUZZ_TRIAL_H
+#define NGRAD_TESTS_FUZZ_TRIAL_H
+
+#include "tests/fuzz/program/program.h"
+#include "tests/noise.h"
+
+typedef struct ElementNoise {
+  double most;      // that noise moved the element
+  bool is_unstable; // noise made it infinite or NaN, or no longer so: anything is right
+} ElementNoise;
+
+typedef struct Trial {
+  const FuzzOptions *options;
+  Report *report;
+  const Graph *graph; // bound
+  Arena arena;
+  uint64_t random, choices;   // of data, and of ways
+  Tensor *inputs[2], *got[2]; // those whose memory begins with a page, and those whose memory ends with one
+  Tensor *expected;
+  ElementNoise **noise; // by output, by element in row-major order
+  bool is_infinite;     // some value of the graph is: its gradient may be NaN where differences are not
+  bool is_sure;         // noise has been tried often enough for a finding
+} Trial;
+
+// Tells a finding unless roundings explain the results, which are parallel to the graph's outputs.
+void trial_compare(Trial *t, const Tensor *got, const char *kind, const char *how);
+bool trial_interpret(Trial *t, const Graph *g, Tensor *outputs);
+void trial_run_ways(Trial *t);
+void trial_check_emitted(Trial *t);
+
+#endif

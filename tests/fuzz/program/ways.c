@@ -1,0 +1,211 @@
+// The ways from a graph to compiled code: passes left out, instruction sets, threads, machines, the compiler's effort.
+#include "tests/fuzz/program/trial.h"
+
+#include "backends/codegen/codegen.h"
+#include "passes/pipeline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_DISABLED = 32, EFFORTS = 3 };
+
+typedef struct Passes { // what the ways of one group have in common
+  char name[160];
+  const char *disabled[MOST_DISABLED];
+  size_t ndisabled;
+  bool no_fuse;
+  bool is_left_out;    // while reducing what another group found
+  bool is_interpreted; // what the passes made
+  Tensor *bits;        // what the first way made
+  char first[96];      // its name
+} Passes;
+
+typedef struct Way {
+  const Isa *isa;
+  Target target;
+  const char *machine; // what is unusual about the target; "" nothing
+  int effort;          // -O
+  int threads;
+} Way;
+
+// A script that runs the compiler with another -O behind ours.
+static void use_effort(const FuzzOptions *options, int effort) {
+  static char user[4096];
+  char path[4096 + 16];
+  if (!user[0]) {
+    const char *cc = getenv("CC");
+    snprintf(user, sizeof user, "%s", cc && *cc ? cc : "cc");
+  }
+  snprintf(path, sizeof path, "%s/cc-O%d", options->folder, effort);
+  struct stat status;
+  if (stat(path, &status) != 0) {
+    char made[4096 + 32];
+    snprintf(made, sizeof made, "%s.new", path);
+    FILE *f = fopen(made, "w");
+    if (!f) abort();
+    fprintf(f, "#!/bin/sh\nexec %s \"$@\" -O%d\n", user, effort);
+    fclose(f);
+    if (chmod(made, 0700) != 0 || rename(made, path) != 0) abort();
+  }
+  setenv("CC", path, 1);
+}
+
+static bool compare_bits(Trial *t, const Passes *p, const Tensor *got, const char *way, const char *kind) {
+  for (size_t k = 0; k < t->graph->noutputs; k++) {
+    const Tensor *a = &got[k], *b = &p->bits[k];
+    if (memcmp(a->data, b->data, tensor_nbytes(a)) == 0) continue;
+    for (int64_t i = 0; i < tensor_nelems(a); i++) {
+      size_t at = (size_t)tensor_offset(a, i);
+      double x = type_load(a->type, a->data, at), y = type_load(b->type, b->data, at);
+      if ((isnan(x) && isnan(y)) || (x == y && signbit(x) == signbit(y))) continue;
+      report_finding(t->report, kind, "%s: %s[%lld] is %.17g in %s but %.17g in %s", p->name,
+                     t->graph->outputs[k]->name, (long long)i, x, way, y, p->first);
+      return false;
+    }
+  }
+  return true;
+}
+
+static void run_compiled(Trial *t, Passes *p, const Way *way, const Compiled *compiled, const char *name) {
+  void *inputs[256], *outputs[256];
+  int side = (int)random_below(&t->random, 2);
+  if (t->graph->ninputs > 256 || t->graph->noutputs > 256) return;
+  for (size_t i = 0; i < t->graph->ninputs; i++) inputs[i] = t->inputs[side][i].data;
+  for (size_t i = 0; i < t->graph->noutputs; i++) {
+    outputs[i] = t->got[side][i].data;
+    memset(outputs[i], 0xA5, tensor_nbytes(&t->got[side][i]));
+  }
+  if (!compiled_run(compiled, inputs, outputs, way->threads, NULL)) return;
+  t->report->nways++;
+  const Tensor *got = t->got[side];
+  if (!p->bits) {
+    trial_compare(t, got, "values", name);
+    p->bits = ARENA_ARRAY(&t->arena, Tensor, t->graph->noutputs + 1);
+    for (size_t k = 0; k < t->graph->noutputs; k++) {
+      p->bits[k] = got[k];
+      p->bits[k].data = arena_alloc(&t->arena, tensor_nbytes(&got[k]) + 1);
+      memcpy(p->bits[k].data, got[k].data, tensor_nbytes(&got[k]));
+    }
+    snprintf(p->first, sizeof p->first, "%.95s", name);
+  } else {
+    compare_bits(t, p, got, name, way->machine[0] ? "bits-target" : "bits");
+  }
+}
+
+// Passes, interpreter, compiler.
+static void run_way(Trial *t, Passes *p, const Way *way) {
+  char name[256];
+  Report *r = t->report;
+  if (p->is_left_out) return;
+  snprintf(name, sizeof name, "%s, %s%s, -O%d, %d thread%s", p->name, way->isa->name, way->machine, way->effort,
+           way->threads, way->threads > 1 ? "s" : "");
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  Graph *g = graph_clone(t->graph);
+  Target target = way->target;
+  target.isa = way->isa->name;
+  PassContext c = {.diagnostics = &d,
+                   .allocator = &system_allocator,
+                   .target = &target,
+                   .evaluate = interpret_node,
+                   .disabled = p->disabled,
+                   .ndisabled = p->ndisabled,
+                   .no_fuse = p->no_fuse};
+  report_stage(r, "passes");
+  if (!pipeline_run(g, &c)) report_finding(r, "passes", "%s: %s", name, d.count ? d.items[0].message : "failed");
+  report_stage(r, "interpret-passed");
+  if (!p->is_interpreted && !r->kind[0] && trial_interpret(t, g, t->got[0]))
+    trial_compare(t, t->got[0], "passes", name);
+  p->is_interpreted = true;
+  report_stage(r, "lower");
+  Program *program = r->kind[0] ? NULL : pipeline_lower(g, &c);
+  if (!program) report_finding(r, "lower", "%s: %s", name, d.count ? d.items[0].message : "failed");
+  CompileTimes times;
+  bool compiler_failed;
+  use_effort(t->options, way->effort);
+  report_stage(r, "compile");
+  Compiled *compiled = program && t->options->is_compiled
+                           ? codegen_compile(program, way->isa, false, &system_allocator, &times, &compiler_failed, &d)
+                           : NULL;
+  if (!compiled && t->options->is_compiled)
+    report_finding(r, "compile", "%s: %s", name, d.count ? d.items[0].message : "failed");
+  else if (compiled) r->ncompiled += !times.was_cached;
+  report_stage(r, "run");
+  if (compiled) run_compiled(t, p, way, compiled, name);
+  compiled_free(compiled);
+  program_free(program);
+  graph_free(g);
+  diagnostics_deinit(&d);
+}
+
+// The machine's own target, as a kernel for this processor has it.
+static Target own_target(const Isa *isa) {
+  Target target = target_of_any_machine();
+  target.l2_nbytes = isa->l2_nbytes;
+  target.vector_registers = isa->vector_registers;
+  return target;
+}
+
+static Target random_target(uint64_t *random) {
+  Target target = target_of_any_machine();
+  target.l1_nbytes = (int64_t)16 << (10 + random_below(random, 4));
+  target.l2_nbytes = (int64_t)64 << (10 + random_below(random, 9));
+  target.llc_nbytes = (int64_t)1 << (20 + random_below(random, 8));
+  target.threads = 1 << random_below(random, 7);
+  return target;
+}
+
+static void run_group(Trial *t, Passes *p, unsigned percent) {
+  const Isa *best = isa_best();
+  uint64_t *random = &t->choices;
+  const char *only = t->options->only_group;
+  snprintf(t->report->group, sizeof t->report->group, "%s", p->name);
+  p->is_left_out = only && *only && strcmp(only, p->name) != 0;
+  Way way = {.isa = best, .target = own_target(best), .machine = "", .effort = 0, .threads = 1};
+  run_way(t, p, &way);
+  way.threads = 2 + (int)random_below(random, 2);
+  if (!t->report->kind[0]) run_way(t, p, &way); // which the cache has
+  way.threads = 1;
+  for (size_t i = 0; i < nisas && !t->report->kind[0]; i++) {
+    if (&isas[i] == best || !isas[i].is_available() || !random_chance(random, percent)) continue;
+    Way other = way;
+    other.isa = &isas[i];
+    other.target = own_target(&isas[i]);
+    run_way(t, p, &other);
+  }
+  Way other = way;
+  other.effort = random_chance(random, 50) ? 1 : 2;
+  if (random_chance(random, percent / 3) && !t->report->kind[0]) run_way(t, p, &other);
+  other = way;
+  other.target = random_target(random);
+  other.target.vector_registers = random_chance(random, 50) ? 32 : own_target(best).vector_registers;
+  other.machine = " with other caches";
+  bool has_target = !t->options->no_targets && random_chance(random, percent);
+  if (has_target && !t->report->kind[0]) run_way(t, p, &other);
+}
+
+static void choose_passes(Trial *t, Passes *p) {
+  snprintf(p->name, sizeof p->name, "without");
+  for (size_t i = 0; i < npasses && p->ndisabled < MOST_DISABLED; i++) {
+    if (!random_chance(&t->choices, 30)) continue;
+    p->disabled[p->ndisabled++] = passes[i].name;
+    size_t used = strlen(p->name);
+    snprintf(p->name + used, sizeof p->name - used, " %s", passes[i].name);
+  }
+}
+
+void trial_run_ways(Trial *t) {
+  enum { MOST_GROUPS = 4 };
+  const bool is_compiled = t->options->is_compiled;
+  Passes fused = {.name = "fused"}, unfused = {.name = "not fused", .no_fuse = true};
+  run_group(t, &fused, 35);
+  if (!t->report->kind[0] && (!is_compiled || random_chance(&t->choices, 40))) run_group(t, &unfused, 15);
+  int ngroups = is_compiled ? random_chance(&t->choices, 40) : MOST_GROUPS;
+  for (int i = 0; i < ngroups && !t->report->kind[0]; i++) {
+    Passes less = {.ndisabled = 0};
+    choose_passes(t, &less);
+    run_group(t, &less, 15);
+  }
+}

@@ -1,0 +1,118 @@
+// How far two right results of a graph may be apart. Sums may cancel, and a value may be on either side of a
+// threshold, so no fixed tolerance fits: the graph is interpreted again and again with noise of the size of roundings
+// on every value, and what that moves is the measure.
+#ifndef NGRAD_TESTS_NOISE_H
+#define NGRAD_TESTS_NOISE_H
+
+#include "backends/interpreter/interpreter.h"
+#include "tests/random_graph.h"
+
+#include <math.h>
+
+typedef struct Noise {
+  const Graph *graph;   // bound
+  const Tensor *inputs; // of the graph
+  Arena *arena;         // for the values
+  uint64_t random;
+  double strength;  // 1: as large as a rounding
+  bool is_infinite; // set when some value had an infinity or a NaN
+} Noise;
+
+static inline double noise_rounding(Type type) {
+  static const double table[TYPE_COUNT] = {
+      [TYPE_F64] = 0x1p-52, [TYPE_F32] = 0x1p-23, [TYPE_F16] = 0x1p-10, [TYPE_BF16] = 0x1p-7};
+  return table[type];
+}
+
+// What numbers of the type are known to on the way to smaller ones: digits of subnormal numbers are lost inside of
+// functions, too, which compute with f32 at least.
+static inline double noise_smallest(Type type) {
+  static const double table[TYPE_COUNT] = {
+      [TYPE_F64] = 0x1p-1022, [TYPE_F32] = 0x1p-126, [TYPE_F16] = 0x1p-24, [TYPE_BF16] = 0x1p-126};
+  return table[type];
+}
+
+// Relative noise, and, for operators whose sums may cancel, noise of the size of what went in. Half of it is the same
+// for all elements, as roundings of equal numbers are. Zeros stay unless sums made them.
+static inline void noise_add(Noise *n, Type type, double relative, double absolute, double *x, size_t count) {
+  if (!type_is_float(type)) return;
+  double common = random_chance(&n->random, 50) ? 1 : -1;
+  for (size_t i = 0; i < count; i++) {
+    double own = (double)(random_next(&n->random) >> 11) * 0x1p-52 - 1;
+    double size = fabs(x[i]) * relative + absolute + (x[i] != 0 ? noise_smallest(type) : 0);
+    x[i] += n->strength * (common + own) / 2 * size;
+    if (isinf(type_round(type, x[i]))) x[i] = type_round(type, x[i]);
+  }
+}
+
+static inline size_t noise_nelems(const Value *v) {
+  return (size_t)shape_nelems(&v->shape);
+}
+
+static inline double noise_largest(const double *x, size_t n) {
+  double most = 0;
+  for (size_t i = 0; i < n; i++)
+    if (isfinite(x[i]) && fabs(x[i]) > most) most = fabs(x[i]);
+  return most;
+}
+
+// Inputs and constants are what they are, but operators may round them to f32 or compute with what is as good.
+static inline double *noise_given(Noise *n, const Value *v, const Tensor *given) {
+  size_t count = noise_nelems(v);
+  double *x = ARENA_ARRAY(n->arena, double, count + 1);
+  for (size_t i = 0; x && i < count; i++) {
+    if (v->constant) type_load_wide(v->type, v->constant->data, v->constant->is_splat ? 0 : i, &x[i]);
+    else type_load_wide(v->type, given->data, (size_t)tensor_offset(given, (int64_t)i), &x[i]);
+  }
+  if (x) noise_add(n, v->type, noise_rounding(v->type == TYPE_F64 ? TYPE_F64 : TYPE_F32), 0, x, count);
+  return x;
+}
+
+static inline bool noise_node(Noise *n, const Node *node, double **of) {
+  const double *inputs[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
+  double *outputs[MAX_OPERANDS] = {NULL}, size = 0, most = 0;
+  bool is_f64 = true;
+  for (uint32_t k = 0; k < node->ninputs; k++) {
+    const Value *v = node->inputs[k];
+    if (!v) continue;
+    inputs[k] = of[v->index];
+    if (!type_is_float(v->type)) continue;
+    is_f64 = is_f64 && v->type == TYPE_F64;
+    size = fmax(size, noise_largest(inputs[k], noise_nelems(v)));
+    most = fmax(most, (double)noise_nelems(v));
+  }
+  for (uint32_t k = 0; k < node->noutputs; k++) {
+    if (!node->outputs[k]) continue;
+    outputs[k] = of[node->outputs[k]->index] = ARENA_ARRAY(n->arena, double, noise_nelems(node->outputs[k]) + 1);
+    if (!outputs[k]) return false;
+  }
+  if (!interpret_node(node, inputs, outputs, n->arena->allocator)) return false;
+  bool may_sum = !(node->op->traits & (TRAIT_ELEMENTWISE | TRAIT_PIECES));
+  for (uint32_t k = 0; k < node->noutputs; k++) {
+    const Value *v = node->outputs[k];
+    if (!v) continue;
+    double nterms = fmax(1, most / fmax(1, (double)noise_nelems(v))); // that an element may be the sum of
+    double absolute = may_sum ? size * nterms * noise_rounding(is_f64 ? TYPE_F64 : TYPE_F32) : 0;
+    noise_add(n, v->type, noise_rounding(v->type), absolute, outputs[k], noise_nelems(v));
+    for (size_t i = 0; i < noise_nelems(v) && type_is_float(v->type); i++) n->is_infinite |= !isfinite(outputs[k][i]);
+  }
+  return true;
+}
+
+// Runs the graph with noise; `outputs`, parallel to the graph's, are row-major arrays in the arena. False: out of
+// memory.
+static inline bool noise_run(Noise *n, const double **outputs) {
+  const Graph *g = n->graph;
+  double **of = ARENA_ARRAY(n->arena, double *, g->nvalues + 1);
+  if (!of) return false;
+  for (size_t i = 0; i < g->ninputs; i++)
+    if (!(of[g->inputs[i]->index] = noise_given(n, g->inputs[i], &n->inputs[i]))) return false;
+  for (size_t i = 0; i < g->nvalues; i++)
+    if (g->values[i]->constant && !(of[i] = noise_given(n, g->values[i], NULL))) return false;
+  for (size_t i = 0; i < g->nnodes; i++)
+    if (!noise_node(n, g->nodes[i], of)) return false;
+  for (size_t i = 0; i < g->noutputs; i++) outputs[i] = of[g->outputs[i]->index];
+  return true;
+}
+
+#endif
