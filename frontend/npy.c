@@ -324,7 +324,10 @@ static bool read_tensor(Input *in, Type type, const Shape *shape, Tensor *out, c
                 describe(header.type, &header.shape, found));
   Tensor t = {.type = type == TYPE_NONE ? header.type : type, .rank = header.shape.rank};
   for (int i = 0; i < t.rank; i++) t.extent[i] = header.shape.extent[i].value;
-  if (!tensor_alloc(&t, allocator)) return error_out_of_memory(in->d);
+  if (!tensor_alloc(&t, allocator)) {
+    fail(in, "no memory for %zu bytes of data, %s", tensor_nbytes(&t), describe(header.type, &header.shape, found));
+    return error_out_of_memory(in->d);
+  }
   if (read_elements(in, &header, &t)) {
     *out = t;
     return true;

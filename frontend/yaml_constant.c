@@ -170,7 +170,10 @@ static char *resolve_file(Reader *r, const Yaml *y) {
   return file;
 }
 
-// A file that was read: many constants may name it, its data is kept once for each type.
+// A file that was read: many constants may name it, its data is kept once for each type. It is read once into the
+// graph's arena, which owns it, and never copied. It is not mapped: a file that is truncated while it is mapped would
+// end the process with SIGBUS, one that is written to would change constants that passes have looked at, and what has
+// another type, byte order or order of axes must be converted in any case.
 typedef struct Loaded {
   Shape shape;
   void *data;
@@ -178,20 +181,17 @@ typedef struct Loaded {
 
 static bool load_file(Reader *r, const Draft *draft, const Yaml *y, Loaded *loaded) {
   char name[DESCRIPTION_BYTES];
-  const Allocator *allocator = r->scratch.allocator;
+  const Allocator allocator = arena_allocator(&r->graph->arena);
   Tensor t;
   char *path = resolve_file(r, y);
   bool ok = path && npy_read_named(path, yaml_quote(y->text, name), reader_position(r, y), draft->type, &draft->shape,
-                                   &t, allocator, r->d);
+                                   &t, &allocator, r->d);
   free(path);
   if (!ok) return false;
-  size_t nbytes = tensor_nbytes(&t);
   loaded->shape.rank = t.rank;
   for (int i = 0; i < t.rank; i++) loaded->shape.extent[i] = EXTENT(t.extent[i]);
-  loaded->data = arena_alloc(&r->graph->arena, nbytes);
-  if (loaded->data) memcpy(loaded->data, t.data, nbytes);
-  tensor_free(&t, allocator);
-  return loaded->data || error_out_of_memory(r->d);
+  loaded->data = t.data;
+  return true;
 }
 
 static bool shape_fits(const Shape *wanted, const Shape *found) {

@@ -506,13 +506,23 @@ static AxisSet kept_axes(const Loop *loop) {
   return loop_outer_axes(loop) & ~loop_cut_axes(loop);
 }
 
+bool loop_has_open_length(const Kernel *k, const Loop *loop) {
+  return loop->few_work || (loop->most_chunks && axes_powers(k, loop_cut_axes(loop)));
+}
+
+int64_t loop_block_length(const Kernel *k, const Loop *loop) {
+  const int64_t length = loop->tile ? loop->tile : loop->block, most = loop->most_chunks;
+  const int64_t least = most ? (axes_nelems(k, loop_cut_axes(loop)) + most - 1) / most : 0;
+  return length > least ? length : least;
+}
+
 int64_t loop_nchunks(const Kernel *k, const Loop *loop) {
-  int64_t length = loop->tile ? loop->tile : loop->block;
+  const int64_t length = loop_block_length(k, loop);
   return (axes_nelems(k, loop_cut_axes(loop)) + length - 1) / length;
 }
 
 bool loop_has_open_chunks(const Kernel *k, const Loop *loop) {
-  return loop->few_work || axes_powers(k, loop_cut_axes(loop));
+  return loop_has_open_length(k, loop) || axes_powers(k, loop_cut_axes(loop));
 }
 
 int64_t loop_nblocks(const Kernel *k, const Loop *loop) {
@@ -601,7 +611,7 @@ void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   text_add_string(out, "over ");
   if (loop->nouter) {
     print_axes(k, loop->order, loop->nouter, out);
-    print_parts(loop_nblocks(k, loop), "block", loop->block, out);
+    print_parts(loop_nblocks(k, loop), "block", loop_block_length(k, loop), out);
     if (loop->is_across) text_format(out, ", %d at once, across lanes", LANES);
     if (loop->rows > 1) text_format(out, ", %d at once", loop->rows);
     text_add_string(out, "; inside ");

@@ -163,6 +163,8 @@ typedef struct Loop {
   int64_t block; // iterations of the other outer axes in a block
   int64_t few_work, few_block, many_block; // few_work not 0: it is few_block where all axes together have at most
                                            // few_work elements, many_block where they have more
+  int64_t most_chunks;                     // not 0: blocks are longer where loop_nchunks would be more, and partial
+                                           // sums are in f64
   int64_t tile;                            // 0, or: no outer axes, one inner axis, of which a block is so many elements
   bool is_serial;                          // so little work that sharing it out costs more than it saves
   int64_t serial_work;                     // not 0: that is so where all axes together have at most so many elements
@@ -283,6 +285,9 @@ AxisSet loop_inner_axes(const Loop *loop);
 int64_t loop_row_nelems(const Kernel *k, const Loop *loop); // elements of a row in whole vectors; one inner axis
 int64_t loop_nblocks(const Kernel *k, const Loop *loop);
 bool loop_is_idle(const Kernel *k, const Loop *loop); // it has nothing to go over, or leaves nothing
+// How long a block or a tile is; whether that depends on open dims.
+bool loop_has_open_length(const Kernel *k, const Loop *loop);
+int64_t loop_block_length(const Kernel *k, const Loop *loop); // at the hints
 // Of how many blocks each iteration of the kept axes consists, and whether that depends on open dims.
 int64_t loop_nchunks(const Kernel *k, const Loop *loop);
 bool loop_has_open_chunks(const Kernel *k, const Loop *loop);

@@ -61,15 +61,28 @@ static bool arena_add_block(Arena *arena, size_t at_least) {
   return true;
 }
 
-void *arena_alloc(Arena *arena, size_t nbytes) {
+static void *arena_take(Arena *arena, size_t nbytes) {
   if (nbytes > PTRDIFF_MAX) return NULL;
   if (nbytes == 0) nbytes = 1; // NULL would mean out of memory
   nbytes = (nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   if ((size_t)(arena->end - arena->next) < nbytes && !arena_add_block(arena, nbytes)) return NULL;
   void *p = arena->next;
-  memset(p, 0, nbytes);
   arena->next += nbytes;
   return p;
+}
+
+void *arena_alloc(Arena *arena, size_t nbytes) {
+  void *p = arena_take(arena, nbytes);
+  if (p) memset(p, 0, nbytes);
+  return p;
+}
+
+static void *arena_resize(void *context, void *p, size_t nbytes) {
+  return p || !nbytes ? NULL : arena_take(context, nbytes);
+}
+
+Allocator arena_allocator(Arena *arena) {
+  return (Allocator){arena_resize, arena};
 }
 
 void *arena_array(Arena *arena, size_t count, size_t nbytes_each) {

@@ -42,6 +42,10 @@ char *arena_format(Arena *arena, const char *format, ...) __attribute__((format(
 #define ARENA_NEW(arena, T) ((T *)arena_alloc((arena), sizeof(T)))
 #define ARENA_ARRAY(arena, T, count) ((T *)arena_array((arena), (count), sizeof(T)))
 
+// What allocates from the arena, uninitialised, and frees nothing: blocks end with the arena, which it must not
+// outlive.
+Allocator arena_allocator(Arena *arena);
+
 // Makes room for one more element in an arena array that grows by doubling; false when out of memory.
 // `array` is a pointer to the array pointer, `capacity` its allocated length in elements.
 bool arena_grow(Arena *arena, void *array, size_t count, size_t *capacity, size_t nbytes_each);

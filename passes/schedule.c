@@ -227,6 +227,7 @@ static bool finish_partials(Scheduling *s, size_t loop_index, int phase) {
     while (loop->roots[next].kind != ROOT_REDUCE_OUTER) next++;
     AccessId access = loop->roots[next++].access;
     Temporary *temporary = &k->temporaries[k->accesses[access].temporary];
+    if (loop->most_chunks) temporary->type = k->accesses[access].type = TYPE_F64;
     temporary->nelems *= loop_nblocks(k, loop);
     temporary->loop = (uint32_t)loop_index;
     s->combine[i] = expr_label(k, expr_combine(k, access, (uint32_t)loop_index, e.axes), e.label);

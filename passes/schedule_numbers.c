@@ -61,6 +61,28 @@ static int64_t block_length(const Scheduling *s, bool is_small, int64_t partial_
   return partial_nelems ? clamp(block, clamp(least, 1, LEAST_WITH_PARTIALS), longest) : block;
 }
 
+static bool is_within_tensor(const Scheduling *s, AxisSet axes) { // that the kernel reads or writes
+  for (size_t i = 0; i < s->k->naccesses; i++)
+    if (s->k->accesses[i].value && !(axes & ~access_axes(s->k, &s->k->accesses[i]))) return true;
+  return false;
+}
+
+// How many blocks an iteration of the kept axes may have, so that partial sums stay small beside the largest tensor; 0:
+// any number. Where a tensor varies over all that is cut, kept and summed up to, each block adds up much more of the
+// tensor than it leaves. Else operands are spread over more than any of them has, as in the sum of a[i, j] * b[j, k]
+// over j, whose partial sums have a result's elements each. Axes alone decide: bits are the same for open extents.
+static int64_t most_chunks(const Scheduling *s, const Loop *loop) {
+  enum { FEW = 4, MANY = 1024 };
+  int64_t most = 0;
+  if (loop->is_across || s->is_tiled || s->overrides->key[SCHEDULE_BLOCK].is_set) return 0;
+  for (size_t i = 0; i < loop->nroots && most != FEW; i++) {
+    if (loop->roots[i].kind != ROOT_REDUCE_OUTER) continue;
+    const AxisSet result = s->kept | access_axes(s->k, &s->k->accesses[loop->roots[i].access]);
+    if (!is_within_tensor(s, s->cut | result)) most = result ? FEW : MANY;
+  }
+  return most;
+}
+
 static void choose_block(const Scheduling *s, Loop *loop, int64_t partial_nelems) {
   enum { SMALL = 1 << 18 };
   AxisSet axes = (s->outer & ~s->kept) | s->inner;
@@ -169,6 +191,7 @@ static void choose_steps(const Scheduling *s, Loop *loop) {
                         width <= LONG_ROW && (loop->ninner == 1 || has_short_runs(s));
   if (s->is_tiled) loop->tile = overridden(s, SCHEDULE_TILE, has_inner_sums ? TILE_WITH_SUMS : TILE);
   choose_block(s, loop, partial_nelems);
+  loop->most_chunks = most_chunks(s, loop);
   if (s->is_column) loop->block = (loop->block + LANES - 1) / LANES * LANES;
   if (s->is_column && rows * width > FEW_ELEMENTS)
     loop->prefetch = (int)overridden(s, SCHEDULE_PREFETCH, COLUMNS_AHEAD);
@@ -262,7 +285,8 @@ static bool shares_bytes(const Kernel *k, const Loop *loop, const Access *a) {
     next *= k->axes[loop->order[i]].extent;
     if (i >= loop->nouter && !loop->tile) nelems *= k->axes[loop->order[i]].extent;
   }
-  return !is_dense || nelems % 2 || (loop->few_work && (loop->few_block % 2 || loop->many_block % 2));
+  return !is_dense || nelems % 2 || loop->most_chunks ||
+         (loop->few_work && (loop->few_block % 2 || loop->many_block % 2));
 }
 
 static void choose_streams(const Scheduling *s, Loop *loop) {

@@ -118,7 +118,8 @@ static void print_struct(Printer *p) {
   for (size_t i = 0; i < p->program->nkernels; i++)
     for (size_t l = 0; l < p->program->kernels[i]->nloops; l++) {
       const Loop *loop = &p->program->kernels[i]->loops[l];
-      if (loop->few_work) text_format(p->plain, "  size_t k%zu_loop%zu_block; // iterations in a block\n", i, l);
+      if (loop_has_open_length(p->program->kernels[i], loop))
+        text_format(p->plain, "  size_t k%zu_loop%zu_block; // iterations in a block\n", i, l);
       if (loop_has_open_chunks(p->program->kernels[i], loop))
         text_format(p->plain, "  size_t k%zu_loop%zu_chunks; // blocks of them\n", i, l);
     }

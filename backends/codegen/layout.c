@@ -53,13 +53,17 @@ static void print_blocks(Printer *p, size_t kernel, size_t loop) {
   const AxisSet cut = loop_cut_axes(l), all = loop_inner_axes(l) | cut;
   if (!loop_has_open_chunks(k, l)) return;
   const char *length = size_text(p, l->tile ? l->tile : l->block, 0, "");
-  if (l->few_work) {
-    length = checked(p, arena_format(p->scratch, "a->k%zu_loop%zu_block", kernel, loop));
+  const char *total = bare_text(p, size_text(p, axes_nelems(k, cut), axes_powers(k, cut), "a->"));
+  if (loop_has_open_length(k, l)) length = checked(p, arena_format(p->scratch, "a->k%zu_loop%zu_block", kernel, loop));
+  if (l->few_work)
     text_format(p->plain, "  %s = %s <= %lld ? %lld : %lld;\n", length,
                 bare_text(p, size_text(p, axes_nelems(k, all), axes_powers(k, all), "a->")), (long long)l->few_work,
                 (long long)l->few_block, (long long)l->many_block);
-  }
-  const char *total = bare_text(p, size_text(p, axes_nelems(k, cut), axes_powers(k, cut), "a->"));
+  else if (l->most_chunks) text_format(p->plain, "  %s = %lld;\n", length, (long long)l->block);
+  if (l->most_chunks)
+    text_format(p->plain, "  if (%s < (%s + %lld) / %lld) %s = (%s + %lld) / %lld;\n", length, total,
+                (long long)l->most_chunks - 1, (long long)l->most_chunks, length, total, (long long)l->most_chunks - 1,
+                (long long)l->most_chunks);
   text_format(p->plain, "  a->k%zu_loop%zu_chunks = (%s + %s - 1) / %s;\n", kernel, loop, total, length, length);
 }
 

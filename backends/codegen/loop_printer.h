@@ -104,6 +104,7 @@ bool is_found_again(const LoopPrinter *l, ExprId id);
 bool is_left(const LoopPrinter *l, ExprId id);
 // What a root stores or accumulates: for an inner sum, its operand.
 ExprId root_operand(const LoopPrinter *l, const Root *root);
+bool is_widened_sum(const LoopPrinter *l, const Root *root); // to an array in f64, though the kernel is in f32
 bool is_array_sum(const LoopPrinter *l, const Root *root);
 // Whether a root adds up vectors, in an inner sum.
 bool is_vector_sum(const LoopPrinter *l, const Root *root);

@@ -209,7 +209,7 @@ const char *axes_text(LoopPrinter *l, AxisSet axes) {
 
 const char *block_text(LoopPrinter *l) {
   const Loop *loop = l->loop;
-  if (!loop->few_work) return number_text(l, loop->tile ? loop->tile : loop->block, 0);
+  if (!loop_has_open_length(l->k, loop)) return number_text(l, loop_block_length(l->k, loop), 0);
   const char *text = arena_format(l->p->scratch, "a->k%zu_loop%zu_block", l->kernel_index, l->loop_index);
   l->p->out_of_memory |= !text;
   return text ? text : "1";

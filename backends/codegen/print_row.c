@@ -41,7 +41,12 @@ ExprOp root_reduction(const LoopPrinter *l, const Root *root) {
 
 bool is_fused_product(const LoopPrinter *l, const Root *root) {
   ExprId operand = root_operand(l, root);
-  return root_reduction(l, root) == EXPR_REDUCE_SUM && l->k->exprs[operand].op == EXPR_MUL && l->nuses[operand] == 1;
+  return root_reduction(l, root) == EXPR_REDUCE_SUM && l->k->exprs[operand].op == EXPR_MUL && l->nuses[operand] == 1 &&
+         !is_widened_sum(l, root);
+}
+
+bool is_widened_sum(const LoopPrinter *l, const Root *root) {
+  return !l->k->is_f64 && is_array_sum(l, root) && l->k->accesses[root->access].type == TYPE_F64;
 }
 
 ExprId root_operand(const LoopPrinter *l, const Root *root) {

@@ -17,7 +17,13 @@ static void add_sum(LoopPrinter *l, const Sum *sum) {
 static void add_accumulate(LoopPrinter *l, const Root *root, const Sum *sum) {
   ExprId operand = root_operand(l, root);
   const Expr *e = &l->k->exprs[operand];
-  if (is_fused_product(l, root)) {
+  if (is_widened_sum(l, root)) {
+    text_format(l->out, "d_%s(", combine_name(root_reduction(l, root)));
+    add_sum(l, sum);
+    text_add_string(l->out, ", d_from_v(");
+    add_vector(l, operand);
+    text_add_string(l->out, ")");
+  } else if (is_fused_product(l, root)) {
     text_format(l->out, "%c_fma(", l->prefix);
     add_vector(l, e->args[0]);
     text_add_string(l->out, ", ");
@@ -63,18 +69,21 @@ static void print_array_sums(LoopPrinter *l, int sweep, bool is_load) {
     const char *name = l->access_name[root->access];
     bool is_part = l->is_tail && !l->loop->is_across;
     const char *tail = is_part ? "_n" : "", *n = is_part ? ", n" : "";
+    const bool is_f64 = l->k->is_f64 || is_widened_sum(l, root);
+    const char prefix = is_f64 ? 'd' : 'v';
     print_indent(l);
     bool may_be_null = may_be_unwanted(l, root->access) && !l->loop->is_across;
     const char *test = may_be_null ? arena_format(l->p->scratch, "part_%s ? ", name) : "";
     if (!is_load) add_part_test(l, root->access);
-    if (is_load) text_format(l->out, "%s held_%s = %s%c_load%s(part_%s", l->vec, name, test, l->prefix, tail, name);
-    else text_format(l->out, "%c_store%s(part_%s", l->prefix, tail, name);
+    if (is_load)
+      text_format(l->out, "%s held_%s = %s%c_load%s(part_%s", is_f64 ? "dvec" : "vec", name, test, prefix, tail, name);
+    else text_format(l->out, "%c_store%s(part_%s", prefix, tail, name);
     add_terms(l, &l->k->accesses[root->access], loop_inner_axes(l->loop) & ~(1U << loop_vector_axis(l->loop)), true);
     text_format(l->out, " + %s", l->lane);
     if (l->loop->is_across) text_format(l->out, " * %d", LANES);
     if (!is_load) text_format(l->out, ", held_%s", name);
     text_format(l->out, "%s)", n);
-    if (is_load && may_be_null) text_add_string(l->out, l->k->is_f64 ? " : d_set(0.0)" : " : v_set(0.0f)");
+    if (is_load && may_be_null) text_add_string(l->out, is_f64 ? " : d_set(0.0)" : " : v_set(0.0f)");
     text_add_string(l->out, ";\n");
   }
 }

@@ -22,6 +22,10 @@ typedef struct InterpreterOptions {
 bool interpret(const Graph *g, const Tensor *inputs, Tensor *outputs, const InterpreterOptions *options,
                Diagnostics *d);
 
+// The most bytes that the arrays of values take at a time during interpret, without what an operator's own sums take.
+// False: out of memory.
+bool interpreter_nbytes(const Graph *g, const Allocator *allocator, uint64_t *nbytes);
+
 // Runs one node: f64 arrays parallel to node->inputs and node->outputs, row-major and dense, NULL where the operand
 // is absent; s64 are int64_t in their place. The outputs are written. False: out of memory.
 bool interpret_node(const Node *node, const double *const *inputs, double *const *outputs, const Allocator *allocator);

@@ -136,6 +136,10 @@ ng_status ng_bench(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, co
   Timing t = {.kernel = k, .inputs = inputs, .outputs = outputs, .options = options};
   team_init(&t.team, options->threads ? options->threads : ng_thread_count());
   count_bytes(k, result);
+  const ng_memory_part ceiling = {"a loop to compare with", result->bytes_read + result->bytes_written};
+  char doing[320];
+  snprintf(doing, sizeof doing, "timing %s", k->name);
+  if (ng_context_check_memory(k->ctx, doing, &ceiling, 1) != NG_OK) return NG_OUT_OF_MEMORY;
   t.samples = allocator_alloc(a, 2 * (size_t)MOST_ROUNDS * sizeof *t.samples);
   bool ok = t.samples && profile_begin(&t) &&
             ceiling_init(&t.ceiling, a, result->bytes_read, result->bytes_written, t.team.threads);

@@ -117,9 +117,25 @@ ng_status build_portable_graph(Build *b, ng_graph *g, const Graph *open, const n
   return build_for(b, g, open, options, true);
 }
 
+// Offsets in the workspace are sums of tensors' bytes, and must not overflow.
+static bool is_addressable(const Graph *g) {
+  const uint64_t most = SIZE_MAX / 16;
+  uint64_t nbytes = 0;
+  for (size_t i = 0; i < g->nvalues; i++) {
+    const int64_t nelems = shape_nelems(&g->values[i]->shape);
+    if (nelems > 0) nbytes = nbytes_add(nbytes, type_array_nbytes(g->values[i]->type, (size_t)nelems));
+  }
+  return nbytes <= most;
+}
+
 ng_status build_kernels(Build *b) {
   ng_context *ctx = b->owner->ctx;
   Call call = call_begin(ctx);
+  if (!is_addressable(b->graph)) {
+    error_at(&ctx->diagnostics, (Position){0}, "%s: its tensors are more bytes than memory has addresses",
+             b->graph->name);
+    return failure(ctx, call);
+  }
   b->program = pipeline_lower(b->graph, &b->passes);
   if (!b->program) return failure(ctx, call);
   call_end(ctx, call);

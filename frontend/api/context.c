@@ -25,7 +25,9 @@ ng_context *ng_context_new(const ng_allocator *allocator) {
   if (allocator) a = (Allocator){allocator->resize, allocator->user};
   ng_context *ctx = allocator_alloc(&a, sizeof *ctx);
   if (!ctx) return NULL;
-  *ctx = (ng_context){.allocator = a};
+  *ctx = (ng_context){0};
+  budget_init(&ctx->budget, a, default_max_memory());
+  ctx->allocator = budget_allocator(&ctx->budget);
   diagnostics_init(&ctx->diagnostics, &ctx->allocator);
   text_init(&ctx->rendered, &ctx->allocator);
   return ctx;
@@ -35,7 +37,7 @@ void ng_context_free(ng_context *ctx) {
   if (!ctx) return;
   diagnostics_deinit(&ctx->diagnostics);
   text_deinit(&ctx->rendered);
-  Allocator a = ctx->allocator;
+  const Allocator a = ctx->budget.lender;
   allocator_free(&a, ctx);
 }
 
@@ -54,11 +56,17 @@ ng_message ng_message_at(const ng_context *ctx, size_t i) {
 const char *ng_messages_text(ng_context *ctx, int colour) {
   text_deinit(&ctx->rendered);
   diagnostics_print(&ctx->diagnostics, &ctx->rendered, colour != 0);
+  if (ctx->diagnostics.out_of_memory && atomic_load(&ctx->budget.refused)) {
+    char limit[NBYTES_TEXT];
+    text_format(&ctx->rendered, "note: the memory budget is %s; raise it with --max-memory\n",
+                nbytes_string(ctx->budget.limit, limit));
+  }
   return ctx->rendered.out_of_memory ? "error: out of memory\n" : text_string(&ctx->rendered);
 }
 
 void ng_messages_clear(ng_context *ctx) {
   diagnostics_deinit(&ctx->diagnostics);
+  atomic_store(&ctx->budget.refused, false);
 }
 
 ng_status ng_last_status(const ng_context *ctx) {

@@ -231,12 +231,14 @@ static ng_status emit(ng_graph *g, const ng_options *options, char **texts, size
   Text made[MOST];
   Emission e = {.g = g};
   for (size_t i = 0; i < MOST; i++) text_init(&made[i], &ctx->allocator);
+  Call call = call_begin(ctx);
   ng_status status = emit_texts(&e, options ? options : &defaults, &made[0], &made[1], count == MOST ? &made[2] : NULL);
   for (size_t i = 0; i < count; i++) {
     texts[i] = status == NG_OK ? text_release(ctx, &made[i]) : NULL;
     if (status == NG_OK && !texts[i]) status = NG_OUT_OF_MEMORY;
   }
-  if (status == NG_OUT_OF_MEMORY) error_out_of_memory(&ctx->diagnostics);
+  const bool is_told = call_end(ctx, call) != NG_OK;
+  if (status == NG_OUT_OF_MEMORY && !is_told) error_out_of_memory(&ctx->diagnostics);
   for (size_t i = 0; i < count && status != NG_OK; i++) {
     ng_text_free(ctx, texts[i]);
     texts[i] = NULL;

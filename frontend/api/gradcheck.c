@@ -12,6 +12,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_STEPS = 6, LEAST_SAMPLES = 4, MOST_SAMPLES = 4096 };
@@ -28,6 +29,7 @@ typedef struct Check {
   Tensor *weights;   // of the first nweighted outputs
   Tensor *gradients; // parallel to backward's outputs
   size_t nweighted;
+  bool is_too_large; // for the memory budget, which was told
 } Check;
 
 static bool out_of_memory(Check *c) {
@@ -96,6 +98,24 @@ static Tensor *make_tensors(Check *c, Value *const *values, size_t count) {
     if (!tensors[i].data) return NULL;
   }
   return tensors;
+}
+
+static bool has_memory(Check *c) {
+  const Graph *g = c->forward, *b = c->backward;
+  const Allocator *allocator = &c->ctx->allocator;
+  uint64_t forward, backward;
+  char doing[320];
+  if (!interpreter_nbytes(g, allocator, &forward) || !interpreter_nbytes(b, allocator, &backward))
+    return out_of_memory(c);
+  const ng_memory_part parts[] = {
+      {"inputs", values_nbytes(g->inputs, g->ninputs)},
+      {"outputs and weights",
+       nbytes_add(nbytes_multiply(3, values_nbytes(g->outputs, g->noutputs)), values_nbytes(g->outputs, c->nweighted))},
+      {"gradients", values_nbytes(b->outputs, b->noutputs)},
+      {"values in f64", forward > backward ? forward : backward},
+  };
+  snprintf(doing, sizeof doing, "checking the gradient of %s", g->name);
+  return ng_context_check_memory(c->ctx, doing, parts, sizeof parts / sizeof *parts) == NG_OK;
 }
 
 static bool make_data(Check *c, uint64_t seed) {
@@ -268,7 +288,12 @@ static bool check_input(Check *c, size_t k, double tolerance, int64_t nsamples, 
 }
 
 static bool check(Check *c, const ng_graph *g, uint64_t seed, double tolerance, ng_gradcheck_result *results) {
-  if (!make_graphs(c, g) || !make_data(c, seed)) return out_of_memory(c);
+  if (!make_graphs(c, g)) return out_of_memory(c);
+  if (!has_memory(c)) {
+    c->is_too_large = true;
+    return false;
+  }
+  if (!make_data(c, seed)) return out_of_memory(c);
   if (!run(c, c->forward, c->inputs, c->outputs) || !run_backward(c)) return false;
   int64_t nsamples = sample_count(c);
   for (size_t k = 0; k < c->backward->noutputs; k++)
@@ -290,6 +315,7 @@ ng_status ng_gradcheck(ng_graph *g, const ng_gradcheck_options *options, ng_grad
   Call call = call_begin(g->ctx);
   bool ok = check(&c, g, o->seed, o->tolerance > 0 ? o->tolerance : default_tolerance, results);
   status = call_end(g->ctx, call);
+  if (c.is_too_large) status = NG_OUT_OF_MEMORY;
   graph_free(c.forward);
   graph_free(c.backward);
   arena_deinit(&c.scratch);

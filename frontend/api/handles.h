@@ -5,11 +5,13 @@
 #define NGRAD_FRONTEND_API_HANDLES_H
 
 #include "frontend/api/ngrad.h"
+#include "ir/budget.h"
 #include "ir/operator.h"
 #include "ir/tensor.h"
 
 struct ng_context {
-  Allocator allocator;
+  Allocator allocator; // the budget's
+  Budget budget;       // which lends from the caller's allocator
   Diagnostics diagnostics;
   Text rendered; // what ng_messages_text returned
   ng_status last_status;
@@ -48,6 +50,18 @@ ng_status unknown_name(ng_context *ctx, const char *what, const char *name, cons
 char *text_release(ng_context *ctx, Text *t);
 
 void report_progress(const ng_context *ctx, const char *what, double fraction);
+
+// The budget that a context begins with.
+size_t default_max_memory(void);
+
+// Memory for the tensor `name` (NULL: it has none). False after telling that there is none, or too little left of the
+// budget.
+bool tensor_make(ng_context *ctx, const char *name, Tensor *t);
+
+// ng_context_check_memory for one part: "interpreting NAME needs ...".
+ng_status graph_check_memory(ng_graph *g, const char *doing, const char *what, uint64_t nbytes);
+
+uint64_t values_nbytes(Value *const *values, size_t count); // as tensors; all extents have numbers
 
 // What is known of a value; without a name when there is none (NULL).
 ng_tensor_info value_info(const Value *v);

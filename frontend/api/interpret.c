@@ -22,6 +22,10 @@ ng_status ng_interpret(ng_graph *g, const ng_tensor *inputs, ng_tensor *outputs,
   if (status != NG_OK) return status;
   if (!tensors_fit(inputs, graph->inputs, graph->ninputs) || !tensors_fit(outputs, graph->outputs, graph->noutputs))
     return argument_error(ctx, "expected tensors of the graph's types and shapes");
+  ng_memory memory;
+  status = ng_graph_memory(g, &memory);
+  if (status == NG_OK) status = graph_check_memory(g, "interpreting", "values in f64", memory.interpreter_nbytes);
+  if (status != NG_OK) return status;
   Arena scratch;
   arena_init(&scratch, &ctx->allocator);
   Tensor *in = ARENA_ARRAY(&scratch, Tensor, graph->ninputs), *out = ARENA_ARRAY(&scratch, Tensor, graph->noutputs);

@@ -93,6 +93,23 @@ NG_API ng_status ng_last_status(const ng_context *ctx); /* why the last call tha
    must not use the context. NULL: no. */
 NG_API void ng_context_set_log(ng_context *ctx, void (*log)(void *user, const ng_message *message), void *user);
 
+/* The memory budget: the most bytes that are in use at a time of what comes from the context's allocator. What would
+   exceed it is NG_OUT_OF_MEMORY, where that can be known with a message and before any of it is allocated. By default,
+   and again for 0, it is three quarters of what the machine, the control groups that the process is in, and its own
+   resource limits leave when the context is made. Memory of the C compiler, which is another process, is not in it. */
+NG_API void ng_context_set_max_memory(ng_context *ctx, uint64_t nbytes);
+NG_API uint64_t ng_context_max_memory(const ng_context *ctx);
+
+typedef struct ng_memory_part {
+  const char *what; /* "inputs" */
+  uint64_t nbytes;
+} ng_memory_part;
+
+/* Whether the sum of the parts is left of the budget. NG_OUT_OF_MEMORY, after a message that begins with `doing`
+   ("running layer_norm") and lists the parts: it is not. Nothing is set aside. */
+NG_API ng_status ng_context_check_memory(ng_context *ctx, const char *doing, const ng_memory_part *parts,
+                                         size_t nparts);
+
 /* Progress of long work (interpreting, timing): called with a fraction in [0, 1], from the calling thread. NULL: no. */
 NG_API void ng_context_set_progress(ng_context *ctx, void (*progress)(void *user, const char *what, double fraction),
                                     void *user);
@@ -231,6 +248,16 @@ NG_API ng_graph *ng_graph_run_passes(ng_graph *g, const ng_options *options);
 NG_API char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options);
 /* Bytes of memory between kernels: the workspace, and what it would be if no two values ever had the same place. */
 NG_API ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size_t *nbytes, size_t *unshared);
+
+/* Bytes that running a graph needs beside the graph itself and, compiled, its workspace. The largest number stands for
+   all that exceed it. */
+typedef struct ng_memory {
+  uint64_t inputs_nbytes, outputs_nbytes;
+  uint64_t constants_nbytes;   /* but those of one number; the graph holds them already */
+  uint64_t interpreter_nbytes; /* the most that ng_interpret's own arrays, of f64, take at a time */
+} ng_memory;
+NG_API ng_status ng_graph_memory(ng_graph *g, ng_memory *out); /* binds g */
+
 NG_API void ng_text_free(ng_context *ctx, char *text);
 
 /* A name, or other text that is not to be trusted, as part of something else. What nobody can see (control characters,

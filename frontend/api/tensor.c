@@ -97,10 +97,7 @@ ng_status ng_tensor_new(ng_context *ctx, const ng_tensor_info *info, ng_tensor *
                           info->name ? info->name : "?");
   Tensor t = {.type = (Type)info->type, .rank = info->rank, .order = order_of_info(info)};
   for (int i = 0; i < t.rank; i++) t.extent[i] = info->extent[i];
-  if (!tensor_alloc(&t, &ctx->allocator)) {
-    error_out_of_memory(&ctx->diagnostics);
-    return NG_OUT_OF_MEMORY;
-  }
+  if (!tensor_make(ctx, info->name, &t)) return NG_OUT_OF_MEMORY;
   memset(t.data, 0, tensor_nbytes(&t));
   *out = tensor_to_api(&t);
   return NG_OK;

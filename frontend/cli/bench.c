@@ -149,7 +149,8 @@ static ng_status bench_graph(Bench *b, ng_context *ctx, const char *path) {
   ng_kernel *k = NULL;
   ng_status status;
   ng_graph *g = graph_open(ctx, path, s, &status);
-  if (g) status = inputs_make(&inputs, ctx, g, path, &random);
+  if (g) status = memory_check(ctx, g, "timing", 1, false, false);
+  if (status == NG_OK) status = inputs_make(&inputs, ctx, g, path, &random);
   if (status == NG_OK) status = outputs_make(&outputs, ctx, g);
   if (status == NG_OK) {
     k = ng_compile(g, &options);
@@ -168,7 +169,7 @@ int verb_bench(const Settings *s) {
   else add_header(&b.table);
   int status = 0;
   for (size_t i = 0; i < s->noperands; i++) {
-    ng_context *ctx = session_open();
+    ng_context *ctx = session_open(s->max_memory);
     ng_status ended = bench_graph(&b, ctx, s->operands[i]);
     if (!status) status = exit_status(ended);
     session_close(ctx);

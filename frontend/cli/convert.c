@@ -3,7 +3,7 @@
 #include "frontend/cli/verbs.h"
 
 int verb_convert(const Settings *s) {
-  ng_context *ctx = session_open();
+  ng_context *ctx = session_open(s->max_memory);
   ng_status status;
   ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
   char *text = g ? ng_graph_show(g, "yaml", NULL) : NULL;

@@ -113,6 +113,25 @@ ng_status inputs_make(Tensors *inputs, ng_context *ctx, ng_graph *g, const char 
   return status;
 }
 
+ng_status memory_check(ng_context *ctx, ng_graph *g, const char *doing, int noutputs, bool interprets,
+                       bool has_inputs) {
+  ng_memory m;
+  ng_status status = ng_graph_memory(g, &m);
+  if (status != NG_OK) return status;
+  const uint64_t most = UINT64_MAX / 2;
+  const ng_memory_part parts[] = {
+      {"inputs", has_inputs ? 0 : m.inputs_nbytes},
+      {noutputs > 1 ? "outputs, twice" : "outputs",
+       m.outputs_nbytes < most ? m.outputs_nbytes * (uint64_t)noutputs : m.outputs_nbytes},
+      {"values in f64", interprets ? m.interpreter_nbytes : 0},
+  };
+  char *words = memory_or_exit(malloc(strlen(doing) + strlen(ng_graph_name(g)) + 2));
+  sprintf(words, "%s %s", doing, ng_graph_name(g));
+  status = ng_context_check_memory(ctx, words, parts, sizeof parts / sizeof *parts);
+  free(words);
+  return status;
+}
+
 ng_status outputs_make(Tensors *outputs, ng_context *ctx, ng_graph *g) {
   *outputs = tensors_new(ctx, ng_graph_output_count(g));
   ng_status status = NG_OK;

@@ -25,6 +25,10 @@ ng_graph *graph_open(ng_context *ctx, const char *path, const Settings *settings
 // whatever it returns.
 ng_status inputs_make(Tensors *inputs, ng_context *ctx, ng_graph *g, const char *path, const Settings *settings);
 
+// Whether the budget has room for the inputs, if they are not there yet, for `noutputs` times the outputs, and for what
+// the interpreter takes if it runs. Binds the graph.
+ng_status memory_check(ng_context *ctx, ng_graph *g, const char *doing, int noutputs, bool interprets, bool has_inputs);
+
 // Zeroed outputs of a bound graph.
 ng_status outputs_make(Tensors *outputs, ng_context *ctx, ng_graph *g);
 

@@ -62,7 +62,7 @@ static ng_status emit_graph(ng_context *ctx, ng_graph *g, const Settings *s) {
 
 int verb_emit(const Settings *s) {
   if (!s->out) return usage_error("emit: expected -o DIR, where the sources go");
-  ng_context *ctx = session_open();
+  ng_context *ctx = session_open(s->max_memory);
   ng_status status;
   ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
   if (g) status = emit_graph(ctx, g, s);
@@ -73,7 +73,7 @@ int verb_emit(const Settings *s) {
 
 int verb_show(const Settings *s) {
   const ng_options options = options_of_settings(s);
-  ng_context *ctx = session_open();
+  ng_context *ctx = session_open(s->max_memory);
   ng_status status;
   ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
   char *text = g ? ng_graph_show(g, s->format ? s->format : "yaml", &options) : NULL;

@@ -63,7 +63,7 @@ static ng_status write_gradient(ng_context *ctx, ng_graph *forward, ng_graph *ba
 }
 
 int verb_grad(const Settings *s) {
-  ng_context *ctx = session_open();
+  ng_context *ctx = session_open(s->max_memory);
   ng_status status;
   ng_graph *g = graph_open(ctx, s->operands[0], s, &status), *gradient = NULL;
   if (g) {
@@ -137,7 +137,7 @@ static json_t *results_json(const ng_context *ctx, const ng_graph *g, const ng_g
 }
 
 int verb_gradcheck(const Settings *s) {
-  ng_context *ctx = session_open();
+  ng_context *ctx = session_open(s->max_memory);
   ng_status status;
   ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
   if (g) {

@@ -17,7 +17,7 @@ static const Verb verbs[] = {
     {"check", "GRAPH...", 1, ANY_NUMBER, "read, infer and verify graphs; print them with all types and shapes",
      "Every graph is looked at, whatever is wrong with another. What is printed is a graph file again.\n" GRAPH_IS
      "--json prints an array with an object a graph.\n",
-     "  ngrad check models/gpt2_layer_norm_backward.yaml\n", OPTION_DIM | OPTION_JSON,
+     "  ngrad check models/gpt2_layer_norm_backward.yaml\n", OPTION_DIM | OPTION_JSON | OPTION_MEMORY,
      STATUS(0) | STATUS(1) | STATUS(2), verb_check},
     {"run", "GRAPH", 1, 1, "execute a graph, and summarise, write or compare its outputs",
      "Inputs are NAME.npy files, in DIR or beside the graph, or made up by --random. Extents that the graph leaves\n"
@@ -27,20 +27,20 @@ static const Verb verbs[] = {
      "  ngrad run graph.yaml --in data --out results --threads 2\n"
      "  ngrad run graph.yaml --in data --expect results --tolerance 1e-6\n",
      OPTION_BACKEND | OPTION_IN | OPTION_RANDOM | OPTION_DIM | OPTION_OUT | OPTION_EXPECTED | OPTION_NAN_CHECK |
-         OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_WATCH | OPTION_JSON,
+         OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_WATCH | OPTION_JSON | OPTION_MEMORY,
      STATUS(0) | STATUS(1) | STATUS(2) | STATUS(3) | STATUS(4), verb_run},
     {"emit", "GRAPH -o DIR", 1, 1, "write a graph as C source: NAME.c and NAME.h, after the graph's name",
      "The source is C11 and C++17 and needs libc and libm only. It chooses the best of its instruction sets where it\n"
      "runs, and is the same on whatever machine it was written.\n",
      "  ngrad emit models/gpt2_layer_norm_backward.yaml --isa avx2,avx512 -o kernels\n",
-     OPTION_SOURCE_OUT | OPTION_PASSES | OPTION_JSON, STATUS(0) | STATUS(1) | STATUS(2), verb_emit},
+     OPTION_SOURCE_OUT | OPTION_PASSES | OPTION_JSON | OPTION_MEMORY, STATUS(0) | STATUS(1) | STATUS(2), verb_emit},
     {"show", "GRAPH", 1, 1, "print what becomes of a graph on its way to kernels",
      "yaml and dot show the graph as it was read or, with --after, as a pass leaves it; kernels and c what comes\n"
      "after all passes. yaml is a graph file again; dot is for Graphviz.\n",
      "  ngrad show models/gpt2_layer_norm_backward.yaml --format kernels\n"
      "  ngrad show graph.yaml --format dot | dot -Tsvg > graph.svg\n",
-     OPTION_AFTER | OPTION_FORMAT | OPTION_DIM | OPTION_ISA | OPTION_PASSES, STATUS(0) | STATUS(1) | STATUS(2),
-     verb_show},
+     OPTION_AFTER | OPTION_FORMAT | OPTION_DIM | OPTION_ISA | OPTION_PASSES | OPTION_MEMORY,
+     STATUS(0) | STATUS(1) | STATUS(2), verb_show},
     {"bench", "GRAPH...", 1, ANY_NUMBER, "time compiled graphs on random data",
      "Each run is measured in turns with the ceiling: a plain streaming loop that reads and writes as many bytes as\n"
      "the graph's inputs and outputs have. ratio is the ceiling's median by the kernel's: 1 is as fast as memory.\n"
@@ -53,11 +53,11 @@ static const Verb verbs[] = {
      "  ngrad bench models/*.yaml --threads 2 --json\n"
      "  ngrad bench models/transformer_mlp_forward.yaml --profile\n",
      OPTION_DIM | OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_COLD | OPTION_SECONDS | OPTION_PROFILE |
-         OPTION_JSON,
+         OPTION_JSON | OPTION_MEMORY,
      STATUS(0) | STATUS(1) | STATUS(2) | STATUS(4), verb_bench},
     {"convert", "GRAPH", 1, 1, "write a graph as a file in format ngrad/1, with all types and shapes",
      GRAPH_IS "The files of constants stay where they are: what is written names them as GRAPH does, beside itself.\n",
-     "  ngrad convert onednn_dump.json -o graph.yaml\n", OPTION_FILE_OUT | OPTION_DIM,
+     "  ngrad convert onednn_dump.json -o graph.yaml\n", OPTION_FILE_OUT | OPTION_DIM | OPTION_MEMORY,
      STATUS(0) | STATUS(1) | STATUS(2), verb_convert},
     {"grad", "GRAPH", 1, 1, "write the graph that computes a graph's gradients",
      "Its outputs are diff_NAME for each of --wrt; its inputs are, as far as it uses them, GRAPH's inputs, values "
@@ -65,13 +65,13 @@ static const Verb verbs[] = {
      "GRAPH computes (under their own names: make them outputs of GRAPH too), and diff_NAME for each of --of. With -o\n"
      "it says which they are.\n",
      "  ngrad grad models/transformer_mlp_forward.yaml --wrt x,gamma,beta -o backward.yaml\n",
-     OPTION_FILE_OUT | OPTION_GRADIENT | OPTION_DIM, STATUS(0) | STATUS(1) | STATUS(2), verb_grad},
+     OPTION_FILE_OUT | OPTION_GRADIENT | OPTION_DIM | OPTION_MEMORY, STATUS(0) | STATUS(1) | STATUS(2), verb_grad},
     {"gradcheck", "GRAPH", 1, 1, "compare a graph's gradients with differences, in f64, on random data",
      "The derivative of one sum of all outputs with random weights is taken by central differences of ever smaller\n"
      "steps. Elements at kinks are skipped; of large graphs some elements of each input are checked.\n",
      "  ngrad gradcheck models/resnet50_residual_forward.yaml --dim N=1\n",
-     OPTION_GRADIENT | OPTION_GRADCHECK | OPTION_DIM | OPTION_JSON, STATUS(0) | STATUS(1) | STATUS(2) | STATUS(3),
-     verb_gradcheck},
+     OPTION_GRADIENT | OPTION_GRADCHECK | OPTION_DIM | OPTION_JSON | OPTION_MEMORY,
+     STATUS(0) | STATUS(1) | STATUS(2) | STATUS(3), verb_gradcheck},
     {"ops", "[NAME]", 0, 1, "list the operators, or describe one in full", NULL, "  ngrad ops LayerNormBackward\n",
      OPTION_JSON, STATUS(0) | STATUS(2), verb_ops},
     {"passes", "", 0, 0, "list the passes in their order, and the rules that they apply", NULL, "  ngrad passes\n",

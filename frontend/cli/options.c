@@ -16,7 +16,8 @@ typedef enum OptionKind {
   KIND_NUMBER,
   KIND_DIM,
   KIND_LIST,
-  KIND_NAMES
+  KIND_NAMES,
+  KIND_NBYTES
 } OptionKind;
 
 typedef struct Option {
@@ -84,6 +85,8 @@ static const Option options[] = {
     {OPTION_SECONDS, "seconds", 0, "X", KIND_NUMBER, FIELD(seconds), "how long to time each graph (default 1)"},
     {OPTION_PROFILE, "profile", 0, NULL, KIND_FLAG, FIELD(has_profile),
      "tell how long each kernel takes, and the lines it came from"},
+    {OPTION_MEMORY, "max-memory", 0, "SIZE", KIND_NBYTES, FIELD(max_memory),
+     "most memory to use, as in 500M or 2GiB (default: three quarters of what is available)"},
     {OPTION_JSON, "json", 0, NULL, KIND_FLAG, FIELD(is_json), "print one JSON document"},
     {~0U, "help", 'h', NULL, KIND_FLAG, FIELD(wants_help), "print this"},
 };
@@ -188,6 +191,28 @@ static bool parse_number(const Option *o, const char *text, double *value) {
   return true;
 }
 
+// A number of 1 or more, with or without a unit: K, M, G, T, also as KB, are powers of 1000, KiB of 1024.
+static bool parse_nbytes(const Option *o, const char *text, uint64_t *nbytes) {
+  static const char prefixes[] = "KMGT";
+  char *end;
+  errno = 0;
+  const double number = *text >= '0' && *text <= '9' ? strtod(text, &end) : 0;
+  if (number > 0 && !errno) {
+    const char *prefix = *end ? strchr(prefixes, *end == 'k' ? 'K' : *end) : NULL;
+    const bool is_binary = prefix && strncmp(end + 1, "iB", 2) == 0;
+    if (prefix) end += is_binary ? 3 : end[1] == 'B' ? 2 : 1;
+    else if (*end == 'B') end++;
+    double scaled = number;
+    for (const char *c = prefixes; prefix && c <= prefix; c++) scaled *= is_binary ? 1024 : 1000;
+    if (!*end && scaled >= 1 && scaled < 0x1p63) {
+      *nbytes = (uint64_t)scaled;
+      return true;
+    }
+  }
+  usage_error("--%s: expected a number of bytes, as in 2000000, 500M or 2GiB, found %s", o->name, text);
+  return false;
+}
+
 // NAME=N; cuts argv's string at the last '='.
 static bool parse_dim(char *text, Settings *s) {
   char *equals = strrchr(text, '=');
@@ -224,6 +249,7 @@ static bool set_option(Settings *s, const Option *o, char *value) {
   case KIND_COUNT: return parse_count(o, value, (int *)(void *)field);
   case KIND_SEED: return parse_seed(o, value, s);
   case KIND_NUMBER: return parse_number(o, value, (double *)(void *)field);
+  case KIND_NBYTES: return parse_nbytes(o, value, (uint64_t *)(void *)field);
   case KIND_DIM: return parse_dim(value, s);
   case KIND_NAMES: return parse_names(o, value, (TextList *)(void *)field);
   case KIND_LIST: {

@@ -27,6 +27,7 @@ typedef struct Settings {
   int threads; // 0: all
   bool is_random, compares, checks_nan, is_json, no_fuse, is_cold, wants_help, fast_math, times_passes, has_self_test;
   bool has_profile;
+  uint64_t max_memory; // bytes; 0: the default
   DimSetting *dims;
   size_t ndims;
   TextList disabled, schedule, wrt, of;
@@ -56,6 +57,7 @@ enum {
   OPTION_GRADIENT = 1 << 18,  // --wrt, --of
   OPTION_GRADCHECK = 1 << 19, // --seed, --tolerance
   OPTION_PROFILE = 1 << 20,
+  OPTION_MEMORY = 1 << 21, // --max-memory
 };
 
 // A command: `ngrad name operands`.

@@ -124,14 +124,22 @@ static ng_status write_outputs(const Run *run) {
   return status;
 }
 
+static ng_status check_run(const Run *run, bool has_inputs) {
+  const Settings *s = run->settings;
+  return memory_check(run->ctx, run->graph, "running", s->compares || s->expect ? 2 : 1,
+                      s->compares || is_interpreted(s), has_inputs);
+}
+
 // All of the work: NG_OK and NG_DIFFERENT leave everything that a report needs.
 static ng_status run_graph(Run *run) {
   const Settings *s = run->settings;
   ng_status status;
   run->graph = graph_open(run->ctx, run->path, s, &status);
   if (!run->graph) return status;
-  if (!s->is_json) session_tell(run->ctx); // warnings come before long work
-  status = inputs_make(&run->inputs, run->ctx, run->graph, run->path, s);
+  if (!s->is_json) session_tell(run->ctx);               // warnings come before long work
+  status = s->is_random ? check_run(run, false) : NG_OK; // else files say what the extents are
+  if (status == NG_OK) status = inputs_make(&run->inputs, run->ctx, run->graph, run->path, s);
+  if (status == NG_OK && !s->is_random) status = check_run(run, true);
   if (status == NG_OK) status = outputs_make(&run->outputs, run->ctx, run->graph);
   // What can be wrong with files is found before long work, too.
   if (status == NG_OK && s->out && !outputs_have_paths(run)) status = NG_WRONG;
@@ -156,7 +164,8 @@ static json_t *failure_json(const Run *run) {
 int verb_run(const Settings *s) {
   int wrong = check_settings(s);
   if (wrong) return wrong;
-  Run run = {.settings = s, .ctx = session_open(), .path = s->operands[0], .kernel_ms = -1, .interpreter_ms = -1};
+  Run run = {
+      .settings = s, .ctx = session_open(s->max_memory), .path = s->operands[0], .kernel_ms = -1, .interpreter_ms = -1};
   ng_status status = run_graph(&run);
   bool is_complete = status == NG_OK || status == NG_DIFFERENT;
   json_t *document = !s->is_json ? NULL : is_complete ? report_json(&run) : failure_json(&run);

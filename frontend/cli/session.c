@@ -59,8 +59,9 @@ static void progress_draw(void *user, const char *what, double fraction) {
   progress.is_shown = true;
 }
 
-ng_context *session_open(void) {
+ng_context *session_open(uint64_t max_memory) {
   ng_context *ctx = memory_or_exit(ng_context_new(NULL));
+  if (max_memory) ng_context_set_max_memory(ctx, max_memory);
   if (isatty(STDERR_FILENO)) ng_context_set_progress(ctx, progress_draw, NULL);
   return ctx;
 }

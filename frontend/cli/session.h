@@ -9,8 +9,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-// A context whose progress is drawn on stderr when that is a terminal; exits when out of memory.
-ng_context *session_open(void);
+// A context with a memory budget (bytes; 0: the default), whose progress is drawn on stderr when that is a terminal;
+// exits when out of memory.
+ng_context *session_open(uint64_t max_memory);
 void session_close(ng_context *ctx);
 
 // Prints the context's messages to stderr, and forgets them.

@@ -54,6 +54,78 @@ sed 's/Add/Ad/' sum.yaml >wrong.yaml
 sed 's|outputs: \[c\]|outputs: [../c]|' sum.yaml >escaping.yaml
 cp sum.yaml ./-odd.yaml
 
+# A graph that needs more memory than there is: a message and exit status 1, whatever is to be done with it.
+cat >large.yaml <<'Y'
+format: ngrad/1
+name: large
+dims: {N: 4000000000}
+inputs: [{name: x, type: f32, shape: [N]}]
+nodes:
+  - {op: Tanh, inputs: [x], outputs: [y]}
+outputs: [y]
+Y
+{
+  printf 'format: ngrad/1\nname: doubling\ninputs: [{name: v0, type: f32, shape: [1024]}]\nnodes:\n'
+  for i in $(seq 0 29); do
+    echo "  - {op: Concat, inputs: [v$i, v$i], outputs: [v$((i + 1))], attributes: {axis: 0}}"
+  done
+  echo 'outputs: [v30]'
+} >doubling.yaml
+cat >sparse.yaml <<'Y'
+format: ngrad/1
+name: sparse
+inputs: [{name: x, type: f32, shape: [4]}]
+constants: [{name: c, type: f32, file: sparse.npy}]
+nodes:
+  - {op: ReduceSum, inputs: [c], outputs: [s], attributes: {axes: [0]}}
+  - {op: Add, inputs: [x, s], outputs: [y]}
+outputs: [y]
+Y
+printf "\223NUMPY\001\000\166\000%-117s\n" "{'descr': '<f4', 'fortran_order': False, 'shape': (800000000,), }" >sparse.npy
+truncate -s 3200000128 sparse.npy
+needs='needs .* more than the memory budget of 2.0 GB'
+expect 1 '' "error: running large $needs" run large.yaml --random --max-memory 2G
+expect 1 '' "error: running large $needs" run large.yaml --random --max-memory 2G --backend interpreter
+expect 1 '' "error: running large $needs" run large.yaml --random --max-memory 2G --compare
+expect 1 '.*' "error: timing large $needs" bench large.yaml --max-memory 2G
+expect 1 '' "error: checking the gradient of large $needs" gradcheck large.yaml --max-memory 2G
+expect 1 '' "error: .* $needs" emit large.yaml -o emitted --dim N=4000000000 --self-test --max-memory 2G
+expect 0 'N: 4000000000' '' convert large.yaml --max-memory 2G
+expect 0 '^# memory: inputs 16000000000, outputs 16000000000, constants 0 bytes' '' check large.yaml --max-memory 2G
+expect 0 '"compiled_run_bytes": 32000000000' '' check large.yaml --json
+expect 1 '' "error: running doubling $needs" run doubling.yaml --random --max-memory 2G
+expect 0 'outputs: \[v30\]' '' show doubling.yaml --max-memory 2G
+for verb in check run show bench convert grad gradcheck; do
+  expect 1 '.*' 'sparse.npy: no memory for 3200000000 bytes' $verb sparse.yaml --max-memory 2G
+done
+grep -q '^note: the memory budget is 2.0 GB; raise it with --max-memory' stderr
+count 'a budget that was exceeded is told'
+expect 1 '' 'error: running sum needs .* more than the memory budget of 100.0 kB' \
+  run sum.yaml --random --dim N=20000 --max-memory 100kB
+expect 2 '' '--max-memory: expected a number of bytes' run sum.yaml --max-memory 2X
+expect 2 '' '--max-memory: expected a number of bytes' run sum.yaml --max-memory 0
+expect 0 '' '' convert sum.yaml --max-memory 1.5GiB -o converted.yaml
+
+# The same where the process itself is limited, and no budget is said. Sanitizers need more addresses than that.
+if (ulimit -v 2000000 && "$ngrad" --version) >/dev/null 2>&1; then
+  limited=$ngrad
+  cat >with_limit <<S
+#!/bin/sh
+ulimit -v 2000000
+exec "$limited" "\$@"
+S
+  chmod +x with_limit
+  ngrad=$work/with_limit
+  expect 1 '' 'error: running large needs' run large.yaml --random
+  expect 1 '' 'error: running large needs' run large.yaml --random --backend interpreter
+  expect 1 '' 'error: running doubling needs' run doubling.yaml --random
+  expect 1 '' 'no memory for 3200000000 bytes' run sparse.yaml --random
+  expect 1 '' 'error: checking the gradient of large needs' gradcheck large.yaml
+  # A budget that is more than there is: the system refuses.
+  expect 1 '' 'out of memory' run large.yaml --random --max-memory 1T
+  ngrad=$limited
+fi
+
 # Usage
 expect 2 '' 'usage: ngrad VERB'
 expect 0 'usage: ngrad VERB' '' --help

@@ -25,7 +25,7 @@ count() { # STATUS NAME
 }
 
 typed() { # GRAPH; without the comment on memory, which passes change
-  "$ngrad" check "$1" >"$work/typed" && grep -v '^# workspace' "$work/typed"
+  "$ngrad" check "$1" >"$work/typed" && grep -vE '^# (workspace|memory):' "$work/typed"
 }
 
 # The text in $work/first is printed again unchanged.

@@ -136,6 +136,24 @@ static void softmaxes_of_columns(void **state) {
   climb(&g, (Climb){.name = "softmax columns", .unusual_too = true, .is_misaligned = true});
 }
 
+// Operands spread over more than any of them has: blocks are few and long, and add up in f64.
+static void sums_of_long_blocks(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  graph_text_case(&g, "spread");
+  const char *b = graph_text_input(&g, "b", "f32", EXTENTS(1, 4099));
+  graph_text_node(&g, "Multiply", "inputs: [%s, %s], outputs: [%s]", graph_text_input(&g, "a", "f32", EXTENTS(2048, 1)),
+                  b, graph_text_name(&g, "product"));
+  graph_text_node(&g, "Add", "inputs: [%s, %s], outputs: [%s]", graph_text_name(&g, "product"), b,
+                  graph_text_name(&g, "sum"));
+  graph_text_node(&g, "ReduceSum", "inputs: [%s], outputs: [%s], attributes: {axes: [0]}", graph_text_name(&g, "sum"),
+                  graph_text_result(&g, "y"));
+  graph_text_node(&g, "ReduceMax", "inputs: [%s], outputs: [%s], attributes: {axes: [0]}", graph_text_name(&g, "sum"),
+                  graph_text_result(&g, "z"));
+  climb(&g, (Climb){.name = "long blocks"});
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reductions_of_any_axes),
@@ -143,6 +161,7 @@ int main(void) {
       cmocka_unit_test(reductions_of_any_type_and_of_nothing),
       cmocka_unit_test(softmaxes_of_any_axis),
       cmocka_unit_test(softmaxes_of_columns),
+      cmocka_unit_test(sums_of_long_blocks),
   };
   return cmocka_run_group_tests_name("codegen_reduce", tests, NULL, NULL);
 }
