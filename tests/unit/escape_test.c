@@ -31,7 +31,8 @@ static void every_sink_writes_its_own_specials(void **state) {
 
 static void what_cannot_be_seen_is_not_let_through(void **state) {
   (void)state;
-  static const char text[] = "\n\x1B\xC2\x9B\xE2\x80\xAE\xE2\x81\xA6\xEF\xBB\xBF\xF3\xA0\x80\xA1\xFF";
+  static const char text[] =
+      "\n\x1B\xC2\x9B\xE2\x80\xAE\xE2\x81\xA6\xEF\xBB\xBF\xF3\xA0\x80\xA1\xFF"; // NOLINT(misc-misleading-bidirectional)
   becomes(SINK_COMMENT, text, "________");
   becomes(SINK_STRING, text,
           "\"\\012\\033\\302\\233\\342\\200\\256\\342\\201\\246\\357\\273\\277\\363\\240\\200\\241\\377\"");
