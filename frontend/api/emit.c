@@ -175,7 +175,7 @@ static ng_status print_self_test(Emission *e, const EmittedFile *file, Text *out
   arena_init(&scratch, &ctx->allocator);
   ValueRange *ranges = ARENA_ARRAY(&scratch, ValueRange, g->ninputs + 1);
   ng_status status = ranges ? NG_OK : NG_OUT_OF_MEMORY;
-  for (size_t i = 0; status == NG_OK && i < g->ninputs; i++) ranges[i] = value_range(g->inputs[i]);
+  for (size_t i = 0; status == NG_OK && i < g->ninputs; i++) ranges[i] = g->inputs[i]->range;
   size_t ncases = 0, most = g->ndims == 0 ? 1 : g->ndims == 1 ? MOST_CASES - 1 : MOST_CASES;
   for (size_t number = 0; status == NG_OK && number < most; number++) {
     Graph *bound = bind_case(e, &cases[ncases], number);

@@ -342,7 +342,8 @@ NG_API ng_status ng_tensor_write_npy(ng_context *ctx, const char *path, const ng
 /* Random data for input i of g, which is bound by this; the same for the same seed on every machine. Element e comes
    from the e-th word that splitmix64 gives from the state s(s(seed) + i), where s is its first word from a state: the
    sum of the word's four 16-bit parts, brought to mean 0 and variance 1, so nearly normal and within 3.47. Variances of
-   norms are uniform in [0.5, 2), probabilities in [1/16, 15/16). `out` is made anew. */
+   norms and what roots and logarithms are taken of are uniform in [0.5, 2), probabilities in [1/16, 15/16), also where
+   sums, products, means, casts and moves lie between input and operator. `out` is made anew. */
 NG_API ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out);
 
 typedef struct ng_difference {

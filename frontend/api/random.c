@@ -65,7 +65,7 @@ ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out)
   const Value *v = g->graph->inputs[i];
   Tensor t = tensor_like(v);
   if (!tensor_make(g->ctx, v->name, &t)) return NG_OUT_OF_MEMORY;
-  random_fill(&t, seed, i, value_range(v));
+  random_fill(&t, seed, i, v->range);
   *out = tensor_to_api(&t);
   return NG_OK;
 }
