@@ -7,24 +7,31 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { NOISY_RUNS = 4, OUTLIERS = 10 }; // one of so many elements
+enum { NOISY_RUNS = 2, OUTLIERS = 10 }; // one of so many elements
 
 typedef struct Outputs {
-  Tensor *exact, *noisy; // parallel to the graph's
-  double **moved;        // by element: the root of the summed squares of what each run moved it by
+  const Tensor *exact; // parallel to the graph's
+  Tensor *noisy;
+  double **moved; // by element: the root of the summed squares of what each run moved it by
 } Outputs;
 
+static Tensor *new_tensors(const Graph *g, Arena *arena) {
+  Tensor *tensors = ARENA_ARRAY(arena, Tensor, g->noutputs + 1);
+  for (size_t i = 0; tensors && i < g->noutputs; i++) {
+    tensors[i] = tensor_like(g->outputs[i]);
+    tensors[i].data = arena_alloc(arena, tensor_nbytes(&tensors[i]) + 1);
+    if (!tensors[i].data) return NULL;
+  }
+  return tensors;
+}
+
 static bool outputs_make(Outputs *o, const Graph *g, Arena *arena) {
-  o->exact = ARENA_ARRAY(arena, Tensor, g->noutputs + 1);
-  o->noisy = ARENA_ARRAY(arena, Tensor, g->noutputs + 1);
+  o->noisy = new_tensors(g, arena);
   o->moved = ARENA_ARRAY(arena, double *, g->noutputs + 1);
-  bool ok = o->exact && o->noisy && o->moved;
+  bool ok = o->noisy && o->moved;
   for (size_t i = 0; ok && i < g->noutputs; i++) {
-    o->exact[i] = o->noisy[i] = tensor_like(g->outputs[i]);
-    o->exact[i].data = arena_alloc(arena, tensor_nbytes(&o->exact[i]) + 1);
-    o->noisy[i].data = arena_alloc(arena, tensor_nbytes(&o->exact[i]) + 1);
-    o->moved[i] = ARENA_ARRAY(arena, double, (size_t)tensor_nelems(&o->exact[i]) + 1);
-    ok = o->exact[i].data && o->noisy[i].data && o->moved[i];
+    o->moved[i] = ARENA_ARRAY(arena, double, (size_t)tensor_nelems(&o->noisy[i]) + 1);
+    ok = o->moved[i] != NULL;
   }
   return ok;
 }
@@ -57,25 +64,31 @@ static double norm_of_moves(double *moved, size_t nelems) {
   return ncounted ? most * sqrt(sum / NOISY_RUNS * ((double)nelems / (double)ncounted)) : 0;
 }
 
-bool interpret_magnitudes(const Graph *g, const Tensor *inputs, double *magnitudes, const InterpreterOptions *options,
-                          Diagnostics *d) {
-  Arena arena;
-  arena_init(&arena, options->allocator);
-  Outputs o;
-  bool ok = outputs_make(&o, g, &arena) || error_out_of_memory(d);
-  ok = ok && interpret(g, inputs, o.exact, options, d);
-  for (uint64_t run = 1; ok && run <= NOISY_RUNS; run++) {
-    InterpreterOptions noisy = *options;
-    noisy.noise = run;
-    noisy.nan_check = false;
-    ok = interpret(g, inputs, o.noisy, &noisy, d);
-    for (size_t k = 0; ok && k < g->noutputs; k++) add_moves(&o, k);
+static bool find_magnitudes(const Graph *g, const Tensor *inputs, const Outputs *o, double *magnitudes,
+                            const InterpreterOptions *options, Diagnostics *d) {
+  InterpreterOptions noisy = *options;
+  noisy.nan_check = false;
+  for (noisy.noise = 1; noisy.noise <= NOISY_RUNS; noisy.noise++) {
+    if (!interpret(g, inputs, o->noisy, &noisy, d)) return false;
+    for (size_t k = 0; k < g->noutputs; k++) add_moves(o, k);
   }
-  for (size_t k = 0; ok && k < g->noutputs; k++) {
+  for (size_t k = 0; k < g->noutputs; k++) {
     double tolerance = type_tolerance(g->outputs[k]->type);
-    double norm = norm_of_moves(o.moved[k], (size_t)tensor_nelems(&o.exact[k]));
+    double norm = norm_of_moves(o->moved[k], (size_t)tensor_nelems(&o->noisy[k]));
     magnitudes[k] = tolerance > 0 ? norm / tolerance : 0;
   }
+  return true;
+}
+
+bool interpret_magnitudes(const Graph *g, const Tensor *inputs, const Tensor *outputs, double *magnitudes,
+                          const InterpreterOptions *options, Diagnostics *d) {
+  Arena arena;
+  arena_init(&arena, options->allocator);
+  Tensor *own = outputs ? NULL : new_tensors(g, &arena);
+  Outputs o = {.exact = outputs ? outputs : own};
+  bool ok = false;
+  if (!o.exact || !outputs_make(&o, g, &arena)) error_out_of_memory(d);
+  else if (!own || interpret(g, inputs, own, options, d)) ok = find_magnitudes(g, inputs, &o, magnitudes, options, d);
   arena_deinit(&arena);
   return ok;
 }

@@ -8,10 +8,11 @@
 
 #include "backends/interpreter/interpreter.h"
 
-// For each output of a graph as interpret takes it, which is run on `inputs` several times: an L2 norm, to be taken for
-// that of the output where that is less. It is how far the output moves when each value, constant and sum of the graph
-// moves by its type's tolerance, divided by the output's tolerance; 0 where that is 0. False: as interpret.
-bool interpret_magnitudes(const Graph *g, const Tensor *inputs, double *magnitudes, const InterpreterOptions *options,
-                          Diagnostics *d);
+// For each output of a graph as interpret takes it: an L2 norm, to be taken for that of the output where that is less.
+// It is how far the output moves when each value, constant and sum of the graph moves by its type's tolerance, divided
+// by the output's tolerance; 0 where that is 0. `outputs` are what interpret makes of these inputs; NULL: it is run for
+// them too. False: as interpret.
+bool interpret_magnitudes(const Graph *g, const Tensor *inputs, const Tensor *outputs, double *magnitudes,
+                          const InterpreterOptions *options, Diagnostics *d);
 
 #endif

@@ -121,7 +121,7 @@ static ng_status compare_beside_magnitudes(ng_graph *g, const ng_tensor *inputs,
   bool ok = (in && magnitudes) || error_out_of_memory(&g->ctx->diagnostics);
   for (size_t i = 0; ok && i < graph->ninputs; i++) in[i] = tensor_of_api(&inputs[i]);
   const InterpreterOptions options = {.allocator = &g->ctx->allocator};
-  ok = ok && interpret_magnitudes(graph, in, magnitudes, &options, &g->ctx->diagnostics);
+  ok = ok && interpret_magnitudes(graph, in, NULL, magnitudes, &options, &g->ctx->diagnostics);
   ng_status status = call_end(g->ctx, call);
   for (size_t i = 0; ok && i < graph->noutputs; i++)
     if (magnitudes[i] > differences[i].norm) set_relative(&differences[i], differences[i].distance, magnitudes[i]);

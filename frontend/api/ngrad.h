@@ -367,7 +367,7 @@ NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, con
 /* The same of all outputs of a bound graph that was run on these inputs. Outputs that are exact
    (ng_graph_output_is_exact) have no default tolerance. Where terms cancel, so that nothing or little is expected of
    them, the norm is no less than their magnitude: that of what relative changes of every value, sum and constant do to
-   the output. It is found by interpreting the graph five times, if outputs are not within their tolerances without it.
+   the output. It is found by interpreting the graph three times, if outputs are not within their tolerances without it.
    `differences` has an element for each output. NG_DIFFERENT: not all are within. */
 NG_API ng_status ng_compare_outputs(ng_graph *g, const ng_tensor *inputs, const ng_tensor *actual,
                                     const ng_tensor *expected, double tolerance, ng_difference *differences);

@@ -81,7 +81,8 @@ static double magnitude(Trial *t, size_t k) {
   const InterpreterOptions options = {.allocator = &system_allocator};
   Diagnostics d;
   diagnostics_init(&d, &system_allocator);
-  if (!t->has_magnitudes) assert_true(interpret_magnitudes(t->graph, t->inputs, t->magnitudes, &options, &d));
+  if (!t->has_magnitudes)
+    assert_true(interpret_magnitudes(t->graph, t->inputs, t->expected, t->magnitudes, &options, &d));
   t->has_magnitudes = true;
   diagnostics_deinit(&d);
   return t->magnitudes[k];
