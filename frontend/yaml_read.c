@@ -3,6 +3,7 @@
 
 #include "frontend/yaml_reader.h"
 #include "ir/infer.h"
+#include "ir/range.h"
 #include "ir/verify.h"
 
 #include <string.h>
@@ -159,7 +160,9 @@ static bool finish(Reader *r, size_t errors_before) {
   if (!graph_sort(g, d)) return false;
   for (size_t i = 0; i < g->nnodes; i++)
     if (g->nodes[i]->op->check) g->nodes[i]->op->check(g->nodes[i], d);
-  return graph_infer(g, d) && d->nerrors == errors_before && !d->out_of_memory && graph_verify(g, d);
+  if (!graph_infer(g, d) || d->nerrors != errors_before || d->out_of_memory || !graph_verify(g, d)) return false;
+  graph_find_ranges(g);
+  return true;
 }
 
 // Messages in the order of the file, not in that of the sections' reading.

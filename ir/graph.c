@@ -326,6 +326,7 @@ static bool clone_values(Graph *copy, const Graph *g) {
     own->position = v->position;
     own->order = v->order;
     own->is_input = v->is_input;
+    own->range = v->range;
     if (!v->constant) continue;
     own->constant = ARENA_NEW(&copy->arena, Constant);
     if (!own->constant) return false;

@@ -83,6 +83,9 @@ typedef struct Use { // node->inputs[slot] is the value
   struct Use *next, **link; // link: what points at this one
 } Use;
 
+// What random data for a value must keep to, so that the graph makes no NaN of it (ir/range.h).
+typedef enum ValueRange { RANGE_ANY, RANGE_POSITIVE, RANGE_PROBABILITY } ValueRange;
+
 struct Value {
   const char *name; // unique in its graph
   Type type;        // TYPE_NONE until inferred
@@ -94,6 +97,7 @@ struct Value {
   Constant *constant; // NULL unless the value is one
   Position position;
   uint32_t index;           // in graph->values
+  ValueRange range;         // as the graph that was read says; clones keep it
   bool is_input, is_output; // of the graph
 };
 

@@ -24,6 +24,7 @@ typedef struct Operand {
   bool is_hidden;       // only reachable through a signature that names it
   bool is_positive;     // a variance or the like: random data for it must be > 0
   bool is_probability;  // random data for it must be in (0, 1)
+  const char *power;    // the attribute whose power it is raised to: if that is whole and not below 0, any data will do
   bool is_per_channel;  // with one axis, it lies along the channels, which data_format names
   bool is_statistic;    // an output kept for gradients, which do not flow through it; an input that takes such a one
   const char *dst_name; // what it is called, and is, when the attribute use_dst is true; NULL: the same
@@ -66,6 +67,14 @@ typedef enum Trait {
   TRAIT_WIDE = 1 << 3,        // what it passes through leaves f32's range where its result does not
 } Trait;
 
+// What is known of the first result from the ranges of the inputs of its kind (ir/range.h).
+typedef enum Keeps {
+  KEEPS_NOTHING,
+  KEEPS_SIGN,         // of positive elements it is positive
+  KEEPS_PRODUCT_SIGN, // the same; but a square is positive of any, and one negative factor makes it negative
+  KEEPS_RANGE         // each element lies between some of theirs
+} Keeps;
+
 typedef struct Inference Inference; // ir/infer.h
 
 struct Operator {
@@ -85,6 +94,7 @@ struct Operator {
   // tells warnings too, and resolves what a name's document says of absent operands. Called once, by readers.
   bool (*check)(Node *node, Diagnostics *d);
   unsigned traits;
+  Keeps keeps;
   bool is_commutative; // in its first two inputs, the bits of the result included
   const char *doc;     // one line
   const char *formula; // one line or a few
@@ -119,10 +129,7 @@ struct Signature {
   TypeSet types; // of every operand together: all have one type out of these; 0: the operator's own rule
 };
 
-// What random data for a value must keep to, as its uses say.
-typedef enum ValueRange { RANGE_ANY, RANGE_POSITIVE, RANGE_PROBABILITY } ValueRange;
-ValueRange operand_range(const Operand *row);
-ValueRange value_range(const Value *v);
+ValueRange operand_range(const Operand *row); // random data's, as the row says
 // Whether there is one right result for each element: it is no float that is computed with, and was not quantised.
 bool value_is_exact(const Value *v);
 

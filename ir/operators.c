@@ -132,16 +132,6 @@ ValueRange operand_range(const Operand *row) {
   return row->is_probability ? RANGE_PROBABILITY : row->is_positive ? RANGE_POSITIVE : RANGE_ANY;
 }
 
-ValueRange value_range(const Value *v) {
-  ValueRange range = RANGE_ANY;
-  for (const Use *use = v->uses; use; use = use->next) {
-    const Operator *op = use->node->op;
-    ValueRange own = operand_range(&op->inputs[use->slot < op->ninputs ? use->slot : op->ninputs - 1]);
-    if (own > range) range = own;
-  }
-  return range;
-}
-
 bool value_is_exact(const Value *v) {
   return !type_is_float(v->type) && !(v->producer && v->producer->op->traits & TRAIT_QUANTIZES);
 }

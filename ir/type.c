@@ -234,6 +234,16 @@ double type_round(Type type, double value) {
   return type_load(type, &cell, 0);
 }
 
+double type_tolerance(Type type) {
+  switch (type) {
+  case TYPE_F64: return 1e-12;
+  case TYPE_F32: return 1e-5;
+  case TYPE_F16: return 2e-3;
+  case TYPE_BF16: return 1.6e-2;
+  default: return 0;
+  }
+}
+
 double type_greatest(Type type) {
   switch (type) {
   case TYPE_F16: return 65504;

@@ -60,6 +60,7 @@ void type_store(Type type, void *data, size_t i, double value);
 // does not hold all of them.
 void type_load_wide(Type type, const void *data, size_t i, double *wide);
 void type_store_wide(Type type, void *data, size_t i, const double *wide);
+double type_tolerance(Type type);           // how far apart two ways to compute may be, relatively; 0: not at all
 double type_greatest(Type type);            // the greatest finite number of a float type
 double type_round(Type type, double value); // the value that a store and a load would give
 

@@ -8,6 +8,7 @@
 #define NGRAD_TESTS_RANDOM_GRAPH_H
 
 #include "ir/infer.h"
+#include "ir/range.h"
 #include "ir/tensor.h"
 #include "ir/verify.h"
 
@@ -56,7 +57,7 @@ static inline void random_fill(uint64_t *random, Type type, ValueRange range, vo
 static inline bool random_tensor(uint64_t *random, const Value *v, Tensor *t, const Allocator *allocator) {
   *t = tensor_like(v);
   if (!tensor_alloc(t, allocator)) return false;
-  random_fill(random, v->type, value_range(v), t->data, tensor_nelems(t));
+  random_fill(random, v->type, v->range, t->data, tensor_nelems(t));
   return true;
 }
 
@@ -192,7 +193,8 @@ static inline Value *random_reused(RandomGraph *r, const Node *node, const Opera
   size_t back = r->continues ? 0 : random_below(&r->random, n > LAST && random_chance(&r->random, 60) ? LAST : n);
   Value *v = r->graph->values[n - 1 - back];
   if (r->anchor && !r->continues && random_chance(&r->random, 30)) v = r->anchor;
-  if (operand_range(row) && (v->producer || value_range(v) != operand_range(row))) return NULL;
+  graph_find_ranges(r->graph); // whose nodes are in order
+  if (operand_range(row) && (v->producer || v->range != operand_range(row))) return NULL;
   return random_types_of(node, row) & TYPE_BIT(v->type) ? v : NULL;
 }
 
@@ -497,8 +499,11 @@ static inline Graph *random_graph(const Allocator *allocator, uint64_t seed, con
   ok = ok && r.graph->nnodes > 0 && random_choose_outputs(&r);
   if (ok && random_chance(&r.random, 50)) random_shuffle_nodes(&r);
   if (ok) random_choose_orders(&r);
-  if (ok && graph_sort(r.graph, diagnostics) && graph_infer(r.graph, diagnostics) && graph_verify(r.graph, diagnostics))
+  if (ok && graph_sort(r.graph, diagnostics) && graph_infer(r.graph, diagnostics) &&
+      graph_verify(r.graph, diagnostics)) {
+    graph_find_ranges(r.graph);
     return r.graph;
+  }
   graph_free(r.graph);
   return NULL;
 }

@@ -33,6 +33,7 @@ typedef struct SelfTestCase {
   int64_t extents[MAX_OPEN_DIMS]; // that the call gives
   const int64_t *nelems;          // by input, then by output
   const Tensor *expected;         // by output: what the interpreter makes of those inputs
+  const double *magnitudes;       // by output, as interpret_magnitudes says
 } SelfTestCase;
 
 typedef struct SelfTest {

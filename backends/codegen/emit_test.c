@@ -94,12 +94,14 @@ static void add_numbers(const SelfTest *t, size_t count, bool is_extents, Text *
 
 static double tolerance_of(const Value *v) {
   if (value_is_exact(v)) return 0;
-  switch (v->type) {
-  case TYPE_F64: return 1e-12;
-  case TYPE_F32: return 1e-5;
-  case TYPE_F16: return 2e-3;
-  case TYPE_BF16: return 1.6e-2;
-  default: return 1; // a step of what is quantised
+  return type_is_float(v->type) ? type_tolerance(v->type) : 1; // a step of what is quantised
+}
+
+static void add_magnitudes(const SelfTest *t, Text *out) {
+  for (size_t c = 0; c < t->ncases; c++) {
+    text_add_string(out, c ? ", {" : "{");
+    for (size_t o = 0; o < noutputs_of(t); o++) text_format(out, "%.3g, ", t->cases[c].magnitudes[o]);
+    text_add_string(out, "0}");
   }
 }
 
@@ -154,6 +156,7 @@ static void add_part(const SelfTest *t, const char *name, Text *out) {
   else if (strncmp(name, "NCASES", 6) == 0) text_format(out, "%zu", t->ncases);
   else if (strncmp(name, "EXTENTS", 7) == 0) add_numbers(t, ndims, true, out);
   else if (strncmp(name, "NELEMS", 6) == 0) add_numbers(t, ninputs + noutputs_of(t), false, out);
+  else if (strncmp(name, "MAGNITUDES", 10) == 0) add_magnitudes(t, out);
   else if (strncmp(name, "RANGES", 6) == 0) add_ranges(t, out);
   else if (strncmp(name, "WANTED", 6) == 0) add_wanted(t, out);
   else if (strncmp(name, "CALL", 4) == 0) add_call(t, out);

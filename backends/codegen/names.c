@@ -45,8 +45,8 @@ static const char *const own_endings[] = {
 static const char *const of_emitted_text[] = {
     "backwards", "call_kernel", "case_extents", "case_nelems", "e4m3_of_bits", "element_nbytes", "error_of", "expect",
     "expected_samples", "f16_of_bits", "fill_input", "has_failed", "hash_of", "in", "in_place", "input_range", "is_packed",
-    "is_type", "isa", "load_element", "nbytes", "nbytes_of", "new_memory", "number", "out", "output_tolerance",
-    "parallel_for", "store_element", "store_half", "task", "test_case", "workspace", "workspace_nbytes_of",
+    "is_type", "isa", "load_element", "nbytes", "nbytes_of", "new_memory", "number", "out", "output_magnitude",
+    "output_tolerance", "parallel_for", "store_element", "store_half", "task", "test_case", "workspace", "workspace_nbytes_of",
     "MOST_SAMPLES", "NCASES", "NDIMS", "NINPUTS", "NOUTPUTS", "PARALLEL_FOR"};
 
 // What the functions that a loop becomes call their own, and what they call.

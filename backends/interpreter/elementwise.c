@@ -181,7 +181,7 @@ static bool sum_terms(const Evaluation *e, uint32_t slot, double (*term)(const E
   Walk w = walk_over(&node->inputs[0]->shape);
   for (walk_operand(&w, 0, node, &node->op->outputs[slot], v); w.i < w.nelems; walk_step(&w))
     sum_add(&sums[w.at[0]], term(e, w.i));
-  for (size_t i = 0; i < count; i++) e->outputs[slot][i] = sum_value(&sums[i]);
+  for (size_t i = 0; i < count; i++) e->outputs[slot][i] = sum_value(&sums[i], e->noise);
   return true;
 }
 

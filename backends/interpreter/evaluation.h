@@ -5,6 +5,7 @@
 #ifndef NGRAD_BACKENDS_INTERPRETER_EVALUATION_H
 #define NGRAD_BACKENDS_INTERPRETER_EVALUATION_H
 
+#include "backends/interpreter/noise.h"
 #include "ir/operator.h"
 
 typedef struct Evaluation {
@@ -12,6 +13,7 @@ typedef struct Evaluation {
   const double *const *inputs; // parallel to node->inputs; row-major and dense; NULL: absent; s64 as themselves
   double *const *outputs;      // parallel to node->outputs; to be written; NULL: not asked for
   Arena *scratch;              // zeroed memory, freed after the node
+  Noise *noise;                // for its sums; NULL: none
 } Evaluation;
 
 // The array of the operand that the operator's row calls `name`; NULL: absent, or the operator has none such.

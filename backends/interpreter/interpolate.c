@@ -75,6 +75,6 @@ bool interpret_InterpolateBackward(const Evaluation *e) {
     Corners c = corners_of(node, diff_src, w.index);
     for (int i = 0; i < c.count; i++) sum_add(&sums[c.at[i]], c.weight[i] * e->inputs[1][w.i]);
   }
-  for (int64_t i = 0; i < nelems; i++) e->outputs[0][i] = sum_value(&sums[i]);
+  for (int64_t i = 0; i < nelems; i++) e->outputs[0][i] = sum_value(&sums[i], e->noise);
   return true;
 }

@@ -49,17 +49,19 @@ typedef struct Cell {  // a value at run time
 typedef struct Run {
   const InterpreterOptions *options;
   Diagnostics *diagnostics;
-  Cell *cells; // parallel to the graph's values
+  Cell *cells;  // parallel to the graph's values
+  Noise *noise; // NULL: none
 } Run;
 
 static size_t value_nelems(const Value *v) {
   return (size_t)shape_nelems(&v->shape);
 }
 
-bool interpret_node(const Node *node, const double *const *inputs, double *const *outputs, const Allocator *allocator) {
+static bool evaluate(const Node *node, const double *const *inputs, double *const *outputs, const Allocator *allocator,
+                     Noise *noise) {
   Arena scratch;
   arena_init(&scratch, allocator);
-  bool done = functions[node->op->id](&(Evaluation){node, inputs, outputs, &scratch});
+  bool done = functions[node->op->id](&(Evaluation){node, inputs, outputs, &scratch, noise});
   arena_deinit(&scratch);
   for (uint32_t k = 0; done && k < node->noutputs; k++) {
     if (!outputs[k] || type_is_float(node->outputs[k]->type)) continue;
@@ -67,6 +69,16 @@ bool interpret_node(const Node *node, const double *const *inputs, double *const
     for (size_t i = 0; i < nelems; i++) outputs[k][i] = type_round(node->outputs[k]->type, outputs[k][i]);
   }
   return done;
+}
+
+bool interpret_node(const Node *node, const double *const *inputs, double *const *outputs, const Allocator *allocator) {
+  return evaluate(node, inputs, outputs, allocator, NULL);
+}
+
+static void add_noise(const Run *run, const Value *v, double *elements) {
+  if (!run->noise || !type_is_float(v->type)) return;
+  const size_t nelems = value_nelems(v);
+  for (size_t i = 0; i < nelems; i++) elements[i] = noise_element(run->noise, v->type, elements[i]);
 }
 
 static bool cell_alloc(Run *run, Cell *cell, const Value *v) {
@@ -100,6 +112,7 @@ static Cell *cell_of(Run *run, const Value *v) {
   const void *data = v->constant ? v->constant->data : cell->given->data;
   for (size_t i = 0; i < nelems; i++)
     type_load_wide(v->type, data, v->constant ? i * step : tensor_at(cell->given, i), &cell->elements[i]);
+  add_noise(run, v, cell->elements);
   if (run->options->nan_check && v->type != TYPE_S64) cell->has_nan = find_nan(cell->elements, nelems) < nelems;
   return cell;
 }
@@ -155,7 +168,11 @@ static bool run_node(Run *run, const Node *node) {
     if (!cell_alloc(run, cell, node->outputs[k])) return false;
     outputs[k] = cell->elements;
   }
-  if (!interpret_node(node, inputs, outputs, run->options->allocator)) return error_out_of_memory(run->diagnostics);
+  if (run->noise) noise_begin_node(run->noise, node);
+  if (!evaluate(node, inputs, outputs, run->options->allocator, run->noise))
+    return error_out_of_memory(run->diagnostics);
+  for (uint32_t k = 0; k < node->noutputs; k++)
+    if (outputs[k]) add_noise(run, node->outputs[k], outputs[k]);
   if (run->options->nan_check && !check_nan(run, node)) return false;
   for (uint32_t k = 0; k < node->ninputs; k++)
     if (node->inputs[k]) cell_used(run, &run->cells[node->inputs[k]->index]);
@@ -197,7 +214,8 @@ bool interpret(const Graph *g, const Tensor *inputs, Tensor *outputs, const Inte
                Diagnostics *d) {
   Arena arena;
   arena_init(&arena, options->allocator);
-  Run run = {options, d, ARENA_ARRAY(&arena, Cell, g->nvalues + 1)};
+  Noise noise = {.seed = options->noise};
+  Run run = {options, d, ARENA_ARRAY(&arena, Cell, g->nvalues + 1), options->noise ? &noise : NULL};
   bool done = false;
   if (run.cells) {
     for (size_t i = 0; i < g->ninputs; i++) run.cells[g->inputs[i]->index].given = &inputs[i];

@@ -14,6 +14,7 @@ typedef struct InterpreterOptions {
   bool nan_check;                                             // stop at the first node that makes a NaN out of none
   void (*progress)(void *context, size_t done, size_t total); // called after each node; NULL: nobody listens
   void *progress_context;
+  uint64_t noise; // 0: none; else the seed of noise on every value and sum: backends/interpreter/noise.h
 } InterpreterOptions;
 
 // Runs a valid graph, in topological order, all of whose extents have numbers. `inputs` is parallel to g->inputs

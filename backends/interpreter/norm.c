@@ -17,7 +17,8 @@ enum { STATISTIC, PARAMETER };
 
 typedef struct Norm {
   Arena *scratch;
-  Walk walk; // over src, with the tracks STATISTIC and PARAMETER
+  Noise *noise; // NULL: none
+  Walk walk;    // over src, with the tracks STATISTIC and PARAMETER
   int64_t nstatistics, nparameters;
   double nreduced; // elements of src a statistic is taken over; 1 when there are none
   double epsilon;
@@ -32,6 +33,7 @@ typedef struct Norm {
 static Norm norm_over(const Evaluation *e, const Shape *shape, uint32_t reduced, uint32_t parameter_axes) {
   Norm n = {
       .scratch = e->scratch,
+      .noise = e->noise,
       .walk = walk_over(shape),
       .nreduced = 1,
       .epsilon = node_f32(e->node, "epsilon"),
@@ -100,7 +102,7 @@ static double *sums(const Norm *n, int track, Term *term) {
   double *values = ARENA_ARRAY(n->scratch, double, count);
   if (!totals || !values) return NULL;
   for (Walk w = n->walk; w.i < w.nelems; walk_step(&w)) sum_add(&totals[w.at[track]], term(n, &w));
-  for (size_t k = 0; k < count; k++) values[k] = sum_value(&totals[k]);
+  for (size_t k = 0; k < count; k++) values[k] = sum_value(&totals[k], n->noise);
   return values;
 }
 

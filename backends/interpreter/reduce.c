@@ -20,7 +20,7 @@
       sum_add(&totals[w.at[0]], term);                                                                                 \
     }                                                                                                                  \
     for (int64_t i = 0; i < count; i++) {                                                                              \
-      const double total = sum_value(&totals[i]);                                                                      \
+      const double total = sum_value(&totals[i], e->noise);                                                            \
       e->outputs[0][i] = (result);                                                                                     \
     }                                                                                                                  \
     (void)n;                                                                                                           \

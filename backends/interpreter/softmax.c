@@ -45,10 +45,10 @@ bool interpret_SoftMax(const Evaluation *e) {
   ROW_SUMS(sums, &rows, exp(x[w.i] - m[w.at[0]]));
   for (Walk w = rows.walk; w.i < w.nelems; walk_step(&w)) {
     int64_t row = w.at[0];
-    dst[w.i] = inf_as_zero && m[row] == -INFINITY ? 0 : exp(x[w.i] - m[row]) / sum_value(&sums[row]);
+    dst[w.i] = inf_as_zero && m[row] == -INFINITY ? 0 : exp(x[w.i] - m[row]) / sum_value(&sums[row], e->noise);
   }
   for (int64_t row = 0; stats && row < rows.count; row++)
-    stats[row] = inf_as_zero && m[row] == -INFINITY ? 0 : m[row] + log(sum_value(&sums[row]));
+    stats[row] = inf_as_zero && m[row] == -INFINITY ? 0 : m[row] + log(sum_value(&sums[row], e->noise));
   return true;
 }
 
@@ -60,7 +60,7 @@ bool interpret_LogSoftmax(const Evaluation *e) {
   if (!m || !sums) return false;
   ROW_SUMS(sums, &rows, exp(x[w.i] - m[w.at[0]]));
   for (Walk w = rows.walk; w.i < w.nelems; walk_step(&w))
-    dst[w.i] = x[w.i] - m[w.at[0]] - log(sum_value(&sums[w.at[0]]));
+    dst[w.i] = x[w.i] - m[w.at[0]] - log(sum_value(&sums[w.at[0]], e->noise));
   return true;
 }
 
@@ -71,7 +71,7 @@ bool interpret_SoftMaxBackward(const Evaluation *e) {
   if (!sums) return false;
   ROW_SUMS(sums, &rows, dy[w.i] * y[w.i]);
   for (Walk w = rows.walk; w.i < w.nelems; walk_step(&w))
-    e->outputs[0][w.i] = y[w.i] * (dy[w.i] - sum_value(&sums[w.at[0]]));
+    e->outputs[0][w.i] = y[w.i] * (dy[w.i] - sum_value(&sums[w.at[0]], e->noise));
   return true;
 }
 
@@ -82,6 +82,6 @@ bool interpret_LogSoftmaxBackward(const Evaluation *e) {
   if (!sums) return false;
   ROW_SUMS(sums, &rows, dy[w.i]);
   for (Walk w = rows.walk; w.i < w.nelems; walk_step(&w))
-    e->outputs[0][w.i] = dy[w.i] - exp(y[w.i]) * sum_value(&sums[w.at[0]]);
+    e->outputs[0][w.i] = dy[w.i] - exp(y[w.i]) * sum_value(&sums[w.at[0]], e->noise);
   return true;
 }

@@ -4,10 +4,13 @@
 #ifndef NGRAD_BACKENDS_INTERPRETER_SUM_H
 #define NGRAD_BACKENDS_INTERPRETER_SUM_H
 
+#include "backends/interpreter/noise.h"
+
 #include <math.h>
 
 typedef struct Sum { // all zero: of nothing
   double total, error;
+  double squares; // of all terms
 } Sum;
 
 static inline void sum_add(Sum *s, double term) {
@@ -15,11 +18,13 @@ static inline void sum_add(Sum *s, double term) {
   double part = total - s->total; // what of term reached the total
   s->error += (s->total - (total - part)) + (term - part);
   s->total = total;
+  s->squares += term * term;
 }
 
-// Once a total is infinite or NaN its error is NaN, and says nothing.
-static inline double sum_value(const Sum *s) {
-  return isfinite(s->total) ? s->total + s->error : s->total;
+// Once a total is infinite or NaN its error is NaN, and says nothing. noise NULL: none.
+static inline double sum_value(const Sum *s, Noise *noise) {
+  if (!isfinite(s->total)) return s->total;
+  return s->total + s->error + (noise ? noise_of_sum(noise, s->squares) : 0);
 }
 
 #endif

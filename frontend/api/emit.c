@@ -2,6 +2,7 @@
 #include "frontend/api/build.h"
 
 #include "backends/codegen/codegen.h"
+#include "backends/interpreter/magnitude.h"
 #include "frontend/file.h"
 #include "frontend/yaml.h"
 #include "ir/norm.h"
@@ -139,6 +140,20 @@ static Graph *bind_case(Emission *e, SelfTestCase *c, size_t number) {
   return NULL;
 }
 
+static ng_status find_magnitudes(ng_context *ctx, const Graph *bound, const ng_tensor *tensors, SelfTestCase *c,
+                                 Arena *scratch) {
+  Tensor *inputs = ARENA_ARRAY(scratch, Tensor, bound->ninputs + 1);
+  double *magnitudes = ARENA_ARRAY(scratch, double, bound->noutputs + 1);
+  const InterpreterOptions options = {.allocator = &ctx->allocator};
+  if (!inputs || !magnitudes) return NG_OUT_OF_MEMORY;
+  for (size_t i = 0; i < bound->ninputs; i++) inputs[i] = tensor_of_api(&tensors[i]);
+  c->magnitudes = magnitudes;
+  Call call = call_begin(ctx);
+  bool ok = interpret_magnitudes(bound, inputs, c->expected, magnitudes, &options, &ctx->diagnostics);
+  ng_status status = call_end(ctx, call);
+  return ok ? NG_OK : status;
+}
+
 // What the interpreter makes of the self-test's inputs.
 static ng_status make_case(Emission *e, Graph *bound, Arena *scratch, const ValueRange *ranges, SelfTestCase *c,
                            ng_tensor **tensors) {
@@ -163,7 +178,7 @@ static ng_status make_case(Emission *e, Graph *bound, Arena *scratch, const Valu
     expected[o] = tensor_of_api(&(*tensors)[bound->ninputs + o]);
   c->expected = expected;
   c->nelems = nelems;
-  return status;
+  return status == NG_OK ? find_magnitudes(ctx, bound, *tensors, c, scratch) : status;
 }
 
 static ng_status print_self_test(Emission *e, const EmittedFile *file, Text *out) {
@@ -175,7 +190,7 @@ static ng_status print_self_test(Emission *e, const EmittedFile *file, Text *out
   arena_init(&scratch, &ctx->allocator);
   ValueRange *ranges = ARENA_ARRAY(&scratch, ValueRange, g->ninputs + 1);
   ng_status status = ranges ? NG_OK : NG_OUT_OF_MEMORY;
-  for (size_t i = 0; status == NG_OK && i < g->ninputs; i++) ranges[i] = value_range(g->inputs[i]);
+  for (size_t i = 0; status == NG_OK && i < g->ninputs; i++) ranges[i] = g->inputs[i]->range;
   size_t ncases = 0, most = g->ndims == 0 ? 1 : g->ndims == 1 ? MOST_CASES - 1 : MOST_CASES;
   for (size_t number = 0; status == NG_OK && number < most; number++) {
     Graph *bound = bind_case(e, &cases[ncases], number);

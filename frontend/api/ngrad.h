@@ -342,11 +342,14 @@ NG_API ng_status ng_tensor_write_npy(ng_context *ctx, const char *path, const ng
 /* Random data for input i of g, which is bound by this; the same for the same seed on every machine. Element e comes
    from the e-th word that splitmix64 gives from the state s(s(seed) + i), where s is its first word from a state: the
    sum of the word's four 16-bit parts, brought to mean 0 and variance 1, so nearly normal and within 3.47. Variances of
-   norms are uniform in [0.5, 2), probabilities in [1/16, 15/16). `out` is made anew. */
+   norms and what roots and logarithms are taken of are uniform in [0.5, 2), probabilities in [1/16, 15/16), also where
+   sums, products, means, casts and moves lie between input and operator. `out` is made anew. */
 NG_API ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out);
 
 typedef struct ng_difference {
-  double relative_l2;    /* |actual - expected| / |expected|, NaNs at the same place count as equal */
+  double distance;       /* |actual - expected|, the L2 norm; NaNs at the same place count as equal */
+  double norm;           /* |expected|, or of ng_compare_outputs what counts for it */
+  double relative_l2;    /* distance / norm */
   double largest_ulp;    /* |actual - expected| in units in the last place of actual's type at expected */
   double tolerance;      /* for relative_l2, by actual's type */
   double most_ulp;       /* for largest_ulp; infinite where only the tolerance counts, which else is infinite */
@@ -360,6 +363,14 @@ typedef struct ng_difference {
    be a unit in the last place off. NG_DIFFERENT: not within it. */
 NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, const ng_tensor *expected,
                                    double tolerance, ng_difference *out);
+
+/* The same of all outputs of a bound graph that was run on these inputs. Outputs that are exact
+   (ng_graph_output_is_exact) have no default tolerance. Where terms cancel, so that nothing or little is expected of
+   them, the norm is no less than their magnitude: that of what relative changes of every value, sum and constant do to
+   the output. It is found by interpreting the graph three times, if outputs are not within their tolerances without it.
+   `differences` has an element for each output. NG_DIFFERENT: not all are within. */
+NG_API ng_status ng_compare_outputs(ng_graph *g, const ng_tensor *inputs, const ng_tensor *actual,
+                                    const ng_tensor *expected, double tolerance, ng_difference *differences);
 
 /* Running. inputs and outputs are parallel to the graph's; all have data, of the graph's types, shapes and orders once
    it is bound (NG_USAGE otherwise). */

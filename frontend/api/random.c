@@ -1,15 +1,7 @@
 // Random inputs. Integer arithmetic and one multiplication make each element, so no machine's math library matters.
 #include "frontend/api/handles.h"
 
-#include "ir/operator.h"
-
-// Sebastiano Vigna's splitmix64 (public domain, https://prng.di.unimi.it/splitmix64.c): the output for a state.
-static uint64_t splitmix64(uint64_t state) {
-  uint64_t z = state + 0x9E3779B97F4A7C15U;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-  return z ^ (z >> 31);
-}
+#include "ir/splitmix.h"
 
 // Four uniform 16-bit numbers have a sum of mean 2 * 65535 and variance (2^32 - 1) / 3.
 static double nearly_normal(uint64_t word) {
@@ -52,7 +44,7 @@ void random_fill(Tensor *t, uint64_t seed, uint64_t i, ValueRange range) {
   const int64_t nelems = tensor_nelems(t);
 #pragma omp parallel for schedule(static) if (nelems > STEP && !type_is_packed(t->type)) // no two write one byte
   for (int64_t e = 0; e < nelems; e++) {
-    uint64_t word = splitmix64(stream + (uint64_t)e * 0x9E3779B97F4A7C15U);
+    uint64_t word = splitmix64(stream + (uint64_t)e * SPLITMIX_STEP);
     type_store(t->type, t->data, (size_t)tensor_offset(t, e), number_in_range(t->type, range, word));
   }
 }
@@ -65,7 +57,7 @@ ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out)
   const Value *v = g->graph->inputs[i];
   Tensor t = tensor_like(v);
   if (!tensor_make(g->ctx, v->name, &t)) return NG_OUT_OF_MEMORY;
-  random_fill(&t, seed, i, value_range(v));
+  random_fill(&t, seed, i, v->range);
   *out = tensor_to_api(&t);
   return NG_OK;
 }

@@ -25,13 +25,22 @@ static bool has_extents(ng_tensor_info info) {
   return info.rank >= 0;
 }
 
-// Extents without a number leave it open.
-static bool find_workspace(ng_graph *g, size_t *nbytes, size_t *unshared) {
+typedef struct Workspace {
+  bool is_known; // extents without a number leave it open
+  size_t nbytes, unshared;
+  ng_memory memory; // for the rest
+} Workspace;
+
+static ng_status find_workspace(ng_graph *g, Workspace *w) {
+  *w = (Workspace){0};
   for (size_t i = 0; i < ng_graph_dim_count(g); i++)
-    if (ng_graph_dim(g, i).value < 0) return false;
+    if (ng_graph_dim(g, i).value < 0) return NG_OK;
   for (size_t i = 0; i < ng_graph_input_count(g); i++)
-    if (!has_extents(ng_graph_input(g, i))) return false;
-  return ng_graph_workspace(g, NULL, nbytes, unshared) == NG_OK;
+    if (!has_extents(ng_graph_input(g, i))) return NG_OK;
+  ng_status status = ng_graph_workspace(g, NULL, &w->nbytes, &w->unshared);
+  if (status == NG_OK) status = ng_graph_memory(g, &w->memory);
+  w->is_known = status == NG_OK;
+  return status;
 }
 
 static uint64_t sum_of(uint64_t a, uint64_t b) {
@@ -52,45 +61,45 @@ static json_t *nbytes_json(uint64_t nbytes) {
   return json_integer(nbytes < INT64_MAX ? (json_int_t)nbytes : INT64_MAX);
 }
 
-static json_t *memory_json(ng_graph *g, size_t workspace) {
-  ng_memory m;
-  if (ng_graph_memory(g, &m) != NG_OK) return json_text(NULL);
-  const Totals totals = totals_of(&m, workspace);
+static json_t *memory_json(const Workspace *w) {
+  const ng_memory m = w->memory;
+  const Totals totals = totals_of(&m, w->nbytes);
   json_t *memory = memory_or_exit(json_object());
   json_set(memory, "inputs_bytes", nbytes_json(m.inputs_nbytes));
   json_set(memory, "outputs_bytes", nbytes_json(m.outputs_nbytes));
   json_set(memory, "constants_bytes", nbytes_json(m.constants_nbytes));
-  json_set(memory, "workspace_bytes", nbytes_json(workspace));
+  json_set(memory, "workspace_bytes", nbytes_json(w->nbytes));
   json_set(memory, "interpreter_bytes", nbytes_json(m.interpreter_nbytes));
   json_set(memory, "compiled_run_bytes", nbytes_json(totals.compiled));
   json_set(memory, "interpreted_run_bytes", nbytes_json(totals.interpreted));
   return memory;
 }
 
-static void print_memory(ng_graph *g, size_t workspace) {
-  ng_memory m;
-  if (ng_graph_memory(g, &m) != NG_OK) return;
-  const Totals totals = totals_of(&m, workspace);
+static void print_memory(const Workspace *w) {
+  const ng_memory m = w->memory;
+  const Totals totals = totals_of(&m, w->nbytes);
   printf("# memory: inputs %" PRIu64 ", outputs %" PRIu64 ", constants %" PRIu64 " bytes; with them a compiled run"
          " needs %" PRIu64 " bytes, an interpreted one %" PRIu64 "\n",
          m.inputs_nbytes, m.outputs_nbytes, m.constants_nbytes, totals.compiled, totals.interpreted);
 }
 
-static json_t *describe(const ng_context *ctx, const char *path, ng_graph *g) {
+// g NULL: *status says why not.
+static json_t *describe(const ng_context *ctx, const char *path, ng_graph *g, ng_status *status) {
+  Workspace workspace;
+  if (g) *status = find_workspace(g, &workspace);
   json_t *object = memory_or_exit(json_object());
   json_set(object, "file", json_text(path));
-  json_set(object, "ok", json_boolean(g != NULL));
+  json_set(object, "ok", json_boolean(g && *status == NG_OK));
   if (g) {
     json_set(object, "graph", json_text(ng_graph_name(g)));
     json_set(object, "identifier", json_text(memory_or_exit((void *)ng_graph_identifier(g))));
     json_set(object, "nodes", json_integer((json_int_t)ng_graph_node_count(g)));
     json_set(object, "inputs", describe_tensors(g, ng_graph_input_count(g), ng_graph_input));
     json_set(object, "outputs", describe_tensors(g, ng_graph_output_count(g), ng_graph_output));
-    size_t nbytes, unshared;
-    if (find_workspace(g, &nbytes, &unshared)) {
-      json_set(object, "workspace_bytes", json_integer((json_int_t)nbytes));
-      json_set(object, "workspace_bytes_without_reuse", json_integer((json_int_t)unshared));
-      json_set(object, "memory", memory_json(g, nbytes));
+    if (workspace.is_known) {
+      json_set(object, "workspace_bytes", json_integer((json_int_t)workspace.nbytes));
+      json_set(object, "workspace_bytes_without_reuse", json_integer((json_int_t)workspace.unshared));
+      json_set(object, "memory", memory_json(&workspace));
     }
   }
   json_set(object, "messages", json_messages(ctx));
@@ -103,10 +112,11 @@ static ng_status print_yaml(ng_context *ctx, ng_graph *g, const char *path, cons
   if (s->noperands > 1) say("# %s\n", path);
   fputs(text, stdout);
   ng_text_free(ctx, text);
-  size_t nbytes, unshared;
-  if (!find_workspace(g, &nbytes, &unshared)) return NG_OK;
-  printf("# workspace: %zu bytes, %zu without reuse\n", nbytes, unshared);
-  print_memory(g, nbytes);
+  Workspace w;
+  ng_status status = find_workspace(g, &w);
+  if (!w.is_known) return status;
+  printf("# workspace: %zu bytes, %zu without reuse\n", w.nbytes, w.unshared);
+  print_memory(&w);
   return NG_OK;
 }
 
@@ -117,7 +127,7 @@ int verb_check(const Settings *s) {
     ng_context *ctx = session_open(s->max_memory);
     ng_status ended;
     ng_graph *g = graph_open(ctx, s->operands[i], s, &ended);
-    if (document) json_add(document, describe(ctx, s->operands[i], g));
+    if (document) json_add(document, describe(ctx, s->operands[i], g, &ended));
     else if (g) ended = print_yaml(ctx, g, s->operands[i], s);
     if (!status) status = exit_status(ended);
     ng_graph_free(g);

@@ -91,13 +91,8 @@ static ng_status read_expected(Run *run) {
 
 static ng_status compare_outputs(Run *run) {
   run->differences = memory_or_exit(calloc(run->expected.count + 1, sizeof *run->differences));
-  ng_status status = NG_OK;
-  for (size_t i = 0; i < run->expected.count && (status == NG_OK || status == NG_DIFFERENT); i++) {
-    double tolerance = run->settings->tolerance;
-    if (tolerance < 0 && ng_graph_output_is_exact(run->graph, i)) tolerance = 0;
-    status =
-        ng_tensor_compare(run->ctx, &run->outputs.items[i], &run->expected.items[i], tolerance, &run->differences[i]);
-  }
+  ng_status status = ng_compare_outputs(run->graph, run->inputs.items, run->outputs.items, run->expected.items,
+                                        run->settings->tolerance, run->differences);
   if (status != NG_OK && status != NG_DIFFERENT) return status;
   return outputs_are_ok(run) ? NG_OK : NG_DIFFERENT;
 }

@@ -238,10 +238,17 @@ void json_add(json_t *array, json_t *value) {
   if (json_array_append_new(array, value) != 0) memory_or_exit(NULL);
 }
 
+// Errors stay in stdout's state. Not json_dumps: without memory it loses parts of the text and says nothing.
+static int print_part(const char *text, size_t nbytes, void *unused) {
+  (void)unused;
+  fwrite(text, 1, nbytes, stdout);
+  return 0;
+}
+
 void json_print(json_t *document) {
   enum { DIGITS = 9 };
-  json_dumpf(document, stdout,
-             JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(DIGITS)); // errors stay in stdout's state
+  const size_t flags = JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(DIGITS);
+  if (json_dump_callback(document, print_part, NULL, flags) != 0) memory_or_exit(NULL);
   putchar('\n');
   json_decref(document);
 }

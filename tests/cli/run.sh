@@ -207,6 +207,24 @@ count 'a graph from standard input runs'
 expect 0 '^c +f32 +\[4, 3\]' '' run sum.yaml --random --backend interpreter
 expect 0 '^c +f32 +\[2, 3\]' '' run sum.yaml --random --dim N=2
 expect 0 '"largest_ulp"' '' run sum.yaml --random --seed 3 --compare --json
+# Sums of deviations from a mean, all of them 0
+cat >cancel.yaml <<'Y'
+format: ngrad/1
+name: cancel
+inputs: [{name: x, type: f64, shape: [8, 1000]}]
+nodes:
+  - {op: ReduceMean, inputs: [x], outputs: [m], attributes: {axes: [1], keep_dims: true}}
+  - {op: Subtract, inputs: [x, m], outputs: [c]}
+  - {op: ReduceSum, inputs: [c], outputs: [y], attributes: {axes: [1]}}
+outputs: [y]
+Y
+expect 0 '^y +f64 .*  ok$' '' run cancel.yaml --random --compare
+expect 0 '^wrote' '' run cancel.yaml --random --backend interpreter --out cancelled
+expect 0 '^y +f64 .*  ok$' '' run cancel.yaml --random --expect cancelled
+expect 3 '^y +f64 .*  FAILED$' '' run cancel.yaml --random --compare --tolerance 0
+expect 0 '^wrote' '' emit cancel.yaml --self-test --threads none -o cancelled
+cc -O2 cancelled/cancel.c cancelled/cancel_test.c -lm -o cancelled/test >stdout 2>stderr && cancelled/test >stdout
+count 'the self-test of sums that cancel passes'
 identity='nodes: []'
 printf 'format: ngrad/1\nname: data\n%s\ninputs: [{name: a, type: f32, shape: [4, 3]}, {name: b, type: f32, shape: [3]}]\noutputs: [a, b]\n' \
   "$identity" >data.yaml

@@ -1,0 +1,94 @@
+// The graph is run with noise, and compared with itself.
+//
+// A few elements may move far for another reason: a value came to lie on the other side of a threshold. These must not
+// excuse errors elsewhere, so the tenth of the elements that moves most does not count.
+#include "backends/interpreter/magnitude.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { NOISY_RUNS = 2, OUTLIERS = 10 }; // one of so many elements
+
+typedef struct Outputs {
+  const Tensor *exact; // parallel to the graph's
+  Tensor *noisy;
+  double **moved; // by element: the root of the summed squares of what each run moved it by
+} Outputs;
+
+static Tensor *new_tensors(const Graph *g, Arena *arena) {
+  Tensor *tensors = ARENA_ARRAY(arena, Tensor, g->noutputs + 1);
+  for (size_t i = 0; tensors && i < g->noutputs; i++) {
+    tensors[i] = tensor_like(g->outputs[i]);
+    tensors[i].data = arena_alloc(arena, tensor_nbytes(&tensors[i]) + 1);
+    if (!tensors[i].data) return NULL;
+  }
+  return tensors;
+}
+
+static bool outputs_make(Outputs *o, const Graph *g, Arena *arena) {
+  o->noisy = new_tensors(g, arena);
+  o->moved = ARENA_ARRAY(arena, double *, g->noutputs + 1);
+  bool ok = o->noisy && o->moved;
+  for (size_t i = 0; ok && i < g->noutputs; i++) {
+    o->moved[i] = ARENA_ARRAY(arena, double, (size_t)tensor_nelems(&o->noisy[i]) + 1);
+    ok = o->moved[i] != NULL;
+  }
+  return ok;
+}
+
+static double load(const Tensor *t, int64_t i) {
+  return type_load(t->type, t->data, (size_t)tensor_offset(t, i));
+}
+
+// What is not finite with noise or without says nothing.
+static void add_moves(const Outputs *o, size_t k) {
+  const int64_t nelems = tensor_nelems(&o->exact[k]);
+  for (int64_t i = 0; i < nelems; i++) {
+    double apart = load(&o->noisy[k], i) - load(&o->exact[k], i);
+    if (isfinite(apart)) o->moved[k][i] = hypot(o->moved[k][i], apart);
+  }
+}
+
+static int compare_numbers(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+// The L2 norm of all, if the outliers moved as the others on average.
+static double norm_of_moves(double *moved, size_t nelems) {
+  qsort(moved, nelems, sizeof *moved, compare_numbers);
+  const size_t ncounted = nelems - nelems / OUTLIERS;
+  const double most = ncounted ? moved[ncounted - 1] : 0;
+  double sum = 0; // of squares in units of the most, which do not overflow
+  for (size_t i = 0; most > 0 && i < ncounted; i++) sum += moved[i] / most * (moved[i] / most);
+  return ncounted ? most * sqrt(sum / NOISY_RUNS * ((double)nelems / (double)ncounted)) : 0;
+}
+
+static bool find_magnitudes(const Graph *g, const Tensor *inputs, const Outputs *o, double *magnitudes,
+                            const InterpreterOptions *options, Diagnostics *d) {
+  InterpreterOptions noisy = *options;
+  noisy.nan_check = false;
+  for (noisy.noise = 1; noisy.noise <= NOISY_RUNS; noisy.noise++) {
+    if (!interpret(g, inputs, o->noisy, &noisy, d)) return false;
+    for (size_t k = 0; k < g->noutputs; k++) add_moves(o, k);
+  }
+  for (size_t k = 0; k < g->noutputs; k++) {
+    double tolerance = type_tolerance(g->outputs[k]->type);
+    double norm = norm_of_moves(o->moved[k], (size_t)tensor_nelems(&o->noisy[k]));
+    magnitudes[k] = tolerance > 0 ? norm / tolerance : 0;
+  }
+  return true;
+}
+
+bool interpret_magnitudes(const Graph *g, const Tensor *inputs, const Tensor *outputs, double *magnitudes,
+                          const InterpreterOptions *options, Diagnostics *d) {
+  Arena arena;
+  arena_init(&arena, options->allocator);
+  Tensor *own = outputs ? NULL : new_tensors(g, &arena);
+  Outputs o = {.exact = outputs ? outputs : own};
+  bool ok = false;
+  if (!o.exact || !outputs_make(&o, g, &arena)) error_out_of_memory(d);
+  else if (!own || interpret(g, inputs, own, options, d)) ok = find_magnitudes(g, inputs, &o, magnitudes, options, d);
+  arena_deinit(&arena);
+  return ok;
+}

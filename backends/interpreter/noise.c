@@ -1,0 +1,36 @@
+// Digits by digits of the same number: no state but for sums.
+#include "backends/interpreter/noise.h"
+
+#include "ir/splitmix.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+double noise_element(const Noise *n, Type type, double x) {
+  if (!type_is_float(type) || x == 0 || !isfinite(x)) return x;
+  const int kept = (int)lround(-log2(type_tolerance(type)));
+  const uint64_t low = (UINT64_C(1) << (DBL_MANT_DIG - 1 - kept)) - 1, sign = UINT64_C(1) << 63;
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  const uint64_t high = bits & ~low;
+  bits = high | (splitmix64(n->seed ^ (high & ~sign)) & low);
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+double noise_of_sum(Noise *n, double squares) {
+  const double unit = 2 * (double)(splitmix64(n->seed + n->state++) >> 11) * 0x1p-53 - 1; // in [-1, 1)
+  return unit * n->sum * sqrt(squares);
+}
+
+static bool is_other_float(const Value *v) {
+  return v && type_is_float(v->type) && v->type != TYPE_F64;
+}
+
+void noise_begin_node(Noise *n, const Node *node) {
+  bool is_f64 = true;
+  for (uint32_t k = 0; k < node->ninputs; k++) is_f64 &= !is_other_float(node->inputs[k]);
+  for (uint32_t k = 0; k < node->noutputs; k++) is_f64 &= !is_other_float(node->outputs[k]);
+  n->sum = type_tolerance(is_f64 ? TYPE_F64 : TYPE_F32);
+}

@@ -1,0 +1,137 @@
+#!/bin/sh
+# Every verb when the n-th allocation fails, and when the n-th call that makes, writes, names or maps a file does: it
+# ends with status 1 and one message, or does its work all the same; a file in place is the old one or the whole new one,
+# and nothing else is left behind.
+#
+#   run.sh NGRAD SHIM   NGRAD_FAULTS=all takes every n of long runs too
+set -u
+ngrad=$(realpath "$1")
+shim=$(realpath "${2:-}" 2>/dev/null) || { echo "no shim to preload on this system"; exit 77; }
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/new" "$work/wanted" "$work/tmp" || exit 1
+cd "$work" || exit 1
+export XDG_CACHE_HOME="$work/cache" TMPDIR="$work/tmp" OMP_NUM_THREADS=2 FAULT_COUNT="$work/count"
+most=40 # calls of a verb that fail one by one; of more, as many evenly spread
+[ "${NGRAD_FAULTS:-}" = all ] && most=100000
+ntried=0
+failed=0
+
+cat >norm.yaml <<'Y'
+format: ngrad/1
+name: norm
+dims: {N: 4}
+inputs:
+  - {name: x, type: f32, shape: [N, 3]}
+  - {name: gamma, type: f32, shape: [3]}
+nodes:
+  - {op: ReduceMean, inputs: [x], outputs: [m], attributes: {axes: [1], keep_dims: true}}
+  - {op: Subtract, inputs: [x, m], outputs: [c]}
+  - {op: Multiply, inputs: [c, gamma], outputs: [y]}
+outputs: [y]
+Y
+sed 's/Subtract/Subtrakt/' norm.yaml >wrong.yaml
+
+complain() { # WHAT
+  failed=$((failed + 1))
+  echo "FAILED: $FAULT_KIND call $FAULT_AT, ngrad $arguments: $1"
+  head -n 3 stderr | sed 's/^/  /'
+}
+
+# Old contents, in the places of what the verb writes.
+place_old() {
+  rm -rf new
+  mkdir new
+  for file in wanted/*; do [ -f "$file" ] && echo old >"new/${file#wanted/}"; done
+}
+
+check_files() {
+  for file in new/* new/.[!.]*; do
+    [ -e "$file" ] || continue
+    name=${file#new/}
+    if [ ! -e "wanted/$name" ]; then complain "left $name"
+    elif ! cmp -s "$file" "wanted/$name"; then
+      [ "$(cat "$file")" = old ] || complain "half of $name"
+      [ "$status" -eq 0 ] && complain "no new $name"
+    fi
+  done
+  for file in tmp/*; do [ -e "$file" ] && complain "left $file"; done
+  for file in cache/ngrad/*.tmp* cache/ngrad/*/*.tmp*; do [ -e "$file" ] && complain "left $file"; done
+}
+
+run_once() { # ARGUMENT...; with FAULT_KIND and FAULT_AT
+  status=0
+  if [ -n "$cold" ]; then rm -rf cache; fi
+  LD_PRELOAD=$shim "$ngrad" "$@" >stdout 2>stderr </dev/null || status=$?
+}
+
+check_once() {
+  nmessages=$(grep -c 'error:\|libgomp: Out of memory' stderr)
+  case $status in
+    "$usual") [ "$usual" -ne 0 ] || [ "$nmessages" -eq 0 ] || complain 'status 0 and an error' ;;
+    1) [ "$nmessages" -eq 1 ] || complain "$nmessages messages" ;;
+    4) [ -n "$cold" ] || complain 'status 4 without a compiler' ;;
+    *) complain "status $status" ;;
+  esac
+  if [ "$is_repeatable" = yes ] && [ "$status" -eq 0 ]; then cmp -s stdout wanted.out || complain 'another output'; fi
+  check_files
+}
+
+# is_repeatable: stdout is the same each time.  cold: the kernel is compiled each time.
+inject() { # IS_REPEATABLE COLD ARGUMENT...
+  is_repeatable=$1 cold=$2
+  shift 2
+  arguments=$*
+  rm -rf wanted new
+  mkdir wanted new
+  FAULT_KIND=none FAULT_AT=0
+  export FAULT_KIND FAULT_AT FAULT_ERROR
+  run_once "$@"
+  usual=$status
+  cp -r new/. wanted
+  cp stdout wanted.out
+  for FAULT_KIND in io memory; do
+    FAULT_AT=0
+    place_old
+    rm -f count
+    run_once "$@"
+    if ! ncalls=$(cat count 2>/dev/null); then
+      echo "the shim is not preloaded"
+      exit 1
+    fi
+    step=$(((ncalls + most - 1) / most))
+    [ "$step" -gt 0 ] || step=1
+    FAULT_AT=1
+    while [ "$FAULT_AT" -le "$ncalls" ]; do
+      FAULT_ERROR=12 # ENOMEM
+      [ "$FAULT_KIND" = memory ] || FAULT_ERROR=$((FAULT_AT % 2 ? 28 : 5)) # ENOSPC, EIO
+      place_old
+      run_once "$@"
+      check_once
+      ntried=$((ntried + 1))
+      FAULT_AT=$((FAULT_AT + step))
+    done
+  done
+}
+
+inject yes '' check norm.yaml
+inject yes '' check norm.yaml --json
+inject yes '' check wrong.yaml
+inject yes '' show norm.yaml --format kernels
+inject yes '' convert norm.yaml -o new/converted.yaml
+inject yes '' grad norm.yaml -o new/gradient.yaml
+inject yes '' grad norm.yaml
+inject yes '' gradcheck norm.yaml
+inject yes '' gradcheck norm.yaml --json
+inject yes '' emit norm.yaml --self-test --depfile new/norm.d -o new
+inject no '' run norm.yaml --random --out new
+inject no '' run norm.yaml --random --compare --json
+inject no '' run norm.yaml --random --dump-dir new
+inject no '' bench norm.yaml --seconds 0.001
+inject yes '' ops LayerNorm
+inject yes '' ops --json
+inject yes '' passes
+most=$((most / 8))
+inject no cold run norm.yaml --random --out new
+echo "$ntried runs with a fault, $failed wrong"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,120 @@
+// Whichever allocation of a call fails, the call says so, nothing is leaked, and the next one succeeds.
+#include "tests/unit/api_case.h"
+#include "tests/unit/failing_allocator.h"
+
+#include <stdio.h>
+
+// What calls work on, all of it made before any allocation fails.
+typedef struct Case {
+  ng_context *ctx;
+  ng_graph *graph;
+  ng_kernel *kernel;
+  Data data;
+  ng_tensor expected[NOUTPUTS]; // so far off that magnitudes are asked for
+} Case;
+
+static ng_status do_interpret(Case *c) {
+  return ng_interpret(c->graph, c->data.in, c->data.out, 1);
+}
+
+static ng_status do_compare(Case *c) {
+  ng_difference differences[NOUTPUTS];
+  ng_status status = ng_compare_outputs(c->graph, c->data.in, c->data.out, c->expected, -1, differences);
+  return status == NG_DIFFERENT ? NG_OK : status;
+}
+
+static ng_status do_gradcheck(Case *c) {
+  static const char *const of[] = {"dgamma"};
+  ng_gradcheck_result results[NINPUTS];
+  ng_status status = ng_gradcheck(c->graph, &(ng_gradcheck_options){.gradient = {.of = of, .nof = 1}}, results);
+  return status == NG_WRONG ? NG_OK : status; // gradients have none
+}
+
+static ng_status do_bench(Case *c) {
+  ng_bench_result result;
+  return ng_bench(c->kernel, c->data.in, c->data.out, &(ng_bench_options){.threads = 2, .seconds = 1e-4}, &result);
+}
+
+static ng_status do_random(Case *c) {
+  ng_tensor t;
+  ng_status status = ng_tensor_random(c->graph, 0, 7, &t);
+  ng_tensor_free(c->ctx, &t);
+  return status;
+}
+
+static ng_status do_read(Case *c) {
+  ng_graph *g = read_text(c->ctx, layer_norm);
+  ng_graph_free(g);
+  return g ? NG_OK : ng_last_status(c->ctx);
+}
+
+static ng_status do_show(Case *c) {
+  char *text = ng_graph_show(c->graph, "c", NULL);
+  ng_text_free(c->ctx, text);
+  return text ? NG_OK : ng_last_status(c->ctx);
+}
+
+static ng_status do_emit(Case *c) {
+  char *source = NULL, *header = NULL;
+  ng_status status = ng_emit(c->graph, NULL, &source, &header);
+  ng_text_free(c->ctx, source);
+  ng_text_free(c->ctx, header);
+  return status;
+}
+
+static ng_status do_find_workspace(Case *c) {
+  size_t nbytes, unshared;
+  return ng_graph_workspace(c->graph, NULL, &nbytes, &unshared);
+}
+
+static const struct {
+  const char *name;
+  ng_status (*call)(Case *c);
+} calls[] = {{"interpret", do_interpret}, {"compare", do_compare}, {"gradcheck", do_gradcheck},
+             {"bench", do_bench},         {"random", do_random},   {"read", do_read},
+             {"show", do_show},           {"emit", do_emit},       {"workspace", do_find_workspace}};
+
+static void every_failing_allocation_is_told(void **state) {
+  (void)state;
+  FailingAllocator memory;
+  failing_allocator_init(&memory, NEVER_FAIL);
+  ng_allocator allocator = {failing_resize, &memory};
+  Case c = {.ctx = ng_context_new(&allocator)};
+  c.graph = must_read(c.ctx, layer_norm);
+  assert_int_equal(data_make(&c.data, c.ctx, c.graph), NG_OK);
+  for (size_t i = 0; i < NOUTPUTS; i++) {
+    ng_tensor_info info = ng_graph_output(c.graph, i);
+    assert_int_equal(ng_tensor_new(c.ctx, &info, &c.expected[i]), NG_OK);
+    ((float *)c.expected[i].data)[0] = 1;
+  }
+  c.kernel = ng_compile(c.graph, &(ng_options){.profile = 1});
+  assert_non_null(c.kernel);
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+    ng_status status = NG_OUT_OF_MEMORY;
+    size_t most = 0;
+    for (size_t failing = 0; status != NG_OK; failing++) {
+      ng_messages_clear(c.ctx);
+      const size_t nlive = memory.nlive;
+      memory.ncalls = 0;
+      memory.failing = failing;
+      status = calls[i].call(&c);
+      memory.failing = NEVER_FAIL;
+      ng_messages_clear(c.ctx);
+      if (status != NG_OK && status != NG_OUT_OF_MEMORY)
+        fail_msg("%s: allocation %zu: status %d", calls[i].name, failing, status);
+      if (memory.nlive > nlive) most += memory.nlive - nlive; // what a graph keeps for the next call
+      if (most > 8) fail_msg("%s: allocation %zu: %zu more blocks", calls[i].name, failing, most);
+    }
+  }
+  for (size_t i = 0; i < NOUTPUTS; i++) ng_tensor_free(c.ctx, &c.expected[i]);
+  data_free(&c.data, c.ctx);
+  ng_kernel_free(c.kernel);
+  ng_graph_free(c.graph);
+  ng_context_free(c.ctx);
+  assert_int_equal(memory.nlive, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_failing_allocation_is_told)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

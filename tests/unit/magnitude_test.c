@@ -1,0 +1,217 @@
+// Results beside what was added up: roundings of terms that cancel pass, and errors as large as a term do not.
+#include "tests/unit/api_case.h"
+
+#include <math.h>
+#include <stdio.h>
+
+// A graph, what is expected of it, and an actual result to spoil.
+typedef struct Case {
+  ng_context *ctx;
+  ng_graph *graph;
+  Data data; // out: actual
+  ng_tensor expected[8];
+  ng_difference differences[8];
+} Case;
+
+// Inputs are random and then multiplied by scale.
+static void case_init(Case *c, const char *text, double scale) {
+  *c = (Case){.ctx = new_context()};
+  c->graph = must_read(c->ctx, text);
+  assert_int_equal(data_make(&c->data, c->ctx, c->graph), NG_OK);
+  for (size_t i = 0; i < ng_graph_input_count(c->graph); i++) {
+    ng_tensor *t = &c->data.in[i];
+    for (int64_t e = 0; scale != 1 && e < ng_tensor_nelems(t); e++) {
+      if (t->type == NG_F64) ((double *)t->data)[e] *= scale;
+      else ((float *)t->data)[e] *= (float)scale;
+    }
+  }
+  for (size_t i = 0; i < ng_graph_output_count(c->graph); i++) {
+    ng_tensor_info info = ng_graph_output(c->graph, i);
+    assert_int_equal(ng_tensor_new(c->ctx, &info, &c->expected[i]), NG_OK);
+  }
+  assert_int_equal(ng_interpret(c->graph, c->data.in, c->expected, 0), NG_OK);
+  for (size_t i = 0; i < ng_graph_output_count(c->graph); i++)
+    memcpy(c->data.out[i].data, c->expected[i].data, ng_tensor_nbytes(&c->expected[i]));
+}
+
+static void case_deinit(Case *c) {
+  data_free(&c->data, c->ctx);
+  for (size_t i = 0; i < 8; i++) ng_tensor_free(c->ctx, &c->expected[i]);
+  ng_graph_free(c->graph);
+  ng_context_free(c->ctx);
+}
+
+static ng_status compare(Case *c) {
+  return ng_compare_outputs(c->graph, c->data.in, c->data.out, c->expected, -1, c->differences);
+}
+
+// Whether element e of the first output may be off by this.
+static ng_status off_by(Case *c, int64_t e, double error) {
+  ng_tensor *t = &c->data.out[0];
+  double *wide = t->data;
+  float *narrow = t->data;
+  double before = ng_tensor_get(t, e);
+  if (t->type == NG_F64) wide[e] = before + error;
+  else narrow[e] = (float)(before + error);
+  ng_status status = compare(c);
+  if (t->type == NG_F64) wide[e] = before;
+  else narrow[e] = (float)before;
+  return status;
+}
+
+#define BEGIN "format: ngrad/1\nname: magnitude\n"
+
+// Sums of deviations from a mean, all of them 0.
+#define DEVIATIONS(type)                                                                                               \
+  BEGIN "inputs: [{name: x, type: " type ", shape: [4, 100]}]\n"                                                       \
+        "nodes:\n"                                                                                                     \
+        "  - {op: ReduceMean, inputs: [x], outputs: [m], attributes: {axes: [1], keep_dims: true}}\n"                  \
+        "  - {op: Subtract, inputs: [x, m], outputs: [c]}\n"                                                           \
+        "  - {op: ReduceSum, inputs: [c], outputs: [y], attributes: {axes: [1]}}\n"                                    \
+        "outputs: [y]\n"
+
+static void roundings_of_terms_that_cancel_pass(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    double scale, rounding; // of a term
+  } cases[] = {{DEVIATIONS("f64"), 1, 0x1p-53},
+               {DEVIATIONS("f64"), 1e-10, 1e-10 * 0x1p-53},
+               {DEVIATIONS("f32"), 1, 0x1p-24},
+               {DEVIATIONS("f32"), 1e10, 1e10 * 0x1p-24}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    Case c;
+    case_init(&c, cases[i].text, cases[i].scale);
+    assert_true(fabs(ng_tensor_get(&c.expected[0], 1)) < 100 * cases[i].rounding);
+    assert_int_equal(off_by(&c, 1, 8 * cases[i].rounding), NG_OK);
+    assert_true(c.differences[0].norm > 10 * cases[i].scale);
+    assert_int_equal(off_by(&c, 1, cases[i].scale), NG_DIFFERENT); // a term
+    assert_int_equal(off_by(&c, 1, INFINITY), NG_DIFFERENT);
+    assert_int_equal(off_by(&c, 1, NAN), NG_DIFFERENT);
+    case_deinit(&c);
+  }
+}
+
+// Results that are 0 by what one operator computes, which no change of its inputs shows.
+static void operators_that_cancel_within_pass(void **state) {
+  (void)state;
+  static const char text[] =
+      BEGIN "inputs: [{name: x, type: f32, shape: [64, 1]}, {name: dy, type: f32, shape: [64, 1]}]\n"
+            "nodes:\n"
+            "  - {op: RMSNormBackward, inputs: [x, dy], outputs: [y],\n"
+            "     attributes: {epsilon: 1.0e-30, begin_norm_axis: -1}}\n"
+            "outputs: [y]\n";
+  Case c;
+  case_init(&c, text, 1);
+  assert_int_equal(off_by(&c, 5, 1e-7), NG_OK);
+  assert_int_equal(off_by(&c, 5, 1e-2), NG_DIFFERENT);
+  case_deinit(&c);
+}
+
+static void a_missing_term_of_a_million_is_seen(void **state) {
+  (void)state;
+  static const char text[] = BEGIN "inputs: [{name: x, type: f32, shape: [1000000]}]\n"
+                                   "nodes: [{op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [0]}}]\n"
+                                   "outputs: [y]\n";
+  Case c;
+  case_init(&c, text, 1);
+  assert_int_equal(off_by(&c, 0, 0.25), NG_DIFFERENT);
+  case_deinit(&c);
+}
+
+static void a_sum_over_the_wrong_axis_is_seen(void **state) {
+  (void)state;
+  static const char text[] = BEGIN "inputs: [{name: x, type: f32, shape: [64, 64]}]\n"
+                                   "nodes:\n"
+                                   "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [0]}}\n"
+                                   "  - {op: ReduceSum, inputs: [x], outputs: [z], attributes: {axes: [1]}}\n"
+                                   "outputs: [y, z]\n";
+  Case c;
+  case_init(&c, text, 1);
+  memcpy(c.data.out[0].data, c.expected[1].data, 64 * sizeof(float));
+  assert_int_equal(compare(&c), NG_DIFFERENT);
+  assert_true(!c.differences[0].is_within && c.differences[1].is_within);
+  case_deinit(&c);
+}
+
+// Noise may move an element over a threshold, which moves the result far: one wrong element must be seen all the same,
+// and what is chosen by comparing with itself must be chosen again.
+static void thresholds_excuse_nothing(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      BEGIN "inputs: [{name: x, type: f32, shape: [300000]}, {name: dy, type: f32, shape: [300000]}]\n"
+            "nodes:\n"
+            "  - {op: Tanh, inputs: [x], outputs: [t]}\n"
+            "  - {op: ClampBackward, inputs: [t, dy], outputs: [y],\n"
+            "     attributes: {min: -0.5, max: 0.5, use_dst: false}}\n"
+            "outputs: [y]\n",
+      BEGIN "inputs: [{name: x, type: f32, shape: [500, 600]}, {name: dy, type: f32, shape: [500, 1]}]\n"
+            "constants: [{name: zero, type: f32, shape: [], value: 0.0}]\n"
+            "nodes:\n"
+            "  - {op: Tanh, inputs: [x], outputs: [t]}\n"
+            "  - {op: ReduceMax, inputs: [t], outputs: [m], attributes: {axes: [1], keep_dims: true}}\n"
+            "  - {op: GreaterEqual, inputs: [t, m], outputs: [c]}\n"
+            "  - {op: Add, inputs: [t, dy], outputs: [s]}\n"
+            "  - {op: Select, inputs: [c, s, zero], outputs: [y]}\n"
+            "outputs: [y]\n"};
+  for (size_t i = 0; i < 2; i++) {
+    Case c;
+    case_init(&c, texts[i], 1);
+    assert_int_equal(off_by(&c, 299999, 0.5), NG_DIFFERENT);
+    case_deinit(&c);
+  }
+}
+
+static void what_is_exact_is_compared_exactly(void **state) {
+  (void)state;
+  static const char text[] = BEGIN "inputs: [{name: x, type: f32, shape: [5]}]\n"
+                                   "nodes: [{op: GenIndex, inputs: [x], outputs: [y], attributes: {axis: 0}}]\n"
+                                   "outputs: [y]\n";
+  Case c;
+  case_init(&c, text, 1);
+  ((int32_t *)c.data.out[0].data)[3]++;
+  assert_int_equal(compare(&c), NG_DIFFERENT);
+  assert_true(c.differences[0].tolerance == 0);
+  case_deinit(&c);
+}
+
+// Rounding to bf16 inside is what an f64 output may show.
+static void outputs_are_as_exact_as_what_they_are_made_of(void **state) {
+  (void)state;
+  static const char text[] = BEGIN "inputs: [{name: x, type: bf16, shape: [50]}]\n"
+                                   "nodes:\n"
+                                   "  - {op: Tanh, inputs: [x], outputs: [t]}\n"
+                                   "  - {op: TypeCast, inputs: [t], outputs: [{name: u, type: f32}]}\n"
+                                   "  - {op: TypeCast, inputs: [u], outputs: [{name: y, type: f64}]}\n"
+                                   "outputs: [y]\n";
+  Case c;
+  case_init(&c, text, 1);
+  assert_int_equal(off_by(&c, 3, 0x1p-9), NG_OK);
+  assert_int_equal(off_by(&c, 3, 0.5), NG_DIFFERENT);
+  case_deinit(&c);
+}
+
+static void tolerances_are_of_the_magnitude(void **state) {
+  (void)state;
+  Case c;
+  case_init(&c, DEVIATIONS("f32"), 1);
+  ((float *)c.data.out[0].data)[2] += 1e-6F;
+  assert_int_equal(ng_compare_outputs(c.graph, c.data.in, c.data.out, c.expected, 1e-6, c.differences), NG_OK);
+  assert_int_equal(ng_compare_outputs(c.graph, c.data.in, c.data.out, c.expected, 1e-9, c.differences), NG_DIFFERENT);
+  assert_int_equal(ng_compare_outputs(c.graph, c.data.in, c.data.out, c.expected, 0, c.differences), NG_DIFFERENT);
+  case_deinit(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(roundings_of_terms_that_cancel_pass),
+      cmocka_unit_test(operators_that_cancel_within_pass),
+      cmocka_unit_test(a_missing_term_of_a_million_is_seen),
+      cmocka_unit_test(a_sum_over_the_wrong_axis_is_seen),
+      cmocka_unit_test(thresholds_excuse_nothing),
+      cmocka_unit_test(what_is_exact_is_compared_exactly),
+      cmocka_unit_test(outputs_are_as_exact_as_what_they_are_made_of),
+      cmocka_unit_test(tolerances_are_of_the_magnitude),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
