@@ -1,6 +1,8 @@
 // Contexts: the allocator, the messages, and how a call's outcome becomes a status.
 #include "frontend/api/handles.h"
 
+#include "ir/unfinished.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -37,6 +39,10 @@ void ng_context_free(ng_context *ctx) {
   text_deinit(&ctx->rendered);
   Allocator a = ctx->allocator;
   allocator_free(&a, ctx);
+}
+
+void ng_abandon(void) {
+  unfinished_abandon();
 }
 
 size_t ng_message_count(const ng_context *ctx) {

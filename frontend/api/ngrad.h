@@ -20,8 +20,8 @@
  *
  * Threads. A context and all that was made with it belong to one thread at a time, except that ng_kernel_run may be
  * called for one kernel by several threads at once. Different contexts are independent. What takes no handle may be
- * called at any time. Compiling reads the environment (CC, PATH, HOME, XDG_CACHE_HOME, TMPDIR), which must not be
- * changed meanwhile; the child that it starts is its own, so a handler of SIGCHLD must not wait for any.
+ * called at any time. Compiling reads the environment (CC, PATH, HOME, XDG_CACHE_HOME, TMPDIR, XDG_RUNTIME_DIR), which
+ * must not be changed meanwhile; the child that it starts is its own, so a handler of SIGCHLD must not wait for any.
  *
  * Versions. Before 1.0.0 each minor version is an API and an ABI of its own, and the soname says which. Structs are
  * made with zeros for what is not said, as in (ng_options){0}: that will stay the default.
@@ -88,6 +88,11 @@ NG_API const char *ng_messages_text(ng_context *ctx, int colour); /* as a compil
 NG_API void ng_messages_clear(ng_context *ctx);
 NG_API ng_status ng_last_status(const ng_context *ctx); /* why the last call that was to return a handle or a text
                                                            returned NULL; NG_OK if it did not */
+
+/* For a process that is about to end before its calls have: kills the compilers that run, and removes the temporary
+   files and folders of compiling and writing. Calls in other threads that compile or write do not return afterwards. It
+   may wait, so call it from a thread that takes signals with sigwait, not from a signal's handler. */
+NG_API void ng_abandon(void);
 
 /* The log: called with each message when it is added to the list, from the thread that made the call which told it. It
    must not use the context. NULL: no. */

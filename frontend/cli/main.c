@@ -1,5 +1,6 @@
 // The program: which verbs there are, and what happens around them.
 #include "frontend/cli/session.h"
+#include "frontend/cli/signals.h"
 #include "frontend/cli/verbs.h"
 
 #include <errno.h>
@@ -150,6 +151,7 @@ static void keep_standard_files(void) {
 int main(int argc, char **argv) {
   keep_standard_files();
   signal(SIGPIPE, SIG_DFL); // whoever closes a pipe has seen enough
+  signals_watch();
   int status = run_program(argc, argv);
   errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout)) return status;
