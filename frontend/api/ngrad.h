@@ -339,11 +339,10 @@ typedef struct ng_difference {
 NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, const ng_tensor *expected,
                                    double tolerance, ng_difference *out);
 
-/* Running. inputs and outputs are parallel to the graph's; all have data, of the graph's types, shapes and orders once
-   it is bound (NG_USAGE otherwise). */
+/* Running. inputs and outputs are parallel to the graph's; all have data that is aligned to its elements, of the
+   graph's types, shapes and orders once it is bound, and no output overlaps anything else (NG_USAGE otherwise). */
 
-/* nan_check: fails at the first node that makes a NaN out of none, and names it. As below, no output may overlap
-   anything else. */
+/* nan_check: fails at the first node that makes a NaN out of none, and names it. */
 NG_API ng_status ng_interpret(ng_graph *g, const ng_tensor *inputs, ng_tensor *outputs, int nan_check);
 
 typedef struct ng_kernel ng_kernel;
@@ -360,10 +359,11 @@ typedef struct ng_kernel_info {
 NG_API ng_kernel *ng_compile(ng_graph *g, const ng_options *options);
 NG_API ng_kernel_info ng_kernel_get_info(const ng_kernel *k);
 NG_API int ng_thread_count(void); /* the processors that this process may use */
-/* No output may overlap anything else. threads 0: ng_thread_count() of them. The result does not depend on it. As it
-   may be called from several threads, it leaves no message: NG_USAGE is a tensor that is not the graph's, or a negative
-   number of threads. */
+/* threads 0: ng_thread_count() of them. The result does not depend on it. As it may be called from several threads, it
+   leaves no message: NG_USAGE is a tensor for which ng_kernel_refusal says why, or a negative number of threads. */
 NG_API ng_status ng_kernel_run(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, int threads);
+/* Why ng_kernel_run does not take these tensors, as a message; NULL: it does. May be called like it. */
+NG_API const char *ng_kernel_refusal(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs);
 NG_API void ng_kernel_free(ng_kernel *k);
 
 /* Instruction sets known to the code generator. */
