@@ -179,37 +179,7 @@ for file in pipe ./pipe; do
   expect 1 '' "$file: expected a regular file, found a device or pipe" check pipe.yaml
 done
 
-# A stack as small as some threads have: no work takes more, however deep the graph
-cat >deep.awk <<'A'
-BEGIN {
-  print "format: ngrad/1\nname: deep\ninputs: [{name: x0, type: f32, shape: [4, 6]}, {name: w, type: f32, shape: [4, 6]}]\nnodes:"
-  split("Add Subtract Multiply Tanh ReduceMean StaticTranspose", op, " ")
-  for (i = 0; i < 600; i++) {
-    k = i % 5 + 1
-    print "  - {op: " op[k] ", inputs: [x" i (k < 4 ? ", w" : "") "], outputs: [x" i + 1 "]" (k == 5 ? ", attributes: {axes: [1], keep_dims: true}" : "") "}"
-    if (k == 5) print "  - {op: Add, inputs: [x" ++i ", w], outputs: [x" i + 1 "]}"
-  }
-  print "outputs: [x" i "]"
-}
-A
-awk -f deep.awk >deep.yaml
-(
-  ulimit -s 64 || exit 1
-  passed=0 failed=0
-  for graph in "$models/transformer_mlp_backward.yaml" "$models/dialect_directml_grad.yaml" deep.yaml; do
-    for work in check 'show --format kernels' 'show --format c' 'emit -o emitted' convert \
-      'run --random --backend interpreter --out small'; do
-      # shellcheck disable=SC2086 # a verb with its options
-      expect 0 '.' '' $work "$graph"
-    done
-  done
-  expect 0 '.' '' grad deep.yaml
-  expect 0 '.' '' gradcheck deep.yaml --tolerance 1
-  sed 's/f32/bf16/g' data.yaml >bf16.yaml
-  expect 0 '.' '' run bf16.yaml --random --backend interpreter --out small/bf16
-  expect 0 '.' '' run bf16.yaml --in small/bf16 --backend interpreter
-  [ "$failed" -eq 0 ]
-)
+"$here/small_stack.sh" "$ngrad" >stdout 2>stderr
 count 'all works with a stack of 64 KiB'
 
 # The compiler: failing, and not called again
