@@ -1,8 +1,9 @@
 // Writing files.
 #include "frontend/file.h"
 
+#include "ir/unfinished.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ bool file_write_all(int fd, const void *bytes, size_t nbytes) {
 }
 
 // A new file beside `path`, whose name no other process or thread makes.
-static int create_beside(const char *path, char name[PATH_MAX]) {
+static int create_beside(const char *path, char name[PATH_MAX], Unfinished *unfinished) {
   static atomic_uint counter;
   int fd = -1;
   do {
@@ -29,7 +30,7 @@ static int create_beside(const char *path, char name[PATH_MAX]) {
       errno = ENAMETOOLONG;
       return -1;
     }
-    fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    fd = unfinished_create_file(unfinished, name, 0666);
   } while (fd < 0 && errno == EEXIST);
   return fd;
 }
@@ -37,7 +38,8 @@ static int create_beside(const char *path, char name[PATH_MAX]) {
 bool file_replace(const char *path, bool (*write)(int fd, const void *content), const void *content, Diagnostics *d) {
   char name[PATH_MAX], problem[PROBLEM_BYTES];
   const Source source = {.name = path};
-  int fd = create_beside(path, name);
+  Unfinished unfinished;
+  int fd = create_beside(path, name, &unfinished);
   bool ok = fd >= 0 && write(fd, content);
   int error = errno;
   if (fd >= 0 && close(fd) < 0 && ok) {
@@ -49,5 +51,6 @@ bool file_replace(const char *path, bool (*write)(int fd, const void *content), 
     error = errno;
   }
   if (!ok && fd >= 0) unlink(name);
+  if (fd >= 0) unfinished_end(&unfinished);
   return ok || error_at(d, (Position){&source, 0, 0}, "%s", file_problem(error, problem));
 }

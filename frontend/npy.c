@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LONGEST_HEADER = 1 << 16, LONGEST_WORD = 32, CHUNK_BYTES = 1 << 16, DESCRIPTION_BYTES = 192 };
+enum { LONGEST_HEADER = 1 << 16, LONGEST_WORD = 32, CHUNK_BYTES = 1 << 13, DESCRIPTION_BYTES = 192 };
 
 // Where the bytes come from, and where its messages go.
 typedef struct Input {
@@ -209,9 +209,20 @@ static bool check_length(const Input *in, const Header *header) {
   return fail(in, "damaged: expected %" PRIu64 " bytes of data for %s, found %zu", expected, found, in->left);
 }
 
-static bool read_header(Input *in, Header *header) {
+// The dictionary of `nbytes`.
+static bool read_dictionary(Input *in, size_t nbytes, Header *header, const Allocator *allocator) {
+  char *text = allocator_alloc(allocator, nbytes + 1);
+  if (!text) return error_out_of_memory(in->d);
+  bool ok = take(in, text, nbytes);
+  text[ok ? nbytes : 0] = 0;
+  if (ok && strlen(text) < nbytes) ok = fail(in, "damaged header: unexpected zero byte");
+  ok = ok && parse_dictionary(&(Parser){in, text}, header);
+  allocator_free(allocator, text);
+  return ok;
+}
+
+static bool read_header(Input *in, Header *header, const Allocator *allocator) {
   unsigned char start[12];
-  char text[LONGEST_HEADER + 1];
   if (in->left < 10) return fail(in, "not a .npy file: expected at least 10 bytes, found %zu", in->left);
   if (!take(in, start, 10)) return false;
   if (memcmp(start, "\x93NUMPY", 6) != 0) return fail(in, "not a .npy file");
@@ -222,10 +233,7 @@ static bool read_header(Input *in, Header *header) {
   if (start[6] > 1) nbytes |= (size_t)start[10] << 16 | (size_t)start[11] << 24;
   if (nbytes > LONGEST_HEADER)
     return fail(in, "damaged: a header of %zu bytes, expected at most %d", nbytes, LONGEST_HEADER);
-  if (!take(in, text, nbytes)) return false;
-  text[nbytes] = 0;
-  if (strlen(text) < nbytes) return fail(in, "damaged header: unexpected zero byte");
-  return parse_dictionary(&(Parser){in, text}, header) && check_length(in, header);
+  return read_dictionary(in, nbytes, header, allocator) && check_length(in, header);
 }
 
 // Elements
@@ -317,7 +325,7 @@ static bool read_tensor(Input *in, Type type, const Shape *shape, Tensor *out, c
   char wanted[DESCRIPTION_BYTES], found[DESCRIPTION_BYTES];
   Header header = {0};
   *out = (Tensor){0};
-  if (!read_header(in, &header)) return false;
+  if (!read_header(in, &header, allocator)) return false;
   if (header.type == TYPE_F8_E4M3 && type == TYPE_F8_E5M2) header.type = type; // both are V1
   if (!type_fits(type, header.type) || !shape_fits(shape, &header.shape))
     return fail(in, "expected %s, found %s", describe(type, shape, wanted),

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { START_BYTES = 10, ALIGNMENT = 64, LONGEST_HEADER = 320, CHUNK = 1 << 14 };
+enum { START_BYTES = 10, ALIGNMENT = 64, LONGEST_HEADER = 320, CHUNK = 1 << 11 };
 
 static const char *type_code(Type type) {
   static const char *const codes[TYPE_COUNT] = {

@@ -159,7 +159,8 @@ static char *resolve_file(Reader *r, const Yaml *y) {
     else error_at(r->d, at, "%s: %s", found, file_problem(errno, problem));
   } else {
     size_t n = strlen(folder);
-    bool is_root = strcmp(folder, "/") == 0, is_below = strncmp(file, folder, n) == 0 && (is_root || file[n] == '/');
+    bool is_root = strcmp(folder, "/") == 0; // the folder itself is none of its files, which is told on opening it
+    bool is_below = strncmp(file, folder, n) == 0 && (is_root || file[n] == '/' || !file[n]);
     if (!is_below) {
       error_at(r->d, at, "%s: a link that leaves the graph's folder", found);
       free(file);

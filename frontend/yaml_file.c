@@ -9,7 +9,7 @@
 
 // All that the descriptor gives, at most one byte more than a graph may have.
 static bool read_all(int fd, Text *out, const char *path, Diagnostics *d) {
-  enum { CHUNK = 1 << 16 };
+  enum { CHUNK = 1 << 13 };
   char chunk[CHUNK], problem[PROBLEM_BYTES];
   const Source source = {.name = path};
   const Position at = {&source, 0, 0};

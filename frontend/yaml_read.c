@@ -189,11 +189,32 @@ static bool attach_source(Graph *g, const char *path, const char *text, size_t n
   return source->name && source->text;
 }
 
+// A mark of the byte order in front, as some editors write it.
+static bool has_mark(const char *text, size_t nbytes) {
+  return nbytes >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0;
+}
+
+// By its mark or, as graphs begin in ASCII, by the zero of the first character.
+static bool is_utf16(const char *text, size_t nbytes) {
+  if (nbytes < 2) return false;
+  if (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0) return true;
+  const char character = text[0] ? text[0] : text[1];
+  return !text[0] != !text[1] && (character == '\n' || (character >= ' ' && character <= '~'));
+}
+
 Graph *yaml_read(const Allocator *allocator, const char *path, const char *text, size_t nbytes, const char *folder,
                  Diagnostics *d) {
   if (nbytes > YAML_MAX_BYTES) {
     error_at(d, (Position){&(Source){.name = path}, 0, 0}, "too long, expected at most %d MiB", YAML_MAX_BYTES >> 20);
     return NULL;
+  }
+  if (is_utf16(text, nbytes)) {
+    error_at(d, (Position){&(Source){.name = path}, 0, 0}, "expected a text in UTF-8, found UTF-16 or UTF-32");
+    return NULL;
+  }
+  if (has_mark(text, nbytes)) {
+    text += 3;
+    nbytes -= 3;
   }
   Graph *g = graph_new(allocator, "graph");
   if (!g || !attach_source(g, path, text, nbytes)) {

@@ -283,10 +283,14 @@ static bool recognise_at(Recogniser *r, Node *node) {
   bool is_difference = node->op->id == OP_Subtract;
   if (!shifted && !is_difference) return false;
   arena_init(&r->scratch, r->context->allocator);
-  Norm n = {.r = r};
-  bool done = is_difference ? recognise_difference(&n, r, node->outputs[0])
-                            : recognise_variance(&n, r, shifted) || recognise_given_variance(&n, r, shifted);
-  r->builder.out_of_memory |= n.algebra.out_of_memory;
+  Norm *n = ARENA_NEW(&r->scratch, Norm); // too long for small stacks
+  bool done = false;
+  if (n) {
+    n->r = r;
+    done = is_difference ? recognise_difference(n, r, node->outputs[0])
+                         : recognise_variance(n, r, shifted) || recognise_given_variance(n, r, shifted);
+  }
+  r->builder.out_of_memory |= !n || n->algebra.out_of_memory;
   arena_deinit(&r->scratch);
   r->changed |= done;
   return done;

@@ -35,26 +35,21 @@ Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, co
   text_init(&identifier, allocator);
   emit_identifier(p->graph->name, &identifier);
   Compiled *c = allocator_alloc(allocator, sizeof *c);
-  void *library = NULL;
+  Loaded loaded = {0};
   if (!c || identifier.out_of_memory || !emit_for_loading(p, isa, text_string(&identifier), is_profiled, &source)) {
     error_out_of_memory(d);
   } else {
     ToolchainTimes spent;
     times->emit_ms = milliseconds_now() - start;
-    library = toolchain_load(&source, &spent, compiler_failed, d);
+    toolchain_load(&source, "ngrad_entry", &loaded, &spent, compiler_failed, d);
     times->compile_ms = spent.compile_ms;
     times->load_ms = spent.load_ms;
     times->was_cached = spent.was_cached;
   }
-  void *symbol = library ? dlsym(library, "ngrad_entry") : NULL;
-  if (library && !symbol) {
-    error_at(d, (Position){0}, "what was compiled has no entry point");
-    dlclose(library);
-  }
-  if (symbol) {
-    *c = (Compiled){.allocator = allocator, .library = library, .workspace_nbytes = p->workspace_nbytes};
+  if (loaded.library) {
+    *c = (Compiled){.allocator = allocator, .library = loaded.library, .workspace_nbytes = p->workspace_nbytes};
     // ISO C has no cast from object to function pointers
-    memcpy(is_profiled ? (void *)&c->profiled_entry : (void *)&c->entry, &symbol, sizeof symbol);
+    memcpy(is_profiled ? (void *)&c->profiled_entry : (void *)&c->entry, &loaded.symbol, sizeof loaded.symbol);
   } else {
     allocator_free(allocator, c);
     c = NULL;

@@ -122,7 +122,7 @@ static bool add_section(FilePrinter *f, size_t i) {
   bool has_base = i > 0 && f->file->isas[i - 1]->vocabulary[0] == isa->vocabulary[1]; // which does as well
   f->is_there[i] = ok && (!has_base || needs_vocabulary(isa, &body));
   if (f->is_there[i]) {
-    ok = print_vocabulary(isa, &body, &vocabulary);
+    ok = print_vocabulary(isa, &body, &vocabulary) && !body.out_of_memory;
     print_section(isa, p.identifier, &vocabulary, &plain, &body, &f->sections);
     f->has_open_workspace |= p.has_open_workspace;
     ok = ok && !plain.out_of_memory;

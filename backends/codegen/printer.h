@@ -47,8 +47,9 @@ const char *element_type(Type type); // in C: "float", "uint16_t"
 
 // Adds those chunks of the vocabulary's text that `used` needs, and what they need in turn.
 bool print_vocabulary(const Isa *isa, const Text *used, Text *out);
-// Whether `used` needs any of the ISA's own header, where that takes another's for the rest.
-bool needs_vocabulary(const Isa *isa, const Text *used);
+// Whether `used` needs any of the ISA's own header, where that takes another's for the rest. Marks `used` as out
+// of memory when that cannot be found out.
+bool needs_vocabulary(const Isa *isa, Text *used);
 // So that a vocabulary can stand in a file several times, and the file beside others in one translation unit: gives its
 // functions and types the prefix; takes its macros and those names back.
 void print_renames(const Text *vocabulary, const char *prefix, Text *out);

@@ -4,17 +4,25 @@
 
 #include "ir/diagnostics.h"
 
-// The shared object made of `source`, loaded. The compiler is $CC, else cc; it is run without a shell, and only when
-// the cache has no sound entry for this source, these flags and this compiler. The cache is $XDG_CACHE_HOME/ngrad,
-// else ~/.cache/ngrad: private to the user, entries written under another name and then renamed, each with a digest
-// at its end; a damaged one is made again. Where there is no such folder, nothing is kept.
-//
-// Returns a handle for dlsym and dlclose. NULL after telling why; *compiler_failed says whether it was the compiler.
+typedef struct Loaded {
+  void *library; // for dlclose
+  void *symbol;
+} Loaded;
+
 typedef struct ToolchainTimes {
   double compile_ms, load_ms;
   bool was_cached;
 } ToolchainTimes;
-void *toolchain_load(const Text *source, ToolchainTimes *times, bool *compiler_failed, Diagnostics *d);
+
+// The shared object made of `source`, loaded, and its symbol. The compiler is $CC, else cc, with the library's own
+// flags and not those of $CFLAGS; it is run without a shell, and only when the cache has no sound entry for this
+// source, these flags and this compiler (backends/codegen/kernel_cache.h). The cache is $XDG_CACHE_HOME/ngrad, else
+// ~/.cache/ngrad. Where nothing can be kept there or run from there, a warning says so once, and a private folder in
+// $TMPDIR, /tmp, $XDG_RUNTIME_DIR, /dev/shm or /var/tmp does, which is removed after loading.
+//
+// False after telling why; *compiler_failed says whether it was the compiler.
+bool toolchain_load(const Text *source, const char *symbol, Loaded *loaded, ToolchainTimes *times,
+                    bool *compiler_failed, Diagnostics *d);
 
 double milliseconds_now(void); // of a clock that only goes forward
 

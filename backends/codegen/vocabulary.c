@@ -165,8 +165,10 @@ static void mark_used(Vocabulary *v, const char *text, size_t nbytes) {
   }
 }
 
-// All chunks for an ISA, those marked that are used.
-static void find_used(Vocabulary *v, const Isa *isa, const Text *used) {
+// All chunks for an ISA, those marked that are used; to be freed. It is too long for small stacks. NULL: no memory.
+static Vocabulary *find_used(const Isa *isa, const Text *used, const Allocator *allocator) {
+  Vocabulary *v = allocator_alloc(allocator, sizeof *v);
+  if (!v) return NULL;
   *v = (Vocabulary){0};
   cut(v, isa->vocabulary[0]);
   v->nown = v->count;
@@ -174,6 +176,7 @@ static void find_used(Vocabulary *v, const Isa *isa, const Text *used) {
   for (size_t i = 0; i < NCOMMON; i++) cut(v, common[i]);
   find_overridden(v);
   mark_used(v, text_string(used), used->nbytes);
+  return v;
 }
 
 // Without the lines of its guard. Macros of one line follow each other without a blank one.
@@ -192,20 +195,22 @@ static void print_chunk(const Chunk *chunk, bool *is_after_define, Text *out) {
 }
 
 bool print_vocabulary(const Isa *isa, const Text *used, Text *out) {
-  Vocabulary v;
-  find_used(&v, isa, used);
+  Vocabulary *v = find_used(isa, used, out->allocator);
   bool is_define = false; // the chunk before
-  for (size_t i = 0; i < v.count; i++)
-    if (v.chunks[i].is_used) print_chunk(&v.chunks[i], &is_define, out);
+  for (size_t i = 0; v && i < v->count; i++)
+    if (v->chunks[i].is_used) print_chunk(&v->chunks[i], &is_define, out);
+  out->out_of_memory |= !v;
+  allocator_free(out->allocator, v);
   return !out->out_of_memory;
 }
 
-bool needs_vocabulary(const Isa *isa, const Text *used) {
-  Vocabulary v;
-  find_used(&v, isa, used);
-  for (size_t i = 0; i < v.nown; i++)
-    if (v.chunks[i].is_used) return true;
-  return !isa->vocabulary[1];
+bool needs_vocabulary(const Isa *isa, Text *used) {
+  Vocabulary *v = find_used(isa, used, used->allocator);
+  bool needs = !v || !isa->vocabulary[1];
+  for (size_t i = 0; v && i < v->nown; i++) needs |= v->chunks[i].is_used;
+  used->out_of_memory |= !v;
+  allocator_free(used->allocator, v);
+  return needs;
 }
 
 // A line for each name that the text defines, once: of its macros, or of all else.

@@ -131,8 +131,10 @@ ng_status ng_bench(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, co
                    ng_bench_result *result) {
   const Allocator *a = &k->ctx->allocator;
   *result = (ng_bench_result){0};
-  if (options->threads < 0 || options->threads > MOST_THREADS || !kernel_accepts(k, inputs, outputs))
-    return argument_error(k->ctx, "expected the graph's tensors, and threads that there can be");
+  if (options->threads < 0 || options->threads > MOST_THREADS)
+    return argument_error(k->ctx, "expected threads from 0 to %d, found %d", MOST_THREADS, options->threads);
+  const char *refusal = ng_kernel_refusal(k, inputs, outputs);
+  if (refusal && refusal != refused_for_memory) return argument_error(k->ctx, "%s", refusal);
   Timing t = {.kernel = k, .inputs = inputs, .outputs = outputs, .options = options};
   team_init(&t.team, options->threads ? options->threads : ng_thread_count());
   count_bytes(k, result);

@@ -1,6 +1,8 @@
 // Contexts: the allocator, the messages, and how a call's outcome becomes a status.
 #include "frontend/api/handles.h"
 
+#include "ir/unfinished.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -39,6 +41,10 @@ void ng_context_free(ng_context *ctx) {
   text_deinit(&ctx->rendered);
   const Allocator a = ctx->budget.lender;
   allocator_free(&a, ctx);
+}
+
+void ng_abandon(void) {
+  unfinished_abandon();
 }
 
 size_t ng_message_count(const ng_context *ctx) {

@@ -72,8 +72,11 @@ const char *attribute_kind_name(AttributeKind kind);
 Tensor tensor_of_api(const ng_tensor *t);
 ng_tensor tensor_to_api(const Tensor *t);
 
-// Whether the tensor has data, and the type and the extents of `wanted`, all numbers.
-bool tensor_fits(const ng_tensor *t, const Tensor *wanted);
+// Why a graph is not run with these: one of them is unlike `wanted`, which has what the inputs and then the outputs
+// must be like, is misaligned, or overlaps an output. NULL: it is. refused_for_memory: that could not be found out.
+const char *tensors_refusal(const ng_tensor *inputs, size_t ninputs, const ng_tensor *outputs, size_t noutputs,
+                            const Tensor *wanted, const Allocator *allocator);
+extern const char refused_for_memory[];
 
 // What ng_tensor_random fills a tensor with.
 void random_fill(Tensor *t, uint64_t seed, uint64_t i, ValueRange range);

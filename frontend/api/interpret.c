@@ -7,33 +7,34 @@ static void interpreter_progress(void *context, size_t done, size_t total) {
   report_progress(context, "interpreting", total ? (double)done / (double)total : 1);
 }
 
-static bool tensors_fit(const ng_tensor *given, Value *const *values, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    Tensor wanted = tensor_like(values[i]);
-    if (!tensor_fits(&given[i], &wanted)) return false;
-  }
-  return true;
-}
-
 ng_status ng_interpret(ng_graph *g, const ng_tensor *inputs, ng_tensor *outputs, int nan_check) {
   ng_context *ctx = g->ctx;
   const Graph *graph = g->graph;
   ng_status status = ng_graph_bind(g);
   if (status != NG_OK) return status;
-  if (!tensors_fit(inputs, graph->inputs, graph->ninputs) || !tensors_fit(outputs, graph->outputs, graph->noutputs))
-    return argument_error(ctx, "expected tensors of the graph's types and shapes");
+  Arena scratch;
+  arena_init(&scratch, &ctx->allocator);
+  const size_t ninputs = graph->ninputs, noutputs = graph->noutputs;
+  Tensor *in = ARENA_ARRAY(&scratch, Tensor, ninputs + noutputs + 1), *out = in ? in + ninputs : NULL;
+  for (size_t i = 0; in && i < ninputs; i++) in[i] = tensor_like(graph->inputs[i]);
+  for (size_t i = 0; out && i < noutputs; i++) out[i] = tensor_like(graph->outputs[i]);
+  const char *refusal =
+      in ? tensors_refusal(inputs, ninputs, outputs, noutputs, in, &ctx->allocator) : refused_for_memory;
+  if (refusal && refusal != refused_for_memory) {
+    arena_deinit(&scratch);
+    return argument_error(ctx, "%s", refusal);
+  }
   ng_memory memory;
   status = ng_graph_memory(g, &memory);
   if (status == NG_OK) status = graph_check_memory(g, "interpreting", "values in f64", memory.interpreter_nbytes);
-  if (status != NG_OK) return status;
-  Arena scratch;
-  arena_init(&scratch, &ctx->allocator);
-  Tensor *in = ARENA_ARRAY(&scratch, Tensor, graph->ninputs), *out = ARENA_ARRAY(&scratch, Tensor, graph->noutputs);
+  if (status != NG_OK) {
+    arena_deinit(&scratch);
+    return status;
+  }
   Call call = call_begin(ctx);
-  bool ok = in && out;
-  if (!ok) error_out_of_memory(&ctx->diagnostics);
-  for (size_t i = 0; ok && i < graph->ninputs; i++) in[i] = tensor_of_api(&inputs[i]);
-  for (size_t i = 0; ok && i < graph->noutputs; i++) out[i] = tensor_of_api(&outputs[i]);
+  bool ok = !refusal || error_out_of_memory(&ctx->diagnostics);
+  for (size_t i = 0; ok && i < ninputs; i++) in[i] = tensor_of_api(&inputs[i]);
+  for (size_t i = 0; ok && out && i < noutputs; i++) out[i] = tensor_of_api(&outputs[i]);
   const InterpreterOptions options = {&ctx->allocator, nan_check != 0, interpreter_progress, ctx};
   ok = ok && interpret(graph, in, out, &options, &ctx->diagnostics);
   status = call_end(ctx, call);

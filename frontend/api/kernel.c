@@ -109,17 +109,15 @@ int ng_thread_count(void) {
   return target_of_machine().threads;
 }
 
-bool kernel_accepts(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs) {
-  for (size_t i = 0; i < k->ninputs; i++)
-    if (!tensor_fits(&inputs[i], &k->tensors[i])) return false;
-  for (size_t i = 0; i < k->noutputs; i++)
-    if (!tensor_fits(&outputs[i], &k->tensors[k->ninputs + i])) return false;
-  return true;
+const char *ng_kernel_refusal(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs) {
+  return tensors_refusal(inputs, k->ninputs, outputs, k->noutputs, k->tensors, &k->ctx->allocator);
 }
 
 ng_status kernel_run(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs, int threads,
                      double *spent_ms) {
-  if (threads < 0 || threads > MOST_THREADS || !kernel_accepts(k, inputs, outputs)) return NG_USAGE;
+  if (threads < 0 || threads > MOST_THREADS) return NG_USAGE;
+  const char *refusal = ng_kernel_refusal(k, inputs, outputs);
+  if (refusal) return refusal == refused_for_memory ? NG_OUT_OF_MEMORY : NG_USAGE;
   void *few[FEW_POINTERS];
   size_t npointers = k->ninputs + k->noutputs;
   void **pointers = npointers <= FEW_POINTERS ? few : allocator_alloc(&k->ctx->allocator, npointers * sizeof *pointers);

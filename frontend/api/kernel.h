@@ -18,9 +18,6 @@ struct ng_kernel {
   size_t ninputs, noutputs;
 };
 
-// Whether the tensors are those that the kernel was compiled for.
-bool kernel_accepts(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs);
-
 // ng_kernel_run, with compiled_run's times.
 ng_status kernel_run(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs, int threads,
                      double *spent_ms);

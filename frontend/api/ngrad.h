@@ -20,8 +20,8 @@
  *
  * Threads. A context and all that was made with it belong to one thread at a time, except that ng_kernel_run may be
  * called for one kernel by several threads at once. Different contexts are independent. What takes no handle may be
- * called at any time. Compiling reads the environment (CC, PATH, HOME, XDG_CACHE_HOME, TMPDIR), which must not be
- * changed meanwhile; the child that it starts is its own, so a handler of SIGCHLD must not wait for any.
+ * called at any time. Compiling reads the environment (CC, PATH, HOME, XDG_CACHE_HOME, TMPDIR, XDG_RUNTIME_DIR), which
+ * must not be changed meanwhile; the child that it starts is its own, so a handler of SIGCHLD must not wait for any.
  *
  * Versions. Before 1.0.0 each minor version is an API and an ABI of its own, and the soname says which. Structs are
  * made with zeros for what is not said, as in (ng_options){0}: that will stay the default.
@@ -88,6 +88,11 @@ NG_API const char *ng_messages_text(ng_context *ctx, int colour); /* as a compil
 NG_API void ng_messages_clear(ng_context *ctx);
 NG_API ng_status ng_last_status(const ng_context *ctx); /* why the last call that was to return a handle or a text
                                                            returned NULL; NG_OK if it did not */
+
+/* For a process that is about to end before its calls have: kills the compilers that run, and removes the temporary
+   files and folders of compiling and writing. Calls in other threads that compile or write do not return afterwards. It
+   may wait, so call it from a thread that takes signals with sigwait, not from a signal's handler. */
+NG_API void ng_abandon(void);
 
 /* The log: called with each message when it is added to the list, from the thread that made the call which told it. It
    must not use the context. NULL: no. */
@@ -372,11 +377,10 @@ NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, con
 NG_API ng_status ng_compare_outputs(ng_graph *g, const ng_tensor *inputs, const ng_tensor *actual,
                                     const ng_tensor *expected, double tolerance, ng_difference *differences);
 
-/* Running. inputs and outputs are parallel to the graph's; all have data, of the graph's types, shapes and orders once
-   it is bound (NG_USAGE otherwise). */
+/* Running. inputs and outputs are parallel to the graph's; all have data that is aligned to its elements, of the
+   graph's types, shapes and orders once it is bound, and no output overlaps anything else (NG_USAGE otherwise). */
 
-/* nan_check: fails at the first node that makes a NaN out of none, and names it. As below, no output may overlap
-   anything else. */
+/* nan_check: fails at the first node that makes a NaN out of none, and names it. */
 NG_API ng_status ng_interpret(ng_graph *g, const ng_tensor *inputs, ng_tensor *outputs, int nan_check);
 
 typedef struct ng_kernel ng_kernel;
@@ -393,10 +397,11 @@ typedef struct ng_kernel_info {
 NG_API ng_kernel *ng_compile(ng_graph *g, const ng_options *options);
 NG_API ng_kernel_info ng_kernel_get_info(const ng_kernel *k);
 NG_API int ng_thread_count(void); /* the processors that this process may use */
-/* No output may overlap anything else. threads 0: ng_thread_count() of them. The result does not depend on it. As it
-   may be called from several threads, it leaves no message: NG_USAGE is a tensor that is not the graph's, or a negative
-   number of threads. */
+/* threads 0: ng_thread_count() of them. The result does not depend on it. As it may be called from several threads, it
+   leaves no message: NG_USAGE is a tensor for which ng_kernel_refusal says why, or a negative number of threads. */
 NG_API ng_status ng_kernel_run(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, int threads);
+/* Why ng_kernel_run does not take these tensors, as a message; NULL: it does. May be called like it. */
+NG_API const char *ng_kernel_refusal(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs);
 NG_API void ng_kernel_free(ng_kernel *k);
 
 /* Instruction sets known to the code generator. */

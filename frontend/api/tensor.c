@@ -40,14 +40,6 @@ ng_tensor tensor_to_api(const Tensor *t) {
   return out;
 }
 
-bool tensor_fits(const ng_tensor *t, const Tensor *wanted) {
-  if (!t->data || (Type)t->type != wanted->type || t->rank != wanted->rank) return false;
-  const Tensor own = tensor_of_api(t);
-  for (int i = 0; i < t->rank; i++)
-    if (t->extent[i] != wanted->extent[i] || order_axis(&own.order, i) != order_axis(&wanted->order, i)) return false;
-  return true;
-}
-
 ng_tensor ng_tensor_view(ng_tensor_info info, void *data) {
   ng_tensor t = {.type = info.type, .rank = info.rank, .data = data};
   memcpy(t.extent, info.extent, sizeof t.extent);

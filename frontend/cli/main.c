@@ -1,5 +1,6 @@
 // The program: which verbs there are, and what happens around them.
 #include "frontend/cli/session.h"
+#include "frontend/cli/signals.h"
 #include "frontend/cli/verbs.h"
 
 #include <errno.h>
@@ -22,7 +23,8 @@ static const Verb verbs[] = {
     {"run", "GRAPH", 1, 1, "execute a graph, and summarise, write or compare its outputs",
      "Inputs are NAME.npy files, in DIR or beside the graph, or made up by --random. Extents that the graph leaves\n"
      "open are taken from the files. Compiled kernels are cached in $XDG_CACHE_HOME/ngrad or "
-     "~/.cache/ngrad.\n" GRAPH_IS,
+     "~/.cache/ngrad,\nof which those that were not used for the longest time go when all take more than 512 MiB.\n"
+     "The compiler is $CC, a command with its arguments, or cc; CFLAGS is not heeded.\n" GRAPH_IS,
      "  ngrad run models/gpt2_layer_norm_backward.yaml --random --dim N=64 --compare\n"
      "  ngrad run graph.yaml --in data --out results --threads 2\n"
      "  ngrad run graph.yaml --in data --expect results --tolerance 1e-6\n",
@@ -150,6 +152,7 @@ static void keep_standard_files(void) {
 int main(int argc, char **argv) {
   keep_standard_files();
   signal(SIGPIPE, SIG_DFL); // whoever closes a pipe has seen enough
+  signals_watch();
   int status = run_program(argc, argv);
   errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout)) return status;

@@ -1,6 +1,8 @@
 // Messages, progress, files, JSON.
 #include "frontend/cli/session.h"
 
+#include "frontend/cli/signals.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -166,6 +168,7 @@ bool file_write(const char *path, const char *text) {
   size_t nbytes = strlen(path) + 32;
   char *temporary = memory_or_exit(malloc(nbytes));
   snprintf(temporary, nbytes, "%s.%ld.tmp", path, (long)getpid());
+  signals_hold(); // or the temporary file could stay
   int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
   bool ok = file != NULL;
@@ -174,8 +177,10 @@ bool file_write(const char *path, const char *text) {
     if (fclose(file) != 0) ok = false;
     ok = ok && rename(temporary, path) == 0;
   }
-  if (!ok) plain_error("%s: cannot write: %s", path, strerror(errno));
+  int error = errno;
   if (!ok && fd >= 0) unlink(temporary);
+  signals_release();
+  if (!ok) plain_error("%s: cannot write: %s", path, strerror(error));
   free(temporary);
   return ok;
 }

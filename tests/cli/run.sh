@@ -262,6 +262,16 @@ count 'what was meant for a closed stdout gets into no file'
 { "$ngrad" ops 2>stderr || :; } | : && [ ! -s stderr ]
 count 'a broken pipe is quiet'
 
+# Constants' files that are none
+mkfifo pipe
+for file in pipe ./pipe; do
+  printf 'format: ngrad/1\nconstants: [{name: c, type: f32, shape: [4], file: %s}]\noutputs: [c]\n' $file >pipe.yaml
+  expect 1 '' "$file: expected a regular file, found a device or pipe" check pipe.yaml
+done
+
+"$here/small_stack.sh" "$ngrad" >stdout 2>stderr
+count 'all works with a stack of 64 KiB'
+
 # The compiler: failing, and not called again
 cat >counting-cc <<'C'
 #!/bin/sh

@@ -49,6 +49,7 @@ static void tensors_that_do_not_fit_are_refused(void **state) {
   ng_tensor kept = data.in[0];
   data.in[0].extent[0] = 4;
   assert_int_equal(ng_kernel_run(k, data.in, data.out, 1), NG_USAGE);
+  assert_non_null(strstr(ng_kernel_refusal(k, data.in, data.out), "shapes"));
   assert_int_equal(ng_message_count(ctx), 0);
   assert_int_equal(ng_interpret(g, data.in, data.out, 0), NG_USAGE);
   data.in[0] = kept;
@@ -60,6 +61,64 @@ static void tensors_that_do_not_fit_are_refused(void **state) {
   data.in[0] = kept;
   assert_int_equal(ng_kernel_run(k, data.in, data.out, -1), NG_USAGE);
   assert_int_equal(ng_kernel_run(k, data.in, data.out, 1), NG_OK);
+  data_free(&data, ctx);
+  ng_kernel_free(k);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+static void must_refuse(ng_context *ctx, ng_graph *g, ng_kernel *k, Data *data, const char *why) {
+  assert_int_equal(ng_kernel_run(k, data->in, data->out, 1), NG_USAGE);
+  assert_int_equal(ng_message_count(ctx), 0);
+  assert_string_equal(ng_kernel_refusal(k, data->in, data->out), why);
+  assert_int_equal(ng_interpret(g, data->in, data->out, 0), NG_USAGE);
+  must_have_said(ctx, why);
+  const ng_bench_options options = {.threads = 1, .seconds = 0.001};
+  ng_bench_result result;
+  assert_int_equal(ng_bench(k, data->in, data->out, &options, &result), NG_USAGE);
+  must_have_said(ctx, why);
+}
+
+static void misaligned_and_overlapping_tensors_are_refused(void **state) {
+  (void)state;
+  static const char misaligned[] = "expected data that is aligned to its elements",
+                    overlapping[] = "expected outputs that overlap nothing else";
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, layer_norm);
+  Data data;
+  assert_int_equal(data_make(&data, ctx, g), NG_OK);
+  ng_kernel *k = must_compile(ctx, g);
+  const Data own = data;
+  for (size_t offset = 1; offset < sizeof(float); offset++) {
+    data.in[1].data = (char *)own.in[1].data + offset;
+    must_refuse(ctx, g, k, &data, misaligned);
+    data = own;
+    data.out[2].data = (char *)own.out[2].data + offset;
+    must_refuse(ctx, g, k, &data, misaligned);
+    data = own;
+  }
+  data.out[0].data = own.in[0].data; // the whole of an input
+  must_refuse(ctx, g, k, &data, overlapping);
+  data = own;
+  data.out[2].data = (float *)own.in[0].data + 24 * 5 - 1; // its last element
+  must_refuse(ctx, g, k, &data, overlapping);
+  data = own;
+  data.out[1].data = (float *)own.out[0].data + 3; // an output in another
+  must_refuse(ctx, g, k, &data, overlapping);
+  data = own;
+  data.out[2].data = own.out[1].data; // one for another
+  must_refuse(ctx, g, k, &data, overlapping);
+  data = own;
+  data.in[1].data = own.in[0].data; // inputs may be one
+  assert_null(ng_kernel_refusal(k, data.in, data.out));
+  assert_int_equal(ng_kernel_run(k, data.in, data.out, 1), NG_OK);
+  assert_int_equal(ng_interpret(g, data.in, data.out, 0), NG_OK);
+  data = own;
+  float memory[2 * 24]; // side by side
+  data.out[1].data = memory;
+  data.out[2].data = memory + 24;
+  assert_int_equal(ng_kernel_run(k, data.in, data.out, 1), NG_OK);
+  data = own;
   data_free(&data, ctx);
   ng_kernel_free(k);
   ng_graph_free(g);
@@ -264,10 +323,15 @@ static void contexts_are_independent(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(both_backends_agree),        cmocka_unit_test(tensors_that_do_not_fit_are_refused),
-      cmocka_unit_test(options_are_checked),        cmocka_unit_test(a_graph_without_work_runs),
-      cmocka_unit_test(nan_check_names_the_node),   cmocka_unit_test(running_out_of_memory_anywhere_is_an_error),
-      cmocka_unit_test(threads_may_share_a_kernel), cmocka_unit_test(contexts_are_independent),
+      cmocka_unit_test(both_backends_agree),
+      cmocka_unit_test(tensors_that_do_not_fit_are_refused),
+      cmocka_unit_test(misaligned_and_overlapping_tensors_are_refused),
+      cmocka_unit_test(options_are_checked),
+      cmocka_unit_test(a_graph_without_work_runs),
+      cmocka_unit_test(nan_check_names_the_node),
+      cmocka_unit_test(running_out_of_memory_anywhere_is_an_error),
+      cmocka_unit_test(threads_may_share_a_kernel),
+      cmocka_unit_test(contexts_are_independent),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

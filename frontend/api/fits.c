@@ -1,0 +1,68 @@
+// Whether tensors are those that a graph is run with: type, shape, order, alignment, and memory of their own.
+#include "frontend/api/handles.h"
+
+#include <stdint.h>
+
+typedef struct Range { // of addresses
+  uintptr_t begin, end;
+  bool is_output;
+} Range;
+
+static const char *tensor_refusal(const ng_tensor *t, const Tensor *wanted) {
+  if (!t->data) return "expected tensors with data";
+  const Tensor own = tensor_of_api(t);
+  bool ok = own.type == wanted->type && own.rank == wanted->rank;
+  for (int i = 0; ok && i < own.rank; i++)
+    ok = own.extent[i] == wanted->extent[i] && order_axis(&own.order, i) == order_axis(&wanted->order, i);
+  if (!ok) return "expected tensors of the graph's types, shapes and orders";
+  return (uintptr_t)t->data % type_nbytes(own.type) ? "expected data that is aligned to its elements" : NULL;
+}
+
+static Range range_of(const ng_tensor *t, bool is_output) {
+  const uintptr_t begin = (uintptr_t)t->data;
+  return (Range){begin, begin + ng_tensor_nbytes(t), is_output};
+}
+
+// By where they begin; Shell's sort, which needs no memory.
+static void sort_ranges(Range *ranges, size_t count) {
+  for (size_t gap = count / 2; gap; gap /= 2)
+    for (size_t i = gap; i < count; i++) {
+      const Range range = ranges[i];
+      size_t k = i;
+      for (; k >= gap && ranges[k - gap].begin > range.begin; k -= gap) ranges[k] = ranges[k - gap];
+      ranges[k] = range;
+    }
+}
+
+static bool outputs_overlap(Range *ranges, size_t count) {
+  uintptr_t end = 0, end_of_outputs = 0; // of those before
+  sort_ranges(ranges, count);
+  for (size_t i = 0; i < count; i++) {
+    const Range *range = &ranges[i];
+    if (range->begin == range->end) continue;
+    if (range->begin < (range->is_output ? end : end_of_outputs)) return true;
+    if (range->end > end) end = range->end;
+    if (range->is_output && range->end > end_of_outputs) end_of_outputs = range->end;
+  }
+  return false;
+}
+
+const char *tensors_refusal(const ng_tensor *inputs, size_t ninputs, const ng_tensor *outputs, size_t noutputs,
+                            const Tensor *wanted, const Allocator *allocator) {
+  enum { FEW = 64 };
+  Range few[FEW];
+  const size_t count = ninputs + noutputs;
+  for (size_t i = 0; i < count; i++) {
+    const char *why = tensor_refusal(i < ninputs ? &inputs[i] : &outputs[i - ninputs], &wanted[i]);
+    if (why) return why;
+  }
+  Range *ranges = count <= FEW ? few : allocator_alloc(allocator, count * sizeof *ranges);
+  if (!ranges) return refused_for_memory;
+  for (size_t i = 0; i < count; i++)
+    ranges[i] = i < ninputs ? range_of(&inputs[i], false) : range_of(&outputs[i - ninputs], true);
+  const char *why = outputs_overlap(ranges, count) ? "expected outputs that overlap nothing else" : NULL;
+  if (ranges != few) allocator_free(allocator, ranges);
+  return why;
+}
+
+const char refused_for_memory[] = "out of memory";

@@ -1,0 +1,49 @@
+// Waiting for signals in a thread of its own, where more can be done than in a handler.
+#include "frontend/cli/signals.h"
+
+#include "frontend/api/ngrad.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+static sigset_t watched;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void signals_hold(void) {
+  pthread_mutex_lock(&lock);
+}
+
+void signals_release(void) {
+  pthread_mutex_unlock(&lock);
+}
+
+static void *watch(void *unused) {
+  int number;
+  if (sigwait(&watched, &number) != 0) return unused;
+  signals_hold();
+  ng_abandon();
+  signal(number, SIG_DFL);
+  pthread_sigmask(SIG_UNBLOCK, &watched, NULL);
+  kill(getpid(), number);
+  return unused;
+}
+
+void signals_watch(void) {
+  enum { STACK_NBYTES = 1 << 18 };
+  static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+  pthread_attr_t attributes;
+  pthread_t thread;
+  sigemptyset(&watched);
+  for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
+    struct sigaction action;
+    if (sigaction(ending[i], NULL, &action) == 0 && action.sa_handler == SIG_IGN) continue; // nohup
+    sigaddset(&watched, ending[i]);
+  }
+  pthread_sigmask(SIG_BLOCK, &watched, NULL); // which all threads inherit
+  if (pthread_attr_init(&attributes) != 0) return;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, STACK_NBYTES);
+  if (pthread_create(&thread, &attributes, watch, NULL) != 0) pthread_sigmask(SIG_UNBLOCK, &watched, NULL);
+  pthread_attr_destroy(&attributes);
+}
