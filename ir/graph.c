@@ -207,6 +207,7 @@ Value *graph_add_input(Graph *g, const char *name, Type type, const Shape *shape
 
 bool graph_add_output(Graph *g, Value *v) {
   if (!arena_grow(&g->arena, &g->outputs, g->noutputs, &g->outputs_capacity, sizeof *g->outputs)) return false;
+  if (!v->is_output) v->first_output = (uint32_t)g->noutputs;
   v->is_output = true;
   g->outputs[g->noutputs++] = v;
   return true;

@@ -99,6 +99,7 @@ struct Value {
   uint32_t index;           // in graph->values
   ValueRange range;         // as the graph that was read says; clones keep it
   bool is_input, is_output; // of the graph
+  uint32_t first_output;    // is_output: the first of the graph's outputs that it is
 };
 
 typedef struct AttributeValue {

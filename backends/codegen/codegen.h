@@ -14,6 +14,12 @@ bool emit_for_loading(const Program *p, const Isa *isa, const char *identifier, 
 
 typedef enum EmitThreads { EMIT_SERIAL, EMIT_OPENMP, EMIT_CALLBACK } EmitThreads;
 
+enum { MOST_IN_PLACE = 16 }; // inputs that are told of an output
+typedef struct InPlace {     // inputs, by number, of which an output may be in place
+  uint32_t count;
+  uint32_t inputs[MOST_IN_PLACE]; // ascending
+} InPlace;
+
 // A graph as a file and a header to keep: C11 and C++17, libc and libm.
 typedef struct EmittedFile {
   const char *file_stem; // the header is file_stem.h
@@ -23,7 +29,7 @@ typedef struct EmittedFile {
   const Program *const *programs; // the graph's, one for each instruction set; scalar is among them
   const Isa *const *isas;         // in the order of the table
   size_t nisas;
-  bool *is_in_place; // emit_file sets, by output * ninputs + input: the output may lie in place of the input; or NULL
+  InPlace *in_place;       // emit_file sets, by output
   bool has_open_workspace; // emit_file sets: how much is needed depends on open dims
 } EmittedFile;
 bool emit_file(EmittedFile *f, const Allocator *allocator, Text *source, Text *header); // false: out of memory
@@ -37,7 +43,7 @@ typedef struct SelfTestCase {
 } SelfTestCase;
 
 typedef struct SelfTest {
-  const EmittedFile *file;  // with is_in_place as emit_file has set it
+  const EmittedFile *file;  // with in_place as emit_file has set it
   const ValueRange *ranges; // by input
   const SelfTestCase *cases;
   size_t ncases; // at least 1

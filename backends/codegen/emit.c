@@ -8,6 +8,7 @@
 #include "ir/open.h"
 #include "ir/operator.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_in_memory(const Printer *p, const Value *v) {
@@ -19,6 +20,7 @@ static bool name_members(Printer *p) {
   const Program *program = p->program;
   const Graph *g = program->graph;
   size_t ntemporaries = 0;
+  NameSet taken = {0};
   p->value_member = ARENA_ARRAY(p->scratch, const char *, g->nvalues + g->ndims + 1);
   p->first_temporary = ARENA_ARRAY(p->scratch, size_t, program->nkernels + 1);
   if (!p->value_member || !p->first_temporary) return false;
@@ -29,11 +31,10 @@ static bool name_members(Printer *p) {
   p->temporary_member = ARENA_ARRAY(p->scratch, const char *, ntemporaries + 1);
   if (!p->temporary_member) return false;
   for (size_t i = 0; i < g->nvalues; i++)
-    if (is_in_memory(p, g->values[i]))
-      p->value_member[i] = print_member_name(p, g->values[i]->name, p->value_member, i, i);
+    if (is_in_memory(p, g->values[i])) p->value_member[i] = print_member_name(p, g->values[i]->name, &taken, i);
   p->dim_member = &p->value_member[g->nvalues];
   for (size_t i = 0; i < g->ndims; i++)
-    p->dim_member[i] = print_member_name(p, g->dims[i]->name, p->value_member, g->nvalues + i, g->nvalues + i);
+    p->dim_member[i] = print_member_name(p, g->dims[i]->name, &taken, g->nvalues + i);
   for (size_t i = 0; i < program->nkernels; i++) {
     for (size_t t = 0; t < program->kernels[i]->ntemporaries; t++) {
       size_t n = p->first_temporary[i] + t;
@@ -168,18 +169,13 @@ bool program_has_shared_loops(const Program *p) {
 
 // The outputs that a loop works for, as a condition; NULL: it is needed anyhow.
 static const char *condition_text(Printer *p, const Flow *flow, size_t kernel, size_t loop) {
-  const bool *serves = flow->serves[flow->first_loop[kernel] + loop];
-  const size_t noutputs = p->program->graph->noutputs;
-  const char *text = NULL;
-  bool is_always = true;
-  for (size_t o = 0; o < noutputs; o++) {
-    is_always &= serves[o];
-    if (!serves[o]) continue;
-    text = arena_format(p->scratch, "%s%soutputs[%zu]", text ? text : "", text ? " || " : "", o);
-    p->out_of_memory |= !text;
-  }
-  if (!p->has_optional_outputs || is_always) return NULL;
-  return text ? text : "0";
+  const OutputSet *serves = &flow->serves[flow->first_loop[kernel] + loop];
+  if (!p->has_optional_outputs || serves->is_all) return NULL;
+  const char *text = "0";
+  for (uint32_t i = 0; i < serves->count && text; i++)
+    text = arena_format(p->scratch, "%s%soutputs[%u]", i ? text : "", i ? " || " : "", serves->outputs[i]);
+  p->out_of_memory |= !text;
+  return text ? text : "1";
 }
 
 // One after the other, or shared out: which of them, open dims decide.
@@ -327,30 +323,43 @@ static void print_copy(Printer *p, size_t i) {
   text_add_string(p->out, " & 0xF));\n");
 }
 
-static void set_unwanted(Printer *p, const Flow *flow, size_t first) {
-  size_t noutputs = p->program->graph->noutputs;
-  const char *before = "  if (";
-  for (size_t o = 0; o < noutputs; o++) {
-    if (!flow->temporary_serves[first][o]) continue;
-    text_format(p->out, "%s!outputs[%zu]", before, o);
-    before = " && ";
-  }
+typedef struct Unwanted { // partial sums that some outputs need
+  const OutputSet *serves;
+  size_t temporary; // by number
+} Unwanted;
+
+static int compare_sets(const OutputSet *a, const OutputSet *b) {
+  uint32_t i = 0;
+  while (i < a->count && i < b->count && a->outputs[i] == b->outputs[i]) i++;
+  if (i == a->count || i == b->count) return (i < a->count) - (i < b->count);
+  return a->outputs[i] < b->outputs[i] ? -1 : 1;
+}
+
+static int compare_unwanted(const void *a, const void *b) {
+  const Unwanted *x = a, *y = b;
+  int order = compare_sets(x->serves, y->serves);
+  return order ? order : (x->temporary > y->temporary) - (x->temporary < y->temporary);
+}
+
+static void set_unwanted(Printer *p, const Unwanted *alike, size_t count) {
+  for (uint32_t i = 0; i < alike->serves->count; i++)
+    text_format(p->out, "%s!outputs[%u]", i ? " && " : "  if (", alike->serves->outputs[i]);
   text_add_string(p->out, ") {\n");
-  for (size_t t = first; t < flow->ntemporaries; t++) {
-    bool is_alike = memcmp(flow->temporary_serves[t], flow->temporary_serves[first], noutputs) == 0;
-    if (p->may_be_unwanted[t] && is_alike) text_format(p->out, "    a.%s = NULL;\n", p->temporary_member[t]);
-  }
+  for (size_t i = 0; i < count; i++) text_format(p->out, "    a.%s = NULL;\n", p->temporary_member[alike[i].temporary]);
   text_add_string(p->out, "  }\n");
 }
 
 // Partial sums for outputs that nobody wants, those for the same outputs together.
 static void print_unwanted(Printer *p, const Flow *flow) {
-  size_t noutputs = p->program->graph->noutputs;
-  for (size_t t = 0; t < flow->ntemporaries; t++) {
-    bool is_first = p->may_be_unwanted[t];
-    for (size_t b = 0; is_first && b < t; b++)
-      is_first = !p->may_be_unwanted[b] || memcmp(flow->temporary_serves[b], flow->temporary_serves[t], noutputs) != 0;
-    if (is_first) set_unwanted(p, flow, t);
+  Unwanted *unwanted = ARENA_ARRAY(p->scratch, Unwanted, flow->ntemporaries + 1);
+  size_t count = 0;
+  p->out_of_memory |= !unwanted;
+  for (size_t t = 0; unwanted && t < flow->ntemporaries; t++)
+    if (p->may_be_unwanted[t]) unwanted[count++] = (Unwanted){&flow->temporary_serves[t], t};
+  if (count) qsort(unwanted, count, sizeof *unwanted, compare_unwanted);
+  for (size_t i = 0, end; i < count; i = end) {
+    for (end = i + 1; end < count && compare_sets(unwanted[i].serves, unwanted[end].serves) == 0;) end++;
+    set_unwanted(p, &unwanted[i], end - i);
   }
 }
 
@@ -395,10 +404,9 @@ static bool find_unwanted(Printer *p, const Flow *flow) {
   if (!p->may_be_unwanted) return false;
   for (size_t i = 0; i < program->nkernels && p->has_optional_outputs; i++)
     for (size_t t = 0; t < program->kernels[i]->ntemporaries; t++) {
-      size_t n = flow->first_temporary[i] + t, count = 0;
-      for (size_t o = 0; o < program->graph->noutputs; o++) count += flow->temporary_serves[n][o];
+      size_t n = flow->first_temporary[i] + t;
       bool is_partial = program->kernels[i]->temporaries[t].reduction != EXPR_NONE;
-      p->may_be_unwanted[n] = is_partial && count > 0 && count < program->graph->noutputs;
+      p->may_be_unwanted[n] = is_partial && flow->temporary_serves[n].count;
     }
   return true;
 }

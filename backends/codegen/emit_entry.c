@@ -89,34 +89,46 @@ static void print_info(const FilePrinter *f, Text *out) {
               g->ndims ? "dims, hints" : "NULL, NULL");
 }
 
-// Whether a tensor has elements when another, which some extents may keep from having them, does.
-static bool is_there_with(const FilePrinter *f, const Value *a, const Value *b) {
-  if (!shape_nelems(&a->shape)) return false;
+// The open dims that a tensor's number of elements depends on, a bit each: with any of them 0 it has none.
+static uint32_t dims_of(const FilePrinter *f, const Value *v) {
+  uint32_t dims = 0;
   for (size_t k = 0; k < f->graph->ndims; k++)
-    if (!powers_of_dim(shape_powers(&a->shape), k) != !powers_of_dim(shape_powers(&b->shape), k)) return false;
-  return true;
+    if (powers_of_dim(shape_powers(&v->shape), k)) dims |= 1U << k;
+  return dims;
 }
 
-// Of an input and those behind it that have elements when it has; nothing where one before it has told of it.
-static void print_null_check(const FilePrinter *f, size_t first, Text *out) {
+static bool has_dims(const FilePrinter *f, const Value *v, uint32_t dims) {
+  return shape_nelems(&v->shape) && dims_of(f, v) == dims;
+}
+
+// Of all inputs that have elements when these dims are not 0.
+static void print_null_check(const FilePrinter *f, uint32_t dims, Text *out) {
   const Graph *g = f->graph;
-  const Value *v = g->inputs[first];
-  bool is_told = !shape_nelems(&v->shape);
-  for (size_t i = 0; i < first; i++) is_told |= is_there_with(f, g->inputs[i], v);
-  if (is_told) return;
   size_t nalike = 0;
-  for (size_t i = first; i < g->ninputs; i++) nalike += is_there_with(f, g->inputs[i], v);
+  for (size_t i = 0; i < g->ninputs; i++) nalike += has_dims(f, g->inputs[i], dims);
   text_add_string(out, "  if (");
   for (size_t k = 0; k < g->ndims; k++)
-    if (powers_of_dim(shape_powers(&v->shape), k)) text_format(out, "%s && ", f->dim_member[k]);
-  const bool is_group = shape_powers(&v->shape) && nalike > 1;
+    if (dims >> k & 1) text_format(out, "%s && ", f->dim_member[k]);
+  const bool is_group = dims && nalike > 1;
   const char *before = is_group ? "(!" : "!";
-  for (size_t i = first; i < g->ninputs; i++) {
-    if (!is_there_with(f, g->inputs[i], v)) continue;
+  for (size_t i = 0; i < g->ninputs; i++) {
+    if (!has_dims(f, g->inputs[i], dims)) continue;
     text_format(out, "%s%s", before, f->member[g->inputs[i]->index]);
     before = " || !";
   }
   text_format(out, "%s) return %s_NULL_POINTER;\n", is_group ? ")" : "", f->prefix);
+}
+
+// Inputs that have elements at the same time stand under one condition.
+static void print_null_checks(const FilePrinter *f, Text *out) {
+  bool is_told[1U << MAX_OPEN_DIMS] = {false};
+  for (size_t i = 0; i < f->graph->ninputs; i++) {
+    const Value *v = f->graph->inputs[i];
+    const uint32_t dims = dims_of(f, v);
+    if (!shape_nelems(&v->shape) || is_told[dims]) continue;
+    is_told[dims] = true;
+    print_null_check(f, dims, out);
+  }
 }
 
 static void print_alignment_check(const FilePrinter *f, size_t nbytes, Text *out) {
@@ -136,7 +148,7 @@ static void print_alignment_check(const FilePrinter *f, size_t nbytes, Text *out
 static void print_checks(const FilePrinter *f, Text *out) {
   const Graph *g = f->graph;
   if (g->ndims) text_format(out, "  if (!%s_fits(extents)) return %s_EXTENT_OUT_OF_RANGE;\n", f->prefix, f->prefix);
-  for (size_t i = 0; i < g->ninputs; i++) print_null_check(f, i, out);
+  print_null_checks(f, out);
   if (f->has_open_workspace)
     text_format(out,
                 "  {\n    const uint64_t nbytes = %s_nbytes(extents);\n"

@@ -91,14 +91,33 @@ static void print_section(const Isa *isa, const char *identifier, const Text *vo
   text_add_string(out, "\n");
 }
 
-static bool find_in_place(FilePrinter *f, const Program *p) {
-  const Graph *g = p->graph;
-  Flow flow;
-  if (!flow_find(&flow, p, f->scratch)) return false;
-  for (size_t o = 0; o < g->noutputs; o++)
-    for (size_t i = 0; i < g->ninputs; i++)
-      f->is_in_place[o * g->ninputs + i] &= flow_allows_in_place(&flow, o, i, f->scratch);
-  return true;
+// Leaves the inputs that both have.
+static void intersect(InPlace *places, const InPlace *others) {
+  uint32_t count = 0;
+  for (uint32_t i = 0, k = 0; i < places->count; i++) {
+    while (k < others->count && others->inputs[k] < places->inputs[i]) k++;
+    if (k < others->count && others->inputs[k] == places->inputs[i]) places->inputs[count++] = places->inputs[i];
+  }
+  places->count = count;
+}
+
+// What all programs allow.
+static bool find_in_place(FilePrinter *f) {
+  const Graph *g = f->graph;
+  Arena scratch;
+  arena_init(&scratch, f->scratch->allocator);
+  InPlace *own = ARENA_ARRAY(&scratch, InPlace, g->noutputs + 1);
+  bool ok = own != NULL;
+  for (size_t i = 0; ok && i < f->file->nisas; i++) {
+    Flow flow;
+    ok = flow_find(&flow, f->file->programs[i], &scratch) &&
+         flow_find_in_place(&flow, i ? own : f->in_place, scratch.allocator);
+    for (size_t o = 0; ok && i && o < g->noutputs; o++) intersect(&f->in_place[o], &own[o]);
+  }
+  arena_deinit(&scratch);
+  for (size_t o = 0; ok && o < g->noutputs; o++)
+    for (uint32_t k = 0; k < f->in_place[o].count; k++) f->is_place[f->in_place[o].inputs[k]] = true;
+  return ok;
 }
 
 static bool add_section(FilePrinter *f, size_t i) {
@@ -114,7 +133,7 @@ static bool add_section(FilePrinter *f, size_t i) {
                .prefix = f->prefix,
                .has_optional_outputs = true};
   p.identifier = arena_format(f->scratch, "%s_%s", f->prefix, isa->name);
-  bool ok = p.identifier && print_program(&p, f->member ? NULL : &f->constants) && find_in_place(f, p.program);
+  bool ok = p.identifier && print_program(&p, f->member ? NULL : &f->constants);
   if (ok && !f->member) {
     f->member = p.value_member;
     f->dim_member = p.dim_member;
@@ -149,17 +168,15 @@ bool emit_file(EmittedFile *file, const Allocator *allocator, Text *source, Text
   Arena scratch;
   arena_init(&scratch, allocator);
   const Graph *g = file->programs[0]->graph;
-  FilePrinter f = {.file = file, .prefix = file->prefix, .graph = g, .scratch = &scratch};
+  FilePrinter f = {.file = file, .prefix = file->prefix, .graph = g, .in_place = file->in_place, .scratch = &scratch};
   Text text;
   text_init(&text, allocator);
   text_init(&f.constants, allocator);
   text_init(&f.sections, allocator);
-  f.is_in_place = ARENA_ARRAY(&scratch, bool, g->noutputs * g->ninputs + 1);
-  bool ok = f.is_in_place && file->nisas <= MOST_ISAS;
-  if (ok) memset(f.is_in_place, true, g->noutputs * g->ninputs);
+  f.is_place = ARENA_ARRAY(&scratch, bool, g->ninputs + 1);
+  bool ok = f.is_place && file->nisas <= MOST_ISAS && find_in_place(&f);
   for (size_t i = 0; ok && i < file->nisas; i++) ok = add_section(&f, i);
   file->has_open_workspace = f.has_open_workspace;
-  if (ok && file->is_in_place) memcpy(file->is_in_place, f.is_in_place, g->noutputs * g->ninputs);
   if (ok) {
     print_header(&f, &text);
     ok = text_move_wrapped(header, &text) && print_source(&f, &text) && text_move_wrapped(source, &text) &&

@@ -15,18 +15,6 @@ void add_isa(const FilePrinter *f, size_t i, Text *out) {
   add_upper(out, f->file->isas[i]->name);
 }
 
-static bool is_input_of_place(const FilePrinter *f, size_t input) {
-  for (size_t o = 0; o < f->graph->noutputs; o++)
-    if (f->is_in_place[o * f->graph->ninputs + input]) return true;
-  return false;
-}
-
-static bool is_output_of_place(const FilePrinter *f, size_t output) {
-  for (size_t i = 0; i < f->graph->ninputs; i++)
-    if (f->is_in_place[output * f->graph->ninputs + i]) return true;
-  return false;
-}
-
 // Parameters
 
 void add_output_name(const FilePrinter *f, Text *out, size_t i) {
@@ -47,14 +35,14 @@ void add_parameters(const FilePrinter *f, Text *out) {
   for (size_t i = 0; i < g->ninputs; i++) {
     const Value *v = g->inputs[i];
     text_format(out, "    const %s *", element_type(v->type));
-    if (!is_input_of_place(f, i)) text_format(out, "%s_RESTRICT ", f->prefix);
+    if (!f->is_place[i]) text_format(out, "%s_RESTRICT ", f->prefix);
     text_format(out, "%s, /* ", f->member[v->index]);
     add_tensor_comment(out, v, f->member[v->index]);
     text_add_string(out, " */\n");
   }
   for (size_t i = 0; i < g->noutputs; i++) {
     text_format(out, "    %s *", element_type(g->outputs[i]->type));
-    if (!is_output_of_place(f, i)) text_format(out, "%s_RESTRICT ", f->prefix);
+    if (!f->in_place[i].count) text_format(out, "%s_RESTRICT ", f->prefix);
     add_output_name(f, out, i);
     text_add_string(out, ", /* ");
     add_tensor_comment(out, g->outputs[i], output_is_copy(g, i) ? "" : f->member[g->outputs[i]->index]);
@@ -116,17 +104,14 @@ static void print_in_place(const FilePrinter *f, Text *out) {
   const char *before = "   No output may overlap anything else";
   bool is_any = false;
   for (size_t o = 0; o < g->noutputs; o++) {
-    bool is_named = false;
-    for (size_t i = 0; i < g->ninputs; i++) {
-      if (!f->is_in_place[o * g->ninputs + i]) continue;
-      if (!is_any) text_format(out, "%s, but one each may lie exactly in place of an input: ", before);
-      if (!is_named) {
-        text_add_string(out, is_any ? "; " : "");
-        add_output_name(f, out, o);
-      }
-      text_format(out, "%s %s", is_named ? " or" : " of", f->member[g->inputs[i]->index]);
-      is_any = is_named = true;
-    }
+    const InPlace *places = &f->in_place[o];
+    if (!places->count) continue;
+    if (!is_any) text_format(out, "%s, but one each may lie exactly in place of an input: ", before);
+    text_add_string(out, is_any ? "; " : "");
+    add_output_name(f, out, o);
+    for (uint32_t i = 0; i < places->count; i++)
+      text_format(out, "%s %s", i ? " or" : " of", f->member[g->inputs[places->inputs[i]]->index]);
+    is_any = true;
   }
   text_format(out, "%s.\n", is_any ? "" : before);
 }

@@ -170,8 +170,9 @@ static void add_part(const SelfTest *t, const char *name, Text *out) {
     }
     text_add_string(out, "0");
   } else if (strncmp(name, "IN_PLACE", 8) == 0) {
-    for (size_t k = 0; k < noutputs_of(t) * ninputs; k++)
-      if (t->file->is_in_place[k]) text_format(out, "{%zu, %zu}, ", k / ninputs, k % ninputs);
+    for (size_t o = 0; o < noutputs_of(t); o++)
+      for (uint32_t i = 0; i < t->file->in_place[o].count; i++)
+        text_format(out, "{%zu, %u}, ", o, t->file->in_place[o].inputs[i]);
     text_add_string(out, "{-1, -1}");
   } else if (strncmp(name, "POOL", 4) == 0 && t->file->threads == EMIT_CALLBACK) {
     add_prefixed(out, pool, strlen(pool), t->file->prefix);

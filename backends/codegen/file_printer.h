@@ -18,7 +18,8 @@ typedef struct FilePrinter {
   const char **dim_member;  // by open dim
   bool has_open_workspace;  // what a call needs depends on them
   bool is_there[MOST_ISAS]; // by file->isas: has a section
-  bool *is_in_place;        // by output * ninputs + input: may be the same memory
+  InPlace *in_place;        // by output: what it may be the same memory as
+  bool *is_place;           // by input: of some output
   bool has_shared_loops;
   size_t workspace_nbytes;
 } FilePrinter;

@@ -133,10 +133,36 @@ void emit_identifier(const char *name, Text *out) {
   text_deinit(&id);
 }
 
-static bool is_taken(const char *name, const char *const *taken, size_t ntaken) {
-  for (size_t i = 0; i < ntaken; i++)
-    if (taken[i] && strcmp(taken[i], name) == 0) return true;
-  return false;
+// The slot that has the name, or that it would get. There is a free one.
+static const char **find_slot(const NameSet *set, const char *name) {
+  size_t at = hash_of(name) % set->nslots;
+  while (set->slots[at] && strcmp(set->slots[at], name) != 0) at = (at + 1) % set->nslots;
+  return &set->slots[at];
+}
+
+static bool is_taken(const NameSet *set, const char *name) {
+  return set->nslots && *find_slot(set, name);
+}
+
+static bool grow(NameSet *set, Arena *arena) {
+  NameSet larger = {.nslots = set->nslots ? 2 * set->nslots : 32, .count = set->count};
+  larger.slots = ARENA_ARRAY(arena, const char *, larger.nslots);
+  if (!larger.slots) return false;
+  for (size_t i = 0; i < set->nslots; i++)
+    if (set->slots[i]) *find_slot(&larger, set->slots[i]) = set->slots[i];
+  *set = larger;
+  return true;
+}
+
+// Takes a name that is free; returns it.
+static const char *take(Printer *p, NameSet *set, const char *name) {
+  if (2 * (set->count + 1) > set->nslots && !grow(set, p->scratch)) {
+    p->out_of_memory = true;
+    return name;
+  }
+  *find_slot(set, name) = name;
+  set->count++;
+  return name;
 }
 
 // Names of the file that is being printed: its prefix, all that begins with it, and the guard of its header.
@@ -160,7 +186,7 @@ static const char *spare_beginning(const Printer *p) {
   return p->prefix[0] == 'x' ? "y_" : "x_";
 }
 
-const char *print_member_name(Printer *p, const char *name, const char *const *taken, size_t ntaken, size_t number) {
+const char *print_member_name(Printer *p, const char *name, NameSet *taken, size_t number) {
   enum { LONGEST = 63 };
   Text id;
   text_init(&id, p->scratch->allocator);
@@ -168,11 +194,11 @@ const char *print_member_name(Printer *p, const char *name, const char *const *t
   const char *stem = text_string(&id), *member = arena_copy_text(p->scratch, stem, id.nbytes);
   if (is_own_member(p, stem)) member = arena_format(p->scratch, "%s%.40s_%zu", spare_beginning(p), stem, number);
   else if (id.nbytes > LONGEST) member = arena_format(p->scratch, "%.40s_%zu", stem, number);
-  for (size_t n = number; member && is_taken(member, taken, ntaken); n++)
+  for (size_t n = number; member && is_taken(taken, member); n++)
     member = arena_format(p->scratch, "%s%.40s_%zu", spare_beginning(p), stem, n);
   if (!member || id.out_of_memory) p->out_of_memory = true;
   text_deinit(&id);
-  return member ? member : "x";
+  return member ? take(p, taken, member) : "x";
 }
 
 // Axes, p_NAME, acc_NAME and the like, which only their printers make, and functions of the vocabulary.
@@ -184,12 +210,12 @@ static bool is_own_local(const char *name) {
   return is_vocabulary(name) || !isalpha((unsigned char)name[0]) || (name[0] == 'd' && isdigit((unsigned char)name[1]));
 }
 
-static bool is_free_local(const Printer *p, const char *name, const char *const *taken, size_t ntaken) {
+static bool is_free_local(const Printer *p, const char *name, const NameSet *taken) {
   return !is_own_local(name) && !IS_AMONG(locals, name) && !is_keyword(name) && !is_of_file(p, name) &&
-         !is_taken(name, taken, ntaken);
+         !is_taken(taken, name);
 }
 
-const char *print_local_name(Printer *p, const char *label, const char *const *taken, size_t ntaken, size_t number) {
+const char *print_local_name(Printer *p, const char *label, NameSet *taken, size_t number) {
   enum { LONGEST = 48 };
   char stem[LONGEST + 1] = "t", numbered[LONGEST + 2];
   size_t length = label ? strlen(label) : 0;
@@ -201,9 +227,9 @@ const char *print_local_name(Printer *p, const char *label, const char *const *t
   snprintf(numbered, sizeof numbered, "%s0", stem);
   const char *before = is_own_local(numbered) || is_keyword(numbered) || is_of_file(p, stem) ? spare_beginning(p) : "";
   const char *name = has_label ? arena_format(p->scratch, "%s%s", before, stem) : NULL;
-  while (!p->out_of_memory && !(name && is_free_local(p, name, taken, ntaken))) {
+  while (!p->out_of_memory && !(name && is_free_local(p, name, taken))) {
     name = arena_format(p->scratch, "%s%s%zu", before, stem, number++);
     if (!name) p->out_of_memory = true;
   }
-  return name ? name : "t";
+  return name ? take(p, taken, name) : "t";
 }

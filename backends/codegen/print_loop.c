@@ -222,17 +222,18 @@ static void print_block(LoopPrinter *l) {
 }
 
 // As what it reaches, with a number where the loop reaches that in several ways.
-static void name_access(LoopPrinter *l, AccessId id) {
+static void name_access(LoopPrinter *l, AccessId id, NameSet *taken) {
   const Access *a = &l->k->accesses[id];
   const char *own = a->value               ? access_member(l, a)
                     : a->type == TYPE_NONE ? "place"
                                            : l->k->temporaries[a->temporary].name;
-  if (!l->access_name[id]) l->access_name[id] = print_local_name(l->p, own, l->access_name, l->k->naccesses, id);
+  if (!l->access_name[id]) l->access_name[id] = print_local_name(l->p, own, taken, id);
 }
 
 static bool prepare(LoopPrinter *l) {
   Arena *scratch = l->p->scratch;
   size_t n = l->k->nexprs;
+  NameSet taken = {0}, taken_by_accesses = {0};
   l->name = ARENA_ARRAY(scratch, const char *, n + MAX_OPEN_DIMS);
   l->access_name = ARENA_ARRAY(scratch, const char *, l->k->naccesses + 1);
   l->nuses = ARENA_ARRAY(scratch, uint32_t, n);
@@ -241,32 +242,36 @@ static bool prepare(LoopPrinter *l) {
   if (!l->name || !l->access_name || !l->nuses || !l->time || !l->is_needed) return false;
   for (size_t i = 0; i < l->loop->nroots; i++) need_expr(l, root_operand(l, &l->loop->roots[i]));
   for (ExprId id = 1; id < n; id++)
-    if (l->is_needed[id] || is_row_sum(l, id))
-      l->name[id] = print_local_name(l->p, l->k->exprs[id].label, l->name, id, id);
+    if (l->is_needed[id] || is_row_sum(l, id)) l->name[id] = print_local_name(l->p, l->k->exprs[id].label, &taken, id);
   for (ExprId id = 1; id < n; id++)
-    if (l->is_needed[id] && expr_has_access(&l->k->exprs[id])) name_access(l, l->k->exprs[id].access);
+    if (l->is_needed[id] && expr_has_access(&l->k->exprs[id]))
+      name_access(l, l->k->exprs[id].access, &taken_by_accesses);
   for (size_t i = 0; i < l->loop->nroots; i++)
-    if (l->loop->roots[i].kind != ROOT_REDUCE_INNER) name_access(l, l->loop->roots[i].access);
+    if (l->loop->roots[i].kind != ROOT_REDUCE_INNER) name_access(l, l->loop->roots[i].access, &taken_by_accesses);
   for (size_t i = 0; l->k->graph && i < l->k->graph->ndims; i++)
-    l->name[n + i] = print_local_name(l->p, l->k->graph->dims[i]->name, l->name, n + i, i);
+    l->name[n + i] = print_local_name(l->p, l->k->graph->dims[i]->name, &taken, i);
   find_times(l);
   return true;
 }
 
-void print_loop_functions(Printer *p, size_t kernel, size_t loop) {
-  const Kernel *k = p->program->kernels[kernel];
+// With a scratch arena of its own, for all names and texts are this loop's.
+void print_loop_functions(Printer *printer, size_t kernel, size_t loop) {
+  const Kernel *k = printer->program->kernels[kernel];
+  Arena scratch;
+  Printer own = *printer, *p = &own;
+  arena_init(&scratch, printer->scratch->allocator);
+  own.scratch = &scratch;
   LoopPrinter l = {.p = p, .out = p->out, .k = k, .loop = &k->loops[loop], .kernel_index = kernel, .loop_index = loop};
   l.vec = k->is_f64 ? "dvec" : "vec";
   l.scalar = k->is_f64 ? "double" : "float";
   l.mask = k->is_f64 ? "dmask" : "mask";
   l.prefix = k->is_f64 ? 'd' : 'v';
-  if (!prepare(&l)) {
-    p->out_of_memory = true;
-    return;
-  }
-  print_step(&l);
+  const bool ok = prepare(&l);
+  if (ok) print_step(&l);
   l.is_tail = l.loop->is_across;
-  if (l.is_tail) print_step(&l);
+  if (ok && l.is_tail) print_step(&l);
   l.is_tail = false;
-  print_block(&l);
+  if (ok) print_block(&l);
+  printer->out_of_memory |= !ok || own.out_of_memory;
+  arena_deinit(&scratch);
 }

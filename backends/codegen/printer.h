@@ -5,6 +5,11 @@
 #include "backends/codegen/isa.h"
 #include "ir/kernel.h"
 
+typedef struct NameSet { // open addressing, at most half full
+  const char **slots;    // NULL: a free one
+  size_t nslots, count;
+} NameSet;
+
 typedef struct Printer {
   Arena *scratch;
   Text *out;
@@ -29,10 +34,10 @@ typedef struct Printer {
 void print_loop_functions(Printer *p, size_t kernel, size_t loop);
 
 // Names by which a value is a member of the argument struct and a parameter, and an expression a variable of a loop's
-// functions: their own where it can be, and none of those in `taken` (NULL: an empty place). `number` tells it apart
-// where its own cannot be.
-const char *print_member_name(Printer *p, const char *name, const char *const *taken, size_t ntaken, size_t number);
-const char *print_local_name(Printer *p, const char *label, const char *const *taken, size_t ntaken, size_t number);
+// functions: their own where it can be, and none of those in `taken`, to which the name is added. `number` tells it
+// apart where its own cannot be.
+const char *print_member_name(Printer *p, const char *name, NameSet *taken, size_t number);
+const char *print_local_name(Printer *p, const char *label, NameSet *taken, size_t number);
 
 // Whether the C library declares such a function, or macro; a type, or variable.
 bool is_libc_function(const char *name);

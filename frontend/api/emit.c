@@ -229,12 +229,11 @@ static ng_status emit_texts(Emission *e, const ng_options *options, Text *source
                       .programs = e->programs,
                       .isas = e->isas,
                       .nisas = e->nbuilds,
-                      .is_in_place =
-                          allocator_alloc(&e->g->ctx->allocator, e->g->graph->ninputs * e->g->graph->noutputs + 1)};
-  bool ok = file.file_stem && file.is_in_place && emit_file(&file, &e->g->ctx->allocator, source, header);
+                      .in_place = allocator_alloc(&e->g->ctx->allocator, e->g->graph->noutputs * sizeof(InPlace))};
+  bool ok = file.file_stem && file.in_place && emit_file(&file, &e->g->ctx->allocator, source, header);
   status = ok ? NG_OK : NG_OUT_OF_MEMORY;
   if (ok && test) status = print_self_test(e, &file, test);
-  allocator_free(&e->g->ctx->allocator, file.is_in_place);
+  allocator_free(&e->g->ctx->allocator, file.in_place);
   return status;
 }
 
