@@ -29,7 +29,7 @@ typedef struct EmittedFile {
   const Program *const *programs; // the graph's, one for each instruction set; scalar is among them
   const Isa *const *isas;         // in the order of the table
   size_t nisas;
-  InPlace *in_place;       // emit_file sets, by output
+  InPlace *in_place;       // emit_file sets, by output; or NULL
   bool has_open_workspace; // emit_file sets: how much is needed depends on open dims
 } EmittedFile;
 bool emit_file(EmittedFile *f, const Allocator *allocator, Text *source, Text *header); // false: out of memory

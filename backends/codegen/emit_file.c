@@ -174,7 +174,8 @@ bool emit_file(EmittedFile *file, const Allocator *allocator, Text *source, Text
   text_init(&f.constants, allocator);
   text_init(&f.sections, allocator);
   f.is_place = ARENA_ARRAY(&scratch, bool, g->ninputs + 1);
-  bool ok = f.is_place && file->nisas <= MOST_ISAS && find_in_place(&f);
+  if (!f.in_place) f.in_place = ARENA_ARRAY(&scratch, InPlace, g->noutputs + 1);
+  bool ok = f.is_place && f.in_place && file->nisas <= MOST_ISAS && find_in_place(&f);
   for (size_t i = 0; ok && i < file->nisas; i++) ok = add_section(&f, i);
   file->has_open_workspace = f.has_open_workspace;
   if (ok) {

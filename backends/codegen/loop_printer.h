@@ -29,6 +29,7 @@ typedef struct LoopPrinter {
   const char *lane;                 // index of the vector's first lane: "i" or "j"
   const char *part;                 // which of the accumulators: "", "[r]", "[u]", "[0]"
   bool is_tail;                     // only the first n lanes are there
+  bool calls_long;                  // functions of many instructions, as there are many in the loop
   bool is_part_tested;              // what is printed stands under the test of add_part_test
   bool is_ahead;                    // addresses are those of what is fetched ahead in the last middle axis
   int indent;
@@ -88,6 +89,8 @@ void close_store(LoopPrinter *l, const Root *root);
 void print_vector_store(LoopPrinter *l, const Root *root);
 void print_scalar_store(LoopPrinter *l, const Root *root);
 const char *scalar_type(const LoopPrinter *l, const Expr *e); // in C
+// Decides whether the loop calls functions of many instructions, and prints those that it does unless they are there.
+void print_callables(LoopPrinter *l);
 void print_scalar_expr(LoopPrinter *l, ExprId id, AxisSet axes);
 void print_vector_expr(LoopPrinter *l, ExprId id);
 

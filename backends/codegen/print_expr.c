@@ -591,8 +591,47 @@ static void print_combine(LoopPrinter *l, ExprId id) {
   print_line(l, "const %s %s = %s(total_%s);", is_vector ? l->vec : l->scalar, l->name[id], narrow, l->name[id]);
 }
 
+// Operations that take tens of instructions a vector.
+static const bool is_long[EXPR_OP_COUNT] = {
+    [EXPR_EXP] = true,       [EXPR_EXPM1] = true,      [EXPR_LOG] = true,        [EXPR_LOG1P] = true,
+    [EXPR_TANH] = true,      [EXPR_ERF] = true,        [EXPR_GELU_SLOPE] = true, [EXPR_POW] = true,
+    [EXPR_ROUND_F16] = true, [EXPR_ROUND_E4M3] = true, [EXPR_ROUND_E5M2] = true,
+};
+
+// A function of its own, not to be inlined, that has its vectors in memory, as C's calls differ in how they pass them;
+// and one that hides that.
+static void print_callable(LoopPrinter *l, ExprOp op) {
+  const char *id = l->p->identifier, *name = expr_info[op].name, *b = expr_info[op].narguments > 1 ? ", *b" : "";
+  const char *parameter = *b ? ", const " : "", *type = *b ? l->vec : "", *pointer = *b ? " *b" : "";
+  const char *value = *b ? " b" : "", *address = *b ? ", &b" : "";
+  text_format(l->out, "static V_FAR void %s_far_%c_%s(%s *a%s%s%s) {\n  *a = %c_%s(*a%s);\n}\n\n", id, l->prefix, name,
+              l->vec, parameter, type, pointer, l->prefix, name, b);
+  text_format(l->out,
+              "static inline ALWAYS_INLINE %s %s_call_%c_%s(%s a%s%s%s) {\n  %s_far_%c_%s(&a%s);\n  return a;\n}\n\n",
+              l->vec, id, l->prefix, name, l->vec, *b ? ", " : "", type, value, id, l->prefix, name, address);
+}
+
+void print_callables(LoopPrinter *l) {
+  enum { MOST_INLINE = 8 }; // in a loop. 120 times tanh take gcc 10 s where they are inlined
+  bool is_used[EXPR_OP_COUNT] = {false};
+  int count = 0;
+  for (ExprId id = 1; id < l->k->nexprs; id++) {
+    const ExprOp op = l->k->exprs[id].op;
+    if (!l->name[id] || !is_long[op]) continue;
+    is_used[op] = true;
+    count++;
+  }
+  l->calls_long = count > MOST_INLINE;
+  for (int op = 0; l->calls_long && op < EXPR_OP_COUNT; op++) {
+    bool *is_callable = &l->p->is_callable[op][l->k->is_f64];
+    if (is_used[op] && !*is_callable) print_callable(l, (ExprOp)op);
+    *is_callable |= is_used[op];
+  }
+}
+
 // A call of the vocabulary.
 static void add_vector_call(LoopPrinter *l, const Expr *e) {
+  if (l->calls_long && is_long[e->op]) text_format(l->out, "%s_call_", l->p->identifier);
   text_format(l->out, "%c_%s(", l->prefix, expr_info[e->op].name);
   for (int a = 0; a < expr_info[e->op].narguments; a++) {
     if (a) text_add_string(l->out, ", ");

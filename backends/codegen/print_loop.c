@@ -267,11 +267,13 @@ void print_loop_functions(Printer *printer, size_t kernel, size_t loop) {
   l.mask = k->is_f64 ? "dmask" : "mask";
   l.prefix = k->is_f64 ? 'd' : 'v';
   const bool ok = prepare(&l);
+  if (ok) print_callables(&l);
   if (ok) print_step(&l);
   l.is_tail = l.loop->is_across;
   if (ok && l.is_tail) print_step(&l);
   l.is_tail = false;
   if (ok) print_block(&l);
   printer->out_of_memory |= !ok || own.out_of_memory;
+  memcpy(printer->is_callable, own.is_callable, sizeof own.is_callable);
   arena_deinit(&scratch);
 }

@@ -23,8 +23,9 @@ typedef struct Printer {
   const char **dim_member;       // by open dim
   bool has_optional_outputs;     // whose pointers may be null
   bool *is_optional;             // by value->index: such an output, but for those that are read again
-  bool *may_be_unwanted;         // by number of a temporary: partial sums for some outputs only, NULL without these
-  bool is_profiled;              // the pool has a mark, to be called before the first loop and after each
+  bool is_callable[EXPR_OP_COUNT][2]; // by whether in f64: the function that print_callables prints is there
+  bool *may_be_unwanted; // by number of a temporary: partial sums for some outputs only, NULL without these
+  bool is_profiled;      // the pool has a mark, to be called before the first loop and after each
   size_t workspace_nbytes;
   bool has_open_workspace; // workspace_nbytes is only a part: the rest depends on open dims
   bool out_of_memory;

@@ -60,6 +60,13 @@ typedef struct { d_bits p[D_PARTS]; } dmask;
 #define V_INLINE
 #endif
 
+// For what is used so often that compilers would take long over as many copies.
+#ifdef __GNUC__
+#define V_FAR __attribute__((noinline))
+#else
+#define V_FAR
+#endif
+
 #define V_INDEX(j) j
 
 // Which of the lanes i and on are below n.
