@@ -25,8 +25,8 @@ struct Compiled {
   _Atomic(void *) spare; // a workspace that no call is using, so that most calls allocate nothing
 };
 
-Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, const Allocator *allocator,
-                          CompileTimes *times, bool *compiler_failed, Diagnostics *d) {
+Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, double timeout_s,
+                          const Allocator *allocator, CompileTimes *times, bool *compiler_failed, Diagnostics *d) {
   Text source, identifier;
   double start = milliseconds_now();
   *times = (CompileTimes){0};
@@ -41,7 +41,7 @@ Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, co
   } else {
     ToolchainTimes spent;
     times->emit_ms = milliseconds_now() - start;
-    toolchain_load(&source, "ngrad_entry", &loaded, &spent, compiler_failed, d);
+    toolchain_load(&source, "ngrad_entry", timeout_s, &loaded, &spent, compiler_failed, d);
     times->compile_ms = spent.compile_ms;
     times->load_ms = spent.load_ms;
     times->was_cached = spent.was_cached;

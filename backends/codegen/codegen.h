@@ -62,10 +62,11 @@ typedef struct CompileTimes {
   bool was_cached;
 } CompileTimes;
 
-// Emits, compiles with the system's C compiler unless the cache has it, and loads. NULL after telling why; `status`
+// Emits, compiles with the system's C compiler, in at most timeout_s (0: any time), unless the cache has it, and loads.
+// NULL after telling why; `status`
 // says whether it was the compiler (true) or anything else.
-Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, const Allocator *allocator,
-                          CompileTimes *times, bool *compiler_failed, Diagnostics *d);
+Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, double timeout_s,
+                          const Allocator *allocator, CompileTimes *times, bool *compiler_failed, Diagnostics *d);
 // Pointers are parallel to the graph's inputs and outputs. Safe from several threads. Of what was compiled to be
 // profiled, spent_ms (NULL: nobody asks) grows by the time until the first loop, [0], and by that of each loop, the
 // first kernel's from [1] on. False: out of memory.

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ typedef struct Job {
   const Text *source;
   const char *symbol; // that the object must have
   CompilerCommand command;
+  double timeout_s; // 0: none
   KernelCache cache;
   WorkFolder work;
   char source_path[FILE_PATH_BYTES], object_path[FILE_PATH_BYTES], link_path[FILE_PATH_BYTES]; // in work
@@ -113,13 +115,20 @@ static bool has_ended(pid_t child) {
   return info.si_pid != 0 || (result < 0 && errno != EINTR);
 }
 
-// Reads until the compiler ends. What it started may live on and keep the pipe open: nobody waits for that.
-static int wait_for_compiler(int from, Unfinished *running, Text *complaint) {
+// Reads until the compiler ends, or its time does. What it started may live on and keep the pipe open: nobody waits for
+// that. False: its time ended, and with it all of its process group.
+static bool wait_for_compiler(int from, Unfinished *running, double timeout_s, Text *complaint, int *status) {
   enum { LONGEST_WAIT_MS = 50 };
+  const double end = milliseconds_now() + timeout_s * 1e3;
   pid_t child = running->group;
-  int status = 0, wait_ms = LONGEST_WAIT_MS;
-  bool is_open = true;
+  int wait_ms = LONGEST_WAIT_MS;
+  bool is_open = true, is_late = false;
   while (!has_ended(child)) {
+    is_late = timeout_s > 0 && milliseconds_now() > end;
+    if (is_late) {
+      kill(-child, SIGKILL); // its id stays until it is waited for
+      break;
+    }
     struct pollfd event = {.fd = is_open ? from : -1, .events = POLLIN};
     poll(&event, 1, wait_ms);
     is_open = is_open && read_complaint(from, complaint);
@@ -127,9 +136,9 @@ static int wait_for_compiler(int from, Unfinished *running, Text *complaint) {
   }
   if (is_open) read_complaint(from, complaint);
   unfinished_end(running);
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(child, status, 0) < 0 && errno == EINTR) {
   }
-  return status;
+  return !is_late;
 }
 
 // The environment with TMPDIR in the work folder, so that what a compiler leaves there goes with it. NULL: no memory.
@@ -172,12 +181,18 @@ static bool run_compiler(Job *j, Text *complaint) {
   posix_spawn_file_actions_destroy(&actions);
   allocator_free(complaint->allocator, environment);
   close(out[1]);
-  if (result == 0) status = wait_for_compiler(out[0], &running, complaint);
+  bool is_in_time = result != 0 || wait_for_compiler(out[0], &running, j->timeout_s, complaint, &status);
   close(out[0]);
-  if (result != 0) text_add_string(complaint, strerror(result));
+  if (!is_in_time) {
+    if (complaint->nbytes) text_add_string(complaint, "\n");
+    text_format(complaint,
+                "not done after %g s, and ended: --compile-timeout gives it longer (0: no limit), --no-fuse smaller "
+                "kernels, CC is another compiler",
+                j->timeout_s);
+  } else if (result != 0) text_add_string(complaint, strerror(result));
   else if (WIFSIGNALED(status)) text_format(complaint, "ended by signal %d", WTERMSIG(status));
   else if (status && !complaint->nbytes) text_format(complaint, "exit status %d", WEXITSTATUS(status));
-  return result == 0 && status == 0;
+  return is_in_time && result == 0 && status == 0;
 }
 
 // A full file system is no mistake of the compiler's.
@@ -315,7 +330,7 @@ static Outcome find_or_build(Job *j, Loaded *loaded, ToolchainTimes *times, Diag
   return outcome;
 }
 
-bool toolchain_load(const Text *source, const char *symbol, Loaded *loaded, ToolchainTimes *times,
+bool toolchain_load(const Text *source, const char *symbol, double timeout_s, Loaded *loaded, ToolchainTimes *times,
                     bool *compiler_failed, Diagnostics *d) {
   Job *j = allocator_alloc(d->arena.allocator, sizeof *j);
   double start = milliseconds_now();
@@ -323,7 +338,7 @@ bool toolchain_load(const Text *source, const char *symbol, Loaded *loaded, Tool
   *loaded = (Loaded){0};
   *compiler_failed = false;
   if (!j) return error_out_of_memory(d);
-  *j = (Job){.source = source, .symbol = symbol};
+  *j = (Job){.source = source, .symbol = symbol, .timeout_s = timeout_s};
   if (!compiler_command_find(&j->command, d)) *compiler_failed = true;
   else *compiler_failed = find_or_build(j, loaded, times, d) == OUTCOME_FAILED;
   times->load_ms = milliseconds_now() - start - times->compile_ms;

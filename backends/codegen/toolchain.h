@@ -20,8 +20,10 @@ typedef struct ToolchainTimes {
 // ~/.cache/ngrad. Where nothing can be kept there or run from there, a warning says so once, and a private folder in
 // $TMPDIR, /tmp, $XDG_RUNTIME_DIR, /dev/shm or /var/tmp does, which is removed after loading.
 //
+// A compiler that takes more than timeout_s (0: none) is killed with all of its process group.
+//
 // False after telling why; *compiler_failed says whether it was the compiler.
-bool toolchain_load(const Text *source, const char *symbol, Loaded *loaded, ToolchainTimes *times,
+bool toolchain_load(const Text *source, const char *symbol, double timeout_s, Loaded *loaded, ToolchainTimes *times,
                     bool *compiler_failed, Diagnostics *d);
 
 double milliseconds_now(void); // of a clock that only goes forward

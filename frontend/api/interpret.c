@@ -12,6 +12,10 @@ ng_status ng_interpret(ng_graph *g, const ng_tensor *inputs, ng_tensor *outputs,
   const Graph *graph = g->graph;
   ng_status status = ng_graph_bind(g);
   if (status != NG_OK) return status;
+  ng_memory memory;
+  status = ng_graph_memory(g, &memory);
+  if (status == NG_OK) status = graph_check_memory(g, "interpreting", "values in f64", memory.interpreter_nbytes);
+  if (status != NG_OK) return status;
   Arena scratch;
   arena_init(&scratch, &ctx->allocator);
   const size_t ninputs = graph->ninputs, noutputs = graph->noutputs;
@@ -23,13 +27,6 @@ ng_status ng_interpret(ng_graph *g, const ng_tensor *inputs, ng_tensor *outputs,
   if (refusal && refusal != refused_for_memory) {
     arena_deinit(&scratch);
     return argument_error(ctx, "%s", refusal);
-  }
-  ng_memory memory;
-  status = ng_graph_memory(g, &memory);
-  if (status == NG_OK) status = graph_check_memory(g, "interpreting", "values in f64", memory.interpreter_nbytes);
-  if (status != NG_OK) {
-    arena_deinit(&scratch);
-    return status;
   }
   Call call = call_begin(ctx);
   bool ok = !refusal || error_out_of_memory(&ctx->diagnostics);

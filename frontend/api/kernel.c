@@ -36,7 +36,10 @@ void ng_kernel_free(ng_kernel *k) {
   allocator_free(a, k);
 }
 
-static ng_status compile_program(ng_kernel *k, const Build *b, bool is_profiled) {
+static ng_status compile_program(ng_kernel *k, const Build *b) {
+  enum { DEFAULT_TIMEOUT_S = 300 };
+  const bool is_profiled = b->options->profile;
+  const double timeout_s = b->options->compile_timeout;
   ng_context *ctx = k->ctx;
   CompileTimes times = {0};
   bool compiler_failed = false;
@@ -45,8 +48,11 @@ static ng_status compile_program(ng_kernel *k, const Build *b, bool is_profiled)
     error_out_of_memory(&ctx->diagnostics);
     return call_end(ctx, call);
   }
-  k->compiled =
-      codegen_compile(b->program, b->isa, is_profiled, &ctx->allocator, &times, &compiler_failed, &ctx->diagnostics);
+  k->compiled = codegen_compile(b->program, b->isa, is_profiled,
+                                timeout_s < 0   ? 0
+                                : timeout_s > 0 ? timeout_s
+                                                : DEFAULT_TIMEOUT_S,
+                                &ctx->allocator, &times, &compiler_failed, &ctx->diagnostics);
   ng_status status = call_end(ctx, call);
   if (!k->compiled) return status == NG_OUT_OF_MEMORY || !compiler_failed ? status : NG_COMPILER_FAILED;
   k->info = (ng_kernel_info){
@@ -88,7 +94,7 @@ ng_kernel *ng_compile(ng_graph *g, const ng_options *options) {
   if (status == NG_OK) {
     k = kernel_new(g);
     if (!k) error_out_of_memory(&ctx->diagnostics);
-    status = k ? compile_program(k, &b, options && options->profile) : NG_OUT_OF_MEMORY;
+    status = k ? compile_program(k, &b) : NG_OUT_OF_MEMORY;
   }
   build_deinit(&b);
   ctx->last_status = status;

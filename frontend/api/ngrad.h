@@ -242,6 +242,8 @@ typedef struct ng_options {
   void *report_user;
   int report_graphs;
   int profile; /* ng_compile: ng_bench tells where the time goes, in ng_kernel_profile; a loop takes some 50 ns more */
+  double compile_timeout; /* ng_compile: seconds that the C compiler may take, or it is ended, with all of its process
+                             group: NG_COMPILER_FAILED; 0: 300; less than 0: any time */
 } ng_options;
 
 /* What the passes make of g (up to options->after, if that is set): a new graph, which may be used like any other but

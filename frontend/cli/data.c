@@ -18,6 +18,9 @@ ng_options options_of_settings(const Settings *s) {
       .prefix = s->prefix,
       .self_test = s->has_self_test,
       .fast_math = s->fast_math,
+      .compile_timeout = s->compile_timeout > 0    ? s->compile_timeout
+                         : s->compile_timeout == 0 ? -1
+                                                   : 0,
   };
 }
 

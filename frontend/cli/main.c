@@ -29,7 +29,7 @@ static const Verb verbs[] = {
      "  ngrad run graph.yaml --in data --out results --threads 2\n"
      "  ngrad run graph.yaml --in data --expect results --tolerance 1e-6\n",
      OPTION_BACKEND | OPTION_IN | OPTION_RANDOM | OPTION_DIM | OPTION_OUT | OPTION_EXPECTED | OPTION_NAN_CHECK |
-         OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_WATCH | OPTION_JSON | OPTION_MEMORY,
+         OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_COMPILE | OPTION_WATCH | OPTION_JSON | OPTION_MEMORY,
      STATUS(0) | STATUS(1) | STATUS(2) | STATUS(3) | STATUS(4), verb_run},
     {"emit", "GRAPH -o DIR", 1, 1, "write a graph as C source: NAME.c and NAME.h, after the graph's name",
      "The source is C11 and C++17 and needs libc and libm only. It chooses the best of its instruction sets where it\n"
@@ -54,8 +54,8 @@ static const Verb verbs[] = {
      "there are means over the middle fifth of the runs, so that they add up; other is what is in no kernel.\n",
      "  ngrad bench models/*.yaml --threads 2 --json\n"
      "  ngrad bench models/transformer_mlp_forward.yaml --profile\n",
-     OPTION_DIM | OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_COLD | OPTION_SECONDS | OPTION_PROFILE |
-         OPTION_JSON | OPTION_MEMORY,
+     OPTION_DIM | OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_COMPILE | OPTION_COLD | OPTION_SECONDS |
+         OPTION_PROFILE | OPTION_JSON | OPTION_MEMORY,
      STATUS(0) | STATUS(1) | STATUS(2) | STATUS(4), verb_bench},
     {"convert", "GRAPH", 1, 1, "write a graph as a file in format ngrad/1, with all types and shapes",
      GRAPH_IS "The files of constants stay where they are: what is written names them as GRAPH does, beside itself.\n",

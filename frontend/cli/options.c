@@ -76,6 +76,8 @@ static const Option options[] = {
     {OPTION_PASSES, "disable", 0, "PASS", KIND_LIST, FIELD(disabled), "leave this pass or rule out; repeatable"},
     {OPTION_PASSES, "fast-math", 0, NULL, KIND_FLAG, FIELD(fast_math),
      "allow rewrites that do not hold for NaN, infinities or -0"},
+    {OPTION_COMPILE, "compile-timeout", 0, "X", KIND_NUMBER, FIELD(compile_timeout),
+     "how many seconds the C compiler may take (default 300); 0: any time"},
     {OPTION_WATCH, "time-passes", 0, NULL, KIND_FLAG, FIELD(times_passes), "tell how long each pass took"},
     {OPTION_WATCH, "dump-dir", 0, "DIR", KIND_TEXT, FIELD(dump),
      "write DIR/NN-PASS.yaml, the graph after each pass that changed it"},
@@ -287,7 +289,7 @@ static bool parse_option(Settings *s, const Verb *verb, int argc, char **argv, i
 }
 
 bool settings_parse(Settings *s, const Verb *verb, int argc, char **argv) {
-  *s = (Settings){.tolerance = -1, .max_ulp = -1, .seconds = -1};
+  *s = (Settings){.tolerance = -1, .max_ulp = -1, .seconds = -1, .compile_timeout = -1};
   size_t most = (size_t)argc + 1;
   s->operands = memory_or_exit(calloc(most, sizeof *s->operands));
   s->dims = memory_or_exit(calloc(most, sizeof *s->dims));

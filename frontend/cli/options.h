@@ -21,7 +21,7 @@ typedef struct Settings {
   const char **operands; // what is no option, in order
   size_t noperands;
   const char *backend, *in, *out, *expect, *isa, *after, *format, *dump;
-  double tolerance, max_ulp, seconds; // -1: not said
+  double tolerance, max_ulp, seconds, compile_timeout; // -1: not said
   uint64_t seed;
   bool has_seed;
   int threads; // 0: all
@@ -57,7 +57,8 @@ enum {
   OPTION_GRADIENT = 1 << 18,  // --wrt, --of
   OPTION_GRADCHECK = 1 << 19, // --seed, --tolerance
   OPTION_PROFILE = 1 << 20,
-  OPTION_MEMORY = 1 << 21, // --max-memory
+  OPTION_MEMORY = 1 << 21,  // --max-memory
+  OPTION_COMPILE = 1 << 22, // --compile-timeout
 };
 
 // A command: `ngrad name operands`.

@@ -310,6 +310,11 @@ CC=/no/such/compiler expect 4 '' 'no C compiler: /no/such/compiler is no program
 CC=no-such-cc expect 4 '' 'no C compiler: no-such-cc is not in PATH' run sum.yaml --random --backend codegen --dim N=11
 CC=$work/broken-cc expect 4 '' 'broken-cc failed' run sum.yaml --random --dim N=11
 CC=true expect 4 '' 'true made nothing' run sum.yaml --random --dim N=11
+printf '#!/bin/sh\nsleep 100\n' >slow-cc
+chmod +x slow-cc
+late='not done after 0.2 s.*--compile-timeout.*--no-fuse.*CC'
+CC=$work/slow-cc expect 4 '' "$late" run sum.yaml --random --dim N=11 --compile-timeout 0.2
+CC=$work/slow-cc expect 4 '.*' "$late" bench sum.yaml --dim N=11 --compile-timeout 0.2
 CC=false expect 0 '^c +f32' '' run sum.yaml --random --dim N=11 --backend interpreter
 unset CC
 

@@ -225,8 +225,8 @@ static void expressions_are_as_defined(const char *type, size_t nbytes) {
     CompileTimes times;
     bool compiler_failed;
     if (!isas[i].is_available()) continue;
-    Compiled *compiled =
-        codegen_compile(&c.program, &isas[i], false, &system_allocator, &times, &compiler_failed, &c.ctx->diagnostics);
+    Compiled *compiled = codegen_compile(&c.program, &isas[i], false, 0, &system_allocator, &times, &compiler_failed,
+                                         &c.ctx->diagnostics);
     if (!compiled) fail_msg("%s", ng_messages_text(c.ctx, 0));
     assert_true(compiled_run(compiled, c.inputs, c.outputs, 1, NULL));
     compare(&c, isas[i].name, i == 0);

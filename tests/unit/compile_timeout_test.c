@@ -1,0 +1,83 @@
+// A C compiler that takes too long: it ends with all that it started, leaves nothing, and is told.
+#include "tests/unit/toolchain_case.h"
+
+#include <time.h>
+
+static double seconds_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void must_time_out(const char *compiler) {
+  use_compiler(compiler);
+  ng_options options = {.compile_timeout = 0.3};
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = ng_graph_read(ctx, "test.yaml", small_graph, strlen(small_graph), NULL);
+  const double start = seconds_now();
+  assert_null(ng_compile(g, &options));
+  assert_true(seconds_now() - start < 20); // the machine may be busy
+  assert_int_equal(ng_last_status(ctx), NG_COMPILER_FAILED);
+  const char *words = ng_messages_text(ctx, 0);
+  assert_non_null(strstr(words, "not done after 0.3 s"));
+  assert_non_null(strstr(words, "--compile-timeout"));
+  assert_true(strlen(words) < 8192);
+  assert_int_equal(list(in_folder("cache/ngrad"), NULL), 0);
+  assert_int_equal(list(in_folder("tmp"), NULL), 0);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+static void compiler_that_sleeps_is_ended(void **state) {
+  (void)state;
+  must_time_out("echo begun >\"$TMPDIR/begun\"; sleep 100");
+  must_time_out("exec sleep 100");
+}
+
+static void compiler_that_ignores_signals_is_ended(void **state) {
+  (void)state;
+  must_time_out("trap '' TERM INT HUP QUIT; while :; do sleep 1; done");
+}
+
+static void compiler_that_talks_without_end_is_ended(void **state) {
+  (void)state;
+  must_time_out("while :; do echo 'many many many words'; done");
+  must_time_out("exec yes 'many many many words'");
+}
+
+// One that keeps the output open, beside a compiler that waits for it.
+static void what_the_compiler_started_is_ended_too(void **state) {
+  (void)state;
+  char script[2 * PATH_BYTES];
+  snprintf(script, sizeof script, "(sleep 3; echo late >>'%s') & trap '' TERM; wait; sleep 100", in_folder("late"));
+  must_time_out(script);
+  sleep(4);
+  assert_int_equal(count_lines(in_folder("late")), 0);
+}
+
+static void compiler_may_take_any_time_where_none_is_set(void **state) {
+  (void)state;
+  char then[5000];
+  snprintf(then, sizeof then, "sleep 1; exec %s \"$@\"", user_cc);
+  use_compiler(then);
+  ng_options options = {.compile_timeout = -1};
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = ng_graph_read(ctx, "test.yaml", small_graph, strlen(small_graph), NULL);
+  ng_kernel *k = ng_compile(g, &options);
+  assert_non_null(k);
+  ng_kernel_free(k);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+int main(void) {
+  snprintf(user_cc, sizeof user_cc, "%s", getenv("CC") && *getenv("CC") ? getenv("CC") : "cc");
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(compiler_that_sleeps_is_ended, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(compiler_that_ignores_signals_is_ended, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(compiler_that_talks_without_end_is_ended, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(what_the_compiler_started_is_ended_too, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(compiler_may_take_any_time_where_none_is_set, set_up, tear_down),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+// Work grows as graphs do: memory asked for and time, at a number of nodes and at twice or eight times as many, for
+// graphs that are wide, deep, or have many inputs, outputs, constants or kernels. Text that a compiler must work
+// through does too.
+#include "frontend/api/ngrad.h"
+#include "ir/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+// Graphs. Each form writes its inputs, constants, nodes and outputs, of which there are about n.
+
+static void add_list(Text *t, const char *name, int n) {
+  text_format(t, "%s: [", name);
+  for (int i = 0; i < n; i++) text_format(t, "%sy%d", i ? ", " : "", i);
+  text_add_string(t, "]\n");
+}
+
+static void add_begin(Text *t, int ninputs) {
+  text_add_string(t, "format: ngrad/1\nname: g\ninputs:\n");
+  for (int i = 0; i < ninputs; i++) text_format(t, "  - {name: x%d, type: f32, shape: [8, 16]}\n", i);
+}
+
+static void users_of_one_input(Text *t, int n) {
+  add_begin(t, 1);
+  text_add_string(t, "nodes:\n");
+  for (int i = 0; i < n; i++)
+    text_format(t, "  - {op: LeakyReLU, inputs: [x0], outputs: [y%d], attributes: {alpha: %d.5}}\n", i, i);
+  add_list(t, "outputs", n);
+}
+
+static void chain_of_outputs(Text *t, int n) {
+  add_begin(t, 1);
+  text_add_string(t, "nodes:\n");
+  for (int i = 0; i < n; i++)
+    text_format(t, "  - {op: LeakyReLU, inputs: [%s%d], outputs: [y%d], attributes: {alpha: %d.5}}\n", i ? "y" : "x",
+                i ? i - 1 : 0, i, i);
+  add_list(t, "outputs", n);
+}
+
+static void kernels_in_a_chain(Text *t, int n) {
+  add_begin(t, 1);
+  text_add_string(t, "nodes:\n");
+  for (int i = 0; i < n; i++)
+    text_format(t, "  - {op: SoftMax, inputs: [%s%d], outputs: [y%d], attributes: {axis: %d}}\n", i ? "y" : "x",
+                i ? i - 1 : 0, i, i % 2);
+  add_list(t, "outputs", n);
+}
+
+static void inputs_with_an_output_each(Text *t, int n) {
+  add_begin(t, n);
+  text_add_string(t, "nodes:\n");
+  for (int i = 0; i < n; i++) text_format(t, "  - {op: ReLU, inputs: [x%d], outputs: [y%d]}\n", i, i);
+  add_list(t, "outputs", n);
+}
+
+static void sums_of_one_input(Text *t, int n) {
+  add_begin(t, 1);
+  text_add_string(t, "nodes:\n");
+  for (int i = 0; i < n; i++) {
+    text_format(t, "  - {op: LeakyReLU, inputs: [x0], outputs: [a%d], attributes: {alpha: %d.5}}\n", i, i);
+    text_format(t, "  - {op: ReduceSum, inputs: [a%d], outputs: [y%d], attributes: {axes: [%d]}}\n", i, i, i % 2);
+  }
+  add_list(t, "outputs", n);
+}
+
+static void constants_as_outputs(Text *t, int n) {
+  add_begin(t, 1);
+  text_add_string(t, "constants:\n");
+  for (int i = 0; i < n; i++) text_format(t, "  - {name: y%d, type: f32, shape: [2], value: %d}\n", i, i);
+  text_add_string(t, "nodes:\n  - {op: ReLU, inputs: [x0], outputs: [z]}\n");
+  add_list(t, "outputs", n);
+}
+
+static void constants_in_a_chain(Text *t, int n) {
+  add_begin(t, 1);
+  text_add_string(t, "constants:\n");
+  for (int i = 0; i < n; i++) text_format(t, "  - {name: c%d, type: f32, shape: [], value: %d.5}\n", i, i);
+  text_add_string(t, "nodes:\n");
+  for (int i = 0; i < n; i++)
+    text_format(t, "  - {op: Maximum, inputs: [%s%d, c%d], outputs: [y%d]}\n", i ? "y" : "x", i ? i - 1 : 0, i, i);
+  text_format(t, "outputs: [y%d]\n", n - 1);
+}
+
+typedef struct Form {
+  const char *name;
+  void (*write)(Text *, int);
+} Form;
+
+static const Form forms[] = {
+    {"users of one input", users_of_one_input},     {"a chain of outputs", chain_of_outputs},
+    {"kernels in a chain", kernels_in_a_chain},     {"inputs with an output each", inputs_with_an_output_each},
+    {"sums of one input", sums_of_one_input},       {"constants as outputs", constants_as_outputs},
+    {"constants in a chain", constants_in_a_chain},
+};
+enum { NFORMS = sizeof forms / sizeof *forms };
+
+// Work
+
+typedef struct Work {
+  size_t nbytes_asked, source_nbytes;
+  double seconds; // of the processor
+} Work;
+
+static void *counting_resize(void *user, void *p, size_t nbytes) {
+  *(size_t *)user += nbytes;
+  if (nbytes) return realloc(p, nbytes);
+  free(p);
+  return NULL;
+}
+
+static double processor_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static Work work_of(void (*write)(Text *, int), int n) {
+  Work work = {0};
+  ng_allocator allocator = {counting_resize, &work.nbytes_asked};
+  ng_options options = {.isa = "scalar"};
+  Text text;
+  text_init(&text, &system_allocator);
+  write(&text, n);
+  const double start = processor_seconds();
+  ng_context *ctx = ng_context_new(&allocator);
+  ng_graph *g = ng_graph_read(ctx, "test.yaml", text_string(&text), text.nbytes, NULL);
+  if (!g) fail_msg("%s", ng_messages_text(ctx, 0));
+  char *source = NULL, *header = NULL;
+  if (ng_emit(g, &options, &source, &header) != NG_OK) fail_msg("%s", ng_messages_text(ctx, 0));
+  work.source_nbytes = strlen(source) + strlen(header);
+  ng_text_free(ctx, source);
+  ng_text_free(ctx, header);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+  work.seconds = processor_seconds() - start;
+  text_deinit(&text);
+  return work;
+}
+
+static void emission_asks_for_memory_in_proportion(void **state) {
+  (void)state;
+  enum { N = 300 };
+  for (int i = 0; i < NFORMS; i++) {
+    Work once = work_of(forms[i].write, N), twice = work_of(forms[i].write, 2 * N);
+    if ((double)twice.nbytes_asked > 2.3 * (double)once.nbytes_asked)
+      fail_msg("%s: %zu bytes asked for, %zu for twice as many", forms[i].name, once.nbytes_asked, twice.nbytes_asked);
+    if ((double)twice.source_nbytes > 2.3 * (double)once.source_nbytes)
+      fail_msg("%s: %zu bytes of C, %zu for twice as many", forms[i].name, once.source_nbytes, twice.source_nbytes);
+  }
+}
+
+// Of linear work the second takes 8 times as long; of quadratic, 64 times.
+static void emission_takes_time_in_proportion(void **state) {
+  (void)state;
+  enum { N = 300 };
+  for (int i = 0; i < NFORMS; i++) {
+    Work few = work_of(forms[i].write, N), many = work_of(forms[i].write, 8 * N);
+    if (many.seconds > 24 * few.seconds + 0.05)
+      fail_msg("%s: %.3f s for %d, %.3f s for %d", forms[i].name, few.seconds, N, many.seconds, 8 * N);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(emission_asks_for_memory_in_proportion),
+      cmocka_unit_test(emission_takes_time_in_proportion),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
