@@ -126,9 +126,10 @@ static void run_way(Trial *t, Passes *p, const Way *way) {
   bool compiler_failed;
   use_effort(t->options, way->effort);
   report_stage(r, "compile");
-  Compiled *compiled = program && t->options->is_compiled
-                           ? codegen_compile(program, way->isa, false, &system_allocator, &times, &compiler_failed, &d)
-                           : NULL;
+  Compiled *compiled =
+      program && t->options->is_compiled
+          ? codegen_compile(program, way->isa, false, 0, &system_allocator, &times, &compiler_failed, &d)
+          : NULL;
   if (!compiled && t->options->is_compiled)
     report_finding(r, "compile", "%s: %s", name, d.count ? d.items[0].message : "failed");
   else if (compiled) r->ncompiled += !times.was_cached;
