@@ -407,7 +407,7 @@ static bool belongs_inside(const Kernel *k, int axis) {
   for (size_t i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
     int64_t own = a->stride[axis], next = a->stride[axis + 1];
-    if (!own || !next || own == next) continue;
+    if (!own || !next || own == next || a->type == TYPE_NONE) continue;
     int64_t nelems = axes_nelems(k, access_axes(k, a));
     inside += own < next ? nelems : -nelems;
   }
