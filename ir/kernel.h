@@ -71,8 +71,8 @@ typedef enum ExprOp {
   EXPR_LOG,
   EXPR_LOG1P, // log(1 + a)
   EXPR_TANH,
-  EXPR_ERF,
-  EXPR_GELU_SLOPE, // the derivative of a (1 + erf(a / sqrt(2))) / 2
+  EXPR_GELU,       // a (1 + erf(a / sqrt(2))) / 2
+  EXPR_GELU_SLOPE, // its derivative
   EXPR_POW,        // a to the power of b
   EXPR_FLOOR,
   EXPR_ROUND,      // to the nearest integer, half to even

@@ -63,7 +63,8 @@ static double bounded(double x) {
 }
 
 static double sigmoid(double x) {
-  return 1 / (1 + exp(-x));
+  double e = exp(-fabs(x)); // which does not overflow
+  return (x < 0 ? e : 1) / (1 + e);
 }
 
 // The normal distribution, and its density.
@@ -75,9 +76,11 @@ static double normal_density(double x) {
   return exp(-x * x / 2) * (M_2_SQRTPI * M_SQRT1_2 / 2);
 }
 
+// Its limit at minus infinity is -0: it comes from below.
 static double gelu_backward(double x) {
   x = bounded(x);
-  return normal(x) + x * normal_density(x);
+  double along = fabs(x) * normal_density(x);
+  return x < 0 ? -(along - normal(x)) : normal(x) + along;
 }
 
 // gelu_tanh has tanh(t) for erf(x / sqrt(2)), and (1 + tanh(t)) / 2 = sigmoid(2t).
@@ -127,7 +130,7 @@ FORMULA(Elu, ATTRIBUTE(alpha), x > 0 ? x : alpha * expm1(x))
 FORMULA(Exp, NOTHING, exp(x))
 FORMULA(GELU, GELU_MODE, share_of(x, is_tanh ? sigmoid(2 * gelu_argument(x)) : normal(x)))
 FORMULA(HardSigmoid, ATTRIBUTE(alpha); ATTRIBUTE(beta), within(alpha * x + beta, 0, 1))
-FORMULA(HardSwish, NOTHING, share_of(x, within(x / 6 + 0.5, 0, 1)))
+FORMULA(HardSwish, NOTHING, share_of(x, within(x + 3, 0, 6) / 6))
 FORMULA(LeakyReLU, ATTRIBUTE(alpha), x > 0 ? x : alpha * x)
 FORMULA(Log, NOTHING, log(x))
 FORMULA(Mish, NOTHING, share_of(x, tanh(soft_plus(x))))

@@ -28,7 +28,7 @@ static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
 #define LOG(a) expr_unary(k, EXPR_LOG, a)
 #define LOG1P(a) expr_unary(k, EXPR_LOG1P, a)
 #define TANH(a) expr_unary(k, EXPR_TANH, a)
-#define ERF(a) expr_unary(k, EXPR_ERF, a)
+#define GELU(a) expr_unary(k, EXPR_GELU, a)
 #define GELU_SLOPE(a) expr_unary(k, EXPR_GELU_SLOPE, a)
 #define ADD(a, b) expr_binary(k, EXPR_ADD, a, b)
 #define SUB(a, b) expr_binary(k, EXPR_SUB, a, b)
@@ -80,11 +80,6 @@ static ExprId sigmoid_slope(Kernel *k, ExprId t) {
 // ln(1 + e^t)
 static ExprId soft_plus(Kernel *k, ExprId t) {
   return ADD(MAX(NUMBER(0), t), LOG1P(decay(k, t)));
-}
-
-// (1 + erf(x / sqrt(2))) / 2
-static ExprId normal(Kernel *k, ExprId x) {
-  return FMA(NUMBER(0.5), ERF(MUL(NUMBER(M_SQRT1_2), x)), NUMBER(0.5));
 }
 
 // (1 + tanh(t)) / 2 is sigmoid(2t); this is the 2t of gelu_tanh, 2c (x + 0.044715 x^3) with c = sqrt(2 / pi).
@@ -179,7 +174,7 @@ FORMULA(Abs, NOTHING, ABS(x))
 FORMULA(Clamp, ATTRIBUTE(min); ATTRIBUTE(max), MIN(MAX(x, min), max))
 FORMULA(Elu, ATTRIBUTE(alpha), SELECT(GT(x, ZERO), x, MUL(alpha, EXPM1(x))))
 FORMULA(Exp, NOTHING, EXP(x))
-FORMULA(GELU, GELU_MODE, MUL(above_infinity(k, x), is_tanh ? sigmoid(k, gelu_argument(k, x)) : normal(k, x)))
+FORMULA(GELU, GELU_MODE, is_tanh ? MUL(above_infinity(k, x), sigmoid(k, gelu_argument(k, x))) : GELU(x))
 FORMULA(HardSigmoid, ATTRIBUTE(alpha); ATTRIBUTE(beta), within(k, FMA(alpha, x, beta), 0, 1))
 FORMULA(HardSwish, NOTHING, MUL(above_infinity(k, x), MUL(NUMBER(1.0 / 6), within(k, ADD(x, NUMBER(3)), 0, 6))))
 FORMULA(LeakyReLU, ATTRIBUTE(alpha), SELECT(GT(x, ZERO), x, MUL(alpha, x)))

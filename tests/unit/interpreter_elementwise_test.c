@@ -249,7 +249,7 @@ static void gradients_of_special_values(void **state) {
       {"ClampBackward", "min=-1 max=1 use_dst=0", {0, 0, 0, 2}},
       {"EluBackward", "alpha=0.75 use_dst=0", {NAN, 2, 0, 1.5}},
       {"EluBackward", "alpha=0.75", {NAN, 2, -INFINITY, 1.5}},
-      {"GELUBackward", "", {NAN, 2, 0, 1}},
+      {"GELUBackward", "", {NAN, 2, -0.0, 1}},
       {"GELUBackward", "mode=1", {NAN, 2, -0.0, 1}},
       {"HardSigmoidBackward", "alpha=0.5 beta=0.5", {0, 0, 0, 1}},
       {"HardSwishBackward", "", {NAN, 2, 0, 1}},

@@ -104,7 +104,7 @@ static const OperatorCase operator_cases[] = {
     {"EluBackward", "alpha: 0.5, use_dst: false", "f32[1,2,1] 0.25 -0.75; f32[1,2,1] 2 -3", "f32[1,2,1] 2 -0.708549829"},
     {"EluBackward", "alpha: 0.5, use_dst: false", "f32[] 0.5; f32[] -2", "f32[] -2"},
     {"EluBackward", "alpha: 0.5", "f32[10] nan inf -inf 0 -0 1 -1 0.5 -2.5 3; f32[10] 1 2 -3 0.5 2 -1 nan -0 inf 4", "f32[10] nan 2 inf 0.25 1 -1 nan -0 -inf 4"},
-    {"GELUBackward", "mode: gelu_erf", "f32[10] nan inf -inf 0 -0 1 -1 0.5 -2.5 3; f32[10] 1 2 -3 0.5 2 -1 nan -0 inf 4", "f32[10] nan 2 -0 0.25 1 -1.08331547 nan -0 -inf 4.04778259"},
+    {"GELUBackward", "mode: gelu_erf", "f32[10] nan inf -inf 0 -0 1 -1 0.5 -2.5 3; f32[10] 1 2 -3 0.5 2 -1 nan -0 inf 4", "f32[10] nan 2 0 0.25 1 -1.08331547 nan -0 -inf 4.04778259"},
     {"GELUBackward", "mode: gelu_erf", "f32[0,3]; f32[0,3]", "f32[0,3]"},
     {"GELUBackward", "mode: gelu_erf", "f32[1,2,1] 0.25 -0.75; f32[1,2,1] 2 -3", "f32[1,2,1] 1.39074671 -0.00232283478"},
     {"GELUBackward", "mode: gelu_erf", "f32[] 0.5; f32[] -2", "f32[] -1.73499025"},

@@ -15,16 +15,16 @@ enum { ROWS = 8, COLUMNS = 6 };
 // c = x - E[x], xhat = c / sqrt(E[c^2] + epsilon)
 #define MOMENTS                                                                                                        \
   MEAN("x", "m")                                                                                                       \
-  NODE("Subtract", "x, m", "c") NODE("Square", "c", "cc") MEAN("cc", "v") NODE("Add", "v, epsilon", "w")               \
-      NODE("Sqrt", "w", "s")
+  NODE("Subtract", "x, m", "c")                                                                                        \
+  NODE("Square", "c", "cc") MEAN("cc", "v") NODE("Add", "v, epsilon", "w") NODE("Sqrt", "w", "s")
 #define NORM MOMENTS NODE("Divide", "c, s", "xhat")
 // What differentiating xhat leaves, with g in the place of its gradient; dv is half of the variance's.
 #define GRADIENT                                                                                                       \
   NODE("Reciprocal", "s", "r")                                                                                         \
-  NODE("Multiply", "g, c", "gc") SUM("gc", "sgc") NODE("Square", "r", "rr") NODE("Multiply", "rr, r", "rrr")           \
-      NODE("Multiply", "sgc, rrr", "dv6") NODE("Divide", "dv6, six", "dv") NODE("Multiply", "c, dv", "along")          \
-          NODE("Multiply", "g, r", "direct") NODE("Subtract", "direct, along", "dc") MEAN("dc", "dm")                  \
-              NODE("Subtract", "dc, dm", "dx")
+  NODE("Multiply", "g, c", "gc")                                                                                       \
+  SUM("gc", "sgc") NODE("Square", "r", "rr") NODE("Multiply", "rr, r", "rrr") NODE("Multiply", "sgc, rrr", "dv6")      \
+      NODE("Divide", "dv6, six", "dv") NODE("Multiply", "c, dv", "along") NODE("Multiply", "g, r", "direct")           \
+          NODE("Subtract", "direct, along", "dc") MEAN("dc", "dm") NODE("Subtract", "dc, dm", "dx")
 
 typedef struct Row {
   const char *name, *nodes, *output;
