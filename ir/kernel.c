@@ -258,6 +258,7 @@ ExprId expr_reduce(Kernel *k, ExprOp reduction, ExprId a, AxisSet reduced) {
   if (times != 1) a = repeated(k, reduction, a, times, powers);
   if (a && reduced)
     a = add_expr(k, (Expr){.op = reduction, .args = {a}, .reduced = reduced, .axes = k->exprs[a].axes & ~reduced});
+  else if (reduction == EXPR_REDUCE_SUM) a = expr_binary(k, EXPR_ADD, a, expr_constant(k, 0)); // as loops begin with it
   if (!powers) return a;
   ExprId is_none = expr_binary(k, EXPR_EQ, expr_count(k, times, powers), expr_constant(k, 0));
   return expr_select(k, is_none, expr_constant(k, reductions[reduction].identity), a);

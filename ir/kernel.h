@@ -249,7 +249,7 @@ ExprId expr_binary(Kernel *k, ExprOp op, ExprId a, ExprId b);
 ExprId expr_fma(Kernel *k, ExprId a, ExprId b, ExprId c); // a * b + c
 ExprId expr_select(Kernel *k, ExprId mask, ExprId a, ExprId b);
 ExprId expr_reduce(Kernel *k, ExprOp reduction, ExprId a, AxisSet reduced);
-ExprId expr_sum(Kernel *k, ExprId a, AxisSet reduced);
+ExprId expr_sum(Kernel *k, ExprId a, AxisSet reduced); // that of nothing but -0 is +0
 bool expr_is_reduction(const Expr *e);
 bool expr_is_s64(const Kernel *k, const Expr *e);
 bool expr_has_access(const Expr *e); // whether its access is more than 0

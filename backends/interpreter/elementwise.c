@@ -106,7 +106,7 @@ static double soft_plus(double x) {
 static double mish_backward(double x) {
   x = bounded(x);
   double t = tanh(soft_plus(x)), s = 1 / cosh(soft_plus(x));
-  return t + x * sigmoid(x) * s * s;
+  return -(-x * sigmoid(x) * s * s - t); // -0 at minus infinity, where it comes from below
 }
 
 static double tanh_backward(double x) {
@@ -154,10 +154,10 @@ FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha); ATTRIBUTE(beta),
 FORMULA(HardSwishBackward, NOTHING, x <= -3 ? 0 : x >= 3 ? y : y * (x / 3 + 0.5))
 FORMULA(MishBackward, NOTHING, y * mish_backward(x))
 FORMULA(ReLUBackward, NOTHING, x > 0 ? y : 0) // alike for src and dst: they are positive together
-FORMULA(SigmoidBackward, USE_DST, y * (use_dst ? x * (1 - x) : sigmoid(x) * sigmoid(-x)))
+FORMULA(SigmoidBackward, USE_DST, use_dst ? y * x * (1 - x) : y * (sigmoid(x) * sigmoid(-x)))
 FORMULA(SoftPlusBackward, ATTRIBUTE(beta), y * sigmoid(beta * x))
 FORMULA(SqrtBackward, USE_DST, y / (2 * (use_dst ? x : sqrt(x))))
-FORMULA(TanhBackward, USE_DST, y * (use_dst ? (1 - x) * (1 + x) : tanh_backward(x)))
+FORMULA(TanhBackward, USE_DST, use_dst ? y * (1 - fabs(x)) * (1 + fabs(x)) : y * tanh_backward(x))
 
 FORMULA(Add, NOTHING, x + y)
 FORMULA(Subtract, NOTHING, x - y)

@@ -253,7 +253,7 @@ static void gradients_of_special_values(void **state) {
       {"GELUBackward", "mode=1", {NAN, 2, -0.0, 1}},
       {"HardSigmoidBackward", "alpha=0.5 beta=0.5", {0, 0, 0, 1}},
       {"HardSwishBackward", "", {NAN, 2, 0, 1}},
-      {"MishBackward", "", {NAN, 2, 0, 1.2}},
+      {"MishBackward", "", {NAN, 2, -0.0, 1.2}},
       {"SigmoidBackward", "use_dst=0", {NAN, 0, 0, 0.5}},
       {"SigmoidBackward", "", {NAN, -INFINITY, -INFINITY, -0.0}},
       {"SoftPlusBackward", "", {NAN, 2, 0, 1}},

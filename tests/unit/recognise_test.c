@@ -22,7 +22,8 @@ enum { ROWS = 8, COLUMNS = 6 };
 #define GRADIENT                                                                                                       \
   NODE("Reciprocal", "s", "r")                                                                                         \
   NODE("Multiply", "g, c", "gc")                                                                                       \
-  SUM("gc", "sgc") NODE("Square", "r", "rr") NODE("Multiply", "rr, r", "rrr") NODE("Multiply", "sgc, rrr", "dv6")      \
+  SUM("gc", "sgc")                                                                                                     \
+  NODE("Square", "r", "rr") NODE("Multiply", "rr, r", "rrr") NODE("Multiply", "sgc, rrr", "dv6")                       \
       NODE("Divide", "dv6, six", "dv") NODE("Multiply", "c, dv", "along") NODE("Multiply", "g, r", "direct")           \
           NODE("Subtract", "direct, along", "dc") MEAN("dc", "dm") NODE("Subtract", "dc, dm", "dx")
 
