@@ -575,6 +575,15 @@ static const Polynomial *find_evaluated(const Algebra *a, const Value *v, const 
   return NULL;
 }
 
+// Whether a result has less digits than the frame and one of its operands; casts see to themselves.
+static bool is_narrowing(const Algebra *a, const Node *node) {
+  Type to = node->outputs[0]->type, least = a->frame->type;
+  bool is_wide_enough = to == least || type_widens(least, to);
+  for (uint32_t i = 0; i < node->ninputs && !is_wide_enough; i++)
+    if (node->inputs[i] && type_widens(to, node->inputs[i]->type)) return true;
+  return false;
+}
+
 Polynomial algebra_evaluate(Algebra *a, const Value *v, const Labels *labels) {
   enum { DEEPEST = 48 };
   if (a->failed) return none;
@@ -585,7 +594,7 @@ Polynomial algebra_evaluate(Algebra *a, const Value *v, const Labels *labels) {
   if (before) return *before;
   const Node *node = v->producer;
   Polynomial p = none;
-  bool is_open = v != a->frame && node && meanings[node->op->id] && a->depth < DEEPEST;
+  bool is_open = v != a->frame && node && meanings[node->op->id] && a->depth < DEEPEST && !is_narrowing(a, node);
   if (is_open) {
     a->depth++;
     p = meanings[node->op->id](a, node, labels);

@@ -23,9 +23,11 @@ enum { ROWS = 8, COLUMNS = 6 };
   NODE("Reciprocal", "s", "r")                                                                                         \
   NODE("Multiply", "g, c", "gc")                                                                                       \
   SUM("gc", "sgc")                                                                                                     \
-  NODE("Square", "r", "rr") NODE("Multiply", "rr, r", "rrr") NODE("Multiply", "sgc, rrr", "dv6")                       \
-      NODE("Divide", "dv6, six", "dv") NODE("Multiply", "c, dv", "along") NODE("Multiply", "g, r", "direct")           \
-          NODE("Subtract", "direct, along", "dc") MEAN("dc", "dm") NODE("Subtract", "dc, dm", "dx")
+  NODE("Square", "r", "rr")                                                                                            \
+  NODE("Multiply", "rr, r", "rrr")                                                                                     \
+  NODE("Multiply", "sgc, rrr", "dv6")                                                                                  \
+  NODE("Divide", "dv6, six", "dv") NODE("Multiply", "c, dv", "along") NODE("Multiply", "g, r", "direct")               \
+      NODE("Subtract", "direct, along", "dc") MEAN("dc", "dm") NODE("Subtract", "dc, dm", "dx")
 
 typedef struct Row {
   const char *name, *nodes, *output;
