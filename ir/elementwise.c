@@ -41,16 +41,32 @@ bool infer_type_cast(Inference *inf, Node *node) {
   return infer_elementwise_unary(inf, node);
 }
 
-// Both types alike, or f32 with a 16-bit float, which gives f32.
+// Types that a result must be declared to have: two 16-bit floats give f32, f32 and one of them, or bf16, give that.
+static bool is_declared_combination(Type a, Type b, Type dst) {
+  static const struct {
+    Type a, b, dst;
+  } rows[] = {
+      {TYPE_BF16, TYPE_BF16, TYPE_F32}, {TYPE_F16, TYPE_F16, TYPE_F32}, {TYPE_BF16, TYPE_F16, TYPE_F32},
+      {TYPE_BF16, TYPE_F32, TYPE_BF16}, {TYPE_F16, TYPE_F32, TYPE_F16}, {TYPE_F32, TYPE_F32, TYPE_BF16},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (dst == rows[i].dst && ((a == rows[i].a && b == rows[i].b) || (a == rows[i].b && b == rows[i].a))) return true;
+  return false;
+}
+
+// Both types alike, or f32 with a 16-bit float, which gives f32; or as the result's declared type says.
 static bool infer_binary_type(Inference *inf, Node *node) {
   const Value *a = node->inputs[0], *b = node->inputs[1];
   if (a->type == TYPE_NONE || b->type == TYPE_NONE) return true;
+  if (is_declared_combination(a->type, b->type, node->outputs[0]->type)) return true;
   if (a->type == b->type) return infer_type(inf, node->outputs[0], a->type);
   const TypeSet narrow = TYPE_BIT(TYPE_F16) | TYPE_BIT(TYPE_BF16);
-  if ((a->type == TYPE_F32 && (narrow & TYPE_BIT(b->type))) || (b->type == TYPE_F32 && (narrow & TYPE_BIT(a->type))))
+  bool is_a_narrow = narrow & TYPE_BIT(a->type), is_b_narrow = narrow & TYPE_BIT(b->type);
+  if ((a->type == TYPE_F32 && is_b_narrow) || (b->type == TYPE_F32 && is_a_narrow))
     return infer_type(inf, node->outputs[0], TYPE_F32);
-  return infer_error(inf, "%s is %s and %s is %s: expected one type, or f32 with f16 or bf16", a->name,
-                     type_name(a->type), b->name, type_name(b->type));
+  return infer_error(inf, "%s is %s and %s is %s: expected one type, or f32 with f16 or bf16%s", a->name,
+                     type_name(a->type), b->name, type_name(b->type),
+                     is_a_narrow && is_b_narrow ? ", or a result that is declared as f32" : "");
 }
 
 bool infer_binary(Inference *inf, Node *node) {

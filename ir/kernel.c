@@ -38,7 +38,7 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_LOG] = {"log", NULL, 1, false},
     [EXPR_LOG1P] = {"log1p", NULL, 1, false},
     [EXPR_TANH] = {"tanh", NULL, 1, false},
-    [EXPR_ERF] = {"erf", NULL, 1, false},
+    [EXPR_GELU] = {"gelu", NULL, 1, false},
     [EXPR_GELU_SLOPE] = {"gelu_slope", NULL, 1, false},
     [EXPR_POW] = {"pow", NULL, 2, false},
     [EXPR_FLOOR] = {"floor", NULL, 1, false},
@@ -258,6 +258,7 @@ ExprId expr_reduce(Kernel *k, ExprOp reduction, ExprId a, AxisSet reduced) {
   if (times != 1) a = repeated(k, reduction, a, times, powers);
   if (a && reduced)
     a = add_expr(k, (Expr){.op = reduction, .args = {a}, .reduced = reduced, .axes = k->exprs[a].axes & ~reduced});
+  else if (reduction == EXPR_REDUCE_SUM) a = expr_binary(k, EXPR_ADD, a, expr_constant(k, 0)); // as loops begin with it
   if (!powers) return a;
   ExprId is_none = expr_binary(k, EXPR_EQ, expr_count(k, times, powers), expr_constant(k, 0));
   return expr_select(k, is_none, expr_constant(k, reductions[reduction].identity), a);
@@ -407,7 +408,7 @@ static bool belongs_inside(const Kernel *k, int axis) {
   for (size_t i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
     int64_t own = a->stride[axis], next = a->stride[axis + 1];
-    if (!own || !next || own == next) continue;
+    if (!own || !next || own == next || a->type == TYPE_NONE) continue;
     int64_t nelems = axes_nelems(k, access_axes(k, a));
     inside += own < next ? nelems : -nelems;
   }

@@ -31,7 +31,7 @@ typedef struct Axis {
 // filled up to LANES; strides along other axes are in bytes.
 //
 // A tensor as the domain sees it: element = offset + sum of index * stride over the axes. Outside of its own axes' set
-// the stride is 0. Of TYPE_NONE and without a value it is no memory, but the place of an element in what may be none.
+// the stride is 0. An access of TYPE_NONE without a value has no storage: it is the row-major index of an element.
 typedef struct Access {
   Value *value;       // NULL: a temporary of the kernel
   uint32_t temporary; // index in kernel->temporaries when value is NULL
@@ -71,8 +71,8 @@ typedef enum ExprOp {
   EXPR_LOG,
   EXPR_LOG1P, // log(1 + a)
   EXPR_TANH,
-  EXPR_ERF,
-  EXPR_GELU_SLOPE, // the derivative of a (1 + erf(a / sqrt(2))) / 2
+  EXPR_GELU,       // a (1 + erf(a / sqrt(2))) / 2
+  EXPR_GELU_SLOPE, // its derivative
   EXPR_POW,        // a to the power of b
   EXPR_FLOOR,
   EXPR_ROUND,      // to the nearest integer, half to even
@@ -81,7 +81,8 @@ typedef enum ExprOp {
   EXPR_ROUND_E5M2,
   EXPR_INDEX,   // the coordinate on the one axis that it varies over
   EXPR_INTEGER, // integer: an s64, as a load of one is, which no arithmetic takes
-  EXPR_IS_KEPT, // a mask: by dropout, of the s64 seed a and offset b and the probability c, at the place `access`
+  EXPR_IS_KEPT, // a mask: by dropout, of the s64 seed a and offset b and the probability c, for the element whose index
+                // is `access`
   EXPR_COUNT,   // number, which has powers
   EXPR_SHARE,   // 1 divided by the greater of that and 1
   EXPR_OP_COUNT
@@ -248,7 +249,7 @@ ExprId expr_binary(Kernel *k, ExprOp op, ExprId a, ExprId b);
 ExprId expr_fma(Kernel *k, ExprId a, ExprId b, ExprId c); // a * b + c
 ExprId expr_select(Kernel *k, ExprId mask, ExprId a, ExprId b);
 ExprId expr_reduce(Kernel *k, ExprOp reduction, ExprId a, AxisSet reduced);
-ExprId expr_sum(Kernel *k, ExprId a, AxisSet reduced);
+ExprId expr_sum(Kernel *k, ExprId a, AxisSet reduced); // that of nothing but -0 is +0
 bool expr_is_reduction(const Expr *e);
 bool expr_is_s64(const Kernel *k, const Expr *e);
 bool expr_has_access(const Expr *e); // whether its access is more than 0

@@ -134,11 +134,51 @@ static bool is_alike(const Monomial *m, const Monomial *n) {
          (!m->nfactors || memcmp(m->factors, n->factors, m->nfactors * sizeof *m->factors) == 0);
 }
 
+// Losses. A matcher's own polynomials (depth 0) are formulas, in which anything cancels.
+
+static bool is_evaluating(const Algebra *a) {
+  return a->depth > 0;
+}
+
+bool polynomial_has_lost(const Polynomial *p, uint32_t symbol) {
+  return p->lost.words[symbol / 64] >> symbol % 64 & 1;
+}
+
+static bool has_lost_any(const Polynomial *p) {
+  for (uint32_t i = 0; i < MOST_SYMBOLS / 64; i++)
+    if (p->lost.words[i]) return true;
+  return false;
+}
+
+static void lose_factors(Polynomial *p, const Monomial *m) {
+  for (uint32_t i = 0; i < m->nfactors; i++)
+    p->lost.words[m->factors[i].symbol / 64] |= UINT64_C(1) << m->factors[i].symbol % 64;
+}
+
+static void lose_what_is_lost(Polynomial *p, const Polynomial *q) {
+  for (uint32_t i = 0; i < MOST_SYMBOLS / 64; i++) p->lost.words[i] |= q->lost.words[i];
+}
+
+// A sum of the frame's elements or of a power of them.
+static bool is_sum_of_frame(const Algebra *a, const Symbol *s) {
+  if (!s->reduced || s->base.nterms != 1 || s->base.terms[0].nfactors != 1) return false;
+  return a->symbols[s->base.terms[0].factors[0].symbol].value == a->frame;
+}
+
+// The term m meets one of the other sign in p.
+static void cancel_term(Algebra *a, Polynomial *p, const Monomial *m) {
+  bool has_sum = false;
+  for (uint32_t i = 0; i < m->nfactors; i++) has_sum |= is_sum_of_frame(a, &a->symbols[m->factors[i].symbol]);
+  if (has_sum) lose_factors(p, m);
+  else a->failed = true;
+}
+
 // Adds a term to p, which has room for MOST_TERMS; terms that cancel go.
 static void add_term(Algebra *a, Polynomial *p, const Monomial *m) {
   for (uint32_t i = 0; i < p->nterms; i++) {
     Monomial *t = &p->terms[i];
     if (!is_alike(t, m)) continue;
+    if (is_evaluating(a) && t->coefficient * m->coefficient < 0) cancel_term(a, p, m);
     double most = fmax(fabs(t->coefficient), fabs(m->coefficient));
     t->coefficient += m->coefficient;
     if (fabs(t->coefficient) <= most * a->tolerance) *t = p->terms[--p->nterms];
@@ -156,6 +196,8 @@ Polynomial polynomial_sum(Algebra *a, Polynomial p, Polynomial q, double factor)
     m.coefficient *= factor;
     add_term(a, &sum, &m);
   }
+  lose_what_is_lost(&sum, &p);
+  lose_what_is_lost(&sum, &q);
   return a->failed ? none : sum;
 }
 
@@ -171,10 +213,18 @@ bool polynomial_equals(Algebra *a, Polynomial p, Polynomial q) {
   return true;
 }
 
-static bool multiply_factor(Monomial *m, Factor f) {
+// Whether s^n s^m may be s^(n + m): not where they would cancel, nor where two roots would forget that s may not be
+// negative. A polynomial under a root is a variance and a positive number.
+static bool may_join_powers(const Symbol *s, int n, int m) {
+  bool has_base = !s->value && !s->reduced;
+  return (n > 0) == (m > 0) && (has_base || n % 2 == 0 || m % 2 == 0);
+}
+
+static bool multiply_factor(const Algebra *a, Monomial *m, Factor f) {
   uint32_t at = 0;
   while (at < m->nfactors && m->factors[at].symbol < f.symbol) at++;
   if (at < m->nfactors && m->factors[at].symbol == f.symbol) {
+    if (is_evaluating(a) && !may_join_powers(&a->symbols[f.symbol], m->factors[at].halves, f.halves)) return false;
     m->factors[at].halves = (int16_t)(m->factors[at].halves + f.halves);
     if (m->factors[at].halves) return true;
     memmove(&m->factors[at], &m->factors[at + 1], (--m->nfactors - at) * sizeof *m->factors);
@@ -186,17 +236,43 @@ static bool multiply_factor(Monomial *m, Factor f) {
   return true;
 }
 
+// Whether a monomial's constants, multiplied in any order, neither overflow nor underflow beside ordinary numbers. A
+// sum is as large as its elements together, which a mean divides by their number.
+static bool is_plain_multiple(const Algebra *a, const Monomial *m) {
+  static const double most = 0x1p40;
+  double scale = fabs(m->coefficient);
+  for (uint32_t i = 0; i < m->nfactors; i++) {
+    uint32_t reduced = a->symbols[m->factors[i].symbol].reduced;
+    if (reduced) scale *= pow(algebra_count(a, reduced), m->factors[i].halves / 2.0);
+  }
+  return !m->nfactors || (scale <= most && scale >= 1 / most);
+}
+
+// What is multiplied by 0 is lost; by the number 0, more than may be.
+static void multiply_by_zero(Algebra *a, Polynomial *product, const Polynomial *zero, const Polynomial *other) {
+  if (zero->nterms) return;
+  if (!has_lost_any(zero)) a->failed = true;
+  for (uint32_t i = 0; i < other->nterms; i++) lose_factors(product, &other->terms[i]);
+}
+
 Polynomial polynomial_product(Algebra *a, Polynomial p, Polynomial q) {
   Polynomial product = polynomial_new(a, MOST_TERMS);
+  if (is_evaluating(a)) {
+    multiply_by_zero(a, &product, &p, &q);
+    multiply_by_zero(a, &product, &q, &p);
+  }
   for (uint32_t i = 0; i < p.nterms && !a->failed; i++) {
     for (uint32_t k = 0; k < q.nterms && !a->failed; k++) {
       Monomial m = p.terms[i];
       m.coefficient *= q.terms[k].coefficient;
       for (uint32_t f = 0; f < q.terms[k].nfactors; f++)
-        if (!multiply_factor(&m, q.terms[k].factors[f])) a->failed = true;
+        if (!multiply_factor(a, &m, q.terms[k].factors[f])) a->failed = true;
+      if (is_evaluating(a) && !is_plain_multiple(a, &m)) a->failed = true;
       if (!a->failed) add_term(a, &product, &m);
     }
   }
+  lose_what_is_lost(&product, &p);
+  lose_what_is_lost(&product, &q);
   return a->failed ? none : product;
 }
 
@@ -212,14 +288,18 @@ Polynomial polynomial_power(Algebra *a, Polynomial p, int halves) {
   if (p.nterms > 1) {
     Symbol s = {.base = p};
     for (uint32_t i = 0; i < p.nterms; i++) s.axes |= monomial_axes(a, &p.terms[i]);
-    return of_symbol(a, &s, halves);
+    Polynomial power = of_symbol(a, &s, halves);
+    power.lost = p.lost;
+    return power;
   }
   Polynomial power = polynomial_number(a, pow(p.terms[0].coefficient, halves / 2.0));
+  power.lost = p.lost;
   if (a->failed || !power.nterms || !isfinite(power.terms[0].coefficient)) return fail(a);
   bool is_one = p.terms[0].coefficient == 1 && p.terms[0].nfactors == 1;
   for (uint32_t i = 0; i < p.terms[0].nfactors; i++) {
     Factor f = p.terms[0].factors[i];
     if (!is_power_of_power(f.halves, halves) || (halves % 2 && !is_one) || f.halves * halves % 2) return fail(a);
+    if (is_evaluating(a) && f.halves < 0 && halves < 0) return fail(a); // 1 / (1 / s) is 0 for the least numbers
     power.terms[0].factors[power.terms[0].nfactors++] = (Factor){f.symbol, (int16_t)(f.halves * halves / 2)};
   }
   return power;
@@ -236,7 +316,7 @@ static uint32_t join_sums(const Algebra *a, Monomial *m) {
     for (uint32_t k = 0; k < m->nfactors && fits; k++) {
       if (k == i) continue;
       beside |= a->symbols[m->factors[k].symbol].axes;
-      fits = multiply_factor(&joined, m->factors[k]);
+      fits = multiply_factor(a, &joined, m->factors[k]);
     }
     if (!fits || beside & s->reduced) continue;
     *m = joined;
@@ -271,7 +351,9 @@ Polynomial polynomial_reduce(Algebra *a, Polynomial p, uint32_t axes) {
   for (uint32_t i = 0; i < p.nterms && !a->failed; i++) {
     Polynomial term = reduce_term(a, &p.terms[i], axes);
     for (uint32_t k = 0; k < term.nterms && !a->failed; k++) add_term(a, &sum, &term.terms[k]);
+    lose_what_is_lost(&sum, &term);
   }
+  lose_what_is_lost(&sum, &p);
   return a->failed ? none : sum;
 }
 
@@ -493,16 +575,26 @@ static const Polynomial *find_evaluated(const Algebra *a, const Value *v, const 
   return NULL;
 }
 
+// Whether a result has less digits than the frame and one of its operands; casts see to themselves.
+static bool is_narrowing(const Algebra *a, const Node *node) {
+  Type to = node->outputs[0]->type, least = a->frame->type;
+  bool is_wide_enough = to == least || type_widens(least, to);
+  for (uint32_t i = 0; i < node->ninputs && !is_wide_enough; i++)
+    if (node->inputs[i] && type_widens(to, node->inputs[i]->type)) return true;
+  return false;
+}
+
 Polynomial algebra_evaluate(Algebra *a, const Value *v, const Labels *labels) {
   enum { DEEPEST = 48 };
   if (a->failed) return none;
   if (v == a->data) v = a->frame;
-  if (v->constant && v->constant->is_splat) return polynomial_number(a, type_load(v->type, v->constant->data, 0));
+  double number = v->constant && v->constant->is_splat ? type_load(v->type, v->constant->data, 0) : NAN;
+  if (isfinite(number)) return polynomial_number(a, number);
   const Polynomial *before = find_evaluated(a, v, labels);
   if (before) return *before;
   const Node *node = v->producer;
   Polynomial p = none;
-  bool is_open = v != a->frame && node && meanings[node->op->id] && a->depth < DEEPEST;
+  bool is_open = v != a->frame && node && meanings[node->op->id] && a->depth < DEEPEST && !is_narrowing(a, node);
   if (is_open) {
     a->depth++;
     p = meanings[node->op->id](a, node, labels);

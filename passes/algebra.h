@@ -10,6 +10,12 @@
 //
 // Equal polynomials are equal functions of real numbers. Roundings differ: a cast is nothing, unless what it rounds to
 // has less than the frame.
+//
+// Infinities and NaNs do not cancel: (x + z) - z is no x where z is infinite or huge, nor is x * z / z where z is 0. So
+// a value whose evaluation would lose a factor, a term, a sign under a root or a multiplication by 0 is a symbol by
+// itself. One kind of term may cancel, for norms and their gradients are full of it (x - E[x] adds up to 0): a multiple
+// of a sum of the frame. The polynomial then names the symbols of such terms as lost; who replaces the value must see
+// to it that the replacement is not finite either where one of them is not (norm_match.c).
 #ifndef NGRAD_PASSES_ALGEBRA_H
 #define NGRAD_PASSES_ALGEBRA_H
 
@@ -28,9 +34,14 @@ typedef struct Monomial {
   Factor factors[MOST_FACTORS]; // by symbol, exponents not 0
 } Monomial;
 
+typedef struct SymbolSet {
+  uint64_t words[MOST_SYMBOLS / 64];
+} SymbolSet;
+
 typedef struct Polynomial {
   uint32_t nterms; // 0: the number 0
   Monomial *terms;
+  SymbolSet lost; // symbols of terms that cancelled while the value was evaluated
 } Polynomial;
 
 // Where a value's axes are in the frame: neighbouring axes of it, as a mask; 0: an axis of extent 1, which is nowhere.
@@ -97,6 +108,7 @@ Polynomial polynomial_product(Algebra *a, Polynomial p, Polynomial q);
 Polynomial polynomial_power(Algebra *a, Polynomial p, int halves);
 Polynomial polynomial_reduce(Algebra *a, Polynomial p, uint32_t axes); // summed over them
 bool polynomial_equals(Algebra *a, Polynomial p, Polynomial q);
+bool polynomial_has_lost(const Polynomial *p, uint32_t symbol);
 uint32_t monomial_axes(const Algebra *a, const Monomial *m);
 
 #endif

@@ -48,6 +48,37 @@ bool norm_has_in_cone(const Norm *n, const Value *v) {
   return false;
 }
 
+// Whether the polynomial is made of the value that is symbol i, at the same axes.
+static bool is_made_of(const Algebra *a, const Polynomial *p,
+                       uint32_t i) { // NOLINT(misc-no-recursion): bases are older
+  for (uint32_t t = 0; t < p->nterms; t++)
+    for (uint32_t k = 0; k < p->terms[t].nfactors; k++) {
+      uint32_t symbol = p->terms[t].factors[k].symbol;
+      const Symbol *s = &a->symbols[symbol];
+      if (symbol == i || (!s->value && is_made_of(a, &s->base, i))) return true;
+    }
+  return false;
+}
+
+// Whether all values in symbol i are also in the formula; and sums are over the norm's axes or part of them.
+static bool is_in_formula(const Norm *n, const Polynomial *formula, uint32_t i) { // NOLINT(misc-no-recursion)
+  const Symbol *s = &n->algebra.symbols[i];
+  if (s->value) return is_made_of(&n->algebra, formula, i);
+  if (s->reduced & ~n->reduced) return false;
+  for (uint32_t t = 0; t < s->base.nterms; t++)
+    for (uint32_t k = 0; k < s->base.terms[t].nfactors; k++)
+      if (!is_in_formula(n, formula, s->base.terms[t].factors[k].symbol)) return false;
+  return true;
+}
+
+// Whether a value that evaluates to p may become the operator's result, of which this is the formula: what cancelled on
+// the way to p is in the formula too, and so makes the result infinite or NaN where it is so itself.
+static bool may_replace(const Norm *n, const Polynomial *p, const Polynomial *formula) {
+  for (uint32_t i = 0; i < n->algebra.nsymbols; i++)
+    if (polynomial_has_lost(p, i) && !is_in_formula(n, formula, i)) return false;
+  return true;
+}
+
 Value *norm_find_value(Norm *n, Polynomial p, uint32_t axes) {
   Algebra *a = &n->algebra;
   Value *found = NULL;
@@ -55,7 +86,7 @@ Value *norm_find_value(Norm *n, Polynomial p, uint32_t axes) {
     Labels labels;
     const Evaluated *e = &a->evaluated[i];
     if (e->value->constant || !norm_has_in_cone(n, e->value) || !labels_of_axes(a, axes, e->value, &labels)) continue;
-    if (labels_equal(&labels, &e->labels) && polynomial_equals(a, e->p, p) &&
+    if (labels_equal(&labels, &e->labels) && polynomial_equals(a, e->p, p) && may_replace(n, &e->p, &p) &&
         (!found || type_widens(found->type, e->value->type)))
       found = (Value *)e->value;
   }
@@ -135,7 +166,8 @@ static Value *find_parameter_gradient(Norm *n, const NormGradient *d, Polynomial
     Value *v = n->region[i];
     Labels labels;
     if (!v->producer || !labels_of_axes(&n->algebra, d->form.parameters, v, &labels)) continue;
-    if (polynomial_equals(&n->algebra, algebra_evaluate(&n->algebra, v, &labels), p)) return v;
+    Polynomial q = algebra_evaluate(&n->algebra, v, &labels);
+    if (polynomial_equals(&n->algebra, q, p) && may_replace(n, &q, &p)) return v;
   }
   return NULL;
 }
@@ -149,7 +181,8 @@ bool norm_find_gradient(Norm *n, NormGradient *d, Value *root) {
                                         norm_average(n, polynomial_product(a, g, c)));
   Polynomial rest = polynomial_sum(a, g, along, -1);
   if (!n->is_rms) rest = polynomial_sum(a, rest, norm_average(n, g), -1);
-  if (!polynomial_equals(a, p, polynomial_product(a, n->rstd, rest)) || a->failed) return false;
+  if (!polynomial_equals(a, p, polynomial_product(a, n->rstd, rest)) || a->failed || !may_replace(n, &p, &p))
+    return false;
   n->ncone = value_ancestors(root, n->cone, MOST_EVALUATED);
   bool is_found = false;
   for (NormKind kind = 0; kind < (n->is_rms ? LAYER_NORM + 1 : NORM_KINDS) && !a->failed; kind++) {
@@ -181,7 +214,9 @@ bool norm_find_forward(Norm *n, NormForward *y, Value *root, NormKind kind) {
   Polynomial gamma = divided(n, with_src, x.terms[0].factors[0].symbol);
   Polynomial scaled = polynomial_product(a, polynomial_product(a, gamma, centered(n)), n->rstd);
   Polynomial beta = polynomial_sum(a, p, scaled, -1);
-  if (a->failed || gamma.nterms != 1) return false;
+  // An infinite x makes the whole row NaN where its own mean and deviation are in the formula.
+  Polynomial whole_row = n->is_rms || n->is_given ? (Polynomial){0} : polynomial_product(a, centered(n), n->rstd);
+  if (a->failed || gamma.nterms != 1 || !may_replace(n, &p, &whole_row)) return false;
   bool has_gamma = gamma.terms[0].nfactors > 0;
   if (!has_gamma && gamma.terms[0].coefficient != 1) return false;
   if (has_gamma) y->gamma = norm_plain_value(n, gamma, y->form.parameters);

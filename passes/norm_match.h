@@ -54,8 +54,8 @@ void norm_add_descendants(Norm *n, Value *v);
 Polynomial norm_src(Norm *n);
 Polynomial norm_average(Norm *n, Polynomial p); // over the reduced axes
 
-// A value that the root is computed from, is p, and has the axes in the mask as they stand in src, the widest of those;
-// NULL: none.
+// A value that the root is computed from, is p (whatever is infinite or NaN), and has the axes in the mask as they
+// stand in src, the widest of those; NULL: none.
 Value *norm_find_value(Norm *n, Polynomial p, uint32_t axes);
 bool norm_has_in_cone(const Norm *n, const Value *v); // the root is computed from it
 // A value that p is, over these axes in their order, as the operator's operand; NULL: p is no value.

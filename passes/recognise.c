@@ -8,9 +8,14 @@
 // An RMS norm is one whose mean is 0 and whose gradient has no E[g]. One formula serves layer and batch norm, which
 // differ in the axes that E goes over, and every spelling of them: a variance in one pass or two, means or sums,
 // quotients or products with a reciprocal, terms in any order and grouping, as a framework writes them or as
-// differentiation leaves them. Roundings change, for the better: the operators are in centred form. The gradient is
-// looked for first, for its statistics are no longer polynomials once an operator makes them. Anything short of
-// equality leaves the graph as it is.
+// differentiation leaves them. The gradient is looked for first, for its statistics are no longer polynomials once an
+// operator makes them. Anything short of equality leaves the graph as it is.
+//
+// The promise: where a row has an infinity or a NaN, what is not finite in the graph as written is not finite after.
+// Elsewhere results differ by roundings alone, which change for the better, as the operators are in centred form; and
+// where the graph as written overflows on its way, the operator may not. So no value of the user's cancels: what the
+// graph adds and takes away again, or multiplies and divides by, has to be in the operator's formula too, where it does
+// its harm (algebra.h). A multiple of a sum of x may cancel: where x is not finite, r is NaN and so are the results.
 #include "passes/recognise.h"
 
 #include "ir/reduce.h"

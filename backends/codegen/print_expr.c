@@ -594,7 +594,7 @@ static void print_combine(LoopPrinter *l, ExprId id) {
 // Operations that take tens of instructions a vector.
 static const bool is_long[EXPR_OP_COUNT] = {
     [EXPR_EXP] = true,       [EXPR_EXPM1] = true,      [EXPR_LOG] = true,        [EXPR_LOG1P] = true,
-    [EXPR_TANH] = true,      [EXPR_ERF] = true,        [EXPR_GELU_SLOPE] = true, [EXPR_POW] = true,
+    [EXPR_TANH] = true,      [EXPR_GELU] = true,       [EXPR_GELU_SLOPE] = true, [EXPR_POW] = true,
     [EXPR_ROUND_F16] = true, [EXPR_ROUND_E4M3] = true, [EXPR_ROUND_E5M2] = true,
 };
 

@@ -63,7 +63,8 @@ static double bounded(double x) {
 }
 
 static double sigmoid(double x) {
-  return 1 / (1 + exp(-x));
+  double e = exp(-fabs(x)); // which does not overflow
+  return (x < 0 ? e : 1) / (1 + e);
 }
 
 // The normal distribution, and its density.
@@ -75,9 +76,11 @@ static double normal_density(double x) {
   return exp(-x * x / 2) * (M_2_SQRTPI * M_SQRT1_2 / 2);
 }
 
+// Its limit at minus infinity is -0: it comes from below.
 static double gelu_backward(double x) {
   x = bounded(x);
-  return normal(x) + x * normal_density(x);
+  double along = fabs(x) * normal_density(x);
+  return x < 0 ? -(along - normal(x)) : normal(x) + along;
 }
 
 // gelu_tanh has tanh(t) for erf(x / sqrt(2)), and (1 + tanh(t)) / 2 = sigmoid(2t).
@@ -103,7 +106,7 @@ static double soft_plus(double x) {
 static double mish_backward(double x) {
   x = bounded(x);
   double t = tanh(soft_plus(x)), s = 1 / cosh(soft_plus(x));
-  return t + x * sigmoid(x) * s * s;
+  return -(-x * sigmoid(x) * s * s - t); // -0 at minus infinity, where it comes from below
 }
 
 static double tanh_backward(double x) {
@@ -127,7 +130,7 @@ FORMULA(Elu, ATTRIBUTE(alpha), x > 0 ? x : alpha * expm1(x))
 FORMULA(Exp, NOTHING, exp(x))
 FORMULA(GELU, GELU_MODE, share_of(x, is_tanh ? sigmoid(2 * gelu_argument(x)) : normal(x)))
 FORMULA(HardSigmoid, ATTRIBUTE(alpha); ATTRIBUTE(beta), within(alpha * x + beta, 0, 1))
-FORMULA(HardSwish, NOTHING, share_of(x, within(x / 6 + 0.5, 0, 1)))
+FORMULA(HardSwish, NOTHING, share_of(x, within(x + 3, 0, 6) / 6))
 FORMULA(LeakyReLU, ATTRIBUTE(alpha), x > 0 ? x : alpha * x)
 FORMULA(Log, NOTHING, log(x))
 FORMULA(Mish, NOTHING, share_of(x, tanh(soft_plus(x))))
@@ -151,10 +154,10 @@ FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha); ATTRIBUTE(beta),
 FORMULA(HardSwishBackward, NOTHING, x <= -3 ? 0 : x >= 3 ? y : y * (x / 3 + 0.5))
 FORMULA(MishBackward, NOTHING, y * mish_backward(x))
 FORMULA(ReLUBackward, NOTHING, x > 0 ? y : 0) // alike for src and dst: they are positive together
-FORMULA(SigmoidBackward, USE_DST, y * (use_dst ? x * (1 - x) : sigmoid(x) * sigmoid(-x)))
+FORMULA(SigmoidBackward, USE_DST, use_dst ? y * x * (1 - x) : y * (sigmoid(x) * sigmoid(-x)))
 FORMULA(SoftPlusBackward, ATTRIBUTE(beta), y * sigmoid(beta * x))
 FORMULA(SqrtBackward, USE_DST, y / (2 * (use_dst ? x : sqrt(x))))
-FORMULA(TanhBackward, USE_DST, y * (use_dst ? (1 - x) * (1 + x) : tanh_backward(x)))
+FORMULA(TanhBackward, USE_DST, use_dst ? y * (1 - fabs(x)) * (1 + fabs(x)) : y * tanh_backward(x))
 
 FORMULA(Add, NOTHING, x + y)
 FORMULA(Subtract, NOTHING, x - y)

@@ -36,7 +36,8 @@ static Scaling dynamic_scaling(const Evaluation *e, const Walk *w) {
 static bool quantize(const Evaluation *e, Scaling (*scaling)(const Evaluation *, const Walk *)) {
   for (Walk w = walk_over(&e->node->outputs[0]->shape); w.i < w.nelems; walk_step(&w)) {
     Scaling s = scaling(e, &w);
-    e->outputs[0][w.i] = e->inputs[0][w.i] / s.scale + s.zp;
+    double number = e->inputs[0][w.i] / s.scale;
+    e->outputs[0][w.i] = s.zp != 0 ? number + s.zp : number; // -0 stays -0 in 8-bit floats
   }
   return true;
 }

@@ -38,7 +38,6 @@ static double nelems_reduced(const Node *node) {
 SUM(ReduceSum, x, total)
 SUM(ReduceMean, x, total / n)
 SUM(ReduceL1, fabs(x), total)
-SUM(ReduceL2, x *x, sqrt(total))
 
 #define FOLD(name, first, step, of_nothing)                                                                            \
   bool interpret_##name(const Evaluation *e) {                                                                         \
@@ -54,6 +53,28 @@ SUM(ReduceL2, x *x, sqrt(total))
     }                                                                                                                  \
     return true;                                                                                                       \
   }
+
+// A power of 2 near the greatest magnitude, by which numbers are divided that are squared; 1: any will do.
+static double scale_near(double greatest) {
+  return greatest > 0 && isfinite(greatest) ? ldexp(1, ilogb(greatest)) : 1;
+}
+
+bool interpret_ReduceL2(const Evaluation *e) {
+  Walk w = walk_over(&e->node->inputs[0]->shape), again = w;
+  int64_t count = walk_axes(&w, 0, ~reduce_axes(e->node));
+  (void)walk_axes(&again, 0, ~reduce_axes(e->node));
+  Sum *totals = ARENA_ARRAY(e->scratch, Sum, (size_t)count);
+  double *greatest = ARENA_ARRAY(e->scratch, double, (size_t)count);
+  if (!totals || !greatest) return false;
+  for (; w.i < w.nelems; walk_step(&w)) greatest[w.at[0]] = fmax(greatest[w.at[0]], fabs(e->inputs[0][w.i]));
+  for (; again.i < again.nelems; walk_step(&again)) {
+    const double x = e->inputs[0][again.i] / scale_near(greatest[again.at[0]]);
+    sum_add(&totals[again.at[0]], x * x);
+  }
+  for (int64_t i = 0; i < count; i++)
+    e->outputs[0][i] = scale_near(greatest[i]) * sqrt(sum_value(&totals[i], e->noise));
+  return true;
+}
 
 // IEEE 754's maximum: NaN if one of them is, and +0 above -0.
 static double maximum(double a, double b) {

@@ -1,5 +1,5 @@
 // Gradient of dropout: the same elements are dropped from the gradient, by the same random numbers, so that no mask has
-// to be kept. They depend on places in memory.
+// to be kept.
 #include "passes/gradient/gradient.h"
 
 GRADIENT(Dropout) {
@@ -8,7 +8,5 @@ GRADIENT(Dropout) {
   if (!again) return;
   node_set_input(again, 0, diff);
   for (uint32_t i = 1; i < node->ninputs; i++) node_set_input(again, i, gradient_saved(g, node->inputs[i]));
-  Value *dropped = gradient_output(g, again, 0, src->type, &src->shape);
-  if (dropped) dropped->order = node->outputs[0]->order;
-  gradient_give(g, src, dropped);
+  gradient_give(g, src, gradient_output(g, again, 0, src->type, &src->shape));
 }

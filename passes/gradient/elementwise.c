@@ -89,22 +89,35 @@ GRADIENT(Square) {
   GIVE(0, MUL(SCALE(diff, 2), X));
 }
 
+// The gradient of a result that is narrower than an operand, in the operand's type: what follows from it is not rounded
+// to the result's.
+static Value *in_widest_type(Gradient *g, const Node *node, Value *diff) {
+  for (uint32_t i = 0; i < node->ninputs; i++)
+    if (type_widens(node->outputs[0]->type, node->inputs[i]->type))
+      diff = gradient_cast(g, diff, node->inputs[i]->type);
+  return diff;
+}
+
 GRADIENT(Add) {
+  diff = in_widest_type(g, node, diff);
   GIVE(0, diff);
   GIVE(1, diff);
 }
 
 GRADIENT(Subtract) {
+  diff = in_widest_type(g, node, diff);
   GIVE(0, diff);
   GIVE(1, SCALE(diff, -1));
 }
 
 GRADIENT(Multiply) {
+  diff = in_widest_type(g, node, diff);
   GIVE(0, MUL(diff, Y));
   GIVE(1, MUL(diff, X));
 }
 
 GRADIENT(Divide) {
+  diff = in_widest_type(g, node, diff);
   Value *share = DIV(diff, Y);
   GIVE(0, share);
   GIVE(1, SCALE(MUL(share, DST), -1));

@@ -6,7 +6,7 @@ void lower_Dropout(Lowering *l, const Node *node) {
   ExprId src = lower_value(l, node->inputs[0]), seed = lower_value(l, node->inputs[1]);
   ExprId offset = lower_value(l, node->inputs[2]), probability = lower_value(l, node->inputs[3]);
   ExprId zero = expr_constant(k, 0), one = expr_constant(k, 1);
-  ExprId is_kept = expr_is_kept(k, lower_place(l, node->outputs[0]), seed, offset, probability);
+  ExprId is_kept = expr_is_kept(k, lower_index_of_element(l, node->outputs[0]), seed, offset, probability);
   ExprId share = expr_binary(k, EXPR_SUB, one, expr_binary(k, EXPR_MAX, zero, probability));
   expr_label(k, share, "share");
   lower_result(l, node, 0, expr_select(k, is_kept, expr_binary(k, EXPR_DIV, src, share), zero), NULL);

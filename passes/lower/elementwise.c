@@ -28,7 +28,7 @@ static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
 #define LOG(a) expr_unary(k, EXPR_LOG, a)
 #define LOG1P(a) expr_unary(k, EXPR_LOG1P, a)
 #define TANH(a) expr_unary(k, EXPR_TANH, a)
-#define ERF(a) expr_unary(k, EXPR_ERF, a)
+#define GELU(a) expr_unary(k, EXPR_GELU, a)
 #define GELU_SLOPE(a) expr_unary(k, EXPR_GELU_SLOPE, a)
 #define ADD(a, b) expr_binary(k, EXPR_ADD, a, b)
 #define SUB(a, b) expr_binary(k, EXPR_SUB, a, b)
@@ -77,14 +77,10 @@ static ExprId sigmoid_slope(Kernel *k, ExprId t) {
   return DIV(e, MUL(sum, sum));
 }
 
-// ln(1 + e^t)
-static ExprId soft_plus(Kernel *k, ExprId t) {
-  return ADD(MAX(NUMBER(0), t), LOG1P(decay(k, t)));
-}
-
-// (1 + erf(x / sqrt(2))) / 2
-static ExprId normal(Kernel *k, ExprId x) {
-  return FMA(NUMBER(0.5), ERF(MUL(NUMBER(M_SQRT1_2), x)), NUMBER(0.5));
+// ln(1 + e^(beta x)) / beta, of which the part that grows with x is x or nothing: beta x may overflow.
+static ExprId soft_plus(Kernel *k, ExprId x, double beta) {
+  ExprId linear = beta > 0 ? MAX(NUMBER(0), x) : MIN(NUMBER(-0.0), x);
+  return ADD(linear, DIV(LOG1P(decay(k, MUL(NUMBER(beta), x))), NUMBER(beta)));
 }
 
 // (1 + tanh(t)) / 2 is sigmoid(2t); this is the 2t of gelu_tanh, 2c (x + 0.044715 x^3) with c = sqrt(2 / pi).
@@ -95,11 +91,17 @@ static ExprId gelu_argument(Kernel *k, ExprId x) {
   return MUL(x, FMA(NUMBER(GELU_CUBIC), MUL(x, x), NUMBER(GELU_SCALE)));
 }
 
+// a b + c as -(-a b - c), which differs where it is 0: slopes that come to 0 from below, as activations' do at minus
+// infinity, are -0 there.
+static ExprId fma_from_below(Kernel *k, ExprId a, ExprId b, ExprId c) {
+  return NEG(FMA(NEG(a), b, NEG(c)));
+}
+
 // s (1 + (1 - s) x t') = s + s' x t'
 static ExprId gelu_tanh_slope(Kernel *k, ExprId x) {
   ExprId t = gelu_argument(k, x), finite = bounded(k, x);
   ExprId argument_slope = FMA(NUMBER(3 * GELU_CUBIC), MUL(finite, finite), NUMBER(GELU_SCALE));
-  return FMA(MUL(sigmoid_slope(k, t), finite), argument_slope, sigmoid(k, t));
+  return fma_from_below(k, MUL(sigmoid_slope(k, t), finite), argument_slope, sigmoid(k, t));
 }
 
 // tanh(ln(1 + e^x)) is p / q with p = e^x (e^x + 2), q = p + 2; above 0 both are divided by e^2x.
@@ -124,7 +126,7 @@ static ExprId mish(Kernel *k, ExprId x) {
 static ExprId mish_slope(Kernel *k, ExprId x) {
   MishShare m = mish_share(k, x);
   ExprId complement = MUL(DIV(m.rest, m.q), DIV(ADD(m.q, m.p), m.q));
-  return FMA(MUL(bounded(k, x), sigmoid(k, x)), complement, DIV(m.p, m.q));
+  return fma_from_below(k, MUL(bounded(k, x), sigmoid(k, x)), complement, DIV(m.p, m.q));
 }
 
 // 1 - tanh(x)^2
@@ -179,7 +181,7 @@ FORMULA(Abs, NOTHING, ABS(x))
 FORMULA(Clamp, ATTRIBUTE(min); ATTRIBUTE(max), MIN(MAX(x, min), max))
 FORMULA(Elu, ATTRIBUTE(alpha), SELECT(GT(x, ZERO), x, MUL(alpha, EXPM1(x))))
 FORMULA(Exp, NOTHING, EXP(x))
-FORMULA(GELU, GELU_MODE, MUL(above_infinity(k, x), is_tanh ? sigmoid(k, gelu_argument(k, x)) : normal(k, x)))
+FORMULA(GELU, GELU_MODE, is_tanh ? MUL(above_infinity(k, x), sigmoid(k, gelu_argument(k, x))) : GELU(x))
 FORMULA(HardSigmoid, ATTRIBUTE(alpha); ATTRIBUTE(beta), within(k, FMA(alpha, x, beta), 0, 1))
 FORMULA(HardSwish, NOTHING, MUL(above_infinity(k, x), MUL(NUMBER(1.0 / 6), within(k, ADD(x, NUMBER(3)), 0, 6))))
 FORMULA(LeakyReLU, ATTRIBUTE(alpha), SELECT(GT(x, ZERO), x, MUL(alpha, x)))
@@ -187,10 +189,10 @@ FORMULA(Log, NOTHING, LOG(x))
 FORMULA(Mish, NOTHING, mish(k, x))
 FORMULA(Pow, ATTRIBUTE(beta), POW(x, beta))
 FORMULA(Reciprocal, NOTHING, DIV(NUMBER(1), x))
-FORMULA(ReLU, NOTHING, MAX(ZERO, x))
+FORMULA(ReLU, NOTHING, SELECT(GE(ZERO, x), ZERO, x)) // IEEE 754's maximum: 0 of -0, NaN of a NaN
 FORMULA(Round, NOTHING, ROUND(x))
 FORMULA(Sigmoid, NOTHING, sigmoid(k, x))
-FORMULA(SoftPlus, ATTRIBUTE(beta), DIV(soft_plus(k, MUL(beta, x)), beta))
+FORMULA(SoftPlus, NOTHING, soft_plus(k, x, node_coefficient(node, "beta")))
 FORMULA(Sqrt, NOTHING, SQRT(x))
 FORMULA(Square, NOTHING, MUL(x, x))
 FORMULA(Tanh, NOTHING, TANH(x))
@@ -207,10 +209,10 @@ FORMULA(HardSwishBackward, NOTHING,
         SELECT(GE(NUMBER(-3), x), ZERO, SELECT(GE(x, NUMBER(3)), y, MUL(y, MUL(NUMBER(1.0 / 3), ADD(x, NUMBER(1.5)))))))
 FORMULA(MishBackward, NOTHING, MUL(y, mish_slope(k, x)))
 FORMULA(ReLUBackward, NOTHING, SELECT(GT(x, ZERO), y, ZERO))
-FORMULA(SigmoidBackward, USE_DST, MUL(y, use_dst ? MUL(x, SUB(NUMBER(1), x)) : sigmoid_slope(k, x)))
+FORMULA(SigmoidBackward, USE_DST, use_dst ? MUL(MUL(y, x), SUB(NUMBER(1), x)) : MUL(y, sigmoid_slope(k, x)))
 FORMULA(SoftPlusBackward, ATTRIBUTE(beta), MUL(y, sigmoid(k, MUL(beta, x))))
 FORMULA(SqrtBackward, USE_DST, DIV(y, MUL(NUMBER(2), use_dst ? x : SQRT(x))))
-FORMULA(TanhBackward, USE_DST, MUL(y, use_dst ? MUL(SUB(NUMBER(1), x), ADD(NUMBER(1), x)) : tanh_slope(k, x)))
+FORMULA(TanhBackward, USE_DST, use_dst ? MUL(MUL(y, SUB(NUMBER(1), ABS(x))), ADD(NUMBER(1), ABS(x))) : MUL(y, tanh_slope(k, x)))
 
 FORMULA(Add, NOTHING, ADD(x, y))
 FORMULA(Subtract, NOTHING, SUB(x, y))

@@ -134,6 +134,6 @@ void lower_InterpolateBackward(Lowering *l, const Node *node) {
     taps |= 1U << tap;
   }
   ExprId e = load_side(l, &diff_dst, offset);
-  if (share) e = expr_sum(k, SELECT(GT(share, NUMBER(0)), MUL(share, e), NUMBER(0)), taps);
-  lower_result(l, node, 0, e, axes);
+  if (share) e = SELECT(GT(share, NUMBER(0)), MUL(share, e), NUMBER(0));
+  lower_result(l, node, 0, expr_sum(k, e, taps), axes);
 }

@@ -136,8 +136,10 @@ void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const 
   kernel_store(l->kernel, kernel_add_access(l->kernel, &a), e);
 }
 
-AccessId lower_place(Lowering *l, const Value *v) {
-  Access a = access_of(l, v, NULL);
+AccessId lower_index_of_element(Lowering *l, const Value *v) {
+  Value row_major = *v;
+  row_major.order = (Order){0};
+  Access a = access_of(l, &row_major, NULL);
   a.value = NULL;
   a.type = TYPE_NONE;
   return kernel_add_access(l->kernel, &a);

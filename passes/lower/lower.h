@@ -57,8 +57,8 @@ AxisSet lower_axes(const Lowering *l, uint32_t axes);
 // The node's result in `slot` is `e`. With axis NULL it is aligned at the right; else as for lower_value_on.
 void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const int *axis);
 
-// Where the elements of the value lie, as the domain sees it.
-AccessId lower_place(Lowering *l, const Value *v);
+// The row-major index of each of the value's elements, whatever its layout, as the domain sees it.
+AccessId lower_index_of_element(Lowering *l, const Value *v);
 
 // The coordinate on an axis of the domain.
 ExprId lower_index(const Lowering *l, int axis);

@@ -3,6 +3,8 @@
 
 #include "passes/lower/lower.h"
 
+#include <math.h>
+
 typedef struct Reduction {
   Kernel *k;
   AxisSet reduced;    // of the kernel's axes
@@ -41,11 +43,28 @@ void lower_ReduceL1(Lowering *l, const Node *node) {
   lower_result(l, node, 0, sum_of(&r, expr_unary(r.k, EXPR_ABS, lower_value(l, node->inputs[0]))), r.axis);
 }
 
-// Of one element it is |x|, which squaring would lose where it is tiny or huge.
+// sqrt(sum(x^2))
+static ExprId root_of_squares(const Reduction *r, ExprId x) {
+  return expr_unary(r->k, EXPR_SQRT, sum_of(r, expr_binary(r->k, EXPR_MUL, x, x)));
+}
+
+// The same of x by its greatest magnitude, whose squares stay within f64's range; 1 in the place of 0, infinity and
+// NaN.
+static ExprId scaled_root_of_squares(const Reduction *r, ExprId x) {
+  Kernel *k = r->k;
+  ExprId zero = expr_constant(k, 0), one = expr_constant(k, 1), infinity = expr_constant(k, (double)INFINITY);
+  ExprId greatest = expr_reduce(k, EXPR_REDUCE_MAXIMUM, expr_unary(k, EXPR_ABS, x), r->reduced);
+  ExprId scale = expr_select(k, expr_binary(k, EXPR_GT, infinity, greatest), greatest, one);
+  scale = expr_select(k, expr_binary(k, EXPR_GT, greatest, zero), scale, one);
+  return expr_binary(k, EXPR_MUL, scale, root_of_squares(r, expr_binary(k, EXPR_DIV, x, scale)));
+}
+
+// Of one element it is |x|. Narrower types are squared in f64, which TRAIT_WIDE asks for.
 void lower_ReduceL2(Lowering *l, const Node *node) {
   Reduction r = reduction_begin(l, node);
   ExprId x = lower_value(l, node->inputs[0]), norm = expr_unary(r.k, EXPR_ABS, x);
-  if (r.count != 1) norm = expr_unary(r.k, EXPR_SQRT, sum_of(&r, expr_binary(r.k, EXPR_MUL, x, x)));
+  bool is_f64 = node->inputs[0]->type == TYPE_F64;
+  if (r.count != 1) norm = is_f64 ? scaled_root_of_squares(&r, x) : root_of_squares(&r, x);
   lower_result(l, node, 0, norm, r.axis);
 }
 

@@ -76,6 +76,15 @@ static const InferRow infer_rows[] = {
 
     // Broadcasting, as numpy does it.
     {"Add", "", "f32[4,8] f32[4,8] > ??", "f32[4,8] f32[4,8] > f32[4,8]"},
+    {"Add", "", "bf16[4] bf16[4] > f32?", "bf16[4] bf16[4] > f32[4]"},
+    {"Subtract", "", "f16[4] f16[4] > f32?", "f16[4] f16[4] > f32[4]"},
+    {"Multiply", "", "bf16[4] f16[4] > f32?", "bf16[4] f16[4] > f32[4]"},
+    {"Divide", "", "f16[4] bf16[4] > f32?", "f16[4] bf16[4] > f32[4]"},
+    {"Add", "", "f32[4] bf16[4] > bf16?", "f32[4] bf16[4] > bf16[4]"},
+    {"Add", "", "f16[4] f32[4] > f16?", "f16[4] f32[4] > f16[4]"},
+    {"Divide", "", "f32[4] f32[4] > bf16?", "f32[4] f32[4] > bf16[4]"},
+    {"Add", "", "f32[4] f32[4] > f16?", "Add: dst: expected type f32, found f16"},
+    {"Add", "", "f32[4] bf16[4] > f16?", "Add: dst: expected type f32, found f16"},
     {"Add", "", "f32[4,1] f32[1,8] > ??", "f32[4,1] f32[1,8] > f32[4,8]"},
     {"Add", "", "f32[8] f32[4,8] > ??", "f32[8] f32[4,8] > f32[4,8]"},
     {"Add", "", "f32[] f32[4,8] > ??", "f32[] f32[4,8] > f32[4,8]"},
@@ -122,9 +131,9 @@ static const InferRow infer_rows[] = {
     {"Multiply", "", "f16[2] f16[2] > ??", "f16[2] f16[2] > f16[2]"},
     {"Multiply", "", "s32[2] s32[2] > ??", "Multiply: src_0: expected type f64, f32, f16 or bf16, found s32"},
     {"Add", "", "f16[2] bf16[2] > ??",
-     "Add: src_0 is f16 and src_1 is bf16: expected one type, or f32 with f16 or bf16"},
+     "Add: src_0 is f16 and src_1 is bf16: expected one type, or f32 with f16 or bf16, or a result that is declared as "
+     "f32"},
     {"Add", "", "f64[2] f32[2] > ??", "Add: src_0 is f64 and src_1 is f32: expected one type, or f32 with f16 or bf16"},
-    {"Add", "", "f16[2] f32[2] > f16?", "Add: dst: expected type f32, found f16"},
     {"Divide", "", "f32[2,1] f16[3] > ??", "f32[2,1] f16[3] > f32[2,3]"},
     {"Divide", "", "s32[2] s32[2] > ??", "Divide: src_0: expected type f64, f32, f16 or bf16, found s32"},
 

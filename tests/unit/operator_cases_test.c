@@ -141,10 +141,10 @@ static void cases_deinit(Cases *c) {
   ng_context_free(c->ctx);
 }
 
-// With no tolerance a zero has its sign too.
+// A zero has its sign too.
 static bool is_near(double got, double wanted, double tolerance) {
   if (isnan(wanted) || isinf(wanted)) return isnan(wanted) ? isnan(got) : got == wanted;
-  if (tolerance == 0 && wanted == 0) return got == 0 && !signbit(got) == !signbit(wanted);
+  if (wanted == 0 && (got == 0 || tolerance == 0)) return got == 0 && !signbit(got) == !signbit(wanted);
   return fabs(got - wanted) <= tolerance * fmax(fabs(wanted), 1);
 }
 

@@ -3,15 +3,15 @@
 // Elementary functions of the virtual vector, the same for every ISA; its header, vector.h and arithmetic.h stand before.
 // Errors are below, in units in the last place,
 //
-//            exp  expm1  log  log1p  tanh  erf   pow
-//     f32    1    1.5    1    1.75   1.5   1.25  0.51
-//     f64    1    2      1    1.5    1.5   1.5   1.25
+//            exp  expm1  log  log1p  tanh  gelu  pow
+//     f32    1    1.5    1    1.75   1.5   5.5   0.51
+//     f64    1    2      1    1.5    1.5   6.5   1.25
 //
-// that of gelu_slope 2.2 (f64: 2) of those of 1, and special values are those of C's Annex F; tests/simd holds them to
-// that, and the bits to be the same everywhere, which is why there are only operations that IEEE 754 defines. Arguments
-// are reduced as J.-M. Muller, Elementary Functions, describes; the f32 forms of log1p and erf follow N. Juffa's.
-// Polynomials are minimax and made with Sollya's fpminimax (those of erfc and gelu_slope by Remez' algorithm); beside
-// them stand interval and largest error, relative unless said.
+// that of gelu_slope 2.2 (f64: 2) of those of 1, below -2 gelu's, and special values are those of C's Annex F;
+// tests/simd holds them to that, and the bits to be the same everywhere, which is why there are only operations that
+// IEEE 754 defines. Arguments are reduced as J.-M. Muller, Elementary Functions, describes; the f32 form of log1p
+// follows N. Juffa's. Polynomials are minimax and made with Sollya's fpminimax (that of gelu by Remez' algorithm);
+// beside them stand interval and largest error, relative unless said.
 
 // What a scalar is computed with, so that it has a vector's bits.
 static inline float v_lane_0(vec a) { return V_LANE(a.p[0], 0); }
@@ -304,7 +304,7 @@ static inline V_INLINE vec v_log1p(vec a) { V_FOR_I a.p[i] = v_part_log1p(a.p[i]
 
 static inline V_INLINE dvec d_log1p(dvec a) { D_FOR_I a.p[i] = d_part_log1p(a.p[i]); return a; }
 
-// ---- tanh and erf: of |x|, a polynomial near 0 and 1 less something elsewhere
+// ---- tanh: of |x|, a polynomial near 0 and 1 less something elsewhere
 
 // tanh(x) = 1 - 2 / (e^(2 x) + 1); x + x^3 P(x^2) on [0, 0.6], error 2^-28.4.
 static inline V_INLINE v_part v_part_tanh(v_part x) {
@@ -328,55 +328,75 @@ static inline V_INLINE vec v_tanh(vec a) { V_FOR_I a.p[i] = v_part_tanh(a.p[i]);
 
 static inline V_INLINE dvec d_tanh(dvec a) { D_FOR_I a.p[i] = d_part_tanh(a.p[i]); return a; }
 
-// x + x P(x^2) on [0, 0.93], error 2^-30.1; 1 - e^Q(x) on [0.92, 4], where Q is log(erfc(x)) and e^Q's absolute
-// error 2^-27.2.
-static inline V_INLINE v_part v_part_erf(v_part x) {
-  static const float c[] = {0x1.06eba8p-3F, -0x1.812742p-2F, 0x1.ce2deep-4F, -0x1.b80d1cp-6F, 0x1.54be28p-8F,
-                            -0x1.a9ff5ep-11F, 0x1.5c33ccp-14F};
-  static const float q[] = {-0x1.b2274cp-13F, -0x1.20ac3p+0F, -0x1.4647b6p-1F, -0x1.a96530p-4F, 0x1.6b8e6ep-6F,
-                            -0x1.8da146p-9F, 0x1.98d43cp-13F};
-  v_part a = V_ABS(x), z = x * x, near = V_FMA(a, V_POLYNOMIAL(z, c), a);
-  v_part far = 1.0F - v_part_exp_of_small(V_POLYNOMIAL(v_part_clamp(a, 0.92F, 4.0F), q));
-  return v_part_with_sign_of(V_SELECT(a < 0.925F, near, far), x);
+// ---- GELU = x Phi(x) with Phi(x) = (1 + erf(x / sqrt(2))) / 2, and its derivative. With a = |x| and R(a) = Phi(-a)
+// e^(a^2 / 2), Mills' ratio by sqrt(2 pi), these are
+//
+//     max(x, 0) - e^(-a^2 / 2) a R(a)    and    e^(-a^2 / 2) (R(a) - a / sqrt(2 pi)), of 1 for x >= 0
+//
+// of which neither loses digits where it is small, but the derivative at its zero, -0.7518.
+
+// e^(-a^2 / 2) y 2^-n for a <= 39; sets n.
+static inline V_INLINE v_part v_part_gauss(v_part a, v_part y, v_part *n) {
+  v_part square = a * a, rest = V_FMA(a, a, -square), r;
+  *n = v_part_reduce(-0.5F * square, &r);
+  return V_FMA(y, v_part_expm1_near_0(V_FMA(v_part_set(-0.5F), rest, r)), y);
 }
 
-// The polynomial on [0, 1], error 2^-56.0; e^Q(x) on [1, 6], absolute error 2^-57.6.
-static inline d_part d_part_erf(d_part x) {
-  static const double c[] = {0x1.06eba8214db68p-3, -0x1.812746b0379b5p-2, 0x1.ce2f21a040b02p-4, -0x1.b82ce311f7069p-6,
-                             0x1.565bccf908894p-8, -0x1.c02db03ff6859p-11, 0x1.f9a2bb4bba0e4p-14,
-                             -0x1.f4ca5bb2856d7p-17, 0x1.b9807f233887fp-20, -0x1.5c0bc3130e26fp-23,
-                             0x1.d73d744d56d18p-27, -0x1.ac1a4196e3b8fp-31};
-  static const double q[] = {-0x1.8bf84ae9cebb9p-23, -0x1.20dd5565508e6p+0, -0x1.45f4328dd95f5p-1,
-                             -0x1.a4d9a9b627ddap-4, 0x1.388e8b81d6cadp-6, 0x1.27f0aec8c3e77p-12, -0x1.d03cee8748605p-10,
-                             0x1.5107e6a892420p-11, -0x1.8183c877fb83fp-15, -0x1.248d7b4b7770dp-14,
-                             0x1.778e522ea65a2p-15, -0x1.138185c957b01p-16, 0x1.20afcae02e2bdp-18,
-                             -0x1.c5c1f9ec2fc65p-21, 0x1.0c121bff36ccfp-23, -0x1.d09dd51b1c8bbp-27,
-                             0x1.178f8533039f6p-30, -0x1.a1f537802eb96p-35, 0x1.2475c82bfba98p-40};
-  d_part a = D_ABS(x), z = x * x, near = D_FMA(a, D_POLYNOMIAL(z, c), a);
-  d_part far = 1.0 - d_part_exp_of_small(D_POLYNOMIAL(d_part_clamp(a, 1.0, 6.0), q));
-  return d_part_with_sign_of(V_SELECT(a < 1.0, near, far), x);
+static inline V_INLINE d_part d_part_gauss(d_part a, d_part y, d_part *n) {
+  d_part square = a * a, rest = D_FMA(a, a, -square), r;
+  *n = d_part_reduce(-0.5 * square, &r);
+  return D_FMA(y, d_part_expm1_near_0(D_FMA(d_part_set(-0.5), rest, r)), y);
 }
 
-static inline V_INLINE vec v_erf(vec a) { V_FOR_I a.p[i] = v_part_erf(a.p[i]); return a; }
+// R(a) = (1 - t) P(t) with t = (a - 3.5) / (a + 3.5), on [0, 15]; error 2^-26.3.
+static inline V_INLINE v_part v_part_mills(v_part a) {
+  static const float c[] = {0x1.b396fap-4F, -0x1.4aef38p-4F, 0x1.712332p-5F, -0x1.0fa064p-6F, 0x1.45e8cap-9F,
+                            0x1.e5530ep-11F, -0x1.db76eap-12F, -0x1.101e2p-14F, 0x1.044a4cp-14F, 0x1.41807ap-17F,
+                            -0x1.06de24p-18F};
+  v_part t = (a - 3.5F) / (a + 3.5F);
+  return (1.0F - t) * V_POLYNOMIAL(t, c);
+}
 
-static inline V_INLINE dvec d_erf(dvec a) { D_FOR_I a.p[i] = d_part_erf(a.p[i]); return a; }
+// With 4 for 3.5, on [0, 39]; error 2^-54.5.
+static inline V_INLINE d_part d_part_mills(d_part a) {
+  static const double c[] = {0x1.82b4bb8c94dcep-4, -0x1.373e3a893c28ap-4, 0x1.8c6dbf2cfc2b2p-5, -0x1.7dff2bff68368p-6,
+                             0x1.eec4cc3e4d406p-8, -0x1.ee2761048d999p-11, -0x1.c81719d56773bp-12, 0x1.ab825fc4caac9p-13,
+                             0x1.17a4ae45db34p-16, -0x1.e4a4268b31075p-16, -0x1.001e78358473bp-22, 0x1.26d0b2cc26764p-18,
+                             0x1.80b4ed7c6b33fp-24, -0x1.8d4e03ef88e78p-21, -0x1.51efed3fbaae1p-24,
+                             0x1.125283e1f01cfp-23, 0x1.237440abab326p-25, -0x1.4e496db938d12p-26,
+                             -0x1.6d92aba671bb1p-27, 0x1.e3e5b7c59d11ap-30, 0x1.50710739ed579p-29, 0x1.80ea8e7f84a1ap-33,
+                             -0x1.69eacb0769157p-32, -0x1.4023856d16218p-34, 0x1.fd6cb40c8b284p-38};
+  d_part t = (a - 4.0) / (a + 4.0);
+  return (1.0 - t) * D_POLYNOMIAL(t, c);
+}
 
-// The derivative of x (1 + erf(x / sqrt(2))) / 2, which is GELU: 1/2 + s P(2 s^2 - 1), where s is x / 6 on [-6, 6],
-// beyond which it is 0 or 1 to within 2^-24.7. P's error times s 2^-24.6, absolute.
+// Beyond the bounds of a, e^(-a^2 / 2) leaves nothing. Of x <= 0 the result is 0 or less, -0 of -0 and minus infinity.
+static inline V_INLINE v_part v_part_gelu(v_part x) {
+  v_part n, a = v_part_clamp(V_ABS(x), 0.0F, 15.0F), y = v_part_gauss(a, a * v_part_mills(a), &n);
+  return V_SELECT(x < 0.0F, v_part_set(-0.0F), x) - v_part_scale(y, n);
+}
+
+static inline d_part d_part_gelu(d_part x) {
+  d_part n, a = d_part_clamp(D_ABS(x), 0.0, 39.0), y = d_part_gauss(a, a * d_part_mills(a), &n);
+  return V_SELECT(x < 0.0, d_part_set(-0.0), x) - d_part_scale(y, n);
+}
+
+static inline V_INLINE vec v_gelu(vec a) { V_FOR_I a.p[i] = v_part_gelu(a.p[i]); return a; }
+
+static inline V_INLINE dvec d_gelu(dvec a) { D_FOR_I a.p[i] = d_part_gelu(a.p[i]); return a; }
+
 static inline V_INLINE v_part v_part_gelu_slope(v_part x) {
-  static const float c[] = {0x1.6a2e92p-1F, -0x1.6c9a2cp-2F, 0x1.1afa88p-2F, -0x1.044b38p-2F, 0x1.11bfb2p-2F,
-                            -0x1.38f3eap-2F, 0x1.689e92p-2F, -0x1.8b211cp-2F, 0x1.9ad33p-2F, -0x1.93fe5ep-2F,
-                            0x1.4e800cp-2F, -0x1.be8442p-3F, 0x1.81e7ep-3F, -0x1.951acp-3F, 0x1.89fa46p-4F,
-                            0x1.40837ap-7F, 0x1.72dcfap-7F, -0x1.52ad8ep-5F, 0x1.1074b6p-6F};
-  v_part s = v_part_clamp(x * 0x1.555556p-3F, -1.0F, 1.0F), t = V_FMA(s + s, s, v_part_set(-1.0F));
-  return V_FMA(s, V_POLYNOMIAL(t, c), v_part_set(0.5F));
+  v_part n, a = v_part_clamp(V_ABS(x), 0.0F, 15.0F), y = V_FMA(a, v_part_set(-0x1.988454p-2F), v_part_mills(a));
+  y = v_part_gauss(a, y, &n);
+  y = v_part_scale(y, n);
+  return V_SELECT(x < 0.0F, y, 1.0F - y);
 }
 
-// By its formula; x^2 / 2 = 800 leaves nothing of e^(-x^2 / 2).
 static inline d_part d_part_gelu_slope(d_part x) {
-  d_part a = d_part_clamp(x, -40.0, 40.0), half = d_part_set(0.5);
-  d_part density = 0x1.9884533d43651p-2 * d_part_exp_of_sum(-0.5 * a * a, d_part_set(0.0));
-  return D_FMA(a, density, D_FMA(half, d_part_erf(0x1.6a09e667f3bcdp-1 * a), half));
+  d_part n, a = d_part_clamp(D_ABS(x), 0.0, 39.0), y = D_FMA(a, d_part_set(-0x1.9884533d43651p-2), d_part_mills(a));
+  y = d_part_gauss(a, y, &n);
+  y = d_part_scale(y, n);
+  return V_SELECT(x < 0.0, y, 1.0 - y);
 }
 
 static inline V_INLINE vec v_gelu_slope(vec a) { V_FOR_I a.p[i] = v_part_gelu_slope(a.p[i]); return a; }

@@ -1,6 +1,6 @@
 // clang-format off
 
-// Which elements dropout keeps: by Philox-4x32-10, whose counter is an element's place in memory and whose key is the
+// Which elements dropout keeps: by Philox-4x32-10, whose counter is an element's row-major index and whose key is the
 // seed. The same for every ISA; math.h stands before this file. Source: Salmon, Moraes, Dror, Shaw, "Parallel random
 // numbers: as easy as 1, 2, 3", SC 2011; counters and keys are oneDNN's.
 
@@ -39,20 +39,22 @@ static inline void random_4(uint32_t *u, int64_t seed, int64_t offset, uint64_t 
 
 #define D_IS_ODD(j) ((j) % 2 ? -1 : 0)
 
-#define D_GROUP(j) ((j) / 2 * (int64_t)4)
+#define D_GROUP(j) ((j) / 2)
 
-// The same for 16 neighbours. The words of a group are two lanes of d_words, lower ones first: so one product is those
-// of all its groups, and their words change places as if read from behind.
+// The same for the groups of 4 elements with a counter in common, around `place` and 3 others `stride` apart. The words
+// of a group are two lanes of d_words, lower ones first: so one product is those of all its groups, and their words
+// change places as if read from behind.
 #ifndef random_16
-static inline V_INLINE void random_16(uint32_t *u, int64_t seed, int64_t offset, uint64_t first) {
+static inline V_INLINE void random_16(uint32_t *u, int64_t seed, int64_t offset, uint64_t place, uint64_t stride) {
   const d_bits is_odd_lane = {D_EACH(D_IS_ODD)}, group = {D_EACH(D_GROUP)};
   const d_words is_odd = (d_words)is_odd_lane, zero = {0}, half = zero + UINT32_MAX;
   const d_words factor = zero + 0xD2511F53 + (is_odd & (0xCD9E8D57 - UINT64_C(0xD2511F53)));
   const d_words step = zero + 0x9E3779B9 + (is_odd & (0xBB67AE85 - 0x9E3779B9));
   const uint64_t low = (uint32_t)seed, high = offset ? (uint64_t)seed >> 32 : low;
   V_FOR_I {
-    d_words key = zero + low + (is_odd & (high - low)), place = zero + first + (uint64_t)(i * V_LANES) + (d_words)group;
-    d_words c = offset ? (place & is_odd) | ((uint64_t)offset & ~is_odd) : (place & half) | (place + 1 + (is_odd & 2)) << 32;
+    d_words key = zero + low + (is_odd & (high - low));
+    d_words first = (place + stride * ((uint64_t)(i * V_LANES / 4) + (d_words)group)) & ~UINT64_C(3);
+    d_words c = offset ? (first & is_odd) | ((uint64_t)offset & ~is_odd) : (first & half) | (first + 1 + (is_odd & 2)) << 32;
     _Pragma("GCC unroll 16") for (int round = 0; round < 10; round++) {
       const v_words product = (v_words)D_LOW_PRODUCT(c, factor);
       c = (d_words)V_SHUFFLE(product, V_FROM_BEHIND) ^ c >> 32 ^ key;
@@ -68,14 +70,14 @@ static inline V_INLINE void random_16(uint32_t *u, int64_t seed, int64_t offset,
 static inline V_INLINE void random_bits(uint32_t *u, int64_t seed, int64_t offset, uint64_t place, ptrdiff_t stride) {
   uint32_t own[32];
   if (stride == 1) {
-    random_16(own, seed, offset, place - place % 4);
-    if (place % 4) random_16(own + 16, seed, offset, place - place % 4 + 16);
+    random_16(own, seed, offset, place, 4);
+    if (place % 4) random_16(own + 16, seed, offset, place + 16, 4);
     memcpy(u, own + place % 4, 16 * sizeof *u);
     return;
   }
   for (int i = 0; i < 16; i++, place += (uint64_t)stride) {
-    random_4(own, seed, offset, place - place % 4);
-    u[i] = own[place % 4];
+    if (i % 4 == 0) random_16(own, seed, offset, place, (uint64_t)stride);
+    u[i] = own[i % 4 * 4 + (int)(place % 4)];
   }
 }
 

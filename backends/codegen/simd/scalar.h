@@ -60,8 +60,9 @@
 
 #define V_FOLD_LANES(op, x) return x
 
-#define random_16(u, seed, offset, first) \
-  for (int group = 0; group < 16; group += 4) random_4((u) + group, seed, offset, (first) + (uint64_t)group)
+#define random_16(u, seed, offset, place, stride) \
+  for (uint64_t group = 0; group < 4; group++) \
+    random_4((u) + 4 * group, seed, offset, ((place) + group * (stride)) & ~UINT64_C(3))
 
 #define V_MAXIMUM(a, b) ((a) > (b) || (a) != (a) ? (a) : (a) == 0 && (b) == 0 ? (a) + (b) : (b))
 
