@@ -152,10 +152,18 @@ Graph *graph_new(const Allocator *allocator, const char *name) {
   return g;
 }
 
+Graph *graph_keep(Graph *g) {
+  g->nkeepers++;
+  return g;
+}
+
 void graph_free(Graph *g) {
-  if (!g) return;
-  Arena arena = g->arena; // g itself lies in it
-  arena_deinit(&arena);
+  while (g && g->nkeepers-- == 0) {
+    Graph *origin = g->origin;
+    Arena arena = g->arena; // g itself lies in it
+    arena_deinit(&arena);
+    g = origin;
+  }
 }
 
 Dim *graph_add_dim(Graph *g, const char *name, int64_t value) {
@@ -360,6 +368,7 @@ static bool clone_node(Graph *copy, const Node *node) {
 Graph *graph_clone(const Graph *g) {
   Graph *copy = graph_new(g->arena.allocator, g->name);
   if (!copy) return NULL;
+  copy->origin = graph_keep((Graph *)g); // whose count alone changes
   copy->source = g->source;
   copy->dims = ARENA_ARRAY(&copy->arena, Dim *, g->ndims);
   copy->ndims = copy->dims_capacity = g->ndims;

@@ -144,6 +144,8 @@ struct Node {
 
 struct Graph {
   Arena arena;
+  Graph *origin;             // which it was cloned from, and keeps: it refers to that one's constants; NULL: none
+  _Atomic uint32_t nkeepers; // that graph_free has yet to be called for, less one
   const char *name;
   Source *source; // the file it was read from; NULL for one made by a program
   Dim **dims;
@@ -161,10 +163,12 @@ struct Graph {
 };
 
 Graph *graph_new(const Allocator *allocator, const char *name);
+// One more graph_free is needed until it is gone. A kernel keeps the graph whose constants it reads.
+Graph *graph_keep(Graph *g);
 void graph_free(Graph *g);
 
 // A graph that may be rewritten while g stays as it is. It refers to g's dims, source, lists in attributes and data of
-// constants, so g must outlive it. Values and nodes have g's indices.
+// constants, and keeps g for these. Values and nodes have g's indices.
 Graph *graph_clone(const Graph *g);
 
 Dim *graph_add_dim(Graph *g, const char *name, int64_t value);

@@ -10,10 +10,10 @@
 #include <string.h>
 
 typedef void Task(const void *args, size_t block);
-typedef void Entry(const void *const *inputs, void *const *outputs, void *workspace,
+typedef void Entry(const void *const *inputs, const void *const *constants, void *const *outputs, void *workspace,
                    void (*parallel_for)(void *, size_t, Task *, const void *), void *context);
-typedef void ProfiledEntry(const void *const *inputs, void *const *outputs, void *workspace,
-                           void (*parallel_for)(void *, size_t, Task *, const void *), void *context,
+typedef void ProfiledEntry(const void *const *inputs, const void *const *constants, void *const *outputs,
+                           void *workspace, void (*parallel_for)(void *, size_t, Task *, const void *), void *context,
                            void (*mark)(void *, size_t));
 
 struct Compiled {
@@ -22,8 +22,29 @@ struct Compiled {
   Entry *entry;
   ProfiledEntry *profiled_entry; // one of both
   size_t workspace_nbytes;
-  _Atomic(void *) spare; // a workspace that no call is using, so that most calls allocate nothing
+  const void **constants; // of the graph, those that are more than one number
+  _Atomic(void *) spare;  // a workspace that no call is using, so that most calls allocate nothing
 };
+
+// In the order in which emit_for_loading numbers them.
+static bool find_constants(Compiled *c, const Graph *g) {
+  size_t count = 0;
+  c->constants = allocator_alloc(c->allocator, (g->nvalues + 1) * sizeof *c->constants);
+  for (size_t i = 0; c->constants && i < g->nvalues; i++)
+    if (g->values[i]->constant && !g->values[i]->constant->is_splat)
+      c->constants[count++] = g->values[i]->constant->data;
+  return c->constants != NULL;
+}
+
+// NULL: out of memory.
+static Compiled *compiled_new(const Program *p, const Allocator *allocator) {
+  Compiled *c = allocator_alloc(allocator, sizeof *c);
+  if (!c) return NULL;
+  *c = (Compiled){.allocator = allocator, .workspace_nbytes = p->workspace_nbytes};
+  if (find_constants(c, p->graph)) return c;
+  allocator_free(allocator, c);
+  return NULL;
+}
 
 Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, double timeout_s,
                           const Allocator *allocator, CompileTimes *times, bool *compiler_failed, Diagnostics *d) {
@@ -34,9 +55,10 @@ Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, do
   text_init(&source, allocator);
   text_init(&identifier, allocator);
   emit_identifier(p->graph->name, &identifier);
-  Compiled *c = allocator_alloc(allocator, sizeof *c);
+  Compiled *c = compiled_new(p, allocator);
   Loaded loaded = {0};
-  if (!c || identifier.out_of_memory || !emit_for_loading(p, isa, text_string(&identifier), is_profiled, &source)) {
+  if (!c || identifier.out_of_memory ||
+      !emit_for_loading(p, isa, text_string(&identifier), true, is_profiled, &source)) {
     error_out_of_memory(d);
   } else {
     ToolchainTimes spent;
@@ -47,11 +69,11 @@ Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, do
     times->was_cached = spent.was_cached;
   }
   if (loaded.library) {
-    *c = (Compiled){.allocator = allocator, .library = loaded.library, .workspace_nbytes = p->workspace_nbytes};
+    c->library = loaded.library;
     // ISO C has no cast from object to function pointers
     memcpy(is_profiled ? (void *)&c->profiled_entry : (void *)&c->entry, &loaded.symbol, sizeof loaded.symbol);
   } else {
-    allocator_free(allocator, c);
+    compiled_free(c);
     c = NULL;
   }
   text_deinit(&source);
@@ -117,8 +139,9 @@ bool compiled_run(const Compiled *c, void *const *inputs, void *const *outputs, 
 #ifdef NGRAD_CHECKED
   if (workspace) memset(workspace, 0xff, c->workspace_nbytes); // NaN, should anything be read that was never stored
 #endif
-  if (c->entry) c->entry((const void *const *)inputs, outputs, workspace, run_blocks, &running);
-  else c->profiled_entry((const void *const *)inputs, outputs, workspace, run_blocks, &running, mark_part);
+  if (c->entry) c->entry((const void *const *)inputs, c->constants, outputs, workspace, run_blocks, &running);
+  else
+    c->profiled_entry((const void *const *)inputs, c->constants, outputs, workspace, run_blocks, &running, mark_part);
   void *other = atomic_exchange(&shared->spare, block);
   allocator_free(c->allocator, other);
   return true;
@@ -131,6 +154,7 @@ size_t compiled_workspace_nbytes(const Compiled *c) {
 void compiled_free(Compiled *c) {
   if (!c) return;
   allocator_free(c->allocator, c->spare);
-  dlclose(c->library);
+  allocator_free(c->allocator, c->constants);
+  if (c->library) dlclose(c->library);
   allocator_free(c->allocator, c);
 }

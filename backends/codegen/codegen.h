@@ -8,9 +8,11 @@
 #include "ir/operator.h"
 #include "ir/tensor.h"
 
-// A program as C for one instruction set, with the entry point that compiled_run calls. Profiled, that tells its caller
-// when each loop is done; else the text has no trace of it. False: out of memory.
-bool emit_for_loading(const Program *p, const Isa *isa, const char *identifier, bool is_profiled, Text *source);
+// A program as C for one instruction set, with the entry point that compiled_run calls. Constants of more than one
+// number are given to that, or stand in the text. Profiled, it tells its caller when each loop is done; else the text
+// has no trace of it. False: out of memory.
+bool emit_for_loading(const Program *p, const Isa *isa, const char *identifier, bool are_constants_given,
+                      bool is_profiled, Text *source);
 
 typedef enum EmitThreads { EMIT_SERIAL, EMIT_OPENMP, EMIT_CALLBACK } EmitThreads;
 
@@ -63,8 +65,8 @@ typedef struct CompileTimes {
 } CompileTimes;
 
 // Emits, compiles with the system's C compiler, in at most timeout_s (0: any time), unless the cache has it, and loads.
-// NULL after telling why; `status`
-// says whether it was the compiler (true) or anything else.
+// What comes of it reads the constants of p's graph, which must outlive it. NULL after telling why; *compiler_failed
+// says whether it was the compiler or anything else.
 Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, double timeout_s,
                           const Allocator *allocator, CompileTimes *times, bool *compiler_failed, Diagnostics *d);
 // Pointers are parallel to the graph's inputs and outputs. Safe from several threads. Of what was compiled to be

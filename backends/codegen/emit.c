@@ -247,6 +247,7 @@ static void set_to_workspace(Printer *p, const char *member, Type type, size_t o
 static void print_members(Printer *p, const Flow *flow) {
   const Program *program = p->program;
   const Graph *g = program->graph;
+  size_t nconstants = 0;
   bool is_told = false;
   for (size_t i = 0; i < g->ninputs; i++) {
     const Value *v = g->inputs[i];
@@ -280,8 +281,12 @@ static void print_members(Printer *p, const Flow *flow) {
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];
     bool is_callers = v->is_input || (v->is_output && !v->constant);
+    const size_t constant = v->constant && !v->constant->is_splat ? nconstants++ : 0;
     if (!p->value_member[i] || is_callers || (v->constant && v->constant->is_splat)) continue;
-    if (v->constant)
+    if (v->constant && p->are_constants_given)
+      text_format(p->out, "  a.%s = (const %s *)pool->constants[%zu];\n", p->value_member[i], element_type(v->type),
+                  constant);
+    else if (v->constant)
       text_format(p->out, "  a.%s = %s_constant_%s;\n", p->value_member[i], p->prefix, p->value_member[i]);
     else if (!g->ndims) set_to_workspace(p, p->value_member[i], v->type, program->value_offset[i]);
   }
@@ -421,7 +426,8 @@ bool print_program(Printer *p, Text *constants) {
     p->is_optional[g->outputs[i]->index] = !output_is_copy(g, i) && !flow.is_read_again[g->outputs[i]->index];
   p->workspace_nbytes = (p->program->workspace_nbytes + 63) / 64 * 64;
   for (size_t i = 0; i < g->nvalues; i++)
-    if (constants && g->values[i]->constant && p->value_member[i] && !g->values[i]->constant->is_splat)
+    if (constants && !p->are_constants_given && g->values[i]->constant && p->value_member[i] &&
+        !g->values[i]->constant->is_splat)
       print_constant(p, g->values[i], constants);
   print_struct(p);
   for (size_t i = 0; i < p->program->nkernels; i++) print_kernel(p, i);
@@ -461,14 +467,14 @@ void print_target_end(const Isa *isa, Text *out) {
 
 #define TASK "void (*)(const void *, size_t)"
 #define ENTRY                                                                                                          \
-  "void ngrad_entry(const void *const *inputs, void *const *outputs, void *workspace,\n"                               \
+  "void ngrad_entry(const void *const *inputs, const void *const *constants, void *const *outputs, void *workspace,\n" \
   "                 void (*parallel_for)(void *, size_t, " TASK ", const void *), void *context%s)"
 #define MARK "void (*mark)(void *, size_t)"
 
 static void print_pool(Printer *p) {
   text_format(p->out,
               "struct %s_pool {\n  void (*parallel_for)(void *, size_t, " TASK
-              ", const void *);\n  void *context;\n%s};\n\n",
+              ", const void *);\n  void *context;\n  const void *const *constants;\n%s};\n\n",
               p->prefix, p->is_profiled ? "  " MARK ";\n" : "");
   if (!program_has_shared_loops(p->program)) return;
   text_format(p->out,
@@ -479,7 +485,8 @@ static void print_pool(Printer *p) {
               p->prefix, p->prefix);
 }
 
-bool emit_for_loading(const Program *program, const Isa *isa, const char *identifier, bool is_profiled, Text *source) {
+bool emit_for_loading(const Program *program, const Isa *isa, const char *identifier, bool are_constants_given,
+                      bool is_profiled, Text *source) {
   Arena scratch;
   arena_init(&scratch, source->allocator);
   Text body;
@@ -490,12 +497,13 @@ bool emit_for_loading(const Program *program, const Isa *isa, const char *identi
                .program = program,
                .prefix = identifier,
                .identifier = identifier,
+               .are_constants_given = are_constants_given,
                .is_profiled = is_profiled};
   const char *parameter = is_profiled ? ", " MARK : "", *member = is_profiled ? ", mark" : "";
   print_pool(&p);
   bool ok = print_program(&p, &body);
-  text_format(&body, ENTRY ";\n\n" ENTRY " {\n  const struct %s_pool pool = {parallel_for, context%s};\n", parameter,
-              parameter, identifier, member);
+  text_format(&body, ENTRY ";\n\n" ENTRY " {\n  const struct %s_pool pool = {parallel_for, context, constants%s};\n",
+              parameter, parameter, identifier, member);
   text_format(&body, "  %s_run(inputs, outputs, (unsigned char *)workspace, &pool);\n}\n\n", identifier);
   if (ok) {
     text_add_string(source, "// Made by ngrad from the graph ");

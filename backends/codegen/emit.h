@@ -12,9 +12,10 @@ void print_target(const Isa *isa, Text *out);
 void print_target_end(const Isa *isa, Text *out);
 
 // The struct of arguments, the kernels and IDENTIFIER_run(inputs, outputs, memory, pool), which calls PREFIX_for to
-// share out a loop; PREFIX_constant_NAME to another text, or nowhere (NULL). Sets the names and p->workspace_nbytes,
-// the bytes of memory that it wants. With open dims their values stand before `memory`, as int64_t[], and
-// IDENTIFIER_layout(args, extents, memory) returns those bytes, without memory (NULL) too. False: out of memory.
+// share out a loop; PREFIX_constant_NAME, where constants are not given, to another text, or nowhere (NULL). Sets the
+// names and p->workspace_nbytes, the bytes of memory that it wants. With open dims their values stand before `memory`,
+// as int64_t[], and IDENTIFIER_layout(args, extents, memory) returns those bytes, without memory (NULL) too. False: out
+// of memory.
 bool print_program(Printer *p, Text *constants);
 bool program_has_shared_loops(const Program *p); // so that it calls PREFIX_for
 

@@ -22,6 +22,7 @@ typedef struct Printer {
   size_t *first_temporary;       // by kernel: where its temporaries start in temporary_member
   const char **dim_member;       // by open dim
   bool has_optional_outputs;     // whose pointers may be null
+  bool are_constants_given;      // by the pool: pointers in the order of their values; else they are in the text
   bool *is_optional;             // by value->index: such an output, but for those that are read again
   bool is_callable[EXPR_OP_COUNT][2]; // by whether in f64: the function that print_callables prints is there
   bool *may_be_unwanted; // by number of a temporary: partial sums for some outputs only, NULL without these

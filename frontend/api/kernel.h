@@ -10,6 +10,7 @@ enum { MOST_THREADS = 1024 };
 
 struct ng_kernel {
   ng_context *ctx;
+  Graph *graph; // what was compiled, which has the constants that `compiled` reads
   Compiled *compiled;
   Profile *profile; // NULL: none was asked for
   ng_kernel_info info;

@@ -11,7 +11,7 @@
 enum { MOST_TENSORS = 1024, ALIGNMENT = 64 };
 
 typedef void Task(const void *args, size_t block);
-typedef void Entry(const void *const *inputs, void *const *outputs, void *workspace,
+typedef void Entry(const void *const *inputs, const void *const *constants, void *const *outputs, void *workspace,
                    void (*parallel_for)(void *, size_t, Task *, const void *), void *context);
 
 extern Entry *const entries[];
@@ -53,7 +53,7 @@ static void run_case(Entry *entry, FILE *in, FILE *out) {
   }
   for (uint64_t k = 0; k < noutputs; k++) outputs[k] = new_memory(nbytes[k] = read_number(in));
   void *workspace = new_memory(workspace_nbytes);
-  entry(inputs, outputs, workspace, serial_for, NULL);
+  entry(inputs, NULL, outputs, workspace, serial_for, NULL);
   for (uint64_t k = 0; k < noutputs; k++)
     if (fwrite(outputs[k], 1, nbytes[k], out) != nbytes[k]) fail("cannot write");
   for (uint64_t i = 0; i < ninputs; i++) free((void *)inputs[i]);

@@ -171,7 +171,7 @@ static void write_source(Case *c, size_t number, const Isa *isa) {
     stop(c->name, ng_messages_text(c->ctx, 0));
   Text source;
   text_init(&source, &system_allocator);
-  if (!emit_for_loading(b.program, isa, "neon_case", false, &source)) stop(c->name, "out of memory");
+  if (!emit_for_loading(b.program, isa, "neon_case", false, false, &source)) stop(c->name, "out of memory");
   c->workspace_nbytes = b.program->workspace_nbytes;
   char path[PATH_BYTES];
   snprintf(path, sizeof path, "%s/case_%zu.c", folder, number);

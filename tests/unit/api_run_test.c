@@ -39,6 +39,27 @@ static void both_backends_agree(void **state) {
   ng_context_free(ctx);
 }
 
+// Compiled code reads them where the graph has them, which the kernel keeps.
+static void constants_outlive_their_graph(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, "format: ngrad/1\nname: g\ninputs: [{name: x, type: f32, shape: [3]}]\n"
+                               "constants: [{name: c, type: f32, shape: [3], values: [1, 2, 3]},\n"
+                               "            {name: d, type: s8, shape: [2], values: [4, 5]}]\n"
+                               "nodes: [{op: Multiply, inputs: [x, c], outputs: [y]}]\noutputs: [d, y]\n");
+  ng_kernel *k = must_compile(ctx, g);
+  ng_graph_free(g);
+  float x[] = {1, 10, 100}, y[3];
+  int8_t d[2];
+  const ng_tensor in = {.type = NG_F32, .rank = 1, .extent = {3}, .data = x};
+  ng_tensor out[] = {{.type = NG_S8, .rank = 1, .extent = {2}, .data = d},
+                     {.type = NG_F32, .rank = 1, .extent = {3}, .data = y}};
+  assert_int_equal(ng_kernel_run(k, &in, out, 1), NG_OK);
+  assert_true(y[0] == 1 && y[1] == 20 && y[2] == 300 && d[0] == 4 && d[1] == 5);
+  ng_kernel_free(k);
+  ng_context_free(ctx);
+}
+
 static void tensors_that_do_not_fit_are_refused(void **state) {
   (void)state;
   ng_context *ctx = new_context();
@@ -324,6 +345,7 @@ static void contexts_are_independent(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(both_backends_agree),
+      cmocka_unit_test(constants_outlive_their_graph),
       cmocka_unit_test(tensors_that_do_not_fit_are_refused),
       cmocka_unit_test(misaligned_and_overlapping_tensors_are_refused),
       cmocka_unit_test(options_are_checked),

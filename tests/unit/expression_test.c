@@ -253,7 +253,7 @@ static size_t count_marks(const Program *p, bool is_profiled) {
   Text source;
   size_t count = 0;
   text_init(&source, &system_allocator);
-  assert_true(emit_for_loading(p, &isas[0], "test", is_profiled, &source));
+  assert_true(emit_for_loading(p, &isas[0], "test", true, is_profiled, &source));
   for (const char *at = text_string(&source); (at = strstr(at, "mark(")); at++) count++;
   text_deinit(&source);
   return count;
