@@ -223,7 +223,7 @@ expect 0 '^wrote' '' run cancel.yaml --random --backend interpreter --out cancel
 expect 0 '^y +f64 .*  ok$' '' run cancel.yaml --random --expect cancelled
 expect 3 '^y +f64 .*  FAILED$' '' run cancel.yaml --random --compare --tolerance 0
 expect 0 '^wrote' '' emit cancel.yaml --self-test --threads none -o cancelled
-cc -O2 cancelled/cancel.c cancelled/cancel_test.c -lm -o cancelled/test >stdout 2>stderr && cancelled/test >stdout
+cc -O2 cancelled/cancel.c cancelled/cancel_test.c -lm -o cancelled/self_test >stdout 2>stderr && cancelled/self_test >stdout
 count 'the self-test of sums that cancel passes'
 identity='nodes: []'
 printf 'format: ngrad/1\nname: data\n%s\ninputs: [{name: a, type: f32, shape: [4, 3]}, {name: b, type: f32, shape: [3]}]\noutputs: [a, b]\n' \
