@@ -193,9 +193,10 @@ static ng_status print_self_test(Emission *e, const EmittedFile *file, Text *out
   for (size_t i = 0; status == NG_OK && i < g->ninputs; i++) ranges[i] = g->inputs[i]->range;
   size_t ncases = 0, most = g->ndims == 0 ? 1 : g->ndims == 1 ? MOST_CASES - 1 : MOST_CASES;
   for (size_t number = 0; status == NG_OK && number < most; number++) {
+    Call call = call_begin(ctx);
     Graph *bound = bind_case(e, &cases[ncases], number);
     if (bound) status = make_case(e, bound, &scratch, ranges, &cases[ncases], &tensors[ncases]);
-    else if (number == 0) status = NG_OUT_OF_MEMORY; // the hints have been tried
+    else status = number == 0 ? NG_OUT_OF_MEMORY : call_end(ctx, call); // the hints have been tried
     ncases += bound != NULL;
     graph_free(bound);
   }

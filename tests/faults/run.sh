@@ -66,7 +66,7 @@ run_once() { # ARGUMENT...; with FAULT_KIND and FAULT_AT
 }
 
 check_once() {
-  nmessages=$(grep -c 'error:\|libgomp: Out of memory' stderr)
+  nmessages=$(grep -c 'error:\|^libgomp: ' stderr)
   case $status in
     "$usual") [ "$usual" -ne 0 ] || [ "$nmessages" -eq 0 ] || complain 'status 0 and an error' ;;
     1) [ "$nmessages" -eq 1 ] || complain "$nmessages messages" ;;
