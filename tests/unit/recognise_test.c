@@ -96,10 +96,11 @@ static ng_graph *read_row(ng_context *ctx, const Row *row) {
 static void fill(ng_tensor *t, size_t input) {
   static const float unusual[ROWS] = {0.25F, -0.5F, INFINITY, -INFINITY, NAN, 1e30F, 0, FLT_MAX};
   float *x = t->data;
-  size_t n = ng_tensor_nbytes(t) / sizeof *x, columns = n / ROWS;
-  for (size_t i = 0; i < n; i++) x[i] = (float)((i * 7 + input * 5) % 11) * 0.25F - 1;
-  for (size_t row = 0; row < ROWS && columns; row++)
-    x[row * columns + (row + input) % columns] = unusual[(row + input) % ROWS];
+  size_t columns = ng_tensor_nbytes(t) / sizeof *x / ROWS;
+  for (size_t i = 0; i < ROWS * columns; i++) {
+    size_t row = i / columns + input;
+    x[i] = row % columns == i % columns ? unusual[row % ROWS] : (float)((i * 7 + input * 5) % 11) * 0.25F - 1;
+  }
 }
 
 static void must_be_of_one_class(const Row *row, const ng_tensor *got, const ng_tensor *expected, const char *how) {
