@@ -3,6 +3,7 @@
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/emit.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -100,7 +101,10 @@ static double tolerance_of(const Value *v) {
 static void add_magnitudes(const SelfTest *t, Text *out) {
   for (size_t c = 0; c < t->ncases; c++) {
     text_add_string(out, c ? ", {" : "{");
-    for (size_t o = 0; o < noutputs_of(t); o++) text_format(out, "%.3g, ", t->cases[c].magnitudes[o]);
+    for (size_t o = 0; o < noutputs_of(t); o++) {
+      text_add_number(out, (float)fmin(t->cases[c].magnitudes[o], FLT_MAX), true);
+      text_add_string(out, ", ");
+    }
     text_add_string(out, "0}");
   }
 }
