@@ -196,7 +196,7 @@ static bool parse_number(const Option *o, const char *text, double *value) {
 // A number of 1 or more, with or without a unit: K, M, G, T, also as KB, are powers of 1000, KiB of 1024.
 static bool parse_nbytes(const Option *o, const char *text, uint64_t *nbytes) {
   static const char prefixes[] = "KMGT";
-  char *end;
+  char *end = (char *)text;
   errno = 0;
   const double number = *text >= '0' && *text <= '9' ? strtod(text, &end) : 0;
   if (number > 0 && !errno) {
