@@ -519,6 +519,7 @@ int64_t loop_block_length(const Kernel *k, const Loop *loop) {
 
 int64_t loop_nchunks(const Kernel *k, const Loop *loop) {
   const int64_t length = loop_block_length(k, loop);
+  assert(length > 0);
   return (axes_nelems(k, loop_cut_axes(loop)) + length - 1) / length;
 }
 

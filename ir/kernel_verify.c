@@ -4,6 +4,7 @@
 #include "ir/escape.h"
 #include "ir/overwrite.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +138,7 @@ static bool is_injective(const Kernel *k, const Access *a) {
     int next = -1;
     for (int axis = 0; axis < k->naxes; axis++)
       if (left >> axis & 1 && (next < 0 || a->stride[axis] < a->stride[next])) next = axis;
+    assert(next >= 0); // an axis of the kernel's is left
     left &= ~(1U << next);
     if (!k->axes[next].extent) return true;
     if (k->axes[next].extent == 1) continue;
