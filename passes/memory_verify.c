@@ -28,7 +28,7 @@ typedef struct Walk {
   uint32_t loops;          // walked so far, this one among them
   uint32_t block;          // that the place is in
   uint32_t sharing;        // that, or 0 of a loop whose blocks run one after the other
-  int64_t *nsteps;
+  int64_t nsteps;          // that may still be walked
 } Walk;
 
 static bool say(const Walk *w, const char *name, const char *what) {
@@ -98,7 +98,7 @@ static bool load(Walk *w, const Access *a, int64_t part) {
     if (is_of_other_block(w, b->written)) return wrong(w, name_of(w, a), "is read while another block writes it");
     b->read = b->read && b->read >> 32 == w->loops && b->read != stamp(w) ? (Stamp)w->loops << 32 | MANY : stamp(w);
   }
-  --*w->nsteps;
+  w->nsteps--;
   return true;
 }
 
@@ -117,7 +117,7 @@ static bool store(Walk *w, const Access *a, bool is_partial) {
     b->owner = owner_of(w, a);
     b->written = stamp(w);
   }
-  --*w->nsteps;
+  w->nsteps--;
   return true;
 }
 
@@ -196,7 +196,7 @@ static bool walk_sweep(Walk *w, int sweep) {
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].sweep == sweep) loop_mark_root(w->k, loop, &loop->roots[i], w->is_needed);
   bool is_empty = axes_nelems(w->k, loop_inner_axes(loop)) == 0, goes_on = !is_empty;
-  while (goes_on && *w->nsteps > 0) {
+  while (goes_on && w->nsteps > 0) {
     if (loop->tile) find_block(w);
     if (!load_needed(w) || !store_roots(w, sweep, false)) return false;
     goes_on = step(w, inner, loop->ninner);
@@ -212,7 +212,7 @@ static bool walk_loop(Walk *w) {
     find_block(w);
     for (int sweep = 0; sweep < w->loop->nsweeps; sweep++)
       if (!walk_sweep(w, sweep)) return false;
-  } while (*w->nsteps > 0 && step(w, w->loop->order, w->loop->nouter));
+  } while (w->nsteps > 0 && step(w, w->loop->order, w->loop->nouter));
   return true;
 }
 
@@ -273,15 +273,16 @@ bool memory_verify(const Program *p, int64_t *nsteps, Text *why) {
   Arena scratch;
   if (p->graph->ndims) return true;
   arena_init(&scratch, p->arena.allocator);
-  Walk w = {.p = p, .why = why, .nsteps = nsteps, .nbytes = p->workspace_nbytes};
+  Walk w = {.p = p, .why = why, .nsteps = *nsteps, .nbytes = p->workspace_nbytes};
   w.place = ARENA_ARRAY(&scratch, size_t, p->graph->nvalues + 1);
   bool is_right = w.place && find_places(&w);
   if (is_right && w.nbytes <= (size_t)*nsteps) {
     w.bytes = ARENA_ARRAY(&scratch, Byte, w.nbytes + 1);
     if (w.bytes) own_operands(&w);
-    is_right = w.bytes && walk_program(&w, &scratch) && (*nsteps <= 0 || verify_outputs(&w));
+    is_right = w.bytes && walk_program(&w, &scratch) && (w.nsteps <= 0 || verify_outputs(&w));
   }
   why->out_of_memory |= !w.place || (w.nbytes <= (size_t)*nsteps && !w.bytes);
+  *nsteps = w.nsteps;
   arena_deinit(&scratch);
   return is_right && !why->out_of_memory;
 }
