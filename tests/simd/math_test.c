@@ -285,7 +285,9 @@ static void test_gelu_tails(void) {
   for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
     const Function *f = &functions[tails[i]];
     Worst worst = {0};
-    for (float x = -2; x > -16; x -= LANES * 0x1p-12F) {
+    const int nsteps = (int)(14 / (LANES * 0x1p-12)); // from -2 to -16
+    for (int step = 0; step < nsteps; step++) {
+      const float x = -2 - (float)step * (LANES * 0x1p-12F);
       float lanes[LANES];
       for (int j = 0; j < LANES; j++) lanes[j] = x - (float)j * 0x1.01p-12F;
       f->f32(lanes);

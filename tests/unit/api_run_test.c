@@ -121,7 +121,7 @@ static void misaligned_and_overlapping_tensors_are_refused(void **state) {
   data.out[0].data = own.in[0].data; // the whole of an input
   must_refuse(ctx, g, k, &data, overlapping);
   data = own;
-  data.out[2].data = (float *)own.in[0].data + 24 * 5 - 1; // its last element
+  data.out[2].data = (float *)own.in[0].data + (size_t)24 * 5 - 1; // its last element
   must_refuse(ctx, g, k, &data, overlapping);
   data = own;
   data.out[1].data = (float *)own.out[0].data + 3; // an output in another

@@ -63,7 +63,8 @@ static void compiler_may_take_any_time_where_none_is_set(void **state) {
   ng_options options = {.compile_timeout = -1};
   ng_context *ctx = ng_context_new(NULL);
   ng_graph *g = ng_graph_read(ctx, "test.yaml", small_graph, strlen(small_graph), NULL);
-  ng_kernel *k = ng_compile(g, &options);
+  assert_non_null(g);
+  ng_kernel *k = g ? ng_compile(g, &options) : NULL;
   assert_non_null(k);
   ng_kernel_free(k);
   ng_graph_free(g);
@@ -71,7 +72,8 @@ static void compiler_may_take_any_time_where_none_is_set(void **state) {
 }
 
 int main(void) {
-  snprintf(user_cc, sizeof user_cc, "%s", getenv("CC") && *getenv("CC") ? getenv("CC") : "cc");
+  const char *cc = getenv("CC");
+  snprintf(user_cc, sizeof user_cc, "%s", cc && *cc ? cc : "cc");
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(compiler_that_sleeps_is_ended, set_up, tear_down),
       cmocka_unit_test_setup_teardown(compiler_that_ignores_signals_is_ended, set_up, tear_down),
