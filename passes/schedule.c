@@ -273,7 +273,8 @@ static void place_temporaries(Kernel *k) {
 
 bool kernel_schedule(Kernel *k, int vector_axis, const Target *target, const ScheduleOverrides *overrides) {
   static const ScheduleOverrides none;
-  Scheduling s = {.k = k, .target = target, .overrides = overrides ? overrides : &none, .vector_axis = vector_axis};
+  Scheduling s = {
+      .k = k, .target = target, .overrides = overrides ? overrides : &none, .vector_axis = k->naxes ? vector_axis : 0};
   if (k->naxes && !schedule_choose_axes(&s)) return false;
   s.noriginals = k->nexprs;
   s.time = ARENA_ARRAY(k->arena, Time, k->nexprs);
