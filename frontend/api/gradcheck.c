@@ -27,6 +27,7 @@ typedef struct Check {
   Tensor *outputs;   // of forward at the data
   Tensor *moved[2];  // its outputs with an element raised and lowered
   Tensor *weights;   // of the first nweighted outputs
+  Tensor *sizes;     // of these: of the terms that an element is made of, as they may cancel
   Tensor *gradients; // parallel to backward's outputs
   size_t nweighted;
   bool is_too_large; // for the memory budget, which was told
@@ -109,8 +110,8 @@ static bool has_memory(Check *c) {
     return out_of_memory(c);
   const ng_memory_part parts[] = {
       {"inputs", values_nbytes(g->inputs, g->ninputs)},
-      {"outputs and weights",
-       nbytes_add(nbytes_multiply(3, values_nbytes(g->outputs, g->noutputs)), values_nbytes(g->outputs, c->nweighted))},
+      {"outputs and weights", nbytes_add(nbytes_multiply(3, values_nbytes(g->outputs, g->noutputs)),
+                                         nbytes_multiply(2, values_nbytes(g->outputs, c->nweighted)))},
       {"gradients", values_nbytes(b->outputs, b->noutputs)},
       {"values in f64", forward > backward ? forward : backward},
   };
@@ -124,15 +125,18 @@ static bool make_data(Check *c, uint64_t seed) {
   c->outputs = make_tensors(c, g->outputs, g->noutputs);
   for (int side = 0; side < 2; side++) c->moved[side] = make_tensors(c, g->outputs, g->noutputs);
   c->weights = make_tensors(c, g->outputs, c->nweighted);
+  c->sizes = make_tensors(c, g->outputs, c->nweighted);
   c->gradients = make_tensors(c, c->backward->outputs, c->backward->noutputs);
-  if (!c->inputs || !c->outputs || !c->moved[0] || !c->moved[1] || !c->weights || !c->gradients) return false;
+  if (!c->inputs || !c->outputs || !c->moved[0] || !c->moved[1] || !c->weights || !c->sizes || !c->gradients)
+    return false;
   for (size_t i = 0; i < g->ninputs; i++) random_fill(&c->inputs[i], seed, i, g->inputs[i]->range);
   for (size_t i = 0; i < c->nweighted; i++) random_fill(&c->weights[i], seed, g->ninputs + i, RANGE_ANY);
   return true;
 }
 
-static bool run(Check *c, const Graph *g, const Tensor *inputs, Tensor *outputs) {
-  const InterpreterOptions options = {.allocator = &c->ctx->allocator};
+// noise 0: none.
+static bool run(Check *c, const Graph *g, const Tensor *inputs, Tensor *outputs, uint64_t noise) {
+  const InterpreterOptions options = {.allocator = &c->ctx->allocator, .noise = noise};
   return interpret(g, inputs, outputs, &options, &c->ctx->diagnostics);
 }
 
@@ -148,7 +152,7 @@ static bool run_backward(Check *c) {
     inputs[i] = v->is_input ? c->inputs[input_of_value[v->index]] : c->outputs[c->nweighted + nsaved++];
   }
   for (size_t i = 0; i < c->ends.ndiffs; i++) inputs[nothers + i] = c->weights[i];
-  return run(c, c->backward, inputs, c->gradients);
+  return run(c, c->backward, inputs, c->gradients, 0);
 }
 
 // Differences
@@ -163,6 +167,24 @@ static const double *elements(const Tensor *t) {
   return t->data;
 }
 
+// How far relative noise on every value moves an element, by the noise: roundings move it as far by theirs.
+static bool find_sizes(Check *c) {
+  enum { NOISY_RUNS = 2 };
+  for (size_t k = 0; k < c->nweighted; k++) memset(c->sizes[k].data, 0, tensor_nbytes(&c->sizes[k]));
+  for (uint64_t noise = 1; noise <= NOISY_RUNS; noise++) {
+    if (!run(c, c->forward, c->inputs, c->moved[0], noise)) return false;
+    for (size_t k = 0; k < c->nweighted; k++) {
+      double *size = c->sizes[k].data;
+      const double *exact = elements(&c->outputs[k]), *noisy = elements(&c->moved[0][k]);
+      const int64_t nelems = tensor_nelems(&c->sizes[k]);
+      for (int64_t i = 0; i < nelems; i++)
+        if (isfinite(noisy[i] - exact[i]))
+          size[i] = fmax(size[i], fabs(noisy[i] - exact[i]) / type_tolerance(TYPE_F64));
+    }
+  }
+  return true;
+}
+
 static Difference sum_differences(const Check *c, double width) {
   Difference d = {0};
   double sum = 0, bend = 0, magnitude = 0;
@@ -174,7 +196,7 @@ static Difference sum_differences(const Check *c, double width) {
       if (above[i] == below[i] && above[i] == at[i] && isfinite(at[i])) continue;
       sum += weight[i] * (above[i] - below[i]);
       bend += weight[i] * ((above[i] - at[i]) - (at[i] - below[i]));
-      magnitude += fabs(weight[i]) * (fabs(above[i]) + fabs(below[i]));
+      magnitude += fabs(weight[i]) * fmax(fabs(above[i]) + fabs(below[i]), 2 * elements(&c->sizes[k])[i]);
     }
   }
   const double rounding_errors = 8; // that an output may hold, in units of its last place
@@ -187,9 +209,9 @@ static Difference sum_differences(const Check *c, double width) {
 static bool take_difference(Check *c, double *x, double step, Difference *d) {
   const double at = *x, above = at + step, below = at - step;
   *x = above;
-  bool ok = run(c, c->forward, c->inputs, c->moved[0]);
+  bool ok = run(c, c->forward, c->inputs, c->moved[0], 0);
   *x = below;
-  ok = ok && run(c, c->forward, c->inputs, c->moved[1]);
+  ok = ok && run(c, c->forward, c->inputs, c->moved[1], 0);
   *x = at;
   *d = sum_differences(c, above - below);
   return ok;
@@ -203,12 +225,14 @@ typedef struct Slope {
 
 static bool take_slope(Check *c, double *x, double tolerance, Slope *best) {
   const double shrinking = 4, near_zero = 0x1p-3, relative_step = 0x1p-8;
-  double table[MOST_STEPS][MOST_STEPS], least = INFINITY, step = relative_step * fmax(fabs(*x), near_zero);
+  double table[MOST_STEPS][MOST_STEPS], least = INFINITY, rounding = 0,
+                                        step = relative_step * fmax(fabs(*x), near_zero);
   Difference before, d = {0};
   for (int i = 0; i < MOST_STEPS; i++) {
     before = d;
     if (!take_difference(c, x, step, &d)) return false;
     step /= shrinking;
+    rounding = fmax(rounding, d.rounding); // of each step that an entry is made of
     table[i][0] = d.slope;
     double factor = 1;
     for (int k = 1; k <= i; k++) {
@@ -218,7 +242,7 @@ static bool take_slope(Check *c, double *x, double tolerance, Slope *best) {
       if (!(apart < least)) continue;
       least = apart;
       best->value = table[i][k];
-      best->rounding = d.rounding;
+      best->rounding = rounding;
     }
     if (least <= tolerance * fabs(best->value) / 64) break;
   }
@@ -294,7 +318,7 @@ static bool check(Check *c, const ng_graph *g, uint64_t seed, double tolerance, 
     return false;
   }
   if (!make_data(c, seed)) return out_of_memory(c);
-  if (!run(c, c->forward, c->inputs, c->outputs) || !run_backward(c)) return false;
+  if (!run(c, c->forward, c->inputs, c->outputs, 0) || !find_sizes(c) || !run_backward(c)) return false;
   int64_t nsamples = sample_count(c);
   for (size_t k = 0; k < c->backward->noutputs; k++)
     if (!check_input(c, k, tolerance, nsamples, results)) return false;
