@@ -4,26 +4,13 @@
 set -u
 ngrad=$(realpath "$1")
 models=$(realpath "$(dirname "$0")/../../models")
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
+told='stdout stderr'
 XDG_CACHE_HOME=$work/cache TMPDIR=$work/tmp
 export XDG_CACHE_HOME TMPDIR
 mkdir tmp
 unset CC NO_COLOR
-passed=0
-failed=0
-
-count() { # WHAT; the status of what was checked
-  if [ "$?" -eq 0 ]; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "FAILED: $1"
-    sed 's/^/  stdout: /; 5q' stdout
-    sed 's/^/  stderr: /; 5q' stderr
-  fi
-}
 is_empty() { [ -z "$(ls -A "$1" 2>/dev/null)" ]; }
 
 cat >sum.yaml <<'Y'

@@ -4,25 +4,10 @@ set -u
 ngrad=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")
 models=$(realpath "$here/../../models")
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-XDG_CACHE_HOME=$work/cache
-export XDG_CACHE_HOME
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
+told='stdout stderr'
 unset CC NO_COLOR
-passed=0
-failed=0
-
-count() { # WHAT; the status of what was checked
-  if [ "$?" -eq 0 ]; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "FAILED: $1"
-    sed 's/^/  stdout: /; 5q' stdout
-    sed 's/^/  stderr: /; 5q' stderr
-  fi
-}
 
 # Runs ngrad; its exit status must be STATUS, and a line of stdout and one of stderr must match. An empty pattern
 # wants nothing there, '.*' wants anything or nothing.
@@ -107,6 +92,7 @@ expect 2 '' '--max-memory: expected a number of bytes' run sum.yaml --max-memory
 expect 0 '' '' convert sum.yaml --max-memory 1.5GiB -o converted.yaml
 
 # The same where the process itself is limited, and no budget is said. Sanitizers need more addresses than that.
+# shellcheck disable=SC3045 # the shells that stand for sh here have ulimit -v
 if (ulimit -v 2000000 && "$ngrad" --version) >/dev/null 2>&1; then
   limited=$ngrad
   cat >with_limit <<S

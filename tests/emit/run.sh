@@ -12,25 +12,9 @@ effort=${2:-sample}
 here=$(realpath "$(dirname "$0")")
 models=$here/../../models
 golden=${NGRAD_SHARED:-$here/../../../shared}/golden
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
 export OMP_NUM_THREADS=3 OMP_WAIT_POLICY=passive
-passed=0
-failed=0
-
-count() { # WHAT; the status of what was checked, whose words are in log
-  if [ "$?" -eq 0 ]; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "FAILED: $1"
-    head -n 20 log | sed 's/^/  /'
-  fi
-}
-has() {
-  command -v "$1" >/dev/null
-}
 
 # Compilers
 

@@ -4,26 +4,8 @@
 set -u
 ngrad=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-XDG_CACHE_HOME=$work/cache
-export XDG_CACHE_HOME
-passed=0
-failed=0
-
-count() { # WHAT; the status of what was checked, whose words are in log
-  if [ "$?" -eq 0 ]; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "FAILED: $1"
-    head -n 20 log | sed 's/^/  /'
-  fi
-}
-has() {
-  command -v "$1" >/dev/null
-}
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
 
 has gcc || exit 77
 # shellcheck disable=SC2046 # several options

@@ -1,0 +1,24 @@
+# shellcheck shell=sh
+# Sourced by scripts that check one thing after the other: an empty folder to be in, and what passes is counted.
+# `told` names the files in which a check leaves its words.
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+XDG_CACHE_HOME=$work/cache
+export XDG_CACHE_HOME
+passed=0
+failed=0
+told=log
+
+count() { # WHAT; the status of what was checked
+  if [ "$?" -eq 0 ]; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $1"
+    for words in $told; do sed "s/^/  $words: /; 20q" "$words"; done
+  fi
+}
+has() {
+  command -v "$1" >/dev/null
+}
