@@ -184,11 +184,17 @@ static void find_block(Walk *w) {
   for (int i = 0; i < loop->nkept; i++) kept = kept * w->k->axes[loop->order[i]].extent + w->index[loop->order[i]];
   for (int i = loop->nkept; i < loop->nouter; i++)
     other = other * w->k->axes[loop->order[i]].extent + w->index[loop->order[i]];
-  other = loop->tile ? w->index[loop->order[0]] / loop->tile : other / loop->block;
+  other = (loop->tile ? w->index[loop->order[0]] : other) / loop_block_length(w->k, loop);
   w->block = (uint32_t)(kept * loop_nchunks(w->k, loop) + other);
   w->sharing = loop->is_serial ? 0 : w->block;
 }
 
+static bool is_end_of_tile(const Walk *w) {
+  const int axis = w->loop->order[0];
+  return is_last(w, axis) || (w->index[axis] + 1) % loop_block_length(w->k, w->loop) == 0;
+}
+
+// Where a loop is cut into tiles, each of them is all that a step sees.
 static bool walk_sweep(Walk *w, int sweep) {
   const Loop *loop = w->loop;
   const int *inner = loop->order + loop->nouter;
@@ -199,9 +205,10 @@ static bool walk_sweep(Walk *w, int sweep) {
   while (goes_on && w->nsteps > 0) {
     if (loop->tile) find_block(w);
     if (!load_needed(w) || !store_roots(w, sweep, false)) return false;
+    if (loop->tile && is_end_of_tile(w) && !store_roots(w, sweep, true)) return false;
     goes_on = step(w, inner, loop->ninner);
   }
-  return store_roots(w, sweep, true);
+  return loop->tile || store_roots(w, sweep, true);
 }
 
 static bool walk_loop(Walk *w) {

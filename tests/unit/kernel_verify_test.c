@@ -101,6 +101,19 @@ static Lowered two_kernels(void) {
                          "- {op: SoftMax, inputs: [h], outputs: [y], attributes: {axis: 0}}\noutputs: [y]\n");
 }
 
+static void a_tile_leaves_its_own_part_of_a_sum(void **state) {
+  (void)state;
+  Lowered l = lower_text(HEAD "inputs: [{name: x, type: f32, shape: [30000]}]\n"
+                              "nodes:\n"
+                              "  - {op: ReduceSum, inputs: [x], outputs: [s], attributes: {axes: [0]}}\n"
+                              "  - {op: Subtract, inputs: [x, s], outputs: [y]}\n"
+                              "outputs: [y]\n");
+  const Loop *loop = &l.p->kernels[0]->loops[0];
+  assert_true(loop->tile && loop_nblocks(l.p->kernels[0], loop) > 1);
+  memory_must_be_right(&l, "a sum over a row in tiles");
+  deinit(&l);
+}
+
 static void a_value_that_lies_elsewhere_is_found(void **state) {
   (void)state;
   Lowered l = two_kernels();
@@ -255,6 +268,7 @@ static void graphs_of_the_repository_are_sound(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_value_that_the_next_step_reads_is_not_written_over),
+      cmocka_unit_test(a_tile_leaves_its_own_part_of_a_sum),
       cmocka_unit_test(a_value_that_lies_elsewhere_is_found),
       cmocka_unit_test(a_value_that_is_written_over_is_found),
       cmocka_unit_test(blocks_that_share_a_result_are_found),
