@@ -164,6 +164,17 @@ static int count_narrow_stores(const Scheduling *s) {
   return n;
 }
 
+// Whether a row has scalars of its own that an iteration of the middle axes computes: rows that are handled together
+// have none.
+static bool has_middle_scalars(const Scheduling *s, const Loop *loop) {
+  const AxisSet middle = s->inner & ~(1U << last_axis(s));
+  for (ExprId i = 1; loop->ninner > 1 && i < s->k->nexprs; i++) {
+    const AxisSet axes = s->k->exprs[i].axes;
+    if ((axes & middle) && (axes & s->outer) && !(axes >> last_axis(s) & 1)) return true;
+  }
+  return false;
+}
+
 static void choose_steps(const Scheduling *s, Loop *loop) {
   enum {
     COLUMNS_AHEAD = 2 * LANES,
@@ -203,7 +214,7 @@ static void choose_steps(const Scheduling *s, Loop *loop) {
     // What is looked at again must stay in the first level, unless shared partial sums are worth more.
     while (has_inner_sums && !has_partials && most > 1 && most * row_nbytes(s) > s->target->l1_nbytes) most /= 2;
     bool are_shared = has_inner_sums || has_partials || width >= PAGE; // shorter ones are best one behind the other
-    loop->rows = (int)overridden(s, SCHEDULE_ROWS, are_shared ? most : 1);
+    loop->rows = has_middle_scalars(s, loop) ? 1 : (int)overridden(s, SCHEDULE_ROWS, are_shared ? most : 1);
   }
 }
 

@@ -67,7 +67,8 @@ bool is_in_sweep(const LoopPrinter *l, const Root *root, int sweep) {
 
 static void need_root(LoopPrinter *l, const Root *root) {
   ExprId operand = root_operand(l, root);
-  if (expr_level(l, operand) == LEVEL_VECTOR && is_fused_product(l, root)) {
+  // A product that later sweeps find again is there beside the sum that it is fused into.
+  if (expr_level(l, operand) == LEVEL_VECTOR && is_fused_product(l, root) && !is_left(l, operand)) {
     need_expr(l, l->k->exprs[operand].args[0]);
     need_expr(l, l->k->exprs[operand].args[1]);
   } else {

@@ -91,10 +91,11 @@ static ExprId gelu_argument(Kernel *k, ExprId x) {
   return MUL(x, FMA(NUMBER(GELU_CUBIC), MUL(x, x), NUMBER(GELU_SCALE)));
 }
 
-// a b + c as -(-a b - c), which differs where it is 0: slopes that come to 0 from below, as activations' do at minus
-// infinity, are -0 there.
+// a b + c, of a slope that comes to 0 from below, as activations' do at minus infinity: it is -0 there. (-fma(-a, b, -c)
+// would be as well, but compilers make fma(a, b, c) of that where they take it for one instruction.)
 static ExprId fma_from_below(Kernel *k, ExprId a, ExprId b, ExprId c) {
-  return NEG(FMA(NEG(a), b, NEG(c)));
+  ExprId slope = FMA(a, b, c);
+  return SELECT(EQ(slope, NUMBER(0)), NUMBER(-0.0), slope);
 }
 
 // s (1 + (1 - s) x t') = s + s' x t'

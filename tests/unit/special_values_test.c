@@ -184,6 +184,90 @@ static void both_backends_give_the_same_signs(void **state) {
   assert_int_equal(ndifferences, 0);
 }
 
+// The same numbers as a row's scalars, which C's own operators compute with: each result is multiplied by a row of
+// ones.
+
+static bool is_of_numbers(const char *node) {
+  const bool has_numbers = strstr(node, "inputs: [x]") || strstr(node, "inputs: [x, y]");
+  return has_numbers && !strstr(node, "axes:") && !strstr(node, "BiasAdd") && !strstr(node, "PReLU") &&
+         !strstr(node, "uantize") && !strstr(node, "TypeCast") && !strstr(node, "GreaterEqual");
+}
+
+enum { WIDTH = 17 };
+
+static ng_graph *read_scalars(ng_context *ctx) {
+  static char text[1 << 15], outputs[1 << 12];
+  size_t at = (size_t)snprintf(text, sizeof text,
+                               "format: ngrad/1\nname: scalars\ninputs:\n  - {name: x, type: f32, shape: [%d, 1]}\n"
+                               "  - {name: y, type: f32, shape: [%d, 1]}\n"
+                               "  - {name: ones, type: f32, shape: [1, %d]}\nnodes:\n",
+                               N * N, N * N, WIDTH);
+  size_t named = 0;
+  for (size_t n = 0; n < NNODES; n++) {
+    if (!is_of_numbers(nodes[n])) continue;
+    at += (size_t)snprintf(text + at, sizeof text - at,
+                           "  - %s, outputs: [s%zu]}\n  - {op: Multiply, inputs: [ones, s%zu], outputs: [o%zu]}\n",
+                           nodes[n], n, n, n);
+    named += (size_t)snprintf(outputs + named, sizeof outputs - named, "%so%zu", named ? ", " : "", n);
+  }
+  snprintf(text + at, sizeof text - at, "outputs: [%s]\n", outputs);
+  return must_read(ctx, text);
+}
+
+static size_t count_wrong_scalars(const ng_tensor *got, const ng_tensor *right, const char *how, const char *node) {
+  size_t ndifferences = 0;
+  for (int64_t e = 0; e < ng_tensor_nelems(got); e++) {
+    const float x = numbers[e / WIDTH / N], y = numbers[e / WIDTH % N];
+    const bool is_out = strncmp(node, "{op: SqrtBackward", 17) == 0 && fabsf(x) == FLT_MAX;
+    if (is_of_one_class(ng_tensor_get(got, e), ng_tensor_get(right, e)) || is_out) continue;
+    print_error("%s: %s}: %g, interpreted %g; x %g, y %g\n", how, node, ng_tensor_get(got, e), ng_tensor_get(right, e),
+                (double)x, (double)y);
+    ndifferences++;
+  }
+  return ndifferences;
+}
+
+static void scalars_have_the_same_signs(void **state) {
+  (void)state;
+  static const char *const isas[] = {NULL, "scalar"};
+  static float x[N * N], y[N * N], ones[WIDTH];
+  size_t ndifferences = 0;
+  ng_context *ctx = new_context();
+  ng_graph *g = read_scalars(ctx);
+  for (size_t e = 0; e < (size_t)N * N; e++) {
+    x[e] = numbers[e / N];
+    y[e] = numbers[e % N];
+  }
+  for (size_t e = 0; e < WIDTH; e++) ones[e] = 1;
+  const ng_tensor inputs[] = {ng_tensor_view(ng_graph_input(g, 0), x), ng_tensor_view(ng_graph_input(g, 1), y),
+                              ng_tensor_view(ng_graph_input(g, 2), ones)};
+  ng_tensor right[NNODES], got[NNODES];
+  for (size_t i = 0; i < ng_graph_output_count(g); i++) {
+    const ng_tensor_info info = ng_graph_output(g, i);
+    assert_int_equal(ng_tensor_new(ctx, &info, &right[i]), NG_OK);
+    assert_int_equal(ng_tensor_new(ctx, &info, &got[i]), NG_OK);
+  }
+  assert_int_equal(ng_interpret(g, inputs, right, 0), NG_OK);
+  for (int i = 0; i < 2; i++) {
+    ng_kernel *kernel = ng_compile(g, &(ng_options){.isa = isas[i]});
+    if (!kernel) fail_msg("%s", ng_messages_text(ctx, 0));
+    assert_int_equal(ng_kernel_run(kernel, inputs, got, 0), NG_OK);
+    for (size_t n = 0, o = 0; n < NNODES; n++) {
+      if (!is_of_numbers(nodes[n])) continue;
+      ndifferences += count_wrong_scalars(&got[o], &right[o], isas[i] ? isas[i] : "compiled", nodes[n]);
+      o++;
+    }
+    ng_kernel_free(kernel);
+  }
+  for (size_t i = 0; i < ng_graph_output_count(g); i++) {
+    ng_tensor_free(ctx, &right[i]);
+    ng_tensor_free(ctx, &got[i]);
+  }
+  ng_graph_free(g);
+  ng_context_free(ctx);
+  assert_int_equal(ndifferences, 0);
+}
+
 static void no_elementwise_operator_is_left_out(void **state) {
   (void)state;
   for (size_t id = 0; id < OP_COUNT; id++) {
@@ -198,6 +282,7 @@ static void no_elementwise_operator_is_left_out(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_elementwise_operator_is_left_out),
+      cmocka_unit_test(scalars_have_the_same_signs),
       cmocka_unit_test(both_backends_give_the_same_signs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
