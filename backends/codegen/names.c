@@ -24,11 +24,20 @@ static const char *const keywords[] = {
     "unix", "complex", "errno", "i386", "imaginary", "noreturn", "std", "stderr", "stdin", "stdout", "I", "NULL", "NAN",
     "INFINITY", "MAXFLOAT", "UNROLL", "ALWAYS_INLINE"};
 static const char *const macros[] = {
-    "ATOMIC_", "BOOL_", "BUFSIZ", "CHAR_", "CLOCKS_PER_", "D_", "DBL_", "DECIMAL_", "FE_", "FILENAME_", "FLT_", "FOPEN_",
-    "FP_", "FPE_", "H_", "HUGE_VAL", "INT", "LC_", "LDBL_", "LLONG_", "LONG_", "MATH_", "MB_", "ONCE_FLAG_", "PTRDIFF_",
-    "RAND_MAX", "SCHAR_", "SEEK_", "SHRT_", "SIG", "SIZE_", "SNAN", "TIME_", "TMP_", "TSS_", "UCHAR_", "UINT", "ULLONG_",
-    "ULONG_", "USHRT_", "V_", "WCHAR_", "WEOF", "WINT_"};
-static const char *const mixed_macros[] = {"L_", "M_", "P_", "PRI", "SCN"};
+    "ACCESSPERMS", "ADJ_", "AIO_", "ALLPERMS", "AT_", "ATOMIC_", "BC_", "BIG_ENDIAN", "BOOL_", "BUFSIZ", "BUS_",
+    "BYTE_ORDER", "CHAR_", "CHARCLASS_", "CLD_", "CLOCK_", "CLOCKS_PER_", "CLONE_", "CLOSE_", "COLL_", "CPU_",
+    "CSIGNAL", "D_", "DBL_", "DECIMAL_", "DEFFILEMODE", "DELAYTIMER_", "DN_", "F_", "FALLOC_", "FAPPEND", "FASYNC",
+    "FD_", "FE_", "FFSYNC", "FILENAME_", "FLT_", "FNDELAY", "FNONBLOCK", "FOPEN_", "FP_", "FPE_", "H_", "HOST_NAME_",
+    "HUGE_VAL", "ILL_", "INT", "IOV_", "ITIMER_", "LC_", "LDBL_", "LINE_MAX", "LITTLE_ENDIAN", "LLONG_", "LOCK_",
+    "LOGIN_NAME_", "LONG_", "MATH_", "MAX_", "MB_", "MINSIGSTKSZ", "MOD_", "MQ_", "NAME_MAX", "NFDBITS", "NGREG",
+    "NGROUPS_", "NL_", "NSIG", "NZERO", "O_", "ONCE_FLAG_", "PATH_MAX", "PDP_ENDIAN", "PIPE_", "POLL_", "POSIX_",
+    "PTHREAD_", "PTRDIFF_", "R_OK", "RAND_MAX", "RE_DUP_", "REG_", "RENAME_", "RTSIG_", "RWF_", "RWH_", "S_I",
+    "S_BLKSIZE", "SA_", "SCHAR_", "SCHED_", "SEEK_", "SEGV_", "SEM_", "SHRT_", "SI_", "SIG", "SIZE_", "SNAN",
+    "SPLICE_", "SS_", "SSIZE_", "STA_", "STATX_", "STDERR_", "STDIN_", "STDOUT_", "SYNC_", "TIME_", "TIMER_", "TMP_",
+    "TRAP_", "TSS_", "TTY_", "UCHAR_", "UINT", "ULLONG_", "ULONG_", "USHRT_", "UTIME_", "V_", "WAIT_", "WCHAR_",
+    "WCONTINUED", "WCOREFLAG", "WEOF", "WEXITED", "WINT_", "WNOHANG", "WNOWAIT", "WORD_BIT", "WSTOPPED", "WUNTRACED",
+    "W_OK", "X_OK", "XATTR_"};
+static const char *const mixed_macros[] = {"L_", "M_", "P_", "PRI", "SCN", "sa_", "si_", "sigev_"};
 
 // Functions and types of the vocabulary, by their beginnings.
 static const char *const vocabulary[] = {

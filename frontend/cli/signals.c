@@ -34,6 +34,7 @@ void signals_watch(void) {
   static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
   pthread_attr_t attributes;
   pthread_t thread;
+  signal(SIGXFSZ, SIG_IGN); // a file that may not grow is told as any other that cannot be written
   sigemptyset(&watched);
   for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
     struct sigaction action;

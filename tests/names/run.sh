@@ -155,6 +155,8 @@ emit_whole() { # LIST NAME
     takes gcc $standard user.c
     count "its header stands behind all headers of C, as $standard ($1, $2)"
   done
+  takes gcc c17 -D_GNU_SOURCE user.c
+  count "its header stands behind all headers of the GNU C library ($1, $2)"
   takes g++ c++17 pair/*.c
   count "it is taken as C++ ($1, $2)"
 }
@@ -168,7 +170,7 @@ cat pair/*.c pair/*.h | sed 's|/\*.*\*/||; s|//.*||' | grep -oE '[A-Za-z_][A-Za-
 emit_whole own.txt x
 sed 's/^x_/g_/; s/_x_/_g_/' own.txt | sort -u >other.txt
 emit_whole other.txt g
-gcc -std=c17 -dM -E -x c "$here/headers.h" | awk '$2 !~ /^_|[(]/ { print $2 }' | sort -u >macros.txt
+gcc -std=gnu17 -D_GNU_SOURCE -dM -E -x c "$here/headers.h" | awk '$2 !~ /^_|[(]/ { print $2 }' | sort -u >macros.txt
 emit_whole macros.txt macros
 
 # Text
