@@ -419,6 +419,8 @@ const Yaml *translate_onednn(Reader *r, const Yaml *root) {
     if (!t.order[i]->is_made) list_add(inputs, t.order[i]->declared);
     if (t.order[i]->is_end || !t.order[i]->is_used) list_add(outputs, t.order[i]->name);
   }
+  for (size_t i = 0; i < t.ntensors && !outputs->count; i++) // in a cycle, which is told of what is an output
+    if (t.order[i]->is_made) list_add(outputs, t.order[i]->name);
   Yaml *map = new_node(&t, YAML_MAP, root, (size_t)2 * NKEYS);
   map_add(&t, map, "format", new_scalar(&t, root, "ngrad/1"));
   map_add(&t, map, "inputs", inputs);

@@ -167,6 +167,9 @@ bool read_order(Reader *r, const Yaml *y, const char *what, const Shape *shape, 
   char found[DESCRIPTION_BYTES], subject[DESCRIPTION_BYTES];
   int axes[MAX_RANK];
   uint32_t seen = 0;
+  if (shape->rank < 0)
+    return error_at(r->d, reader_position(r, y), "order of %s: expected a shape beside it, found none",
+                    yaml_quote(what, subject));
   bool ok = y->kind == YAML_LIST && shape->rank == (int)y->count;
   for (int i = 0; ok && i < shape->rank; i++) {
     Scalar s = yaml_scalar(y->items[i]);

@@ -97,7 +97,9 @@ static void print_step(LoopPrinter *l) {
     print_section(l, sweep);
     if (sweep < l->loop->nsweeps) print_sweep(l, sweep);
   }
+  const bool mentions_a = strstr(text_string(&body), "a->");
   end_body(l, &body);
+  if (!mentions_a) print_line(l, "(void)a; // of no elements nothing is read");
   close_brace(l);
   text_add_string(l->out, "\n");
 }

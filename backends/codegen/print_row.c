@@ -202,7 +202,13 @@ static bool is_stored(const LoopPrinter *l, AccessId id) {
   return false;
 }
 
+// No vector reads or writes anything where an inner axis has no elements.
+static bool has_vectors(const LoopPrinter *l) {
+  return axes_nelems(l->k, loop_inner_axes(l->loop)) != 0;
+}
+
 void for_each_pointer(LoopPrinter *l, void (*f)(LoopPrinter *, AccessId, bool)) {
+  if (!has_vectors(l)) return;
   need_all(l);
   bool *seen = arena_array(l->p->scratch, l->k->naccesses + 1, sizeof *seen);
   if (!seen) {
@@ -285,6 +291,7 @@ AxisSet mentioned_axes(LoopPrinter *l, int section) {
     const Expr *e = &l->k->exprs[id];
     if (!l->is_needed[id] || (!expr_has_access(e) && e->op != EXPR_COMBINE && e->op != EXPR_INDEX)) continue;
     bool is_vector = expr_level(l, id) == LEVEL_VECTOR; // its row pointer is set in section 0
+    if (is_vector && !has_vectors(l)) continue;
     AxisSet own = expr_has_access(e) ? access_axes(l->k, &l->k->accesses[e->access]) : e->axes;
     if (is_whole || (is_vector ? section == 0 : l->time[id] == section)) axes |= own;
   }
@@ -292,6 +299,7 @@ AxisSet mentioned_axes(LoopPrinter *l, int section) {
     const Root *root = &l->loop->roots[i];
     if (root->kind != ROOT_STORE) continue;
     bool is_vector = root_level(l, root) == LEVEL_VECTOR;
+    if (is_vector && !has_vectors(l)) continue;
     if (is_whole || (is_vector ? section == 0 : l->time[root->expr] == section))
       axes |= access_axes(l->k, &l->k->accesses[root->access]);
   }

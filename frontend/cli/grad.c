@@ -14,37 +14,51 @@ static ng_gradient_options gradient_options(const Settings *s) {
 
 typedef enum Origin { GIVEN, SAVED, ARRIVING, NORIGINS } Origin;
 
-static bool has_tensor(const ng_graph *g, const char *name, size_t count,
-                       ng_tensor_info (*at)(const ng_graph *g, size_t i)) {
-  for (size_t i = 0; i < count; i++)
-    if (strcmp(at(g, i).name, name) == 0) return true;
-  return false;
+typedef struct Names { // of a graph's inputs or outputs, sorted; valid as long as the graph
+  const char **names;
+  size_t count;
+} Names;
+
+static int compare_names(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool has_output(const ng_graph *g, const char *name) {
-  return has_tensor(g, name, ng_graph_output_count(g), ng_graph_output);
+// Without memory it has none.
+static Names names_of(const ng_graph *g, size_t count, ng_tensor_info (*at)(const ng_graph *g, size_t i)) {
+  Names n = {calloc(count + 1, sizeof *n.names), 0};
+  for (size_t i = 0; n.names && i < count; i++) n.names[n.count++] = at(g, i).name;
+  if (n.names) qsort(n.names, n.count, sizeof *n.names, compare_names);
+  return n;
 }
 
-static Origin origin_of(const ng_graph *forward, const char *name) {
+static bool has_name(const Names *n, const char *name) {
+  return n->count && bsearch(&name, n->names, n->count, sizeof *n->names, compare_names);
+}
+
+static Origin origin_of(const Names *inputs, const Names *outputs, const char *name) {
   static const char prefix[] = "diff_";
-  if (has_tensor(forward, name, ng_graph_input_count(forward), ng_graph_input)) return GIVEN;
-  bool is_diff = strncmp(name, prefix, sizeof prefix - 1) == 0 && has_output(forward, name + sizeof prefix - 1);
+  if (has_name(inputs, name)) return GIVEN;
+  bool is_diff = strncmp(name, prefix, sizeof prefix - 1) == 0 && has_name(outputs, name + sizeof prefix - 1);
   return is_diff ? ARRIVING : SAVED;
 }
 
 static void tell_inputs(const ng_graph *forward, const ng_graph *backward) {
   static const char *const titles[NORIGINS] = {"inputs of", "saved by", "gradients of outputs of"};
+  Names inputs = names_of(forward, ng_graph_input_count(forward), ng_graph_input);
+  Names outputs = names_of(forward, ng_graph_output_count(forward), ng_graph_output);
   for (Origin origin = GIVEN; origin < NORIGINS; origin++) {
     bool is_first = true;
     for (size_t i = 0; i < ng_graph_input_count(backward); i++) {
       const char *name = ng_graph_input(backward, i).name;
-      if (origin_of(forward, name) != origin) continue;
+      if (origin_of(&inputs, &outputs, name) != origin) continue;
       if (is_first) say("%s %s:", titles[origin], ng_graph_name(forward));
       is_first = false;
-      say(" %s%s", name, origin == SAVED && !has_output(forward, name) ? " (not an output of it yet)" : "");
+      say(" %s%s", name, origin == SAVED && !has_name(&outputs, name) ? " (not an output of it yet)" : "");
     }
     if (!is_first) putchar('\n');
   }
+  free(inputs.names);
+  free(outputs.names);
 }
 
 static ng_status write_gradient(ng_context *ctx, ng_graph *forward, ng_graph *backward, const char *path) {
