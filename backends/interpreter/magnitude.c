@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { NOISY_RUNS = 2, OUTLIERS = 10 }; // one of so many elements
+enum { OUTLIERS = 10 }; // one of so many elements
 
 typedef struct Outputs {
   const Tensor *exact; // parallel to the graph's
@@ -55,26 +55,35 @@ static int compare_numbers(const void *a, const void *b) {
 }
 
 // The L2 norm of all, if the outliers moved as the others on average.
-static double norm_of_moves(double *moved, size_t nelems) {
+static double norm_of_moves(double *moved, size_t nelems, uint64_t nruns) {
   qsort(moved, nelems, sizeof *moved, compare_numbers);
   const size_t ncounted = nelems - nelems / OUTLIERS;
   const double most = ncounted ? moved[ncounted - 1] : 0;
   double sum = 0; // of squares in units of the most, which do not overflow
   for (size_t i = 0; most > 0 && i < ncounted; i++) sum += moved[i] / most * (moved[i] / most);
-  return ncounted ? most * sqrt(sum / NOISY_RUNS * ((double)nelems / (double)ncounted)) : 0;
+  return ncounted ? most * sqrt(sum / (double)nruns * ((double)nelems / (double)ncounted)) : 0;
+}
+
+// A few elements may by chance move little in two runs.
+static uint64_t count_runs(const Graph *g) {
+  enum { FEW = 8, USUAL_RUNS = 2, MANY_RUNS = 6 };
+  for (size_t i = 0; i < g->noutputs; i++)
+    if (shape_nelems(&g->outputs[i]->shape) < FEW) return MANY_RUNS;
+  return USUAL_RUNS;
 }
 
 static bool find_magnitudes(const Graph *g, const Tensor *inputs, const Outputs *o, double *magnitudes,
                             const InterpreterOptions *options, Diagnostics *d) {
   InterpreterOptions noisy = *options;
+  const uint64_t nruns = count_runs(g);
   noisy.nan_check = false;
-  for (noisy.noise = 1; noisy.noise <= NOISY_RUNS; noisy.noise++) {
+  for (noisy.noise = 1; noisy.noise <= nruns; noisy.noise++) {
     if (!interpret(g, inputs, o->noisy, &noisy, d)) return false;
     for (size_t k = 0; k < g->noutputs; k++) add_moves(o, k);
   }
   for (size_t k = 0; k < g->noutputs; k++) {
     double tolerance = type_tolerance(g->outputs[k]->type);
-    double norm = norm_of_moves(o->moved[k], (size_t)tensor_nelems(&o->noisy[k]));
+    double norm = norm_of_moves(o->moved[k], (size_t)tensor_nelems(&o->noisy[k]), nruns);
     magnitudes[k] = tolerance > 0 ? norm / tolerance : 0;
   }
   return true;
