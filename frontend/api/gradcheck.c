@@ -185,15 +185,20 @@ static bool find_sizes(Check *c) {
   return true;
 }
 
+// Where some elements moved, those that did not say that they do not depend on the input; where none did, each may have
+// moved by less than it can.
 static Difference sum_differences(const Check *c, double width) {
   Difference d = {0};
-  double sum = 0, bend = 0, magnitude = 0;
+  double sum = 0, bend = 0, magnitude = 0, unmoved = 0;
   for (size_t k = 0; k < c->nweighted; k++) {
     const double *weight = elements(&c->weights[k]), *at = elements(&c->outputs[k]);
     const double *above = elements(&c->moved[0][k]), *below = elements(&c->moved[1][k]);
     int64_t nelems = tensor_nelems(&c->weights[k]);
     for (int64_t i = 0; i < nelems; i++) {
-      if (above[i] == below[i] && above[i] == at[i] && isfinite(at[i])) continue;
+      if (above[i] == below[i] && above[i] == at[i] && isfinite(at[i])) {
+        unmoved += fabs(weight[i] * at[i]);
+        continue;
+      }
       sum += weight[i] * (above[i] - below[i]);
       bend += weight[i] * ((above[i] - at[i]) - (at[i] - below[i]));
       magnitude += fabs(weight[i]) * fmax(fabs(above[i]) + fabs(below[i]), 2 * elements(&c->sizes[k])[i]);
@@ -202,7 +207,7 @@ static Difference sum_differences(const Check *c, double width) {
   const double rounding_errors = 8; // that an output may hold, in units of its last place
   d.slope = sum / width;
   d.bend = fabs(bend) / (width / 2);
-  d.rounding = rounding_errors * DBL_EPSILON * magnitude / width;
+  d.rounding = rounding_errors * DBL_EPSILON * (magnitude > 0 ? magnitude : unmoved) / width;
   return d;
 }
 
