@@ -1,4 +1,4 @@
-// Random valid graphs, generated from the operator table: nothing here knows any operator.
+// Random valid graphs, generated from the operator table: nothing here knows what an operator does.
 //
 // A node begins as a draft in a graph of its own: an operator under one of its names, random attributes, and operands
 // that are values made before or of which nothing is known. Inference then says what follows; what it leaves open is
@@ -110,6 +110,16 @@ static inline OperatorName random_operator_of_family(uint64_t *random) {
        i++)
     n = random_any_operator(random);
   return n;
+}
+
+// One of those that networks are made of, which meet each other there more often than they would by chance.
+static inline OperatorName random_everyday_operator(uint64_t *random) {
+  static const OperatorId everyday[] = {
+      OP_Tanh,      OP_GELU,    OP_Exp,        OP_Sigmoid,           OP_SoftPlus,   OP_ReLU,
+      OP_Square,    OP_Sqrt,    OP_Multiply,   OP_Multiply,          OP_Add,        OP_Add,
+      OP_Subtract,  OP_Divide,  OP_Maximum,    OP_SquaredDifference, OP_LayerNorm,  OP_RMSNorm,
+      OP_GroupNorm, OP_SoftMax, OP_LogSoftmax, OP_ReduceSum,         OP_ReduceMean, OP_ReduceMax};
+  return (OperatorName){&operators[everyday[random_below(random, sizeof everyday / sizeof *everyday)]], NULL};
 }
 
 // A few axes, in memory of the real graph. NULL items: out of memory.
@@ -427,8 +437,10 @@ static inline void random_choose_focus(RandomGraph *r) {
   r->rank = -1;
   r->new_values = 35;
   if (!r->options.is_focused) return;
-  if (random_chance(random, 85)) r->npalette = 2 + random_below(random, RANDOM_PALETTE - 1);
-  for (size_t i = 0; i < r->npalette; i++) r->palette[i] = random_operator_of_family(random);
+  const bool is_everyday = random_chance(random, 40);
+  if (is_everyday || random_chance(random, 85)) r->npalette = 2 + random_below(random, RANDOM_PALETTE - 1);
+  for (size_t i = 0; i < r->npalette; i++)
+    r->palette[i] = is_everyday ? random_everyday_operator(random) : random_operator_of_family(random);
   r->types = types[random_below(random, sizeof types / sizeof *types)];
   if (random_chance(random, 70)) r->rank = 1 + (int)random_below(random, 4);
   r->new_values = 5 + random_below(random, 30);
