@@ -341,9 +341,10 @@ void print_sweep(LoopPrinter *l, int sweep) {
   Runs runs = plan_runs(l, sweep);
   if (l->loop->is_nested) for_each_middle_sum(l, sweep, declare_middle_total);
   else for_each_sum(l, sweep, runs.has_totals ? declare_total : declare_accumulator);
-  if (l->loop->is_across) print_across_loop(l, sweep);
-  else if (!axes_nelems(l->k, loop_inner_axes(l->loop))) {
+  if (!axes_nelems(l->k, loop_inner_axes(l->loop))) {
     // nothing to go over
+  } else if (l->loop->is_across) {
+    print_across_loop(l, sweep);
   } else if (runs.is_open) {
     print_open_runs(l, sweep, &runs);
   } else {
