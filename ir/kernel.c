@@ -494,7 +494,8 @@ int loop_lane_axis(const Loop *loop) {
 
 int64_t loop_row_nelems(const Kernel *k, const Loop *loop) {
   int64_t extent = k->axes[loop->order[loop->nouter]].extent;
-  return loop->is_across ? extent : (extent + LANES - 1) / LANES * LANES;
+  const int64_t whole = (extent + LANES - 1) / LANES * LANES;
+  return loop->is_across ? extent : loop->is_peeled ? whole + LANES : whole; // vectors of peeled rows begin anywhere
 }
 
 AxisSet loop_cut_axes(const Loop *loop) {

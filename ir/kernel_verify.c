@@ -195,6 +195,16 @@ static bool is_root_of(const Loop *loop, ExprId id, int sweep) {
   return false;
 }
 
+// What lanes that are rows, and rows that are handled together, cannot compute.
+static const char *why_not_together(const Loop *loop, const Expr *e) {
+  const AxisSet inner = loop_inner_axes(loop);
+  const AxisSet vector = loop->ninner ? 1U << loop->order[loop->nouter + loop->ninner - 1] : 0;
+  if (loop->is_across && e->op == EXPR_COMBINE) return "it adds up partial sums across lanes";
+  if (loop->rows > 1 && e->axes & loop_outer_axes(loop) && e->axes & inner && !(e->axes & vector))
+    return "a row that is not alone has a scalar along a middle axis";
+  return NULL;
+}
+
 // Whether all that a root needs is there: it has no sums but those that its own sweep adds up, itself or nested in it.
 static bool verify_needed(const Verifying *v, const Loop *loop, const Root *root) {
   const Kernel *k = v->k;
@@ -206,6 +216,8 @@ static bool verify_needed(const Verifying *v, const Loop *loop, const Root *root
     if (expr_is_reduction(e) && id != root->expr && !is_finished(loop, id, root->sweep) &&
         !(loop->is_nested && is_root_of(loop, id, root->sweep)))
       return wrong_root(v, loop, root, "a sum that it needs is not finished");
+    const char *why = why_not_together(loop, e);
+    if (why) return wrong_root(v, loop, root, why);
     if (e->op == EXPR_COMBINE && e->loop >= (uint32_t)(loop - k->loops))
       return wrong_root(v, loop, root, "partial sums that it needs are not there");
     if (e->op != EXPR_COMBINE && e->op != EXPR_LOAD) continue;

@@ -56,13 +56,29 @@ static bool add_kept_value(Scheduling *s, ExprId id) {
   return !k->out_of_memory;
 }
 
+// Main loops compute what is wide and what they add up, and with it the masks that are used there.
+static void find_wide(const Scheduling *s, bool *is_wide) {
+  const Kernel *k = s->k;
+  for (ExprId i = (ExprId)s->noriginals; i-- > 1;) {
+    const Expr *e = &k->exprs[i];
+    is_wide[i] |= !s->is_narrow[i] || expr_is_reduction(e);
+    for (int a = 0; a < 3 && e->args[a]; a++)
+      is_wide[e->args[a]] |= is_wide[i] && expr_info[k->exprs[e->args[a]].op].is_mask;
+  }
+}
+
 static bool find_kept_values(Scheduling *s) {
   const Kernel *k = s->k;
+  bool *is_wide = ARENA_ARRAY(k->arena, bool, s->noriginals);
+  if (!is_wide) {
+    s->k->out_of_memory = true;
+    return false;
+  }
+  find_wide(s, is_wide);
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
-    bool is_wide_use = !s->is_narrow[i] || expr_is_reduction(e);
     for (int a = 0; a < 3 && e->args[a]; a++)
-      if (is_wide_use && should_keep(s, e->args[a]) && !add_kept_value(s, e->args[a])) return false;
+      if (is_wide[i] && should_keep(s, e->args[a]) && !add_kept_value(s, e->args[a])) return false;
   }
   for (size_t i = 0; i < k->nstores; i++) {
     ExprId value = k->stores[i].value;
