@@ -182,12 +182,20 @@ static bool is_independent(const Value *parameter) {
   return !parameter || !parameter->producer;
 }
 
+// Whether open extents decide if there are elements: the mean of none is NaN, an operator's statistic of none is not.
+static bool may_be_of_nothing(const Norm *n) {
+  Labels src = labels_of_frame(&n->algebra);
+  for (int i = 0; i < src.rank; i++)
+    if (src.axes[i] & n->reduced && extent_powers(n->src->shape.extent[i])) return true;
+  return false;
+}
+
 // The operator's own mean and variance in the place of those that the graph still needs.
 static bool provide_statistics(Norm *n, const NormForward *y, Node *node, Value *const own[2]) {
   Builder *b = &n->r->builder;
   bool is_wanted = false;
   for (uint32_t i = 0; i < 2; i++) is_wanted |= own[i] && own[i]->producer && (own[i]->uses || own[i]->is_output);
-  if (!is_wanted || !is_independent(y->gamma) || !is_independent(y->beta)) return true;
+  if (!is_wanted || !is_independent(y->gamma) || !is_independent(y->beta) || may_be_of_nothing(n)) return true;
   uint32_t slot = y->form.kind == BATCH_NORM ? 3 : 1;
   if (norm_kinds[y->form.kind].has_own_statistics) {
     bool fits = true;
