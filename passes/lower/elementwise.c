@@ -91,8 +91,8 @@ static ExprId gelu_argument(Kernel *k, ExprId x) {
   return MUL(x, FMA(NUMBER(GELU_CUBIC), MUL(x, x), NUMBER(GELU_SCALE)));
 }
 
-// a b + c, of a slope that comes to 0 from below, as activations' do at minus infinity: it is -0 there. (-fma(-a, b, -c)
-// would be as well, but compilers make fma(a, b, c) of that where they take it for one instruction.)
+// a b + c, of a slope that comes to 0 from below, as activations' do at minus infinity: it is -0 there. (-fma(-a, b,
+// -c) would be as well, but compilers make fma(a, b, c) of that where they take it for one instruction.)
 static ExprId fma_from_below(Kernel *k, ExprId a, ExprId b, ExprId c) {
   ExprId slope = FMA(a, b, c);
   return SELECT(EQ(slope, NUMBER(0)), NUMBER(-0.0), slope);
