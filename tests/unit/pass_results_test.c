@@ -1,7 +1,7 @@
 // Passes do not change results: each model, each golden case and many random graphs give the same with all passes, with
 // each left out, with no fusion, and with no pass at all. All are interpreted, so what differs is the graph.
 //
-// NGRAD_RANDOM_GRAPHS=1000 takes so many.
+// NGRAD_PASS_GRAPHS=1000 takes so many.
 #include "backends/interpreter/magnitude.h"
 #include "frontend/yaml.h"
 #include "passes/pipeline.h"
@@ -189,7 +189,7 @@ static void golden_cases_give_the_same(void **state) {
 static void random_graphs_give_the_same(void **state) {
   (void)state;
   static const RandomGraphOptions options = {.most_nodes = 16, .most_nelems = 2000};
-  const char *text = getenv("NGRAD_RANDOM_GRAPHS");
+  const char *text = getenv("NGRAD_PASS_GRAPHS");
   uint64_t count = text && *text ? strtoull(text, NULL, 10) : COUNT;
   memset(nchanged, 0, sizeof nchanged);
   for (uint64_t seed = 0; seed < count; seed++) {
