@@ -214,6 +214,9 @@ typedef struct Room { // in the workspace, for values of which the number of ele
   size_t nbytes; // times the powers' product
 } Room;
 
+struct LoopTree; // ir/loops/loops.h
+struct Wants;
+
 typedef struct Program {
   Arena arena;
   const Graph *graph;
@@ -225,6 +228,8 @@ typedef struct Program {
   Room *rooms;           // with open dims: one behind the other, each from a whole line on, and then temporaries
   size_t nrooms;
   size_t workspace_nbytes;
+  // The tree of a kernel's loop, made when it is asked for, as all together are large. NULL: out of memory.
+  struct LoopTree *(*loop_tree)(const Kernel *k, uint32_t loop, const struct Wants *wants, Arena *arena);
   size_t unshared_nbytes; // what the workspace would be if no two values ever had the same place
 } Program;
 

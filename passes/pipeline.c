@@ -22,6 +22,7 @@
 #include "passes/fold_constants.h"
 #include "passes/fuse.h"
 #include "passes/lower/lower.h"
+#include "passes/loops/loops.h"
 #include "passes/memory_verify.h"
 #include "passes/movement.h"
 #include "passes/plan_memory.h"
@@ -267,6 +268,7 @@ Program *pipeline_lower(Graph *g, PassContext *c) {
     size_t most = g->nvalues + 1; // a result may have one of its own, and so may an input
     for (size_t i = 0; i < g->nnodes; i++) most += g->nodes[i]->ninputs;
     p->graph = g;
+    p->loop_tree = loop_tree;
     p->kernels = ARENA_ARRAY(&arena, Kernel *, most);
     p->value_offset = ARENA_ARRAY(&arena, size_t, g->nvalues + 1);
     p->is_in_workspace = ARENA_ARRAY(&arena, bool, g->nvalues + 1);
