@@ -2,7 +2,7 @@
 #ifndef NGRAD_FRONTEND_FILE_H
 #define NGRAD_FRONTEND_FILE_H
 
-#include "ir/diagnostics.h"
+#include "ir/support/diagnostics.h"
 
 // A descriptor of a regular file for reading, and its length; never waits (for a fifo's writer, say). -1 after
 // telling at `at`, with `prefix` before the message.

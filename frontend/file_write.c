@@ -1,7 +1,7 @@
 // Writing files.
 #include "frontend/file.h"
 
-#include "ir/unfinished.h"
+#include "ir/support/unfinished.h"
 
 #include <errno.h>
 #include <limits.h>

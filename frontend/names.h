@@ -5,7 +5,7 @@
 #ifndef NGRAD_FRONTEND_NAMES_H
 #define NGRAD_FRONTEND_NAMES_H
 
-#include "ir/memory.h"
+#include "ir/support/memory.h"
 
 #include <stdint.h>
 

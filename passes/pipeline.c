@@ -13,25 +13,25 @@
 // and then each region is lowered to one kernel and scheduled, and what kernels hand to each other gets its place.
 #include "passes/pipeline.h"
 
-#include "ir/escape.h"
-#include "ir/kernel_verify.h"
-#include "ir/verify.h"
-#include "passes/casts.h"
-#include "passes/common_subexpressions.h"
-#include "passes/dead_code.h"
-#include "passes/fold_constants.h"
-#include "passes/fuse.h"
+#include "ir/graph/verify.h"
+#include "ir/kernel/verify.h"
+#include "ir/support/escape.h"
+#include "passes/lower/fuse.h"
 #include "passes/lower/lower.h"
-#include "passes/loops/loops.h"
-#include "passes/memory_verify.h"
-#include "passes/movement.h"
-#include "passes/plan_memory.h"
-#include "passes/quantize_scales.h"
-#include "passes/recognise.h"
-#include "passes/reshape_orders.h"
-#include "passes/schedule.h"
-#include "passes/simplify.h"
-#include "passes/split_groups.h"
+#include "passes/memory/plan.h"
+#include "passes/memory/verify.h"
+#include "passes/rewrite/casts.h"
+#include "passes/rewrite/common_subexpressions.h"
+#include "passes/rewrite/dead_code.h"
+#include "passes/rewrite/fold_constants.h"
+#include "passes/rewrite/movement.h"
+#include "passes/rewrite/quantize_scales.h"
+#include "passes/rewrite/recognise/recognise.h"
+#include "passes/rewrite/reshape_orders.h"
+#include "passes/rewrite/simplify.h"
+#include "passes/rewrite/split_groups.h"
+#include "passes/schedule/schedule.h"
+#include "passes/schedule/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,12 +53,6 @@ const Pass passes[] = {
     {"fuse", pass_fuse, "mark the nodes that become one kernel", NULL},
 };
 const size_t npasses = sizeof passes / sizeof *passes;
-
-bool pass_is_disabled(const PassContext *c, const char *name) {
-  for (size_t i = 0; i < c->ndisabled; i++)
-    if (strcmp(c->disabled[i], name) == 0) return true;
-  return false;
-}
 
 // A graph that a pass has spoilt is a mistake in ngrad.
 static void verify_after(Graph *g, PassContext *c, const char *pass) {

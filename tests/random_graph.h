@@ -7,10 +7,10 @@
 #ifndef NGRAD_TESTS_RANDOM_GRAPH_H
 #define NGRAD_TESTS_RANDOM_GRAPH_H
 
-#include "ir/infer.h"
-#include "ir/range.h"
-#include "ir/tensor.h"
-#include "ir/verify.h"
+#include "ir/graph/tensor.h"
+#include "ir/graph/verify.h"
+#include "ir/operators/infer.h"
+#include "ir/operators/range.h"
 
 #include <stdio.h>
 #include <string.h>

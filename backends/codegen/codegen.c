@@ -1,7 +1,7 @@
 // From a program to something that can be called; calling it.
 #include "backends/codegen/codegen.h"
 
-#include "backends/codegen/toolchain.h"
+#include "backends/codegen/toolchain/toolchain.h"
 
 #include <dlfcn.h>
 #include <omp.h>

@@ -3,10 +3,10 @@
 #define NGRAD_BACKENDS_CODEGEN_CODEGEN_H
 
 #include "backends/codegen/isa.h"
-#include "ir/diagnostics.h"
-#include "ir/kernel.h"
-#include "ir/operator.h"
-#include "ir/tensor.h"
+#include "ir/graph/tensor.h"
+#include "ir/kernel/kernel.h"
+#include "ir/operators/operator.h"
+#include "ir/support/diagnostics.h"
 
 // A program as C for one instruction set, with the entry point that compiled_run calls. Constants of more than one
 // number are given to that, or stand in the text. Profiled, it tells its caller when each loop is done; else the text

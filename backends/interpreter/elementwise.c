@@ -4,7 +4,7 @@
 // To add one, write its row: FORMULA(name, declarations, expression). The declarations, made once a node and
 // separated by semicolons, name what the expression needs of the node's attributes:
 // `const double alpha = node_f32(node, "alpha")`.
-#include "ir/elementwise.h"
+#include "ir/operators/elementwise.h"
 
 #include "backends/interpreter/evaluation.h"
 #include "backends/interpreter/sum.h"

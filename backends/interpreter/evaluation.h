@@ -1,12 +1,12 @@
 // What an operator's function in the interpreter is given: one node and the arrays of its operands.
 //
-// There is one function a row of ir/operators.def, in the file of the row's family, called interpret_ and the
+// There is one function a row of ir/operators/operators.def, in the file of the row's family, called interpret_ and the
 // operator's name. It may rely on a verified node whose extents all have numbers.
 #ifndef NGRAD_BACKENDS_INTERPRETER_EVALUATION_H
 #define NGRAD_BACKENDS_INTERPRETER_EVALUATION_H
 
 #include "backends/interpreter/noise.h"
-#include "ir/operator.h"
+#include "ir/operators/operator.h"
 
 typedef struct Evaluation {
   const Node *node;
@@ -23,7 +23,7 @@ int64_t evaluation_s64(const Evaluation *e, uint32_t slot); // the one element o
 
 // False: out of memory, the one way to fail.
 #define OP(name, ...) bool interpret_##name(const Evaluation *e);
-#include "ir/operators.def"
+#include "ir/operators/operators.def"
 #undef OP
 
 #endif

@@ -1,6 +1,6 @@
 // The memory that the interpreter will take: the run without the work, as in interpreter.c.
 #include "backends/interpreter/interpreter.h"
-#include "ir/budget.h"
+#include "ir/support/budget.h"
 
 typedef struct Cell { // a value at run time
   bool is_live;

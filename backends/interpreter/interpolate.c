@@ -1,6 +1,6 @@
 // Resampling: an output element is a sum of input elements times weights, a product of one weight for each spatial
 // axis; the gradient gives each element's share back to where it came from.
-#include "ir/interpolate.h"
+#include "ir/operators/interpolate.h"
 
 #include "backends/interpreter/evaluation.h"
 #include "backends/interpreter/sum.h"

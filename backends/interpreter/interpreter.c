@@ -10,7 +10,7 @@
 
 static bool (*const functions[OP_COUNT])(const Evaluation *e) = {
 #define OP(name, ...) [OP_##name] = interpret_##name,
-#include "ir/operators.def"
+#include "ir/operators/operators.def"
 #undef OP
 };
 

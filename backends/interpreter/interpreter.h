@@ -7,7 +7,7 @@
 #ifndef NGRAD_BACKENDS_INTERPRETER_INTERPRETER_H
 #define NGRAD_BACKENDS_INTERPRETER_INTERPRETER_H
 
-#include "ir/tensor.h"
+#include "ir/graph/tensor.h"
 
 typedef struct InterpreterOptions {
   const Allocator *allocator;                                 // for everything, the arrays of values included

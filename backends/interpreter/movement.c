@@ -1,5 +1,5 @@
 // The operators that move elements.
-#include "ir/movement.h"
+#include "ir/operators/movement.h"
 
 #include "backends/interpreter/evaluation.h"
 #include "backends/interpreter/walk.h"

@@ -1,7 +1,7 @@
 // Digits by digits of the same number: no state but for sums.
 #include "backends/interpreter/noise.h"
 
-#include "ir/splitmix.h"
+#include "ir/support/splitmix.h"
 
 #include <float.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #ifndef NGRAD_BACKENDS_INTERPRETER_NOISE_H
 #define NGRAD_BACKENDS_INTERPRETER_NOISE_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 typedef struct Noise {
   uint64_t seed;  // not 0

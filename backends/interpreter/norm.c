@@ -3,7 +3,7 @@
 // written for each element of src. So the functions at the end read as the formulas of the operators' documents.
 //
 // Statistics are the ones given, or for forward training two-pass: the mean first, then the deviations from it.
-#include "ir/norm.h"
+#include "ir/operators/norm.h"
 
 #include "backends/interpreter/evaluation.h"
 #include "backends/interpreter/sum.h"

@@ -1,5 +1,5 @@
 // Quantisation and back. What is stored is rounded to its type, for there it is no float.
-#include "ir/quantize.h"
+#include "ir/operators/quantize.h"
 
 #include "backends/interpreter/evaluation.h"
 #include "backends/interpreter/walk.h"

@@ -1,6 +1,6 @@
 // Reductions. A SUM is a formula of x, an element of src, which is added up, and one of the total of n such elements. A
 // FOLD is what the first of n elements meets, what x makes of the total so far, and the result over no elements.
-#include "ir/reduce.h"
+#include "ir/operators/reduce.h"
 
 #include "backends/interpreter/evaluation.h"
 #include "backends/interpreter/sum.h"

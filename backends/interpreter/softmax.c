@@ -1,5 +1,5 @@
 // Softmax and its gradients. A row is what lies along the axis; the track of the walk says which row an element is in.
-#include "ir/softmax.h"
+#include "ir/operators/softmax.h"
 
 #include "backends/interpreter/evaluation.h"
 #include "backends/interpreter/sum.h"

@@ -5,7 +5,7 @@
 #ifndef NGRAD_BACKENDS_INTERPRETER_WALK_H
 #define NGRAD_BACKENDS_INTERPRETER_WALK_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 enum { MAX_TRACKS = 3 };
 

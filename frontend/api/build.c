@@ -2,7 +2,7 @@
 #include "frontend/api/build.h"
 
 #include "backends/interpreter/interpreter.h"
-#include "frontend/yaml.h"
+#include "frontend/yaml/yaml.h"
 
 #include <string.h>
 

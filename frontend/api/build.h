@@ -5,6 +5,7 @@
 #include "backends/codegen/isa.h"
 #include "frontend/api/handles.h"
 #include "passes/pipeline.h"
+#include "passes/schedule/schedule.h"
 
 typedef struct Build {
   ng_graph *owner;
@@ -21,8 +22,8 @@ typedef struct Build {
 // Checks the options (NULL: defaults), binds the graph and takes a clone of it through the passes. Whatever it returns,
 // build_deinit must follow.
 ng_status build_graph(Build *b, ng_graph *g, const ng_options *options);
-// The same with a graph of g's that may have open dims (ir/open.h), which must outlive the build, and for any machine
-// rather than for this one, whose caches it must not depend on.
+// The same with a graph of g's that may have open dims (ir/graph/open.h), which must outlive the build, and for any
+// machine rather than for this one, whose caches it must not depend on.
 ng_status build_portable_graph(Build *b, ng_graph *g, const Graph *open, const ng_options *options);
 ng_status build_kernels(Build *b);
 void build_deinit(Build *b);

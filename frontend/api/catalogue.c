@@ -2,9 +2,10 @@
 #include "frontend/api/handles.h"
 
 #include "backends/codegen/isa.h"
-#include "ir/operator.h"
+#include "ir/operators/operator.h"
 #include "passes/gradient/gradient.h"
-#include "passes/rewrite.h"
+#include "passes/pipeline.h"
+#include "passes/rewrite/rewrite.h"
 
 // Row i of the list of names: the operators' own, then the signatures.
 static OperatorName operator_name_at(size_t i) {

@@ -2,7 +2,7 @@
 #ifndef NGRAD_FRONTEND_API_CEILING_H
 #define NGRAD_FRONTEND_API_CEILING_H
 
-#include "ir/memory.h"
+#include "ir/support/memory.h"
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 // Contexts: the allocator, the messages, and how a call's outcome becomes a status.
 #include "frontend/api/handles.h"
 
-#include "ir/unfinished.h"
+#include "ir/support/unfinished.h"
 
 #include <stdarg.h>
 #include <stdio.h>

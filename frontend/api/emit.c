@@ -4,9 +4,9 @@
 #include "backends/codegen/codegen.h"
 #include "backends/interpreter/magnitude.h"
 #include "frontend/file.h"
-#include "frontend/yaml.h"
-#include "ir/norm.h"
-#include "ir/open.h"
+#include "frontend/yaml/yaml.h"
+#include "ir/graph/open.h"
+#include "ir/operators/norm.h"
 
 #include <nettle/sha2.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // Gradients of graphs. They are handed out as what their text reads back as, which owns all that it refers to.
 #include "frontend/api/gradient.h"
 
-#include "frontend/yaml.h"
+#include "frontend/yaml/yaml.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #include "frontend/api/handles.h"
 
 #include "backends/codegen/codegen.h"
-#include "frontend/yaml.h"
-#include "ir/infer.h"
+#include "frontend/yaml/yaml.h"
+#include "ir/operators/infer.h"
 
 #include <string.h>
 

@@ -5,9 +5,9 @@
 #define NGRAD_FRONTEND_API_HANDLES_H
 
 #include "frontend/api/ngrad.h"
-#include "ir/budget.h"
-#include "ir/operator.h"
-#include "ir/tensor.h"
+#include "ir/graph/tensor.h"
+#include "ir/operators/operator.h"
+#include "ir/support/budget.h"
 
 struct ng_context {
   Allocator allocator; // the budget's

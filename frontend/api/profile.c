@@ -1,8 +1,8 @@
 // Profiles of kernels: operators and source lines, bytes, and times from samples.
 #include "frontend/api/profile.h"
 
-#include "ir/operator.h"
-#include "passes/traffic.h"
+#include "ir/operators/operator.h"
+#include "passes/schedule/traffic.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 // Random inputs. Integer arithmetic and one multiplication make each element, so no machine's math library matters.
 #include "frontend/api/handles.h"
 
-#include "ir/splitmix.h"
+#include "ir/support/splitmix.h"
 
 // Four uniform 16-bit numbers have a sum of mean 2 * 65535 and variance (2^32 - 1) / 3.
 static double nearly_normal(uint64_t word) {

@@ -2,9 +2,9 @@
 #include "frontend/api/build.h"
 
 #include "backends/codegen/codegen.h"
-#include "frontend/dot.h"
-#include "frontend/yaml.h"
-#include "ir/escape.h"
+#include "frontend/dot/dot.h"
+#include "frontend/yaml/yaml.h"
+#include "ir/support/escape.h"
 
 #include <string.h>
 

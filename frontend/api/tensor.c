@@ -1,7 +1,7 @@
 // Tensors of the caller: memory, .npy files, and what lies between ng_tensor and Tensor.
 #include "frontend/api/handles.h"
 
-#include "frontend/npy.h"
+#include "frontend/npy/npy.h"
 
 #include <assert.h>
 #include <string.h>

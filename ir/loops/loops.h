@@ -9,7 +9,7 @@
 #ifndef NGRAD_IR_LOOPS_LOOPS_H
 #define NGRAD_IR_LOOPS_LOOPS_H
 
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 
 // Integers: variables of loops, and what is computed of them. They are of C's size_t, but for those marked int.
 
@@ -230,7 +230,7 @@ typedef struct LoopTree {
   LoopNode *block;       // a list
 } LoopTree;
 
-typedef struct Wants { // which results a caller may leave out
+typedef struct Wants {         // which results a caller may leave out
   const bool *is_optional;     // by value->index: outputs; NULL: none
   const bool *may_be_unwanted; // by temporary: partial sums that are for such outputs alone; NULL: none
 } Wants;

@@ -1,5 +1,5 @@
 // Gradients of the elementwise operators.
-#include "ir/elementwise.h"
+#include "ir/operators/elementwise.h"
 
 #include "passes/gradient/gradient.h"
 

@@ -2,9 +2,9 @@
 // Values are named in the end, when it is known which are the gradients of which.
 #include "passes/gradient/gradient.h"
 
-#include "ir/infer.h"
-#include "ir/verify.h"
-#include "passes/dead_code.h"
+#include "ir/graph/verify.h"
+#include "ir/operators/infer.h"
+#include "passes/rewrite/dead_code.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ struct Gradient {
 
 const GradientRule *const gradient_rules[OP_COUNT] = {
 #define OP(name, ...) [OP_##name] = &gradient_##name,
-#include "ir/operators.def"
+#include "ir/operators/operators.def"
 #undef OP
 };
 

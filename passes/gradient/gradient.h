@@ -6,13 +6,13 @@
 // each output. Its outputs are diff_NAME for each input asked for. Statistics that a norm did not keep are computed
 // anew. Gradients do not flow through statistics (Operand.is_statistic).
 //
-// Below that is what the operators' rules are made of: one a row of ir/operators.def, called gradient_ and the
-// operator's name, in the file of the row's family. Its function reads the forward node and gives a gradient to those
-// of its inputs that want one; an operator that has none says why. What nothing uses is removed in the end.
+// Below that is what the operators' rules are made of: one a row of ir/operators/operators.def, called gradient_ and
+// the operator's name, in the file of the row's family. Its function reads the forward node and gives a gradient to
+// those of its inputs that want one; an operator that has none says why. What nothing uses is removed in the end.
 #ifndef NGRAD_PASSES_GRADIENT_GRADIENT_H
 #define NGRAD_PASSES_GRADIENT_GRADIENT_H
 
-#include "ir/operator.h"
+#include "ir/operators/operator.h"
 
 typedef struct GradientRequest {
   Value *const *wrt; // inputs of the graph; NULL: all floating-point ones that a gradient reaches
@@ -42,7 +42,7 @@ typedef struct GradientRule {
 } GradientRule;
 
 #define OP(name, ...) extern const GradientRule gradient_##name;
-#include "ir/operators.def"
+#include "ir/operators/operators.def"
 #undef OP
 
 extern const GradientRule *const gradient_rules[OP_COUNT];

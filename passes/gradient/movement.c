@@ -1,5 +1,5 @@
 // Gradients of the operators that move elements: they go back to where they came from.
-#include "ir/movement.h"
+#include "ir/operators/movement.h"
 
 #include "passes/gradient/gradient.h"
 

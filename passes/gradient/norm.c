@@ -1,5 +1,5 @@
 // Gradients of the normalisations: their own operators, on the statistics that the forward ones kept.
-#include "ir/norm.h"
+#include "ir/operators/norm.h"
 
 #include "passes/gradient/gradient.h"
 

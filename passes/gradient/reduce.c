@@ -1,5 +1,5 @@
 // Gradients of the reductions: what arrives at a result goes to each of the elements it was made of, by its share.
-#include "ir/reduce.h"
+#include "ir/operators/reduce.h"
 
 #include "passes/gradient/gradient.h"
 

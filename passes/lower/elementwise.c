@@ -3,7 +3,7 @@
 // To add one, write its row: FORMULA(name, declarations, expression), in the words below. The formulas are those of
 // the interpreter in forms that neither cancel nor overflow in f32. That an infinity gives what it should, and that a
 // NaN stays one, may hang on the order of the operands of GT, MAX and MIN: a comparison with a NaN is false.
-#include "ir/elementwise.h"
+#include "ir/operators/elementwise.h"
 
 #include "passes/lower/lower.h"
 

@@ -1,6 +1,6 @@
 // Lowering of resampling: loads at places that are computed from coordinates, by integers that floats hold exactly.
 // Formulas of one axis alone become tables, made once a call: scheduling keeps what does not vary along other axes.
-#include "ir/interpolate.h"
+#include "ir/operators/interpolate.h"
 
 #include "passes/lower/lower.h"
 

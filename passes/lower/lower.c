@@ -1,15 +1,15 @@
 // The lowering of a region: domain, operands, results; what is used outside is stored.
 #include "passes/lower/lower.h"
 
-#include "ir/interpolate.h"
-#include "ir/norm.h"
+#include "ir/operators/interpolate.h"
+#include "ir/operators/norm.h"
 
 #include <assert.h>
 #include <string.h>
 
 static void (*const lowerings[OP_COUNT])(Lowering *, const Node *) = {
 #define OP(name, ...) [OP_##name] = lower_##name,
-#include "ir/operators.def"
+#include "ir/operators/operators.def"
 #undef OP
 };
 

@@ -6,8 +6,8 @@
 #ifndef NGRAD_PASSES_LOWER_LOWER_H
 #define NGRAD_PASSES_LOWER_LOWER_H
 
-#include "ir/kernel.h"
-#include "ir/operator.h"
+#include "ir/kernel/kernel.h"
+#include "ir/operators/operator.h"
 
 // One axis of the domain may be two of the kernel's: which part of it, and where in the part; those after it are then
 // one further. Values have the domain's axes, but that a map may give one this axis, the parts alone:
@@ -32,7 +32,7 @@ typedef struct Lowering {
 
 // One function an operator: reads operands, sets results.
 #define OP(name, ...) void lower_##name(Lowering *l, const Node *node);
-#include "ir/operators.def"
+#include "ir/operators/operators.def"
 #undef OP
 
 // A value as the domain sees it. `axis[i]` is the domain's axis of the value's axis i; axes of extent 1 do not vary.

@@ -1,6 +1,6 @@
 // Lowering of the operators that move elements: loads with other strides. What they load must have been stored, so
 // fusing never puts its producer in their region.
-#include "ir/movement.h"
+#include "ir/operators/movement.h"
 
 #include "passes/lower/lower.h"
 

@@ -2,7 +2,7 @@
 //
 // x - mean is formed first and everything else from it: the form a * dy + b * x + c loses as many digits as
 // |mean| / deviation has. Constants of a channel or row are folded before they meet the data.
-#include "ir/norm.h"
+#include "ir/operators/norm.h"
 
 #include "passes/lower/lower.h"
 

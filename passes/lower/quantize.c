@@ -1,5 +1,5 @@
 // Lowering of quantisation. A list of scales is one number here: a pass has made constants of longer ones.
-#include "ir/quantize.h"
+#include "ir/operators/quantize.h"
 
 #include "passes/lower/lower.h"
 

@@ -1,5 +1,5 @@
 // Lowering of the reductions.
-#include "ir/reduce.h"
+#include "ir/operators/reduce.h"
 
 #include "passes/lower/lower.h"
 

@@ -1,5 +1,5 @@
 // Lowering of softmax and its gradients. The greatest element goes first, so that no power overflows.
-#include "ir/softmax.h"
+#include "ir/operators/softmax.h"
 
 #include "passes/lower/lower.h"
 

@@ -3,7 +3,7 @@
 
 #include "frontend/api/ceiling.h"
 #include "frontend/cli/session.h"
-#include "ir/norm.h"
+#include "ir/operators/norm.h"
 #include "tests/bench/data.h"
 #include "tests/bench/turns.h"
 

@@ -1,7 +1,7 @@
 // Random inputs, and what of them depends on others.
 #include "tests/bench/data.h"
 
-#include "ir/norm.h"
+#include "ir/operators/norm.h"
 #include "tests/bench/norm_groups.h"
 
 #include <stdlib.h>

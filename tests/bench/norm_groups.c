@@ -1,7 +1,7 @@
 // Extents of normalisations.
 #include "tests/bench/norm_groups.h"
 
-#include "ir/norm.h"
+#include "ir/operators/norm.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef NGRAD_TESTS_BENCH_NORM_GROUPS_H
 #define NGRAD_TESTS_BENCH_NORM_GROUPS_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 // src, row-major, seen as [outer, count, inner]: a statistic for each of count.
 typedef struct NormGroups {

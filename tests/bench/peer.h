@@ -3,7 +3,7 @@
 #define NGRAD_TESTS_BENCH_PEER_H
 
 #include "frontend/api/ngrad.h"
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 // Any bytes as a graph file: read, or refused with an error; what is read is printed as a file that is printed again
 // as it is.
-#include "frontend/yaml.h"
+#include "frontend/yaml/yaml.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // Any bytes as a .npy file: read, or refused with an error.
-#include "frontend/npy.h"
+#include "frontend/npy/npy.h"
 
 #include <stdlib.h>
 

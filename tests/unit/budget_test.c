@@ -1,7 +1,7 @@
 // Memory budgets: the allocator, what the system leaves, and what is checked before it is allocated.
 #include "frontend/api/available_memory.h"
-#include "ir/budget.h"
-#include "ir/text.h"
+#include "ir/support/budget.h"
+#include "ir/support/text.h"
 #include "tests/unit/api_case.h"
 #include "tests/unit/failing_allocator.h"
 

@@ -1,7 +1,7 @@
 // Compiled elementwise operators, constants and dropout against the interpreter, and against themselves: extents that
 // straddle the lane count, all types, operands that broadcast, special values. See ladder.h for what is compared with
 // what.
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 #include "tests/unit/graph_cases.h"
 #include "tests/unit/ladder.h"
 

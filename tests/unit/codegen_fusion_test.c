@@ -1,6 +1,6 @@
 // Compiled regions of several operators against the interpreter, and against themselves; and large tensors, whose
 // blocks, chains of additions and stores are of every kind. See ladder.h for what is compared with what.
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 #include "tests/unit/graph_cases.h"
 #include "tests/unit/ladder.h"
 

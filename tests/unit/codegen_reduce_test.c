@@ -1,6 +1,6 @@
 // Compiled reductions and softmaxes against the interpreter, and against themselves: any axes of any rank, extents that
 // straddle the lane count, all types. See ladder.h for what is compared with what.
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 #include "tests/random_graph.h"
 #include "tests/unit/ladder.h"
 

@@ -1,5 +1,5 @@
 // Messages: what is printed, how much of a hostile file is let through, and the nearest word.
-#include "ir/diagnostics.h"
+#include "ir/support/diagnostics.h"
 #include "tests/unit/failing_allocator.h"
 
 #include <setjmp.h>

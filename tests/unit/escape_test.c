@@ -1,5 +1,5 @@
 // What each sink makes of hostile text.
-#include "ir/escape.h"
+#include "ir/support/escape.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,9 +2,10 @@
 // does not, whose bits must be the same, against C's functions.
 #include "backends/codegen/codegen.h"
 #include "frontend/api/handles.h"
-#include "ir/kernel.h"
-#include "ir/target.h"
-#include "passes/schedule.h"
+#include "ir/kernel/kernel.h"
+#include "ir/loops/target.h"
+#include "passes/schedule/schedule.h"
+#include "passes/schedule/tree.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -149,6 +150,7 @@ static void make_program(Case *c) {
   c->program.graph = g;
   c->program.kernels = c->kernels;
   c->program.nkernels = 1;
+  c->program.loop_tree = loop_tree;
   c->program.value_offset = value_offset;
   c->program.is_in_workspace = is_in_workspace;
 }

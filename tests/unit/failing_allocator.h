@@ -3,7 +3,7 @@
 #ifndef NGRAD_TESTS_UNIT_FAILING_ALLOCATOR_H
 #define NGRAD_TESTS_UNIT_FAILING_ALLOCATOR_H
 
-#include "ir/memory.h"
+#include "ir/support/memory.h"
 
 #include <malloc.h>
 #include <stdint.h>

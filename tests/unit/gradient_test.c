@@ -1,7 +1,7 @@
 // Gradients of graphs: each operator's against differences, what a gradient graph is made of, and what is wrong.
 #include "frontend/api/ngrad.h"
-#include "frontend/yaml.h"
-#include "ir/operator.h"
+#include "frontend/yaml/yaml.h"
+#include "ir/operators/operator.h"
 #include "passes/gradient/gradient.h"
 #include "tests/random_graph.h"
 #include "tests/unit/failing_allocator.h"

@@ -1,7 +1,7 @@
 // Clones of graphs: the same text, and a life of their own.
-#include "frontend/yaml.h"
-#include "ir/graph.h"
-#include "ir/verify.h"
+#include "frontend/yaml/yaml.h"
+#include "ir/graph/graph.h"
+#include "ir/graph/verify.h"
 #include "tests/unit/failing_allocator.h"
 
 #include <setjmp.h>

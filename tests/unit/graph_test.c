@@ -1,6 +1,6 @@
 // Building graphs: use lists, order, named extents, what replacing and removing leave behind. Clones have a test of
 // their own.
-#include "ir/operator.h"
+#include "ir/operators/operator.h"
 #include "tests/unit/failing_allocator.h"
 
 #include <setjmp.h>

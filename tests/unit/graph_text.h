@@ -5,7 +5,7 @@
 #ifndef NGRAD_TESTS_UNIT_GRAPH_TEXT_H
 #define NGRAD_TESTS_UNIT_GRAPH_TEXT_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 // graphs that are wide, deep, or have many inputs, outputs, constants or kernels. Text that a compiler must work
 // through does too.
 #include "frontend/api/ngrad.h"
-#include "ir/text.h"
+#include "ir/support/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 // one extent wrong.
 #include "tests/unit/infer_rows.h"
 
-#include "ir/infer.h"
+#include "ir/operators/infer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

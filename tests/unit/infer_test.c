@@ -1,5 +1,5 @@
 // Inference of whole graphs, and what it costs.
-#include "ir/infer.h"
+#include "ir/operators/infer.h"
 #include "tests/unit/failing_allocator.h"
 
 #include <setjmp.h>

@@ -10,9 +10,9 @@
 #define NGRAD_TESTS_UNIT_INTERPRETER_CASE_H
 
 #include "backends/interpreter/interpreter.h"
-#include "ir/infer.h"
-#include "ir/norm.h"
-#include "ir/verify.h"
+#include "ir/graph/verify.h"
+#include "ir/operators/infer.h"
+#include "ir/operators/norm.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 // Resampling: results worked out by hand.
-#include "ir/interpolate.h"
+#include "ir/operators/interpolate.h"
 
 #include "tests/unit/interpreter_case.h"
 

@@ -1,5 +1,5 @@
 // Quantisation: results worked out by hand.
-#include "ir/quantize.h"
+#include "ir/operators/quantize.h"
 
 #include "tests/unit/interpreter_case.h"
 

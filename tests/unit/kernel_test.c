@@ -1,5 +1,5 @@
 // Building kernels: expressions made once, sums that are products, axes dropped and merged.
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 #include "tests/unit/failing_allocator.h"
 
 #include <math.h>

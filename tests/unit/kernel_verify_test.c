@@ -1,9 +1,9 @@
 // The verifiers of kernels and memory plans: nothing that the passes make is refused, and what is spoilt on purpose is.
-#include "ir/kernel_verify.h"
+#include "ir/kernel/verify.h"
 
 #include "backends/interpreter/interpreter.h"
-#include "frontend/yaml.h"
-#include "passes/memory_verify.h"
+#include "frontend/yaml/yaml.h"
+#include "passes/memory/verify.h"
 #include "passes/pipeline.h"
 #include "tests/random_graph.h"
 

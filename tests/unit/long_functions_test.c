@@ -1,6 +1,6 @@
 // Functions that loops call because they have many of them: the same bits as where they are inlined, and little C.
 #include "frontend/api/ngrad.h"
-#include "ir/text.h"
+#include "ir/support/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // Arenas, and the allocator under them.
-#include "ir/memory.h"
+#include "ir/support/memory.h"
 #include "tests/unit/failing_allocator.h"
 
 #include <setjmp.h>

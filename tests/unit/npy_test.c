@@ -1,5 +1,5 @@
 // .npy files: every type, order and layout that is read, what is written, and files that lie.
-#include "frontend/npy.h"
+#include "frontend/npy/npy.h"
 #include "tests/unit/failing_allocator.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 // Open dims: what extents become products of, which dims cannot stay open, and what stages make of the rest. Expected
 // numbers are worked out by hand.
-#include "frontend/yaml.h"
-#include "ir/open.h"
-#include "ir/operator.h"
-#include "ir/target.h"
+#include "frontend/yaml/yaml.h"
+#include "ir/graph/open.h"
+#include "ir/loops/target.h"
+#include "ir/operators/operator.h"
 #include "passes/pipeline.h"
 #include "tests/unit/failing_allocator.h"
 

@@ -1,9 +1,9 @@
 // Every operator on literal numbers: interpreted, and compiled for the best ISA here and for none. All cases are one
 // graph. That no operator is without cases, and none without the cases that operators tend to get wrong, is tested too.
 #include "frontend/api/ngrad.h"
-#include "ir/infer.h"
-#include "ir/operator.h"
-#include "ir/rules.h"
+#include "ir/operators/infer.h"
+#include "ir/operators/operator.h"
+#include "ir/operators/rules.h"
 #include "tests/unit/operator_cases.h"
 
 #include <ctype.h>

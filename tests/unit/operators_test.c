@@ -1,6 +1,6 @@
 // The operator table and the signatures: what must hold of every row, and the rows of the five systems as their
 // documents have them.
-#include "ir/operator.h"
+#include "ir/operators/operator.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static bool is_identifier(const char *name) {
 
 // A family is a file in each layer. Tests run in the repository's root.
 static void assert_family_exists(const char *family) {
-  static const char *const folders[] = {"ir", "backends/interpreter", "passes/lower"};
+  static const char *const folders[] = {"ir/operators", "backends/interpreter", "passes/lower"};
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
     char path[128];
     snprintf(path, sizeof path, "%s/%s.c", folders[i], family);

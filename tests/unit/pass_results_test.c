@@ -3,7 +3,7 @@
 //
 // NGRAD_PASS_GRAPHS=1000 takes so many.
 #include "backends/interpreter/magnitude.h"
-#include "frontend/yaml.h"
+#include "frontend/yaml/yaml.h"
 #include "passes/pipeline.h"
 #include "tests/random_graph.h"
 

@@ -1,10 +1,11 @@
 // The passes before code: what fuses and what does not, what is removed, which passes run, and what becomes of a
 // failing allocation.
 #include "backends/interpreter/interpreter.h"
-#include "frontend/yaml.h"
-#include "passes/dead_code.h"
+#include "frontend/yaml/yaml.h"
 #include "passes/lower/lower.h"
 #include "passes/pipeline.h"
+#include "passes/rewrite/dead_code.h"
+#include "passes/schedule/schedule.h"
 #include "tests/random_graph.h"
 #include "tests/unit/failing_allocator.h"
 

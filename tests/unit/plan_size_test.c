@@ -1,7 +1,7 @@
 // Plans are small: what a kernel keeps in memory of its own is bounded by the largest tensor that it reads, writes or
 // sums up to, whatever is spread over what, and for all values of open dims.
 #include "frontend/api/handles.h"
-#include "ir/open.h"
+#include "ir/graph/open.h"
 #include "passes/pipeline.h"
 #include "tests/unit/api_case.h"
 

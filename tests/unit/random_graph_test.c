@@ -4,7 +4,7 @@
 // NGRAD_RANDOM_GRAPHS=1000 compiles so many, NGRAD_RANDOM_SEED=7 begins with that seed.
 #include "backends/interpreter/interpreter.h"
 #include "frontend/api/ngrad.h"
-#include "frontend/yaml.h"
+#include "frontend/yaml/yaml.h"
 #include "passes/pipeline.h"
 #include "tests/noise.h"
 #include "tests/random_graph.h"

@@ -1,6 +1,6 @@
 // Random data keeps to what the operators ask of it, whatever lies between it and them.
 #include "frontend/api/ngrad.h"
-#include "frontend/yaml.h"
+#include "frontend/yaml/yaml.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,9 +1,10 @@
 // The rewrite engine and the rules: what matches and what does not, and for each rule a graph on which it is applied
 // and which then gives the same bits, for NaN, infinities and both zeros among all pairs of operands.
 #include "backends/interpreter/interpreter.h"
-#include "frontend/yaml.h"
-#include "ir/verify.h"
-#include "passes/rewrite.h"
+#include "frontend/yaml/yaml.h"
+#include "ir/graph/verify.h"
+#include "passes/pipeline.h"
+#include "passes/rewrite/rewrite.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 // What --schedule sets: the same bits as without it, or, for the keys whose row in the table says that they change
 // the order of additions, results that agree as closely as f32 sums do.
 #include "frontend/api/handles.h"
-#include "passes/schedule.h"
+#include "passes/schedule/schedule.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,8 @@
 // Numbers that tuning moves (blocks, rows at once) are held to what must be true of them, not to what they are.
 #include "frontend/api/handles.h"
 #include "passes/pipeline.h"
-#include "passes/traffic.h"
+#include "passes/schedule/schedule.h"
+#include "passes/schedule/traffic.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 // Elementwise operators, sums and quantisation over all pairs of special numbers, interpreted and compiled: both give a
 // NaN, an infinity, or a number of one sign, that of zero included. In their tails, results are right to a few digits
 // of their own size.
-#include "ir/operator.h"
+#include "ir/operators/operator.h"
 #include "tests/unit/api_case.h"
 
 #include <float.h>

@@ -1,5 +1,5 @@
 // Orders of axes in memory, and tensors that have them.
-#include "ir/tensor.h"
+#include "ir/graph/tensor.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

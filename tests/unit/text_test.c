@@ -1,5 +1,5 @@
 // The growing string and the spelling of numbers.
-#include "ir/text.h"
+#include "ir/support/text.h"
 #include "tests/unit/failing_allocator.h"
 
 #include <locale.h>

@@ -1,5 +1,5 @@
 // Element types: their names and sizes, and conversions to and from f64 against the formats' definitions.
-#include "ir/type.h"
+#include "ir/graph/type.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 // The verifier: each invariant is broken on purpose, alone, and found.
-#include "frontend/yaml.h"
-#include "ir/norm.h"
-#include "ir/verify.h"
+#include "frontend/yaml/yaml.h"
+#include "ir/graph/verify.h"
+#include "ir/operators/norm.h"
 #include "tests/unit/failing_allocator.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 // Reading and printing graph files: what a print looks like, that reading it gives it again, and that no bytes and
 // no failing allocation break the reader. Messages are tests/errors' matter.
-#include "frontend/yaml.h"
+#include "frontend/yaml/yaml.h"
 #include "tests/unit/failing_allocator.h"
 
 #include <fcntl.h>

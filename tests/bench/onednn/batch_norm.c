@@ -2,7 +2,7 @@
 // strides.
 #include "tests/bench/onednn/sequence.h"
 
-#include "ir/norm.h"
+#include "ir/operators/norm.h"
 #include "tests/bench/norm_groups.h"
 
 typedef struct BatchNorm {

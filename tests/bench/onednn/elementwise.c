@@ -1,7 +1,7 @@
 // ReLU's gradient and addition, on all elements in a row.
 #include "tests/bench/onednn/sequence.h"
 
-#include "ir/norm.h"
+#include "ir/operators/norm.h"
 
 bool add_relu_backward(Sequence *s, const Node *node) {
   const bool uses_dst = node_bool(node, "use_dst");

@@ -1,7 +1,7 @@
 // Layer normalisation and its gradient, on a matrix of as many rows as there are statistics.
 #include "tests/bench/onednn/sequence.h"
 
-#include "ir/norm.h"
+#include "ir/operators/norm.h"
 #include "tests/bench/norm_groups.h"
 
 typedef struct LayerNorm {

@@ -7,7 +7,7 @@
 #include "tests/bench/onednn/sequence.h"
 #include "tests/bench/turns.h"
 
-#include "ir/norm.h"
+#include "ir/operators/norm.h"
 
 #include <assert.h>
 #include <stdio.h>

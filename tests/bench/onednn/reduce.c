@@ -1,8 +1,8 @@
 // Sums, and a bias's gradient, which is one. oneDNN's results keep the axes that are reduced.
 #include "tests/bench/onednn/sequence.h"
 
-#include "ir/norm.h"
-#include "ir/reduce.h"
+#include "ir/operators/norm.h"
+#include "ir/operators/reduce.h"
 
 static bool add_sum_over(Sequence *s, const Node *node, uint32_t reduced) {
   const Value *src = node->inputs[0], *dst = node->outputs[0];

@@ -2,7 +2,7 @@
 // oneDNN allows: that is less traffic than a buffer for each.
 #include "tests/bench/onednn/sequence.h"
 
-#include "ir/norm.h"
+#include "ir/operators/norm.h"
 #include "tests/bench/norm_groups.h"
 
 #include <stdlib.h>

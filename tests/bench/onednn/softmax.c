@@ -1,7 +1,7 @@
 // Softmax, log-softmax and their gradients, on the graph's own axes.
 #include "tests/bench/onednn/sequence.h"
 
-#include "ir/softmax.h"
+#include "ir/operators/softmax.h"
 
 static bool is_logarithm(const Node *node) {
   return node->op->id == OP_LogSoftmax || node->op->id == OP_LogSoftmaxBackward;

@@ -7,8 +7,8 @@
 #include "tests/fuzz/program/trial.h"
 
 #include "frontend/api/ngrad.h"
-#include "frontend/yaml.h"
-#include "ir/verify.h"
+#include "frontend/yaml/yaml.h"
+#include "ir/graph/verify.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "tests/random_graph.h"
 
 #include "frontend/api/ngrad.h"
-#include "frontend/yaml.h"
+#include "frontend/yaml/yaml.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 #ifndef NGRAD_TESTS_FUZZ_PROGRAM_H
 #define NGRAD_TESTS_FUZZ_PROGRAM_H
 
-#include "ir/graph.h"
-#include "ir/text.h"
+#include "ir/graph/graph.h"
+#include "ir/support/text.h"
 
 enum { REPORT_TEXT = 1 << 20 };
 

@@ -2,7 +2,7 @@
 #include "tests/fuzz/program/program.h"
 #include "tests/random_graph.h"
 
-#include "frontend/yaml.h"
+#include "frontend/yaml/yaml.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,521 @@
+// A program as C for one instruction set, the part that files for people (file.c) and what is loaded here have in
+// common: the vocabulary's part that it uses, a struct of pointers, each kernel's loops, and one function that runs
+// them in order.
+#include "backends/codegen/emit/emit.h"
+#include "backends/codegen/codegen.h"
+#include "backends/codegen/emit/flow.h"
+#include "ir/graph/open.h"
+#include "ir/operators/operator.h"
+#include "ir/support/escape.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_in_memory(const Printer *p, const Value *v) {
+  return v->is_input || v->is_output || (v->constant && !v->constant->is_splat) ||
+         p->program->is_in_workspace[v->index];
+}
+
+static bool name_members(Printer *p) {
+  const Program *program = p->program;
+  const Graph *g = program->graph;
+  size_t ntemporaries = 0;
+  NameSet taken = {0};
+  p->value_member = ARENA_ARRAY(p->scratch, const char *, g->nvalues + g->ndims + 1);
+  p->first_temporary = ARENA_ARRAY(p->scratch, size_t, program->nkernels + 1);
+  if (!p->value_member || !p->first_temporary) return false;
+  for (size_t i = 0; i < program->nkernels; i++) {
+    p->first_temporary[i] = ntemporaries;
+    ntemporaries += program->kernels[i]->ntemporaries;
+  }
+  p->temporary_member = ARENA_ARRAY(p->scratch, const char *, ntemporaries + 1);
+  if (!p->temporary_member) return false;
+  for (size_t i = 0; i < g->nvalues; i++)
+    if (is_in_memory(p, g->values[i])) p->value_member[i] = print_member_name(p, g->values[i]->name, &taken, i);
+  p->dim_member = &p->value_member[g->nvalues];
+  for (size_t i = 0; i < g->ndims; i++)
+    p->dim_member[i] = print_member_name(p, g->dims[i]->name, &taken, g->nvalues + i);
+  for (size_t i = 0; i < program->nkernels; i++) {
+    for (size_t t = 0; t < program->kernels[i]->ntemporaries; t++) {
+      size_t n = p->first_temporary[i] + t;
+      Text name;
+      text_init(&name, p->scratch->allocator);
+      text_add_user_string(&name, SINK_IDENTIFIER, program->kernels[i]->temporaries[t].name);
+      p->temporary_member[n] = arena_format(p->scratch, "k%zu_%zu_%.40s", i, t, text_string(&name));
+      bool ok = p->temporary_member[n] && !name.out_of_memory;
+      text_deinit(&name);
+      if (!ok) return false;
+    }
+  }
+  return !p->out_of_memory;
+}
+
+void add_tensor_comment(Text *out, const Value *v, const char *name) {
+  char shape[160];
+  if (strcmp(v->name, name) != 0) {
+    text_add_user_string(out, SINK_COMMENT, v->name);
+    text_add_string(out, ": ");
+  }
+  text_format(out, "%s ", type_name(v->type));
+  text_add_user_string(out, SINK_COMMENT, shape_string(&v->shape, shape, sizeof shape));
+  if (type_is_packed(v->type))
+    text_format(out, ", %lld elements, two a byte, low half first", (long long)shape_nelems(&v->shape));
+  if (order_is_row_major(&v->order)) return;
+  text_add_string(out, ", in memory in the order of axes");
+  for (int i = 0; i < v->shape.rank; i++) text_format(out, " %d", order_axis(&v->order, i));
+}
+
+// Element i of a constant, as C; of what is packed, byte i.
+static void add_element(Text *out, const Value *v, int64_t i) {
+  const void *data = v->constant->data;
+  uint16_t half;
+  int64_t integer;
+  if ((TYPES_4_BITS | TYPES_F8) & TYPE_BIT(v->type)) {
+    uint8_t byte = ((const uint8_t *)data)[i];
+    bool is_half = type_is_packed(v->type) && v->constant->is_splat;
+    text_format(out, "0x%02X", is_half ? (byte & 0xFU) * 0x11U : byte);
+    return;
+  }
+  double x = type_load(v->type, data, (size_t)i);
+  const char *cast = v->type == TYPE_F64 ? "(double)" : ""; // the macros are floats
+  switch (v->type) {
+  case TYPE_F16:
+  case TYPE_BF16:
+    memcpy(&half, (const char *)data + i * (int64_t)sizeof half, sizeof half);
+    text_format(out, "0x%04X", half);
+    return;
+  case TYPE_S64: // not by way of a double
+    memcpy(&integer, (const char *)data + i * (int64_t)sizeof integer, sizeof integer);
+    text_format(out, integer == INT64_MIN ? "INT64_MIN" : "%lld", (long long)integer);
+    return;
+  case TYPE_F64:
+  case TYPE_F32:
+    if (x != x) text_format(out, "%sNAN", cast);
+    else if (x - x != 0) text_format(out, "%s%sINFINITY", x > 0 ? "" : "-", cast);
+    else text_add_number(out, x, v->type == TYPE_F32);
+    if (v->type == TYPE_F32 && x - x == 0) text_add_string(out, "f");
+    return;
+  default: text_format(out, "%.0f", x); return;
+  }
+}
+
+// Constants that are no single number are arrays in the source.
+static void print_constant(const Printer *p, const Value *v, Text *out) {
+  int64_t nelems = shape_nelems(&v->shape);
+  if (type_is_packed(v->type)) nelems = (nelems + 1) / 2;
+  text_format(out, "static const %s %s_constant_%s[] = {", element_type(v->type), p->prefix, p->value_member[v->index]);
+  for (int64_t i = 0; i < nelems; i++) {
+    text_add_string(out, i % 8 ? " " : "\n  ");
+    add_element(out, v, i);
+    text_add_string(out, ",");
+  }
+  text_add_string(out, nelems ? "\n};\n\n" : "0};\n\n");
+}
+
+static void print_struct(Printer *p) {
+  const Graph *g = p->program->graph;
+  text_format(p->plain, "struct %s_args {\n", p->identifier);
+  for (size_t i = 0; i < g->ndims; i++) text_format(p->plain, "  size_t %s;\n", p->dim_member[i]);
+  for (size_t i = 0; i < p->program->nkernels; i++)
+    for (size_t l = 0; l < p->program->kernels[i]->nloops; l++) {
+      const Loop *loop = &p->program->kernels[i]->loops[l];
+      if (loop_has_open_length(p->program->kernels[i], loop))
+        text_format(p->plain, "  size_t k%zu_loop%zu_block; // iterations in a block\n", i, l);
+      if (loop_has_open_chunks(p->program->kernels[i], loop))
+        text_format(p->plain, "  size_t k%zu_loop%zu_chunks; // blocks of them\n", i, l);
+    }
+  for (size_t i = 0; i < g->nvalues; i++) {
+    const Value *v = g->values[i];
+    if (!p->value_member[i]) continue;
+    text_format(p->plain, "  %s%s *%s; // ", v->is_input || v->constant ? "const " : "", element_type(v->type),
+                p->value_member[i]);
+    add_tensor_comment(p->plain, v, p->value_member[i]);
+    text_add_string(p->plain, "\n");
+  }
+  for (size_t i = 0; i < p->program->nkernels; i++) {
+    const Kernel *k = p->program->kernels[i];
+    for (size_t t = 0; t < k->ntemporaries; t++)
+      if (!k->temporaries[t].is_own)
+        text_format(p->plain, "  %s *%s; // %s elements\n", element_type(k->temporaries[t].type),
+                    p->temporary_member[p->first_temporary[i] + t], temporary_text(p, i, t, 1, ""));
+  }
+  text_add_string(p->plain, "};\n\n");
+}
+
+static void print_kernel(Printer *p, size_t index) {
+  const Kernel *k = p->program->kernels[index];
+  text_format(p->out, "// Kernel %zu: ", index);
+  kernel_print_nodes(k, p->out);
+  text_add_string(p->out, "\n\n");
+  for (size_t loop = 0; loop < k->nloops; loop++)
+    if (!loop_is_idle(k, &k->loops[loop])) print_loop_functions(p, index, loop);
+}
+
+static bool has_open_blocks(const Kernel *k, const Loop *loop) {
+  return axes_powers(k, loop_outer_axes(loop)) || loop_has_open_chunks(k, loop);
+}
+
+static bool is_shared(const Kernel *k, const Loop *loop) {
+  return (loop->serial_work || !loop->is_serial) && (has_open_blocks(k, loop) || loop_nblocks(k, loop) > 1);
+}
+
+bool program_has_shared_loops(const Program *p) {
+  for (size_t i = 0; i < p->nkernels; i++)
+    for (size_t l = 0; l < p->kernels[i]->nloops; l++)
+      if (is_shared(p->kernels[i], &p->kernels[i]->loops[l]) && !loop_is_idle(p->kernels[i], &p->kernels[i]->loops[l]))
+        return true;
+  return false;
+}
+
+// The outputs that a loop works for, as a condition; NULL: it is needed anyhow.
+static const char *condition_text(Printer *p, const Flow *flow, size_t kernel, size_t loop) {
+  const OutputSet *serves = &flow->serves[flow->first_loop[kernel] + loop];
+  if (!p->has_optional_outputs || serves->is_all) return NULL;
+  const char *text = "0";
+  for (uint32_t i = 0; i < serves->count && text; i++)
+    text = arena_format(p->scratch, "%s%soutputs[%u]", i ? text : "", i ? " || " : "", serves->outputs[i]);
+  p->out_of_memory |= !text;
+  return text ? text : "1";
+}
+
+// One after the other, or shared out: which of them, open dims decide.
+static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
+  const Kernel *k = p->program->kernels[kernel];
+  const Loop *l = &k->loops[loop];
+  const AxisSet all = loop_outer_axes(l) | loop_inner_axes(l);
+  const char *nblocks = nblocks_text(p, kernel, loop, "a."), *id = p->identifier;
+  const char *work = bare_text(p, size_text(p, axes_nelems(k, all), axes_powers(k, all), "a."));
+  if (is_shared(k, l)) {
+    const bool is_open = has_open_blocks(k, l); // else there are several
+    text_format(p->out, "%sif (", indent);
+    if (is_open) text_format(p->out, "%s > 1", nblocks);
+    if (l->serial_work) text_format(p->out, "%s%s > %lld", is_open ? " && " : "", work, (long long)l->serial_work);
+    text_format(p->out, ")\n%s  %s_for(pool, %s, %s_kernel%zu_loop%zu, &a);\n%selse\n  ", indent, p->prefix, nblocks,
+                id, kernel, loop, indent);
+  }
+  text_format(p->out, "%sfor (size_t b = 0; b < %s; b++) %s_kernel%zu_loop%zu(&a, b);\n", indent, nblocks, id, kernel,
+              loop);
+}
+
+static void print_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
+  const Kernel *k = p->program->kernels[kernel];
+  const Loop *l = &k->loops[loop];
+  const char *id = p->identifier;
+  const long long nblocks = (long long)loop_nblocks(k, l);
+  if (has_open_blocks(k, l) || l->serial_work) {
+    print_open_call(p, kernel, loop, indent);
+    return;
+  }
+  text_add_string(p->out, indent);
+  if (is_shared(k, l))
+    text_format(p->out, "%s_for(pool, %lld, %s_kernel%zu_loop%zu, &a);\n", p->prefix, nblocks, id, kernel, loop);
+  else if (nblocks == 1) text_format(p->out, "%s_kernel%zu_loop%zu(&a, 0);\n", id, kernel, loop);
+  else
+    text_format(p->out, "for (size_t b = 0; b < %lld; b++) %s_kernel%zu_loop%zu(&a, b);\n", nblocks, id, kernel, loop);
+}
+
+// Says what the time since the last mark went to: 0 is what comes before the loops.
+static void print_mark(Printer *p, size_t part) {
+  if (p->is_profiled) text_format(p->out, "  pool->mark(pool->context, %zu);\n", part);
+}
+
+// Neighbours that are wanted for the same outputs stand under one condition.
+static void print_loop_calls(Printer *p, const Flow *flow) {
+  const Program *program = p->program;
+  const char *open = NULL; // the condition
+  print_mark(p, 0);
+  for (size_t i = 0; i < program->nkernels; i++)
+    for (size_t l = 0; l < program->kernels[i]->nloops; l++) {
+      if (loop_is_idle(program->kernels[i], &program->kernels[i]->loops[l])) continue;
+      const char *condition = condition_text(p, flow, i, l);
+      const bool is_same = open && condition && strcmp(open, condition) == 0;
+      if (open && !is_same) text_add_string(p->out, "  }\n");
+      if (condition && !is_same) text_format(p->out, "  if (%s) {\n", condition);
+      print_call(p, i, l, condition ? "    " : "  ");
+      print_mark(p, 1 + flow->first_loop[i] + l);
+      open = condition;
+    }
+  if (open) text_add_string(p->out, "  }\n");
+}
+
+static void set_to_workspace(Printer *p, const char *member, Type type, size_t offset) {
+  text_format(p->out, "  a.%s = (%s *)(void *)(memory + %zu);\n", member, element_type(type), offset);
+}
+
+// The members of the argument struct: the caller's, constants, what lies in the workspace. An output that nobody wants
+// but that is read again lies there too, behind the rest.
+static void print_members(Printer *p, const Flow *flow) {
+  const Program *program = p->program;
+  const Graph *g = program->graph;
+  size_t nconstants = 0;
+  bool is_told = false;
+  for (size_t i = 0; i < g->ninputs; i++) {
+    const Value *v = g->inputs[i];
+    const bool may_be_null = shape_powers(&v->shape);
+    if (may_be_null && !is_told)
+      text_add_string(p->out, "  // Where NULL, of no elements: its address is not read from.\n");
+    is_told |= may_be_null;
+    text_format(p->out,
+                may_be_null ? "  a.%s = (const %s *)(inputs[%zu] ? inputs[%zu] : &a);\n"
+                            : "  a.%s = (const %s *)inputs[%zu];\n",
+                p->value_member[v->index], element_type(v->type), i, i);
+  }
+  for (size_t i = 0; i < g->noutputs; i++) {
+    const Value *v = g->outputs[i];
+    if (output_is_copy(g, i)) continue;
+    if (g->ndims) { // the layout has found room for those that are read again
+      bool has_room = p->has_optional_outputs && flow->is_read_again[v->index];
+      text_format(p->out, "  %sa.%s = (%s *)outputs[%zu];\n",
+                  has_room ? arena_format(p->scratch, "if (outputs[%zu]) ", i) : "", p->value_member[v->index],
+                  element_type(v->type), i);
+      continue;
+    }
+    text_format(p->out, "  a.%s = (%s *)", p->value_member[v->index], element_type(v->type));
+    if (p->has_optional_outputs && flow->is_read_again[v->index]) {
+      text_format(p->out, "(outputs[%zu] ? outputs[%zu] : (void *)(memory + %zu));\n", i, i, p->workspace_nbytes);
+      p->workspace_nbytes += (type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape)) + 63) / 64 * 64;
+    } else {
+      text_format(p->out, "outputs[%zu];\n", i);
+    }
+  }
+  for (size_t i = 0; i < g->nvalues; i++) {
+    const Value *v = g->values[i];
+    bool is_callers = v->is_input || (v->is_output && !v->constant);
+    const size_t constant = v->constant && !v->constant->is_splat ? nconstants++ : 0;
+    if (!p->value_member[i] || is_callers || (v->constant && v->constant->is_splat)) continue;
+    if (v->constant && p->are_constants_given)
+      text_format(p->out, "  a.%s = (const %s *)pool->constants[%zu];\n", p->value_member[i], element_type(v->type),
+                  constant);
+    else if (v->constant)
+      text_format(p->out, "  a.%s = %s_constant_%s;\n", p->value_member[i], p->prefix, p->value_member[i]);
+    else if (!g->ndims) set_to_workspace(p, p->value_member[i], v->type, program->value_offset[i]);
+  }
+  for (size_t i = 0; i < program->nkernels && !g->ndims; i++)
+    for (size_t t = 0; t < program->kernels[i]->ntemporaries; t++) {
+      const Temporary *temporary = &program->kernels[i]->temporaries[t];
+      if (temporary->is_own) continue;
+      set_to_workspace(p, p->temporary_member[p->first_temporary[i] + t], temporary->type, temporary->offset);
+    }
+}
+
+static void add_copied(Printer *p, const Value *v) {
+  if (v->constant && v->constant->is_splat) add_element(p->out, v, 0);
+  else text_format(p->out, "a.%s[i]", p->value_member[v->index]);
+}
+
+static void open_copy(Printer *p, size_t i) {
+  text_add_string(p->out, "  ");
+  if (p->has_optional_outputs) text_format(p->out, "if (outputs[%zu]) ", i);
+}
+
+// Of an odd number of halves, the last one is put beside what is there.
+static void print_copy(Printer *p, size_t i) {
+  const Value *v = p->program->graph->outputs[i];
+  const int64_t nelems = shape_nelems(&v->shape);
+  const char *count = size_text(p, nelems, shape_powers(&v->shape), "a.");
+  if (strcmp(count, "0") == 0) return;
+  bool is_packed = type_is_packed(v->type);
+  open_copy(p, i);
+  text_format(p->out, "for (size_t i = 0; i < %s%s; i++) ((%s *)outputs[%zu])[i] = ", count, is_packed ? " / 2" : "",
+              element_type(v->type), i);
+  add_copied(p, v);
+  text_add_string(p->out, ";\n");
+  if (!is_packed || (nelems % 2 == 0 && !shape_powers(&v->shape))) return;
+  open_copy(p, i);
+  text_format(p->out, "for (size_t i = %s / 2; i < (%s + 1) / 2; i++) ", count, count);
+  text_format(p->out, "((uint8_t *)outputs[%zu])[i] = (uint8_t)((((uint8_t *)outputs[%zu])[i] & 0xF0) | (", i, i);
+  add_copied(p, v);
+  text_add_string(p->out, " & 0xF));\n");
+}
+
+typedef struct Unwanted { // partial sums that some outputs need
+  const OutputSet *serves;
+  size_t temporary; // by number
+} Unwanted;
+
+static int compare_sets(const OutputSet *a, const OutputSet *b) {
+  uint32_t i = 0;
+  while (i < a->count && i < b->count && a->outputs[i] == b->outputs[i]) i++;
+  if (i == a->count || i == b->count) return (i < a->count) - (i < b->count);
+  return a->outputs[i] < b->outputs[i] ? -1 : 1;
+}
+
+static int compare_unwanted(const void *a, const void *b) {
+  const Unwanted *x = a, *y = b;
+  int order = compare_sets(x->serves, y->serves);
+  return order ? order : (x->temporary > y->temporary) - (x->temporary < y->temporary);
+}
+
+static void set_unwanted(Printer *p, const Unwanted *alike, size_t count) {
+  for (uint32_t i = 0; i < alike->serves->count; i++)
+    text_format(p->out, "%s!outputs[%u]", i ? " && " : "  if (", alike->serves->outputs[i]);
+  text_add_string(p->out, ") {\n");
+  for (size_t i = 0; i < count; i++) text_format(p->out, "    a.%s = NULL;\n", p->temporary_member[alike[i].temporary]);
+  text_add_string(p->out, "  }\n");
+}
+
+// Partial sums for outputs that nobody wants, those for the same outputs together.
+static void print_unwanted(Printer *p, const Flow *flow) {
+  Unwanted *unwanted = ARENA_ARRAY(p->scratch, Unwanted, flow->ntemporaries + 1);
+  size_t count = 0;
+  p->out_of_memory |= !unwanted;
+  for (size_t t = 0; unwanted && t < flow->ntemporaries; t++)
+    if (p->may_be_unwanted[t]) unwanted[count++] = (Unwanted){&flow->temporary_serves[t], t};
+  if (count) qsort(unwanted, count, sizeof *unwanted, compare_unwanted);
+  for (size_t i = 0, end; i < count; i = end) {
+    for (end = i + 1; end < count && compare_sets(unwanted[i].serves, unwanted[end].serves) == 0;) end++;
+    set_unwanted(p, &unwanted[i], end - i);
+  }
+}
+
+static void print_copies(Printer *p) {
+  for (size_t i = 0; i < p->program->graph->noutputs; i++)
+    if (output_is_copy(p->program->graph, i)) print_copy(p, i);
+}
+
+// What a graph of few kinds of things leaves alone, of the function that begins there.
+static void print_unused(Printer *p, size_t begin) {
+  const char *const names[][2] = {{"&a", "a"},
+                                  {"inputs[", "inputs"},
+                                  {"outputs[", "outputs"},
+                                  {p->program->graph->ndims ? "_layout(" : "(memory + ", "memory"},
+                                  {"(pool,", "pool"}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strstr(text_string(p->out) + begin, names[i][0])) text_format(p->out, "  (void)%s;\n", names[i][1]);
+}
+
+static void print_run(Printer *p, const Flow *flow) {
+  const bool has_dims = p->program->graph->ndims > 0;
+  text_format(p->out,
+              "static void %s_run(const void *const *inputs, void *const *outputs, %sunsigned char *memory, "
+              "const struct %s_pool *pool) {\n  struct %s_args a;\n",
+              p->identifier, has_dims ? "const int64_t *extents, " : "", p->prefix, p->identifier);
+  const size_t begin = p->out->nbytes;
+  if (has_dims)
+    text_format(p->out,
+                "  memset(&a, 0, sizeof a);\n  (void)%s_layout(&a, extents, memory ? memory : (unsigned char *)&a);\n",
+                p->identifier);
+  print_members(p, flow);
+  print_unwanted(p, flow);
+  print_loop_calls(p, flow);
+  print_copies(p);
+  print_unused(p, begin);
+  text_add_string(p->out, "}\n\n");
+}
+
+static bool find_unwanted(Printer *p, const Flow *flow) {
+  const Program *program = p->program;
+  p->may_be_unwanted = ARENA_ARRAY(p->scratch, bool, flow->ntemporaries + 1);
+  if (!p->may_be_unwanted) return false;
+  for (size_t i = 0; i < program->nkernels && p->has_optional_outputs; i++)
+    for (size_t t = 0; t < program->kernels[i]->ntemporaries; t++) {
+      size_t n = flow->first_temporary[i] + t;
+      bool is_partial = program->kernels[i]->temporaries[t].reduction != EXPR_NONE;
+      p->may_be_unwanted[n] = is_partial && flow->temporary_serves[n].count;
+    }
+  return true;
+}
+
+bool print_program(Printer *p, Text *constants) {
+  Flow flow;
+  const Graph *g = p->program->graph;
+  p->is_optional = ARENA_ARRAY(p->scratch, bool, g->nvalues + 1);
+  if (!p->is_optional || !name_members(p) || !flow_find(&flow, p->program, p->scratch)) return false;
+  if (!find_unwanted(p, &flow)) return false;
+  for (size_t i = 0; i < g->noutputs && p->has_optional_outputs; i++)
+    p->is_optional[g->outputs[i]->index] = !output_is_copy(g, i) && !flow.is_read_again[g->outputs[i]->index];
+  p->workspace_nbytes = (p->program->workspace_nbytes + 63) / 64 * 64;
+  for (size_t i = 0; i < g->nvalues; i++)
+    if (constants && !p->are_constants_given && g->values[i]->constant && p->value_member[i] &&
+        !g->values[i]->constant->is_splat)
+      print_constant(p, g->values[i], constants);
+  print_struct(p);
+  for (size_t i = 0; i < p->program->nkernels; i++) print_kernel(p, i);
+  if (g->ndims) print_layout(p, &flow);
+  print_run(p, &flow);
+  return !p->out_of_memory && !p->out->out_of_memory;
+}
+
+void print_prologue(Text *out) {
+  text_add_string(out, "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
+                       // Fused multiply-adds are written where they are meant; the compiler must form no others.
+                       "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
+                       "#define UNROLL _Pragma(\"clang loop unroll(full)\")\n"
+                       "#define ALWAYS_INLINE __attribute__((always_inline))\n"
+                       "#elif defined(__GNUC__)\n#pragma GCC optimize(\"fp-contract=off\")\n"
+                       "#define UNROLL _Pragma(\"GCC unroll 16\")\n"
+                       "#define ALWAYS_INLINE __attribute__((always_inline))\n"
+                       "#else\n#define UNROLL\n#define ALWAYS_INLINE\n#endif\n\n");
+}
+
+void print_target(const Isa *isa, Text *out) {
+  if (!isa->target) return;
+  text_format(out,
+              "#if defined(__clang__)\n"
+              "#pragma clang attribute push(__attribute__((target(\"%s\"))), apply_to = function)\n"
+              "#elif defined(__GNUC__)\n#pragma GCC push_options\n#pragma GCC target(\"%s\")\n#endif\n\n",
+              isa->target, isa->target);
+}
+
+void print_target_end(const Isa *isa, Text *out) {
+  if (isa->target)
+    text_add_string(out, "#if defined(__clang__)\n#pragma clang attribute pop\n"
+                         "#elif defined(__GNUC__)\n#pragma GCC pop_options\n#endif\n\n");
+}
+
+// For loading
+
+#define TASK "void (*)(const void *, size_t)"
+#define ENTRY                                                                                                          \
+  "void ngrad_entry(const void *const *inputs, const void *const *constants, void *const *outputs, void *workspace,\n" \
+  "                 void (*parallel_for)(void *, size_t, " TASK ", const void *), void *context%s)"
+#define MARK "void (*mark)(void *, size_t)"
+
+static void print_pool(Printer *p) {
+  text_format(p->out,
+              "struct %s_pool {\n  void (*parallel_for)(void *, size_t, " TASK
+              ", const void *);\n  void *context;\n  const void *const *constants;\n%s};\n\n",
+              p->prefix, p->is_profiled ? "  " MARK ";\n" : "");
+  if (!program_has_shared_loops(p->program)) return;
+  text_format(p->out,
+              "static void %s_for(const struct %s_pool *pool, size_t nblocks, void (*task)(const void *, size_t),\n"
+              "    const void *args) {\n"
+              "  pool->parallel_for(pool->context, nblocks, task, args);\n"
+              "}\n\n",
+              p->prefix, p->prefix);
+}
+
+bool emit_for_loading(const Program *program, const Isa *isa, const char *identifier, bool are_constants_given,
+                      bool is_profiled, Text *source) {
+  Arena scratch;
+  arena_init(&scratch, source->allocator);
+  Text body;
+  text_init(&body, source->allocator);
+  Printer p = {.scratch = &scratch,
+               .out = &body,
+               .plain = &body,
+               .program = program,
+               .prefix = identifier,
+               .identifier = identifier,
+               .are_constants_given = are_constants_given,
+               .is_profiled = is_profiled};
+  const char *parameter = is_profiled ? ", " MARK : "", *member = is_profiled ? ", mark" : "";
+  print_pool(&p);
+  bool ok = print_program(&p, &body);
+  text_format(&body, ENTRY ";\n\n" ENTRY " {\n  const struct %s_pool pool = {parallel_for, context, constants%s};\n",
+              parameter, parameter, identifier, member);
+  text_format(&body, "  %s_run(inputs, outputs, (unsigned char *)workspace, &pool);\n}\n\n", identifier);
+  if (ok) {
+    text_add_string(source, "// Made by ngrad from the graph ");
+    text_add_user_string(source, SINK_COMMENT, program->graph->name);
+    text_format(source, ", for %s.\n", isa->name);
+    print_prologue(source);
+    print_target(isa, source);
+    ok = print_vocabulary(isa, &body, source) && !body.out_of_memory;
+    text_add(source, text_string(&body), body.nbytes);
+    print_target_end(isa, source);
+  }
+  text_deinit(&body);
+  arena_deinit(&scratch);
+  return ok && !source->out_of_memory;
+}

@@ -1,0 +1,338 @@
+// What of a source file a caller can call: how much workspace it wants, which instruction sets there are, what
+// describes it, and the entry point, which checks its arguments and chooses among the sections.
+#include "backends/codegen/emit/file_printer.h"
+#include "ir/graph/open.h"
+#include "ir/support/escape.h"
+
+#include <string.h>
+
+static void print_has_isa(const FilePrinter *f, Text *out) {
+  text_format(out, "int %s_has_isa(int isa) {\n  switch (isa) {\n", f->prefix);
+  const char *guard = NULL;
+  for (size_t i = 0; i < f->file->nisas; i++) {
+    const Isa *isa = f->file->isas[i];
+    if (!f->is_there[i]) continue;
+    change_guard(&guard, isa, out);
+    text_add_string(out, "  case ");
+    add_isa(f, i, out);
+    text_format(out, ": return %s;\n", isa->runs);
+  }
+  change_guard(&guard, NULL, out);
+  text_add_string(out, "  default: return 0;\n  }\n}\n\n");
+}
+
+// The names of open dims in a product, as a string.
+static void add_dim_names(const FilePrinter *f, Powers powers, Text *out) {
+  const Graph *g = f->graph;
+  const char *before = "";
+  Text names;
+  text_init(&names, f->scratch->allocator);
+  for (size_t i = 0; powers && i < g->ndims; i++)
+    for (int n = powers_of_dim(powers, i); n > 0; n--, before = "*")
+      text_format(&names, "%s%s", before, g->dims[i]->name);
+  if (powers) text_add_user_string(out, SINK_STRING, text_string(&names));
+  else text_add_string(out, "NULL");
+  out->out_of_memory |= names.out_of_memory;
+  text_deinit(&names);
+}
+
+// Only as many dims and axes are spelled out as there are; a row's other members are 0.
+static void print_tensor(const FilePrinter *f, const Value *v, Text *out) {
+  const int rank = v->shape.rank;
+  text_add_string(out, "    {");
+  text_add_user_string(out, SINK_STRING, v->name);
+  text_format(out, ", \"%s\", %d, {", type_name(v->type), rank);
+  for (int k = 0; k < rank; k++) {
+    const Extent e = v->shape.extent[k];
+    const int64_t factor = open_factor(f->graph, extent_value(e), extent_powers(e));
+    text_format(out, "%s%lld", k ? ", " : "", (long long)(extent_powers(e) ? -factor : factor));
+  }
+  text_add_string(out, rank ? "}, {" : "0}, {");
+  for (int k = 0; k < rank; k++) {
+    if (k) text_add_string(out, ", ");
+    add_dim_names(f, extent_powers(v->shape.extent[k]), out);
+  }
+  text_add_string(out, rank ? "}, {" : "NULL}, {");
+  for (int k = 0; k < rank; k++) text_format(out, "%s%d", k ? ", " : "", order_axis(&v->order, k));
+  text_add_string(out, rank ? "}},\n" : "0}},\n");
+}
+
+static void print_info(const FilePrinter *f, Text *out) {
+  static const char *const threads[] = {[EMIT_SERIAL] = "none", [EMIT_OPENMP] = "openmp", [EMIT_CALLBACK] = "callback"};
+  const Graph *g = f->graph;
+  text_format(out, "const %s_info *%s_get_info(void) {\n  static const %s_tensor tensors[] = {\n", f->prefix, f->prefix,
+              f->prefix);
+  for (size_t i = 0; i < g->ninputs; i++) print_tensor(f, g->inputs[i], out);
+  for (size_t i = 0; i < g->noutputs; i++) print_tensor(f, g->outputs[i], out);
+  text_add_string(out, "  };\n");
+  if (g->ndims) {
+    text_add_string(out, "  static const char *const dims[] = {");
+    for (size_t i = 0; i < g->ndims; i++) {
+      if (i) text_add_string(out, ", ");
+      text_add_user_string(out, SINK_STRING, g->dims[i]->name);
+    }
+    text_add_string(out, "};\n  static const int64_t hints[] = {");
+    for (size_t i = 0; i < g->ndims; i++) text_format(out, "%s%lld", i ? ", " : "", (long long)g->dims[i]->value);
+    text_add_string(out, "};\n");
+  }
+  text_format(out, "  static const %s_info info = {%d, \"" NGRAD_VERSION "\", ", f->prefix, ABI);
+  text_add_user_string(out, SINK_STRING, g->name);
+  text_format(out, ",\n    \"%s\",\n    \"", f->file->hash);
+  const char *before = "";
+  for (size_t i = 0; i < f->file->nisas; i++) {
+    if (!f->is_there[i]) continue;
+    text_format(out, "%s%s", before, f->file->isas[i]->name);
+    before = " ";
+  }
+  text_format(out, "\", \"%s\", %zu, %zu, %zu, tensors, %zu, %s};\n  return &info;\n}\n\n", threads[f->file->threads],
+              f->has_open_workspace ? 0 : f->workspace_nbytes, g->ninputs, g->noutputs, g->ndims,
+              g->ndims ? "dims, hints" : "NULL, NULL");
+}
+
+// The open dims that a tensor's number of elements depends on, a bit each: with any of them 0 it has none.
+static uint32_t dims_of(const FilePrinter *f, const Value *v) {
+  uint32_t dims = 0;
+  for (size_t k = 0; k < f->graph->ndims; k++)
+    if (powers_of_dim(shape_powers(&v->shape), k)) dims |= 1U << k;
+  return dims;
+}
+
+static bool has_dims(const FilePrinter *f, const Value *v, uint32_t dims) {
+  return shape_nelems(&v->shape) && dims_of(f, v) == dims;
+}
+
+// Of all inputs that have elements when these dims are not 0.
+static void print_null_check(const FilePrinter *f, uint32_t dims, Text *out) {
+  const Graph *g = f->graph;
+  size_t nalike = 0;
+  for (size_t i = 0; i < g->ninputs; i++) nalike += has_dims(f, g->inputs[i], dims);
+  text_add_string(out, "  if (");
+  for (size_t k = 0; k < g->ndims; k++)
+    if (dims >> k & 1) text_format(out, "%s && ", f->dim_member[k]);
+  const bool is_group = dims && nalike > 1;
+  const char *before = is_group ? "(!" : "!";
+  for (size_t i = 0; i < g->ninputs; i++) {
+    if (!has_dims(f, g->inputs[i], dims)) continue;
+    text_format(out, "%s%s", before, f->member[g->inputs[i]->index]);
+    before = " || !";
+  }
+  text_format(out, "%s) return %s_NULL_POINTER;\n", is_group ? ")" : "", f->prefix);
+}
+
+// Inputs that have elements at the same time stand under one condition.
+static void print_null_checks(const FilePrinter *f, Text *out) {
+  bool is_told[1U << MAX_OPEN_DIMS] = {false};
+  for (size_t i = 0; i < f->graph->ninputs; i++) {
+    const Value *v = f->graph->inputs[i];
+    const uint32_t dims = dims_of(f, v);
+    if (!shape_nelems(&v->shape) || is_told[dims]) continue;
+    is_told[dims] = true;
+    print_null_check(f, dims, out);
+  }
+}
+
+static void print_alignment_check(const FilePrinter *f, size_t nbytes, Text *out) {
+  const Graph *g = f->graph;
+  const char *before = "  if ((";
+  for (size_t i = 0; i < g->ninputs + g->noutputs; i++) {
+    const Value *v = i < g->ninputs ? g->inputs[i] : g->outputs[i - g->ninputs];
+    if (type_nbytes(v->type) != nbytes) continue;
+    text_format(out, "%s(uintptr_t)", before);
+    if (i < g->ninputs) text_add_string(out, f->member[v->index]);
+    else add_output_name(f, out, i - g->ninputs);
+    before = " | ";
+  }
+  if (*before == ' ' && before[1] == '|') text_format(out, ") %% %zu) return %s_MISALIGNED;\n", nbytes, f->prefix);
+}
+
+static void print_checks(const FilePrinter *f, Text *out) {
+  const Graph *g = f->graph;
+  if (g->ndims) text_format(out, "  if (!%s_fits(extents)) return %s_EXTENT_OUT_OF_RANGE;\n", f->prefix, f->prefix);
+  print_null_checks(f, out);
+  if (f->has_open_workspace)
+    text_format(out,
+                "  {\n    const uint64_t nbytes = %s_nbytes(extents);\n"
+                "    if (nbytes && !workspace) return %s_NULL_POINTER;\n"
+                "    if (nbytes && (uintptr_t)workspace %% 64) return %s_MISALIGNED;\n"
+                "    if (workspace_nbytes < nbytes) return %s_WORKSPACE_TOO_SMALL;\n  }\n",
+                f->prefix, f->prefix, f->prefix, f->prefix);
+  else if (f->workspace_nbytes)
+    text_format(out,
+                "  if (!workspace) return %s_NULL_POINTER;\n  if ((uintptr_t)workspace %% 64) return %s_MISALIGNED;\n"
+                "  if (workspace_nbytes < %s_WORKSPACE_NBYTES) return %s_WORKSPACE_TOO_SMALL;\n",
+                f->prefix, f->prefix, f->prefix, f->prefix);
+  else text_add_string(out, "  (void)workspace_nbytes;\n");
+  for (size_t nbytes = 2; nbytes <= sizeof(double); nbytes *= 2) print_alignment_check(f, nbytes, out);
+}
+
+static void print_best(const FilePrinter *f, Text *out) {
+  text_format(out, "  if (isa == %s_ISA_BEST)\n    isa = ", f->prefix);
+  for (size_t i = f->file->nisas; i-- > 1;) {
+    if (!f->is_there[i]) continue;
+    text_format(out, "%s_has_isa(", f->prefix);
+    add_isa(f, i, out);
+    text_add_string(out, ") ? ");
+    add_isa(f, i, out);
+    text_add_string(out, "\n          : ");
+  }
+  add_isa(f, 0, out);
+  text_add_string(out, ";\n");
+}
+
+static void print_choice(const FilePrinter *f, Text *out) {
+  print_best(f, out);
+  text_format(out, "  if (!%s_has_isa(isa)) return %s_UNKNOWN_ISA;\n  switch (isa) {\n", f->prefix, f->prefix);
+  const char *guard = NULL;
+  for (size_t i = f->file->nisas; i-- > 0;) {
+    const Isa *isa = f->file->isas[i];
+    if (!f->is_there[i]) continue;
+    change_guard(&guard, isa, out);
+    text_add_string(out, "  case ");
+    add_isa(f, i, out);
+    text_format(out, ": %s_%s_run(inputs, outputs, %s(unsigned char *)workspace, %s); break;\n", f->prefix, isa->name,
+                f->graph->ndims ? "extents, " : "", f->file->threads == EMIT_CALLBACK ? "&pool" : "NULL");
+  }
+  change_guard(&guard, NULL, out);
+  text_format(out, "  default: break;\n  }\n  return %s_OK;\n}\n", f->prefix);
+}
+
+static void print_extents(const FilePrinter *f, Text *out) {
+  if (!f->graph->ndims) return;
+  text_add_string(out, "  const int64_t extents[] = {");
+  for (size_t i = 0; i < f->graph->ndims; i++) text_format(out, "%s%s", i ? ", " : "", f->dim_member[i]);
+  text_add_string(out, "};\n");
+}
+
+// Numbers of elements, by what they are products of.
+typedef struct Most {
+  Powers powers;
+  int64_t factor;
+  size_t nbytes; // of an element
+} Most;
+
+static bool is_within(const FilePrinter *f, const Most *a, const Most *b) {
+  for (size_t i = 0; i < f->graph->ndims; i++)
+    if (powers_of_dim(a->powers, i) > powers_of_dim(b->powers, i)) return false;
+  return a->factor <= b->factor && a->nbytes <= b->nbytes;
+}
+
+// The greatest of all values' in all programs, made of what a call can make too large. NULL: out of memory.
+static Most *find_most(const FilePrinter *f, size_t *count) {
+  size_t nvalues = 0;
+  *count = 0;
+  for (size_t p = 0; p < f->file->nisas; p++) nvalues += f->file->programs[p]->graph->nvalues;
+  Most *most = ARENA_ARRAY(f->scratch, Most, nvalues + 1);
+  for (size_t p = 0; most && p < f->file->nisas; p++) {
+    const Graph *g = f->file->programs[p]->graph;
+    for (size_t i = 0; i < g->nvalues; i++) {
+      const Value *v = g->values[i];
+      Most own = {shape_powers(&v->shape), 0, type_nbytes(v->type)};
+      if (!own.powers || !(v->is_input || v->producer || v->constant)) continue;
+      for (int k = 0; k < v->shape.rank; k++) {
+        Extent e = v->shape.extent[k];
+        int64_t factor = open_factor(g, extent_value(e), extent_powers(e));
+        own.factor = (k ? own.factor : 1) * (factor ? factor : 1);
+      }
+      bool is_new = true;
+      for (size_t n = 0; n < *count; n++) is_new &= !is_within(f, &own, &most[n]);
+      if (!is_new) continue;
+      size_t kept = 0;
+      for (size_t n = 0; n < *count; n++)
+        if (!is_within(f, &most[n], &own)) most[kept++] = most[n];
+      most[kept++] = own;
+      *count = kept;
+    }
+  }
+  return most;
+}
+
+// Whether a call may have these extents: PREFIX_fits(extents).
+static bool print_fits(const FilePrinter *f, Text *out) {
+  size_t count;
+  const Most *most = find_most(f, &count);
+  const char *p = f->prefix;
+  if (!most) return false;
+  if (count)
+    text_format(out,
+                "/* A product, an extent of 0 counting as 1; UINT64_MAX where it is more. */\n"
+                "static uint64_t %s_times(uint64_t n, int64_t extent) {\n"
+                "  const uint64_t by = extent ? (uint64_t)extent : 1;\n"
+                "  return n > UINT64_MAX / by ? UINT64_MAX : n * by;\n}\n\n",
+                p);
+  text_format(out, "static int %s_fits(const int64_t *extents) {\n  const uint64_t most = (UINT64_C(1) << 47) - 1;\n",
+              p);
+  if (count) text_add_string(out, "  uint64_t n;\n");
+  for (size_t i = 0; i < f->graph->ndims; i++)
+    text_format(out, "  if (extents[%zu] < 0 || (uint64_t)extents[%zu] > most) return 0;\n", i, i);
+  for (size_t m = 0; m < count; m++) {
+    text_format(out, "  n = %lld;\n", (long long)most[m].factor);
+    for (size_t i = 0; i < f->graph->ndims; i++)
+      for (int k = powers_of_dim(most[m].powers, i); k > 0; k--)
+        text_format(out, "  n = %s_times(n, extents[%zu]);\n", p, i);
+    text_format(out, "  if (n > most || n > SIZE_MAX / %zu) return 0;\n", most[m].nbytes);
+  }
+  if (f->has_open_workspace) text_format(out, "  if (%s_nbytes(extents) > SIZE_MAX) return 0;\n", p);
+  text_format(out, "  return 1;\n}\n\n");
+  return true;
+}
+
+// What the layouts of all instruction sets want at most: PREFIX_nbytes(extents).
+static void print_nbytes(const FilePrinter *f, Text *out) {
+  const char *p = f->prefix;
+  text_format(out, "static uint64_t %s_nbytes(const int64_t *extents) {\n  uint64_t most = 0;\n", p);
+  const char *guard = NULL;
+  for (size_t i = 0; i < f->file->nisas; i++) {
+    const Isa *isa = f->file->isas[i];
+    if (!f->is_there[i]) continue;
+    change_guard(&guard, isa, out);
+    text_format(out,
+                "  {\n    struct %s_%s_args a;\n    const uint64_t own = %s_%s_layout(&a, extents, NULL);\n"
+                "    if (own > most) most = own;\n  }\n",
+                p, isa->name, p, isa->name);
+  }
+  change_guard(&guard, NULL, out);
+  text_add_string(out, "  return most;\n}\n\n");
+}
+
+static bool print_workspace_function(const FilePrinter *f, Text *out) {
+  const char *p = f->prefix;
+  if (f->has_open_workspace) print_nbytes(f, out);
+  if (f->graph->ndims && !print_fits(f, out)) return false;
+  text_format(out, "size_t %s_workspace_nbytes(", p);
+  if (!f->has_open_workspace) {
+    text_format(out, "void) {\n  return %s_WORKSPACE_NBYTES;\n}\n\n", p);
+    return true;
+  }
+  add_dim_parameters(f, out);
+  text_add_string(out, ") {\n");
+  print_extents(f, out);
+  text_format(out, "  return %s_fits(extents) ? (size_t)%s_nbytes(extents) : SIZE_MAX;\n}\n\n", p, p);
+  return true;
+}
+
+static void print_entry(const FilePrinter *f, Text *out) {
+  const Graph *g = f->graph;
+  text_format(out, "int %s(\n", f->prefix);
+  add_parameters(f, out);
+  text_add_string(out, ") {\n  const void *const inputs[] = {");
+  for (size_t i = 0; i < g->ninputs; i++) text_format(out, "%s, ", f->member[g->inputs[i]->index]);
+  text_add_string(out, "NULL};\n  void *const outputs[] = {");
+  for (size_t i = 0; i < g->noutputs; i++) {
+    add_output_name(f, out, i);
+    text_add_string(out, ", ");
+  }
+  text_add_string(out, "NULL};\n");
+  print_extents(f, out);
+  if (f->file->threads == EMIT_CALLBACK)
+    text_format(out, "  const struct %s_pool pool = {parallel_for, context};\n", f->prefix);
+  print_checks(f, out);
+  print_choice(f, out);
+}
+
+bool print_entry_points(const FilePrinter *f, Text *out) {
+  if (!print_workspace_function(f, out)) return false;
+  print_has_isa(f, out);
+  print_info(f, out);
+  print_entry(f, out);
+  return true;
+}

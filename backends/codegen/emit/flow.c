@@ -1,0 +1,350 @@
+// Loops are looked at from the last to the first: who reads what a loop leaves works on with it, so a loop works for
+// all outputs that its readers work for.
+#include "backends/codegen/emit/flow.h"
+
+#include "ir/kernel/overwrite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool output_is_copy(const Graph *g, size_t i) {
+  const Value *v = g->outputs[i];
+  return !v->producer || v->first_output != i;
+}
+
+// Sets of outputs
+
+typedef struct Outputs { // a set in the making
+  bool is_all;
+  uint32_t count;
+  uint32_t outputs[MOST_TOLD_APART];
+} Outputs;
+
+static void add_outputs(Outputs *set, const OutputSet *more) {
+  uint32_t both[2 * MOST_TOLD_APART], count = 0, i = 0, k = 0;
+  set->is_all |= more->is_all;
+  if (set->is_all) return;
+  while (i < set->count || k < more->count) {
+    bool is_own = k == more->count || (i < set->count && set->outputs[i] <= more->outputs[k]);
+    uint32_t next = is_own ? set->outputs[i++] : more->outputs[k++];
+    if (!count || both[count - 1] != next) both[count++] = next;
+  }
+  set->is_all = count > MOST_TOLD_APART;
+  set->count = count;
+  if (!set->is_all) memcpy(set->outputs, both, count * sizeof *both);
+}
+
+// Into the arena. False: out of memory.
+static bool keep_outputs(OutputSet *kept, const Outputs *set, size_t noutputs, Arena *arena) {
+  *kept = (OutputSet){.is_all = set->is_all || set->count == noutputs};
+  if (kept->is_all || !set->count) return true;
+  uint32_t *outputs = ARENA_ARRAY(arena, uint32_t, set->count);
+  if (!outputs) return false;
+  memcpy(outputs, set->outputs, set->count * sizeof *outputs);
+  kept->outputs = outputs;
+  kept->count = set->count;
+  return true;
+}
+
+// What loops read
+
+typedef struct Search { // of a program, from loop to loop
+  Flow *f;
+  Arena *arena;    // what is found stays there
+  bool *is_marked; // by ExprId of the kernel at hand
+} Search;
+
+static bool is_inner_result(const Loop *loop, ExprId id) {
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].expr == id) return true;
+  return false;
+}
+
+// Marks the expressions that one needs to be known; what a sweep has added up is.
+static void mark(const Kernel *k, const Loop *loop, ExprId id, bool is_operand, bool *is_marked) {
+  if (!id || is_marked[id] || (!is_operand && is_inner_result(loop, id))) return;
+  is_marked[id] = true;
+  for (int a = 0; a < 3; a++) mark(k, loop, k->exprs[id].args[a], false, is_marked);
+}
+
+static void mark_root(const Kernel *k, const Loop *loop, const Root *root, bool *is_marked) {
+  mark(k, loop, root->expr, root->kind == ROOT_REDUCE_INNER, is_marked);
+}
+
+static void mark_all(const Kernel *k, const Loop *loop, bool *is_marked) {
+  memset(is_marked, 0, k->nexprs * sizeof *is_marked);
+  for (size_t i = 0; i < loop->nroots; i++) mark_root(k, loop, &loop->roots[i], is_marked);
+}
+
+static bool is_memory_access(const Expr *e) {
+  return e->op == EXPR_LOAD || e->op == EXPR_COMBINE;
+}
+
+static bool add_read(Search *s, Read **reads, size_t kernel, size_t loop) {
+  if (*reads && (*reads)->loop == loop) return true;
+  Read *read = ARENA_NEW(s->arena, Read);
+  if (!read) return false;
+  *read = (Read){kernel, loop, *reads};
+  *reads = read;
+  return true;
+}
+
+static Read **reads_of(const Flow *f, size_t kernel, const Access *a) {
+  return a->value ? &f->value_reads[a->value->index] : &f->temporary_reads[f->first_temporary[kernel] + a->temporary];
+}
+
+static bool find_reads(Search *s) {
+  const Program *p = s->f->program;
+  for (size_t i = 0; i < p->nkernels; i++)
+    for (size_t l = 0; l < p->kernels[i]->nloops; l++) {
+      const Kernel *k = p->kernels[i];
+      mark_all(k, &k->loops[l], s->is_marked);
+      for (ExprId id = 1; id < k->nexprs; id++) {
+        if (!s->is_marked[id] || !is_memory_access(&k->exprs[id])) continue;
+        Read **reads = reads_of(s->f, i, &k->accesses[k->exprs[id].access]);
+        if (!add_read(s, reads, i, s->f->first_loop[i] + l)) return false;
+      }
+    }
+  return true;
+}
+
+// What loops work for
+
+// All outputs that a value is.
+static void add_value_outputs(const Flow *f, const Value *v, Outputs *outputs) {
+  for (uint32_t o = v && v->is_output ? v->first_output + 1 : 0; o; o = f->next_alike[o - 1])
+    add_outputs(outputs, &(OutputSet){false, 1, &(uint32_t){o - 1}});
+}
+
+// The outputs that a root of a loop works for: its own value, where that is one and nobody else reads it, or all of the
+// loop's.
+static void add_root_outputs(const Flow *f, const Kernel *k, size_t loop, const Root *root, Outputs *outputs) {
+  const Value *v = root->kind == ROOT_STORE ? k->accesses[root->access].value : NULL;
+  bool is_own = v && v->is_output && !f->next_alike[v->first_output] && !f->is_read_again[v->index];
+  if (is_own) add_value_outputs(f, v, outputs);
+  else add_outputs(outputs, &f->serves[loop]);
+}
+
+static bool reads_temporary(const Kernel *k, const bool *is_marked, uint32_t temporary) {
+  for (ExprId id = 1; id < k->nexprs; id++) {
+    const Expr *e = &k->exprs[id];
+    if (!is_marked[id] || !is_memory_access(e)) continue;
+    if (!k->accesses[e->access].value && k->accesses[e->access].temporary == temporary) return true;
+  }
+  return false;
+}
+
+// A kernel's temporary works for what those roots of later loops work for that read it.
+static bool find_temporary_outputs(Search *s, size_t kernel, size_t maker, uint32_t temporary) {
+  Flow *f = s->f;
+  const Kernel *k = f->program->kernels[kernel];
+  const size_t first = f->first_loop[kernel], n = f->first_temporary[kernel] + temporary;
+  Outputs outputs = {.count = 0};
+  for (const Read *read = f->temporary_reads[n]; read && read->loop > maker; read = read->next) {
+    const Loop *loop = &k->loops[read->loop - first];
+    for (size_t r = 0; r < loop->nroots; r++) {
+      memset(s->is_marked, 0, k->nexprs * sizeof *s->is_marked);
+      mark_root(k, loop, &loop->roots[r], s->is_marked);
+      if (reads_temporary(k, s->is_marked, temporary)) add_root_outputs(f, k, read->loop, &loop->roots[r], &outputs);
+    }
+  }
+  add_outputs(&outputs, &f->temporary_serves[n]); // several roots may store to it
+  return keep_outputs(&f->temporary_serves[n], &outputs, f->program->graph->noutputs, s->arena);
+}
+
+static bool find_loop_outputs(Search *s, size_t kernel, size_t loop) {
+  Flow *f = s->f;
+  const Kernel *k = f->program->kernels[kernel];
+  const Loop *own = &k->loops[loop];
+  const size_t at = f->first_loop[kernel] + loop;
+  Outputs outputs = {.count = 0};
+  for (size_t r = 0; r < own->nroots; r++) {
+    if (own->roots[r].kind == ROOT_REDUCE_INNER) continue;
+    const Access *stored = &k->accesses[own->roots[r].access];
+    const Value *v = stored->value;
+    add_value_outputs(f, v, &outputs);
+    for (const Read *read = *reads_of(f, kernel, stored); read && read->loop > at; read = read->next) {
+      if (v) f->is_read_again[v->index] = true;
+      add_outputs(&outputs, &f->serves[read->loop]);
+    }
+    if (!v && !find_temporary_outputs(s, kernel, at, stored->temporary)) return false;
+  }
+  return keep_outputs(&f->serves[at], &outputs, f->program->graph->noutputs, s->arena);
+}
+
+static bool number_loops(Flow *f, Arena *arena) {
+  const Program *p = f->program;
+  f->first_loop = ARENA_ARRAY(arena, size_t, p->nkernels + 1);
+  f->first_temporary = ARENA_ARRAY(arena, size_t, p->nkernels + 1);
+  if (!f->first_loop || !f->first_temporary) return false;
+  for (size_t i = 0; i < p->nkernels; i++) {
+    f->first_loop[i] = f->nloops;
+    f->first_temporary[i] = f->ntemporaries;
+    f->nloops += p->kernels[i]->nloops;
+    f->ntemporaries += p->kernels[i]->ntemporaries;
+  }
+  return true;
+}
+
+static size_t most_exprs(const Program *p) {
+  size_t most = 0;
+  for (size_t i = 0; i < p->nkernels; i++)
+    if (p->kernels[i]->nexprs > most) most = p->kernels[i]->nexprs;
+  return most;
+}
+
+static bool link_outputs(Flow *f, Arena *arena) {
+  const Graph *g = f->program->graph;
+  uint32_t *last = ARENA_ARRAY(arena, uint32_t, g->nvalues + 1); // plus one
+  f->next_alike = ARENA_ARRAY(arena, uint32_t, g->noutputs + 1);
+  if (!last || !f->next_alike) return false;
+  for (uint32_t o = 0; o < g->noutputs; o++) {
+    const Value *v = g->outputs[o];
+    if (last[v->index]) f->next_alike[last[v->index] - 1] = o + 1;
+    last[v->index] = o + 1;
+  }
+  return true;
+}
+
+bool flow_find(Flow *f, const Program *p, Arena *arena) {
+  const Graph *g = p->graph;
+  *f = (Flow){.program = p};
+  if (!number_loops(f, arena) || !link_outputs(f, arena)) return false;
+  f->serves = ARENA_ARRAY(arena, OutputSet, f->nloops + 1);
+  f->temporary_serves = ARENA_ARRAY(arena, OutputSet, f->ntemporaries + 1);
+  f->is_read_again = ARENA_ARRAY(arena, bool, g->nvalues + 1);
+  f->value_reads = ARENA_ARRAY(arena, Read *, g->nvalues + 1);
+  f->temporary_reads = ARENA_ARRAY(arena, Read *, f->ntemporaries + 1);
+  Search s = {f, arena, ARENA_ARRAY(arena, bool, most_exprs(p) + 1)};
+  if (!f->serves || !f->temporary_serves || !f->is_read_again || !f->value_reads || !f->temporary_reads || !s.is_marked)
+    return false;
+  if (!find_reads(&s)) return false;
+  for (size_t i = p->nkernels; i-- > 0;)
+    for (size_t l = p->kernels[i]->nloops; l-- > 0;)
+      if (!find_loop_outputs(&s, i, l)) return false;
+  for (size_t o = 0; o < g->noutputs; o++)
+    if (output_is_copy(g, o)) f->is_read_again[g->outputs[o]->index] = true;
+  return true;
+}
+
+// In place
+
+typedef struct Place { // an input that an output may be in place of
+  const Value *input;
+  uint32_t number;
+  size_t last_read; // the last kernel that reads it, plus one; 0: none does
+} Place;
+
+typedef struct Maker { // what stores an output
+  size_t kernel;
+  uint32_t nstores;
+} Maker;
+
+typedef struct Places {
+  const Flow *f;
+  Place *places; // ordered by type, shape and last_read
+  size_t count;
+  Maker *makers;   // by output
+  bool *is_needed; // by ExprId of the kernel at hand
+} Places;
+
+static int compare_numbers(int64_t a, int64_t b) {
+  return (a > b) - (a < b);
+}
+
+// By type and shape.
+static int compare_values(const Value *a, const Value *b) {
+  int order = compare_numbers(a->type, b->type);
+  if (!order) order = compare_numbers(a->shape.rank, b->shape.rank);
+  for (int i = 0; i < a->shape.rank && !order; i++) {
+    const Extent e = a->shape.extent[i], other = b->shape.extent[i];
+    order = compare_numbers(extent_value(e), extent_value(other));
+    if (!order) order = compare_numbers((int64_t)extent_powers(e), (int64_t)extent_powers(other));
+  }
+  return order;
+}
+
+static int compare_places(const void *a, const void *b) {
+  const Place *x = a, *y = b;
+  int order = compare_values(x->input, y->input);
+  if (!order) order = compare_numbers((int64_t)x->last_read, (int64_t)y->last_read);
+  return order ? order : compare_numbers(y->number, x->number); // found from the last on
+}
+
+static void find_makers(Places *p) {
+  const Program *program = p->f->program;
+  for (size_t i = 0; i < program->nkernels; i++)
+    for (size_t l = 0; l < program->kernels[i]->nloops; l++) {
+      const Kernel *k = program->kernels[i];
+      for (size_t r = 0; r < k->loops[l].nroots; r++) {
+        const Root *root = &k->loops[l].roots[r];
+        const Value *v = root->kind == ROOT_STORE ? k->accesses[root->access].value : NULL;
+        if (!v || !v->is_output) continue;
+        Maker *maker = &p->makers[v->first_output];
+        *maker = (Maker){i, maker->nstores + 1};
+      }
+    }
+}
+
+static void list_places(Places *p) {
+  const Graph *g = p->f->program->graph;
+  for (uint32_t i = 0; i < g->ninputs; i++) {
+    const Value *v = g->inputs[i];
+    if (p->f->is_read_again[v->index] || v->is_output) continue;
+    const Read *last = p->f->value_reads[v->index];
+    p->places[p->count++] = (Place){v, i, last ? last->kernel + 1 : 0};
+  }
+  qsort(p->places, p->count, sizeof *p->places, compare_places);
+}
+
+// How many of the places stand before those of this type and shape that are read after the kernel with that number.
+static size_t count_before(const Places *p, const Value *v, size_t kernel) {
+  size_t low = 0, high = p->count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    const Place *place = &p->places[middle];
+    int order = compare_values(place->input, v);
+    if (order < 0 || (order == 0 && place->last_read <= kernel + 1)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// Those that the output's own kernel reads come first, then those that were read last.
+static void find_places(const Places *p, size_t output, InPlace *found) {
+  const size_t kernel = p->makers[output].kernel;
+  const Value *v = p->f->program->graph->outputs[output];
+  for (size_t i = count_before(p, v, kernel); i-- > 0 && found->count < MOST_IN_PLACE;) {
+    const Place *place = &p->places[i];
+    bool is_stored = false;
+    if (compare_values(place->input, v) != 0) break;
+    if (place->last_read <= kernel ||
+        kernel_may_overwrite(p->f->program->kernels[kernel], place->input, v, &is_stored, p->is_needed))
+      found->inputs[found->count++] = place->number;
+  }
+}
+
+static int compare_inputs(const void *a, const void *b) {
+  const uint32_t *x = a, *y = b;
+  return (*x > *y) - (*x < *y);
+}
+
+bool flow_find_in_place(const Flow *f, InPlace *in_place, const Allocator *allocator) {
+  const Graph *g = f->program->graph;
+  Arena scratch;
+  arena_init(&scratch, allocator);
+  Places p = {.f = f,
+              .places = ARENA_ARRAY(&scratch, Place, g->ninputs + 1),
+              .makers = ARENA_ARRAY(&scratch, Maker, g->noutputs + 1),
+              .is_needed = ARENA_ARRAY(&scratch, bool, most_exprs(f->program) + 1)};
+  const bool ok = p.places && p.makers && p.is_needed;
+  if (ok) list_places(&p);
+  if (ok) find_makers(&p);
+  for (size_t o = 0; ok && o < g->noutputs; o++) {
+    in_place[o].count = 0;
+    if (p.makers[o].nstores == 1 && !output_is_copy(g, o)) find_places(&p, o, &in_place[o]);
+    qsort(in_place[o].inputs, in_place[o].count, sizeof *in_place[o].inputs, compare_inputs);
+  }
+  arena_deinit(&scratch);
+  return ok;
+}

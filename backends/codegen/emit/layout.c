@@ -1,0 +1,179 @@
+// What depends on open dims alone, made once a call: how long blocks are and how many there are, and where in the
+// workspace everything lies. Values between kernels lie in rooms that grow by one product each; behind them, in one
+// place for all kernels, their temporaries, of which the numbers of blocks decide the size.
+#include "backends/codegen/emit/emit.h"
+#include "ir/graph/open.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *checked(Printer *p, const char *text) {
+  p->out_of_memory |= !text;
+  return text ? text : "1";
+}
+
+const char *size_text(Printer *p, int64_t number, Powers powers, const char *args) {
+  const char *names[MAX_OPEN_DIMS] = {NULL};
+  for (size_t i = 0; powers && i < p->program->graph->ndims; i++)
+    names[i] = checked(p, arena_format(p->scratch, "%s%s", args, p->dim_member[i]));
+  return open_number_text(p, number, powers, names);
+}
+
+const char *nblocks_text(Printer *p, size_t kernel, size_t loop, const char *args) {
+  const Kernel *k = p->program->kernels[kernel];
+  const Loop *l = &k->loops[loop];
+  const AxisSet kept = loop_outer_axes(l) & ~loop_cut_axes(l);
+  if (!loop_has_open_chunks(k, l)) return size_text(p, loop_nblocks(k, l), axes_powers(k, kept), args);
+  const char *chunks = checked(p, arena_format(p->scratch, "%sk%zu_loop%zu_chunks", args, kernel, loop));
+  if (!kept) return chunks;
+  const char *times = size_text(p, axes_nelems(k, kept), axes_powers(k, kept), args);
+  return checked(p, arena_format(p->scratch, "%s * %s", times, chunks));
+}
+
+const char *temporary_text(Printer *p, size_t kernel, size_t temporary, size_t nbytes_each, const char *args) {
+  const Kernel *k = p->program->kernels[kernel];
+  const Temporary *t = &k->temporaries[temporary];
+  const int64_t nbytes = t->nelems * (int64_t)nbytes_each;
+  if (t->reduction == EXPR_NONE) return size_text(p, nbytes, t->powers, args);
+  const Loop *loop = &k->loops[t->loop];
+  const int64_t nblocks = loop_nblocks(k, loop);
+  if (!nblocks || !p->program->graph->ndims) return size_text(p, nbytes, t->powers, args);
+  const char *each = size_text(p, nbytes / nblocks, t->powers, args);
+  const char *blocks = nblocks_text(p, kernel, t->loop, args);
+  return checked(p, arena_format(p->scratch, "%s * %s", each, blocks));
+}
+
+static bool is_literal(const char *text) {
+  return *text >= '0' && *text <= '9' && !text[strspn(text, "0123456789")];
+}
+
+static void print_blocks(Printer *p, size_t kernel, size_t loop) {
+  const Kernel *k = p->program->kernels[kernel];
+  const Loop *l = &k->loops[loop];
+  const AxisSet cut = loop_cut_axes(l), all = loop_inner_axes(l) | cut;
+  if (!loop_has_open_chunks(k, l)) return;
+  const char *length = size_text(p, l->tile ? l->tile : l->block, 0, "");
+  const char *total = bare_text(p, size_text(p, axes_nelems(k, cut), axes_powers(k, cut), "a->"));
+  if (loop_has_open_length(k, l)) length = checked(p, arena_format(p->scratch, "a->k%zu_loop%zu_block", kernel, loop));
+  if (l->few_work)
+    text_format(p->plain, "  %s = %s <= %lld ? %lld : %lld;\n", length,
+                bare_text(p, size_text(p, axes_nelems(k, all), axes_powers(k, all), "a->")), (long long)l->few_work,
+                (long long)l->few_block, (long long)l->many_block);
+  else if (l->most_chunks) text_format(p->plain, "  %s = %lld;\n", length, (long long)l->block);
+  if (l->most_chunks)
+    text_format(p->plain, "  if (%s < (%s + %lld) / %lld) %s = (%s + %lld) / %lld;\n", length, total,
+                (long long)l->most_chunks - 1, (long long)l->most_chunks, length, total, (long long)l->most_chunks - 1,
+                (long long)l->most_chunks);
+  text_format(p->plain, "  a->k%zu_loop%zu_chunks = (%s + %s - 1) / %s;\n", kernel, loop, total, length, length);
+}
+
+// Places that are at hand when there is memory, one after the other.
+typedef struct Places {
+  Text lines;
+  size_t count;
+} Places;
+
+static void add_place(Printer *p, Places *places, const char *member, Type type, const char *offset) {
+  text_format(&places->lines, "a->%s = (%s *)(void *)(memory + at%s%s);\n", member, element_type(type),
+              strcmp(offset, "0") != 0 ? " + " : "", strcmp(offset, "0") != 0 ? offset : "");
+  places->count++;
+  p->out_of_memory |= places->lines.out_of_memory;
+}
+
+static void print_places(Printer *p, Places *places) {
+  const char *line = text_string(&places->lines);
+  if (places->count == 1) text_format(p->plain, "  if (memory) %s", line);
+  if (places->count > 1) text_add_string(p->plain, "  if (memory) {\n");
+  for (const char *end; places->count > 1 && *line; line = end + 1) {
+    end = strchr(line, '\n');
+    text_format(p->plain, "    %.*s\n", (int)(end - line), line);
+  }
+  if (places->count > 1) text_add_string(p->plain, "  }\n");
+  places->lines.nbytes = 0;
+  places->count = 0;
+}
+
+// Takes so many bytes, in whole lines, for the places before; returns how many where that is known.
+static size_t print_take(Printer *p, Places *places, const char *nbytes) {
+  p->has_open_workspace |= !is_literal(nbytes);
+  if (strcmp(nbytes, "0") == 0) return 0;
+  print_places(p, places);
+  const char *cast = *nbytes == '(' ? "" : "(uint64_t)"; // else the first factor is one
+  text_format(p->plain, "  at += (%s%s + 63) / 64 * 64;\n", cast, bare_text(p, nbytes));
+  return is_literal(nbytes) ? (size_t)(strtoull(nbytes, NULL, 10) + 63) / 64 * 64 : 0;
+}
+
+static size_t print_rooms(Printer *p, Places *places) {
+  size_t nbytes = 0;
+  const Program *program = p->program;
+  const Graph *g = program->graph;
+  for (size_t i = 0; i < program->nrooms; i++) {
+    const Room *room = &program->rooms[i];
+    const int64_t hint = powers_value(g, room->powers, NULL);
+    for (size_t v = 0; v < g->nvalues; v++)
+      if (program->is_in_workspace[v] && shape_powers(&g->values[v]->shape) == room->powers)
+        add_place(
+            p, places, p->value_member[v], g->values[v]->type,
+            size_text(p, (int64_t)program->value_offset[v] * hint, program->value_offset[v] ? room->powers : 0, "a->"));
+    nbytes += print_take(p, places, size_text(p, (int64_t)room->nbytes * hint, room->powers, "(uint64_t)a->"));
+  }
+  return nbytes;
+}
+
+static size_t print_outputs(Printer *p, const Flow *flow, Places *places) {
+  size_t nbytes = 0;
+  const Graph *g = p->program->graph;
+  for (size_t i = 0; i < g->noutputs; i++) {
+    const Value *v = g->outputs[i];
+    if (output_is_copy(g, i) || !p->has_optional_outputs || !flow->is_read_again[v->index]) continue;
+    add_place(p, places, p->value_member[v->index], v->type, "0");
+    nbytes += print_take(p, places,
+                         size_text(p, shape_nelems(&v->shape) * (int64_t)type_nbytes(v->type), shape_powers(&v->shape),
+                                   "(uint64_t)a->"));
+  }
+  return nbytes;
+}
+
+static bool takes_any(Printer *p, size_t kernel) {
+  const Kernel *k = p->program->kernels[kernel];
+  for (size_t t = 0; t < k->ntemporaries; t++)
+    if (!k->temporaries[t].is_own && strcmp(temporary_text(p, kernel, t, 1, "a->"), "0") != 0) return true;
+  return false;
+}
+
+void print_layout(Printer *p, const Flow *flow) {
+  const Program *program = p->program;
+  const Graph *g = program->graph;
+  bool has_temporaries = false;
+  text_format(p->plain,
+              "static uint64_t %s_layout(struct %s_args *a, const int64_t *extents, unsigned char *memory) {\n"
+              "  uint64_t at = 0;\n",
+              p->identifier, p->identifier);
+  for (size_t i = 0; i < program->nkernels; i++) has_temporaries |= takes_any(p, i);
+  if (has_temporaries) text_add_string(p->plain, "  uint64_t start, most;\n");
+  for (size_t i = 0; i < g->ndims; i++) text_format(p->plain, "  a->%s = (size_t)extents[%zu];\n", p->dim_member[i], i);
+  for (size_t i = 0; i < program->nkernels; i++)
+    for (size_t l = 0; l < program->kernels[i]->nloops; l++) print_blocks(p, i, l);
+  const size_t begin = p->plain->nbytes;
+  Places places = {.count = 0};
+  text_init(&places.lines, p->plain->allocator);
+  size_t nbytes = print_rooms(p, &places) + print_outputs(p, flow, &places), most = 0;
+  if (has_temporaries) text_add_string(p->plain, "  start = most = at;\n");
+  for (size_t i = 0; i < program->nkernels; i++) {
+    const Kernel *k = program->kernels[i];
+    if (takes_any(p, i)) text_format(p->plain, "  at = start; /* kernel %zu */\n", i);
+    size_t own = 0;
+    for (size_t t = 0; t < k->ntemporaries; t++) {
+      if (k->temporaries[t].is_own) continue;
+      add_place(p, &places, p->temporary_member[p->first_temporary[i] + t], k->temporaries[t].type, "0");
+      own += print_take(p, &places, temporary_text(p, i, t, type_nbytes(k->temporaries[t].type), "(uint64_t)a->"));
+    }
+    if (takes_any(p, i)) text_add_string(p->plain, "  if (at > most) most = at;\n");
+    if (own > most) most = own;
+  }
+  p->workspace_nbytes = nbytes + most;
+  print_places(p, &places);
+  text_deinit(&places.lines);
+  if (!strstr(text_string(p->plain) + begin, "if (memory)")) text_add_string(p->plain, "  (void)memory;\n");
+  text_format(p->plain, "  return %s;\n}\n\n", has_temporaries ? "most" : "at");
+}

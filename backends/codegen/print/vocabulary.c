@@ -1,0 +1,240 @@
+// The vocabulary's text is cut at blank lines into chunks; a chunk goes into the output when something that is there
+// already uses a name that it defines. A chunk in #ifndef NAME ... #endif is a default: it is left out where the ISA's
+// header defines NAME, stands without the guard where it does not, and keeps it where that is up to the compiler.
+#include "backends/codegen/print/printer.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+extern const char simd_vector[], simd_arithmetic[], simd_rows[], simd_bytes[], simd_math[], simd_random[];
+
+static const char *const common[] = {simd_vector, simd_arithmetic, simd_rows, simd_bytes, simd_math, simd_random};
+enum { NCOMMON = sizeof common / sizeof *common }; // to every ISA
+
+enum { MOST_CHUNKS = 1024, MOST_NAMES = 1024, HEADS = 512 };
+
+typedef struct Chunk {
+  const char *text;
+  size_t nbytes;
+  const char *guard; // the line of its #ifndef; NULL: none, or it stays
+  bool is_overridden;
+  bool is_used;
+} Chunk;
+
+typedef struct Name { // that a chunk defines
+  const char *text;
+  size_t length, chunk;
+  bool is_function;
+  uint16_t next; // with the same hash; from 1 on
+} Name;
+
+typedef struct Vocabulary {
+  Chunk chunks[MOST_CHUNKS];
+  Name names[MOST_NAMES];
+  uint16_t heads[HEADS]; // of lists of names, by hash; 0: none
+  size_t count, nnames;
+  size_t nown; // chunks of the ISA's own header
+} Vocabulary;
+
+static bool is_name_char(char c) {
+  return isalnum((unsigned char)c) || c == '_';
+}
+
+// The line within text that begins so; NULL: none.
+static const char *find_line(const char *text, size_t nbytes, const char *beginning) {
+  size_t length = strlen(beginning);
+  for (const char *line = text, *end = text + nbytes; line && line + length <= end;) {
+    if (memcmp(line, beginning, length) == 0) return line;
+    line = memchr(line, '\n', (size_t)(end - line));
+    if (line) line++;
+  }
+  return NULL;
+}
+
+// The name that a line of a chunk defines: after #define, before the parenthesis of a function, before the
+// semicolon of a typedef.
+static const char *defined_name(const char *line, size_t nbytes, size_t *length) {
+  const char *end = line + nbytes, *stop = NULL, *start;
+  static const char define[] = "#define ";
+  if (nbytes > sizeof define && memcmp(line, define, sizeof define - 1) == 0) {
+    start = line + sizeof define - 1;
+    for (stop = start; stop < end && is_name_char(*stop); stop++) {
+    }
+  } else if (nbytes > 8 && memcmp(line, "typedef ", 8) == 0) {
+    stop = memrchr(line, ';', nbytes); // a struct's members have their own
+    if (!stop) return NULL;
+    for (start = stop; start > line && is_name_char(start[-1]); start--) {
+    }
+  } else if (nbytes > 7 && (memcmp(line, "static ", 7) == 0 || memcmp(line, "V_INLIN", 7) == 0)) {
+    stop = memchr(line, '(', nbytes);
+    if (!stop) return NULL;
+    for (start = stop; start > line && is_name_char(start[-1]); start--) {
+    }
+  } else {
+    return NULL;
+  }
+  *length = (size_t)(stop - start);
+  return *length ? start : NULL;
+}
+
+// The line of an #ifndef of a name that the chunk itself defines.
+static const char *find_guard(const char *text, size_t nbytes) {
+  const char *guard = find_line(text, nbytes, "#ifndef ");
+  const char *line = guard ? strchr(guard, '\n') + 1 : NULL;
+  if (!line) return NULL;
+  size_t length;
+  const char *name = guard + strlen("#ifndef ");
+  const char *defined = defined_name(line, strcspn(line, "\n"), &length);
+  return defined && strcspn(name, "\n") == length && strncmp(name, defined, length) == 0 ? guard : NULL;
+}
+
+static uint32_t hash_of(const char *name, size_t length) {
+  uint32_t hash = 0x811C9DC5U;
+  for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)name[i]) * 0x01000193U;
+  return hash % HEADS;
+}
+
+// The names that a chunk defines. A function is only mentioned by a call: values may have its name.
+static void add_names(Vocabulary *v, size_t chunk) {
+  for (const char *line = v->chunks[chunk].text, *end = line + v->chunks[chunk].nbytes; line < end;) {
+    const char *newline = memchr(line, '\n', (size_t)(end - line));
+    size_t length, line_nbytes = (size_t)((newline ? newline : end) - line);
+    const char *name = defined_name(line, line_nbytes, &length);
+    if (name) {
+      assert(v->nnames < MOST_NAMES);
+      uint16_t *head = &v->heads[hash_of(name, length)];
+      bool is_function = *line != '#' && name[length] == '(';
+      v->names[v->nnames] = (Name){name, length, chunk, is_function, *head};
+      *head = (uint16_t)++v->nnames;
+    }
+    line += line_nbytes + 1;
+  }
+}
+
+static void cut(Vocabulary *v, const char *text) {
+  while (*text) {
+    while (*text == '\n') text++;
+    if (!*text) break;
+    const char *end = strstr(text, "\n\n");
+    size_t nbytes = end ? (size_t)(end - text) + 1 : strlen(text);
+    assert(v->count < MOST_CHUNKS);
+    v->chunks[v->count] = (Chunk){text, nbytes, find_guard(text, nbytes), false, false};
+    add_names(v, v->count++);
+    text += nbytes;
+  }
+}
+
+// The first chunk that defines the name; MOST_CHUNKS: none.
+static size_t first_definition(const Vocabulary *v, const char *name, size_t length) {
+  size_t first = MOST_CHUNKS;
+  for (size_t n = v->heads[hash_of(name, length)]; n; n = v->names[n - 1].next) {
+    const Name *own = &v->names[n - 1];
+    if (own->length == length && memcmp(own->text, name, length) == 0 && own->chunk < first) first = own->chunk;
+  }
+  return first;
+}
+
+static void find_overridden(Vocabulary *v) {
+  for (size_t i = 0; i < v->count; i++) {
+    const char *name = v->chunks[i].guard ? v->chunks[i].guard + strlen("#ifndef ") : NULL;
+    if (!name) continue;
+    size_t k = first_definition(v, name, strcspn(name, "\n"));
+    if (k >= i) continue;
+    if (find_line(v->chunks[k].text, v->chunks[k].nbytes, "#if")) v->chunks[i].guard = NULL;
+    else v->chunks[i].is_overridden = true;
+  }
+}
+
+// Marks what a text mentions, and what that does in turn. Chunks are marked before they are gone through, so the depth
+// is that of the longest chain of definitions.
+static void mark_used(Vocabulary *v, const char *text, size_t nbytes) {
+  for (const char *at = text, *end = text + nbytes; at < end;) {
+    size_t length = 0;
+    while (at + length < end && is_name_char(at[length])) length++;
+    for (size_t n = length ? v->heads[hash_of(at, length)] : 0; n; n = v->names[n - 1].next) {
+      const Name *name = &v->names[n - 1];
+      Chunk *chunk = &v->chunks[name->chunk];
+      bool is_mentioned = name->length == length && memcmp(name->text, at, length) == 0 &&
+                          (!name->is_function || (at + length < end && at[length] == '('));
+      if (!is_mentioned || chunk->is_used || chunk->is_overridden) continue;
+      chunk->is_used = true;
+      mark_used(v, chunk->text, chunk->nbytes);
+    }
+    at += length ? length : 1;
+  }
+}
+
+// All chunks for an ISA, those marked that are used; to be freed. It is too long for small stacks. NULL: no memory.
+static Vocabulary *find_used(const Isa *isa, const Text *used, const Allocator *allocator) {
+  Vocabulary *v = allocator_alloc(allocator, sizeof *v);
+  if (!v) return NULL;
+  *v = (Vocabulary){0};
+  cut(v, isa->vocabulary[0]);
+  v->nown = v->count;
+  if (isa->vocabulary[1]) cut(v, isa->vocabulary[1]);
+  for (size_t i = 0; i < NCOMMON; i++) cut(v, common[i]);
+  find_overridden(v);
+  mark_used(v, text_string(used), used->nbytes);
+  return v;
+}
+
+// Without the lines of its guard. Macros of one line follow each other without a blank one.
+static void print_chunk(const Chunk *chunk, bool *is_after_define, Text *out) {
+  const char *text = chunk->text, *end = chunk->text + chunk->nbytes;
+  if (chunk->guard) end -= strlen("#endif\n");
+  const char *body = chunk->guard ? strchr(chunk->guard, '\n') + 1 : text;
+  bool is_define = !chunk->guard || chunk->guard == text; // nothing stands before it
+  is_define = is_define && find_line(body, strlen("#define "), "#define ") &&
+              memchr(body, '\n', (size_t)(end - body)) == end - 1;
+  if (*is_after_define && !is_define) text_add_string(out, "\n");
+  if (chunk->guard) text_add(out, text, (size_t)(chunk->guard - text));
+  text_add(out, body, (size_t)(end - body));
+  if (!is_define) text_add_string(out, "\n");
+  *is_after_define = is_define;
+}
+
+bool print_vocabulary(const Isa *isa, const Text *used, Text *out) {
+  Vocabulary *v = find_used(isa, used, out->allocator);
+  bool is_define = false; // the chunk before
+  for (size_t i = 0; v && i < v->count; i++)
+    if (v->chunks[i].is_used) print_chunk(&v->chunks[i], &is_define, out);
+  out->out_of_memory |= !v;
+  allocator_free(out->allocator, v);
+  return !out->out_of_memory;
+}
+
+bool needs_vocabulary(const Isa *isa, Text *used) {
+  Vocabulary *v = find_used(isa, used, used->allocator);
+  bool needs = !v || !isa->vocabulary[1];
+  for (size_t i = 0; v && i < v->nown; i++) needs |= v->chunks[i].is_used;
+  used->out_of_memory |= !v;
+  allocator_free(used->allocator, v);
+  return needs;
+}
+
+// A line for each name that the text defines, once: of its macros, or of all else.
+static void print_for_names(const Text *vocabulary, bool of_macros, const char *format, const char *prefix, Text *out) {
+  for (const char *line = text_string(vocabulary), *newline; (newline = strchr(line, '\n')); line = newline + 1) {
+    size_t length, before = (size_t)(line - text_string(vocabulary));
+    const char *name = defined_name(line, (size_t)(newline - line), &length);
+    if (!name || (*line == '#') != of_macros) continue;
+    bool is_told = false;
+    for (const char *l = text_string(vocabulary), *end; l < text_string(vocabulary) + before && !is_told; l = end + 1) {
+      size_t other;
+      end = strchr(l, '\n');
+      const char *told = (*l == '#') == of_macros ? defined_name(l, (size_t)(end - l), &other) : NULL;
+      is_told = told && other == length && memcmp(told, name, length) == 0;
+    }
+    if (!is_told) text_format(out, format, (int)length, name, prefix, (int)length, name);
+  }
+}
+
+void print_renames(const Text *vocabulary, const char *prefix, Text *out) {
+  print_for_names(vocabulary, false, "#define %.*s %s_%.*s\n", prefix, out);
+}
+
+void print_undefinitions(const Text *vocabulary, Text *out) {
+  print_for_names(vocabulary, true, "#undef %.*s\n", "", out);
+  print_for_names(vocabulary, false, "#undef %.*s\n", "", out);
+}

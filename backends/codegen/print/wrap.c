@@ -1,0 +1,73 @@
+// Lines of C longer than people read are broken at a space: where few parentheses are open, behind a comma or beside an
+// operator if there is one, and as late as fits. Strings stay whole; comments and directives go on as what they are.
+#include "backends/codegen/print/printer.h"
+
+#include <string.h>
+
+enum { WIDTH = 120, INDENT = 4 };
+
+typedef struct Place { // where a line may be broken
+  size_t nbytes;       // before the space; 0: nowhere
+  bool is_in_comment;
+} Place;
+
+// How bad a break at the space is, beside what is open there.
+static int badness(const char *space) {
+  const char before = space[-1], *after = space + 1;
+  if (strchr(",;{", before)) return 0;
+  if (strchr("?:", *after) || strncmp(after, "&&", 2) == 0 || strncmp(after, "||", 2) == 0) return 1;
+  return before == '=' ? 2 : 3;
+}
+
+// The best of at least `least` bytes, and of at most `most` if there is one.
+static Place find_place(const char *line, size_t nbytes, size_t least, size_t most, bool is_in_comment) {
+  Place best = {0, false};
+  int depth = 0, best_score = 0;
+  bool is_in_string = false;
+  for (size_t i = 0; i < nbytes && (i <= most || !best.nbytes); i++) {
+    const char c = line[i];
+    if (is_in_string && c == '\\') i++;
+    else if (c == '"' && !is_in_comment) is_in_string = !is_in_string;
+    else if (c == '/' && i + 1 < nbytes && line[i + 1] == '/' && !is_in_string) is_in_comment = true;
+    if (!is_in_string && !is_in_comment)
+      depth += (c == '(' || c == '{' || c == '[') - (c == ')' || c == '}' || c == ']');
+    if (c != ' ' || is_in_string || i < least) continue;
+    const int score = is_in_comment ? 4 * depth : 4 * depth + badness(line + i);
+    if (best.nbytes && score > best_score) continue;
+    best = (Place){i, is_in_comment};
+    best_score = score;
+  }
+  return best;
+}
+
+static void add_line(Text *out, const char *line, size_t nbytes) {
+  const size_t indent = strspn(line, " ");
+  const bool is_directive = line[indent] == '#';
+  size_t lead = 0; // columns before what is left of the line
+  Place place = {0, false};
+  while (lead + nbytes > WIDTH) {
+    const size_t most = (size_t)WIDTH - (is_directive ? 2 : 0) - lead, begin = place.nbytes ? 1 : indent + 3;
+    const bool is_in_comment = place.is_in_comment;
+    place = find_place(line, nbytes, most / 3, most, is_in_comment);
+    if (!place.nbytes || place.nbytes > most) place = find_place(line, nbytes, begin, most, is_in_comment);
+    if (!place.nbytes) break;
+    text_add(out, line, place.nbytes);
+    line += place.nbytes + 1;
+    nbytes -= place.nbytes + 1;
+    lead = indent + (place.is_in_comment ? strlen("// ") : (size_t)INDENT);
+    text_format(out, "%s\n%*s", is_directive ? " \\" : "", (int)lead, place.is_in_comment ? "// " : "");
+  }
+  text_add(out, line, nbytes);
+}
+
+bool text_move_wrapped(Text *out, Text *from) {
+  for (const char *line = text_string(from), *end; *line; line = end + 1) {
+    end = line + strcspn(line, "\n");
+    add_line(out, line, (size_t)(end - line));
+    text_add_string(out, "\n");
+    if (!*end) break; // memory ran out
+  }
+  const bool ok = !from->out_of_memory && !out->out_of_memory;
+  text_deinit(from);
+  return ok;
+}

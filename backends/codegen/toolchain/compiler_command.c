@@ -1,0 +1,85 @@
+// Splitting and looking up $CC.
+#include "backends/codegen/toolchain/compiler_command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n';
+}
+
+// Copies the word at *from to *to, without its quotes and backslashes, and ends it with a zero. False: a quote is open.
+static bool take_word(const char **from, char **to) {
+  const char *in = *from;
+  char *out = *to, quote = 0;
+  for (; *in && (quote || !is_blank(*in)); in++) {
+    bool is_escape = *in == '\\' && quote != '\'' && in[1] && (!quote || strchr("\\\"$`", in[1]));
+    if (is_escape) *out++ = *++in;
+    else if (quote ? *in == quote : *in == '\'' || *in == '"') quote = quote ? 0 : *in;
+    else *out++ = *in;
+  }
+  *out++ = 0;
+  *from = in;
+  *to = out;
+  return !quote;
+}
+
+// The text has room: a word takes no more than it does in `command` with what ends it there.
+static bool split(CompilerCommand *c, const char *command, Diagnostics *d) {
+  const char *from = command;
+  char *to = c->text;
+  if (strlen(command) >= sizeof c->text) return error_at(d, (Position){0}, "CC is too long");
+  for (;;) {
+    while (is_blank(*from)) from++;
+    if (!*from) return true;
+    if (c->nwords == MOST_COMMAND_WORDS)
+      return error_at(d, (Position){0}, "CC: expected at most %d words, found more", MOST_COMMAND_WORDS);
+    c->words[c->nwords++] = to;
+    if (!take_word(&from, &to)) return error_at(d, (Position){0}, "CC: a quote is not closed in %s", command);
+  }
+}
+
+static bool is_program(const char *path, struct stat *status) {
+  return access(path, X_OK) == 0 && stat(path, status) == 0 && S_ISREG(status->st_mode);
+}
+
+// The path of a program, as a shell would find it; links stay, for programs such as ccache look at their own name.
+static bool find_program(const char *name, char path[PATH_MAX], struct stat *status) {
+  const char *folders = getenv("PATH");
+  if (strchr(name, '/')) return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX && is_program(path, status);
+  for (const char *folder = folders ? folders : "/usr/bin:/bin"; *folder;) {
+    size_t length = strcspn(folder, ":");
+    int n = snprintf(path, PATH_MAX, "%.*s/%s", (int)length, folder, name);
+    if (n < PATH_MAX && is_program(path, status)) return true;
+    folder += length + (folder[length] == ':');
+  }
+  return false;
+}
+
+bool compiler_command_find(CompilerCommand *c, Diagnostics *d) {
+  const char *command = getenv("CC");
+  struct stat status;
+  *c = (CompilerCommand){0};
+  if (!split(c, command ? command : "", d)) return false;
+  if (!c->nwords) c->words[c->nwords++] = "cc";
+  const char *name = c->words[0];
+  if (find_program(name, c->program, &status)) return true;
+  return error_at(d, (Position){0}, "no C compiler: %s is %s; install one or set CC", name,
+                  strchr(name, '/') ? "no program" : "not in PATH");
+}
+
+void compiler_command_hash(const CompilerCommand *c, struct sha256_ctx *hash) {
+  char path[PATH_MAX], identity[96];
+  for (size_t i = 0; i < c->nwords; i++) {
+    struct stat status;
+    sha256_update(hash, strlen(c->words[i]) + 1, (const uint8_t *)c->words[i]);
+    if (!find_program(c->words[i], path, &status)) continue;
+    int n = snprintf(identity, sizeof identity, "%lld %lld %ld", (long long)status.st_size,
+                     (long long)status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+    sha256_update(hash, strlen(path) + 1, (const uint8_t *)path);
+    sha256_update(hash, (size_t)n + 1, (const uint8_t *)identity);
+  }
+}

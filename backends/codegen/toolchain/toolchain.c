@@ -1,0 +1,347 @@
+// Running the compiler, and loading what it made.
+#include "backends/codegen/toolchain/toolchain.h"
+
+#include "backends/codegen/toolchain/compiler_command.h"
+#include "backends/codegen/toolchain/kernel_cache.h"
+#include "backends/codegen/toolchain/work_folder.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LONGEST_COMPLAINT = 4000, FILE_PATH_BYTES = PATH_MAX + 16 };
+
+static const char *const flags[] = {"-std=c11", "-O2",     "-ffp-contract=off",    "-fno-math-errno",
+                                    "-fPIC",    "-shared", "-fvisibility=default", "-w"};
+enum { NFLAGS = sizeof flags / sizeof *flags };
+
+typedef struct Job {
+  const Text *source;
+  const char *symbol; // that the object must have
+  CompilerCommand command;
+  double timeout_s; // 0: none
+  KernelCache cache;
+  WorkFolder work;
+  char source_path[FILE_PATH_BYTES], object_path[FILE_PATH_BYTES], link_path[FILE_PATH_BYTES]; // in work
+  char temporary[PATH_MAX + 8];                                                                // TMPDIR=…
+  char problem[CACHE_PROBLEM_BYTES];
+} Job;
+
+typedef enum Outcome {
+  OUTCOME_LOADED,
+  OUTCOME_NO_ROOM, // another folder may do; `problem` says why this one does not
+  OUTCOME_FAILED,  // told
+} Outcome;
+
+static const char not_executable[] = "its file system lets no code run (noexec)";
+
+double milliseconds_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static Outcome no_room(Job *j, const char *problem) {
+  snprintf(j->problem, sizeof j->problem, "%s", problem);
+  return OUTCOME_NO_ROOM;
+}
+
+// Source, flags and compiler.
+static void compute_key(const Job *j, uint8_t key[SHA256_DIGEST_SIZE]) {
+  struct sha256_ctx hash;
+  sha256_init(&hash);
+  sha256_update(&hash, j->source->nbytes, (const uint8_t *)text_string(j->source));
+  for (int i = 0; i < NFLAGS; i++) sha256_update(&hash, strlen(flags[i]) + 1, (const uint8_t *)flags[i]);
+  compiler_command_hash(&j->command, &hash);
+  sha256_digest(&hash, SHA256_DIGEST_SIZE, key);
+}
+
+static bool write_all(int file, const void *bytes, size_t nbytes) {
+  for (const char *at = bytes; nbytes;) {
+    ssize_t n = write(file, at, nbytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    at += n;
+    nbytes -= (size_t)n;
+  }
+  return true;
+}
+
+// Whether code of a file may run: no, where its file system is mounted noexec.
+static bool is_executable(int file) {
+  void *page = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+  if (page == MAP_FAILED) return false;
+  munmap(page, 1);
+  return true;
+}
+
+static bool write_source(const Job *j, bool *may_execute) {
+  int file = open(j->source_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return false;
+  bool ok = write_all(file, text_string(j->source), j->source->nbytes);
+  int error = errno;
+  *may_execute = ok && is_executable(file);
+  if (!ok) errno = error;
+  return close(file) == 0 && ok;
+}
+
+// What there is to read of the compiler's words, as far as it fits. False: no more will come.
+static bool read_complaint(int from, Text *complaint) {
+  enum { MOST_READS = 256 }; // or one that writes without end would keep us here
+  char buffer[1024];
+  for (int i = 0; i < MOST_READS; i++) {
+    ssize_t n = read(from, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno == EAGAIN;
+    if (n == 0) return false;
+    if (complaint->nbytes < LONGEST_COMPLAINT) text_add(complaint, buffer, (size_t)n);
+  }
+  return true;
+}
+
+static bool has_ended(pid_t child) {
+  siginfo_t info = {.si_pid = 0};
+  int result = waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT);
+  return info.si_pid != 0 || (result < 0 && errno != EINTR);
+}
+
+// Reads until the compiler ends, or its time does. What it started may live on and keep the pipe open: nobody waits for
+// that. False: its time ended, and with it all of its process group.
+static bool wait_for_compiler(int from, Unfinished *running, double timeout_s, Text *complaint, int *status) {
+  enum { LONGEST_WAIT_MS = 50 };
+  const double end = milliseconds_now() + timeout_s * 1e3;
+  pid_t child = running->group;
+  int wait_ms = LONGEST_WAIT_MS;
+  bool is_open = true, is_late = false;
+  while (!has_ended(child)) {
+    is_late = timeout_s > 0 && milliseconds_now() > end;
+    if (is_late) {
+      kill(-child, SIGKILL); // its id stays until it is waited for
+      break;
+    }
+    struct pollfd event = {.fd = is_open ? from : -1, .events = POLLIN};
+    poll(&event, 1, wait_ms);
+    is_open = is_open && read_complaint(from, complaint);
+    if (!is_open) wait_ms = wait_ms == LONGEST_WAIT_MS ? 1 : 2 * wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : wait_ms;
+  }
+  if (is_open) read_complaint(from, complaint);
+  unfinished_end(running);
+  while (waitpid(child, status, 0) < 0 && errno == EINTR) {
+  }
+  return !is_late;
+}
+
+// The environment with TMPDIR in the work folder, so that what a compiler leaves there goes with it. NULL: no memory.
+static char **make_environment(Job *j, const Allocator *allocator) {
+  size_t count = 0, n = 0;
+  while (environ[count]) count++;
+  char **made = allocator_alloc(allocator, (count + 2) * sizeof *made);
+  if (!made) return NULL;
+  for (size_t i = 0; i < count; i++)
+    if (strncmp(environ[i], "TMPDIR=", 7) != 0) made[n++] = environ[i];
+  snprintf(j->temporary, sizeof j->temporary, "TMPDIR=%s", j->work.path);
+  made[n++] = j->temporary;
+  made[n] = NULL;
+  return made;
+}
+
+// True when it says that all went well.
+static bool run_compiler(Job *j, Text *complaint) {
+  const char *arguments[MOST_COMMAND_WORDS + NFLAGS + 8];
+  const char *rest[] = {"-o", j->object_path, j->source_path, "-lm", NULL};
+  size_t count = 0;
+  int out[2], result, status = 0;
+  for (size_t i = 0; i < j->command.nwords; i++) arguments[count++] = i ? j->command.words[i] : j->command.program;
+  for (int i = 0; i < NFLAGS; i++) arguments[count++] = flags[i];
+  for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) arguments[count++] = rest[i];
+  char **environment = make_environment(j, complaint->allocator);
+  if (!environment || pipe2(out, O_CLOEXEC) != 0) {
+    text_add_string(complaint, environment ? strerror(errno) : "out of memory");
+    allocator_free(complaint->allocator, environment);
+    return false;
+  }
+  fcntl(out[0], F_SETFL, O_NONBLOCK);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, out[1], STDERR_FILENO);
+  Unfinished running;
+  result = unfinished_spawn(&running, j->command.program, &actions, (char *const *)arguments, environment);
+  posix_spawn_file_actions_destroy(&actions);
+  allocator_free(complaint->allocator, environment);
+  close(out[1]);
+  bool is_in_time = result != 0 || wait_for_compiler(out[0], &running, j->timeout_s, complaint, &status);
+  close(out[0]);
+  if (!is_in_time) {
+    if (complaint->nbytes) text_add_string(complaint, "\n");
+    text_format(complaint,
+                "not done after %g s, and ended: --compile-timeout gives it longer (0: no limit), --no-fuse smaller "
+                "kernels, CC is another compiler",
+                j->timeout_s);
+  } else if (result != 0) text_add_string(complaint, strerror(result));
+  else if (WIFSIGNALED(status)) text_format(complaint, "ended by signal %d", WTERMSIG(status));
+  else if (status && !complaint->nbytes) text_format(complaint, "exit status %d", WEXITSTATUS(status));
+  return is_in_time && result == 0 && status == 0;
+}
+
+// A full file system is no mistake of the compiler's.
+static Outcome compile(Job *j, Diagnostics *d) {
+  Text complaint;
+  text_init(&complaint, d->arena.allocator);
+  bool ok = run_compiler(j, &complaint), is_made = ok && access(j->object_path, F_OK) == 0;
+  Outcome outcome = is_made ? OUTCOME_LOADED : OUTCOME_FAILED;
+  if (!is_made && work_folder_is_full(&j->work)) outcome = no_room(j, strerror(ENOSPC));
+  else if (!ok) error_with_output(d, text_string(&complaint), "%s failed:", j->command.program);
+  else if (!is_made) error_at(d, (Position){0}, "%s made nothing", j->command.program);
+  text_deinit(&complaint);
+  return outcome;
+}
+
+// False: loaded->library is NULL, and `problem` says why.
+static bool load(Job *j, const char *path, Loaded *loaded) {
+  loaded->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  loaded->symbol = loaded->library ? dlsym(loaded->library, j->symbol) : NULL;
+  if (loaded->symbol) return true;
+  const char *why = loaded->library ? "it has no entry point" : dlerror();
+  snprintf(j->problem, sizeof j->problem, "%s", why ? why : "unknown error");
+  if (loaded->library) dlclose(loaded->library);
+  *loaded = (Loaded){0};
+  return false;
+}
+
+// By way of memory, where no file may be executed. The link has a name of its own for the loader, which takes files of
+// one name for the same.
+static bool load_from_memory(Job *j, Loaded *loaded) {
+  enum { CHUNK = 1 << 12 };
+  char chunk[CHUNK], target[64];
+  ssize_t n = -1;
+  int object = open(j->object_path, O_RDONLY | O_CLOEXEC), memory = memfd_create("ngrad", MFD_CLOEXEC);
+  while (object >= 0 && memory >= 0 && (n = read(object, chunk, sizeof chunk)) > 0)
+    if (!write_all(memory, chunk, (size_t)n)) break;
+  snprintf(target, sizeof target, "/proc/self/fd/%d", memory);
+  bool is_copied = n == 0 && symlink(target, j->link_path) == 0;
+  if (!is_copied) snprintf(j->problem, sizeof j->problem, "%s", strerror(errno));
+  bool ok = is_copied && load(j, j->link_path, loaded);
+  if (object >= 0) close(object);
+  if (memory >= 0) close(memory);
+  return ok;
+}
+
+static void name_files(Job *j) {
+  snprintf(j->source_path, FILE_PATH_BYTES, "%s/kernel.c", j->work.path);
+  snprintf(j->object_path, FILE_PATH_BYTES, "%s/kernel.so", j->work.path);
+  snprintf(j->link_path, FILE_PATH_BYTES, "%s/memory.so", j->work.path);
+}
+
+// Compiles and loads in the open work folder.
+static Outcome build(Job *j, bool in_memory, Loaded *loaded, ToolchainTimes *times, Diagnostics *d) {
+  double start = milliseconds_now();
+  bool may_execute;
+  name_files(j);
+  if (!write_source(j, &may_execute)) return no_room(j, strerror(errno));
+  if (!may_execute && !in_memory) return no_room(j, not_executable);
+  Outcome outcome = compile(j, d);
+  times->compile_ms = milliseconds_now() - start;
+  if (outcome != OUTCOME_LOADED) return outcome;
+  if (may_execute ? load(j, j->object_path, loaded) : load_from_memory(j, loaded)) return OUTCOME_LOADED;
+  error_at(d, (Position){0}, "cannot load what %s made: %s", j->command.program, j->problem);
+  return OUTCOME_FAILED;
+}
+
+// A warning, unless it is the one that this process told last.
+static void tell_once(const Job *j, Diagnostics *d) {
+  static _Atomic uint64_t last;
+  char message[PATH_MAX + 2 * CACHE_PROBLEM_BYTES];
+  uint64_t hash = 1;
+  snprintf(message, sizeof message, "compiled kernels are not kept in %s: %s", j->cache.folder, j->problem);
+  for (const char *c = message; *c; c++) hash = (hash ^ (unsigned char)*c) * 0x100000001B3U;
+  if (atomic_exchange(&last, hash) != hash) warn_at(d, (Position){0}, "%s", message);
+}
+
+static Outcome build_in_cache(Job *j, Loaded *loaded, ToolchainTimes *times, Diagnostics *d) {
+  if (!work_folder_open(&j->work, j->cache.folder)) return no_room(j, strerror(errno));
+  Outcome outcome = build(j, false, loaded, times, d);
+  if (outcome == OUTCOME_LOADED && !cache_keep(&j->cache, j->object_path)) {
+    no_room(j, strerror(errno)); // for the entry; the kernel is loaded
+    tell_once(j, d);
+  }
+  work_folder_close(&j->work);
+  return outcome;
+}
+
+// In the first folder for temporary files that is of use. Where none lets code run, the object is loaded from memory.
+static Outcome build_elsewhere(Job *j, Loaded *loaded, ToolchainTimes *times, Diagnostics *d) {
+  const char *const folders[] = {getenv("TMPDIR"), "/tmp", getenv("XDG_RUNTIME_DIR"), "/dev/shm", "/var/tmp"};
+  enum { COUNT = sizeof folders / sizeof *folders };
+  Outcome outcome = OUTCOME_NO_ROOM;
+  const char *last = "";
+  for (int i = 0; i < 2 * COUNT && outcome == OUTCOME_NO_ROOM; i++) {
+    const char *folder = folders[i % COUNT];
+    if (!folder || !*folder) continue;
+    last = folder;
+    if (!work_folder_open(&j->work, folder)) {
+      no_room(j, strerror(errno));
+      continue;
+    }
+    outcome = build(j, i >= COUNT, loaded, times, d);
+    work_folder_close(&j->work);
+  }
+  if (outcome == OUTCOME_NO_ROOM) {
+    error_at(d, (Position){0}, "%s: cannot make a folder to compile in: %s", last, j->problem);
+  }
+  return outcome;
+}
+
+// The entry for the job, if the cache has one. False: the cache is of no use, and `problem` says why.
+static bool search_cache(Job *j, Loaded *loaded) {
+  uint8_t key[SHA256_DIGEST_SIZE];
+  compute_key(j, key);
+  if (!cache_open(&j->cache, key, j->problem)) return false;
+  int file = cache_find(&j->cache);
+  if (file < 0) return true;
+  bool may_execute = is_executable(file);
+  close(file);
+  if (!may_execute) no_room(j, not_executable);
+  else if (!load(j, j->cache.entry, loaded)) cache_drop(&j->cache);
+  return may_execute;
+}
+
+static Outcome find_or_build(Job *j, Loaded *loaded, ToolchainTimes *times, Diagnostics *d) {
+  Outcome outcome = OUTCOME_NO_ROOM;
+  if (search_cache(j, loaded)) {
+    times->was_cached = loaded->library != NULL;
+    outcome = loaded->library ? OUTCOME_LOADED : build_in_cache(j, loaded, times, d);
+  }
+  if (outcome == OUTCOME_NO_ROOM) {
+    tell_once(j, d);
+    outcome = build_elsewhere(j, loaded, times, d);
+  }
+  return outcome;
+}
+
+bool toolchain_load(const Text *source, const char *symbol, double timeout_s, Loaded *loaded, ToolchainTimes *times,
+                    bool *compiler_failed, Diagnostics *d) {
+  Job *j = allocator_alloc(d->arena.allocator, sizeof *j);
+  double start = milliseconds_now();
+  *times = (ToolchainTimes){0};
+  *loaded = (Loaded){0};
+  *compiler_failed = false;
+  if (!j) return error_out_of_memory(d);
+  *j = (Job){.source = source, .symbol = symbol, .timeout_s = timeout_s};
+  if (!compiler_command_find(&j->command, d)) *compiler_failed = true;
+  else *compiler_failed = find_or_build(j, loaded, times, d) == OUTCOME_FAILED;
+  times->load_ms = milliseconds_now() - start - times->compile_ms;
+  allocator_free(d->arena.allocator, j);
+  return loaded->library != NULL;
+}

@@ -1,0 +1,31 @@
+// NumPy's .npy files, format versions 1.0 to 3.0, as tensors. Files are not trusted: what a header says is checked
+// against the file's length before memory is taken for it.
+//
+// Types by descr: f8 f64, f4 f32, f2 f16, i8 s64, i4 s32, i1 s8, u1 u8, b1 boolean, u2 and V2 the bits of bf16;
+// either byte order. A file is read as its own type, only bf16 is also rounded from f4 and f8. V1 are the bits of an
+// 8-bit float, and can be read where it is known which. No descr is of 4 bits: s4 and u4 are read from i1 and u1, where
+// all elements must be in range, and written so.
+#ifndef NGRAD_FRONTEND_NPY_NPY_H
+#define NGRAD_FRONTEND_NPY_NPY_H
+
+#include "ir/graph/tensor.h"
+
+// Reads a file into a tensor of the wanted type and shape; whatever extents of `shape` have no number, or its rank
+// if unknown, are the file's; shape NULL wants any. TYPE_NONE wants the type that the file has (expected results
+// are f64 whatever their graph's type). The caller frees out->data with tensor_free. False after telling what the
+// file holds and what is wanted.
+bool npy_read(const char *path, Type type, const Shape *shape, Tensor *out, const Allocator *allocator, Diagnostics *d);
+
+// The same from memory; `name` is its name in messages.
+bool npy_read_bytes(const char *name, const void *bytes, size_t nbytes, Type type, const Shape *shape, Tensor *out,
+                    const Allocator *allocator, Diagnostics *d);
+
+// The same for a file that a graph calls `name`: messages are at that place in the graph's text.
+bool npy_read_named(const char *path, const char *name, Position at, Type type, const Shape *shape, Tensor *out,
+                    const Allocator *allocator, Diagnostics *d);
+
+// Writes format 1.0, bf16 as f32 (exact). The file appears whole or not at all: it is written beside its place and
+// then renamed.
+bool npy_write(const char *path, const Tensor *t, Diagnostics *d);
+
+#endif

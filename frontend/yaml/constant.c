@@ -1,0 +1,281 @@
+// Constants: one number for all elements, numbers one by one, or a .npy file below the graph's folder.
+#include "frontend/file.h"
+#include "frontend/npy/npy.h"
+#include "frontend/yaml/reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME, TYPE, SHAPE, VALUE, VALUES, FILE_KEY, NKEYS };
+
+typedef struct Draft {
+  const Yaml *found[NKEYS];
+  const char *subject; // its name, for messages
+  Type type;
+  Shape shape;
+  Constant *constant;
+} Draft;
+
+// Numbers
+
+static bool is_in_range(Type type, int64_t number) {
+  switch (type) {
+  case TYPE_S64: return true;
+  case TYPE_S32: return number >= INT32_MIN && number <= INT32_MAX;
+  case TYPE_S8: return number >= INT8_MIN && number <= INT8_MAX;
+  case TYPE_U8: return number >= 0 && number <= UINT8_MAX;
+  case TYPE_S4: return number >= -8 && number <= 7;
+  case TYPE_U4: return number >= 0 && number <= 15;
+  default: return number == 0 || number == 1; // boolean
+  }
+}
+
+// The exact integer that a scalar is, if it is one.
+static bool scalar_integer(const Scalar *s, int64_t *integer) {
+  if (s->kind == SCALAR_INT) {
+    *integer = s->integer;
+    return s->fits;
+  }
+  if (!(fabs(s->number) < 0x1p63) || s->number != trunc(s->number)) return false;
+  *integer = (int64_t)s->number;
+  return true;
+}
+
+static bool store_number(Reader *r, const Draft *draft, const Yaml *y, void *data, size_t i) {
+  char found[DESCRIPTION_BYTES];
+  Scalar s = yaml_scalar(y);
+  Type type = draft->type;
+  Position at = reader_position(r, y);
+  int64_t integer;
+  if (s.kind == SCALAR_BOOL && type == TYPE_BOOLEAN) {
+    type_store(type, data, i, s.boolean);
+    return true;
+  }
+  if (s.kind != SCALAR_INT && s.kind != SCALAR_FLOAT)
+    return error_at(r->d, at, "%s: expected %s, found %s", draft->subject,
+                    type == TYPE_BOOLEAN ? "true or false" : "a number", yaml_describe(y, found));
+  if (type_is_float(type) || TYPES_F8 & TYPE_BIT(type)) {
+    if (isfinite(s.number) ? !isfinite(type_round(type, s.number)) : s.kind == SCALAR_INT)
+      return error_at(r->d, at, "%s: %s is out of the range of %s", draft->subject, yaml_describe(y, found),
+                      type_name(type));
+    type_store(type, data, i, s.number);
+    return true;
+  }
+  if (s.kind == SCALAR_FLOAT && s.number != trunc(s.number))
+    return error_at(r->d, at, "%s: expected an integer for %s, found %s", draft->subject, type_name(type),
+                    yaml_describe(y, found));
+  if (!scalar_integer(&s, &integer) || !is_in_range(type, integer))
+    return error_at(r->d, at, "%s: %s is out of the range of %s", draft->subject, yaml_describe(y, found),
+                    type_name(type));
+  if (type == TYPE_S64) ((int64_t *)data)[i] = integer; // not by way of a double
+  else type_store(type, data, i, (double)integer);
+  return true;
+}
+
+static bool read_splat(Reader *r, Draft *draft, const Yaml *y) {
+  draft->constant->is_splat = true;
+  draft->constant->data = arena_alloc(&r->graph->arena, type_nbytes(draft->type));
+  if (!draft->constant->data) return error_out_of_memory(r->d);
+  return store_number(r, draft, y, draft->constant->data, 0);
+}
+
+// Nested lists: that on `axis` has as many items as the shape says.
+static bool store_nested(Reader *r, const Draft *draft, const Yaml *y, int axis, size_t *next) {
+  char found[DESCRIPTION_BYTES];
+  if (axis == draft->shape.rank) return store_number(r, draft, y, draft->constant->data, (*next)++);
+  if (y->kind != YAML_LIST)
+    return error_at(r->d, reader_position(r, y), "%s: expected a list on axis %d, found %s", draft->subject, axis,
+                    yaml_describe(y, found));
+  int64_t expected = draft->shape.extent[axis].value;
+  if ((int64_t)y->count != expected)
+    return error_at(r->d, reader_position(r, y), "%s: expected %" PRId64 " items on axis %d, found %u", draft->subject,
+                    expected, axis, (unsigned)y->count);
+  for (uint32_t i = 0; i < y->count; i++)
+    if (!store_nested(r, draft, y->items[i], axis + 1, next)) return false;
+  return true;
+}
+
+static bool read_values(Reader *r, Draft *draft, const Yaml *y) {
+  char found[DESCRIPTION_BYTES];
+  int64_t nelems = shape_nelems(&draft->shape);
+  if (y->kind != YAML_LIST)
+    return error_at(r->d, reader_position(r, y),
+                    "values of %s: expected a list, found %s; for one number everywhere "
+                    "write value:",
+                    draft->subject, yaml_describe(y, found));
+  bool is_nested = y->count && y->items[0]->kind == YAML_LIST;
+  // A list of nothing may be nested too: the shape [2, 0] as [[], []].
+  if (!is_nested && (int64_t)y->count != nelems)
+    return error_at(r->d, reader_position(r, y), "values of %s: expected %" PRId64 " numbers, found %u", draft->subject,
+                    nelems, (unsigned)y->count);
+  if (nelems > (int64_t)y->weight) // so that no memory is taken for what is not there
+    return error_at(r->d, reader_position(r, y), "values of %s: expected %" PRId64 " numbers, found fewer",
+                    draft->subject, nelems);
+  draft->constant->data = arena_array(&r->graph->arena, (size_t)nelems, type_nbytes(draft->type));
+  if (!draft->constant->data) return error_out_of_memory(r->d);
+  size_t next = 0;
+  if (is_nested) return store_nested(r, draft, y, 0, &next);
+  for (uint32_t i = 0; i < y->count; i++)
+    if (!store_number(r, draft, y->items[i], draft->constant->data, i)) return false;
+  return true;
+}
+
+// Files
+
+static bool leaves_folder(const char *path) {
+  if (*path == '/') return true;
+  for (const char *part = path; part; part = strchr(part, '/')) {
+    if (*part == '/') part++;
+    if (part[0] == '.' && part[1] == '.' && (part[2] == '/' || !part[2])) return true;
+  }
+  return false;
+}
+
+// The file's real place, which is below the folder's whatever links there are; to be freed. NULL after telling.
+static char *resolve_file(Reader *r, const Yaml *y) {
+  char found[DESCRIPTION_BYTES], problem[PROBLEM_BYTES];
+  Position at = reader_position(r, y);
+  const char *path = y->text;
+  yaml_quote(path, found);
+  if (!r->folder) {
+    error_at(r->d, at, "%s: a graph that is not read from a file cannot name files", found);
+    return NULL;
+  }
+  if (leaves_folder(path)) {
+    error_at(r->d, at, "%s: expected a path below the graph's folder, without ..", found);
+    return NULL;
+  }
+  const char *joined = arena_format(&r->scratch, "%s/%s", r->folder, path);
+  if (!joined) {
+    error_out_of_memory(r->d);
+    return NULL;
+  }
+  char *folder = realpath(r->folder, NULL), *file = folder ? realpath(joined, NULL) : NULL;
+  if (!file) {
+    if (errno == ENOMEM) error_out_of_memory(r->d);
+    else error_at(r->d, at, "%s: %s", found, file_problem(errno, problem));
+  } else {
+    size_t n = strlen(folder);
+    bool is_root = strcmp(folder, "/") == 0; // the folder itself is none of its files, which is told on opening it
+    bool is_below = strncmp(file, folder, n) == 0 && (is_root || file[n] == '/' || !file[n]);
+    if (!is_below) {
+      error_at(r->d, at, "%s: a link that leaves the graph's folder", found);
+      free(file);
+      file = NULL;
+    }
+  }
+  free(folder);
+  return file;
+}
+
+// A file that was read: many constants may name it, its data is kept once for each type. It is read once into the
+// graph's arena, which owns it, and never copied. It is not mapped: a file that is truncated while it is mapped would
+// end the process with SIGBUS, one that is written to would change constants that passes have looked at, and what has
+// another type, byte order or order of axes must be converted in any case.
+typedef struct Loaded {
+  Shape shape;
+  void *data;
+} Loaded;
+
+static bool load_file(Reader *r, const Draft *draft, const Yaml *y, Loaded *loaded) {
+  char name[DESCRIPTION_BYTES];
+  const Allocator allocator = arena_allocator(&r->graph->arena);
+  Tensor t;
+  char *path = resolve_file(r, y);
+  bool ok = path && npy_read_named(path, yaml_quote(y->text, name), reader_position(r, y), draft->type, &draft->shape,
+                                   &t, &allocator, r->d);
+  free(path);
+  if (!ok) return false;
+  loaded->shape.rank = t.rank;
+  for (int i = 0; i < t.rank; i++) loaded->shape.extent[i] = EXTENT(t.extent[i]);
+  loaded->data = t.data;
+  return true;
+}
+
+static bool shape_fits(const Shape *wanted, const Shape *found) {
+  bool ok = wanted->rank < 0 || wanted->rank == found->rank;
+  for (int i = 0; ok && i < wanted->rank; i++)
+    ok = extent_is_unknown(wanted->extent[i]) || extent_equals(wanted->extent[i], found->extent[i]);
+  return ok;
+}
+
+static bool read_file(Reader *r, Draft *draft, const Yaml *y) {
+  char found[DESCRIPTION_BYTES];
+  if (y->kind != YAML_SCALAR || !*y->text)
+    return error_at(r->d, reader_position(r, y), "file of %s: expected a path, found %s", draft->subject,
+                    yaml_describe(y, found));
+  const char *mistake = name_mistake(y->text, y->count);
+  if (mistake) return error_at(r->d, reader_position(r, y), "file of %s: %s", draft->subject, mistake);
+  const char *key = arena_format(&r->scratch, "%s:%s", type_name(draft->type), y->text);
+  Loaded *loaded = key ? names_find(&r->files, key) : NULL;
+  if (!loaded || !shape_fits(&draft->shape, &loaded->shape)) { // then reading it again tells what is wrong
+    loaded = key ? ARENA_NEW(&r->scratch, Loaded) : NULL;
+    if (!loaded) return error_out_of_memory(r->d);
+    if (!load_file(r, draft, y, loaded)) return false;
+    if (!names_set(&r->files, key, loaded)) return error_out_of_memory(r->d);
+  }
+  draft->shape = loaded->shape;
+  draft->constant->data = loaded->data;
+  draft->constant->file = arena_copy_text(&r->graph->arena, y->text, y->count);
+  return draft->constant->file || error_out_of_memory(r->d);
+}
+
+// The constant as a whole
+
+// Whether every extent is what data one by one needs: a number, or for files unknown.
+static bool check_extents(Reader *r, const Draft *draft, const char *key, bool may_be_unknown) {
+  char text[DESCRIPTION_BYTES];
+  if (!draft->found[SHAPE]) return true; // the file's
+  bool ok = true;
+  for (int i = 0; i < draft->shape.rank; i++)
+    ok &= extent_is_literal(draft->shape.extent[i]) || (may_be_unknown && extent_is_unknown(draft->shape.extent[i]));
+  return ok ||
+         error_at(r->d, reader_position(r, draft->found[SHAPE]), "shape of %s: expected numbers beside %s, found %s",
+                  draft->subject, key, shape_string(&draft->shape, text, sizeof text));
+}
+
+static bool read_data(Reader *r, Draft *draft) {
+  const Yaml *const *found = draft->found;
+  int given = (found[VALUE] != NULL) + (found[VALUES] != NULL) + (found[FILE_KEY] != NULL);
+  if (given != 1)
+    return error_at(r->d, reader_position(r, found[NAME]),
+                    "constant %s: expected one of value, values and file, "
+                    "found %s",
+                    draft->subject, given ? "more" : "none");
+  draft->constant = ARENA_NEW(&r->graph->arena, Constant);
+  if (!draft->constant) return error_out_of_memory(r->d);
+  if (found[VALUE]) return read_splat(r, draft, found[VALUE]);
+  if (found[VALUES]) return check_extents(r, draft, "values", false) && read_values(r, draft, found[VALUES]);
+  return check_extents(r, draft, "file", true) && read_file(r, draft, found[FILE_KEY]);
+}
+
+static void read_constant(Reader *r, const Yaml *y) {
+  static const char *const keys[] = {"name", "type", "shape", "value", "values", "file"};
+  char subject[DESCRIPTION_BYTES];
+  Draft draft = {.type = TYPE_NONE, .shape = {.rank = -1}};
+  const Yaml **found = draft.found;
+  const char *name;
+  read_fields(r, y, "a constant", keys, NKEYS, found);
+  if (!read_own_name(r, y, found[NAME], "a constant", &name)) return;
+  draft.subject = yaml_quote(name, subject);
+  bool has_type = found[TYPE] && read_type(r, found[TYPE], name, &draft.type);
+  bool has_shape = found[SHAPE] ? read_shape(r, found[SHAPE], name, &draft.shape) : found[FILE_KEY] != NULL;
+  if (!found[TYPE])
+    error_at(r->d, reader_position(r, found[NAME]), "constant %s: missing type, as in type: f32", draft.subject);
+  if (!found[SHAPE] && !found[FILE_KEY])
+    error_at(r->d, reader_position(r, found[NAME]), "constant %s: missing shape, as in shape: []", draft.subject);
+  bool has_data = has_type && has_shape && read_data(r, &draft);
+  Value *v = define_value(r, found[NAME], name, draft.type, &draft.shape, false);
+  if (v && has_data) v->constant = draft.constant;
+}
+
+bool read_constants(Reader *r, const Yaml *list) {
+  for (uint32_t i = 0; list && i < list->count; i++) {
+    read_constant(r, list->items[i]);
+    if (r->d->out_of_memory) return false;
+  }
+  return true;
+}

@@ -1,0 +1,210 @@
+// Graph → text.
+#include "frontend/yaml/yaml.h"
+#include "ir/operators/operator.h"
+#include "ir/support/escape.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+// Names
+
+static bool is_word(const char *name) {
+  static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+  static const char others[] = "0123456789.-+/";
+  static const char *const reserved[] = {"null", "true", "false", "yes", "no", "on", "off"}; // to any YAML reader
+  if (!*name || !strchr(letters, *name)) return false;
+  for (const char *c = name; *c; c++)
+    if (!strchr(letters, *c) && !strchr(others, *c)) return false;
+  for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+    if (strcasecmp(name, reserved[i]) == 0) return false;
+  return true;
+}
+
+void yaml_print_name(const char *name, Text *out) {
+  if (is_word(name)) text_add_string(out, name);
+  else text_add_user_string(out, SINK_YAML, name);
+}
+
+// Numbers, types, shapes
+
+static void print_element(Type type, const void *data, size_t i, Text *out) {
+  if (type_is_float(type) || TYPES_F8 & TYPE_BIT(type)) {
+    text_add_number(out, type_load(type, data, i), type != TYPE_F64);
+  } else if (type == TYPE_BOOLEAN) {
+    text_add_string(out, type_load(type, data, i) != 0 ? "true" : "false");
+  } else if (type == TYPE_S64) {
+    text_format(out, "%" PRId64, ((const int64_t *)data)[i]); // not by way of a double
+  } else {
+    text_format(out, "%" PRId64, (int64_t)type_load(type, data, i));
+  }
+}
+
+static void print_shape(const Shape *shape, Text *out) {
+  text_add_string(out, "[");
+  for (int i = 0; i < shape->rank; i++) {
+    const Extent *e = &shape->extent[i];
+    if (i) text_add_string(out, ", ");
+    if (e->dim) yaml_print_name(e->dim->name, out);
+    else if (extent_is_unknown(*e)) text_add_string(out, "_");
+    else text_format(out, "%" PRId64, e->value);
+  }
+  text_add_string(out, "]");
+}
+
+// name: x, type: f32, shape: [2, 3]
+static void print_typed_name(const Value *v, Text *out) {
+  text_add_string(out, "name: ");
+  yaml_print_name(v->name, out);
+  if (v->type != TYPE_NONE) text_format(out, ", type: %s", type_name(v->type));
+  if (v->shape.rank < 0) return;
+  text_add_string(out, ", shape: ");
+  print_shape(&v->shape, out);
+  if (order_is_row_major(&v->order)) return;
+  for (int i = 0; i < v->shape.rank; i++) text_format(out, "%s%d", i ? ", " : ", order: [", order_axis(&v->order, i));
+  text_add_string(out, "]");
+}
+
+static void print_constant(const Value *v, Text *out) {
+  const Constant *constant = v->constant;
+  text_add_string(out, "  - {");
+  print_typed_name(v, out);
+  if (constant->file) {
+    text_add_string(out, ", file: ");
+    yaml_print_name(constant->file, out);
+  } else if (constant->is_splat) {
+    text_add_string(out, ", value: ");
+    print_element(v->type, constant->data, 0, out);
+  } else {
+    int64_t nelems = shape_nelems(&v->shape);
+    text_add_string(out, ", values: [");
+    for (int64_t i = 0; i < nelems; i++) {
+      if (i) text_add_string(out, ", ");
+      print_element(v->type, constant->data, (size_t)i, out);
+    }
+    text_add_string(out, "]");
+  }
+  text_add_string(out, "}\n");
+}
+
+// Nodes
+
+static void print_attribute(const Attribute *row, const AttributeValue *value, Text *out) {
+  switch (row->kind) {
+  case ATTRIBUTE_BOOL: text_add_string(out, value->boolean ? "true" : "false"); break;
+  case ATTRIBUTE_S64: text_format(out, "%" PRId64, value->s64); break;
+  case ATTRIBUTE_F32: text_add_number(out, value->f32, false); break;
+  case ATTRIBUTE_CHOICE: text_add_string(out, row->choices[value->s64]); break;
+  case ATTRIBUTE_S64_LIST:
+    text_add_string(out, "[");
+    for (size_t i = 0; i < value->list.count; i++) text_format(out, "%s%" PRId64, i ? ", " : "", value->list.items[i]);
+    text_add_string(out, "]");
+    break;
+  case ATTRIBUTE_F32_LIST:
+    text_add_string(out, "[");
+    for (size_t i = 0; i < value->numbers.count; i++) {
+      if (i) text_add_string(out, ", ");
+      text_add_number(out, value->numbers.items[i], false);
+    }
+    text_add_string(out, "]");
+    break;
+  }
+}
+
+static void print_attributes(const Node *node, OperatorName as, Text *out) {
+  const char *before = "    attributes: {";
+  for (uint32_t i = 0; i < named_nattributes(as); i++) {
+    NamedAttribute named = named_attribute(as, i);
+    if (!node->attributes[named.index].is_set) continue;
+    text_format(out, "%s%s: ", before, named.name);
+    print_attribute(&node->op->attributes[named.index], &node->attributes[named.index], out);
+    before = ", ";
+  }
+  if (*before == ',') text_add_string(out, "}\n");
+}
+
+static void print_inputs(const Node *node, OperatorName as, Text *out) {
+  bool is_list = node->op->traits & TRAIT_VARIADIC; // its last operand has no name for each
+  uint32_t count = is_list ? node->ninputs : named_ninputs(as);
+  const char *before = is_list ? "    inputs: [" : "    inputs: {";
+  for (uint32_t i = 0; i < count; i++) {
+    const Value *v = node->inputs[is_list ? i : named_input(as, i).slot];
+    if (!v && !is_list) continue;
+    text_add_string(out, before);
+    if (!is_list) text_format(out, "%s: ", named_input_beside(as, i, node->attributes));
+    if (v) yaml_print_name(v->name, out);
+    else text_add_string(out, "~");
+    before = ", ";
+  }
+  if (*before == ',') text_add_string(out, is_list ? "]\n" : "}\n");
+}
+
+static void print_node(const Node *node, Text *out) {
+  OperatorName as = {node->op, node->signature};
+  text_add_string(out, "  - op: ");
+  operator_print_name(node->op, node->signature, out);
+  if (node->label) text_add_string(out, "\n    label: ");
+  if (node->label) yaml_print_name(node->label, out);
+  text_add_string(out, "\n");
+  print_inputs(node, as, out);
+  text_add_string(out, "    outputs:\n");
+  for (uint32_t i = 0; i < named_noutputs(as); i++) {
+    SignatureOperand row = named_output(as, i);
+    const Value *v = node->outputs[row.slot];
+    if (!v) continue;
+    text_format(out, "      %s: {", row.name);
+    print_typed_name(v, out);
+    text_add_string(out, "}\n");
+  }
+  print_attributes(node, as, out);
+}
+
+// The file
+
+static void print_dims(const Graph *g, Text *out) {
+  text_add_string(out, "dims: {");
+  for (size_t i = 0; i < g->ndims; i++) {
+    if (i) text_add_string(out, ", ");
+    yaml_print_name(g->dims[i]->name, out);
+    if (g->dims[i]->value < 0) text_add_string(out, ": ~");
+    else text_format(out, ": %" PRId64, g->dims[i]->value);
+  }
+  text_add_string(out, "}\n");
+}
+
+static void print_inputs_section(const Graph *g, Text *out) {
+  text_add_string(out, "inputs:\n");
+  for (size_t i = 0; i < g->ninputs; i++) {
+    text_add_string(out, "  - {");
+    print_typed_name(g->inputs[i], out);
+    text_add_string(out, "}\n");
+  }
+}
+
+static void print_constants(const Graph *g, Text *out) {
+  bool is_first = true;
+  for (size_t i = 0; i < g->nvalues; i++) {
+    const Value *v = g->values[i];
+    if (!v->constant || (!v->uses && !v->is_output)) continue;
+    if (is_first) text_add_string(out, "constants:\n");
+    is_first = false;
+    print_constant(v, out);
+  }
+}
+
+void yaml_print(const Graph *g, Text *out) {
+  text_add_string(out, "format: ngrad/1\nname: ");
+  yaml_print_name(g->name, out);
+  text_add_string(out, "\n");
+  if (g->ndims) print_dims(g, out);
+  if (g->ninputs) print_inputs_section(g, out);
+  print_constants(g, out);
+  if (g->nnodes) text_add_string(out, "nodes:\n");
+  for (size_t i = 0; i < g->nnodes; i++) print_node(g->nodes[i], out);
+  text_add_string(out, "outputs: [");
+  for (size_t i = 0; i < g->noutputs; i++) {
+    if (i) text_add_string(out, ", ");
+    yaml_print_name(g->outputs[i]->name, out);
+  }
+  text_add_string(out, "]\n");
+}

@@ -1,0 +1,239 @@
+// Tree → graph: the file as a whole, and its sections but nodes and constants.
+#include "frontend/yaml/yaml.h"
+
+#include "frontend/yaml/reader.h"
+#include "ir/graph/verify.h"
+#include "ir/operators/infer.h"
+#include "ir/operators/range.h"
+
+#include <string.h>
+
+// A section that is a list; an empty one is none.
+static const Yaml *as_list(Reader *r, const Yaml *y, const char *what) {
+  char found[DESCRIPTION_BYTES];
+  if (!y || yaml_is_null(y)) return NULL;
+  if (y->kind == YAML_LIST) return y;
+  error_at(r->d, reader_position(r, y), "%s: expected a list, found %s", what, yaml_describe(y, found));
+  r->misses_names = true;
+  return NULL;
+}
+
+static bool read_dim(Reader *r, const Yaml *key, const Yaml *y) {
+  char found[DESCRIPTION_BYTES], subject[DESCRIPTION_BYTES];
+  const char *name;
+  if (!read_name(r, key, "dims", &name)) {
+    r->misses_names = true;
+    return true;
+  }
+  if (strcmp(name, "_") == 0) {
+    error_at(r->d, reader_position(r, key), "dims: unexpected name _, it stands for an unknown extent");
+    return true;
+  }
+  const Dim *earlier = names_find(&r->dims, name);
+  yaml_quote(name, subject);
+  if (earlier) {
+    error_at(r->d, reader_position(r, key), "duplicate dim %s, first on line %u", subject,
+             (unsigned)earlier->position.line);
+    return true;
+  }
+  Scalar s = yaml_scalar(y);
+  bool is_given = s.kind == SCALAR_INT && s.fits && s.integer >= 0 && s.integer < MAX_ELEMENTS;
+  if (!is_given && !yaml_is_null(y))
+    error_at(r->d, reader_position(r, y), "dim %s: expected a number from 0 to 2^47 - 1 or ~, found %s", subject,
+             yaml_describe(y, found));
+  Dim *dim = graph_add_dim(r->graph, name, is_given ? s.integer : -1);
+  if (!dim || !names_set(&r->dims, dim->name, dim)) return error_out_of_memory(r->d);
+  dim->position = reader_position(r, key);
+  return true;
+}
+
+static bool read_dims(Reader *r, const Yaml *map) {
+  char found[DESCRIPTION_BYTES];
+  if (!map || yaml_is_null(map)) return true;
+  if (map->kind != YAML_MAP) {
+    error_at(r->d, reader_position(r, map), "dims: expected a map, found %s", yaml_describe(map, found));
+    r->misses_names = true;
+    return true;
+  }
+  for (uint32_t i = 0; i < map->count; i++)
+    if (!read_dim(r, yaml_key(map, i), yaml_entry(map, i))) return false;
+  return true;
+}
+
+static void read_input(Reader *r, const Yaml *y) {
+  enum { NAME, TYPE, SHAPE, ORDER, NKEYS };
+  static const char *const keys[] = {"name", "type", "shape", "order"};
+  const Yaml *found[NKEYS];
+  const char *name;
+  char subject[DESCRIPTION_BYTES];
+  Type type = TYPE_NONE;
+  Shape shape = {.rank = -1};
+  Order order = {{0}};
+  read_fields(r, y, "an input", keys, NKEYS, found);
+  if (!read_own_name(r, y, found[NAME], "an input", &name)) return;
+  yaml_quote(name, subject);
+  if (found[TYPE]) read_type(r, found[TYPE], name, &type);
+  else error_at(r->d, reader_position(r, found[NAME]), "input %s: missing type, as in type: f32", subject);
+  if (found[SHAPE]) read_shape(r, found[SHAPE], name, &shape);
+  if (found[ORDER]) read_order(r, found[ORDER], name, &shape, &order);
+  Value *v = define_value(r, found[NAME], name, type, &shape, true);
+  if (v) v->order = order;
+}
+
+static bool read_inputs(Reader *r, const Yaml *list) {
+  for (uint32_t i = 0; list && i < list->count; i++) {
+    read_input(r, list->items[i]);
+    if (r->d->out_of_memory) return false;
+  }
+  return true;
+}
+
+static bool read_outputs(Reader *r, const Yaml *list, const Yaml *root) {
+  char text[DESCRIPTION_BYTES];
+  if (!list || list->count == 0) {
+    error_at(r->d, reader_position(r, list ? list : root), "no outputs, expected at least one, as in outputs: [y]");
+    return true;
+  }
+  for (uint32_t i = 0; i < list->count; i++) {
+    const Yaml *y = list->items[i];
+    Value *v = use_value(r, y, "outputs");
+    if (v && v->is_output) error_at(r->d, reader_position(r, y), "outputs: duplicate %s", yaml_quote(v->name, text));
+    else if (v && !graph_add_output(r->graph, v)) return error_out_of_memory(r->d);
+    if (r->d->out_of_memory) return false;
+  }
+  return true;
+}
+
+// The file's name without folder and suffix.
+static const char *name_of_path(Arena *arena, const char *path) {
+  const char *slash = strrchr(path, '/'), *from = slash ? slash + 1 : path, *dot = strrchr(from, '.');
+  const char *name = arena_copy_text(arena, from, dot && dot > from ? (size_t)(dot - from) : strlen(from));
+  bool is_ascii = true;
+  for (const char *c = name; c && *c; c++) is_ascii &= (unsigned char)*c < 0x80; // a path need not be UTF-8
+  return name && (name_mistake(name, strlen(name)) || !is_ascii || strcmp(name, "-") == 0) ? "graph" : name;
+}
+
+static bool read_graph_name(Reader *r, const Yaml *y) {
+  const char *name = NULL;
+  Arena *arena = &r->graph->arena;
+  if (!y) name = name_of_path(arena, r->graph->source->name);
+  else if (read_name(r, y, "name of the graph", &name)) name = arena_copy_text(arena, name, strlen(name));
+  else return true;
+  if (!name) return error_out_of_memory(r->d);
+  r->graph->name = name;
+  return true;
+}
+
+// Anything else may follow from a file being of another version or of another kind, so this is told alone.
+static bool check_format(Reader *r, const Yaml *root) {
+  char found[DESCRIPTION_BYTES];
+  const Yaml *format = NULL;
+  if (root->kind != YAML_MAP)
+    return error_at(r->d, reader_position(r, root), "expected a map that begins with format: ngrad/1, found %s",
+                    yaml_describe(root, found));
+  for (uint32_t i = 0; i < root->count && !format; i++)
+    if (strcmp(yaml_key(root, i)->text, "format") == 0) format = yaml_entry(root, i);
+  if (!format) return error_at(r->d, reader_position(r, root), "missing key format, expected format: ngrad/1");
+  if (format->kind == YAML_SCALAR && strcmp(format->text, "ngrad/1") == 0) return true;
+  return error_at(r->d, reader_position(r, format), "format: expected ngrad/1, found %s", yaml_describe(format, found));
+}
+
+static bool read_sections(Reader *r, const Yaml *root) {
+  enum { FORMAT, NAME, DIMS, INPUTS, CONSTANTS, NODES, OUTPUTS, NKEYS };
+  static const char *const keys[] = {"format", "name", "dims", "inputs", "constants", "nodes", "outputs"};
+  const Yaml *found[NKEYS];
+  if (!check_format(r, root)) return false;
+  if (!read_fields(r, root, "the graph", keys, NKEYS, found)) r->misses_names = true;
+  const Yaml *inputs = as_list(r, found[INPUTS], "inputs"), *constants = as_list(r, found[CONSTANTS], "constants"),
+             *nodes = as_list(r, found[NODES], "nodes"), *outputs = as_list(r, found[OUTPUTS], "outputs");
+  bool has_outputs = outputs || !found[OUTPUTS] || yaml_is_null(found[OUTPUTS]);
+  return read_graph_name(r, found[NAME]) && read_dims(r, found[DIMS]) && read_inputs(r, inputs) &&
+         read_constants(r, constants) && read_nodes(r, nodes) && (!has_outputs || read_outputs(r, outputs, root));
+}
+
+// What the structure means. Runs in spite of mistakes in it: nodes that have some are not in the graph, and what
+// they would have made is unknown.
+static bool finish(Reader *r, size_t errors_before) {
+  Graph *g = r->graph;
+  Diagnostics *d = r->d;
+  for (size_t i = 0; i < g->nnodes; i++) node_set_defaults(g->nodes[i]);
+  if (!graph_sort(g, d)) return false;
+  for (size_t i = 0; i < g->nnodes; i++)
+    if (g->nodes[i]->op->check) g->nodes[i]->op->check(g->nodes[i], d);
+  if (!graph_infer(g, d) || d->nerrors != errors_before || d->out_of_memory || !graph_verify(g, d)) return false;
+  graph_find_ranges(g);
+  return true;
+}
+
+// Messages in the order of the file, not in that of the sections' reading.
+static void sort_messages(Diagnostics *d, size_t from) {
+  for (size_t i = from + 1; i < d->count; i++) {
+    Diagnostic item = d->items[i];
+    size_t k = i;
+    for (; k > from; k--) {
+      const Diagnostic *before = &d->items[k - 1];
+      if (before->line < item.line || (before->line == item.line && before->column <= item.column)) break;
+      d->items[k] = *before;
+    }
+    d->items[k] = item;
+  }
+}
+
+static bool attach_source(Graph *g, const char *path, const char *text, size_t nbytes) {
+  Source *source = ARENA_NEW(&g->arena, Source);
+  if (!source) return false;
+  source->name = arena_copy_text(&g->arena, path, strlen(path));
+  source->text = arena_copy_text(&g->arena, text, nbytes);
+  source->nbytes = nbytes;
+  g->source = source;
+  return source->name && source->text;
+}
+
+// A mark of the byte order in front, as some editors write it.
+static bool has_mark(const char *text, size_t nbytes) {
+  return nbytes >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0;
+}
+
+// By its mark or, as graphs begin in ASCII, by the zero of the first character.
+static bool is_utf16(const char *text, size_t nbytes) {
+  if (nbytes < 2) return false;
+  if (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0) return true;
+  const char character = text[0] ? text[0] : text[1];
+  return !text[0] != !text[1] && (character == '\n' || (character >= ' ' && character <= '~'));
+}
+
+Graph *yaml_read(const Allocator *allocator, const char *path, const char *text, size_t nbytes, const char *folder,
+                 Diagnostics *d) {
+  if (nbytes > YAML_MAX_BYTES) {
+    error_at(d, (Position){&(Source){.name = path}, 0, 0}, "too long, expected at most %d MiB", YAML_MAX_BYTES >> 20);
+    return NULL;
+  }
+  if (is_utf16(text, nbytes)) {
+    error_at(d, (Position){&(Source){.name = path}, 0, 0}, "expected a text in UTF-8, found UTF-16 or UTF-32");
+    return NULL;
+  }
+  if (has_mark(text, nbytes)) {
+    text += 3;
+    nbytes -= 3;
+  }
+  Graph *g = graph_new(allocator, "graph");
+  if (!g || !attach_source(g, path, text, nbytes)) {
+    error_out_of_memory(d);
+    graph_free(g);
+    return NULL;
+  }
+  Reader r = {.graph = g, .d = d, .folder = folder};
+  size_t count = d->count, errors = d->nerrors;
+  arena_init(&r.scratch, allocator);
+  names_init(&r.values, &r.scratch);
+  names_init(&r.dims, &r.scratch);
+  names_init(&r.files, &r.scratch);
+  const Yaml *root = yaml_tree_read(g->source, &r.scratch, d);
+  if (root && is_onednn(root)) root = translate_onednn(&r, root);
+  bool ok = root && read_sections(&r, root) && finish(&r, errors) && d->nerrors == errors && !d->out_of_memory;
+  sort_messages(d, count);
+  arena_deinit(&r.scratch);
+  if (ok) return g;
+  graph_free(g);
+  return NULL;
+}

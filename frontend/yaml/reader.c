@@ -1,0 +1,233 @@
+// What all sections of a graph file are made of: maps with known keys, names, types, shapes, values.
+#include "frontend/yaml/reader.h"
+
+#include "frontend/yaml/yaml.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_SUGGESTED_FROM = 4096, MOST_SUGGESTIONS = 32 };
+
+bool may_suggest(Reader *r) {
+  return r->nsuggested++ < MOST_SUGGESTIONS;
+}
+
+// "a, b or c"
+static void list_words(Text *out, const char *const *words, size_t count) {
+  for (size_t i = 0; i < count; i++) text_format(out, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", words[i]);
+  if (!count) text_add_string(out, "none");
+}
+
+static bool tell_unknown_key(Reader *r, const Yaml *key, const char *what, const char *const *keys, size_t nkeys) {
+  char found[DESCRIPTION_BYTES];
+  const char *nearest = may_suggest(r) ? nearest_word(key->text, keys, nkeys) : NULL;
+  Text expected;
+  text_init(&expected, r->scratch.allocator);
+  list_words(&expected, keys, nkeys);
+  error_at(r->d, reader_position(r, key), "unknown key %s in %s, %s %s", yaml_quote(key->text, found), what,
+           nearest ? "did you mean" : "expected", nearest ? nearest : text_string(&expected));
+  text_deinit(&expected);
+  return false;
+}
+
+bool read_fields(Reader *r, const Yaml *y, const char *what, const char *const *keys, size_t nkeys,
+                 const Yaml **found) {
+  char text[DESCRIPTION_BYTES];
+  const Yaml *first[MOST_KEYS]; // the keys where they first stood
+  bool ok = true;
+  for (size_t k = 0; k < nkeys; k++) found[k] = NULL;
+  if (y->kind != YAML_MAP)
+    return error_at(r->d, reader_position(r, y), "%s: expected a map, found %s", what, yaml_describe(y, text));
+  for (uint32_t i = 0; i < y->count; i++) {
+    const Yaml *key = yaml_key(y, i);
+    size_t k = 0;
+    while (k < nkeys && strcmp(keys[k], key->text) != 0) k++;
+    if (k == nkeys) {
+      ok = tell_unknown_key(r, key, what, keys, nkeys);
+    } else if (found[k]) {
+      ok = error_at(r->d, reader_position(r, key), "duplicate key %s in %s, first on line %u", keys[k], what,
+                    (unsigned)first[k]->line);
+    } else {
+      found[k] = yaml_entry(y, i);
+      first[k] = key;
+    }
+  }
+  return ok;
+}
+
+// Control characters: below U+0020, and U+007F to U+009F.
+static bool has_control_character(const char *text) {
+  for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+    if (*c < 0x20 || *c == 0x7F || (*c == 0xC2 && c[1] < 0xA0)) return true;
+  return false;
+}
+
+const char *name_mistake(const char *name, size_t nbytes) {
+  if (!*name) return "expected a name, found an empty text";
+  if (nbytes > MAX_NAME_BYTES) return "name too long, expected at most 255 bytes";
+  if (has_control_character(name)) return "unexpected control character in a name";
+  return NULL;
+}
+
+bool read_name(Reader *r, const Yaml *y, const char *what, const char **name) {
+  char found[DESCRIPTION_BYTES];
+  ScalarKind kind = yaml_scalar(y).kind;
+  if (y->kind != YAML_SCALAR || kind == SCALAR_NULL)
+    return error_at(r->d, reader_position(r, y), "%s: expected a name, found %s", what, yaml_describe(y, found));
+  if (kind != SCALAR_STRING) {
+    yaml_describe(y, found);
+    return error_at(r->d, reader_position(r, y), "%s: expected a name, found the %s %s; as a name write \"%s\"", what,
+                    kind == SCALAR_BOOL ? "boolean" : "number", found, found);
+  }
+  const char *mistake = name_mistake(y->text, y->count);
+  if (mistake) return error_at(r->d, reader_position(r, y), "%s: %s", what, mistake);
+  *name = y->text;
+  return true;
+}
+
+bool read_own_name(Reader *r, const Yaml *y, const Yaml *given, const char *what, const char **name) {
+  char text[2 * DESCRIPTION_BYTES];
+  snprintf(text, sizeof text, "name of %s", what);
+  if (given && read_name(r, given, text, name)) return true;
+  r->misses_names = true;
+  return given || y->kind != YAML_MAP ? false : error_at(r->d, reader_position(r, y), "%s: missing name", what);
+}
+
+bool read_type(Reader *r, const Yaml *y, const char *what, Type *type) {
+  char found[DESCRIPTION_BYTES], names[128], subject[DESCRIPTION_BYTES];
+  *type = y->kind == YAML_SCALAR ? type_from_name(y->text) : TYPE_NONE;
+  if (*type != TYPE_NONE) return true;
+  const TypeSet all = ((1U << TYPE_COUNT) - 1) & ~TYPE_BIT(TYPE_NONE);
+  return error_at(r->d, reader_position(r, y), "type of %s: expected %s, found %s", yaml_quote(what, subject),
+                  type_set_names(all, names, sizeof names), yaml_describe(y, found));
+}
+
+static bool tell_unknown_dim(Reader *r, const Yaml *y, const char *subject) {
+  char found[DESCRIPTION_BYTES], near[DESCRIPTION_BYTES];
+  const char *names[64], *nearest;
+  size_t n = 0;
+  for (; n < r->graph->ndims && n < sizeof names / sizeof *names; n++) names[n] = r->graph->dims[n]->name;
+  nearest = may_suggest(r) ? nearest_word(y->text, names, n) : NULL;
+  yaml_quote(y->text, found);
+  if (nearest)
+    return error_at(r->d, reader_position(r, y), "shape of %s: unknown dim %s, did you mean %s", subject, found,
+                    yaml_quote(nearest, near));
+  return error_at(r->d, reader_position(r, y), "shape of %s: unknown dim %s, declare it as in dims: {%s: ~}", subject,
+                  found, found);
+}
+
+// An entry of a shape: a number, the name of a dim, or _.
+static bool read_extent(Reader *r, const Yaml *y, const char *subject, Extent *extent) {
+  char found[DESCRIPTION_BYTES];
+  Scalar s = yaml_scalar(y);
+  Position at = reader_position(r, y);
+  *extent = EXTENT_UNKNOWN;
+  if (s.kind == SCALAR_INT && s.fits && s.integer >= 0 && s.integer < MAX_ELEMENTS) {
+    *extent = EXTENT(s.integer);
+    return true;
+  }
+  if (s.kind == SCALAR_INT)
+    return error_at(r->d, at, "shape of %s: expected an extent from 0 to 2^47 - 1, found %s", subject,
+                    yaml_describe(y, found));
+  if (y->kind != YAML_SCALAR || s.kind != SCALAR_STRING)
+    return error_at(r->d, at, "shape of %s: expected a number, the name of a dim or _, found %s", subject,
+                    yaml_describe(y, found));
+  if (y->is_plain && strcmp(y->text, "_") == 0) return true;
+  extent->dim = y->count <= MAX_NAME_BYTES ? names_find(&r->dims, y->text) : NULL;
+  return extent->dim || r->misses_names || tell_unknown_dim(r, y, subject);
+}
+
+bool read_shape(Reader *r, const Yaml *y, const char *what, Shape *shape) {
+  char found[DESCRIPTION_BYTES], subject[DESCRIPTION_BYTES];
+  bool ok = true;
+  yaml_quote(what, subject);
+  shape->rank = -1;
+  if (y->kind != YAML_LIST)
+    return error_at(r->d, reader_position(r, y), "shape of %s: expected a list of extents, found %s", subject,
+                    yaml_describe(y, found));
+  if (y->count > MAX_RANK)
+    return error_at(r->d, reader_position(r, y), "shape of %s: expected at most %d axes, found %u", subject, MAX_RANK,
+                    (unsigned)y->count);
+  shape->rank = (int)y->count;
+  int64_t product = 1;
+  for (int i = 0; i < shape->rank; i++) {
+    if (!read_extent(r, y->items[i], subject, &shape->extent[i])) ok = false;
+    int64_t extent = extent_value(shape->extent[i]);
+    if (extent <= 0) continue;
+    if (product > (MAX_ELEMENTS - 1) / extent) {
+      shape->rank = -1; // what is inferred from it would only repeat this
+      return error_at(r->d, reader_position(r, y), "shape of %s: expected fewer than 2^47 elements", subject);
+    }
+    product *= extent;
+  }
+  return ok;
+}
+
+bool read_order(Reader *r, const Yaml *y, const char *what, const Shape *shape, Order *order) {
+  char found[DESCRIPTION_BYTES], subject[DESCRIPTION_BYTES];
+  int axes[MAX_RANK];
+  uint32_t seen = 0;
+  if (shape->rank < 0)
+    return error_at(r->d, reader_position(r, y), "order of %s: expected a shape beside it, found none",
+                    yaml_quote(what, subject));
+  bool ok = y->kind == YAML_LIST && shape->rank == (int)y->count;
+  for (int i = 0; ok && i < shape->rank; i++) {
+    Scalar s = yaml_scalar(y->items[i]);
+    ok = s.kind == SCALAR_INT && s.fits && s.integer >= 0 && s.integer < shape->rank && !(seen >> s.integer & 1);
+    if (!ok) break;
+    axes[i] = (int)s.integer;
+    seen |= 1U << axes[i];
+  }
+  if (ok) *order = order_of_axes(axes, shape->rank);
+  return ok || error_at(r->d, reader_position(r, y),
+                        "order of %s: expected each axis of its shape once, slowest in memory first, found %s",
+                        yaml_quote(what, subject), y->kind == YAML_LIST ? "another list" : yaml_describe(y, found));
+}
+
+Value *define_value(Reader *r, const Yaml *at, const char *name, Type type, const Shape *shape, bool is_input) {
+  char found[DESCRIPTION_BYTES];
+  const Value *earlier = names_find(&r->values, name);
+  if (earlier) {
+    error_at(r->d, reader_position(r, at), "duplicate value %s, first on line %u", yaml_quote(name, found),
+             (unsigned)earlier->position.line);
+    return NULL;
+  }
+  Value *v = (is_input ? graph_add_input : graph_add_value)(r->graph, name, type, shape);
+  if (!v || !names_set(&r->values, v->name, v)) {
+    error_out_of_memory(r->d);
+    return NULL;
+  }
+  v->position = reader_position(r, at);
+  return v;
+}
+
+// The known name that is most like it; only so often and among so many that a hostile file gains nothing.
+static const char *nearest_value(Reader *r, const char *name) {
+  const Graph *g = r->graph;
+  if (g->nvalues > MOST_SUGGESTED_FROM || !may_suggest(r)) return NULL;
+  const char **names = ARENA_ARRAY(&r->scratch, const char *, g->nvalues + 1);
+  if (!names) return NULL;
+  for (size_t i = 0; i < g->nvalues; i++) names[i] = g->values[i]->name;
+  return nearest_word(name, names, g->nvalues);
+}
+
+static void tell_unknown_value(Reader *r, const Yaml *y, const char *what) {
+  char found[DESCRIPTION_BYTES], near[DESCRIPTION_BYTES];
+  const char *nearest = nearest_value(r, y->text);
+  yaml_quote(y->text, found);
+  if (nearest)
+    error_at(r->d, reader_position(r, y), "%s: unknown value %s, did you mean %s", what, found,
+             yaml_quote(nearest, near));
+  else
+    error_at(r->d, reader_position(r, y), "%s: unknown value %s, expected an input, a constant or a node's output",
+             what, found);
+}
+
+Value *use_value(Reader *r, const Yaml *y, const char *what) {
+  const char *name = NULL;
+  if (!read_name(r, y, what, &name)) return NULL;
+  Value *v = names_find(&r->values, name);
+  if (v) return v;
+  if (!r->misses_names) tell_unknown_value(r, y, what);
+  return define_value(r, y, name, TYPE_NONE, NULL, false);
+}

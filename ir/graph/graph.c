@@ -1,0 +1,476 @@
+// Building graphs, keeping their use lists, ordering their nodes.
+#include "ir/graph/graph.h"
+
+#include "ir/operators/operator.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool extent_is_unknown(Extent e) {
+  return !e.dim && e.value < 0;
+}
+
+bool extent_is_literal(Extent e) {
+  return !e.dim && e.value >= 0;
+}
+
+bool extent_equals(Extent a, Extent b) {
+  if (a.dim || b.dim) return a.dim == b.dim;
+  return a.value >= 0 && a.value == b.value;
+}
+
+int64_t extent_value(Extent e) {
+  return e.dim ? e.dim->value : e.value;
+}
+
+Powers extent_powers(Extent e) {
+  return e.dim ? e.dim->powers : 0;
+}
+
+Powers shape_powers(const Shape *s) {
+  Powers powers = 0;
+  for (int i = 0; i < s->rank; i++) powers += extent_powers(s->extent[i]);
+  return powers;
+}
+
+bool shape_equals(const Shape *a, const Shape *b) {
+  if (a->rank != b->rank) return false;
+  for (int i = 0; i < a->rank; i++)
+    if (!extent_equals(a->extent[i], b->extent[i])) return false;
+  return true;
+}
+
+bool shape_is_known(const Shape *s) {
+  if (s->rank < 0) return false;
+  for (int i = 0; i < s->rank; i++)
+    if (extent_value(s->extent[i]) < 0) return false;
+  return true;
+}
+
+int64_t shape_nelems(const Shape *s) {
+  int64_t n = 1;
+  bool is_empty = false;
+  if (!shape_is_known(s)) return -1;
+  for (int i = 0; i < s->rank; i++) {
+    int64_t extent = extent_value(s->extent[i]);
+    is_empty |= extent == 0;
+    if (extent > 0 && n > (MAX_ELEMENTS - 1) / extent) return -1; // zeros do not hide an overflow: strides use it too
+    if (extent > 0) n *= extent;
+  }
+  return is_empty ? 0 : n;
+}
+
+void shape_print(const Shape *s, Text *out) {
+  if (s->rank < 0) {
+    text_add_string(out, "?");
+    return;
+  }
+  text_add_string(out, "[");
+  for (int i = 0; i < s->rank; i++) {
+    if (i) text_add_string(out, ", ");
+    if (s->extent[i].dim) text_add_string(out, s->extent[i].dim->name);
+    else if (s->extent[i].value < 0) text_add_string(out, "_");
+    else text_format(out, "%lld", (long long)s->extent[i].value);
+  }
+  text_add_string(out, "]");
+}
+
+const char *shape_string(const Shape *s, char *buffer, size_t nbytes) {
+  size_t used = 0;
+  int n = snprintf(buffer, nbytes, "%s", s->rank < 0 ? "?" : "[");
+  for (int i = 0; i <= s->rank && s->rank >= 0 && n >= 0 && used + (size_t)n < nbytes; i++) {
+    used += (size_t)n;
+    if (i == s->rank) {
+      snprintf(buffer + used, nbytes - used, "]");
+      break;
+    }
+    const char *separator = i ? ", " : "";
+    Extent e = s->extent[i];
+    if (e.dim) n = snprintf(buffer + used, nbytes - used, "%s%s", separator, e.dim->name);
+    else if (e.value < 0) n = snprintf(buffer + used, nbytes - used, "%s_", separator);
+    else n = snprintf(buffer + used, nbytes - used, "%s%lld", separator, (long long)e.value);
+  }
+  return buffer;
+}
+
+bool order_is_row_major(const Order *o) {
+  return o->axis[0] == o->axis[1]; // a permutation has no axis twice
+}
+
+bool order_is_valid(const Order *o, int rank) {
+  uint32_t seen = 0;
+  if (order_is_row_major(o)) return memcmp(o, &(Order){{0}}, sizeof *o) == 0;
+  for (int i = 0; i < MAX_RANK; i++) {
+    if (o->axis[i] >= (i < rank ? rank : 1)) return false;
+    if (i < rank) seen |= 1U << o->axis[i];
+  }
+  return rank >= 2 && seen == (1U << rank) - 1;
+}
+
+int order_axis(const Order *o, int i) {
+  return order_is_row_major(o) ? i : o->axis[i];
+}
+
+Order order_of_axes(const int *axes, int rank) {
+  Order o = {{0}};
+  bool is_row_major = true;
+  for (int i = 0; i < rank; i++) is_row_major &= axes[i] == i;
+  for (int i = 0; i < rank && !is_row_major; i++) o.axis[i] = (uint8_t)axes[i];
+  return o;
+}
+
+void order_strides(const Order *o, int rank, const int64_t *extent, int64_t *stride) {
+  int64_t next = 1;
+  for (int i = rank - 1; i >= 0; i--) {
+    int axis = order_axis(o, i);
+    stride[axis] = next;
+    if (extent[axis] > 0) next *= extent[axis];
+  }
+}
+
+void order_stride_powers(const Order *o, int rank, const Powers *extent, Powers *stride) {
+  Powers next = 0;
+  for (int i = rank - 1; i >= 0; i--) {
+    int axis = order_axis(o, i);
+    stride[axis] = next;
+    next += extent[axis];
+  }
+}
+
+Graph *graph_new(const Allocator *allocator, const char *name) {
+  Arena arena;
+  arena_init(&arena, allocator);
+  Graph *g = ARENA_NEW(&arena, Graph);
+  const char *copy = g ? arena_copy_text(&arena, name, strlen(name)) : NULL;
+  if (!copy) {
+    arena_deinit(&arena);
+    return NULL;
+  }
+  g->arena = arena;
+  g->name = copy;
+  return g;
+}
+
+Graph *graph_keep(Graph *g) {
+  g->nkeepers++;
+  return g;
+}
+
+void graph_free(Graph *g) {
+  while (g && g->nkeepers-- == 0) {
+    Graph *origin = g->origin;
+    Arena arena = g->arena; // g itself lies in it
+    arena_deinit(&arena);
+    g = origin;
+  }
+}
+
+Dim *graph_add_dim(Graph *g, const char *name, int64_t value) {
+  Dim *dim = ARENA_NEW(&g->arena, Dim);
+  if (!dim || !arena_grow(&g->arena, &g->dims, g->ndims, &g->dims_capacity, sizeof *g->dims)) return NULL;
+  dim->name = arena_copy_text(&g->arena, name, strlen(name));
+  dim->value = value;
+  if (!dim->name) return NULL;
+  g->dims[g->ndims++] = dim;
+  return dim;
+}
+
+Dim *graph_find_dim(const Graph *g, const char *name) {
+  for (size_t i = 0; i < g->ndims; i++)
+    if (strcmp(g->dims[i]->name, name) == 0) return g->dims[i];
+  return NULL;
+}
+
+Value *graph_add_value(Graph *g, const char *name, Type type, const Shape *shape) {
+  Value *v = ARENA_NEW(&g->arena, Value);
+  if (!v || !arena_grow(&g->arena, &g->values, g->nvalues, &g->values_capacity, sizeof *g->values)) return NULL;
+  v->name = arena_copy_text(&g->arena, name, strlen(name));
+  if (!v->name) return NULL;
+  v->type = type;
+  v->shape = shape ? *shape : (Shape){.rank = -1};
+  v->index = (uint32_t)g->nvalues;
+  g->values[g->nvalues++] = v;
+  return v;
+}
+
+Value *graph_add_number(Graph *g, const char *name, Type type, const Shape *shape, double number) {
+  Value *v = name ? graph_add_value(g, name, type, shape) : NULL;
+  Constant *constant = v ? ARENA_NEW(&g->arena, Constant) : NULL;
+  if (constant) constant->data = arena_alloc(&g->arena, type_nbytes(type));
+  if (!constant || !constant->data) return NULL;
+  constant->is_splat = true;
+  type_store(type, constant->data, 0, number);
+  v->constant = constant;
+  return v;
+}
+
+Value *graph_add_input(Graph *g, const char *name, Type type, const Shape *shape) {
+  if (!arena_grow(&g->arena, &g->inputs, g->ninputs, &g->inputs_capacity, sizeof *g->inputs)) return NULL;
+  Value *v = graph_add_value(g, name, type, shape);
+  if (!v) return NULL;
+  v->is_input = true;
+  return g->inputs[g->ninputs++] = v;
+}
+
+bool graph_add_output(Graph *g, Value *v) {
+  if (!arena_grow(&g->arena, &g->outputs, g->noutputs, &g->outputs_capacity, sizeof *g->outputs)) return false;
+  if (!v->is_output) v->first_output = (uint32_t)g->noutputs;
+  v->is_output = true;
+  g->outputs[g->noutputs++] = v;
+  return true;
+}
+
+// The number at a name's end, after the last _; 0 when there is none, or none that graph_fresh_name gets to.
+static size_t name_suffix(const char *name) {
+  enum { MOST_DIGITS = 15 };
+  const char *last = strrchr(name, '_');
+  size_t ndigits = last ? strspn(last + 1, "0123456789") : 0;
+  return ndigits && ndigits <= MOST_DIGITS && !last[1 + ndigits] ? (size_t)strtoull(last + 1, NULL, 10) : 0;
+}
+
+const char *graph_fresh_name(Graph *g, const char *stem) {
+  if (g->nsuffixes > g->nvalues) g->nsuffixes = g->nvalues; // some were removed; those left have been seen
+  for (; g->nsuffixes < g->nvalues; g->nsuffixes++) {
+    size_t suffix = name_suffix(g->values[g->nsuffixes]->name);
+    if (suffix > g->largest_suffix) g->largest_suffix = suffix;
+  }
+  if (g->largest_suffix < g->nvalues) g->largest_suffix = g->nvalues;
+  return arena_format(&g->arena, "%s_%zu", stem, ++g->largest_suffix);
+}
+
+Node *graph_add_node(Graph *g, const Operator *op, const Signature *signature, uint32_t ninputs, uint32_t noutputs) {
+  Node *node = ARENA_NEW(&g->arena, Node);
+  if (!node || !arena_grow(&g->arena, &g->nodes, g->nnodes, &g->nodes_capacity, sizeof *g->nodes)) return NULL;
+  *node = (Node){.op = op, .signature = signature, .ninputs = ninputs, .noutputs = noutputs};
+  node->inputs = ARENA_ARRAY(&g->arena, Value *, ninputs);
+  node->outputs = ARENA_ARRAY(&g->arena, Value *, noutputs);
+  node->input_uses = ARENA_ARRAY(&g->arena, Use, ninputs);
+  node->attributes = ARENA_ARRAY(&g->arena, AttributeValue, op->nattributes);
+  if (!node->inputs || !node->outputs || !node->input_uses || !node->attributes) return NULL;
+  node->index = (uint32_t)g->nnodes;
+  g->nodes[g->nnodes++] = node;
+  return node;
+}
+
+static void use_unlink(Use *use) {
+  *use->link = use->next;
+  if (use->next) use->next->link = use->link;
+}
+
+void node_set_input(Node *node, uint32_t slot, Value *v) {
+  Use *use = &node->input_uses[slot];
+  if (node->inputs[slot]) use_unlink(use);
+  node->inputs[slot] = v;
+  if (!v) return;
+  *use = (Use){node, slot, v->uses, &v->uses};
+  if (v->uses) v->uses->link = &use->next;
+  v->uses = use;
+}
+
+void node_set_output(Node *node, uint32_t slot, Value *v) {
+  Value *old = node->outputs[slot];
+  if (old && old->producer == node && old->output_slot == slot) old->producer = NULL; // unless another has it by now
+  node->outputs[slot] = v;
+  if (!v) return;
+  v->producer = node;
+  v->output_slot = slot;
+}
+
+void value_replace_uses(Value *old, Value *replacement) {
+  while (old->uses && old != replacement) node_set_input(old->uses->node, old->uses->slot, replacement);
+}
+
+size_t value_count_uses(const Value *v) {
+  size_t n = 0;
+  for (const Use *use = v->uses; use; use = use->next) n++;
+  return n;
+}
+
+static int compare_positions(const void *a, const void *b) {
+  const Position *p = a, *q = b;
+  if (p->line != q->line) return p->line < q->line ? -1 : 1;
+  return (p->column > q->column) - (p->column < q->column);
+}
+
+bool node_add_origin(Graph *g, Node *node, const Node *from) {
+  if (!node->origins) node->origins = ARENA_ARRAY(&g->arena, Position, MAX_ORIGINS);
+  if (!node->origins) return false;
+  const Position *places = from->norigins ? from->origins : &from->position;
+  for (uint32_t i = 0; i < (from->norigins ? from->norigins : 1); i++) {
+    bool is_there = !places[i].line || node->norigins == MAX_ORIGINS;
+    for (uint32_t k = 0; k < node->norigins && !is_there; k++)
+      is_there = compare_positions(&node->origins[k], &places[i]) == 0;
+    if (!is_there) node->origins[node->norigins++] = places[i];
+  }
+  qsort(node->origins, node->norigins, sizeof *node->origins, compare_positions);
+  return true;
+}
+
+void node_print_lines(const Node *node, Text *out) {
+  const Position *places = node->norigins ? node->origins : &node->position;
+  uint32_t count = node->norigins ? node->norigins : 1;
+  if (!places[0].line) return;
+  text_add_string(out, places[0].line == places[count - 1].line ? "line " : "lines ");
+  for (uint32_t i = 0, last; i < count; i = last + 1) {
+    for (last = i; last + 1 < count && places[last + 1].line <= places[last].line + 1;) last++;
+    text_format(out, "%s%u", i ? ", " : "", (unsigned)places[i].line);
+    if (places[last].line > places[i].line) text_format(out, " to %u", (unsigned)places[last].line);
+  }
+}
+
+void node_print(const Node *node, Text *out) {
+  text_add_string(out, node->op->name);
+  if (!node->position.line && !node->norigins) return;
+  text_add_string(out, " (");
+  node_print_lines(node, out);
+  text_add_string(out, ")");
+}
+
+static bool clone_values(Graph *copy, const Graph *g) {
+  for (size_t i = 0; i < g->nvalues; i++) {
+    const Value *v = g->values[i];
+    Value *own = graph_add_value(copy, v->name, v->type, &v->shape);
+    if (!own) return false;
+    own->position = v->position;
+    own->order = v->order;
+    own->is_input = v->is_input;
+    own->range = v->range;
+    if (!v->constant) continue;
+    own->constant = ARENA_NEW(&copy->arena, Constant);
+    if (!own->constant) return false;
+    *own->constant = *v->constant;
+  }
+  copy->inputs_capacity = g->ninputs;
+  copy->inputs = ARENA_ARRAY(&copy->arena, Value *, g->ninputs);
+  if (!copy->inputs) return false;
+  for (; copy->ninputs < g->ninputs; copy->ninputs++)
+    copy->inputs[copy->ninputs] = copy->values[g->inputs[copy->ninputs]->index];
+  for (size_t i = 0; i < g->noutputs; i++)
+    if (!graph_add_output(copy, copy->values[g->outputs[i]->index])) return false;
+  return true;
+}
+
+static bool clone_node(Graph *copy, const Node *node) {
+  Node *own = graph_add_node(copy, node->op, node->signature, node->ninputs, node->noutputs);
+  if (!own) return false;
+  own->position = node->position;
+  own->label = node->label;
+  if (node->norigins && !node_add_origin(copy, own, node)) return false;
+  memcpy(own->attributes, node->attributes, node->op->nattributes * sizeof *own->attributes);
+  for (uint32_t i = 0; i < node->ninputs; i++)
+    if (node->inputs[i]) node_set_input(own, i, copy->values[node->inputs[i]->index]);
+  for (uint32_t i = 0; i < node->noutputs; i++)
+    if (node->outputs[i]) node_set_output(own, i, copy->values[node->outputs[i]->index]);
+  return true;
+}
+
+Graph *graph_clone(const Graph *g) {
+  Graph *copy = graph_new(g->arena.allocator, g->name);
+  if (!copy) return NULL;
+  copy->origin = graph_keep((Graph *)g); // whose count alone changes
+  copy->source = g->source;
+  copy->dims = ARENA_ARRAY(&copy->arena, Dim *, g->ndims);
+  copy->ndims = copy->dims_capacity = g->ndims;
+  bool ok = copy->dims && clone_values(copy, g);
+  if (copy->dims && g->ndims) memcpy(copy->dims, g->dims, g->ndims * sizeof(Dim *));
+  for (size_t i = 0; ok && i < g->nnodes; i++) ok = clone_node(copy, g->nodes[i]);
+  if (ok) return copy;
+  graph_free(copy);
+  return NULL;
+}
+
+// A depth-first walk from each node in the written order, producers first.
+typedef struct SortFrame {
+  Node *node;
+  uint32_t next_input;
+} SortFrame;
+
+static bool tell_cycle(const SortFrame *stack, size_t depth, const Node *again, Diagnostics *d) {
+  enum { MOST_NAMED = 8 };
+  Text names;
+  text_init(&names, d->arena.allocator);
+  size_t from = depth;
+  while (from && stack[from - 1].node != again) from--;
+  from = from ? from - 1 : 0;
+  for (size_t i = depth; i > from && depth - i < MOST_NAMED; i--) { // users first: along the data's way, backwards
+    const Node *node = stack[i - 1].node;
+    const char *made = "?";
+    for (uint32_t k = 0; k < node->noutputs; k++)
+      if (node->outputs[k]) {
+        made = node->outputs[k]->name;
+        break;
+      }
+    text_format(&names, "%s%s", i == depth ? "" : ", ", made);
+  }
+  if (depth - from > MOST_NAMED) text_add_string(&names, ", ...");
+  if (names.out_of_memory) error_out_of_memory(d);
+  else
+    error_at(d, again->position, "cycle: each of these depends on the next, and the last on the first: %s",
+             text_string(&names));
+  text_deinit(&names);
+  return false;
+}
+
+bool graph_sort(Graph *g, Diagnostics *d) {
+  enum { UNSEEN, OPEN, DONE };
+  Arena scratch;
+  arena_init(&scratch, g->arena.allocator);
+  Node **sorted = ARENA_ARRAY(&g->arena, Node *, g->nnodes ? g->nnodes : 1);
+  SortFrame *stack = ARENA_ARRAY(&scratch, SortFrame, g->nnodes + 1);
+  char *state = ARENA_ARRAY(&scratch, char, g->nnodes + 1);
+  bool ok = sorted && stack && state;
+  if (!ok) error_out_of_memory(d);
+  for (size_t i = 0; i < g->nnodes; i++) g->nodes[i]->index = (uint32_t)i;
+  size_t nsorted = 0;
+  for (size_t i = 0; ok && i < g->nnodes; i++) {
+    if (state[i] != UNSEEN) continue;
+    size_t depth = 0;
+    stack[depth++] = (SortFrame){g->nodes[i], 0};
+    state[i] = OPEN;
+    while (ok && depth) {
+      SortFrame *top = &stack[depth - 1];
+      if (top->next_input == top->node->ninputs) {
+        state[top->node->index] = DONE;
+        sorted[nsorted++] = top->node;
+        depth--;
+        continue;
+      }
+      const Value *v = top->node->inputs[top->next_input++];
+      Node *producer = v ? v->producer : NULL;
+      if (!producer || state[producer->index] == DONE) continue;
+      if (state[producer->index] == OPEN) {
+        ok = tell_cycle(stack, depth, producer, d);
+        break;
+      }
+      state[producer->index] = OPEN;
+      stack[depth++] = (SortFrame){producer, 0};
+    }
+  }
+  if (ok) {
+    g->nodes = sorted;
+    g->nodes_capacity = g->nnodes;
+    for (size_t i = 0; i < g->nnodes; i++) g->nodes[i]->index = (uint32_t)i;
+  }
+  arena_deinit(&scratch);
+  return ok;
+}
+
+bool graph_bind_dims(Graph *g, Diagnostics *d) {
+  bool ok = true;
+  for (size_t i = 0; i < g->ndims; i++)
+    if (g->dims[i]->value < 0)
+      ok = error_at(d, g->dims[i]->position, "%s has no value, expected one in dims or by --dim %s=NUMBER",
+                    g->dims[i]->name, g->dims[i]->name);
+  for (size_t i = 0; ok && i < g->nvalues; i++) {
+    Value *v = g->values[i];
+    for (int axis = 0; axis < v->shape.rank; axis++) {
+      Extent *e = &v->shape.extent[axis];
+      if (e->dim) *e = EXTENT(e->dim->value);
+    }
+    if (shape_is_known(&v->shape) && shape_nelems(&v->shape) < 0)
+      ok = error_at(d, v->position, "%s: too many elements, expected fewer than 2^47", v->name);
+  }
+  if (ok) g->ndims = 0;
+  return ok;
+}

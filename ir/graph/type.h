@@ -1,0 +1,67 @@
+// Element types of tensors, and what converts between them and f64.
+#ifndef NGRAD_IR_GRAPH_TYPE_H
+#define NGRAD_IR_GRAPH_TYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum Type {
+  TYPE_NONE, // not known yet
+  TYPE_F64,
+  TYPE_F32,
+  TYPE_F16,  // IEEE binary16
+  TYPE_BF16, // the upper half of an f32
+  TYPE_S64,
+  TYPE_S32,
+  TYPE_S8,
+  TYPE_U8,
+  TYPE_BOOLEAN, // one byte, 0 or 1
+  TYPE_F8_E4M3, // no infinities: above 464 is NaN. Both 8-bit floats are rounded to f16 first, as oneDNN does it
+  TYPE_F8_E5M2, // the upper half of an f16
+  TYPE_S4,      // two elements a byte, the first in the low half
+  TYPE_U4,
+  TYPE_COUNT
+} Type;
+
+// Sets of types, as masks.
+typedef uint32_t TypeSet;
+#define TYPE_BIT(type) (1U << (type))
+enum {
+  TYPES_F16_F32 = TYPE_BIT(TYPE_F16) | TYPE_BIT(TYPE_F32),
+  TYPES_FLOAT = TYPES_F16_F32 | TYPE_BIT(TYPE_BF16) | TYPE_BIT(TYPE_F64),
+  TYPES_BYTE = TYPE_BIT(TYPE_U8) | TYPE_BIT(TYPE_S8),
+  TYPES_F8 = TYPE_BIT(TYPE_F8_E4M3) | TYPE_BIT(TYPE_F8_E5M2),
+  TYPES_4_BITS = TYPE_BIT(TYPE_S4) | TYPE_BIT(TYPE_U4),
+  TYPES_QUANTIZED = TYPES_BYTE | TYPES_4_BITS | TYPES_F8,
+  TYPES_FLOAT_OR_S32 = TYPES_FLOAT | TYPE_BIT(TYPE_S32),
+};
+
+const char *type_name(Type type);      // "f32"; "?" for TYPE_NONE
+Type type_from_name(const char *name); // TYPE_NONE when there is no such type
+size_t type_nbytes(Type type);         // of one element; a byte where several share one
+bool type_is_packed(Type type);        // that two elements share a byte
+size_t type_array_nbytes(Type type, size_t nelems);
+bool type_is_float(Type type);        // that one computes with: 8 bits are storage
+bool type_widens(Type from, Type to); // to another float type, which has every number of `from`
+// "f32, f16 or bf16", into buffer; returns buffer.
+char *type_set_names(TypeSet set, char *buffer, size_t nbytes);
+
+float f16_to_f32(uint16_t bits);
+uint16_t f16_from_f64(double value); // one rounding, to nearest even; NaN stays NaN
+float bf16_to_f32(uint16_t bits);
+uint16_t bf16_from_f64(double value);
+
+// Element i of an array of `type`. Stores round once, to nearest even; integers saturate, NaN becomes 0 in them. The
+// other element of a byte stays.
+double type_load(Type type, const void *data, size_t i);
+void type_store(Type type, void *data, size_t i, double value);
+// The same as the 8 bytes that the interpreter has for an element: a double, but that an s64 stays itself, for a double
+// does not hold all of them.
+void type_load_wide(Type type, const void *data, size_t i, double *wide);
+void type_store_wide(Type type, void *data, size_t i, const double *wide);
+double type_tolerance(Type type);           // how far apart two ways to compute may be, relatively; 0: not at all
+double type_greatest(Type type);            // the greatest finite number of a float type
+double type_round(Type type, double value); // the value that a store and a load would give
+
+#endif

@@ -1,0 +1,197 @@
+// The verifier.
+#include "ir/graph/verify.h"
+
+#include "ir/operators/infer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool node_error(const Node *node, Diagnostics *d, const char *what, const char *which) {
+  char title[NODE_TITLE_BYTES];
+  return error_at(d, node->position, "%s: %s %s", node_title(node, title), what, which);
+}
+
+static bool has_value(const Graph *g, const Value *v) {
+  return v->index < g->nvalues && g->values[v->index] == v;
+}
+
+static bool has_node(const Graph *g, const Node *node) {
+  return node->index < g->nnodes && g->nodes[node->index] == node;
+}
+
+static bool verify_count(const Node *node, Diagnostics *d) {
+  const Operator *op = node->op;
+  bool is_right = op->traits & TRAIT_VARIADIC ? node->ninputs >= op->ninputs && node->ninputs <= MAX_VARIADIC
+                                              : node->ninputs == op->ninputs;
+  if (node->signature && &operators[node->signature->op] != op)
+    return node_error(node, d, "written as another operator:", op->name);
+  return (is_right && node->noutputs == op->noutputs) || node_error(node, d, "wrong number of", "operands");
+}
+
+static bool verify_input(const Graph *g, const Node *node, uint32_t slot, Diagnostics *d) {
+  const Operator *op = node->op;
+  const Operand *row = &op->inputs[slot < op->ninputs ? slot : op->ninputs - 1];
+  const Value *v = node->inputs[slot];
+  if (!v) return row->is_optional || node_error(node, d, "missing input", row->name);
+  if (!has_value(g, v)) return node_error(node, d, "not of this graph:", v->name);
+  if (v->producer && v->producer->index >= node->index) return node_error(node, d, "used before it is made:", v->name);
+  if (!v->producer && !v->is_input && !v->constant) return node_error(node, d, "nothing makes", v->name);
+  return true;
+}
+
+static bool verify_output(const Graph *g, const Node *node, uint32_t slot, Diagnostics *d) {
+  const Operand *row = &node->op->outputs[slot];
+  const Value *v = node->outputs[slot];
+  if (!v) return row->is_optional || node_error(node, d, "missing output", row->name);
+  if (!has_value(g, v)) return node_error(node, d, "not of this graph:", v->name);
+  if (v->producer != node || v->output_slot != slot) return node_error(node, d, "does not own", v->name);
+  if (v->type == TYPE_NONE) return node_error(node, d, "nothing tells the type of", v->name);
+  return v->shape.rank >= 0 || node_error(node, d, "nothing tells the rank of", v->name);
+}
+
+static bool verify_attributes(const Node *node, Diagnostics *d) {
+  bool ok = true;
+  for (uint32_t i = 0; i < node->op->nattributes; i++) {
+    const Attribute *row = &node->op->attributes[i];
+    const AttributeValue *value = &node->attributes[i];
+    if (!value->is_set) {
+      if (!row->is_optional) ok = node_error(node, d, "missing attribute", row->name);
+      continue;
+    }
+    bool is_positive = row->kind == ATTRIBUTE_F32 ? value->f32 > 0 : value->s64 > 0;
+    if (row->must_be_positive && !is_positive) ok = node_error(node, d, "expected a positive", row->name);
+    if (row->kind == ATTRIBUTE_CHOICE && (value->s64 < 0 || value->s64 >= MAX_CHOICES || !row->choices[value->s64]))
+      ok = node_error(node, d, "no such choice of", row->name);
+  }
+  return ok;
+}
+
+static bool verify_node(const Graph *g, uint32_t index, Diagnostics *d) {
+  const Node *node = g->nodes[index];
+  if (node->index != index) return node_error(node, d, "has another node's", "index");
+  if (!verify_count(node, d)) return false;
+  bool ok = true;
+  for (uint32_t i = 0; i < node->ninputs; i++) ok &= verify_input(g, node, i, d);
+  for (uint32_t i = 0; i < node->noutputs; i++) ok &= verify_output(g, node, i, d);
+  return ok & verify_attributes(node, d);
+}
+
+// Every use in a list is the one that its node keeps for that input. Then the lists are complete if they hold as many
+// uses as the nodes have inputs: `nuses` counts down from that.
+static bool verify_uses(const Graph *g, const Value *v, size_t *nuses, Diagnostics *d) {
+  for (const Use *use = v->uses; use; use = use->next) {
+    const Node *node = use->node;
+    bool is_own = has_node(g, node) && use->slot < node->ninputs && use == &node->input_uses[use->slot];
+    if (!is_own || node->inputs[use->slot] != v || *use->link != use || (*nuses)-- == 0)
+      return error_at(d, v->position, "%s: broken use list", v->name);
+  }
+  return true;
+}
+
+static bool verify_all_uses(const Graph *g, Diagnostics *d) {
+  size_t nuses = 0;
+  for (size_t i = 0; i < g->nnodes; i++)
+    for (uint32_t k = 0; k < g->nodes[i]->ninputs; k++) nuses += g->nodes[i]->inputs[k] != NULL;
+  for (size_t i = 0; i < g->nvalues; i++)
+    if (!verify_uses(g, g->values[i], &nuses, d)) return false;
+  return nuses == 0 || error_at(d, (Position){0}, "%s: uses that no value lists", g->name);
+}
+
+// A value has one origin: a node, the graph's inputs, or its constant. Dead ones have none.
+static bool verify_origin(const Graph *g, const Value *v, Diagnostics *d) {
+  const Node *node = v->producer;
+  bool is_made = node && has_node(g, node) && v->output_slot < node->noutputs && node->outputs[v->output_slot] == v;
+  if (node && !is_made) return error_at(d, v->position, "%s: its producer does not make it", v->name);
+  if ((node != NULL) + v->is_input + (v->constant != NULL) > 1)
+    return error_at(d, v->position, "%s: expected one origin: a node, the inputs or a constant", v->name);
+  if ((v->is_input || v->constant) && v->type == TYPE_NONE)
+    return error_at(d, v->position, "nothing tells the type of %s", v->name);
+  return true;
+}
+
+static bool verify_shape(const Value *v, Diagnostics *d) {
+  bool ok = v->shape.rank <= MAX_RANK;
+  for (int i = 0; ok && i < v->shape.rank; i++) ok = v->shape.extent[i].dim || v->shape.extent[i].value >= -1;
+  if (!ok) return error_at(d, v->position, "%s: not a shape", v->name);
+  ok = order_is_valid(&v->order, v->shape.rank) && (!v->constant || order_is_row_major(&v->order));
+  return ok || error_at(d, v->position, "%s: not an order of its axes", v->name);
+}
+
+// One number may fill any shape whose extents have at least a name; elements one by one need numbers.
+static bool verify_constant(const Value *v, Diagnostics *d) {
+  char text[160];
+  bool ok = v->shape.rank >= 0;
+  for (int i = 0; v->constant && i < v->shape.rank; i++)
+    ok &= v->constant->is_splat ? !extent_is_unknown(v->shape.extent[i]) : extent_is_literal(v->shape.extent[i]);
+  return !v->constant || ok ||
+         error_at(d, v->position, "constant %s: expected a shape without unknown extents, found %s", v->name,
+                  shape_string(&v->shape, text, sizeof text));
+}
+
+static bool verify_value(const Graph *g, uint32_t index, Diagnostics *d) {
+  const Value *v = g->values[index];
+  if (v->index != index) return error_at(d, v->position, "%s: has another value's index", v->name);
+  return verify_origin(g, v, d) && verify_shape(v, d) && verify_constant(v, d);
+}
+
+static int compare_names(const void *a, const void *b) {
+  return strcmp((*(Value *const *)a)->name, (*(Value *const *)b)->name);
+}
+
+static bool verify_names(const Graph *g, Diagnostics *d) {
+  Arena scratch;
+  arena_init(&scratch, g->arena.allocator);
+  Value **sorted = ARENA_ARRAY(&scratch, Value *, g->nvalues + 1);
+  bool ok = sorted || error_out_of_memory(d);
+  if (ok && g->nvalues) {
+    memcpy(sorted, g->values, g->nvalues * sizeof *sorted);
+    qsort(sorted, g->nvalues, sizeof *sorted, compare_names);
+  }
+  for (size_t i = 1; ok && i < g->nvalues; i++)
+    if (compare_names(&sorted[i - 1], &sorted[i]) == 0)
+      ok = error_at(d, sorted[i]->position, "two values are named %s", sorted[i]->name);
+  arena_deinit(&scratch);
+  return ok;
+}
+
+// The graph's inputs and outputs are those values that say so; an output may be listed more than once.
+static bool verify_ends(const Graph *g, bool *is_listed, Diagnostics *d) {
+  size_t nunlisted = 0;
+  for (size_t i = 0; i < g->ninputs; i++) {
+    const Value *v = g->inputs[i];
+    if (!has_value(g, v) || !v->is_input || is_listed[v->index])
+      return error_at(d, v->position, "%s: not an input of the graph, or twice", v->name);
+    is_listed[v->index] = true;
+  }
+  for (size_t i = 0; i < g->nvalues; i++) {
+    nunlisted += g->values[i]->is_input && !is_listed[i];
+    is_listed[i] = false;
+  }
+  for (size_t i = 0; i < g->noutputs; i++) {
+    const Value *v = g->outputs[i];
+    if (!has_value(g, v) || !v->is_output || (!v->producer && !v->is_input && !v->constant))
+      return error_at(d, v->position, "%s: expected a graph output that something makes", v->name);
+    is_listed[v->index] = true;
+  }
+  for (size_t i = 0; i < g->nvalues; i++) nunlisted += g->values[i]->is_output && !is_listed[i];
+  return nunlisted == 0 || error_at(d, (Position){0}, "%s: inputs or outputs that are not listed", g->name);
+}
+
+// What must hold before anything may follow the graph's pointers.
+static bool verify_structure(Graph *g, Diagnostics *d) {
+  bool ok = true;
+  for (uint32_t i = 0; i < g->nvalues; i++) ok &= verify_value(g, i, d);
+  for (uint32_t i = 0; i < g->nnodes; i++) ok &= verify_node(g, i, d);
+  if (!ok) return false;
+  Arena scratch;
+  arena_init(&scratch, g->arena.allocator);
+  bool *is_listed = ARENA_ARRAY(&scratch, bool, g->nvalues + 1);
+  ok = is_listed ? verify_ends(g, is_listed, d) && verify_all_uses(g, d) : error_out_of_memory(d);
+  arena_deinit(&scratch);
+  return ok;
+}
+
+bool graph_verify(Graph *g, Diagnostics *d) {
+  bool ok = verify_names(g, d);
+  return verify_structure(g, d) && ok && graph_infers_nothing_new(g, d);
+}

@@ -1,0 +1,87 @@
+// Loops are gone through in their order: before the one that stores, anything may be read; after it, nothing.
+#include "ir/kernel/overwrite.h"
+
+#include <string.h>
+
+static bool is_inner_result(const Loop *loop, ExprId id, int before) {
+  for (size_t i = 0; i < loop->nroots; i++) {
+    const Root *root = &loop->roots[i];
+    if (root->kind == ROOT_REDUCE_INNER && root->expr == id && root->sweep < before) return true;
+  }
+  return false;
+}
+
+// An expression of sweep `sweep`. Expressions are a few dozen deep at most.
+static void mark(const Kernel *k, const Loop *loop, int sweep, ExprId id, // NOLINT(misc-no-recursion)
+                 bool *is_needed) {
+  if (!id || is_needed[id] || is_inner_result(loop, id, sweep)) return;
+  is_needed[id] = true;
+  for (int a = 0; a < 3; a++) mark(k, loop, sweep, k->exprs[id].args[a], is_needed);
+}
+
+void loop_mark_root(const Kernel *k, const Loop *loop, const Root *root, bool *is_needed) {
+  mark(k, loop, root->sweep, root->expr, is_needed);
+}
+
+static void mark_sweeps(const Kernel *k, const Loop *loop, int first, int last, bool *is_needed) {
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].sweep >= first && loop->roots[i].sweep <= last)
+      loop_mark_root(k, loop, &loop->roots[i], is_needed);
+}
+
+static bool reads(const Kernel *k, const bool *is_needed, const Value *v) {
+  for (ExprId id = 1; id < k->nexprs; id++)
+    if (is_needed[id] && k->exprs[id].op == EXPR_LOAD && k->accesses[k->exprs[id].access].value == v) return true;
+  return false;
+}
+
+// Whether what is needed reads the value in no other way than `stored` writes.
+static bool reads_as_stored(const Kernel *k, const bool *is_needed, const Value *v, const Access *stored) {
+  for (ExprId id = 1; id < k->nexprs; id++) {
+    const Expr *e = &k->exprs[id];
+    if (!is_needed[id] || e->op != EXPR_LOAD || k->accesses[e->access].value != v) continue;
+    const Access *a = &k->accesses[e->access];
+    bool is_at_same_place = !e->args[0] && a->offset == stored->offset && a->offset_powers == stored->offset_powers;
+    if (!is_at_same_place || !access_strides_equal(a, stored)) return false;
+  }
+  return true;
+}
+
+// Whether each of the loop's iterations has an element of the access to itself: no axis goes over the same ones again.
+static bool is_one_to_one(const Kernel *k, const Loop *loop, const Access *a) {
+  const AxisSet axes = loop_outer_axes(loop) | loop_inner_axes(loop);
+  for (int i = 0; i < k->naxes; i++)
+    if (axes >> i & 1 && (k->axes[i].extent > 1 || k->axes[i].powers) && !a->stride[i]) return false;
+  return true;
+}
+
+static bool loop_may_overwrite(const Kernel *k, const Loop *loop, const Root *store, const Value *source,
+                               bool *is_needed) {
+  const Access *stored = &k->accesses[store->access];
+  memset(is_needed, 0, k->nexprs * sizeof *is_needed);
+  mark_sweeps(k, loop, store->sweep + 1, loop->nsweeps, is_needed);
+  if (reads(k, is_needed, source)) return false;
+  mark_sweeps(k, loop, 0, store->sweep, is_needed);
+  return !reads(k, is_needed, source) ||
+         (is_one_to_one(k, loop, stored) && reads_as_stored(k, is_needed, source, stored));
+}
+
+static bool loop_reads(const Kernel *k, const Loop *loop, const Value *v, bool *is_needed) {
+  memset(is_needed, 0, k->nexprs * sizeof *is_needed);
+  mark_sweeps(k, loop, 0, loop->nsweeps, is_needed);
+  return reads(k, is_needed, v);
+}
+
+bool kernel_may_overwrite(const Kernel *k, const Value *source, const Value *target, bool *is_stored, bool *is_needed) {
+  for (size_t l = 0; l < k->nloops; l++) {
+    const Loop *loop = &k->loops[l];
+    if (*is_stored && loop_reads(k, loop, source, is_needed)) return false;
+    for (size_t r = 0; r < loop->nroots; r++) {
+      const Root *root = &loop->roots[r];
+      if (root->kind != ROOT_STORE || k->accesses[root->access].value != target) continue;
+      if (*is_stored || !loop_may_overwrite(k, loop, root, source, is_needed)) return false;
+      *is_stored = true;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,25 @@
+// What the system says of its caches and cores.
+#include "ir/loops/target.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+static int64_t ask(int name, int64_t otherwise) {
+  long n = sysconf(name);
+  return n > 0 ? n : otherwise;
+}
+
+Target target_of_any_machine(void) {
+  return (Target){.l1_nbytes = 32 << 10, .l2_nbytes = 1 << 20, .llc_nbytes = 8 << 20, .threads = 1};
+}
+
+Target target_of_machine(void) {
+  Target t = target_of_any_machine();
+  t.l1_nbytes = ask(_SC_LEVEL1_DCACHE_SIZE, t.l1_nbytes);
+  t.l2_nbytes = ask(_SC_LEVEL2_CACHE_SIZE, t.l2_nbytes);
+  t.llc_nbytes = ask(_SC_LEVEL3_CACHE_SIZE, t.llc_nbytes);
+  cpu_set_t cores;
+  int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  t.threads = count > 0 ? count : 1;
+  return t;
+}

@@ -1,0 +1,20 @@
+// Numbers that describe what code is made for.
+#ifndef NGRAD_IR_LOOPS_TARGET_H
+#define NGRAD_IR_LOOPS_TARGET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct Target {
+  const char *isa;                          // a row of backends/codegen/isa.h
+  int vector_registers;                     // of the virtual vector's 64 bytes: 32 for AVX-512, 8 for AVX2
+  int64_t l1_nbytes, l2_nbytes, llc_nbytes; // data caches; l1 and l2 of one core, llc of the whole
+  int threads;                              // cores this process may use
+} Target;
+
+// Cache sizes and cores of this machine, as the system tells them; sensible defaults where it does not.
+Target target_of_machine(void);
+// Those defaults. What decides the bits of results, as fusion does, weighs costs with these alone.
+Target target_of_any_machine(void);
+
+#endif

@@ -1,0 +1,319 @@
+// The worklist, and the refinements that the operators' infer functions are made of.
+#include "ir/operators/infer.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SHAPE_TEXT = 160 };
+
+static void enqueue(Inference *inf, Node *node) {
+  if (!inf->queue || inf->is_queued[node->index]) return;
+  inf->is_queued[node->index] = true;
+  inf->queue[(inf->first + inf->count++) % inf->graph->nnodes] = node;
+}
+
+// Called before v changes: all nodes that it concerns are looked at again. False: nothing may change any more.
+static bool begin_change(Inference *inf, const Value *v) {
+  if (inf->is_frozen) return infer_error(inf, "%s is not fully inferred", v->name);
+  if (v->producer) enqueue(inf, v->producer);
+  for (const Use *use = v->uses; use; use = use->next) enqueue(inf, use->node);
+  return true;
+}
+
+static bool infer_run(Graph *g, Diagnostics *d, bool is_frozen) {
+  Arena scratch;
+  arena_init(&scratch, g->arena.allocator);
+  size_t errors = d->nerrors;
+  Inference inf = {.graph = g, .diagnostics = d, .is_frozen = is_frozen};
+  inf.queue = ARENA_ARRAY(&scratch, Node *, g->nnodes + 1);
+  inf.is_queued = ARENA_ARRAY(&scratch, bool, g->nnodes + 1);
+  bool *is_wrong = ARENA_ARRAY(&scratch, bool, g->nnodes + 1); // told once; not looked at again
+  bool ok = inf.queue && inf.is_queued && is_wrong;
+  if (!ok) error_out_of_memory(d);
+  for (size_t i = 0; ok && i < g->nnodes; i++) enqueue(&inf, g->nodes[i]);
+  while (ok && inf.count) {
+    Node *node = inf.node = inf.queue[inf.first];
+    inf.first = (inf.first + 1) % g->nnodes;
+    inf.count--;
+    inf.is_queued[node->index] = false;
+    if (is_wrong[node->index]) continue;
+    if (!infer_types(&inf, node) || !node->op->infer(&inf, node)) is_wrong[node->index] = true;
+  }
+  for (size_t i = 0; ok && i < g->nvalues; i++) {
+    const Value *v = g->values[i];
+    if (shape_is_known(&v->shape) && shape_nelems(&v->shape) < 0)
+      error_at(d, v->position, "%s: too many elements, expected fewer than 2^47", v->name);
+  }
+  arena_deinit(&scratch);
+  return ok && d->nerrors == errors;
+}
+
+bool graph_infer(Graph *g, Diagnostics *d) {
+  return infer_run(g, d, false);
+}
+
+bool graph_infer_node(Graph *g, Node *node, Diagnostics *d) {
+  Inference inf = {.graph = g, .diagnostics = d, .node = node};
+  return infer_types(&inf, node) && node->op->infer(&inf, node);
+}
+
+bool graph_infers_nothing_new(Graph *g, Diagnostics *d) {
+  return infer_run(g, d, true);
+}
+
+bool infer_error(Inference *inf, const char *format, ...) {
+  char message[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  char title[NODE_TITLE_BYTES];
+  return error_at(inf->diagnostics, inf->node->position, "%s: %s", node_title(inf->node, title), message);
+}
+
+bool infer_type(Inference *inf, Value *v, Type type) {
+  if (!v || type == TYPE_NONE || v->type == type) return true;
+  if (v->type != TYPE_NONE)
+    return infer_error(inf, "%s: expected type %s, found %s", v->name, type_name(type), type_name(v->type));
+  if (!begin_change(inf, v)) return false;
+  v->type = type;
+  return true;
+}
+
+bool infer_rank(Inference *inf, Value *v, int rank) {
+  if (!v || v->shape.rank == rank) return true;
+  char text[SHAPE_TEXT];
+  if (rank > MAX_RANK) return infer_error(inf, "%s: rank %d, expected at most %d", v->name, rank, MAX_RANK);
+  if (v->shape.rank >= 0)
+    return infer_error(inf, "%s: expected rank %d, found rank %d, %s", v->name, rank, v->shape.rank,
+                       shape_string(&v->shape, text, sizeof text));
+  if (!begin_change(inf, v)) return false;
+  v->shape.rank = rank;
+  for (int i = 0; i < rank; i++) v->shape.extent[i] = EXTENT_UNKNOWN;
+  return true;
+}
+
+bool infer_rank_beside(Inference *inf, Value *v, int rank, const Value *other) {
+  char text[SHAPE_TEXT], other_text[SHAPE_TEXT];
+  if (!v || v->shape.rank < 0 || v->shape.rank == rank) return infer_rank(inf, v, rank);
+  return infer_error(inf, "%s %s: expected rank %d beside %s %s", v->name, shape_string(&v->shape, text, sizeof text),
+                     rank, other->name, shape_string(&other->shape, other_text, sizeof other_text));
+}
+
+bool infer_rank_at_least(Inference *inf, const Value *v, int least) {
+  char text[SHAPE_TEXT];
+  if (v->shape.rank >= least) return true;
+  return infer_error(inf, "%s: expected rank %d or more, found rank %d, %s", v->name, least, v->shape.rank,
+                     shape_string(&v->shape, text, sizeof text));
+}
+
+static const char *extent_string(Extent e, char *buffer, size_t nbytes) {
+  if (e.dim) snprintf(buffer, nbytes, "%s", e.dim->name);
+  else snprintf(buffer, nbytes, "%lld", (long long)e.value);
+  return buffer;
+}
+
+bool infer_extent(Inference *inf, Value *v, int axis, Extent e) {
+  if (!v || extent_is_unknown(e) || extent_equals(v->shape.extent[axis], e)) return true;
+  char expected[SHAPE_TEXT], shape[SHAPE_TEXT];
+  if (!extent_is_unknown(v->shape.extent[axis]))
+    return infer_error(inf, "%s %s: expected extent %s on axis %d", v->name,
+                       shape_string(&v->shape, shape, sizeof shape), extent_string(e, expected, sizeof expected), axis);
+  if (!begin_change(inf, v)) return false;
+  v->shape.extent[axis] = e;
+  return true;
+}
+
+bool infer_extent_beside(Inference *inf, Value *v, int axis, Extent e, const Value *other) {
+  char expected[SHAPE_TEXT], shape[SHAPE_TEXT], beside[SHAPE_TEXT];
+  if (extent_is_unknown(v->shape.extent[axis]) || extent_equals(v->shape.extent[axis], e))
+    return infer_extent(inf, v, axis, e);
+  return infer_error(inf, "%s %s: expected extent %s on axis %d beside %s %s", v->name,
+                     shape_string(&v->shape, shape, sizeof shape), extent_string(e, expected, sizeof expected), axis,
+                     other->name, shape_string(&other->shape, beside, sizeof beside));
+}
+
+bool infer_same_extent(Inference *inf, Value *a, int axis_a, Value *b, int axis_b) {
+  if (!a || !b) return true;
+  Extent ea = a->shape.extent[axis_a], eb = b->shape.extent[axis_b];
+  if (extent_is_unknown(ea)) return infer_extent(inf, a, axis_a, eb);
+  if (extent_is_unknown(eb)) return infer_extent(inf, b, axis_b, ea);
+  if (extent_equals(ea, eb)) return true;
+  char shape_a[SHAPE_TEXT], shape_b[SHAPE_TEXT];
+  return infer_error(inf, "axis %d of %s %s and axis %d of %s %s: expected the same extent", axis_a, a->name,
+                     shape_string(&a->shape, shape_a, sizeof shape_a), axis_b, b->name,
+                     shape_string(&b->shape, shape_b, sizeof shape_b));
+}
+
+bool infer_same_shape(Inference *inf, Value *a, Value *b) {
+  if (!a || !b) return true;
+  if (a->shape.rank < 0 && b->shape.rank < 0) return true;
+  if (a->shape.rank < 0 && !infer_rank(inf, a, b->shape.rank)) return false;
+  if (b->shape.rank < 0 && !infer_rank(inf, b, a->shape.rank)) return false;
+  if (a->shape.rank != b->shape.rank) {
+    char shape_a[SHAPE_TEXT], shape_b[SHAPE_TEXT];
+    return infer_error(inf, "%s %s and %s %s: expected the same shape", a->name,
+                       shape_string(&a->shape, shape_a, sizeof shape_a), b->name,
+                       shape_string(&b->shape, shape_b, sizeof shape_b));
+  }
+  for (int i = 0; i < a->shape.rank; i++)
+    if (!infer_same_extent(inf, a, i, b, i)) return false;
+  return true;
+}
+
+bool infer_axis(Inference *inf, const char *attribute, int64_t given, int rank, int64_t *axis) {
+  *axis = given < 0 ? given + rank : given;
+  if (given >= -rank && given < rank) return true;
+  if (!rank) return infer_error(inf, "%s: expected none for rank 0, found %lld", attribute, (long long)given);
+  return infer_error(inf, "%s: expected -%d to %d for rank %d, found %lld", attribute, rank, rank - 1, rank,
+                     (long long)given);
+}
+
+// Types
+
+static TypeSet allowed_types(const Operator *op, char letter) {
+  for (const TypeVariable *t = op->types; t->letter; t++)
+    if (t->letter == letter) return t->types;
+  return 0;
+}
+
+static bool check_type(Inference *inf, const Value *v, TypeSet allowed) {
+  char names[128];
+  if (v->type == TYPE_NONE || (allowed & TYPE_BIT(v->type))) return true;
+  return infer_error(inf, "%s: expected type %s, found %s", v->name, type_set_names(allowed, names, sizeof names),
+                     type_name(v->type));
+}
+
+// The i-th operand, inputs then outputs.
+static Value *operand_at(const Node *node, uint32_t i, const Operand **row) {
+  const Operator *op = node->op;
+  bool is_input = i < node->ninputs;
+  uint32_t k = is_input ? i : i - node->ninputs;
+  uint32_t last = is_input ? op->ninputs - 1 : op->noutputs - 1;
+  *row = is_input ? &op->inputs[k < last ? k : last] : &op->outputs[k < last ? k : last];
+  return is_input ? node->inputs[k] : node->outputs[k];
+}
+
+// TYPE_NONE: there are several.
+static Type only_type(TypeSet allowed) {
+  Type type = TYPE_F64;
+  while (type < TYPE_COUNT && allowed != TYPE_BIT(type)) type++;
+  return type < TYPE_COUNT ? type : TYPE_NONE;
+}
+
+bool infer_types(Inference *inf, Node *node) {
+  const Operator *op = node->op;
+  TypeSet narrowed = node->signature ? node->signature->types : 0;
+  const Value *first[256] = {0}; // the value that bound a letter
+  for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
+    const Operand *row;
+    Value *v = operand_at(node, i, &row);
+    unsigned char letter = narrowed ? 'T' : (unsigned char)row->type;
+    if (!v) continue;
+    if (!check_type(inf, v, narrowed ? narrowed : allowed_types(op, row->type))) return false;
+    if (v->type == TYPE_NONE) continue;
+    const Value *bound = first[letter];
+    if (!bound) first[letter] = v;
+    else if (bound->type != v->type)
+      return infer_error(inf, "%s is %s and %s is %s: expected one type", bound->name, type_name(bound->type), v->name,
+                         type_name(v->type));
+  }
+  for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
+    const Operand *row;
+    Value *v = operand_at(node, i, &row);
+    const Value *bound = first[narrowed ? (unsigned char)'T' : (unsigned char)row->type];
+    Type type = bound ? bound->type : only_type(narrowed ? narrowed : allowed_types(op, row->type));
+    if (v && !infer_type(inf, v, type)) return false;
+  }
+  return true;
+}
+
+// Shapes that several families share
+
+bool infer_elementwise_unary(Inference *inf, Node *node) {
+  for (uint32_t i = 1; i < node->ninputs; i++)
+    if (!infer_same_shape(inf, node->inputs[0], node->inputs[i])) return false;
+  return infer_same_shape(inf, node->inputs[0], node->outputs[0]);
+}
+
+// Axis `axis` of a result of `rank` axes, in v; negative where v has no such axis, which is as if it were 1.
+static int aligned_axis(const Value *v, int rank, int axis) {
+  return axis - (rank - v->shape.rank);
+}
+
+static bool broadcast_error(Inference *inf, const Value *a, const Value *b, int rank, int axis) {
+  char shape_a[SHAPE_TEXT], shape_b[SHAPE_TEXT], extent_a[SHAPE_TEXT], extent_b[SHAPE_TEXT];
+  Extent ea = a->shape.extent[aligned_axis(a, rank, axis)], eb = b->shape.extent[aligned_axis(b, rank, axis)];
+  return infer_error(inf, "%s %s and %s %s do not broadcast: extents %s and %s on axis %d from the right", a->name,
+                     shape_string(&a->shape, shape_a, sizeof shape_a), b->name,
+                     shape_string(&b->shape, shape_b, sizeof shape_b), extent_string(ea, extent_a, sizeof extent_a),
+                     extent_string(eb, extent_b, sizeof extent_b), rank - axis);
+}
+
+// The result is as wide as the operands that are not 1, which must agree.
+static bool infer_broadcast_axis(Inference *inf, Node *node, uint32_t first, int rank, int axis) {
+  Value *out = node->outputs[0], *wide = NULL, *narrow = NULL, *unknown = NULL;
+  bool has_several_unknown = false;
+  for (uint32_t i = first; i < node->ninputs; i++) {
+    Value *v = node->inputs[i];
+    int own = v ? aligned_axis(v, rank, axis) : -1;
+    if (own < 0) continue;
+    Extent e = v->shape.extent[own];
+    if (extent_is_unknown(e)) {
+      has_several_unknown |= unknown && unknown != v;
+      unknown = v;
+    } else if (extent_equals(e, EXTENT(1))) {
+      narrow = v;
+    } else if (!wide) {
+      wide = v;
+    } else if (!extent_equals(wide->shape.extent[aligned_axis(wide, rank, axis)], e)) {
+      return broadcast_error(inf, wide, v, rank, axis);
+    }
+  }
+  if (!wide && has_several_unknown) return true;
+  Value *only = wide ? wide : unknown ? unknown : narrow; // the one that says what the result is
+  assert(only);                                           // the tallest operand has every axis
+  return infer_same_extent(inf, out, axis, only, aligned_axis(only, rank, axis));
+}
+
+bool infer_broadcast(Inference *inf, Node *node, uint32_t first) {
+  Value *out = node->outputs[0], *unknown = NULL;
+  const Value *tallest = NULL;
+  for (uint32_t i = first; i < node->ninputs; i++) {
+    Value *v = node->inputs[i];
+    if (!v) continue;
+    if (v->shape.rank >= 0) tallest = tallest && tallest->shape.rank >= v->shape.rank ? tallest : v;
+    else if (unknown && unknown != v) return true;
+    else unknown = v;
+  }
+  // The only operand of unknown rank is what makes the result taller than the others.
+  if (unknown && (!tallest || out->shape.rank > tallest->shape.rank)) return infer_rank(inf, unknown, out->shape.rank);
+  if (unknown || !tallest) return true;
+  if (!infer_rank_beside(inf, out, tallest->shape.rank, tallest)) return false;
+  for (int axis = 0; axis < out->shape.rank; axis++)
+    if (!infer_broadcast_axis(inf, node, first, out->shape.rank, axis)) return false;
+  return true;
+}
+
+bool infer_broadcast_extent(Inference *inf, Value *from, int axis_from, Value *to, int axis_to) {
+  Extent e = from->shape.extent[axis_from];
+  if (extent_equals(e, EXTENT(1))) return true;
+  if (extent_is_unknown(e) && !extent_equals(to->shape.extent[axis_to], EXTENT(1))) return true;
+  return infer_same_extent(inf, from, axis_from, to, axis_to);
+}
+
+bool infer_broadcast_to(Inference *inf, Value *from, Value *to) {
+  char shape_from[SHAPE_TEXT], shape_to[SHAPE_TEXT];
+  if (from->shape.rank < 0 || to->shape.rank < 0) return true;
+  if (from->shape.rank > to->shape.rank)
+    return infer_error(inf, "%s %s does not broadcast to %s %s: expected rank %d or less", from->name,
+                       shape_string(&from->shape, shape_from, sizeof shape_from), to->name,
+                       shape_string(&to->shape, shape_to, sizeof shape_to), to->shape.rank);
+  for (int axis = 0; axis < to->shape.rank; axis++) {
+    int own = aligned_axis(from, to->shape.rank, axis);
+    if (own >= 0 && !infer_broadcast_extent(inf, from, own, to, axis)) return false;
+  }
+  return true;
+}

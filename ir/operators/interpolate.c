@@ -1,0 +1,176 @@
+// Rules of resampling.
+#include "ir/operators/interpolate.h"
+
+#include "ir/operators/rules.h"
+
+#include <math.h>
+
+enum { LEAST_RANK = 3, MOST_RANK = 5, NXC = 0 };
+
+// Integers up to here are exact in f64.
+#define GREATEST_EXACT ((int64_t)1 << 53)
+
+int spatial_axis(const Node *node) {
+  return node_s64(node, "data_format") == NXC ? 1 : 2;
+}
+
+// What Interpolate reads, and what it makes: its gradient has the gradients of both.
+static const Value *read_side(const Node *node) {
+  return node->op->traits & TRAIT_ADJOINT ? node->outputs[0] : node->inputs[0];
+}
+
+static const Value *written_side(const Node *node) {
+  return node->op->traits & TRAIT_ADJOINT ? node->inputs[1] : node->outputs[0];
+}
+
+Resampling node_resampling(const Node *node, int spatial) {
+  int axis = spatial_axis(node) + spatial;
+  Extent input = read_side(node)->shape.extent[axis], output = written_side(node)->shape.extent[axis];
+  Resampling r = {
+      .input = extent_value(input),
+      .output = extent_value(output),
+      .powers = extent_equals(input, output) ? 0 : extent_powers(input) | extent_powers(output),
+      .is_nearest = node_s64(node, "mode") == INTERPOLATE_NEAREST,
+  };
+  if (node_s64(node, "coordinate_transformation_mode") == COORDINATES_ALIGN_CORNERS) {
+    r.factor = r.input - 1;
+    r.divisor = r.output > 1 ? r.output - 1 : 1;
+  } else { // (o + 1/2) * input / output - 1/2
+    r.factor = 2 * r.input;
+    r.offset = r.input - r.output;
+    r.divisor = 2 * r.output;
+  }
+  return r;
+}
+
+// A bound on the integers that computing places takes, along one axis.
+static int64_t resampling_greatest(const Resampling *r) {
+  int64_t input = r->input + 1, output = r->output + 1;
+  return input >= GREATEST_EXACT / 8 / output ? GREATEST_EXACT : 8 * input * output;
+}
+
+int64_t node_greatest_place(const Node *node) {
+  const Value *v = node->op->traits & TRAIT_ADJOINT ? written_side(node) : read_side(node); // which is loaded
+  int64_t extent[MAX_RANK] = {0}, stride[MAX_RANK] = {0}, offset = 0, greatest = 0;
+  for (int i = 0; i < v->shape.rank; i++) extent[i] = extent_value(v->shape.extent[i]);
+  order_strides(&v->order, v->shape.rank, extent, stride);
+  for (int i = 0; i < v->shape.rank - 2; i++) {
+    Resampling r = node_resampling(node, i);
+    int axis = spatial_axis(node) + i;
+    int64_t own = resampling_greatest(&r);
+    if (own > greatest) greatest = own;
+    offset += extent[axis] * stride[axis];
+  }
+  return greatest > offset ? greatest : offset;
+}
+
+// The most outputs that one input has a share in; they follow each other.
+static int64_t resampling_taps(const Resampling *r) {
+  if (r->input == r->output) return 1;
+  if (r->factor <= 0) return r->output; // all of them have one source
+  int64_t reach = r->is_nearest ? r->divisor : 2 * r->divisor, taps = (reach + r->factor - 1) / r->factor;
+  return taps < r->output ? taps : r->output;
+}
+
+Shape adjoint_domain(const Node *node) {
+  Shape shape = node->outputs[0]->shape;
+  const int nspatial = shape.rank - 2;
+  for (int i = 0; i < nspatial; i++) {
+    Resampling r = node_resampling(node, i);
+    shape.extent[shape.rank++] = EXTENT(resampling_taps(&r));
+  }
+  return shape;
+}
+
+static bool infer_ranks(Inference *inf, Value *const *values, int count) {
+  for (int i = 0; i < count; i++) {
+    const Value *v = values[i];
+    if (v->shape.rank < 0) continue;
+    if (v->shape.rank < LEAST_RANK || v->shape.rank > MOST_RANK)
+      return infer_error(inf, "%s: expected rank %d to %d, found rank %d", v->name, LEAST_RANK, MOST_RANK,
+                         v->shape.rank);
+    for (int k = 0; k < count; k++)
+      if (!infer_rank_beside(inf, values[k], v->shape.rank, v)) return false;
+    return true;
+  }
+  return true;
+}
+
+// Both sides agree in all axes that are not spatial.
+static bool infer_sides(Inference *inf, const Node *node, Value *in, Value *out) {
+  int rank = in->shape.rank, first = spatial_axis(node);
+  for (int axis = 0; axis < rank; axis++)
+    if ((axis < first || axis >= first + rank - 2) && !infer_same_extent(inf, in, axis, out, axis)) return false;
+  for (int axis = first; axis < first + rank - 2; axis++) {
+    int64_t input = extent_value(in->shape.extent[axis]), output = extent_value(out->shape.extent[axis]);
+    if (input < 0 || output < 0) continue;
+    if (input == 0 && output > 0)
+      return infer_error(inf, "%s: expected elements on axis %d to make %s of", in->name, axis, out->name);
+    if (resampling_greatest(&(Resampling){.input = input, .output = output}) >= GREATEST_EXACT)
+      return infer_error(inf, "axis %d of %s and %s: expected extents whose product is below 2^50", axis, in->name,
+                         out->name);
+  }
+  return true;
+}
+
+static bool infer_sizes_operand(Inference *inf, Value *sizes, int rank) {
+  return !sizes || (infer_rank(inf, sizes, 1) && infer_extent(inf, sizes, 0, EXTENT(rank - 2)));
+}
+
+static bool is_extent(int64_t number) {
+  return number >= 0 && number < MAX_ELEMENTS;
+}
+
+// The output's extent on a spatial axis: by `scales`, that of the input times an f32, cut off.
+static bool infer_resized(Inference *inf, const Node *node, int spatial) {
+  const AttributeValue *sizes = node_attribute(node, "sizes"), *scales = node_attribute(node, "scales");
+  int axis = spatial_axis(node) + spatial;
+  Extent in = node->inputs[0]->shape.extent[axis];
+  if (sizes->list.count && !is_extent(sizes->list.items[spatial])) return true; // which check tells
+  if (sizes->list.count)
+    return infer_extent_beside(inf, node->outputs[0], axis, EXTENT(sizes->list.items[spatial]), node->inputs[0]);
+  if (!extent_is_literal(in)) return true;
+  float extent = (float)in.value * (float)scales->numbers.items[spatial];
+  if (!(extent >= 0 && extent < (float)MAX_ELEMENTS))
+    return infer_error(inf, "scales: expected numbers that give extents, found %g on axis %d",
+                       scales->numbers.items[spatial], axis);
+  return infer_extent_beside(inf, node->outputs[0], axis, EXTENT((int64_t)extent), node->inputs[0]);
+}
+
+bool infer_interpolate(Inference *inf, Node *node) {
+  Value *both[] = {node->inputs[0], node->outputs[0]};
+  const AttributeValue *sizes = node_attribute(node, "sizes"), *scales = node_attribute(node, "scales");
+  size_t count = sizes->list.count ? sizes->list.count : scales->numbers.count;
+  if (both[0]->shape.rank < 0 && both[1]->shape.rank < 0 && count <= MOST_RANK - 2 &&
+      !infer_rank(inf, both[0], (int)count + 2))
+    return false;
+  if (!infer_ranks(inf, both, 2)) return false;
+  int rank = both[0]->shape.rank;
+  if (rank < 0) return infer_error(inf, "sizes: expected at most %d", MOST_RANK - 2);
+  if (count != (size_t)rank - 2)
+    return infer_error(inf, "%s: expected one for each spatial axis, %d, found %zu",
+                       sizes->list.count ? "sizes" : "scales", rank - 2, count);
+  if (!infer_sizes_operand(inf, node->inputs[1], rank)) return false;
+  for (int i = 0; i < rank - 2; i++)
+    if (!infer_resized(inf, node, i)) return false;
+  return infer_sides(inf, node, both[0], both[1]);
+}
+
+bool infer_interpolate_backward(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *diff_dst = node->inputs[1], *diff_src = node->outputs[0];
+  Value *all[] = {src, diff_dst, diff_src};
+  if (!infer_ranks(inf, all, 3) || !infer_same_shape(inf, src, diff_src)) return false;
+  if (diff_src->shape.rank < 0) return true;
+  return infer_sizes_operand(inf, node->inputs[2], diff_src->shape.rank) && infer_sides(inf, node, diff_src, diff_dst);
+}
+
+bool check_interpolate(Node *node, Diagnostics *d) {
+  const AttributeValue *sizes = node_attribute(node, "sizes"), *scales = node_attribute(node, "scales");
+  char title[NODE_TITLE_BYTES];
+  for (size_t i = 0; i < sizes->list.count; i++)
+    if (!is_extent(sizes->list.items[i]))
+      return error_at(d, node->position, "sizes of %s: expected extents, found %lld", node_title(node, title),
+                      (long long)sizes->list.items[i]);
+  if (!sizes->list.count != !scales->numbers.count) return true;
+  return error_at(d, node->position, "%s: expected either sizes or scales", node_title(node, title));
+}

@@ -1,0 +1,192 @@
+// Rules of the operators that move elements.
+#include "ir/operators/movement.h"
+
+#include "ir/operators/rules.h"
+
+bool transpose_axes(const Node *node, int rank, int axes[MAX_RANK]) {
+  const AttributeValue *order = node_attribute(node, "order");
+  uint32_t seen = 0;
+  if (order->list.count && order->list.count != (size_t)rank) return false;
+  for (int i = 0; i < rank; i++) {
+    int64_t axis = order->list.count ? order->list.items[i] : rank - 1 - i;
+    if (axis < -rank || axis >= rank) return false;
+    axes[i] = (int)(axis < 0 ? axis + rank : axis);
+    seen |= 1U << axes[i];
+  }
+  return seen == (1U << rank) - 1;
+}
+
+bool infer_static_transpose(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *dst = node->outputs[0];
+  const AttributeValue *order = node_attribute(node, "order");
+  int rank = src->shape.rank >= 0 ? src->shape.rank : dst->shape.rank, axes[MAX_RANK];
+  if (rank < 0 && order->list.count) rank = order->list.count <= MAX_RANK ? (int)order->list.count : MAX_RANK;
+  if (rank < 0) return true;
+  if (!transpose_axes(node, rank, axes))
+    return infer_error(inf, "order: expected each axis of rank %d once, or none", rank);
+  if (!infer_rank_beside(inf, src, rank, dst) || !infer_rank_beside(inf, dst, rank, src)) return false;
+  for (int i = 0; i < rank; i++)
+    if (!infer_same_extent(inf, dst, i, src, axes[i])) return false;
+  return true;
+}
+
+int axis_of(const Node *node, int rank) {
+  int64_t axis = node_s64(node, "axis");
+  return (int)(axis < 0 ? axis + rank : axis);
+}
+
+bool infer_gen_index(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *dst = node->outputs[0];
+  int64_t axis;
+  if (!infer_same_shape(inf, src, dst)) return false;
+  if (src->shape.rank < 0) return true;
+  if (!infer_axis(inf, "axis", node_s64(node, "axis"), src->shape.rank, &axis)) return false;
+  return extent_value(src->shape.extent[axis]) <= INT32_MAX ||
+         infer_error(inf, "%s: expected an extent below 2^31 on axis %d", src->name, (int)axis);
+}
+
+// The extent on axis: the parts' sum, and one part's what the others leave.
+static bool infer_joined_extent(Inference *inf, Node *node, int axis) {
+  Value *dst = node->outputs[0], *open = NULL;
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    Extent e = node->inputs[i]->shape.extent[axis];
+    if (!extent_is_literal(e) && open) return true;
+    if (!extent_is_literal(e)) open = node->inputs[i];
+    else if (e.value > MAX_ELEMENTS - sum) return true; // too many elements, which is told of dst
+    else sum += e.value;
+  }
+  if (!open) return infer_extent_beside(inf, dst, axis, EXTENT(sum), node->inputs[0]);
+  Extent e = dst->shape.extent[axis];
+  if (!extent_is_literal(e) || !extent_is_unknown(open->shape.extent[axis])) return true;
+  if (e.value < sum)
+    return infer_error(inf, "%s: expected an extent of at least %lld on axis %d", dst->name, (long long)sum, axis);
+  return infer_extent(inf, open, axis, EXTENT(e.value - sum));
+}
+
+bool infer_concat(Inference *inf, Node *node) {
+  Value *dst = node->outputs[0], *known = dst->shape.rank >= 0 ? dst : NULL;
+  int64_t axis;
+  for (uint32_t i = 0; i < node->ninputs && !known; i++)
+    if (node->inputs[i]->shape.rank >= 0) known = node->inputs[i];
+  if (!known) return true;
+  const int rank = known->shape.rank;
+  if (!infer_rank_beside(inf, dst, rank, known)) return false;
+  if (!infer_axis(inf, "axis", node_s64(node, "axis"), rank, &axis)) return false;
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    Value *v = node->inputs[i];
+    if (!infer_rank_beside(inf, v, rank, known)) return false;
+    for (int k = 0; k < rank; k++)
+      if (k != axis && !infer_same_extent(inf, v, k, dst, k)) return false;
+  }
+  return infer_joined_extent(inf, node, (int)axis);
+}
+
+bool reshape_list(const Shape *from, const Shape *to, int64_t *items, bool *special_zero) {
+  bool has_remaining = false, has_zero = false;
+  *special_zero = false;
+  for (int i = 0; i < to->rank; i++) {
+    bool is_literal = extent_is_literal(to->extent[i]),
+         is_kept = i < from->rank && extent_equals(from->extent[i], to->extent[i]);
+    if (!is_literal && !is_kept && has_remaining) return false;
+    items[i] = is_literal ? to->extent[i].value : is_kept ? 0 : -1;
+    has_remaining |= items[i] == -1;
+    has_zero |= is_literal && items[i] == 0;
+    *special_zero |= !is_literal && is_kept;
+  }
+  return !(has_zero && *special_zero);
+}
+
+// A product of extents: known numbers, and named ones as they are.
+typedef struct Product {
+  int64_t number;
+  Extent open[MAX_RANK]; // named or unknown
+  int nopen;
+} Product;
+
+static bool product_times(Product *p, Extent e) {
+  if (!extent_is_literal(e)) {
+    p->open[p->nopen++] = e;
+    return true;
+  }
+  if (e.value && p->number > (MAX_ELEMENTS - 1) / e.value) return false;
+  p->number *= e.value;
+  return true;
+}
+
+// Takes out of both what they have in common; what is left of the open ones may still be equal.
+static void products_cancel(Product *a, Product *b) {
+  for (int i = a->nopen; i-- > 0;) {
+    for (int k = 0; k < b->nopen; k++) {
+      if (!extent_equals(a->open[i], b->open[k])) continue;
+      a->open[i] = a->open[--a->nopen];
+      b->open[k] = b->open[--b->nopen];
+      break;
+    }
+  }
+}
+
+static bool reshape_error(Inference *inf, const Node *node, const char *what) {
+  char src[160];
+  return infer_error(inf, "shape: %s, found %s of %s", what, node->inputs[0]->name,
+                     shape_string(&node->inputs[0]->shape, src, sizeof src));
+}
+
+// What `shape` says of one axis of dst; false when it says nothing that can be.
+static bool reshaped_extent(const Node *node, size_t i, Extent *e) {
+  const Shape *src = &node->inputs[0]->shape;
+  int64_t number = node_attribute(node, "shape")->list.items[i];
+  bool is_kept = number == 0 && node_bool(node, "special_zero");
+  if (number < -1 || number >= MAX_ELEMENTS || (is_kept && i >= (size_t)src->rank)) return false;
+  *e = is_kept ? src->extent[i] : EXTENT(number);
+  return true;
+}
+
+// The extent that -1 stands for; unknown when it is not known yet. False: there is none.
+static bool remaining_extent(Product *all, Product *others, Extent *e) {
+  *e = EXTENT_UNKNOWN;
+  products_cancel(all, others);
+  if (others->nopen == 0 && others->number == 0) return false;
+  if (others->nopen || all->nopen > 1) return true;
+  if (all->nopen == 1) {
+    if (all->number == others->number) *e = all->open[0];
+    return true;
+  }
+  if (all->number % others->number) return false;
+  *e = EXTENT(all->number / others->number);
+  return true;
+}
+
+bool infer_static_reshape(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *dst = node->outputs[0];
+  const AttributeValue *shape = node_attribute(node, "shape");
+  if (shape->list.count > MAX_RANK) return infer_error(inf, "shape: expected at most rank %d", MAX_RANK);
+  int rank = (int)shape->list.count, remaining = -1;
+  if (!infer_rank(inf, dst, rank)) return false;
+  if (src->shape.rank < 0) return true;
+  Product all = {.number = 1}, others = {.number = 1};
+  bool ok = true;
+  for (int i = 0; ok && i < src->shape.rank; i++) ok = product_times(&all, src->shape.extent[i]);
+  if (!ok) return true; // too many elements, which is told of src
+  for (int i = 0; i < rank; i++) {
+    Extent e;
+    if (!reshaped_extent(node, (size_t)i, &e))
+      return reshape_error(inf, node, "expected extents, one -1, or with special_zero a 0 where src has an axis");
+    if (shape->list.items[i] != -1) {
+      if (!product_times(&others, e)) return reshape_error(inf, node, "expected as many elements as src");
+      if (!infer_extent(inf, dst, i, e)) return false;
+    } else if (remaining >= 0) {
+      return reshape_error(inf, node, "expected -1 at most once");
+    } else {
+      remaining = i;
+    }
+  }
+  Extent e;
+  if (remaining >= 0) {
+    if (!remaining_extent(&all, &others, &e)) return reshape_error(inf, node, "expected -1 to have an extent");
+    return infer_extent(inf, dst, remaining, e);
+  }
+  products_cancel(&all, &others);
+  bool is_open = all.nopen || others.nopen;
+  return is_open || all.number == others.number || reshape_error(inf, node, "expected as many elements as src");
+}

@@ -1,0 +1,393 @@
+// Rules of the normalisations and their gradients.
+#include "ir/operators/norm.h"
+
+#include "ir/operators/rules.h"
+
+// Statistics and parameters are f32, or the data's own type where that is bf16 or f64; a signature with a rule of
+// its own (one type for all) has been checked already.
+static bool infer_statistics_type(Inference *inf, Node *node, const Value *src, const Value *statistic) {
+  if (node->signature && node->signature->types) return true;
+  if (!statistic || statistic->type == TYPE_NONE || src->type == TYPE_NONE || statistic->type == TYPE_F32) return true;
+  if (statistic->type == src->type && src->type != TYPE_F16) return true;
+  return infer_error(inf, "%s is %s while %s is %s: expected f32%s", statistic->name, type_name(statistic->type),
+                     src->name, type_name(src->type),
+                     src->type == TYPE_BF16  ? " or bf16"
+                     : src->type == TYPE_F64 ? " or f64"
+                                             : "");
+}
+
+// Batch norm
+
+int node_channel_axis(const Node *node, int rank) {
+  return node_s64(node, "data_format") == FORMAT_NCX ? 1 : rank - 1;
+}
+
+int norm_channel_axis(const Node *node) {
+  return node_channel_axis(node, node->inputs[0]->shape.rank);
+}
+
+bool batch_norm_has_broadcast_statistics(const Node *node) {
+  return (node->op->id == OP_BatchNormTrainingBackward || node->op->id == OP_BatchNormInferenceBackward) &&
+         node_s64(node, "statistics") == STATISTICS_BROADCAST;
+}
+
+// One vector of extent C, which is src's channel axis.
+static bool infer_channel_vector(Inference *inf, Node *node, Value *src, Value *vector) {
+  if (!vector) return true;
+  int axis = node_channel_axis(node, src->shape.rank);
+  if (!infer_rank_beside(inf, vector, 1, src) || !infer_same_extent(inf, vector, 0, src, axis)) return false;
+  if (extent_value(vector->shape.extent[0]) == 0)
+    return infer_error(inf, "%s: expected at least 1 channel, found 0", vector->name);
+  return infer_statistics_type(inf, node, src, vector);
+}
+
+// src's rank, each extent 1 or src's.
+static bool infer_broadcast_statistic(Inference *inf, Value *src, Value *statistic) {
+  return infer_rank_beside(inf, statistic, src->shape.rank, src) && infer_broadcast_to(inf, statistic, src);
+}
+
+// All inputs and outputs of a batch norm operator but the data are statistics or parameters.
+static bool infer_statistics(Inference *inf, Node *node, Value *src, Value **operands, uint32_t from, uint32_t to) {
+  for (uint32_t i = from; i < to; i++) {
+    if (!operands[i]) continue;
+    if (!batch_norm_has_broadcast_statistics(node)) {
+      if (!infer_channel_vector(inf, node, src, operands[i])) return false;
+    } else if (!infer_same_shape(inf, node->inputs[2], operands[i]) ||
+               !infer_broadcast_statistic(inf, src, operands[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool infer_batch_norm(Inference *inf, Node *node) {
+  Value *src = node->inputs[0];
+  if (!infer_same_shape(inf, src, node->outputs[0])) return false;
+  if (src->shape.rank < 0) return true;
+  return infer_rank_at_least(inf, src, 2) && infer_statistics(inf, node, src, node->inputs, 1, node->ninputs);
+}
+
+bool infer_batch_norm_forward_training(Inference *inf, Node *node) {
+  Value *src = node->inputs[0];
+  return infer_batch_norm(inf, node) &&
+         (src->shape.rank < 0 || infer_statistics(inf, node, src, node->outputs, 1, node->noutputs));
+}
+
+bool infer_batch_norm_backward(Inference *inf, Node *node) {
+  Value *src = node->inputs[0];
+  if (!infer_same_shape(inf, src, node->inputs[1]) || !infer_same_shape(inf, src, node->outputs[0])) return false;
+  if (src->shape.rank < 0) return true;
+  return infer_rank_at_least(inf, src, batch_norm_has_broadcast_statistics(node) ? 1 : 2) &&
+         infer_statistics(inf, node, src, node->inputs, 2, node->ninputs) &&
+         infer_statistics(inf, node, src, node->outputs, 1, node->noutputs);
+}
+
+Extent norm_ngroups(const Node *node) {
+  if (!operator_has_attribute(node->op, "groups")) return EXTENT_UNKNOWN;
+  int64_t groups = node_s64(node, "groups");
+  return groups ? EXTENT(groups) : node->inputs[0]->shape.extent[norm_channel_axis(node)];
+}
+
+uint32_t norm_reduced_axes(const Node *node) {
+  const Shape *src = &node->inputs[0]->shape;
+  uint32_t all = (1U << src->rank) - 1;
+  if (operator_has_attribute(node->op, "begin_norm_axis")) return all & ~((1U << layer_norm_begin_axis(node)) - 1);
+  if (operator_has_attribute(node->op, "groups")) return all & ~1U;
+  if (!batch_norm_has_broadcast_statistics(node)) return all & ~(1U << norm_channel_axis(node));
+  uint32_t reduced = 0;
+  for (int i = 0; i < src->rank; i++)
+    if (extent_equals(node->inputs[2]->shape.extent[i], EXTENT(1))) reduced |= 1U << i;
+  return reduced;
+}
+
+int64_t norm_reduced_nelems(const Node *node) {
+  const Shape *src = &node->inputs[0]->shape;
+  uint32_t reduced = norm_reduced_axes(node);
+  int64_t groups = extent_value(norm_ngroups(node)), nelems = 1;
+  for (int i = 0; i < src->rank; i++)
+    if (reduced >> i & 1) nelems *= extent_value(src->extent[i]);
+  return groups > 0 ? nelems / groups : nelems;
+}
+
+Powers norm_reduced_powers(const Node *node) {
+  const Shape *src = &node->inputs[0]->shape;
+  uint32_t reduced = norm_reduced_axes(node);
+  Powers powers = 0;
+  for (int i = 0; i < src->rank; i++)
+    if (reduced >> i & 1) powers += extent_powers(src->extent[i]);
+  return powers - extent_powers(norm_ngroups(node));
+}
+
+bool norm_cancels(const Node *node) {
+  enum { FEW_ELEMENTS = 4 };
+  return node->op->traits & TRAIT_CANCELS && norm_reduced_nelems(node) <= FEW_ELEMENTS;
+}
+
+static bool both_or_neither(const Node *node, Diagnostics *d, const Value *a, const char *name_a, const Value *b,
+                            const char *name_b) {
+  if (!a == !b) return true;
+  char title[NODE_TITLE_BYTES];
+  return error_at(d, node->position, "%s: expected both %s and %s, or neither, found only %s", node_title(node, title),
+                  name_a, name_b, a ? name_a : name_b);
+}
+
+bool check_batch_norm_forward_training(Node *node, Diagnostics *d) {
+  return both_or_neither(node, d, node->inputs[3], "gamma", node->inputs[4], "beta");
+}
+
+bool check_batch_norm_backward(Node *node, Diagnostics *d) {
+  OperatorName as = {node->op, node->signature};
+  if (!both_or_neither(node, d, node->outputs[1], named_output(as, 1).name, node->outputs[2], named_output(as, 2).name))
+    return false;
+  // oneDNN Graph's document says so of this name; the others have no such rule. Dropping the operand here leaves one
+  // meaning to all later stages: gamma counts where it is present.
+  if (node->op->id == OP_BatchNormTrainingBackward && !node->signature && !node->outputs[1] && node->inputs[4]) {
+    warn_at(d, node->position, "%s without diff_gamma and diff_beta ignores gamma; BatchNormTrainingBackprop does not",
+            node->op->name);
+    node_set_input(node, 4, NULL);
+  }
+  return true;
+}
+
+// Layer norm
+
+static int begin_axis(const Node *node, int rank) {
+  int64_t k = node_s64(node, "begin_norm_axis");
+  return (int)(k < 0 ? k + rank : k);
+}
+
+int layer_norm_begin_axis(const Node *node) {
+  return begin_axis(node, node->inputs[0]->shape.rank);
+}
+
+static bool check_begin_axis(Inference *inf, const Node *node, int rank) {
+  int64_t axis;
+  return infer_axis(inf, "begin_norm_axis", node_s64(node, "begin_norm_axis"), rank, &axis);
+}
+
+// src.shape[:k]
+static bool infer_layer_statistic(Inference *inf, Node *node, Value *src, int k, Value *statistic) {
+  if (!statistic) return true;
+  if (!infer_rank_beside(inf, statistic, k, src)) return false;
+  for (int i = 0; i < k; i++)
+    if (!infer_same_extent(inf, statistic, i, src, i)) return false;
+  return infer_statistics_type(inf, node, src, statistic);
+}
+
+// src.shape[k:], or all of it in one axis.
+static bool infer_layer_parameter(Inference *inf, Node *node, Value *src, int k, Value *parameter) {
+  if (!parameter) return true;
+  char text[160], src_text[160];
+  int depth = src->shape.rank - k;
+  if (!infer_statistics_type(inf, node, src, parameter)) return false;
+  if (parameter->shape.rank == 1 && depth > 1) {
+    Shape normalised = {.rank = depth};
+    for (int i = 0; i < depth; i++) normalised.extent[i] = src->shape.extent[k + i];
+    for (int i = 0; i < depth; i++)
+      if (!extent_is_literal(normalised.extent[i])) return true;
+    Extent flat = EXTENT(shape_nelems(&normalised)); // unknown when they are too many, which is told of src
+    if (extent_is_unknown(flat)) return true;
+    if (!extent_is_unknown(parameter->shape.extent[0]) && !extent_equals(parameter->shape.extent[0], flat))
+      return infer_error(inf, "%s %s: expected extent %lld on axis 0 beside %s %s", parameter->name,
+                         shape_string(&parameter->shape, text, sizeof text), (long long)flat.value, src->name,
+                         shape_string(&src->shape, src_text, sizeof src_text));
+    return infer_extent(inf, parameter, 0, flat);
+  }
+  if (!infer_rank_beside(inf, parameter, depth, src)) return false;
+  for (int i = 0; i < depth; i++)
+    if (!infer_same_extent(inf, parameter, i, src, k + i)) return false;
+  return true;
+}
+
+// Parameters and their gradients are alike: one that is known to be flat says that the others are.
+static bool infer_parameter_ranks(Inference *inf, Value *const *alike, int count) {
+  int rank = -1;
+  for (int i = 0; i < count && rank < 0; i++)
+    if (alike[i]) rank = alike[i]->shape.rank;
+  for (int i = 0; i < count && rank >= 0; i++)
+    if (alike[i] && alike[i]->shape.rank < 0 && !infer_rank(inf, alike[i], rank)) return false;
+  return true;
+}
+
+// Statistics are f32 where neither they nor parameters say it.
+static bool infer_default_types(Inference *inf, Value *const *statistics, int count) {
+  for (int i = 0; i < count; i++)
+    if (statistics[i] && statistics[i]->type == TYPE_NONE && !infer_type(inf, statistics[i], TYPE_F32)) return false;
+  return true;
+}
+
+bool infer_layer_norm(Inference *inf, Node *node) {
+  Value *src = node->inputs[0];
+  if (!infer_same_shape(inf, src, node->outputs[0])) return false;
+  if (src->shape.rank < 0) return true;
+  if (!infer_rank_at_least(inf, src, 1) || !check_begin_axis(inf, node, src->shape.rank)) return false;
+  int k = layer_norm_begin_axis(node);
+  if (!infer_parameter_ranks(inf, &node->inputs[1], 2) || !infer_layer_parameter(inf, node, src, k, node->inputs[1]) ||
+      !infer_layer_parameter(inf, node, src, k, node->inputs[2]) ||
+      !infer_layer_statistic(inf, node, src, k, node->outputs[1]) ||
+      !infer_layer_statistic(inf, node, src, k, node->outputs[2]))
+    return false;
+  return infer_default_types(inf, &node->outputs[1], 2) && infer_same_shape(inf, node->inputs[1], node->inputs[2]);
+}
+
+bool infer_layer_norm_backward(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *gamma = node->inputs[4], *beta = node->inputs[5];
+  if (!infer_same_shape(inf, src, node->inputs[1]) || !infer_same_shape(inf, src, node->outputs[0])) return false;
+  if (src->shape.rank < 0) return true;
+  if (!infer_rank_at_least(inf, src, 1) || !check_begin_axis(inf, node, src->shape.rank)) return false;
+  int k = layer_norm_begin_axis(node);
+  if (!infer_parameter_ranks(inf, (Value *[]){gamma, beta, node->outputs[1], node->outputs[2]}, 4) ||
+      !infer_layer_statistic(inf, node, src, k, node->inputs[2]) ||
+      !infer_layer_statistic(inf, node, src, k, node->inputs[3]) || !infer_layer_parameter(inf, node, src, k, gamma) ||
+      !infer_layer_parameter(inf, node, src, k, beta))
+    return false;
+  for (uint32_t i = 1; i < 3; i++)
+    if (!infer_same_shape(inf, gamma, node->outputs[i])) return false;
+  return infer_same_shape(inf, gamma, beta);
+}
+
+// use_affine asks for parameters; without it those given count for nothing.
+static bool check_affine(Node *node, Diagnostics *d, uint32_t gamma, uint32_t beta, bool needs_beta) {
+  bool is_affine = node_bool(node, "use_affine");
+  if (is_affine && !node->inputs[gamma])
+    return error_at(d, node->position, "%s: use_affine is true, expected gamma; or set use_affine: false",
+                    node->op->name);
+  if (is_affine && needs_beta && !node->inputs[beta])
+    return error_at(d, node->position, "%s: use_affine is true, expected beta beside gamma", node->op->name);
+  if (is_affine || (!node->inputs[gamma] && !node->inputs[beta])) return true;
+  warn_at(d, node->position, "%s: use_affine is false, gamma and beta are ignored", node->op->name);
+  node_set_input(node, gamma, NULL);
+  node_set_input(node, beta, NULL);
+  return true;
+}
+
+bool check_layer_norm(Node *node, Diagnostics *d) {
+  bool keeps = node_bool(node, "keep_stats");
+  if (keeps && !(node->outputs[1] && node->outputs[2]))
+    return error_at(d, node->position,
+                    "%s: keep_stats is true, expected outputs mean and variance; or set keep_stats: false",
+                    node->op->name);
+  if (!keeps && (node->outputs[1] || node->outputs[2]))
+    return error_at(d, node->position, "%s: keep_stats is false, expected dst as the only output", node->op->name);
+  return check_affine(node, d, 1, 2, true);
+}
+
+bool check_layer_norm_backward(Node *node, Diagnostics *d) {
+  if (!both_or_neither(node, d, node->outputs[1], "diff_gamma", node->outputs[2], "diff_beta")) return false;
+  if (node->outputs[1] && !node_bool(node, "use_affine"))
+    return error_at(d, node->position, "%s: use_affine is false, expected diff_src as the only output", node->op->name);
+  return check_affine(node, d, 4, 5, false);
+}
+
+// Group norm
+
+// [N, groups]
+static bool infer_group_statistic(Inference *inf, Node *node, Value *src, Value *statistic) {
+  if (!statistic) return true;
+  int channels = norm_channel_axis(node);
+  int64_t groups = node_s64(node, "groups");
+  if (!infer_rank_beside(inf, statistic, 2, src) || !infer_same_extent(inf, src, 0, statistic, 0)) return false;
+  if (!groups)
+    return infer_same_extent(inf, src, channels, statistic, 1) && infer_statistics_type(inf, node, src, statistic);
+  Extent e = statistic->shape.extent[1];
+  char text[160], src_text[160];
+  if (!extent_is_unknown(e) && !extent_equals(e, EXTENT(groups)))
+    return infer_error(inf, "%s %s: expected extent %lld on axis 1, the groups of %s %s", statistic->name,
+                       shape_string(&statistic->shape, text, sizeof text), (long long)groups, src->name,
+                       shape_string(&src->shape, src_text, sizeof src_text));
+  return infer_extent(inf, statistic, 1, EXTENT(groups)) && infer_statistics_type(inf, node, src, statistic);
+}
+
+// Once the channels have a number, it is a multiple of the groups'.
+static bool check_groups(Inference *inf, const Node *node, const Value *src) {
+  Extent e = src->shape.extent[norm_channel_axis(node)];
+  int64_t channels = extent_value(e), groups = node_s64(node, "groups");
+  if (!extent_is_literal(e)) return true;
+  if (channels == 0) return infer_error(inf, "%s: expected at least 1 channel, found 0", src->name);
+  if (!groups || channels % groups == 0) return true;
+  return infer_error(inf, "groups: expected a divisor of %lld, the channels of %s, found %lld", (long long)channels,
+                     src->name, (long long)groups);
+}
+
+// Inputs and outputs from the given slots on, in this order.
+static bool infer_groups(Inference *inf, Node *node, Value *const *statistics, Value *const *parameters,
+                         int nparameters) {
+  Value *src = node->inputs[0];
+  if (!infer_rank_at_least(inf, src, 2) || !check_groups(inf, node, src)) return false;
+  for (int i = 0; i < 2; i++)
+    if (!infer_group_statistic(inf, node, src, statistics[i])) return false;
+  for (int i = 0; i < nparameters; i++)
+    if (!infer_channel_vector(inf, node, src, parameters[i])) return false;
+  return true;
+}
+
+bool infer_group_norm(Inference *inf, Node *node) {
+  Value *src = node->inputs[0];
+  if (!infer_same_shape(inf, src, node->outputs[0])) return false;
+  if (src->shape.rank < 0) return true;
+  return infer_groups(inf, node, &node->outputs[1], &node->inputs[1], 2) &&
+         infer_default_types(inf, &node->outputs[1], 2);
+}
+
+bool infer_group_norm_backward(Inference *inf, Node *node) {
+  Value *src = node->inputs[0];
+  if (!infer_same_shape(inf, src, node->inputs[1]) || !infer_same_shape(inf, src, node->outputs[0])) return false;
+  if (src->shape.rank < 0) return true;
+  Value *const parameters[] = {node->inputs[4], node->inputs[5], node->outputs[1], node->outputs[2]};
+  return infer_groups(inf, node, &node->inputs[2], parameters, 4);
+}
+
+// RMSNorm
+
+// It broadcasts to src's shape.
+static bool infer_rms_gamma(Inference *inf, Value *src, Value *gamma) {
+  if (!gamma) return true;
+  if (gamma->type != TYPE_NONE && src->type != TYPE_NONE && gamma->type != TYPE_F32 && gamma->type != src->type)
+    return infer_error(inf, "%s is %s while %s is %s: expected f32 or %s", gamma->name, type_name(gamma->type),
+                       src->name, type_name(src->type), type_name(src->type));
+  return infer_broadcast_to(inf, gamma, src);
+}
+
+static bool infer_rms(Inference *inf, Node *node, Value *gamma) {
+  Value *src = node->inputs[0];
+  if (!infer_same_shape(inf, src, node->outputs[0])) return false;
+  if (src->shape.rank < 0) return true;
+  return infer_rank_at_least(inf, src, 1) && check_begin_axis(inf, node, src->shape.rank) &&
+         infer_rms_gamma(inf, src, gamma);
+}
+
+bool infer_rms_norm(Inference *inf, Node *node) {
+  return infer_rms(inf, node, node->inputs[1]);
+}
+
+// The sums of diff_gamma need those of whole rows first. Kernels take both in one go where gamma is broadcast along all
+// the axes of a row or along none.
+static bool check_rms_gamma_of_rows(Inference *inf, const Node *node, const Value *src, const Value *gamma) {
+  char text[160], src_text[160];
+  int missing = src->shape.rank - gamma->shape.rank;
+  bool is_broadcast = false, is_whole = false;
+  for (int i = layer_norm_begin_axis(node); i < src->shape.rank; i++) {
+    Extent e = src->shape.extent[i], own = i < missing ? EXTENT(1) : gamma->shape.extent[i - missing];
+    if (extent_is_unknown(e) || extent_is_unknown(own)) return true;
+    if (extent_equals(e, EXTENT(1))) continue;
+    if (extent_equals(own, EXTENT(1))) is_broadcast = true;
+    else is_whole = true;
+  }
+  if (!is_broadcast || !is_whole) return true;
+  return infer_error(inf, "%s %s: expected all or none of the axes from %d on of %s %s, for diff_gamma", gamma->name,
+                     shape_string(&gamma->shape, text, sizeof text), layer_norm_begin_axis(node), src->name,
+                     shape_string(&src->shape, src_text, sizeof src_text));
+}
+
+bool infer_rms_norm_backward(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *gamma = node->inputs[2], *diff_gamma = node->outputs[1];
+  if (!infer_same_shape(inf, src, node->inputs[1]) || !infer_same_shape(inf, gamma, diff_gamma)) return false;
+  if (!infer_rms(inf, node, gamma)) return false;
+  if (!diff_gamma || !gamma || src->shape.rank < 0 || gamma->shape.rank < 0) return true;
+  return check_rms_gamma_of_rows(inf, node, src, gamma);
+}
+
+bool check_rms_norm_backward(Node *node, Diagnostics *d) {
+  if (node->inputs[2] || !node->outputs[1]) return true;
+  return error_at(d, node->position, "%s: expected gamma beside diff_gamma, found none", node->op->name);
+}

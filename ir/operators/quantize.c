@@ -1,0 +1,108 @@
+// Rules of quantisation.
+#include "ir/operators/quantize.h"
+
+#include "ir/operators/rules.h"
+
+#include <math.h>
+
+static bool is_per_channel(const Node *node) {
+  return node_s64(node, "qtype") == QUANTIZE_PER_CHANNEL;
+}
+
+int scaling_axis(const Node *node, int64_t nelems, int axis, int64_t *step) {
+  int64_t own = node_s64(node, "axis");
+  int rank = node->inputs[0]->shape.rank;
+  *step = 1;
+  if (node_s64(node, "qtype") == QUANTIZE_PER_GROUP) {
+    *step = node_attribute(node, "group_shape")->list.items[axis];
+    return axis;
+  }
+  return is_per_channel(node) && nelems != 1 && axis == (own < 0 ? own + rank : own) ? 0 : -1;
+}
+
+static bool is_f8(Type type) {
+  return TYPES_F8 & TYPE_BIT(type);
+}
+
+bool infer_quantize(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *dst = node->outputs[0];
+  const AttributeValue *scales = node_attribute(node, "scales"), *zps = node_attribute(node, "zps");
+  int64_t axis;
+  if (zps->list.count && (is_f8(src->type) || is_f8(dst->type)))
+    return infer_error(inf, "zps: expected none for an 8-bit float");
+  if (!infer_same_shape(inf, src, dst)) return false;
+  if (!is_per_channel(node) || src->shape.rank < 0) return true;
+  if (!infer_axis(inf, "axis", node_s64(node, "axis"), src->shape.rank, &axis)) return false;
+  Extent count = EXTENT((int64_t)scales->numbers.count), own = src->shape.extent[axis];
+  char text[160];
+  if (extent_is_unknown(own) || extent_equals(own, count)) return infer_extent(inf, src, (int)axis, count);
+  return infer_error(inf, "axis %d of %s %s: expected as many as scales, [%lld]", (int)axis, src->name,
+                     shape_string(&src->shape, text, sizeof text), (long long)count.value);
+}
+
+// Scales and zero points of src's rank, with an extent for each group of src's.
+static bool infer_groups(Inference *inf, Node *node, Value *operand) {
+  Value *src = node->inputs[0];
+  const AttributeValue *groups = node_attribute(node, "group_shape");
+  if (src->shape.rank < 0 || !operand) return true;
+  if (groups->list.count != (size_t)src->shape.rank)
+    return infer_error(inf, "group_shape: expected one for each axis, %d, found %zu", src->shape.rank,
+                       groups->list.count);
+  if (!infer_rank_beside(inf, operand, src->shape.rank, src)) return false;
+  for (int i = 0; i < src->shape.rank; i++) {
+    int64_t group = groups->list.items[i];
+    char text[160];
+    Extent e = src->shape.extent[i], of = operand->shape.extent[i];
+    if (group < 1 || group >= MAX_ELEMENTS) return infer_error(inf, "group_shape: expected numbers above 0");
+    if (group == 1 && !infer_same_extent(inf, src, i, operand, i)) return false;
+    if (group != 1 && extent_is_literal(e) && e.value % group)
+      return infer_error(inf, "%s %s: expected a multiple of group_shape [%lld] on axis %d", src->name,
+                         shape_string(&src->shape, text, sizeof text), (long long)group, i);
+    if (group != 1 && extent_is_literal(e) && !infer_extent_beside(inf, operand, i, EXTENT(e.value / group), src))
+      return false;
+    if (group != 1 && extent_is_literal(of) && of.value < MAX_ELEMENTS / group &&
+        !infer_extent_beside(inf, src, i, EXTENT(of.value * group), operand))
+      return false;
+  }
+  return true;
+}
+
+bool infer_dynamic_quantize(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *scales = node->inputs[1], *zps = node->inputs[2];
+  int64_t axis;
+  if (zps && (is_f8(src->type) || is_f8(node->outputs[0]->type)))
+    return infer_error(inf, "zps: expected none for an 8-bit float");
+  if (!infer_same_shape(inf, src, node->outputs[0])) return false;
+  if (node_s64(node, "qtype") == QUANTIZE_PER_GROUP)
+    return infer_groups(inf, node, scales) && infer_groups(inf, node, zps);
+  if (!infer_rank(inf, scales, 1) || !infer_rank(inf, zps, 1)) return false;
+  if (!is_per_channel(node))
+    return infer_extent_beside(inf, scales, 0, EXTENT(1), src) &&
+           (!zps || infer_extent_beside(inf, zps, 0, EXTENT(1), src));
+  if (src->shape.rank < 0) return true;
+  if (!infer_axis(inf, "axis", node_s64(node, "axis"), src->shape.rank, &axis)) return false;
+  bool is_single = zps && extent_equals(zps->shape.extent[0], EXTENT(1));
+  return infer_same_extent(inf, scales, 0, src, (int)axis) &&
+         (is_single || !zps || extent_is_unknown(zps->shape.extent[0]) ||
+          infer_same_extent(inf, zps, 0, src, (int)axis));
+}
+
+bool check_quantize(Node *node, Diagnostics *d) {
+  const AttributeValue *scales = node_attribute(node, "scales"), *zps = node_attribute(node, "zps");
+  char title[NODE_TITLE_BYTES];
+  size_t count = scales->numbers.count;
+  if (!is_per_channel(node) && count != 1)
+    return error_at(d, node->position, "scales of %s: expected one, found %zu", node_title(node, title), count);
+  if (zps->list.count && zps->list.count != count)
+    return error_at(d, node->position, "zps of %s: expected as many as scales, %zu, found %zu", node_title(node, title),
+                    count, zps->list.count);
+  for (size_t i = 0; i < zps->list.count; i++)
+    if (zps->list.items[i] != (int32_t)zps->list.items[i])
+      return error_at(d, node->position, "zps of %s: expected integers of 32 bits, found %lld", node_title(node, title),
+                      (long long)zps->list.items[i]);
+  for (size_t i = 0; i < count; i++)
+    if ((float)scales->numbers.items[i] == 0 || !isfinite((float)scales->numbers.items[i]))
+      return error_at(d, node->position, "scales of %s: expected numbers other than 0, found %g",
+                      node_title(node, title), scales->numbers.items[i]);
+  return true;
+}

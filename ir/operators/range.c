@@ -1,0 +1,51 @@
+// Ranges flow backwards: from Sqrt through Add(variance, 1e-5) and a reshape to the input that holds the variance.
+#include "ir/operators/range.h"
+
+#include <math.h>
+
+ValueRange node_input_range(const Node *node, uint32_t slot) {
+  const Operator *op = node->op;
+  const Operand *row = &op->inputs[slot < op->ninputs ? slot : op->ninputs - 1];
+  const double power = row->power ? node_f32(node, row->power) : -1;
+  return power >= 0 && power == floor(power) ? RANGE_ANY : operand_range(row);
+}
+
+static bool has_negative(const Value *v) {
+  int64_t nelems = v->constant->is_splat ? 1 : shape_nelems(&v->shape);
+  for (int64_t i = 0; i < nelems; i++)
+    if (type_load(v->type, v->constant->data, (size_t)i) < 0) return true;
+  return false;
+}
+
+static bool product_depends_on_signs(const Node *node) {
+  const Value *x = node->inputs[0], *y = node->inputs[1];
+  return x != y && !(x->constant && has_negative(x)) && !(y->constant && has_negative(y));
+}
+
+// What the first result of the node asks of the inputs of its kind.
+static ValueRange range_handed_on(const Node *node) {
+  ValueRange range = node->outputs[0] ? node->outputs[0]->range : RANGE_ANY;
+  switch (node->op->keeps) {
+  case KEEPS_RANGE: return range;
+  case KEEPS_SIGN: return range == RANGE_POSITIVE ? range : RANGE_ANY;
+  case KEEPS_PRODUCT_SIGN: return range == RANGE_POSITIVE && product_depends_on_signs(node) ? range : RANGE_ANY;
+  default: return RANGE_ANY;
+  }
+}
+
+static void narrow(Value *v, ValueRange range) {
+  if (range > v->range) v->range = range;
+}
+
+void graph_find_ranges(Graph *g) {
+  for (size_t i = 0; i < g->nvalues; i++) g->values[i]->range = RANGE_ANY;
+  for (size_t n = g->nnodes; n-- > 0;) { // users before producers
+    const Node *node = g->nodes[n];
+    const ValueRange handed_on = range_handed_on(node);
+    for (uint32_t k = 0; k < node->ninputs; k++) {
+      if (!node->inputs[k]) continue;
+      narrow(node->inputs[k], node_input_range(node, k));
+      if (type_is_float(node->inputs[k]->type)) narrow(node->inputs[k], handed_on); // a Select's condition has none
+    }
+  }
+}

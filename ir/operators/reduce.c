@@ -1,0 +1,58 @@
+// Rules of the reductions.
+#include "ir/operators/reduce.h"
+
+#include "ir/operators/rules.h"
+
+static int64_t from_left(int64_t axis, int rank) {
+  return axis < 0 ? axis + rank : axis;
+}
+
+uint32_t reduce_axes(const Node *node) {
+  const AttributeValue *axes = node_attribute(node, "axes");
+  uint32_t mask = 0;
+  for (size_t i = 0; i < axes->list.count; i++)
+    mask |= 1U << from_left(axes->list.items[i], node->inputs[0]->shape.rank);
+  return mask;
+}
+
+static bool check_axes(Inference *inf, const Node *node, int rank) {
+  const AttributeValue *axes = node_attribute(node, "axes");
+  uint32_t mask = 0;
+  for (size_t i = 0; i < axes->list.count; i++) {
+    int64_t given = axes->list.items[i], axis;
+    if (!infer_axis(inf, "axes", given, rank, &axis)) return false;
+    if (mask >> axis & 1)
+      return infer_error(inf, "axes: expected each axis once, found axis %lld twice", (long long)axis);
+    mask |= 1U << axis;
+  }
+  return true;
+}
+
+static bool infer_reduced_extent(Inference *inf, const Value *src, Value *dst, int axis) {
+  char src_text[160], dst_text[160];
+  Extent e = dst->shape.extent[axis];
+  if (extent_is_unknown(e) || extent_equals(e, EXTENT(1))) return infer_extent(inf, dst, axis, EXTENT(1));
+  return infer_error(inf, "%s %s: expected extent 1 on axis %d, along which %s %s is reduced", dst->name,
+                     shape_string(&dst->shape, dst_text, sizeof dst_text), axis, src->name,
+                     shape_string(&src->shape, src_text, sizeof src_text));
+}
+
+// The axes that are not reduced are dst's too, in their order; the others are 1 or gone.
+bool infer_reduce(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *dst = node->outputs[0];
+  bool keeps = node_bool(node, "keep_dims");
+  size_t count = node_attribute(node, "axes")->list.count;
+  int removed = keeps ? 0 : count < MAX_RANK ? (int)count : MAX_RANK;
+  if (src->shape.rank < 0 && dst->shape.rank >= 0 && !infer_rank(inf, src, dst->shape.rank + removed)) return false;
+  if (src->shape.rank < 0) return true;
+  if (!check_axes(inf, node, src->shape.rank) || !infer_rank_beside(inf, dst, src->shape.rank - removed, src))
+    return false;
+  uint32_t reduced = reduce_axes(node);
+  for (int axis = 0, on = 0; axis < src->shape.rank; axis++) {
+    bool is_reduced = reduced >> axis & 1;
+    if (is_reduced && keeps && !infer_reduced_extent(inf, src, dst, on)) return false;
+    if (!is_reduced && !infer_same_extent(inf, src, axis, dst, on)) return false;
+    on += keeps || !is_reduced;
+  }
+  return true;
+}

@@ -1,0 +1,61 @@
+// The inference and check functions that rows of ir/operators/operators.def name; each lives in its family's file.
+#ifndef NGRAD_IR_OPERATORS_RULES_H
+#define NGRAD_IR_OPERATORS_RULES_H
+
+#include "ir/operators/infer.h"
+
+// elementwise.c
+bool infer_type_cast(Inference *inf, Node *node);
+bool infer_binary(Inference *inf, Node *node);
+bool infer_binary_arithmetic(Inference *inf, Node *node);
+bool infer_select(Inference *inf, Node *node);
+bool infer_bias_add(Inference *inf, Node *node);
+bool infer_bias_add_backward(Inference *inf, Node *node);
+bool infer_prelu(Inference *inf, Node *node);
+bool infer_prelu_backward(Inference *inf, Node *node);
+bool check_clamp(Node *node, Diagnostics *d);
+bool check_elu_backward(Node *node, Diagnostics *d);
+
+// reduce.c
+bool infer_reduce(Inference *inf, Node *node);
+
+// softmax.c
+bool infer_softmax(Inference *inf, Node *node);
+bool infer_softmax_backward(Inference *inf, Node *node);
+
+// movement.c
+bool infer_static_reshape(Inference *inf, Node *node);
+bool infer_static_transpose(Inference *inf, Node *node);
+bool infer_gen_index(Inference *inf, Node *node);
+bool infer_concat(Inference *inf, Node *node);
+
+// interpolate.c
+bool infer_interpolate(Inference *inf, Node *node);
+bool infer_interpolate_backward(Inference *inf, Node *node);
+bool check_interpolate(Node *node, Diagnostics *d);
+
+// dropout.c
+bool infer_dropout(Inference *inf, Node *node);
+
+// quantize.c
+bool infer_quantize(Inference *inf, Node *node);
+bool infer_dynamic_quantize(Inference *inf, Node *node);
+bool check_quantize(Node *node, Diagnostics *d);
+
+// norm.c
+bool infer_batch_norm(Inference *inf, Node *node);
+bool infer_batch_norm_forward_training(Inference *inf, Node *node);
+bool infer_batch_norm_backward(Inference *inf, Node *node);
+bool infer_layer_norm(Inference *inf, Node *node);
+bool infer_layer_norm_backward(Inference *inf, Node *node);
+bool infer_group_norm(Inference *inf, Node *node);
+bool infer_group_norm_backward(Inference *inf, Node *node);
+bool infer_rms_norm(Inference *inf, Node *node);
+bool infer_rms_norm_backward(Inference *inf, Node *node);
+bool check_rms_norm_backward(Node *node, Diagnostics *d);
+bool check_batch_norm_forward_training(Node *node, Diagnostics *d);
+bool check_batch_norm_backward(Node *node, Diagnostics *d);
+bool check_layer_norm(Node *node, Diagnostics *d);
+bool check_layer_norm_backward(Node *node, Diagnostics *d);
+
+#endif

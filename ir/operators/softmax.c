@@ -1,0 +1,64 @@
+// Rules of softmax and its gradients.
+#include "ir/operators/softmax.h"
+
+#include "ir/operators/rules.h"
+
+int softmax_axis(const Node *node) {
+  int64_t axis = node_s64(node, "axis");
+  return (int)(axis < 0 ? axis + node->inputs[0]->shape.rank : axis);
+}
+
+// The result has the data's type unless it is declared; then one of them is f32, or for a gradient the result.
+static bool infer_result_type(Inference *inf, const Value *data, Value *result, bool data_may_be_f32) {
+  if (data->type == TYPE_NONE || !result) return true;
+  if (result->type == TYPE_NONE) return infer_type(inf, result, data->type);
+  if (result->type == data->type || result->type == TYPE_F32) return true;
+  if (data_may_be_f32 && data->type == TYPE_F32) return true;
+  return infer_error(inf, "%s is %s and %s is %s: expected one type, or %s f32", data->name, type_name(data->type),
+                     result->name, type_name(result->type), data_may_be_f32 ? "one of them" : result->name);
+}
+
+// f32, or f64 beside f64.
+static bool infer_stats_type(Inference *inf, const Value *src, Value *stats) {
+  if (src->type == TYPE_NONE) return true;
+  if (stats->type == TYPE_NONE) return infer_type(inf, stats, src->type == TYPE_F64 ? TYPE_F64 : TYPE_F32);
+  if (stats->type == TYPE_F32 || src->type == TYPE_F64) return true;
+  return infer_error(inf, "%s is %s while %s is %s: expected f32", stats->name, type_name(stats->type), src->name,
+                     type_name(src->type));
+}
+
+static bool infer_stats(Inference *inf, Value *src, int axis, Value *stats) {
+  char src_text[160], text[160];
+  if (!infer_rank_beside(inf, stats, src->shape.rank, src)) return false;
+  for (int i = 0; i < src->shape.rank; i++) {
+    Extent e = stats->shape.extent[i];
+    if (i != axis && !infer_same_extent(inf, src, i, stats, i)) return false;
+    if (i == axis && !extent_is_unknown(e) && !extent_equals(e, EXTENT(1)))
+      return infer_error(inf, "%s %s: expected extent 1 on axis %d, the axis of %s %s that is summed", stats->name,
+                         shape_string(&stats->shape, text, sizeof text), axis, src->name,
+                         shape_string(&src->shape, src_text, sizeof src_text));
+    if (i == axis && !infer_extent(inf, stats, i, EXTENT(1))) return false;
+  }
+  return true;
+}
+
+bool infer_softmax(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *stats = node->noutputs > 1 ? node->outputs[1] : NULL;
+  int64_t axis;
+  if (!infer_result_type(inf, src, node->outputs[0], true) || !infer_same_shape(inf, src, node->outputs[0]))
+    return false;
+  if (stats && !infer_stats_type(inf, src, stats)) return false;
+  if (stats && src->shape.rank < 0 && stats->shape.rank >= 0 && !infer_rank(inf, src, stats->shape.rank)) return false;
+  if (src->shape.rank < 0) return true;
+  if (!infer_axis(inf, "axis", node_s64(node, "axis"), src->shape.rank, &axis)) return false;
+  return !stats || infer_stats(inf, src, (int)axis, stats);
+}
+
+bool infer_softmax_backward(Inference *inf, Node *node) {
+  Value *diff_dst = node->inputs[0];
+  int64_t axis;
+  if (!infer_result_type(inf, diff_dst, node->outputs[0], false)) return false;
+  if (!infer_same_shape(inf, diff_dst, node->inputs[1]) || !infer_same_shape(inf, diff_dst, node->outputs[0]))
+    return false;
+  return diff_dst->shape.rank < 0 || infer_axis(inf, "axis", node_s64(node, "axis"), diff_dst->shape.rank, &axis);
+}

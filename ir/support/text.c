@@ -1,0 +1,89 @@
+// The growing string.
+#include "ir/support/text.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void text_init(Text *t, const Allocator *allocator) {
+  *t = (Text){.allocator = allocator};
+}
+
+void text_deinit(Text *t) {
+  allocator_free(t->allocator, t->bytes);
+  text_init(t, t->allocator);
+}
+
+// Room for nbytes more and the final zero.
+static bool text_reserve(Text *t, size_t nbytes) {
+  if (t->out_of_memory) return false;
+  if (nbytes < t->capacity - t->nbytes) return true;
+  size_t wanted = t->capacity ? t->capacity : 256;
+  while (wanted - t->nbytes <= nbytes && wanted <= PTRDIFF_MAX / 2) wanted *= 2;
+  char *bytes = wanted - t->nbytes <= nbytes ? NULL : t->allocator->resize(t->allocator->context, t->bytes, wanted);
+  if (!bytes) {
+    t->out_of_memory = true;
+    return false;
+  }
+  t->bytes = bytes;
+  t->capacity = wanted;
+  return true;
+}
+
+void text_add(Text *t, const char *bytes, size_t nbytes) {
+  if (!text_reserve(t, nbytes)) return;
+  memcpy(t->bytes + t->nbytes, bytes, nbytes);
+  t->nbytes += nbytes;
+  t->bytes[t->nbytes] = 0;
+}
+
+void text_add_string(Text *t, const char *string) {
+  text_add(t, string, strlen(string));
+}
+
+void text_format_list(Text *t, const char *format, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  int length = vsnprintf(NULL, 0, format, again);
+  va_end(again);
+  if (length < 0 || !text_reserve(t, (size_t)length)) return;
+  vsnprintf(t->bytes + t->nbytes, (size_t)length + 1, format, args);
+  t->nbytes += (size_t)length;
+}
+
+void text_format(Text *t, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  text_format_list(t, format, args);
+  va_end(args);
+}
+
+void text_add_number(Text *t, double value, bool is_f32) {
+  if (isnan(value)) {
+    text_add_string(t, ".nan");
+    return;
+  }
+  if (isinf(value)) {
+    text_add_string(t, value > 0 ? ".inf" : "-.inf");
+    return;
+  }
+  char digits[40];
+  bool is_whole = fabs(value) < 1e15 && value == trunc(value);
+  if (is_whole) snprintf(digits, sizeof digits, "%.0f", value);
+  for (int precision = 1; precision <= 17 && !is_whole; precision++) {
+    snprintf(digits, sizeof digits, "%.*g", precision, value);
+    double back = strtod(digits, NULL);
+    if (is_f32 ? (float)back == (float)value : back == value) break;
+  }
+  size_t ndigits = strspn(digits, "-0123456789"), point = strcspn(digits + ndigits, "e0123456789");
+  text_add(t, digits, ndigits);
+  if (point) text_add_string(t, "."); // the locale's may be another character, of several bytes
+  text_add_string(t, digits + ndigits + point);
+  if (!point && !digits[ndigits]) text_add_string(t, ".0");
+}
+
+const char *text_string(const Text *t) {
+  return t->bytes ? t->bytes : "";
+}

@@ -1,9 +1,0 @@
-// Common subexpressions: what is computed twice is computed once.
-#ifndef NGRAD_PASSES_COMMON_SUBEXPRESSIONS_H
-#define NGRAD_PASSES_COMMON_SUBEXPRESSIONS_H
-
-#include "passes/pipeline.h"
-
-bool pass_common_subexpressions(Graph *g, PassContext *c);
-
-#endif

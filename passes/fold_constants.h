@@ -1,9 +1,0 @@
-// Constant folding: what follows from constants alone is one.
-#ifndef NGRAD_PASSES_FOLD_CONSTANTS_H
-#define NGRAD_PASSES_FOLD_CONSTANTS_H
-
-#include "passes/pipeline.h"
-
-bool pass_fold_constants(Graph *g, PassContext *c);
-
-#endif

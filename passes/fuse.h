@@ -1,9 +1,0 @@
-// Fusing: which nodes become one kernel.
-#ifndef NGRAD_PASSES_FUSE_H
-#define NGRAD_PASSES_FUSE_H
-
-#include "passes/pipeline.h"
-
-bool pass_fuse(Graph *g, PassContext *c);
-
-#endif

@@ -1,0 +1,9 @@
+// Fusing: which nodes become one kernel.
+#ifndef NGRAD_PASSES_LOWER_FUSE_H
+#define NGRAD_PASSES_LOWER_FUSE_H
+
+#include "passes/pass.h"
+
+bool pass_fuse(Graph *g, PassContext *c);
+
+#endif

@@ -1,0 +1,230 @@
+// Kernels are gone through in their order. Each one's results are placed where there is room, best fit first; after it,
+// what no later kernel reads is given back.
+//
+// With open dims (ir/graph/open.h) this is done for one room after the other: all that is in it grows by the same
+// product, so that it is planned as if that were 1. Temporaries, whose size follows from numbers of blocks, are not
+// planned then.
+#include "passes/memory/plan.h"
+
+#include "ir/graph/open.h"
+#include "ir/kernel/overwrite.h"
+
+#include <string.h>
+
+enum { LINE = 64, LARGEST_ELEMENT = 8 };
+
+typedef struct Gap { // free bytes
+  size_t offset, nbytes;
+} Gap;
+
+typedef struct Plan {
+  Program *p;
+  Powers powers; // of the room
+  Arena scratch;
+  uint32_t *last;      // by value->index: the last kernel that reads it, plus one; 0: none does
+  uint32_t *next_end;  // by value->index, plus one: values that end at the same kernel
+  uint32_t *ends;      // by kernel: the first of those, plus one; 0: none
+  bool *is_taken_over; // by value->index: another value lives where it did
+  Gap *gaps;           // by offset, never touching each other
+  size_t ngaps, gaps_capacity;
+  size_t top; // end of all that was ever placed
+  bool out_of_memory;
+} Plan;
+
+static size_t whole_lines(size_t nbytes) {
+  return (nbytes + LINE - 1) / LINE * LINE;
+}
+
+// In a room with powers, times their product: whole lines cost too much there where that is little.
+static size_t value_nbytes(const Plan *plan, const Value *v) {
+  const size_t factor = (size_t)open_factor(plan->p->graph, shape_nelems(&v->shape), plan->powers);
+  const size_t nbytes = type_array_nbytes(v->type, factor);
+  if (!plan->powers || nbytes >= (size_t)8 * LINE) return whole_lines(nbytes);
+  return (nbytes + LARGEST_ELEMENT - 1) / LARGEST_ELEMENT * LARGEST_ELEMENT;
+}
+
+static const Value *stored_value(const Plan *plan, const Kernel *k, size_t store) {
+  const Value *v = k->accesses[k->stores[store].access].value;
+  return v->is_output || shape_powers(&v->shape) != plan->powers ? NULL : v;
+}
+
+static bool is_stored(const Kernel *k, AccessId access) {
+  for (size_t i = 0; i < k->nstores; i++)
+    if (k->stores[i].access == access) return true;
+  return false;
+}
+
+// Room
+
+static void remove_gap(Plan *plan, size_t at) {
+  memmove(&plan->gaps[at], &plan->gaps[at + 1], (plan->ngaps - at - 1) * sizeof *plan->gaps);
+  plan->ngaps--;
+}
+
+static size_t take(Plan *plan, size_t nbytes) {
+  size_t best = SIZE_MAX;
+  if (!nbytes) return 0;
+  for (size_t i = 0; i < plan->ngaps; i++)
+    if (plan->gaps[i].nbytes >= nbytes && (best == SIZE_MAX || plan->gaps[i].nbytes < plan->gaps[best].nbytes))
+      best = i;
+  if (best == SIZE_MAX) { // at the top, where a last gap is a beginning
+    Gap *gap = plan->ngaps ? &plan->gaps[plan->ngaps - 1] : NULL;
+    bool is_at_top = gap && gap->offset + gap->nbytes == plan->top;
+    size_t offset = is_at_top ? gap->offset : plan->top;
+    if (is_at_top) plan->ngaps--;
+    plan->top = offset + nbytes;
+    return offset;
+  }
+  Gap *gap = &plan->gaps[best];
+  size_t offset = gap->offset;
+  gap->offset += nbytes;
+  gap->nbytes -= nbytes;
+  if (!gap->nbytes) remove_gap(plan, best);
+  return offset;
+}
+
+static void give_back(Plan *plan, size_t offset, size_t nbytes) {
+  size_t at = 0;
+  if (!nbytes) return;
+  while (at < plan->ngaps && plan->gaps[at].offset < offset) at++;
+  bool joins_before = at && plan->gaps[at - 1].offset + plan->gaps[at - 1].nbytes == offset;
+  bool joins_after = at < plan->ngaps && offset + nbytes == plan->gaps[at].offset;
+  if (joins_before) {
+    plan->gaps[at - 1].nbytes += nbytes;
+    if (joins_after) plan->gaps[at - 1].nbytes += plan->gaps[at].nbytes;
+    if (joins_after) remove_gap(plan, at);
+  } else if (joins_after) {
+    plan->gaps[at].offset = offset;
+    plan->gaps[at].nbytes += nbytes;
+  } else if (arena_grow(&plan->scratch, &plan->gaps, plan->ngaps, &plan->gaps_capacity, sizeof *plan->gaps)) {
+    memmove(&plan->gaps[at + 1], &plan->gaps[at], (plan->ngaps - at) * sizeof *plan->gaps);
+    plan->gaps[at] = (Gap){offset, nbytes};
+    plan->ngaps++;
+  } else {
+    plan->out_of_memory = true;
+  }
+}
+
+// In place
+
+// A value that the kernel is the last to read, of which the store to `target` may take the place; NULL: none.
+static const Value *find_to_write_over(Plan *plan, uint32_t kernel, AccessId target) {
+  const Kernel *k = plan->p->kernels[kernel];
+  const Access *to = &k->accesses[target];
+  const AxisSet axes = access_axes(k, to);
+  if (shape_nelems(&to->value->shape) != axes_nelems(k, axes)) return NULL; // a part
+  if (shape_powers(&to->value->shape) != axes_powers(k, axes)) return NULL;
+  for (AccessId i = 0; i < k->naccesses; i++) {
+    const Access *from = &k->accesses[i];
+    const Value *v = from->value;
+    if (!v || i == target || !plan->p->is_in_workspace[v->index] || is_stored(k, i)) continue;
+    if (plan->last[v->index] != kernel + 1 || plan->is_taken_over[v->index]) continue;
+    if (value_nbytes(plan, v) != value_nbytes(plan, to->value) ||
+        type_array_nbytes(from->type, 2) != type_array_nbytes(to->type, 2))
+      continue;
+    bool is_target_stored = false;
+    bool *is_needed = ARENA_ARRAY(&plan->scratch, bool, k->nexprs);
+    if (!is_needed) {
+      plan->out_of_memory = true;
+      return NULL;
+    }
+    if (shape_powers(&v->shape) == shape_powers(&to->value->shape) &&
+        kernel_may_overwrite(k, v, to->value, &is_target_stored, is_needed))
+      return v;
+  }
+  return NULL;
+}
+
+// Kernels
+
+static void find_ends(Plan *plan) {
+  for (uint32_t i = 0; i < plan->p->nkernels; i++) {
+    const Kernel *k = plan->p->kernels[i];
+    for (AccessId a = 0; a < k->naccesses; a++)
+      if (k->accesses[a].value) plan->last[k->accesses[a].value->index] = i + 1;
+  }
+}
+
+static size_t temporaries_nbytes(const Kernel *k) {
+  size_t nbytes = 0;
+  for (size_t i = 0; i < k->ntemporaries; i++) {
+    const Temporary *t = &k->temporaries[i];
+    if (t->is_own) continue;
+    size_t end = t->offset + (size_t)t->nelems * type_nbytes(t->type);
+    if (end > nbytes) nbytes = end;
+  }
+  return whole_lines(nbytes);
+}
+
+static void place_results(Plan *plan, uint32_t kernel) {
+  Program *p = plan->p;
+  const Kernel *k = p->kernels[kernel];
+  for (size_t s = 0; s < k->nstores; s++) {
+    const Value *v = stored_value(plan, k, s);
+    if (!v || p->is_in_workspace[v->index]) continue; // another part of it is there
+    const Value *under = find_to_write_over(plan, kernel, k->stores[s].access);
+    if (under) plan->is_taken_over[under->index] = true;
+    p->value_offset[v->index] = under ? p->value_offset[under->index] : take(plan, value_nbytes(plan, v));
+    p->unshared_nbytes += value_nbytes(plan, v);
+    uint32_t end = plan->last[v->index] - 1;
+    plan->next_end[v->index] = plan->ends[end];
+    plan->ends[end] = v->index + 1;
+  }
+  for (size_t s = 0; s < k->nstores; s++) // only now: a kernel does not write over its own results
+    if (stored_value(plan, k, s)) p->is_in_workspace[stored_value(plan, k, s)->index] = true;
+}
+
+static void place_kernel(Plan *plan, uint32_t kernel, size_t *most_temporaries) {
+  Kernel *k = plan->p->kernels[kernel];
+  place_results(plan, kernel);
+  if (!plan->p->graph->ndims) {
+    size_t nbytes = temporaries_nbytes(k), offset = take(plan, nbytes);
+    for (size_t i = 0; i < k->ntemporaries; i++) k->temporaries[i].offset += offset;
+    if (nbytes > *most_temporaries) *most_temporaries = nbytes;
+    give_back(plan, offset, nbytes);
+  }
+  for (uint32_t i = plan->ends[kernel]; i; i = plan->next_end[i - 1]) {
+    const Value *v = plan->p->graph->values[i - 1];
+    if (!plan->is_taken_over[v->index]) give_back(plan, plan->p->value_offset[v->index], value_nbytes(plan, v));
+  }
+}
+
+static bool plan_room(Program *p, Room *room) {
+  Plan plan = {.p = p, .powers = room->powers};
+  size_t nvalues = p->graph->nvalues, most_temporaries = 0;
+  arena_init(&plan.scratch, p->arena.allocator);
+  plan.last = ARENA_ARRAY(&plan.scratch, uint32_t, nvalues + 1);
+  plan.next_end = ARENA_ARRAY(&plan.scratch, uint32_t, nvalues + 1);
+  plan.ends = ARENA_ARRAY(&plan.scratch, uint32_t, p->nkernels + 1);
+  plan.is_taken_over = ARENA_ARRAY(&plan.scratch, bool, nvalues + 1);
+  bool ok = plan.last && plan.next_end && plan.ends && plan.is_taken_over;
+  if (ok) find_ends(&plan);
+  for (uint32_t i = 0; ok && i < p->nkernels; i++) place_kernel(&plan, i, &most_temporaries);
+  room->nbytes = plan.top;
+  p->unshared_nbytes += most_temporaries;
+  arena_deinit(&plan.scratch);
+  return ok && !plan.out_of_memory;
+}
+
+// One for each product that a value between kernels has as many elements of; literals' comes first.
+static void find_rooms(Program *p) {
+  p->rooms[p->nrooms++] = (Room){0, 0};
+  for (size_t i = 0; i < p->nkernels; i++)
+    for (size_t s = 0; s < p->kernels[i]->nstores; s++) {
+      const Value *v = p->kernels[i]->accesses[p->kernels[i]->stores[s].access].value;
+      const Powers powers = shape_powers(&v->shape);
+      size_t room = 0;
+      while (room < p->nrooms && p->rooms[room].powers != powers) room++;
+      if (!v->is_output && room == p->nrooms) p->rooms[p->nrooms++] = (Room){powers, 0};
+    }
+}
+
+bool plan_memory(Program *p) {
+  p->rooms = ARENA_ARRAY(&p->arena, Room, p->graph->nvalues + 1);
+  if (!p->rooms) return false;
+  find_rooms(p);
+  for (size_t i = 0; i < p->nrooms; i++)
+    if (!plan_room(p, &p->rooms[i])) return false;
+  p->workspace_nbytes = p->rooms[0].nbytes;
+  return true;
+}

@@ -1,0 +1,43 @@
+// What a pass over a graph is, and what it gets from outside of the graph.
+#ifndef NGRAD_PASSES_PASS_H
+#define NGRAD_PASSES_PASS_H
+
+#include "ir/graph/graph.h"
+#include "ir/loops/target.h"
+
+struct ScheduleOverrides; // passes/schedule/schedule.h
+typedef struct Rule Rule; // passes/rewrite/rewrite.h
+typedef struct Rules {
+  const Rule *items;
+  size_t count;
+} Rules;
+
+typedef struct PassContext {
+  Diagnostics *diagnostics;
+  const Allocator *allocator;
+  const Target *target;
+  const struct ScheduleOverrides *overrides; // NULL: none
+  const char *const *disabled;               // names of passes and rules to leave out
+  size_t ndisabled;
+  const char *after; // stop after this pass; NULL: go through all
+  // What one node makes of f64 arrays, parallel to its operands; false: out of memory. NULL: nothing is folded.
+  bool (*evaluate)(const Node *node, const double *const *inputs, double *const *outputs, const Allocator *allocator);
+  // Called after each pass, with the time it took. NULL: nobody watches.
+  void (*watch)(void *watcher, const Graph *g, const char *pass, bool changed, double milliseconds);
+  void *watcher;
+  bool no_fuse;
+  bool fast_math; // rewrites that do not hold for every IEEE value are allowed
+  bool failed;    // a pass could not do its work: out of memory, or told in diagnostics
+} PassContext;
+
+typedef struct Pass {
+  const char *name;
+  bool (*run)(Graph *g, PassContext *c); // true: the graph changed
+  const char *doc;                       // one line
+  const Rules *rules;                    // that it applies; NULL: none
+} Pass;
+
+// Whether the context names a pass or a rule among those to leave out.
+bool pass_is_disabled(const PassContext *c, const char *name);
+
+#endif

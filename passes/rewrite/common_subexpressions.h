@@ -1,0 +1,9 @@
+// Common subexpressions: what is computed twice is computed once.
+#ifndef NGRAD_PASSES_REWRITE_COMMON_SUBEXPRESSIONS_H
+#define NGRAD_PASSES_REWRITE_COMMON_SUBEXPRESSIONS_H
+
+#include "passes/pass.h"
+
+bool pass_common_subexpressions(Graph *g, PassContext *c);
+
+#endif

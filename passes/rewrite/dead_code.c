@@ -1,0 +1,51 @@
+// Nodes go from the last to the first, so that one sweep is enough; values that nothing makes or needs go with them.
+#include "passes/rewrite/dead_code.h"
+
+static bool is_needed(const Node *node) {
+  for (uint32_t i = 0; i < node->noutputs; i++)
+    if (node->outputs[i] && (node->outputs[i]->uses || node->outputs[i]->is_output)) return true;
+  return false;
+}
+
+static void remove_dead(Node *node, int depth) {
+  enum { DEEPEST = 1000 };
+  if (is_needed(node) || depth == DEEPEST) return;
+  for (uint32_t i = 0; i < node->noutputs; i++) node_set_output(node, i, NULL);
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    Value *v = node->inputs[i];
+    node_set_input(node, i, NULL);
+    if (v && v->producer) remove_dead(v->producer, depth + 1);
+  }
+}
+
+void nodes_remove_dead(Node *node) {
+  remove_dead(node, 0);
+}
+
+bool pass_dead_code(Graph *g, PassContext *c) {
+  (void)c;
+  size_t before = g->nnodes, kept = 0;
+  for (size_t i = g->nnodes; i-- > 0;) {
+    Node *node = g->nodes[i];
+    if (is_needed(node)) continue;
+    for (uint32_t k = 0; k < node->ninputs; k++) node_set_input(node, k, NULL);
+    for (uint32_t k = 0; k < node->noutputs; k++) node_set_output(node, k, NULL);
+    g->nodes[i] = NULL;
+  }
+  for (size_t i = 0; i < g->nnodes; i++) {
+    if (!g->nodes[i]) continue;
+    g->nodes[i]->index = (uint32_t)kept;
+    g->nodes[kept++] = g->nodes[i];
+  }
+  g->nnodes = kept;
+  size_t nvalues = 0;
+  for (size_t i = 0; i < g->nvalues; i++) {
+    Value *v = g->values[i];
+    if (!v->producer && !v->is_input && !(v->constant && (v->uses || v->is_output))) continue;
+    v->index = (uint32_t)nvalues;
+    g->values[nvalues++] = v;
+  }
+  bool changed = kept != before || nvalues != g->nvalues;
+  g->nvalues = nvalues;
+  return changed;
+}

@@ -1,0 +1,164 @@
+// Nodes whose inputs are all constants are evaluated, in topological order, by the function that the context gives
+// (the interpreter). A constant has its value's type, while what is computed is not rounded before it is stored: so a
+// result is folded only where rounding it to that type cannot show in another of more digits. Values stay what they are
+// but for where they come from. Folding never makes the graph much larger: a value of more than MOST_ELEMENTS_FOLDED,
+// or a sum of them beyond MOST_IN_ALL, stays computed. An elementwise operator of operands that are one number each
+// gives one number, however many elements have it.
+#include "passes/rewrite/fold_constants.h"
+
+#include "ir/operators/operator.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_ELEMENTS_FOLDED = 1 << 14, MOST_IN_ALL = 1 << 20 };
+
+typedef struct Fold {
+  Graph *graph;
+  PassContext *context;
+  int64_t left;     // elements that may still be made
+  TypeSet coarsest; // types that results may be rounded to
+} Fold;
+
+static bool is_foldable(const Node *node, bool *is_splat) {
+  // of what goes along an axis, equal elements may come to be different
+  *is_splat = node->op->traits & TRAIT_ELEMENTWISE && node->noutputs == 1 && !operator_has_attribute(node->op, "axis");
+  bool has_inputs = false;
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    const Value *v = node->inputs[i];
+    if (!v) continue;
+    if (!v->constant) return false;
+    has_inputs = true;
+    *is_splat &= v->constant->is_splat;
+  }
+  for (uint32_t i = 0; i < node->noutputs; i++) // constants are row-major
+    if (node->outputs[i] && !order_is_row_major(&node->outputs[i]->order)) return false;
+  for (uint32_t i = 0; i < node->ninputs + node->noutputs && !*is_splat; i++) {
+    const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
+    int64_t nelems = v ? shape_nelems(&v->shape) : 0;
+    if (nelems < 0 || nelems > MOST_ELEMENTS_FOLDED || (v && shape_powers(&v->shape))) return false;
+  }
+  return has_inputs;
+}
+
+static double *load_constant(Arena *scratch, const Value *v, size_t nelems) {
+  double *elements = ARENA_ARRAY(scratch, double, nelems);
+  size_t step = v->constant->is_splat ? 0 : 1;
+  for (size_t i = 0; elements && i < nelems; i++) type_load_wide(v->type, v->constant->data, i * step, &elements[i]);
+  return elements;
+}
+
+// Whether the type holds the number as it is, or nearly and that will do.
+static bool holds(const Fold *f, Type type, double x) {
+  double rounded = type_round(type, x);
+  if (rounded == x || (isnan(rounded) && isnan(x))) return true;
+  return f->coarsest & TYPE_BIT(type) && isfinite(rounded) && isfinite(x);
+}
+
+// The elements in the value's type. NULL: out of memory, or the type does not hold them.
+static Constant *store_constant(const Fold *f, const Value *v, const double *elements, size_t nelems, bool *fits) {
+  Constant *constant = ARENA_NEW(&f->graph->arena, Constant);
+  if (constant) constant->data = arena_array(&f->graph->arena, nelems, type_nbytes(v->type));
+  *fits = true;
+  for (size_t i = 0; i < nelems; i++) *fits &= holds(f, v->type, elements[i]);
+  if (!constant || !constant->data || !*fits) return NULL;
+  for (size_t i = 0; i < nelems; i++) type_store(v->type, constant->data, i, elements[i]);
+  return constant;
+}
+
+// A node like this one, of single elements.
+typedef struct Single {
+  Node node;
+  Value values[MAX_OPERANDS + 1];
+  Value *inputs[MAX_OPERANDS], *outputs[1];
+} Single;
+
+static void single_init(Single *s, const Node *node) {
+  *s = (Single){.node = *node};
+  for (uint32_t i = 0; i <= node->ninputs; i++) {
+    const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[0];
+    if (v) s->values[i] = *v;
+    s->values[i].shape = (Shape){.rank = 0};
+    if (i < node->ninputs) s->inputs[i] = v ? &s->values[i] : NULL;
+    else s->outputs[0] = &s->values[i];
+  }
+  s->node.inputs = s->inputs;
+  s->node.outputs = s->outputs;
+}
+
+// False: out of memory.
+static bool fold_node(Fold *f, Arena *scratch, Node *node, bool is_splat, bool *changed) {
+  const double *inputs[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
+  double *outputs[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
+  Constant *constants[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
+  Single single;
+  if (is_splat) single_init(&single, node);
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    if (!node->inputs[i]) continue;
+    inputs[i] = load_constant(scratch, node->inputs[i], is_splat ? 1 : (size_t)shape_nelems(&node->inputs[i]->shape));
+    if (!inputs[i]) return false;
+  }
+  for (uint32_t i = 0; i < node->noutputs; i++) {
+    if (!node->outputs[i]) continue;
+    outputs[i] = ARENA_ARRAY(scratch, double, is_splat ? 1 : (size_t)shape_nelems(&node->outputs[i]->shape));
+    if (!outputs[i]) return false;
+  }
+  if (!f->context->evaluate(is_splat ? &single.node : node, inputs, outputs, f->context->allocator)) return false;
+  for (uint32_t i = 0; i < node->noutputs; i++) {
+    const Value *v = node->outputs[i];
+    if (!v) continue;
+    int64_t nelems = is_splat ? 1 : shape_nelems(&v->shape);
+    bool fits;
+    constants[i] = store_constant(f, v, outputs[i], (size_t)nelems, &fits);
+    if (!constants[i]) return !fits;
+    constants[i]->is_splat = is_splat;
+    f->left -= nelems;
+  }
+  for (uint32_t i = 0; i < node->noutputs; i++) {
+    Value *v = node->outputs[i];
+    if (!v) continue;
+    node_set_output(node, i, NULL);
+    v->constant = constants[i];
+  }
+  for (uint32_t i = 0; i < node->ninputs; i++) node_set_input(node, i, NULL);
+  return *changed = true;
+}
+
+static bool widens_to_f64(const Node *node) {
+  bool has_f64 = false, has_narrower = false;
+  for (uint32_t i = 0; i < node->noutputs; i++) has_f64 |= node->outputs[i] && node->outputs[i]->type == TYPE_F64;
+  for (uint32_t i = 0; i < node->ninputs; i++) has_narrower |= node->inputs[i] && node->inputs[i]->type != TYPE_F64;
+  return has_f64 && has_narrower;
+}
+
+// f32 shows what is lost in 16 bits, and f64 what is lost in f32 where it is made of it.
+static TypeSet coarsest_types(const Graph *g) {
+  for (size_t i = 0; i < g->nnodes; i++)
+    if (widens_to_f64(g->nodes[i])) return TYPE_BIT(TYPE_F64);
+  return TYPE_BIT(TYPE_F64) | TYPE_BIT(TYPE_F32);
+}
+
+bool pass_fold_constants(Graph *g, PassContext *c) {
+  Fold f = {g, c, MOST_IN_ALL, coarsest_types(g)};
+  bool changed = false;
+  size_t kept = 0;
+  for (size_t i = 0; i < g->nnodes; i++) {
+    Node *node = g->nodes[i];
+    bool is_splat, is_folded = false;
+    if (c->evaluate && !c->failed && f.left > 0 && is_foldable(node, &is_splat)) {
+      Arena scratch;
+      arena_init(&scratch, c->allocator);
+      if (!fold_node(&f, &scratch, node, is_splat, &is_folded)) {
+        c->failed = true;
+        error_out_of_memory(c->diagnostics);
+      }
+      arena_deinit(&scratch);
+    }
+    changed |= is_folded;
+    if (is_folded) continue;
+    node->index = (uint32_t)kept;
+    g->nodes[kept++] = node;
+  }
+  g->nnodes = kept;
+  return changed;
+}

@@ -1,0 +1,66 @@
+// A node with more than one scale becomes the operator that takes them as operands, which are constants.
+#include "passes/rewrite/quantize_scales.h"
+
+#include "ir/operators/operator.h"
+
+// A vector of the numbers that `number` gives for each index; NULL: out of memory.
+static Value *add_vector(Graph *g, const char *stem, Type type, size_t count, const AttributeValue *list,
+                         double (*number)(const AttributeValue *list, size_t i)) {
+  const Shape shape = {.rank = 1, .extent = {EXTENT((int64_t)count)}};
+  const char *name = graph_fresh_name(g, stem);
+  Value *v = name ? graph_add_value(g, name, type, &shape) : NULL;
+  Constant *constant = ARENA_NEW(&g->arena, Constant);
+  void *data = arena_array(&g->arena, count, type_nbytes(type));
+  if (!v || !constant || !data) return NULL;
+  for (size_t i = 0; i < count; i++) type_store(type, data, i, number(list, i));
+  constant->data = data;
+  v->constant = constant;
+  return v;
+}
+
+static double scale_at(const AttributeValue *list, size_t i) {
+  return list->numbers.items[i];
+}
+
+static double zp_at(const AttributeValue *list, size_t i) {
+  return (double)list->list.items[i];
+}
+
+// Takes the place of node i.
+static bool replace(Graph *g, size_t i) {
+  Node *node = g->nodes[i];
+  const AttributeValue *scales = node_attribute(node, "scales"), *zps = node_attribute(node, "zps");
+  const Operator *op = &operators[node->op->id == OP_Quantize ? OP_DynamicQuantize : OP_DynamicDequantize];
+  size_t count = scales->numbers.count;
+  Value *src = node->inputs[0], *dst = node->outputs[0];
+  Value *scale = add_vector(g, "scales", TYPE_F32, count, scales, scale_at);
+  Value *zp = zps->list.count ? add_vector(g, "zps", TYPE_S32, count, zps, zp_at) : NULL;
+  Node *made = graph_add_node(g, op, NULL, op->ninputs, op->noutputs);
+  if (!scale || (zps->list.count && !zp) || !made || !node_add_origin(g, made, node)) return false;
+  *node_attribute_slot(made, "qtype") = *node_attribute(node, "qtype");
+  *node_attribute_slot(made, "axis") = *node_attribute(node, "axis");
+  node_set_defaults(made);
+  node_set_input(node, 0, NULL);
+  node_set_output(node, 0, NULL);
+  node_set_input(made, 0, src);
+  node_set_input(made, 1, scale);
+  node_set_input(made, 2, zp);
+  node_set_output(made, 0, dst);
+  made->index = (uint32_t)i;
+  g->nodes[i] = made;
+  g->nnodes--; // it was added as the last
+  return true;
+}
+
+bool pass_quantize_scales(Graph *g, PassContext *c) {
+  bool changed = false;
+  for (size_t i = 0; i < g->nnodes && !c->failed; i++) {
+    bool has_list = g->nodes[i]->op->id == OP_Quantize || g->nodes[i]->op->id == OP_Dequantize;
+    if (!has_list || node_attribute(g->nodes[i], "scales")->numbers.count == 1) continue;
+    changed = true;
+    if (replace(g, i)) continue;
+    c->failed = true;
+    error_out_of_memory(c->diagnostics);
+  }
+  return changed;
+}

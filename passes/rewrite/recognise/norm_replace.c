@@ -1,0 +1,271 @@
+// The operator's operands, in its types and shapes, the operator, and its results in the place of the graph's own.
+#include "passes/rewrite/recognise/norm_replace.h"
+
+#include "ir/operators/infer.h"
+#include "passes/rewrite/dead_code.h"
+
+#include <string.h>
+
+// v in another type, as the graph has it or through a new cast; NULL: that would round it, or out of memory.
+static Value *in_type(Norm *n, Value *v, Type type, const Value *stands_for) {
+  uint32_t nuses = 0;
+  if (!v || v->type == type) return v;
+  for (const Use *use = v->uses; use && nuses < MOST_USES; use = use->next, nuses++)
+    if (use->node->op->id == OP_TypeCast && use->node->outputs[0]->type == type &&
+        norm_has_in_cone(n, use->node->outputs[0]))
+      return use->node->outputs[0];
+  if (!type_widens(v->type, type)) return NULL;
+  Node *node = builder_add_node(&n->r->builder, OP_TypeCast, stands_for);
+  if (!node || !builder_add_output(&n->r->builder, node, 0, type)) return NULL;
+  node_set_input(node, 0, v);
+  return builder_finish_node(&n->r->builder, node) ? node->outputs[0] : NULL;
+}
+
+// The widest type of statistics and parameters, which operators want to be alike; NULL ones are left out.
+static Type widest_type(Value *const *values, uint32_t count) {
+  Type type = TYPE_NONE;
+  for (uint32_t i = 0; i < count; i++)
+    if (values[i] && (type == TYPE_NONE || type_widens(type, values[i]->type))) type = values[i]->type;
+  return type;
+}
+
+// Puts all into this type; false: one would be rounded, or out of memory.
+static bool all_in_type(Norm *n, Value **values, uint32_t count, Type type, const Value *stands_for) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (!values[i]) continue;
+    values[i] = in_type(n, values[i], type, stands_for);
+    if (!values[i]) return false;
+  }
+  return true;
+}
+
+// The mean of src, where the graph does not have it.
+static Value *add_mean(Norm *n, const NormForm *f, const Value *root) {
+  Builder *b = &n->r->builder;
+  Labels src = labels_of_frame(&n->algebra);
+  int64_t axes[MAX_RANK] = {0};
+  int count = 0;
+  for (int i = 0; i < src.rank; i++) {
+    if (src.axes[i] & f->statistics && src.axes[i] & n->reduced) return NULL; // a part of it
+    if (!(src.axes[i] & f->statistics) && (f->kind != LAYER_NORM || i >= f->begin)) axes[count++] = i;
+  }
+  Node *node = builder_add_node(b, OP_ReduceMean, root);
+  if (!node || !builder_set_list(b, node, "axes", axes, count)) return NULL;
+  node_set_input(node, 0, type_widens(n->src->type, TYPE_F32) ? in_type(n, n->src, TYPE_F32, root) : n->src);
+  return builder_add_output(b, node, 0, TYPE_NONE) && builder_finish_node(b, node) ? node->outputs[0] : NULL;
+}
+
+static bool statistic_operands(Norm *n, const NormForm *f, const Value *root, Value *statistics[2]) {
+  Algebra *a = &n->algebra;
+  Builder *b = &n->r->builder;
+  Value *mean = n->is_given ? norm_plain_value(n, n->mean, n->kept) : norm_find_value(n, n->mean, n->kept),
+        *variance = NULL;
+  if (!mean && !n->is_given) mean = add_mean(n, f, root);
+  if (n->rstd_value) {
+    variance = builder_add_unary(b, OP_Square, n->rstd_value, root);
+    if (variance && !n->is_deviation) variance = builder_add_unary(b, OP_Reciprocal, variance, root);
+  } else {
+    Polynomial p = polynomial_sum(a, n->variance, polynomial_number(a, n->epsilon), -1);
+    variance = norm_find_value(n, p, n->kept);
+    if (!variance) variance = norm_plain_value(n, p, n->kept);
+  }
+  statistics[0] = builder_in_shape(&n->r->builder, mean, &f->statistics_shape, root);
+  statistics[1] = builder_in_shape(&n->r->builder, variance, &f->statistics_shape, root);
+  return statistics[0] && statistics[1];
+}
+
+// Lets the node make `old`, through a reshape where it has axes of extent 1 beside the operator's.
+static bool provide(Norm *n, Node *node, uint32_t slot, Value *old) {
+  Builder *b = &n->r->builder;
+  Node *before = old->producer;
+  if (shape_equals(&old->shape, &node->outputs[slot]->shape)) {
+    node_set_output(before, old->output_slot, NULL);
+    node_set_output(node, slot, old);
+  } else {
+    Node *reshape = builder_add_reshape(b, node->outputs[slot], &old->shape, old);
+    if (!reshape) return false;
+    node_set_defaults(reshape);
+    node_set_output(before, old->output_slot, NULL);
+    node_set_output(reshape, 0, old);
+  }
+  nodes_remove_dead(before);
+  return true;
+}
+
+// The lines of all that the node stands for.
+static void add_origins(const Norm *n, Node *node, const Value *root) {
+  Value *above[MOST_ANCESTORS];
+  uint32_t count = value_ancestors((Value *)root, above, MOST_ANCESTORS);
+  for (uint32_t i = 0; i < count; i++)
+    if (above[i] != n->src && value_is_looked_into(above[i]) &&
+        !node_add_origin(n->r->builder.graph, node, above[i]->producer))
+      n->r->builder.out_of_memory = true;
+}
+
+// Whether what is computed from v leads to one of the operands; or may, as it is too much to tell.
+static bool leads_to(const Value *v, Value *const *operands, uint32_t count) {
+  enum { MOST = 256 };
+  const Value *seen[MOST];
+  uint32_t nseen = 0;
+  seen[nseen++] = v;
+  for (uint32_t i = 0; i < nseen; i++) {
+    for (uint32_t k = 0; k < count; k++)
+      if (seen[i] == operands[k]) return true;
+    for (const Use *use = seen[i]->uses; use; use = use->next)
+      for (uint32_t k = 0; k < use->node->noutputs; k++) {
+        if (!use->node->outputs[k]) continue;
+        uint32_t at = 0;
+        while (at < nseen && seen[at] != use->node->outputs[k]) at++;
+        if (at == MOST) return true;
+        if (at == nseen) seen[nseen++] = use->node->outputs[k];
+      }
+  }
+  return false;
+}
+
+// The parameters' gradients as the operator makes them: of its type, and not leading to what it takes.
+static void drop_parameter_gradients(NormGradient *d, Value *const *operands, uint32_t count, Type type) {
+  Value **made[] = {&d->diff_gamma, &d->diff_beta};
+  for (int i = 0; i < 2; i++)
+    if (*made[i] && ((*made[i])->type != type || leads_to(*made[i], operands, count))) *made[i] = NULL;
+}
+
+// What the operator takes: src, dy, mean, variance, gamma. False: they do not fit, or out of memory.
+static bool gradient_operands(Norm *n, NormGradient *d, Value *operands[5]) {
+  Value **parameters = &operands[2]; // and statistics, which are of their type
+  memset(operands, 0, 5 * sizeof *operands);
+  operands[0] = n->src;
+  if (!n->is_rms) form_allow_flat(&d->form, d->gamma, NULL);
+  operands[1] = builder_in_shape(&n->r->builder, in_type(n, d->dy, n->src->type, d->root), &n->src->shape, d->root);
+  if (!n->is_rms && !statistic_operands(n, &d->form, d->root, parameters)) return false;
+  parameters[2] = builder_in_shape(&n->r->builder, d->gamma, &d->form.parameters_shape, d->root);
+  Type type = widest_type(parameters, 3);
+  if (type == TYPE_NONE) type = d->diff_gamma ? d->diff_gamma->type : n->src->type;
+  if (!operands[1] || !all_in_type(n, parameters, 3, type, d->root)) return false;
+  drop_parameter_gradients(d, operands, 5, type);
+  bool needs_gamma = d->form.kind != BATCH_NORM && (d->diff_gamma || d->diff_beta) && !d->gamma;
+  if (needs_gamma) parameters[2] = builder_add_constant(&n->r->builder, &d->form.parameters_shape, type, 1);
+  return !n->r->builder.out_of_memory;
+}
+
+// The operator with its inputs, attributes and results; NULL: it does not fit, or out of memory.
+static Node *add_gradient(Norm *n, NormGradient *d) {
+  Builder *b = &n->r->builder;
+  Value *operands[5];
+  if (!gradient_operands(n, d, operands)) return NULL;
+  bool is_batch = d->form.kind == BATCH_NORM;
+  bool has_parameters = d->diff_gamma || d->diff_beta || (d->gamma && is_batch);
+  OperatorId id = n->is_rms ? OP_RMSNormBackward : norm_kinds[d->form.kind].backward;
+  Node *node = builder_add_node(b, id, d->root);
+  if (!node) return NULL;
+  uint32_t slot = 0;
+  for (uint32_t i = 0; i < 5; i++)
+    if (i < 2 || i == 4 || !n->is_rms) node_set_input(node, slot++, operands[i]);
+  form_set(&d->form, node, n->src, n->epsilon);
+  if (!n->is_rms && !is_batch) node_attribute_to_set(node, "use_affine")->boolean = operands[4] != NULL;
+  for (uint32_t i = 0; i < (has_parameters ? node->noutputs : 1); i++)
+    if (!builder_add_output(b, node, i, TYPE_NONE)) return NULL;
+  return builder_finish_node(b, node) && node->outputs[0]->type == d->root->type ? node : NULL;
+}
+
+bool norm_replace_gradient(Norm *n, NormGradient *d) {
+  Node *node = add_gradient(n, d);
+  if (!node) return false;
+  add_origins(n, node, d->root);
+  if (d->diff_gamma && !provide(n, node, 1, d->diff_gamma)) return false;
+  if (d->diff_beta && !provide(n, node, 2, d->diff_beta)) return false;
+  return provide(n, node, 0, d->root);
+}
+
+// Whether a statistic may be the operator's output: nothing that the operator takes could depend on it.
+static bool is_independent(const Value *parameter) {
+  return !parameter || !parameter->producer;
+}
+
+// Whether open extents decide if there are elements: the mean of none is NaN, an operator's statistic of none is not.
+static bool may_be_of_nothing(const Norm *n) {
+  Labels src = labels_of_frame(&n->algebra);
+  for (int i = 0; i < src.rank; i++)
+    if (src.axes[i] & n->reduced && extent_powers(n->src->shape.extent[i])) return true;
+  return false;
+}
+
+// The operator's own mean and variance in the place of those that the graph still needs.
+static bool provide_statistics(Norm *n, const NormForward *y, Node *node, Value *const own[2]) {
+  Builder *b = &n->r->builder;
+  bool is_wanted = false;
+  for (uint32_t i = 0; i < 2; i++) is_wanted |= own[i] && own[i]->producer && (own[i]->uses || own[i]->is_output);
+  if (!is_wanted || !is_independent(y->gamma) || !is_independent(y->beta) || may_be_of_nothing(n)) return true;
+  uint32_t slot = y->form.kind == BATCH_NORM ? 3 : 1;
+  if (norm_kinds[y->form.kind].has_own_statistics) {
+    bool fits = true;
+    for (uint32_t i = 0; i < 2 && fits; i++) fits = builder_add_output(b, node, slot + i, own[!own[0]]->type) != NULL;
+    node_attribute_to_set(node, "keep_stats")->boolean = fits = fits && builder_finish_node(b, node);
+    for (uint32_t i = 0; i < 2 && !fits; i++) node_set_output(node, slot + i, NULL);
+    if (!fits) return !b->out_of_memory; // of a type that the operator does not have: the graph computes them
+  }
+  for (uint32_t i = 0; i < 2; i++) {
+    Value *v = own[i];
+    bool is_needed = v && v->producer && v->producer != node && (v->uses || v->is_output);
+    if (is_needed && v->type == node->outputs[slot + i]->type && !provide(n, node, slot + i, v)) return false;
+  }
+  return true;
+}
+
+// gamma, beta, mean and variance in the operator's shape and of one type; where it takes both parameters or neither,
+// one that the graph lacks is made up. False: they do not fit, or out of memory.
+static bool forward_parameters(Norm *n, const NormForward *y, Value *parameters[4]) {
+  NormForm form = y->form;
+  const Shape *shape = &form.parameters_shape;
+  if (!n->is_rms) form_allow_flat(&form, y->gamma, y->beta);
+  memset(parameters, 0, 4 * sizeof *parameters);
+  if (n->is_given && !statistic_operands(n, &y->form, y->root, &parameters[2])) return false;
+  parameters[0] = builder_in_shape(&n->r->builder, y->gamma, shape, y->root);
+  parameters[1] = builder_in_shape(&n->r->builder, y->beta, shape, y->root);
+  Type type = widest_type(parameters, 4);
+  if (!all_in_type(n, parameters, 4, type, y->root)) return false;
+  if (n->is_rms || (!n->is_given && !y->gamma && !y->beta)) return !n->r->builder.out_of_memory;
+  for (uint32_t i = 0; i < 2; i++)
+    if (!parameters[i]) parameters[i] = builder_add_constant(&n->r->builder, shape, type, i == 0);
+  return !n->r->builder.out_of_memory;
+}
+
+// The operator with its inputs and attributes; NULL: it does not fit, or out of memory.
+static Node *add_forward(Norm *n, const NormForward *y) {
+  Builder *b = &n->r->builder;
+  Value *parameters[4], *running = NULL;
+  NormKind kind = y->form.kind;
+  OperatorId id = n->is_rms ? OP_RMSNorm : n->is_given ? norm_kinds[kind].with_statistics : norm_kinds[kind].forward;
+  if (!forward_parameters(n, y, parameters)) return NULL;
+  Value *gamma = parameters[0], *beta = parameters[1];
+  if (id == OP_BatchNormForwardTraining)
+    running = builder_add_constant(&n->r->builder, &y->form.parameters_shape, gamma ? gamma->type : n->src->type, 0);
+  Node *node = builder_add_node(b, id, y->root);
+  if (!node) return NULL;
+  Value *const own[5] = {n->src, gamma, beta},
+               *const inference[5] = {n->src, gamma, beta, parameters[2], parameters[3]},
+               *const training[5] = {n->src, running, running, gamma, beta};
+  Value *const *inputs = kind != BATCH_NORM ? own : n->is_given ? inference : training;
+  for (uint32_t i = 0; i < node->ninputs; i++) node_set_input(node, i, inputs[i]);
+  form_set(&y->form, node, n->src, n->epsilon);
+  if (!n->is_rms && norm_kinds[kind].has_own_statistics) {
+    node_attribute_to_set(node, "use_affine")->boolean = gamma != NULL;
+    node_attribute_to_set(node, "keep_stats")->boolean = false;
+  }
+  for (uint32_t i = 0; i < (kind != BATCH_NORM ? 1 : node->noutputs); i++)
+    if (!builder_add_output(b, node, i, TYPE_NONE)) return NULL;
+  return builder_finish_node(b, node) && node->outputs[0]->type == y->root->type ? node : NULL;
+}
+
+bool norm_replace_forward(Norm *n, const NormForward *y) {
+  Algebra *a = &n->algebra;
+  n->ncone = value_ancestors(y->root, n->cone, MOST_EVALUATED);
+  Polynomial variance = polynomial_sum(a, n->variance, polynomial_number(a, n->epsilon), -1);
+  bool has_results = !n->is_given && !n->is_rms; // beside y
+  Value *const own[] = {has_results ? norm_find_value(n, n->mean, n->kept) : NULL,
+                        has_results ? norm_find_value(n, variance, n->kept) : NULL};
+  Node *node = add_forward(n, y);
+  if (!node) return false;
+  add_origins(n, node, y->root);
+  return provide(n, node, 0, y->root) && (!has_results || provide_statistics(n, y, node, own));
+}

@@ -1,0 +1,325 @@
+// Norms by what they are. Where a value is 1 / sqrt(variance + epsilon), or stands where that would, the algebra says
+// what the values around it are as polynomials of the data, and they are compared with the operator's own formula:
+//
+//   norm      y = gamma * c * r + beta                               c = x - mean, r = 1 / sqrt(variance + epsilon)
+//   gradient  dx = r * (g - E[g] - c * r^2 * E[g * c])               g = gamma * dy
+//             dgamma = sum(dy * c * r), dbeta = sum(dy)
+//
+// An RMS norm is one whose mean is 0 and whose gradient has no E[g]. One formula serves layer and batch norm, which
+// differ in the axes that E goes over, and every spelling of them: a variance in one pass or two, means or sums,
+// quotients or products with a reciprocal, terms in any order and grouping, as a framework writes them or as
+// differentiation leaves them. The gradient is looked for first, for its statistics are no longer polynomials once an
+// operator makes them. Anything short of equality leaves the graph as it is.
+//
+// The promise: where a row has an infinity or a NaN, what is not finite in the graph as written is not finite after.
+// Elsewhere results differ by roundings alone, which change for the better, as the operators are in centred form; and
+// where the graph as written overflows on its way, the operator may not. So no value of the user's cancels: what the
+// graph adds and takes away again, or multiplies and divides by, has to be in the operator's formula too, where it does
+// its harm (algebra.h). A multiple of a sum of x may cancel: where x is not finite, r is NaN and so are the results.
+#include "passes/rewrite/recognise/recognise.h"
+
+#include "ir/operators/reduce.h"
+#include "passes/rewrite/dead_code.h"
+#include "passes/rewrite/movement.h"
+#include "passes/rewrite/recognise/norm_replace.h"
+
+#include <string.h>
+
+// Statistics
+
+static void norm_init(Norm *n, Recogniser *r, Value *src) {
+  r->builder.out_of_memory |= n->algebra.out_of_memory;
+  *n = (Norm){.r = r, .src = src};
+  algebra_init(&n->algebra, &r->scratch, src);
+}
+
+static bool has_all_elements(const Norm *n, const Value *v) {
+  return shape_nelems(&v->shape) == shape_nelems(&n->src->shape) &&
+         shape_powers(&v->shape) == shape_powers(&n->src->shape);
+}
+
+// Splits the frame's axes as values around do that have all elements.
+static void split_axes(Norm *n, Value *const *list, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (has_all_elements(n, list[i])) algebra_split_axes(&n->algebra, &list[i]->shape);
+}
+
+static void set_kept(Norm *n, uint32_t kept) {
+  n->kept = kept;
+  n->reduced = algebra_axes(&n->algebra) & ~kept;
+  n->count = algebra_count(&n->algebra, n->reduced);
+}
+
+// variance + epsilon as a polynomial: takes epsilon, its constant term, out.
+static bool take_epsilon(Norm *n, Polynomial p) {
+  for (uint32_t i = 0; i < p.nterms; i++)
+    if (!p.terms[i].nfactors) n->epsilon = p.terms[i].coefficient;
+  return n->epsilon > 0;
+}
+
+// Whether `shifted` is src's variance, in one pass or two, or its mean square, plus a constant.
+static bool is_variance_of(Norm *n, Value *shifted) {
+  Algebra *a = &n->algebra;
+  Labels labels;
+  if (!n->reduced || n->count == 0 || !labels_of_axes(a, n->kept, shifted, &labels)) return false;
+  Polynomial p = algebra_evaluate(a, shifted, &labels), x = norm_src(n);
+  if (a->failed || !take_epsilon(n, p)) return false;
+  Polynomial mean = norm_average(n, x), square = norm_average(n, polynomial_product(a, x, x));
+  Polynomial shifted_square = polynomial_sum(a, square, polynomial_number(a, n->epsilon), 1);
+  n->is_rms = polynomial_equals(a, p, shifted_square);
+  n->mean = n->is_rms ? (Polynomial){0} : mean;
+  n->variance = polynomial_sum(a, shifted_square, polynomial_product(a, n->mean, n->mean), -1);
+  n->rstd = polynomial_power(a, n->variance, -1);
+  return !a->failed && polynomial_equals(a, p, n->variance);
+}
+
+// The one factor of a monomial that may be 1 / sqrt(variance + epsilon): a power of a sum, or a value by itself.
+static bool take_rstd(Norm *n, Polynomial p, bool is_divisor) {
+  Algebra *a = &n->algebra;
+  if (p.nterms != 1) return false;
+  for (uint32_t i = 0; i < p.terms[0].nfactors; i++) {
+    Factor f = p.terms[0].factors[i];
+    const Symbol *s = &a->symbols[f.symbol];
+    if (s->axes & ~n->kept) continue;
+    if (!s->value && !s->reduced && f.halves == (is_divisor ? 1 : -1) && take_epsilon(n, s->base)) {
+      n->variance = s->base;
+      n->rstd = polynomial_power(a, s->base, -1);
+      return !a->failed;
+    }
+    // A deviation is never negative, but a graph that is given its reciprocal does not say so.
+    if (!n->r->context->fast_math || !s->value || p.terms[0].nfactors != 1 || f.halves != 2 || s->axes != n->kept)
+      continue;
+    n->rstd_value = (Value *)s->value;
+    n->is_deviation = is_divisor;
+    n->epsilon = n->src->type == TYPE_F64 ? 1e-300 : 1e-30; // vanishes beside any variance
+    n->rstd = polynomial_power(a, p, is_divisor ? -2 : 2);
+    return !a->failed;
+  }
+  return false;
+}
+
+// Whether an operand beside one that has all elements varies over the statistics' axes.
+static bool is_statistic(const Norm *n, const Value *all, const Value *v, Labels *labels) {
+  Labels result;
+  if (!labels_of_axes(&n->algebra, algebra_axes(&n->algebra), all, &result) || v->shape.rank > result.rank)
+    return false;
+  *labels = labels_of_operand(v, &result);
+  return labels_axes(labels) == n->kept;
+}
+
+// A norm whose statistics are given, around src - mean: one of those that multiply or divide it is the deviation.
+static bool norm_from_difference(Norm *n, Recogniser *r, Value *src, Value *center) {
+  enum { NEAR = 12 };
+  const Node *node = center->producer;
+  Labels labels;
+  norm_init(n, r, src);
+  norm_add_descendants(n, center);
+  split_axes(n, n->region, n->nregion);
+  if (!labels_of_axes(&n->algebra, algebra_axes(&n->algebra), center, &labels)) return false;
+  Polynomial difference = algebra_evaluate(&n->algebra, center, &labels);
+  labels = labels_of_operand(node->inputs[1], &labels);
+  set_kept(n, labels_axes(&labels));
+  if (!n->reduced || !n->kept || n->count == 0) return false;
+  n->mean = polynomial_sum(&n->algebra, norm_src(n), difference, -1);
+  n->is_given = true;
+  if (n->algebra.failed || n->mean.nterms != 1) return false;
+  for (uint32_t i = 0; i < n->nregion && i < NEAR; i++) {
+    const Node *user = n->region[i]->producer;
+    bool divides = user->op->id == OP_Divide;
+    if (user->op->id != OP_Multiply && !divides) continue;
+    for (uint32_t slot = divides; slot < 2; slot++) {
+      Value *other = user->inputs[slot];
+      if (!is_statistic(n, n->region[i], other, &labels)) continue;
+      if (take_rstd(n, algebra_evaluate(&n->algebra, other, &labels), divides)) return true;
+    }
+  }
+  return false;
+}
+
+// The pass
+
+static bool may_be_result(const Norm *n, const Value *v) {
+  return v->producer && v->type == n->src->type && shape_equals(&v->shape, &n->src->shape);
+}
+
+// Of src's own shape: what it takes is the result itself.
+static bool is_mere_reshape(const Norm *n, const Node *node) {
+  return node->op->id == OP_StaticReshape && shape_equals(&node->inputs[0]->shape, &n->src->shape);
+}
+
+// What lies farthest from the statistics comes first: y before gamma's product alone.
+static bool recognise_around(Norm *n) {
+  for (uint32_t i = n->nregion; i-- > 0;) {
+    NormGradient d = {0};
+    n->algebra.failed = false;
+    if (may_be_result(n, n->region[i]) && norm_find_gradient(n, &d, n->region[i])) return norm_replace_gradient(n, &d);
+  }
+  for (uint32_t i = n->nregion; i-- > 0;) {
+    NormForward y;
+    Value *v = n->region[i];
+    n->algebra.failed = false;
+    if (!may_be_result(n, v) || is_mere_reshape(n, v->producer)) continue;
+    for (NormKind kind = 0; kind < (n->is_rms ? LAYER_NORM + 1 : NORM_KINDS); kind++) {
+      bool has_operator = !n->is_given || (norm_kinds[kind].with_statistics != OP_COUNT && !n->rstd_value);
+      if (has_operator && norm_find_forward(n, &y, v, kind)) return norm_replace_forward(n, &y);
+    }
+  }
+  return false;
+}
+
+// The value whose root or power of a half is taken; NULL: the node is no such thing.
+static Value *under_root(const Node *node) {
+  if (node->op->id == OP_Sqrt) return node->inputs[0];
+  bool is_half = node->op->id == OP_Pow && (node_f32(node, "beta") == -0.5 || node_f32(node, "beta") == 0.5);
+  return is_half ? node->inputs[0] : NULL;
+}
+
+// Norms around a value that is a variance plus epsilon: src and the axes are found among what it is computed from.
+static bool recognise_variance(Norm *n, Recogniser *r, Value *shifted) {
+  Value *above[MOST_ANCESTORS];
+  uint32_t count = value_ancestors(shifted, above, MOST_ANCESTORS);
+  for (uint32_t i = count; i-- > 0;) {
+    const Node *node = above[i]->producer;
+    if (!node || (node->op->id != OP_ReduceSum && node->op->id != OP_ReduceMean)) continue;
+    for (uint32_t k = count; k-- > 0 && !r->builder.out_of_memory;) {
+      Labels labels;
+      norm_init(n, r, above[k]);
+      if (!has_all_elements(n, node->inputs[0])) continue;
+      norm_add_descendants(n, shifted);
+      split_axes(n, above, count);
+      split_axes(n, n->region, n->nregion);
+      if (!labels_of_axes(&n->algebra, algebra_axes(&n->algebra), node->inputs[0], &labels)) continue;
+      uint32_t axes = reduce_axes(node);
+      for (int axis = 0; axis < labels.rank; axis++)
+        if (axes >> axis & 1) labels.axes[axis] = 0;
+      set_kept(n, labels_axes(&labels));
+      if (is_variance_of(n, shifted) && recognise_around(n)) return true;
+    }
+  }
+  return false;
+}
+
+// What v is a reshape or a cast of, farthest first; returns how many.
+static int list_origins(Value *v, Value **list, int most) {
+  int count = 0;
+  for (; count < most; v = v->producer->inputs[0]) {
+    list[count++] = v;
+    if (!v->producer || (v->producer->op->id != OP_StaticReshape && v->producer->op->id != OP_TypeCast)) break;
+  }
+  for (int i = 0; i < count / 2; i++) {
+    Value *other = list[i];
+    list[i] = list[count - 1 - i];
+    list[count - 1 - i] = other;
+  }
+  return count;
+}
+
+// Norms around the difference of src and a given mean: of the data before reshapes first.
+static bool recognise_difference(Norm *n, Recogniser *r, Value *center) {
+  enum { DEEPEST = 4 };
+  Value *src[DEEPEST];
+  if (!shape_equals(&center->producer->inputs[0]->shape, &center->shape)) return false;
+  int count = list_origins(center->producer->inputs[0], src, DEEPEST);
+  for (int i = 0; i < count && !r->builder.out_of_memory; i++)
+    if (norm_from_difference(n, r, src[i], center) && recognise_around(n)) return true;
+  return false;
+}
+
+// Whether src times this factor tells which axes the statistics have; then `shifted` is the variance plus epsilon.
+static bool norm_beside_factor(Norm *n, Recogniser *r, Value *src, const Node *product, uint32_t slot, Value *shifted) {
+  Algebra *a = &n->algebra;
+  Labels labels;
+  norm_init(n, r, src);
+  norm_add_descendants(n, shifted);
+  split_axes(n, n->region, n->nregion);
+  if (!labels_of_axes(a, algebra_axes(a), product->outputs[0], &labels)) return false;
+  labels = labels_of_operand(product->inputs[1 - slot], &labels);
+  set_kept(n, labels_axes(&labels));
+  if (!n->reduced || !n->kept || n->count == 0 || !labels_of_axes(a, n->kept, shifted, &labels)) return false;
+  n->variance = algebra_evaluate(a, shifted, &labels);
+  n->is_given = true;
+  if (a->failed || n->variance.nterms != 2 || !take_epsilon(n, n->variance)) return false;
+  n->rstd = polynomial_power(a, n->variance, -1);
+  return !a->failed;
+}
+
+// A gradient whose statistics are given and in which src never stands less its mean: it is a sum of products, one of
+// them src times a factor a statistic. Any value over the statistics' axes may be the mean; the formula tells.
+static bool recognise_products(Norm *n, Recogniser *r, const Node *product, uint32_t slot, Value *shifted) {
+  enum { DEEPEST = 4 };
+  Value *src[DEEPEST];
+  int count = list_origins(product->inputs[slot], src, DEEPEST);
+  for (int i = 0; i < count && !r->builder.out_of_memory; i++) {
+    if (!norm_beside_factor(n, r, src[i], product, slot, shifted)) continue;
+    Labels labels = labels_of_frame(&n->algebra);
+    for (uint32_t k = 0; k < n->nregion; k++)
+      if (may_be_result(n, n->region[k])) algebra_evaluate(&n->algebra, n->region[k], &labels); // finds symbols
+    for (uint32_t k = 0; k < n->algebra.nsymbols && !r->builder.out_of_memory; k++) {
+      const Symbol *s = &n->algebra.symbols[k];
+      if (!s->value || s->axes != n->kept) continue;
+      n->algebra.failed = false;
+      n->mean = algebra_evaluate(&n->algebra, s->value, &s->labels);
+      if (!n->algebra.failed && recognise_around(n)) return true;
+    }
+  }
+  return false;
+}
+
+static bool recognise_given_variance(Norm *n, Recogniser *r, Value *shifted) {
+  norm_init(n, r, shifted);
+  norm_add_descendants(n, shifted);
+  Value *region[MOST_DESCENDANTS];
+  uint32_t count = n->nregion;
+  memcpy(region, n->region, count * sizeof *region);
+  for (uint32_t i = 0; i < count && !r->builder.out_of_memory; i++) {
+    const Node *node = region[i]->producer;
+    if (!node || node->op->id != OP_Multiply) continue;
+    for (uint32_t slot = 0; slot < 2; slot++) {
+      bool is_whole = shape_equals(&node->inputs[slot]->shape, &region[i]->shape);
+      bool is_factor = shape_nelems(&node->inputs[1 - slot]->shape) < shape_nelems(&region[i]->shape);
+      if (is_whole && is_factor && recognise_products(n, r, node, slot, shifted)) return true;
+    }
+  }
+  return false;
+}
+
+static bool recognise_at(Recogniser *r, Node *node) {
+  Value *shifted = under_root(node);
+  bool is_difference = node->op->id == OP_Subtract;
+  if (!shifted && !is_difference) return false;
+  arena_init(&r->scratch, r->context->allocator);
+  Norm *n = ARENA_NEW(&r->scratch, Norm); // too long for small stacks
+  bool done = false;
+  if (n) {
+    n->r = r;
+    done = is_difference ? recognise_difference(n, r, node->outputs[0])
+                         : recognise_variance(n, r, shifted) || recognise_given_variance(n, r, shifted);
+  }
+  r->builder.out_of_memory |= !n || n->algebra.out_of_memory;
+  arena_deinit(&r->scratch);
+  r->changed |= done;
+  return done;
+}
+
+// From the last to the first: a gradient's dy comes from the norm behind it, whose gradient is an operator by then.
+bool pass_recognise(Graph *g, PassContext *c) {
+  enum { MOST_AT_ONE = 4 };
+  Recogniser r = {.builder = {.graph = g}, .context = c};
+  size_t nnodes = g->nnodes;
+  diagnostics_init(&r.builder.refusals, c->allocator);
+  for (size_t i = g->nnodes; i-- > 0 && !r.builder.out_of_memory;)
+    for (int k = 0; k < MOST_AT_ONE && g->nodes[i]->noutputs && g->nodes[i]->outputs[0]; k++)
+      if (!recognise_at(&r, g->nodes[i])) break;
+  r.builder.out_of_memory |= r.builder.refusals.out_of_memory;
+  diagnostics_deinit(&r.builder.refusals);
+  if (r.builder.out_of_memory) {
+    c->failed = true;
+    error_out_of_memory(c->diagnostics);
+  } else if (!graph_sort(g, c->diagnostics)) {
+    c->failed = true;
+  } else if (g->nnodes != nnodes) { // of an operator that did not fit after all there are pieces left, too
+    pass_dead_code(g, c);
+    if (r.changed && !pass_is_disabled(c, "movement")) pass_movement(g, c);
+  }
+  return r.changed;
+}

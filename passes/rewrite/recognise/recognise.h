@@ -1,0 +1,9 @@
+// Recognising: norms and their gradients that are spelled out become the operators.
+#ifndef NGRAD_PASSES_REWRITE_RECOGNISE_RECOGNISE_H
+#define NGRAD_PASSES_REWRITE_RECOGNISE_RECOGNISE_H
+
+#include "passes/pass.h"
+
+bool pass_recognise(Graph *g, PassContext *c);
+
+#endif

@@ -1,0 +1,359 @@
+// Matching by a list of goals, each a term and the value it must fit: a goal that fits goes on to the rest of the
+// list within its own call, so returning from it takes back all choices made since.
+#include "passes/rewrite/rewrite.h"
+
+#include "ir/operators/infer.h"
+#include "passes/rewrite/dead_code.h"
+
+#include <math.h>
+#include <string.h>
+
+// Printing
+
+static void print_term(const Term *t, Text *out) {
+  static const char letters[MOST_NAMED + 1] = "xyzcdefg";
+  if (t->kind == TERM_NUMBER) {
+    if (t->is_computed) text_add_string(out, "k");
+    else text_add_number(out, t->number, false);
+  } else if (t->kind != TERM_NODE) {
+    text_add(out, &letters[t->name], 1);
+  } else {
+    text_add_string(out, t->op == OP_COUNT ? "op" : operators[t->op].name);
+    if (t->setting) {
+      text_format(out, "[%s: ", t->setting);
+      text_add_number(out, t->is, false);
+      text_add_string(out, "]");
+    }
+    text_add_string(out, "(");
+    for (int i = 0; i < MOST_ARGUMENTS && t->arguments[i]; i++) {
+      if (i) text_add_string(out, ", ");
+      print_term(t->arguments[i], out);
+    }
+    text_add_string(out, ")");
+  }
+}
+
+void rule_print(const Rule *rule, Text *out) {
+  print_term(rule->pattern, out);
+  text_add_string(out, " -> ");
+  print_term(rule->replacement, out);
+}
+
+// Matching
+
+typedef struct Goal {
+  const Term *term;
+  Value *value;
+  const struct Goal *rest;
+} Goal;
+
+static bool is_number(const Value *v, double number) {
+  if (!v->constant || !v->constant->is_splat) return false;
+  double found = type_load(v->type, v->constant->data, 0);
+  return found == number && !signbit(found) == !signbit(number);
+}
+
+static bool has_setting(const Node *node, const Term *t) {
+  if (!t->setting) return true;
+  uint32_t i = 0;
+  while (strcmp(node->op->attributes[i].name, t->setting) != 0) i++;
+  const AttributeValue *value = &node->attributes[i];
+  switch (node->op->attributes[i].kind) {
+  case ATTRIBUTE_BOOL: return value->boolean == (t->is != 0);
+  case ATTRIBUTE_F32: return value->f32 == t->is;
+  default: return value->s64 == (int64_t)t->is;
+  }
+}
+
+static bool is_used_once(const Value *v) {
+  return v->uses && !v->uses->next && !v->is_output;
+}
+
+static bool match_goals(const Rule *rule, Match *m, const Goal *goal);
+
+static bool match_bound(const Rule *rule, Match *m, const Goal *goal) {
+  Value **bound = &m->values[goal->term->name];
+  if (*bound) return *bound == goal->value && match_goals(rule, m, goal->rest);
+  if (goal->term->kind == TERM_CONSTANT && !goal->value->constant) return false;
+  *bound = goal->value;
+  if (match_goals(rule, m, goal->rest)) return true;
+  *bound = NULL;
+  return false;
+}
+
+// The operands as goals in front of the rest, in their order or with the first two exchanged.
+static bool match_operands(const Rule *rule, Match *m, const Goal *goal, bool is_exchanged) {
+  const Node *node = goal->value->producer;
+  Goal goals[MOST_ARGUMENTS];
+  const Goal *rest = goal->rest;
+  for (uint32_t i = MOST_ARGUMENTS; i-- > 0;) {
+    uint32_t slot = is_exchanged && i < 2 ? 1 - i : i;
+    const Term *term = goal->term->arguments[i];
+    if (!term) {
+      if (slot < node->ninputs && node->inputs[slot]) return false;
+      continue;
+    }
+    if (slot >= node->ninputs || !node->inputs[slot]) return false;
+    goals[i] = (Goal){term, node->inputs[slot], rest};
+    rest = &goals[i];
+  }
+  return match_goals(rule, m, rest);
+}
+
+static bool is_operator(const Node *node, const Term *t) {
+  if (t->op != OP_COUNT) return node->op->id == t->op;
+  uint32_t count = 0;
+  while (count < MOST_ARGUMENTS && t->arguments[count]) count++;
+  return node->op->traits & TRAIT_ELEMENTWISE && node->ninputs == count;
+}
+
+static bool match_node(const Rule *rule, Match *m, const Goal *goal) {
+  Node *node = goal->value->producer;
+  const Term *t = goal->term;
+  if (!node || !is_operator(node, t) || goal->value->output_slot || m->nmatched == MOST_MATCHED) return false;
+  if (!has_setting(node, t) || (t->is_only_used && !is_used_once(goal->value))) return false;
+  Node *before = m->nodes[t->name];
+  if (!before) m->nodes[t->name] = node;
+  m->matched[m->nmatched++] = node;
+  if (match_operands(rule, m, goal, false)) return true;
+  if (node->op->is_commutative && match_operands(rule, m, goal, true)) return true;
+  m->nmatched--;
+  m->nodes[t->name] = before;
+  return false;
+}
+
+static bool match_goals(const Rule *rule, Match *m, const Goal *goal) {
+  if (!goal) return !rule->condition || rule->condition(m);
+  switch (goal->term->kind) {
+  case TERM_NUMBER: return is_number(goal->value, goal->term->number) && match_goals(rule, m, goal->rest);
+  case TERM_NODE: return match_node(rule, m, goal);
+  default: return match_bound(rule, m, goal);
+  }
+}
+
+bool rule_matches(const Rule *rule, Graph *g, Value *root, Match *m) {
+  *m = (Match){.graph = g};
+  return match_goals(rule, m, &(Goal){rule->pattern, root, NULL});
+}
+
+// The worklist
+
+typedef struct Rewrite {
+  Graph *graph;
+  PassContext *context;
+  Arena scratch;
+  const Rule **by_root[OP_COUNT]; // ends in NULL
+  int depth;                      // of the deepest pattern
+  Node **queue;
+  size_t first, count, queue_capacity;
+  bool *is_queued; // by node->index
+  size_t is_queued_capacity;
+  Diagnostics refusals; // why replacements did not fit, which nobody reads
+  bool changed, out_of_memory;
+} Rewrite;
+
+static int term_depth(const Term *t) {
+  int most = 0;
+  for (int i = 0; i < MOST_ARGUMENTS && t->arguments[i]; i++) {
+    int depth = t->arguments[i]->kind == TERM_NODE ? term_depth(t->arguments[i]) : 0;
+    if (depth > most) most = depth;
+  }
+  return 1 + most;
+}
+
+static bool is_enabled(const PassContext *c, const Rule *rule) {
+  return (c->fast_math || !rule->is_fast_math) && !pass_is_disabled(c, rule->name);
+}
+
+static bool may_be_root(const Rule *rule, size_t op) {
+  return rule->pattern->op == OP_COUNT ? operators[op].traits & TRAIT_ELEMENTWISE : rule->pattern->op == op;
+}
+
+static bool index_rules(Rewrite *r, const Rules *rules) {
+  for (size_t op = 0; op < OP_COUNT; op++) {
+    size_t count = 0;
+    for (size_t i = 0; i < rules->count; i++) count += may_be_root(&rules->items[i], op);
+    r->by_root[op] = ARENA_ARRAY(&r->scratch, const Rule *, count + 1);
+    if (!r->by_root[op]) return false;
+    count = 0;
+    for (size_t i = 0; i < rules->count; i++) {
+      const Rule *rule = &rules->items[i];
+      if (!may_be_root(rule, op) || !is_enabled(r->context, rule)) continue;
+      r->by_root[op][count++] = rule;
+      if (term_depth(rule->pattern) > r->depth) r->depth = term_depth(rule->pattern);
+    }
+  }
+  return true;
+}
+
+static void enqueue(Rewrite *r, Node *node) {
+  while (node->index >= r->is_queued_capacity && !r->out_of_memory)
+    r->out_of_memory =
+        !arena_grow(&r->scratch, &r->is_queued, r->is_queued_capacity, &r->is_queued_capacity, sizeof *r->is_queued);
+  if (r->out_of_memory || r->is_queued[node->index] || !r->by_root[node->op->id]) return;
+  if (!arena_grow(&r->scratch, &r->queue, r->count, &r->queue_capacity, sizeof *r->queue)) {
+    r->out_of_memory = true;
+    return;
+  }
+  r->is_queued[node->index] = true;
+  r->queue[r->count++] = node;
+}
+
+// Those whose patterns may reach what makes v.
+static void enqueue_users(Rewrite *r, const Value *v, int depth) {
+  if (depth <= 0) return;
+  for (const Use *use = v->uses; use; use = use->next) {
+    enqueue(r, use->node);
+    for (uint32_t i = 0; i < use->node->noutputs; i++)
+      if (use->node->outputs[i]) enqueue_users(r, use->node->outputs[i], depth - 1);
+  }
+}
+
+// Takes a node out, and those before it that were there for it alone; very long chains are left to dead-code.
+static void remove_node(Rewrite *r, Node *node, int depth) {
+  enum { DEEPEST = 1000 };
+  if (depth == DEEPEST) return;
+  for (uint32_t i = 0; i < node->noutputs; i++)
+    if (node->outputs[i] && (node->outputs[i]->uses || node->outputs[i]->is_output)) return;
+  for (uint32_t i = 0; i < node->noutputs; i++) node_set_output(node, i, NULL);
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    Value *v = node->inputs[i];
+    node_set_input(node, i, NULL);
+    if (!v) continue;
+    if (!v->uses && v->producer) remove_node(r, v->producer, depth + 1);
+    else if (is_used_once(v)) enqueue_users(r, v, r->depth);
+  }
+}
+
+// Building
+
+// What can be taken back: everything since a point in time.
+static void forget_since(Graph *g, size_t nnodes, size_t nvalues) {
+  while (g->nnodes > nnodes) {
+    Node *node = g->nodes[--g->nnodes];
+    for (uint32_t i = 0; i < node->ninputs; i++) node_set_input(node, i, NULL);
+  }
+  g->nvalues = nvalues;
+}
+
+static Value *new_number(Rewrite *r, double number, Type type, const Shape *shape) {
+  Value *v = graph_add_number(r->graph, graph_fresh_name(r->graph, "constant"), type, shape, number);
+  if (!v) r->out_of_memory = true;
+  return v;
+}
+
+static void set_attributes(Node *node, const Term *t, const Node *like) {
+  if (like && like->op == node->op)
+    memcpy(node->attributes, like->attributes, node->op->nattributes * sizeof *node->attributes);
+  for (uint32_t i = 0; t->setting && i < node->op->nattributes; i++) {
+    if (strcmp(node->op->attributes[i].name, t->setting) != 0) continue;
+    AttributeValue *value = &node->attributes[i];
+    value->is_set = true;
+    switch (node->op->attributes[i].kind) {
+    case ATTRIBUTE_BOOL: value->boolean = t->is != 0; break;
+    case ATTRIBUTE_F32: value->f32 = t->is; break;
+    default: value->s64 = (int64_t)t->is; break;
+    }
+  }
+  node_set_defaults(node);
+}
+
+// The term's value, made where it is not there yet; NULL: it does not fit, or out of memory.
+static Value *build(Rewrite *r, const Match *m, const Rule *rule, const Term *t, const Value *root) {
+  Type type = root->type;
+  const Shape scalar = {.rank = 0};
+  if (t->kind == TERM_NUMBER)
+    return new_number(r, t->is_computed ? m->number : t->number, type, t == rule->replacement ? &root->shape : &scalar);
+  if (t->kind != TERM_NODE) return m->values[t->name];
+  Value *operands[MOST_ARGUMENTS] = {NULL};
+  for (int i = 0; i < MOST_ARGUMENTS && t->arguments[i]; i++) {
+    operands[i] = build(r, m, rule, t->arguments[i], root);
+    if (!operands[i]) return NULL;
+  }
+  const Node *like = m->nodes[t->name];
+  const Operator *op = t->op == OP_COUNT ? like->op : &operators[t->op];
+  if (like && like->op == op) type = like->outputs[0]->type; // a cast's is declared
+  const char *name = graph_fresh_name(r->graph, op->name);
+  Node *node = name ? graph_add_node(r->graph, op, NULL, op->ninputs, op->noutputs) : NULL;
+  Value *v = node ? graph_add_value(r->graph, name, op->id == OP_TypeCast ? type : TYPE_NONE, NULL) : NULL;
+  if (!v) {
+    r->out_of_memory = true;
+    return NULL;
+  }
+  for (uint32_t i = 0; i < MOST_ARGUMENTS && operands[i]; i++) node_set_input(node, i, operands[i]);
+  node_set_output(node, 0, v);
+  set_attributes(node, t, like);
+  node->position = m->matched[0]->position;
+  for (uint32_t i = 0; i < m->nmatched; i++)
+    if (!node_add_origin(r->graph, node, m->matched[i])) r->out_of_memory = true;
+  if (t == rule->replacement && rule->finish && !rule->finish(m, node)) return NULL;
+  return graph_infer_node(r->graph, node, &r->refusals) ? v : NULL;
+}
+
+static bool is_alike(const Value *a, const Value *b) {
+  return a->type == b->type && shape_equals(&a->shape, &b->shape);
+}
+
+// Lets v be what the root's node made. An output of the graph stays the value it is, with its name: then v's node
+// makes it from now on, unless v has a name to keep as well.
+static bool replace_root(Rewrite *r, Value *root, Value *v) {
+  if (!is_alike(root, v)) return false;
+  Node *node = root->producer;
+  if (root->is_output && (v->is_output || !v->producer)) return false;
+  enqueue_users(r, root, r->depth); // not those that v had before: nothing below them changes
+  if (!root->is_output) {
+    value_replace_uses(root, v);
+  } else {
+    node_set_output(node, root->output_slot, NULL);
+    node_set_output(v->producer, v->output_slot, root);
+    value_replace_uses(v, root);
+  }
+  remove_node(r, node, 0);
+  return true;
+}
+
+static bool apply(Rewrite *r, const Rule *rule, Value *root) {
+  Match m;
+  Graph *g = r->graph;
+  if (!rule_matches(rule, g, root, &m)) return false;
+  size_t nnodes = g->nnodes, nvalues = g->nvalues;
+  Value *v = build(r, &m, rule, rule->replacement, root);
+  if (!v || r->out_of_memory || !replace_root(r, root, v)) {
+    forget_since(g, nnodes, nvalues);
+    return false;
+  }
+  for (size_t i = nnodes; i < g->nnodes; i++) enqueue(r, g->nodes[i]);
+  return r->changed = true;
+}
+
+static void run_worklist(Rewrite *r) {
+  enum { MOST_A_NODE = 64 }; // times that a node is looked at, on average: rules that undo each other come to an end
+  size_t most = MOST_A_NODE * (r->graph->nnodes + 1);
+  for (size_t i = 0; i < r->graph->nnodes; i++) enqueue(r, r->graph->nodes[i]);
+  while (r->first < r->count && r->first < most && !r->out_of_memory) {
+    Node *node = r->queue[r->first++];
+    r->is_queued[node->index] = false;
+    Value *root = node->noutputs ? node->outputs[0] : NULL;
+    const Rule **rule = r->by_root[node->op->id];
+    while (root && *rule && !apply(r, *rule, root)) rule++;
+  }
+}
+
+bool rewrite_graph(Graph *g, PassContext *c, const Rules *rules) {
+  Rewrite r = {.graph = g, .context = c};
+  arena_init(&r.scratch, c->allocator);
+  diagnostics_init(&r.refusals, c->allocator);
+  if (index_rules(&r, rules)) run_worklist(&r);
+  else r.out_of_memory = true;
+  arena_deinit(&r.scratch);
+  r.out_of_memory |= r.refusals.out_of_memory;
+  diagnostics_deinit(&r.refusals);
+  if (r.out_of_memory) {
+    c->failed = true;
+    error_out_of_memory(c->diagnostics);
+  } else if (r.changed) {
+    if (!graph_sort(g, c->diagnostics)) c->failed = true;
+    else pass_dead_code(g, c);
+  }
+  return r.changed;
+}

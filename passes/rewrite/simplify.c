@@ -1,0 +1,85 @@
+// Algebraic identities. Each holds for every IEEE value, NaN, infinities and the sign of zero included, and rounds no
+// more than what it replaces; those that do not are left to --fast-math. So x + 0 stays (-0 + 0 is 0) and x - x stays
+// (it is NaN for an infinity), while x + -0 and x - 0 are x.
+#include "passes/rewrite/simplify.h"
+
+#include "passes/rewrite/rewrite.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define POW(exponent, x) TERM(.kind = TERM_NODE, .op = OP_Pow, .setting = "beta", .is = (exponent), .arguments = {x})
+
+// A power of two whose reciprocal is a normal number too: dividing by it is multiplying by that.
+static bool divisor_is_power_of_two(Match *m) {
+  const Value *v = m->values[3];
+  int exponent;
+  double divisor = v->constant->is_splat ? type_load(v->type, v->constant->data, 0) : 0;
+  m->number = 1 / divisor;
+  return fabs(frexp(divisor, &exponent)) == 0.5 && abs(exponent) < (v->type == TYPE_F16 ? 12 : 120);
+}
+
+// The product of two constants.
+static bool constants_multiply(Match *m) {
+  const Value *c = m->values[3], *d = m->values[4];
+  if (!c->constant->is_splat || !d->constant->is_splat) return false;
+  m->number = type_load(c->type, c->constant->data, 0) * type_load(d->type, d->constant->data, 0);
+  return isfinite(m->number);
+}
+
+static const Rule rules[] = {
+    // What changes nothing
+    {.name = "add-negative-zero", .pattern = NODE(Add, X, NUMBER(-0.0)), .replacement = X},
+    {.name = "subtract-zero", .pattern = NODE(Subtract, X, NUMBER(0)), .replacement = X},
+    {.name = "multiply-one", .pattern = NODE(Multiply, X, NUMBER(1)), .replacement = X},
+    {.name = "divide-one", .pattern = NODE(Divide, X, NUMBER(1)), .replacement = X},
+    {.name = "power-one", .pattern = POW(1, X), .replacement = X},
+    {.name = "maximum-itself", .pattern = NODE(Maximum, X, X), .replacement = X},
+    {.name = "minimum-itself", .pattern = NODE(Minimum, X, X), .replacement = X},
+    {.name = "select-either", .pattern = NODE(Select, X, Y, Y), .replacement = Y},
+    {.name = "absolute-absolute", .pattern = NODE(Abs, NAMED(1, Abs, X)), .replacement = NAMED(1, Abs, X)},
+    {.name = "round-round", .pattern = NODE(Round, NAMED(1, Round, X)), .replacement = NAMED(1, Round, X)},
+    // One spelling of many
+    {.name = "multiply-itself", .pattern = NODE(Multiply, X, X), .replacement = NODE(Square, X)},
+    {.name = "power-two", .pattern = POW(2, X), .replacement = NODE(Square, X)},
+    {.name = "power-minus-one", .pattern = POW(-1, X), .replacement = NODE(Reciprocal, X)},
+    {.name = "one-divided", .pattern = NODE(Divide, NUMBER(1), X), .replacement = NODE(Reciprocal, X)},
+    {.name = "add-negated",
+     .pattern = NODE(Add, X, NODE(Multiply, Y, NUMBER(-1))),
+     .replacement = NODE(Subtract, X, Y)},
+    {.name = "subtract-negated",
+     .pattern = NODE(Subtract, X, NODE(Multiply, Y, NUMBER(-1))),
+     .replacement = NODE(Add, X, Y)},
+    {.name = "square-negated", .pattern = NODE(Square, NODE(Multiply, X, NUMBER(-1))), .replacement = NODE(Square, X)},
+    {.name = "square-absolute", .pattern = NODE(Square, NODE(Abs, X)), .replacement = NODE(Square, X)},
+    {.name = "divide-power-of-two",
+     .pattern = NODE(Divide, X, C),
+     .replacement = NODE(Multiply, X, COMPUTED),
+     .condition = divisor_is_power_of_two},
+    // What does not hold for every value
+    {.name = "add-zero", .pattern = NODE(Add, X, NUMBER(0)), .replacement = X, .is_fast_math = true},
+    {.name = "multiply-zero", .pattern = NODE(Multiply, X, NUMBER(0)), .replacement = NUMBER(0), .is_fast_math = true},
+    {.name = "subtract-itself", .pattern = NODE(Subtract, X, X), .replacement = NUMBER(0), .is_fast_math = true},
+    {.name = "divide-itself", .pattern = NODE(Divide, X, X), .replacement = NUMBER(1), .is_fast_math = true},
+    {.name = "reciprocal-reciprocal",
+     .pattern = NODE(Reciprocal, NODE(Reciprocal, X)),
+     .replacement = X,
+     .is_fast_math = true},
+    {.name = "multiply-reciprocal",
+     .pattern = NODE(Multiply, X, NODE(Reciprocal, Y)),
+     .replacement = NODE(Divide, X, Y),
+     .is_fast_math = true},
+    {.name = "square-root-squared", .pattern = NODE(Square, NODE(Sqrt, X)), .replacement = X, .is_fast_math = true},
+    {.name = "multiply-constants",
+     .pattern = NODE(Multiply, NODE(Multiply, X, C), D),
+     .replacement = NODE(Multiply, X, COMPUTED),
+     .condition = constants_multiply,
+     .is_fast_math = true},
+    {.name = "power-half", .pattern = POW(0.5, X), .replacement = NODE(Sqrt, X), .is_fast_math = true},
+    {.name = "logarithm-exponential", .pattern = NODE(Log, NODE(Exp, X)), .replacement = X, .is_fast_math = true},
+};
+const Rules simplify_rules = {rules, sizeof rules / sizeof *rules};
+
+bool pass_simplify(Graph *g, PassContext *c) {
+  return rewrite_graph(g, c, &simplify_rules);
+}

@@ -1,0 +1,237 @@
+// A group norm, or its gradient, whose channels lie last in memory: a group is a few neighbours then, and a kernel that
+// has groups as an axis works on vectors as short as that. So sums over space are taken of each channel, and go
+// together by groups when they are small; what varies by group is spread over its channels before it meets the data
+// again.
+//
+//   S1 = sum(x), S2 = sum(x^2) over space, of each channel, in f64
+//   mean = sum(S1) / M, variance = sum(S2) / M - mean^2 over a group, of M elements
+//   near = mean, rounded to f32
+//   y = ((x - near) - (mean - near)) * (gamma / sqrt(variance + epsilon)) + beta
+//
+// Squares of f32 are exact in f64, and what their sum is rounded by, some 1e-16 of mean^2, is less than what the 24
+// digits of x leave open of the variance. The gradient takes sums about the mean that it is given:
+//
+//   S1 = sum(dy), S2 = sum(dy * (x - mean)) over space, of each channel
+//   t1 = sum(gamma * S1), t2 = sum(gamma * S2) over a group, of M elements
+//   dx = rstd * gamma * dy - rstd * t2 / (M * (variance + epsilon)) * (x - mean) - rstd * t1 / M
+//   dgamma = sum(rstd * S2), dbeta = sum(S1) over the batch
+#include "passes/rewrite/split_groups.h"
+
+#include "ir/operators/norm.h"
+#include "passes/rewrite/builder.h"
+#include "passes/rewrite/dead_code.h"
+
+#include <string.h>
+
+// Elements of a channel from which on this pays: gradients, norms, norms of groups so wide that vectors are full and
+// caches hold the data for three looks.
+enum { LEAST_SPACE = 2, LEAST_FORWARD_SPACE = 128, LEAST_WIDE_SPACE = 1024, WIDE = 64 };
+enum { SRC, DIFF_DST, MEAN, VARIANCE, GAMMA };
+enum { FORWARD_GAMMA = 1, FORWARD_BETA };
+
+typedef struct Split {
+  Builder *b;
+  const Node *node;
+  const Value *stands_for;
+  Type type;            // computed with
+  Shape group, grouped; // [groups, channels of one], N before it
+  Shape by_channel;     // the data's with 1 for space
+  uint32_t space;       // its axes
+} Split;
+
+// Any operand NULL: so is what is made of it.
+
+static Value *binary(const Split *s, OperatorId id, Value *a, Value *b) {
+  Node *node = a && b ? builder_add_node(s->b, id, s->stands_for) : NULL;
+  Value *v = node ? builder_add_output(s->b, node, 0, TYPE_NONE) : NULL;
+  if (!v) return NULL;
+  node_set_input(node, 0, a);
+  node_set_input(node, 1, b);
+  return builder_finish_node(s->b, node) ? v : NULL;
+}
+
+#define SUB(a, b) binary(s, OP_Subtract, a, b)
+#define MUL(a, b) binary(s, OP_Multiply, a, b)
+#define DIV(a, b) binary(s, OP_Divide, a, b)
+
+static Value *number(const Split *s, Type type, double x) {
+  return builder_add_constant(s->b, &(Shape){.rank = 0}, type, x);
+}
+
+static Value *cast(const Split *s, Value *v, Type type) {
+  Node *node = v && v->type != type ? builder_add_node(s->b, OP_TypeCast, s->stands_for) : NULL;
+  if (!node) return v && v->type == type ? v : NULL;
+  node_set_input(node, 0, v);
+  return builder_add_output(s->b, node, 0, type) && builder_finish_node(s->b, node) ? node->outputs[0] : NULL;
+}
+
+static Value *sum(const Split *s, Value *v, uint32_t axes, bool keep_dims) {
+  int64_t items[MAX_RANK];
+  int count = 0;
+  Node *node = v ? builder_add_node(s->b, OP_ReduceSum, s->stands_for) : NULL;
+  if (!node || !builder_add_output(s->b, node, 0, TYPE_NONE)) return NULL;
+  for (int i = 0; i < v->shape.rank; i++)
+    if (axes >> i & 1) items[count++] = i;
+  node_set_input(node, 0, v);
+  if (!builder_set_list(s->b, node, "axes", items, count)) return NULL;
+  node_attribute_to_set(node, "keep_dims")->boolean = keep_dims;
+  return builder_finish_node(s->b, node) ? node->outputs[0] : NULL;
+}
+
+static Value *in_shape(const Split *s, Value *v, const Shape *shape) {
+  return v ? builder_in_shape(s->b, v, shape, s->stands_for) : NULL;
+}
+
+static Value *by_channel(const Split *s, Value *grouped) {
+  return in_shape(s, grouped, &s->by_channel);
+}
+
+// Each look at the data has its own nodes, so that neither hands tensors to the other.
+static Value *data(const Split *s, int slot) {
+  return cast(s, s->node->inputs[slot], s->type);
+}
+
+static Value *centered(const Split *s, Value *mean) {
+  return SUB(data(s, SRC), mean);
+}
+
+static bool hand_over(const Split *s, uint32_t slot, Value *made) {
+  Node *node = (Node *)s->node;
+  Value *v = node->outputs[slot];
+  if (!v) return true;
+  made = cast(s, made, v->type);
+  if (!made) return false;
+  node_set_output(node, slot, NULL);
+  node_set_output(made->producer, 0, v);
+  return true;
+}
+
+static Value *spread(const Split *s, Value *grouped) {
+  return by_channel(s, cast(s, grouped, s->type));
+}
+
+static bool split_forward(const Split *s) {
+  const Node *node = s->node;
+  const Shape row = {.rank = 2, .extent = {s->grouped.extent[0], s->grouped.extent[1]}};
+  Value *count = number(s, TYPE_F64, (double)norm_reduced_nelems(node));
+  Value *ones = builder_add_constant(s->b, &s->group, TYPE_F64, 1);
+
+  Value *x = cast(s, data(s, SRC), TYPE_F64);
+  Value *s1 = in_shape(s, sum(s, x, s->space, true), &s->grouped);
+  Value *s2 = in_shape(s, sum(s, MUL(x, x), s->space, true), &s->grouped);
+  Value *mean = DIV(sum(s, s1, 1U << 2, true), count), *square = DIV(sum(s, s2, 1U << 2, true), count);
+  Value *variance = SUB(square, MUL(mean, mean));
+  variance = binary(s, OP_Maximum, number(s, TYPE_F64, 0), variance); // NaN where that is
+  Value *v = binary(s, OP_Add, variance, number(s, TYPE_F64, node_f32(node, "epsilon")));
+  Value *root = v ? builder_add_unary(s->b, OP_Sqrt, v, s->stands_for) : NULL;
+  Value *gamma = node->inputs[FORWARD_GAMMA];
+  Value *factor = DIV(gamma ? cast(s, in_shape(s, gamma, &s->group), TYPE_F64) : ones, root);
+  Value *near = cast(s, cast(s, mean, s->type), TYPE_F64);
+
+  Value *center = SUB(data(s, SRC), spread(s, MUL(near, ones)));
+  Value *y = MUL(SUB(center, spread(s, MUL(SUB(mean, near), ones))), spread(s, factor));
+  Shape beta = s->by_channel;
+  beta.extent[0] = EXTENT(1);
+  if (node->inputs[FORWARD_BETA]) y = binary(s, OP_Add, y, in_shape(s, node->inputs[FORWARD_BETA], &beta));
+  Value *out_mean = in_shape(s, mean, &row), *out_variance = in_shape(s, variance, &row);
+  if (!y || !out_mean || !out_variance) return false;
+  return hand_over(s, 0, y) && hand_over(s, 1, out_mean) && hand_over(s, 2, out_variance);
+}
+
+// False: out of memory, or a node did not fit.
+static bool split_backward(const Split *s) {
+  const Shape channels = {.rank = 1, .extent = {s->by_channel.extent[norm_channel_axis(s->node)]}};
+  Shape row = s->grouped;
+  row.extent[2] = EXTENT(1);
+  Value *count = number(s, s->type, (double)norm_reduced_nelems(s->node));
+  Value *ones = builder_add_constant(s->b, &s->group, s->type, 1);
+  Value *gamma = s->node->inputs[GAMMA] ? in_shape(s, s->node->inputs[GAMMA], &s->group) : ones;
+  Value *mean = by_channel(s, MUL(in_shape(s, s->node->inputs[MEAN], &row), ones));
+  Value *v =
+      binary(s, OP_Add, in_shape(s, s->node->inputs[VARIANCE], &row), number(s, s->type, node_f32(s->node, "epsilon")));
+  Value *root = v ? builder_add_unary(s->b, OP_Sqrt, v, s->stands_for) : NULL;
+  Value *rstd = root ? builder_add_unary(s->b, OP_Reciprocal, root, s->stands_for) : NULL,
+        *less = number(s, s->type, -1);
+
+  Value *s1 = in_shape(s, sum(s, data(s, DIFF_DST), s->space, true), &s->grouped);
+  Value *s2 = in_shape(s, sum(s, MUL(data(s, DIFF_DST), centered(s, mean)), s->space, true), &s->grouped);
+  Value *t1 = sum(s, MUL(gamma, s1), 1U << 2, true), *t2 = sum(s, MUL(gamma, s2), 1U << 2, true);
+  Value *offset = MUL(MUL(DIV(t1, count), rstd), less);
+  Value *slope = MUL(MUL(DIV(DIV(t2, count), v), rstd), less);
+
+  Value *direct = MUL(by_channel(s, MUL(rstd, gamma)), data(s, DIFF_DST));
+  Value *along = MUL(by_channel(s, MUL(slope, ones)), centered(s, mean));
+  Value *rest = binary(s, OP_Add, along, by_channel(s, MUL(offset, ones)));
+  Value *dx = binary(s, OP_Add, direct, rest);
+  Value *dgamma = in_shape(s, sum(s, MUL(s2, rstd), 1U << 0, false), &channels);
+  Value *dbeta = in_shape(s, sum(s, s1, 1U << 0, false), &channels);
+  if (!dx || !dgamma || !dbeta) return false;
+  return hand_over(s, 0, dx) && hand_over(s, 1, dgamma) && hand_over(s, 2, dbeta);
+}
+
+static bool has_channels_last(const Value *v, int channel) {
+  return order_axis(&v->order, v->shape.rank - 1) == channel;
+}
+
+// Whether all types are the one that is computed with, but for data that is narrower.
+static bool find_type(const Node *node, Type *type) {
+  const uint32_t first = node->op->id == OP_GroupNorm ? FORWARD_GAMMA : MEAN;
+  *type = node->inputs[SRC]->type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
+  for (uint32_t i = first; i < node->ninputs; i++)
+    if (node->inputs[i] && node->inputs[i]->type != *type) return false;
+  for (uint32_t i = 1; i < node->noutputs; i++)
+    if (node->outputs[i] && node->outputs[i]->type != *type) return false;
+  return true;
+}
+
+// Fills the shapes. False: the channels or space are not known, or there is nothing to gain.
+static bool find_shapes(const Node *node, Split *s) {
+  const Shape *data = &node->inputs[SRC]->shape;
+  const int channel = norm_channel_axis(node);
+  int64_t space = 1, groups = extent_value(norm_ngroups(node)), channels = extent_value(data->extent[channel]);
+  s->by_channel = *data;
+  for (int i = 1; i < data->rank; i++) {
+    if (!extent_is_literal(data->extent[i])) return false;
+    if (i == channel) continue;
+    space *= extent_value(data->extent[i]);
+    s->by_channel.extent[i] = EXTENT(1);
+  }
+  if (groups == 1 || groups == channels || channels == 0) return false;
+  const int64_t least_forward = channels / groups < WIDE ? LEAST_FORWARD_SPACE : LEAST_WIDE_SPACE;
+  if (space < (node->op->id == OP_GroupNorm ? least_forward : LEAST_SPACE)) return false;
+  s->space = norm_reduced_axes(node) & ~(1U << channel);
+  s->group = (Shape){.rank = 2, .extent = {EXTENT(groups), EXTENT(channels / groups)}};
+  s->grouped = (Shape){.rank = 3, .extent = {data->extent[0], EXTENT(groups), EXTENT(channels / groups)}};
+  return true;
+}
+
+static bool is_splittable(const Node *node, Split *s) {
+  const bool is_forward = node->op->id == OP_GroupNorm;
+  if ((!is_forward && node->op->id != OP_GroupNormBackward) || !node->outputs[0]) return false;
+  if (!find_type(node, &s->type) || !find_shapes(node, s)) return false;
+  const int channel = norm_channel_axis(node);
+  if (!has_channels_last(node->inputs[SRC], channel) || !has_channels_last(node->outputs[0], channel)) return false;
+  if (is_forward) return s->type == TYPE_F32;
+  return has_channels_last(node->inputs[DIFF_DST], channel) && !norm_cancels(node);
+}
+
+bool pass_split_groups(Graph *g, PassContext *c) {
+  Builder b = {.graph = g};
+  const size_t nnodes = g->nnodes;
+  bool changed = false;
+  diagnostics_init(&b.refusals, c->allocator);
+  for (size_t i = 0; i < nnodes && !b.out_of_memory; i++) {
+    Split s = {.b = &b, .node = g->nodes[i], .stands_for = g->nodes[i]->outputs[0]};
+    if (is_splittable(s.node, &s)) changed |= (s.node->op->id == OP_GroupNorm ? split_forward : split_backward)(&s);
+  }
+  b.out_of_memory |= b.refusals.out_of_memory;
+  diagnostics_deinit(&b.refusals);
+  if (b.out_of_memory) {
+    c->failed = true;
+    error_out_of_memory(c->diagnostics);
+  } else if (g->nnodes != nnodes) {
+    if (!graph_sort(g, c->diagnostics)) c->failed = true;
+    else pass_dead_code(g, c);
+  }
+  return changed;
+}

@@ -1,0 +1,127 @@
+// Where elements lie: pointers to where rows start, and indices from there.
+#include "passes/schedule/recipe.h"
+
+const Index *number(Recipe *r, int64_t n) {
+  return index_number(&r->b, n, 0);
+}
+
+const Index *var(Recipe *r, VarKind kind, uint32_t of) {
+  return index_var(&r->b, kind, of);
+}
+
+static const Index *axis_index(Recipe *r, int axis) {
+  return var(r, r->is_ahead && axis == last_middle_axis(r) ? VAR_AHEAD_AXIS : VAR_AXIS, (uint32_t)axis);
+}
+
+const Index *axes_nelems_index(Recipe *r, AxisSet axes) {
+  return index_number(&r->b, axes_nelems(r->k, axes), axes_powers(r->k, axes));
+}
+
+const Index *stride_of(Recipe *r, const Access *a, int axis) {
+  return index_number(&r->b, a->stride[axis], a->stride_powers[axis]);
+}
+
+const Index *block_length(Recipe *r) {
+  if (!loop_has_open_length(r->k, r->loop)) return number(r, loop_block_length(r->k, r->loop));
+  return index_loop(&r->b, INDEX_BLOCK_LENGTH, r->loop_index);
+}
+
+const Index *nchunks(Recipe *r, uint32_t loop) {
+  if (!loop_has_open_chunks(r->k, &r->k->loops[loop])) return number(r, loop_nchunks(r->k, &r->k->loops[loop]));
+  return index_loop(&r->b, INDEX_NCHUNKS, loop);
+}
+
+static const Index *plus(Recipe *r, const Index *x, const Index *y) {
+  return x ? index_of(&r->b, INDEX_ADD, x, y) : y;
+}
+
+static const Index *times(Recipe *r, const Index *x, const Index *y) {
+  return index_of(&r->b, INDEX_MULTIPLY, x, y);
+}
+
+const Index *add_terms(Recipe *r, const Access *a, AxisSet axes, const Index *before) {
+  for (int axis = 0; axis < r->k->naxes; axis++)
+    if (axes >> axis & 1 && a->stride[axis])
+      before = plus(r, before, times(r, axis_index(r, axis), stride_of(r, a, axis)));
+  return before;
+}
+
+bool is_place(const Access *a) {
+  return a->type == TYPE_NONE || type_is_packed(a->type);
+}
+
+// Of the access's first element, or behind it by the terms of these axes.
+static const Index *from_start(Recipe *r, const Access *a, AxisSet axes) {
+  const Index *offset = a->offset ? index_number(&r->b, a->offset, a->offset_powers) : NULL;
+  return add_terms(r, a, axes, offset);
+}
+
+Address element_address(Recipe *r, AccessId id, AxisSet axes) {
+  return (Address){BASE_TENSOR, id, false, from_start(r, &r->k->accesses[id], axes)};
+}
+
+Address vector_address(Recipe *r, AccessId id) {
+  const Access *a = &r->k->accesses[id];
+  const int v = vector_axis(r);
+  const bool is_row = has_rows(r) && varies_by_row(r, access_axes(r->k, a));
+  const Index *index = add_terms(r, a, loop_inner_axes(r->loop) & ~(1U << v), NULL);
+  if (a->stride[v]) {
+    const Index *lane = access_is_mask(a) ? index_of(&r->b, INDEX_DIVIDE, r->lane, number(r, 8)) : r->lane;
+    index = plus(r, index, times(r, lane, stride_of(r, a, v)));
+  }
+  return (Address){BASE_POINTER, id, is_row, index};
+}
+
+// What is a row's own has no pointer.
+Address lanes_address(Recipe *r, AccessId id, Level level) {
+  return level == LEVEL_VECTOR ? vector_address(r, id) : element_address(r, id, loop_outer_axes(r->loop));
+}
+
+bool is_transposed(const Recipe *r, AccessId id) {
+  const Access *a = &r->k->accesses[id];
+  return r->loop->is_across && !r->is_tail && a->stride[loop_lane_axis(r->loop)] &&
+         a->stride[r->loop->order[r->loop->nouter]] == 1;
+}
+
+bool is_column(const Recipe *r, AccessId id) {
+  const Access *a = &r->k->accesses[id];
+  return r->loop->is_across && !r->is_tail && a->stride[loop_lane_axis(r->loop)] == 1 &&
+         a->stride[r->loop->order[r->loop->nouter]] > 1;
+}
+
+bool is_optional(const Recipe *r, AccessId id) {
+  const Value *v = r->k->accesses[id].value;
+  return v && r->wants->is_optional && r->wants->is_optional[v->index];
+}
+
+bool may_be_unwanted(const Recipe *r, AccessId id) {
+  const Access *a = &r->k->accesses[id];
+  return !a->value && r->wants->may_be_unwanted && r->wants->may_be_unwanted[a->temporary];
+}
+
+void declare_pointer(Recipe *r, AccessId id, bool is_written) {
+  const Access *a = &r->k->accesses[id];
+  const Temporary *temporary = a->value || is_place(a) ? NULL : &r->k->temporaries[a->temporary];
+  const bool is_rows_own = varies_by_row(r, access_axes(r->k, a));
+  if (temporary && temporary->is_own)
+    add(r, (LoopNode){.kind = NODE_ROOM, .room = ROOM_TEMPORARY, .access = id, .nelems = temporary->nelems});
+  else if (has_rows(r) && is_rows_own)
+    add(r,
+        (LoopNode){
+            .kind = NODE_ROOM, .room = ROOM_POINTERS, .access = id, .nelems = r->loop->rows, .is_written = is_written});
+  else if (!is_rows_own) // else where the row is known
+    add(r,
+        (LoopNode){.kind = NODE_POINTER, .access = id, .address = element_address(r, id, 0), .is_written = is_written});
+}
+
+void set_pointer(Recipe *r, AccessId id, bool is_written) {
+  const Access *a = &r->k->accesses[id];
+  if (!varies_by_row(r, access_axes(r->k, a))) return;
+  const bool may_be_null = is_written && !is_place(a) && is_optional(r, id);
+  add(r, (LoopNode){.kind = NODE_POINTER,
+                    .access = id,
+                    .address = element_address(r, id, loop_outer_axes(r->loop)),
+                    .is_written = is_written,
+                    .is_row = has_rows(r),
+                    .flag = may_be_null ? FLAG_WANTED : FLAG_NONE});
+}

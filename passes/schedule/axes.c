@@ -1,0 +1,262 @@
+// Which axes are outer and which inner, and when each expression can be computed.
+//
+// An expression's time is (phase, sweep). A reduction over the inner axes is there one sweep later; a reduction over
+// outer axes only one phase later, after all blocks have left their partial sums. Each phase is at most one main
+// loop over the whole domain, preceded by side loops over few axes that combine partial sums and fold constants.
+//
+// Where outer reductions keep some of the inner axes, sums are nested: one over the vector axis is there as soon as an
+// iteration of the middle axes has its vectors ("late" in its sweep), and enters the sums over these and the outer
+// ones.
+#include "passes/schedule/nest_sums.h"
+#include "passes/schedule/scheduling.h"
+
+#include <stdint.h>
+#include <string.h>
+
+int64_t access_nelems(const Kernel *k, const Access *a) {
+  return axes_nelems(k, access_axes(k, a));
+}
+
+static AxisSet all_axes(const Kernel *k) {
+  return (1U << k->naxes) - 1;
+}
+
+// The axis along which most elements lie next to each other.
+static int choose_vector_axis(const Kernel *k) {
+  int best = k->naxes - 1;
+  int64_t most = -1;
+  for (int axis = k->naxes - 1; axis >= 0; axis--) {
+    int64_t nelems = 0;
+    for (size_t i = 0; i < k->naccesses; i++)
+      if (k->accesses[i].stride[axis] == 1) nelems += access_nelems(k, &k->accesses[i]);
+    if (nelems <= most) continue;
+    most = nelems;
+    best = axis;
+  }
+  return best;
+}
+
+// Whether something that depends on reduction r varies over what it reduces, so that the data is looked at again.
+static bool is_fed_back(const Kernel *k, ExprId r, bool *depends) {
+  memset(depends, 0, k->nexprs * sizeof *depends);
+  depends[r] = true;
+  for (ExprId i = r + 1; i < k->nexprs; i++) {
+    const Expr *e = &k->exprs[i];
+    for (int a = 0; a < 3; a++) depends[i] |= e->args[a] && depends[e->args[a]];
+    if (depends[i] && (e->axes & k->exprs[r].reduced)) return true;
+  }
+  return false;
+}
+
+// Whether the data waits for reductions, all over one axis that is not the vector's and so short that a vector's
+// columns of each tensor fit the first level; *axes is that one's set.
+static bool has_short_columns(const Scheduling *s, AxisSet *axes, bool *depends) {
+  const Kernel *k = s->k;
+  AxisSet all = all_axes(k), vector = 1U << s->vector_axis;
+  bool waits = false;
+  *axes = 0;
+  for (ExprId r = 1; r < k->nexprs; r++) {
+    const Expr *e = &k->exprs[r];
+    if (e->op == EXPR_INDEX || (e->op == EXPR_LOAD && e->args[0])) return false; // nothing that lanes tell apart
+    if (!expr_is_reduction(e)) continue;
+    if ((*axes && e->reduced != *axes) || e->axes != (all & ~e->reduced)) return false;
+    *axes = e->reduced;
+    waits |= is_fed_back(k, r, depends);
+  }
+  if (!waits || *axes & vector || (*axes & (*axes - 1)) || axes_powers(k, *axes) || k->is_f64) return false;
+  if (axes_nelems(k, *axes) > LONGEST_CHAIN || k->axes[s->vector_axis].extent < LANES) return false;
+  for (size_t i = 0; i < k->naccesses; i++) {
+    const Access *a = &k->accesses[i];
+    bool is_float = a->type == TYPE_F32 || a->type == TYPE_BF16 || a->type == TYPE_F16;
+    if (a->stride[s->vector_axis] && (!is_float || a->stride[s->vector_axis] != 1)) return false;
+  }
+  return true;
+}
+
+// The inner axes: those of the reductions that the data waits for, if the vector axis is among them; else the vector
+// axis alone, and such reductions take a full loop.
+static bool choose_axes(Scheduling *s) {
+  enum { FEW_ROWS = 4, MUCH_WORK = 1 << 16 };
+  Kernel *k = s->k;
+  AxisSet vector = 1U << s->vector_axis;
+  bool *depends = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  if (!depends) {
+    k->out_of_memory = true;
+    return false;
+  }
+  s->inner = vector;
+  bool is_found_fed_back = false, is_found = false;
+  for (ExprId r = 1; r < k->nexprs; r++) {
+    const Expr *e = &k->exprs[r];
+    if (!expr_is_reduction(e) || !(e->reduced & vector)) continue;
+    bool fed_back = is_fed_back(k, r, depends);
+    bool is_better = !is_found || (fed_back && !is_found_fed_back) ||
+                     (fed_back == is_found_fed_back && axes_nelems(k, e->reduced) < axes_nelems(k, s->inner));
+    if (!is_better) continue;
+    is_found = true;
+    is_found_fed_back = fed_back;
+    s->inner = e->reduced;
+  }
+  AxisSet all = all_axes(k), columns;
+  if (overridden(s, SCHEDULE_ACROSS, true) && has_short_columns(s, &columns, depends)) {
+    s->is_column = true;
+    s->inner = columns;
+    s->outer = all & ~columns;
+    s->kept = s->outer & ~vector;
+    return true;
+  }
+  if (axes_nelems(k, all & ~s->inner) < FEW_ROWS && s->inner != vector && axes_nelems(k, all) >= MUCH_WORK)
+    s->inner = vector; // too few rows to share out
+  s->outer = all & ~s->inner;
+  if (!s->outer && s->inner != vector) { // several inner axes and no outer one: leave the vector axis inside alone
+    s->inner = vector;
+    s->outer = all & ~vector;
+  }
+  s->is_tiled = !s->outer;
+  return true;
+}
+
+static AxisSet middle_axes(const Scheduling *s) {
+  return s->inner & ~(1U << s->vector_axis);
+}
+
+// A sum over the vector axis, to be added up over the middle ones.
+static bool is_nested_reduction(const Scheduling *s, const Expr *e) {
+  return s->is_nested && e->reduced == 1U << s->vector_axis;
+}
+
+// The innermost axis of main loops.
+int last_axis(const Scheduling *s) {
+  return s->is_column ? __builtin_ctz(s->inner) : s->vector_axis;
+}
+
+static bool is_inner_reduction(const Scheduling *s, const Expr *e) {
+  if (s->is_nested) return is_nested_reduction(s, e) || e->reduced == middle_axes(s);
+  return !s->is_tiled && e->reduced == s->inner;
+}
+
+bool is_outer_reduction(const Scheduling *s, const Expr *e) {
+  return expr_is_reduction(e) && !is_inner_reduction(s, e);
+}
+
+// Outer reductions must agree in which outer axes they keep, vary over all of these, and leave either all or none of
+// the vector axis.
+static bool check_reductions(Scheduling *s) {
+  const Kernel *k = s->k;
+  AxisSet removed = 0;
+  for (ExprId i = 1; i < k->nexprs; i++) {
+    const Expr *e = &k->exprs[i];
+    if (!expr_is_reduction(e) || is_inner_reduction(s, e)) continue;
+    bool has_vector = e->reduced >> s->vector_axis & 1;
+    if (!s->is_tiled && !(e->reduced & s->outer)) return false;
+    if (has_vector ? (e->reduced & s->inner) != s->inner : (e->reduced & s->inner) != 0) return false;
+    if (removed && removed != (e->reduced & s->outer)) return false;
+    removed = e->reduced & s->outer;
+  }
+  if (removed) s->kept = s->outer & ~removed;
+  for (ExprId i = 1; i < k->nexprs; i++) {
+    const Expr *e = &k->exprs[i];
+    if (expr_is_reduction(e) && !is_inner_reduction(s, e) && (s->kept & ~e->axes)) return false;
+  }
+  return true;
+}
+
+// Takes sums apart if they do not agree as they are.
+static bool agree_reductions(Scheduling *s) {
+  if (check_reductions(s)) return true;
+  if (s->is_tiled || !middle_axes(s)) return false;
+  s->is_nested = true;
+  return kernel_nest_sums(s->k, s->vector_axis, s->inner) && check_reductions(s);
+}
+
+bool schedule_choose_axes(Scheduling *s) {
+  if (s->vector_axis == BEST_AXIS) s->vector_axis = choose_vector_axis(s->k);
+  return choose_axes(s) && agree_reductions(s);
+}
+
+static Time later(Time a, Time b) {
+  if (a.phase != b.phase) return a.phase > b.phase ? a : b;
+  return a.sweep > b.sweep ? a : b;
+}
+
+// What depends on a nested sum is there at the end of each iteration of the middle axes, then and no more.
+static bool find_lateness(Scheduling *s, ExprId id, Time t) {
+  const Expr *e = &s->k->exprs[id];
+  for (int a = 0; a < 3 && e->args[a]; a++) {
+    if (!s->is_late[e->args[a]]) continue;
+    Time arg = s->time[e->args[a]];
+    if (arg.phase < t.phase || arg.sweep < t.sweep) return false;
+    s->is_late[id] = !expr_is_reduction(e);
+  }
+  bool is_over_middle = s->is_nested && expr_is_reduction(e) && e->reduced == middle_axes(s);
+  if (is_over_middle && !s->is_late[e->args[0]]) return false;
+  s->is_late[id] |= expr_is_reduction(e) && is_nested_reduction(s, e);
+  return !s->is_late[id] || (e->axes & s->inner) == middle_axes(s);
+}
+
+// A reduction over outer axes that contains the vector axis first sums inside each row. False where a row's sum would
+// be needed in a later phase.
+static bool find_times(Scheduling *s) {
+  const Kernel *k = s->k;
+  s->cut = s->is_tiled ? s->inner : s->outer & ~s->kept;
+  for (ExprId i = 1; i < s->noriginals; i++) {
+    const Expr *e = &k->exprs[i];
+    Time t = {0, 0};
+    for (int a = 0; a < 3 && e->args[a]; a++) {
+      t = later(t, s->time[e->args[a]]);
+      s->needs_combine[i] |= s->needs_combine[e->args[a]];
+      s->needs_row[i] |= s->needs_row[e->args[a]];
+    }
+    for (int a = 0; a < 3 && e->args[a]; a++)
+      if (s->needs_row[e->args[a]] && s->time[e->args[a]].phase < t.phase) return false;
+    if (!find_lateness(s, i, t)) return false;
+    if (expr_is_reduction(e) && is_inner_reduction(s, e)) {
+      t.sweep += !s->is_late[i];
+      s->needs_row[i] = true;
+    } else if (expr_is_reduction(e)) {
+      t = (Time){t.phase + 1, 0};
+      s->needs_combine[i] = true;
+      s->needs_row[i] = false; // its blocks' shares lie in memory
+    }
+    s->time[i] = t;
+    s->is_narrow[i] = !(e->axes & s->cut);
+  }
+  return true;
+}
+
+AxisSet store_axes(const Kernel *k, const Store *store) {
+  return root_axes(k, &(Root){.kind = ROOT_STORE, .expr = store->value, .access = store->access});
+}
+
+// What varies over no axis that is cut, and what a main loop would store again in each iteration of some axis.
+bool is_side_store(const Scheduling *s, const Store *store) {
+  const AxisSet axes = store_axes(s->k, store), inner = axes & s->inner;
+  const bool is_along_all = !(s->outer & ~axes) && (!inner || inner == s->inner || s->is_late[store->value]);
+  return s->k->naxes && (!(axes & s->cut) || !is_along_all);
+}
+
+// Whether a loop can store or add up what varies over these inner axes: with vectors, or at the end of each iteration
+// of the middle axes.
+static bool is_root_along(const Scheduling *s, ExprId value, AxisSet inner) {
+  return s->is_late[value] ? inner == middle_axes(s) : !inner || inner >> last_axis(s) & 1;
+}
+
+// Side loops have no sums of their own, and nothing is stored or added up along inner axes without the vector's but
+// what has just been summed over that.
+static bool check_roots(const Scheduling *s) {
+  const Kernel *k = s->k;
+  for (ExprId i = 1; i < s->noriginals; i++) {
+    const Expr *e = &k->exprs[i];
+    if (expr_is_reduction(e) && !is_root_along(s, e->args[0], k->exprs[e->args[0]].axes & s->inner)) return false;
+  }
+  for (size_t i = 0; i < k->nstores; i++) {
+    ExprId value = k->stores[i].value;
+    AxisSet own = store_axes(k, &k->stores[i]) & s->inner;
+    if (is_side_store(s, &k->stores[i]) ? s->needs_row[value] : !is_root_along(s, value, own)) return false;
+  }
+  return true;
+}
+
+bool schedule_find_times(Scheduling *s) {
+  return find_times(s) && check_roots(s);
+}

@@ -1,0 +1,192 @@
+// What a place needs, what a mask would spare it, and the same roots with that mask loaded.
+#include "passes/schedule/keep_masks.h"
+
+#include "passes/schedule/traffic.h"
+
+#include <string.h>
+
+typedef struct Place { // a sweep of a loop
+  Loop *loop;
+  int sweep;
+  bool *is_seen; // by ExprId: what it computes
+} Place;
+
+typedef struct Keeping {
+  Kernel *k;
+  const Target *target;
+  const ScheduleOverrides *overrides;
+  Place *places; // in the order of time
+  size_t nplaces;
+  size_t noriginals;
+  size_t *first;                  // by mask: the place that computes it first
+  bool *is_kept;                  // by mask
+  AccessId *access;               // by mask: where it is kept
+  ExprId *sum;                    // by original inner reduction: what the loop at work has in its place
+  ExprId *replaced;               // memo of the place at work
+  bool *scratch, *with, *without; // by ExprId; by AccessId
+} Keeping;
+
+static int vector_axis(const Loop *loop) {
+  return loop->ninner ? loop->order[loop->nouter + loop->ninner - 1] : -1;
+}
+
+// Bytes that a place needs not read, in an outer iteration or in all, if it is given the mask.
+static int64_t spared_nbytes(Keeping *s, const Place *p, ExprId mask, AxisSet axes) {
+  const Kernel *k = s->k;
+  int64_t nbytes = 0;
+  mark_sweep_loads(k, p->loop, p->sweep, 0, s->scratch, s->with);
+  mark_sweep_loads(k, p->loop, p->sweep, mask, s->scratch, s->without);
+  for (AccessId i = 0; i < k->naccesses; i++)
+    if (s->with[i] && !s->without[i])
+      nbytes += axes_nelems(k, access_axes(k, &k->accesses[i]) & axes) * (int64_t)type_nbytes(k->accesses[i].type);
+  return nbytes;
+}
+
+// Whether what the place would read again has left the caches meanwhile: a loop's tensors the second level, a row's the
+// first.
+static bool is_worth_it(Keeping *s, const Place *first, const Place *p, ExprId mask) {
+  enum { NARROW = 4 * LANES };
+  const Kernel *k = s->k;
+  int axis = vector_axis(p->loop);
+  if (axis < 0 || axis != vector_axis(first->loop) || first->loop->is_across || p->loop->is_across) return false;
+  if (first->loop->tile || p->loop->tile || !(k->exprs[mask].axes >> axis & 1)) return false;
+  if (first->loop->is_peeled || p->loop->is_peeled) return false; // vectors begin between bytes of bits
+  if (k->axes[axis].powers && kernel_factor(k, k->axes[axis].extent, k->axes[axis].powers) % LANES) return false;
+  if (s->overrides->key[SCHEDULE_MASKS].is_set)
+    return s->overrides->key[SCHEDULE_MASKS].value && spared_nbytes(s, p, mask, ~0U);
+  if (k->axes[axis].extent < NARROW) return false;
+  if (p->loop != first->loop) return spared_nbytes(s, p, mask, ~0U) > s->target->l2_nbytes;
+  return spared_nbytes(s, p, mask, loop_inner_axes(p->loop)) > s->target->l1_nbytes;
+}
+
+static void find_masks(Keeping *s) {
+  for (ExprId id = 1; id < s->noriginals; id++) {
+    if (!expr_is_mask(s->k, id)) continue;
+    const Place *first = NULL;
+    for (size_t i = 0; i < s->nplaces; i++) {
+      const Place *p = &s->places[i];
+      if (!p->is_seen[id]) continue;
+      if (!first) s->first[id] = i;
+      else s->is_kept[id] |= is_worth_it(s, first, p, id);
+      first = first ? first : p;
+    }
+  }
+}
+
+// Whether no other loop needs the mask, and an outer iteration's is so small that a step may have it in its own memory,
+// which does not leave the caches.
+static bool is_steps_own(const Keeping *s, ExprId mask, int64_t nbytes, Powers powers) {
+  enum { MOST_NBYTES = 1 << 14 };
+  const Loop *loop = s->places[s->first[mask]].loop;
+  bool is_elsewhere = false;
+  for (size_t i = 0; i < s->nplaces; i++) is_elsewhere |= s->places[i].is_seen[mask] && s->places[i].loop != loop;
+  return !is_elsewhere && loop->rows == 1 && !powers && nbytes <= MOST_NBYTES;
+}
+
+// A row of bits after the other, the rows of an outer iteration together.
+static bool keep(Keeping *s, ExprId mask) {
+  Kernel *k = s->k;
+  const Place *p = &s->places[s->first[mask]];
+  const Loop *loop = p->loop;
+  AxisSet axes = k->exprs[mask].axes;
+  bool is_own = false;
+  int v = vector_axis(loop);
+  Access a = {.type = TYPE_BOOLEAN};
+  int64_t stride = (k->axes[v].extent + LANES - 1) / LANES * (LANES / 8);
+  Powers powers = k->axes[v].powers;
+  a.stride[v] = 1;
+  for (int i = loop->nouter + loop->ninner - 2; i >= 0; i--) {
+    int axis = loop->order[i];
+    if (i == loop->nouter - 1 && (is_own = is_steps_own(s, mask, stride, powers))) break;
+    if (!(axes >> axis & 1)) continue;
+    a.stride[axis] = stride;
+    a.stride_powers[axis] = powers;
+    stride *= k->axes[axis].extent;
+    powers += k->axes[axis].powers;
+  }
+  a.temporary = kernel_add_temporary(k, "mask", TYPE_BOOLEAN, stride);
+  s->access[mask] = kernel_add_access(k, &a);
+  if (k->out_of_memory || !loop_add_root(k, p->loop, (Root){ROOT_STORE, p->sweep, mask, s->access[mask], false, 0}))
+    return false;
+  k->temporaries[a.temporary].powers = powers;
+  k->temporaries[a.temporary].is_own = is_own;
+  for (size_t i = p->loop->nroots - 1; i && p->loop->roots[i - 1].sweep > p->sweep; i--) { // among its sweep's
+    Root root = p->loop->roots[i];
+    p->loop->roots[i] = p->loop->roots[i - 1];
+    p->loop->roots[i - 1] = root;
+  }
+  return true;
+}
+
+// The expression as the place computes it.
+static ExprId replace(Keeping *s, size_t place, ExprId id) { // NOLINT(misc-no-recursion): a few dozen deep at most
+  Kernel *k = s->k;
+  if (!id || s->replaced[id]) return id ? s->replaced[id] : 0;
+  ExprId result = id, args[3];
+  const Expr e = k->exprs[id];
+  if (s->sum[id]) result = s->sum[id];
+  else if (s->is_kept[id] && s->first[id] < place) result = expr_load(k, s->access[id]);
+  else if (e.args[0]) {
+    for (int a = 0; a < 3; a++) args[a] = replace(s, place, e.args[a]);
+    if (memcmp(args, e.args, sizeof args) != 0) result = expr_label(k, expr_with_arguments(k, &e, args), e.label);
+  }
+  return s->replaced[id] = result;
+}
+
+static void replace_roots(Keeping *s, size_t place) {
+  const Place *p = &s->places[place];
+  if (p->sweep == 0) memset(s->sum, 0, s->noriginals * sizeof *s->sum);
+  memset(s->replaced, 0, s->noriginals * sizeof *s->replaced);
+  for (size_t i = 0; i < p->loop->nroots; i++)
+    if (p->loop->roots[i].sweep == p->sweep) p->loop->roots[i].expr = replace(s, place, p->loop->roots[i].expr);
+  for (ExprId id = 1; id < s->noriginals; id++)
+    if (expr_is_reduction(&s->k->exprs[id]) && s->replaced[id]) s->sum[id] = s->replaced[id];
+}
+
+static bool find_places(Keeping *s) {
+  Kernel *k = s->k;
+  for (size_t i = 0; i < k->nloops; i++)
+    for (int sweep = 0; sweep < k->loops[i].nsweeps; sweep++) {
+      Place *p = &s->places[s->nplaces++];
+      *p = (Place){&k->loops[i], sweep, ARENA_ARRAY(k->arena, bool, k->nexprs)};
+      if (!p->is_seen) return false;
+      mark_sweep_loads(k, p->loop, sweep, 0, p->is_seen, s->with);
+    }
+  return true;
+}
+
+static bool allocate(Keeping *s) {
+  Arena *arena = s->k->arena;
+  size_t n = s->noriginals, nplaces = 0;
+  for (size_t i = 0; i < s->k->nloops; i++) nplaces += (size_t)s->k->loops[i].nsweeps;
+  s->places = ARENA_ARRAY(arena, Place, nplaces + 1);
+  s->first = ARENA_ARRAY(arena, size_t, n);
+  s->is_kept = ARENA_ARRAY(arena, bool, n);
+  s->access = ARENA_ARRAY(arena, AccessId, n);
+  s->sum = ARENA_ARRAY(arena, ExprId, n);
+  s->replaced = ARENA_ARRAY(arena, ExprId, n);
+  s->scratch = ARENA_ARRAY(arena, bool, n);
+  s->with = ARENA_ARRAY(arena, bool, s->k->naccesses + 1);
+  s->without = ARENA_ARRAY(arena, bool, s->k->naccesses + 1);
+  return s->places && s->first && s->is_kept && s->access && s->sum && s->replaced && s->scratch && s->with &&
+         s->without && find_places(s);
+}
+
+bool kernel_keep_masks(Kernel *k, const Target *target, const ScheduleOverrides *overrides) {
+  bool has_masks = false, is_any_kept = false;
+  for (ExprId id = 1; id < k->nexprs; id++) has_masks |= expr_is_mask(k, id);
+  if (!has_masks) return true;
+  Keeping s = {.k = k, .target = target, .overrides = overrides, .noriginals = k->nexprs};
+  if (!allocate(&s)) {
+    k->out_of_memory = true;
+    return false;
+  }
+  find_masks(&s);
+  for (ExprId id = 1; id < s.noriginals; id++) {
+    if (!s.is_kept[id]) continue;
+    is_any_kept = true;
+    if (!keep(&s, id)) return false;
+  }
+  for (size_t i = 0; is_any_kept && i < s.nplaces; i++) replace_roots(&s, i);
+  return !k->out_of_memory;
+}

@@ -1,0 +1,111 @@
+// What the files that build a loop's tree share.
+#ifndef NGRAD_PASSES_SCHEDULE_RECIPE_H
+#define NGRAD_PASSES_SCHEDULE_RECIPE_H
+
+#include "ir/loops/loops.h"
+#include "passes/schedule/tree.h"
+
+// Where an expression is computed, by the axes that it varies over.
+typedef enum Level { LEVEL_CALL, LEVEL_ROW, LEVEL_MIDDLE, LEVEL_VECTOR } Level;
+
+enum { ALL_SWEEPS = -1 };
+
+typedef struct Recipe {
+  TreeBuilder b;
+  LoopTree *t;
+  const Kernel *k;
+  const Loop *loop;
+  uint32_t loop_index;
+  const Wants *wants;
+  uint32_t *nuses;     // by ExprId, in the sweep or section being built
+  int *time;           // by ExprId: the sweep before which a row's scalar is known
+  int sweep;           // which is needed; ALL_SWEEPS
+  bool *is_needed;     // by ExprId: for the sweep or section being built
+  const Index *lane;   // index of the vector's first lane
+  Part part;           // which of the accumulators
+  bool is_ahead;       // addresses are those of what is fetched ahead
+  bool is_tail;        // only the first lanes are there
+  bool is_part_tested; // what is built stands under the test of partial sums
+} Recipe;
+
+// uses.c: which expressions a sweep needs, and at which level.
+
+int vector_axis(const Recipe *r);
+int last_middle_axis(const Recipe *r); // -1: there is none
+AxisSet middle_axes(const Recipe *r);
+bool has_rows(const Recipe *r);
+bool varies_by_row(const Recipe *r, AxisSet axes);
+Level level_of(const Recipe *r, AxisSet axes, int *depth); // for LEVEL_MIDDLE *depth is the deepest of its middle axes
+Level expr_level(const Recipe *r, ExprId id);
+Level root_level(const Recipe *r, const Root *root);
+bool is_lanewise(const Recipe *r, ExprId id);
+bool is_row_sum(const Recipe *r, ExprId id);
+bool is_found_again(const Recipe *r, ExprId id);
+bool is_left(const Recipe *r, ExprId id);
+ExprOp root_reduction(const Recipe *r, const Root *root);
+ExprId root_operand(const Recipe *r, const Root *root);
+bool is_fused_product(const Recipe *r, const Root *root);
+bool is_widened_sum(const Recipe *r, const Root *root);
+bool is_array_sum(const Recipe *r, const Root *root);
+bool is_vector_sum(const Recipe *r, const Root *root);
+bool is_in_sweep(const Recipe *r, const Root *root, int sweep);
+void need_expr(Recipe *r, ExprId id);
+void need_sweep(Recipe *r, int sweep);
+void need_all(Recipe *r);
+bool is_made(const Recipe *r, ExprId id); // by a node of its own
+void find_times(Recipe *r);
+
+// addresses.c: where elements lie.
+
+const Index *number(Recipe *r, int64_t n);
+const Index *var(Recipe *r, VarKind kind, uint32_t of);
+const Index *axes_nelems_index(Recipe *r, AxisSet axes);
+const Index *block_length(Recipe *r);
+const Index *nchunks(Recipe *r, uint32_t loop);
+// The sum of index * stride over those axes that have one, behind `before` (NULL: nothing).
+const Index *add_terms(Recipe *r, const Access *a, AxisSet axes, const Index *before);
+const Index *stride_of(Recipe *r, const Access *a, int axis);
+Address vector_address(Recipe *r, AccessId id); // of lane 0
+Address lanes_address(Recipe *r, AccessId id, Level level);
+Address element_address(Recipe *r, AccessId id, AxisSet axes);
+bool is_place(const Access *a);
+bool is_transposed(const Recipe *r, AccessId id);
+bool is_column(const Recipe *r, AccessId id);
+bool is_optional(const Recipe *r, AccessId id);
+bool may_be_unwanted(const Recipe *r, AccessId id);
+void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool));
+void declare_pointer(Recipe *r, AccessId id, bool is_written);
+void set_pointer(Recipe *r, AccessId id, bool is_written);
+void copy_rows(Recipe *r, AccessId id, bool is_written);
+
+// values.c
+
+LoopNode *add(Recipe *r, LoopNode node);
+void open_body(Recipe *r, LoopNode *node);
+void close_body(Recipe *r);
+void open_rows(Recipe *r);
+void close_rows(Recipe *r);
+void make_scalar(Recipe *r, ExprId id, AxisSet axes);
+void make_vector(Recipe *r, ExprId id);
+void store_scalar(Recipe *r, const Root *root);
+void store_vector(Recipe *r, const Root *root);
+Flag part_flag(const Recipe *r, AccessId id);
+
+// vectors.c
+
+bool is_prefetched(const Recipe *r, AccessId id);
+bool fetches_ahead(const Recipe *r);
+void make_distances(Recipe *r);
+void build_body(Recipe *r, int sweep);
+void build_vector_loops(Recipe *r, int sweep, const Index *from, const Index *to, bool has_sums);
+
+// sweeps.c
+
+void build_sweep(Recipe *r, int sweep);
+
+// sections.c
+
+AxisSet mentioned_axes(Recipe *r, int section);
+void build_section(Recipe *r, int section);
+
+#endif

@@ -1,0 +1,96 @@
+// Sweeps in their order: a vector that one needs anew, that costs much and that an earlier one has had, is left by
+// that.
+#include "passes/schedule/reuse.h"
+
+#include "passes/schedule/traffic.h"
+
+typedef struct Reuse {
+  Kernel *k;
+  Loop *loop;
+  int *first;    // by ExprId: the first sweep that needs it; nsweeps: none
+  bool *is_seen; // by ExprId: the sweep at hand needs it
+  bool *is_loaded;
+  bool *is_costly; // by ExprId
+} Reuse;
+
+// Elementary functions and random numbers.
+static bool is_costly_operator(ExprOp op) {
+  static const bool is_one[EXPR_OP_COUNT] = {
+      [EXPR_EXP] = true,  [EXPR_EXPM1] = true, [EXPR_LOG] = true,        [EXPR_LOG1P] = true,   [EXPR_TANH] = true,
+      [EXPR_GELU] = true, [EXPR_POW] = true,   [EXPR_GELU_SLOPE] = true, [EXPR_IS_KEPT] = true,
+  };
+  return is_one[op];
+}
+
+static bool is_reused(const Loop *loop, ExprId id) {
+  for (int i = 0; i < loop->nreused; i++)
+    if (loop->reused[i].expr == id) return true;
+  return false;
+}
+
+// Costly is what has such an operator in it, computed anew.
+static void find_costs(Reuse *r) {
+  for (ExprId id = 1; id < r->k->nexprs; id++) {
+    const Expr *e = &r->k->exprs[id];
+    r->is_costly[id] = is_costly_operator(e->op);
+    for (int a = 0; a < 3; a++) r->is_costly[id] |= e->args[a] && r->is_costly[e->args[a]];
+    if (expr_is_reduction(e) || is_reused(r->loop, id)) r->is_costly[id] = false;
+  }
+}
+
+static bool is_root_operand(const Reuse *r, ExprId id, int sweep) {
+  for (size_t i = 0; i < r->loop->nroots; i++)
+    if (r->loop->roots[i].sweep == sweep && r->loop->roots[i].expr == id) return true;
+  return false;
+}
+
+// Whether what this sweep is the first to need takes the vector, rather than something else that is there already.
+static bool has_new_user(const Reuse *r, ExprId id, int sweep) {
+  for (ExprId user = id + 1; user < r->k->nexprs; user++)
+    for (int a = 0; a < 3; a++)
+      if (r->k->exprs[user].args[a] == id && r->is_seen[user] && r->first[user] == sweep) return true;
+  return is_root_operand(r, id, sweep);
+}
+
+static void reuse_in_sweep(Reuse *r, int sweep) {
+  const int last = r->loop->order[r->loop->nouter];
+  mark_sweep_loads(r->k, r->loop, sweep, 0, r->is_seen, r->is_loaded);
+  for (ExprId id = 1; id < r->k->nexprs; id++)
+    if (r->is_seen[id] && r->first[id] > sweep) r->first[id] = sweep;
+  for (ExprId id = 1; id < r->k->nexprs && r->loop->nreused < MOST_REUSED; id++) {
+    const Expr *e = &r->k->exprs[id];
+    if (!r->is_seen[id] || r->first[id] >= sweep || is_reused(r->loop, id)) continue;
+    if (expr_is_mask(r->k, id) || !(e->axes >> last & 1) || !(e->axes & loop_outer_axes(r->loop))) continue;
+    find_costs(r);
+    if (r->is_costly[id] && has_new_user(r, id, sweep))
+      r->loop->reused[r->loop->nreused++] = (Reused){id, r->first[id]};
+  }
+}
+
+static bool reuse_in_loop(Kernel *k, Loop *loop) {
+  enum { MOST_NBYTES = 1 << 15 };
+  if (loop->nsweeps < 2 || loop->ninner != 1 || !loop->nouter || k->is_f64) return true;
+  if (axes_powers(k, loop_inner_axes(loop))) return true;
+  const int64_t width = loop_row_nelems(k, loop), rows = loop->is_across ? LANES : loop->rows;
+  if (width * rows * (int64_t)sizeof(float) > MOST_NBYTES) return true;
+  Reuse r = {.k = k, .loop = loop, .first = ARENA_ARRAY(k->arena, int, k->nexprs)};
+  r.is_seen = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  r.is_costly = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  r.is_loaded = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
+  if (!r.first || !r.is_seen || !r.is_costly || !r.is_loaded) {
+    k->out_of_memory = true;
+    return false;
+  }
+  for (ExprId id = 0; id < k->nexprs; id++) r.first[id] = loop->nsweeps;
+  for (int sweep = 0; sweep < loop->nsweeps; sweep++) reuse_in_sweep(&r, sweep);
+  return true;
+}
+
+bool kernel_reuse_vectors(Kernel *k) {
+  bool has_costly = false;
+  for (ExprId id = 1; id < k->nexprs; id++) has_costly |= is_costly_operator(k->exprs[id].op);
+  if (!has_costly) return true;
+  for (size_t i = 0; i < k->nloops; i++)
+    if (!reuse_in_loop(k, &k->loops[i])) return false;
+  return true;
+}

@@ -1,0 +1,321 @@
+// A kernel's loops, made of its expressions: each phase's side loops, then its main loop.
+//
+// Values that side loops compute are kept in temporaries, and what loops sum by blocks, in partial sums, which the
+// loops of later phases add up.
+#include "passes/schedule/schedule.h"
+
+#include "passes/schedule/fetch_ahead.h"
+#include "passes/schedule/keep_masks.h"
+#include "passes/schedule/reuse.h"
+#include "passes/schedule/scheduling.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_leaf(const Expr *e) {
+  return (e->op == EXPR_LOAD && !e->args[0]) || e->op == EXPR_CONSTANT || e->op == EXPR_INDEX || e->op == EXPR_COUNT ||
+         e->op == EXPR_SHARE || e->op == EXPR_INTEGER;
+}
+
+// A temporary's view of what varies over these axes, row-major, and how many elements that is.
+static Access dense_access(const Kernel *k, AxisSet axes, int64_t *nelems, Powers *powers) {
+  Access a = {0};
+  *nelems = 1;
+  *powers = 0;
+  for (int axis = k->naxes - 1; axis >= 0; axis--) {
+    if (!(axes >> axis & 1)) continue;
+    a.stride[axis] = *nelems;
+    a.stride_powers[axis] = *powers;
+    *nelems *= k->axes[axis].extent;
+    *powers += k->axes[axis].powers;
+  }
+  return a;
+}
+
+// Narrow values that wide ones, reductions or stores use are kept, unless they are cheap to compute again: loads,
+// and what does not vary over inner axes and needs no partial sums. Masks are nothing that memory holds.
+static bool should_keep(const Scheduling *s, ExprId id) {
+  const Expr *e = &s->k->exprs[id];
+  if (!s->is_narrow[id] || is_leaf(e) || expr_info[e->op].is_mask || s->needs_row[id]) return false;
+  return s->needs_combine[id] || (e->axes & s->inner);
+}
+
+static bool add_kept_value(Scheduling *s, ExprId id) {
+  Kernel *k = s->k;
+  if (s->is_kept_value[id]) return true;
+  const Expr *e = &k->exprs[id];
+  int64_t nelems;
+  Powers powers;
+  Access a = dense_access(k, e->axes, &nelems, &powers);
+  a.type = k->is_f64 ? TYPE_F64 : TYPE_F32;
+  a.temporary = kernel_add_temporary(k, e->label ? e->label : "folded", a.type, nelems);
+  if (!k->out_of_memory) k->temporaries[a.temporary].powers = powers;
+  s->kept_access[id] = kernel_add_access(k, &a);
+  s->is_kept_value[id] = true;
+  return !k->out_of_memory;
+}
+
+// Main loops compute what is wide and what they add up, and with it the masks that are used there.
+static void find_wide(const Scheduling *s, bool *is_wide) {
+  const Kernel *k = s->k;
+  for (ExprId i = (ExprId)s->noriginals; i-- > 1;) {
+    const Expr *e = &k->exprs[i];
+    is_wide[i] |= !s->is_narrow[i] || expr_is_reduction(e);
+    for (int a = 0; a < 3 && e->args[a]; a++)
+      is_wide[e->args[a]] |= is_wide[i] && expr_info[k->exprs[e->args[a]].op].is_mask;
+  }
+}
+
+static bool find_kept_values(Scheduling *s) {
+  const Kernel *k = s->k;
+  bool *is_wide = ARENA_ARRAY(k->arena, bool, s->noriginals);
+  if (!is_wide) {
+    s->k->out_of_memory = true;
+    return false;
+  }
+  find_wide(s, is_wide);
+  for (ExprId i = 1; i < s->noriginals; i++) {
+    const Expr *e = &k->exprs[i];
+    for (int a = 0; a < 3 && e->args[a]; a++)
+      if (is_wide[i] && should_keep(s, e->args[a]) && !add_kept_value(s, e->args[a])) return false;
+  }
+  for (size_t i = 0; i < k->nstores; i++) {
+    ExprId value = k->stores[i].value;
+    if (!is_side_store(s, &k->stores[i]) && should_keep(s, value) && !add_kept_value(s, value)) return false;
+  }
+  return true;
+}
+
+// The expression as a loop computes it: outer reductions of earlier phases combine partial sums, and in main loops
+// kept values are loads.
+static ExprId rebuild(Scheduling *s, ExprId id) {
+  Kernel *k = s->k;
+  if (!id || s->rebuilt[id]) return id ? s->rebuilt[id] : 0;
+  Expr e = k->exprs[id];
+  ExprId result, args[3];
+  if (s->loads_kept && s->is_kept_value[id]) result = expr_load(k, s->kept_access[id]);
+  else if (is_outer_reduction(s, &e)) result = s->combine[id];
+  else if (is_leaf(&e)) result = id;
+  else {
+    for (int a = 0; a < 3; a++) args[a] = rebuild(s, e.args[a]);
+    result = expr_with_arguments(k, &e, args);
+  }
+  expr_label(k, result, e.label);
+  s->rebuilt[id] = result;
+  return result;
+}
+
+static void start_loops(Scheduling *s, bool loads_kept) {
+  s->loads_kept = loads_kept;
+  memset(s->rebuilt, 0, s->noriginals * sizeof *s->rebuilt);
+}
+
+// Side loops: one for each set of axes that values kept or stored before this phase vary over.
+
+static Loop *side_loop(Scheduling *s, AxisSet axes, size_t first) {
+  enum { SMALL = 1 << 14 };
+  Kernel *k = s->k;
+  for (size_t i = first; i < k->nloops; i++)
+    if ((loop_outer_axes(&k->loops[i]) | loop_inner_axes(&k->loops[i])) == axes) return &k->loops[i];
+  Loop *loop = kernel_add_loop(k);
+  if (!loop) return NULL;
+  loop->nsweeps = 1;
+  for (int axis = 0; axis < k->naxes; axis++)
+    if (axes >> axis & 1) loop->order[loop->nouter++] = axis;
+  if (loop->nouter) { // the last is the inner one
+    loop->nouter--;
+    loop->ninner = 1;
+  }
+  loop->block = clamp(SMALL / clamp(axes_nelems(k, loop_inner_axes(loop)), 1, SMALL), 1, SMALL);
+  if (!loop->nouter && loop->ninner) loop->tile = SMALL;
+  return loop;
+}
+
+static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t first) {
+  Loop *loop = side_loop(s, store_axes(s->k, &(Store){access, id}), first);
+  return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, rebuild(s, id), access, false, 0});
+}
+
+static bool add_side_loops(Scheduling *s, int phase) {
+  Kernel *k = s->k;
+  size_t first = k->nloops;
+  start_loops(s, false);
+  for (ExprId i = 1; i < s->noriginals; i++)
+    if (s->is_kept_value[i] && s->time[i].phase == phase && !add_side_root(s, i, s->kept_access[i], first))
+      return false;
+  for (size_t i = 0; i < k->nstores; i++) {
+    Store store = k->stores[i];
+    if (is_side_store(s, &store) && s->time[store.value].phase == phase &&
+        !add_side_root(s, store.value, store.access, first))
+      return false;
+  }
+  return true;
+}
+
+// Main loops
+
+static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
+  Kernel *k = s->k;
+  const Expr e = k->exprs[id];
+  AxisSet own = e.axes & s->inner;
+  bool is_array = own >> s->vector_axis & 1;
+  int64_t nelems;
+  Powers powers;
+  Access a = dense_access(k, own, &nelems, &powers);
+  a.type = k->is_f64 || !is_array ? TYPE_F64 : TYPE_F32;
+  a.temporary = kernel_add_temporary(k, e.label ? e.label : "sum", a.type, nelems); // a block's; grown below
+  if (!k->out_of_memory) {
+    k->temporaries[a.temporary].reduction = e.op;
+    k->temporaries[a.temporary].powers = powers;
+  }
+  *access = kernel_add_access(k, &a);
+  return !k->out_of_memory;
+}
+
+static bool add_inner_sum(Scheduling *s, Loop *loop, ExprId sum, int sweep) {
+  if (sum && !expr_is_reduction(&s->k->exprs[sum])) return true; // over nothing, it is a number
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].expr == sum) return true;
+  return loop_add_root(s->k, loop, (Root){ROOT_REDUCE_INNER, sweep, sum, 0, false, 0});
+}
+
+// One row's share of an outer reduction: its operand, or the row's own sum when the vector axis is reduced too.
+static bool add_outer_reduction(Scheduling *s, Loop *loop, ExprId id) {
+  Kernel *k = s->k;
+  Expr e = k->exprs[id];
+  Time t = s->time[e.args[0]];
+  ExprId share = rebuild(s, e.args[0]);
+  int sweep = t.sweep;
+  if (e.reduced >> s->vector_axis & 1) {
+    share = expr_label(k, expr_reduce(k, e.op, share, s->inner), e.label);
+    if (!add_inner_sum(s, loop, share, sweep)) return false;
+  }
+  AccessId access;
+  if (!add_partial(s, id, &access)) return false;
+  return loop_add_root(k, loop, (Root){ROOT_REDUCE_OUTER, sweep, share, access, false, 0});
+}
+
+static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
+  Kernel *k = s->k;
+  for (ExprId i = 1; i < s->noriginals; i++) {
+    const Expr *e = &k->exprs[i];
+    if (!expr_is_reduction(e) || s->time[e->args[0]].phase != phase) continue;
+    if (is_outer_reduction(s, e)) {
+      if (!add_outer_reduction(s, loop, i)) return false;
+      continue;
+    }
+    int sweep = s->time[e->args[0]].sweep;
+    ExprId sum = rebuild(s, i);
+    if (!add_inner_sum(s, loop, sum, sweep)) return false;
+  }
+  for (size_t i = 0; i < k->nstores; i++) {
+    Store store = k->stores[i];
+    Time t = s->time[store.value];
+    if (t.phase != phase || is_side_store(s, &store)) continue;
+    if (!loop_add_root(k, loop, (Root){ROOT_STORE, t.sweep, rebuild(s, store.value), store.access, false, 0}))
+      return false;
+  }
+  return true;
+}
+
+static void order_axes(const Scheduling *s, Loop *loop) {
+  const AxisSet groups[] = {s->kept, s->outer & ~s->kept, s->inner & ~(1U << last_axis(s))};
+  int n = 0;
+  for (int g = 0; g < 3; g++) {
+    for (int axis = 0; axis < s->k->naxes; axis++)
+      if (groups[g] >> axis & 1) loop->order[n++] = axis;
+    if (g == 0) loop->nkept = n;
+    if (g == 1) loop->nouter = n;
+  }
+  loop->order[n++] = last_axis(s);
+  loop->ninner = n - loop->nouter;
+}
+
+// After a loop's blocks are known: room for a partial sum in each, and the expressions that add them up.
+static bool finish_partials(Scheduling *s, size_t loop_index, int phase) {
+  Kernel *k = s->k;
+  size_t next = 0;
+  for (ExprId i = 1; i < s->noriginals; i++) {
+    const Expr e = k->exprs[i];
+    if (!is_outer_reduction(s, &e) || s->time[e.args[0]].phase != phase) continue;
+    const Loop *loop = &k->loops[loop_index];
+    while (loop->roots[next].kind != ROOT_REDUCE_OUTER) next++;
+    AccessId access = loop->roots[next++].access;
+    Temporary *temporary = &k->temporaries[k->accesses[access].temporary];
+    if (loop->most_chunks) temporary->type = k->accesses[access].type = TYPE_F64;
+    temporary->nelems *= loop_nblocks(k, loop);
+    temporary->loop = (uint32_t)loop_index;
+    s->combine[i] = expr_label(k, expr_combine(k, access, (uint32_t)loop_index, e.axes), e.label);
+    if (!s->combine[i]) return false;
+  }
+  return true;
+}
+
+static int compare_roots(const void *a, const void *b) {
+  const Root *x = a, *y = b;
+  if (x->sweep != y->sweep) return x->sweep < y->sweep ? -1 : 1;
+  return x->kind != y->kind ? (x->kind > y->kind ? -1 : 1) : x->expr < y->expr ? -1 : x->expr > y->expr;
+}
+
+static bool add_main_loop(Scheduling *s, int phase) {
+  Kernel *k = s->k;
+  Loop loop = {.rows = 1, .accumulators = 1, .block = 1, .is_nested = s->is_nested};
+  start_loops(s, true);
+  if (!fill_main_loop(s, &loop, phase)) return false;
+  if (!loop.nroots) return true;
+  for (size_t i = 0; i < loop.nroots; i++)
+    if (loop.roots[i].sweep >= loop.nsweeps) loop.nsweeps = loop.roots[i].sweep + 1;
+  if (k->naxes) order_axes(s, &loop);
+  schedule_choose_numbers(s, &loop);
+  Loop *added = kernel_add_loop(k);
+  if (!added) return false;
+  *added = loop;
+  if (!finish_partials(s, k->nloops - 1, phase)) return false;
+  qsort(added->roots, added->nroots, sizeof *added->roots, compare_roots);
+  return true;
+}
+
+static void place_temporaries(Kernel *k) {
+  enum { LINE = 64 };
+  size_t offset = 0;
+  for (size_t i = 0; i < k->ntemporaries; i++) {
+    k->temporaries[i].offset = offset;
+    if (k->temporaries[i].is_own) continue;
+    size_t nbytes = (size_t)k->temporaries[i].nelems * type_nbytes(k->temporaries[i].type);
+    offset += (nbytes + LINE - 1) / LINE * LINE;
+  }
+}
+
+bool kernel_schedule(Kernel *k, int vector_axis, const Target *target, const ScheduleOverrides *overrides) {
+  static const ScheduleOverrides none;
+  Scheduling s = {
+      .k = k, .target = target, .overrides = overrides ? overrides : &none, .vector_axis = k->naxes ? vector_axis : 0};
+  if (k->naxes && !schedule_choose_axes(&s)) return false;
+  s.noriginals = k->nexprs;
+  s.time = ARENA_ARRAY(k->arena, Time, k->nexprs);
+  s.is_narrow = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s.needs_combine = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s.needs_row = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s.is_late = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s.is_kept_value = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s.kept_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
+  s.combine = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
+  s.rebuilt = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
+  if (!s.time || !s.is_narrow || !s.needs_combine || !s.needs_row || !s.is_late || !s.is_kept_value || !s.kept_access ||
+      !s.combine || !s.rebuilt) {
+    k->out_of_memory = true;
+    return false;
+  }
+  if (k->naxes && (!schedule_find_times(&s) || !find_kept_values(&s))) return false;
+  int last = 0;
+  for (ExprId i = 1; i < s.noriginals; i++)
+    if (s.time[i].phase > last) last = s.time[i].phase;
+  for (int phase = 0; phase <= last; phase++)
+    if (!add_side_loops(&s, phase) || !add_main_loop(&s, phase)) return false;
+  if (!kernel_keep_masks(k, target, s.overrides) || !kernel_reuse_vectors(k) ||
+      !kernel_fetch_ahead(k, target, s.overrides))
+    return false;
+  place_temporaries(k);
+  return !k->out_of_memory;
+}

@@ -1,0 +1,136 @@
+// What belongs to a row: its scalars, pointers to where it starts, and what is stored or added up of it.
+#include "passes/schedule/recipe.h"
+
+static bool has_vectors(const Recipe *r) {
+  return axes_nelems(r->k, loop_inner_axes(r->loop)) != 0;
+}
+
+static bool is_stored(const Recipe *r, AccessId id) {
+  for (size_t i = 0; i < r->loop->nroots; i++)
+    if (r->loop->roots[i].kind == ROOT_STORE && r->loop->roots[i].access == id) return true;
+  return false;
+}
+
+void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool)) {
+  if (!has_vectors(r)) return; // no vector reads or writes anything
+  need_all(r);
+  bool *seen = ARENA_ARRAY(r->b.arena, bool, r->k->naccesses + 1);
+  if (!seen) {
+    r->b.out_of_memory = true;
+    return;
+  }
+  for (ExprId id = 1; id < r->k->nexprs; id++) {
+    const Expr *e = &r->k->exprs[id];
+    if (!r->is_needed[id] || !expr_has_access(e) || expr_level(r, id) != LEVEL_VECTOR || seen[e->access]) continue;
+    seen[e->access] = true;
+    f(r, e->access, is_stored(r, e->access));
+  }
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (root->kind != ROOT_STORE || root_level(r, root) != LEVEL_VECTOR || seen[root->access]) continue;
+    seen[root->access] = true;
+    f(r, root->access, true);
+  }
+}
+
+static bool has_row_work(const Recipe *r, int section) {
+  if (section == 0) return true;
+  for (ExprId id = 1; id < r->k->nexprs; id++)
+    if (is_made(r, id) && r->time[id] == section && expr_level(r, id) <= LEVEL_ROW) return true;
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (root->kind != ROOT_REDUCE_INNER && root_level(r, root) <= LEVEL_ROW && r->time[root->expr] == section)
+      return true;
+  }
+  return false;
+}
+
+// What a row, or a row in each lane, adds to an outer reduction of scalars.
+static void add_share(Recipe *r, const Root *root) {
+  const bool is_across = r->loop->is_across;
+  add(r, (LoopNode){.kind = NODE_UPDATE,
+                    .sum = is_across ? SUM_LANES : SUM_PART,
+                    .expr = root->expr,
+                    .is_vector = is_across,
+                    .is_part = is_across && r->is_tail,
+                    .reduction = root_reduction(r, root),
+                    .is_f64 = !is_across,
+                    .flag = part_flag(r, root->access),
+                    .access = root->access,
+                    .address = {BASE_PART, root->access, false, NULL}});
+}
+
+static void store_row(Recipe *r, int section) {
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (root->kind == ROOT_REDUCE_INNER || root_level(r, root) > LEVEL_ROW || r->time[root->expr] != section) continue;
+    if (root->kind == ROOT_STORE && r->loop->is_across) store_vector(r, root);
+    else if (root->kind == ROOT_STORE) store_scalar(r, root);
+    else add_share(r, root);
+  }
+}
+
+AxisSet mentioned_axes(Recipe *r, int section) {
+  const bool is_whole = !has_rows(r);
+  AxisSet axes = 0;
+  for (ExprId id = 1; id < r->k->nexprs; id++) {
+    const Expr *e = &r->k->exprs[id];
+    if (!r->is_needed[id] || (!expr_has_access(e) && e->op != EXPR_COMBINE && e->op != EXPR_INDEX)) continue;
+    const bool is_vector = expr_level(r, id) == LEVEL_VECTOR; // its row pointer is set in section 0
+    if (is_vector && !has_vectors(r)) continue;
+    const AxisSet own = expr_has_access(e) ? access_axes(r->k, &r->k->accesses[e->access]) : e->axes;
+    if (is_whole || (is_vector ? section == 0 : r->time[id] == section)) axes |= own;
+  }
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (root->kind != ROOT_STORE) continue;
+    const bool is_vector = root_level(r, root) == LEVEL_VECTOR;
+    if (is_vector && !has_vectors(r)) continue;
+    if (is_whole || (is_vector ? section == 0 : r->time[root->expr] == section))
+      axes |= access_axes(r->k, &r->k->accesses[root->access]);
+  }
+  return axes & loop_outer_axes(r->loop);
+}
+
+// Those outer axes' indices from the flattened one.
+static void find_indices(Recipe *r, AxisSet axes) {
+  const Loop *loop = r->loop;
+  const Index *row = var(r, VAR_OUTER, 0);
+  if (has_rows(r)) row = index_of(&r->b, INDEX_ADD, row, var(r, VAR_ROW, 0));
+  int64_t below = 1;
+  Powers powers = 0;
+  for (int i = loop->nouter - 1; i >= 0; i--) {
+    const int axis = loop->order[i];
+    const Axis *own = &r->k->axes[axis];
+    if (axes >> axis & 1) {
+      const Index *index = index_of(&r->b, INDEX_DIVIDE, row, index_number(&r->b, below, powers));
+      if (i > 0) index = index_of(&r->b, INDEX_REMAINDER, index, index_number(&r->b, own->extent, own->powers));
+      add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_AXIS, (uint32_t)axis}, .value = index});
+    }
+    below *= own->extent > 0 ? own->extent : 1;
+    powers += own->powers;
+  }
+}
+
+void build_section(Recipe *r, int section) {
+  need_all(r);
+  if (!has_row_work(r, section)) return;
+  for (ExprId id = 1; id < r->k->nexprs; id++) {
+    if (!is_made(r, id) || r->time[id] != section) continue;
+    const Level level = expr_level(r, id);
+    if (level == LEVEL_CALL) make_scalar(r, id, 0);
+    else if (level == LEVEL_ROW && has_rows(r))
+      add(r, (LoopNode){.kind = NODE_ROOM, .room = ROOM_SCALARS, .expr = id, .nelems = r->loop->rows});
+  }
+  open_rows(r);
+  if (section == 0 || has_rows(r)) find_indices(r, mentioned_axes(r, section));
+  if (section == 0) for_each_pointer(r, set_pointer);
+  if (section == 0 && r->loop->is_across) for_each_pointer(r, copy_rows);
+  for (ExprId id = 1; id < r->k->nexprs; id++)
+    if (is_made(r, id) && r->time[id] == section && expr_level(r, id) == LEVEL_ROW) {
+      if (r->loop->is_across) make_vector(r, id);
+      else make_scalar(r, id, loop_outer_axes(r->loop));
+    }
+  store_row(r, section);
+  close_rows(r);
+}

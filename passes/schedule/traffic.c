@@ -1,0 +1,103 @@
+// What a sweep loads follows from what its roots need; what the caches no longer hold when a later one comes counts
+// again.
+#include "passes/schedule/traffic.h"
+
+#include <string.h>
+
+typedef struct Sweep { // what one sweep of a loop loads
+  const Kernel *k;
+  const Loop *loop;
+  int number;
+  ExprId known;    // without being computed
+  bool *is_seen;   // by ExprId
+  bool *is_loaded; // by AccessId
+} Sweep;
+
+static bool is_finished(const Sweep *s, ExprId id) {
+  for (size_t i = 0; i < s->loop->nroots; i++) {
+    const Root *root = &s->loop->roots[i];
+    if (root->kind == ROOT_REDUCE_INNER && root->expr == id && root->sweep < s->number) return true;
+  }
+  return false;
+}
+
+// Expressions are a few dozen deep at most.
+static void mark_loads(const Sweep *s, ExprId id) { // NOLINT(misc-no-recursion)
+  if (!id || id == s->known || s->is_seen[id] || is_finished(s, id)) return;
+  s->is_seen[id] = true;
+  const Expr *e = &s->k->exprs[id];
+  if (e->op == EXPR_LOAD) s->is_loaded[e->access] = true;
+  for (int a = 0; a < 3; a++) mark_loads(s, e->args[a]);
+}
+
+void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, ExprId known, bool *is_seen, bool *is_loaded) {
+  memset(is_seen, 0, k->nexprs * sizeof *is_seen);
+  memset(is_loaded, 0, k->naccesses * sizeof *is_loaded);
+  Sweep s = {k, loop, sweep, known, is_seen, is_loaded};
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].sweep == sweep) mark_loads(&s, loop->roots[i].expr);
+}
+
+static int64_t access_nbytes(const Kernel *k, AccessId id, AxisSet axes) {
+  const Access *a = &k->accesses[id];
+  int64_t nelems = axes_nelems(k, access_axes(k, a) & axes);
+  return access_is_mask(a) ? nelems / 8 : (int64_t)type_array_nbytes(a->type, (size_t)nelems);
+}
+
+// The part of an outer iteration's data that a later sweep finds no longer in `cache` bytes. The last comes first out
+// of a cache that is too small: a sweep in the same direction finds nothing, one that goes backwards what is left.
+static double share_loaded_again(const Loop *loop, int64_t nbytes, int64_t cache) {
+  if (nbytes <= cache) return 0;
+  return loop->is_backwards ? (double)(nbytes - cache) / (double)nbytes : 1;
+}
+
+static int64_t loop_traffic(const Kernel *k, const Loop *loop, const Target *target, bool *is_seen, bool *is_loaded,
+                            int *nloads) {
+  int64_t nbytes = 0, row_nbytes = 0;
+  AxisSet inner = loop_inner_axes(loop);
+  memset(nloads, 0, k->naccesses * sizeof *nloads);
+  for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
+    mark_sweep_loads(k, loop, sweep, 0, is_seen, is_loaded);
+    for (AccessId i = 0; i < k->naccesses; i++) nloads[i] += is_loaded[i];
+  }
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_STORE) nbytes += access_nbytes(k, loop->roots[i].access, ~0U);
+  for (AccessId i = 0; i < k->naccesses; i++)
+    if (nloads[i] && (access_axes(k, &k->accesses[i]) & inner)) row_nbytes += access_nbytes(k, i, inner);
+  double again = share_loaded_again(loop, row_nbytes, target->l2_nbytes / 2);
+  for (AccessId i = 0; i < k->naccesses; i++)
+    if (nloads[i]) nbytes += (int64_t)((double)access_nbytes(k, i, ~0U) * (1 + again * (nloads[i] - 1)));
+  return nbytes;
+}
+
+int64_t kernel_traffic(Kernel *k, const Target *target) {
+  bool *is_seen = ARENA_ARRAY(k->arena, bool, k->nexprs + 1),
+       *is_loaded = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
+  int *nloads = ARENA_ARRAY(k->arena, int, k->naccesses + 1);
+  int64_t nbytes = 0;
+  if (!is_seen || !is_loaded || !nloads) {
+    k->out_of_memory = true;
+    return -1;
+  }
+  for (size_t i = 0; i < k->nloops; i++) nbytes += loop_traffic(k, &k->loops[i], target, is_seen, is_loaded, nloads);
+  return nbytes;
+}
+
+bool loop_tensor_nbytes(Kernel *k, const Loop *loop, Traffic *traffic) {
+  bool *is_seen = ARENA_ARRAY(k->arena, bool, k->nexprs + 1),
+       *is_loaded = ARENA_ARRAY(k->arena, bool, k->naccesses + 1),
+       *is_read = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
+  *traffic = (Traffic){0};
+  if (!is_seen || !is_loaded || !is_read) return false;
+  for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
+    mark_sweep_loads(k, loop, sweep, 0, is_seen, is_loaded);
+    for (ExprId id = 1; id < k->nexprs; id++)
+      if (is_seen[id] && (k->exprs[id].op == EXPR_LOAD || k->exprs[id].op == EXPR_COMBINE))
+        is_read[k->exprs[id].access] = true;
+  }
+  for (AccessId i = 0; i < k->naccesses; i++)
+    if (is_read[i]) traffic->read += access_tensor_nbytes(k, i);
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind != ROOT_REDUCE_INNER) traffic->written += access_tensor_nbytes(k, loop->roots[i].access);
+  return true;
+}

@@ -1,0 +1,172 @@
+// Which expressions a sweep needs, how often, and where each is computed.
+#include "passes/schedule/recipe.h"
+
+#include <string.h>
+
+int vector_axis(const Recipe *r) {
+  const Loop *loop = r->loop;
+  return loop->ninner ? loop->order[loop->nouter + loop->ninner - 1] : -1;
+}
+
+int last_middle_axis(const Recipe *r) {
+  const Loop *loop = r->loop;
+  return loop->ninner > 1 ? loop->order[loop->nouter + loop->ninner - 2] : -1;
+}
+
+bool has_rows(const Recipe *r) {
+  return r->loop->rows > 1;
+}
+
+bool varies_by_row(const Recipe *r, AxisSet axes) {
+  return axes & loop_outer_axes(r->loop);
+}
+
+// The level of an expression; for LEVEL_MIDDLE *depth is the deepest of its middle axes.
+Level level_of(const Recipe *r, AxisSet axes, int *depth) {
+  const Loop *loop = r->loop;
+  for (int i = loop->ninner - 1; i >= 0; i--) {
+    if (!(axes >> loop->order[loop->nouter + i] & 1)) continue;
+    if (depth) *depth = i;
+    return i == loop->ninner - 1 ? LEVEL_VECTOR : LEVEL_MIDDLE;
+  }
+  return varies_by_row(r, axes) ? LEVEL_ROW : LEVEL_CALL;
+}
+
+Level expr_level(const Recipe *r, ExprId id) {
+  return level_of(r, r->k->exprs[id].axes, NULL);
+}
+
+Level root_level(const Recipe *r, const Root *root) {
+  return level_of(r, root_axes(r->k, root), NULL);
+}
+
+// Whether an expression is a vector: it varies along the vectors' axis, or its loop has all that it needs of them.
+bool is_lanewise(const Recipe *r, ExprId id) {
+  Level level = expr_level(r, id);
+  return level == LEVEL_VECTOR || (r->loop->is_across && level == LEVEL_ROW);
+}
+
+bool is_row_sum(const Recipe *r, ExprId id) {
+  for (size_t i = 0; i < r->loop->nroots; i++)
+    if (r->loop->roots[i].kind == ROOT_REDUCE_INNER && r->loop->roots[i].expr == id) return true;
+  return false;
+}
+
+// The sweep that leaves a vector for later ones; no sweep: none does.
+static int leaving_sweep(const Recipe *r, ExprId id) {
+  for (int i = 0; i < r->loop->nreused; i++)
+    if (r->loop->reused[i].expr == id) return r->loop->reused[i].sweep;
+  return r->loop->nsweeps;
+}
+
+bool is_found_again(const Recipe *r, ExprId id) {
+  return r->sweep > leaving_sweep(r, id);
+}
+
+bool is_left(const Recipe *r, ExprId id) {
+  return r->sweep == leaving_sweep(r, id);
+}
+
+void need_expr(Recipe *r, ExprId id) {
+  if (!id || r->is_needed[id]) return;
+  r->is_needed[id] = true;
+  if (is_row_sum(r, id) || is_found_again(r, id)) return;
+  for (int a = 0; a < 3; a++) need_expr(r, r->k->exprs[id].args[a]);
+}
+
+ExprOp root_reduction(const Recipe *r, const Root *root) {
+  if (root->kind == ROOT_STORE) return EXPR_NONE;
+  if (root->kind == ROOT_REDUCE_INNER) return r->k->exprs[root->expr].op;
+  return r->k->temporaries[r->k->accesses[root->access].temporary].reduction;
+}
+
+bool is_fused_product(const Recipe *r, const Root *root) {
+  ExprId operand = root_operand(r, root);
+  return root_reduction(r, root) == EXPR_REDUCE_SUM && r->k->exprs[operand].op == EXPR_MUL && r->nuses[operand] == 1 &&
+         !is_widened_sum(r, root);
+}
+
+bool is_widened_sum(const Recipe *r, const Root *root) {
+  return !r->k->is_f64 && is_array_sum(r, root) && r->k->accesses[root->access].type == TYPE_F64;
+}
+
+ExprId root_operand(const Recipe *r, const Root *root) {
+  return root->kind == ROOT_REDUCE_INNER ? r->k->exprs[root->expr].args[0] : root->expr;
+}
+
+bool is_array_sum(const Recipe *r, const Root *root) {
+  return root->kind == ROOT_REDUCE_OUTER && root_level(r, root) == LEVEL_VECTOR;
+}
+
+bool is_vector_sum(const Recipe *r, const Root *root) {
+  return root->kind == ROOT_REDUCE_INNER && r->k->exprs[root->expr].reduced >> vector_axis(r) & 1;
+}
+
+bool is_in_sweep(const Recipe *r, const Root *root, int sweep) {
+  return root->sweep == sweep && (root->kind == ROOT_REDUCE_INNER || root_level(r, root) >= LEVEL_MIDDLE);
+}
+
+static void need_root(Recipe *r, const Root *root) {
+  ExprId operand = root_operand(r, root);
+  // A product that later sweeps find again is there beside the sum that it is fused into.
+  if (expr_level(r, operand) == LEVEL_VECTOR && is_fused_product(r, root) && !is_left(r, operand)) {
+    need_expr(r, r->k->exprs[operand].args[0]);
+    need_expr(r, r->k->exprs[operand].args[1]);
+  } else {
+    need_expr(r, operand);
+  }
+}
+
+// How often what these roots compute is used, a fused product not yet being one.
+static void count_uses(Recipe *r, int sweep) {
+  memset(r->nuses, 0, r->k->nexprs * sizeof *r->nuses);
+  memset(r->is_needed, 0, r->k->nexprs * sizeof *r->is_needed);
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (sweep != ALL_SWEEPS && !is_in_sweep(r, root, sweep)) continue;
+    r->nuses[root_operand(r, root)]++;
+    need_expr(r, root_operand(r, root));
+  }
+  for (ExprId id = 1; id < r->k->nexprs; id++)
+    for (int a = 0; a < 3 && r->is_needed[id] && !is_row_sum(r, id) && !is_found_again(r, id); a++)
+      r->nuses[r->k->exprs[id].args[a]]++;
+}
+
+void need_sweep(Recipe *r, int sweep) {
+  r->sweep = sweep;
+  count_uses(r, sweep);
+  memset(r->is_needed, 0, r->k->nexprs * sizeof *r->is_needed);
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (sweep != ALL_SWEEPS && !is_in_sweep(r, root, sweep)) continue;
+    need_root(r, root);
+    if (sweep == ALL_SWEEPS && root->kind == ROOT_REDUCE_INNER) need_expr(r, root->expr);
+  }
+}
+
+void need_all(Recipe *r) {
+  need_sweep(r, ALL_SWEEPS);
+}
+
+bool is_made(const Recipe *r, ExprId id) {
+  const Expr *e = &r->k->exprs[id];
+  return r->is_needed[id] && e->op != EXPR_CONSTANT && !is_row_sum(r, id);
+}
+
+void find_times(Recipe *r) {
+  for (ExprId id = 1; id < r->k->nexprs; id++) {
+    const Expr *e = &r->k->exprs[id];
+    int t = 0;
+    for (int a = 0; a < 3; a++)
+      if (e->args[a] && r->time[e->args[a]] > t) t = r->time[e->args[a]];
+    for (size_t i = 0; i < r->loop->nroots; i++) {
+      const Root *root = &r->loop->roots[i];
+      if (root->kind == ROOT_REDUCE_INNER && root->expr == id) t = root->sweep + 1;
+    }
+    r->time[id] = t;
+  }
+}
+
+AxisSet middle_axes(const Recipe *r) {
+  return loop_inner_axes(r->loop) & ~(1U << vector_axis(r));
+}

@@ -1,0 +1,225 @@
+// Values of expressions, and stores of them.
+#include "passes/schedule/recipe.h"
+
+LoopNode *add(Recipe *r, LoopNode node) {
+  return tree_add(&r->b, node);
+}
+
+void open_body(Recipe *r, LoopNode *node) {
+  tree_open(&r->b, &node->body);
+}
+
+void close_body(Recipe *r) {
+  tree_close(&r->b);
+}
+
+void open_rows(Recipe *r) {
+  if (!has_rows(r)) return;
+  open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
+                                 .var = {VAR_ROW, 0},
+                                 .value = number(r, 0),
+                                 .end = var(r, VAR_ROWS, 0),
+                                 .step = number(r, 1),
+                                 .is_unrolled = true}));
+}
+
+void close_rows(Recipe *r) {
+  if (has_rows(r)) close_body(r);
+}
+
+// The distance in memory from lane to lane.
+static const Index *lane_step(Recipe *r, const Access *a) {
+  return stride_of(r, a, loop_lane_axis(r->loop));
+}
+
+static bool is_dense(const Recipe *r, const Access *a) {
+  return a->stride[loop_lane_axis(r->loop)] == 1;
+}
+
+// Partial results lie block after block, and kept outer axes choose a run of blocks: elements from one index to the
+// next along an axis; NULL: it is none of theirs.
+static const Index *partial_stride(Recipe *r, const Expr *e, int axis) {
+  const Kernel *k = r->k;
+  const Loop *maker = &k->loops[e->loop];
+  const Access *a = &k->accesses[e->access];
+  const AxisSet own = access_axes(k, a);
+  AxisSet below = 0; // kept axes inside of this one
+  int at = maker->nkept;
+  while (at-- > 0 && maker->order[at] != axis) below |= 1U << maker->order[at];
+  if (at < 0) return a->stride[axis] ? stride_of(r, a, axis) : NULL;
+  const int64_t nelems = axes_nelems(k, own | below); // they have no axis in common
+  const Powers powers = axes_powers(k, own | below);
+  if (!loop_has_open_chunks(k, maker)) return index_number(&r->b, nelems * loop_nchunks(k, maker), powers);
+  return index_of(&r->b, INDEX_MULTIPLY, nchunks(r, e->loop), index_number(&r->b, nelems, powers));
+}
+
+// The partial result of a block, VAR_PART, that the iteration needs.
+static Address partial_address(Recipe *r, const Expr *e, AxisSet axes) {
+  const Access *a = &r->k->accesses[e->access];
+  const Index *index = index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_PART, 0), axes_nelems_index(r, access_axes(r->k, a)));
+  for (int axis = 0; axis < r->k->naxes; axis++) {
+    const Index *stride = axes >> axis & 1 ? partial_stride(r, e, axis) : NULL;
+    if (!stride || index_is(stride, 0)) continue;
+    index =
+        index_of(&r->b, INDEX_ADD, index, index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_AXIS, (uint32_t)axis), stride));
+  }
+  return (Address){BASE_TENSOR, e->access, false, index};
+}
+
+static void make_combine(Recipe *r, ExprId id) {
+  const Expr *e = &r->k->exprs[id];
+  const bool is_vector = expr_level(r, id) == LEVEL_VECTOR;
+  const int v = is_vector ? vector_axis(r) : -1;
+  LoopNode node = {.kind = NODE_COMBINE,
+                   .expr = id,
+                   .is_vector = is_vector,
+                   .is_part = r->is_tail,
+                   .access = e->access,
+                   .flag = may_be_unwanted(r, e->access) ? FLAG_HAS_SUMS : FLAG_NONE,
+                   .reduction = r->k->temporaries[r->k->accesses[e->access].temporary].reduction,
+                   .address = partial_address(r, e, ~0U & ~(v >= 0 ? 1U << v : 0))};
+  if (loop_nblocks(r->k, &r->k->loops[e->loop]) > 0) node.end = nchunks(r, e->loop);
+  if (is_vector) {
+    const Index *stride = partial_stride(r, e, v);
+    node.address.index =
+        index_of(&r->b, INDEX_ADD, node.address.index, index_of(&r->b, INDEX_MULTIPLY, r->lane, stride));
+    node.is_strided = !index_is(stride, 1);
+    node.step = stride;
+  }
+  add(r, node);
+}
+
+void make_scalar(Recipe *r, ExprId id, AxisSet axes) {
+  const Expr *e = &r->k->exprs[id];
+  if (e->op == EXPR_COMBINE) {
+    make_combine(r, id);
+    return;
+  }
+  LoopNode node = {.kind = NODE_LET, .expr = id, .is_row = has_rows(r) && expr_level(r, id) == LEVEL_ROW};
+  if (e->op == EXPR_LOAD) node.load = LOAD_ELEMENT;
+  if (expr_has_access(e)) node.address = element_address(r, e->access, axes);
+  add(r, node);
+}
+
+static Load how_loaded(const Recipe *r, const Expr *e) {
+  const Access *a = &r->k->accesses[e->access];
+  if (is_transposed(r, e->access) || is_column(r, e->access)) return LOAD_COPIED;
+  if (r->loop->is_across && !a->stride[loop_lane_axis(r->loop)]) return LOAD_SPREAD;
+  if (e->args[0] && is_lanewise(r, e->args[0])) return LOAD_GATHERED;
+  return access_is_mask(a) || is_dense(r, a) ? LOAD_DENSE : LOAD_STRIDED;
+}
+
+static Address kept_address(Recipe *r, ExprId id) {
+  const Index *lane = r->loop->is_across ? index_of(&r->b, INDEX_MULTIPLY, r->lane, number(r, LANES)) : r->lane;
+  if (has_rows(r))
+    lane =
+        index_of(&r->b, INDEX_ADD,
+                 index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_ROW, 0), number(r, loop_row_nelems(r->k, r->loop))), lane);
+  return (Address){BASE_KEPT, id, false, lane};
+}
+
+static Address copied_address(Recipe *r, AccessId id) {
+  return (Address){BASE_ROWS, id, false, index_of(&r->b, INDEX_MULTIPLY, r->lane, number(r, LANES))};
+}
+
+static void compute_vector(Recipe *r, ExprId id) {
+  const Expr *e = &r->k->exprs[id];
+  LoopNode node = {.kind = NODE_LET, .expr = id, .is_vector = true, .is_part = r->is_tail};
+  if (e->op == EXPR_LOAD) {
+    const Access *a = &r->k->accesses[e->access];
+    node.load = how_loaded(r, e);
+    node.address = node.load == LOAD_COPIED ? copied_address(r, e->access)
+                   : access_is_mask(a)      ? vector_address(r, e->access)
+                                            : lanes_address(r, e->access, expr_level(r, id));
+    node.step = lane_step(r, a);
+  } else if (e->op == EXPR_IS_KEPT) {
+    node.address = vector_address(r, e->access);
+    node.step = lane_step(r, &r->k->accesses[e->access]);
+  } else if (e->op == EXPR_INDEX) {
+    node.value = r->lane;
+  }
+  add(r, node);
+}
+
+void make_vector(Recipe *r, ExprId id) {
+  if (is_found_again(r, id)) {
+    add(r,
+        (LoopNode){.kind = NODE_LET, .expr = id, .is_vector = true, .load = LOAD_KEPT, .address = kept_address(r, id)});
+    return;
+  }
+  if (r->k->exprs[id].op == EXPR_COMBINE) make_combine(r, id);
+  else compute_vector(r, id);
+  if (is_left(r, id)) add(r, (LoopNode){.kind = NODE_KEEP, .expr = id, .address = kept_address(r, id)});
+}
+
+// Stores
+
+static bool open_wanted(Recipe *r, AccessId id) {
+  if (!is_optional(r, id)) return false;
+  open_body(r, add(r, (LoopNode){.kind = NODE_IF, .flag = FLAG_WANTED, .access = id}));
+  return true;
+}
+
+void store_vector(Recipe *r, const Root *root) {
+  const Access *a = &r->k->accesses[root->access];
+  LoopNode node = {.kind = NODE_STORE, .expr = root->expr, .is_vector = true};
+  if (is_transposed(r, root->access)) { // into the copy, which the end of the sweep stores
+    node.address = copied_address(r, root->access);
+    add(r, node);
+    return;
+  }
+  if (access_is_mask(a)) {
+    node.address = vector_address(r, root->access);
+    add(r, node);
+    return;
+  }
+  node.is_part = r->is_tail;
+  node.is_streamed = root->is_streamed && !r->is_tail;
+  node.is_strided = !is_dense(r, a);
+  node.step = lane_step(r, a);
+  node.address = lanes_address(r, root->access, root_level(r, root));
+  const bool is_open = open_wanted(r, root->access);
+  add(r, node);
+  if (is_open) close_body(r);
+}
+
+void store_scalar(Recipe *r, const Root *root) {
+  const bool is_open = open_wanted(r, root->access);
+  add(r, (LoopNode){.kind = NODE_STORE, .expr = root->expr, .address = element_address(r, root->access, ~0U)});
+  if (is_open) close_body(r);
+}
+
+// Where rows lie across lanes, what is along both axes: read at once, written at the end of its sweep.
+static void copy_column(Recipe *r, AccessId id, int64_t width) {
+  const Access *a = &r->k->accesses[id];
+  const Index *lane = var(r, VAR_LANE, 0);
+  const Index *from = index_of(&r->b, INDEX_MULTIPLY, lane, stride_of(r, a, r->loop->order[r->loop->nouter]));
+  open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
+                                 .var = {VAR_LANE, 0},
+                                 .value = number(r, 0),
+                                 .end = number(r, width),
+                                 .step = number(r, 1)}));
+  if (r->loop->prefetch) {
+    const Index *ahead = r->loop->nouter > 1 ? var(r, VAR_DISTANCE, id) : var(r, VAR_AHEAD, 0);
+    add(r, (LoopNode){.kind = NODE_PREFETCH,
+                      .address = {BASE_POINTER, id, false, index_of(&r->b, INDEX_ADD, from, ahead)}});
+  }
+  add(r, (LoopNode){.kind = NODE_LOAD_COLUMN,
+                    .access = id,
+                    .value = index_of(&r->b, INDEX_MULTIPLY, lane, number(r, LANES)),
+                    .address = {BASE_POINTER, id, false, from}});
+  close_body(r);
+}
+
+void copy_rows(Recipe *r, AccessId id, bool is_written) {
+  const bool is_copied = is_column(r, id) && !is_written;
+  if (!is_transposed(r, id) && !is_copied) return;
+  const int64_t width = r->k->axes[r->loop->order[r->loop->nouter]].extent;
+  add(r, (LoopNode){.kind = NODE_ROOM, .room = ROOM_COPY, .access = id, .nelems = width * LANES});
+  if (is_copied) copy_column(r, id, width);
+  else if (!is_written)
+    add(r, (LoopNode){.kind = NODE_LOAD_ROWS,
+                      .access = id,
+                      .step = stride_of(r, &r->k->accesses[id], r->loop->order[0]),
+                      .nelems = width});
+}
