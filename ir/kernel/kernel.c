@@ -95,6 +95,10 @@ bool access_is_mask(const Access *access) {
   return !access->value && access->type == TYPE_BOOLEAN;
 }
 
+bool access_has_addresses(const Access *access) {
+  return access->type != TYPE_NONE && !type_is_packed(access->type);
+}
+
 bool expr_is_mask(const Kernel *k, ExprId e) {
   const Expr *expr = &k->exprs[e];
   return expr->op == EXPR_LOAD ? access_is_mask(&k->accesses[expr->access]) : expr_info[expr->op].is_mask;

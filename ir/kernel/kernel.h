@@ -268,6 +268,7 @@ bool loop_add_root(Kernel *k, Loop *loop, Root root);
 
 AxisSet access_axes(const Kernel *k, const Access *access); // axes with a stride
 bool access_is_mask(const Access *access);
+bool access_has_addresses(const Access *access); // its elements do: none are packed, or mere indices
 bool expr_is_mask(const Kernel *k, ExprId e);
 AxisSet root_axes(const Kernel *k,
                   const Root *root); // its expression's; a store repeats that along its access's other axes

@@ -90,6 +90,7 @@ typedef enum Base {
 typedef struct Address {
   Base base;
   AccessId access;
+  ExprId expr; // BASE_KEPT
   bool is_row;
   const Index *index; // NULL: 0
 } Address;
@@ -217,6 +218,7 @@ struct LoopNode {
   bool is_widened; // it is in f64, and its operands in f32
   bool is_fused;   // NODE_UPDATE: a product enters the sum before it is rounded
   bool has_totals; // NODE_SUM_DONE
+  bool is_tile;    // NODE_STEP: it takes elements from begin to end
   bool is_peeled;  // NODE_FLAG: rows are peeled to cache lines
 };
 

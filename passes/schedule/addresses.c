@@ -46,10 +46,6 @@ const Index *add_terms(Recipe *r, const Access *a, AxisSet axes, const Index *be
   return before;
 }
 
-bool is_place(const Access *a) {
-  return a->type == TYPE_NONE || type_is_packed(a->type);
-}
-
 // Of the access's first element, or behind it by the terms of these axes.
 static const Index *from_start(Recipe *r, const Access *a, AxisSet axes) {
   const Index *offset = a->offset ? index_number(&r->b, a->offset, a->offset_powers) : NULL;
@@ -57,7 +53,7 @@ static const Index *from_start(Recipe *r, const Access *a, AxisSet axes) {
 }
 
 Address element_address(Recipe *r, AccessId id, AxisSet axes) {
-  return (Address){BASE_TENSOR, id, false, from_start(r, &r->k->accesses[id], axes)};
+  return (Address){.base = BASE_TENSOR, .access = id, .index = from_start(r, &r->k->accesses[id], axes)};
 }
 
 Address vector_address(Recipe *r, AccessId id) {
@@ -69,7 +65,7 @@ Address vector_address(Recipe *r, AccessId id) {
     const Index *lane = access_is_mask(a) ? index_of(&r->b, INDEX_DIVIDE, r->lane, number(r, 8)) : r->lane;
     index = plus(r, index, times(r, lane, stride_of(r, a, v)));
   }
-  return (Address){BASE_POINTER, id, is_row, index};
+  return (Address){.base = BASE_POINTER, .access = id, .is_row = is_row, .index = index};
 }
 
 // What is a row's own has no pointer.
@@ -101,7 +97,7 @@ bool may_be_unwanted(const Recipe *r, AccessId id) {
 
 void declare_pointer(Recipe *r, AccessId id, bool is_written) {
   const Access *a = &r->k->accesses[id];
-  const Temporary *temporary = a->value || is_place(a) ? NULL : &r->k->temporaries[a->temporary];
+  const Temporary *temporary = a->value || !access_has_addresses(a) ? NULL : &r->k->temporaries[a->temporary];
   const bool is_rows_own = varies_by_row(r, access_axes(r->k, a));
   if (temporary && temporary->is_own)
     add(r, (LoopNode){.kind = NODE_ROOM, .room = ROOM_TEMPORARY, .access = id, .nelems = temporary->nelems});
@@ -117,7 +113,7 @@ void declare_pointer(Recipe *r, AccessId id, bool is_written) {
 void set_pointer(Recipe *r, AccessId id, bool is_written) {
   const Access *a = &r->k->accesses[id];
   if (!varies_by_row(r, access_axes(r->k, a))) return;
-  const bool may_be_null = is_written && !is_place(a) && is_optional(r, id);
+  const bool may_be_null = is_written && access_has_addresses(a) && is_optional(r, id);
   add(r, (LoopNode){.kind = NODE_POINTER,
                     .access = id,
                     .address = element_address(r, id, loop_outer_axes(r->loop)),

@@ -68,7 +68,6 @@ const Index *stride_of(Recipe *r, const Access *a, int axis);
 Address vector_address(Recipe *r, AccessId id); // of lane 0
 Address lanes_address(Recipe *r, AccessId id, Level level);
 Address element_address(Recipe *r, AccessId id, AxisSet axes);
-bool is_place(const Access *a);
 bool is_transposed(const Recipe *r, AccessId id);
 bool is_column(const Recipe *r, AccessId id);
 bool is_optional(const Recipe *r, AccessId id);

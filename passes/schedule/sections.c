@@ -57,7 +57,7 @@ static void add_share(Recipe *r, const Root *root) {
                     .is_f64 = !is_across,
                     .flag = part_flag(r, root->access),
                     .access = root->access,
-                    .address = {BASE_PART, root->access, false, NULL}});
+                    .address = {.base = BASE_PART, .access = root->access}});
 }
 
 static void store_row(Recipe *r, int section) {

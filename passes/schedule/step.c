@@ -93,7 +93,7 @@ static void find_range(Recipe *r) {
 }
 
 static Address part_element(const Root *root, const Index *index) {
-  return (Address){BASE_PART, root->access, false, index};
+  return (Address){.base = BASE_PART, .access = root->access, .index = index};
 }
 
 // Where the block's partial sums are; across lanes, one for each lane, in its own memory.
@@ -141,13 +141,15 @@ static void end_parts(Recipe *r) {
                                    .step = number(r, 1),
                                    .access = root->access,
                                    .flag = may_be_unwanted(r, root->access) ? FLAG_HAS_SUMS : FLAG_NONE}));
-    add(r, (LoopNode){.kind = NODE_LANE_PART,
-                      .access = root->access,
-                      .reduction = root_reduction(r, root),
-                      .value = index_of(&r->b, INDEX_MULTIPLY, element, number(r, LANES)),
-                      .address = {BASE_TENSOR, root->access, false,
-                                  index_of(&r->b, INDEX_ADD,
-                                           index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_BLOCK, 0), count), element)}});
+    add(r, (LoopNode){
+               .kind = NODE_LANE_PART,
+               .access = root->access,
+               .reduction = root_reduction(r, root),
+               .value = index_of(&r->b, INDEX_MULTIPLY, element, number(r, LANES)),
+               .address = {.base = BASE_TENSOR,
+                           .access = root->access,
+                           .index = index_of(&r->b, INDEX_ADD,
+                                             index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_BLOCK, 0), count), element)}});
     close_body(r);
   }
 }
@@ -173,7 +175,7 @@ static void build_block(Recipe *r) {
   find_range(r);
   begin_parts(r);
   if (loop->tile) {
-    add(r, (LoopNode){.kind = NODE_STEP});
+    add(r, (LoopNode){.kind = NODE_STEP, .is_tile = true});
   } else {
     const Index *outer = var(r, VAR_OUTER, 0), *end = var(r, VAR_END, 0);
     add(r, (LoopNode){.kind = NODE_COUNTER, .var = {VAR_OUTER, 0}, .value = var(r, VAR_BEGIN, 0)});

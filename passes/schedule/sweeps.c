@@ -91,16 +91,20 @@ static void end_run(Recipe *r, ExprId id) {
                     .expr = id,
                     .count = nparts(r),
                     .is_row = has_rows(r),
+                    .part = has_rows(r) ? PART_ROW : PART_ONLY,
                     .is_f64 = r->k->is_f64,
                     .reduction = r->k->exprs[id].op});
 }
 
 static void end_sum(Recipe *r, ExprId id, bool has_totals) {
+  const bool is_row = has_rows(r) && expr_level(r, id) == LEVEL_ROW; // else the sum is the same in all rows
   add(r, (LoopNode){.kind = NODE_SUM_DONE,
                     .expr = id,
                     .count = nparts(r),
-                    .is_row = has_rows(r) && expr_level(r, id) == LEVEL_ROW,
-                    .part = has_rows(r) ? PART_ROW : PART_ONLY,
+                    .is_row = is_row,
+                    .part = is_row        ? PART_ROW
+                            : has_rows(r) ? PART_FIRST
+                                          : PART_ONLY,
                     .is_vector = r->loop->is_across,
                     .is_f64 = !is_exact_in_f32(r, id), // over lanes
                     .has_totals = has_totals && !is_exact_in_f32(r, id),
@@ -152,7 +156,8 @@ static void store_middle(Recipe *r, int sweep) {
       const Access *a = &r->k->accesses[root->access];
       node.flag = part_flag(r, root->access);
       node.access = root->access;
-      node.address = (Address){BASE_PART, root->access, false, add_terms(r, a, loop_inner_axes(r->loop), NULL)};
+      node.address = (Address){
+          .base = BASE_PART, .access = root->access, .index = add_terms(r, a, loop_inner_axes(r->loop), NULL)};
     }
     add(r, node);
   }

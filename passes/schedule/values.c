@@ -63,7 +63,7 @@ static Address partial_address(Recipe *r, const Expr *e, AxisSet axes) {
     index =
         index_of(&r->b, INDEX_ADD, index, index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_AXIS, (uint32_t)axis), stride));
   }
-  return (Address){BASE_TENSOR, e->access, false, index};
+  return (Address){.base = BASE_TENSOR, .access = e->access, .index = index};
 }
 
 static void make_combine(Recipe *r, ExprId id) {
@@ -76,6 +76,7 @@ static void make_combine(Recipe *r, ExprId id) {
                    .is_part = r->is_tail,
                    .access = e->access,
                    .flag = may_be_unwanted(r, e->access) ? FLAG_HAS_SUMS : FLAG_NONE,
+                   .is_f64 = true,
                    .reduction = r->k->temporaries[r->k->accesses[e->access].temporary].reduction,
                    .address = partial_address(r, e, ~0U & ~(v >= 0 ? 1U << v : 0))};
   if (loop_nblocks(r->k, &r->k->loops[e->loop]) > 0) node.end = nchunks(r, e->loop);
@@ -97,7 +98,10 @@ void make_scalar(Recipe *r, ExprId id, AxisSet axes) {
   }
   LoopNode node = {.kind = NODE_LET, .expr = id, .is_row = has_rows(r) && expr_level(r, id) == LEVEL_ROW};
   if (e->op == EXPR_LOAD) node.load = LOAD_ELEMENT;
-  if (expr_has_access(e)) node.address = element_address(r, e->access, axes);
+  if (expr_has_access(e)) {
+    node.access = e->access;
+    node.address = element_address(r, e->access, axes);
+  }
   add(r, node);
 }
 
@@ -115,16 +119,18 @@ static Address kept_address(Recipe *r, ExprId id) {
     lane =
         index_of(&r->b, INDEX_ADD,
                  index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_ROW, 0), number(r, loop_row_nelems(r->k, r->loop))), lane);
-  return (Address){BASE_KEPT, id, false, lane};
+  return (Address){.base = BASE_KEPT, .expr = id, .index = lane};
 }
 
 static Address copied_address(Recipe *r, AccessId id) {
-  return (Address){BASE_ROWS, id, false, index_of(&r->b, INDEX_MULTIPLY, r->lane, number(r, LANES))};
+  return (Address){
+      .base = BASE_ROWS, .access = id, .index = index_of(&r->b, INDEX_MULTIPLY, r->lane, number(r, LANES))};
 }
 
 static void compute_vector(Recipe *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
   LoopNode node = {.kind = NODE_LET, .expr = id, .is_vector = true, .is_part = r->is_tail};
+  node.access = expr_has_access(e) ? e->access : 0;
   if (e->op == EXPR_LOAD) {
     const Access *a = &r->k->accesses[e->access];
     node.load = how_loaded(r, e);
@@ -162,7 +168,7 @@ static bool open_wanted(Recipe *r, AccessId id) {
 
 void store_vector(Recipe *r, const Root *root) {
   const Access *a = &r->k->accesses[root->access];
-  LoopNode node = {.kind = NODE_STORE, .expr = root->expr, .is_vector = true};
+  LoopNode node = {.kind = NODE_STORE, .expr = root->expr, .access = root->access, .is_vector = true};
   if (is_transposed(r, root->access)) { // into the copy, which the end of the sweep stores
     node.address = copied_address(r, root->access);
     add(r, node);
@@ -185,7 +191,10 @@ void store_vector(Recipe *r, const Root *root) {
 
 void store_scalar(Recipe *r, const Root *root) {
   const bool is_open = open_wanted(r, root->access);
-  add(r, (LoopNode){.kind = NODE_STORE, .expr = root->expr, .address = element_address(r, root->access, ~0U)});
+  add(r, (LoopNode){.kind = NODE_STORE,
+                    .expr = root->expr,
+                    .access = root->access,
+                    .address = element_address(r, root->access, ~0U)});
   if (is_open) close_body(r);
 }
 
@@ -201,13 +210,14 @@ static void copy_column(Recipe *r, AccessId id, int64_t width) {
                                  .step = number(r, 1)}));
   if (r->loop->prefetch) {
     const Index *ahead = r->loop->nouter > 1 ? var(r, VAR_DISTANCE, id) : var(r, VAR_AHEAD, 0);
-    add(r, (LoopNode){.kind = NODE_PREFETCH,
-                      .address = {BASE_POINTER, id, false, index_of(&r->b, INDEX_ADD, from, ahead)}});
+    add(r,
+        (LoopNode){.kind = NODE_PREFETCH,
+                   .address = {.base = BASE_POINTER, .access = id, .index = index_of(&r->b, INDEX_ADD, from, ahead)}});
   }
   add(r, (LoopNode){.kind = NODE_LOAD_COLUMN,
                     .access = id,
                     .value = index_of(&r->b, INDEX_MULTIPLY, lane, number(r, LANES)),
-                    .address = {BASE_POINTER, id, false, from}});
+                    .address = {.base = BASE_POINTER, .access = id, .index = from}});
   close_body(r);
 }
 

@@ -37,15 +37,16 @@ static void move_array_sums(Recipe *r, int sweep, LoopNodeKind kind) {
     const Index *lane = is_across ? index_of(&r->b, INDEX_MULTIPLY, r->lane, number(r, LANES)) : r->lane;
     const Index *middle = add_terms(r, a, loop_inner_axes(r->loop) & ~(1U << vector_axis(r)), NULL);
     const bool may_be_null = may_be_unwanted(r, root->access) && !is_across;
-    add(r, (LoopNode){
-               .kind = kind,
-               .access = root->access,
-               .is_f64 = r->k->is_f64 || is_widened_sum(r, root),
-               .is_part = r->is_tail && !is_across,
-               .flag = kind == NODE_RELEASE ? part_flag(r, root->access)
-                       : may_be_null        ? FLAG_HAS_PART
-                                            : FLAG_NONE,
-               .address = {BASE_PART, root->access, false, middle ? index_of(&r->b, INDEX_ADD, middle, lane) : lane}});
+    add(r, (LoopNode){.kind = kind,
+                      .access = root->access,
+                      .is_f64 = r->k->is_f64 || is_widened_sum(r, root),
+                      .is_part = r->is_tail && !is_across,
+                      .flag = kind == NODE_RELEASE ? part_flag(r, root->access)
+                              : may_be_null        ? FLAG_HAS_PART
+                                                   : FLAG_NONE,
+                      .address = {.base = BASE_PART,
+                                  .access = root->access,
+                                  .index = middle ? index_of(&r->b, INDEX_ADD, middle, lane) : lane}});
   }
 }
 
@@ -53,7 +54,7 @@ bool is_prefetched(const Recipe *r, AccessId id) {
   if (r->loop->is_across && !is_column(r, id)) return false;
   for (ExprId e = 1; e < r->k->nexprs; e++)
     if (r->is_needed[e] && r->k->exprs[e].op == EXPR_LOAD && r->k->exprs[e].access == id && !r->k->exprs[e].args[0] &&
-        !is_place(&r->k->accesses[id]) && !expr_is_mask(r->k, e) && expr_level(r, e) == LEVEL_VECTOR &&
+        access_has_addresses(&r->k->accesses[id]) && !expr_is_mask(r->k, e) && expr_level(r, e) == LEVEL_VECTOR &&
         varies_by_row(r, r->k->exprs[e].axes))
       return true;
   return false;
@@ -188,7 +189,10 @@ static void build_peel(Recipe *r, int sweep) {
     const Root *root = &r->loop->roots[i];
     if (root->sweep != sweep || root->kind != ROOT_STORE) continue;
     r->lane = var(r, VAR_LANE, 0);
-    add(r, (LoopNode){.kind = NODE_TO_LINE, .var = {VAR_LANES, 0}, .address = vector_address(r, root->access)});
+    add(r, (LoopNode){.kind = NODE_TO_LINE,
+                      .var = {VAR_LANES, 0},
+                      .access = root->access,
+                      .address = vector_address(r, root->access)});
   }
   open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = var(r, VAR_LANES, 0)}));
   r->is_tail = true;

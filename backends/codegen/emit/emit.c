@@ -4,6 +4,7 @@
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/emit/flow.h"
+#include "backends/codegen/print/types.h"
 #include "ir/graph/open.h"
 #include "ir/operators/operator.h"
 #include "ir/support/escape.h"

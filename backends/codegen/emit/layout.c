@@ -2,6 +2,7 @@
 // workspace everything lies. Values between kernels lie in rooms that grow by one product each; behind them, in one
 // place for all kernels, their temporaries, of which the numbers of blocks decide the size.
 #include "backends/codegen/emit/emit.h"
+#include "backends/codegen/print/types.h"
 #include "ir/graph/open.h"
 
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 // interpreter to compare samples with, and the same bits for each instruction set, whatever outputs are wanted.
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/emit/emit.h"
+#include "backends/codegen/print/types.h"
 
 #include <float.h>
 #include <math.h>

@@ -50,8 +50,6 @@ const char *open_number_text(Printer *p, int64_t number, Powers powers, const ch
 // Such a text without the parentheses that a product has, for where nothing binds as tightly.
 const char *bare_text(Printer *p, const char *product);
 
-const char *element_type(Type type); // in C: "float", "uint16_t"
-
 // Adds those chunks of the vocabulary's text that `used` needs, and what they need in turn.
 bool print_vocabulary(const Isa *isa, const Text *used, Text *out);
 // Whether `used` needs any of the ISA's own header, where that takes another's for the rest. Marks `used` as out

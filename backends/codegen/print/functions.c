@@ -1,0 +1,140 @@
+// The functions of a loop's tree as C: a step, one of the last rows in lanes if there is one, and a block; before them,
+// functions of many instructions that are called where there would be many of them inline.
+#include "backends/codegen/print/tree_printer.h"
+#include "backends/codegen/print/types.h"
+#include "ir/support/escape.h"
+
+#include <string.h>
+
+// The part of a function that may mention open dims, which are then declared before it.
+static void print_function_body(TreePrinter *l, const LoopNode *nodes) {
+  Text body, *function = l->out;
+  text_init(&body, l->p->scratch->allocator);
+  memset(l->mentions_dim, 0, sizeof l->mentions_dim);
+  l->mentions_args = false;
+  l->out = &body;
+  l->indent++;
+  print_nodes(l, nodes);
+  l->out = function;
+  for (size_t i = 0; i < MAX_OPEN_DIMS; i++) {
+    if (!l->mentions_dim[i]) continue;
+    tree_printf(l, "  const size_t %s = a->%s;\n", l->name[l->k->nexprs + i], l->p->dim_member[i]);
+  }
+  text_add(l->out, text_string(&body), body.nbytes);
+  if (!l->mentions_args) tree_printf(l, "  (void)a; // of no elements nothing is read\n");
+  l->indent--;
+  tree_printf(l, "}\n\n");
+  l->out->out_of_memory |= body.out_of_memory;
+  text_deinit(&body);
+}
+
+static void print_step(TreePrinter *l, bool is_rest) {
+  const Loop *loop = l->t->plan;
+  Text words;
+  text_init(&words, l->out->allocator);
+  loop_print_order(l->k, loop, &words);
+  tree_printf(l, "// A step of the loop ");
+  text_add_user_string(l->out, SINK_COMMENT, text_string(&words));
+  l->p->out_of_memory |= words.out_of_memory;
+  text_deinit(&words);
+  tree_printf(l, "\nstatic inline ALWAYS_INLINE void ");
+  print_step_name(l, is_rest);
+  tree_printf(l, "(\n    const struct %s_args *a", l->p->identifier);
+  print_part_parameters(l, false);
+  tree_printf(l, "%s%s) {\n", loop->tile ? ", size_t begin, size_t end" : ", size_t o",
+              loop->rows > 1 ? ", const int rows"
+              : is_rest      ? ", int n"
+                             : "");
+  print_function_body(l, is_rest ? l->t->rest : l->t->step);
+}
+
+static void print_block(TreePrinter *l) {
+  const char *id = l->p->identifier;
+  tree_printf(l, "static void %s_kernel%zu_loop%zu(const void *args, size_t block) {\n", id, l->kernel_index,
+              l->loop_index);
+  tree_printf(l, "  const struct %s_args *a = (const struct %s_args *)args;\n", id, id);
+  print_function_body(l, l->t->block);
+}
+
+// A function of its own, not to be inlined, that has its vectors in memory, as C's calls differ in how they pass them;
+// and one that hides that.
+static void print_callable(TreePrinter *l, ExprOp op) {
+  const char *id = l->p->identifier, *name = expr_info[op].name, *b = expr_info[op].narguments > 1 ? ", *b" : "";
+  const char *parameter = *b ? ", const " : "", *type = *b ? l->vec : "", *pointer = *b ? " *b" : "";
+  const char *value = *b ? " b" : "", *address = *b ? ", &b" : "";
+  tree_printf(l, "static V_FAR void %s_far_%c_%s(%s *a%s%s%s) {\n  *a = %c_%s(*a%s);\n}\n\n", id, l->prefix, name,
+              l->vec, parameter, type, pointer, l->prefix, name, b);
+  tree_printf(l,
+              "static inline ALWAYS_INLINE %s %s_call_%c_%s(%s a%s%s%s) {\n  %s_far_%c_%s(&a%s);\n  return a;\n}\n\n",
+              l->vec, id, l->prefix, name, l->vec, *b ? ", " : "", type, value, id, l->prefix, name, address);
+}
+
+static void print_callables(TreePrinter *l) {
+  bool is_used[EXPR_OP_COUNT] = {false};
+  for (ExprId id = 1; id < l->k->nexprs; id++) is_used[l->k->exprs[id].op] |= l->t->is_made[id];
+  for (int op = 0; l->t->calls_long && op < EXPR_OP_COUNT; op++) {
+    if (!is_used[op] || !expr_is_long((ExprOp)op)) continue;
+    bool *is_callable = &l->p->is_callable[op][l->k->is_f64];
+    if (!*is_callable) print_callable(l, (ExprOp)op);
+    *is_callable = true;
+  }
+}
+
+// Names
+
+// As what it reaches, with a number where the loop reaches that in several ways.
+static void name_access(TreePrinter *l, AccessId id, NameSet *taken) {
+  const Access *a = &l->k->accesses[id];
+  const char *own = a->value               ? l->p->value_member[a->value->index]
+                    : a->type == TYPE_NONE ? "place"
+                                           : l->k->temporaries[a->temporary].name;
+  if (!l->access_name[id]) l->access_name[id] = print_local_name(l->p, own, taken, id);
+}
+
+static bool name_all(TreePrinter *l) {
+  Arena *scratch = l->p->scratch;
+  const Loop *loop = l->t->plan;
+  const size_t n = l->k->nexprs;
+  NameSet taken = {0}, taken_by_accesses = {0};
+  l->name = ARENA_ARRAY(scratch, const char *, n + MAX_OPEN_DIMS);
+  l->access_name = ARENA_ARRAY(scratch, const char *, l->k->naccesses + 1);
+  if (!l->name || !l->access_name) return false;
+  for (ExprId id = 1; id < n; id++)
+    if (l->t->is_made[id]) l->name[id] = print_local_name(l->p, l->k->exprs[id].label, &taken, id);
+  for (ExprId id = 1; id < n; id++)
+    if (l->t->is_made[id] && expr_has_access(&l->k->exprs[id]))
+      name_access(l, l->k->exprs[id].access, &taken_by_accesses);
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind != ROOT_REDUCE_INNER) name_access(l, loop->roots[i].access, &taken_by_accesses);
+  for (size_t i = 0; l->k->graph && i < l->k->graph->ndims; i++)
+    l->name[n + i] = print_local_name(l->p, l->k->graph->dims[i]->name, &taken, i);
+  return true;
+}
+
+// With a scratch arena of its own, for all names and texts are this loop's.
+void print_loop_functions(Printer *printer, size_t kernel, size_t loop) {
+  const Kernel *k = printer->program->kernels[kernel];
+  Arena scratch;
+  Printer own = *printer, *p = &own;
+  arena_init(&scratch, printer->scratch->allocator);
+  own.scratch = &scratch;
+  const Wants wants = {p->is_optional, p->may_be_unwanted + p->first_temporary[kernel]};
+  TreePrinter l = {.p = p,
+                   .out = p->out,
+                   .k = k,
+                   .t = p->program->loop_tree(k, (uint32_t)loop, &wants, &scratch),
+                   .kernel_index = kernel,
+                   .loop_index = loop,
+                   .vec = k->is_f64 ? "dvec" : "vec",
+                   .scalar = k->is_f64 ? "double" : "float",
+                   .mask = k->is_f64 ? "dmask" : "mask",
+                   .prefix = k->is_f64 ? 'd' : 'v'};
+  const bool ok = l.t && name_all(&l);
+  if (ok) print_callables(&l);
+  if (ok) print_step(&l, false);
+  if (ok && l.t->rest) print_step(&l, true);
+  if (ok) print_block(&l);
+  printer->out_of_memory |= !ok || own.out_of_memory;
+  memcpy(printer->is_callable, own.is_callable, sizeof own.is_callable);
+  arena_deinit(&scratch);
+}

@@ -1,0 +1,172 @@
+// Integers and addresses of a loop's tree as C.
+#include "backends/codegen/print/tree_printer.h"
+
+const char *number_text(TreePrinter *l, int64_t number, Powers powers) {
+  const char *names[MAX_OPEN_DIMS] = {NULL};
+  for (size_t i = 0; number && powers && i < l->k->graph->ndims; i++) {
+    names[i] = l->name[l->k->nexprs + i];
+    l->mentions_dim[i] |= powers_of_dim(powers, i) > 0;
+    l->mentions_args |= l->mentions_dim[i];
+  }
+  return open_number_text(l->p, number, powers, names);
+}
+
+void add_var(TreePrinter *l, Var v) {
+  static const char *const names[] = {[VAR_AHEAD_LANE] = "ahead_i",
+                                      [VAR_IS_AHEAD] = "is_next",
+                                      [VAR_OUTER] = "o",
+                                      [VAR_ROW] = "r",
+                                      [VAR_ROWS] = "rows",
+                                      [VAR_LANE] = "i",
+                                      [VAR_WAY] = "u",
+                                      [VAR_WAY_LANE] = "j",
+                                      [VAR_LANES] = "n",
+                                      [VAR_RUN] = "b",
+                                      [VAR_RUN_BEGIN] = "i0",
+                                      [VAR_RUN_END] = "i1",
+                                      [VAR_RUN_LENGTH] = "run",
+                                      [VAR_CHAIN] = "chain",
+                                      [VAR_AHEAD] = "ahead",
+                                      [VAR_BLOCK] = "block",
+                                      [VAR_BEGIN] = "begin",
+                                      [VAR_END] = "end",
+                                      [VAR_START] = "start",
+                                      [VAR_CHUNK] = "chunk",
+                                      [VAR_PART] = "b",
+                                      [VAR_ELEMENT] = "i"};
+  switch (v.kind) {
+  case VAR_AXIS: tree_printf(l, "%s", l->k->axes[v.of].name); return;
+  case VAR_NEXT: tree_printf(l, "%s_next", l->k->axes[v.of].name); return;
+  case VAR_AHEAD_AXIS: tree_printf(l, "ahead_%s", l->k->axes[v.of].name); return;
+  case VAR_DISTANCE: tree_printf(l, "ahead_%s", l->access_name[v.of]); return;
+  default: tree_printf(l, "%s", names[v.kind]);
+  }
+}
+
+const char *var_type(Var v) {
+  return var_is_int(v) ? "int" : v.kind == VAR_DISTANCE ? "ptrdiff_t" : "size_t";
+}
+
+enum { CHOICE = 1, COMPARISON = 3, FACTOR = 9 }; // how tightly operators of C bind
+
+static const struct Token { // of C
+  const char *text;
+  int precedence;
+} operators_in_c[] = {[INDEX_ADD] = {" + ", 4},      [INDEX_SUBTRACT] = {" - ", 4},  [INDEX_MULTIPLY] = {" * ", 5},
+                      [INDEX_DIVIDE] = {" / ", 5},   [INDEX_REMAINDER] = {" % ", 5}, [INDEX_LESS] = {" < ", 3},
+                      [INDEX_AT_MOST] = {" <= ", 3}, [INDEX_AT_LEAST] = {" >= ", 3}, [INDEX_MORE] = {" > ", 3},
+                      [INDEX_DIFFERS] = {" != ", 2}};
+
+static bool is_compound(const Index *i) {
+  return i->op >= INDEX_ADD && i->op != INDEX_SIGNED;
+}
+
+static void add_index_within(TreePrinter *l, const Index *i, int precedence);
+
+// An operand; an int beside a size_t becomes one, as C's conversion of it would be told as one of signs.
+static void add_operand(TreePrinter *l, const Index *i, int precedence, bool is_size) {
+  if (is_size && index_type(i) == INDEX_INT) {
+    tree_printf(l, "(size_t)");
+    precedence = is_compound(i) ? FACTOR : 0;
+  }
+  add_index_within(l, i, precedence);
+}
+
+static void add_index_within(TreePrinter *l, const Index *i, int precedence) {
+  const bool is_size = index_type(i) == INDEX_SIZE;
+  switch (i->op) {
+  case INDEX_NUMBER: tree_printf(l, "%s", number_text(l, i->number, i->powers)); return;
+  case INDEX_VAR: add_var(l, i->var); return;
+  case INDEX_BLOCK_LENGTH:
+  case INDEX_NCHUNKS:
+    l->mentions_args = true;
+    tree_printf(l, "a->k%zu_loop%u_%s", l->kernel_index, (unsigned)i->loop,
+                i->op == INDEX_NCHUNKS ? "chunks" : "block");
+    return;
+  case INDEX_SIGNED:
+    tree_printf(l, "(ptrdiff_t)(");
+    add_index(l, i->args[0]);
+    tree_printf(l, ")");
+    return;
+  default: break;
+  }
+  const int own = i->op == INDEX_CHOOSE ? CHOICE : operators_in_c[i->op].precedence;
+  if (own < precedence) tree_printf(l, "(");
+  if (i->op == INDEX_CHOOSE) {
+    add_index_within(l, i->args[0], COMPARISON);
+    tree_printf(l, " ? ");
+    add_index_within(l, i->args[1], CHOICE);
+    tree_printf(l, " : ");
+    add_index_within(l, i->args[2], CHOICE);
+  } else {
+    add_operand(l, i->args[0], own, is_size);
+    tree_printf(l, "%s", operators_in_c[i->op].text);
+    add_operand(l, i->args[1], own + 1, is_size);
+  }
+  if (own < precedence) tree_printf(l, ")");
+}
+
+void add_index(TreePrinter *l, const Index *i) {
+  add_index_within(l, i, 0);
+}
+
+void add_factor(TreePrinter *l, const Index *i) {
+  add_index_within(l, i, FACTOR);
+}
+
+void add_index_as(TreePrinter *l, const Index *i, IndexType wanted) {
+  if (wanted != INDEX_INT || index_type(i) != INDEX_SIZE) {
+    add_operand(l, i, 0, wanted == INDEX_SIZE);
+    return;
+  }
+  tree_printf(l, "(int)");
+  add_factor(l, i);
+}
+
+void add_member(TreePrinter *l, AccessId id) {
+  const Access *a = &l->k->accesses[id];
+  const size_t temporary = l->p->first_temporary[l->kernel_index] + a->temporary;
+  l->mentions_args = true;
+  tree_printf(l, "a->%s", a->value ? l->p->value_member[a->value->index] : l->p->temporary_member[temporary]);
+}
+
+static void add_base(TreePrinter *l, const Address *at) {
+  switch (at->base) {
+  case BASE_TENSOR:
+    if (access_has_addresses(&l->k->accesses[at->access])) add_member(l, at->access);
+    else tree_printf(l, "(size_t)0");
+    return;
+  case BASE_POINTER: tree_printf(l, "p_%s%s", l->access_name[at->access], at->is_row ? "[r]" : ""); return;
+  case BASE_ROWS: tree_printf(l, "rows_%s", l->access_name[at->access]); return;
+  case BASE_KEPT: tree_printf(l, "kept_%s", l->name[at->expr]); return;
+  case BASE_PART: tree_printf(l, "part_%s", l->access_name[at->access]); return;
+  }
+}
+
+void add_address(TreePrinter *l, const Address *at) {
+  add_base(l, at);
+  if (!at->index) return;
+  tree_printf(l, " + ");
+  add_operand(l, at->index, operators_in_c[INDEX_ADD].precedence, true);
+}
+
+static void add_memory_of_places(TreePrinter *l, const Address *at) {
+  add_member(l, at->access);
+  tree_printf(l, ", ");
+}
+
+void add_memory(TreePrinter *l, const Address *at) {
+  if (!access_has_addresses(&l->k->accesses[at->access])) add_memory_of_places(l, at);
+  add_address(l, at);
+}
+
+void open_element(TreePrinter *l, const Address *at) {
+  if (access_has_addresses(&l->k->accesses[at->access])) {
+    add_base(l, at);
+    tree_printf(l, "[");
+  } else {
+    add_memory_of_places(l, at);
+  }
+  if (at->index) add_index(l, at->index);
+  else tree_printf(l, "0");
+}
