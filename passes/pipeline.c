@@ -160,7 +160,9 @@ static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, L
   }
   if (!verify_kernel(k, c, "lowering")) return NULL;
   if (vector_axis >= k->naxes) return NULL;
-  if (kernel_schedule(k, vector_axis, c->target, c->overrides)) return verify_kernel(k, c, "scheduling") ? k : NULL;
+  if (kernel_order(k, vector_axis, c->overrides) && verify_kernel(k, c, "the order of sums") &&
+      kernel_tune(k, c->target, c->overrides))
+    return verify_kernel(k, c, "tuning") ? k : NULL;
   if (k->out_of_memory) {
     c->failed = true;
     error_out_of_memory(c->diagnostics);

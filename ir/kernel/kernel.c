@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 const ExprInfo expr_info[EXPR_OP_COUNT] = {
@@ -319,6 +320,16 @@ Loop *kernel_add_loop(Kernel *k) {
   return &k->loops[k->nloops++];
 }
 
+static int compare_roots(const void *a, const void *b) {
+  const Root *x = a, *y = b;
+  if (x->sweep != y->sweep) return x->sweep < y->sweep ? -1 : 1;
+  return x->kind != y->kind ? (x->kind > y->kind ? -1 : 1) : x->expr < y->expr ? -1 : x->expr > y->expr;
+}
+
+void loop_sort_roots(Loop *loop) {
+  qsort(loop->roots, loop->nroots, sizeof *loop->roots, compare_roots);
+}
+
 bool loop_add_root(Kernel *k, Loop *loop, Root root) {
   if (!arena_grow(k->arena, &loop->roots, loop->nroots, &loop->roots_capacity, sizeof *loop->roots)) {
     k->out_of_memory = true;
@@ -326,6 +337,12 @@ bool loop_add_root(Kernel *k, Loop *loop, Root root) {
   }
   loop->roots[loop->nroots++] = root;
   return true;
+}
+
+bool kernel_stores(const Kernel *k, AccessId id) {
+  for (size_t i = 0; i < k->nstores; i++)
+    if (k->stores[i].access == id) return true;
+  return false;
 }
 
 // Axes
@@ -548,18 +565,12 @@ bool loop_is_idle(const Kernel *k, const Loop *loop) {
 
 // Bytes
 
-static bool is_stored(const Kernel *k, AccessId id) {
-  for (size_t i = 0; i < k->nstores; i++)
-    if (k->stores[i].access == id) return true;
-  return false;
-}
-
 int64_t access_tensor_nbytes(const Kernel *k, AccessId id) {
   const Access *a = &k->accesses[id];
   const Temporary *temporary = a->value ? NULL : &k->temporaries[a->temporary];
   if (temporary && temporary->is_own) return 0;
   if (temporary) return (int64_t)type_array_nbytes(temporary->type, (size_t)temporary->nelems);
-  int64_t nelems = is_stored(k, id) ? axes_nelems(k, access_axes(k, a)) : shape_nelems(&a->value->shape);
+  int64_t nelems = kernel_stores(k, id) ? axes_nelems(k, access_axes(k, a)) : shape_nelems(&a->value->shape);
   return (int64_t)type_array_nbytes(a->type, (size_t)nelems);
 }
 
@@ -567,7 +578,7 @@ Traffic kernel_tensor_nbytes(const Kernel *k) {
   Traffic traffic = {0};
   for (AccessId i = 0; i < k->naccesses; i++) {
     if (!k->accesses[i].value) continue;
-    *(is_stored(k, i) ? &traffic.written : &traffic.read) += access_tensor_nbytes(k, i);
+    *(kernel_stores(k, i) ? &traffic.written : &traffic.read) += access_tensor_nbytes(k, i);
   }
   return traffic;
 }
@@ -630,7 +641,6 @@ void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   if (loop->is_nested) text_add_string(out, ", sums within sums");
   if (loop->is_serial) text_add_string(out, ", on one thread");
   if (loop->is_backwards) text_add_string(out, ", last sweep backwards");
-  if (loop->accumulators > 1) text_format(out, ", %d accumulators", loop->accumulators);
   if (loop->prefetch) text_format(out, ", prefetching %d rows ahead", loop->prefetch);
   if (loop->ahead) text_format(out, ", prefetching %d elements ahead", loop->ahead);
 }
@@ -647,6 +657,7 @@ void loop_print_sweep(const Kernel *k, const Loop *loop, int sweep, Text *out) {
                        : is_inner               ? expr_info[k->exprs[root->expr].op].name
                                                 : "add up";
     print_name(verb, !is_inner ? access_name(k, root->access) : label ? label : "a row", out);
+    if (root->is_fused) text_add_string(out, " of unrounded products");
     before = ", ";
   }
   for (int i = 0; i < loop->nreused; i++) {
@@ -655,10 +666,45 @@ void loop_print_sweep(const Kernel *k, const Loop *loop, int sweep, Text *out) {
   }
 }
 
+// The order of additions within an outer iteration: of each lane, then over lanes.
+static void print_inner_order(const Kernel *k, const Loop *loop, Text *out) {
+  const Runs *runs = &loop->runs;
+  const char *axis = k->axes[loop->order[loop->nouter + loop->ninner - 1]].name, *type = k->is_f64 ? "f64" : "f32";
+  if (loop->is_across) {
+    text_format(out, "    sums within a row: along %s one by one, in %s\n", axis, type);
+    return;
+  }
+  text_format(out, "    sums within a row: %d lanes along %s, %d accumulator%s each, in %s", LANES, axis,
+              loop->accumulators, loop->accumulators == 1 ? "" : "s", type);
+  if (runs->vector_run) text_format(out, ", runs of %lld along %s into f64", (long long)runs->vector_run, axis);
+  if (runs->middle_run)
+    text_format(out, ", runs of %lld along %s into f64", (long long)runs->middle_run,
+                k->axes[loop->order[loop->nouter + loop->ninner - 2]].name);
+  if (runs->is_open) text_format(out, ", runs of %d additions into f64", LONGEST_RUN);
+  text_add_string(out, "; then lanes by pairs, in f64\n");
+}
+
+static bool has_roots(const Loop *loop, RootKind kind) {
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == kind) return true;
+  return false;
+}
+
+static void print_outer_order(const Kernel *k, const Loop *loop, Text *out) {
+  bool is_narrow = false; // some partial sums are in f32
+  for (size_t i = 0; i < loop->nroots; i++)
+    is_narrow |= loop->roots[i].kind == ROOT_REDUCE_OUTER && k->accesses[loop->roots[i].access].type == TYPE_F32;
+  const char *what = loop->is_across ? "rows of a lane" : loop->nouter ? "rows" : "a tile";
+  text_format(out, "    sums over rows: %s of a block one by one%s, in %s; then blocks one by one, in f64\n", what,
+              loop->is_across ? ", then lanes by pairs" : "", is_narrow ? "f32" : "f64");
+}
+
 static void print_loop(const Kernel *k, const Loop *loop, Text *out) {
   text_add_string(out, "  loop ");
   loop_print_order(k, loop, out);
   text_add_string(out, "\n");
+  if (has_roots(loop, ROOT_REDUCE_INNER)) print_inner_order(k, loop, out);
+  if (has_roots(loop, ROOT_REDUCE_OUTER)) print_outer_order(k, loop, out);
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
     text_format(out, "    sweep %d: ", sweep + 1);
     loop_print_sweep(k, loop, sweep, out);
@@ -671,7 +717,7 @@ static void print_traffic(const Kernel *k, Text *out) {
   for (int is_written = 0; is_written < 2; is_written++) {
     text_add_string(out, is_written ? "  writes" : "  reads");
     for (AccessId i = 0; i < k->naccesses; i++)
-      if (k->accesses[i].value && is_stored(k, i) == is_written) print_name("", k->accesses[i].value->name, out);
+      if (k->accesses[i].value && kernel_stores(k, i) == is_written) print_name("", k->accesses[i].value->name, out);
     text_format(out, ": %lld bytes\n", (long long)(is_written ? traffic.written : traffic.read));
   }
 }

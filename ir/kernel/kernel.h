@@ -147,6 +147,7 @@ typedef struct Root {
   AccessId access;       // ROOT_STORE; ROOT_REDUCE_OUTER: of the partial sums, strides as the inner axes have them
   bool is_streamed;      // ROOT_STORE: past the caches
   int64_t stream_nelems; // not 0: where its access has more elements
+  bool is_fused;         // ROOT_REDUCE_*: the sum is of products, which enter it before they are rounded
 } Root;
 
 typedef struct Reused { // a vector that a sweep leaves in a step's own memory for later ones
@@ -155,9 +156,20 @@ typedef struct Reused { // a vector that a sweep leaves in a step's own memory f
 } Reused;
 enum { MOST_REUSED = 2 };
 
+enum { LONGEST_RUN = 24 }; // additions in a chain of f32 before it enters a sum in f64; the rest of a row may add a few
+
+// How sums along the vector axis are kept in short chains: a sweep's additions go by runs, of each of which the sum
+// enters a total in f64. At most one of the three is set; none: each sum is one chain.
+typedef struct Runs {
+  int64_t vector_run; // elements of the vector axis
+  int64_t middle_run; // iterations of the last middle axis
+  bool is_open;       // the latter, of as many as LONGEST_RUN allows at the extents of a call
+} Runs;
+
 // A loop nest. Outer axes are flattened and cut into blocks, which run in parallel in any order; each outer iteration
 // makes `nsweeps` sweeps over the inner axes, the last of which is cut into vectors of LANES.
 typedef struct Loop {
+  // The order of additions, which decides bits: kernel_order writes it, and no target is known there.
   int order[MAX_AXES]; // outer axes, slowest first, then inner axes
   int nouter, ninner;
   int nkept;     // the first of the outer axes, which outer reductions keep; blocks do not straddle them
@@ -167,21 +179,28 @@ typedef struct Loop {
   int64_t most_chunks;                     // not 0: blocks are longer where loop_nchunks would be more, and partial
                                            // sums are in f64
   int64_t tile;                            // 0, or: no outer axes, one inner axis, of which a block is so many elements
-  bool is_serial;                          // so little work that sharing it out costs more than it saves
-  int64_t serial_work;                     // not 0: that is so where all axes together have at most so many elements
-  int rows;                                // outer iterations handled together; does not change results
-  bool is_across;    // the last outer axis lies across lanes, LANES iterations a vector; the inner axis goes one by one
-  int accumulators;  // partial sums a lane keeps in an inner reduction; changes the order of sums
-  int prefetch;      // outer iterations ahead that the last sweep fetches; 0: none
+  bool is_across;   // the last outer axis lies across lanes, LANES iterations a vector; the inner axis goes one by one
+  bool is_nested;   // inner reductions are over the vector axis, in each iteration of the middle ones, and over these
+  int accumulators; // partial sums a lane keeps in an inner reduction
+  Runs runs;
+  bool is_side;        // for few values: what main loops keep, or what does not vary over all axes
+  bool may_share_rows; // outer iterations may be handled together: sums have an accumulator each, no scalars are middle
+  int dense_axis;      // along which most of what is accessed lies next to each other; side loops: not known
+
+  // What kernel_tune may choose for a target.
+  bool is_serial;      // so little work that sharing it out costs more than it saves
+  int64_t serial_work; // not 0: that is so where all axes together have at most so many elements
+  int rows;            // outer iterations handled together
+  int prefetch;        // outer iterations ahead that the last sweep fetches; 0: none
   int ahead;         // elements of the vector axis ahead that each sweep fetches, at the end of a run of them those of
                      // the next iteration of the middle axis; fewer than its literal extent; 0: none
-  bool is_nested;    // inner reductions are over the vector axis, in each iteration of the middle ones, and over these
   bool is_peeled;    // the sweep that streams begins each row with what lies before a cache line of its one store
   bool is_backwards; // the last sweep goes backwards over the middle axes, to begin with what the caches still hold
   Reused reused[MOST_REUSED];
   int nreused;
+
   int nsweeps; // at least 1; roots that vary over outer axes only follow their sweep
-  Root *roots;
+  Root *roots; // by sweep
   size_t nroots, roots_capacity;
 } Loop;
 
@@ -265,6 +284,7 @@ void kernel_store(Kernel *k, AccessId access, ExprId value);
 uint32_t kernel_add_temporary(Kernel *k, const char *name, Type type, int64_t nelems);
 Loop *kernel_add_loop(Kernel *k);
 bool loop_add_root(Kernel *k, Loop *loop, Root root);
+void loop_sort_roots(Loop *loop); // by sweep
 
 AxisSet access_axes(const Kernel *k, const Access *access); // axes with a stride
 bool access_is_mask(const Access *access);
@@ -272,6 +292,8 @@ bool access_has_addresses(const Access *access); // its elements do: none are pa
 bool expr_is_mask(const Kernel *k, ExprId e);
 AxisSet root_axes(const Kernel *k,
                   const Root *root); // its expression's; a store repeats that along its access's other axes
+
+bool kernel_stores(const Kernel *k, AccessId access); // whether a result is stored there
 
 // Leaves out the expressions that no store needs, and the accesses that then nobody makes.
 void kernel_drop_unneeded(Kernel *k);

@@ -232,7 +232,7 @@ static int64_t try_kernel(Fusion *f, const NodeList *list) {
   arena_init(&arena, f->c->allocator);
   Kernel *k = lower_region(&arena, f->g, list->nodes, list->count, WHOLE, f->value_expr);
   const Target target = target_of_any_machine();
-  bool is_scheduled = k && kernel_schedule(k, BEST_AXIS, &target, f->c->overrides);
+  bool is_scheduled = k && kernel_order(k, BEST_AXIS, f->c->overrides) && kernel_tune(k, &target, f->c->overrides);
   int64_t nbytes = is_scheduled ? kernel_traffic(k, &target) : NO_KERNEL;
   if (!k || k->out_of_memory) out_of_memory(f);
   for (uint32_t i = 0; i < list->count; i++) list->nodes[i]->region = region[i];

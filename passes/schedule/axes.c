@@ -98,7 +98,7 @@ static bool choose_axes(Scheduling *s) {
     s->inner = e->reduced;
   }
   AxisSet all = all_axes(k), columns;
-  if (overridden(s, SCHEDULE_ACROSS, true) && has_short_columns(s, &columns, depends)) {
+  if (schedule_number(s->overrides, SCHEDULE_ACROSS, true) && has_short_columns(s, &columns, depends)) {
     s->is_column = true;
     s->inner = columns;
     s->outer = all & ~columns;

@@ -17,10 +17,6 @@ static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-static int64_t overridden(const Fetching *f, ScheduleKey key, int64_t chosen) {
-  return f->overrides->key[key].is_set ? f->overrides->key[key].value : chosen;
-}
-
 // The tensors that an outer iteration loads a row of; *nbytes is what it loads of them.
 static int count_tensors(const Fetching *f, const Loop *loop, int64_t *nbytes) {
   const Kernel *k = f->k;
@@ -60,7 +56,7 @@ static int64_t choose_elements(const Fetching *f, const Loop *loop, int64_t nbyt
   const Axis *axis = &f->k->axes[loop->order[loop->nouter + loop->ninner - 1]];
   if (loop->ninner == 1 || loop->rows > 1 || axis->powers) return 0;
   const bool is_large = nbytes * axes_nelems(f->k, loop_outer_axes(loop)) > f->target->l2_nbytes;
-  const int64_t chosen = overridden(f, SCHEDULE_AHEAD, is_large && !loop->prefetch ? FAR : 0);
+  const int64_t chosen = schedule_number(f->overrides, SCHEDULE_AHEAD, is_large && !loop->prefetch ? FAR : 0);
   return chosen < axis->extent ? chosen : 0;
 }
 
@@ -73,7 +69,8 @@ static void choose(Fetching *f, Loop *loop) {
   int64_t nbytes;
   const int ntensors = count_tensors(f, loop, &nbytes);
   if (loop->nouter == 1 || loop->rows == 1)
-    loop->prefetch = (int)overridden(f, SCHEDULE_PREFETCH, choose_iterations(f, loop, ntensors, nbytes));
+    loop->prefetch =
+        (int)schedule_number(f->overrides, SCHEDULE_PREFETCH, choose_iterations(f, loop, ntensors, nbytes));
   loop->ahead = (int)choose_elements(f, loop, nbytes);
 }
 

@@ -17,7 +17,7 @@ typedef struct Recipe {
   const Loop *loop;
   uint32_t loop_index;
   const Wants *wants;
-  uint32_t *nuses;     // by ExprId, in the sweep or section being built
+  uint32_t *nuses;     // by ExprId, in a sweep: kernel_fuse_products alone
   int *time;           // by ExprId: the sweep before which a row's scalar is known
   int sweep;           // which is needed; ALL_SWEEPS
   bool *is_needed;     // by ExprId: for the sweep or section being built
@@ -44,7 +44,6 @@ bool is_found_again(const Recipe *r, ExprId id);
 bool is_left(const Recipe *r, ExprId id);
 ExprOp root_reduction(const Recipe *r, const Root *root);
 ExprId root_operand(const Recipe *r, const Root *root);
-bool is_fused_product(const Recipe *r, const Root *root);
 bool is_widened_sum(const Recipe *r, const Root *root);
 bool is_array_sum(const Recipe *r, const Root *root);
 bool is_vector_sum(const Recipe *r, const Root *root);

@@ -1,4 +1,4 @@
-// Scheduling: a kernel's expressions become loops.
+// Scheduling: a kernel's expressions become loops, whose order of additions the graph alone decides.
 #ifndef NGRAD_PASSES_SCHEDULE_SCHEDULE_H
 #define NGRAD_PASSES_SCHEDULE_SCHEDULE_H
 
@@ -38,12 +38,21 @@ typedef struct ScheduleOverrides {
 // Takes in "key=number"; false after telling what is wrong with it.
 bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagnostics *d);
 
-// Fills k->loops and k->temporaries. What decides the order of additions (inner axes, blocks of outer reductions,
-// accumulators) depends on the shapes alone, so results are the same bits for every target and thread count.
-// Vectors lie along vector_axis; BEST_AXIS: along the axis along which most elements lie next to each other.
-// False: out of memory (k->out_of_memory), or no schedule carries these reductions together; k is then spoilt.
+int64_t schedule_number(const ScheduleOverrides *overrides, ScheduleKey key,
+                        int64_t chosen); // what is set from outside, if it is
+
+// Scheduling has two parts. Neither takes overrides of NULL for anything but none. False: out of memory
+// (k->out_of_memory), or, of the first, no schedule carries these reductions together; k is then spoilt.
+
+// Fills k->loops and k->temporaries: everything that decides bits. Which sums share a sweep, along which axis lanes
+// lie, how many accumulators there are, how long chains, blocks and tiles are, which products enter sums unrounded: all
+// of it follows from shapes and types, and no target is known here. Vectors lie along vector_axis; BEST_AXIS: along the
+// axis along which most elements lie next to each other.
 enum { BEST_AXIS = -1 };
-bool kernel_schedule(Kernel *k, int vector_axis, const Target *target,
-                     const ScheduleOverrides *overrides); // overrides NULL: none
+bool kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *overrides);
+
+// Fills in what is faster on this target and changes no bit: rows together, stores past the caches, prefetching, masks
+// and vectors that are kept, places in the workspace.
+bool kernel_tune(Kernel *k, const Target *target, const ScheduleOverrides *overrides);
 
 #endif

@@ -10,7 +10,6 @@ typedef struct Time {
 
 typedef struct Scheduling {
   Kernel *k;
-  const Target *target;
   const ScheduleOverrides *overrides;
   int vector_axis;
   AxisSet inner, outer, kept; // kept: outer axes that outer reductions keep
@@ -52,9 +51,12 @@ int64_t access_nelems(const Kernel *k, const Access *a);
 
 // numbers.c
 
-// Fills in what of a main loop its roots and the order of its axes leave open.
+// Fills in what decides the order of additions and its roots and axes leave open, of a main loop.
 void schedule_choose_numbers(const Scheduling *s, Loop *loop);
 
-int64_t overridden(const Scheduling *s, ScheduleKey key, int64_t chosen); // what is set from outside, if it is
+// uses.c
+
+// Says of each sum of the kernel's loops whether its products enter it unrounded. False: out of memory.
+bool kernel_fuse_products(Kernel *k);
 
 #endif

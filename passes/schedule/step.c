@@ -223,10 +223,9 @@ LoopTree *loop_tree(const Kernel *k, uint32_t loop, const Wants *wants, Arena *a
               .loop = &k->loops[loop],
               .loop_index = loop,
               .wants = wants ? wants : &none,
-              .nuses = ARENA_ARRAY(arena, uint32_t, k->nexprs),
               .time = ARENA_ARRAY(arena, int, k->nexprs),
               .is_needed = ARENA_ARRAY(arena, bool, k->nexprs)};
-  if (!r.t || !r.nuses || !r.time || !r.is_needed) return NULL;
+  if (!r.t || !r.time || !r.is_needed) return NULL;
   *r.t = (LoopTree){.k = k,
                     .plan = r.loop,
                     .form = ARENA_ARRAY(arena, Form, k->nexprs),

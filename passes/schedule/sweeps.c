@@ -4,14 +4,11 @@
 // f64.
 #include "passes/schedule/recipe.h"
 
-enum { LONGEST_RUN = 24 }; // additions in a chain before sums move to f64; the rest may add a few more
-
-typedef struct Runs { // how a sweep's additions are kept in short chains
+typedef struct SweepRuns { // of the loop's runs, what a sweep has
   bool has_sums, has_totals;
-  int64_t vector_run; // elements of the innermost axis in a run; 0: all of them
-  int64_t middle_run; // iterations of the last middle axis in a run; 0: all
-  bool is_open;       // middle_run is made when it is called, by the chain of an iteration
-} Runs;
+  int64_t vector_run, middle_run;
+  bool is_open;
+} SweepRuns;
 
 // The greatest of numbers is one of them: no run of it is too long.
 static bool is_exact_in_f32(const Recipe *r, ExprId id) {
@@ -28,19 +25,14 @@ static bool has_sums_in(const Recipe *r, int sweep, bool must_be_short) {
   return false;
 }
 
-// One run has the bits of no runs at all, so that where extents are open they may always be there.
-static Runs plan_runs(const Recipe *r, int sweep) {
-  const Loop *loop = r->loop;
-  Runs runs = {.has_sums = has_sums_in(r, sweep, false)};
-  if (!has_sums_in(r, sweep, true) || r->k->is_f64 || loop->is_across) return runs; // across lanes, rows are short
-  const Axis *vector = &r->k->axes[vector_axis(r)];
-  const int64_t width = loop->tile ? loop->tile : vector->extent, group = (int64_t)LANES * loop->accumulators;
-  const int64_t chain = width / group + width % group / LANES + (width % LANES != 0); // the first takes the rest
-  const AxisSet middle = loop->is_nested ? 0 : middle_axes(r); // whose iterations a chain goes through
-  const bool is_open = axes_powers(r->k, middle), is_vector_open = !loop->tile && vector->powers;
-  if (is_vector_open && middle) runs.is_open = true;
-  else if (is_vector_open || chain > LONGEST_RUN) runs.vector_run = LONGEST_RUN * group;
-  else if (chain * axes_nelems(r->k, middle) > LONGEST_RUN || (is_open && chain)) runs.middle_run = LONGEST_RUN / chain;
+// Only sums that must be kept short go by runs.
+static SweepRuns sweep_runs(const Recipe *r, int sweep) {
+  const Runs *own = &r->loop->runs;
+  SweepRuns runs = {.has_sums = has_sums_in(r, sweep, false)};
+  if (!has_sums_in(r, sweep, true)) return runs;
+  runs.vector_run = own->vector_run;
+  runs.middle_run = own->middle_run;
+  runs.is_open = own->is_open;
   runs.has_totals = runs.vector_run || runs.middle_run || runs.is_open;
   return runs;
 }
@@ -168,7 +160,7 @@ static const Index *least(Recipe *r, const Index *x, const Index *y) {
 }
 
 // The row's elements along the innermost axis, in runs if chains would be too long.
-static void build_vector_runs(Recipe *r, int sweep, const Runs *runs) {
+static void build_vector_runs(Recipe *r, int sweep, const SweepRuns *runs) {
   const Index *from = r->loop->tile ? var(r, VAR_BEGIN, 0) : number(r, 0);
   const Index *to = r->loop->tile ? var(r, VAR_END, 0) : axes_nelems_index(r, 1U << vector_axis(r));
   if (!runs->vector_run) {
@@ -203,7 +195,7 @@ static void find_next(Recipe *r, int sweep, int axis, bool is_backwards) {
   add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_NEXT, (uint32_t)axis}, .value = next});
 }
 
-static void build_middle_loops(Recipe *r, int sweep, int depth, const Runs *runs) {
+static void build_middle_loops(Recipe *r, int sweep, int depth, const SweepRuns *runs) {
   if (depth == r->loop->ninner - 1) {
     build_vector_runs(r, sweep, runs);
     return;
@@ -249,11 +241,12 @@ static void build_middle_loops(Recipe *r, int sweep, int depth, const Runs *runs
 }
 
 // Where the innermost extent is open, so is whether an iteration's chain is too long by itself.
-static void build_open_runs(Recipe *r, int sweep, const Runs *runs) {
+static void build_open_runs(Recipe *r, int sweep, const SweepRuns *runs) {
   const int group = LANES * r->loop->accumulators;
   const Index *width = axes_nelems_index(r, 1U << vector_axis(r)), *lanes = number(r, LANES), *by = number(r, group);
   const Index *longest = number(r, LONGEST_RUN), *chain = var(r, VAR_CHAIN, 0);
-  const Runs whole = *runs, cut = {.has_sums = true, .has_totals = true, .vector_run = (int64_t)LONGEST_RUN * group};
+  const SweepRuns whole = *runs,
+                  cut = {.has_sums = true, .has_totals = true, .vector_run = (int64_t)LONGEST_RUN * group};
   const Index *rest = index_of(&r->b, INDEX_DIVIDE, index_of(&r->b, INDEX_REMAINDER, width, by), lanes);
   const Index *last = index_of(&r->b, INDEX_DIFFERS, index_of(&r->b, INDEX_REMAINDER, width, lanes), number(r, 0));
   open_body(r, add(r, (LoopNode){.kind = NODE_GROUP}));
@@ -316,7 +309,7 @@ void build_sweep(Recipe *r, int sweep) {
   for (size_t i = 0; i < r->loop->nroots; i++) has_work |= is_in_sweep(r, &r->loop->roots[i], sweep);
   if (!has_work) return;
   add(r, (LoopNode){.kind = NODE_COMMENT, .words = sweep_words(r, sweep)});
-  const Runs runs = plan_runs(r, sweep);
+  const SweepRuns runs = sweep_runs(r, sweep);
   if (r->loop->is_nested) for_each_middle_sum(r, sweep, begin_middle_total);
   else for_each_sum(r, sweep, runs.has_totals ? begin_total : begin_accumulator);
   if (!axes_nelems(r->k, loop_inner_axes(r->loop))) {

@@ -1,5 +1,6 @@
 // Which expressions a sweep needs, how often, and where each is computed.
 #include "passes/schedule/recipe.h"
+#include "passes/schedule/scheduling.h"
 
 #include <string.h>
 
@@ -80,12 +81,6 @@ ExprOp root_reduction(const Recipe *r, const Root *root) {
   return r->k->temporaries[r->k->accesses[root->access].temporary].reduction;
 }
 
-bool is_fused_product(const Recipe *r, const Root *root) {
-  ExprId operand = root_operand(r, root);
-  return root_reduction(r, root) == EXPR_REDUCE_SUM && r->k->exprs[operand].op == EXPR_MUL && r->nuses[operand] == 1 &&
-         !is_widened_sum(r, root);
-}
-
 bool is_widened_sum(const Recipe *r, const Root *root) {
   return !r->k->is_f64 && is_array_sum(r, root) && r->k->accesses[root->access].type == TYPE_F64;
 }
@@ -109,7 +104,7 @@ bool is_in_sweep(const Recipe *r, const Root *root, int sweep) {
 static void need_root(Recipe *r, const Root *root) {
   ExprId operand = root_operand(r, root);
   // A product that later sweeps find again is there beside the sum that it is fused into.
-  if (expr_level(r, operand) == LEVEL_VECTOR && is_fused_product(r, root) && !is_left(r, operand)) {
+  if (expr_level(r, operand) == LEVEL_VECTOR && root->is_fused && !is_left(r, operand)) {
     need_expr(r, r->k->exprs[operand].args[0]);
     need_expr(r, r->k->exprs[operand].args[1]);
   } else {
@@ -132,9 +127,31 @@ static void count_uses(Recipe *r, int sweep) {
       r->nuses[r->k->exprs[id].args[a]]++;
 }
 
+// Whether a sum is of products that nothing else in its sweep uses.
+static bool is_sum_of_own_products(const Recipe *r, const Root *root) {
+  const ExprId operand = root_operand(r, root);
+  return root_reduction(r, root) == EXPR_REDUCE_SUM && r->k->exprs[operand].op == EXPR_MUL && r->nuses[operand] == 1 &&
+         expr_level(r, operand) == LEVEL_VECTOR && !is_widened_sum(r, root);
+}
+
+bool kernel_fuse_products(Kernel *k) {
+  Recipe r = {
+      .k = k, .nuses = ARENA_ARRAY(k->arena, uint32_t, k->nexprs), .is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs)};
+  k->out_of_memory |= !r.nuses || !r.is_needed;
+  for (size_t l = 0; l < k->nloops && !k->out_of_memory; l++) {
+    Loop *loop = &k->loops[l];
+    r.loop = loop;
+    for (r.sweep = 0; r.sweep < loop->nsweeps; r.sweep++) {
+      count_uses(&r, r.sweep);
+      for (size_t i = 0; i < loop->nroots; i++)
+        if (loop->roots[i].sweep == r.sweep) loop->roots[i].is_fused = is_sum_of_own_products(&r, &loop->roots[i]);
+    }
+  }
+  return !k->out_of_memory;
+}
+
 void need_sweep(Recipe *r, int sweep) {
   r->sweep = sweep;
-  count_uses(r, sweep);
   memset(r->is_needed, 0, r->k->nexprs * sizeof *r->is_needed);
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];

@@ -14,7 +14,7 @@ static void update_vector(Recipe *r, const Root *root) {
                     .expr = is_held ? root_operand(r, root) : root->expr,
                     .is_vector = true,
                     .is_part = r->is_tail && r->loop->is_across == is_held,
-                    .is_fused = is_fused_product(r, root),
+                    .is_fused = root->is_fused,
                     .reduction = root_reduction(r, root),
                     .is_f64 = r->k->is_f64 || is_widened,
                     .is_widened = is_widened,

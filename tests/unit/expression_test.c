@@ -145,7 +145,7 @@ static void make_program(Case *c) {
     kernel_store(k, access_of(k, g->outputs[i], of), make_expr(k, i / 2, a, b));
   }
   Target target = target_of_machine();
-  assert_true(kernel_schedule(k, BEST_AXIS, &target, NULL));
+  assert_true(kernel_order(k, BEST_AXIS, NULL) && kernel_tune(k, &target, NULL));
   c->kernels[0] = k;
   c->program.graph = g;
   c->program.kernels = c->kernels;

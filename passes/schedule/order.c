@@ -4,9 +4,6 @@
 // loops of later phases add up.
 #include "passes/schedule/schedule.h"
 
-#include "passes/schedule/fetch_ahead.h"
-#include "passes/schedule/keep_masks.h"
-#include "passes/schedule/reuse.h"
 #include "passes/schedule/scheduling.h"
 
 #include <stdint.h>
@@ -121,6 +118,7 @@ static Loop *side_loop(Scheduling *s, AxisSet axes, size_t first) {
   Loop *loop = kernel_add_loop(k);
   if (!loop) return NULL;
   loop->nsweeps = 1;
+  loop->is_side = true;
   for (int axis = 0; axis < k->naxes; axis++)
     if (axes >> axis & 1) loop->order[loop->nouter++] = axis;
   if (loop->nouter) { // the last is the inner one
@@ -252,15 +250,9 @@ static bool finish_partials(Scheduling *s, size_t loop_index, int phase) {
   return true;
 }
 
-static int compare_roots(const void *a, const void *b) {
-  const Root *x = a, *y = b;
-  if (x->sweep != y->sweep) return x->sweep < y->sweep ? -1 : 1;
-  return x->kind != y->kind ? (x->kind > y->kind ? -1 : 1) : x->expr < y->expr ? -1 : x->expr > y->expr;
-}
-
 static bool add_main_loop(Scheduling *s, int phase) {
   Kernel *k = s->k;
-  Loop loop = {.rows = 1, .accumulators = 1, .block = 1, .is_nested = s->is_nested};
+  Loop loop = {.rows = 1, .accumulators = 1, .block = 1, .is_nested = s->is_nested, .dense_axis = s->vector_axis};
   start_loops(s, true);
   if (!fill_main_loop(s, &loop, phase)) return false;
   if (!loop.nroots) return true;
@@ -272,25 +264,13 @@ static bool add_main_loop(Scheduling *s, int phase) {
   if (!added) return false;
   *added = loop;
   if (!finish_partials(s, k->nloops - 1, phase)) return false;
-  qsort(added->roots, added->nroots, sizeof *added->roots, compare_roots);
+  loop_sort_roots(added);
   return true;
 }
 
-static void place_temporaries(Kernel *k) {
-  enum { LINE = 64 };
-  size_t offset = 0;
-  for (size_t i = 0; i < k->ntemporaries; i++) {
-    k->temporaries[i].offset = offset;
-    if (k->temporaries[i].is_own) continue;
-    size_t nbytes = (size_t)k->temporaries[i].nelems * type_nbytes(k->temporaries[i].type);
-    offset += (nbytes + LINE - 1) / LINE * LINE;
-  }
-}
-
-bool kernel_schedule(Kernel *k, int vector_axis, const Target *target, const ScheduleOverrides *overrides) {
+bool kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *overrides) {
   static const ScheduleOverrides none;
-  Scheduling s = {
-      .k = k, .target = target, .overrides = overrides ? overrides : &none, .vector_axis = k->naxes ? vector_axis : 0};
+  Scheduling s = {.k = k, .overrides = overrides ? overrides : &none, .vector_axis = k->naxes ? vector_axis : 0};
   if (k->naxes && !schedule_choose_axes(&s)) return false;
   s.noriginals = k->nexprs;
   s.time = ARENA_ARRAY(k->arena, Time, k->nexprs);
@@ -313,9 +293,5 @@ bool kernel_schedule(Kernel *k, int vector_axis, const Target *target, const Sch
     if (s.time[i].phase > last) last = s.time[i].phase;
   for (int phase = 0; phase <= last; phase++)
     if (!add_side_loops(&s, phase) || !add_main_loop(&s, phase)) return false;
-  if (!kernel_keep_masks(k, target, s.overrides) || !kernel_reuse_vectors(k) ||
-      !kernel_fetch_ahead(k, target, s.overrides))
-    return false;
-  place_temporaries(k);
-  return !k->out_of_memory;
+  return kernel_fuse_products(k);
 }

@@ -1,0 +1,48 @@
+// The keys by which numbers of a schedule can be set from outside.
+#include "passes/schedule/schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
+    [SCHEDULE_ROWS] = {"rows", 1, 8, false, "outer iterations handled together"},
+    [SCHEDULE_ACROSS] = {"across", 0, 1, true,
+                         "1: rows of at most 64 elements across lanes, where that can be; 0: never"},
+    [SCHEDULE_ACCUMULATORS] = {"accumulators", 1, 8, true, "partial sums a lane keeps in a row's sum"},
+    [SCHEDULE_BLOCK] = {"block", 1, LONGEST_CHAIN, true, "outer iterations in a block; sums over them go by blocks"},
+    [SCHEDULE_TILE] = {"tile", 16, 1 << 24, true, "elements in a block, where there is but one axis"},
+    [SCHEDULE_PREFETCH] = {"prefetch", 0, 64, false, "outer iterations ahead that are fetched; 0: none"},
+    [SCHEDULE_AHEAD] = {"ahead", 0, 1 << 16, false,
+                        "elements ahead that are fetched within an outer iteration; 0: none"},
+    [SCHEDULE_APART] = {"apart", 0, 1, false,
+                        "1: a sweep for each store of rows that begin within cache lines; 0: one for all"},
+    [SCHEDULE_STREAM] = {"stream", 0, 1, false, "1: store past the caches where rows are aligned; 0: never"},
+    [SCHEDULE_MASKS] = {"masks", 0, 1, false, "1: keep masks that spare later sweeps a tensor; 0: never"},
+};
+
+bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagnostics *d) {
+  const char *equals = strchr(setting, '=');
+  size_t length = equals ? (size_t)(equals - setting) : 0;
+  for (int key = 0; key < SCHEDULE_KEYS; key++) {
+    const ScheduleKeyInfo *info = &schedule_keys[key];
+    if (!length || strlen(info->name) != length || memcmp(info->name, setting, length) != 0) continue;
+    char *end;
+    long long value = strtoll(equals + 1, &end, 10);
+    if (end == equals + 1 || *end || value < info->least || value > info->most)
+      return error_at(d, (Position){0}, "schedule %s: expected %lld to %lld, found %s", info->name,
+                      (long long)info->least, (long long)info->most, equals + 1);
+    overrides->key[key].is_set = true;
+    overrides->key[key].value = value;
+    return true;
+  }
+  Text names;
+  text_init(&names, d->arena.allocator);
+  for (int key = 0; key < SCHEDULE_KEYS; key++) text_format(&names, "%s%s", key ? ", " : "", schedule_keys[key].name);
+  error_at(d, (Position){0}, "schedule %s: expected key=number with a key of %s", setting, text_string(&names));
+  text_deinit(&names);
+  return false;
+}
+
+int64_t schedule_number(const ScheduleOverrides *overrides, ScheduleKey key, int64_t chosen) {
+  return overrides->key[key].is_set ? overrides->key[key].value : chosen;
+}

@@ -1,0 +1,212 @@
+// What a target may choose of a loop, as it changes no bits: how many rows a step takes, where each store has its
+// sweep, what goes past the caches, in which direction the last sweep goes.
+#include "passes/schedule/fetch_ahead.h"
+#include "passes/schedule/keep_masks.h"
+#include "passes/schedule/reuse.h"
+#include "passes/schedule/schedule.h"
+
+typedef struct Tuning {
+  const Kernel *k;
+  const Target *target;
+  const ScheduleOverrides *overrides;
+  AxisSet outer, inner; // of the loop at work
+} Tuning;
+
+static bool is_column(const Loop *loop) {
+  return loop->is_across && loop_outer_axes(loop) >> loop->dense_axis & 1;
+}
+
+// Bytes that an outer iteration reads.
+static int64_t row_nbytes(const Tuning *t) {
+  const Kernel *k = t->k;
+  int64_t nbytes = 0;
+  for (AccessId i = 0; i < k->naccesses; i++) {
+    const Access *a = &k->accesses[i];
+    AxisSet axes = access_axes(k, a);
+    const bool is_stored = kernel_stores(k, i); // past the caches, when there is much
+    if (a->value && !is_stored && (axes & t->outer) && (axes & t->inner))
+      nbytes += axes_nelems(k, t->inner) * (int64_t)type_nbytes(a->type);
+  }
+  return nbytes;
+}
+
+// Vectors of 16-bit numbers fill a line by halves, and lines that wait for their other half are few.
+static int count_narrow_stores(const Tuning *t) {
+  int n = 0;
+  for (size_t i = 0; i < t->k->nstores; i++) {
+    const Access *a = &t->k->accesses[t->k->stores[i].access];
+    n += type_nbytes(a->type) < 4 && (access_axes(t->k, a) & t->outer);
+  }
+  return n;
+}
+
+static bool has_partial_array(const Tuning *t, const Loop *loop) {
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_REDUCE_OUTER && access_axes(t->k, &t->k->accesses[loop->roots[i].access]))
+      return true;
+  return false;
+}
+
+static bool has_inner_sums(const Loop *loop) {
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_REDUCE_INNER) return true;
+  return false;
+}
+
+// Rows that are handled together share vectors that are no row's own, and partial sums, which are loaded once for all.
+static int choose_rows(const Tuning *t, const Loop *loop) {
+  enum { PAGE = 1 << 10 }; // of f32
+  if (!loop->may_share_rows) return 1;
+  const bool has_sums = has_inner_sums(loop), has_partials = has_partial_array(t, loop);
+  int most = t->target->vector_registers < 16 ? 2 : 4, narrow = count_narrow_stores(t);
+  if (loop->ninner == 1 && narrow) most = narrow > 1 ? 1 : 2;
+  // What is looked at again must stay in the first level, unless shared partial sums are worth more.
+  while (has_sums && !has_partials && most > 1 && most * row_nbytes(t) > t->target->l1_nbytes) most /= 2;
+  const bool are_shared = has_sums || has_partials || axes_nelems(t->k, t->inner) >= PAGE; // else one behind the other
+  return (int)schedule_number(t->overrides, SCHEDULE_ROWS, are_shared ? most : 1);
+}
+
+// Elements of an access that stay in the caches.
+static int64_t cached_nelems(const Tuning *t, const Access *a) {
+  return 2 * t->target->l2_nbytes / (int64_t)type_nbytes(a->type);
+}
+
+static bool is_worth_streaming(const Tuning *t, const Access *a) {
+  return schedule_number(t->overrides, SCHEDULE_STREAM, axes_nelems(t->k, access_axes(t->k, a)) > cached_nelems(t, a));
+}
+
+// Whether some row of an access begins within a cache line though the tensor begins one.
+static bool has_rows_within_lines(const Tuning *t, const Loop *loop, const Access *a) {
+  enum { LINE = 64 };
+  for (int axis = 0; axis < t->k->naxes; axis++)
+    if (axis != loop->dense_axis &&
+        kernel_factor(t->k, a->stride[axis], a->stride_powers[axis]) * (int64_t)type_nbytes(a->type) % LINE)
+      return true;
+  return false;
+}
+
+// Vectors of rows that begin within cache lines fill these by parts, which is slow where several tensors' lines wait
+// for the rest of theirs at the same time: such stores are made in a sweep each, as long as what they read again has
+// not left the second level.
+static void part_stores(const Tuning *t, Loop *loop) {
+  const int last = loop->nsweeps - 1;
+  bool has_store = false, has_sums = false;
+  for (size_t i = 0; i < loop->nroots; i++)
+    has_sums |= loop->roots[i].sweep == last && loop->roots[i].kind != ROOT_STORE;
+  if (loop->tile || loop->is_across || loop->rows > 1 || !loop->nouter || has_sums) return;
+  if (!schedule_number(t->overrides, SCHEDULE_APART, row_nbytes(t) <= t->target->l2_nbytes / 2)) return;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    Root *root = &loop->roots[i];
+    const Access *a = &t->k->accesses[root->access];
+    if (root->sweep != last || a->stride[loop->dense_axis] != 1 || !has_rows_within_lines(t, loop, a)) continue;
+    if (has_store) root->sweep = loop->nsweeps++;
+    has_store = true;
+  }
+}
+
+// Long rows that do not all begin a cache line: a sweep with one store and no sums may begin where a line does.
+static bool should_peel(const Tuning *t, const Loop *loop) {
+  enum { LONG_RUN = 1 << 12 };
+  const Kernel *k = t->k;
+  const Root *store = NULL;
+  if (loop->is_across || loop->tile || loop->rows > 1 || k->is_f64) return false;
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_STORE && loop->roots[i].sweep == loop->nsweeps - 1) store = &loop->roots[i];
+  if (!store || k->axes[loop->dense_axis].extent < LONG_RUN || k->axes[loop->dense_axis].powers) return false;
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (&loop->roots[i] != store && loop->roots[i].sweep == store->sweep) return false;
+  const Access *a = &k->accesses[store->access];
+  return a->value && a->type == TYPE_F32 && a->stride[loop->dense_axis] == 1 && has_rows_within_lines(t, loop, a) &&
+         is_worth_streaming(t, a);
+}
+
+// Stores go past the caches when they would not stay there, and every row of them starts a cache line; across lanes,
+// every LANES rows that lie one behind the other.
+static bool can_stream(const Tuning *t, const Loop *loop, const Root *store) {
+  const Kernel *k = t->k;
+  const Access *a = &k->accesses[store->access];
+  if (!a->value || !type_is_float(a->type) || k->is_f64 != (a->type == TYPE_F64) || a->stride[loop->dense_axis] != 1)
+    return false;
+  const bool is_peeled = loop->is_peeled && store->sweep == loop->nsweeps - 1;
+  if (!loop->is_across || is_column(loop)) return is_peeled || !has_rows_within_lines(t, loop, a);
+  return a->stride[loop->order[0]] == k->axes[loop->dense_axis].extent &&
+         a->stride_powers[loop->order[0]] == k->axes[loop->dense_axis].powers;
+}
+
+// Whether two blocks may write halves of one byte: each must be neighbours in memory, from a whole byte on.
+static bool shares_bytes(const Kernel *k, const Loop *loop, const Access *a) {
+  int64_t nelems = loop->tile ? loop->tile : loop->block, next = 1;
+  bool is_dense = !loop->nkept && a->offset % 2 == 0 && !a->offset_powers;
+  if (!type_is_packed(a->type)) return false;
+  for (int i = loop->nouter + loop->ninner - 1; i >= 0; i--) {
+    is_dense &= a->stride[loop->order[i]] == next && !a->stride_powers[loop->order[i]];
+    is_dense &= !k->axes[loop->order[i]].powers || i == 0; // of the slowest nothing depends on the extent
+    next *= k->axes[loop->order[i]].extent;
+    if (i >= loop->nouter && !loop->tile) nelems *= k->axes[loop->order[i]].extent;
+  }
+  return !is_dense || nelems % 2 || loop->most_chunks ||
+         (loop->few_work && (loop->few_block % 2 || loop->many_block % 2));
+}
+
+static void choose_streams(const Tuning *t, Loop *loop) {
+  bool is_set = t->overrides->key[SCHEDULE_STREAM].is_set;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    Root *root = &loop->roots[i];
+    const Access *a = &t->k->accesses[root->access];
+    if (root->kind != ROOT_STORE || !can_stream(t, loop, root)) continue;
+    bool is_open = !is_set && axes_powers(t->k, access_axes(t->k, a));
+    root->is_streamed = is_open || is_worth_streaming(t, a);
+    root->stream_nelems = is_open ? cached_nelems(t, a) : 0;
+  }
+}
+
+// A loop of little work is not worth sharing out; one whose blocks write halves of one byte must not be.
+static void choose_threads(const Tuning *t, Loop *loop) {
+  enum { FEW_ELEMENTS = 1 << 15 };
+  loop->is_serial = axes_nelems(t->k, t->outer | t->inner) <= FEW_ELEMENTS;
+  if (axes_powers(t->k, t->outer | t->inner)) loop->serial_work = FEW_ELEMENTS;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    const Root *root = &loop->roots[i];
+    if (root->kind != ROOT_STORE || !shares_bytes(t->k, loop, &t->k->accesses[root->access])) continue;
+    loop->is_serial = true;
+    loop->serial_work = 0;
+  }
+}
+
+static void place_temporaries(Kernel *k) {
+  enum { LINE = 64 };
+  size_t offset = 0;
+  for (size_t i = 0; i < k->ntemporaries; i++) {
+    k->temporaries[i].offset = offset;
+    if (k->temporaries[i].is_own) continue;
+    size_t nbytes = (size_t)k->temporaries[i].nelems * type_nbytes(k->temporaries[i].type);
+    offset += (nbytes + LINE - 1) / LINE * LINE;
+  }
+}
+
+static void tune_loop(Tuning *t, Loop *loop) {
+  enum { COLUMNS_AHEAD = 2 * LANES };
+  t->outer = loop_outer_axes(loop);
+  t->inner = loop_inner_axes(loop);
+  choose_threads(t, loop);
+  if (is_column(loop) && !loop->is_serial)
+    loop->prefetch = (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, COLUMNS_AHEAD);
+  loop->rows = choose_rows(t, loop);
+  part_stores(t, loop);
+  loop->is_peeled = should_peel(t, loop);
+  choose_streams(t, loop);
+  loop->is_backwards = loop->nsweeps > 1 && loop->ninner > 1 && row_nbytes(t) > t->target->l2_nbytes / 2;
+  loop_sort_roots(loop);
+}
+
+bool kernel_tune(Kernel *k, const Target *target, const ScheduleOverrides *overrides) {
+  static const ScheduleOverrides none;
+  Tuning t = {.k = k, .target = target, .overrides = overrides ? overrides : &none};
+  for (size_t i = 0; i < k->nloops; i++)
+    if (!k->loops[i].is_side) tune_loop(&t, &k->loops[i]);
+  if (!kernel_keep_masks(k, target, t.overrides) || !kernel_reuse_vectors(k) ||
+      !kernel_fetch_ahead(k, target, t.overrides))
+    return false;
+  place_temporaries(k);
+  return !k->out_of_memory;
+}
