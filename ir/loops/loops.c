@@ -92,12 +92,71 @@ LoopNode *tree_add(TreeBuilder *b, LoopNode node) {
   return added;
 }
 
-void tree_open(TreeBuilder *b, LoopNode **body) {
+void tree_open(TreeBuilder *b, LoopNode **at) {
   assert(b->depth < MOST_NESTED);
-  b->ends[b->depth++] = b->end;
-  b->end = body;
+  b->ends[b->depth] = b->end;
+  b->rest[b->depth++] = *at;
+  b->end = at;
 }
 
 void tree_close(TreeBuilder *b) {
-  b->end = b->ends[--b->depth];
+  *b->end = b->rest[--b->depth];
+  b->end = b->ends[b->depth];
+}
+
+Var loop_var(VarKind kind) {
+  return (Var){kind, 0};
+}
+
+// Copying
+
+typedef struct Copying {
+  TreeBuilder *b;
+  Var replaced;
+  const Index *with;
+  bool (*change)(LoopNode *copy);
+} Copying;
+
+// Indices are shared where the variable is not in them.
+const Index *index_replace(TreeBuilder *b, const Index *i, Var replaced, const Index *with) {
+  if (!i || !with) return NULL;
+  if (i->op == INDEX_VAR) return i->var.kind == replaced.kind && i->var.of == replaced.of ? with : i;
+  Index copy = *i;
+  bool is_changed = false;
+  for (int a = 0; a < 3 && i->args[a]; a++) {
+    copy.args[a] = index_replace(b, i->args[a], replaced, with);
+    if (!copy.args[a]) return NULL;
+    is_changed |= copy.args[a] != i->args[a];
+  }
+  return is_changed ? make(b, copy) : i;
+}
+
+static const Index *copy_index(const Copying *c, const Index *i) {
+  return index_replace(c->b, i, c->replaced, c->with);
+}
+
+static void copy_nodes(const Copying *c, const LoopNode *n) {
+  for (; n; n = n->next) {
+    LoopNode copy = *n;
+    copy.next = copy.body = copy.otherwise = NULL;
+    copy.value = copy_index(c, n->value);
+    copy.end = copy_index(c, n->end);
+    copy.step = copy_index(c, n->step);
+    copy.test = copy_index(c, n->test);
+    copy.bound = copy_index(c, n->bound);
+    copy.address.index = copy_index(c, n->address.index);
+    if (!c->change(&copy)) continue;
+    LoopNode *added = tree_add(c->b, copy);
+    tree_open(c->b, &added->body);
+    copy_nodes(c, n->body);
+    tree_close(c->b);
+    tree_open(c->b, &added->otherwise);
+    copy_nodes(c, n->otherwise);
+    tree_close(c->b);
+  }
+}
+
+void tree_add_copy(TreeBuilder *b, const LoopNode *nodes, Var replaced, const Index *with,
+                   bool (*change)(LoopNode *copy)) {
+  copy_nodes(&(Copying){b, replaced, with, change}, nodes);
 }

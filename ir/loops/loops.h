@@ -197,7 +197,12 @@ struct LoopNode {
   bool is_down;       // NODE_FOR: from end - 1 to value
   bool is_unrolled;   // NODE_FOR
   bool is_whole;      // NODE_FOR: as long as a whole step is left; NODE_COUNTER has begun it
-  Flag flag;          // NODE_FLAG; others are done where it is set
+  // NODE_FOR of vectors, before schedule_split_vectors: `count` accumulators take turns.
+  bool is_vectors;
+  bool has_rest;   // steps may not come out even: fewer lanes than a vector may be left
+  AccessId peeled; // where is_peeled: whose rows are stored from cache lines on, after what lies before these
+  int sweep;
+  Flag flag; // NODE_FLAG; others are done where it is set
   AccessId access;
   Address address;
   StepRoom room;
@@ -219,7 +224,7 @@ struct LoopNode {
   bool is_fused;   // NODE_UPDATE: a product enters the sum before it is rounded
   bool has_totals; // NODE_SUM_DONE
   bool is_tile;    // NODE_STEP: it takes elements from begin to end
-  bool is_peeled;  // NODE_FLAG: rows are peeled to cache lines
+  bool is_peeled;  // NODE_FLAG, NODE_FOR of vectors: rows are peeled to cache lines
 };
 
 typedef struct LoopTree {
@@ -245,6 +250,7 @@ typedef struct TreeBuilder {
   Arena *arena;
   bool out_of_memory;
   LoopNode **end, **ends[MOST_NESTED];
+  LoopNode *rest[MOST_NESTED]; // of the open lists, what follows what is added
   int depth;
   LoopNode spare;
 } TreeBuilder;
@@ -262,7 +268,12 @@ typedef enum IndexType { INDEX_EITHER, INDEX_INT, INDEX_SIZE } IndexType; // in 
 IndexType index_type(const Index *i);
 bool index_is(const Index *i, int64_t number);
 LoopNode *tree_add(TreeBuilder *b, LoopNode node);
-void tree_open(TreeBuilder *b, LoopNode **body); // what is added next goes there
+void tree_open(TreeBuilder *b, LoopNode **at); // what is added next goes there, before what is there
 void tree_close(TreeBuilder *b);
+Var loop_var(VarKind kind); // of no axis or access
+const Index *index_replace(TreeBuilder *b, const Index *i, Var replaced, const Index *with);
+// A copy of the nodes, at the end of the open list, with `with` in the place of the variable `replaced`.
+void tree_add_copy(TreeBuilder *b, const LoopNode *nodes, Var replaced, const Index *with,
+                   bool (*change)(LoopNode *copy)); // may change each node; false leaves it out
 
 #endif

@@ -10,7 +10,7 @@ const Index *var(Recipe *r, VarKind kind, uint32_t of) {
 }
 
 static const Index *axis_index(Recipe *r, int axis) {
-  return var(r, r->is_ahead && axis == last_middle_axis(r) ? VAR_AHEAD_AXIS : VAR_AXIS, (uint32_t)axis);
+  return var(r, VAR_AXIS, (uint32_t)axis);
 }
 
 const Index *axes_nelems_index(Recipe *r, AxisSet axes) {
@@ -75,13 +75,13 @@ Address lanes_address(Recipe *r, AccessId id, Level level) {
 
 bool is_transposed(const Recipe *r, AccessId id) {
   const Access *a = &r->k->accesses[id];
-  return r->loop->is_across && !r->is_tail && a->stride[loop_lane_axis(r->loop)] &&
+  return r->loop->is_across && !r->is_rest && a->stride[loop_lane_axis(r->loop)] &&
          a->stride[r->loop->order[r->loop->nouter]] == 1;
 }
 
 bool is_column(const Recipe *r, AccessId id) {
   const Access *a = &r->k->accesses[id];
-  return r->loop->is_across && !r->is_tail && a->stride[loop_lane_axis(r->loop)] == 1 &&
+  return r->loop->is_across && !r->is_rest && a->stride[loop_lane_axis(r->loop)] == 1 &&
          a->stride[r->loop->order[r->loop->nouter]] > 1;
 }
 

@@ -23,8 +23,7 @@ typedef struct Recipe {
   bool *is_needed;     // by ExprId: for the sweep or section being built
   const Index *lane;   // index of the vector's first lane
   Part part;           // which of the accumulators
-  bool is_ahead;       // addresses are those of what is fetched ahead
-  bool is_tail;        // only the first lanes are there
+  bool is_rest;        // of rows in lanes, fewer than lanes are there
   bool is_part_tested; // what is built stands under the test of partial sums
 } Recipe;
 
@@ -91,11 +90,8 @@ Flag part_flag(const Recipe *r, AccessId id);
 
 // vectors.c
 
-bool is_prefetched(const Recipe *r, AccessId id);
-bool fetches_ahead(const Recipe *r);
-void make_distances(Recipe *r);
 void build_body(Recipe *r, int sweep);
-void build_vector_loops(Recipe *r, int sweep, const Index *from, const Index *to, bool has_sums);
+void build_vector_loop(Recipe *r, int sweep, const Index *from, const Index *to, bool has_sums);
 
 // sweeps.c
 

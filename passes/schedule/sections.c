@@ -52,7 +52,7 @@ static void add_share(Recipe *r, const Root *root) {
                     .sum = is_across ? SUM_LANES : SUM_PART,
                     .expr = root->expr,
                     .is_vector = is_across,
-                    .is_part = is_across && r->is_tail,
+                    .is_part = is_across && r->is_rest,
                     .reduction = root_reduction(r, root),
                     .is_f64 = !is_across,
                     .flag = part_flag(r, root->access),

@@ -1,5 +1,6 @@
 // A loop's tree: a step for a few outer iterations (or a tile), and a block that runs its steps.
 #include "passes/schedule/recipe.h"
+#include "passes/schedule/tree_passes.h"
 
 #include <string.h>
 
@@ -9,30 +10,6 @@ static void find_flags(Recipe *r) {
     if (root->kind == ROOT_STORE && is_optional(r, root->access))
       add(r, (LoopNode){.kind = NODE_FLAG, .flag = FLAG_WANTED, .access = root->access});
   }
-  for (size_t i = 0; i < r->loop->nroots && !r->is_tail; i++) {
-    const Root *root = &r->loop->roots[i];
-    if (root->kind != ROOT_STORE || !root->is_streamed) continue;
-    const Access *a = &r->k->accesses[root->access];
-    LoopNode node = {.kind = NODE_FLAG, .flag = FLAG_STREAMED, .access = root->access};
-    const bool is_peeled = r->loop->is_peeled && root->sweep == r->loop->nsweeps - 1;
-    if (!is_peeled) node.address = element_address(r, root->access, 0);
-    node.is_peeled = is_peeled;
-    if (root->stream_nelems) node.value = axes_nelems_index(r, access_axes(r->k, a));
-    if (root->stream_nelems) node.end = number(r, root->stream_nelems);
-    add(r, node);
-  }
-}
-
-static void find_ahead(Recipe *r) {
-  bool is_needed = false;
-  for (AccessId id = 0; r->loop->prefetch && id < r->k->naccesses; id++) is_needed |= is_prefetched(r, id);
-  if (!is_needed) return;
-  const Index *far = index_of(&r->b, INDEX_ADD, var(r, VAR_OUTER, 0), number(r, r->loop->prefetch + r->loop->rows));
-  const Index *is_there = index_of(&r->b, INDEX_AT_MOST, far, axes_nelems_index(r, loop_outer_axes(r->loop)));
-  add(r, (LoopNode){.kind = NODE_INDEX,
-                    .var = {VAR_AHEAD, 0},
-                    .value = index_choose(&r->b, is_there, number(r, r->loop->prefetch), number(r, 0))});
-  make_distances(r);
 }
 
 static void build_step(Recipe *r, LoopNode **step) {
@@ -41,7 +18,6 @@ static void build_step(Recipe *r, LoopNode **step) {
   if (!r->loop->tile && !has_rows(r) && !mentioned_axes(r, 0))
     add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_OUTER, 0}});
   find_flags(r);
-  find_ahead(r);
   for_each_pointer(r, declare_pointer);
   for (int i = 0; i < r->loop->nreused; i++)
     add(r, (LoopNode){.kind = NODE_ROOM,
@@ -166,10 +142,9 @@ static void add_steps(Recipe *r, int rows) {
 
 static void build_block(Recipe *r) {
   const Loop *loop = r->loop;
-  bool has_parts = false, has_streams = false;
+  bool has_parts = false;
   tree_open(&r->b, &r->t->block);
   for (size_t i = 0; i < loop->nroots; i++) has_parts |= loop->roots[i].kind == ROOT_REDUCE_OUTER;
-  for (size_t i = 0; i < loop->nroots; i++) has_streams |= loop->roots[i].is_streamed;
   if (!has_parts && !loop->nkept && !loop_has_open_chunks(r->k, loop) && loop_nblocks(r->k, loop) == 1)
     add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_BLOCK, 0}, .words = "there is but one"});
   find_range(r);
@@ -190,7 +165,6 @@ static void build_block(Recipe *r) {
       add_steps(r, 1);
     }
   }
-  if (has_streams) add(r, (LoopNode){.kind = NODE_FENCE});
   tree_close(&r->b);
 }
 
@@ -234,9 +208,12 @@ LoopTree *loop_tree(const Kernel *k, uint32_t loop, const Wants *wants, Arena *a
   find_times(&r);
   find_forms(&r);
   build_step(&r, &r.t->step);
-  r.is_tail = r.loop->is_across;
-  if (r.is_tail) build_step(&r, &r.t->rest);
-  r.is_tail = false;
+  r.is_rest = r.loop->is_across;
+  if (r.is_rest) build_step(&r, &r.t->rest);
+  r.is_rest = false;
   build_block(&r);
+  schedule_prefetch(&r.b, k, r.loop, &r.t->step);
+  schedule_split_vectors(&r.b, &r.t->step);
+  schedule_stream(&r.b, k, r.loop, &r.t->step, &r.t->block);
   return r.b.out_of_memory ? NULL : r.t;
 }

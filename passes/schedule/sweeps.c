@@ -166,7 +166,7 @@ static void build_vector_runs(Recipe *r, int sweep, const SweepRuns *runs) {
   if (!runs->vector_run) {
     const bool is_alone = r->loop->ninner == 1;
     if (is_alone) open_body(r, add(r, (LoopNode){.kind = NODE_GROUP}));
-    build_vector_loops(r, sweep, from, to, runs->has_sums);
+    build_vector_loop(r, sweep, from, to, runs->has_sums);
     if (is_alone) close_body(r);
     return;
   }
@@ -176,23 +176,9 @@ static void build_vector_runs(Recipe *r, int sweep, const SweepRuns *runs) {
                     .var = {VAR_RUN_END, 0},
                     .value = least(r, index_of(&r->b, INDEX_ADD, begin, run), to)});
   for_each_sum(r, sweep, begin_run);
-  build_vector_loops(r, sweep, begin, end, true);
+  build_vector_loop(r, sweep, begin, end, true);
   for_each_sum(r, sweep, end_run);
   close_body(r);
-}
-
-// Where a sweep fetches ahead: the iteration of the last middle axis behind this one, or this one if it is the last.
-static void find_next(Recipe *r, int sweep, int axis, bool is_backwards) {
-  need_sweep(r, sweep);
-  if (axis != last_middle_axis(r) || !fetches_ahead(r)) return;
-  const Index *here = var(r, VAR_AXIS, (uint32_t)axis), *one = number(r, 1);
-  const Index *behind = index_of(&r->b, INDEX_ADD, here, one);
-  const Index *next =
-      is_backwards
-          ? index_choose(&r->b, index_of(&r->b, INDEX_MORE, here, number(r, 0)),
-                         index_of(&r->b, INDEX_SUBTRACT, here, one), number(r, 0))
-          : index_choose(&r->b, index_of(&r->b, INDEX_LESS, behind, axes_nelems_index(r, 1U << axis)), behind, here);
-  add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_NEXT, (uint32_t)axis}, .value = next});
 }
 
 static void build_middle_loops(Recipe *r, int sweep, int depth, const SweepRuns *runs) {
@@ -223,7 +209,6 @@ static void build_middle_loops(Recipe *r, int sweep, int depth, const SweepRuns 
   }
   open_body(r, add(r, loop));
   if (is_run) for_each_sum(r, sweep, begin_run);
-  find_next(r, sweep, axis, is_backwards);
   const bool has_nested_sums = r->loop->is_nested && is_last;
   make_middle(r, sweep, depth, sweep);
   if (has_nested_sums) for_each_sum(r, sweep, runs->has_totals ? begin_total : begin_accumulator);
@@ -287,7 +272,6 @@ static void build_across_loop(Recipe *r, int sweep) {
     if (is_wanted) open_body(r, add(r, (LoopNode){.kind = NODE_IF, .flag = FLAG_WANTED, .access = root->access}));
     add(r, (LoopNode){.kind = NODE_STORE_ROWS,
                       .access = root->access,
-                      .is_streamed = root->is_streamed,
                       .step = stride_of(r, &r->k->accesses[root->access], r->loop->order[0]),
                       .nelems = width});
     if (is_wanted) close_body(r);

@@ -73,7 +73,7 @@ static void make_combine(Recipe *r, ExprId id) {
   LoopNode node = {.kind = NODE_COMBINE,
                    .expr = id,
                    .is_vector = is_vector,
-                   .is_part = r->is_tail,
+                   .is_part = r->is_rest,
                    .access = e->access,
                    .flag = may_be_unwanted(r, e->access) ? FLAG_HAS_SUMS : FLAG_NONE,
                    .is_f64 = true,
@@ -129,7 +129,7 @@ static Address copied_address(Recipe *r, AccessId id) {
 
 static void compute_vector(Recipe *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
-  LoopNode node = {.kind = NODE_LET, .expr = id, .is_vector = true, .is_part = r->is_tail};
+  LoopNode node = {.kind = NODE_LET, .expr = id, .is_vector = true, .is_part = r->is_rest};
   node.access = expr_has_access(e) ? e->access : 0;
   if (e->op == EXPR_LOAD) {
     const Access *a = &r->k->accesses[e->access];
@@ -179,8 +179,7 @@ void store_vector(Recipe *r, const Root *root) {
     add(r, node);
     return;
   }
-  node.is_part = r->is_tail;
-  node.is_streamed = root->is_streamed && !r->is_tail;
+  node.is_part = r->is_rest;
   node.is_strided = !is_dense(r, a);
   node.step = lane_step(r, a);
   node.address = lanes_address(r, root->access, root_level(r, root));
@@ -208,12 +207,6 @@ static void copy_column(Recipe *r, AccessId id, int64_t width) {
                                  .value = number(r, 0),
                                  .end = number(r, width),
                                  .step = number(r, 1)}));
-  if (r->loop->prefetch) {
-    const Index *ahead = r->loop->nouter > 1 ? var(r, VAR_DISTANCE, id) : var(r, VAR_AHEAD, 0);
-    add(r,
-        (LoopNode){.kind = NODE_PREFETCH,
-                   .address = {.base = BASE_POINTER, .access = id, .index = index_of(&r->b, INDEX_ADD, from, ahead)}});
-  }
   add(r, (LoopNode){.kind = NODE_LOAD_COLUMN,
                     .access = id,
                     .value = index_of(&r->b, INDEX_MULTIPLY, lane, number(r, LANES)),

@@ -1,0 +1,205 @@
+// What later iterations load is on its way while one is worked on: to the second level only, as the first is full of
+// what is worked on.
+//
+// Either whole outer iterations, a share of the tensors in each sweep, so that the bus is never idle; or, where these
+// are long, elements along the vector axis, from the next iteration of the last middle axis on when a run ends.
+#include "passes/schedule/tree_passes.h"
+
+#include <string.h>
+
+typedef struct Fetching {
+  TreeBuilder *b;
+  const Kernel *k;
+  const Loop *loop;
+  const LoopNode **loads; // by AccessId: a node that loads some of an outer iteration's own; NULL: none does
+  size_t nloads;
+  bool *is_here; // by AccessId: the nodes at hand load it
+  int nsweeps;   // with loops over vectors
+  int middle;    // the last middle axis; -1: there is none
+} Fetching;
+
+static bool is_fetchable(const Fetching *f, const LoopNode *n) {
+  if (n->kind != NODE_LOAD_COLUMN && n->kind != NODE_LET) return false;
+  const Access *a = &f->k->accesses[n->access];
+  if (n->kind == NODE_LET && (!n->is_vector || n->address.base != BASE_POINTER || f->k->exprs[n->expr].args[0] ||
+                              (n->load != LOAD_DENSE && n->load != LOAD_STRIDED)))
+    return false;
+  return access_has_addresses(a) && !access_is_mask(a) && (access_axes(f->k, a) & loop_outer_axes(f->loop));
+}
+
+static void find_loads(Fetching *f, const LoopNode *n) {
+  for (; n; n = n->next) {
+    if (n->kind == NODE_FOR && n->is_vectors && n->sweep >= f->nsweeps) f->nsweeps = n->sweep + 1;
+    if (is_fetchable(f, n) && !f->loads[n->access]) {
+      f->loads[n->access] = n;
+      f->nloads++;
+    }
+    find_loads(f, n->body);
+    find_loads(f, n->otherwise);
+  }
+}
+
+static const Index *number(const Fetching *f, int64_t n) {
+  return index_number(f->b, n, 0);
+}
+
+static const Index *nelems(const Fetching *f, AxisSet axes) {
+  return index_number(f->b, axes_nelems(f->k, axes), axes_powers(f->k, axes));
+}
+
+static const Index *stride_of(const Fetching *f, AccessId id, int axis) {
+  const Access *a = &f->k->accesses[id];
+  return index_number(f->b, a->stride[axis], a->stride_powers[axis]);
+}
+
+static void set(const Fetching *f, Var var, const Index *value) {
+  tree_add(f->b, (LoopNode){.kind = NODE_INDEX, .var = var, .value = value});
+}
+
+static void fetch(const Fetching *f, AccessId id, const Index *index) {
+  Address at = f->loads[id]->address;
+  at.index = index;
+  tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .access = id, .address = at});
+}
+
+// Outer iterations
+
+// How far it is in a tensor to the iteration ahead, where several outer axes lie in the way.
+static const Index *distance_ahead(const Fetching *f, AccessId id) {
+  const Access *a = &f->k->accesses[id];
+  const Index *here = index_var(f->b, VAR_OUTER, 0), *distance = number(f, 0);
+  const Index *there = index_of(f->b, INDEX_ADD, here, index_var(f->b, VAR_AHEAD, 0));
+  AxisSet inside = 0; // outer axes inside of this one
+  for (int i = f->loop->nouter - 1; i >= 0; i--) {
+    const int axis = f->loop->order[i];
+    if (a->stride[axis]) {
+      const Index *apart =
+          index_apart(f->b, there, here, nelems(f, inside), nelems(f, 1U << axis), stride_of(f, id, axis));
+      distance = index_of(f->b, INDEX_ADD, distance, apart);
+    }
+    inside |= 1U << axis;
+  }
+  return distance;
+}
+
+// Of the last iterations none is ahead: the distance is 0 then.
+static void find_distances(const Fetching *f, LoopNode **step) {
+  const Loop *loop = f->loop;
+  const Index *far = index_of(f->b, INDEX_ADD, index_var(f->b, VAR_OUTER, 0), number(f, loop->prefetch + loop->rows));
+  const Index *is_there = index_of(f->b, INDEX_AT_MOST, far, nelems(f, loop_outer_axes(loop)));
+  LoopNode **at = step;
+  while (*at && ((*at)->kind == NODE_UNUSED || (*at)->kind == NODE_FLAG)) at = &(*at)->next;
+  tree_open(f->b, at);
+  set(f, loop_var(VAR_AHEAD), index_choose(f->b, is_there, number(f, loop->prefetch), number(f, 0)));
+  for (AccessId id = 0; loop->nouter > 1 && id < f->k->naccesses; id++)
+    if (f->loads[id]) set(f, (Var){VAR_DISTANCE, id}, distance_ahead(f, id));
+  tree_close(f->b);
+}
+
+static void fetch_iteration(const Fetching *f, AccessId id) {
+  const Index *index = f->loads[id]->address.index, *ahead = index_var(f->b, VAR_AHEAD, 0);
+  if (f->loop->nouter > 1) ahead = index_var(f->b, VAR_DISTANCE, id);
+  else ahead = index_of(f->b, INDEX_MULTIPLY, ahead, stride_of(f, id, f->loop->order[0]));
+  fetch(f, id, index ? index_of(f->b, INDEX_ADD, index, ahead) : ahead);
+}
+
+static void fetch_share(const Fetching *f, int sweep) {
+  size_t at = 0;
+  for (AccessId id = 0; id < f->k->naccesses; id++)
+    if (f->loads[id] && (int)(at++ * (size_t)f->nsweeps / f->nloads) == sweep) fetch_iteration(f, id);
+}
+
+// Elements
+
+static bool mark_loads(const Fetching *f, const LoopNode *n) {
+  bool is_any = false;
+  for (; n; n = n->next) {
+    if (is_fetchable(f, n)) f->is_here[n->access] = is_any = true;
+    is_any |= mark_loads(f, n->body);
+    is_any |= mark_loads(f, n->otherwise);
+  }
+  return is_any;
+}
+
+// What these nodes load, in is_here. Whether it is anything.
+static bool find_loads_here(const Fetching *f, const LoopNode *nodes) {
+  memset(f->is_here, 0, f->k->naccesses * sizeof *f->is_here);
+  return mark_loads(f, nodes);
+}
+
+static void fetch_run(const Fetching *f) {
+  const Index *lane = index_var(f->b, VAR_LANE, 0),
+              *extent = nelems(f, 1U << f->loop->order[f->loop->nouter + f->loop->ninner - 1]);
+  const Index *far = index_of(f->b, INDEX_ADD, lane, number(f, f->loop->ahead));
+  const Index *is_next = index_var(f->b, VAR_IS_AHEAD, 0), *ahead_lane = index_var(f->b, VAR_AHEAD_LANE, 0);
+  const Var middle = {VAR_AXIS, (uint32_t)f->middle};
+  const Index *here = index_var(f->b, VAR_AXIS, middle.of), *next = index_var(f->b, VAR_NEXT, middle.of);
+  const Index *ahead = index_var(f->b, VAR_AHEAD_AXIS, middle.of);
+  set(f, loop_var(VAR_IS_AHEAD), index_of(f->b, INDEX_AT_LEAST, far, extent));
+  set(f, (Var){VAR_AHEAD_AXIS, middle.of}, index_choose(f->b, is_next, next, here));
+  set(f, loop_var(VAR_AHEAD_LANE), index_choose(f->b, is_next, index_of(f->b, INDEX_SUBTRACT, far, extent), far));
+  for (AccessId id = 0; id < f->k->naccesses; id++) {
+    if (!f->is_here[id]) continue;
+    const Index *index = index_replace(f->b, f->loads[id]->address.index, middle, ahead);
+    fetch(f, id, index_replace(f->b, index, loop_var(VAR_LANE), ahead_lane));
+  }
+}
+
+// The iteration of the last middle axis behind this one, or this one if it is the last.
+static void find_next(const Fetching *f, LoopNode *loop) {
+  const Index *here = index_var(f->b, VAR_AXIS, loop->var.of), *one = number(f, 1), *none = number(f, 0);
+  const Index *behind = index_of(f->b, INDEX_ADD, here, one), *before = index_of(f->b, INDEX_SUBTRACT, here, one);
+  const Index *is_behind = index_of(f->b, INDEX_LESS, behind, nelems(f, 1U << loop->var.of));
+  tree_open(f->b, &loop->body);
+  set(f, (Var){VAR_NEXT, loop->var.of},
+      loop->is_down ? index_choose(f->b, index_of(f->b, INDEX_MORE, here, none), before, none)
+                    : index_choose(f->b, is_behind, behind, here));
+  tree_close(f->b);
+}
+
+// Where a vector's body begins with what is a row's own; of several rows together, where each does.
+static LoopNode **find_rows_own(const Fetching *f, LoopNode **at) {
+  while (*at && ((*at)->kind == NODE_HOLD ||
+                 ((*at)->kind == NODE_LET && !(f->k->exprs[(*at)->expr].axes & loop_outer_axes(f->loop)))))
+    at = &(*at)->next;
+  return *at && (*at)->kind == NODE_FOR && (*at)->var.kind == VAR_ROW ? &(*at)->body : at;
+}
+
+static void add_fetches(const Fetching *f, LoopNode **nodes) {
+  for (LoopNode **at = nodes; *at; at = &(*at)->next) {
+    LoopNode *n = *at;
+    if (n->kind == NODE_LOAD_COLUMN && f->loop->prefetch) {
+      tree_open(f->b, at);
+      fetch_iteration(f, n->access);
+      tree_close(f->b);
+      at = &(*at)->next;
+    } else if (n->kind == NODE_FOR && n->is_vectors) {
+      const bool has_run = f->loop->ahead && find_loads_here(f, n->body);
+      tree_open(f->b, find_rows_own(f, &n->body));
+      if (f->loop->prefetch) fetch_share(f, n->sweep);
+      if (has_run) fetch_run(f);
+      tree_close(f->b);
+    } else {
+      if (n->kind == NODE_FOR && f->loop->ahead && n->var.kind == VAR_AXIS && (int)n->var.of == f->middle)
+        find_next(f, n);
+      add_fetches(f, &n->body);
+      add_fetches(f, &n->otherwise);
+    }
+  }
+}
+
+void schedule_prefetch(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **step) {
+  if (!loop->prefetch && !loop->ahead) return;
+  Fetching f = {.b = b,
+                .k = k,
+                .loop = loop,
+                .loads = ARENA_ARRAY(b->arena, const LoopNode *, k->naccesses + 1),
+                .is_here = ARENA_ARRAY(b->arena, bool, k->naccesses + 1)};
+  f.middle = loop->ninner > 1 ? loop->order[loop->nouter + loop->ninner - 2] : -1;
+  b->out_of_memory |= !f.loads || !f.is_here;
+  if (b->out_of_memory) return;
+  find_loads(&f, *step);
+  if (!f.nloads) return;
+  add_fetches(&f, step);
+  if (loop->prefetch) find_distances(&f, step);
+}

@@ -1,0 +1,117 @@
+// Loops over vectors become loops over groups of them, one for each accumulator, over whole vectors, and what is left.
+#include "passes/schedule/tree_passes.h"
+
+static bool is_of_prefetch(const LoopNode *n) {
+  return n->kind == NODE_PREFETCH ||
+         (n->kind == NODE_INDEX &&
+          (n->var.kind == VAR_IS_AHEAD || n->var.kind == VAR_AHEAD_AXIS || n->var.kind == VAR_AHEAD_LANE));
+}
+
+// A vector of a group adds to an accumulator of its own.
+static bool take_turns(LoopNode *n) {
+  if (n->kind == NODE_UPDATE && n->sum == SUM_ACCUMULATOR) n->part = PART_WAY;
+  return true;
+}
+
+// Of some lanes: they are not worth fetching ahead of, and do not fill a cache line.
+static bool take_part(LoopNode *n) {
+  n->is_part = n->kind == NODE_LET || n->kind == NODE_COMBINE || n->kind == NODE_UPDATE || n->kind == NODE_STORE ||
+               n->kind == NODE_HOLD || n->kind == NODE_RELEASE;
+  if (n->kind == NODE_UPDATE) n->is_part = n->is_vector && n->sum != SUM_HELD;
+  n->is_streamed = false;
+  return !is_of_prefetch(n);
+}
+
+static const Index *number(TreeBuilder *b, int64_t n) {
+  return index_number(b, n, 0);
+}
+
+static void open(TreeBuilder *b, LoopNode node) {
+  tree_open(b, &tree_add(b, node)->body);
+}
+
+static LoopNode whole_steps(TreeBuilder *b, const LoopNode *loop, int64_t step) {
+  return (LoopNode){.kind = NODE_FOR,
+                    .var = loop->var,
+                    .end = loop->end,
+                    .step = number(b, step),
+                    .is_whole = true,
+                    .sweep = loop->sweep};
+}
+
+static const LoopNode *find_store(const LoopNode *nodes, AccessId access) {
+  const LoopNode *found = NULL;
+  for (const LoopNode *n = nodes; n && !found; n = n->next)
+    found = n->kind == NODE_STORE && n->access == access ? n : find_store(n->body, access);
+  return found;
+}
+
+// The lanes before the first whole cache line of what is stored.
+static void add_peel(TreeBuilder *b, const LoopNode *loop) {
+  const LoopNode *store = find_store(loop->body, loop->peeled);
+  const Index *lane = index_var(b, VAR_LANE, 0);
+  if (!store || !lane) return;
+  open(b, (LoopNode){.kind = NODE_GROUP});
+  tree_add(
+      b,
+      (LoopNode){.kind = NODE_TO_LINE, .var = loop_var(VAR_LANES), .access = store->access, .address = store->address});
+  open(b, (LoopNode){.kind = NODE_IF, .test = index_var(b, VAR_LANES, 0)});
+  tree_add_copy(b, loop->body, loop->var, lane, take_part);
+  tree_close(b);
+  tree_add(b, (LoopNode){.kind = NODE_ADVANCE, .var = loop->var, .value = index_var(b, VAR_LANES, 0)});
+  tree_close(b);
+}
+
+static void add_groups(TreeBuilder *b, const LoopNode *loop) {
+  const Index *lane = index_var(b, VAR_LANE, 0), *way = index_var(b, VAR_WAY, 0);
+  const Index *own = index_of(b, INDEX_ADD, lane, index_of(b, INDEX_MULTIPLY, way, number(b, LANES)));
+  const Index *way_lane = index_var(b, VAR_WAY_LANE, 0);
+  open(b, whole_steps(b, loop, (int64_t)loop->count * LANES));
+  open(b, (LoopNode){.kind = NODE_FOR,
+                     .var = loop_var(VAR_WAY),
+                     .value = number(b, 0),
+                     .end = number(b, loop->count),
+                     .step = number(b, 1),
+                     .is_unrolled = true});
+  tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop_var(VAR_WAY_LANE), .value = own});
+  if (way_lane) tree_add_copy(b, loop->body, loop_var(VAR_LANE), way_lane, take_turns);
+  tree_close(b);
+  tree_close(b);
+}
+
+static void add_rest(TreeBuilder *b, const LoopNode *loop) {
+  const Index *lane = index_var(b, VAR_LANE, 0);
+  open(b, (LoopNode){.kind = NODE_IF, .test = index_of(b, INDEX_LESS, lane, loop->end)});
+  tree_add(b, (LoopNode){.kind = NODE_INDEX,
+                         .var = loop_var(VAR_LANES),
+                         .value = index_of(b, INDEX_SUBTRACT, loop->end, lane)});
+  tree_add_copy(b, loop->body, loop->var, lane, take_part);
+  tree_close(b);
+}
+
+// In the place of the loop, which `at` leads to; returns what leads to what follows.
+static LoopNode **split(TreeBuilder *b, LoopNode **at) {
+  LoopNode *loop = *at;
+  *at = loop->next;
+  tree_open(b, at);
+  tree_add(b, (LoopNode){.kind = NODE_COUNTER, .var = loop->var, .value = loop->value});
+  if (loop->is_peeled) add_peel(b, loop);
+  if (loop->count > 1) add_groups(b, loop);
+  tree_add(b, whole_steps(b, loop, LANES))->body = loop->body;
+  if (loop->has_rest) add_rest(b, loop);
+  LoopNode **end = b->end;
+  tree_close(b);
+  return end;
+}
+
+void schedule_split_vectors(TreeBuilder *b, LoopNode **nodes) {
+  for (LoopNode **at = nodes; *at && !b->out_of_memory;) {
+    if ((*at)->kind == NODE_FOR && (*at)->is_vectors) {
+      at = split(b, at);
+      continue;
+    }
+    schedule_split_vectors(b, &(*at)->body);
+    schedule_split_vectors(b, &(*at)->otherwise);
+    at = &(*at)->next;
+  }
+}
