@@ -73,18 +73,6 @@ Address lanes_address(Recipe *r, AccessId id, Level level) {
   return level == LEVEL_VECTOR ? vector_address(r, id) : element_address(r, id, loop_outer_axes(r->loop));
 }
 
-bool is_transposed(const Recipe *r, AccessId id) {
-  const Access *a = &r->k->accesses[id];
-  return r->loop->is_across && !r->is_rest && a->stride[loop_lane_axis(r->loop)] &&
-         a->stride[r->loop->order[r->loop->nouter]] == 1;
-}
-
-bool is_column(const Recipe *r, AccessId id) {
-  const Access *a = &r->k->accesses[id];
-  return r->loop->is_across && !r->is_rest && a->stride[loop_lane_axis(r->loop)] == 1 &&
-         a->stride[r->loop->order[r->loop->nouter]] > 1;
-}
-
 bool is_optional(const Recipe *r, AccessId id) {
   const Value *v = r->k->accesses[id].value;
   return v && r->wants->is_optional && r->wants->is_optional[v->index];

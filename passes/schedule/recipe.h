@@ -10,7 +10,33 @@ typedef enum Level { LEVEL_CALL, LEVEL_ROW, LEVEL_MIDDLE, LEVEL_VECTOR } Level;
 
 enum { ALL_SWEEPS = -1 };
 
-typedef struct Recipe {
+typedef struct Recipe Recipe;
+
+typedef struct SweepRuns { // of the loop's runs, what a sweep has
+  bool has_sums, has_totals;
+  int64_t vector_run, middle_run;
+  bool is_open;
+} SweepRuns;
+
+// A way to build a loop's tree. Its functions add nodes where the tree is open.
+typedef struct RecipeInfo {
+  const char *name;
+  bool (*suits)(const Loop *loop);
+  // Around the loops of a sweep: the sums over all that these go over.
+  void (*begin_sums)(Recipe *r, int sweep, const SweepRuns *runs);
+  void (*build_loops)(Recipe *r, int sweep, const SweepRuns *runs); // over the inner axes
+  void (*end_sums)(Recipe *r, int sweep, const SweepRuns *runs);
+  // Around the loop over vectors in each iteration of the last middle axis; NULL: nothing.
+  void (*begin_iteration)(Recipe *r, int sweep, const SweepRuns *runs);
+  void (*end_iteration)(Recipe *r, int sweep, const SweepRuns *runs);
+  void (*build_steps)(Recipe *r); // of a block
+  bool are_rows_lanes;            // values of rows are vectors, a lane a row
+  bool is_tile;                   // a step takes the elements of the vector axis from begin to end
+} RecipeInfo;
+extern const RecipeInfo recipe_rows, recipe_tiles, recipe_lanes, recipe_nested;
+
+struct Recipe {
+  const RecipeInfo *info;
   TreeBuilder b;
   LoopTree *t;
   const Kernel *k;
@@ -25,7 +51,7 @@ typedef struct Recipe {
   Part part;           // which of the accumulators
   bool is_rest;        // of rows in lanes, fewer than lanes are there
   bool is_part_tested; // what is built stands under the test of partial sums
-} Recipe;
+};
 
 // uses.c: which expressions a sweep needs, and at which level.
 
@@ -93,9 +119,33 @@ Flag part_flag(const Recipe *r, AccessId id);
 void build_body(Recipe *r, int sweep);
 void build_vector_loop(Recipe *r, int sweep, const Index *from, const Index *to, bool has_sums);
 
+// sums.c: what begins and ends a row's sums.
+
+SweepRuns sweep_runs(const Recipe *r, int sweep);
+void for_each_sum(Recipe *r, int sweep, void (*f)(Recipe *, ExprId)); // of vectors
+void begin_sum(Recipe *r, ExprId id, SumPlace sum, int count, bool is_f64);
+void begin_accumulator(Recipe *r, ExprId id);
+void begin_total(Recipe *r, ExprId id);
+void begin_run(Recipe *r, ExprId id);
+void end_run(Recipe *r, ExprId id);
+void end_sums(Recipe *r, int sweep, bool has_totals);
+
+// rows.c: what other recipes share with rows.
+
+void build_row_loops(Recipe *r, int sweep, const SweepRuns *runs);
+void build_row_steps(Recipe *r);
+void make_middle(Recipe *r, int sweep, int depth, int time); // scalars that vary over middle axes
+
 // sweeps.c
 
 void build_sweep(Recipe *r, int sweep);
+
+// step.c, block.c
+
+void build_step(Recipe *r, LoopNode **step);
+void build_block(Recipe *r);
+void begin_steps(Recipe *r);         // from the first outer iteration on
+void add_steps(Recipe *r, int rows); // as many steps of so many rows as fit a block
 
 // sections.c
 

@@ -47,14 +47,14 @@ static bool has_row_work(const Recipe *r, int section) {
 
 // What a row, or a row in each lane, adds to an outer reduction of scalars.
 static void add_share(Recipe *r, const Root *root) {
-  const bool is_across = r->loop->is_across;
+  const bool are_lanes = r->info->are_rows_lanes;
   add(r, (LoopNode){.kind = NODE_UPDATE,
-                    .sum = is_across ? SUM_LANES : SUM_PART,
+                    .sum = are_lanes ? SUM_LANES : SUM_PART,
                     .expr = root->expr,
-                    .is_vector = is_across,
-                    .is_part = is_across && r->is_rest,
+                    .is_vector = are_lanes,
+                    .is_part = are_lanes && r->is_rest,
                     .reduction = root_reduction(r, root),
-                    .is_f64 = !is_across,
+                    .is_f64 = !are_lanes,
                     .flag = part_flag(r, root->access),
                     .access = root->access,
                     .address = {.base = BASE_PART, .access = root->access}});
@@ -64,7 +64,7 @@ static void store_row(Recipe *r, int section) {
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];
     if (root->kind == ROOT_REDUCE_INNER || root_level(r, root) > LEVEL_ROW || r->time[root->expr] != section) continue;
-    if (root->kind == ROOT_STORE && r->loop->is_across) store_vector(r, root);
+    if (root->kind == ROOT_STORE && r->info->are_rows_lanes) store_vector(r, root);
     else if (root->kind == ROOT_STORE) store_scalar(r, root);
     else add_share(r, root);
   }
@@ -125,10 +125,10 @@ void build_section(Recipe *r, int section) {
   open_rows(r);
   if (section == 0 || has_rows(r)) find_indices(r, mentioned_axes(r, section));
   if (section == 0) for_each_pointer(r, set_pointer);
-  if (section == 0 && r->loop->is_across) for_each_pointer(r, copy_rows);
+  if (section == 0 && r->info->are_rows_lanes) for_each_pointer(r, copy_rows);
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (is_made(r, id) && r->time[id] == section && expr_level(r, id) == LEVEL_ROW) {
-      if (r->loop->is_across) make_vector(r, id);
+      if (r->info->are_rows_lanes) make_vector(r, id);
       else make_scalar(r, id, loop_outer_axes(r->loop));
     }
   store_row(r, section);

@@ -44,7 +44,7 @@ Level root_level(const Recipe *r, const Root *root) {
 // Whether an expression is a vector: it varies along the vectors' axis, or its loop has all that it needs of them.
 bool is_lanewise(const Recipe *r, ExprId id) {
   Level level = expr_level(r, id);
-  return level == LEVEL_VECTOR || (r->loop->is_across && level == LEVEL_ROW);
+  return level == LEVEL_VECTOR || (r->info->are_rows_lanes && level == LEVEL_ROW);
 }
 
 bool is_row_sum(const Recipe *r, ExprId id) {

@@ -108,13 +108,13 @@ void make_scalar(Recipe *r, ExprId id, AxisSet axes) {
 static Load how_loaded(const Recipe *r, const Expr *e) {
   const Access *a = &r->k->accesses[e->access];
   if (is_transposed(r, e->access) || is_column(r, e->access)) return LOAD_COPIED;
-  if (r->loop->is_across && !a->stride[loop_lane_axis(r->loop)]) return LOAD_SPREAD;
+  if (r->info->are_rows_lanes && !a->stride[loop_lane_axis(r->loop)]) return LOAD_SPREAD;
   if (e->args[0] && is_lanewise(r, e->args[0])) return LOAD_GATHERED;
   return access_is_mask(a) || is_dense(r, a) ? LOAD_DENSE : LOAD_STRIDED;
 }
 
 static Address kept_address(Recipe *r, ExprId id) {
-  const Index *lane = r->loop->is_across ? index_of(&r->b, INDEX_MULTIPLY, r->lane, number(r, LANES)) : r->lane;
+  const Index *lane = r->info->are_rows_lanes ? index_of(&r->b, INDEX_MULTIPLY, r->lane, number(r, LANES)) : r->lane;
   if (has_rows(r))
     lane =
         index_of(&r->b, INDEX_ADD,
@@ -195,34 +195,4 @@ void store_scalar(Recipe *r, const Root *root) {
                     .access = root->access,
                     .address = element_address(r, root->access, ~0U)});
   if (is_open) close_body(r);
-}
-
-// Where rows lie across lanes, what is along both axes: read at once, written at the end of its sweep.
-static void copy_column(Recipe *r, AccessId id, int64_t width) {
-  const Access *a = &r->k->accesses[id];
-  const Index *lane = var(r, VAR_LANE, 0);
-  const Index *from = index_of(&r->b, INDEX_MULTIPLY, lane, stride_of(r, a, r->loop->order[r->loop->nouter]));
-  open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
-                                 .var = {VAR_LANE, 0},
-                                 .value = number(r, 0),
-                                 .end = number(r, width),
-                                 .step = number(r, 1)}));
-  add(r, (LoopNode){.kind = NODE_LOAD_COLUMN,
-                    .access = id,
-                    .value = index_of(&r->b, INDEX_MULTIPLY, lane, number(r, LANES)),
-                    .address = {.base = BASE_POINTER, .access = id, .index = from}});
-  close_body(r);
-}
-
-void copy_rows(Recipe *r, AccessId id, bool is_written) {
-  const bool is_copied = is_column(r, id) && !is_written;
-  if (!is_transposed(r, id) && !is_copied) return;
-  const int64_t width = r->k->axes[r->loop->order[r->loop->nouter]].extent;
-  add(r, (LoopNode){.kind = NODE_ROOM, .room = ROOM_COPY, .access = id, .nelems = width * LANES});
-  if (is_copied) copy_column(r, id, width);
-  else if (!is_written)
-    add(r, (LoopNode){.kind = NODE_LOAD_ROWS,
-                      .access = id,
-                      .step = stride_of(r, &r->k->accesses[id], r->loop->order[0]),
-                      .nelems = width});
 }

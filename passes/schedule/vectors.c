@@ -2,7 +2,7 @@
 #include "passes/schedule/recipe.h"
 
 Flag part_flag(const Recipe *r, AccessId id) {
-  return may_be_unwanted(r, id) && !r->loop->is_across && !r->is_part_tested ? FLAG_HAS_PART : FLAG_NONE;
+  return may_be_unwanted(r, id) && !r->info->are_rows_lanes && !r->is_part_tested ? FLAG_HAS_PART : FLAG_NONE;
 }
 
 static void update_vector(Recipe *r, const Root *root) {
@@ -32,10 +32,10 @@ static void move_array_sums(Recipe *r, int sweep, LoopNodeKind kind) {
     const Root *root = &r->loop->roots[i];
     if (root->sweep != sweep || !is_array_sum(r, root)) continue;
     const Access *a = &r->k->accesses[root->access];
-    const bool is_across = r->loop->is_across;
-    const Index *lane = is_across ? index_of(&r->b, INDEX_MULTIPLY, r->lane, number(r, LANES)) : r->lane;
+    const bool are_lanes = r->info->are_rows_lanes;
+    const Index *lane = are_lanes ? index_of(&r->b, INDEX_MULTIPLY, r->lane, number(r, LANES)) : r->lane;
     const Index *middle = add_terms(r, a, loop_inner_axes(r->loop) & ~(1U << vector_axis(r)), NULL);
-    const bool may_be_null = may_be_unwanted(r, root->access) && !is_across;
+    const bool may_be_null = may_be_unwanted(r, root->access) && !are_lanes;
     add(r, (LoopNode){.kind = kind,
                       .access = root->access,
                       .is_f64 = r->k->is_f64 || is_widened_sum(r, root),
@@ -61,7 +61,7 @@ static const Root *find_lone_sum(const Recipe *r, int sweep) {
     count += root->sweep == sweep && is_array_sum(r, root);
     if (is_vector_root(r, root, sweep)) last = root;
   }
-  const bool is_lone = last && count == 1 && is_array_sum(r, last) && !has_rows(r) && !r->loop->is_across;
+  const bool is_lone = last && count == 1 && is_array_sum(r, last) && !has_rows(r) && !r->info->are_rows_lanes;
   return is_lone && may_be_unwanted(r, last->access) ? last : NULL;
 }
 

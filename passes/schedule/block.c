@@ -1,0 +1,99 @@
+// A block: the outer iterations that a thread takes at a time, and where its partial sums are.
+#include "passes/schedule/recipe.h"
+
+static void add_index(Recipe *r, VarKind kind, const Index *value) {
+  add(r, (LoopNode){.kind = NODE_INDEX, .var = {kind, 0}, .value = value});
+}
+
+static void find_range(Recipe *r) {
+  const Loop *loop = r->loop;
+  const Index *block = var(r, VAR_BLOCK, 0), *begin = var(r, VAR_BEGIN, 0);
+  const Index *total = axes_nelems_index(r, loop_cut_axes(loop)), *length = block_length(r);
+  if (!loop->nkept && !loop_has_open_chunks(r->k, loop) && loop_nblocks(r->k, loop) == 1) {
+    add_index(r, VAR_BEGIN, number(r, 0));
+    add_index(r, VAR_END, total);
+    return;
+  }
+  if (loop->nkept) {
+    const Index *chunks = nchunks(r, r->loop_index);
+    if (index_is(chunks, 0) || index_is(chunks, 1)) {
+      add_index(r, VAR_BEGIN, index_of(&r->b, INDEX_MULTIPLY, block, total));
+      add_index(r, VAR_END, index_of(&r->b, INDEX_ADD, begin, total));
+      return;
+    }
+    const Index *start = var(r, VAR_START, 0), *chunk = var(r, VAR_CHUNK, 0);
+    const Index *next = index_of(&r->b, INDEX_ADD, chunk, length);
+    add_index(r, VAR_START, index_of(&r->b, INDEX_MULTIPLY, index_of(&r->b, INDEX_DIVIDE, block, chunks), total));
+    add_index(r, VAR_CHUNK, index_of(&r->b, INDEX_MULTIPLY, index_of(&r->b, INDEX_REMAINDER, block, chunks), length));
+    add_index(r, VAR_BEGIN, index_of(&r->b, INDEX_ADD, start, chunk));
+    add_index(
+        r, VAR_END,
+        index_of(&r->b, INDEX_ADD, start, index_choose(&r->b, index_of(&r->b, INDEX_LESS, next, total), next, total)));
+    return;
+  }
+  const Index *next = index_of(&r->b, INDEX_ADD, begin, length);
+  add_index(r, VAR_BEGIN, index_of(&r->b, INDEX_MULTIPLY, block, length));
+  add_index(r, VAR_END, index_choose(&r->b, index_of(&r->b, INDEX_LESS, next, total), next, total));
+}
+
+static Address part_element(const Root *root, const Index *index) {
+  return (Address){.base = BASE_PART, .access = root->access, .index = index};
+}
+
+// Where the block's partial sums are; across lanes, one for each lane, in its own memory.
+static void begin_parts(Recipe *r) {
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (root->kind != ROOT_REDUCE_OUTER) continue;
+    const Access *a = &r->k->accesses[root->access];
+    const AxisSet axes = access_axes(r->k, a);
+    const bool are_lanes = r->info->are_rows_lanes;
+    const Index *count = are_lanes ? number(r, axes_nelems(r->k, axes) * LANES) : axes_nelems_index(r, axes);
+    add(r, (LoopNode){.kind = NODE_PARTS,
+                      .access = root->access,
+                      .is_vector = are_lanes,
+                      .value = count,
+                      .flag = may_be_unwanted(r, root->access) && !are_lanes ? FLAG_HAS_SUMS : FLAG_NONE});
+    if (!axes_nelems(r->k, axes)) continue;
+    open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
+                                   .var = {VAR_ELEMENT, 0},
+                                   .value = number(r, 0),
+                                   .end = count,
+                                   .step = number(r, 1),
+                                   .access = root->access,
+                                   .flag = part_flag(r, root->access)}));
+    add(r, (LoopNode){.kind = NODE_CLEAR,
+                      .access = root->access,
+                      .reduction = root_reduction(r, root),
+                      .is_f64 = !are_lanes && a->type == TYPE_F64,
+                      .address = part_element(root, var(r, VAR_ELEMENT, 0))});
+    close_body(r);
+  }
+}
+
+void begin_steps(Recipe *r) {
+  add(r, (LoopNode){.kind = NODE_COUNTER, .var = {VAR_OUTER, 0}, .value = var(r, VAR_BEGIN, 0)});
+}
+
+void add_steps(Recipe *r, int rows) {
+  open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
+                                 .var = {VAR_OUTER, 0},
+                                 .end = var(r, VAR_END, 0),
+                                 .step = number(r, rows),
+                                 .is_whole = true}));
+  add(r, (LoopNode){.kind = NODE_STEP, .count = has_rows(r) ? rows : 0});
+  close_body(r);
+}
+
+void build_block(Recipe *r) {
+  const Loop *loop = r->loop;
+  bool has_parts = false;
+  tree_open(&r->b, &r->t->block);
+  for (size_t i = 0; i < loop->nroots; i++) has_parts |= loop->roots[i].kind == ROOT_REDUCE_OUTER;
+  if (!has_parts && !loop->nkept && !loop_has_open_chunks(r->k, loop) && loop_nblocks(r->k, loop) == 1)
+    add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_BLOCK, 0}, .words = "there is but one"});
+  find_range(r);
+  begin_parts(r);
+  r->info->build_steps(r);
+  tree_close(&r->b);
+}

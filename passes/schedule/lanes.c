@@ -1,0 +1,132 @@
+// Rows that lie across lanes: LANES of them a step, a vector for each element of a row. Short rows, and short columns
+// that sums go along.
+//
+// What lies along rows is transposed into a copy in the step's memory, and back; so is a column whose vectors lie far
+// apart, to be read once. The last rows of a block, fewer than lanes, have a step of their own.
+#include "passes/schedule/recipe.h"
+
+static bool suits(const Loop *loop) {
+  return loop->is_across;
+}
+
+bool is_transposed(const Recipe *r, AccessId id) {
+  if (!r->info->are_rows_lanes) return false;
+  const Access *a = &r->k->accesses[id];
+  return !r->is_rest && a->stride[loop_lane_axis(r->loop)] && a->stride[r->loop->order[r->loop->nouter]] == 1;
+}
+
+bool is_column(const Recipe *r, AccessId id) {
+  if (!r->info->are_rows_lanes) return false;
+  const Access *a = &r->k->accesses[id];
+  return !r->is_rest && a->stride[loop_lane_axis(r->loop)] == 1 && a->stride[r->loop->order[r->loop->nouter]] > 1;
+}
+
+static void copy_column(Recipe *r, AccessId id, int64_t width) {
+  const Access *a = &r->k->accesses[id];
+  const Index *lane = var(r, VAR_LANE, 0);
+  const Index *from = index_of(&r->b, INDEX_MULTIPLY, lane, stride_of(r, a, r->loop->order[r->loop->nouter]));
+  open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
+                                 .var = {VAR_LANE, 0},
+                                 .value = number(r, 0),
+                                 .end = number(r, width),
+                                 .step = number(r, 1)}));
+  add(r, (LoopNode){.kind = NODE_LOAD_COLUMN,
+                    .access = id,
+                    .value = index_of(&r->b, INDEX_MULTIPLY, lane, number(r, LANES)),
+                    .address = {.base = BASE_POINTER, .access = id, .index = from}});
+  close_body(r);
+}
+
+void copy_rows(Recipe *r, AccessId id, bool is_written) {
+  const bool is_copied = is_column(r, id) && !is_written;
+  if (!is_transposed(r, id) && !is_copied) return;
+  const int64_t width = r->k->axes[r->loop->order[r->loop->nouter]].extent;
+  add(r, (LoopNode){.kind = NODE_ROOM, .room = ROOM_COPY, .access = id, .nelems = width * LANES});
+  if (is_copied) copy_column(r, id, width);
+  else if (!is_written)
+    add(r, (LoopNode){.kind = NODE_LOAD_ROWS,
+                      .access = id,
+                      .step = stride_of(r, &r->k->accesses[id], r->loop->order[0]),
+                      .nelems = width});
+}
+
+// The inner axis one by one, then rows that this sweep has written, transposed back.
+static void build_loops(Recipe *r, int sweep, const SweepRuns *runs) {
+  (void)runs; // rows are short
+  const int64_t width = r->k->axes[r->loop->order[r->loop->nouter]].extent;
+  r->lane = var(r, VAR_LANE, 0);
+  r->part = PART_ONLY;
+  open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
+                                 .var = {VAR_LANE, 0},
+                                 .value = number(r, 0),
+                                 .end = number(r, width),
+                                 .step = number(r, 1)}));
+  build_body(r, sweep);
+  close_body(r);
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (root->kind != ROOT_STORE || root->sweep != sweep || !is_transposed(r, root->access)) continue;
+    const bool is_wanted = is_optional(r, root->access);
+    if (is_wanted) open_body(r, add(r, (LoopNode){.kind = NODE_IF, .flag = FLAG_WANTED, .access = root->access}));
+    add(r, (LoopNode){.kind = NODE_STORE_ROWS,
+                      .access = root->access,
+                      .step = stride_of(r, &r->k->accesses[root->access], r->loop->order[0]),
+                      .nelems = width});
+    if (is_wanted) close_body(r);
+  }
+}
+
+// Where rows lie across lanes, a block's partial sums are those of its lanes.
+static void end_parts(Recipe *r) {
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (root->kind != ROOT_REDUCE_OUTER) continue;
+    const Access *a = &r->k->accesses[root->access];
+    const Index *count = axes_nelems_index(r, access_axes(r->k, a)), *element = var(r, VAR_ELEMENT, 0);
+    open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
+                                   .var = {VAR_ELEMENT, 0},
+                                   .value = number(r, 0),
+                                   .end = count,
+                                   .step = number(r, 1),
+                                   .access = root->access,
+                                   .flag = may_be_unwanted(r, root->access) ? FLAG_HAS_SUMS : FLAG_NONE}));
+    add(r, (LoopNode){
+               .kind = NODE_LANE_PART,
+               .access = root->access,
+               .reduction = root_reduction(r, root),
+               .value = index_of(&r->b, INDEX_MULTIPLY, element, number(r, LANES)),
+               .address = {.base = BASE_TENSOR,
+                           .access = root->access,
+                           .index = index_of(&r->b, INDEX_ADD,
+                                             index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_BLOCK, 0), count), element)}});
+    close_body(r);
+  }
+}
+
+static void build_steps(Recipe *r) {
+  const Index *outer = var(r, VAR_OUTER, 0), *end = var(r, VAR_END, 0);
+  begin_steps(r);
+  add_steps(r, LANES);
+  open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_LESS, outer, end)}));
+  add(r, (LoopNode){.kind = NODE_STEP, .is_part = true, .value = index_of(&r->b, INDEX_SUBTRACT, end, outer)});
+  close_body(r);
+  end_parts(r);
+}
+
+static void begin_lane_sums(Recipe *r, int sweep, const SweepRuns *runs) {
+  (void)runs;
+  for_each_sum(r, sweep, begin_accumulator);
+}
+
+static void end_lane_sums(Recipe *r, int sweep, const SweepRuns *runs) {
+  (void)runs;
+  end_sums(r, sweep, false);
+}
+
+const RecipeInfo recipe_lanes = {.name = "rows in lanes",
+                                 .suits = suits,
+                                 .begin_sums = begin_lane_sums,
+                                 .build_loops = build_loops,
+                                 .end_sums = end_lane_sums,
+                                 .build_steps = build_steps,
+                                 .are_rows_lanes = true};

@@ -1,0 +1,79 @@
+// Sums within sums: over vectors in each iteration of the middle axes, then over these, and over rows. The gradients of
+// group norms, whose diff_gamma keeps the channel that the statistics go over.
+#include "passes/schedule/recipe.h"
+
+static bool suits(const Loop *loop) {
+  return loop->is_nested;
+}
+
+// Of the sums over the middle axes.
+static void for_each_middle_sum(Recipe *r, int sweep, void (*f)(Recipe *, ExprId)) {
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (root->kind == ROOT_REDUCE_INNER && root->sweep == sweep && !is_vector_sum(r, root)) f(r, root->expr);
+  }
+}
+
+static void begin_middle_total(Recipe *r, ExprId id) {
+  begin_sum(r, id, SUM_SCALAR, 1, true);
+}
+
+static void end_middle_total(Recipe *r, ExprId id) {
+  add(r, (LoopNode){.kind = NODE_SUM_DONE, .sum = SUM_SCALAR, .expr = id, .reduction = r->k->exprs[id].op});
+}
+
+// What the sums of an iteration of the middle axes are added to, or where they are stored.
+static void store_middle(Recipe *r, int sweep) {
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    const ExprId operand = root_operand(r, root);
+    if (root->sweep != sweep || expr_level(r, operand) != LEVEL_MIDDLE) continue;
+    if (root->kind == ROOT_STORE) {
+      store_scalar(r, root);
+      continue;
+    }
+    const bool is_inner = root->kind == ROOT_REDUCE_INNER;
+    LoopNode node = {.kind = NODE_UPDATE,
+                     .sum = is_inner ? SUM_SCALAR : SUM_PART,
+                     .expr = is_inner ? root->expr : operand,
+                     .is_f64 = true,
+                     .reduction = root_reduction(r, root)};
+    if (!is_inner) {
+      const Access *a = &r->k->accesses[root->access];
+      node.flag = part_flag(r, root->access);
+      node.access = root->access;
+      node.address = (Address){
+          .base = BASE_PART, .access = root->access, .index = add_terms(r, a, loop_inner_axes(r->loop), NULL)};
+    }
+    add(r, node);
+  }
+}
+
+static void begin_middle_totals(Recipe *r, int sweep, const SweepRuns *runs) {
+  (void)runs;
+  for_each_middle_sum(r, sweep, begin_middle_total);
+}
+
+static void end_middle_totals(Recipe *r, int sweep, const SweepRuns *runs) {
+  (void)runs;
+  for_each_middle_sum(r, sweep, end_middle_total);
+}
+
+static void begin_iteration(Recipe *r, int sweep, const SweepRuns *runs) {
+  for_each_sum(r, sweep, runs->has_totals ? begin_total : begin_accumulator);
+}
+
+static void end_iteration(Recipe *r, int sweep, const SweepRuns *runs) {
+  end_sums(r, sweep, runs->has_totals);
+  make_middle(r, sweep, r->loop->ninner - 2, sweep + 1);
+  store_middle(r, sweep);
+}
+
+const RecipeInfo recipe_nested = {.name = "sums within sums",
+                                  .suits = suits,
+                                  .begin_sums = begin_middle_totals,
+                                  .build_loops = build_row_loops,
+                                  .end_sums = end_middle_totals,
+                                  .begin_iteration = begin_iteration,
+                                  .end_iteration = end_iteration,
+                                  .build_steps = build_row_steps};

@@ -1,0 +1,96 @@
+// The sums that a sweep makes of rows.
+//
+// Sums are kept in chains short enough for f32: a row's elements go by runs, of each of which the sum enters a total in
+// f64.
+#include "passes/schedule/recipe.h"
+
+// The greatest of numbers is one of them: no run of it is too long.
+static bool is_exact_in_f32(const Recipe *r, ExprId id) {
+  return !r->k->is_f64 && r->k->exprs[id].op == EXPR_REDUCE_MAXIMUM;
+}
+
+// Whether a sweep adds up vectors: sums of any kind, or such as must be kept in short chains.
+static bool has_sums_in(const Recipe *r, int sweep, bool must_be_short) {
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (is_vector_sum(r, root) && root->sweep == sweep && !(must_be_short && is_exact_in_f32(r, root->expr)))
+      return true;
+  }
+  return false;
+}
+
+// Only sums that must be kept short go by runs.
+SweepRuns sweep_runs(const Recipe *r, int sweep) {
+  const Runs *own = &r->loop->runs;
+  SweepRuns runs = {.has_sums = has_sums_in(r, sweep, false)};
+  if (!has_sums_in(r, sweep, true)) return runs;
+  runs.vector_run = own->vector_run;
+  runs.middle_run = own->middle_run;
+  runs.is_open = own->is_open;
+  runs.has_totals = runs.vector_run || runs.middle_run || runs.is_open;
+  return runs;
+}
+
+void for_each_sum(Recipe *r, int sweep, void (*f)(Recipe *, ExprId)) {
+  for (size_t i = 0; i < r->loop->nroots; i++)
+    if (is_vector_sum(r, &r->loop->roots[i]) && r->loop->roots[i].sweep == sweep) f(r, r->loop->roots[i].expr);
+}
+
+static int nparts(const Recipe *r) {
+  return has_rows(r) ? r->loop->rows : r->loop->accumulators;
+}
+
+void begin_sum(Recipe *r, ExprId id, SumPlace sum, int count, bool is_f64) {
+  add(r, (LoopNode){.kind = NODE_SUM,
+                    .sum = sum,
+                    .expr = id,
+                    .count = count,
+                    .is_row = has_rows(r),
+                    .is_f64 = is_f64,
+                    .reduction = r->k->exprs[id].op});
+}
+
+void begin_accumulator(Recipe *r, ExprId id) {
+  begin_sum(r, id, SUM_ACCUMULATOR, nparts(r), r->k->is_f64);
+}
+
+void begin_total(Recipe *r, ExprId id) {
+  if (is_exact_in_f32(r, id)) begin_accumulator(r, id); // for all runs
+  else begin_sum(r, id, SUM_TOTAL, has_rows(r) ? r->loop->rows : 1, true);
+}
+
+void begin_run(Recipe *r, ExprId id) {
+  if (!is_exact_in_f32(r, id)) begin_accumulator(r, id);
+}
+
+void end_run(Recipe *r, ExprId id) {
+  if (is_exact_in_f32(r, id)) return;
+  add(r, (LoopNode){.kind = NODE_RUN_DONE,
+                    .expr = id,
+                    .count = nparts(r),
+                    .is_row = has_rows(r),
+                    .part = has_rows(r) ? PART_ROW : PART_ONLY,
+                    .is_f64 = r->k->is_f64,
+                    .reduction = r->k->exprs[id].op});
+}
+
+static void end_sum(Recipe *r, ExprId id, bool has_totals) {
+  const bool is_row = has_rows(r) && expr_level(r, id) == LEVEL_ROW; // else the sum is the same in all rows
+  add(r, (LoopNode){.kind = NODE_SUM_DONE,
+                    .expr = id,
+                    .count = nparts(r),
+                    .is_row = is_row,
+                    .part = is_row        ? PART_ROW
+                            : has_rows(r) ? PART_FIRST
+                                          : PART_ONLY,
+                    .is_vector = r->info->are_rows_lanes,
+                    .is_f64 = !is_exact_in_f32(r, id), // over lanes
+                    .has_totals = has_totals && !is_exact_in_f32(r, id),
+                    .reduction = r->k->exprs[id].op});
+}
+
+void end_sums(Recipe *r, int sweep, bool has_totals) {
+  for (size_t i = 0; i < r->loop->nroots; i++)
+    if (is_vector_sum(r, &r->loop->roots[i]) && r->loop->roots[i].sweep == sweep)
+      end_sum(r, r->loop->roots[i].expr, has_totals);
+}

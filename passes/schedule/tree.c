@@ -1,0 +1,64 @@
+// From a loop's plan to its tree: the recipe that suits builds it, and passes refine it.
+#include "passes/schedule/tree.h"
+
+#include "passes/schedule/recipe.h"
+#include "passes/schedule/tree_passes.h"
+
+#include <string.h>
+
+static void find_forms(Recipe *r) {
+  enum { MOST_INLINE = 8 }; // in a loop. 120 times tanh take gcc 10 s where they are inlined
+  int nlong = 0;
+  memset(r->is_needed, 0, r->k->nexprs * sizeof *r->is_needed);
+  for (size_t i = 0; i < r->loop->nroots; i++) need_expr(r, root_operand(r, &r->loop->roots[i]));
+  for (ExprId id = 1; id < r->k->nexprs; id++) {
+    r->t->is_made[id] = r->is_needed[id] || is_row_sum(r, id);
+    nlong += r->t->is_made[id] && expr_is_long(r->k->exprs[id].op);
+  }
+  r->t->calls_long = nlong > MOST_INLINE;
+  for (ExprId id = 1; id < r->k->nexprs; id++) {
+    const Level level = expr_level(r, id);
+    r->t->form[id] = r->k->exprs[id].op == EXPR_CONSTANT ? FORM_NUMBER
+                     : is_lanewise(r, id)                ? FORM_VECTOR
+                     : has_rows(r) && level == LEVEL_ROW ? FORM_ROWS
+                                                         : FORM_SCALAR;
+  }
+}
+
+static const RecipeInfo *choose_recipe(const Loop *loop) {
+  static const RecipeInfo *const recipes[] = {&recipe_tiles, &recipe_lanes, &recipe_nested,
+                                              &recipe_rows}; // the last suits all
+  size_t i = 0;
+  while (!recipes[i]->suits(loop)) i++;
+  return recipes[i];
+}
+
+LoopTree *loop_tree(const Kernel *k, uint32_t loop, const Wants *wants, Arena *arena) {
+  static const Wants none;
+  Recipe r = {.b = {.arena = arena},
+              .t = ARENA_NEW(arena, LoopTree),
+              .k = k,
+              .loop = &k->loops[loop],
+              .loop_index = loop,
+              .wants = wants ? wants : &none,
+              .info = choose_recipe(&k->loops[loop]),
+              .time = ARENA_ARRAY(arena, int, k->nexprs),
+              .is_needed = ARENA_ARRAY(arena, bool, k->nexprs)};
+  if (!r.t || !r.time || !r.is_needed) return NULL;
+  *r.t = (LoopTree){.k = k,
+                    .plan = r.loop,
+                    .form = ARENA_ARRAY(arena, Form, k->nexprs),
+                    .is_made = ARENA_ARRAY(arena, bool, k->nexprs)};
+  if (!r.t->form || !r.t->is_made) return NULL;
+  find_times(&r);
+  find_forms(&r);
+  build_step(&r, &r.t->step);
+  r.is_rest = r.info->are_rows_lanes;
+  if (r.is_rest) build_step(&r, &r.t->rest);
+  r.is_rest = false;
+  build_block(&r);
+  schedule_prefetch(&r.b, k, r.loop, &r.t->step);
+  schedule_split_vectors(&r.b, &r.t->step);
+  schedule_stream(&r.b, k, r.loop, &r.t->step, &r.t->block);
+  return r.b.out_of_memory ? NULL : r.t;
+}
