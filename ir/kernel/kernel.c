@@ -508,9 +508,13 @@ AxisSet loop_inner_axes(const Loop *loop) {
   return axes;
 }
 
+int loop_vector_axis(const Loop *loop) {
+  return loop->ninner ? loop->order[loop->nouter + loop->ninner - 1] : -1;
+}
+
 int loop_lane_axis(const Loop *loop) {
   if (loop->is_across) return loop->order[loop->nouter - 1];
-  return loop->ninner ? loop->order[loop->nouter + loop->ninner - 1] : -1;
+  return loop->ninner ? loop_vector_axis(loop) : -1;
 }
 
 int64_t loop_row_nelems(const Kernel *k, const Loop *loop) {
@@ -669,7 +673,7 @@ void loop_print_sweep(const Kernel *k, const Loop *loop, int sweep, Text *out) {
 // The order of additions within an outer iteration: of each lane, then over lanes.
 static void print_inner_order(const Kernel *k, const Loop *loop, Text *out) {
   const Runs *runs = &loop->runs;
-  const char *axis = k->axes[loop->order[loop->nouter + loop->ninner - 1]].name, *type = k->is_f64 ? "f64" : "f32";
+  const char *axis = k->axes[loop_vector_axis(loop)].name, *type = k->is_f64 ? "f64" : "f32";
   if (loop->is_across) {
     text_format(out, "    sums within a row: along %s one by one, in %s\n", axis, type);
     return;

@@ -311,6 +311,7 @@ void kernel_close(Kernel *k, Powers powers); // there is no kernel for all value
 AxisSet loop_outer_axes(const Loop *loop);
 int loop_lane_axis(const Loop *loop); // along which vectors lie; -1: there is none
 AxisSet loop_inner_axes(const Loop *loop);
+int loop_vector_axis(const Loop *loop);                     // the innermost; -1: there is none
 int64_t loop_row_nelems(const Kernel *k, const Loop *loop); // elements of a row in whole vectors; one inner axis
 int64_t loop_nblocks(const Kernel *k, const Loop *loop);
 bool loop_is_idle(const Kernel *k, const Loop *loop); // it has nothing to go over, or leaves nothing

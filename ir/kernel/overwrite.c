@@ -1,27 +1,9 @@
 // Loops are gone through in their order: before the one that stores, anything may be read; after it, nothing.
 #include "ir/kernel/overwrite.h"
 
+#include "ir/kernel/uses.h"
+
 #include <string.h>
-
-static bool is_inner_result(const Loop *loop, ExprId id, int before) {
-  for (size_t i = 0; i < loop->nroots; i++) {
-    const Root *root = &loop->roots[i];
-    if (root->kind == ROOT_REDUCE_INNER && root->expr == id && root->sweep < before) return true;
-  }
-  return false;
-}
-
-// An expression of sweep `sweep`. Expressions are a few dozen deep at most.
-static void mark(const Kernel *k, const Loop *loop, int sweep, ExprId id, // NOLINT(misc-no-recursion)
-                 bool *is_needed) {
-  if (!id || is_needed[id] || is_inner_result(loop, id, sweep)) return;
-  is_needed[id] = true;
-  for (int a = 0; a < 3; a++) mark(k, loop, sweep, k->exprs[id].args[a], is_needed);
-}
-
-void loop_mark_root(const Kernel *k, const Loop *loop, const Root *root, bool *is_needed) {
-  mark(k, loop, root->sweep, root->expr, is_needed);
-}
 
 static void mark_sweeps(const Kernel *k, const Loop *loop, int first, int last, bool *is_needed) {
   for (size_t i = 0; i < loop->nroots; i++)

@@ -4,10 +4,6 @@
 
 #include "ir/kernel/kernel.h"
 
-// Marks in is_needed (by ExprId) what a root's sweep computes for it. The results of inner reductions of earlier sweeps
-// are there already.
-void loop_mark_root(const Kernel *k, const Loop *loop, const Root *root, bool *is_needed);
-
 // Whether a scheduled kernel may store `target` in the place of `source`, a value of the same shape with elements of
 // as many bytes. It may where each element of `source` is read for the last time at the indices and in the sweep that
 // store the element of `target` in its place, or before, and by accesses with the strides of `target`.

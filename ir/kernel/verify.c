@@ -1,7 +1,7 @@
 // Expressions, then accesses, then loops in their order.
 #include "ir/kernel/verify.h"
 
-#include "ir/kernel/overwrite.h"
+#include "ir/kernel/uses.h"
 #include "ir/support/escape.h"
 
 #include <assert.h>
@@ -180,14 +180,6 @@ static bool verify_order(const Verifying *v, const Loop *loop) {
   return true;
 }
 
-static bool is_finished(const Loop *loop, ExprId id, int before) {
-  for (size_t i = 0; i < loop->nroots; i++) {
-    const Root *root = &loop->roots[i];
-    if (root->kind == ROOT_REDUCE_INNER && root->expr == id && root->sweep < before) return true;
-  }
-  return false;
-}
-
 static bool is_root_of(const Loop *loop, ExprId id, int sweep) {
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].expr == id && loop->roots[i].sweep == sweep)
@@ -198,7 +190,7 @@ static bool is_root_of(const Loop *loop, ExprId id, int sweep) {
 // What lanes that are rows, and rows that are handled together, cannot compute.
 static const char *why_not_together(const Loop *loop, const Expr *e) {
   const AxisSet inner = loop_inner_axes(loop);
-  const AxisSet vector = loop->ninner ? 1U << loop->order[loop->nouter + loop->ninner - 1] : 0;
+  const AxisSet vector = loop->ninner ? 1U << loop_vector_axis(loop) : 0;
   if (loop->is_across && e->op == EXPR_COMBINE) return "it adds up partial sums across lanes";
   if (loop->rows > 1 && e->axes & loop_outer_axes(loop) && e->axes & inner && !(e->axes & vector))
     return "a row that is not alone has a scalar along a middle axis";
@@ -213,7 +205,7 @@ static bool verify_needed(const Verifying *v, const Loop *loop, const Root *root
   for (ExprId id = 1; id < k->nexprs; id++) {
     const Expr *e = &k->exprs[id];
     if (!v->is_needed[id]) continue;
-    if (expr_is_reduction(e) && id != root->expr && !is_finished(loop, id, root->sweep) &&
+    if (expr_is_reduction(e) && id != root->expr && !loop_finishes(loop, id, root->sweep) &&
         !(loop->is_nested && is_root_of(loop, id, root->sweep)))
       return wrong_root(v, loop, root, "a sum that it needs is not finished");
     const char *why = why_not_together(loop, e);
@@ -234,7 +226,7 @@ static bool verify_needed(const Verifying *v, const Loop *loop, const Root *root
 static bool verify_store(const Verifying *v, const Loop *loop, const Root *root) {
   const Kernel *k = v->k;
   const AxisSet axes = root_axes(k, root), inner = loop_inner_axes(loop), own = axes & inner;
-  const AxisSet middle = loop->ninner ? inner & ~(1U << loop->order[loop->nouter + loop->ninner - 1]) : 0;
+  const AxisSet middle = loop->ninner ? inner & ~(1U << loop_vector_axis(loop)) : 0;
   if (loop_outer_axes(loop) & ~axes) return wrong_root(v, loop, root, "several outer iterations store one element");
   if (own && own != inner && !(loop->is_nested && own == middle))
     return wrong_root(v, loop, root, "several inner iterations store one element");

@@ -3,6 +3,7 @@
 #include "passes/memory/verify.h"
 
 #include "ir/kernel/overwrite.h"
+#include "ir/kernel/uses.h"
 #include "ir/support/escape.h"
 
 #include <string.h>

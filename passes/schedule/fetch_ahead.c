@@ -20,7 +20,7 @@ static int64_t least(int64_t a, int64_t b) {
 // The tensors that an outer iteration loads a row of; *nbytes is what it loads of them.
 static int count_tensors(const Fetching *f, const Loop *loop, int64_t *nbytes) {
   const Kernel *k = f->k;
-  const AxisSet outer = loop_outer_axes(loop), vector = 1U << loop->order[loop->nouter + loop->ninner - 1];
+  const AxisSet outer = loop_outer_axes(loop), vector = 1U << loop_vector_axis(loop);
   int count = 0;
   *nbytes = 0;
   memset(f->is_loaded, 0, k->naccesses * sizeof *f->is_loaded);
@@ -53,7 +53,7 @@ static int64_t choose_iterations(const Fetching *f, const Loop *loop, int ntenso
 // hold: a processor's own prefetching begins anew with each page and with each run along the axis.
 static int64_t choose_elements(const Fetching *f, const Loop *loop, int64_t nbytes) {
   enum { FAR = 1 << 10 };
-  const Axis *axis = &f->k->axes[loop->order[loop->nouter + loop->ninner - 1]];
+  const Axis *axis = &f->k->axes[loop_vector_axis(loop)];
   if (loop->ninner == 1 || loop->rows > 1 || axis->powers) return 0;
   const bool is_large = nbytes * axes_nelems(f->k, loop_outer_axes(loop)) > f->target->l2_nbytes;
   const int64_t chosen = schedule_number(f->overrides, SCHEDULE_AHEAD, is_large && !loop->prefetch ? FAR : 0);

@@ -26,10 +26,6 @@ typedef struct Keeping {
   bool *scratch, *with, *without; // by ExprId; by AccessId
 } Keeping;
 
-static int vector_axis(const Loop *loop) {
-  return loop->ninner ? loop->order[loop->nouter + loop->ninner - 1] : -1;
-}
-
 // Bytes that a place needs not read, in an outer iteration or in all, if it is given the mask.
 static int64_t spared_nbytes(Keeping *s, const Place *p, ExprId mask, AxisSet axes) {
   const Kernel *k = s->k;
@@ -47,8 +43,8 @@ static int64_t spared_nbytes(Keeping *s, const Place *p, ExprId mask, AxisSet ax
 static bool is_worth_it(Keeping *s, const Place *first, const Place *p, ExprId mask) {
   enum { NARROW = 4 * LANES };
   const Kernel *k = s->k;
-  int axis = vector_axis(p->loop);
-  if (axis < 0 || axis != vector_axis(first->loop) || first->loop->is_across || p->loop->is_across) return false;
+  int axis = loop_vector_axis(p->loop);
+  if (axis < 0 || axis != loop_vector_axis(first->loop) || first->loop->is_across || p->loop->is_across) return false;
   if (first->loop->tile || p->loop->tile || !(k->exprs[mask].axes >> axis & 1)) return false;
   if (first->loop->is_peeled || p->loop->is_peeled) return false; // vectors begin between bytes of bits
   if (k->axes[axis].powers && kernel_factor(k, k->axes[axis].extent, k->axes[axis].powers) % LANES) return false;
@@ -90,7 +86,7 @@ static bool keep(Keeping *s, ExprId mask) {
   const Loop *loop = p->loop;
   AxisSet axes = k->exprs[mask].axes;
   bool is_own = false;
-  int v = vector_axis(loop);
+  int v = loop_vector_axis(loop);
   Access a = {.type = TYPE_BOOLEAN};
   int64_t stride = (k->axes[v].extent + LANES - 1) / LANES * (LANES / 8);
   Powers powers = k->axes[v].powers;

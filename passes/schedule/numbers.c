@@ -133,7 +133,7 @@ static int64_t chain_length(int64_t width, int accumulators) {
 // are short.
 static void choose_runs(const Scheduling *s, Loop *loop) {
   if (!has_inner_sums(loop) || s->k->is_f64 || loop->is_across) return;
-  const int v = loop->order[loop->nouter + loop->ninner - 1];
+  const int v = loop_vector_axis(loop);
   const Axis *vector = &s->k->axes[v];
   const int64_t chain = chain_length(loop->tile ? loop->tile : vector->extent, loop->accumulators);
   const AxisSet middle =

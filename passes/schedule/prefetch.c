@@ -128,8 +128,7 @@ static bool find_loads_here(const Fetching *f, const LoopNode *nodes) {
 }
 
 static void fetch_run(const Fetching *f) {
-  const Index *lane = index_var(f->b, VAR_LANE, 0),
-              *extent = nelems(f, 1U << f->loop->order[f->loop->nouter + f->loop->ninner - 1]);
+  const Index *lane = index_var(f->b, VAR_LANE, 0), *extent = nelems(f, 1U << loop_vector_axis(f->loop));
   const Index *far = index_of(f->b, INDEX_ADD, lane, number(f, f->loop->ahead));
   const Index *is_next = index_var(f->b, VAR_IS_AHEAD, 0), *ahead_lane = index_var(f->b, VAR_AHEAD_LANE, 0);
   const Var middle = {VAR_AXIS, (uint32_t)f->middle};

@@ -56,7 +56,6 @@ struct Recipe {
 // uses.c: which expressions a sweep needs, and at which level.
 
 int vector_axis(const Recipe *r);
-int last_middle_axis(const Recipe *r); // -1: there is none
 AxisSet middle_axes(const Recipe *r);
 bool has_rows(const Recipe *r);
 bool varies_by_row(const Recipe *r, AxisSet axes);

@@ -2,40 +2,18 @@
 // again.
 #include "passes/schedule/traffic.h"
 
+#include "ir/kernel/uses.h"
+
 #include <string.h>
 
-typedef struct Sweep { // what one sweep of a loop loads
-  const Kernel *k;
-  const Loop *loop;
-  int number;
-  ExprId known;    // without being computed
-  bool *is_seen;   // by ExprId
-  bool *is_loaded; // by AccessId
-} Sweep;
-
-static bool is_finished(const Sweep *s, ExprId id) {
-  for (size_t i = 0; i < s->loop->nroots; i++) {
-    const Root *root = &s->loop->roots[i];
-    if (root->kind == ROOT_REDUCE_INNER && root->expr == id && root->sweep < s->number) return true;
-  }
-  return false;
-}
-
-// Expressions are a few dozen deep at most.
-static void mark_loads(const Sweep *s, ExprId id) { // NOLINT(misc-no-recursion)
-  if (!id || id == s->known || s->is_seen[id] || is_finished(s, id)) return;
-  s->is_seen[id] = true;
-  const Expr *e = &s->k->exprs[id];
-  if (e->op == EXPR_LOAD) s->is_loaded[e->access] = true;
-  for (int a = 0; a < 3; a++) mark_loads(s, e->args[a]);
-}
-
 void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, ExprId known, bool *is_seen, bool *is_loaded) {
+  const Finds finds = {.k = k, .loop = loop, .sums = sweep, .expr = known};
   memset(is_seen, 0, k->nexprs * sizeof *is_seen);
   memset(is_loaded, 0, k->naccesses * sizeof *is_loaded);
-  Sweep s = {k, loop, sweep, known, is_seen, is_loaded};
   for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].sweep == sweep) mark_loads(&s, loop->roots[i].expr);
+    if (loop->roots[i].sweep == sweep) mark_needed(&finds, loop->roots[i].expr, is_seen);
+  for (ExprId id = 1; id < k->nexprs; id++)
+    if (is_seen[id] && id != known && k->exprs[id].op == EXPR_LOAD) is_loaded[k->exprs[id].access] = true;
 }
 
 static int64_t access_nbytes(const Kernel *k, AccessId id, AxisSet axes) {

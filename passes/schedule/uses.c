@@ -1,17 +1,12 @@
 // Which expressions a sweep needs, how often, and where each is computed.
+#include "ir/kernel/uses.h"
 #include "passes/schedule/recipe.h"
 #include "passes/schedule/scheduling.h"
 
 #include <string.h>
 
 int vector_axis(const Recipe *r) {
-  const Loop *loop = r->loop;
-  return loop->ninner ? loop->order[loop->nouter + loop->ninner - 1] : -1;
-}
-
-int last_middle_axis(const Recipe *r) {
-  const Loop *loop = r->loop;
-  return loop->ninner > 1 ? loop->order[loop->nouter + loop->ninner - 2] : -1;
+  return loop_vector_axis(r->loop);
 }
 
 bool has_rows(const Recipe *r) {
@@ -48,9 +43,7 @@ bool is_lanewise(const Recipe *r, ExprId id) {
 }
 
 bool is_row_sum(const Recipe *r, ExprId id) {
-  for (size_t i = 0; i < r->loop->nroots; i++)
-    if (r->loop->roots[i].kind == ROOT_REDUCE_INNER && r->loop->roots[i].expr == id) return true;
-  return false;
+  return loop_finishes(r->loop, id, r->loop->nsweeps);
 }
 
 // The sweep that leaves a vector for later ones; no sweep: none does.
@@ -68,11 +61,16 @@ bool is_left(const Recipe *r, ExprId id) {
   return r->sweep == leaving_sweep(r, id);
 }
 
+// A sweep's own sums are there for what stands behind it.
+static Finds finds_of(const Recipe *r) {
+  const bool is_one = r->sweep != ALL_SWEEPS;
+  return (Finds){
+      .k = r->k, .loop = r->loop, .sums = is_one ? r->sweep + 1 : r->loop->nsweeps, .vectors = is_one ? r->sweep : 0};
+}
+
 void need_expr(Recipe *r, ExprId id) {
-  if (!id || r->is_needed[id]) return;
-  r->is_needed[id] = true;
-  if (is_row_sum(r, id) || is_found_again(r, id)) return;
-  for (int a = 0; a < 3; a++) need_expr(r, r->k->exprs[id].args[a]);
+  const Finds finds = finds_of(r);
+  mark_needed(&finds, id, r->is_needed);
 }
 
 ExprOp root_reduction(const Recipe *r, const Root *root) {
@@ -122,9 +120,9 @@ static void count_uses(Recipe *r, int sweep) {
     r->nuses[root_operand(r, root)]++;
     need_expr(r, root_operand(r, root));
   }
+  const Finds finds = finds_of(r);
   for (ExprId id = 1; id < r->k->nexprs; id++)
-    for (int a = 0; a < 3 && r->is_needed[id] && !is_row_sum(r, id) && !is_found_again(r, id); a++)
-      r->nuses[r->k->exprs[id].args[a]]++;
+    for (int a = 0; a < 3 && r->is_needed[id] && !is_found(&finds, id); a++) r->nuses[r->k->exprs[id].args[a]]++;
 }
 
 // Whether a sum is of products that nothing else in its sweep uses.

@@ -3,6 +3,7 @@
 #include "backends/codegen/emit/flow.h"
 
 #include "ir/kernel/overwrite.h"
+#include "ir/kernel/uses.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,26 +55,9 @@ typedef struct Search { // of a program, from loop to loop
   bool *is_marked; // by ExprId of the kernel at hand
 } Search;
 
-static bool is_inner_result(const Loop *loop, ExprId id) {
-  for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].expr == id) return true;
-  return false;
-}
-
-// Marks the expressions that one needs to be known; what a sweep has added up is.
-static void mark(const Kernel *k, const Loop *loop, ExprId id, bool is_operand, bool *is_marked) {
-  if (!id || is_marked[id] || (!is_operand && is_inner_result(loop, id))) return;
-  is_marked[id] = true;
-  for (int a = 0; a < 3; a++) mark(k, loop, k->exprs[id].args[a], false, is_marked);
-}
-
-static void mark_root(const Kernel *k, const Loop *loop, const Root *root, bool *is_marked) {
-  mark(k, loop, root->expr, root->kind == ROOT_REDUCE_INNER, is_marked);
-}
-
 static void mark_all(const Kernel *k, const Loop *loop, bool *is_marked) {
   memset(is_marked, 0, k->nexprs * sizeof *is_marked);
-  for (size_t i = 0; i < loop->nroots; i++) mark_root(k, loop, &loop->roots[i], is_marked);
+  for (size_t i = 0; i < loop->nroots; i++) loop_mark_root(k, loop, &loop->roots[i], is_marked);
 }
 
 static bool is_memory_access(const Expr *e) {
@@ -144,7 +128,7 @@ static bool find_temporary_outputs(Search *s, size_t kernel, size_t maker, uint3
     const Loop *loop = &k->loops[read->loop - first];
     for (size_t r = 0; r < loop->nroots; r++) {
       memset(s->is_marked, 0, k->nexprs * sizeof *s->is_marked);
-      mark_root(k, loop, &loop->roots[r], s->is_marked);
+      loop_mark_root(k, loop, &loop->roots[r], s->is_marked);
       if (reads_temporary(k, s->is_marked, temporary)) add_root_outputs(f, k, read->loop, &loop->roots[r], &outputs);
     }
   }
