@@ -83,7 +83,7 @@ bool infer_batch_norm_backward(Inference *inf, Node *node) {
 }
 
 Extent norm_ngroups(const Node *node) {
-  if (!operator_has_attribute(node->op, "groups")) return EXTENT_UNKNOWN;
+  if (node->op->norm_scope != SCOPE_GROUP) return EXTENT_UNKNOWN;
   int64_t groups = node_s64(node, "groups");
   return groups ? EXTENT(groups) : node->inputs[0]->shape.extent[norm_channel_axis(node)];
 }
@@ -91,8 +91,8 @@ Extent norm_ngroups(const Node *node) {
 uint32_t norm_reduced_axes(const Node *node) {
   const Shape *src = &node->inputs[0]->shape;
   uint32_t all = (1U << src->rank) - 1;
-  if (operator_has_attribute(node->op, "begin_norm_axis")) return all & ~((1U << layer_norm_begin_axis(node)) - 1);
-  if (operator_has_attribute(node->op, "groups")) return all & ~1U;
+  if (node->op->norm_scope == SCOPE_ROW) return all & ~((1U << layer_norm_begin_axis(node)) - 1);
+  if (node->op->norm_scope == SCOPE_GROUP) return all & ~1U;
   if (!batch_norm_has_broadcast_statistics(node)) return all & ~(1U << norm_channel_axis(node));
   uint32_t reduced = 0;
   for (int i = 0; i < src->rank; i++)

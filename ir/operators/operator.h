@@ -57,15 +57,25 @@ typedef struct TypeVariable {
 
 typedef enum Trait {
   TRAIT_ELEMENTWISE = 1 << 0, // output element i depends on the inputs' elements i, after numpy broadcasting
-  TRAIT_CANCELS = 1 << 2,     // a norm's gradient through its statistics: over very few elements nearly all cancels
-  TRAIT_VARIADIC = 1 << 1,    // the last input repeats, up to MAX_VARIADIC
+  TRAIT_ALONG_AXIS = 1 << 1,  // elementwise, but its result differs along the axis that the attribute `axis` names
+  TRAIT_REDUCES = 1 << 2,     // reduces the axes that the attribute `axes` names; `keep_dims` keeps them, of extent 1
+  TRAIT_VARIADIC = 1 << 3,    // the last input repeats, up to MAX_VARIADIC
   TRAIT_MOVES = 1 << 4,       // the output's elements are input 0's at other places
-  TRAIT_ADJOINT = 1 << 5,     // the output's elements are sums over taps: ir/operators/interpolate.h
+  TRAIT_PIECES = 1 << 5,      // each input becomes a part of the output by itself
+  TRAIT_ADJOINT = 1 << 6,     // the output's elements are sums over taps: ir/operators/interpolate.h
   TRAIT_RESAMPLES = 1 << 7,   // attributes and operands are as in ir/operators/interpolate.h
-  TRAIT_PIECES = 1 << 6,      // each input becomes a part of the output by itself
-  TRAIT_QUANTIZES = 1 << 8,   // rounds to so few digits that another last place of what it rounds may show as a step
-  TRAIT_WIDE = 1 << 3,        // what it passes through leaves f32's range where its result does not
+  TRAIT_CANCELS = 1 << 8,     // a norm's gradient through its statistics: over very few elements nearly all cancels
+  TRAIT_QUANTIZES = 1 << 9,   // rounds to so few digits that another last place of what it rounds may show as a step
+  TRAIT_WIDE = 1 << 10,       // what it passes through leaves f32's range where its result does not
 } Trait;
+
+// The elements of src that one statistic of a norm is taken over (ir/operators/norm.h).
+typedef enum NormScope {
+  SCOPE_NONE,    // the operator is no norm
+  SCOPE_CHANNEL, // a channel, in all of the batch; of broadcast statistics: all along their axes of extent 1
+  SCOPE_ROW,     // the axes from the attribute `begin_norm_axis` on
+  SCOPE_GROUP    // a group of channels, in one element of the batch: the attribute `groups` says how many there are
+} NormScope;
 
 // What is known of the first result from the ranges of the inputs of its kind (ir/operators/range.h).
 typedef enum Keeps {
@@ -94,6 +104,7 @@ struct Operator {
   // tells warnings too, and resolves what a name's document says of absent operands. Called once, by readers.
   bool (*check)(Node *node, Diagnostics *d);
   unsigned traits;
+  NormScope norm_scope;
   Keeps keeps;
   bool is_commutative; // in its first two inputs, the bits of the result included
   const char *doc;     // one line
@@ -173,6 +184,10 @@ NamedAttribute named_attribute(OperatorName n, uint32_t i);
 void node_set_defaults(Node *node);
 
 bool operator_has_attribute(const Operator *op, const char *name);
+
+// Whether an attribute names an axis that operands or results lie along, so that numpy's alignment at the right does
+// not say where they are.
+bool operator_places_by_axis(const Operator *op);
 
 // Attribute of a valid node by canonical name; it must exist.
 const AttributeValue *node_attribute(const Node *node, const char *name);

@@ -209,6 +209,13 @@ bool operator_has_attribute(const Operator *op, const char *name) {
   return find_attribute(op, name) < op->nattributes;
 }
 
+bool operator_places_by_axis(const Operator *op) {
+  bool places = op->traits & TRAIT_ALONG_AXIS;
+  for (uint32_t i = 0; i < op->ninputs; i++) places |= op->inputs[i].is_per_channel;
+  for (uint32_t i = 0; i < op->noutputs; i++) places |= op->outputs[i].is_per_channel;
+  return places;
+}
+
 static uint32_t attribute_index(const Operator *op, const char *name) {
   uint32_t i = find_attribute(op, name);
   assert(i < op->nattributes);

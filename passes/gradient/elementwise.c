@@ -5,7 +5,7 @@
 
 // By an operator of its own, from the input or, as use_dst says, the output: from which saves less.
 static bool can_use_dst(const Node *node, const Operator *backward) {
-  if (!operator_has_attribute(backward, "use_dst")) return false;
+  if (!backward->inputs[0].dst_name) return false;
   return node->op->id != OP_Elu || node_f32(node, "alpha") >= 0; // else dst does not tell where src was
 }
 
@@ -14,7 +14,7 @@ static void make_own(Gradient *g, const Node *node, Value *diff, OperatorId id) 
   bool use_dst = can_use_dst(node, &operators[id]) && (!gradient_is_at_hand(g, src) || gradient_is_at_hand(g, dst));
   Node *backward = gradient_node(g, id, node);
   if (!backward) return;
-  if (operator_has_attribute(backward->op, "use_dst")) gradient_attribute(backward, "use_dst")->boolean = use_dst;
+  if (backward->op->inputs[0].dst_name) gradient_attribute(backward, "use_dst")->boolean = use_dst;
   node_set_input(backward, 0, gradient_saved(g, use_dst ? dst : src));
   node_set_input(backward, 1, diff);
   gradient_give(g, src, gradient_output(g, backward, 0, src->type, &src->shape));

@@ -93,10 +93,10 @@ static void set_statistics(Gradient *g, const Node *node, Node *backward) {
   node_set_input(again, 0, gradient_saved(g, src));
   gradient_output(g, again, 0, src->type, &src->shape);
   Shape shape = {.rank = 0};
-  int64_t groups = operator_has_attribute(node->op, "groups") ? node_s64(node, "groups") : -1;
-  for (int i = 0; i < (groups < 0 ? layer_norm_begin_axis(node) : 1); i++)
+  const bool has_groups = node->op->norm_scope == SCOPE_GROUP;
+  for (int i = 0; i < (has_groups ? 1 : layer_norm_begin_axis(node)); i++)
     shape.extent[shape.rank++] = src->shape.extent[i];
-  if (groups >= 0) shape.extent[shape.rank++] = groups ? EXTENT(groups) : src->shape.extent[norm_channel_axis(node)];
+  if (has_groups) shape.extent[shape.rank++] = norm_ngroups(node);
   const Value *gamma = forward_input(node, "gamma");
   Type type = gamma ? gamma->type : src->type == TYPE_F64 ? TYPE_F64 : TYPE_F32; // statistics and parameters have one
   set_input(backward, "mean", gradient_output(g, again, 1, type, &shape));

@@ -22,8 +22,6 @@
 #include "passes/schedule/schedule.h"
 #include "passes/schedule/traffic.h"
 
-#include <string.h>
-
 enum {
   MOST_NODES = 128,  // in a region: as many expressions as are still found quickly, and as a reader can follow
   MOST_SUMS = 4,     // operators with sums in a region
@@ -103,14 +101,13 @@ static bool is_data(const Value *v, const Shape *domain) {
   return v && shape_nelems(&v->shape) >= shape_nelems(domain) && shape_nelems(domain) > 1;
 }
 
-// Operands and results lie in a wider domain as numpy would put them, and not along axes that an attribute names.
+// Whether operands and results lie in a wider domain where numpy would put them.
 static bool is_spreadable(const Node *node) {
-  return has_trait(node, TRAIT_ELEMENTWISE) && !operator_has_attribute(node->op, "data_format") &&
-         !operator_has_attribute(node->op, "axis");
+  return has_trait(node, TRAIT_ELEMENTWISE) && !operator_places_by_axis(node->op);
 }
 
 static bool is_aligned(const Node *maker) {
-  return operator_has_attribute(maker->op, "keep_dims") ? node_bool(maker, "keep_dims") : is_spreadable(maker);
+  return has_trait(maker, TRAIT_REDUCES) ? node_bool(maker, "keep_dims") : is_spreadable(maker);
 }
 
 static bool is_statistic_operand(const Node *node, const Value *v) {
@@ -126,12 +123,12 @@ static Type computed_type(const Node *node) {
 // Whether the value is a statistic that one norm makes and another of the same axes takes: it varies over the same axes
 // of the kernel for both. Of another type than is computed with, it would have to be rounded first.
 static bool is_of_same_norm(const Node *maker, const Value *v, const Node *user) {
-  bool are_norms = strcmp(maker->op->family, "norm") == 0 && strcmp(user->op->family, "norm") == 0;
-  if (!are_norms || !maker->op->outputs[v->output_slot].is_statistic || !is_statistic_operand(user, v)) return false;
+  const NormScope scope = maker->op->norm_scope;
+  if (scope == SCOPE_NONE || user->op->norm_scope == SCOPE_NONE) return false;
+  if (!maker->op->outputs[v->output_slot].is_statistic || !is_statistic_operand(user, v)) return false;
   if (v->type != computed_type(user) || norm_cancels(user)) return false;
-  bool has_groups = operator_has_attribute(maker->op, "groups");
-  if (has_groups != operator_has_attribute(user->op, "groups")) return false;
-  if (has_groups && !extent_equals(norm_ngroups(maker), norm_ngroups(user))) return false;
+  if ((scope == SCOPE_GROUP) != (user->op->norm_scope == SCOPE_GROUP)) return false;
+  if (scope == SCOPE_GROUP && !extent_equals(norm_ngroups(maker), norm_ngroups(user))) return false;
   return shape_equals(&maker->inputs[0]->shape, &user->inputs[0]->shape) &&
          norm_reduced_axes(maker) == norm_reduced_axes(user);
 }
@@ -306,7 +303,7 @@ static bool have_same_groups(const NodeList *list) {
   const Node *first = NULL;
   for (uint32_t i = 0; i < list->count; i++) {
     const Node *node = list->nodes[i];
-    if (!operator_has_attribute(node->op, "groups")) continue;
+    if (node->op->norm_scope != SCOPE_GROUP) continue;
     if (first && (norm_channel_axis(first) != norm_channel_axis(node) ||
                   !extent_equals(norm_ngroups(first), norm_ngroups(node))))
       return false;

@@ -211,7 +211,7 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
     if (i == 0 || shape_nelems(&shape) > shape_nelems(&l.domain) ||
         (shape_nelems(&shape) == shape_nelems(&l.domain) && shape.rank > l.domain.rank))
       l.domain = shape;
-    if (!operator_has_attribute(nodes[i]->op, "groups")) continue;
+    if (nodes[i]->op->norm_scope != SCOPE_GROUP) continue;
     l.split_axis = norm_channel_axis(nodes[i]);
     Extent channels = nodes[i]->inputs[0]->shape.extent[l.split_axis];
     l.nparts = norm_ngroups(nodes[i]);

@@ -21,8 +21,8 @@ typedef struct Fold {
 } Fold;
 
 static bool is_foldable(const Node *node, bool *is_splat) {
-  // of what goes along an axis, equal elements may come to be different
-  *is_splat = node->op->traits & TRAIT_ELEMENTWISE && node->noutputs == 1 && !operator_has_attribute(node->op, "axis");
+  const unsigned traits = node->op->traits;
+  *is_splat = traits & TRAIT_ELEMENTWISE && !(traits & TRAIT_ALONG_AXIS) && node->noutputs == 1;
   bool has_inputs = false;
   for (uint32_t i = 0; i < node->ninputs; i++) {
     const Value *v = node->inputs[i];

@@ -24,12 +24,12 @@ static size_t extent_product(const Shape *shape, int begin, int end) {
 }
 
 bool norm_groups(const Node *node, NormGroups *out) {
-  if (strcmp(node->op->family, "norm") != 0 || batch_norm_has_broadcast_statistics(node)) return false;
+  if (node->op->norm_scope == SCOPE_NONE || batch_norm_has_broadcast_statistics(node)) return false;
   const Shape *src = &node->inputs[0]->shape;
-  if (operator_has_attribute(node->op, "begin_norm_axis")) {
+  if (node->op->norm_scope == SCOPE_ROW) {
     int k = layer_norm_begin_axis(node);
     *out = (NormGroups){1, extent_product(src, 0, k), extent_product(src, k, src->rank)};
-  } else if (operator_has_attribute(node->op, "groups")) {
+  } else if (node->op->norm_scope == SCOPE_GROUP) {
     if (norm_channel_axis(node) != 1) return false;
     size_t count = (size_t)extent_value(norm_ngroups(node)) * extent_product(src, 0, 1);
     *out = (NormGroups){1, count, extent_product(src, 0, src->rank) / (count ? count : 1)};

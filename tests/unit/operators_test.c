@@ -52,6 +52,27 @@ static void rows_are_complete(void **state) {
   }
 }
 
+// A trait or a scope promises attributes that the passes then read, and no other row has those of a norm.
+static void columns_promise_attributes_that_are_there(void **state) {
+  static const char *const scopes[] = {[SCOPE_ROW] = "begin_norm_axis", [SCOPE_GROUP] = "groups"};
+  (void)state;
+  for (size_t i = 0; i < OP_COUNT; i++) {
+    const Operator *op = &operators[i];
+    assert_int_equal(strcmp(op->family, "norm") == 0, op->norm_scope != SCOPE_NONE);
+    for (NormScope scope = SCOPE_ROW; scope <= SCOPE_GROUP; scope++)
+      assert_int_equal(operator_has_attribute(op, scopes[scope]), op->norm_scope == scope);
+    if (op->norm_scope == SCOPE_CHANNEL) assert_true(operator_has_attribute(op, "data_format"));
+    assert_int_equal(operator_has_attribute(op, "keep_dims"), (op->traits & TRAIT_REDUCES) != 0);
+    if (op->traits & TRAIT_REDUCES) assert_true(operator_has_attribute(op, "axes"));
+    if (op->traits & TRAIT_ALONG_AXIS) assert_true(op->traits & TRAIT_ELEMENTWISE);
+    if (!(op->traits & TRAIT_ELEMENTWISE)) continue;
+    assert_int_equal(operator_has_attribute(op, "axis"), (op->traits & TRAIT_ALONG_AXIS) != 0);
+    assert_int_equal(operator_has_attribute(op, "axis") || operator_has_attribute(op, "data_format"),
+                     operator_places_by_axis(op));
+    assert_int_equal(operator_has_attribute(op, "use_dst"), op->inputs[0].dst_name != NULL);
+  }
+}
+
 static TypeSet types_of(const Operator *op, char letter) {
   for (const TypeVariable *t = op->types; t->letter; t++)
     if (t->letter == letter) return t->types;
@@ -477,6 +498,7 @@ static void variances_scales_and_what_roots_are_of_ask_for_positive_data(void **
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_are_complete),
+      cmocka_unit_test(columns_promise_attributes_that_are_there),
       cmocka_unit_test(operands_are_named_typed_and_hidden_ones_last),
       cmocka_unit_test(type_variables_are_distinct_and_used),
       cmocka_unit_test(attributes_are_named_and_their_defaults_in_range),
