@@ -35,6 +35,7 @@ typedef struct Pass {
   bool (*run)(Graph *g, PassContext *c); // true: the graph changed
   const char *doc;                       // one line
   const Rules *rules;                    // that it applies; NULL: none
+  bool is_needed;                        // by lowering: the pass runs even when it is disabled
 } Pass;
 
 // Whether the context names a pass or a rule among those to leave out.

@@ -39,19 +39,18 @@
 #include <time.h>
 
 const Pass passes[] = {
-    {"dead-code", pass_dead_code, "remove nodes that no output needs", NULL},
-    {"casts", pass_casts, "remove casts that a later one undoes", &casts_rules},
-    {"fold-constants", pass_fold_constants, "compute what follows from constants alone", NULL},
-    {"simplify", pass_simplify, "apply algebraic identities", &simplify_rules},
-    {"movement", pass_movement, "join, move and remove reshapes and transposes", &movement_rules},
-    {"common-subexpressions", pass_common_subexpressions, "compute once what is computed twice", NULL},
-    {"recognise", pass_recognise, "make norms that are spelled out their operators", NULL},
+    {"dead-code", pass_dead_code, "remove nodes that no output needs", NULL, false},
+    {"casts", pass_casts, "remove casts that a later one undoes", &casts_rules, false},
+    {"fold-constants", pass_fold_constants, "compute what follows from constants alone", NULL, false},
+    {"simplify", pass_simplify, "apply algebraic identities", &simplify_rules, false},
+    {"movement", pass_movement, "join, move and remove reshapes and transposes", &movement_rules, false},
+    {"common-subexpressions", pass_common_subexpressions, "compute once what is computed twice", NULL, false},
+    {"recognise", pass_recognise, "make norms that are spelled out their operators", NULL, false},
     {"split-groups", pass_split_groups, "take group norms and their gradients with channels last in steps by channel",
-     NULL},
-    {"reshape-orders", pass_reshape_orders, "copy what a reshape takes where it is not row-major", NULL},
-    {"quantize-scales", pass_quantize_scales, "make constants of lists of scales", NULL},
-    {"fuse", pass_fuse, "mark the nodes that become one kernel", NULL},
-};
+     NULL, false},
+    {"reshape-orders", pass_reshape_orders, "copy what a reshape takes where it is not row-major", NULL, true},
+    {"quantize-scales", pass_quantize_scales, "make constants of lists of scales", NULL, true},
+    {"fuse", pass_fuse, "mark the nodes that become one kernel", NULL, true}};
 const size_t npasses = sizeof passes / sizeof *passes;
 
 // A graph that a pass has spoilt is a mistake in ngrad.
@@ -83,13 +82,9 @@ static double now_ms(void) {
 
 bool pipeline_run(Graph *g, PassContext *c) {
   for (size_t i = 0; i < npasses && !c->failed; i++) {
-    bool is_fuse = passes[i].run == pass_fuse; // regions are needed, one a node if nothing else
-    bool is_relied_on =
-        is_fuse || passes[i].run == pass_reshape_orders || passes[i].run == pass_quantize_scales; // by the lowering
-    bool is_left_out = pass_is_disabled(c, passes[i].name);
-    if (is_left_out && is_fuse) c->no_fuse = true;
+    bool runs = passes[i].is_needed || !pass_is_disabled(c, passes[i].name);
     double start = now_ms();
-    bool changed = (!is_left_out || is_relied_on) && passes[i].run(g, c);
+    bool changed = runs && passes[i].run(g, c);
     double took = now_ms() - start;
     if (changed && !c->failed) verify_after(g, c, passes[i].name);
     if (c->watch && !c->failed) c->watch(c->watcher, g, passes[i].name, changed, took);

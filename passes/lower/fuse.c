@@ -61,6 +61,7 @@ typedef struct Fusion {
   Region *regions;
   uint32_t *next; // by node's index; NONE ends a region
   ExprId *value_expr;
+  bool is_off; // each node stays a region of its own
   bool changed;
 } Fusion;
 
@@ -482,7 +483,7 @@ static void try_merge(Fusion *f, Node *node, uint32_t other) {
 
 static void visit(Fusion *f, Node *node) {
   Candidate list[MOST_CANDIDATES];
-  uint32_t count = f->c->no_fuse ? 0 : find_candidates(node, list), i = 0;
+  uint32_t count = f->is_off ? 0 : find_candidates(node, list), i = 0;
   const char *why[MOST_CANDIDATES];
   f->regions[node->index] =
       (Region){node_domain(node), node->index, 1, has_sums(node), !is_spreadable(node), false, UNKNOWN};
@@ -497,7 +498,7 @@ static void visit(Fusion *f, Node *node) {
 }
 
 bool pass_fuse(Graph *g, PassContext *c) {
-  Fusion f = {.g = g, .c = c};
+  Fusion f = {.g = g, .c = c, .is_off = c->no_fuse || pass_is_disabled(c, "fuse")};
   arena_init(&f.scratch, c->allocator);
   f.regions = ARENA_ARRAY(&f.scratch, Region, g->nnodes);
   f.next = ARENA_ARRAY(&f.scratch, uint32_t, g->nnodes);

@@ -4,6 +4,7 @@
 
 #include "passes/pass.h"
 
+// With fusion off or disabled each node becomes one.
 bool pass_fuse(Graph *g, PassContext *c);
 
 #endif
