@@ -2,7 +2,7 @@
 #ifndef NGRAD_PASSES_PASS_H
 #define NGRAD_PASSES_PASS_H
 
-#include "ir/graph/graph.h"
+#include "ir/graph/partition.h"
 #include "ir/loops/target.h"
 
 struct ScheduleOverrides; // passes/schedule/schedule.h
@@ -26,8 +26,9 @@ typedef struct PassContext {
   void (*watch)(void *watcher, const Graph *g, const char *pass, bool changed, double milliseconds);
   void *watcher;
   bool no_fuse;
-  bool fast_math; // rewrites that do not hold for every IEEE value are allowed
-  bool failed;    // a pass could not do its work: out of memory, or told in diagnostics
+  Partition *partition; // that fuse made, in the graph's arena; NULL: it has not run
+  bool fast_math;       // rewrites that do not hold for every IEEE value are allowed
+  bool failed;          // a pass could not do its work: out of memory, or told in diagnostics
 } PassContext;
 
 typedef struct Pass {

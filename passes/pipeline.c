@@ -81,6 +81,7 @@ static double now_ms(void) {
 }
 
 bool pipeline_run(Graph *g, PassContext *c) {
+  c->partition = NULL;
   for (size_t i = 0; i < npasses && !c->failed; i++) {
     bool runs = passes[i].is_needed || !pass_is_disabled(c, passes[i].name);
     double start = now_ms();
@@ -139,8 +140,8 @@ static bool verify_memory(const Program *p, PassContext *c) {
 #endif
 
 static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, LoweredPart part, int vector_axis,
-                                ExprId *value_expr, PassContext *c) {
-  Kernel *k = lower_region(&p->arena, p->graph, nodes, nnodes, part, value_expr);
+                                const LowerScratch *scratch, PassContext *c) {
+  Kernel *k = lower_region(&p->arena, p->graph, nodes, nnodes, part, scratch);
   if (!k) {
     c->failed = true;
     error_out_of_memory(c->diagnostics);
@@ -168,20 +169,19 @@ static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, L
 // A kernel for all these results of a node, or the first has one of its own. Constants that count as one number each
 // leave sums over some of the axes that others go over; those of a tensor that is loaded are always alike. Sums of sums
 // over two axes may want vectors along the first, though no tensor lies so.
-static bool add_kernels_of_node(Program *p, Node *node, uint32_t slots, ExprId *value_expr, PassContext *c) {
+static bool add_kernels_of_node(Program *p, Node *node, uint32_t slots, const LowerScratch *scratch, PassContext *c) {
   uint32_t first = slots & -slots;
-  Kernel *k = scheduled_region(p, &node, 1, (LoweredPart){.slots = slots}, BEST_AXIS, value_expr, c);
+  Kernel *k = scheduled_region(p, &node, 1, (LoweredPart){.slots = slots}, BEST_AXIS, scratch, c);
   const LoweredPart spread = {.slots = slots, .spreads_constants = true};
   for (int axis = BEST_AXIS; !k && !c->failed && first == slots && axis < MAX_AXES; axis++)
-    k = scheduled_region(p, &node, 1, spread, axis, value_expr, c);
+    k = scheduled_region(p, &node, 1, spread, axis, scratch, c);
   if (c->failed) return false;
   if (k) {
     p->kernels[p->nkernels++] = k;
     return true;
   }
   if (first != slots)
-    return add_kernels_of_node(p, node, first, value_expr, c) &&
-           add_kernels_of_node(p, node, slots & ~first, value_expr, c);
+    return add_kernels_of_node(p, node, first, scratch, c) && add_kernels_of_node(p, node, slots & ~first, scratch, c);
   fail_at(c, node, "no schedule for these shapes");
   return false;
 }
@@ -194,9 +194,9 @@ static uint32_t made_slots(const Node *node) {
 }
 
 // Each input by itself becomes a part of the output.
-static bool add_kernels_of_pieces(Program *p, Node *node, ExprId *value_expr, PassContext *c) {
+static bool add_kernels_of_pieces(Program *p, Node *node, const LowerScratch *scratch, PassContext *c) {
   for (uint32_t i = 0; i < node->ninputs; i++) {
-    Kernel *k = scheduled_region(p, &node, 1, (LoweredPart){.slots = UINT32_MAX, .piece = i}, BEST_AXIS, value_expr, c);
+    Kernel *k = scheduled_region(p, &node, 1, (LoweredPart){.slots = UINT32_MAX, .piece = i}, BEST_AXIS, scratch, c);
     if (!k) return false;
     p->kernels[p->nkernels++] = k;
   }
@@ -204,42 +204,36 @@ static bool add_kernels_of_pieces(Program *p, Node *node, ExprId *value_expr, Pa
 }
 
 // One kernel, or, where no schedule carries all of a region, one a node.
-static bool add_kernels(Program *p, Node *const *nodes, size_t nnodes, ExprId *value_expr, PassContext *c) {
-  if (nodes[0]->op->traits & TRAIT_PIECES) return add_kernels_of_pieces(p, nodes[0], value_expr, c);
-  if (nnodes == 1) return add_kernels_of_node(p, nodes[0], made_slots(nodes[0]), value_expr, c);
-  Kernel *k = scheduled_region(p, nodes, nnodes, WHOLE, BEST_AXIS, value_expr, c);
+static bool add_kernels(Program *p, Node *const *nodes, size_t nnodes, const LowerScratch *scratch, PassContext *c) {
+  if (nodes[0]->op->traits & TRAIT_PIECES) return add_kernels_of_pieces(p, nodes[0], scratch, c);
+  if (nnodes == 1) return add_kernels_of_node(p, nodes[0], made_slots(nodes[0]), scratch, c);
+  Kernel *k = scheduled_region(p, nodes, nnodes, WHOLE, BEST_AXIS, scratch, c);
   if (c->failed) return false;
   if (k) {
     p->kernels[p->nkernels++] = k;
     return true;
   }
-  for (size_t i = 0; i < nnodes; i++) nodes[i]->region = nodes[i]->index; // no longer one
   for (size_t i = 0; i < nnodes; i++)
-    if (!add_kernels(p, &nodes[i], 1, value_expr, c)) return false;
+    if (!add_kernels(p, &nodes[i], 1, scratch, c)) return false;
   return true;
 }
 
 static bool lower_all(Program *p, PassContext *c) {
   const Graph *g = p->graph;
-  Node **nodes = ARENA_ARRAY(&p->arena, Node *, g->nnodes + 1);
-  uint32_t *next = ARENA_ARRAY(&p->arena, uint32_t, g->nnodes + 1); // nodes of a region, as lists in the graph's order
-  uint32_t *first = ARENA_ARRAY(&p->arena, uint32_t, g->nnodes + 1);
-  ExprId *value_expr = ARENA_ARRAY(&p->arena, ExprId, g->nvalues + 1);
-  if (!nodes || !next || !first || !value_expr) {
+  const Partition *regions = p->partition;
+  Node **nodes = ARENA_ARRAY(&p->arena, Node *, g->nnodes);
+  LowerScratch scratch;
+  if (!nodes || !lower_scratch_init(&scratch, &p->arena, g)) {
     c->failed = true;
     return error_out_of_memory(c->diagnostics);
   }
-  for (uint32_t i = (uint32_t)g->nnodes; i-- > 0;) { // index + 1; 0 ends a list
-    uint32_t region = g->nodes[i]->region;
-    next[i] = first[region];
-    first[region] = i + 1;
-  }
-  for (uint32_t i = 0; i < g->nnodes; i++) { // a region stands at its last node, which names it
-    if (g->nodes[i]->region != i) continue;
+  for (uint32_t region = 0; region < g->nnodes; region++) {
     size_t count = 0;
-    for (uint32_t n = first[i]; n; n = next[n - 1]) nodes[count++] = g->nodes[n - 1];
-    if (!add_kernels(p, nodes, count, value_expr, c)) return false;
+    for (uint32_t i = regions->first[region]; i != NO_NODE; i = regions->next[i]) nodes[count++] = g->nodes[i];
+    if (count && !add_kernels(p, nodes, count, &scratch, c)) return false;
   }
+  for (size_t i = p->nkernels; i-- > 0;)
+    for (size_t n = 0; n < p->kernels[i]->nnodes; n++) p->first_kernel[p->kernels[i]->nodes[n]->index] = (uint32_t)i;
   if (!plan_memory(p)) {
     c->failed = true;
     return error_out_of_memory(c->diagnostics);
@@ -259,12 +253,14 @@ Program *pipeline_lower(Graph *g, PassContext *c) {
     size_t most = g->nvalues + 1; // a result may have one of its own, and so may an input
     for (size_t i = 0; i < g->nnodes; i++) most += g->nodes[i]->ninputs;
     p->graph = g;
+    p->partition = c->partition;
     p->loop_tree = loop_tree;
     p->kernels = ARENA_ARRAY(&arena, Kernel *, most);
+    p->first_kernel = ARENA_ARRAY(&arena, uint32_t, g->nnodes);
     p->value_offset = ARENA_ARRAY(&arena, size_t, g->nvalues + 1);
     p->is_in_workspace = ARENA_ARRAY(&arena, bool, g->nvalues + 1);
   }
-  if (!p || !p->kernels || !p->value_offset || !p->is_in_workspace) {
+  if (!p || !p->kernels || !p->first_kernel || !p->value_offset || !p->is_in_workspace) {
     c->failed = true;
     error_out_of_memory(c->diagnostics);
     arena_deinit(&arena);

@@ -49,8 +49,7 @@ static bool show_yaml(const Build *b, const Graph *g, Text *out) {
 }
 
 static bool show_dot(const Build *b, const Graph *g, Text *out) {
-  (void)b;
-  dot_print(g, out);
+  dot_print(g, b->passes.partition, out);
   return true;
 }
 

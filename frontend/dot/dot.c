@@ -54,34 +54,19 @@ static void print_arrows(const Node *node, Text *out) {
   }
 }
 
-// Regions are numbered by their last nodes, so the graph's last node tells whether there are any.
-static bool has_regions(const Graph *g) {
-  return g->nnodes > 1 && g->nodes[g->nnodes - 1]->region == g->nnodes - 1;
-}
-
 // Nodes as boxes; those of a region, in a frame of their own.
-static void print_boxes(const Graph *g, Text *out) {
-  if (!has_regions(g)) {
-    for (size_t i = 0; i < g->nnodes; i++) print_box(g->nodes[i], out);
-    return;
-  }
-  uint32_t *next = allocator_alloc(out->allocator, 2 * g->nnodes * sizeof *next), *first = next + g->nnodes;
-  out->out_of_memory |= !next;
-  for (size_t i = 0; next && i < g->nnodes; i++) first[i] = 0; // of a region's list: index + 1
-  for (size_t i = g->nnodes; next && i-- > 0;) {
-    next[i] = first[g->nodes[i]->region];
-    first[g->nodes[i]->region] = (uint32_t)i + 1;
-  }
-  for (size_t region = 0; next && region < g->nnodes; region++) {
-    if (!first[region]) continue;
+static void print_boxes(const Graph *g, const Partition *partition, Text *out) {
+  const bool has_frames = partition && g->nnodes > 1;
+  for (size_t i = 0; i < g->nnodes && !has_frames; i++) print_box(g->nodes[i], out);
+  for (size_t region = 0; region < g->nnodes && has_frames; region++) {
+    if (partition->first[region] == NO_NODE) continue;
     text_format(out, "  subgraph cluster_%zu {\n", region);
-    for (uint32_t n = first[region]; n; n = next[n - 1]) print_box(g->nodes[n - 1], out);
+    for (uint32_t i = partition->first[region]; i != NO_NODE; i = partition->next[i]) print_box(g->nodes[i], out);
     text_add_string(out, "  }\n");
   }
-  allocator_free(out->allocator, next);
 }
 
-void dot_print(const Graph *g, Text *out) {
+void dot_print(const Graph *g, const Partition *partition, Text *out) {
   text_add_string(out, "digraph \"");
   text_add_user_string(out, SINK_DOT, g->name);
   text_add_string(out, "\" {\n  node [fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\"];\n");
@@ -90,7 +75,7 @@ void dot_print(const Graph *g, Text *out) {
     if (v->is_input) print_value(v, "v", "shape=ellipse", out);
     else if (v->constant && (v->uses || v->is_output)) print_value(v, "v", "shape=ellipse, style=dashed", out);
   }
-  print_boxes(g, out);
+  print_boxes(g, partition, out);
   for (size_t i = 0; i < g->nnodes; i++) print_arrows(g->nodes[i], out);
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i];

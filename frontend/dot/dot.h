@@ -2,8 +2,9 @@
 #ifndef NGRAD_FRONTEND_DOT_DOT_H
 #define NGRAD_FRONTEND_DOT_DOT_H
 
-#include "ir/graph/graph.h"
+#include "ir/graph/partition.h"
 
-void dot_print(const Graph *g, Text *out);
+// Each region is drawn as a frame, unless the graph is of one node. partition NULL: there are no regions.
+void dot_print(const Graph *g, const Partition *partition, Text *out);
 
 #endif

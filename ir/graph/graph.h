@@ -119,12 +119,6 @@ typedef struct AttributeValue {
   };
 } AttributeValue;
 
-typedef struct Refusal { // why a node is in no kernel with another that it shares values with
-  const Node *with;
-  const char *why;
-  const struct Refusal *next;
-} Refusal;
-
 struct Node {
   const Operator *op;
   const Signature *signature; // the name it was written under; NULL: the canonical one
@@ -137,9 +131,7 @@ struct Node {
   Position position;
   Position *origins; // of a node that a pass made: what it stands for, in the file's order; at most MAX_ORIGINS
   uint32_t norigins;
-  uint32_t index;  // in graph->nodes
-  uint32_t region; // nodes with the same one become one kernel; the pass fuse sets it, graph_sort does not keep it
-  const Refusal *refusals; // in the graph's arena; the pass fuse sets them too
+  uint32_t index; // in graph->nodes
 };
 
 struct Graph {

@@ -730,25 +730,21 @@ static void print_traffic(const Kernel *k, Text *out) {
 typedef struct Printing {
   const Program *program;
   Text *out;
-  uint32_t told[MOST_REFUSALS]; // regions that it has been said of why they are apart from the kernel at hand
+  uint32_t told[MOST_REFUSALS]; // kernels that it has been said of why they are apart from the kernel at hand
   uint32_t ntold;
 } Printing;
 
-static size_t kernel_of_region(const Program *p, uint32_t region) {
-  size_t i = 0;
-  while (i + 1 < p->nkernels && p->kernels[i]->nodes[0]->region != region) i++;
-  return i;
-}
-
 static void print_refusal(Printing *p, const Kernel *k, const Node *node) {
-  const uint32_t region = k->nodes[0]->region;
-  const Refusal *r = node ? node->refusals : NULL;
-  while (r && r->with->region != region) r = r->next;
-  if (!r || node->region == region || p->ntold == MOST_REFUSALS) return;
+  if (!node) return;
+  const uint32_t *kernel_of = p->program->first_kernel, own = kernel_of[k->nodes[0]->index];
+  const uint32_t other = kernel_of[node->index];
+  const Refusal *r = p->program->partition->refusals[node->index];
+  while (r && kernel_of[r->with->index] != own) r = r->next;
+  if (!r || other == own || p->ntold == MOST_REFUSALS) return;
   for (uint32_t i = 0; i < p->ntold; i++)
-    if (p->told[i] == node->region) return;
-  p->told[p->ntold++] = node->region;
-  text_format(p->out, "  not with kernel %zu, ", kernel_of_region(p->program, node->region));
+    if (p->told[i] == other) return;
+  p->told[p->ntold++] = other;
+  text_format(p->out, "  not with kernel %u, ", (unsigned)other);
   node_print(node, p->out);
   print_name(":", r->why, p->out);
   text_add_string(p->out, "\n");

@@ -13,7 +13,7 @@
 #ifndef NGRAD_IR_KERNEL_KERNEL_H
 #define NGRAD_IR_KERNEL_KERNEL_H
 
-#include "ir/graph/graph.h"
+#include "ir/graph/partition.h"
 
 enum { MAX_AXES = 16, LANES = 16, LONGEST_CHAIN = 256 };
 
@@ -239,12 +239,14 @@ struct Wants;
 typedef struct Program {
   Arena arena;
   const Graph *graph;
+  const Partition *partition; // of the graph, that the kernels were made of
   Kernel **kernels;
   size_t nkernels;
-  size_t *value_offset;  // by value->index: place in the workspace of a value that lives between kernels; with open
-                         // dims in its room, times the powers' product
-  bool *is_in_workspace; // by value->index
-  Room *rooms;           // with open dims: one behind the other, each from a whole line on, and then temporaries
+  uint32_t *first_kernel; // by node->index: the first of the kernels that compute it
+  size_t *value_offset;   // by value->index: place in the workspace of a value that lives between kernels; with open
+                          // dims in its room, times the powers' product
+  bool *is_in_workspace;  // by value->index
+  Room *rooms;            // with open dims: one behind the other, each from a whole line on, and then temporaries
   size_t nrooms;
   size_t workspace_nbytes;
   // The tree of a kernel's loop, made when it is asked for, as all together are large. NULL: out of memory.

@@ -31,13 +31,11 @@ enum {
 };
 
 enum { SHAPE_TEXT = 160 };
-#define NONE UINT32_MAX
 #define UNKNOWN (-2) // bytes that a kernel moves, when nobody has asked
 #define NO_KERNEL (-1)
 
-typedef struct Region { // by the index of its last node
+typedef struct Region { // what fusing knows of a region of the partition
   Shape domain;
-  uint32_t first; // of its nodes, which `next` chains in the graph's order
   uint32_t nnodes, nsums;
   bool is_fixed;   // to its domain: some node would not lie in a wider one
   bool is_carried; // one kernel carries its sums, as was tried
@@ -57,13 +55,17 @@ typedef struct Candidate { // a region that a node shares values with
 typedef struct Fusion {
   Graph *g;
   PassContext *c;
-  Arena scratch;
-  Region *regions;
-  uint32_t *next; // by node's index; NONE ends a region
-  ExprId *value_expr;
+  Partition *partition;
+  Region *regions; // by the region's name
+  Arena arena;     // for the pass alone
+  LowerScratch scratch;
   bool is_off; // each node stays a region of its own
   bool changed;
 } Fusion;
+
+static uint32_t region_of(const Fusion *f, const Node *node) {
+  return f->partition->region[node->index];
+}
 
 static bool has_trait(const Node *node, unsigned trait) {
   return node->op->traits & trait;
@@ -141,7 +143,8 @@ static bool may_pass(const Node *maker, const Value *v, const Node *user, const 
 
 // Appends the region's nodes behind those that stand before them.
 static void list_region(const Fusion *f, uint32_t region, NodeList *list) {
-  for (uint32_t i = f->regions[region].first; i != NONE; i = f->next[i]) list->nodes[list->count++] = f->g->nodes[i];
+  const Partition *p = f->partition;
+  for (uint32_t i = p->first[region]; i != NO_NODE; i = p->next[i]) list->nodes[list->count++] = f->g->nodes[i];
 }
 
 static bool is_listed(const NodeList *list, const Node *node) {
@@ -221,19 +224,13 @@ static const char *say_shapes(Fusion *f, const Shape *own, const Shape *other) {
 
 // Bytes that these nodes as one scheduled kernel move; NO_KERNEL: there is none.
 static int64_t try_kernel(Fusion *f, const NodeList *list) {
-  uint32_t region[MOST_NODES] = {0};
-  for (uint32_t i = 0; i < list->count; i++) {
-    region[i] = list->nodes[i]->region;
-    list->nodes[i]->region = list->nodes[list->count - 1]->index;
-  }
   Arena arena;
   arena_init(&arena, f->c->allocator);
-  Kernel *k = lower_region(&arena, f->g, list->nodes, list->count, WHOLE, f->value_expr);
+  Kernel *k = lower_region(&arena, f->g, list->nodes, list->count, WHOLE, &f->scratch);
   const Target target = target_of_any_machine();
   bool is_scheduled = k && kernel_order(k, BEST_AXIS, f->c->overrides) && kernel_tune(k, &target, f->c->overrides);
   int64_t nbytes = is_scheduled ? kernel_traffic(k, &target) : NO_KERNEL;
   if (!k || k->out_of_memory) out_of_memory(f);
-  for (uint32_t i = 0; i < list->count; i++) list->nodes[i]->region = region[i];
   arena_deinit(&arena);
   return nbytes;
 }
@@ -286,10 +283,10 @@ static const char *refusal_of_values(Fusion *f, const Node *node, uint32_t own, 
   for (uint32_t i = 0; i < node->noutputs; i++) {
     const Value *v = node->outputs[i];
     for (const Use *use = v ? v->uses : NULL; use; use = use->next) {
-      if (use->node->region == own) continue;
-      if (use->node->region < region)
-        return SAY("%s, in a kernel before, needs %s", node_title(use->node, title), v->name);
-      if (use->node->region != region) continue;
+      const uint32_t users = region_of(f, use->node);
+      if (users == own) continue;
+      if (users < region) return SAY("%s, in a kernel before, needs %s", node_title(use->node, title), v->name);
+      if (users != region) continue;
       if (has_trait(use->node, TRAIT_MOVES))
         return SAY("elements of %s change places in %s", v->name, node_title(use->node, title));
       if (!may_pass(node, v, use->node, domain))
@@ -341,13 +338,13 @@ static const char *refusal(Fusion *f, Node *node, uint32_t region) {
 }
 
 // Bytes that need not be moved if the node joins: what it reads as others there do, what it makes for them.
-static int64_t saved_bytes(const Node *node, uint32_t region) {
+static int64_t saved_bytes(const Fusion *f, const Node *node, uint32_t region) {
   int64_t saved = 0;
   for (uint32_t i = 0; i < node->ninputs; i++) {
     int looked = 0;
     for (const Use *use = node->inputs[i] ? node->inputs[i]->uses : NULL; use && looked < MOST_USES;
          use = use->next, looked++) {
-      if (use->node->index <= node->index || use->node->region != region) continue;
+      if (use->node->index <= node->index || region_of(f, use->node) != region) continue;
       saved += value_nbytes(node->inputs[i]);
       break;
     }
@@ -356,17 +353,16 @@ static int64_t saved_bytes(const Node *node, uint32_t region) {
     const Value *v = node->outputs[i];
     bool is_read = false, is_needed = v && v->is_output;
     for (const Use *use = v ? v->uses : NULL; use; use = use->next)
-      *(use->node->region == region ? &is_read : &is_needed) = true;
+      *(region_of(f, use->node) == region ? &is_read : &is_needed) = true;
     saved += (is_read + (is_read && !is_needed)) * (v ? value_nbytes(v) : 0);
   }
   return saved;
 }
 
-// Whether it is new among the candidates.
-static void add_candidate(const Node *node, uint32_t region, Candidate *list, uint32_t *count) {
+static void add_candidate(const Fusion *f, const Node *node, uint32_t region, Candidate *list, uint32_t *count) {
   for (uint32_t i = 0; i < *count; i++)
     if (list[i].region == region) return;
-  int64_t saved = *count < MOST_CANDIDATES ? saved_bytes(node, region) : 0;
+  int64_t saved = *count < MOST_CANDIDATES ? saved_bytes(f, node, region) : 0;
   if (!saved) return;
   uint32_t at = (*count)++;
   for (; at && list[at - 1].saved < saved; at--) list[at] = list[at - 1];
@@ -374,47 +370,50 @@ static void add_candidate(const Node *node, uint32_t region, Candidate *list, ui
 }
 
 // Regions of users, then of nodes that read the same data; what saves most comes first.
-static uint32_t find_candidates(const Node *node, Candidate *list) {
+static uint32_t find_candidates(const Fusion *f, const Node *node, Candidate *list) {
   uint32_t count = 0;
   Shape domain = node_domain(node);
   for (uint32_t i = 0; i < node->noutputs; i++) {
     int looked = 0;
     for (const Use *use = node->outputs[i] ? node->outputs[i]->uses : NULL; use && looked < MOST_USES;
          use = use->next, looked++)
-      add_candidate(node, use->node->region, list, &count);
+      add_candidate(f, node, region_of(f, use->node), list, &count);
   }
   for (uint32_t i = 0; i < node->ninputs && !has_trait(node, TRAIT_MOVES); i++) {
     if (!is_data(node->inputs[i], &domain)) continue;
     int looked = 0;
     for (const Use *use = node->inputs[i]->uses; use && looked < MOST_USES; use = use->next, looked++)
       if (use->node->index > node->index && !has_trait(use->node, TRAIT_MOVES))
-        add_candidate(node, use->node->region, list, &count);
+        add_candidate(f, node, region_of(f, use->node), list, &count);
   }
   return count;
 }
 
 // Remembers for people why the node is in no kernel with the region.
-static void refuse(Fusion *f, Node *node, uint32_t region, const char *why) {
+static void refuse(Fusion *f, const Node *node, uint32_t region, const char *why) {
   Refusal *r = ARENA_NEW(&f->g->arena, Refusal);
   if (!r) {
     out_of_memory(f);
     return;
   }
-  *r = (Refusal){f->g->nodes[region], why, node->refusals};
-  node->refusals = r;
+  const Refusal **newest = &f->partition->refusals[node->index];
+  *r = (Refusal){f->g->nodes[region], why, *newest};
+  *newest = r;
 }
 
-static void join(Fusion *f, Node *node, uint32_t region) {
+static void join(Fusion *f, const Node *node, uint32_t region) {
+  Partition *p = f->partition;
   Region *r = &f->regions[region];
   Shape own = node_domain(node);
   if (is_domain_of_both(&own, &r->domain)) r->domain = own;
-  f->next[node->index] = r->first;
-  r->first = node->index;
+  p->next[node->index] = p->first[region];
+  p->first[region] = node->index;
+  p->first[node->index] = NO_NODE;
+  p->region[node->index] = region;
   r->nnodes++;
   r->nsums += has_sums(node);
   r->is_fixed |= !is_spreadable(node);
   r->nbytes = UNKNOWN;
-  node->region = region;
   f->changed = true;
 }
 
@@ -422,11 +421,12 @@ static void join(Fusion *f, Node *node, uint32_t region) {
 
 // The nodes of both, in the graph's order.
 static void list_both(const Fusion *f, uint32_t one, uint32_t other, NodeList *list) {
-  uint32_t i = f->regions[one].first, k = f->regions[other].first;
-  while (i != NONE || k != NONE) {
-    uint32_t *next = k == NONE || (i != NONE && i < k) ? &i : &k;
+  const Partition *p = f->partition;
+  uint32_t i = p->first[one], k = p->first[other];
+  while (i != NO_NODE || k != NO_NODE) {
+    uint32_t *next = k == NO_NODE || (i != NO_NODE && i < k) ? &i : &k;
     list->nodes[list->count++] = f->g->nodes[*next];
-    *next = f->next[*next];
+    *next = p->next[*next];
   }
 }
 
@@ -437,7 +437,7 @@ static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first,
   const Region *a = &f->regions[first], *b = &f->regions[second];
   if (stands_alone(f->g->nodes[first]) || stands_alone(f->g->nodes[second])) return ALONE;
   if (!shape_equals(&a->domain, &b->domain)) return say_shapes(f, &a->domain, &b->domain);
-  for (uint32_t i = a->first; i != NONE; i = f->next[i]) {
+  for (uint32_t i = f->partition->first[first]; i != NO_NODE; i = f->partition->next[i]) {
     const char *why = refusal_of_values(f, f->g->nodes[i], first, second, &b->domain);
     if (!why) continue;
     if (f->g->nodes[i] == node) return why;
@@ -458,8 +458,8 @@ static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first,
 }
 
 // Makes the region of a node and another that it shares values with one, where that saves something.
-static void try_merge(Fusion *f, Node *node, uint32_t other) {
-  uint32_t first = node->region < other ? node->region : other, second = first == other ? node->region : other;
+static void try_merge(Fusion *f, const Node *node, uint32_t other) {
+  const uint32_t own = region_of(f, node), first = own < other ? own : other, second = first == other ? own : other;
   NodeList both = {.count = 0};
   int64_t nbytes = UNKNOWN;
   const char *why = refusal_to_merge(f, node, first, second, &both, &nbytes);
@@ -467,48 +467,40 @@ static void try_merge(Fusion *f, Node *node, uint32_t other) {
     refuse(f, node, other, why);
     return;
   }
-  Region *a = &f->regions[first], *b = &f->regions[second];
-  *b = (Region){b->domain,
-                a->first < b->first ? a->first : b->first,
-                both.count,
-                a->nsums + b->nsums,
-                a->is_fixed || b->is_fixed,
-                true,
-                nbytes};
+  const Region *a = &f->regions[first];
+  Region *b = &f->regions[second];
+  *b = (Region){b->domain, both.count, a->nsums + b->nsums, a->is_fixed || b->is_fixed, true, nbytes};
+  Partition *p = f->partition;
+  p->first[first] = NO_NODE;
+  p->first[second] = both.nodes[0]->index;
   for (uint32_t i = 0; i < both.count; i++) {
-    both.nodes[i]->region = second;
-    f->next[both.nodes[i]->index] = i + 1 < both.count ? both.nodes[i + 1]->index : NONE;
+    const uint32_t index = both.nodes[i]->index;
+    p->region[index] = second;
+    p->next[index] = i + 1 < both.count ? both.nodes[i + 1]->index : NO_NODE;
   }
 }
 
 static void visit(Fusion *f, Node *node) {
   Candidate list[MOST_CANDIDATES];
-  uint32_t count = f->is_off ? 0 : find_candidates(node, list), i = 0;
+  uint32_t count = f->is_off ? 0 : find_candidates(f, node, list), i = 0;
   const char *why[MOST_CANDIDATES];
-  f->regions[node->index] =
-      (Region){node_domain(node), node->index, 1, has_sums(node), !is_spreadable(node), false, UNKNOWN};
-  f->next[node->index] = NONE;
+  f->regions[node->index] = (Region){node_domain(node), 1, has_sums(node), !is_spreadable(node), false, UNKNOWN};
   while (i < count && (why[i] = refusal(f, node, list[i].region))) i++;
   bool joins = i < count;
   if (joins) join(f, node, list[i].region);
   for (uint32_t k = 0; k < count; k++) {
     if (!joins) refuse(f, node, list[k].region, why[k]);
-    else if (k != i && node->region != list[k].region) try_merge(f, node, list[k].region);
+    else if (k != i && region_of(f, node) != list[k].region) try_merge(f, node, list[k].region);
   }
 }
 
 bool pass_fuse(Graph *g, PassContext *c) {
   Fusion f = {.g = g, .c = c, .is_off = c->no_fuse || pass_is_disabled(c, "fuse")};
-  arena_init(&f.scratch, c->allocator);
-  f.regions = ARENA_ARRAY(&f.scratch, Region, g->nnodes);
-  f.next = ARENA_ARRAY(&f.scratch, uint32_t, g->nnodes);
-  f.value_expr = ARENA_ARRAY(&f.scratch, ExprId, g->nvalues + 1);
-  if (!f.regions || !f.next || !f.value_expr) out_of_memory(&f);
-  for (uint32_t i = 0; i < g->nnodes; i++) {
-    g->nodes[i]->region = i;
-    g->nodes[i]->refusals = NULL;
-  }
+  arena_init(&f.arena, c->allocator);
+  f.partition = c->partition = partition_into_nodes(g);
+  f.regions = ARENA_ARRAY(&f.arena, Region, g->nnodes);
+  if (!f.partition || !f.regions || !lower_scratch_init(&f.scratch, &f.arena, g)) out_of_memory(&f);
   for (uint32_t i = (uint32_t)g->nnodes; i-- > 0 && !c->failed;) visit(&f, g->nodes[i]); // users first
-  arena_deinit(&f.scratch);
+  arena_deinit(&f.arena);
   return f.changed;
 }

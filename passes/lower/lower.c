@@ -122,7 +122,7 @@ ExprId lower_value(Lowering *l, const Value *v) {
 static bool is_used_outside(const Lowering *l, const Value *v) {
   if (v->is_output) return true;
   for (const Use *use = v->uses; use; use = use->next)
-    if (use->node->region != l->kernel->nodes[0]->region) return true;
+    if (!l->is_inside[use->node->index]) return true;
   return false;
 }
 
@@ -194,8 +194,22 @@ static void blame(Kernel *k, const Node *node) {
   if (k->closed && !k->closing) k->closing = node;
 }
 
+bool lower_scratch_init(LowerScratch *scratch, Arena *arena, const Graph *g) {
+  scratch->value_expr = ARENA_ARRAY(arena, ExprId, g->nvalues);
+  scratch->is_inside = ARENA_ARRAY(arena, bool, g->nnodes);
+  return scratch->value_expr && scratch->is_inside;
+}
+
+static void scratch_clear(const LowerScratch *scratch, Node *const *nodes, size_t nnodes) {
+  for (size_t i = 0; i < nnodes; i++) {
+    scratch->is_inside[nodes[i]->index] = false;
+    for (uint32_t slot = 0; slot < nodes[i]->noutputs; slot++)
+      if (nodes[i]->outputs[slot]) scratch->value_expr[nodes[i]->outputs[slot]->index] = 0;
+  }
+}
+
 Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nnodes, LoweredPart part,
-                     ExprId *value_expr) {
+                     const LowerScratch *scratch) {
   Kernel *k = ARENA_NEW(arena, Kernel);
   Node **copy = ARENA_ARRAY(arena, Node *, nnodes);
   if (!k || !copy) return NULL;
@@ -204,8 +218,10 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
   k->graph = g;
   k->nodes = copy;
   k->nnodes = nnodes;
-  Lowering l = {.kernel = k, .split_axis = -1, .part = part, .value_expr = value_expr};
+  Lowering l = {
+      .kernel = k, .split_axis = -1, .part = part, .value_expr = scratch->value_expr, .is_inside = scratch->is_inside};
   for (size_t i = 0; i < nnodes; i++) {
+    scratch->is_inside[nodes[i]->index] = true;
     k->is_f64 |= computes_in_f64(nodes[i]);
     Shape shape = nodes[i]->op->traits & TRAIT_PIECES ? nodes[i]->inputs[part.piece]->shape : node_domain(nodes[i]);
     if (i == 0 || shape_nelems(&shape) > shape_nelems(&l.domain) ||
@@ -223,9 +239,7 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
     lowerings[nodes[i]->op->id](&l, nodes[i]);
     blame(k, nodes[i]);
   }
-  for (size_t i = 0; i < nnodes; i++)
-    for (uint32_t slot = 0; slot < nodes[i]->noutputs; slot++)
-      if (nodes[i]->outputs[slot]) value_expr[nodes[i]->outputs[slot]->index] = 0;
+  scratch_clear(scratch, nodes, nnodes);
   if (!k->out_of_memory) kernel_drop_unneeded(k);
   if (!k->out_of_memory) kernel_simplify_axes(k);
   return k->out_of_memory ? NULL : k;

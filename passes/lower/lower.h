@@ -21,13 +21,22 @@ typedef struct LoweredPart {
 } LoweredPart;
 #define WHOLE ((LoweredPart){.slots = UINT32_MAX})
 
+// What lowering knows of the region at work, for a graph's values and nodes; all zeros between two regions.
+typedef struct LowerScratch {
+  ExprId *value_expr; // by value->index: what a value made in the region is; 0: not made here
+  bool *is_inside;    // by node->index: the node is in the region
+} LowerScratch;
+
+bool lower_scratch_init(LowerScratch *scratch, Arena *arena, const Graph *g); // false: out of memory
+
 typedef struct Lowering {
   Kernel *kernel;
   Shape domain;
   int split_axis; // -1: none
   Extent nparts;
   LoweredPart part;
-  ExprId *value_expr; // by value->index: what a value made in the region is; 0: not made here
+  ExprId *value_expr; // the scratch's
+  const bool *is_inside;
 } Lowering;
 
 // One function an operator: reads operands, sets results.
@@ -66,10 +75,10 @@ ExprId lower_index(const Lowering *l, int axis);
 // `e` is the part of output 0 that begins at `start` on this axis, and is as the domain on the others.
 void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t start, Powers start_powers);
 
-// A kernel of these nodes (in topological order, all of one region and the only ones), unscheduled. NULL: out of
-// memory. `value_expr` is zeros, by value->index, and is so again afterwards.
+// A kernel of these nodes, which are in topological order; unscheduled. It stores what other nodes use. NULL: out of
+// memory.
 Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nnodes, LoweredPart part,
-                     ExprId *value_expr);
+                     const LowerScratch *scratch);
 
 // The shape that a region around this node iterates over.
 Shape node_domain(const Node *node);

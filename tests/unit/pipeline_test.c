@@ -50,13 +50,14 @@ static PassContext context(const Allocator *allocator, Diagnostics *d) {
 }
 
 // "g dx y | z": the regions in the order of their last nodes, each with what its nodes make first.
-static void print_regions(const Graph *g, Text *out) {
+static void print_regions(const Graph *g, const Partition *p, Text *out) {
   for (uint32_t region = 0; region < g->nnodes; region++) {
-    if (g->nodes[region]->region != region) continue;
-    if (out->nbytes) text_add_string(out, " |");
-    for (size_t i = 0; i < g->nnodes; i++)
-      if (g->nodes[i]->region == region)
-        text_format(out, "%s%s", out->nbytes ? " " : "", g->nodes[i]->outputs[0]->name);
+    if (out->nbytes && p->first[region] != NO_NODE) text_add_string(out, " |");
+    for (uint32_t i = p->first[region]; i != NO_NODE; i = p->next[i]) {
+      assert_int_equal(p->region[i], region);
+      assert_int_equal(p->next[i] == NO_NODE, i == region);
+      text_format(out, "%s%s", out->nbytes ? " " : "", g->nodes[i]->outputs[0]->name);
+    }
   }
 }
 
@@ -74,7 +75,7 @@ static void must_become(const char *text, PassContext how, const char *regions) 
   assert_false(c.failed);
   Text found;
   text_init(&found, &system_allocator);
-  print_regions(g, &found);
+  print_regions(g, c.partition, &found);
   assert_string_equal(text_string(&found), regions);
   text_deinit(&found);
   graph_free(g);
@@ -399,10 +400,9 @@ static void nothing_runs_after_the_last_pass_asked_for(void **state) {
     c.disabled = dead_code;
     c.ndisabled = is_disabled ? 1 : 0;
     Graph *g = read_text(&system_allocator, with_dead);
-    for (size_t i = 0; i < g->nnodes; i++) g->nodes[i]->region = 77;
     assert_true(pipeline_run(g, &c));
     assert_int_equal(g->nnodes, is_disabled ? 3 : 2);
-    for (size_t i = 0; i < g->nnodes; i++) assert_int_equal(g->nodes[i]->region, 77);
+    assert_null(c.partition);
     graph_free(g);
     diagnostics_deinit(&d);
   }
@@ -468,12 +468,14 @@ static void every_region_has_a_kernel(void **state) {
     PassContext c = context(&system_allocator, &d);
     Graph *g = random_graph(&system_allocator, seed, &options, &d);
     assert_true(g && graph_bind_dims(g, &d) && graph_infer(g, &d) && pipeline_run(g, &c));
-    uint32_t *region = calloc(g->nnodes + 1, sizeof *region);
-    for (size_t i = 0; i < g->nnodes; i++) region[i] = g->nodes[i]->region;
     Program *p = pipeline_lower(g, &c);
     if (!p) fail_msg("seed %llu: %s", (unsigned long long)seed, d.items[0].message);
-    for (size_t i = 0; i < g->nnodes; i++) assert_int_equal(g->nodes[i]->region, region[i]);
-    free(region);
+    const uint32_t *region = c.partition->region;
+    for (size_t i = 0; p && i < g->nnodes; i++)
+      for (const Use *use = g->nodes[i]->outputs[0]->uses; use; use = use->next) {
+        const uint32_t user = use->node->index;
+        assert_int_equal(p->first_kernel[i] == p->first_kernel[user], region[i] == region[user]);
+      }
     program_free(p);
     graph_free(g);
     diagnostics_deinit(&d);
@@ -658,13 +660,15 @@ static bool schedules_in(const Graph *g, size_t nbytes) {
   FailingAllocator memory;
   Arena arena;
   ExprId value_expr[MOST_VALUES] = {0};
-  assert_true(g->nvalues < MOST_VALUES);
+  bool is_inside[MOST_VALUES] = {false};
+  const LowerScratch scratch = {value_expr, is_inside};
+  assert_true(g->nvalues < MOST_VALUES && g->nnodes < MOST_VALUES);
   failing_allocator_init(&memory, NEVER_FAIL);
   arena_init(&arena, &memory.allocator);
   assert_true(arena_alloc(&arena, BLOCK) && nbytes <= BLOCK);
   arena.next = arena.end - nbytes;
   memory.failing = memory.ncalls;
-  Kernel *k = lower_region(&arena, g, g->nodes, g->nnodes, WHOLE, value_expr);
+  Kernel *k = lower_region(&arena, g, g->nodes, g->nnodes, WHOLE, &scratch);
   bool ok = k && kernel_order(k, BEST_AXIS, NULL) && kernel_tune(k, &target, NULL),
        is_done = memory.ncalls == memory.failing;
   assert_int_equal(ok, is_done);
