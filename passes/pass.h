@@ -39,6 +39,13 @@ typedef struct Pass {
   bool is_needed;                        // by lowering: the pass runs even when it is disabled
 } Pass;
 
+// Tells that a pass is out of memory, and sets `failed`. Returns false.
+bool pass_out_of_memory(PassContext *c);
+
+// Ends the program with `why` where what a pass made is not sound: that is a mistake in ngrad. Frees `why`. False: out
+// of memory while finding out, which is told.
+bool pass_require(PassContext *c, bool is_sound, Text *why);
+
 // Whether the context names a pass or a rule among those to leave out.
 bool pass_is_disabled(const PassContext *c, const char *name);
 

@@ -14,10 +14,9 @@
 #include "passes/pipeline.h"
 
 #include "ir/graph/verify.h"
-#include "ir/kernel/verify.h"
 #include "ir/support/escape.h"
 #include "passes/lower/fuse.h"
-#include "passes/lower/lower.h"
+#include "passes/lower/regions.h"
 #include "passes/memory/plan.h"
 #include "passes/memory/verify.h"
 #include "passes/rewrite/casts.h"
@@ -30,7 +29,6 @@
 #include "passes/rewrite/reshape_orders.h"
 #include "passes/rewrite/simplify.h"
 #include "passes/rewrite/split_groups.h"
-#include "passes/schedule/schedule.h"
 #include "passes/schedule/tree.h"
 
 #include <stdio.h>
@@ -59,8 +57,7 @@ static void verify_after(Graph *g, PassContext *c, const char *pass) {
   diagnostics_init(&d, c->allocator);
   bool ok = graph_verify(g, &d);
   if (d.out_of_memory) {
-    c->failed = true;
-    error_out_of_memory(c->diagnostics);
+    pass_out_of_memory(c);
   } else if (!ok) {
     Text text;
     text_init(&text, c->allocator);
@@ -94,39 +91,7 @@ bool pipeline_run(Graph *g, PassContext *c) {
   return !c->failed;
 }
 
-// From regions to kernels
-
-// Names all lines that the node came from. `what` NULL: out of memory.
-static void fail_at(PassContext *c, const Node *node, const char *what) {
-  Text text;
-  c->failed = true;
-  text_init(&text, c->allocator);
-  node_print(node, &text);
-  if (!what || text.out_of_memory) error_out_of_memory(c->diagnostics);
-  else error_at(c->diagnostics, node->position, "%s: %s", text_string(&text), what);
-  text_deinit(&text);
-}
-
-// A kernel or plan that is not sound is a mistake in ngrad.
-static bool settle(PassContext *c, bool is_sound, Text *why) {
-  if (!is_sound && !why->out_of_memory) {
-    fprintf(stderr, "internal error: %s", text_string(why));
-    abort();
-  }
-  if (!is_sound) error_out_of_memory(c->diagnostics);
-  c->failed |= !is_sound;
-  text_deinit(why);
-  return is_sound;
-}
-
-static bool verify_kernel(const Kernel *k, PassContext *c, const char *after) {
-  Text why;
-  text_init(&why, c->allocator);
-  text_add_string(&why, "the kernel of ");
-  kernel_print_nodes(k, &why);
-  text_format(&why, " is not sound after %s: ", after);
-  return settle(c, kernel_verify(k, &why), &why);
-}
+// From the graph to a program
 
 #ifdef NGRAD_CHECKED
 static bool verify_memory(const Program *p, PassContext *c) {
@@ -135,109 +100,13 @@ static bool verify_memory(const Program *p, PassContext *c) {
   Text why;
   text_init(&why, c->allocator);
   text_add_string(&why, "the memory plan is not sound: ");
-  return settle(c, memory_verify(p, &nsteps, &why), &why);
+  return pass_require(c, memory_verify(p, &nsteps, &why), &why);
 }
 #endif
 
-static Kernel *scheduled_region(Program *p, Node *const *nodes, size_t nnodes, LoweredPart part, int vector_axis,
-                                const LowerScratch *scratch, PassContext *c) {
-  Kernel *k = lower_region(&p->arena, p->graph, nodes, nnodes, part, scratch);
-  if (!k) {
-    c->failed = true;
-    error_out_of_memory(c->diagnostics);
-    return NULL;
-  }
-  if (k->closed) {
-    const char *name = k->closed->name;
-    fail_at(c, k->closing,
-            arena_format(&p->arena, "%s cannot stay open here; --dim %s=%lld bakes it in", name, name,
-                         (long long)k->closed->value));
-    return NULL;
-  }
-  if (!verify_kernel(k, c, "lowering")) return NULL;
-  if (vector_axis >= k->naxes) return NULL;
-  if (kernel_order(k, vector_axis, c->overrides) && verify_kernel(k, c, "the order of sums") &&
-      kernel_tune(k, c->target, c->overrides))
-    return verify_kernel(k, c, "tuning") ? k : NULL;
-  if (k->out_of_memory) {
-    c->failed = true;
-    error_out_of_memory(c->diagnostics);
-  }
-  return NULL;
-}
-
-// A kernel for all these results of a node, or the first has one of its own. Constants that count as one number each
-// leave sums over some of the axes that others go over; those of a tensor that is loaded are always alike. Sums of sums
-// over two axes may want vectors along the first, though no tensor lies so.
-static bool add_kernels_of_node(Program *p, Node *node, uint32_t slots, const LowerScratch *scratch, PassContext *c) {
-  uint32_t first = slots & -slots;
-  Kernel *k = scheduled_region(p, &node, 1, (LoweredPart){.slots = slots}, BEST_AXIS, scratch, c);
-  const LoweredPart spread = {.slots = slots, .spreads_constants = true};
-  for (int axis = BEST_AXIS; !k && !c->failed && first == slots && axis < MAX_AXES; axis++)
-    k = scheduled_region(p, &node, 1, spread, axis, scratch, c);
-  if (c->failed) return false;
-  if (k) {
-    p->kernels[p->nkernels++] = k;
-    return true;
-  }
-  if (first != slots)
-    return add_kernels_of_node(p, node, first, scratch, c) && add_kernels_of_node(p, node, slots & ~first, scratch, c);
-  fail_at(c, node, "no schedule for these shapes");
-  return false;
-}
-
-static uint32_t made_slots(const Node *node) {
-  uint32_t slots = 0;
-  for (uint32_t i = 0; i < node->noutputs; i++)
-    if (node->outputs[i]) slots |= 1U << i;
-  return slots;
-}
-
-// Each input by itself becomes a part of the output.
-static bool add_kernels_of_pieces(Program *p, Node *node, const LowerScratch *scratch, PassContext *c) {
-  for (uint32_t i = 0; i < node->ninputs; i++) {
-    Kernel *k = scheduled_region(p, &node, 1, (LoweredPart){.slots = UINT32_MAX, .piece = i}, BEST_AXIS, scratch, c);
-    if (!k) return false;
-    p->kernels[p->nkernels++] = k;
-  }
-  return true;
-}
-
-// One kernel, or, where no schedule carries all of a region, one a node.
-static bool add_kernels(Program *p, Node *const *nodes, size_t nnodes, const LowerScratch *scratch, PassContext *c) {
-  if (nodes[0]->op->traits & TRAIT_PIECES) return add_kernels_of_pieces(p, nodes[0], scratch, c);
-  if (nnodes == 1) return add_kernels_of_node(p, nodes[0], made_slots(nodes[0]), scratch, c);
-  Kernel *k = scheduled_region(p, nodes, nnodes, WHOLE, BEST_AXIS, scratch, c);
-  if (c->failed) return false;
-  if (k) {
-    p->kernels[p->nkernels++] = k;
-    return true;
-  }
-  for (size_t i = 0; i < nnodes; i++)
-    if (!add_kernels(p, &nodes[i], 1, scratch, c)) return false;
-  return true;
-}
-
 static bool lower_all(Program *p, PassContext *c) {
-  const Graph *g = p->graph;
-  const Partition *regions = p->partition;
-  Node **nodes = ARENA_ARRAY(&p->arena, Node *, g->nnodes);
-  LowerScratch scratch;
-  if (!nodes || !lower_scratch_init(&scratch, &p->arena, g)) {
-    c->failed = true;
-    return error_out_of_memory(c->diagnostics);
-  }
-  for (uint32_t region = 0; region < g->nnodes; region++) {
-    size_t count = 0;
-    for (uint32_t i = regions->first[region]; i != NO_NODE; i = regions->next[i]) nodes[count++] = g->nodes[i];
-    if (count && !add_kernels(p, nodes, count, &scratch, c)) return false;
-  }
-  for (size_t i = p->nkernels; i-- > 0;)
-    for (size_t n = 0; n < p->kernels[i]->nnodes; n++) p->first_kernel[p->kernels[i]->nodes[n]->index] = (uint32_t)i;
-  if (!plan_memory(p)) {
-    c->failed = true;
-    return error_out_of_memory(c->diagnostics);
-  }
+  if (!lower_regions(p, c)) return false;
+  if (!plan_memory(p)) return pass_out_of_memory(c);
 #ifdef NGRAD_CHECKED
   return verify_memory(p, c);
 #else
@@ -261,8 +130,7 @@ Program *pipeline_lower(Graph *g, PassContext *c) {
     p->is_in_workspace = ARENA_ARRAY(&arena, bool, g->nvalues + 1);
   }
   if (!p || !p->kernels || !p->first_kernel || !p->value_offset || !p->is_in_workspace) {
-    c->failed = true;
-    error_out_of_memory(c->diagnostics);
+    pass_out_of_memory(c);
     arena_deinit(&arena);
     return NULL;
   }

@@ -18,8 +18,7 @@
 #include "passes/lower/fuse.h"
 
 #include "ir/operators/norm.h"
-#include "passes/lower/lower.h"
-#include "passes/schedule/schedule.h"
+#include "passes/lower/regions.h"
 #include "passes/schedule/traffic.h"
 
 enum {
@@ -58,7 +57,7 @@ typedef struct Fusion {
   Partition *partition;
   Region *regions; // by the region's name
   Arena arena;     // for the pass alone
-  LowerScratch scratch;
+  RegionLowering trial;
   bool is_off; // each node stays a region of its own
   bool changed;
 } Fusion;
@@ -204,14 +203,9 @@ static bool has_many_streams(const NodeList *list, const Shape *domain, const No
   return !list_behind(&all, domain, visited->index) || count_streams(&all, domain) > MOST_STREAMS;
 }
 
-static void out_of_memory(Fusion *f) {
-  f->c->failed = true;
-  error_out_of_memory(f->c->diagnostics);
-}
-
 // What to tell people, in the graph's arena.
 static const char *say(Fusion *f, const char *text) {
-  if (!text) out_of_memory(f);
+  if (!text) pass_out_of_memory(f->c);
   return text ? text : "";
 }
 #define SAY(...) say(f, arena_format(&f->g->arena, __VA_ARGS__))
@@ -226,11 +220,9 @@ static const char *say_shapes(Fusion *f, const Shape *own, const Shape *other) {
 static int64_t try_kernel(Fusion *f, const NodeList *list) {
   Arena arena;
   arena_init(&arena, f->c->allocator);
-  Kernel *k = lower_region(&arena, f->g, list->nodes, list->count, WHOLE, &f->scratch);
-  const Target target = target_of_any_machine();
-  bool is_scheduled = k && kernel_order(k, BEST_AXIS, f->c->overrides) && kernel_tune(k, &target, f->c->overrides);
-  int64_t nbytes = is_scheduled ? kernel_traffic(k, &target) : NO_KERNEL;
-  if (!k || k->out_of_memory) out_of_memory(f);
+  Kernel *k = lower_and_schedule(&f->trial, &arena, list->nodes, list->count);
+  int64_t nbytes = k ? kernel_traffic(k, f->trial.target) : NO_KERNEL;
+  if (k && k->out_of_memory) pass_out_of_memory(f->c);
   arena_deinit(&arena);
   return nbytes;
 }
@@ -393,7 +385,7 @@ static uint32_t find_candidates(const Fusion *f, const Node *node, Candidate *li
 static void refuse(Fusion *f, const Node *node, uint32_t region, const char *why) {
   Refusal *r = ARENA_NEW(&f->g->arena, Refusal);
   if (!r) {
-    out_of_memory(f);
+    pass_out_of_memory(f->c);
     return;
   }
   const Refusal **newest = &f->partition->refusals[node->index];
@@ -495,11 +487,13 @@ static void visit(Fusion *f, Node *node) {
 }
 
 bool pass_fuse(Graph *g, PassContext *c) {
+  const Target any_machine = target_of_any_machine();
   Fusion f = {.g = g, .c = c, .is_off = c->no_fuse || pass_is_disabled(c, "fuse")};
   arena_init(&f.arena, c->allocator);
   f.partition = c->partition = partition_into_nodes(g);
   f.regions = ARENA_ARRAY(&f.arena, Region, g->nnodes);
-  if (!f.partition || !f.regions || !lower_scratch_init(&f.scratch, &f.arena, g)) out_of_memory(&f);
+  f.trial = (RegionLowering){.context = c, .graph = g, .target = &any_machine, .is_trial = true};
+  if (!f.partition || !f.regions || !lower_scratch_init(&f.trial.scratch, &f.arena, g)) pass_out_of_memory(c);
   for (uint32_t i = (uint32_t)g->nnodes; i-- > 0 && !c->failed;) visit(&f, g->nodes[i]); // users first
   arena_deinit(&f.arena);
   return f.changed;

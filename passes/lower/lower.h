@@ -19,7 +19,6 @@ typedef struct LoweredPart {
   bool spreads_constants; // one number everywhere varies over its tensor's axes, as if it were loaded
   uint32_t piece;         // the input that becomes a part of the output, of a node with TRAIT_PIECES
 } LoweredPart;
-#define WHOLE ((LoweredPart){.slots = UINT32_MAX})
 
 // What lowering knows of the region at work, for a graph's values and nodes; all zeros between two regions.
 typedef struct LowerScratch {

@@ -668,7 +668,7 @@ static bool schedules_in(const Graph *g, size_t nbytes) {
   assert_true(arena_alloc(&arena, BLOCK) && nbytes <= BLOCK);
   arena.next = arena.end - nbytes;
   memory.failing = memory.ncalls;
-  Kernel *k = lower_region(&arena, g, g->nodes, g->nnodes, WHOLE, &scratch);
+  Kernel *k = lower_region(&arena, g, g->nodes, g->nnodes, (LoweredPart){.slots = UINT32_MAX}, &scratch);
   bool ok = k && kernel_order(k, BEST_AXIS, NULL) && kernel_tune(k, &target, NULL),
        is_done = memory.ncalls == memory.failing;
   assert_int_equal(ok, is_done);
