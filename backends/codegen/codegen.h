@@ -28,7 +28,7 @@ typedef struct EmittedFile {
   const char *prefix;    // of every external symbol; a C identifier
   const char *hash;      // of the graph, in hexadecimal
   EmitThreads threads;
-  const Program *const *programs; // the graph's, one for each instruction set; scalar is among them
+  const Program *const *programs; // the graph's, one for each instruction set, some the same; scalar is among them
   const Isa *const *isas;         // in the order of the table
   size_t nisas;
   InPlace *in_place;       // emit_file sets, by output; or NULL

@@ -4,6 +4,7 @@
 #include "backends/interpreter/interpreter.h"
 #include "frontend/yaml/yaml.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { MOST_NAMES = 256 };
@@ -60,21 +61,16 @@ static ng_status choose_isa(ng_context *ctx, const char *name, const Isa **isa) 
   return unknown_name(ctx, "instruction set", name ? name : "?", known, nknown);
 }
 
-static ng_status set_options(Build *b, ng_context *ctx, const ng_options *options, bool is_portable) {
-  ng_status status = choose_isa(ctx, options->isa, &b->isa);
+static ng_status set_options(Build *b, ng_context *ctx, const ng_options *options) {
+  ng_status status = b->is_portable ? NG_OK : choose_isa(ctx, options->isa, &b->isa);
   for (size_t i = 0; status == NG_OK && i < options->ndisable; i++) status = find_pass(ctx, options->disable[i], true);
   for (size_t i = 0; status == NG_OK && i < options->nschedule; i++)
     if (!schedule_override(&b->overrides, options->schedule[i], &ctx->diagnostics)) status = NG_USAGE;
   if (status == NG_OK && options->after) status = find_pass(ctx, options->after, false);
   if (status != NG_OK) return status;
-  b->target = is_portable ? target_of_any_machine() : target_of_machine();
-  if (is_portable) b->target.l2_nbytes = b->isa->l2_nbytes;
-  b->target.isa = b->isa->name;
-  b->target.vector_registers = b->isa->vector_registers;
   b->passes = (PassContext){
       .diagnostics = &ctx->diagnostics,
       .allocator = &ctx->allocator,
-      .target = &b->target,
       .overrides = &b->overrides,
       .disabled = options->disable,
       .ndisabled = options->ndisable,
@@ -98,8 +94,8 @@ static ng_status failure(ng_context *ctx, Call call) {
 
 static ng_status build_for(Build *b, ng_graph *g, const Graph *graph, const ng_options *options, bool is_portable) {
   static const ng_options defaults = {0};
-  *b = (Build){.owner = g, .options = options ? options : &defaults};
-  ng_status status = set_options(b, g->ctx, b->options, is_portable);
+  *b = (Build){.owner = g, .options = options ? options : &defaults, .is_portable = is_portable};
+  ng_status status = set_options(b, g->ctx, b->options);
   if (status == NG_OK && graph == g->graph) status = ng_graph_bind(g);
   if (status != NG_OK) return status;
   Call call = call_begin(g->ctx);
@@ -128,22 +124,60 @@ static bool is_addressable(const Graph *g) {
   return nbytes <= most;
 }
 
-ng_status build_kernels(Build *b) {
+// What a program for the instruction set is made for.
+static Target target_for(const Build *b, const Isa *isa) {
+  Target t = b->is_portable ? target_of_any_machine() : target_of_machine();
+  if (b->is_portable) t.l2_nbytes = isa->l2_nbytes;
+  t.isa = isa->name;
+  t.vector_registers = isa->vector_registers;
+  return t;
+}
+
+static bool has_same_numbers(const Target *a, const Target *b) {
+  return a->vector_registers == b->vector_registers && a->l1_nbytes == b->l1_nbytes && a->l2_nbytes == b->l2_nbytes &&
+         a->llc_nbytes == b->llc_nbytes && a->threads == b->threads;
+}
+
+static ng_status lower_for(Build *b, const Target *target, Program **program) {
   ng_context *ctx = b->owner->ctx;
+  if (!b->passes.partition)
+    return argument_error(ctx, "kernels come after all passes, expected nothing to stop after, found %s",
+                          b->passes.after);
   Call call = call_begin(ctx);
   if (!is_addressable(b->graph)) {
     error_at(&ctx->diagnostics, (Position){0}, "%s: its tensors are more bytes than memory has addresses",
              b->graph->name);
     return failure(ctx, call);
   }
-  b->program = pipeline_lower(b->graph, &b->passes);
-  if (!b->program) return failure(ctx, call);
+  PassContext lowering = b->passes;
+  lowering.target = target;
+  *program = pipeline_lower(b->graph, &lowering);
+  if (!*program) return failure(ctx, call);
   call_end(ctx, call);
   return NG_OK;
 }
 
+ng_status build_program(Build *b, const Isa *isa, const Program **program) {
+  const Target target = target_for(b, isa);
+  size_t i = 0;
+  while (i < b->nprograms && !has_same_numbers(&b->targets[i], &target)) i++;
+  assert(i < MOST_TARGETS);
+  if (i == b->nprograms) {
+    b->targets[i] = target;
+    ng_status status = lower_for(b, &target, &b->programs[i]);
+    if (status != NG_OK) return status;
+    b->nprograms++;
+  }
+  *program = b->programs[i];
+  return NG_OK;
+}
+
+ng_status build_kernels(Build *b) {
+  return build_program(b, b->isa, &b->program);
+}
+
 void build_deinit(Build *b) {
-  program_free(b->program);
+  for (size_t i = 0; i < b->nprograms; i++) program_free(b->programs[i]);
   graph_free(b->graph);
   *b = (Build){0};
 }

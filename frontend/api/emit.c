@@ -21,10 +21,10 @@ typedef struct Emission {
   char hash[2 * SHA256_DIGEST_SIZE + 1];
   EmitThreads threads;
   bool is_asked[MOST_ISAS]; // by isas
-  Build builds[MOST_ISAS];
-  const Program *programs[MOST_ISAS];
-  const Isa *isas[MOST_ISAS];
-  size_t nbuilds;
+  Build build;
+  const Program *programs[MOST_ISAS]; // of the build; some are the same
+  const Isa *isas[MOST_ISAS];         // parallel to programs
+  size_t nprograms;
 } Emission;
 
 // Marks the names in a list with commas between; NULL: all. Scalar is always there, for processors that have none.
@@ -94,17 +94,13 @@ static ng_status find_hash(Emission *e) {
   return ok ? NG_OK : NG_OUT_OF_MEMORY;
 }
 
+// The graph passes do not know the instruction set: they run once.
 static ng_status build_all(Emission *e, const ng_options *options) {
-  ng_status status = NG_OK;
+  ng_status status = build_portable_graph(&e->build, e->g, e->open, options);
   for (size_t i = 0; i < nisas && status == NG_OK; i++) {
     if (!e->is_asked[i]) continue;
-    Build *b = &e->builds[e->nbuilds];
-    ng_options own = *options;
-    own.isa = isas[i].name;
-    status = build_portable_graph(b, e->g, e->open, &own);
-    if (status == NG_OK) status = build_kernels(b);
-    e->programs[e->nbuilds] = b->program;
-    e->isas[e->nbuilds++] = &isas[i];
+    status = build_program(&e->build, &isas[i], &e->programs[e->nprograms]);
+    e->isas[e->nprograms++] = &isas[i];
   }
   return status;
 }
@@ -229,7 +225,7 @@ static ng_status emit_texts(Emission *e, const ng_options *options, Text *source
                       .threads = e->threads,
                       .programs = e->programs,
                       .isas = e->isas,
-                      .nisas = e->nbuilds,
+                      .nisas = e->nprograms,
                       .in_place = allocator_alloc(&e->g->ctx->allocator, e->g->graph->noutputs * sizeof(InPlace))};
   bool ok = file.file_stem && file.in_place && emit_file(&file, &e->g->ctx->allocator, source, header);
   status = ok ? NG_OK : NG_OUT_OF_MEMORY;
@@ -259,7 +255,7 @@ static ng_status emit(ng_graph *g, const ng_options *options, char **texts, size
     texts[i] = NULL;
   }
   for (size_t i = 0; i < MOST; i++) text_deinit(&made[i]);
-  for (size_t i = 0; i < e.nbuilds; i++) build_deinit(&e.builds[i]);
+  build_deinit(&e.build);
   graph_free(e.open);
   return status;
 }

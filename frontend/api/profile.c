@@ -61,7 +61,7 @@ static bool describe_kernel(Arena *arena, Kernel *k, ng_profile_loop *loops, ng_
   return shown->text;
 }
 
-static bool describe_program(Profile *profile, Program *p) {
+static bool describe_program(Profile *profile, const Program *p) {
   Arena *arena = &profile->arena;
   for (size_t i = 0; i < p->nkernels; i++) profile->nloops += p->kernels[i]->nloops;
   profile->kernels = ARENA_ARRAY(arena, ng_profile_kernel, p->nkernels + 1);
@@ -77,7 +77,7 @@ static bool describe_program(Profile *profile, Program *p) {
   return true;
 }
 
-Profile *profile_new(Program *p, const Allocator *allocator) {
+Profile *profile_new(const Program *p, const Allocator *allocator) {
   Profile *profile = allocator_alloc(allocator, sizeof *profile);
   if (!profile) return NULL;
   *profile = (Profile){0};

@@ -14,7 +14,7 @@ typedef struct Profile {
 } Profile;
 
 // Of a program's kernels, without times. NULL: out of memory.
-Profile *profile_new(Program *p, const Allocator *allocator);
+Profile *profile_new(const Program *p, const Allocator *allocator);
 void profile_free(Profile *profile);
 
 // A sample is numbers of milliseconds: the whole run, and each loop. So many they are:

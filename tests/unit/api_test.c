@@ -199,6 +199,12 @@ static void shows_every_form(void **state) {
   must_have_said(ctx, "unknown format yml, did you mean yaml");
   assert_null(ng_graph_show(g, "kernels", &(ng_options){.after = ng_pass_at(0).name}));
   assert_int_equal(ng_last_status(ctx), NG_USAGE);
+  const ng_options early = {.after = ng_pass_at(0).name}; // no region is known there
+  char *source, *header;
+  size_t nbytes, unshared;
+  assert_int_equal(ng_emit(g, &early, &source, &header), NG_USAGE);
+  assert_true(!source && !header);
+  assert_int_equal(ng_graph_workspace(g, &early, &nbytes, &unshared), NG_USAGE);
   ng_messages_clear(ctx);
   for (size_t i = 0; i < ng_pass_count(); i++) {
     text = ng_graph_show(g, "yaml", &(ng_options){.after = ng_pass_at(i).name});

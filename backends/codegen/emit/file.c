@@ -110,6 +110,7 @@ static bool find_in_place(FilePrinter *f) {
   bool ok = own != NULL;
   for (size_t i = 0; ok && i < f->file->nisas; i++) {
     Flow flow;
+    if (i && f->file->programs[i] == f->file->programs[i - 1]) continue;
     ok = flow_find(&flow, f->file->programs[i], &scratch) &&
          flow_find_in_place(&flow, i ? own : f->in_place, scratch.allocator);
     for (size_t o = 0; ok && i && o < g->noutputs; o++) intersect(&f->in_place[o], &own[o]);
