@@ -1,9 +1,10 @@
 #!/bin/sh
 # Checks that every #include points down the layers: a folder sees itself and what its row below says, by paths from
-# the repository's root. Prints each line that does not as file:line: message.
+# the repository's root. Prints each line that does not as file:line: message. No header includes itself through others.
 set -eu
 cd "$(dirname "$0")/.."
 
+status=0
 find ir passes backends frontend -type f \( -name '*.c' -o -name '*.h' -o -name '*.def' \) -exec awk '
   BEGIN {
     graph = "ir/support ir/graph ir/operators" # a node has its operator, and an operator is of graphs
@@ -71,4 +72,18 @@ find ir passes backends frontend -type f \( -name '*.c' -o -name '*.h' -o -name 
   }
 
   END { exit failed }
-' {} +
+' {} + || status=1
+
+# tsort orders pairs, and names those that stand in a circle.
+circle=$(find ir passes backends frontend -type f \( -name '*.h' -o -name '*.def' \) -exec awk '
+  match($0, /^[ \t]*#[ \t]*include[ \t]*"/) {
+    path = substr($0, RLENGTH + 1)
+    sub(/".*/, "", path)
+    print FILENAME, path
+  }
+' {} + | LC_ALL=C tsort 2>&1 >/dev/null | sed -n '/ contains a loop:/!s/^tsort: //p')
+if [ -n "$circle" ]; then
+  echo "headers include each other in a circle: $(echo "$circle" | paste -s -d ' ')"
+  status=1
+fi
+exit $status

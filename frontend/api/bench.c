@@ -1,5 +1,6 @@
 // Timing a kernel in turns with the ceiling, on threads that stay where they are.
 #include "frontend/api/ceiling.h"
+#include "frontend/api/fits.h"
 #include "frontend/api/kernel.h"
 #include "frontend/api/timing.h"
 

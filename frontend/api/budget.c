@@ -1,22 +1,9 @@
-// The context's memory budget: its default, checking against it, and what a graph needs of it.
+// Checking against the context's memory budget, and what a graph needs of it.
+#include "frontend/api/budget.h"
+
 #include "backends/interpreter/interpreter.h"
-#include "frontend/api/available_memory.h"
-#include "frontend/api/handles.h"
 
 #include <stdio.h>
-
-size_t default_max_memory(void) {
-  const uint64_t share = available_memory("") / 4 * 3; // the rest is for the program, the compiler, and others
-  return share < SIZE_MAX ? (size_t)share : SIZE_MAX;
-}
-
-void ng_context_set_max_memory(ng_context *ctx, uint64_t nbytes) {
-  ctx->budget.limit = !nbytes ? default_max_memory() : nbytes < SIZE_MAX ? (size_t)nbytes : SIZE_MAX;
-}
-
-uint64_t ng_context_max_memory(const ng_context *ctx) {
-  return ctx->budget.limit;
-}
 
 static void tell_need(ng_context *ctx, const char *doing, uint64_t needed, const ng_memory_part *parts, size_t nparts) {
   char number[NBYTES_TEXT];

@@ -3,6 +3,7 @@
 
 #include "backends/interpreter/interpreter.h"
 #include "frontend/yaml/yaml.h"
+#include "passes/rewrite/rewrite.h"
 
 #include <assert.h>
 #include <string.h>
@@ -15,8 +16,8 @@ static ng_status find_pass(ng_context *ctx, const char *name, bool or_rule) {
   size_t nknown = 0;
   for (size_t i = 0; i < npasses && nknown < MOST_NAMES; i++) known[nknown++] = passes[i].name;
   for (size_t i = 0; i < npasses && or_rule; i++)
-    for (size_t k = 0; k < ng_pass_rule_count(i) && nknown < MOST_NAMES; k++)
-      known[nknown++] = ng_pass_rule_at(i, k).name;
+    for (size_t k = 0; passes[i].rules && k < passes[i].rules->count && nknown < MOST_NAMES; k++)
+      known[nknown++] = passes[i].rules->items[k].name;
   for (size_t i = 0; i < nknown; i++)
     if (strcmp(known[i], name) == 0) return NG_OK;
   return unknown_name(ctx, or_rule ? "pass or rule" : "pass", name, known, nknown);

@@ -1,7 +1,9 @@
 // What there is: operators under all their names, passes, instruction sets. All of it is the tables' rows.
-#include "frontend/api/handles.h"
+#include "frontend/api/catalogue.h"
 
 #include "backends/codegen/isa.h"
+#include "frontend/api/handles.h"
+#include "frontend/api/text.h"
 #include "ir/operators/operator.h"
 #include "passes/gradient/gradient.h"
 #include "passes/pipeline.h"

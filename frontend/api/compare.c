@@ -1,7 +1,7 @@
 // Comparing tensors: relative L2 in f64, and the largest distance in units in the last place.
-#include "frontend/api/handles.h"
-
 #include "backends/interpreter/magnitude.h"
+#include "frontend/api/handles.h"
+#include "frontend/api/tensor.h"
 
 #include <float.h>
 #include <math.h>

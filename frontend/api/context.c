@@ -1,6 +1,7 @@
-// Contexts: the allocator, the messages, and how a call's outcome becomes a status.
+// Contexts: the allocator and its budget, the messages, and how a call's outcome becomes a status.
 #include "frontend/api/handles.h"
 
+#include "frontend/api/available_memory.h"
 #include "ir/support/unfinished.h"
 
 #include <stdarg.h>
@@ -20,6 +21,20 @@ const char *ng_status_text(ng_status status) {
   case NG_OUT_OF_MEMORY: return "out of memory";
   }
   return "unknown status";
+}
+
+// The budget that a context begins with.
+static size_t default_max_memory(void) {
+  const uint64_t share = available_memory("") / 4 * 3; // the rest is for the program, the compiler, and others
+  return share < SIZE_MAX ? (size_t)share : SIZE_MAX;
+}
+
+void ng_context_set_max_memory(ng_context *ctx, uint64_t nbytes) {
+  ctx->budget.limit = !nbytes ? default_max_memory() : nbytes < SIZE_MAX ? (size_t)nbytes : SIZE_MAX;
+}
+
+uint64_t ng_context_max_memory(const ng_context *ctx) {
+  return ctx->budget.limit;
 }
 
 ng_context *ng_context_new(const ng_allocator *allocator) {

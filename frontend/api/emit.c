@@ -1,8 +1,9 @@
 // Files to keep: which instruction sets, threads and prefix were asked for, and the texts of the pair.
-#include "frontend/api/build.h"
-
 #include "backends/codegen/codegen.h"
 #include "backends/interpreter/magnitude.h"
+#include "frontend/api/build.h"
+#include "frontend/api/tensor.h"
+#include "frontend/api/text.h"
 #include "frontend/file.h"
 #include "frontend/yaml/yaml.h"
 #include "ir/graph/open.h"

@@ -1,5 +1,7 @@
 // Whether tensors are those that a graph is run with: type, shape, order, alignment, and memory of their own.
-#include "frontend/api/handles.h"
+#include "frontend/api/fits.h"
+
+#include "frontend/api/tensor.h"
 
 #include <stdint.h>
 

@@ -6,9 +6,10 @@
 // that agrees best with its neighbours counts. Differences are taken output by output, so that outputs which do not
 // change add no rounding. An element is skipped where differences do not settle, or the slopes on both sides do not
 // come closer, as the step shrinks: it is at a kink. This looks at the graph alone, not at its gradient.
-#include "frontend/api/gradient.h"
-
 #include "backends/interpreter/interpreter.h"
+#include "frontend/api/budget.h"
+#include "frontend/api/gradient.h"
+#include "frontend/api/random.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,4 +1,5 @@
 // What a graph consists of: its nodes, their operands and attributes, the files that it was read from.
+#include "frontend/api/catalogue.h"
 #include "frontend/api/handles.h"
 
 size_t ng_graph_node_count(const ng_graph *g) {

@@ -1,7 +1,9 @@
 // Compiling a graph, and running what came of it.
 #include "frontend/api/kernel.h"
 
+#include "frontend/api/budget.h"
 #include "frontend/api/build.h"
+#include "frontend/api/fits.h"
 
 #include <string.h>
 

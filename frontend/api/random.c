@@ -1,6 +1,9 @@
 // Random inputs. Integer arithmetic and one multiplication make each element, so no machine's math library matters.
-#include "frontend/api/handles.h"
+#include "frontend/api/random.h"
 
+#include "frontend/api/budget.h"
+#include "frontend/api/handles.h"
+#include "frontend/api/tensor.h"
 #include "ir/support/splitmix.h"
 
 // Four uniform 16-bit numbers have a sum of mean 2 * 65535 and variance (2^32 - 1) / 3.

@@ -1,6 +1,8 @@
 // Tensors of the caller: memory, .npy files, and what lies between ng_tensor and Tensor.
-#include "frontend/api/handles.h"
+#include "frontend/api/tensor.h"
 
+#include "frontend/api/budget.h"
+#include "frontend/api/handles.h"
 #include "frontend/npy/npy.h"
 
 #include <assert.h>

@@ -4,6 +4,8 @@
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/emit/flow.h"
+#include "backends/codegen/emit/layout.h"
+#include "backends/codegen/emit/target.h"
 #include "backends/codegen/print/types.h"
 #include "ir/graph/open.h"
 #include "ir/operators/operator.h"
@@ -447,21 +449,6 @@ void print_prologue(Text *out) {
                        "#define UNROLL _Pragma(\"GCC unroll 16\")\n"
                        "#define ALWAYS_INLINE __attribute__((always_inline))\n"
                        "#else\n#define UNROLL\n#define ALWAYS_INLINE\n#endif\n\n");
-}
-
-void print_target(const Isa *isa, Text *out) {
-  if (!isa->target) return;
-  text_format(out,
-              "#if defined(__clang__)\n"
-              "#pragma clang attribute push(__attribute__((target(\"%s\"))), apply_to = function)\n"
-              "#elif defined(__GNUC__)\n#pragma GCC push_options\n#pragma GCC target(\"%s\")\n#endif\n\n",
-              isa->target, isa->target);
-}
-
-void print_target_end(const Isa *isa, Text *out) {
-  if (isa->target)
-    text_add_string(out, "#if defined(__clang__)\n#pragma clang attribute pop\n"
-                         "#elif defined(__GNUC__)\n#pragma GCC pop_options\n#endif\n\n");
 }
 
 // For loading

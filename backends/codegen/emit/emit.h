@@ -2,14 +2,10 @@
 #ifndef NGRAD_BACKENDS_CODEGEN_EMIT_EMIT_H
 #define NGRAD_BACKENDS_CODEGEN_EMIT_EMIT_H
 
-#include "backends/codegen/emit/flow.h"
 #include "backends/codegen/print/printer.h"
 
 // What stands before any program: headers, and macros for what compilers differ in.
 void print_prologue(Text *out);
-// Around what is compiled for an instruction set.
-void print_target(const Isa *isa, Text *out);
-void print_target_end(const Isa *isa, Text *out);
 
 // The struct of arguments, the kernels and IDENTIFIER_run(inputs, outputs, memory, pool), which calls PREFIX_for to
 // share out a loop; PREFIX_constant_NAME, where constants are not given, to another text, or nowhere (NULL). Sets the
@@ -18,14 +14,6 @@ void print_target_end(const Isa *isa, Text *out);
 // of memory.
 bool print_program(Printer *p, Text *constants);
 bool program_has_shared_loops(const Program *p); // so that it calls PREFIX_for
-
-// layout.c: numbers that depend on open dims, which are members of the struct that `args` leads to ("a->").
-
-const char *size_text(Printer *p, int64_t number, Powers powers, const char *args);
-const char *nblocks_text(Printer *p, size_t kernel, size_t loop, const char *args);
-// A temporary's elements, or bytes.
-const char *temporary_text(Printer *p, size_t kernel, size_t temporary, size_t nbytes_each, const char *args);
-void print_layout(Printer *p, const Flow *flow);
 
 void add_tensor_comment(Text *out, const Value *v,
                         const char *name); // "f32 [4096, 768]", "x: " before it if that is not the name

@@ -1,6 +1,9 @@
 // What of a source file a caller can call: how much workspace it wants, which instruction sets there are, what
 // describes it, and the entry point, which checks its arguments and chooses among the sections.
-#include "backends/codegen/emit/file_printer.h"
+#include "backends/codegen/emit/entry.h"
+
+#include "backends/codegen/emit/header.h"
+#include "backends/codegen/emit/target.h"
 #include "ir/graph/open.h"
 #include "ir/support/escape.h"
 

@@ -1,9 +1,10 @@
 // Files to keep: a header, and a source that has for each instruction set a section that compilers without it skip,
 // with the vocabulary and the program under names of its own; then the choice among them.
-#include "backends/codegen/emit/file_printer.h"
+#include "backends/codegen/emit/emit.h"
+#include "backends/codegen/emit/entry.h"
 #include "backends/codegen/emit/flow.h"
-
-#include <string.h>
+#include "backends/codegen/emit/header.h"
+#include "backends/codegen/emit/target.h"
 
 // Blocks in up to 32 shares of neighbours.
 static void print_openmp_for(const char *p, Text *out) {
@@ -58,14 +59,6 @@ static void print_pool(const FilePrinter *f, Text *out) {
   if (is_openmp) print_openmp_for(p, out);
   else text_add_string(out, bodies[f->file->threads]);
   text_add_string(out, "}\n\n");
-}
-
-void change_guard(const char **open, const Isa *isa, Text *out) {
-  const char *condition = isa && (isa->target || strcmp(isa->compiles, "1") != 0) ? isa->compiles : NULL;
-  if (*open && condition && strcmp(*open, condition) == 0) return;
-  if (*open) text_add_string(out, "#endif\n");
-  if (condition) text_format(out, "#if %s\n", condition);
-  *open = condition;
 }
 
 // GNU C's vectors are no part of ISO C or C++, which only its pedantry minds.

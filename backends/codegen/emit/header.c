@@ -1,5 +1,8 @@
 // The header of a pair of files: status codes, instruction sets, the entry point's contract, what describes it.
-#include "backends/codegen/emit/file_printer.h"
+#include "backends/codegen/emit/header.h"
+
+#include "backends/codegen/emit/emit.h"
+#include "backends/codegen/emit/flow.h"
 #include "backends/codegen/print/types.h"
 #include "ir/graph/open.h"
 #include "ir/support/escape.h"

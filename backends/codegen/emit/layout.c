@@ -1,7 +1,8 @@
 // What depends on open dims alone, made once a call: how long blocks are and how many there are, and where in the
 // workspace everything lies. Values between kernels lie in rooms that grow by one product each; behind them, in one
 // place for all kernels, their temporaries, of which the numbers of blocks decide the size.
-#include "backends/codegen/emit/emit.h"
+#include "backends/codegen/emit/layout.h"
+
 #include "backends/codegen/print/types.h"
 #include "ir/graph/open.h"
 

@@ -1,0 +1,9 @@
+// Names of what the tables hold.
+#ifndef NGRAD_FRONTEND_API_CATALOGUE_H
+#define NGRAD_FRONTEND_API_CATALOGUE_H
+
+#include "ir/operators/operator.h"
+
+const char *attribute_kind_name(AttributeKind kind);
+
+#endif

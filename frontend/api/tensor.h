@@ -1,0 +1,11 @@
+// A tensor of the API as the layers below see it, and back. Data is shared.
+#ifndef NGRAD_FRONTEND_API_TENSOR_H
+#define NGRAD_FRONTEND_API_TENSOR_H
+
+#include "frontend/api/ngrad.h"
+#include "ir/graph/tensor.h"
+
+Tensor tensor_of_api(const ng_tensor *t);
+ng_tensor tensor_to_api(const Tensor *t);
+
+#endif
