@@ -643,6 +643,7 @@ void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   if (loop->tile) print_parts(loop_nblocks(k, loop), "tile", loop->tile, out);
   if (loop->is_peeled) text_add_string(out, ", rows peeled to cache lines");
   if (loop->is_nested) text_add_string(out, ", sums within sums");
+  if (loop->sums_middle) text_format(out, ", %d vectors of sums at once", loop->vectors);
   if (loop->is_serial) text_add_string(out, ", on one thread");
   if (loop->is_backwards) text_add_string(out, ", last sweep backwards");
   if (loop->prefetch) text_format(out, ", prefetching %d rows ahead", loop->prefetch);
@@ -674,6 +675,16 @@ void loop_print_sweep(const Kernel *k, const Loop *loop, int sweep, Text *out) {
 static void print_inner_order(const Kernel *k, const Loop *loop, Text *out) {
   const Runs *runs = &loop->runs;
   const char *axis = k->axes[loop_vector_axis(loop)].name, *type = k->is_f64 ? "f64" : "f32";
+  if (loop->sums_middle) {
+    text_add_string(out, "    sums over ");
+    print_axes(k, loop->order + loop->nouter, loop->ninner - 1, out);
+    text_format(out, ": one by one, in %s", type);
+    if (runs->middle_run)
+      text_format(out, ", runs of %lld along %s into f64", (long long)runs->middle_run,
+                  k->axes[loop->order[loop->nouter + loop->ninner - 2]].name);
+    text_add_string(out, "\n");
+    return;
+  }
   if (loop->is_across) {
     text_format(out, "    sums within a row: along %s one by one, in %s\n", axis, type);
     return;

@@ -181,7 +181,8 @@ typedef struct Loop {
   int64_t tile;                            // 0, or: no outer axes, one inner axis, of which a block is so many elements
   bool is_across;   // the last outer axis lies across lanes, LANES iterations a vector; the inner axis goes one by one
   bool is_nested;   // inner reductions are over the vector axis, in each iteration of the middle ones, and over these
-  int accumulators; // partial sums a lane keeps in an inner reduction
+  bool sums_middle; // inner reductions are over the middle axes, of each vector along the last one, in its registers
+  int accumulators; // partial sums a lane keeps in an inner reduction over the vector axis
   Runs runs;
   bool is_side;        // for few values: what main loops keep, or what does not vary over all axes
   bool may_share_rows; // outer iterations may be handled together: sums have an accumulator each, no scalars are middle
@@ -191,6 +192,7 @@ typedef struct Loop {
   bool is_serial;      // so little work that sharing it out costs more than it saves
   int64_t serial_work; // not 0: that is so where all axes together have at most so many elements
   int rows;            // outer iterations handled together
+  int vectors;         // sums_middle: vectors of results whose sums are made together; else 0
   int prefetch;        // outer iterations ahead that the last sweep fetches; 0: none
   int ahead;         // elements of the vector axis ahead that each sweep fetches, at the end of a run of them those of
                      // the next iteration of the middle axis; fewer than its literal extent; 0: none

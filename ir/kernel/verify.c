@@ -206,7 +206,7 @@ static bool verify_needed(const Verifying *v, const Loop *loop, const Root *root
     const Expr *e = &k->exprs[id];
     if (!v->is_needed[id]) continue;
     if (expr_is_reduction(e) && id != root->expr && !loop_finishes(loop, id, root->sweep) &&
-        !(loop->is_nested && is_root_of(loop, id, root->sweep)))
+        !((loop->is_nested || loop->sums_middle) && is_root_of(loop, id, root->sweep)))
       return wrong_root(v, loop, root, "a sum that it needs is not finished");
     const char *why = why_not_together(loop, e);
     if (why) return wrong_root(v, loop, root, why);
@@ -228,7 +228,7 @@ static bool verify_store(const Verifying *v, const Loop *loop, const Root *root)
   const AxisSet axes = root_axes(k, root), inner = loop_inner_axes(loop), own = axes & inner;
   const AxisSet middle = loop->ninner ? inner & ~(1U << loop_vector_axis(loop)) : 0;
   if (loop_outer_axes(loop) & ~axes) return wrong_root(v, loop, root, "several outer iterations store one element");
-  if (own && own != inner && !(loop->is_nested && own == middle))
+  if (own && own != inner && !(loop->is_nested && own == middle) && !(loop->sums_middle && own == (inner & ~middle)))
     return wrong_root(v, loop, root, "several inner iterations store one element");
   return true;
 }

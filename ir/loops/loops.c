@@ -108,13 +108,29 @@ Var loop_var(VarKind kind) {
   return (Var){kind, 0};
 }
 
+bool index_mentions(const Index *i, Var v) {
+  if (!i) return false;
+  if (i->op == INDEX_VAR) return i->var.kind == v.kind && i->var.of == v.of;
+  return index_mentions(i->args[0], v) || index_mentions(i->args[1], v) || index_mentions(i->args[2], v);
+}
+
+bool nodes_mention(const LoopNode *n, Var v) {
+  bool is_found = false;
+  for (; n && !is_found; n = n->next)
+    is_found = index_mentions(n->value, v) || index_mentions(n->end, v) || index_mentions(n->step, v) ||
+               index_mentions(n->test, v) || index_mentions(n->bound, v) || index_mentions(n->address.index, v) ||
+               nodes_mention(n->body, v) || nodes_mention(n->otherwise, v);
+  return is_found;
+}
+
 // Copying
 
 typedef struct Copying {
   TreeBuilder *b;
   Var replaced;
   const Index *with;
-  bool (*change)(LoopNode *copy);
+  bool (*change)(LoopNode *copy, int count);
+  int count;
 } Copying;
 
 // Indices are shared where the variable is not in them.
@@ -145,7 +161,7 @@ static void copy_nodes(const Copying *c, const LoopNode *n) {
     copy.test = copy_index(c, n->test);
     copy.bound = copy_index(c, n->bound);
     copy.address.index = copy_index(c, n->address.index);
-    if (!c->change(&copy)) continue;
+    if (!c->change(&copy, c->count)) continue;
     LoopNode *added = tree_add(c->b, copy);
     tree_open(c->b, &added->body);
     copy_nodes(c, n->body);
@@ -157,6 +173,6 @@ static void copy_nodes(const Copying *c, const LoopNode *n) {
 }
 
 void tree_add_copy(TreeBuilder *b, const LoopNode *nodes, Var replaced, const Index *with,
-                   bool (*change)(LoopNode *copy)) {
-  copy_nodes(&(Copying){b, replaced, with, change}, nodes);
+                   bool (*change)(LoopNode *copy, int count), int count) {
+  copy_nodes(&(Copying){b, replaced, with, change, count}, nodes);
 }

@@ -271,9 +271,11 @@ LoopNode *tree_add(TreeBuilder *b, LoopNode node);
 void tree_open(TreeBuilder *b, LoopNode **at); // what is added next goes there, before what is there
 void tree_close(TreeBuilder *b);
 Var loop_var(VarKind kind); // of no axis or access
+bool index_mentions(const Index *i, Var v);
+bool nodes_mention(const LoopNode *n, Var v); // in an index or address of theirs, or of what is below them
 const Index *index_replace(TreeBuilder *b, const Index *i, Var replaced, const Index *with);
 // A copy of the nodes, at the end of the open list, with `with` in the place of the variable `replaced`.
 void tree_add_copy(TreeBuilder *b, const LoopNode *nodes, Var replaced, const Index *with,
-                   bool (*change)(LoopNode *copy)); // may change each node; false leaves it out
+                   bool (*change)(LoopNode *copy, int count), int count); // may change each; false leaves it out
 
 #endif

@@ -73,6 +73,34 @@ static bool has_short_columns(const Scheduling *s, AxisSet *axes, bool *depends)
   return true;
 }
 
+bool is_within_tensor(const Kernel *k, AxisSet axes) {
+  for (size_t i = 0; i < k->naccesses; i++)
+    if (k->accesses[i].value && !(axes & ~access_axes(k, &k->accesses[i]))) return true;
+  return false;
+}
+
+// Whether all sums are over the same axes, none of them the vector's, of products and the like that no tensor holds, so
+// that each vector of results is best made in registers: the operands are spread over more than they have. Where a
+// tensor holds what is summed, its rows are read one after the other, and added to sums in the first level. *axes: what
+// the sums are over.
+static bool has_middle_sums(const Scheduling *s, AxisSet *axes, bool *depends) {
+  enum { FEW_ROWS = 16 };
+  const Kernel *k = s->k;
+  const AxisSet all = all_axes(k), vector = 1U << s->vector_axis;
+  *axes = 0;
+  for (ExprId r = 1; r < k->nexprs; r++) {
+    const Expr *e = &k->exprs[r];
+    if (!expr_is_reduction(e)) continue;
+    if ((*axes && e->reduced != *axes) || e->axes != (all & ~e->reduced) || is_fed_back(k, r, depends)) return false;
+    *axes = e->reduced;
+  }
+  if (!*axes || *axes & vector || axes_powers(k, *axes) || is_within_tensor(k, all)) return false;
+  for (size_t i = 0; i < k->nstores; i++)
+    if (store_axes(k, &k->stores[i]) != (all & ~*axes)) return false;
+  return k->axes[s->vector_axis].extent >= LANES && axes_nelems(k, all & ~*axes & ~vector) >= FEW_ROWS &&
+         axes_nelems(k, *axes) > 0;
+}
+
 // The inner axes: those of the reductions that the data waits for, if the vector axis is among them; else the vector
 // axis alone, and such reductions take a full loop.
 static bool choose_axes(Scheduling *s) {
@@ -105,6 +133,12 @@ static bool choose_axes(Scheduling *s) {
     s->kept = s->outer & ~vector;
     return true;
   }
+  if (schedule_number(s->overrides, SCHEDULE_MIDDLE, true) && has_middle_sums(s, &columns, depends)) {
+    s->sums_middle = true;
+    s->inner = columns | vector;
+    s->outer = all & ~s->inner;
+    return true;
+  }
   if (axes_nelems(k, all & ~s->inner) < FEW_ROWS && s->inner != vector && axes_nelems(k, all) >= MUCH_WORK)
     s->inner = vector; // too few rows to share out
   s->outer = all & ~s->inner;
@@ -131,6 +165,7 @@ int last_axis(const Scheduling *s) {
 }
 
 static bool is_inner_reduction(const Scheduling *s, const Expr *e) {
+  if (s->sums_middle) return e->reduced == middle_axes(s);
   if (s->is_nested) return is_nested_reduction(s, e) || e->reduced == middle_axes(s);
   return !s->is_tiled && e->reduced == s->inner;
 }
@@ -194,6 +229,16 @@ static bool find_lateness(Scheduling *s, ExprId id, Time t) {
   return !s->is_late[id] || (e->axes & s->inner) == middle_axes(s);
 }
 
+// What the sums over middle axes need of few elements, made once for all: weights of a resampling along an axis.
+static bool is_table(const Scheduling *s, ExprId id) {
+  enum { MOST_NELEMS = 1 << 13, LEAST_USES = 64 };
+  const Kernel *k = s->k;
+  const AxisSet axes = k->exprs[id].axes;
+  const int64_t nelems = axes_nelems(k, axes);
+  return s->sums_middle && (axes & middle_axes(s)) && !(axes >> s->vector_axis & 1) && nelems <= MOST_NELEMS &&
+         !axes_powers(k, axes) && nelems * LEAST_USES <= axes_nelems(k, all_axes(k));
+}
+
 // A reduction over outer axes that contains the vector axis first sums inside each row. False where a row's sum would
 // be needed in a later phase.
 static bool find_times(Scheduling *s) {
@@ -211,7 +256,7 @@ static bool find_times(Scheduling *s) {
       if (s->needs_row[e->args[a]] && s->time[e->args[a]].phase < t.phase) return false;
     if (!find_lateness(s, i, t)) return false;
     if (expr_is_reduction(e) && is_inner_reduction(s, e)) {
-      t.sweep += !s->is_late[i];
+      t.sweep += !s->is_late[i] && !s->sums_middle;
       s->needs_row[i] = true;
     } else if (expr_is_reduction(e)) {
       t = (Time){t.phase + 1, 0};
@@ -219,7 +264,7 @@ static bool find_times(Scheduling *s) {
       s->needs_row[i] = false; // its blocks' shares lie in memory
     }
     s->time[i] = t;
-    s->is_narrow[i] = !(e->axes & s->cut);
+    s->is_narrow[i] = !(e->axes & s->cut) || is_table(s, i);
   }
   return true;
 }
@@ -231,7 +276,8 @@ AxisSet store_axes(const Kernel *k, const Store *store) {
 // What varies over no axis that is cut, and what a main loop would store again in each iteration of some axis.
 bool is_side_store(const Scheduling *s, const Store *store) {
   const AxisSet axes = store_axes(s->k, store), inner = axes & s->inner;
-  const bool is_along_all = !(s->outer & ~axes) && (!inner || inner == s->inner || s->is_late[store->value]);
+  const AxisSet along = s->sums_middle ? 1U << s->vector_axis : s->inner;
+  const bool is_along_all = !(s->outer & ~axes) && (!inner || inner == along || s->is_late[store->value]);
   return s->k->naxes && (!(axes & s->cut) || !is_along_all);
 }
 

@@ -65,7 +65,7 @@ static void choose(Fetching *f, Loop *loop) {
   bool has_inner_sums = false;
   for (size_t i = 0; i < loop->nroots; i++) has_inner_sums |= loop->roots[i].kind == ROOT_REDUCE_INNER;
   const int64_t nelems = axes_nelems(f->k, loop_outer_axes(loop) | loop_inner_axes(loop));
-  if (!has_inner_sums || loop->is_across || loop->tile || nelems <= FEW_ELEMENTS) return;
+  if (!has_inner_sums || loop->sums_middle || loop->is_across || loop->tile || nelems <= FEW_ELEMENTS) return;
   int64_t nbytes;
   const int ntensors = count_tensors(f, loop, &nbytes);
   if (loop->nouter == 1 || loop->rows == 1)

@@ -46,7 +46,8 @@ static bool is_worth_it(Keeping *s, const Place *first, const Place *p, ExprId m
   int axis = loop_vector_axis(p->loop);
   if (axis < 0 || axis != loop_vector_axis(first->loop) || first->loop->is_across || p->loop->is_across) return false;
   if (first->loop->tile || p->loop->tile || !(k->exprs[mask].axes >> axis & 1)) return false;
-  if (first->loop->is_peeled || p->loop->is_peeled) return false; // vectors begin between bytes of bits
+  if (first->loop->sums_middle || p->loop->sums_middle) return false; // their vectors are not those of a sweep
+  if (first->loop->is_peeled || p->loop->is_peeled) return false;     // vectors begin between bytes of bits
   if (k->axes[axis].powers && kernel_factor(k, k->axes[axis].extent, k->axes[axis].powers) % LANES) return false;
   if (s->overrides->key[SCHEDULE_MASKS].is_set)
     return s->overrides->key[SCHEDULE_MASKS].value && spared_nbytes(s, p, mask, ~0U);

@@ -8,6 +8,8 @@ const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
     [SCHEDULE_ROWS] = {"rows", 1, 8, false, "outer iterations handled together"},
     [SCHEDULE_ACROSS] = {"across", 0, 1, true,
                          "1: rows of at most 64 elements across lanes, where that can be; 0: never"},
+    [SCHEDULE_MIDDLE] = {"middle", 0, 1, true,
+                         "1: sums over axes that vectors do not lie along in registers, where that can be; 0: never"},
     [SCHEDULE_ACCUMULATORS] = {"accumulators", 1, 8, true, "partial sums a lane keeps in a row's sum"},
     [SCHEDULE_BLOCK] = {"block", 1, LONGEST_CHAIN, true, "outer iterations in a block; sums over them go by blocks"},
     [SCHEDULE_TILE] = {"tile", 16, 1 << 24, true, "elements in a block, where there is but one axis"},

@@ -16,12 +16,6 @@ static int64_t block_length(const Scheduling *s, bool is_small, int64_t partial_
   return partial_nelems ? clamp(block, clamp(least, 1, LEAST_WITH_PARTIALS), longest) : block;
 }
 
-static bool is_within_tensor(const Scheduling *s, AxisSet axes) { // that the kernel reads or writes
-  for (size_t i = 0; i < s->k->naccesses; i++)
-    if (s->k->accesses[i].value && !(axes & ~access_axes(s->k, &s->k->accesses[i]))) return true;
-  return false;
-}
-
 // How many blocks an iteration of the kept axes may have, so that partial sums stay small beside the largest tensor; 0:
 // any number. Where a tensor varies over all that is cut, kept and summed up to, each block adds up much more of the
 // tensor than it leaves. Else operands are spread over more than any of them has, as in the sum of a[i, j] * b[j, k]
@@ -33,7 +27,7 @@ static int64_t most_chunks(const Scheduling *s, const Loop *loop) {
   for (size_t i = 0; i < loop->nroots && most != FEW; i++) {
     if (loop->roots[i].kind != ROOT_REDUCE_OUTER) continue;
     const AxisSet result = s->kept | access_axes(s->k, &s->k->accesses[loop->roots[i].access]);
-    if (!is_within_tensor(s, s->cut | result)) most = result ? FEW : MANY;
+    if (!is_within_tensor(s->k, s->cut | result)) most = result ? FEW : MANY;
   }
   return most;
 }
@@ -146,6 +140,12 @@ static void choose_runs(const Scheduling *s, Loop *loop) {
     runs->middle_run = LONGEST_RUN / chain;
 }
 
+// Sums over middle axes are chains as they are, up to a length.
+static void choose_middle_run(const Scheduling *s, Loop *loop) {
+  const AxisSet middle = loop_inner_axes(loop) & ~(1U << loop_vector_axis(loop));
+  if (!s->k->is_f64 && axes_nelems(s->k, middle) > LONGEST_RUN) loop->runs.middle_run = LONGEST_RUN;
+}
+
 void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
   enum { MANY_ROWS = 16, LONG_ROW = 1 << 14, TILE = 1 << 15, TILE_WITH_SUMS = 1 << 13 };
   const bool has_sums = has_inner_sums(loop);
@@ -155,7 +155,8 @@ void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
   choose_block(s, loop, largest_partial(s, loop));
   loop->most_chunks = most_chunks(s, loop);
   if (s->is_column) loop->block = (loop->block + LANES - 1) / LANES * LANES;
-  if (loop->is_across) return;
+  if (loop->sums_middle) choose_middle_run(s, loop);
+  if (loop->is_across || loop->sums_middle) return;
   loop->may_share_rows = !loop->is_nested && loop->nouter && rows >= MANY_ROWS && width <= LONG_ROW &&
                          (loop->ninner == 1 || has_short_runs(s));
   if (has_sums)

@@ -252,7 +252,12 @@ static bool finish_partials(Scheduling *s, size_t loop_index, int phase) {
 
 static bool add_main_loop(Scheduling *s, int phase) {
   Kernel *k = s->k;
-  Loop loop = {.rows = 1, .accumulators = 1, .block = 1, .is_nested = s->is_nested, .dense_axis = s->vector_axis};
+  Loop loop = {.rows = 1,
+               .accumulators = 1,
+               .block = 1,
+               .is_nested = s->is_nested,
+               .sums_middle = s->sums_middle,
+               .dense_axis = s->vector_axis};
   start_loops(s, true);
   if (!fill_main_loop(s, &loop, phase)) return false;
   if (!loop.nroots) return true;

@@ -33,7 +33,7 @@ typedef struct RecipeInfo {
   bool are_rows_lanes;            // values of rows are vectors, a lane a row
   bool is_tile;                   // a step takes the elements of the vector axis from begin to end
 } RecipeInfo;
-extern const RecipeInfo recipe_rows, recipe_tiles, recipe_lanes, recipe_nested;
+extern const RecipeInfo recipe_rows, recipe_tiles, recipe_lanes, recipe_nested, recipe_middle;
 
 struct Recipe {
   const RecipeInfo *info;
@@ -73,6 +73,8 @@ bool is_array_sum(const Recipe *r, const Root *root);
 bool is_vector_sum(const Recipe *r, const Root *root);
 bool is_in_sweep(const Recipe *r, const Root *root, int sweep);
 void need_expr(Recipe *r, ExprId id);
+void need_none(Recipe *r);
+void need_root(Recipe *r, const Root *root);
 void need_sweep(Recipe *r, int sweep);
 void need_all(Recipe *r);
 bool is_made(const Recipe *r, ExprId id); // by a node of its own
@@ -115,11 +117,13 @@ Flag part_flag(const Recipe *r, AccessId id);
 
 // vectors.c
 
+void update_vector(Recipe *r, const Root *root);
 void build_body(Recipe *r, int sweep);
 void build_vector_loop(Recipe *r, int sweep, const Index *from, const Index *to, bool has_sums);
 
 // sums.c: what begins and ends a row's sums.
 
+bool is_exact_in_f32(const Recipe *r, ExprId id); // the greatest of numbers is one of them: no chain is too long
 SweepRuns sweep_runs(const Recipe *r, int sweep);
 void for_each_sum(Recipe *r, int sweep, void (*f)(Recipe *, ExprId)); // of vectors
 void begin_sum(Recipe *r, ExprId id, SumPlace sum, int count, bool is_f64);

@@ -16,6 +16,7 @@ typedef struct Scheduling {
   AxisSet cut;                // axes that are cut into blocks or tiles
   bool is_column;             // sums are along one short axis that is not the vector's: outer vectors lie across it
   bool is_nested;             // sums over the vector axis lie within those over the middle axes
+  bool sums_middle;           // sums are over middle axes, of each vector of results in its registers
   bool is_tiled;              // no outer axes: the vector axis is cut into tiles
   Time *time;                 // by original ExprId
   bool *is_narrow;            // does not vary over any axis that is cut
@@ -47,6 +48,7 @@ int last_axis(const Scheduling *s); // the innermost one of main loops
 bool is_outer_reduction(const Scheduling *s, const Expr *e);
 AxisSet store_axes(const Kernel *k, const Store *store);
 bool is_side_store(const Scheduling *s, const Store *store); // done by a side loop
+bool is_within_tensor(const Kernel *k, AxisSet axes); // whether one that is read or written has all of these axes
 int64_t access_nelems(const Kernel *k, const Access *a);
 
 // numbers.c

@@ -7,14 +7,18 @@ static bool is_of_prefetch(const LoopNode *n) {
           (n->var.kind == VAR_IS_AHEAD || n->var.kind == VAR_AHEAD_AXIS || n->var.kind == VAR_AHEAD_LANE));
 }
 
-// A vector of a group adds to an accumulator of its own.
-static bool take_turns(LoopNode *n) {
-  if (n->kind == NODE_UPDATE && n->sum == SUM_ACCUMULATOR) n->part = PART_WAY;
+// A vector of a group adds to an accumulator of its own; where the group begins and ends sums itself, there are as
+// many.
+static bool take_turns(LoopNode *n, int count) {
+  const bool is_of_accumulator = n->kind == NODE_UPDATE && n->sum == SUM_ACCUMULATOR;
+  if (is_of_accumulator || n->kind == NODE_RUN_DONE || n->kind == NODE_SUM_DONE) n->part = PART_WAY;
+  if (n->kind == NODE_SUM) n->count = count;
   return true;
 }
 
 // Of some lanes: they are not worth fetching ahead of, and do not fill a cache line.
-static bool take_part(LoopNode *n) {
+static bool take_part(LoopNode *n, int count) {
+  (void)count;
   n->is_part = n->kind == NODE_LET || n->kind == NODE_COMBINE || n->kind == NODE_UPDATE || n->kind == NODE_STORE ||
                n->kind == NODE_HOLD || n->kind == NODE_RELEASE;
   if (n->kind == NODE_UPDATE) n->is_part = n->is_vector && n->sum != SUM_HELD;
@@ -56,26 +60,75 @@ static void add_peel(TreeBuilder *b, const LoopNode *loop) {
       b,
       (LoopNode){.kind = NODE_TO_LINE, .var = loop_var(VAR_LANES), .access = store->access, .address = store->address});
   open(b, (LoopNode){.kind = NODE_IF, .test = index_var(b, VAR_LANES, 0)});
-  tree_add_copy(b, loop->body, loop->var, lane, take_part);
+  tree_add_copy(b, loop->body, loop->var, lane, take_part, 0);
   tree_close(b);
   tree_add(b, (LoopNode){.kind = NODE_ADVANCE, .var = loop->var, .value = index_var(b, VAR_LANES, 0)});
   tree_close(b);
 }
 
-static void add_groups(TreeBuilder *b, const LoopNode *loop) {
+static bool is_shared(const LoopNode *n) { // by the vectors of a group
+  return n->kind == NODE_SUM || (n->kind == NODE_LET && !n->is_vector);
+}
+
+static LoopNode alone(const LoopNode *n) {
+  LoopNode node = *n;
+  node.next = NULL;
+  return node;
+}
+
+static bool is_around_vectors(const LoopNode *n) {
+  return n->kind == NODE_FOR && !n->is_unrolled;
+}
+
+static bool is_own(const LoopNode *n) { // a vector's
+  return !is_shared(n) && !is_around_vectors(n);
+}
+
+// From node to node as long as they are a vector's own, once for each vector of a group. Returns what follows.
+static const LoopNode *add_ways(TreeBuilder *b, const LoopNode *n, int count) {
   const Index *lane = index_var(b, VAR_LANE, 0), *way = index_var(b, VAR_WAY, 0);
   const Index *own = index_of(b, INDEX_ADD, lane, index_of(b, INDEX_MULTIPLY, way, number(b, LANES)));
   const Index *way_lane = index_var(b, VAR_WAY_LANE, 0);
-  open(b, whole_steps(b, loop, (int64_t)loop->count * LANES));
+  bool has_lane = false;
   open(b, (LoopNode){.kind = NODE_FOR,
                      .var = loop_var(VAR_WAY),
                      .value = number(b, 0),
-                     .end = number(b, loop->count),
+                     .end = number(b, count),
                      .step = number(b, 1),
                      .is_unrolled = true});
-  tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop_var(VAR_WAY_LANE), .value = own});
-  if (way_lane) tree_add_copy(b, loop->body, loop_var(VAR_LANE), way_lane, take_turns);
+  for (const LoopNode *next = n; next && is_own(next); next = next->next) {
+    const LoopNode only = alone(next);
+    has_lane |= nodes_mention(&only, loop_var(VAR_LANE));
+  }
+  if (has_lane) tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop_var(VAR_WAY_LANE), .value = own});
+  for (; n && is_own(n) && way_lane; n = n->next) {
+    const LoopNode only = alone(n);
+    tree_add_copy(b, &only, loop_var(VAR_LANE), way_lane, take_turns, count);
+  }
   tree_close(b);
+  return way_lane ? n : NULL;
+}
+
+// The vectors of a group take turns in each iteration of the loops in the body, and between these.
+static void add_jammed(TreeBuilder *b, const LoopNode *n, int count) {
+  while (n) {
+    if (is_own(n)) {
+      n = add_ways(b, n, count);
+      continue;
+    }
+    LoopNode node = alone(n);
+    if (is_shared(n)) take_turns(&node, count);
+    node.body = NULL;
+    tree_open(b, &tree_add(b, node)->body);
+    add_jammed(b, n->body, count);
+    tree_close(b);
+    n = n->next;
+  }
+}
+
+static void add_groups(TreeBuilder *b, const LoopNode *loop) {
+  open(b, whole_steps(b, loop, (int64_t)loop->count * LANES));
+  add_jammed(b, loop->body, loop->count);
   tree_close(b);
 }
 
@@ -85,7 +138,7 @@ static void add_rest(TreeBuilder *b, const LoopNode *loop) {
   tree_add(b, (LoopNode){.kind = NODE_INDEX,
                          .var = loop_var(VAR_LANES),
                          .value = index_of(b, INDEX_SUBTRACT, loop->end, lane)});
-  tree_add_copy(b, loop->body, loop->var, lane, take_part);
+  tree_add_copy(b, loop->body, loop->var, lane, take_part, 0);
   tree_close(b);
 }
 

@@ -4,8 +4,7 @@
 // f64.
 #include "passes/schedule/recipe.h"
 
-// The greatest of numbers is one of them: no run of it is too long.
-static bool is_exact_in_f32(const Recipe *r, ExprId id) {
+bool is_exact_in_f32(const Recipe *r, ExprId id) {
   return !r->k->is_f64 && r->k->exprs[id].op == EXPR_REDUCE_MAXIMUM;
 }
 

@@ -26,7 +26,7 @@ static void find_forms(Recipe *r) {
 }
 
 static const RecipeInfo *choose_recipe(const Loop *loop) {
-  static const RecipeInfo *const recipes[] = {&recipe_tiles, &recipe_lanes, &recipe_nested,
+  static const RecipeInfo *const recipes[] = {&recipe_tiles, &recipe_lanes, &recipe_nested, &recipe_middle,
                                               &recipe_rows}; // the last suits all
   size_t i = 0;
   while (!recipes[i]->suits(loop)) i++;

@@ -192,6 +192,7 @@ static void tune_loop(Tuning *t, Loop *loop) {
   if (is_column(loop) && !loop->is_serial)
     loop->prefetch = (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, COLUMNS_AHEAD);
   loop->rows = choose_rows(t, loop);
+  loop->vectors = loop->sums_middle ? t->target->vector_registers / 2 : 0;
   part_stores(t, loop);
   loop->is_peeled = should_peel(t, loop);
   choose_streams(t, loop);

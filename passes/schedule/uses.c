@@ -99,7 +99,7 @@ bool is_in_sweep(const Recipe *r, const Root *root, int sweep) {
   return root->sweep == sweep && (root->kind == ROOT_REDUCE_INNER || root_level(r, root) >= LEVEL_MIDDLE);
 }
 
-static void need_root(Recipe *r, const Root *root) {
+void need_root(Recipe *r, const Root *root) {
   ExprId operand = root_operand(r, root);
   // A product that later sweeps find again is there beside the sum that it is fused into.
   if (expr_level(r, operand) == LEVEL_VECTOR && root->is_fused && !is_left(r, operand)) {
@@ -148,9 +148,13 @@ bool kernel_fuse_products(Kernel *k) {
   return !k->out_of_memory;
 }
 
+void need_none(Recipe *r) {
+  memset(r->is_needed, 0, r->k->nexprs * sizeof *r->is_needed);
+}
+
 void need_sweep(Recipe *r, int sweep) {
   r->sweep = sweep;
-  memset(r->is_needed, 0, r->k->nexprs * sizeof *r->is_needed);
+  need_none(r);
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];
     if (sweep != ALL_SWEEPS && !is_in_sweep(r, root, sweep)) continue;

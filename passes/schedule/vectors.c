@@ -5,7 +5,7 @@ Flag part_flag(const Recipe *r, AccessId id) {
   return may_be_unwanted(r, id) && !r->info->are_rows_lanes && !r->is_part_tested ? FLAG_HAS_PART : FLAG_NONE;
 }
 
-static void update_vector(Recipe *r, const Root *root) {
+void update_vector(Recipe *r, const Root *root) {
   const bool is_held = root->kind == ROOT_REDUCE_OUTER, is_widened = is_widened_sum(r, root);
   add(r, (LoopNode){.kind = NODE_UPDATE,
                     .sum = is_held ? SUM_HELD : SUM_ACCUMULATOR,

@@ -102,8 +102,8 @@ static void add_lane_step(TreePrinter *l, const LoopNode *n) {
 static const char *const parts[] = {[PART_ONLY] = "", [PART_ROW] = "[r]", [PART_WAY] = "[u]", [PART_FIRST] = "[0]"};
 
 static const char *const sums[] = {
-    [SUM_ACCUMULATOR] = "acc_%e%r", [SUM_TOTAL] = "total_%e", [SUM_SCALAR] = "total_%e",
-    [SUM_HELD] = "held_%a",         [SUM_PART] = "%[",        [SUM_LANES] = "v_load(part_%a)",
+    [SUM_ACCUMULATOR] = "acc_%e%r", [SUM_TOTAL] = "total_%e%r", [SUM_SCALAR] = "total_%e",
+    [SUM_HELD] = "held_%a",         [SUM_PART] = "%[",          [SUM_LANES] = "v_load(part_%a)",
 };
 
 static const char *const flag_tests[] = {
@@ -386,7 +386,8 @@ static void print_update(TreePrinter *l, const LoopNode *n) {
 
 static void print_sum_done(TreePrinter *l, const LoopNode *n) {
   if (n->is_vector) {
-    say_line(l, n, "const %K %e = acc_%e;");
+    if (n->has_totals) say_line(l, n, "const %K %e = v_from_d(total_%e%r);");
+    else say_line(l, n, "const %K %e = acc_%e%r;");
     return;
   }
   if (n->is_row) say_line(l, n, "%k %e[%#];");
