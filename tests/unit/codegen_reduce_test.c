@@ -68,6 +68,29 @@ static void reductions_of_any_width(void **state) {
   climb(&g, (Climb){.name = "reduction widths", .unusual_too = true});
 }
 
+// Of products that no tensor holds, over axes that vectors do not lie along: in registers, and what follows them.
+static void products_over_middle_axes(void **state) {
+  (void)state;
+  static const int64_t widths[] = {16, 17, 31, 33, 64, 65, 200}, depths[] = {1, 2, 24, 25, 49, 100};
+  static const char *const types[] = {"f32", "bf16", "f16", "f64"};
+  enum { NWIDTHS = sizeof widths / sizeof *widths, NDEPTHS = sizeof depths / sizeof *depths, ROWS = 19 };
+  GraphText g;
+  graph_text_init(&g);
+  for (size_t i = 0; i < NWIDTHS * NDEPTHS; i++) {
+    const int64_t width = widths[i % NWIDTHS], depth = depths[i / NWIDTHS];
+    const char *type = types[i % 4], *op = reduce_ops[i % NREDUCTIONS];
+    graph_text_case(&g, "%s %s of products [%d, %d, 1] * [%d, %d]", op, type, ROWS, (int)depth, (int)depth, (int)width);
+    const char *a = graph_text_input(&g, "a", type, EXTENTS(ROWS, depth, 1));
+    const char *b = graph_text_input(&g, "b", type, EXTENTS(depth, width));
+    const char *c = graph_text_input(&g, "c", type, EXTENTS(width));
+    const char *p = graph_text_name(&g, "p"), *sum = graph_text_name(&g, "sum"), *y = graph_text_result(&g, "y");
+    graph_text_node(&g, "Multiply", "inputs: [%s, %s], outputs: [%s]", a, b, p);
+    graph_text_node(&g, op, "inputs: [%s], outputs: [%s], attributes: {axes: [1]}", p, sum);
+    graph_text_node(&g, "Add", "inputs: [%s, %s], outputs: [%s]", sum, c, y);
+  }
+  climb(&g, (Climb){.name = "products over middle axes", .unusual_too = true, .is_misaligned = true});
+}
+
 static void reductions_of_any_type_and_of_nothing(void **state) {
   (void)state;
   static const char *const types[] = {"f64", "f32", "f16", "bf16"};
@@ -156,11 +179,9 @@ static void sums_of_long_blocks(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reductions_of_any_axes),
-      cmocka_unit_test(reductions_of_any_width),
-      cmocka_unit_test(reductions_of_any_type_and_of_nothing),
-      cmocka_unit_test(softmaxes_of_any_axis),
-      cmocka_unit_test(softmaxes_of_columns),
+      cmocka_unit_test(reductions_of_any_axes),    cmocka_unit_test(reductions_of_any_width),
+      cmocka_unit_test(products_over_middle_axes), cmocka_unit_test(reductions_of_any_type_and_of_nothing),
+      cmocka_unit_test(softmaxes_of_any_axis),     cmocka_unit_test(softmaxes_of_columns),
       cmocka_unit_test(sums_of_long_blocks),
   };
   return cmocka_run_group_tests_name("codegen_reduce", tests, NULL, NULL);
