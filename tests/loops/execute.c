@@ -1,0 +1,263 @@
+// A program's call: memory for all that has any, loops in their order, copies at the end. What depends on open dims is
+// computed as the emitted layout does (backends/codegen/emit/layout.c), from the kernels.
+#include "tests/loops/execute.h"
+
+#include "backends/codegen/emit/flow.h"
+#include "ir/graph/open.h"
+#include "tests/loops/walk.h"
+
+#include <string.h>
+
+typedef struct Execution {
+  const Program *p;
+  const Graph *g;
+  const Tensor *inputs, *outputs;
+  ExecuteOptions options;
+  Arena arena;
+  Flow flow;
+  bool *is_optional, *may_be_unwanted; // as the trees are told
+  Memory **values;                     // by value->index
+  Memory **temporaries;                // by number in the program
+  uint64_t **lengths, **chunks;        // by kernel, by loop
+  Blocks blocks;
+  Text *why;
+} Execution;
+
+static bool out_of_memory(Execution *x) {
+  text_add_string(x->why, "out of memory");
+  return false;
+}
+
+static int64_t number_at(const Execution *x, int64_t number, Powers powers) {
+  return powers && number ? open_number(x->g, number, powers, x->options.dims) : number;
+}
+
+static uint64_t nelems_of_axes(const Execution *x, const Kernel *k, AxisSet axes) {
+  return (uint64_t)number_at(x, axes_nelems(k, axes), axes_powers(k, axes));
+}
+
+// Blocks
+
+static void find_blocks(Execution *x, size_t kernel, size_t loop) {
+  const Kernel *k = x->p->kernels[kernel];
+  const Loop *l = &k->loops[loop];
+  const AxisSet cut = loop_cut_axes(l);
+  uint64_t length = (uint64_t)(l->tile ? l->tile : l->block);
+  const uint64_t total = nelems_of_axes(x, k, cut), most = (uint64_t)l->most_chunks;
+  if (l->few_work) {
+    const bool is_little = nelems_of_axes(x, k, loop_inner_axes(l) | cut) <= (uint64_t)l->few_work;
+    length = (uint64_t)(is_little ? l->few_block : l->many_block);
+  }
+  if (most && length < (total + most - 1) / most) length = (total + most - 1) / most;
+  x->lengths[kernel][loop] = length;
+  x->chunks[kernel][loop] = (total + length - 1) / length;
+}
+
+static uint64_t nblocks_of(const Execution *x, size_t kernel, size_t loop) {
+  const Kernel *k = x->p->kernels[kernel];
+  const Loop *l = &k->loops[loop];
+  return nelems_of_axes(x, k, loop_outer_axes(l) & ~loop_cut_axes(l)) * x->chunks[kernel][loop];
+}
+
+static bool find_all_blocks(Execution *x) {
+  x->lengths = ARENA_ARRAY(&x->arena, uint64_t *, x->p->nkernels + 1);
+  x->chunks = ARENA_ARRAY(&x->arena, uint64_t *, x->p->nkernels + 1);
+  for (size_t i = 0; x->lengths && x->chunks && i < x->p->nkernels; i++) {
+    const size_t nloops = x->p->kernels[i]->nloops;
+    x->lengths[i] = ARENA_ARRAY(&x->arena, uint64_t, nloops + 1);
+    x->chunks[i] = ARENA_ARRAY(&x->arena, uint64_t, nloops + 1);
+    if (!x->lengths[i] || !x->chunks[i]) return out_of_memory(x);
+    for (size_t l = 0; l < nloops; l++) find_blocks(x, i, l);
+  }
+  return (x->lengths && x->chunks) || out_of_memory(x);
+}
+
+// Memory
+
+static bool has_all_outputs(const Execution *x) {
+  return !x->options.are_outputs_optional;
+}
+
+static bool is_wanted(const Execution *x, size_t output) {
+  return has_all_outputs(x) || x->outputs[output].data;
+}
+
+static bool is_any_wanted(const Execution *x, const OutputSet *outputs) {
+  bool is_any = has_all_outputs(x) || outputs->is_all;
+  for (uint32_t i = 0; i < outputs->count; i++) is_any |= is_wanted(x, outputs->outputs[i]);
+  return is_any;
+}
+
+// What must stay as it is.
+static bool add_constant(Execution *x, const Value *v, void *data) {
+  Memory *m = x->values[v->index] = ARENA_NEW(&x->arena, Memory);
+  if (m) *m = (Memory){v->name, v->type, number_at(x, shape_nelems(&v->shape), shape_powers(&v->shape)), .data = data};
+  return m || out_of_memory(x);
+}
+
+// data NULL: memory of its own.
+static bool add_variable(Execution *x, const Value *v, void *data) {
+  const int64_t nelems = number_at(x, shape_nelems(&v->shape), shape_powers(&v->shape));
+  Memory *m = x->values[v->index] = ARENA_NEW(&x->arena, Memory);
+  if (!m || !(data ? memory_init_of(m, v->name, v->type, nelems, data, &x->arena)
+                   : memory_init(m, v->name, v->type, nelems, &x->arena)))
+    return out_of_memory(x);
+  m->is_stored_once = true;
+  return true;
+}
+
+static bool add_values(Execution *x) {
+  const Graph *g = x->g;
+  bool ok = true;
+  for (size_t i = 0; ok && i < g->ninputs; i++) ok = add_constant(x, g->inputs[i], x->inputs[i].data);
+  for (size_t i = 0; ok && i < g->nvalues; i++) {
+    const Value *v = g->values[i];
+    if (v->constant && !v->constant->is_splat) ok = add_constant(x, v, v->constant->data);
+    else if (x->p->is_in_workspace[i]) ok = add_variable(x, v, NULL);
+  }
+  for (size_t i = 0; ok && i < g->noutputs; i++) {
+    const Value *v = g->outputs[i];
+    if (output_is_copy(g, i) || (!is_wanted(x, i) && !x->flow.is_read_again[v->index])) continue;
+    ok = add_variable(x, v, is_wanted(x, i) ? x->outputs[i].data : NULL);
+  }
+  return ok;
+}
+
+// Where a temporary holds blocks' partial sums, there are as many as blocks.
+static int64_t temporary_nelems(const Execution *x, size_t kernel, const Temporary *t) {
+  const Kernel *k = x->p->kernels[kernel];
+  const int64_t nblocks = t->reduction == EXPR_NONE ? 0 : loop_nblocks(k, &k->loops[t->loop]);
+  if (!nblocks) return number_at(x, t->nelems, t->powers);
+  return number_at(x, t->nelems / nblocks, t->powers) * (int64_t)nblocks_of(x, kernel, t->loop);
+}
+
+static bool add_temporaries(Execution *x, size_t kernel) {
+  const Kernel *k = x->p->kernels[kernel];
+  for (size_t i = 0; i < k->ntemporaries; i++) {
+    const size_t number = x->flow.first_temporary[kernel] + i;
+    const Temporary *t = &k->temporaries[i];
+    if (t->is_own || (x->may_be_unwanted[number] && !is_any_wanted(x, &x->flow.temporary_serves[number]))) continue;
+    Memory *m = x->temporaries[number] = ARENA_NEW(&x->arena, Memory);
+    if (!m || !memory_init(m, t->name, t->type, temporary_nelems(x, kernel, t), &x->arena)) return out_of_memory(x);
+  }
+  return true;
+}
+
+// What trees are told of outputs that the caller may leave out, as the emitter does.
+static bool find_wants(Execution *x) {
+  const Graph *g = x->g;
+  x->is_optional = ARENA_ARRAY(&x->arena, bool, g->nvalues + 1);
+  x->may_be_unwanted = ARENA_ARRAY(&x->arena, bool, x->flow.ntemporaries + 1);
+  if (!x->is_optional || !x->may_be_unwanted) return out_of_memory(x);
+  for (size_t i = 0; i < g->noutputs && !has_all_outputs(x); i++)
+    x->is_optional[g->outputs[i]->index] = !output_is_copy(g, i) && !x->flow.is_read_again[g->outputs[i]->index];
+  for (size_t i = 0; i < x->p->nkernels && !has_all_outputs(x); i++)
+    for (size_t t = 0; t < x->p->kernels[i]->ntemporaries; t++) {
+      const size_t number = x->flow.first_temporary[i] + t;
+      x->may_be_unwanted[number] =
+          x->p->kernels[i]->temporaries[t].reduction != EXPR_NONE && x->flow.temporary_serves[number].count;
+    }
+  return true;
+}
+
+// Loops
+
+static bool is_parallel(const Execution *x, const Kernel *k, const Loop *l) {
+  const uint64_t work = nelems_of_axes(x, k, loop_outer_axes(l) | loop_inner_axes(l));
+  return l->serial_work ? work > (uint64_t)l->serial_work : !l->is_serial;
+}
+
+static bool run_blocks(Execution *x, Walk *w, uint64_t nblocks) {
+  x->blocks.first = x->blocks.now + 1;
+  x->blocks.are_parallel = is_parallel(x, w->k, w->tree->plan);
+  for (uint64_t b = 0; b < nblocks && !w->has_failed; b++) {
+    x->blocks.now++;
+    w->blocks = x->blocks;
+    walk_block(w, b);
+  }
+  return !w->has_failed;
+}
+
+static bool run_loop(Execution *x, size_t kernel, size_t loop) {
+  const Kernel *k = x->p->kernels[kernel];
+  const size_t first_temporary = x->flow.first_temporary[kernel];
+  Arena arena;
+  arena_init(&arena, x->arena.allocator);
+  const Wants wants = {x->is_optional, x->may_be_unwanted + first_temporary};
+  Walk w = {.k = k,
+            .tree = x->p->loop_tree(k, (uint32_t)loop, &wants, &arena),
+            .arena = &arena,
+            .values = x->values,
+            .temporaries = x->temporaries + first_temporary,
+            .dims = x->options.dims,
+            .lengths = x->lengths[kernel],
+            .chunks = x->chunks[kernel],
+            .why = x->why};
+  const bool ok = w.tree && walk_init_cells(&w) ? run_blocks(x, &w, nblocks_of(x, kernel, loop)) : out_of_memory(x);
+  arena_deinit(&arena);
+  return ok;
+}
+
+static bool run_loops(Execution *x) {
+  for (size_t i = 0; i < x->p->nkernels; i++) {
+    const Kernel *k = x->p->kernels[i];
+    if (!add_temporaries(x, i)) return false;
+    for (size_t l = 0; l < k->nloops; l++) {
+      if (loop_is_idle(k, &k->loops[l]) || !is_any_wanted(x, &x->flow.serves[x->flow.first_loop[i] + l])) continue;
+      if (!run_loop(x, i, l)) return false;
+    }
+  }
+  return true;
+}
+
+// Outputs
+
+static bool is_whole(Execution *x, const Memory *m) {
+  const int64_t i = memory_first_unwritten(m);
+  if (i >= 0) text_format(x->why, "nobody wrote element %lld of %s", (long long)i, m->name);
+  return i < 0;
+}
+
+// Elements one by one, so that of an odd number of halves the last one is put beside what is there.
+static void copy_output(const Execution *x, size_t output) {
+  const Tensor *to = &x->outputs[output];
+  const Value *v = x->g->outputs[output];
+  const bool is_splat = v->constant && v->constant->is_splat;
+  const void *data = is_splat ? v->constant->data : x->values[v->index]->data;
+  const int64_t nelems = tensor_nelems(to);
+  const size_t nbytes = type_nbytes(to->type);
+  for (int64_t i = 0; i < nelems; i++) {
+    const size_t from = is_splat ? 0 : (size_t)i;
+    if (type_is_packed(to->type)) type_store(to->type, to->data, (size_t)i, type_load(to->type, data, from));
+    else memcpy((char *)to->data + (size_t)i * nbytes, (const char *)data + from * nbytes, nbytes);
+  }
+}
+
+static bool finish_outputs(Execution *x) {
+  const Graph *g = x->g;
+  for (size_t i = 0; i < g->noutputs; i++) {
+    const Memory *m = x->values[g->outputs[i]->index];
+    if (!is_wanted(x, i)) continue;
+    if (m && !is_whole(x, m)) return false;
+    if (output_is_copy(g, i)) copy_output(x, i);
+  }
+  return true;
+}
+
+static bool begin(Execution *x) {
+  if (!flow_find(&x->flow, x->p, &x->arena)) return out_of_memory(x);
+  x->values = ARENA_ARRAY(&x->arena, Memory *, x->g->nvalues + 1);
+  x->temporaries = ARENA_ARRAY(&x->arena, Memory *, x->flow.ntemporaries + 1);
+  if (!x->values || !x->temporaries) return out_of_memory(x);
+  return find_wants(x) && find_all_blocks(x) && add_values(x);
+}
+
+bool execute_program(const Program *p, const Tensor *inputs, const Tensor *outputs, const ExecuteOptions *options,
+                     Text *why) {
+  Execution x = {.p = p, .g = p->graph, .inputs = inputs, .outputs = outputs, .why = why};
+  if (options) x.options = *options;
+  arena_init(&x.arena, why->allocator);
+  const bool ok = begin(&x) && run_loops(&x) && finish_outputs(&x);
+  arena_deinit(&x.arena);
+  return ok;
+}

@@ -1,0 +1,226 @@
+// Statements: what C does for a node of each kind. The table is the printer's (backends/codegen/print/tree.c).
+#include "tests/loops/walk.h"
+
+#include <string.h>
+
+static void walk_nodes(Walk *w, const LoopNode *n);
+
+static void walk_body(Walk *w, const LoopNode *body) {
+  const size_t outside = w->ndeclared;
+  const LoopNode *at = w->at;
+  walk_nodes(w, body);
+  if (!w->has_failed) w->at = at;
+  walk_leave(w, outside);
+}
+
+// Loops and conditions
+
+static bool is_flag_set(Walk *w, const LoopNode *n) {
+  switch (n->flag) {
+  case FLAG_HAS_SUMS: return walk_member(w, n->access) != NULL;
+  case FLAG_WANTED: return walk_read(w, OF_WANTED, n->access, PLAIN, CELL_TRUTH)->number;
+  default: return walk_read(w, OF_PART, n->access, PLAIN, CELL_POINTER)->pointer.memory != NULL;
+  }
+}
+
+static bool goes_on(Walk *w, const LoopNode *n) {
+  const uint64_t at = walk_get_var(w, n->var), end = walk_index(w, n->end);
+  const bool is_before_end = n->is_whole ? at + walk_index(w, n->step) <= end : at < end;
+  return is_before_end && (!n->bound || at < walk_index(w, n->bound)) && !w->has_failed;
+}
+
+static void walk_down(Walk *w, const LoopNode *n) {
+  const uint64_t begin = walk_index(w, n->value);
+  walk_declare_var(w, n->var, walk_index(w, n->end));
+  while (walk_get_var(w, n->var) > begin && !w->has_failed) {
+    walk_set_var(w, n->var, walk_get_var(w, n->var) - 1);
+    walk_body(w, n->body);
+  }
+}
+
+static void walk_for(Walk *w, const LoopNode *n) {
+  const size_t outside = w->ndeclared;
+  if (n->flag && !is_flag_set(w, n)) return;
+  if (n->is_down && (n->is_whole || n->bound)) walk_fail(w, "a loop that goes down has no steps or bounds");
+  if (n->is_down) {
+    walk_down(w, n);
+  } else {
+    if (!n->is_whole) walk_declare_var(w, n->var, walk_index(w, n->value));
+    while (goes_on(w, n)) {
+      walk_body(w, n->body);
+      const uint64_t step = walk_index(w, n->step);
+      if (!step) walk_fail(w, "a loop makes steps of 0");
+      walk_set_var(w, n->var, walk_get_var(w, n->var) + step);
+    }
+  }
+  walk_leave(w, outside);
+}
+
+static void walk_if(Walk *w, const LoopNode *n) {
+  walk_body(w, (n->test ? walk_index(w, n->test) != 0 : is_flag_set(w, n)) ? n->body : n->otherwise);
+}
+
+static void walk_group(Walk *w, const LoopNode *n) {
+  walk_body(w, n->body);
+}
+
+static void walk_nothing(Walk *w, const LoopNode *n) {
+  (void)w;
+  (void)n;
+}
+
+// Integers
+
+static void walk_unused(Walk *w, const LoopNode *n) {
+  (void)walk_get_var(w, n->var);
+}
+
+static void walk_index_node(Walk *w, const LoopNode *n) {
+  walk_declare_var(w, n->var, walk_index(w, n->value));
+}
+
+static void walk_advance(Walk *w, const LoopNode *n) {
+  walk_set_var(w, n->var, walk_get_var(w, n->var) + walk_index(w, n->value));
+}
+
+static void walk_to_line(Walk *w, const LoopNode *n) {
+  enum { LINE = 64 };
+  const Pointer p = walk_address(w, &n->address);
+  if (p.memory) walk_declare_var(w, n->var, -walk_machine_address(&p) % LINE / type_nbytes(p.memory->type));
+  else walk_fail(w, "a null pointer is in no line");
+}
+
+// Pointers, flags, room
+
+// An address of what nobody wants is none.
+static void walk_pointer(Walk *w, const LoopNode *n) {
+  const bool is_wanted = !n->flag || walk_read(w, OF_WANTED, n->access, PLAIN, CELL_TRUTH)->number;
+  const Pointer p = is_wanted ? walk_address(w, &n->address) : (Pointer){NULL, 0};
+  Item *i = n->is_row ? walk_write(w, OF_POINTER, n->access, (int)walk_var(w, VAR_ROW), CELL_POINTER)
+                      : walk_declare(w, OF_POINTER, n->access, CELL_POINTER);
+  i->pointer = p;
+}
+
+static void walk_room(Walk *w, const LoopNode *n) {
+  switch (n->room) {
+  case ROOM_TEMPORARY: walk_declare_room(w, OF_POINTER, n->access, w->k->accesses[n->access].type, n->nelems); return;
+  case ROOM_POINTERS: walk_declare_array(w, OF_POINTER, n->access, CELL_POINTER, (int)n->nelems); return;
+  case ROOM_COPY: walk_declare_room(w, OF_ROWS, n->access, TYPE_F32, n->nelems); return;
+  case ROOM_KEPT: walk_declare_room(w, OF_KEPT, n->expr, TYPE_F32, n->nelems); return;
+  case ROOM_SCALARS: walk_declare_array(w, OF_VALUE, n->expr, walk_scalar_type(w, n->expr), (int)n->nelems); return;
+  }
+}
+
+static void walk_flag(Walk *w, const LoopNode *n) {
+  enum { LINE = 64 };
+  if (n->flag == FLAG_WANTED) {
+    walk_declare(w, OF_WANTED, n->access, CELL_TRUTH)->number = walk_member(w, n->access) != NULL;
+    return;
+  }
+  bool is_set = true;
+  if (!n->is_peeled) { // of what nobody wants, the address has no meaning
+    const Pointer p = walk_address(w, &n->address);
+    is_set = p.memory && walk_machine_address(&p) % LINE == 0;
+  }
+  if (n->value) is_set &= walk_index(w, n->value) > walk_index(w, n->end);
+  walk_declare(w, OF_STREAMED, n->access, CELL_TRUTH)->number = is_set;
+}
+
+static void walk_prefetch(Walk *w, const LoopNode *n) {
+  (void)walk_address(w, &n->address);
+}
+
+// Steps: a function of its own, which has nothing of the block's but its parameters.
+
+static void exchange_functions(Walk *w) {
+  for (int f = 0; f < FAMILIES; f++) {
+    Cell *cells = w->cells[f];
+    w->cells[f] = w->other_cells[f];
+    w->other_cells[f] = cells;
+  }
+}
+
+// The partial sums that the block has, or the step gets.
+static void pass_parts(Walk *w, bool is_step) {
+  const Loop *loop = w->tree->plan;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    const AccessId id = loop->roots[i].access;
+    if (loop->roots[i].kind != ROOT_REDUCE_OUTER) continue;
+    if (is_step) walk_declare(w, OF_PART, id, CELL_POINTER)->pointer = w->other_cells[OF_PART][id].items->pointer;
+    else (void)walk_read(w, OF_PART, id, PLAIN, CELL_POINTER);
+  }
+}
+
+static void walk_step(Walk *w, const LoopNode *n) {
+  const Loop *loop = w->tree->plan;
+  const size_t outside = w->ndeclared;
+  const Var first = {loop->tile ? VAR_BEGIN : VAR_OUTER, 0}, end = {VAR_END, 0};
+  const uint64_t first_value = walk_get_var(w, first), end_value = loop->tile ? walk_get_var(w, end) : 0;
+  const uint64_t nlanes = walk_index(w, n->value);
+  if (!n->count != (loop->rows <= 1) || !n->value != !n->is_part) walk_fail(w, "a step has other parameters");
+  pass_parts(w, false);
+  if (w->has_failed) return;
+  exchange_functions(w);
+  pass_parts(w, true);
+  walk_declare_var(w, first, first_value);
+  if (loop->tile) walk_declare_var(w, end, end_value);
+  if (n->count) walk_declare_var(w, (Var){VAR_ROWS, 0}, (uint64_t)n->count);
+  if (n->value) walk_declare_var(w, (Var){VAR_LANES, 0}, nlanes);
+  walk_nodes(w, n->is_part ? w->tree->rest : w->tree->step);
+  walk_leave(w, outside);
+  exchange_functions(w);
+}
+
+static const struct NodeRow {
+  const char *name;
+  void (*walk)(Walk *w, const LoopNode *n);
+} rows[] = {
+    [NODE_COMMENT] = {"comment", walk_nothing},
+    [NODE_UNUSED] = {"unused", walk_unused},
+    [NODE_INDEX] = {"index", walk_index_node},
+    [NODE_COUNTER] = {"counter", walk_index_node},
+    [NODE_ADVANCE] = {"advance", walk_advance},
+    [NODE_FOR] = {"for", walk_for},
+    [NODE_GROUP] = {"group", walk_group},
+    [NODE_IF] = {"if", walk_if},
+    [NODE_FLAG] = {"flag", walk_flag},
+    [NODE_POINTER] = {"pointer", walk_pointer},
+    [NODE_ROOM] = {"room", walk_room},
+    [NODE_LET] = {"let", walk_let},
+    [NODE_COMBINE] = {"combine", walk_combine},
+    [NODE_SUM] = {"sum", walk_sum},
+    [NODE_UPDATE] = {"update", walk_update},
+    [NODE_RUN_DONE] = {"run done", walk_run_done},
+    [NODE_SUM_DONE] = {"sum done", walk_sum_done},
+    [NODE_HOLD] = {"hold", walk_hold},
+    [NODE_RELEASE] = {"release", walk_release},
+    [NODE_STORE] = {"store", walk_store_node},
+    [NODE_KEEP] = {"keep", walk_keep},
+    [NODE_LOAD_ROWS] = {"load rows", walk_load_rows},
+    [NODE_STORE_ROWS] = {"store rows", walk_store_rows},
+    [NODE_LOAD_COLUMN] = {"load column", walk_load_column},
+    [NODE_PREFETCH] = {"prefetch", walk_prefetch},
+    [NODE_TO_LINE] = {"to line", walk_to_line},
+    [NODE_PARTS] = {"parts", walk_parts},
+    [NODE_CLEAR] = {"clear", walk_clear},
+    [NODE_STEP] = {"step", walk_step},
+    [NODE_LANE_PART] = {"lane part", walk_lane_part},
+    [NODE_FENCE] = {"fence", walk_nothing},
+};
+
+const char *node_name(LoopNodeKind kind) {
+  return rows[kind].name;
+}
+
+static void walk_nodes(Walk *w, const LoopNode *n) {
+  for (; n && !w->has_failed; n = n->next) {
+    w->at = n;
+    rows[n->kind].walk(w, n);
+  }
+}
+
+void walk_block(Walk *w, uint64_t block) {
+  walk_declare_var(w, (Var){VAR_BLOCK, 0}, block);
+  walk_nodes(w, w->tree->block);
+  walk_leave(w, 0);
+}

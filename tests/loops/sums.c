@@ -1,0 +1,277 @@
+// Sums of all kinds: accumulators in registers, totals of their runs, blocks' partial sums in memory.
+#include "tests/loops/walk.h"
+
+static const Elements whole_vector = {.step = 1, .count = LANES};
+
+static double identity_of(const LoopNode *n) {
+  return reductions[n->reduction].identity;
+}
+
+static void combine(Walk *w, const LoopNode *n, bool is_f64, Lanes *y, const Lanes *a, const Lanes *b) {
+  const Lanes *const x[] = {a, b, NULL};
+  const ExprOp op = reductions[n->reduction].combine;
+  if (!w->has_failed && !lanes_apply(op, is_f64, y, x)) walk_fail(w, "nothing computes %s", expr_info[op].name);
+}
+
+static double combine_numbers(Walk *w, const LoopNode *n, double a, double b) {
+  Lanes x, y, z = {.f64 = {0}};
+  lanes_set(true, &x, a);
+  lanes_set(true, &y, b);
+  combine(w, n, true, &z, &x, &y);
+  return z.f64[0];
+}
+
+// Loops for sums
+
+void walk_sum(Walk *w, const LoopNode *n) {
+  const Family family = n->sum == SUM_ACCUMULATOR ? OF_ACCUMULATOR : OF_TOTAL;
+  const bool is_array = n->sum != SUM_SCALAR && (n->count != 1 || n->is_row);
+  if (n->sum == SUM_SCALAR) {
+    walk_declare(w, family, n->expr, CELL_F64)->lanes.f64[0] = identity_of(n);
+  } else if (!is_array) {
+    lanes_set(n->is_f64, &walk_declare(w, family, n->expr, vector_cell(n->is_f64))->lanes, identity_of(n));
+  } else {
+    walk_declare_array(w, family, n->expr, vector_cell(n->is_f64), n->count);
+    for (int i = 0; i < n->count; i++)
+      lanes_set(n->is_f64, &walk_write(w, family, n->expr, i, vector_cell(n->is_f64))->lanes, identity_of(n));
+  }
+}
+
+static int element_of(Walk *w, Part part) {
+  switch (part) {
+  case PART_ROW: return (int)walk_var(w, VAR_ROW);
+  case PART_WAY: return (int)walk_var(w, VAR_WAY);
+  case PART_FIRST: return 0;
+  default: return PLAIN;
+  }
+}
+
+static Pointer part_of(Walk *w, AccessId id) {
+  return walk_read(w, OF_PART, id, PLAIN, CELL_POINTER)->pointer;
+}
+
+static bool has_part(Walk *w, const LoopNode *n) {
+  return !n->flag || part_of(w, n->access).memory;
+}
+
+static ExprId operand_of(const Walk *w, const LoopNode *n) {
+  const bool is_of_sum = n->sum == SUM_ACCUMULATOR || n->sum == SUM_SCALAR;
+  return is_of_sum ? w->k->exprs[n->expr].args[0] : n->expr;
+}
+
+// In f64.
+static void update_number(Walk *w, const LoopNode *n) {
+  const double x = walk_scalar(w, operand_of(w, n));
+  if (n->sum == SUM_PART) {
+    Pointer part = part_of(w, n->access);
+    const Type type = part.memory ? part.memory->type : TYPE_F64;
+    part.at += walk_index(w, n->address.index);
+    walk_store_number(w, type, part, combine_numbers(w, n, walk_load_number(w, type, part), x));
+  } else if (n->sum == SUM_SCALAR) {
+    double *total = &walk_read(w, OF_TOTAL, n->expr, PLAIN, CELL_F64)->lanes.f64[0];
+    *total = combine_numbers(w, n, *total, x);
+  } else {
+    walk_fail(w, "adds a number to vectors");
+  }
+}
+
+static void update_vector(Walk *w, const LoopNode *n, bool is_f64, Lanes *target) {
+  Lanes rooms[2], wide, updated;
+  const ExprId operand = operand_of(w, n);
+  if (n->is_fused) {
+    const ExprId *factors = w->k->exprs[operand].args;
+    const Lanes *const x[] = {walk_vector(w, factors[0], &rooms[0]), walk_vector(w, factors[1], &rooms[1]), target};
+    if (w->k->exprs[operand].op != EXPR_MUL || n->reduction != EXPR_REDUCE_SUM || is_f64 != w->k->is_f64)
+      walk_fail(w, "fuses what is no product into its sum");
+    if (!w->has_failed) lanes_apply(EXPR_FMA, is_f64, &updated, x);
+  } else {
+    const Lanes *x = walk_vector(w, operand, &rooms[0]);
+    if (n->is_widened) lanes_widen(&wide, x);
+    combine(w, n, is_f64, &updated, target, n->is_widened ? &wide : x);
+  }
+  if (w->has_failed) return;
+  if (n->is_part) {
+    if (is_f64 != w->k->is_f64) walk_fail(w, "merges vectors of f64 in a kernel of f32");
+    lanes_merge(is_f64, &updated, &updated, target, walk_nlanes(w, n));
+  }
+  *target = updated;
+}
+
+void walk_update(Walk *w, const LoopNode *n) {
+  const bool is_f64 = n->is_widened || w->k->is_f64;
+  if (!has_part(w, n)) return;
+  if (!n->is_vector) {
+    update_number(w, n);
+  } else if (n->sum == SUM_ACCUMULATOR) {
+    update_vector(w, n, is_f64,
+                  &walk_read(w, OF_ACCUMULATOR, n->expr, element_of(w, n->part), vector_cell(is_f64))->lanes);
+  } else if (n->sum == SUM_HELD) {
+    update_vector(w, n, is_f64, &walk_read(w, OF_HELD, n->access, PLAIN, vector_cell(is_f64))->lanes);
+  } else if (n->sum == SUM_LANES) {
+    Lanes target;
+    walk_load(w, TYPE_F32, false, &target, part_of(w, n->access), whole_vector);
+    update_vector(w, n, is_f64, &target);
+    walk_store(w, TYPE_F32, false, part_of(w, n->access), &target, whole_vector);
+  } else {
+    walk_fail(w, "adds vectors to a number");
+  }
+}
+
+// The accumulators of one sum as one vector, pairwise; or one row's.
+static void merge_accumulators(Walk *w, const LoopNode *n, bool is_f64, int row, int first, int count, Lanes *y) {
+  const CellType type = vector_cell(is_f64);
+  if (row != PLAIN) *y = walk_read(w, OF_ACCUMULATOR, n->expr, row, type)->lanes;
+  else if (n->count == 1) *y = walk_read(w, OF_ACCUMULATOR, n->expr, PLAIN, type)->lanes;
+  else if (count == 1) *y = walk_read(w, OF_ACCUMULATOR, n->expr, first, type)->lanes;
+  else {
+    Lanes a, b;
+    merge_accumulators(w, n, is_f64, row, first, count / 2, &a);
+    merge_accumulators(w, n, is_f64, row, first + count / 2, count - count / 2, &b);
+    combine(w, n, is_f64, y, &a, &b);
+  }
+}
+
+static void end_run(Walk *w, const LoopNode *n, int row) {
+  Lanes merged, wide;
+  Lanes *total = &walk_read(w, OF_TOTAL, n->expr, row, CELL_DVEC)->lanes;
+  merge_accumulators(w, n, false, row, 0, n->count, &merged);
+  lanes_widen(&wide, &merged);
+  combine(w, n, true, total, total, &wide);
+}
+
+void walk_run_done(Walk *w, const LoopNode *n) {
+  const int rows = n->is_row ? (int)walk_var(w, VAR_ROWS) : 0;
+  if (!n->is_row) end_run(w, n, PLAIN);
+  for (int r = 0; r < rows; r++) end_run(w, n, r);
+}
+
+// A row's sum over lanes.
+static double sum_of_lanes(Walk *w, const LoopNode *n, int row) {
+  double sum = 0;
+  Lanes merged, wide;
+  if (n->has_totals) {
+    const Lanes *total = &walk_read(w, OF_TOTAL, n->expr, row, CELL_DVEC)->lanes;
+    if (!lanes_fold(n->reduction, true, total, &sum)) walk_fail(w, "nothing sums up lanes");
+    return sum;
+  }
+  const bool is_widened = n->is_f64 && !w->k->is_f64;
+  merge_accumulators(w, n, w->k->is_f64, row, 0, n->count, &merged);
+  if (is_widened) lanes_widen(&wide, &merged);
+  if (!lanes_fold(n->reduction, n->is_f64, is_widened ? &wide : &merged, &sum)) walk_fail(w, "nothing sums up lanes");
+  return sum;
+}
+
+void walk_sum_done(Walk *w, const LoopNode *n) {
+  const bool is_f64 = w->k->is_f64;
+  const CellType type = is_f64 ? CELL_F64 : CELL_F32;
+  if (n->is_vector) { // each lane's own
+    const Lanes *sum = &walk_read(w, OF_ACCUMULATOR, n->expr, PLAIN, CELL_VEC)->lanes;
+    walk_declare(w, OF_VALUE, n->expr, CELL_VEC)->lanes = *sum;
+  } else if (n->sum == SUM_SCALAR) {
+    const double total = walk_read(w, OF_TOTAL, n->expr, PLAIN, CELL_F64)->lanes.f64[0];
+    lanes_set(is_f64, &walk_declare(w, OF_VALUE, n->expr, type)->lanes, total);
+  } else if (n->is_row) {
+    walk_declare_array(w, OF_VALUE, n->expr, type, n->count);
+    const int rows = (int)walk_var(w, VAR_ROWS);
+    for (int r = 0; r < rows; r++) {
+      const double sum = sum_of_lanes(w, n, r);
+      lanes_set(is_f64, &walk_write(w, OF_VALUE, n->expr, r, type)->lanes, sum);
+    }
+  } else { // one that is no row's own is the same in all
+    const double sum = sum_of_lanes(w, n, n->part == PART_ROW ? 0 : PLAIN);
+    lanes_set(is_f64, &walk_declare(w, OF_VALUE, n->expr, type)->lanes, sum);
+  }
+}
+
+// Partial sums in memory
+
+static Type type_of(bool is_f64) {
+  return is_f64 ? TYPE_F64 : TYPE_F32;
+}
+
+void walk_hold(Walk *w, const LoopNode *n) {
+  Lanes held;
+  lanes_set(n->is_f64, &held, 0);
+  if (has_part(w, n))
+    walk_load(w, type_of(n->is_f64), n->is_f64, &held, walk_address(w, &n->address),
+              (Elements){.step = 1, .count = walk_nlanes(w, n)});
+  walk_declare(w, OF_HELD, n->access, vector_cell(n->is_f64))->lanes = held;
+}
+
+void walk_release(Walk *w, const LoopNode *n) {
+  if (!has_part(w, n)) return;
+  const Lanes *held = &walk_read(w, OF_HELD, n->access, PLAIN, vector_cell(n->is_f64))->lanes;
+  walk_store(w, type_of(n->is_f64), n->is_f64, walk_address(w, &n->address), held,
+             (Elements){.step = 1, .count = walk_nlanes(w, n)});
+}
+
+// Across lanes there is one for each lane, in the block's own memory.
+void walk_parts(Walk *w, const LoopNode *n) {
+  const uint64_t count = walk_index(w, n->value);
+  if (n->is_vector) {
+    walk_declare_room(w, OF_PART, n->access, TYPE_F32, (int64_t)count);
+    return;
+  }
+  Pointer part = {walk_member(w, n->access), walk_var(w, VAR_BLOCK) * count};
+  if (!part.memory && !n->flag) walk_fail(w, "has no memory for %s", walk_access_name(w, n->access));
+  if (!part.memory) part.at = 0;
+  walk_declare(w, OF_PART, n->access, CELL_POINTER)->pointer = part;
+}
+
+void walk_clear(Walk *w, const LoopNode *n) {
+  walk_store_number(w, type_of(n->is_f64), walk_address(w, &n->address), identity_of(n));
+}
+
+void walk_lane_part(Walk *w, const LoopNode *n) {
+  Pointer lanes = part_of(w, n->access);
+  Lanes part, wide;
+  double sum = 0;
+  lanes.at += walk_index(w, n->value);
+  walk_load(w, TYPE_F32, false, &part, lanes, whole_vector);
+  lanes_widen(&wide, &part);
+  if (!lanes_fold(n->reduction, true, &wide, &sum)) walk_fail(w, "nothing sums up lanes");
+  walk_store_number(w, w->k->accesses[n->access].type, walk_address(w, &n->address), sum);
+}
+
+// Blocks' partial sums in f64, block after block.
+
+static void combine_vectors(Walk *w, const LoopNode *n, uint64_t nparts, Lanes *total) {
+  const Type type = w->k->accesses[n->access].type;
+  const uint64_t step = n->is_strided ? walk_index(w, n->step) : 1;
+  const int count = walk_nlanes(w, n);
+  for (uint64_t b = 0; b < nparts && !w->has_failed; b++) {
+    Lanes part;
+    walk_set_var(w, (Var){VAR_PART, 0}, b);
+    walk_load(w, type, true, &part, walk_address(w, &n->address), (Elements){.step = step, .count = count});
+    combine(w, n, true, total, total, &part);
+  }
+}
+
+static double combine_parts(Walk *w, const LoopNode *n, uint64_t nparts) {
+  const Type type = w->k->accesses[n->access].type;
+  double total = identity_of(n);
+  for (uint64_t b = 0; b < nparts && !w->has_failed; b++) {
+    walk_set_var(w, (Var){VAR_PART, 0}, b);
+    total = combine_numbers(w, n, total, walk_load_number(w, type, walk_address(w, &n->address)));
+  }
+  return total;
+}
+
+void walk_combine(Walk *w, const LoopNode *n) {
+  const bool is_there = n->end && (!n->flag || walk_member(w, n->access));
+  const uint64_t nparts = is_there ? walk_index(w, n->end) : 0;
+  const size_t outside = w->ndeclared;
+  Lanes total;
+  double number = 0;
+  lanes_set(true, &total, identity_of(n));
+  walk_declare_var(w, (Var){VAR_PART, 0}, 0);
+  if (n->is_vector) combine_vectors(w, n, nparts, &total);
+  else number = combine_parts(w, n, nparts);
+  walk_leave(w, outside);
+  const bool is_f64 = w->k->is_f64;
+  const CellType type = is_f64 ? CELL_F64 : CELL_F32;
+  Lanes *y = &walk_declare(w, OF_VALUE, n->expr, n->is_vector ? vector_cell(is_f64) : type)->lanes;
+  if (!n->is_vector) lanes_set(is_f64, y, number);
+  else if (is_f64) *y = total;
+  else lanes_narrow(y, &total);
+}

@@ -1,0 +1,292 @@
+// Values of expressions, and stores of them: what each is computed from follows from its form and from the node's load.
+#include "tests/loops/walk.h"
+
+#include <string.h>
+
+static CellType scalar_cell(const Walk *w) {
+  return w->k->is_f64 ? CELL_F64 : CELL_F32;
+}
+
+CellType vector_cell(bool is_f64) {
+  return is_f64 ? CELL_DVEC : CELL_VEC;
+}
+
+static CellType mask_cell(const Walk *w) {
+  return w->k->is_f64 ? CELL_DMASK : CELL_MASK;
+}
+
+static double lane_0(bool is_f64, const Lanes *x) {
+  return is_f64 ? x->f64[0] : (double)x->f32[0];
+}
+
+// Operands
+
+static int element_of(Walk *w, ExprId id) { // of an array of the rows' scalars
+  return w->tree->form[id] == FORM_ROWS ? (int)walk_var(w, VAR_ROW) : PLAIN;
+}
+
+double walk_scalar(Walk *w, ExprId id) {
+  const double number = w->k->exprs[id].number;
+  if (w->tree->form[id] == FORM_NUMBER) return w->k->is_f64 ? number : (double)(float)number;
+  const Item *i = walk_read(w, OF_VALUE, id, element_of(w, id), scalar_cell(w));
+  return lane_0(w->k->is_f64, &i->lanes);
+}
+
+const Lanes *walk_vector(Walk *w, ExprId id, Lanes *room) {
+  if (w->tree->form[id] == FORM_VECTOR) return &walk_read(w, OF_VALUE, id, PLAIN, vector_cell(w->k->is_f64))->lanes;
+  lanes_set(w->k->is_f64, room, walk_scalar(w, id));
+  return room;
+}
+
+static int64_t s64_of(Walk *w, ExprId id) {
+  return (int64_t)walk_read(w, OF_VALUE, id, element_of(w, id), CELL_S64)->number;
+}
+
+// A condition, which may be a number.
+static bool is_true(Walk *w, ExprId id) {
+  if (!expr_info[w->k->exprs[id].op].is_mask) return walk_scalar(w, id) != 0;
+  return walk_read(w, OF_VALUE, id, element_of(w, id), CELL_TRUTH)->number;
+}
+
+// Loads
+
+// How many elements further each lane's is.
+static void find_further(Walk *w, const LoopNode *n, ExprId offset, int64_t *further, int count) {
+  Lanes room;
+  if (n->load == LOAD_GATHERED) {
+    lanes_places(w->k->is_f64, further, walk_vector(w, offset, &room), w->has_failed ? 0 : count);
+    return;
+  }
+  const int64_t all = (int64_t)walk_scalar(w, offset);
+  for (int i = 0; i < count; i++) further[i] = all;
+}
+
+static void load_vector(Walk *w, const LoopNode *n, Lanes *y) {
+  const Expr *e = &w->k->exprs[n->expr];
+  const Access *a = &w->k->accesses[e->access];
+  const Pointer p = walk_address(w, &n->address);
+  int64_t further[LANES] = {0};
+  if (n->load == LOAD_COPIED || n->load == LOAD_KEPT) {
+    walk_load(w, TYPE_F32, false, y, p, (Elements){.step = 1, .count = LANES});
+  } else if (access_is_mask(a)) {
+    if (n->load != LOAD_DENSE) walk_fail(w, "loads %s, a mask, lane by lane", walk_access_name(w, e->access));
+    walk_load_mask(w, w->k->is_f64, y, p);
+  } else if (n->load == LOAD_SPREAD) {
+    walk_load(w, a->type, w->k->is_f64, y, p, (Elements){.count = 1});
+    lanes_set(w->k->is_f64, y, lane_0(w->k->is_f64, y));
+  } else {
+    const int count = walk_nlanes(w, n);
+    const uint64_t step = n->load == LOAD_DENSE ? 1 : walk_index(w, n->step);
+    if (e->args[0]) find_further(w, n, e->args[0], further, count);
+    walk_load(w, a->type, w->k->is_f64, y, p,
+              (Elements){.step = step, .further = e->args[0] ? further : NULL, .count = count});
+  }
+}
+
+static void load_scalar(Walk *w, const LoopNode *n, Lanes *y) {
+  const Expr *e = &w->k->exprs[n->expr];
+  const Access *a = &w->k->accesses[e->access];
+  Pointer p = walk_address(w, &n->address);
+  if (access_is_mask(a)) walk_fail(w, "loads %s, a mask, as a number", walk_access_name(w, e->access));
+  if (e->args[0]) p.at += (uint64_t)(int64_t)walk_scalar(w, e->args[0]);
+  walk_load(w, a->type, w->k->is_f64, y, p, (Elements){.count = 1});
+}
+
+// Values
+
+static Dropping dropping_of(Walk *w, const LoopNode *n) {
+  const Expr *e = &w->k->exprs[n->expr];
+  return (Dropping){s64_of(w, e->args[0]), s64_of(w, e->args[1]), walk_scalar(w, e->args[2]),
+                    walk_address(w, &n->address).at};
+}
+
+static void apply(Walk *w, ExprOp op, Lanes *y, const Lanes *const *x) {
+  if (!w->has_failed && !lanes_apply(op, w->k->is_f64, y, x)) walk_fail(w, "nothing computes %s", expr_info[op].name);
+}
+
+static void apply_to_vectors(Walk *w, const Expr *e, Lanes *y) {
+  Lanes rooms[3];
+  const Lanes *x[3] = {NULL};
+  const bool is_choice = e->op == EXPR_SELECT;
+  if (is_choice && w->tree->form[e->args[0]] != FORM_VECTOR) { // one for all lanes
+    *y = *walk_vector(w, e->args[is_true(w, e->args[0]) ? 1 : 2], &rooms[0]);
+    return;
+  }
+  if (is_choice) x[0] = &walk_read(w, OF_VALUE, e->args[0], PLAIN, mask_cell(w))->lanes;
+  for (int a = is_choice; a < expr_info[e->op].narguments; a++) x[a] = walk_vector(w, e->args[a], &rooms[a]);
+  apply(w, e->op, y, x);
+}
+
+// A scalar is lane 0 of what the vocabulary makes of vectors.
+static void apply_to_scalars(Walk *w, const Expr *e, Lanes *y) {
+  Lanes rooms[3];
+  const Lanes *x[3] = {&rooms[0], &rooms[1], &rooms[2]};
+  if (e->op == EXPR_SELECT) {
+    lanes_set(w->k->is_f64, y, walk_scalar(w, e->args[is_true(w, e->args[0]) ? 1 : 2]));
+    return;
+  }
+  for (int a = 0; a < expr_info[e->op].narguments; a++) lanes_set(w->k->is_f64, &rooms[a], walk_scalar(w, e->args[a]));
+  apply(w, e->op, y, x);
+}
+
+// Made in f64, as constants are.
+static double count_of(Walk *w, const Expr *e) {
+  const uint64_t count = walk_number(w, (int64_t)e->number, e->powers);
+  return e->op == EXPR_COUNT ? (double)count : 1 / (double)(count > 0 ? count : 1);
+}
+
+static void make_vector(Walk *w, const LoopNode *n, Lanes *y) {
+  const Expr *e = &w->k->exprs[n->expr];
+  if (n->load) {
+    load_vector(w, n, y);
+  } else if (e->op == EXPR_INDEX) {
+    lanes_index(w->k->is_f64, y, walk_index(w, n->value));
+  } else if (e->op == EXPR_IS_KEPT) {
+    const Dropping d = dropping_of(w, n);
+    lanes_is_kept(w->k->is_f64, y, &d, (int64_t)walk_index(w, n->step));
+  } else {
+    apply_to_vectors(w, e, y);
+  }
+}
+
+static void make_scalar(Walk *w, const LoopNode *n, Item *y) {
+  const Expr *e = &w->k->exprs[n->expr];
+  if (e->op == EXPR_INTEGER) {
+    y->number = (uint64_t)e->integer;
+  } else if (e->op == EXPR_LOAD && expr_is_s64(w->k, e)) {
+    y->number = (uint64_t)walk_load_s64(w, walk_address(w, &n->address));
+  } else if (e->op == EXPR_LOAD) {
+    load_scalar(w, n, &y->lanes);
+  } else if (e->op == EXPR_INDEX) {
+    const uint64_t index = walk_get_var(w, (Var){VAR_AXIS, (uint32_t)__builtin_ctz(e->axes)});
+    lanes_index(w->k->is_f64, &y->lanes, index);
+  } else if (e->op == EXPR_IS_KEPT) {
+    const Dropping d = dropping_of(w, n);
+    y->number = element_is_kept(&d);
+  } else if (e->op == EXPR_COUNT || e->op == EXPR_SHARE) {
+    lanes_set(w->k->is_f64, &y->lanes, count_of(w, e));
+  } else {
+    apply_to_scalars(w, e, &y->lanes);
+    if (expr_info[e->op].is_mask) y->number = w->k->is_f64 ? y->lanes.m64[0] != 0 : y->lanes.m32[0] != 0;
+  }
+}
+
+CellType walk_scalar_type(const Walk *w, ExprId id) {
+  const Expr *e = &w->k->exprs[id];
+  return expr_is_s64(w->k, e) ? CELL_S64 : expr_info[e->op].is_mask ? CELL_TRUTH : scalar_cell(w);
+}
+
+// The value is there before it has its name, so that it cannot be computed of itself.
+void walk_let(Walk *w, const LoopNode *n) {
+  Item made = {.number = 0};
+  if (n->is_vector) make_vector(w, n, &made.lanes);
+  else make_scalar(w, n, &made);
+  const bool is_mask = expr_is_mask(w->k, n->expr) && n->load != LOAD_KEPT;
+  const CellType type = !n->is_vector                                    ? walk_scalar_type(w, n->expr)
+                        : is_mask                                        ? mask_cell(w)
+                        : n->load == LOAD_KEPT || n->load == LOAD_COPIED ? CELL_VEC
+                                                                         : vector_cell(w->k->is_f64);
+  Item *i = n->is_row ? walk_write(w, OF_VALUE, n->expr, (int)walk_var(w, VAR_ROW), type)
+                      : walk_declare(w, OF_VALUE, n->expr, type);
+  *i = made;
+}
+
+// Stores
+
+// Past the caches, where memory must be aligned.
+static bool is_streamed(Walk *w, const LoopNode *n, AccessId id, const Pointer *to) {
+  enum { LINE = 64 };
+  if (!n->is_streamed || !walk_read(w, OF_STREAMED, id, PLAIN, CELL_TRUTH)->number || !to->memory) return false;
+  const size_t whole = LANES * type_nbytes(to->memory->type), nbytes = whole < LINE ? whole : LINE;
+  if (walk_machine_address(to) % nbytes)
+    walk_fail(w, "streams to element %llu of %s, which is not aligned", (unsigned long long)to->at, to->memory->name);
+  return true;
+}
+
+static void store_scalar(Walk *w, const LoopNode *n) {
+  const Access *a = &w->k->accesses[n->address.access];
+  const Pointer p = walk_address(w, &n->address);
+  const CellType type = walk_scalar_type(w, n->expr);
+  Lanes x;
+  if (type == CELL_S64) walk_fail(w, "stores an s64");
+  const double number = type == CELL_TRUTH ? is_true(w, n->expr) : walk_scalar(w, n->expr);
+  // What is not 0 is true before it is narrowed to f32, which may be 0.
+  lanes_set(w->k->is_f64, &x, a->type == TYPE_BOOLEAN ? number != 0 : number);
+  walk_store(w, a->type, w->k->is_f64, p, &x, (Elements){.count = 1});
+}
+
+static void store_vector(Walk *w, const LoopNode *n) {
+  const AccessId id = n->address.access;
+  const Access *a = &w->k->accesses[id];
+  const Pointer p = walk_address(w, &n->address);
+  Lanes room;
+  if (n->address.base == BASE_ROWS) {
+    if (w->k->is_f64) walk_fail(w, "copies rows in a kernel of f64");
+    walk_store(w, TYPE_F32, false, p, walk_vector(w, n->expr, &room), (Elements){.step = 1, .count = LANES});
+    return;
+  }
+  if (access_is_mask(a)) {
+    walk_store_mask(w, w->k->is_f64, p, &walk_read(w, OF_VALUE, n->expr, PLAIN, mask_cell(w))->lanes);
+    return;
+  }
+  const int count = walk_nlanes(w, n);
+  const uint64_t step = n->is_strided ? walk_index(w, n->step) : 1;
+  if (is_streamed(w, n, id, &p) && (n->is_part || n->is_strided)) walk_fail(w, "streams less than a whole vector");
+  walk_store(w, a->type, w->k->is_f64, p, walk_vector(w, n->expr, &room), (Elements){.step = step, .count = count});
+}
+
+void walk_store_node(Walk *w, const LoopNode *n) {
+  if (n->is_vector) store_vector(w, n);
+  else store_scalar(w, n);
+}
+
+void walk_keep(Walk *w, const LoopNode *n) {
+  const Lanes *x = &walk_read(w, OF_VALUE, n->expr, PLAIN, CELL_VEC)->lanes;
+  walk_store(w, TYPE_F32, false, walk_address(w, &n->address), x, (Elements){.step = 1, .count = LANES});
+}
+
+// Rows across lanes: a column of the tensor is a vector of the copy.
+
+static bool can_be_transposed(Walk *w, AccessId id) {
+  const Type type = w->k->accesses[id].type;
+  if (type != TYPE_F32 && type != TYPE_BF16 && type != TYPE_F16) walk_fail(w, "transposes %s", type_name(type));
+  return !w->has_failed;
+}
+
+static void move_columns(Walk *w, const LoopNode *n, Pointer rows, uint64_t step, bool is_store) {
+  const Type type = w->k->accesses[n->access].type;
+  Pointer copy = walk_read(w, OF_ROWS, n->access, PLAIN, CELL_POINTER)->pointer;
+  if (!can_be_transposed(w, n->access)) return;
+  for (int64_t c = 0; c < n->nelems && !w->has_failed; c++, rows.at++, copy.at += LANES) {
+    const Elements column = {.step = step, .count = LANES}, vector = {.step = 1, .count = LANES};
+    Lanes x;
+    walk_load(w, is_store ? TYPE_F32 : type, false, &x, is_store ? copy : rows, is_store ? vector : column);
+    walk_store(w, is_store ? type : TYPE_F32, false, is_store ? rows : copy, &x, is_store ? column : vector);
+  }
+}
+
+static Pointer rows_of(Walk *w, const LoopNode *n) {
+  return walk_read(w, OF_POINTER, n->access, PLAIN, CELL_POINTER)->pointer;
+}
+
+void walk_load_rows(Walk *w, const LoopNode *n) {
+  move_columns(w, n, rows_of(w, n), walk_index(w, n->step), false);
+}
+
+// What is streamed lies one row behind the other.
+void walk_store_rows(Walk *w, const LoopNode *n) {
+  enum { WIDEST = 64 };
+  const Pointer rows = rows_of(w, n);
+  const bool is_stream = is_streamed(w, n, n->access, &rows);
+  if (is_stream && n->nelems > WIDEST) walk_fail(w, "streams rows of %lld", (long long)n->nelems);
+  move_columns(w, n, rows, is_stream ? (uint64_t)n->nelems : walk_index(w, n->step), true);
+}
+
+void walk_load_column(Walk *w, const LoopNode *n) {
+  const Elements vector = {.step = 1, .count = LANES};
+  Pointer copy = walk_read(w, OF_ROWS, n->access, PLAIN, CELL_POINTER)->pointer;
+  Lanes x;
+  copy.at += walk_index(w, n->value);
+  walk_load(w, w->k->accesses[n->access].type, false, &x, walk_address(w, &n->address), vector);
+  walk_store(w, TYPE_F32, false, copy, &x, vector);
+}

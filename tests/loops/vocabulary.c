@@ -1,0 +1,247 @@
+// Tables of the vocabulary's functions. Its macros and short names stay in this file.
+#include "tests/loops/vocabulary.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+// clang-format off: each needs those before it
+#include "backends/codegen/simd/scalar.h"
+
+#include "backends/codegen/simd/vector.h"
+
+#include "backends/codegen/simd/arithmetic.h"
+
+#include "backends/codegen/simd/bytes.h"
+
+#include "backends/codegen/simd/math.h"
+
+#include "backends/codegen/simd/random.h"
+// clang-format on
+
+static vec get_v(const Lanes *x) {
+  return v_load(x->f32);
+}
+
+static dvec get_d(const Lanes *x) {
+  return d_load(x->f64);
+}
+
+static mask get_v_mask(const Lanes *x) {
+  mask m;
+  memcpy(&m, x->m32, sizeof m);
+  return m;
+}
+
+static dmask get_d_mask(const Lanes *x) {
+  dmask m;
+  memcpy(&m, x->m64, sizeof m);
+  return m;
+}
+
+static void set_v(Lanes *y, vec x) {
+  v_store(y->f32, x);
+}
+
+static void set_d(Lanes *y, dvec x) {
+  d_store(y->f64, x);
+}
+
+static void set_v_mask(Lanes *y, mask m) {
+  memcpy(y->m32, &m, sizeof m);
+}
+
+static void set_d_mask(Lanes *y, dmask m) {
+  memcpy(y->m64, &m, sizeof m);
+}
+
+// Expressions: a function v_NAME and a function d_NAME, by the kind of their operands and results.
+
+typedef void Call(Lanes *y, const Lanes *const *x);
+
+#define EACH_OF_ONE(F, p)                                                                                              \
+  F(p, NEG, neg)                                                                                                       \
+  F(p, SQRT, sqrt)                                                                                                     \
+  F(p, ROUND_F16, round_f16)                                                                                           \
+  F(p, ROUND_BF16, round_bf16)                                                                                         \
+  F(p, ROUND_E4M3, round_e4m3)                                                                                         \
+  F(p, ROUND_E5M2, round_e5m2)                                                                                         \
+  F(p, ABS, abs)                                                                                                       \
+  F(p, EXP, exp)                                                                                                       \
+  F(p, EXPM1, expm1)                                                                                                   \
+  F(p, LOG, log)                                                                                                       \
+  F(p, LOG1P, log1p)                                                                                                   \
+  F(p, TANH, tanh)                                                                                                     \
+  F(p, GELU, gelu)                                                                                                     \
+  F(p, GELU_SLOPE, gelu_slope)                                                                                         \
+  F(p, FLOOR, floor)                                                                                                   \
+  F(p, ROUND, round)
+#define EACH_OF_TWO(F, p)                                                                                              \
+  F(p, ADD, add)                                                                                                       \
+  F(p, SUB, sub)                                                                                                       \
+  F(p, MUL, mul)                                                                                                       \
+  F(p, DIV, div)                                                                                                       \
+  F(p, MAX, max)                                                                                                       \
+  F(p, MIN, min)                                                                                                       \
+  F(p, MAXIMUM, maximum)                                                                                               \
+  F(p, POW, pow)
+#define EACH_COMPARISON(F, p)                                                                                          \
+  F(p, GT, gt)                                                                                                         \
+  F(p, GE, ge)                                                                                                         \
+  F(p, EQ, eq)
+
+#define OF_ONE(p, op, name)                                                                                            \
+  static void call_##p##_##name(Lanes *y, const Lanes *const *x) {                                                     \
+    set_##p(y, p##_##name(get_##p(x[0])));                                                                             \
+  }
+#define OF_TWO(p, op, name)                                                                                            \
+  static void call_##p##_##name(Lanes *y, const Lanes *const *x) {                                                     \
+    set_##p(y, p##_##name(get_##p(x[0]), get_##p(x[1])));                                                              \
+  }
+#define COMPARISON(p, op, name)                                                                                        \
+  static void call_##p##_##name(Lanes *y, const Lanes *const *x) {                                                     \
+    set_##p##_mask(y, p##_##name(get_##p(x[0]), get_##p(x[1])));                                                       \
+  }
+#define OF_THREE(p)                                                                                                    \
+  static void call_##p##_fma(Lanes *y, const Lanes *const *x) {                                                        \
+    set_##p(y, p##_fma(get_##p(x[0]), get_##p(x[1]), get_##p(x[2])));                                                  \
+  }                                                                                                                    \
+  static void call_##p##_select(Lanes *y, const Lanes *const *x) {                                                     \
+    set_##p(y, p##_select(get_##p##_mask(x[0]), get_##p(x[1]), get_##p(x[2])));                                        \
+  }
+EACH_OF_ONE(OF_ONE, v)
+EACH_OF_ONE(OF_ONE, d)
+OF_ONE(d, ROUND_F32, round_f32)
+EACH_OF_TWO(OF_TWO, v)
+EACH_OF_TWO(OF_TWO, d)
+EACH_COMPARISON(COMPARISON, v)
+EACH_COMPARISON(COMPARISON, d)
+OF_THREE(v)
+OF_THREE(d)
+
+#define ROW(p, op, name) [EXPR_##op] = call_##p##_##name,
+#define ROWS(p) EACH_OF_ONE(ROW, p) EACH_OF_TWO(ROW, p) EACH_COMPARISON(ROW, p) ROW(p, FMA, fma) ROW(p, SELECT, select)
+static Call *const calls[][EXPR_OP_COUNT] = {{ROWS(v)}, {ROWS(d) ROW(d, ROUND_F32, round_f32)}}; // by is_f64
+
+bool lanes_apply(ExprOp op, bool is_f64, Lanes *y, const Lanes *const *x) {
+  Call *call = calls[is_f64][op];
+  if (call) call(y, x);
+  return call != NULL;
+}
+
+bool lanes_fold(ExprOp reduction, bool is_f64, const Lanes *x, double *y) {
+  switch (reduction) {
+  case EXPR_REDUCE_SUM: *y = d_sum(get_d(x)); return is_f64;
+  case EXPR_REDUCE_PRODUCT: *y = d_product(get_d(x)); return is_f64;
+  case EXPR_REDUCE_MAXIMUM: *y = is_f64 ? d_greatest(get_d(x)) : (double)v_greatest(get_v(x)); return true;
+  default: return false;
+  }
+}
+
+// Memory: what reads and writes a type, as vectors of f32 or of f64.
+
+typedef struct Element {
+  void (*load)(Lanes *y, const void *elements, int n);
+  void (*store)(void *elements, const Lanes *x, int n);
+  bool is_f64;
+} Element;
+
+#define ELEMENT(p, name, T, suffix, first)                                                                             \
+  static void load_##name(Lanes *y, const void *elements, int n) {                                                     \
+    set_##p(y, p##_load_n##suffix((const T *)elements, first n));                                                      \
+  }                                                                                                                    \
+  static void store_##name(void *elements, const Lanes *x, int n) {                                                    \
+    p##_store_n##suffix((T *)elements, first get_##p(x), n);                                                           \
+  }
+#define NOTHING
+#define FROM_WHOLE_BYTE 0,
+ELEMENT(d, f64, double, , NOTHING)
+ELEMENT(v, f32, float, , NOTHING)
+ELEMENT(v, f16, uint16_t, _f16, NOTHING)
+ELEMENT(v, bf16, uint16_t, _bf16, NOTHING)
+ELEMENT(d, s32, int32_t, _s32, NOTHING)
+ELEMENT(v, s8, int8_t, _s8, NOTHING)
+ELEMENT(v, u8, uint8_t, _u8, NOTHING)
+ELEMENT(v, boolean, uint8_t, _b8, NOTHING)
+ELEMENT(v, e4m3, uint8_t, _e4m3, NOTHING)
+ELEMENT(v, e5m2, uint8_t, _e5m2, NOTHING)
+ELEMENT(v, s4, uint8_t, _s4, FROM_WHOLE_BYTE)
+ELEMENT(v, u4, uint8_t, _u4, FROM_WHOLE_BYTE)
+
+static const Element element_functions[TYPE_COUNT] = {
+    [TYPE_F64] = {load_f64, store_f64, true},        [TYPE_F32] = {load_f32, store_f32, false},
+    [TYPE_F16] = {load_f16, store_f16, false},       [TYPE_BF16] = {load_bf16, store_bf16, false},
+    [TYPE_S32] = {load_s32, store_s32, true},        [TYPE_S8] = {load_s8, store_s8, false},
+    [TYPE_U8] = {load_u8, store_u8, false},          [TYPE_BOOLEAN] = {load_boolean, store_boolean, false},
+    [TYPE_F8_E4M3] = {load_e4m3, store_e4m3, false}, [TYPE_F8_E5M2] = {load_e5m2, store_e5m2, false},
+    [TYPE_S4] = {load_s4, store_s4, false},          [TYPE_U4] = {load_u4, store_u4, false},
+};
+
+bool lanes_load(Type type, bool is_f64, Lanes *y, const void *elements, int n) {
+  const Element *e = &element_functions[type];
+  if (!e->load) return false;
+  e->load(y, elements, n);
+  const Lanes loaded = *y;
+  if (is_f64 && !e->is_f64) lanes_widen(y, &loaded);
+  if (!is_f64 && e->is_f64) lanes_narrow(y, &loaded);
+  return true;
+}
+
+bool lanes_store(Type type, bool is_f64, void *elements, const Lanes *x, int n) {
+  const Element *e = &element_functions[type];
+  if (!e->store) return false;
+  Lanes stored = *x;
+  if (is_f64 && !e->is_f64) lanes_narrow(&stored, x);
+  if (!is_f64 && e->is_f64) lanes_widen(&stored, x);
+  e->store(elements, &stored, n);
+  return true;
+}
+
+void lanes_load_mask(bool is_f64, Lanes *y, const uint8_t *bytes) {
+  if (is_f64) set_d_mask(y, dmask_load(bytes));
+  else set_v_mask(y, mask_load(bytes));
+}
+
+void lanes_store_mask(bool is_f64, uint8_t *bytes, const Lanes *x) {
+  if (is_f64) dmask_store(bytes, get_d_mask(x));
+  else mask_store(bytes, get_v_mask(x));
+}
+
+// The rest
+
+void lanes_set(bool is_f64, Lanes *y, double x) {
+  if (is_f64) set_d(y, d_set(x));
+  else set_v(y, v_set((float)x));
+}
+
+void lanes_index(bool is_f64, Lanes *y, uint64_t first) {
+  if (is_f64) set_d(y, d_index(first));
+  else set_v(y, v_index(first));
+}
+
+void lanes_places(bool is_f64, int64_t *to, const Lanes *x, int n) {
+  for (int i = 0; i < n; i++) to[i] = is_f64 ? (ptrdiff_t)x->f64[i] : (ptrdiff_t)x->f32[i];
+}
+
+void lanes_merge(bool is_f64, Lanes *y, const Lanes *first, const Lanes *then, int n) {
+  if (is_f64) set_d(y, d_merge(n, get_d(first), get_d(then)));
+  else set_v(y, v_merge(n, get_v(first), get_v(then)));
+}
+
+void lanes_widen(Lanes *y, const Lanes *x) {
+  set_d(y, d_from_v(get_v(x)));
+}
+
+void lanes_narrow(Lanes *y, const Lanes *x) {
+  set_v(y, v_from_d(get_d(x)));
+}
+
+void lanes_is_kept(bool is_f64, Lanes *y, const Dropping *d, int64_t step) {
+  if (is_f64) set_d_mask(y, d_is_kept(d->seed, d->offset, d->probability, d->place, step));
+  else set_v_mask(y, v_is_kept(d->seed, d->offset, d->probability, d->place, step));
+}
+
+bool element_is_kept(const Dropping *d) {
+  return is_kept(d->seed, d->offset, d->probability, d->place);
+}
