@@ -40,7 +40,7 @@ static inline bool random_chance(uint64_t *random, unsigned percent) {
 // Data
 
 // Around 0 with deviation 1, or in [0.5, 2), or [0, 1); integers are a hundred times as large.
-static inline void random_fill(uint64_t *random, Type type, ValueRange range, void *data, int64_t nelems) {
+static inline void random_elements(uint64_t *random, Type type, ValueRange range, void *data, int64_t nelems) {
   for (int64_t i = 0; i < nelems; i++) {
     uint64_t word = random_next(random);
     double sum = 0;
@@ -57,7 +57,7 @@ static inline void random_fill(uint64_t *random, Type type, ValueRange range, vo
 static inline bool random_tensor(uint64_t *random, const Value *v, Tensor *t, const Allocator *allocator) {
   *t = tensor_like(v);
   if (!tensor_alloc(t, allocator)) return false;
-  random_fill(random, v->type, v->range, t->data, tensor_nelems(t));
+  random_elements(random, v->type, v->range, t->data, tensor_nelems(t));
   return true;
 }
 
@@ -326,7 +326,7 @@ static inline bool random_make_constant(RandomGraph *r, Value *v, ValueRange ran
   if (c->is_splat) nelems = 1;
   c->data = arena_array(&r->graph->arena, (size_t)nelems, type_nbytes(v->type));
   if (!c->data) return false;
-  random_fill(&r->random, v->type, range, c->data, nelems);
+  random_elements(&r->random, v->type, range, c->data, nelems);
   static const double notable[] = {1, 0, -1, -0.0, 2, 0.5}; // of which rewrites know more than of others
   if (c->is_splat && range == RANGE_ANY && random_chance(&r->random, 60))
     type_store(v->type, c->data, 0, notable[random_below(&r->random, 6)]);

@@ -1,14 +1,17 @@
-// The ladder: interpreter, scalar C, each ISA that this machine has, 1, 2 and 3 threads. The first rung that differs
-// names the layer at fault.
+// The ladder: interpreter, executor of loop trees, scalar C, each ISA that this machine has, 1, 2 and 3 threads. The
+// first rung that differs names the layer at fault: kernels and schedules, the printer, an ISA's vocabulary, threads.
 //
-// Scalar C is compared with the interpreter by relative L2, every later rung with scalar C bit by bit (NaNs are alike).
+// The executor is compared with the interpreter by relative L2, every later rung with the executor bit by bit (NaNs are
+// alike).
 // Inputs are random; "far" in a value's name brings it to 1000. In further rounds one element of every input
 // of a role is a NaN or an infinity, which must reach what it reaches in the interpreter.
 #ifndef NGRAD_TESTS_UNIT_LADDER_H
 #define NGRAD_TESTS_UNIT_LADDER_H
 
-#include "frontend/api/ngrad.h"
+#include "frontend/api/build.h"
+#include "tests/loops/execute.h"
 #include "tests/unit/graph_text.h"
+#include "tests/unit/quick_compiler.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -16,8 +19,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -38,9 +39,11 @@ typedef struct Round { // what is put into an element of each input of a role
 
 typedef struct Rung {
   ng_options options;
-  ng_context *ctx; // its own, for its thread
+  bool is_executor; // of the loop trees that scalar C is printed from
+  ng_context *ctx;  // its own, for its thread
   ng_graph *graph;
   ng_kernel *kernel;
+  Build build; // is_executor: in place of the kernel
   pthread_t thread;
   const Text *text;
 } Rung;
@@ -51,7 +54,7 @@ typedef struct Ladder {
   ng_context *ctx;
   ng_graph *graph;
   size_t ninputs, noutputs;
-  ng_tensor *inputs, *expected, *bits, *outputs; // bits: what scalar C made
+  ng_tensor *inputs, *expected, *bits, *outputs; // bits: what the executor made
   void **blocks;                                 // of the inputs and outputs, misaligned as they may be
   Rung rungs[MOST_RUNGS];
   size_t nrungs;
@@ -112,35 +115,15 @@ static void ladder_fill_round(Ladder *l, const Round *round) {
 
 // Kernels
 
-static char ladder_script[64]; // a compiler that makes no effort
-
-static void ladder_remove_script(void) {
-  unlink(ladder_script);
-}
-
-// Scalar C takes gcc long at -O2; its results must be the same bits at any level.
-static void ladder_use_compiler(bool is_quick) {
-  static char user[4096];
-  if (!ladder_script[0]) {
-    const char *cc = getenv("CC");
-    snprintf(user, sizeof user, "%s", cc && *cc ? cc : "cc");
-    snprintf(ladder_script, sizeof ladder_script, "/tmp/ngrad-quick-cc-XXXXXX");
-    int file = mkstemp(ladder_script);
-    FILE *f = file < 0 ? NULL : fdopen(file, "w");
-    assert_non_null(f);
-    fprintf(f, "#!/bin/sh\nexec '%s' \"$@\" -O0\n", user);
-    fclose(f);
-    chmod(ladder_script, 0700);
-    atexit(ladder_remove_script);
-  }
-  setenv("CC", is_quick ? ladder_script : user, 1);
-}
-
 static void *ladder_compile_one(void *context) {
   Rung *r = context;
   r->ctx = ng_context_new(NULL);
   r->graph = ng_graph_read(r->ctx, "ladder.yaml", text_string(r->text), r->text->nbytes, NULL);
-  r->kernel = r->graph ? ng_compile(r->graph, &r->options) : NULL;
+  if (r->graph && r->is_executor) {
+    if (build_graph(&r->build, r->graph, &r->options) == NG_OK) build_kernels(&r->build);
+  } else if (r->graph) {
+    r->kernel = ng_compile(r->graph, &r->options);
+  }
   return NULL;
 }
 
@@ -150,7 +133,7 @@ static bool is_scalar(const Rung *r) {
 
 static void ladder_compile(Ladder *l) {
   for (int scalars = 1; scalars >= 0; scalars--) {
-    ladder_use_compiler(scalars && !l->how.is_optimised);
+    assert_true(use_quick_compiler(scalars && !l->how.is_optimised));
     for (size_t i = 0; i < l->nrungs; i++)
       if (is_scalar(&l->rungs[i]) == scalars)
         assert_int_equal(pthread_create(&l->rungs[i].thread, NULL, ladder_compile_one, &l->rungs[i]), 0);
@@ -159,7 +142,7 @@ static void ladder_compile(Ladder *l) {
   }
   for (size_t i = 0; i < l->nrungs; i++) {
     Rung *r = &l->rungs[i];
-    if (r->kernel) continue;
+    if (r->kernel || r->build.program) continue;
     print_error("%s does not compile for %s%s\n%s\n", l->how.name, r->options.isa,
                 r->options.no_fuse ? ", unfused" : "", ng_messages_text(r->ctx, 0));
     fail();
@@ -167,18 +150,42 @@ static void ladder_compile(Ladder *l) {
 }
 
 static void ladder_add_rungs(Ladder *l, int no_fuse) {
+  l->rungs[l->nrungs++] =
+      (Rung){.options = {.isa = "scalar", .no_fuse = no_fuse}, .is_executor = true, .text = &l->text};
   for (size_t i = 0; i < ng_isa_count(); i++) // scalar is the first
     if (ng_isa_at(i).is_available)
       l->rungs[l->nrungs++] = (Rung){.options = {.isa = ng_isa_at(i).name, .no_fuse = no_fuse}, .text = &l->text};
 }
 
+static void ladder_execute(Ladder *l, const Rung *r) {
+  Text why;
+  Tensor *tensors = calloc(l->ninputs + l->noutputs + 1, sizeof *tensors);
+  assert_non_null(tensors);
+  text_init(&why, &system_allocator);
+  for (size_t i = 0; i < l->ninputs; i++) tensors[i] = tensor_of_api(&l->inputs[i]);
+  for (size_t i = 0; i < l->noutputs; i++) tensors[l->ninputs + i] = tensor_of_api(&l->outputs[i]);
+  if (!execute_program(r->build.program, tensors, tensors + l->ninputs, NULL, &why))
+    fail_msg("%s%s: %s", l->how.name, r->options.no_fuse ? ", unfused" : "", text_string(&why));
+  text_deinit(&why);
+  free(tensors);
+}
+
+static void ladder_call(Ladder *l, const Rung *r, int threads) {
+  if (r->is_executor) ladder_execute(l, r);
+  else assert_int_equal(ng_kernel_run(r->kernel, l->inputs, l->outputs, threads), NG_OK);
+}
+
 // Comparing
+
+static const char *rung_name(const Rung *r) {
+  return r->is_executor ? "executor" : r->options.isa;
+}
 
 static void ladder_report(Ladder *l, const Rung *r, int threads, size_t output, const Round *round, const char *what) {
   char unusual[64] = "";
   if (round->role) snprintf(unusual, sizeof unusual, ", with %g in %s", round->number, round->role);
   if (l->nreports++ < MOST_REPORTS)
-    print_error("%s: %s%s, %d thread%s%s: %s %s\n", l->how.name, r->options.isa, r->options.no_fuse ? " unfused" : "",
+    print_error("%s: %s%s, %d thread%s%s: %s %s\n", l->how.name, rung_name(r), r->options.no_fuse ? " unfused" : "",
                 threads, threads > 1 ? "s" : "", unusual, ng_graph_output(l->graph, output).name, what);
 }
 
@@ -230,19 +237,19 @@ static void ladder_compare_bits(Ladder *l, const Rung *r, int threads, size_t k,
     if (memcmp((char *)got->data + (size_t)i * width, (char *)expected->data + (size_t)i * width, width) == 0 ||
         (isnan(a) && isnan(e)))
       continue;
-    snprintf(what, sizeof what, "has other bits than scalar's with 1 thread: element %lld is %.17g, expected %.17g",
+    snprintf(what, sizeof what, "has other bits than the executor's: element %lld is %.17g, expected %.17g",
              (long long)i, a, e);
     ladder_report(l, r, threads, k, round, what);
     return;
   }
 }
 
-static void ladder_run(Ladder *l, const Rung *r, int threads, const Round *round, bool is_first) {
+static void ladder_run(Ladder *l, const Rung *r, int threads, const Round *round) {
   for (size_t k = 0; k < l->noutputs; k++) memset(l->outputs[k].data, FILL, ng_tensor_nbytes(&l->outputs[k]));
-  assert_int_equal(ng_kernel_run(r->kernel, l->inputs, l->outputs, threads), NG_OK);
+  ladder_call(l, r, threads);
   for (size_t k = 0; k < l->noutputs; k++) {
     if (!ladder_guard_is_whole(&l->outputs[k])) ladder_report(l, r, threads, k, round, "is written beyond its end");
-    if (is_first) {
+    if (r->is_executor) {
       memcpy(l->bits[k].data, l->outputs[k].data, ng_tensor_nbytes(&l->outputs[k]));
       ladder_compare_values(l, r, k, round);
     } else {
@@ -256,8 +263,8 @@ static void ladder_round(Ladder *l, const Round *round) {
   assert_int_equal(ng_interpret(l->graph, l->inputs, l->expected, 0), NG_OK);
   for (size_t i = 0; i < l->nrungs; i++) {
     const Rung *r = &l->rungs[i];
-    for (int threads = 1; threads <= 3; threads++) ladder_run(l, r, threads, round, is_scalar(r) && threads == 1);
-    if (l->nreports) fail_msg("%s: %s is the first rung that differs", l->how.name, r->options.isa);
+    for (int threads = 1; threads <= (r->is_executor ? 1 : 3); threads++) ladder_run(l, r, threads, round);
+    if (l->nreports) fail_msg("%s: %s is the first rung that differs", l->how.name, rung_name(r));
   }
 }
 
@@ -286,6 +293,7 @@ static void ladder_deinit(Ladder *l) {
   free(l->blocks);
   for (size_t i = 0; i < l->nrungs; i++) {
     ng_kernel_free(l->rungs[i].kernel);
+    if (l->rungs[i].is_executor) build_deinit(&l->rungs[i].build);
     ng_graph_free(l->rungs[i].graph);
     ng_context_free(l->rungs[i].ctx);
   }

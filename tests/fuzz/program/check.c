@@ -174,8 +174,8 @@ static bool trial_init(Trial *t, const FuzzOptions *options, Report *r, Graph *g
   t->noise = ARENA_ARRAY(&t->arena, ElementNoise *, m);
   for (size_t i = 0; i < g->ninputs; i++) {
     for (int side = 0; side < 2; side++) t->inputs[side][i] = guarded_tensor(g->inputs[i], side);
-    random_fill(&t->random, g->inputs[i]->type, g->inputs[i]->range, t->inputs[0][i].data,
-                tensor_nelems(&t->inputs[0][i]));
+    random_elements(&t->random, g->inputs[i]->type, g->inputs[i]->range, t->inputs[0][i].data,
+                    tensor_nelems(&t->inputs[0][i]));
     memcpy(t->inputs[1][i].data, t->inputs[0][i].data, tensor_nbytes(&t->inputs[0][i]));
     for (int side = 0; side < 2; side++) protect_input(&t->inputs[side][i]);
   }
