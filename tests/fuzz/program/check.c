@@ -1,9 +1,9 @@
 // One graph through everything: read, print, show, gradient, interpreter, passes, compiled code.
 //
 // The oracle is the interpreter on the graph as it was read. Compiled code, and the interpreter on what passes made,
-// may be as far from it as roundings move the result (tests/noise.h), element by element. Among compiled programs of
-// one graph and the same passes, instruction set, threads, the machine's caches and the compiler's effort change no
-// bit.
+// may be as far from it as roundings move the result (tests/noise.h), element by element. Of one graph and the same
+// passes, loop trees (tests/loops) and compiled programs have the same bits: instruction set, threads, the machine's
+// caches and the compiler's effort change none.
 #include "tests/fuzz/program/trial.h"
 
 #include "frontend/api/ngrad.h"

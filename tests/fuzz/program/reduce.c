@@ -198,8 +198,8 @@ void reduce_program(const FuzzOptions *options, Report *report) {
   memcpy(r.group, report->group, sizeof r.group);
   r.options.only = r.kind;
   bool is_of_emitted = strncmp(r.kind, "emit", 4) == 0 || strstr(r.kind, "in emit") != NULL;
-  bool is_compiled = strncmp(r.kind, "values", 6) == 0 || strncmp(r.kind, "bits", 4) == 0 ||
-                     strncmp(r.kind, "compile", 7) == 0 || strstr(r.kind, "in run") || strstr(r.kind, "in compile");
+  bool is_compiled = strncmp(r.kind, "bits", 4) == 0 || strncmp(r.kind, "compile", 7) == 0 ||
+                     strstr(r.kind, "in run") || strstr(r.kind, "in compile");
   r.options.is_emitted &= is_of_emitted;
   r.options.is_compiled &= is_compiled;
   r.options.only_group = is_of_emitted ? "emitted" : r.group;

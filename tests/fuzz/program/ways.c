@@ -3,6 +3,7 @@
 
 #include "backends/codegen/codegen.h"
 #include "passes/pipeline.h"
+#include "tests/loops/execute.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,8 @@ typedef struct Passes { // what the ways of one group have in common
   bool no_fuse;
   bool is_left_out;    // while reducing what another group found
   bool is_interpreted; // what the passes made
-  Tensor *bits;        // what the first way made
-  char first[96];      // its name
+  Tensor *bits;        // what the executor made of the first way's loop trees
+  char first[96];      // the way's name
 } Passes;
 
 typedef struct Way {
@@ -60,7 +61,7 @@ static bool compare_bits(Trial *t, const Passes *p, const Tensor *got, const cha
       size_t at = (size_t)tensor_offset(a, i);
       double x = type_load(a->type, a->data, at), y = type_load(b->type, b->data, at);
       if ((isnan(x) && isnan(y)) || (x == y && signbit(x) == signbit(y))) continue;
-      report_finding(t->report, kind, "%s: %s[%lld] is %.17g in %s but %.17g in %s", p->name,
+      report_finding(t->report, kind, "%s: %s[%lld] is %.17g in %s but %.17g in the loop trees of %s", p->name,
                      t->graph->outputs[k]->name, (long long)i, x, way, y, p->first);
       return false;
     }
@@ -68,33 +69,52 @@ static bool compare_bits(Trial *t, const Passes *p, const Tensor *got, const cha
   return true;
 }
 
-static void run_compiled(Trial *t, Passes *p, const Way *way, const Compiled *compiled, const char *name) {
-  void *inputs[256], *outputs[256];
-  int side = (int)random_below(&t->random, 2);
-  if (t->graph->ninputs > 256 || t->graph->noutputs > 256) return;
-  for (size_t i = 0; i < t->graph->ninputs; i++) inputs[i] = t->inputs[side][i].data;
-  for (size_t i = 0; i < t->graph->noutputs; i++) {
-    outputs[i] = t->got[side][i].data;
-    memset(outputs[i], 0xA5, tensor_nbytes(&t->got[side][i]));
+static void keep_bits(Trial *t, Passes *p, const Tensor *got, const char *way) {
+  p->bits = ARENA_ARRAY(&t->arena, Tensor, t->graph->noutputs + 1);
+  for (size_t k = 0; k < t->graph->noutputs; k++) {
+    p->bits[k] = got[k];
+    p->bits[k].data = arena_alloc(&t->arena, tensor_nbytes(&got[k]) + 1);
+    memcpy(p->bits[k].data, got[k].data, tensor_nbytes(&got[k]));
   }
-  if (!compiled_run(compiled, inputs, outputs, way->threads, NULL)) return;
-  t->report->nways++;
-  const Tensor *got = t->got[side];
-  if (!p->bits) {
-    trial_compare(t, got, "values", name);
-    p->bits = ARENA_ARRAY(&t->arena, Tensor, t->graph->noutputs + 1);
-    for (size_t k = 0; k < t->graph->noutputs; k++) {
-      p->bits[k] = got[k];
-      p->bits[k].data = arena_alloc(&t->arena, tensor_nbytes(&got[k]) + 1);
-      memcpy(p->bits[k].data, got[k].data, tensor_nbytes(&got[k]));
-    }
-    snprintf(p->first, sizeof p->first, "%.95s", name);
-  } else {
-    compare_bits(t, p, got, name, way->machine[0] ? "bits-target" : "bits");
-  }
+  snprintf(p->first, sizeof p->first, "%.95s", way);
 }
 
-// Passes, interpreter, compiler.
+// What is made anew: bytes that are seen where they are left. The side of the tensors' pages is chosen at random.
+static int clear_outputs(Trial *t) {
+  const int side = (int)random_below(&t->random, 2);
+  for (size_t i = 0; i < t->graph->noutputs; i++) memset(t->got[side][i].data, 0xA5, tensor_nbytes(&t->got[side][i]));
+  return side;
+}
+
+// The loop trees without a compiler: they are sound, agree with the interpreter, and have the bits of the first way's.
+static void run_trees(Trial *t, Passes *p, const Program *program, const char *name) {
+  const int side = clear_outputs(t);
+  Text why;
+  text_init(&why, &system_allocator);
+  const bool ok = execute_program(program, t->inputs[side], t->got[side], NULL, &why);
+  if (!ok) report_finding(t->report, "loops", "%s: %s", name, text_string(&why));
+  text_deinit(&why);
+  if (!ok) return;
+  if (p->bits) {
+    compare_bits(t, p, t->got[side], name, "loops-target");
+    return;
+  }
+  trial_compare(t, t->got[side], "loops-values", name);
+  keep_bits(t, p, t->got[side], name);
+}
+
+static void run_compiled(Trial *t, Passes *p, const Way *way, const Compiled *compiled, const char *name) {
+  void *inputs[256], *outputs[256];
+  if (t->graph->ninputs > 256 || t->graph->noutputs > 256) return;
+  const int side = clear_outputs(t);
+  for (size_t i = 0; i < t->graph->ninputs; i++) inputs[i] = t->inputs[side][i].data;
+  for (size_t i = 0; i < t->graph->noutputs; i++) outputs[i] = t->got[side][i].data;
+  if (!compiled_run(compiled, inputs, outputs, way->threads, NULL)) return;
+  t->report->nways++;
+  compare_bits(t, p, t->got[side], name, way->machine[0] ? "bits-target" : "bits");
+}
+
+// Passes, interpreter, executor, compiler. Neither threads nor the compiler's effort make other loop trees.
 static void run_way(Trial *t, Passes *p, const Way *way) {
   char name[256];
   Report *r = t->report;
@@ -122,16 +142,17 @@ static void run_way(Trial *t, Passes *p, const Way *way) {
   report_stage(r, "lower");
   Program *program = r->kind[0] ? NULL : pipeline_lower(g, &c);
   if (!program) report_finding(r, "lower", "%s: %s", name, d.count ? d.items[0].message : "failed");
+  report_stage(r, "execute");
+  if (program && (!p->bits || (way->threads == 1 && way->effort == 0))) run_trees(t, p, program, name);
   CompileTimes times;
   bool compiler_failed;
   use_effort(t->options, way->effort);
   report_stage(r, "compile");
-  Compiled *compiled =
-      program && t->options->is_compiled
-          ? codegen_compile(program, way->isa, false, 0, &system_allocator, &times, &compiler_failed, &d)
-          : NULL;
-  if (!compiled && t->options->is_compiled)
-    report_finding(r, "compile", "%s: %s", name, d.count ? d.items[0].message : "failed");
+  const bool is_compiled = t->options->is_compiled && p->bits;
+  Compiled *compiled = program && is_compiled ? codegen_compile(program, way->isa, false, 0, &system_allocator, &times,
+                                                                &compiler_failed, &d)
+                                              : NULL;
+  if (!compiled && is_compiled) report_finding(r, "compile", "%s: %s", name, d.count ? d.items[0].message : "failed");
   else if (compiled) r->ncompiled += !times.was_cached;
   report_stage(r, "run");
   if (compiled) run_compiled(t, p, way, compiled, name);
