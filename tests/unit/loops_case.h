@@ -4,6 +4,7 @@
 
 #include "backends/interpreter/interpreter.h"
 #include "passes/pipeline.h"
+#include "passes/schedule/schedule.h"
 #include "tests/loops/execute.h"
 #include "tests/random_graph.h"
 
@@ -80,13 +81,16 @@ typedef struct Lowered {
   Program *program;
 } Lowered;
 
-static inline Lowered loops_lower(const LoopsCase *c, const Target *target, bool no_fuse) {
+// overrides NULL: none.
+static inline Lowered loops_lower(const LoopsCase *c, const Target *target, bool no_fuse,
+                                  const ScheduleOverrides *overrides) {
   Lowered l = {graph_clone(c->graph), NULL};
   Diagnostics d;
   diagnostics_init(&d, &system_allocator);
   PassContext context = {.diagnostics = &d,
                          .allocator = &system_allocator,
                          .target = target,
+                         .overrides = overrides,
                          .evaluate = interpret_node,
                          .no_fuse = no_fuse};
   if (pipeline_run(l.graph, &context)) l.program = pipeline_lower(l.graph, &context);

@@ -40,7 +40,7 @@ static bool compare(const LoopsCase *c, bool no_fuse) {
   Tensor executed[MOST_TENSORS], compiled[MOST_TENSORS];
   const Target target = scalar_target();
   const char *how = no_fuse ? "not fused" : "fused";
-  Lowered l = loops_lower(c, &target, no_fuse);
+  Lowered l = loops_lower(c, &target, no_fuse, NULL);
   loops_new_outputs(c->graph, executed);
   loops_new_outputs(c->graph, compiled);
   bool ok = loops_execute(c, l.program, executed, NULL, how);

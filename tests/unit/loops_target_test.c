@@ -1,0 +1,131 @@
+// The graph alone decides bits: the executor makes the same of loop trees for quite different machines, and with every
+// number of a schedule that is said to change no sums.
+//
+// NGRAD_RANDOM_GRAPHS=1000 takes so many, NGRAD_RANDOM_SEED=7 begins with that seed.
+#include "tests/unit/loops_case.h"
+
+enum { COUNT = 400, KIB = 1 << 10, MIB = 1 << 20, GIB = 1 << 30 };
+
+// Caches so small that nothing stays in them, and so large that everything does.
+static const Target targets[] = {
+    {"scalar", 8, 512, KIB, 4 * KIB, 1},
+    {"scalar", 32, MIB, 64 * MIB, GIB, 64},
+    {"scalar", 32, 4 * KIB, 16 * KIB, 256 * KIB, 64},
+    {"scalar", 4, 256 * KIB, MIB, 8 * MIB, 3},
+};
+enum { NTARGETS = sizeof targets / sizeof *targets };
+
+static const struct Setting {
+  ScheduleKey key;
+  int64_t value;
+} settings[] = {
+    {SCHEDULE_ROWS, 1},   {SCHEDULE_ROWS, 3},   {SCHEDULE_ROWS, 8},  {SCHEDULE_PREFETCH, 0}, {SCHEDULE_PREFETCH, 5},
+    {SCHEDULE_AHEAD, 0},  {SCHEDULE_AHEAD, 64}, {SCHEDULE_APART, 0}, {SCHEDULE_APART, 1},    {SCHEDULE_STREAM, 0},
+    {SCHEDULE_STREAM, 1}, {SCHEDULE_MASKS, 0},  {SCHEDULE_MASKS, 1},
+};
+enum { NSETTINGS = sizeof settings / sizeof *settings };
+
+static uint64_t number_from(const char *variable, uint64_t otherwise) {
+  const char *text = getenv(variable);
+  return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static uint64_t text_hash(const Program *p) {
+  uint64_t hash = 0xcbf29ce484222325U; // FNV-1a
+  Text text;
+  text_init(&text, &system_allocator);
+  program_print(p, &text);
+  for (const char *c = text_string(&text); *c; c++) hash = (hash ^ (unsigned char)*c) * 0x100000001b3U;
+  text_deinit(&text);
+  return hash;
+}
+
+typedef struct Tried { // of a graph, in several ways
+  const LoopsCase *c;
+  Tensor expected[MOST_TENSORS]; // what the first way made
+  uint64_t hash;                 // of its program
+  bool is_scheduled_otherwise;   // in another way
+} Tried;
+
+// Executes the graph as it is scheduled so, and compares with what came before; the first time there is nothing.
+static bool execute(Tried *t, const Target *target, const ScheduleOverrides *overrides, const char *how) {
+  Tensor got[MOST_TENSORS];
+  const LoopsCase *c = t->c;
+  const bool is_first = !t->expected[0].data;
+  Lowered l = loops_lower(c, target, false, overrides);
+  if (is_first) t->hash = text_hash(l.program);
+  t->is_scheduled_otherwise |= text_hash(l.program) != t->hash;
+  loops_new_outputs(c->graph, got);
+  bool ok = loops_execute(c, l.program, got, NULL, how);
+  if (ok && !is_first) ok = loops_have_same_bits(c, got, t->expected, how);
+  lowered_free(&l);
+  if (is_first) memcpy(t->expected, got, c->graph->noutputs * sizeof *got);
+  else loops_free_outputs(c->graph, got);
+  return ok;
+}
+
+static bool has_same_bits_for_targets(Tried *t) {
+  bool ok = true;
+  for (int i = 0; ok && i < NTARGETS; i++) {
+    char how[64];
+    snprintf(how, sizeof how, "on target %d", i);
+    ok = execute(t, &targets[i], NULL, how);
+  }
+  return ok;
+}
+
+static bool has_same_bits_for_settings(Tried *t) {
+  bool ok = execute(t, &targets[NTARGETS - 1], NULL, "as it is");
+  for (size_t i = 0; ok && i < NSETTINGS; i++) {
+    char how[64];
+    ScheduleOverrides overrides = {0};
+    overrides.key[settings[i].key].is_set = true;
+    overrides.key[settings[i].key].value = settings[i].value;
+    snprintf(how, sizeof how, "with %s=%lld", schedule_keys[settings[i].key].name, (long long)settings[i].value);
+    ok = execute(t, &targets[NTARGETS - 1], &overrides, how);
+  }
+  return ok;
+}
+
+static void for_random_graphs(bool (*has_same_bits)(Tried *t), uint64_t nseeds) {
+  const uint64_t first = number_from("NGRAD_RANDOM_SEED", 0), count = number_from("NGRAD_RANDOM_GRAPHS", nseeds);
+  size_t nfailures = 0, notherwise = 0;
+  for (uint64_t seed = first; seed < first + count; seed++) {
+    const RandomGraphOptions options = {.most_nodes = 10, .most_nelems = 20000, .is_focused = seed % 4 != 0};
+    LoopsCase c;
+    loops_case_init_random(&c, seed, &options);
+    Tried t = {.c = &c};
+    nfailures += !has_same_bits(&t);
+    notherwise += t.is_scheduled_otherwise;
+    loops_free_outputs(c.graph, t.expected);
+    loops_case_deinit(&c);
+  }
+  assert_int_equal(nfailures, 0);
+  assert_true(notherwise >= count / 3); // else this tests too little
+}
+
+static void bits_do_not_depend_on_the_target(void **state) {
+  (void)state;
+  for_random_graphs(has_same_bits_for_targets, COUNT);
+}
+
+static void every_setting_that_changes_no_sums_is_tried(void **state) {
+  (void)state;
+  bool is_tried[SCHEDULE_KEYS] = {false};
+  for (size_t i = 0; i < NSETTINGS; i++) is_tried[settings[i].key] = true;
+  for (int key = 0; key < SCHEDULE_KEYS; key++) assert_true(is_tried[key] != schedule_keys[key].changes_sums);
+}
+
+static void settings_that_change_no_sums_change_no_bits(void **state) {
+  (void)state;
+  for_random_graphs(has_same_bits_for_settings, COUNT / 2);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bits_do_not_depend_on_the_target),
+      cmocka_unit_test(every_setting_that_changes_no_sums_is_tried),
+      cmocka_unit_test(settings_that_change_no_sums_change_no_bits),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
