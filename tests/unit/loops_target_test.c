@@ -4,7 +4,10 @@
 // NGRAD_RANDOM_GRAPHS=1000 takes so many, NGRAD_RANDOM_SEED=7 begins with that seed.
 #include "tests/unit/loops_case.h"
 
-enum { COUNT = 400, KIB = 1 << 10, MIB = 1 << 20, GIB = 1 << 30 };
+enum { COUNT = 400 };
+#define KIB ((int64_t)1 << 10)
+#define MIB ((int64_t)1 << 20)
+#define GIB ((int64_t)1 << 30)
 
 // Caches so small that nothing stays in them, and so large that everything does.
 static const Target targets[] = {
@@ -24,11 +27,6 @@ static const struct Setting {
     {SCHEDULE_STREAM, 1}, {SCHEDULE_MASKS, 0},  {SCHEDULE_MASKS, 1},
 };
 enum { NSETTINGS = sizeof settings / sizeof *settings };
-
-static uint64_t number_from(const char *variable, uint64_t otherwise) {
-  const char *text = getenv(variable);
-  return text && *text ? strtoull(text, NULL, 10) : otherwise;
-}
 
 static uint64_t text_hash(const Program *p) {
   uint64_t hash = 0xcbf29ce484222325U; // FNV-1a
