@@ -141,7 +141,7 @@ static void end_run(Walk *w, const LoopNode *n, int row) {
 
 void walk_run_done(Walk *w, const LoopNode *n) {
   const int rows = n->is_row ? (int)walk_var(w, VAR_ROWS) : 0;
-  if (!n->is_row) end_run(w, n, PLAIN);
+  if (!n->is_row) end_run(w, n, element_of(w, n->part));
   for (int r = 0; r < rows; r++) end_run(w, n, r);
 }
 
@@ -165,8 +165,12 @@ void walk_sum_done(Walk *w, const LoopNode *n) {
   const bool is_f64 = w->k->is_f64;
   const CellType type = is_f64 ? CELL_F64 : CELL_F32;
   if (n->is_vector) { // each lane's own
-    const Lanes *sum = &walk_read(w, OF_ACCUMULATOR, n->expr, PLAIN, CELL_VEC)->lanes;
-    walk_declare(w, OF_VALUE, n->expr, CELL_VEC)->lanes = *sum;
+    const CellType vector = vector_cell(is_f64);
+    const int element = element_of(w, n->part);
+    Lanes sum;
+    if (n->has_totals) lanes_narrow(&sum, &walk_read(w, OF_TOTAL, n->expr, element, CELL_DVEC)->lanes);
+    else sum = walk_read(w, OF_ACCUMULATOR, n->expr, element, vector)->lanes;
+    walk_declare(w, OF_VALUE, n->expr, vector)->lanes = sum;
   } else if (n->sum == SUM_SCALAR) {
     const double total = walk_read(w, OF_TOTAL, n->expr, PLAIN, CELL_F64)->lanes.f64[0];
     lanes_set(is_f64, &walk_declare(w, OF_VALUE, n->expr, type)->lanes, total);
@@ -178,7 +182,7 @@ void walk_sum_done(Walk *w, const LoopNode *n) {
       lanes_set(is_f64, &walk_write(w, OF_VALUE, n->expr, r, type)->lanes, sum);
     }
   } else { // one that is no row's own is the same in all
-    const double sum = sum_of_lanes(w, n, n->part == PART_ROW ? 0 : PLAIN);
+    const double sum = sum_of_lanes(w, n, element_of(w, n->part));
     lanes_set(is_f64, &walk_declare(w, OF_VALUE, n->expr, type)->lanes, sum);
   }
 }

@@ -9,6 +9,7 @@
 #define NGRAD_TESTS_UNIT_LADDER_H
 
 #include "frontend/api/build.h"
+#include "frontend/api/tensor.h"
 #include "tests/loops/execute.h"
 #include "tests/unit/graph_text.h"
 #include "tests/unit/quick_compiler.h"
