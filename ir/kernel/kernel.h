@@ -90,8 +90,6 @@ typedef enum ExprOp {
 
 typedef struct ExprInfo { // a row of the table of expression operators
   const char *name;       // in the vector vocabulary behind v_ or d_
-  const char *scalar; // C text with %0, %1, %2 for the operands; where f32 is computed with, F is an f, and where f64
-                      // is, N narrows to f32 and W widens from it; NULL: lane 0 of a vector
   int narguments;
   bool is_mask;
 } ExprInfo;

@@ -3,6 +3,7 @@
 // A line is C with directives, as %v for the node's variable; add_directive has them all. A scalar is a variable of C,
 // or with several rows at once an element of an array, [r]; a vector is a variable of the innermost loop's body; a
 // constant is written where it is used.
+#include "backends/codegen/print/formulas.h"
 #include "backends/codegen/print/tree_printer.h"
 #include "backends/codegen/print/types.h"
 #include "ir/support/escape.h"
@@ -263,7 +264,7 @@ static void add_formula_operand(TreePrinter *l, ExprId id) {
 
 // Without a formula it is lane 0 of the vector function, whose bits libm does not promise.
 static void add_formula(TreePrinter *l, const Expr *e) {
-  const char *formula = expr_info[e->op].scalar;
+  const char *formula = scalar_formulas[e->op];
   if (!formula) {
     tree_printf(l, "%c_lane_0(", l->prefix);
     add_call(l, e);

@@ -1,0 +1,22 @@
+#include "backends/codegen/print/formulas.h"
+
+const char *const scalar_formulas[EXPR_OP_COUNT] = {
+    [EXPR_ADD] = "%0 + %1",
+    [EXPR_SUB] = "%0 - %1",
+    [EXPR_MUL] = "%0 * %1",
+    [EXPR_DIV] = "%0 / %1",
+    [EXPR_NEG] = "-%0",
+    [EXPR_SQRT] = "sqrtF(%0)",
+    [EXPR_MAX] = "(%0 > %1 ? %0 : %1)",
+    [EXPR_FMA] = "fmaF(%0, %1, %2)",
+    [EXPR_GT] = "%0 > %1",
+    [EXPR_SELECT] = "(%0 ? %1 : %2)",
+    [EXPR_ROUND_F32] = "WN%0",
+    [EXPR_ROUND_F16] = "Wf32_from_f16(f16_from_f32(N%0))",
+    [EXPR_ROUND_BF16] = "Wf32_from_bf16(bf16_from_f32(N%0))",
+    [EXPR_MIN] = "(%0 < %1 ? %0 : %1)",
+    [EXPR_EQ] = "%0 == %1",
+    [EXPR_GE] = "%0 >= %1",
+    [EXPR_ROUND_E4M3] = "Wf32_from_e4m3(e4m3_from_f32(N%0))",
+    [EXPR_ROUND_E5M2] = "Wf32_from_e5m2(e5m2_from_f32(N%0))",
+};
