@@ -31,6 +31,7 @@
 #include "passes/rewrite/split_groups.h"
 #include "passes/schedule/tree.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +116,7 @@ static bool lower_all(Program *p, PassContext *c) {
 }
 
 Program *pipeline_lower(Graph *g, PassContext *c) {
+  assert(c->partition);
   Arena arena;
   arena_init(&arena, c->allocator);
   Program *p = ARENA_NEW(&arena, Program);

@@ -12,8 +12,9 @@ extern const size_t npasses;
 // stderr and aborts the program, for it is a mistake in a pass. False when one failed.
 bool pipeline_run(Graph *g, PassContext *c);
 
-// The graph as scheduled kernels, in an arena of their own that refers to g's values: g must outlive them.
-// All extents must have numbers. NULL when out of memory, or after telling why.
+// A graph that pipeline_run has taken through all passes, to c->partition, as kernels scheduled for c->target. They are
+// in an arena of their own that refers to g, which must outlive them. All extents must have numbers. NULL after telling
+// why.
 Program *pipeline_lower(Graph *g, PassContext *c);
 
 #endif
