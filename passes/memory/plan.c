@@ -48,12 +48,6 @@ static const Value *stored_value(const Plan *plan, const Kernel *k, size_t store
   return v->is_output || shape_powers(&v->shape) != plan->powers ? NULL : v;
 }
 
-static bool is_stored(const Kernel *k, AccessId access) {
-  for (size_t i = 0; i < k->nstores; i++)
-    if (k->stores[i].access == access) return true;
-  return false;
-}
-
 // Room
 
 static void remove_gap(Plan *plan, size_t at) {
@@ -117,7 +111,7 @@ static const Value *find_to_write_over(Plan *plan, uint32_t kernel, AccessId tar
   for (AccessId i = 0; i < k->naccesses; i++) {
     const Access *from = &k->accesses[i];
     const Value *v = from->value;
-    if (!v || i == target || !plan->p->is_in_workspace[v->index] || is_stored(k, i)) continue;
+    if (!v || i == target || !plan->p->is_in_workspace[v->index] || kernel_stores(k, i)) continue;
     if (plan->last[v->index] != kernel + 1 || plan->is_taken_over[v->index]) continue;
     if (value_nbytes(plan, v) != value_nbytes(plan, to->value) ||
         type_array_nbytes(from->type, 2) != type_array_nbytes(to->type, 2))

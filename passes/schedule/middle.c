@@ -18,7 +18,7 @@ static void for_each_middle_sum(Recipe *r, void (*f)(Recipe *, ExprId)) {
 static void make_vectors(Recipe *r, int time) {
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     const bool is_operand = r->k->exprs[id].axes & middle_axes(r);
-    if (is_made(r, id) && expr_level(r, id) == LEVEL_VECTOR && (time ? !is_operand : r->time[id] == 0))
+    if (is_made(r, id) && expr_level(r, id) == LEVEL_VECTOR && (time ? !is_operand : r->section[id] == 0))
       make_vector(r, id);
   }
 }

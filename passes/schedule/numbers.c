@@ -56,6 +56,13 @@ static bool has_short_runs(const Scheduling *s) {
   return false;
 }
 
+// Whether runs along the vector axis are too short for several accumulators to have turns: they are as good as one.
+static bool has_single_vectors(const Scheduling *s, const Loop *loop) {
+  enum { ACCUMULATORS = 4 };
+  const Axis *axis = &s->k->axes[s->vector_axis];
+  return loop->ninner > 1 && has_short_runs(s) && !axis->powers && axis->extent < ACCUMULATORS * LANES;
+}
+
 // Rows so short that vectors along them are mostly sums across lanes and rests go across lanes instead: one outer axis,
 // one inner, and every access along both in the order of rows or of columns.
 static bool can_go_across(const Scheduling *s, const Loop *loop) {
@@ -157,8 +164,9 @@ void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
   if (s->is_column) loop->block = (loop->block + LANES - 1) / LANES * LANES;
   if (loop->sums_middle) choose_middle_run(s, loop);
   if (loop->is_across || loop->sums_middle) return;
-  loop->may_share_rows = !loop->is_nested && loop->nouter && rows >= MANY_ROWS && width <= LONG_ROW &&
-                         (loop->ninner == 1 || has_short_runs(s));
+  const bool has_short = has_short_runs(s), is_short = rows >= MANY_ROWS && width <= LONG_ROW;
+  loop->may_share_rows = !loop->is_nested && loop->nouter &&
+                         ((is_short && (loop->ninner == 1 || has_short)) || has_single_vectors(s, loop));
   if (has_sums)
     loop->accumulators = (int)schedule_number(s->overrides, SCHEDULE_ACCUMULATORS, loop->may_share_rows ? 1 : 4);
   loop->may_share_rows &= loop->accumulators == 1 && !has_middle_scalars(s, loop);

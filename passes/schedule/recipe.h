@@ -44,7 +44,7 @@ struct Recipe {
   uint32_t loop_index;
   const Wants *wants;
   uint32_t *nuses;     // by ExprId, in a sweep: kernel_fuse_products alone
-  int *time;           // by ExprId: the sweep before which a row's scalar is known
+  int *section;        // by ExprId: the sweep before which a row's scalar is known
   int sweep;           // which is needed; ALL_SWEEPS
   bool *is_needed;     // by ExprId: for the sweep or section being built
   const Index *lane;   // index of the vector's first lane
@@ -78,7 +78,7 @@ void need_root(Recipe *r, const Root *root);
 void need_sweep(Recipe *r, int sweep);
 void need_all(Recipe *r);
 bool is_made(const Recipe *r, ExprId id); // by a node of its own
-void find_times(Recipe *r);
+void find_sections(Recipe *r);
 
 // addresses.c: where elements lie.
 

@@ -7,7 +7,7 @@ void make_middle(Recipe *r, int sweep, int depth, int time) {
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     int own;
     if (is_made(r, id) && level_of(r, r->k->exprs[id].axes, &own) == LEVEL_MIDDLE && own == depth &&
-        (time > sweep) == (r->time[id] > sweep))
+        (time > sweep) == (r->section[id] > sweep))
       make_scalar(r, id, ~0U);
   }
 }

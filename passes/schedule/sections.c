@@ -36,10 +36,10 @@ void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool)) {
 static bool has_row_work(const Recipe *r, int section) {
   if (section == 0) return true;
   for (ExprId id = 1; id < r->k->nexprs; id++)
-    if (is_made(r, id) && r->time[id] == section && expr_level(r, id) <= LEVEL_ROW) return true;
+    if (is_made(r, id) && r->section[id] == section && expr_level(r, id) <= LEVEL_ROW) return true;
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];
-    if (root->kind != ROOT_REDUCE_INNER && root_level(r, root) <= LEVEL_ROW && r->time[root->expr] == section)
+    if (root->kind != ROOT_REDUCE_INNER && root_level(r, root) <= LEVEL_ROW && r->section[root->expr] == section)
       return true;
   }
   return false;
@@ -63,7 +63,8 @@ static void add_share(Recipe *r, const Root *root) {
 static void store_row(Recipe *r, int section) {
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];
-    if (root->kind == ROOT_REDUCE_INNER || root_level(r, root) > LEVEL_ROW || r->time[root->expr] != section) continue;
+    if (root->kind == ROOT_REDUCE_INNER || root_level(r, root) > LEVEL_ROW || r->section[root->expr] != section)
+      continue;
     if (root->kind == ROOT_STORE && r->info->are_rows_lanes) store_vector(r, root);
     else if (root->kind == ROOT_STORE) store_scalar(r, root);
     else add_share(r, root);
@@ -79,14 +80,14 @@ AxisSet mentioned_axes(Recipe *r, int section) {
     const bool is_vector = expr_level(r, id) == LEVEL_VECTOR; // its row pointer is set in section 0
     if (is_vector && !has_vectors(r)) continue;
     const AxisSet own = expr_has_access(e) ? access_axes(r->k, &r->k->accesses[e->access]) : e->axes;
-    if (is_whole || (is_vector ? section == 0 : r->time[id] == section)) axes |= own;
+    if (is_whole || (is_vector ? section == 0 : r->section[id] == section)) axes |= own;
   }
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];
     if (root->kind != ROOT_STORE) continue;
     const bool is_vector = root_level(r, root) == LEVEL_VECTOR;
     if (is_vector && !has_vectors(r)) continue;
-    if (is_whole || (is_vector ? section == 0 : r->time[root->expr] == section))
+    if (is_whole || (is_vector ? section == 0 : r->section[root->expr] == section))
       axes |= access_axes(r->k, &r->k->accesses[root->access]);
   }
   return axes & loop_outer_axes(r->loop);
@@ -116,7 +117,7 @@ void build_section(Recipe *r, int section) {
   need_all(r);
   if (!has_row_work(r, section)) return;
   for (ExprId id = 1; id < r->k->nexprs; id++) {
-    if (!is_made(r, id) || r->time[id] != section) continue;
+    if (!is_made(r, id) || r->section[id] != section) continue;
     const Level level = expr_level(r, id);
     if (level == LEVEL_CALL) make_scalar(r, id, 0);
     else if (level == LEVEL_ROW && has_rows(r))
@@ -127,7 +128,7 @@ void build_section(Recipe *r, int section) {
   if (section == 0) for_each_pointer(r, set_pointer);
   if (section == 0 && r->info->are_rows_lanes) for_each_pointer(r, copy_rows);
   for (ExprId id = 1; id < r->k->nexprs; id++)
-    if (is_made(r, id) && r->time[id] == section && expr_level(r, id) == LEVEL_ROW) {
+    if (is_made(r, id) && r->section[id] == section && expr_level(r, id) == LEVEL_ROW) {
       if (r->info->are_rows_lanes) make_vector(r, id);
       else make_scalar(r, id, loop_outer_axes(r->loop));
     }

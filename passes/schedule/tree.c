@@ -42,15 +42,15 @@ LoopTree *loop_tree(const Kernel *k, uint32_t loop, const Wants *wants, Arena *a
               .loop_index = loop,
               .wants = wants ? wants : &none,
               .info = choose_recipe(&k->loops[loop]),
-              .time = ARENA_ARRAY(arena, int, k->nexprs),
+              .section = ARENA_ARRAY(arena, int, k->nexprs),
               .is_needed = ARENA_ARRAY(arena, bool, k->nexprs)};
-  if (!r.t || !r.time || !r.is_needed) return NULL;
+  if (!r.t || !r.section || !r.is_needed) return NULL;
   *r.t = (LoopTree){.k = k,
                     .plan = r.loop,
                     .form = ARENA_ARRAY(arena, Form, k->nexprs),
                     .is_made = ARENA_ARRAY(arena, bool, k->nexprs)};
   if (!r.t->form || !r.t->is_made) return NULL;
-  find_times(&r);
+  find_sections(&r);
   find_forms(&r);
   build_step(&r, &r.t->step);
   r.is_rest = r.info->are_rows_lanes;

@@ -53,6 +53,23 @@ static bool has_inner_sums(const Loop *loop) {
   return false;
 }
 
+static bool has_outer_sums(const Loop *loop) {
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_REDUCE_OUTER) return true;
+  return false;
+}
+
+// Rows together where a row's runs along the vector axis are so short that each is a place of its own in memory: as
+// many as make up what is worth a visit, and leave each thread some.
+static int choose_neighbours(const Tuning *t, const Loop *loop) {
+  enum { VISIT = 1 << 10, MOST = 16 }; // bytes
+  const int64_t run = t->k->axes[loop_vector_axis(loop)].extent * (int64_t)sizeof(float);
+  int64_t rows = run > 0 ? VISIT / run : 1;
+  const int64_t most = axes_nelems(t->k, t->outer) / t->target->threads;
+  if (rows > most) rows = most;
+  return rows < 1 ? 1 : rows > MOST ? MOST : (int)rows;
+}
+
 // Rows that are handled together share vectors that are no row's own, and partial sums, which are loaded once for all.
 static int choose_rows(const Tuning *t, const Loop *loop) {
   enum { PAGE = 1 << 10 }; // of f32
@@ -63,6 +80,7 @@ static int choose_rows(const Tuning *t, const Loop *loop) {
   // What is looked at again must stay in the first level, unless shared partial sums are worth more.
   while (has_sums && !has_partials && most > 1 && most * row_nbytes(t) > t->target->l1_nbytes) most /= 2;
   const bool are_shared = has_sums || has_partials || axes_nelems(t->k, t->inner) >= PAGE; // else one behind the other
+  if (has_sums && loop->ninner > 1 && row_nbytes(t) > t->target->l1_nbytes) most = choose_neighbours(t, loop);
   return (int)schedule_number(t->overrides, SCHEDULE_ROWS, are_shared ? most : 1);
 }
 
@@ -192,6 +210,7 @@ static void tune_loop(Tuning *t, Loop *loop) {
   if (is_column(loop) && !loop->is_serial)
     loop->prefetch = (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, COLUMNS_AHEAD);
   loop->rows = choose_rows(t, loop);
+  if (!has_outer_sums(loop)) loop->block = (loop->block + loop->rows - 1) / loop->rows * loop->rows;
   loop->vectors = loop->sums_middle ? t->target->vector_registers / 2 : 0;
   part_stores(t, loop);
   loop->is_peeled = should_peel(t, loop);

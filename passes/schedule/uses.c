@@ -172,17 +172,17 @@ bool is_made(const Recipe *r, ExprId id) {
   return r->is_needed[id] && e->op != EXPR_CONSTANT && !is_row_sum(r, id);
 }
 
-void find_times(Recipe *r) {
+void find_sections(Recipe *r) {
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     const Expr *e = &r->k->exprs[id];
     int t = 0;
     for (int a = 0; a < 3; a++)
-      if (e->args[a] && r->time[e->args[a]] > t) t = r->time[e->args[a]];
+      if (e->args[a] && r->section[e->args[a]] > t) t = r->section[e->args[a]];
     for (size_t i = 0; i < r->loop->nroots; i++) {
       const Root *root = &r->loop->roots[i];
       if (root->kind == ROOT_REDUCE_INNER && root->expr == id) t = root->sweep + 1;
     }
-    r->time[id] = t;
+    r->section[id] = t;
   }
 }
 
