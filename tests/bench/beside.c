@@ -4,7 +4,6 @@
 #include "frontend/cli/table.h"
 #include "tests/bench/case.h"
 #include "tests/bench/modes.h"
-#include "tests/bench/turns.h"
 
 #include <math.h>
 #include <string.h>
@@ -48,11 +47,6 @@ static void other_close(Other *o) {
   ng_graph_free(o->graph);
 }
 
-static void run_case(void *self) {
-  Case *c = self;
-  if (ng_kernel_run(c->kernel, c->inputs, c->outputs, c->settings->threads) != NG_OK) c->has_failed = true;
-}
-
 static void run_other(void *self) {
   Other *o = self;
   const Case *c = o->tensors;
@@ -72,7 +66,7 @@ static double compare(const Case *c, bool *agrees) {
 }
 
 static int measure(Case *c, Other *o, Table *t, json_t *results) {
-  Contestant both[2] = {{run_case, c}, {run_other, o}};
+  Contestant both[2] = {case_ngrad(c), {run_other, o}};
   if (!turns_take(both, 2, c->settings->threads, c->settings->seconds) || c->has_failed || o->has_failed) {
     plain_error("%s: it did not run", ng_graph_name(c->graph));
     return NG_WRONG;

@@ -1,11 +1,9 @@
 // From a graph file to something that can be timed.
 #include "tests/bench/case.h"
 
-#include "frontend/api/ceiling.h"
 #include "frontend/cli/session.h"
 #include "ir/operators/norm.h"
 #include "tests/bench/data.h"
-#include "tests/bench/turns.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -130,20 +128,32 @@ static void run_ceiling(void *self) {
   ceiling_run(self);
 }
 
+Contestant case_ngrad(Case *c) {
+  return (Contestant){run_ngrad, c};
+}
+
+Contestant case_peer(Case *c) {
+  return (Contestant){run_peer, c};
+}
+
+Contestant case_ceiling(Ceiling *ceiling) {
+  return (Contestant){run_ceiling, ceiling};
+}
+
 // Which way of writing is faster depends on the machine and on the caches.
 static void ceiling_choose(Ceiling *plain) {
   const double seconds = 0.05;
   Ceiling streaming = *plain;
   streaming.bypasses_cache = true;
-  Contestant ways[2] = {{run_ceiling, plain}, {run_ceiling, &streaming}};
+  Contestant ways[2] = {case_ceiling(plain), case_ceiling(&streaming)};
   if (turns_take(ways, 2, plain->threads, seconds) && ways[1].median_ms < ways[0].median_ms) *plain = streaming;
 }
 
 static bool measure(Case *c, Ceiling *ceiling, Medians *out) {
-  Contestant contestants[3] = {{run_ngrad, c}};
+  Contestant contestants[3] = {case_ngrad(c)};
   size_t count = 1, peer_at = 0, ceiling_at = 0;
-  if (c->peer) contestants[peer_at = count++] = (Contestant){run_peer, c};
-  if (ceiling) contestants[ceiling_at = count++] = (Contestant){run_ceiling, ceiling};
+  if (c->peer) contestants[peer_at = count++] = case_peer(c);
+  if (ceiling) contestants[ceiling_at = count++] = case_ceiling(ceiling);
   out->rounds = turns_take(contestants, count, c->settings->threads, c->settings->seconds);
   out->ngrad_ms = contestants[0].median_ms;
   out->peer_ms = peer_at ? contestants[peer_at].median_ms : NAN;

@@ -2,9 +2,11 @@
 #ifndef NGRAD_TESTS_BENCH_CASE_H
 #define NGRAD_TESTS_BENCH_CASE_H
 
+#include "frontend/api/ceiling.h"
 #include "frontend/api/handles.h"
 #include "tests/bench/peer.h"
 #include "tests/bench/settings.h"
+#include "tests/bench/turns.h"
 
 typedef enum Family {
   FAMILY_LAYER_NORM_GRADIENT,
@@ -41,6 +43,11 @@ Family case_family(const Case *c);
 // Each input, each output once.
 uint64_t case_bytes_read(const Case *c);
 uint64_t case_bytes_written(const Case *c);
+
+// What takes turns, on the case's data or the ceiling's own. A run that fails sets the case's flag.
+Contestant case_ngrad(Case *c);
+Contestant case_peer(Case *c); // there is one
+Contestant case_ceiling(Ceiling *ceiling);
 
 typedef struct Medians {
   double ngrad_ms, peer_ms, ceiling_ms; // NAN: there is none

@@ -1,5 +1,6 @@
 // ngrad_bench_peers: ngrad's kernels beside a plain loop and, where it is there, oneDNN.
 #include "frontend/cli/session.h"
+#include "tests/bench/interrupt.h"
 #include "tests/bench/modes.h"
 #include "tests/bench/peer.h"
 
@@ -32,11 +33,13 @@ static int worse(int a, int b) {
 static int run_modes(const Settings *s, json_t *document) {
   int status = NG_OK;
   if (s->beside) return mode_beside(s, document);
-  if (!s->is_accuracy && !s->is_busy && !s->is_sweep && !s->is_emitted) status = mode_suite(s, document);
+  const bool is_suite = !s->is_accuracy && !s->is_busy && !s->is_sweep && !s->is_emitted && !s->nrandom;
+  if (is_suite) status = mode_suite(s, document);
   if (s->is_accuracy) status = worse(status, mode_accuracy(s, document));
   if (s->is_busy) status = worse(status, mode_busy(s, document));
   if (s->is_sweep) status = worse(status, mode_sweep(s, document));
   if (s->is_emitted) status = worse(status, mode_emitted(s, document));
+  if (s->nrandom) status = worse(status, mode_random(s, document));
   return status;
 }
 
@@ -69,5 +72,6 @@ int main(int argc, char **argv) {
   status = run_modes(&s, document);
   if (s.json_path && !write_document(s.json_path, document)) status = NG_WRONG;
   json_decref(document);
+  interrupt_finish();
   return status;
 }

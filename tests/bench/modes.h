@@ -11,6 +11,7 @@ int mode_suite(const Settings *s, json_t *document);
 int mode_accuracy(const Settings *s, json_t *document);
 int mode_busy(const Settings *s, json_t *document);
 int mode_sweep(const Settings *s, json_t *document);
+int mode_random(const Settings *s, json_t *document);
 int mode_beside(const Settings *s, json_t *document);
 int mode_emitted(const Settings *s, json_t *document);
 

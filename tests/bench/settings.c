@@ -3,6 +3,7 @@
 
 #include "frontend/cli/session.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ static const char help[] =
     "  --isa NAME      the instruction set; limits oneDNN too where it has such a limit\n"
     "  --threads N     how many; default: one a processor\n"
     "  --seconds X     how long a case is timed; default: 1\n"
-    "  --filter TEXT   only graphs whose path has TEXT in it\n"
+    "  --filter TEXT   only graphs whose path, or whose name if they are random, has TEXT in it\n"
     "  --reorders      let oneDNN try batch norms in its blocked layout, with the reorders that takes\n"
     "  --json FILE     write the results to FILE, too\n"
     "  --help          print this\n"
@@ -26,6 +27,8 @@ static const char help[] =
     "instead of the suite:\n"
     "  --accuracy      relative L2 of both against the f64 interpreter, also for data far from 0 (slow)\n"
     "  --busy          the three largest graphs, idle and with another process on one of the processors\n"
+    "  --random N      gradients of N random shapes, in turns and each alone, and what falls short\n"
+    "  --seed S        of these, 1 unless said; the same shapes on every machine\n"
     "  --sweep         the gradient of a layer norm of 768 columns, from 1,000 to 1,000,000 rows\n"
     "  --beside GRAPH  each graph in turns with this one, which has the same inputs and outputs\n"
     "  --emitted       the files of `ngrad emit`, compiled with $CC -O2, in turns with what ngrad runs\n";
@@ -44,6 +47,13 @@ static bool read_threads(const char *text, int *out) {
   return end != text && !*end && number >= 1 && number <= MOST;
 }
 
+static bool read_number(const char *text, uint64_t most, uint64_t *out) {
+  char *end;
+  errno = 0;
+  *out = strtoull(text, &end, 10);
+  return end != text && !*end && *text != '-' && errno == 0 && *out <= most;
+}
+
 static void filter_paths(Settings *s, char **operands, size_t count) {
   s->paths = operands;
   for (size_t i = 0; i < count; i++)
@@ -52,6 +62,7 @@ static void filter_paths(Settings *s, char **operands, size_t count) {
 
 // Returns as settings_read.
 static int read_option(Settings *s, int letter) {
+  enum { MOST_RANDOM = 100000 };
   switch (letter) {
   case 'i': s->isa = optarg; return -1;
   case 'f': s->filter = optarg; return -1;
@@ -68,6 +79,12 @@ static int read_option(Settings *s, int letter) {
   case 's':
     if (read_seconds(optarg, &s->seconds)) return -1;
     return usage_error("--seconds: expected a number above 0, found %s", optarg);
+  case 'n':
+    if (read_number(optarg, MOST_RANDOM, &s->nrandom) && s->nrandom) return -1;
+    return usage_error("--random: expected a number from 1 to %d, found %s", MOST_RANDOM, optarg);
+  case 'd':
+    if (read_number(optarg, INT64_MAX, &s->seed)) return -1;
+    return usage_error("--seed: expected a number from 0 to 2^63 - 1, found %s", optarg);
   case 'h': fputs(help, stdout); return 0;
   default: return NG_USAGE; // getopt has said what is wrong
   }
@@ -87,16 +104,19 @@ int settings_read(Settings *s, int argc, char **argv) {
       {"beside", required_argument, NULL, 'g'},
       {"emitted", no_argument, NULL, 'e'},
       {"reorders", no_argument, NULL, 'r'},
+      {"random", required_argument, NULL, 'n'},
+      {"seed", required_argument, NULL, 'd'},
       {"help", no_argument, NULL, 'h'},
       {NULL, 0, NULL, 0},
   };
   // clang-format on
-  *s = (Settings){.threads = ng_thread_count(), .seconds = 1};
+  *s = (Settings){.threads = ng_thread_count(), .seconds = 1, .seed = 1};
   for (int letter; (letter = getopt_long(argc, argv, "", options, NULL)) != -1;) {
     int status = read_option(s, letter);
     if (status >= 0) return status;
   }
   filter_paths(s, argv + optind, (size_t)(argc - optind));
-  if (s->npaths || (s->is_sweep && !s->is_accuracy && !s->is_busy)) return -1;
+  const bool needs_graphs = s->is_accuracy || s->is_busy || s->is_emitted || s->beside || !(s->is_sweep || s->nrandom);
+  if (s->npaths || !needs_graphs) return -1;
   return usage_error("expected a graph%s%s", s->filter ? " with this in its path: " : "", s->filter ? s->filter : "");
 }

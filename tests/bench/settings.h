@@ -4,12 +4,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct Settings {
   const char *isa, *filter, *json_path, *beside;   // NULL: not said
   int threads;                                     // a number, also when not said
   double seconds;                                  // a case
   bool is_accuracy, is_busy, is_sweep, is_emitted; // none of them, and not beside: the suite
+  uint64_t nrandom;                                // how many random shapes; 0: this is not wanted
+  uint64_t seed;                                   // of these
   bool may_reorder, has_no_peer;
   char **paths; // graphs whose path has the filter in it
   size_t npaths;

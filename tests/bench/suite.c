@@ -3,6 +3,7 @@
 #include "frontend/cli/table.h"
 #include "tests/bench/case.h"
 #include "tests/bench/modes.h"
+#include "tests/bench/verdict.h"
 
 #include <math.h>
 
@@ -18,32 +19,6 @@ typedef struct Suite {
   FamilyMeans families[FAMILY_COUNT];
   int status;
 } Suite;
-
-// The worst relative L2 between the two's outputs; NAN: there is no peer. *agrees: within the types' tolerances.
-static double compare_outputs(const Case *c, json_t *differences, bool *agrees) {
-  double worst = NAN;
-  *agrees = true;
-  for (size_t i = 0; c->peer && i < c->noutputs; i++) {
-    ng_difference d = case_difference(c, i);
-    if (!(d.relative_l2 <= worst)) worst = d.relative_l2;
-    if (!d.is_within) *agrees = false;
-    json_set(differences, ng_graph_output(c->graph, i).name, json_number(d.relative_l2));
-  }
-  return worst;
-}
-
-// Who is wrong when the two differ: the interpreter knows.
-static const char *judge(Suite *suite, Case *c) {
-  ng_tensor *expected;
-  bool is_right = case_interpret(c, &expected);
-  for (size_t i = 0; is_right && i < c->noutputs; i++) {
-    ng_difference d;
-    is_right = ng_tensor_compare(c->ctx, &c->outputs[i], &expected[i], -1, &d) == NG_OK;
-  }
-  outputs_free(c, expected);
-  if (!is_right && suite->status == NG_OK) suite->status = NG_DIFFERENT;
-  return is_right ? "oneDNN is off" : "ngrad is OFF";
-}
 
 static void add_row(Suite *suite, const Case *c, const Medians *m, double difference, const char *verdict) {
   Table *t = &suite->table;
@@ -87,10 +62,10 @@ static bool run_case(Suite *suite, Case *c) {
   bool agrees;
   if (!case_measure(c, true, &m)) return false;
   json_t *object = case_json(c, &m), *differences = memory_or_exit(json_object());
-  double difference = compare_outputs(c, differences, &agrees);
+  double difference = verdict_compare(c, differences, &agrees);
   json_set(object, "relative_l2_between", differences);
   json_add(suite->cases, object);
-  const char *verdict = !c->peer ? "" : agrees ? "same" : judge(suite, c);
+  const char *verdict = !c->peer ? "" : agrees ? "same" : verdict_judge(c, &suite->status);
   json_set(object, "verdict", json_text(verdict));
   add_row(suite, c, &m, difference, verdict);
   add_to_family(&suite->families[case_family(c)], &m);

@@ -1,11 +1,11 @@
 // Whether cost is linear: time per element of one gradient over three decades of rows.
+#include "frontend/api/available_memory.h"
 #include "frontend/cli/session.h"
 #include "frontend/cli/table.h"
 #include "tests/bench/case.h"
 #include "tests/bench/modes.h"
 
 #include <math.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { COLUMNS = 768 };
@@ -44,17 +44,6 @@ static void spread_add(Spread *s, double value) {
 
 static double flatness(const Spread *s) { // in percent; NAN: nothing was measured
   return s->least > 0 ? (s->most / s->least - 1) * 100 : NAN;
-}
-
-// Memory that can be had without swapping, in bytes; 0: the system does not say.
-static double available_nbytes(void) {
-  FILE *file = fopen("/proc/meminfo", "r");
-  char line[128];
-  double kilobytes = 0;
-  while (file && kilobytes == 0 && fgets(line, sizeof line, file))
-    if (strncmp(line, "MemAvailable:", 13) == 0) kilobytes = strtod(line + 13, NULL);
-  if (file) fclose(file);
-  return kilobytes * 1024;
 }
 
 static void add_row(Sweep *sweep, int64_t rows, const Medians *m, bool is_beyond) {
@@ -115,8 +104,8 @@ int mode_sweep(const Settings *s, json_t *document) {
     char what[64];
     snprintf(what, sizeof what, "%lld rows", (long long)rows[i]);
     progress_show(what);
-    double wanted = tensors * (double)rows[i] * COLUMNS * sizeof(float), available = available_nbytes();
-    if (available > 0 && wanted > available) printf("%s: left out, they need %.1f GB of memory\n", what, wanted * 1e-9);
+    double wanted = tensors * (double)rows[i] * COLUMNS * sizeof(float), available = (double)available_memory("");
+    if (wanted > available) printf("%s: left out, they need %.1f GB of memory\n", what, wanted * 1e-9);
     else if (!run_rows(&sweep, s, rows[i])) status = NG_WRONG;
   }
   progress_show(NULL);

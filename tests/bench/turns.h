@@ -14,7 +14,14 @@ typedef struct Contestant {
 
 // Warms up, then goes on for about `seconds`, five rounds at least. Runs too short for the clock are timed several at
 // once. Each of the team's threads stays on a processor of its own meanwhile, when there are enough.
-// Returns how many samples each gave; 0: out of memory.
+// Returns how many samples each gave; 0: out of memory, or interrupted.
 size_t turns_take(Contestant *contestants, size_t count, int threads, double seconds);
+
+// Cold: a turn is one run, however short, so that each run follows one of another's.
+size_t turns_take_cold(Contestant *contestants, size_t count, int threads, double seconds);
+
+// Hot: one after the other, each alone in a loop for an equal part of the time. Returns the fewest samples that one
+// gave.
+size_t turns_take_hot(Contestant *contestants, size_t count, int threads, double seconds);
 
 #endif

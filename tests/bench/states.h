@@ -1,0 +1,26 @@
+// A case with cold caches and with hot ones, beside its ceiling.
+#ifndef NGRAD_TESTS_BENCH_STATES_H
+#define NGRAD_TESTS_BENCH_STATES_H
+
+#include "tests/bench/case.h"
+
+// Each number is the middle one of three, measured one after the other; the ratios are not those of the times here.
+typedef struct State {
+  double ngrad_ms, peer_ms, ceiling_ms; // of a run; NAN: there is no peer
+  double speed_up, ceiling_ratio;       // the peer's time and the ceiling's over ngrad's
+} State;
+
+typedef struct States {
+  State cold; // in turns, a run each: what the others used is in the caches
+  State hot;  // each alone in a loop
+} States;
+
+// The ceiling is the fastest streaming loop in the same state: with plain or with streaming stores, on one thread or on
+// all. It reads nread_twice bytes more than the inputs have.
+// False after telling why, or silently when interrupted.
+bool states_measure(Case *c, uint64_t nread_twice, States *out);
+
+// What the ceiling allocates for that.
+uint64_t states_ceiling_nbytes(const Case *c, uint64_t nread_twice);
+
+#endif
