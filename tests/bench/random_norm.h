@@ -27,7 +27,7 @@ typedef struct RandomNorm {
 // of it: columns, pixels of a plane, channels that come last.
 RandomNorm random_norm_draw(uint64_t seed, uint64_t i);
 
-// The graph's text, which the caller frees.
+// The graph's text, which the caller frees; NULL: out of memory.
 char *random_norm_graph(const RandomNorm *n);
 
 uint64_t random_norm_nbytes(const RandomNorm *n); // of one tensor of data

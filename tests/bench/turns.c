@@ -28,11 +28,15 @@ static double take_sample(const Turns *t, size_t who, size_t batch) {
   return (now_ms() - start) / (double)batch;
 }
 
+// A run of that many milliseconds warms up by itself.
+static const double long_run_ms = 200;
+
 static void warm_up(Turns *t) {
   for (size_t who = 0; who < t->count; who++) {
-    double shortest = 1e300;
-    for (int round = 0; round < WARM_UP_ROUNDS && !is_interrupted(); round++) {
+    double shortest = 1e300, spent = 0;
+    for (int round = 0; round < WARM_UP_ROUNDS && spent < long_run_ms && !is_interrupted(); round++) {
       double ms = take_sample(t, who, 1);
+      spent += ms;
       if (ms < shortest) shortest = ms;
     }
     t->batch[who] = t->has_single_runs ? 1 : runs_in_sample(shortest);
