@@ -129,15 +129,15 @@ static void run_ceiling(void *self) {
 }
 
 Contestant case_ngrad(Case *c) {
-  return (Contestant){run_ngrad, c};
+  return (Contestant){.run = run_ngrad, .self = c};
 }
 
 Contestant case_peer(Case *c) {
-  return (Contestant){run_peer, c};
+  return (Contestant){.run = run_peer, .self = c};
 }
 
 Contestant case_ceiling(Ceiling *ceiling) {
-  return (Contestant){run_ceiling, ceiling};
+  return (Contestant){.run = run_ceiling, .self = ceiling};
 }
 
 // Which way of writing is faster depends on the machine and on the caches.

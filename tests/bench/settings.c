@@ -27,7 +27,7 @@ static const char help[] =
     "instead of the suite:\n"
     "  --accuracy      relative L2 of both against the f64 interpreter, also for data far from 0 (slow)\n"
     "  --busy          the three largest graphs, idle and with another process on one of the processors\n"
-    "  --random N      gradients of N random shapes, in turns and each alone, and what falls short\n"
+    "  --random N      gradients of N random shapes with cold and hot caches, and what falls short\n"
     "  --seed S        of these, 1 unless said; the same shapes on every machine\n"
     "  --sweep         the gradient of a layer norm of 768 columns, from 1,000 to 1,000,000 rows\n"
     "  --beside GRAPH  each graph in turns with this one, which has the same inputs and outputs\n"

@@ -11,16 +11,13 @@ typedef struct State {
 } State;
 
 typedef struct States {
-  State cold; // in turns, a run each: what the others used is in the caches
-  State hot;  // each alone in a loop
+  State cold; // in turns, a run each: the caches hold what the others used
+  State hot;  // in turns, too, but each after runs of its own, as in a loop
 } States;
 
 // The ceiling is the fastest streaming loop in the same state: with plain or with streaming stores, on one thread or on
 // all. It reads nread_twice bytes more than the inputs have.
 // False after telling why, or silently when interrupted.
 bool states_measure(Case *c, uint64_t nread_twice, States *out);
-
-// What the ceiling allocates for that.
-uint64_t states_ceiling_nbytes(const Case *c, uint64_t nread_twice);
 
 #endif

@@ -11,35 +11,44 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+// What the caches hold when a sample begins: what the one before left there; that, and a sample is one run; the
+// contestant's own data.
+typedef enum TurnState { STATE_AS_LEFT, STATE_COLD, STATE_HOT } TurnState;
+
 typedef struct Turns {
   Contestant *contestants;
   size_t count, nrounds;
-  bool has_single_runs; // a sample is one run
+  TurnState state;
   Team team;
-  size_t batch[MOST_CONTESTANTS];
-  double *samples[MOST_CONTESTANTS]; // MOST_ROUNDS each
+  size_t batch[MOST_CONTESTANTS], lead[MOST_CONTESTANTS]; // runs of a sample, and those that go before it untimed
+  double *samples[MOST_CONTESTANTS];                      // MOST_ROUNDS each
 } Turns;
 
-static double take_sample(const Turns *t, size_t who, size_t batch) {
+static double take_sample(const Turns *t, size_t who) {
   const Contestant *c = &t->contestants[who];
+  const size_t batch = t->batch[who];
   team_pin(&t->team);
+  for (size_t i = 0; i < t->lead[who]; i++) c->run(c->self);
   double start = now_ms();
   for (size_t i = 0; i < batch; i++) c->run(c->self);
   return (now_ms() - start) / (double)batch;
 }
 
-// A run of that many milliseconds warms up by itself.
+// A run of that many milliseconds needs none before it: its data is more than any cache holds.
 static const double long_run_ms = 200;
+enum { LEADING_RUNS = 2 };
 
 static void warm_up(Turns *t) {
   for (size_t who = 0; who < t->count; who++) {
     double shortest = 1e300, spent = 0;
+    t->batch[who] = 1;
     for (int round = 0; round < WARM_UP_ROUNDS && spent < long_run_ms && !is_interrupted(); round++) {
-      double ms = take_sample(t, who, 1);
+      double ms = take_sample(t, who);
       spent += ms;
       if (ms < shortest) shortest = ms;
     }
-    t->batch[who] = t->has_single_runs ? 1 : runs_in_sample(shortest);
+    if (t->state != STATE_COLD) t->batch[who] = runs_in_sample(shortest);
+    if (t->state == STATE_HOT && shortest < long_run_ms) t->lead[who] = LEADING_RUNS;
   }
 }
 
@@ -58,16 +67,16 @@ static void take_samples(Turns *t, double seconds) {
     }
     for (size_t n = 0; n < t->count; n++) {
       size_t who = nth_of_round(t, t->nrounds, n);
-      t->samples[who][t->nrounds] = take_sample(t, who, t->batch[who]);
+      t->samples[who][t->nrounds] = take_sample(t, who);
     }
   }
 }
 
-static size_t take(Contestant *contestants, size_t count, int threads, double seconds, bool has_single_runs) {
+static size_t take(Contestant *contestants, size_t count, int threads, double seconds, TurnState state) {
   assert(count > 0 && count <= MOST_CONTESTANTS);
   double *samples = malloc(count * MOST_ROUNDS * sizeof *samples);
   if (!samples) return 0;
-  Turns t = {.contestants = contestants, .count = count, .has_single_runs = has_single_runs};
+  Turns t = {.contestants = contestants, .count = count, .state = state};
   team_init(&t.team, threads);
   for (size_t who = 0; who < count; who++) t.samples[who] = samples + who * MOST_ROUNDS;
   warm_up(&t);
@@ -80,18 +89,13 @@ static size_t take(Contestant *contestants, size_t count, int threads, double se
 }
 
 size_t turns_take(Contestant *contestants, size_t count, int threads, double seconds) {
-  return take(contestants, count, threads, seconds, false);
+  return take(contestants, count, threads, seconds, STATE_AS_LEFT);
 }
 
 size_t turns_take_cold(Contestant *contestants, size_t count, int threads, double seconds) {
-  return take(contestants, count, threads, seconds, true);
+  return take(contestants, count, threads, seconds, STATE_COLD);
 }
 
 size_t turns_take_hot(Contestant *contestants, size_t count, int threads, double seconds) {
-  size_t fewest = MOST_ROUNDS;
-  for (size_t who = 0; who < count; who++) {
-    size_t nrounds = take(&contestants[who], 1, threads, seconds / (double)count, false);
-    if (nrounds < fewest) fewest = nrounds;
-  }
-  return fewest;
+  return take(contestants, count, threads, seconds, STATE_HOT);
 }

@@ -20,8 +20,8 @@ size_t turns_take(Contestant *contestants, size_t count, int threads, double sec
 // Cold: a turn is one run, however short, so that each run follows one of another's.
 size_t turns_take_cold(Contestant *contestants, size_t count, int threads, double seconds);
 
-// Hot: one after the other, each alone in a loop for an equal part of the time. Returns the fewest samples that one
-// gave.
+// Hot: before each sample its contestant runs twice untimed, as if it were alone in a loop. What disturbs the machine
+// meanwhile still disturbs all of them.
 size_t turns_take_hot(Contestant *contestants, size_t count, int threads, double seconds);
 
 #endif
