@@ -23,9 +23,10 @@ typedef struct Samples { // as in State
 
 // Finds the way that is fastest: alone, or in turns with ngrad (nothers 1). False: interrupted or out of memory.
 static bool choose_way(Case *c, TakeTurns *take, size_t nothers, const Ceiling *ceiling, Way *best) {
-  const double seconds = 0.05 * c->settings->seconds;
+  const double seconds = 0.05 * c->settings->seconds, start_counts_ms = 0.1; // of threads
   best->ms = INFINITY;
   for (unsigned way = 0; way < CEILING_WAYS; way++) {
+    if (way & 2U && best->ms > start_counts_ms) break;
     Ceiling tried = *ceiling;
     tried.bypasses_cache = way & 1U;
     if (way & 2U) tried.threads = 1;

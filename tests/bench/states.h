@@ -15,8 +15,8 @@ typedef struct States {
   State hot;  // in turns, too, but each after runs of its own, as in a loop
 } States;
 
-// The ceiling is the fastest streaming loop in the same state: with plain or with streaming stores, on one thread or on
-// all. It reads nread_twice bytes more than the inputs have.
+// The ceiling is the fastest streaming loop in the same state: with plain or with streaming stores, and if
+// it takes microseconds, on one thread or on all. It reads nread_twice bytes more than the inputs have.
 // False after telling why, or silently when interrupted.
 bool states_measure(Case *c, uint64_t nread_twice, States *out);
 
