@@ -250,8 +250,8 @@ typedef struct ng_options {
    must be freed before g. Binds g. NULL after telling why; options may be NULL. */
 NG_API ng_graph *ng_graph_run_passes(ng_graph *g, const ng_options *options);
 
-/* The graph, or what is made of it, as text: "yaml", "dot", "kernels" or "c". The caller frees it with
-   ng_text_free. NULL after telling why. options may be NULL. All but a graph before any pass binds g. */
+/* The graph, or what is made of it, as text: "yaml", "dot", "kernels", "loops" or "c". The caller frees it
+   with ng_text_free. NULL after telling why. options may be NULL. All but a graph before any pass binds g. */
 NG_API char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options);
 /* Bytes of memory between kernels: the workspace, and what it would be if no two values ever had the same place. */
 NG_API ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size_t *nbytes, size_t *unshared);

@@ -1,10 +1,11 @@
-// Graphs, kernels and source code as texts.
+// Graphs, kernels, loops and source code as texts.
 #include "frontend/api/build.h"
 
 #include "backends/codegen/codegen.h"
 #include "frontend/api/text.h"
 #include "frontend/dot/dot.h"
 #include "frontend/yaml/yaml.h"
+#include "ir/loops/print.h"
 
 #include <string.h>
 
@@ -25,6 +26,11 @@ static bool show_kernels(const Build *b, const Graph *g, Text *out) {
   return true;
 }
 
+static bool show_loops(const Build *b, const Graph *g, Text *out) {
+  (void)g;
+  return program_print_loops(b->program, out);
+}
+
 static bool show_c(const Build *b, const Graph *g, Text *out) {
   (void)g;
   const char *identifier = ng_graph_identifier(b->owner);
@@ -43,40 +49,38 @@ static bool show_c(const Build *b, const Graph *g, Text *out) {
   return ok;
 }
 
-typedef struct Form {
+typedef struct Format {
   const char *name;
   bool needs_kernels;
   bool (*print)(const Build *b, const Graph *g, Text *out); // false: out of memory
-} Form;
+} Format;
 
-static const Form forms[] = {
-    {"yaml", false, show_yaml},
-    {"dot", false, show_dot},
-    {"kernels", true, show_kernels},
-    {"c", true, show_c},
+static const Format formats[] = {
+    {"yaml", false, show_yaml},  {"dot", false, show_dot}, {"kernels", true, show_kernels},
+    {"loops", true, show_loops}, {"c", true, show_c},
 };
-enum { NFORMS = sizeof forms / sizeof *forms };
+enum { NFORMATS = sizeof formats / sizeof *formats };
 
-static const Form *find_form(ng_context *ctx, const char *name) {
-  const char *known[NFORMS];
-  for (size_t i = 0; i < NFORMS; i++) {
-    if (strcmp(forms[i].name, name) == 0) return &forms[i];
-    known[i] = forms[i].name;
+static const Format *find_format(ng_context *ctx, const char *name) {
+  const char *known[NFORMATS];
+  for (size_t i = 0; i < NFORMATS; i++) {
+    if (strcmp(formats[i].name, name) == 0) return &formats[i];
+    known[i] = formats[i].name;
   }
-  ctx->last_status = unknown_name(ctx, "format", name, known, NFORMS);
+  ctx->last_status = unknown_name(ctx, "format", name, known, NFORMATS);
   return NULL;
 }
 
-static ng_status show_form(ng_graph *g, const Form *form, const ng_options *options, Text *out) {
+static ng_status show_format(ng_graph *g, const Format *format, const ng_options *options, Text *out) {
   Build b = {0};
   const char *after = options ? options->after : NULL;
-  if (form->needs_kernels && after)
-    return argument_error(g->ctx, "%s come after all passes, expected nothing to stop after, found %s", form->name,
+  if (format->needs_kernels && after)
+    return argument_error(g->ctx, "%s come after all passes, expected nothing to stop after, found %s", format->name,
                           after);
-  bool is_as_read = !form->needs_kernels && !after;
+  bool is_as_read = !format->needs_kernels && !after;
   ng_status status = is_as_read ? NG_OK : build_graph(&b, g, options);
-  if (status == NG_OK && form->needs_kernels) status = build_kernels(&b);
-  if (status == NG_OK && !form->print(&b, is_as_read ? g->graph : b.graph, out)) status = NG_OUT_OF_MEMORY;
+  if (status == NG_OK && format->needs_kernels) status = build_kernels(&b);
+  if (status == NG_OK && !format->print(&b, is_as_read ? g->graph : b.graph, out)) status = NG_OUT_OF_MEMORY;
   if (status == NG_OUT_OF_MEMORY) out->out_of_memory = true;
   build_deinit(&b);
   return status;
@@ -84,11 +88,11 @@ static ng_status show_form(ng_graph *g, const Form *form, const ng_options *opti
 
 char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options) {
   ng_context *ctx = g->ctx;
-  const Form *form = find_form(ctx, format);
-  if (!form) return NULL;
+  const Format *known = find_format(ctx, format);
+  if (!known) return NULL;
   Text out;
   text_init(&out, &ctx->allocator);
-  ng_status status = show_form(g, form, options, &out);
+  ng_status status = show_format(g, known, options, &out);
   char *text = status == NG_OK ? text_release(ctx, &out) : NULL;
   if (status == NG_OUT_OF_MEMORY) error_out_of_memory(&ctx->diagnostics);
   text_deinit(&out);

@@ -37,8 +37,9 @@ static const Verb verbs[] = {
      "  ngrad emit models/gpt2_layer_norm_backward.yaml --isa avx2,avx512 -o kernels\n",
      OPTION_SOURCE_OUT | OPTION_PASSES | OPTION_JSON | OPTION_MEMORY, STATUS(0) | STATUS(1) | STATUS(2), verb_emit},
     {"show", "GRAPH", 1, 1, "print what becomes of a graph on its way to kernels",
-     "yaml and dot show the graph as it was read or, with --after, as a pass leaves it; kernels and c what comes\n"
-     "after all passes. yaml is a graph file again; dot is for Graphviz.\n",
+     "yaml and dot show the graph as it was read or, with --after, as a pass leaves it; kernels, loops and c what\n"
+     "comes after all passes: what each kernel computes, how its loops do that, and the C that says so. yaml is a\n"
+     "graph file again; dot is for Graphviz.\n",
      "  ngrad show models/gpt2_layer_norm_backward.yaml --format kernels\n"
      "  ngrad show graph.yaml --format dot | dot -Tsvg > graph.svg\n",
      OPTION_AFTER | OPTION_FORMAT | OPTION_DIM | OPTION_ISA | OPTION_PASSES | OPTION_MEMORY,

@@ -62,7 +62,7 @@ static const Option options[] = {
     {OPTION_GRADCHECK, "tolerance", 0, "X", KIND_NUMBER, FIELD(tolerance),
      "most relative error of an element (default 1e-6)"},
     {OPTION_AFTER, "after", 0, "PASS", KIND_TEXT, FIELD(after), "stop after this pass (default: before any)"},
-    {OPTION_FORMAT, "format", 0, "FORMAT", KIND_TEXT, FIELD(format), "yaml, dot, kernels or c (default yaml)"},
+    {OPTION_FORMAT, "format", 0, "FORMAT", KIND_TEXT, FIELD(format), "yaml, dot, kernels, loops or c (default yaml)"},
     {OPTION_THREADS, "threads", 0, "N", KIND_COUNT, FIELD(threads), "how many threads (default 0: a processor each)"},
     {OPTION_ISA, "isa", 0, "NAME", KIND_TEXT, FIELD(isa), ISAS " (default: the best that this processor has)"},
     {OPTION_SOURCE_OUT, "isa", 0, "LIST", KIND_TEXT, FIELD(isa),

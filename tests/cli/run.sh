@@ -363,6 +363,7 @@ expect 1 '' 'N has no value' gradcheck open.yaml
 expect 0 '^digraph' '' show sum.yaml --format dot
 expect 0 'shape: \[4, 3\]' '' show sum.yaml --after dead-code
 expect 0 '.' '' show sum.yaml --format kernels
+expect 0 '^ *vector c = add\(a, b\)$' '' show sum.yaml --format loops
 expect 0 '#include' '' show sum.yaml --format c
 expect 0 'ceiling' '' bench sum.yaml --seconds 0.01 --threads 1
 expect 0 '"ceiling_ratio"' '' bench sum.yaml --seconds 0.01 --json --cold

@@ -37,6 +37,7 @@ printf 'format: ngrad/1\nname: data\ninputs: [{name: a, type: bf16, shape: [40, 
 for graph in "$models/transformer_mlp_backward.yaml" "$models/dialect_directml_grad.yaml" deep.yaml; do
   try check "$graph"
   try show "$graph" --format kernels
+  try show "$graph" --format loops
   try show "$graph" --format c
   try emit "$graph" -o emitted --isa scalar
   try convert "$graph"

@@ -118,6 +118,7 @@ inject yes '' check norm.yaml
 inject yes '' check norm.yaml --json
 inject yes '' check wrong.yaml
 inject yes '' show norm.yaml --format kernels
+inject yes '' show norm.yaml --format loops
 inject yes '' convert norm.yaml -o new/converted.yaml
 inject yes '' grad norm.yaml -o new/gradient.yaml
 inject yes '' grad norm.yaml

@@ -189,7 +189,7 @@ seen() { # STATUS ARGUMENT...; what is on either output is seen
   { [ "$said" -eq "$status" ] && ./visible stdout stderr; } >log
   count "every character that ngrad $* prints is seen (status $said)"
 }
-for format in yaml dot kernels c; do
+for format in yaml dot kernels loops c; do
   seen 0 show whole.yaml --format $format
   if [ $format = dot ] && has dot; then
     dot -Tsvg -o svg stdout >log 2>&1 && [ ! -s log ] && grep -qF '&amp;lt;b&amp;gt;' svg

@@ -212,10 +212,12 @@ static void shows_every_form(void **state) {
     ng_graph_free(must_read(ctx, text));
     ng_text_free(ctx, text);
   }
-  text = ng_graph_show(g, "kernels", NULL);
-  assert_non_null(text);
-  assert_true(*text);
-  ng_text_free(ctx, text);
+  for (int i = 0; i < 2; i++) {
+    text = ng_graph_show(g, i ? "loops" : "kernels", NULL);
+    assert_non_null(text);
+    assert_true(*text);
+    ng_text_free(ctx, text);
+  }
   ng_text_free(ctx, NULL);
   ng_graph_free(g);
   ng_context_free(ctx);

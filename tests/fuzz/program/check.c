@@ -45,7 +45,7 @@ static void check_print(Report *r, const Graph *g, const char *kind) {
 }
 
 static void check_shows(const FuzzOptions *options, Report *r) {
-  static const char *const formats[] = {"dot", "kernels", "c"};
+  static const char *const formats[] = {"dot", "kernels", "loops", "c"};
   ng_context *ctx = ng_context_new(NULL);
   ng_graph *g = ng_graph_read(ctx, "fuzz.yaml", r->text, r->nbytes, NULL);
   for (size_t i = 0; g && i < sizeof formats / sizeof *formats; i++) {

@@ -1,0 +1,231 @@
+// Names, integers and places of loops' trees as text. Variables and pointers are called as in the emitted C.
+#include "ir/loops/loop_text.h"
+
+#include "ir/graph/open.h"
+#include "ir/support/escape.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void loop_text_add(LoopText *p, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  text_format_list(p->out, format, args);
+  va_end(args);
+}
+
+void loop_text_name(LoopText *p, const char *name) {
+  text_add_user_string(p->out, SINK_TERMINAL, name);
+}
+
+// Integers
+
+void loop_text_number(LoopText *p, int64_t number, Powers powers) {
+  if (!powers) {
+    loop_text_add(p, "%lld", (long long)number);
+    return;
+  }
+  const Graph *g = p->k->graph;
+  const int64_t factor = open_factor(g, number, powers);
+  int nfactors = factor != 1;
+  if (nfactors) loop_text_add(p, "%lld", (long long)factor);
+  for (size_t i = 0; i < g->ndims; i++)
+    for (int n = powers_of_dim(powers, i); n > 0; n--) {
+      if (nfactors++) loop_text_add(p, " * ");
+      loop_text_name(p, g->dims[i]->name);
+    }
+}
+
+static const char *const variables[] = {[VAR_AHEAD_LANE] = "ahead_i",
+                                        [VAR_IS_AHEAD] = "is_next",
+                                        [VAR_OUTER] = "o",
+                                        [VAR_ROW] = "r",
+                                        [VAR_ROWS] = "rows",
+                                        [VAR_LANE] = "i",
+                                        [VAR_WAY] = "u",
+                                        [VAR_WAY_LANE] = "j",
+                                        [VAR_LANES] = "n",
+                                        [VAR_RUN] = "b",
+                                        [VAR_RUN_BEGIN] = "i0",
+                                        [VAR_RUN_END] = "i1",
+                                        [VAR_RUN_LENGTH] = "run",
+                                        [VAR_CHAIN] = "chain",
+                                        [VAR_AHEAD] = "ahead",
+                                        [VAR_BLOCK] = "block",
+                                        [VAR_BEGIN] = "begin",
+                                        [VAR_END] = "end",
+                                        [VAR_START] = "start",
+                                        [VAR_CHUNK] = "chunk",
+                                        [VAR_PART] = "b",
+                                        [VAR_ELEMENT] = "i"};
+
+void loop_text_var(LoopText *p, Var v) {
+  switch (v.kind) {
+  case VAR_AXIS: text_add_string(p->out, p->k->axes[v.of].name); return;
+  case VAR_NEXT: loop_text_add(p, "%s_next", p->k->axes[v.of].name); return;
+  case VAR_AHEAD_AXIS: loop_text_add(p, "ahead_%s", p->k->axes[v.of].name); return;
+  case VAR_DISTANCE:
+    loop_text_add(p, "ahead_");
+    loop_text_name(p, p->access_name[v.of]);
+    return;
+  default: text_add_string(p->out, variables[v.kind]);
+  }
+}
+
+enum { PRECEDENCE_CHOICE = 1, PRECEDENCE_SUM = 3, PRECEDENCE_PRODUCT = 4, PRECEDENCE_VALUE = 5 };
+
+static const struct IndexOperator {
+  const char *text;
+  int precedence;
+} index_operators[] = {[INDEX_ADD] = {" + ", PRECEDENCE_SUM},
+                       [INDEX_SUBTRACT] = {" - ", PRECEDENCE_SUM},
+                       [INDEX_MULTIPLY] = {" * ", PRECEDENCE_PRODUCT},
+                       [INDEX_DIVIDE] = {" / ", PRECEDENCE_PRODUCT},
+                       [INDEX_REMAINDER] = {" % ", PRECEDENCE_PRODUCT},
+                       [INDEX_LESS] = {" < ", 2},
+                       [INDEX_AT_MOST] = {" <= ", 2},
+                       [INDEX_AT_LEAST] = {" >= ", 2},
+                       [INDEX_MORE] = {" > ", 2},
+                       [INDEX_DIFFERS] = {" != ", 2}};
+
+static int precedence_of(const Index *i) {
+  if (i->op == INDEX_NUMBER) return i->powers ? PRECEDENCE_PRODUCT : PRECEDENCE_VALUE;
+  if (i->op == INDEX_CHOOSE) return PRECEDENCE_CHOICE;
+  return i->op < INDEX_ADD || i->op == INDEX_SIGNED ? PRECEDENCE_VALUE : index_operators[i->op].precedence;
+}
+
+static void add_index(LoopText *p, const Index *i, int precedence) {
+  if (!i) {
+    loop_text_add(p, "nothing");
+    return;
+  }
+  const int own = precedence_of(i);
+  if (own < precedence) loop_text_add(p, "(");
+  switch (i->op) {
+  case INDEX_NUMBER: loop_text_number(p, i->number, i->powers); break;
+  case INDEX_VAR: loop_text_var(p, i->var); break;
+  case INDEX_BLOCK_LENGTH: loop_text_add(p, "block_length(loop %u)", (unsigned)i->loop); break;
+  case INDEX_NCHUNKS: loop_text_add(p, "chunks(loop %u)", (unsigned)i->loop); break;
+  case INDEX_SIGNED: add_index(p, i->args[0], precedence); break;
+  case INDEX_CHOOSE:
+    add_index(p, i->args[0], own + 1);
+    loop_text_add(p, " ? ");
+    add_index(p, i->args[1], own);
+    loop_text_add(p, " : ");
+    add_index(p, i->args[2], own);
+    break;
+  default:
+    add_index(p, i->args[0], own);
+    text_add_string(p->out, index_operators[i->op].text);
+    add_index(p, i->args[1], own + 1);
+  }
+  if (own < precedence) loop_text_add(p, ")");
+}
+
+void loop_text_index(LoopText *p, const Index *i) {
+  add_index(p, i, 0);
+}
+
+void loop_text_factor(LoopText *p, const Index *i) {
+  add_index(p, i, PRECEDENCE_PRODUCT);
+}
+
+// Places
+
+static const char *memory_name(const Kernel *k, AccessId id) {
+  const Access *a = &k->accesses[id];
+  return a->value ? a->value->name : a->type == TYPE_NONE ? "place" : k->temporaries[a->temporary].name;
+}
+
+// As in the graph; what the kernel has of its own, with its number.
+void loop_text_memory(LoopText *p, AccessId id) {
+  const Access *a = &p->k->accesses[id];
+  if (!a->value && a->type != TYPE_NONE) loop_text_add(p, "temporary%u_", (unsigned)a->temporary);
+  loop_text_name(p, memory_name(p->k, id));
+}
+
+// A pointer, or an array of them.
+static void add_base(LoopText *p, const Address *at) {
+  static const char *const before[] = {
+      [BASE_TENSOR] = "", [BASE_POINTER] = "p_", [BASE_ROWS] = "rows_", [BASE_KEPT] = "kept_", [BASE_PART] = "part_"};
+  text_add_string(p->out, before[at->base]);
+  if (at->base == BASE_TENSOR) loop_text_memory(p, at->access);
+  else loop_text_name(p, at->base == BASE_KEPT ? p->expr_name[at->expr] : p->access_name[at->access]);
+  if (at->is_row) loop_text_add(p, "[r]");
+}
+
+void loop_text_address(LoopText *p, const Address *at) {
+  add_base(p, at);
+  if (!at->index) return;
+  loop_text_add(p, " + ");
+  add_index(p, at->index, PRECEDENCE_SUM);
+}
+
+void loop_text_element(LoopText *p, const Address *at) {
+  add_base(p, at);
+  loop_text_add(p, "[");
+  if (at->index) add_index(p, at->index, 0);
+  else loop_text_add(p, "0");
+  loop_text_add(p, "]");
+}
+
+// Names
+
+typedef struct Named {
+  const char *name;
+  uint32_t id;
+} Named;
+
+static int compare_names(const void *a, const void *b) {
+  const Named *x = a, *y = b;
+  const int order = strcmp(x->name, y->name);
+  return order ? order : (x->id > y->id) - (x->id < y->id);
+}
+
+// The first of several that share a name has it, the others with their number.
+static bool give_names(Arena *arena, Named *named, size_t count, const char **names) {
+  if (count) qsort(named, count, sizeof *named, compare_names);
+  for (size_t i = 0; i < count; i++) {
+    const bool is_first = !i || strcmp(named[i - 1].name, named[i].name) != 0;
+    names[named[i].id] = is_first ? named[i].name : arena_format(arena, "%s%u", named[i].name, (unsigned)named[i].id);
+    if (!names[named[i].id]) return false;
+  }
+  return true;
+}
+
+// Apart are those that the loop has.
+static bool name_accesses(LoopText *p, Arena *arena, Named *named) {
+  const Kernel *k = p->k;
+  size_t count = 0;
+  bool *is_had = ARENA_ARRAY(arena, bool, k->naccesses + 1);
+  if (!is_had) return false;
+  for (AccessId id = 0; id < k->naccesses; id++) p->access_name[id] = memory_name(k, id);
+  for (ExprId id = 1; id < k->nexprs; id++) {
+    const Expr *e = &k->exprs[id];
+    if (p->t->is_made[id] && expr_has_access(e)) is_had[e->access] = true;
+  }
+  for (size_t i = 0; i < p->t->plan->nroots; i++) {
+    const Root *root = &p->t->plan->roots[i];
+    if (root->kind != ROOT_REDUCE_INNER) is_had[root->access] = true;
+  }
+  for (AccessId id = 0; id < k->naccesses; id++)
+    if (is_had[id]) named[count++] = (Named){p->access_name[id], id};
+  return give_names(arena, named, count, p->access_name);
+}
+
+bool loop_text_name_all(LoopText *p, Arena *arena) {
+  const Kernel *k = p->k;
+  const size_t most = k->nexprs > k->naccesses ? k->nexprs : k->naccesses;
+  Named *named = ARENA_ARRAY(arena, Named, most + 1);
+  p->expr_name = ARENA_ARRAY(arena, const char *, k->nexprs + 1);
+  p->access_name = ARENA_ARRAY(arena, const char *, k->naccesses + 1);
+  if (!named || !p->expr_name || !p->access_name) return false;
+  size_t count = 0;
+  for (ExprId id = 1; id < k->nexprs; id++) {
+    if (k->exprs[id].label && p->t->is_made[id]) named[count++] = (Named){k->exprs[id].label, id};
+    else if (!(p->expr_name[id] = arena_format(arena, "t%u", (unsigned)id))) return false;
+  }
+  if (!give_names(arena, named, count, p->expr_name)) return false;
+  return name_accesses(p, arena, named);
+}

@@ -1,0 +1,325 @@
+// For each kind of node a line with directives, as %v for the node's variable, or a function where a node has several
+// forms. add_directive lists the directives.
+#include "ir/loops/print.h"
+
+#include "ir/loops/loop_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Values
+
+static void add_operand(LoopText *p, ExprId id) {
+  if (p->t->form[id] == FORM_NUMBER) {
+    text_add_number(p->out, p->k->exprs[id].number, !p->k->is_f64);
+    return;
+  }
+  loop_text_name(p, p->expr_name[id]);
+  if (p->t->form[id] == FORM_ROWS) loop_text_add(p, "[r]");
+}
+
+// What an update adds, or a store stores.
+static ExprId operand_of(const LoopText *p, const LoopNode *n) {
+  const bool is_of_sum = n->kind == NODE_UPDATE && (n->sum == SUM_ACCUMULATOR || n->sum == SUM_SCALAR);
+  return is_of_sum ? p->k->exprs[n->expr].args[0] : n->expr;
+}
+
+static void add_operands(LoopText *p, const Expr *e) {
+  for (int a = 0; a < 3 && e->args[a]; a++) {
+    if (a) loop_text_add(p, ", ");
+    add_operand(p, e->args[a]);
+  }
+}
+
+static const char *const parts[] = {[PART_ONLY] = "", [PART_ROW] = "[r]", [PART_WAY] = "[u]", [PART_FIRST] = "[0]"};
+
+static const char *const sums[] = {
+    [SUM_ACCUMULATOR] = "acc_%e%r", [SUM_TOTAL] = "total_%e%r", [SUM_SCALAR] = "total_%e",
+    [SUM_HELD] = "held_%a",         [SUM_PART] = "%[",          [SUM_LANES] = "the lanes of part_%a",
+};
+
+static const char *const flags[] = {
+    [FLAG_NONE] = "",
+    [FLAG_WANTED] = "wants_%a",
+    [FLAG_STREAMED] = "streams_%a",
+    [FLAG_HAS_PART] = "part_%a is wanted",
+    [FLAG_HAS_SUMS] = "sums of %a are wanted",
+};
+
+static void say(LoopText *p, const LoopNode *n, const char *line);
+
+static void add_directive(LoopText *p, const LoopNode *n, char directive) {
+  switch (directive) {
+  case 'w': loop_text_name(p, n->words); return;
+  case 'v': loop_text_var(p, n->var); return;
+  case 'x': loop_text_index(p, n->value); return;
+  case 'X': loop_text_factor(p, n->value); return;
+  case 'E': loop_text_index(p, n->end); return;
+  case 's': loop_text_index(p, n->step); return;
+  case 'b': loop_text_index(p, n->bound); return;
+  case '?': loop_text_index(p, n->test); return;
+  case '#': loop_text_add(p, "%d", n->count); return;
+  case 'z': loop_text_add(p, "%lld", (long long)n->nelems); return;
+  case 'a': loop_text_name(p, p->access_name[n->access]); return;
+  case 'm': loop_text_memory(p, n->access); return; // what is accessed
+  case '@': loop_text_address(p, &n->address); return;
+  case '[': loop_text_element(p, &n->address); return;
+  case 'e': loop_text_name(p, p->expr_name[n->expr]); return;
+  case 'o': add_operand(p, operand_of(p, n)); return;
+  case '*': add_operands(p, &p->k->exprs[operand_of(p, n)]); return;                           // those of the operand
+  case 'O': text_add_string(p->out, expr_info[p->k->exprs[n->expr].op].name); return;          // operator
+  case 'C': text_add_string(p->out, expr_info[reductions[n->reduction].combine].name); return; // of two: add
+  case 'l': text_add_string(p->out, expr_info[n->reduction].name); return;                     // of all: sum
+  case 'i': text_add_number(p->out, reductions[n->reduction].identity, true); return;
+  case 't': text_add_string(p->out, n->is_f64 ? "f64" : "f32"); return;
+  case 'V': text_add_string(p->out, n->is_vector ? "vector" : "scalar"); return;
+  case 'r': text_add_string(p->out, parts[n->part]); return; // which of the accumulators
+  case 'R': text_add_string(p->out, n->is_row ? "[r]" : ""); return;
+  case 'y': text_add_string(p->out, n->is_row ? ", for each r" : ""); return;
+  case 'n': text_add_string(p->out, n->is_part ? ", n lanes" : ""); return;
+  case 'g': say(p, n, sums[n->sum]); return;
+  case 'f':
+    text_add_string(p->out, n->flag ? ", if " : "");
+    say(p, n, flags[n->flag]);
+    return;
+  default: abort(); // a mistake in a line below
+  }
+}
+
+static void say(LoopText *p, const LoopNode *n, const char *line) {
+  while (*line) {
+    const size_t nbytes = strcspn(line, "%");
+    text_add(p->out, line, nbytes);
+    line += nbytes;
+    if (!*line) return;
+    add_directive(p, n, line[1]);
+    line += 2;
+  }
+}
+
+// Nodes
+
+static void print_for(LoopText *p, const LoopNode *n) {
+  say(p, n, n->is_whole ? "for whole %s of %v to %E" : "for %v in %x..%E");
+  if (!n->is_whole && !index_is(n->step, 1)) say(p, n, " by %s");
+  if (n->bound) say(p, n, ", below %b");
+  if (n->is_down) loop_text_add(p, ", backwards");
+  if (n->is_unrolled) loop_text_add(p, ", unrolled");
+  say(p, n, "%f");
+}
+
+static void print_if(LoopText *p, const LoopNode *n) {
+  say(p, n, n->test ? "if %?" : "if ");
+  if (!n->test) say(p, n, flags[n->flag]);
+}
+
+static const char *const loads[] = {[LOAD_ELEMENT] = "load %[",
+                                    [LOAD_SPREAD] = "spread %[",
+                                    [LOAD_DENSE] = "load %@%n",
+                                    [LOAD_STRIDED] = "load %@ by %s%n",
+                                    [LOAD_GATHERED] = "gather %@ by %s%n",
+                                    [LOAD_COPIED] = "load %@",
+                                    [LOAD_KEPT] = "load %@"};
+
+static void print_let(LoopText *p, const LoopNode *n) {
+  const Expr *e = &p->k->exprs[n->expr];
+  say(p, n, "%V %e%R = ");
+  if (n->load) {
+    say(p, n, loads[n->load]);
+    if (e->args[0] && n->load != LOAD_KEPT) say(p, n, ", further by %*");
+  } else if (e->op == EXPR_INDEX) {
+    if (n->is_vector) say(p, n, "%x and on");
+    else text_add_string(p->out, p->k->axes[__builtin_ctz(e->axes)].name);
+  } else if (e->op == EXPR_INTEGER) {
+    loop_text_add(p, "%lld", (long long)e->integer);
+  } else if (e->op == EXPR_COUNT || e->op == EXPR_SHARE) {
+    say(p, n, "%O of ");
+    loop_text_number(p, (int64_t)e->number, e->powers);
+  } else {
+    say(p, n, expr_has_access(e) ? "%O(%*) at %@" : "%O(%*)");
+  }
+}
+
+static void print_combine(LoopText *p, const LoopNode *n) {
+  say(p, n, "%V %e = %l of ");
+  if (!n->end) {
+    say(p, n, "no blocks' %m");
+    return;
+  }
+  say(p, n, n->is_strided ? "%@ by %s%n" : n->is_vector ? "%@%n" : "%[");
+  say(p, n, " for b in 0..%E, in %t%f");
+}
+
+static void print_sum(LoopText *p, const LoopNode *n) {
+  loop_text_add(p, n->sum == SUM_ACCUMULATOR ? "acc_" : "total_");
+  say(p, n, n->count > 1 ? "%e[%#] = %i" : "%e = %i");
+  say(p, n, n->sum == SUM_SCALAR ? ", %t" : ", vectors of %t");
+}
+
+static const char *combining(const LoopNode *n) {
+  return n->reduction == EXPR_REDUCE_SUM ? " += " : n->reduction == EXPR_REDUCE_PRODUCT ? " *= " : " %C= ";
+}
+
+static void print_update(LoopText *p, const LoopNode *n) {
+  say(p, n, "%g");
+  say(p, n, combining(n));
+  say(p, n, n->is_fused ? "product of %* (fused)" : n->is_widened ? "%o in %t" : "%o");
+  say(p, n, "%n%f");
+}
+
+static void print_run_done(LoopText *p, const LoopNode *n) {
+  say(p, n, "total_%e%r");
+  say(p, n, combining(n));
+  say(p, n, n->count > 1 && !n->is_row ? "acc_%e, pairwise, in f64" : "acc_%e%r in f64%y");
+}
+
+static void print_sum_done(LoopText *p, const LoopNode *n) {
+  if (n->is_vector) say(p, n, "vector %e = acc_%e");
+  else if (n->sum == SUM_SCALAR) say(p, n, "scalar %e = total_%e");
+  else if (n->has_totals) say(p, n, "scalar %e%R = %l of the lanes of total_%e%r in %t%y");
+  else say(p, n, "scalar %e%R = %l of the lanes of acc_%e%r in %t%y");
+}
+
+static void print_store(LoopText *p, const LoopNode *n) {
+  say(p, n, n->is_vector ? "store %o to %@" : "store %o to %[");
+  say(p, n, n->is_strided ? " by %s%n" : "%n");
+  if (n->is_streamed) say(p, n, ", streamed if streams_%a");
+}
+
+static void print_store_rows(LoopText *p, const LoopNode *n) {
+  say(p, n, "store rows_%a to rows of %z from p_%a, %s apart, transposed");
+  if (n->is_streamed) say(p, n, ", streamed if streams_%a");
+}
+
+static void print_flag(LoopText *p, const LoopNode *n) {
+  if (n->flag == FLAG_WANTED) say(p, n, "wants_%a = %m is wanted");
+  else if (n->is_peeled) say(p, n, "streams_%a = rows begin at cache lines, peeled");
+  else say(p, n, "streams_%a = rows begin at cache lines, as %@ does");
+  if (n->value) say(p, n, ", and %x > %E");
+}
+
+static void print_room(LoopText *p, const LoopNode *n) {
+  static const char *const lines[] = {[ROOM_TEMPORARY] = "room for %z elements p_%a",
+                                      [ROOM_POINTERS] = "room for %z pointers p_%a",
+                                      [ROOM_COPY] = "room for %z elements rows_%a",
+                                      [ROOM_KEPT] = "room for %z elements kept_%e",
+                                      [ROOM_SCALARS] = "room for %z scalars %e"};
+  say(p, n, lines[n->room]);
+}
+
+static void print_parts(LoopText *p, const LoopNode *n) {
+  say(p, n, n->is_vector ? "room for %x elements part_%a" : "part_%a = %m + block * %X%f");
+}
+
+static void print_step(LoopText *p, const LoopNode *n) {
+  loop_text_add(p, n->is_part ? "rest" : "step");
+  if (n->is_tile) loop_text_add(p, " from begin to end");
+  if (n->count) say(p, n, ", rows = %#");
+  if (n->is_part) say(p, n, ", n = %x");
+}
+
+typedef struct NodePrinter {
+  const char *line;
+  void (*print)(LoopText *p, const LoopNode *n); // where there is no line
+} NodePrinter;
+
+static const NodePrinter printers[] = {
+    [NODE_COMMENT] = {"sweep: %w"},
+    [NODE_UNUSED] = {"unused: %v"},
+    [NODE_INDEX] = {"%v = %x"},
+    [NODE_COUNTER] = {"count %v from %x"},
+    [NODE_ADVANCE] = {"%v += %x"},
+    [NODE_FOR] = {NULL, print_for},
+    [NODE_GROUP] = {"group"},
+    [NODE_IF] = {NULL, print_if},
+    [NODE_FLAG] = {NULL, print_flag},
+    [NODE_POINTER] = {"p_%a%R = %@%f"},
+    [NODE_ROOM] = {NULL, print_room},
+    [NODE_LET] = {NULL, print_let},
+    [NODE_COMBINE] = {NULL, print_combine},
+    [NODE_SUM] = {NULL, print_sum},
+    [NODE_UPDATE] = {NULL, print_update},
+    [NODE_RUN_DONE] = {NULL, print_run_done},
+    [NODE_SUM_DONE] = {NULL, print_sum_done},
+    [NODE_HOLD] = {"held_%a = load %@%n%f"},
+    [NODE_RELEASE] = {"store held_%a to %@%n%f"},
+    [NODE_STORE] = {NULL, print_store},
+    [NODE_KEEP] = {"store %e to %@"},
+    [NODE_LOAD_ROWS] = {"rows_%a = rows of %z from p_%a, %s apart, transposed"},
+    [NODE_STORE_ROWS] = {NULL, print_store_rows},
+    [NODE_LOAD_COLUMN] = {"rows_%a + %x = load %@"},
+    [NODE_PREFETCH] = {"prefetch %@"},
+    [NODE_TO_LINE] = {"%v = elements from %@ to the next cache line"},
+    [NODE_PARTS] = {NULL, print_parts},
+    [NODE_CLEAR] = {"%[ = %i"},
+    [NODE_STEP] = {NULL, print_step},
+    [NODE_LANE_PART] = {"%[ = %l of the lanes of part_%a + %x in f64"},
+    [NODE_FENCE] = {"fence"},
+};
+
+static void print_head(LoopText *p, const LoopNode *n) {
+  if (printers[n->kind].line) say(p, n, printers[n->kind].line);
+  else printers[n->kind].print(p, n);
+}
+
+static void print_nodes(LoopText *p, const LoopNode *n, int indent) {
+  for (; n; n = n->next) {
+    loop_text_add(p, "%*s", 2 * indent, "");
+    print_head(p, n);
+    loop_text_add(p, "\n");
+    print_nodes(p, n->body, indent + 1);
+    if (n->otherwise) loop_text_add(p, "%*selse\n", 2 * indent, "");
+    print_nodes(p, n->otherwise, indent + 1);
+  }
+}
+
+static void print_function(LoopText *p, const char *name, const LoopNode *nodes) {
+  if (nodes) loop_text_add(p, "    %s\n", name);
+  print_nodes(p, nodes, 3);
+}
+
+static bool begin_printing(LoopText *p, const LoopTree *t, Arena *scratch, Text *out) {
+  *p = (LoopText){.out = out, .t = t, .k = t->k};
+  arena_init(scratch, out->allocator);
+  if (!loop_text_name_all(p, scratch)) out->out_of_memory = true;
+  return !out->out_of_memory;
+}
+
+void loops_print(const LoopTree *t, Text *out) {
+  Arena scratch;
+  LoopText p;
+  if (begin_printing(&p, t, &scratch, out)) {
+    loop_text_add(&p, "  loop %zu ", (size_t)(t->plan - t->k->loops));
+    loop_print_order(t->k, t->plan, out);
+    loop_text_add(&p, "\n");
+    print_function(&p, "block", t->block);
+    print_function(&p, "step", t->step);
+    print_function(&p, "rest", t->rest);
+  }
+  arena_deinit(&scratch);
+}
+
+void loops_print_node(const LoopTree *t, const LoopNode *n, Text *out) {
+  Arena scratch;
+  LoopText p;
+  if (begin_printing(&p, t, &scratch, out)) print_head(&p, n);
+  arena_deinit(&scratch);
+}
+
+bool program_print_loops(const Program *program, Text *out) {
+  for (size_t i = 0; i < program->nkernels; i++) {
+    const Kernel *k = program->kernels[i];
+    text_format(out, "kernel %zu: ", i);
+    kernel_print_nodes(k, out);
+    text_add_string(out, k->is_f64 ? ", in f64\n" : "\n");
+    for (uint32_t loop = 0; loop < k->nloops; loop++) {
+      Arena scratch; // a loop's tree, as all together are large
+      arena_init(&scratch, out->allocator);
+      const LoopTree *t = program->loop_tree(k, loop, NULL, &scratch);
+      if (t) loops_print(t, out);
+      arena_deinit(&scratch);
+      if (!t || out->out_of_memory) return false;
+    }
+  }
+  return true;
+}
