@@ -145,6 +145,7 @@ static bool can_stream(const Tuning *t, const Loop *loop, const Root *store) {
   const Access *a = &k->accesses[store->access];
   if (!a->value || !type_is_float(a->type) || k->is_f64 != (a->type == TYPE_F64) || a->stride[loop->dense_axis] != 1)
     return false;
+  if (loop->tile % LANES || (loop->is_across && loop->block % LANES)) return false; // as set from outside
   const bool is_peeled = loop->is_peeled && store->sweep == loop->nsweeps - 1;
   if (!loop->is_across || is_column(loop)) return is_peeled || !has_rows_within_lines(t, loop, a);
   return a->stride[loop->order[0]] == k->axes[loop->dense_axis].extent &&

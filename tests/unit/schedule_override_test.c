@@ -143,7 +143,33 @@ static void every_key_computes_the_same(void **state) {
   ng_context_free(ctx);
 }
 
+// Streams of vectors to addresses within cache lines end the program.
+static void streams_begin_at_cache_lines_whatever_tiles_are(void **state) {
+  (void)state;
+  static const char relu[] = "format: ngrad/1\nname: test\ninputs: [{name: x, type: f32, shape: [100000]}]\n"
+                             "nodes: [{op: ReLU, inputs: [x], outputs: [y]}]\noutputs: [y]\n";
+  static const char *const settings[] = {"stream=1", "tile=100"};
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = ng_graph_read(ctx, "relu.yaml", relu, sizeof relu - 1, NULL);
+  if (!g) fail_msg("%s", ng_messages_text(ctx, 0));
+  ng_kernel *k = ng_compile(g, &(ng_options){.schedule = settings, .nschedule = 2});
+  if (!k) fail_msg("%s", ng_messages_text(ctx, 0));
+  ng_tensor x, y;
+  ng_tensor_info info = ng_graph_output(g, 0);
+  assert_int_equal(ng_tensor_random(g, 0, 1, &x), NG_OK);
+  assert_int_equal(ng_tensor_new(ctx, &info, &y), NG_OK);
+  assert_int_equal(ng_kernel_run(k, &x, &y, 2), NG_OK);
+  for (int64_t i = 0; i < ng_tensor_nelems(&x); i++)
+    assert_true(ng_tensor_get(&y, i) == (ng_tensor_get(&x, i) > 0 ? ng_tensor_get(&x, i) : 0));
+  ng_tensor_free(ctx, &x);
+  ng_tensor_free(ctx, &y);
+  ng_kernel_free(k);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_key_computes_the_same)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_key_computes_the_same),
+                                     cmocka_unit_test(streams_begin_at_cache_lines_whatever_tiles_are)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
