@@ -61,15 +61,16 @@ static const char *const variables[] = {[VAR_AHEAD_LANE] = "ahead_i",
                                         [VAR_ELEMENT] = "i"};
 
 void loop_text_var(LoopText *p, Var v) {
+  const char *axis = v.of < (uint32_t)p->k->naxes ? p->k->axes[v.of].name : "?";
   switch (v.kind) {
-  case VAR_AXIS: text_add_string(p->out, p->k->axes[v.of].name); return;
-  case VAR_NEXT: loop_text_add(p, "%s_next", p->k->axes[v.of].name); return;
-  case VAR_AHEAD_AXIS: loop_text_add(p, "ahead_%s", p->k->axes[v.of].name); return;
+  case VAR_AXIS: text_add_string(p->out, axis); return;
+  case VAR_NEXT: loop_text_add(p, "%s_next", axis); return;
+  case VAR_AHEAD_AXIS: loop_text_add(p, "ahead_%s", axis); return;
   case VAR_DISTANCE:
     loop_text_add(p, "ahead_");
-    loop_text_name(p, p->access_name[v.of]);
+    loop_text_name(p, v.of < p->k->naccesses ? p->access_name[v.of] : "?");
     return;
-  default: text_add_string(p->out, variables[v.kind]);
+  default: text_add_string(p->out, variables[v.kind] ? variables[v.kind] : "?");
   }
 }
 
@@ -222,6 +223,7 @@ bool loop_text_name_all(LoopText *p, Arena *arena) {
   p->access_name = ARENA_ARRAY(arena, const char *, k->naccesses + 1);
   if (!named || !p->expr_name || !p->access_name) return false;
   size_t count = 0;
+  p->expr_name[0] = "?";
   for (ExprId id = 1; id < k->nexprs; id++) {
     if (k->exprs[id].label && p->t->is_made[id]) named[count++] = (Named){k->exprs[id].label, id};
     else if (!(p->expr_name[id] = arena_format(arena, "t%u", (unsigned)id))) return false;

@@ -7,6 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Of an operator that may have none, as what is printed need not be sound.
+static void add_word(LoopText *p, const char *word) {
+  text_add_string(p->out, word ? word : "?");
+}
+
 // Values
 
 static void add_operand(LoopText *p, ExprId id) {
@@ -66,10 +71,10 @@ static void add_directive(LoopText *p, const LoopNode *n, char directive) {
   case '[': loop_text_element(p, &n->address); return;
   case 'e': loop_text_name(p, p->expr_name[n->expr]); return;
   case 'o': add_operand(p, operand_of(p, n)); return;
-  case '*': add_operands(p, &p->k->exprs[operand_of(p, n)]); return;                           // those of the operand
-  case 'O': text_add_string(p->out, expr_info[p->k->exprs[n->expr].op].name); return;          // operator
-  case 'C': text_add_string(p->out, expr_info[reductions[n->reduction].combine].name); return; // of two: add
-  case 'l': text_add_string(p->out, expr_info[n->reduction].name); return;                     // of all: sum
+  case '*': add_operands(p, &p->k->exprs[operand_of(p, n)]); return;               // those of the operand
+  case 'O': add_word(p, expr_info[p->k->exprs[n->expr].op].name); return;          // operator
+  case 'C': add_word(p, expr_info[reductions[n->reduction].combine].name); return; // of two: add
+  case 'l': add_word(p, expr_info[n->reduction].name); return;                     // of all: sum
   case 'i': text_add_number(p->out, reductions[n->reduction].identity, true); return;
   case 't': text_add_string(p->out, n->is_f64 ? "f64" : "f32"); return;
   case 'V': text_add_string(p->out, n->is_vector ? "vector" : "scalar"); return;
