@@ -14,6 +14,7 @@
 #include "passes/pipeline.h"
 
 #include "ir/graph/verify.h"
+#include "ir/loops/verify.h"
 #include "ir/support/escape.h"
 #include "passes/lower/fuse.h"
 #include "passes/lower/regions.h"
@@ -105,6 +106,20 @@ static bool verify_memory(const Program *p, PassContext *c) {
 }
 #endif
 
+// A tree for who prints or executes it.
+static LoopTree *sound_tree(const Kernel *k, uint32_t loop, const Wants *wants, Arena *arena) {
+  LoopTree *t = loop_tree(k, loop, wants, arena);
+  Text why;
+  text_init(&why, arena->allocator);
+  const bool is_sound = t && loops_verify(t, &why);
+  if (t && !is_sound && !why.out_of_memory) {
+    fprintf(stderr, "internal error: %s", text_string(&why));
+    abort();
+  }
+  text_deinit(&why);
+  return is_sound ? t : NULL;
+}
+
 static bool lower_all(Program *p, PassContext *c) {
   if (!lower_regions(p, c)) return false;
   if (!plan_memory(p)) return pass_out_of_memory(c);
@@ -125,7 +140,7 @@ Program *pipeline_lower(Graph *g, PassContext *c) {
     for (size_t i = 0; i < g->nnodes; i++) most += g->nodes[i]->ninputs;
     p->graph = g;
     p->partition = c->partition;
-    p->loop_tree = loop_tree;
+    p->loop_tree = sound_tree;
     p->kernels = ARENA_ARRAY(&arena, Kernel *, most);
     p->first_kernel = ARENA_ARRAY(&arena, uint32_t, g->nnodes);
     p->value_offset = ARENA_ARRAY(&arena, size_t, g->nvalues + 1);

@@ -1,9 +1,12 @@
 // From a loop's plan to its tree: the recipe that suits builds it, and passes refine it.
 #include "passes/schedule/tree.h"
 
+#include "ir/loops/verify.h"
 #include "passes/schedule/recipe.h"
 #include "passes/schedule/tree_passes.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void find_forms(Recipe *r) {
@@ -33,6 +36,22 @@ static const RecipeInfo *choose_recipe(const Loop *loop) {
   return recipes[i];
 }
 
+// In checked builds a tree is verified after each pass; whoever hands it out does so at the end.
+static void check(const Recipe *r, const char *after) {
+#ifdef NGRAD_CHECKED
+  Text why;
+  text_init(&why, r->b.arena->allocator);
+  if (!r->b.out_of_memory && !loops_verify(r->t, &why) && !why.out_of_memory) {
+    fprintf(stderr, "internal error: after %s, %s", after, text_string(&why));
+    abort();
+  }
+  text_deinit(&why);
+#else
+  (void)r;
+  (void)after;
+#endif
+}
+
 LoopTree *loop_tree(const Kernel *k, uint32_t loop, const Wants *wants, Arena *arena) {
   static const Wants none;
   Recipe r = {.b = {.arena = arena},
@@ -57,8 +76,11 @@ LoopTree *loop_tree(const Kernel *k, uint32_t loop, const Wants *wants, Arena *a
   if (r.is_rest) build_step(&r, &r.t->rest);
   r.is_rest = false;
   build_block(&r);
+  check(&r, r.info->name);
   schedule_prefetch(&r.b, k, r.loop, &r.t->step);
+  check(&r, "prefetching");
   schedule_split_vectors(&r.b, &r.t->step);
+  check(&r, "splitting vectors");
   schedule_stream(&r.b, k, r.loop, &r.t->step, &r.t->block);
   return r.b.out_of_memory ? NULL : r.t;
 }

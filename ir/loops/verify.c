@@ -1,0 +1,320 @@
+// A walk over a tree's functions, step, rest and block, in the order in which they run: what each node needs must be
+// there, and what it makes is there for the nodes behind it, until its list ends. What must be done once is counted as
+// effects, for which a loop counts once, and pieces of a loop, or both branches of a condition, count together.
+#include "ir/loops/verify.h"
+
+#include "ir/loops/print.h"
+#include "ir/loops/verifying.h"
+#include "ir/support/escape.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+// Messages
+
+static void add_where(Verifying *v) {
+  text_format(v->why, "loop %zu of the kernel of ", (size_t)(v->plan - v->k->loops));
+  kernel_print_nodes(v->k, v->why);
+  text_format(v->why, ", %s: ", v->function);
+}
+
+bool verify_fail(Verifying *v, const LoopNode *n, const char *format, ...) {
+  va_list args;
+  add_where(v);
+  if (n) loops_print_node(v->t, n, v->why);
+  if (n) text_add_string(v->why, ": ");
+  va_start(args, format);
+  text_format_list(v->why, format, args);
+  va_end(args);
+  text_add_string(v->why, "\n");
+  return false;
+}
+
+static void add_expr(Verifying *v, ExprId id) {
+  const Expr *e = &v->k->exprs[id];
+  text_format(v->why, "expression %u (%s", id, expr_info[e->op].name ? expr_info[e->op].name : "a leaf");
+  if (e->label) text_add_string(v->why, " ");
+  if (e->label) text_add_user_string(v->why, SINK_TERMINAL, e->label);
+  text_add_string(v->why, ")");
+}
+
+bool verify_fail_expr(Verifying *v, const LoopNode *n, ExprId id, const char *what) {
+  add_where(v);
+  loops_print_node(v->t, n, v->why);
+  text_add_string(v->why, ": ");
+  add_expr(v, id);
+  text_format(v->why, " %s\n", what);
+  return false;
+}
+
+static void add_root(Verifying *v, size_t root) {
+  static const char *const verbs[] = {
+      [ROOT_STORE] = "the store of ", [ROOT_REDUCE_INNER] = "the sum ", [ROOT_REDUCE_OUTER] = "what blocks add to "};
+  const Root *r = &v->plan->roots[root];
+  const Access *a = &v->k->accesses[r->access];
+  text_add_string(v->why, verbs[r->kind]);
+  if (r->kind == ROOT_REDUCE_INNER) add_expr(v, r->expr);
+  else text_add_user_string(v->why, SINK_TERMINAL, a->value ? a->value->name : v->k->temporaries[a->temporary].name);
+}
+
+static bool fail_effect(Verifying *v, const LoopNode *n, size_t effect, const char *what) {
+  const size_t root = effect / NEFFECTS;
+  add_where(v);
+  if (n) loops_print_node(v->t, n, v->why);
+  if (n) text_add_string(v->why, ": ");
+  if (root < v->plan->nroots) {
+    static const char *const parts[] = {
+        [EFFECT_DONE] = "", [EFFECT_PREPARED] = "what prepares ", [EFFECT_LEFT] = "what is left of "};
+    text_add_string(v->why, parts[effect % NEFFECTS]);
+    add_root(v, root);
+  } else if (effect == effect_of_step(v)) {
+    text_add_string(v->why, "the step");
+  } else {
+    text_add_string(v->why, "what is kept of ");
+    add_expr(v, v->plan->reused[effect - v->plan->nroots * NEFFECTS].expr);
+  }
+  text_format(v->why, " %s\n", what);
+  return false;
+}
+
+bool verify_out_of_memory(Verifying *v) {
+  v->why->out_of_memory = true;
+  return false;
+}
+
+// Scopes
+
+bool scope_add(Verifying *v, bool *is_there, bool (*close)(Verifying *v, uint32_t id), uint32_t id) {
+  if (!arena_grow(v->arena, &v->scoped, v->nscoped, &v->scoped_capacity, sizeof *v->scoped))
+    return verify_out_of_memory(v);
+  v->scoped[v->nscoped++] = (Scoped){is_there, close, id};
+  if (is_there) *is_there = true;
+  return true;
+}
+
+bool scope_close(Verifying *v, size_t nscoped) {
+  bool ok = true;
+  while (v->nscoped > nscoped) {
+    const Scoped *s = &v->scoped[--v->nscoped];
+    if (s->close) ok = s->close(v, s->id) && ok;
+    if (s->is_there) *s->is_there = false;
+    if (!ok) return false;
+  }
+  return ok;
+}
+
+// Effects
+
+size_t effect_of(uint32_t root, Effect effect) {
+  return (size_t)root * NEFFECTS + effect;
+}
+
+size_t effect_of_kept(const Verifying *v, int reused) {
+  return v->plan->nroots * NEFFECTS + (size_t)reused;
+}
+
+size_t effect_of_step(const Verifying *v) {
+  return v->plan->nroots * NEFFECTS + (size_t)v->plan->nreused;
+}
+
+bool effect_do(Verifying *v, const LoopNode *n, size_t effect) {
+  if (v->count[effect]) return fail_effect(v, n, effect, "has been done before");
+  if (!arena_grow(v->arena, &v->log, v->nlog, &v->log_capacity, sizeof *v->log)) return verify_out_of_memory(v);
+  v->log[v->nlog++] = (uint32_t)effect;
+  v->count[effect] = 1;
+  return true;
+}
+
+void effects_begin(Verifying *v, Pieces *p) {
+  *p = (Pieces){.first = v->nlog, .end = v->nlog};
+}
+
+// What the first piece did is as not done while another does it.
+bool effects_begin_piece(Verifying *v, const LoopNode *n, const Pieces *p) {
+  if (p->count && v->nlog != p->end) return fail_effect(v, n, v->log[v->nlog - 1], "is done between pieces of a loop");
+  for (size_t i = p->first; i < p->end; i++) v->count[v->log[i]] = 0;
+  return true;
+}
+
+bool effects_end_piece(Verifying *v, const LoopNode *n, Pieces *p) {
+  if (!p->count++) {
+    p->end = v->nlog;
+    return true;
+  }
+  for (size_t i = p->first; i < p->end; i++)
+    if (!v->count[v->log[i]]) return fail_effect(v, n, v->log[i], "is not done here");
+  for (size_t i = p->end; v->nlog - p->end > p->end - p->first && i < v->nlog; i++) {
+    bool is_in_first = false;
+    for (size_t j = p->first; j < p->end; j++) is_in_first |= v->log[j] == v->log[i];
+    if (!is_in_first) return fail_effect(v, n, v->log[i], "is done here alone");
+  }
+  v->nlog = p->end;
+  return true;
+}
+
+bool effects_are_of(Verifying *v, const LoopNode *n, const Pieces *p, AccessId access) {
+  for (size_t i = p->first; i < v->nlog; i++) {
+    const size_t root = v->log[i] / NEFFECTS;
+    const bool is_its_own = root < v->plan->nroots && v->plan->roots[root].kind != ROOT_REDUCE_INNER &&
+                            v->plan->roots[root].access == access;
+    if (!is_its_own) return fail_effect(v, n, v->log[i], "is done under a condition that is not its own");
+  }
+  return true;
+}
+
+// The walk
+
+static bool verify_nothing(Verifying *v, const LoopNode *n) {
+  (void)v;
+  (void)n;
+  return true;
+}
+
+static bool verify_unused(Verifying *v, const LoopNode *n) {
+  return var_state(v, n->var)->is_set || verify_fail(v, n, "there is no such variable");
+}
+
+static bool verify_group(Verifying *v, const LoopNode *n) {
+  return verify_nodes(v, n->body);
+}
+
+static bool (*const verifiers[])(Verifying *, const LoopNode *) = {
+    [NODE_COMMENT] = verify_nothing,
+    [NODE_UNUSED] = verify_unused,
+    [NODE_INDEX] = verify_set_index,
+    [NODE_COUNTER] = verify_counter,
+    [NODE_ADVANCE] = verify_advance,
+    [NODE_FOR] = verify_for,
+    [NODE_GROUP] = verify_group,
+    [NODE_IF] = verify_if,
+    [NODE_FLAG] = verify_set_flag,
+    [NODE_POINTER] = verify_pointer,
+    [NODE_ROOM] = verify_room,
+    [NODE_LET] = verify_let,
+    [NODE_COMBINE] = verify_combine,
+    [NODE_SUM] = verify_sum,
+    [NODE_UPDATE] = verify_update,
+    [NODE_RUN_DONE] = verify_run_done,
+    [NODE_SUM_DONE] = verify_sum_done,
+    [NODE_HOLD] = verify_hold,
+    [NODE_RELEASE] = verify_release,
+    [NODE_STORE] = verify_store,
+    [NODE_KEEP] = verify_keep,
+    [NODE_LOAD_ROWS] = verify_load_rows,
+    [NODE_STORE_ROWS] = verify_store_rows,
+    [NODE_LOAD_COLUMN] = verify_load_column,
+    [NODE_PREFETCH] = verify_prefetch,
+    [NODE_TO_LINE] = verify_to_line,
+    [NODE_PARTS] = verify_parts,
+    [NODE_CLEAR] = verify_clear,
+    [NODE_STEP] = verify_step_call,
+    [NODE_LANE_PART] = verify_lane_part,
+    [NODE_FENCE] = verify_nothing,
+};
+
+// Whether the node names what there is, so that it can be looked at.
+static bool is_known(const Verifying *v, const LoopNode *n) {
+  const Kernel *k = v->k;
+  const size_t naccesses = k->naccesses ? k->naccesses : 1; // of none, a node that needs none names the first
+  return n->kind <= NODE_FENCE && n->expr < k->nexprs && n->access < naccesses && n->address.access < naccesses &&
+         n->address.expr < k->nexprs && n->address.base <= BASE_PART && n->var.kind <= VAR_ELEMENT &&
+         n->flag <= FLAG_HAS_SUMS && n->room <= ROOM_SCALARS && n->load <= LOAD_KEPT && n->sum <= SUM_LANES &&
+         n->part <= PART_FIRST && n->reduction < EXPR_OP_COUNT;
+}
+
+bool verify_nodes(Verifying *v, const LoopNode *n) {
+  const size_t nscoped = v->nscoped;
+  for (; n; n = n->next) {
+    if (!is_known(v, n))
+      return verify_fail(v, NULL, "a node has an unknown kind, or names something that does not exist");
+    if (!verifiers[n->kind](v, n)) return false;
+  }
+  return scope_close(v, nscoped);
+}
+
+// Functions
+
+// Whether all that the loop is for has been done, once: what goes along inner axes, only if there is anything along
+// them.
+static bool verify_roots(Verifying *v) {
+  const bool is_empty = !axes_nelems(v->k, v->inner);
+  for (uint32_t i = 0; i < v->plan->nroots; i++) {
+    const Root *root = &v->plan->roots[i];
+    const bool is_sum = root->kind == ROOT_REDUCE_INNER;
+    const AxisSet axes = is_sum ? v->k->exprs[v->k->exprs[root->expr].args[0]].axes : root_axes(v->k, root);
+    if (is_empty && axes & v->inner) continue;
+    if (is_sum ? !v->sums[i].is_ever_done : !v->count[effect_of(i, EFFECT_DONE)])
+      return fail_effect(v, NULL, effect_of(i, EFFECT_DONE), "is never done");
+  }
+  return true;
+}
+
+static void begin_function(Verifying *v, const char *name) {
+  const size_t neffects = effect_of_step(v) + 1;
+  v->function = name;
+  memset(v->count, 0, neffects * sizeof *v->count);
+  memset(v->sums, 0, v->plan->nroots * sizeof *v->sums);
+  memset(v->kept, 0, MOST_REUSED * sizeof *v->kept);
+  v->nlog = 0;
+}
+
+static bool verify_step(Verifying *v, const LoopNode *nodes, bool is_rest) {
+  begin_function(v, is_rest ? "rest" : "step");
+  return begin_step(v, is_rest) && verify_nodes(v, nodes) && verify_roots(v) && scope_close(v, 0);
+}
+
+static bool verify_block(Verifying *v) {
+  begin_function(v, "block");
+  v->is_block = true;
+  if (!begin_block(v) || !verify_nodes(v, v->t->block)) return false;
+  if (!v->count[effect_of_step(v)]) return fail_effect(v, NULL, effect_of_step(v), "is never called");
+  for (uint32_t i = 0; v->plan->is_across && i < v->plan->nroots; i++)
+    if (v->plan->roots[i].kind == ROOT_REDUCE_OUTER && !v->count[effect_of(i, EFFECT_LEFT)])
+      return fail_effect(v, NULL, effect_of(i, EFFECT_LEFT), "is never stored");
+  const LoopNode *last = v->t->block;
+  while (last->next) last = last->next;
+  return !v->has_streams || last->kind == NODE_FENCE || verify_fail(v, last, "there is no fence behind the streams");
+}
+
+// A block tells which partial sums there may not be, before a step is looked at.
+static void find_parts(Verifying *v) {
+  for (const LoopNode *n = v->t->block; n; n = n->next)
+    if (n->kind == NODE_PARTS && n->access < v->k->naccesses) v->memory[n->access].may_be_null = n->flag != FLAG_NONE;
+}
+
+static bool init(Verifying *v) {
+  const Kernel *k = v->k;
+  v->vars = ARENA_ARRAY(v->arena, VarState, vars_count(k));
+  v->made = ARENA_ARRAY(v->arena, Made, k->nexprs);
+  v->memory = ARENA_ARRAY(v->arena, Memory, k->naccesses + 1);
+  v->sums = ARENA_ARRAY(v->arena, SumState, v->plan->nroots + 1);
+  v->kept = ARENA_ARRAY(v->arena, KeptState, MOST_REUSED);
+  v->count = ARENA_ARRAY(v->arena, uint8_t, effect_of_step(v) + 1);
+  v->root_of_access = ARENA_ARRAY(v->arena, uint32_t, k->naccesses + 1);
+  v->root_of_sum = ARENA_ARRAY(v->arena, uint32_t, k->nexprs);
+  if (!v->vars || !v->made || !v->memory || !v->sums || !v->kept || !v->count || !v->root_of_access || !v->root_of_sum)
+    return false;
+  for (uint32_t i = 0; i < v->plan->nroots; i++) {
+    const Root *root = &v->plan->roots[i];
+    if (root->kind == ROOT_REDUCE_INNER) v->root_of_sum[root->expr] = i + 1;
+    else v->root_of_access[root->access] = i + 1;
+  }
+  v->outer = loop_outer_axes(v->plan);
+  v->inner = loop_inner_axes(v->plan);
+  v->vector = v->plan->ninner ? v->plan->order[v->plan->nouter + v->plan->ninner - 1] : -1;
+  v->lanes = v->plan->is_across ? OUTER : v->vector;
+  find_parts(v);
+  return true;
+}
+
+bool loops_verify(const LoopTree *t, Text *why) {
+  Arena scratch;
+  arena_init(&scratch, why->allocator);
+  Verifying v = {.t = t, .k = t->k, .plan = t->plan, .why = why, .arena = &scratch, .b = {.arena = &scratch}};
+  bool ok = init(&v);
+  if (!ok) why->out_of_memory = true;
+  ok = ok && verify_step(&v, t->step, false) && (!t->rest || verify_step(&v, t->rest, true)) && verify_block(&v);
+  why->out_of_memory |= v.b.out_of_memory;
+  arena_deinit(&scratch);
+  return ok && !why->out_of_memory;
+}

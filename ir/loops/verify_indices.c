@@ -1,0 +1,167 @@
+// Variables and indices: what they are in terms of the axes' indices, and what those of axes, blocks and runs must be.
+#include "ir/loops/verifying.h"
+
+// Variables
+
+enum { // those of axes, of nothing, of accesses
+  FIRST_OF_NOTHING = (VAR_AHEAD_LANE - VAR_AXIS) * MAX_AXES,
+  FIRST_OF_ACCESSES = FIRST_OF_NOTHING + VAR_ELEMENT - VAR_AHEAD_LANE + 1
+};
+
+size_t vars_count(const Kernel *k) {
+  return FIRST_OF_ACCESSES + k->naccesses;
+}
+
+VarState *var_state(const Verifying *v, Var var) {
+  if (var.kind == VAR_DISTANCE) return &v->vars[FIRST_OF_ACCESSES + var.of];
+  if (var.kind >= VAR_AHEAD_LANE) return &v->vars[FIRST_OF_NOTHING + (size_t)(var.kind - VAR_AHEAD_LANE)];
+  return &v->vars[(size_t)(var.kind - VAR_AXIS) * MAX_AXES + var.of];
+}
+
+static bool is_var(const Verifying *v, Var var) {
+  if (var.kind == VAR_NONE || var.kind > VAR_ELEMENT) return false;
+  return var.kind == VAR_DISTANCE ? var.of < v->k->naccesses : var.kind >= VAR_AHEAD_LANE || var.of < MAX_AXES;
+}
+
+bool var_set(Verifying *v, const LoopNode *n, Var var, const Index *value) {
+  if (!is_var(v, var)) return verify_fail(v, n, "there is no such variable");
+  VarState *state = var_state(v, var);
+  if (state->is_set) return verify_fail(v, n, "the variable is set twice");
+  *state = (VarState){.value = value};
+  return scope_add(v, &state->is_set, NULL, 0);
+}
+
+bool verify_index(Verifying *v, const LoopNode *n, const Index *i) {
+  if (!i) return true;
+  if (i->op == INDEX_VAR && (!is_var(v, i->var) || !var_state(v, i->var)->is_set))
+    return verify_fail(v, n, "a variable that it uses has no value here");
+  if ((i->op == INDEX_NCHUNKS || i->op == INDEX_BLOCK_LENGTH) && i->loop >= v->k->nloops)
+    return verify_fail(v, n, "there is no such loop");
+  for (int a = 0; a < 3; a++)
+    if (!verify_index(v, n, i->args[a])) return false;
+  return true;
+}
+
+// Where a piece begins, or its counter stands, is the index on its axis.
+static Var meaning_of(const void *context, Var var) {
+  const Verifying *v = context;
+  const Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
+  const bool is_it =
+      r && r->progress != RANGE_UNTOUCHED && r->start.kind && r->start.kind == var.kind && r->start.of == var.of;
+  return is_it ? (Var){VAR_AXIS, (uint32_t)v->vector} : var;
+}
+
+Linear linear_of(const Verifying *v, const Index *i) {
+  Linear l;
+  l.nterms = 0;
+  linear_add_index(&l, i, meaning_of, v);
+  return l;
+}
+
+const Index *number_index(Verifying *v, int64_t number) {
+  return index_number(&v->b, number, 0);
+}
+
+const Index *nelems_index(Verifying *v, AxisSet axes) {
+  return index_number(&v->b, axes_nelems(v->k, axes), axes_powers(v->k, axes));
+}
+
+const Index *var_index(Verifying *v, VarKind kind) {
+  return index_var(&v->b, kind, 0);
+}
+
+int64_t greatest_divisor(int64_t a, int64_t b) {
+  while (b) {
+    const int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+// Of axes and blocks
+
+// The flattened index divided by the axes inside, within the axis.
+bool verify_axis_index(Verifying *v, const LoopNode *n) {
+  const Loop *plan = v->plan;
+  int at = 0;
+  AxisSet below = 0;
+  while (at < plan->nouter && plan->order[at] != (int)n->var.of) at++;
+  if (at == plan->nouter) return verify_fail(v, n, "the axis is not an outer one");
+  for (int i = at + 1; i < plan->nouter; i++) below |= 1U << plan->order[i];
+  const bool has_rows = v->range[OUTER].start.kind == VAR_ROW;
+  const Index *index = var_index(v, VAR_OUTER);
+  if (has_rows) index = index_of(&v->b, INDEX_ADD, index, var_index(v, VAR_ROW));
+  const int64_t nelems = axes_nelems(v->k, below);
+  index = index_of(&v->b, INDEX_DIVIDE, index, nelems ? nelems_index(v, below) : number_index(v, 1));
+  if (at) index = index_of(&v->b, INDEX_REMAINDER, index, nelems_index(v, 1U << n->var.of));
+  if (v->b.out_of_memory) return false;
+  return !nelems || index_equals(n->value, index) || verify_fail(v, n, "it is not the index on the axis");
+}
+
+static bool verify_value(Verifying *v, const LoopNode *n, VarKind kind, const Index *expected) {
+  const VarState *state = var_state(v, (Var){kind, 0});
+  if (v->b.out_of_memory) return false;
+  if (!state->is_set || !state->value) return verify_fail(v, n, "the block's range is not set");
+  return index_equals(state->value, expected) ||
+         verify_fail(v, n, "the blocks' ranges do not cover each iteration once");
+}
+
+static const Index *least(Verifying *v, const Index *x, const Index *y) {
+  return index_choose(&v->b, index_of(&v->b, INDEX_LESS, x, y), x, y);
+}
+
+// Blocks of an iteration of the kept axes; the last is shorter.
+static bool verify_chunks(Verifying *v, const LoopNode *n, const Index *total, const Index *length) {
+  TreeBuilder *b = &v->b;
+  const uint32_t loop = (uint32_t)(v->plan - v->k->loops);
+  const bool is_open = loop_has_open_chunks(v->k, v->plan);
+  const int64_t nchunks = loop_nchunks(v->k, v->plan);
+  const Index *block = var_index(v, VAR_BLOCK), *start = var_index(v, VAR_START), *chunk = var_index(v, VAR_CHUNK);
+  const Index *chunks = is_open ? index_loop(b, INDEX_NCHUNKS, loop) : number_index(v, nchunks);
+  if (!is_open && nchunks <= 1)
+    return verify_value(v, n, VAR_BEGIN, index_of(b, INDEX_MULTIPLY, block, total)) &&
+           verify_value(v, n, VAR_END, index_of(b, INDEX_ADD, var_index(v, VAR_BEGIN), total));
+  const Index *next = least(v, index_of(b, INDEX_ADD, chunk, length), total);
+  return verify_value(v, n, VAR_START, index_of(b, INDEX_MULTIPLY, index_of(b, INDEX_DIVIDE, block, chunks), total)) &&
+         verify_value(v, n, VAR_CHUNK,
+                      index_of(b, INDEX_MULTIPLY, index_of(b, INDEX_REMAINDER, block, chunks), length)) &&
+         verify_value(v, n, VAR_BEGIN, index_of(b, INDEX_ADD, start, chunk)) &&
+         verify_value(v, n, VAR_END, index_of(b, INDEX_ADD, start, next));
+}
+
+bool verify_block_range(Verifying *v, const LoopNode *n) {
+  const Kernel *k = v->k;
+  const Loop *plan = v->plan;
+  TreeBuilder *b = &v->b;
+  const bool is_open = loop_has_open_length(k, plan);
+  const Index *total = nelems_index(v, loop_cut_axes(plan)), *begin = var_index(v, VAR_BEGIN);
+  const Index *length = is_open ? index_loop(b, INDEX_BLOCK_LENGTH, (uint32_t)(plan - k->loops))
+                                : number_index(v, loop_block_length(k, plan));
+  if (plan->nkept) return verify_chunks(v, n, total, length);
+  if (!loop_has_open_chunks(k, plan) && loop_nblocks(k, plan) == 1)
+    return verify_value(v, n, VAR_BEGIN, number_index(v, 0)) && verify_value(v, n, VAR_END, total);
+  return verify_value(v, n, VAR_BEGIN, index_of(b, INDEX_MULTIPLY, var_index(v, VAR_BLOCK), length)) &&
+         verify_value(v, n, VAR_END, least(v, index_of(b, INDEX_ADD, begin, length), total));
+}
+
+// Of runs where the innermost extent is open: the additions that an accumulator makes in an iteration of the middle
+// axes, and how many such iterations then make a chain that is long enough.
+bool verify_chain(Verifying *v, const LoopNode *n) {
+  TreeBuilder *b = &v->b;
+  if (v->vector < 0 || !v->plan->runs.is_open) return verify_fail(v, n, "the loop's runs do not depend on dims");
+  const Index *width = nelems_index(v, 1U << v->vector), *lanes = number_index(v, LANES);
+  const Index *group = number_index(v, (int64_t)LANES * v->plan->accumulators);
+  const Index *groups = index_of(b, INDEX_DIVIDE, width, group);
+  const Index *vectors = index_of(b, INDEX_DIVIDE, index_of(b, INDEX_REMAINDER, width, group), lanes);
+  const Index *rest = index_of(b, INDEX_DIFFERS, index_of(b, INDEX_REMAINDER, width, lanes), number_index(v, 0));
+  const Index *chain = index_of(b, INDEX_ADD, index_of(b, INDEX_ADD, groups, vectors), rest);
+  return !b->out_of_memory && (index_equals(n->value, chain) || verify_fail(v, n, "it is not the length of a chain"));
+}
+
+bool verify_run_length(Verifying *v, const LoopNode *n) {
+  TreeBuilder *b = &v->b;
+  const Index *chain = var_index(v, VAR_CHAIN), *longest = number_index(v, LONGEST_RUN);
+  const Index *length = index_choose(b, chain, index_of(b, INDEX_DIVIDE, longest, chain), number_index(v, 1));
+  return !b->out_of_memory && (index_equals(n->value, length) || verify_fail(v, n, "it is not the length of a run"));
+}

@@ -1,0 +1,171 @@
+// Loops and conditions: which indices of which axes they go over.
+//
+// All indices of a direction are gone over by one loop, or by runs and a loop over each run, or by a counter
+// (verify_counters.c). What stands in a piece of them is done for `width` indices at once: a group of vectors has a
+// loop over these, a vector's are its lanes, those of rows that are handled together have a loop over rows.
+#include "ir/loops/verifying.h"
+
+// Each index by itself: of all, or of a run.
+static bool verify_for_each(Verifying *v, const LoopNode *n, int direction) {
+  Range *r = &v->range[direction], piece = *r;
+  if (direction >= v->k->naxes || !(v->inner >> direction & 1))
+    return verify_fail(v, n, "it does not go over an inner axis");
+  if (r->progress != RANGE_UNTOUCHED) return verify_fail(v, n, "it goes over an axis that has an index already");
+  if (!index_is(n->step, 1)) return verify_fail(v, n, "its step is not 1");
+  Frame *runs = runs_find(v, n->value);
+  if (runs) {
+    const Index *end = index_of(&v->b, INDEX_ADD, n->value, runs->node->step);
+    if (!verify_runs(v, n, runs, r)) return false;
+    if (!index_equals(n->end, end) || !index_equals(n->bound, r->to) || n->is_down)
+      return verify_fail(v, n, "it does not go over a run");
+    runs->direction = direction;
+  } else if (!index_equals(n->value, r->from) || !index_equals(n->end, r->to) || n->bound) {
+    return verify_fail(v, n, "it does not go over all indices on %s", direction_name(v, direction));
+  }
+  piece.start = n->var;
+  piece.width = 1;
+  return verify_piece(v, n, direction, &piece);
+}
+
+static bool verify_for_axis(Verifying *v, const LoopNode *n) {
+  return verify_for_each(v, n, (int)n->var.of);
+}
+
+// At least 1: a literal, or what chains that are not too long have room for.
+static bool is_run_length(const Verifying *v, const Index *i) {
+  return index_is_literal(i) ? i->number >= 1 : index_is_var(i, loop_var(VAR_RUN_LENGTH)) && v->chain == CHAIN_SHORT;
+}
+
+// Runs; the loop over one tells of which axis.
+static bool verify_for_runs(Verifying *v, const LoopNode *n) {
+  if (!is_run_length(v, n->step)) return verify_fail(v, n, "its step may be 0");
+  if (n->is_down || n->bound) return verify_fail(v, n, "it does not go over all runs");
+  return verify_body(v, n, UNKNOWN_DIRECTION);
+}
+
+// Each vector of a group; VAR_WAY_LANE tells where it begins.
+static bool verify_for_ways(Verifying *v, const LoopNode *n) {
+  if (v->vector < 0) return verify_fail(v, n, "there are no vectors");
+  Range piece = v->range[v->vector];
+  const bool is_all =
+      index_is(n->value, 0) && index_is_literal(n->end) && index_is(n->step, 1) && !n->bound && !n->is_down;
+  if (!is_all) return verify_fail(v, n, "it does not go over all vectors of a group");
+  if (piece.progress != RANGE_PIECE || n->end->number * LANES != piece.width)
+    return verify_fail(v, n, "a group has fewer vectors than it goes over, or more");
+  piece.group = piece.start;
+  piece.start = loop_var(VAR_NONE);
+  piece.width = LANES;
+  return verify_piece(v, n, v->vector, &piece);
+}
+
+static bool verify_for_rows(Verifying *v, const LoopNode *n) {
+  Range piece = v->range[OUTER];
+  const bool is_all = index_is(n->value, 0) && index_is_var(n->end, loop_var(VAR_ROWS)) && index_is(n->step, 1);
+  if (!is_all || n->bound || n->is_down) return verify_fail(v, n, "it does not go over all rows");
+  if (piece.width != WIDTH_ROWS) return verify_fail(v, n, "there are no rows to go over");
+  piece.width = 1;
+  piece.start = n->var;
+  return verify_piece(v, n, OUTER, &piece);
+}
+
+// Elements of partial sums, which are no direction.
+static bool verify_for_elements(Verifying *v, const LoopNode *n) {
+  if (!index_is(n->value, 0) || !index_is(n->step, 1) || n->bound || n->is_down)
+    return verify_fail(v, n, "it does not go over all elements");
+  return verify_body(v, n, UNKNOWN_DIRECTION);
+}
+
+// Loops and conditions
+
+static bool (*const loops[])(Verifying *, const LoopNode *) = {
+    [VAR_AXIS] = verify_for_axis, [VAR_ROW] = verify_for_rows,       [VAR_WAY] = verify_for_ways,
+    [VAR_RUN] = verify_for_runs,  [VAR_RUN_BEGIN] = verify_for_runs, [VAR_ELEMENT] = verify_for_elements};
+
+bool verify_for(Verifying *v, const LoopNode *n) {
+  const size_t nscoped = v->nscoped;
+  if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
+  if (!verify_index(v, n, n->value) || !verify_index(v, n, n->end) || !verify_index(v, n, n->step) ||
+      !verify_index(v, n, n->bound))
+    return false;
+  if (!n->step || !n->end) return verify_fail(v, n, "it has no end, or no step");
+  if (n->is_vectors) return verify_for_vectors(v, n);
+  if (n->is_whole) return n->flag ? verify_fail(v, n, "a counter's loop has a condition") : verify_for_whole(v, n);
+  const bool is_lane = n->var.kind == VAR_LANE && v->vector >= 0;
+  if (n->var.kind > VAR_ELEMENT || (!is_lane && !loops[n->var.kind]))
+    return verify_fail(v, n, "its variable is not one of loops");
+  Pieces done;
+  effects_begin(v, &done);
+  if (n->flag && !guard_push(v, n, n->flag, n->access)) return false;
+  const bool ok =
+      var_set(v, n, n->var, NULL) && (is_lane ? verify_for_each(v, n, v->vector) : loops[n->var.kind](v, n));
+  v->nguards -= n->flag != FLAG_NONE;
+  return ok && (!n->flag || effects_are_of(v, n, &done, n->access)) && scope_close(v, nscoped);
+}
+
+static bool verify_under_flag(Verifying *v, const LoopNode *n) {
+  Pieces pieces;
+  if (n->otherwise || !n->flag) return verify_fail(v, n, "it has no test, or a flag has a second branch");
+  if (!verify_flag(v, n, n->flag, n->access) || !guard_push(v, n, n->flag, n->access)) return false;
+  effects_begin(v, &pieces);
+  const bool ok = verify_nodes(v, n->body);
+  v->nguards--;
+  return ok && effects_are_of(v, n, &pieces, n->access);
+}
+
+static bool verify_branches(Verifying *v, const LoopNode *n) {
+  const Chain chain = v->chain;
+  const Index *test = n->test;
+  const bool is_of_chain = test->op == INDEX_MORE && index_is_var(test->args[0], loop_var(VAR_CHAIN)) &&
+                           index_is(test->args[1], LONGEST_RUN);
+  Pieces pieces;
+  effects_begin(v, &pieces);
+  if (!guard_push(v, n, FLAG_NONE, 0)) return false;
+  if (is_of_chain) v->chain = CHAIN_LONG;
+  bool ok = effects_begin_piece(v, n, &pieces) && verify_nodes(v, n->body) && effects_end_piece(v, n, &pieces);
+  if (is_of_chain) v->chain = CHAIN_SHORT;
+  ok = ok && effects_begin_piece(v, n, &pieces) && verify_nodes(v, n->otherwise) && effects_end_piece(v, n, &pieces);
+  v->chain = chain;
+  v->nguards--;
+  return ok;
+}
+
+bool verify_if(Verifying *v, const LoopNode *n) {
+  if (!n->test) return verify_under_flag(v, n);
+  if (!verify_index(v, n, n->test)) return false;
+  const Index *x = n->test->op == INDEX_LESS ? n->test->args[0] : NULL;
+  if (x && x->op == INDEX_VAR && counted_direction(v, x->var) != UNKNOWN_DIRECTION) return verify_rest(v, n);
+  if (index_is_var(n->test, loop_var(VAR_LANES))) return verify_before_line(v, n);
+  return verify_branches(v, n);
+}
+
+// Variables that tell more of a piece
+
+static bool verify_way_lane(Verifying *v, const LoopNode *n) {
+  Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
+  if (!r || !r->group.kind || r->start.kind) return verify_fail(v, n, "it is not in a loop over a group of vectors");
+  Linear is = linear_of(v, n->value), expected = {0};
+  linear_add_var(&expected, r->group.kind, r->group.of, 1, 0);
+  linear_add_var(&expected, VAR_WAY, 0, LANES, 0);
+  r->start = n->var; // till the loop ends
+  return linear_equals(&is, &expected) || verify_fail(v, n, "the vectors of a group are not neighbours");
+}
+
+static bool verify_rest_lanes(Verifying *v, const LoopNode *n) {
+  Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
+  if (!r || r->progress != RANGE_PIECE || r->width != WIDTH_OPEN)
+    return verify_fail(v, n, "it does not stand in the rest of a loop");
+  const Index *left = index_of(&v->b, INDEX_SUBTRACT, r->end, var_index(v, VAR_LANE));
+  if (!index_equals(n->value, left)) return verify_fail(v, n, "it is not what is left");
+  r->width = WIDTH_PART;
+  return true;
+}
+
+static bool (*const of_vars[])(Verifying *, const LoopNode *) = {
+    [VAR_AXIS] = verify_axis_index, [VAR_WAY_LANE] = verify_way_lane,     [VAR_LANES] = verify_rest_lanes,
+    [VAR_CHAIN] = verify_chain,     [VAR_RUN_LENGTH] = verify_run_length, [VAR_ELEMENT] = NULL};
+
+bool verify_set_index(Verifying *v, const LoopNode *n) {
+  if (!n->value) return verify_fail(v, n, "it has no value");
+  if (!verify_index(v, n, n->value) || !var_set(v, n, n->var, n->value)) return false;
+  return !of_vars[n->var.kind] || of_vars[n->var.kind](v, n);
+}

@@ -1,0 +1,168 @@
+// What the loops and conditions around a node go over, and where functions begin with that.
+#include "ir/loops/verifying.h"
+
+// What is around a node
+
+const Frame *frame_find(const Verifying *v, VarKind kind) {
+  for (int i = v->nframes - 1; i >= 0; i--)
+    if (v->frames[i].node && v->frames[i].node->var.kind == kind) return &v->frames[i];
+  return NULL;
+}
+
+bool is_in_frame(const Verifying *v, uint32_t serial) {
+  for (int i = 0; i < v->nframes; i++)
+    if (v->frames[i].serial == serial) return true;
+  return false;
+}
+
+bool is_in_part(const Verifying *v) {
+  return v->lanes >= 0 && v->range[v->lanes].progress == RANGE_PIECE && v->range[v->lanes].width == WIDTH_PART;
+}
+
+bool is_guarded(const Verifying *v, Flag flag, AccessId access) {
+  for (int i = 0; i < v->nguards; i++)
+    if (v->guards[i].flag == flag && v->guards[i].access == access) return true;
+  return false;
+}
+
+bool verify_flag(Verifying *v, const LoopNode *n, Flag flag, AccessId access) {
+  const Memory *m = &v->memory[access];
+  const uint32_t root = v->root_of_access[access];
+  const bool is_part = root && v->plan->roots[root - 1].kind == ROOT_REDUCE_OUTER && (!v->is_block || m->has_parts);
+  const bool is_there = flag == FLAG_WANTED     ? m->is_wanted_found
+                        : flag == FLAG_STREAMED ? m->is_streamed_found
+                        : flag == FLAG_HAS_PART ? is_part
+                                                : true;
+  return is_there || verify_fail(v, n, "its flag is not set before");
+}
+
+const char *direction_name(const Verifying *v, int direction) {
+  return direction == OUTER ? "the outer axes" : v->k->axes[direction].name;
+}
+
+// Whether an index is at hand in a direction: one, or a vector's, or some of a vector's.
+static bool verify_width(Verifying *v, const LoopNode *n, int direction, bool is_vector) {
+  const Range *r = &v->range[direction];
+  const bool is_lanes = is_vector && direction == v->lanes;
+  if (r->progress == RANGE_PIECE && (is_lanes ? r->width == LANES || r->width == WIDTH_PART : r->width == 1))
+    return true;
+  return verify_fail(v, n, is_lanes ? "along %s, it is not in a loop over vectors" : "along %s, it has no index here",
+                     direction_name(v, direction));
+}
+
+bool verify_goes_over(Verifying *v, const LoopNode *n, int since, Directions directions, bool is_vector) {
+  Directions over = 0;
+  for (int i = since; i < v->nframes; i++) {
+    if (v->frames[i].direction == UNKNOWN_DIRECTION) return verify_fail(v, n, "a loop around it goes over no axis");
+    over |= 1U << v->frames[i].direction;
+  }
+  for (int d = 0; d < NDIRECTIONS; d++) {
+    if ((over ^ directions) >> d & 1)
+      return verify_fail(v, n, over >> d & 1 ? "it is repeated along %s" : "it does not go over %s",
+                         direction_name(v, d));
+    if (over >> d & 1 && !verify_width(v, n, d, is_vector)) return false;
+  }
+  return !is_vector || v->lanes < 0 || verify_width(v, n, v->lanes, true);
+}
+
+bool verify_has_axes(Verifying *v, const LoopNode *n, AxisSet axes, bool is_vector) {
+  if (axes & ~(v->outer | v->inner)) return verify_fail(v, n, "it varies over an axis that the loop does not go over");
+  if (axes & v->outer && !verify_width(v, n, OUTER, is_vector)) return false;
+  for (int axis = 0; axis < v->k->naxes; axis++)
+    if (axes & v->inner & 1U << axis && !verify_width(v, n, axis, is_vector)) return false;
+  return !is_vector || v->lanes < 0 || verify_width(v, n, v->lanes, true);
+}
+
+// Pieces
+
+static bool frame_push(Verifying *v, const LoopNode *n, int direction) {
+  if (v->nframes == MOST_FRAMES) return verify_fail(v, n, "loops are nested too deep");
+  v->frames[v->nframes++] = (Frame){.node = n, .direction = direction, .serial = ++v->nserials};
+  return true;
+}
+
+Frame *frame_top(Verifying *v) {
+  return &v->frames[v->nframes - 1];
+}
+
+bool guard_push(Verifying *v, const LoopNode *n, Flag flag, AccessId access) {
+  if (v->nguards == MOST_FRAMES) return verify_fail(v, n, "conditions are nested too deep");
+  v->guards[v->nguards++] = (Guard){flag, access};
+  return true;
+}
+
+bool verify_body(Verifying *v, const LoopNode *n, int direction) {
+  if (!frame_push(v, n, direction)) return false;
+  const bool ok = verify_nodes(v, n->body);
+  v->nframes--;
+  return ok;
+}
+
+bool verify_piece(Verifying *v, const LoopNode *n, int direction, const Range *piece) {
+  const Range before = v->range[direction];
+  v->range[direction] = *piece;
+  v->range[direction].progress = RANGE_PIECE;
+  const bool ok = verify_body(v, n, direction);
+  v->range[direction] = before;
+  return ok;
+}
+
+// A loop over runs that nothing has gone over yet, which begin where the index says.
+Frame *runs_find(Verifying *v, const Index *begin) {
+  for (int i = v->nframes - 1; begin && begin->op == INDEX_VAR && i >= 0; i--) {
+    Frame *f = &v->frames[i];
+    if (f->direction == UNKNOWN_DIRECTION && f->node && index_is_var(begin, f->node->var)) return f;
+  }
+  return NULL;
+}
+
+bool verify_runs(Verifying *v, const LoopNode *n, const Frame *runs, const Range *r) {
+  return (index_equals(runs->node->value, r->from) && index_equals(runs->node->end, r->to)) ||
+         verify_fail(v, n, "its runs do not go over all indices");
+}
+
+// Functions
+
+static void begin_ranges(Verifying *v) {
+  const Kernel *k = v->k;
+  for (int d = 0; d < NDIRECTIONS; d++) v->range[d] = (Range){.divisor = 1};
+  for (int axis = 0; axis < k->naxes; axis++) {
+    Range *r = &v->range[axis];
+    r->from = number_index(v, 0);
+    r->to = nelems_index(v, 1U << axis);
+    r->divisor = kernel_factor(k, k->axes[axis].extent, k->axes[axis].powers);
+  }
+  v->nframes = v->nguards = 0;
+  v->chain = CHAIN_UNKNOWN;
+}
+
+static bool begin_tile(Verifying *v) {
+  Range *r = &v->range[v->vector];
+  r->from = var_index(v, VAR_BEGIN);
+  r->to = var_index(v, VAR_END);
+  r->divisor = loop_has_open_length(v->k, v->plan) ? 1 : greatest_divisor(v->plan->tile, r->divisor);
+  return var_set(v, NULL, loop_var(VAR_BEGIN), NULL) && var_set(v, NULL, loop_var(VAR_END), NULL);
+}
+
+bool begin_step(Verifying *v, bool is_rest) {
+  const Loop *plan = v->plan;
+  begin_ranges(v);
+  if (v->b.out_of_memory) return false;
+  if (plan->tile) return begin_tile(v);
+  if (plan->is_across && plan->nouter > 1 && plan->nkept != plan->nouter - 1)
+    return verify_fail(v, NULL, "lanes go beyond the end of their axis");
+  Range *r = &v->range[OUTER];
+  r->progress = RANGE_PIECE;
+  r->start = loop_var(VAR_OUTER);
+  r->width = plan->rows > 1 ? WIDTH_ROWS : !plan->is_across ? 1 : is_rest ? WIDTH_PART : LANES;
+  return frame_push(v, NULL, OUTER) && var_set(v, NULL, r->start, NULL) &&
+         (plan->rows == 1 || var_set(v, NULL, loop_var(VAR_ROWS), NULL)) &&
+         (!is_rest || var_set(v, NULL, loop_var(VAR_LANES), NULL));
+}
+
+bool begin_block(Verifying *v) {
+  begin_ranges(v);
+  v->range[OUTER].from = var_index(v, VAR_BEGIN);
+  v->range[OUTER].to = var_index(v, VAR_END);
+  return !v->b.out_of_memory && var_set(v, NULL, loop_var(VAR_BLOCK), NULL);
+}

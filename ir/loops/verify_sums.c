@@ -1,0 +1,374 @@
+// Sums: in registers, over a step's elements; in memory, over a block's iterations.
+#include "ir/loops/verifying.h"
+
+static uint32_t sum_root(Verifying *v, const LoopNode *n) {
+  const uint32_t root = v->root_of_sum[n->expr];
+  if (!root) verify_fail(v, n, "the loop has no such sum");
+  else if (n->reduction != v->k->exprs[n->expr].op) verify_fail(v, n, "it combines by another operator than the sum");
+  else return root;
+  return 0;
+}
+
+// The greatest of f32 numbers is one of them: however many there are, it is exact.
+static bool is_exact(const Verifying *v, ExprOp reduction) {
+  return !v->k->is_f64 && reduction == EXPR_REDUCE_MAXIMUM;
+}
+
+// Vectors whose sums are made together have an accumulator each, and so have rows.
+static int nvectors(const Verifying *v) {
+  const Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
+  return v->plan->sums_middle && r && r->progress == RANGE_PIECE && r->width > LANES ? (int)(r->width / LANES) : 1;
+}
+
+static int naccumulators(const Verifying *v) {
+  return v->plan->rows > 1 ? v->plan->rows : v->plan->accumulators;
+}
+
+// Whether each lane has a sum of its own.
+static bool has_lane_sums(const Verifying *v, ExprId sum) {
+  return v->lanes == OUTER || (v->lanes >= 0 && !(v->k->exprs[sum].reduced >> v->lanes & 1));
+}
+
+// Where a sum's end stands: in the list that it began in, or in a loop over vectors that have one each.
+static int depth_of_end(const Verifying *v) {
+  return v->nframes - (v->plan->sums_middle && v->range[v->vector].group.kind);
+}
+
+// A sum's beginning
+
+static bool close_accumulator(Verifying *v, uint32_t root) {
+  const SumState *s = &v->sums[root];
+  return s->is_accumulated || verify_fail(v, s->accumulator, "the sum is never finished");
+}
+
+static bool close_total(Verifying *v, uint32_t root) {
+  const SumState *s = &v->sums[root];
+  return s->is_totalled || verify_fail(v, s->total, "the sum is never finished");
+}
+
+static bool begin_total(Verifying *v, const LoopNode *n, uint32_t root) {
+  SumState *s = &v->sums[root];
+  if (n->count != (v->plan->rows > 1 ? v->plan->rows : nvectors(v)) || n->is_row != (v->plan->rows > 1) || !n->is_f64 ||
+      v->k->is_f64)
+    return verify_fail(v, n, "the number or the type of the totals is wrong");
+  if (s->has_total || v->count[effect_of(root, EFFECT_PREPARED)]) return verify_fail(v, n, "the sum has begun before");
+  s->is_totalled = false;
+  s->total = n;
+  s->total_depth = v->nframes;
+  return scope_add(v, &s->has_total, close_total, root);
+}
+
+bool verify_sum(Verifying *v, const LoopNode *n) {
+  const uint32_t root = sum_root(v, n);
+  if (!root) return false;
+  SumState *s = &v->sums[root - 1];
+  if (n->sum == SUM_TOTAL) return begin_total(v, n, root - 1);
+  const bool is_scalar = n->sum == SUM_SCALAR, is_row = !is_scalar && v->plan->rows > 1;
+  if (!is_scalar && n->sum != SUM_ACCUMULATOR) return verify_fail(v, n, "it is not a sum in registers");
+  if (n->count != (is_scalar ? 1 : naccumulators(v) * nvectors(v)) || n->is_row != is_row)
+    return verify_fail(v, n, "it does not have as many accumulators as the loop says");
+  if (n->is_f64 != (is_scalar || v->k->is_f64)) return verify_fail(v, n, "its type is not the sum's");
+  if (s->has_accumulator || v->count[effect_of(root - 1, EFFECT_DONE)])
+    return verify_fail(v, n, "the sum has begun before");
+  s->is_accumulated = false;
+  s->accumulator = n;
+  s->depth = v->nframes;
+  return scope_add(v, &s->has_accumulator, close_accumulator, root - 1);
+}
+
+// Additions
+
+static bool verify_fused(Verifying *v, const LoopNode *n, const Root *root, ExprId operand) {
+  const Expr *e = &v->k->exprs[operand];
+  if (n->is_fused != root->is_fused) return verify_fail(v, n, "it is fused where the loop says not, or the reverse");
+  if (n->is_fused && (e->op != EXPR_MUL || n->reduction != EXPR_REDUCE_SUM || n->is_widened || !n->is_vector))
+    return verify_fail(v, n, "its operand is not a product that could be fused");
+  if (!n->is_fused) return verify_operand(v, n, operand, n->is_vector);
+  return verify_operand(v, n, e->args[0], true) && verify_operand(v, n, e->args[1], true);
+}
+
+// Which of the accumulators: the row's, or in a group of vectors the vector's, else the first.
+static bool verify_part(Verifying *v, const LoopNode *n, const SumState *s) {
+  const Range *r = &v->range[v->vector];
+  const bool is_row = v->range[OUTER].start.kind == VAR_ROW, is_way = r->group.kind;
+  const Part part = is_row ? PART_ROW : s->accumulator->count == 1 ? PART_ONLY : is_way ? PART_WAY : PART_FIRST;
+  if (v->plan->rows > 1 && !is_row) return verify_fail(v, n, "it is not in a loop over rows");
+  if (n->part != part) return verify_fail(v, n, "it is added to another accumulator");
+  if (part == PART_FIRST && r->most_left > (int64_t)s->accumulator->count * LANES)
+    return verify_fail(v, n, "whole groups of vectors are missing before it");
+  return part != PART_WAY || frame_find(v, VAR_WAY)->node->end->number == s->accumulator->count ||
+         verify_fail(v, n, "a group has fewer vectors than there are accumulators, or more");
+}
+
+// Each operand once: loops since the sum began go over what it sums over. The accumulators of rows, and of vectors,
+// have their own.
+static bool verify_summed(Verifying *v, const LoopNode *n, int since, AxisSet reduced) {
+  Directions over = reduced;
+  for (int i = since; i < v->nframes; i++) {
+    const VarKind kind = v->frames[i].node ? v->frames[i].node->var.kind : VAR_NONE;
+    if (kind == VAR_ROW) over |= 1U << OUTER;
+    if (kind == VAR_WAY) over |= 1U << v->vector;
+    if (v->frames[i].node && v->frames[i].node->is_down)
+      return verify_fail(v, n, "it adds from the last element to the first");
+  }
+  return verify_goes_over(v, n, since, over, n->is_vector);
+}
+
+// Whether an accumulator begins anew in each of the runs that the loop's order cuts the sum into.
+static bool verify_runs_of(Verifying *v, const LoopNode *n, const SumState *s) {
+  const Loop *plan = v->plan;
+  const Runs *runs = &plan->runs;
+  const bool has_runs = (runs->vector_run || runs->middle_run || runs->is_open) && !is_exact(v, n->reduction);
+  const Frame *f = s->has_total && s->depth > s->total_depth ? &v->frames[s->depth - 1] : NULL;
+  if (has_runs != (f != NULL))
+    return verify_fail(v, n,
+                       has_runs ? "the sum is not cut into the runs that the loop says"
+                                : "the sum is cut into runs, and the loop says otherwise");
+  if (!f) return true;
+  const bool is_middle = plan->ninner > 1 && f->direction == plan->order[plan->nouter + plan->ninner - 2];
+  const VarKind kind = f->node->var.kind;
+  const Index *step = f->node->step;
+  const int64_t longest = (int64_t)LONGEST_RUN * LANES * plan->accumulators;
+  const bool is_run = runs->vector_run         ? kind == VAR_RUN_BEGIN && index_is(step, runs->vector_run)
+                      : runs->middle_run == 1  ? is_middle && kind == VAR_AXIS
+                      : runs->middle_run       ? is_middle && kind == VAR_RUN && index_is(step, runs->middle_run)
+                      : v->chain == CHAIN_LONG ? kind == VAR_RUN_BEGIN && index_is(step, longest)
+                                               : is_middle && kind == VAR_RUN && !index_is_literal(step);
+  return is_run || verify_fail(v, n, "the runs are not as long as the loop says");
+}
+
+static bool update_sum(Verifying *v, const LoopNode *n) {
+  const uint32_t root = sum_root(v, n);
+  if (!root) return false;
+  SumState *s = &v->sums[root - 1];
+  const Expr *e = &v->k->exprs[n->expr];
+  if (!s->has_accumulator || s->accumulator->sum != n->sum) return verify_fail(v, n, "the sum has not begun");
+  if (s->is_accumulated) return verify_fail(v, n, "the sum is finished before");
+  const bool is_scalar = n->sum == SUM_SCALAR;
+  if (n->is_vector == is_scalar || n->is_f64 != s->accumulator->is_f64 || n->is_widened || n->flag ||
+      (is_scalar && n->part != PART_ONLY))
+    return verify_fail(v, n, "scalars and vectors are mixed up, or it has a condition of its own");
+  const int since = s->has_total ? s->total_depth : s->depth;
+  if (!verify_fused(v, n, &v->plan->roots[root - 1], e->args[0]) || !verify_summed(v, n, since, e->reduced))
+    return false;
+  if (!is_scalar && !verify_part(v, n, s)) return false;
+  if (n->is_part && !is_in_part(v)) return verify_fail(v, n, "it is of some lanes where all are there");
+  if (!is_scalar && is_in_part(v) && !n->is_part && !has_lane_sums(v, n->expr))
+    return verify_fail(v, n, "lanes that are not there would enter the sum");
+  if (!is_scalar && !verify_runs_of(v, n, s)) return false;
+  return effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
+}
+
+static uint32_t part_root(Verifying *v, const LoopNode *n) {
+  const uint32_t root = v->root_of_access[n->access];
+  if (root && v->plan->roots[root - 1].kind == ROOT_REDUCE_OUTER) return root;
+  verify_fail(v, n, "the loop has no such partial sums");
+  return 0;
+}
+
+static const Temporary *part_memory(const Verifying *v, AccessId id) {
+  return &v->k->temporaries[v->k->accesses[id].temporary];
+}
+
+// At the address of the element among the block's own, where those of each lane lie apart across lanes.
+static bool verify_part_address(Verifying *v, const LoopNode *n) {
+  Linear expected = access_index(v, n->access, v->inner);
+  for (int i = 0; i < expected.nterms; i++) expected.terms[i].number *= v->plan->is_across ? LANES : 1;
+  if (n->address.base != BASE_PART || n->address.access != n->access || n->address.is_row)
+    return verify_fail(v, n, "its address is not in its tensor");
+  if (!verify_index(v, n, n->address.index)) return false;
+  const Linear is = linear_of(v, n->address.index);
+  if (!linear_equals(&is, &expected)) return verify_fail(v, n, "its address is not that of its element");
+  const bool is_wanted = n->flag == FLAG_HAS_PART || is_guarded(v, FLAG_HAS_PART, n->access);
+  if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
+  return is_wanted || !v->memory[n->access].may_be_null ||
+         verify_fail(v, n, "it is not guarded, though its output may be unwanted");
+}
+
+static bool is_part_f64(const Verifying *v, AccessId id) {
+  return v->k->is_f64 || (v->k->accesses[id].type == TYPE_F64 && !v->plan->is_across);
+}
+
+static bool update_part(Verifying *v, const LoopNode *n) {
+  const uint32_t root = part_root(v, n);
+  if (!root) return false;
+  const bool is_held = n->sum == SUM_HELD, is_lanes = n->sum == SUM_LANES;
+  const bool is_f64 = is_held ? is_part_f64(v, n->access) : !is_lanes;
+  const AxisSet inner = v->k->exprs[n->expr].axes & v->inner;
+  if (n->expr != v->plan->roots[root - 1].expr || n->reduction != part_memory(v, n->access)->reduction)
+    return verify_fail(v, n, "it adds another operand, or by another operator");
+  if (n->is_vector != (is_held || is_lanes) || is_lanes != (v->plan->is_across && !inner) || n->part != PART_ONLY)
+    return verify_fail(v, n, "scalars and vectors are mixed up, or it has a condition of its own");
+  if (n->is_f64 != is_f64 || n->is_widened != (is_held && is_f64 && !v->k->is_f64))
+    return verify_fail(v, n, "it is added in the wrong type");
+  if (is_held && !v->memory[n->access].is_held) return verify_fail(v, n, "its partial sums are not in a register");
+  if (!verify_fused(v, n, &v->plan->roots[root - 1], n->expr)) return false;
+  if (!verify_goes_over(v, n, 0, inner | (v->plan->tile ? 0 : 1U << OUTER), n->is_vector)) return false;
+  if (n->is_part && !is_in_part(v)) return verify_fail(v, n, "it is of some lanes where all are there");
+  if (n->is_vector && is_in_part(v) && !n->is_part && v->lanes == OUTER)
+    return verify_fail(v, n, "lanes that are not there would enter the sum");
+  if (n->flag && n->flag != FLAG_HAS_PART) return verify_fail(v, n, "its condition is not that of its partial sums");
+  if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
+  if (!is_held && !verify_part_address(v, n)) return false;
+  return effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
+}
+
+bool verify_update(Verifying *v, const LoopNode *n) {
+  if (!n->expr) return verify_fail(v, n, "there is no such expression");
+  if (n->sum == SUM_ACCUMULATOR || n->sum == SUM_SCALAR) return update_sum(v, n);
+  return n->sum == SUM_TOTAL ? verify_fail(v, n, "operands enter accumulators, not totals") : update_part(v, n);
+}
+
+// A sum's end
+
+static bool has_operands(const Verifying *v, uint32_t root, Effect effect) {
+  return v->count[effect_of(root, effect)] ||
+         !axes_nelems(v->k, v->k->exprs[v->plan->roots[root].expr].reduced); // there are none
+}
+
+static Part part_of_end(const Verifying *v, bool is_row) {
+  return is_row ? PART_ROW : v->plan->sums_middle && v->range[v->vector].group.kind ? PART_WAY : PART_ONLY;
+}
+
+bool verify_run_done(Verifying *v, const LoopNode *n) {
+  const uint32_t root = sum_root(v, n);
+  if (!root) return false;
+  SumState *s = &v->sums[root - 1];
+  if (!s->has_accumulator || !s->has_total || s->depth != depth_of_end(v))
+    return verify_fail(v, n, "no run begins in this list");
+  if (s->is_accumulated) return verify_fail(v, n, "the run is finished before");
+  if (n->count != naccumulators(v) || n->is_row != (v->plan->rows > 1) ||
+      n->part != part_of_end(v, v->plan->rows > 1) || n->is_f64 != v->k->is_f64)
+    return verify_fail(v, n, "it does not take all accumulators of the sum");
+  if (!has_operands(v, root - 1, EFFECT_DONE)) return verify_fail(v, n, "its operands have not been added");
+  s->is_accumulated = true;
+  return effect_do(v, n, effect_of(root - 1, EFFECT_PREPARED));
+}
+
+// The sum over lanes, or each lane's.
+static bool verify_done_form(Verifying *v, const LoopNode *n) {
+  const bool is_row = v->t->form[n->expr] == FORM_ROWS, is_vector = has_lane_sums(v, n->expr);
+  const Part part = v->plan->rows > 1 && !is_row ? PART_FIRST : part_of_end(v, is_row);
+  if (n->is_vector != is_vector || n->count != naccumulators(v) || n->is_row != is_row || n->part != part)
+    return verify_fail(v, n, "it does not take all accumulators of the sum");
+  return is_vector || n->is_f64 == !is_exact(v, n->reduction) ||
+         verify_fail(v, n, "lanes are combined in another type");
+}
+
+bool verify_sum_done(Verifying *v, const LoopNode *n) {
+  const uint32_t root = sum_root(v, n);
+  if (!root) return false;
+  SumState *s = &v->sums[root - 1];
+  const bool is_scalar = n->sum == SUM_SCALAR;
+  if (!is_scalar && n->sum != SUM_ACCUMULATOR) return verify_fail(v, n, "it is not a sum in registers");
+  if (!(s->has_total || s->has_accumulator) || n->has_totals != s->has_total)
+    return verify_fail(v, n, "the sum has not begun");
+  if ((s->has_total ? s->total_depth : s->depth) != depth_of_end(v))
+    return verify_fail(v, n, "the sum begins in another loop");
+  if (s->has_total ? s->is_totalled || s->has_accumulator
+                   : s->is_accumulated || (s->accumulator->sum == SUM_SCALAR) != is_scalar)
+    return verify_fail(v, n, "the sum is finished before");
+  if (!has_operands(v, root - 1, s->has_total ? EFFECT_PREPARED : EFFECT_DONE))
+    return verify_fail(v, n, "its operands have not been added");
+  if (is_scalar && (n->count || n->is_row || n->is_vector || n->part != PART_ONLY))
+    return verify_fail(v, n, "it has no lanes");
+  if (!is_scalar && !verify_done_form(v, n)) return false;
+  if (s->has_total) s->is_totalled = true;
+  else s->is_accumulated = true;
+  s->is_ever_done = true;
+  return verify_define(v, n, n->expr, n->is_row ? FORM_ROWS : n->is_vector ? FORM_VECTOR : FORM_SCALAR);
+}
+
+// Partial sums of blocks
+
+static bool close_held(Verifying *v, uint32_t access) {
+  if (!v->memory[access].is_held) return true;
+  return verify_fail(v, v->memory[access].hold, "the held vector is not stored again");
+}
+
+static bool verify_held(Verifying *v, const LoopNode *n) {
+  if (!part_root(v, n) || !verify_part_address(v, n)) return false;
+  if (v->lanes < 0 || n->is_f64 != is_part_f64(v, n->access)) return verify_fail(v, n, "its type is not the sum's");
+  if (v->lanes == OUTER && n->is_part) return verify_fail(v, n, "each lane has its own, of which all are there");
+  if (v->lanes != OUTER && !verify_lanes(v, n)) return false;
+  return verify_has_axes(v, n, access_axes(v->k, &v->k->accesses[n->access]), true);
+}
+
+bool verify_hold(Verifying *v, const LoopNode *n) {
+  if (!verify_held(v, n)) return false;
+  Memory *m = &v->memory[n->access];
+  if (m->is_held) return verify_fail(v, n, "the vector is held already");
+  m->hold = n;
+  m->is_held = true;
+  return scope_add(v, NULL, close_held, n->access);
+}
+
+bool verify_release(Verifying *v, const LoopNode *n) {
+  if (!verify_held(v, n)) return false;
+  Memory *m = &v->memory[n->access];
+  if (!m->is_held || !index_equals(m->hold->address.index, n->address.index))
+    return verify_fail(v, n, "it is not the held vector");
+  if (!v->count[effect_of(v->root_of_access[n->access] - 1, EFFECT_DONE)])
+    return verify_fail(v, n, "nothing has been added to it");
+  m->is_held = false;
+  return true;
+}
+
+static const Index *parts_count(Verifying *v, AccessId id, int64_t times) {
+  const AxisSet axes = access_axes(v->k, &v->k->accesses[id]);
+  return index_number(&v->b, axes_nelems(v->k, axes) * times, axes_powers(v->k, axes));
+}
+
+bool verify_parts(Verifying *v, const LoopNode *n) {
+  if (!part_root(v, n)) return false;
+  Memory *m = &v->memory[n->access];
+  if (!v->is_block || m->has_parts) return verify_fail(v, n, "they are declared twice");
+  if (n->is_vector != v->plan->is_across || (n->flag && n->flag != FLAG_HAS_SUMS))
+    return verify_fail(v, n, "they are not where the loop has them");
+  if (!index_equals(n->value, parts_count(v, n->access, n->is_vector ? LANES : 1)))
+    return verify_fail(v, n, "their number is wrong");
+  return scope_add(v, &m->has_parts, NULL, 0);
+}
+
+// The loop around it goes over all elements.
+static bool verify_elements(Verifying *v, const LoopNode *n, const Index *count) {
+  const Frame *f = v->nframes == 1 ? &v->frames[0] : NULL;
+  const bool is_all = f && f->node->var.kind == VAR_ELEMENT && index_equals(f->node->end, count);
+  return is_all || verify_fail(v, n, "it is not done for each element");
+}
+
+bool verify_clear(Verifying *v, const LoopNode *n) {
+  const uint32_t root = part_root(v, n);
+  if (!root || !verify_elements(v, n, parts_count(v, n->access, v->plan->is_across ? LANES : 1))) return false;
+  const Memory *m = &v->memory[n->access];
+  const Index *at = n->address.index;
+  if (!m->has_parts) return verify_fail(v, n, "it is not declared");
+  if (n->is_f64 != (!v->plan->is_across && v->k->accesses[n->access].type == TYPE_F64))
+    return verify_fail(v, n, "its type is not the sum's");
+  if (n->address.base != BASE_PART || n->address.access != n->access || !at || at->op != INDEX_VAR ||
+      at->var.kind != VAR_ELEMENT)
+    return verify_fail(v, n, "its address is not that of its element");
+  if (m->may_be_null && !is_guarded(v, FLAG_HAS_PART, n->access))
+    return verify_fail(v, n, "it is not guarded, though its output may be unwanted");
+  if (n->reduction != part_memory(v, n->access)->reduction) return verify_fail(v, n, "it begins with another identity");
+  return effect_do(v, n, effect_of(root - 1, EFFECT_PREPARED));
+}
+
+bool verify_lane_part(Verifying *v, const LoopNode *n) {
+  const uint32_t root = part_root(v, n);
+  if (!root || !verify_elements(v, n, parts_count(v, n->access, 1))) return false;
+  if (!v->count[effect_of_step(v)] || !v->plan->is_across) return verify_fail(v, n, "no step has run before");
+  if (!verify_index(v, n, n->value) || !verify_index(v, n, n->address.index)) return false;
+  Linear from, to, lanes = linear_of(v, n->value), is = linear_of(v, n->address.index);
+  const AxisSet axes = access_axes(v->k, &v->k->accesses[n->access]);
+  from.nterms = to.nterms = 0;
+  linear_add_var(&from, VAR_ELEMENT, 0, LANES, 0);
+  linear_add_var(&to, VAR_ELEMENT, 0, 1, 0);
+  linear_add_var(&to, VAR_BLOCK, 0, axes_nelems(v->k, axes), axes_powers(v->k, axes));
+  if (n->address.base != BASE_TENSOR || n->address.access != n->access || !linear_equals(&lanes, &from) ||
+      !linear_equals(&is, &to))
+    return verify_fail(v, n, "its address is not that of its element");
+  if (n->reduction != part_memory(v, n->access)->reduction)
+    return verify_fail(v, n, "lanes are combined by another operator");
+  return effect_do(v, n, effect_of(root - 1, EFFECT_LEFT));
+}

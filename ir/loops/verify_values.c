@@ -1,0 +1,309 @@
+// Values, and the memory that they come from and go to.
+#include "ir/loops/verifying.h"
+
+// Values of expressions
+
+bool verify_operand(Verifying *v, const LoopNode *n, ExprId id, bool is_vector) {
+  if (!id) return verify_fail(v, n, "it has no operand");
+  const Form form = v->t->form[id];
+  if (form == FORM_NUMBER) return true;
+  if (!v->made[id].is_made) return verify_fail_expr(v, n, id, "is not computed before");
+  if (form == FORM_VECTOR && !is_vector) return verify_fail_expr(v, n, id, "is a vector where a scalar is wanted");
+  if (form == FORM_ROWS && v->range[OUTER].start.kind != VAR_ROW)
+    return verify_fail_expr(v, n, id, "is a row's own, outside of a loop over rows");
+  return true;
+}
+
+// What a row has of its own is there for all later loops over rows: it lies in room made before.
+bool verify_define(Verifying *v, const LoopNode *n, ExprId id, Form form) {
+  if (!id) return verify_fail(v, n, "there is no such expression");
+  Made *made = &v->made[id];
+  if (v->t->form[id] != form) return verify_fail_expr(v, n, id, "has another form");
+  if (made->is_made) return verify_fail_expr(v, n, id, "is made twice");
+  if (form != FORM_ROWS || n->kind != NODE_LET) return scope_add(v, &made->is_made, NULL, 0);
+  if (!made->has_room) return verify_fail_expr(v, n, id, "is not declared for each row");
+  if (v->range[OUTER].start.kind != VAR_ROW || v->nguards)
+    return verify_fail(v, n, "it is not in an unconditional loop over rows");
+  made->is_made = true;
+  return true;
+}
+
+// Places
+
+// Elements from the first one that the access reaches; of a mask, as many bytes.
+Linear access_index(const Verifying *v, AccessId id, AxisSet axes) {
+  const Access *a = &v->k->accesses[id];
+  const int bits = access_is_mask(a) ? v->vector : -1; // the axis along which there is a bit each
+  Linear l;
+  l.nterms = 0;
+  linear_add_number(&l, a->offset, a->offset_powers);
+  for (int axis = 0; axis < v->k->naxes; axis++)
+    if (axes >> axis & 1)
+      linear_add(&l, (Term){.number = a->stride[axis],
+                            .powers = a->stride_powers[axis],
+                            .var = {VAR_AXIS, (uint32_t)axis},
+                            .divisor = axis == bits ? 8 : 1});
+  return l;
+}
+
+static void add_linear(Linear *l, const Linear *other) {
+  if (other->nterms < 0) l->nterms = -1;
+  for (int i = 0; i < other->nterms; i++) linear_add(l, other->terms[i]);
+}
+
+// Whether what the access reaches along these axes lies inside of its memory. Masks are counted in bits, vectors of
+// them being whole.
+static bool verify_inside(Verifying *v, const LoopNode *n, AccessId id, AxisSet axes, int64_t nelems, Powers powers) {
+  const Kernel *k = v->k;
+  const Access *a = &k->accesses[id];
+  const int64_t unit = access_is_mask(a) ? 8 : 1;
+  Linear beyond;
+  beyond.nterms = 0;
+  linear_add_number(&beyond, a->offset * unit, a->offset_powers);
+  linear_add_number(&beyond, 1, 0);
+  linear_add_number(&beyond, -nelems * unit, powers);
+  for (int axis = 0; axis < k->naxes; axis++) {
+    if (!(axes >> axis & 1) || !a->stride[axis]) continue;
+    if (!k->axes[axis].extent) return true; // nothing is reached
+    const bool is_bits = access_is_mask(a) && axis == v->vector;
+    const int64_t extent = k->axes[axis].extent, stride = a->stride[axis] * (is_bits ? 1 : unit);
+    const bool is_whole = kernel_factor(k, extent, k->axes[axis].powers) % LANES == 0;
+    if (is_bits && !is_whole && k->axes[axis].powers)
+      return verify_fail(v, n, "a row of its mask may end within a byte");
+    const int64_t reached = is_bits ? (extent + LANES - 1) / LANES * LANES : extent;
+    linear_add_number(&beyond, reached * stride, k->axes[axis].powers + a->stride_powers[axis]);
+    linear_add_number(&beyond, -stride, a->stride_powers[axis]);
+  }
+  return linear_is_never_positive(k, &beyond) || verify_fail(v, n, "it goes beyond its tensor");
+}
+
+// Loads at computed places are bounded by the operator that computes them.
+bool verify_memory(Verifying *v, const LoopNode *n, AccessId id) {
+  const Access *a = &v->k->accesses[id];
+  const bool is_computed = n->kind == NODE_LET && v->k->exprs[n->expr].op == EXPR_LOAD && v->k->exprs[n->expr].args[0];
+  Memory *m = &v->memory[id];
+  if (m->is_inside || is_computed || a->type == TYPE_NONE) return true;
+  m->is_inside = true;
+  if (m->is_own) return verify_inside(v, n, id, v->inner, m->room_nelems, 0);
+  if (a->value) return verify_inside(v, n, id, ~0U, shape_nelems(&a->value->shape), shape_powers(&a->value->shape));
+  const Temporary *t = &v->k->temporaries[a->temporary];
+  return t->reduction != EXPR_NONE || verify_inside(v, n, id, ~0U, t->nelems, t->powers);
+}
+
+// Where the elements begin that the address counts from.
+bool verify_base(Verifying *v, const LoopNode *n, const Address *at, Linear *base) {
+  base->nterms = 0;
+  if (at->base != BASE_POINTER) return !at->is_row || verify_fail(v, n, "its base does not differ by row");
+  const Memory *m = &v->memory[at->access];
+  if (!m->has_pointer) return verify_fail(v, n, "its pointer is not set");
+  if (m->is_pointer_row != at->is_row)
+    return verify_fail(v, n, "its pointer differs by row and its address does not, or the reverse");
+  if (at->is_row && v->range[OUTER].start.kind != VAR_ROW) return verify_fail(v, n, "it is not in a loop over rows");
+  if (m->pointer) *base = *m->pointer;
+  return true;
+}
+
+static bool verify_address(Verifying *v, const LoopNode *n, AccessId id, const Address *at, const Linear *expected) {
+  Linear is;
+  if (at->access != id || (at->base != BASE_TENSOR && at->base != BASE_POINTER))
+    return verify_fail(v, n, "its address is not in its tensor");
+  if (!verify_index(v, n, at->index) || !verify_base(v, n, at, &is)) return false;
+  const Linear index = linear_of(v, at->index);
+  add_linear(&is, &index);
+  return linear_equals(&is, expected) || verify_fail(v, n, "its address is not that of its element");
+}
+
+bool verify_access(Verifying *v, const LoopNode *n, AccessId id, const Address *at) {
+  const Linear expected = access_index(v, id, v->memory[id].is_own ? v->inner : ~0U);
+  return verify_address(v, n, id, at, &expected) && verify_memory(v, n, id);
+}
+
+bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id) {
+  const Access *a = &v->k->accesses[id];
+  const int axis = loop_lane_axis(v->plan);
+  const Index *stride = index_number(&v->b, a->stride[axis], a->stride_powers[axis]);
+  return index_equals(n->step, stride) || verify_fail(v, n, "its step is not the stride from lane to lane");
+}
+
+bool verify_lanes(Verifying *v, const LoopNode *n) {
+  if (n->is_part && !is_in_part(v)) return verify_fail(v, n, "it is of some lanes where all are there");
+  return n->is_part || !is_in_part(v) || n->load == LOAD_KEPT ||
+         verify_fail(v, n, "it is of all lanes where only some are there");
+}
+
+// An element of the step's copy of rows across lanes, or of what it keeps of a vector for later sweeps.
+static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, int64_t lanes_apart, Linear *is) {
+  if (at->is_row) return verify_fail(v, n, "its base does not differ by row");
+  if (!verify_index(v, n, at->index)) return false;
+  *is = linear_of(v, at->index);
+  Linear expected;
+  expected.nterms = 0;
+  linear_add_var(&expected, VAR_AXIS, (uint32_t)v->vector, lanes_apart, 0);
+  if (v->range[OUTER].start.kind == VAR_ROW) {
+    int64_t row = 0;
+    for (int i = 0; i < is->nterms; i++)
+      if (is->terms[i].var.kind == VAR_ROW) row = is->terms[i].number;
+    linear_add_var(&expected, VAR_ROW, 0, row, 0);
+  }
+  return linear_equals(is, &expected) || verify_fail(v, n, "its address is not that of its vector");
+}
+
+// Loads
+
+bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *at) {
+  Linear is;
+  const Memory *m = &v->memory[id];
+  if (at->base != BASE_ROWS || at->access != id || !m->has_copy) return verify_fail(v, n, "its copy is not declared");
+  if (v->lanes != OUTER || is_in_part(v)) return verify_fail(v, n, "rows do not lie in lanes here");
+  return verify_lane_0(v, n, at, LANES, &is);
+}
+
+int find_reused(const Verifying *v, ExprId id) {
+  for (int i = 0; i < v->plan->nreused; i++)
+    if (v->plan->reused[i].expr == id) return i;
+  return -1;
+}
+
+bool verify_kept(Verifying *v, const LoopNode *n, Linear *address) {
+  const int reused = find_reused(v, n->expr);
+  if (reused < 0 || n->address.base != BASE_KEPT || n->address.expr != n->expr || !v->kept[reused].has_room)
+    return verify_fail_expr(v, n, n->expr, "has no declared room");
+  return verify_lane_0(v, n, &n->address, v->plan->is_across ? LANES : 1, address);
+}
+
+static bool verify_load_kept(Verifying *v, const LoopNode *n) {
+  Linear address;
+  if (!verify_kept(v, n, &address)) return false;
+  const int reused = find_reused(v, n->expr);
+  const KeptState *kept = &v->kept[reused];
+  if (!v->count[effect_of_kept(v, reused)] || is_in_frame(v, kept->serial))
+    return verify_fail_expr(v, n, n->expr, "is not kept by an earlier sweep");
+  return linear_equals(&address, kept->address) || verify_fail(v, n, "it was kept at another address");
+}
+
+static bool verify_load(Verifying *v, const LoopNode *n, const Expr *e) {
+  const Access *a = &v->k->accesses[e->access];
+  const uint32_t root = v->root_of_access[e->access];
+  const int lane_axis = loop_lane_axis(v->plan);
+  if (root && v->plan->roots[root - 1].kind == ROOT_STORE && !v->count[effect_of(root - 1, EFFECT_DONE)])
+    return verify_fail(v, n, "it loads what a later node stores");
+  if (e->args[0] && !verify_operand(v, n, e->args[0], n->load == LOAD_GATHERED)) return false;
+  if (n->load == LOAD_COPIED)
+    return verify_copied(v, n, e->access, &n->address) &&
+           ((v->memory[e->access].is_copied && !is_in_frame(v, v->memory[e->access].copy_serial)) ||
+            verify_fail(v, n, "its rows are not copied before"));
+  if (!verify_access(v, n, e->access, &n->address)) return false;
+  if (!n->is_vector) return n->load == LOAD_ELEMENT || verify_fail(v, n, "it does not load one element");
+  const bool is_bits = access_is_mask(a) && v->lanes == v->vector;
+  if (is_bits)
+    return (n->load == LOAD_DENSE && v->range[v->vector].is_aligned) ||
+           verify_fail(v, n, "its bits begin within a byte");
+  if (n->load == LOAD_SPREAD) return !a->stride[lane_axis] || verify_fail(v, n, "it is not the same in all lanes");
+  if (n->load == LOAD_GATHERED ? !e->args[0] : (n->load == LOAD_DENSE) != (a->stride[lane_axis] == 1))
+    return verify_fail(v, n, "its lanes are dense where it says strided, or the reverse");
+  if (n->load != LOAD_DENSE && n->load != LOAD_STRIDED && n->load != LOAD_GATHERED)
+    return verify_fail(v, n, "a vector cannot be loaded like that");
+  return verify_lane_step(v, n, e->access);
+}
+
+static bool verify_coordinate(Verifying *v, const LoopNode *n, const Expr *e) {
+  const int axis = __builtin_ctz(e->axes);
+  if (!n->is_vector)
+    return var_state(v, (Var){VAR_AXIS, (uint32_t)axis})->is_set || verify_fail(v, n, "its axis has no index");
+  Linear is = linear_of(v, n->value), expected = {0};
+  linear_add_var(&expected, VAR_AXIS, (uint32_t)axis, 1, 0);
+  return (verify_index(v, n, n->value) && axis == loop_lane_axis(v->plan) && linear_equals(&is, &expected)) ||
+         verify_fail(v, n, "it is not the index on its axis");
+}
+
+static bool verify_operands(Verifying *v, const LoopNode *n, const Expr *e) {
+  const bool is_vector = n->is_vector && e->op != EXPR_IS_KEPT;
+  for (int a = 0; a < expr_info[e->op].narguments; a++)
+    if (!verify_operand(v, n, e->args[a], is_vector)) return false;
+  if (e->op != EXPR_IS_KEPT) return true;
+  return verify_access(v, n, e->access, &n->address) && (!n->is_vector || verify_lane_step(v, n, e->access));
+}
+
+bool verify_let(Verifying *v, const LoopNode *n) {
+  if (!n->expr) return verify_fail(v, n, "there is no such expression");
+  const Expr *e = &v->k->exprs[n->expr];
+  if (n->is_vector && !verify_lanes(v, n)) return false;
+  if (!n->is_vector && n->is_part) return verify_fail(v, n, "a scalar has no lanes");
+  if (expr_has_access(e) && n->load != LOAD_KEPT && n->access != e->access)
+    return verify_fail(v, n, "it accesses another tensor");
+  if (!verify_has_axes(v, n, e->axes, n->is_vector)) return false;
+  bool ok;
+  if (expr_is_reduction(e) || e->op == EXPR_COMBINE) ok = verify_fail(v, n, "a sum is not computed by one node");
+  else if (n->load == LOAD_KEPT) ok = verify_load_kept(v, n);
+  else if (e->op == EXPR_LOAD) ok = verify_load(v, n, e);
+  else if (n->load) ok = verify_fail(v, n, "it is loaded though it is computed");
+  else if (e->op == EXPR_INDEX) ok = verify_coordinate(v, n, e);
+  else ok = verify_operands(v, n, e);
+  return ok && verify_define(v, n, n->expr, n->is_row ? FORM_ROWS : n->is_vector ? FORM_VECTOR : FORM_SCALAR);
+}
+
+// The partial results of all blocks of an iteration of the kept axes: those of a block lie together, blocks of such an
+// iteration one behind the other.
+static Linear partial_index(const Verifying *v, const Expr *e, AxisSet but) {
+  const Kernel *k = v->k;
+  const Loop *maker = &k->loops[e->loop];
+  const bool is_open = loop_has_open_chunks(k, maker);
+  const AxisSet own = access_axes(k, &k->accesses[e->access]);
+  Linear l = access_index(v, e->access, own & ~but);
+  linear_add_var(&l, VAR_PART, 0, axes_nelems(k, own), axes_powers(k, own));
+  AxisSet below = own;
+  for (int at = maker->nkept; at-- > 0; below |= 1U << maker->order[at]) {
+    const int axis = maker->order[at];
+    if (but >> axis & 1) continue;
+    linear_add(&l, (Term){.number = axes_nelems(k, below) * (is_open ? 1 : loop_nchunks(k, maker)),
+                          .powers = axes_powers(k, below),
+                          .of_loop = is_open ? INDEX_NCHUNKS : INDEX_NUMBER,
+                          .loop = is_open ? e->loop : 0,
+                          .var = {VAR_AXIS, (uint32_t)axis},
+                          .divisor = 1});
+  }
+  return l;
+}
+
+static bool verify_partial_address(Verifying *v, const LoopNode *n, const Expr *e) {
+  Linear expected = partial_index(v, e, 0), lane = expected;
+  VarState *part = var_state(v, (Var){VAR_PART, 0});
+  part->is_set = true;
+  const bool ok = verify_address(v, n, e->access, &n->address, &expected);
+  part->is_set = false;
+  if (!ok || !n->is_vector) return ok;
+  const Linear others = partial_index(v, e, 1U << v->vector); // the rest is what lanes are apart
+  for (int i = 0; i < others.nterms; i++) {
+    Term minus = others.terms[i];
+    minus.number = -minus.number;
+    linear_add(&lane, minus);
+  }
+  Linear step = linear_of(v, n->step);
+  for (int i = 0; i < lane.nterms; i++) lane.terms[i].var = (Var){VAR_NONE, 0};
+  if (!n->step || !linear_equals(&step, &lane))
+    return verify_fail(v, n, "its step is not the stride from lane to lane");
+  return n->is_strided == !index_is(n->step, 1) ||
+         verify_fail(v, n, "its lanes are dense where it says strided, or the reverse");
+}
+
+bool verify_combine(Verifying *v, const LoopNode *n) {
+  const Kernel *k = v->k;
+  const Expr *e = &k->exprs[n->expr];
+  if (!n->expr || e->op != EXPR_COMBINE || n->access != e->access)
+    return verify_fail(v, n, "it does not combine partial sums");
+  if (e->loop >= (uint32_t)(v->plan - k->loops)) return verify_fail(v, n, "the partial sums are made by a later loop");
+  const Loop *maker = &k->loops[e->loop];
+  const Temporary *t = &k->temporaries[k->accesses[e->access].temporary];
+  const AxisSet own = access_axes(k, &k->accesses[e->access]);
+  if (n->reduction != t->reduction || !n->is_f64) return verify_fail(v, n, "it combines them by another operator");
+  if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
+  if (!verify_has_axes(v, n, e->axes, n->is_vector)) return false;
+  const Index *count = loop_has_open_chunks(k, maker) ? index_loop(&v->b, INDEX_NCHUNKS, e->loop)
+                                                      : number_index(v, loop_nchunks(k, maker));
+  if (loop_nblocks(k, maker) > 0 && !index_equals(n->end, count))
+    return verify_fail(v, n, "it does not combine all blocks'");
+  if (loop_nblocks(k, maker) * axes_nelems(k, own) > t->nelems || axes_powers(k, own) != t->powers)
+    return verify_fail(v, n, "it goes beyond its tensor");
+  if (!verify_partial_address(v, n, e) || (n->is_vector && !verify_lanes(v, n))) return false;
+  return verify_define(v, n, n->expr, n->is_vector ? FORM_VECTOR : FORM_SCALAR);
+}

@@ -1,0 +1,304 @@
+// The verifier of loops' trees on trees of many graphs: none is refused as recipes make it, and each is without any of
+// its nodes, or with any field of a node changed, but for those that the tables below list.
+#include "ir/loops/print.h"
+#include "tests/random_graph.h"
+#include "tests/unit/loop_trees.h"
+
+#include <glob.h>
+
+static void must_be_sound(LoopTree *t, Arena *arena, const char *what) {
+  (void)arena;
+  Text why;
+  text_init(&why, &system_allocator);
+  if (!loops_verify(t, &why)) fail_msg("%s: %s", what, text_string(&why));
+  text_deinit(&why);
+}
+
+// What recipes make
+
+static void set_randomly(ScheduleOverrides *overrides, uint64_t seed) {
+  uint64_t random = seed;
+  for (int key = 0; key < SCHEDULE_KEYS; key++) {
+    const ScheduleKeyInfo *info = &schedule_keys[key];
+    const int64_t most = info->most < 200 ? info->most : 200;
+    if (!random_chance(&random, 30)) continue;
+    overrides->key[key].is_set = true;
+    overrides->key[key].value = info->least + (int64_t)random_below(&random, (size_t)(most - info->least + 1));
+  }
+}
+
+// Makes one extent a dim, wherever it is; false where the graph then is none.
+static bool open_extent(Graph *g, uint64_t seed, Diagnostics *d) {
+  uint64_t random = seed;
+  if (!g->ninputs) return false;
+  const Shape *s = &g->inputs[random_below(&random, g->ninputs)]->shape;
+  const int64_t extent = s->rank > 0 ? s->extent[random_below(&random, (size_t)s->rank)].value : 0;
+  Dim *dim = ARENA_NEW(&g->arena, Dim);
+  Dim **dims = ARENA_ARRAY(&g->arena, Dim *, 1);
+  if (extent < 2 || !dim || !dims || g->ndims) return false;
+  *dim = (Dim){.name = "N", .value = extent};
+  dims[0] = dim;
+  g->dims = dims;
+  g->ndims = g->dims_capacity = 1;
+  for (size_t i = 0; i < g->nvalues; i++)
+    for (int axis = 0; axis < g->values[i]->shape.rank; axis++) {
+      Extent *e = &g->values[i]->shape.extent[axis];
+      if (g->values[i]->producer) *e = EXTENT_UNKNOWN;
+      else if (e->value == extent) *e = (Extent){dim, -1};
+    }
+  return graph_infer(g, d);
+}
+
+// Of a quarter of the seeds open graphs; every other one with a schedule that is set at random.
+static bool with_random_trees(uint64_t seed, TreeTest test) {
+  const RandomGraphOptions options = {
+      .most_nodes = 16, .most_nelems = seed % 3 ? 2000 : 200000, .is_focused = seed % 5 == 0};
+  Lowered l;
+  char what[32];
+  begin(&l);
+  if (seed % 2) set_randomly(&l.overrides, seed);
+  snprintf(what, sizeof what, "seed %llu", (unsigned long long)seed);
+  Graph *g = random_graph(&system_allocator, seed, &options, &l.d);
+  const bool is_open = seed % 4 > 1 && g && open_extent(g, seed, &l.d);
+  if (is_open || seed % 4 < 2) lower_graph(&l, g, is_open, seed % 8 == 7);
+  else l.g = g;
+  const bool has_open = is_open && l.p;
+  for_each_tree(&l, what, test);
+  deinit(&l);
+  return has_open;
+}
+
+// Of graphs with the extents that they have, and with open ones.
+static size_t with_trees_of(const char *pattern, TreeTest test) {
+  glob_t files = {0};
+  size_t count = 0;
+  assert_int_equal(glob(pattern, 0, NULL, &files), 0);
+  for (size_t i = 0; i < files.gl_pathc; i++)
+    for (int is_open = 0; is_open < 2; is_open++) {
+      Lowered l;
+      begin(&l);
+      lower_graph(&l, yaml_read_file(&system_allocator, files.gl_pathv[i], &l.d), is_open, false);
+      count += for_each_tree(&l, files.gl_pathv[i], test);
+      deinit(&l);
+    }
+  globfree(&files);
+  return count;
+}
+
+static void trees_of_the_repository_are_sound(void **state) {
+  (void)state;
+  static const char *const patterns[] = {"tests/golden/*/*.yaml", "models/*.yaml", "models/bench/*.yaml"};
+  size_t count = 0;
+  for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) count += with_trees_of(patterns[i], must_be_sound);
+  assert_true(count > 400);
+}
+
+static void random_trees_are_sound(void **state) {
+  (void)state;
+  enum { COUNT = 1500 };
+  size_t nopen = 0;
+  for (uint64_t seed = 0; seed < COUNT; seed++) nopen += with_random_trees(seed, must_be_sound);
+  assert_true(nopen > COUNT / 20);
+}
+
+// Nodes
+
+// Nodes without which a tree does the same, if more slowly.
+static const struct Spare {
+  LoopNodeKind kind;
+  VarKind var;          // VAR_NONE: any
+  bool is_behind_whole; // behind a loop over whole steps, which may leave nothing
+} spares[] = {
+    {NODE_COMMENT, VAR_NONE},   {NODE_UNUSED, VAR_NONE},
+    {NODE_PREFETCH, VAR_NONE},  {NODE_FOR, VAR_OUTER}, // several rows at once: the loop behind it takes one by one
+    {NODE_FOR, VAR_LANE, true},
+};
+
+static bool is_spare(const LoopNode *before, const LoopNode *n) {
+  const bool is_behind = before && before->kind == NODE_FOR && before->is_whole;
+  for (size_t i = 0; i < sizeof spares / sizeof *spares; i++)
+    if (n->kind == spares[i].kind && (!spares[i].var || n->var.kind == spares[i].var) &&
+        is_behind >= spares[i].is_behind_whole)
+      return true;
+  return false;
+}
+
+// Refused, after saying why.
+static void must_be_wrong(const LoopTree *t, const LoopNode *n, const char *what, const char *how) {
+  Text why;
+  text_init(&why, &system_allocator);
+  if (loops_verify(t, &why)) {
+    loops_print_node(t, n, &why);
+    fail_msg("%s: accepted though %s: %s", what, how, text_string(&why));
+  }
+  assert_true(why.nbytes > 0 && !why.out_of_memory);
+  text_deinit(&why);
+}
+
+static void delete_each(const LoopTree *t, LoopNode **link, const char *what) {
+  const LoopNode *before = NULL;
+  for (; *link; before = *link, link = &(*link)->next) {
+    LoopNode *n = *link;
+    *link = n->next;
+    if (!is_spare(before, n)) must_be_wrong(t, n, what, "it is not there");
+    *link = n;
+    delete_each(t, &n->body, what);
+    delete_each(t, &n->otherwise, what);
+  }
+}
+
+// Of loops over nothing much is idle.
+static bool has_elements(const LoopTree *t) {
+  return axes_nelems(t->k, loop_inner_axes(t->plan) | loop_outer_axes(t->plan)) != 0;
+}
+
+static void delete_nodes(LoopTree *t, Arena *arena, const char *what) {
+  (void)arena;
+  if (!has_elements(t)) return;
+  delete_each(t, &t->step, what);
+  delete_each(t, &t->rest, what);
+  delete_each(t, &t->block, what);
+}
+
+// Fields
+
+typedef enum FieldType { FIELD_BOOL, FIELD_INT, FIELD_INT64, FIELD_INDEX } FieldType;
+
+#define FIELD(type, name)                                                                                              \
+  { #name, type, offsetof(LoopNode, name) }
+static const struct Field {
+  const char *name;
+  FieldType type;
+  size_t offset;
+} fields[] = {
+    FIELD(FIELD_INDEX, value),      FIELD(FIELD_INDEX, end),          FIELD(FIELD_INDEX, step),
+    FIELD(FIELD_INDEX, test),       FIELD(FIELD_INDEX, bound),        FIELD(FIELD_INDEX, address.index),
+    FIELD(FIELD_BOOL, is_whole),    FIELD(FIELD_BOOL, is_vector),     FIELD(FIELD_BOOL, is_row),
+    FIELD(FIELD_BOOL, is_part),     FIELD(FIELD_BOOL, is_written),    FIELD(FIELD_BOOL, is_strided),
+    FIELD(FIELD_BOOL, is_f64),      FIELD(FIELD_BOOL, is_widened),    FIELD(FIELD_BOOL, is_fused),
+    FIELD(FIELD_BOOL, has_totals),  FIELD(FIELD_BOOL, is_tile),       FIELD(FIELD_BOOL, is_peeled),
+    FIELD(FIELD_INT, var.kind),     FIELD(FIELD_INT, flag),           FIELD(FIELD_INT, access),
+    FIELD(FIELD_INT, address.base), FIELD(FIELD_INT, address.access), FIELD(FIELD_INT, room),
+    FIELD(FIELD_INT, expr),         FIELD(FIELD_INT, load),           FIELD(FIELD_INT, sum),
+    FIELD(FIELD_INT, part),         FIELD(FIELD_INT, count),          FIELD(FIELD_INT, reduction),
+    FIELD(FIELD_INT64, nelems),
+};
+
+// What of a node says what is done. Not here: what is a matter of speed alone, or of no matter to some nodes of the
+// kind.
+static const char *const matters[NODE_FENCE + 1] = {
+    [NODE_COUNTER] = "value var.kind",
+    [NODE_ADVANCE] = "value var.kind",
+    [NODE_FOR] = "value end step bound is_whole var.kind",
+    [NODE_IF] = "test",
+    [NODE_FLAG] = "flag access is_peeled",
+    [NODE_POINTER] = "address.index address.base address.access access is_row is_written",
+    [NODE_ROOM] = "room nelems",
+    [NODE_LET] = "address.index is_vector is_row expr",
+    [NODE_COMBINE] = "address.index address.base address.access access end step is_vector is_f64 reduction expr",
+    [NODE_SUM] = "is_row is_f64 sum count reduction expr",
+    [NODE_UPDATE] = "address.index is_vector is_f64 is_widened is_fused sum part reduction expr",
+    [NODE_RUN_DONE] = "is_row is_f64 part count reduction expr",
+    [NODE_SUM_DONE] = "is_row part count is_vector has_totals sum reduction expr",
+    [NODE_HOLD] = "address.index address.base address.access access is_part is_f64",
+    [NODE_RELEASE] = "address.index address.base address.access access is_part is_f64",
+    [NODE_STORE] = "address.index address.base address.access access is_vector expr",
+    [NODE_KEEP] = "address.index address.base expr",
+    [NODE_LOAD_ROWS] = "step nelems access",
+    [NODE_STORE_ROWS] = "step nelems access",
+    [NODE_LOAD_COLUMN] = "value address.index address.base address.access access",
+    [NODE_TO_LINE] = "address.index var.kind",
+    [NODE_PARTS] = "value is_vector access",
+    [NODE_CLEAR] = "address.index is_f64 access reduction",
+    [NODE_STEP] = "value is_part is_tile",
+    [NODE_LANE_PART] = "value address.index access reduction",
+};
+
+static bool is_word_of(const char *words, const char *word) {
+  const size_t nbytes = strlen(word);
+  for (const char *at = words; at && (at = strstr(at, word)) != NULL; at += nbytes)
+    if ((at == words || at[-1] == ' ') && (!at[nbytes] || at[nbytes] == ' ')) return true;
+  return false;
+}
+
+static void spoil_index(const LoopTree *t, const LoopNode *n, Index *i, const char *what, const char *how) {
+  if (!i) return;
+  const Index before = *i;
+  switch (i->op) {
+  case INDEX_NUMBER: i->number++; break;
+  case INDEX_VAR: *i = (Index){.op = INDEX_NUMBER, .number = 3}; break;
+  case INDEX_BLOCK_LENGTH: i->op = INDEX_NCHUNKS; break;
+  case INDEX_NCHUNKS: i->op = INDEX_BLOCK_LENGTH; break;
+  case INDEX_CHOOSE: i->args[1] = before.args[2], i->args[2] = before.args[1]; break;
+  default: i->op = i->op == INDEX_ADD ? INDEX_SUBTRACT : INDEX_ADD;
+  }
+  must_be_wrong(t, n, what, how);
+  *i = before;
+  for (int a = 0; a < 3; a++) spoil_index(t, n, (Index *)i->args[a], what, how);
+}
+
+// A copy, as nodes share indices.
+static Index *copy_index(Arena *arena, const Index *i) {
+  Index *copy = i ? ARENA_NEW(arena, Index) : NULL;
+  if (!copy) return NULL;
+  *copy = *i;
+  for (int a = 0; a < 3; a++) copy->args[a] = copy_index(arena, i->args[a]);
+  return copy;
+}
+
+static void spoil_field(const LoopTree *t, LoopNode *n, const struct Field *f, Arena *arena, const char *what) {
+  const LoopNode before = *n;
+  char *at = (char *)n + f->offset;
+  if (f->type == FIELD_INDEX) {
+    const Index **index = (const Index **)at;
+    Index *copy = copy_index(arena, *index);
+    *index = copy;
+    spoil_index(t, n, copy, what, f->name);
+  } else {
+    if (f->type == FIELD_BOOL) *(bool *)at = !*(bool *)at;
+    else if (f->type == FIELD_INT64) --*(int64_t *)at;
+    else ++*(int *)at;
+    must_be_wrong(t, &before, what, f->name);
+  }
+  *n = before;
+}
+
+static void spoil_each(const LoopTree *t, LoopNode *n, Arena *arena, const char *what) {
+  for (; n; n = n->next) {
+    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
+      if (is_word_of(matters[n->kind], fields[f].name)) spoil_field(t, n, &fields[f], arena, what);
+    spoil_each(t, n->body, arena, what);
+    spoil_each(t, n->otherwise, arena, what);
+  }
+}
+
+static void spoil_fields(LoopTree *t, Arena *arena, const char *what) {
+  if (!has_elements(t)) return;
+  spoil_each(t, t->step, arena, what);
+  spoil_each(t, t->rest, arena, what);
+  spoil_each(t, t->block, arena, what);
+}
+
+static void each_node_matters(void **state) {
+  (void)state;
+  enum { COUNT = 300 };
+  for (uint64_t seed = 0; seed < COUNT; seed++) with_random_trees(seed, delete_nodes);
+  with_trees_of("models/*.yaml", delete_nodes);
+}
+
+static void each_field_matters(void **state) {
+  (void)state;
+  enum { COUNT = 120 };
+  for (uint64_t seed = 0; seed < COUNT; seed++) with_random_trees(seed, spoil_fields);
+  with_trees_of("models/*.yaml", spoil_fields);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(trees_of_the_repository_are_sound),
+      cmocka_unit_test(random_trees_are_sound),
+      cmocka_unit_test(each_node_matters),
+      cmocka_unit_test(each_field_matters),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,325 @@
+// The verifier of loops' trees: what is spoilt on purpose is refused, and told. That no tree of a recipe is refused,
+// and that each node and field matters, is what loops_mutation_test.c is for.
+#include "tests/unit/loop_trees.h"
+
+#define HEAD "format: ngrad/1\nname: test\n"
+
+static void must_be_sound(LoopTree *t, Arena *arena, const char *what) {
+  (void)arena;
+  Text why;
+  text_init(&why, &system_allocator);
+  if (!loops_verify(t, &why)) fail_msg("%s: %s", what, text_string(&why));
+  text_deinit(&why);
+}
+
+static void must_be_wrong(const LoopTree *t, const char *expected) {
+  Text why;
+  text_init(&why, &system_allocator);
+  if (loops_verify(t, &why)) fail_msg("accepted, expected %s", expected);
+  if (!strstr(text_string(&why), expected)) assert_string_equal(text_string(&why), expected);
+  text_deinit(&why);
+}
+
+// One tree, whose nodes are spoilt and mended
+
+typedef struct Tree {
+  Lowered l;
+  Arena arena;
+  LoopTree *t;
+} Tree;
+
+static Tree tree_of(const char *text, const char *const *schedule) {
+  Tree tree;
+  begin(&tree.l);
+  for (; schedule && *schedule; schedule++) assert_true(schedule_override(&tree.l.overrides, *schedule, &tree.l.d));
+  lower_graph(&tree.l, yaml_read(&system_allocator, "test.yaml", text, strlen(text), NULL, &tree.l.d), false, false);
+  arena_init(&tree.arena, &system_allocator);
+  tree.t = loop_tree(tree.l.p->kernels[0], 0, NULL, &tree.arena);
+  assert_non_null(tree.t);
+  must_be_sound(tree.t, &tree.arena, text);
+  return tree;
+}
+
+static void end(Tree *tree) {
+  must_be_sound(tree->t, &tree->arena, "mended");
+  arena_deinit(&tree->arena);
+  deinit(&tree->l);
+}
+
+// What leads to the nth node of a kind, in the order of the text.
+static LoopNode **find_link(LoopNode **link, LoopNodeKind kind, int *nth) {
+  LoopNode **found = NULL;
+  for (; *link && !found; link = &(*link)->next) {
+    if ((*link)->kind == kind && !(*nth)--) return link;
+    found = find_link(&(*link)->body, kind, nth);
+    if (!found) found = find_link(&(*link)->otherwise, kind, nth);
+  }
+  return found;
+}
+
+static LoopNode **link_to(LoopNode **nodes, LoopNodeKind kind, int nth) {
+  LoopNode **link = find_link(nodes, kind, &nth);
+  assert_non_null(link);
+  return link;
+}
+
+static LoopNode *node_of(LoopNode **nodes, LoopNodeKind kind, int nth) {
+  return *link_to(nodes, kind, nth);
+}
+
+static void must_be_needed(const LoopTree *t, LoopNode **link, const char *expected) {
+  LoopNode *n = *link;
+  *link = n->next;
+  must_be_wrong(t, expected);
+  *link = n;
+}
+
+static void must_be_done_once(const LoopTree *t, LoopNode *n, const char *expected) {
+  LoopNode twice = *n;
+  n->next = &twice;
+  must_be_wrong(t, expected);
+  n->next = twice.next;
+}
+
+// Rows of vectors with a rest, two at once; sums along rows, in runs, and over rows.
+static const char layer_norm_gradient[] =
+    HEAD "inputs:\n- {name: x, type: f32, shape: [40, 440]}\n- {name: dy, type: f32, shape: [40, 440]}\n"
+         "- {name: mean, type: f32, shape: [40]}\n- {name: variance, type: f32, shape: [40]}\n"
+         "- {name: gamma, type: f32, shape: [440]}\nnodes:\n"
+         "- {op: LayerNormBackward, inputs: [x, dy, mean, variance, gamma, ~], outputs: [dx, dgamma, dbeta]}\n"
+         "outputs: [dx, dgamma, dbeta]\n";
+
+static void spoilt_loops_are_found(void **state) {
+  (void)state;
+  Tree tree = tree_of(layer_norm_gradient, NULL);
+  LoopTree *t = tree.t;
+  LoopNode *runs = node_of(&t->step, NODE_FOR, 1);
+  assert_int_equal(runs->var.kind, VAR_RUN_BEGIN);
+  const LoopNode before = *runs;
+  runs->end = index_number(&(TreeBuilder){.arena = &tree.arena}, 441, 0);
+  must_be_wrong(t, "its runs do not go over all indices");
+  *runs = before;
+  LoopNode *whole = node_of(&runs->body, NODE_FOR, 0);
+  const LoopNode steps = *whole;
+  whole->step = index_number(&(TreeBuilder){.arena = &tree.arena}, 32, 0);
+  must_be_wrong(t, "it is not in a loop over vectors");
+  *whole = steps;
+  must_be_needed(t, link_to(&runs->body, NODE_IF, 0), "the rest behind whole steps is missing");
+  LoopNode *rows = node_of(&whole->body, NODE_FOR, 0);
+  rows->end = index_number(&(TreeBuilder){.arena = &tree.arena}, 2, 0);
+  must_be_wrong(t, "it does not go over all rows");
+  rows->end = node_of(&t->step, NODE_FOR, 0)->end;
+  must_be_needed(t, link_to(&t->block, NODE_FOR, 3), "the rest behind whole steps is missing");
+  end(&tree);
+}
+
+static void spoilt_sums_are_found(void **state) {
+  (void)state;
+  Tree tree = tree_of(layer_norm_gradient, NULL);
+  LoopTree *t = tree.t;
+  LoopNode *total = node_of(&t->step, NODE_SUM, 0), *sum = node_of(&t->step, NODE_SUM, 2);
+  assert_int_equal(sum->sum, SUM_ACCUMULATOR);
+  sum->count--;
+  must_be_wrong(t, "it does not have as many accumulators as the loop says");
+  sum->count++;
+  total->is_f64 = false;
+  must_be_wrong(t, "the number or the type of the totals is wrong");
+  total->is_f64 = true;
+  LoopNode *update = node_of(&t->step, NODE_UPDATE, 2);
+  assert_int_equal(update->sum, SUM_ACCUMULATOR);
+  update->part = PART_FIRST;
+  must_be_wrong(t, "it is added to another accumulator");
+  update->part = PART_ROW;
+  update->is_fused = false;
+  must_be_wrong(t, "it is fused where the loop says not, or the reverse");
+  update->is_fused = true;
+  must_be_done_once(t, update, "the sum expression");
+  must_be_done_once(t, update, "has been done before");
+  must_be_needed(t, link_to(&t->step, NODE_UPDATE, 6), "is not done here"); // of the rest
+  must_be_needed(t, link_to(&t->step, NODE_RUN_DONE, 0), "the sum is never finished");
+  LoopNode *runs = node_of(&t->step, NODE_FOR, 1);
+  const Index *step = runs->step;
+  runs->step = index_number(&(TreeBuilder){.arena = &tree.arena}, 192, 0);
+  must_be_wrong(t, "its run has no end");
+  runs->step = step;
+  Loop *plan = (Loop *)t->plan;
+  plan->runs.vector_run = 192;
+  must_be_wrong(t, "the runs are not as long as the loop says");
+  plan->runs.vector_run = 384;
+  end(&tree);
+}
+
+static void spoilt_partial_sums_are_found(void **state) {
+  (void)state;
+  Tree tree = tree_of(layer_norm_gradient, NULL);
+  LoopTree *t = tree.t;
+  must_be_needed(t, link_to(&t->step, NODE_HOLD, 0), "its partial sums are not in a register");
+  must_be_needed(t, link_to(&t->step, NODE_RELEASE, 1), "the held vector is not stored again");
+  must_be_needed(t, link_to(&t->block, NODE_CLEAR, 0), "partial sums are not cleared before it");
+  must_be_needed(t, link_to(&t->block, NODE_PARTS, 1), "it is not declared");
+  LoopNode *held = node_of(&t->step, NODE_UPDATE, 0);
+  held->is_f64 = true;
+  must_be_wrong(t, "it is added in the wrong type");
+  held->is_f64 = false;
+  end(&tree);
+}
+
+static void spoilt_values_are_found(void **state) {
+  (void)state;
+  Tree tree = tree_of(layer_norm_gradient, NULL);
+  LoopTree *t = tree.t;
+  LoopNode **rows = &node_of(&t->step, NODE_FOR, 0)->body;
+  LoopNode **link = link_to(rows, NODE_LET, 2), *first = *link, *second = first->next;
+  first->next = second->next; // sqrt(variance + epsilon) before the sum
+  second->next = first;
+  *link = second;
+  must_be_wrong(t, "is not computed before");
+  second->next = first->next;
+  first->next = second;
+  *link = first;
+  must_be_needed(t, link_to(&t->step, NODE_ROOM, 3), "is not declared for each row");
+  must_be_needed(t, link_to(rows, NODE_POINTER, 0), "dy[r] + i: its pointer is not set");
+  must_be_needed(t, link_to(&t->step, NODE_SUM_DONE, 0), "(sum sum_g) is not computed before");
+  must_be_done_once(t, first, "is made twice");
+  end(&tree);
+}
+
+static void spoilt_places_are_found(void **state) {
+  (void)state;
+  Tree tree = tree_of(layer_norm_gradient, NULL);
+  LoopTree *t = tree.t;
+  TreeBuilder b = {.arena = &tree.arena};
+  LoopNode *store = node_of(&t->step, NODE_STORE, 0);
+  const LoopNode before = *store;
+  store->address.index = index_of(&b, INDEX_ADD, store->address.index, index_number(&b, 1, 0));
+  must_be_wrong(t, "store dx to p_dx[r] + i + 1: its address is not that of its element");
+  *store = before;
+  store->is_part = true;
+  must_be_wrong(t, "it is of some lanes where all are there");
+  *store = before;
+  must_be_done_once(t, store, "the store of dx has been done before");
+  must_be_needed(t, link_to(&t->step, NODE_STORE, 1), "the store of dx is not done here"); // of the rest
+  Value *dx = (Value *)t->k->accesses[store->access].value;
+  dx->shape.extent[0].value = 39;
+  must_be_wrong(t, "it goes beyond its tensor");
+  dx->shape.extent[0].value = 40;
+  end(&tree);
+}
+
+static void spoilt_copies_are_found(void **state) {
+  (void)state;
+  Tree tree = tree_of(HEAD "inputs: [{name: x, type: f32, shape: [50, 7]}]\nnodes:\n"
+                           "- {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\noutputs: [y]\n",
+                      NULL);
+  LoopTree *t = tree.t;
+  must_be_needed(t, link_to(&t->step, NODE_KEEP, 0), "is not kept by an earlier sweep");
+  must_be_needed(t, link_to(&t->step, NODE_LOAD_ROWS, 0), "its rows are not copied before");
+  must_be_needed(t, link_to(&t->step, NODE_STORE_ROWS, 0), "the store of y is never done");
+  must_be_needed(t, link_to(&t->step, NODE_STORE, 0), "its rows are not all there");
+  must_be_needed(t, link_to(&t->block, NODE_IF, 0), "the rest behind whole steps is missing");
+  node_of(&t->step, NODE_ROOM, 0)->nelems--;
+  must_be_wrong(t, "it goes beyond its room");
+  node_of(&t->step, NODE_ROOM, 0)->nelems++;
+  node_of(&t->rest, NODE_LET, 0)->is_part = false;
+  must_be_wrong(t, "rest: vector x = load p_x + i by 7: it is of all lanes where only some are there");
+  node_of(&t->rest, NODE_LET, 0)->is_part = true;
+  end(&tree);
+}
+
+// Planes that begin within cache lines, and so are peeled; sums in groups of four vectors.
+static const char planes[] =
+    HEAD "inputs:\n- {name: x, type: f32, shape: [2, 8, 71, 71]}\n- {name: g, type: f32, shape: [8]}\nnodes:\n"
+         "- {op: BatchNormForwardTraining, inputs: [x, g, g, g, g], outputs: [y, m, v, bm, bv],\n"
+         "   attributes: {epsilon: 1.0e-5, data_format: NCX}}\noutputs: [y]\n";
+
+static void spoilt_streams_are_found(void **state) {
+  (void)state;
+  Tree tree = tree_of(planes, (const char *const[]){"stream=1", NULL});
+  LoopTree *t = tree.t;
+  must_be_needed(t, link_to(&t->block, NODE_FENCE, 0), "there is no fence behind the streams");
+  must_be_needed(t, link_to(&t->step, NODE_FLAG, 0), "its flag is not set before");
+  must_be_needed(t, link_to(&t->step, NODE_ADVANCE, 0),
+                 "the counter does not advance over the elements before a cache line");
+  LoopNode **group = link_to(&t->step, NODE_TO_LINE, 0);
+  must_be_needed(t, group, "a variable that it uses has no value here");
+  LoopNode *groups = node_of(&t->step, NODE_FOR, 1);
+  while (!groups->is_whole) groups = node_of(&groups->body, NODE_FOR, 0);
+  must_be_needed(t, link_to(&t->step, NODE_FOR, 2), "whole groups of vectors are missing before it");
+  end(&tree);
+}
+
+// Tiles and blocks that are set from outside need not begin at multiples of a vector.
+static void streams_begin_at_cache_lines_whatever_is_set(void **state) {
+  (void)state;
+  static const char *const graphs[] = {
+      HEAD "inputs: [{name: x, type: f32, shape: [100000]}]\nnodes:\n"
+           "- {op: ReLU, inputs: [x], outputs: [y]}\noutputs: [y]\n",
+      HEAD "inputs: [{name: x, type: f32, shape: [5000, 7]}]\nnodes:\n"
+           "- {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\noutputs: [y]\n"};
+  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++)
+    for (int is_even = 0; is_even < 2; is_even++) {
+      const char *const schedule[] = {"stream=1", is_even ? "tile=96" : "tile=100", is_even ? "block=32" : "block=20",
+                                      NULL};
+      Tree tree = tree_of(graphs[i], schedule);
+      assert_int_equal(tree.t->plan->roots[tree.t->plan->nroots - 1].is_streamed, is_even);
+      end(&tree);
+    }
+}
+
+// What no loop can do, its tree shows; checked builds end with it.
+static void trees_of_spoilt_loops_are_found(void **state) {
+  (void)state;
+  Tree tree = tree_of(HEAD "inputs: [{name: x, type: f32, shape: [6, 40]}]\nnodes:\n"
+                           "- {op: LayerNorm, inputs: [x], outputs: [y], "
+                           "attributes: {use_affine: false, keep_stats: false}}\noutputs: [y]\n",
+                      NULL);
+  Kernel *k = (Kernel *)tree.t->k;
+  Loop *loop = &k->loops[0], before = *loop;
+  Root *store = &loop->roots[loop->nroots - 1];
+  assert_int_equal(store->kind, ROOT_STORE);
+#ifdef NGRAD_CHECKED
+  end(&tree);
+  skip();
+#endif
+  store->sweep = 0;
+  must_be_wrong(loop_tree(k, 0, NULL, &tree.arena), "is not computed before");
+  store->sweep = loop->nsweeps - 1;
+  k->axes[k->naxes] = (Axis){"again", 2, 0};
+  loop->order[2] = loop->order[1];
+  loop->order[1] = k->naxes;
+  loop->nouter = 2;
+  k->naxes++;
+  must_be_wrong(loop_tree(k, 0, NULL, &tree.arena), "several outer iterations store one element");
+  k->naxes--;
+  *loop = before;
+  end(&tree);
+}
+
+static void names_are_made_visible(void **state) {
+  (void)state;
+  Tree tree = tree_of(HEAD "inputs: [{name: x, type: f32, shape: [50, 100]}]\nnodes:\n"
+                           "- {op: Exp, inputs: [x], outputs: [y]}\noutputs: [y]\n",
+                      NULL);
+  Text why;
+  text_init(&why, &system_allocator);
+  LoopNode **link = link_to(&tree.t->step, NODE_STORE, 0), *n = *link;
+  ((Value *)tree.t->k->accesses[n->access].value)->name = "a\x1b[31m";
+  *link = n->next;
+  assert_false(loops_verify(tree.t, &why));
+  assert_non_null(strstr(text_string(&why), "[31m"));
+  assert_null(strchr(text_string(&why), '\x1b'));
+  *link = n;
+  text_deinit(&why);
+  end(&tree);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(spoilt_loops_are_found),          cmocka_unit_test(spoilt_sums_are_found),
+      cmocka_unit_test(spoilt_partial_sums_are_found),   cmocka_unit_test(spoilt_values_are_found),
+      cmocka_unit_test(spoilt_places_are_found),         cmocka_unit_test(spoilt_copies_are_found),
+      cmocka_unit_test(spoilt_streams_are_found),        cmocka_unit_test(streams_begin_at_cache_lines_whatever_is_set),
+      cmocka_unit_test(trees_of_spoilt_loops_are_found), cmocka_unit_test(names_are_made_visible),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
