@@ -167,69 +167,36 @@ static bool verify_stores(const Verifying *v) {
 
 // Loops
 
+static bool wrong_loop(const Verifying *v, const Loop *loop, const char *what) {
+  text_format(v->why, "loop %zu: %s\n", (size_t)(loop - v->k->loops), what);
+  return false;
+}
+
 static bool verify_order(const Verifying *v, const Loop *loop) {
   AxisSet seen = 0;
   for (int i = 0; i < loop->nouter + loop->ninner; i++) {
     int axis = loop->order[i];
     if (axis < 0 || axis >= v->k->naxes || seen >> axis & 1) {
-      text_format(v->why, "loop %zu: an axis twice, or none\n", (size_t)(loop - v->k->loops));
-      return false;
+      return wrong_loop(v, loop, "an axis twice, or none");
     }
     seen |= 1U << axis;
   }
   return true;
 }
 
-static bool is_root_of(const Loop *loop, ExprId id, int sweep) {
-  for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].expr == id && loop->roots[i].sweep == sweep)
-      return true;
-  return false;
-}
-
-// What lanes that are rows, and rows that are handled together, cannot compute.
-static const char *why_not_together(const Loop *loop, const Expr *e) {
-  const AxisSet inner = loop_inner_axes(loop);
-  const AxisSet vector = loop->ninner ? 1U << loop_vector_axis(loop) : 0;
-  if (loop->is_across && e->op == EXPR_COMBINE) return "it adds up partial sums across lanes";
-  if (loop->rows > 1 && e->axes & loop_outer_axes(loop) && e->axes & inner && !(e->axes & vector))
-    return "a row that is not alone has a scalar along a middle axis";
-  return NULL;
-}
-
-// Whether all that a root needs is there: it has no sums but those that its own sweep adds up, itself or nested in it.
+// Whether what other loops leave for a root is there: the rest the loop's tree shows (ir/loops/verify.h).
 static bool verify_needed(const Verifying *v, const Loop *loop, const Root *root) {
   const Kernel *k = v->k;
   memset(v->is_needed, 0, k->nexprs * sizeof *v->is_needed);
   loop_mark_root(k, loop, root, v->is_needed);
   for (ExprId id = 1; id < k->nexprs; id++) {
     const Expr *e = &k->exprs[id];
-    if (!v->is_needed[id]) continue;
-    if (expr_is_reduction(e) && id != root->expr && !loop_finishes(loop, id, root->sweep) &&
-        !((loop->is_nested || loop->sums_middle) && is_root_of(loop, id, root->sweep)))
-      return wrong_root(v, loop, root, "a sum that it needs is not finished");
-    const char *why = why_not_together(loop, e);
-    if (why) return wrong_root(v, loop, root, why);
+    if (!v->is_needed[id] || (e->op != EXPR_COMBINE && e->op != EXPR_LOAD)) continue;
     if (e->op == EXPR_COMBINE && e->loop >= (uint32_t)(loop - k->loops))
       return wrong_root(v, loop, root, "partial sums that it needs are not there");
-    if (e->op != EXPR_COMBINE && e->op != EXPR_LOAD) continue;
     const Access *a = &k->accesses[e->access];
     if (!a->value && !v->is_made[a->temporary]) return wrong_root(v, loop, root, "a temporary that it reads is empty");
-    if (e->axes & ~(loop_outer_axes(loop) | loop_inner_axes(loop)))
-      return wrong_root(v, loop, root, "it varies over an axis that the loop does not go over");
   }
-  return true;
-}
-
-// Each of the loop's outer iterations must store elements of its own; within one, along all inner axes, behind the
-// sweep, or behind each iteration of the middle ones.
-static bool verify_store(const Verifying *v, const Loop *loop, const Root *root) {
-  const Kernel *k = v->k;
-  const AxisSet axes = root_axes(k, root), inner = loop_inner_axes(loop), own = axes & inner;
-  const AxisSet middle = loop->ninner ? inner & ~(1U << loop_vector_axis(loop)) : 0;
-  if (loop_outer_axes(loop) & ~axes) return wrong_root(v, loop, root, "several outer iterations store one element");
-  if (own && own != inner && !(loop->is_nested && own == middle) && !(loop->sums_middle && own == (inner & ~middle)))
-    return wrong_root(v, loop, root, "several inner iterations store one element");
   return true;
 }
 
@@ -239,14 +206,52 @@ static bool verify_root(const Verifying *v, const Loop *loop, const Root *root) 
   if (!verify_needed(v, loop, root)) return false;
   if (root->kind == ROOT_REDUCE_INNER)
     return expr_is_reduction(&k->exprs[root->expr]) || wrong_root(v, loop, root, "it is no sum");
-  const Access *a = &k->accesses[root->access];
   if (root->kind == ROOT_STORE) v->nstored[root->access]++;
-  return root->kind != ROOT_STORE || (!a->value && k->temporaries[a->temporary].is_own) || verify_store(v, loop, root);
+  return true;
+}
+
+// Additions in f32 that an accumulator makes in an iteration of the middle axes; the first takes the rest, too.
+static int64_t chain_length(int64_t width, int64_t group) {
+  return width / group + width % group / LANES + (width % LANES != 0);
+}
+
+// Whether sums of rows go by runs that are short enough for f32. The greatest of numbers is one of them.
+static bool verify_row_chains(const Verifying *v, const Loop *loop) {
+  const Kernel *k = v->k;
+  const Runs *runs = &loop->runs;
+  bool is_any = false;
+  for (size_t i = 0; i < loop->nroots; i++)
+    is_any |= loop->roots[i].kind == ROOT_REDUCE_INNER && k->exprs[loop->roots[i].expr].op != EXPR_REDUCE_MAXIMUM;
+  if (!is_any || !loop->ninner) return true;
+  const int vector = loop_vector_axis(loop);
+  const AxisSet middle = loop->is_nested ? 0 : loop_inner_axes(loop) & ~(1U << vector);
+  const int64_t width = loop->tile ? loop->tile : k->axes[vector].extent, group = (int64_t)LANES * loop->accumulators;
+  const int64_t chain = loop->sums_middle ? 1 : chain_length(width, group);
+  const bool is_short = loop->is_across    ? width <= LONGEST_CHAIN
+                        : runs->vector_run ? runs->vector_run <= LONGEST_RUN * group
+                        : runs->middle_run ? runs->middle_run * chain <= LONGEST_RUN
+                                           : runs->is_open || chain * axes_nelems(k, middle) <= LONGEST_RUN;
+  return is_short || wrong_loop(v, loop, "a row's sum is too long a chain of additions in f32");
+}
+
+// Of sums along inner axes, which are in f32 unless blocks may be long.
+static bool verify_block_chains(const Verifying *v, const Loop *loop) {
+  const Kernel *k = v->k;
+  const int64_t longest = (int64_t)LONGEST_CHAIN * (loop->is_across ? LANES : 1);
+  const int64_t length = loop->few_work && loop->many_block > loop->block ? loop->many_block : loop->block;
+  for (size_t i = 0; i < loop->nroots && !loop->tile && length > longest; i++) {
+    const Access *a = &k->accesses[loop->roots[i].access];
+    const bool is_array = access_axes(k, a) && axes_nelems(k, access_axes(k, a));
+    if (loop->roots[i].kind == ROOT_REDUCE_OUTER && a->type == TYPE_F32 && is_array)
+      return wrong_loop(v, loop, "a block's sum is too long a chain of additions in f32");
+  }
+  return true;
 }
 
 static bool verify_loop(const Verifying *v, const Loop *loop) {
   const Kernel *k = v->k;
   if (!verify_order(v, loop)) return false;
+  if (!v->k->is_f64 && (!verify_row_chains(v, loop) || !verify_block_chains(v, loop))) return false;
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
     for (size_t i = 0; i < loop->nroots; i++)
       if (loop->roots[i].sweep == sweep && !verify_root(v, loop, &loop->roots[i])) return false;

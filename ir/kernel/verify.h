@@ -12,8 +12,10 @@
 // - each access stays inside its tensor or temporary, but for loads at computed places;
 // - no two indices store the same element.
 // Of a scheduled one, besides:
-// - each store is made once, by a loop that has nothing to store twice;
-// - every sum, combined partial sum and temporary that a sweep uses is finished by an earlier sweep or loop.
+// - each result is stored by one root;
+// - every combined partial sum and temporary that a sweep uses is finished by an earlier sweep or loop;
+// - chains of additions in f32 are short.
+// What a loop does is verified as a tree (ir/loops/verify.h).
 bool kernel_verify(const Kernel *k, Text *why);
 
 #endif

@@ -204,28 +204,32 @@ static void spoilt_loops_are_found(void **state) {
   Loop *loop = &k->loops[0];
   Root *store = &loop->roots[loop->nroots - 1];
   assert_int_equal(store->kind, ROOT_STORE);
-  store->sweep = 0;
-  kernel_must_be_wrong(k, "a sum that it needs is not finished");
+  store->sweep = loop->nsweeps;
+  kernel_must_be_wrong(k, "(y): not stored once");
   store->sweep = loop->nsweeps - 1;
-  loop->roots[loop->nroots++] = *store; // a root that adds up makes room for it
-  loop->roots[loop->nroots - 2] = loop->roots[0];
-  loop->roots[0] = loop->roots[loop->nroots - 1];
-  loop->roots[0].sweep = loop->nsweeps - 1;
-  kernel_must_be_wrong(k, "");
+  loop->roots[loop->nroots - 2] = *store; // instead of a sum
+  kernel_must_be_wrong(k, "(y): not stored once");
   deinit(&l);
 }
 
-static void an_axis_that_several_iterations_store_is_found(void **state) {
+static void chains_that_are_too_long_are_found(void **state) {
   (void)state;
-  Lowered l = layer_norm();
+  Lowered l =
+      lower_text(HEAD "inputs: [{name: x, type: f32, shape: [600, 3000]}]\nnodes:\n"
+                      "- {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\n"
+                      "- {op: ReduceSum, inputs: [y], outputs: [s], attributes: {axes: [0]}}\noutputs: [y, s]\n");
   Kernel *k = l.p->kernels[0];
   Loop *loop = &k->loops[0];
-  assert_int_equal(loop->nouter, 1);
-  k->axes[k->naxes] = (Axis){"again", 2, 0};
-  loop->order[2] = loop->order[1];
-  loop->order[1] = k->naxes++;
-  loop->nouter = 2;
-  kernel_must_be_wrong(k, "several outer iterations store one element");
+  assert_true(loop->runs.vector_run > 0);
+  loop->runs.vector_run *= 2;
+  kernel_must_be_wrong(k, "loop 0: a row's sum is too long a chain of additions in f32");
+  loop->runs = (Runs){0};
+  kernel_must_be_wrong(k, "a row's sum is too long");
+  loop->runs.middle_run = 1;
+  kernel_must_be_wrong(k, "a row's sum is too long");
+  loop->runs = (Runs){.vector_run = (int64_t)LONGEST_RUN * LANES * loop->accumulators};
+  loop->block = LONGEST_CHAIN + 1;
+  kernel_must_be_wrong(k, "a block's sum is too long a chain of additions in f32");
   deinit(&l);
 }
 
@@ -275,7 +279,7 @@ int main(void) {
       cmocka_unit_test(spoilt_expressions_are_found),
       cmocka_unit_test(spoilt_accesses_are_found),
       cmocka_unit_test(spoilt_loops_are_found),
-      cmocka_unit_test(an_axis_that_several_iterations_store_is_found),
+      cmocka_unit_test(chains_that_are_too_long_are_found),
       cmocka_unit_test(random_graphs_are_sound),
       cmocka_unit_test(graphs_of_the_repository_are_sound),
   };
