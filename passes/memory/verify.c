@@ -163,16 +163,21 @@ static bool is_last(const Walk *w, int axis) {
   return w->index[axis] == w->k->axes[axis].extent - 1;
 }
 
-// Stores along the inner axes at each index, those along the middle ones when the vector's axis is done, others behind.
+static bool are_last(const Walk *w, AxisSet axes) {
+  for (int axis = 0; axis < w->k->naxes; axis++)
+    if (axes >> axis & 1 && !is_last(w, axis)) return false;
+  return true;
+}
+
+// Stores along the inner axes at each index, those along some when the others are done, others behind.
 static bool store_roots(Walk *w, int sweep, bool is_behind) {
   const Loop *loop = w->loop;
   const AxisSet inner = loop_inner_axes(loop);
-  const int vector = loop->ninner ? loop->order[loop->nouter + loop->ninner - 1] : -1;
   for (size_t i = 0; i < loop->nroots; i++) {
     const Root *root = &loop->roots[i];
     const AxisSet own = root_axes(w->k, root) & inner;
     if (root->sweep != sweep || root->kind == ROOT_REDUCE_INNER || !own != is_behind) continue;
-    if (own && !(own >> vector & 1) && !is_last(w, vector)) continue;
+    if (own && !are_last(w, inner & ~own)) continue;
     const Access *a = &w->k->accesses[root->access];
     if (!is_own_memory(w, a) && !store(w, a, root->kind == ROOT_REDUCE_OUTER)) return false;
   }
@@ -195,10 +200,16 @@ static bool is_end_of_tile(const Walk *w) {
   return is_last(w, axis) || (w->index[axis] + 1) % loop_block_length(w->k, w->loop) == 0;
 }
 
+// The slowest first; vectors whose sums are over the middle axes go around these.
+static void find_inner_order(const Loop *loop, int *order) {
+  for (int i = 0; i < loop->ninner; i++) order[(i + loop->sums_middle) % loop->ninner] = loop->order[loop->nouter + i];
+}
+
 // Where a loop is cut into tiles, each of them is all that a step sees.
 static bool walk_sweep(Walk *w, int sweep) {
   const Loop *loop = w->loop;
-  const int *inner = loop->order + loop->nouter;
+  int inner[MAX_AXES];
+  find_inner_order(loop, inner);
   memset(w->is_needed, 0, w->k->nexprs * sizeof *w->is_needed);
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].sweep == sweep) loop_mark_root(w->k, loop, &loop->roots[i], w->is_needed);
