@@ -37,29 +37,6 @@ void loop_text_number(LoopText *p, int64_t number, Powers powers) {
     }
 }
 
-static const char *const variables[] = {[VAR_AHEAD_LANE] = "ahead_i",
-                                        [VAR_IS_AHEAD] = "is_next",
-                                        [VAR_OUTER] = "o",
-                                        [VAR_ROW] = "r",
-                                        [VAR_ROWS] = "rows",
-                                        [VAR_LANE] = "i",
-                                        [VAR_WAY] = "u",
-                                        [VAR_WAY_LANE] = "j",
-                                        [VAR_LANES] = "n",
-                                        [VAR_RUN] = "b",
-                                        [VAR_RUN_BEGIN] = "i0",
-                                        [VAR_RUN_END] = "i1",
-                                        [VAR_RUN_LENGTH] = "run",
-                                        [VAR_CHAIN] = "chain",
-                                        [VAR_AHEAD] = "ahead",
-                                        [VAR_BLOCK] = "block",
-                                        [VAR_BEGIN] = "begin",
-                                        [VAR_END] = "end",
-                                        [VAR_START] = "start",
-                                        [VAR_CHUNK] = "chunk",
-                                        [VAR_PART] = "b",
-                                        [VAR_ELEMENT] = "i"};
-
 void loop_text_var(LoopText *p, Var v) {
   const char *axis = v.of < (uint32_t)p->k->naxes ? p->k->axes[v.of].name : "?";
   switch (v.kind) {
@@ -70,25 +47,9 @@ void loop_text_var(LoopText *p, Var v) {
     loop_text_add(p, "ahead_");
     loop_text_name(p, v.of < p->k->naccesses ? p->access_name[v.of] : "?");
     return;
-  default: text_add_string(p->out, variables[v.kind] ? variables[v.kind] : "?");
+  default: text_add_string(p->out, var_names[v.kind] ? var_names[v.kind] : "?");
   }
 }
-
-enum { PRECEDENCE_CHOICE = 1, PRECEDENCE_SUM = 3, PRECEDENCE_PRODUCT = 4, PRECEDENCE_VALUE = 5 };
-
-static const struct IndexOperator {
-  const char *text;
-  int precedence;
-} index_operators[] = {[INDEX_ADD] = {" + ", PRECEDENCE_SUM},
-                       [INDEX_SUBTRACT] = {" - ", PRECEDENCE_SUM},
-                       [INDEX_MULTIPLY] = {" * ", PRECEDENCE_PRODUCT},
-                       [INDEX_DIVIDE] = {" / ", PRECEDENCE_PRODUCT},
-                       [INDEX_REMAINDER] = {" % ", PRECEDENCE_PRODUCT},
-                       [INDEX_LESS] = {" < ", 2},
-                       [INDEX_AT_MOST] = {" <= ", 2},
-                       [INDEX_AT_LEAST] = {" >= ", 2},
-                       [INDEX_MORE] = {" > ", 2},
-                       [INDEX_DIFFERS] = {" != ", 2}};
 
 static int precedence_of(const Index *i) {
   if (i->op == INDEX_NUMBER) return i->powers ? PRECEDENCE_PRODUCT : PRECEDENCE_VALUE;

@@ -4,6 +4,44 @@
 
 #include <assert.h>
 
+const char *const var_names[] = {
+    [VAR_AHEAD_LANE] = "ahead_i",
+    [VAR_IS_AHEAD] = "is_next",
+    [VAR_OUTER] = "o",
+    [VAR_ROW] = "r",
+    [VAR_ROWS] = "rows",
+    [VAR_LANE] = "i",
+    [VAR_WAY] = "u",
+    [VAR_WAY_LANE] = "j",
+    [VAR_LANES] = "n",
+    [VAR_RUN] = "b",
+    [VAR_RUN_BEGIN] = "i0",
+    [VAR_RUN_END] = "i1",
+    [VAR_RUN_LENGTH] = "run",
+    [VAR_CHAIN] = "chain",
+    [VAR_AHEAD] = "ahead",
+    [VAR_BLOCK] = "block",
+    [VAR_BEGIN] = "begin",
+    [VAR_END] = "end",
+    [VAR_START] = "start",
+    [VAR_CHUNK] = "chunk",
+    [VAR_PART] = "b",
+    [VAR_ELEMENT] = "i",
+};
+
+const IndexOperator index_operators[] = {
+    [INDEX_ADD] = {" + ", PRECEDENCE_SUM},
+    [INDEX_SUBTRACT] = {" - ", PRECEDENCE_SUM},
+    [INDEX_MULTIPLY] = {" * ", PRECEDENCE_PRODUCT},
+    [INDEX_DIVIDE] = {" / ", PRECEDENCE_PRODUCT},
+    [INDEX_REMAINDER] = {" % ", PRECEDENCE_PRODUCT},
+    [INDEX_LESS] = {" < ", PRECEDENCE_COMPARISON},
+    [INDEX_AT_MOST] = {" <= ", PRECEDENCE_COMPARISON},
+    [INDEX_AT_LEAST] = {" >= ", PRECEDENCE_COMPARISON},
+    [INDEX_MORE] = {" > ", PRECEDENCE_COMPARISON},
+    [INDEX_DIFFERS] = {" != ", PRECEDENCE_COMPARISON},
+};
+
 bool var_is_int(Var v) {
   return v.kind == VAR_ROW || v.kind == VAR_ROWS || v.kind == VAR_WAY || v.kind == VAR_LANES || v.kind == VAR_IS_AHEAD;
 }

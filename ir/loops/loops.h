@@ -48,6 +48,7 @@ typedef struct Var {
   uint32_t of; // an axis or access
 } Var;
 bool var_is_int(Var v);
+extern const char *const var_names[]; // by kind, of those that are of no axis and no access
 
 typedef enum IndexOp {
   INDEX_NUMBER,
@@ -67,6 +68,14 @@ typedef enum IndexOp {
   INDEX_CHOOSE, // a ? b : c
   INDEX_SIGNED  // of ptrdiff_t, where differences wrap around as their products do
 } IndexOp;
+
+// How tightly integers bind to operators, in C and as text.
+enum { PRECEDENCE_CHOICE = 1, PRECEDENCE_COMPARISON, PRECEDENCE_SUM, PRECEDENCE_PRODUCT, PRECEDENCE_VALUE };
+typedef struct IndexOperator {
+  const char *text; // between its operands
+  int precedence;
+} IndexOperator;
+extern const IndexOperator index_operators[]; // by op, of those with two operands
 
 typedef struct Index {
   IndexOp op;

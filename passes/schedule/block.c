@@ -91,7 +91,7 @@ void build_block(Recipe *r) {
   tree_open(&r->b, &r->t->block);
   for (size_t i = 0; i < loop->nroots; i++) has_parts |= loop->roots[i].kind == ROOT_REDUCE_OUTER;
   if (!has_parts && !loop->nkept && !loop_has_open_chunks(r->k, loop) && loop_nblocks(r->k, loop) == 1)
-    add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_BLOCK, 0}, .words = "there is but one"});
+    add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_BLOCK, 0}});
   find_range(r);
   begin_parts(r);
   r->info->build_steps(r);

@@ -19,9 +19,10 @@ static bool take_turns(LoopNode *n, int count) {
 // Of some lanes: they are not worth fetching ahead of, and do not fill a cache line.
 static bool take_part(LoopNode *n, int count) {
   (void)count;
-  n->is_part = n->kind == NODE_LET || n->kind == NODE_COMBINE || n->kind == NODE_UPDATE || n->kind == NODE_STORE ||
-               n->kind == NODE_HOLD || n->kind == NODE_RELEASE;
-  if (n->kind == NODE_UPDATE) n->is_part = n->is_vector && n->sum != SUM_HELD;
+  const bool is_moved = n->kind == NODE_HOLD || n->kind == NODE_RELEASE;
+  const bool is_made =
+      n->kind == NODE_LET || n->kind == NODE_COMBINE || n->kind == NODE_UPDATE || n->kind == NODE_STORE;
+  n->is_part = is_moved || (is_made && n->is_vector && !(n->kind == NODE_UPDATE && n->sum == SUM_HELD));
   n->is_streamed = false;
   return !is_of_prefetch(n);
 }

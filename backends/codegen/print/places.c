@@ -12,50 +12,18 @@ const char *number_text(TreePrinter *l, int64_t number, Powers powers) {
 }
 
 void add_var(TreePrinter *l, Var v) {
-  static const char *const names[] = {[VAR_AHEAD_LANE] = "ahead_i",
-                                      [VAR_IS_AHEAD] = "is_next",
-                                      [VAR_OUTER] = "o",
-                                      [VAR_ROW] = "r",
-                                      [VAR_ROWS] = "rows",
-                                      [VAR_LANE] = "i",
-                                      [VAR_WAY] = "u",
-                                      [VAR_WAY_LANE] = "j",
-                                      [VAR_LANES] = "n",
-                                      [VAR_RUN] = "b",
-                                      [VAR_RUN_BEGIN] = "i0",
-                                      [VAR_RUN_END] = "i1",
-                                      [VAR_RUN_LENGTH] = "run",
-                                      [VAR_CHAIN] = "chain",
-                                      [VAR_AHEAD] = "ahead",
-                                      [VAR_BLOCK] = "block",
-                                      [VAR_BEGIN] = "begin",
-                                      [VAR_END] = "end",
-                                      [VAR_START] = "start",
-                                      [VAR_CHUNK] = "chunk",
-                                      [VAR_PART] = "b",
-                                      [VAR_ELEMENT] = "i"};
   switch (v.kind) {
   case VAR_AXIS: tree_printf(l, "%s", l->k->axes[v.of].name); return;
   case VAR_NEXT: tree_printf(l, "%s_next", l->k->axes[v.of].name); return;
   case VAR_AHEAD_AXIS: tree_printf(l, "ahead_%s", l->k->axes[v.of].name); return;
   case VAR_DISTANCE: tree_printf(l, "ahead_%s", l->access_name[v.of]); return;
-  default: tree_printf(l, "%s", names[v.kind]);
+  default: tree_printf(l, "%s", var_names[v.kind]);
   }
 }
 
 const char *var_type(Var v) {
   return var_is_int(v) ? "int" : v.kind == VAR_DISTANCE ? "ptrdiff_t" : "size_t";
 }
-
-enum { CHOICE = 1, COMPARISON = 3, FACTOR = 9 }; // how tightly operators of C bind
-
-static const struct Token { // of C
-  const char *text;
-  int precedence;
-} operators_in_c[] = {[INDEX_ADD] = {" + ", 4},      [INDEX_SUBTRACT] = {" - ", 4},  [INDEX_MULTIPLY] = {" * ", 5},
-                      [INDEX_DIVIDE] = {" / ", 5},   [INDEX_REMAINDER] = {" % ", 5}, [INDEX_LESS] = {" < ", 3},
-                      [INDEX_AT_MOST] = {" <= ", 3}, [INDEX_AT_LEAST] = {" >= ", 3}, [INDEX_MORE] = {" > ", 3},
-                      [INDEX_DIFFERS] = {" != ", 2}};
 
 static bool is_compound(const Index *i) {
   return i->op >= INDEX_ADD && i->op != INDEX_SIGNED;
@@ -67,7 +35,7 @@ static void add_index_within(TreePrinter *l, const Index *i, int precedence);
 static void add_operand(TreePrinter *l, const Index *i, int precedence, bool is_size) {
   if (is_size && index_type(i) == INDEX_INT) {
     tree_printf(l, "(size_t)");
-    precedence = is_compound(i) ? FACTOR : 0;
+    precedence = is_compound(i) ? PRECEDENCE_VALUE : 0;
   }
   add_index_within(l, i, precedence);
 }
@@ -90,17 +58,17 @@ static void add_index_within(TreePrinter *l, const Index *i, int precedence) {
     return;
   default: break;
   }
-  const int own = i->op == INDEX_CHOOSE ? CHOICE : operators_in_c[i->op].precedence;
+  const int own = i->op == INDEX_CHOOSE ? PRECEDENCE_CHOICE : index_operators[i->op].precedence;
   if (own < precedence) tree_printf(l, "(");
   if (i->op == INDEX_CHOOSE) {
-    add_index_within(l, i->args[0], COMPARISON);
+    add_index_within(l, i->args[0], PRECEDENCE_COMPARISON);
     tree_printf(l, " ? ");
-    add_index_within(l, i->args[1], CHOICE);
+    add_index_within(l, i->args[1], PRECEDENCE_CHOICE);
     tree_printf(l, " : ");
-    add_index_within(l, i->args[2], CHOICE);
+    add_index_within(l, i->args[2], PRECEDENCE_CHOICE);
   } else {
     add_operand(l, i->args[0], own, is_size);
-    tree_printf(l, "%s", operators_in_c[i->op].text);
+    tree_printf(l, "%s", index_operators[i->op].text);
     add_operand(l, i->args[1], own + 1, is_size);
   }
   if (own < precedence) tree_printf(l, ")");
@@ -111,7 +79,7 @@ void add_index(TreePrinter *l, const Index *i) {
 }
 
 void add_factor(TreePrinter *l, const Index *i) {
-  add_index_within(l, i, FACTOR);
+  add_index_within(l, i, PRECEDENCE_VALUE);
 }
 
 void add_index_as(TreePrinter *l, const Index *i, IndexType wanted) {
@@ -147,7 +115,7 @@ void add_address(TreePrinter *l, const Address *at) {
   add_base(l, at);
   if (!at->index) return;
   tree_printf(l, " + ");
-  add_operand(l, at->index, operators_in_c[INDEX_ADD].precedence, true);
+  add_operand(l, at->index, index_operators[INDEX_ADD].precedence, true);
 }
 
 static void add_memory_of_places(TreePrinter *l, const Address *at) {

@@ -135,6 +135,7 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 'a': add(l, l->access_name[n->access]); return;
   case 'm': add_member(l, n->access); return; // a->x, which is accessed
   case 'T': add(l, element_type(access_of(l, n)->type)); return;
+  case 'Z': tree_printf(l, "%zu", type_nbytes(access_of(l, n)->type)); return;
   case 't': add(l, type_suffix(access_of(l, n)->type)); return; // of functions on such elements
   case '@': add_address(l, &n->address); return;
   case 'M': add_memory(l, &n->address); return; // address, as functions on such elements take it
@@ -406,14 +407,9 @@ static void print_hold(TreePrinter *l, const LoopNode *n) {
 // Stores
 
 static void print_scalar_store(TreePrinter *l, const LoopNode *n) {
-  static const char *const converts[TYPE_COUNT] = {
-      [TYPE_F16] = "f16_from_f32",      [TYPE_BF16] = "bf16_from_f32",    [TYPE_S32] = "s32_from_f64",
-      [TYPE_S8] = "s8_from_f32",        [TYPE_U8] = "u8_from_f32",        [TYPE_BOOLEAN] = "0 != ",
-      [TYPE_F8_E4M3] = "e4m3_from_f32", [TYPE_F8_E5M2] = "e5m2_from_f32",
-  };
   const Access *a = access_of(l, n);
   const bool wants_f64 = a->type == TYPE_F64 || a->type == TYPE_S32, has_addresses = access_has_addresses(a);
-  const char *convert = has_addresses && converts[a->type] ? converts[a->type] : "";
+  const char *convert = has_addresses ? scalar_to(a->type) : "";
   const bool is_call = *convert && a->type != TYPE_BOOLEAN;
   begin_line(l);
   if (!has_addresses) say(l, n, "put%t(");
@@ -482,39 +478,20 @@ static void print_room(TreePrinter *l, const LoopNode *n) {
 }
 
 static void print_flag(TreePrinter *l, const LoopNode *n) {
-  if (n->flag == FLAG_WANTED) {
-    say_line(l, n, "const int wants_%a = %m != NULL;");
-    return;
-  }
   begin_line(l);
-  if (n->is_peeled) say(l, n, "const int streams_%a = 1");
-  else
-    say(l, n,
-        n->address.index ? "const int streams_%a = (uintptr_t)(%@) %% 64 == 0"
-                         : "const int streams_%a = (uintptr_t)%@ %% 64 == 0");
-  say(l, n, n->value ? " && %B > %E;\n" : ";\n");
-}
-
-static void print_to_line(TreePrinter *l, const LoopNode *n) {
-  begin_line(l);
-  say(l, n, "const int n = (int)(-(uintptr_t)(%@) %% 64 / ");
-  tree_printf(l, "%zu);\n", type_nbytes(access_of(l, n)->type));
+  if (n->flag == FLAG_WANTED) say(l, n, "const int wants_%a = %m != NULL;\n");
+  else say(l, n, n->is_peeled ? "const int streams_%a = 1" : "const int streams_%a = (uintptr_t)(%@) %% 64 == 0");
+  if (n->flag == FLAG_STREAMED) say(l, n, n->value ? " && %B > %E;\n" : ";\n");
 }
 
 // Loops
 
-// A single short statement stands behind what it is under, and others in braces below.
 static void print_body(TreePrinter *l, const LoopNode *body) {
-  const bool is_short =
-      body && !body->next && (body->kind == NODE_STEP || body->kind == NODE_CLEAR || body->kind == NODE_LANE_PART);
-  const int indent = l->indent;
-  l->indent = is_short ? 0 : indent + 1;
-  if (!is_short) add(l, "{\n");
+  add(l, "{\n");
+  l->indent++;
   print_nodes(l, body);
-  l->indent = indent;
-  if (is_short) return;
-  begin_line(l);
-  add(l, "}\n");
+  l->indent--;
+  say_line(l, body, "}");
 }
 
 static void print_for(TreePrinter *l, const LoopNode *n) {
@@ -536,15 +513,6 @@ static void print_if(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
   add(l, "else ");
   print_body(l, n->otherwise);
-}
-
-static void print_group(TreePrinter *l, const LoopNode *n) {
-  begin_line(l);
-  print_body(l, n->body);
-}
-
-static void print_unused(TreePrinter *l, const LoopNode *n) {
-  say_line(l, n, n->words ? "(void)%v; // %w" : "(void)%v;");
 }
 
 // Blocks
@@ -586,12 +554,12 @@ typedef struct NodePrinter {
 
 static const NodePrinter printers[] = {
     [NODE_COMMENT] = {"// Sweep: %w", NULL},
-    [NODE_UNUSED] = {NULL, print_unused},
+    [NODE_UNUSED] = {"(void)%v;", NULL},
     [NODE_INDEX] = {"const %y %v = %x;", NULL},
     [NODE_COUNTER] = {"%y %v = %x;", NULL},
     [NODE_ADVANCE] = {"%v += %x;", NULL},
     [NODE_FOR] = {NULL, print_for},
-    [NODE_GROUP] = {NULL, print_group},
+    [NODE_GROUP] = {NULL, print_if},
     [NODE_IF] = {NULL, print_if},
     [NODE_FLAG] = {NULL, print_flag},
     [NODE_POINTER] = {NULL, print_pointer},
@@ -610,7 +578,7 @@ static const NodePrinter printers[] = {
     [NODE_STORE_ROWS] = {NULL, print_store_rows},
     [NODE_LOAD_COLUMN] = {"v_store(rows_%a + %B, v_load%t(%@));", NULL},
     [NODE_PREFETCH] = {"v_prefetch_l2(%@);", NULL},
-    [NODE_TO_LINE] = {NULL, print_to_line},
+    [NODE_TO_LINE] = {"const int n = (int)(-(uintptr_t)(%@) %% 64 / %Z);", NULL},
     [NODE_PARTS] = {NULL, print_parts},
     [NODE_CLEAR] = {"%[ = %i;", NULL},
     [NODE_STEP] = {NULL, print_step_call},

@@ -28,3 +28,12 @@ const char *scalar_from(Type type) {
   };
   return names[type] ? names[type] : "";
 }
+
+const char *scalar_to(Type type) {
+  static const char *const names[TYPE_COUNT] = {
+      [TYPE_F16] = "f16_from_f32",      [TYPE_BF16] = "bf16_from_f32",    [TYPE_S32] = "s32_from_f64",
+      [TYPE_S8] = "s8_from_f32",        [TYPE_U8] = "u8_from_f32",        [TYPE_BOOLEAN] = "0 != ",
+      [TYPE_F8_E4M3] = "e4m3_from_f32", [TYPE_F8_E5M2] = "e5m2_from_f32",
+  };
+  return names[type] ? names[type] : "";
+}
