@@ -24,14 +24,14 @@ int64_t extent_value(Extent e) {
   return e.dim ? e.dim->value : e.value;
 }
 
-Powers extent_powers(Extent e) {
-  return e.dim ? e.dim->powers : 0;
+Monomial extent_monomial(Extent e) {
+  return e.dim ? e.dim->monomial : 0;
 }
 
-Powers shape_powers(const Shape *s) {
-  Powers powers = 0;
-  for (int i = 0; i < s->rank; i++) powers += extent_powers(s->extent[i]);
-  return powers;
+Monomial shape_monomial(const Shape *s) {
+  Monomial monomial = 0;
+  for (int i = 0; i < s->rank; i++) monomial += extent_monomial(s->extent[i]);
+  return monomial;
 }
 
 bool shape_equals(const Shape *a, const Shape *b) {
@@ -129,8 +129,8 @@ void order_strides(const Order *o, int rank, const int64_t *extent, int64_t *str
   }
 }
 
-void order_stride_powers(const Order *o, int rank, const Powers *extent, Powers *stride) {
-  Powers next = 0;
+void order_stride_monomial(const Order *o, int rank, const Monomial *extent, Monomial *stride) {
+  Monomial next = 0;
   for (int i = rank - 1; i >= 0; i--) {
     int axis = order_axis(o, i);
     stride[axis] = next;

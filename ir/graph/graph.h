@@ -20,15 +20,15 @@ typedef struct Signature Signature; // ir/operators/operator.h
 
 // How often each of a graph's open dims is a factor of a number, a byte for each; 0: it is a literal. What a number is
 // beside it depends on their values: it is a literal times that power product.
-typedef uint64_t Powers;
+typedef uint64_t Monomial;
 
 // A named extent. `value` is what run and bench use; -1: none was given.
 typedef struct Dim {
   const char *name;
   int64_t value;
   Position position;
-  bool is_fixed; // to the value, by who uses the graph: ir/graph/open.h does not leave it open
-  Powers powers; // of an open one (ir/graph/open.h), whose value is then a hint; 0: it is not open
+  bool is_fixed;     // to the value, by who uses the graph: ir/graph/open.h does not leave it open
+  Monomial monomial; // of an open one (ir/graph/open.h), whose value is then a hint; 0: it is not open
 } Dim;
 
 // The length of an axis: known (dim NULL, value >= 0), named (dim set), or unknown (dim NULL, value -1).
@@ -43,7 +43,7 @@ bool extent_is_unknown(Extent e);
 bool extent_is_literal(Extent e);       // a known number
 bool extent_equals(Extent a, Extent b); // the same number, or the same name; unknown equals nothing
 int64_t extent_value(Extent e);         // a literal's number or a dim's current value; -1 when there is none
-Powers extent_powers(Extent e);
+Monomial extent_monomial(Extent e);
 
 typedef struct Shape {
   int rank; // -1: not known yet
@@ -54,7 +54,7 @@ bool shape_equals(const Shape *a, const Shape *b); // rank and every extent, by 
 bool shape_is_known(const Shape *s);               // rank and every extent have a number
 int64_t shape_nelems(const Shape *s); // product of extent_value(); -1 when one is missing or it exceeds MAX_ELEMENTS
 void shape_print(const Shape *s, Text *out); // [N, 768]; ? for an unknown rank, _ for an unknown extent
-Powers shape_powers(const Shape *s);         // of its number of elements
+Monomial shape_monomial(const Shape *s);     // of its number of elements
 const char *shape_string(const Shape *s, char *buffer, size_t nbytes); // the same, cut to fit; returns buffer
 
 // How a tensor's elements lie in memory: its axes from the slowest to the fastest, without gaps between elements.
@@ -69,7 +69,8 @@ int order_axis(const Order *o, int i);          // the i-th slowest axis
 Order order_of_axes(const int *axes, int rank); // of a permutation of the rank's axes
 // Elements from one index to the next along each axis; an extent of 0 counts as 1.
 void order_strides(const Order *o, int rank, const int64_t *extent, int64_t *stride);
-void order_stride_powers(const Order *o, int rank, const Powers *extent, Powers *stride); // and what they are made of
+void order_stride_monomial(const Order *o, int rank, const Monomial *extent,
+                           Monomial *stride); // and what they are made of
 
 typedef struct Constant {
   void *data;       // elements of the value's type in row-major order; one element when is_splat

@@ -7,23 +7,23 @@
 
 enum { DEFAULT_HINT = 64, POWER_BITS = 8 };
 
-int powers_of_dim(Powers powers, size_t dim) {
-  return (int)(powers >> (dim * POWER_BITS) & ((1U << POWER_BITS) - 1));
+int monomial_exponent(Monomial monomial, size_t dim) {
+  return (int)(monomial >> (dim * POWER_BITS) & ((1U << POWER_BITS) - 1));
 }
 
-int64_t powers_value(const Graph *g, Powers powers, const int64_t *values) {
+int64_t powers_value(const Graph *g, Monomial monomial, const int64_t *values) {
   int64_t product = 1;
-  for (size_t i = 0; powers && i < g->ndims; i++)
-    for (int n = powers_of_dim(powers, i); n > 0; n--) product *= values ? values[i] : g->dims[i]->value;
+  for (size_t i = 0; monomial && i < g->ndims; i++)
+    for (int n = monomial_exponent(monomial, i); n > 0; n--) product *= values ? values[i] : g->dims[i]->value;
   return product;
 }
 
-int64_t open_factor(const Graph *g, int64_t number, Powers powers) {
-  return number / powers_value(g, powers, NULL);
+int64_t open_factor(const Graph *g, int64_t number, Monomial monomial) {
+  return number / powers_value(g, monomial, NULL);
 }
 
-int64_t open_number(const Graph *g, int64_t number, Powers powers, const int64_t *values) {
-  return open_factor(g, number, powers) * powers_value(g, powers, values);
+int64_t open_number(const Graph *g, int64_t number, Monomial monomial, const int64_t *values) {
+  return open_factor(g, number, monomial) * powers_value(g, monomial, values);
 }
 
 // Binding
@@ -36,7 +36,7 @@ static void replace_dims(Graph *clone, const Graph *g, const Extent *to) {
     Shape *s = &clone->values[i]->shape;
     for (int axis = 0; axis < s->rank; axis++) {
       const Dim *dim = s->extent[axis].dim;
-      if (dim && dim->powers) s->extent[axis] = EXTENT(open_number(g, dim->value, dim->powers, values));
+      if (dim && dim->monomial) s->extent[axis] = EXTENT(open_number(g, dim->value, dim->monomial, values));
       for (size_t k = 0; dim && k < g->ndims; k++)
         if (g->dims[k] == dim) s->extent[axis] = to[k];
     }
@@ -105,7 +105,7 @@ static bool open_dims(Opening *o) {
     if (!dim) return error_out_of_memory(o->diagnostics);
     *dim = *given;
     dim->value = given->value < 0 ? DEFAULT_HINT : given->value < 2 ? 2 : given->value;
-    dim->powers = (Powers)1 << (own->ndims * POWER_BITS);
+    dim->monomial = (Monomial)1 << (own->ndims * POWER_BITS);
     o->opened[own->ndims] = given;
     own->dims[own->ndims++] = dim;
     to[i] = (Extent){dim, -1};
@@ -141,29 +141,29 @@ static Position place_of(const Value *v) {
 }
 
 static bool is_no_product(const Opening *o, const Dim *dim, const Value *v) {
-  return cannot_stay_open(o, dim, place_of(v), "an extent here is no multiple of powers of it");
+  return cannot_stay_open(o, dim, place_of(v), "an extent here is no multiple of monomial of it");
 }
 
 // The extent with this number and powers: one dim for each product, among which are those of the file.
-static bool find_product(Opening *o, int64_t number, Powers powers, Extent *e) {
+static bool find_product(Opening *o, int64_t number, Monomial monomial, Extent *e) {
   Graph *g = o->graph;
   for (size_t i = 0; i < g->nvalues; i++)
     for (int axis = 0; axis < g->values[i]->shape.rank; axis++) {
       *e = g->values[i]->shape.extent[axis];
-      if (e->dim && e->dim->powers == powers && e->dim->value == number) return true;
+      if (e->dim && e->dim->monomial == monomial && e->dim->value == number) return true;
     }
   Dim *dim = ARENA_NEW(&g->arena, Dim);
   Text name;
   text_init(&name, g->arena.allocator);
-  int64_t factor = open_factor(g, number, powers);
+  int64_t factor = open_factor(g, number, monomial);
   if (factor != 1) text_format(&name, "%lld", (long long)factor);
   for (size_t i = 0; i < g->ndims; i++)
-    for (int n = powers_of_dim(powers, i); n > 0; n--)
+    for (int n = monomial_exponent(monomial, i); n > 0; n--)
       text_format(&name, "%s%s", name.nbytes ? " * " : "", g->dims[i]->name);
   const char *copy = name.out_of_memory ? NULL : arena_copy_text(&g->arena, text_string(&name), name.nbytes);
   text_deinit(&name);
   if (!dim || !copy) return error_out_of_memory(o->diagnostics);
-  *dim = (Dim){.name = copy, .value = number, .powers = powers};
+  *dim = (Dim){.name = copy, .value = number, .monomial = monomial};
   *e = (Extent){dim, -1};
   return true;
 }
@@ -172,14 +172,14 @@ static bool find_product(Opening *o, int64_t number, Powers powers, Extent *e) {
 static bool find_extent(Opening *o, Value *v, int axis) {
   const Graph *g = o->graph;
   int64_t number = o->at_hints->values[v->index]->shape.extent[axis].value;
-  Powers powers = 0;
+  Monomial monomial = 0;
   for (size_t i = 0; i < g->ndims && number > 0; i++) {
     int64_t becomes = o->doubled[i]->values[v->index]->shape.extent[axis].value;
-    for (; becomes > number && becomes % 2 == 0; becomes /= 2) powers += g->dims[i]->powers;
-    if (becomes != number || number % powers_value(g, powers, NULL)) return is_no_product(o, g->dims[i], v);
+    for (; becomes > number && becomes % 2 == 0; becomes /= 2) monomial += g->dims[i]->monomial;
+    if (becomes != number || number % powers_value(g, monomial, NULL)) return is_no_product(o, g->dims[i], v);
   }
   v->shape.extent[axis] = EXTENT(number);
-  return !powers || find_product(o, number, powers, &v->shape.extent[axis]);
+  return !monomial || find_product(o, number, monomial, &v->shape.extent[axis]);
 }
 
 static bool every_extent_follows(const Opening *o, const Graph *bound) {
@@ -226,10 +226,10 @@ static bool is_as_bound(const Opening *o, size_t dim, int64_t value) {
     const Value *v = g->values[i];
     for (int axis = 0; ok && axis < v->shape.rank; axis++) {
       Extent e = v->shape.extent[axis];
-      int64_t says = open_number(g, extent_value(e), extent_powers(e), values);
+      int64_t says = open_number(g, extent_value(e), extent_monomial(e), values);
       ok = bound->values[i]->shape.extent[axis].value == says || is_no_product(o, g->dims[dim], v);
     }
-    bool is_listed = v->constant && !v->constant->is_splat && powers_of_dim(shape_powers(&v->shape), dim);
+    bool is_listed = v->constant && !v->constant->is_splat && monomial_exponent(shape_monomial(&v->shape), dim);
     if (ok && is_listed) ok = cannot_stay_open(o, g->dims[dim], v->position, "a constant has a list of it");
   }
   graph_free(bound);

@@ -18,11 +18,11 @@ Graph *graph_with_open_dims(const Graph *g, Diagnostics *d);
 Graph *graph_with_dims(const Graph *g, const int64_t *values, Diagnostics *d);
 
 // A power product at these values of g's dims; at the hints with values NULL.
-int64_t powers_value(const Graph *g, Powers powers, const int64_t *values);
-int powers_of_dim(Powers powers, size_t dim);
+int64_t powers_value(const Graph *g, Monomial monomial, const int64_t *values);
+int monomial_exponent(Monomial monomial, size_t dim);
 
 // A number's literal factor, and what it is at other values than the hints.
-int64_t open_factor(const Graph *g, int64_t number, Powers powers);
-int64_t open_number(const Graph *g, int64_t number, Powers powers, const int64_t *values);
+int64_t open_factor(const Graph *g, int64_t number, Monomial monomial);
+int64_t open_number(const Graph *g, int64_t number, Monomial monomial, const int64_t *values);
 
 #endif

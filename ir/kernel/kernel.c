@@ -76,12 +76,12 @@ void kernel_init(Kernel *k, Arena *arena, const char *name) {
   *k = (Kernel){.arena = arena, .name = name, .nexprs = 1};
 }
 
-int kernel_add_axis(Kernel *k, const char *name, int64_t extent, Powers powers) {
+int kernel_add_axis(Kernel *k, const char *name, int64_t extent, Monomial monomial) {
   if (k->naxes == MAX_AXES) {
     k->out_of_memory = true;
     return 0;
   }
-  k->axes[k->naxes] = (Axis){name, extent, powers};
+  k->axes[k->naxes] = (Axis){name, extent, monomial};
   return k->naxes++;
 }
 
@@ -112,7 +112,7 @@ AxisSet root_axes(const Kernel *k, const Root *root) {
 
 bool access_strides_equal(const Access *a, const Access *b) {
   return memcmp(a->stride, b->stride, sizeof a->stride) == 0 &&
-         memcmp(a->stride_powers, b->stride_powers, sizeof a->stride_powers) == 0;
+         memcmp(a->stride_monomial, b->stride_monomial, sizeof a->stride_monomial) == 0;
 }
 
 AccessId kernel_add_access(Kernel *k, const Access *access) {
@@ -134,7 +134,7 @@ static bool same_number(double a, double b) {
 static bool expr_equals(const Expr *a, const Expr *b) {
   return a->op == b->op && a->axes == b->axes && memcmp(a->args, b->args, sizeof a->args) == 0 &&
          a->access == b->access && a->reduced == b->reduced && a->loop == b->loop && a->integer == b->integer &&
-         a->powers == b->powers && same_number(a->number, b->number);
+         a->monomial == b->monomial && same_number(a->number, b->number);
 }
 
 static ExprId add_expr(Kernel *k, Expr e) {
@@ -180,14 +180,14 @@ ExprId expr_constant_over(Kernel *k, double number, AxisSet axes) {
   return add_expr(k, (Expr){.op = EXPR_CONSTANT, .number = k->is_f64 ? number : (float)number, .axes = axes});
 }
 
-ExprId expr_count(Kernel *k, int64_t count, Powers powers) {
-  if (!powers) return expr_constant(k, (double)count);
-  return add_expr(k, (Expr){.op = EXPR_COUNT, .number = (double)count, .powers = powers});
+ExprId expr_count(Kernel *k, int64_t count, Monomial monomial) {
+  if (!monomial) return expr_constant(k, (double)count);
+  return add_expr(k, (Expr){.op = EXPR_COUNT, .number = (double)count, .monomial = monomial});
 }
 
-ExprId expr_share(Kernel *k, int64_t count, Powers powers) {
-  if (!powers) return expr_constant(k, 1 / (double)(count > 0 ? count : 1));
-  return add_expr(k, (Expr){.op = EXPR_SHARE, .number = (double)count, .powers = powers});
+ExprId expr_share(Kernel *k, int64_t count, Monomial monomial) {
+  if (!monomial) return expr_constant(k, 1 / (double)(count > 0 ? count : 1));
+  return add_expr(k, (Expr){.op = EXPR_SHARE, .number = (double)count, .monomial = monomial});
 }
 
 ExprId expr_constant(Kernel *k, double number) {
@@ -224,27 +224,27 @@ int64_t axes_nelems(const Kernel *k, AxisSet axes) {
   return n;
 }
 
-Powers axes_powers(const Kernel *k, AxisSet axes) {
-  Powers powers = 0;
+Monomial axes_monomial(const Kernel *k, AxisSet axes) {
+  Monomial monomial = 0;
   for (int i = 0; i < k->naxes; i++)
-    if (axes >> i & 1) powers += k->axes[i].powers;
-  return powers;
+    if (axes >> i & 1) monomial += k->axes[i].monomial;
+  return monomial;
 }
 
-int64_t kernel_factor(const Kernel *k, int64_t number, Powers powers) {
-  return powers ? open_factor(k->graph, number, powers) : number;
+int64_t kernel_factor(const Kernel *k, int64_t number, Monomial monomial) {
+  return monomial ? open_factor(k->graph, number, monomial) : number;
 }
 
-void kernel_close(Kernel *k, Powers powers) {
-  for (size_t i = 0; powers && !k->closed && i < k->graph->ndims; i++)
-    if (powers_of_dim(powers, i)) k->closed = k->graph->dims[i];
+void kernel_close(Kernel *k, Monomial monomial) {
+  for (size_t i = 0; monomial && !k->closed && i < k->graph->ndims; i++)
+    if (monomial_exponent(monomial, i)) k->closed = k->graph->dims[i];
 }
 
 // `a` combined with itself, `times` of it: a product is a power, by squaring.
-static ExprId repeated(Kernel *k, ExprOp reduction, ExprId a, int64_t times, Powers powers) {
-  if (reduction == EXPR_REDUCE_SUM) return expr_binary(k, EXPR_MUL, a, expr_count(k, times, powers));
+static ExprId repeated(Kernel *k, ExprOp reduction, ExprId a, int64_t times, Monomial monomial) {
+  if (reduction == EXPR_REDUCE_SUM) return expr_binary(k, EXPR_MUL, a, expr_count(k, times, monomial));
   if (reduction == EXPR_REDUCE_MAXIMUM) return a;
-  kernel_close(k, powers);
+  kernel_close(k, monomial);
   ExprId power = 0;
   for (; times; times /= 2) {
     if (times % 2) power = power ? expr_binary(k, EXPR_MUL, power, a) : a;
@@ -257,15 +257,15 @@ ExprId expr_reduce(Kernel *k, ExprOp reduction, ExprId a, AxisSet reduced) {
   if (!a) return 0;
   AxisSet others = reduced & ~k->exprs[a].axes;
   int64_t times = axes_nelems(k, others); // of the same
-  Powers powers = axes_powers(k, others);
+  Monomial monomial = axes_monomial(k, others);
   reduced &= k->exprs[a].axes;
   if (times == 0) return expr_constant(k, reductions[reduction].identity);
-  if (times != 1) a = repeated(k, reduction, a, times, powers);
+  if (times != 1) a = repeated(k, reduction, a, times, monomial);
   if (a && reduced)
     a = add_expr(k, (Expr){.op = reduction, .args = {a}, .reduced = reduced, .axes = k->exprs[a].axes & ~reduced});
   else if (reduction == EXPR_REDUCE_SUM) a = expr_binary(k, EXPR_ADD, a, expr_constant(k, 0)); // as loops begin with it
-  if (!powers) return a;
-  ExprId is_none = expr_binary(k, EXPR_EQ, expr_count(k, times, powers), expr_constant(k, 0));
+  if (!monomial) return a;
+  ExprId is_none = expr_binary(k, EXPR_EQ, expr_count(k, times, monomial), expr_constant(k, 0));
   return expr_select(k, is_none, expr_constant(k, reductions[reduction].identity), a);
 }
 
@@ -360,11 +360,11 @@ static void drop_axis(Kernel *k, int axis) {
   }
   for (size_t i = 0; i < k->naccesses; i++) {
     int64_t *stride = k->accesses[i].stride;
-    Powers *powers = k->accesses[i].stride_powers;
+    Monomial *monomial = k->accesses[i].stride_monomial;
     memmove(&stride[axis], &stride[axis + 1], (size_t)(MAX_AXES - 1 - axis) * sizeof *stride);
-    memmove(&powers[axis], &powers[axis + 1], (size_t)(MAX_AXES - 1 - axis) * sizeof *powers);
+    memmove(&monomial[axis], &monomial[axis + 1], (size_t)(MAX_AXES - 1 - axis) * sizeof *monomial);
     stride[MAX_AXES - 1] = 0;
-    powers[MAX_AXES - 1] = 0;
+    monomial[MAX_AXES - 1] = 0;
   }
   memmove(&k->axes[axis], &k->axes[axis + 1], (size_t)(MAX_AXES - 1 - axis) * sizeof *k->axes);
   k->naxes--;
@@ -378,9 +378,9 @@ static bool are_alike(const Kernel *k, int axis) {
   }
   for (size_t i = 0; i < k->naccesses; i++) {
     const int64_t *stride = k->accesses[i].stride;
-    const Powers *powers = k->accesses[i].stride_powers;
+    const Monomial *monomial = k->accesses[i].stride_monomial;
     if (stride[axis] != stride[axis + 1] * k->axes[axis + 1].extent) return false;
-    if (stride[axis] && powers[axis] != powers[axis + 1] + k->axes[axis + 1].powers) return false;
+    if (stride[axis] && monomial[axis] != monomial[axis + 1] + k->axes[axis + 1].monomial) return false;
   }
   return true;
 }
@@ -414,9 +414,9 @@ static void swap_axes(Kernel *k, int axis) { // with the next
     int64_t *stride = k->accesses[i].stride, own = stride[axis];
     stride[axis] = stride[axis + 1];
     stride[axis + 1] = own;
-    Powers *powers = k->accesses[i].stride_powers, own_powers = powers[axis];
-    powers[axis] = powers[axis + 1];
-    powers[axis + 1] = own_powers;
+    Monomial *monomial = k->accesses[i].stride_monomial, own_monomial = monomial[axis];
+    monomial[axis] = monomial[axis + 1];
+    monomial[axis + 1] = own_monomial;
   }
   Axis own = k->axes[axis];
   k->axes[axis] = k->axes[axis + 1];
@@ -490,7 +490,7 @@ void kernel_simplify_axes(Kernel *k) {
   for (int axis = k->naxes - 2; axis >= 0; axis--) {
     if (!are_alike(k, axis)) continue;
     k->axes[axis + 1].extent *= k->axes[axis].extent;
-    k->axes[axis + 1].powers += k->axes[axis].powers;
+    k->axes[axis + 1].monomial += k->axes[axis].monomial;
     k->axes[axis + 1].name = k->axes[axis].name;
     drop_axis(k, axis);
   }
@@ -513,28 +513,30 @@ int loop_vector_axis(const Loop *loop) {
 }
 
 int loop_lane_axis(const Loop *loop) {
-  if (loop->is_across) return loop->order[loop->nouter - 1];
+  if (loop->rows_in_lanes) return loop->order[loop->nouter - 1];
   return loop->ninner ? loop_vector_axis(loop) : -1;
 }
 
 int64_t loop_row_nelems(const Kernel *k, const Loop *loop) {
   int64_t extent = k->axes[loop->order[loop->nouter]].extent;
   const int64_t whole = (extent + LANES - 1) / LANES * LANES;
-  return loop->is_across ? extent : loop->is_peeled ? whole + LANES : whole; // vectors of peeled rows begin anywhere
+  return loop->rows_in_lanes ? extent
+         : loop->is_peeled   ? whole + LANES
+                             : whole; // vectors of peeled rows begin anywhere
 }
 
 AxisSet loop_cut_axes(const Loop *loop) {
   AxisSet axes = loop->tile ? 1U << loop->order[0] : 0;
-  for (int i = loop->nkept; i < loop->nouter; i++) axes |= 1U << loop->order[i];
+  for (int i = loop->nfree; i < loop->nouter; i++) axes |= 1U << loop->order[i];
   return axes;
 }
 
-static AxisSet kept_axes(const Loop *loop) {
+static AxisSet free_axes(const Loop *loop) {
   return loop_outer_axes(loop) & ~loop_cut_axes(loop);
 }
 
 bool loop_has_open_length(const Kernel *k, const Loop *loop) {
-  return loop->few_work || (loop->most_chunks && axes_powers(k, loop_cut_axes(loop)));
+  return loop->few_work || (loop->most_chunks && axes_monomial(k, loop_cut_axes(loop)));
 }
 
 int64_t loop_block_length(const Kernel *k, const Loop *loop) {
@@ -550,11 +552,11 @@ int64_t loop_nchunks(const Kernel *k, const Loop *loop) {
 }
 
 bool loop_has_open_chunks(const Kernel *k, const Loop *loop) {
-  return loop_has_open_length(k, loop) || axes_powers(k, loop_cut_axes(loop));
+  return loop_has_open_length(k, loop) || axes_monomial(k, loop_cut_axes(loop));
 }
 
 int64_t loop_nblocks(const Kernel *k, const Loop *loop) {
-  return axes_nelems(k, kept_axes(loop)) * loop_nchunks(k, loop);
+  return axes_nelems(k, free_axes(loop)) * loop_nchunks(k, loop);
 }
 
 bool loop_is_idle(const Kernel *k, const Loop *loop) {
@@ -634,7 +636,7 @@ void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   if (loop->nouter) {
     print_axes(k, loop->order, loop->nouter, out);
     print_parts(loop_nblocks(k, loop), "block", loop_block_length(k, loop), out);
-    if (loop->is_across) text_format(out, ", %d at once, across lanes", LANES);
+    if (loop->rows_in_lanes) text_format(out, ", %d at once, across lanes", LANES);
     if (loop->rows > 1) text_format(out, ", %d at once", loop->rows);
     text_add_string(out, "; inside ");
   }
@@ -665,9 +667,9 @@ void loop_print_sweep(const Kernel *k, const Loop *loop, int sweep, Text *out) {
     if (root->is_fused) text_add_string(out, " of unrounded products");
     before = ", ";
   }
-  for (int i = 0; i < loop->nreused; i++) {
-    const char *label = k->exprs[loop->reused[i].expr].label;
-    if (loop->reused[i].sweep == sweep) print_name(", keep", label ? label : "a vector", out);
+  for (int i = 0; i < loop->nspills; i++) {
+    const char *label = k->exprs[loop->spills[i].expr].label;
+    if (loop->spills[i].sweep == sweep) print_name(", keep", label ? label : "a vector", out);
   }
 }
 
@@ -685,7 +687,7 @@ static void print_inner_order(const Kernel *k, const Loop *loop, Text *out) {
     text_add_string(out, "\n");
     return;
   }
-  if (loop->is_across) {
+  if (loop->rows_in_lanes) {
     text_format(out, "    sums within a row: along %s one by one, in %s\n", axis, type);
     return;
   }
@@ -709,9 +711,9 @@ static void print_outer_order(const Kernel *k, const Loop *loop, Text *out) {
   bool is_narrow = false; // some partial sums are in f32
   for (size_t i = 0; i < loop->nroots; i++)
     is_narrow |= loop->roots[i].kind == ROOT_REDUCE_OUTER && k->accesses[loop->roots[i].access].type == TYPE_F32;
-  const char *what = loop->is_across ? "rows of a lane" : loop->nouter ? "rows" : "a tile";
+  const char *what = loop->rows_in_lanes ? "rows of a lane" : loop->nouter ? "rows" : "a tile";
   text_format(out, "    sums over rows: %s of a block one by one%s, in %s; then blocks one by one, in f64\n", what,
-              loop->is_across ? ", then lanes by pairs" : "", is_narrow ? "f32" : "f64");
+              loop->rows_in_lanes ? ", then lanes by pairs" : "", is_narrow ? "f32" : "f64");
 }
 
 static void print_loop(const Kernel *k, const Loop *loop, Text *out) {

@@ -24,7 +24,7 @@ typedef uint32_t AccessId;
 typedef struct Axis {
   const char *name;
   int64_t extent;
-  Powers powers;
+  Monomial monomial;
 } Axis;
 
 // A temporary of booleans holds masks: a bit for each lane of the vector axis, whose stride is 1, and a row of them
@@ -38,7 +38,7 @@ typedef struct Access {
   Type type;
   int64_t offset;           // of the first element, in elements: what is seen is a part
   int64_t stride[MAX_AXES]; // in elements
-  Powers offset_powers, stride_powers[MAX_AXES];
+  Monomial offset_monomial, stride_monomial[MAX_AXES];
 } Access;
 
 typedef enum ExprOp {
@@ -110,7 +110,7 @@ typedef struct Expr {
   uint32_t loop; // EXPR_COMBINE
   double number;
   int64_t integer;
-  Powers powers;     // EXPR_COUNT, EXPR_SHARE: the number's
+  Monomial monomial; // EXPR_COUNT, EXPR_SHARE: the number's
   const char *label; // stem of its name in the emitted text; NULL: none
 } Expr;
 
@@ -123,11 +123,11 @@ typedef struct Temporary { // memory of a kernel between its loops
   const char *name;
   Type type;
   int64_t nelems;
-  size_t offset;    // in the workspace, bytes; not of a graph with open dims
-  ExprOp reduction; // of which it holds blocks' partial results; EXPR_NONE: none
-  uint32_t loop;    // whose blocks these are
-  Powers powers;    // of nelems without the count of blocks
-  bool is_own;      // of each outer iteration, which alone needs it: in a step's own memory, not in the workspace
+  size_t offset;     // in the workspace, bytes; not of a graph with open dims
+  ExprOp reduction;  // of which it holds blocks' partial results; EXPR_NONE: none
+  uint32_t loop;     // whose blocks these are
+  Monomial monomial; // of nelems without the count of blocks
+  bool is_own;       // of each outer iteration, which alone needs it: in a step's own memory, not in the workspace
 } Temporary;
 
 // What a loop does at a point: in the order of the list, grouped by sweep.
@@ -148,11 +148,11 @@ typedef struct Root {
   bool is_fused;         // ROOT_REDUCE_*: the sum is of products, which enter it before they are rounded
 } Root;
 
-typedef struct Reused { // a vector that a sweep leaves in a step's own memory for later ones
+typedef struct Spill { // a vector that a sweep leaves in a step's own memory for later ones
   ExprId expr;
   int sweep; // the first that needs it
-} Reused;
-enum { MOST_REUSED = 2 };
+} Spill;
+enum { MOST_SPILLS = 2 };
 
 enum { LONGEST_RUN = 24 }; // additions in a chain of f32 before it enters a sum in f64; the rest of a row may add a few
 
@@ -170,17 +170,18 @@ typedef struct Loop {
   // The order of additions, which decides bits: kernel_order writes it, and no target is known there.
   int order[MAX_AXES]; // outer axes, slowest first, then inner axes
   int nouter, ninner;
-  int nkept;     // the first of the outer axes, which outer reductions keep; blocks do not straddle them
+  int nfree;     // the first of the outer axes, which outer reductions keep; blocks do not straddle them
   int64_t block; // iterations of the other outer axes in a block
   int64_t few_work, few_block, many_block; // few_work not 0: it is few_block where all axes together have at most
                                            // few_work elements, many_block where they have more
   int64_t most_chunks;                     // not 0: blocks are longer where loop_nchunks would be more, and partial
                                            // sums are in f64
   int64_t tile;                            // 0, or: no outer axes, one inner axis, of which a block is so many elements
-  bool is_across;   // the last outer axis lies across lanes, LANES iterations a vector; the inner axis goes one by one
-  bool is_nested;   // inner reductions are over the vector axis, in each iteration of the middle ones, and over these
-  bool sums_middle; // inner reductions are over the middle axes, of each vector along the last one, in its registers
-  int accumulators; // partial sums a lane keeps in an inner reduction over the vector axis
+  bool
+      rows_in_lanes; // the last outer axis lies across lanes, LANES iterations a vector; the inner axis goes one by one
+  bool is_nested;    // inner reductions are over the vector axis, in each iteration of the middle ones, and over these
+  bool sums_middle;  // inner reductions are over the middle axes, of each vector along the last one, in its registers
+  int accumulators;  // partial sums a lane keeps in an inner reduction over the vector axis
   Runs runs;
   bool is_side;        // for few values: what main loops keep, or what does not vary over all axes
   bool may_share_rows; // outer iterations may be handled together: sums have an accumulator each, no scalars are middle
@@ -196,8 +197,8 @@ typedef struct Loop {
                      // the next iteration of the middle axis; fewer than its literal extent; 0: none
   bool is_peeled;    // the sweep that streams begins each row with what lies before a cache line of its one store
   bool is_backwards; // the last sweep goes backwards over the middle axes, to begin with what the caches still hold
-  Reused reused[MOST_REUSED];
-  int nreused;
+  Spill spills[MOST_SPILLS];
+  int nspills;
 
   int nsweeps; // at least 1; roots that vary over outer axes only follow their sweep
   Root *roots; // by sweep
@@ -229,7 +230,7 @@ typedef struct Kernel {
 } Kernel;
 
 typedef struct Room { // in the workspace, for values of which the number of elements has these powers
-  Powers powers;
+  Monomial monomial;
   size_t nbytes; // times the powers' product
 } Room;
 
@@ -259,7 +260,7 @@ void program_free(Program *p);
 // Building. All return 0 after setting kernel->out_of_memory, and take 0 as an operand, so that only the end of a
 // lowering needs to look. Equal expressions are made once.
 void kernel_init(Kernel *k, Arena *arena, const char *name);
-int kernel_add_axis(Kernel *k, const char *name, int64_t extent, Powers powers);
+int kernel_add_axis(Kernel *k, const char *name, int64_t extent, Monomial monomial);
 AccessId kernel_add_access(Kernel *k, const Access *access);
 ExprId expr_load(Kernel *k, AccessId access);
 ExprId expr_load_at(Kernel *k, AccessId access, ExprId offset); // elements, a whole number; 0: out of memory
@@ -267,8 +268,8 @@ ExprId expr_index(Kernel *k, int axis);
 ExprId expr_integer(Kernel *k, int64_t integer);
 ExprId expr_is_kept(Kernel *k, AccessId place, ExprId seed, ExprId offset, ExprId probability);
 ExprId expr_constant(Kernel *k, double number);
-ExprId expr_count(Kernel *k, int64_t count, Powers powers);        // a constant where it is a literal
-ExprId expr_share(Kernel *k, int64_t count, Powers powers);        // 1 / count, or 1 for none
+ExprId expr_count(Kernel *k, int64_t count, Monomial monomial);    // a constant where it is a literal
+ExprId expr_share(Kernel *k, int64_t count, Monomial monomial);    // 1 / count, or 1 for none
 ExprId expr_constant_over(Kernel *k, double number, AxisSet axes); // as a tensor of it varies
 ExprId expr_unary(Kernel *k, ExprOp op, ExprId a);
 ExprId expr_binary(Kernel *k, ExprOp op, ExprId a, ExprId b);
@@ -305,11 +306,11 @@ void kernel_drop_unneeded(Kernel *k);
 void kernel_simplify_axes(Kernel *k);
 
 int64_t axes_nelems(const Kernel *k, AxisSet axes);
-Powers axes_powers(const Kernel *k, AxisSet axes); // of axes_nelems
+Monomial axes_monomial(const Kernel *k, AxisSet axes); // of axes_nelems
 bool access_strides_equal(const Access *a, const Access *b);
 // A divisor of the number whatever its dims' values are, the greatest that is known.
-int64_t kernel_factor(const Kernel *k, int64_t number, Powers powers);
-void kernel_close(Kernel *k, Powers powers); // there is no kernel for all values of these dims
+int64_t kernel_factor(const Kernel *k, int64_t number, Monomial monomial);
+void kernel_close(Kernel *k, Monomial monomial); // there is no kernel for all values of these dims
 AxisSet loop_outer_axes(const Loop *loop);
 int loop_lane_axis(const Loop *loop); // along which vectors lie; -1: there is none
 AxisSet loop_inner_axes(const Loop *loop);

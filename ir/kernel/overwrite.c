@@ -23,7 +23,7 @@ static bool reads_as_stored(const Kernel *k, const bool *is_needed, const Value 
     const Expr *e = &k->exprs[id];
     if (!is_needed[id] || e->op != EXPR_LOAD || k->accesses[e->access].value != v) continue;
     const Access *a = &k->accesses[e->access];
-    bool is_at_same_place = !e->args[0] && a->offset == stored->offset && a->offset_powers == stored->offset_powers;
+    bool is_at_same_place = !e->args[0] && a->offset == stored->offset && a->offset_monomial == stored->offset_monomial;
     if (!is_at_same_place || !access_strides_equal(a, stored)) return false;
   }
   return true;
@@ -33,7 +33,7 @@ static bool reads_as_stored(const Kernel *k, const bool *is_needed, const Value 
 static bool is_one_to_one(const Kernel *k, const Loop *loop, const Access *a) {
   const AxisSet axes = loop_outer_axes(loop) | loop_inner_axes(loop);
   for (int i = 0; i < k->naxes; i++)
-    if (axes >> i & 1 && (k->axes[i].extent > 1 || k->axes[i].powers) && !a->stride[i]) return false;
+    if (axes >> i & 1 && (k->axes[i].extent > 1 || k->axes[i].monomial) && !a->stride[i]) return false;
   return true;
 }
 

@@ -9,8 +9,8 @@ bool loop_finishes(const Loop *loop, ExprId sum, int before) {
 }
 
 static bool is_left(const Loop *loop, ExprId vector, int before) {
-  for (int i = 0; i < loop->nreused; i++)
-    if (loop->reused[i].expr == vector && loop->reused[i].sweep < before) return true;
+  for (int i = 0; i < loop->nspills; i++)
+    if (loop->spills[i].expr == vector && loop->spills[i].sweep < before) return true;
   return false;
 }
 

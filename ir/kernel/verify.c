@@ -227,17 +227,17 @@ static bool verify_row_chains(const Verifying *v, const Loop *loop) {
   const AxisSet middle = loop->is_nested ? 0 : loop_inner_axes(loop) & ~(1U << vector);
   const int64_t width = loop->tile ? loop->tile : k->axes[vector].extent, group = (int64_t)LANES * loop->accumulators;
   const int64_t chain = loop->sums_middle ? 1 : chain_length(width, group);
-  const bool is_short = loop->is_across    ? width <= LONGEST_CHAIN
-                        : runs->vector_run ? runs->vector_run <= LONGEST_RUN * group
-                        : runs->middle_run ? runs->middle_run * chain <= LONGEST_RUN
-                                           : runs->is_open || chain * axes_nelems(k, middle) <= LONGEST_RUN;
+  const bool is_short = loop->rows_in_lanes ? width <= LONGEST_CHAIN
+                        : runs->vector_run  ? runs->vector_run <= LONGEST_RUN * group
+                        : runs->middle_run  ? runs->middle_run * chain <= LONGEST_RUN
+                                            : runs->is_open || chain * axes_nelems(k, middle) <= LONGEST_RUN;
   return is_short || wrong_loop(v, loop, "a row's sum is too long a chain of additions in f32");
 }
 
 // Of sums along inner axes, which are in f32 unless blocks may be long.
 static bool verify_block_chains(const Verifying *v, const Loop *loop) {
   const Kernel *k = v->k;
-  const int64_t longest = (int64_t)LONGEST_CHAIN * (loop->is_across ? LANES : 1);
+  const int64_t longest = (int64_t)LONGEST_CHAIN * (loop->rows_in_lanes ? LANES : 1);
   const int64_t length = loop->few_work && loop->many_block > loop->block ? loop->many_block : loop->block;
   for (size_t i = 0; i < loop->nroots && !loop->tile && length > longest; i++) {
     const Access *a = &k->accesses[loop->roots[i].access];

@@ -4,7 +4,7 @@
 #include "ir/graph/open.h"
 
 static bool is_alike(const Term *a, const Term *b) {
-  return a->powers == b->powers && a->of_loop == b->of_loop && a->loop == b->loop && a->var.kind == b->var.kind &&
+  return a->monomial == b->monomial && a->of_loop == b->of_loop && a->loop == b->loop && a->var.kind == b->var.kind &&
          a->var.of == b->var.of && a->divisor == b->divisor;
 }
 
@@ -20,19 +20,19 @@ void linear_add(Linear *l, Term term) {
   else l->terms[l->nterms++] = term;
 }
 
-void linear_add_number(Linear *l, int64_t number, Powers powers) {
-  linear_add(l, (Term){.number = number, .powers = powers, .divisor = 1});
+void linear_add_number(Linear *l, int64_t number, Monomial monomial) {
+  linear_add(l, (Term){.number = number, .monomial = monomial, .divisor = 1});
 }
 
-void linear_add_var(Linear *l, VarKind kind, uint32_t of, int64_t number, Powers powers) {
-  linear_add(l, (Term){.number = number, .powers = powers, .var = {kind, of}, .divisor = 1});
+void linear_add_var(Linear *l, VarKind kind, uint32_t of, int64_t number, Monomial monomial) {
+  linear_add(l, (Term){.number = number, .monomial = monomial, .var = {kind, of}, .divisor = 1});
 }
 
 // Both have at most one variable, and one loop's number, between them.
 static bool multiply(Term *a, const Term *b) {
   if ((a->var.kind && b->var.kind) || (a->of_loop && b->of_loop)) return false;
   a->number *= b->number;
-  a->powers += b->powers;
+  a->monomial += b->monomial;
   a->divisor *= b->divisor;
   if (b->var.kind) a->var = b->var;
   if (b->of_loop) {
@@ -64,8 +64,8 @@ static void add_quotient(Linear *l, const Index *i, Term scale, const Meaning *m
   Linear dividend = {0};
   add_scaled(&dividend, i->args[0], (Term){.number = 1, .divisor = 1}, meaning);
   const Term *only = dividend.terms;
-  const bool is_var = dividend.nterms == 1 && only->var.kind && only->number == 1 && !only->powers;
-  if (!is_var || divisor->op != INDEX_NUMBER || divisor->powers || !multiply(&scale, only)) {
+  const bool is_var = dividend.nterms == 1 && only->var.kind && only->number == 1 && !only->monomial;
+  if (!is_var || divisor->op != INDEX_NUMBER || divisor->monomial || !multiply(&scale, only)) {
     l->nterms = -1;
     return;
   }
@@ -82,7 +82,7 @@ static void add_scaled(Linear *l, const Index *i, Term scale, const Meaning *mea
   Term minus = scale;
   switch (i->op) {
   case INDEX_NUMBER:
-    if (i->number) add_leaf(l, (Term){.number = i->number, .powers = i->powers, .divisor = 1}, scale);
+    if (i->number) add_leaf(l, (Term){.number = i->number, .monomial = i->monomial, .divisor = 1}, scale);
     return;
   case INDEX_VAR: {
     const Var var = meaning->of ? meaning->of(meaning->context, i->var) : i->var;
@@ -126,9 +126,9 @@ bool linear_has(const Linear *l, VarKind kind) {
 }
 
 // Whether each dim is a factor of b at least as often.
-static bool is_divisor(const Kernel *k, Powers a, Powers b) {
+static bool is_divisor(const Kernel *k, Monomial a, Monomial b) {
   for (size_t i = 0; a && i < k->graph->ndims; i++)
-    if (powers_of_dim(a, i) > powers_of_dim(b, i)) return false;
+    if (monomial_exponent(a, i) > monomial_exponent(b, i)) return false;
   return true;
 }
 
@@ -137,11 +137,11 @@ bool linear_is_never_positive(const Kernel *k, const Linear *l) {
   int64_t factor[MOST_TERMS];
   for (int i = 0; i < l->nterms; i++) {
     if (l->terms[i].var.kind || l->terms[i].of_loop) return false;
-    factor[i] = kernel_factor(k, l->terms[i].number, l->terms[i].powers);
+    factor[i] = kernel_factor(k, l->terms[i].number, l->terms[i].monomial);
   }
   for (int i = 0; i < l->nterms; i++)
     for (int j = 0; j < l->nterms && factor[i] > 0; j++) {
-      if (factor[j] >= 0 || !is_divisor(k, l->terms[i].powers, l->terms[j].powers)) continue;
+      if (factor[j] >= 0 || !is_divisor(k, l->terms[i].monomial, l->terms[j].monomial)) continue;
       const int64_t both = factor[i] < -factor[j] ? factor[i] : -factor[j];
       factor[i] -= both;
       factor[j] += both;
@@ -153,7 +153,7 @@ bool linear_is_never_positive(const Kernel *k, const Linear *l) {
 
 bool index_equals(const Index *a, const Index *b) {
   if (!a || !b) return a == b;
-  if (a->op != b->op || a->number != b->number || a->powers != b->powers || a->var.kind != b->var.kind ||
+  if (a->op != b->op || a->number != b->number || a->monomial != b->monomial || a->var.kind != b->var.kind ||
       a->var.of != b->var.of || a->loop != b->loop)
     return false;
   for (int i = 0; i < 3; i++)
@@ -173,5 +173,5 @@ bool index_is_var(const Index *i, Var var) {
 }
 
 bool index_is_literal(const Index *i) {
-  return i && i->op == INDEX_NUMBER && !i->powers;
+  return i && i->op == INDEX_NUMBER && !i->monomial;
 }

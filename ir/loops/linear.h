@@ -8,7 +8,7 @@
 // number * var / divisor, times how many blocks a loop has for each iteration of its kept axes, or how long they are.
 typedef struct Term {
   int64_t number; // at the hints
-  Powers powers;
+  Monomial monomial;
   IndexOp of_loop; // INDEX_NCHUNKS, INDEX_BLOCK_LENGTH; INDEX_NUMBER: neither
   uint32_t loop;
   Var var;         // VAR_NONE: 1
@@ -23,8 +23,8 @@ typedef struct Linear {
 } Linear;
 
 void linear_add(Linear *l, Term term);
-void linear_add_number(Linear *l, int64_t number, Powers powers);
-void linear_add_var(Linear *l, VarKind kind, uint32_t of, int64_t number, Powers powers);
+void linear_add_number(Linear *l, int64_t number, Monomial monomial);
+void linear_add_var(Linear *l, VarKind kind, uint32_t of, int64_t number, Monomial monomial);
 // Adds the index; a variable that stands for another is that, `meaning` NULL: each stands for itself.
 typedef Var (*VarMeaning)(const void *context, Var v);
 void linear_add_index(Linear *l, const Index *i, VarMeaning meaning, const void *context);

@@ -21,17 +21,17 @@ void loop_text_name(LoopText *p, const char *name) {
 
 // Integers
 
-void loop_text_number(LoopText *p, int64_t number, Powers powers) {
-  if (!powers) {
+void loop_text_number(LoopText *p, int64_t number, Monomial monomial) {
+  if (!monomial) {
     loop_text_add(p, "%lld", (long long)number);
     return;
   }
   const Graph *g = p->k->graph;
-  const int64_t factor = open_factor(g, number, powers);
+  const int64_t factor = open_factor(g, number, monomial);
   int nfactors = factor != 1;
   if (nfactors) loop_text_add(p, "%lld", (long long)factor);
   for (size_t i = 0; i < g->ndims; i++)
-    for (int n = powers_of_dim(powers, i); n > 0; n--) {
+    for (int n = monomial_exponent(monomial, i); n > 0; n--) {
       if (nfactors++) loop_text_add(p, " * ");
       loop_text_name(p, g->dims[i]->name);
     }
@@ -52,7 +52,7 @@ void loop_text_var(LoopText *p, Var v) {
 }
 
 static int precedence_of(const Index *i) {
-  if (i->op == INDEX_NUMBER) return i->powers ? PRECEDENCE_PRODUCT : PRECEDENCE_VALUE;
+  if (i->op == INDEX_NUMBER) return i->monomial ? PRECEDENCE_PRODUCT : PRECEDENCE_VALUE;
   if (i->op == INDEX_CHOOSE) return PRECEDENCE_CHOICE;
   return i->op < INDEX_ADD || i->op == INDEX_SIGNED ? PRECEDENCE_VALUE : index_operators[i->op].precedence;
 }
@@ -65,7 +65,7 @@ static void add_index(LoopText *p, const Index *i, int precedence) {
   const int own = precedence_of(i);
   if (own < precedence) loop_text_add(p, "(");
   switch (i->op) {
-  case INDEX_NUMBER: loop_text_number(p, i->number, i->powers); break;
+  case INDEX_NUMBER: loop_text_number(p, i->number, i->monomial); break;
   case INDEX_VAR: loop_text_var(p, i->var); break;
   case INDEX_BLOCK_LENGTH: loop_text_add(p, "block_length(loop %u)", (unsigned)i->loop); break;
   case INDEX_NCHUNKS: loop_text_add(p, "chunks(loop %u)", (unsigned)i->loop); break;
@@ -109,11 +109,14 @@ void loop_text_memory(LoopText *p, AccessId id) {
 
 // A pointer, or an array of them.
 static void add_base(LoopText *p, const Address *at) {
-  static const char *const before[] = {
-      [BASE_TENSOR] = "", [BASE_POINTER] = "p_", [BASE_ROWS] = "rows_", [BASE_KEPT] = "kept_", [BASE_PART] = "part_"};
+  static const char *const before[] = {[BASE_TENSOR] = "",
+                                       [BASE_POINTER] = "p_",
+                                       [BASE_ROWS] = "rows_",
+                                       [BASE_SPILLED] = "spilled_",
+                                       [BASE_PART] = "part_"};
   text_add_string(p->out, before[at->base]);
   if (at->base == BASE_TENSOR) loop_text_memory(p, at->access);
-  else loop_text_name(p, at->base == BASE_KEPT ? p->expr_name[at->expr] : p->access_name[at->access]);
+  else loop_text_name(p, at->base == BASE_SPILLED ? p->expr_name[at->expr] : p->access_name[at->access]);
   if (at->is_row) loop_text_add(p, "[r]");
 }
 

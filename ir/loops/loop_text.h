@@ -16,7 +16,7 @@ bool loop_text_name_all(LoopText *p, Arena *arena);
 
 void loop_text_add(LoopText *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void loop_text_name(LoopText *p, const char *name); // a user's
-void loop_text_number(LoopText *p, int64_t number, Powers powers);
+void loop_text_number(LoopText *p, int64_t number, Monomial monomial);
 void loop_text_var(LoopText *p, Var v);
 void loop_text_index(LoopText *p, const Index *i);
 void loop_text_factor(LoopText *p, const Index *i); // in parentheses where it is less than a product

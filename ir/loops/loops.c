@@ -53,8 +53,8 @@ static const Index *make(TreeBuilder *b, Index index) {
   return made;
 }
 
-const Index *index_number(TreeBuilder *b, int64_t number, Powers powers) {
-  return make(b, (Index){.op = INDEX_NUMBER, .number = number, .powers = number ? powers : 0});
+const Index *index_number(TreeBuilder *b, int64_t number, Monomial monomial) {
+  return make(b, (Index){.op = INDEX_NUMBER, .number = number, .monomial = number ? monomial : 0});
 }
 
 const Index *index_var(TreeBuilder *b, VarKind kind, uint32_t of) {
@@ -66,13 +66,13 @@ const Index *index_loop(TreeBuilder *b, IndexOp op, uint32_t loop) {
 }
 
 bool index_is(const Index *i, int64_t number) {
-  return i && i->op == INDEX_NUMBER && i->number == number && !i->powers;
+  return i && i->op == INDEX_NUMBER && i->number == number && !i->monomial;
 }
 
 IndexType index_type(const Index *i) {
   IndexType type = INDEX_EITHER;
   switch (i->op) {
-  case INDEX_NUMBER: return i->powers ? INDEX_SIZE : INDEX_EITHER;
+  case INDEX_NUMBER: return i->monomial ? INDEX_SIZE : INDEX_EITHER;
   case INDEX_VAR: return var_is_int(i->var) ? INDEX_INT : INDEX_SIZE;
   case INDEX_BLOCK_LENGTH:
   case INDEX_NCHUNKS:

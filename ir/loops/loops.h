@@ -80,7 +80,7 @@ extern const IndexOperator index_operators[]; // by op, of those with two operan
 typedef struct Index {
   IndexOp op;
   int64_t number; // at the hints
-  Powers powers;
+  Monomial monomial;
   Var var;
   uint32_t loop;
   const struct Index *args[3];
@@ -92,14 +92,14 @@ typedef enum Base {
   BASE_TENSOR,  // the tensor or temporary itself, at the access's offset where `index` says so
   BASE_POINTER, // what a POINTER node set: where a row starts; [row] where `is_row`
   BASE_ROWS,    // the step's copy of rows that lie across lanes
-  BASE_KEPT,    // the step's vectors of an expression, for later sweeps
+  BASE_SPILLED, // the step's vectors of an expression, for later sweeps
   BASE_PART     // the block's partial sums
 } Base;
 
 typedef struct Address {
   Base base;
   AccessId access;
-  ExprId expr; // BASE_KEPT
+  ExprId expr; // BASE_SPILLED
   bool is_row;
   const Index *index; // NULL: 0
 } Address;
@@ -150,7 +150,7 @@ typedef enum LoopNodeKind {
   NODE_FLAG,    // the flag of access is set: FLAG_WANTED; FLAG_STREAMED, where rows start cache lines and there is more
                 // than `end` of value elements
   NODE_POINTER, // where the access's row starts: address
-  NODE_ROOM,    // of the step's own: `room`, with nelems elements
+  NODE_LOCAL,   // of the step's own: `room`, with nelems elements
   NODE_LET,     // the value of expr
   NODE_COMBINE, // the value of expr: of the parts that blocks left
   NODE_SUM,     // sum = identity
@@ -160,7 +160,7 @@ typedef enum LoopNodeKind {
   NODE_HOLD,      // held = vector of partial sums at address
   NODE_RELEASE,   // vector of partial sums at address = held
   NODE_STORE,     // address = value of expr
-  NODE_KEEP,      // leaves the vector of expr at address for later sweeps
+  NODE_SPILL,     // leaves the vector of expr at address for later sweeps
   NODE_LOAD_ROWS, // rows across lanes, transposed into the step's copy
   NODE_STORE_ROWS,
   NODE_LOAD_COLUMN, // the vector at address into the step's copy
@@ -174,13 +174,13 @@ typedef enum LoopNodeKind {
   NODE_FENCE      // what went past the caches is there for other threads
 } LoopNodeKind;
 
-typedef enum StepRoom { // memory of a step
-  ROOM_TEMPORARY,       // of the access
-  ROOM_POINTERS,        // of the access, one for each row
-  ROOM_COPY,            // of the access's rows across lanes
-  ROOM_KEPT,            // of expr's vectors, for later sweeps
-  ROOM_SCALARS          // of expr, one for each row
-} StepRoom;
+typedef enum LocalKind { // memory of a step
+  LOCAL_TEMPORARY,       // of the access
+  LOCAL_POINTERS,        // of the access, one for each row
+  LOCAL_COPY,            // of the access's rows across lanes
+  LOCAL_SPILLED,         // of expr's vectors, for later sweeps
+  LOCAL_SCALARS          // of expr, one for each row
+} LocalKind;
 
 typedef enum Load { // how a value is made
   LOAD_NONE,        // it is computed
@@ -190,7 +190,7 @@ typedef enum Load { // how a value is made
   LOAD_STRIDED,
   LOAD_GATHERED, // each lane by an offset of its own
   LOAD_COPIED,   // from the step's copy
-  LOAD_KEPT      // from where an earlier sweep left it
+  LOAD_SPILLED   // from where an earlier sweep left it
 } Load;
 
 typedef struct LoopNode LoopNode;
@@ -214,8 +214,8 @@ struct LoopNode {
   Flag flag; // NODE_FLAG; others are done where it is set
   AccessId access;
   Address address;
-  StepRoom room;
-  int64_t nelems; // NODE_ROOM; NODE_LOAD_ROWS, NODE_STORE_ROWS: of a row
+  LocalKind local;
+  int64_t nelems; // NODE_LOCAL; NODE_LOAD_ROWS, NODE_STORE_ROWS: of a row
   ExprId expr;    // whose value is made, stored or added
   bool is_vector; // of what is made, stored or added
   bool is_row;    // one for each row that is handled together
@@ -264,7 +264,7 @@ typedef struct TreeBuilder {
   LoopNode spare;
 } TreeBuilder;
 
-const Index *index_number(TreeBuilder *b, int64_t number, Powers powers);
+const Index *index_number(TreeBuilder *b, int64_t number, Monomial monomial);
 const Index *index_var(TreeBuilder *b, VarKind kind, uint32_t of);
 const Index *index_of(TreeBuilder *b, IndexOp op, const Index *x, const Index *y);
 const Index *index_loop(TreeBuilder *b, IndexOp op, uint32_t loop);

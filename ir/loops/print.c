@@ -118,20 +118,17 @@ static void print_if(LoopText *p, const LoopNode *n) {
   if (!n->test) say(p, n, flags[n->flag]);
 }
 
-static const char *const loads[] = {[LOAD_ELEMENT] = "load %[",
-                                    [LOAD_SPREAD] = "spread %[",
-                                    [LOAD_DENSE] = "load %@%n",
-                                    [LOAD_STRIDED] = "load %@ by %s%n",
-                                    [LOAD_GATHERED] = "gather %@ by %s%n",
-                                    [LOAD_COPIED] = "load %@",
-                                    [LOAD_KEPT] = "load %@"};
+static const char *const loads[] = {
+    [LOAD_ELEMENT] = "load %[",         [LOAD_SPREAD] = "spread %[",           [LOAD_DENSE] = "load %@%n",
+    [LOAD_STRIDED] = "load %@ by %s%n", [LOAD_GATHERED] = "gather %@ by %s%n", [LOAD_COPIED] = "load %@",
+    [LOAD_SPILLED] = "load %@"};
 
 static void print_let(LoopText *p, const LoopNode *n) {
   const Expr *e = &p->k->exprs[n->expr];
   say(p, n, "%V %e%R = ");
   if (n->load) {
     say(p, n, loads[n->load]);
-    if (e->args[0] && n->load != LOAD_KEPT) say(p, n, ", further by %*");
+    if (e->args[0] && n->load != LOAD_SPILLED) say(p, n, ", further by %*");
   } else if (e->op == EXPR_INDEX) {
     if (n->is_vector) say(p, n, "%x and on");
     else text_add_string(p->out, p->k->axes[__builtin_ctz(e->axes)].name);
@@ -139,7 +136,7 @@ static void print_let(LoopText *p, const LoopNode *n) {
     loop_text_add(p, "%lld", (long long)e->integer);
   } else if (e->op == EXPR_COUNT || e->op == EXPR_SHARE) {
     say(p, n, "%O of ");
-    loop_text_number(p, (int64_t)e->number, e->powers);
+    loop_text_number(p, (int64_t)e->number, e->monomial);
   } else {
     say(p, n, expr_has_access(e) ? "%O(%*) at %@" : "%O(%*)");
   }
@@ -203,13 +200,13 @@ static void print_flag(LoopText *p, const LoopNode *n) {
   if (n->value) say(p, n, ", and %x > %E");
 }
 
-static void print_room(LoopText *p, const LoopNode *n) {
-  static const char *const lines[] = {[ROOM_TEMPORARY] = "room for %z elements p_%a",
-                                      [ROOM_POINTERS] = "room for %z pointers p_%a",
-                                      [ROOM_COPY] = "room for %z elements rows_%a",
-                                      [ROOM_KEPT] = "room for %z elements kept_%e",
-                                      [ROOM_SCALARS] = "room for %z scalars %e"};
-  say(p, n, lines[n->room]);
+static void print_local(LoopText *p, const LoopNode *n) {
+  static const char *const lines[] = {[LOCAL_TEMPORARY] = "room for %z elements p_%a",
+                                      [LOCAL_POINTERS] = "room for %z pointers p_%a",
+                                      [LOCAL_COPY] = "room for %z elements rows_%a",
+                                      [LOCAL_SPILLED] = "room for %z elements spilled_%e",
+                                      [LOCAL_SCALARS] = "room for %z scalars %e"};
+  say(p, n, lines[n->local]);
 }
 
 static void print_parts(LoopText *p, const LoopNode *n) {
@@ -239,7 +236,7 @@ static const NodePrinter printers[] = {
     [NODE_IF] = {NULL, print_if},
     [NODE_FLAG] = {NULL, print_flag},
     [NODE_POINTER] = {"p_%a%R = %@%f"},
-    [NODE_ROOM] = {NULL, print_room},
+    [NODE_LOCAL] = {NULL, print_local},
     [NODE_LET] = {NULL, print_let},
     [NODE_COMBINE] = {NULL, print_combine},
     [NODE_SUM] = {NULL, print_sum},
@@ -249,7 +246,7 @@ static const NodePrinter printers[] = {
     [NODE_HOLD] = {"held_%a = load %@%n%f"},
     [NODE_RELEASE] = {"store held_%a to %@%n%f"},
     [NODE_STORE] = {NULL, print_store},
-    [NODE_KEEP] = {"store %e to %@"},
+    [NODE_SPILL] = {"store %e to %@"},
     [NODE_LOAD_ROWS] = {"rows_%a = rows of %z from p_%a, %s apart, transposed"},
     [NODE_STORE_ROWS] = {NULL, print_store_rows},
     [NODE_LOAD_COLUMN] = {"rows_%a + %x = load %@"},

@@ -71,7 +71,7 @@ static bool fail_effect(Verifying *v, const LoopNode *n, size_t effect, const ch
     text_add_string(v->why, "the step");
   } else {
     text_add_string(v->why, "what is kept of ");
-    add_expr(v, v->plan->reused[effect - v->plan->nroots * NEFFECTS].expr);
+    add_expr(v, v->plan->spills[effect - v->plan->nroots * NEFFECTS].expr);
   }
   text_format(v->why, " %s\n", what);
   return false;
@@ -109,12 +109,12 @@ size_t effect_of(uint32_t root, Effect effect) {
   return (size_t)root * NEFFECTS + effect;
 }
 
-size_t effect_of_kept(const Verifying *v, int reused) {
+size_t effect_of_spill(const Verifying *v, int reused) {
   return v->plan->nroots * NEFFECTS + (size_t)reused;
 }
 
 size_t effect_of_step(const Verifying *v) {
-  return v->plan->nroots * NEFFECTS + (size_t)v->plan->nreused;
+  return v->plan->nroots * NEFFECTS + (size_t)v->plan->nspills;
 }
 
 bool effect_do(Verifying *v, const LoopNode *n, size_t effect) {
@@ -189,7 +189,7 @@ static bool (*const verifiers[])(Verifying *, const LoopNode *) = {
     [NODE_IF] = verify_if,
     [NODE_FLAG] = verify_set_flag,
     [NODE_POINTER] = verify_pointer,
-    [NODE_ROOM] = verify_room,
+    [NODE_LOCAL] = verify_local,
     [NODE_LET] = verify_let,
     [NODE_COMBINE] = verify_combine,
     [NODE_SUM] = verify_sum,
@@ -199,7 +199,7 @@ static bool (*const verifiers[])(Verifying *, const LoopNode *) = {
     [NODE_HOLD] = verify_hold,
     [NODE_RELEASE] = verify_release,
     [NODE_STORE] = verify_store,
-    [NODE_KEEP] = verify_keep,
+    [NODE_SPILL] = verify_keep,
     [NODE_LOAD_ROWS] = verify_load_rows,
     [NODE_STORE_ROWS] = verify_store_rows,
     [NODE_LOAD_COLUMN] = verify_load_column,
@@ -218,7 +218,7 @@ static bool is_known(const Verifying *v, const LoopNode *n) {
   const size_t naccesses = k->naccesses ? k->naccesses : 1; // of none, a node that needs none names the first
   return n->kind <= NODE_FENCE && n->expr < k->nexprs && n->access < naccesses && n->address.access < naccesses &&
          n->address.expr < k->nexprs && n->address.base <= BASE_PART && n->var.kind <= VAR_ELEMENT &&
-         n->flag <= FLAG_HAS_SUMS && n->room <= ROOM_SCALARS && n->load <= LOAD_KEPT && n->sum <= SUM_LANES &&
+         n->flag <= FLAG_HAS_SUMS && n->local <= LOCAL_SCALARS && n->load <= LOAD_SPILLED && n->sum <= SUM_LANES &&
          n->part <= PART_FIRST && n->reduction < EXPR_OP_COUNT;
 }
 
@@ -254,7 +254,7 @@ static void begin_function(Verifying *v, const char *name) {
   v->function = name;
   memset(v->count, 0, neffects * sizeof *v->count);
   memset(v->sums, 0, v->plan->nroots * sizeof *v->sums);
-  memset(v->kept, 0, MOST_REUSED * sizeof *v->kept);
+  memset(v->kept, 0, MOST_SPILLS * sizeof *v->kept);
   v->nlog = 0;
 }
 
@@ -268,7 +268,7 @@ static bool verify_block(Verifying *v) {
   v->is_block = true;
   if (!begin_block(v) || !verify_nodes(v, v->t->block)) return false;
   if (!v->count[effect_of_step(v)]) return fail_effect(v, NULL, effect_of_step(v), "is never called");
-  for (uint32_t i = 0; v->plan->is_across && i < v->plan->nroots; i++)
+  for (uint32_t i = 0; v->plan->rows_in_lanes && i < v->plan->nroots; i++)
     if (v->plan->roots[i].kind == ROOT_REDUCE_OUTER && !v->count[effect_of(i, EFFECT_LEFT)])
       return fail_effect(v, NULL, effect_of(i, EFFECT_LEFT), "is never stored");
   const LoopNode *last = v->t->block;
@@ -288,7 +288,7 @@ static bool init(Verifying *v) {
   v->made = ARENA_ARRAY(v->arena, Made, k->nexprs);
   v->memory = ARENA_ARRAY(v->arena, Memory, k->naccesses + 1);
   v->sums = ARENA_ARRAY(v->arena, SumState, v->plan->nroots + 1);
-  v->kept = ARENA_ARRAY(v->arena, KeptState, MOST_REUSED);
+  v->kept = ARENA_ARRAY(v->arena, SpillState, MOST_SPILLS);
   v->count = ARENA_ARRAY(v->arena, uint8_t, effect_of_step(v) + 1);
   v->root_of_access = ARENA_ARRAY(v->arena, uint32_t, k->naccesses + 1);
   v->root_of_sum = ARENA_ARRAY(v->arena, uint32_t, k->nexprs);
@@ -302,7 +302,7 @@ static bool init(Verifying *v) {
   v->outer = loop_outer_axes(v->plan);
   v->inner = loop_inner_axes(v->plan);
   v->vector = v->plan->ninner ? v->plan->order[v->plan->nouter + v->plan->ninner - 1] : -1;
-  v->lanes = v->plan->is_across ? OUTER : v->vector;
+  v->lanes = v->plan->rows_in_lanes ? OUTER : v->vector;
   find_parts(v);
   return true;
 }

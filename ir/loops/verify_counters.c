@@ -127,7 +127,7 @@ bool verify_to_line(Verifying *v, const LoopNode *n) {
   if (!r) return false;
   const int64_t extent = v->k->axes[v->vector].extent;
   if (r->pieces.count || !index_equals(r->end, r->to)) return verify_fail(v, n, "it is not at the beginning of a row");
-  if (kernel_factor(v->k, extent, v->k->axes[v->vector].powers) < LANES || type_nbytes(a->type) * LANES < LINE ||
+  if (kernel_factor(v->k, extent, v->k->axes[v->vector].monomial) < LANES || type_nbytes(a->type) * LANES < LINE ||
       a->stride[v->vector] != 1 || v->lanes != v->vector)
     return verify_fail(v, n, "a row may have fewer elements");
   r->must_advance = true;
@@ -167,7 +167,7 @@ static bool verify_iterations(Verifying *v, const LoopNode *n) {
     const bool is_left = v->t->rest && r->width == WIDTH_OPEN && index_equals(n->value, left);
     return is_left || verify_fail(v, n, "it is not what is left of the block");
   }
-  if (n->value || r->width != (plan->rows > 1 ? n->count : plan->is_across ? LANES : 1))
+  if (n->value || r->width != (plan->rows > 1 ? n->count : plan->rows_in_lanes ? LANES : 1))
     return verify_fail(v, n, "it does not take as many iterations as its loop's step");
   if (plan->rows > 1 ? n->count < 1 || n->count > plan->rows : n->count)
     return verify_fail(v, n, "the number of rows is wrong");

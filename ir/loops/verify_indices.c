@@ -63,7 +63,7 @@ const Index *number_index(Verifying *v, int64_t number) {
 }
 
 const Index *nelems_index(Verifying *v, AxisSet axes) {
-  return index_number(&v->b, axes_nelems(v->k, axes), axes_powers(v->k, axes));
+  return index_number(&v->b, axes_nelems(v->k, axes), axes_monomial(v->k, axes));
 }
 
 const Index *var_index(Verifying *v, VarKind kind) {
@@ -138,7 +138,7 @@ bool verify_block_range(Verifying *v, const LoopNode *n) {
   const Index *total = nelems_index(v, loop_cut_axes(plan)), *begin = var_index(v, VAR_BEGIN);
   const Index *length = is_open ? index_loop(b, INDEX_BLOCK_LENGTH, (uint32_t)(plan - k->loops))
                                 : number_index(v, loop_block_length(k, plan));
-  if (plan->nkept) return verify_chunks(v, n, total, length);
+  if (plan->nfree) return verify_chunks(v, n, total, length);
   if (!loop_has_open_chunks(k, plan) && loop_nblocks(k, plan) == 1)
     return verify_value(v, n, VAR_BEGIN, number_index(v, 0)) && verify_value(v, n, VAR_END, total);
   return verify_value(v, n, VAR_BEGIN, index_of(b, INDEX_MULTIPLY, var_index(v, VAR_BLOCK), length)) &&

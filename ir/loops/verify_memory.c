@@ -23,7 +23,7 @@ static bool verify_streamed(Verifying *v, const LoopNode *n, AccessId id) {
   enum { LINE = 64 };
   const Memory *m = &v->memory[id];
   const Access *a = &v->k->accesses[id];
-  const bool is_rows = n->kind == NODE_STORE_ROWS, is_across = v->lanes == OUTER;
+  const bool is_rows = n->kind == NODE_STORE_ROWS, rows_in_lanes = v->lanes == OUTER;
   const int lane_axis = loop_lane_axis(v->plan);
   const Range *r = v->lanes < 0 ? NULL : &v->range[v->lanes];
   v->has_streams = true;
@@ -32,12 +32,12 @@ static bool verify_streamed(Verifying *v, const LoopNode *n, AccessId id) {
     return verify_fail(v, n, "only whole dense vectors can be streamed");
   if (m->is_peeled) return r->line_access == id + 1 || verify_fail(v, n, "its rows are not peeled to cache lines");
   for (int axis = 0; axis < v->k->naxes; axis++) {
-    const int64_t stride = kernel_factor(v->k, a->stride[axis], a->stride_powers[axis]);
+    const int64_t stride = kernel_factor(v->k, a->stride[axis], a->stride_monomial[axis]);
     const bool is_within = axis == lane_axis || (is_rows && axis == v->vector);
     if (!is_within && stride * (int64_t)type_nbytes(a->type) % LINE)
       return verify_fail(v, n, "its rows begin within cache lines");
   }
-  const bool is_aligned = is_across ? are_blocks_aligned(v->plan) : r->is_aligned;
+  const bool is_aligned = rows_in_lanes ? are_blocks_aligned(v->plan) : r->is_aligned;
   const bool is_dense = !is_rows || a->stride[lane_axis] == v->k->axes[v->vector].extent;
   return (is_aligned && is_dense) || verify_fail(v, n, "its vectors begin within cache lines");
 }
@@ -91,24 +91,24 @@ bool verify_store(Verifying *v, const LoopNode *n) {
 
 bool verify_keep(Verifying *v, const LoopNode *n) {
   Linear address;
-  const int reused = find_reused(v, n->expr);
-  if (!verify_operand(v, n, n->expr, true) || !verify_kept(v, n, &address)) return false;
+  const int reused = find_spill(v, n->expr);
+  if (!verify_operand(v, n, n->expr, true) || !verify_spilled(v, n, &address)) return false;
   if (!verify_goes_over(v, n, 0, directions_of(v, 1U << v->vector), true)) return false;
-  KeptState *kept = &v->kept[reused];
+  SpillState *kept = &v->kept[reused];
   const int64_t extent = v->k->axes[v->vector].extent, whole = (extent + LANES - 1) / LANES * LANES;
-  const int64_t lanes = v->plan->is_across               ? extent * LANES
+  const int64_t lanes = v->plan->rows_in_lanes           ? extent * LANES
                         : v->range[v->vector].is_aligned ? whole
                                                          : extent + LANES - 1;
   int64_t row = lanes;
   for (int i = 0; i < address.nterms; i++)
     if (address.terms[i].var.kind == VAR_ROW) row = address.terms[i].number;
-  if (row < lanes || lanes + (v->plan->rows - 1) * row > kept->nelems || v->k->axes[v->vector].powers ||
+  if (row < lanes || lanes + (v->plan->rows - 1) * row > kept->nelems || v->k->axes[v->vector].monomial ||
       (v->plan->rows > 1 && !linear_has(&address, VAR_ROW)))
     return verify_fail(v, n, "it goes beyond its room");
   if (!kept->address && !(kept->address = ARENA_NEW(v->arena, Linear))) return verify_out_of_memory(v);
   *kept->address = address;
   kept->serial = v->frames[v->nframes - 1].serial;
-  return effect_do(v, n, effect_of_kept(v, reused));
+  return effect_do(v, n, effect_of_spill(v, reused));
 }
 
 // Rows across lanes
@@ -117,13 +117,13 @@ bool verify_keep(Verifying *v, const LoopNode *n) {
 static bool verify_rows(Verifying *v, const LoopNode *n) {
   const Access *a = &v->k->accesses[n->access];
   const Memory *m = &v->memory[n->access];
-  if (!v->plan->is_across || is_in_part(v) || v->plan->nouter != 1)
+  if (!v->plan->rows_in_lanes || is_in_part(v) || v->plan->nouter != 1)
     return verify_fail(v, n, "rows do not lie in lanes here");
   if (!m->has_pointer || !m->has_copy) return verify_fail(v, n, "its pointer or its copy is not declared");
   const Linear row = access_index(v, n->access, v->outer);
   if (!m->pointer || !linear_equals(m->pointer, &row))
     return verify_fail(v, n, "its pointer is not where its rows begin");
-  if (a->stride[v->vector] != 1 || a->stride_powers[v->vector] || n->nelems != v->k->axes[v->vector].extent)
+  if (a->stride[v->vector] != 1 || a->stride_monomial[v->vector] || n->nelems != v->k->axes[v->vector].extent)
     return verify_fail(v, n, "its rows are not dense, or not as long as the axis");
   return verify_lane_step(v, n, n->access) && verify_goes_over(v, n, 0, 1U << OUTER, true);
 }
@@ -200,11 +200,11 @@ static bool verify_access_room(Verifying *v, const LoopNode *n) {
   Memory *m = &v->memory[n->access];
   const Access *a = &v->k->accesses[n->access];
   const Temporary *t = a->value || a->type == TYPE_NONE ? NULL : &v->k->temporaries[a->temporary];
-  if (n->room == ROOM_POINTERS)
+  if (n->local == LOCAL_POINTERS)
     return m->has_pointers_room || n->nelems < v->plan->rows || n->is_written != is_stored(v, n->access)
                ? verify_fail(v, n, "there are more rows than pointers, or it is declared twice")
                : scope_add(v, &m->has_pointers_room, forget_pointer, n->access);
-  if (n->room == ROOM_COPY) {
+  if (n->local == LOCAL_COPY) {
     const int64_t nelems = v->vector < 0 ? 0 : v->k->axes[v->vector].extent * LANES;
     m->is_copied = false;
     if (m->has_copy || n->nelems < nelems) return verify_fail(v, n, "it is too small, or declared twice");
@@ -219,16 +219,16 @@ static bool verify_access_room(Verifying *v, const LoopNode *n) {
   return scope_add(v, &m->has_pointer, NULL, 0);
 }
 
-bool verify_room(Verifying *v, const LoopNode *n) {
-  if (n->room != ROOM_KEPT && n->room != ROOM_SCALARS) return verify_access_room(v, n);
+bool verify_local(Verifying *v, const LoopNode *n) {
+  if (n->local != LOCAL_SPILLED && n->local != LOCAL_SCALARS) return verify_access_room(v, n);
   if (!n->expr) return verify_fail(v, n, "there is no such expression");
-  if (n->room == ROOM_SCALARS) {
+  if (n->local == LOCAL_SCALARS) {
     Made *made = &v->made[n->expr];
     if (made->has_room || made->is_made || n->nelems < v->plan->rows || v->t->form[n->expr] != FORM_ROWS)
       return verify_fail(v, n, "it is too small, or declared twice");
     return scope_add(v, &made->has_room, forget_rows, n->expr);
   }
-  const int reused = find_reused(v, n->expr);
+  const int reused = find_spill(v, n->expr);
   if (reused < 0 || v->kept[reused].has_room) return verify_fail(v, n, "the vector is not one that is kept");
   v->kept[reused].nelems = n->nelems;
   return scope_add(v, &v->kept[reused].has_room, NULL, 0);

@@ -130,7 +130,7 @@ static void begin_ranges(Verifying *v) {
     Range *r = &v->range[axis];
     r->from = number_index(v, 0);
     r->to = nelems_index(v, 1U << axis);
-    r->divisor = kernel_factor(k, k->axes[axis].extent, k->axes[axis].powers);
+    r->divisor = kernel_factor(k, k->axes[axis].extent, k->axes[axis].monomial);
   }
   v->nframes = v->nguards = 0;
   v->chain = CHAIN_UNKNOWN;
@@ -149,12 +149,12 @@ bool begin_step(Verifying *v, bool is_rest) {
   begin_ranges(v);
   if (v->b.out_of_memory) return false;
   if (plan->tile) return begin_tile(v);
-  if (plan->is_across && plan->nouter > 1 && plan->nkept != plan->nouter - 1)
+  if (plan->rows_in_lanes && plan->nouter > 1 && plan->nfree != plan->nouter - 1)
     return verify_fail(v, NULL, "lanes go beyond the end of their axis");
   Range *r = &v->range[OUTER];
   r->progress = RANGE_PIECE;
   r->start = loop_var(VAR_OUTER);
-  r->width = plan->rows > 1 ? WIDTH_ROWS : !plan->is_across ? 1 : is_rest ? WIDTH_PART : LANES;
+  r->width = plan->rows > 1 ? WIDTH_ROWS : !plan->rows_in_lanes ? 1 : is_rest ? WIDTH_PART : LANES;
   return frame_push(v, NULL, OUTER) && var_set(v, NULL, r->start, NULL) &&
          (plan->rows == 1 || var_set(v, NULL, loop_var(VAR_ROWS), NULL)) &&
          (!is_rest || var_set(v, NULL, loop_var(VAR_LANES), NULL));

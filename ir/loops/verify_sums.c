@@ -173,7 +173,7 @@ static const Temporary *part_memory(const Verifying *v, AccessId id) {
 // At the address of the element among the block's own, where those of each lane lie apart across lanes.
 static bool verify_part_address(Verifying *v, const LoopNode *n) {
   Linear expected = access_index(v, n->access, v->inner);
-  for (int i = 0; i < expected.nterms; i++) expected.terms[i].number *= v->plan->is_across ? LANES : 1;
+  for (int i = 0; i < expected.nterms; i++) expected.terms[i].number *= v->plan->rows_in_lanes ? LANES : 1;
   if (n->address.base != BASE_PART || n->address.access != n->access || n->address.is_row)
     return verify_fail(v, n, "its address is not in its tensor");
   if (!verify_index(v, n, n->address.index)) return false;
@@ -186,7 +186,7 @@ static bool verify_part_address(Verifying *v, const LoopNode *n) {
 }
 
 static bool is_part_f64(const Verifying *v, AccessId id) {
-  return v->k->is_f64 || (v->k->accesses[id].type == TYPE_F64 && !v->plan->is_across);
+  return v->k->is_f64 || (v->k->accesses[id].type == TYPE_F64 && !v->plan->rows_in_lanes);
 }
 
 static bool update_part(Verifying *v, const LoopNode *n) {
@@ -197,7 +197,7 @@ static bool update_part(Verifying *v, const LoopNode *n) {
   const AxisSet inner = v->k->exprs[n->expr].axes & v->inner;
   if (n->expr != v->plan->roots[root - 1].expr || n->reduction != part_memory(v, n->access)->reduction)
     return verify_fail(v, n, "it adds another operand, or by another operator");
-  if (n->is_vector != (is_held || is_lanes) || is_lanes != (v->plan->is_across && !inner) || n->part != PART_ONLY)
+  if (n->is_vector != (is_held || is_lanes) || is_lanes != (v->plan->rows_in_lanes && !inner) || n->part != PART_ONLY)
     return verify_fail(v, n, "scalars and vectors are mixed up, or it has a condition of its own");
   if (n->is_f64 != is_f64 || n->is_widened != (is_held && is_f64 && !v->k->is_f64))
     return verify_fail(v, n, "it is added in the wrong type");
@@ -316,14 +316,14 @@ bool verify_release(Verifying *v, const LoopNode *n) {
 
 static const Index *parts_count(Verifying *v, AccessId id, int64_t times) {
   const AxisSet axes = access_axes(v->k, &v->k->accesses[id]);
-  return index_number(&v->b, axes_nelems(v->k, axes) * times, axes_powers(v->k, axes));
+  return index_number(&v->b, axes_nelems(v->k, axes) * times, axes_monomial(v->k, axes));
 }
 
 bool verify_parts(Verifying *v, const LoopNode *n) {
   if (!part_root(v, n)) return false;
   Memory *m = &v->memory[n->access];
   if (!v->is_block || m->has_parts) return verify_fail(v, n, "they are declared twice");
-  if (n->is_vector != v->plan->is_across || (n->flag && n->flag != FLAG_HAS_SUMS))
+  if (n->is_vector != v->plan->rows_in_lanes || (n->flag && n->flag != FLAG_HAS_SUMS))
     return verify_fail(v, n, "they are not where the loop has them");
   if (!index_equals(n->value, parts_count(v, n->access, n->is_vector ? LANES : 1)))
     return verify_fail(v, n, "their number is wrong");
@@ -339,11 +339,11 @@ static bool verify_elements(Verifying *v, const LoopNode *n, const Index *count)
 
 bool verify_clear(Verifying *v, const LoopNode *n) {
   const uint32_t root = part_root(v, n);
-  if (!root || !verify_elements(v, n, parts_count(v, n->access, v->plan->is_across ? LANES : 1))) return false;
+  if (!root || !verify_elements(v, n, parts_count(v, n->access, v->plan->rows_in_lanes ? LANES : 1))) return false;
   const Memory *m = &v->memory[n->access];
   const Index *at = n->address.index;
   if (!m->has_parts) return verify_fail(v, n, "it is not declared");
-  if (n->is_f64 != (!v->plan->is_across && v->k->accesses[n->access].type == TYPE_F64))
+  if (n->is_f64 != (!v->plan->rows_in_lanes && v->k->accesses[n->access].type == TYPE_F64))
     return verify_fail(v, n, "its type is not the sum's");
   if (n->address.base != BASE_PART || n->address.access != n->access || !at || at->op != INDEX_VAR ||
       at->var.kind != VAR_ELEMENT)
@@ -357,14 +357,14 @@ bool verify_clear(Verifying *v, const LoopNode *n) {
 bool verify_lane_part(Verifying *v, const LoopNode *n) {
   const uint32_t root = part_root(v, n);
   if (!root || !verify_elements(v, n, parts_count(v, n->access, 1))) return false;
-  if (!v->count[effect_of_step(v)] || !v->plan->is_across) return verify_fail(v, n, "no step has run before");
+  if (!v->count[effect_of_step(v)] || !v->plan->rows_in_lanes) return verify_fail(v, n, "no step has run before");
   if (!verify_index(v, n, n->value) || !verify_index(v, n, n->address.index)) return false;
   Linear from, to, lanes = linear_of(v, n->value), is = linear_of(v, n->address.index);
   const AxisSet axes = access_axes(v->k, &v->k->accesses[n->access]);
   from.nterms = to.nterms = 0;
   linear_add_var(&from, VAR_ELEMENT, 0, LANES, 0);
   linear_add_var(&to, VAR_ELEMENT, 0, 1, 0);
-  linear_add_var(&to, VAR_BLOCK, 0, axes_nelems(v->k, axes), axes_powers(v->k, axes));
+  linear_add_var(&to, VAR_BLOCK, 0, axes_nelems(v->k, axes), axes_monomial(v->k, axes));
   if (n->address.base != BASE_TENSOR || n->address.access != n->access || !linear_equals(&lanes, &from) ||
       !linear_equals(&is, &to))
     return verify_fail(v, n, "its address is not that of its element");

@@ -36,11 +36,11 @@ Linear access_index(const Verifying *v, AccessId id, AxisSet axes) {
   const int bits = access_is_mask(a) ? v->vector : -1; // the axis along which there is a bit each
   Linear l;
   l.nterms = 0;
-  linear_add_number(&l, a->offset, a->offset_powers);
+  linear_add_number(&l, a->offset, a->offset_monomial);
   for (int axis = 0; axis < v->k->naxes; axis++)
     if (axes >> axis & 1)
       linear_add(&l, (Term){.number = a->stride[axis],
-                            .powers = a->stride_powers[axis],
+                            .monomial = a->stride_monomial[axis],
                             .var = {VAR_AXIS, (uint32_t)axis},
                             .divisor = axis == bits ? 8 : 1});
   return l;
@@ -53,26 +53,27 @@ static void add_linear(Linear *l, const Linear *other) {
 
 // Whether what the access reaches along these axes lies inside of its memory. Masks are counted in bits, vectors of
 // them being whole.
-static bool verify_inside(Verifying *v, const LoopNode *n, AccessId id, AxisSet axes, int64_t nelems, Powers powers) {
+static bool verify_inside(Verifying *v, const LoopNode *n, AccessId id, AxisSet axes, int64_t nelems,
+                          Monomial monomial) {
   const Kernel *k = v->k;
   const Access *a = &k->accesses[id];
   const int64_t unit = access_is_mask(a) ? 8 : 1;
   Linear beyond;
   beyond.nterms = 0;
-  linear_add_number(&beyond, a->offset * unit, a->offset_powers);
+  linear_add_number(&beyond, a->offset * unit, a->offset_monomial);
   linear_add_number(&beyond, 1, 0);
-  linear_add_number(&beyond, -nelems * unit, powers);
+  linear_add_number(&beyond, -nelems * unit, monomial);
   for (int axis = 0; axis < k->naxes; axis++) {
     if (!(axes >> axis & 1) || !a->stride[axis]) continue;
     if (!k->axes[axis].extent) return true; // nothing is reached
     const bool is_bits = access_is_mask(a) && axis == v->vector;
     const int64_t extent = k->axes[axis].extent, stride = a->stride[axis] * (is_bits ? 1 : unit);
-    const bool is_whole = kernel_factor(k, extent, k->axes[axis].powers) % LANES == 0;
-    if (is_bits && !is_whole && k->axes[axis].powers)
+    const bool is_whole = kernel_factor(k, extent, k->axes[axis].monomial) % LANES == 0;
+    if (is_bits && !is_whole && k->axes[axis].monomial)
       return verify_fail(v, n, "a row of its mask may end within a byte");
     const int64_t reached = is_bits ? (extent + LANES - 1) / LANES * LANES : extent;
-    linear_add_number(&beyond, reached * stride, k->axes[axis].powers + a->stride_powers[axis]);
-    linear_add_number(&beyond, -stride, a->stride_powers[axis]);
+    linear_add_number(&beyond, reached * stride, k->axes[axis].monomial + a->stride_monomial[axis]);
+    linear_add_number(&beyond, -stride, a->stride_monomial[axis]);
   }
   return linear_is_never_positive(k, &beyond) || verify_fail(v, n, "it goes beyond its tensor");
 }
@@ -85,9 +86,9 @@ bool verify_memory(Verifying *v, const LoopNode *n, AccessId id) {
   if (m->is_inside || is_computed || a->type == TYPE_NONE) return true;
   m->is_inside = true;
   if (m->is_own) return verify_inside(v, n, id, v->inner, m->room_nelems, 0);
-  if (a->value) return verify_inside(v, n, id, ~0U, shape_nelems(&a->value->shape), shape_powers(&a->value->shape));
+  if (a->value) return verify_inside(v, n, id, ~0U, shape_nelems(&a->value->shape), shape_monomial(&a->value->shape));
   const Temporary *t = &v->k->temporaries[a->temporary];
-  return t->reduction != EXPR_NONE || verify_inside(v, n, id, ~0U, t->nelems, t->powers);
+  return t->reduction != EXPR_NONE || verify_inside(v, n, id, ~0U, t->nelems, t->monomial);
 }
 
 // Where the elements begin that the address counts from.
@@ -121,13 +122,13 @@ bool verify_access(Verifying *v, const LoopNode *n, AccessId id, const Address *
 bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id) {
   const Access *a = &v->k->accesses[id];
   const int axis = loop_lane_axis(v->plan);
-  const Index *stride = index_number(&v->b, a->stride[axis], a->stride_powers[axis]);
+  const Index *stride = index_number(&v->b, a->stride[axis], a->stride_monomial[axis]);
   return index_equals(n->step, stride) || verify_fail(v, n, "its step is not the stride from lane to lane");
 }
 
 bool verify_lanes(Verifying *v, const LoopNode *n) {
   if (n->is_part && !is_in_part(v)) return verify_fail(v, n, "it is of some lanes where all are there");
-  return n->is_part || !is_in_part(v) || n->load == LOAD_KEPT ||
+  return n->is_part || !is_in_part(v) || n->load == LOAD_SPILLED ||
          verify_fail(v, n, "it is of all lanes where only some are there");
 }
 
@@ -158,25 +159,25 @@ bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *
   return verify_lane_0(v, n, at, LANES, &is);
 }
 
-int find_reused(const Verifying *v, ExprId id) {
-  for (int i = 0; i < v->plan->nreused; i++)
-    if (v->plan->reused[i].expr == id) return i;
+int find_spill(const Verifying *v, ExprId id) {
+  for (int i = 0; i < v->plan->nspills; i++)
+    if (v->plan->spills[i].expr == id) return i;
   return -1;
 }
 
-bool verify_kept(Verifying *v, const LoopNode *n, Linear *address) {
-  const int reused = find_reused(v, n->expr);
-  if (reused < 0 || n->address.base != BASE_KEPT || n->address.expr != n->expr || !v->kept[reused].has_room)
+bool verify_spilled(Verifying *v, const LoopNode *n, Linear *address) {
+  const int reused = find_spill(v, n->expr);
+  if (reused < 0 || n->address.base != BASE_SPILLED || n->address.expr != n->expr || !v->kept[reused].has_room)
     return verify_fail_expr(v, n, n->expr, "has no declared room");
-  return verify_lane_0(v, n, &n->address, v->plan->is_across ? LANES : 1, address);
+  return verify_lane_0(v, n, &n->address, v->plan->rows_in_lanes ? LANES : 1, address);
 }
 
-static bool verify_load_kept(Verifying *v, const LoopNode *n) {
+static bool verify_load_spilled(Verifying *v, const LoopNode *n) {
   Linear address;
-  if (!verify_kept(v, n, &address)) return false;
-  const int reused = find_reused(v, n->expr);
-  const KeptState *kept = &v->kept[reused];
-  if (!v->count[effect_of_kept(v, reused)] || is_in_frame(v, kept->serial))
+  if (!verify_spilled(v, n, &address)) return false;
+  const int reused = find_spill(v, n->expr);
+  const SpillState *kept = &v->kept[reused];
+  if (!v->count[effect_of_spill(v, reused)] || is_in_frame(v, kept->serial))
     return verify_fail_expr(v, n, n->expr, "is not kept by an earlier sweep");
   return linear_equals(&address, kept->address) || verify_fail(v, n, "it was kept at another address");
 }
@@ -229,12 +230,12 @@ bool verify_let(Verifying *v, const LoopNode *n) {
   const Expr *e = &v->k->exprs[n->expr];
   if (n->is_vector && !verify_lanes(v, n)) return false;
   if (!n->is_vector && n->is_part) return verify_fail(v, n, "a scalar has no lanes");
-  if (expr_has_access(e) && n->load != LOAD_KEPT && n->access != e->access)
+  if (expr_has_access(e) && n->load != LOAD_SPILLED && n->access != e->access)
     return verify_fail(v, n, "it accesses another tensor");
   if (!verify_has_axes(v, n, e->axes, n->is_vector)) return false;
   bool ok;
   if (expr_is_reduction(e) || e->op == EXPR_COMBINE) ok = verify_fail(v, n, "a sum is not computed by one node");
-  else if (n->load == LOAD_KEPT) ok = verify_load_kept(v, n);
+  else if (n->load == LOAD_SPILLED) ok = verify_load_spilled(v, n);
   else if (e->op == EXPR_LOAD) ok = verify_load(v, n, e);
   else if (n->load) ok = verify_fail(v, n, "it is loaded though it is computed");
   else if (e->op == EXPR_INDEX) ok = verify_coordinate(v, n, e);
@@ -250,13 +251,13 @@ static Linear partial_index(const Verifying *v, const Expr *e, AxisSet but) {
   const bool is_open = loop_has_open_chunks(k, maker);
   const AxisSet own = access_axes(k, &k->accesses[e->access]);
   Linear l = access_index(v, e->access, own & ~but);
-  linear_add_var(&l, VAR_PART, 0, axes_nelems(k, own), axes_powers(k, own));
+  linear_add_var(&l, VAR_PART, 0, axes_nelems(k, own), axes_monomial(k, own));
   AxisSet below = own;
-  for (int at = maker->nkept; at-- > 0; below |= 1U << maker->order[at]) {
+  for (int at = maker->nfree; at-- > 0; below |= 1U << maker->order[at]) {
     const int axis = maker->order[at];
     if (but >> axis & 1) continue;
     linear_add(&l, (Term){.number = axes_nelems(k, below) * (is_open ? 1 : loop_nchunks(k, maker)),
-                          .powers = axes_powers(k, below),
+                          .monomial = axes_monomial(k, below),
                           .of_loop = is_open ? INDEX_NCHUNKS : INDEX_NUMBER,
                           .loop = is_open ? e->loop : 0,
                           .var = {VAR_AXIS, (uint32_t)axis},
@@ -302,7 +303,7 @@ bool verify_combine(Verifying *v, const LoopNode *n) {
                                                       : number_index(v, loop_nchunks(k, maker));
   if (loop_nblocks(k, maker) > 0 && !index_equals(n->end, count))
     return verify_fail(v, n, "it does not combine all blocks'");
-  if (loop_nblocks(k, maker) * axes_nelems(k, own) > t->nelems || axes_powers(k, own) != t->powers)
+  if (loop_nblocks(k, maker) * axes_nelems(k, own) > t->nelems || axes_monomial(k, own) != t->monomial)
     return verify_fail(v, n, "it goes beyond its tensor");
   if (!verify_partial_address(v, n, e) || (n->is_vector && !verify_lanes(v, n))) return false;
   return verify_define(v, n, n->expr, n->is_vector ? FORM_VECTOR : FORM_SCALAR);

@@ -83,12 +83,12 @@ typedef struct SumState { // by root
   int depth, total_depth; // loops around them
 } SumState;
 
-typedef struct KeptState { // by reused vector
+typedef struct SpillState { // by reused vector
   bool has_room;
   int64_t nelems;
   Linear *address;
   uint32_t serial; // of the loop that leaves it
-} KeptState;
+} SpillState;
 
 // What must be done once, by root; then by reused vector, and the step itself.
 typedef enum Effect { EFFECT_DONE, EFFECT_PREPARED, EFFECT_LEFT, NEFFECTS } Effect;
@@ -115,7 +115,7 @@ struct Verifying {
   Made *made;
   Memory *memory;
   SumState *sums;
-  KeptState *kept;
+  SpillState *kept;
   uint8_t *count; // by effect
   uint32_t *log;  // effects, in the walk's order
   size_t nlog, log_capacity;
@@ -140,7 +140,7 @@ bool scope_add(Verifying *v, bool *is_there, bool (*close)(Verifying *v, uint32_
 bool scope_close(Verifying *v, size_t nscoped);                 // ends what has been added since
 bool effect_do(Verifying *v, const LoopNode *n, size_t effect); // false: it was done before
 size_t effect_of(uint32_t root, Effect effect);
-size_t effect_of_kept(const Verifying *v, int reused);
+size_t effect_of_spill(const Verifying *v, int reused);
 size_t effect_of_step(const Verifying *v);
 void effects_begin(Verifying *v, Pieces *p);
 bool effects_begin_piece(Verifying *v, const LoopNode *n, const Pieces *p);
@@ -217,8 +217,8 @@ bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id); // from lan
 // Whether the node is of as many lanes as there are; what is kept is of whole vectors.
 bool verify_lanes(Verifying *v, const LoopNode *n);
 bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *at);
-int find_reused(const Verifying *v, ExprId id); // -1: the vector is not kept
-bool verify_kept(Verifying *v, const LoopNode *n, Linear *address);
+int find_spill(const Verifying *v, ExprId id); // -1: the vector is not kept
+bool verify_spilled(Verifying *v, const LoopNode *n, Linear *address);
 
 // verify_memory.c: stores, copies; pointers, rooms, flags.
 
@@ -229,7 +229,7 @@ bool verify_store_rows(Verifying *v, const LoopNode *n);
 bool verify_load_column(Verifying *v, const LoopNode *n);
 bool verify_prefetch(Verifying *v, const LoopNode *n);
 bool verify_pointer(Verifying *v, const LoopNode *n);
-bool verify_room(Verifying *v, const LoopNode *n);
+bool verify_local(Verifying *v, const LoopNode *n);
 bool verify_set_flag(Verifying *v, const LoopNode *n);
 
 // verify_sums.c: sums of steps and of blocks.

@@ -29,7 +29,7 @@ Resampling node_resampling(const Node *node, int spatial) {
   Resampling r = {
       .input = extent_value(input),
       .output = extent_value(output),
-      .powers = extent_equals(input, output) ? 0 : extent_powers(input) | extent_powers(output),
+      .monomial = extent_equals(input, output) ? 0 : extent_monomial(input) | extent_monomial(output),
       .is_nearest = node_s64(node, "mode") == INTERPOLATE_NEAREST,
   };
   if (node_s64(node, "coordinate_transformation_mode") == COORDINATES_ALIGN_CORNERS) {

@@ -13,7 +13,7 @@ typedef struct Resampling {
   int64_t input, output; // extents
   int64_t factor, offset, divisor;
   bool is_nearest;
-  Powers powers; // of the extents, where they are not the same: what the formulas would have to hold for
+  Monomial monomial; // of the extents, where they are not the same: what the formulas would have to hold for
 } Resampling;
 
 // The first axis that is spatial; there are rank - 2.

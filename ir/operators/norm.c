@@ -109,13 +109,13 @@ int64_t norm_reduced_nelems(const Node *node) {
   return groups > 0 ? nelems / groups : nelems;
 }
 
-Powers norm_reduced_powers(const Node *node) {
+Monomial norm_reduced_monomial(const Node *node) {
   const Shape *src = &node->inputs[0]->shape;
   uint32_t reduced = norm_reduced_axes(node);
-  Powers powers = 0;
+  Monomial monomial = 0;
   for (int i = 0; i < src->rank; i++)
-    if (reduced >> i & 1) powers += extent_powers(src->extent[i]);
-  return powers - extent_powers(norm_ngroups(node));
+    if (reduced >> i & 1) monomial += extent_monomial(src->extent[i]);
+  return monomial - extent_monomial(norm_ngroups(node));
 }
 
 bool norm_cancels(const Node *node) {

@@ -29,7 +29,7 @@ uint32_t norm_reduced_axes(const Node *node);
 
 // Elements of src that one statistic is taken over.
 int64_t norm_reduced_nelems(const Node *node);
-Powers norm_reduced_powers(const Node *node); // of their number
+Monomial norm_reduced_monomial(const Node *node); // of their number
 
 // Whether the node is a norm's gradient of statistics over so few elements that cancellation leaves a remainder smaller
 // than f32's rounding of the terms: with two elements to a statistic only epsilon is left.

@@ -34,27 +34,24 @@ static Origin origin_of(Kernel *k, const Resampling *r, ExprId o) {
   return (Origin){place, DIV(FMA(NUMBER(-r->divisor), place, at), NUMBER(r->divisor))};
 }
 
-// A tensor one of whose sides is resampled: where it lies, and its own strides.
+// A tensor one of whose sides is resampled: where it lies, its own strides, and those along the axes that are as in the
+// domain.
 typedef struct Side {
   const Value *value;
   int first, nspatial;
-  Access access; // along the axes that are as in the domain
-  Strides own;
+  Strides own, as_domain;
 } Side;
 
 static Side side_of(Kernel *k, const Node *node, const Value *v) {
-  Side s = {.value = v,
-            .first = spatial_axis(node),
-            .nspatial = v->shape.rank - 2,
-            .access = {.value = (Value *)v, .type = v->type}};
+  Side s = {.value = v, .first = spatial_axis(node), .nspatial = v->shape.rank - 2};
   s.own = strides_of(&v->shape, &v->order);
   for (int i = 0; i < v->shape.rank; i++) {
     bool is_spatial = i >= s.first && i < s.first + s.nspatial;
     Resampling r = is_spatial ? node_resampling(node, i - s.first) : (Resampling){0};
-    kernel_close(k, r.powers);
+    kernel_close(k, r.monomial);
     if (r.input != r.output || extent_value(v->shape.extent[i]) == 1) continue;
-    s.access.stride[i] = s.own.stride[i];
-    s.access.stride_powers[i] = s.own.powers[i];
+    s.as_domain.stride[i] = s.own.stride[i];
+    s.as_domain.monomial[i] = s.own.monomial[i];
   }
   return s;
 }
@@ -62,20 +59,21 @@ static Side side_of(Kernel *k, const Node *node, const Value *v) {
 static ExprId load_side(Lowering *l, const Side *side, ExprId offset) {
   Kernel *k = l->kernel;
   const Value *v = side->value;
+  uint32_t axes = 0;
+  for (int i = 0; i < v->shape.rank; i++)
+    if (side->as_domain.stride[i]) axes |= 1U << i;
   if (v->constant && v->constant->is_splat) {
-    AxisSet axes = access_axes(k, &side->access) | (offset ? k->exprs[offset].axes : 0);
-    double number = type_load(v->type, v->constant->data, 0);
-    return expr_constant_over(k, number, l->part.spreads_constants ? axes : 0);
+    const AxisSet own = lower_axes(l, axes) | (offset ? k->exprs[offset].axes : 0);
+    return expr_constant_over(k, type_load(v->type, v->constant->data, 0), l->part.spreads_constants ? own : 0);
   }
-  AccessId access = kernel_add_access(k, &side->access);
-  return expr_label(k, offset ? expr_load_at(k, access, offset) : expr_load(k, access), v->name);
+  return lower_moved(l, v, &side->as_domain, l->domain.rank, offset);
 }
 
 // Places are integers in floats, of which the node's type holds all that there are: for every value of a dim, none
 // does.
 static ExprId further(Kernel *k, ExprId offset, ExprId place, const Side *side, int axis) {
   int64_t stride = side->own.stride[axis];
-  kernel_close(k, side->own.powers[axis]);
+  kernel_close(k, side->own.monomial[axis]);
   return offset ? FMA(NUMBER(stride), place, offset) : MUL(NUMBER(stride), place);
 }
 
@@ -86,7 +84,7 @@ static ExprId sample(Lowering *l, const Node *node, const Side *side, int spatia
   Resampling r = node_resampling(node, spatial);
   if (r.input == r.output || r.input == 1) return sample(l, node, side, spatial + 1, offset);
   const int axis = side->first + spatial;
-  Origin s = origin_of(k, &r, expr_index(k, axis));
+  Origin s = origin_of(k, &r, lower_index(l, axis));
   ExprId a = sample(l, node, side, spatial + 1, further(k, offset, s.place, side, axis));
   if (r.is_nearest) return a;
   ExprId next = MIN(ADD(s.place, NUMBER(1)), NUMBER(r.input - 1));
@@ -127,7 +125,7 @@ void lower_InterpolateBackward(Lowering *l, const Node *node) {
     Resampling r = node_resampling(node, spatial);
     if (r.input == r.output) continue;
     int axis = diff_dst.first + spatial, tap = diff_src->shape.rank + spatial;
-    ExprId i = expr_index(k, axis), o = ADD(first_tap(k, &r, i), expr_index(k, tap)), last = NUMBER(r.output - 1);
+    ExprId i = lower_index(l, axis), o = ADD(first_tap(k, &r, i), lower_index(l, tap)), last = NUMBER(r.output - 1);
     ExprId within = MIN(o, last), own = SELECT(GE(last, o), share_of(k, &r, i, within), NUMBER(0));
     share = share ? MUL(share, own) : own;
     offset = further(k, offset, within, &diff_dst, axis);

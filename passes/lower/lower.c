@@ -30,16 +30,16 @@ static void split_strides(const Lowering *l, Access *a) {
   const int split = l->split_axis;
   if (split < 0) return;
   int64_t part = a->stride[PART_AXIS], length = part_length(l).value;
-  Powers part_powers = a->stride_powers[PART_AXIS];
+  Monomial part_monomial = a->stride_monomial[PART_AXIS];
   for (int i = l->domain.rank; i > split; i--) {
     a->stride[i] = a->stride[i - 1];
-    a->stride_powers[i] = a->stride_powers[i - 1];
+    a->stride_monomial[i] = a->stride_monomial[i - 1];
   }
-  if (l->domain.rank < PART_AXIS) a->stride[PART_AXIS] = 0, a->stride_powers[PART_AXIS] = 0;
-  if (part) a->stride[split] = part, a->stride_powers[split] = part_powers;
+  if (l->domain.rank < PART_AXIS) a->stride[PART_AXIS] = 0, a->stride_monomial[PART_AXIS] = 0;
+  if (part) a->stride[split] = part, a->stride_monomial[split] = part_monomial;
   else a->stride[split] *= length;
   if (extent_value(l->nparts) == 1) a->stride[split] = part;
-  if (length == 1) a->stride[split + 1] = 0, a->stride_powers[split + 1] = 0; // axes of extent 1 do not vary
+  if (length == 1) a->stride[split + 1] = 0, a->stride_monomial[split + 1] = 0; // axes of extent 1 do not vary
 }
 
 AxisSet lower_axes(const Lowering *l, uint32_t axes) {
@@ -51,13 +51,13 @@ AxisSet lower_axes(const Lowering *l, uint32_t axes) {
 Strides strides_of(const Shape *shape, const Order *order) {
   Strides s = {0};
   int64_t extent[MAX_RANK];
-  Powers powers[MAX_RANK];
+  Monomial monomial[MAX_RANK];
   for (int i = 0; i < shape->rank; i++) {
     extent[i] = extent_value(shape->extent[i]);
-    powers[i] = extent_powers(shape->extent[i]);
+    monomial[i] = extent_monomial(shape->extent[i]);
   }
   order_strides(order, shape->rank, extent, s.stride);
-  order_stride_powers(order, shape->rank, powers, s.powers);
+  order_stride_monomial(order, shape->rank, monomial, s.monomial);
   return s;
 }
 
@@ -77,7 +77,7 @@ static Access access_of(const Lowering *l, const Value *v, const int *axis) {
     int on = axis ? axis[i] : i + l->domain.rank - shape.rank;
     if (extent_value(shape.extent[i]) == 1) continue;
     a.stride[on] = own.stride[i];
-    a.stride_powers[on] = own.powers[i];
+    a.stride_monomial[on] = own.monomial[i];
   }
   split_strides(l, &a);
   return a;
@@ -107,7 +107,7 @@ ExprId lower_moved(Lowering *l, const Value *v, const Strides *strides, int rank
     int on = i + l->domain.rank - rank;
     if (extent_value(l->domain.extent[on]) == 1 || !strides->stride[i]) continue;
     a.stride[on] = strides->stride[i];
-    a.stride_powers[on] = strides->powers[i];
+    a.stride_monomial[on] = strides->monomial[i];
   }
   split_strides(l, &a);
   Kernel *k = l->kernel;
@@ -153,10 +153,10 @@ ExprId lower_index(const Lowering *l, int axis) {
   return expr_fma(k, expr_constant(k, (double)part_length(l).value), expr_index(k, axis), within);
 }
 
-void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t start, Powers start_powers) {
+void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t start, Monomial start_monomial) {
   Access a = access_of(l, node->outputs[0], NULL);
   a.offset = start * a.stride[axis];
-  if (start) a.offset_powers = start_powers + a.stride_powers[axis];
+  if (start) a.offset_monomial = start_monomial + a.stride_monomial[axis];
   kernel_store(l->kernel, kernel_add_access(l->kernel, &a), e);
 }
 
@@ -183,10 +183,10 @@ static void add_axes(Lowering *l) {
   for (int i = 0; i < l->domain.rank; i++) {
     Extent e = l->domain.extent[i];
     if (i == l->split_axis) {
-      kernel_add_axis(k, names[k->naxes], extent_value(l->nparts), extent_powers(l->nparts));
+      kernel_add_axis(k, names[k->naxes], extent_value(l->nparts), extent_monomial(l->nparts));
       e = part_length(l);
     }
-    kernel_add_axis(k, names[k->naxes], extent_value(e), extent_powers(e));
+    kernel_add_axis(k, names[k->naxes], extent_value(e), extent_monomial(e));
   }
 }
 
@@ -231,7 +231,7 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
     l.split_axis = norm_channel_axis(nodes[i]);
     Extent channels = nodes[i]->inputs[0]->shape.extent[l.split_axis];
     l.nparts = norm_ngroups(nodes[i]);
-    if (!extent_equals(channels, l.nparts)) kernel_close(k, extent_powers(channels)); // parts of several channels
+    if (!extent_equals(channels, l.nparts)) kernel_close(k, extent_monomial(channels)); // parts of several channels
     blame(k, nodes[i]);
   }
   add_axes(&l);

@@ -51,7 +51,7 @@ ExprId lower_value_on(Lowering *l, const Value *v, const int *axis);
 // A value's strides along its own axes.
 typedef struct Strides {
   int64_t stride[MAX_RANK];
-  Powers powers[MAX_RANK];
+  Monomial monomial[MAX_RANK];
 } Strides;
 Strides strides_of(const Shape *shape, const Order *order);
 
@@ -72,7 +72,7 @@ AccessId lower_index_of_element(Lowering *l, const Value *v);
 ExprId lower_index(const Lowering *l, int axis);
 
 // `e` is the part of output 0 that begins at `start` on this axis, and is as the domain on the others.
-void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t start, Powers start_powers);
+void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t start, Monomial start_monomial);
 
 // A kernel of these nodes, which are in topological order; unscheduled. It stores what other nodes use. NULL: out of
 // memory.

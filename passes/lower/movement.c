@@ -19,7 +19,7 @@ void lower_StaticTranspose(Lowering *l, const Node *node) {
   if (!transpose_axes(node, src->rank, axes)) return; // a verified node has an order
   for (int i = 0; i < src->rank; i++) {
     moved.stride[i] = own.stride[axes[i]];
-    moved.powers[i] = own.powers[axes[i]];
+    moved.monomial[i] = own.monomial[axes[i]];
   }
   lower_result(l, node, 0, lower_moved(l, node->inputs[0], &moved, src->rank, 0), NULL);
 }
@@ -36,7 +36,7 @@ void lower_GenIndex(Lowering *l, const Node *node) {
 void lower_Concat(Lowering *l, const Node *node) {
   int axis = axis_of(node, node->outputs[0]->shape.rank);
   int64_t start = 0;
-  Powers powers = extent_powers(node->outputs[0]->shape.extent[axis]); // and so each part's
+  Monomial monomial = extent_monomial(node->outputs[0]->shape.extent[axis]); // and so each part's
   for (uint32_t i = 0; i < l->part.piece; i++) start += extent_value(node->inputs[i]->shape.extent[axis]);
-  lower_piece(l, node, lower_value(l, node->inputs[l->part.piece]), axis, start, powers);
+  lower_piece(l, node, lower_value(l, node->inputs[l->part.piece]), axis, start, monomial);
 }

@@ -14,13 +14,13 @@ typedef struct Norm { // what the functions below share
   int axis[MAX_RANK];           // of the statistics' axes in the domain
   int parameter_axis[MAX_RANK]; // of gamma's and beta's
   int64_t count;                // elements that a statistic stands for
-  Powers powers;                // of their number
+  Monomial monomial;            // of their number
 } Norm;
 
 static Norm norm_begin(Lowering *l, const Node *node) {
   Norm n = {.l = l, .k = l->kernel, .reduced = lower_axes(l, norm_reduced_axes(node))};
   n.count = norm_reduced_nelems(node);
-  n.powers = norm_reduced_powers(node);
+  n.monomial = norm_reduced_monomial(node);
   return n;
 }
 
@@ -39,7 +39,7 @@ static ExprId mul(const Norm *n, ExprId a, ExprId b) {
 }
 
 static ExprId scaled(const Norm *n, ExprId a) {
-  return mul(n, a, expr_share(n->k, n->count, n->powers));
+  return mul(n, a, expr_share(n->k, n->count, n->monomial));
 }
 
 typedef struct Deviation {
@@ -104,8 +104,8 @@ typedef struct Statistics {
 } Statistics;
 
 static ExprId average(const Norm *n, ExprId e, const char *label) {
-  ExprId count = expr_count(n->k, n->count > 0 ? n->count : 1, n->powers);
-  if (n->powers) count = expr_binary(n->k, EXPR_MAX, count, expr_constant(n->k, 1));
+  ExprId count = expr_count(n->k, n->count > 0 ? n->count : 1, n->monomial);
+  if (n->monomial) count = expr_binary(n->k, EXPR_MAX, count, expr_constant(n->k, 1));
   return expr_binary(n->k, EXPR_DIV, norm_sum(n, e, label), count);
 }
 

@@ -64,11 +64,11 @@ static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
     if (of < 0 || extent_value(v->shape.extent[of]) == 1) continue;
     if (step == 1) {
       strides.stride[axis] = own.stride[of];
-      strides.powers[axis] = own.powers[of];
+      strides.monomial[axis] = own.monomial[of];
       continue;
     }
     ExprId block = expr_unary(k, EXPR_FLOOR, DIV(lower_index(l, axis), NUMBER(step)));
-    kernel_close(k, own.powers[of]); // places are floats, which do not hold all of every number
+    kernel_close(k, own.monomial[of]); // places are floats, which do not hold all of every number
     offset = offset ? expr_fma(k, NUMBER(own.stride[of]), block, offset) : MUL(NUMBER(own.stride[of]), block);
   }
   return lower_moved(l, v, &strides, rank, offset);

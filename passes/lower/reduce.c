@@ -10,7 +10,7 @@ typedef struct Reduction {
   AxisSet reduced;    // of the kernel's axes
   int axis[MAX_RANK]; // of the result's axes in the domain
   int64_t count;      // elements that one of the result's stands for
-  Powers powers;      // of their number
+  Monomial monomial;  // of their number
 } Reduction;
 
 static Reduction reduction_begin(const Lowering *l, const Node *node) {
@@ -19,7 +19,7 @@ static Reduction reduction_begin(const Lowering *l, const Node *node) {
   for (int axis = 0, on = 0; axis < l->domain.rank; axis++)
     if (keeps || !(reduce_axes(node) >> axis & 1)) r.axis[on++] = axis;
   r.count = axes_nelems(l->kernel, r.reduced);
-  r.powers = axes_powers(l->kernel, r.reduced);
+  r.monomial = axes_monomial(l->kernel, r.reduced);
   return r;
 }
 
@@ -34,7 +34,7 @@ void lower_ReduceSum(Lowering *l, const Node *node) {
 
 void lower_ReduceMean(Lowering *l, const Node *node) {
   Reduction r = reduction_begin(l, node);
-  ExprId sum = sum_of(&r, lower_value(l, node->inputs[0])), count = expr_count(r.k, r.count, r.powers);
+  ExprId sum = sum_of(&r, lower_value(l, node->inputs[0])), count = expr_count(r.k, r.count, r.monomial);
   lower_result(l, node, 0, expr_binary(r.k, EXPR_DIV, sum, count), r.axis);
 }
 
@@ -71,8 +71,8 @@ void lower_ReduceL2(Lowering *l, const Node *node) {
 // `e`, but a number where there is nothing to reduce.
 static ExprId unless_empty(const Reduction *r, ExprId e, double number) {
   if (r->count == 0) return expr_constant(r->k, number);
-  if (!r->powers) return e;
-  ExprId is_empty = expr_binary(r->k, EXPR_EQ, expr_count(r->k, r->count, r->powers), expr_constant(r->k, 0));
+  if (!r->monomial) return e;
+  ExprId is_empty = expr_binary(r->k, EXPR_EQ, expr_count(r->k, r->count, r->monomial), expr_constant(r->k, 0));
   return expr_select(r->k, is_empty, expr_constant(r->k, number), e);
 }
 

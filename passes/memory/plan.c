@@ -19,7 +19,7 @@ typedef struct Gap { // free bytes
 
 typedef struct Plan {
   Program *p;
-  Powers powers; // of the room
+  Monomial monomial; // of the room
   Arena scratch;
   uint32_t *last;      // by value->index: the last kernel that reads it, plus one; 0: none does
   uint32_t *next_end;  // by value->index, plus one: values that end at the same kernel
@@ -37,15 +37,15 @@ static size_t whole_lines(size_t nbytes) {
 
 // In a room with powers, times their product: whole lines cost too much there where that is little.
 static size_t value_nbytes(const Plan *plan, const Value *v) {
-  const size_t factor = (size_t)open_factor(plan->p->graph, shape_nelems(&v->shape), plan->powers);
+  const size_t factor = (size_t)open_factor(plan->p->graph, shape_nelems(&v->shape), plan->monomial);
   const size_t nbytes = type_array_nbytes(v->type, factor);
-  if (!plan->powers || nbytes >= (size_t)8 * LINE) return whole_lines(nbytes);
+  if (!plan->monomial || nbytes >= (size_t)8 * LINE) return whole_lines(nbytes);
   return (nbytes + LARGEST_ELEMENT - 1) / LARGEST_ELEMENT * LARGEST_ELEMENT;
 }
 
 static const Value *stored_value(const Plan *plan, const Kernel *k, size_t store) {
   const Value *v = k->accesses[k->stores[store].access].value;
-  return v->is_output || shape_powers(&v->shape) != plan->powers ? NULL : v;
+  return v->is_output || shape_monomial(&v->shape) != plan->monomial ? NULL : v;
 }
 
 // Room
@@ -107,7 +107,7 @@ static const Value *find_to_write_over(Plan *plan, uint32_t kernel, AccessId tar
   const Access *to = &k->accesses[target];
   const AxisSet axes = access_axes(k, to);
   if (shape_nelems(&to->value->shape) != axes_nelems(k, axes)) return NULL; // a part
-  if (shape_powers(&to->value->shape) != axes_powers(k, axes)) return NULL;
+  if (shape_monomial(&to->value->shape) != axes_monomial(k, axes)) return NULL;
   for (AccessId i = 0; i < k->naccesses; i++) {
     const Access *from = &k->accesses[i];
     const Value *v = from->value;
@@ -122,7 +122,7 @@ static const Value *find_to_write_over(Plan *plan, uint32_t kernel, AccessId tar
       plan->out_of_memory = true;
       return NULL;
     }
-    if (shape_powers(&v->shape) == shape_powers(&to->value->shape) &&
+    if (shape_monomial(&v->shape) == shape_monomial(&to->value->shape) &&
         kernel_may_overwrite(k, v, to->value, &is_target_stored, is_needed))
       return v;
   }
@@ -184,7 +184,7 @@ static void place_kernel(Plan *plan, uint32_t kernel, size_t *most_temporaries) 
 }
 
 static bool plan_room(Program *p, Room *room) {
-  Plan plan = {.p = p, .powers = room->powers};
+  Plan plan = {.p = p, .monomial = room->monomial};
   size_t nvalues = p->graph->nvalues, most_temporaries = 0;
   arena_init(&plan.scratch, p->arena.allocator);
   plan.last = ARENA_ARRAY(&plan.scratch, uint32_t, nvalues + 1);
@@ -206,10 +206,10 @@ static void find_rooms(Program *p) {
   for (size_t i = 0; i < p->nkernels; i++)
     for (size_t s = 0; s < p->kernels[i]->nstores; s++) {
       const Value *v = p->kernels[i]->accesses[p->kernels[i]->stores[s].access].value;
-      const Powers powers = shape_powers(&v->shape);
+      const Monomial monomial = shape_monomial(&v->shape);
       size_t room = 0;
-      while (room < p->nrooms && p->rooms[room].powers != powers) room++;
-      if (!v->is_output && room == p->nrooms) p->rooms[p->nrooms++] = (Room){powers, 0};
+      while (room < p->nrooms && p->rooms[room].monomial != monomial) room++;
+      if (!v->is_output && room == p->nrooms) p->rooms[p->nrooms++] = (Room){monomial, 0};
     }
 }
 

@@ -126,7 +126,7 @@ static bool store(Walk *w, const Access *a, bool is_partial) {
 static bool load_parts(Walk *w, const Expr *e) {
   const Loop *made = &w->k->loops[e->loop];
   int64_t kept = 0;
-  for (int i = 0; i < made->nkept; i++) kept = kept * w->k->axes[made->order[i]].extent + w->index[made->order[i]];
+  for (int i = 0; i < made->nfree; i++) kept = kept * w->k->axes[made->order[i]].extent + w->index[made->order[i]];
   const int64_t nchunks = loop_nchunks(w->k, made);
   for (int64_t i = 0; i < nchunks; i++)
     if (!load(w, &w->k->accesses[e->access], kept * nchunks + i)) return false;
@@ -187,8 +187,8 @@ static bool store_roots(Walk *w, int sweep, bool is_behind) {
 static void find_block(Walk *w) {
   const Loop *loop = w->loop;
   int64_t kept = 0, other = 0;
-  for (int i = 0; i < loop->nkept; i++) kept = kept * w->k->axes[loop->order[i]].extent + w->index[loop->order[i]];
-  for (int i = loop->nkept; i < loop->nouter; i++)
+  for (int i = 0; i < loop->nfree; i++) kept = kept * w->k->axes[loop->order[i]].extent + w->index[loop->order[i]];
+  for (int i = loop->nfree; i < loop->nouter; i++)
     other = other * w->k->axes[loop->order[i]].extent + w->index[loop->order[i]];
   other = (loop->tile ? w->index[loop->order[0]] : other) / loop_block_length(w->k, loop);
   w->block = (uint32_t)(kept * loop_nchunks(w->k, loop) + other);

@@ -70,7 +70,8 @@ uint32_t algebra_axes(const Algebra *a) {
 static double extent_count(Extent e) {
   static const double primes[MAX_OPEN_DIMS] = {2, 3, 5, 7, 11, 13, 17, 19};
   double count = (double)extent_value(e);
-  for (size_t i = 0; i < MAX_OPEN_DIMS; i++) count *= pow(1 + sqrt(primes[i]) / 16, powers_of_dim(extent_powers(e), i));
+  for (size_t i = 0; i < MAX_OPEN_DIMS; i++)
+    count *= pow(1 + sqrt(primes[i]) / 16, monomial_exponent(extent_monomial(e), i));
   return count;
 }
 
@@ -107,7 +108,7 @@ static Polynomial of_value(Algebra *a, const Value *v, const Labels *labels) {
   return of_symbol(a, &s, 2);
 }
 
-uint32_t monomial_axes(const Algebra *a, const Monomial *m) {
+uint32_t monomial_axes(const Algebra *a, const PolynomialTerm *m) {
   uint32_t axes = 0;
   for (uint32_t i = 0; i < m->nfactors; i++) axes |= a->symbols[m->factors[i].symbol].axes;
   return axes;
@@ -116,7 +117,7 @@ uint32_t monomial_axes(const Algebra *a, const Monomial *m) {
 // Arithmetic
 
 static Polynomial polynomial_new(Algebra *a, uint32_t most) {
-  Polynomial p = {0, ARENA_ARRAY(a->scratch, Monomial, most)};
+  Polynomial p = {0, ARENA_ARRAY(a->scratch, PolynomialTerm, most)};
   if (!p.terms) a->out_of_memory = a->failed = true;
   return p;
 }
@@ -125,11 +126,11 @@ Polynomial polynomial_number(Algebra *a, double number) {
   Polynomial p = polynomial_new(a, 1);
   if (a->failed) return none;
   p.nterms = number != 0;
-  p.terms[0] = (Monomial){.coefficient = number};
+  p.terms[0] = (PolynomialTerm){.coefficient = number};
   return p;
 }
 
-static bool is_alike(const Monomial *m, const Monomial *n) {
+static bool is_alike(const PolynomialTerm *m, const PolynomialTerm *n) {
   return m->nfactors == n->nfactors &&
          (!m->nfactors || memcmp(m->factors, n->factors, m->nfactors * sizeof *m->factors) == 0);
 }
@@ -150,7 +151,7 @@ static bool has_lost_any(const Polynomial *p) {
   return false;
 }
 
-static void lose_factors(Polynomial *p, const Monomial *m) {
+static void lose_factors(Polynomial *p, const PolynomialTerm *m) {
   for (uint32_t i = 0; i < m->nfactors; i++)
     p->lost.words[m->factors[i].symbol / 64] |= UINT64_C(1) << m->factors[i].symbol % 64;
 }
@@ -166,7 +167,7 @@ static bool is_sum_of_frame(const Algebra *a, const Symbol *s) {
 }
 
 // The term m meets one of the other sign in p.
-static void cancel_term(Algebra *a, Polynomial *p, const Monomial *m) {
+static void cancel_term(Algebra *a, Polynomial *p, const PolynomialTerm *m) {
   bool has_sum = false;
   for (uint32_t i = 0; i < m->nfactors; i++) has_sum |= is_sum_of_frame(a, &a->symbols[m->factors[i].symbol]);
   if (has_sum) lose_factors(p, m);
@@ -174,9 +175,9 @@ static void cancel_term(Algebra *a, Polynomial *p, const Monomial *m) {
 }
 
 // Adds a term to p, which has room for MOST_TERMS; terms that cancel go.
-static void add_term(Algebra *a, Polynomial *p, const Monomial *m) {
+static void add_term(Algebra *a, Polynomial *p, const PolynomialTerm *m) {
   for (uint32_t i = 0; i < p->nterms; i++) {
-    Monomial *t = &p->terms[i];
+    PolynomialTerm *t = &p->terms[i];
     if (!is_alike(t, m)) continue;
     if (is_evaluating(a) && t->coefficient * m->coefficient < 0) cancel_term(a, p, m);
     double most = fmax(fabs(t->coefficient), fabs(m->coefficient));
@@ -192,7 +193,7 @@ Polynomial polynomial_sum(Algebra *a, Polynomial p, Polynomial q, double factor)
   Polynomial sum = polynomial_new(a, MOST_TERMS);
   for (uint32_t i = 0; i < p.nterms && !a->failed; i++) add_term(a, &sum, &p.terms[i]);
   for (uint32_t i = 0; i < q.nterms && !a->failed; i++) {
-    Monomial m = q.terms[i];
+    PolynomialTerm m = q.terms[i];
     m.coefficient *= factor;
     add_term(a, &sum, &m);
   }
@@ -220,7 +221,7 @@ static bool may_join_powers(const Symbol *s, int n, int m) {
   return (n > 0) == (m > 0) && (has_base || n % 2 == 0 || m % 2 == 0);
 }
 
-static bool multiply_factor(const Algebra *a, Monomial *m, Factor f) {
+static bool multiply_factor(const Algebra *a, PolynomialTerm *m, Factor f) {
   uint32_t at = 0;
   while (at < m->nfactors && m->factors[at].symbol < f.symbol) at++;
   if (at < m->nfactors && m->factors[at].symbol == f.symbol) {
@@ -238,7 +239,7 @@ static bool multiply_factor(const Algebra *a, Monomial *m, Factor f) {
 
 // Whether a monomial's constants, multiplied in any order, neither overflow nor underflow beside ordinary numbers. A
 // sum is as large as its elements together, which a mean divides by their number.
-static bool is_plain_multiple(const Algebra *a, const Monomial *m) {
+static bool is_plain_multiple(const Algebra *a, const PolynomialTerm *m) {
   static const double most = 0x1p40;
   double scale = fabs(m->coefficient);
   for (uint32_t i = 0; i < m->nfactors; i++) {
@@ -263,7 +264,7 @@ Polynomial polynomial_product(Algebra *a, Polynomial p, Polynomial q) {
   }
   for (uint32_t i = 0; i < p.nterms && !a->failed; i++) {
     for (uint32_t k = 0; k < q.nterms && !a->failed; k++) {
-      Monomial m = p.terms[i];
+      PolynomialTerm m = p.terms[i];
       m.coefficient *= q.terms[k].coefficient;
       for (uint32_t f = 0; f < q.terms[k].nfactors; f++)
         if (!multiply_factor(a, &m, q.terms[k].factors[f])) a->failed = true;
@@ -307,10 +308,10 @@ Polynomial polynomial_power(Algebra *a, Polynomial p, int halves) {
 
 // A sum within a sum is one over the axes of both, where what stands beside it does not vary over its own: takes it
 // apart in m, and returns those.
-static uint32_t join_sums(const Algebra *a, Monomial *m) {
+static uint32_t join_sums(const Algebra *a, PolynomialTerm *m) {
   for (uint32_t i = 0; i < m->nfactors; i++) {
     const Symbol *s = &a->symbols[m->factors[i].symbol];
-    Monomial joined = s->reduced ? s->base.terms[0] : (Monomial){0};
+    PolynomialTerm joined = s->reduced ? s->base.terms[0] : (PolynomialTerm){0};
     uint32_t beside = 0;
     bool fits = s->reduced && m->factors[i].halves == 2;
     for (uint32_t k = 0; k < m->nfactors && fits; k++) {
@@ -326,14 +327,14 @@ static uint32_t join_sums(const Algebra *a, Monomial *m) {
 }
 
 // What does not vary over the axes comes out of the sum, and counts as often as there are elements.
-static Polynomial reduce_term(Algebra *a, const Monomial *m, uint32_t axes) {
-  Monomial inside = {.coefficient = 1};
+static Polynomial reduce_term(Algebra *a, const PolynomialTerm *m, uint32_t axes) {
+  PolynomialTerm inside = {.coefficient = 1};
   Polynomial outside = polynomial_number(a, 1);
   if (a->failed) return none;
   outside.terms[0].coefficient = m->coefficient;
   for (uint32_t i = 0; i < m->nfactors; i++) {
     bool varies = a->symbols[m->factors[i].symbol].axes & axes;
-    Monomial *to = varies ? &inside : &outside.terms[0];
+    PolynomialTerm *to = varies ? &inside : &outside.terms[0];
     to->factors[to->nfactors++] = m->factors[i];
   }
   uint32_t varying = monomial_axes(a, &inside);

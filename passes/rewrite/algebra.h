@@ -28,11 +28,11 @@ typedef struct Factor {
   int16_t halves; // the exponent times 2
 } Factor;
 
-typedef struct Monomial {
+typedef struct PolynomialTerm {
   double coefficient;
   uint32_t nfactors;
   Factor factors[MOST_FACTORS]; // by symbol, exponents not 0
-} Monomial;
+} PolynomialTerm;
 
 typedef struct SymbolSet {
   uint64_t words[MOST_SYMBOLS / 64];
@@ -40,7 +40,7 @@ typedef struct SymbolSet {
 
 typedef struct Polynomial {
   uint32_t nterms; // 0: the number 0
-  Monomial *terms;
+  PolynomialTerm *terms;
   SymbolSet lost; // symbols of terms that cancelled while the value was evaluated
 } Polynomial;
 
@@ -109,6 +109,6 @@ Polynomial polynomial_power(Algebra *a, Polynomial p, int halves);
 Polynomial polynomial_reduce(Algebra *a, Polynomial p, uint32_t axes); // summed over them
 bool polynomial_equals(Algebra *a, Polynomial p, Polynomial q);
 bool polynomial_has_lost(const Polynomial *p, uint32_t symbol);
-uint32_t monomial_axes(const Algebra *a, const Monomial *m);
+uint32_t monomial_axes(const Algebra *a, const PolynomialTerm *m);
 
 #endif

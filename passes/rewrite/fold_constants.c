@@ -36,7 +36,7 @@ static bool is_foldable(const Node *node, bool *is_splat) {
   for (uint32_t i = 0; i < node->ninputs + node->noutputs && !*is_splat; i++) {
     const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
     int64_t nelems = v ? shape_nelems(&v->shape) : 0;
-    if (nelems < 0 || nelems > MOST_ELEMENTS_FOLDED || (v && shape_powers(&v->shape))) return false;
+    if (nelems < 0 || nelems > MOST_ELEMENTS_FOLDED || (v && shape_monomial(&v->shape))) return false;
   }
   return has_inputs;
 }

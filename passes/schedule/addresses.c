@@ -14,11 +14,11 @@ static const Index *axis_index(Recipe *r, int axis) {
 }
 
 const Index *axes_nelems_index(Recipe *r, AxisSet axes) {
-  return index_number(&r->b, axes_nelems(r->k, axes), axes_powers(r->k, axes));
+  return index_number(&r->b, axes_nelems(r->k, axes), axes_monomial(r->k, axes));
 }
 
 const Index *stride_of(Recipe *r, const Access *a, int axis) {
-  return index_number(&r->b, a->stride[axis], a->stride_powers[axis]);
+  return index_number(&r->b, a->stride[axis], a->stride_monomial[axis]);
 }
 
 const Index *block_length(Recipe *r) {
@@ -48,7 +48,7 @@ const Index *add_terms(Recipe *r, const Access *a, AxisSet axes, const Index *be
 
 // Of the access's first element, or behind it by the terms of these axes.
 static const Index *from_start(Recipe *r, const Access *a, AxisSet axes) {
-  const Index *offset = a->offset ? index_number(&r->b, a->offset, a->offset_powers) : NULL;
+  const Index *offset = a->offset ? index_number(&r->b, a->offset, a->offset_monomial) : NULL;
   return add_terms(r, a, axes, offset);
 }
 
@@ -88,11 +88,13 @@ void declare_pointer(Recipe *r, AccessId id, bool is_written) {
   const Temporary *temporary = a->value || !access_has_addresses(a) ? NULL : &r->k->temporaries[a->temporary];
   const bool is_rows_own = varies_by_row(r, access_axes(r->k, a));
   if (temporary && temporary->is_own)
-    add(r, (LoopNode){.kind = NODE_ROOM, .room = ROOM_TEMPORARY, .access = id, .nelems = temporary->nelems});
+    add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_TEMPORARY, .access = id, .nelems = temporary->nelems});
   else if (has_rows(r) && is_rows_own)
-    add(r,
-        (LoopNode){
-            .kind = NODE_ROOM, .room = ROOM_POINTERS, .access = id, .nelems = r->loop->rows, .is_written = is_written});
+    add(r, (LoopNode){.kind = NODE_LOCAL,
+                      .local = LOCAL_POINTERS,
+                      .access = id,
+                      .nelems = r->loop->rows,
+                      .is_written = is_written});
   else if (!is_rows_own) // else where the row is known
     add(r,
         (LoopNode){.kind = NODE_POINTER, .access = id, .address = element_address(r, id, 0), .is_written = is_written});

@@ -63,7 +63,7 @@ static bool has_short_columns(const Scheduling *s, AxisSet *axes, bool *depends)
     *axes = e->reduced;
     waits |= is_fed_back(k, r, depends);
   }
-  if (!waits || *axes & vector || (*axes & (*axes - 1)) || axes_powers(k, *axes) || k->is_f64) return false;
+  if (!waits || *axes & vector || (*axes & (*axes - 1)) || axes_monomial(k, *axes) || k->is_f64) return false;
   if (axes_nelems(k, *axes) > LONGEST_CHAIN || k->axes[s->vector_axis].extent < LANES) return false;
   for (size_t i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
@@ -94,7 +94,7 @@ static bool has_middle_sums(const Scheduling *s, AxisSet *axes, bool *depends) {
     if ((*axes && e->reduced != *axes) || e->axes != (all & ~e->reduced) || is_fed_back(k, r, depends)) return false;
     *axes = e->reduced;
   }
-  if (!*axes || *axes & vector || axes_powers(k, *axes) || is_within_tensor(k, all)) return false;
+  if (!*axes || *axes & vector || axes_monomial(k, *axes) || is_within_tensor(k, all)) return false;
   for (size_t i = 0; i < k->nstores; i++)
     if (store_axes(k, &k->stores[i]) != (all & ~*axes)) return false;
   return k->axes[s->vector_axis].extent >= LANES && axes_nelems(k, all & ~*axes & ~vector) >= FEW_ROWS &&
@@ -126,11 +126,11 @@ static bool choose_axes(Scheduling *s) {
     s->inner = e->reduced;
   }
   AxisSet all = all_axes(k), columns;
-  if (schedule_number(s->overrides, SCHEDULE_ACROSS, true) && has_short_columns(s, &columns, depends)) {
+  if (schedule_number(s->overrides, SCHEDULE_LANES, true) && has_short_columns(s, &columns, depends)) {
     s->is_column = true;
     s->inner = columns;
     s->outer = all & ~columns;
-    s->kept = s->outer & ~vector;
+    s->free_axes = s->outer & ~vector;
     return true;
   }
   if (schedule_number(s->overrides, SCHEDULE_MIDDLE, true) && has_middle_sums(s, &columns, depends)) {
@@ -188,10 +188,10 @@ static bool check_reductions(Scheduling *s) {
     if (removed && removed != (e->reduced & s->outer)) return false;
     removed = e->reduced & s->outer;
   }
-  if (removed) s->kept = s->outer & ~removed;
+  if (removed) s->free_axes = s->outer & ~removed;
   for (ExprId i = 1; i < k->nexprs; i++) {
     const Expr *e = &k->exprs[i];
-    if (expr_is_reduction(e) && !is_inner_reduction(s, e) && (s->kept & ~e->axes)) return false;
+    if (expr_is_reduction(e) && !is_inner_reduction(s, e) && (s->free_axes & ~e->axes)) return false;
   }
   return true;
 }
@@ -236,14 +236,14 @@ static bool is_table(const Scheduling *s, ExprId id) {
   const AxisSet axes = k->exprs[id].axes;
   const int64_t nelems = axes_nelems(k, axes);
   return s->sums_middle && (axes & middle_axes(s)) && !(axes >> s->vector_axis & 1) && nelems <= MOST_NELEMS &&
-         !axes_powers(k, axes) && nelems * LEAST_USES <= axes_nelems(k, all_axes(k));
+         !axes_monomial(k, axes) && nelems * LEAST_USES <= axes_nelems(k, all_axes(k));
 }
 
 // A reduction over outer axes that contains the vector axis first sums inside each row. False where a row's sum would
 // be needed in a later phase.
 static bool find_times(Scheduling *s) {
   const Kernel *k = s->k;
-  s->cut = s->is_tiled ? s->inner : s->outer & ~s->kept;
+  s->cut = s->is_tiled ? s->inner : s->outer & ~s->free_axes;
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
     Time t = {0, 0};

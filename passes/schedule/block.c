@@ -9,12 +9,12 @@ static void find_range(Recipe *r) {
   const Loop *loop = r->loop;
   const Index *block = var(r, VAR_BLOCK, 0), *begin = var(r, VAR_BEGIN, 0);
   const Index *total = axes_nelems_index(r, loop_cut_axes(loop)), *length = block_length(r);
-  if (!loop->nkept && !loop_has_open_chunks(r->k, loop) && loop_nblocks(r->k, loop) == 1) {
+  if (!loop->nfree && !loop_has_open_chunks(r->k, loop) && loop_nblocks(r->k, loop) == 1) {
     add_index(r, VAR_BEGIN, number(r, 0));
     add_index(r, VAR_END, total);
     return;
   }
-  if (loop->nkept) {
+  if (loop->nfree) {
     const Index *chunks = nchunks(r, r->loop_index);
     if (index_is(chunks, 0) || index_is(chunks, 1)) {
       add_index(r, VAR_BEGIN, index_of(&r->b, INDEX_MULTIPLY, block, total));
@@ -47,7 +47,7 @@ static void begin_parts(Recipe *r) {
     if (root->kind != ROOT_REDUCE_OUTER) continue;
     const Access *a = &r->k->accesses[root->access];
     const AxisSet axes = access_axes(r->k, a);
-    const bool are_lanes = r->info->are_rows_lanes;
+    const bool are_lanes = r->info->rows_in_lanes;
     const Index *count = are_lanes ? number(r, axes_nelems(r->k, axes) * LANES) : axes_nelems_index(r, axes);
     add(r, (LoopNode){.kind = NODE_PARTS,
                       .access = root->access,
@@ -90,7 +90,7 @@ void build_block(Recipe *r) {
   bool has_parts = false;
   tree_open(&r->b, &r->t->block);
   for (size_t i = 0; i < loop->nroots; i++) has_parts |= loop->roots[i].kind == ROOT_REDUCE_OUTER;
-  if (!has_parts && !loop->nkept && !loop_has_open_chunks(r->k, loop) && loop_nblocks(r->k, loop) == 1)
+  if (!has_parts && !loop->nfree && !loop_has_open_chunks(r->k, loop) && loop_nblocks(r->k, loop) == 1)
     add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_BLOCK, 0}});
   find_range(r);
   begin_parts(r);

@@ -54,7 +54,7 @@ static int64_t choose_iterations(const Fetching *f, const Loop *loop, int ntenso
 static int64_t choose_elements(const Fetching *f, const Loop *loop, int64_t nbytes) {
   enum { FAR = 1 << 10 };
   const Axis *axis = &f->k->axes[loop_vector_axis(loop)];
-  if (loop->ninner == 1 || loop->rows > 1 || axis->powers) return 0;
+  if (loop->ninner == 1 || loop->rows > 1 || axis->monomial) return 0;
   const bool is_large = nbytes * axes_nelems(f->k, loop_outer_axes(loop)) > f->target->l2_nbytes;
   const int64_t chosen = schedule_number(f->overrides, SCHEDULE_AHEAD, is_large && !loop->prefetch ? FAR : 0);
   return chosen < axis->extent ? chosen : 0;
@@ -65,7 +65,7 @@ static void choose(Fetching *f, Loop *loop) {
   bool has_inner_sums = false;
   for (size_t i = 0; i < loop->nroots; i++) has_inner_sums |= loop->roots[i].kind == ROOT_REDUCE_INNER;
   const int64_t nelems = axes_nelems(f->k, loop_outer_axes(loop) | loop_inner_axes(loop));
-  if (!has_inner_sums || loop->sums_middle || loop->is_across || loop->tile || nelems <= FEW_ELEMENTS) return;
+  if (!has_inner_sums || loop->sums_middle || loop->rows_in_lanes || loop->tile || nelems <= FEW_ELEMENTS) return;
   int64_t nbytes;
   const int ntensors = count_tensors(f, loop, &nbytes);
   if (loop->nouter == 1 || loop->rows == 1)

@@ -44,11 +44,12 @@ static bool is_worth_it(Keeping *s, const Place *first, const Place *p, ExprId m
   enum { NARROW = 4 * LANES };
   const Kernel *k = s->k;
   int axis = loop_vector_axis(p->loop);
-  if (axis < 0 || axis != loop_vector_axis(first->loop) || first->loop->is_across || p->loop->is_across) return false;
+  if (axis < 0 || axis != loop_vector_axis(first->loop) || first->loop->rows_in_lanes || p->loop->rows_in_lanes)
+    return false;
   if (first->loop->tile || p->loop->tile || !(k->exprs[mask].axes >> axis & 1)) return false;
   if (first->loop->sums_middle || p->loop->sums_middle) return false; // their vectors are not those of a sweep
   if (first->loop->is_peeled || p->loop->is_peeled) return false;     // vectors begin between bytes of bits
-  if (k->axes[axis].powers && kernel_factor(k, k->axes[axis].extent, k->axes[axis].powers) % LANES) return false;
+  if (k->axes[axis].monomial && kernel_factor(k, k->axes[axis].extent, k->axes[axis].monomial) % LANES) return false;
   if (s->overrides->key[SCHEDULE_MASKS].is_set)
     return s->overrides->key[SCHEDULE_MASKS].value && spared_nbytes(s, p, mask, ~0U);
   if (k->axes[axis].extent < NARROW) return false;
@@ -72,12 +73,12 @@ static void find_masks(Keeping *s) {
 
 // Whether no other loop needs the mask, and an outer iteration's is so small that a step may have it in its own memory,
 // which does not leave the caches.
-static bool is_steps_own(const Keeping *s, ExprId mask, int64_t nbytes, Powers powers) {
+static bool is_steps_own(const Keeping *s, ExprId mask, int64_t nbytes, Monomial monomial) {
   enum { MOST_NBYTES = 1 << 14 };
   const Loop *loop = s->places[s->first[mask]].loop;
   bool is_elsewhere = false;
   for (size_t i = 0; i < s->nplaces; i++) is_elsewhere |= s->places[i].is_seen[mask] && s->places[i].loop != loop;
-  return !is_elsewhere && loop->rows == 1 && !powers && nbytes <= MOST_NBYTES;
+  return !is_elsewhere && loop->rows == 1 && !monomial && nbytes <= MOST_NBYTES;
 }
 
 // A row of bits after the other, the rows of an outer iteration together.
@@ -90,22 +91,22 @@ static bool keep(Keeping *s, ExprId mask) {
   int v = loop_vector_axis(loop);
   Access a = {.type = TYPE_BOOLEAN};
   int64_t stride = (k->axes[v].extent + LANES - 1) / LANES * (LANES / 8);
-  Powers powers = k->axes[v].powers;
+  Monomial monomial = k->axes[v].monomial;
   a.stride[v] = 1;
   for (int i = loop->nouter + loop->ninner - 2; i >= 0; i--) {
     int axis = loop->order[i];
-    if (i == loop->nouter - 1 && (is_own = is_steps_own(s, mask, stride, powers))) break;
+    if (i == loop->nouter - 1 && (is_own = is_steps_own(s, mask, stride, monomial))) break;
     if (!(axes >> axis & 1)) continue;
     a.stride[axis] = stride;
-    a.stride_powers[axis] = powers;
+    a.stride_monomial[axis] = monomial;
     stride *= k->axes[axis].extent;
-    powers += k->axes[axis].powers;
+    monomial += k->axes[axis].monomial;
   }
   a.temporary = kernel_add_temporary(k, "mask", TYPE_BOOLEAN, stride);
   s->access[mask] = kernel_add_access(k, &a);
   if (k->out_of_memory || !loop_add_root(k, p->loop, (Root){ROOT_STORE, p->sweep, mask, s->access[mask], false, 0}))
     return false;
-  k->temporaries[a.temporary].powers = powers;
+  k->temporaries[a.temporary].monomial = monomial;
   k->temporaries[a.temporary].is_own = is_own;
   for (size_t i = p->loop->nroots - 1; i && p->loop->roots[i - 1].sweep > p->sweep; i--) { // among its sweep's
     Root root = p->loop->roots[i];

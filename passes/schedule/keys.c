@@ -6,8 +6,8 @@
 
 const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
     [SCHEDULE_ROWS] = {"rows", 1, 16, false, "outer iterations handled together"},
-    [SCHEDULE_ACROSS] = {"across", 0, 1, true,
-                         "1: rows of at most 64 elements across lanes, where that can be; 0: never"},
+    [SCHEDULE_LANES] = {"lanes", 0, 1, true,
+                        "1: rows of at most 64 elements across lanes, where that can be; 0: never"},
     [SCHEDULE_MIDDLE] = {"middle", 0, 1, true,
                          "1: sums over axes that vectors do not lie along in registers, where that can be; 0: never"},
     [SCHEDULE_ACCUMULATORS] = {"accumulators", 1, 8, true, "partial sums a lane keeps in a row's sum"},

@@ -6,17 +6,17 @@
 #include "passes/schedule/recipe.h"
 
 static bool suits(const Loop *loop) {
-  return loop->is_across;
+  return loop->rows_in_lanes;
 }
 
 bool is_transposed(const Recipe *r, AccessId id) {
-  if (!r->info->are_rows_lanes) return false;
+  if (!r->info->rows_in_lanes) return false;
   const Access *a = &r->k->accesses[id];
   return !r->is_rest && a->stride[loop_lane_axis(r->loop)] && a->stride[r->loop->order[r->loop->nouter]] == 1;
 }
 
 bool is_column(const Recipe *r, AccessId id) {
-  if (!r->info->are_rows_lanes) return false;
+  if (!r->info->rows_in_lanes) return false;
   const Access *a = &r->k->accesses[id];
   return !r->is_rest && a->stride[loop_lane_axis(r->loop)] == 1 && a->stride[r->loop->order[r->loop->nouter]] > 1;
 }
@@ -41,7 +41,7 @@ void copy_rows(Recipe *r, AccessId id, bool is_written) {
   const bool is_copied = is_column(r, id) && !is_written;
   if (!is_transposed(r, id) && !is_copied) return;
   const int64_t width = r->k->axes[r->loop->order[r->loop->nouter]].extent;
-  add(r, (LoopNode){.kind = NODE_ROOM, .room = ROOM_COPY, .access = id, .nelems = width * LANES});
+  add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_COPY, .access = id, .nelems = width * LANES});
   if (is_copied) copy_column(r, id, width);
   else if (!is_written)
     add(r, (LoopNode){.kind = NODE_LOAD_ROWS,
@@ -129,4 +129,4 @@ const RecipeInfo recipe_lanes = {.name = "rows in lanes",
                                  .build_loops = build_loops,
                                  .end_sums = end_lane_sums,
                                  .build_steps = build_steps,
-                                 .are_rows_lanes = true};
+                                 .rows_in_lanes = true};

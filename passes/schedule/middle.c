@@ -94,7 +94,7 @@ static void build_loops(Recipe *r, int sweep, const SweepRuns *unused) {
                                  .step = number(r, LANES),
                                  .is_vectors = true,
                                  .count = r->loop->vectors,
-                                 .has_rest = kernel_factor(r->k, axis->extent, axis->powers) % LANES != 0,
+                                 .has_rest = kernel_factor(r->k, axis->extent, axis->monomial) % LANES != 0,
                                  .sweep = sweep}));
   for_each_middle_sum(r, runs.middle_run ? begin_total : begin_accumulator);
   build_middle(r, 0, &runs);

@@ -15,17 +15,20 @@ static bool is_leaf(const Expr *e) {
          e->op == EXPR_SHARE || e->op == EXPR_INTEGER;
 }
 
-// A temporary's view of what varies over these axes, row-major, and how many elements that is.
-static Access dense_access(const Kernel *k, AxisSet axes, int64_t *nelems, Powers *powers) {
+// A temporary's view of what varies over these axes: row-major, but that vectors lie along its last axis. *nelems is
+// how many elements that is.
+static Access dense_access(const Scheduling *s, AxisSet axes, int64_t *nelems, Monomial *monomial) {
+  const Kernel *k = s->k;
   Access a = {0};
   *nelems = 1;
-  *powers = 0;
-  for (int axis = k->naxes - 1; axis >= 0; axis--) {
-    if (!(axes >> axis & 1)) continue;
+  *monomial = 0;
+  for (int i = -1; i < k->naxes; i++) {
+    const int axis = i < 0 ? s->vector_axis : k->naxes - 1 - i;
+    if (!(axes >> axis & 1) || (i >= 0 && axis == s->vector_axis)) continue;
     a.stride[axis] = *nelems;
-    a.stride_powers[axis] = *powers;
+    a.stride_monomial[axis] = *monomial;
     *nelems *= k->axes[axis].extent;
-    *powers += k->axes[axis].powers;
+    *monomial += k->axes[axis].monomial;
   }
   return a;
 }
@@ -43,11 +46,11 @@ static bool add_kept_value(Scheduling *s, ExprId id) {
   if (s->is_kept_value[id]) return true;
   const Expr *e = &k->exprs[id];
   int64_t nelems;
-  Powers powers;
-  Access a = dense_access(k, e->axes, &nelems, &powers);
+  Monomial monomial;
+  Access a = dense_access(s, e->axes, &nelems, &monomial);
   a.type = k->is_f64 ? TYPE_F64 : TYPE_F32;
   a.temporary = kernel_add_temporary(k, e->label ? e->label : "folded", a.type, nelems);
-  if (!k->out_of_memory) k->temporaries[a.temporary].powers = powers;
+  if (!k->out_of_memory) k->temporaries[a.temporary].monomial = monomial;
   s->kept_access[id] = kernel_add_access(k, &a);
   s->is_kept_value[id] = true;
   return !k->out_of_memory;
@@ -159,13 +162,13 @@ static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
   AxisSet own = e.axes & s->inner;
   bool is_array = own >> s->vector_axis & 1;
   int64_t nelems;
-  Powers powers;
-  Access a = dense_access(k, own, &nelems, &powers);
+  Monomial monomial;
+  Access a = dense_access(s, own, &nelems, &monomial);
   a.type = k->is_f64 || !is_array ? TYPE_F64 : TYPE_F32;
   a.temporary = kernel_add_temporary(k, e.label ? e.label : "sum", a.type, nelems); // a block's; grown below
   if (!k->out_of_memory) {
     k->temporaries[a.temporary].reduction = e.op;
-    k->temporaries[a.temporary].powers = powers;
+    k->temporaries[a.temporary].monomial = monomial;
   }
   *access = kernel_add_access(k, &a);
   return !k->out_of_memory;
@@ -218,12 +221,12 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
 }
 
 static void order_axes(const Scheduling *s, Loop *loop) {
-  const AxisSet groups[] = {s->kept, s->outer & ~s->kept, s->inner & ~(1U << last_axis(s))};
+  const AxisSet groups[] = {s->free_axes, s->outer & ~s->free_axes, s->inner & ~(1U << last_axis(s))};
   int n = 0;
   for (int g = 0; g < 3; g++) {
     for (int axis = 0; axis < s->k->naxes; axis++)
       if (groups[g] >> axis & 1) loop->order[n++] = axis;
-    if (g == 0) loop->nkept = n;
+    if (g == 0) loop->nfree = n;
     if (g == 1) loop->nouter = n;
   }
   loop->order[n++] = last_axis(s);

@@ -44,12 +44,12 @@ static const Index *number(const Fetching *f, int64_t n) {
 }
 
 static const Index *nelems(const Fetching *f, AxisSet axes) {
-  return index_number(f->b, axes_nelems(f->k, axes), axes_powers(f->k, axes));
+  return index_number(f->b, axes_nelems(f->k, axes), axes_monomial(f->k, axes));
 }
 
 static const Index *stride_of(const Fetching *f, AccessId id, int axis) {
   const Access *a = &f->k->accesses[id];
-  return index_number(f->b, a->stride[axis], a->stride_powers[axis]);
+  return index_number(f->b, a->stride[axis], a->stride_monomial[axis]);
 }
 
 static void set(const Fetching *f, Var var, const Index *value) {

@@ -30,7 +30,7 @@ typedef struct RecipeInfo {
   void (*begin_iteration)(Recipe *r, int sweep, const SweepRuns *runs);
   void (*end_iteration)(Recipe *r, int sweep, const SweepRuns *runs);
   void (*build_steps)(Recipe *r); // of a block
-  bool are_rows_lanes;            // values of rows are vectors, a lane a row
+  bool rows_in_lanes;             // values of rows are vectors, a lane a row
   bool is_tile;                   // a step takes the elements of the vector axis from begin to end
 } RecipeInfo;
 extern const RecipeInfo recipe_rows, recipe_tiles, recipe_lanes, recipe_nested, recipe_middle;
@@ -64,7 +64,7 @@ Level expr_level(const Recipe *r, ExprId id);
 Level root_level(const Recipe *r, const Root *root);
 bool is_lanewise(const Recipe *r, ExprId id);
 bool is_row_sum(const Recipe *r, ExprId id);
-bool is_found_again(const Recipe *r, ExprId id);
+bool is_reloaded(const Recipe *r, ExprId id);
 bool is_left(const Recipe *r, ExprId id);
 ExprOp root_reduction(const Recipe *r, const Root *root);
 ExprId root_operand(const Recipe *r, const Root *root);

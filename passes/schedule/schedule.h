@@ -8,7 +8,7 @@
 // Numbers of a schedule that can be set from outside, for experiments.
 typedef enum ScheduleKey {
   SCHEDULE_ROWS,
-  SCHEDULE_ACROSS,
+  SCHEDULE_LANES,
   SCHEDULE_MIDDLE,
   SCHEDULE_ACCUMULATORS,
   SCHEDULE_BLOCK,

@@ -12,22 +12,22 @@ typedef struct Scheduling {
   Kernel *k;
   const ScheduleOverrides *overrides;
   int vector_axis;
-  AxisSet inner, outer, kept; // kept: outer axes that outer reductions keep
-  AxisSet cut;                // axes that are cut into blocks or tiles
-  bool is_column;             // sums are along one short axis that is not the vector's: outer vectors lie across it
-  bool is_nested;             // sums over the vector axis lie within those over the middle axes
-  bool sums_middle;           // sums are over middle axes, of each vector of results in its registers
-  bool is_tiled;              // no outer axes: the vector axis is cut into tiles
-  Time *time;                 // by original ExprId
-  bool *is_narrow;            // does not vary over any axis that is cut
-  bool *needs_combine;        // depends on an outer reduction
-  bool *is_late;              // depends on a sum over the vector axis alone that is nested in others
-  bool *needs_row;            // depends on an inner reduction, which is there in the loop that makes it alone
-  bool *is_kept_value;        // computed by a side loop and kept in a temporary
-  AccessId *kept_access;      // where
-  ExprId *combine;            // by original reduction: the expression that adds up its partial sums
-  ExprId *rebuilt;            // memo of one loop's expressions
-  bool loads_kept;            // the loop at work finds kept values in their temporaries
+  AxisSet inner, outer, free_axes; // free_axes: outer axes that outer reductions do not reduce
+  AxisSet cut;                     // axes that are cut into blocks or tiles
+  bool is_column;        // sums are along one short axis that is not the vector's: outer vectors lie across it
+  bool is_nested;        // sums over the vector axis lie within those over the middle axes
+  bool sums_middle;      // sums are over middle axes, of each vector of results in its registers
+  bool is_tiled;         // no outer axes: the vector axis is cut into tiles
+  Time *time;            // by original ExprId
+  bool *is_narrow;       // does not vary over any axis that is cut
+  bool *needs_combine;   // depends on an outer reduction
+  bool *is_late;         // depends on a sum over the vector axis alone that is nested in others
+  bool *needs_row;       // depends on an inner reduction, which is there in the loop that makes it alone
+  bool *is_kept_value;   // computed by a side loop and kept in a temporary
+  AccessId *kept_access; // where
+  ExprId *combine;       // by original reduction: the expression that adds up its partial sums
+  ExprId *rebuilt;       // memo of one loop's expressions
+  bool loads_kept;       // the loop at work finds kept values in their temporaries
   size_t noriginals;
 } Scheduling;
 

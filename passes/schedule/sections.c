@@ -47,7 +47,7 @@ static bool has_row_work(const Recipe *r, int section) {
 
 // What a row, or a row in each lane, adds to an outer reduction of scalars.
 static void add_share(Recipe *r, const Root *root) {
-  const bool are_lanes = r->info->are_rows_lanes;
+  const bool are_lanes = r->info->rows_in_lanes;
   add(r, (LoopNode){.kind = NODE_UPDATE,
                     .sum = are_lanes ? SUM_LANES : SUM_PART,
                     .expr = root->expr,
@@ -65,7 +65,7 @@ static void store_row(Recipe *r, int section) {
     const Root *root = &r->loop->roots[i];
     if (root->kind == ROOT_REDUCE_INNER || root_level(r, root) > LEVEL_ROW || r->section[root->expr] != section)
       continue;
-    if (root->kind == ROOT_STORE && r->info->are_rows_lanes) store_vector(r, root);
+    if (root->kind == ROOT_STORE && r->info->rows_in_lanes) store_vector(r, root);
     else if (root->kind == ROOT_STORE) store_scalar(r, root);
     else add_share(r, root);
   }
@@ -99,17 +99,17 @@ static void find_indices(Recipe *r, AxisSet axes) {
   const Index *row = var(r, VAR_OUTER, 0);
   if (has_rows(r)) row = index_of(&r->b, INDEX_ADD, row, var(r, VAR_ROW, 0));
   int64_t below = 1;
-  Powers powers = 0;
+  Monomial monomial = 0;
   for (int i = loop->nouter - 1; i >= 0; i--) {
     const int axis = loop->order[i];
     const Axis *own = &r->k->axes[axis];
     if (axes >> axis & 1) {
-      const Index *index = index_of(&r->b, INDEX_DIVIDE, row, index_number(&r->b, below, powers));
-      if (i > 0) index = index_of(&r->b, INDEX_REMAINDER, index, index_number(&r->b, own->extent, own->powers));
+      const Index *index = index_of(&r->b, INDEX_DIVIDE, row, index_number(&r->b, below, monomial));
+      if (i > 0) index = index_of(&r->b, INDEX_REMAINDER, index, index_number(&r->b, own->extent, own->monomial));
       add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_AXIS, (uint32_t)axis}, .value = index});
     }
     below *= own->extent > 0 ? own->extent : 1;
-    powers += own->powers;
+    monomial += own->monomial;
   }
 }
 
@@ -121,15 +121,15 @@ void build_section(Recipe *r, int section) {
     const Level level = expr_level(r, id);
     if (level == LEVEL_CALL) make_scalar(r, id, 0);
     else if (level == LEVEL_ROW && has_rows(r))
-      add(r, (LoopNode){.kind = NODE_ROOM, .room = ROOM_SCALARS, .expr = id, .nelems = r->loop->rows});
+      add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_SCALARS, .expr = id, .nelems = r->loop->rows});
   }
   open_rows(r);
   if (section == 0 || has_rows(r)) find_indices(r, mentioned_axes(r, section));
   if (section == 0) for_each_pointer(r, set_pointer);
-  if (section == 0 && r->info->are_rows_lanes) for_each_pointer(r, copy_rows);
+  if (section == 0 && r->info->rows_in_lanes) for_each_pointer(r, copy_rows);
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (is_made(r, id) && r->section[id] == section && expr_level(r, id) == LEVEL_ROW) {
-      if (r->info->are_rows_lanes) make_vector(r, id);
+      if (r->info->rows_in_lanes) make_vector(r, id);
       else make_scalar(r, id, loop_outer_axes(r->loop));
     }
   store_row(r, section);

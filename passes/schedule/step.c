@@ -16,11 +16,11 @@ void build_step(Recipe *r, LoopNode **step) {
     add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_OUTER, 0}});
   find_flags(r);
   for_each_pointer(r, declare_pointer);
-  for (int i = 0; i < r->loop->nreused; i++)
-    add(r, (LoopNode){.kind = NODE_ROOM,
-                      .room = ROOM_KEPT,
-                      .expr = r->loop->reused[i].expr,
-                      .nelems = loop_row_nelems(r->k, r->loop) * (r->info->are_rows_lanes ? LANES : r->loop->rows)});
+  for (int i = 0; i < r->loop->nspills; i++)
+    add(r, (LoopNode){.kind = NODE_LOCAL,
+                      .local = LOCAL_SPILLED,
+                      .expr = r->loop->spills[i].expr,
+                      .nelems = loop_row_nelems(r->k, r->loop) * (r->info->rows_in_lanes ? LANES : r->loop->rows)});
   for (int sweep = 0; sweep <= r->loop->nsweeps; sweep++) {
     build_section(r, sweep);
     if (sweep < r->loop->nsweeps) build_sweep(r, sweep);

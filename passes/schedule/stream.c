@@ -9,11 +9,11 @@ static void add_flag(TreeBuilder *b, const Kernel *k, const Loop *loop, const Ro
   node.is_peeled = loop->is_peeled && root->sweep == loop->nsweeps - 1;
   if (!node.is_peeled) {
     node.address = (Address){.base = BASE_TENSOR, .access = root->access};
-    if (a->offset) node.address.index = index_number(b, a->offset, a->offset_powers);
+    if (a->offset) node.address.index = index_number(b, a->offset, a->offset_monomial);
   }
   if (root->stream_nelems) {
     const AxisSet axes = access_axes(k, a);
-    node.value = index_number(b, axes_nelems(k, axes), axes_powers(k, axes));
+    node.value = index_number(b, axes_nelems(k, axes), axes_monomial(k, axes));
     node.end = index_number(b, root->stream_nelems, 0);
   }
   tree_add(b, node);

@@ -82,7 +82,7 @@ static void end_sum(Recipe *r, ExprId id, bool has_totals) {
                     .part = is_row        ? PART_ROW
                             : has_rows(r) ? PART_FIRST
                                           : PART_ONLY,
-                    .is_vector = r->info->are_rows_lanes,
+                    .is_vector = r->info->rows_in_lanes,
                     .is_f64 = !is_exact_in_f32(r, id), // over lanes
                     .has_totals = has_totals && !is_exact_in_f32(r, id),
                     .reduction = r->k->exprs[id].op});

@@ -72,7 +72,7 @@ LoopTree *loop_tree(const Kernel *k, uint32_t loop, const Wants *wants, Arena *a
   find_sections(&r);
   find_forms(&r);
   build_step(&r, &r.t->step);
-  r.is_rest = r.info->are_rows_lanes;
+  r.is_rest = r.info->rows_in_lanes;
   if (r.is_rest) build_step(&r, &r.t->rest);
   r.is_rest = false;
   build_block(&r);

@@ -2,8 +2,8 @@
 // sweep, what goes past the caches, in which direction the last sweep goes.
 #include "passes/schedule/fetch_ahead.h"
 #include "passes/schedule/keep_masks.h"
-#include "passes/schedule/reuse.h"
 #include "passes/schedule/schedule.h"
+#include "passes/schedule/spill.h"
 
 typedef struct Tuning {
   const Kernel *k;
@@ -13,7 +13,7 @@ typedef struct Tuning {
 } Tuning;
 
 static bool is_column(const Loop *loop) {
-  return loop->is_across && loop_outer_axes(loop) >> loop->dense_axis & 1;
+  return loop->rows_in_lanes && loop_outer_axes(loop) >> loop->dense_axis & 1;
 }
 
 // Bytes that an outer iteration reads.
@@ -98,7 +98,7 @@ static bool has_rows_within_lines(const Tuning *t, const Loop *loop, const Acces
   enum { LINE = 64 };
   for (int axis = 0; axis < t->k->naxes; axis++)
     if (axis != loop->dense_axis &&
-        kernel_factor(t->k, a->stride[axis], a->stride_powers[axis]) * (int64_t)type_nbytes(a->type) % LINE)
+        kernel_factor(t->k, a->stride[axis], a->stride_monomial[axis]) * (int64_t)type_nbytes(a->type) % LINE)
       return true;
   return false;
 }
@@ -111,7 +111,7 @@ static void part_stores(const Tuning *t, Loop *loop) {
   bool has_store = false, has_sums = false;
   for (size_t i = 0; i < loop->nroots; i++)
     has_sums |= loop->roots[i].sweep == last && loop->roots[i].kind != ROOT_STORE;
-  if (loop->tile || loop->is_across || loop->rows > 1 || !loop->nouter || has_sums) return;
+  if (loop->tile || loop->rows_in_lanes || loop->rows > 1 || !loop->nouter || has_sums) return;
   if (!schedule_number(t->overrides, SCHEDULE_APART, row_nbytes(t) <= t->target->l2_nbytes / 2)) return;
   for (size_t i = 0; i < loop->nroots; i++) {
     Root *root = &loop->roots[i];
@@ -127,10 +127,10 @@ static bool should_peel(const Tuning *t, const Loop *loop) {
   enum { LONG_RUN = 1 << 12 };
   const Kernel *k = t->k;
   const Root *store = NULL;
-  if (loop->is_across || loop->tile || loop->rows > 1 || k->is_f64) return false;
+  if (loop->rows_in_lanes || loop->tile || loop->rows > 1 || k->is_f64) return false;
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].kind == ROOT_STORE && loop->roots[i].sweep == loop->nsweeps - 1) store = &loop->roots[i];
-  if (!store || k->axes[loop->dense_axis].extent < LONG_RUN || k->axes[loop->dense_axis].powers) return false;
+  if (!store || k->axes[loop->dense_axis].extent < LONG_RUN || k->axes[loop->dense_axis].monomial) return false;
   for (size_t i = 0; i < loop->nroots; i++)
     if (&loop->roots[i] != store && loop->roots[i].sweep == store->sweep) return false;
   const Access *a = &k->accesses[store->access];
@@ -145,21 +145,21 @@ static bool can_stream(const Tuning *t, const Loop *loop, const Root *store) {
   const Access *a = &k->accesses[store->access];
   if (!a->value || !type_is_float(a->type) || k->is_f64 != (a->type == TYPE_F64) || a->stride[loop->dense_axis] != 1)
     return false;
-  if (loop->tile % LANES || (loop->is_across && loop->block % LANES)) return false; // as set from outside
+  if (loop->tile % LANES || (loop->rows_in_lanes && loop->block % LANES)) return false; // as set from outside
   const bool is_peeled = loop->is_peeled && store->sweep == loop->nsweeps - 1;
-  if (!loop->is_across || is_column(loop)) return is_peeled || !has_rows_within_lines(t, loop, a);
+  if (!loop->rows_in_lanes || is_column(loop)) return is_peeled || !has_rows_within_lines(t, loop, a);
   return a->stride[loop->order[0]] == k->axes[loop->dense_axis].extent &&
-         a->stride_powers[loop->order[0]] == k->axes[loop->dense_axis].powers;
+         a->stride_monomial[loop->order[0]] == k->axes[loop->dense_axis].monomial;
 }
 
 // Whether two blocks may write halves of one byte: each must be neighbours in memory, from a whole byte on.
 static bool shares_bytes(const Kernel *k, const Loop *loop, const Access *a) {
   int64_t nelems = loop->tile ? loop->tile : loop->block, next = 1;
-  bool is_dense = !loop->nkept && a->offset % 2 == 0 && !a->offset_powers;
+  bool is_dense = !loop->nfree && a->offset % 2 == 0 && !a->offset_monomial;
   if (!type_is_packed(a->type)) return false;
   for (int i = loop->nouter + loop->ninner - 1; i >= 0; i--) {
-    is_dense &= a->stride[loop->order[i]] == next && !a->stride_powers[loop->order[i]];
-    is_dense &= !k->axes[loop->order[i]].powers || i == 0; // of the slowest nothing depends on the extent
+    is_dense &= a->stride[loop->order[i]] == next && !a->stride_monomial[loop->order[i]];
+    is_dense &= !k->axes[loop->order[i]].monomial || i == 0; // of the slowest nothing depends on the extent
     next *= k->axes[loop->order[i]].extent;
     if (i >= loop->nouter && !loop->tile) nelems *= k->axes[loop->order[i]].extent;
   }
@@ -173,7 +173,7 @@ static void choose_streams(const Tuning *t, Loop *loop) {
     Root *root = &loop->roots[i];
     const Access *a = &t->k->accesses[root->access];
     if (root->kind != ROOT_STORE || !can_stream(t, loop, root)) continue;
-    bool is_open = !is_set && axes_powers(t->k, access_axes(t->k, a));
+    bool is_open = !is_set && axes_monomial(t->k, access_axes(t->k, a));
     root->is_streamed = is_open || is_worth_streaming(t, a);
     root->stream_nelems = is_open ? cached_nelems(t, a) : 0;
   }
@@ -183,7 +183,7 @@ static void choose_streams(const Tuning *t, Loop *loop) {
 static void choose_threads(const Tuning *t, Loop *loop) {
   enum { FEW_ELEMENTS = 1 << 15 };
   loop->is_serial = axes_nelems(t->k, t->outer | t->inner) <= FEW_ELEMENTS;
-  if (axes_powers(t->k, t->outer | t->inner)) loop->serial_work = FEW_ELEMENTS;
+  if (axes_monomial(t->k, t->outer | t->inner)) loop->serial_work = FEW_ELEMENTS;
   for (size_t i = 0; i < loop->nroots; i++) {
     const Root *root = &loop->roots[i];
     if (root->kind != ROOT_STORE || !shares_bytes(t->k, loop, &t->k->accesses[root->access])) continue;
@@ -225,7 +225,7 @@ bool kernel_tune(Kernel *k, const Target *target, const ScheduleOverrides *overr
   Tuning t = {.k = k, .target = target, .overrides = overrides ? overrides : &none};
   for (size_t i = 0; i < k->nloops; i++)
     if (!k->loops[i].is_side) tune_loop(&t, &k->loops[i]);
-  if (!kernel_keep_masks(k, target, t.overrides) || !kernel_reuse_vectors(k) ||
+  if (!kernel_keep_masks(k, target, t.overrides) || !kernel_spill_vectors(k) ||
       !kernel_fetch_ahead(k, target, t.overrides))
     return false;
   place_temporaries(k);

@@ -39,7 +39,7 @@ Level root_level(const Recipe *r, const Root *root) {
 // Whether an expression is a vector: it varies along the vectors' axis, or its loop has all that it needs of them.
 bool is_lanewise(const Recipe *r, ExprId id) {
   Level level = expr_level(r, id);
-  return level == LEVEL_VECTOR || (r->info->are_rows_lanes && level == LEVEL_ROW);
+  return level == LEVEL_VECTOR || (r->info->rows_in_lanes && level == LEVEL_ROW);
 }
 
 bool is_row_sum(const Recipe *r, ExprId id) {
@@ -48,12 +48,12 @@ bool is_row_sum(const Recipe *r, ExprId id) {
 
 // The sweep that leaves a vector for later ones; no sweep: none does.
 static int leaving_sweep(const Recipe *r, ExprId id) {
-  for (int i = 0; i < r->loop->nreused; i++)
-    if (r->loop->reused[i].expr == id) return r->loop->reused[i].sweep;
+  for (int i = 0; i < r->loop->nspills; i++)
+    if (r->loop->spills[i].expr == id) return r->loop->spills[i].sweep;
   return r->loop->nsweeps;
 }
 
-bool is_found_again(const Recipe *r, ExprId id) {
+bool is_reloaded(const Recipe *r, ExprId id) {
   return r->sweep > leaving_sweep(r, id);
 }
 

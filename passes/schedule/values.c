@@ -44,13 +44,13 @@ static const Index *partial_stride(Recipe *r, const Expr *e, int axis) {
   const Access *a = &k->accesses[e->access];
   const AxisSet own = access_axes(k, a);
   AxisSet below = 0; // kept axes inside of this one
-  int at = maker->nkept;
+  int at = maker->nfree;
   while (at-- > 0 && maker->order[at] != axis) below |= 1U << maker->order[at];
   if (at < 0) return a->stride[axis] ? stride_of(r, a, axis) : NULL;
   const int64_t nelems = axes_nelems(k, own | below); // they have no axis in common
-  const Powers powers = axes_powers(k, own | below);
-  if (!loop_has_open_chunks(k, maker)) return index_number(&r->b, nelems * loop_nchunks(k, maker), powers);
-  return index_of(&r->b, INDEX_MULTIPLY, nchunks(r, e->loop), index_number(&r->b, nelems, powers));
+  const Monomial monomial = axes_monomial(k, own | below);
+  if (!loop_has_open_chunks(k, maker)) return index_number(&r->b, nelems * loop_nchunks(k, maker), monomial);
+  return index_of(&r->b, INDEX_MULTIPLY, nchunks(r, e->loop), index_number(&r->b, nelems, monomial));
 }
 
 // The partial result of a block, VAR_PART, that the iteration needs.
@@ -108,18 +108,18 @@ void make_scalar(Recipe *r, ExprId id, AxisSet axes) {
 static Load how_loaded(const Recipe *r, const Expr *e) {
   const Access *a = &r->k->accesses[e->access];
   if (is_transposed(r, e->access) || is_column(r, e->access)) return LOAD_COPIED;
-  if (r->info->are_rows_lanes && !a->stride[loop_lane_axis(r->loop)]) return LOAD_SPREAD;
+  if (r->info->rows_in_lanes && !a->stride[loop_lane_axis(r->loop)]) return LOAD_SPREAD;
   if (e->args[0] && is_lanewise(r, e->args[0])) return LOAD_GATHERED;
   return access_is_mask(a) || is_dense(r, a) ? LOAD_DENSE : LOAD_STRIDED;
 }
 
-static Address kept_address(Recipe *r, ExprId id) {
-  const Index *lane = r->info->are_rows_lanes ? index_of(&r->b, INDEX_MULTIPLY, r->lane, number(r, LANES)) : r->lane;
+static Address spilled_address(Recipe *r, ExprId id) {
+  const Index *lane = r->info->rows_in_lanes ? index_of(&r->b, INDEX_MULTIPLY, r->lane, number(r, LANES)) : r->lane;
   if (has_rows(r))
     lane =
         index_of(&r->b, INDEX_ADD,
                  index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_ROW, 0), number(r, loop_row_nelems(r->k, r->loop))), lane);
-  return (Address){.base = BASE_KEPT, .expr = id, .index = lane};
+  return (Address){.base = BASE_SPILLED, .expr = id, .index = lane};
 }
 
 static Address copied_address(Recipe *r, AccessId id) {
@@ -148,14 +148,15 @@ static void compute_vector(Recipe *r, ExprId id) {
 }
 
 void make_vector(Recipe *r, ExprId id) {
-  if (is_found_again(r, id)) {
+  if (is_reloaded(r, id)) {
     add(r,
-        (LoopNode){.kind = NODE_LET, .expr = id, .is_vector = true, .load = LOAD_KEPT, .address = kept_address(r, id)});
+        (LoopNode){
+            .kind = NODE_LET, .expr = id, .is_vector = true, .load = LOAD_SPILLED, .address = spilled_address(r, id)});
     return;
   }
   if (r->k->exprs[id].op == EXPR_COMBINE) make_combine(r, id);
   else compute_vector(r, id);
-  if (is_left(r, id)) add(r, (LoopNode){.kind = NODE_KEEP, .expr = id, .address = kept_address(r, id)});
+  if (is_left(r, id)) add(r, (LoopNode){.kind = NODE_SPILL, .expr = id, .address = spilled_address(r, id)});
 }
 
 // Stores

@@ -2,7 +2,7 @@
 #include "passes/schedule/recipe.h"
 
 Flag part_flag(const Recipe *r, AccessId id) {
-  return may_be_unwanted(r, id) && !r->info->are_rows_lanes && !r->is_part_tested ? FLAG_HAS_PART : FLAG_NONE;
+  return may_be_unwanted(r, id) && !r->info->rows_in_lanes && !r->is_part_tested ? FLAG_HAS_PART : FLAG_NONE;
 }
 
 void update_vector(Recipe *r, const Root *root) {
@@ -32,7 +32,7 @@ static void move_array_sums(Recipe *r, int sweep, LoopNodeKind kind) {
     const Root *root = &r->loop->roots[i];
     if (root->sweep != sweep || !is_array_sum(r, root)) continue;
     const Access *a = &r->k->accesses[root->access];
-    const bool are_lanes = r->info->are_rows_lanes;
+    const bool are_lanes = r->info->rows_in_lanes;
     const Index *lane = are_lanes ? index_of(&r->b, INDEX_MULTIPLY, r->lane, number(r, LANES)) : r->lane;
     const Index *middle = add_terms(r, a, loop_inner_axes(r->loop) & ~(1U << vector_axis(r)), NULL);
     const bool may_be_null = may_be_unwanted(r, root->access) && !are_lanes;
@@ -61,7 +61,7 @@ static const Root *find_lone_sum(const Recipe *r, int sweep) {
     count += root->sweep == sweep && is_array_sum(r, root);
     if (is_vector_root(r, root, sweep)) last = root;
   }
-  const bool is_lone = last && count == 1 && is_array_sum(r, last) && !has_rows(r) && !r->info->are_rows_lanes;
+  const bool is_lone = last && count == 1 && is_array_sum(r, last) && !has_rows(r) && !r->info->rows_in_lanes;
   return is_lone && may_be_unwanted(r, last->access) ? last : NULL;
 }
 
@@ -109,7 +109,7 @@ void build_vector_loop(Recipe *r, int sweep, const Index *from, const Index *to,
   for (size_t i = 0; node.is_peeled && i < loop->nroots; i++)
     if (loop->roots[i].sweep == sweep && loop->roots[i].kind == ROOT_STORE) node.peeled = loop->roots[i].access;
   node.has_rest =
-      node.is_peeled || loop->tile % LANES != 0 || kernel_factor(r->k, axis->extent, axis->powers) % LANES != 0;
+      node.is_peeled || loop->tile % LANES != 0 || kernel_factor(r->k, axis->extent, axis->monomial) % LANES != 0;
   r->lane = var(r, VAR_LANE, 0);
   r->part = has_rows(r) ? PART_ROW : loop->accumulators > 1 ? PART_FIRST : PART_ONLY;
   open_body(r, add(r, node));

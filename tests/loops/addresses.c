@@ -17,7 +17,7 @@ static Pointer base_of(Walk *w, const Address *at) {
     return walk_read(w, OF_POINTER, at->access, row, CELL_POINTER)->pointer;
   }
   case BASE_ROWS: return walk_read(w, OF_ROWS, at->access, PLAIN, CELL_POINTER)->pointer;
-  case BASE_KEPT: return walk_read(w, OF_KEPT, at->expr, PLAIN, CELL_POINTER)->pointer;
+  case BASE_SPILLED: return walk_read(w, OF_SPILLED, at->expr, PLAIN, CELL_POINTER)->pointer;
   case BASE_PART: return walk_read(w, OF_PART, at->access, PLAIN, CELL_POINTER)->pointer;
   }
   return (Pointer){NULL, 0};

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char *const family_names[FAMILIES] = {
-    [OF_VALUE] = "",        [OF_ACCUMULATOR] = "acc_",  [OF_TOTAL] = "total_",    [OF_KEPT] = "kept_",
+    [OF_VALUE] = "",        [OF_ACCUMULATOR] = "acc_",  [OF_TOTAL] = "total_",    [OF_SPILLED] = "spilled_",
     [OF_POINTER] = "p_",    [OF_ROWS] = "rows_",        [OF_PART] = "part_",      [OF_HELD] = "held_",
     [OF_WANTED] = "wants_", [OF_STREAMED] = "streams_", [OF_DISTANCE] = "ahead_", [OF_VAR] = "variable ",
 };
@@ -24,7 +24,7 @@ static const char *expr_name(const Walk *w, ExprId id) {
 }
 
 static bool is_by_expr(Family family) {
-  return family <= OF_KEPT;
+  return family <= OF_SPILLED;
 }
 
 static const char *cell_name(const Walk *w, Family family, uint32_t id) {
@@ -187,8 +187,8 @@ int walk_nlanes(Walk *w, const LoopNode *n) {
   return nlanes > LANES ? 0 : (int)nlanes;
 }
 
-uint64_t walk_number(Walk *w, int64_t number, Powers powers) {
-  return (uint64_t)(powers && number ? open_number(w->k->graph, number, powers, w->dims) : number);
+uint64_t walk_number(Walk *w, int64_t number, Monomial monomial) {
+  return (uint64_t)(monomial && number ? open_number(w->k->graph, number, monomial, w->dims) : number);
 }
 
 static uint64_t divide(Walk *w, uint64_t a, uint64_t b, bool wants_rest) {
@@ -200,7 +200,7 @@ static uint64_t divide(Walk *w, uint64_t a, uint64_t b, bool wants_rest) {
 uint64_t walk_index(Walk *w, const Index *i) {
   if (!i) return 0;
   switch (i->op) {
-  case INDEX_NUMBER: return walk_number(w, i->number, i->powers);
+  case INDEX_NUMBER: return walk_number(w, i->number, i->monomial);
   case INDEX_VAR: return walk_get_var(w, i->var);
   case INDEX_BLOCK_LENGTH: return w->lengths[i->loop];
   case INDEX_NCHUNKS: return w->chunks[i->loop];

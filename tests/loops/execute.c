@@ -28,12 +28,12 @@ static bool out_of_memory(Execution *x) {
   return false;
 }
 
-static int64_t number_at(const Execution *x, int64_t number, Powers powers) {
-  return powers && number ? open_number(x->g, number, powers, x->options.dims) : number;
+static int64_t number_at(const Execution *x, int64_t number, Monomial monomial) {
+  return monomial && number ? open_number(x->g, number, monomial, x->options.dims) : number;
 }
 
 static uint64_t nelems_of_axes(const Execution *x, const Kernel *k, AxisSet axes) {
-  return (uint64_t)number_at(x, axes_nelems(k, axes), axes_powers(k, axes));
+  return (uint64_t)number_at(x, axes_nelems(k, axes), axes_monomial(k, axes));
 }
 
 // Blocks
@@ -91,13 +91,14 @@ static bool is_any_wanted(const Execution *x, const OutputSet *outputs) {
 // What must stay as it is.
 static bool add_constant(Execution *x, const Value *v, void *data) {
   Memory *m = x->values[v->index] = ARENA_NEW(&x->arena, Memory);
-  if (m) *m = (Memory){v->name, v->type, number_at(x, shape_nelems(&v->shape), shape_powers(&v->shape)), .data = data};
+  if (m)
+    *m = (Memory){v->name, v->type, number_at(x, shape_nelems(&v->shape), shape_monomial(&v->shape)), .data = data};
   return m || out_of_memory(x);
 }
 
 // data NULL: memory of its own.
 static bool add_variable(Execution *x, const Value *v, void *data) {
-  const int64_t nelems = number_at(x, shape_nelems(&v->shape), shape_powers(&v->shape));
+  const int64_t nelems = number_at(x, shape_nelems(&v->shape), shape_monomial(&v->shape));
   Memory *m = x->values[v->index] = ARENA_NEW(&x->arena, Memory);
   if (!m || !(data ? memory_init_of(m, v->name, v->type, nelems, data, &x->arena)
                    : memory_init(m, v->name, v->type, nelems, &x->arena)))
@@ -127,8 +128,8 @@ static bool add_values(Execution *x) {
 static int64_t temporary_nelems(const Execution *x, size_t kernel, const Temporary *t) {
   const Kernel *k = x->p->kernels[kernel];
   const int64_t nblocks = t->reduction == EXPR_NONE ? 0 : loop_nblocks(k, &k->loops[t->loop]);
-  if (!nblocks) return number_at(x, t->nelems, t->powers);
-  return number_at(x, t->nelems / nblocks, t->powers) * (int64_t)nblocks_of(x, kernel, t->loop);
+  if (!nblocks) return number_at(x, t->nelems, t->monomial);
+  return number_at(x, t->nelems / nblocks, t->monomial) * (int64_t)nblocks_of(x, kernel, t->loop);
 }
 
 static bool add_temporaries(Execution *x, size_t kernel) {

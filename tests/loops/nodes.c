@@ -101,13 +101,13 @@ static void walk_pointer(Walk *w, const LoopNode *n) {
   i->pointer = p;
 }
 
-static void walk_room(Walk *w, const LoopNode *n) {
-  switch (n->room) {
-  case ROOM_TEMPORARY: walk_declare_room(w, OF_POINTER, n->access, w->k->accesses[n->access].type, n->nelems); return;
-  case ROOM_POINTERS: walk_declare_array(w, OF_POINTER, n->access, CELL_POINTER, (int)n->nelems); return;
-  case ROOM_COPY: walk_declare_room(w, OF_ROWS, n->access, TYPE_F32, n->nelems); return;
-  case ROOM_KEPT: walk_declare_room(w, OF_KEPT, n->expr, TYPE_F32, n->nelems); return;
-  case ROOM_SCALARS: walk_declare_array(w, OF_VALUE, n->expr, walk_scalar_type(w, n->expr), (int)n->nelems); return;
+static void walk_local(Walk *w, const LoopNode *n) {
+  switch (n->local) {
+  case LOCAL_TEMPORARY: walk_declare_room(w, OF_POINTER, n->access, w->k->accesses[n->access].type, n->nelems); return;
+  case LOCAL_POINTERS: walk_declare_array(w, OF_POINTER, n->access, CELL_POINTER, (int)n->nelems); return;
+  case LOCAL_COPY: walk_declare_room(w, OF_ROWS, n->access, TYPE_F32, n->nelems); return;
+  case LOCAL_SPILLED: walk_declare_room(w, OF_SPILLED, n->expr, TYPE_F32, n->nelems); return;
+  case LOCAL_SCALARS: walk_declare_array(w, OF_VALUE, n->expr, walk_scalar_type(w, n->expr), (int)n->nelems); return;
   }
 }
 
@@ -185,7 +185,7 @@ static const struct NodeRow {
     [NODE_IF] = {"if", walk_if},
     [NODE_FLAG] = {"flag", walk_flag},
     [NODE_POINTER] = {"pointer", walk_pointer},
-    [NODE_ROOM] = {"room", walk_room},
+    [NODE_LOCAL] = {"room", walk_local},
     [NODE_LET] = {"let", walk_let},
     [NODE_COMBINE] = {"combine", walk_combine},
     [NODE_SUM] = {"sum", walk_sum},
@@ -195,7 +195,7 @@ static const struct NodeRow {
     [NODE_HOLD] = {"hold", walk_hold},
     [NODE_RELEASE] = {"release", walk_release},
     [NODE_STORE] = {"store", walk_store_node},
-    [NODE_KEEP] = {"keep", walk_keep},
+    [NODE_SPILL] = {"keep", walk_keep},
     [NODE_LOAD_ROWS] = {"load rows", walk_load_rows},
     [NODE_STORE_ROWS] = {"store rows", walk_store_rows},
     [NODE_LOAD_COLUMN] = {"load column", walk_load_column},

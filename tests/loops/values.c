@@ -66,7 +66,7 @@ static void load_vector(Walk *w, const LoopNode *n, Lanes *y) {
   const Access *a = &w->k->accesses[e->access];
   const Pointer p = walk_address(w, &n->address);
   int64_t further[LANES] = {0};
-  if (n->load == LOAD_COPIED || n->load == LOAD_KEPT) {
+  if (n->load == LOAD_COPIED || n->load == LOAD_SPILLED) {
     walk_load(w, TYPE_F32, false, y, p, (Elements){.step = 1, .count = LANES});
   } else if (access_is_mask(a)) {
     if (n->load != LOAD_DENSE) walk_fail(w, "loads %s, a mask, lane by lane", walk_access_name(w, e->access));
@@ -131,7 +131,7 @@ static void apply_to_scalars(Walk *w, const Expr *e, Lanes *y) {
 
 // Made in f64, as constants are.
 static double count_of(Walk *w, const Expr *e) {
-  const uint64_t count = walk_number(w, (int64_t)e->number, e->powers);
+  const uint64_t count = walk_number(w, (int64_t)e->number, e->monomial);
   return e->op == EXPR_COUNT ? (double)count : 1 / (double)(count > 0 ? count : 1);
 }
 
@@ -181,11 +181,11 @@ void walk_let(Walk *w, const LoopNode *n) {
   Item made = {.number = 0};
   if (n->is_vector) make_vector(w, n, &made.lanes);
   else make_scalar(w, n, &made);
-  const bool is_mask = expr_is_mask(w->k, n->expr) && n->load != LOAD_KEPT;
-  const CellType type = !n->is_vector                                    ? walk_scalar_type(w, n->expr)
-                        : is_mask                                        ? mask_cell(w)
-                        : n->load == LOAD_KEPT || n->load == LOAD_COPIED ? CELL_VEC
-                                                                         : vector_cell(w->k->is_f64);
+  const bool is_mask = expr_is_mask(w->k, n->expr) && n->load != LOAD_SPILLED;
+  const CellType type = !n->is_vector                                       ? walk_scalar_type(w, n->expr)
+                        : is_mask                                           ? mask_cell(w)
+                        : n->load == LOAD_SPILLED || n->load == LOAD_COPIED ? CELL_VEC
+                                                                            : vector_cell(w->k->is_f64);
   Item *i = n->is_row ? walk_write(w, OF_VALUE, n->expr, (int)walk_var(w, VAR_ROW), type)
                       : walk_declare(w, OF_VALUE, n->expr, type);
   *i = made;

@@ -46,7 +46,7 @@ typedef enum Family { // of variables, by what they are called after
   OF_VALUE,           // by ExprId
   OF_ACCUMULATOR,
   OF_TOTAL,
-  OF_KEPT,
+  OF_SPILLED,
   OF_POINTER, // by AccessId
   OF_ROWS,
   OF_PART,
@@ -94,8 +94,8 @@ Item *walk_write(Walk *w, Family family, uint32_t id, int element, CellType type
 void walk_declare_room(Walk *w, Family family, uint32_t id, Type type, int64_t nelems);
 const char *walk_access_name(const Walk *w, AccessId id);
 
-uint64_t walk_number(Walk *w, int64_t number, Powers powers); // at the values of the dims
-uint64_t walk_index(Walk *w, const Index *i);                 // NULL: 0
+uint64_t walk_number(Walk *w, int64_t number, Monomial monomial); // at the values of the dims
+uint64_t walk_index(Walk *w, const Index *i);                     // NULL: 0
 uint64_t walk_var(Walk *w, VarKind kind);
 void walk_declare_var(Walk *w, Var v, uint64_t value);
 void walk_set_var(Walk *w, Var v, uint64_t value);

@@ -177,7 +177,7 @@ static void spoilt_values_are_found(void **state) {
   second->next = first->next;
   first->next = second;
   *link = first;
-  must_be_needed(t, link_to(&t->step, NODE_ROOM, 3), "is not declared for each row");
+  must_be_needed(t, link_to(&t->step, NODE_LOCAL, 3), "is not declared for each row");
   must_be_needed(t, link_to(rows, NODE_POINTER, 0), "dy[r] + i: its pointer is not set");
   must_be_needed(t, link_to(&t->step, NODE_SUM_DONE, 0), "(sum sum_g) is not computed before");
   must_be_done_once(t, first, "is made twice");
@@ -212,14 +212,14 @@ static void spoilt_copies_are_found(void **state) {
                            "- {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\noutputs: [y]\n",
                       NULL);
   LoopTree *t = tree.t;
-  must_be_needed(t, link_to(&t->step, NODE_KEEP, 0), "is not kept by an earlier sweep");
+  must_be_needed(t, link_to(&t->step, NODE_SPILL, 0), "is not kept by an earlier sweep");
   must_be_needed(t, link_to(&t->step, NODE_LOAD_ROWS, 0), "its rows are not copied before");
   must_be_needed(t, link_to(&t->step, NODE_STORE_ROWS, 0), "the store of y is never done");
   must_be_needed(t, link_to(&t->step, NODE_STORE, 0), "its rows are not all there");
   must_be_needed(t, link_to(&t->block, NODE_IF, 0), "the rest behind whole steps is missing");
-  node_of(&t->step, NODE_ROOM, 0)->nelems--;
+  node_of(&t->step, NODE_LOCAL, 0)->nelems--;
   must_be_wrong(t, "it goes beyond its room");
-  node_of(&t->step, NODE_ROOM, 0)->nelems++;
+  node_of(&t->step, NODE_LOCAL, 0)->nelems++;
   node_of(&t->rest, NODE_LET, 0)->is_part = false;
   must_be_wrong(t, "rest: vector x = load p_x + i by 7: it is of all lanes where only some are there");
   node_of(&t->rest, NODE_LET, 0)->is_part = true;

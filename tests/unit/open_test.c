@@ -16,7 +16,7 @@
 
 #define FILE_BEGIN "format: ngrad/1\nname: test\n"
 enum { N = 0, M = 1 };
-#define POWER(dim) ((Powers)1 << (8 * (dim)))
+#define POWER(dim) ((Monomial)1 << (8 * (dim)))
 
 typedef struct Opened {
   Graph *given, *graph; // graph NULL: it cannot be
@@ -63,15 +63,15 @@ static void extents_are_products_of_literals_and_names(void **state) {
   assert_int_equal(o.graph->dims[N]->value, 6);
   assert_int_equal(o.graph->dims[M]->value, 64); // there is none in the file
   Extent both = extent_of(o.graph, "both", 0), flat = extent_of(o.graph, "flat", 0);
-  assert_int_equal(extent_powers(both), POWER(N));
+  assert_int_equal(extent_monomial(both), POWER(N));
   assert_int_equal(extent_value(both), 12);
-  assert_int_equal(extent_powers(flat), POWER(N) + POWER(M));
+  assert_int_equal(extent_monomial(flat), POWER(N) + POWER(M));
   assert_int_equal(extent_value(flat), 6 * 6 * 64); // 2 N M 12 / 4
-  assert_int_equal(open_factor(o.graph, extent_value(flat), extent_powers(flat)), 6);
+  assert_int_equal(open_factor(o.graph, extent_value(flat), extent_monomial(flat)), 6);
   assert_string_equal(flat.dim->name, "6 * N * M");
-  assert_int_equal(open_number(o.graph, extent_value(flat), extent_powers(flat), (int64_t[]){5, 7}), 6 * 5 * 7);
+  assert_int_equal(open_number(o.graph, extent_value(flat), extent_monomial(flat), (int64_t[]){5, 7}), 6 * 5 * 7);
   assert_ptr_equal(extent_of(o.graph, "split", 1).dim, o.graph->dims[M]);
-  assert_int_equal(o.given->dims[N]->powers, 0);
+  assert_int_equal(o.given->dims[N]->monomial, 0);
   assert_true(extent_is_unknown(extent_of(o.given, "both", 0)));
   deinit(&o);
 }
@@ -113,7 +113,7 @@ static const struct {
 } closed[] = {
     {FILE_BEGIN "dims: {N: 8}\ninputs: [{name: a, type: f32, shape: [N, 4]}, {name: b, type: f32, shape: [3, 4]}]\n"
                 "nodes: [{op: Concat, inputs: [a, b], outputs: [y], attributes: {axis: 0}}]\noutputs: [y]\n",
-     "N cannot stay open: an extent here is no multiple of powers of it; --dim N=8 bakes it in"},
+     "N cannot stay open: an extent here is no multiple of monomial of it; --dim N=8 bakes it in"},
     {FILE_BEGIN "dims: {C: 8}\ninputs: [{name: a, type: f32, shape: [2, C, 4]}]\n"
                 "nodes: [{op: GroupNorm, inputs: [a], outputs: [y],\n"
                 "attributes: {groups: 4, use_affine: false, keep_stats: false, data_format: NCX}}]\noutputs: [y]\n",
@@ -167,11 +167,11 @@ static void neighbours_that_are_alike_only_at_the_hint_stay_apart(void **state) 
   assert_int_equal(p->nkernels, 2); // not one over both
   for (size_t i = 0; i < p->nkernels; i++) {
     const Kernel *k = p->kernels[i];
-    const Powers powers = k->axes[0].powers;
+    const Monomial monomial = k->axes[0].monomial;
     assert_int_equal(k->naxes, 1);
     assert_int_equal(k->axes[0].extent, 105);
-    assert_true(powers == POWER(N) || powers == POWER(M));
-    assert_int_equal(kernel_factor(k, 105, powers), 15);
+    assert_true(monomial == POWER(N) || monomial == POWER(M));
+    assert_int_equal(kernel_factor(k, 105, monomial), 15);
   }
   program_free(p);
   deinit(&o);
@@ -224,8 +224,8 @@ static void rooms_grow_by_one_product_each(void **state) {
   size_t nrooms = 0;
   for (size_t i = 0; i < p->nrooms; i++) {
     const Room *room = &p->rooms[i];
-    if (room->powers == POWER(N)) assert_int_equal(room->nbytes, 4032);   // 4000, in whole lines
-    else if (room->powers == POWER(M)) assert_int_equal(room->nbytes, 8); // 4, so that all types are aligned
+    if (room->monomial == POWER(N)) assert_int_equal(room->nbytes, 4032);   // 4000, in whole lines
+    else if (room->monomial == POWER(M)) assert_int_equal(room->nbytes, 8); // 4, so that all types are aligned
     else assert_int_equal(room->nbytes, 0);
     nrooms += room->nbytes > 0;
   }

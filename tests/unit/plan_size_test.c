@@ -68,8 +68,8 @@ static void make_graph(Text *t, uint64_t seed, bool is_open) {
 
 static int64_t chunks_at(const Graph *g, const Kernel *k, const Loop *loop, const int64_t *values) {
   const AxisSet cut = loop_cut_axes(loop), all = loop_inner_axes(loop) | cut;
-  const int64_t total = open_number(g, axes_nelems(k, cut), axes_powers(k, cut), values);
-  const int64_t work = open_number(g, axes_nelems(k, all), axes_powers(k, all), values);
+  const int64_t total = open_number(g, axes_nelems(k, cut), axes_monomial(k, cut), values);
+  const int64_t work = open_number(g, axes_nelems(k, all), axes_monomial(k, all), values);
   int64_t length = loop->tile ? loop->tile : loop->block;
   if (loop->few_work) length = work <= loop->few_work ? loop->few_block : loop->many_block;
   if (loop->most_chunks && length * loop->most_chunks < total)
@@ -82,12 +82,12 @@ static int64_t temporary_at(const Graph *g, const Kernel *k, const Temporary *t,
                             int64_t *result) {
   const int64_t nbytes = (int64_t)type_nbytes(t->type);
   *result = 0;
-  if (t->reduction == EXPR_NONE) return open_number(g, t->nelems, t->powers, values) * nbytes;
+  if (t->reduction == EXPR_NONE) return open_number(g, t->nelems, t->monomial, values) * nbytes;
   const Loop *loop = &k->loops[t->loop];
   const AxisSet kept = loop_outer_axes(loop) & ~loop_cut_axes(loop);
   if (!loop_nblocks(k, loop)) return 0;
-  const int64_t each = open_number(g, t->nelems / loop_nblocks(k, loop), t->powers, values);
-  const int64_t own = each * open_number(g, axes_nelems(k, kept), axes_powers(k, kept), values);
+  const int64_t each = open_number(g, t->nelems / loop_nblocks(k, loop), t->monomial, values);
+  const int64_t own = each * open_number(g, axes_nelems(k, kept), axes_monomial(k, kept), values);
   *result = own * (int64_t)sizeof(float);
   return own * chunks_at(g, k, loop, values) * nbytes;
 }
@@ -99,7 +99,7 @@ static void must_be_small(const Program *p, const int64_t *values, const char *t
     int64_t largest = 0, own = 0;
     for (size_t a = 0; a < k->naccesses; a++) {
       const Value *v = k->accesses[a].value;
-      const int64_t nelems = v ? open_number(g, shape_nelems(&v->shape), shape_powers(&v->shape), values) : 0;
+      const int64_t nelems = v ? open_number(g, shape_nelems(&v->shape), shape_monomial(&v->shape), values) : 0;
       if (nelems * 4 > largest) largest = nelems * 4;
     }
     for (size_t t = 0; t < k->ntemporaries; t++) {

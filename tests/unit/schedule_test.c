@@ -177,7 +177,7 @@ static void batch_norm_gradient_of_few_channels_shares_their_planes_out(void **s
   Lowered l = lower(BATCH_NORM("64, 2, 100, 100", "2", "NCX"), &usual, false);
   const Loop *loops[8] = {NULL};
   assert_int_equal(main_loops(only_kernel(&l), loops), 2);
-  assert_int_equal(loops[0]->nkept, 1);
+  assert_int_equal(loops[0]->nfree, 1);
   assert_int_equal(only_kernel(&l)->axes[loops[0]->order[0]].extent, 2);
   lowered_deinit(&l);
 }
@@ -226,7 +226,7 @@ static void softmax_of_columns_is_one_loop(void **state) {
   (void)state;
   static const struct {
     const char *shape;
-    bool is_across;
+    bool rows_in_lanes;
   } cases[] = {{"3, 21, 4, 25", true}, {"21, 100", true}, {"3, 257, 100", false}, {"3, 21, 15", false}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[512];
@@ -237,11 +237,11 @@ static void softmax_of_columns_is_one_loop(void **state) {
     Lowered l = lower(text, &usual, false);
     const Kernel *k = only_kernel(&l);
     const Loop *loop = &k->loops[0];
-    assert_int_equal(loop->is_across, cases[i].is_across);
-    if (cases[i].is_across) {
+    assert_int_equal(loop->rows_in_lanes, cases[i].rows_in_lanes);
+    if (cases[i].rows_in_lanes) {
       assert_int_equal(k->nloops, 1);
       assert_int_equal(loop->nsweeps, 3);
-      assert_int_equal(loop->nkept, loop->nouter - 1); // a vector is of one image
+      assert_int_equal(loop->nfree, loop->nouter - 1); // a vector is of one image
       assert_int_equal(k->axes[loop_lane_axis(loop)].extent, 100);
       assert_int_equal(loop->block % LANES, 0);
     }
@@ -249,12 +249,12 @@ static void softmax_of_columns_is_one_loop(void **state) {
   }
 }
 
-// Powers are taken once, where a row of them fits the caches.
+// Monomial are taken once, where a row of them fits the caches.
 static void softmax_keeps_the_powers_of_short_rows(void **state) {
   (void)state;
   static const struct {
     const char *shape;
-    int nreused;
+    int nspills;
   } cases[] = {{"300, 100", 1}, {"300, 100000", 0}, {"40, 9, 100", 1}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[512];
@@ -266,10 +266,10 @@ static void softmax_keeps_the_powers_of_short_rows(void **state) {
     const Kernel *k = only_kernel(&l);
     const Loop *loop = &k->loops[0];
     assert_int_equal(loop->nsweeps, 3);
-    assert_int_equal(loop->nreused, cases[i].nreused);
-    if (loop->nreused) {
-      assert_int_equal(k->exprs[loop->reused[0].expr].op, EXPR_EXP);
-      assert_int_equal(loop->reused[0].sweep, 1); // the sweep that adds them up
+    assert_int_equal(loop->nspills, cases[i].nspills);
+    if (loop->nspills) {
+      assert_int_equal(k->exprs[loop->spills[0].expr].op, EXPR_EXP);
+      assert_int_equal(loop->spills[0].sweep, 1); // the sweep that adds them up
     }
     lowered_deinit(&l);
   }
@@ -326,7 +326,7 @@ static void group_norm_gradient_nests_sums_over_planes(void **state) {
   const Loop *loop = &k->loops[0];
   assert_ptr_equal(loop, loops[0]);
   assert_true(loop->is_nested);
-  assert_int_equal(loop->nkept, 1);
+  assert_int_equal(loop->nfree, 1);
   assert_int_equal(k->axes[loop->order[0]].extent, 3); // groups, kept
   assert_int_equal(k->axes[loop->order[1]].extent, 4);
   assert_int_equal(k->axes[loop->order[2]].extent, 2); // a group's channels
@@ -585,7 +585,7 @@ static void must_add_up_alike(const Kernel *a, const Kernel *b) {
     assert_memory_equal(x->order, y->order, sizeof x->order);
     assert_int_equal(x->nouter, y->nouter);
     assert_int_equal(x->ninner, y->ninner);
-    assert_int_equal(x->nkept, y->nkept);
+    assert_int_equal(x->nfree, y->nfree);
     assert_int_equal(x->block, y->block);
     assert_int_equal(x->tile, y->tile);
     assert_int_equal(x->accumulators, y->accumulators);
@@ -637,7 +637,7 @@ static void blocks_keep_chains_of_additions_short(void **state) {
       const Loop *loop = &k->loops[n];
       for (size_t r = 0; r < loop->nroots; r++)
         if (loop->roots[r].kind == ROOT_REDUCE_OUTER && access_axes(k, &k->accesses[loop->roots[r].access]))
-          assert_in_range(loop->block, 1, loop->is_across ? LONGEST_CHAIN * LANES : LONGEST_CHAIN);
+          assert_in_range(loop->block, 1, loop->rows_in_lanes ? LONGEST_CHAIN * LANES : LONGEST_CHAIN);
     }
     lowered_deinit(&l);
   }

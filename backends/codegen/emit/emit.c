@@ -155,7 +155,7 @@ static void print_kernel(Printer *p, size_t index) {
 }
 
 static bool has_open_blocks(const Kernel *k, const Loop *loop) {
-  return axes_powers(k, loop_outer_axes(loop)) || loop_has_open_chunks(k, loop);
+  return axes_monomial(k, loop_outer_axes(loop)) || loop_has_open_chunks(k, loop);
 }
 
 static bool is_shared(const Kernel *k, const Loop *loop) {
@@ -187,7 +187,7 @@ static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *
   const Loop *l = &k->loops[loop];
   const AxisSet all = loop_outer_axes(l) | loop_inner_axes(l);
   const char *nblocks = nblocks_text(p, kernel, loop, "a."), *id = p->identifier;
-  const char *work = bare_text(p, size_text(p, axes_nelems(k, all), axes_powers(k, all), "a."));
+  const char *work = bare_text(p, size_text(p, axes_nelems(k, all), axes_monomial(k, all), "a."));
   if (is_shared(k, l)) {
     const bool is_open = has_open_blocks(k, l); // else there are several
     text_format(p->out, "%sif (", indent);
@@ -254,7 +254,7 @@ static void print_members(Printer *p, const Flow *flow) {
   bool is_told = false;
   for (size_t i = 0; i < g->ninputs; i++) {
     const Value *v = g->inputs[i];
-    const bool may_be_null = shape_powers(&v->shape);
+    const bool may_be_null = shape_monomial(&v->shape);
     if (may_be_null && !is_told)
       text_add_string(p->out, "  // Where NULL, of no elements: its address is not read from.\n");
     is_told |= may_be_null;
@@ -315,7 +315,7 @@ static void open_copy(Printer *p, size_t i) {
 static void print_copy(Printer *p, size_t i) {
   const Value *v = p->program->graph->outputs[i];
   const int64_t nelems = shape_nelems(&v->shape);
-  const char *count = size_text(p, nelems, shape_powers(&v->shape), "a.");
+  const char *count = size_text(p, nelems, shape_monomial(&v->shape), "a.");
   if (strcmp(count, "0") == 0) return;
   bool is_packed = type_is_packed(v->type);
   open_copy(p, i);
@@ -323,7 +323,7 @@ static void print_copy(Printer *p, size_t i) {
               element_type(v->type), i);
   add_copied(p, v);
   text_add_string(p->out, ";\n");
-  if (!is_packed || (nelems % 2 == 0 && !shape_powers(&v->shape))) return;
+  if (!is_packed || (nelems % 2 == 0 && !shape_monomial(&v->shape))) return;
   open_copy(p, i);
   text_format(p->out, "for (size_t i = %s / 2; i < (%s + 1) / 2; i++) ", count, count);
   text_format(p->out, "((uint8_t *)outputs[%zu])[i] = (uint8_t)((((uint8_t *)outputs[%zu])[i] & 0xF0) | (", i, i);

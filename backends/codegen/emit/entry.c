@@ -25,15 +25,15 @@ static void print_has_isa(const FilePrinter *f, Text *out) {
 }
 
 // The names of open dims in a product, as a string.
-static void add_dim_names(const FilePrinter *f, Powers powers, Text *out) {
+static void add_dim_names(const FilePrinter *f, Monomial monomial, Text *out) {
   const Graph *g = f->graph;
   const char *before = "";
   Text names;
   text_init(&names, f->scratch->allocator);
-  for (size_t i = 0; powers && i < g->ndims; i++)
-    for (int n = powers_of_dim(powers, i); n > 0; n--, before = "*")
+  for (size_t i = 0; monomial && i < g->ndims; i++)
+    for (int n = monomial_exponent(monomial, i); n > 0; n--, before = "*")
       text_format(&names, "%s%s", before, g->dims[i]->name);
-  if (powers) text_add_user_string(out, SINK_STRING, text_string(&names));
+  if (monomial) text_add_user_string(out, SINK_STRING, text_string(&names));
   else text_add_string(out, "NULL");
   out->out_of_memory |= names.out_of_memory;
   text_deinit(&names);
@@ -47,13 +47,13 @@ static void print_tensor(const FilePrinter *f, const Value *v, Text *out) {
   text_format(out, ", \"%s\", %d, {", type_name(v->type), rank);
   for (int k = 0; k < rank; k++) {
     const Extent e = v->shape.extent[k];
-    const int64_t factor = open_factor(f->graph, extent_value(e), extent_powers(e));
-    text_format(out, "%s%lld", k ? ", " : "", (long long)(extent_powers(e) ? -factor : factor));
+    const int64_t factor = open_factor(f->graph, extent_value(e), extent_monomial(e));
+    text_format(out, "%s%lld", k ? ", " : "", (long long)(extent_monomial(e) ? -factor : factor));
   }
   text_add_string(out, rank ? "}, {" : "0}, {");
   for (int k = 0; k < rank; k++) {
     if (k) text_add_string(out, ", ");
-    add_dim_names(f, extent_powers(v->shape.extent[k]), out);
+    add_dim_names(f, extent_monomial(v->shape.extent[k]), out);
   }
   text_add_string(out, rank ? "}, {" : "NULL}, {");
   for (int k = 0; k < rank; k++) text_format(out, "%s%d", k ? ", " : "", order_axis(&v->order, k));
@@ -96,7 +96,7 @@ static void print_info(const FilePrinter *f, Text *out) {
 static uint32_t dims_of(const FilePrinter *f, const Value *v) {
   uint32_t dims = 0;
   for (size_t k = 0; k < f->graph->ndims; k++)
-    if (powers_of_dim(shape_powers(&v->shape), k)) dims |= 1U << k;
+    if (monomial_exponent(shape_monomial(&v->shape), k)) dims |= 1U << k;
   return dims;
 }
 
@@ -208,14 +208,14 @@ static void print_extents(const FilePrinter *f, Text *out) {
 
 // Numbers of elements, by what they are products of.
 typedef struct Most {
-  Powers powers;
+  Monomial monomial;
   int64_t factor;
   size_t nbytes; // of an element
 } Most;
 
 static bool is_within(const FilePrinter *f, const Most *a, const Most *b) {
   for (size_t i = 0; i < f->graph->ndims; i++)
-    if (powers_of_dim(a->powers, i) > powers_of_dim(b->powers, i)) return false;
+    if (monomial_exponent(a->monomial, i) > monomial_exponent(b->monomial, i)) return false;
   return a->factor <= b->factor && a->nbytes <= b->nbytes;
 }
 
@@ -229,11 +229,11 @@ static Most *find_most(const FilePrinter *f, size_t *count) {
     const Graph *g = f->file->programs[p]->graph;
     for (size_t i = 0; i < g->nvalues; i++) {
       const Value *v = g->values[i];
-      Most own = {shape_powers(&v->shape), 0, type_nbytes(v->type)};
-      if (!own.powers || !(v->is_input || v->producer || v->constant)) continue;
+      Most own = {shape_monomial(&v->shape), 0, type_nbytes(v->type)};
+      if (!own.monomial || !(v->is_input || v->producer || v->constant)) continue;
       for (int k = 0; k < v->shape.rank; k++) {
         Extent e = v->shape.extent[k];
-        int64_t factor = open_factor(g, extent_value(e), extent_powers(e));
+        int64_t factor = open_factor(g, extent_value(e), extent_monomial(e));
         own.factor = (k ? own.factor : 1) * (factor ? factor : 1);
       }
       bool is_new = true;
@@ -270,7 +270,7 @@ static bool print_fits(const FilePrinter *f, Text *out) {
   for (size_t m = 0; m < count; m++) {
     text_format(out, "  n = %lld;\n", (long long)most[m].factor);
     for (size_t i = 0; i < f->graph->ndims; i++)
-      for (int k = powers_of_dim(most[m].powers, i); k > 0; k--)
+      for (int k = monomial_exponent(most[m].monomial, i); k > 0; k--)
         text_format(out, "  n = %s_times(n, extents[%zu]);\n", p, i);
     text_format(out, "  if (n > most || n > SIZE_MAX / %zu) return 0;\n", most[m].nbytes);
   }

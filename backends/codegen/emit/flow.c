@@ -243,7 +243,7 @@ static int compare_values(const Value *a, const Value *b) {
   for (int i = 0; i < a->shape.rank && !order; i++) {
     const Extent e = a->shape.extent[i], other = b->shape.extent[i];
     order = compare_numbers(extent_value(e), extent_value(other));
-    if (!order) order = compare_numbers((int64_t)extent_powers(e), (int64_t)extent_powers(other));
+    if (!order) order = compare_numbers((int64_t)extent_monomial(e), (int64_t)extent_monomial(other));
   }
   return order;
 }

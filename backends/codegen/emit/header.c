@@ -140,7 +140,7 @@ static bool has_open_rows(const Program *p) {
   for (size_t i = 0; i < p->nkernels; i++)
     for (size_t l = 0; l < p->kernels[i]->nloops; l++) {
       const Loop *loop = &p->kernels[i]->loops[l];
-      if (loop->nouter && loop->ninner && p->kernels[i]->axes[loop->order[loop->nouter + loop->ninner - 1]].powers)
+      if (loop->nouter && loop->ninner && p->kernels[i]->axes[loop->order[loop->nouter + loop->ninner - 1]].monomial)
         return true;
     }
   return false;

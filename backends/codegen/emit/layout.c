@@ -14,21 +14,21 @@ static const char *checked(Printer *p, const char *text) {
   return text ? text : "1";
 }
 
-const char *size_text(Printer *p, int64_t number, Powers powers, const char *args) {
+const char *size_text(Printer *p, int64_t number, Monomial monomial, const char *args) {
   const char *names[MAX_OPEN_DIMS] = {NULL};
-  for (size_t i = 0; powers && i < p->program->graph->ndims; i++)
+  for (size_t i = 0; monomial && i < p->program->graph->ndims; i++)
     names[i] = checked(p, arena_format(p->scratch, "%s%s", args, p->dim_member[i]));
-  return open_number_text(p, number, powers, names);
+  return open_number_text(p, number, monomial, names);
 }
 
 const char *nblocks_text(Printer *p, size_t kernel, size_t loop, const char *args) {
   const Kernel *k = p->program->kernels[kernel];
   const Loop *l = &k->loops[loop];
   const AxisSet kept = loop_outer_axes(l) & ~loop_cut_axes(l);
-  if (!loop_has_open_chunks(k, l)) return size_text(p, loop_nblocks(k, l), axes_powers(k, kept), args);
+  if (!loop_has_open_chunks(k, l)) return size_text(p, loop_nblocks(k, l), axes_monomial(k, kept), args);
   const char *chunks = checked(p, arena_format(p->scratch, "%sk%zu_loop%zu_chunks", args, kernel, loop));
   if (!kept) return chunks;
-  const char *times = size_text(p, axes_nelems(k, kept), axes_powers(k, kept), args);
+  const char *times = size_text(p, axes_nelems(k, kept), axes_monomial(k, kept), args);
   return checked(p, arena_format(p->scratch, "%s * %s", times, chunks));
 }
 
@@ -36,11 +36,11 @@ const char *temporary_text(Printer *p, size_t kernel, size_t temporary, size_t n
   const Kernel *k = p->program->kernels[kernel];
   const Temporary *t = &k->temporaries[temporary];
   const int64_t nbytes = t->nelems * (int64_t)nbytes_each;
-  if (t->reduction == EXPR_NONE) return size_text(p, nbytes, t->powers, args);
+  if (t->reduction == EXPR_NONE) return size_text(p, nbytes, t->monomial, args);
   const Loop *loop = &k->loops[t->loop];
   const int64_t nblocks = loop_nblocks(k, loop);
-  if (!nblocks || !p->program->graph->ndims) return size_text(p, nbytes, t->powers, args);
-  const char *each = size_text(p, nbytes / nblocks, t->powers, args);
+  if (!nblocks || !p->program->graph->ndims) return size_text(p, nbytes, t->monomial, args);
+  const char *each = size_text(p, nbytes / nblocks, t->monomial, args);
   const char *blocks = nblocks_text(p, kernel, t->loop, args);
   return checked(p, arena_format(p->scratch, "%s * %s", each, blocks));
 }
@@ -55,11 +55,11 @@ static void print_blocks(Printer *p, size_t kernel, size_t loop) {
   const AxisSet cut = loop_cut_axes(l), all = loop_inner_axes(l) | cut;
   if (!loop_has_open_chunks(k, l)) return;
   const char *length = size_text(p, l->tile ? l->tile : l->block, 0, "");
-  const char *total = bare_text(p, size_text(p, axes_nelems(k, cut), axes_powers(k, cut), "a->"));
+  const char *total = bare_text(p, size_text(p, axes_nelems(k, cut), axes_monomial(k, cut), "a->"));
   if (loop_has_open_length(k, l)) length = checked(p, arena_format(p->scratch, "a->k%zu_loop%zu_block", kernel, loop));
   if (l->few_work)
     text_format(p->plain, "  %s = %s <= %lld ? %lld : %lld;\n", length,
-                bare_text(p, size_text(p, axes_nelems(k, all), axes_powers(k, all), "a->")), (long long)l->few_work,
+                bare_text(p, size_text(p, axes_nelems(k, all), axes_monomial(k, all), "a->")), (long long)l->few_work,
                 (long long)l->few_block, (long long)l->many_block);
   else if (l->most_chunks) text_format(p->plain, "  %s = %lld;\n", length, (long long)l->block);
   if (l->most_chunks)
@@ -111,13 +111,13 @@ static size_t print_rooms(Printer *p, Places *places) {
   const Graph *g = program->graph;
   for (size_t i = 0; i < program->nrooms; i++) {
     const Room *room = &program->rooms[i];
-    const int64_t hint = powers_value(g, room->powers, NULL);
+    const int64_t hint = powers_value(g, room->monomial, NULL);
     for (size_t v = 0; v < g->nvalues; v++)
-      if (program->is_in_workspace[v] && shape_powers(&g->values[v]->shape) == room->powers)
-        add_place(
-            p, places, p->value_member[v], g->values[v]->type,
-            size_text(p, (int64_t)program->value_offset[v] * hint, program->value_offset[v] ? room->powers : 0, "a->"));
-    nbytes += print_take(p, places, size_text(p, (int64_t)room->nbytes * hint, room->powers, "(uint64_t)a->"));
+      if (program->is_in_workspace[v] && shape_monomial(&g->values[v]->shape) == room->monomial)
+        add_place(p, places, p->value_member[v], g->values[v]->type,
+                  size_text(p, (int64_t)program->value_offset[v] * hint, program->value_offset[v] ? room->monomial : 0,
+                            "a->"));
+    nbytes += print_take(p, places, size_text(p, (int64_t)room->nbytes * hint, room->monomial, "(uint64_t)a->"));
   }
   return nbytes;
 }
@@ -130,8 +130,8 @@ static size_t print_outputs(Printer *p, const Flow *flow, Places *places) {
     if (output_is_copy(g, i) || !p->has_optional_outputs || !flow->is_read_again[v->index]) continue;
     add_place(p, places, p->value_member[v->index], v->type, "0");
     nbytes += print_take(p, places,
-                         size_text(p, shape_nelems(&v->shape) * (int64_t)type_nbytes(v->type), shape_powers(&v->shape),
-                                   "(uint64_t)a->"));
+                         size_text(p, shape_nelems(&v->shape) * (int64_t)type_nbytes(v->type),
+                                   shape_monomial(&v->shape), "(uint64_t)a->"));
   }
   return nbytes;
 }

@@ -5,7 +5,7 @@
 #include "backends/codegen/emit/flow.h"
 #include "backends/codegen/print/printer.h"
 
-const char *size_text(Printer *p, int64_t number, Powers powers, const char *args);
+const char *size_text(Printer *p, int64_t number, Monomial monomial, const char *args);
 const char *nblocks_text(Printer *p, size_t kernel, size_t loop, const char *args);
 // A temporary's elements, or bytes.
 const char *temporary_text(Printer *p, size_t kernel, size_t temporary, size_t nbytes_each, const char *args);

@@ -212,8 +212,8 @@ const char *print_member_name(Printer *p, const char *name, NameSet *taken, size
 
 // Axes, p_NAME, acc_NAME and the like, which only their printers make, and functions of the vocabulary.
 static bool is_own_local(const char *name) {
-  static const char *const own[] = {"acc_",  "ahead_", "held_",    "kept_",  "p_",
-                                    "part_", "rows_",  "streams_", "total_", "wants_"};
+  static const char *const own[] = {"acc_",  "ahead_", "held_",    "spilled_", "p_",
+                                    "part_", "rows_",  "streams_", "total_",   "wants_"};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (strncmp(name, own[i], strlen(own[i])) == 0) return true;
   return is_vocabulary(name) || !isalpha((unsigned char)name[0]) || (name[0] == 'd' && isdigit((unsigned char)name[1]));

@@ -4,16 +4,16 @@
 
 #include <string.h>
 
-const char *open_number_text(Printer *p, int64_t number, Powers powers, const char *const *names) {
+const char *open_number_text(Printer *p, int64_t number, Monomial monomial, const char *const *names) {
   const Graph *g = p->program->graph;
-  if (number == 0) powers = 0; // whatever they are
-  const int64_t factor = powers ? open_factor(g, number, powers) : number;
+  if (number == 0) monomial = 0; // whatever they are
+  const int64_t factor = monomial ? open_factor(g, number, monomial) : number;
   Text text;
   text_init(&text, p->scratch->allocator);
-  int nfactors = factor != 1 || !powers;
+  int nfactors = factor != 1 || !monomial;
   if (nfactors) text_format(&text, "%lld", (long long)factor);
-  for (size_t i = 0; powers && i < g->ndims; i++)
-    for (int n = powers_of_dim(powers, i); n > 0; n--) text_format(&text, nfactors++ ? " * %s" : "%s", names[i]);
+  for (size_t i = 0; monomial && i < g->ndims; i++)
+    for (int n = monomial_exponent(monomial, i); n > 0; n--) text_format(&text, nfactors++ ? " * %s" : "%s", names[i]);
   const char *result = arena_format(p->scratch, nfactors > 1 ? "(%s)" : "%s", text_string(&text));
   p->out_of_memory |= !result || text.out_of_memory;
   text_deinit(&text);

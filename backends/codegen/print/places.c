@@ -1,14 +1,14 @@
 // Integers and addresses of a loop's tree as C.
 #include "backends/codegen/print/tree_printer.h"
 
-const char *number_text(TreePrinter *l, int64_t number, Powers powers) {
+const char *number_text(TreePrinter *l, int64_t number, Monomial monomial) {
   const char *names[MAX_OPEN_DIMS] = {NULL};
-  for (size_t i = 0; number && powers && i < l->k->graph->ndims; i++) {
+  for (size_t i = 0; number && monomial && i < l->k->graph->ndims; i++) {
     names[i] = l->name[l->k->nexprs + i];
-    l->mentions_dim[i] |= powers_of_dim(powers, i) > 0;
+    l->mentions_dim[i] |= monomial_exponent(monomial, i) > 0;
     l->mentions_args |= l->mentions_dim[i];
   }
-  return open_number_text(l->p, number, powers, names);
+  return open_number_text(l->p, number, monomial, names);
 }
 
 void add_var(TreePrinter *l, Var v) {
@@ -43,7 +43,7 @@ static void add_operand(TreePrinter *l, const Index *i, int precedence, bool is_
 static void add_index_within(TreePrinter *l, const Index *i, int precedence) {
   const bool is_size = index_type(i) == INDEX_SIZE;
   switch (i->op) {
-  case INDEX_NUMBER: tree_printf(l, "%s", number_text(l, i->number, i->powers)); return;
+  case INDEX_NUMBER: tree_printf(l, "%s", number_text(l, i->number, i->monomial)); return;
   case INDEX_VAR: add_var(l, i->var); return;
   case INDEX_BLOCK_LENGTH:
   case INDEX_NCHUNKS:
@@ -106,7 +106,7 @@ static void add_base(TreePrinter *l, const Address *at) {
     return;
   case BASE_POINTER: tree_printf(l, "p_%s%s", l->access_name[at->access], at->is_row ? "[r]" : ""); return;
   case BASE_ROWS: tree_printf(l, "rows_%s", l->access_name[at->access]); return;
-  case BASE_KEPT: tree_printf(l, "kept_%s", l->name[at->expr]); return;
+  case BASE_SPILLED: tree_printf(l, "spilled_%s", l->name[at->expr]); return;
   case BASE_PART: tree_printf(l, "part_%s", l->access_name[at->access]); return;
   }
 }

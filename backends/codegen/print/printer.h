@@ -46,7 +46,7 @@ bool is_libc_function(const char *name);
 bool is_libc_type(const char *name);
 
 // A number by what its dims are called: a literal, or a product in parentheses; "1" when out of memory.
-const char *open_number_text(Printer *p, int64_t number, Powers powers, const char *const *names);
+const char *open_number_text(Printer *p, int64_t number, Monomial monomial, const char *const *names);
 // Such a text without the parentheses that a product has, for where nothing binds as tightly.
 const char *bare_text(Printer *p, const char *product);
 

@@ -234,7 +234,7 @@ static void add_load(TreePrinter *l, const LoopNode *n) {
   switch (n->load) {
   case LOAD_ELEMENT: add_scalar_load(l, n); return;
   case LOAD_COPIED:
-  case LOAD_KEPT: say(l, n, "v_load(%@)"); return;
+  case LOAD_SPILLED: say(l, n, "v_load(%@)"); return;
   case LOAD_SPREAD:
     tree_printf(l, "v_set(%s", scalar_from(access_of(l, n)->type));
     say(l, n, "(*(%M)))");
@@ -282,7 +282,7 @@ static void add_formula(TreePrinter *l, const Expr *e) {
 
 // Made in f64, as constants are.
 static void add_element_count(TreePrinter *l, const Expr *e) {
-  const char *count = number_text(l, (int64_t)e->number, e->powers), *cast = l->k->is_f64 ? "" : "(float)";
+  const char *count = number_text(l, (int64_t)e->number, e->monomial), *cast = l->k->is_f64 ? "" : "(float)";
   if (e->op == EXPR_COUNT) tree_printf(l, "%s(double)%s", cast, count);
   else if (strcmp(count, "0") == 0) add_number(l, 1, l->k->is_f64);
   else tree_printf(l, "%s(1 / (double)(%s > 0 ? %s : 1))", cast, count, count);
@@ -334,7 +334,7 @@ static void print_let(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
   if (n->is_row) say(l, n, "%e[r] = ");
   else if (!n->is_vector) tree_printf(l, "const %s %s = ", scalar_type(l, expr_of(l, n)), l->name[n->expr]);
-  else say(l, n, n->load != LOAD_KEPT && expr_is_mask(l->k, n->expr) ? "const %Q %e = " : "const %K %e = ");
+  else say(l, n, n->load != LOAD_SPILLED && expr_is_mask(l->k, n->expr) ? "const %Q %e = " : "const %K %e = ");
   if (n->load) add_load(l, n);
   else if (n->is_vector) add_vector_result(l, n);
   else add_scalar_result(l, n);
@@ -463,17 +463,17 @@ static void print_pointer(TreePrinter *l, const LoopNode *n) {
   say(l, n, n->flag ? "wants_%a ? %@ : NULL;\n" : "%@;\n");
 }
 
-static void print_room(TreePrinter *l, const LoopNode *n) {
-  static const char *const lines[] = {[ROOM_TEMPORARY] = "%T p_%a[%z];",
-                                      [ROOM_POINTERS] = "%T *p_%a[%z];",
-                                      [ROOM_COPY] = "float rows_%a[%z];",
-                                      [ROOM_KEPT] = "float kept_%e[%z];",
-                                      [ROOM_SCALARS] = " %e[%z];"};
-  const bool are_places = n->room == ROOM_POINTERS && !access_has_addresses(access_of(l, n));
+static void print_local(TreePrinter *l, const LoopNode *n) {
+  static const char *const lines[] = {[LOCAL_TEMPORARY] = "%T p_%a[%z];",
+                                      [LOCAL_POINTERS] = "%T *p_%a[%z];",
+                                      [LOCAL_COPY] = "float rows_%a[%z];",
+                                      [LOCAL_SPILLED] = "float spilled_%e[%z];",
+                                      [LOCAL_SCALARS] = " %e[%z];"};
+  const bool are_places = n->local == LOCAL_POINTERS && !access_has_addresses(access_of(l, n));
   begin_line(l);
-  if (n->room == ROOM_SCALARS) add(l, scalar_type(l, expr_of(l, n)));
-  if (n->room == ROOM_POINTERS && !n->is_written && !are_places) add(l, "const ");
-  say(l, n, are_places ? "size_t p_%a[%z];" : lines[n->room]);
+  if (n->local == LOCAL_SCALARS) add(l, scalar_type(l, expr_of(l, n)));
+  if (n->local == LOCAL_POINTERS && !n->is_written && !are_places) add(l, "const ");
+  say(l, n, are_places ? "size_t p_%a[%z];" : lines[n->local]);
   add(l, "\n");
 }
 
@@ -563,7 +563,7 @@ static const NodePrinter printers[] = {
     [NODE_IF] = {NULL, print_if},
     [NODE_FLAG] = {NULL, print_flag},
     [NODE_POINTER] = {NULL, print_pointer},
-    [NODE_ROOM] = {NULL, print_room},
+    [NODE_LOCAL] = {NULL, print_local},
     [NODE_LET] = {NULL, print_let},
     [NODE_COMBINE] = {NULL, print_combine},
     [NODE_SUM] = {NULL, print_sum},
@@ -573,7 +573,7 @@ static const NodePrinter printers[] = {
     [NODE_HOLD] = {NULL, print_hold},
     [NODE_RELEASE] = {"%f%p_store%n(%@, held_%a%N);", NULL},
     [NODE_STORE] = {NULL, print_store},
-    [NODE_KEEP] = {"v_store(%@, %e);", NULL},
+    [NODE_SPILL] = {"v_store(%@, %e);", NULL},
     [NODE_LOAD_ROWS] = {"v_load_rows%t(rows_%a, p_%a%S, %z);", NULL},
     [NODE_STORE_ROWS] = {NULL, print_store_rows},
     [NODE_LOAD_COLUMN] = {"v_store(rows_%a + %B, v_load%t(%@));", NULL},

@@ -37,7 +37,7 @@ const char *var_type(Var v);
 void add_index(TreePrinter *l, const Index *i);
 void add_factor(TreePrinter *l, const Index *i); // behind a cast or *, in parentheses where it needs them
 void add_index_as(TreePrinter *l, const Index *i, IndexType wanted); // converted where it is another type
-const char *number_text(TreePrinter *l, int64_t number, Powers powers);
+const char *number_text(TreePrinter *l, int64_t number, Monomial monomial);
 void add_member(TreePrinter *l, AccessId id); // a->x: the tensor or temporary that is accessed
 void add_address(TreePrinter *l, const Address *at);
 // An address as the vocabulary takes it: before the place of elements without addresses stands their memory.

@@ -124,10 +124,10 @@ static Polynomial centered(Norm *n) {
 static Polynomial beside_rstd(Norm *n, Polynomial p, bool with_src) {
   Algebra *a = &n->algebra;
   Factor rstd = n->rstd.terms[0].factors[0];
-  Polynomial found = {0, ARENA_ARRAY(a->scratch, Monomial, MOST_TERMS)};
+  Polynomial found = {0, ARENA_ARRAY(a->scratch, PolynomialTerm, MOST_TERMS)};
   if (!found.terms) a->failed = a->out_of_memory = true;
   for (uint32_t i = 0; i < p.nterms && !a->failed; i++) {
-    const Monomial *m = &p.terms[i];
+    const PolynomialTerm *m = &p.terms[i];
     bool has_rstd = false, has_src = false, has_sum = false;
     for (uint32_t k = 0; k < m->nfactors; k++) {
       const Symbol *s = &a->symbols[m->factors[k].symbol];
@@ -148,7 +148,7 @@ static bool split_g(Norm *n, NormGradient *d, Polynomial g, Polynomial *dy) {
     bool has_gamma = i < g.terms[0].nfactors;
     const Factor *f = &g.terms[0].factors[i];
     if (has_gamma && !is_value_over(n, f, d->form.parameters)) continue;
-    Polynomial gamma = {1, &(Monomial){1, 1, {has_gamma ? *f : (Factor){0, 0}}}};
+    Polynomial gamma = {1, &(PolynomialTerm){1, 1, {has_gamma ? *f : (Factor){0, 0}}}};
     d->gamma = has_gamma ? norm_plain_value(n, gamma, d->form.parameters) : NULL;
     if (has_gamma && !d->gamma) continue;
     *dy = has_gamma ? divided(n, g, f->symbol) : g;

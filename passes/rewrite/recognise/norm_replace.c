@@ -186,7 +186,7 @@ static bool is_independent(const Value *parameter) {
 static bool may_be_of_nothing(const Norm *n) {
   Labels src = labels_of_frame(&n->algebra);
   for (int i = 0; i < src.rank; i++)
-    if (src.axes[i] & n->reduced && extent_powers(n->src->shape.extent[i])) return true;
+    if (src.axes[i] & n->reduced && extent_monomial(n->src->shape.extent[i])) return true;
   return false;
 }
 

@@ -35,7 +35,7 @@ static void norm_init(Norm *n, Recogniser *r, Value *src) {
 
 static bool has_all_elements(const Norm *n, const Value *v) {
   return shape_nelems(&v->shape) == shape_nelems(&n->src->shape) &&
-         shape_powers(&v->shape) == shape_powers(&n->src->shape);
+         shape_monomial(&v->shape) == shape_monomial(&n->src->shape);
 }
 
 // Splits the frame's axes as values around do that have all elements.

@@ -1,6 +1,6 @@
 // Sweeps in their order: a vector that one needs anew, that costs much and that an earlier one has had, is left by
 // that.
-#include "passes/schedule/reuse.h"
+#include "passes/schedule/spill.h"
 
 #include "passes/schedule/traffic.h"
 
@@ -23,8 +23,8 @@ static bool is_costly_operator(ExprOp op) {
 }
 
 static bool is_reused(const Loop *loop, ExprId id) {
-  for (int i = 0; i < loop->nreused; i++)
-    if (loop->reused[i].expr == id) return true;
+  for (int i = 0; i < loop->nspills; i++)
+    if (loop->spills[i].expr == id) return true;
   return false;
 }
 
@@ -57,21 +57,20 @@ static void reuse_in_sweep(Reuse *r, int sweep) {
   mark_sweep_loads(r->k, r->loop, sweep, 0, r->is_seen, r->is_loaded);
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (r->is_seen[id] && r->first[id] > sweep) r->first[id] = sweep;
-  for (ExprId id = 1; id < r->k->nexprs && r->loop->nreused < MOST_REUSED; id++) {
+  for (ExprId id = 1; id < r->k->nexprs && r->loop->nspills < MOST_SPILLS; id++) {
     const Expr *e = &r->k->exprs[id];
     if (!r->is_seen[id] || r->first[id] >= sweep || is_reused(r->loop, id)) continue;
     if (expr_is_mask(r->k, id) || !(e->axes >> last & 1) || !(e->axes & loop_outer_axes(r->loop))) continue;
     find_costs(r);
-    if (r->is_costly[id] && has_new_user(r, id, sweep))
-      r->loop->reused[r->loop->nreused++] = (Reused){id, r->first[id]};
+    if (r->is_costly[id] && has_new_user(r, id, sweep)) r->loop->spills[r->loop->nspills++] = (Spill){id, r->first[id]};
   }
 }
 
 static bool reuse_in_loop(Kernel *k, Loop *loop) {
   enum { MOST_NBYTES = 1 << 15 };
   if (loop->nsweeps < 2 || loop->ninner != 1 || !loop->nouter || k->is_f64) return true;
-  if (axes_powers(k, loop_inner_axes(loop))) return true;
-  const int64_t width = loop_row_nelems(k, loop), rows = loop->is_across ? LANES : loop->rows;
+  if (axes_monomial(k, loop_inner_axes(loop))) return true;
+  const int64_t width = loop_row_nelems(k, loop), rows = loop->rows_in_lanes ? LANES : loop->rows;
   if (width * rows * (int64_t)sizeof(float) > MOST_NBYTES) return true;
   Reuse r = {.k = k, .loop = loop, .first = ARENA_ARRAY(k->arena, int, k->nexprs)};
   r.is_seen = ARENA_ARRAY(k->arena, bool, k->nexprs);
@@ -86,7 +85,7 @@ static bool reuse_in_loop(Kernel *k, Loop *loop) {
   return true;
 }
 
-bool kernel_reuse_vectors(Kernel *k) {
+bool kernel_spill_vectors(Kernel *k) {
   bool has_costly = false;
   for (ExprId id = 1; id < k->nexprs; id++) has_costly |= is_costly_operator(k->exprs[id].op);
   if (!has_costly) return true;
