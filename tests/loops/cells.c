@@ -177,6 +177,10 @@ uint64_t walk_get_var(Walk *w, Var v) {
   return walk_read(w, var_family(v), var_id(v), PLAIN, CELL_INDEX)->number;
 }
 
+bool walk_has_var(const Walk *w, Var v) {
+  return w->cells[var_family(v)][var_id(v)].type != CELL_NONE;
+}
+
 uint64_t walk_var(Walk *w, VarKind kind) {
   return walk_get_var(w, (Var){kind, 0});
 }

@@ -35,10 +35,10 @@ static bool is_of_other_block(const Blocks *b, uint32_t block) {
 }
 
 // What is wrong with reading the element; NULL: nothing.
-static const char *read_fault(const Memory *m, const Blocks *b, uint64_t i) {
+static const char *read_fault(const Memory *m, const Blocks *b, uint64_t i, bool is_idle) {
   if (i >= (uint64_t)m->nelems) return "reads beyond the end";
   if (!m->writers) return NULL;
-  if (!m->writers[i]) return "reads what nobody wrote";
+  if (!m->writers[i]) return is_idle ? NULL : "reads what nobody wrote";
   if (is_of_other_block(b, m->writers[i])) return "reads what another block of the loop writes";
   if (m->readers[i] < b->first) m->readers[i] = b->now;
   return NULL;
@@ -71,7 +71,7 @@ bool memory_read(const Memory *m, const Blocks *b, Elements e, void *to, Fault *
   const bool is_packed = type_is_packed(m->type);
   for (int n = 0; n < e.count; n++) {
     const uint64_t i = element_at(e, n);
-    *fault = (Fault){read_fault(m, b, i), (int64_t)i};
+    *fault = (Fault){read_fault(m, b, i, n >= e.count - e.nidle), (int64_t)i};
     if (fault->what) return false;
     if (is_packed) copy_half(to, (uint64_t)n, m->data, i);
     else memcpy((unsigned char *)to + (size_t)n * nbytes, m->data + i * nbytes, nbytes);

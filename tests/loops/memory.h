@@ -29,6 +29,7 @@ typedef struct Elements { // of a memory: `count` of them, from `first` on
   uint64_t first, step;
   const int64_t *further; // how many elements further each one is; NULL: none
   int count;
+  int nidle; // of the last ones, which may be read though nobody wrote them
 } Elements;
 
 // Elements of the type in the arena, poisoned. False: out of memory.

@@ -61,13 +61,20 @@ static void find_further(Walk *w, const LoopNode *n, ExprId offset, int64_t *fur
   for (int i = 0; i < count; i++) further[i] = all;
 }
 
+// Whole vectors are kept, and read where only the first lanes are there. After a row that was peeled they begin
+// elsewhere than when they were kept, and may end behind all that was.
+static int nidle_lanes(Walk *w) {
+  const Var nlanes = {VAR_LANES, 0};
+  return walk_has_var(w, nlanes) ? LANES - (int)walk_get_var(w, nlanes) : 0;
+}
+
 static void load_vector(Walk *w, const LoopNode *n, Lanes *y) {
   const Expr *e = &w->k->exprs[n->expr];
   const Access *a = &w->k->accesses[e->access];
   const Pointer p = walk_address(w, &n->address);
   int64_t further[LANES] = {0};
   if (n->load == LOAD_COPIED || n->load == LOAD_SPILLED) {
-    walk_load(w, TYPE_F32, false, y, p, (Elements){.step = 1, .count = LANES});
+    walk_load(w, TYPE_F32, false, y, p, (Elements){.step = 1, .count = LANES, .nidle = nidle_lanes(w)});
   } else if (access_is_mask(a)) {
     if (n->load != LOAD_DENSE) walk_fail(w, "loads %s, a mask, lane by lane", walk_access_name(w, e->access));
     walk_load_mask(w, w->k->is_f64, y, p);

@@ -100,6 +100,7 @@ uint64_t walk_var(Walk *w, VarKind kind);
 void walk_declare_var(Walk *w, Var v, uint64_t value);
 void walk_set_var(Walk *w, Var v, uint64_t value);
 uint64_t walk_get_var(Walk *w, Var v);
+bool walk_has_var(const Walk *w, Var v);     // whether it is declared
 int walk_nlanes(Walk *w, const LoopNode *n); // that are there
 
 // addresses.c: where elements lie, and elements as vectors.

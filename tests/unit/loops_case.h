@@ -3,11 +3,13 @@
 #define NGRAD_TESTS_UNIT_LOOPS_CASE_H
 
 #include "backends/interpreter/interpreter.h"
+#include "frontend/yaml/yaml.h"
 #include "passes/pipeline.h"
 #include "passes/schedule/schedule.h"
 #include "tests/loops/execute.h"
 #include "tests/random_graph.h"
 
+#include <glob.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,6 +68,88 @@ static inline void loops_case_init_random(LoopsCase *c, uint64_t seed, const Ran
   Graph *g = loops_random_graph(seed, options);
   loops_bind(name, g);
   loops_case_init(c, name, g, seed + 1);
+}
+
+// Small extents for named ones, so that models are executed quickly; but beyond a block of rows.
+static inline void loops_shrink(Graph *g) {
+  enum { FEW = 2, MANY = 70, LARGE = 100000 };
+  int64_t most = 0;
+  for (size_t i = 0; i < g->nvalues; i++) {
+    int64_t nelems = 1;
+    for (int axis = 0; axis < g->values[i]->shape.rank; axis++)
+      if (!g->values[i]->shape.extent[axis].dim) nelems *= g->values[i]->shape.extent[axis].value;
+    if (nelems > most) most = nelems;
+  }
+  for (size_t i = 0; i < g->ndims; i++) g->dims[i]->value = most > LARGE ? FEW : MANY;
+}
+
+// False: all values together have more elements than that, and nothing is there.
+static inline bool loops_case_init_file(LoopsCase *c, const char *path, int64_t most_nelems) {
+  int64_t nelems = 0;
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  Graph *g = yaml_read_file(&system_allocator, path, &d);
+  if (!g) {
+    fail_msg("%s: %s", path, d.items[0].message);
+    return false;
+  }
+  diagnostics_deinit(&d);
+  loops_shrink(g);
+  loops_bind(path, g);
+  for (size_t i = 0; i < g->nvalues; i++) nelems += shape_nelems(&g->values[i]->shape);
+  if (nelems <= most_nelems) loops_case_init(c, path, g, 1);
+  else graph_free(g);
+  return nelems <= most_nelems;
+}
+
+// All must be right. How many there are that are not too large.
+static inline size_t for_each_file(const char *pattern, int64_t most_nelems, bool (*is_right)(const LoopsCase *c)) {
+  glob_t files = {0};
+  size_t count = 0, nfailures = 0;
+  assert_int_equal(glob(pattern, 0, NULL, &files), 0);
+  for (size_t i = 0; i < files.gl_pathc; i++) {
+    LoopsCase c;
+    if (!loops_case_init_file(&c, files.gl_pathv[i], most_nelems)) continue;
+    nfailures += !is_right(&c);
+    count++;
+    loops_case_deinit(&c);
+  }
+  globfree(&files);
+  assert_int_equal(nfailures, 0);
+  return count;
+}
+
+// Shapes that random graphs have seldom: long rows within cache lines, which are peeled; several outer axes, and runs
+// within rows, of which something is fetched ahead. Each has one output.
+static inline void for_each_large_graph(bool (*is_right)(const LoopsCase *c)) {
+  static const char *const texts[] = {
+      "inputs: [{name: x, type: f32, shape: [9, 5003]}]\n"
+      "nodes: [{op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}]\noutputs: [y]\n",
+      "inputs: [{name: x, type: f32, shape: [40, 30, 401], order: [1, 0, 2]}]\n"
+      "nodes: [{op: LogSoftmax, inputs: [x], outputs: [y], attributes: {axis: 2}}]\noutputs: [y]\n",
+      "inputs:\n- {name: x, type: f32, shape: [6, 7, 1901]}\n- {name: dy, type: f32, shape: [6, 7, 1901]}\n"
+      "- {name: mean, type: f32, shape: [7]}\n- {name: var, type: f32, shape: [7]}\n"
+      "nodes: [{op: BatchNormTrainingBackward, inputs: {src: x, diff_dst: dy, mean: mean, variance: var},\n"
+      "  outputs: {diff_src: dx}, attributes: {data_format: NCX, epsilon: 1.0e-5}}]\noutputs: [dx]\n",
+  };
+  size_t nfailures = 0;
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    char text[1024];
+    Diagnostics d;
+    LoopsCase c;
+    const int length = snprintf(text, sizeof text, "format: ngrad/1\nname: large\n%s", texts[i]);
+    diagnostics_init(&d, &system_allocator);
+    Graph *g = yaml_read(&system_allocator, "large.yaml", text, (size_t)length, NULL, &d);
+    if (!g) {
+      fail_msg("%s", d.items[0].message);
+      return;
+    }
+    diagnostics_deinit(&d);
+    loops_case_init(&c, g->nodes[0]->op->name, g, i);
+    nfailures += !is_right(&c);
+    loops_case_deinit(&c);
+  }
+  assert_int_equal(nfailures, 0);
 }
 
 // Outputs that nobody has written: the same bytes each time, which are seen where something is left of them.
