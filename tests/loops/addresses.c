@@ -1,4 +1,4 @@
-// Where elements lie, and elements of memory as vectors.
+// Addresses of elements, and loads and stores of vectors through checked memory.
 #include "tests/loops/walk.h"
 
 #include <string.h>
@@ -66,7 +66,7 @@ void walk_load(Walk *w, Type type, bool is_f64, Lanes *y, Pointer p, Elements e)
 
 void walk_store(Walk *w, Type type, bool is_f64, Pointer p, const Lanes *x, Elements e) {
   _Alignas(MOST_ELEMENT_NBYTES) unsigned char elements[LANES * MOST_ELEMENT_NBYTES] = {0};
-  if (w->has_failed) return; // x may be anything
+  if (w->has_failed) return; // x may be uninitialised then
   if (!lanes_store(type, is_f64, elements, x, e.count)) walk_fail(w, "stores numbers as %s", type_name(type));
   write_elements(w, type, p, e, elements);
 }

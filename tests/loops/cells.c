@@ -1,4 +1,5 @@
-// Variables and their scopes, and integers computed of them. A tree that uses what C would not have there is wrong.
+// Variables with the scopes that they have in C, and index expressions. A tree that uses a variable outside of its
+// scope, or as another type than it has, is wrong: its C would not compile.
 #include "tests/loops/walk.h"
 
 #include "ir/graph/open.h"
@@ -200,7 +201,7 @@ static uint64_t divide(Walk *w, uint64_t a, uint64_t b, bool wants_rest) {
   return !b ? 0 : wants_rest ? a % b : a / b;
 }
 
-// As size_t, whose products wrap around.
+// Arithmetic of size_t, which wraps around.
 uint64_t walk_index(Walk *w, const Index *i) {
   if (!i) return 0;
   switch (i->op) {

@@ -1,5 +1,5 @@
-// A program's call: memory for all that has any, loops in their order, copies at the end. What depends on open dims is
-// computed as the emitted layout does (backends/codegen/emit/layout.c), from the kernels.
+// A call of a program: allocates values and temporaries, runs the loops in order, makes the copies at the end. Numbers
+// of blocks that depend on open dims are computed as in the emitted layout (backends/codegen/emit/layout.c).
 #include "tests/loops/execute.h"
 
 #include "backends/codegen/emit/flow.h"
@@ -15,7 +15,7 @@ typedef struct Execution {
   ExecuteOptions options;
   Arena arena;
   Flow flow;
-  bool *is_optional, *may_be_unwanted; // as the trees are told
+  bool *is_optional, *may_be_unwanted; // the trees' Wants
   Memory **values;                     // by value->index
   Memory **temporaries;                // by number in the program
   uint64_t **lengths, **chunks;        // by kernel, by loop
@@ -88,7 +88,7 @@ static bool is_any_wanted(const Execution *x, const OutputSet *outputs) {
   return is_any;
 }
 
-// What must stay as it is.
+// An input or a constant.
 static bool add_constant(Execution *x, const Value *v, void *data) {
   Memory *m = x->values[v->index] = ARENA_NEW(&x->arena, Memory);
   if (m)
@@ -96,7 +96,7 @@ static bool add_constant(Execution *x, const Value *v, void *data) {
   return m || out_of_memory(x);
 }
 
-// data NULL: memory of its own.
+// A value that loops store; data NULL: in memory of its own.
 static bool add_variable(Execution *x, const Value *v, void *data) {
   const int64_t nelems = number_at(x, shape_nelems(&v->shape), shape_monomial(&v->shape));
   Memory *m = x->values[v->index] = ARENA_NEW(&x->arena, Memory);
@@ -124,7 +124,7 @@ static bool add_values(Execution *x) {
   return ok;
 }
 
-// Where a temporary holds blocks' partial sums, there are as many as blocks.
+// A temporary of partial sums has as many of them as its loop has blocks, which may depend on open dims.
 static int64_t temporary_nelems(const Execution *x, size_t kernel, const Temporary *t) {
   const Kernel *k = x->p->kernels[kernel];
   const int64_t nblocks = t->reduction == EXPR_NONE ? 0 : loop_nblocks(k, &k->loops[t->loop]);
@@ -144,7 +144,7 @@ static bool add_temporaries(Execution *x, size_t kernel) {
   return true;
 }
 
-// What trees are told of outputs that the caller may leave out, as the emitter does.
+// The same Wants as the emitter's (backends/codegen/emit/emit.c): outputs that a caller may leave out.
 static bool find_wants(Execution *x) {
   const Graph *g = x->g;
   x->is_optional = ARENA_ARRAY(&x->arena, bool, g->nvalues + 1);
@@ -215,11 +215,11 @@ static bool run_loops(Execution *x) {
 
 static bool is_whole(Execution *x, const Memory *m) {
   const int64_t i = memory_first_unwritten(m);
-  if (i >= 0) text_format(x->why, "nobody wrote element %lld of %s", (long long)i, m->name);
+  if (i >= 0) text_format(x->why, "element %lld of %s is never written", (long long)i, m->name);
   return i < 0;
 }
 
-// Elements one by one, so that of an odd number of halves the last one is put beside what is there.
+// Element by element, so that the unused half of a packed tensor's last byte keeps its value.
 static void copy_output(const Execution *x, size_t output) {
   const Tensor *to = &x->outputs[output];
   const Value *v = x->g->outputs[output];

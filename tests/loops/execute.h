@@ -1,6 +1,8 @@
-// An executor of loop trees (ir/loops): the bits of the scalar C that would be emitted, without a compiler. It is also
-// a checker: each access stays within its tensor, reads what was written and meets no other block of its loop; each
-// output is written once and whole; and nothing is used that C would not have there.
+// An executor of loop trees (ir/loops). It computes the bits that the emitted scalar C computes, without a compiler.
+//
+// It also checks the trees. Every access must stay within its tensor, read initialised memory and be free of races with
+// other blocks of the loop; a loop must store each element once, and the program every element of its outputs; and each
+// variable must be declared, in scope and of the right type, as in C.
 #ifndef NGRAD_TESTS_LOOPS_EXECUTE_H
 #define NGRAD_TESTS_LOOPS_EXECUTE_H
 
@@ -8,12 +10,12 @@
 #include "ir/kernel/kernel.h"
 
 typedef struct ExecuteOptions {
-  const int64_t *dims;       // values of the graph's open dims; NULL: their hints
-  bool are_outputs_optional; // as emitted files have them: those without data are left out
+  const int64_t *dims;       // values of the graph's open dims; NULL: the hints
+  bool are_outputs_optional; // as in emitted files: an output whose data is NULL is left out
 } ExecuteOptions;
 
-// Runs a program's loops on tensors that are parallel to its graph's inputs and outputs, and have the shapes that the
-// graph's are at these dims. False after telling why: a tree is wrong, or out of memory. options NULL: none.
+// Runs a program. Tensors are parallel to the graph's inputs and outputs, with the shapes that these have at the dims'
+// values. False after telling why: a tree is wrong, or out of memory. options NULL: all zero.
 bool execute_program(const Program *p, const Tensor *inputs, const Tensor *outputs, const ExecuteOptions *options,
                      Text *why);
 

@@ -1,10 +1,10 @@
-// Each element remembers the last block that wrote it, and the first that read it in the loop at hand. That is enough
-// to see any two blocks of a loop meet in an element, as blocks run one after the other here.
+// Each element has the last block that wrote it and the first block of the running loop that read it. As blocks run
+// here one after the other, in order, these two are enough to find every race between two blocks of a loop.
 #include "tests/loops/memory.h"
 
 #include <string.h>
 
-enum { POISON = 0xFF }; // NaN in every type of floats
+enum { POISON = 0xFF }; // in every byte: NaN in each float type
 
 bool memory_init_of(Memory *m, const char *name, Type type, int64_t nelems, void *data, Arena *arena) {
   *m = (Memory){.name = name, .type = type, .nelems = nelems, .data = data};
@@ -13,7 +13,7 @@ bool memory_init_of(Memory *m, const char *name, Type type, int64_t nelems, void
   return m->writers && m->readers;
 }
 
-// Begins with a cache line, as the workspace does.
+// Aligned to a cache line, as places in the workspace are.
 bool memory_init(Memory *m, const char *name, Type type, int64_t nelems, Arena *arena) {
   enum { LINE = 64 };
   const size_t nbytes = type_array_nbytes(type, (size_t)nelems);
@@ -34,25 +34,25 @@ static bool is_of_other_block(const Blocks *b, uint32_t block) {
   return block >= b->first && block != b->now;
 }
 
-// What is wrong with reading the element; NULL: nothing.
-static const char *read_fault(const Memory *m, const Blocks *b, uint64_t i, bool is_idle) {
-  if (i >= (uint64_t)m->nelems) return "reads beyond the end";
+// What is wrong with reading element i; NULL: nothing.
+static const char *read_fault(const Memory *m, const Blocks *b, uint64_t i, bool is_padding) {
+  if (i >= (uint64_t)m->nelems) return "reads out of bounds";
   if (!m->writers) return NULL;
-  if (!m->writers[i]) return is_idle ? NULL : "reads what nobody wrote";
-  if (is_of_other_block(b, m->writers[i])) return "reads what another block of the loop writes";
+  if (!m->writers[i]) return is_padding ? NULL : "reads uninitialised memory";
+  if (is_of_other_block(b, m->writers[i])) return "reads an element that another block of the loop writes";
   if (m->readers[i] < b->first) m->readers[i] = b->now;
   return NULL;
 }
 
 static const char *write_fault(const Memory *m, const Blocks *b, uint64_t i, bool is_packed) {
-  if (i >= (uint64_t)m->nelems) return "writes beyond the end";
-  if (!m->writers) return "writes what must stay as it is";
-  if (is_of_other_block(b, m->writers[i])) return "writes what another block of the loop writes";
-  if (is_of_other_block(b, m->readers[i])) return "writes what another block of the loop reads";
-  if (m->is_stored_once && m->writers[i] == b->now) return "writes what the loop has written";
+  if (i >= (uint64_t)m->nelems) return "writes out of bounds";
+  if (!m->writers) return "writes read-only memory";
+  if (is_of_other_block(b, m->writers[i])) return "writes an element that another block of the loop writes";
+  if (is_of_other_block(b, m->readers[i])) return "writes an element that another block of the loop reads";
+  if (m->is_stored_once && m->writers[i] == b->now) return "writes an element that the loop has written already";
   const uint64_t other_half = i ^ 1;
   if (is_packed && b->are_parallel && other_half < (uint64_t)m->nelems && is_of_other_block(b, m->writers[other_half]))
-    return "writes half of a byte of which another block writes the other half";
+    return "writes half of a byte whose other half another block writes";
   m->writers[i] = b->now;
   return NULL;
 }
@@ -71,7 +71,7 @@ bool memory_read(const Memory *m, const Blocks *b, Elements e, void *to, Fault *
   const bool is_packed = type_is_packed(m->type);
   for (int n = 0; n < e.count; n++) {
     const uint64_t i = element_at(e, n);
-    *fault = (Fault){read_fault(m, b, i, n >= e.count - e.nidle), (int64_t)i};
+    *fault = (Fault){read_fault(m, b, i, n >= e.count - e.npadding), (int64_t)i};
     if (fault->what) return false;
     if (is_packed) copy_half(to, (uint64_t)n, m->data, i);
     else memcpy((unsigned char *)to + (size_t)n * nbytes, m->data + i * nbytes, nbytes);

@@ -1,13 +1,13 @@
-// Memory of a walk through loop trees, in which every access is checked: it stays within its tensor, reads what was
-// written, and does not meet another block of the same loop, which may run at the same time.
+// Memory in which every access is checked: it must be within bounds, read initialised elements, and not race with
+// another block of the same loop, as blocks of a loop may run at the same time.
 #ifndef NGRAD_TESTS_LOOPS_MEMORY_H
 #define NGRAD_TESTS_LOOPS_MEMORY_H
 
 #include "ir/kernel/kernel.h"
 
-typedef struct Blocks { // of all loops of a program, numbered from 1 on in the order in which they run
-  uint32_t first, now;  // of the loop at hand: its first block, and the one that runs
-  bool are_parallel;    // the loop's blocks may be shared out
+typedef struct Blocks { // numbered from 1 on, through all loops of a program in order
+  uint32_t first, now;  // the first block of the running loop; the running block
+  bool are_parallel;    // the loop's blocks may be shared among threads
 } Blocks;
 
 typedef struct Memory {
@@ -15,33 +15,34 @@ typedef struct Memory {
   Type type;
   int64_t nelems;
   unsigned char *data;
-  uint32_t *writers;   // by element: the block that wrote it last; 0: none did. NULL: all is there and must stay
-  uint32_t *readers;   // by element: the first block that read it in the loop that last did
-  bool is_stored_once; // a loop writes no element twice
+  uint32_t *writers;   // by element: the last block that wrote it; 0: none. NULL: read-only
+  uint32_t *readers;   // by element: of the last loop that read it, the first block that did
+  bool is_stored_once; // a loop must not write an element twice
 } Memory;
 
 typedef struct Fault {
   const char *what;
-  int64_t at; // the element
+  int64_t at; // index of the element
 } Fault;
 
-typedef struct Elements { // of a memory: `count` of them, from `first` on
+typedef struct Elements { // `count` of them: first, first + step, first + 2 * step and so on
   uint64_t first, step;
-  const int64_t *further; // how many elements further each one is; NULL: none
+  const int64_t *further; // added to the index of each; NULL: nothing
   int count;
-  int nidle; // of the last ones, which may be read though nobody wrote them
+  int npadding; // so many of the last ones may be uninitialised: lanes whose results are not stored
 } Elements;
 
-// Elements of the type in the arena, poisoned. False: out of memory.
+// Poisoned, uninitialised elements in the arena. False: out of memory.
 bool memory_init(Memory *m, const char *name, Type type, int64_t nelems, Arena *arena);
-// The same over what somebody else owns.
+// The same with data that somebody else owns, which is not poisoned.
 bool memory_init_of(Memory *m, const char *name, Type type, int64_t nelems, void *data, Arena *arena);
-void memory_forget(Memory *m); // nothing of it is written
+void memory_forget(Memory *m); // all elements are uninitialised again
 
-// Copies elements, one behind the other, packed ones from a whole byte on. False: one of them must not be accessed.
+// Copies elements from or to a dense array (packed types: two a byte). False: the fault says which must not be
+// accessed.
 bool memory_read(const Memory *m, const Blocks *b, Elements e, void *to, Fault *fault);
 bool memory_write(const Memory *m, const Blocks *b, Elements e, const void *from, Fault *fault);
-// The first element that nobody wrote; -1: there is none.
+// The first uninitialised element; -1: there is none.
 int64_t memory_first_unwritten(const Memory *m);
 
 #endif

@@ -1,4 +1,5 @@
-// Statements: what C does for a node of each kind. The table is the printer's (backends/codegen/print/tree.c).
+// Control flow, pointers and flags; and the table of node kinds, which mirrors that of the printer
+// (backends/codegen/print/tree.c).
 #include "tests/loops/walk.h"
 
 #include <string.h>
@@ -92,7 +93,7 @@ static void walk_to_line(Walk *w, const LoopNode *n) {
 
 // Pointers, flags, room
 
-// An address of what nobody wants is none.
+// The pointer to an output that the caller leaves out is null.
 static void walk_pointer(Walk *w, const LoopNode *n) {
   const bool is_wanted = !n->flag || walk_read(w, OF_WANTED, n->access, PLAIN, CELL_TRUTH)->number;
   const Pointer p = is_wanted ? walk_address(w, &n->address) : (Pointer){NULL, 0};
@@ -118,7 +119,7 @@ static void walk_flag(Walk *w, const LoopNode *n) {
     return;
   }
   bool is_set = true;
-  if (!n->is_peeled) { // of what nobody wants, the address has no meaning
+  if (!n->is_peeled) { // an output that is left out has no address
     const Pointer p = walk_address(w, &n->address);
     is_set = p.memory && walk_machine_address(&p) % LINE == 0;
   }
@@ -130,7 +131,7 @@ static void walk_prefetch(Walk *w, const LoopNode *n) {
   (void)walk_address(w, &n->address);
 }
 
-// Steps: a function of its own, which has nothing of the block's but its parameters.
+// A step is a function of its own: of the block's variables it sees only those that it gets as parameters.
 
 static void exchange_functions(Walk *w) {
   for (int f = 0; f < FAMILIES; f++) {
@@ -140,7 +141,7 @@ static void exchange_functions(Walk *w) {
   }
 }
 
-// The partial sums that the block has, or the step gets.
+// Partial sums as parameters: of the block, which must have declared them, or of the step.
 static void pass_parts(Walk *w, bool is_step) {
   const Loop *loop = w->tree->plan;
   for (size_t i = 0; i < loop->nroots; i++) {

@@ -1,4 +1,4 @@
-// Sums of all kinds: accumulators in registers, totals of their runs, blocks' partial sums in memory.
+// Reductions: accumulators in registers, totals of runs in f64, partial sums of blocks in memory.
 #include "tests/loops/walk.h"
 
 static const Elements whole_vector = {.step = 1, .count = LANES};
@@ -59,7 +59,7 @@ static ExprId operand_of(const Walk *w, const LoopNode *n) {
   return is_of_sum ? w->k->exprs[n->expr].args[0] : n->expr;
 }
 
-// In f64.
+// A scalar's contribution, in f64.
 static void update_number(Walk *w, const LoopNode *n) {
   const double x = walk_scalar(w, operand_of(w, n));
   if (n->sum == SUM_PART) {
@@ -117,7 +117,7 @@ void walk_update(Walk *w, const LoopNode *n) {
   }
 }
 
-// The accumulators of one sum as one vector, pairwise; or one row's.
+// Combines the accumulators of one sum pairwise; with several rows, takes that of the row.
 static void merge_accumulators(Walk *w, const LoopNode *n, bool is_f64, int row, int first, int count, Lanes *y) {
   const CellType type = vector_cell(is_f64);
   if (row != PLAIN) *y = walk_read(w, OF_ACCUMULATOR, n->expr, row, type)->lanes;
@@ -145,7 +145,7 @@ void walk_run_done(Walk *w, const LoopNode *n) {
   for (int r = 0; r < rows; r++) end_run(w, n, r);
 }
 
-// A row's sum over lanes.
+// The reduction over lanes of a row's accumulators or total.
 static double sum_of_lanes(Walk *w, const LoopNode *n, int row) {
   double sum = 0;
   Lanes merged, wide;
@@ -209,7 +209,7 @@ void walk_release(Walk *w, const LoopNode *n) {
              (Elements){.step = 1, .count = walk_nlanes(w, n)});
 }
 
-// Across lanes there is one for each lane, in the block's own memory.
+// With rows in lanes, each lane has a partial sum, in an array of the block's own.
 void walk_parts(Walk *w, const LoopNode *n) {
   const uint64_t count = walk_index(w, n->value);
   if (n->is_vector) {
@@ -237,7 +237,7 @@ void walk_lane_part(Walk *w, const LoopNode *n) {
   walk_store_number(w, w->k->accesses[n->access].type, walk_address(w, &n->address), sum);
 }
 
-// Blocks' partial sums in f64, block after block.
+// Combines the blocks' partial sums in f64, in the order of the blocks.
 
 static void combine_vectors(Walk *w, const LoopNode *n, uint64_t nparts, Lanes *total) {
   const Type type = w->k->accesses[n->access].type;

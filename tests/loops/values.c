@@ -1,4 +1,4 @@
-// Values of expressions, and stores of them: what each is computed from follows from its form and from the node's load.
+// Values of expressions, and stores. The expression's form and the node's load say where operands come from.
 #include "tests/loops/walk.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static double lane_0(bool is_f64, const Lanes *x) {
 
 // Operands
 
-static int element_of(Walk *w, ExprId id) { // of an array of the rows' scalars
+static int element_of(Walk *w, ExprId id) { // FORM_ROWS: an array with a scalar for each row
   return w->tree->form[id] == FORM_ROWS ? (int)walk_var(w, VAR_ROW) : PLAIN;
 }
 
@@ -42,7 +42,7 @@ static int64_t s64_of(Walk *w, ExprId id) {
   return (int64_t)walk_read(w, OF_VALUE, id, element_of(w, id), CELL_S64)->number;
 }
 
-// A condition, which may be a number.
+// A scalar as a condition.
 static bool is_true(Walk *w, ExprId id) {
   if (!expr_info[w->k->exprs[id].op].is_mask) return walk_scalar(w, id) != 0;
   return walk_read(w, OF_VALUE, id, element_of(w, id), CELL_TRUTH)->number;
@@ -50,7 +50,7 @@ static bool is_true(Walk *w, ExprId id) {
 
 // Loads
 
-// How many elements further each lane's is.
+// EXPR_LOAD's args[0], as a number of elements that is added to each lane's index.
 static void find_further(Walk *w, const LoopNode *n, ExprId offset, int64_t *further, int count) {
   Lanes room;
   if (n->load == LOAD_GATHERED) {
@@ -61,9 +61,9 @@ static void find_further(Walk *w, const LoopNode *n, ExprId offset, int64_t *fur
   for (int i = 0; i < count; i++) further[i] = all;
 }
 
-// Whole vectors are kept, and read where only the first lanes are there. After a row that was peeled they begin
-// elsewhere than when they were kept, and may end behind all that was.
-static int nidle_lanes(Walk *w) {
+// Saved vectors are loaded whole, even where only the first VAR_LANES lanes hold elements. In a peeled sweep vectors
+// begin elsewhere than in the sweep that saved them, so that the last one may reach beyond all that was saved.
+static int npadding_lanes(Walk *w) {
   const Var nlanes = {VAR_LANES, 0};
   return walk_has_var(w, nlanes) ? LANES - (int)walk_get_var(w, nlanes) : 0;
 }
@@ -74,7 +74,7 @@ static void load_vector(Walk *w, const LoopNode *n, Lanes *y) {
   const Pointer p = walk_address(w, &n->address);
   int64_t further[LANES] = {0};
   if (n->load == LOAD_COPIED || n->load == LOAD_SPILLED) {
-    walk_load(w, TYPE_F32, false, y, p, (Elements){.step = 1, .count = LANES, .nidle = nidle_lanes(w)});
+    walk_load(w, TYPE_F32, false, y, p, (Elements){.step = 1, .count = LANES, .npadding = npadding_lanes(w)});
   } else if (access_is_mask(a)) {
     if (n->load != LOAD_DENSE) walk_fail(w, "loads %s, a mask, lane by lane", walk_access_name(w, e->access));
     walk_load_mask(w, w->k->is_f64, y, p);
@@ -115,7 +115,7 @@ static void apply_to_vectors(Walk *w, const Expr *e, Lanes *y) {
   Lanes rooms[3];
   const Lanes *x[3] = {NULL};
   const bool is_choice = e->op == EXPR_SELECT;
-  if (is_choice && w->tree->form[e->args[0]] != FORM_VECTOR) { // one for all lanes
+  if (is_choice && w->tree->form[e->args[0]] != FORM_VECTOR) { // one condition for all lanes
     *y = *walk_vector(w, e->args[is_true(w, e->args[0]) ? 1 : 2], &rooms[0]);
     return;
   }
@@ -124,7 +124,7 @@ static void apply_to_vectors(Walk *w, const Expr *e, Lanes *y) {
   apply(w, e->op, y, x);
 }
 
-// A scalar is lane 0 of what the vocabulary makes of vectors.
+// A scalar is lane 0 of the vector function's result.
 static void apply_to_scalars(Walk *w, const Expr *e, Lanes *y) {
   Lanes rooms[3];
   const Lanes *x[3] = {&rooms[0], &rooms[1], &rooms[2]};
@@ -136,7 +136,7 @@ static void apply_to_scalars(Walk *w, const Expr *e, Lanes *y) {
   apply(w, e->op, y, x);
 }
 
-// Made in f64, as constants are.
+// Computed in f64 and rounded once, as constants are.
 static double count_of(Walk *w, const Expr *e) {
   const uint64_t count = walk_number(w, (int64_t)e->number, e->monomial);
   return e->op == EXPR_COUNT ? (double)count : 1 / (double)(count > 0 ? count : 1);
@@ -183,7 +183,7 @@ CellType walk_scalar_type(const Walk *w, ExprId id) {
   return expr_is_s64(w->k, e) ? CELL_S64 : expr_info[e->op].is_mask ? CELL_TRUTH : scalar_cell(w);
 }
 
-// The value is there before it has its name, so that it cannot be computed of itself.
+// The variable is declared after its value is computed, so that the value cannot depend on it.
 void walk_let(Walk *w, const LoopNode *n) {
   Item made = {.number = 0};
   if (n->is_vector) make_vector(w, n, &made.lanes);
@@ -200,7 +200,7 @@ void walk_let(Walk *w, const LoopNode *n) {
 
 // Stores
 
-// Past the caches, where memory must be aligned.
+// Whether the store bypasses the caches, for which the address must be aligned.
 static bool is_streamed(Walk *w, const LoopNode *n, AccessId id, const Pointer *to) {
   enum { LINE = 64 };
   if (!n->is_streamed || !walk_read(w, OF_STREAMED, id, PLAIN, CELL_TRUTH)->number || !to->memory) return false;
@@ -217,7 +217,7 @@ static void store_scalar(Walk *w, const LoopNode *n) {
   Lanes x;
   if (type == CELL_S64) walk_fail(w, "stores an s64");
   const double number = type == CELL_TRUTH ? is_true(w, n->expr) : walk_scalar(w, n->expr);
-  // What is not 0 is true before it is narrowed to f32, which may be 0.
+  // Compared with 0 before it is narrowed to f32, as in C: a small f64 would become 0.
   lanes_set(w->k->is_f64, &x, a->type == TYPE_BOOLEAN ? number != 0 : number);
   walk_store(w, a->type, w->k->is_f64, p, &x, (Elements){.count = 1});
 }
@@ -252,7 +252,7 @@ void walk_keep(Walk *w, const LoopNode *n) {
   walk_store(w, TYPE_F32, false, walk_address(w, &n->address), x, (Elements){.step = 1, .count = LANES});
 }
 
-// Rows across lanes: a column of the tensor is a vector of the copy.
+// Rows in lanes: a column of the tensor is a vector of the step's transposed copy.
 
 static bool can_be_transposed(Walk *w, AccessId id) {
   const Type type = w->k->accesses[id].type;
@@ -280,7 +280,7 @@ void walk_load_rows(Walk *w, const LoopNode *n) {
   move_columns(w, n, rows_of(w, n), walk_index(w, n->step), false);
 }
 
-// What is streamed lies one row behind the other.
+// Streamed rows are dense: the stride is the width.
 void walk_store_rows(Walk *w, const LoopNode *n) {
   enum { WIDEST = 64 };
   const Pointer rows = rows_of(w, n);

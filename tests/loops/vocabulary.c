@@ -1,4 +1,4 @@
-// Tables of the vocabulary's functions. Its macros and short names stay in this file.
+// Tables of the vocabulary's functions. This file alone includes it, as its macros and short names clash with others.
 #include "tests/loops/vocabulary.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-// clang-format off: each needs those before it
+// clang-format off: the order matters
 #include "backends/codegen/simd/scalar.h"
 
 #include "backends/codegen/simd/vector.h"
@@ -56,7 +56,7 @@ static void set_d_mask(Lanes *y, dmask m) {
   memcpy(y->m64, &m, sizeof m);
 }
 
-// Expressions: a function v_NAME and a function d_NAME, by the kind of their operands and results.
+// Expressions: v_NAME and d_NAME, by the number and kind of their operands.
 
 typedef void Call(Lanes *y, const Lanes *const *x);
 
@@ -139,7 +139,7 @@ bool lanes_fold(ExprOp reduction, bool is_f64, const Lanes *x, double *y) {
   }
 }
 
-// Memory: what reads and writes a type, as vectors of f32 or of f64.
+// Elements of each type: their functions load and store vectors of f32, or of f64.
 
 typedef struct Element {
   void (*load)(Lanes *y, const void *elements, int n);
@@ -208,7 +208,7 @@ void lanes_store_mask(bool is_f64, uint8_t *bytes, const Lanes *x) {
   else mask_store(bytes, get_v_mask(x));
 }
 
-// The rest
+// Other functions
 
 void lanes_set(bool is_f64, Lanes *y, double x) {
   if (is_f64) set_d(y, d_set(x));

@@ -1,4 +1,5 @@
-// The arithmetic of emitted C as functions of vectors: backends/codegen/simd for any processor, by operator and type.
+// The arithmetic of emitted scalar C: the functions of backends/codegen/simd, with the header for any processor, by
+// operator and type.
 #ifndef NGRAD_TESTS_LOOPS_VOCABULARY_H
 #define NGRAD_TESTS_LOOPS_VOCABULARY_H
 
@@ -13,11 +14,11 @@ typedef union Lanes {
   int64_t m64[LANES];
 } Lanes;
 
-// is_f64 says which of both a function is about. False: the vocabulary has no such function.
+// is_f64 chooses between the functions v_NAME and d_NAME. False: the vocabulary has no such function.
 bool lanes_apply(ExprOp op, bool is_f64, Lanes *y, const Lanes *const *x); // x: the operands
-bool lanes_fold(ExprOp reduction, bool is_f64, const Lanes *x, double *y); // all lanes together
+bool lanes_fold(ExprOp reduction, bool is_f64, const Lanes *x, double *y); // over all lanes
 
-// n elements of memory, one behind the other, packed ones from a whole byte on. The lanes behind them are +0.
+// n dense elements in memory (packed types: two a byte); other lanes become +0.
 enum { MOST_ELEMENT_NBYTES = 8 };
 bool lanes_load(Type type, bool is_f64, Lanes *y, const void *elements, int n);
 bool lanes_store(Type type, bool is_f64, void *elements, const Lanes *x, int n);
@@ -27,12 +28,12 @@ void lanes_store_mask(bool is_f64, uint8_t *bytes, const Lanes *x);
 
 void lanes_set(bool is_f64, Lanes *y, double x);
 void lanes_index(bool is_f64, Lanes *y, uint64_t first);
-void lanes_places(bool is_f64, int64_t *to, const Lanes *x, int n); // as whole numbers
+void lanes_places(bool is_f64, int64_t *to, const Lanes *x, int n); // converted to integers
 void lanes_merge(bool is_f64, Lanes *y, const Lanes *first, const Lanes *then, int n);
 void lanes_widen(Lanes *y, const Lanes *x); // from f32 to f64, and back
 void lanes_narrow(Lanes *y, const Lanes *x);
 
-typedef struct Dropping { // an EXPR_IS_KEPT's operands
+typedef struct Dropping { // operands of EXPR_IS_KEPT
   int64_t seed, offset;
   double probability;
   uint64_t place;

@@ -1,4 +1,5 @@
-// What the files of the executor share: a walk through a loop's tree, with the variables that its C would have.
+// What the files of the executor share: the state of a walk through a loop's tree, with the variables that the loop has
+// in C.
 #ifndef NGRAD_TESTS_LOOPS_WALK_H
 #define NGRAD_TESTS_LOOPS_WALK_H
 
@@ -8,12 +9,12 @@
 
 // Variables
 
-typedef enum CellType { // in C
-  CELL_NONE,            // it is not declared where the walk is
-  CELL_INDEX,           // size_t, ptrdiff_t, int
+typedef enum CellType {
+  CELL_NONE,  // not declared, or out of scope
+  CELL_INDEX, // size_t, ptrdiff_t, int
   CELL_POINTER,
   CELL_S64,
-  CELL_TRUTH, // int
+  CELL_TRUTH, // int, of a condition
   CELL_F32,
   CELL_F64,
   CELL_VEC,
@@ -23,26 +24,26 @@ typedef enum CellType { // in C
 } CellType;
 
 typedef struct Pointer {
-  Memory *memory; // NULL: a null pointer, or the place of an element without an address
+  Memory *memory; // NULL: a null pointer, or the index of an element without storage
   uint64_t at;
 } Pointer;
 
 typedef union Item {
   uint64_t number; // CELL_INDEX, CELL_S64
   Pointer pointer;
-  Lanes lanes; // scalars are lane 0
+  Lanes lanes; // a scalar is lane 0
 } Item;
 
-typedef struct Cell { // a variable, or an array of one for each row or accumulator
+typedef struct Cell { // a variable, or an array with an element for each row or accumulator
   CellType type;
-  int count;       // of an array; 0: it is none
+  int count;       // elements of an array; 0: a plain variable
   uint32_t is_set; // bit i: element i has a value
   Item *items;     // room for `capacity` elements
   int capacity;
-  Memory *room; // of a step's own, that the pointer leads to
+  Memory *room; // an array in memory, to which the variable is a pointer
 } Cell;
 
-typedef enum Family { // of variables, by what they are called after
+typedef enum Family { // of variables, whose names in C begin alike
   OF_VALUE,           // by ExprId
   OF_ACCUMULATOR,
   OF_TOTAL,
@@ -58,58 +59,59 @@ typedef enum Family { // of variables, by what they are called after
   FAMILIES
 } Family;
 
-enum { PLAIN = -1, MOST_ITEMS = 32 }; // no element of an array; of an array
+enum { PLAIN = -1, MOST_ITEMS = 32 }; // PLAIN: the variable is no array
 
-typedef struct Walk { // of a kernel's loop
+typedef struct Walk {
   const Kernel *k;
   const LoopTree *tree;
   Arena *arena;
   Blocks blocks;
-  Memory *const *values;       // by value->index; NULL: the caller does not want it, or it is never in memory
-  Memory *const *temporaries;  // by number in the kernel; NULL: it is the step's own, or nobody wants it
+  Memory *const *values;       // by value->index; NULL: left out by the caller, or never in memory
+  Memory *const *temporaries;  // by number in the kernel; NULL: the step's own, or not needed in this call
   const int64_t *dims;         // values of the open dims
-  const uint64_t *lengths;     // by loop: of a block
-  const uint64_t *chunks;      // by loop
-  Cell *cells[FAMILIES];       // of the function at hand
-  Cell *other_cells[FAMILIES]; // of the step in a block, of the block in a step
-  Cell **declared;             // in the order of their declarations
+  const uint64_t *lengths;     // by loop: iterations in a block
+  const uint64_t *chunks;      // by loop: blocks for each iteration of the kept axes
+  Cell *cells[FAMILIES];       // of the function being walked: block or step
+  Cell *other_cells[FAMILIES]; // of the other one
+  Cell **declared;             // variables in scope, in the order of their declarations
   size_t ndeclared, declared_capacity;
   const LoopNode *at;
   Text *why;
   bool has_failed;
 } Walk;
 
-// Tells what is wrong, the first time.
+// Records what is wrong; only the first failure counts.
 void walk_fail(Walk *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// cells.c: variables. What is not there, or of another type, is told, and stands for some value.
+// cells.c: variables and index expressions. A wrong use of a variable is recorded, and yields a zero.
 
 bool walk_init_cells(Walk *w);                                          // false: out of memory
-Item *walk_declare(Walk *w, Family family, uint32_t id, CellType type); // which gets its value at once
+Item *walk_declare(Walk *w, Family family, uint32_t id, CellType type); // the caller sets its value
 void walk_declare_array(Walk *w, Family family, uint32_t id, CellType type, int count);
-void walk_leave(Walk *w, size_t ndeclared); // the scope that began with so many
+void walk_leave(Walk *w, size_t ndeclared); // ends the scope that began with so many
 Item *walk_read(Walk *w, Family family, uint32_t id, int element, CellType type);
 Item *walk_write(Walk *w, Family family, uint32_t id, int element, CellType type);
-// Memory of the step's own, to which a pointer is declared.
+// Declares an array in memory, and a pointer to it.
 void walk_declare_room(Walk *w, Family family, uint32_t id, Type type, int64_t nelems);
 const char *walk_access_name(const Walk *w, AccessId id);
 
-uint64_t walk_number(Walk *w, int64_t number, Monomial monomial); // at the values of the dims
-uint64_t walk_index(Walk *w, const Index *i);                     // NULL: 0
+uint64_t walk_number(Walk *w, int64_t number, Monomial monomial); // at the dims' values
+uint64_t walk_index(Walk *w, const Index *i);                 // NULL: 0
 uint64_t walk_var(Walk *w, VarKind kind);
 void walk_declare_var(Walk *w, Var v, uint64_t value);
 void walk_set_var(Walk *w, Var v, uint64_t value);
 uint64_t walk_get_var(Walk *w, Var v);
 bool walk_has_var(const Walk *w, Var v);     // whether it is declared
-int walk_nlanes(Walk *w, const LoopNode *n); // that are there
+int walk_nlanes(Walk *w, const LoopNode *n); // lanes that hold elements
 
-// addresses.c: where elements lie, and elements as vectors.
+// addresses.c: addresses, loads and stores.
 
-Memory *walk_member(Walk *w, AccessId id); // that a tensor or temporary has in the call; NULL: none
+Memory *walk_member(Walk *w, AccessId id); // of a tensor or temporary; NULL: it has none in this call
 Pointer walk_address(Walk *w, const Address *at);
 uintptr_t walk_machine_address(const Pointer *p);
-// Vectors of f32, or of f64. The type is what the function of the vocabulary takes, which the memory must have.
-void walk_load(Walk *w, Type type, bool is_f64, Lanes *y, Pointer p, Elements e); // e.first is the pointer's
+// is_f64 is about the vector. `type` is what the vocabulary's function takes, and must be the memory's.
+void walk_load(Walk *w, Type type, bool is_f64, Lanes *y, Pointer p,
+               Elements e); // e.first is ignored: it is the pointer's
 void walk_store(Walk *w, Type type, bool is_f64, Pointer p, const Lanes *x, Elements e);
 void walk_load_mask(Walk *w, bool is_f64, Lanes *y, Pointer p);
 void walk_store_mask(Walk *w, bool is_f64, Pointer p, const Lanes *x);
@@ -121,8 +123,8 @@ void walk_store_number(Walk *w, Type type, Pointer p, double x);
 
 CellType walk_scalar_type(const Walk *w, ExprId id);
 CellType vector_cell(bool is_f64);
-double walk_scalar(Walk *w, ExprId id);                    // a number
-const Lanes *walk_vector(Walk *w, ExprId id, Lanes *room); // of numbers; a scalar in all lanes, in the room
+double walk_scalar(Walk *w, ExprId id);                    // a number's value
+const Lanes *walk_vector(Walk *w, ExprId id, Lanes *room); // a scalar is repeated, in `room`
 void walk_let(Walk *w, const LoopNode *n);
 void walk_store_node(Walk *w, const LoopNode *n);
 void walk_keep(Walk *w, const LoopNode *n);
@@ -143,7 +145,7 @@ void walk_parts(Walk *w, const LoopNode *n);
 void walk_clear(Walk *w, const LoopNode *n);
 void walk_lane_part(Walk *w, const LoopNode *n);
 
-// nodes.c: statements, and a table of all.
+// nodes.c
 
 const char *node_name(LoopNodeKind kind);
 void walk_block(Walk *w, uint64_t block);

@@ -1,4 +1,4 @@
-// What the tests of loop trees share: a graph with data, its kernels, and what the executor makes of them.
+// What the tests of loop trees share: graphs with data, lowering, execution and the comparison of bits.
 #ifndef NGRAD_TESTS_UNIT_LOOPS_CASE_H
 #define NGRAD_TESTS_UNIT_LOOPS_CASE_H
 
@@ -26,7 +26,7 @@ typedef struct LoopsCase {
   Tensor inputs[MOST_TENSORS];
 } LoopsCase;
 
-// Takes the graph, whose extents all have numbers.
+// Owns the graph, whose extents must all be numbers.
 static inline void loops_case_init(LoopsCase *c, const char *name, Graph *g, uint64_t seed) {
   *c = (LoopsCase){.graph = g};
   snprintf(c->name, sizeof c->name, "%s", name);
@@ -70,7 +70,7 @@ static inline void loops_case_init_random(LoopsCase *c, uint64_t seed, const Ran
   loops_case_init(c, name, g, seed + 1);
 }
 
-// Small extents for named ones, so that models are executed quickly; but beyond a block of rows.
+// Gives named extents small values, so that models run quickly, but more than one block of rows.
 static inline void loops_shrink(Graph *g) {
   enum { FEW = 2, MANY = 70, LARGE = 100000 };
   int64_t most = 0;
@@ -83,7 +83,7 @@ static inline void loops_shrink(Graph *g) {
   for (size_t i = 0; i < g->ndims; i++) g->dims[i]->value = most > LARGE ? FEW : MANY;
 }
 
-// False: all values together have more elements than that, and nothing is there.
+// False: the graph's values have more elements than that, and c is not initialised.
 static inline bool loops_case_init_file(LoopsCase *c, const char *path, int64_t most_nelems) {
   int64_t nelems = 0;
   Diagnostics d;
@@ -102,7 +102,7 @@ static inline bool loops_case_init_file(LoopsCase *c, const char *path, int64_t 
   return nelems <= most_nelems;
 }
 
-// All must be right. How many there are that are not too large.
+// Fails unless all files are right; returns how many are small enough.
 static inline size_t for_each_file(const char *pattern, int64_t most_nelems, bool (*is_right)(const LoopsCase *c)) {
   glob_t files = {0};
   size_t count = 0, nfailures = 0;
@@ -119,8 +119,8 @@ static inline size_t for_each_file(const char *pattern, int64_t most_nelems, boo
   return count;
 }
 
-// Shapes that random graphs have seldom: long rows within cache lines, which are peeled; several outer axes, and runs
-// within rows, of which something is fetched ahead. Each has one output.
+// Graphs with shapes that are rare among random ones: long rows that start within cache lines, and so are peeled;
+// several outer axes, or several runs in a row, with prefetches. Each has one output.
 static inline void for_each_large_graph(bool (*is_right)(const LoopsCase *c)) {
   static const char *const texts[] = {
       "inputs: [{name: x, type: f32, shape: [9, 5003]}]\n"
@@ -152,7 +152,7 @@ static inline void for_each_large_graph(bool (*is_right)(const LoopsCase *c)) {
   assert_int_equal(nfailures, 0);
 }
 
-// Outputs that nobody has written: the same bytes each time, which are seen where something is left of them.
+// Uninitialised outputs, filled with the same bytes each time, so that elements that are not written compare equal.
 static inline void loops_new_outputs(const Graph *g, Tensor *outputs) {
   for (size_t i = 0; i < g->noutputs; i++) {
     outputs[i] = tensor_like(g->outputs[i]);
@@ -204,7 +204,8 @@ static inline bool loops_execute(const LoopsCase *c, const Program *p, const Ten
   return ok;
 }
 
-// The same bits, but for NaNs, which are alike. False after telling where they are not; outputs without data are none.
+// Whether all outputs have the same bits, any NaN being like another; outputs without data are skipped. False after
+// telling the first difference.
 static inline bool loops_have_same_bits(const LoopsCase *c, const Tensor *got, const Tensor *expected,
                                         const char *how) {
   for (size_t k = 0; k < c->graph->noutputs; k++) {

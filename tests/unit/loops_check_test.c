@@ -1,5 +1,5 @@
-// The executor of loop trees tells what is wrong with a tree: each test spoils a tree of a layer norm's gradient in one
-// way, as a mistake in a recipe would.
+// The executor of loop trees finds mistakes: each case changes the tree of a layer norm's gradient in one way, as a
+// mistake in a recipe would, and names a part of the message that must follow.
 #include "frontend/yaml/yaml.h"
 #include "ir/loops/loops.h"
 #include "tests/unit/loops_case.h"
@@ -18,8 +18,8 @@ static const char graph_text[] =
 
 typedef struct Spoiling {
   const char *name;
-  bool (*spoil)(LoopNode *n); // whether it was the node's kind
-  const char *told;           // what the executor says then, among other things
+  bool (*spoil)(LoopNode *n); // false: it does nothing to this node
+  const char *told;           // part of the executor's message
 } Spoiling;
 
 static void leave_out(LoopNode *n) {
@@ -117,23 +117,23 @@ static bool combine_more(LoopNode *n) {
 }
 
 static const Spoiling spoilings[] = {
-    {"no store of the last lanes", leave_out_store, "nobody wrote element 96 of dx"},
+    {"no store of the last lanes", leave_out_store, "element 96 of dx is never written"},
     {"no load", leave_out_load, "is not declared here"},
-    {"partial sums are not cleared", leave_out_clear, "reads what nobody wrote"},
+    {"partial sums are not cleared", leave_out_clear, "reads uninitialised memory"},
     {"no accumulator", leave_out_sum, "is not declared here"},
     {"no pointer", leave_out_pointer, "is not declared here"},
-    {"vectors are left out", make_steps_longer, "nobody wrote element 16 of dx"},
-    {"vectors go beyond the row", make_steps_shorter, "reads beyond the end: element 100 of gamma"},
-    {"blocks go beyond the last row", go_beyond, "beyond the end"},
+    {"vectors are left out", make_steps_longer, "element 16 of dx is never written"},
+    {"vectors go beyond the row", make_steps_shorter, "reads out of bounds: element 100 of gamma"},
+    {"blocks go beyond the last row", go_beyond, "out of bounds"},
     {"blocks overlap", go_to_the_end, "another block of the loop writes"},
-    {"the last lanes are a whole vector", take_whole_vectors, "writes what"},
-    {"rows are stored over each other", store_at_the_first_row, "writes what the loop has written"},
+    {"the last lanes are a whole vector", take_whole_vectors, "writes an element that"},
+    {"rows are stored over each other", store_at_the_first_row, "writes an element that the loop has written already"},
     {"vectors are added up as scalars", add_up_scalars, "is of another type"},
     {"blocks share their partial sums", share_partial_sums, "another block of the loop writes"},
-    {"more blocks are combined than there are", combine_more, "reads beyond the end"},
+    {"more blocks are combined than there are", combine_more, "reads out of bounds"},
 };
 
-static const Spoiling *spoiling; // what spoil_tree does
+static const Spoiling *spoiling; // the one that spoilt_tree applies
 static size_t nspoilt;
 
 static void spoil_nodes(LoopNode *n) {

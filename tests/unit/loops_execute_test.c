@@ -1,15 +1,15 @@
-// Loop trees: the executor (tests/loops), which walks them without a compiler, has the bits of scalar C for models,
-// golden cases and random graphs. Where they differ, the printer is wrong, or the executor; a wrong schedule is found
-// by the executor's checks, or differs from the interpreter.
+// The executor of loop trees (tests/loops) and compiled scalar C have the same bits for models, golden cases and random
+// graphs. Where they differ, the printer is wrong, or the executor. A wrong schedule shows elsewhere: in the executor's
+// checks, or as a difference from the interpreter (tests/unit/ladder.h).
 //
-// NGRAD_RANDOM_GRAPHS=1000 takes so many, NGRAD_RANDOM_SEED=7 begins with that seed.
+// NGRAD_RANDOM_GRAPHS=1000 sets the number of random graphs, NGRAD_RANDOM_SEED=7 the first seed.
 #include "backends/codegen/codegen.h"
 #include "tests/unit/loops_case.h"
 #include "tests/unit/quick_compiler.h"
 
 enum { COUNT = 150, MOST_NELEMS = 12000000 };
 
-// Of this machine, or with caches in which nothing stays, so that small tensors are treated as large ones are.
+// This machine; or one with tiny caches, on which small tensors are streamed, peeled and prefetched as large ones are.
 static Target scalar_target(bool is_tiny) {
   Target target = target_of_machine();
   target.isa = "scalar";

@@ -1,8 +1,8 @@
-// Loop trees of emitted files: extents that a call gives, outputs that it leaves out. The executor has the bits of the
-// file's scalar C for random graphs whose named extents stay open, at values about a vector's lanes and at none; and
-// an output has the same bits whatever others are left out.
+// Loop trees of emitted files, where a call gives the open extents and may leave outputs out. For random graphs the
+// executor has the bits of the file's scalar C, at extents around the lane count and at 0; and an output's bits do not
+// depend on which others are left out.
 //
-// NGRAD_RANDOM_GRAPHS=1000 takes so many, NGRAD_RANDOM_SEED=7 begins with that seed.
+// NGRAD_RANDOM_GRAPHS=1000 sets the number of random graphs, NGRAD_RANDOM_SEED=7 the first seed.
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/toolchain/toolchain.h"
 #include "ir/graph/open.h"
@@ -13,7 +13,7 @@
 
 enum { COUNT = 60, MOST_WORKSPACE = 1 << 28 };
 
-// Returns how many bytes of memory a call needs, without memory.
+// memory NULL: returns only how many bytes the open extents need.
 typedef size_t Entry(const void *const *inputs, void *const *outputs, const int64_t *extents, void *memory);
 
 typedef struct OpenCase {
@@ -36,7 +36,7 @@ static const char open_text[] = "  struct t_scalar_args a;\n"
 static const char closed_text[] = "  (void)extents;\n"
                                   "  if (memory) t_scalar_run(inputs, outputs, (unsigned char *)memory, NULL);\n";
 
-// The file, with its header in its place and what calls its scalar part behind it.
+// The file with its header included in the text, and an entry that calls its scalar part.
 static bool print_file(const Program *p, Text *out) {
   static const char include[] = "#include \"t.h\"\n";
   const Isa *isa = isa_find("scalar");
@@ -77,7 +77,7 @@ static bool load(OpenCase *c) {
   return c->entry != NULL;
 }
 
-// The graph with its dims open; where they cannot stay so, bound. False: its loops cannot.
+// Lowers the graph with its dims open, or bound where they cannot stay open. False: no schedule leaves them open.
 static bool lower(OpenCase *c) {
   Diagnostics d;
   diagnostics_init(&d, &system_allocator);
@@ -117,7 +117,8 @@ static void run_compiled(const OpenCase *c, const LoopsCase *l, const Tensor *ou
   free(memory);
 }
 
-// Without those outputs whose bits are set. `whole` has no data: it gets what a call without any left out makes.
+// Leaves out the outputs whose bits are set. With none left out, the results are saved in `whole`, for later calls to
+// compare with.
 static bool compare_without(const OpenCase *c, const LoopsCase *l, const int64_t *extents, uint64_t without,
                             Tensor *whole) {
   Tensor executed[MOST_TENSORS] = {{0}}, compiled[MOST_TENSORS] = {{0}};
@@ -150,7 +151,7 @@ static bool compare_at(const OpenCase *c, const int64_t *extents) {
   diagnostics_init(&d, &system_allocator);
   Graph *bound = graph_with_dims(c->graph, extents, &d);
   diagnostics_deinit(&d);
-  if (!bound) return true; // they contradict something
+  if (!bound) return true; // these values contradict each other
   int length = snprintf(name, sizeof name, "seed %llu at", (unsigned long long)c->seed);
   for (size_t i = 0; i < c->graph->ndims; i++)
     length += snprintf(name + length, sizeof name - (size_t)length, " %lld", (long long)extents[i]);

@@ -1,7 +1,7 @@
-// The graph alone decides bits: the executor makes the same of loop trees for quite different machines, and with every
-// number of a schedule that is said to change no sums.
+// The graph alone decides bits: loop trees for quite different targets give the same ones, and so do schedules with any
+// value of the keys that are declared not to change sums.
 //
-// NGRAD_RANDOM_GRAPHS=1000 takes so many, NGRAD_RANDOM_SEED=7 begins with that seed.
+// NGRAD_RANDOM_GRAPHS=1000 sets the number of random graphs, NGRAD_RANDOM_SEED=7 the first seed.
 #include "tests/unit/loops_case.h"
 
 enum { COUNT = 400 };
@@ -9,7 +9,7 @@ enum { COUNT = 400 };
 #define MIB ((int64_t)1 << 20)
 #define GIB ((int64_t)1 << 30)
 
-// Caches so small that nothing stays in them, and so large that everything does.
+// From caches that hold next to nothing to caches that hold everything.
 static const Target targets[] = {
     {"scalar", 8, 512, KIB, 4 * KIB, 1},
     {"scalar", 32, MIB, 64 * MIB, GIB, 64},
@@ -38,14 +38,14 @@ static uint64_t text_hash(const Program *p) {
   return hash;
 }
 
-typedef struct Tried { // of a graph, in several ways
+typedef struct Tried { // a graph that is executed in several ways
   const LoopsCase *c;
-  Tensor expected[MOST_TENSORS]; // what the first way made
+  Tensor expected[MOST_TENSORS]; // outputs of the first way
   uint64_t hash;                 // of its program
-  bool is_scheduled_otherwise;   // in another way
+  bool is_scheduled_otherwise;   // in a later way
 } Tried;
 
-// Executes the graph as it is scheduled so, and compares with what came before; the first time there is nothing.
+// Executes the graph with this target and overrides. The first call saves the outputs, later ones compare with them.
 static bool execute(Tried *t, const Target *target, const ScheduleOverrides *overrides, const char *how) {
   Tensor got[MOST_TENSORS];
   const LoopsCase *c = t->c;
@@ -122,7 +122,7 @@ static void bits_of_models_do_not_depend_on_the_target(void **state) {
   assert_true(for_each_file("tests/golden/*/*.yaml", MOST_NELEMS, model_has_same_bits) >= 30);
 }
 
-// With the output within a cache line, so that rows are peeled and streamed from elsewhere on.
+// With an output that starts within a cache line, so that peeling and streaming begin elsewhere.
 static bool has_same_bits_elsewhere(const Tried *t) {
   enum { LINE = 64, AT = 12 };
   const LoopsCase *c = t->c;

@@ -1,4 +1,4 @@
-// A compiler that makes no effort. Scalar C takes gcc long at -O2; its results must be the same bits at any level.
+// The compiler at -O0, for scalar C, which takes gcc long at -O2. Results must be the same bits at any level.
 #ifndef NGRAD_TESTS_UNIT_QUICK_COMPILER_H
 #define NGRAD_TESTS_UNIT_QUICK_COMPILER_H
 
@@ -14,7 +14,7 @@ static inline void quick_compiler_remove(void) {
   unlink(quick_compiler_script);
 }
 
-// What $CC is from now on: a script, or the user's. False: the script could not be written.
+// Sets $CC to a script that adds -O0, or back to the user's. False: the script could not be written.
 static inline bool use_quick_compiler(bool is_quick) {
   static char user[4096];
   if (!quick_compiler_script[0]) {
