@@ -96,7 +96,7 @@ void walk_declare_room(Walk *w, Family family, uint32_t id, Type type, int64_t n
 const char *walk_access_name(const Walk *w, AccessId id);
 
 uint64_t walk_number(Walk *w, int64_t number, Monomial monomial); // at the dims' values
-uint64_t walk_index(Walk *w, const Index *i);                 // NULL: 0
+uint64_t walk_index(Walk *w, const Index *i);                     // NULL: 0
 uint64_t walk_var(Walk *w, VarKind kind);
 void walk_declare_var(Walk *w, Var v, uint64_t value);
 void walk_set_var(Walk *w, Var v, uint64_t value);
