@@ -29,6 +29,13 @@ static void need_operands(Recipe *r) {
     if (r->loop->roots[i].kind == ROOT_REDUCE_INNER) need_root(r, &r->loop->roots[i]);
 }
 
+static void need_stored(Recipe *r, int sweep) {
+  need_none(r);
+  r->sweep = sweep; // whose sums are there
+  for (size_t i = 0; i < r->loop->nroots; i++)
+    if (r->loop->roots[i].kind == ROOT_STORE) need_expr(r, r->loop->roots[i].expr);
+}
+
 static void add_up(Recipe *r) {
   need_operands(r);
   make_vectors(r, 0);
@@ -99,7 +106,7 @@ static void build_loops(Recipe *r, int sweep, const SweepRuns *unused) {
   for_each_middle_sum(r, runs.middle_run ? begin_total : begin_accumulator);
   build_middle(r, 0, &runs);
   for_each_middle_sum(r, finish_sum);
-  need_sweep(r, sweep);
+  need_stored(r, sweep);
   make_vectors(r, 1);
   for (size_t i = 0; i < r->loop->nroots; i++)
     if (r->loop->roots[i].kind == ROOT_STORE) store_vector(r, &r->loop->roots[i]);
