@@ -176,7 +176,7 @@ static void print_run_done(LoopText *p, const LoopNode *n) {
 }
 
 static void print_sum_done(LoopText *p, const LoopNode *n) {
-  if (n->is_vector) say(p, n, "vector %e = acc_%e");
+  if (n->is_vector) say(p, n, n->has_totals ? "vector %e = total_%e%r" : "vector %e = acc_%e%r");
   else if (n->sum == SUM_SCALAR) say(p, n, "scalar %e = total_%e");
   else if (n->has_totals) say(p, n, "scalar %e%R = %l of the lanes of total_%e%r in %t%y");
   else say(p, n, "scalar %e%R = %l of the lanes of acc_%e%r in %t%y");

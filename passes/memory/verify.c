@@ -208,7 +208,7 @@ static void find_inner_order(const Loop *loop, int *order) {
 // Where a loop is cut into tiles, each of them is all that a step sees.
 static bool walk_sweep(Walk *w, int sweep) {
   const Loop *loop = w->loop;
-  int inner[MAX_AXES];
+  int inner[MAX_AXES] = {0};
   find_inner_order(loop, inner);
   memset(w->is_needed, 0, w->k->nexprs * sizeof *w->is_needed);
   for (size_t i = 0; i < loop->nroots; i++)

@@ -108,17 +108,21 @@ static const struct Spare {
   LoopNodeKind kind;
   VarKind var;          // VAR_NONE: any
   bool is_behind_whole; // behind a loop over whole steps, which may leave nothing
+  bool sums_middle;     // in such a loop
 } spares[] = {
-    {NODE_COMMENT, VAR_NONE},   {NODE_UNUSED, VAR_NONE},
-    {NODE_PREFETCH, VAR_NONE},  {NODE_FOR, VAR_OUTER}, // several rows at once: the loop behind it takes one by one
-    {NODE_FOR, VAR_LANE, true},
+    {NODE_COMMENT, VAR_NONE},
+    {NODE_UNUSED, VAR_NONE},
+    {NODE_PREFETCH, VAR_NONE},
+    {NODE_FOR, VAR_OUTER}, // several rows at once: the loop behind it takes one by one
+    {NODE_FOR, VAR_LANE, .is_behind_whole = true},
+    {NODE_FOR, VAR_LANE, .sums_middle = true}, // several vectors at once, likewise
 };
 
-static bool is_spare(const LoopNode *before, const LoopNode *n) {
+static bool is_spare(const LoopTree *t, const LoopNode *before, const LoopNode *n) {
   const bool is_behind = before && before->kind == NODE_FOR && before->is_whole;
   for (size_t i = 0; i < sizeof spares / sizeof *spares; i++)
     if (n->kind == spares[i].kind && (!spares[i].var || n->var.kind == spares[i].var) &&
-        is_behind >= spares[i].is_behind_whole)
+        is_behind >= spares[i].is_behind_whole && t->plan->sums_middle >= spares[i].sums_middle)
       return true;
   return false;
 }
@@ -140,7 +144,7 @@ static void delete_each(const LoopTree *t, LoopNode **link, const char *what) {
   for (; *link; before = *link, link = &(*link)->next) {
     LoopNode *n = *link;
     *link = n->next;
-    if (!is_spare(before, n)) must_be_wrong(t, n, what, "it is not there");
+    if (!is_spare(t, before, n)) must_be_wrong(t, n, what, "it is not there");
     *link = n;
     delete_each(t, &n->body, what);
     delete_each(t, &n->otherwise, what);
