@@ -128,7 +128,7 @@ for name in workspace nbytes isa in out number x int NULL; do
 done
 
 # What a self-test has as a word of its own is the name of no graph.
-sed 's/%[A-Z]*%//g; s|/\*.*\*/||; s/"[^"]*"//g' "$here/../../backends/codegen/self_test.in" |
+sed 's/%[A-Z]*%//g; s|/\*.*\*/||; s/"[^"]*"//g' "$here/../../backends/codegen/emit/self_test.in" |
   grep -oE '[A-Za-z_][A-Za-z_0-9]*' | sort -u >words.txt
 graphs words.txt words
 emit_all words

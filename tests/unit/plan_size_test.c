@@ -156,7 +156,7 @@ static void plans_with_open_extents_are_small(void **state) {
 }
 
 // The sum over the middle of a product spread over three axes.
-static void partial_sums_of_a_spread_product_are_few(void **state) {
+static void a_spread_product_is_summed_without_partial_sums(void **state) {
   (void)state;
   static const char text[] = "format: ngrad/1\nname: spread\n"
                              "inputs: [{name: a, type: f32, shape: [4096, 4096, 1]},"
@@ -168,7 +168,7 @@ static void partial_sums_of_a_spread_product_are_few(void **state) {
   ng_graph *g = must_read(ctx, text);
   size_t nbytes, unshared;
   assert_int_equal(ng_graph_workspace(g, NULL, &nbytes, &unshared), NG_OK);
-  assert_in_range(nbytes, 1, 8 * (size_t)4096 * 4096 * sizeof(float) + (1 << 16));
+  assert_in_range(nbytes, 0, 1 << 16);
   ng_graph_free(g);
   ng_context_free(ctx);
 }
@@ -177,7 +177,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(plans_are_small_beside_tensors),
       cmocka_unit_test(plans_with_open_extents_are_small),
-      cmocka_unit_test(partial_sums_of_a_spread_product_are_few),
+      cmocka_unit_test(a_spread_product_is_summed_without_partial_sums),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
