@@ -60,7 +60,7 @@ static bool has_short_runs(const Scheduling *s) {
 static bool has_single_vectors(const Scheduling *s, const Loop *loop) {
   enum { ACCUMULATORS = 4 };
   const Axis *axis = &s->k->axes[s->vector_axis];
-  return loop->ninner > 1 && has_short_runs(s) && !axis->monomial && axis->extent < ACCUMULATORS * LANES;
+  return loop->ninner > 1 && has_short_runs(s) && !axis->monomial && axis->extent < (int64_t)ACCUMULATORS * LANES;
 }
 
 // Rows so short that vectors along them are mostly sums across lanes and rests go across lanes instead: one outer axis,

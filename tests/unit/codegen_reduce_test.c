@@ -76,7 +76,7 @@ static void products_over_middle_axes(void **state) {
   enum { NWIDTHS = sizeof widths / sizeof *widths, NDEPTHS = sizeof depths / sizeof *depths, ROWS = 19 };
   GraphText g;
   graph_text_init(&g);
-  for (size_t i = 0; i < NWIDTHS * NDEPTHS; i++) {
+  for (size_t i = 0; i < (size_t)NWIDTHS * NDEPTHS; i++) {
     const int64_t width = widths[i % NWIDTHS], depth = depths[i / NWIDTHS];
     const char *type = types[i % 4], *op = reduce_ops[i % NREDUCTIONS];
     graph_text_case(&g, "%s %s of products [%d, %d, 1] * [%d, %d]", op, type, ROWS, (int)depth, (int)depth, (int)width);
