@@ -650,6 +650,8 @@ void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   if (loop->is_backwards) text_add_string(out, ", last sweep backwards");
   if (loop->prefetch) text_format(out, ", prefetching %d rows ahead", loop->prefetch);
   if (loop->ahead) text_format(out, ", prefetching %d elements ahead", loop->ahead);
+  if (loop->iterations_ahead)
+    text_format(out, ", prefetching %d iteration%s ahead", loop->iterations_ahead, loop->iterations_ahead == 1 ? "" : "s");
 }
 
 void loop_print_sweep(const Kernel *k, const Loop *loop, int sweep, Text *out) {

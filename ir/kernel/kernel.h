@@ -193,8 +193,9 @@ typedef struct Loop {
   int rows;            // outer iterations handled together
   int vectors;         // sums_middle: vectors of results whose sums are made together; else 0
   int prefetch;        // outer iterations ahead that the last sweep fetches; 0: none
-  int ahead;         // elements of the vector axis ahead that each sweep fetches, at the end of a run of them those of
-                     // the next iteration of the middle axis; fewer than its literal extent; 0: none
+  int ahead;    // elements of the vector axis ahead that each sweep fetches, at the end of a run of them those of the
+                // next iteration of the last middle axis; fewer than its literal extent; 0: none
+  int iterations_ahead; // iterations of the last middle axis ahead that each sweep fetches; 0: none
   bool is_peeled;    // the sweep that streams begins each row with what lies before a cache line of its one store
   bool is_backwards; // the last sweep goes backwards over the middle axes, to begin with what the caches still hold
   Spill spills[MOST_SPILLS];

@@ -38,7 +38,7 @@ static bool begin_counting(Verifying *v, const LoopNode *n, int direction) {
   r->is_aligned = index_is(r->from, 0) || v->plan->tile % LANES == 0;
   r->start = n->var;
   r->group = loop_var(VAR_NONE);
-  r->most_left = INT64_MAX;
+  r->most_left = index_is_literal(r->from) && index_is_literal(r->to) ? r->to->number - r->from->number + 1 : INT64_MAX;
   r->depth = v->nframes;
   r->nguards = v->nguards;
   r->must_advance = false;
@@ -87,7 +87,8 @@ bool verify_for_whole(Verifying *v, const LoopNode *n) {
     return verify_fail(v, n, "it does not end where the indices do");
   const int64_t width = n->step->number;
   if (!verify_next_piece(v, n, r, width)) return false;
-  if (r->most_left) r->most_left = r->end_divisor % width == 0 ? 0 : width; // else the loop has nothing to do
+  if (r->end_divisor % width == 0) r->most_left = 0;
+  else if (r->most_left > width) r->most_left = width;
   return true;
 }
 

@@ -49,15 +49,18 @@ static int64_t choose_iterations(const Fetching *f, const Loop *loop, int ntenso
   return fit > loop->rows ? least(fit - loop->rows, most) : 0;
 }
 
-// Elements along the vector axis, where outer iterations are too long to be fetched whole and there is more than caches
-// hold: a processor's own prefetching begins anew with each page and with each run along the axis.
-static int64_t choose_elements(const Fetching *f, const Loop *loop, int64_t nbytes) {
-  enum { FAR = 1 << 10 };
+// How far ahead, where outer iterations are too long to be fetched whole and there is more than caches hold: a
+// processor's own prefetching begins anew with each page and with each run along the vector axis. Where a run is
+// shorter than that, the fetch is for a later iteration of the last middle axis.
+static void choose_distance(const Fetching *f, Loop *loop, int64_t nbytes) {
+  enum { FAR = 1 << 10 }; // elements
   const Axis *axis = &f->k->axes[loop_vector_axis(loop)];
-  if (loop->ninner == 1 || loop->rows > 1 || axis->monomial) return 0;
+  if (loop->ninner == 1 || axis->monomial) return;
   const bool is_large = nbytes * axes_nelems(f->k, loop_outer_axes(loop)) > f->target->l2_nbytes;
-  const int64_t chosen = schedule_number(f->overrides, SCHEDULE_AHEAD, is_large && !loop->prefetch ? FAR : 0);
-  return chosen < axis->extent ? chosen : 0;
+  const int64_t far = schedule_number(f->overrides, SCHEDULE_AHEAD, is_large && !loop->prefetch ? FAR : 0);
+  const int64_t run = axis->extent * loop->rows;
+  if (far < axis->extent && loop->rows == 1) loop->ahead = (int)far;
+  else if (far) loop->iterations_ahead = (int)((far + run - 1) / run);
 }
 
 static void choose(Fetching *f, Loop *loop) {
@@ -71,7 +74,7 @@ static void choose(Fetching *f, Loop *loop) {
   if (loop->nouter == 1 || loop->rows == 1)
     loop->prefetch =
         (int)schedule_number(f->overrides, SCHEDULE_PREFETCH, choose_iterations(f, loop, ntensors, nbytes));
-  loop->ahead = (int)choose_elements(f, loop, nbytes);
+  choose_distance(f, loop, nbytes);
 }
 
 bool kernel_fetch_ahead(Kernel *k, const Target *target, const ScheduleOverrides *overrides) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
-    [SCHEDULE_ROWS] = {"rows", 1, 16, false, "outer iterations handled together"},
+    [SCHEDULE_ROWS] = {"rows", 1, 32, false, "outer iterations handled together"},
     [SCHEDULE_LANES] = {"lanes", 0, 1, true,
                         "1: rows of at most 64 elements across lanes, where that can be; 0: never"},
     [SCHEDULE_MIDDLE] = {"middle", 0, 1, true,

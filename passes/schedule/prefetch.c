@@ -1,8 +1,9 @@
 // What later iterations load is on its way while one is worked on: to the second level only, as the first is full of
 // what is worked on.
 //
-// Either whole outer iterations, a share of the tensors in each sweep, so that the bus is never idle; or, where these
-// are long, elements along the vector axis, from the next iteration of the last middle axis on when a run ends.
+// Either whole outer iterations, some of the tensors in each sweep, so that the bus is never idle; or, where these are
+// long, elements along the vector axis, from the next iteration of the last middle axis on when a run ends; or, where
+// runs are short, later iterations of that axis.
 #include "passes/schedule/tree_passes.h"
 
 #include <string.h>
@@ -144,15 +145,22 @@ static void fetch_run(const Fetching *f) {
   }
 }
 
-// The iteration of the last middle axis behind this one, or this one if it is the last.
+static void fetch_next(const Fetching *f) {
+  const Var middle = {VAR_AXIS, (uint32_t)f->middle};
+  for (AccessId id = 0; id < f->k->naccesses; id++)
+    if (f->is_here[id])
+      fetch(f, id, index_replace(f->b, f->loads[id]->address.index, middle, index_var(f->b, VAR_NEXT, middle.of)));
+}
+
+// The iteration of the last middle axis to fetch from; this one where there is none so far ahead.
 static void find_next(const Fetching *f, LoopNode *loop) {
-  const Index *here = index_var(f->b, VAR_AXIS, loop->var.of), *one = number(f, 1), *none = number(f, 0);
-  const Index *behind = index_of(f->b, INDEX_ADD, here, one), *before = index_of(f->b, INDEX_SUBTRACT, here, one);
-  const Index *is_behind = index_of(f->b, INDEX_LESS, behind, nelems(f, 1U << loop->var.of));
+  const Index *here = index_var(f->b, VAR_AXIS, loop->var.of);
+  const Index *distance = number(f, f->loop->ahead ? 1 : f->loop->iterations_ahead);
+  const Index *next = index_of(f->b, loop->is_down ? INDEX_SUBTRACT : INDEX_ADD, here, distance);
+  const Index *is_there = loop->is_down ? index_of(f->b, INDEX_AT_LEAST, here, distance)
+                                        : index_of(f->b, INDEX_LESS, next, nelems(f, 1U << loop->var.of));
   tree_open(f->b, &loop->body);
-  set(f, (Var){VAR_NEXT, loop->var.of},
-      loop->is_down ? index_choose(f->b, index_of(f->b, INDEX_MORE, here, none), before, none)
-                    : index_choose(f->b, is_behind, behind, here));
+  set(f, (Var){VAR_NEXT, loop->var.of}, index_choose(f->b, is_there, next, here));
   tree_close(f->b);
 }
 
@@ -164,6 +172,10 @@ static LoopNode **find_rows_own(const Fetching *f, LoopNode **at) {
   return *at && (*at)->kind == NODE_FOR && (*at)->var.kind == VAR_ROW ? &(*at)->body : at;
 }
 
+static bool is_along_middle(const Loop *loop) { // of the last middle axis, iterations are fetched ahead
+  return loop->ahead || loop->iterations_ahead;
+}
+
 static void add_fetches(const Fetching *f, LoopNode **nodes) {
   for (LoopNode **at = nodes; *at; at = &(*at)->next) {
     LoopNode *n = *at;
@@ -173,13 +185,14 @@ static void add_fetches(const Fetching *f, LoopNode **nodes) {
       tree_close(f->b);
       at = &(*at)->next;
     } else if (n->kind == NODE_FOR && n->is_vectors) {
-      const bool has_run = f->loop->ahead && find_loads_here(f, n->body);
+      const bool has_run = is_along_middle(f->loop) && find_loads_here(f, n->body);
       tree_open(f->b, find_rows_own(f, &n->body));
       if (f->loop->prefetch) fetch_share(f, n->sweep);
-      if (has_run) fetch_run(f);
+      if (has_run && f->loop->ahead) fetch_run(f);
+      else if (has_run) fetch_next(f);
       tree_close(f->b);
     } else {
-      if (n->kind == NODE_FOR && f->loop->ahead && n->var.kind == VAR_AXIS && (int)n->var.of == f->middle)
+      if (n->kind == NODE_FOR && is_along_middle(f->loop) && n->var.kind == VAR_AXIS && (int)n->var.of == f->middle)
         find_next(f, n);
       add_fetches(f, &n->body);
       add_fetches(f, &n->otherwise);
@@ -188,7 +201,7 @@ static void add_fetches(const Fetching *f, LoopNode **nodes) {
 }
 
 void schedule_prefetch(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **step) {
-  if (!loop->prefetch && !loop->ahead) return;
+  if (!loop->prefetch && !is_along_middle(loop)) return;
   Fetching f = {.b = b,
                 .k = k,
                 .loop = loop,

@@ -16,15 +16,14 @@ static bool take_turns(LoopNode *n, int count) {
   return true;
 }
 
-// Of some lanes: they are not worth fetching ahead of, and do not fill a cache line.
-static bool take_part(LoopNode *n, int count) {
-  (void)count;
+// Of some lanes: they do not fill a cache line, nor are they worth fetching ahead of where whole vectors are too.
+static bool take_part(LoopNode *n, int is_alone) {
   const bool is_moved = n->kind == NODE_HOLD || n->kind == NODE_RELEASE;
   const bool is_made =
       n->kind == NODE_LET || n->kind == NODE_COMBINE || n->kind == NODE_UPDATE || n->kind == NODE_STORE;
   n->is_part = is_moved || (is_made && n->is_vector && !(n->kind == NODE_UPDATE && n->sum == SUM_HELD));
   n->is_streamed = false;
-  return !is_of_prefetch(n);
+  return is_alone || !is_of_prefetch(n);
 }
 
 static const Index *number(TreeBuilder *b, int64_t n) {
@@ -133,13 +132,19 @@ static void add_groups(TreeBuilder *b, const LoopNode *loop) {
   tree_close(b);
 }
 
+static bool may_have(const LoopNode *loop, int64_t nlanes) {
+  const Index *begin = loop->value, *end = loop->end;
+  const bool is_literal = begin->op == INDEX_NUMBER && end->op == INDEX_NUMBER && !end->monomial;
+  return !is_literal || end->number - begin->number >= nlanes;
+}
+
 static void add_rest(TreeBuilder *b, const LoopNode *loop) {
   const Index *lane = index_var(b, VAR_LANE, 0);
   open(b, (LoopNode){.kind = NODE_IF, .test = index_of(b, INDEX_LESS, lane, loop->end)});
   tree_add(b, (LoopNode){.kind = NODE_INDEX,
                          .var = loop_var(VAR_LANES),
                          .value = index_of(b, INDEX_SUBTRACT, loop->end, lane)});
-  tree_add_copy(b, loop->body, loop->var, lane, take_part, 0);
+  tree_add_copy(b, loop->body, loop->var, lane, take_part, !may_have(loop, LANES));
   tree_close(b);
 }
 
@@ -150,8 +155,8 @@ static LoopNode **split(TreeBuilder *b, LoopNode **at) {
   tree_open(b, at);
   tree_add(b, (LoopNode){.kind = NODE_COUNTER, .var = loop->var, .value = loop->value});
   if (loop->is_peeled) add_peel(b, loop);
-  if (loop->count > 1) add_groups(b, loop);
-  tree_add(b, whole_steps(b, loop, LANES))->body = loop->body;
+  if (loop->count > 1 && may_have(loop, (int64_t)loop->count * LANES)) add_groups(b, loop);
+  if (may_have(loop, LANES)) tree_add(b, whole_steps(b, loop, LANES))->body = loop->body;
   if (loop->has_rest) add_rest(b, loop);
   LoopNode **end = b->end;
   tree_close(b);

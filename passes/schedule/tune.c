@@ -59,15 +59,31 @@ static bool has_outer_sums(const Loop *loop) {
   return false;
 }
 
-// Rows together where a row's runs along the vector axis are so short that each is a place of its own in memory: as
-// many as make up what is worth a visit, and leave each thread some.
+// Rows whose runs along the vector axis are short and lie side by side, in as many places of memory as the middle axes
+// have iterations. Visiting a place costs more than what is done there.
+static bool are_neighbours(const Tuning *t, const Loop *loop) {
+  return loop->may_share_rows && has_inner_sums(loop) && !has_outer_sums(loop) && loop->ninner > 1 &&
+         row_nbytes(t) > t->target->l1_nbytes;
+}
+
+// How long the slowest thread takes for all rows, so many together, in what a row takes beside the visits: those that are
+// left go one by one.
+static int64_t neighbours_cost(const Tuning *t, int64_t together) {
+  enum { VISIT = 8 };
+  const int64_t nrows = axes_nelems(t->k, t->outer), threads = t->target->threads;
+  const int64_t nblocks = nrows / together, rest = nrows % together * (VISIT + 1), block = VISIT + together;
+  const int64_t most = (nblocks + threads - 1) / threads * block, least = nblocks / threads * block;
+  return most > least + rest ? most : least + rest;
+}
+
+// So many that a visit is for 2 kB at most: with twice that, those of two threads no longer fit the last-level cache.
 static int choose_neighbours(const Tuning *t, const Loop *loop) {
-  enum { VISIT = 1 << 10, MOST = 16 }; // bytes
+  enum { NBYTES = 2 << 10, MOST = 32 };
   const int64_t run = t->k->axes[loop_vector_axis(loop)].extent * (int64_t)sizeof(float);
-  int64_t rows = run > 0 ? VISIT / run : 1;
-  const int64_t most = axes_nelems(t->k, t->outer) / t->target->threads;
-  if (rows > most) rows = most;
-  return rows < 1 ? 1 : rows > MOST ? MOST : (int)rows;
+  int best = 1;
+  for (int rows = 2; rows <= MOST && rows * run <= NBYTES && rows <= axes_nelems(t->k, t->outer); rows++)
+    if (neighbours_cost(t, rows) < neighbours_cost(t, best)) best = rows;
+  return best;
 }
 
 // Rows that are handled together share vectors that are no row's own, and partial sums, which are loaded once for all.
@@ -80,7 +96,7 @@ static int choose_rows(const Tuning *t, const Loop *loop) {
   // What is looked at again must stay in the first level, unless shared partial sums are worth more.
   while (has_sums && !has_partials && most > 1 && most * row_nbytes(t) > t->target->l1_nbytes) most /= 2;
   const bool are_shared = has_sums || has_partials || axes_nelems(t->k, t->inner) >= PAGE; // else one behind the other
-  if (has_sums && loop->ninner > 1 && row_nbytes(t) > t->target->l1_nbytes) most = choose_neighbours(t, loop);
+  if (are_neighbours(t, loop)) most = choose_neighbours(t, loop);
   return (int)schedule_number(t->overrides, SCHEDULE_ROWS, are_shared ? most : 1);
 }
 
@@ -211,7 +227,8 @@ static void tune_loop(Tuning *t, Loop *loop) {
   if (is_column(loop) && !loop->is_serial)
     loop->prefetch = (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, COLUMNS_AHEAD);
   loop->rows = choose_rows(t, loop);
-  if (!has_outer_sums(loop)) loop->block = (loop->block + loop->rows - 1) / loop->rows * loop->rows;
+  if (are_neighbours(t, loop) && loop->rows > 1) loop->block = loop->rows;
+  else if (!has_outer_sums(loop)) loop->block = (loop->block + loop->rows - 1) / loop->rows * loop->rows;
   loop->vectors = loop->sums_middle ? t->target->vector_registers / 2 : 0;
   part_stores(t, loop);
   loop->is_peeled = should_peel(t, loop);
