@@ -50,9 +50,49 @@
 
 #define D_LOAD_N(p, i, n) __builtin_ia32_maskloadpd256((const d_part *)(const void *)((p) + (ptrdiff_t)(i)), D_FIRST(i, n))
 
-#define V_STORE_N(p, x, i, n) __builtin_ia32_maskstoreps256((v_part *)(void *)((p) + (ptrdiff_t)(i)), v_first(i, n), x)
+// In pieces, as a masked store takes AMD's processors longer than four others do. p_ is where lane i goes, n_ how many
+// lanes are left from there on.
+#define V_STORE_N(p, x, i, n) __extension__({ \
+  float *p_ = (p) + (ptrdiff_t)(i); const v_part x_ = (x); const int n_ = (n) - (int)(i); \
+  v_half half_ = __builtin_shufflevector(x_, x_, 0, 1, 2, 3); \
+  if (n_ >= 8) memcpy(p_, &x_, 32); \
+  else if (n_ > 0) { \
+    if (n_ & 4) { memcpy(p_, &half_, 16); half_ = __builtin_shufflevector(x_, x_, 4, 5, 6, 7); } \
+    if (n_ & 2) { memcpy(p_ + (n_ & 4), &half_, 8); half_ = __builtin_shufflevector(half_, half_, 2, 3, 2, 3); } \
+    if (n_ & 1) p_[n_ & 6] = half_[0]; \
+  } })
 
-#define D_STORE_N(p, x, i, n) __builtin_ia32_maskstorepd256((d_part *)(void *)((p) + (ptrdiff_t)(i)), D_FIRST(i, n), x)
+#define D_STORE_N(p, x, i, n) __extension__({ \
+  double *p_ = (p) + (ptrdiff_t)(i); const d_part x_ = (x); const int n_ = (n) - (int)(i); \
+  if (n_ >= 4) memcpy(p_, &x_, 32); \
+  else if (n_ > 0) { if (n_ & 2) memcpy(p_, &x_, 16); if (n_ & 1) p_[n_ & 2] = n_ & 2 ? x_[2] : x_[0]; } })
+
+// The words of an h_part, four by four.
+typedef uint64_t V_HALF h_fours;
+
+#define H_LOAD_N(p, i, n) __extension__({ \
+  const uint16_t *p_ = (p) + (ptrdiff_t)(i); const int n_ = (n) - (int)(i); \
+  h_fours fours_ = {0}; \
+  if (n_ >= 8) memcpy(&fours_, p_, 16); \
+  else if (n_ > 0) { \
+    uint64_t four_ = 0, rest_ = 0; uint32_t two_ = 0; \
+    if (n_ & 4) memcpy(&four_, p_, 8); \
+    if (n_ & 2) memcpy(&two_, p_ + (n_ & 4), 4); \
+    if (n_ & 1) rest_ = (uint64_t)p_[n_ & 6] << (n_ & 2) * 16; \
+    rest_ |= two_; \
+    fours_ = n_ & 4 ? (h_fours){four_, rest_} : (h_fours){rest_, 0}; \
+  } \
+  (h_part)fours_; })
+
+#define H_STORE_N(p, x, i, n) __extension__({ \
+  uint16_t *p_ = (p) + (ptrdiff_t)(i); const h_fours x_ = (h_fours)(x); const int n_ = (n) - (int)(i); \
+  if (n_ >= 8) memcpy(p_, &x_, 16); \
+  else if (n_ > 0) { \
+    const uint64_t four_ = x_[0], rest_ = n_ & 4 ? x_[1] : four_; const uint32_t two_ = (uint32_t)rest_; \
+    if (n_ & 4) memcpy(p_, &four_, 8); \
+    if (n_ & 2) memcpy(p_ + (n_ & 4), &two_, 4); \
+    if (n_ & 1) p_[n_ & 6] = (uint16_t)(rest_ >> (n_ & 2) * 16); \
+  } })
 
 #ifndef __clang__
 #define V_STREAM(p, x) __builtin_ia32_movntps256(p, x)
@@ -71,6 +111,20 @@
 #ifndef __clang__
 #define H_WIDEN(h) __builtin_ia32_pmovzxwd256((short V_HALF)(h))
 #endif
+
+typedef char V_FULL v_bytes;
+
+// Each word to the upper half of its lane: all eight in both halves of a register, from memory without a shuffle.
+#ifdef __clang__
+#define H_TWICE(h) __builtin_shufflevector(h, h, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7)
+#else
+#define H_TWICE(h) __builtin_ia32_vbroadcastsi256((long long V_HALF)(h))
+#endif
+
+#define V_FROM_BF16(h) ((v_part)__builtin_ia32_pshufb256((v_bytes)H_TWICE(h), (v_bytes){V_EACH(V_UPPER)}))
+
+// The bytes of lane j.
+#define V_UPPER(j) -1, -1, 2 * (j), 2 * (j) + 1
 
 // It saturates, but lanes are below 2^16.
 #ifndef __clang__

@@ -41,58 +41,70 @@ static inline V_INLINE void v_part_transpose(v_part *r) {
 }
 #endif
 
-static inline V_INLINE void v_transpose(vec *r) {
-  vec t[16];
-  _Pragma("GCC unroll 16") for (int i = 0; i < V_PARTS; i++) _Pragma("GCC unroll 16") for (int j = 0; j < V_PARTS; j++) {
-    v_part tile[V_LANES];
-    _Pragma("GCC unroll 16") for (int k = 0; k < V_LANES; k++) tile[k] = r[i * V_LANES + k].p[j];
-    v_part_transpose(tile);
-    _Pragma("GCC unroll 16") for (int k = 0; k < V_LANES; k++) t[j * V_LANES + k].p[i] = tile[k];
-  }
-  _Pragma("GCC unroll 16") for (int i = 0; i < 16; i++) r[i] = t[i];
-}
+// t has room for `width` vectors. Tiles are as wide as a part, the last as what is left; a literal width makes both
+// widths literals.
+#define V_EACH_TILE(tile) \
+  int c = 0; \
+  for (; c + V_LANES <= width; c += V_LANES) tile(V_LANES) \
+  if (c < width) tile(width % V_LANES)
 
-// t has room for `width` vectors.
-#define V_LOAD_ROWS(row) \
-  for (int c = 0; c < width; c += 16) { \
-    vec r[16]; \
-    const int w = width - c < 16 ? width - c : 16; \
-    _Pragma("GCC unroll 16") for (int i = 0; i < 16; i++) r[i] = (row); \
-    v_transpose(r); \
-    _Pragma("GCC unroll 16") for (ptrdiff_t i = 0; i < 16; i++) if (i < w) v_store(t + (c + i) * 16, r[i]); \
+#define V_EACH_ROW _Pragma("GCC unroll 16") for (int k = 0; k < V_LANES; k++)
+
+// Where row k of part i and vector k of a tile are.
+#define V_ROW (p + (i * V_LANES + k) * stride + c)
+
+#define V_COLUMN (t + (ptrdiff_t)(c + k) * 16 + i * V_LANES)
+
+#define V_LOAD_TILE(w, part) \
+  for (ptrdiff_t i = 0; i < V_PARTS; i++) { \
+    v_part r[V_LANES]; \
+    V_EACH_ROW r[k] = part; \
+    v_part_transpose(r); \
+    V_EACH_ROW if (k < (w)) memcpy(V_COLUMN, &r[k], sizeof r[k]); \
   }
+
+#define V_STORE_TILE(w, store_part) \
+  for (ptrdiff_t i = 0; i < V_PARTS; i++) { \
+    v_part r[V_LANES] = {0}; \
+    V_EACH_ROW if (k < (w)) memcpy(&r[k], V_COLUMN, sizeof r[k]); \
+    v_part_transpose(r); \
+    V_EACH_ROW store_part; \
+  }
+
+#define V_LOAD_TILE_F32(w) V_LOAD_TILE(w, V_LOAD_N(V_ROW, 0, w))
 
 static inline V_INLINE void v_load_rows(float *t, const float *p, ptrdiff_t stride, int width) {
-  V_LOAD_ROWS(v_load_n(p + i * stride + c, w))
+  V_EACH_TILE(V_LOAD_TILE_F32)
 }
+
+#define V_LOAD_TILE_BF16(w) V_LOAD_TILE(w, V_FROM_BF16(H_LOAD_N(V_ROW, 0, w)))
 
 static inline V_INLINE void v_load_rows_bf16(float *t, const uint16_t *p, ptrdiff_t stride, int width) {
-  V_LOAD_ROWS(v_load_n_bf16(p + i * stride + c, w))
+  V_EACH_TILE(V_LOAD_TILE_BF16)
 }
+
+#define V_LOAD_TILE_F16(w) V_LOAD_TILE(w, V_FROM_F16(H_LOAD_N(V_ROW, 0, w)))
 
 static inline V_INLINE void v_load_rows_f16(float *t, const uint16_t *p, ptrdiff_t stride, int width) {
-  V_LOAD_ROWS(v_load_n_f16(p + i * stride + c, w))
+  V_EACH_TILE(V_LOAD_TILE_F16)
 }
 
-#define V_STORE_ROWS(store_row) \
-  for (int c = 0; c < width; c += 16) { \
-    vec r[16]; \
-    const int w = width - c < 16 ? width - c : 16; \
-    _Pragma("GCC unroll 16") for (ptrdiff_t i = 0; i < 16; i++) r[i] = i < w ? v_load(t + (c + i) * 16) : v_set(0); \
-    v_transpose(r); \
-    _Pragma("GCC unroll 16") for (int i = 0; i < 16; i++) (store_row); \
-  }
+#define V_STORE_TILE_F32(w) V_STORE_TILE(w, V_STORE_N(V_ROW, r[k], 0, w))
 
 static inline V_INLINE void v_store_rows(float *p, ptrdiff_t stride, const float *t, int width) {
-  V_STORE_ROWS(v_store_n(p + i * stride + c, r[i], w))
+  V_EACH_TILE(V_STORE_TILE_F32)
 }
+
+#define V_STORE_TILE_BF16(w) V_STORE_TILE(w, H_STORE_N(V_ROW, V_TO_BF16(r[k]), 0, w))
 
 static inline V_INLINE void v_store_rows_bf16(uint16_t *p, ptrdiff_t stride, const float *t, int width) {
-  V_STORE_ROWS(v_store_n_bf16(p + i * stride + c, r[i], w))
+  V_EACH_TILE(V_STORE_TILE_BF16)
 }
 
+#define V_STORE_TILE_F16(w) V_STORE_TILE(w, H_STORE_N(V_ROW, V_TO_F16(r[k]), 0, w))
+
 static inline V_INLINE void v_store_rows_f16(uint16_t *p, ptrdiff_t stride, const float *t, int width) {
-  V_STORE_ROWS(v_store_n_f16(p + i * stride + c, r[i], w))
+  V_EACH_TILE(V_STORE_TILE_F16)
 }
 
 // All 16, one behind the other from p, aligned to 64 bytes, on; past the caches. Up to 64 wide.
