@@ -140,10 +140,10 @@ static void part_stores(const Tuning *t, Loop *loop) {
 
 // Long rows that do not all begin a cache line: a sweep with one store and no sums may begin where a line does.
 static bool should_peel(const Tuning *t, const Loop *loop) {
-  enum { LONG_RUN = 1 << 12 };
+  enum { LONG_RUN = 1 << 8 };
   const Kernel *k = t->k;
   const Root *store = NULL;
-  if (loop->rows_in_lanes || loop->tile || loop->rows > 1 || k->is_f64) return false;
+  if (loop->rows_in_lanes || loop->tile || k->is_f64) return false;
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].kind == ROOT_STORE && loop->roots[i].sweep == loop->nsweeps - 1) store = &loop->roots[i];
   if (!store || k->axes[loop->dense_axis].extent < LONG_RUN || k->axes[loop->dense_axis].monomial) return false;
@@ -227,11 +227,12 @@ static void tune_loop(Tuning *t, Loop *loop) {
   if (is_column(loop) && !loop->is_serial)
     loop->prefetch = (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, COLUMNS_AHEAD);
   loop->rows = choose_rows(t, loop);
+  if (should_peel(t, loop) && !t->overrides->key[SCHEDULE_ROWS].is_set) loop->rows = 1; // whole lines are worth more
   if (are_neighbours(t, loop) && loop->rows > 1) loop->block = loop->rows;
   else if (!has_outer_sums(loop)) loop->block = (loop->block + loop->rows - 1) / loop->rows * loop->rows;
   loop->vectors = loop->sums_middle ? t->target->vector_registers / 2 : 0;
   part_stores(t, loop);
-  loop->is_peeled = should_peel(t, loop);
+  loop->is_peeled = loop->rows == 1 && should_peel(t, loop);
   choose_streams(t, loop);
   loop->is_backwards = loop->nsweeps > 1 && loop->ninner > 1 && row_nbytes(t) > t->target->l2_nbytes / 2;
   loop_sort_roots(loop);
