@@ -1,14 +1,14 @@
-// Each block is preceded by its own length, so that freeing it can be counted.
+// A header in front of each block holds the block's length, so that freeing the block gives its bytes back.
 #include "ir/support/budget.h"
 
 #include <stdio.h>
 
 typedef union Head {
-  size_t nbytes; // of the block, without this
+  size_t nbytes; // of the block, without this header
   max_align_t alignment;
 } Head;
 
-// Takes bytes from what is left; false: there are not as many.
+// False when fewer than nbytes are left.
 static bool budget_take(Budget *budget, size_t nbytes) {
   size_t used = atomic_load(&budget->used);
   do {

@@ -1,5 +1,5 @@
-// A memory budget: an allocator that lends from another one up to a limit. What it refuses counts as out of memory, so
-// that a process which would be killed for lack of memory ends with a message.
+// A memory budget: an allocator that passes requests on to another one as long as the bytes in use stay below a limit.
+// Beyond the limit it returns NULL, so that the program reports out of memory before the system kills it.
 #ifndef NGRAD_IR_SUPPORT_BUDGET_H
 #define NGRAD_IR_SUPPORT_BUDGET_H
 
@@ -18,17 +18,17 @@ typedef struct Budget {
 // The lender's context must outlive the budget.
 void budget_init(Budget *budget, Allocator lender, size_t limit);
 
-// The allocator itself. The budget must stay where it is while blocks are in use. Safe from several threads as far as
-// the lender is.
+// The allocator that counts against the budget. It points to the budget, which must not move while blocks are in use.
+// As safe from several threads as the lender is.
 Allocator budget_allocator(Budget *budget);
 
 size_t budget_left(const Budget *budget);
 
-// Sums and products of bytes that stay at the largest number where they would exceed it.
+// Sums and products that saturate at UINT64_MAX.
 uint64_t nbytes_add(uint64_t a, uint64_t b);
 uint64_t nbytes_multiply(uint64_t a, uint64_t b);
 
-// "16.0 GB", in units of powers of 1000; the result is in buffer.
+// "16.0 GB", in units of powers of 1000, written to buffer; returns buffer.
 enum { NBYTES_TEXT = 32 };
 const char *nbytes_string(uint64_t nbytes, char buffer[NBYTES_TEXT]);
 

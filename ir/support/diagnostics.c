@@ -1,4 +1,5 @@
-// Collecting and printing messages; the source line is copied at the time of telling.
+// Collecting and printing messages. A message copies its source line when it is recorded, so that the file's text may
+// be freed before messages are printed.
 #include "ir/support/diagnostics.h"
 
 #include "ir/support/escape.h"
@@ -7,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_KEPT = 100, WIDEST_LINE = 160, LONGEST_WORD = 64 };
+enum { MOST_RECORDED = 100, WIDEST_LINE = 160, LONGEST_WORD = 64 };
 
 void diagnostics_init(Diagnostics *d, const Allocator *allocator) {
   *d = (Diagnostics){0};
@@ -19,7 +20,7 @@ void diagnostics_deinit(Diagnostics *d) {
   *d = (Diagnostics){.arena = d->arena, .listen = d->listen, .listener = d->listener};
 }
 
-// A copy for a terminal; NULL: out of memory.
+// A copy in which nothing affects a terminal; NULL: out of memory.
 static char *copy_printable(Diagnostics *d, const char *text, size_t nbytes) {
   Text printable;
   text_init(&printable, d->arena.allocator);
@@ -30,7 +31,7 @@ static char *copy_printable(Diagnostics *d, const char *text, size_t nbytes) {
   return copy;
 }
 
-// A printable copy of what is shown of a line, beginning `skip` characters in.
+// A printable copy of at most WIDEST_LINE characters of a line, without its first `skip` characters.
 static const char *copy_line(Diagnostics *d, const char *line, const char *end, size_t skip) {
   for (; skip && line < end; skip--) escape_next(&line, end);
   const char *stop = line;
@@ -59,7 +60,7 @@ static void attach_position(Diagnostics *d, Diagnostic *item, Position at) {
   if (at.line && at.source->text) attach_source(d, item, at);
 }
 
-// The message on one line, and behind it the lines of `output`.
+// The message on one line, followed by the lines of `output` (NULL: none).
 static char *make_message(Diagnostics *d, const char *output, const char *format, va_list args) {
   Text plain, message;
   text_init(&plain, d->arena.allocator);
@@ -79,10 +80,11 @@ static char *make_message(Diagnostics *d, const char *output, const char *format
   return copy;
 }
 
-static void tell(Diagnostics *d, Severity severity, Position at, const char *output, const char *format, va_list args) {
+static void record(Diagnostics *d, Severity severity, Position at, const char *output, const char *format,
+                   va_list args) {
   if (severity == SEVERITY_ERROR) d->nerrors++;
   else d->nwarnings++;
-  if (d->count >= MOST_KEPT) return;
+  if (d->count >= MOST_RECORDED) return;
   char *message = make_message(d, output, format, args);
   if (!message || !arena_grow(&d->arena, &d->items, d->count, &d->capacity, sizeof *d->items)) {
     d->out_of_memory = true;
@@ -97,7 +99,7 @@ static void tell(Diagnostics *d, Severity severity, Position at, const char *out
 bool error_at(Diagnostics *d, Position at, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  tell(d, SEVERITY_ERROR, at, NULL, format, args);
+  record(d, SEVERITY_ERROR, at, NULL, format, args);
   va_end(args);
   return false;
 }
@@ -105,7 +107,7 @@ bool error_at(Diagnostics *d, Position at, const char *format, ...) {
 bool error_with_output(Diagnostics *d, const char *output, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  tell(d, SEVERITY_ERROR, (Position){0}, output, format, args);
+  record(d, SEVERITY_ERROR, (Position){0}, output, format, args);
   va_end(args);
   return false;
 }
@@ -113,7 +115,7 @@ bool error_with_output(Diagnostics *d, const char *output, const char *format, .
 bool warn_at(Diagnostics *d, Position at, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  tell(d, SEVERITY_WARNING, at, NULL, format, args);
+  record(d, SEVERITY_WARNING, at, NULL, format, args);
   va_end(args);
   return false;
 }
@@ -142,7 +144,7 @@ void diagnostics_print(const Diagnostics *d, Text *out, bool colour) {
   if (d->out_of_memory) text_add_string(out, "error: out of memory\n");
 }
 
-// Levenshtein distance, at most LONGEST_WORD characters of each.
+// Levenshtein distance of the first LONGEST_WORD characters, where upper and lower case are equal.
 static size_t edit_distance(const char *a, const char *b) {
   size_t row[LONGEST_WORD + 1], na = strnlen(a, LONGEST_WORD), nb = strnlen(b, LONGEST_WORD);
   for (size_t j = 0; j <= nb; j++) row[j] = j;

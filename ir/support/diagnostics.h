@@ -1,9 +1,9 @@
-// Diagnostics: what is to be told to the user, each with the place in the file that it is about.
+// Diagnostics: errors and warnings for the user, each with its place in the user's file.
 //
-// Messages are lower case, without a full stop: "what, expected, found". They are one line, in which nothing of a
-// user's has an effect on a terminal: what would is shown as a question mark (ir/support/escape.h). A Diagnostics owns
-// copies of all that it prints, so it may outlive the graph and the file's text. At most 100 messages are kept; the
-// rest are counted.
+// A message is one line in lower case without a full stop: "what, expected, found". Text from the user is escaped for
+// a terminal: control characters appear as question marks (ir/support/escape.h). A Diagnostics owns copies of all that
+// it prints, so it may outlive the graph and the file's text. The first 100 messages are recorded, later ones only
+// counted.
 #ifndef NGRAD_IR_SUPPORT_DIAGNOSTICS_H
 #define NGRAD_IR_SUPPORT_DIAGNOSTICS_H
 
@@ -12,14 +12,14 @@
 #include <stdint.h>
 
 typedef struct Source { // a file's text, as it was read
-  const char *name;     // as the user gave it
-  const char *text;     // nbytes of it, zero-terminated; may hold anything
+  const char *name;     // the path that the user gave
+  const char *text;     // nbytes bytes and a final zero; any bytes, not only UTF-8
   size_t nbytes;
 } Source;
 
 typedef struct Position {
-  const Source *source; // NULL: nowhere in a file
-  uint32_t line;        // from 1; 0: about the whole file
+  const Source *source; // NULL: not in a file
+  uint32_t line;        // from 1; 0: the whole file
   uint32_t column;      // from 1, in characters (code points)
 } Position;
 
@@ -30,7 +30,7 @@ typedef struct Diagnostic {
   const char *file; // NULL: none
   uint32_t line, column;
   const char *message;
-  const char *source_line; // NULL: none; for a terminal, too; at most 160 characters of it
+  const char *source_line; // escaped, at most 160 characters around the caret; NULL: none
   uint32_t caret;          // column within source_line, from 1
 } Diagnostic;
 
@@ -38,27 +38,28 @@ typedef struct Diagnostics {
   Arena arena;
   Diagnostic *items;
   size_t count, capacity;
-  size_t nerrors, nwarnings;                              // those told, kept or not
-  bool out_of_memory;                                     // a message, or anything else, was lost to it
-  void (*listen)(void *listener, const Diagnostic *item); // called with each that is kept; NULL: nobody
+  size_t nerrors, nwarnings;                              // recorded or only counted
+  bool out_of_memory;                                     // while recording, or as error_out_of_memory reported it
+  void (*listen)(void *listener, const Diagnostic *item); // called with each recorded message; NULL: nothing is called
   void *listener;
 } Diagnostics;
 
 void diagnostics_init(Diagnostics *d, const Allocator *allocator);
-void diagnostics_deinit(Diagnostics *d); // it may be used again, empty; who listens stays
+void diagnostics_deinit(Diagnostics *d); // leaves an empty one that may be used again, with the same listener
 
-// Both return false, so that `return error_at(...)` reads as it should. Only an error is counted as one.
+// All return false, so that a function can end with `return error_at(...)`.
 bool error_at(Diagnostics *d, Position at, const char *format, ...) __attribute__((format(printf, 3, 4)));
-// The message, and behind it what a program said, line by line.
+// The message, followed by the lines that an external program printed.
 bool error_with_output(Diagnostics *d, const char *output, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool warn_at(Diagnostics *d, Position at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 bool error_out_of_memory(Diagnostics *d); // recorded without allocating
 
-// file:line:column: error: message, then the line and a caret. Colour in ANSI escapes when asked for.
+// file:line:column: error: message, then the source line and a caret; with ANSI escapes if `colour`.
 void diagnostics_print(const Diagnostics *d, Text *out, bool colour);
 
-// The candidate closest to `word` by edit distance, if close enough to be a slip of the pen; else NULL.
+// The candidate closest to `word` by edit distance, for "did you mean"; NULL when more than a third of the letters
+// differ.
 const char *nearest_word(const char *word, const char *const *candidates, size_t count);
 
 #endif

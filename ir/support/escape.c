@@ -1,4 +1,4 @@
-// A row a sink: what it takes as it stands, and how it writes all else.
+// A table with one row for each sink: which characters it takes unchanged, and how it writes the others.
 #include "ir/support/escape.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 // Characters
 
 uint32_t escape_next(const char **text, const char *end) {
-  static const uint32_t least[] = {0, 0x80, 0x800, 0x10000}; // by continuation bytes; what is less has a shorter form
+  static const uint32_t least[] = {0, 0x80, 0x800, 0x10000}; // by continuation bytes; below it UTF-8 is overlong
   const unsigned char *c = (const unsigned char *)*text;
   const uint32_t stray = ESCAPE_STRAY + *c;
   const int nmore = *c < 0x80 ? 0 : *c >= 0xC0 && *c < 0xE0 ? 1 : *c >= 0xE0 && *c < 0xF0 ? 2 : *c >= 0xF0 ? 3 : -1;
@@ -24,8 +24,8 @@ uint32_t escape_next(const char **text, const char *end) {
   return character;
 }
 
-// Controls, Unicode's Default_Ignorable_Code_Point and format characters, line and paragraph separators, and code
-// points that are no characters.
+// Control characters, Unicode's Default_Ignorable_Code_Point and format characters, line and paragraph separators, and
+// noncharacters.
 static const uint32_t invisible[][2] = {
     {0, 0x1F},        {0x7F, 0x9F},       {0xAD, 0xAD},       {0x34F, 0x34F},     {0x600, 0x605},
     {0x61C, 0x61C},   {0x6DD, 0x6DD},     {0x70F, 0x70F},     {0x115F, 0x1160},   {0x17B4, 0x17B5},
@@ -44,10 +44,10 @@ bool escape_is_visible(uint32_t character) {
 // Sinks
 
 typedef struct SinkRow {
-  const char *quote;                          // around it
-  const char *special;                        // ASCII that is not written as it stands
-  bool is_ascii;                              // and nothing else is
-  void (*add)(Text *out, uint32_t character); // what is not written as it stands
+  const char *quote;                          // written before and after the text
+  const char *special;                        // ASCII characters that must be escaped
+  bool is_ascii;                              // every character beyond ASCII must be escaped, too
+  void (*add)(Text *out, uint32_t character); // writes an escaped character
 } SinkRow;
 
 static void add_underscore(Text *out, uint32_t character) {
@@ -59,7 +59,7 @@ static void add_question_mark(Text *out, uint32_t character) {
   text_add_string(out, character == '\t' ? " " : "?");
 }
 
-// The bytes of a character, each in a format of its own.
+// The UTF-8 bytes of a character, each in this format.
 static void add_bytes(Text *out, uint32_t character, const char *format) {
   const uint32_t lead = character < 0x800 ? 0xC0 : character < 0x10000 ? 0xE0 : 0xF0;
   const int nmore = character < 0x80 || character >= ESCAPE_STRAY ? 0
@@ -78,7 +78,7 @@ static void add_octal(Text *out, uint32_t character) {
   add_bytes(out, character, "\\%03o");
 }
 
-// Graphviz knows the entities of HTML too.
+// Graphviz expands HTML entities in strings, so an ampersand is escaped as well.
 static void add_for_dot(Text *out, uint32_t character) {
   if (character == '&') text_add_string(out, "&amp;");
   else if (character == '"' || character == '\\') text_format(out, "\\%c", (int)character);
@@ -101,8 +101,8 @@ static void add_for_make(Text *out, uint32_t character) {
   else add_bytes(out, character, "%c");
 }
 
-// A comment ends at a slash or begins another; a question mark may be a trigraph's; wrap.c minds quotes; and whoever
-// looks for calls looks for parentheses.
+// Comments of C: a slash could end the comment or begin another, a question mark begin a trigraph; quotes would
+// confuse the line wrapping (wrap.c), and an opening parenthesis would look like a call to tools that search for calls.
 static const SinkRow rows[NSINKS] = {
     [SINK_IDENTIFIER] = {"", " !\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~", true, add_code},
     [SINK_COMMENT] = {"", "/\\?(\"", true, add_underscore},

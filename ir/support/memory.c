@@ -116,7 +116,7 @@ bool arena_grow(Arena *arena, void *array, size_t count, size_t *capacity, size_
   if (!larger) return false;
   void *smaller;
   memcpy(&smaller, array, sizeof smaller);
-  if (*capacity) memcpy(larger, smaller, count * nbytes_each); // an array may start with elements that count only
+  if (*capacity) memcpy(larger, smaller, count * nbytes_each); // count may be above 0 while there is no array yet
   memcpy(array, &larger, sizeof larger);
   *capacity = wanted;
   return true;

@@ -1,7 +1,7 @@
 // Memory: an allocator that the caller may replace, and arenas on top of it.
 //
-// Everything that belongs to one graph lives in one arena and is freed with it; a pass takes a scratch arena of
-// its own. Out of memory is a NULL result, never an exit: whoever calls must pass it on.
+// Everything that belongs to one graph lives in one arena and is freed with it; a pass has a scratch arena of its own.
+// Out of memory is a NULL result, never an exit: each caller passes it on.
 #ifndef NGRAD_IR_SUPPORT_MEMORY_H
 #define NGRAD_IR_SUPPORT_MEMORY_H
 
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// `resize(context, p, 0)` frees p, `resize(context, NULL, n)` allocates; NULL on failure, and p is then untouched.
-// Blocks are aligned for any type.
+// `resize(context, p, 0)` frees p, `resize(context, NULL, n)` allocates. On failure the result is NULL and p remains
+// valid. Blocks are aligned for any type.
 typedef struct Allocator {
   void *(*resize)(void *context, void *p, size_t nbytes);
   void *context;
@@ -27,7 +27,7 @@ typedef struct Arena {
   const Allocator *allocator; // must outlive the arena
   ArenaBlock *blocks;         // newest first
   char *next, *end;           // the free part of the newest block
-  size_t nbytes;              // taken from the allocator so far
+  size_t nbytes;              // allocated so far, block headers included
 } Arena;
 
 void arena_init(Arena *arena, const Allocator *allocator);
@@ -42,11 +42,11 @@ char *arena_format(Arena *arena, const char *format, ...) __attribute__((format(
 #define ARENA_NEW(arena, T) ((T *)arena_alloc((arena), sizeof(T)))
 #define ARENA_ARRAY(arena, T, count) ((T *)arena_array((arena), (count), sizeof(T)))
 
-// What allocates from the arena, uninitialised, and frees nothing: blocks end with the arena, which it must not
-// outlive.
+// An allocator whose blocks are uninitialised memory of the arena. It frees and resizes nothing: the blocks live as
+// long as the arena, which must outlive the allocator.
 Allocator arena_allocator(Arena *arena);
 
-// Makes room for one more element in an arena array that grows by doubling; false when out of memory.
+// Ensures that an arena array of `count` elements has capacity for one more, by doubling; false when out of memory.
 // `array` is a pointer to the array pointer, `capacity` its allocated length in elements.
 bool arena_grow(Arena *arena, void *array, size_t count, size_t *capacity, size_t nbytes_each);
 

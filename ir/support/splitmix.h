@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-#define SPLITMIX_STEP UINT64_C(0x9E3779B97F4A7C15) // from one state to the next
+#define SPLITMIX_STEP UINT64_C(0x9E3779B97F4A7C15) // the difference of consecutive states
 
-// The output for a state.
+// The output for a state: uniform 64 bits.
 static inline uint64_t splitmix64(uint64_t state) {
   uint64_t z = state + SPLITMIX_STEP;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;

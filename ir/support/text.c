@@ -16,7 +16,7 @@ void text_deinit(Text *t) {
   text_init(t, t->allocator);
 }
 
-// Room for nbytes more and the final zero.
+// Ensures capacity for nbytes more and the final zero.
 static bool text_reserve(Text *t, size_t nbytes) {
   if (t->out_of_memory) return false;
   if (nbytes < t->capacity - t->nbytes) return true;
@@ -79,7 +79,7 @@ void text_add_number(Text *t, double value, bool is_f32) {
   }
   size_t ndigits = strspn(digits, "-0123456789"), point = strcspn(digits + ndigits, "e0123456789");
   text_add(t, digits, ndigits);
-  if (point) text_add_string(t, "."); // the locale's may be another character, of several bytes
+  if (point) text_add_string(t, "."); // the locale's decimal point may be another character, of several bytes
   text_add_string(t, digits + ndigits + point);
   if (!point && !digits[ndigits]) text_add_string(t, ".0");
 }

@@ -1,4 +1,5 @@
-// The list of what is unfinished. It is short: a few for each thread that compiles or writes.
+// The list of unfinished files, folders and processes. It is short: a few entries for each thread that compiles or
+// writes.
 #include "ir/support/unfinished.h"
 
 #include <fcntl.h>
@@ -21,7 +22,7 @@ static void add(Unfinished *u) {
   first = u;
 }
 
-// Made under the lock, or it could appear after all was taken back.
+// The file is created under the lock: else it could appear after unfinished_abandon has removed the others.
 int unfinished_create_file(Unfinished *u, const char *path, mode_t mode) {
   *u = (Unfinished){.path = path};
   pthread_mutex_lock(&lock);
@@ -58,7 +59,7 @@ int unfinished_spawn(Unfinished *u, const char *program, const posix_spawn_file_
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
   posix_spawnattr_setsigmask(&attributes, &none);
   *u = (Unfinished){0};
-  pthread_mutex_lock(&lock); // or it could start after all was taken back
+  pthread_mutex_lock(&lock); // else it could start after unfinished_abandon has killed the others
   error = posix_spawn(&u->group, program, actions, &attributes, arguments, environment);
   if (!error) add(u);
   pthread_mutex_unlock(&lock);
@@ -68,7 +69,7 @@ int unfinished_spawn(Unfinished *u, const char *program, const posix_spawn_file_
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *at) {
   (void)status, (void)kind, (void)at;
-  remove(path); // what stays keeps its folder from going, which is told
+  remove(path); // a failure keeps the parent folder from being removed, which remove_tree reports
   return 0;
 }
 
@@ -78,7 +79,7 @@ bool remove_tree(const char *path) {
   return access(path, F_OK) != 0;
 }
 
-// Until it is gone: what was killed may still end a system call that makes a file.
+// Tries again for a second: a killed process may still complete a system call that creates a file.
 static void remove_persistently(const char *path) {
   enum { ATTEMPTS = 100 };
   const struct timespec pause = {.tv_nsec = 10000000}; // 10 ms
@@ -86,7 +87,7 @@ static void remove_persistently(const char *path) {
 }
 
 void unfinished_abandon(void) {
-  pthread_mutex_lock(&lock); // for good
+  pthread_mutex_lock(&lock); // never released: see unfinished.h
   for (const Unfinished *u = first; u; u = u->next)
     if (u->group && u->owner == getpid()) kill(-u->group, SIGKILL);
   for (const Unfinished *u = first; u; u = u->next)
