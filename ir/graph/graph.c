@@ -1,4 +1,4 @@
-// Building graphs, keeping their use lists, ordering their nodes.
+// Building graphs, maintaining use lists, sorting nodes.
 #include "ir/graph/graph.h"
 
 #include "ir/operators/operator.h"
@@ -95,7 +95,7 @@ const char *shape_string(const Shape *s, char *buffer, size_t nbytes) {
 }
 
 bool order_is_row_major(const Order *o) {
-  return o->axis[0] == o->axis[1]; // a permutation has no axis twice
+  return o->axis[0] == o->axis[1]; // equal only when all are zero: a permutation has no axis twice
 }
 
 bool order_is_valid(const Order *o, int rank) {
@@ -221,7 +221,8 @@ bool graph_add_output(Graph *g, Value *v) {
   return true;
 }
 
-// The number at a name's end, after the last _; 0 when there is none, or none that graph_fresh_name gets to.
+// The number after the last _ of a name; 0 when there is none, or it has so many digits that graph_fresh_name never
+// reaches it.
 static size_t name_suffix(const char *name) {
   enum { MOST_DIGITS = 15 };
   const char *last = strrchr(name, '_');
@@ -230,7 +231,7 @@ static size_t name_suffix(const char *name) {
 }
 
 const char *graph_fresh_name(Graph *g, const char *stem) {
-  if (g->nsuffixes > g->nvalues) g->nsuffixes = g->nvalues; // some were removed; those left have been seen
+  if (g->nsuffixes > g->nvalues) g->nsuffixes = g->nvalues; // values were removed; the remaining ones were counted
   for (; g->nsuffixes < g->nvalues; g->nsuffixes++) {
     size_t suffix = name_suffix(g->values[g->nsuffixes]->name);
     if (suffix > g->largest_suffix) g->largest_suffix = suffix;
@@ -270,7 +271,7 @@ void node_set_input(Node *node, uint32_t slot, Value *v) {
 
 void node_set_output(Node *node, uint32_t slot, Value *v) {
   Value *old = node->outputs[slot];
-  if (old && old->producer == node && old->output_slot == slot) old->producer = NULL; // unless another has it by now
+  if (old && old->producer == node && old->output_slot == slot) old->producer = NULL; // may have moved to another node
   node->outputs[slot] = v;
   if (!v) return;
   v->producer = node;
@@ -368,7 +369,7 @@ static bool clone_node(Graph *copy, const Node *node) {
 Graph *graph_clone(const Graph *g) {
   Graph *copy = graph_new(g->arena.allocator, g->name);
   if (!copy) return NULL;
-  copy->origin = graph_keep((Graph *)g); // whose count alone changes
+  copy->origin = graph_keep((Graph *)g); // changes only g's reference count
   copy->source = g->source;
   copy->dims = ARENA_ARRAY(&copy->arena, Dim *, g->ndims);
   copy->ndims = copy->dims_capacity = g->ndims;
@@ -380,20 +381,20 @@ Graph *graph_clone(const Graph *g) {
   return NULL;
 }
 
-// A depth-first walk from each node in the written order, producers first.
+// A frame of graph_sort's depth-first walk, which starts at each node in the written order and visits producers first.
 typedef struct SortFrame {
   Node *node;
   uint32_t next_input;
 } SortFrame;
 
-static bool tell_cycle(const SortFrame *stack, size_t depth, const Node *again, Diagnostics *d) {
+static bool report_cycle(const SortFrame *stack, size_t depth, const Node *again, Diagnostics *d) {
   enum { MOST_NAMED = 8 };
   Text names;
   text_init(&names, d->arena.allocator);
   size_t from = depth;
   while (from && stack[from - 1].node != again) from--;
   from = from ? from - 1 : 0;
-  for (size_t i = depth; i > from && depth - i < MOST_NAMED; i--) { // users first: along the data's way, backwards
+  for (size_t i = depth; i > from && depth - i < MOST_NAMED; i--) { // from producers to users
     const Node *node = stack[i - 1].node;
     const char *made = "?";
     for (uint32_t k = 0; k < node->noutputs; k++)
@@ -440,7 +441,7 @@ bool graph_sort(Graph *g, Diagnostics *d) {
       Node *producer = v ? v->producer : NULL;
       if (!producer || state[producer->index] == DONE) continue;
       if (state[producer->index] == OPEN) {
-        ok = tell_cycle(stack, depth, producer, d);
+        ok = report_cycle(stack, depth, producer, d);
         break;
       }
       state[producer->index] = OPEN;

@@ -1,8 +1,9 @@
 // Graphs: values (tensors of a type and a shape) and the nodes that compute them.
 //
-// A graph owns one arena with everything that hangs off it. Functions that return NULL or false have run out of
-// memory; they leave the graph as it was. Operators are described in ir/operators/operator.h; what makes a graph valid
-// is checked by ir/graph/verify.h, and every stage after reading may rely on it.
+// A graph owns one arena, which holds all its values, nodes and names. A function that returns NULL or false, and has
+// no Diagnostics, has run out of memory; the graph is then unchanged. Operators are described in
+// ir/operators/operator.h. graph_verify (ir/graph/verify.h) checks that a graph is valid; every stage after reading
+// relies on that.
 #ifndef NGRAD_IR_GRAPH_GRAPH_H
 #define NGRAD_IR_GRAPH_GRAPH_H
 
@@ -10,7 +11,7 @@
 #include "ir/support/diagnostics.h"
 
 enum { MAX_RANK = 8, MAX_ORIGINS = 32, MAX_OPEN_DIMS = 8 };
-#define MAX_ELEMENTS ((int64_t)1 << 47) // a tensor has fewer
+#define MAX_ELEMENTS ((int64_t)1 << 47) // every tensor has fewer
 
 typedef struct Graph Graph;
 typedef struct Node Node;
@@ -18,17 +19,17 @@ typedef struct Value Value;
 typedef struct Operator Operator;   // ir/operators/operator.h
 typedef struct Signature Signature; // ir/operators/operator.h
 
-// How often each of a graph's open dims is a factor of a number, a byte for each; 0: it is a literal. What a number is
-// beside it depends on their values: it is a literal times that power product.
+// A product of powers of a graph's open dims: byte i is the exponent of dim i; 0: the number 1. A number that depends
+// on open dims is a literal factor times a monomial, as in 4 * N * N (ir/graph/open.h).
 typedef uint64_t Monomial;
 
-// A named extent. `value` is what run and bench use; -1: none was given.
+// A named extent. `value` is the number that run and bench use; -1: none was given.
 typedef struct Dim {
   const char *name;
   int64_t value;
   Position position;
-  bool is_fixed;     // to the value, by who uses the graph: ir/graph/open.h does not leave it open
-  Monomial monomial; // of an open one (ir/graph/open.h), whose value is then a hint; 0: it is not open
+  bool is_fixed;     // the caller fixed it to `value`: graph_with_open_dims does not leave it open
+  Monomial monomial; // not 0: the dim is open (ir/graph/open.h) and `value` is only a hint
 } Dim;
 
 // The length of an axis: known (dim NULL, value >= 0), named (dim set), or unknown (dim NULL, value -1).
@@ -41,9 +42,9 @@ typedef struct Extent {
 #define EXTENT(n) ((Extent){NULL, (n)})
 bool extent_is_unknown(Extent e);
 bool extent_is_literal(Extent e);       // a known number
-bool extent_equals(Extent a, Extent b); // the same number, or the same name; unknown equals nothing
-int64_t extent_value(Extent e);         // a literal's number or a dim's current value; -1 when there is none
-Monomial extent_monomial(Extent e);
+bool extent_equals(Extent a, Extent b); // the same number, or the same dim; unknown equals nothing
+int64_t extent_value(Extent e);         // a literal's number or a dim's value; -1 when it has none
+Monomial extent_monomial(Extent e);     // 0 unless the extent is an open dim
 
 typedef struct Shape {
   int rank; // -1: not known yet
@@ -54,23 +55,23 @@ bool shape_equals(const Shape *a, const Shape *b); // rank and every extent, by 
 bool shape_is_known(const Shape *s);               // rank and every extent have a number
 int64_t shape_nelems(const Shape *s); // product of extent_value(); -1 when one is missing or it exceeds MAX_ELEMENTS
 void shape_print(const Shape *s, Text *out); // [N, 768]; ? for an unknown rank, _ for an unknown extent
-Monomial shape_monomial(const Shape *s);     // of its number of elements
+Monomial shape_monomial(const Shape *s);     // of the number of elements
 const char *shape_string(const Shape *s, char *buffer, size_t nbytes); // the same, cut to fit; returns buffer
 
-// How a tensor's elements lie in memory: its axes from the slowest to the fastest, without gaps between elements.
-// All zeros: row-major, which has no other form.
+// The layout of a tensor in memory: its axes from the slowest to the fastest varying, without gaps between elements.
+// Row-major is always written as all zeros, so layouts can be compared byte by byte.
 typedef struct Order {
   uint8_t axis[MAX_RANK];
 } Order;
 
 bool order_is_row_major(const Order *o);
-bool order_is_valid(const Order *o, int rank);  // a permutation of the rank's axes, or row-major
+bool order_is_valid(const Order *o, int rank);  // a permutation of `rank` axes, or row-major
 int order_axis(const Order *o, int i);          // the i-th slowest axis
-Order order_of_axes(const int *axes, int rank); // of a permutation of the rank's axes
-// Elements from one index to the next along each axis; an extent of 0 counts as 1.
+Order order_of_axes(const int *axes, int rank); // `axes`: a permutation, slowest first
+// Fills stride[axis] with the number of elements between neighbours along the axis; an extent of 0 counts as 1.
 void order_strides(const Order *o, int rank, const int64_t *extent, int64_t *stride);
-void order_stride_monomial(const Order *o, int rank, const Monomial *extent,
-                           Monomial *stride); // and what they are made of
+// The monomials of these strides, from the monomials of the extents.
+void order_stride_monomial(const Order *o, int rank, const Monomial *extent, Monomial *stride);
 
 typedef struct Constant {
   void *data;       // elements of the value's type in row-major order; one element when is_splat
@@ -81,30 +82,30 @@ typedef struct Constant {
 typedef struct Use { // node->inputs[slot] is the value
   Node *node;
   uint32_t slot;
-  struct Use *next, **link; // link: what points at this one
+  struct Use *next, **link; // link: the pointer that points at this use
 } Use;
 
-// What random data for a value must keep to, so that the graph makes no NaN of it (ir/operators/range.h).
+// The range that random data for a value must lie in, so that the graph does not compute NaN (ir/operators/range.h).
 typedef enum ValueRange { RANGE_ANY, RANGE_POSITIVE, RANGE_PROBABILITY } ValueRange;
 
 struct Value {
   const char *name; // unique in its graph
   Type type;        // TYPE_NONE until inferred
   Shape shape;
-  Order order;    // wherever it is in memory; constants are row-major
+  Order order;    // its layout in memory; constants are row-major
   Node *producer; // NULL for inputs and constants
   uint32_t output_slot;
   Use *uses;
-  Constant *constant; // NULL unless the value is one
+  Constant *constant; // NULL: the value is not a constant
   Position position;
   uint32_t index;           // in graph->values
-  ValueRange range;         // as the graph that was read says; clones keep it
+  ValueRange range;         // found in the graph as it was read; clones copy it
   bool is_input, is_output; // of the graph
-  uint32_t first_output;    // is_output: the first of the graph's outputs that it is
+  uint32_t first_output;    // if is_output: its first index in graph->outputs, which may list it more than once
 };
 
 typedef struct AttributeValue {
-  bool is_set; // given, or defaulted: always true in a valid graph unless the attribute is optional without default
+  bool is_set; // given or set to its default; in a valid graph only an optional attribute may be unset
   union {
     bool boolean;
     int64_t s64; // also the index of a choice
@@ -122,28 +123,28 @@ typedef struct AttributeValue {
 
 struct Node {
   const Operator *op;
-  const Signature *signature; // the name it was written under; NULL: the canonical one
-  Value **inputs;             // ninputs of them, in the operator's order; NULL: an optional one that is absent
-  Value **outputs;            // noutputs of them, likewise
-  uint32_t ninputs, noutputs; // op->ninputs, op->noutputs, but for variadic operators
-  AttributeValue *attributes; // op->nattributes of them
+  const Signature *signature; // the name under which the file has it; NULL: the canonical name
+  Value **inputs;             // [ninputs], in the operator's order; NULL: an optional input that is absent
+  Value **outputs;            // [noutputs], likewise
+  uint32_t ninputs, noutputs; // op->ninputs (variadic operators: at least that), op->noutputs
+  AttributeValue *attributes; // [op->nattributes]
   Use *input_uses;            // parallel to inputs
-  const char *label;          // what messages call it beside its operator; NULL: nothing
+  const char *label;          // shown in messages behind the operator's name; NULL: none
   Position position;
-  Position *origins; // of a node that a pass made: what it stands for, in the file's order; at most MAX_ORIGINS
+  Position *origins; // places of the nodes in the file that a pass replaced by this one, in the file's order
   uint32_t norigins;
   uint32_t index; // in graph->nodes
 };
 
 struct Graph {
   Arena arena;
-  Graph *origin;             // which it was cloned from, and keeps: it refers to that one's constants; NULL: none
-  _Atomic uint32_t nkeepers; // that graph_free has yet to be called for, less one
+  Graph *origin;             // the graph it was cloned from, on which it holds a reference; NULL: none
+  _Atomic uint32_t nkeepers; // references besides the first
   const char *name;
   Source *source; // the file it was read from; NULL for one made by a program
   Dim **dims;
   size_t ndims, dims_capacity;
-  Value **values; // inputs, constants and results in the order of their making; may hold dead ones
+  Value **values; // inputs, constants and results in the order of their creation; some may be dead
   size_t nvalues, values_capacity;
   Node **nodes; // in topological order after graph_sort
   size_t nnodes, nodes_capacity;
@@ -151,48 +152,47 @@ struct Graph {
   size_t ninputs, inputs_capacity;
   Value **outputs;
   size_t noutputs, outputs_capacity;
-  size_t largest_suffix,
-      nsuffixes; // of the first nsuffixes values' names, the largest number at the end: for fresh ones
+  size_t largest_suffix, nsuffixes; // the largest number that ends the name of one of the first nsuffixes values
 };
 
 Graph *graph_new(const Allocator *allocator, const char *name);
-// One more graph_free is needed until it is gone. A kernel keeps the graph whose constants it reads.
+// Takes a reference, which graph_free releases. A kernel has one to the graph whose constants it reads. Returns g.
 Graph *graph_keep(Graph *g);
 void graph_free(Graph *g);
 
-// A graph that may be rewritten while g stays as it is. It refers to g's dims, source, lists in attributes and data of
-// constants, and keeps g for these. Values and nodes have g's indices.
+// A copy that may be rewritten without changing g. Its values and nodes have the same indices as g's. It shares g's
+// dims, source, attribute lists and constant data, and holds a reference to g for them.
 Graph *graph_clone(const Graph *g);
 
 Dim *graph_add_dim(Graph *g, const char *name, int64_t value);
 Dim *graph_find_dim(const Graph *g, const char *name);
 
-// Values. Names are copied; uniqueness is the caller's to keep (graph_fresh_name helps passes).
+// Values. Names are copied. The caller ensures that they are unique, for instance by graph_fresh_name.
 Value *graph_add_value(Graph *g, const char *name, Type type, const Shape *shape); // shape NULL: unknown rank
-// A constant, the same number everywhere; name NULL: none, as graph_fresh_name says that it is out of memory.
+// A constant with the same number everywhere. `name` may be the result of graph_fresh_name: NULL gives NULL.
 Value *graph_add_number(Graph *g, const char *name, Type type, const Shape *shape, double number);
 Value *graph_add_input(Graph *g, const char *name, Type type, const Shape *shape);
 bool graph_add_output(Graph *g, Value *v);
-const char *graph_fresh_name(Graph *g, const char *stem);
+const char *graph_fresh_name(Graph *g, const char *stem); // stem_NUMBER, which no value of g has
 
-// A node with all operands absent and attributes unset; attach them with the functions below.
+// A node whose operands are all absent and whose attributes are unset. The setters below keep use lists and producers
+// consistent.
 Node *graph_add_node(Graph *g, const Operator *op, const Signature *signature, uint32_t ninputs, uint32_t noutputs);
-void node_set_input(Node *node, uint32_t slot, Value *v); // v NULL: absent; keeps the use lists
+void node_set_input(Node *node, uint32_t slot, Value *v); // v NULL: absent
 void node_set_output(Node *node, uint32_t slot, Value *v);
-void value_replace_uses(Value *old, Value *replacement); // in nodes; graph outputs are the caller's
+void value_replace_uses(Value *old, Value *replacement); // as node inputs; does not change the graph's outputs
 size_t value_count_uses(const Value *v);
 
-// A node that a pass makes remembers the places of those it stands for, which are one's own or those one stands for.
+// Adds to node->origins the origins of `from`, or its own position when it has none; at most MAX_ORIGINS are recorded.
 bool node_add_origin(Graph *g, Node *node, const Node *from);
-void node_print_lines(const Node *node, Text *out); // "line 4", "lines 4, 7 to 9"; nothing when nothing is known
+void node_print_lines(const Node *node, Text *out); // "line 4", "lines 4, 7 to 9"; nothing when no line is known
 void node_print(const Node *node, Text *out);       // "LayerNorm (lines 4, 7 to 9)"
 
-// Orders nodes so that producers come first: those that a node lacks are moved up in front of it, in the order of its
-// inputs, and all else stays as written. False and a message that names the nodes when there is a cycle. Also gives
-// each node its index.
+// Sorts nodes topologically and sets their indices. The sort is stable: a producer that comes too late moves directly
+// in front of its first user, in the order of that user's inputs. False after reporting a cycle or out of memory.
 bool graph_sort(Graph *g, Diagnostics *d);
 
-// Fixes every named extent to its value; an error names the dims that have none. Inference must run again after it.
+// Replaces every named extent by its dim's value; reports dims that have no value. Inference must run again after it.
 bool graph_bind_dims(Graph *g, Diagnostics *d);
 
 #endif

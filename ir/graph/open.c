@@ -1,6 +1,7 @@
-// Inference in names says what most extents are. What it does not (an axis that several were joined into) is found
-// from what the extents become as one hint after the other is doubled; and that everything is what it is taken for is
-// tried on other values, where the operators' rules say for themselves what does not hold for all.
+// Shape inference on named extents finds most extents. The monomials of the others (an axis that a reshape joined from
+// several, say) are found by experiment: one hint after the other is doubled, and the factor by which an extent grows
+// gives the dim's exponent. At last the whole result is checked at other values of the dims, where an operator's rule
+// rejects what does not hold for every value.
 #include "ir/graph/open.h"
 
 #include "ir/operators/infer.h"
@@ -28,7 +29,8 @@ int64_t open_number(const Graph *g, int64_t number, Monomial monomial, const int
 
 // Binding
 
-// The extents of a clone of g, in what g's dims become; products of open ones are none of them.
+// Replaces the dims of g in the extents of its clone by `to` (parallel to g->dims). Dims that are products of open dims
+// are not in g->dims; they become numbers.
 static void replace_dims(Graph *clone, const Graph *g, const Extent *to) {
   int64_t values[MAX_OPEN_DIMS] = {0};
   for (size_t k = 0; k < g->ndims && k < MAX_OPEN_DIMS; k++) values[k] = to[k].value;
@@ -71,11 +73,11 @@ Graph *graph_with_dims(const Graph *g, const int64_t *values, Diagnostics *d) {
 
 typedef struct Opening {
   const Graph *given;
-  Graph *graph;       // with open dims
-  const Dim **opened; // of the given one's dims, those that the open ones stand for
-  int64_t *values;    // of the given one's dims, for a trial
-  Graph *at_hints;    // the given one bound there
-  Graph **doubled;    // by open dim: bound with that hint doubled
+  Graph *graph;       // the result, with open dims
+  const Dim **opened; // parallel to graph->dims: the dims of `given` that they were made from
+  int64_t *values;    // parallel to given->dims: the values of a trial
+  Graph *at_hints;    // `given` bound at the hints
+  Graph **doubled;    // parallel to graph->dims: `given` bound at the hints, but with this dim's doubled
   Diagnostics *diagnostics;
 } Opening;
 
@@ -100,7 +102,7 @@ static bool open_dims(Opening *o) {
     to[i] = EXTENT(given->value);
     if (given->is_fixed) continue;
     if (own->ndims == MAX_OPEN_DIMS)
-      return cannot_stay_open(o, given, given->position, "there are 8 others, which is the most");
+      return cannot_stay_open(o, given, given->position, "at most 8 dims can, and 8 others do");
     Dim *dim = ARENA_NEW(&own->arena, Dim);
     if (!dim) return error_out_of_memory(o->diagnostics);
     *dim = *given;
@@ -114,7 +116,8 @@ static bool open_dims(Opening *o) {
   return true;
 }
 
-// The given graph, bound at the hints but for one, which has this value; NULL after telling why that cannot be.
+// The given graph bound at the hints, except that `dim` (NULL: none) has this value. NULL after reporting why the graph
+// is not valid there.
 static Graph *bound_with(const Opening *o, const Dim *dim, int64_t value) {
   Diagnostics own;
   Text why;
@@ -136,15 +139,16 @@ static Graph *bound_with(const Opening *o, const Dim *dim, int64_t value) {
   return bound;
 }
 
-static Position place_of(const Value *v) {
+static Position value_position(const Value *v) {
   return v->producer ? v->producer->position : v->position;
 }
 
-static bool is_no_product(const Opening *o, const Dim *dim, const Value *v) {
-  return cannot_stay_open(o, dim, place_of(v), "an extent here is no multiple of monomial of it");
+static bool report_no_product(const Opening *o, const Dim *dim, const Value *v) {
+  return cannot_stay_open(o, dim, value_position(v), "an extent here is not a product of dims and a number");
 }
 
-// The extent with this number and powers: one dim for each product, among which are those of the file.
+// The extent with this value at the hints and this monomial. Equal products are one dim, as extent_equals compares
+// dims; a dim of the file or an earlier product is reused.
 static bool find_product(Opening *o, int64_t number, Monomial monomial, Extent *e) {
   Graph *g = o->graph;
   for (size_t i = 0; i < g->nvalues; i++)
@@ -168,7 +172,7 @@ static bool find_product(Opening *o, int64_t number, Monomial monomial, Extent *
   return true;
 }
 
-// An axis that has no name: what its extent is a product of, from what it becomes.
+// Finds the monomial of an extent that inference left unknown, from its values in the trials.
 static bool find_extent(Opening *o, Value *v, int axis) {
   const Graph *g = o->graph;
   int64_t number = o->at_hints->values[v->index]->shape.extent[axis].value;
@@ -176,13 +180,13 @@ static bool find_extent(Opening *o, Value *v, int axis) {
   for (size_t i = 0; i < g->ndims && number > 0; i++) {
     int64_t becomes = o->doubled[i]->values[v->index]->shape.extent[axis].value;
     for (; becomes > number && becomes % 2 == 0; becomes /= 2) monomial += g->dims[i]->monomial;
-    if (becomes != number || number % powers_value(g, monomial, NULL)) return is_no_product(o, g->dims[i], v);
+    if (becomes != number || number % powers_value(g, monomial, NULL)) return report_no_product(o, g->dims[i], v);
   }
   v->shape.extent[axis] = EXTENT(number);
   return !monomial || find_product(o, number, monomial, &v->shape.extent[axis]);
 }
 
-static bool every_extent_follows(const Opening *o, const Graph *bound) {
+static bool check_all_known(const Opening *o, const Graph *bound) {
   char shape[256];
   for (size_t i = 0; i < bound->nvalues; i++) {
     const Value *v = bound->values[i];
@@ -198,7 +202,7 @@ static bool find_extents(Opening *o) {
   o->doubled = ARENA_ARRAY(&g->arena, Graph *, g->ndims + 1);
   if (!o->doubled) return error_out_of_memory(o->diagnostics);
   o->at_hints = bound_with(o, NULL, 0);
-  bool ok = o->at_hints && every_extent_follows(o, o->at_hints);
+  bool ok = o->at_hints && check_all_known(o, o->at_hints);
   for (size_t i = 0; ok && i < g->ndims; i++) {
     o->doubled[i] = bound_with(o, g->dims[i], 2 * g->dims[i]->value);
     ok = o->doubled[i] != NULL;
@@ -215,8 +219,8 @@ static bool find_extents(Opening *o) {
   return ok;
 }
 
-// Whether the graph, bound there, has the shapes that the open one says.
-static bool is_as_bound(const Opening *o, size_t dim, int64_t value) {
+// Checks the open graph's shapes against the given graph bound at this value of one dim.
+static bool check_at(const Opening *o, size_t dim, int64_t value) {
   const Graph *g = o->graph;
   Graph *bound = bound_with(o, g->dims[dim], value);
   int64_t values[MAX_OPEN_DIMS];
@@ -226,11 +230,12 @@ static bool is_as_bound(const Opening *o, size_t dim, int64_t value) {
     const Value *v = g->values[i];
     for (int axis = 0; ok && axis < v->shape.rank; axis++) {
       Extent e = v->shape.extent[axis];
-      int64_t says = open_number(g, extent_value(e), extent_monomial(e), values);
-      ok = bound->values[i]->shape.extent[axis].value == says || is_no_product(o, g->dims[dim], v);
+      int64_t expected = open_number(g, extent_value(e), extent_monomial(e), values);
+      ok = bound->values[i]->shape.extent[axis].value == expected || report_no_product(o, g->dims[dim], v);
     }
     bool is_listed = v->constant && !v->constant->is_splat && monomial_exponent(shape_monomial(&v->shape), dim);
-    if (ok && is_listed) ok = cannot_stay_open(o, g->dims[dim], v->position, "a constant has a list of it");
+    if (ok && is_listed)
+      ok = cannot_stay_open(o, g->dims[dim], v->position, "it is an extent of a constant whose elements are listed");
   }
   graph_free(bound);
   return ok;
@@ -243,7 +248,7 @@ Graph *graph_with_open_dims(const Graph *g, Diagnostics *d) {
     return NULL;
   }
   bool ok = open_dims(&o) && graph_infer(o.graph, d) && check_nelems(o.graph, d) && find_extents(&o);
-  for (size_t i = 0; ok && i < o.graph->ndims; i++) ok = is_as_bound(&o, i, o.graph->dims[i]->value + 1);
+  for (size_t i = 0; ok && i < o.graph->ndims; i++) ok = check_at(&o, i, o.graph->dims[i]->value + 1);
   for (size_t i = 0; o.doubled && i < o.graph->ndims; i++) graph_free(o.doubled[i]);
   graph_free(o.at_hints);
   if (ok) return o.graph;

@@ -1,3 +1,4 @@
+// The initial partition; passes/lower/fuse.c joins its regions.
 #include "ir/graph/partition.h"
 
 Partition *partition_into_nodes(Graph *g) {

@@ -1,4 +1,4 @@
-// Sizes and memory of tensors.
+// Addressing and allocation of tensors.
 #include "ir/graph/tensor.h"
 
 #include <stdint.h>
@@ -43,7 +43,7 @@ Tensor tensor_like(const Value *v) {
   return t;
 }
 
-// The allocator's block starts in front of the data; the pointer to it is kept just below the data.
+// The allocator's block starts in front of the aligned data; the bytes just before the data hold its address.
 bool tensor_alloc(Tensor *t, const Allocator *allocator) {
   size_t nbytes = tensor_nbytes(t);
   char *block = allocator_alloc(allocator, nbytes + DATA_ALIGNMENT + sizeof(void *));

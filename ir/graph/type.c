@@ -1,4 +1,5 @@
-// The table of element types; 16-bit floats by integer arithmetic on the bits of a double, so each rounds once.
+// The table of element types, and conversions. Narrow floats are made directly from a double, so that each conversion
+// rounds only once.
 #include "ir/graph/type.h"
 
 #include <float.h>
@@ -81,7 +82,7 @@ static float f32_of_bits(uint32_t bits) {
   return value;
 }
 
-// `value` rounded to nearest even in a format of `exponent_bits` and `mantissa_bits`, as that format's bits.
+// Rounds to nearest even in an IEEE format of so many exponent and mantissa bits; returns the format's bits.
 static uint16_t narrow(double value, int exponent_bits, int mantissa_bits) {
   const int bias = (1 << (exponent_bits - 1)) - 1;
   uint64_t bits = bits_of(value);
@@ -98,10 +99,10 @@ static uint16_t narrow(double value, int exponent_bits, int mantissa_bits) {
   int lowest = 2 - bias - mantissa_bits - 1;       // exponent of the last place of a subnormal
   int last = exponent - 1 - mantissa_bits;         // exponent of value's last place, if normal
   if (last < lowest) last = lowest;
-  double units = nearbyint(ldexp(fraction, exponent - last)); // exact scaling, then the one rounding
+  double units = nearbyint(ldexp(fraction, exponent - last)); // the scaling is exact: this is the only rounding
   if (units == 0) return (uint16_t)sign;
   uint32_t mantissa = (uint32_t)units;
-  // A subnormal's mantissa is its bits; a carry out of the mantissa steps the exponent by itself.
+  // The sum is right for subnormals, too, and a carry out of the mantissa increments the exponent.
   uint32_t field = mantissa + ((uint32_t)(last - lowest) << mantissa_bits);
   return (uint16_t)(sign | (field < infinity ? field : infinity));
 }
@@ -128,7 +129,7 @@ uint16_t bf16_from_f64(double value) {
   return narrow(value, 8, 7);
 }
 
-// Without infinities: what would be one, or the next number above, is NaN.
+// e4m3 has no infinities: a number that rounds above the greatest, 448, is NaN (464 is halfway to the next).
 static uint8_t e4m3_from_f64(double value) {
   enum { NOT_A_NUMBER = 0x7F };
   double half = f16_to_f32(f16_from_f64(value));
@@ -149,7 +150,7 @@ static uint8_t e5m2_from_f64(double value) {
   return (uint8_t)narrow(f16_to_f32(f16_from_f64(value)), 5, 2);
 }
 
-// The half of a byte that element i is.
+// Element i of a packed type, as the bits of its half byte.
 static int load_half(const void *data, size_t i) {
   return ((const uint8_t *)data)[i / 2] >> i % 2 * 4 & 0xF;
 }

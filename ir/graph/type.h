@@ -1,4 +1,4 @@
-// Element types of tensors, and what converts between them and f64.
+// Element types of tensors, and conversions between them and f64.
 #ifndef NGRAD_IR_GRAPH_TYPE_H
 #define NGRAD_IR_GRAPH_TYPE_H
 
@@ -17,9 +17,9 @@ typedef enum Type {
   TYPE_S8,
   TYPE_U8,
   TYPE_BOOLEAN, // one byte, 0 or 1
-  TYPE_F8_E4M3, // no infinities: above 464 is NaN. Both 8-bit floats are rounded to f16 first, as oneDNN does it
+  TYPE_F8_E4M3, // has no infinities: above 464 it is NaN. Conversions to 8-bit floats round to f16 first, as oneDNN's
   TYPE_F8_E5M2, // the upper half of an f16
-  TYPE_S4,      // two elements a byte, the first in the low half
+  TYPE_S4,      // two elements in a byte, the first in the low half; so is U4
   TYPE_U4,
   TYPE_COUNT
 } Type;
@@ -39,12 +39,12 @@ enum {
 
 const char *type_name(Type type);      // "f32"; "?" for TYPE_NONE
 Type type_from_name(const char *name); // TYPE_NONE when there is no such type
-size_t type_nbytes(Type type);         // of one element; a byte where several share one
-bool type_is_packed(Type type);        // that two elements share a byte
+size_t type_nbytes(Type type);         // of one element; 1 for 4-bit types
+bool type_is_packed(Type type);        // two elements share a byte
 size_t type_array_nbytes(Type type, size_t nelems);
-bool type_is_float(Type type);        // that one computes with: 8 bits are storage
-bool type_widens(Type from, Type to); // to another float type, which has every number of `from`
-// "f32, f16 or bf16", into buffer; returns buffer.
+bool type_is_float(Type type);        // a float type to compute in; 8-bit floats are storage only, and are not
+bool type_widens(Type from, Type to); // different float types, and `to` represents every number of `from` exactly
+// "f32, f16 or bf16", written to buffer; returns buffer.
 char *type_set_names(TypeSet set, char *buffer, size_t nbytes);
 
 float f16_to_f32(uint16_t bits);
@@ -52,16 +52,16 @@ uint16_t f16_from_f64(double value); // one rounding, to nearest even; NaN stays
 float bf16_to_f32(uint16_t bits);
 uint16_t bf16_from_f64(double value);
 
-// Element i of an array of `type`. Stores round once, to nearest even; integers saturate, NaN becomes 0 in them. The
-// other element of a byte stays.
+// Element i of an array of `type`. A store rounds once, to nearest even; integers saturate, and NaN is stored as 0 in
+// them. Storing one element of a packed type leaves the other element of its byte unchanged.
 double type_load(Type type, const void *data, size_t i);
 void type_store(Type type, void *data, size_t i, double value);
-// The same as the 8 bytes that the interpreter has for an element: a double, but that an s64 stays itself, for a double
-// does not hold all of them.
+// The same for the interpreter's 8-byte elements: a double; for TYPE_S64 the bits of an int64_t, as a double cannot
+// represent every s64.
 void type_load_wide(Type type, const void *data, size_t i, double *wide);
 void type_store_wide(Type type, void *data, size_t i, const double *wide);
-double type_tolerance(Type type);           // how far apart two ways to compute may be, relatively; 0: not at all
+double type_tolerance(Type type);           // allowed relative difference of two computations of a result; 0: none
 double type_greatest(Type type);            // the greatest finite number of a float type
-double type_round(Type type, double value); // the value that a store and a load would give
+double type_round(Type type, double value); // the value after a store and a load
 
 #endif

@@ -1,4 +1,4 @@
-// The verifier.
+// The verifier: first the structure, by functions that trust no pointer before it is checked, then inference.
 #include "ir/graph/verify.h"
 
 #include "ir/operators/infer.h"
@@ -9,6 +9,12 @@
 static bool node_error(const Node *node, Diagnostics *d, const char *what, const char *which) {
   char title[NODE_TITLE_BYTES];
   return error_at(d, node->position, "%s: %s %s", node_title(node, title), what, which);
+}
+
+static bool type_error(const Node *node, Diagnostics *d, const Value *v, const char *property) {
+  char title[NODE_TITLE_BYTES];
+  return error_at(d, node->position, "%s: the %s of %s does not follow from the inputs, expected it to be declared",
+                  node_title(node, title), property, v->name);
 }
 
 static bool has_value(const Graph *g, const Value *v) {
@@ -45,8 +51,8 @@ static bool verify_output(const Graph *g, const Node *node, uint32_t slot, Diagn
   if (!v) return row->is_optional || node_error(node, d, "missing output", row->name);
   if (!has_value(g, v)) return node_error(node, d, "not of this graph:", v->name);
   if (v->producer != node || v->output_slot != slot) return node_error(node, d, "does not own", v->name);
-  if (v->type == TYPE_NONE) return node_error(node, d, "nothing tells the type of", v->name);
-  return v->shape.rank >= 0 || node_error(node, d, "nothing tells the rank of", v->name);
+  if (v->type == TYPE_NONE) return type_error(node, d, v, "type");
+  return v->shape.rank >= 0 || type_error(node, d, v, "rank");
 }
 
 static bool verify_attributes(const Node *node, Diagnostics *d) {
@@ -76,8 +82,8 @@ static bool verify_node(const Graph *g, uint32_t index, Diagnostics *d) {
   return ok & verify_attributes(node, d);
 }
 
-// Every use in a list is the one that its node keeps for that input. Then the lists are complete if they hold as many
-// uses as the nodes have inputs: `nuses` counts down from that.
+// Checks that every use in v's list is the one that its node has for that input. The lists are then complete if
+// together they hold as many uses as the nodes have inputs: *nuses counts down from that number.
 static bool verify_uses(const Graph *g, const Value *v, size_t *nuses, Diagnostics *d) {
   for (const Use *use = v->uses; use; use = use->next) {
     const Node *node = use->node;
@@ -97,7 +103,7 @@ static bool verify_all_uses(const Graph *g, Diagnostics *d) {
   return nuses == 0 || error_at(d, (Position){0}, "%s: uses that no value lists", g->name);
 }
 
-// A value has one origin: a node, the graph's inputs, or its constant. Dead ones have none.
+// A value is produced by a node, a graph input or a constant, and only one of them; a dead value is none of them.
 static bool verify_origin(const Graph *g, const Value *v, Diagnostics *d) {
   const Node *node = v->producer;
   bool is_made = node && has_node(g, node) && v->output_slot < node->noutputs && node->outputs[v->output_slot] == v;
@@ -105,19 +111,20 @@ static bool verify_origin(const Graph *g, const Value *v, Diagnostics *d) {
   if ((node != NULL) + v->is_input + (v->constant != NULL) > 1)
     return error_at(d, v->position, "%s: expected one origin: a node, the inputs or a constant", v->name);
   if ((v->is_input || v->constant) && v->type == TYPE_NONE)
-    return error_at(d, v->position, "nothing tells the type of %s", v->name);
+    return error_at(d, v->position, "%s: expected a type", v->name);
   return true;
 }
 
 static bool verify_shape(const Value *v, Diagnostics *d) {
   bool ok = v->shape.rank <= MAX_RANK;
   for (int i = 0; ok && i < v->shape.rank; i++) ok = v->shape.extent[i].dim || v->shape.extent[i].value >= -1;
-  if (!ok) return error_at(d, v->position, "%s: not a shape", v->name);
+  if (!ok) return error_at(d, v->position, "%s: expected at most %d axes and no negative extent", v->name, MAX_RANK);
   ok = order_is_valid(&v->order, v->shape.rank) && (!v->constant || order_is_row_major(&v->order));
-  return ok || error_at(d, v->position, "%s: not an order of its axes", v->name);
+  return ok ||
+         error_at(d, v->position, "%s: expected a layout with each axis once, or row-major for a constant", v->name);
 }
 
-// One number may fill any shape whose extents have at least a name; elements one by one need numbers.
+// A splat constant may have named extents; a constant with a list of elements needs numbers.
 static bool verify_constant(const Value *v, Diagnostics *d) {
   char text[160];
   bool ok = v->shape.rank >= 0;
@@ -154,13 +161,13 @@ static bool verify_names(const Graph *g, Diagnostics *d) {
   return ok;
 }
 
-// The graph's inputs and outputs are those values that say so; an output may be listed more than once.
+// The lists of inputs and outputs agree with the values' flags; an output may be listed more than once.
 static bool verify_ends(const Graph *g, bool *is_listed, Diagnostics *d) {
   size_t nunlisted = 0;
   for (size_t i = 0; i < g->ninputs; i++) {
     const Value *v = g->inputs[i];
     if (!has_value(g, v) || !v->is_input || is_listed[v->index])
-      return error_at(d, v->position, "%s: not an input of the graph, or twice", v->name);
+      return error_at(d, v->position, "%s: listed as an input of the graph, but not an input or listed twice", v->name);
     is_listed[v->index] = true;
   }
   for (size_t i = 0; i < g->nvalues; i++) {
@@ -177,7 +184,7 @@ static bool verify_ends(const Graph *g, bool *is_listed, Diagnostics *d) {
   return nunlisted == 0 || error_at(d, (Position){0}, "%s: inputs or outputs that are not listed", g->name);
 }
 
-// What must hold before anything may follow the graph's pointers.
+// The checks that must pass before inference may follow the graph's pointers.
 static bool verify_structure(Graph *g, Diagnostics *d) {
   bool ok = true;
   for (uint32_t i = 0; i < g->nvalues; i++) ok &= verify_value(g, i, d);

@@ -113,7 +113,7 @@ static const struct {
 } closed[] = {
     {FILE_BEGIN "dims: {N: 8}\ninputs: [{name: a, type: f32, shape: [N, 4]}, {name: b, type: f32, shape: [3, 4]}]\n"
                 "nodes: [{op: Concat, inputs: [a, b], outputs: [y], attributes: {axis: 0}}]\noutputs: [y]\n",
-     "N cannot stay open: an extent here is no multiple of monomial of it; --dim N=8 bakes it in"},
+     "N cannot stay open: an extent here is not a product of dims and a number; --dim N=8 bakes it in"},
     {FILE_BEGIN "dims: {C: 8}\ninputs: [{name: a, type: f32, shape: [2, C, 4]}]\n"
                 "nodes: [{op: GroupNorm, inputs: [a], outputs: [y],\n"
                 "attributes: {groups: 4, use_affine: false, keep_stats: false, data_format: NCX}}]\noutputs: [y]\n",
@@ -128,7 +128,7 @@ static const struct {
     {FILE_BEGIN
      "dims: {A: 2, B: 2, C: 2, D: 2, E: 2, F: 2, G: 2, H: 2, I: 2}\n"
      "inputs: [{name: a, type: f32, shape: [A]}]\nnodes: [{op: Abs, inputs: [a], outputs: [y]}]\noutputs: [y]\n",
-     "I cannot stay open: there are 8 others, which is the most; --dim I=2 bakes it in"},
+     "I cannot stay open: at most 8 dims can, and 8 others do; --dim I=2 bakes it in"},
     {FILE_BEGIN "dims: {N: ~}\ninputs: [{name: a, type: f32, shape: [N, _]}]\n"
                 "nodes: [{op: Abs, inputs: [a], outputs: [y]}]\noutputs: [y]\n",
      "a [64, _]: expected every extent to follow from the inputs and dims"},
