@@ -41,7 +41,8 @@ bool infer_type_cast(Inference *inf, Node *node) {
   return infer_elementwise_unary(inf, node);
 }
 
-// Types that a result must be declared to have: two 16-bit floats give f32, f32 and one of them, or bf16, give that.
+// Result types other than the default one, which the graph may declare: f32 for two 16-bit floats, a 16-bit float for
+// f32 with that type, bf16 for two f32.
 static bool is_declared_combination(Type a, Type b, Type dst) {
   static const struct {
     Type a, b, dst;
@@ -54,7 +55,7 @@ static bool is_declared_combination(Type a, Type b, Type dst) {
   return false;
 }
 
-// Both types alike, or f32 with a 16-bit float, which gives f32; or as the result's declared type says.
+// Equal types give the same type, f32 with a 16-bit float gives f32, unless another result type is declared.
 static bool infer_binary_type(Inference *inf, Node *node) {
   const Value *a = node->inputs[0], *b = node->inputs[1];
   if (a->type == TYPE_NONE || b->type == TYPE_NONE) return true;
@@ -83,7 +84,7 @@ bool infer_select(Inference *inf, Node *node) {
   return infer_broadcast(inf, node, 1) && infer_broadcast_to(inf, node->inputs[0], node->outputs[0]);
 }
 
-// One vector of the data's channels.
+// The bias is a vector with one element for each channel of the data.
 static bool infer_bias(Inference *inf, Node *node, Value *data, Value *bias) {
   if (!infer_rank(inf, bias, 1)) return false;
   if (data->shape.rank < 0) return true;
@@ -100,7 +101,7 @@ bool infer_bias_add_backward(Inference *inf, Node *node) {
   return infer_bias(inf, node, node->inputs[0], node->outputs[0]);
 }
 
-// A vector of channels has one for each, but that a gradient also knows one for all.
+// A vector of slopes has one for each channel. The gradient also takes a vector of one slope for all channels.
 static bool infer_slope(Inference *inf, Node *node, bool may_be_one) {
   Value *src = node->inputs[0], *slope = node->inputs[1];
   if (slope->shape.rank < 0) return true;
@@ -128,7 +129,7 @@ bool check_clamp(Node *node, Diagnostics *d) {
                                 node_title(node, title), max, min);
 }
 
-// With a negative alpha, dst does not tell on which side of zero src was.
+// With a negative alpha dst is positive on both sides of zero, so the gradient cannot be computed from dst.
 bool check_elu_backward(Node *node, Diagnostics *d) {
   char title[NODE_TITLE_BYTES];
   double alpha = node_f32(node, "alpha");

@@ -1,4 +1,4 @@
-// What every layer asks of an elementwise node.
+// Properties of elementwise nodes that inference, lowering, gradient and interpreter share.
 #ifndef NGRAD_IR_OPERATORS_ELEMENTWISE_H
 #define NGRAD_IR_OPERATORS_ELEMENTWISE_H
 
@@ -8,12 +8,12 @@
 enum { BROADCAST_NUMPY, BROADCAST_NONE };
 enum { GELU_ERF, GELU_TANH };
 
-// An attribute as a number that the operator computes with: an f32, unless its data is f64. Then a bound is the same
-// number in every layer, and what was clamped to it is on it.
+// An attribute as a number to compute with: rounded to f32 unless the data is f64. So each stage compares with the same
+// bound: an element that was clamped to a bound equals it.
 double node_coefficient(const Node *node, const char *name);
 
-// The axis of input 0 that this operand of the node, which has that row, lies on when it is a vector of channels; -1:
-// it is none, and its axes are aligned at the right, as numpy does it. Both ranks must be known.
+// The channel axis of input 0 if `operand`, described by `row`, is a vector with one element for each channel; -1: it
+// is not, and its axes are aligned with input 0's at the right, as by numpy. Both ranks must be known.
 int operand_channel_axis(const Node *node, const Operand *row, const Value *operand);
 
 // Mask of the axes of input 0 along which the operand varies. Both shapes must be known.

@@ -1,4 +1,4 @@
-// The worklist, and the refinements that the operators' infer functions are made of.
+// The worklist, and the functions of which the operators' infer functions consist.
 #include "ir/operators/infer.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@ static void enqueue(Inference *inf, Node *node) {
   inf->queue[(inf->first + inf->count++) % inf->graph->nnodes] = node;
 }
 
-// Called before v changes: all nodes that it concerns are looked at again. False: nothing may change any more.
+// Called before v changes: queues its producer and users. False when values may not change.
 static bool begin_change(Inference *inf, const Value *v) {
   if (inf->is_frozen) return infer_error(inf, "%s is not fully inferred", v->name);
   if (v->producer) enqueue(inf, v->producer);
@@ -29,7 +29,7 @@ static bool infer_run(Graph *g, Diagnostics *d, bool is_frozen) {
   Inference inf = {.graph = g, .diagnostics = d, .is_frozen = is_frozen};
   inf.queue = ARENA_ARRAY(&scratch, Node *, g->nnodes + 1);
   inf.is_queued = ARENA_ARRAY(&scratch, bool, g->nnodes + 1);
-  bool *is_wrong = ARENA_ARRAY(&scratch, bool, g->nnodes + 1); // told once; not looked at again
+  bool *is_wrong = ARENA_ARRAY(&scratch, bool, g->nnodes + 1); // reported once, then skipped
   bool ok = inf.queue && inf.is_queued && is_wrong;
   if (!ok) error_out_of_memory(d);
   for (size_t i = 0; ok && i < g->nnodes; i++) enqueue(&inf, g->nodes[i]);
@@ -166,7 +166,7 @@ bool infer_same_shape(Inference *inf, Value *a, Value *b) {
 bool infer_axis(Inference *inf, const char *attribute, int64_t given, int rank, int64_t *axis) {
   *axis = given < 0 ? given + rank : given;
   if (given >= -rank && given < rank) return true;
-  if (!rank) return infer_error(inf, "%s: expected none for rank 0, found %lld", attribute, (long long)given);
+  if (!rank) return infer_error(inf, "%s: expected no axis for rank 0, found %lld", attribute, (long long)given);
   return infer_error(inf, "%s: expected -%d to %d for rank %d, found %lld", attribute, rank, rank - 1, rank,
                      (long long)given);
 }
@@ -186,7 +186,7 @@ static bool check_type(Inference *inf, const Value *v, TypeSet allowed) {
                      type_name(v->type));
 }
 
-// The i-th operand, inputs then outputs.
+// The i-th operand and its row; inputs come first, then outputs.
 static Value *operand_at(const Node *node, uint32_t i, const Operand **row) {
   const Operator *op = node->op;
   bool is_input = i < node->ninputs;
@@ -196,7 +196,7 @@ static Value *operand_at(const Node *node, uint32_t i, const Operand **row) {
   return is_input ? node->inputs[k] : node->outputs[k];
 }
 
-// TYPE_NONE: there are several.
+// The type if the set has just one; else TYPE_NONE.
 static Type only_type(TypeSet allowed) {
   Type type = TYPE_F64;
   while (type < TYPE_COUNT && allowed != TYPE_BIT(type)) type++;
@@ -238,7 +238,7 @@ bool infer_elementwise_unary(Inference *inf, Node *node) {
   return infer_same_shape(inf, node->inputs[0], node->outputs[0]);
 }
 
-// Axis `axis` of a result of `rank` axes, in v; negative where v has no such axis, which is as if it were 1.
+// v's axis that is aligned with this axis of a result of `rank` axes; negative: v has none, as if its extent were 1.
 static int aligned_axis(const Value *v, int rank, int axis) {
   return axis - (rank - v->shape.rank);
 }
@@ -252,7 +252,7 @@ static bool broadcast_error(Inference *inf, const Value *a, const Value *b, int 
                      extent_string(eb, extent_b, sizeof extent_b), rank - axis);
 }
 
-// The result is as wide as the operands that are not 1, which must agree.
+// The result's extent is that of the operands whose extent is not 1; these must agree.
 static bool infer_broadcast_axis(Inference *inf, Node *node, uint32_t first, int rank, int axis) {
   Value *out = node->outputs[0], *wide = NULL, *narrow = NULL, *unknown = NULL;
   bool has_several_unknown = false;
@@ -273,8 +273,8 @@ static bool infer_broadcast_axis(Inference *inf, Node *node, uint32_t first, int
     }
   }
   if (!wide && has_several_unknown) return true;
-  Value *only = wide ? wide : unknown ? unknown : narrow; // the one that says what the result is
-  assert(only);                                           // the tallest operand has every axis
+  Value *only = wide ? wide : unknown ? unknown : narrow; // determines the result's extent
+  assert(only);                                           // the operand of the greatest rank has every axis
   return infer_same_extent(inf, out, axis, only, aligned_axis(only, rank, axis));
 }
 
@@ -288,7 +288,7 @@ bool infer_broadcast(Inference *inf, Node *node, uint32_t first) {
     else if (unknown && unknown != v) return true;
     else unknown = v;
   }
-  // The only operand of unknown rank is what makes the result taller than the others.
+  // If the result has more axes than all known operands, the only operand of unknown rank must have them.
   if (unknown && (!tallest || out->shape.rank > tallest->shape.rank)) return infer_rank(inf, unknown, out->shape.rank);
   if (unknown || !tallest) return true;
   if (!infer_rank_beside(inf, out, tallest->shape.rank, tallest)) return false;

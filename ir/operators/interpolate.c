@@ -14,7 +14,8 @@ int spatial_axis(const Node *node) {
   return node_s64(node, "data_format") == NXC ? 1 : 2;
 }
 
-// What Interpolate reads, and what it makes: its gradient has the gradients of both.
+// The value with Interpolate's input extents, and the one with its output extents; for the gradient, diff_src and
+// diff_dst.
 static const Value *read_side(const Node *node) {
   return node->op->traits & TRAIT_ADJOINT ? node->outputs[0] : node->inputs[0];
 }
@@ -43,14 +44,14 @@ Resampling node_resampling(const Node *node, int spatial) {
   return r;
 }
 
-// A bound on the integers that computing places takes, along one axis.
+// An upper bound of the integers that occur in computing source coordinates along one axis.
 static int64_t resampling_greatest(const Resampling *r) {
   int64_t input = r->input + 1, output = r->output + 1;
   return input >= GREATEST_EXACT / 8 / output ? GREATEST_EXACT : 8 * input * output;
 }
 
 int64_t node_greatest_place(const Node *node) {
-  const Value *v = node->op->traits & TRAIT_ADJOINT ? written_side(node) : read_side(node); // which is loaded
+  const Value *v = node->op->traits & TRAIT_ADJOINT ? written_side(node) : read_side(node); // the one that is loaded
   int64_t extent[MAX_RANK] = {0}, stride[MAX_RANK] = {0}, offset = 0, greatest = 0;
   for (int i = 0; i < v->shape.rank; i++) extent[i] = extent_value(v->shape.extent[i]);
   order_strides(&v->order, v->shape.rank, extent, stride);
@@ -64,10 +65,10 @@ int64_t node_greatest_place(const Node *node) {
   return greatest > offset ? greatest : offset;
 }
 
-// The most outputs that one input has a share in; they follow each other.
+// The greatest number of outputs to which one input contributes; these outputs are consecutive.
 static int64_t resampling_taps(const Resampling *r) {
   if (r->input == r->output) return 1;
-  if (r->factor <= 0) return r->output; // all of them have one source
+  if (r->factor <= 0) return r->output; // all outputs have the same source
   int64_t reach = r->is_nearest ? r->divisor : 2 * r->divisor, taps = (reach + r->factor - 1) / r->factor;
   return taps < r->output ? taps : r->output;
 }
@@ -96,7 +97,7 @@ static bool infer_ranks(Inference *inf, Value *const *values, int count) {
   return true;
 }
 
-// Both sides agree in all axes that are not spatial.
+// Input and output have the same extents on all axes that are not spatial.
 static bool infer_sides(Inference *inf, const Node *node, Value *in, Value *out) {
   int rank = in->shape.rank, first = spatial_axis(node);
   for (int axis = 0; axis < rank; axis++)
@@ -105,7 +106,8 @@ static bool infer_sides(Inference *inf, const Node *node, Value *in, Value *out)
     int64_t input = extent_value(in->shape.extent[axis]), output = extent_value(out->shape.extent[axis]);
     if (input < 0 || output < 0) continue;
     if (input == 0 && output > 0)
-      return infer_error(inf, "%s: expected elements on axis %d to make %s of", in->name, axis, out->name);
+      return infer_error(inf, "%s: expected at least 1 element on axis %d, as %s is not empty", in->name, axis,
+                         out->name);
     if (resampling_greatest(&(Resampling){.input = input, .output = output}) >= GREATEST_EXACT)
       return infer_error(inf, "axis %d of %s and %s: expected extents whose product is below 2^50", axis, in->name,
                          out->name);
@@ -121,18 +123,18 @@ static bool is_extent(int64_t number) {
   return number >= 0 && number < MAX_ELEMENTS;
 }
 
-// The output's extent on a spatial axis: by `scales`, that of the input times an f32, cut off.
+// The output's extent on a spatial axis: from `sizes`, or the input's extent times `scales`, in f32 and rounded down.
 static bool infer_resized(Inference *inf, const Node *node, int spatial) {
   const AttributeValue *sizes = node_attribute(node, "sizes"), *scales = node_attribute(node, "scales");
   int axis = spatial_axis(node) + spatial;
   Extent in = node->inputs[0]->shape.extent[axis];
-  if (sizes->list.count && !is_extent(sizes->list.items[spatial])) return true; // which check tells
+  if (sizes->list.count && !is_extent(sizes->list.items[spatial])) return true; // check_interpolate reports it
   if (sizes->list.count)
     return infer_extent_beside(inf, node->outputs[0], axis, EXTENT(sizes->list.items[spatial]), node->inputs[0]);
   if (!extent_is_literal(in)) return true;
   float extent = (float)in.value * (float)scales->numbers.items[spatial];
   if (!(extent >= 0 && extent < (float)MAX_ELEMENTS))
-    return infer_error(inf, "scales: expected numbers that give extents, found %g on axis %d",
+    return infer_error(inf, "scales: expected numbers that give extents from 0 to below 2^47, found %g on axis %d",
                        scales->numbers.items[spatial], axis);
   return infer_extent_beside(inf, node->outputs[0], axis, EXTENT((int64_t)extent), node->inputs[0]);
 }
@@ -146,9 +148,9 @@ bool infer_interpolate(Inference *inf, Node *node) {
     return false;
   if (!infer_ranks(inf, both, 2)) return false;
   int rank = both[0]->shape.rank;
-  if (rank < 0) return infer_error(inf, "sizes: expected at most %d", MOST_RANK - 2);
+  if (rank < 0) return infer_error(inf, "sizes: expected at most %d numbers", MOST_RANK - 2);
   if (count != (size_t)rank - 2)
-    return infer_error(inf, "%s: expected one for each spatial axis, %d, found %zu",
+    return infer_error(inf, "%s: expected a number for each spatial axis, %d, found %zu",
                        sizes->list.count ? "sizes" : "scales", rank - 2, count);
   if (!infer_sizes_operand(inf, node->inputs[1], rank)) return false;
   for (int i = 0; i < rank - 2; i++)
@@ -169,8 +171,8 @@ bool check_interpolate(Node *node, Diagnostics *d) {
   char title[NODE_TITLE_BYTES];
   for (size_t i = 0; i < sizes->list.count; i++)
     if (!is_extent(sizes->list.items[i]))
-      return error_at(d, node->position, "sizes of %s: expected extents, found %lld", node_title(node, title),
-                      (long long)sizes->list.items[i]);
+      return error_at(d, node->position, "sizes of %s: expected extents from 0 to below 2^47, found %lld",
+                      node_title(node, title), (long long)sizes->list.items[i]);
   if (!sizes->list.count != !scales->numbers.count) return true;
   return error_at(d, node->position, "%s: expected either sizes or scales", node_title(node, title));
 }

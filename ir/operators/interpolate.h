@@ -1,31 +1,35 @@
-// What later stages ask of resampling, which goes along each spatial axis by itself.
+// Properties of resampling nodes. Resampling is separable: the formula of each spatial axis is independent of the
+// others.
 #ifndef NGRAD_IR_OPERATORS_INTERPOLATE_H
 #define NGRAD_IR_OPERATORS_INTERPOLATE_H
 
 #include "ir/operators/operator.h"
 
-enum { INTERPOLATE_NEAREST, INTERPOLATE_LINEAR, INTERPOLATE_BILINEAR, INTERPOLATE_TRILINEAR }; // the last three are one
+// The values of the choice attributes. Linear, bilinear and trilinear mean the same: the rank says which it is.
+enum { INTERPOLATE_NEAREST, INTERPOLATE_LINEAR, INTERPOLATE_BILINEAR, INTERPOLATE_TRILINEAR };
 enum { COORDINATES_HALF_PIXEL, COORDINATES_ALIGN_CORNERS };
 
-// Resampling along an axis. Output o is at (factor * o + offset) / divisor of the input, brought into [0, input - 1]:
-// linear between the two places beside it, or the nearest of them, halves up. All are integers, so that it is exact.
+// Resampling along one axis. Output index o has the source coordinate (factor * o + offset) / divisor, clamped to
+// [0, input - 1]. The result interpolates linearly between the two input elements around the coordinate, or takes the
+// nearest, halves rounded up. All numbers are integers, so coordinates are exact.
 typedef struct Resampling {
   int64_t input, output; // extents
   int64_t factor, offset, divisor;
   bool is_nearest;
-  Monomial monomial; // of the extents, where they are not the same: what the formulas would have to hold for
+  Monomial monomial; // not 0: the extents differ and depend on open dims, so the numbers above hold only at the hints
 } Resampling;
 
-// The first axis that is spatial; there are rank - 2.
+// The first of the rank - 2 spatial axes.
 int spatial_axis(const Node *node);
 
-// Of a node whose extents all have numbers; `spatial` counts from 0.
+// The resampling along spatial axis number `spatial`, from 0. All extents of the node must have numbers.
 Resampling node_resampling(const Node *node, int spatial);
 
-// A bound on the integers that computing places takes.
+// An upper bound of the integers that occur in computing source coordinates and offsets.
 int64_t node_greatest_place(const Node *node);
 
-// The domain of a gradient: its output's axes, then for each spatial one the taps that add up.
+// The iteration domain of InterpolateBackward: the axes of its output, then for each spatial axis one over the taps,
+// the elements of diff_dst that contribute to an output element.
 Shape adjoint_domain(const Node *node);
 
 #endif

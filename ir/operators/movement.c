@@ -23,7 +23,7 @@ bool infer_static_transpose(Inference *inf, Node *node) {
   if (rank < 0 && order->list.count) rank = order->list.count <= MAX_RANK ? (int)order->list.count : MAX_RANK;
   if (rank < 0) return true;
   if (!transpose_axes(node, rank, axes))
-    return infer_error(inf, "order: expected each axis of rank %d once, or none", rank);
+    return infer_error(inf, "order: expected each of %d axes once, or an empty list", rank);
   if (!infer_rank_beside(inf, src, rank, dst) || !infer_rank_beside(inf, dst, rank, src)) return false;
   for (int i = 0; i < rank; i++)
     if (!infer_same_extent(inf, dst, i, src, axes[i])) return false;
@@ -45,7 +45,7 @@ bool infer_gen_index(Inference *inf, Node *node) {
          infer_error(inf, "%s: expected an extent below 2^31 on axis %d", src->name, (int)axis);
 }
 
-// The extent on axis: the parts' sum, and one part's what the others leave.
+// The result's extent on the axis is the sum of the inputs'. When one input's is unknown, it is the difference.
 static bool infer_joined_extent(Inference *inf, Node *node, int axis) {
   Value *dst = node->outputs[0], *open = NULL;
   int64_t sum = 0;
@@ -53,7 +53,7 @@ static bool infer_joined_extent(Inference *inf, Node *node, int axis) {
     Extent e = node->inputs[i]->shape.extent[axis];
     if (!extent_is_literal(e) && open) return true;
     if (!extent_is_literal(e)) open = node->inputs[i];
-    else if (e.value > MAX_ELEMENTS - sum) return true; // too many elements, which is told of dst
+    else if (e.value > MAX_ELEMENTS - sum) return true; // dst has too many elements, which is reported later
     else sum += e.value;
   }
   if (!open) return infer_extent_beside(inf, dst, axis, EXTENT(sum), node->inputs[0]);
@@ -87,17 +87,17 @@ bool reshape_list(const Shape *from, const Shape *to, int64_t *items, bool *spec
   *special_zero = false;
   for (int i = 0; i < to->rank; i++) {
     bool is_literal = extent_is_literal(to->extent[i]),
-         is_kept = i < from->rank && extent_equals(from->extent[i], to->extent[i]);
-    if (!is_literal && !is_kept && has_remaining) return false;
-    items[i] = is_literal ? to->extent[i].value : is_kept ? 0 : -1;
+         is_same = i < from->rank && extent_equals(from->extent[i], to->extent[i]);
+    if (!is_literal && !is_same && has_remaining) return false;
+    items[i] = is_literal ? to->extent[i].value : is_same ? 0 : -1;
     has_remaining |= items[i] == -1;
     has_zero |= is_literal && items[i] == 0;
-    *special_zero |= !is_literal && is_kept;
+    *special_zero |= !is_literal && is_same;
   }
   return !(has_zero && *special_zero);
 }
 
-// A product of extents: known numbers, and named ones as they are.
+// A product of extents: literals are multiplied, the others listed.
 typedef struct Product {
   int64_t number;
   Extent open[MAX_RANK]; // named or unknown
@@ -114,7 +114,7 @@ static bool product_times(Product *p, Extent e) {
   return true;
 }
 
-// Takes out of both what they have in common; what is left of the open ones may still be equal.
+// Removes common named extents from both. The remaining ones may still be equal: dims may have the same value.
 static void products_cancel(Product *a, Product *b) {
   for (int i = a->nopen; i-- > 0;) {
     for (int k = 0; k < b->nopen; k++) {
@@ -132,17 +132,18 @@ static bool reshape_error(Inference *inf, const Node *node, const char *what) {
                      shape_string(&node->inputs[0]->shape, src, sizeof src));
 }
 
-// What `shape` says of one axis of dst; false when it says nothing that can be.
+// The extent of dst's axis i by item i of `shape`; false when the item is not allowed.
 static bool reshaped_extent(const Node *node, size_t i, Extent *e) {
   const Shape *src = &node->inputs[0]->shape;
   int64_t number = node_attribute(node, "shape")->list.items[i];
-  bool is_kept = number == 0 && node_bool(node, "special_zero");
-  if (number < -1 || number >= MAX_ELEMENTS || (is_kept && i >= (size_t)src->rank)) return false;
-  *e = is_kept ? src->extent[i] : EXTENT(number);
+  bool is_src_extent = number == 0 && node_bool(node, "special_zero");
+  if (number < -1 || number >= MAX_ELEMENTS || (is_src_extent && i >= (size_t)src->rank)) return false;
+  *e = is_src_extent ? src->extent[i] : EXTENT(number);
   return true;
 }
 
-// The extent that -1 stands for; unknown when it is not known yet. False: there is none.
+// The extent for -1: the quotient of src's elements and those along the other axes; unknown when it cannot be told yet.
+// False when src's elements are not divisible.
 static bool remaining_extent(Product *all, Product *others, Extent *e) {
   *e = EXTENT_UNKNOWN;
   products_cancel(all, others);
@@ -167,11 +168,11 @@ bool infer_static_reshape(Inference *inf, Node *node) {
   Product all = {.number = 1}, others = {.number = 1};
   bool ok = true;
   for (int i = 0; ok && i < src->shape.rank; i++) ok = product_times(&all, src->shape.extent[i]);
-  if (!ok) return true; // too many elements, which is told of src
+  if (!ok) return true; // src has too many elements, which is reported later
   for (int i = 0; i < rank; i++) {
     Extent e;
     if (!reshaped_extent(node, (size_t)i, &e))
-      return reshape_error(inf, node, "expected extents, one -1, or with special_zero a 0 where src has an axis");
+      return reshape_error(inf, node, "expected extents, -1, or with special_zero 0 on an axis that src has");
     if (shape->list.items[i] != -1) {
       if (!product_times(&others, e)) return reshape_error(inf, node, "expected as many elements as src");
       if (!infer_extent(inf, dst, i, e)) return false;
@@ -183,7 +184,8 @@ bool infer_static_reshape(Inference *inf, Node *node) {
   }
   Extent e;
   if (remaining >= 0) {
-    if (!remaining_extent(&all, &others, &e)) return reshape_error(inf, node, "expected -1 to have an extent");
+    if (!remaining_extent(&all, &others, &e))
+      return reshape_error(inf, node, "expected a number of elements that the other extents divide");
     return infer_extent(inf, dst, remaining, e);
   }
   products_cancel(&all, &others);

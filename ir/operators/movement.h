@@ -1,17 +1,19 @@
-// What later stages ask of the operators that move elements.
+// Properties of the operators that move elements.
 #ifndef NGRAD_IR_OPERATORS_MOVEMENT_H
 #define NGRAD_IR_OPERATORS_MOVEMENT_H
 
 #include "ir/operators/operator.h"
 
-// axes[i]: the axis of a transpose's input that is its output's axis i. False when `order` is no order of `rank` axes.
+// The permutation of a transpose: its output's axis i is its input's axis axes[i]. False when the attribute `order` is
+// not a permutation of `rank` axes.
 bool transpose_axes(const Node *node, int rank, int axes[MAX_RANK]);
 
-// The axis that a verified node's attribute `axis` names, of `rank`.
+// A verified node's attribute `axis`, as 0 .. rank - 1.
 int axis_of(const Node *node, int rank);
 
-// What StaticReshape's shape says for `to` of a tensor like `from`: open extents are what is left, or those at the same
-// place. False: it cannot be said. `items` has room for `to`.
+// StaticReshape's attributes for a reshape from one shape to another. A named extent can only be written as 0 (if
+// `from` has the same extent on the same axis; then *special_zero is true) or as -1 (once). Fills items[to->rank];
+// false when the reshape cannot be written so.
 bool reshape_list(const Shape *from, const Shape *to, int64_t *items, bool *special_zero);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "ir/operators/rules.h"
 
-// Statistics and parameters are f32, or the data's own type where that is bf16 or f64; a signature with a rule of
-// its own (one type for all) has been checked already.
+// Statistics and parameters are f32, or the data's type if that is bf16 or f64. A signature with its own type rule is
+// checked by infer_types.
 static bool infer_statistics_type(Inference *inf, Node *node, const Value *src, const Value *statistic) {
   if (node->signature && node->signature->types) return true;
   if (!statistic || statistic->type == TYPE_NONE || src->type == TYPE_NONE || statistic->type == TYPE_F32) return true;
@@ -31,7 +31,7 @@ bool batch_norm_has_broadcast_statistics(const Node *node) {
          node_s64(node, "statistics") == STATISTICS_BROADCAST;
 }
 
-// One vector of extent C, which is src's channel axis.
+// A vector [channels].
 static bool infer_channel_vector(Inference *inf, Node *node, Value *src, Value *vector) {
   if (!vector) return true;
   int axis = node_channel_axis(node, src->shape.rank);
@@ -41,12 +41,12 @@ static bool infer_channel_vector(Inference *inf, Node *node, Value *src, Value *
   return infer_statistics_type(inf, node, src, vector);
 }
 
-// src's rank, each extent 1 or src's.
+// A statistic or parameter of src's rank, where each extent is 1 or src's.
 static bool infer_broadcast_statistic(Inference *inf, Value *src, Value *statistic) {
   return infer_rank_beside(inf, statistic, src->shape.rank, src) && infer_broadcast_to(inf, statistic, src);
 }
 
-// All inputs and outputs of a batch norm operator but the data are statistics or parameters.
+// Infers operands from..to - 1 of a batch norm, which are all statistics or parameters.
 static bool infer_statistics(Inference *inf, Node *node, Value *src, Value **operands, uint32_t from, uint32_t to) {
   for (uint32_t i = from; i < to; i++) {
     if (!operands[i]) continue;
@@ -139,8 +139,8 @@ bool check_batch_norm_backward(Node *node, Diagnostics *d) {
   OperatorName as = {node->op, node->signature};
   if (!both_or_neither(node, d, node->outputs[1], named_output(as, 1).name, node->outputs[2], named_output(as, 2).name))
     return false;
-  // oneDNN Graph's document says so of this name; the others have no such rule. Dropping the operand here leaves one
-  // meaning to all later stages: gamma counts where it is present.
+  // oneDNN Graph's specification says so for this name only. Removing the operand here gives all later stages one rule:
+  // gamma is applied if it is present.
   if (node->op->id == OP_BatchNormTrainingBackward && !node->signature && !node->outputs[1] && node->inputs[4]) {
     warn_at(d, node->position, "%s without diff_gamma and diff_beta ignores gamma; BatchNormTrainingBackprop does not",
             node->op->name);
@@ -165,7 +165,7 @@ static bool check_begin_axis(Inference *inf, const Node *node, int rank) {
   return infer_axis(inf, "begin_norm_axis", node_s64(node, "begin_norm_axis"), rank, &axis);
 }
 
-// src.shape[:k]
+// A statistic [src.shape[:k]].
 static bool infer_layer_statistic(Inference *inf, Node *node, Value *src, int k, Value *statistic) {
   if (!statistic) return true;
   if (!infer_rank_beside(inf, statistic, k, src)) return false;
@@ -174,7 +174,7 @@ static bool infer_layer_statistic(Inference *inf, Node *node, Value *src, int k,
   return infer_statistics_type(inf, node, src, statistic);
 }
 
-// src.shape[k:], or all of it in one axis.
+// A parameter [src.shape[k:]], or the same flattened to one axis.
 static bool infer_layer_parameter(Inference *inf, Node *node, Value *src, int k, Value *parameter) {
   if (!parameter) return true;
   char text[160], src_text[160];
@@ -185,7 +185,7 @@ static bool infer_layer_parameter(Inference *inf, Node *node, Value *src, int k,
     for (int i = 0; i < depth; i++) normalised.extent[i] = src->shape.extent[k + i];
     for (int i = 0; i < depth; i++)
       if (!extent_is_literal(normalised.extent[i])) return true;
-    Extent flat = EXTENT(shape_nelems(&normalised)); // unknown when they are too many, which is told of src
+    Extent flat = EXTENT(shape_nelems(&normalised)); // unknown if src has too many elements, which is reported later
     if (extent_is_unknown(flat)) return true;
     if (!extent_is_unknown(parameter->shape.extent[0]) && !extent_equals(parameter->shape.extent[0], flat))
       return infer_error(inf, "%s %s: expected extent %lld on axis 0 beside %s %s", parameter->name,
@@ -199,17 +199,17 @@ static bool infer_layer_parameter(Inference *inf, Node *node, Value *src, int k,
   return true;
 }
 
-// Parameters and their gradients are alike: one that is known to be flat says that the others are.
-static bool infer_parameter_ranks(Inference *inf, Value *const *alike, int count) {
+// Parameters and their gradients have the same rank: if one is flattened, all are.
+static bool infer_parameter_ranks(Inference *inf, Value *const *parameters, int count) {
   int rank = -1;
   for (int i = 0; i < count && rank < 0; i++)
-    if (alike[i]) rank = alike[i]->shape.rank;
+    if (parameters[i]) rank = parameters[i]->shape.rank;
   for (int i = 0; i < count && rank >= 0; i++)
-    if (alike[i] && alike[i]->shape.rank < 0 && !infer_rank(inf, alike[i], rank)) return false;
+    if (parameters[i] && parameters[i]->shape.rank < 0 && !infer_rank(inf, parameters[i], rank)) return false;
   return true;
 }
 
-// Statistics are f32 where neither they nor parameters say it.
+// Statistics whose type is neither declared nor bound by a parameter are f32.
 static bool infer_default_types(Inference *inf, Value *const *statistics, int count) {
   for (int i = 0; i < count; i++)
     if (statistics[i] && statistics[i]->type == TYPE_NONE && !infer_type(inf, statistics[i], TYPE_F32)) return false;
@@ -246,7 +246,7 @@ bool infer_layer_norm_backward(Inference *inf, Node *node) {
   return infer_same_shape(inf, gamma, beta);
 }
 
-// use_affine asks for parameters; without it those given count for nothing.
+// With use_affine parameters are required; without it they have no effect and are removed.
 static bool check_affine(Node *node, Diagnostics *d, uint32_t gamma, uint32_t beta, bool needs_beta) {
   bool is_affine = node_bool(node, "use_affine");
   if (is_affine && !node->inputs[gamma])
@@ -262,12 +262,12 @@ static bool check_affine(Node *node, Diagnostics *d, uint32_t gamma, uint32_t be
 }
 
 bool check_layer_norm(Node *node, Diagnostics *d) {
-  bool keeps = node_bool(node, "keep_stats");
-  if (keeps && !(node->outputs[1] && node->outputs[2]))
+  bool has_statistics = node_bool(node, "keep_stats");
+  if (has_statistics && !(node->outputs[1] && node->outputs[2]))
     return error_at(d, node->position,
                     "%s: keep_stats is true, expected outputs mean and variance; or set keep_stats: false",
                     node->op->name);
-  if (!keeps && (node->outputs[1] || node->outputs[2]))
+  if (!has_statistics && (node->outputs[1] || node->outputs[2]))
     return error_at(d, node->position, "%s: keep_stats is false, expected dst as the only output", node->op->name);
   return check_affine(node, d, 1, 2, true);
 }
@@ -281,7 +281,7 @@ bool check_layer_norm_backward(Node *node, Diagnostics *d) {
 
 // Group norm
 
-// [N, groups]
+// A statistic [N, groups].
 static bool infer_group_statistic(Inference *inf, Node *node, Value *src, Value *statistic) {
   if (!statistic) return true;
   int channels = norm_channel_axis(node);
@@ -298,7 +298,7 @@ static bool infer_group_statistic(Inference *inf, Node *node, Value *src, Value 
   return infer_extent(inf, statistic, 1, EXTENT(groups)) && infer_statistics_type(inf, node, src, statistic);
 }
 
-// Once the channels have a number, it is a multiple of the groups'.
+// The channels must be a multiple of the groups; named extents are checked when they get a number.
 static bool check_groups(Inference *inf, const Node *node, const Value *src) {
   Extent e = src->shape.extent[norm_channel_axis(node)];
   int64_t channels = extent_value(e), groups = node_s64(node, "groups");
@@ -309,7 +309,7 @@ static bool check_groups(Inference *inf, const Node *node, const Value *src) {
                      src->name, (long long)groups);
 }
 
-// Inputs and outputs from the given slots on, in this order.
+// `statistics`: mean and variance; `parameters`: gamma, beta and their gradients. Any may be NULL.
 static bool infer_groups(Inference *inf, Node *node, Value *const *statistics, Value *const *parameters,
                          int nparameters) {
   Value *src = node->inputs[0];
@@ -339,7 +339,7 @@ bool infer_group_norm_backward(Inference *inf, Node *node) {
 
 // RMSNorm
 
-// It broadcasts to src's shape.
+// gamma is broadcast to src's shape.
 static bool infer_rms_gamma(Inference *inf, Value *src, Value *gamma) {
   if (!gamma) return true;
   if (gamma->type != TYPE_NONE && src->type != TYPE_NONE && gamma->type != TYPE_F32 && gamma->type != src->type)
@@ -360,8 +360,8 @@ bool infer_rms_norm(Inference *inf, Node *node) {
   return infer_rms(inf, node, node->inputs[1]);
 }
 
-// The sums of diff_gamma need those of whole rows first. Kernels take both in one go where gamma is broadcast along all
-// the axes of a row or along none.
+// A term of diff_gamma needs its row's statistic, which is a sum over the whole row. A kernel can compute both only if
+// gamma varies along all axes of a row (its gradient is a sum over rows) or along none (a sum over everything).
 static bool check_rms_gamma_of_rows(Inference *inf, const Node *node, const Value *src, const Value *gamma) {
   char text[160], src_text[160];
   int missing = src->shape.rank - gamma->shape.rank;
@@ -374,9 +374,9 @@ static bool check_rms_gamma_of_rows(Inference *inf, const Node *node, const Valu
     else is_whole = true;
   }
   if (!is_broadcast || !is_whole) return true;
-  return infer_error(inf, "%s %s: expected all or none of the axes from %d on of %s %s, for diff_gamma", gamma->name,
-                     shape_string(&gamma->shape, text, sizeof text), layer_norm_begin_axis(node), src->name,
-                     shape_string(&src->shape, src_text, sizeof src_text));
+  return infer_error(inf, "%s %s: expected to vary along all or none of the axes from %d on of %s %s, for diff_gamma",
+                     gamma->name, shape_string(&gamma->shape, text, sizeof text), layer_norm_begin_axis(node),
+                     src->name, shape_string(&src->shape, src_text, sizeof src_text));
 }
 
 bool infer_rms_norm_backward(Inference *inf, Node *node) {

@@ -1,4 +1,4 @@
-// What every layer asks of a normalisation node: which axes its statistics keep and which it reduces.
+// Properties of normalisation nodes: the axes that their statistics have, and those that they reduce.
 #ifndef NGRAD_IR_OPERATORS_NORM_H
 #define NGRAD_IR_OPERATORS_NORM_H
 
@@ -9,30 +9,32 @@ enum { FORMAT_NXC, FORMAT_NCX };
 enum { STATISTICS_VECTOR, STATISTICS_BROADCAST };
 enum { CENTER_MEAN, CENTER_SRC };
 
-// The channel axis of data of this rank, as data_format names it.
+// The channel axis of data of this rank by the attribute data_format: 1 or the last.
 int node_channel_axis(const Node *node, int rank);
 
-// The channel axis of a norm with a data_format, and vector statistics if it is a batch norm.
+// The channel axis of src. Not for layer norms, and not for batch norms with broadcast statistics.
 int norm_channel_axis(const Node *node);
 
-// Whether the statistics have src's rank, each extent 1 or src's, instead of one vector.
+// Whether statistics and parameters have src's rank, each extent 1 or src's, instead of being vectors [channels].
 bool batch_norm_has_broadcast_statistics(const Node *node);
 
-// How many groups a group norm's channels are in, each of as many neighbours: an instance norm's each in its own.
-// Unknown: it is no group norm. Src's shape must be known.
+// The number of groups of a group norm: its channels are split into so many groups of consecutive channels. For an
+// instance norm, the number of channels. Unknown for other norms. src's shape must be known.
 Extent norm_ngroups(const Node *node);
 
-// Mask of the axes of src that a norm's sums run over for its statistics: every axis but the channel's, those of
-// extent 1 in broadcast statistics, those from begin_norm_axis on, or all but the batch's, where the channel axis
-// counts within a group. Shapes must be known.
+// Mask of the axes of src that a norm reduces for its statistics:
+//   batch norm   all but the channel axis; with broadcast statistics, those on which these have extent 1
+//   layer norm   those from begin_norm_axis on
+//   group norm   all but the batch axis; of the channel axis, only the channels of one group
+// Shapes must be known.
 uint32_t norm_reduced_axes(const Node *node);
 
-// Elements of src that one statistic is taken over.
+// The number of elements of src that one statistic is computed from, and its monomial.
 int64_t norm_reduced_nelems(const Node *node);
-Monomial norm_reduced_monomial(const Node *node); // of their number
+Monomial norm_reduced_monomial(const Node *node);
 
-// Whether the node is a norm's gradient of statistics over so few elements that cancellation leaves a remainder smaller
-// than f32's rounding of the terms: with two elements to a statistic only epsilon is left.
+// Whether the node is a norm's gradient with so few elements for a statistic that cancellation leaves less than the
+// rounding errors of the terms in f32. With two elements, for instance, the exact result is proportional to epsilon.
 bool norm_cancels(const Node *node);
 
 // begin_norm_axis counted from the left. The rank of src must be known.

@@ -1,4 +1,4 @@
-// The operator table itself, and looking things up in it and in the signatures.
+// The operator table, and lookup in it and in the signatures.
 #include "ir/operators/operator.h"
 
 #include "ir/operators/infer.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Members that rows of one family share.
+// Initialisers that several rows share.
 #define ELEMENTWISE_UNARY .infer = infer_elementwise_unary, .types = {{'T', TYPES_FLOAT}}, .traits = TRAIT_ELEMENTWISE
 #define UNARY(...)                                                                                                     \
   .inputs = {{"src", 'T', __VA_ARGS__}}, .ninputs = 1, .outputs = {{"dst", 'T'}}, .noutputs = 1, ELEMENTWISE_UNARY
@@ -67,13 +67,13 @@
   { .name = "groups", .kind = ATTRIBUTE_S64, .is_required = true, .must_be_positive = true }
 #define GROUP_A_CHANNEL                                                                                                \
   { .name = "groups", .kind = ATTRIBUTE_S64, .is_hidden = true }
-#define STATISTICS_KEPT                                                                                                \
+#define FORWARD_OUTPUTS                                                                                                \
   .outputs = {{"dst", 'T'},                                                                                            \
               {"mean", 'S', .is_optional = true, .is_statistic = true},                                                \
               {"variance", 'S', .is_optional = true, .is_statistic = true}}
 #define NORM_OPERANDS                                                                                                  \
   .inputs = {{"src", 'T'}, {"gamma", 'S', .is_optional = true}, {"beta", 'S', .is_optional = true}}, .ninputs = 3,     \
-  STATISTICS_KEPT, .noutputs = 3
+  FORWARD_OUTPUTS, .noutputs = 3
 #define NORM_BACKWARD_OPERANDS                                                                                         \
   .inputs = {{"src", 'T'},                                                                                             \
              {"diff_dst", 'T'},                                                                                        \
@@ -176,17 +176,17 @@ const char *node_title(const Node *node, char buffer[NODE_TITLE_BYTES]) {
   return buffer;
 }
 
-static uint32_t count_shown(const Operand *operands, uint32_t n) {
+static uint32_t count_visible(const Operand *operands, uint32_t n) {
   while (n && operands[n - 1].is_hidden) n--;
   return n;
 }
 
 uint32_t named_ninputs(OperatorName n) {
-  return n.signature ? n.signature->ninputs : count_shown(n.op->inputs, n.op->ninputs);
+  return n.signature ? n.signature->ninputs : count_visible(n.op->inputs, n.op->ninputs);
 }
 
 uint32_t named_noutputs(OperatorName n) {
-  return n.signature ? n.signature->noutputs : count_shown(n.op->outputs, n.op->noutputs);
+  return n.signature ? n.signature->noutputs : count_visible(n.op->outputs, n.op->noutputs);
 }
 
 SignatureOperand named_input(OperatorName n, uint32_t i) {

@@ -36,17 +36,17 @@ bool infer_quantize(Inference *inf, Node *node) {
   Extent count = EXTENT((int64_t)scales->numbers.count), own = src->shape.extent[axis];
   char text[160];
   if (extent_is_unknown(own) || extent_equals(own, count)) return infer_extent(inf, src, (int)axis, count);
-  return infer_error(inf, "axis %d of %s %s: expected as many as scales, [%lld]", (int)axis, src->name,
+  return infer_error(inf, "axis %d of %s %s: expected extent %lld, the number of scales", (int)axis, src->name,
                      shape_string(&src->shape, text, sizeof text), (long long)count.value);
 }
 
-// Scales and zero points of src's rank, with an extent for each group of src's.
+// An operand with scales or zero points for groups has src's rank, with extents src.extent / group_shape.
 static bool infer_groups(Inference *inf, Node *node, Value *operand) {
   Value *src = node->inputs[0];
   const AttributeValue *groups = node_attribute(node, "group_shape");
   if (src->shape.rank < 0 || !operand) return true;
   if (groups->list.count != (size_t)src->shape.rank)
-    return infer_error(inf, "group_shape: expected one for each axis, %d, found %zu", src->shape.rank,
+    return infer_error(inf, "group_shape: expected a number for each axis, %d, found %zu", src->shape.rank,
                        groups->list.count);
   if (!infer_rank_beside(inf, operand, src->shape.rank, src)) return false;
   for (int i = 0; i < src->shape.rank; i++) {
@@ -102,7 +102,7 @@ bool check_quantize(Node *node, Diagnostics *d) {
                       (long long)zps->list.items[i]);
   for (size_t i = 0; i < count; i++)
     if ((float)scales->numbers.items[i] == 0 || !isfinite((float)scales->numbers.items[i]))
-      return error_at(d, node->position, "scales of %s: expected numbers other than 0, found %g",
+      return error_at(d, node->position, "scales of %s: expected finite numbers other than 0, found %g",
                       node_title(node, title), scales->numbers.items[i]);
   return true;
 }

@@ -1,4 +1,4 @@
-// What later stages ask of quantisation: a scale and a zero point for each element.
+// Properties of quantisation nodes: which scale and zero point each element has.
 #ifndef NGRAD_IR_OPERATORS_QUANTIZE_H
 #define NGRAD_IR_OPERATORS_QUANTIZE_H
 
@@ -6,8 +6,8 @@
 
 enum { QUANTIZE_PER_TENSOR, QUANTIZE_PER_CHANNEL, QUANTIZE_PER_GROUP };
 
-// Of a verified node, the axis of an operand with scales or zero points that goes along this axis of src, where
-// element i's is at i / *step; -1: it does not vary. `nelems`: how many there are.
+// Which axis of an operand with `nelems` scales or zero points corresponds to this axis of src: index i of src has
+// the operand's index i / *step. -1: the operand does not vary along it. For verified nodes.
 int scaling_axis(const Node *node, int64_t nelems, int axis, int64_t *step);
 
 #endif

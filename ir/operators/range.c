@@ -22,13 +22,13 @@ static bool product_depends_on_signs(const Node *node) {
   return x != y && !(x->constant && has_negative(x)) && !(y->constant && has_negative(y));
 }
 
-// What the first result of the node asks of the inputs of its kind.
-static ValueRange range_handed_on(const Node *node) {
+// The range that the floating-point inputs must lie in so that output 0 lies in its range.
+static ValueRange range_from_output(const Node *node) {
   ValueRange range = node->outputs[0] ? node->outputs[0]->range : RANGE_ANY;
-  switch (node->op->keeps) {
-  case KEEPS_RANGE: return range;
-  case KEEPS_SIGN: return range == RANGE_POSITIVE ? range : RANGE_ANY;
-  case KEEPS_PRODUCT_SIGN: return range == RANGE_POSITIVE && product_depends_on_signs(node) ? range : RANGE_ANY;
+  switch (node->op->preserves) {
+  case PRESERVES_RANGE: return range;
+  case PRESERVES_SIGN: return range == RANGE_POSITIVE ? range : RANGE_ANY;
+  case PRESERVES_PRODUCT_SIGN: return range == RANGE_POSITIVE && product_depends_on_signs(node) ? range : RANGE_ANY;
   default: return RANGE_ANY;
   }
 }
@@ -41,11 +41,11 @@ void graph_find_ranges(Graph *g) {
   for (size_t i = 0; i < g->nvalues; i++) g->values[i]->range = RANGE_ANY;
   for (size_t n = g->nnodes; n-- > 0;) { // users before producers
     const Node *node = g->nodes[n];
-    const ValueRange handed_on = range_handed_on(node);
+    const ValueRange from_output = range_from_output(node);
     for (uint32_t k = 0; k < node->ninputs; k++) {
       if (!node->inputs[k]) continue;
       narrow(node->inputs[k], node_input_range(node, k));
-      if (type_is_float(node->inputs[k]->type)) narrow(node->inputs[k], handed_on); // a Select's condition has none
+      if (type_is_float(node->inputs[k]->type)) narrow(node->inputs[k], from_output); // not a Select's condition
     }
   }
 }

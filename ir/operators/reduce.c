@@ -37,12 +37,12 @@ static bool infer_reduced_extent(Inference *inf, const Value *src, Value *dst, i
                      shape_string(&src->shape, src_text, sizeof src_text));
 }
 
-// The axes that are not reduced are dst's too, in their order; the others are 1 or gone.
+// dst has the axes of src that are not reduced, in their order; the reduced ones have extent 1 or are missing.
 bool infer_reduce(Inference *inf, Node *node) {
   Value *src = node->inputs[0], *dst = node->outputs[0];
-  bool keeps = node_bool(node, "keep_dims");
+  bool keep_dims = node_bool(node, "keep_dims");
   size_t count = node_attribute(node, "axes")->list.count;
-  int removed = keeps ? 0 : count < MAX_RANK ? (int)count : MAX_RANK;
+  int removed = keep_dims ? 0 : count < MAX_RANK ? (int)count : MAX_RANK;
   if (src->shape.rank < 0 && dst->shape.rank >= 0 && !infer_rank(inf, src, dst->shape.rank + removed)) return false;
   if (src->shape.rank < 0) return true;
   if (!check_axes(inf, node, src->shape.rank) || !infer_rank_beside(inf, dst, src->shape.rank - removed, src))
@@ -50,9 +50,9 @@ bool infer_reduce(Inference *inf, Node *node) {
   uint32_t reduced = reduce_axes(node);
   for (int axis = 0, on = 0; axis < src->shape.rank; axis++) {
     bool is_reduced = reduced >> axis & 1;
-    if (is_reduced && keeps && !infer_reduced_extent(inf, src, dst, on)) return false;
+    if (is_reduced && keep_dims && !infer_reduced_extent(inf, src, dst, on)) return false;
     if (!is_reduced && !infer_same_extent(inf, src, axis, dst, on)) return false;
-    on += keeps || !is_reduced;
+    on += keep_dims || !is_reduced;
   }
   return true;
 }

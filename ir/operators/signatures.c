@@ -1,4 +1,4 @@
-// Names of operators in other systems: operand order, operand names, defaults and narrower rules, as data.
+// Names of operators in other systems, with their operand order, operand names, defaults and type rules.
 //
 // Sources: the oneDNN specification (BatchNormTrainingBackprop-1), nGraph's BatchNormTrainingBackprop, DirectML's
 // DML_BATCH_NORMALIZATION_GRAD and _TRAINING_GRAD. oneDNN Graph's names are the canonical ones.

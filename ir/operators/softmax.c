@@ -8,7 +8,8 @@ int softmax_axis(const Node *node) {
   return (int)(axis < 0 ? axis + node->inputs[0]->shape.rank : axis);
 }
 
-// The result has the data's type unless it is declared; then one of them is f32, or for a gradient the result.
+// The result has the data's type unless another is declared. If they differ, the result is f32; for a forward operator
+// it may also be the data.
 static bool infer_result_type(Inference *inf, const Value *data, Value *result, bool data_may_be_f32) {
   if (data->type == TYPE_NONE || !result) return true;
   if (result->type == TYPE_NONE) return infer_type(inf, result, data->type);
@@ -18,7 +19,7 @@ static bool infer_result_type(Inference *inf, const Value *data, Value *result, 
                      result->name, type_name(result->type), data_may_be_f32 ? "one of them" : result->name);
 }
 
-// f32, or f64 beside f64.
+// f32; f64 if src is f64, unless declared.
 static bool infer_stats_type(Inference *inf, const Value *src, Value *stats) {
   if (src->type == TYPE_NONE) return true;
   if (stats->type == TYPE_NONE) return infer_type(inf, stats, src->type == TYPE_F64 ? TYPE_F64 : TYPE_F32);

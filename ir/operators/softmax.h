@@ -1,13 +1,13 @@
-// What every layer asks of a softmax node or its gradient.
+// Properties of softmax nodes and their gradients.
 #ifndef NGRAD_IR_OPERATORS_SOFTMAX_H
 #define NGRAD_IR_OPERATORS_SOFTMAX_H
 
 #include "ir/operators/operator.h"
 
-// The values of SoftMax's attribute `mode`: what becomes of a row of nothing but -inf.
+// The values of SoftMax's attribute `mode`: whether a row in which all elements are -inf gives NaN or 0.
 enum { SOFTMAX_NONE, SOFTMAX_INF_AS_ZERO };
 
-// The axis of the first input along which it sums, counted from the left. Its rank must be known, and the node valid.
+// The reduced axis of the first input, as 0 .. rank - 1. The input's rank must be known, and the node valid.
 int softmax_axis(const Node *node);
 
 #endif
