@@ -1,3 +1,4 @@
+// Reporting failures of passes, and looking up disabled ones.
 #include "passes/pass.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// What a pass over a graph is, and what it gets from outside of the graph.
+// A pass over a graph, and the context that passes get from their caller.
 #ifndef NGRAD_PASSES_PASS_H
 #define NGRAD_PASSES_PASS_H
 
@@ -17,36 +17,37 @@ typedef struct PassContext {
   const Allocator *allocator;
   const Target *target;
   const struct ScheduleOverrides *overrides; // NULL: none
-  const char *const *disabled;               // names of passes and rules to leave out
+  const char *const *disabled;               // names of passes and rules to skip
   size_t ndisabled;
-  const char *after; // stop after this pass; NULL: go through all
-  // What one node makes of f64 arrays, parallel to its operands; false: out of memory. NULL: nothing is folded.
+  const char *after; // stop after this pass; NULL: run all
+  // Evaluates one node on f64 arrays parallel to its operands, as interpret_node; false: out of memory. It is a
+  // function of the context because passes include no backend. NULL: constants are not folded.
   bool (*evaluate)(const Node *node, const double *const *inputs, double *const *outputs, const Allocator *allocator);
-  // Called after each pass, with the time it took. NULL: nobody watches.
+  // Called after each pass. NULL: not called.
   void (*watch)(void *watcher, const Graph *g, const char *pass, bool changed, double milliseconds);
   void *watcher;
-  bool no_fuse;
-  Partition *partition; // that fuse made, in the graph's arena; NULL: it has not run
-  bool fast_math;       // rewrites that do not hold for every IEEE value are allowed
-  bool failed;          // a pass could not do its work: out of memory, or told in diagnostics
+  bool no_fuse;         // each node becomes a kernel by itself
+  Partition *partition; // the result of fuse, in the graph's arena; NULL: fuse has not run
+  bool fast_math;       // allows rewrites that do not hold for every IEEE value
+  bool failed;          // a pass ran out of memory, or reported an error in diagnostics
 } PassContext;
 
 typedef struct Pass {
   const char *name;
   bool (*run)(Graph *g, PassContext *c); // true: the graph changed
   const char *doc;                       // one line
-  const Rules *rules;                    // that it applies; NULL: none
-  bool is_needed;                        // by lowering: the pass runs even when it is disabled
+  const Rules *rules;                    // the rewrite rules that it applies; NULL: none
+  bool is_needed;                        // lowering relies on the pass: it runs even when it is disabled
 } Pass;
 
-// Tells that a pass is out of memory, and sets `failed`. Returns false.
+// Reports out of memory and sets `failed`. Returns false.
 bool pass_out_of_memory(PassContext *c);
 
-// Ends the program with `why` where what a pass made is not sound: that is a mistake in ngrad. Frees `why`. False: out
-// of memory while finding out, which is told.
+// Aborts with the text `why` if a verifier found the result of a pass not to be sound, which is a bug in ngrad. Frees
+// `why`. False after reporting that the verifier ran out of memory.
 bool pass_require(PassContext *c, bool is_sound, Text *why);
 
-// Whether the context names a pass or a rule among those to leave out.
+// Whether the context disables the pass or rule of this name.
 bool pass_is_disabled(const PassContext *c, const char *name);
 
 #endif

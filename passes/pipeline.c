@@ -1,16 +1,16 @@
-// The order of passes, and the runner. The order is the design:
-//   dead-code              first, so that nothing below works for nothing
-//   casts                  before all that looks at types: what is left of them is there to round
-//   fold-constants         before simplify, whose rules look for numbers
-//   simplify               one spelling of each thing, for all that compares below
-//   movement               after simplify, which takes away what stands between two that cancel
-//   common-subexpressions  when equal things have become alike
-//   recognise              sees each norm once, in few spellings; before fuse, which knows the operators
-//   split-groups           after common-subexpressions, which would join what its two looks at the data compute
-//   reshape-orders         after movement, which would take its copies away; before fuse, which must see them
-//   quantize-scales        after common-subexpressions, which would not see that two lists are alike
-//   fuse                   last of the graph passes: it only marks regions, which later rewriting would make untrue
-// and then each region is lowered to one kernel and scheduled, and what kernels hand to each other gets its place.
+// The table of passes, and the functions that run them. The order of the passes has reasons:
+//   dead-code              first, so that later passes do not process dead nodes
+//   casts                  before passes that look at types: the casts that it leaves do round
+//   fold-constants         before simplify, whose rules look for constants
+//   simplify               gives equal computations one spelling, which the passes below rely on
+//   movement               after simplify, which removes nodes that stand between two transposes or reshapes
+//   common-subexpressions  after the passes that make equal computations look equal
+//   recognise              after these, so that a norm has few spellings; before fuse, which treats norm operators
+//   split-groups           after common-subexpressions, which would merge the nodes of its two reads of the data
+//   reshape-orders         after movement, which would remove its copies; before fuse, which must see them
+//   quantize-scales        after common-subexpressions, which compares lists of scales but not large constants
+//   fuse                   last of the graph passes: rewriting would invalidate its regions
+// Then each region is lowered to kernels and scheduled, and the memory plan places the values between kernels.
 #include "passes/pipeline.h"
 
 #include "ir/graph/verify.h"
@@ -40,20 +40,21 @@
 
 const Pass passes[] = {
     {"dead-code", pass_dead_code, "remove nodes that no output needs", NULL, false},
-    {"casts", pass_casts, "remove casts that a later one undoes", &casts_rules, false},
-    {"fold-constants", pass_fold_constants, "compute what follows from constants alone", NULL, false},
+    {"casts", pass_casts, "remove casts that a later cast undoes", &casts_rules, false},
+    {"fold-constants", pass_fold_constants, "evaluate nodes whose inputs are all constants", NULL, false},
     {"simplify", pass_simplify, "apply algebraic identities", &simplify_rules, false},
     {"movement", pass_movement, "join, move and remove reshapes and transposes", &movement_rules, false},
-    {"common-subexpressions", pass_common_subexpressions, "compute once what is computed twice", NULL, false},
-    {"recognise", pass_recognise, "make norms that are spelled out their operators", NULL, false},
-    {"split-groups", pass_split_groups, "take group norms and their gradients with channels last in steps by channel",
+    {"common-subexpressions", pass_common_subexpressions, "merge nodes that compute the same values", NULL, false},
+    {"recognise", pass_recognise, "replace norms that are composed of simple operators by norm operators", NULL, false},
+    {"split-groups", pass_split_groups, "split group norms whose channels are last in memory into sums by channel",
      NULL, false},
-    {"reshape-orders", pass_reshape_orders, "copy what a reshape takes where it is not row-major", NULL, true},
-    {"quantize-scales", pass_quantize_scales, "make constants of lists of scales", NULL, true},
-    {"fuse", pass_fuse, "mark the nodes that become one kernel", NULL, true}};
+    {"reshape-orders", pass_reshape_orders, "copy the input of a reshape to row-major layout if it has another", NULL,
+     true},
+    {"quantize-scales", pass_quantize_scales, "turn lists of scales into constant tensors", NULL, true},
+    {"fuse", pass_fuse, "choose the nodes that become one kernel", NULL, true}};
 const size_t npasses = sizeof passes / sizeof *passes;
 
-// A graph that a pass has spoilt is a mistake in ngrad.
+// A graph that is invalid after a pass is a bug in ngrad.
 static void verify_after(Graph *g, PassContext *c, const char *pass) {
   Diagnostics d;
   diagnostics_init(&d, c->allocator);
@@ -106,7 +107,7 @@ static bool verify_memory(const Program *p, PassContext *c) {
 }
 #endif
 
-// A tree for who prints or executes it.
+// Program.loop_tree: a verified tree for printers and executors. NULL: out of memory.
 static LoopTree *sound_tree(const Kernel *k, uint32_t loop, const Wants *wants, Arena *arena) {
   LoopTree *t = loop_tree(k, loop, wants, arena);
   Text why;
@@ -136,7 +137,7 @@ Program *pipeline_lower(Graph *g, PassContext *c) {
   arena_init(&arena, c->allocator);
   Program *p = ARENA_NEW(&arena, Program);
   if (p) {
-    size_t most = g->nvalues + 1; // a result may have one of its own, and so may an input
+    size_t most = g->nvalues + 1; // each result and each input of a node may need a kernel of its own
     for (size_t i = 0; i < g->nnodes; i++) most += g->nodes[i]->ninputs;
     p->graph = g;
     p->partition = c->partition;

@@ -1,9 +1,9 @@
-// Kernels are gone through in their order. Each one's results are placed where there is room, best fit first; after it,
-// what no later kernel reads is given back.
+// Kernels are visited in their order. Each result takes the smallest gap that it fits into; after a kernel, the bytes
+// of values that no later kernel reads become gaps.
 //
-// With open dims (ir/graph/open.h) this is done for one room after the other: all that is in it grows by the same
-// product, so that it is planned as if that were 1. Temporaries, whose size follows from numbers of blocks, are not
-// planned then.
+// With open dims (ir/graph/open.h) the workspace has one arena (Program.rooms) for each monomial, which holds the
+// values whose number of elements has that monomial. All sizes in an arena grow by the same factor, so it is planned
+// as if the factor were 1. Temporaries are not planned then: their sizes depend on numbers of blocks.
 #include "passes/memory/plan.h"
 
 #include "ir/graph/open.h"
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { LINE = 64, LARGEST_ELEMENT = 8 };
+enum { LINE = 64, LARGEST_ELEMENT = 8 }; // bytes: a cache line; the largest element type
 
 typedef struct Gap { // free bytes
   size_t offset, nbytes;
@@ -19,15 +19,15 @@ typedef struct Gap { // free bytes
 
 typedef struct Plan {
   Program *p;
-  Monomial monomial; // of the room
+  Monomial monomial; // of the arena that is planned
   Arena scratch;
-  uint32_t *last;      // by value->index: the last kernel that reads it, plus one; 0: none does
-  uint32_t *next_end;  // by value->index, plus one: values that end at the same kernel
-  uint32_t *ends;      // by kernel: the first of those, plus one; 0: none
-  bool *is_taken_over; // by value->index: another value lives where it did
-  Gap *gaps;           // by offset, never touching each other
+  uint32_t *last;      // by value->index: the last kernel that reads or stores it, plus one; 0: none does
+  uint32_t *ends;      // by kernel: the first value whose lifetime ends there, plus one; 0: none
+  uint32_t *next_end;  // by value->index: the next value whose lifetime ends at the same kernel, plus one; 0: none
+  bool *is_taken_over; // by value->index: another value was stored in its place
+  Gap *gaps;           // sorted by offset; neighbouring gaps are merged
   size_t ngaps, gaps_capacity;
-  size_t top; // end of all that was ever placed
+  size_t top; // the end of the highest place so far
   bool out_of_memory;
 } Plan;
 
@@ -35,7 +35,8 @@ static size_t whole_lines(size_t nbytes) {
   return (nbytes + LINE - 1) / LINE * LINE;
 }
 
-// In a room with powers, times their product: whole lines cost too much there where that is little.
+// The value's size in the arena, in bytes times the arena's monomial. Sizes are rounded up to cache lines, except small
+// ones with a monomial: there a line is multiplied by the monomial's value.
 static size_t value_nbytes(const Plan *plan, const Value *v) {
   const size_t factor = (size_t)open_factor(plan->p->graph, shape_nelems(&v->shape), plan->monomial);
   const size_t nbytes = type_array_nbytes(v->type, factor);
@@ -48,7 +49,7 @@ static const Value *stored_value(const Plan *plan, const Kernel *k, size_t store
   return v->is_output || shape_monomial(&v->shape) != plan->monomial ? NULL : v;
 }
 
-// Room
+// Gaps
 
 static void remove_gap(Plan *plan, size_t at) {
   memmove(&plan->gaps[at], &plan->gaps[at + 1], (plan->ngaps - at - 1) * sizeof *plan->gaps);
@@ -61,7 +62,7 @@ static size_t take(Plan *plan, size_t nbytes) {
   for (size_t i = 0; i < plan->ngaps; i++)
     if (plan->gaps[i].nbytes >= nbytes && (best == SIZE_MAX || plan->gaps[i].nbytes < plan->gaps[best].nbytes))
       best = i;
-  if (best == SIZE_MAX) { // at the top, where a last gap is a beginning
+  if (best == SIZE_MAX) { // at the top; a gap that ends there is extended
     Gap *gap = plan->ngaps ? &plan->gaps[plan->ngaps - 1] : NULL;
     bool is_at_top = gap && gap->offset + gap->nbytes == plan->top;
     size_t offset = is_at_top ? gap->offset : plan->top;
@@ -101,12 +102,12 @@ static void give_back(Plan *plan, size_t offset, size_t nbytes) {
 
 // In place
 
-// A value that the kernel is the last to read, of which the store to `target` may take the place; NULL: none.
-static const Value *find_to_write_over(Plan *plan, uint32_t kernel, AccessId target) {
+// A value whose last reader is this kernel and in whose place the store to `target` may be; NULL: none.
+static const Value *find_overwritable(Plan *plan, uint32_t kernel, AccessId target) {
   const Kernel *k = plan->p->kernels[kernel];
   const Access *to = &k->accesses[target];
   const AxisSet axes = access_axes(k, to);
-  if (shape_nelems(&to->value->shape) != axes_nelems(k, axes)) return NULL; // a part
+  if (shape_nelems(&to->value->shape) != axes_nelems(k, axes)) return NULL; // the kernel stores only a part of it
   if (shape_monomial(&to->value->shape) != axes_monomial(k, axes)) return NULL;
   for (AccessId i = 0; i < k->naccesses; i++) {
     const Access *from = &k->accesses[i];
@@ -155,16 +156,16 @@ static void place_results(Plan *plan, uint32_t kernel) {
   const Kernel *k = p->kernels[kernel];
   for (size_t s = 0; s < k->nstores; s++) {
     const Value *v = stored_value(plan, k, s);
-    if (!v || p->is_in_workspace[v->index]) continue; // another part of it is there
-    const Value *under = find_to_write_over(plan, kernel, k->stores[s].access);
-    if (under) plan->is_taken_over[under->index] = true;
-    p->value_offset[v->index] = under ? p->value_offset[under->index] : take(plan, value_nbytes(plan, v));
+    if (!v || p->is_in_workspace[v->index]) continue; // an earlier kernel has stored another part of it
+    const Value *operand = find_overwritable(plan, kernel, k->stores[s].access);
+    if (operand) plan->is_taken_over[operand->index] = true;
+    p->value_offset[v->index] = operand ? p->value_offset[operand->index] : take(plan, value_nbytes(plan, v));
     p->unshared_nbytes += value_nbytes(plan, v);
     uint32_t end = plan->last[v->index] - 1;
     plan->next_end[v->index] = plan->ends[end];
     plan->ends[end] = v->index + 1;
   }
-  for (size_t s = 0; s < k->nstores; s++) // only now: a kernel does not write over its own results
+  for (size_t s = 0; s < k->nstores; s++) // set last, so that a result never takes the place of another one
     if (stored_value(plan, k, s)) p->is_in_workspace[stored_value(plan, k, s)->index] = true;
 }
 
@@ -183,8 +184,8 @@ static void place_kernel(Plan *plan, uint32_t kernel, size_t *most_temporaries) 
   }
 }
 
-static bool plan_room(Program *p, Room *room) {
-  Plan plan = {.p = p, .monomial = room->monomial};
+static bool plan_arena(Program *p, Room *arena) {
+  Plan plan = {.p = p, .monomial = arena->monomial};
   size_t nvalues = p->graph->nvalues, most_temporaries = 0;
   arena_init(&plan.scratch, p->arena.allocator);
   plan.last = ARENA_ARRAY(&plan.scratch, uint32_t, nvalues + 1);
@@ -194,31 +195,31 @@ static bool plan_room(Program *p, Room *room) {
   bool ok = plan.last && plan.next_end && plan.ends && plan.is_taken_over;
   if (ok) find_ends(&plan);
   for (uint32_t i = 0; ok && i < p->nkernels; i++) place_kernel(&plan, i, &most_temporaries);
-  room->nbytes = plan.top;
+  arena->nbytes = plan.top;
   p->unshared_nbytes += most_temporaries;
   arena_deinit(&plan.scratch);
   return ok && !plan.out_of_memory;
 }
 
-// One for each product that a value between kernels has as many elements of; literals' comes first.
-static void find_rooms(Program *p) {
+// One arena for each monomial of the values between kernels; the first is for values without open dims.
+static void find_arenas(Program *p) {
   p->rooms[p->nrooms++] = (Room){0, 0};
   for (size_t i = 0; i < p->nkernels; i++)
     for (size_t s = 0; s < p->kernels[i]->nstores; s++) {
       const Value *v = p->kernels[i]->accesses[p->kernels[i]->stores[s].access].value;
       const Monomial monomial = shape_monomial(&v->shape);
-      size_t room = 0;
-      while (room < p->nrooms && p->rooms[room].monomial != monomial) room++;
-      if (!v->is_output && room == p->nrooms) p->rooms[p->nrooms++] = (Room){monomial, 0};
+      size_t arena = 0;
+      while (arena < p->nrooms && p->rooms[arena].monomial != monomial) arena++;
+      if (!v->is_output && arena == p->nrooms) p->rooms[p->nrooms++] = (Room){monomial, 0};
     }
 }
 
 bool plan_memory(Program *p) {
   p->rooms = ARENA_ARRAY(&p->arena, Room, p->graph->nvalues + 1);
   if (!p->rooms) return false;
-  find_rooms(p);
+  find_arenas(p);
   for (size_t i = 0; i < p->nrooms; i++)
-    if (!plan_room(p, &p->rooms[i])) return false;
+    if (!plan_arena(p, &p->rooms[i])) return false;
   p->workspace_nbytes = p->rooms[0].nbytes;
   return true;
 }

@@ -1,5 +1,6 @@
-// One address space has the workspace first, then each value that is not in it. Iterations are walked one after the
-// other, element by element, which is the strictest order: a store may spoil the very next load.
+// The simulation has one address space: first the workspace, then each value outside of it. Iterations run one after
+// the other, element by element: no vector or block of loads hides that a store overwrites the operand of the next
+// load.
 #include "passes/memory/verify.h"
 
 #include "ir/kernel/overwrite.h"
@@ -8,12 +9,13 @@
 
 #include <string.h>
 
-typedef uint64_t Stamp; // the loop's number above, the block's below; 0: never
-#define MANY UINT32_MAX // blocks
+typedef uint64_t
+    Stamp; // when a byte was accessed: the loop's number in the upper half, the block's in the lower; 0: never
+#define MANY UINT32_MAX // a Stamp's block: several blocks of the loop
 
 typedef struct Byte {
-  uint32_t owner; // value->index + 1, or above those a temporary's; 0: nobody
-  Stamp written, read;
+  uint32_t owner;      // value->index + 1, or nvalues + 1 + a temporary's index; 0: none
+  Stamp written, read; // the last time
 } Byte;
 
 typedef struct Walk {
@@ -25,11 +27,11 @@ typedef struct Walk {
   size_t nbytes;
   size_t *place; // by value->index: its first byte
   bool *is_needed;
-  int64_t index[MAX_AXES]; // where the walk is
-  uint32_t loops;          // walked so far, this one among them
-  uint32_t block;          // that the place is in
-  uint32_t sharing;        // that, or 0 of a loop whose blocks run one after the other
-  int64_t nsteps;          // that may still be walked
+  int64_t index[MAX_AXES]; // of the current iteration, by axis
+  uint32_t loops;          // the number of the current loop, from 1
+  uint32_t block;          // the block of the current iteration
+  uint32_t sharing;        // the block, or 0 in a serial loop, whose blocks may share memory
+  int64_t nsteps;          // loads and stores left
 } Walk;
 
 static bool say(const Walk *w, const char *name, const char *what) {
@@ -69,7 +71,8 @@ static size_t first_byte(const Walk *w, const Access *a) {
   return a->value ? w->place[a->value->index] : w->k->temporaries[a->temporary].offset;
 }
 
-// The element of an access at the walk's place; of partial sums, `part` parts further. Masks: in bytes.
+// The offset of the accessed element in the current iteration; for partial sums that of partial `part`. In elements,
+// for masks in bytes.
 static int64_t element_at(const Walk *w, const Access *a, int64_t part) {
   int64_t element = a->offset;
   for (int axis = 0; axis < w->k->naxes; axis++) {
@@ -95,7 +98,7 @@ static bool load(Walk *w, const Access *a, int64_t part) {
   for (size_t i = from; i < to; i++) {
     Byte *b = &w->bytes[i];
     if (i >= w->nbytes) return wrong(w, name_of(w, a), "is read outside of memory");
-    if (b->owner != owner_of(w, a)) return wrong(w, name_of(w, a), "is read where it does not lie");
+    if (b->owner != owner_of(w, a)) return wrong(w, name_of(w, a), "is read where another tensor was stored");
     if (is_of_other_block(w, b->written)) return wrong(w, name_of(w, a), "is read while another block writes it");
     b->read = b->read && b->read >> 32 == w->loops && b->read != stamp(w) ? (Stamp)w->loops << 32 | MANY : stamp(w);
   }
@@ -103,7 +106,7 @@ static bool load(Walk *w, const Access *a, int64_t part) {
   return true;
 }
 
-// Partial sums are added to by their block alone; all else is stored once.
+// A block may store its partial sums many times; every other element is stored once.
 static bool store(Walk *w, const Access *a, bool is_partial) {
   size_t from, to;
   find_bytes(w, a, element_at(w, a, w->block), &from, &to);
@@ -122,14 +125,15 @@ static bool store(Walk *w, const Access *a, bool is_partial) {
   return true;
 }
 
-// A combined sum reads what each block left that has its kept axes' indices.
-static bool load_parts(Walk *w, const Expr *e) {
-  const Loop *made = &w->k->loops[e->loop];
-  int64_t kept = 0;
-  for (int i = 0; i < made->nfree; i++) kept = kept * w->k->axes[made->order[i]].extent + w->index[made->order[i]];
-  const int64_t nchunks = loop_nchunks(w->k, made);
+// Combining partial sums reads those of all blocks with the current indices on the axes that are not reduced.
+static bool load_partials(Walk *w, const Expr *e) {
+  const Loop *source = &w->k->loops[e->loop];
+  int64_t result = 0;
+  for (int i = 0; i < source->nfree; i++)
+    result = result * w->k->axes[source->order[i]].extent + w->index[source->order[i]];
+  const int64_t nchunks = loop_nchunks(w->k, source);
   for (int64_t i = 0; i < nchunks; i++)
-    if (!load(w, &w->k->accesses[e->access], kept * nchunks + i)) return false;
+    if (!load(w, &w->k->accesses[e->access], result * nchunks + i)) return false;
   return true;
 }
 
@@ -137,20 +141,22 @@ static bool is_own_memory(const Walk *w, const Access *a) {
   return !a->value && w->k->temporaries[a->temporary].is_own;
 }
 
-// What is needed at the walk's place. Places of loads that are computed are not known.
+// Simulates the loads that the current iteration needs. Loads whose index is computed are skipped: the index is not
+// known here.
 static bool load_needed(Walk *w) {
   for (ExprId id = 1; id < w->k->nexprs; id++) {
     const Expr *e = &w->k->exprs[id];
     if (!w->is_needed[id] || (e->op != EXPR_LOAD && e->op != EXPR_COMBINE)) continue;
     const Access *a = &w->k->accesses[e->access];
-    if (e->op == EXPR_COMBINE ? !load_parts(w, e) : !e->args[0] && !is_own_memory(w, a) && !load(w, a, 0)) return false;
+    if (e->op == EXPR_COMBINE ? !load_partials(w, e) : !e->args[0] && !is_own_memory(w, a) && !load(w, a, 0))
+      return false;
   }
   return true;
 }
 
 // Iterations
 
-// Moves on to the next index of these axes, the last the fastest. False, and all are 0, behind the last one.
+// Advances the index along these axes, the last one fastest. Behind the last index, sets all to 0 and returns false.
 static bool step(Walk *w, const int *axes, int count) {
   for (int i = count - 1; i >= 0; i--) {
     if (++w->index[axes[i]] < w->k->axes[axes[i]].extent) return true;
@@ -169,14 +175,15 @@ static bool are_last(const Walk *w, AxisSet axes) {
   return true;
 }
 
-// Stores along the inner axes at each index, those along some when the others are done, others behind.
-static bool store_roots(Walk *w, int sweep, bool is_behind) {
+// Simulates the stores of a sweep that are due: inside (is_after false), roots along inner axes, in the last iteration
+// of the inner axes that they do not have; after the inner axes, roots without inner axes.
+static bool store_roots(Walk *w, int sweep, bool is_after) {
   const Loop *loop = w->loop;
   const AxisSet inner = loop_inner_axes(loop);
   for (size_t i = 0; i < loop->nroots; i++) {
     const Root *root = &loop->roots[i];
     const AxisSet own = root_axes(w->k, root) & inner;
-    if (root->sweep != sweep || root->kind == ROOT_REDUCE_INNER || !own != is_behind) continue;
+    if (root->sweep != sweep || root->kind == ROOT_REDUCE_INNER || !own != is_after) continue;
     if (own && !are_last(w, inner & ~own)) continue;
     const Access *a = &w->k->accesses[root->access];
     if (!is_own_memory(w, a) && !store(w, a, root->kind == ROOT_REDUCE_OUTER)) return false;
@@ -186,12 +193,12 @@ static bool store_roots(Walk *w, int sweep, bool is_behind) {
 
 static void find_block(Walk *w) {
   const Loop *loop = w->loop;
-  int64_t kept = 0, other = 0;
-  for (int i = 0; i < loop->nfree; i++) kept = kept * w->k->axes[loop->order[i]].extent + w->index[loop->order[i]];
+  int64_t result = 0, other = 0;
+  for (int i = 0; i < loop->nfree; i++) result = result * w->k->axes[loop->order[i]].extent + w->index[loop->order[i]];
   for (int i = loop->nfree; i < loop->nouter; i++)
     other = other * w->k->axes[loop->order[i]].extent + w->index[loop->order[i]];
   other = (loop->tile ? w->index[loop->order[0]] : other) / loop_block_length(w->k, loop);
-  w->block = (uint32_t)(kept * loop_nchunks(w->k, loop) + other);
+  w->block = (uint32_t)(result * loop_nchunks(w->k, loop) + other);
   w->sharing = loop->is_serial ? 0 : w->block;
 }
 
@@ -200,12 +207,12 @@ static bool is_end_of_tile(const Walk *w) {
   return is_last(w, axis) || (w->index[axis] + 1) % loop_block_length(w->k, w->loop) == 0;
 }
 
-// The slowest first; vectors whose sums are over the middle axes go around these.
+// The inner axes, slowest first. With sums_middle the last axis, along which vectors are, goes around the middle axes.
 static void find_inner_order(const Loop *loop, int *order) {
   for (int i = 0; i < loop->ninner; i++) order[(i + loop->sums_middle) % loop->ninner] = loop->order[loop->nouter + i];
 }
 
-// Where a loop is cut into tiles, each of them is all that a step sees.
+// One sweep over the inner axes. In a tiled loop each tile is a step of its own, with its own block and end.
 static bool walk_sweep(Walk *w, int sweep) {
   const Loop *loop = w->loop;
   int inner[MAX_AXES] = {0};
@@ -235,7 +242,7 @@ static bool walk_loop(Walk *w) {
   return true;
 }
 
-// Another kernel's temporaries are not this one's.
+// Temporaries do not survive their kernel.
 static void forget_temporaries(Walk *w) {
   for (size_t i = 0; i < w->nbytes; i++)
     if (w->bytes[i].owner > w->p->graph->nvalues) w->bytes[i].owner = 0;
@@ -265,7 +272,7 @@ static bool verify_outputs(const Walk *w) {
   return true;
 }
 
-// False: a value does not lie inside the workspace.
+// Sets each value's place. False when a value is not inside the workspace.
 static bool find_places(Walk *w) {
   const Graph *g = w->p->graph;
   for (size_t i = 0; i < g->nvalues; i++) {
@@ -278,7 +285,7 @@ static bool find_places(Walk *w) {
   return true;
 }
 
-// What the caller gives is there.
+// The bytes of inputs and constants hold them from the start.
 static void own_operands(Walk *w) {
   const Graph *g = w->p->graph;
   for (size_t i = 0; i < g->nvalues; i++) {

@@ -4,11 +4,13 @@
 
 #include "ir/kernel/kernel.h"
 
-// Walks a planned program without computing anything: every byte of memory remembers which value or temporary was
-// stored there last, every load wants its own tensor there, every element of a result is stored once, and no block of a
-// loop reads or writes what another block of it writes. False after saying in `why` what is wrong; out of memory:
-// false, with why->out_of_memory. *nsteps is how many loads and stores may be walked, and then how many are left; a
-// program that has more, or more memory than steps, or open extents, is left alone.
+// Simulates the loads and stores of a planned program without computing values, and checks:
+//   - every load finds its own value or temporary in each byte, not another one that was stored there later;
+//   - every element of a result is stored exactly once;
+//   - no block of a loop reads or writes bytes that another block of the same loop writes.
+// False, with the reason in `why`, or with why->out_of_memory. *nsteps bounds the number of simulated loads and stores,
+// and is set to what is left of it. A program with more of them is checked up to there; one with more bytes of memory
+// than steps, or with open dims, is not checked.
 bool memory_verify(const Program *p, int64_t *nsteps, Text *why);
 
 #endif

@@ -133,7 +133,7 @@ static void a_value_that_is_written_over_is_found(void **state) {
   l.p->is_in_workspace[y->index] = true; // an element further, where the next of h is still to be read
   l.p->value_offset[y->index] = l.p->value_offset[h->index] + sizeof(float);
   l.p->workspace_nbytes += sizeof(float);
-  memory_must_be_wrong(&l, "h is read where it does not lie");
+  memory_must_be_wrong(&l, "h is read where another tensor was stored");
   deinit(&l);
 }
 
