@@ -1,4 +1,4 @@
-// Arithmetic of polynomials, and what each operator is in it: a table of functions by operator.
+// Arithmetic of polynomials, and a table with the formula of each algebraic operator.
 #include "passes/rewrite/algebra.h"
 
 #include "ir/graph/open.h"
@@ -28,7 +28,7 @@ void algebra_init(Algebra *a, Arena *scratch, const Value *frame) {
   while (is_widened(a->data)) a->data = a->data->producer->inputs[0];
   for (int i = 0; i < frame->shape.rank; i++)
     if (!is_one(frame->shape.extent[i])) a->extent[a->rank++] = frame->shape.extent[i];
-  a->tolerance = frame->type == TYPE_F64 ? 1e-13 : 1e-6; // of the constants' own roundings
+  a->tolerance = frame->type == TYPE_F64 ? 1e-13 : 1e-6; // allows for the rounding of constants in the graph
 }
 
 static bool is_literal(const Extent *extent, int rank) {
@@ -37,8 +37,9 @@ static bool is_literal(const Extent *extent, int rank) {
   return true;
 }
 
-// A border is known by how many elements lie behind it. The shape's borders are met from the right, with those that the
-// frame has: each must divide the next. Only axes at the front may have extents without a number, and then in both.
+// A border between two axes is identified by the number of elements behind it. The borders of the frame and the shape
+// are merged from the right; each number must divide the next. Named extents are allowed only on leading axes that the
+// frame and the shape have in common.
 void algebra_split_axes(Algebra *a, const Shape *shape) {
   Extent split[MOST_FRAME_AXES]; // from the right
   int count = 0, own = a->rank, other = shape->rank, front = 0;
@@ -65,8 +66,8 @@ uint32_t algebra_axes(const Algebra *a) {
   return (1U << a->rank) - 1;
 }
 
-// What an extent counts as. One that is open counts as no number that could stand in a graph, so that nothing follows
-// from its hint; products of extents count as products.
+// The number that stands for an extent in polynomials. An open dim counts as its hint times an irrational factor, a
+// different one for each dim: so it never equals a literal in the graph by chance, while products remain products.
 static double extent_count(Extent e) {
   static const double primes[MAX_OPEN_DIMS] = {2, 3, 5, 7, 11, 13, 17, 19};
   double count = (double)extent_value(e);
@@ -89,7 +90,7 @@ static bool is_same_symbol(Algebra *a, const Symbol *s, const Symbol *t) {
   return s->reduced == t->reduced && s->base.nterms == t->base.nterms && polynomial_equals(a, s->base, t->base);
 }
 
-// The symbol to the power of 1.
+// The polynomial symbol^(halves / 2).
 static Polynomial of_symbol(Algebra *a, const Symbol *symbol, int halves) {
   uint32_t i = 0;
   while (i < a->nsymbols && !is_same_symbol(a, &a->symbols[i], symbol)) i++;
@@ -130,55 +131,56 @@ Polynomial polynomial_number(Algebra *a, double number) {
   return p;
 }
 
-static bool is_alike(const PolynomialTerm *m, const PolynomialTerm *n) {
+static bool has_same_factors(const PolynomialTerm *m, const PolynomialTerm *n) {
   return m->nfactors == n->nfactors &&
          (!m->nfactors || memcmp(m->factors, n->factors, m->nfactors * sizeof *m->factors) == 0);
 }
 
-// Losses. A matcher's own polynomials (depth 0) are formulas, in which anything cancels.
+// Cancellation. It is restricted only while a value of the graph is evaluated (depth > 0). At depth 0 a caller computes
+// with formulas of real numbers, in which everything may cancel.
 
 static bool is_evaluating(const Algebra *a) {
   return a->depth > 0;
 }
 
-bool polynomial_has_lost(const Polynomial *p, uint32_t symbol) {
-  return p->lost.words[symbol / 64] >> symbol % 64 & 1;
+bool polynomial_has_cancelled(const Polynomial *p, uint32_t symbol) {
+  return p->cancelled.words[symbol / 64] >> symbol % 64 & 1;
 }
 
-static bool has_lost_any(const Polynomial *p) {
+static bool has_any_cancelled(const Polynomial *p) {
   for (uint32_t i = 0; i < MOST_SYMBOLS / 64; i++)
-    if (p->lost.words[i]) return true;
+    if (p->cancelled.words[i]) return true;
   return false;
 }
 
-static void lose_factors(Polynomial *p, const PolynomialTerm *m) {
+static void cancel_factors(Polynomial *p, const PolynomialTerm *m) {
   for (uint32_t i = 0; i < m->nfactors; i++)
-    p->lost.words[m->factors[i].symbol / 64] |= UINT64_C(1) << m->factors[i].symbol % 64;
+    p->cancelled.words[m->factors[i].symbol / 64] |= UINT64_C(1) << m->factors[i].symbol % 64;
 }
 
-static void lose_what_is_lost(Polynomial *p, const Polynomial *q) {
-  for (uint32_t i = 0; i < MOST_SYMBOLS / 64; i++) p->lost.words[i] |= q->lost.words[i];
+static void add_cancelled(Polynomial *p, const Polynomial *q) {
+  for (uint32_t i = 0; i < MOST_SYMBOLS / 64; i++) p->cancelled.words[i] |= q->cancelled.words[i];
 }
 
-// A sum of the frame's elements or of a power of them.
+// Whether the symbol is a sum of the frame's elements or of a power of them.
 static bool is_sum_of_frame(const Algebra *a, const Symbol *s) {
   if (!s->reduced || s->base.nterms != 1 || s->base.terms[0].nfactors != 1) return false;
   return a->symbols[s->base.terms[0].factors[0].symbol].value == a->frame;
 }
 
-// The term m meets one of the other sign in p.
+// Called when p has a term with the factors of m and the opposite sign: allowed only with a sum of the frame.
 static void cancel_term(Algebra *a, Polynomial *p, const PolynomialTerm *m) {
   bool has_sum = false;
   for (uint32_t i = 0; i < m->nfactors; i++) has_sum |= is_sum_of_frame(a, &a->symbols[m->factors[i].symbol]);
-  if (has_sum) lose_factors(p, m);
+  if (has_sum) cancel_factors(p, m);
   else a->failed = true;
 }
 
-// Adds a term to p, which has room for MOST_TERMS; terms that cancel go.
+// Adds a term to p, which has space for MOST_TERMS; removes a term that becomes 0.
 static void add_term(Algebra *a, Polynomial *p, const PolynomialTerm *m) {
   for (uint32_t i = 0; i < p->nterms; i++) {
     PolynomialTerm *t = &p->terms[i];
-    if (!is_alike(t, m)) continue;
+    if (!has_same_factors(t, m)) continue;
     if (is_evaluating(a) && t->coefficient * m->coefficient < 0) cancel_term(a, p, m);
     double most = fmax(fabs(t->coefficient), fabs(m->coefficient));
     t->coefficient += m->coefficient;
@@ -197,8 +199,8 @@ Polynomial polynomial_sum(Algebra *a, Polynomial p, Polynomial q, double factor)
     m.coefficient *= factor;
     add_term(a, &sum, &m);
   }
-  lose_what_is_lost(&sum, &p);
-  lose_what_is_lost(&sum, &q);
+  add_cancelled(&sum, &p);
+  add_cancelled(&sum, &q);
   return a->failed ? none : sum;
 }
 
@@ -206,7 +208,7 @@ bool polynomial_equals(Algebra *a, Polynomial p, Polynomial q) {
   if (p.nterms != q.nterms) return false;
   for (uint32_t i = 0; i < p.nterms; i++) {
     uint32_t k = 0;
-    while (k < q.nterms && !is_alike(&p.terms[i], &q.terms[k])) k++;
+    while (k < q.nterms && !has_same_factors(&p.terms[i], &q.terms[k])) k++;
     if (k == q.nterms) return false;
     double c = p.terms[i].coefficient, d = q.terms[k].coefficient;
     if (fabs(c - d) > fmax(fabs(c), fabs(d)) * a->tolerance) return false;
@@ -214,8 +216,9 @@ bool polynomial_equals(Algebra *a, Polynomial p, Polynomial q) {
   return true;
 }
 
-// Whether s^n s^m may be s^(n + m): not where they would cancel, nor where two roots would forget that s may not be
-// negative. A polynomial under a root is a variance and a positive number.
+// Whether s^(n/2) * s^(m/2) may become s^((n + m)/2): not when exponents of opposite sign cancel, nor when two roots of
+// s would lose that a negative s gives NaN. A root of a polynomial is excepted: it is taken of a variance plus epsilon,
+// which is positive.
 static bool may_join_powers(const Symbol *s, int n, int m) {
   bool has_base = !s->value && !s->reduced;
   return (n > 0) == (m > 0) && (has_base || n % 2 == 0 || m % 2 == 0);
@@ -237,8 +240,8 @@ static bool multiply_factor(const Algebra *a, PolynomialTerm *m, Factor f) {
   return true;
 }
 
-// Whether a monomial's constants, multiplied in any order, neither overflow nor underflow beside ordinary numbers. A
-// sum is as large as its elements together, which a mean divides by their number.
+// Whether a term's constants may be multiplied in any order without overflow or underflow for ordinary data. A sum
+// counts as its number of elements, by which a mean divides it.
 static bool is_plain_multiple(const Algebra *a, const PolynomialTerm *m) {
   static const double most = 0x1p40;
   double scale = fabs(m->coefficient);
@@ -249,11 +252,12 @@ static bool is_plain_multiple(const Algebra *a, const PolynomialTerm *m) {
   return !m->nfactors || (scale <= most && scale >= 1 / most);
 }
 
-// What is multiplied by 0 is lost; by the number 0, more than may be.
+// If `zero` is 0, the other factor's terms cancel. That is allowed only if `zero` became 0 by cancellation: a literal 0
+// would hide infinities and NaNs of the other factor.
 static void multiply_by_zero(Algebra *a, Polynomial *product, const Polynomial *zero, const Polynomial *other) {
   if (zero->nterms) return;
-  if (!has_lost_any(zero)) a->failed = true;
-  for (uint32_t i = 0; i < other->nterms; i++) lose_factors(product, &other->terms[i]);
+  if (!has_any_cancelled(zero)) a->failed = true;
+  for (uint32_t i = 0; i < other->nterms; i++) cancel_factors(product, &other->terms[i]);
 }
 
 Polynomial polynomial_product(Algebra *a, Polynomial p, Polynomial q) {
@@ -272,12 +276,12 @@ Polynomial polynomial_product(Algebra *a, Polynomial p, Polynomial q) {
       if (!a->failed) add_term(a, &product, &m);
     }
   }
-  lose_what_is_lost(&product, &p);
-  lose_what_is_lost(&product, &q);
+  add_cancelled(&product, &p);
+  add_cancelled(&product, &q);
   return a->failed ? none : product;
 }
 
-// Whether (s^(n/2))^(halves/2) is s^(n/2 * halves/2): not where a square loses the sign that its root would need.
+// Whether (s^(n/2))^(halves/2) is s^(n/2 * halves/2): not for the root of a square, which is |s|.
 static bool is_power_of_power(int n, int halves) {
   return halves % 2 == 0 || n == 2 || n == -2;
 }
@@ -290,24 +294,24 @@ Polynomial polynomial_power(Algebra *a, Polynomial p, int halves) {
     Symbol s = {.base = p};
     for (uint32_t i = 0; i < p.nterms; i++) s.axes |= monomial_axes(a, &p.terms[i]);
     Polynomial power = of_symbol(a, &s, halves);
-    power.lost = p.lost;
+    power.cancelled = p.cancelled;
     return power;
   }
   Polynomial power = polynomial_number(a, pow(p.terms[0].coefficient, halves / 2.0));
-  power.lost = p.lost;
+  power.cancelled = p.cancelled;
   if (a->failed || !power.nterms || !isfinite(power.terms[0].coefficient)) return fail(a);
   bool is_one = p.terms[0].coefficient == 1 && p.terms[0].nfactors == 1;
   for (uint32_t i = 0; i < p.terms[0].nfactors; i++) {
     Factor f = p.terms[0].factors[i];
     if (!is_power_of_power(f.halves, halves) || (halves % 2 && !is_one) || f.halves * halves % 2) return fail(a);
-    if (is_evaluating(a) && f.halves < 0 && halves < 0) return fail(a); // 1 / (1 / s) is 0 for the least numbers
+    if (is_evaluating(a) && f.halves < 0 && halves < 0) return fail(a); // 1 / (1 / s) is 0 for the smallest numbers
     power.terms[0].factors[power.terms[0].nfactors++] = (Factor){f.symbol, (int16_t)(f.halves * halves / 2)};
   }
   return power;
 }
 
-// A sum within a sum is one over the axes of both, where what stands beside it does not vary over its own: takes it
-// apart in m, and returns those.
+// A sum of a sum is one sum over the axes of both, if the inner sum's other factors do not vary over its axes. Replaces
+// a factor of m that is such a sum by its term, and returns its axes; 0: there is none.
 static uint32_t join_sums(const Algebra *a, PolynomialTerm *m) {
   for (uint32_t i = 0; i < m->nfactors; i++) {
     const Symbol *s = &a->symbols[m->factors[i].symbol];
@@ -326,7 +330,8 @@ static uint32_t join_sums(const Algebra *a, PolynomialTerm *m) {
   return 0;
 }
 
-// What does not vary over the axes comes out of the sum, and counts as often as there are elements.
+// Factors that do not vary over the axes are taken out of the sum; axes along which no factor varies multiply by their
+// extents.
 static Polynomial reduce_term(Algebra *a, const PolynomialTerm *m, uint32_t axes) {
   PolynomialTerm inside = {.coefficient = 1};
   Polynomial outside = polynomial_number(a, 1);
@@ -352,9 +357,9 @@ Polynomial polynomial_reduce(Algebra *a, Polynomial p, uint32_t axes) {
   for (uint32_t i = 0; i < p.nterms && !a->failed; i++) {
     Polynomial term = reduce_term(a, &p.terms[i], axes);
     for (uint32_t k = 0; k < term.nterms && !a->failed; k++) add_term(a, &sum, &term.terms[k]);
-    lose_what_is_lost(&sum, &term);
+    add_cancelled(&sum, &term);
   }
-  lose_what_is_lost(&sum, &p);
+  add_cancelled(&sum, &p);
   return a->failed ? none : sum;
 }
 
@@ -370,7 +375,7 @@ uint32_t labels_axes(const Labels *labels) {
   return axes;
 }
 
-// Takes axes of the frame from the list that together have this extent; 0: the next ones do not.
+// Takes consecutive frame axes from the list whose extents have this product; returns their mask, 0 if there are none.
 static uint32_t take_axes(const Algebra *a, Extent extent, const int **next, const int *end) {
   uint32_t axes = 0;
   int64_t nelems = 1;
@@ -383,7 +388,7 @@ static uint32_t take_axes(const Algebra *a, Extent extent, const int **next, con
   return nelems == extent_value(extent) ? axes : 0;
 }
 
-// The labels of a value of this shape that has the frame's axes in the list, in its order.
+// The labels of a value of this shape that has just the frame axes in the list, in the list's order.
 static bool labels_of_list(const Algebra *a, const int *list, int count, const Shape *shape, Labels *labels) {
   const int *end = list + count;
   *labels = (Labels){.rank = shape->rank};
@@ -404,7 +409,7 @@ bool labels_of_axes(const Algebra *a, uint32_t axes, const Value *v, Labels *lab
 
 Labels labels_of_frame(const Algebra *a) {
   Labels labels;
-  labels_of_axes(a, algebra_axes(a), a->frame, &labels); // whose axes they are
+  labels_of_axes(a, algebra_axes(a), a->frame, &labels); // cannot fail
   return labels;
 }
 
@@ -473,8 +478,8 @@ static Polynomial of_sqrt_backward(Algebra *a, const Node *node, const Labels *l
   return polynomial_sum(a, none, product, 0.5);
 }
 
-// Axes of the frame for one that is summed over: any name will do that is not in use, but the one behind `last` is the
-// likeliest.
+// Frame axes for an axis that is summed over. Any unused ones of this extent are correct, as the axis is not in the
+// result; those behind `last` are tried first, as they most often match the labels of other values.
 static uint32_t axes_to_reduce(const Algebra *a, Extent extent, uint32_t used, int last) {
   for (int i = 0; i < a->rank; i++) {
     int list[MOST_FRAME_AXES], count = 0;
@@ -486,8 +491,8 @@ static uint32_t axes_to_reduce(const Algebra *a, Extent extent, uint32_t used, i
   return 0;
 }
 
-// The labels of what is reduced, from those of the result, and the axes that are summed over. Data of the frame's size
-// lies in the frame's order.
+// The labels of a reduction's operand, from those of the result, and the frame axes that are summed over. If the
+// operand can have all frame axes in their order and agrees with the result, it has these.
 static bool labels_of_reduced(const Algebra *a, const Node *node, const Labels *l, Labels *own, uint32_t *reduced) {
   const Value *src = node->inputs[0];
   uint32_t axes = reduce_axes(node), used = labels_axes(l);
@@ -529,7 +534,7 @@ static Polynomial of_reduce_mean(Algebra *a, const Node *node, const Labels *l) 
   return a->failed ? none : polynomial_sum(a, none, sum, 1 / algebra_count(a, reduced));
 }
 
-// Axes are joined, split, or of extent 1, and keep their order.
+// A reshape joins and splits axes and adds or removes ones of extent 1; the order of the frame axes does not change.
 static Polynomial of_reshape(Algebra *a, const Node *node, const Labels *l) {
   int list[MOST_FRAME_AXES], count = 0;
   Labels own;
@@ -548,7 +553,7 @@ static Polynomial of_transpose(Algebra *a, const Node *node, const Labels *l) {
   return algebra_evaluate(a, node->inputs[0], &own);
 }
 
-static Polynomial (*const meanings[OP_COUNT])(Algebra *, const Node *, const Labels *) = {
+static Polynomial (*const formulas[OP_COUNT])(Algebra *, const Node *, const Labels *) = {
     [OP_Add] = of_add,
     [OP_Subtract] = of_subtract,
     [OP_Multiply] = of_multiply,
@@ -566,8 +571,8 @@ static Polynomial (*const meanings[OP_COUNT])(Algebra *, const Node *, const Lab
     [OP_StaticTranspose] = of_transpose,
 };
 
-bool operator_has_meaning(OperatorId op) {
-  return meanings[op] != NULL;
+bool operator_is_algebraic(OperatorId op) {
+  return formulas[op] != NULL;
 }
 
 static const Polynomial *find_evaluated(const Algebra *a, const Value *v, const Labels *labels) {
@@ -576,7 +581,7 @@ static const Polynomial *find_evaluated(const Algebra *a, const Value *v, const 
   return NULL;
 }
 
-// Whether a result has less digits than the frame and one of its operands; casts see to themselves.
+// Whether a result has fewer digits than the frame and one of its operands, so that it is rounded.
 static bool is_narrowing(const Algebra *a, const Node *node) {
   Type to = node->outputs[0]->type, least = a->frame->type;
   bool is_wide_enough = to == least || type_widens(least, to);
@@ -595,10 +600,10 @@ Polynomial algebra_evaluate(Algebra *a, const Value *v, const Labels *labels) {
   if (before) return *before;
   const Node *node = v->producer;
   Polynomial p = none;
-  bool is_open = v != a->frame && node && meanings[node->op->id] && a->depth < DEEPEST && !is_narrowing(a, node);
+  bool is_open = v != a->frame && node && formulas[node->op->id] && a->depth < DEEPEST && !is_narrowing(a, node);
   if (is_open) {
     a->depth++;
-    p = meanings[node->op->id](a, node, labels);
+    p = formulas[node->op->id](a, node, labels);
     a->depth--;
   }
   if (!is_open || (a->failed && !a->out_of_memory && a->nsymbols < MOST_SYMBOLS)) {

@@ -1,21 +1,23 @@
-// Values as polynomials: what a value is, whatever the order of its operations.
+// Values as polynomials: a normal form in which different spellings of the same formula are equal.
 //
-// A polynomial is a sum of monomials, a coefficient times powers of symbols. A symbol is a value that is not looked
-// into, a sum of a monomial over axes, or a polynomial of several terms of which a power was taken. Everything is said
-// in the axes of one tensor, the frame: a symbol knows over which of them it varies. So E[x^2] - E[x]^2 and
-// E[(x - E[x])^2] are the same polynomial, and a sum of x - E[x] over x's axes is none.
+// A polynomial is a sum of terms; a term is a coefficient times powers of symbols. A symbol is one of
+//   - a value that is not expanded any further;
+//   - the sum of a term over some axes;
+//   - a polynomial of several terms, when a power of it is taken.
+// All axes are those of one tensor, the frame: each symbol has the set of frame axes over which it varies. Sums are
+// simplified: E[x^2] - E[x]^2 and E[(x - E[x])^2] are the same polynomial, and the sum of x - E[x] over x's axes is 0.
 //
-// Where reshapes join or split the tensor's axes, the frame's are their parts: of [2, 6, 5] and [2, 3, 10] they are
-// 2, 3, 2 and 5. It has none of extent 1.
+// Where reshapes join or split axes, the frame has their common parts: for shapes [2, 6, 5] and [2, 3, 10] its axes are
+// 2, 3, 2 and 5. Axes of extent 1 are left out.
 //
-// Equal polynomials are equal functions of real numbers. Roundings differ: a cast is nothing, unless what it rounds to
-// has less than the frame.
+// Equal polynomials are equal functions of real numbers; they may round differently. A cast is the identity, unless it
+// rounds to a type with fewer digits than the frame's.
 //
-// Infinities and NaNs do not cancel: (x + z) - z is no x where z is infinite or huge, nor is x * z / z where z is 0. So
-// a value whose evaluation would lose a factor, a term, a sign under a root or a multiplication by 0 is a symbol by
-// itself. One kind of term may cancel, for norms and their gradients are full of it (x - E[x] adds up to 0): a multiple
-// of a sum of the frame. The polynomial then names the symbols of such terms as lost; who replaces the value must see
-// to it that the replacement is not finite either where one of them is not (norm_match.c).
+// Infinities and NaNs do not cancel: (x + z) - z is not x if z is infinite or huge, nor is x * z / z if z is 0. So a
+// value is a symbol by itself if expanding it would cancel a factor or a term, drop a sign under a root, or multiply by
+// 0. The exception are terms with a factor that is a sum over the frame, since norms and their gradients cancel them
+// everywhere (the sum of x - E[x] is 0). The polynomial records the symbols of such terms in `cancelled`. A value may
+// be replaced only by a formula that is infinite or NaN, too, wherever one of these symbols is (norm_match.c).
 #ifndef NGRAD_PASSES_REWRITE_ALGEBRA_H
 #define NGRAD_PASSES_REWRITE_ALGEBRA_H
 
@@ -31,7 +33,7 @@ typedef struct Factor {
 typedef struct PolynomialTerm {
   double coefficient;
   uint32_t nfactors;
-  Factor factors[MOST_FACTORS]; // by symbol, exponents not 0
+  Factor factors[MOST_FACTORS]; // sorted by symbol; exponents are not 0
 } PolynomialTerm;
 
 typedef struct SymbolSet {
@@ -41,21 +43,21 @@ typedef struct SymbolSet {
 typedef struct Polynomial {
   uint32_t nterms; // 0: the number 0
   PolynomialTerm *terms;
-  SymbolSet lost; // symbols of terms that cancelled while the value was evaluated
+  SymbolSet cancelled; // symbols of terms that cancelled while the value was evaluated
 } Polynomial;
 
-// Where a value's axes are in the frame: neighbouring axes of it, as a mask; 0: an axis of extent 1, which is nowhere.
+// For each axis of a value, the mask of the consecutive frame axes that it consists of; 0: an axis of extent 1.
 typedef struct Labels {
   int rank;
   uint16_t axes[MAX_RANK];
 } Labels;
 
 typedef struct Symbol {
-  const Value *value; // a value as it is, at `labels`; NULL: another kind
+  const Value *value; // a value that is not expanded, at `labels`; NULL: another kind
   Labels labels;
-  uint32_t reduced; // over these axes, the sum of `base`'s only term; 0: base itself, of several terms
+  uint32_t reduced; // not 0: the symbol is the sum of `base`, one term, over these axes; 0: it is `base`, several terms
   Polynomial base;
-  uint32_t axes; // that it varies over
+  uint32_t axes; // frame axes over which the symbol varies
 } Symbol;
 
 typedef struct Evaluated {
@@ -66,49 +68,51 @@ typedef struct Evaluated {
 
 typedef struct Algebra {
   Arena *scratch;
-  const Value *frame; // the tensor whose axes are spoken of; never looked into
-  const Value *data;  // what was widened to be the frame; the frame itself, if nothing was
+  const Value *frame; // the tensor that gives the axes; never expanded
+  const Value *data;  // if the frame is a widening cast, the value before it; else the frame
   int rank;
   Extent extent[MOST_FRAME_AXES]; // of the frame's axes
-  double tolerance;               // relative: coefficients that differ by less are equal
-  int depth;                      // of the evaluation
+  double tolerance;               // relative; coefficients that differ by less are equal
+  int depth;                      // of nested evaluations; 0: the caller combines polynomials itself
   Symbol symbols[MOST_SYMBOLS];
   uint32_t nsymbols;
-  Evaluated evaluated[MOST_EVALUATED]; // so far
+  Evaluated evaluated[MOST_EVALUATED]; // results so far, for reuse
   uint32_t nevaluated;
-  bool failed; // too much of something, or out of memory: what was computed since means nothing
+  bool failed; // a limit was exceeded, a term may not cancel, or out of memory: later results are meaningless
   bool out_of_memory;
 } Algebra;
 
 void algebra_init(Algebra *a, Arena *scratch, const Value *frame);
 
-// Splits the frame's axes where this shape of as many elements has a border between two axes, if it can be.
+// Splits the frame's axes so that each axis of this shape, which has as many elements, consists of whole frame axes.
+// Changes nothing if the extents do not allow that.
 void algebra_split_axes(Algebra *a, const Shape *shape);
-uint32_t algebra_axes(const Algebra *a); // all of them
-double algebra_count(const Algebra *a,
-                     uint32_t axes); // elements along these, or what stands for a number of them that is open
+uint32_t algebra_axes(const Algebra *a); // the mask of all frame axes
+// The number of elements along these axes. For open dims a number that equals no literal's (see algebra.c).
+double algebra_count(const Algebra *a, uint32_t axes);
 
-// Whether a value made by it is looked into.
-bool operator_has_meaning(OperatorId op);
+// Whether the results of the operator are expanded, instead of being symbols.
+bool operator_is_algebraic(OperatorId op);
 
-// A value whose axis i is the frame's axis labels[i]; what is too much to be looked into is a symbol.
+// The polynomial of a value whose axes are the frame axes in `labels`. A value that exceeds a limit is a symbol.
 Polynomial algebra_evaluate(Algebra *a, const Value *v, const Labels *labels);
 
-// The labels of a value that has just the axes in the mask, in their order and joined or not; of the frame itself; and
-// of an operand that numpy would broadcast to a value with these. False: it has other extents.
+// Labels: of a value that has just the frame axes in the mask, in their order, some perhaps joined into one axis
+// (false: its extents do not match); of the frame; and of an operand that is broadcast, by numpy's rules, to a result
+// with these labels.
 bool labels_of_axes(const Algebra *a, uint32_t axes, const Value *v, Labels *labels);
 Labels labels_of_frame(const Algebra *a);
 Labels labels_of_operand(const Value *operand, const Labels *result);
 bool labels_equal(const Labels *a, const Labels *b);
-uint32_t labels_axes(const Labels *labels); // all that it varies over
+uint32_t labels_axes(const Labels *labels); // the union of its masks
 
 Polynomial polynomial_number(Algebra *a, double number);
 Polynomial polynomial_sum(Algebra *a, Polynomial p, Polynomial q, double factor); // p + factor * q
 Polynomial polynomial_product(Algebra *a, Polynomial p, Polynomial q);
-Polynomial polynomial_power(Algebra *a, Polynomial p, int halves);
-Polynomial polynomial_reduce(Algebra *a, Polynomial p, uint32_t axes); // summed over them
+Polynomial polynomial_power(Algebra *a, Polynomial p, int halves);     // p^(halves / 2)
+Polynomial polynomial_reduce(Algebra *a, Polynomial p, uint32_t axes); // the sum over these frame axes
 bool polynomial_equals(Algebra *a, Polynomial p, Polynomial q);
-bool polynomial_has_lost(const Polynomial *p, uint32_t symbol);
+bool polynomial_has_cancelled(const Polynomial *p, uint32_t symbol);
 uint32_t monomial_axes(const Algebra *a, const PolynomialTerm *m);
 
 #endif

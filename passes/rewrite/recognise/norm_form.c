@@ -1,4 +1,4 @@
-// Axes of a norm as attributes and shapes of operands.
+// From the axes of a norm to attributes and shapes of operands.
 #include "passes/rewrite/recognise/norm_form.h"
 
 #include "ir/operators/norm.h"
@@ -14,18 +14,18 @@ static void add_extent(Shape *shape, Extent e) {
   shape->extent[shape->rank++] = e;
 }
 
-// Reduces the axes from `begin` on.
-static bool find_layer_form(const Algebra *a, uint32_t kept, const Labels *src, NormForm *f) {
-  while (f->begin < src->rank && (kept & ~f->statistics)) {
+// Layer norms reduce the axes from `begin` on.
+static bool find_layer_form(const Algebra *a, uint32_t unreduced, const Labels *src, NormForm *f) {
+  while (f->begin < src->rank && (unreduced & ~f->statistics)) {
     add_extent(&f->statistics_shape, a->frame->shape.extent[f->begin]);
     f->statistics |= src->axes[f->begin++];
   }
   for (int i = f->begin; i < src->rank; i++) add_extent(&f->parameters_shape, a->frame->shape.extent[i]);
   f->parameters = algebra_axes(a) & ~f->statistics;
-  return f->begin < src->rank && !(algebra_axes(a) & ~kept & f->statistics);
+  return f->begin < src->rank && !(algebra_axes(a) & ~unreduced & f->statistics);
 }
 
-// The channels, on the second axis or the last: the one that has some of these axes of the frame.
+// The channel axis: the second or last axis, whichever has some of the frame axes in `among`.
 static bool find_channel(const Algebra *a, const Labels *src, NormForm *f, uint32_t among) {
   for (int i = 1; i < src->rank && !f->parameters; i++) {
     if ((i != 1 && i != src->rank - 1) || !(src->axes[i] & among)) continue;
@@ -36,25 +36,25 @@ static bool find_channel(const Algebra *a, const Labels *src, NormForm *f, uint3
   return f->parameters;
 }
 
-// Reduces all axes but the channels'.
-static bool find_batch_form(const Algebra *a, uint32_t kept, const Labels *src, NormForm *f) {
-  if (!find_channel(a, src, f, kept) || kept != f->parameters) return false;
+// Batch norms reduce all axes except the channel axis.
+static bool find_batch_form(const Algebra *a, uint32_t unreduced, const Labels *src, NormForm *f) {
+  if (!find_channel(a, src, f, unreduced) || unreduced != f->parameters) return false;
   f->statistics = f->parameters;
   f->statistics_shape = f->parameters_shape;
   return true;
 }
 
-// Reduces all axes but the first and the first part of the channels'.
-static bool find_group_form(const Algebra *a, uint32_t kept, const Labels *src, NormForm *f) {
-  if (src->rank < 3 || !find_channel(a, src, f, kept & ~src->axes[0])) return false;
-  uint32_t groups = kept & f->parameters, rest = f->parameters & ~groups;
+// Group norms reduce all axes except the first and the leading part of the channel axis, which counts the groups.
+static bool find_group_form(const Algebra *a, uint32_t unreduced, const Labels *src, NormForm *f) {
+  if (src->rank < 3 || !find_channel(a, src, f, unreduced & ~src->axes[0])) return false;
+  uint32_t groups = unreduced & f->parameters, rest = f->parameters & ~groups;
   for (int i = 0; i < a->rank; i++)
     if (groups >> i & 1 && !extent_is_literal(a->extent[i])) return false;
   f->groups = (int64_t)algebra_count(a, groups);
-  f->statistics = kept;
+  f->statistics = unreduced;
   add_extent(&f->statistics_shape, a->frame->shape.extent[0]);
   add_extent(&f->statistics_shape, EXTENT(f->groups));
-  return kept == (src->axes[0] | groups) && (!rest || rest > groups);
+  return unreduced == (src->axes[0] | groups) && (!rest || rest > groups);
 }
 
 void form_allow_flat(NormForm *f, const Value *gamma, const Value *beta) {
@@ -63,12 +63,12 @@ void form_allow_flat(NormForm *f, const Value *gamma, const Value *beta) {
   f->parameters_shape = one->shape;
 }
 
-bool form_find(const Algebra *a, uint32_t kept, NormKind kind, NormForm *f) {
+bool form_find(const Algebra *a, uint32_t unreduced, NormKind kind, NormForm *f) {
   static bool (*const find[NORM_KINDS])(const Algebra *, uint32_t, const Labels *,
                                         NormForm *) = {find_layer_form, find_batch_form, find_group_form};
   Labels src = labels_of_frame(a);
   *f = (NormForm){.kind = kind};
-  return find[kind](a, kept, &src, f);
+  return find[kind](a, unreduced, &src, f);
 }
 
 void form_set(const NormForm *f, Node *node, const Value *src, double epsilon) {

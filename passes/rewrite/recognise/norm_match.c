@@ -1,8 +1,8 @@
-// What a value is, as a polynomial, compared with the operators' own formulas, which stand in recognise.c.
+// Compares polynomials of values with the formulas of the norm operators, which recognise.c lists.
 #include "passes/rewrite/recognise/norm_match.h"
 
-bool value_is_looked_into(const Value *v) {
-  return v->producer && operator_has_meaning(v->producer->op->id);
+bool value_is_algebraic(const Value *v) {
+  return v->producer && operator_is_algebraic(v->producer->op->id);
 }
 
 static uint32_t add_once(Value **list, uint32_t count, uint32_t most, Value *v) {
@@ -15,7 +15,7 @@ static uint32_t add_once(Value **list, uint32_t count, uint32_t most, Value *v) 
 uint32_t value_ancestors(Value *v, Value **list, uint32_t most) {
   uint32_t count = add_once(list, 0, most, v);
   for (uint32_t i = 0; i < count; i++) {
-    const Node *node = value_is_looked_into(list[i]) ? list[i]->producer : NULL;
+    const Node *node = value_is_algebraic(list[i]) ? list[i]->producer : NULL;
     for (uint32_t k = 0; node && k < node->ninputs; k++)
       if (node->inputs[k] && !node->inputs[k]->constant) count = add_once(list, count, most, node->inputs[k]);
   }
@@ -27,7 +27,7 @@ void norm_add_descendants(Norm *n, Value *v) {
   for (uint32_t i = 0; i < n->nregion; i++) {
     uint32_t nuses = 0;
     for (const Use *use = n->region[i]->uses; use && nuses < MOST_USES; use = use->next, nuses++)
-      if (operator_has_meaning(use->node->op->id) && use->node->outputs[0])
+      if (operator_is_algebraic(use->node->op->id) && use->node->outputs[0])
         n->nregion = add_once(n->region, n->nregion, MOST_DESCENDANTS, use->node->outputs[0]);
   }
 }
@@ -48,22 +48,22 @@ bool norm_has_in_cone(const Norm *n, const Value *v) {
   return false;
 }
 
-// Whether the polynomial is made of the value that is symbol i, at the same axes.
-static bool is_made_of(const Algebra *a, const Polynomial *p,
+// Whether symbol i, a value, occurs in the polynomial.
+static bool has_symbol(const Algebra *a, const Polynomial *p,
                        uint32_t i) { // NOLINT(misc-no-recursion): bases are older
   for (uint32_t t = 0; t < p->nterms; t++)
     for (uint32_t k = 0; k < p->terms[t].nfactors; k++) {
       uint32_t symbol = p->terms[t].factors[k].symbol;
       const Symbol *s = &a->symbols[symbol];
-      if (symbol == i || (!s->value && is_made_of(a, &s->base, i))) return true;
+      if (symbol == i || (!s->value && has_symbol(a, &s->base, i))) return true;
     }
   return false;
 }
 
-// Whether all values in symbol i are also in the formula; and sums are over the norm's axes or part of them.
+// Whether all values in symbol i occur in the formula, and its sums are over axes that the norm reduces.
 static bool is_in_formula(const Norm *n, const Polynomial *formula, uint32_t i) { // NOLINT(misc-no-recursion)
   const Symbol *s = &n->algebra.symbols[i];
-  if (s->value) return is_made_of(&n->algebra, formula, i);
+  if (s->value) return has_symbol(&n->algebra, formula, i);
   if (s->reduced & ~n->reduced) return false;
   for (uint32_t t = 0; t < s->base.nterms; t++)
     for (uint32_t k = 0; k < s->base.terms[t].nfactors; k++)
@@ -71,11 +71,11 @@ static bool is_in_formula(const Norm *n, const Polynomial *formula, uint32_t i) 
   return true;
 }
 
-// Whether a value that evaluates to p may become the operator's result, of which this is the formula: what cancelled on
-// the way to p is in the formula too, and so makes the result infinite or NaN where it is so itself.
+// Whether a value that evaluates to p may be replaced by the operator's result, which has this formula. Symbols that
+// cancelled on the way to p must be in the formula: then the result is infinite or NaN, too, where one of them is.
 static bool may_replace(const Norm *n, const Polynomial *p, const Polynomial *formula) {
   for (uint32_t i = 0; i < n->algebra.nsymbols; i++)
-    if (polynomial_has_lost(p, i) && !is_in_formula(n, formula, i)) return false;
+    if (polynomial_has_cancelled(p, i) && !is_in_formula(n, formula, i)) return false;
   return true;
 }
 
@@ -98,7 +98,7 @@ static bool is_value_over(const Norm *n, const Factor *f, uint32_t axes) {
   return s->value && f->halves == 2 && s->axes == axes && s->value != n->src;
 }
 
-// p without one power of a symbol, where every term has it.
+// p divided by a symbol that is a factor of every term.
 static Polynomial divided(Norm *n, Polynomial p, uint16_t symbol) {
   Polynomial one = polynomial_number(&n->algebra, 1);
   if (n->algebra.failed) return one;
@@ -120,8 +120,9 @@ static Polynomial centered(Norm *n) {
   return polynomial_sum(&n->algebra, norm_src(n), n->mean, -1);
 }
 
-// The terms of p that have rstd to the power of 1, without it; of those, the ones that have src or not.
-static Polynomial beside_rstd(Norm *n, Polynomial p, bool with_src) {
+// The terms of p that vary over all axes, have the factor rstd and no sums, and have src as a factor or not; divided by
+// rstd.
+static Polynomial cofactor_of_rstd(Norm *n, Polynomial p, bool with_src) {
   Algebra *a = &n->algebra;
   Factor rstd = n->rstd.terms[0].factors[0];
   Polynomial found = {0, ARENA_ARRAY(a->scratch, PolynomialTerm, MOST_TERMS)};
@@ -135,15 +136,15 @@ static Polynomial beside_rstd(Norm *n, Polynomial p, bool with_src) {
       has_src |= s->value == n->src;
       has_sum |= !s->value && s->reduced;
     }
-    if (has_rstd && has_src == with_src && !has_sum && monomial_axes(a, m) == (n->reduced | n->kept))
+    if (has_rstd && has_src == with_src && !has_sum && monomial_axes(a, m) == (n->reduced | n->unreduced))
       found.terms[found.nterms++] = *m;
   }
   return polynomial_product(a, found, polynomial_power(a, n->rstd, -2));
 }
 
-// g as gamma and dy: dy is a value over all axes, gamma one over the parameters' or absent.
+// Splits g = gamma * dy, where dy is a value over all axes, and gamma one over the parameters' axes or absent.
 static bool split_g(Norm *n, NormGradient *d, Polynomial g, Polynomial *dy) {
-  uint32_t all = n->reduced | n->kept;
+  uint32_t all = n->reduced | n->unreduced;
   for (uint32_t i = 0; i <= g.terms[0].nfactors; i++) {
     bool has_gamma = i < g.terms[0].nfactors;
     const Factor *f = &g.terms[0].factors[i];
@@ -160,7 +161,7 @@ static bool split_g(Norm *n, NormGradient *d, Polynomial g, Polynomial *dy) {
   return false;
 }
 
-// The first value of the region over the parameters' axes that is p.
+// The first value of the region with the parameters' axes that equals p; NULL: none.
 static Value *find_parameter_gradient(Norm *n, const NormGradient *d, Polynomial p) {
   for (uint32_t i = 0; i < n->nregion && !n->algebra.failed; i++) {
     Value *v = n->region[i];
@@ -175,7 +176,7 @@ static Value *find_parameter_gradient(Norm *n, const NormGradient *d, Polynomial
 bool norm_find_gradient(Norm *n, NormGradient *d, Value *root) {
   Algebra *a = &n->algebra;
   Labels labels = labels_of_frame(a);
-  Polynomial p = algebra_evaluate(a, root, &labels), g = beside_rstd(n, p, false), c = centered(n);
+  Polynomial p = algebra_evaluate(a, root, &labels), g = cofactor_of_rstd(n, p, false), c = centered(n);
   if (a->failed || !g.nterms) return false;
   Polynomial along = polynomial_product(a, polynomial_product(a, c, polynomial_power(a, n->rstd, 4)),
                                         norm_average(n, polynomial_product(a, g, c)));
@@ -188,9 +189,9 @@ bool norm_find_gradient(Norm *n, NormGradient *d, Value *root) {
   for (NormKind kind = 0; kind < (n->is_rms ? LAYER_NORM + 1 : NORM_KINDS) && !a->failed; kind++) {
     NormGradient other = {.root = root};
     Polynomial dy;
-    if (!form_find(&n->algebra, n->kept, kind, &other.form) || !split_g(n, &other, g, &dy)) continue;
+    if (!form_find(&n->algebra, n->unreduced, kind, &other.form) || !split_g(n, &other, g, &dy)) continue;
     norm_add_descendants(n, other.dy);
-    uint32_t over = (n->reduced | n->kept) & ~other.form.parameters;
+    uint32_t over = (n->reduced | n->unreduced) & ~other.form.parameters;
     if (!n->is_rms) other.diff_beta = find_parameter_gradient(n, &other, polynomial_reduce(a, dy, over));
     Polynomial scaled = polynomial_product(a, polynomial_product(a, dy, c), n->rstd);
     other.diff_gamma = find_parameter_gradient(n, &other, polynomial_reduce(a, scaled, over));
@@ -207,14 +208,15 @@ bool norm_find_forward(Norm *n, NormForward *y, Value *root, NormKind kind) {
   Labels labels = labels_of_frame(a);
   *y = (NormForward){.root = root};
   Polynomial p = algebra_evaluate(a, root, &labels);
-  Polynomial with_src = beside_rstd(n, p, true);
-  if (a->failed || with_src.nterms != 1 || !form_find(&n->algebra, n->kept, kind, &y->form)) return false;
+  Polynomial with_src = cofactor_of_rstd(n, p, true);
+  if (a->failed || with_src.nterms != 1 || !form_find(&n->algebra, n->unreduced, kind, &y->form)) return false;
   Polynomial x = norm_src(n);
   if (a->failed || x.nterms != 1) return false;
   Polynomial gamma = divided(n, with_src, x.terms[0].factors[0].symbol);
   Polynomial scaled = polynomial_product(a, polynomial_product(a, gamma, centered(n)), n->rstd);
   Polynomial beta = polynomial_sum(a, p, scaled, -1);
-  // An infinite x makes the whole row NaN where its own mean and deviation are in the formula.
+  // If mean and deviation are x's own, an infinite x makes the whole row NaN: the formula then covers symbols of the
+  // row.
   Polynomial whole_row = n->is_rms || n->is_given ? (Polynomial){0} : polynomial_product(a, centered(n), n->rstd);
   if (a->failed || gamma.nterms != 1 || !may_replace(n, &p, &whole_row)) return false;
   bool has_gamma = gamma.terms[0].nfactors > 0;

@@ -1,4 +1,4 @@
-// A norm or its gradient in a graph: which values are what its operator takes and makes.
+// Matching a norm or its gradient: finding the values that are the operator's operands and results.
 #ifndef NGRAD_PASSES_REWRITE_RECOGNISE_NORM_MATCH_H
 #define NGRAD_PASSES_REWRITE_RECOGNISE_NORM_MATCH_H
 
@@ -11,7 +11,7 @@ enum { MOST_ANCESTORS = 32, MOST_DESCENDANTS = 128, MOST_USES = 64 };
 typedef struct Recogniser {
   Builder builder;
   PassContext *context;
-  Arena scratch; // of one norm
+  Arena scratch; // for one norm
   bool changed;
 } Recogniser;
 
@@ -19,25 +19,25 @@ typedef struct Norm {
   Recogniser *r;
   Algebra algebra;
   Value *src;
-  uint32_t reduced, kept; // axes of the algebra's frame
-  double count;           // elements of a statistic
+  uint32_t reduced, unreduced; // masks of frame axes: all axes, and those of the statistics
+  double count;                // elements of src for one statistic (algebra_count)
   double epsilon;
-  Polynomial mean, variance; // variance with epsilon
-  Polynomial rstd;           // one factor
-  Value *rstd_value;         // where no variance is known: this, or its reciprocal when is_deviation
+  Polynomial mean, variance; // variance: plus epsilon
+  Polynomial rstd;           // 1 / sqrt(variance), as a single factor
+  Value *rstd_value;         // a given 1 / sqrt(variance), or sqrt(variance) if is_deviation; NULL: variance is known
   bool is_deviation;
-  bool is_rms;                     // mean is 0, and variance the mean square
-  bool is_given;                   // the statistics are not src's own, as far as the graph tells
+  bool is_rms;                     // an RMS norm: mean is 0, and variance the mean square
+  bool is_given;                   // mean and variance are inputs of the norm, not computed from src
   Value *region[MOST_DESCENDANTS]; // values computed from the statistics, nearest first
   uint32_t nregion;
-  Value *cone[MOST_EVALUATED]; // the root, and what it is computed from as far as is looked into
+  Value *cone[MOST_EVALUATED]; // the root and the values from which it is computed through algebraic operators
   uint32_t ncone;
 } Norm;
 
 typedef struct NormGradient {
   NormForm form;
   Value *root, *dy, *gamma;
-  Value *diff_gamma, *diff_beta; // NULL: the graph does not have it
+  Value *diff_gamma, *diff_beta; // NULL: the graph does not compute it
 } NormGradient;
 
 typedef struct NormForward {
@@ -45,23 +45,24 @@ typedef struct NormForward {
   Value *root, *gamma, *beta;
 } NormForward;
 
-// The graph around a value: whether the algebra looks into what makes it; itself and what it is computed from, nearest
-// first, as far as is looked into (returns how many); and, in the region, itself and what is computed from it.
-bool value_is_looked_into(const Value *v);
+// Whether an algebraic operator produces the value.
+bool value_is_algebraic(const Value *v);
+// Lists v and the values from which it is computed through algebraic operators, nearest first; returns their number.
 uint32_t value_ancestors(Value *v, Value **list, uint32_t most);
+// Adds v, and the values that are computed from it through algebraic operators, to the region.
 void norm_add_descendants(Norm *n, Value *v);
 
 Polynomial norm_src(Norm *n);
-Polynomial norm_average(Norm *n, Polynomial p); // over the reduced axes
+Polynomial norm_average(Norm *n, Polynomial p); // the mean over the reduced axes
 
-// A value that the root is computed from, is p (whatever is infinite or NaN), and has the axes in the mask as they
-// stand in src, the widest of those; NULL: none.
+// A value of the cone that equals p, also where data is infinite or NaN, and has just these frame axes in src's order;
+// of several, the one with the widest type. NULL: none.
 Value *norm_find_value(Norm *n, Polynomial p, uint32_t axes);
-bool norm_has_in_cone(const Norm *n, const Value *v); // the root is computed from it
-// A value that p is, over these axes in their order, as the operator's operand; NULL: p is no value.
+bool norm_has_in_cone(const Norm *n, const Value *v);
+// If p is a single symbol that is a value with just these frame axes in src's order, that value; else NULL.
 Value *norm_plain_value(const Norm *n, Polynomial p, uint32_t axes);
 
-// Whether the root is the norm's gradient or result; fills in the others.
+// Whether the root is the norm's gradient diff_src, or its result; if so, fills d or y.
 bool norm_find_gradient(Norm *n, NormGradient *d, Value *root);
 bool norm_find_forward(Norm *n, NormForward *y, Value *root, NormKind kind);
 

@@ -1,4 +1,5 @@
-// The operator's operands, in its types and shapes, the operator, and its results in the place of the graph's own.
+// Converts operands to the operator's types and shapes, builds the operator, and replaces values of the graph by its
+// results.
 #include "passes/rewrite/recognise/norm_replace.h"
 
 #include "ir/operators/infer.h"
@@ -6,7 +7,7 @@
 
 #include <string.h>
 
-// v in another type, as the graph has it or through a new cast; NULL: that would round it, or out of memory.
+// v widened to another type, by a cast in the graph or a new one; NULL: the cast would round, or out of memory.
 static Value *in_type(Norm *n, Value *v, Type type, const Value *stands_for) {
   uint32_t nuses = 0;
   if (!v || v->type == type) return v;
@@ -21,7 +22,7 @@ static Value *in_type(Norm *n, Value *v, Type type, const Value *stands_for) {
   return builder_finish_node(&n->r->builder, node) ? node->outputs[0] : NULL;
 }
 
-// The widest type of statistics and parameters, which operators want to be alike; NULL ones are left out.
+// The widest type of statistics and parameters, which must have the same type; NULL values are skipped.
 static Type widest_type(Value *const *values, uint32_t count) {
   Type type = TYPE_NONE;
   for (uint32_t i = 0; i < count; i++)
@@ -29,7 +30,7 @@ static Type widest_type(Value *const *values, uint32_t count) {
   return type;
 }
 
-// Puts all into this type; false: one would be rounded, or out of memory.
+// Widens all to this type; false: one would be rounded, or out of memory.
 static bool all_in_type(Norm *n, Value **values, uint32_t count, Type type, const Value *stands_for) {
   for (uint32_t i = 0; i < count; i++) {
     if (!values[i]) continue;
@@ -39,14 +40,14 @@ static bool all_in_type(Norm *n, Value **values, uint32_t count, Type type, cons
   return true;
 }
 
-// The mean of src, where the graph does not have it.
+// A new node for the mean of src. NULL: the mean is over a part of an axis, or out of memory.
 static Value *add_mean(Norm *n, const NormForm *f, const Value *root) {
   Builder *b = &n->r->builder;
   Labels src = labels_of_frame(&n->algebra);
   int64_t axes[MAX_RANK] = {0};
   int count = 0;
   for (int i = 0; i < src.rank; i++) {
-    if (src.axes[i] & f->statistics && src.axes[i] & n->reduced) return NULL; // a part of it
+    if (src.axes[i] & f->statistics && src.axes[i] & n->reduced) return NULL; // reduces a part of this axis
     if (!(src.axes[i] & f->statistics) && (f->kind != LAYER_NORM || i >= f->begin)) axes[count++] = i;
   }
   Node *node = builder_add_node(b, OP_ReduceMean, root);
@@ -58,7 +59,7 @@ static Value *add_mean(Norm *n, const NormForm *f, const Value *root) {
 static bool statistic_operands(Norm *n, const NormForm *f, const Value *root, Value *statistics[2]) {
   Algebra *a = &n->algebra;
   Builder *b = &n->r->builder;
-  Value *mean = n->is_given ? norm_plain_value(n, n->mean, n->kept) : norm_find_value(n, n->mean, n->kept),
+  Value *mean = n->is_given ? norm_plain_value(n, n->mean, n->unreduced) : norm_find_value(n, n->mean, n->unreduced),
         *variance = NULL;
   if (!mean && !n->is_given) mean = add_mean(n, f, root);
   if (n->rstd_value) {
@@ -66,16 +67,16 @@ static bool statistic_operands(Norm *n, const NormForm *f, const Value *root, Va
     if (variance && !n->is_deviation) variance = builder_add_unary(b, OP_Reciprocal, variance, root);
   } else {
     Polynomial p = polynomial_sum(a, n->variance, polynomial_number(a, n->epsilon), -1);
-    variance = norm_find_value(n, p, n->kept);
-    if (!variance) variance = norm_plain_value(n, p, n->kept);
+    variance = norm_find_value(n, p, n->unreduced);
+    if (!variance) variance = norm_plain_value(n, p, n->unreduced);
   }
   statistics[0] = builder_in_shape(&n->r->builder, mean, &f->statistics_shape, root);
   statistics[1] = builder_in_shape(&n->r->builder, variance, &f->statistics_shape, root);
   return statistics[0] && statistics[1];
 }
 
-// Lets the node make `old`, through a reshape where it has axes of extent 1 beside the operator's.
-static bool provide(Norm *n, Node *node, uint32_t slot, Value *old) {
+// Makes the node's output `slot` the producer of `old`, through a reshape if `old` has further axes of extent 1.
+static bool replace_value(Norm *n, Node *node, uint32_t slot, Value *old) {
   Builder *b = &n->r->builder;
   Node *before = old->producer;
   if (shape_equals(&old->shape, &node->outputs[slot]->shape)) {
@@ -92,18 +93,18 @@ static bool provide(Norm *n, Node *node, uint32_t slot, Value *old) {
   return true;
 }
 
-// The lines of all that the node stands for.
+// Adds the positions of the nodes that the operator replaces.
 static void add_origins(const Norm *n, Node *node, const Value *root) {
   Value *above[MOST_ANCESTORS];
   uint32_t count = value_ancestors((Value *)root, above, MOST_ANCESTORS);
   for (uint32_t i = 0; i < count; i++)
-    if (above[i] != n->src && value_is_looked_into(above[i]) &&
+    if (above[i] != n->src && value_is_algebraic(above[i]) &&
         !node_add_origin(n->r->builder.graph, node, above[i]->producer))
       n->r->builder.out_of_memory = true;
 }
 
-// Whether what is computed from v leads to one of the operands; or may, as it is too much to tell.
-static bool leads_to(const Value *v, Value *const *operands, uint32_t count) {
+// Whether one of the operands may depend on v: true, too, when v has too many descendants to search.
+static bool may_lead_to(const Value *v, Value *const *operands, uint32_t count) {
   enum { MOST = 256 };
   const Value *seen[MOST];
   uint32_t nseen = 0;
@@ -123,16 +124,17 @@ static bool leads_to(const Value *v, Value *const *operands, uint32_t count) {
   return false;
 }
 
-// The parameters' gradients as the operator makes them: of its type, and not leading to what it takes.
+// Drops the parameters' gradients that the operator cannot compute: those of another type, and those on which one of
+// its operands depends, as the graph would get a cycle.
 static void drop_parameter_gradients(NormGradient *d, Value *const *operands, uint32_t count, Type type) {
   Value **made[] = {&d->diff_gamma, &d->diff_beta};
   for (int i = 0; i < 2; i++)
-    if (*made[i] && ((*made[i])->type != type || leads_to(*made[i], operands, count))) *made[i] = NULL;
+    if (*made[i] && ((*made[i])->type != type || may_lead_to(*made[i], operands, count))) *made[i] = NULL;
 }
 
-// What the operator takes: src, dy, mean, variance, gamma. False: they do not fit, or out of memory.
+// The operands of the gradient: src, dy, mean, variance, gamma. False: their types do not fit, or out of memory.
 static bool gradient_operands(Norm *n, NormGradient *d, Value *operands[5]) {
-  Value **parameters = &operands[2]; // and statistics, which are of their type
+  Value **parameters = &operands[2]; // statistics and gamma, which have the same type
   memset(operands, 0, 5 * sizeof *operands);
   operands[0] = n->src;
   if (!n->is_rms) form_allow_flat(&d->form, d->gamma, NULL);
@@ -148,7 +150,7 @@ static bool gradient_operands(Norm *n, NormGradient *d, Value *operands[5]) {
   return !n->r->builder.out_of_memory;
 }
 
-// The operator with its inputs, attributes and results; NULL: it does not fit, or out of memory.
+// Builds the operator with its inputs, attributes and outputs; NULL: it does not fit, or out of memory.
 static Node *add_gradient(Norm *n, NormGradient *d) {
   Builder *b = &n->r->builder;
   Value *operands[5];
@@ -172,48 +174,49 @@ bool norm_replace_gradient(Norm *n, NormGradient *d) {
   Node *node = add_gradient(n, d);
   if (!node) return false;
   add_origins(n, node, d->root);
-  if (d->diff_gamma && !provide(n, node, 1, d->diff_gamma)) return false;
-  if (d->diff_beta && !provide(n, node, 2, d->diff_beta)) return false;
-  return provide(n, node, 0, d->root);
+  if (d->diff_gamma && !replace_value(n, node, 1, d->diff_gamma)) return false;
+  if (d->diff_beta && !replace_value(n, node, 2, d->diff_beta)) return false;
+  return replace_value(n, node, 0, d->root);
 }
 
-// Whether a statistic may be the operator's output: nothing that the operator takes could depend on it.
+// A parameter without producer cannot depend on the operator's statistics, so replacing these makes no cycle.
 static bool is_independent(const Value *parameter) {
   return !parameter || !parameter->producer;
 }
 
-// Whether open extents decide if there are elements: the mean of none is NaN, an operator's statistic of none is not.
-static bool may_be_of_nothing(const Norm *n) {
+// Whether a statistic may be over no elements, depending on open dims. The graph's mean is then NaN, but the operator's
+// statistic is not.
+static bool may_be_empty(const Norm *n) {
   Labels src = labels_of_frame(&n->algebra);
   for (int i = 0; i < src.rank; i++)
     if (src.axes[i] & n->reduced && extent_monomial(n->src->shape.extent[i])) return true;
   return false;
 }
 
-// The operator's own mean and variance in the place of those that the graph still needs.
-static bool provide_statistics(Norm *n, const NormForward *y, Node *node, Value *const own[2]) {
+// Replaces the graph's mean and variance, if they are still used, by the operator's outputs.
+static bool replace_statistics(Norm *n, const NormForward *y, Node *node, Value *const own[2]) {
   Builder *b = &n->r->builder;
   bool is_wanted = false;
   for (uint32_t i = 0; i < 2; i++) is_wanted |= own[i] && own[i]->producer && (own[i]->uses || own[i]->is_output);
-  if (!is_wanted || !is_independent(y->gamma) || !is_independent(y->beta) || may_be_of_nothing(n)) return true;
+  if (!is_wanted || !is_independent(y->gamma) || !is_independent(y->beta) || may_be_empty(n)) return true;
   uint32_t slot = y->form.kind == BATCH_NORM ? 3 : 1;
   if (norm_kinds[y->form.kind].has_own_statistics) {
     bool fits = true;
     for (uint32_t i = 0; i < 2 && fits; i++) fits = builder_add_output(b, node, slot + i, own[!own[0]]->type) != NULL;
     node_attribute_to_set(node, "keep_stats")->boolean = fits = fits && builder_finish_node(b, node);
     for (uint32_t i = 0; i < 2 && !fits; i++) node_set_output(node, slot + i, NULL);
-    if (!fits) return !b->out_of_memory; // of a type that the operator does not have: the graph computes them
+    if (!fits) return !b->out_of_memory; // the operator does not have this type: the graph computes them as before
   }
   for (uint32_t i = 0; i < 2; i++) {
     Value *v = own[i];
     bool is_needed = v && v->producer && v->producer != node && (v->uses || v->is_output);
-    if (is_needed && v->type == node->outputs[slot + i]->type && !provide(n, node, slot + i, v)) return false;
+    if (is_needed && v->type == node->outputs[slot + i]->type && !replace_value(n, node, slot + i, v)) return false;
   }
   return true;
 }
 
-// gamma, beta, mean and variance in the operator's shape and of one type; where it takes both parameters or neither,
-// one that the graph lacks is made up. False: they do not fit, or out of memory.
+// gamma, beta, mean and variance in the operator's shapes and one type. If the operator needs both parameters, a
+// missing gamma is 1 and a missing beta 0. False: their types do not fit, or out of memory.
 static bool forward_parameters(Norm *n, const NormForward *y, Value *parameters[4]) {
   NormForm form = y->form;
   const Shape *shape = &form.parameters_shape;
@@ -230,7 +233,7 @@ static bool forward_parameters(Norm *n, const NormForward *y, Value *parameters[
   return !n->r->builder.out_of_memory;
 }
 
-// The operator with its inputs and attributes; NULL: it does not fit, or out of memory.
+// Builds the operator with its inputs, attributes and result; NULL: it does not fit, or out of memory.
 static Node *add_forward(Norm *n, const NormForward *y) {
   Builder *b = &n->r->builder;
   Value *parameters[4], *running = NULL;
@@ -261,11 +264,11 @@ bool norm_replace_forward(Norm *n, const NormForward *y) {
   Algebra *a = &n->algebra;
   n->ncone = value_ancestors(y->root, n->cone, MOST_EVALUATED);
   Polynomial variance = polynomial_sum(a, n->variance, polynomial_number(a, n->epsilon), -1);
-  bool has_results = !n->is_given && !n->is_rms; // beside y
-  Value *const own[] = {has_results ? norm_find_value(n, n->mean, n->kept) : NULL,
-                        has_results ? norm_find_value(n, variance, n->kept) : NULL};
+  bool has_statistics = !n->is_given && !n->is_rms; // as outputs
+  Value *const own[] = {has_statistics ? norm_find_value(n, n->mean, n->unreduced) : NULL,
+                        has_statistics ? norm_find_value(n, variance, n->unreduced) : NULL};
   Node *node = add_forward(n, y);
   if (!node) return false;
   add_origins(n, node, y->root);
-  return provide(n, node, 0, y->root) && (!has_results || provide_statistics(n, y, node, own));
+  return replace_value(n, node, 0, y->root) && (!has_statistics || replace_statistics(n, y, node, own));
 }

@@ -1,21 +1,21 @@
-// Norms by what they are. Where a value is 1 / sqrt(variance + epsilon), or stands where that would, the algebra says
-// what the values around it are as polynomials of the data, and they are compared with the operator's own formula:
+// The search starts from a node that may compute 1 / sqrt(variance + epsilon), or from a difference x - mean. The
+// values around it are evaluated as polynomials of the data (algebra.h) and compared with the operators' formulas:
 //
 //   norm      y = gamma * c * r + beta                               c = x - mean, r = 1 / sqrt(variance + epsilon)
 //   gradient  dx = r * (g - E[g] - c * r^2 * E[g * c])               g = gamma * dy
 //             dgamma = sum(dy * c * r), dbeta = sum(dy)
 //
-// An RMS norm is one whose mean is 0 and whose gradient has no E[g]. One formula serves layer and batch norm, which
-// differ in the axes that E goes over, and every spelling of them: a variance in one pass or two, means or sums,
-// quotients or products with a reciprocal, terms in any order and grouping, as a framework writes them or as
-// differentiation leaves them. The gradient is looked for first, for its statistics are no longer polynomials once an
-// operator makes them. Anything short of equality leaves the graph as it is.
+// In an RMS norm the mean is 0 and the gradient has no E[g]. The same formulas serve layer, batch and group norms,
+// which differ in the axes of E. As polynomials are a normal form, every spelling matches: a variance in one pass or
+// two, means or sums, quotients or products with a reciprocal, terms in any order. Gradients are searched first,
+// because their statistics can no longer be expanded into polynomials once a norm operator produces them. If the
+// polynomials are not equal, the graph remains as it is.
 //
-// The promise: where a row has an infinity or a NaN, what is not finite in the graph as written is not finite after.
-// Elsewhere results differ by roundings alone, which change for the better, as the operators are in centred form; and
-// where the graph as written overflows on its way, the operator may not. So no value of the user's cancels: what the
-// graph adds and takes away again, or multiplies and divides by, has to be in the operator's formula too, where it does
-// its harm (algebra.h). A multiple of a sum of x may cancel: where x is not finite, r is NaN and so are the results.
+// Guarantee: for a row with an infinity or a NaN, results that are not finite in the original graph are not finite
+// after the replacement. For other rows only rounding differs (mostly to the better, as the operators subtract the mean
+// first), and the operator may avoid an overflow of the original graph. To guarantee that, a value that the graph adds
+// and subtracts again, or multiplies and divides by, must also be in the operator's formula, where it has the same
+// effect (see algebra.h). Sums over x may cancel: if x is not finite, r is NaN and so are the results.
 #include "passes/rewrite/recognise/recognise.h"
 
 #include "ir/operators/reduce.h"
@@ -38,30 +38,30 @@ static bool has_all_elements(const Norm *n, const Value *v) {
          shape_monomial(&v->shape) == shape_monomial(&n->src->shape);
 }
 
-// Splits the frame's axes as values around do that have all elements.
+// Splits the frame's axes by the shapes of those listed values that have as many elements as src.
 static void split_axes(Norm *n, Value *const *list, uint32_t count) {
   for (uint32_t i = 0; i < count; i++)
     if (has_all_elements(n, list[i])) algebra_split_axes(&n->algebra, &list[i]->shape);
 }
 
-static void set_kept(Norm *n, uint32_t kept) {
-  n->kept = kept;
-  n->reduced = algebra_axes(&n->algebra) & ~kept;
+static void set_unreduced(Norm *n, uint32_t unreduced) {
+  n->unreduced = unreduced;
+  n->reduced = algebra_axes(&n->algebra) & ~unreduced;
   n->count = algebra_count(&n->algebra, n->reduced);
 }
 
-// variance + epsilon as a polynomial: takes epsilon, its constant term, out.
+// Sets n->epsilon to the constant term of a polynomial variance + epsilon. False: it has no positive one.
 static bool take_epsilon(Norm *n, Polynomial p) {
   for (uint32_t i = 0; i < p.nterms; i++)
     if (!p.terms[i].nfactors) n->epsilon = p.terms[i].coefficient;
   return n->epsilon > 0;
 }
 
-// Whether `shifted` is src's variance, in one pass or two, or its mean square, plus a constant.
+// Whether `shifted` is src's variance or mean square, plus a positive constant; sets the statistics.
 static bool is_variance_of(Norm *n, Value *shifted) {
   Algebra *a = &n->algebra;
   Labels labels;
-  if (!n->reduced || n->count == 0 || !labels_of_axes(a, n->kept, shifted, &labels)) return false;
+  if (!n->reduced || n->count == 0 || !labels_of_axes(a, n->unreduced, shifted, &labels)) return false;
   Polynomial p = algebra_evaluate(a, shifted, &labels), x = norm_src(n);
   if (a->failed || !take_epsilon(n, p)) return false;
   Polynomial mean = norm_average(n, x), square = norm_average(n, polynomial_product(a, x, x));
@@ -73,21 +73,23 @@ static bool is_variance_of(Norm *n, Value *shifted) {
   return !a->failed && polynomial_equals(a, p, n->variance);
 }
 
-// The one factor of a monomial that may be 1 / sqrt(variance + epsilon): a power of a sum, or a value by itself.
+// Takes rstd from a factor of p, a single term by which data is multiplied (or divided, if is_divisor): a root of
+// variance + epsilon, or with fast math a given value.
 static bool take_rstd(Norm *n, Polynomial p, bool is_divisor) {
   Algebra *a = &n->algebra;
   if (p.nterms != 1) return false;
   for (uint32_t i = 0; i < p.terms[0].nfactors; i++) {
     Factor f = p.terms[0].factors[i];
     const Symbol *s = &a->symbols[f.symbol];
-    if (s->axes & ~n->kept) continue;
+    if (s->axes & ~n->unreduced) continue;
     if (!s->value && !s->reduced && f.halves == (is_divisor ? 1 : -1) && take_epsilon(n, s->base)) {
       n->variance = s->base;
       n->rstd = polynomial_power(a, s->base, -1);
       return !a->failed;
     }
-    // A deviation is never negative, but a graph that is given its reciprocal does not say so.
-    if (!n->r->context->fast_math || !s->value || p.terms[0].nfactors != 1 || f.halves != 2 || s->axes != n->kept)
+    // The operator takes a variance, which is a square: that is correct only if the given value is not negative, which
+    // the graph does not guarantee.
+    if (!n->r->context->fast_math || !s->value || p.terms[0].nfactors != 1 || f.halves != 2 || s->axes != n->unreduced)
       continue;
     n->rstd_value = (Value *)s->value;
     n->is_deviation = is_divisor;
@@ -98,16 +100,17 @@ static bool take_rstd(Norm *n, Polynomial p, bool is_divisor) {
   return false;
 }
 
-// Whether an operand beside one that has all elements varies over the statistics' axes.
-static bool is_statistic(const Norm *n, const Value *all, const Value *v, Labels *labels) {
+// Whether v, an operand that is broadcast to `whole`, a value over all axes, varies over just the statistics' axes.
+static bool is_statistic(const Norm *n, const Value *whole, const Value *v, Labels *labels) {
   Labels result;
-  if (!labels_of_axes(&n->algebra, algebra_axes(&n->algebra), all, &result) || v->shape.rank > result.rank)
+  if (!labels_of_axes(&n->algebra, algebra_axes(&n->algebra), whole, &result) || v->shape.rank > result.rank)
     return false;
   *labels = labels_of_operand(v, &result);
-  return labels_axes(labels) == n->kept;
+  return labels_axes(labels) == n->unreduced;
 }
 
-// A norm whose statistics are given, around src - mean: one of those that multiply or divide it is the deviation.
+// A norm with given statistics around `center`, which is src - mean: one of the values that multiply or divide the
+// difference is the reciprocal deviation or the deviation.
 static bool norm_from_difference(Norm *n, Recogniser *r, Value *src, Value *center) {
   enum { NEAR = 12 };
   const Node *node = center->producer;
@@ -118,8 +121,8 @@ static bool norm_from_difference(Norm *n, Recogniser *r, Value *src, Value *cent
   if (!labels_of_axes(&n->algebra, algebra_axes(&n->algebra), center, &labels)) return false;
   Polynomial difference = algebra_evaluate(&n->algebra, center, &labels);
   labels = labels_of_operand(node->inputs[1], &labels);
-  set_kept(n, labels_axes(&labels));
-  if (!n->reduced || !n->kept || n->count == 0) return false;
+  set_unreduced(n, labels_axes(&labels));
+  if (!n->reduced || !n->unreduced || n->count == 0) return false;
   n->mean = polynomial_sum(&n->algebra, norm_src(n), difference, -1);
   n->is_given = true;
   if (n->algebra.failed || n->mean.nterms != 1) return false;
@@ -142,12 +145,12 @@ static bool may_be_result(const Norm *n, const Value *v) {
   return v->producer && v->type == n->src->type && shape_equals(&v->shape, &n->src->shape);
 }
 
-// Of src's own shape: what it takes is the result itself.
+// A reshape whose operand has src's shape: then the operand, not the reshape, is the norm's result.
 static bool is_mere_reshape(const Norm *n, const Node *node) {
   return node->op->id == OP_StaticReshape && shape_equals(&node->inputs[0]->shape, &n->src->shape);
 }
 
-// What lies farthest from the statistics comes first: y before gamma's product alone.
+// Tries values farthest from the statistics first, so that y is found before the product with gamma inside it.
 static bool recognise_around(Norm *n) {
   for (uint32_t i = n->nregion; i-- > 0;) {
     NormGradient d = {0};
@@ -167,14 +170,14 @@ static bool recognise_around(Norm *n) {
   return false;
 }
 
-// The value whose root or power of a half is taken; NULL: the node is no such thing.
+// The operand of a square root, or of a power of 0.5 or -0.5; NULL: the node is neither.
 static Value *under_root(const Node *node) {
   if (node->op->id == OP_Sqrt) return node->inputs[0];
   bool is_half = node->op->id == OP_Pow && (node_f32(node, "beta") == -0.5 || node_f32(node, "beta") == 0.5);
   return is_half ? node->inputs[0] : NULL;
 }
 
-// Norms around a value that is a variance plus epsilon: src and the axes are found among what it is computed from.
+// Norms around a value that is a variance plus epsilon; src and the axes are searched among its ancestors.
 static bool recognise_variance(Norm *n, Recogniser *r, Value *shifted) {
   Value *above[MOST_ANCESTORS];
   uint32_t count = value_ancestors(shifted, above, MOST_ANCESTORS);
@@ -192,14 +195,14 @@ static bool recognise_variance(Norm *n, Recogniser *r, Value *shifted) {
       uint32_t axes = reduce_axes(node);
       for (int axis = 0; axis < labels.rank; axis++)
         if (axes >> axis & 1) labels.axes[axis] = 0;
-      set_kept(n, labels_axes(&labels));
+      set_unreduced(n, labels_axes(&labels));
       if (is_variance_of(n, shifted) && recognise_around(n)) return true;
     }
   }
   return false;
 }
 
-// What v is a reshape or a cast of, farthest first; returns how many.
+// Lists v and the values from which it is computed by reshapes and casts alone, farthest first; returns their number.
 static int list_origins(Value *v, Value **list, int most) {
   int count = 0;
   for (; count < most; v = v->producer->inputs[0]) {
@@ -214,7 +217,8 @@ static int list_origins(Value *v, Value **list, int most) {
   return count;
 }
 
-// Norms around the difference of src and a given mean: of the data before reshapes first.
+// Norms around the difference of src and a given mean. src may be an ancestor through reshapes and casts; the farthest
+// is tried first.
 static bool recognise_difference(Norm *n, Recogniser *r, Value *center) {
   enum { DEEPEST = 4 };
   Value *src[DEEPEST];
@@ -225,7 +229,8 @@ static bool recognise_difference(Norm *n, Recogniser *r, Value *center) {
   return false;
 }
 
-// Whether src times this factor tells which axes the statistics have; then `shifted` is the variance plus epsilon.
+// Finds the statistics' axes from a product of src (operand `slot`) and a factor, and sets variance and rstd, where
+// `shifted` is the variance plus epsilon. False: the axes or `shifted` do not fit.
 static bool norm_beside_factor(Norm *n, Recogniser *r, Value *src, const Node *product, uint32_t slot, Value *shifted) {
   Algebra *a = &n->algebra;
   Labels labels;
@@ -234,8 +239,8 @@ static bool norm_beside_factor(Norm *n, Recogniser *r, Value *src, const Node *p
   split_axes(n, n->region, n->nregion);
   if (!labels_of_axes(a, algebra_axes(a), product->outputs[0], &labels)) return false;
   labels = labels_of_operand(product->inputs[1 - slot], &labels);
-  set_kept(n, labels_axes(&labels));
-  if (!n->reduced || !n->kept || n->count == 0 || !labels_of_axes(a, n->kept, shifted, &labels)) return false;
+  set_unreduced(n, labels_axes(&labels));
+  if (!n->reduced || !n->unreduced || n->count == 0 || !labels_of_axes(a, n->unreduced, shifted, &labels)) return false;
   n->variance = algebra_evaluate(a, shifted, &labels);
   n->is_given = true;
   if (a->failed || n->variance.nterms != 2 || !take_epsilon(n, n->variance)) return false;
@@ -243,8 +248,8 @@ static bool norm_beside_factor(Norm *n, Recogniser *r, Value *src, const Node *p
   return !a->failed;
 }
 
-// A gradient whose statistics are given and in which src never stands less its mean: it is a sum of products, one of
-// them src times a factor a statistic. Any value over the statistics' axes may be the mean; the formula tells.
+// A gradient with given statistics in which src - mean has been multiplied out: a sum of products, one of them src
+// times a factor with the statistics' axes. Each value over the statistics' axes is tried as the mean.
 static bool recognise_products(Norm *n, Recogniser *r, const Node *product, uint32_t slot, Value *shifted) {
   enum { DEEPEST = 4 };
   Value *src[DEEPEST];
@@ -256,7 +261,7 @@ static bool recognise_products(Norm *n, Recogniser *r, const Node *product, uint
       if (may_be_result(n, n->region[k])) algebra_evaluate(&n->algebra, n->region[k], &labels); // finds symbols
     for (uint32_t k = 0; k < n->algebra.nsymbols && !r->builder.out_of_memory; k++) {
       const Symbol *s = &n->algebra.symbols[k];
-      if (!s->value || s->axes != n->kept) continue;
+      if (!s->value || s->axes != n->unreduced) continue;
       n->algebra.failed = false;
       n->mean = algebra_evaluate(&n->algebra, s->value, &s->labels);
       if (!n->algebra.failed && recognise_around(n)) return true;
@@ -288,7 +293,7 @@ static bool recognise_at(Recogniser *r, Node *node) {
   bool is_difference = node->op->id == OP_Subtract;
   if (!shifted && !is_difference) return false;
   arena_init(&r->scratch, r->context->allocator);
-  Norm *n = ARENA_NEW(&r->scratch, Norm); // too long for small stacks
+  Norm *n = ARENA_NEW(&r->scratch, Norm); // too large for small stacks
   bool done = false;
   if (n) {
     n->r = r;
@@ -301,7 +306,8 @@ static bool recognise_at(Recogniser *r, Node *node) {
   return done;
 }
 
-// From the last to the first: a gradient's dy comes from the norm behind it, whose gradient is an operator by then.
+// From the last node to the first: the dy of a norm's gradient depends on the gradient of the following norm, which has
+// then been replaced by an operator and is not expanded any more.
 bool pass_recognise(Graph *g, PassContext *c) {
   enum { MOST_AT_ONE = 4 };
   Recogniser r = {.builder = {.graph = g}, .context = c};
@@ -317,7 +323,7 @@ bool pass_recognise(Graph *g, PassContext *c) {
     error_out_of_memory(c->diagnostics);
   } else if (!graph_sort(g, c->diagnostics)) {
     c->failed = true;
-  } else if (g->nnodes != nnodes) { // of an operator that did not fit after all there are pieces left, too
+  } else if (g->nnodes != nnodes) { // also when an operator did not fit in the end: its operands' nodes are left over
     pass_dead_code(g, c);
     if (r.changed && !pass_is_disabled(c, "movement")) pass_movement(g, c);
   }

@@ -1,4 +1,4 @@
-// Recognising: norms and their gradients that are spelled out become the operators.
+// Recognising norms and their gradients that are composed of simple operators, and replacing them by norm operators.
 #ifndef NGRAD_PASSES_REWRITE_RECOGNISE_RECOGNISE_H
 #define NGRAD_PASSES_REWRITE_RECOGNISE_RECOGNISE_H
 
