@@ -1,4 +1,4 @@
-// Nodes with their outputs, attributes and types.
+// Building nodes with their outputs and attributes.
 #include "passes/rewrite/builder.h"
 
 #include "ir/operators/infer.h"

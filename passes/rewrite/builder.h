@@ -1,4 +1,4 @@
-// New nodes for what a pass has found: made one after another, of which each infers what it makes.
+// Building new nodes in a pass. Each node's output types and shapes are inferred when it is finished.
 #ifndef NGRAD_PASSES_REWRITE_BUILDER_H
 #define NGRAD_PASSES_REWRITE_BUILDER_H
 
@@ -6,22 +6,23 @@
 
 typedef struct Builder {
   Graph *graph;
-  Diagnostics refusals; // of nodes that did not fit; nobody reads them
+  Diagnostics refusals; // inference errors of nodes that did not fit; not shown
   bool out_of_memory;
 } Builder;
 
-// All return NULL or false after setting out_of_memory, and where a node does not fit its inputs; what was made until
-// then is dead code. `stands_for` is a value whose place in the file the node has.
+// All return NULL or false when out of memory (and set out_of_memory), or when a node does not fit its inputs. Nodes
+// that were built before are then dead code. `stands_for`: a value of the graph; the new node has its producer's
+// position and origins.
 
 Node *builder_add_node(Builder *b, OperatorId id, const Value *stands_for);
-Value *builder_add_output(Builder *b, Node *node, uint32_t slot, Type type); // gives the node a new value there
-bool builder_finish_node(Builder *b, Node *node); // sets what is left to defaults, and infers what the node makes
-AttributeValue *node_attribute_to_set(Node *node, const char *name); // one that its operator has, marked as set
+Value *builder_add_output(Builder *b, Node *node, uint32_t slot, Type type); // a new value as output `slot`
+bool builder_finish_node(Builder *b, Node *node); // sets remaining attributes to defaults and infers the outputs
+AttributeValue *node_attribute_to_set(Node *node, const char *name); // the attribute, which must exist, marked as set
 bool builder_set_list(Builder *b, Node *node, const char *name, const int64_t *items, int count);
 
 Value *builder_add_unary(Builder *b, OperatorId id, Value *src, const Value *stands_for);
-Value *builder_add_constant(Builder *b, const Shape *shape, Type type, double number);        // one number everywhere
-Node *builder_add_reshape(Builder *b, Value *v, const Shape *shape, const Value *stands_for); // without its output
-Value *builder_in_shape(Builder *b, Value *v, const Shape *shape, const Value *stands_for);   // v itself if it is
+Value *builder_add_constant(Builder *b, const Shape *shape, Type type, double number);        // a splat
+Node *builder_add_reshape(Builder *b, Value *v, const Shape *shape, const Value *stands_for); // without an output
+Value *builder_in_shape(Builder *b, Value *v, const Shape *shape, const Value *stands_for);   // v if it has the shape
 
 #endif

@@ -1,5 +1,5 @@
-// Casts that undo one another. Widening is exact, so widening and narrowing back is nothing; narrowing
-// and widening back is rounding, and stays. No operator casts to its own type.
+// Widening and narrowing back is the identity, since widening is exact. Narrowing and widening back rounds, and
+// remains. The second cast must go back to the first one's type: that is the type check on the replacement.
 #include "passes/rewrite/casts.h"
 
 #include "passes/rewrite/rewrite.h"

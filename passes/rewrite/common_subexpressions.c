@@ -1,6 +1,6 @@
-// Nodes in topological order, each looked up by operator, attributes and operands among those before it, whose operands
-// are already the first of their kind. Constants of few bytes count alike too. Two outputs of the graph stay two
-// values.
+// Nodes are visited in topological order and looked up, by operator, attributes and operands, in a hash table of the
+// nodes before; operands have been merged already. Small constants are merged by their bytes. Two outputs of the graph
+// are never merged, as each has its name.
 #include "passes/rewrite/common_subexpressions.h"
 
 #include "ir/operators/operator.h"
@@ -9,7 +9,7 @@
 
 enum { MOST_CONSTANT_BYTES = 4096 };
 
-typedef struct Table { // open addressing; nnodes or nvalues of them at most half fill it
+typedef struct Table { // open addressing, at most half full
   void **slots;
   size_t mask;
 } Table;
@@ -88,7 +88,7 @@ static bool is_same_attribute(const Attribute *row, const AttributeValue *a, con
          (!a->list.count || memcmp(a->list.items, b->list.items, a->list.count * sizeof *a->list.items) == 0);
 }
 
-// Alike for operands of a commutative operator in either order.
+// Exchanging the operands of a commutative operator does not change the hash.
 static uint64_t hash_node(const Node *node) {
   uint64_t hash = node->op->id;
   for (uint32_t i = 0; i < node->op->nattributes; i++)
@@ -117,14 +117,14 @@ static bool is_same_node(const Node *a, const Node *b) {
   return true;
 }
 
-// A value that is an output of the graph keeps its name; two stay two.
+// Not when an output of both is an output of the graph: each keeps its name.
 static bool may_merge(const Node *first, const Node *later) {
   for (uint32_t i = 0; i < first->noutputs; i++)
     if (first->outputs[i] && first->outputs[i]->is_output && later->outputs[i]->is_output) return false;
   return true;
 }
 
-// What `later` makes, `first` makes from now on. False: out of memory.
+// Replaces the outputs of `later` by those of `first`; an output of the graph keeps its name. False: out of memory.
 static bool merge_nodes(Graph *g, Node *first, Node *later) {
   if (!node_add_origin(g, first, first) || !node_add_origin(g, first, later)) return false;
   for (uint32_t i = 0; i < first->noutputs; i++) {

@@ -1,4 +1,4 @@
-// Common subexpressions: what is computed twice is computed once.
+// Merging common subexpressions: nodes that compute the same values.
 #ifndef NGRAD_PASSES_REWRITE_COMMON_SUBEXPRESSIONS_H
 #define NGRAD_PASSES_REWRITE_COMMON_SUBEXPRESSIONS_H
 

@@ -1,4 +1,5 @@
-// Nodes go from the last to the first, so that one sweep is enough; values that nothing makes or needs go with them.
+// Nodes are visited from the last to the first, so that one pass removes whole chains. Values without producer that are
+// no inputs or used constants are removed, too.
 #include "passes/rewrite/dead_code.h"
 
 static bool is_needed(const Node *node) {

@@ -1,9 +1,12 @@
-// Nodes whose inputs are all constants are evaluated, in topological order, by the function that the context gives
-// (the interpreter). A constant has its value's type, while what is computed is not rounded before it is stored: so a
-// result is folded only where rounding it to that type cannot show in another of more digits. Values stay what they are
-// but for where they come from. Folding never makes the graph much larger: a value of more than MOST_ELEMENTS_FOLDED,
-// or a sum of them beyond MOST_IN_ALL, stays computed. An elementwise operator of operands that are one number each
-// gives one number, however many elements have it.
+// Nodes whose inputs are all constants are evaluated in topological order by PassContext.evaluate (the interpreter).
+//
+// Storing a result as a constant rounds it to its type, while unfolded values between nodes are computed with more
+// digits. So a result is folded only if its type represents it exactly, or if its type has so many digits that the
+// rounding cannot be seen in any result (see coarsest_types).
+//
+// Folding must not make the graph much larger: a value with more than MOST_ELEMENTS_FOLDED elements is not folded, nor
+// anything after MOST_IN_ALL elements in total. An elementwise operator on splat constants gives a splat of one
+// element, whatever its shape.
 #include "passes/rewrite/fold_constants.h"
 
 #include "ir/operators/operator.h"
@@ -16,8 +19,8 @@ enum { MOST_ELEMENTS_FOLDED = 1 << 14, MOST_IN_ALL = 1 << 20 };
 typedef struct Fold {
   Graph *graph;
   PassContext *context;
-  int64_t left;     // elements that may still be made
-  TypeSet coarsest; // types that results may be rounded to
+  int64_t left;     // elements that may still be folded
+  TypeSet coarsest; // types to which results may be rounded
 } Fold;
 
 static bool is_foldable(const Node *node, bool *is_splat) {
@@ -48,14 +51,15 @@ static double *load_constant(Arena *scratch, const Value *v, size_t nelems) {
   return elements;
 }
 
-// Whether the type holds the number as it is, or nearly and that will do.
+// Whether the number can be stored in the type: exactly, or rounded if the type is one of f->coarsest.
 static bool holds(const Fold *f, Type type, double x) {
   double rounded = type_round(type, x);
   if (rounded == x || (isnan(rounded) && isnan(x))) return true;
   return f->coarsest & TYPE_BIT(type) && isfinite(rounded) && isfinite(x);
 }
 
-// The elements in the value's type. NULL: out of memory, or the type does not hold them.
+// A constant with these elements in the value's type. NULL: out of memory, or (*fits false) an element cannot be
+// stored.
 static Constant *store_constant(const Fold *f, const Value *v, const double *elements, size_t nelems, bool *fits) {
   Constant *constant = ARENA_NEW(&f->graph->arena, Constant);
   if (constant) constant->data = arena_array(&f->graph->arena, nelems, type_nbytes(v->type));
@@ -66,7 +70,7 @@ static Constant *store_constant(const Fold *f, const Value *v, const double *ele
   return constant;
 }
 
-// A node like this one, of single elements.
+// A copy of an elementwise node on scalars.
 typedef struct Single {
   Node node;
   Value values[MAX_OPERANDS + 1];
@@ -131,7 +135,8 @@ static bool widens_to_f64(const Node *node) {
   return has_f64 && has_narrower;
 }
 
-// f32 shows what is lost in 16 bits, and f64 what is lost in f32 where it is made of it.
+// Rounding to 16 bits can be seen in f32 results. Rounding to f32 can be seen in f64 results, but only if a node of the
+// graph computes f64 from a narrower type.
 static TypeSet coarsest_types(const Graph *g) {
   for (size_t i = 0; i < g->nnodes; i++)
     if (widens_to_f64(g->nodes[i])) return TYPE_BIT(TYPE_F64);

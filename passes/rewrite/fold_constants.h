@@ -1,4 +1,4 @@
-// Constant folding: what follows from constants alone is one.
+// Constant folding: nodes whose inputs are all constants are evaluated.
 #ifndef NGRAD_PASSES_REWRITE_FOLD_CONSTANTS_H
 #define NGRAD_PASSES_REWRITE_FOLD_CONSTANTS_H
 

@@ -1,5 +1,6 @@
-// Reshapes and transposes. Two in a row are one, one that moves nothing is none, and one goes down through elementwise
-// operators where it will meet another: what it would have loaded is then computed where its operands are made.
+// Two reshapes or transposes in a row become one, and one that changes nothing is removed. A reshape or transpose sinks
+// through elementwise operators, towards the outputs, if it meets another one there; the elementwise operators then
+// read their operands directly and can be fused with the nodes that produce them.
 #include "passes/rewrite/movement.h"
 
 #include "ir/operators/movement.h"
@@ -20,8 +21,8 @@ static bool set_list(const Match *m, Node *node, const char *name, const int64_t
 
 // Transposes
 
-// Axes of extent 1 may stand anywhere: what counts is the order of the others.
-static bool transpose_keeps_order(Match *m) {
+// Whether the transpose moves only axes of extent 1, so that the elements remain in row-major order.
+static bool transpose_moves_only_ones(Match *m) {
   const Node *node = m->matched[0];
   const Shape *src = &node->inputs[0]->shape;
   int axes[MAX_RANK], before = -1;
@@ -52,7 +53,8 @@ static bool composed_order(const Match *m, Node *node) {
 
 // Sinking
 
-// Down through elementwise operators that have no other user there is another of the kind of `node`.
+// Whether, following only uses from elementwise operators without other users, there is another node with the operator
+// of `node`.
 static bool meets_another(const Match *m, const Node *node) {
   enum { FARTHEST = 16 };
   const Value *v = m->matched[0]->outputs[0];
@@ -70,7 +72,7 @@ static bool sinks(Match *m) {
   return meets_another(m, m->nodes[1]);
 }
 
-// Both operands move alike.
+// Both operands are reshaped or transposed in the same way.
 static bool both_sink(Match *m) {
   const Node *a = m->nodes[1], *b = m->nodes[2];
   int rank = m->values[0]->shape.rank, axes[2][MAX_RANK];
@@ -82,13 +84,13 @@ static bool both_sink(Match *m) {
          memcmp(axes[0], axes[1], (size_t)rank * sizeof *axes[0]) == 0;
 }
 
-// The other operand is one number, in no more axes than what moves has before.
+// The other operand has one element, and no more axes than the moved operand has before the movement.
 static bool sinks_beside_number(Match *m) {
   const Value *v = m->values[1];
   return shape_nelems(&v->shape) == 1 && v->shape.rank <= m->values[0]->shape.rank && sinks(m);
 }
 
-// Reshaping put axes of extent 1 in front, which broadcasting does by itself.
+// The reshape only adds axes of extent 1 in front, which broadcasting does anyway.
 static bool adds_leading_ones(Match *m) {
   const Shape *src = &m->values[0]->shape, *dst = &m->nodes[1]->outputs[0]->shape;
   int added = dst->rank - src->rank;
@@ -99,9 +101,9 @@ static bool adds_leading_ones(Match *m) {
   return added > 0;
 }
 
-// One number spread over an array is itself what the reshaped array holds, and is spread again by the other operand.
-// The shape of the result is looked at by the engine.
-static bool is_spread_number(Match *m) {
+// A single number is broadcast to an array by an elementwise operator with a splat constant, and the array reshaped.
+// The reshape can be dropped if the other operand broadcasts the number to the same shape, which the engine checks.
+static bool is_broadcast_number(Match *m) {
   const Value *v = m->values[C->name];
   if (shape_nelems(&m->values[0]->shape) != 1 || !v->constant->is_splat) return false;
   m->number = type_load(v->type, v->constant->data, 0);
@@ -120,11 +122,11 @@ static const Rule rules[] = {
     {.name = "transpose-nothing",
      .pattern = NODE(StaticTranspose, X),
      .replacement = X,
-     .condition = transpose_keeps_order},
+     .condition = transpose_moves_only_ones},
     {.name = "transpose-to-reshape",
      .pattern = NODE(StaticTranspose, X),
      .replacement = RESHAPED(X),
-     .condition = transpose_keeps_order,
+     .condition = transpose_moves_only_ones,
      .finish = shape_of_root},
     {.name = "transpose-transpose",
      .pattern = NODE(StaticTranspose, NAMED(1, StaticTranspose, X)),
@@ -173,11 +175,11 @@ static const Rule rules[] = {
     {.name = "spread-number-left",
      .pattern = LIKE(0, NAMED(1, StaticReshape, LIKE(2, X, C)), Y),
      .replacement = LIKE(0, LIKE(2, X, COMPUTED), Y),
-     .condition = is_spread_number},
+     .condition = is_broadcast_number},
     {.name = "spread-number-right",
      .pattern = LIKE(0, Y, NAMED(1, StaticReshape, LIKE(2, X, C))),
      .replacement = LIKE(0, Y, LIKE(2, X, COMPUTED)),
-     .condition = is_spread_number},
+     .condition = is_broadcast_number},
 };
 const Rules movement_rules = {rules, sizeof rules / sizeof *rules};
 

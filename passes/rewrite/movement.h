@@ -1,4 +1,4 @@
-// Reshapes and transposes: fewer of them, and later ones.
+// Simplifying reshapes and transposes: joining, removing and sinking them.
 #ifndef NGRAD_PASSES_REWRITE_MOVEMENT_H
 #define NGRAD_PASSES_REWRITE_MOVEMENT_H
 

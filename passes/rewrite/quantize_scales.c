@@ -1,9 +1,9 @@
-// A node with more than one scale becomes the operator that takes them as operands, which are constants.
+// A node with several scales becomes the operator that has scales as operands.
 #include "passes/rewrite/quantize_scales.h"
 
 #include "ir/operators/operator.h"
 
-// A vector of the numbers that `number` gives for each index; NULL: out of memory.
+// A constant [count] with the elements number(list, i); NULL: out of memory.
 static Value *add_vector(Graph *g, const char *stem, Type type, size_t count, const AttributeValue *list,
                          double (*number)(const AttributeValue *list, size_t i)) {
   const Shape shape = {.rank = 1, .extent = {EXTENT((int64_t)count)}};
@@ -26,7 +26,7 @@ static double zp_at(const AttributeValue *list, size_t i) {
   return (double)list->list.items[i];
 }
 
-// Takes the place of node i.
+// Replaces node i. False: out of memory.
 static bool replace(Graph *g, size_t i) {
   Node *node = g->nodes[i];
   const AttributeValue *scales = node_attribute(node, "scales"), *zps = node_attribute(node, "zps");
@@ -48,7 +48,7 @@ static bool replace(Graph *g, size_t i) {
   node_set_output(made, 0, dst);
   made->index = (uint32_t)i;
   g->nodes[i] = made;
-  g->nnodes--; // it was added as the last
+  g->nnodes--; // the new node was appended, and is now at i
   return true;
 }
 

@@ -1,11 +1,11 @@
-// Lists of scales become tensors.
+// Turning lists of scales into constant tensors.
 #ifndef NGRAD_PASSES_REWRITE_QUANTIZE_SCALES_H
 #define NGRAD_PASSES_REWRITE_QUANTIZE_SCALES_H
 
 #include "passes/pass.h"
 
-// Makes Quantize and Dequantize with a scale for each index on an axis take them from constants. The lowering relies
-// on it.
+// Replaces each Quantize and Dequantize that has several scales by DynamicQuantize and DynamicDequantize with constant
+// operands. Lowering relies on it: it implements only one scale as an attribute.
 bool pass_quantize_scales(Graph *g, PassContext *c);
 
 #endif

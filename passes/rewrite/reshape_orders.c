@@ -1,4 +1,4 @@
-// The copy is a transpose that leaves all axes where they are.
+// The copy is a transpose with the identity permutation, whose output is row-major.
 #include "passes/rewrite/reshape_orders.h"
 
 #include "ir/operators/operator.h"

@@ -1,10 +1,10 @@
-// Reshapes keep row-major order, so that is how what they take must lie in memory.
+// Copying the inputs of reshapes to row-major layout: a reshape that only reinterprets memory needs it.
 #ifndef NGRAD_PASSES_REWRITE_RESHAPE_ORDERS_H
 #define NGRAD_PASSES_REWRITE_RESHAPE_ORDERS_H
 
 #include "passes/pass.h"
 
-// Puts a copy before each reshape of a tensor that lies in another order. The lowering relies on it.
+// Inserts a copy before each reshape whose input has another layout. Lowering relies on it.
 bool pass_reshape_orders(Graph *g, PassContext *c);
 
 #endif

@@ -1,5 +1,5 @@
-// Matching by a list of goals, each a term and the value it must fit: a goal that fits goes on to the rest of the
-// list within its own call, so returning from it takes back all choices made since.
+// The matcher works on a list of goals, each a term and the value that it must match. When a goal matches, it calls the
+// matcher on the rest of the list; returning false from there undoes its choices, which implements backtracking.
 #include "passes/rewrite/rewrite.h"
 
 #include "ir/operators/infer.h"
@@ -81,7 +81,7 @@ static bool match_bound(const Rule *rule, Match *m, const Goal *goal) {
   return false;
 }
 
-// The operands as goals in front of the rest, in their order or with the first two exchanged.
+// Puts the operands as goals before the rest, in their order or with the first two exchanged.
 static bool match_operands(const Rule *rule, Match *m, const Goal *goal, bool is_exchanged) {
   const Node *node = goal->value->producer;
   Goal goals[MOST_ARGUMENTS];
@@ -142,13 +142,13 @@ typedef struct Rewrite {
   Graph *graph;
   PassContext *context;
   Arena scratch;
-  const Rule **by_root[OP_COUNT]; // ends in NULL
+  const Rule **by_root[OP_COUNT]; // the enabled rules for a root with this operator; ends in NULL
   int depth;                      // of the deepest pattern
   Node **queue;
   size_t first, count, queue_capacity;
   bool *is_queued; // by node->index
   size_t is_queued_capacity;
-  Diagnostics refusals; // why replacements did not fit, which nobody reads
+  Diagnostics refusals; // inference errors of replacements that did not fit; not shown
   bool changed, out_of_memory;
 } Rewrite;
 
@@ -199,7 +199,7 @@ static void enqueue(Rewrite *r, Node *node) {
   r->queue[r->count++] = node;
 }
 
-// Those whose patterns may reach what makes v.
+// Enqueues the nodes whose patterns may include v's producer.
 static void enqueue_users(Rewrite *r, const Value *v, int depth) {
   if (depth <= 0) return;
   for (const Use *use = v->uses; use; use = use->next) {
@@ -209,7 +209,7 @@ static void enqueue_users(Rewrite *r, const Value *v, int depth) {
   }
 }
 
-// Takes a node out, and those before it that were there for it alone; very long chains are left to dead-code.
+// Detaches an unused node and its producers that become unused. Chains beyond DEEPEST are left to dead-code.
 static void remove_node(Rewrite *r, Node *node, int depth) {
   enum { DEEPEST = 1000 };
   if (depth == DEEPEST) return;
@@ -227,7 +227,7 @@ static void remove_node(Rewrite *r, Node *node, int depth) {
 
 // Building
 
-// What can be taken back: everything since a point in time.
+// Removes all nodes and values that were added since the graph had these counts.
 static void forget_since(Graph *g, size_t nnodes, size_t nvalues) {
   while (g->nnodes > nnodes) {
     Node *node = g->nodes[--g->nnodes];
@@ -258,7 +258,7 @@ static void set_attributes(Node *node, const Term *t, const Node *like) {
   node_set_defaults(node);
 }
 
-// The term's value, made where it is not there yet; NULL: it does not fit, or out of memory.
+// The value of a replacement's term: a matched one, or a new one. NULL: it does not fit, or out of memory.
 static Value *build(Rewrite *r, const Match *m, const Rule *rule, const Term *t, const Value *root) {
   Type type = root->type;
   const Shape scalar = {.rank = 0};
@@ -272,7 +272,7 @@ static Value *build(Rewrite *r, const Match *m, const Rule *rule, const Term *t,
   }
   const Node *like = m->nodes[t->name];
   const Operator *op = t->op == OP_COUNT ? like->op : &operators[t->op];
-  if (like && like->op == op) type = like->outputs[0]->type; // a cast's is declared
+  if (like && like->op == op) type = like->outputs[0]->type; // used for casts, whose type cannot be inferred
   const char *name = graph_fresh_name(r->graph, op->name);
   Node *node = name ? graph_add_node(r->graph, op, NULL, op->ninputs, op->noutputs) : NULL;
   Value *v = node ? graph_add_value(r->graph, name, op->id == OP_TypeCast ? type : TYPE_NONE, NULL) : NULL;
@@ -290,17 +290,17 @@ static Value *build(Rewrite *r, const Match *m, const Rule *rule, const Term *t,
   return graph_infer_node(r->graph, node, &r->refusals) ? v : NULL;
 }
 
-static bool is_alike(const Value *a, const Value *b) {
+static bool has_same_type(const Value *a, const Value *b) {
   return a->type == b->type && shape_equals(&a->shape, &b->shape);
 }
 
-// Lets v be what the root's node made. An output of the graph stays the value it is, with its name: then v's node
-// makes it from now on, unless v has a name to keep as well.
+// Replaces root by v. If root is an output of the graph it must remain, with its name: then v's producer produces root
+// instead of v. That is impossible if v is an output, too, or has no producer.
 static bool replace_root(Rewrite *r, Value *root, Value *v) {
-  if (!is_alike(root, v)) return false;
+  if (!has_same_type(root, v)) return false;
   Node *node = root->producer;
   if (root->is_output && (v->is_output || !v->producer)) return false;
-  enqueue_users(r, root, r->depth); // not those that v had before: nothing below them changes
+  enqueue_users(r, root, r->depth); // v's own users need no visit: their operands do not change
   if (!root->is_output) {
     value_replace_uses(root, v);
   } else {
@@ -327,7 +327,7 @@ static bool apply(Rewrite *r, const Rule *rule, Value *root) {
 }
 
 static void run_worklist(Rewrite *r) {
-  enum { MOST_A_NODE = 64 }; // times that a node is looked at, on average: rules that undo each other come to an end
+  enum { MOST_A_NODE = 64 }; // visits to a node, on average: stops rules that undo each other
   size_t most = MOST_A_NODE * (r->graph->nnodes + 1);
   for (size_t i = 0; i < r->graph->nnodes; i++) enqueue(r, r->graph->nodes[i]);
   while (r->first < r->count && r->first < most && !r->out_of_memory) {

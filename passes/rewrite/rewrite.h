@@ -1,16 +1,19 @@
-// The rewrite engine: rules are data, one matcher finds them, and a worklist applies them until none fits.
+// The rewrite engine: rules are data, one matcher finds where they apply, and a worklist applies them until none does.
 //
 //   static const Rule rules[] = {
 //       {.name = "multiply-one", .pattern = NODE(Multiply, X, NUMBER(1)), .replacement = X},
 //
-// A pattern is a term: an operator with the terms of its first inputs, all later ones absent; X, Y, Z, any value,
-// where one letter is one value; a number, which a constant has in every element; C, any constant. Operands of a
-// commutative operator match in either order, and the matcher goes back on every choice, the side condition's
-// included. A replacement is made of the same terms; it is taken only if it has the type and shape of what it
-// replaces. Outputs of the graph keep their names.
+// A pattern is a term:
+//   NODE(Add, a, b)   a node with this operator whose first inputs match the terms a and b; it has no other inputs
+//   X, Y, Z           any value; the same letter is the same value
+//   NUMBER(1)         a splat constant of this number
+//   C, D              any constant
+// Operands of a commutative operator match in either order. The matcher backtracks over all choices, also when the
+// rule's condition is false. A replacement consists of the same terms. It is used only if its type and shape are those
+// of the value that it replaces. Outputs of the graph keep their names.
 //
-// Cost: rules are looked up by the operator at their root, and a node is looked at again only when something within
-// a pattern's depth below it has changed.
+// Cost: rules are looked up by the operator at their root, and a node is visited again only if a node within the
+// patterns' depth among its operands has changed.
 #ifndef NGRAD_PASSES_REWRITE_REWRITE_H
 #define NGRAD_PASSES_REWRITE_REWRITE_H
 
@@ -23,12 +26,12 @@ typedef enum TermKind { TERM_VALUE, TERM_CONSTANT, TERM_NUMBER, TERM_NODE } Term
 
 typedef struct Term {
   TermKind kind;
-  uint8_t name;      // values, constants: which of the match's; nodes: likewise, for the functions below
-  bool is_only_used; // node: by this match, nowhere else
-  OperatorId op;     // TERM_NODE; OP_COUNT: any elementwise one of as many inputs, or the operator of the node so named
-  bool is_computed;  // number: the match's, which the condition has set
-  double number;     // TERM_NUMBER: exactly this, -0 is not 0
-  const char *setting; // node: an attribute, no list, that must be `is`, or that a new one gets; NULL: none
+  uint8_t name;      // index into Match.values (values, constants) or Match.nodes
+  bool is_only_used; // node: its output must have no other use
+  OperatorId op; // node. OP_COUNT: any elementwise operator with so many inputs; in a replacement, that of node `name`
+  bool is_computed;    // number: Match.number, which the condition sets
+  double number;       // number: matched exactly, -0 is not 0
+  const char *setting; // node: an attribute that must have the value `is`, or is set to it; NULL: none. Not for lists
   double is;
   const struct Term *arguments[MOST_ARGUMENTS];
 } Term;
@@ -49,31 +52,31 @@ typedef struct Term {
 
 typedef struct Match {
   Graph *graph;
-  Value *values[MOST_NAMED]; // by the name in their terms
-  Node *nodes[MOST_NAMED];   // by the name in their terms; the root is 0 unless another has that name
-  Node *matched[MOST_MATCHED];
+  Value *values[MOST_NAMED];   // by Term.name
+  Node *nodes[MOST_NAMED];     // by Term.name; the root is 0 unless another node has that name
+  Node *matched[MOST_MATCHED]; // all matched nodes, the root first
   uint32_t nmatched;
-  double number;
+  double number; // for COMPUTED in the replacement
 } Match;
 
 struct Rule {
   const char *name;
   const Term *pattern, *replacement;
   bool (*condition)(Match *m); // NULL: none
-  // Sets the attributes of the new root that follow from the match; its input 0 has been set. NULL: each new node has
-  // the attributes of the matched one of its operator and name, or defaults. False: the rule does not fit after all.
+  // Sets further attributes of the replacement's root, whose inputs are set; false: the rule does not apply. NULL:
+  // none. New nodes have the attributes of the matched node with their name if it has the same operator, else defaults.
   bool (*finish)(const Match *m, Node *root);
   bool is_fast_math; // does not hold for all IEEE values
 };
 
-// Multiply(x, 1) -> x
+// Prints a rule as "Multiply(x, 1.0) -> x".
 void rule_print(const Rule *rule, Text *out);
 
-// Whether the pattern fits the value; fills m. For tests and for conditions that look further.
+// Whether the pattern matches the value; fills m.
 bool rule_matches(const Rule *rule, Graph *g, Value *root, Match *m);
 
-// Applies the rules that the context does not disable until none fits; true: the graph changed. What is dead by
-// then is removed.
+// Applies the rules that the context does not disable until none applies, then removes dead code; true: the graph
+// changed.
 bool rewrite_graph(Graph *g, PassContext *c, const Rules *rules);
 
 #endif

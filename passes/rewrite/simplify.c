@@ -1,6 +1,6 @@
-// Algebraic identities. Each holds for every IEEE value, NaN, infinities and the sign of zero included, and rounds no
-// more than what it replaces; those that do not are left to --fast-math. So x + 0 stays (-0 + 0 is 0) and x - x stays
-// (it is NaN for an infinity), while x + -0 and x - 0 are x.
+// Algebraic identities. Each holds for every IEEE value, including NaN, infinities and the sign of zero, and does not
+// round more often than the pattern. Rules that do not are only for --fast-math: x + 0 is not x (-0 + 0 is 0), and x -
+// x is not 0 (it is NaN for infinities), while x + -0 and x - 0 are x.
 #include "passes/rewrite/simplify.h"
 
 #include "passes/rewrite/rewrite.h"
@@ -10,7 +10,7 @@
 
 #define POW(exponent, x) TERM(.kind = TERM_NODE, .op = OP_Pow, .setting = "beta", .is = (exponent), .arguments = {x})
 
-// A power of two whose reciprocal is a normal number too: dividing by it is multiplying by that.
+// The divisor is a power of two whose reciprocal is a normal number: multiplying by the reciprocal gives the same bits.
 static bool divisor_is_power_of_two(Match *m) {
   const Value *v = m->values[3];
   int exponent;
@@ -28,7 +28,7 @@ static bool constants_multiply(Match *m) {
 }
 
 static const Rule rules[] = {
-    // What changes nothing
+    // Identity operations
     {.name = "add-negative-zero", .pattern = NODE(Add, X, NUMBER(-0.0)), .replacement = X},
     {.name = "subtract-zero", .pattern = NODE(Subtract, X, NUMBER(0)), .replacement = X},
     {.name = "multiply-one", .pattern = NODE(Multiply, X, NUMBER(1)), .replacement = X},
@@ -39,7 +39,7 @@ static const Rule rules[] = {
     {.name = "select-either", .pattern = NODE(Select, X, Y, Y), .replacement = Y},
     {.name = "absolute-absolute", .pattern = NODE(Abs, NAMED(1, Abs, X)), .replacement = NAMED(1, Abs, X)},
     {.name = "round-round", .pattern = NODE(Round, NAMED(1, Round, X)), .replacement = NAMED(1, Round, X)},
-    // One spelling of many
+    // Normal forms
     {.name = "multiply-itself", .pattern = NODE(Multiply, X, X), .replacement = NODE(Square, X)},
     {.name = "power-two", .pattern = POW(2, X), .replacement = NODE(Square, X)},
     {.name = "power-minus-one", .pattern = POW(-1, X), .replacement = NODE(Reciprocal, X)},
@@ -56,7 +56,7 @@ static const Rule rules[] = {
      .pattern = NODE(Divide, X, C),
      .replacement = NODE(Multiply, X, COMPUTED),
      .condition = divisor_is_power_of_two},
-    // What does not hold for every value
+    // Identities that do not hold for every IEEE value
     {.name = "add-zero", .pattern = NODE(Add, X, NUMBER(0)), .replacement = X, .is_fast_math = true},
     {.name = "multiply-zero", .pattern = NODE(Multiply, X, NUMBER(0)), .replacement = NUMBER(0), .is_fast_math = true},
     {.name = "subtract-itself", .pattern = NODE(Subtract, X, X), .replacement = NUMBER(0), .is_fast_math = true},

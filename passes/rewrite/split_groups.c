@@ -1,18 +1,19 @@
-// A group norm, or its gradient, whose channels lie last in memory: a group is a few neighbours then, and a kernel that
-// has groups as an axis works on vectors as short as that. So sums over space are taken of each channel, and go
-// together by groups when they are small; what varies by group is spread over its channels before it meets the data
-// again.
+// When channels are last in memory, a group is only a few neighbouring elements, and a kernel with groups as an axis
+// would have vectors as short as a group. Instead, sums over the spatial axes are computed for each channel, with
+// vectors over all channels, and then reduced to groups, which is little work. Values for a group are broadcast to its
+// channels before they are combined with the data:
 //
-//   S1 = sum(x), S2 = sum(x^2) over space, of each channel, in f64
-//   mean = sum(S1) / M, variance = sum(S2) / M - mean^2 over a group, of M elements
-//   near = mean, rounded to f32
+//   S1 = sum(x), S2 = sum(x^2) over the spatial axes, for each channel, in f64
+//   mean = sum(S1) / M, variance = sum(S2) / M - mean^2 over a group with M elements
+//   near = mean rounded to f32
 //   y = ((x - near) - (mean - near)) * (gamma / sqrt(variance + epsilon)) + beta
 //
-// Squares of f32 are exact in f64, and what their sum is rounded by, some 1e-16 of mean^2, is less than what the 24
-// digits of x leave open of the variance. The gradient takes sums about the mean that it is given:
+// The variance in one pass is accurate enough: squares of f32 are exact in f64, and the rounding error of their sum,
+// about 1e-16 * mean^2, is below the uncertainty of the variance from the rounding of x to 24 bits. The gradient uses
+// sums around the given mean:
 //
-//   S1 = sum(dy), S2 = sum(dy * (x - mean)) over space, of each channel
-//   t1 = sum(gamma * S1), t2 = sum(gamma * S2) over a group, of M elements
+//   S1 = sum(dy), S2 = sum(dy * (x - mean)) over the spatial axes, for each channel
+//   t1 = sum(gamma * S1), t2 = sum(gamma * S2) over a group with M elements
 //   dx = rstd * gamma * dy - rstd * t2 / (M * (variance + epsilon)) * (x - mean) - rstd * t1 / M
 //   dgamma = sum(rstd * S2), dbeta = sum(S1) over the batch
 #include "passes/rewrite/split_groups.h"
@@ -23,8 +24,8 @@
 
 #include <string.h>
 
-// Elements of a channel from which on this pays: gradients, norms, norms of groups so wide that vectors are full and
-// caches hold the data for three looks.
+// The least number of elements in a channel's spatial axes for which splitting is faster: for gradients; for norms; for
+// norms with groups of at least WIDE channels, which fill vectors and whose data stays in cache for three reads.
 enum { LEAST_SPACE = 2, LEAST_FORWARD_SPACE = 128, LEAST_WIDE_SPACE = 1024, WIDE = 64 };
 enum { SRC, DIFF_DST, MEAN, VARIANCE, GAMMA };
 enum { FORWARD_GAMMA = 1, FORWARD_BETA };
@@ -33,13 +34,14 @@ typedef struct Split {
   Builder *b;
   const Node *node;
   const Value *stands_for;
-  Type type;            // computed with
-  Shape group, grouped; // [groups, channels of one], N before it
-  Shape by_channel;     // the data's with 1 for space
-  uint32_t space;       // its axes
+  Type type;        // to compute in
+  Shape group;      // [groups, channels / groups]
+  Shape grouped;    // [N, groups, channels / groups]
+  Shape by_channel; // src's shape with extent 1 on the spatial axes
+  uint32_t space;   // mask of the spatial axes
 } Split;
 
-// Any operand NULL: so is what is made of it.
+// The functions below return NULL when an operand is NULL, out of memory, or when a node does not fit.
 
 static Value *binary(const Split *s, OperatorId id, Value *a, Value *b) {
   Node *node = a && b ? builder_add_node(s->b, id, s->stands_for) : NULL;
@@ -86,7 +88,7 @@ static Value *by_channel(const Split *s, Value *grouped) {
   return in_shape(s, grouped, &s->by_channel);
 }
 
-// Each look at the data has its own nodes, so that neither hands tensors to the other.
+// Each read of the data has its own cast, so that no tensor is stored between the kernels of the two reads.
 static Value *data(const Split *s, int slot) {
   return cast(s, s->node->inputs[slot], s->type);
 }
@@ -95,18 +97,19 @@ static Value *centered(const Split *s, Value *mean) {
   return SUB(data(s, SRC), mean);
 }
 
-static bool hand_over(const Split *s, uint32_t slot, Value *made) {
+// Replaces output `slot` of the split node by `result`.
+static bool replace_output(const Split *s, uint32_t slot, Value *result) {
   Node *node = (Node *)s->node;
   Value *v = node->outputs[slot];
   if (!v) return true;
-  made = cast(s, made, v->type);
-  if (!made) return false;
+  result = cast(s, result, v->type);
+  if (!result) return false;
   node_set_output(node, slot, NULL);
-  node_set_output(made->producer, 0, v);
+  node_set_output(result->producer, 0, v);
   return true;
 }
 
-static Value *spread(const Split *s, Value *grouped) {
+static Value *to_channels(const Split *s, Value *grouped) {
   return by_channel(s, cast(s, grouped, s->type));
 }
 
@@ -121,21 +124,21 @@ static bool split_forward(const Split *s) {
   Value *s2 = in_shape(s, sum(s, MUL(x, x), s->space, true), &s->grouped);
   Value *mean = DIV(sum(s, s1, 1U << 2, true), count), *square = DIV(sum(s, s2, 1U << 2, true), count);
   Value *variance = SUB(square, MUL(mean, mean));
-  variance = binary(s, OP_Maximum, number(s, TYPE_F64, 0), variance); // NaN where that is
+  variance = binary(s, OP_Maximum, number(s, TYPE_F64, 0), variance); // in this order a NaN remains
   Value *v = binary(s, OP_Add, variance, number(s, TYPE_F64, node_f32(node, "epsilon")));
   Value *root = v ? builder_add_unary(s->b, OP_Sqrt, v, s->stands_for) : NULL;
   Value *gamma = node->inputs[FORWARD_GAMMA];
   Value *factor = DIV(gamma ? cast(s, in_shape(s, gamma, &s->group), TYPE_F64) : ones, root);
   Value *near = cast(s, cast(s, mean, s->type), TYPE_F64);
 
-  Value *center = SUB(data(s, SRC), spread(s, MUL(near, ones)));
-  Value *y = MUL(SUB(center, spread(s, MUL(SUB(mean, near), ones))), spread(s, factor));
+  Value *center = SUB(data(s, SRC), to_channels(s, MUL(near, ones)));
+  Value *y = MUL(SUB(center, to_channels(s, MUL(SUB(mean, near), ones))), to_channels(s, factor));
   Shape beta = s->by_channel;
   beta.extent[0] = EXTENT(1);
   if (node->inputs[FORWARD_BETA]) y = binary(s, OP_Add, y, in_shape(s, node->inputs[FORWARD_BETA], &beta));
   Value *out_mean = in_shape(s, mean, &row), *out_variance = in_shape(s, variance, &row);
   if (!y || !out_mean || !out_variance) return false;
-  return hand_over(s, 0, y) && hand_over(s, 1, out_mean) && hand_over(s, 2, out_variance);
+  return replace_output(s, 0, y) && replace_output(s, 1, out_mean) && replace_output(s, 2, out_variance);
 }
 
 // False: out of memory, or a node did not fit.
@@ -166,14 +169,14 @@ static bool split_backward(const Split *s) {
   Value *dgamma = in_shape(s, sum(s, MUL(s2, rstd), 1U << 0, false), &channels);
   Value *dbeta = in_shape(s, sum(s, s1, 1U << 0, false), &channels);
   if (!dx || !dgamma || !dbeta) return false;
-  return hand_over(s, 0, dx) && hand_over(s, 1, dgamma) && hand_over(s, 2, dbeta);
+  return replace_output(s, 0, dx) && replace_output(s, 1, dgamma) && replace_output(s, 2, dbeta);
 }
 
 static bool has_channels_last(const Value *v, int channel) {
   return order_axis(&v->order, v->shape.rank - 1) == channel;
 }
 
-// Whether all types are the one that is computed with, but for data that is narrower.
+// Finds the type to compute in. False when an operand other than the data has another type.
 static bool find_type(const Node *node, Type *type) {
   const uint32_t first = node->op->id == OP_GroupNorm ? FORWARD_GAMMA : MEAN;
   *type = node->inputs[SRC]->type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
@@ -184,7 +187,7 @@ static bool find_type(const Node *node, Type *type) {
   return true;
 }
 
-// Fills the shapes. False: the channels or space are not known, or there is nothing to gain.
+// Fills the shapes. False when the channel or spatial extents are not literals, or splitting would not be faster.
 static bool find_shapes(const Node *node, Split *s) {
   const Shape *data = &node->inputs[SRC]->shape;
   const int channel = norm_channel_axis(node);

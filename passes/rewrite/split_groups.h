@@ -1,11 +1,11 @@
-// Group norms and their gradients with channels last, in steps that vectors of channels take.
+// Splitting group norms and their gradients with channels last in memory into operators that vectorise over channels.
 #ifndef NGRAD_PASSES_REWRITE_SPLIT_GROUPS_H
 #define NGRAD_PASSES_REWRITE_SPLIT_GROUPS_H
 
 #include "passes/pass.h"
 
-// Before reshape-orders, which sees to what is reshaped here; after common-subexpressions, which would join what both
-// looks at the data compute, and so have it stored.
+// Must run before reshape-orders, because it adds reshapes; and after common-subexpressions, which would merge the
+// nodes of its two reads of the data, so that their common result would be stored between kernels.
 bool pass_split_groups(Graph *g, PassContext *c);
 
 #endif
