@@ -1,5 +1,4 @@
-// Gradient of dropout: the same elements are dropped from the gradient, by the same random numbers, so that no mask has
-// to be kept.
+// Gradient of dropout: the same random numbers drop the same elements of the gradient, so that no mask has to be saved.
 #include "passes/gradient/gradient.h"
 
 GRADIENT(Dropout) {

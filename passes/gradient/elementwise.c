@@ -3,10 +3,11 @@
 
 #include "passes/gradient/gradient.h"
 
-// By an operator of its own, from the input or, as use_dst says, the output: from which saves less.
+// Gradients that are operators themselves. If they can compute from the input or the output, use_dst is chosen so that
+// less must be saved.
 static bool can_use_dst(const Node *node, const Operator *backward) {
   if (!backward->inputs[0].dst_name) return false;
-  return node->op->id != OP_Elu || node_f32(node, "alpha") >= 0; // else dst does not tell where src was
+  return node->op->id != OP_Elu || node_f32(node, "alpha") >= 0; // else dst does not determine the sign of src
 }
 
 static void make_own(Gradient *g, const Node *node, Value *diff, OperatorId id) {
@@ -38,7 +39,7 @@ OWN(SoftPlus)
 OWN(Sqrt)
 OWN(Tanh)
 
-// In the words below x and y are the operands, dst is the result, all saved when they are first named.
+// Abbreviations for rules: X and Y are the operands, DST is the result; using one saves it.
 
 #define X gradient_saved(g, node->inputs[0])
 #define Y gradient_saved(g, node->inputs[1])
@@ -89,8 +90,8 @@ GRADIENT(Square) {
   GIVE(0, MUL(SCALE(diff, 2), X));
 }
 
-// The gradient of a result that is narrower than an operand, in the operand's type: what follows from it is not rounded
-// to the result's.
+// Widens the gradient of a result to the type of its widest operand, so that products with it are not rounded to a
+// narrower type.
 static Value *in_widest_type(Gradient *g, const Node *node, Value *diff) {
   for (uint32_t i = 0; i < node->ninputs; i++)
     if (type_widens(node->outputs[0]->type, node->inputs[i]->type))
@@ -118,12 +119,12 @@ GRADIENT(Multiply) {
 
 GRADIENT(Divide) {
   diff = in_widest_type(g, node, diff);
-  Value *share = DIV(diff, Y);
-  GIVE(0, share);
-  GIVE(1, SCALE(MUL(share, DST), -1));
+  Value *quotient = DIV(diff, Y);
+  GIVE(0, quotient);
+  GIVE(1, SCALE(MUL(quotient, DST), -1));
 }
 
-// Between two that are alike, the second is the result.
+// The gradient of Maximum and Minimum goes to the operand that is the result; to the second if both are equal.
 static void make_choice(Gradient *g, const Node *node, Value *diff, Value *takes_second) {
   Value *zero = NUMBER(0);
   GIVE(0, SELECT(takes_second, zero, diff));
@@ -159,7 +160,8 @@ GRADIENT(BiasAdd) {
   gradient_give(g, bias, gradient_output(g, backward, 0, bias->type, &bias->shape));
 }
 
-// The gradient takes a vector of slopes for one along the channels: the last axis is that where they come last.
+// PReLUBackward has no per_channel_broadcast: a vector of slopes always lies along the channels. For one along the last
+// axis, data_format NXC makes that the channel axis.
 GRADIENT(PReLU) {
   const Value *src = node->inputs[0], *slope = node->inputs[1];
   Node *backward = gradient_node(g, OP_PReLUBackward, node);
@@ -176,8 +178,8 @@ GRADIENT(TypeCast) {
   gradient_give(g, node->inputs[0], diff);
 }
 
-NO_GRADIENT(Round, "it is flat between its steps")
-NO_GRADIENT(GreaterEqual, "it is a comparison")
+NO_GRADIENT(Round, "its derivative is 0 almost everywhere")
+NO_GRADIENT(GreaterEqual, "its result is boolean")
 
 NO_GRADIENT(AbsBackward, SECOND_ORDER)
 NO_GRADIENT(BiasAddBackward, SECOND_ORDER)

@@ -1,5 +1,6 @@
-// Reverse accumulation: nodes from the last to the first, each handing the gradient of what it made on to its inputs.
-// Values are named in the end, when it is known which are the gradients of which.
+// Reverse accumulation: nodes are visited from the last to the first; each one's rule computes gradients of its inputs
+// from that of its output. Values are named in the end, when it is known which of them is the complete gradient of a
+// forward value.
 #include "passes/gradient/gradient.h"
 
 #include "ir/graph/verify.h"
@@ -17,13 +18,13 @@ struct Gradient {
   Graph *graph;
   Diagnostics *diagnostics;
   Arena scratch;
-  const Node *node; // forward, at work
+  const Node *node; // the forward node whose rule is running
   // By the index of a forward value:
-  bool *depends; // on what gradients are asked for
-  Value **here;  // it, in the gradient graph; NULL: not used yet
-  Value **seed;  // the gradient that arrives at it as an output; NULL: none
-  Value **diff;  // its gradient so far; NULL: zero
-  bool *is_kept; // by the index of a value of the gradient graph
+  bool *depends;   // it depends on an input whose gradient is requested
+  Value **here;    // the input or constant of the backward graph for it; NULL: not used yet
+  Value **seed;    // the backward graph's input with its gradient as an output of the forward graph; NULL: none
+  Value **diff;    // its gradient so far; NULL: zero
+  bool *is_listed; // by the index of a backward graph's value: it is in the list of inputs
   GradientEnds *ends;
   bool failed;
 };
@@ -40,7 +41,7 @@ static void *out_of_memory(Gradient *g) {
   return NULL;
 }
 
-// What rules are made of
+// Functions for rules
 
 bool gradient_is_wanted(const Gradient *g, const Value *forward) {
   return forward && g->depends[forward->index];
@@ -70,7 +71,7 @@ static Value *new_value(Gradient *g, Type type, const Shape *shape) {
 }
 
 Value *gradient_filled(Gradient *g, Type type, const Shape *shape, double number) {
-  if (type != TYPE_F64) type = TYPE_F32; // in which every number that is counted or given is near enough
+  if (type != TYPE_F64) type = TYPE_F32; // precise enough for counts and attributes, unlike 16-bit floats
   Value *v = graph_add_number(g->graph, "", type, shape, number);
   if (!v) return out_of_memory(g);
   v->position = g->node ? g->node->position : (Position){0};
@@ -117,7 +118,7 @@ void gradient_set_list(Gradient *g, Node *node, const char *name, const int64_t 
   value->list.count = count;
 }
 
-// A node of these inputs, and its one output.
+// A new node with these inputs; returns its output.
 static Value *apply(Gradient *g, OperatorId op, Value *const inputs[MOST_INPUTS], Type type, const Shape *shape) {
   Node *node = gradient_node(g, op, NULL);
   for (uint32_t i = 0; node && i < node->ninputs && i < MOST_INPUTS; i++) node_set_input(node, i, inputs[i]);
@@ -183,7 +184,7 @@ Value *gradient_reduced(Gradient *g, OperatorId op, Value *v, uint32_t axes, boo
   return gradient_output(g, node, 0, v->type, &shape);
 }
 
-// A named extent that stays where it is can be said, and one that moves.
+// StaticReshape's attribute can express named extents that stay on their axis (as 0), and one that moves (as -1).
 Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape) {
   int64_t items[MAX_RANK];
   int nmoved = 0;
@@ -201,8 +202,8 @@ Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape) {
   if (nmoved > 1) {
     char from[SHAPE_TEXT], to[SHAPE_TEXT];
     error_at(g->diagnostics, node->position,
-             "its gradient reshapes %s to %s: expected a number for all named extents "
-             "there but one",
+             "its gradient reshapes %s to %s: expected at most one named extent that moves to another axis; give the "
+             "others numbers",
              shape_string(&v->shape, from, sizeof from), shape_string(shape, to, sizeof to));
     g->failed = true;
     return NULL;
@@ -212,27 +213,27 @@ Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape) {
   return gradient_output(g, node, 0, v->type, shape);
 }
 
-// Over the axes that `shape` lacks, and those along which it was repeated.
+// Sums v, which has the shape to which `shape` was broadcast, over the missing and the broadcast axes.
 static Value *sum_to(Gradient *g, Value *v, const Shape *shape) {
   int missing = v->shape.rank - shape->rank;
-  uint32_t repeated = 0;
+  uint32_t broadcast = 0;
   v = gradient_reduced(g, OP_ReduceSum, v, (1U << missing) - 1, false);
   for (int i = 0; v && i < shape->rank; i++)
     if (extent_equals(shape->extent[i], EXTENT(1)) && !extent_equals(v->shape.extent[i], EXTENT(1)))
-      repeated |= 1U << i;
-  return gradient_reduced(g, OP_ReduceSum, v, repeated, true);
+      broadcast |= 1U << i;
+  return gradient_reduced(g, OP_ReduceSum, v, broadcast, true);
 }
 
-static void tell_statistic(Gradient *g, const Value *v) {
+static void report_statistic(Gradient *g, const Value *v) {
   char title[NODE_TITLE_BYTES];
   g->failed = true;
   if (g->node)
     error_at(g->diagnostics, g->node->position,
-             "%s has no gradient for %s: a statistic of the %s on line %u, through which none flows",
+             "%s has no gradient for %s: gradients do not flow through statistics, as of the %s on line %u",
              node_title(g->node, title), v->name, v->producer->op->name, v->producer->position.line);
   else
-    error_at(g->diagnostics, v->position, "%s is a statistic of a %s, through which no gradient flows", v->name,
-             v->producer->op->name);
+    error_at(g->diagnostics, v->position, "%s is a statistic of a %s: gradients do not flow through statistics",
+             v->name, v->producer->op->name);
 }
 
 static bool is_statistic(const Value *v) {
@@ -242,7 +243,7 @@ static bool is_statistic(const Value *v) {
 void gradient_give(Gradient *g, const Value *forward, Value *diff) {
   if (!diff || g->failed || !gradient_is_wanted(g, forward)) return;
   if (is_statistic(forward)) {
-    tell_statistic(g, forward);
+    report_statistic(g, forward);
     return;
   }
   diff = gradient_cast(g, sum_to(g, diff, &forward->shape), forward->type);
@@ -250,9 +251,10 @@ void gradient_give(Gradient *g, const Value *forward, Value *diff) {
   *sum = *sum ? gradient_binary(g, OP_Add, *sum, diff) : diff;
 }
 
-// The way through the graph
+// The walk through the graph
 
-static bool tell_unknown_extents(const Graph *g, Diagnostics *d) {
+// The rules must know which axes are broadcast.
+static bool check_extents(const Graph *g, Diagnostics *d) {
   char shape[SHAPE_TEXT];
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];
@@ -271,7 +273,7 @@ static bool check_float(const Value *v, Diagnostics *d) {
                   type_name(v->type));
 }
 
-// What depends on the inputs that are asked for.
+// Marks the values that depend on inputs whose gradients are requested.
 static bool find_dependants(Gradient *g, const GradientRequest *request) {
   const Graph *forward = g->forward;
   Value *const *wrt = request->wrt ? request->wrt : forward->inputs;
@@ -293,8 +295,8 @@ static bool find_dependants(Gradient *g, const GradientRequest *request) {
 static const char *diff_name(Gradient *g, const Value *forward) {
   if (strlen(forward->name) + sizeof DIFF > MOST_NAME_BYTES + 1) {
     g->failed = true;
-    error_at(g->diagnostics, forward->position, "%s: expected a shorter name, which " DIFF " can be put before",
-             forward->name);
+    error_at(g->diagnostics, forward->position, "%s: expected a shorter name, as " DIFF "NAME has at most %d bytes",
+             forward->name, MOST_NAME_BYTES);
     return NULL;
   }
   const char *name = arena_format(&g->graph->arena, DIFF "%s", forward->name);
@@ -331,7 +333,7 @@ static bool has_diff(const Gradient *g, const Node *node) {
   return false;
 }
 
-// Where there is a rule, all results but the first are statistics, which got none.
+// Operators with a rule have at most one output with a gradient, the first: their other outputs are statistics.
 static void walk_back(Gradient *g) {
   for (size_t n = g->forward->nnodes; n-- > 0 && !g->failed;) {
     const Node *node = g->node = g->forward->nodes[n];
@@ -348,7 +350,8 @@ static void walk_back(Gradient *g) {
   g->node = NULL;
 }
 
-// A value of its own for each output: a gradient may arrive as it leaves, or be that of two inputs.
+// Adds an output. A value that is an input of the backward graph or the gradient of another input, too, is copied, as
+// an output needs a value and name of its own.
 static void add_output(Gradient *g, const Value *input) {
   Value *v = g->diff[input->index];
   if (v->is_input || v->is_output) {
@@ -372,13 +375,13 @@ static void add_outputs(Gradient *g, const GradientRequest *request) {
     if (g->seed[input->index]) {
       g->failed = true;
       error_at(g->diagnostics, input->position,
-               "%s is an input and an output: leave it out of wrt or of, lest " DIFF "%s have two meanings",
+               "%s is an input and an output, so " DIFF "%s would have two meanings: leave it out of wrt or of",
                input->name, input->name);
     } else if (g->diff[input->index]) {
       add_output(g, input);
     } else if (request->wrt) {
       g->failed = true;
-      error_at(g->diagnostics, input->position, "%s has no gradient: no output depends on it, but for statistics",
+      error_at(g->diagnostics, input->position, "%s has no gradient: no output depends on it except through statistics",
                input->name);
     }
   }
@@ -391,7 +394,7 @@ static void add_outputs(Gradient *g, const GradientRequest *request) {
 static void name_values(Gradient *g) {
   for (size_t i = 0; i < g->forward->nvalues && !g->failed; i++) {
     Value *v = g->diff[i];
-    if (!v || *v->name || g->seed[i]) continue; // what arrives has the name
+    if (!v || *v->name || g->seed[i]) continue; // the seed has the name
     const char *name = diff_name(g, g->forward->values[i]);
     if (name) v->name = name;
   }
@@ -408,15 +411,15 @@ static bool is_needed(const Value *v) {
   return v && v->is_input && (v->uses || v->is_output);
 }
 
-static void keep_input(Gradient *g, Value *input, const Value *forward, bool is_diff) {
-  if (!is_needed(input) || g->is_kept[input->index]) return;
-  g->is_kept[input->index] = true;
+static void list_input(Gradient *g, Value *input, const Value *forward, bool is_diff) {
+  if (!is_needed(input) || g->is_listed[input->index]) return;
+  g->is_listed[input->index] = true;
   g->ends->ndiffs += is_diff;
   g->ends->inputs[g->graph->ninputs] = forward;
   g->graph->inputs[g->graph->ninputs++] = input;
 }
 
-// What is used, in the forward graph's order: inputs, saved values, gradients of outputs.
+// Rebuilds the list of inputs: used ones, in the forward graph's order of inputs, saved values, gradients of outputs.
 static void order_inputs(Gradient *g) {
   Graph *graph = g->graph;
   const Graph *forward = g->forward;
@@ -424,10 +427,10 @@ static void order_inputs(Gradient *g) {
   for (size_t i = 0; i < graph->ninputs; i++) graph->inputs[i]->is_input = is_needed(graph->inputs[i]);
   graph->ninputs = 0;
   for (size_t i = 0; i < forward->ninputs; i++)
-    keep_input(g, g->here[forward->inputs[i]->index], forward->inputs[i], false);
-  for (size_t i = 0; i < forward->nvalues; i++) keep_input(g, g->here[i], forward->values[i], false);
+    list_input(g, g->here[forward->inputs[i]->index], forward->inputs[i], false);
+  for (size_t i = 0; i < forward->nvalues; i++) list_input(g, g->here[i], forward->values[i], false);
   for (size_t i = 0; i < forward->noutputs; i++)
-    keep_input(g, g->seed[forward->outputs[i]->index], forward->outputs[i], true);
+    list_input(g, g->seed[forward->outputs[i]->index], forward->outputs[i], true);
   for (size_t i = 0; i < graph->nvalues; i++) {
     Value *v = graph->values[i];
     if (!v->producer && !v->is_input && !v->constant) continue;
@@ -437,13 +440,13 @@ static void order_inputs(Gradient *g) {
   graph->nvalues = nvalues;
 }
 
-// Room for the ends that there can be.
-static bool begin_ends(Gradient *g, const GradientRequest *request) {
+// Allocates the arrays of `ends`, as large as they may become.
+static bool alloc_ends(Gradient *g, const GradientRequest *request) {
   const Graph *graph = g->graph;
-  g->is_kept = ARENA_ARRAY(&g->scratch, bool, graph->nvalues + 1);
+  g->is_listed = ARENA_ARRAY(&g->scratch, bool, graph->nvalues + 1);
   g->ends->inputs = ARENA_ARRAY(&g->graph->arena, const Value *, graph->ninputs + 1);
   g->ends->outputs = ARENA_ARRAY(&g->graph->arena, const Value *, g->forward->ninputs + request->nwrt + 1);
-  return g->is_kept && g->ends->inputs && g->ends->outputs;
+  return g->is_listed && g->ends->inputs && g->ends->outputs;
 }
 
 static void make(Gradient *g, const GradientRequest *request) {
@@ -453,7 +456,7 @@ static void make(Gradient *g, const GradientRequest *request) {
   }
   add_seeds(g, request);
   if (!g->failed) walk_back(g);
-  if (!g->failed && !begin_ends(g, request)) out_of_memory(g);
+  if (!g->failed && !alloc_ends(g, request)) out_of_memory(g);
   if (!g->failed) add_outputs(g, request);
   if (g->failed) return;
   g->failed = !graph_sort(g->graph, g->diagnostics);
@@ -485,7 +488,7 @@ static bool begin(Gradient *g) {
 Graph *graph_gradient(const Graph *forward, const GradientRequest *request, GradientEnds *ends, Diagnostics *d) {
   Gradient g = {.forward = forward, .ends = ends, .diagnostics = d};
   *ends = (GradientEnds){0};
-  if (!tell_unknown_extents(forward, d)) return NULL;
+  if (!check_extents(forward, d)) return NULL;
   arena_init(&g.scratch, forward->arena.allocator);
   if (begin(&g)) make(&g, request);
   else out_of_memory(&g);

@@ -1,4 +1,4 @@
-// Gradients of the operators that move elements: they go back to where they came from.
+// Gradients of the operators that move elements: the inverse movement.
 #include "ir/operators/movement.h"
 
 #include "passes/gradient/gradient.h"
@@ -24,5 +24,5 @@ GRADIENT(Reorder) {
   gradient_give(g, node->inputs[0], diff);
 }
 
-NO_GRADIENT(GenIndex, "it does not read its operand")
-NO_GRADIENT(Concat, "no operator takes a part of a tensor")
+NO_GRADIENT(GenIndex, "it does not depend on the elements of its input")
+NO_GRADIENT(Concat, "there is no operator to slice a tensor")

@@ -1,4 +1,4 @@
-// Gradients of the normalisations: their own operators, on the statistics that the forward ones kept.
+// Gradients of the normalisations: by their backward operators, on the statistics that the forward operators output.
 #include "ir/operators/norm.h"
 
 #include "passes/gradient/gradient.h"
@@ -20,7 +20,7 @@ static const Value *forward_input(const Node *node, const char *name) {
   return slot < node->ninputs ? node->inputs[slot] : NULL;
 }
 
-// The gradient operator on src and gamma, giving diff_src.
+// A new backward operator with the inputs src, diff_dst and gamma, and the output diff_src.
 static Node *begin(Gradient *g, const Node *node, Value *diff, OperatorId id) {
   const Value *src = node->inputs[0], *gamma = forward_input(node, "gamma");
   Node *backward = gradient_node(g, id, node);
@@ -40,14 +40,14 @@ static Value *diff_of_parameter(Gradient *g, Node *backward, uint32_t slot, cons
   return parameter ? gradient_output(g, backward, slot, parameter->type, &parameter->shape) : NULL;
 }
 
-// Both diff_gamma and diff_beta, as the operators want it.
+// Adds both diff_gamma and diff_beta: the operators require both or neither.
 static void give_parameters(Gradient *g, const Node *node, Node *backward) {
   const Value *gamma = forward_input(node, "gamma"), *beta = forward_input(node, "beta");
   gradient_give(g, gamma, diff_of_parameter(g, backward, 1, gamma));
   gradient_give(g, beta, diff_of_parameter(g, backward, 2, beta));
 }
 
-// Without its parameters' gradients the operator leaves out gamma.
+// The parameters' gradients are always added: without them BatchNormTrainingBackward ignores gamma.
 GRADIENT(BatchNormForwardTraining) {
   Node *backward = begin(g, node, diff, OP_BatchNormTrainingBackward);
   set_input(backward, "mean", gradient_saved(g, node->outputs[3]));
@@ -55,7 +55,7 @@ GRADIENT(BatchNormForwardTraining) {
   give_parameters(g, node, backward);
 }
 
-// What was given for statistics is an input like others: with r = 1 / sqrt(variance + epsilon) and s = gamma * r,
+// Given statistics are inputs like others: with r = 1 / sqrt(variance + epsilon) and s = gamma * r,
 // diff_mean = -s * diff_beta and diff_variance = -s * r * diff_gamma / 2.
 static void give_statistics(Gradient *g, const Node *node, const Node *backward) {
   const Value *mean = node->inputs[3], *variance = node->inputs[4];
@@ -78,7 +78,7 @@ GRADIENT(BatchNormInference) {
   if (backward && by_statistics) give_statistics(g, node, backward);
 }
 
-// The statistics that the forward node keeps; without them, those that the same operator makes anew.
+// Sets the inputs mean and variance: the forward node's outputs, or those of a copy of the forward node that has them.
 static void set_statistics(Gradient *g, const Node *node, Node *backward) {
   if (node->outputs[1]) {
     set_input(backward, "mean", gradient_saved(g, node->outputs[1]));
@@ -98,7 +98,7 @@ static void set_statistics(Gradient *g, const Node *node, Node *backward) {
     shape.extent[shape.rank++] = src->shape.extent[i];
   if (has_groups) shape.extent[shape.rank++] = norm_ngroups(node);
   const Value *gamma = forward_input(node, "gamma");
-  Type type = gamma ? gamma->type : src->type == TYPE_F64 ? TYPE_F64 : TYPE_F32; // statistics and parameters have one
+  Type type = gamma ? gamma->type : src->type == TYPE_F64 ? TYPE_F64 : TYPE_F32; // also that of the parameters
   set_input(backward, "mean", gradient_output(g, again, 1, type, &shape));
   set_input(backward, "variance", gradient_output(g, again, 2, type, &shape));
 }

@@ -1,7 +1,7 @@
 // Quantisation has no gradients.
 #include "passes/gradient/gradient.h"
 
-NO_GRADIENT(Quantize, "it is flat between its steps")
-NO_GRADIENT(Dequantize, "what it takes has steps")
-NO_GRADIENT(DynamicQuantize, "it is flat between its steps")
-NO_GRADIENT(DynamicDequantize, "what it takes has steps")
+NO_GRADIENT(Quantize, "its derivative is 0 almost everywhere")
+NO_GRADIENT(Dequantize, "its input is quantised, so it is not continuous")
+NO_GRADIENT(DynamicQuantize, "its derivative is 0 almost everywhere")
+NO_GRADIENT(DynamicDequantize, "its input is quantised, so it is not continuous")

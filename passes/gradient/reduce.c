@@ -1,4 +1,5 @@
-// Gradients of the reductions: what arrives at a result goes to each of the elements it was made of, by its share.
+// Gradients of the reductions: the gradient of a result, broadcast to the elements that it was computed from, times the
+// derivative with respect to each.
 #include "ir/operators/reduce.h"
 
 #include "passes/gradient/gradient.h"
@@ -12,13 +13,13 @@ static const Shape *src_shape(const Node *node) {
   return &node->inputs[0]->shape;
 }
 
-// A number for each element of src.
+// A splat constant of src's shape.
 static Value *filled(Gradient *g, const Node *node, double number) {
   return gradient_filled(g, node->inputs[0]->type, src_shape(node), number);
 }
 
-// Something like dst so that it is broadcast along the axes that were reduced.
-static Value *kept(Gradient *g, const Node *node, Value *v) {
+// Reshapes v, which has dst's shape, so that it broadcasts to src: the reduced axes get extent 1.
+static Value *broadcastable(Gradient *g, const Node *node, Value *v) {
   uint32_t axes = reduce_axes(node);
   bool is_aligned = (axes & (axes + 1)) == 0; // only axes in front are missing
   if (node_bool(node, "keep_dims") || is_aligned) return v;
@@ -28,16 +29,16 @@ static Value *kept(Gradient *g, const Node *node, Value *v) {
   return gradient_reshaped(g, v, &shape);
 }
 
-// For each element of src, and with src's shape even where it is only one number.
-static Value *spread(Gradient *g, const Node *node, Value *v) {
-  return BINARY(Multiply, kept(g, node, v), filled(g, node, 1));
+// Broadcasts v, which has dst's shape, to src's shape.
+static Value *broadcast_to_src(Gradient *g, const Node *node, Value *v) {
+  return BINARY(Multiply, broadcastable(g, node, v), filled(g, node, 1));
 }
 
 GRADIENT(ReduceSum) {
-  GIVE(spread(g, node, diff));
+  GIVE(broadcast_to_src(g, node, diff));
 }
 
-// By the number of elements that each result has, which named extents make known later.
+// Divides by the number of elements of each result; with named extents it is computed when they are known.
 GRADIENT(ReduceMean) {
   uint32_t axes = reduce_axes(node);
   const Shape *shape = src_shape(node);
@@ -49,10 +50,10 @@ GRADIENT(ReduceMean) {
     count *= (double)extent_value(shape->extent[i]);
   }
   if (is_known) {
-    GIVE(BINARY(Divide, kept(g, node, diff), filled(g, node, count)));
+    GIVE(BINARY(Divide, broadcastable(g, node, diff), filled(g, node, count)));
   } else {
     Value *counted = gradient_reduced(g, OP_ReduceSum, filled(g, node, 1), axes, true);
-    GIVE(spread(g, node, BINARY(Divide, kept(g, node, diff), counted)));
+    GIVE(broadcast_to_src(g, node, BINARY(Divide, broadcastable(g, node, diff), counted)));
   }
 }
 
@@ -61,26 +62,26 @@ GRADIENT(ReduceL1) {
   if (!backward) return;
   const Value *src = node->inputs[0];
   node_set_input(backward, 0, SRC);
-  node_set_input(backward, 1, gradient_cast(g, spread(g, node, diff), src->type));
+  node_set_input(backward, 1, gradient_cast(g, broadcast_to_src(g, node, diff), src->type));
   GIVE(gradient_output(g, backward, 0, src->type, &src->shape));
 }
 
-// At zero, where every slope up to 1 would do, it is 0.
+// diff_src = src * diff_dst / dst. At dst = 0 the norm has no derivative; 0 is a subgradient.
 GRADIENT(ReduceL2) {
   Value *norm = gradient_widened(g, DST);
   Value *is_zero = BINARY(GreaterEqual, gradient_number(g, node->outputs[0]->type, 0), norm);
   Value *zeros = gradient_filled(g, node->outputs[0]->type, &node->outputs[0]->shape, 0);
-  Value *share = gradient_select(g, is_zero, zeros, BINARY(Divide, diff, norm));
-  GIVE(BINARY(Multiply, kept(g, node, share), SRC));
+  Value *slope = gradient_select(g, is_zero, zeros, BINARY(Divide, diff, norm));
+  GIVE(BINARY(Multiply, broadcastable(g, node, slope), SRC));
 }
 
-// The elements that are alike and greatest, or least, have equal shares.
+// The gradient is divided equally among the elements that equal the result.
 static void give_to_chosen(Gradient *g, const Node *node, Value *diff, bool is_max) {
-  Value *src = SRC, *dst = kept(g, node, DST), *zeros = filled(g, node, 0);
+  Value *src = SRC, *dst = broadcastable(g, node, DST), *zeros = filled(g, node, 0);
   Value *is_chosen = is_max ? BINARY(GreaterEqual, src, dst) : BINARY(GreaterEqual, dst, src);
   Value *chosen = gradient_select(g, is_chosen, filled(g, node, 1), zeros);
   Value *count = gradient_reduced(g, OP_ReduceSum, chosen, reduce_axes(node), true);
-  GIVE(gradient_select(g, is_chosen, BINARY(Divide, kept(g, node, diff), count), zeros));
+  GIVE(gradient_select(g, is_chosen, BINARY(Divide, broadcastable(g, node, diff), count), zeros));
 }
 
 GRADIENT(ReduceMax) {
@@ -91,7 +92,8 @@ GRADIENT(ReduceMin) {
   give_to_chosen(g, node, diff, false);
 }
 
-// The product of all others: with zeros left out, and nothing where another element is zero.
+// The derivative is the product of the other elements: 0 if another element is 0; else the product of all elements that
+// are not 0, divided by the element itself unless it is 0.
 GRADIENT(ReduceProd) {
   Value *src = gradient_widened(g, SRC), *zeros = filled(g, node, 0), *ones = filled(g, node, 1);
   Value *zero = gradient_number(g, node->inputs[0]->type, 0);
@@ -102,5 +104,5 @@ GRADIENT(ReduceProd) {
   Value *all = gradient_reduced(g, OP_ReduceSum, own, reduce_axes(node), true);
   Value *is_alone = BINARY(GreaterEqual, zero, BINARY(Subtract, all, own));
   Value *slope = gradient_select(g, is_alone, BINARY(Divide, product, others), zeros);
-  GIVE(BINARY(Multiply, kept(g, node, diff), slope));
+  GIVE(BINARY(Multiply, broadcastable(g, node, diff), slope));
 }

@@ -7,7 +7,7 @@ static void make_from_dst(Gradient *g, const Node *node, Value *diff, OperatorId
   if (!backward) return;
   node_set_input(backward, 0, diff);
   node_set_input(backward, 1, gradient_saved(g, dst));
-  // A gradient in 16 bits can only be had from one in 16 bits.
+  // The backward operators' result is f32 or has the type of dst's gradient.
   gradient_give(g, src, gradient_output(g, backward, 0, dst->type == TYPE_F32 ? TYPE_F32 : src->type, &src->shape));
 }
 
