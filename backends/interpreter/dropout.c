@@ -22,7 +22,8 @@ static void philox(uint32_t counter[4], uint32_t key[2]) {
   }
 }
 
-// For the element of this row-major index. Four neighbours share a counter; without an offset, the number too.
+// The random number for the element with this row-major index. Each call of Philox gives four numbers. With an offset
+// they are for four consecutive elements; with offset 0 the four elements have the same number.
 static uint32_t random_bits(uint64_t seed, uint64_t offset, uint64_t index) {
   uint64_t first = index & ~UINT64_C(3);
   uint32_t key[] = {low(seed), offset ? high(seed) : low(seed)};

@@ -1,8 +1,8 @@
 // Elementwise operators: each is a formula of x, y and z, the elements of its inputs in the operator's order, after
-// broadcasting to the output's shape. Two gradients at the end are sums too.
+// broadcasting to the output's shape. The two gradients at the end also compute sums.
 //
-// To add one, write its row: FORMULA(name, declarations, expression). The declarations, made once a node and
-// separated by semicolons, name what the expression needs of the node's attributes:
+// To add an operator, write FORMULA(name, declarations, expression). The declarations, separated by semicolons, are
+// evaluated once for the node and name the attributes that the expression uses:
 // `const double alpha = node_f32(node, "alpha")`.
 #include "ir/operators/elementwise.h"
 
@@ -24,7 +24,7 @@ static Walk broadcast_walk(const Node *node) {
   return w;
 }
 
-// An operand that the operator does not have is a zero that its formula does not use.
+// Formulas always have three arguments; operands that the operator does not have are 0.
 static const double *operand(const Evaluation *e, uint32_t slot) {
   static const double nothing = 0;
   return slot < e->node->ninputs ? e->inputs[slot] : &nothing;
@@ -52,22 +52,22 @@ static double lesser(double a, double b) {
   return a < b ? a : b;
 }
 
-// Between the bounds; a NaN stays one.
+// Clamps x; NaN remains NaN.
 static double within(double x, double least, double greatest) {
   return x < least ? least : x > greatest ? greatest : x;
 }
 
-// For derivatives that have limits, where an infinity would be multiplied by 0.
+// Replaces infinities by large numbers in derivatives that have a limit, where infinity * 0 would be NaN.
 static double bounded(double x) {
   return within(x, -1e100, 1e100);
 }
 
 static double sigmoid(double x) {
-  double e = exp(-fabs(x)); // which does not overflow
+  double e = exp(-fabs(x)); // cannot overflow
   return (x < 0 ? e : 1) / (1 + e);
 }
 
-// The normal distribution, and its density.
+// The cumulative distribution function of the standard normal distribution, and its density.
 static double normal(double x) {
   return erfc(-x * M_SQRT1_2) / 2;
 }
@@ -76,14 +76,14 @@ static double normal_density(double x) {
   return exp(-x * x / 2) * (M_2_SQRTPI * M_SQRT1_2 / 2);
 }
 
-// Its limit at minus infinity is -0: it comes from below.
+// The limit at -infinity is -0, as it is approached from below.
 static double gelu_backward(double x) {
   x = bounded(x);
   double along = fabs(x) * normal_density(x);
   return x < 0 ? -(along - normal(x)) : normal(x) + along;
 }
 
-// gelu_tanh has tanh(t) for erf(x / sqrt(2)), and (1 + tanh(t)) / 2 = sigmoid(2t).
+// gelu_tanh replaces erf(x / sqrt(2)) by tanh(t), where t is gelu_argument; (1 + tanh(t)) / 2 = sigmoid(2t).
 static double gelu_argument(double x) {
   return M_2_SQRTPI * M_SQRT1_2 * x * (1 + 0.044715 * x * x);
 }
@@ -106,7 +106,7 @@ static double soft_plus(double x) {
 static double mish_backward(double x) {
   x = bounded(x);
   double t = tanh(soft_plus(x)), s = 1 / cosh(soft_plus(x));
-  return -(-x * sigmoid(x) * s * s - t); // -0 at minus infinity, where it comes from below
+  return -(-x * sigmoid(x) * s * s - t); // written so that the limit at -infinity is -0: it is approached from below
 }
 
 static double tanh_backward(double x) {
@@ -114,9 +114,9 @@ static double tanh_backward(double x) {
   return s * s;
 }
 
-// x * share, and its limit where x is minus infinity and the share 0.
-static double share_of(double x, double share) {
-  return x == -INFINITY ? -0.0 : x * share;
+// x * weight; its limit -0 at x = -infinity, where weight is 0.
+static double weighted(double x, double weight) {
+  return x == -INFINITY ? -0.0 : x * weight;
 }
 
 #define ATTRIBUTE(name) const double name = node_coefficient(node, #name)
@@ -128,12 +128,12 @@ FORMULA(Abs, NOTHING, fabs(x))
 FORMULA(Clamp, ATTRIBUTE(min); ATTRIBUTE(max), lesser(greater(x, min), max))
 FORMULA(Elu, ATTRIBUTE(alpha), x > 0 ? x : alpha * expm1(x))
 FORMULA(Exp, NOTHING, exp(x))
-FORMULA(GELU, GELU_MODE, share_of(x, is_tanh ? sigmoid(2 * gelu_argument(x)) : normal(x)))
+FORMULA(GELU, GELU_MODE, weighted(x, is_tanh ? sigmoid(2 * gelu_argument(x)) : normal(x)))
 FORMULA(HardSigmoid, ATTRIBUTE(alpha); ATTRIBUTE(beta), within(alpha * x + beta, 0, 1))
-FORMULA(HardSwish, NOTHING, share_of(x, within(x + 3, 0, 6) / 6))
+FORMULA(HardSwish, NOTHING, weighted(x, within(x + 3, 0, 6) / 6))
 FORMULA(LeakyReLU, ATTRIBUTE(alpha), x > 0 ? x : alpha * x)
 FORMULA(Log, NOTHING, log(x))
-FORMULA(Mish, NOTHING, share_of(x, tanh(soft_plus(x))))
+FORMULA(Mish, NOTHING, weighted(x, tanh(soft_plus(x))))
 FORMULA(Pow, ATTRIBUTE(beta), pow(x, beta))
 FORMULA(Reciprocal, NOTHING, 1 / x)
 FORMULA(ReLU, NOTHING, x > 0 || isnan(x) ? x : 0)
@@ -146,14 +146,14 @@ FORMULA(Tanh, NOTHING, tanh(x))
 
 // x is src or dst, y is diff_dst.
 FORMULA(AbsBackward, NOTHING, x > 0 ? y : x < 0 ? -y : 0)
-FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), min < x && x < max ? y : 0) // alike for src and dst
+FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), min < x && x < max ? y : 0) // the same for src and dst
 FORMULA(EluBackward, ATTRIBUTE(alpha); USE_DST, x > 0 ? y : y * (use_dst ? x + alpha : alpha * exp(x)))
 FORMULA(GELUBackward, GELU_MODE, y * (is_tanh ? gelu_tanh_backward(x) : gelu_backward(x)))
 FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha); ATTRIBUTE(beta),
         0 < alpha * x + beta && alpha * x + beta < 1 ? alpha * y : 0)
 FORMULA(HardSwishBackward, NOTHING, x <= -3 ? 0 : x >= 3 ? y : y * (x / 3 + 0.5))
 FORMULA(MishBackward, NOTHING, y * mish_backward(x))
-FORMULA(ReLUBackward, NOTHING, x > 0 ? y : 0) // alike for src and dst: they are positive together
+FORMULA(ReLUBackward, NOTHING, x > 0 ? y : 0) // the same for src and dst: one is positive if the other is
 FORMULA(SigmoidBackward, USE_DST, use_dst ? y * x * (1 - x) : y * (sigmoid(x) * sigmoid(-x)))
 FORMULA(SoftPlusBackward, ATTRIBUTE(beta), y * sigmoid(beta * x))
 FORMULA(SqrtBackward, USE_DST, y / (2 * (use_dst ? x : sqrt(x))))
@@ -174,7 +174,7 @@ FORMULA(PReLU, NOTHING, x > 0 ? x : y * x)
 FORMULA(TypeCast, const Type type = node->outputs[0]->type, type_round(type, x))
 // clang-format on
 
-// Sums over the axes along which the output does not vary.
+// Computes output `slot` as the sum of `term`, a function of input 0's element i, over the axes that the output lacks.
 static bool sum_terms(const Evaluation *e, uint32_t slot, double (*term)(const Evaluation *e, int64_t i)) {
   const Node *node = e->node;
   const Value *v = node->outputs[slot];

@@ -1,10 +1,10 @@
-// The memory that the interpreter will take: the run without the work, as in interpreter.c.
+// The memory that the interpreter will need: simulates the allocations and frees of interpreter.c.
 #include "backends/interpreter/interpreter.h"
 #include "ir/support/budget.h"
 
 typedef struct Cell { // a value at run time
   bool is_live;
-  size_t nuses; // still to come
+  size_t nuses; // remaining
 } Cell;
 
 typedef struct Footprint {

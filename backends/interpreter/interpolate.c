@@ -1,12 +1,12 @@
-// Resampling: an output element is a sum of input elements times weights, a product of one weight for each spatial
-// axis; the gradient gives each element's share back to where it came from.
+// Resampling: an output element is a weighted sum of input elements; a weight is the product of one weight for each
+// spatial axis. The gradient adds each element of diff_dst, times the same weights, to those elements of diff_src.
 #include "ir/operators/interpolate.h"
 
 #include "backends/interpreter/evaluation.h"
 #include "backends/interpreter/sum.h"
 #include "backends/interpreter/walk.h"
 
-// Where output o of an axis comes from: place[0] with weight 1 - weight, place[1] with weight.
+// The source of an output index on one axis: (1 - weight) * input[place[0]] + weight * input[place[1]].
 typedef struct Origin {
   int64_t place[2];
   double weight;
@@ -14,7 +14,7 @@ typedef struct Origin {
 
 static Origin origin_of(const Resampling *r, int64_t o) {
   int64_t at = r->factor * o + r->offset, last = (r->input - 1) * r->divisor;
-  if (r->is_nearest) at = (2 * at + r->divisor) / (2 * r->divisor) * r->divisor; // above -divisor / 2
+  if (r->is_nearest) at = (2 * at + r->divisor) / (2 * r->divisor) * r->divisor; // not negative: at > -divisor / 2
   at = at < 0 ? 0 : at > last ? last : at;
   int64_t place = at / r->divisor, rest = at % r->divisor;
   return (Origin){{place, rest ? place + 1 : place}, (double)rest / (double)r->divisor};
@@ -22,13 +22,13 @@ static Origin origin_of(const Resampling *r, int64_t o) {
 
 enum { MOST_SPATIAL = 3 };
 
-typedef struct Corners { // of one output element
+typedef struct Corners { // the input elements with a weight in one output element
   int count;
-  int64_t at[1 << MOST_SPATIAL]; // elements of the input
+  int64_t at[1 << MOST_SPATIAL]; // offsets in the input
   double weight[1 << MOST_SPATIAL];
 } Corners;
 
-// `index`: an output element's. Places of weight 0 are left out, whatever is there.
+// `index`: of the output element. Input elements of weight 0 are left out: they could be infinite or NaN.
 static Corners corners_of(const Node *node, const Shape *input, const int64_t *index) {
   Corners c = {.count = 1, .weight = {1}};
   int first = spatial_axis(node);

@@ -1,5 +1,5 @@
-// Running a graph: node after node, each value an f64 array that lives from its making, or its first use when it is
-// given, to its last use.
+// Runs a graph node by node. Each value is an f64 array, allocated when it is computed (inputs and constants: when they
+// are first used) and freed after its last use.
 #include "backends/interpreter/interpreter.h"
 
 #include "backends/interpreter/evaluation.h"
@@ -14,7 +14,7 @@ static bool (*const functions[OP_COUNT])(const Evaluation *e) = {
 #undef OP
 };
 
-// Where an operand stands among those of the operator; count when it is not there.
+// The index of the operand with this name; count if there is none.
 static uint32_t operand_slot(const Operand *operands, uint32_t count, const char *name) {
   uint32_t slot = 0;
   while (slot < count && strcmp(operands[slot].name, name) != 0) slot++;
@@ -40,10 +40,10 @@ double *evaluation_output(const Evaluation *e, const char *name) {
 }
 
 typedef struct Cell {  // a value at run time
-  double *elements;    // NULL: not yet, or no longer
-  const Tensor *given; // of a graph input; NULL: not one
-  size_t nuses;        // still to come
-  bool has_nan;        // known under nan_check only
+  double *elements;    // NULL: not allocated yet, or freed
+  const Tensor *given; // the caller's tensor for a graph input; NULL: the value is not an input
+  size_t nuses;        // remaining
+  bool has_nan;        // set only with nan_check
 } Cell;
 
 typedef struct Run {
@@ -91,7 +91,7 @@ static void cell_release(Run *run, Cell *cell) {
   cell->elements = NULL;
 }
 
-// Position of the first NaN; nelems when there is none.
+// The index of the first NaN; nelems if there is none.
 static size_t find_nan(const double *elements, size_t nelems) {
   size_t i = 0;
   while (i < nelems && !isnan(elements[i])) i++;
@@ -102,7 +102,7 @@ static size_t tensor_at(const Tensor *t, size_t i) {
   return (size_t)tensor_offset(t, (int64_t)i);
 }
 
-// The cell of a value that is about to be used; what is given is loaded now. NULL: out of memory.
+// The cell of a value that is about to be used; loads inputs and constants at their first use. NULL: out of memory.
 static Cell *cell_of(Run *run, const Value *v) {
   Cell *cell = &run->cells[v->index];
   if (cell->elements) return cell;
@@ -121,7 +121,7 @@ static void cell_used(Run *run, Cell *cell) {
   if (--cell->nuses == 0) cell_release(run, cell);
 }
 
-static bool tell_nan(Run *run, const Node *node, const Value *output, size_t i) {
+static bool report_nan(Run *run, const Node *node, const Value *output, size_t i) {
   Text text;
   text_init(&text, run->options->allocator);
   operator_print_name(node->op, node->signature, &text);
@@ -148,7 +148,7 @@ static bool check_nan(Run *run, const Node *node) {
     Cell *cell = &run->cells[v->index];
     size_t nelems = value_nelems(v), i = find_nan(cell->elements, nelems);
     cell->has_nan = i < nelems;
-    if (cell->has_nan && !had_nan) return tell_nan(run, node, v, i);
+    if (cell->has_nan && !had_nan) return report_nan(run, node, v, i);
   }
   return true;
 }

@@ -1,34 +1,34 @@
-// The interpreter: what a graph means, computed by plain loops in f64. It is what every other way of running a
-// graph is compared with, so it is written to be read, not to be fast.
+// The interpreter defines the meaning of graphs: plain loops in f64, written to be read and not to be fast. Every other
+// way of running a graph is compared with it.
 //
-// Values between nodes are f64 and not rounded to their declared type, unless that is an integer type; TypeCast
-// rounds, and so does the storing of the graph's outputs. Sums are compensated. Hence every output is within one
-// unit in the last place of the exact result, whatever the graph's types.
+// Values between nodes are f64. They are not rounded to their declared type, except to integer types. TypeCast rounds,
+// and so does storing the graph's outputs. Sums are compensated (sum.h). Hence every output is within one unit in the
+// last place of the exact result, whatever the graph's types.
 #ifndef NGRAD_BACKENDS_INTERPRETER_INTERPRETER_H
 #define NGRAD_BACKENDS_INTERPRETER_INTERPRETER_H
 
 #include "ir/graph/tensor.h"
 
 typedef struct InterpreterOptions {
-  const Allocator *allocator;                                 // for everything, the arrays of values included
-  bool nan_check;                                             // stop at the first node that makes a NaN out of none
-  void (*progress)(void *context, size_t done, size_t total); // called after each node; NULL: nobody listens
+  const Allocator *allocator; // for all memory, including the arrays of values
+  bool nan_check;             // fail at a node that computes NaN from inputs without NaN
+  void (*progress)(void *context, size_t done, size_t total); // called after each node; NULL: not called
   void *progress_context;
-  uint64_t noise; // 0: none; else the seed of noise on every value and sum: backends/interpreter/noise.h
+  uint64_t noise; // seed of the noise on every value and sum (backends/interpreter/noise.h); 0: none
 } InterpreterOptions;
 
-// Runs a valid graph, in topological order, all of whose extents have numbers. `inputs` is parallel to g->inputs
-// and `outputs` to g->outputs, both with data, in the values' declared types, shapes and orders; the data of `outputs`
-// is written. False after telling why: out of memory, or what nan_check found.
+// Runs a valid graph whose nodes are sorted and whose extents all have numbers. `inputs` is parallel to g->inputs and
+// `outputs` to g->outputs; the caller owns their data, which has the values' declared types, shapes and layouts. Writes
+// the data of `outputs`. False after reporting out of memory, or the node that nan_check found.
 bool interpret(const Graph *g, const Tensor *inputs, Tensor *outputs, const InterpreterOptions *options,
                Diagnostics *d);
 
-// The most bytes that the arrays of values take at a time during interpret, without what an operator's own sums take.
+// The peak size of all arrays of values during interpret, in bytes; temporary memory of operators is not included.
 // False: out of memory.
 bool interpreter_nbytes(const Graph *g, const Allocator *allocator, uint64_t *nbytes);
 
-// Runs one node: f64 arrays parallel to node->inputs and node->outputs, row-major and dense, NULL where the operand
-// is absent; s64 are int64_t in their place. The outputs are written. False: out of memory.
+// Runs one node on arrays parallel to node->inputs and node->outputs: row-major, NULL for absent operands; elements are
+// doubles, those of s64 values int64_t. Writes the outputs. False: out of memory.
 bool interpret_node(const Node *node, const double *const *inputs, double *const *outputs, const Allocator *allocator);
 
 #endif

@@ -1,7 +1,8 @@
-// The graph is run with noise, and compared with itself.
+// Runs the graph with noise, and compares the outputs with those without noise.
 //
-// A few elements may move far for another reason: a value came to lie on the other side of a threshold. These must not
-// excuse errors elsewhere, so the tenth of the elements that moves most does not count.
+// Noise may move a value across a threshold (of a ReLU, say), which changes a few output elements by much more. They
+// must not raise the magnitude, which would hide errors elsewhere: so the tenth of the elements that changes most is
+// left out.
 #include "backends/interpreter/magnitude.h"
 
 #include <math.h>
@@ -10,9 +11,9 @@
 enum { OUTLIERS = 10 }; // one of so many elements
 
 typedef struct Outputs {
-  const Tensor *exact; // parallel to the graph's
+  const Tensor *exact; // parallel to the graph's outputs, as are the other two
   Tensor *noisy;
-  double **moved; // by element: the root of the summed squares of what each run moved it by
+  double **moved; // for each element, the L2 norm of its changes in the noisy runs
 } Outputs;
 
 static Tensor *new_tensors(const Graph *g, Arena *arena) {
@@ -40,7 +41,7 @@ static double load(const Tensor *t, int64_t i) {
   return type_load(t->type, t->data, (size_t)tensor_offset(t, i));
 }
 
-// What is not finite with noise or without says nothing.
+// Elements that are not finite, with noise or without, are skipped.
 static void add_moves(const Outputs *o, size_t k) {
   const int64_t nelems = tensor_nelems(&o->exact[k]);
   for (int64_t i = 0; i < nelems; i++) {
@@ -54,17 +55,17 @@ static int compare_numbers(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// The L2 norm of all, if the outliers moved as the others on average.
+// The L2 norm of the changes, scaled as if outliers had changed by the average of the others.
 static double norm_of_moves(double *moved, size_t nelems, uint64_t nruns) {
   qsort(moved, nelems, sizeof *moved, compare_numbers);
   const size_t ncounted = nelems - nelems / OUTLIERS;
   const double most = ncounted ? moved[ncounted - 1] : 0;
-  double sum = 0; // of squares in units of the most, which do not overflow
+  double sum = 0; // of squares, relative to `most` so that they do not overflow
   for (size_t i = 0; most > 0 && i < ncounted; i++) sum += moved[i] / most * (moved[i] / most);
   return ncounted ? most * sqrt(sum / (double)nruns * ((double)nelems / (double)ncounted)) : 0;
 }
 
-// A few elements may by chance move little in two runs.
+// If an output has only a few elements, all of them may by chance change little in two runs.
 static uint64_t count_runs(const Graph *g) {
   enum { FEW = 8, USUAL_RUNS = 2, MANY_RUNS = 6 };
   for (size_t i = 0; i < g->noutputs; i++)

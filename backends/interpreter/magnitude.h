@@ -1,17 +1,18 @@
-// How large the terms were that a graph's outputs are sums of, as far as roundings of them show.
+// The magnitude of an output: a scale for its absolute error.
 //
-// Where sums cancel, an output says nothing of how exact it can be: x - y of f32s near 1 that should be 0 may be 1e-7.
-// Its magnitude here is 1: a relative error of e in the values that the graph computes moves the output by about e
-// times that.
+// Where terms cancel, the size of an output does not tell how exact it can be: the difference of two f32 near 1 that
+// should be 0 may be 1e-7. The magnitude of that difference is 1: relative errors of size e in the values of the graph
+// change an output by about e times its magnitude.
 #ifndef NGRAD_BACKENDS_INTERPRETER_MAGNITUDE_H
 #define NGRAD_BACKENDS_INTERPRETER_MAGNITUDE_H
 
 #include "backends/interpreter/interpreter.h"
 
-// For each output of a graph as interpret takes it: an L2 norm, to be taken for that of the output where that is less.
-// It is how far the output moves when each value, constant and sum of the graph moves by its type's tolerance, divided
-// by the output's tolerance; 0 where that is 0. `outputs` are what interpret makes of these inputs; NULL: it is run for
-// them too. False: as interpret.
+// Computes the magnitude of each output, in the L2 norm of all its elements: the change of the output when each value,
+// constant and sum of the graph changes by its type's tolerance, divided by the tolerance of the output's type; 0 for
+// types without tolerance. A relative error should be measured against the greater of the output's norm and its
+// magnitude. `outputs` are the results of interpret for these inputs; NULL: they are computed here. False: as
+// interpret.
 bool interpret_magnitudes(const Graph *g, const Tensor *inputs, const Tensor *outputs, double *magnitudes,
                           const InterpreterOptions *options, Diagnostics *d);
 

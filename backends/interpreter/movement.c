@@ -14,7 +14,7 @@ bool interpret_StaticReshape(const Evaluation *e) {
 bool interpret_StaticTranspose(const Evaluation *e) {
   const Shape *src = &e->node->inputs[0]->shape;
   int axes[MAX_RANK];
-  if (!transpose_axes(e->node, src->rank, axes)) return true; // a verified node has an order
+  if (!transpose_axes(e->node, src->rank, axes)) return true; // cannot happen: the node is verified
   Walk w = walk_over(&e->node->outputs[0]->shape);
   for (int i = 0; i < src->rank; i++) {
     int64_t stride = 1;
@@ -40,7 +40,7 @@ bool interpret_GenIndex(const Evaluation *e) {
 bool interpret_Concat(const Evaluation *e) {
   const Shape *dst = &e->node->outputs[0]->shape;
   int axis = axis_of(e->node, dst->rank);
-  int64_t start = 0, below = 1; // elements of an index on axis
+  int64_t start = 0, below = 1; // below: elements for each index along axis
   for (int i = axis + 1; i < dst->rank; i++) below *= extent_value(dst->extent[i]);
   const int64_t row = below * extent_value(dst->extent[axis]);
   for (uint32_t i = 0; i < e->node->ninputs; i++) {

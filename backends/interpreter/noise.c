@@ -1,4 +1,4 @@
-// Digits by digits of the same number: no state but for sums.
+// Noise on elements needs no state, as it is a function of the element. Noise on sums uses a counter.
 #include "backends/interpreter/noise.h"
 
 #include "ir/support/splitmix.h"
@@ -9,8 +9,8 @@
 
 double noise_element(const Noise *n, Type type, double x) {
   if (!type_is_float(type) || x == 0 || !isfinite(x)) return x;
-  const int kept = (int)lround(-log2(type_tolerance(type)));
-  const uint64_t low = (UINT64_C(1) << (DBL_MANT_DIG - 1 - kept)) - 1, sign = UINT64_C(1) << 63;
+  const int nbits = (int)lround(-log2(type_tolerance(type))); // mantissa bits that remain
+  const uint64_t low = (UINT64_C(1) << (DBL_MANT_DIG - 1 - nbits)) - 1, sign = UINT64_C(1) << 63;
   uint64_t bits;
   memcpy(&bits, &x, sizeof bits);
   const uint64_t high = bits & ~low;

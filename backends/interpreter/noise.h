@@ -1,10 +1,11 @@
-// Noise of the size of tolerances, to see how far roundings may move a graph's results:
-// backends/interpreter/magnitude.h.
+// Noise of the size of types' tolerances, which shows how much rounding errors may change a graph's results
+// (backends/interpreter/magnitude.h).
 //
-// An element's digits below its type's tolerance are replaced by others, which are a function of the digits above. So
-// equal elements stay equal, the greater of two never becomes the lesser, x and -x stay opposite, zeros stay, and noise
-// on noise changes nothing: choices and masks are as without noise, unless two elements are nearer than the tolerance.
-// A sum gets noise of its own, as if each term had moved by the tolerance: so a missing term stands out among millions.
+// The bits of an element below its type's tolerance are replaced by pseudo-random bits that are a function of the bits
+// above. So noise preserves equality, order, opposite signs and zeros, and adding it twice is the same as once:
+// comparisons have the same results as without noise, unless elements differ by less than the tolerance. A sum gets
+// noise as if each of its terms had changed by the tolerance, independently; for a sum of n terms that grows with
+// sqrt(n) and not with n, so that a missing term is still noticed among millions.
 #ifndef NGRAD_BACKENDS_INTERPRETER_NOISE_H
 #define NGRAD_BACKENDS_INTERPRETER_NOISE_H
 
@@ -13,16 +14,16 @@
 typedef struct Noise {
   uint64_t seed;  // not 0
   uint64_t state; // of the random numbers for sums
-  double sum;     // relative size for sums in the node at work
+  double sum;     // relative size of the noise on sums of the current node
 } Noise;
 
-// An element of a value of this type; not of types that nothing computes with.
+// Element x of a value of this type, with noise. Without change if type_is_float(type) is false.
 double noise_element(const Noise *n, Type type, double x);
 
-// What to add to a sum of terms whose squares have this sum.
+// The noise to add to a sum; `squares` is the sum of the squares of its terms.
 double noise_of_sum(Noise *n, double squares);
 
-// Sets the size for the node's sums, which are taken in f32 unless all is f64.
+// Sets n->sum for a node: the tolerance of f32, or of f64 if the node has no narrower float operand.
 void noise_begin_node(Noise *n, const Node *node);
 
 #endif

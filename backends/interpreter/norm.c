@@ -1,8 +1,8 @@
-// Normalisations and their gradients. Every quantity is a term, one formula of an element of src and of what lies
-// beside it: its statistics and its parameters. A term is either summed over src into statistics or parameters, or
-// written for each element of src. So the functions at the end read as the formulas of the operators' documents.
+// Normalisations and their gradients. Every quantity is a term: a formula of an element of src and of the statistics
+// and parameters that belong to the element. A term is either summed over src into statistics or parameters, or written
+// for each element of src. So the functions at the end read like the formulas in the operators' specifications.
 //
-// Statistics are the ones given, or for forward training two-pass: the mean first, then the deviations from it.
+// Statistics are given as inputs, or computed in two passes: first the mean, then the deviations from it.
 #include "ir/operators/norm.h"
 
 #include "backends/interpreter/evaluation.h"
@@ -11,8 +11,8 @@
 
 #include <math.h>
 
-// Where a term is summed to. A batch norm's parameters lie along its statistics; a layer norm's along the axes that
-// its statistics lack.
+// The tracks of the walk over src. A batch norm's parameters have the axes of its statistics; a layer norm's have the
+// other axes.
 enum { STATISTIC, PARAMETER };
 
 typedef struct Norm {
@@ -20,16 +20,16 @@ typedef struct Norm {
   Noise *noise; // NULL: none
   Walk walk;    // over src, with the tracks STATISTIC and PARAMETER
   int64_t nstatistics, nparameters;
-  double nreduced; // elements of src a statistic is taken over; 1 when there are none
+  double nreduced; // elements of src for each statistic; 1 instead of 0
   double epsilon;
   const double *src, *diff_dst;      // [src's shape]
   const double *gamma, *beta;        // [parameters]; NULL: ones, zeros
-  const double *mean;                // [statistics], like all below
-  const double *r;                   // 1 / sqrt(variance + epsilon)
-  const double *sum_g, *sum_g_times; // sums that diff_src subtracts; of what, its term says
+  const double *mean;                // [statistics]
+  const double *r;                   // [statistics]: 1 / sqrt(variance + epsilon)
+  const double *sum_g, *sum_g_times; // [statistics]: sums in the formula of diff_src; of which terms, see mean_g
 } Norm;
 
-// Over src as a tensor of this shape.
+// The norm of src viewed as a tensor of this shape, in row-major order.
 static Norm norm_over(const Evaluation *e, const Shape *shape, uint32_t reduced, uint32_t parameter_axes) {
   Norm n = {
       .scratch = e->scratch,
@@ -60,13 +60,13 @@ static Norm batch_norm_of(const Evaluation *e) {
   return norm_of(e, reduced, ~reduced);
 }
 
-// Its inputs lack gamma and beta where use_affine is false.
+// If use_affine is false, gamma and beta are absent: see check_affine in ir/operators/norm.c.
 static Norm layer_norm_of(const Evaluation *e) {
   uint32_t reduced = norm_reduced_axes(e->node);
   return norm_of(e, reduced, reduced);
 }
 
-// Batch, group, channel within it, and space, in the order that src has them in.
+// Views src with the axes batch, group, channel in the group and space (all spatial axes), in src's order.
 static Norm group_norm_of(const Evaluation *e) {
   const Shape *src = &e->node->inputs[0]->shape;
   int axis = norm_channel_axis(e->node);
@@ -82,10 +82,10 @@ static Norm group_norm_of(const Evaluation *e) {
                  : norm_over(e, &shape, 1 << 2 | 1 << 3, 1 << 1 | 1 << 2);
 }
 
-// Gamma may have any shape that is broadcast to src's; the mean is taken for zero.
+// gamma may have any shape that broadcasts to src's; the mean is set to zero.
 static bool rms_norm_of(const Evaluation *e, const Value *gamma, Norm *n) {
   *n = norm_of(e, norm_reduced_axes(e->node), 0);
-  if (!n->walk.nelems) n->nstatistics = 0; // however many rows of no elements there are
+  if (!n->walk.nelems) n->nstatistics = 0; // there may be more empty rows than memory could hold
   n->mean = ARENA_ARRAY(n->scratch, double, (size_t)n->nstatistics);
   if (!gamma) return n->mean != NULL;
   walk_broadcast(&n->walk, PARAMETER, &gamma->shape);
@@ -95,7 +95,7 @@ static bool rms_norm_of(const Evaluation *e, const Value *gamma, Norm *n) {
 
 typedef double Term(const Norm *n, const Walk *w);
 
-// A new array of the term's sums over src, for each statistic or for each parameter. NULL: out of memory.
+// A new array [statistics] or [parameters], by `track`, with the term's sums over src. NULL: out of memory.
 static double *sums(const Norm *n, int track, Term *term) {
   size_t count = (size_t)(track == STATISTIC ? n->nstatistics : n->nparameters);
   Sum *totals = ARENA_ARRAY(n->scratch, Sum, count);
@@ -106,7 +106,7 @@ static double *sums(const Norm *n, int track, Term *term) {
   return values;
 }
 
-// The same, divided by the number of elements.
+// A new array [statistics] with the term's means. NULL: out of memory.
 static double *means(const Norm *n, Term *term) {
   double *values = sums(n, STATISTIC, term);
   for (int64_t s = 0; values && s < n->nstatistics; s++) values[s] /= n->nreduced;
@@ -123,12 +123,12 @@ static void write_each(const Norm *n, double *dst, Term *term) {
   for (Walk w = n->walk; w.i < w.nelems; walk_step(&w)) dst[w.i] = term(n, &w);
 }
 
-// Copies to an output, if it was asked for.
+// Copies to an output if it is not absent.
 static void write_all(double *dst, const double *values, int64_t count) {
   for (int64_t k = 0; dst && k < count; k++) dst[k] = values[k];
 }
 
-// Terms of one element: src is x, diff_dst is dy.
+// Terms of one element. In their names dy is diff_dst.
 
 #define TERM(name, expression)                                                                                         \
   static double name(const Norm *n, const Walk *w) {                                                                   \
@@ -139,7 +139,7 @@ TERM(src, n->src[w->i])
 TERM(diff_dst, n->diff_dst[w->i])
 TERM(r, n->r[w->at[STATISTIC]])
 TERM(gamma_or_1, n->gamma ? n->gamma[w->at[PARAMETER]] : 1)
-TERM(beta_or_0, n->beta ? n->beta[w->at[PARAMETER]] : -0.0) // which changes no sum
+TERM(beta_or_0, n->beta ? n->beta[w->at[PARAMETER]] : -0.0) // x + -0 is x, also for x = -0
 
 TERM(centred, src(n, w) - n->mean[w->at[STATISTIC]])
 TERM(squared, centred(n, w) * centred(n, w))
@@ -151,8 +151,8 @@ TERM(dy_normalised, diff_dst(n, w) * normalised(n, w))
 TERM(weighted, gamma_or_1(n, w) * diff_dst(n, w))
 TERM(weighted_normalised, weighted(n, w) * normalised(n, w))
 
-// What the means of sum_g and sum_g_times take from diff_src: of diff_dst and dy_centred in a batch norm, of
-// weighted and weighted_normalised in a layer norm.
+// Means in the formulas of diff_src. In a batch norm sum_g is the sum of diff_dst, and sum_g_times that of dy_centred;
+// in a layer norm they are the sums of weighted and weighted_normalised.
 TERM(mean_g, n->sum_g[w->at[STATISTIC]] / n->nreduced)
 TERM(mean_g_times, n->sum_g_times[w->at[STATISTIC]] / n->nreduced)
 
@@ -162,7 +162,7 @@ TERM(frozen_diff_src, gamma_or_1(n, w) * r(n, w) * diff_dst(n, w))
 TERM(layer_norm_diff_src, r(n, w) * (weighted(n, w) - mean_g(n, w) - normalised(n, w) * mean_g_times(n, w)))
 TERM(rms_norm_diff_src, r(n, w) * (weighted(n, w) - normalised(n, w) * mean_g_times(n, w)))
 
-// Finds the mean and then the variance of src, and sets n to use them. Returns the variance; NULL: out of memory.
+// Computes the mean and variance of src; sets n->mean and n->r. Returns the variance; NULL: out of memory.
 static const double *take_statistics(Norm *n) {
   if (!(n->mean = means(n, src))) return NULL;
   const double *variance = means(n, squared);
@@ -194,8 +194,8 @@ bool interpret_BatchNormForwardTraining(const Evaluation *e) {
   return true;
 }
 
-// The gradients of a batch norm's parameters, which do not depend on whether its statistics were frozen, and what
-// diff_src is computed from.
+// Computes the gradients of a batch norm's parameters, which are the same for given and for the batch's own statistics,
+// and sets the sums for diff_src.
 static bool batch_norm_backward(Norm *n, const Evaluation *e) {
   n->r = reciprocal_deviations(n, evaluation_input(e, "variance"));
   n->sum_g = sums(n, STATISTIC, diff_dst);
@@ -216,8 +216,8 @@ bool interpret_BatchNormInferenceBackward(const Evaluation *e) {
 
 bool interpret_BatchNormTrainingBackward(const Evaluation *e) {
   Norm n = batch_norm_of(e);
-  // The one place where a given statistic is not used. DirectML's document says so of diff_src alone; the results
-  // that the project is checked against (dml_training_*) are centred so in diff_gamma too.
+  // The only case in which a given statistic is not used. DirectML's specification says so for diff_src only; its
+  // results in the conformance tests (dml_training_*) are centred by src's mean in diff_gamma, too.
   if (node_s64(e->node, "center") == CENTER_SRC && !(n.mean = means(&n, src))) return false;
   if (!batch_norm_backward(&n, e)) return false;
   write_each(&n, evaluation_output(e, "diff_src"), batch_norm_diff_src);
@@ -226,7 +226,7 @@ bool interpret_BatchNormTrainingBackward(const Evaluation *e) {
 
 static bool forward(Norm n, const Evaluation *e) {
   double *mean = evaluation_output(e, "mean"), *variance = evaluation_output(e, "variance");
-  // Nothing to write; and src may then have more rows of no elements than there is memory for their statistics.
+  // Nothing to write. There may be more empty rows than memory for their statistics could hold.
   if (n.walk.nelems == 0 && !mean && !variance) return true;
   const double *own_variance = take_statistics(&n);
   if (!own_variance) return false;
@@ -248,7 +248,7 @@ bool interpret_InstanceNorm(const Evaluation *e) {
   return forward(group_norm_of(e), e);
 }
 
-// A parameter's gradient, if it was asked for.
+// Writes a parameter's gradient if it is not absent. False: out of memory.
 static bool write_parameter(const Norm *n, double *dst, Term *term) {
   const double *values = dst ? sums(n, PARAMETER, term) : NULL;
   if (values) write_all(dst, values, n->nparameters);

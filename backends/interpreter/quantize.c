@@ -1,4 +1,5 @@
-// Quantisation and back. What is stored is rounded to its type, for there it is no float.
+// Quantisation and dequantisation. The formulas do not round: quantised types are no float types, so the interpreter
+// rounds their values after each node.
 #include "ir/operators/quantize.h"
 
 #include "backends/interpreter/evaluation.h"
@@ -8,8 +9,8 @@ typedef struct Scaling { // of one element
   double scale, zp;
 } Scaling;
 
-// Where the walk's element has its scale among those of a shape.
-static int64_t place_of(const Node *node, const Shape *shape, const Walk *w) {
+// The offset of the current element's scale or zero point in an array of this shape.
+static int64_t scaling_offset(const Node *node, const Shape *shape, const Walk *w) {
   int64_t at[MAX_RANK] = {0}, place = 0;
   for (int axis = 0; axis < w->rank; axis++) {
     int64_t step;
@@ -23,21 +24,21 @@ static int64_t place_of(const Node *node, const Shape *shape, const Walk *w) {
 static Scaling static_scaling(const Evaluation *e, const Walk *w) {
   const AttributeValue *scales = node_attribute(e->node, "scales"), *zps = node_attribute(e->node, "zps");
   const Shape list = {.rank = 1, .extent = {EXTENT((int64_t)scales->numbers.count)}};
-  int64_t at = place_of(e->node, &list, w);
+  int64_t at = scaling_offset(e->node, &list, w);
   return (Scaling){(float)scales->numbers.items[at], zps->list.count ? (double)zps->list.items[at] : 0};
 }
 
 static Scaling dynamic_scaling(const Evaluation *e, const Walk *w) {
   const Value *scales = e->node->inputs[1], *zps = e->node->inputs[2];
-  double zp = zps ? e->inputs[2][place_of(e->node, &zps->shape, w)] : 0;
-  return (Scaling){e->inputs[1][place_of(e->node, &scales->shape, w)], zp};
+  double zp = zps ? e->inputs[2][scaling_offset(e->node, &zps->shape, w)] : 0;
+  return (Scaling){e->inputs[1][scaling_offset(e->node, &scales->shape, w)], zp};
 }
 
 static bool quantize(const Evaluation *e, Scaling (*scaling)(const Evaluation *, const Walk *)) {
   for (Walk w = walk_over(&e->node->outputs[0]->shape); w.i < w.nelems; walk_step(&w)) {
     Scaling s = scaling(e, &w);
     double number = e->inputs[0][w.i] / s.scale;
-    e->outputs[0][w.i] = s.zp != 0 ? number + s.zp : number; // -0 stays -0 in 8-bit floats
+    e->outputs[0][w.i] = s.zp != 0 ? number + s.zp : number; // -0 + 0 would lose the sign, which 8-bit floats have
   }
   return true;
 }

@@ -1,5 +1,6 @@
-// Reductions. A SUM is a formula of x, an element of src, which is added up, and one of the total of n such elements. A
-// FOLD is what the first of n elements meets, what x makes of the total so far, and the result over no elements.
+// Reductions. SUM(name, term, result): sums `term`, a formula of the element x; `result` is a formula of the total and
+// the number n of elements. FOLD(name, first, step, of_nothing): starts with `first`; `step` is a formula of the total
+// so far and x; `of_nothing` is the result for no elements.
 #include "ir/operators/reduce.h"
 
 #include "backends/interpreter/evaluation.h"
@@ -54,7 +55,8 @@ SUM(ReduceL1, fabs(x), total)
     return true;                                                                                                       \
   }
 
-// A power of 2 near the greatest magnitude, by which numbers are divided that are squared; 1: any will do.
+// A power of 2 near the greatest magnitude, by which elements are divided so that squares neither overflow nor
+// underflow; 1 if that is 0 or not finite.
 static double scale_near(double greatest) {
   return greatest > 0 && isfinite(greatest) ? ldexp(1, ilogb(greatest)) : 1;
 }
@@ -76,7 +78,7 @@ bool interpret_ReduceL2(const Evaluation *e) {
   return true;
 }
 
-// IEEE 754's maximum: NaN if one of them is, and +0 above -0.
+// IEEE 754's maximum: propagates NaN, and +0 is greater than -0.
 static double maximum(double a, double b) {
   if (a == 0 && b == 0) return a + b;
   return isnan(a) || a > b ? a : b;

@@ -1,4 +1,4 @@
-// Softmax and its gradients. A row is what lies along the axis; the track of the walk says which row an element is in.
+// Softmax and its gradients. A row consists of the elements along the axis; track 0 of the walk is the row's index.
 #include "ir/operators/softmax.h"
 
 #include "backends/interpreter/evaluation.h"
@@ -15,23 +15,23 @@ typedef struct Rows {
 static Rows rows_of(const Evaluation *e) {
   Rows rows = {.walk = walk_over(&e->node->inputs[0]->shape)};
   rows.count = walk_axes(&rows.walk, 0, ~(1U << softmax_axis(e->node)));
-  // There may be more rows of no elements than memory holds.
+  // Empty rows need no memory; there may be more of them than memory could hold.
   if (!rows.walk.nelems && !evaluation_output(e, "stats")) rows.count = 0;
   return rows;
 }
 
-// The greatest element of each row: NaN beside a NaN, -inf of none. NULL: out of memory.
+// The maximum of each row, which propagates NaN; -inf for empty rows. NULL: out of memory.
 static double *row_maxima(const Evaluation *e, const Rows *rows) {
   double *m = ARENA_ARRAY(e->scratch, double, (size_t)rows->count);
   for (int64_t i = 0; m && i < rows->count; i++) m[i] = -INFINITY;
   for (Walk w = rows->walk; m && w.i < w.nelems; walk_step(&w)) {
     double x = e->inputs[0][w.i], *greatest = &m[w.at[0]];
-    if (x > *greatest || isnan(x)) *greatest = x; // nothing is greater than NaN
+    if (x > *greatest || isnan(x)) *greatest = x; // once it is NaN, no comparison is true
   }
   return m;
 }
 
-// The sum of `term` of each row's elements.
+// Sums `term`, a formula of the walk's element w.i, in each row.
 #define ROW_SUMS(sums, rows, term)                                                                                     \
   for (Walk w = (rows)->walk; (sums) && w.i < w.nelems; walk_step(&w)) sum_add(&(sums)[w.at[0]], term)
 

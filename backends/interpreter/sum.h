@@ -1,5 +1,5 @@
-// A sum that carries its own rounding error along (Knuth's two-sum), so its result is as if computed with twice the
-// digits and rounded once, whatever the order and the cancellation.
+// A compensated sum: it accumulates its rounding errors, too (Knuth's two-sum). The result is as accurate as if it were
+// computed with twice the digits and then rounded once, in any order of the terms.
 // Source: Ogita, Rump, Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26(6), 2005.
 #ifndef NGRAD_BACKENDS_INTERPRETER_SUM_H
 #define NGRAD_BACKENDS_INTERPRETER_SUM_H
@@ -8,20 +8,20 @@
 
 #include <math.h>
 
-typedef struct Sum { // all zero: of nothing
+typedef struct Sum { // all members 0: the empty sum
   double total, error;
-  double squares; // of all terms
+  double squares; // the sum of the squares of all terms
 } Sum;
 
 static inline void sum_add(Sum *s, double term) {
   double total = s->total + term;
-  double part = total - s->total; // what of term reached the total
+  double part = total - s->total; // the part of term that the addition did not round off
   s->error += (s->total - (total - part)) + (term - part);
   s->total = total;
   s->squares += term * term;
 }
 
-// Once a total is infinite or NaN its error is NaN, and says nothing. noise NULL: none.
+// If the total is infinite or NaN, the error is NaN and must not be added. noise NULL: none.
 static inline double sum_value(const Sum *s, Noise *noise) {
   if (!isfinite(s->total)) return s->total;
   return s->total + s->error + (noise ? noise_of_sum(noise, s->squares) : 0);

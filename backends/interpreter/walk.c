@@ -1,4 +1,4 @@
-// Setting out on a walk: the strides of the tracks.
+// Initialising walks and the strides of their tracks.
 #include "backends/interpreter/walk.h"
 
 #include <assert.h>

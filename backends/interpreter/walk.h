@@ -1,5 +1,5 @@
-// A walk over the elements of a shape in row-major order. Tracks follow it through other arrays that have only some
-// of the shape's axes, or have them with extent 1: broadcast operands, statistics, parameters.
+// A walk over the elements of a shape in row-major order. Tracks are offsets into other arrays that follow the walk:
+// arrays that have only some of the shape's axes, or some with extent 1 (broadcast operands, statistics, parameters).
 //
 //   for (Walk w = …; w.i < w.nelems; walk_step(&w)) dst[w.i] = src[w.i] - mean[w.at[0]];
 #ifndef NGRAD_BACKENDS_INTERPRETER_WALK_H
@@ -10,21 +10,21 @@
 enum { MAX_TRACKS = 3 };
 
 typedef struct Walk {
-  int64_t i, nelems;      // the element, and how many there are
-  int64_t at[MAX_TRACKS]; // where each track is, in elements of its array
+  int64_t i, nelems;      // the index of the current element, and the number of elements
+  int64_t at[MAX_TRACKS]; // the offset of each track in its array, in elements
   int rank;
   int64_t extent[MAX_RANK];
-  int64_t index[MAX_RANK];              // coordinates of the element
-  int64_t stride[MAX_RANK][MAX_TRACKS]; // steps of the tracks along each axis; 0: the array does not vary over it
+  int64_t index[MAX_RANK];              // of the current element, by axis
+  int64_t stride[MAX_RANK][MAX_TRACKS]; // of the tracks' arrays; 0: the array does not vary along the axis
 } Walk;
 
-// At the first element; the tracks stay at 0 until they are given an array by one of the two functions below.
+// A walk at the first element. Tracks stay at 0 unless one of the two functions below sets their strides.
 Walk walk_over(const Shape *shape);
 
-// The track's array has `operand`, a shape that numpy's rules broadcast to the walk's.
+// The track follows an array of shape `operand`, which is broadcast to the walk's shape by numpy's rules.
 void walk_broadcast(Walk *w, int track, const Shape *operand);
 
-// The track's array is dense and has the axes in the mask, in the walk's order; returns the number of its elements.
+// The track follows a dense array that has the axes in the mask, in the walk's order; returns its number of elements.
 int64_t walk_axes(Walk *w, int track, uint32_t axes);
 
 static inline void walk_step(Walk *w) {
