@@ -125,7 +125,7 @@ static bool report_nan(Run *run, const Node *node, const Value *output, size_t i
   Text text;
   text_init(&text, run->options->allocator);
   operator_print_name(node->op, node->signature, &text);
-  text_format(&text, " makes a NaN out of inputs without one: '%s'[", output->name);
+  text_format(&text, " computes NaN from inputs without NaN: '%s'[", output->name);
   size_t below = value_nelems(output);
   for (int axis = 0; axis < output->shape.rank; axis++) {
     size_t extent = (size_t)extent_value(output->shape.extent[axis]);

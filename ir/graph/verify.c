@@ -40,8 +40,10 @@ static bool verify_input(const Graph *g, const Node *node, uint32_t slot, Diagno
   const Value *v = node->inputs[slot];
   if (!v) return row->is_optional || node_error(node, d, "missing input", row->name);
   if (!has_value(g, v)) return node_error(node, d, "not of this graph:", v->name);
-  if (v->producer && v->producer->index >= node->index) return node_error(node, d, "used before it is made:", v->name);
-  if (!v->producer && !v->is_input && !v->constant) return node_error(node, d, "nothing makes", v->name);
+  if (v->producer && v->producer->index >= node->index)
+    return node_error(node, d, "comes before the producer of", v->name);
+  if (!v->producer && !v->is_input && !v->constant)
+    return node_error(node, d, "no node, input or constant provides", v->name);
   return true;
 }
 
@@ -67,7 +69,7 @@ static bool verify_attributes(const Node *node, Diagnostics *d) {
     bool is_positive = row->kind == ATTRIBUTE_F32 ? value->f32 > 0 : value->s64 > 0;
     if (row->must_be_positive && !is_positive) ok = node_error(node, d, "expected a positive", row->name);
     if (row->kind == ATTRIBUTE_CHOICE && (value->s64 < 0 || value->s64 >= MAX_CHOICES || !row->choices[value->s64]))
-      ok = node_error(node, d, "no such choice of", row->name);
+      ok = node_error(node, d, "expected one of the choices of", row->name);
   }
   return ok;
 }
@@ -107,7 +109,7 @@ static bool verify_all_uses(const Graph *g, Diagnostics *d) {
 static bool verify_origin(const Graph *g, const Value *v, Diagnostics *d) {
   const Node *node = v->producer;
   bool is_made = node && has_node(g, node) && v->output_slot < node->noutputs && node->outputs[v->output_slot] == v;
-  if (node && !is_made) return error_at(d, v->position, "%s: its producer does not make it", v->name);
+  if (node && !is_made) return error_at(d, v->position, "%s: its producer does not list it as an output", v->name);
   if ((node != NULL) + v->is_input + (v->constant != NULL) > 1)
     return error_at(d, v->position, "%s: expected one origin: a node, the inputs or a constant", v->name);
   if ((v->is_input || v->constant) && v->type == TYPE_NONE)
@@ -177,11 +179,12 @@ static bool verify_ends(const Graph *g, bool *is_listed, Diagnostics *d) {
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
     if (!has_value(g, v) || !v->is_output || (!v->producer && !v->is_input && !v->constant))
-      return error_at(d, v->position, "%s: expected a graph output that something makes", v->name);
+      return error_at(d, v->position, "%s: expected an output that a node, input or constant provides", v->name);
     is_listed[v->index] = true;
   }
   for (size_t i = 0; i < g->nvalues; i++) nunlisted += g->values[i]->is_output && !is_listed[i];
-  return nunlisted == 0 || error_at(d, (Position){0}, "%s: inputs or outputs that are not listed", g->name);
+  return nunlisted == 0 ||
+         error_at(d, (Position){0}, "%s: values marked as inputs or outputs that the graph does not list", g->name);
 }
 
 // The checks that must pass before inference may follow the graph's pointers.
