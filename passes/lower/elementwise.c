@@ -1,8 +1,8 @@
-// Lowering of the elementwise operators: a formula each, of x, y and z, its operands in the operator's order.
+// Lowering of the elementwise operators: one formula each, of x, y and z, the operands in the operator's order.
 //
-// To add one, write its row: FORMULA(name, declarations, expression), in the words below. The formulas are those of
-// the interpreter in forms that neither cancel nor overflow in f32. That an infinity gives what it should, and that a
-// NaN stays one, may hang on the order of the operands of GT, MAX and MIN: a comparison with a NaN is false.
+// To add an operator, add a row FORMULA(name, declarations, expression), written with the macros below. The formulas
+// equal the interpreter's, in forms that neither cancel nor overflow in f32. The order of the operands of GT, MAX and
+// MIN matters: a comparison with a NaN is false, so swapped operands may lose a NaN or give a wrong limit at infinity.
 #include "ir/operators/elementwise.h"
 
 #include "passes/lower/lower.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdint.h>
 
-// 0: the operator has none such.
+// The operand in `slot` over the domain; 0: the operator has fewer operands.
 static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
   if (slot >= node->ninputs) return 0;
   int axis = operand_channel_axis(node, &node->op->inputs[slot], node->inputs[slot]);
@@ -45,22 +45,22 @@ static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
 
 // Parts of formulas
 
-// Between the bounds; a NaN stays one.
-static ExprId within(Kernel *k, ExprId x, double least, double greatest) {
+// x clamped to [least, greatest]; propagates NaN.
+static ExprId clamped(Kernel *k, ExprId x, double least, double greatest) {
   return MIN(NUMBER(greatest), MAX(NUMBER(least), x));
 }
 
-// x, but the lowest number for minus infinity, which times 0 gives the limit that an activation has there.
+// x, with minus infinity replaced by the lowest finite number: x * 0 is then 0, the limit of the activation, not NaN.
 static ExprId above_infinity(Kernel *k, ExprId x) {
   return MAX(NUMBER(-FLT_MAX), x);
 }
 
-// For derivatives that have limits, where an infinity would be multiplied by 0; its square is finite.
+// x clamped for derivatives, where an infinite x would be multiplied by 0 and give NaN. The bound's square is finite.
 static ExprId bounded(Kernel *k, ExprId x) {
-  return within(k, x, -0x1p60, 0x1p60);
+  return clamped(k, x, -0x1p60, 0x1p60);
 }
 
-// e^-|t|, of which what saturates on both sides is made: it does not overflow, and 1 + it does not cancel.
+// e^-|t|, from which sigmoid-like functions are computed: e^-|t| does not overflow, and 1 + e^-|t| does not cancel.
 static ExprId decay(Kernel *k, ExprId t) {
   return EXP(NEG(ABS(t)));
 }
@@ -71,13 +71,14 @@ static ExprId sigmoid(Kernel *k, ExprId t) {
   return DIV(SELECT(GE(t, NUMBER(0)), NUMBER(1), e), ADD(NUMBER(1), e));
 }
 
-// Its derivative.
+// The derivative of sigmoid: e^-|t| / (1 + e^-|t|)^2.
 static ExprId sigmoid_slope(Kernel *k, ExprId t) {
   ExprId e = decay(k, t), sum = ADD(NUMBER(1), e);
   return DIV(e, MUL(sum, sum));
 }
 
-// ln(1 + e^(beta x)) / beta, of which the part that grows with x is x or nothing: beta x may overflow.
+// ln(1 + e^(beta x)) / beta = linear + ln(1 + e^-|beta x|) / beta, where linear is x or 0. It is not computed as
+// (beta x) / beta, because beta x may overflow.
 static ExprId soft_plus(Kernel *k, ExprId x, double beta) {
   ExprId linear = beta > 0 ? MAX(NUMBER(0), x) : MIN(NUMBER(-0.0), x);
   return ADD(linear, DIV(LOG1P(decay(k, MUL(NUMBER(beta), x))), NUMBER(beta)));
@@ -91,14 +92,14 @@ static ExprId gelu_argument(Kernel *k, ExprId x) {
   return MUL(x, FMA(NUMBER(GELU_CUBIC), MUL(x, x), NUMBER(GELU_SCALE)));
 }
 
-// a b + c, of a slope that comes to 0 from below, as activations' do at minus infinity: it is -0 there. (-fma(-a, b,
-// -c) would be as well, but compilers make fma(a, b, c) of that where they take it for one instruction.)
+// a b + c, where a result of 0 becomes -0: the slopes of these activations approach 0 from below at minus infinity.
+// (-fma(-a, b, -c) would give -0 too, but some compilers turn that into fma(a, b, c).)
 static ExprId fma_from_below(Kernel *k, ExprId a, ExprId b, ExprId c) {
   ExprId slope = FMA(a, b, c);
   return SELECT(EQ(slope, NUMBER(0)), NUMBER(-0.0), slope);
 }
 
-// s (1 + (1 - s) x t') = s + s' x t'
+// The derivative of x s(t(x)), where s is sigmoid and t is gelu_argument: s + s' x t'.
 static ExprId gelu_tanh_slope(Kernel *k, ExprId x) {
   ExprId t = gelu_argument(k, x), finite = bounded(k, x);
   ExprId argument_slope = FMA(NUMBER(3 * GELU_CUBIC), MUL(finite, finite), NUMBER(GELU_SCALE));
@@ -106,12 +107,12 @@ static ExprId gelu_tanh_slope(Kernel *k, ExprId x) {
 }
 
 // tanh(ln(1 + e^x)) is p / q with p = e^x (e^x + 2), q = p + 2; above 0 both are divided by e^2x.
-typedef struct MishShare {
+typedef struct MishTerms {
   ExprId e, is_negative, p, q, rest; // rest: q - p
-} MishShare;
+} MishTerms;
 
-static MishShare mish_share(Kernel *k, ExprId x) {
-  MishShare m = {.e = decay(k, x), .is_negative = GT(NUMBER(0), x)};
+static MishTerms mish_terms(Kernel *k, ExprId x) {
+  MishTerms m = {.e = decay(k, x), .is_negative = GT(NUMBER(0), x)};
   m.p = SELECT(m.is_negative, MUL(m.e, ADD(m.e, NUMBER(2))), FMA(NUMBER(2), m.e, NUMBER(1)));
   m.rest = MUL(NUMBER(2), SELECT(m.is_negative, NUMBER(1), MUL(m.e, m.e)));
   m.q = ADD(m.p, m.rest);
@@ -119,28 +120,28 @@ static MishShare mish_share(Kernel *k, ExprId x) {
 }
 
 static ExprId mish(Kernel *k, ExprId x) {
-  MishShare m = mish_share(k, x);
+  MishTerms m = mish_terms(k, x);
   return MUL(above_infinity(k, x), DIV(m.p, m.q));
 }
 
-// t + x sigmoid(x) (1 - t^2), where 1 - t^2 = (q - p) (q + p) / q^2
+// The derivative of x t with t = p / q: t + x sigmoid(x) (1 - t^2), where 1 - t^2 = (q - p) (q + p) / q^2.
 static ExprId mish_slope(Kernel *k, ExprId x) {
-  MishShare m = mish_share(k, x);
+  MishTerms m = mish_terms(k, x);
   ExprId complement = MUL(DIV(m.rest, m.q), DIV(ADD(m.q, m.p), m.q));
   return fma_from_below(k, MUL(bounded(k, x), sigmoid(k, x)), complement, DIV(m.p, m.q));
 }
 
-// 1 - tanh(x)^2
+// The derivative of tanh: 1 - tanh(x)^2 = 4 sigmoid'(2x).
 static ExprId tanh_slope(Kernel *k, ExprId x) {
   return MUL(NUMBER(4), sigmoid_slope(k, MUL(NUMBER(2), x)));
 }
 
-// A boolean is 0 or 1.
+// A mask as a boolean tensor's number: 0 or 1.
 static ExprId boolean(Kernel *k, ExprId mask) {
   return SELECT(mask, NUMBER(1), NUMBER(0));
 }
 
-// By the comparison itself where the boolean was made of one in this kernel.
+// condition ? a : b. If this kernel computed the condition with boolean(), the mask itself is used.
 static ExprId choose(Kernel *k, ExprId condition, ExprId a, ExprId b) {
   if (!condition) return 0;
   const Expr *e = &k->exprs[condition];
@@ -148,12 +149,13 @@ static ExprId choose(Kernel *k, ExprId condition, ExprId a, ExprId b) {
   return is_of_mask ? SELECT(k->exprs[condition].args[0], a, b) : SELECT(EQ(condition, NUMBER(0)), b, a);
 }
 
-// What other nodes of the kernel see of an s32 is within its range; a store keeps to it by itself.
+// Clamps an s32 result to s32's range, because other nodes of the kernel use the value without a store; a store
+// saturates by itself.
 static ExprId saturated(Kernel *k, const Value *v, ExprId e) {
-  return v->type == TYPE_S32 && v->uses ? within(k, e, INT32_MIN, INT32_MAX) : e;
+  return v->type == TYPE_S32 && v->uses ? clamped(k, e, INT32_MIN, INT32_MAX) : e;
 }
 
-// Narrowing shows in the value even when nothing is stored in between.
+// Rounds to a narrower type, even if the value is never stored as that type.
 static ExprId rounded(Kernel *k, Type type, ExprId e) {
   static const ExprOp narrowing[TYPE_COUNT] = {
       [TYPE_F32] = EXPR_ROUND_F32, [TYPE_F16] = EXPR_ROUND_F16, [TYPE_BF16] = EXPR_ROUND_BF16};
@@ -183,14 +185,14 @@ FORMULA(Clamp, ATTRIBUTE(min); ATTRIBUTE(max), MIN(MAX(x, min), max))
 FORMULA(Elu, ATTRIBUTE(alpha), SELECT(GT(x, ZERO), x, MUL(alpha, EXPM1(x))))
 FORMULA(Exp, NOTHING, EXP(x))
 FORMULA(GELU, GELU_MODE, is_tanh ? MUL(above_infinity(k, x), sigmoid(k, gelu_argument(k, x))) : GELU(x))
-FORMULA(HardSigmoid, ATTRIBUTE(alpha); ATTRIBUTE(beta), within(k, FMA(alpha, x, beta), 0, 1))
-FORMULA(HardSwish, NOTHING, MUL(above_infinity(k, x), MUL(NUMBER(1.0 / 6), within(k, ADD(x, NUMBER(3)), 0, 6))))
+FORMULA(HardSigmoid, ATTRIBUTE(alpha); ATTRIBUTE(beta), clamped(k, FMA(alpha, x, beta), 0, 1))
+FORMULA(HardSwish, NOTHING, MUL(above_infinity(k, x), MUL(NUMBER(1.0 / 6), clamped(k, ADD(x, NUMBER(3)), 0, 6))))
 FORMULA(LeakyReLU, ATTRIBUTE(alpha), SELECT(GT(x, ZERO), x, MUL(alpha, x)))
 FORMULA(Log, NOTHING, LOG(x))
 FORMULA(Mish, NOTHING, mish(k, x))
 FORMULA(Pow, ATTRIBUTE(beta), POW(x, beta))
 FORMULA(Reciprocal, NOTHING, DIV(NUMBER(1), x))
-FORMULA(ReLU, NOTHING, SELECT(GE(ZERO, x), ZERO, x)) // IEEE 754's maximum: 0 of -0, NaN of a NaN
+FORMULA(ReLU, NOTHING, SELECT(GE(ZERO, x), ZERO, x)) // IEEE 754's maximum(0, x): +0 for -0, NaN for NaN
 FORMULA(Round, NOTHING, ROUND(x))
 FORMULA(Sigmoid, NOTHING, sigmoid(k, x))
 FORMULA(SoftPlus, NOTHING, soft_plus(k, x, node_coefficient(node, "beta")))
@@ -198,7 +200,7 @@ FORMULA(Sqrt, NOTHING, SQRT(x))
 FORMULA(Square, NOTHING, MUL(x, x))
 FORMULA(Tanh, NOTHING, TANH(x))
 
-// x is src or dst, y is diff_dst.
+// Gradients: x is src, or dst with use_dst; y is diff_dst.
 FORMULA(AbsBackward, NOTHING, SELECT(GT(x, ZERO), y, SELECT(GT(ZERO, x), NEG(y), ZERO)))
 FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), SELECT(GT(x, min), SELECT(GT(max, x), y, ZERO), ZERO))
 FORMULA(EluBackward, ATTRIBUTE(alpha); USE_DST,
@@ -230,7 +232,7 @@ FORMULA(PReLU, NOTHING, SELECT(GT(x, ZERO), x, MUL(y, x)))
 FORMULA(TypeCast, NOTHING, rounded(k, node->outputs[0]->type, x))
 // clang-format on
 
-// Sums over the axes along which the result does not vary.
+// Sets the output `slot` to the sum of `term` over all axes that the output does not have.
 static void lower_sum(Lowering *l, const Node *node, uint32_t slot, ExprId term) {
   const Operand *row = &node->op->outputs[slot];
   const Value *v = node->outputs[slot];

@@ -1,20 +1,19 @@
-// Regions: which nodes become one kernel.
+// Partitions the graph into regions: sets of nodes that become one kernel.
 //
-// Nodes are visited users first. A node joins the region of its users, or of others that read what it reads, where
-// that saves most bytes of memory; else it begins a region of its own. Other regions that it shares values with then
-// become one with its own, if that saves more. A region is named by its last node, and stands there in the order of
-// kernels: what joins it may be needed by none that stand before. So that order stays topological, and no joining can
-// make a cycle.
+// Nodes are visited users first. A node joins the region that saves most bytes of memory traffic, among the regions of
+// its users and of nodes that read the same inputs; else it begins a region. Other regions that it exchanges values
+// with are then merged with its own if that saves traffic too. A region is named by its last node and is executed at
+// that node's position, so a node may join only if no kernel at an earlier position uses its results. The order of
+// kernels thus stays topological, and joining cannot make a cycle.
 //
-// Where a region has sums, what joins is lowered and scheduled with it on trial: a schedule must carry all, and
-// move no more bytes than two kernels would. What cannot join stays with its other neighbours. Which nodes share a
-// kernel decides the order of sums and where values are rounded, so the trial's caches are never those of the machine.
-// Values beyond the registers wait in the first level, which costs less than any tensor between two kernels would:
-// tests/bench/live_values.sh measures it. What is bounded is how many tensors stream through at once.
+// If a region has sums, joining is tried out: the nodes are lowered and scheduled as one kernel, which must be possible
+// and must not move more bytes than two kernels. Fusing decides the order of sums and where values are rounded, so the
+// trial assumes the same caches on every machine. The number of live values is not limited: values beyond the registers
+// are spilled to the L1 cache, which costs less than a tensor between two kernels (measured by
+// tests/bench/live_values.sh). The number of tensors that a kernel streams is limited.
 //
-// Within a region, values go from node to node as expressions over one domain, aligned at the right as numpy does. What
-// operators with sums hand out beside their data (statistics of a norm) lies along other axes: only stores fit it, and
-// a norm over the same axes.
+// Within a region, values are expressions over one domain, aligned at the right as in numpy. The statistics of a norm
+// have other axes than the data: they can only be stored, or be used by a norm over the same axes.
 #include "passes/lower/fuse.h"
 
 #include "ir/operators/norm.h"
@@ -22,23 +21,23 @@
 #include "passes/schedule/traffic.h"
 
 enum {
-  MOST_NODES = 128,  // in a region: as many expressions as are still found quickly, and as a reader can follow
-  MOST_SUMS = 4,     // operators with sums in a region
-  MOST_STREAMS = 32, // tensors of the domain's size that a region reads and writes: what prefetchers follow
-  MOST_USES = 16,    // of a value that are looked at
-  MOST_CANDIDATES = 8
+  MOST_NODES = 128,   // in a region: keeps kernels readable, and the search for equal expressions fast
+  MOST_SUMS = 4,      // operators with sums in a region
+  MOST_STREAMS = 32,  // tensors of the domain's size that a region reads and writes: prefetchers track no more
+  MOST_USES = 16,     // uses of a value that are considered, so that fusing takes linear time
+  MOST_CANDIDATES = 8 // regions that a node may join
 };
 
 enum { SHAPE_TEXT = 160 };
-#define UNKNOWN (-2) // bytes that a kernel moves, when nobody has asked
-#define NO_KERNEL (-1)
+#define UNKNOWN (-2)   // a kernel's traffic that has not been computed yet
+#define NO_KERNEL (-1) // no schedule computes the nodes as one kernel
 
-typedef struct Region { // what fusing knows of a region of the partition
+typedef struct Region {
   Shape domain;
   uint32_t nnodes, nsums;
-  bool is_fixed;   // to its domain: some node would not lie in a wider one
-  bool is_carried; // one kernel carries its sums, as was tried
-  int64_t nbytes;  // that its kernel moves; UNKNOWN, NO_KERNEL
+  bool has_fixed_domain; // some node cannot be broadcast to a wider domain
+  bool is_schedulable;   // a trial has shown that one kernel can compute its sums
+  int64_t nbytes;        // that its kernel moves; UNKNOWN, NO_KERNEL
 } Region;
 
 typedef struct NodeList { // in the graph's order
@@ -46,17 +45,17 @@ typedef struct NodeList { // in the graph's order
   uint32_t count;
 } NodeList;
 
-typedef struct Candidate { // a region that a node shares values with
+typedef struct Candidate { // a region that a node may join
   uint32_t region;
-  int64_t saved; // bytes
+  int64_t saved; // bytes of memory traffic
 } Candidate;
 
 typedef struct Fusion {
   Graph *g;
   PassContext *c;
   Partition *partition;
-  Region *regions; // by the region's name
-  Arena arena;     // for the pass alone
+  Region *regions; // by the index of the region's last node
+  Arena arena;     // freed with the pass
   RegionLowering trial;
   bool is_off; // each node stays a region of its own
   bool changed;
@@ -70,8 +69,8 @@ static bool has_trait(const Node *node, unsigned trait) {
   return node->op->traits & trait;
 }
 
-// Its domain is its own: parts, or taps beside its results.
-static bool stands_alone(const Node *node) {
+// Never fuses: its iteration domain differs from its neighbours' (one slice of the output, or taps beside the output).
+static bool is_never_fused(const Node *node) {
   return has_trait(node, TRAIT_PIECES | TRAIT_ADJOINT);
 }
 
@@ -79,7 +78,7 @@ static bool has_sums(const Node *node) {
   return !has_trait(node, TRAIT_ELEMENTWISE | TRAIT_MOVES);
 }
 
-// Whether numpy would spread the first over the second.
+// Whether numpy broadcasts the first shape to the second.
 static bool broadcasts_to(const Shape *from, const Shape *to) {
   if (from->rank > to->rank) return false;
   for (int i = 1; i <= from->rank; i++) {
@@ -93,23 +92,25 @@ static int64_t value_nbytes(const Value *v) {
   return (int64_t)type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
 }
 
-// Whether nodes over the first and the second shape go over the first together: what lower_region takes for a domain.
+// Whether a region of nodes over both shapes has the first as its domain, as lower_region chooses.
 static bool is_domain_of_both(const Shape *one, const Shape *other) {
   const int64_t nelems = shape_nelems(one), others = shape_nelems(other);
   return nelems > others || (nelems == others && one->rank > other->rank);
 }
 
+// Whether the value is a tensor of the domain's size or larger, not a parameter or statistic.
 static bool is_data(const Value *v, const Shape *domain) {
   return v && shape_nelems(&v->shape) >= shape_nelems(domain) && shape_nelems(domain) > 1;
 }
 
-// Whether operands and results lie in a wider domain where numpy would put them.
-static bool is_spreadable(const Node *node) {
+// Whether the node may be computed over a wider domain: its operands and results are placed by numpy's broadcasting.
+static bool is_broadcastable(const Node *node) {
   return has_trait(node, TRAIT_ELEMENTWISE) && !operator_places_by_axis(node->op);
 }
 
+// Whether the node's result is aligned at the right with its inputs' axes.
 static bool is_aligned(const Node *maker) {
-  return has_trait(maker, TRAIT_REDUCES) ? node_bool(maker, "keep_dims") : is_spreadable(maker);
+  return has_trait(maker, TRAIT_REDUCES) ? node_bool(maker, "keep_dims") : is_broadcastable(maker);
 }
 
 static bool is_statistic_operand(const Node *node, const Value *v) {
@@ -122,8 +123,9 @@ static Type computed_type(const Node *node) {
   return node->inputs[0]->type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
 }
 
-// Whether the value is a statistic that one norm makes and another of the same axes takes: it varies over the same axes
-// of the kernel for both. Of another type than is computed with, it would have to be rounded first.
+// Whether the value is a statistic that one norm computes and another norm over the same axes uses, so that it varies
+// over the same axes of the kernel for both. Its type must be the type that the user computes in: otherwise the value
+// would have to be rounded.
 static bool is_of_same_norm(const Node *maker, const Value *v, const Node *user) {
   const NormScope scope = maker->op->norm_scope;
   if (scope == SCOPE_NONE || user->op->norm_scope == SCOPE_NONE) return false;
@@ -135,12 +137,13 @@ static bool is_of_same_norm(const Node *maker, const Value *v, const Node *user)
          norm_reduced_axes(maker) == norm_reduced_axes(user);
 }
 
-static bool may_pass(const Node *maker, const Value *v, const Node *user, const Shape *domain) {
+// Whether the value can go from maker to user as an expression, without memory.
+static bool can_be_expression(const Node *maker, const Value *v, const Node *user, const Shape *domain) {
   if (shape_equals(&v->shape, domain) || is_of_same_norm(maker, v, user)) return true;
-  return is_aligned(maker) && is_spreadable(user) && broadcasts_to(&v->shape, domain);
+  return is_aligned(maker) && is_broadcastable(user) && broadcasts_to(&v->shape, domain);
 }
 
-// Appends the region's nodes behind those that stand before them.
+// Appends the region's nodes to a list of earlier nodes.
 static void list_region(const Fusion *f, uint32_t region, NodeList *list) {
   const Partition *p = f->partition;
   for (uint32_t i = p->first[region]; i != NO_NODE; i = p->next[i]) list->nodes[list->count++] = f->g->nodes[i];
@@ -159,7 +162,7 @@ static bool is_used_outside(const Value *v, const NodeList *list) {
   return false;
 }
 
-// Tensors of the domain's size that the nodes read and write as one, or one more than a kernel may have.
+// The number of tensors of the domain's size that the nodes, as one kernel, read and write; stops at MOST_STREAMS + 1.
 static uint32_t count_streams(const NodeList *list, const Shape *domain) {
   const Value *seen[MOST_STREAMS + 1];
   uint32_t count = 0;
@@ -179,9 +182,9 @@ static uint32_t count_streams(const NodeList *list, const Shape *domain) {
   return count;
 }
 
-// Appends the elementwise nodes behind those in the list that have not been visited yet, those before `first`. False:
-// they are more than a region may have.
-static bool list_behind(NodeList *list, const Shape *domain, uint32_t first) {
+// Appends the elementwise producers, direct and indirect, of the listed nodes that have not been visited yet (those
+// with an index below `first`). False: they are more than a region may have.
+static bool list_unvisited_producers(NodeList *list, const Shape *domain, uint32_t first) {
   for (uint32_t i = 0; i < list->count; i++) {
     const Node *node = list->nodes[i];
     for (uint32_t s = 0; s < node->ninputs; s++) {
@@ -195,15 +198,16 @@ static bool list_behind(NodeList *list, const Shape *domain, uint32_t first) {
   return true;
 }
 
-// Whether they are more than a kernel may have. What elementwise nodes will make that can still join is no tensor then:
-// what they read is.
+// Whether the nodes stream more tensors than a kernel may. Elementwise producers that have not been visited can still
+// join the region. Their results would then not be streamed, but their inputs would, so a region over the limit is also
+// counted with them.
 static bool has_many_streams(const NodeList *list, const Shape *domain, const Node *visited) {
   if (count_streams(list, domain) <= MOST_STREAMS) return false;
   NodeList all = *list;
-  return !list_behind(&all, domain, visited->index) || count_streams(&all, domain) > MOST_STREAMS;
+  return !list_unvisited_producers(&all, domain, visited->index) || count_streams(&all, domain) > MOST_STREAMS;
 }
 
-// What to tell people, in the graph's arena.
+// A reason why two nodes are not fused, for users; in the graph's arena.
 static const char *say(Fusion *f, const char *text) {
   if (!text) pass_out_of_memory(f->c);
   return text ? text : "";
@@ -212,11 +216,11 @@ static const char *say(Fusion *f, const char *text) {
 
 static const char *say_shapes(Fusion *f, const Shape *own, const Shape *other) {
   char texts[2][SHAPE_TEXT];
-  return SAY("it goes over %s, the other over %s", shape_string(own, texts[0], SHAPE_TEXT),
+  return SAY("it iterates over %s, the other over %s", shape_string(own, texts[0], SHAPE_TEXT),
              shape_string(other, texts[1], SHAPE_TEXT));
 }
 
-// Bytes that these nodes as one scheduled kernel move; NO_KERNEL: there is none.
+// Bytes that the nodes move as one scheduled kernel; NO_KERNEL: they cannot be scheduled as one.
 static int64_t try_kernel(Fusion *f, const NodeList *list) {
   Arena arena;
   arena_init(&arena, f->c->allocator);
@@ -233,7 +237,7 @@ static int64_t region_nbytes(Fusion *f, uint32_t region) {
   NodeList list = {.count = 0};
   list_region(f, region, &list);
   r->nbytes = try_kernel(f, &list);
-  r->is_carried = r->nbytes >= 0;
+  r->is_schedulable = r->nbytes >= 0;
   return r->nbytes;
 }
 
@@ -241,35 +245,38 @@ static const char *say_bytes(Fusion *f, int64_t together, int64_t apart) {
   return SAY("together they would move %lld bytes, apart they move %lld", (long long)together, (long long)apart);
 }
 
-#define ALONE "what is made or read in pieces has loops of its own"
-#define GROUPS_DIFFER "its groups of channels are others"
-#define NO_SCHEDULE "in no order of loops would the sums of both be finished when they are needed"
+#define NEVER_FUSED "one of the two is never fused: its loops differ from those of other operators"
+#define GROUPS_DIFFER "the norms divide the channels into different groups"
+#define NO_SCHEDULE "no order of loops finishes the sums of both before they are needed"
 
-// Where a schedule may not carry both, or not without looking at data again that has left the caches.
+// Schedules the node and the region as one kernel. Returns why they are not fused: they have no schedule, or it moves
+// more bytes because it reads data again that has left the caches. NULL: they may be fused.
 static const char *try_join(Fusion *f, uint32_t region, Node *node) {
   int64_t others = region_nbytes(f, region);
-  if (others < 0) return "the other's sums take more than one kernel";
+  if (others < 0) return "the other's sums need more than one kernel";
   NodeList both = {{node}, 1}, alone = both;
   list_region(f, region, &both);
   int64_t apart = try_kernel(f, &alone);
-  if (apart < 0) return "its sums take more than one kernel";
+  if (apart < 0) return "its sums need more than one kernel";
   int64_t together = try_kernel(f, &both);
   if (together < 0) return NO_SCHEDULE;
   return together > apart + others ? say_bytes(f, together, apart + others) : NULL;
 }
 
-// Whether joining changes nothing but where one stream of the data comes from or goes to.
-static bool is_in_line(const Node *node, const Shape *domain) {
+// Whether the node replaces one stream of the region's data by another of the same size, so that joining it cannot make
+// a schedule impossible or slower.
+static bool replaces_one_stream(const Node *node, const Shape *domain) {
   const Value *src = node->inputs[0], *dst = node->outputs[0];
   return has_trait(node, TRAIT_ELEMENTWISE) && node->ninputs == 1 && shape_equals(&src->shape, domain) &&
          shape_equals(&dst->shape, domain) && order_is_row_major(&src->order) && order_is_row_major(&dst->order);
 }
 
-static bool is_doubtful(const Node *node, const Region *r, const Shape *domain) {
-  return has_sums(node) || (r->nsums && !(r->is_carried && is_in_line(node, domain)));
+static bool needs_trial(const Node *node, const Region *r, const Shape *domain) {
+  return has_sums(node) || (r->nsums && !(r->is_schedulable && replaces_one_stream(node, domain)));
 }
 
-// Why what one of the nodes makes may not stay between them; NULL: it may.
+// Why a result of the node forbids that it joins the region: a kernel before the region needs it, or a node in the
+// region can only read it from memory. NULL: no result does. `own` is the node's own region.
 static const char *refusal_of_values(Fusion *f, const Node *node, uint32_t own, uint32_t region, const Shape *domain) {
   char title[NODE_TITLE_BYTES];
   for (uint32_t i = 0; i < node->noutputs; i++) {
@@ -277,18 +284,18 @@ static const char *refusal_of_values(Fusion *f, const Node *node, uint32_t own, 
     for (const Use *use = v ? v->uses : NULL; use; use = use->next) {
       const uint32_t users = region_of(f, use->node);
       if (users == own) continue;
-      if (users < region) return SAY("%s, in a kernel before, needs %s", node_title(use->node, title), v->name);
+      if (users < region) return SAY("%s, in an earlier kernel, needs %s", node_title(use->node, title), v->name);
       if (users != region) continue;
       if (has_trait(use->node, TRAIT_MOVES))
-        return SAY("elements of %s change places in %s", v->name, node_title(use->node, title));
-      if (!may_pass(node, v, use->node, domain))
-        return SAY("%s lies along other axes than the data, and goes through memory", v->name);
+        return SAY("%s reads %s in another order", node_title(use->node, title), v->name);
+      if (!can_be_expression(node, v, use->node, domain))
+        return SAY("%s has other axes than the data and must go through memory", v->name);
     }
   }
   return NULL;
 }
 
-// Whether all norms by groups among the nodes take the same groups: a kernel splits its channels in one way.
+// Whether all group norms among the nodes have the same groups. A kernel can split the channel axis in only one way.
 static bool have_same_groups(const NodeList *list) {
   const Node *first = NULL;
   for (uint32_t i = 0; i < list->count; i++) {
@@ -306,30 +313,31 @@ static const char *say_streams(Fusion *f) {
   return SAY("together they would read and write more than %d tensors of this size", MOST_STREAMS);
 }
 
-// Why the node cannot join; NULL: it can.
+// Why the node cannot join the region; NULL: it can.
 static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   const Region *r = &f->regions[region];
   Shape own = node_domain(node);
-  if (stands_alone(node) || stands_alone(f->g->nodes[region])) return ALONE;
+  if (is_never_fused(node) || is_never_fused(f->g->nodes[region])) return NEVER_FUSED;
   bool is_wider = !shape_equals(&own, &r->domain) && broadcasts_to(&r->domain, &own);
   const Shape *domain = is_wider ? &own : &r->domain;
   bool is_narrow = !is_wider && !shape_equals(&own, domain);
-  if ((is_narrow || is_wider) && !shape_nelems(domain)) return say_shapes(f, &own, &r->domain); // and larger
-  if (is_narrow && (!is_spreadable(node) || !broadcasts_to(&own, domain))) return say_shapes(f, &own, &r->domain);
-  if (is_wider && (r->is_fixed || !has_sums(node))) return say_shapes(f, &own, &r->domain);
+  if ((is_narrow || is_wider) && !shape_nelems(domain)) return say_shapes(f, &own, &r->domain); // empty
+  if (is_narrow && (!is_broadcastable(node) || !broadcasts_to(&own, domain))) return say_shapes(f, &own, &r->domain);
+  if (is_wider && (r->has_fixed_domain || !has_sums(node))) return say_shapes(f, &own, &r->domain);
   const char *why = refusal_of_values(f, node, node->index, region, domain);
   if (why) return why;
-  if (r->nnodes == MOST_NODES) return SAY("the other has %d nodes, as many as a kernel may", MOST_NODES);
+  if (r->nnodes == MOST_NODES) return SAY("the other's kernel already has %d nodes, the most", MOST_NODES);
   if (r->nsums + has_sums(node) > MOST_SUMS)
     return SAY("together they would have more than %d operators with sums", MOST_SUMS);
   NodeList both = {{node}, 1};
   list_region(f, region, &both);
   if (!have_same_groups(&both)) return GROUPS_DIFFER;
   if (has_many_streams(&both, domain, node)) return say_streams(f);
-  return is_doubtful(node, r, domain) ? try_join(f, region, node) : NULL;
+  return needs_trial(node, r, domain) ? try_join(f, region, node) : NULL;
 }
 
-// Bytes that need not be moved if the node joins: what it reads as others there do, what it makes for them.
+// Bytes that need not be moved if the node joins the region: its inputs that the region reads too, and its outputs that
+// the region reads (their loads, and their stores if nobody else needs them).
 static int64_t saved_bytes(const Fusion *f, const Node *node, uint32_t region) {
   int64_t saved = 0;
   for (uint32_t i = 0; i < node->ninputs; i++) {
@@ -361,7 +369,7 @@ static void add_candidate(const Fusion *f, const Node *node, uint32_t region, Ca
   list[at] = (Candidate){region, saved};
 }
 
-// Regions of users, then of nodes that read the same data; what saves most comes first.
+// Lists regions that the node may join, of its users and of nodes that read the same data, by bytes saved.
 static uint32_t find_candidates(const Fusion *f, const Node *node, Candidate *list) {
   uint32_t count = 0;
   Shape domain = node_domain(node);
@@ -381,7 +389,7 @@ static uint32_t find_candidates(const Fusion *f, const Node *node, Candidate *li
   return count;
 }
 
-// Remembers for people why the node is in no kernel with the region.
+// Records, for users, why the node is not fused with the region.
 static void refuse(Fusion *f, const Node *node, uint32_t region, const char *why) {
   Refusal *r = ARENA_NEW(&f->g->arena, Refusal);
   if (!r) {
@@ -404,14 +412,14 @@ static void join(Fusion *f, const Node *node, uint32_t region) {
   p->region[node->index] = region;
   r->nnodes++;
   r->nsums += has_sums(node);
-  r->is_fixed |= !is_spreadable(node);
+  r->has_fixed_domain |= !is_broadcastable(node);
   r->nbytes = UNKNOWN;
   f->changed = true;
 }
 
-// Regions as one
+// Merging two regions
 
-// The nodes of both, in the graph's order.
+// The nodes of both regions, in the graph's order.
 static void list_both(const Fusion *f, uint32_t one, uint32_t other, NodeList *list) {
   const Partition *p = f->partition;
   uint32_t i = p->first[one], k = p->first[other];
@@ -422,19 +430,19 @@ static void list_both(const Fusion *f, uint32_t one, uint32_t other, NodeList *l
   }
 }
 
-// Why the node and those it is with cannot become one with the other region, the first of the two part of the second,
-// which stands behind it; NULL: they can, and are `both`.
+// Why two regions, one of which contains the node, cannot be merged; NULL: they can. The merged region takes the place
+// of the second. Sets `both` to its nodes and *nbytes to its traffic.
 static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first, uint32_t second, NodeList *both,
                                     int64_t *nbytes) {
   const Region *a = &f->regions[first], *b = &f->regions[second];
-  if (stands_alone(f->g->nodes[first]) || stands_alone(f->g->nodes[second])) return ALONE;
+  if (is_never_fused(f->g->nodes[first]) || is_never_fused(f->g->nodes[second])) return NEVER_FUSED;
   if (!shape_equals(&a->domain, &b->domain)) return say_shapes(f, &a->domain, &b->domain);
   for (uint32_t i = f->partition->first[first]; i != NO_NODE; i = f->partition->next[i]) {
     const char *why = refusal_of_values(f, f->g->nodes[i], first, second, &b->domain);
     if (!why) continue;
     if (f->g->nodes[i] == node) return why;
     char title[NODE_TITLE_BYTES];
-    return SAY("%s, in a kernel with it, cannot come along: %s", node_title(f->g->nodes[i], title), why);
+    return SAY("%s, in the same kernel, cannot be fused: %s", node_title(f->g->nodes[i], title), why);
   }
   if (a->nnodes + b->nnodes > MOST_NODES) return SAY("together they would have more than %d nodes", MOST_NODES);
   if (a->nsums + b->nsums > MOST_SUMS)
@@ -443,13 +451,13 @@ static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first,
   if (!have_same_groups(both)) return GROUPS_DIFFER;
   if (has_many_streams(both, &b->domain, node)) return say_streams(f);
   int64_t apart = region_nbytes(f, first), others = region_nbytes(f, second);
-  if (apart < 0 || others < 0) return "its sums take more than one kernel";
+  if (apart < 0 || others < 0) return "its sums need more than one kernel";
   *nbytes = try_kernel(f, both);
   if (*nbytes < 0) return NO_SCHEDULE;
   return *nbytes < apart + others ? NULL : say_bytes(f, *nbytes, apart + others);
 }
 
-// Makes the region of a node and another that it shares values with one, where that saves something.
+// Merges the node's region with another if that is possible and saves traffic; records the reason if not.
 static void try_merge(Fusion *f, const Node *node, uint32_t other) {
   const uint32_t own = region_of(f, node), first = own < other ? own : other, second = first == other ? own : other;
   NodeList both = {.count = 0};
@@ -461,7 +469,7 @@ static void try_merge(Fusion *f, const Node *node, uint32_t other) {
   }
   const Region *a = &f->regions[first];
   Region *b = &f->regions[second];
-  *b = (Region){b->domain, both.count, a->nsums + b->nsums, a->is_fixed || b->is_fixed, true, nbytes};
+  *b = (Region){b->domain, both.count, a->nsums + b->nsums, a->has_fixed_domain || b->has_fixed_domain, true, nbytes};
   Partition *p = f->partition;
   p->first[first] = NO_NODE;
   p->first[second] = both.nodes[0]->index;
@@ -476,7 +484,7 @@ static void visit(Fusion *f, Node *node) {
   Candidate list[MOST_CANDIDATES];
   uint32_t count = f->is_off ? 0 : find_candidates(f, node, list), i = 0;
   const char *why[MOST_CANDIDATES];
-  f->regions[node->index] = (Region){node_domain(node), 1, has_sums(node), !is_spreadable(node), false, UNKNOWN};
+  f->regions[node->index] = (Region){node_domain(node), 1, has_sums(node), !is_broadcastable(node), false, UNKNOWN};
   while (i < count && (why[i] = refusal(f, node, list[i].region))) i++;
   bool joins = i < count;
   if (joins) join(f, node, list[i].region);

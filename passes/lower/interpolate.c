@@ -1,5 +1,6 @@
-// Lowering of resampling: loads at places that are computed from coordinates, by integers that floats hold exactly.
-// Formulas of one axis alone become tables, made once a call: scheduling keeps what does not vary along other axes.
+// Lowering of resampling: loads whose offsets are computed from the output's coordinates, in integers that are exact in
+// the kernel's float type. An expression that varies along one axis only becomes a table that is computed once a call:
+// scheduling saves it between loops.
 #include "ir/operators/interpolate.h"
 
 #include "passes/lower/lower.h"
@@ -19,7 +20,9 @@
 #define NEG(a) expr_unary(k, EXPR_NEG, a)
 #define SELECT(mask, a, b) expr_select(k, mask, a, b)
 
-typedef struct Origin { // of an output: the place, and the weight of the next one; 0: the nearest alone
+// The input elements that an output element is interpolated from, along one axis: (1 - weight) * input[place] +
+// weight * input[place + 1]; with weight 0 (no expression), input[place] alone.
+typedef struct Origin {
   ExprId place, weight;
 } Origin;
 
@@ -34,12 +37,12 @@ static Origin origin_of(Kernel *k, const Resampling *r, ExprId o) {
   return (Origin){place, DIV(FMA(NUMBER(-r->divisor), place, at), NUMBER(r->divisor))};
 }
 
-// A tensor one of whose sides is resampled: where it lies, its own strides, and those along the axes that are as in the
-// domain.
+// The tensor on the loaded side: src of Interpolate, diff_dst of its gradient.
 typedef struct Side {
   const Value *value;
-  int first, nspatial;
-  Strides own, as_domain;
+  int first, nspatial; // its first spatial axis, and the number of spatial axes
+  Strides own;         // its strides
+  Strides as_domain;   // the same along axes that are not resampled, 0 along resampled ones
 } Side;
 
 static Side side_of(Kernel *k, const Node *node, const Value *v) {
@@ -64,20 +67,21 @@ static ExprId load_side(Lowering *l, const Side *side, ExprId offset) {
     if (side->as_domain.stride[i]) axes |= 1U << i;
   if (v->constant && v->constant->is_splat) {
     const AxisSet own = lower_axes(l, axes) | (offset ? k->exprs[offset].axes : 0);
-    return expr_constant_over(k, type_load(v->type, v->constant->data, 0), l->part.spreads_constants ? own : 0);
+    return expr_constant_over(k, type_load(v->type, v->constant->data, 0), l->part.broadcasts_constants ? own : 0);
   }
-  return lower_moved(l, v, &side->as_domain, l->domain.rank, offset);
+  return lower_strided_load(l, v, &side->as_domain, l->domain.rank, offset);
 }
 
-// Places are integers in floats, of which the node's type holds all that there are: for every value of a dim, none
-// does.
-static ExprId further(Kernel *k, ExprId offset, ExprId place, const Side *side, int axis) {
+// offset + stride * place along the axis. These integers are exact in the kernel's float type for the extents at hand,
+// but not for every value of an open dim, so the dim's value must be known.
+static ExprId offset_by_place(Kernel *k, ExprId offset, ExprId place, const Side *side, int axis) {
   int64_t stride = side->own.stride[axis];
   kernel_close(k, side->own.monomial[axis]);
   return offset ? FMA(NUMBER(stride), place, offset) : MUL(NUMBER(stride), place);
 }
 
-// The value at an output's coordinates on the spatial axes from this one on; `offset`, elements, by those before.
+// The interpolated value at an output's coordinates along the spatial axes from `spatial` on. `offset` is the offset in
+// elements along the spatial axes before.
 static ExprId sample(Lowering *l, const Node *node, const Side *side, int spatial, ExprId offset) {
   Kernel *k = l->kernel;
   if (spatial == side->nspatial) return load_side(l, side, offset);
@@ -85,10 +89,10 @@ static ExprId sample(Lowering *l, const Node *node, const Side *side, int spatia
   if (r.input == r.output || r.input == 1) return sample(l, node, side, spatial + 1, offset);
   const int axis = side->first + spatial;
   Origin s = origin_of(k, &r, lower_index(l, axis));
-  ExprId a = sample(l, node, side, spatial + 1, further(k, offset, s.place, side, axis));
+  ExprId a = sample(l, node, side, spatial + 1, offset_by_place(k, offset, s.place, side, axis));
   if (r.is_nearest) return a;
   ExprId next = MIN(ADD(s.place, NUMBER(1)), NUMBER(r.input - 1));
-  ExprId b = sample(l, node, side, spatial + 1, further(k, offset, next, side, axis));
+  ExprId b = sample(l, node, side, spatial + 1, offset_by_place(k, offset, next, side, axis));
   return SELECT(GT(s.weight, NUMBER(0)), FMA(s.weight, b, MUL(SUB(NUMBER(1), s.weight), a)), a);
 }
 
@@ -97,7 +101,8 @@ void lower_Interpolate(Lowering *l, const Node *node) {
   lower_result(l, node, 0, sample(l, node, &src, 0, 0), NULL);
 }
 
-// The first output that can have a share of input i: its place is above i - 1, or not below i - 1/2.
+// The first output along an axis that input i can contribute to: its unrounded place is above i - 1 (linear), or at
+// least i - 1/2 (nearest).
 static ExprId first_tap(Kernel *k, const Resampling *r, ExprId i) {
   if (r->factor <= 0) return NUMBER(0);
   int64_t scale = r->is_nearest ? 2 : 1;
@@ -105,8 +110,8 @@ static ExprId first_tap(Kernel *k, const Resampling *r, ExprId i) {
   return MAX(NUMBER(0), NEG(FLOOR(DIV(from, NUMBER(scale * r->factor)))));
 }
 
-// The share that input i has in output o.
-static ExprId share_of(Kernel *k, const Resampling *r, ExprId i, ExprId o) {
+// The weight of input i in output o, along one axis.
+static ExprId weight_of(Kernel *k, const Resampling *r, ExprId i, ExprId o) {
   Origin s = origin_of(k, r, o);
   if (r->is_nearest) return SELECT(EQ(s.place, i), NUMBER(1), NUMBER(0));
   ExprId of_next = SELECT(EQ(ADD(s.place, NUMBER(1)), i), s.weight, NUMBER(0));
@@ -117,7 +122,7 @@ void lower_InterpolateBackward(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   const Value *diff_src = node->outputs[0];
   Side diff_dst = side_of(l->kernel, node, node->inputs[1]);
-  ExprId offset = 0, share = 0;
+  ExprId offset = 0, weight = 0;
   uint32_t taps = 0;
   int axes[MAX_RANK];
   for (int i = 0; i < diff_src->shape.rank; i++) axes[i] = i;
@@ -126,12 +131,12 @@ void lower_InterpolateBackward(Lowering *l, const Node *node) {
     if (r.input == r.output) continue;
     int axis = diff_dst.first + spatial, tap = diff_src->shape.rank + spatial;
     ExprId i = lower_index(l, axis), o = ADD(first_tap(k, &r, i), lower_index(l, tap)), last = NUMBER(r.output - 1);
-    ExprId within = MIN(o, last), own = SELECT(GE(last, o), share_of(k, &r, i, within), NUMBER(0));
-    share = share ? MUL(share, own) : own;
-    offset = further(k, offset, within, &diff_dst, axis);
+    ExprId within = MIN(o, last), own = SELECT(GE(last, o), weight_of(k, &r, i, within), NUMBER(0));
+    weight = weight ? MUL(weight, own) : own;
+    offset = offset_by_place(k, offset, within, &diff_dst, axis);
     taps |= 1U << tap;
   }
   ExprId e = load_side(l, &diff_dst, offset);
-  if (share) e = SELECT(GT(share, NUMBER(0)), MUL(share, e), NUMBER(0));
+  if (weight) e = SELECT(GT(weight, NUMBER(0)), MUL(weight, e), NUMBER(0));
   lower_result(l, node, 0, expr_sum(k, e, taps), axes);
 }

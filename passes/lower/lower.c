@@ -1,4 +1,4 @@
-// The lowering of a region: domain, operands, results; what is used outside is stored.
+// Lowers a region: chooses its domain, turns operands into loads and results into stores.
 #include "passes/lower/lower.h"
 
 #include "ir/operators/interpolate.h"
@@ -13,32 +13,33 @@ static void (*const lowerings[OP_COUNT])(Lowering *, const Node *) = {
 #undef OP
 };
 
-// A value in one axis may stand for all of the domain's axes from its own on, flattened.
+// A value of rank 1 may cover several of the domain's axes, flattened: from axis[0] to the last. For example, layer
+// norm's gamma when it normalises several axes.
 static bool is_flattened(const Lowering *l, const Value *v, const int *axis) {
   return axis && v->shape.rank == 1 && extent_value(v->shape.extent[0]) != 1 &&
          !extent_equals(v->shape.extent[0], l->domain.extent[axis[0]]);
 }
 
-// The length of a part of the axis that is split.
-static Extent part_length(const Lowering *l) {
+// The number of channels in a group.
+static Extent group_length(const Lowering *l) {
   Extent whole = l->domain.extent[l->split_axis];
-  return extent_equals(whole, l->nparts) ? EXTENT(1) : EXTENT(extent_value(whole) / extent_value(l->nparts));
+  return extent_equals(whole, l->ngroups) ? EXTENT(1) : EXTENT(extent_value(whole) / extent_value(l->ngroups));
 }
 
-// Strides along the kernel's axes from those along the domain's.
+// Converts the access's strides from the domain's axes to the kernel's.
 static void split_strides(const Lowering *l, Access *a) {
   const int split = l->split_axis;
   if (split < 0) return;
-  int64_t part = a->stride[PART_AXIS], length = part_length(l).value;
-  Monomial part_monomial = a->stride_monomial[PART_AXIS];
+  int64_t group = a->stride[GROUP_AXIS], length = group_length(l).value;
+  Monomial group_monomial = a->stride_monomial[GROUP_AXIS];
   for (int i = l->domain.rank; i > split; i--) {
     a->stride[i] = a->stride[i - 1];
     a->stride_monomial[i] = a->stride_monomial[i - 1];
   }
-  if (l->domain.rank < PART_AXIS) a->stride[PART_AXIS] = 0, a->stride_monomial[PART_AXIS] = 0;
-  if (part) a->stride[split] = part, a->stride_monomial[split] = part_monomial;
+  if (l->domain.rank < GROUP_AXIS) a->stride[GROUP_AXIS] = 0, a->stride_monomial[GROUP_AXIS] = 0;
+  if (group) a->stride[split] = group, a->stride_monomial[split] = group_monomial;
   else a->stride[split] *= length;
-  if (extent_value(l->nparts) == 1) a->stride[split] = part;
+  if (extent_value(l->ngroups) == 1) a->stride[split] = group;
   if (length == 1) a->stride[split + 1] = 0, a->stride_monomial[split + 1] = 0; // axes of extent 1 do not vary
 }
 
@@ -61,8 +62,8 @@ Strides strides_of(const Shape *shape, const Order *order) {
   return s;
 }
 
-// What the value is read as: of the domain's axes where it stands for them.
-static Shape seen_shape(const Lowering *l, const Value *v, const int *axis) {
+// The value's shape, or for a flattened value the extents of the domain's axes that it covers.
+static Shape unflattened_shape(const Lowering *l, const Value *v, const int *axis) {
   if (!is_flattened(l, v, axis)) return v->shape;
   Shape flat = {.rank = l->domain.rank - axis[0]};
   for (int i = 0; i < flat.rank; i++) flat.extent[i] = l->domain.extent[axis[i]];
@@ -71,7 +72,7 @@ static Shape seen_shape(const Lowering *l, const Value *v, const int *axis) {
 
 static Access access_of(const Lowering *l, const Value *v, const int *axis) {
   Access a = {.value = (Value *)v, .type = v->type};
-  const Shape shape = seen_shape(l, v, axis);
+  const Shape shape = unflattened_shape(l, v, axis);
   const Strides own = strides_of(&shape, &v->order);
   for (int i = 0; i < shape.rank; i++) {
     int on = axis ? axis[i] : i + l->domain.rank - shape.rank;
@@ -93,13 +94,13 @@ ExprId lower_value_on(Lowering *l, const Value *v, const int *axis) {
     return expr_label(k, expr_integer(k, integer), v->name);
   }
   if (v->constant && v->constant->is_splat) {
-    AxisSet axes = l->part.spreads_constants ? access_axes(k, &a) : 0;
+    AxisSet axes = l->part.broadcasts_constants ? access_axes(k, &a) : 0;
     return expr_constant_over(k, type_load(v->type, v->constant->data, 0), axes);
   }
   return expr_label(k, expr_load(k, kernel_add_access(k, &a)), v->name);
 }
 
-ExprId lower_moved(Lowering *l, const Value *v, const Strides *strides, int rank, ExprId offset) {
+ExprId lower_strided_load(Lowering *l, const Value *v, const Strides *strides, int rank, ExprId offset) {
   assert(!l->value_expr[v->index]);
   if (v->constant && v->constant->is_splat) return expr_constant(l->kernel, type_load(v->type, v->constant->data, 0));
   Access a = {.value = (Value *)v, .type = v->type};
@@ -150,7 +151,7 @@ ExprId lower_index(const Lowering *l, int axis) {
   if (l->split_axis < 0 || axis < l->split_axis) return expr_index(k, axis);
   ExprId within = expr_index(k, axis + 1);
   if (axis > l->split_axis) return within;
-  return expr_fma(k, expr_constant(k, (double)part_length(l).value), expr_index(k, axis), within);
+  return expr_fma(k, expr_constant(k, (double)group_length(l).value), expr_index(k, axis), within);
 }
 
 void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t start, Monomial start_monomial) {
@@ -165,8 +166,9 @@ Shape node_domain(const Node *node) {
   return node->op->traits & (TRAIT_ELEMENTWISE | TRAIT_MOVES) ? node->outputs[0]->shape : node->inputs[0]->shape;
 }
 
-// f64 data, s32 (each exact in f64), places that f32 does not count up to, what would leave f32's range on its way, and
-// gradients that cancel.
+// A kernel computes in f64 if a node has f64 data, s32 data (exact in f64, not in f32), intermediate values outside of
+// f32's range (TRAIT_WIDE), element indices above 2^24 (not exact in f32), or a gradient that loses digits by
+// cancellation.
 static bool computes_in_f64(const Node *node) {
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
     const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
@@ -183,14 +185,15 @@ static void add_axes(Lowering *l) {
   for (int i = 0; i < l->domain.rank; i++) {
     Extent e = l->domain.extent[i];
     if (i == l->split_axis) {
-      kernel_add_axis(k, names[k->naxes], extent_value(l->nparts), extent_monomial(l->nparts));
-      e = part_length(l);
+      kernel_add_axis(k, names[k->naxes], extent_value(l->ngroups), extent_monomial(l->ngroups));
+      e = group_length(l);
     }
     kernel_add_axis(k, names[k->naxes], extent_value(e), extent_monomial(e));
   }
 }
 
-static void blame(Kernel *k, const Node *node) {
+// Remembers for the error message the first node that needed an open dim's value.
+static void note_closing_node(Kernel *k, const Node *node) {
   if (k->closed && !k->closing) k->closing = node;
 }
 
@@ -230,14 +233,14 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
     if (nodes[i]->op->norm_scope != SCOPE_GROUP) continue;
     l.split_axis = norm_channel_axis(nodes[i]);
     Extent channels = nodes[i]->inputs[0]->shape.extent[l.split_axis];
-    l.nparts = norm_ngroups(nodes[i]);
-    if (!extent_equals(channels, l.nparts)) kernel_close(k, extent_monomial(channels)); // parts of several channels
-    blame(k, nodes[i]);
+    l.ngroups = norm_ngroups(nodes[i]);
+    if (!extent_equals(channels, l.ngroups)) kernel_close(k, extent_monomial(channels)); // a group's length
+    note_closing_node(k, nodes[i]);
   }
   add_axes(&l);
   for (size_t i = 0; i < nnodes; i++) {
     lowerings[nodes[i]->op->id](&l, nodes[i]);
-    blame(k, nodes[i]);
+    note_closing_node(k, nodes[i]);
   }
   scratch_clear(scratch, nodes, nnodes);
   if (!k->out_of_memory) kernel_drop_unneeded(k);

@@ -1,28 +1,29 @@
-// Lowering: operators as expressions of a kernel.
+// Lowering: turns the operators of a region into expressions of one kernel.
 //
-// A region is a set of nodes that become one kernel over one domain, whose axes are those of the region's largest
-// shape. Each node is lowered in topological order by the function bound to its operator's row; values made inside
-// the region are expressions, all others loads.
+// A region is a set of nodes that become one kernel. The kernel iterates over one domain: the largest shape in the
+// region. Nodes are lowered in topological order, each by the function bound to its operator's row. A value computed
+// inside the region becomes an expression; every other value becomes a load.
 #ifndef NGRAD_PASSES_LOWER_LOWER_H
 #define NGRAD_PASSES_LOWER_LOWER_H
 
 #include "ir/kernel/kernel.h"
 #include "ir/operators/operator.h"
 
-// One axis of the domain may be two of the kernel's: which part of it, and where in the part; those after it are then
-// one further. Values have the domain's axes, but that a map may give one this axis, the parts alone:
-enum { PART_AXIS = MAX_RANK };
+// Group norm splits the domain's axis C into two axes of the kernel, (group, channel in group); the kernel's later axes
+// are then numbered one higher. Functions below take axes of the domain. An axis map may also contain GROUP_AXIS, which
+// stands for the axis of groups alone.
+enum { GROUP_AXIS = MAX_RANK };
 
-// What of a region becomes the kernel, and how.
+// Which results of a region its kernel computes, and how constants are represented.
 typedef struct LoweredPart {
-  uint32_t slots;         // mask of the results that are stored: for a single node, which may have several kernels
-  bool spreads_constants; // one number everywhere varies over its tensor's axes, as if it were loaded
-  uint32_t piece;         // the input that becomes a part of the output, of a node with TRAIT_PIECES
+  uint32_t slots; // mask of the output slots that the kernel computes; a single node may need several kernels
+  bool broadcasts_constants; // a constant with one value varies over its tensor's axes, as a load would
+  uint32_t piece;            // for a node with TRAIT_PIECES: the input that this kernel copies into the output
 } LoweredPart;
 
-// What lowering knows of the region at work, for a graph's values and nodes; all zeros between two regions.
+// State of the region being lowered. All zeros between two regions, so that one allocation serves a whole graph.
 typedef struct LowerScratch {
-  ExprId *value_expr; // by value->index: what a value made in the region is; 0: not made here
+  ExprId *value_expr; // by value->index: the expression of a value computed in the region; 0: computed elsewhere
   bool *is_inside;    // by node->index: the node is in the region
 } LowerScratch;
 
@@ -31,55 +32,58 @@ bool lower_scratch_init(LowerScratch *scratch, Arena *arena, const Graph *g); //
 typedef struct Lowering {
   Kernel *kernel;
   Shape domain;
-  int split_axis; // -1: none
-  Extent nparts;
+  int split_axis; // the domain's axis that is split into (group, channel in group); -1: none
+  Extent ngroups; // number of groups
   LoweredPart part;
-  ExprId *value_expr; // the scratch's
-  const bool *is_inside;
+  ExprId *value_expr;    // LowerScratch's
+  const bool *is_inside; // LowerScratch's
 } Lowering;
 
-// One function an operator: reads operands, sets results.
+// lower_NAME(l, node), one function per operator: adds the node's expressions and calls lower_result for each output.
 #define OP(name, ...) void lower_##name(Lowering *l, const Node *node);
 #include "ir/operators/operators.def"
 #undef OP
 
-// A value as the domain sees it. `axis[i]` is the domain's axis of the value's axis i; axes of extent 1 do not vary.
-// The first aligns at the right, as numpy does.
+// The value as an expression over the domain: `axis[i]` is the domain's axis that the value's axis i runs along. Axes
+// of extent 1 are broadcast. With `axis` NULL, as in lower_value, axes are aligned at the right, as in numpy.
 ExprId lower_value(Lowering *l, const Value *v);
 ExprId lower_value_on(Lowering *l, const Value *v, const int *axis);
 
-// A value's strides along its own axes.
+// A tensor's strides along its own axes, in elements: stride[i] times the open dims in monomial[i].
 typedef struct Strides {
   int64_t stride[MAX_RANK];
   Monomial monomial[MAX_RANK];
 } Strides;
 Strides strides_of(const Shape *shape, const Order *order);
 
-// A value from outside of the region, its element at a point of the last `rank` axes found by these strides, and
-// `offset` elements further; 0: none.
-ExprId lower_moved(Lowering *l, const Value *v, const Strides *strides, int rank, ExprId offset);
+// Loads a value with the given strides, instead of the value's own, along the last `rank` axes of the domain. `offset`
+// is an expression in elements that is added to the address; 0: none. The value must be made outside of the region.
+ExprId lower_strided_load(Lowering *l, const Value *v, const Strides *strides, int rank, ExprId offset);
 
-// The kernel's axes for a mask of the domain's.
+// Converts a mask of the domain's axes to a set of the kernel's axes.
 AxisSet lower_axes(const Lowering *l, uint32_t axes);
 
-// The node's result in `slot` is `e`. With axis NULL it is aligned at the right; else as for lower_value_on.
+// Sets the node's output `slot` to `e`, and stores it if it is used outside of the region. `axis` is as for
+// lower_value_on. Does nothing if the graph does not use the output or this kernel does not compute it.
 void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const int *axis);
 
-// The row-major index of each of the value's elements, whatever its layout, as the domain sees it.
+// The row-major index of the value's element at a point of the domain, whatever the value's layout. This is an index
+// expression without storage: nothing is loaded through the access.
 AccessId lower_index_of_element(Lowering *l, const Value *v);
 
-// The coordinate on an axis of the domain.
+// The coordinate along an axis of the domain.
 ExprId lower_index(const Lowering *l, int axis);
 
-// `e` is the part of output 0 that begins at `start` on this axis, and is as the domain on the others.
+// Stores `e` to a slice of output 0 with the domain's shape, which begins at `start` (times the open dims in
+// start_monomial) along `axis`.
 void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t start, Monomial start_monomial);
 
-// A kernel of these nodes, which are in topological order; unscheduled. It stores what other nodes use. NULL: out of
-// memory.
+// Lowers nodes, given in topological order, to one unscheduled kernel in the arena. It stores the values that other
+// nodes use. NULL: out of memory.
 Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nnodes, LoweredPart part,
                      const LowerScratch *scratch);
 
-// The shape that a region around this node iterates over.
+// The domain of the node if it is alone in its region.
 Shape node_domain(const Node *node);
 
 #endif

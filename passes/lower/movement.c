@@ -1,14 +1,14 @@
-// Lowering of the operators that move elements: loads with other strides. What they load must have been stored, so
-// fusing never puts its producer in their region.
+// Lowering of the operators that move elements: they load their input with other strides. The input must be in memory,
+// so fusing never puts its producer into the same region.
 #include "ir/operators/movement.h"
 
 #include "passes/lower/lower.h"
 
-// Src is row-major, which a pass has seen to, so it is as if it had dst's shape.
+// src is row-major (a rewrite pass ensures it), so src can be read as if it had dst's shape.
 void lower_StaticReshape(Lowering *l, const Node *node) {
   const Shape *dst = &node->outputs[0]->shape;
   const Strides as_dst = strides_of(dst, &(Order){{0}});
-  lower_result(l, node, 0, lower_moved(l, node->inputs[0], &as_dst, dst->rank, 0), NULL);
+  lower_result(l, node, 0, lower_strided_load(l, node->inputs[0], &as_dst, dst->rank, 0), NULL);
 }
 
 void lower_StaticTranspose(Lowering *l, const Node *node) {
@@ -16,12 +16,12 @@ void lower_StaticTranspose(Lowering *l, const Node *node) {
   const Strides own = strides_of(src, &node->inputs[0]->order);
   Strides moved = {0};
   int axes[MAX_RANK];
-  if (!transpose_axes(node, src->rank, axes)) return; // a verified node has an order
+  if (!transpose_axes(node, src->rank, axes)) return; // never in a verified graph
   for (int i = 0; i < src->rank; i++) {
     moved.stride[i] = own.stride[axes[i]];
     moved.monomial[i] = own.monomial[axes[i]];
   }
-  lower_result(l, node, 0, lower_moved(l, node->inputs[0], &moved, src->rank, 0), NULL);
+  lower_result(l, node, 0, lower_strided_load(l, node->inputs[0], &moved, src->rank, 0), NULL);
 }
 
 void lower_Reorder(Lowering *l, const Node *node) {
@@ -36,7 +36,7 @@ void lower_GenIndex(Lowering *l, const Node *node) {
 void lower_Concat(Lowering *l, const Node *node) {
   int axis = axis_of(node, node->outputs[0]->shape.rank);
   int64_t start = 0;
-  Monomial monomial = extent_monomial(node->outputs[0]->shape.extent[axis]); // and so each part's
+  Monomial monomial = extent_monomial(node->outputs[0]->shape.extent[axis]); // the same for every input
   for (uint32_t i = 0; i < l->part.piece; i++) start += extent_value(node->inputs[i]->shape.extent[axis]);
   lower_piece(l, node, lower_value(l, node->inputs[l->part.piece]), axis, start, monomial);
 }

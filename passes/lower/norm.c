@@ -1,20 +1,20 @@
 // Lowering of the normalisations and their gradients, in the centred form.
 //
-// x - mean is formed first and everything else from it: the form a * dy + b * x + c loses as many digits as
-// |mean| / deviation has. Constants of a channel or row are folded before they meet the data.
+// x - mean is computed first and everything else from it: the form a * dy + b * x + c would lose as many digits as
+// |mean| / deviation has. Factors of a channel or row are multiplied with each other before they meet the data.
 #include "ir/operators/norm.h"
 
 #include "passes/lower/lower.h"
 
-typedef struct Norm { // what the functions below share
+typedef struct Norm {
   Lowering *l;
   Kernel *k;
-  AxisSet reduced;              // axes that statistics do not have
-  AxisSet rows;                 // axes that gamma and beta do not have
-  int axis[MAX_RANK];           // of the statistics' axes in the domain
-  int parameter_axis[MAX_RANK]; // of gamma's and beta's
-  int64_t count;                // elements that a statistic stands for
-  Monomial monomial;            // of their number
+  AxisSet reduced;              // the kernel's axes that statistics are taken over
+  AxisSet rows;                 // the kernel's axes that gamma and beta do not have
+  int axis[MAX_RANK];           // by the statistics' axis: the domain's axis
+  int parameter_axis[MAX_RANK]; // by gamma's and beta's axis: the domain's axis
+  int64_t count;                // elements per statistic: count times the open dims in `monomial`
+  Monomial monomial;
 } Norm;
 
 static Norm norm_begin(Lowering *l, const Node *node) {
@@ -24,12 +24,12 @@ static Norm norm_begin(Lowering *l, const Node *node) {
   return n;
 }
 
-// All axes of the domain but those in the mask.
+// The kernel's axes for the complement of a mask of the domain's axes.
 static AxisSet axes_without(const Lowering *l, uint32_t axes) {
   return lower_axes(l, ((1U << l->domain.rank) - 1) & ~axes);
 }
 
-// A sum over the reduced axes of something that varies over all of them.
+// The sum over the reduced axes. `e` must vary over all of them.
 static ExprId norm_sum(const Norm *n, ExprId e, const char *label) {
   return expr_label(n->k, expr_sum(n->k, e, n->reduced), label);
 }
@@ -38,6 +38,7 @@ static ExprId mul(const Norm *n, ExprId a, ExprId b) {
   return expr_binary(n->k, EXPR_MUL, a, b);
 }
 
+// a / count
 static ExprId scaled(const Norm *n, ExprId a) {
   return mul(n, a, expr_share(n->k, n->count, n->monomial));
 }
@@ -56,7 +57,7 @@ static Deviation deviation(const Norm *n, const Node *node, ExprId variance) {
   return d;
 }
 
-// gamma / root, rounded once where both are a channel's.
+// gamma * rstd. If gamma and the statistics have the same axes, it is gamma / root, which is rounded only once.
 static ExprId scale_factor(const Norm *n, const Deviation *d, ExprId gamma) {
   if (!gamma) return d->rstd;
   bool is_channels = n->k->exprs[gamma].axes == n->k->exprs[d->root].axes;
@@ -72,7 +73,7 @@ static ExprId operand(const Norm *n, const Value *v, const int *axis) {
   return v ? lower_value_on(n->l, v, axis) : 0;
 }
 
-static ExprId times(const Norm *n, ExprId factor, ExprId e) { // factor 0: one
+static ExprId times(const Norm *n, ExprId factor, ExprId e) { // without a factor (0): e
   return factor ? mul(n, factor, e) : e;
 }
 
@@ -109,8 +110,8 @@ static ExprId average(const Norm *n, ExprId e, const char *label) {
   return expr_binary(n->k, EXPR_DIV, norm_sum(n, e, label), count);
 }
 
-// Two passes: the mean, then the moments about it. The first moment about a mean that was rounded to f32 is not
-// quite zero; taking it out again keeps the result exact however far the mean is from zero.
+// Two passes: the mean, then the moments about it. The first moment is not quite zero, because the mean was rounded to
+// f32; subtracting it from the centred data and from the variance keeps both accurate even if |mean| is large.
 static Statistics statistics(const Norm *n, ExprId x) {
   Statistics s;
   s.mean = expr_label(n->k, average(n, x, "sum"), "mean");
@@ -121,7 +122,7 @@ static Statistics statistics(const Norm *n, ExprId x) {
   return s;
 }
 
-// momentum * running + (1 - momentum) * batch
+// Output `slot` is momentum * running + (1 - momentum) * batch.
 static void lower_running(const Norm *n, const Node *node, uint32_t slot, const Value *running, ExprId batch) {
   double momentum = node_f32(node, "momentum");
   ExprId fresh = mul(n, expr_constant(n->k, 1 - momentum), batch);
@@ -144,10 +145,11 @@ typedef struct BatchNormGradient {
   ExprId dy, center, factor; // factor: gamma * rstd
   Deviation deviation;
   ExprId sum_dy, sum_product; // sums of dy and of dy * (x - mean)
-  ExprId shift;               // what the given mean misses of mean(src), where that stands for it; 0: nothing
+  ExprId shift;               // mean(src) - mean if the gradient is centred about mean(src); 0: about the given mean
 } BatchNormGradient;
 
-// Where mean(src) stands for the given mean, that only brings sums near zero: a NaN or an infinity reaches nothing.
+// A gradient centred about mean(src) uses the given mean only to keep sums small, so a mean that is not finite is
+// replaced by 0.
 static ExprId finite_or_zero(Kernel *k, ExprId mean) {
   ExprId zero = expr_constant(k, 0), one = expr_constant(k, 1);
   return expr_select(k, expr_binary(k, EXPR_GT, expr_fma(k, mean, zero, one), zero), mean, zero);
@@ -173,7 +175,8 @@ static BatchNormGradient batch_norm_gradient(const Norm *n, const Node *node, bo
   return b;
 }
 
-// factor * (dy - offset - slope * (x - mean)): the mean of dy goes first, as in small batches nearly all cancels.
+// factor * (dy - offset - slope * (x - mean)). The offset, the mean of dy, is subtracted first, because in small
+// batches the terms nearly cancel.
 void lower_BatchNormTrainingBackward(Lowering *l, const Node *node) {
   Norm n = batch_norm_begin(l, node);
   Kernel *k = n.k;
@@ -205,18 +208,18 @@ static Norm layer_norm_begin(Lowering *l, const Node *node) {
   return n;
 }
 
-// Statistics are a batch element's and group's, parameters a channel's.
+// Statistics have the axes (batch, group), parameters the axis (channel).
 static Norm group_norm_begin(Lowering *l, const Node *node) {
   Norm n = norm_begin(l, node);
   int channels = norm_channel_axis(node);
   n.reduced &= ~(1U << l->split_axis);
   n.rows = axes_without(l, 1U << channels);
-  n.axis[1] = PART_AXIS;
+  n.axis[1] = GROUP_AXIS;
   n.parameter_axis[0] = channels;
   return n;
 }
 
-// gamma * (src - mean) * rstd + beta, with statistics of its own
+// gamma * (src - mean) * rstd + beta, with the statistics of src, which are outputs 1 and 2.
 static void lower_forward(const Norm *n, const Node *node) {
   Statistics s = statistics(n, lower_value(n->l, node->inputs[0]));
   normalise(n, node, s.center, deviation(n, node, s.variance), operand(n, node->inputs[1], n->parameter_axis),
@@ -225,7 +228,8 @@ static void lower_forward(const Norm *n, const Node *node) {
   lower_result(n->l, node, 2, s.variance, n->axis);
 }
 
-// rstd * g + slope * (x - mean) + offset, with g = gamma * dy. Three sums share dy * (x - mean) or dy itself.
+// rstd * g + slope * (x - mean) + offset, with g = gamma * dy. The sums for diff_src, diff_gamma and diff_beta are all
+// of dy or of the product dy * (x - mean), which is computed once.
 static void lower_backward(const Norm *n, const Node *node) {
   Kernel *k = n->k;
   ExprId gamma = operand(n, node->inputs[4], n->parameter_axis), dy = lower_value(n->l, node->inputs[1]);
@@ -235,8 +239,8 @@ static void lower_backward(const Norm *n, const Node *node) {
   ExprId sum_g = norm_sum(n, g, "sum_g");
   ExprId product = expr_label(k, mul(n, dy, center), "product");
   ExprId sum_product = norm_sum(n, times(n, gamma, product), "sum_g_centered");
-  ExprId share = expr_binary(k, EXPR_DIV, scaled(n, sum_product), d.square);
-  ExprId slope = expr_label(k, expr_unary(k, EXPR_NEG, mul(n, d.rstd, share)), "slope");
+  ExprId ratio = expr_binary(k, EXPR_DIV, scaled(n, sum_product), d.square);
+  ExprId slope = expr_label(k, expr_unary(k, EXPR_NEG, mul(n, d.rstd, ratio)), "slope");
   ExprId offset = expr_label(k, expr_unary(k, EXPR_NEG, mul(n, d.rstd, scaled(n, sum_g))), "offset");
   lower_result(n->l, node, 0, expr_fma(k, d.rstd, g, expr_fma(k, slope, center, offset)), NULL);
   if (node->outputs[1]) lower_result(n->l, node, 1, expr_sum(k, mul(n, d.rstd, product), n->rows), n->parameter_axis);
@@ -253,7 +257,7 @@ void lower_LayerNormBackward(Lowering *l, const Node *node) {
   lower_backward(&n, node);
 }
 
-// Group norm; an instance norm has a channel in each group.
+// Group norm; an instance norm is a group norm with one channel in each group.
 
 void lower_GroupNorm(Lowering *l, const Node *node) {
   Norm n = group_norm_begin(l, node);
@@ -296,7 +300,7 @@ static AxisSet broadcast_axes(const Lowering *l, const Value *v) {
   return lower_axes(l, axes);
 }
 
-// rstd * g + slope * x, with g = gamma * dy. Two sums share dy * x.
+// rstd * g + slope * x, with g = gamma * dy. The sums for diff_src and diff_gamma are both of the product dy * x.
 void lower_RMSNormBackward(Lowering *l, const Node *node) {
   Norm n = norm_begin(l, node);
   Kernel *k = n.k;
@@ -305,8 +309,8 @@ void lower_RMSNormBackward(Lowering *l, const Node *node) {
   Deviation d = rms_deviation(&n, node, x);
   ExprId g = expr_label(k, times(&n, gamma, dy), "g"), product = expr_label(k, mul(&n, dy, x), "product");
   ExprId sum = norm_sum(&n, times(&n, gamma, product), "sum_g_x");
-  ExprId share = expr_binary(k, EXPR_DIV, scaled(&n, sum), d.square);
-  ExprId slope = expr_label(k, expr_unary(k, EXPR_NEG, mul(&n, d.rstd, share)), "slope");
+  ExprId ratio = expr_binary(k, EXPR_DIV, scaled(&n, sum), d.square);
+  ExprId slope = expr_label(k, expr_unary(k, EXPR_NEG, mul(&n, d.rstd, ratio)), "slope");
   lower_result(l, node, 0, expr_fma(k, d.rstd, g, mul(&n, slope, x)), NULL);
   if (!node->outputs[1]) return;
   lower_result(l, node, 1, expr_sum(k, mul(&n, d.rstd, product), broadcast_axes(l, node->inputs[2])), NULL);

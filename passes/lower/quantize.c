@@ -1,4 +1,5 @@
-// Lowering of quantisation. A list of scales is one number here: a pass has made constants of longer ones.
+// Lowering of quantisation. Attributes hold a single scale and zero point here: a rewrite pass has turned longer lists
+// into constant tensors, and the node into its dynamic form.
 #include "ir/operators/quantize.h"
 
 #include "passes/lower/lower.h"
@@ -12,7 +13,7 @@
 #define MUL(a, b) expr_binary(k, EXPR_MUL, a, b)
 #define DIV(a, b) expr_binary(k, EXPR_DIV, a, b)
 
-// As a store rounds, for nodes of the kernel that use it without one.
+// Rounds and saturates as a store to `type` does, because other nodes of the kernel may use the value without a store.
 static ExprId rounded(Kernel *k, Type type, ExprId e) {
   if (type == TYPE_F8_E4M3) return expr_unary(k, EXPR_ROUND_E4M3, e);
   if (type == TYPE_F8_E5M2) return expr_unary(k, EXPR_ROUND_E5M2, e);
@@ -28,7 +29,7 @@ static void lower_quantized(Lowering *l, const Node *node, ExprId scale, ExprId 
   lower_result(l, node, 0, rounded(k, node->outputs[0]->type, zp ? ADD(e, zp) : e), NULL);
 }
 
-// Rounded where a store would do it.
+// dst = (src - zp) * scale, rounded as a store to dst's type would round it.
 static void lower_dequantized(Lowering *l, const Node *node, ExprId scale, ExprId zp) {
   static const ExprOp narrowing[TYPE_COUNT] = {[TYPE_F16] = EXPR_ROUND_F16, [TYPE_BF16] = EXPR_ROUND_BF16};
   Kernel *k = l->kernel;
@@ -48,7 +49,7 @@ static ExprId static_zp(Lowering *l, const Node *node) {
   return zps->list.count && zps->list.items[0] ? expr_constant(l->kernel, (double)zps->list.items[0]) : 0;
 }
 
-// Scales or zero points; 0: there are none.
+// The node's tensor of scales or zero points in `slot`, indexed by channel or by block; 0: the node has none.
 static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
   const Value *v = node->inputs[slot];
   Kernel *k = l->kernel;
@@ -68,10 +69,10 @@ static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
       continue;
     }
     ExprId block = expr_unary(k, EXPR_FLOOR, DIV(lower_index(l, axis), NUMBER(step)));
-    kernel_close(k, own.monomial[of]); // places are floats, which do not hold all of every number
+    kernel_close(k, own.monomial[of]); // the offset is a float: whether it is exact depends on the extent's value
     offset = offset ? expr_fma(k, NUMBER(own.stride[of]), block, offset) : MUL(NUMBER(own.stride[of]), block);
   }
-  return lower_moved(l, v, &strides, rank, offset);
+  return lower_strided_load(l, v, &strides, rank, offset);
 }
 
 void lower_Quantize(Lowering *l, const Node *node) {

@@ -7,10 +7,10 @@
 
 typedef struct Reduction {
   Kernel *k;
-  AxisSet reduced;    // of the kernel's axes
-  int axis[MAX_RANK]; // of the result's axes in the domain
-  int64_t count;      // elements that one of the result's stands for
-  Monomial monomial;  // of their number
+  AxisSet reduced;    // the kernel's axes that are reduced
+  int axis[MAX_RANK]; // by the result's axis: the domain's axis
+  int64_t count;      // elements reduced to one of the result: count times the open dims in `monomial`
+  Monomial monomial;
 } Reduction;
 
 static Reduction reduction_begin(const Lowering *l, const Node *node) {
@@ -48,8 +48,8 @@ static ExprId root_of_squares(const Reduction *r, ExprId x) {
   return expr_unary(r->k, EXPR_SQRT, sum_of(r, expr_binary(r->k, EXPR_MUL, x, x)));
 }
 
-// The same of x by its greatest magnitude, whose squares stay within f64's range; 1 in the place of 0, infinity and
-// NaN.
+// m * sqrt(sum((x / m)^2)) with m = max(|x|), so that squares of large f64 numbers do not overflow. m is 1 where the
+// largest magnitude is 0, infinite or NaN.
 static ExprId scaled_root_of_squares(const Reduction *r, ExprId x) {
   Kernel *k = r->k;
   ExprId zero = expr_constant(k, 0), one = expr_constant(k, 1), infinity = expr_constant(k, (double)INFINITY);
@@ -59,7 +59,7 @@ static ExprId scaled_root_of_squares(const Reduction *r, ExprId x) {
   return expr_binary(k, EXPR_MUL, scale, root_of_squares(r, expr_binary(k, EXPR_DIV, x, scale)));
 }
 
-// Of one element it is |x|. Narrower types are squared in f64, which TRAIT_WIDE asks for.
+// The norm of one element is |x|. Types narrower than f64 need no scaling: TRAIT_WIDE makes the kernel compute in f64.
 void lower_ReduceL2(Lowering *l, const Node *node) {
   Reduction r = reduction_begin(l, node);
   ExprId x = lower_value(l, node->inputs[0]), norm = expr_unary(r.k, EXPR_ABS, x);
@@ -68,7 +68,7 @@ void lower_ReduceL2(Lowering *l, const Node *node) {
   lower_result(l, node, 0, norm, r.axis);
 }
 
-// `e`, but a number where there is nothing to reduce.
+// `e`, or `number` if the reduced axes have no elements.
 static ExprId unless_empty(const Reduction *r, ExprId e, double number) {
   if (r->count == 0) return expr_constant(r->k, number);
   if (!r->monomial) return e;

@@ -1,5 +1,5 @@
-// A region is one kernel, as fusing has tried. Where it is a single node that no schedule carries so, other ways are
-// tried, some of which take several kernels.
+// Lowers regions to scheduled kernels. A region of several nodes becomes one kernel, which fusing has tried out. For a
+// single node several ways are tried, some of which need several kernels.
 #include "passes/lower/regions.h"
 
 #include "ir/kernel/verify.h"
@@ -7,30 +7,29 @@
 
 // A way to make a kernel of a node's results.
 typedef struct Attempt {
-  bool takes_one_result;  // the first of those that have no kernel yet; else all of these
-  bool spreads_constants; // LoweredPart's
-  int first_axis;         // the axis that vectors lie along: each from this one
-  int last_axis;          // to this one, in turn
+  bool takes_one_result;     // the kernel computes one result; else all results that have no kernel yet
+  bool broadcasts_constants; // see LoweredPart
+  int first_axis;            // axes to vectorise, tried in turn
+  int last_axis;             // inclusive
 } Attempt;
 
-// The first that a schedule carries is taken. A region of several nodes has the first row only.
+// The first attempt that can be scheduled is taken. A region of several nodes has only the first.
 static const Attempt attempts[] = {
-    // Nearly all nodes: vectors lie along the axis along which most elements are neighbours in memory.
+    // Nearly all nodes: vectorise the axis along which most loads and stores are contiguous.
     {false, false, BEST_AXIS, BEST_AXIS},
-    // The results reduce different axes, and no order of loops finishes all sums in time: the gradients of a norm by
-    // groups, one over each group, the others over the batch.
+    // The results reduce different axes, and no loop order finishes all sums before they are used. Example: group
+    // norm's gradients, of which diff_src sums over each group and the others over the batch.
     {true, false, BEST_AXIS, BEST_AXIS},
-    // A constant that is the same number everywhere varies over no axis, so sums of it alone leave out axes that others
-    // go over, as in InterpolateBackward of such a constant. Spread over its tensor's axes, as if it were loaded, all
-    // sums go over the same ones.
+    // Retry with constants broadcast, so that all sums have the same axes: a constant with one value varies over no
+    // axis, so a sum of constants alone lacks axes that other sums have. Example: InterpolateBackward of a constant.
     {true, true, BEST_AXIS, BEST_AXIS},
-    // Sums of sums over two axes may need vectors along an axis where no elements are neighbours: the gradients of
-    // RMSNorm whose tensors lie slowest along the row (tests/fuzz/corpus/norm_along_a_slow_axis.yaml).
+    // Nested sums over two axes may need vectors along an axis without contiguous accesses. Example: the gradients of
+    // RMSNorm if the row is the slowest axis in memory (tests/fuzz/corpus/norm_along_a_slow_axis.yaml).
     {true, true, 0, MAX_AXES - 1},
 };
 enum { NATTEMPTS = sizeof attempts / sizeof *attempts };
 
-// Tells what is wrong with the node, by all lines that it came from.
+// Reports an error at the node; `what` NULL: out of memory.
 static void fail_at(PassContext *c, const Node *node, const char *what) {
   Text text;
   c->failed = true;
@@ -47,7 +46,7 @@ static bool is_sound(const RegionLowering *l, const Kernel *k, const char *after
   text_init(&why, l->context->allocator);
   text_add_string(&why, "the kernel of ");
   kernel_print_nodes(k, &why);
-  text_format(&why, " is not sound after %s: ", after);
+  text_format(&why, " is invalid after %s: ", after);
   return pass_require(l->context, kernel_verify(k, &why), &why);
 }
 
@@ -75,17 +74,17 @@ static Kernel *lower_part(const RegionLowering *l, Arena *arena, Node *const *no
 
 Kernel *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes) {
   const Attempt *a = &attempts[0];
-  const LoweredPart part = {.slots = UINT32_MAX, .spreads_constants = a->spreads_constants};
+  const LoweredPart part = {.slots = UINT32_MAX, .broadcasts_constants = a->broadcasts_constants};
   return lower_part(l, arena, nodes, nnodes, part, a->first_axis);
 }
 
-// Adds a kernel for results among the slots, at least the first, as the first attempt makes it that succeeds. Returns
-// the slots that it stores; none: after telling why.
+// Adds a kernel, made by the first attempt that succeeds, for at least the first of the result slots. Returns the slots
+// that the kernel computes; 0: an error, which has been reported.
 static uint32_t add_results(Program *p, const RegionLowering *l, Node *node, uint32_t slots, uint32_t piece) {
   const uint32_t first = slots & -slots;
   for (size_t i = 0; i < NATTEMPTS; i++) {
     const Attempt *a = &attempts[i];
-    const LoweredPart part = {a->takes_one_result ? first : slots, a->spreads_constants, piece};
+    const LoweredPart part = {a->takes_one_result ? first : slots, a->broadcasts_constants, piece};
     for (int axis = a->first_axis; axis <= a->last_axis; axis++) {
       Kernel *k = lower_part(l, &p->arena, &node, 1, part, axis);
       if (k) p->kernels[p->nkernels++] = k;
@@ -93,7 +92,7 @@ static uint32_t add_results(Program *p, const RegionLowering *l, Node *node, uin
       if (l->context->failed) return 0;
     }
   }
-  fail_at(l->context, node, "no schedule for these shapes");
+  fail_at(l->context, node, "no schedule supports these shapes");
   return 0;
 }
 
@@ -105,7 +104,7 @@ static uint32_t made_slots(const Node *node) {
 }
 
 static bool add_node(Program *p, const RegionLowering *l, Node *node) {
-  const uint32_t npieces = node->op->traits & TRAIT_PIECES ? node->ninputs : 1; // each of which has a kernel
+  const uint32_t npieces = node->op->traits & TRAIT_PIECES ? node->ninputs : 1; // one kernel each
   for (uint32_t piece = 0; piece < npieces; piece++)
     for (uint32_t left = made_slots(node); left;) {
       const uint32_t made = add_results(p, l, node, left, piece);
@@ -115,7 +114,7 @@ static bool add_node(Program *p, const RegionLowering *l, Node *node) {
   return true;
 }
 
-// One kernel, or, where no schedule carries all of a region, those of its nodes.
+// Adds one kernel for the region or, if the region as a whole cannot be scheduled, kernels for each of its nodes.
 static bool add_region(Program *p, const RegionLowering *l, Node *const *nodes, size_t nnodes) {
   Kernel *k = nnodes > 1 ? lower_and_schedule(l, &p->arena, nodes, nnodes) : NULL;
   if (k) p->kernels[p->nkernels++] = k;

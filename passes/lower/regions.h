@@ -1,4 +1,4 @@
-// From regions to kernels: each region of a graph's partition is lowered and scheduled.
+// From regions to kernels: lowers and schedules each region of a graph's partition.
 #ifndef NGRAD_PASSES_LOWER_REGIONS_H
 #define NGRAD_PASSES_LOWER_REGIONS_H
 
@@ -7,19 +7,19 @@
 #include "passes/lower/lower.h"
 #include "passes/pass.h"
 
-typedef struct RegionLowering { // what the regions of a graph are lowered with
-  PassContext *context;         // gives overrides and allocator, and is told of failures
+typedef struct RegionLowering {
+  PassContext *context; // overrides and allocator; errors are reported here
   const Graph *graph;
   const Target *target;
   LowerScratch scratch;
-  bool is_trial; // the kernel is measured and thrown away: it need not be verified, nor stay open
+  bool is_trial; // the kernel is only measured: it is not verified, and may depend on the values of open dims
 } RegionLowering;
 
-// All of these nodes, in topological order, as one scheduled kernel. NULL: no schedule carries it, or, where
-// context->failed is set, why has been told.
+// Lowers nodes, given in topological order, to one scheduled kernel in the arena. NULL: no schedule computes it, or, if
+// context->failed is set, an error that has been reported.
 Kernel *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes);
 
-// Fills in the program's kernels, of the regions of its partition. False after telling why.
+// Adds the kernels of all regions of the program's partition to the program. False: an error, which has been reported.
 bool lower_regions(Program *p, PassContext *c);
 
 #endif

@@ -1,22 +1,22 @@
-// Lowering of softmax and its gradients. The greatest element goes first, so that no power overflows.
+// Lowering of softmax and its gradients. The row's maximum is subtracted first, so that no power overflows.
 #include "ir/operators/softmax.h"
 
 #include "passes/lower/lower.h"
 
 #include <math.h>
 
-typedef struct Softmax { // of a row
+typedef struct Softmax { // a row's expressions
   Kernel *k;
-  ExprId shifted; // src - max
-  ExprId power;   // e^shifted
-  ExprId max, sum;
+  ExprId shifted;  // src - max
+  ExprId power;    // e^shifted
+  ExprId max, sum; // of src; of power
 } Softmax;
 
 static AxisSet summed_axes(const Lowering *l, const Node *node) {
   return lower_axes(l, 1U << softmax_axis(node));
 }
 
-// A row of nothing but -inf has no greatest element to go by: taken as 0, with a sum of 1, its powers are 0.
+// With inf_as_zero, a row that holds only -inf gives zeros instead of NaNs: its maximum is taken as 0 and its sum as 1.
 static Softmax softmax_begin(Lowering *l, const Node *node, bool inf_as_zero) {
   Kernel *k = l->kernel;
   Softmax s = {.k = k};
@@ -35,8 +35,8 @@ static Softmax softmax_begin(Lowering *l, const Node *node, bool inf_as_zero) {
 
 void lower_SoftMax(Lowering *l, const Node *node) {
   Softmax s = softmax_begin(l, node, node_s64(node, "mode") == SOFTMAX_INF_AS_ZERO);
-  ExprId share = expr_label(s.k, expr_binary(s.k, EXPR_DIV, expr_constant(s.k, 1), s.sum), "share");
-  lower_result(l, node, 0, expr_binary(s.k, EXPR_MUL, s.power, share), NULL);
+  ExprId inverse = expr_label(s.k, expr_binary(s.k, EXPR_DIV, expr_constant(s.k, 1), s.sum), "share");
+  lower_result(l, node, 0, expr_binary(s.k, EXPR_MUL, s.power, inverse), NULL);
   if (node->outputs[1])
     lower_result(l, node, 1, expr_binary(s.k, EXPR_ADD, s.max, expr_unary(s.k, EXPR_LOG, s.sum)), NULL);
 }

@@ -514,22 +514,22 @@ static void kernels_tell_why_they_stopped_growing(void **state) {
   (void)state;
   must_tell(residual_tail, "");
   must_tell(FILE_BEGIN NODE("ReLU", "x", "a") SUM("a", "0", "false", "b") NODE("Add", "x, b", "c") OUTPUTS("c"),
-            "kernel 0, ReLU (line 12): ReduceSum, in a kernel with it, cannot come along: b lies along other axes than "
-            "the data, and goes through memory");
-  must_tell(
-      FILE_BEGIN NODE("SoftMax", "x", "a") WITH("SoftMax", "a", "b", "axis: 0") OUTPUTS("b"),
-      "kernel 0, SoftMax (line 12): in no order of loops would the sums of both be finished when they are needed");
+            "kernel 0, ReLU (line 12): ReduceSum, in the same kernel, cannot be fused: b has other axes than "
+            "the data and must go through memory");
+  must_tell(FILE_BEGIN NODE("SoftMax", "x", "a") WITH("SoftMax", "a", "b", "axis: 0") OUTPUTS("b"),
+            "kernel 0, SoftMax (line 12): no order of loops finishes the sums of both before they are needed");
   must_tell(FILE_BEGIN NODE("ReLU", "x", "a") WITH("StaticTranspose", "a", "b", "order: [1, 0]") OUTPUTS("b"),
-            "kernel 0, ReLU (line 12): it goes over [4, 8], the other over [8, 4]");
+            "kernel 0, ReLU (line 12): it iterates over [4, 8], the other over [8, 4]");
   must_tell(FILE_BEGIN NODE("ReLU", "x", "a") WITH("StaticTranspose", "a", "b", "order: [1, 0]")
                 SUM("b", "0", "true", "t") WITH("StaticReshape", "t", "c", "shape: [4, 1], special_zero: false")
                     NODE("Add", "a, c", "d") OUTPUTS("d"),
-            "kernel 0, ReLU (line 12): it goes over [4, 8], the other over [8, 4]\n"
-            "kernel 1, ReduceSum (line 14): it goes over [8, 4], the other over [4, 1]\n"
-            "kernel 0, ReLU (line 12): StaticTranspose, in a kernel before, needs a\n"
-            "kernel 2, StaticReshape (line 15): it goes over [4, 1], the other over [4, 8]");
+            "kernel 0, ReLU (line 12): it iterates over [4, 8], the other over [8, 4]\n"
+            "kernel 1, ReduceSum (line 14): it iterates over [8, 4], the other over [4, 1]\n"
+            "kernel 0, ReLU (line 12): StaticTranspose, in an earlier kernel, needs a\n"
+            "kernel 2, StaticReshape (line 15): it iterates over [4, 1], the other over [4, 8]");
   must_tell(FILE_BEGIN WITH("Concat", "x, g", "a", "axis: 0") NODE("ReLU", "a", "b") OUTPUTS("b"),
-            "kernel 0, Concat (line 12): what is made or read in pieces has loops of its own");
+            "kernel 0, Concat (line 12): one of the two is never fused: its loops differ from those of other "
+            "operators");
 }
 
 // What a program's text has, line by line behind one another.
