@@ -4,9 +4,9 @@
 
 #include "ir/kernel/kernel.h"
 
-// C text with %0, %1 and %2 for the arguments. In a kernel that computes in f32, F becomes an f; in one that computes
-// in f64, N becomes a conversion to f32 and W one back. NULL: the expression is lane 0 of its vector function, whose
-// bits libm does not promise, or no function of its arguments.
+// By operation: C text with %0, %1 and %2 for the arguments. F becomes "f" in a kernel that computes in f32; N becomes
+// a cast to f32, and W a cast to f64, in a kernel that computes in f64. NULL: there is no formula. A function such as
+// exp is then computed as lane 0 of its vector version, because libm's exp may give other bits.
 extern const char *const scalar_formulas[EXPR_OP_COUNT];
 
 #endif

@@ -1,12 +1,13 @@
-// The functions of a loop's tree as C: a step, one of the last rows in lanes if there is one, and a block; before them,
-// functions of many instructions that are called where there would be many of them inline.
+// Prints the functions of a loop tree: the step, a second step for the last rows in lanes if the tree has one, and the
+// block. Before them stand out-of-line versions of long vocabulary functions, if the tree calls these often.
 #include "backends/codegen/print/tree_printer.h"
 #include "backends/codegen/print/types.h"
 #include "ir/support/escape.h"
 
 #include <string.h>
 
-// The part of a function that may mention open dims, which are then declared before it.
+// Prints a function's body. It is printed to a text of its own first, because the open dims that it uses are declared
+// before it.
 static void print_function_body(TreePrinter *l, const LoopNode *nodes) {
   Text body, *function = l->out;
   text_init(&body, l->p->scratch->allocator);
@@ -21,7 +22,7 @@ static void print_function_body(TreePrinter *l, const LoopNode *nodes) {
     tree_printf(l, "  const size_t %s = a->%s;\n", l->name[l->k->nexprs + i], l->p->dim_member[i]);
   }
   text_add(l->out, text_string(&body), body.nbytes);
-  if (!l->mentions_args) tree_printf(l, "  (void)a; // of no elements nothing is read\n");
+  if (!l->mentions_args) tree_printf(l, "  (void)a; // the tensors have no elements\n");
   l->indent--;
   tree_printf(l, "}\n\n");
   l->out->out_of_memory |= body.out_of_memory;
@@ -33,7 +34,7 @@ static void print_step(TreePrinter *l, bool is_rest) {
   Text words;
   text_init(&words, l->out->allocator);
   loop_print_order(l->k, loop, &words);
-  tree_printf(l, "// A step of the loop ");
+  tree_printf(l, "// One step of the loop ");
   text_add_user_string(l->out, SINK_COMMENT, text_string(&words));
   l->p->out_of_memory |= words.out_of_memory;
   text_deinit(&words);
@@ -56,8 +57,8 @@ static void print_block(TreePrinter *l) {
   print_function_body(l, l->t->block);
 }
 
-// A function of its own, not to be inlined, that has its vectors in memory, as C's calls differ in how they pass them;
-// and one that hides that.
+// Prints a vocabulary function as a noinline function that takes its vectors through memory, because compilers differ
+// in how they pass vectors in registers; and an inline wrapper that takes and returns vectors.
 static void print_callable(TreePrinter *l, ExprOp op) {
   const char *id = l->p->identifier, *name = expr_info[op].name, *b = expr_info[op].narguments > 1 ? ", *b" : "";
   const char *parameter = *b ? ", const " : "", *type = *b ? l->vec : "", *pointer = *b ? " *b" : "";
@@ -82,7 +83,7 @@ static void print_callables(TreePrinter *l) {
 
 // Names
 
-// As what it reaches, with a number where the loop reaches that in several ways.
+// Names an access after its tensor or temporary, with a number if the loop accesses that in several ways.
 static void name_access(TreePrinter *l, AccessId id, NameSet *taken) {
   const Access *a = &l->k->accesses[id];
   const char *own = a->value               ? l->p->value_member[a->value->index]
@@ -111,7 +112,7 @@ static bool name_all(TreePrinter *l) {
   return true;
 }
 
-// With a scratch arena of its own, for all names and texts are this loop's.
+// Uses a scratch arena of its own, because no name or text outlives the loop.
 void print_loop_functions(Printer *printer, size_t kernel, size_t loop) {
   const Kernel *k = printer->program->kernels[kernel];
   Arena scratch;

@@ -1,11 +1,12 @@
-// What the C library declares where an emitted file is compiled or linked, which nothing of ours may be called.
+// Names that the C library may declare where an emitted file is compiled or linked. Emitted functions must not have
+// them.
 #include "backends/codegen/print/printer.h"
 
 #include <string.h>
 
 // clang-format off
-// Functions and macros that look like them: of all headers of C17, and of those of POSIX and GNU that programs include
-// most. The endings below make more of them.
+// Functions and function-like macros of all headers of C17, and of the most used headers of POSIX and GNU. Each also
+// stands for its variants with the endings below (sinf, sinl, …).
 static const char *const functions[] = {
     "a64l", "abort", "abs", "accept", "accept4", "access", "acct", "acos", "acosh", "adjtime", "alarm",
     "aligned_alloc", "alloca", "arc4random", "arc4random_buf", "arc4random_uniform", "asctime", "asin", "asinh",
@@ -107,7 +108,7 @@ static const char *const functions[] = {
     "wcstok", "wcstol", "wcstold", "wcstombs", "wcstoul", "wcstoumax", "wcsxfrm", "wctob", "wctomb", "wctrans",
     "wctype", "wmemchr", "wmemcmp", "wmemcpy", "wmemmove", "wmemset", "wprintf", "write", "wscanf", "y0", "y1", "yn"};
 
-// Types of the headers that emitted files include, and variables.
+// Types and variables of the headers that emitted files include.
 static const char *const types[] = {
     "FILE", "blkcnt64_t", "blkcnt_t", "blksize_t", "caddr_t", "clock_t", "clockid_t", "comparison_fn_t",
     "cookie_close_function_t", "cookie_io_functions_t", "cookie_read_function_t", "cookie_seek_function_t",

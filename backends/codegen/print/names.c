@@ -1,4 +1,5 @@
-// Names of a graph as C identifiers, clear of what C, its headers and the emitted text itself call by name.
+// Turns a graph's names into C identifiers that differ from C's keywords, the names in its headers, and the names that
+// emitted files use themselves.
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/print/printer.h"
 #include "ir/support/escape.h"
@@ -8,8 +9,8 @@
 #include <string.h>
 
 // clang-format off
-// Of C and, as headers are read by it too, C++; then variables and types of the headers, and macros by their
-// beginnings.
+// Keywords of C and of C++, which reads emitted headers too; then variables and types of the standard headers; then
+// prefixes of the macros in them.
 static const char *const keywords[] = {
     "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
     "char8_t", "char16_t", "char32_t", "class", "compl", "concept", "const", "consteval", "constexpr", "constinit",
@@ -39,26 +40,27 @@ static const char *const macros[] = {
     "W_OK", "X_OK", "XATTR_"};
 static const char *const mixed_macros[] = {"L_", "M_", "P_", "PRI", "SCN", "sa_", "si_", "sigev_"};
 
-// Functions and types of the vocabulary, by their beginnings.
+// Prefixes of the vocabulary's functions and types.
 static const char *const vocabulary[] = {
     "bf16_from_", "d_", "dmask", "dvec", "e4m3_", "e5m2_", "f16_from_", "f32_bits", "f32_from_", "f64_",
     "greatest_dropped", "h_", "half_of_byte", "hvec", "is_kept", "mask_", "nearest_from_", "pair", "places", "put_",
     "random_", "s32_from_", "s8_from_", "u8_from_", "v_", "words"};
 
-// How names end that other files have, or that are in the headers of other graphs.
-static const char *const own_endings[] = {
+// Suffixes of names that emitted files define. A graph called x_info would clash with the type x_info that the header
+// of a graph x defines.
+static const char *const emitted_suffixes[] = {
     "_get_info", "_has_isa", "_info", "_parallel_for", "_task", "_tensor", "_test", "_workspace_nbytes"};
 
-// What a self-test calls its own, beside the parameters of its function that calls the graph's; and those of a source
-// that are functions themselves.
-static const char *const of_emitted_text[] = {
+// Names that a self-test defines; and the parameters of emitted functions that a function of this name would clash
+// with.
+static const char *const emitted_names[] = {
     "backwards", "call_kernel", "case_extents", "case_nelems", "e4m3_of_bits", "element_nbytes", "error_of", "expect",
     "expected_samples", "f16_of_bits", "fill_input", "has_failed", "hash_of", "in", "in_place", "input_range", "is_packed",
     "is_type", "isa", "load_element", "nbytes", "nbytes_of", "new_memory", "number", "out", "output_magnitude",
     "output_tolerance", "parallel_for", "store_element", "store_half", "task", "test_case", "workspace", "workspace_nbytes_of",
     "MOST_SAMPLES", "NCASES", "NDIMS", "NINPUTS", "NOUTPUTS", "PARALLEL_FOR"};
 
-// What the functions that a loop becomes call their own, and what they call.
+// Names that the functions of a loop define or call.
 static const char *const locals[] = {
     "a", "ahead", "args", "b", "begin", "block", "chain", "chunk", "d", "dmask", "dvec", "end", "i", "i0", "i1", "is_next", "j",
     "mask", "n", "o", "r", "rows", "run", "start", "sum", "u", "vec", "fma", "fmaf", "sqrt", "sqrtf", "memcpy"};
@@ -107,7 +109,7 @@ static bool is_vocabulary(const char *name) {
   return false;
 }
 
-// A keyword gets an underscore behind it.
+// Adds the name as an identifier; a keyword gets an underscore appended.
 static void add_identifier(const char *name, Text *out) {
   size_t start = out->nbytes;
   if (!isalpha((unsigned char)*name) || (unsigned char)*name >= 0x80) text_add_string(out, "g_");
@@ -122,27 +124,27 @@ static uint64_t hash_of(const char *name) {
   return hash;
 }
 
-// What a function of the name would be mistaken for: one of the library's or of the vocabulary's, what emitted text
-// calls its own, or a file, a function or a type of another graph.
-static bool is_taken_by_others(const char *name) {
-  for (size_t i = 0; i < sizeof own_endings / sizeof *own_endings; i++)
-    if (ends_in(name, own_endings[i])) return true;
-  return is_libc_function(name) || is_vocabulary(name) || IS_AMONG(of_emitted_text, name);
+// Whether a function of this name would clash with a function of the C library or the vocabulary, with a name that
+// emitted files use, or with a file, function or type of another graph.
+static bool is_reserved(const char *name) {
+  for (size_t i = 0; i < sizeof emitted_suffixes / sizeof *emitted_suffixes; i++)
+    if (ends_in(name, emitted_suffixes[i])) return true;
+  return is_libc_function(name) || is_vocabulary(name) || IS_AMONG(emitted_names, name);
 }
 
 void emit_identifier(const char *name, Text *out) {
-  enum { LONGEST = 128, KEPT = 100 }; // it names files too
+  enum { LONGEST = 128, PREFIX_BYTES = 100 }; // it names files too, whose names are limited to 255 bytes
   Text id;
   text_init(&id, out->allocator);
   add_identifier(name, &id);
   if (id.nbytes <= LONGEST) text_add(out, text_string(&id), id.nbytes);
-  else text_format(out, "%.*s_%016llx", KEPT, text_string(&id), (unsigned long long)hash_of(name));
-  if (is_taken_by_others(text_string(&id))) text_add_string(out, "_");
+  else text_format(out, "%.*s_%016llx", PREFIX_BYTES, text_string(&id), (unsigned long long)hash_of(name));
+  if (is_reserved(text_string(&id))) text_add_string(out, "_");
   out->out_of_memory |= id.out_of_memory;
   text_deinit(&id);
 }
 
-// The slot that has the name, or that it would get. There is a free one.
+// The slot that holds the name, or the free slot that it would get. At least one slot is free.
 static const char **find_slot(const NameSet *set, const char *name) {
   size_t at = hash_of(name) % set->nslots;
   while (set->slots[at] && strcmp(set->slots[at], name) != 0) at = (at + 1) % set->nslots;
@@ -163,8 +165,8 @@ static bool grow(NameSet *set, Arena *arena) {
   return true;
 }
 
-// Takes a name that is free; returns it.
-static const char *take(Printer *p, NameSet *set, const char *name) {
+// Adds a name that is not in the set; returns it.
+static const char *add_name(Printer *p, NameSet *set, const char *name) {
   if (2 * (set->count + 1) > set->nslots && !grow(set, p->scratch)) {
     p->out_of_memory = true;
     return name;
@@ -174,15 +176,16 @@ static const char *take(Printer *p, NameSet *set, const char *name) {
   return name;
 }
 
-// Names of the file that is being printed: its prefix, all that begins with it, and the guard of its header.
+// Whether the file being printed may define the name: its prefix, PREFIX_..., or the guard of its header.
 static bool is_of_file(const Printer *p, const char *name) {
   const size_t length = strlen(p->prefix);
   const bool begins = strncmp(name, p->prefix, length) == 0;
   return (begins && (!name[length] || name[length] == '_')) || begins_with(name, "NGRAD_");
 }
 
-// What the emitted struct and its function call their own: NAME_out, and temporaries kN_N_NAME.
-static bool is_own_member(const Printer *p, const char *name) {
+// Whether the name is one that the entry point's parameters or the argument struct have besides the graph's values:
+// fixed names, NAME_out of outputs that are copies, kN_N_NAME of temporaries.
+static bool is_reserved_member(const Printer *p, const char *name) {
   static const char *const own[] = {
       "a",      "args",   "context", "extents",      "i",    "inputs",    "isa",
       "memory", "nbytes", "outputs", "parallel_for", "pool", "workspace", "workspace_nbytes"};
@@ -190,8 +193,8 @@ static bool is_own_member(const Printer *p, const char *name) {
          is_of_file(p, name);
 }
 
-// Stands before a name that cannot be as it is, and does not make it one of the file's.
-static const char *spare_beginning(const Printer *p) {
+// A prefix for names that are reserved. The result does not begin with the file's prefix.
+static const char *escape_prefix(const Printer *p) {
   return p->prefix[0] == 'x' ? "y_" : "x_";
 }
 
@@ -201,17 +204,18 @@ const char *print_member_name(Printer *p, const char *name, NameSet *taken, size
   text_init(&id, p->scratch->allocator);
   add_identifier(name, &id);
   const char *stem = text_string(&id), *member = arena_copy_text(p->scratch, stem, id.nbytes);
-  if (is_own_member(p, stem)) member = arena_format(p->scratch, "%s%.40s_%zu", spare_beginning(p), stem, number);
+  if (is_reserved_member(p, stem)) member = arena_format(p->scratch, "%s%.40s_%zu", escape_prefix(p), stem, number);
   else if (id.nbytes > LONGEST) member = arena_format(p->scratch, "%.40s_%zu", stem, number);
   for (size_t n = number; member && is_taken(taken, member); n++)
-    member = arena_format(p->scratch, "%s%.40s_%zu", spare_beginning(p), stem, n);
+    member = arena_format(p->scratch, "%s%.40s_%zu", escape_prefix(p), stem, n);
   if (!member || id.out_of_memory) p->out_of_memory = true;
   text_deinit(&id);
-  return member ? take(p, taken, member) : "x";
+  return member ? add_name(p, taken, member) : "x";
 }
 
-// Axes, p_NAME, acc_NAME and the like, which only their printers make, and functions of the vocabulary.
-static bool is_own_local(const char *name) {
+// Whether the name is of a kind that a loop's functions use for other things than expressions: axes (d0, d1, …),
+// p_NAME, acc_NAME and so on, and functions of the vocabulary.
+static bool is_reserved_local(const char *name) {
   static const char *const own[] = {"acc_",  "ahead_", "held_",    "spilled_", "p_",
                                     "part_", "rows_",  "streams_", "total_",   "wants_"};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -220,7 +224,7 @@ static bool is_own_local(const char *name) {
 }
 
 static bool is_free_local(const Printer *p, const char *name, const NameSet *taken) {
-  return !is_own_local(name) && !IS_AMONG(locals, name) && !is_keyword(name) && !is_of_file(p, name) &&
+  return !is_reserved_local(name) && !IS_AMONG(locals, name) && !is_keyword(name) && !is_of_file(p, name) &&
          !is_taken(taken, name);
 }
 
@@ -234,11 +238,12 @@ const char *print_local_name(Printer *p, const char *label, NameSet *taken, size
     stem[i] = c >= 0x80 || (c && !isalnum(c)) ? '_' : (char)c;
   }
   snprintf(numbered, sizeof numbered, "%s0", stem);
-  const char *before = is_own_local(numbered) || is_keyword(numbered) || is_of_file(p, stem) ? spare_beginning(p) : "";
+  const bool is_reserved_stem = is_reserved_local(numbered) || is_keyword(numbered) || is_of_file(p, stem);
+  const char *before = is_reserved_stem ? escape_prefix(p) : "";
   const char *name = has_label ? arena_format(p->scratch, "%s%s", before, stem) : NULL;
   while (!p->out_of_memory && !(name && is_free_local(p, name, taken))) {
     name = arena_format(p->scratch, "%s%s%zu", before, stem, number++);
     if (!name) p->out_of_memory = true;
   }
-  return name ? take(p, taken, name) : "t";
+  return name ? add_name(p, taken, name) : "t";
 }

@@ -1,4 +1,4 @@
-// Numbers with open dims as C.
+// Prints numbers that are products with open dims.
 #include "backends/codegen/print/printer.h"
 #include "ir/graph/open.h"
 
@@ -6,7 +6,7 @@
 
 const char *open_number_text(Printer *p, int64_t number, Monomial monomial, const char *const *names) {
   const Graph *g = p->program->graph;
-  if (number == 0) monomial = 0; // whatever they are
+  if (number == 0) monomial = 0; // 0 for all values of the dims
   const int64_t factor = monomial ? open_factor(g, number, monomial) : number;
   Text text;
   text_init(&text, p->scratch->allocator);
@@ -24,7 +24,7 @@ const char *bare_text(Printer *p, const char *product) {
   const size_t nbytes = strlen(product);
   size_t i = 0;
   int depth = 0;
-  do { // to what closes the first one
+  do { // to the parenthesis that closes the first one
     depth += (product[i] == '(') - (product[i] == ')');
     i++;
   } while (depth > 0 && i < nbytes);

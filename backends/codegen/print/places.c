@@ -1,4 +1,4 @@
-// Integers and addresses of a loop's tree as C.
+// Prints the integers and addresses of a loop tree.
 #include "backends/codegen/print/tree_printer.h"
 
 const char *number_text(TreePrinter *l, int64_t number, Monomial monomial) {
@@ -31,7 +31,8 @@ static bool is_compound(const Index *i) {
 
 static void add_index_within(TreePrinter *l, const Index *i, int precedence);
 
-// An operand; an int beside a size_t becomes one, as C's conversion of it would be told as one of signs.
+// An operand. An int operand of a size_t operator gets a cast, because compilers warn of the implicit conversion
+// (-Wsign-conversion).
 static void add_operand(TreePrinter *l, const Index *i, int precedence, bool is_size) {
   if (is_size && index_type(i) == INDEX_INT) {
     tree_printf(l, "(size_t)");

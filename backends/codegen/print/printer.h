@@ -1,66 +1,69 @@
-// What the parts of the emitter share: a program's text in the making.
+// A program's C text while it is being printed: the state that the files of print/ and emit/ share, and what print/
+// offers to emit/.
 #ifndef NGRAD_BACKENDS_CODEGEN_PRINT_PRINTER_H
 #define NGRAD_BACKENDS_CODEGEN_PRINT_PRINTER_H
 
 #include "backends/codegen/isa.h"
 #include "ir/kernel/kernel.h"
 
-typedef struct NameSet { // open addressing, at most half full
-  const char **slots;    // NULL: a free one
+typedef struct NameSet { // a hash table with open addressing, at most half full
+  const char **slots;    // NULL: free
   size_t nslots, count;
 } NameSet;
 
 typedef struct Printer {
   Arena *scratch;
   Text *out;
-  Text *plain; // for what any processor can run: the struct of arguments and, with open dims, its layout
+  Text *plain; // text that must compile without the instruction set: the argument struct and the workspace layout
   const Program *program;
-  const char *prefix;            // of the file's symbols
-  const char *identifier;        // of the program's own: the prefix, and the instruction set where there are several
-  const char **value_member;     // by value->index: the member of the argument struct that points to it
-  const char **temporary_member; // by number, all kernels' in order
-  size_t *first_temporary;       // by kernel: where its temporaries start in temporary_member
-  const char **dim_member;       // by open dim
-  bool has_optional_outputs;     // whose pointers may be null
-  bool are_constants_given;      // by the pool: pointers in the order of their values; else they are in the text
-  bool *is_optional;             // by value->index: such an output, but for those that are read again
-  bool is_callable[EXPR_OP_COUNT][2]; // by whether in f64: the function that print_callables prints is there
-  bool *may_be_unwanted; // by number of a temporary: partial sums for some outputs only, NULL without these
-  bool is_profiled;      // the pool has a mark, to be called before the first loop and after each
+  const char *prefix;                 // of the file's symbols
+  const char *identifier;             // prefix of this program's symbols: PREFIX, or PREFIX_ISA if a file holds several
+  const char **value_member;          // by value->index: the member of the argument struct that points to the value
+  const char **temporary_member;      // likewise for temporaries, numbered through all kernels
+  size_t *first_temporary;            // by kernel: the number of its first temporary
+  const char **dim_member;            // by open dim: the member that holds its value
+  bool has_optional_outputs;          // output pointers may be NULL
+  bool are_constants_given;           // constants come as pointers in the pool, in the order of values; else as arrays
+  bool *is_optional;                  // by value->index: an output that may be NULL and that no loop reads again
+  bool is_callable[EXPR_OP_COUNT][2]; // by operation, then is_f64: print_callables has printed its function
+  bool *may_be_unwanted; // by temporary's number: partial sums that only some outputs need; NULL if those are NULL
+  bool is_profiled;      // the pool has a function `mark`, which is called before the first loop and after each loop
   size_t workspace_nbytes;
-  bool has_open_workspace; // workspace_nbytes is only a part: the rest depends on open dims
+  bool has_open_workspace; // the workspace's size depends on open dims; workspace_nbytes is only the fixed part
   bool out_of_memory;
 } Printer;
 
-// Prints the functions of one loop: IDENTIFIER_kernelK_loopL(args, block) and what it calls.
+// Prints the functions of one loop: IDENTIFIER_kernelK_loopL(args, block), which runs one of its blocks, and the
+// functions that it calls.
 void print_loop_functions(Printer *p, size_t kernel, size_t loop);
 
-// Names by which a value is a member of the argument struct and a parameter, and an expression a variable of a loop's
-// functions: their own where it can be, and none of those in `taken`, to which the name is added. `number` tells it
-// apart where its own cannot be.
+// The C name of a value (member of the argument struct, and parameter), or of an expression (variable in a loop's
+// functions). It is the given name if that is a free identifier, else one made of the name and `number`. The result is
+// in the scratch arena and is added to `taken`.
 const char *print_member_name(Printer *p, const char *name, NameSet *taken, size_t number);
 const char *print_local_name(Printer *p, const char *label, NameSet *taken, size_t number);
 
-// Whether the C library declares such a function, or macro; a type, or variable.
-bool is_libc_function(const char *name);
-bool is_libc_type(const char *name);
+bool is_libc_function(const char *name); // the C library declares such a function or macro
+bool is_libc_type(const char *name);     // the C library declares such a type or variable
 
-// A number by what its dims are called: a literal, or a product in parentheses; "1" when out of memory.
+// The number as C: a literal, or a product with open dims in parentheses. names[i]: what open dim i is called. "1" when
+// out of memory.
 const char *open_number_text(Printer *p, int64_t number, Monomial monomial, const char *const *names);
-// Such a text without the parentheses that a product has, for where nothing binds as tightly.
+// Strips the outer parentheses of such a text, for contexts in which no operator binds more tightly.
 const char *bare_text(Printer *p, const char *product);
 
-// Adds those chunks of the vocabulary's text that `used` needs, and what they need in turn.
+// Adds the vocabulary's definitions that `used` needs, directly or through other definitions. False: out of memory.
 bool print_vocabulary(const Isa *isa, const Text *used, Text *out);
-// Whether `used` needs any of the ISA's own header, where that takes another's for the rest. Marks `used` as out
-// of memory when that cannot be found out.
+// Whether `used` needs any definition of the ISA's own header, not only of the header that the ISA falls back to. Sets
+// used->out_of_memory if there is too little memory to find out.
 bool needs_vocabulary(const Isa *isa, Text *used);
-// So that a vocabulary can stand in a file several times, and the file beside others in one translation unit: gives its
-// functions and types the prefix; takes its macros and those names back.
+// A file may contain the vocabulary several times, and may be included in one translation unit with others. So its
+// functions and types are renamed to PREFIX_NAME before it, and its macros and these renames are undefined after it.
 void print_renames(const Text *vocabulary, const char *prefix, Text *out);
 void print_undefinitions(const Text *vocabulary, Text *out);
 
-// Moves C to `out`, with no line longer than 120 columns where that can be; `from` is empty then. False: out of memory.
+// Moves C text to `out`, breaking lines longer than 120 columns where possible. `from` is deinitialised. False: out of
+// memory.
 bool text_move_wrapped(Text *out, Text *from);
 
 #endif

@@ -1,8 +1,8 @@
-// Nodes of a loop's tree as C: for each kind a line, or a function that says what it consists of.
+// Prints the nodes of a loop tree. The table `printers` has, for each kind of node, a line of C or a function.
 //
-// A line is C with directives, as %v for the node's variable; add_directive has them all. A scalar is a variable of C,
-// or with several rows at once an element of an array, [r]; a vector is a variable of the innermost loop's body; a
-// constant is written where it is used.
+// A line contains directives that stand for fields of the node, such as %v for its variable; add_directive lists them.
+// A scalar becomes a C variable, or an element x[r] of an array if several rows are computed at once. A vector becomes
+// a variable in the body of the innermost loop. A constant is written where it is used.
 #include "backends/codegen/print/formulas.h"
 #include "backends/codegen/print/tree_printer.h"
 #include "backends/codegen/print/types.h"
@@ -35,7 +35,7 @@ static const Expr *expr_of(const TreePrinter *l, const LoopNode *n) {
 // Values
 
 static void add_number(TreePrinter *l, double number, bool is_f64) {
-  const char *cast = is_f64 ? "(double)" : ""; // the macros are floats
+  const char *cast = is_f64 ? "(double)" : ""; // NAN and INFINITY are floats
   if (number != number) tree_printf(l, "%sNAN", cast);
   else if (number - number != 0) tree_printf(l, "%s%sINFINITY", number > 0 ? "" : "-", cast);
   else {
@@ -68,13 +68,14 @@ static const char *scalar_type(const TreePrinter *l, const Expr *e) {
 
 static void say(TreePrinter *l, const LoopNode *n, const char *line);
 
-// What an update adds, or a store stores; of a sum in registers, what that is of.
+// The expression that an update adds or a store stores. For an update of a sum in registers, the node's expression is
+// the sum, and its argument is added.
 static ExprId operand_of(const TreePrinter *l, const LoopNode *n) {
   const bool is_of_sum = n->kind == NODE_UPDATE && (n->sum == SUM_ACCUMULATOR || n->sum == SUM_SCALAR);
   return is_of_sum ? expr_of(l, n)->args[0] : n->expr;
 }
 
-// Some of a sum's accumulators as one vector, pairwise.
+// Combines `count` of a sum's accumulators, from `first` on, to one vector, pairwise.
 static void add_merged(TreePrinter *l, const LoopNode *n, int first, int count) {
   if (n->part != PART_ONLY || n->count == 1) {
     say(l, n, "acc_%e%r");
@@ -89,7 +90,7 @@ static void add_merged(TreePrinter *l, const LoopNode *n, int first, int count) 
   }
 }
 
-// With the bracket, or parenthesis, that closes it.
+// An element with its closing bracket or parenthesis.
 static void add_element(TreePrinter *l, const LoopNode *n) {
   open_element(l, &n->address);
   add(l, access_has_addresses(&l->k->accesses[n->address.access]) ? "]" : ")");
@@ -115,53 +116,53 @@ static const char *const flag_tests[] = {
     [FLAG_HAS_SUMS] = "if (%m) ",
 };
 
-// What stands for a directive, after its field of the node.
+// Prints what a directive stands for: the node's field of that name, unless the line says otherwise.
 static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   switch (directive) {
   case '%': add(l, "%"); return;
   case 'w': text_add_user_string(l->out, SINK_COMMENT, n->words); return;
   case 'v': add_var(l, n->var); return;
   case 'y': add(l, var_type(n->var)); return;
-  case 'x': add_index_as(l, n->value, var_is_int(n->var) ? INDEX_INT : INDEX_SIZE); return; // as var's type
-  case 'X': add_factor(l, n->value); return;
-  case 'B': add_index(l, n->value); return; // where a loop begins
+  case 'x': add_index_as(l, n->value, var_is_int(n->var) ? INDEX_INT : INDEX_SIZE); return; // value, as var's type
+  case 'X': add_factor(l, n->value); return;                                                // value, as an operand
+  case 'B': add_index(l, n->value); return;                                                 // value, a loop's begin
   case 'E': add_index(l, n->end); return;
   case 'b': add_index(l, n->bound); return;
   case 's': add_index(l, n->step); return;
-  case 'S': add_lane_step(l, n); return; // ", step", in memory from lane to lane
+  case 'S': add_lane_step(l, n); return; // ", step": the distance in memory from lane to lane
   case '?': add_index(l, n->test); return;
   case '#': tree_printf(l, "%d", n->count); return;
   case 'z': tree_printf(l, "%lld", (long long)n->nelems); return;
   case 'a': add(l, l->access_name[n->access]); return;
-  case 'm': add_member(l, n->access); return; // a->x, which is accessed
-  case 'T': add(l, element_type(access_of(l, n)->type)); return;
-  case 'Z': tree_printf(l, "%zu", type_nbytes(access_of(l, n)->type)); return;
-  case 't': add(l, type_suffix(access_of(l, n)->type)); return; // of functions on such elements
+  case 'm': add_member(l, n->access); return;                                  // a->x: the accessed tensor
+  case 'T': add(l, element_type(access_of(l, n)->type)); return;               // its element type in C
+  case 'Z': tree_printf(l, "%zu", type_nbytes(access_of(l, n)->type)); return; // bytes of an element
+  case 't': add(l, type_suffix(access_of(l, n)->type)); return;                // suffix of functions on such elements
   case '@': add_address(l, &n->address); return;
-  case 'M': add_memory(l, &n->address); return; // address, as functions on such elements take it
-  case '[': add_element(l, n); return;          // at address
+  case 'M': add_memory(l, &n->address); return; // address, as the arguments of functions on such elements
+  case '[': add_element(l, n); return;          // the element at address
   case 'e': add(l, l->name[n->expr]); return;
   case 'o': add_vector(l, operand_of(l, n)); return;
   case 'O': add_scalar(l, operand_of(l, n)); return;
-  case '1': add_vector(l, l->k->exprs[operand_of(l, n)].args[0]); return; // factors of a product
-  case '2': add_vector(l, l->k->exprs[operand_of(l, n)].args[1]); return;
-  case 'k': add(l, l->scalar); return; // the kernel's types
+  case '1': add_vector(l, l->k->exprs[operand_of(l, n)].args[0]); return; // first factor of a product
+  case '2': add_vector(l, l->k->exprs[operand_of(l, n)].args[1]); return; // second factor
+  case 'k': add(l, l->scalar); return;                                    // the kernel's types
   case 'K': add(l, l->vec); return;
   case 'Q': add(l, l->mask); return;
-  case 'P': tree_printf(l, "%c", l->prefix); return; // v or d, of functions on these
-  case 'p': add(l, n->is_f64 ? "d" : "v"); return;   // v or d, of functions on the sum
-  case 'V': add(l, n->is_f64 ? "dvec" : "vec"); return;
-  case 'n': add(l, n->is_part ? "_n" : ""); return; // of functions on some of the lanes
-  case 'N': add(l, n->is_part ? ", n" : ""); return;
-  case 'c': add(l, expr_info[reductions[n->reduction].combine].name); return; // of two: add
-  case 'l': add(l, expr_info[n->reduction].name); return;                     // of all lanes: sum
+  case 'P': tree_printf(l, "%c", l->prefix); return;    // v or d: prefix of functions on the kernel's vectors
+  case 'p': add(l, n->is_f64 ? "d" : "v"); return;      // v or d: prefix of functions on the sum's vectors
+  case 'V': add(l, n->is_f64 ? "dvec" : "vec"); return; // the sum's type
+  case 'n': add(l, n->is_part ? "_n" : ""); return;     // suffix of functions on the first n lanes
+  case 'N': add(l, n->is_part ? ", n" : ""); return;    // their argument n
+  case 'c': add(l, expr_info[reductions[n->reduction].combine].name); return; // combines two operands: add
+  case 'l': add(l, expr_info[n->reduction].name); return;                     // combines all lanes: sum
   case 'i': add_number(l, reductions[n->reduction].identity, n->is_f64); return;
-  case 'r': add(l, parts[n->part]); return; // which of the accumulators
+  case 'r': add(l, parts[n->part]); return; // the accumulator's index
   case 'g': say(l, n, sums[n->sum]); return;
   case 'G': add_merged(l, n, 0, n->count); return;
   case 'R': add(l, n->is_row ? "UNROLL for (int r = 0; r < rows; r++) " : ""); return;
   case 'f': say(l, n, flag_tests[n->flag]); return;
-  default: abort(); // a mistake in a line below
+  default: abort(); // an unknown directive in a line below
   }
 }
 
@@ -188,7 +189,8 @@ static void say_line(TreePrinter *l, const LoopNode *n, const char *line) {
 
 // Loads
 
-// Elements that a load goes further, as a scalar behind others or as each lane's own.
+// Adds a load's computed offset in elements: a scalar that is added to the address, or an argument with one offset per
+// lane.
 static void add_offset(TreePrinter *l, const Access *a, ExprId offset, bool is_lanes) {
   if (is_lanes) {
     tree_printf(l, ", %c_places(", l->prefix);
@@ -243,7 +245,7 @@ static void add_load(TreePrinter *l, const LoopNode *n) {
   }
 }
 
-// What is computed of other values
+// Computed values
 
 static void add_call(TreePrinter *l, const Expr *e) {
   if (l->t->calls_long && expr_is_long(e->op)) tree_printf(l, "%s_call_", l->p->identifier);
@@ -263,7 +265,7 @@ static void add_formula_operand(TreePrinter *l, ExprId id) {
   if (is_negative) add(l, ")");
 }
 
-// Without a formula it is lane 0 of the vector function, whose bits libm does not promise.
+// A scalar operation without a formula is lane 0 of the vector function, because libm may give other bits.
 static void add_formula(TreePrinter *l, const Expr *e) {
   const char *formula = scalar_formulas[e->op];
   if (!formula) {
@@ -280,7 +282,7 @@ static void add_formula(TreePrinter *l, const Expr *e) {
   }
 }
 
-// Made in f64, as constants are.
+// A count, or 1 / count. It is computed in f64 and then rounded, as constants are.
 static void add_element_count(TreePrinter *l, const Expr *e) {
   const char *count = number_text(l, (int64_t)e->number, e->monomial), *cast = l->k->is_f64 ? "" : "(float)";
   if (e->op == EXPR_COUNT) tree_printf(l, "%s(double)%s", cast, count);
@@ -288,7 +290,7 @@ static void add_element_count(TreePrinter *l, const Expr *e) {
   else tree_printf(l, "%s(1 / (double)(%s > 0 ? %s : 1))", cast, count, count);
 }
 
-// Whether dropout keeps the vector's elements, or one.
+// The call that tests whether dropout keeps an element, or the elements of a vector.
 static void add_is_kept(TreePrinter *l, const LoopNode *n) {
   const Expr *e = expr_of(l, n);
   add(l, "is_kept(");
@@ -341,7 +343,7 @@ static void print_let(TreePrinter *l, const LoopNode *n) {
   add(l, ";\n");
 }
 
-// Adds partial results up in f64, block after block.
+// Combines the partial results of all blocks in f64, in the order of the blocks.
 static void print_combine(TreePrinter *l, const LoopNode *n) {
   const bool is_f64 = access_of(l, n)->type == TYPE_F64;
   say_line(l, n, n->is_vector ? "dvec total_%e = d_set(%i);" : "double total_%e = %i;");
@@ -452,9 +454,9 @@ static void print_store_rows(TreePrinter *l, const LoopNode *n) {
   say_line(l, n, n->is_streamed ? "else v_store_rows%t(p_%a%S, rows_%a, %z);" : "v_store_rows%t(p_%a%S, rows_%a, %z);");
 }
 
-// Pointers, room, flags
+// Pointers, local arrays, flags
 
-// Of elements without addresses, where a row starts is a number.
+// Where a row starts: a pointer or, for elements without addresses, a number.
 static void print_pointer(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
   if (n->is_row) say(l, n, "p_%a[r] = ");
@@ -498,7 +500,7 @@ static void print_for(TreePrinter *l, const LoopNode *n) {
   const bool is_one = index_is(n->step, 1);
   begin_line(l);
   say(l, n, n->is_unrolled ? "%fUNROLL for (" : "%ffor (");
-  if (n->is_whole) say(l, n, is_one ? "; %v < %E" : "; %v + %s <= %E"); // steps of one are all whole
+  if (n->is_whole) say(l, n, is_one ? "; %v < %E" : "; %v + %s <= %E"); // only whole steps, without the tail
   else say(l, n, n->is_down ? "%y %v = %E; %v-- > %B" : "%y %v = %B; %v < %E");
   if (n->bound) say(l, n, " && %v < %b");
   say(l, n, n->is_down ? ";) " : is_one ? "; %v++) " : "; %v += %s) ");
@@ -548,7 +550,7 @@ static void print_parts(TreePrinter *l, const LoopNode *n) {
 }
 
 typedef struct NodePrinter {
-  const char *line; // with directives; NULL: `print` says it
+  const char *line; // with directives; NULL: `print` prints the node
   void (*print)(TreePrinter *l, const LoopNode *n);
 } NodePrinter;
 

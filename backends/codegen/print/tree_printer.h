@@ -1,5 +1,5 @@
-// What the files that print a loop's tree share: functions.c prints its functions, tree.c their nodes, places.c the
-// integers and addresses in these.
+// Printing a loop tree as C: functions.c prints its functions, tree.c the nodes in them, places.c the integers and
+// addresses in nodes.
 #ifndef NGRAD_BACKENDS_CODEGEN_PRINT_TREE_PRINTER_H
 #define NGRAD_BACKENDS_CODEGEN_PRINT_TREE_PRINTER_H
 
@@ -13,35 +13,40 @@ typedef struct TreePrinter {
   const LoopTree *t;
   const Kernel *k;
   size_t kernel_index, loop_index;
-  const char **name;                // by ExprId, then of open dims
-  const char **access_name;         // by AccessId: what stands behind p_, part_ and so on
-  bool mentions_dim[MAX_OPEN_DIMS]; // in the function's body so far
-  bool mentions_args;               // likewise: the struct of arguments
-  const char *vec, *scalar, *mask;  // C types
-  char prefix;                      // of the vocabulary: v or d
-  int indent;
+  const char **name;                // C names by ExprId, then by open dim
+  const char **access_name;         // by AccessId: the name that follows p_, part_ and other prefixes
+  bool mentions_dim[MAX_OPEN_DIMS]; // the function's body so far uses the open dim
+  bool mentions_args;               // the function's body so far uses the argument struct
+  const char *vec, *scalar, *mask;  // the kernel's C types
+  char prefix;                      // of vocabulary functions on these types: v or d
+  int indent;                       // in steps of two columns
 } TreePrinter;
 
 void tree_printf(TreePrinter *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// tree.c: prints a list of nodes.
-void print_nodes(TreePrinter *l, const LoopNode *n);
-// Parameters for the block's partial sums, or the arguments for them.
+// tree.c
+
+void print_nodes(TreePrinter *l, const LoopNode *n); // the node and those that follow it
+// The parameters of a step for the block's partial sums, or the arguments of its call.
 void print_part_parameters(TreePrinter *l, bool is_call);
-void print_step_name(TreePrinter *l, bool is_rest); // of the tree's step, or of that of the last rows in lanes
+void print_step_name(TreePrinter *l, bool is_rest); // is_rest: of the step for the last, fewer than 16, rows in lanes
 
 // places.c
+//
+// Elements of 4 bits have no addresses. Such an element is given by its tensor's memory and a place, the element's
+// number in it.
 
 void add_var(TreePrinter *l, Var v);
 const char *var_type(Var v);
 void add_index(TreePrinter *l, const Index *i);
-void add_factor(TreePrinter *l, const Index *i); // behind a cast or *, in parentheses where it needs them
-void add_index_as(TreePrinter *l, const Index *i, IndexType wanted); // converted where it is another type
+void add_factor(TreePrinter *l, const Index *i); // as the operand of a cast or *, in parentheses if needed
+void add_index_as(TreePrinter *l, const Index *i, IndexType wanted); // with a cast if its type differs
 const char *number_text(TreePrinter *l, int64_t number, Monomial monomial);
 void add_member(TreePrinter *l, AccessId id); // a->x: the tensor or temporary that is accessed
 void add_address(TreePrinter *l, const Address *at);
-// An address as the vocabulary takes it: before the place of elements without addresses stands their memory.
+// The arguments that vocabulary functions take for an address: a pointer, or "memory, place".
 void add_memory(TreePrinter *l, const Address *at);
-void open_element(TreePrinter *l, const Address *at); // up to the bracket, or parenthesis, that closes it
+// An element without its closing bracket: "p[i", or "memory, place" without the closing parenthesis.
+void open_element(TreePrinter *l, const Address *at);
 
 #endif

@@ -1,14 +1,15 @@
-// Types of elements in C and in the vocabulary.
+// What element types are called in C and in the vocabulary.
 #ifndef NGRAD_BACKENDS_CODEGEN_PRINT_TYPES_H
 #define NGRAD_BACKENDS_CODEGEN_PRINT_TYPES_H
 
 #include "ir/graph/type.h"
 
-const char *element_type(Type type); // in C: "float", "uint16_t"
-const char *type_suffix(Type type);  // of functions that access memory: "_bf16", "" for floats
-char memory_prefix(Type type);       // of vectors that are read: v of f32, d of f64
-// What converts an element to an f32, to stand before its parentheses; "": nothing needs to.
+const char *element_type(Type type); // the C type in memory: "float", "uint16_t"
+const char *type_suffix(Type type);  // of vocabulary functions that access memory: "_bf16"; "" for f32 and f64
+char memory_prefix(Type type);       // of the vector that a load gives: v (f32 lanes) or d (f64 lanes)
+// The function or operator that converts an element to f32: "f32_from_bf16", "0 != " for boolean; "": C converts it.
 const char *scalar_from(Type type);
-const char *scalar_to(Type type); // likewise an f32, or for s32 an f64, to an element
+// The reverse conversion, from f32, or from f64 for s32.
+const char *scalar_to(Type type);
 
 #endif

@@ -1,6 +1,9 @@
-// The vocabulary's text is cut at blank lines into chunks; a chunk goes into the output when something that is there
-// already uses a name that it defines. A chunk in #ifndef NAME ... #endif is a default: it is left out where the ISA's
-// header defines NAME, stands without the guard where it does not, and keeps it where that is up to the compiler.
+// Prints the part of the vocabulary (simd/*.h) that a program uses.
+//
+// The vocabulary's text is cut at blank lines into chunks. A chunk is printed if the program, or a printed chunk, uses
+// a name that it defines; words in comments count as uses. A chunk within #ifndef NAME ... #endif is a default. It is
+// left out if the ISA's header defines NAME; it is printed without the guard if the header does not, and with the guard
+// if the header defines NAME only for some compilers.
 #include "backends/codegen/print/printer.h"
 
 #include <assert.h>
@@ -10,23 +13,23 @@
 extern const char simd_vector[], simd_arithmetic[], simd_rows[], simd_bytes[], simd_math[], simd_random[];
 
 static const char *const common[] = {simd_vector, simd_arithmetic, simd_rows, simd_bytes, simd_math, simd_random};
-enum { NCOMMON = sizeof common / sizeof *common }; // to every ISA
+enum { NCOMMON = sizeof common / sizeof *common }; // headers that every ISA uses
 
 enum { MOST_CHUNKS = 1024, MOST_NAMES = 1024, HEADS = 512 };
 
 typedef struct Chunk {
   const char *text;
   size_t nbytes;
-  const char *guard; // the line of its #ifndef; NULL: none, or it stays
-  bool is_overridden;
+  const char *guard;  // the line of its #ifndef; NULL: it has none, or the guard is printed
+  bool is_overridden; // a default that the ISA's header replaces
   bool is_used;
 } Chunk;
 
-typedef struct Name { // that a chunk defines
+typedef struct Name { // a name that a chunk defines
   const char *text;
   size_t length, chunk;
   bool is_function;
-  uint16_t next; // with the same hash; from 1 on
+  uint16_t next; // the next name with the same hash, counted from 1; 0: none
 } Name;
 
 typedef struct Vocabulary {
@@ -41,7 +44,7 @@ static bool is_name_char(char c) {
   return isalnum((unsigned char)c) || c == '_';
 }
 
-// The line within text that begins so; NULL: none.
+// The first line of the text that begins with `beginning`; NULL: there is none.
 static const char *find_line(const char *text, size_t nbytes, const char *beginning) {
   size_t length = strlen(beginning);
   for (const char *line = text, *end = text + nbytes; line && line + length <= end;) {
@@ -62,7 +65,7 @@ static const char *defined_name(const char *line, size_t nbytes, size_t *length)
     for (stop = start; stop < end && is_name_char(*stop); stop++) {
     }
   } else if (nbytes > 8 && memcmp(line, "typedef ", 8) == 0) {
-    stop = memrchr(line, ';', nbytes); // a struct's members have their own
+    stop = memrchr(line, ';', nbytes); // the last one: a struct's members have semicolons too
     if (!stop) return NULL;
     for (start = stop; start > line && is_name_char(start[-1]); start--) {
     }
@@ -78,7 +81,7 @@ static const char *defined_name(const char *line, size_t nbytes, size_t *length)
   return *length ? start : NULL;
 }
 
-// The line of an #ifndef of a name that the chunk itself defines.
+// The line of the #ifndef that guards the name which the chunk defines; NULL: there is none.
 static const char *find_guard(const char *text, size_t nbytes) {
   const char *guard = find_line(text, nbytes, "#ifndef ");
   const char *line = guard ? strchr(guard, '\n') + 1 : NULL;
@@ -95,7 +98,7 @@ static uint32_t hash_of(const char *name, size_t length) {
   return hash % HEADS;
 }
 
-// The names that a chunk defines. A function is only mentioned by a call: values may have its name.
+// Adds the names that a chunk defines. Only a call counts as a use of a function, because variables may have its name.
 static void add_names(Vocabulary *v, size_t chunk) {
   for (const char *line = v->chunks[chunk].text, *end = line + v->chunks[chunk].nbytes; line < end;) {
     const char *newline = memchr(line, '\n', (size_t)(end - line));
@@ -146,8 +149,8 @@ static void find_overridden(Vocabulary *v) {
   }
 }
 
-// Marks what a text mentions, and what that does in turn. Chunks are marked before they are gone through, so the depth
-// is that of the longest chain of definitions.
+// Marks the chunks that a text uses, and those that they use in turn. A chunk is marked before its text is searched, so
+// the depth of recursion is the length of the longest chain of definitions.
 static void mark_used(Vocabulary *v, const char *text, size_t nbytes) {
   for (const char *at = text, *end = text + nbytes; at < end;) {
     size_t length = 0;
@@ -165,7 +168,8 @@ static void mark_used(Vocabulary *v, const char *text, size_t nbytes) {
   }
 }
 
-// All chunks for an ISA, those marked that are used; to be freed. It is too long for small stacks. NULL: no memory.
+// All chunks for an ISA, with the used ones marked. The caller frees it; it is too large for the stack. NULL: out of
+// memory.
 static Vocabulary *find_used(const Isa *isa, const Text *used, const Allocator *allocator) {
   Vocabulary *v = allocator_alloc(allocator, sizeof *v);
   if (!v) return NULL;
@@ -179,12 +183,12 @@ static Vocabulary *find_used(const Isa *isa, const Text *used, const Allocator *
   return v;
 }
 
-// Without the lines of its guard. Macros of one line follow each other without a blank one.
+// Prints a chunk without the lines of its guard. One-line macros follow each other without blank lines.
 static void print_chunk(const Chunk *chunk, bool *is_after_define, Text *out) {
   const char *text = chunk->text, *end = chunk->text + chunk->nbytes;
   if (chunk->guard) end -= strlen("#endif\n");
   const char *body = chunk->guard ? strchr(chunk->guard, '\n') + 1 : text;
-  bool is_define = !chunk->guard || chunk->guard == text; // nothing stands before it
+  bool is_define = !chunk->guard || chunk->guard == text; // no comment stands before the guard
   is_define = is_define && find_line(body, strlen("#define "), "#define ") &&
               memchr(body, '\n', (size_t)(end - body)) == end - 1;
   if (*is_after_define && !is_define) text_add_string(out, "\n");
@@ -213,7 +217,7 @@ bool needs_vocabulary(const Isa *isa, Text *used) {
   return needs;
 }
 
-// A line for each name that the text defines, once: of its macros, or of all else.
+// Prints a line for each name that the text defines, once: either for its macros, or for its functions and types.
 static void print_for_names(const Text *vocabulary, bool of_macros, const char *format, const char *prefix, Text *out) {
   for (const char *line = text_string(vocabulary), *newline; (newline = strchr(line, '\n')); line = newline + 1) {
     size_t length, before = (size_t)(line - text_string(vocabulary));

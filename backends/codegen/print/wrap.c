@@ -1,17 +1,18 @@
-// Lines of C longer than people read are broken at a space: where few parentheses are open, behind a comma or beside an
-// operator if there is one, and as late as fits. Strings stay whole; comments and directives go on as what they are.
+// Breaks lines of C that are too long to read. A line is broken at a space: where few parentheses are open, preferably
+// after a comma or beside an operator, and as late as fits. Strings are not broken; a comment continues as a comment, a
+// directive with a backslash.
 #include "backends/codegen/print/printer.h"
 
 #include <string.h>
 
 enum { WIDTH = 120, INDENT = 4 };
 
-typedef struct Place { // where a line may be broken
-  size_t nbytes;       // before the space; 0: nowhere
+typedef struct Place { // a space at which a line may be broken
+  size_t nbytes;       // bytes before the space; 0: there is no such space
   bool is_in_comment;
 } Place;
 
-// How bad a break at the space is, beside what is open there.
+// How bad a break at the space is, not counting open parentheses; 0 is best.
 static int badness(const char *space) {
   const char before = space[-1], *after = space + 1;
   if (strchr(",;{", before)) return 0;
@@ -19,7 +20,7 @@ static int badness(const char *space) {
   return before == '=' ? 2 : 3;
 }
 
-// The best of at least `least` bytes, and of at most `most` if there is one.
+// The best break after at least `least` bytes and, if there is one, at most `most` bytes; else the first one after.
 static Place find_place(const char *line, size_t nbytes, size_t least, size_t most, bool is_in_comment) {
   Place best = {0, false};
   int depth = 0, best_score = 0;
@@ -43,7 +44,7 @@ static Place find_place(const char *line, size_t nbytes, size_t least, size_t mo
 static void add_line(Text *out, const char *line, size_t nbytes) {
   const size_t indent = strspn(line, " ");
   const bool is_directive = line[indent] == '#';
-  size_t lead = 0; // columns before what is left of the line
+  size_t lead = 0; // columns before the part of the line that is left
   Place place = {0, false};
   while (lead + nbytes > WIDTH) {
     const size_t most = (size_t)WIDTH - (is_directive ? 2 : 0) - lead, begin = place.nbytes ? 1 : indent + 3;
@@ -65,7 +66,7 @@ bool text_move_wrapped(Text *out, Text *from) {
     end = line + strcspn(line, "\n");
     add_line(out, line, (size_t)(end - line));
     text_add_string(out, "\n");
-    if (!*end) break; // memory ran out
+    if (!*end) break; // the text was cut short: out of memory
   }
   const bool ok = !from->out_of_memory && !out->out_of_memory;
   text_deinit(from);
