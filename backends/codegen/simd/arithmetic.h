@@ -1,9 +1,9 @@
 // clang-format off
 
-// What kernels do with vectors: arithmetic, comparisons, masks, sums over lanes, conversions; and what they tell the
-// caches. The same for every ISA; vector.h stands before this file.
+// Operations on vectors: arithmetic, comparisons, masks, sums over lanes, conversions, prefetching. The same for every
+// ISA; follows vector.h.
 
-// x - 0 and not x + 0, which would lose the sign of -0.
+// All lanes are x. It is x - 0, because x + 0 would lose the sign of -0.
 static inline vec v_set(float x) { vec a; v_part zero = {0}; V_FOR_I a.p[i] = x - zero; return a; }
 
 static inline dvec d_set(double x) { dvec a; d_part zero = {0}; D_FOR_I a.p[i] = x - zero; return a; }
@@ -70,12 +70,12 @@ static inline vec v_fma(vec a, vec b, vec c) { V_FOR_I a.p[i] = V_FMA(a.p[i], b.
 
 static inline dvec d_fma(dvec a, dvec b, dvec c) { D_FOR_I a.p[i] = D_FMA(a.p[i], b.p[i], c.p[i]); return a; }
 
-// Comparing with 0 once more is what makes gcc see a blend.
+// m ? a : b in each lane. Comparing m with 0 again makes gcc use a blend instruction.
 #ifndef V_SELECT
 #define V_SELECT(m, a, b) ((__typeof__(a))((((m) < 0) & (__typeof__(m))(a)) | (~((m) < 0) & (__typeof__(m))(b))))
 #endif
 
-// A compiler sees one instruction in this where the processor has it.
+// Compilers turn this into one instruction if the processor has it.
 #ifndef V_MAX
 #define V_MAX(a, b) V_SELECT((a) > (b), a, b)
 #endif
@@ -84,7 +84,7 @@ static inline dvec d_fma(dvec a, dvec b, dvec c) { D_FOR_I a.p[i] = D_FMA(a.p[i]
 #define D_MAX(a, b) V_SELECT((a) > (b), a, b)
 #endif
 
-// a > b ? a : b
+// a > b ? a : b, which is b if one of them is NaN.
 static inline vec v_max(vec a, vec b) { V_FOR_I a.p[i] = V_MAX(a.p[i], b.p[i]); return a; }
 
 static inline dvec d_max(dvec a, dvec b) { D_FOR_I a.p[i] = D_MAX(a.p[i], b.p[i]); return a; }
@@ -97,23 +97,23 @@ static inline dvec d_max(dvec a, dvec b) { D_FOR_I a.p[i] = D_MAX(a.p[i], b.p[i]
 #define D_MIN(a, b) V_SELECT((a) < (b), a, b)
 #endif
 
-// a < b ? a : b
+// a < b ? a : b, which is b if one of them is NaN.
 static inline vec v_min(vec a, vec b) { V_FOR_I a.p[i] = V_MIN(a.p[i], b.p[i]); return a; }
 
 static inline dvec d_min(dvec a, dvec b) { D_FOR_I a.p[i] = D_MIN(a.p[i], b.p[i]); return a; }
 
-// Equal ones differ in the sign of zero at most: the bits of both together are those of +0 if one of them is.
+// IEEE 754's maximum. Equal numbers differ at most in the sign of a zero; the bitwise and of both is then +0 if one is.
 #ifndef V_MAXIMUM
 #define V_MAXIMUM(a, b) V_SELECT(((a) > (b)) | ((a) != (a)), a, \
   (__typeof__(a))((__typeof__((a) > (b)))(b) & ((__typeof__((a) > (b)))(a) | ((a) != (b)))))
 #endif
 
-// The same of a whole part of f32.
+// The same for a part of f32.
 #ifndef V_PART_MAXIMUM
 #define V_PART_MAXIMUM(a, b) V_MAXIMUM(a, b)
 #endif
 
-// IEEE 754's maximum: NaN if one of them is, and +0 above -0.
+// IEEE 754's maximum: NaN if one of them is NaN, and +0 is greater than -0.
 static inline vec v_maximum(vec a, vec b) { V_FOR_I a.p[i] = V_PART_MAXIMUM(a.p[i], b.p[i]); return a; }
 
 static inline dvec d_maximum(dvec a, dvec b) { D_FOR_I a.p[i] = V_MAXIMUM(a.p[i], b.p[i]); return a; }
@@ -140,7 +140,7 @@ static inline dmask d_eq(dvec a, dvec b) { dmask m; D_FOR_I m.p[i] = a.p[i] == b
 
 #define V_TRUTH(j) ((uint32_t)(V_LANE(m, j) != 0) << (j))
 
-// The truth of a part's lanes as bits, lane 0's the lowest.
+// One bit for each lane of a comparison's result; lane 0's is the lowest.
 #ifndef V_TRUTHS
 #define V_TRUTHS(m) v_truths(m)
 #endif
@@ -155,7 +155,7 @@ static inline V_INLINE uint32_t v_truths(v_bits m) { uint32_t u = 0; V_EACH(V_OR
 
 static inline V_INLINE uint32_t d_truths(d_bits m) { uint32_t u = 0; D_EACH(V_OR); return u; }
 
-// Masks in memory: a bit a lane, the first eight lanes' in the first byte.
+// In memory a comparison's result takes two bytes: one bit per lane, lanes 0 to 7 in the first byte.
 static inline void mask_store(uint8_t *p, mask m) {
   uint32_t u = 0;
   V_FOR_I u |= V_TRUTHS(m.p[i]) << (i * V_LANES);
@@ -193,7 +193,7 @@ static inline vec v_select(mask m, vec a, vec b) { V_FOR_I a.p[i] = V_SELECT(m.p
 
 static inline dvec d_select(dmask m, dvec a, dvec b) { D_FOR_I a.p[i] = V_SELECT(m.p[i], a.p[i], b.p[i]); return a; }
 
-// a's first n lanes, then b's
+// The first n lanes are a's, the others b's.
 static inline vec v_merge(int n, vec a, vec b) {
   V_FOR_I a.p[i] = V_SELECT(v_first(i * V_LANES, n), a.p[i], b.p[i]);
   return a;
@@ -227,7 +227,7 @@ static inline double d_sum(dvec a) { D_FOLD(8) D_FOLD(4) D_FOLD(2) D_FOLD(1) ret
 
 typedef double __attribute__((vector_size(16))) d_128;
 
-// Lane 0 of x, with which the others are combined.
+// Combines the lanes of a part, in the order of d_sum, and returns the result.
 #ifndef D_FOLD_LANES
 #define D_FOLD_LANES(op, x) \
   d_128 q[4] = {{0}}; \
@@ -239,7 +239,7 @@ typedef double __attribute__((vector_size(16))) d_128;
   return q[0][0]
 #endif
 
-// All lanes together, in the order of d_sum.
+// Combines all lanes, in the order of d_sum.
 #define D_FOLD_ALL(op) \
   D_FOLD_PARTS(op, 8) D_FOLD_PARTS(op, 4) D_FOLD_PARTS(op, 2) D_FOLD_PARTS(op, 1) D_FOLD_LANES(op, a.p[0])
 
@@ -299,7 +299,7 @@ static inline v_part v_join(v_half a, v_half b) {
 }
 #endif
 
-// Part i of a vec from a dvec's parts.
+// Part i of a vec: parts 2i and 2i + 1 of a dvec, rounded.
 #ifndef V_FROM_D
 #define V_FROM_D(d, i) v_join(V_HALF_FROM_D((d).p[2 * (ptrdiff_t)(i)]), V_HALF_FROM_D((d).p[2 * (ptrdiff_t)(i) + 1]))
 #endif
@@ -316,7 +316,7 @@ static inline void v_prefetch_l2(const void *p) { V_PREFETCH(p, 2); }
 #define V_FENCE() (void)0
 #endif
 
-// What was streamed before is in memory before anything stored after.
+// Streaming stores before the fence become visible before any store after it.
 static inline void v_fence(void) { V_FENCE(); }
 
 static inline vec v_round_bf16(vec a) { return v_from_bf16(v_to_bf16(a)); }
@@ -329,7 +329,7 @@ static inline dvec d_round_bf16(dvec a) { return d_from_v(v_round_bf16(v_from_d(
 
 static inline dvec d_round_f16(dvec a) { return d_from_v(v_round_f16(v_from_d(a))); }
 
-// To nearest even; what does not fit becomes the nearest that does, NaN 0.
+// Rounds to nearest even and saturates; NaN becomes 0.
 static inline int32_t s32_from_f64(double x) {
   const double whole = nearbyint(x);
   return x >= INT32_MAX ? INT32_MAX : x <= INT32_MIN ? INT32_MIN : x == x ? (int32_t)whole : 0;

@@ -22,7 +22,7 @@
 #define D_FMA(a, b, c) __builtin_ia32_vfmaddpd256(a, b, c)
 #endif
 
-// In assembler, as gcc, clang and their versions differ in the builtin.
+// In assembler, because the builtin differs between gcc, clang and their versions.
 #define V_SQRT(a) __extension__({ v_part r_; __asm__("vsqrtps %1, %0" : "=x"(r_) : "x"(a)); r_; })
 
 #define D_SQRT(a) __extension__({ d_part r_; __asm__("vsqrtpd %1, %0" : "=x"(r_) : "x"(a)); r_; })
@@ -43,7 +43,7 @@
 #define D_MIN(a, b) __builtin_ia32_minpd256(a, b)
 #endif
 
-// As the builtins' types have it.
+// With the type that the builtins take.
 #define D_FIRST(i, n) ((long long V_FULL)d_first(i, n))
 
 #define V_LOAD_N(p, i, n) __builtin_ia32_maskloadps256((const v_part *)(const void *)((p) + (ptrdiff_t)(i)), v_first(i, n))
@@ -126,7 +126,7 @@ typedef char V_FULL v_bytes;
 // The bytes of lane j.
 #define V_UPPER(j) -1, -1, 2 * (j), 2 * (j) + 1
 
-// It saturates, but lanes are below 2^16.
+// The instruction saturates, which changes nothing, because lanes are below 2^16.
 #ifndef __clang__
 #define H_NARROW(u) ((h_part)__builtin_ia32_packusdw128(__builtin_ia32_vextractf128_si256((v_bits)(u), 0), \
                                                         __builtin_ia32_vextractf128_si256((v_bits)(u), 1)))

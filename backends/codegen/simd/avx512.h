@@ -14,7 +14,7 @@
 
 #define D_EACH(f) f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7)
 
-// For builtins: every lane, and rounding as MXCSR says. gcc and clang differ in the type.
+// The last arguments of builtins: all lanes, and the rounding mode of MXCSR. gcc and clang differ in the type.
 #ifdef __clang__
 #define V_ALL (uint16_t)-1, 4
 #else
@@ -31,7 +31,7 @@
 #define D_FMA(a, b, c) __builtin_ia32_vfmaddpd512_mask(a, b, c, D_ALL)
 #endif
 
-// In assembler, as gcc, clang and their versions differ in the builtin.
+// In assembler, because the builtin differs between gcc, clang and their versions.
 #define V_SQRT(a) __extension__({ v_part r_; __asm__("vsqrtps %1, %0" : "=v"(r_) : "v"(a)); r_; })
 
 #define D_SQRT(a) __extension__({ d_part r_; __asm__("vsqrtpd %1, %0" : "=v"(r_) : "v"(a)); r_; })
@@ -40,7 +40,7 @@
 #define V_MAX(a, b) __builtin_ia32_maxps512_mask(a, b, a, V_ALL)
 #endif
 
-// By value, then all bits set where one of the two is no number.
+// The greater value, then a NaN (all bits set) in lanes where a or b is NaN.
 #define V_PART_MAXIMUM(a, b) __extension__({ \
   v_part r_; \
   uint16_t m_; \
@@ -60,14 +60,14 @@
 #define D_MIN(a, b) __builtin_ia32_minpd512_mask(a, b, a, D_ALL)
 #endif
 
-// Which of the lanes i and on are below n.
+// One bit for each lane from i on: whether its number is below n.
 #define V_MASK(i, n) (uint16_t)(((1U << (n)) - 1) >> (i))
 
 #define V_LOAD_N(p, i, n) __builtin_ia32_loadups512_mask((p) + (ptrdiff_t)(i), (v_part){0}, V_MASK(i, n))
 
 #define D_LOAD_N(p, i, n) __builtin_ia32_loadupd512_mask((p) + (ptrdiff_t)(i), (d_part){0}, (uint8_t)V_MASK(i, n))
 
-// What the two take a pointer to.
+// The type to which the two builtins below take a pointer.
 #ifdef __clang__
 #define H_MEMORY short V_HALF
 #else

@@ -1,9 +1,9 @@
 // clang-format off
 
-// Types of a byte and less as vectors of f32, in whose lanes all their numbers are exact. The same for every ISA;
-// vector.h and arithmetic.h stand before this file.
+// Loads and stores of types of 8 and 4 bits as vectors of f32, which represents all their numbers exactly. The same for
+// every ISA; follows vector.h and arithmetic.h.
 
-// Booleans, a byte each: 0, and 1 for what is not 0.
+// Booleans, one byte each. A byte other than 0 reads as 1.
 static inline vec v_gather_n_b8(const uint8_t *p, ptrdiff_t stride, int n) {
   float x[16] = {0};
   for (int i = 0; i < n; i++) x[i] = p[i * stride] != 0;
@@ -32,13 +32,13 @@ static inline void v_store_n_b8(uint8_t *p, vec a, int n) { v_scatter_n_b8(p, 1,
 
 static inline void v_store_b8(uint8_t *p, vec a) { v_scatter_n_b8(p, 1, a, 16); }
 
-// The nearest integer, the even one of two, within limits; NaN is 0.
+// Rounds to nearest even, within [least, most]; NaN becomes 0.
 static inline int nearest_from_f32(float x, float least, float most) {
   const float nearest = nearbyintf(x >= most ? most : x >= least ? x : x < least ? least : 0);
   return (int)nearest;
 }
 
-// 8 bits; floats are rounded to f16 first.
+// 8 bits. Conversions to 8-bit floats round to f16 first.
 static inline int8_t s8_from_f32(float x) { return (int8_t)nearest_from_f32(x, -128, 127); }
 
 static inline uint8_t u8_from_f32(float x) { return (uint8_t)nearest_from_f32(x, 0, 255); }
@@ -56,7 +56,7 @@ static inline float f32_from_e4m3(uint8_t b) {
   return b & 0x80 ? -x : x;
 }
 
-// Adding 2^14 rounds to multiples of 2^-9, which the subnormals are.
+// Adding 2^14 rounds to a multiple of 2^-9, the unit of the subnormals.
 static inline uint8_t e4m3_from_f32(float x) {
   float y = f32_from_f16(f16_from_f32(x));
   uint32_t sign = f32_bits(y) >> 24 & 0x80;
@@ -226,10 +226,11 @@ static inline vec v_gather_at_n_u8(const uint8_t *p, ptrdiff_t stride, places o,
 
 static inline vec v_gather_at_u8(const uint8_t *p, ptrdiff_t stride, places o) { return v_gather_at_n_u8(p, stride, o, 16); }
 
-// 4 bits: two elements a byte, the first in the low half. They have no addresses: element `first` of p's comes first.
+// 4 bits: two elements per byte, the first in the low half. They have no addresses: an access begins with element
+// number `first` of the array p.
 static inline unsigned half_of_byte(const uint8_t *p, size_t i) { return (unsigned)p[i / 2] >> i % 2 * 4 & 15; }
 
-// The other half stays as it is.
+// Does not change the other half of the byte.
 static inline void put_half(uint8_t *p, size_t i, int x) {
   const unsigned shift = i % 2 * 4;
   p[i / 2] = (uint8_t)((p[i / 2] & 0xF0U >> shift) | ((unsigned)x & 15) << shift);

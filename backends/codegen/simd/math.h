@@ -1,24 +1,26 @@
 // clang-format off
 
-// Elementary functions of the virtual vector, the same for every ISA; its header, vector.h and arithmetic.h stand before.
-// Errors are below, in units in the last place,
+// Elementary functions of the virtual vector. The same for every ISA; follows vector.h and arithmetic.h. Their errors
+// are less than these, in units in the last place:
 //
 //            exp  expm1  log  log1p  tanh  gelu  pow
 //     f32    1    1.5    1    1.75   1.5   5.5   0.51
 //     f64    1    2      1    1.5    1.5   6.5   1.25
 //
-// that of gelu_slope 2.2 (f64: 2) of those of 1, below -2 gelu's, and special values are those of C's Annex F;
-// tests/simd holds them to that, and the bits to be the same everywhere, which is why there are only operations that
-// IEEE 754 defines. Arguments are reduced as J.-M. Muller, Elementary Functions, describes; the f32 form of log1p
-// follows N. Juffa's. Polynomials are minimax and made with Sollya's fpminimax (that of gelu by Remez' algorithm);
-// beside them stand interval and largest error, relative unless said.
+// The error of gelu_slope is less than 2.2 (f64: 2) units in the last place of 1; for x < -2 it is that of gelu.
+// Special values are those of C's Annex F. Only operations that IEEE 754 defines are used, so that every ISA gives the
+// same bits. tests/simd checks errors, special values and bits.
+//
+// Arguments are reduced as J.-M. Muller, Elementary Functions, describes; the f32 form of log1p follows N. Juffa's.
+// Polynomials are minimax approximations made with Sollya's fpminimax (gelu's with Remez' algorithm); beside each stand
+// its interval and largest error, relative unless said.
 
-// What a scalar is computed with, so that it has a vector's bits.
+// Scalars are computed as lane 0 of a vector, so that they have the same bits.
 static inline float v_lane_0(vec a) { return V_LANE(a.p[0], 0); }
 
 static inline double d_lane_0(dvec a) { return V_LANE(a.p[0], 0); }
 
-// The bits of a part, which may wrap around.
+// The bits of a part as unsigned integers, whose arithmetic wraps around.
 typedef uint32_t V_FULL v_words;
 
 typedef uint64_t V_FULL d_words;
@@ -35,7 +37,7 @@ static inline v_part v_part_set(float x) { v_part zero = {0}; return x - zero; }
 
 static inline d_part d_part_set(double x) { d_part zero = {0}; return x - zero; }
 
-// y, made negative where x is.
+// y with the sign bit of x, for y that is not negative.
 static inline v_part v_part_with_sign_of(v_part y, v_part x) {
   return v_part_from_words(v_part_words(y) | (v_part_words(x) & 0x80000000U));
 }
@@ -44,7 +46,7 @@ static inline d_part d_part_with_sign_of(d_part y, d_part x) {
   return d_part_from_words(d_part_words(y) | (d_part_words(x) & 0x8000000000000000U));
 }
 
-// x within [low, high]; NaN stays.
+// x clamped to [low, high]; propagates NaN.
 static inline v_part v_part_clamp(v_part x, float low, float high) {
   x = V_MAX(v_part_set(low), x);
   return V_MIN(v_part_set(high), x);
@@ -72,7 +74,7 @@ static inline V_INLINE d_part d_part_polynomial(d_part x, const double *c, int n
 
 #define D_POLYNOMIAL(x, c) d_part_polynomial(x, c, (int)(sizeof(c) / sizeof *(c)))
 
-// To the nearest integer, half to even: what adding 2^23 does to |x| below that.
+// Rounds to the nearest integer, half to even: |x| + 2^23 has no fractional bits if |x| < 2^23.
 static inline v_part v_part_round(v_part x) {
   v_part y = v_part_with_sign_of(V_ABS(x) + 0x1p23F - 0x1p23F, x);
   return V_SELECT(V_ABS(x) < 0x1p23F, y, x);
@@ -97,12 +99,12 @@ static inline dvec d_floor(dvec a) { D_FOR_I a.p[i] = d_part_floor(a.p[i]); retu
 
 // ---- e^x = 2^n e^r, with |r| <= log(2) / 2
 
-// What makes the sum an integer, whose lowest bits are n's.
+// Adding this to a number rounds it to an integer n; the lowest bits of the sum are n's.
 #define V_INTEGER 0x1.8p23F
 
 #define D_INTEGER 0x1.8p52
 
-// log(2) = 0x1.62e42fefa39ef...p-1 in two parts, of which n times the first is exact.
+// log(2) = 0x1.62e42fefa39ef...p-1 as a sum of two numbers; n times the first is exact.
 #define D_LOG_2 0x1.62e42fefa38p-1
 
 #define D_LOG_2_REST 0x1.ef35793c7673p-45
@@ -122,7 +124,7 @@ static inline V_INLINE d_part d_part_reduce(d_part x, d_part *r) {
   return n;
 }
 
-// 2^(n + add), where that is a normal number.
+// 2^(n + add), which must be a normal number.
 static inline v_part v_part_power_of_2(v_part n, uint32_t add) {
   return v_part_from_words((v_part_words(n) << 23) + ((127 + add) << 23));
 }
@@ -131,7 +133,7 @@ static inline d_part d_part_power_of_2(d_part n, uint64_t add) {
   return d_part_from_words((d_part_words(n) << 52) + ((1023 + add) << 52));
 }
 
-// y 2^n for -252 <= n <= 252, in two steps, the first of which is exact.
+// y 2^n for -252 <= n <= 252, as two multiplications, of which the first is exact.
 static inline v_part v_part_scale(v_part y, v_part n) {
   v_words sum = v_part_words(n) - (0x4b400000 - 254), first = sum >> 1;
   return y * v_part_from_words(first << 23) * v_part_from_words((sum - first) << 23);
@@ -148,7 +150,7 @@ static inline V_INLINE v_part v_part_expm1_near_0(v_part r) {
   return V_FMA(r * r, V_POLYNOMIAL(r, c), r);
 }
 
-// Error 2^-61.5.
+// On the same interval; error 2^-61.5.
 static inline V_INLINE d_part d_part_expm1_near_0(d_part r) {
   static const double c[] = {0x1p-1, 0x1.5555555555559p-3, 0x1.555555555554dp-5, 0x1.111111110f65ap-7,
                              0x1.6c16c16c1aaf7p-10, 0x1.a01a01afffe71p-13, 0x1.a01a018e10e9cp-16, 0x1.71ddf81bab08p-19,
@@ -156,7 +158,7 @@ static inline V_INLINE d_part d_part_expm1_near_0(d_part r) {
   return D_FMA(r * r, D_POLYNOMIAL(r, c), r);
 }
 
-// The bounds are where the result has long been 0 or infinity.
+// Clamping does not change the result: it is 0 or infinity at the bounds.
 static inline V_INLINE v_part v_part_exp(v_part x) {
   v_part r, n = v_part_reduce(v_part_clamp(x, -104.0F, 89.0F), &r);
   return v_part_scale(1.0F + v_part_expm1_near_0(r), n);
@@ -175,7 +177,8 @@ static inline V_INLINE dvec d_exp(dvec a) {
   return a;
 }
 
-// 2^n (e^r - 1) + (2^n - 1), halved until the end lest 2^128 overflow; near 0 it is x, which keeps what halving loses.
+// 2^n (e^r - 1) + (2^n - 1), computed with 2^(n - 1) and doubled at the end, because 2^n may overflow. Near 0 the
+// result is x, because halving would lose bits of subnormals.
 static inline V_INLINE v_part v_part_expm1(v_part x) {
   v_part r, n = v_part_reduce(v_part_clamp(x, -30.0F, 89.0F), &r);
   v_part half = v_part_power_of_2(n, -1U);
@@ -207,12 +210,12 @@ static inline V_INLINE d_part d_part_exp_of_small(d_part x) {
 
 // ---- log(x) = k log(2) + log(1 + f)
 
-// The exponent k of x = 2^k (1 + f), with 1 + f in [2/3, 4/3); 256 more than k, so as not to be negative.
+// The exponent k of x = 2^k (1 + f), with 1 + f in [2/3, 4/3). Returns k + 256, which is not negative.
 static inline v_words v_part_exponent(v_part x) { return (v_part_words(x) + (0x80000000U - 0x3f2aaaab)) >> 23; }
 
 static inline v_part v_part_from_exponent(v_words k) { return v_part_from_words(k | 0x4b000000) - (0x1p23F + 256); }
 
-// With 1 + f in [sqrt(1/2), sqrt(2)); 2048 more than k.
+// The same with 1 + f in [sqrt(1/2), sqrt(2)). Returns k + 2048.
 static inline d_words d_part_exponent(d_part x) {
   return (d_part_words(x) + (0x8000000000000000U - 0x3fe6a09e667f3bcd)) >> 52;
 }
@@ -245,7 +248,7 @@ static inline V_INLINE d_part d_part_atanh_rest(d_part z) {
   return D_POLYNOMIAL(z, c);
 }
 
-// log(1 + f) = 2 atanh(s) with s = f / (2 + f), put together as in fdlibm's log.
+// log(1 + f) = 2 atanh(s) with s = f / (2 + f), summed as in fdlibm's log.
 static inline V_INLINE d_part d_part_log_of_reduced(d_words exponent, d_part f) {
   d_part s = f / (2.0 + f), z = s * s, half_square = 0.5 * f * f, k = d_part_from_exponent(exponent);
   d_part rest = D_FMA(z, d_part_atanh_rest(z), d_part_set(2.0 / 3));
@@ -253,7 +256,7 @@ static inline V_INLINE d_part d_part_log_of_reduced(d_words exponent, d_part f) 
   return D_FMA(k, d_part_set(D_LOG_2), f - (half_square - y));
 }
 
-// y where x is positive and finite; log(x) elsewhere.
+// y if x is positive and finite, else log(x): infinity, -infinity or NaN.
 static inline V_INLINE v_part v_part_log_or(v_part x, v_part y) {
   y = V_SELECT(x < (float)INFINITY, y, x);
   y = V_SELECT(x == 0.0F, v_part_set(-(float)INFINITY), y);
@@ -266,7 +269,7 @@ static inline V_INLINE d_part d_part_log_or(d_part x, d_part y) {
   return V_SELECT(x < 0.0, d_part_set((double)NAN), y);
 }
 
-// Subnormal numbers are first made normal.
+// Subnormal numbers are normalised first.
 static inline V_INLINE v_part v_part_log(v_part x) {
   v_part y = V_SELECT(x < 0x1p-126F, x * 0x1p23F, x);
   v_words k = v_part_exponent(y);
@@ -285,7 +288,8 @@ static inline V_INLINE vec v_log(vec a) { V_FOR_I a.p[i] = v_part_log(a.p[i]); r
 
 static inline V_INLINE dvec d_log(dvec a) { D_FOR_I a.p[i] = d_part_log(a.p[i]); return a; }
 
-// f = (1 + x) 2^-k - 1 = x 2^-k + (2^-k - 1) is rounded once, and exact for k = 0; by way of 4, lest 2^-k underflow.
+// f = (1 + x) 2^-k - 1 = x 2^-k + (2^-k - 1) is rounded once, and exact for k = 0. 2^-k may underflow, so it is computed
+// as (4 2^-k) / 4.
 static inline V_INLINE v_part v_part_log1p(v_part x) {
   v_words k = v_part_exponent(1.0F + x);
   v_part quarter = v_part_set(0.25F), minus_1 = v_part_set(-1.0F);
@@ -304,9 +308,9 @@ static inline V_INLINE vec v_log1p(vec a) { V_FOR_I a.p[i] = v_part_log1p(a.p[i]
 
 static inline V_INLINE dvec d_log1p(dvec a) { D_FOR_I a.p[i] = d_part_log1p(a.p[i]); return a; }
 
-// ---- tanh: of |x|, a polynomial near 0 and 1 less something elsewhere
+// ---- tanh, computed for |x|
 
-// tanh(x) = 1 - 2 / (e^(2 x) + 1); x + x^3 P(x^2) on [0, 0.6], error 2^-28.4.
+// x + x^3 P(x^2) on [0, 0.6], error 2^-28.4; above that tanh(x) = 1 - 2 / (e^(2 x) + 1).
 static inline V_INLINE v_part v_part_tanh(v_part x) {
   static const float c[] = {-0x1.55553ep-2F, 0x1.1109bep-3F, -0x1.b89abap-5F, 0x1.54c3c2p-6F, -0x1.828776p-8F};
   v_part a = V_ABS(x), z = x * x, near = V_FMA(a * z, V_POLYNOMIAL(z, c), a);
@@ -314,7 +318,7 @@ static inline V_INLINE v_part v_part_tanh(v_part x) {
   return v_part_with_sign_of(V_SELECT(a < 0.6F, near, far), x);
 }
 
-// Error on [0, 0.6] 2^-55.5.
+// The polynomial's error on [0, 0.6] is 2^-55.5.
 static inline d_part d_part_tanh(d_part x) {
   static const double c[] = {-0x1.5555555555555p-2, 0x1.1111111110d9bp-3, -0x1.ba1ba1b9b0c43p-5, 0x1.664f485cacf63p-6,
                              -0x1.226e2e8402a08p-7, 0x1.d6d262163bcfcp-9, -0x1.7d8b75df724fep-10, 0x1.3455d219b3d1fp-11,
@@ -328,14 +332,14 @@ static inline V_INLINE vec v_tanh(vec a) { V_FOR_I a.p[i] = v_part_tanh(a.p[i]);
 
 static inline V_INLINE dvec d_tanh(dvec a) { D_FOR_I a.p[i] = d_part_tanh(a.p[i]); return a; }
 
-// ---- GELU = x Phi(x) with Phi(x) = (1 + erf(x / sqrt(2))) / 2, and its derivative. With a = |x| and R(a) = Phi(-a)
-// e^(a^2 / 2), Mills' ratio by sqrt(2 pi), these are
+// ---- GELU(x) = x Phi(x) with Phi(x) = (1 + erf(x / sqrt(2))) / 2, and its derivative. Let a = |x| and R(a) = Phi(-a)
+// e^(a^2 / 2), which is Mills' ratio divided by sqrt(2 pi), and D(a) = e^(-a^2 / 2) (R(a) - a / sqrt(2 pi)). Then
 //
-//     max(x, 0) - e^(-a^2 / 2) a R(a)    and    e^(-a^2 / 2) (R(a) - a / sqrt(2 pi)), of 1 for x >= 0
+//     GELU(x) = max(x, 0) - e^(-a^2 / 2) a R(a)    and    GELU'(x) = D(a) for x < 0, 1 - D(a) for x >= 0
 //
-// of which neither loses digits where it is small, but the derivative at its zero, -0.7518.
+// Neither loses digits where it is small, except the derivative near its zero at -0.7518.
 
-// e^(-a^2 / 2) y 2^-n for a <= 39; sets n.
+// Returns y e^(-a^2 / 2) 2^-n for a <= 39, and sets n.
 static inline V_INLINE v_part v_part_gauss(v_part a, v_part y, v_part *n) {
   v_part square = a * a, rest = V_FMA(a, a, -square), r;
   *n = v_part_reduce(-0.5F * square, &r);
@@ -357,7 +361,7 @@ static inline V_INLINE v_part v_part_mills(v_part a) {
   return (1.0F - t) * V_POLYNOMIAL(t, c);
 }
 
-// With 4 for 3.5, on [0, 39]; error 2^-54.5.
+// The same with 4 instead of 3.5, on [0, 39]; error 2^-54.5.
 static inline V_INLINE d_part d_part_mills(d_part a) {
   static const double c[] = {0x1.82b4bb8c94dcep-4, -0x1.373e3a893c28ap-4, 0x1.8c6dbf2cfc2b2p-5, -0x1.7dff2bff68368p-6,
                              0x1.eec4cc3e4d406p-8, -0x1.ee2761048d999p-11, -0x1.c81719d56773bp-12, 0x1.ab825fc4caac9p-13,
@@ -370,7 +374,7 @@ static inline V_INLINE d_part d_part_mills(d_part a) {
   return (1.0 - t) * D_POLYNOMIAL(t, c);
 }
 
-// Beyond the bounds of a, e^(-a^2 / 2) leaves nothing. Of x <= 0 the result is 0 or less, -0 of -0 and minus infinity.
+// e^(-a^2 / 2) underflows to 0 where a is clamped. The result for x = -0 and for minus infinity is -0.
 static inline V_INLINE v_part v_part_gelu(v_part x) {
   v_part n, a = v_part_clamp(V_ABS(x), 0.0F, 15.0F), y = v_part_gauss(a, a * v_part_mills(a), &n);
   return V_SELECT(x < 0.0F, v_part_set(-0.0F), x) - v_part_scale(y, n);
@@ -405,7 +409,7 @@ static inline V_INLINE dvec d_gelu_slope(dvec a) { D_FOR_I a.p[i] = d_part_gelu_
 
 // ---- x^y = e^(y log(x))
 
-// A number as the sum of two, of which the second is about an ulp of the first; T. J. Dekker, 1971.
+// A number as an unevaluated sum of two, of which the second is at most about an ulp of the first; T. J. Dekker, 1971.
 typedef struct { d_part high, low; } d_pair;
 
 // a + b, where |a| >= |b| or a = 0.
@@ -439,7 +443,7 @@ static inline V_INLINE d_pair d_pair_log(d_part x) {
   return d_pair_of_sum(y.high, y.low + most.low + rest.low);
 }
 
-// x^y from |x|^y: C's special cases. That of an infinite y is even.
+// x^y from |x|^y, with the special cases of C's Annex F. An infinite y counts as an even integer.
 static inline d_part d_part_power_of_signed(d_part x, d_part y, d_part power) {
   d_part half = 0.5 * y, one = d_part_set(1.0);
   d_bits is_integer = d_part_round(y) == y, is_odd = is_integer & (d_part_round(half) != half);
@@ -448,7 +452,7 @@ static inline d_part d_part_power_of_signed(d_part x, d_part y, d_part power) {
   return V_SELECT((x == 1.0) | (y == 0.0), one, power);
 }
 
-// An infinite y becomes a finite one that does as well, but for which 0 y = 0.
+// An infinite y is replaced by a large finite one, which gives the same result, because 0 times infinity would be NaN.
 static inline d_part d_part_pow(d_part x, d_part y) {
   d_part a = D_ABS(x), zero = {0};
   d_pair factor = {d_part_clamp(y, -0x1p1023, 0x1p1023), zero}, product = d_pair_log(a);
@@ -461,7 +465,7 @@ static inline d_part d_part_pow(d_part x, d_part y) {
 
 static inline V_INLINE dvec d_pow(dvec a, dvec b) { D_FOR_I a.p[i] = d_part_pow(a.p[i], b.p[i]); return a; }
 
-// In f64, where log(x) need not be a pair: |y log(x)| is below 2^7 unless the result is 0 or infinity.
+// Computed in f64, which is accurate enough for f32: |y log(x)| < 2^7 unless the result is 0 or infinity.
 static inline d_part d_part_pow_of_f32(d_part x, d_part y) {
   d_part product = d_part_clamp(y, -0x1p1023, 0x1p1023) * d_part_log(D_ABS(x));
   return d_part_power_of_signed(x, y, d_part_exp_of_sum(product, d_part_set(0.0)));

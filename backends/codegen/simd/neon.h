@@ -14,7 +14,7 @@
 
 #define D_EACH(f) f(0), f(1)
 
-// Until 18, clang has no fma of vectors, but makes one of its lanes.
+// Before version 18, clang has no builtin for a vector fma, but combines the lanes' fmas to one instruction.
 #define V_FMA_LANE(j) __builtin_fmaf(a_[j], b_[j], c_[j])
 
 #define D_FMA_LANE(j) __builtin_fma(a_[j], b_[j], c_[j])
@@ -35,12 +35,12 @@
 #define D_FMA(a, b, c) __builtin_aarch64_fmav2df(a, b, c)
 #endif
 
-// In assembler, as gcc, clang and their versions differ in the builtin.
+// In assembler, because the builtin differs between gcc, clang and their versions.
 #define V_SQRT(a) __extension__({ v_part r_; __asm__("fsqrt %0.4s, %1.4s" : "=w"(r_) : "w"(a)); r_; })
 
 #define D_SQRT(a) __extension__({ d_part r_; __asm__("fsqrt %0.2d, %1.2d" : "=w"(r_) : "w"(a)); r_; })
 
-// gcc converts vectors of 64 bits lane by lane, and the names of its builtins change with its version.
+// In assembler, because gcc converts 64-bit vectors lane by lane, and the names of its builtins differ by version.
 #ifndef __clang__
 #define V_FROM_BF16(h) __extension__({ v_part r_; __asm__("shll %0.4s, %1.4h, #16" : "=w"(r_) : "w"(h)); r_; })
 #endif

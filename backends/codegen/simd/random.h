@@ -1,11 +1,11 @@
 // clang-format off
 
-// Which elements dropout keeps: by Philox-4x32-10, whose counter is an element's row-major index and whose key is the
-// seed. The same for every ISA; math.h stands before this file. Source: Salmon, Moraes, Dror, Shaw, "Parallel random
-// numbers: as easy as 1, 2, 3", SC 2011; counters and keys are oneDNN's.
+// Random numbers of dropout: Philox-4x32-10, whose counter is an element's row-major index and whose key is the seed.
+// The same for every ISA; follows math.h. Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1,
+// 2, 3", SC 2011; counters and keys are oneDNN's.
 
-// The numbers of 4 neighbours, which have a counter in common; without an offset, the number too. `first` is a multiple
-// of 4, here and below.
+// The random numbers of the 4 elements from `first` on, a multiple of 4. They share a counter, which gives 4 numbers.
+// Without an offset all 4 elements get the same number, as in oneDNN.
 static inline void random_4(uint32_t *u, int64_t seed, int64_t offset, uint64_t first) {
   uint32_t low = (uint32_t)seed, high = offset ? (uint32_t)((uint64_t)seed >> 32) : low;
   u[0] = (uint32_t)(offset ? (uint64_t)offset : first);
@@ -22,7 +22,7 @@ static inline void random_4(uint32_t *u, int64_t seed, int64_t offset, uint64_t 
   if (!offset) u[0] = u[1] = u[3] = u[2];
 }
 
-// Of the lanes' low halves.
+// The product of the low 32 bits of each lane.
 #ifndef D_LOW_PRODUCT
 #define D_LOW_PRODUCT(a, b) (((a) & UINT32_MAX) * (b))
 #endif
@@ -41,9 +41,9 @@ static inline void random_4(uint32_t *u, int64_t seed, int64_t offset, uint64_t 
 
 #define D_GROUP(j) ((j) / 2)
 
-// The same for the groups of 4 elements with a counter in common, around `place` and 3 others `stride` apart. The words
-// of a group are two lanes of d_words, lower ones first: so one product is those of all its groups, and their words
-// change places as if read from behind.
+// The same for 4 groups of 4 elements: those that contain the elements `place`, place + stride, place + 2 stride and
+// place + 3 stride. The 4 words of a group's counter are two 64-bit lanes. So one multiplication makes the products of
+// all groups in a part, and a round puts the words of each group in reverse order.
 #ifndef random_16
 static inline V_INLINE void random_16(uint32_t *u, int64_t seed, int64_t offset, uint64_t place, uint64_t stride) {
   const d_bits is_odd_lane = {D_EACH(D_IS_ODD)}, group = {D_EACH(D_GROUP)};
@@ -66,7 +66,7 @@ static inline V_INLINE void random_16(uint32_t *u, int64_t seed, int64_t offset,
 }
 #endif
 
-// The numbers of 16 elements, `stride` apart.
+// The random numbers of 16 elements, `stride` apart.
 static inline V_INLINE void random_bits(uint32_t *u, int64_t seed, int64_t offset, uint64_t place, ptrdiff_t stride) {
   uint32_t own[32];
   if (stride == 1) {
@@ -81,13 +81,13 @@ static inline V_INLINE void random_bits(uint32_t *u, int64_t seed, int64_t offse
   }
 }
 
-// What is above it is kept: nothing where the probability is a NaN.
+// An element is kept if its random number is greater than this one. With a NaN as probability no element is kept.
 static inline uint32_t greatest_dropped(double probability) {
   const double x = 4294967295.0 * probability;
   return x < 4294967295.0 ? (uint32_t)(x > 0 ? x : 0) : UINT32_MAX;
 }
 
-// The lanes' elements are `stride` apart from `place` on.
+// Whether the elements from `place` on, `stride` apart, are kept.
 static inline V_INLINE mask v_is_kept(int64_t seed, int64_t offset, double probability, uint64_t place, ptrdiff_t stride) {
   mask m;
   uint32_t u[16];

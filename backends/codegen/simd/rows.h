@@ -1,9 +1,10 @@
 // clang-format off
 
-// Rows across lanes: 16 rows of `width` elements, `stride` apart, as `width` vectors of a lane a row, and back. The same
-// for every ISA; vector.h and arithmetic.h stand before this file.
+// Rows in lanes: converts 16 rows of `width` elements, `stride` apart in memory, to `width` vectors with one row per
+// lane, and back. The same for every ISA; follows vector.h and arithmetic.h.
 
-// Lanes j and j ^ s of two registers, whose numbers differ in bit s, change places.
+// For each two registers whose numbers differ in bit s only, swaps lane j ^ s of the lower with lane j of the higher,
+// for all j with bit s clear.
 #define V_SWAP(s, low, high) _Pragma("GCC unroll 16") for (int i = 0; i < V_LANES; i++) \
   if (!(i & (s))) { \
     const v_part a = r[i], b = r[i | (s)]; \
@@ -31,7 +32,7 @@
 
 #define V_HIGH_8(j) V_HIGH(j, 8)
 
-// As many registers as one has lanes: element j of the i-th becomes element i of the j-th.
+// Transposes as many registers as one has lanes: element j of register i becomes element i of register j.
 #ifndef v_part_transpose
 static inline V_INLINE void v_part_transpose(v_part *r) {
   V_SWAP(1, V_LOW_1, V_HIGH_1)
@@ -41,8 +42,8 @@ static inline V_INLINE void v_part_transpose(v_part *r) {
 }
 #endif
 
-// t has room for `width` vectors. Tiles are as wide as a part, the last as what is left; a literal width makes both
-// widths literals.
+// t holds `width` vectors of 16 floats. A tile is as wide as a part; the last one is narrower. Both widths are literals
+// where `width` is one.
 #define V_EACH_TILE(tile) \
   int c = 0; \
   for (; c + V_LANES <= width; c += V_LANES) tile(V_LANES) \
@@ -107,7 +108,7 @@ static inline V_INLINE void v_store_rows_f16(uint16_t *p, ptrdiff_t stride, cons
   V_EACH_TILE(V_STORE_TILE_F16)
 }
 
-// All 16, one behind the other from p, aligned to 64 bytes, on; past the caches. Up to 64 wide.
+// Stores 16 contiguous rows to p, aligned to 64 bytes, bypassing the caches; width <= 64.
 static inline V_INLINE void v_stream_rows(float *p, const float *t, int width) {
   float rows_[16 * 64];
   v_store_rows(rows_, width, t, width);

@@ -1,6 +1,6 @@
 // clang-format off
 
-// Any processor, in standard C: a part is a number, and compilers make vectors of the loops.
+// Any processor, in standard C: a part is one number, and compilers may vectorise the loops.
 
 #define V_FULL
 

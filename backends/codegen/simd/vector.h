@@ -1,12 +1,17 @@
 // clang-format off
 
-// The vector that kernels are written in, and its ways to memory and back: 16 lanes of f32 (`vec`) or f64 (`dvec`), in
-// as many parts as the ISA needs registers. This file and those after it are the same for every ISA. The ISA's header
-// stands before it and says, in upper-case macros, how wide a part is, and how to do to one part what the defaults
-// here, in GNU C, do badly or not at all: V_ is about f32, D_ about f64, H_ about 16 bits. Each operation rounds once,
-// in an order fixed here, so that results are the same bits on every ISA, but for the sign and payload of a NaN; that
-// needs -ffp-contract=off, as gcc fuses across functions. What stands between blank lines is one definition: emitted C
-// has only those that it needs.
+// The virtual vector of kernels, with its loads and stores: 16 lanes of f32 (`vec`) or f64 (`dvec`), in as many parts
+// as the ISA needs registers.
+//
+// This file and arithmetic.h, rows.h, bytes.h, math.h and random.h are the same for every ISA; they follow the ISA's
+// header. That header defines upper-case macros: the width of a part, and operations on one part that the defaults
+// here, which are GNU C, compile badly or not at all. V_ macros are for f32, D_ for f64, H_ for 16-bit types.
+//
+// Each operation rounds once, in an order that is fixed here, so that every ISA gives the same bits, except for the
+// sign and payload of NaNs. That needs -ffp-contract=off, because gcc fuses operations across functions.
+//
+// Blank lines separate definitions. An emitted file contains only the definitions that it needs, with the comment above
+// each. Words in these comments count as uses: a comment that names a type or macro pulls its definition in.
 
 // A register of f32.
 typedef float V_FULL v_part;
@@ -14,13 +19,13 @@ typedef float V_FULL v_part;
 // A register of f64.
 typedef double V_FULL d_part;
 
-// bf16 or f16, as many as a v_part has lanes.
+// bf16 or f16 as bits, as many as a v_part has lanes.
 typedef uint16_t V_HALF h_part;
 
 // f32, as many as a d_part has lanes.
 typedef float V_HALF v_half;
 
-// The bits of a v_part, or the truth about each of its lanes.
+// The bits of a v_part, or the result of comparing its lanes: -1 or 0 in each.
 typedef int32_t V_FULL v_bits;
 
 typedef int64_t V_FULL d_bits;
@@ -39,12 +44,12 @@ typedef struct { d_bits p[D_PARTS]; } dmask;
 
 #define D_LANES (16 / D_PARTS)
 
-// Where part i is in memory.
+// The address of part i.
 #define V_AT(p, i) ((p) + (ptrdiff_t)(i) * V_LANES)
 
 #define D_AT(p, i) ((p) + (ptrdiff_t)(i) * D_LANES)
 
-// Left alone, gcc unrolls no loop that grows by it, and keeps the parts in memory.
+// Unrolled by force: by itself gcc does not unroll a loop that would become longer, and keeps the parts in memory.
 #ifndef V_FOR_I
 #define V_FOR_I _Pragma("GCC unroll 16") for (int i = 0; i < V_PARTS; i++)
 #endif
@@ -53,14 +58,14 @@ typedef struct { d_bits p[D_PARTS]; } dmask;
 #define D_FOR_I _Pragma("GCC unroll 16") for (int i = 0; i < D_PARTS; i++)
 #endif
 
-// For what gcc finds too long to inline, not seeing that a constant n removes most of it.
+// For functions that gcc finds too long to inline, because it does not see that a constant n removes most of the code.
 #ifdef __GNUC__
 #define V_INLINE __attribute__((always_inline))
 #else
 #define V_INLINE
 #endif
 
-// For what is used so often that compilers would take long over as many copies.
+// For functions that are called so often that compiling an inline copy for each call would take too long.
 #ifdef __GNUC__
 #define V_FAR __attribute__((noinline))
 #else
@@ -69,14 +74,14 @@ typedef struct { d_bits p[D_PARTS]; } dmask;
 
 #define V_INDEX(j) j
 
-// Which of the lanes i and on are below n.
+// Compares the numbers of the lanes from i on with n: -1 in each lane below n, else 0.
 static inline v_bits v_first(int i, int n) { v_bits lane = {V_EACH(V_INDEX)}; return lane + i < n; }
 
 static inline d_bits d_first(int i, int n) { d_bits lane = {D_EACH(V_INDEX)}; return lane + i < n; }
 
 #define V_PICK(j) (i + (j) < n ? p[(i + (j)) * stride] : 0)
 
-// Elements i and on of the first n, which are `stride` apart; +0 after them.
+// Of n elements that are `stride` apart, those from element i on; +0 in lanes without an element.
 static inline v_part v_pick(const float *p, ptrdiff_t stride, int i, int n) { v_part x = {V_EACH(V_PICK)}; return x; }
 
 static inline d_part d_pick(const double *p, ptrdiff_t stride, int i, int n) { d_part x = {D_EACH(V_PICK)}; return x; }
@@ -100,7 +105,7 @@ static inline void d_put(double *p, ptrdiff_t stride, d_part x, int i, int n) { 
 
 static inline V_INLINE void h_put(uint16_t *p, ptrdiff_t stride, h_part x, int i, int n) { V_EACH(V_PUT); }
 
-// Here and below, p need only be aligned to its element, where nothing else is said.
+// Here and below, p must be aligned to its elements only, unless the comment says otherwise.
 static inline vec v_load(const float *p) { vec a; V_FOR_I memcpy(&a.p[i], V_AT(p, i), sizeof a.p[i]); return a; }
 
 static inline dvec d_load(const double *p) {
@@ -109,7 +114,7 @@ static inline dvec d_load(const double *p) {
   return a;
 }
 
-// Lanes i and on of p's first n elements; +0 after them.
+// The part that begins at lane i of a load of p's first n elements; +0 in the lanes from n on.
 #ifndef V_LOAD_N
 #define V_LOAD_N(p, i, n) v_pick(p, 1, i, n)
 #endif
@@ -122,7 +127,7 @@ static inline dvec d_load(const double *p) {
 #define H_LOAD_N(p, i, n) h_pick(p, 1, i, n)
 #endif
 
-// Reads the first n elements only, 0 <= n <= 16; the lanes after them are +0.
+// Reads only the first n elements, 0 <= n <= 16; the other lanes are +0.
 static inline vec v_load_n(const float *p, int n) { vec a; V_FOR_I a.p[i] = V_LOAD_N(p, i * V_LANES, n); return a; }
 
 static inline dvec d_load_n(const double *p, int n) { dvec a; D_FOR_I a.p[i] = D_LOAD_N(p, i * D_LANES, n); return a; }
@@ -143,12 +148,12 @@ static inline void d_store(double *p, dvec a) { D_FOR_I memcpy(D_AT(p, i), &a.p[
 #define H_STORE_N(p, x, i, n) h_put(p, 1, x, i, n)
 #endif
 
-// Writes the first n elements only, 0 <= n <= 16.
+// Writes only the first n elements, 0 <= n <= 16.
 static inline void v_store_n(float *p, vec a, int n) { V_FOR_I V_STORE_N(p, a.p[i], i * V_LANES, n); }
 
 static inline void d_store_n(double *p, dvec a, int n) { D_FOR_I D_STORE_N(p, a.p[i], i * D_LANES, n); }
 
-// To an aligned address, past the caches.
+// Stores a part to an address aligned to the part's size, bypassing the caches.
 #ifndef V_STREAM
 #define V_STREAM(p, x) __builtin_nontemporal_store(x, (v_part *)(void *)(p))
 #endif
@@ -161,7 +166,7 @@ static inline void d_store_n(double *p, dvec a, int n) { D_FOR_I D_STORE_N(p, a.
 #define H_STREAM(p, x) __builtin_nontemporal_store(x, (h_part *)(void *)(p))
 #endif
 
-// Past the caches, to p aligned to 64 bytes. v_fence() orders it before later stores.
+// Stores to p, aligned to 64 bytes, bypassing the caches. v_fence() orders it before later stores.
 static inline void v_stream(float *p, vec a) { V_FOR_I V_STREAM(V_AT(p, i), a.p[i]); }
 
 static inline void d_stream(double *p, dvec a) { D_FOR_I D_STREAM(D_AT(p, i), a.p[i]); }
@@ -195,7 +200,7 @@ static inline void v_scatter(float *p, ptrdiff_t stride, vec a) { v_scatter_n(p,
 
 static inline void d_scatter(double *p, ptrdiff_t stride, dvec a) { d_scatter_n(p, stride, a, 16); }
 
-// How many elements further each lane's is.
+// An offset in elements for each lane.
 typedef struct { ptrdiff_t at[16]; } places;
 
 static inline places v_places(vec a) {
@@ -259,7 +264,7 @@ static inline V_INLINE void h_scatter_n(uint16_t *p, ptrdiff_t stride, hvec a, i
   V_FOR_I h_put(p, stride, a.p[i], i * V_LANES, n);
 }
 
-// 16-bit floats. Conversions round to nearest even, overflow to infinity and keep subnormals; a NaN stays one.
+// 16-bit floats. Conversions round to nearest even, overflow to infinity, keep subnormals and propagate NaN.
 static inline uint32_t f32_bits(float x) { uint32_t u; memcpy(&u, &x, sizeof u); return u; }
 
 static inline float f32_from_bits(uint32_t u) { float x; memcpy(&x, &u, sizeof x); return x; }
@@ -271,7 +276,7 @@ static inline uint16_t bf16_from_f32(float x) {
   return (uint16_t)((x != x ? u | 0x400000 : u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-// Exponents differ by 112; f32 arithmetic normalises a subnormal, by 2^-14 that is added and taken away.
+// The exponents' biases differ by 112. A subnormal is normalised by adding 2^-14 to it and subtracting that again.
 static inline float f32_from_f16(uint16_t h) {
   uint32_t u = (h & 0x7fffU) << 13;
   uint32_t sign = (h & 0x8000U) << 16;
@@ -279,7 +284,7 @@ static inline float f32_from_f16(uint16_t h) {
   return f32_from_bits(sign | (u < 1U << 23 ? subnormal : u < 31U << 23 ? u + (112U << 23) : u + (224U << 23)));
 }
 
-// Adding 0.5 rounds to multiples of 2^-24, which f16's subnormals are.
+// Adding 0.5 rounds a number below 2^-14 to a multiple of 2^-24, the unit of f16's subnormals.
 static inline uint16_t f16_from_f32(float x) {
   uint32_t u = f32_bits(x) & 0x7fffffff;
   uint32_t sign = f32_bits(x) >> 16 & 0x8000;
@@ -301,7 +306,7 @@ static inline uint16_t f16_from_f32(float x) {
 #define V_FROM_BF16(h) ((v_part)(H_WIDEN(h) << 16))
 #endif
 
-// To nearest even; a NaN becomes quiet.
+// Rounds to nearest even; a NaN becomes quiet.
 #ifndef v_part_to_bf16_by_bits
 static inline h_part v_part_to_bf16_by_bits(v_part x) {
   typedef uint32_t V_FULL words;
@@ -339,7 +344,7 @@ static inline void v_store_bf16(uint16_t *p, vec a) { h_store(p, v_to_bf16(a)); 
 
 static inline V_INLINE void v_store_n_bf16(uint16_t *p, vec a, int n) { h_store_n(p, v_to_bf16(a), n); }
 
-// p is aligned to 32 bytes.
+// p must be aligned to 32 bytes.
 static inline void v_stream_bf16(uint16_t *p, vec a) { h_stream(p, v_to_bf16(a)); }
 
 static inline V_INLINE vec v_gather_n_bf16(const uint16_t *p, ptrdiff_t stride, int n) {
