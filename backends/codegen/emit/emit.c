@@ -1,6 +1,6 @@
-// A program as C for one instruction set, the part that files for people (file.c) and what is loaded here have in
-// common: the vocabulary's part that it uses, a struct of pointers, each kernel's loops, and one function that runs
-// them in order.
+// Prints a program as C for one instruction set: the argument struct, the functions of each kernel's loops, and a
+// function that runs the loops in order. This is common to files that users keep (file.c) and to code that is loaded at
+// once, whose entry point is printed at the end of this file.
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/emit/flow.h"
@@ -62,13 +62,13 @@ void add_tensor_comment(Text *out, const Value *v, const char *name) {
   text_format(out, "%s ", type_name(v->type));
   text_add_user_string(out, SINK_COMMENT, shape_string(&v->shape, shape, sizeof shape));
   if (type_is_packed(v->type))
-    text_format(out, ", %lld elements, two a byte, low half first", (long long)shape_nelems(&v->shape));
+    text_format(out, ", %lld elements, two per byte, the first in the low half", (long long)shape_nelems(&v->shape));
   if (order_is_row_major(&v->order)) return;
-  text_add_string(out, ", in memory in the order of axes");
+  text_add_string(out, ", layout (slowest axis first):");
   for (int i = 0; i < v->shape.rank; i++) text_format(out, " %d", order_axis(&v->order, i));
 }
 
-// Element i of a constant, as C; of what is packed, byte i.
+// Adds element i of a constant as C; of a packed type, byte i.
 static void add_element(Text *out, const Value *v, int64_t i) {
   const void *data = v->constant->data;
   uint16_t half;
@@ -80,14 +80,14 @@ static void add_element(Text *out, const Value *v, int64_t i) {
     return;
   }
   double x = type_load(v->type, data, (size_t)i);
-  const char *cast = v->type == TYPE_F64 ? "(double)" : ""; // the macros are floats
+  const char *cast = v->type == TYPE_F64 ? "(double)" : ""; // NAN and INFINITY are floats
   switch (v->type) {
   case TYPE_F16:
   case TYPE_BF16:
     memcpy(&half, (const char *)data + i * (int64_t)sizeof half, sizeof half);
     text_format(out, "0x%04X", half);
     return;
-  case TYPE_S64: // not by way of a double
+  case TYPE_S64: // x, a double, is not exact
     memcpy(&integer, (const char *)data + i * (int64_t)sizeof integer, sizeof integer);
     text_format(out, integer == INT64_MIN ? "INT64_MIN" : "%lld", (long long)integer);
     return;
@@ -102,7 +102,7 @@ static void add_element(Text *out, const Value *v, int64_t i) {
   }
 }
 
-// Constants that are no single number are arrays in the source.
+// Prints a constant tensor as an array.
 static void print_constant(const Printer *p, const Value *v, Text *out) {
   int64_t nelems = shape_nelems(&v->shape);
   if (type_is_packed(v->type)) nelems = (nelems + 1) / 2;
@@ -123,9 +123,9 @@ static void print_struct(Printer *p) {
     for (size_t l = 0; l < p->program->kernels[i]->nloops; l++) {
       const Loop *loop = &p->program->kernels[i]->loops[l];
       if (loop_has_open_length(p->program->kernels[i], loop))
-        text_format(p->plain, "  size_t k%zu_loop%zu_block; // iterations in a block\n", i, l);
+        text_format(p->plain, "  size_t k%zu_loop%zu_block; // iterations per block\n", i, l);
       if (loop_has_open_chunks(p->program->kernels[i], loop))
-        text_format(p->plain, "  size_t k%zu_loop%zu_chunks; // blocks of them\n", i, l);
+        text_format(p->plain, "  size_t k%zu_loop%zu_chunks; // number of such blocks\n", i, l);
     }
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];
@@ -170,7 +170,7 @@ bool program_has_shared_loops(const Program *p) {
   return false;
 }
 
-// The outputs that a loop works for, as a condition; NULL: it is needed anyhow.
+// A C condition: some output that needs the loop is not NULL. NULL: the loop must always run.
 static const char *condition_text(Printer *p, const Flow *flow, size_t kernel, size_t loop) {
   const OutputSet *serves = &flow->serves[flow->first_loop[kernel] + loop];
   if (!p->has_optional_outputs || serves->is_all) return NULL;
@@ -181,7 +181,8 @@ static const char *condition_text(Printer *p, const Flow *flow, size_t kernel, s
   return text ? text : "1";
 }
 
-// One after the other, or shared out: which of them, open dims decide.
+// Prints a call of a loop whose number of blocks or amount of work is known at run time only. The emitted code chooses
+// between several threads and one.
 static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
   const Kernel *k = p->program->kernels[kernel];
   const Loop *l = &k->loops[loop];
@@ -189,7 +190,7 @@ static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *
   const char *nblocks = nblocks_text(p, kernel, loop, "a."), *id = p->identifier;
   const char *work = bare_text(p, size_text(p, axes_nelems(k, all), axes_monomial(k, all), "a."));
   if (is_shared(k, l)) {
-    const bool is_open = has_open_blocks(k, l); // else there are several
+    const bool is_open = has_open_blocks(k, l); // otherwise there is more than one block
     text_format(p->out, "%sif (", indent);
     if (is_open) text_format(p->out, "%s > 1", nblocks);
     if (l->serial_work) text_format(p->out, "%s%s > %lld", is_open ? " && " : "", work, (long long)l->serial_work);
@@ -217,15 +218,16 @@ static void print_call(Printer *p, size_t kernel, size_t loop, const char *inden
     text_format(p->out, "for (size_t b = 0; b < %lld; b++) %s_kernel%zu_loop%zu(&a, b);\n", nblocks, id, kernel, loop);
 }
 
-// Says what the time since the last mark went to: 0 is what comes before the loops.
+// Prints a call that attributes the time since the last such call to a part: 0, the code before the loops, or 1 + a
+// loop's number.
 static void print_mark(Printer *p, size_t part) {
   if (p->is_profiled) text_format(p->out, "  pool->mark(pool->context, %zu);\n", part);
 }
 
-// Neighbours that are wanted for the same outputs stand under one condition.
+// Prints the calls of all loops. Consecutive loops that the same outputs need are called under one condition.
 static void print_loop_calls(Printer *p, const Flow *flow) {
   const Program *program = p->program;
-  const char *open = NULL; // the condition
+  const char *open = NULL; // the condition whose block is open
   print_mark(p, 0);
   for (size_t i = 0; i < program->nkernels; i++)
     for (size_t l = 0; l < program->kernels[i]->nloops; l++) {
@@ -245,8 +247,8 @@ static void set_to_workspace(Printer *p, const char *member, Type type, size_t o
   text_format(p->out, "  a.%s = (%s *)(void *)(memory + %zu);\n", member, element_type(type), offset);
 }
 
-// The members of the argument struct: the caller's, constants, what lies in the workspace. An output that nobody wants
-// but that is read again lies there too, behind the rest.
+// Sets the members of the argument struct: the caller's pointers, constants, and pointers into the workspace. An output
+// that is NULL but that a later loop reads gets memory at the end of the workspace.
 static void print_members(Printer *p, const Flow *flow) {
   const Program *program = p->program;
   const Graph *g = program->graph;
@@ -256,7 +258,7 @@ static void print_members(Printer *p, const Flow *flow) {
     const Value *v = g->inputs[i];
     const bool may_be_null = shape_monomial(&v->shape);
     if (may_be_null && !is_told)
-      text_add_string(p->out, "  // Where NULL, of no elements: its address is not read from.\n");
+      text_add_string(p->out, "  // A NULL input has no elements, so any valid address will do.\n");
     is_told |= may_be_null;
     text_format(p->out,
                 may_be_null ? "  a.%s = (const %s *)(inputs[%zu] ? inputs[%zu] : &a);\n"
@@ -266,7 +268,7 @@ static void print_members(Printer *p, const Flow *flow) {
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
     if (output_is_copy(g, i)) continue;
-    if (g->ndims) { // the layout has found room for those that are read again
+    if (g->ndims) { // the layout has set the addresses of outputs that are read again
       bool has_room = p->has_optional_outputs && flow->is_read_again[v->index];
       text_format(p->out, "  %sa.%s = (%s *)outputs[%zu];\n",
                   has_room ? arena_format(p->scratch, "if (outputs[%zu]) ", i) : "", p->value_member[v->index],
@@ -311,7 +313,8 @@ static void open_copy(Printer *p, size_t i) {
   if (p->has_optional_outputs) text_format(p->out, "if (outputs[%zu]) ", i);
 }
 
-// Of an odd number of halves, the last one is put beside what is there.
+// Copies an output that is an input, a constant or an earlier output. If the number of 4-bit elements is odd, the other
+// half of the last byte is not changed.
 static void print_copy(Printer *p, size_t i) {
   const Value *v = p->program->graph->outputs[i];
   const int64_t nelems = shape_nelems(&v->shape);
@@ -331,9 +334,9 @@ static void print_copy(Printer *p, size_t i) {
   text_add_string(p->out, " & 0xF));\n");
 }
 
-typedef struct Unwanted { // partial sums that some outputs need
+typedef struct Unwanted { // a temporary with partial sums that only some outputs need
   const OutputSet *serves;
-  size_t temporary; // by number
+  size_t temporary; // numbered through all kernels
 } Unwanted;
 
 static int compare_sets(const OutputSet *a, const OutputSet *b) {
@@ -357,7 +360,8 @@ static void set_unwanted(Printer *p, const Unwanted *alike, size_t count) {
   text_add_string(p->out, "  }\n");
 }
 
-// Partial sums for outputs that nobody wants, those for the same outputs together.
+// Sets pointers to partial sums to NULL if all outputs that need the sums are NULL. Sums for the same outputs share one
+// condition.
 static void print_unwanted(Printer *p, const Flow *flow) {
   Unwanted *unwanted = ARENA_ARRAY(p->scratch, Unwanted, flow->ntemporaries + 1);
   size_t count = 0;
@@ -376,7 +380,7 @@ static void print_copies(Printer *p) {
     if (output_is_copy(p->program->graph, i)) print_copy(p, i);
 }
 
-// What a graph of few kinds of things leaves alone, of the function that begins there.
+// Prints (void)x for the variables that the function whose body begins at `begin` does not use.
 static void print_unused(Printer *p, size_t begin) {
   const char *const names[][2] = {{"&a", "a"},
                                   {"inputs[", "inputs"},
@@ -441,7 +445,7 @@ bool print_program(Printer *p, Text *constants) {
 
 void print_prologue(Text *out) {
   text_add_string(out, "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
-                       // Fused multiply-adds are written where they are meant; the compiler must form no others.
+                       // Fused multiply-adds are explicit. The compiler must not form others: they change results.
                        "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
                        "#define UNROLL _Pragma(\"clang loop unroll_count(16)\")\n"
                        "#define ALWAYS_INLINE __attribute__((always_inline))\n"
@@ -494,7 +498,7 @@ bool emit_for_loading(const Program *program, const Isa *isa, const char *identi
               parameter, parameter, identifier, member);
   text_format(&body, "  %s_run(inputs, outputs, (unsigned char *)workspace, &pool);\n}\n\n", identifier);
   if (ok) {
-    text_add_string(source, "// Made by ngrad from the graph ");
+    text_add_string(source, "// Generated by ngrad from the graph ");
     text_add_user_string(source, SINK_COMMENT, program->graph->name);
     text_format(source, ", for %s.\n", isa->name);
     print_prologue(source);

@@ -1,21 +1,26 @@
-// What printing for loading (emit.c) and printing files for people (file.c) share.
+// Prints a program as C: the part that is common to code that is loaded at once (emit.c) and to files that users keep
+// (file.c).
 #ifndef NGRAD_BACKENDS_CODEGEN_EMIT_EMIT_H
 #define NGRAD_BACKENDS_CODEGEN_EMIT_EMIT_H
 
 #include "backends/codegen/print/printer.h"
 
-// What stands before any program: headers, and macros for what compilers differ in.
+// Prints the standard includes, and macros that hide differences between compilers. Precedes any program.
 void print_prologue(Text *out);
 
-// The struct of arguments, the kernels and IDENTIFIER_run(inputs, outputs, memory, pool), which calls PREFIX_for to
-// share out a loop; PREFIX_constant_NAME, where constants are not given, to another text, or nowhere (NULL). Sets the
-// names and p->workspace_nbytes, the bytes of memory that it wants. With open dims their values stand before `memory`,
-// as int64_t[], and IDENTIFIER_layout(args, extents, memory) returns those bytes, without memory (NULL) too. False: out
-// of memory.
+// Prints the argument struct, the kernels, and IDENTIFIER_run(inputs, outputs, memory, pool), which runs all loops and
+// calls PREFIX_for to run the blocks of a parallel loop. Constant tensors are printed to `constants` as arrays
+// PREFIX_constant_NAME, unless the pool gives them (p->are_constants_given) or `constants` is NULL. Sets p's names and
+// p->workspace_nbytes, the bytes of `memory` that a run needs.
+//
+// With open dims, IDENTIFIER_run has a parameter `const int64_t *extents`, the values of the dims, before `memory`. It
+// calls IDENTIFIER_layout(args, extents, memory), which sets the pointers into `memory` unless that is NULL, and
+// returns the bytes that a run needs. False: out of memory.
 bool print_program(Printer *p, Text *constants);
-bool program_has_shared_loops(const Program *p); // so that it calls PREFIX_for
+bool program_has_shared_loops(const Program *p); // some loop may run on several threads, by PREFIX_for
 
-void add_tensor_comment(Text *out, const Value *v,
-                        const char *name); // "f32 [4096, 768]", "x: " before it if that is not the name
+// Adds a description of the tensor for a comment: "f32 [4096, 768]", with "x: " before it if the value is called x and
+// `name` differs.
+void add_tensor_comment(Text *out, const Value *v, const char *name);
 
 #endif

@@ -1,5 +1,6 @@
-// What of a source file a caller can call: how much workspace it wants, which instruction sets there are, what
-// describes it, and the entry point, which checks its arguments and chooses among the sections.
+// Prints the external functions of an emitted source file: the size of the workspace, a test for an instruction set, a
+// description of the graph, and the entry point, which checks its arguments and calls the program for an instruction
+// set.
 #include "backends/codegen/emit/entry.h"
 
 #include "backends/codegen/emit/header.h"
@@ -14,7 +15,7 @@ static void print_has_isa(const FilePrinter *f, Text *out) {
   const char *guard = NULL;
   for (size_t i = 0; i < f->file->nisas; i++) {
     const Isa *isa = f->file->isas[i];
-    if (!f->is_there[i]) continue;
+    if (!f->has_section[i]) continue;
     change_guard(&guard, isa, out);
     text_add_string(out, "  case ");
     add_isa(f, i, out);
@@ -24,7 +25,7 @@ static void print_has_isa(const FilePrinter *f, Text *out) {
   text_add_string(out, "  default: return 0;\n  }\n}\n\n");
 }
 
-// The names of open dims in a product, as a string.
+// Adds the open dims of a monomial as a string with * between them, or NULL if it has none.
 static void add_dim_names(const FilePrinter *f, Monomial monomial, Text *out) {
   const Graph *g = f->graph;
   const char *before = "";
@@ -39,7 +40,7 @@ static void add_dim_names(const FilePrinter *f, Monomial monomial, Text *out) {
   text_deinit(&names);
 }
 
-// Only as many dims and axes are spelled out as there are; a row's other members are 0.
+// Prints a row of the table of tensors. Array members beyond the rank are left to be 0.
 static void print_tensor(const FilePrinter *f, const Value *v, Text *out) {
   const int rank = v->shape.rank;
   text_add_string(out, "    {");
@@ -83,7 +84,7 @@ static void print_info(const FilePrinter *f, Text *out) {
   text_format(out, ",\n    \"%s\",\n    \"", f->file->hash);
   const char *before = "";
   for (size_t i = 0; i < f->file->nisas; i++) {
-    if (!f->is_there[i]) continue;
+    if (!f->has_section[i]) continue;
     text_format(out, "%s%s", before, f->file->isas[i]->name);
     before = " ";
   }
@@ -92,7 +93,7 @@ static void print_info(const FilePrinter *f, Text *out) {
               g->ndims ? "dims, hints" : "NULL, NULL");
 }
 
-// The open dims that a tensor's number of elements depends on, a bit each: with any of them 0 it has none.
+// A mask of the open dims in a tensor's shape. The tensor is empty if any of them is 0.
 static uint32_t dims_of(const FilePrinter *f, const Value *v) {
   uint32_t dims = 0;
   for (size_t k = 0; k < f->graph->ndims; k++)
@@ -104,7 +105,7 @@ static bool has_dims(const FilePrinter *f, const Value *v, uint32_t dims) {
   return shape_nelems(&v->shape) && dims_of(f, v) == dims;
 }
 
-// Of all inputs that have elements when these dims are not 0.
+// Checks that no input is NULL, for all inputs that are empty exactly if one of these dims is 0.
 static void print_null_check(const FilePrinter *f, uint32_t dims, Text *out) {
   const Graph *g = f->graph;
   size_t nalike = 0;
@@ -122,7 +123,7 @@ static void print_null_check(const FilePrinter *f, uint32_t dims, Text *out) {
   text_format(out, "%s) return %s_NULL_POINTER;\n", is_group ? ")" : "", f->prefix);
 }
 
-// Inputs that have elements at the same time stand under one condition.
+// Prints checks that no input is NULL unless it is empty. Inputs with the same open dims share one condition.
 static void print_null_checks(const FilePrinter *f, Text *out) {
   bool is_told[1U << MAX_OPEN_DIMS] = {false};
   for (size_t i = 0; i < f->graph->ninputs; i++) {
@@ -171,7 +172,7 @@ static void print_checks(const FilePrinter *f, Text *out) {
 static void print_best(const FilePrinter *f, Text *out) {
   text_format(out, "  if (isa == %s_ISA_BEST)\n    isa = ", f->prefix);
   for (size_t i = f->file->nisas; i-- > 1;) {
-    if (!f->is_there[i]) continue;
+    if (!f->has_section[i]) continue;
     text_format(out, "%s_has_isa(", f->prefix);
     add_isa(f, i, out);
     text_add_string(out, ") ? ");
@@ -188,7 +189,7 @@ static void print_choice(const FilePrinter *f, Text *out) {
   const char *guard = NULL;
   for (size_t i = f->file->nisas; i-- > 0;) {
     const Isa *isa = f->file->isas[i];
-    if (!f->is_there[i]) continue;
+    if (!f->has_section[i]) continue;
     change_guard(&guard, isa, out);
     text_add_string(out, "  case ");
     add_isa(f, i, out);
@@ -206,30 +207,32 @@ static void print_extents(const FilePrinter *f, Text *out) {
   text_add_string(out, "};\n");
 }
 
-// Numbers of elements, by what they are products of.
-typedef struct Most {
+// The size of a tensor: factor times the open dims in the monomial elements of nbytes each.
+typedef struct TensorSize {
   Monomial monomial;
   int64_t factor;
   size_t nbytes; // of an element
-} Most;
+} TensorSize;
 
-static bool is_within(const FilePrinter *f, const Most *a, const Most *b) {
+// Whether a is at most b for all values of the dims, each of which counts as at least 1.
+static bool is_within(const FilePrinter *f, const TensorSize *a, const TensorSize *b) {
   for (size_t i = 0; i < f->graph->ndims; i++)
     if (monomial_exponent(a->monomial, i) > monomial_exponent(b->monomial, i)) return false;
   return a->factor <= b->factor && a->nbytes <= b->nbytes;
 }
 
-// The greatest of all values' in all programs, made of what a call can make too large. NULL: out of memory.
-static Most *find_most(const FilePrinter *f, size_t *count) {
+// The sizes of values with open dims, in all programs, that are not within another value's size. A call whose extents
+// make none of them too large makes no value too large. NULL: out of memory.
+static TensorSize *find_largest(const FilePrinter *f, size_t *count) {
   size_t nvalues = 0;
   *count = 0;
   for (size_t p = 0; p < f->file->nisas; p++) nvalues += f->file->programs[p]->graph->nvalues;
-  Most *most = ARENA_ARRAY(f->scratch, Most, nvalues + 1);
-  for (size_t p = 0; most && p < f->file->nisas; p++) {
+  TensorSize *largest = ARENA_ARRAY(f->scratch, TensorSize, nvalues + 1);
+  for (size_t p = 0; largest && p < f->file->nisas; p++) {
     const Graph *g = f->file->programs[p]->graph;
     for (size_t i = 0; i < g->nvalues; i++) {
       const Value *v = g->values[i];
-      Most own = {shape_monomial(&v->shape), 0, type_nbytes(v->type)};
+      TensorSize own = {shape_monomial(&v->shape), 0, type_nbytes(v->type)};
       if (!own.monomial || !(v->is_input || v->producer || v->constant)) continue;
       for (int k = 0; k < v->shape.rank; k++) {
         Extent e = v->shape.extent[k];
@@ -237,27 +240,27 @@ static Most *find_most(const FilePrinter *f, size_t *count) {
         own.factor = (k ? own.factor : 1) * (factor ? factor : 1);
       }
       bool is_new = true;
-      for (size_t n = 0; n < *count; n++) is_new &= !is_within(f, &own, &most[n]);
+      for (size_t n = 0; n < *count; n++) is_new &= !is_within(f, &own, &largest[n]);
       if (!is_new) continue;
-      size_t kept = 0;
+      size_t left = 0;
       for (size_t n = 0; n < *count; n++)
-        if (!is_within(f, &most[n], &own)) most[kept++] = most[n];
-      most[kept++] = own;
-      *count = kept;
+        if (!is_within(f, &largest[n], &own)) largest[left++] = largest[n];
+      largest[left++] = own;
+      *count = left;
     }
   }
-  return most;
+  return largest;
 }
 
-// Whether a call may have these extents: PREFIX_fits(extents).
+// Prints PREFIX_fits(extents): whether no tensor is too large with these extents.
 static bool print_fits(const FilePrinter *f, Text *out) {
   size_t count;
-  const Most *most = find_most(f, &count);
+  const TensorSize *largest = find_largest(f, &count);
   const char *p = f->prefix;
-  if (!most) return false;
+  if (!largest) return false;
   if (count)
     text_format(out,
-                "/* A product, an extent of 0 counting as 1; UINT64_MAX where it is more. */\n"
+                "/* n * extent, or UINT64_MAX if that overflows. An extent of 0 counts as 1. */\n"
                 "static uint64_t %s_times(uint64_t n, int64_t extent) {\n"
                 "  const uint64_t by = extent ? (uint64_t)extent : 1;\n"
                 "  return n > UINT64_MAX / by ? UINT64_MAX : n * by;\n}\n\n",
@@ -268,25 +271,25 @@ static bool print_fits(const FilePrinter *f, Text *out) {
   for (size_t i = 0; i < f->graph->ndims; i++)
     text_format(out, "  if (extents[%zu] < 0 || (uint64_t)extents[%zu] > most) return 0;\n", i, i);
   for (size_t m = 0; m < count; m++) {
-    text_format(out, "  n = %lld;\n", (long long)most[m].factor);
+    text_format(out, "  n = %lld;\n", (long long)largest[m].factor);
     for (size_t i = 0; i < f->graph->ndims; i++)
-      for (int k = monomial_exponent(most[m].monomial, i); k > 0; k--)
+      for (int k = monomial_exponent(largest[m].monomial, i); k > 0; k--)
         text_format(out, "  n = %s_times(n, extents[%zu]);\n", p, i);
-    text_format(out, "  if (n > most || n > SIZE_MAX / %zu) return 0;\n", most[m].nbytes);
+    text_format(out, "  if (n > most || n > SIZE_MAX / %zu) return 0;\n", largest[m].nbytes);
   }
   if (f->has_open_workspace) text_format(out, "  if (%s_nbytes(extents) > SIZE_MAX) return 0;\n", p);
   text_format(out, "  return 1;\n}\n\n");
   return true;
 }
 
-// What the layouts of all instruction sets want at most: PREFIX_nbytes(extents).
+// Prints PREFIX_nbytes(extents): the largest workspace that the program of any instruction set needs.
 static void print_nbytes(const FilePrinter *f, Text *out) {
   const char *p = f->prefix;
   text_format(out, "static uint64_t %s_nbytes(const int64_t *extents) {\n  uint64_t most = 0;\n", p);
   const char *guard = NULL;
   for (size_t i = 0; i < f->file->nisas; i++) {
     const Isa *isa = f->file->isas[i];
-    if (!f->is_there[i]) continue;
+    if (!f->has_section[i]) continue;
     change_guard(&guard, isa, out);
     text_format(out,
                 "  {\n    struct %s_%s_args a;\n    const uint64_t own = %s_%s_layout(&a, extents, NULL);\n"

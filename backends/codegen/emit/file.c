@@ -1,12 +1,13 @@
-// Files to keep: a header, and a source that has for each instruction set a section that compilers without it skip,
-// with the vocabulary and the program under names of its own; then the choice among them.
+// Prints files for users: a header, and a source with a section for each instruction set. A section contains the
+// vocabulary and the program under names of its own; compilers that do not support the instruction set skip it. The
+// entry point then chooses a section at run time.
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/entry.h"
 #include "backends/codegen/emit/flow.h"
 #include "backends/codegen/emit/header.h"
 #include "backends/codegen/emit/target.h"
 
-// Blocks in up to 32 shares of neighbours.
+// Prints the body of PREFIX_for: up to 32 ranges of consecutive blocks, which OpenMP's threads take.
 static void print_openmp_for(const char *p, Text *out) {
   text_format(out,
               "  (void)pool;\n#ifdef _OPENMP\n"
@@ -27,8 +28,8 @@ static void print_openmp_take(const char *p, Text *out) {
   text_format(
       out,
       "#ifdef _OPENMP\n"
-      "/* Each thread begins with shares of neighbouring blocks, the same ones in each call, that its core's caches\n"
-      "   may still hold, and then helps with the others'. */\n"
+      "/* Each thread begins with ranges of consecutive blocks, the same ones in each call, whose data its core's\n"
+      "   caches may still hold. Then it takes blocks from the other threads' ranges. */\n"
       "struct %s_share {\n  size_t next, end;\n};\n\n"
       "static void %s_take(struct %s_share *share, void (*task)(const void *, size_t), const void *args) {\n"
       "  for (;;) {\n    size_t b;\n"
@@ -61,8 +62,8 @@ static void print_pool(const FilePrinter *f, Text *out) {
   text_add_string(out, "}\n\n");
 }
 
-// GNU C's vectors are no part of ISO C or C++, which only its pedantry minds.
-// What is plain must run on processors without the instruction set.
+// -Wpedantic is off in a section, because vector types are an extension to ISO C and C++. `plain` comes before the
+// target's pragma, because it also runs on processors without the instruction set.
 static void print_section(const Isa *isa, const char *identifier, const Text *vocabulary, const Text *plain,
                           const Text *body, Text *out) {
   const char *guard = NULL;
@@ -84,7 +85,7 @@ static void print_section(const Isa *isa, const char *identifier, const Text *vo
   text_add_string(out, "\n");
 }
 
-// Leaves the inputs that both have.
+// Removes the inputs that are not in both lists.
 static void intersect(InPlace *places, const InPlace *others) {
   uint32_t count = 0;
   for (uint32_t i = 0, k = 0; i < places->count; i++) {
@@ -94,7 +95,7 @@ static void intersect(InPlace *places, const InPlace *others) {
   places->count = count;
 }
 
-// What all programs allow.
+// Finds the inputs that an output may overwrite in all programs.
 static bool find_in_place(FilePrinter *f) {
   const Graph *g = f->graph;
   Arena scratch;
@@ -110,7 +111,7 @@ static bool find_in_place(FilePrinter *f) {
   }
   arena_deinit(&scratch);
   for (size_t o = 0; ok && o < g->noutputs; o++)
-    for (uint32_t k = 0; k < f->in_place[o].count; k++) f->is_place[f->in_place[o].inputs[k]] = true;
+    for (uint32_t k = 0; k < f->in_place[o].count; k++) f->may_be_overwritten[f->in_place[o].inputs[k]] = true;
   return ok;
 }
 
@@ -132,9 +133,9 @@ static bool add_section(FilePrinter *f, size_t i) {
     f->member = p.value_member;
     f->dim_member = p.dim_member;
   }
-  bool has_base = i > 0 && f->file->isas[i - 1]->vocabulary[0] == isa->vocabulary[1]; // which does as well
-  f->is_there[i] = ok && (!has_base || needs_vocabulary(isa, &body));
-  if (f->is_there[i]) {
+  bool has_base = i > 0 && f->file->isas[i - 1]->vocabulary[0] == isa->vocabulary[1]; // which isa falls back to
+  f->has_section[i] = ok && (!has_base || needs_vocabulary(isa, &body));
+  if (f->has_section[i]) {
     ok = print_vocabulary(isa, &body, &vocabulary) && !body.out_of_memory;
     print_section(isa, p.identifier, &vocabulary, &plain, &body, &f->sections);
     f->has_open_workspace |= p.has_open_workspace;
@@ -167,9 +168,9 @@ bool emit_file(EmittedFile *file, const Allocator *allocator, Text *source, Text
   text_init(&text, allocator);
   text_init(&f.constants, allocator);
   text_init(&f.sections, allocator);
-  f.is_place = ARENA_ARRAY(&scratch, bool, g->ninputs + 1);
+  f.may_be_overwritten = ARENA_ARRAY(&scratch, bool, g->ninputs + 1);
   if (!f.in_place) f.in_place = ARENA_ARRAY(&scratch, InPlace, g->noutputs + 1);
-  bool ok = f.is_place && f.in_place && file->nisas <= MOST_ISAS && find_in_place(&f);
+  bool ok = f.may_be_overwritten && f.in_place && file->nisas <= MOST_ISAS && find_in_place(&f);
   for (size_t i = 0; ok && i < file->nisas; i++) ok = add_section(&f, i);
   file->has_open_workspace = f.has_open_workspace;
   if (ok) {

@@ -1,5 +1,5 @@
-// Loops are looked at from the last to the first: who reads what a loop leaves works on with it, so a loop works for
-// all outputs that its readers work for.
+// Backward liveness: an output needs a loop if the loop stores it, or if the output needs a loop that reads what the
+// loop stores. Loops are visited from the last to the first.
 #include "backends/codegen/emit/flow.h"
 
 #include "ir/kernel/overwrite.h"
@@ -15,7 +15,7 @@ bool output_is_copy(const Graph *g, size_t i) {
 
 // Sets of outputs
 
-typedef struct Outputs { // a set in the making
+typedef struct Outputs { // an OutputSet that is being built
   bool is_all;
   uint32_t count;
   uint32_t outputs[MOST_TOLD_APART];
@@ -35,7 +35,7 @@ static void add_outputs(Outputs *set, const OutputSet *more) {
   if (!set->is_all) memcpy(set->outputs, both, count * sizeof *both);
 }
 
-// Into the arena. False: out of memory.
+// Copies the set to the arena. False: out of memory.
 static bool keep_outputs(OutputSet *kept, const Outputs *set, size_t noutputs, Arena *arena) {
   *kept = (OutputSet){.is_all = set->is_all || set->count == noutputs};
   if (kept->is_all || !set->count) return true;
@@ -49,10 +49,10 @@ static bool keep_outputs(OutputSet *kept, const Outputs *set, size_t noutputs, A
 
 // What loops read
 
-typedef struct Search { // of a program, from loop to loop
+typedef struct Search {
   Flow *f;
-  Arena *arena;    // what is found stays there
-  bool *is_marked; // by ExprId of the kernel at hand
+  Arena *arena;    // of the result
+  bool *is_marked; // by ExprId of the current kernel
 } Search;
 
 static void mark_all(const Kernel *k, const Loop *loop, bool *is_marked) {
@@ -92,16 +92,16 @@ static bool find_reads(Search *s) {
   return true;
 }
 
-// What loops work for
+// Which outputs need a loop
 
-// All outputs that a value is.
+// Adds all outputs that are this value.
 static void add_value_outputs(const Flow *f, const Value *v, Outputs *outputs) {
   for (uint32_t o = v && v->is_output ? v->first_output + 1 : 0; o; o = f->next_alike[o - 1])
     add_outputs(outputs, &(OutputSet){false, 1, &(uint32_t){o - 1}});
 }
 
-// The outputs that a root of a loop works for: its own value, where that is one and nobody else reads it, or all of the
-// loop's.
+// Adds the outputs that need a root of a loop: only the output that the root stores if no loop reads it again, else all
+// outputs that need the loop.
 static void add_root_outputs(const Flow *f, const Kernel *k, size_t loop, const Root *root, Outputs *outputs) {
   const Value *v = root->kind == ROOT_STORE ? k->accesses[root->access].value : NULL;
   bool is_own = v && v->is_output && !f->next_alike[v->first_output] && !f->is_read_again[v->index];
@@ -118,7 +118,7 @@ static bool reads_temporary(const Kernel *k, const bool *is_marked, uint32_t tem
   return false;
 }
 
-// A kernel's temporary works for what those roots of later loops work for that read it.
+// An output needs a temporary if it needs a root of a later loop that reads the temporary.
 static bool find_temporary_outputs(Search *s, size_t kernel, size_t maker, uint32_t temporary) {
   Flow *f = s->f;
   const Kernel *k = f->program->kernels[kernel];
@@ -132,7 +132,7 @@ static bool find_temporary_outputs(Search *s, size_t kernel, size_t maker, uint3
       if (reads_temporary(k, s->is_marked, temporary)) add_root_outputs(f, k, read->loop, &loop->roots[r], &outputs);
     }
   }
-  add_outputs(&outputs, &f->temporary_serves[n]); // several roots may store to it
+  add_outputs(&outputs, &f->temporary_serves[n]); // found through another root that stores to it
   return keep_outputs(&f->temporary_serves[n], &outputs, f->program->graph->noutputs, s->arena);
 }
 
@@ -179,7 +179,7 @@ static size_t most_exprs(const Program *p) {
 
 static bool link_outputs(Flow *f, Arena *arena) {
   const Graph *g = f->program->graph;
-  uint32_t *last = ARENA_ARRAY(arena, uint32_t, g->nvalues + 1); // plus one
+  uint32_t *last = ARENA_ARRAY(arena, uint32_t, g->nvalues + 1); // the last output that is this value, plus 1
   f->next_alike = ARENA_ARRAY(arena, uint32_t, g->noutputs + 1);
   if (!last || !f->next_alike) return false;
   for (uint32_t o = 0; o < g->noutputs; o++) {
@@ -213,15 +213,15 @@ bool flow_find(Flow *f, const Program *p, Arena *arena) {
 
 // In place
 
-typedef struct Place { // an input that an output may be in place of
+typedef struct Place { // an input whose memory an output may use
   const Value *input;
   uint32_t number;
-  size_t last_read; // the last kernel that reads it, plus one; 0: none does
+  size_t last_read; // the last kernel that reads it, plus 1; 0: none
 } Place;
 
-typedef struct Maker { // what stores an output
+typedef struct Maker { // the kernel that stores an output
   size_t kernel;
-  uint32_t nstores;
+  uint32_t nstores; // roots that store it; only outputs with one can be in place
 } Maker;
 
 typedef struct Places {
@@ -229,14 +229,14 @@ typedef struct Places {
   Place *places; // ordered by type, shape and last_read
   size_t count;
   Maker *makers;   // by output
-  bool *is_needed; // by ExprId of the kernel at hand
+  bool *is_needed; // by ExprId of the current kernel
 } Places;
 
 static int compare_numbers(int64_t a, int64_t b) {
   return (a > b) - (a < b);
 }
 
-// By type and shape.
+// Orders values by type and shape.
 static int compare_values(const Value *a, const Value *b) {
   int order = compare_numbers(a->type, b->type);
   if (!order) order = compare_numbers(a->shape.rank, b->shape.rank);
@@ -252,7 +252,7 @@ static int compare_places(const void *a, const void *b) {
   const Place *x = a, *y = b;
   int order = compare_values(x->input, y->input);
   if (!order) order = compare_numbers((int64_t)x->last_read, (int64_t)y->last_read);
-  return order ? order : compare_numbers(y->number, x->number); // found from the last on
+  return order ? order : compare_numbers(y->number, x->number); // descending: find_places searches backwards
 }
 
 static void find_makers(Places *p) {
@@ -281,7 +281,7 @@ static void list_places(Places *p) {
   qsort(p->places, p->count, sizeof *p->places, compare_places);
 }
 
-// How many of the places stand before those of this type and shape that are read after the kernel with that number.
+// The number of places that are ordered before the places of v's type and shape that are read after the kernel.
 static size_t count_before(const Places *p, const Value *v, size_t kernel) {
   size_t low = 0, high = p->count;
   while (low < high) {
@@ -294,7 +294,8 @@ static size_t count_before(const Places *p, const Value *v, size_t kernel) {
   return low;
 }
 
-// Those that the output's own kernel reads come first, then those that were read last.
+// Finds the inputs whose memory the output may use. Inputs that the output's own kernel reads come first, then those
+// that are read last.
 static void find_places(const Places *p, size_t output, InPlace *found) {
   const size_t kernel = p->makers[output].kernel;
   const Value *v = p->f->program->graph->outputs[output];

@@ -1,4 +1,5 @@
-// What flows from loop to loop of a scheduled program: which outputs a loop works for, which memory is read again.
+// Data flow between the loops of a scheduled program: which outputs need a loop, and which values are read after they
+// were stored.
 #ifndef NGRAD_BACKENDS_CODEGEN_EMIT_FLOW_H
 #define NGRAD_BACKENDS_CODEGEN_EMIT_FLOW_H
 
@@ -7,40 +8,41 @@
 
 enum { MOST_TOLD_APART = 64 };
 
-typedef struct OutputSet { // of a graph's outputs, by number
-  bool is_all;             // every output; so is a set of more than MOST_TOLD_APART
+typedef struct OutputSet { // a set of the graph's outputs
+  bool is_all;             // all outputs; a set of more than MOST_TOLD_APART is rounded up to all
   uint32_t count;
-  const uint32_t *outputs; // ascending; none where is_all
+  const uint32_t *outputs; // their numbers, ascending; none if is_all
 } OutputSet;
 
 typedef struct Read {
   size_t kernel;
-  size_t loop;       // in the numbering of all
-  struct Read *next; // of an earlier loop; NULL: there is none
+  size_t loop;       // numbered through all kernels
+  struct Read *next; // a read by an earlier loop; NULL: none
 } Read;
 
 typedef struct Flow {
   const Program *program;
   size_t nloops;
-  size_t *first_loop; // by kernel: where its loops start in the numbering of all
-  OutputSet *serves;  // by loop: the outputs that it works for
+  size_t *first_loop; // by kernel: the number of its first loop, counted through all kernels
+  OutputSet *serves;  // by loop: the outputs that need it
   size_t ntemporaries;
-  size_t *first_temporary;     // by kernel: where its temporaries start in the numbering of all
-  OutputSet *temporary_serves; // by temporary: likewise
-  uint32_t *next_alike;        // by output: the next that is the same value, plus one; 0: none
-  bool *is_read_again;         // by value->index: a loop, or a copy at the end, reads what another has stored
-  Read **value_reads;          // by value->index: the loops that read it
+  size_t *first_temporary;     // by kernel: the number of its first temporary, counted through all kernels
+  OutputSet *temporary_serves; // by temporary: the outputs that need it
+  uint32_t *next_alike;        // by output: the next output that is the same value, plus 1; 0: none
+  bool *is_read_again;         // by value->index: a loop stores it, and another loop or a copy at the end reads it
+  Read **value_reads;          // by value->index: reads by loops, the last loop first
   Read **temporary_reads;      // by temporary: likewise
 } Flow;
 
-// False: out of memory. All that it points to is the arena's.
+// Analyses a program. The result is allocated from the arena. False: out of memory.
 bool flow_find(Flow *f, const Program *p, Arena *arena);
 
-// By output, inputs of which it may be in place: the program is still right when the output's memory is the input's,
-// for nothing reads the input after its element of the output is stored. False: out of memory.
+// Sets in_place[i] to the inputs whose memory output i may use: the program computes the same if the output's pointer
+// is the input's, because no element of the input is read after the element of the output at its place is stored.
+// False: out of memory.
 bool flow_find_in_place(const Flow *f, InPlace *in_place, const Allocator *allocator);
 
-// Whether a graph output is an input, a constant or an earlier output: a copy of it is made at the end.
+// Whether output i is an input, a constant or the same value as an earlier output, so that it is copied at the end.
 bool output_is_copy(const Graph *g, size_t i);
 
 #endif

@@ -1,6 +1,7 @@
-// What depends on open dims alone, made once a call: how long blocks are and how many there are, and where in the
-// workspace everything lies. Values between kernels lie in rooms that grow by one product each; behind them, in one
-// place for all kernels, their temporaries, of which the numbers of blocks decide the size.
+// Prints IDENTIFIER_layout, which computes once per call what depends on open dims: the length and number of blocks,
+// and addresses in the workspace. The workspace begins with one arena per monomial, which holds the values between
+// kernels whose sizes are multiples of that monomial. Behind the arenas lie the temporaries; all kernels reuse the same
+// memory for theirs.
 #include "backends/codegen/emit/layout.h"
 
 #include "backends/codegen/print/types.h"
@@ -69,7 +70,8 @@ static void print_blocks(Printer *p, size_t kernel, size_t loop) {
   text_format(p->plain, "  a->k%zu_loop%zu_chunks = (%s + %s - 1) / %s;\n", kernel, loop, total, length, length);
 }
 
-// Places that are at hand when there is memory, one after the other.
+// Assignments of addresses that have been printed to `lines`, but not yet to the function: they stand under one "if
+// (memory)".
 typedef struct Places {
   Text lines;
   size_t count;
@@ -95,12 +97,13 @@ static void print_places(Printer *p, Places *places) {
   places->count = 0;
 }
 
-// Takes so many bytes, in whole lines, for the places before; returns how many where that is known.
+// Advances the end of the workspace, `at`, by the bytes of the places before, rounded up to whole cache lines. Returns
+// how many bytes these are if that is known at compile time, else 0.
 static size_t print_take(Printer *p, Places *places, const char *nbytes) {
   p->has_open_workspace |= !is_literal(nbytes);
   if (strcmp(nbytes, "0") == 0) return 0;
   print_places(p, places);
-  const char *cast = *nbytes == '(' ? "" : "(uint64_t)"; // else the first factor is one
+  const char *cast = *nbytes == '(' ? "" : "(uint64_t)"; // the dims in a product are cast already
   text_format(p->plain, "  at += (%s%s + 63) / 64 * 64;\n", cast, bare_text(p, nbytes));
   return is_literal(nbytes) ? (size_t)(strtoull(nbytes, NULL, 10) + 63) / 64 * 64 : 0;
 }
@@ -163,7 +166,7 @@ void print_layout(Printer *p, const Flow *flow) {
   if (has_temporaries) text_add_string(p->plain, "  start = most = at;\n");
   for (size_t i = 0; i < program->nkernels; i++) {
     const Kernel *k = program->kernels[i];
-    if (takes_any(p, i)) text_format(p->plain, "  at = start; /* kernel %zu */\n", i);
+    if (takes_any(p, i)) text_format(p->plain, "  at = start; /* temporaries of kernel %zu */\n", i);
     size_t own = 0;
     for (size_t t = 0; t < k->ntemporaries; t++) {
       if (k->temporaries[t].is_own) continue;

@@ -1,14 +1,18 @@
-// Numbers that depend on open dims, which are members of the struct that `args` leads to ("a->").
+// Prints numbers that depend on open dims. The dims are members of the argument struct; `args` is the text before a
+// member's name, such as "a->". The texts returned are in the scratch arena.
 #ifndef NGRAD_BACKENDS_CODEGEN_EMIT_LAYOUT_H
 #define NGRAD_BACKENDS_CODEGEN_EMIT_LAYOUT_H
 
 #include "backends/codegen/emit/flow.h"
 #include "backends/codegen/print/printer.h"
 
+// number times the open dims in the monomial.
 const char *size_text(Printer *p, int64_t number, Monomial monomial, const char *args);
+// The number of blocks of a loop.
 const char *nblocks_text(Printer *p, size_t kernel, size_t loop, const char *args);
-// A temporary's elements, or bytes.
+// The size of a temporary: its elements times nbytes_each.
 const char *temporary_text(Printer *p, size_t kernel, size_t temporary, size_t nbytes_each, const char *args);
+// Prints IDENTIFIER_layout, which emit.h describes.
 void print_layout(Printer *p, const Flow *flow);
 
 #endif

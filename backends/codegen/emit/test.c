@@ -1,5 +1,6 @@
-// A program that tests an emitted pair where it runs: inputs from a small generator that ngrad has too, results of the
-// interpreter to compare samples with, and the same bits for each instruction set, whatever outputs are wanted.
+// Prints a program that tests an emitted file on the machine on which it runs. Inputs come from a small generator,
+// which the program contains too. Samples of the outputs are compared with the interpreter's, and all instruction sets
+// must give the same bits, with all outputs or each alone.
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/print/types.h"
@@ -10,8 +11,8 @@
 
 enum { MOST_SAMPLES = 64 };
 
-// The generator below, for one element. All its numbers are exact in every type.
-static double made_up(uint32_t input, uint32_t element, Type type, ValueRange range) {
+// An element of an input: the number that fill_input in self_test.in computes. All numbers are exact in every type.
+static double generated_number(uint32_t input, uint32_t element, Type type, ValueRange range) {
   uint32_t h = input * 0x9E3779B9U + element;
   h = (h ^ h >> 16) * 0x7FEB352DU;
   h = (h ^ h >> 15) * 0x846CA68BU;
@@ -28,14 +29,15 @@ static double made_up(uint32_t input, uint32_t element, Type type, ValueRange ra
 void self_test_input(Tensor *t, size_t input, ValueRange range) {
   int64_t nelems = tensor_nelems(t);
   for (int64_t i = 0; i < nelems; i++)
-    type_store(t->type, t->data, (size_t)i, made_up((uint32_t)input, (uint32_t)i, t->type, range));
+    type_store(t->type, t->data, (size_t)i, generated_number((uint32_t)input, (uint32_t)i, t->type, range));
 }
 
-// self_test.in, the text of the program: @ stands for the prefix, and %NAME% for what depends on the graph.
+// The text of self_test.in, in which @ stands for the prefix, and %NAME% for a part that depends on the graph.
 extern const char self_test[];
 
 static const char pool[] =
-    "/* Blocks in another order than one after the other; or, with -DPARALLEL_FOR=NAME, by a function of yours. */\n"
+    "/* Runs blocks in descending order, to show that the order does not matter. Compile with -DPARALLEL_FOR=NAME to\n"
+    "   run them by a function of your own. */\n"
     "#ifdef PARALLEL_FOR\n"
     "#ifdef __cplusplus\nextern \"C\"\n#endif\n"
     "@_parallel_for PARALLEL_FOR;\n"
@@ -49,7 +51,7 @@ static size_t noutputs_of(const SelfTest *t) {
   return t->file->programs[0]->graph->noutputs;
 }
 
-// As hexadecimal, whatever the locale: an integer and a power of two.
+// Adds a number in hexadecimal, as an integer and a power of two, which does not depend on the locale.
 static void add_hex(Text *out, double x) {
   int exponent = 0;
   if (x != x) text_add_string(out, "(double)NAN");
@@ -84,7 +86,7 @@ static void add_expected(const SelfTest *t, Text *out) {
   }
 }
 
-// Of each case as many numbers, and a 0.
+// Adds the extents of each case, or its numbers of elements; each row ends with a 0, because C has no empty arrays.
 static void add_numbers(const SelfTest *t, size_t count, bool is_extents, Text *out) {
   for (size_t c = 0; c < t->ncases; c++) {
     text_add_string(out, c ? ", {" : "{");
@@ -96,7 +98,7 @@ static void add_numbers(const SelfTest *t, size_t count, bool is_extents, Text *
 
 static double tolerance_of(const Value *v) {
   if (value_is_exact(v)) return 0;
-  return type_is_float(v->type) ? type_tolerance(v->type) : 1; // a step of what is quantised
+  return type_is_float(v->type) ? type_tolerance(v->type) : 1; // one step of a quantised type
 }
 
 static void add_magnitudes(const SelfTest *t, Text *out) {
@@ -120,15 +122,15 @@ static void add_call(const SelfTest *t, Text *out) {
   text_format(out, "workspace, nbytes, isa%s);\n", t->file->threads == EMIT_CALLBACK ? ", PARALLEL_FOR, NULL" : "");
 }
 
-// The workspace, by a function that has the extents where they matter.
-static void add_wanted(const SelfTest *t, Text *out) {
+// Prints the call of PREFIX_workspace_nbytes, which takes extents only if the size depends on them.
+static void add_workspace_call(const SelfTest *t, Text *out) {
   text_format(out, "  (void)number;\n  return %s_workspace_nbytes(", t->file->prefix);
   for (size_t i = 0; t->file->has_open_workspace && i < t->file->programs[0]->graph->ndims; i++)
     text_format(out, "%scase_extents[number][%zu]", i ? ", " : "", i);
   text_add_string(out, ");\n");
 }
 
-// Calls with extents that are out of range, each with the others as in the first case.
+// Prints calls with one extent out of range; the other extents are those of the first case.
 static void add_ranges(const SelfTest *t, Text *out) {
   const Graph *g = t->file->programs[0]->graph;
   const char *p = t->file->prefix;
@@ -151,7 +153,7 @@ static void add_prefixed(Text *out, const char *text, size_t nbytes, const char 
   }
 }
 
-// What stands for %NAME%.
+// Adds the text for %NAME%.
 static void add_part(const SelfTest *t, const char *name, Text *out) {
   size_t ninputs = t->file->programs[0]->graph->ninputs, ndims = t->file->programs[0]->graph->ndims;
   if (strncmp(name, "NINPUTS", 7) == 0) text_format(out, "%zu", ninputs);
@@ -163,7 +165,7 @@ static void add_part(const SelfTest *t, const char *name, Text *out) {
   else if (strncmp(name, "NELEMS", 6) == 0) add_numbers(t, ninputs + noutputs_of(t), false, out);
   else if (strncmp(name, "MAGNITUDES", 10) == 0) add_magnitudes(t, out);
   else if (strncmp(name, "RANGES", 6) == 0) add_ranges(t, out);
-  else if (strncmp(name, "WANTED", 6) == 0) add_wanted(t, out);
+  else if (strncmp(name, "WANTED", 6) == 0) add_workspace_call(t, out);
   else if (strncmp(name, "CALL", 4) == 0) add_call(t, out);
   else if (strncmp(name, "VALUES", 6) == 0) {
     for (size_t i = 0; i < ninputs; i++) text_format(out, "%d, ", t->ranges[i]);
@@ -192,7 +194,7 @@ bool emit_self_test(const SelfTest *t, Text *out) {
   Text text;
   text_init(&text, out->allocator);
   text_format(&text,
-              "/* Tests %s.c: made with it by ngrad " NGRAD_VERSION
+              "/* Tests %s.c. Generated together with it by ngrad " NGRAD_VERSION
               " from the graph %s.\n\nSPDX-License-Identifier: MIT-0 */\n"
               "#include \"%s.h\"\n\n",
               t->file->file_stem, t->file->hash, t->file->file_stem);
