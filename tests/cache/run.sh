@@ -133,7 +133,7 @@ if unshare -rm sh -c "mount -t tmpfs none '$work/tmp'" 2>/dev/null; then
     count "$1"
   }
   run="'$ngrad' run sum.yaml --random"
-  told="grep -c 'warning: compiled kernels are not kept in' told | grep -qx 1 && grep -q"
+  told="grep -c 'warning: compiled kernels cannot be cached in' told | grep -qx 1 && grep -q"
   mkdir -p cache
   mounted 'a full cache is told and worked around' size=64k \
     "mkdir -m 700 cache/ngrad; head -c 1M /dev/zero >cache/ngrad/full 2>/dev/null; $run 2>told && $told 'No space left' told"

@@ -292,10 +292,10 @@ count 'no outputs without a compiler'
 CC=$work/failing-cc expect 4 '"text": ".*these are my own words' '.' run sum.yaml --random --dim N=11 --json
 CC=$work/failing-cc expect 4 '.*' 'these are my own words' bench sum.yaml --dim N=11 --seconds 0.01
 CC=false expect 4 '' 'false failed:' run sum.yaml --random --dim N=11
-CC=/no/such/compiler expect 4 '' 'no C compiler: /no/such/compiler is no program' run sum.yaml --random --dim N=11
+CC=/no/such/compiler expect 4 '' 'no C compiler: /no/such/compiler is not an executable file' run sum.yaml --random --dim N=11
 CC=no-such-cc expect 4 '' 'no C compiler: no-such-cc is not in PATH' run sum.yaml --random --backend codegen --dim N=11
 CC=$work/broken-cc expect 4 '' 'broken-cc failed' run sum.yaml --random --dim N=11
-CC=true expect 4 '' 'true made nothing' run sum.yaml --random --dim N=11
+CC=true expect 4 '' 'true reported success but wrote no shared object' run sum.yaml --random --dim N=11
 printf '#!/bin/sh\nsleep 100\n' >slow-cc
 chmod +x slow-cc
 late='not done after 0.2 s.*--compile-timeout.*--no-fuse.*CC'

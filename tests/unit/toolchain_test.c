@@ -170,7 +170,7 @@ static void compilers_words_are_in_the_message(void **state) {
 static void compiler_that_makes_nothing_of_use_is_told(void **state) {
   (void)state;
   use_compiler("exit 0");
-  must_fail_with("made nothing");
+  must_fail_with("wrote no shared object");
   use_compiler("while [ \"$1\" != -o ]; do shift; done; echo 'int x;' >\"$2\"");
   must_fail_with("cannot load");
   must_fail_with("cannot load");

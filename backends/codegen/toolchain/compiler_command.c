@@ -1,4 +1,4 @@
-// Splitting and looking up $CC.
+// Splits $CC into words and looks up the program.
 #include "backends/codegen/toolchain/compiler_command.h"
 
 #include <stdio.h>
@@ -11,7 +11,8 @@ static bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n';
 }
 
-// Copies the word at *from to *to, without its quotes and backslashes, and ends it with a zero. False: a quote is open.
+// Copies the word at *from to *to without quotes and backslashes, terminates it, and advances both pointers. False: a
+// quote is not closed.
 static bool take_word(const char **from, char **to) {
   const char *in = *from;
   char *out = *to, quote = 0;
@@ -27,11 +28,14 @@ static bool take_word(const char **from, char **to) {
   return !quote;
 }
 
-// The text has room: a word takes no more than it does in `command` with what ends it there.
+// Splits a command into c->words. c->text is large enough, because a word with its terminator is never longer than in
+// `command` with the blank after it.
 static bool split(CompilerCommand *c, const char *command, Diagnostics *d) {
   const char *from = command;
   char *to = c->text;
-  if (strlen(command) >= sizeof c->text) return error_at(d, (Position){0}, "CC is too long");
+  if (strlen(command) >= sizeof c->text)
+    return error_at(d, (Position){0}, "CC: expected fewer than %zu characters, found %zu", sizeof c->text,
+                    strlen(command));
   for (;;) {
     while (is_blank(*from)) from++;
     if (!*from) return true;
@@ -46,7 +50,8 @@ static bool is_program(const char *path, struct stat *status) {
   return access(path, X_OK) == 0 && stat(path, status) == 0 && S_ISREG(status->st_mode);
 }
 
-// The path of a program, as a shell would find it; links stay, for programs such as ccache look at their own name.
+// Finds the path of a program as a shell would. Symbolic links are not resolved, because programs such as ccache depend
+// on the name by which they are called.
 static bool find_program(const char *name, char path[PATH_MAX], struct stat *status) {
   const char *folders = getenv("PATH");
   if (strchr(name, '/')) return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX && is_program(path, status);
@@ -68,7 +73,7 @@ bool compiler_command_find(CompilerCommand *c, Diagnostics *d) {
   const char *name = c->words[0];
   if (find_program(name, c->program, &status)) return true;
   return error_at(d, (Position){0}, "no C compiler: %s is %s; install one or set CC", name,
-                  strchr(name, '/') ? "no program" : "not in PATH");
+                  strchr(name, '/') ? "not an executable file" : "not in PATH");
 }
 
 void compiler_command_hash(const CompilerCommand *c, struct sha256_ctx *hash) {

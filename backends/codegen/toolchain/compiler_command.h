@@ -1,4 +1,4 @@
-// The C compiler that $CC says, as the words of a command.
+// The C compiler's command line: $CC split into words.
 #ifndef NGRAD_BACKENDS_CODEGEN_TOOLCHAIN_COMPILER_COMMAND_H
 #define NGRAD_BACKENDS_CODEGEN_TOOLCHAIN_COMPILER_COMMAND_H
 
@@ -10,18 +10,18 @@
 enum { MOST_COMMAND_WORDS = 32 };
 
 typedef struct CompilerCommand {
-  char program[PATH_MAX];                // of the first word
-  const char *words[MOST_COMMAND_WORDS]; // in text
+  char program[PATH_MAX];                // path of the program that the first word names
+  const char *words[MOST_COMMAND_WORDS]; // point into `text`
   size_t nwords;
   char text[PATH_MAX];
 } CompilerCommand;
 
-// $CC, else cc, split where a shell splits it: at blanks, but for those in quotes or behind a backslash. No shell runs,
-// so nothing is expanded. The program is looked up in PATH. False after telling what is wrong.
+// Splits $CC, or "cc" if it is not set, as a shell would: at blanks outside of quotes and not after a backslash. No
+// shell runs, so nothing is expanded. The program is looked up in PATH. False: an error has been reported.
 bool compiler_command_find(CompilerCommand *c, Diagnostics *d);
 
-// Adds what tells this compiler from others: the words, and path, length and time of change of each that names a
-// program, as both do in "ccache gcc".
+// Adds to the hash what identifies the compiler: the words and, for each word that names a program (both do in "ccache
+// gcc"), the program's path, length and modification time.
 void compiler_command_hash(const CompilerCommand *c, struct sha256_ctx *hash);
 
 #endif

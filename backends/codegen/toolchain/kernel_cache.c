@@ -1,4 +1,5 @@
-// Finding, sealing and dropping entries. Entries appear by renaming, so several processes may do all of it at once.
+// Finds, seals and removes entries. An entry is created by renaming a complete file, so several processes may use the
+// cache at once.
 #include "backends/codegen/toolchain/kernel_cache.h"
 
 #include <dirent.h>
@@ -16,12 +17,12 @@ static bool is_private(const struct stat *status) {
   return status->st_uid == geteuid() && (status->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// A folder that belongs to the user alone, made if need be.
-static bool open_folder(const char *path, char problem[CACHE_PROBLEM_BYTES]) {
+// Creates the folder if necessary, and checks that only the user may write to it.
+static bool make_private_folder(const char *path, char problem[CACHE_PROBLEM_BYTES]) {
   struct stat status;
   const char *why = NULL;
   if ((mkdir(path, S_IRWXU) != 0 && errno != EEXIST) || lstat(path, &status) != 0) why = strerror(errno);
-  else if (!S_ISDIR(status.st_mode)) why = "not a folder";
+  else if (!S_ISDIR(status.st_mode)) why = "it is not a folder";
   else if (!is_private(&status)) why = "it belongs to another user, or others may write to it";
   if (why) snprintf(problem, CACHE_PROBLEM_BYTES, "%s", why);
   return !why;
@@ -34,7 +35,7 @@ bool cache_open(KernelCache *c, const uint8_t key[SHA256_DIGEST_SIZE], char prob
   bool has_cache = cache && *cache == '/', has_home = home && *home == '/';
   snprintf(c->folder, sizeof c->folder, "the cache");
   if (!has_cache && !has_home) {
-    snprintf(problem, CACHE_PROBLEM_BYTES, "neither XDG_CACHE_HOME nor HOME says where it is");
+    snprintf(problem, CACHE_PROBLEM_BYTES, "neither XDG_CACHE_HOME nor HOME is set to an absolute path");
     return false;
   }
   for (int i = 0; i < NAME_BYTES; i++) snprintf(name + 2 * (ptrdiff_t)i, 3, "%02x", key[i]);
@@ -46,10 +47,10 @@ bool cache_open(KernelCache *c, const uint8_t key[SHA256_DIGEST_SIZE], char prob
     return false;
   }
   mkdir(parent, S_IRWXU);
-  return open_folder(c->folder, problem);
+  return make_private_folder(c->folder, problem);
 }
 
-// The seal of an object that is the first `nbytes` of a file.
+// Computes the seal of an object, which is the first `nbytes` of the file.
 static bool compute_seal(const KernelCache *c, int file, off_t nbytes, uint8_t seal[SHA256_DIGEST_SIZE]) {
   struct sha256_ctx hash;
   char buffer[1 << 12];
@@ -80,7 +81,7 @@ int cache_find(const KernelCache *c) {
   const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};
   int file = open(c->entry, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (file >= 0 && is_sound(c, file)) {
-    futimens(file, times); // when it was used last, which many file systems do not note by themselves
+    futimens(file, times); // sets the access time, because many file systems do not update it on reads
     return file;
   }
   if (file >= 0) close(file);
@@ -91,7 +92,7 @@ void cache_drop(const KernelCache *c) {
   unlink(c->entry);
 }
 
-// The file that was not used for the longest time, and how many bytes all have.
+// Finds the least recently used file; returns the size of all files together.
 static off_t find_oldest(DIR *dir, char oldest[NAME_MAX + 1]) {
   struct timespec least = {0};
   off_t nbytes = 0;
@@ -110,7 +111,7 @@ static off_t find_oldest(DIR *dir, char oldest[NAME_MAX + 1]) {
   return nbytes;
 }
 
-static void bound_folder(const KernelCache *c) {
+static void evict_oldest(const KernelCache *c) {
   char oldest[NAME_MAX + 1];
   DIR *dir = opendir(c->folder);
   while (dir && find_oldest(dir, oldest) > MOST_BYTES && unlinkat(dirfd(dir), oldest, 0) == 0) {
@@ -129,10 +130,10 @@ static bool write_seal(const KernelCache *c, const char *object) {
   return close(file) == 0 && n == (ssize_t)sizeof seal;
 }
 
-bool cache_keep(const KernelCache *c, const char *object) {
+bool cache_store(const KernelCache *c, const char *object) {
   if (!write_seal(c, object)) return false;
   bool ok = rename(object, c->entry) == 0;
   if (!ok && errno == EISDIR) ok = rmdir(c->entry) == 0 && rename(object, c->entry) == 0;
-  if (ok) bound_folder(c);
+  if (ok) evict_oldest(c);
   return ok;
 }

@@ -1,4 +1,4 @@
-// Running the compiler, and loading what it made.
+// Runs the compiler, and loads the shared object.
 #include "backends/codegen/toolchain/toolchain.h"
 
 #include "backends/codegen/toolchain/compiler_command.h"
@@ -27,9 +27,9 @@ enum { NFLAGS = sizeof flags / sizeof *flags };
 
 typedef struct Job {
   const Text *source;
-  const char *symbol; // that the object must have
+  const char *symbol; // the object must define it
   CompilerCommand command;
-  double timeout_s; // 0: none
+  double timeout_s; // 0: no limit
   KernelCache cache;
   WorkFolder work;
   char source_path[FILE_PATH_BYTES], object_path[FILE_PATH_BYTES], link_path[FILE_PATH_BYTES]; // in work
@@ -39,11 +39,11 @@ typedef struct Job {
 
 typedef enum Outcome {
   OUTCOME_LOADED,
-  OUTCOME_NO_ROOM, // another folder may do; `problem` says why this one does not
-  OUTCOME_FAILED,  // told
+  OUTCOME_BAD_FOLDER, // the folder cannot be used, and job->problem says why; another folder may be better
+  OUTCOME_FAILED,     // an error has been reported
 } Outcome;
 
-static const char not_executable[] = "its file system lets no code run (noexec)";
+static const char not_executable[] = "its file system is mounted noexec, so code in it cannot run";
 
 double milliseconds_now(void) {
   struct timespec t;
@@ -51,12 +51,12 @@ double milliseconds_now(void) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-static Outcome no_room(Job *j, const char *problem) {
+static Outcome bad_folder(Job *j, const char *problem) {
   snprintf(j->problem, sizeof j->problem, "%s", problem);
-  return OUTCOME_NO_ROOM;
+  return OUTCOME_BAD_FOLDER;
 }
 
-// Source, flags and compiler.
+// The cache's key: a hash of source, flags and compiler.
 static void compute_key(const Job *j, uint8_t key[SHA256_DIGEST_SIZE]) {
   struct sha256_ctx hash;
   sha256_init(&hash);
@@ -77,7 +77,7 @@ static bool write_all(int file, const void *bytes, size_t nbytes) {
   return true;
 }
 
-// Whether code of a file may run: no, where its file system is mounted noexec.
+// Whether the file's code may be executed. It may not if the file system is mounted noexec.
 static bool is_executable(int file) {
   void *page = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
   if (page == MAP_FAILED) return false;
@@ -95,9 +95,9 @@ static bool write_source(const Job *j, bool *may_execute) {
   return close(file) == 0 && ok;
 }
 
-// What there is to read of the compiler's words, as far as it fits. False: no more will come.
+// Reads what the compiler has printed so far, and appends it to `complaint` up to a limit. False: end of file.
 static bool read_complaint(int from, Text *complaint) {
-  enum { MOST_READS = 256 }; // or one that writes without end would keep us here
+  enum { MOST_READS = 256 }; // a compiler that prints without end must not prevent the time limit
   char buffer[1024];
   for (int i = 0; i < MOST_READS; i++) {
     ssize_t n = read(from, buffer, sizeof buffer);
@@ -115,8 +115,8 @@ static bool has_ended(pid_t child) {
   return info.si_pid != 0 || (result < 0 && errno != EINTR);
 }
 
-// Reads until the compiler ends, or its time does. What it started may live on and keep the pipe open: nobody waits for
-// that. False: its time ended, and with it all of its process group.
+// Reads the compiler's output until it ends or its time is over. Does not wait for end of file, because processes that
+// the compiler has started may keep the pipe open. False: the time is over, and the process group has been killed.
 static bool wait_for_compiler(int from, Unfinished *running, double timeout_s, Text *complaint, int *status) {
   enum { LONGEST_WAIT_MS = 50 };
   const double end = milliseconds_now() + timeout_s * 1e3;
@@ -126,7 +126,7 @@ static bool wait_for_compiler(int from, Unfinished *running, double timeout_s, T
   while (!has_ended(child)) {
     is_late = timeout_s > 0 && milliseconds_now() > end;
     if (is_late) {
-      kill(-child, SIGKILL); // its id stays until it is waited for
+      kill(-child, SIGKILL); // the id is still the compiler's, because waitpid has not been called
       break;
     }
     struct pollfd event = {.fd = is_open ? from : -1, .events = POLLIN};
@@ -141,7 +141,8 @@ static bool wait_for_compiler(int from, Unfinished *running, double timeout_s, T
   return !is_late;
 }
 
-// The environment with TMPDIR in the work folder, so that what a compiler leaves there goes with it. NULL: no memory.
+// The environment with TMPDIR set to the work folder, so that files that a compiler leaves are removed with the folder.
+// NULL: out of memory.
 static char **make_environment(Job *j, const Allocator *allocator) {
   size_t count = 0, n = 0;
   while (environ[count]) count++;
@@ -155,7 +156,7 @@ static char **make_environment(Job *j, const Allocator *allocator) {
   return made;
 }
 
-// True when it says that all went well.
+// Runs the compiler. False: it failed, and `complaint` holds its output and the reason.
 static bool run_compiler(Job *j, Text *complaint) {
   const char *arguments[MOST_COMMAND_WORDS + NFLAGS + 8];
   const char *rest[] = {"-o", j->object_path, j->source_path, "-lm", NULL};
@@ -186,8 +187,8 @@ static bool run_compiler(Job *j, Text *complaint) {
   if (!is_in_time) {
     if (complaint->nbytes) text_add_string(complaint, "\n");
     text_format(complaint,
-                "not done after %g s, and ended: --compile-timeout gives it longer (0: no limit), --no-fuse smaller "
-                "kernels, CC is another compiler",
+                "stopped because it was not done after %g s; raise the limit with --compile-timeout (0: no limit), use "
+                "--no-fuse for smaller kernels, or set CC to another compiler",
                 j->timeout_s);
   } else if (result != 0) text_add_string(complaint, strerror(result));
   else if (WIFSIGNALED(status)) text_format(complaint, "ended by signal %d", WTERMSIG(status));
@@ -195,15 +196,17 @@ static bool run_compiler(Job *j, Text *complaint) {
   return is_in_time && result == 0 && status == 0;
 }
 
-// A full file system is no mistake of the compiler's.
+// Compiles in the work folder. A failure on a full file system is the folder's, not the compiler's.
 static Outcome compile(Job *j, Diagnostics *d) {
   Text complaint;
   text_init(&complaint, d->arena.allocator);
   bool ok = run_compiler(j, &complaint), is_made = ok && access(j->object_path, F_OK) == 0;
   Outcome outcome = is_made ? OUTCOME_LOADED : OUTCOME_FAILED;
-  if (!is_made && work_folder_is_full(&j->work)) outcome = no_room(j, strerror(ENOSPC));
+  if (!is_made && work_folder_is_full(&j->work)) outcome = bad_folder(j, strerror(ENOSPC));
   else if (!ok) error_with_output(d, text_string(&complaint), "%s failed:", j->command.program);
-  else if (!is_made) error_at(d, (Position){0}, "%s made nothing", j->command.program);
+  else if (!is_made)
+    error_at(d, (Position){0}, "%s reported success but wrote no shared object; set CC to a C compiler",
+             j->command.program);
   text_deinit(&complaint);
   return outcome;
 }
@@ -220,8 +223,8 @@ static bool load(Job *j, const char *path, Loaded *loaded) {
   return false;
 }
 
-// By way of memory, where no file may be executed. The link has a name of its own for the loader, which takes files of
-// one name for the same.
+// Loads the object through a memory file, for systems on which no file system allows execution. A link in the work
+// folder gives it a unique path, because the loader takes objects with the same path for the same object.
 static bool load_from_memory(Job *j, Loaded *loaded) {
   enum { CHUNK = 1 << 12 };
   char chunk[CHUNK], target[64];
@@ -249,61 +252,62 @@ static Outcome build(Job *j, bool in_memory, Loaded *loaded, ToolchainTimes *tim
   double start = milliseconds_now();
   bool may_execute;
   name_files(j);
-  if (!write_source(j, &may_execute)) return no_room(j, strerror(errno));
-  if (!may_execute && !in_memory) return no_room(j, not_executable);
+  if (!write_source(j, &may_execute)) return bad_folder(j, strerror(errno));
+  if (!may_execute && !in_memory) return bad_folder(j, not_executable);
   Outcome outcome = compile(j, d);
   times->compile_ms = milliseconds_now() - start;
   if (outcome != OUTCOME_LOADED) return outcome;
   if (may_execute ? load(j, j->object_path, loaded) : load_from_memory(j, loaded)) return OUTCOME_LOADED;
-  error_at(d, (Position){0}, "cannot load what %s made: %s", j->command.program, j->problem);
+  error_at(d, (Position){0}, "cannot load the shared object that %s made: %s", j->command.program, j->problem);
   return OUTCOME_FAILED;
 }
 
-// A warning, unless it is the one that this process told last.
-static void tell_once(const Job *j, Diagnostics *d) {
+// Warns that the cache is not used, unless that was this process's last warning.
+static void warn_once(const Job *j, Diagnostics *d) {
   static _Atomic uint64_t last;
   char message[PATH_MAX + 2 * CACHE_PROBLEM_BYTES];
   uint64_t hash = 1;
-  snprintf(message, sizeof message, "compiled kernels are not kept in %s: %s", j->cache.folder, j->problem);
+  snprintf(message, sizeof message, "compiled kernels cannot be cached in %s: %s", j->cache.folder, j->problem);
   for (const char *c = message; *c; c++) hash = (hash ^ (unsigned char)*c) * 0x100000001B3U;
   if (atomic_exchange(&last, hash) != hash) warn_at(d, (Position){0}, "%s", message);
 }
 
 static Outcome build_in_cache(Job *j, Loaded *loaded, ToolchainTimes *times, Diagnostics *d) {
-  if (!work_folder_open(&j->work, j->cache.folder)) return no_room(j, strerror(errno));
+  if (!work_folder_open(&j->work, j->cache.folder)) return bad_folder(j, strerror(errno));
   Outcome outcome = build(j, false, loaded, times, d);
-  if (outcome == OUTCOME_LOADED && !cache_keep(&j->cache, j->object_path)) {
-    no_room(j, strerror(errno)); // for the entry; the kernel is loaded
-    tell_once(j, d);
+  if (outcome == OUTCOME_LOADED && !cache_store(&j->cache, j->object_path)) {
+    bad_folder(j, strerror(errno)); // only a warning: the kernel is already loaded
+    warn_once(j, d);
   }
   work_folder_close(&j->work);
   return outcome;
 }
 
-// In the first folder for temporary files that is of use. Where none lets code run, the object is loaded from memory.
+// Compiles and loads in the first temporary folder that can be used. If none allows execution, a second round loads the
+// object from memory.
 static Outcome build_elsewhere(Job *j, Loaded *loaded, ToolchainTimes *times, Diagnostics *d) {
   const char *const folders[] = {getenv("TMPDIR"), "/tmp", getenv("XDG_RUNTIME_DIR"), "/dev/shm", "/var/tmp"};
   enum { COUNT = sizeof folders / sizeof *folders };
-  Outcome outcome = OUTCOME_NO_ROOM;
+  Outcome outcome = OUTCOME_BAD_FOLDER;
   const char *last = "";
-  for (int i = 0; i < 2 * COUNT && outcome == OUTCOME_NO_ROOM; i++) {
+  for (int i = 0; i < 2 * COUNT && outcome == OUTCOME_BAD_FOLDER; i++) {
     const char *folder = folders[i % COUNT];
     if (!folder || !*folder) continue;
     last = folder;
     if (!work_folder_open(&j->work, folder)) {
-      no_room(j, strerror(errno));
+      bad_folder(j, strerror(errno));
       continue;
     }
     outcome = build(j, i >= COUNT, loaded, times, d);
     work_folder_close(&j->work);
   }
-  if (outcome == OUTCOME_NO_ROOM) {
-    error_at(d, (Position){0}, "%s: cannot make a folder to compile in: %s", last, j->problem);
+  if (outcome == OUTCOME_BAD_FOLDER) {
+    error_at(d, (Position){0}, "cannot compile in %s: %s; set TMPDIR to a folder with free space", last, j->problem);
   }
   return outcome;
 }
 
-// The entry for the job, if the cache has one. False: the cache is of no use, and `problem` says why.
+// Loads the job's entry if the cache has one. False: the cache cannot be used, and j->problem says why.
 static bool search_cache(Job *j, Loaded *loaded) {
   uint8_t key[SHA256_DIGEST_SIZE];
   compute_key(j, key);
@@ -312,19 +316,19 @@ static bool search_cache(Job *j, Loaded *loaded) {
   if (file < 0) return true;
   bool may_execute = is_executable(file);
   close(file);
-  if (!may_execute) no_room(j, not_executable);
+  if (!may_execute) bad_folder(j, not_executable);
   else if (!load(j, j->cache.entry, loaded)) cache_drop(&j->cache);
   return may_execute;
 }
 
 static Outcome find_or_build(Job *j, Loaded *loaded, ToolchainTimes *times, Diagnostics *d) {
-  Outcome outcome = OUTCOME_NO_ROOM;
+  Outcome outcome = OUTCOME_BAD_FOLDER;
   if (search_cache(j, loaded)) {
     times->was_cached = loaded->library != NULL;
     outcome = loaded->library ? OUTCOME_LOADED : build_in_cache(j, loaded, times, d);
   }
-  if (outcome == OUTCOME_NO_ROOM) {
-    tell_once(j, d);
+  if (outcome == OUTCOME_BAD_FOLDER) {
+    warn_once(j, d);
     outcome = build_elsewhere(j, loaded, times, d);
   }
   return outcome;

@@ -1,11 +1,11 @@
-// The system's C compiler and the cache of what it made.
+// Compiles C with the system's C compiler, caches the result, and loads it.
 #ifndef NGRAD_BACKENDS_CODEGEN_TOOLCHAIN_TOOLCHAIN_H
 #define NGRAD_BACKENDS_CODEGEN_TOOLCHAIN_TOOLCHAIN_H
 
 #include "ir/support/diagnostics.h"
 
 typedef struct Loaded {
-  void *library; // for dlclose
+  void *library; // a handle for dlclose, owned by the caller
   void *symbol;
 } Loaded;
 
@@ -14,19 +14,18 @@ typedef struct ToolchainTimes {
   bool was_cached;
 } ToolchainTimes;
 
-// The shared object made of `source`, loaded, and its symbol. The compiler is $CC, else cc, with the library's own
-// flags and not those of $CFLAGS; it is run without a shell, and only when the cache has no sound entry for this
-// source, these flags and this compiler (backends/codegen/toolchain/kernel_cache.h). The cache is
-// $XDG_CACHE_HOME/ngrad, else
-// ~/.cache/ngrad. Where nothing can be kept there or run from there, a warning says so once, and a private folder in
-// $TMPDIR, /tmp, $XDG_RUNTIME_DIR, /dev/shm or /var/tmp does, which is removed after loading.
+// Compiles `source` to a shared object, loads it and looks up `symbol`. The compiler is $CC, else cc. It gets a fixed
+// list of flags ($CFLAGS is not used), is run without a shell, and is run only if the cache has no valid entry for this
+// source, these flags and this compiler (kernel_cache.h). The cache is $XDG_CACHE_HOME/ngrad, else ~/.cache/ngrad. If
+// the cache cannot be written, or code in it cannot be executed, a warning is reported once, and the compiler works in
+// a private folder in $TMPDIR, /tmp, $XDG_RUNTIME_DIR, /dev/shm or /var/tmp, which is removed after loading.
 //
-// A compiler that takes more than timeout_s (0: none) is killed with all of its process group.
+// A compiler that runs longer than timeout_s seconds (0: no limit) is killed with its process group.
 //
-// False after telling why; *compiler_failed says whether it was the compiler.
+// False: an error has been reported to d; *compiler_failed says whether the compiler failed.
 bool toolchain_load(const Text *source, const char *symbol, double timeout_s, Loaded *loaded, ToolchainTimes *times,
                     bool *compiler_failed, Diagnostics *d);
 
-double milliseconds_now(void); // of a clock that only goes forward
+double milliseconds_now(void); // monotonic time
 
 #endif

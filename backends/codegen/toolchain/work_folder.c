@@ -1,5 +1,5 @@
-// Folders for compiling in. Their maker holds a lock on each, which ends with its process however that ends; so a
-// folder whose lock is free is nobody's.
+// Private folders to compile in. The process that creates a folder holds a lock on it, which the kernel releases when
+// the process ends, however it ends. So a folder that is not locked is abandoned.
 #include "backends/codegen/toolchain/work_folder.h"
 
 #include <dirent.h>
@@ -25,7 +25,8 @@ static bool is_work_folder_name(const char *name) {
          strcmp(name + nprefix + DIGITS, ENDING) == 0;
 }
 
-// Where a file system has no locks, age decides: no compiler runs for a day.
+// Whether nobody uses the folder. On a file system without locks a folder is abandoned after a day, because no compiler
+// runs that long.
 static bool is_abandoned(int folder) {
   enum { DAY = 24 * 60 * 60 };
   struct stat status;
@@ -34,7 +35,7 @@ static bool is_abandoned(int folder) {
   return errno != EWOULDBLOCK && status.st_mtim.tv_sec + DAY < time(NULL);
 }
 
-static void sweep(const char *parent) {
+static void remove_abandoned(const char *parent) {
   DIR *dir = opendir(parent);
   for (struct dirent *entry; dir && (entry = readdir(dir));) {
     char path[PATH_MAX];
@@ -48,7 +49,7 @@ static void sweep(const char *parent) {
   if (dir) closedir(dir);
 }
 
-// Locks the new folder. False: another process swept it before it was locked.
+// Locks the new folder. False: another process took it for abandoned and removed it before it was locked.
 static bool lock_folder(WorkFolder *w) {
   struct stat locked, there;
   w->lock = open(w->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -61,7 +62,7 @@ static bool lock_folder(WorkFolder *w) {
 
 bool work_folder_open(WorkFolder *w, const char *parent) {
   enum { ATTEMPTS = 16 };
-  sweep(parent);
+  remove_abandoned(parent);
   for (int i = 0; i < ATTEMPTS; i++) {
     uint64_t number;
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) return false;
@@ -93,12 +94,12 @@ bool work_folder_is_full(const WorkFolder *w) {
   static const char zeros[CHUNK];
   char path[PATH_MAX];
   struct rlimit most;
-  if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < NEEDED) return false; // a signal would end the process
+  if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < NEEDED) return false; // SIGXFSZ would end the process
   if (snprintf(path, sizeof path, "%s/probe", w->path) >= PATH_MAX) return false;
   int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   bool is_full = file < 0;
   for (int n = 0; !is_full && n < NEEDED; n += CHUNK) is_full = write(file, zeros, CHUNK) != CHUNK;
-  is_full = (file >= 0 && close(file) != 0) || is_full; // quotas of network file systems are told here
+  is_full = (file >= 0 && close(file) != 0) || is_full; // network file systems report exceeded quotas on close
   unlink(path);
   return is_full;
 }

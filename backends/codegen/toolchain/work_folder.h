@@ -8,16 +8,16 @@
 
 typedef struct WorkFolder {
   char path[PATH_MAX];
-  int lock; // held as long as its process lives
+  int lock; // descriptor of the folder, locked until the process ends
   Unfinished unfinished;
 } WorkFolder;
 
-// Makes a folder ngrad-….tmp in `parent`, and removes those there that killed runs of this user left. False: errno says
-// why; nothing is to be closed then.
+// Creates a folder ngrad-….tmp in `parent`, and removes such folders that killed processes of this user have left
+// there. False: errno says why, and work_folder_close must not be called.
 bool work_folder_open(WorkFolder *w, const char *parent);
-void work_folder_close(WorkFolder *w); // removes it with all that is in it
+void work_folder_close(WorkFolder *w); // removes the folder with its contents
 
-// Whether its file system has no place for another object, as a compiler's failure does not say.
+// Whether the folder's file system is full. A failed compiler's exit status does not tell.
 bool work_folder_is_full(const WorkFolder *w);
 
 #endif
