@@ -1,4 +1,4 @@
-// From a program to something that can be called; calling it.
+// Compiles a program to machine code in this process, and runs it.
 #include "backends/codegen/codegen.h"
 
 #include "backends/codegen/toolchain/toolchain.h"
@@ -20,13 +20,13 @@ struct Compiled {
   const Allocator *allocator;
   void *library;
   Entry *entry;
-  ProfiledEntry *profiled_entry; // one of both
+  ProfiledEntry *profiled_entry; // exactly one of entry and profiled_entry is set
   size_t workspace_nbytes;
-  const void **constants; // of the graph, those that are more than one number
-  _Atomic(void *) spare;  // a workspace that no call is using, so that most calls allocate nothing
+  const void **constants; // the data of the graph's constant tensors, without those of one repeated value
+  _Atomic(void *) spare;  // a workspace that no call is using, so that most calls need not allocate; or NULL
 };
 
-// In the order in which emit_for_loading numbers them.
+// Lists the constants in the order in which emit_for_loading numbers them.
 static bool find_constants(Compiled *c, const Graph *g) {
   size_t count = 0;
   c->constants = allocator_alloc(c->allocator, (g->nvalues + 1) * sizeof *c->constants);
@@ -70,7 +70,7 @@ Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, do
   }
   if (loaded.library) {
     c->library = loaded.library;
-    // ISO C has no cast from object to function pointers
+    // ISO C forbids a cast from an object pointer to a function pointer.
     memcpy(is_profiled ? (void *)&c->profiled_entry : (void *)&c->entry, &loaded.symbol, sizeof loaded.symbol);
   } else {
     compiled_free(c);
@@ -81,9 +81,9 @@ Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, do
   return c;
 }
 
-typedef struct Running { // a call
+typedef struct Running { // the state of one call of compiled_run
   int threads;
-  double marked_ms; // when there was a mark last
+  double marked_ms; // time of the last call of mark_part
   double *spent_ms;
 } Running;
 
@@ -95,14 +95,14 @@ static void mark_part(void *context, size_t part) {
   running->marked_ms = now;
 }
 
-typedef struct Share { // of a loop's blocks
-  _Alignas(64) atomic_size_t next;
+typedef struct BlockRange {        // consecutive blocks of a loop
+  _Alignas(64) atomic_size_t next; // the next block to run; on a cache line of its own
   size_t end;
-} Share;
+} BlockRange;
 
-// Each thread begins with a share of neighbouring blocks, the same ones each time, that its core's caches may still
-// hold, and then helps with others'. Blocks are taken one by one, so that a core that is busy with something else does
-// not hold up the rest.
+// Each thread begins with a range of consecutive blocks, the same in each call, whose data its core's caches may still
+// hold. Then it takes blocks from the other threads' ranges. Blocks are taken one by one, so that a core that is busy
+// with something else does not delay the call.
 static void run_blocks(void *context, size_t nblocks, Task *task, const void *args) {
   int threads = ((const Running *)context)->threads;
   if ((size_t)threads > nblocks) threads = (int)nblocks;
@@ -110,17 +110,17 @@ static void run_blocks(void *context, size_t nblocks, Task *task, const void *ar
     for (size_t b = 0; b < nblocks; b++) task(args, b);
     return;
   }
-  enum { MOST_SHARES = 64 };
-  Share shares[MOST_SHARES];
-  const size_t nshares = threads < MOST_SHARES ? (size_t)threads : MOST_SHARES;
-  for (size_t i = 0; i < nshares; i++) {
-    atomic_init(&shares[i].next, nblocks * i / nshares);
-    shares[i].end = nblocks * (i + 1) / nshares;
+  enum { MOST_RANGES = 64 };
+  BlockRange ranges[MOST_RANGES];
+  const size_t nranges = threads < MOST_RANGES ? (size_t)threads : MOST_RANGES;
+  for (size_t i = 0; i < nranges; i++) {
+    atomic_init(&ranges[i].next, nblocks * i / nranges);
+    ranges[i].end = nblocks * (i + 1) / nranges;
   }
 #pragma omp parallel num_threads(threads)
-  for (size_t i = 0; i < nshares; i++) {
-    Share *share = &shares[((size_t)omp_get_thread_num() + i) % nshares];
-    for (size_t b; (b = atomic_fetch_add(&share->next, 1)) < share->end;) task(args, b);
+  for (size_t i = 0; i < nranges; i++) {
+    BlockRange *range = &ranges[((size_t)omp_get_thread_num() + i) % nranges];
+    for (size_t b; (b = atomic_fetch_add(&range->next, 1)) < range->end;) task(args, b);
   }
 }
 
@@ -137,7 +137,7 @@ bool compiled_run(const Compiled *c, void *const *inputs, void *const *outputs, 
   uintptr_t skip = (WORKSPACE_ALIGNMENT - (uintptr_t)block % WORKSPACE_ALIGNMENT) % WORKSPACE_ALIGNMENT;
   void *workspace = block ? (char *)block + skip : NULL;
 #ifdef NGRAD_CHECKED
-  if (workspace) memset(workspace, 0xff, c->workspace_nbytes); // NaN, should anything be read that was never stored
+  if (workspace) memset(workspace, 0xff, c->workspace_nbytes); // a read before any store gives NaN
 #endif
   if (c->entry) c->entry((const void *const *)inputs, c->constants, outputs, workspace, run_blocks, &running);
   else

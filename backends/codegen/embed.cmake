@@ -1,6 +1,6 @@
 # cmake -D INPUT=FILE -D OUTPUT=FILE.c -D SYMBOL=NAME -P embed.cmake
-# Writes C that defines NAME as the text of INPUT. An array of characters, because standard C promises string literals
-# of no more than 4095 bytes; every byte is an escape, so that one above 127 fits a char of either signedness.
+# Writes C that defines NAME as the text of INPUT. NAME is an array of characters, because standard C guarantees string
+# literals of at most 4095 bytes. Every byte is a character constant, so that bytes above 127 fit a signed char too.
 file(READ ${INPUT} bytes HEX)
 string(REGEX REPLACE "(................................)" "\\1\n" bytes "${bytes}")
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${bytes}")

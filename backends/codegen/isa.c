@@ -1,4 +1,4 @@
-// The rows, and what this processor has.
+// The table of instruction sets, and tests whether this processor supports them.
 #include "backends/codegen/isa.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static bool always(void) {
 }
 
 #if defined(__x86_64__)
-// clang 14 does not know f16c by name.
+// clang 14's __builtin_cpu_supports does not know "f16c".
 static bool has_f16c(void) {
   unsigned a, b, c, d;
   return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
@@ -58,7 +58,7 @@ static bool has_neon(void) {
 #define GNU_C "(__GNUC__ >= 10 || __clang_major__ >= 10)"
 #define COMPILES_X86 "defined(__x86_64__) && " GNU_C
 
-// Emitted C asks for no f16c, as clang 14 cannot; every processor with AVX2 has it.
+// Emitted C does not test for f16c, because clang 14 cannot; every processor with AVX2 has it.
 #define RUNS(feature) "__builtin_cpu_supports(\"" feature "\")"
 #define RUNS_AVX2 RUNS("avx2") " && " RUNS("fma")
 #define RUNS_AVX512                                                                                                    \

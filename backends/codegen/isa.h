@@ -1,4 +1,4 @@
-// The instruction sets that code can be emitted for: one row and one header in simd/ each.
+// The instruction sets that code can be emitted for. Each has a row in the table and a header in simd/.
 #ifndef NGRAD_BACKENDS_CODEGEN_ISA_H
 #define NGRAD_BACKENDS_CODEGEN_ISA_H
 
@@ -8,20 +8,20 @@
 
 typedef struct Isa {
   const char *name;
-  int number;                 // in emitted headers, for good
-  const char *vocabulary[2];  // text of its header, and of the header whose definitions it takes for the rest; or NULL
-  const char *target;         // for the compiler's target attribute; NULL: nothing to say
-  int vector_registers;       // how many 64-byte virtual vectors its registers hold
-  int64_t l2_nbytes;          // what cores that have it have, for files that run on any
-  bool (*is_available)(void); // on this processor
-  const char *compiles;       // for #if in emitted C: whether this compiler can make it
-  const char *runs;           // in emitted C: whether the processor has it
+  int number;                 // PREFIX_ISA_NAME in emitted headers; must never change
+  const char *vocabulary[2];  // text of its header in simd/, and of the header that it falls back to or NULL
+  const char *target;         // argument of the compiler's target attribute; NULL: none is needed
+  int vector_registers;       // how many 64-byte virtual vectors fit in its registers
+  int64_t l2_nbytes;          // L2 cache that cores with it typically have; for files that run on any machine
+  bool (*is_available)(void); // this processor has it
+  const char *compiles;       // condition of an #if in emitted C: the compiler can generate it
+  const char *runs;           // C expression in emitted C: the processor has it
 } Isa;
 
-extern const Isa isas[]; // from the plainest to the best
+extern const Isa isas[]; // ordered from the least to the most capable
 extern const size_t nisas;
 
-const Isa *isa_find(const char *name); // NULL: there is none
-const Isa *isa_best(void);             // the best that this processor has
+const Isa *isa_find(const char *name); // NULL: there is no such instruction set
+const Isa *isa_best(void);             // the last row that this processor supports
 
 #endif
