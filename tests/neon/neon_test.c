@@ -7,6 +7,8 @@
 // All cases become one program, which runs once for each instruction set. Exits with 77 when it cannot test here.
 #include "backends/codegen/codegen.h"
 #include "frontend/api/build.h"
+#include "frontend/yaml/yaml.h"
+#include "tests/random_graph.h"
 #include "tests/unit/graph_cases.h"
 
 #include <dirent.h>
@@ -159,6 +161,28 @@ static void add_elementwise(void) {
   choice(&g, "f32", EXTENTS(21), EXTENTS(3, 21), EXTENTS(3, 1));
   prelu(&g, EXTENTS(3, 4, 33), EXTENTS(4), "NCX", "f32");
   add_text_case(&g, "elementwise");
+}
+
+// Whole graphs: several kernels, whatever operators and types.
+static void add_random_graphs(void) {
+  enum { COUNT = 32 };
+  static const RandomGraphOptions options = {.most_nodes = 12, .most_nelems = 20000, .is_focused = true};
+  for (uint64_t seed = 1; seed <= COUNT; seed++) {
+    Diagnostics d;
+    diagnostics_init(&d, &system_allocator);
+    Graph *graph = random_graph(&system_allocator, seed, &options, &d);
+    if (!graph) stop("random graph", "cannot be made");
+    char name[32];
+    snprintf(name, sizeof name, "random graph %d", (int)seed);
+    Text text;
+    text_init(&text, &system_allocator);
+    yaml_print(graph, &text);
+    ng_context *ctx = ng_context_new(NULL);
+    add_case(name, ctx, ng_graph_read(ctx, name, text_string(&text), text.nbytes, NULL), NULL);
+    text_deinit(&text);
+    graph_free(graph);
+    diagnostics_deinit(&d);
+  }
 }
 
 // Programs
@@ -325,6 +349,7 @@ int main(int argc, char **argv) {
   add_norms();
   add_types();
   add_elementwise();
+  add_random_graphs();
   size_t ndifferent = 0;
   for (int i = 0; i < 2; i++) {
     const Isa *isa = isa_find(tested[i]);
