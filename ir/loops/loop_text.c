@@ -113,7 +113,7 @@ static void add_base(LoopText *p, const Address *at) {
                                        [BASE_POINTER] = "p_",
                                        [BASE_ROWS] = "rows_",
                                        [BASE_SPILLED] = "spilled_",
-                                       [BASE_PART] = "part_"};
+                                       [BASE_PARTIAL] = "part_"};
   text_add_string(p->out, before[at->base]);
   if (at->base == BASE_TENSOR) loop_text_memory(p, at->access);
   else loop_text_name(p, at->base == BASE_SPILLED ? p->expr_name[at->expr] : p->access_name[at->access]);

@@ -11,8 +11,8 @@ const char *const var_names[] = {
     [VAR_ROW] = "r",
     [VAR_ROWS] = "rows",
     [VAR_LANE] = "i",
-    [VAR_WAY] = "u",
-    [VAR_WAY_LANE] = "j",
+    [VAR_VECTOR] = "u",
+    [VAR_VECTOR_LANE] = "j",
     [VAR_LANES] = "n",
     [VAR_RUN] = "b",
     [VAR_RUN_BEGIN] = "i0",
@@ -25,7 +25,7 @@ const char *const var_names[] = {
     [VAR_END] = "end",
     [VAR_START] = "start",
     [VAR_CHUNK] = "chunk",
-    [VAR_PART] = "b",
+    [VAR_COMBINED_BLOCK] = "b",
     [VAR_ELEMENT] = "i",
 };
 
@@ -43,7 +43,8 @@ const IndexOperator index_operators[] = {
 };
 
 bool var_is_int(Var v) {
-  return v.kind == VAR_ROW || v.kind == VAR_ROWS || v.kind == VAR_WAY || v.kind == VAR_LANES || v.kind == VAR_IS_AHEAD;
+  return v.kind == VAR_ROW || v.kind == VAR_ROWS || v.kind == VAR_VECTOR || v.kind == VAR_LANES ||
+         v.kind == VAR_IS_AHEAD;
 }
 
 static const Index *make(TreeBuilder *b, Index index) {
@@ -110,8 +111,8 @@ const Index *index_choose(TreeBuilder *b, const Index *test, const Index *x, con
   return test && x && y ? make(b, (Index){.op = INDEX_CHOOSE, .args = {test, x, y}}) : NULL;
 }
 
-const Index *index_apart(TreeBuilder *t, const Index *a, const Index *b, const Index *below, const Index *extent,
-                         const Index *stride) {
+const Index *index_distance(TreeBuilder *t, const Index *a, const Index *b, const Index *below, const Index *extent,
+                            const Index *stride) {
   const Index *there = index_of(t, INDEX_REMAINDER, index_of(t, INDEX_DIVIDE, a, below), extent);
   const Index *here = index_of(t, INDEX_REMAINDER, index_of(t, INDEX_DIVIDE, b, below), extent);
   const Index *apart = index_of(t, INDEX_MULTIPLY, index_of(t, INDEX_SUBTRACT, there, here), stride);
@@ -133,12 +134,12 @@ LoopNode *tree_add(TreeBuilder *b, LoopNode node) {
 void tree_open(TreeBuilder *b, LoopNode **at) {
   assert(b->depth < MOST_NESTED);
   b->ends[b->depth] = b->end;
-  b->rest[b->depth++] = *at;
+  b->following[b->depth++] = *at;
   b->end = at;
 }
 
 void tree_close(TreeBuilder *b) {
-  *b->end = b->rest[--b->depth];
+  *b->end = b->following[--b->depth];
   b->end = b->ends[b->depth];
 }
 

@@ -15,32 +15,32 @@
 
 typedef enum VarKind {
   VAR_NONE,
-  VAR_AXIS,       // of an axis: its index
-  VAR_NEXT,       // of an axis: the index behind that
-  VAR_AHEAD_AXIS, // of an axis: its index of what is fetched ahead
-  VAR_AHEAD_LANE, // there, the index along the vector axis
-  VAR_IS_AHEAD,   // int: whether what is fetched ahead is the next run's
-  VAR_OUTER,      // the iteration of the outer axes, flattened
-  VAR_ROW,        // int: of those that are handled together, which
-  VAR_ROWS,       // int: how many are
-  VAR_LANE,       // the index along the vector axis of lane 0; across lanes, that along the inner axis
-  VAR_WAY,        // int: of a group of vectors, which
-  VAR_WAY_LANE,   // the index of that vector's lane 0
-  VAR_LANES,      // int: how many lanes are there
-  VAR_RUN,        // where a run of iterations of a middle axis begins
-  VAR_RUN_BEGIN,  // where a run along the vector axis begins
-  VAR_RUN_END,    // and ends
-  VAR_RUN_LENGTH, // in iterations
-  VAR_CHAIN,      // additions that an accumulator makes in an iteration of the middle axes
-  VAR_AHEAD,      // outer iterations ahead that are fetched, or 0
-  VAR_DISTANCE,   // of an access: elements to what is fetched ahead
-  VAR_BLOCK,      // the block's number
-  VAR_BEGIN,      // of the block's outer iterations, or the tile's elements
-  VAR_END,        // likewise
-  VAR_START,      // of the blocks' iteration of the kept axes
-  VAR_CHUNK,      // where the block begins in it
-  VAR_PART,       // a block whose partial sum is combined
-  VAR_ELEMENT     // of an array of partial sums
+  VAR_AXIS,           // of an axis: its index
+  VAR_NEXT,           // of an axis: the index behind that
+  VAR_AHEAD_AXIS,     // of an axis: its index of what is fetched ahead
+  VAR_AHEAD_LANE,     // there, the index along the vector axis
+  VAR_IS_AHEAD,       // int: whether what is fetched ahead is the next run's
+  VAR_OUTER,          // the iteration of the outer axes, flattened
+  VAR_ROW,            // int: of those that are handled together, which
+  VAR_ROWS,           // int: how many are
+  VAR_LANE,           // the index along the vector axis of lane 0; across lanes, that along the inner axis
+  VAR_VECTOR,         // int: of a group of vectors, which
+  VAR_VECTOR_LANE,    // the index of that vector's lane 0
+  VAR_LANES,          // int: how many lanes are there
+  VAR_RUN,            // where a run of iterations of a middle axis begins
+  VAR_RUN_BEGIN,      // where a run along the vector axis begins
+  VAR_RUN_END,        // and ends
+  VAR_RUN_LENGTH,     // in iterations
+  VAR_CHAIN,          // additions that an accumulator makes in an iteration of the middle axes
+  VAR_AHEAD,          // outer iterations ahead that are fetched, or 0
+  VAR_DISTANCE,       // of an access: elements to what is fetched ahead
+  VAR_BLOCK,          // the block's number
+  VAR_BEGIN,          // of the block's outer iterations, or the tile's elements
+  VAR_END,            // likewise
+  VAR_START,          // of the blocks' iteration of the kept axes
+  VAR_CHUNK,          // where the block begins in it
+  VAR_COMBINED_BLOCK, // a block whose partial sum is combined
+  VAR_ELEMENT         // of an array of partial sums
 } VarKind;
 
 typedef struct Var {
@@ -93,7 +93,7 @@ typedef enum Base {
   BASE_POINTER, // what a POINTER node set: where a row starts; [row] where `is_row`
   BASE_ROWS,    // the step's copy of rows that lie across lanes
   BASE_SPILLED, // the step's vectors of an expression, for later sweeps
-  BASE_PART     // the block's partial sums
+  BASE_PARTIAL  // the block's partial sums
 } Base;
 
 typedef struct Address {
@@ -107,20 +107,20 @@ typedef struct Address {
 // Accumulators and what else a sum goes through.
 
 typedef enum SumPlace {
-  SUM_ACCUMULATOR, // vectors in registers
-  SUM_TOTAL,       // of the runs, in f64: a vector
-  SUM_SCALAR,      // in f64: a number
-  SUM_HELD,        // a vector of the block's partial sums, while it is in a register
-  SUM_PART,        // a number among them, in memory
-  SUM_LANES        // a vector in memory, of a partial sum for each lane
+  SUM_ACCUMULATOR,      // vectors in registers
+  SUM_TOTAL,            // of the runs, in f64: a vector
+  SUM_SCALAR,           // in f64: a number
+  SUM_PARTIAL_REGISTER, // a vector of the block's partial sums, while it is in a register
+  SUM_PARTIAL_ELEMENT,  // a number among them, in memory
+  SUM_PARTIAL_LANES     // a vector in memory, of a partial sum for each lane
 } SumPlace;
 
-typedef enum Part { // of several accumulators
-  PART_ONLY,
-  PART_ROW,  // [r]
-  PART_WAY,  // [u]
-  PART_FIRST // [0]
-} Part;
+typedef enum AccumulatorChoice { // of several accumulators
+  ACCUMULATOR_ONLY,
+  ACCUMULATOR_OF_ROW,    // [r]
+  ACCUMULATOR_OF_VECTOR, // [u]
+  ACCUMULATOR_FIRST      // [0]
+} AccumulatorChoice;
 
 typedef enum Form { // of an expression's value
   FORM_NONE,
@@ -132,10 +132,10 @@ typedef enum Form { // of an expression's value
 
 typedef enum Flag { // of an access, for the length of a call
   FLAG_NONE,
-  FLAG_WANTED,   // the caller wants the output
-  FLAG_STREAMED, // its stores go past the caches
-  FLAG_HAS_PART, // somebody wants what the block's partial sums are for
-  FLAG_HAS_SUMS  // likewise, all blocks'
+  FLAG_WANTED,          // the caller wants the output
+  FLAG_STREAMED,        // its stores go past the caches
+  FLAG_HAS_PARTIAL,     // somebody wants what the block's partial sums are for
+  FLAG_HAS_ALL_PARTIALS // likewise, all blocks'
 } Flag;
 
 typedef enum LoopNodeKind {
@@ -145,7 +145,7 @@ typedef enum LoopNodeKind {
   NODE_COUNTER, // var = value, which the loops behind it count on
   NODE_ADVANCE, // var += value
   NODE_FOR,     // var from value to end by step: body
-  NODE_GROUP,   // body
+  NODE_SCOPE,   // body
   NODE_IF,      // test (or the flag of access): body; otherwise
   NODE_FLAG,    // the flag of access is set: FLAG_WANTED; FLAG_STREAMED, where rows start cache lines and there is more
                 // than `end` of value elements
@@ -153,25 +153,25 @@ typedef enum LoopNodeKind {
   NODE_LOCAL,   // of the step's own: `room`, with nelems elements
   NODE_LET,     // the value of expr
   NODE_COMBINE, // the value of expr: of the parts that blocks left
-  NODE_SUM,     // sum = identity
-  NODE_UPDATE,  // sum = sum (+) value of expr
-  NODE_RUN_DONE,  // total = total (+) accumulators
-  NODE_SUM_DONE,  // expr = its sum over lanes
-  NODE_HOLD,      // held = vector of partial sums at address
-  NODE_RELEASE,   // vector of partial sums at address = held
-  NODE_STORE,     // address = value of expr
-  NODE_SPILL,     // leaves the vector of expr at address for later sweeps
-  NODE_LOAD_ROWS, // rows across lanes, transposed into the step's copy
+  NODE_BEGIN_SUM,     // sum = identity
+  NODE_UPDATE,        // sum = sum (+) value of expr
+  NODE_END_RUN,       // total = total (+) accumulators
+  NODE_END_SUM,       // expr = its sum over lanes
+  NODE_LOAD_PARTIAL,  // held = vector of partial sums at address
+  NODE_STORE_PARTIAL, // vector of partial sums at address = held
+  NODE_STORE,         // address = value of expr
+  NODE_SPILL,         // leaves the vector of expr at address for later sweeps
+  NODE_LOAD_ROWS,     // rows across lanes, transposed into the step's copy
   NODE_STORE_ROWS,
   NODE_LOAD_COLUMN, // the vector at address into the step's copy
   NODE_PREFETCH,
-  NODE_TO_LINE, // var = elements from address to the next cache line
+  NODE_PEEL_COUNT, // var = elements from address to the next cache line
   // Of blocks
-  NODE_PARTS,     // the block's partial sums: where they are
-  NODE_CLEAR,     // the partial sum at address = identity
-  NODE_STEP,      // a step
-  NODE_LANE_PART, // the block's partial sum at address from those of its lanes
-  NODE_FENCE      // what went past the caches is there for other threads
+  NODE_PARTIALS,       // the block's partial sums: where they are
+  NODE_INIT_PARTIAL,   // the partial sum at address = identity
+  NODE_STEP,           // a step
+  NODE_REDUCE_PARTIAL, // the block's partial sum at address from those of its lanes
+  NODE_FENCE           // what went past the caches is there for other threads
 } LoopNodeKind;
 
 typedef enum LocalKind { // memory of a step
@@ -185,7 +185,7 @@ typedef enum LocalKind { // memory of a step
 typedef enum Load { // how a value is made
   LOAD_NONE,        // it is computed
   LOAD_ELEMENT,     // a scalar
-  LOAD_SPREAD,      // an element for all lanes
+  LOAD_BROADCAST,   // an element for all lanes
   LOAD_DENSE,
   LOAD_STRIDED,
   LOAD_GATHERED, // each lane by an offset of its own
@@ -208,30 +208,30 @@ struct LoopNode {
   bool is_whole;      // NODE_FOR: as long as a whole step is left; NODE_COUNTER has begun it
   // NODE_FOR of vectors, before schedule_split_vectors: `count` accumulators take turns.
   bool is_vectors;
-  bool has_rest;   // steps may not come out even: fewer lanes than a vector may be left
+  bool has_tail;   // steps may not come out even: fewer lanes than a vector may be left
   AccessId peeled; // where is_peeled: whose rows are stored from cache lines on, after what lies before these
   int sweep;
   Flag flag; // NODE_FLAG; others are done where it is set
   AccessId access;
   Address address;
   LocalKind local;
-  int64_t nelems; // NODE_LOCAL; NODE_LOAD_ROWS, NODE_STORE_ROWS: of a row
-  ExprId expr;    // whose value is made, stored or added
-  bool is_vector; // of what is made, stored or added
-  bool is_row;    // one for each row that is handled together
-  bool is_part;   // only the first VAR_LANES lanes are there
-  Load load;      // NODE_LET
+  int64_t nelems;       // NODE_LOCAL; NODE_LOAD_ROWS, NODE_STORE_ROWS: of a row
+  ExprId expr;          // whose value is made, stored or added
+  bool is_vector;       // of what is made, stored or added
+  bool is_row;          // one for each row that is handled together
+  bool has_fewer_lanes; // only the first VAR_LANES lanes are there
+  Load load;            // NODE_LET
   bool is_written;
   bool is_streamed; // NODE_STORE, NODE_STORE_ROWS: past the caches where the flag of address.access says so
   bool is_strided;  // NODE_STORE
-  SumPlace sum;     // NODE_SUM, NODE_UPDATE
-  Part part;
-  int count; // NODE_SUM, NODE_RUN_DONE, NODE_SUM_DONE: of accumulators
+  SumPlace sum;     // NODE_BEGIN_SUM, NODE_UPDATE
+  AccumulatorChoice accumulator;
+  int count; // NODE_BEGIN_SUM, NODE_END_RUN, NODE_END_SUM: of accumulators
   ExprOp reduction;
   bool is_f64;     // of the sum
   bool is_widened; // it is in f64, and its operands in f32
   bool is_fused;   // NODE_UPDATE: a product enters the sum before it is rounded
-  bool has_totals; // NODE_SUM_DONE
+  bool has_totals; // NODE_END_SUM
   bool is_tile;    // NODE_STEP: it takes elements from begin to end
   bool is_peeled;  // NODE_FLAG, NODE_FOR of vectors: rows are peeled to cache lines
 };
@@ -239,11 +239,11 @@ struct LoopNode {
 typedef struct LoopTree {
   const Kernel *k;
   const Loop *plan;
-  Form *form;            // by ExprId
-  bool *is_made;         // by ExprId: some node makes or uses it
-  bool calls_long;       // functions of many instructions are called, as there are many in the loop
-  LoopNode *step, *rest; // lists; rest: a step of the last rows across lanes, NULL: there is none
-  LoopNode *block;       // a list
+  Form *form;                 // by ExprId
+  bool *is_made;              // by ExprId: some node makes or uses it
+  bool calls_long;            // functions of many instructions are called, as there are many in the loop
+  LoopNode *step, *tail_step; // lists; tail_step: a step of the last rows across lanes, NULL: there is none
+  LoopNode *block;            // a list
 } LoopTree;
 
 typedef struct Wants {         // which results a caller may leave out
@@ -259,7 +259,7 @@ typedef struct TreeBuilder {
   Arena *arena;
   bool out_of_memory;
   LoopNode **end, **ends[MOST_NESTED];
-  LoopNode *rest[MOST_NESTED]; // of the open lists, what follows what is added
+  LoopNode *following[MOST_NESTED]; // of the open lists, what follows what is added
   int depth;
   LoopNode spare;
 } TreeBuilder;
@@ -271,8 +271,8 @@ const Index *index_loop(TreeBuilder *b, IndexOp op, uint32_t loop);
 const Index *index_choose(TreeBuilder *b, const Index *test, const Index *x, const Index *y);
 // How far it is from b to a, which are flattened, along an axis: ((a / below % extent) - (b / below % extent)) *
 // stride.
-const Index *index_apart(TreeBuilder *t, const Index *a, const Index *b, const Index *below, const Index *extent,
-                         const Index *stride);
+const Index *index_distance(TreeBuilder *t, const Index *a, const Index *b, const Index *below, const Index *extent,
+                            const Index *stride);
 typedef enum IndexType { INDEX_EITHER, INDEX_INT, INDEX_SIZE } IndexType; // in C; numbers are either
 IndexType index_type(const Index *i);
 bool index_is(const Index *i, int64_t number);

@@ -36,19 +36,22 @@ static void add_operands(LoopText *p, const Expr *e) {
   }
 }
 
-static const char *const parts[] = {[PART_ONLY] = "", [PART_ROW] = "[r]", [PART_WAY] = "[u]", [PART_FIRST] = "[0]"};
+static const char *const parts[] = {[ACCUMULATOR_ONLY] = "",
+                                    [ACCUMULATOR_OF_ROW] = "[r]",
+                                    [ACCUMULATOR_OF_VECTOR] = "[u]",
+                                    [ACCUMULATOR_FIRST] = "[0]"};
 
 static const char *const sums[] = {
-    [SUM_ACCUMULATOR] = "acc_%e%r", [SUM_TOTAL] = "total_%e%r", [SUM_SCALAR] = "total_%e",
-    [SUM_HELD] = "held_%a",         [SUM_PART] = "%[",          [SUM_LANES] = "the lanes of part_%a",
+    [SUM_ACCUMULATOR] = "acc_%e%r",     [SUM_TOTAL] = "total_%e%r",   [SUM_SCALAR] = "total_%e",
+    [SUM_PARTIAL_REGISTER] = "held_%a", [SUM_PARTIAL_ELEMENT] = "%[", [SUM_PARTIAL_LANES] = "the lanes of part_%a",
 };
 
 static const char *const flags[] = {
     [FLAG_NONE] = "",
     [FLAG_WANTED] = "wants_%a",
     [FLAG_STREAMED] = "streams_%a",
-    [FLAG_HAS_PART] = "part_%a is wanted",
-    [FLAG_HAS_SUMS] = "sums of %a are wanted",
+    [FLAG_HAS_PARTIAL] = "part_%a is wanted",
+    [FLAG_HAS_ALL_PARTIALS] = "sums of %a are wanted",
 };
 
 static void say(LoopText *p, const LoopNode *n, const char *line);
@@ -78,10 +81,10 @@ static void add_directive(LoopText *p, const LoopNode *n, char directive) {
   case 'i': text_add_number(p->out, reductions[n->reduction].identity, true); return;
   case 't': text_add_string(p->out, n->is_f64 ? "f64" : "f32"); return;
   case 'V': text_add_string(p->out, n->is_vector ? "vector" : "scalar"); return;
-  case 'r': text_add_string(p->out, parts[n->part]); return; // which of the accumulators
+  case 'r': text_add_string(p->out, parts[n->accumulator]); return; // which of the accumulators
   case 'R': text_add_string(p->out, n->is_row ? "[r]" : ""); return;
   case 'y': text_add_string(p->out, n->is_row ? ", for each r" : ""); return;
-  case 'n': text_add_string(p->out, n->is_part ? ", n lanes" : ""); return;
+  case 'n': text_add_string(p->out, n->has_fewer_lanes ? ", n lanes" : ""); return;
   case 'g': say(p, n, sums[n->sum]); return;
   case 'f':
     text_add_string(p->out, n->flag ? ", if " : "");
@@ -119,7 +122,7 @@ static void print_if(LoopText *p, const LoopNode *n) {
 }
 
 static const char *const loads[] = {
-    [LOAD_ELEMENT] = "load %[",         [LOAD_SPREAD] = "spread %[",           [LOAD_DENSE] = "load %@%n",
+    [LOAD_ELEMENT] = "load %[",         [LOAD_BROADCAST] = "spread %[",        [LOAD_DENSE] = "load %@%n",
     [LOAD_STRIDED] = "load %@ by %s%n", [LOAD_GATHERED] = "gather %@ by %s%n", [LOAD_COPIED] = "load %@",
     [LOAD_SPILLED] = "load %@"};
 
@@ -152,7 +155,7 @@ static void print_combine(LoopText *p, const LoopNode *n) {
   say(p, n, " for b in 0..%E, in %t%f");
 }
 
-static void print_sum(LoopText *p, const LoopNode *n) {
+static void print_begin_sum(LoopText *p, const LoopNode *n) {
   loop_text_add(p, n->sum == SUM_ACCUMULATOR ? "acc_" : "total_");
   say(p, n, n->count > 1 ? "%e[%#] = %i" : "%e = %i");
   say(p, n, n->sum == SUM_SCALAR ? ", %t" : ", vectors of %t");
@@ -169,13 +172,13 @@ static void print_update(LoopText *p, const LoopNode *n) {
   say(p, n, "%n%f");
 }
 
-static void print_run_done(LoopText *p, const LoopNode *n) {
+static void print_end_run(LoopText *p, const LoopNode *n) {
   say(p, n, "total_%e%r");
   say(p, n, combining(n));
   say(p, n, n->count > 1 && !n->is_row ? "acc_%e, pairwise, in f64" : "acc_%e%r in f64%y");
 }
 
-static void print_sum_done(LoopText *p, const LoopNode *n) {
+static void print_end_sum(LoopText *p, const LoopNode *n) {
   if (n->is_vector) say(p, n, n->has_totals ? "vector %e = total_%e%r" : "vector %e = acc_%e%r");
   else if (n->sum == SUM_SCALAR) say(p, n, "scalar %e = total_%e");
   else if (n->has_totals) say(p, n, "scalar %e%R = %l of the lanes of total_%e%r in %t%y");
@@ -209,15 +212,15 @@ static void print_local(LoopText *p, const LoopNode *n) {
   say(p, n, lines[n->local]);
 }
 
-static void print_parts(LoopText *p, const LoopNode *n) {
+static void print_partials(LoopText *p, const LoopNode *n) {
   say(p, n, n->is_vector ? "room for %x elements part_%a" : "part_%a = %m + block * %X%f");
 }
 
 static void print_step(LoopText *p, const LoopNode *n) {
-  loop_text_add(p, n->is_part ? "rest" : "step");
+  loop_text_add(p, n->has_fewer_lanes ? "rest" : "step");
   if (n->is_tile) loop_text_add(p, " from begin to end");
   if (n->count) say(p, n, ", rows = %#");
-  if (n->is_part) say(p, n, ", n = %x");
+  if (n->has_fewer_lanes) say(p, n, ", n = %x");
 }
 
 typedef struct NodePrinter {
@@ -232,30 +235,30 @@ static const NodePrinter printers[] = {
     [NODE_COUNTER] = {"count %v from %x"},
     [NODE_ADVANCE] = {"%v += %x"},
     [NODE_FOR] = {NULL, print_for},
-    [NODE_GROUP] = {"group"},
+    [NODE_SCOPE] = {"group"},
     [NODE_IF] = {NULL, print_if},
     [NODE_FLAG] = {NULL, print_flag},
     [NODE_POINTER] = {"p_%a%R = %@%f"},
     [NODE_LOCAL] = {NULL, print_local},
     [NODE_LET] = {NULL, print_let},
     [NODE_COMBINE] = {NULL, print_combine},
-    [NODE_SUM] = {NULL, print_sum},
+    [NODE_BEGIN_SUM] = {NULL, print_begin_sum},
     [NODE_UPDATE] = {NULL, print_update},
-    [NODE_RUN_DONE] = {NULL, print_run_done},
-    [NODE_SUM_DONE] = {NULL, print_sum_done},
-    [NODE_HOLD] = {"held_%a = load %@%n%f"},
-    [NODE_RELEASE] = {"store held_%a to %@%n%f"},
+    [NODE_END_RUN] = {NULL, print_end_run},
+    [NODE_END_SUM] = {NULL, print_end_sum},
+    [NODE_LOAD_PARTIAL] = {"held_%a = load %@%n%f"},
+    [NODE_STORE_PARTIAL] = {"store held_%a to %@%n%f"},
     [NODE_STORE] = {NULL, print_store},
     [NODE_SPILL] = {"store %e to %@"},
     [NODE_LOAD_ROWS] = {"rows_%a = rows of %z from p_%a, %s apart, transposed"},
     [NODE_STORE_ROWS] = {NULL, print_store_rows},
     [NODE_LOAD_COLUMN] = {"rows_%a + %x = load %@"},
     [NODE_PREFETCH] = {"prefetch %@"},
-    [NODE_TO_LINE] = {"%v = elements from %@ to the next cache line"},
-    [NODE_PARTS] = {NULL, print_parts},
-    [NODE_CLEAR] = {"%[ = %i"},
+    [NODE_PEEL_COUNT] = {"%v = elements from %@ to the next cache line"},
+    [NODE_PARTIALS] = {NULL, print_partials},
+    [NODE_INIT_PARTIAL] = {"%[ = %i"},
     [NODE_STEP] = {NULL, print_step},
-    [NODE_LANE_PART] = {"%[ = %l of the lanes of part_%a + %x in f64"},
+    [NODE_REDUCE_PARTIAL] = {"%[ = %l of the lanes of part_%a + %x in f64"},
     [NODE_FENCE] = {"fence"},
 };
 
@@ -296,7 +299,7 @@ void loops_print(const LoopTree *t, Text *out) {
     loop_text_add(&p, "\n");
     print_function(&p, "block", t->block);
     print_function(&p, "step", t->step);
-    print_function(&p, "rest", t->rest);
+    print_function(&p, "rest", t->tail_step);
   }
   arena_deinit(&scratch);
 }

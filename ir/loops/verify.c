@@ -64,7 +64,7 @@ static bool fail_effect(Verifying *v, const LoopNode *n, size_t effect, const ch
   if (n) text_add_string(v->why, ": ");
   if (root < v->plan->nroots) {
     static const char *const parts[] = {
-        [EFFECT_DONE] = "", [EFFECT_PREPARED] = "what prepares ", [EFFECT_LEFT] = "what is left of "};
+        [EFFECT_DONE] = "", [EFFECT_PREPARED] = "what prepares ", [EFFECT_REDUCED] = "what is left of "};
     text_add_string(v->why, parts[effect % NEFFECTS]);
     add_root(v, root);
   } else if (effect == effect_of_step(v)) {
@@ -174,7 +174,7 @@ static bool verify_unused(Verifying *v, const LoopNode *n) {
   return var_state(v, n->var)->is_set || verify_fail(v, n, "there is no such variable");
 }
 
-static bool verify_group(Verifying *v, const LoopNode *n) {
+static bool verify_scope(Verifying *v, const LoopNode *n) {
   return verify_nodes(v, n->body);
 }
 
@@ -185,30 +185,30 @@ static bool (*const verifiers[])(Verifying *, const LoopNode *) = {
     [NODE_COUNTER] = verify_counter,
     [NODE_ADVANCE] = verify_advance,
     [NODE_FOR] = verify_for,
-    [NODE_GROUP] = verify_group,
+    [NODE_SCOPE] = verify_scope,
     [NODE_IF] = verify_if,
     [NODE_FLAG] = verify_set_flag,
     [NODE_POINTER] = verify_pointer,
     [NODE_LOCAL] = verify_local,
     [NODE_LET] = verify_let,
     [NODE_COMBINE] = verify_combine,
-    [NODE_SUM] = verify_sum,
+    [NODE_BEGIN_SUM] = verify_begin_sum,
     [NODE_UPDATE] = verify_update,
-    [NODE_RUN_DONE] = verify_run_done,
-    [NODE_SUM_DONE] = verify_sum_done,
-    [NODE_HOLD] = verify_hold,
-    [NODE_RELEASE] = verify_release,
+    [NODE_END_RUN] = verify_end_run,
+    [NODE_END_SUM] = verify_end_sum,
+    [NODE_LOAD_PARTIAL] = verify_load_partial,
+    [NODE_STORE_PARTIAL] = verify_store_partial,
     [NODE_STORE] = verify_store,
-    [NODE_SPILL] = verify_keep,
+    [NODE_SPILL] = verify_spill,
     [NODE_LOAD_ROWS] = verify_load_rows,
     [NODE_STORE_ROWS] = verify_store_rows,
     [NODE_LOAD_COLUMN] = verify_load_column,
     [NODE_PREFETCH] = verify_prefetch,
-    [NODE_TO_LINE] = verify_to_line,
-    [NODE_PARTS] = verify_parts,
-    [NODE_CLEAR] = verify_clear,
+    [NODE_PEEL_COUNT] = verify_peel_count,
+    [NODE_PARTIALS] = verify_partials,
+    [NODE_INIT_PARTIAL] = verify_init_partial,
     [NODE_STEP] = verify_step_call,
-    [NODE_LANE_PART] = verify_lane_part,
+    [NODE_REDUCE_PARTIAL] = verify_reduce_partial,
     [NODE_FENCE] = verify_nothing,
 };
 
@@ -217,9 +217,9 @@ static bool is_known(const Verifying *v, const LoopNode *n) {
   const Kernel *k = v->k;
   const size_t naccesses = k->naccesses ? k->naccesses : 1; // of none, a node that needs none names the first
   return n->kind <= NODE_FENCE && n->expr < k->nexprs && n->access < naccesses && n->address.access < naccesses &&
-         n->address.expr < k->nexprs && n->address.base <= BASE_PART && n->var.kind <= VAR_ELEMENT &&
-         n->flag <= FLAG_HAS_SUMS && n->local <= LOCAL_SCALARS && n->load <= LOAD_SPILLED && n->sum <= SUM_LANES &&
-         n->part <= PART_FIRST && n->reduction < EXPR_OP_COUNT;
+         n->address.expr < k->nexprs && n->address.base <= BASE_PARTIAL && n->var.kind <= VAR_ELEMENT &&
+         n->flag <= FLAG_HAS_ALL_PARTIALS && n->local <= LOCAL_SCALARS && n->load <= LOAD_SPILLED &&
+         n->sum <= SUM_PARTIAL_LANES && n->accumulator <= ACCUMULATOR_FIRST && n->reduction < EXPR_OP_COUNT;
 }
 
 bool verify_nodes(Verifying *v, const LoopNode *n) {
@@ -258,9 +258,9 @@ static void begin_function(Verifying *v, const char *name) {
   v->nlog = 0;
 }
 
-static bool verify_step(Verifying *v, const LoopNode *nodes, bool is_rest) {
-  begin_function(v, is_rest ? "rest" : "step");
-  return begin_step(v, is_rest) && verify_nodes(v, nodes) && verify_roots(v) && scope_close(v, 0);
+static bool verify_step(Verifying *v, const LoopNode *nodes, bool is_tail) {
+  begin_function(v, is_tail ? "rest" : "step");
+  return begin_step(v, is_tail) && verify_nodes(v, nodes) && verify_roots(v) && scope_close(v, 0);
 }
 
 static bool verify_block(Verifying *v) {
@@ -269,17 +269,18 @@ static bool verify_block(Verifying *v) {
   if (!begin_block(v) || !verify_nodes(v, v->t->block)) return false;
   if (!v->count[effect_of_step(v)]) return fail_effect(v, NULL, effect_of_step(v), "is never called");
   for (uint32_t i = 0; v->plan->rows_in_lanes && i < v->plan->nroots; i++)
-    if (v->plan->roots[i].kind == ROOT_REDUCE_OUTER && !v->count[effect_of(i, EFFECT_LEFT)])
-      return fail_effect(v, NULL, effect_of(i, EFFECT_LEFT), "is never stored");
+    if (v->plan->roots[i].kind == ROOT_REDUCE_OUTER && !v->count[effect_of(i, EFFECT_REDUCED)])
+      return fail_effect(v, NULL, effect_of(i, EFFECT_REDUCED), "is never stored");
   const LoopNode *last = v->t->block;
   while (last->next) last = last->next;
   return !v->has_streams || last->kind == NODE_FENCE || verify_fail(v, last, "there is no fence behind the streams");
 }
 
 // A block tells which partial sums there may not be, before a step is looked at.
-static void find_parts(Verifying *v) {
+static void find_partials(Verifying *v) {
   for (const LoopNode *n = v->t->block; n; n = n->next)
-    if (n->kind == NODE_PARTS && n->access < v->k->naccesses) v->memory[n->access].may_be_null = n->flag != FLAG_NONE;
+    if (n->kind == NODE_PARTIALS && n->access < v->k->naccesses)
+      v->memory[n->access].may_be_null = n->flag != FLAG_NONE;
 }
 
 static bool init(Verifying *v) {
@@ -303,7 +304,7 @@ static bool init(Verifying *v) {
   v->inner = loop_inner_axes(v->plan);
   v->vector = v->plan->ninner ? v->plan->order[v->plan->nouter + v->plan->ninner - 1] : -1;
   v->lanes = v->plan->rows_in_lanes ? OUTER : v->vector;
-  find_parts(v);
+  find_partials(v);
   return true;
 }
 
@@ -313,7 +314,8 @@ bool loops_verify(const LoopTree *t, Text *why) {
   Verifying v = {.t = t, .k = t->k, .plan = t->plan, .why = why, .arena = &scratch, .b = {.arena = &scratch}};
   bool ok = init(&v);
   if (!ok) why->out_of_memory = true;
-  ok = ok && verify_step(&v, t->step, false) && (!t->rest || verify_step(&v, t->rest, true)) && verify_block(&v);
+  ok = ok && verify_step(&v, t->step, false) && (!t->tail_step || verify_step(&v, t->tail_step, true)) &&
+       verify_block(&v);
   why->out_of_memory |= v.b.out_of_memory;
   arena_deinit(&scratch);
   return ok && !why->out_of_memory;

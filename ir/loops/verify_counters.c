@@ -101,7 +101,7 @@ bool verify_for_vectors(Verifying *v, const LoopNode *n) {
   if (!n->value || !begin_counting(v, n, direction)) return false;
   if (!index_equals(n->end, r->end) || !index_is(n->step, LANES) || n->bound || n->is_down || n->flag)
     return verify_fail(v, n, "it does not go over all vectors");
-  if (!n->has_rest && (n->is_peeled || r->end_divisor % LANES)) return verify_fail(v, n, "the rest is missing");
+  if (!n->has_tail && (n->is_peeled || r->end_divisor % LANES)) return verify_fail(v, n, "the rest is missing");
   if (n->is_peeled) r->line_access = n->peeled + 1;
   r->is_aligned = r->is_aligned && !n->is_peeled;
   r->most_left = (int64_t)n->count * LANES;
@@ -110,18 +110,18 @@ bool verify_for_vectors(Verifying *v, const LoopNode *n) {
   return ok;
 }
 
-bool verify_rest(Verifying *v, const LoopNode *n) {
+bool verify_tail(Verifying *v, const LoopNode *n) {
   Range *r = find_counter(v, n, n->test->args[0]->var);
   if (!r) return false;
   if (n->otherwise || !index_equals(n->test->args[1], r->end)) return verify_fail(v, n, "it does not go on to the end");
   if (r->most_left > LANES || r->must_advance) return verify_fail(v, n, "more than a vector may be left");
-  if (!verify_next_piece(v, n, r, WIDTH_OPEN)) return false;
+  if (!verify_next_piece(v, n, r, WIDTH_UNKNOWN)) return false;
   r->most_left = 0;
   return true;
 }
 
 // The elements before a cache line: fewer than a vector's, of an extent that is at least that.
-bool verify_to_line(Verifying *v, const LoopNode *n) {
+bool verify_peel_count(Verifying *v, const LoopNode *n) {
   enum { LINE = 64 };
   Range *r = v->vector < 0 ? NULL : find_counter(v, n, loop_var(VAR_LANE));
   const Access *a = &v->k->accesses[n->address.access];
@@ -138,12 +138,12 @@ bool verify_to_line(Verifying *v, const LoopNode *n) {
   return verify_access(v, n, n->address.access, &n->address) && var_set(v, n, n->var, NULL);
 }
 
-bool verify_before_line(Verifying *v, const LoopNode *n) {
+bool verify_peel(Verifying *v, const LoopNode *n) {
   Range *r = find_counter(v, n, loop_var(VAR_LANE));
   if (!r) return false;
   if (n->otherwise || !r->must_advance || r->pieces.count)
     return verify_fail(v, n, "it is not at the beginning of a row");
-  return verify_next_piece(v, n, r, WIDTH_PART);
+  return verify_next_piece(v, n, r, WIDTH_LANES);
 }
 
 bool verify_advance(Verifying *v, const LoopNode *n) {
@@ -163,10 +163,10 @@ static bool verify_iterations(Verifying *v, const LoopNode *n) {
   const Range *r = &v->range[OUTER];
   if (n->is_tile || r->progress != RANGE_PIECE)
     return verify_fail(v, n, "it is not in the loop over the block's iterations");
-  if (n->is_part) {
+  if (n->has_fewer_lanes) {
     const Index *left = index_of(&v->b, INDEX_SUBTRACT, r->end, var_index(v, VAR_OUTER));
-    const bool is_left = v->t->rest && r->width == WIDTH_OPEN && index_equals(n->value, left);
-    return is_left || verify_fail(v, n, "it is not what is left of the block");
+    const bool is_remainder = v->t->tail_step && r->width == WIDTH_UNKNOWN && index_equals(n->value, left);
+    return is_remainder || verify_fail(v, n, "it is not what is left of the block");
   }
   if (n->value || r->width != (plan->rows > 1 ? n->count : plan->rows_in_lanes ? LANES : 1))
     return verify_fail(v, n, "it does not take as many iterations as its loop's step");
@@ -177,7 +177,7 @@ static bool verify_iterations(Verifying *v, const LoopNode *n) {
 
 bool verify_step_call(Verifying *v, const LoopNode *n) {
   if (!v->is_block) return verify_fail(v, n, "a step calls no step");
-  if (v->plan->tile && (!n->is_tile || n->is_part || n->count || n->value))
+  if (v->plan->tile && (!n->is_tile || n->has_fewer_lanes || n->count || n->value))
     return verify_fail(v, n, "it does not take a tile");
   if (v->plan->tile ? !verify_block_range(v, n) : !verify_iterations(v, n)) return false;
   for (uint32_t i = 0; i < v->plan->nroots; i++) {

@@ -43,8 +43,8 @@ static bool verify_for_runs(Verifying *v, const LoopNode *n) {
   return verify_body(v, n, UNKNOWN_DIRECTION);
 }
 
-// Each vector of a group; VAR_WAY_LANE tells where it begins.
-static bool verify_for_ways(Verifying *v, const LoopNode *n) {
+// Each vector of a group; VAR_VECTOR_LANE tells where it begins.
+static bool verify_for_group(Verifying *v, const LoopNode *n) {
   if (v->vector < 0) return verify_fail(v, n, "there are no vectors");
   Range piece = v->range[v->vector];
   const bool is_all =
@@ -78,7 +78,7 @@ static bool verify_for_elements(Verifying *v, const LoopNode *n) {
 // Loops and conditions
 
 static bool (*const loops[])(Verifying *, const LoopNode *) = {
-    [VAR_AXIS] = verify_for_axis, [VAR_ROW] = verify_for_rows,       [VAR_WAY] = verify_for_ways,
+    [VAR_AXIS] = verify_for_axis, [VAR_ROW] = verify_for_rows,       [VAR_VECTOR] = verify_for_group,
     [VAR_RUN] = verify_for_runs,  [VAR_RUN_BEGIN] = verify_for_runs, [VAR_ELEMENT] = verify_for_elements};
 
 bool verify_for(Verifying *v, const LoopNode *n) {
@@ -133,36 +133,36 @@ bool verify_if(Verifying *v, const LoopNode *n) {
   if (!n->test) return verify_under_flag(v, n);
   if (!verify_index(v, n, n->test)) return false;
   const Index *x = n->test->op == INDEX_LESS ? n->test->args[0] : NULL;
-  if (x && x->op == INDEX_VAR && counted_direction(v, x->var) != UNKNOWN_DIRECTION) return verify_rest(v, n);
-  if (index_is_var(n->test, loop_var(VAR_LANES))) return verify_before_line(v, n);
+  if (x && x->op == INDEX_VAR && counted_direction(v, x->var) != UNKNOWN_DIRECTION) return verify_tail(v, n);
+  if (index_is_var(n->test, loop_var(VAR_LANES))) return verify_peel(v, n);
   return verify_branches(v, n);
 }
 
 // Variables that tell more of a piece
 
-static bool verify_way_lane(Verifying *v, const LoopNode *n) {
+static bool verify_vector_lane(Verifying *v, const LoopNode *n) {
   Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
   if (!r || !r->group.kind || r->start.kind) return verify_fail(v, n, "it is not in a loop over a group of vectors");
   Linear is = linear_of(v, n->value), expected = {0};
   linear_add_var(&expected, r->group.kind, r->group.of, 1, 0);
-  linear_add_var(&expected, VAR_WAY, 0, LANES, 0);
+  linear_add_var(&expected, VAR_VECTOR, 0, LANES, 0);
   r->start = n->var; // till the loop ends
   return linear_equals(&is, &expected) || verify_fail(v, n, "the vectors of a group are not neighbours");
 }
 
-static bool verify_rest_lanes(Verifying *v, const LoopNode *n) {
+static bool verify_tail_lanes(Verifying *v, const LoopNode *n) {
   Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
-  if (!r || r->progress != RANGE_PIECE || r->width != WIDTH_OPEN)
+  if (!r || r->progress != RANGE_PIECE || r->width != WIDTH_UNKNOWN)
     return verify_fail(v, n, "it does not stand in the rest of a loop");
   const Index *left = index_of(&v->b, INDEX_SUBTRACT, r->end, var_index(v, VAR_LANE));
   if (!index_equals(n->value, left)) return verify_fail(v, n, "it is not what is left");
-  r->width = WIDTH_PART;
+  r->width = WIDTH_LANES;
   return true;
 }
 
 static bool (*const of_vars[])(Verifying *, const LoopNode *) = {
-    [VAR_AXIS] = verify_axis_index, [VAR_WAY_LANE] = verify_way_lane,     [VAR_LANES] = verify_rest_lanes,
-    [VAR_CHAIN] = verify_chain,     [VAR_RUN_LENGTH] = verify_run_length, [VAR_ELEMENT] = NULL};
+    [VAR_AXIS] = verify_axis_index, [VAR_VECTOR_LANE] = verify_vector_lane, [VAR_LANES] = verify_tail_lanes,
+    [VAR_CHAIN] = verify_chain,     [VAR_RUN_LENGTH] = verify_run_length,   [VAR_ELEMENT] = NULL};
 
 bool verify_set_index(Verifying *v, const LoopNode *n) {
   if (!n->value) return verify_fail(v, n, "it has no value");

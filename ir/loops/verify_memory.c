@@ -28,7 +28,7 @@ static bool verify_streamed(Verifying *v, const LoopNode *n, AccessId id) {
   const Range *r = v->lanes < 0 ? NULL : &v->range[v->lanes];
   v->has_streams = true;
   if (!m->is_streamed_found) return verify_fail(v, n, "its flag is not set before");
-  if (!r || n->is_part || (!is_rows && (!n->is_vector || n->is_strided)))
+  if (!r || n->has_fewer_lanes || (!is_rows && (!n->is_vector || n->is_strided)))
     return verify_fail(v, n, "only whole dense vectors can be streamed");
   if (m->is_peeled) return r->line_access == id + 1 || verify_fail(v, n, "its rows are not peeled to cache lines");
   for (int axis = 0; axis < v->k->naxes; axis++) {
@@ -65,7 +65,7 @@ static bool verify_once(Verifying *v, const LoopNode *n, const Root *root) {
 static bool verify_vector_store(Verifying *v, const LoopNode *n, AccessId id) {
   const Access *a = &v->k->accesses[id];
   if (access_is_mask(a))
-    return (v->range[v->vector].is_aligned && (!n->is_part || is_in_part(v)) && !n->is_strided) ||
+    return (v->range[v->vector].is_aligned && (!n->has_fewer_lanes || has_fewer_lanes(v)) && !n->is_strided) ||
            verify_fail(v, n, "its bits begin within a byte");
   if (n->is_strided != (a->stride[loop_lane_axis(v->plan)] != 1))
     return verify_fail(v, n, "its lanes are dense where it says strided, or the reverse");
@@ -79,7 +79,7 @@ bool verify_store(Verifying *v, const LoopNode *n) {
   if (n->access != id) return verify_fail(v, n, "its address is not in its tensor");
   if (!verify_operand(v, n, n->expr, n->is_vector) || !verify_once(v, n, &v->plan->roots[root - 1])) return false;
   if (n->address.base == BASE_ROWS) // into the copy, which is stored when all rows of it are there
-    return n->is_streamed || n->is_part || n->is_strided || !n->is_vector
+    return n->is_streamed || n->has_fewer_lanes || n->is_strided || !n->is_vector
                ? verify_fail(v, n, "it is not a whole vector in its copy")
                : verify_copied(v, n, id, &n->address) && effect_do(v, n, effect_of(root - 1, EFFECT_PREPARED));
   if (!verify_access(v, n, id, &n->address) || !verify_conditions(v, n, id)) return false;
@@ -89,7 +89,7 @@ bool verify_store(Verifying *v, const LoopNode *n) {
 
 // What is kept for later sweeps
 
-bool verify_keep(Verifying *v, const LoopNode *n) {
+bool verify_spill(Verifying *v, const LoopNode *n) {
   Linear address;
   const int reused = find_spill(v, n->expr);
   if (!verify_operand(v, n, n->expr, true) || !verify_spilled(v, n, &address)) return false;
@@ -117,7 +117,7 @@ bool verify_keep(Verifying *v, const LoopNode *n) {
 static bool verify_rows(Verifying *v, const LoopNode *n) {
   const Access *a = &v->k->accesses[n->access];
   const Memory *m = &v->memory[n->access];
-  if (!v->plan->rows_in_lanes || is_in_part(v) || v->plan->nouter != 1)
+  if (!v->plan->rows_in_lanes || has_fewer_lanes(v) || v->plan->nouter != 1)
     return verify_fail(v, n, "rows do not lie in lanes here");
   if (!m->has_pointer || !m->has_copy) return verify_fail(v, n, "its pointer or its copy is not declared");
   const Linear row = access_index(v, n->access, v->outer);
@@ -182,7 +182,7 @@ bool verify_pointer(Verifying *v, const LoopNode *n) {
   Memory *m = &v->memory[n->access];
   if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
   if (m->has_pointer) return verify_fail(v, n, "the pointer is set twice");
-  if (n->is_row != (v->range[OUTER].start.kind == VAR_ROW) || (n->is_row && (!m->has_pointers_room || v->nguards)))
+  if (n->is_row != (v->range[OUTER].start.kind == VAR_ROW) || (n->is_row && (!m->has_pointer_array || v->nguards)))
     return verify_fail(v, n, "it is not declared for each row, or not in a loop over rows");
   if (!verify_index(v, n, n->address.index)) return false;
   if (!m->pointer && !(m->pointer = ARENA_NEW(v->arena, Linear))) return verify_out_of_memory(v);
@@ -196,14 +196,14 @@ bool verify_pointer(Verifying *v, const LoopNode *n) {
   return true;
 }
 
-static bool verify_access_room(Verifying *v, const LoopNode *n) {
+static bool verify_access_local(Verifying *v, const LoopNode *n) {
   Memory *m = &v->memory[n->access];
   const Access *a = &v->k->accesses[n->access];
   const Temporary *t = a->value || a->type == TYPE_NONE ? NULL : &v->k->temporaries[a->temporary];
   if (n->local == LOCAL_POINTERS)
-    return m->has_pointers_room || n->nelems < v->plan->rows || n->is_written != is_stored(v, n->access)
+    return m->has_pointer_array || n->nelems < v->plan->rows || n->is_written != is_stored(v, n->access)
                ? verify_fail(v, n, "there are more rows than pointers, or it is declared twice")
-               : scope_add(v, &m->has_pointers_room, forget_pointer, n->access);
+               : scope_add(v, &m->has_pointer_array, forget_pointer, n->access);
   if (n->local == LOCAL_COPY) {
     const int64_t nelems = v->vector < 0 ? 0 : v->k->axes[v->vector].extent * LANES;
     m->is_copied = false;
@@ -215,23 +215,23 @@ static bool verify_access_room(Verifying *v, const LoopNode *n) {
   m->is_own = true;
   m->pointer = NULL;
   m->is_pointer_row = false;
-  m->room_nelems = n->nelems;
+  m->local_nelems = n->nelems;
   return scope_add(v, &m->has_pointer, NULL, 0);
 }
 
 bool verify_local(Verifying *v, const LoopNode *n) {
-  if (n->local != LOCAL_SPILLED && n->local != LOCAL_SCALARS) return verify_access_room(v, n);
+  if (n->local != LOCAL_SPILLED && n->local != LOCAL_SCALARS) return verify_access_local(v, n);
   if (!n->expr) return verify_fail(v, n, "there is no such expression");
   if (n->local == LOCAL_SCALARS) {
     Made *made = &v->made[n->expr];
-    if (made->has_room || made->is_made || n->nelems < v->plan->rows || v->t->form[n->expr] != FORM_ROWS)
+    if (made->is_declared || made->is_made || n->nelems < v->plan->rows || v->t->form[n->expr] != FORM_ROWS)
       return verify_fail(v, n, "it is too small, or declared twice");
-    return scope_add(v, &made->has_room, forget_rows, n->expr);
+    return scope_add(v, &made->is_declared, forget_rows, n->expr);
   }
   const int reused = find_spill(v, n->expr);
-  if (reused < 0 || v->kept[reused].has_room) return verify_fail(v, n, "the vector is not one that is kept");
+  if (reused < 0 || v->kept[reused].is_declared) return verify_fail(v, n, "the vector is not one that is kept");
   v->kept[reused].nelems = n->nelems;
-  return scope_add(v, &v->kept[reused].has_room, NULL, 0);
+  return scope_add(v, &v->kept[reused].is_declared, NULL, 0);
 }
 
 bool verify_set_flag(Verifying *v, const LoopNode *n) {

@@ -15,8 +15,8 @@ bool is_in_frame(const Verifying *v, uint32_t serial) {
   return false;
 }
 
-bool is_in_part(const Verifying *v) {
-  return v->lanes >= 0 && v->range[v->lanes].progress == RANGE_PIECE && v->range[v->lanes].width == WIDTH_PART;
+bool has_fewer_lanes(const Verifying *v) {
+  return v->lanes >= 0 && v->range[v->lanes].progress == RANGE_PIECE && v->range[v->lanes].width == WIDTH_LANES;
 }
 
 bool is_guarded(const Verifying *v, Flag flag, AccessId access) {
@@ -28,11 +28,12 @@ bool is_guarded(const Verifying *v, Flag flag, AccessId access) {
 bool verify_flag(Verifying *v, const LoopNode *n, Flag flag, AccessId access) {
   const Memory *m = &v->memory[access];
   const uint32_t root = v->root_of_access[access];
-  const bool is_part = root && v->plan->roots[root - 1].kind == ROOT_REDUCE_OUTER && (!v->is_block || m->has_parts);
-  const bool is_there = flag == FLAG_WANTED     ? m->is_wanted_found
-                        : flag == FLAG_STREAMED ? m->is_streamed_found
-                        : flag == FLAG_HAS_PART ? is_part
-                                                : true;
+  const bool has_partials =
+      root && v->plan->roots[root - 1].kind == ROOT_REDUCE_OUTER && (!v->is_block || m->has_partials);
+  const bool is_there = flag == FLAG_WANTED        ? m->is_wanted_found
+                        : flag == FLAG_STREAMED    ? m->is_streamed_found
+                        : flag == FLAG_HAS_PARTIAL ? has_partials
+                                                   : true;
   return is_there || verify_fail(v, n, "its flag is not set before");
 }
 
@@ -44,7 +45,7 @@ const char *direction_name(const Verifying *v, int direction) {
 static bool verify_width(Verifying *v, const LoopNode *n, int direction, bool is_vector) {
   const Range *r = &v->range[direction];
   const bool is_lanes = is_vector && direction == v->lanes;
-  if (r->progress == RANGE_PIECE && (is_lanes ? r->width == LANES || r->width == WIDTH_PART : r->width == 1))
+  if (r->progress == RANGE_PIECE && (is_lanes ? r->width == LANES || r->width == WIDTH_LANES : r->width == 1))
     return true;
   return verify_fail(v, n, is_lanes ? "along %s, it is not in a loop over vectors" : "along %s, it has no index here",
                      direction_name(v, direction));
@@ -144,7 +145,7 @@ static bool begin_tile(Verifying *v) {
   return var_set(v, NULL, loop_var(VAR_BEGIN), NULL) && var_set(v, NULL, loop_var(VAR_END), NULL);
 }
 
-bool begin_step(Verifying *v, bool is_rest) {
+bool begin_step(Verifying *v, bool is_tail) {
   const Loop *plan = v->plan;
   begin_ranges(v);
   if (v->b.out_of_memory) return false;
@@ -154,10 +155,10 @@ bool begin_step(Verifying *v, bool is_rest) {
   Range *r = &v->range[OUTER];
   r->progress = RANGE_PIECE;
   r->start = loop_var(VAR_OUTER);
-  r->width = plan->rows > 1 ? WIDTH_ROWS : !plan->rows_in_lanes ? 1 : is_rest ? WIDTH_PART : LANES;
+  r->width = plan->rows > 1 ? WIDTH_ROWS : !plan->rows_in_lanes ? 1 : is_tail ? WIDTH_LANES : LANES;
   return frame_push(v, NULL, OUTER) && var_set(v, NULL, r->start, NULL) &&
          (plan->rows == 1 || var_set(v, NULL, loop_var(VAR_ROWS), NULL)) &&
-         (!is_rest || var_set(v, NULL, loop_var(VAR_LANES), NULL));
+         (!is_tail || var_set(v, NULL, loop_var(VAR_LANES), NULL));
 }
 
 bool begin_block(Verifying *v) {

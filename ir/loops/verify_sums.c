@@ -58,7 +58,7 @@ static bool begin_total(Verifying *v, const LoopNode *n, uint32_t root) {
   return scope_add(v, &s->has_total, close_total, root);
 }
 
-bool verify_sum(Verifying *v, const LoopNode *n) {
+bool verify_begin_sum(Verifying *v, const LoopNode *n) {
   const uint32_t root = sum_root(v, n);
   if (!root) return false;
   SumState *s = &v->sums[root - 1];
@@ -88,15 +88,19 @@ static bool verify_fused(Verifying *v, const LoopNode *n, const Root *root, Expr
 }
 
 // Which of the accumulators: the row's, or in a group of vectors the vector's, else the first.
-static bool verify_part(Verifying *v, const LoopNode *n, const SumState *s) {
+static bool verify_accumulator(Verifying *v, const LoopNode *n, const SumState *s) {
   const Range *r = &v->range[v->vector];
   const bool is_row = v->range[OUTER].start.kind == VAR_ROW, is_way = r->group.kind;
-  const Part part = is_row ? PART_ROW : s->accumulator->count == 1 ? PART_ONLY : is_way ? PART_WAY : PART_FIRST;
+  const AccumulatorChoice accumulator = is_row                       ? ACCUMULATOR_OF_ROW
+                                        : s->accumulator->count == 1 ? ACCUMULATOR_ONLY
+                                        : is_way                     ? ACCUMULATOR_OF_VECTOR
+                                                                     : ACCUMULATOR_FIRST;
   if (v->plan->rows > 1 && !is_row) return verify_fail(v, n, "it is not in a loop over rows");
-  if (n->part != part) return verify_fail(v, n, "it is added to another accumulator");
-  if (part == PART_FIRST && r->most_left > (int64_t)s->accumulator->count * LANES)
+  if (n->accumulator != accumulator) return verify_fail(v, n, "it is added to another accumulator");
+  if (accumulator == ACCUMULATOR_FIRST && r->most_left > (int64_t)s->accumulator->count * LANES)
     return verify_fail(v, n, "whole groups of vectors are missing before it");
-  return part != PART_WAY || frame_find(v, VAR_WAY)->node->end->number == s->accumulator->count ||
+  return accumulator != ACCUMULATOR_OF_VECTOR ||
+         frame_find(v, VAR_VECTOR)->node->end->number == s->accumulator->count ||
          verify_fail(v, n, "a group has fewer vectors than there are accumulators, or more");
 }
 
@@ -107,7 +111,7 @@ static bool verify_summed(Verifying *v, const LoopNode *n, int since, AxisSet re
   for (int i = since; i < v->nframes; i++) {
     const VarKind kind = v->frames[i].node ? v->frames[i].node->var.kind : VAR_NONE;
     if (kind == VAR_ROW) over |= 1U << OUTER;
-    if (kind == VAR_WAY) over |= 1U << v->vector;
+    if (kind == VAR_VECTOR) over |= 1U << v->vector;
     if (v->frames[i].node && v->frames[i].node->is_down)
       return verify_fail(v, n, "it adds from the last element to the first");
   }
@@ -146,77 +150,79 @@ static bool update_sum(Verifying *v, const LoopNode *n) {
   if (s->is_accumulated) return verify_fail(v, n, "the sum is finished before");
   const bool is_scalar = n->sum == SUM_SCALAR;
   if (n->is_vector == is_scalar || n->is_f64 != s->accumulator->is_f64 || n->is_widened || n->flag ||
-      (is_scalar && n->part != PART_ONLY))
+      (is_scalar && n->accumulator != ACCUMULATOR_ONLY))
     return verify_fail(v, n, "scalars and vectors are mixed up, or it has a condition of its own");
   const int since = s->has_total ? s->total_depth : s->depth;
   if (!verify_fused(v, n, &v->plan->roots[root - 1], e->args[0]) || !verify_summed(v, n, since, e->reduced))
     return false;
-  if (!is_scalar && !verify_part(v, n, s)) return false;
-  if (n->is_part && !is_in_part(v)) return verify_fail(v, n, "it is of some lanes where all are there");
-  if (!is_scalar && is_in_part(v) && !n->is_part && !has_lane_sums(v, n->expr))
+  if (!is_scalar && !verify_accumulator(v, n, s)) return false;
+  if (n->has_fewer_lanes && !has_fewer_lanes(v)) return verify_fail(v, n, "it is of some lanes where all are there");
+  if (!is_scalar && has_fewer_lanes(v) && !n->has_fewer_lanes && !has_lane_sums(v, n->expr))
     return verify_fail(v, n, "lanes that are not there would enter the sum");
   if (!is_scalar && !verify_runs_of(v, n, s)) return false;
   return effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
 }
 
-static uint32_t part_root(Verifying *v, const LoopNode *n) {
+static uint32_t partial_root(Verifying *v, const LoopNode *n) {
   const uint32_t root = v->root_of_access[n->access];
   if (root && v->plan->roots[root - 1].kind == ROOT_REDUCE_OUTER) return root;
   verify_fail(v, n, "the loop has no such partial sums");
   return 0;
 }
 
-static const Temporary *part_memory(const Verifying *v, AccessId id) {
+static const Temporary *partials_memory(const Verifying *v, AccessId id) {
   return &v->k->temporaries[v->k->accesses[id].temporary];
 }
 
 // At the address of the element among the block's own, where those of each lane lie apart across lanes.
-static bool verify_part_address(Verifying *v, const LoopNode *n) {
+static bool verify_block_partial_address(Verifying *v, const LoopNode *n) {
   Linear expected = access_index(v, n->access, v->inner);
   for (int i = 0; i < expected.nterms; i++) expected.terms[i].number *= v->plan->rows_in_lanes ? LANES : 1;
-  if (n->address.base != BASE_PART || n->address.access != n->access || n->address.is_row)
+  if (n->address.base != BASE_PARTIAL || n->address.access != n->access || n->address.is_row)
     return verify_fail(v, n, "its address is not in its tensor");
   if (!verify_index(v, n, n->address.index)) return false;
   const Linear is = linear_of(v, n->address.index);
   if (!linear_equals(&is, &expected)) return verify_fail(v, n, "its address is not that of its element");
-  const bool is_wanted = n->flag == FLAG_HAS_PART || is_guarded(v, FLAG_HAS_PART, n->access);
+  const bool is_wanted = n->flag == FLAG_HAS_PARTIAL || is_guarded(v, FLAG_HAS_PARTIAL, n->access);
   if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
   return is_wanted || !v->memory[n->access].may_be_null ||
          verify_fail(v, n, "it is not guarded, though its output may be unwanted");
 }
 
-static bool is_part_f64(const Verifying *v, AccessId id) {
+static bool is_partial_f64(const Verifying *v, AccessId id) {
   return v->k->is_f64 || (v->k->accesses[id].type == TYPE_F64 && !v->plan->rows_in_lanes);
 }
 
-static bool update_part(Verifying *v, const LoopNode *n) {
-  const uint32_t root = part_root(v, n);
+static bool update_partial(Verifying *v, const LoopNode *n) {
+  const uint32_t root = partial_root(v, n);
   if (!root) return false;
-  const bool is_held = n->sum == SUM_HELD, is_lanes = n->sum == SUM_LANES;
-  const bool is_f64 = is_held ? is_part_f64(v, n->access) : !is_lanes;
+  const bool is_in_register = n->sum == SUM_PARTIAL_REGISTER, is_lanes = n->sum == SUM_PARTIAL_LANES;
+  const bool is_f64 = is_in_register ? is_partial_f64(v, n->access) : !is_lanes;
   const AxisSet inner = v->k->exprs[n->expr].axes & v->inner;
-  if (n->expr != v->plan->roots[root - 1].expr || n->reduction != part_memory(v, n->access)->reduction)
+  if (n->expr != v->plan->roots[root - 1].expr || n->reduction != partials_memory(v, n->access)->reduction)
     return verify_fail(v, n, "it adds another operand, or by another operator");
-  if (n->is_vector != (is_held || is_lanes) || is_lanes != (v->plan->rows_in_lanes && !inner) || n->part != PART_ONLY)
+  if (n->is_vector != (is_in_register || is_lanes) || is_lanes != (v->plan->rows_in_lanes && !inner) ||
+      n->accumulator != ACCUMULATOR_ONLY)
     return verify_fail(v, n, "scalars and vectors are mixed up, or it has a condition of its own");
-  if (n->is_f64 != is_f64 || n->is_widened != (is_held && is_f64 && !v->k->is_f64))
+  if (n->is_f64 != is_f64 || n->is_widened != (is_in_register && is_f64 && !v->k->is_f64))
     return verify_fail(v, n, "it is added in the wrong type");
-  if (is_held && !v->memory[n->access].is_held) return verify_fail(v, n, "its partial sums are not in a register");
+  if (is_in_register && !v->memory[n->access].is_in_register)
+    return verify_fail(v, n, "its partial sums are not in a register");
   if (!verify_fused(v, n, &v->plan->roots[root - 1], n->expr)) return false;
   if (!verify_goes_over(v, n, 0, inner | (v->plan->tile ? 0 : 1U << OUTER), n->is_vector)) return false;
-  if (n->is_part && !is_in_part(v)) return verify_fail(v, n, "it is of some lanes where all are there");
-  if (n->is_vector && is_in_part(v) && !n->is_part && v->lanes == OUTER)
+  if (n->has_fewer_lanes && !has_fewer_lanes(v)) return verify_fail(v, n, "it is of some lanes where all are there");
+  if (n->is_vector && has_fewer_lanes(v) && !n->has_fewer_lanes && v->lanes == OUTER)
     return verify_fail(v, n, "lanes that are not there would enter the sum");
-  if (n->flag && n->flag != FLAG_HAS_PART) return verify_fail(v, n, "its condition is not that of its partial sums");
+  if (n->flag && n->flag != FLAG_HAS_PARTIAL) return verify_fail(v, n, "its condition is not that of its partial sums");
   if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
-  if (!is_held && !verify_part_address(v, n)) return false;
+  if (!is_in_register && !verify_block_partial_address(v, n)) return false;
   return effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
 }
 
 bool verify_update(Verifying *v, const LoopNode *n) {
   if (!n->expr) return verify_fail(v, n, "there is no such expression");
   if (n->sum == SUM_ACCUMULATOR || n->sum == SUM_SCALAR) return update_sum(v, n);
-  return n->sum == SUM_TOTAL ? verify_fail(v, n, "operands enter accumulators, not totals") : update_part(v, n);
+  return n->sum == SUM_TOTAL ? verify_fail(v, n, "operands enter accumulators, not totals") : update_partial(v, n);
 }
 
 // A sum's end
@@ -226,11 +232,13 @@ static bool has_operands(const Verifying *v, uint32_t root, Effect effect) {
          !axes_nelems(v->k, v->k->exprs[v->plan->roots[root].expr].reduced); // there are none
 }
 
-static Part part_of_end(const Verifying *v, bool is_row) {
-  return is_row ? PART_ROW : v->plan->sums_middle && v->range[v->vector].group.kind ? PART_WAY : PART_ONLY;
+static AccumulatorChoice accumulator_of_end(const Verifying *v, bool is_row) {
+  return is_row                                                   ? ACCUMULATOR_OF_ROW
+         : v->plan->sums_middle && v->range[v->vector].group.kind ? ACCUMULATOR_OF_VECTOR
+                                                                  : ACCUMULATOR_ONLY;
 }
 
-bool verify_run_done(Verifying *v, const LoopNode *n) {
+bool verify_end_run(Verifying *v, const LoopNode *n) {
   const uint32_t root = sum_root(v, n);
   if (!root) return false;
   SumState *s = &v->sums[root - 1];
@@ -238,7 +246,7 @@ bool verify_run_done(Verifying *v, const LoopNode *n) {
     return verify_fail(v, n, "no run begins in this list");
   if (s->is_accumulated) return verify_fail(v, n, "the run is finished before");
   if (n->count != naccumulators(v) || n->is_row != (v->plan->rows > 1) ||
-      n->part != part_of_end(v, v->plan->rows > 1) || n->is_f64 != v->k->is_f64)
+      n->accumulator != accumulator_of_end(v, v->plan->rows > 1) || n->is_f64 != v->k->is_f64)
     return verify_fail(v, n, "it does not take all accumulators of the sum");
   if (!has_operands(v, root - 1, EFFECT_DONE)) return verify_fail(v, n, "its operands have not been added");
   s->is_accumulated = true;
@@ -246,16 +254,17 @@ bool verify_run_done(Verifying *v, const LoopNode *n) {
 }
 
 // The sum over lanes, or each lane's.
-static bool verify_done_form(Verifying *v, const LoopNode *n) {
+static bool verify_end_form(Verifying *v, const LoopNode *n) {
   const bool is_row = v->t->form[n->expr] == FORM_ROWS, is_vector = has_lane_sums(v, n->expr);
-  const Part part = v->plan->rows > 1 && !is_row ? PART_FIRST : part_of_end(v, is_row);
-  if (n->is_vector != is_vector || n->count != naccumulators(v) || n->is_row != is_row || n->part != part)
+  const AccumulatorChoice accumulator =
+      v->plan->rows > 1 && !is_row ? ACCUMULATOR_FIRST : accumulator_of_end(v, is_row);
+  if (n->is_vector != is_vector || n->count != naccumulators(v) || n->is_row != is_row || n->accumulator != accumulator)
     return verify_fail(v, n, "it does not take all accumulators of the sum");
   return is_vector || n->is_f64 == !is_exact(v, n->reduction) ||
          verify_fail(v, n, "lanes are combined in another type");
 }
 
-bool verify_sum_done(Verifying *v, const LoopNode *n) {
+bool verify_end_sum(Verifying *v, const LoopNode *n) {
   const uint32_t root = sum_root(v, n);
   if (!root) return false;
   SumState *s = &v->sums[root - 1];
@@ -270,9 +279,9 @@ bool verify_sum_done(Verifying *v, const LoopNode *n) {
     return verify_fail(v, n, "the sum is finished before");
   if (!has_operands(v, root - 1, s->has_total ? EFFECT_PREPARED : EFFECT_DONE))
     return verify_fail(v, n, "its operands have not been added");
-  if (is_scalar && (n->count || n->is_row || n->is_vector || n->part != PART_ONLY))
+  if (is_scalar && (n->count || n->is_row || n->is_vector || n->accumulator != ACCUMULATOR_ONLY))
     return verify_fail(v, n, "it has no lanes");
-  if (!is_scalar && !verify_done_form(v, n)) return false;
+  if (!is_scalar && !verify_end_form(v, n)) return false;
   if (s->has_total) s->is_totalled = true;
   else s->is_accumulated = true;
   s->is_ever_done = true;
@@ -281,53 +290,54 @@ bool verify_sum_done(Verifying *v, const LoopNode *n) {
 
 // Partial sums of blocks
 
-static bool close_held(Verifying *v, uint32_t access) {
-  if (!v->memory[access].is_held) return true;
+static bool close_partial_register(Verifying *v, uint32_t access) {
+  if (!v->memory[access].is_in_register) return true;
   return verify_fail(v, v->memory[access].hold, "the held vector is not stored again");
 }
 
-static bool verify_held(Verifying *v, const LoopNode *n) {
-  if (!part_root(v, n) || !verify_part_address(v, n)) return false;
-  if (v->lanes < 0 || n->is_f64 != is_part_f64(v, n->access)) return verify_fail(v, n, "its type is not the sum's");
-  if (v->lanes == OUTER && n->is_part) return verify_fail(v, n, "each lane has its own, of which all are there");
+static bool verify_partial_vector(Verifying *v, const LoopNode *n) {
+  if (!partial_root(v, n) || !verify_block_partial_address(v, n)) return false;
+  if (v->lanes < 0 || n->is_f64 != is_partial_f64(v, n->access)) return verify_fail(v, n, "its type is not the sum's");
+  if (v->lanes == OUTER && n->has_fewer_lanes)
+    return verify_fail(v, n, "each lane has its own, of which all are there");
   if (v->lanes != OUTER && !verify_lanes(v, n)) return false;
   return verify_has_axes(v, n, access_axes(v->k, &v->k->accesses[n->access]), true);
 }
 
-bool verify_hold(Verifying *v, const LoopNode *n) {
-  if (!verify_held(v, n)) return false;
+bool verify_load_partial(Verifying *v, const LoopNode *n) {
+  if (!verify_partial_vector(v, n)) return false;
   Memory *m = &v->memory[n->access];
-  if (m->is_held) return verify_fail(v, n, "the vector is held already");
+  if (m->is_in_register) return verify_fail(v, n, "the vector is held already");
   m->hold = n;
-  m->is_held = true;
-  return scope_add(v, NULL, close_held, n->access);
+  m->is_in_register = true;
+  return scope_add(v, NULL, close_partial_register, n->access);
 }
 
-bool verify_release(Verifying *v, const LoopNode *n) {
-  if (!verify_held(v, n)) return false;
+bool verify_store_partial(Verifying *v, const LoopNode *n) {
+  if (!verify_partial_vector(v, n)) return false;
   Memory *m = &v->memory[n->access];
-  if (!m->is_held || !index_equals(m->hold->address.index, n->address.index))
+  if (!m->is_in_register || !index_equals(m->hold->address.index, n->address.index))
     return verify_fail(v, n, "it is not the held vector");
   if (!v->count[effect_of(v->root_of_access[n->access] - 1, EFFECT_DONE)])
     return verify_fail(v, n, "nothing has been added to it");
-  m->is_held = false;
+  m->is_in_register = false;
   return true;
 }
 
-static const Index *parts_count(Verifying *v, AccessId id, int64_t times) {
+static const Index *npartials(Verifying *v, AccessId id, int64_t times) {
   const AxisSet axes = access_axes(v->k, &v->k->accesses[id]);
   return index_number(&v->b, axes_nelems(v->k, axes) * times, axes_monomial(v->k, axes));
 }
 
-bool verify_parts(Verifying *v, const LoopNode *n) {
-  if (!part_root(v, n)) return false;
+bool verify_partials(Verifying *v, const LoopNode *n) {
+  if (!partial_root(v, n)) return false;
   Memory *m = &v->memory[n->access];
-  if (!v->is_block || m->has_parts) return verify_fail(v, n, "they are declared twice");
-  if (n->is_vector != v->plan->rows_in_lanes || (n->flag && n->flag != FLAG_HAS_SUMS))
+  if (!v->is_block || m->has_partials) return verify_fail(v, n, "they are declared twice");
+  if (n->is_vector != v->plan->rows_in_lanes || (n->flag && n->flag != FLAG_HAS_ALL_PARTIALS))
     return verify_fail(v, n, "they are not where the loop has them");
-  if (!index_equals(n->value, parts_count(v, n->access, n->is_vector ? LANES : 1)))
+  if (!index_equals(n->value, npartials(v, n->access, n->is_vector ? LANES : 1)))
     return verify_fail(v, n, "their number is wrong");
-  return scope_add(v, &m->has_parts, NULL, 0);
+  return scope_add(v, &m->has_partials, NULL, 0);
 }
 
 // The loop around it goes over all elements.
@@ -337,26 +347,27 @@ static bool verify_elements(Verifying *v, const LoopNode *n, const Index *count)
   return is_all || verify_fail(v, n, "it is not done for each element");
 }
 
-bool verify_clear(Verifying *v, const LoopNode *n) {
-  const uint32_t root = part_root(v, n);
-  if (!root || !verify_elements(v, n, parts_count(v, n->access, v->plan->rows_in_lanes ? LANES : 1))) return false;
+bool verify_init_partial(Verifying *v, const LoopNode *n) {
+  const uint32_t root = partial_root(v, n);
+  if (!root || !verify_elements(v, n, npartials(v, n->access, v->plan->rows_in_lanes ? LANES : 1))) return false;
   const Memory *m = &v->memory[n->access];
   const Index *at = n->address.index;
-  if (!m->has_parts) return verify_fail(v, n, "it is not declared");
+  if (!m->has_partials) return verify_fail(v, n, "it is not declared");
   if (n->is_f64 != (!v->plan->rows_in_lanes && v->k->accesses[n->access].type == TYPE_F64))
     return verify_fail(v, n, "its type is not the sum's");
-  if (n->address.base != BASE_PART || n->address.access != n->access || !at || at->op != INDEX_VAR ||
+  if (n->address.base != BASE_PARTIAL || n->address.access != n->access || !at || at->op != INDEX_VAR ||
       at->var.kind != VAR_ELEMENT)
     return verify_fail(v, n, "its address is not that of its element");
-  if (m->may_be_null && !is_guarded(v, FLAG_HAS_PART, n->access))
+  if (m->may_be_null && !is_guarded(v, FLAG_HAS_PARTIAL, n->access))
     return verify_fail(v, n, "it is not guarded, though its output may be unwanted");
-  if (n->reduction != part_memory(v, n->access)->reduction) return verify_fail(v, n, "it begins with another identity");
+  if (n->reduction != partials_memory(v, n->access)->reduction)
+    return verify_fail(v, n, "it begins with another identity");
   return effect_do(v, n, effect_of(root - 1, EFFECT_PREPARED));
 }
 
-bool verify_lane_part(Verifying *v, const LoopNode *n) {
-  const uint32_t root = part_root(v, n);
-  if (!root || !verify_elements(v, n, parts_count(v, n->access, 1))) return false;
+bool verify_reduce_partial(Verifying *v, const LoopNode *n) {
+  const uint32_t root = partial_root(v, n);
+  if (!root || !verify_elements(v, n, npartials(v, n->access, 1))) return false;
   if (!v->count[effect_of_step(v)] || !v->plan->rows_in_lanes) return verify_fail(v, n, "no step has run before");
   if (!verify_index(v, n, n->value) || !verify_index(v, n, n->address.index)) return false;
   Linear from, to, lanes = linear_of(v, n->value), is = linear_of(v, n->address.index);
@@ -368,7 +379,7 @@ bool verify_lane_part(Verifying *v, const LoopNode *n) {
   if (n->address.base != BASE_TENSOR || n->address.access != n->access || !linear_equals(&lanes, &from) ||
       !linear_equals(&is, &to))
     return verify_fail(v, n, "its address is not that of its element");
-  if (n->reduction != part_memory(v, n->access)->reduction)
+  if (n->reduction != partials_memory(v, n->access)->reduction)
     return verify_fail(v, n, "lanes are combined by another operator");
-  return effect_do(v, n, effect_of(root - 1, EFFECT_LEFT));
+  return effect_do(v, n, effect_of(root - 1, EFFECT_REDUCED));
 }

@@ -21,7 +21,7 @@ bool verify_define(Verifying *v, const LoopNode *n, ExprId id, Form form) {
   if (v->t->form[id] != form) return verify_fail_expr(v, n, id, "has another form");
   if (made->is_made) return verify_fail_expr(v, n, id, "is made twice");
   if (form != FORM_ROWS || n->kind != NODE_LET) return scope_add(v, &made->is_made, NULL, 0);
-  if (!made->has_room) return verify_fail_expr(v, n, id, "is not declared for each row");
+  if (!made->is_declared) return verify_fail_expr(v, n, id, "is not declared for each row");
   if (v->range[OUTER].start.kind != VAR_ROW || v->nguards)
     return verify_fail(v, n, "it is not in an unconditional loop over rows");
   made->is_made = true;
@@ -85,7 +85,7 @@ bool verify_memory(Verifying *v, const LoopNode *n, AccessId id) {
   Memory *m = &v->memory[id];
   if (m->is_inside || is_computed || a->type == TYPE_NONE) return true;
   m->is_inside = true;
-  if (m->is_own) return verify_inside(v, n, id, v->inner, m->room_nelems, 0);
+  if (m->is_own) return verify_inside(v, n, id, v->inner, m->local_nelems, 0);
   if (a->value) return verify_inside(v, n, id, ~0U, shape_nelems(&a->value->shape), shape_monomial(&a->value->shape));
   const Temporary *t = &v->k->temporaries[a->temporary];
   return t->reduction != EXPR_NONE || verify_inside(v, n, id, ~0U, t->nelems, t->monomial);
@@ -127,8 +127,8 @@ bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id) {
 }
 
 bool verify_lanes(Verifying *v, const LoopNode *n) {
-  if (n->is_part && !is_in_part(v)) return verify_fail(v, n, "it is of some lanes where all are there");
-  return n->is_part || !is_in_part(v) || n->load == LOAD_SPILLED ||
+  if (n->has_fewer_lanes && !has_fewer_lanes(v)) return verify_fail(v, n, "it is of some lanes where all are there");
+  return n->has_fewer_lanes || !has_fewer_lanes(v) || n->load == LOAD_SPILLED ||
          verify_fail(v, n, "it is of all lanes where only some are there");
 }
 
@@ -155,7 +155,7 @@ bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *
   Linear is;
   const Memory *m = &v->memory[id];
   if (at->base != BASE_ROWS || at->access != id || !m->has_copy) return verify_fail(v, n, "its copy is not declared");
-  if (v->lanes != OUTER || is_in_part(v)) return verify_fail(v, n, "rows do not lie in lanes here");
+  if (v->lanes != OUTER || has_fewer_lanes(v)) return verify_fail(v, n, "rows do not lie in lanes here");
   return verify_lane_0(v, n, at, LANES, &is);
 }
 
@@ -167,7 +167,7 @@ int find_spill(const Verifying *v, ExprId id) {
 
 bool verify_spilled(Verifying *v, const LoopNode *n, Linear *address) {
   const int reused = find_spill(v, n->expr);
-  if (reused < 0 || n->address.base != BASE_SPILLED || n->address.expr != n->expr || !v->kept[reused].has_room)
+  if (reused < 0 || n->address.base != BASE_SPILLED || n->address.expr != n->expr || !v->kept[reused].is_declared)
     return verify_fail_expr(v, n, n->expr, "has no declared room");
   return verify_lane_0(v, n, &n->address, v->plan->rows_in_lanes ? LANES : 1, address);
 }
@@ -199,7 +199,7 @@ static bool verify_load(Verifying *v, const LoopNode *n, const Expr *e) {
   if (is_bits)
     return (n->load == LOAD_DENSE && v->range[v->vector].is_aligned) ||
            verify_fail(v, n, "its bits begin within a byte");
-  if (n->load == LOAD_SPREAD) return !a->stride[lane_axis] || verify_fail(v, n, "it is not the same in all lanes");
+  if (n->load == LOAD_BROADCAST) return !a->stride[lane_axis] || verify_fail(v, n, "it is not the same in all lanes");
   if (n->load == LOAD_GATHERED ? !e->args[0] : (n->load == LOAD_DENSE) != (a->stride[lane_axis] == 1))
     return verify_fail(v, n, "its lanes are dense where it says strided, or the reverse");
   if (n->load != LOAD_DENSE && n->load != LOAD_STRIDED && n->load != LOAD_GATHERED)
@@ -229,7 +229,7 @@ bool verify_let(Verifying *v, const LoopNode *n) {
   if (!n->expr) return verify_fail(v, n, "there is no such expression");
   const Expr *e = &v->k->exprs[n->expr];
   if (n->is_vector && !verify_lanes(v, n)) return false;
-  if (!n->is_vector && n->is_part) return verify_fail(v, n, "a scalar has no lanes");
+  if (!n->is_vector && n->has_fewer_lanes) return verify_fail(v, n, "a scalar has no lanes");
   if (expr_has_access(e) && n->load != LOAD_SPILLED && n->access != e->access)
     return verify_fail(v, n, "it accesses another tensor");
   if (!verify_has_axes(v, n, e->axes, n->is_vector)) return false;
@@ -251,7 +251,7 @@ static Linear partial_index(const Verifying *v, const Expr *e, AxisSet but) {
   const bool is_open = loop_has_open_chunks(k, maker);
   const AxisSet own = access_axes(k, &k->accesses[e->access]);
   Linear l = access_index(v, e->access, own & ~but);
-  linear_add_var(&l, VAR_PART, 0, axes_nelems(k, own), axes_monomial(k, own));
+  linear_add_var(&l, VAR_COMBINED_BLOCK, 0, axes_nelems(k, own), axes_monomial(k, own));
   AxisSet below = own;
   for (int at = maker->nfree; at-- > 0; below |= 1U << maker->order[at]) {
     const int axis = maker->order[at];
@@ -268,7 +268,7 @@ static Linear partial_index(const Verifying *v, const Expr *e, AxisSet but) {
 
 static bool verify_partial_address(Verifying *v, const LoopNode *n, const Expr *e) {
   Linear expected = partial_index(v, e, 0), lane = expected;
-  VarState *part = var_state(v, (Var){VAR_PART, 0});
+  VarState *part = var_state(v, (Var){VAR_COMBINED_BLOCK, 0});
   part->is_set = true;
   const bool ok = verify_address(v, n, e->access, &n->address, &expected);
   part->is_set = false;

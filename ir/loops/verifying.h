@@ -21,7 +21,7 @@ typedef enum Progress {
   RANGE_PIECE    // the node stands inside a piece
 } Progress;
 
-enum { WIDTH_ROWS = -1, WIDTH_PART = -2, WIDTH_OPEN = -3 }; // VAR_ROWS; VAR_LANES, once that is set
+enum { WIDTH_ROWS = -1, WIDTH_LANES = -2, WIDTH_UNKNOWN = -3 }; // VAR_ROWS; VAR_LANES, once that is set
 
 typedef struct Pieces { // of a loop, or branches: each does the same
   size_t first, end;    // what the first has done, in the log
@@ -60,11 +60,11 @@ typedef struct Guard { // a condition around the node; FLAG_NONE: on variables
 typedef enum Chain { CHAIN_UNKNOWN, CHAIN_LONG, CHAIN_SHORT } Chain; // VAR_CHAIN: more than LONGEST_RUN, or at most
 
 typedef struct Made { // by expression
-  bool is_made, has_room;
+  bool is_made, is_declared;
 } Made;
 
 typedef struct Memory { // by access
-  bool has_pointer, is_pointer_row, has_pointers_room, has_copy, is_copied, is_held, has_parts;
+  bool has_pointer, is_pointer_row, has_pointer_array, has_copy, is_copied, is_in_register, has_partials;
   bool is_wanted_found, is_streamed_found;
   bool is_peeled;   // streams begin at cache lines as rows are peeled
   bool is_own;      // the room of the step's own
@@ -74,7 +74,7 @@ typedef struct Memory { // by access
   Linear *pointer;
 
   uint32_t copy_serial; // of the loop that filled the copy
-  int64_t room_nelems;
+  int64_t local_nelems;
 } Memory;
 
 typedef struct SumState { // by root
@@ -84,14 +84,14 @@ typedef struct SumState { // by root
 } SumState;
 
 typedef struct SpillState { // by reused vector
-  bool has_room;
+  bool is_declared;
   int64_t nelems;
   Linear *address;
   uint32_t serial; // of the loop that leaves it
 } SpillState;
 
 // What must be done once, by root; then by reused vector, and the step itself.
-typedef enum Effect { EFFECT_DONE, EFFECT_PREPARED, EFFECT_LEFT, NEFFECTS } Effect;
+typedef enum Effect { EFFECT_DONE, EFFECT_PREPARED, EFFECT_REDUCED, NEFFECTS } Effect;
 
 typedef struct Verifying Verifying;
 typedef struct Scoped { // ends with the list of nodes that it stands in
@@ -175,16 +175,16 @@ bool verify_set_index(Verifying *v, const LoopNode *n);
 int counted_direction(const Verifying *v, Var var); // UNKNOWN_DIRECTION: it counts along none
 bool verify_counter(Verifying *v, const LoopNode *n);
 bool verify_advance(Verifying *v, const LoopNode *n);
-bool verify_to_line(Verifying *v, const LoopNode *n);
+bool verify_peel_count(Verifying *v, const LoopNode *n);
 bool verify_for_vectors(Verifying *v, const LoopNode *n);
 bool verify_for_whole(Verifying *v, const LoopNode *n);
-bool verify_rest(Verifying *v, const LoopNode *n);
-bool verify_before_line(Verifying *v, const LoopNode *n);
+bool verify_tail(Verifying *v, const LoopNode *n);
+bool verify_peel(Verifying *v, const LoopNode *n);
 bool verify_step_call(Verifying *v, const LoopNode *n);
 
 // verify_ranges.c: what is around a node.
 
-bool begin_step(Verifying *v, bool is_rest); // its parameters
+bool begin_step(Verifying *v, bool is_tail); // its parameters
 bool begin_block(Verifying *v);
 const char *direction_name(const Verifying *v, int direction);
 Frame *frame_top(Verifying *v);
@@ -195,7 +195,7 @@ Frame *runs_find(Verifying *v, const Index *begin); // a loop over runs that beg
 bool verify_runs(Verifying *v, const LoopNode *n, const Frame *runs, const Range *r);
 const Frame *frame_find(const Verifying *v, VarKind kind); // NULL: there is no such loop around the node
 bool is_in_frame(const Verifying *v, uint32_t serial);
-bool is_in_part(const Verifying *v); // only VAR_LANES lanes are there
+bool has_fewer_lanes(const Verifying *v); // only VAR_LANES lanes are there
 bool is_guarded(const Verifying *v, Flag flag, AccessId access);
 bool verify_flag(Verifying *v, const LoopNode *n, Flag flag, AccessId access);
 // Whether the loops around the node, but for the first `since`, go over these directions and no others.
@@ -223,7 +223,7 @@ bool verify_spilled(Verifying *v, const LoopNode *n, Linear *address);
 // verify_memory.c: stores, copies; pointers, rooms, flags.
 
 bool verify_store(Verifying *v, const LoopNode *n);
-bool verify_keep(Verifying *v, const LoopNode *n);
+bool verify_spill(Verifying *v, const LoopNode *n);
 bool verify_load_rows(Verifying *v, const LoopNode *n);
 bool verify_store_rows(Verifying *v, const LoopNode *n);
 bool verify_load_column(Verifying *v, const LoopNode *n);
@@ -234,14 +234,14 @@ bool verify_set_flag(Verifying *v, const LoopNode *n);
 
 // verify_sums.c: sums of steps and of blocks.
 
-bool verify_sum(Verifying *v, const LoopNode *n);
+bool verify_begin_sum(Verifying *v, const LoopNode *n);
 bool verify_update(Verifying *v, const LoopNode *n);
-bool verify_run_done(Verifying *v, const LoopNode *n);
-bool verify_sum_done(Verifying *v, const LoopNode *n);
-bool verify_hold(Verifying *v, const LoopNode *n);
-bool verify_release(Verifying *v, const LoopNode *n);
-bool verify_parts(Verifying *v, const LoopNode *n);
-bool verify_clear(Verifying *v, const LoopNode *n);
-bool verify_lane_part(Verifying *v, const LoopNode *n);
+bool verify_end_run(Verifying *v, const LoopNode *n);
+bool verify_end_sum(Verifying *v, const LoopNode *n);
+bool verify_load_partial(Verifying *v, const LoopNode *n);
+bool verify_store_partial(Verifying *v, const LoopNode *n);
+bool verify_partials(Verifying *v, const LoopNode *n);
+bool verify_init_partial(Verifying *v, const LoopNode *n);
+bool verify_reduce_partial(Verifying *v, const LoopNode *n);
 
 #endif

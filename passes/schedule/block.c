@@ -36,12 +36,12 @@ static void find_range(Recipe *r) {
   add_index(r, VAR_END, index_choose(&r->b, index_of(&r->b, INDEX_LESS, next, total), next, total));
 }
 
-static Address part_element(const Root *root, const Index *index) {
-  return (Address){.base = BASE_PART, .access = root->access, .index = index};
+static Address partial_element(const Root *root, const Index *index) {
+  return (Address){.base = BASE_PARTIAL, .access = root->access, .index = index};
 }
 
 // Where the block's partial sums are; across lanes, one for each lane, in its own memory.
-static void begin_parts(Recipe *r) {
+static void begin_partials(Recipe *r) {
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];
     if (root->kind != ROOT_REDUCE_OUTER) continue;
@@ -49,11 +49,11 @@ static void begin_parts(Recipe *r) {
     const AxisSet axes = access_axes(r->k, a);
     const bool are_lanes = r->info->rows_in_lanes;
     const Index *count = are_lanes ? number(r, axes_nelems(r->k, axes) * LANES) : axes_nelems_index(r, axes);
-    add(r, (LoopNode){.kind = NODE_PARTS,
+    add(r, (LoopNode){.kind = NODE_PARTIALS,
                       .access = root->access,
                       .is_vector = are_lanes,
                       .value = count,
-                      .flag = may_be_unwanted(r, root->access) && !are_lanes ? FLAG_HAS_SUMS : FLAG_NONE});
+                      .flag = may_be_unwanted(r, root->access) && !are_lanes ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE});
     if (!axes_nelems(r->k, axes)) continue;
     open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
                                    .var = {VAR_ELEMENT, 0},
@@ -61,12 +61,12 @@ static void begin_parts(Recipe *r) {
                                    .end = count,
                                    .step = number(r, 1),
                                    .access = root->access,
-                                   .flag = part_flag(r, root->access)}));
-    add(r, (LoopNode){.kind = NODE_CLEAR,
+                                   .flag = partial_flag(r, root->access)}));
+    add(r, (LoopNode){.kind = NODE_INIT_PARTIAL,
                       .access = root->access,
                       .reduction = root_reduction(r, root),
                       .is_f64 = !are_lanes && a->type == TYPE_F64,
-                      .address = part_element(root, var(r, VAR_ELEMENT, 0))});
+                      .address = partial_element(root, var(r, VAR_ELEMENT, 0))});
     close_body(r);
   }
 }
@@ -87,13 +87,13 @@ void add_steps(Recipe *r, int rows) {
 
 void build_block(Recipe *r) {
   const Loop *loop = r->loop;
-  bool has_parts = false;
+  bool has_partials = false;
   tree_open(&r->b, &r->t->block);
-  for (size_t i = 0; i < loop->nroots; i++) has_parts |= loop->roots[i].kind == ROOT_REDUCE_OUTER;
-  if (!has_parts && !loop->nfree && !loop_has_open_chunks(r->k, loop) && loop_nblocks(r->k, loop) == 1)
+  for (size_t i = 0; i < loop->nroots; i++) has_partials |= loop->roots[i].kind == ROOT_REDUCE_OUTER;
+  if (!has_partials && !loop->nfree && !loop_has_open_chunks(r->k, loop) && loop_nblocks(r->k, loop) == 1)
     add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_BLOCK, 0}});
   find_range(r);
-  begin_parts(r);
+  begin_partials(r);
   r->info->build_steps(r);
   tree_close(&r->b);
 }

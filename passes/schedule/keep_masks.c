@@ -16,7 +16,7 @@ typedef struct Keeping {
   const Target *target;
   const ScheduleOverrides *overrides;
   Place *places; // in the order of time
-  size_t nplaces;
+  size_t nsweeps;
   size_t noriginals;
   size_t *first;                  // by mask: the place that computes it first
   bool *is_kept;                  // by mask
@@ -61,7 +61,7 @@ static void find_masks(Keeping *s) {
   for (ExprId id = 1; id < s->noriginals; id++) {
     if (!expr_is_mask(s->k, id)) continue;
     const Place *first = NULL;
-    for (size_t i = 0; i < s->nplaces; i++) {
+    for (size_t i = 0; i < s->nsweeps; i++) {
       const Place *p = &s->places[i];
       if (!p->is_seen[id]) continue;
       if (!first) s->first[id] = i;
@@ -77,7 +77,7 @@ static bool is_steps_own(const Keeping *s, ExprId mask, int64_t nbytes, Monomial
   enum { MOST_NBYTES = 1 << 14 };
   const Loop *loop = s->places[s->first[mask]].loop;
   bool is_elsewhere = false;
-  for (size_t i = 0; i < s->nplaces; i++) is_elsewhere |= s->places[i].is_seen[mask] && s->places[i].loop != loop;
+  for (size_t i = 0; i < s->nsweeps; i++) is_elsewhere |= s->places[i].is_seen[mask] && s->places[i].loop != loop;
   return !is_elsewhere && loop->rows == 1 && !monomial && nbytes <= MOST_NBYTES;
 }
 
@@ -145,7 +145,7 @@ static bool find_places(Keeping *s) {
   Kernel *k = s->k;
   for (size_t i = 0; i < k->nloops; i++)
     for (int sweep = 0; sweep < k->loops[i].nsweeps; sweep++) {
-      Place *p = &s->places[s->nplaces++];
+      Place *p = &s->places[s->nsweeps++];
       *p = (Place){&k->loops[i], sweep, ARENA_ARRAY(k->arena, bool, k->nexprs)};
       if (!p->is_seen) return false;
       mark_sweep_loads(k, p->loop, sweep, 0, p->is_seen, s->with);
@@ -155,9 +155,9 @@ static bool find_places(Keeping *s) {
 
 static bool allocate(Keeping *s) {
   Arena *arena = s->k->arena;
-  size_t n = s->noriginals, nplaces = 0;
-  for (size_t i = 0; i < s->k->nloops; i++) nplaces += (size_t)s->k->loops[i].nsweeps;
-  s->places = ARENA_ARRAY(arena, Place, nplaces + 1);
+  size_t n = s->noriginals, nsweeps = 0;
+  for (size_t i = 0; i < s->k->nloops; i++) nsweeps += (size_t)s->k->loops[i].nsweeps;
+  s->places = ARENA_ARRAY(arena, Place, nsweeps + 1);
   s->first = ARENA_ARRAY(arena, size_t, n);
   s->is_kept = ARENA_ARRAY(arena, bool, n);
   s->access = ARENA_ARRAY(arena, AccessId, n);
@@ -185,6 +185,6 @@ bool kernel_keep_masks(Kernel *k, const Target *target, const ScheduleOverrides 
     is_any_kept = true;
     if (!keep(&s, id)) return false;
   }
-  for (size_t i = 0; is_any_kept && i < s.nplaces; i++) replace_roots(&s, i);
+  for (size_t i = 0; is_any_kept && i < s.nsweeps; i++) replace_roots(&s, i);
   return !k->out_of_memory;
 }

@@ -12,13 +12,13 @@ static bool suits(const Loop *loop) {
 bool is_transposed(const Recipe *r, AccessId id) {
   if (!r->info->rows_in_lanes) return false;
   const Access *a = &r->k->accesses[id];
-  return !r->is_rest && a->stride[loop_lane_axis(r->loop)] && a->stride[r->loop->order[r->loop->nouter]] == 1;
+  return !r->is_tail && a->stride[loop_lane_axis(r->loop)] && a->stride[r->loop->order[r->loop->nouter]] == 1;
 }
 
 bool is_column(const Recipe *r, AccessId id) {
   if (!r->info->rows_in_lanes) return false;
   const Access *a = &r->k->accesses[id];
-  return !r->is_rest && a->stride[loop_lane_axis(r->loop)] == 1 && a->stride[r->loop->order[r->loop->nouter]] > 1;
+  return !r->is_tail && a->stride[loop_lane_axis(r->loop)] == 1 && a->stride[r->loop->order[r->loop->nouter]] > 1;
 }
 
 static void copy_column(Recipe *r, AccessId id, int64_t width) {
@@ -55,7 +55,7 @@ static void build_loops(Recipe *r, int sweep, const SweepRuns *runs) {
   (void)runs; // rows are short
   const int64_t width = r->k->axes[r->loop->order[r->loop->nouter]].extent;
   r->lane = var(r, VAR_LANE, 0);
-  r->part = PART_ONLY;
+  r->accumulator = ACCUMULATOR_ONLY;
   open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
                                  .var = {VAR_LANE, 0},
                                  .value = number(r, 0),
@@ -77,7 +77,7 @@ static void build_loops(Recipe *r, int sweep, const SweepRuns *runs) {
 }
 
 // Where rows lie across lanes, a block's partial sums are those of its lanes.
-static void end_parts(Recipe *r) {
+static void end_partials(Recipe *r) {
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];
     if (root->kind != ROOT_REDUCE_OUTER) continue;
@@ -89,9 +89,9 @@ static void end_parts(Recipe *r) {
                                    .end = count,
                                    .step = number(r, 1),
                                    .access = root->access,
-                                   .flag = may_be_unwanted(r, root->access) ? FLAG_HAS_SUMS : FLAG_NONE}));
+                                   .flag = may_be_unwanted(r, root->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE}));
     add(r, (LoopNode){
-               .kind = NODE_LANE_PART,
+               .kind = NODE_REDUCE_PARTIAL,
                .access = root->access,
                .reduction = root_reduction(r, root),
                .value = index_of(&r->b, INDEX_MULTIPLY, element, number(r, LANES)),
@@ -108,9 +108,9 @@ static void build_steps(Recipe *r) {
   begin_steps(r);
   add_steps(r, LANES);
   open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_LESS, outer, end)}));
-  add(r, (LoopNode){.kind = NODE_STEP, .is_part = true, .value = index_of(&r->b, INDEX_SUBTRACT, end, outer)});
+  add(r, (LoopNode){.kind = NODE_STEP, .has_fewer_lanes = true, .value = index_of(&r->b, INDEX_SUBTRACT, end, outer)});
   close_body(r);
-  end_parts(r);
+  end_partials(r);
 }
 
 static void begin_lane_sums(Recipe *r, int sweep, const SweepRuns *runs) {

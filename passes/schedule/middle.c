@@ -80,7 +80,7 @@ static void build_middle(Recipe *r, int depth, const SweepRuns *runs) {
 }
 
 static void finish_sum(Recipe *r, ExprId id) {
-  add(r, (LoopNode){.kind = NODE_SUM_DONE,
+  add(r, (LoopNode){.kind = NODE_END_SUM,
                     .expr = id,
                     .is_vector = true,
                     .count = 1,
@@ -101,7 +101,7 @@ static void build_loops(Recipe *r, int sweep, const SweepRuns *unused) {
                                  .step = number(r, LANES),
                                  .is_vectors = true,
                                  .count = r->loop->vectors,
-                                 .has_rest = kernel_factor(r->k, axis->extent, axis->monomial) % LANES != 0,
+                                 .has_tail = kernel_factor(r->k, axis->extent, axis->monomial) % LANES != 0,
                                  .sweep = sweep}));
   for_each_middle_sum(r, runs.middle_run ? begin_total : begin_accumulator);
   build_middle(r, 0, &runs);

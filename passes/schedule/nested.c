@@ -19,7 +19,7 @@ static void begin_middle_total(Recipe *r, ExprId id) {
 }
 
 static void end_middle_total(Recipe *r, ExprId id) {
-  add(r, (LoopNode){.kind = NODE_SUM_DONE, .sum = SUM_SCALAR, .expr = id, .reduction = r->k->exprs[id].op});
+  add(r, (LoopNode){.kind = NODE_END_SUM, .sum = SUM_SCALAR, .expr = id, .reduction = r->k->exprs[id].op});
 }
 
 // What the sums of an iteration of the middle axes are added to, or where they are stored.
@@ -34,16 +34,16 @@ static void store_middle(Recipe *r, int sweep) {
     }
     const bool is_inner = root->kind == ROOT_REDUCE_INNER;
     LoopNode node = {.kind = NODE_UPDATE,
-                     .sum = is_inner ? SUM_SCALAR : SUM_PART,
+                     .sum = is_inner ? SUM_SCALAR : SUM_PARTIAL_ELEMENT,
                      .expr = is_inner ? root->expr : operand,
                      .is_f64 = true,
                      .reduction = root_reduction(r, root)};
     if (!is_inner) {
       const Access *a = &r->k->accesses[root->access];
-      node.flag = part_flag(r, root->access);
+      node.flag = partial_flag(r, root->access);
       node.access = root->access;
       node.address = (Address){
-          .base = BASE_PART, .access = root->access, .index = add_terms(r, a, loop_inner_axes(r->loop), NULL)};
+          .base = BASE_PARTIAL, .access = root->access, .index = add_terms(r, a, loop_inner_axes(r->loop), NULL)};
     }
     add(r, node);
   }

@@ -75,7 +75,7 @@ static const Index *distance_ahead(const Fetching *f, AccessId id) {
     const int axis = f->loop->order[i];
     if (a->stride[axis]) {
       const Index *apart =
-          index_apart(f->b, there, here, nelems(f, inside), nelems(f, 1U << axis), stride_of(f, id, axis));
+          index_distance(f->b, there, here, nelems(f, inside), nelems(f, 1U << axis), stride_of(f, id, axis));
       distance = index_of(f->b, INDEX_ADD, distance, apart);
     }
     inside |= 1U << axis;
@@ -104,7 +104,7 @@ static void fetch_iteration(const Fetching *f, AccessId id) {
   fetch(f, id, index ? index_of(f->b, INDEX_ADD, index, ahead) : ahead);
 }
 
-static void fetch_share(const Fetching *f, int sweep) {
+static void fetch_in_sweep(const Fetching *f, int sweep) {
   size_t at = 0;
   for (AccessId id = 0; id < f->k->naccesses; id++)
     if (f->loads[id] && (int)(at++ * (size_t)f->nsweeps / f->nloads) == sweep) fetch_iteration(f, id);
@@ -166,7 +166,7 @@ static void find_next(const Fetching *f, LoopNode *loop) {
 
 // Where a vector's body begins with what is a row's own; of several rows together, where each does.
 static LoopNode **find_rows_own(const Fetching *f, LoopNode **at) {
-  while (*at && ((*at)->kind == NODE_HOLD ||
+  while (*at && ((*at)->kind == NODE_LOAD_PARTIAL ||
                  ((*at)->kind == NODE_LET && !(f->k->exprs[(*at)->expr].axes & loop_outer_axes(f->loop)))))
     at = &(*at)->next;
   return *at && (*at)->kind == NODE_FOR && (*at)->var.kind == VAR_ROW ? &(*at)->body : at;
@@ -187,7 +187,7 @@ static void add_fetches(const Fetching *f, LoopNode **nodes) {
     } else if (n->kind == NODE_FOR && n->is_vectors) {
       const bool has_run = is_along_middle(f->loop) && find_loads_here(f, n->body);
       tree_open(f->b, find_rows_own(f, &n->body));
-      if (f->loop->prefetch) fetch_share(f, n->sweep);
+      if (f->loop->prefetch) fetch_in_sweep(f, n->sweep);
       if (has_run && f->loop->ahead) fetch_run(f);
       else if (has_run) fetch_next(f);
       tree_close(f->b);

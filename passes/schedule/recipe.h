@@ -43,14 +43,14 @@ struct Recipe {
   const Loop *loop;
   uint32_t loop_index;
   const Wants *wants;
-  uint32_t *nuses;     // by ExprId, in a sweep: kernel_fuse_products alone
-  int *section;        // by ExprId: the sweep before which a row's scalar is known
-  int sweep;           // which is needed; ALL_SWEEPS
-  bool *is_needed;     // by ExprId: for the sweep or section being built
-  const Index *lane;   // index of the vector's first lane
-  Part part;           // which of the accumulators
-  bool is_rest;        // of rows in lanes, fewer than lanes are there
-  bool is_part_tested; // what is built stands under the test of partial sums
+  uint32_t *nuses;               // by ExprId, in a sweep: kernel_fuse_products alone
+  int *section;                  // by ExprId: the sweep before which a row's scalar is known
+  int sweep;                     // which is needed; ALL_SWEEPS
+  bool *is_needed;               // by ExprId: for the sweep or section being built
+  const Index *lane;             // index of the vector's first lane
+  AccumulatorChoice accumulator; // which of the accumulators
+  bool is_tail;                  // of rows in lanes, fewer than lanes are there
+  bool is_partial_tested;        // what is built stands under the test of partial sums
 };
 
 // uses.c: which expressions a sweep needs, and at which level.
@@ -65,7 +65,7 @@ Level root_level(const Recipe *r, const Root *root);
 bool is_lanewise(const Recipe *r, ExprId id);
 bool is_row_sum(const Recipe *r, ExprId id);
 bool is_reloaded(const Recipe *r, ExprId id);
-bool is_left(const Recipe *r, ExprId id);
+bool is_spilled(const Recipe *r, ExprId id);
 ExprOp root_reduction(const Recipe *r, const Root *root);
 ExprId root_operand(const Recipe *r, const Root *root);
 bool is_widened_sum(const Recipe *r, const Root *root);
@@ -113,7 +113,7 @@ void make_scalar(Recipe *r, ExprId id, AxisSet axes);
 void make_vector(Recipe *r, ExprId id);
 void store_scalar(Recipe *r, const Root *root);
 void store_vector(Recipe *r, const Root *root);
-Flag part_flag(const Recipe *r, AccessId id);
+Flag partial_flag(const Recipe *r, AccessId id);
 
 // vectors.c
 

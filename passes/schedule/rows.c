@@ -22,7 +22,7 @@ static void build_vector_runs(Recipe *r, int sweep, const SweepRuns *runs) {
   const Index *to = r->info->is_tile ? var(r, VAR_END, 0) : axes_nelems_index(r, 1U << vector_axis(r));
   if (!runs->vector_run) {
     const bool is_alone = r->loop->ninner == 1;
-    if (is_alone) open_body(r, add(r, (LoopNode){.kind = NODE_GROUP}));
+    if (is_alone) open_body(r, add(r, (LoopNode){.kind = NODE_SCOPE}));
     build_vector_loop(r, sweep, from, to, runs->has_sums);
     if (is_alone) close_body(r);
     return;
@@ -86,7 +86,7 @@ static void build_open_runs(Recipe *r, int sweep, const SweepRuns *runs) {
                   cut = {.has_sums = true, .has_totals = true, .vector_run = (int64_t)LONGEST_RUN * group};
   const Index *rest = index_of(&r->b, INDEX_DIVIDE, index_of(&r->b, INDEX_REMAINDER, width, by), lanes);
   const Index *last = index_of(&r->b, INDEX_DIFFERS, index_of(&r->b, INDEX_REMAINDER, width, lanes), number(r, 0));
-  open_body(r, add(r, (LoopNode){.kind = NODE_GROUP}));
+  open_body(r, add(r, (LoopNode){.kind = NODE_SCOPE}));
   add(r,
       (LoopNode){.kind = NODE_INDEX,
                  .var = {VAR_CHAIN, 0},

@@ -46,18 +46,18 @@ static bool has_row_work(const Recipe *r, int section) {
 }
 
 // What a row, or a row in each lane, adds to an outer reduction of scalars.
-static void add_share(Recipe *r, const Root *root) {
+static void add_contribution(Recipe *r, const Root *root) {
   const bool are_lanes = r->info->rows_in_lanes;
   add(r, (LoopNode){.kind = NODE_UPDATE,
-                    .sum = are_lanes ? SUM_LANES : SUM_PART,
+                    .sum = are_lanes ? SUM_PARTIAL_LANES : SUM_PARTIAL_ELEMENT,
                     .expr = root->expr,
                     .is_vector = are_lanes,
-                    .is_part = are_lanes && r->is_rest,
+                    .has_fewer_lanes = are_lanes && r->is_tail,
                     .reduction = root_reduction(r, root),
                     .is_f64 = !are_lanes,
-                    .flag = part_flag(r, root->access),
+                    .flag = partial_flag(r, root->access),
                     .access = root->access,
-                    .address = {.base = BASE_PART, .access = root->access}});
+                    .address = {.base = BASE_PARTIAL, .access = root->access}});
 }
 
 static void store_row(Recipe *r, int section) {
@@ -67,7 +67,7 @@ static void store_row(Recipe *r, int section) {
       continue;
     if (root->kind == ROOT_STORE && r->info->rows_in_lanes) store_vector(r, root);
     else if (root->kind == ROOT_STORE) store_scalar(r, root);
-    else add_share(r, root);
+    else add_contribution(r, root);
   }
 }
 

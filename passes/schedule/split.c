@@ -9,19 +9,20 @@ static bool is_of_prefetch(const LoopNode *n) {
 
 // A vector of a group adds to an accumulator of its own; where the group begins and ends sums itself, there are as
 // many.
-static bool take_turns(LoopNode *n, int count) {
+static bool use_own_accumulator(LoopNode *n, int count) {
   const bool is_of_accumulator = n->kind == NODE_UPDATE && n->sum == SUM_ACCUMULATOR;
-  if (is_of_accumulator || n->kind == NODE_RUN_DONE || n->kind == NODE_SUM_DONE) n->part = PART_WAY;
-  if (n->kind == NODE_SUM) n->count = count;
+  if (is_of_accumulator || n->kind == NODE_END_RUN || n->kind == NODE_END_SUM) n->accumulator = ACCUMULATOR_OF_VECTOR;
+  if (n->kind == NODE_BEGIN_SUM) n->count = count;
   return true;
 }
 
 // Of some lanes: they do not fill a cache line, nor are they worth fetching ahead of where whole vectors are too.
-static bool take_part(LoopNode *n, int is_alone) {
-  const bool is_moved = n->kind == NODE_HOLD || n->kind == NODE_RELEASE;
+static bool use_fewer_lanes(LoopNode *n, int is_alone) {
+  const bool is_moved = n->kind == NODE_LOAD_PARTIAL || n->kind == NODE_STORE_PARTIAL;
   const bool is_made =
       n->kind == NODE_LET || n->kind == NODE_COMBINE || n->kind == NODE_UPDATE || n->kind == NODE_STORE;
-  n->is_part = is_moved || (is_made && n->is_vector && !(n->kind == NODE_UPDATE && n->sum == SUM_HELD));
+  n->has_fewer_lanes =
+      is_moved || (is_made && n->is_vector && !(n->kind == NODE_UPDATE && n->sum == SUM_PARTIAL_REGISTER));
   n->is_streamed = false;
   return is_alone || !is_of_prefetch(n);
 }
@@ -55,19 +56,19 @@ static void add_peel(TreeBuilder *b, const LoopNode *loop) {
   const LoopNode *store = find_store(loop->body, loop->peeled);
   const Index *lane = index_var(b, VAR_LANE, 0);
   if (!store || !lane) return;
-  open(b, (LoopNode){.kind = NODE_GROUP});
+  open(b, (LoopNode){.kind = NODE_SCOPE});
   tree_add(
-      b,
-      (LoopNode){.kind = NODE_TO_LINE, .var = loop_var(VAR_LANES), .access = store->access, .address = store->address});
+      b, (LoopNode){
+             .kind = NODE_PEEL_COUNT, .var = loop_var(VAR_LANES), .access = store->access, .address = store->address});
   open(b, (LoopNode){.kind = NODE_IF, .test = index_var(b, VAR_LANES, 0)});
-  tree_add_copy(b, loop->body, loop->var, lane, take_part, 0);
+  tree_add_copy(b, loop->body, loop->var, lane, use_fewer_lanes, 0);
   tree_close(b);
   tree_add(b, (LoopNode){.kind = NODE_ADVANCE, .var = loop->var, .value = index_var(b, VAR_LANES, 0)});
   tree_close(b);
 }
 
 static bool is_shared(const LoopNode *n) { // by the vectors of a group
-  return n->kind == NODE_SUM || (n->kind == NODE_LET && !n->is_vector);
+  return n->kind == NODE_BEGIN_SUM || (n->kind == NODE_LET && !n->is_vector);
 }
 
 static LoopNode alone(const LoopNode *n) {
@@ -85,13 +86,13 @@ static bool is_own(const LoopNode *n) { // a vector's
 }
 
 // From node to node as long as they are a vector's own, once for each vector of a group. Returns what follows.
-static const LoopNode *add_ways(TreeBuilder *b, const LoopNode *n, int count) {
-  const Index *lane = index_var(b, VAR_LANE, 0), *way = index_var(b, VAR_WAY, 0);
+static const LoopNode *add_vectors_of_group(TreeBuilder *b, const LoopNode *n, int count) {
+  const Index *lane = index_var(b, VAR_LANE, 0), *way = index_var(b, VAR_VECTOR, 0);
   const Index *own = index_of(b, INDEX_ADD, lane, index_of(b, INDEX_MULTIPLY, way, number(b, LANES)));
-  const Index *way_lane = index_var(b, VAR_WAY_LANE, 0);
+  const Index *vector_lane = index_var(b, VAR_VECTOR_LANE, 0);
   bool has_lane = false;
   open(b, (LoopNode){.kind = NODE_FOR,
-                     .var = loop_var(VAR_WAY),
+                     .var = loop_var(VAR_VECTOR),
                      .value = number(b, 0),
                      .end = number(b, count),
                      .step = number(b, 1),
@@ -100,24 +101,24 @@ static const LoopNode *add_ways(TreeBuilder *b, const LoopNode *n, int count) {
     const LoopNode only = alone(next);
     has_lane |= nodes_mention(&only, loop_var(VAR_LANE));
   }
-  if (has_lane) tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop_var(VAR_WAY_LANE), .value = own});
-  for (; n && is_own(n) && way_lane; n = n->next) {
+  if (has_lane) tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop_var(VAR_VECTOR_LANE), .value = own});
+  for (; n && is_own(n) && vector_lane; n = n->next) {
     const LoopNode only = alone(n);
-    tree_add_copy(b, &only, loop_var(VAR_LANE), way_lane, take_turns, count);
+    tree_add_copy(b, &only, loop_var(VAR_LANE), vector_lane, use_own_accumulator, count);
   }
   tree_close(b);
-  return way_lane ? n : NULL;
+  return vector_lane ? n : NULL;
 }
 
 // The vectors of a group take turns in each iteration of the loops in the body, and between these.
 static void add_jammed(TreeBuilder *b, const LoopNode *n, int count) {
   while (n) {
     if (is_own(n)) {
-      n = add_ways(b, n, count);
+      n = add_vectors_of_group(b, n, count);
       continue;
     }
     LoopNode node = alone(n);
-    if (is_shared(n)) take_turns(&node, count);
+    if (is_shared(n)) use_own_accumulator(&node, count);
     node.body = NULL;
     tree_open(b, &tree_add(b, node)->body);
     add_jammed(b, n->body, count);
@@ -138,13 +139,13 @@ static bool may_have(const LoopNode *loop, int64_t nlanes) {
   return !is_literal || end->number - begin->number >= nlanes;
 }
 
-static void add_rest(TreeBuilder *b, const LoopNode *loop) {
+static void add_tail(TreeBuilder *b, const LoopNode *loop) {
   const Index *lane = index_var(b, VAR_LANE, 0);
   open(b, (LoopNode){.kind = NODE_IF, .test = index_of(b, INDEX_LESS, lane, loop->end)});
   tree_add(b, (LoopNode){.kind = NODE_INDEX,
                          .var = loop_var(VAR_LANES),
                          .value = index_of(b, INDEX_SUBTRACT, loop->end, lane)});
-  tree_add_copy(b, loop->body, loop->var, lane, take_part, !may_have(loop, LANES));
+  tree_add_copy(b, loop->body, loop->var, lane, use_fewer_lanes, !may_have(loop, LANES));
   tree_close(b);
 }
 
@@ -157,7 +158,7 @@ static LoopNode **split(TreeBuilder *b, LoopNode **at) {
   if (loop->is_peeled) add_peel(b, loop);
   if (loop->count > 1 && may_have(loop, (int64_t)loop->count * LANES)) add_groups(b, loop);
   if (may_have(loop, LANES)) tree_add(b, whole_steps(b, loop, LANES))->body = loop->body;
-  if (loop->has_rest) add_rest(b, loop);
+  if (loop->has_tail) add_tail(b, loop);
   LoopNode **end = b->end;
   tree_close(b);
   return end;

@@ -21,7 +21,7 @@ static void add_flag(TreeBuilder *b, const Kernel *k, const Loop *loop, const Ro
 
 static void stream(LoopNode *n, AccessId access) {
   for (; n; n = n->next) {
-    if ((n->kind == NODE_STORE && n->is_vector && !n->is_part) || n->kind == NODE_STORE_ROWS)
+    if ((n->kind == NODE_STORE && n->is_vector && !n->has_fewer_lanes) || n->kind == NODE_STORE_ROWS)
       n->is_streamed |= n->access == access && n->address.base != BASE_ROWS;
     stream(n->body, access);
     stream(n->otherwise, access);

@@ -35,12 +35,12 @@ void for_each_sum(Recipe *r, int sweep, void (*f)(Recipe *, ExprId)) {
     if (is_vector_sum(r, &r->loop->roots[i]) && r->loop->roots[i].sweep == sweep) f(r, r->loop->roots[i].expr);
 }
 
-static int nparts(const Recipe *r) {
+static int naccumulators(const Recipe *r) {
   return has_rows(r) ? r->loop->rows : r->loop->accumulators;
 }
 
 void begin_sum(Recipe *r, ExprId id, SumPlace sum, int count, bool is_f64) {
-  add(r, (LoopNode){.kind = NODE_SUM,
+  add(r, (LoopNode){.kind = NODE_BEGIN_SUM,
                     .sum = sum,
                     .expr = id,
                     .count = count,
@@ -50,7 +50,7 @@ void begin_sum(Recipe *r, ExprId id, SumPlace sum, int count, bool is_f64) {
 }
 
 void begin_accumulator(Recipe *r, ExprId id) {
-  begin_sum(r, id, SUM_ACCUMULATOR, nparts(r), r->k->is_f64);
+  begin_sum(r, id, SUM_ACCUMULATOR, naccumulators(r), r->k->is_f64);
 }
 
 void begin_total(Recipe *r, ExprId id) {
@@ -64,24 +64,24 @@ void begin_run(Recipe *r, ExprId id) {
 
 void end_run(Recipe *r, ExprId id) {
   if (is_exact_in_f32(r, id)) return;
-  add(r, (LoopNode){.kind = NODE_RUN_DONE,
+  add(r, (LoopNode){.kind = NODE_END_RUN,
                     .expr = id,
-                    .count = nparts(r),
+                    .count = naccumulators(r),
                     .is_row = has_rows(r),
-                    .part = has_rows(r) ? PART_ROW : PART_ONLY,
+                    .accumulator = has_rows(r) ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY,
                     .is_f64 = r->k->is_f64,
                     .reduction = r->k->exprs[id].op});
 }
 
 static void end_sum(Recipe *r, ExprId id, bool has_totals) {
   const bool is_row = has_rows(r) && expr_level(r, id) == LEVEL_ROW; // else the sum is the same in all rows
-  add(r, (LoopNode){.kind = NODE_SUM_DONE,
+  add(r, (LoopNode){.kind = NODE_END_SUM,
                     .expr = id,
-                    .count = nparts(r),
+                    .count = naccumulators(r),
                     .is_row = is_row,
-                    .part = is_row        ? PART_ROW
-                            : has_rows(r) ? PART_FIRST
-                                          : PART_ONLY,
+                    .accumulator = is_row        ? ACCUMULATOR_OF_ROW
+                                   : has_rows(r) ? ACCUMULATOR_FIRST
+                                                 : ACCUMULATOR_ONLY,
                     .is_vector = r->info->rows_in_lanes,
                     .is_f64 = !is_exact_in_f32(r, id), // over lanes
                     .has_totals = has_totals && !is_exact_in_f32(r, id),

@@ -24,7 +24,7 @@ static int64_t access_nbytes(const Kernel *k, AccessId id, AxisSet axes) {
 
 // The part of an outer iteration's data that a later sweep finds no longer in `cache` bytes. The last comes first out
 // of a cache that is too small: a sweep in the same direction finds nothing, one that goes backwards what is left.
-static double share_loaded_again(const Loop *loop, int64_t nbytes, int64_t cache) {
+static double fraction_reloaded(const Loop *loop, int64_t nbytes, int64_t cache) {
   if (nbytes <= cache) return 0;
   return loop->is_backwards ? (double)(nbytes - cache) / (double)nbytes : 1;
 }
@@ -42,7 +42,7 @@ static int64_t loop_traffic(const Kernel *k, const Loop *loop, const Target *tar
     if (loop->roots[i].kind == ROOT_STORE) nbytes += access_nbytes(k, loop->roots[i].access, ~0U);
   for (AccessId i = 0; i < k->naccesses; i++)
     if (nloads[i] && (access_axes(k, &k->accesses[i]) & inner)) row_nbytes += access_nbytes(k, i, inner);
-  double again = share_loaded_again(loop, row_nbytes, target->l2_nbytes / 2);
+  double again = fraction_reloaded(loop, row_nbytes, target->l2_nbytes / 2);
   for (AccessId i = 0; i < k->naccesses; i++)
     if (nloads[i]) nbytes += (int64_t)((double)access_nbytes(k, i, ~0U) * (1 + again * (nloads[i] - 1)));
   return nbytes;

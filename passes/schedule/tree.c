@@ -72,9 +72,9 @@ LoopTree *loop_tree(const Kernel *k, uint32_t loop, const Wants *wants, Arena *a
   find_sections(&r);
   find_forms(&r);
   build_step(&r, &r.t->step);
-  r.is_rest = r.info->rows_in_lanes;
-  if (r.is_rest) build_step(&r, &r.t->rest);
-  r.is_rest = false;
+  r.is_tail = r.info->rows_in_lanes;
+  if (r.is_tail) build_step(&r, &r.t->tail_step);
+  r.is_tail = false;
   build_block(&r);
   check(&r, r.info->name);
   schedule_prefetch(&r.b, k, r.loop, &r.t->step);

@@ -122,7 +122,7 @@ static bool has_rows_within_lines(const Tuning *t, const Loop *loop, const Acces
 // Vectors of rows that begin within cache lines fill these by parts, which is slow where several tensors' lines wait
 // for the rest of theirs at the same time: such stores are made in a sweep each, as long as what they read again has
 // not left the second level.
-static void part_stores(const Tuning *t, Loop *loop) {
+static void split_stores(const Tuning *t, Loop *loop) {
   const int last = loop->nsweeps - 1;
   bool has_store = false, has_sums = false;
   for (size_t i = 0; i < loop->nroots; i++)
@@ -231,7 +231,7 @@ static void tune_loop(Tuning *t, Loop *loop) {
   if (are_neighbours(t, loop) && loop->rows > 1) loop->block = loop->rows;
   else if (!has_outer_sums(loop)) loop->block = (loop->block + loop->rows - 1) / loop->rows * loop->rows;
   loop->vectors = loop->sums_middle ? t->target->vector_registers / 2 : 0;
-  part_stores(t, loop);
+  split_stores(t, loop);
   loop->is_peeled = loop->rows == 1 && should_peel(t, loop);
   choose_streams(t, loop);
   loop->is_backwards = loop->nsweeps > 1 && loop->ninner > 1 && row_nbytes(t) > t->target->l2_nbytes / 2;

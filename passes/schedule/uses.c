@@ -47,18 +47,18 @@ bool is_row_sum(const Recipe *r, ExprId id) {
 }
 
 // The sweep that leaves a vector for later ones; no sweep: none does.
-static int leaving_sweep(const Recipe *r, ExprId id) {
+static int spilling_sweep(const Recipe *r, ExprId id) {
   for (int i = 0; i < r->loop->nspills; i++)
     if (r->loop->spills[i].expr == id) return r->loop->spills[i].sweep;
   return r->loop->nsweeps;
 }
 
 bool is_reloaded(const Recipe *r, ExprId id) {
-  return r->sweep > leaving_sweep(r, id);
+  return r->sweep > spilling_sweep(r, id);
 }
 
-bool is_left(const Recipe *r, ExprId id) {
-  return r->sweep == leaving_sweep(r, id);
+bool is_spilled(const Recipe *r, ExprId id) {
+  return r->sweep == spilling_sweep(r, id);
 }
 
 // A sweep's own sums are there for what stands behind it.
@@ -102,7 +102,7 @@ bool is_in_sweep(const Recipe *r, const Root *root, int sweep) {
 void need_root(Recipe *r, const Root *root) {
   ExprId operand = root_operand(r, root);
   // A product that later sweeps find again is there beside the sum that it is fused into.
-  if (expr_level(r, operand) == LEVEL_VECTOR && root->is_fused && !is_left(r, operand)) {
+  if (expr_level(r, operand) == LEVEL_VECTOR && root->is_fused && !is_spilled(r, operand)) {
     need_expr(r, r->k->exprs[operand].args[0]);
     need_expr(r, r->k->exprs[operand].args[1]);
   } else {

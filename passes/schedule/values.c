@@ -53,10 +53,11 @@ static const Index *partial_stride(Recipe *r, const Expr *e, int axis) {
   return index_of(&r->b, INDEX_MULTIPLY, nchunks(r, e->loop), index_number(&r->b, nelems, monomial));
 }
 
-// The partial result of a block, VAR_PART, that the iteration needs.
+// The partial result of a block, VAR_COMBINED_BLOCK, that the iteration needs.
 static Address partial_address(Recipe *r, const Expr *e, AxisSet axes) {
   const Access *a = &r->k->accesses[e->access];
-  const Index *index = index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_PART, 0), axes_nelems_index(r, access_axes(r->k, a)));
+  const Index *index =
+      index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_COMBINED_BLOCK, 0), axes_nelems_index(r, access_axes(r->k, a)));
   for (int axis = 0; axis < r->k->naxes; axis++) {
     const Index *stride = axes >> axis & 1 ? partial_stride(r, e, axis) : NULL;
     if (!stride || index_is(stride, 0)) continue;
@@ -73,9 +74,9 @@ static void make_combine(Recipe *r, ExprId id) {
   LoopNode node = {.kind = NODE_COMBINE,
                    .expr = id,
                    .is_vector = is_vector,
-                   .is_part = r->is_rest,
+                   .has_fewer_lanes = r->is_tail,
                    .access = e->access,
-                   .flag = may_be_unwanted(r, e->access) ? FLAG_HAS_SUMS : FLAG_NONE,
+                   .flag = may_be_unwanted(r, e->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE,
                    .is_f64 = true,
                    .reduction = r->k->temporaries[r->k->accesses[e->access].temporary].reduction,
                    .address = partial_address(r, e, ~0U & ~(v >= 0 ? 1U << v : 0))};
@@ -108,7 +109,7 @@ void make_scalar(Recipe *r, ExprId id, AxisSet axes) {
 static Load how_loaded(const Recipe *r, const Expr *e) {
   const Access *a = &r->k->accesses[e->access];
   if (is_transposed(r, e->access) || is_column(r, e->access)) return LOAD_COPIED;
-  if (r->info->rows_in_lanes && !a->stride[loop_lane_axis(r->loop)]) return LOAD_SPREAD;
+  if (r->info->rows_in_lanes && !a->stride[loop_lane_axis(r->loop)]) return LOAD_BROADCAST;
   if (e->args[0] && is_lanewise(r, e->args[0])) return LOAD_GATHERED;
   return access_is_mask(a) || is_dense(r, a) ? LOAD_DENSE : LOAD_STRIDED;
 }
@@ -129,7 +130,7 @@ static Address copied_address(Recipe *r, AccessId id) {
 
 static void compute_vector(Recipe *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
-  LoopNode node = {.kind = NODE_LET, .expr = id, .is_vector = true, .is_part = r->is_rest};
+  LoopNode node = {.kind = NODE_LET, .expr = id, .is_vector = true, .has_fewer_lanes = r->is_tail};
   node.access = expr_has_access(e) ? e->access : 0;
   if (e->op == EXPR_LOAD) {
     const Access *a = &r->k->accesses[e->access];
@@ -156,7 +157,7 @@ void make_vector(Recipe *r, ExprId id) {
   }
   if (r->k->exprs[id].op == EXPR_COMBINE) make_combine(r, id);
   else compute_vector(r, id);
-  if (is_left(r, id)) add(r, (LoopNode){.kind = NODE_SPILL, .expr = id, .address = spilled_address(r, id)});
+  if (is_spilled(r, id)) add(r, (LoopNode){.kind = NODE_SPILL, .expr = id, .address = spilled_address(r, id)});
 }
 
 // Stores
@@ -180,7 +181,7 @@ void store_vector(Recipe *r, const Root *root) {
     add(r, node);
     return;
   }
-  node.is_part = r->is_rest;
+  node.has_fewer_lanes = r->is_tail;
   node.is_strided = !is_dense(r, a);
   node.step = lane_step(r, a);
   node.address = lanes_address(r, root->access, root_level(r, root));

@@ -1,23 +1,23 @@
 // The innermost loop of a sweep, and what it does with a vector.
 #include "passes/schedule/recipe.h"
 
-Flag part_flag(const Recipe *r, AccessId id) {
-  return may_be_unwanted(r, id) && !r->info->rows_in_lanes && !r->is_part_tested ? FLAG_HAS_PART : FLAG_NONE;
+Flag partial_flag(const Recipe *r, AccessId id) {
+  return may_be_unwanted(r, id) && !r->info->rows_in_lanes && !r->is_partial_tested ? FLAG_HAS_PARTIAL : FLAG_NONE;
 }
 
 void update_vector(Recipe *r, const Root *root) {
-  const bool is_held = root->kind == ROOT_REDUCE_OUTER, is_widened = is_widened_sum(r, root);
+  const bool is_in_register = root->kind == ROOT_REDUCE_OUTER, is_widened = is_widened_sum(r, root);
   add(r, (LoopNode){.kind = NODE_UPDATE,
-                    .sum = is_held ? SUM_HELD : SUM_ACCUMULATOR,
-                    .part = is_held ? PART_ONLY : r->part,
-                    .expr = is_held ? root_operand(r, root) : root->expr,
+                    .sum = is_in_register ? SUM_PARTIAL_REGISTER : SUM_ACCUMULATOR,
+                    .accumulator = is_in_register ? ACCUMULATOR_ONLY : r->accumulator,
+                    .expr = is_in_register ? root_operand(r, root) : root->expr,
                     .is_vector = true,
-                    .is_part = r->is_rest && is_held,
+                    .has_fewer_lanes = r->is_tail && is_in_register,
                     .is_fused = root->is_fused,
                     .reduction = root_reduction(r, root),
                     .is_f64 = r->k->is_f64 || is_widened,
                     .is_widened = is_widened,
-                    .flag = is_held ? part_flag(r, root->access) : FLAG_NONE,
+                    .flag = is_in_register ? partial_flag(r, root->access) : FLAG_NONE,
                     .access = root->access});
 }
 
@@ -39,10 +39,10 @@ static void move_array_sums(Recipe *r, int sweep, LoopNodeKind kind) {
     add(r, (LoopNode){.kind = kind,
                       .access = root->access,
                       .is_f64 = r->k->is_f64 || is_widened_sum(r, root),
-                      .flag = kind == NODE_RELEASE ? part_flag(r, root->access)
-                              : may_be_null        ? FLAG_HAS_PART
-                                                   : FLAG_NONE,
-                      .address = {.base = BASE_PART,
+                      .flag = kind == NODE_STORE_PARTIAL ? partial_flag(r, root->access)
+                              : may_be_null              ? FLAG_HAS_PARTIAL
+                                                         : FLAG_NONE,
+                      .address = {.base = BASE_PARTIAL,
                                   .access = root->access,
                                   .index = middle ? index_of(&r->b, INDEX_ADD, middle, lane) : lane}});
   }
@@ -75,7 +75,7 @@ static void make_vectors(Recipe *r, bool by_row) {
 void build_body(Recipe *r, int sweep) {
   need_sweep(r, sweep);
   make_vectors(r, false);
-  move_array_sums(r, sweep, NODE_HOLD);
+  move_array_sums(r, sweep, NODE_LOAD_PARTIAL);
   open_rows(r);
   make_vectors(r, true);
   const Root *lone = find_lone_sum(r, sweep);
@@ -84,12 +84,12 @@ void build_body(Recipe *r, int sweep) {
       build_vector_root(r, &r->loop->roots[i]);
   close_rows(r);
   if (lone) {
-    open_body(r, add(r, (LoopNode){.kind = NODE_IF, .flag = FLAG_HAS_PART, .access = lone->access}));
-    r->is_part_tested = true;
+    open_body(r, add(r, (LoopNode){.kind = NODE_IF, .flag = FLAG_HAS_PARTIAL, .access = lone->access}));
+    r->is_partial_tested = true;
     build_vector_root(r, lone);
   }
-  move_array_sums(r, sweep, NODE_RELEASE);
-  r->is_part_tested = false;
+  move_array_sums(r, sweep, NODE_STORE_PARTIAL);
+  r->is_partial_tested = false;
   if (lone) close_body(r);
 }
 
@@ -108,10 +108,10 @@ void build_vector_loop(Recipe *r, int sweep, const Index *from, const Index *to,
                    .is_peeled = loop->is_peeled && sweep == loop->nsweeps - 1};
   for (size_t i = 0; node.is_peeled && i < loop->nroots; i++)
     if (loop->roots[i].sweep == sweep && loop->roots[i].kind == ROOT_STORE) node.peeled = loop->roots[i].access;
-  node.has_rest =
+  node.has_tail =
       node.is_peeled || loop->tile % LANES != 0 || kernel_factor(r->k, axis->extent, axis->monomial) % LANES != 0;
   r->lane = var(r, VAR_LANE, 0);
-  r->part = has_rows(r) ? PART_ROW : loop->accumulators > 1 ? PART_FIRST : PART_ONLY;
+  r->accumulator = has_rows(r) ? ACCUMULATOR_OF_ROW : loop->accumulators > 1 ? ACCUMULATOR_FIRST : ACCUMULATOR_ONLY;
   open_body(r, add(r, node));
   build_body(r, sweep);
   close_body(r);

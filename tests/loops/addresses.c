@@ -18,7 +18,7 @@ static Pointer base_of(Walk *w, const Address *at) {
   }
   case BASE_ROWS: return walk_read(w, OF_ROWS, at->access, PLAIN, CELL_POINTER)->pointer;
   case BASE_SPILLED: return walk_read(w, OF_SPILLED, at->expr, PLAIN, CELL_POINTER)->pointer;
-  case BASE_PART: return walk_read(w, OF_PART, at->access, PLAIN, CELL_POINTER)->pointer;
+  case BASE_PARTIAL: return walk_read(w, OF_PARTIALS, at->access, PLAIN, CELL_POINTER)->pointer;
   }
   return (Pointer){NULL, 0};
 }

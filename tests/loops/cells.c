@@ -10,7 +10,7 @@
 
 static const char *const family_names[FAMILIES] = {
     [OF_VALUE] = "",        [OF_ACCUMULATOR] = "acc_",  [OF_TOTAL] = "total_",    [OF_SPILLED] = "spilled_",
-    [OF_POINTER] = "p_",    [OF_ROWS] = "rows_",        [OF_PART] = "part_",      [OF_HELD] = "held_",
+    [OF_POINTER] = "p_",    [OF_ROWS] = "rows_",        [OF_PARTIALS] = "part_",  [OF_PARTIAL_VECTOR] = "held_",
     [OF_WANTED] = "wants_", [OF_STREAMED] = "streams_", [OF_DISTANCE] = "ahead_", [OF_VAR] = "variable ",
 };
 
@@ -131,7 +131,7 @@ Item *walk_write(Walk *w, Family family, uint32_t id, int element, CellType type
   return item(w, family, id, element, type, true);
 }
 
-void walk_declare_room(Walk *w, Family family, uint32_t id, Type type, int64_t nelems) {
+void walk_declare_memory(Walk *w, Family family, uint32_t id, Type type, int64_t nelems) {
   Cell *c = &w->cells[family][id];
   Item *i = walk_declare(w, family, id, CELL_POINTER);
   if (w->has_failed) return;
@@ -187,7 +187,7 @@ uint64_t walk_var(Walk *w, VarKind kind) {
 }
 
 int walk_nlanes(Walk *w, const LoopNode *n) {
-  const uint64_t nlanes = n->is_part ? walk_var(w, VAR_LANES) : LANES;
+  const uint64_t nlanes = n->has_fewer_lanes ? walk_var(w, VAR_LANES) : LANES;
   if (nlanes > LANES) walk_fail(w, "there are %llu lanes", (unsigned long long)nlanes);
   return nlanes > LANES ? 0 : (int)nlanes;
 }

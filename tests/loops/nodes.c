@@ -18,9 +18,9 @@ static void walk_body(Walk *w, const LoopNode *body) {
 
 static bool is_flag_set(Walk *w, const LoopNode *n) {
   switch (n->flag) {
-  case FLAG_HAS_SUMS: return walk_member(w, n->access) != NULL;
+  case FLAG_HAS_ALL_PARTIALS: return walk_member(w, n->access) != NULL;
   case FLAG_WANTED: return walk_read(w, OF_WANTED, n->access, PLAIN, CELL_TRUTH)->number;
-  default: return walk_read(w, OF_PART, n->access, PLAIN, CELL_POINTER)->pointer.memory != NULL;
+  default: return walk_read(w, OF_PARTIALS, n->access, PLAIN, CELL_POINTER)->pointer.memory != NULL;
   }
 }
 
@@ -61,7 +61,7 @@ static void walk_if(Walk *w, const LoopNode *n) {
   walk_body(w, (n->test ? walk_index(w, n->test) != 0 : is_flag_set(w, n)) ? n->body : n->otherwise);
 }
 
-static void walk_group(Walk *w, const LoopNode *n) {
+static void walk_scope(Walk *w, const LoopNode *n) {
   walk_body(w, n->body);
 }
 
@@ -84,7 +84,7 @@ static void walk_advance(Walk *w, const LoopNode *n) {
   walk_set_var(w, n->var, walk_get_var(w, n->var) + walk_index(w, n->value));
 }
 
-static void walk_to_line(Walk *w, const LoopNode *n) {
+static void walk_peel_count(Walk *w, const LoopNode *n) {
   enum { LINE = 64 };
   const Pointer p = walk_address(w, &n->address);
   if (p.memory) walk_declare_var(w, n->var, -walk_machine_address(&p) % LINE / type_nbytes(p.memory->type));
@@ -104,10 +104,12 @@ static void walk_pointer(Walk *w, const LoopNode *n) {
 
 static void walk_local(Walk *w, const LoopNode *n) {
   switch (n->local) {
-  case LOCAL_TEMPORARY: walk_declare_room(w, OF_POINTER, n->access, w->k->accesses[n->access].type, n->nelems); return;
+  case LOCAL_TEMPORARY:
+    walk_declare_memory(w, OF_POINTER, n->access, w->k->accesses[n->access].type, n->nelems);
+    return;
   case LOCAL_POINTERS: walk_declare_array(w, OF_POINTER, n->access, CELL_POINTER, (int)n->nelems); return;
-  case LOCAL_COPY: walk_declare_room(w, OF_ROWS, n->access, TYPE_F32, n->nelems); return;
-  case LOCAL_SPILLED: walk_declare_room(w, OF_SPILLED, n->expr, TYPE_F32, n->nelems); return;
+  case LOCAL_COPY: walk_declare_memory(w, OF_ROWS, n->access, TYPE_F32, n->nelems); return;
+  case LOCAL_SPILLED: walk_declare_memory(w, OF_SPILLED, n->expr, TYPE_F32, n->nelems); return;
   case LOCAL_SCALARS: walk_declare_array(w, OF_VALUE, n->expr, walk_scalar_type(w, n->expr), (int)n->nelems); return;
   }
 }
@@ -142,13 +144,14 @@ static void exchange_functions(Walk *w) {
 }
 
 // Partial sums as parameters: of the block, which must have declared them, or of the step.
-static void pass_parts(Walk *w, bool is_step) {
+static void pass_partials(Walk *w, bool is_step) {
   const Loop *loop = w->tree->plan;
   for (size_t i = 0; i < loop->nroots; i++) {
     const AccessId id = loop->roots[i].access;
     if (loop->roots[i].kind != ROOT_REDUCE_OUTER) continue;
-    if (is_step) walk_declare(w, OF_PART, id, CELL_POINTER)->pointer = w->other_cells[OF_PART][id].items->pointer;
-    else (void)walk_read(w, OF_PART, id, PLAIN, CELL_POINTER);
+    if (is_step)
+      walk_declare(w, OF_PARTIALS, id, CELL_POINTER)->pointer = w->other_cells[OF_PARTIALS][id].items->pointer;
+    else (void)walk_read(w, OF_PARTIALS, id, PLAIN, CELL_POINTER);
   }
 }
 
@@ -158,16 +161,16 @@ static void walk_step(Walk *w, const LoopNode *n) {
   const Var first = {loop->tile ? VAR_BEGIN : VAR_OUTER, 0}, end = {VAR_END, 0};
   const uint64_t first_value = walk_get_var(w, first), end_value = loop->tile ? walk_get_var(w, end) : 0;
   const uint64_t nlanes = walk_index(w, n->value);
-  if (!n->count != (loop->rows <= 1) || !n->value != !n->is_part) walk_fail(w, "a step has other parameters");
-  pass_parts(w, false);
+  if (!n->count != (loop->rows <= 1) || !n->value != !n->has_fewer_lanes) walk_fail(w, "a step has other parameters");
+  pass_partials(w, false);
   if (w->has_failed) return;
   exchange_functions(w);
-  pass_parts(w, true);
+  pass_partials(w, true);
   walk_declare_var(w, first, first_value);
   if (loop->tile) walk_declare_var(w, end, end_value);
   if (n->count) walk_declare_var(w, (Var){VAR_ROWS, 0}, (uint64_t)n->count);
   if (n->value) walk_declare_var(w, (Var){VAR_LANES, 0}, nlanes);
-  walk_nodes(w, n->is_part ? w->tree->rest : w->tree->step);
+  walk_nodes(w, n->has_fewer_lanes ? w->tree->tail_step : w->tree->step);
   walk_leave(w, outside);
   exchange_functions(w);
 }
@@ -182,30 +185,30 @@ static const struct NodeRow {
     [NODE_COUNTER] = {"counter", walk_index_node},
     [NODE_ADVANCE] = {"advance", walk_advance},
     [NODE_FOR] = {"for", walk_for},
-    [NODE_GROUP] = {"group", walk_group},
+    [NODE_SCOPE] = {"group", walk_scope},
     [NODE_IF] = {"if", walk_if},
     [NODE_FLAG] = {"flag", walk_flag},
     [NODE_POINTER] = {"pointer", walk_pointer},
     [NODE_LOCAL] = {"room", walk_local},
     [NODE_LET] = {"let", walk_let},
     [NODE_COMBINE] = {"combine", walk_combine},
-    [NODE_SUM] = {"sum", walk_sum},
+    [NODE_BEGIN_SUM] = {"sum", walk_begin_sum},
     [NODE_UPDATE] = {"update", walk_update},
-    [NODE_RUN_DONE] = {"run done", walk_run_done},
-    [NODE_SUM_DONE] = {"sum done", walk_sum_done},
-    [NODE_HOLD] = {"hold", walk_hold},
-    [NODE_RELEASE] = {"release", walk_release},
+    [NODE_END_RUN] = {"run done", walk_end_run},
+    [NODE_END_SUM] = {"sum done", walk_end_sum},
+    [NODE_LOAD_PARTIAL] = {"hold", walk_load_partial},
+    [NODE_STORE_PARTIAL] = {"release", walk_store_partial},
     [NODE_STORE] = {"store", walk_store_node},
-    [NODE_SPILL] = {"keep", walk_keep},
+    [NODE_SPILL] = {"keep", walk_spill},
     [NODE_LOAD_ROWS] = {"load rows", walk_load_rows},
     [NODE_STORE_ROWS] = {"store rows", walk_store_rows},
     [NODE_LOAD_COLUMN] = {"load column", walk_load_column},
     [NODE_PREFETCH] = {"prefetch", walk_prefetch},
-    [NODE_TO_LINE] = {"to line", walk_to_line},
-    [NODE_PARTS] = {"parts", walk_parts},
-    [NODE_CLEAR] = {"clear", walk_clear},
+    [NODE_PEEL_COUNT] = {"to line", walk_peel_count},
+    [NODE_PARTIALS] = {"parts", walk_partials},
+    [NODE_INIT_PARTIAL] = {"clear", walk_init_partial},
     [NODE_STEP] = {"step", walk_step},
-    [NODE_LANE_PART] = {"lane part", walk_lane_part},
+    [NODE_REDUCE_PARTIAL] = {"lane part", walk_reduce_partial},
     [NODE_FENCE] = {"fence", walk_nothing},
 };
 

@@ -23,7 +23,7 @@ static double combine_numbers(Walk *w, const LoopNode *n, double a, double b) {
 
 // Loops for sums
 
-void walk_sum(Walk *w, const LoopNode *n) {
+void walk_begin_sum(Walk *w, const LoopNode *n) {
   const Family family = n->sum == SUM_ACCUMULATOR ? OF_ACCUMULATOR : OF_TOTAL;
   const bool is_array = n->sum != SUM_SCALAR && (n->count != 1 || n->is_row);
   if (n->sum == SUM_SCALAR) {
@@ -37,21 +37,21 @@ void walk_sum(Walk *w, const LoopNode *n) {
   }
 }
 
-static int element_of(Walk *w, Part part) {
-  switch (part) {
-  case PART_ROW: return (int)walk_var(w, VAR_ROW);
-  case PART_WAY: return (int)walk_var(w, VAR_WAY);
-  case PART_FIRST: return 0;
+static int element_of(Walk *w, AccumulatorChoice accumulator) {
+  switch (accumulator) {
+  case ACCUMULATOR_OF_ROW: return (int)walk_var(w, VAR_ROW);
+  case ACCUMULATOR_OF_VECTOR: return (int)walk_var(w, VAR_VECTOR);
+  case ACCUMULATOR_FIRST: return 0;
   default: return PLAIN;
   }
 }
 
-static Pointer part_of(Walk *w, AccessId id) {
-  return walk_read(w, OF_PART, id, PLAIN, CELL_POINTER)->pointer;
+static Pointer partials_of(Walk *w, AccessId id) {
+  return walk_read(w, OF_PARTIALS, id, PLAIN, CELL_POINTER)->pointer;
 }
 
-static bool has_part(Walk *w, const LoopNode *n) {
-  return !n->flag || part_of(w, n->access).memory;
+static bool has_partials(Walk *w, const LoopNode *n) {
+  return !n->flag || partials_of(w, n->access).memory;
 }
 
 static ExprId operand_of(const Walk *w, const LoopNode *n) {
@@ -62,8 +62,8 @@ static ExprId operand_of(const Walk *w, const LoopNode *n) {
 // A scalar's contribution, in f64.
 static void update_number(Walk *w, const LoopNode *n) {
   const double x = walk_scalar(w, operand_of(w, n));
-  if (n->sum == SUM_PART) {
-    Pointer part = part_of(w, n->access);
+  if (n->sum == SUM_PARTIAL_ELEMENT) {
+    Pointer part = partials_of(w, n->access);
     const Type type = part.memory ? part.memory->type : TYPE_F64;
     part.at += walk_index(w, n->address.index);
     walk_store_number(w, type, part, combine_numbers(w, n, walk_load_number(w, type, part), x));
@@ -90,7 +90,7 @@ static void update_vector(Walk *w, const LoopNode *n, bool is_f64, Lanes *target
     combine(w, n, is_f64, &updated, target, n->is_widened ? &wide : x);
   }
   if (w->has_failed) return;
-  if (n->is_part) {
+  if (n->has_fewer_lanes) {
     if (is_f64 != w->k->is_f64) walk_fail(w, "merges vectors of f64 in a kernel of f32");
     lanes_merge(is_f64, &updated, &updated, target, walk_nlanes(w, n));
   }
@@ -99,19 +99,19 @@ static void update_vector(Walk *w, const LoopNode *n, bool is_f64, Lanes *target
 
 void walk_update(Walk *w, const LoopNode *n) {
   const bool is_f64 = n->is_widened || w->k->is_f64;
-  if (!has_part(w, n)) return;
+  if (!has_partials(w, n)) return;
   if (!n->is_vector) {
     update_number(w, n);
   } else if (n->sum == SUM_ACCUMULATOR) {
     update_vector(w, n, is_f64,
-                  &walk_read(w, OF_ACCUMULATOR, n->expr, element_of(w, n->part), vector_cell(is_f64))->lanes);
-  } else if (n->sum == SUM_HELD) {
-    update_vector(w, n, is_f64, &walk_read(w, OF_HELD, n->access, PLAIN, vector_cell(is_f64))->lanes);
-  } else if (n->sum == SUM_LANES) {
+                  &walk_read(w, OF_ACCUMULATOR, n->expr, element_of(w, n->accumulator), vector_cell(is_f64))->lanes);
+  } else if (n->sum == SUM_PARTIAL_REGISTER) {
+    update_vector(w, n, is_f64, &walk_read(w, OF_PARTIAL_VECTOR, n->access, PLAIN, vector_cell(is_f64))->lanes);
+  } else if (n->sum == SUM_PARTIAL_LANES) {
     Lanes target;
-    walk_load(w, TYPE_F32, false, &target, part_of(w, n->access), whole_vector);
+    walk_load(w, TYPE_F32, false, &target, partials_of(w, n->access), whole_vector);
     update_vector(w, n, is_f64, &target);
-    walk_store(w, TYPE_F32, false, part_of(w, n->access), &target, whole_vector);
+    walk_store(w, TYPE_F32, false, partials_of(w, n->access), &target, whole_vector);
   } else {
     walk_fail(w, "adds vectors to a number");
   }
@@ -139,9 +139,9 @@ static void end_run(Walk *w, const LoopNode *n, int row) {
   combine(w, n, true, total, total, &wide);
 }
 
-void walk_run_done(Walk *w, const LoopNode *n) {
+void walk_end_run(Walk *w, const LoopNode *n) {
   const int rows = n->is_row ? (int)walk_var(w, VAR_ROWS) : 0;
-  if (!n->is_row) end_run(w, n, element_of(w, n->part));
+  if (!n->is_row) end_run(w, n, element_of(w, n->accumulator));
   for (int r = 0; r < rows; r++) end_run(w, n, r);
 }
 
@@ -161,12 +161,12 @@ static double sum_of_lanes(Walk *w, const LoopNode *n, int row) {
   return sum;
 }
 
-void walk_sum_done(Walk *w, const LoopNode *n) {
+void walk_end_sum(Walk *w, const LoopNode *n) {
   const bool is_f64 = w->k->is_f64;
   const CellType type = is_f64 ? CELL_F64 : CELL_F32;
   if (n->is_vector) { // each lane's own
     const CellType vector = vector_cell(is_f64);
-    const int element = element_of(w, n->part);
+    const int element = element_of(w, n->accumulator);
     Lanes sum;
     if (n->has_totals) lanes_narrow(&sum, &walk_read(w, OF_TOTAL, n->expr, element, CELL_DVEC)->lanes);
     else sum = walk_read(w, OF_ACCUMULATOR, n->expr, element, vector)->lanes;
@@ -182,7 +182,7 @@ void walk_sum_done(Walk *w, const LoopNode *n) {
       lanes_set(is_f64, &walk_write(w, OF_VALUE, n->expr, r, type)->lanes, sum);
     }
   } else { // one that is no row's own is the same in all
-    const double sum = sum_of_lanes(w, n, element_of(w, n->part));
+    const double sum = sum_of_lanes(w, n, element_of(w, n->accumulator));
     lanes_set(is_f64, &walk_declare(w, OF_VALUE, n->expr, type)->lanes, sum);
   }
 }
@@ -193,41 +193,41 @@ static Type type_of(bool is_f64) {
   return is_f64 ? TYPE_F64 : TYPE_F32;
 }
 
-void walk_hold(Walk *w, const LoopNode *n) {
+void walk_load_partial(Walk *w, const LoopNode *n) {
   Lanes held;
   lanes_set(n->is_f64, &held, 0);
-  if (has_part(w, n))
+  if (has_partials(w, n))
     walk_load(w, type_of(n->is_f64), n->is_f64, &held, walk_address(w, &n->address),
               (Elements){.step = 1, .count = walk_nlanes(w, n)});
-  walk_declare(w, OF_HELD, n->access, vector_cell(n->is_f64))->lanes = held;
+  walk_declare(w, OF_PARTIAL_VECTOR, n->access, vector_cell(n->is_f64))->lanes = held;
 }
 
-void walk_release(Walk *w, const LoopNode *n) {
-  if (!has_part(w, n)) return;
-  const Lanes *held = &walk_read(w, OF_HELD, n->access, PLAIN, vector_cell(n->is_f64))->lanes;
+void walk_store_partial(Walk *w, const LoopNode *n) {
+  if (!has_partials(w, n)) return;
+  const Lanes *held = &walk_read(w, OF_PARTIAL_VECTOR, n->access, PLAIN, vector_cell(n->is_f64))->lanes;
   walk_store(w, type_of(n->is_f64), n->is_f64, walk_address(w, &n->address), held,
              (Elements){.step = 1, .count = walk_nlanes(w, n)});
 }
 
 // With rows in lanes, each lane has a partial sum, in an array of the block's own.
-void walk_parts(Walk *w, const LoopNode *n) {
+void walk_partials(Walk *w, const LoopNode *n) {
   const uint64_t count = walk_index(w, n->value);
   if (n->is_vector) {
-    walk_declare_room(w, OF_PART, n->access, TYPE_F32, (int64_t)count);
+    walk_declare_memory(w, OF_PARTIALS, n->access, TYPE_F32, (int64_t)count);
     return;
   }
   Pointer part = {walk_member(w, n->access), walk_var(w, VAR_BLOCK) * count};
   if (!part.memory && !n->flag) walk_fail(w, "has no memory for %s", walk_access_name(w, n->access));
   if (!part.memory) part.at = 0;
-  walk_declare(w, OF_PART, n->access, CELL_POINTER)->pointer = part;
+  walk_declare(w, OF_PARTIALS, n->access, CELL_POINTER)->pointer = part;
 }
 
-void walk_clear(Walk *w, const LoopNode *n) {
+void walk_init_partial(Walk *w, const LoopNode *n) {
   walk_store_number(w, type_of(n->is_f64), walk_address(w, &n->address), identity_of(n));
 }
 
-void walk_lane_part(Walk *w, const LoopNode *n) {
-  Pointer lanes = part_of(w, n->access);
+void walk_reduce_partial(Walk *w, const LoopNode *n) {
+  Pointer lanes = partials_of(w, n->access);
   Lanes part, wide;
   double sum = 0;
   lanes.at += walk_index(w, n->value);
@@ -239,23 +239,23 @@ void walk_lane_part(Walk *w, const LoopNode *n) {
 
 // Combines the blocks' partial sums in f64, in the order of the blocks.
 
-static void combine_vectors(Walk *w, const LoopNode *n, uint64_t nparts, Lanes *total) {
+static void combine_vectors(Walk *w, const LoopNode *n, uint64_t npartials, Lanes *total) {
   const Type type = w->k->accesses[n->access].type;
   const uint64_t step = n->is_strided ? walk_index(w, n->step) : 1;
   const int count = walk_nlanes(w, n);
-  for (uint64_t b = 0; b < nparts && !w->has_failed; b++) {
+  for (uint64_t b = 0; b < npartials && !w->has_failed; b++) {
     Lanes part;
-    walk_set_var(w, (Var){VAR_PART, 0}, b);
+    walk_set_var(w, (Var){VAR_COMBINED_BLOCK, 0}, b);
     walk_load(w, type, true, &part, walk_address(w, &n->address), (Elements){.step = step, .count = count});
     combine(w, n, true, total, total, &part);
   }
 }
 
-static double combine_parts(Walk *w, const LoopNode *n, uint64_t nparts) {
+static double combine_partials(Walk *w, const LoopNode *n, uint64_t npartials) {
   const Type type = w->k->accesses[n->access].type;
   double total = identity_of(n);
-  for (uint64_t b = 0; b < nparts && !w->has_failed; b++) {
-    walk_set_var(w, (Var){VAR_PART, 0}, b);
+  for (uint64_t b = 0; b < npartials && !w->has_failed; b++) {
+    walk_set_var(w, (Var){VAR_COMBINED_BLOCK, 0}, b);
     total = combine_numbers(w, n, total, walk_load_number(w, type, walk_address(w, &n->address)));
   }
   return total;
@@ -263,14 +263,14 @@ static double combine_parts(Walk *w, const LoopNode *n, uint64_t nparts) {
 
 void walk_combine(Walk *w, const LoopNode *n) {
   const bool is_there = n->end && (!n->flag || walk_member(w, n->access));
-  const uint64_t nparts = is_there ? walk_index(w, n->end) : 0;
+  const uint64_t npartials = is_there ? walk_index(w, n->end) : 0;
   const size_t outside = w->ndeclared;
   Lanes total;
   double number = 0;
   lanes_set(true, &total, identity_of(n));
-  walk_declare_var(w, (Var){VAR_PART, 0}, 0);
-  if (n->is_vector) combine_vectors(w, n, nparts, &total);
-  else number = combine_parts(w, n, nparts);
+  walk_declare_var(w, (Var){VAR_COMBINED_BLOCK, 0}, 0);
+  if (n->is_vector) combine_vectors(w, n, npartials, &total);
+  else number = combine_partials(w, n, npartials);
   walk_leave(w, outside);
   const bool is_f64 = w->k->is_f64;
   const CellType type = is_f64 ? CELL_F64 : CELL_F32;

@@ -54,7 +54,7 @@ static bool is_true(Walk *w, ExprId id) {
 static void find_further(Walk *w, const LoopNode *n, ExprId offset, int64_t *further, int count) {
   Lanes room;
   if (n->load == LOAD_GATHERED) {
-    lanes_places(w->k->is_f64, further, walk_vector(w, offset, &room), w->has_failed ? 0 : count);
+    lanes_to_offsets(w->k->is_f64, further, walk_vector(w, offset, &room), w->has_failed ? 0 : count);
     return;
   }
   const int64_t all = (int64_t)walk_scalar(w, offset);
@@ -78,7 +78,7 @@ static void load_vector(Walk *w, const LoopNode *n, Lanes *y) {
   } else if (access_is_mask(a)) {
     if (n->load != LOAD_DENSE) walk_fail(w, "loads %s, a mask, lane by lane", walk_access_name(w, e->access));
     walk_load_mask(w, w->k->is_f64, y, p);
-  } else if (n->load == LOAD_SPREAD) {
+  } else if (n->load == LOAD_BROADCAST) {
     walk_load(w, a->type, w->k->is_f64, y, p, (Elements){.count = 1});
     lanes_set(w->k->is_f64, y, lane_0(w->k->is_f64, y));
   } else {
@@ -238,7 +238,8 @@ static void store_vector(Walk *w, const LoopNode *n) {
   }
   const int count = walk_nlanes(w, n);
   const uint64_t step = n->is_strided ? walk_index(w, n->step) : 1;
-  if (is_streamed(w, n, id, &p) && (n->is_part || n->is_strided)) walk_fail(w, "streams less than a whole vector");
+  if (is_streamed(w, n, id, &p) && (n->has_fewer_lanes || n->is_strided))
+    walk_fail(w, "streams less than a whole vector");
   walk_store(w, a->type, w->k->is_f64, p, walk_vector(w, n->expr, &room), (Elements){.step = step, .count = count});
 }
 
@@ -247,7 +248,7 @@ void walk_store_node(Walk *w, const LoopNode *n) {
   else store_scalar(w, n);
 }
 
-void walk_keep(Walk *w, const LoopNode *n) {
+void walk_spill(Walk *w, const LoopNode *n) {
   const Lanes *x = &walk_read(w, OF_VALUE, n->expr, PLAIN, CELL_VEC)->lanes;
   walk_store(w, TYPE_F32, false, walk_address(w, &n->address), x, (Elements){.step = 1, .count = LANES});
 }

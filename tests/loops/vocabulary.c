@@ -220,7 +220,7 @@ void lanes_index(bool is_f64, Lanes *y, uint64_t first) {
   else set_v(y, v_index(first));
 }
 
-void lanes_places(bool is_f64, int64_t *to, const Lanes *x, int n) {
+void lanes_to_offsets(bool is_f64, int64_t *to, const Lanes *x, int n) {
   for (int i = 0; i < n; i++) to[i] = is_f64 ? (ptrdiff_t)x->f64[i] : (ptrdiff_t)x->f32[i];
 }
 

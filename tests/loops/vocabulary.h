@@ -28,7 +28,7 @@ void lanes_store_mask(bool is_f64, uint8_t *bytes, const Lanes *x);
 
 void lanes_set(bool is_f64, Lanes *y, double x);
 void lanes_index(bool is_f64, Lanes *y, uint64_t first);
-void lanes_places(bool is_f64, int64_t *to, const Lanes *x, int n); // converted to integers
+void lanes_to_offsets(bool is_f64, int64_t *to, const Lanes *x, int n); // converted to integers
 void lanes_merge(bool is_f64, Lanes *y, const Lanes *first, const Lanes *then, int n);
 void lanes_widen(Lanes *y, const Lanes *x); // from f32 to f64, and back
 void lanes_narrow(Lanes *y, const Lanes *x);

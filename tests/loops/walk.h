@@ -50,8 +50,8 @@ typedef enum Family { // of variables, whose names in C begin alike
   OF_SPILLED,
   OF_POINTER, // by AccessId
   OF_ROWS,
-  OF_PART,
-  OF_HELD,
+  OF_PARTIALS,
+  OF_PARTIAL_VECTOR,
   OF_WANTED,
   OF_STREAMED,
   OF_DISTANCE,
@@ -92,7 +92,7 @@ void walk_leave(Walk *w, size_t ndeclared); // ends the scope that began with so
 Item *walk_read(Walk *w, Family family, uint32_t id, int element, CellType type);
 Item *walk_write(Walk *w, Family family, uint32_t id, int element, CellType type);
 // Declares an array in memory, and a pointer to it.
-void walk_declare_room(Walk *w, Family family, uint32_t id, Type type, int64_t nelems);
+void walk_declare_memory(Walk *w, Family family, uint32_t id, Type type, int64_t nelems);
 const char *walk_access_name(const Walk *w, AccessId id);
 
 uint64_t walk_number(Walk *w, int64_t number, Monomial monomial); // at the dims' values
@@ -127,7 +127,7 @@ double walk_scalar(Walk *w, ExprId id);                    // a number's value
 const Lanes *walk_vector(Walk *w, ExprId id, Lanes *room); // a scalar is repeated, in `room`
 void walk_let(Walk *w, const LoopNode *n);
 void walk_store_node(Walk *w, const LoopNode *n);
-void walk_keep(Walk *w, const LoopNode *n);
+void walk_spill(Walk *w, const LoopNode *n);
 void walk_load_rows(Walk *w, const LoopNode *n);
 void walk_store_rows(Walk *w, const LoopNode *n);
 void walk_load_column(Walk *w, const LoopNode *n);
@@ -135,15 +135,15 @@ void walk_load_column(Walk *w, const LoopNode *n);
 // sums.c
 
 void walk_combine(Walk *w, const LoopNode *n);
-void walk_sum(Walk *w, const LoopNode *n);
+void walk_begin_sum(Walk *w, const LoopNode *n);
 void walk_update(Walk *w, const LoopNode *n);
-void walk_run_done(Walk *w, const LoopNode *n);
-void walk_sum_done(Walk *w, const LoopNode *n);
-void walk_hold(Walk *w, const LoopNode *n);
-void walk_release(Walk *w, const LoopNode *n);
-void walk_parts(Walk *w, const LoopNode *n);
-void walk_clear(Walk *w, const LoopNode *n);
-void walk_lane_part(Walk *w, const LoopNode *n);
+void walk_end_run(Walk *w, const LoopNode *n);
+void walk_end_sum(Walk *w, const LoopNode *n);
+void walk_load_partial(Walk *w, const LoopNode *n);
+void walk_store_partial(Walk *w, const LoopNode *n);
+void walk_partials(Walk *w, const LoopNode *n);
+void walk_init_partial(Walk *w, const LoopNode *n);
+void walk_reduce_partial(Walk *w, const LoopNode *n);
 
 // nodes.c
 

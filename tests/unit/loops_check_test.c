@@ -27,7 +27,7 @@ static void leave_out(LoopNode *n) {
 }
 
 static bool leave_out_store(LoopNode *n) {
-  if (n->kind != NODE_STORE || !n->is_part) return false;
+  if (n->kind != NODE_STORE || !n->has_fewer_lanes) return false;
   leave_out(n);
   return true;
 }
@@ -39,13 +39,13 @@ static bool leave_out_load(LoopNode *n) {
 }
 
 static bool leave_out_clear(LoopNode *n) {
-  if (n->kind != NODE_CLEAR) return false;
+  if (n->kind != NODE_INIT_PARTIAL) return false;
   leave_out(n);
   return true;
 }
 
 static bool leave_out_sum(LoopNode *n) {
-  if (n->kind != NODE_SUM) return false;
+  if (n->kind != NODE_BEGIN_SUM) return false;
   leave_out(n);
   return true;
 }
@@ -85,13 +85,13 @@ static bool go_to_the_end(LoopNode *n) {
 }
 
 static bool take_whole_vectors(LoopNode *n) {
-  if (n->kind != NODE_STORE || !n->is_part) return false;
-  n->is_part = false;
+  if (n->kind != NODE_STORE || !n->has_fewer_lanes) return false;
+  n->has_fewer_lanes = false;
   return true;
 }
 
 static bool store_at_the_first_row(LoopNode *n) {
-  if (n->kind != NODE_STORE || n->is_part) return false;
+  if (n->kind != NODE_STORE || n->has_fewer_lanes) return false;
   n->address.base = BASE_TENSOR;
   return true;
 }
@@ -104,7 +104,7 @@ static bool add_up_scalars(LoopNode *n) {
 
 static bool share_partial_sums(LoopNode *n) {
   static const Index none = {.op = INDEX_NUMBER};
-  if (n->kind != NODE_PARTS) return false;
+  if (n->kind != NODE_PARTIALS) return false;
   n->value = &none;
   return true;
 }
@@ -150,7 +150,7 @@ static LoopTree *spoilt_tree(const Kernel *k, uint32_t loop, const Wants *wants,
   LoopTree *t = sound_tree(k, loop, wants, arena);
   if (!t) return NULL;
   spoil_nodes(t->step);
-  spoil_nodes(t->rest);
+  spoil_nodes(t->tail_step);
   spoil_nodes(t->block);
   return t;
 }

@@ -160,7 +160,7 @@ static void delete_nodes(LoopTree *t, Arena *arena, const char *what) {
   (void)arena;
   if (!has_elements(t)) return;
   delete_each(t, &t->step, what);
-  delete_each(t, &t->rest, what);
+  delete_each(t, &t->tail_step, what);
   delete_each(t, &t->block, what);
 }
 
@@ -175,16 +175,36 @@ static const struct Field {
   FieldType type;
   size_t offset;
 } fields[] = {
-    FIELD(FIELD_INDEX, value),      FIELD(FIELD_INDEX, end),          FIELD(FIELD_INDEX, step),
-    FIELD(FIELD_INDEX, test),       FIELD(FIELD_INDEX, bound),        FIELD(FIELD_INDEX, address.index),
-    FIELD(FIELD_BOOL, is_whole),    FIELD(FIELD_BOOL, is_vector),     FIELD(FIELD_BOOL, is_row),
-    FIELD(FIELD_BOOL, is_part),     FIELD(FIELD_BOOL, is_written),    FIELD(FIELD_BOOL, is_strided),
-    FIELD(FIELD_BOOL, is_f64),      FIELD(FIELD_BOOL, is_widened),    FIELD(FIELD_BOOL, is_fused),
-    FIELD(FIELD_BOOL, has_totals),  FIELD(FIELD_BOOL, is_tile),       FIELD(FIELD_BOOL, is_peeled),
-    FIELD(FIELD_INT, var.kind),     FIELD(FIELD_INT, flag),           FIELD(FIELD_INT, access),
-    FIELD(FIELD_INT, address.base), FIELD(FIELD_INT, address.access), FIELD(FIELD_INT, local),
-    FIELD(FIELD_INT, expr),         FIELD(FIELD_INT, load),           FIELD(FIELD_INT, sum),
-    FIELD(FIELD_INT, part),         FIELD(FIELD_INT, count),          FIELD(FIELD_INT, reduction),
+    FIELD(FIELD_INDEX, value),
+    FIELD(FIELD_INDEX, end),
+    FIELD(FIELD_INDEX, step),
+    FIELD(FIELD_INDEX, test),
+    FIELD(FIELD_INDEX, bound),
+    FIELD(FIELD_INDEX, address.index),
+    FIELD(FIELD_BOOL, is_whole),
+    FIELD(FIELD_BOOL, is_vector),
+    FIELD(FIELD_BOOL, is_row),
+    FIELD(FIELD_BOOL, has_fewer_lanes),
+    FIELD(FIELD_BOOL, is_written),
+    FIELD(FIELD_BOOL, is_strided),
+    FIELD(FIELD_BOOL, is_f64),
+    FIELD(FIELD_BOOL, is_widened),
+    FIELD(FIELD_BOOL, is_fused),
+    FIELD(FIELD_BOOL, has_totals),
+    FIELD(FIELD_BOOL, is_tile),
+    FIELD(FIELD_BOOL, is_peeled),
+    FIELD(FIELD_INT, var.kind),
+    FIELD(FIELD_INT, flag),
+    FIELD(FIELD_INT, access),
+    FIELD(FIELD_INT, address.base),
+    FIELD(FIELD_INT, address.access),
+    FIELD(FIELD_INT, local),
+    FIELD(FIELD_INT, expr),
+    FIELD(FIELD_INT, load),
+    FIELD(FIELD_INT, sum),
+    FIELD(FIELD_INT, accumulator),
+    FIELD(FIELD_INT, count),
+    FIELD(FIELD_INT, reduction),
     FIELD(FIELD_INT64, nelems),
 };
 
@@ -200,22 +220,22 @@ static const char *const matters[NODE_FENCE + 1] = {
     [NODE_LOCAL] = "local nelems",
     [NODE_LET] = "address.index is_vector is_row expr",
     [NODE_COMBINE] = "address.index address.base address.access access end step is_vector is_f64 reduction expr",
-    [NODE_SUM] = "is_row is_f64 sum count reduction expr",
-    [NODE_UPDATE] = "address.index is_vector is_f64 is_widened is_fused sum part reduction expr",
-    [NODE_RUN_DONE] = "is_row is_f64 part count reduction expr",
-    [NODE_SUM_DONE] = "is_row part count is_vector has_totals sum reduction expr",
-    [NODE_HOLD] = "address.index address.base address.access access is_part is_f64",
-    [NODE_RELEASE] = "address.index address.base address.access access is_part is_f64",
+    [NODE_BEGIN_SUM] = "is_row is_f64 sum count reduction expr",
+    [NODE_UPDATE] = "address.index is_vector is_f64 is_widened is_fused sum accumulator reduction expr",
+    [NODE_END_RUN] = "is_row is_f64 accumulator count reduction expr",
+    [NODE_END_SUM] = "is_row accumulator count is_vector has_totals sum reduction expr",
+    [NODE_LOAD_PARTIAL] = "address.index address.base address.access access has_fewer_lanes is_f64",
+    [NODE_STORE_PARTIAL] = "address.index address.base address.access access has_fewer_lanes is_f64",
     [NODE_STORE] = "address.index address.base address.access access is_vector expr",
     [NODE_SPILL] = "address.index address.base expr",
     [NODE_LOAD_ROWS] = "step nelems access",
     [NODE_STORE_ROWS] = "step nelems access",
     [NODE_LOAD_COLUMN] = "value address.index address.base address.access access",
-    [NODE_TO_LINE] = "address.index var.kind",
-    [NODE_PARTS] = "value is_vector access",
-    [NODE_CLEAR] = "address.index is_f64 access reduction",
-    [NODE_STEP] = "value is_part is_tile",
-    [NODE_LANE_PART] = "value address.index access reduction",
+    [NODE_PEEL_COUNT] = "address.index var.kind",
+    [NODE_PARTIALS] = "value is_vector access",
+    [NODE_INIT_PARTIAL] = "address.index is_f64 access reduction",
+    [NODE_STEP] = "value has_fewer_lanes is_tile",
+    [NODE_REDUCE_PARTIAL] = "value address.index access reduction",
 };
 
 static bool is_word_of(const char *words, const char *word) {
@@ -279,7 +299,7 @@ static void spoil_each(const LoopTree *t, LoopNode *n, Arena *arena, const char 
 static void spoil_fields(LoopTree *t, Arena *arena, const char *what) {
   if (!has_elements(t)) return;
   spoil_each(t, t->step, arena, what);
-  spoil_each(t, t->rest, arena, what);
+  spoil_each(t, t->tail_step, arena, what);
   spoil_each(t, t->block, arena, what);
 }
 

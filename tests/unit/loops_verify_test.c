@@ -117,7 +117,7 @@ static void spoilt_sums_are_found(void **state) {
   (void)state;
   Tree tree = tree_of(layer_norm_gradient, NULL);
   LoopTree *t = tree.t;
-  LoopNode *total = node_of(&t->step, NODE_SUM, 0), *sum = node_of(&t->step, NODE_SUM, 2);
+  LoopNode *total = node_of(&t->step, NODE_BEGIN_SUM, 0), *sum = node_of(&t->step, NODE_BEGIN_SUM, 2);
   assert_int_equal(sum->sum, SUM_ACCUMULATOR);
   sum->count--;
   must_be_wrong(t, "it does not have as many accumulators as the loop says");
@@ -127,16 +127,16 @@ static void spoilt_sums_are_found(void **state) {
   total->is_f64 = true;
   LoopNode *update = node_of(&t->step, NODE_UPDATE, 2);
   assert_int_equal(update->sum, SUM_ACCUMULATOR);
-  update->part = PART_FIRST;
+  update->accumulator = ACCUMULATOR_FIRST;
   must_be_wrong(t, "it is added to another accumulator");
-  update->part = PART_ROW;
+  update->accumulator = ACCUMULATOR_OF_ROW;
   update->is_fused = false;
   must_be_wrong(t, "it is fused where the loop says not, or the reverse");
   update->is_fused = true;
   must_be_done_once(t, update, "the sum expression");
   must_be_done_once(t, update, "has been done before");
   must_be_needed(t, link_to(&t->step, NODE_UPDATE, 6), "is not done here"); // of the rest
-  must_be_needed(t, link_to(&t->step, NODE_RUN_DONE, 0), "the sum is never finished");
+  must_be_needed(t, link_to(&t->step, NODE_END_RUN, 0), "the sum is never finished");
   LoopNode *runs = node_of(&t->step, NODE_FOR, 1);
   const Index *step = runs->step;
   runs->step = index_number(&(TreeBuilder){.arena = &tree.arena}, 192, 0);
@@ -153,10 +153,10 @@ static void spoilt_partial_sums_are_found(void **state) {
   (void)state;
   Tree tree = tree_of(layer_norm_gradient, NULL);
   LoopTree *t = tree.t;
-  must_be_needed(t, link_to(&t->step, NODE_HOLD, 0), "its partial sums are not in a register");
-  must_be_needed(t, link_to(&t->step, NODE_RELEASE, 1), "the held vector is not stored again");
-  must_be_needed(t, link_to(&t->block, NODE_CLEAR, 0), "partial sums are not cleared before it");
-  must_be_needed(t, link_to(&t->block, NODE_PARTS, 1), "it is not declared");
+  must_be_needed(t, link_to(&t->step, NODE_LOAD_PARTIAL, 0), "its partial sums are not in a register");
+  must_be_needed(t, link_to(&t->step, NODE_STORE_PARTIAL, 1), "the held vector is not stored again");
+  must_be_needed(t, link_to(&t->block, NODE_INIT_PARTIAL, 0), "partial sums are not cleared before it");
+  must_be_needed(t, link_to(&t->block, NODE_PARTIALS, 1), "it is not declared");
   LoopNode *held = node_of(&t->step, NODE_UPDATE, 0);
   held->is_f64 = true;
   must_be_wrong(t, "it is added in the wrong type");
@@ -179,7 +179,7 @@ static void spoilt_values_are_found(void **state) {
   *link = first;
   must_be_needed(t, link_to(&t->step, NODE_LOCAL, 3), "is not declared for each row");
   must_be_needed(t, link_to(rows, NODE_POINTER, 0), "dy[r] + i: its pointer is not set");
-  must_be_needed(t, link_to(&t->step, NODE_SUM_DONE, 0), "(sum sum_g) is not computed before");
+  must_be_needed(t, link_to(&t->step, NODE_END_SUM, 0), "(sum sum_g) is not computed before");
   must_be_done_once(t, first, "is made twice");
   end(&tree);
 }
@@ -194,7 +194,7 @@ static void spoilt_places_are_found(void **state) {
   store->address.index = index_of(&b, INDEX_ADD, store->address.index, index_number(&b, 1, 0));
   must_be_wrong(t, "store dx to p_dx[r] + i + 1: its address is not that of its element");
   *store = before;
-  store->is_part = true;
+  store->has_fewer_lanes = true;
   must_be_wrong(t, "it is of some lanes where all are there");
   *store = before;
   must_be_done_once(t, store, "the store of dx has been done before");
@@ -220,9 +220,9 @@ static void spoilt_copies_are_found(void **state) {
   node_of(&t->step, NODE_LOCAL, 0)->nelems--;
   must_be_wrong(t, "it goes beyond its room");
   node_of(&t->step, NODE_LOCAL, 0)->nelems++;
-  node_of(&t->rest, NODE_LET, 0)->is_part = false;
+  node_of(&t->tail_step, NODE_LET, 0)->has_fewer_lanes = false;
   must_be_wrong(t, "rest: vector x = load p_x + i by 7: it is of all lanes where only some are there");
-  node_of(&t->rest, NODE_LET, 0)->is_part = true;
+  node_of(&t->tail_step, NODE_LET, 0)->has_fewer_lanes = true;
   end(&tree);
 }
 
@@ -240,7 +240,7 @@ static void spoilt_streams_are_found(void **state) {
   must_be_needed(t, link_to(&t->step, NODE_FLAG, 0), "its flag is not set before");
   must_be_needed(t, link_to(&t->step, NODE_ADVANCE, 0),
                  "the counter does not advance over the elements before a cache line");
-  LoopNode **group = link_to(&t->step, NODE_TO_LINE, 0);
+  LoopNode **group = link_to(&t->step, NODE_PEEL_COUNT, 0);
   must_be_needed(t, group, "a variable that it uses has no value here");
   LoopNode *groups = node_of(&t->step, NODE_FOR, 1);
   while (!groups->is_whole) groups = node_of(&groups->body, NODE_FOR, 0);

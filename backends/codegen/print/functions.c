@@ -29,7 +29,7 @@ static void print_function_body(TreePrinter *l, const LoopNode *nodes) {
   text_deinit(&body);
 }
 
-static void print_step(TreePrinter *l, bool is_rest) {
+static void print_step(TreePrinter *l, bool is_tail) {
   const Loop *loop = l->t->plan;
   Text words;
   text_init(&words, l->out->allocator);
@@ -39,14 +39,14 @@ static void print_step(TreePrinter *l, bool is_rest) {
   l->p->out_of_memory |= words.out_of_memory;
   text_deinit(&words);
   tree_printf(l, "\nstatic inline ALWAYS_INLINE void ");
-  print_step_name(l, is_rest);
+  print_step_name(l, is_tail);
   tree_printf(l, "(\n    const struct %s_args *a", l->p->identifier);
-  print_part_parameters(l, false);
+  print_partial_parameters(l, false);
   tree_printf(l, "%s%s) {\n", loop->tile ? ", size_t begin, size_t end" : ", size_t o",
               loop->rows > 1 ? ", const int rows"
-              : is_rest      ? ", int n"
+              : is_tail      ? ", int n"
                              : "");
-  print_function_body(l, is_rest ? l->t->rest : l->t->step);
+  print_function_body(l, is_tail ? l->t->tail_step : l->t->step);
 }
 
 static void print_block(TreePrinter *l) {
@@ -133,7 +133,7 @@ void print_loop_functions(Printer *printer, size_t kernel, size_t loop) {
   const bool ok = l.t && name_all(&l);
   if (ok) print_callables(&l);
   if (ok) print_step(&l, false);
-  if (ok && l.t->rest) print_step(&l, true);
+  if (ok && l.t->tail_step) print_step(&l, true);
   if (ok) print_block(&l);
   printer->out_of_memory |= !ok || own.out_of_memory;
   memcpy(printer->is_callable, own.is_callable, sizeof own.is_callable);

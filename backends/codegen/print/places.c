@@ -108,7 +108,7 @@ static void add_base(TreePrinter *l, const Address *at) {
   case BASE_POINTER: tree_printf(l, "p_%s%s", l->access_name[at->access], at->is_row ? "[r]" : ""); return;
   case BASE_ROWS: tree_printf(l, "rows_%s", l->access_name[at->access]); return;
   case BASE_SPILLED: tree_printf(l, "spilled_%s", l->name[at->expr]); return;
-  case BASE_PART: tree_printf(l, "part_%s", l->access_name[at->access]); return;
+  case BASE_PARTIAL: tree_printf(l, "part_%s", l->access_name[at->access]); return;
   }
 }
 

@@ -77,7 +77,7 @@ static ExprId operand_of(const TreePrinter *l, const LoopNode *n) {
 
 // Combines `count` of a sum's accumulators, from `first` on, to one vector, pairwise.
 static void add_merged(TreePrinter *l, const LoopNode *n, int first, int count) {
-  if (n->part != PART_ONLY || n->count == 1) {
+  if (n->accumulator != ACCUMULATOR_ONLY || n->count == 1) {
     say(l, n, "acc_%e%r");
   } else if (count == 1) {
     tree_printf(l, "acc_%s[%d]", l->name[n->expr], first);
@@ -101,19 +101,22 @@ static void add_lane_step(TreePrinter *l, const LoopNode *n) {
   add_factor(l, n->step);
 }
 
-static const char *const parts[] = {[PART_ONLY] = "", [PART_ROW] = "[r]", [PART_WAY] = "[u]", [PART_FIRST] = "[0]"};
+static const char *const accumulators[] = {[ACCUMULATOR_ONLY] = "",
+                                           [ACCUMULATOR_OF_ROW] = "[r]",
+                                           [ACCUMULATOR_OF_VECTOR] = "[u]",
+                                           [ACCUMULATOR_FIRST] = "[0]"};
 
 static const char *const sums[] = {
-    [SUM_ACCUMULATOR] = "acc_%e%r", [SUM_TOTAL] = "total_%e%r", [SUM_SCALAR] = "total_%e",
-    [SUM_HELD] = "held_%a",         [SUM_PART] = "%[",          [SUM_LANES] = "v_load(part_%a)",
+    [SUM_ACCUMULATOR] = "acc_%e%r",     [SUM_TOTAL] = "total_%e%r",   [SUM_SCALAR] = "total_%e",
+    [SUM_PARTIAL_REGISTER] = "held_%a", [SUM_PARTIAL_ELEMENT] = "%[", [SUM_PARTIAL_LANES] = "v_load(part_%a)",
 };
 
 static const char *const flag_tests[] = {
     [FLAG_NONE] = "",
     [FLAG_WANTED] = "if (wants_%a) ",
     [FLAG_STREAMED] = "if (streams_%a) ",
-    [FLAG_HAS_PART] = "if (part_%a) ",
-    [FLAG_HAS_SUMS] = "if (%m) ",
+    [FLAG_HAS_PARTIAL] = "if (part_%a) ",
+    [FLAG_HAS_ALL_PARTIALS] = "if (%m) ",
 };
 
 // Prints what a directive stands for: the node's field of that name, unless the line says otherwise.
@@ -149,15 +152,15 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 'k': add(l, l->scalar); return;                                    // the kernel's types
   case 'K': add(l, l->vec); return;
   case 'Q': add(l, l->mask); return;
-  case 'P': tree_printf(l, "%c", l->prefix); return;    // v or d: prefix of functions on the kernel's vectors
-  case 'p': add(l, n->is_f64 ? "d" : "v"); return;      // v or d: prefix of functions on the sum's vectors
-  case 'V': add(l, n->is_f64 ? "dvec" : "vec"); return; // the sum's type
-  case 'n': add(l, n->is_part ? "_n" : ""); return;     // suffix of functions on the first n lanes
-  case 'N': add(l, n->is_part ? ", n" : ""); return;    // their argument n
+  case 'P': tree_printf(l, "%c", l->prefix); return;         // v or d: prefix of functions on the kernel's vectors
+  case 'p': add(l, n->is_f64 ? "d" : "v"); return;           // v or d: prefix of functions on the sum's vectors
+  case 'V': add(l, n->is_f64 ? "dvec" : "vec"); return;      // the sum's type
+  case 'n': add(l, n->has_fewer_lanes ? "_n" : ""); return;  // suffix of functions on the first n lanes
+  case 'N': add(l, n->has_fewer_lanes ? ", n" : ""); return; // their argument n
   case 'c': add(l, expr_info[reductions[n->reduction].combine].name); return; // combines two operands: add
   case 'l': add(l, expr_info[n->reduction].name); return;                     // combines all lanes: sum
   case 'i': add_number(l, reductions[n->reduction].identity, n->is_f64); return;
-  case 'r': add(l, parts[n->part]); return; // the accumulator's index
+  case 'r': add(l, accumulators[n->accumulator]); return; // the accumulator's index
   case 'g': say(l, n, sums[n->sum]); return;
   case 'G': add_merged(l, n, 0, n->count); return;
   case 'R': add(l, n->is_row ? "UNROLL for (int r = 0; r < rows; r++) " : ""); return;
@@ -237,7 +240,7 @@ static void add_load(TreePrinter *l, const LoopNode *n) {
   case LOAD_ELEMENT: add_scalar_load(l, n); return;
   case LOAD_COPIED:
   case LOAD_SPILLED: say(l, n, "v_load(%@)"); return;
-  case LOAD_SPREAD:
+  case LOAD_BROADCAST:
     tree_printf(l, "v_set(%s", scalar_from(access_of(l, n)->type));
     say(l, n, "(*(%M)))");
     return;
@@ -363,7 +366,7 @@ static void print_combine(TreePrinter *l, const LoopNode *n) {
 
 // Sums
 
-static void print_sum(TreePrinter *l, const LoopNode *n) {
+static void print_begin_sum(TreePrinter *l, const LoopNode *n) {
   const bool is_total = n->sum == SUM_TOTAL;
   if (n->sum == SUM_SCALAR) {
     say_line(l, n, "double total_%e = %i;");
@@ -378,17 +381,17 @@ static void print_sum(TreePrinter *l, const LoopNode *n) {
 
 static void print_update(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
-  say(l, n, n->sum == SUM_LANES ? "%fv_store(part_%a, " : "%f%g = ");
-  if (n->is_part) say(l, n, "%p_merge(n, ");
+  say(l, n, n->sum == SUM_PARTIAL_LANES ? "%fv_store(part_%a, " : "%f%g = ");
+  if (n->has_fewer_lanes) say(l, n, "%p_merge(n, ");
   if (n->is_fused) say(l, n, "%p_fma(%1, %2, %g)");
   else if (n->is_widened) say(l, n, "d_%c(%g, d_from_v(%o))");
   else if (n->is_vector) say(l, n, "%p_%c(%g, %o)");
   else say(l, n, "f64_%c(%g, (double)%O)");
-  if (n->is_part) say(l, n, ", %g)");
-  add(l, n->sum == SUM_LANES ? ");\n" : ";\n");
+  if (n->has_fewer_lanes) say(l, n, ", %g)");
+  add(l, n->sum == SUM_PARTIAL_LANES ? ");\n" : ";\n");
 }
 
-static void print_sum_done(TreePrinter *l, const LoopNode *n) {
+static void print_end_sum(TreePrinter *l, const LoopNode *n) {
   if (n->is_vector) {
     if (n->has_totals) say_line(l, n, "const %K %e = v_from_d(total_%e%r);");
     else say_line(l, n, "const %K %e = acc_%e%r;");
@@ -402,7 +405,7 @@ static void print_sum_done(TreePrinter *l, const LoopNode *n) {
   else say(l, n, n->is_f64 && !l->k->is_f64 ? "(float)d_%l(d_from_v(%G));\n" : "%p_%l(%G);\n");
 }
 
-static void print_hold(TreePrinter *l, const LoopNode *n) {
+static void print_load_partial(TreePrinter *l, const LoopNode *n) {
   say_line(l, n, n->flag ? "%V held_%a = part_%a ? %p_load%n(%@%N) : %p_set(%i);" : "%V held_%a = %p_load%n(%@%N);");
 }
 
@@ -519,30 +522,30 @@ static void print_if(TreePrinter *l, const LoopNode *n) {
 
 // Blocks
 
-void print_part_parameters(TreePrinter *l, bool is_call) {
+void print_partial_parameters(TreePrinter *l, bool is_call) {
   for (const LoopNode *n = l->t->block; n; n = n->next) {
-    if (n->kind != NODE_PARTS) continue;
+    if (n->kind != NODE_PARTIALS) continue;
     say(l, n, is_call ? ", part_%a" : n->is_vector ? ", float *part_%a" : ", %T *part_%a");
   }
 }
 
-void print_step_name(TreePrinter *l, bool is_rest) {
-  tree_printf(l, "%s_kernel%zu_%s%zu", l->p->identifier, l->kernel_index, is_rest ? "rest" : "step", l->loop_index);
+void print_step_name(TreePrinter *l, bool is_tail) {
+  tree_printf(l, "%s_kernel%zu_%s%zu", l->p->identifier, l->kernel_index, is_tail ? "rest" : "step", l->loop_index);
 }
 
 static void print_step_call(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
-  print_step_name(l, n->is_part);
+  print_step_name(l, n->has_fewer_lanes);
   add(l, "(a");
   l->mentions_args = true;
-  print_part_parameters(l, true);
+  print_partial_parameters(l, true);
   add(l, n->is_tile ? ", begin, end" : ", o");
   if (n->count) say(l, n, ", %#");
   if (n->value) say(l, n, ", (int)%X");
   add(l, ");\n");
 }
 
-static void print_parts(TreePrinter *l, const LoopNode *n) {
+static void print_partials(TreePrinter *l, const LoopNode *n) {
   if (n->is_vector) say_line(l, n, "float part_%a[%B];");
   else
     say_line(l, n,
@@ -561,30 +564,30 @@ static const NodePrinter printers[] = {
     [NODE_COUNTER] = {"%y %v = %x;", NULL},
     [NODE_ADVANCE] = {"%v += %x;", NULL},
     [NODE_FOR] = {NULL, print_for},
-    [NODE_GROUP] = {NULL, print_if},
+    [NODE_SCOPE] = {NULL, print_if},
     [NODE_IF] = {NULL, print_if},
     [NODE_FLAG] = {NULL, print_flag},
     [NODE_POINTER] = {NULL, print_pointer},
     [NODE_LOCAL] = {NULL, print_local},
     [NODE_LET] = {NULL, print_let},
     [NODE_COMBINE] = {NULL, print_combine},
-    [NODE_SUM] = {NULL, print_sum},
+    [NODE_BEGIN_SUM] = {NULL, print_begin_sum},
     [NODE_UPDATE] = {NULL, print_update},
-    [NODE_RUN_DONE] = {"%Rtotal_%e%r = d_%c(total_%e%r, d_from_v(%G));", NULL},
-    [NODE_SUM_DONE] = {NULL, print_sum_done},
-    [NODE_HOLD] = {NULL, print_hold},
-    [NODE_RELEASE] = {"%f%p_store%n(%@, held_%a%N);", NULL},
+    [NODE_END_RUN] = {"%Rtotal_%e%r = d_%c(total_%e%r, d_from_v(%G));", NULL},
+    [NODE_END_SUM] = {NULL, print_end_sum},
+    [NODE_LOAD_PARTIAL] = {NULL, print_load_partial},
+    [NODE_STORE_PARTIAL] = {"%f%p_store%n(%@, held_%a%N);", NULL},
     [NODE_STORE] = {NULL, print_store},
     [NODE_SPILL] = {"v_store(%@, %e);", NULL},
     [NODE_LOAD_ROWS] = {"v_load_rows%t(rows_%a, p_%a%S, %z);", NULL},
     [NODE_STORE_ROWS] = {NULL, print_store_rows},
     [NODE_LOAD_COLUMN] = {"v_store(rows_%a + %B, v_load%t(%@));", NULL},
     [NODE_PREFETCH] = {"v_prefetch_l2(%@);", NULL},
-    [NODE_TO_LINE] = {"const int n = (int)(-(uintptr_t)(%@) %% 64 / %Z);", NULL},
-    [NODE_PARTS] = {NULL, print_parts},
-    [NODE_CLEAR] = {"%[ = %i;", NULL},
+    [NODE_PEEL_COUNT] = {"const int n = (int)(-(uintptr_t)(%@) %% 64 / %Z);", NULL},
+    [NODE_PARTIALS] = {NULL, print_partials},
+    [NODE_INIT_PARTIAL] = {"%[ = %i;", NULL},
     [NODE_STEP] = {NULL, print_step_call},
-    [NODE_LANE_PART] = {"%[ = (%T)d_%l(d_from_v(v_load(part_%a + %B)));", NULL},
+    [NODE_REDUCE_PARTIAL] = {"%[ = (%T)d_%l(d_from_v(v_load(part_%a + %B)));", NULL},
     [NODE_FENCE] = {"v_fence();", NULL},
 };
 

@@ -28,8 +28,8 @@ void tree_printf(TreePrinter *l, const char *format, ...) __attribute__((format(
 
 void print_nodes(TreePrinter *l, const LoopNode *n); // the node and those that follow it
 // The parameters of a step for the block's partial sums, or the arguments of its call.
-void print_part_parameters(TreePrinter *l, bool is_call);
-void print_step_name(TreePrinter *l, bool is_rest); // is_rest: of the step for the last, fewer than 16, rows in lanes
+void print_partial_parameters(TreePrinter *l, bool is_call);
+void print_step_name(TreePrinter *l, bool is_tail); // is_tail: of the step for the last, fewer than 16, rows in lanes
 
 // places.c
 //
