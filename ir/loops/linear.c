@@ -1,4 +1,4 @@
-// Sums of terms.
+// Converts indices to sums of terms, and compares them.
 #include "ir/loops/linear.h"
 
 #include "ir/graph/open.h"
@@ -28,7 +28,7 @@ void linear_add_var(Linear *l, VarKind kind, uint32_t of, int64_t number, Monomi
   linear_add(l, (Term){.number = number, .monomial = monomial, .var = {kind, of}, .divisor = 1});
 }
 
-// Both have at most one variable, and one loop's number, between them.
+// False: the product would have two variables, or two loops' numbers.
 static bool multiply(Term *a, const Term *b) {
   if ((a->var.kind && b->var.kind) || (a->of_loop && b->of_loop)) return false;
   a->number *= b->number;
@@ -50,7 +50,7 @@ typedef struct Meaning {
 static void add_scaled(Linear *l, const Index *i, Term scale, const Meaning *meaning);
 
 static void add_product(Linear *l, const Index *i, Term scale, const Meaning *meaning) {
-  const int first = i->args[1]->op > INDEX_NCHUNKS; // what is one term
+  const int first = i->args[1]->op > INDEX_NCHUNKS; // the operand that may be a sum; the other must be one term
   Linear factor = {0};
   add_scaled(&factor, i->args[!first], (Term){.number = 1, .divisor = 1}, meaning);
   if (factor.nterms == 0) return;
@@ -58,7 +58,7 @@ static void add_product(Linear *l, const Index *i, Term scale, const Meaning *me
   else add_scaled(l, i->args[first], scale, meaning);
 }
 
-// Of one variable by a literal.
+// Only a single variable may be divided, and only by a literal.
 static void add_quotient(Linear *l, const Index *i, Term scale, const Meaning *meaning) {
   const Index *divisor = i->args[1];
   Linear dividend = {0};
@@ -125,14 +125,15 @@ bool linear_has(const Linear *l, VarKind kind) {
   return false;
 }
 
-// Whether each dim is a factor of b at least as often.
+// Whether monomial a divides monomial b.
 static bool is_divisor(const Kernel *k, Monomial a, Monomial b) {
   for (size_t i = 0; a && i < k->graph->ndims; i++)
     if (monomial_exponent(a, i) > monomial_exponent(b, i)) return false;
   return true;
 }
 
-// Each term above 0 must be outweighed by terms below of which it is a divisor.
+// Each positive term must be outweighed by negative ones: open dims are at least 1, so N * M * c is at least N * c. The
+// factor of a term is its coefficient apart from the dims.
 bool linear_is_never_positive(const Kernel *k, const Linear *l) {
   int64_t factor[MOST_TERMS];
   for (int i = 0; i < l->nterms; i++) {

@@ -1,4 +1,4 @@
-// Names, integers and places of loops' trees as text. Variables and pointers are called as in the emitted C.
+// Prints names, integers and addresses. Variables and pointers have the names that they have in the emitted C.
 #include "ir/loops/loop_text.h"
 
 #include "ir/graph/open.h"
@@ -93,21 +93,21 @@ void loop_text_factor(LoopText *p, const Index *i) {
   add_index(p, i, PRECEDENCE_PRODUCT);
 }
 
-// Places
+// Addresses
 
 static const char *memory_name(const Kernel *k, AccessId id) {
   const Access *a = &k->accesses[id];
   return a->value ? a->value->name : a->type == TYPE_NONE ? "place" : k->temporaries[a->temporary].name;
 }
 
-// As in the graph; what the kernel has of its own, with its number.
+// A tensor has its name in the graph, a temporary also its number.
 void loop_text_memory(LoopText *p, AccessId id) {
   const Access *a = &p->k->accesses[id];
   if (!a->value && a->type != TYPE_NONE) loop_text_add(p, "temporary%u_", (unsigned)a->temporary);
   loop_text_name(p, memory_name(p->k, id));
 }
 
-// A pointer, or an array of them.
+// The variable that holds the pointer, with its index if there is one for each row.
 static void add_base(LoopText *p, const Address *at) {
   static const char *const before[] = {[BASE_TENSOR] = "",
                                        [BASE_POINTER] = "p_",
@@ -148,7 +148,7 @@ static int compare_names(const void *a, const void *b) {
   return order ? order : (x->id > y->id) - (x->id < y->id);
 }
 
-// The first of several that share a name has it, the others with their number.
+// Makes names unique: of several with the same name, all but the first get their number appended.
 static bool give_names(Arena *arena, Named *named, size_t count, const char **names) {
   if (count) qsort(named, count, sizeof *named, compare_names);
   for (size_t i = 0; i < count; i++) {
@@ -159,7 +159,7 @@ static bool give_names(Arena *arena, Named *named, size_t count, const char **na
   return true;
 }
 
-// Apart are those that the loop has.
+// Makes the names of those accesses unique that the loop uses.
 static bool name_accesses(LoopText *p, Arena *arena, Named *named) {
   const Kernel *k = p->k;
   size_t count = 0;

@@ -1,4 +1,4 @@
-// What the files that write loops' trees as text share: names, integers, places.
+// Prints the names, integers and addresses in loop trees. Internal to the printer of trees (print.c).
 #ifndef NGRAD_IR_LOOPS_LOOP_TEXT_H
 #define NGRAD_IR_LOOPS_LOOP_TEXT_H
 
@@ -11,17 +11,18 @@ typedef struct LoopText {
   const char **expr_name, **access_name; // by id
 } LoopText;
 
-// Names expressions and accesses; the names are the arena's. False: out of memory.
+// Fills in the names of all expressions and accesses, in the arena. False: out of memory.
 bool loop_text_name_all(LoopText *p, Arena *arena);
 
 void loop_text_add(LoopText *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void loop_text_name(LoopText *p, const char *name); // a user's
+void loop_text_name(LoopText *p, const char *name); // escapes names that come from the graph file
 void loop_text_number(LoopText *p, int64_t number, Monomial monomial);
 void loop_text_var(LoopText *p, Var v);
 void loop_text_index(LoopText *p, const Index *i);
-void loop_text_factor(LoopText *p, const Index *i); // in parentheses where it is less than a product
-void loop_text_memory(LoopText *p, AccessId id);    // the tensor or temporary
-void loop_text_address(LoopText *p, const Address *at);
-void loop_text_element(LoopText *p, const Address *at);
+void loop_text_factor(LoopText *p,
+                      const Index *i);           // as a factor: in parentheses unless it binds as tightly as a product
+void loop_text_memory(LoopText *p, AccessId id); // the name of the accessed tensor or temporary
+void loop_text_address(LoopText *p, const Address *at); // `p_x + i`
+void loop_text_element(LoopText *p, const Address *at); // `p_x[i]`
 
 #endif

@@ -1,5 +1,5 @@
-// Constructors of trees. Memory is the arena's; without it they return NULL, which they take as an operand, too, so
-// that only the end of a recipe needs to look.
+// Builds indices and trees. Without memory, constructors return NULL and accept NULL as an operand, so that a recipe
+// checks out_of_memory once, at its end.
 #include "ir/loops/loops.h"
 
 #include <assert.h>
@@ -172,7 +172,7 @@ typedef struct Copying {
   int count;
 } Copying;
 
-// Indices are shared where the variable is not in them.
+// Returns the index itself where it does not mention the variable: nodes may share indices.
 const Index *index_replace(TreeBuilder *b, const Index *i, Var replaced, const Index *with) {
   if (!i || !with) return NULL;
   if (i->op == INDEX_VAR) return i->var.kind == replaced.kind && i->var.of == replaced.of ? with : i;

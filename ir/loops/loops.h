@@ -1,196 +1,216 @@
-// Loop trees: how a kernel is computed, down to what the text will say.
+// Loop trees: how a kernel is computed, as a list of statements that maps to C line by line.
 //
-// A tree has two functions. A block does the iterations of the outer axes that one thread takes at a time, and hands
-// them to steps. A step does a few of them (rows), or a tile: sections of scalars, and between them sweeps over the
-// inner axes. Each node is a statement; what it does stands in its fields, and nothing is left for whoever prints or
-// executes it to decide.
+// Each loop of a kernel has a tree of two functions. `block` runs a range of the flattened outer axes (or a tile of the
+// only axis) on one thread and calls `step`; blocks may run in parallel. `step` computes one outer iteration ("row"),
+// `rows` of them, LANES of them with one row per lane, or a tile: scalars first, then sweeps over the inner axes, with
+// the scalars that a sweep's sums yield between two sweeps. With rows in lanes, `tail_step` computes the last rows of a
+// block, fewer than LANES.
 //
-// Recipes (passes/schedule) build trees, loops_verify checks them, backends/codegen/print says them in C.
+// All decisions are fields of nodes, so that printing and executing a tree decide nothing. Recipes (passes/schedule)
+// build trees, loops_verify checks them, backends/codegen/print writes them as C. `ngrad show --format loops` prints
+// them; the comments below quote its lines after a colon. Sum of a row of 100 elements, each lane in f32:
+//
+//   step
+//     acc_sum = 0.0, vectors of f32            NODE_BEGIN_SUM
+//     count i from 0                           NODE_COUNTER
+//     for i += 16 while i + 16 <= 100          NODE_FOR with is_whole
+//       vector x = load p_x + i                NODE_LET with LOAD_DENSE
+//       acc_sum += x                           NODE_UPDATE
+//     if i < 100                               NODE_IF: the tail, with VAR_LANES = 4 lanes
+//       n = 100 - i                            NODE_INDEX
+//       vector x = load p_x + i, n lanes       has_fewer_lanes: the other lanes are 0
+//       acc_sum += x, n lanes
+//     scalar sum = sum of the lanes of acc_sum in f64     NODE_END_SUM
 #ifndef NGRAD_IR_LOOPS_LOOPS_H
 #define NGRAD_IR_LOOPS_LOOPS_H
 
 #include "ir/kernel/kernel.h"
 
-// Integers: variables of loops, and what is computed of them. They are of C's size_t, but for those marked int.
+// Integers: variables, and expressions of them. In C they are of size_t, except those marked int.
 
 typedef enum VarKind {
   VAR_NONE,
-  VAR_AXIS,           // of an axis: its index
-  VAR_NEXT,           // of an axis: the index behind that
-  VAR_AHEAD_AXIS,     // of an axis: its index of what is fetched ahead
-  VAR_AHEAD_LANE,     // there, the index along the vector axis
-  VAR_IS_AHEAD,       // int: whether what is fetched ahead is the next run's
-  VAR_OUTER,          // the iteration of the outer axes, flattened
-  VAR_ROW,            // int: of those that are handled together, which
-  VAR_ROWS,           // int: how many are
-  VAR_LANE,           // the index along the vector axis of lane 0; across lanes, that along the inner axis
-  VAR_VECTOR,         // int: of a group of vectors, which
-  VAR_VECTOR_LANE,    // the index of that vector's lane 0
-  VAR_LANES,          // int: how many lanes are there
-  VAR_RUN,            // where a run of iterations of a middle axis begins
-  VAR_RUN_BEGIN,      // where a run along the vector axis begins
-  VAR_RUN_END,        // and ends
-  VAR_RUN_LENGTH,     // in iterations
-  VAR_CHAIN,          // additions that an accumulator makes in an iteration of the middle axes
-  VAR_AHEAD,          // outer iterations ahead that are fetched, or 0
-  VAR_DISTANCE,       // of an access: elements to what is fetched ahead
+  VAR_AXIS,           // the index on an axis; printed as the axis's name
+  VAR_NEXT,           // the index on a middle axis to prefetch from: a later iteration, or this one near the end
+  VAR_AHEAD_AXIS,     // the index on a middle axis of the prefetched element: VAR_NEXT or the current one
+  VAR_AHEAD_LANE,     // the index on the vector axis of the prefetched element
+  VAR_IS_AHEAD,       // int: 1 if the prefetched element is in the next iteration of the middle axis
+  VAR_OUTER,          // the flattened index over the outer axes
+  VAR_ROW,            // int: which of the rows of a step
+  VAR_ROWS,           // int: how many rows the step computes
+  VAR_LANE,           // the vector axis's index of lane 0; with rows in lanes, the index on the inner axis
+  VAR_VECTOR,         // int: which vector of a group (the unrolled loop over accumulators)
+  VAR_VECTOR_LANE,    // the vector axis's index of that vector's lane 0
+  VAR_LANES,          // int: number of lanes in use, where fewer than LANES elements are left
+  VAR_RUN,            // the first iteration, on a middle axis, of a run of an f32 sum
+  VAR_RUN_BEGIN,      // the first index, on the vector axis, of a run of an f32 sum
+  VAR_RUN_END,        // the end of that run
+  VAR_RUN_LENGTH,     // iterations of the middle axis in a run, where open dims decide it
+  VAR_CHAIN,          // additions that an accumulator makes in one iteration of the middle axes
+  VAR_AHEAD,          // outer iterations to prefetch ahead; 0 in the last iterations
+  VAR_DISTANCE,       // of an access: elements from this iteration's to the prefetched one's
   VAR_BLOCK,          // the block's number
-  VAR_BEGIN,          // of the block's outer iterations, or the tile's elements
-  VAR_END,            // likewise
-  VAR_START,          // of the blocks' iteration of the kept axes
-  VAR_CHUNK,          // where the block begins in it
-  VAR_COMBINED_BLOCK, // a block whose partial sum is combined
-  VAR_ELEMENT         // of an array of partial sums
+  VAR_BEGIN,          // the block's first outer iteration, or the tile's first element
+  VAR_END,            // the end of these
+  VAR_START,          // the first outer iteration with the block's indices on the free axes (Loop.nfree)
+  VAR_CHUNK,          // the block's first iteration, counted from VAR_START
+  VAR_COMBINED_BLOCK, // the block whose partial sum NODE_COMBINE adds
+  VAR_ELEMENT         // the index in an array of partial sums
 } VarKind;
 
 typedef struct Var {
   VarKind kind;
-  uint32_t of; // an axis or access
+  uint32_t of; // the axis, or the access of VAR_DISTANCE; else 0
 } Var;
 bool var_is_int(Var v);
-extern const char *const var_names[]; // by kind, of those that are of no axis and no access
+extern const char *const var_names[]; // by kind; NULL for kinds that belong to an axis or an access
 
 typedef enum IndexOp {
   INDEX_NUMBER,
   INDEX_VAR,
-  INDEX_BLOCK_LENGTH, // of this loop's blocks, where open dims decide it
-  INDEX_NCHUNKS,      // of `loop`, likewise
+  INDEX_BLOCK_LENGTH, // iterations in a block of `loop`, where open dims decide it
+  INDEX_NCHUNKS,      // blocks of `loop` for each index on its free axes, where open dims decide it
   INDEX_ADD,
   INDEX_SUBTRACT,
   INDEX_MULTIPLY,
   INDEX_DIVIDE,
   INDEX_REMAINDER,
-  INDEX_LESS, // 1 or 0; and so the next ones
+  INDEX_LESS, // comparisons yield 1 or 0
   INDEX_AT_MOST,
   INDEX_AT_LEAST,
   INDEX_MORE,
   INDEX_DIFFERS,
   INDEX_CHOOSE, // a ? b : c
-  INDEX_SIGNED  // of ptrdiff_t, where differences wrap around as their products do
+  INDEX_SIGNED  // args[0] as ptrdiff_t: a difference that may be negative, computed modulo 2^64
 } IndexOp;
 
-// How tightly integers bind to operators, in C and as text.
+// Operator precedence, in C and in printed trees.
 enum { PRECEDENCE_CHOICE = 1, PRECEDENCE_COMPARISON, PRECEDENCE_SUM, PRECEDENCE_PRODUCT, PRECEDENCE_VALUE };
 typedef struct IndexOperator {
-  const char *text; // between its operands
+  const char *text; // printed between the operands
   int precedence;
 } IndexOperator;
-extern const IndexOperator index_operators[]; // by op, of those with two operands
+extern const IndexOperator index_operators[]; // by op, for binary operators
 
 typedef struct Index {
   IndexOp op;
-  int64_t number; // at the hints
-  Monomial monomial;
-  Var var;
-  uint32_t loop;
+  int64_t number;    // INDEX_NUMBER: its value at the hints of open dims
+  Monomial monomial; // INDEX_NUMBER: open dims that are factors of the number; 0: a literal
+  Var var;           // INDEX_VAR
+  uint32_t loop;     // INDEX_BLOCK_LENGTH, INDEX_NCHUNKS
   const struct Index *args[3];
 } Index;
 
-// Where elements lie: of an access at an offset in elements from a base.
+// Addresses: an offset in elements from a base.
 
 typedef enum Base {
-  BASE_TENSOR,  // the tensor or temporary itself, at the access's offset where `index` says so
-  BASE_POINTER, // what a POINTER node set: where a row starts; [row] where `is_row`
-  BASE_ROWS,    // the step's copy of rows that lie across lanes
-  BASE_SPILLED, // the step's vectors of an expression, for later sweeps
-  BASE_PARTIAL  // the block's partial sums
+  BASE_TENSOR,  // the access's tensor or temporary: `dy + d0 * 440`
+  BASE_POINTER, // the row pointer that a NODE_POINTER set: `p_dy + i`; `p_dy[r] + i` where `is_row`
+  BASE_ROWS,    // the step's transposed copy, for rows in lanes: `rows_x + i * 16`
+  BASE_SPILLED, // the step's array of spilled vectors of `expr`: `spilled_e + i`
+  BASE_PARTIAL  // the block's partial sums: `part_dgamma + i`
 } Base;
 
 typedef struct Address {
   Base base;
   AccessId access;
-  ExprId expr; // BASE_SPILLED
-  bool is_row;
+  ExprId expr;        // BASE_SPILLED
+  bool is_row;        // the base is an array of pointers, one for each row of the step
   const Index *index; // NULL: 0
 } Address;
 
-// Accumulators and what else a sum goes through.
+// Sums. A row's sum goes through vector accumulators in the kernel's type. To keep chains of f32 additions short, a row
+// may be cut into runs: at the end of each run the accumulators are added to a total in f64. Sums over outer axes go
+// through partial sums: an array for each block, which a later loop combines in the order of the blocks.
 
-typedef enum SumPlace {
-  SUM_ACCUMULATOR,      // vectors in registers
-  SUM_TOTAL,            // of the runs, in f64: a vector
-  SUM_SCALAR,           // in f64: a number
-  SUM_PARTIAL_REGISTER, // a vector of the block's partial sums, while it is in a register
-  SUM_PARTIAL_ELEMENT,  // a number among them, in memory
-  SUM_PARTIAL_LANES     // a vector in memory, of a partial sum for each lane
+typedef enum SumPlace { // what an update adds to
+  SUM_ACCUMULATOR,      // a vector register: `acc_sum`
+  SUM_TOTAL,            // the vector of f64 that runs are added to: `total_sum`
+  SUM_SCALAR,           // a scalar of f64: `total_sum`
+  SUM_PARTIAL_REGISTER, // a vector of the block's partial sums, loaded by NODE_LOAD_PARTIAL: `held_dgamma`
+  SUM_PARTIAL_ELEMENT,  // a scalar in memory, among the block's partial sums: `part_dgamma[i]`
+  SUM_PARTIAL_LANES     // a vector in memory: one scalar sum's partial sums, one for each lane
 } SumPlace;
 
-typedef enum AccumulatorChoice { // of several accumulators
-  ACCUMULATOR_ONLY,
-  ACCUMULATOR_OF_ROW,    // [r]
-  ACCUMULATOR_OF_VECTOR, // [u]
-  ACCUMULATOR_FIRST      // [0]
+typedef enum AccumulatorChoice { // which of a sum's accumulators, or totals
+  ACCUMULATOR_ONLY,              // there is one, or the node takes all
+  ACCUMULATOR_OF_ROW,            // the row's: `acc_sum[r]`
+  ACCUMULATOR_OF_VECTOR,         // in a group of vectors, the vector's: `acc_sum[u]`
+  ACCUMULATOR_FIRST              // outside of groups, the first: `acc_sum[0]`
 } AccumulatorChoice;
 
-typedef enum Form { // of an expression's value
+typedef enum Form { // how C code holds an expression's value
   FORM_NONE,
-  FORM_NUMBER, // written where it is used
+  FORM_NUMBER, // a literal
   FORM_SCALAR,
-  FORM_ROWS, // a scalar for each row that is handled together
+  FORM_ROWS, // an array with a scalar for each row of the step
   FORM_VECTOR
 } Form;
 
-typedef enum Flag { // of an access, for the length of a call
+typedef enum Flag { // conditions that are the same in the whole call
   FLAG_NONE,
-  FLAG_WANTED,          // the caller wants the output
-  FLAG_STREAMED,        // its stores go past the caches
-  FLAG_HAS_PARTIAL,     // somebody wants what the block's partial sums are for
-  FLAG_HAS_ALL_PARTIALS // likewise, all blocks'
+  FLAG_WANTED,          // the caller wants the output, its pointer is not NULL: `wants_dx`
+  FLAG_STREAMED,        // stores of the access bypass the caches: `streams_dx`
+  FLAG_HAS_PARTIAL,     // in blocks and steps: the pointer to the block's partial sums is not NULL
+  FLAG_HAS_ALL_PARTIALS // the temporary with all blocks' partial sums has memory: an output that needs it is wanted
 } Flag;
 
+// The words value, var, address and so on below are fields of LoopNode.
 typedef enum LoopNodeKind {
-  NODE_COMMENT, // words
-  NODE_UNUSED,  // var
-  NODE_INDEX,   // var = value
-  NODE_COUNTER, // var = value, which the loops behind it count on
-  NODE_ADVANCE, // var += value
-  NODE_FOR,     // var from value to end by step: body
-  NODE_SCOPE,   // body
-  NODE_IF,      // test (or the flag of access): body; otherwise
-  NODE_FLAG,    // the flag of access is set: FLAG_WANTED; FLAG_STREAMED, where rows start cache lines and there is more
-                // than `end` of value elements
-  NODE_POINTER, // where the access's row starts: address
-  NODE_LOCAL,   // of the step's own: `room`, with nelems elements
-  NODE_LET,     // the value of expr
-  NODE_COMBINE, // the value of expr: of the parts that blocks left
-  NODE_BEGIN_SUM,     // sum = identity
-  NODE_UPDATE,        // sum = sum (+) value of expr
-  NODE_END_RUN,       // total = total (+) accumulators
-  NODE_END_SUM,       // expr = its sum over lanes
-  NODE_LOAD_PARTIAL,  // held = vector of partial sums at address
-  NODE_STORE_PARTIAL, // vector of partial sums at address = held
-  NODE_STORE,         // address = value of expr
-  NODE_SPILL,         // leaves the vector of expr at address for later sweeps
-  NODE_LOAD_ROWS,     // rows across lanes, transposed into the step's copy
-  NODE_STORE_ROWS,
-  NODE_LOAD_COLUMN, // the vector at address into the step's copy
-  NODE_PREFETCH,
-  NODE_PEEL_COUNT, // var = elements from address to the next cache line
-  // Of blocks
-  NODE_PARTIALS,       // the block's partial sums: where they are
-  NODE_INIT_PARTIAL,   // the partial sum at address = identity
-  NODE_STEP,           // a step
-  NODE_REDUCE_PARTIAL, // the block's partial sum at address from those of its lanes
-  NODE_FENCE           // what went past the caches is there for other threads
+  NODE_COMMENT,   // no effect. words: `sweep: store dx, sum sum_g`
+  NODE_UNUSED,    // no effect: a parameter var that the function does not need
+  NODE_INDEX,     // a constant, var = value: `d0 = o + r`
+  NODE_COUNTER,   // a variable, var = value, that later is_whole loops advance: `count i from 0`
+  NODE_ADVANCE,   // var += value: `i += n`
+  NODE_FOR,       // for var from value to end by step: body: `for d0 in 0..40`
+  NODE_SCOPE,     // { body }
+  NODE_IF,        // if test, or the flag of the access: body; else otherwise
+  NODE_FLAG,      // computes a flag of the access. FLAG_WANTED: `wants_dx = dx is wanted`. FLAG_STREAMED: the rows
+                  // start cache lines and, if value is not NULL, value > end (elements that the caches hold)
+  NODE_POINTER,   // the access's row pointer = address: `p_x = x + d0 * 440`
+  NODE_LOCAL,     // a local array of nelems elements: `local p_x[2]: pointers`
+  NODE_LET,       // expr = its load or operator: `vector t9 = sub(x, mean)`
+  NODE_COMBINE,   // expr = reduction over the partial sums of blocks 0..end:
+                  // `vector dgamma = sum of temporary0_dgamma + b * 440 + i for b in 0..2, in f64`
+  NODE_BEGIN_SUM, // declares accumulators or totals, set to the reduction's identity: `acc_sum = 0.0, vectors of f32`
+  NODE_UPDATE,    // adds the value of expr, or of the operand of the sum expr: `acc_sum += x`
+  NODE_END_RUN,   // adds accumulators to the total in f64: `total_sum += acc_sum in f64`
+  NODE_END_SUM,   // expr = reduction over the lanes of total or accumulators:
+                  // `scalar sum = sum of the lanes of acc_sum in f64`
+  NODE_LOAD_PARTIAL,  // a vector of the block's partial sums, into a register: `held_dgamma = load part_dgamma + i`
+  NODE_STORE_PARTIAL, // and back: `store held_dgamma to part_dgamma + i`
+  NODE_STORE,         // stores the value of expr: `store dx to p_dx + i`
+  NODE_SPILL,         // stores the vector of expr in the step's local array, for later sweeps
+  NODE_LOAD_ROWS,     // copies LANES rows, transposed: `rows_x = rows of 7 from p_x, with stride 7, transposed`
+  NODE_STORE_ROWS,    // and back
+  NODE_LOAD_COLUMN,   // copies the vector at address to value in the step's copy: `rows_x + i * 16 = load p_x + i * 50`
+  NODE_PREFETCH,      // fetches the cache line of address
+  NODE_PEEL_COUNT,    // var = number of elements from address to the next cache line
+  // In blocks only:
+  NODE_PARTIALS,       // sets the pointer to the block's partial sums: `part_db = temporary1_db + block * 440`
+  NODE_INIT_PARTIAL,   // the partial sum at address = the reduction's identity: `part_db[i] = 0.0`
+  NODE_STEP,           // calls step, or tail_step: `step, rows = 2`
+  NODE_REDUCE_PARTIAL, // the block's partial sum at address = reduction over its lanes' partial sums
+  NODE_FENCE           // makes streamed stores visible to other threads
 } LoopNodeKind;
 
-typedef enum LocalKind { // memory of a step
-  LOCAL_TEMPORARY,       // of the access
-  LOCAL_POINTERS,        // of the access, one for each row
-  LOCAL_COPY,            // of the access's rows across lanes
-  LOCAL_SPILLED,         // of expr's vectors, for later sweeps
-  LOCAL_SCALARS          // of expr, one for each row
+typedef enum LocalKind { // arrays in a step's own memory
+  LOCAL_TEMPORARY,       // a temporary of the kernel that only one step at a time needs
+  LOCAL_POINTERS,        // the access's row pointers, one for each row of the step
+  LOCAL_COPY,            // the transposed copy of the access's rows, for rows in lanes
+  LOCAL_SPILLED,         // vectors of expr, from one sweep to later ones
+  LOCAL_SCALARS          // the scalars of expr, one for each row of the step
 } LocalKind;
 
-typedef enum Load { // how a value is made
-  LOAD_NONE,        // it is computed
-  LOAD_ELEMENT,     // a scalar
-  LOAD_BROADCAST,   // an element for all lanes
-  LOAD_DENSE,
-  LOAD_STRIDED,
-  LOAD_GATHERED, // each lane by an offset of its own
-  LOAD_COPIED,   // from the step's copy
-  LOAD_SPILLED   // from where an earlier sweep left it
+typedef enum Load { // where NODE_LET takes its value from
+  LOAD_NONE,        // the expression's operator, not memory
+  LOAD_ELEMENT,     // one element, as a scalar
+  LOAD_BROADCAST,   // one element, in all lanes
+  LOAD_DENSE,       // neighbours in memory
+  LOAD_STRIDED,     // elements `step` apart
+  LOAD_GATHERED,    // elements at computed offsets, a different one for each lane
+  LOAD_COPIED,      // the step's transposed copy
+  LOAD_SPILLED      // the step's array of spilled vectors
 } Load;
 
 typedef struct LoopNode LoopNode;
@@ -201,67 +221,70 @@ struct LoopNode {
   const char *words;          // NODE_COMMENT
   Var var;
   const Index *value, *end, *step;
-  const Index *test;  // NODE_IF
-  const Index *bound; // NODE_FOR: ends before this, too; NULL: there is none
-  bool is_down;       // NODE_FOR: from end - 1 to value
+  const Index *test;  // NODE_IF; NULL: it tests the flag
+  const Index *bound; // NODE_FOR: a second end, the loop stops at the smaller one; NULL: none
+  bool is_down;       // NODE_FOR: var goes from end - 1 down to value
   bool is_unrolled;   // NODE_FOR
-  bool is_whole;      // NODE_FOR: as long as a whole step is left; NODE_COUNTER has begun it
-  // NODE_FOR of vectors, before schedule_split_vectors: `count` accumulators take turns.
+  bool is_whole;      // NODE_FOR: goes on from the value of the counter var, while var + step <= end
+  // NODE_FOR over vectors, before schedule_split_vectors replaces it:
   bool is_vectors;
-  bool has_tail;   // steps may not come out even: fewer lanes than a vector may be left
-  AccessId peeled; // where is_peeled: whose rows are stored from cache lines on, after what lies before these
+  bool has_tail;   // the extent may be no multiple of LANES, so that fewer than LANES elements may be left
+  AccessId peeled; // with is_peeled: the store whose address decides how many elements are peeled
   int sweep;
-  Flag flag; // NODE_FLAG; others are done where it is set
+  Flag flag; // NODE_FLAG: the flag that it computes; other nodes: the condition under which they have an effect
   AccessId access;
   Address address;
   LocalKind local;
-  int64_t nelems;       // NODE_LOCAL; NODE_LOAD_ROWS, NODE_STORE_ROWS: of a row
-  ExprId expr;          // whose value is made, stored or added
-  bool is_vector;       // of what is made, stored or added
-  bool is_row;          // one for each row that is handled together
-  bool has_fewer_lanes; // only the first VAR_LANES lanes are there
+  int64_t nelems; // NODE_LOCAL: of the array; NODE_LOAD_ROWS, NODE_STORE_ROWS: of a row
+  ExprId expr;
+  bool is_vector; // the value computed, stored or added is a vector; NODE_PARTIALS: there is a vector a partial sum
+  bool is_row;    // repeated for each row of the step, or the row's element of an array
+  bool has_fewer_lanes; // only the first VAR_LANES lanes hold elements; NODE_STEP: calls tail_step
   Load load;            // NODE_LET
-  bool is_written;
-  bool is_streamed; // NODE_STORE, NODE_STORE_ROWS: past the caches where the flag of address.access says so
-  bool is_strided;  // NODE_STORE
-  SumPlace sum;     // NODE_BEGIN_SUM, NODE_UPDATE
+  bool is_written;      // NODE_POINTER, NODE_LOCAL: the step stores through the pointer
+  bool is_streamed;     // NODE_STORE, NODE_STORE_ROWS: bypasses the caches if FLAG_STREAMED of the access is set
+  bool is_strided;      // NODE_STORE, NODE_COMBINE: lanes are `step` elements apart
+  SumPlace sum;         // NODE_BEGIN_SUM, NODE_UPDATE, NODE_END_SUM
   AccumulatorChoice accumulator;
-  int count; // NODE_BEGIN_SUM, NODE_END_RUN, NODE_END_SUM: of accumulators
+  int count; // sums: number of accumulators; NODE_STEP: rows; NODE_FOR over vectors: vectors of a group
   ExprOp reduction;
-  bool is_f64;     // of the sum
-  bool is_widened; // it is in f64, and its operands in f32
-  bool is_fused;   // NODE_UPDATE: a product enters the sum before it is rounded
-  bool has_totals; // NODE_END_SUM
-  bool is_tile;    // NODE_STEP: it takes elements from begin to end
-  bool is_peeled;  // NODE_FLAG, NODE_FOR of vectors: rows are peeled to cache lines
+  bool is_f64;     // the sum is in f64
+  bool is_widened; // NODE_UPDATE: the sum is in f64 and its operands are in f32
+  bool is_fused;   // NODE_UPDATE: adds a product with one rounding (fused multiply-add)
+  bool has_totals; // NODE_END_SUM: reduces the total of all runs, not the accumulators
+  bool is_tile;    // NODE_STEP: the step takes the elements from VAR_BEGIN to VAR_END
+  bool is_peeled;  // NODE_FLAG, NODE_FOR over vectors: elements before a row's first cache line are stored separately
 };
 
 typedef struct LoopTree {
   const Kernel *k;
   const Loop *plan;
-  Form *form;                 // by ExprId
-  bool *is_made;              // by ExprId: some node makes or uses it
-  bool calls_long;            // functions of many instructions are called, as there are many in the loop
-  LoopNode *step, *tail_step; // lists; tail_step: a step of the last rows across lanes, NULL: there is none
-  LoopNode *block;            // a list
+  Form *form;          // by ExprId
+  bool *is_made;       // by ExprId: some node computes or uses the expression
+  bool calls_long;     // exp and the like are called, not inlined: the loop has many, and compilers are slow then
+  LoopNode *step;      // a list
+  LoopNode *tail_step; // a list: the step of a block's last rows, with rows in lanes; else NULL
+  LoopNode *block;     // a list
 } LoopTree;
 
 typedef struct Wants {         // which results a caller may leave out
-  const bool *is_optional;     // by value->index: outputs; NULL: none
-  const bool *may_be_unwanted; // by temporary: partial sums that are for such outputs alone; NULL: none
+  const bool *is_optional;     // by value->index: the output may be left out; NULL: none may
+  const bool *may_be_unwanted; // by temporary: partial sums that only optional outputs need; NULL: none
 } Wants;
 
-// Building: nodes are added at the end of the list that is open. Memory is the arena's; out of memory is a flag.
-enum { MOST_NESTED = 40 };
-bool expr_is_long(ExprOp op); // takes tens of instructions a vector
+enum { MOST_NESTED = 40 };    // open lists; deeper than any recipe nests: MAX_AXES loops and what is around them
+bool expr_is_long(ExprOp op); // its vector function has tens of instructions
+
+// Building: nodes are added at the end of the innermost open list. Memory comes from the arena. Without memory,
+// functions set out_of_memory and return NULL, which they also accept as operands.
 
 typedef struct TreeBuilder {
   Arena *arena;
   bool out_of_memory;
   LoopNode **end, **ends[MOST_NESTED];
-  LoopNode *following[MOST_NESTED]; // of the open lists, what follows what is added
+  LoopNode *following[MOST_NESTED]; // by open list: the nodes that will follow the added ones
   int depth;
-  LoopNode spare;
+  LoopNode spare; // returned by tree_add when out of memory
 } TreeBuilder;
 
 const Index *index_number(TreeBuilder *b, int64_t number, Monomial monomial);
@@ -269,22 +292,23 @@ const Index *index_var(TreeBuilder *b, VarKind kind, uint32_t of);
 const Index *index_of(TreeBuilder *b, IndexOp op, const Index *x, const Index *y);
 const Index *index_loop(TreeBuilder *b, IndexOp op, uint32_t loop);
 const Index *index_choose(TreeBuilder *b, const Index *test, const Index *x, const Index *y);
-// How far it is from b to a, which are flattened, along an axis: ((a / below % extent) - (b / below % extent)) *
-// stride.
+// The distance in memory from flattened index b to a, along one axis: ((a / below % extent) - (b / below % extent)) *
+// stride. below: the number of elements of the axes inside of it.
 const Index *index_distance(TreeBuilder *t, const Index *a, const Index *b, const Index *below, const Index *extent,
                             const Index *stride);
-typedef enum IndexType { INDEX_EITHER, INDEX_INT, INDEX_SIZE } IndexType; // in C; numbers are either
+typedef enum IndexType { INDEX_EITHER, INDEX_INT, INDEX_SIZE } IndexType; // in C; literals fit both
 IndexType index_type(const Index *i);
 bool index_is(const Index *i, int64_t number);
 LoopNode *tree_add(TreeBuilder *b, LoopNode node);
-void tree_open(TreeBuilder *b, LoopNode **at); // what is added next goes there, before what is there
+void tree_open(TreeBuilder *b, LoopNode **at); // opens a list at this link, before the nodes that it leads to
 void tree_close(TreeBuilder *b);
-Var loop_var(VarKind kind); // of no axis or access
+Var loop_var(VarKind kind); // for kinds that belong to no axis and no access
 bool index_mentions(const Index *i, Var v);
-bool nodes_mention(const LoopNode *n, Var v); // in an index or address of theirs, or of what is below them
+bool nodes_mention(const LoopNode *n, Var v); // in an index or address of the nodes or their bodies
 const Index *index_replace(TreeBuilder *b, const Index *i, Var replaced, const Index *with);
-// A copy of the nodes, at the end of the open list, with `with` in the place of the variable `replaced`.
+// Adds a copy of the nodes to the open list, with `with` for the variable `replaced`. `change` may edit each copy;
+// where it returns false, the copy is left out. It is given `count`.
 void tree_add_copy(TreeBuilder *b, const LoopNode *nodes, Var replaced, const Index *with,
-                   bool (*change)(LoopNode *copy, int count), int count); // may change each; false leaves it out
+                   bool (*change)(LoopNode *copy, int count), int count);
 
 #endif

@@ -1,5 +1,5 @@
-// For each kind of node a line with directives, as %v for the node's variable, or a function where a node has several
-// forms. add_directive lists the directives.
+// Prints trees. A kind of node has a format line with directives, such as %v for the node's variable (add_directive lists
+// them), or a function if its nodes have several forms.
 #include "ir/loops/print.h"
 
 #include "ir/loops/loop_text.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Of an operator that may have none, as what is printed need not be sound.
+// A word from a table. Unsound trees are printed too, in messages: their operators may have none.
 static void add_word(LoopText *p, const char *word) {
   text_add_string(p->out, word ? word : "?");
 }
@@ -23,7 +23,7 @@ static void add_operand(LoopText *p, ExprId id) {
   if (p->t->form[id] == FORM_ROWS) loop_text_add(p, "[r]");
 }
 
-// What an update adds, or a store stores.
+// The expression whose value an update adds or a store stores.
 static ExprId operand_of(const LoopText *p, const LoopNode *n) {
   const bool is_of_sum = n->kind == NODE_UPDATE && (n->sum == SUM_ACCUMULATOR || n->sum == SUM_SCALAR);
   return is_of_sum ? p->k->exprs[n->expr].args[0] : n->expr;
@@ -36,10 +36,10 @@ static void add_operands(LoopText *p, const Expr *e) {
   }
 }
 
-static const char *const parts[] = {[ACCUMULATOR_ONLY] = "",
-                                    [ACCUMULATOR_OF_ROW] = "[r]",
-                                    [ACCUMULATOR_OF_VECTOR] = "[u]",
-                                    [ACCUMULATOR_FIRST] = "[0]"};
+static const char *const accumulators[] = {[ACCUMULATOR_ONLY] = "",
+                                           [ACCUMULATOR_OF_ROW] = "[r]",
+                                           [ACCUMULATOR_OF_VECTOR] = "[u]",
+                                           [ACCUMULATOR_FIRST] = "[0]"};
 
 static const char *const sums[] = {
     [SUM_ACCUMULATOR] = "acc_%e%r",     [SUM_TOTAL] = "total_%e%r",   [SUM_SCALAR] = "total_%e",
@@ -50,8 +50,8 @@ static const char *const flags[] = {
     [FLAG_NONE] = "",
     [FLAG_WANTED] = "wants_%a",
     [FLAG_STREAMED] = "streams_%a",
-    [FLAG_HAS_PARTIAL] = "part_%a is wanted",
-    [FLAG_HAS_ALL_PARTIALS] = "sums of %a are wanted",
+    [FLAG_HAS_PARTIAL] = "part_%a is not NULL",
+    [FLAG_HAS_ALL_PARTIALS] = "%m is not NULL",
 };
 
 static void say(LoopText *p, const LoopNode *n, const char *line);
@@ -69,19 +69,19 @@ static void add_directive(LoopText *p, const LoopNode *n, char directive) {
   case '#': loop_text_add(p, "%d", n->count); return;
   case 'z': loop_text_add(p, "%lld", (long long)n->nelems); return;
   case 'a': loop_text_name(p, p->access_name[n->access]); return;
-  case 'm': loop_text_memory(p, n->access); return; // what is accessed
+  case 'm': loop_text_memory(p, n->access); return;
   case '@': loop_text_address(p, &n->address); return;
   case '[': loop_text_element(p, &n->address); return;
   case 'e': loop_text_name(p, p->expr_name[n->expr]); return;
   case 'o': add_operand(p, operand_of(p, n)); return;
-  case '*': add_operands(p, &p->k->exprs[operand_of(p, n)]); return;               // those of the operand
-  case 'O': add_word(p, expr_info[p->k->exprs[n->expr].op].name); return;          // operator
-  case 'C': add_word(p, expr_info[reductions[n->reduction].combine].name); return; // of two: add
-  case 'l': add_word(p, expr_info[n->reduction].name); return;                     // of all: sum
+  case '*': add_operands(p, &p->k->exprs[operand_of(p, n)]); return;               // operands of that
+  case 'O': add_word(p, expr_info[p->k->exprs[n->expr].op].name); return;          // its operator
+  case 'C': add_word(p, expr_info[reductions[n->reduction].combine].name); return; // of two values: add
+  case 'l': add_word(p, expr_info[n->reduction].name); return;                     // of many: sum
   case 'i': text_add_number(p->out, reductions[n->reduction].identity, true); return;
   case 't': text_add_string(p->out, n->is_f64 ? "f64" : "f32"); return;
   case 'V': text_add_string(p->out, n->is_vector ? "vector" : "scalar"); return;
-  case 'r': text_add_string(p->out, parts[n->accumulator]); return; // which of the accumulators
+  case 'r': text_add_string(p->out, accumulators[n->accumulator]); return;
   case 'R': text_add_string(p->out, n->is_row ? "[r]" : ""); return;
   case 'y': text_add_string(p->out, n->is_row ? ", for each r" : ""); return;
   case 'n': text_add_string(p->out, n->has_fewer_lanes ? ", n lanes" : ""); return;
@@ -90,7 +90,7 @@ static void add_directive(LoopText *p, const LoopNode *n, char directive) {
     text_add_string(p->out, n->flag ? ", if " : "");
     say(p, n, flags[n->flag]);
     return;
-  default: abort(); // a mistake in a line below
+  default: abort(); // one of the formats below is wrong
   }
 }
 
@@ -108,9 +108,10 @@ static void say(LoopText *p, const LoopNode *n, const char *line) {
 // Nodes
 
 static void print_for(LoopText *p, const LoopNode *n) {
-  say(p, n, n->is_whole ? "for whole %s of %v to %E" : "for %v in %x..%E");
-  if (!n->is_whole && !index_is(n->step, 1)) say(p, n, " by %s");
-  if (n->bound) say(p, n, ", below %b");
+  const bool is_one = index_is(n->step, 1);
+  if (n->is_whole) say(p, n, is_one ? "for %v += 1 while %v < %E" : "for %v += %s while %v + %s <= %E");
+  else say(p, n, is_one ? "for %v in %x..%E" : "for %v in %x..%E by %s");
+  if (n->bound) say(p, n, ", while %v < %b");
   if (n->is_down) loop_text_add(p, ", backwards");
   if (n->is_unrolled) loop_text_add(p, ", unrolled");
   say(p, n, "%f");
@@ -121,19 +122,22 @@ static void print_if(LoopText *p, const LoopNode *n) {
   if (!n->test) say(p, n, flags[n->flag]);
 }
 
-static const char *const loads[] = {
-    [LOAD_ELEMENT] = "load %[",         [LOAD_BROADCAST] = "spread %[",        [LOAD_DENSE] = "load %@%n",
-    [LOAD_STRIDED] = "load %@ by %s%n", [LOAD_GATHERED] = "gather %@ by %s%n", [LOAD_COPIED] = "load %@",
-    [LOAD_SPILLED] = "load %@"};
+static const char *const loads[] = {[LOAD_ELEMENT] = "load %[",
+                                    [LOAD_BROADCAST] = "broadcast %[",
+                                    [LOAD_DENSE] = "load %@%n",
+                                    [LOAD_STRIDED] = "load %@ with stride %s%n",
+                                    [LOAD_GATHERED] = "gather %@ with stride %s%n",
+                                    [LOAD_COPIED] = "load %@",
+                                    [LOAD_SPILLED] = "load %@"};
 
 static void print_let(LoopText *p, const LoopNode *n) {
   const Expr *e = &p->k->exprs[n->expr];
   say(p, n, "%V %e%R = ");
   if (n->load) {
     say(p, n, loads[n->load]);
-    if (e->args[0] && n->load != LOAD_SPILLED) say(p, n, ", further by %*");
+    if (e->args[0] && n->load != LOAD_SPILLED) say(p, n, ", at offset %*");
   } else if (e->op == EXPR_INDEX) {
-    if (n->is_vector) say(p, n, "%x and on");
+    if (n->is_vector) say(p, n, "%x + lane");
     else text_add_string(p->out, p->k->axes[__builtin_ctz(e->axes)].name);
   } else if (e->op == EXPR_INTEGER) {
     loop_text_add(p, "%lld", (long long)e->integer);
@@ -148,10 +152,10 @@ static void print_let(LoopText *p, const LoopNode *n) {
 static void print_combine(LoopText *p, const LoopNode *n) {
   say(p, n, "%V %e = %l of ");
   if (!n->end) {
-    say(p, n, "no blocks' %m");
+    say(p, n, "%m of no blocks");
     return;
   }
-  say(p, n, n->is_strided ? "%@ by %s%n" : n->is_vector ? "%@%n" : "%[");
+  say(p, n, n->is_strided ? "%@ with stride %s%n" : n->is_vector ? "%@%n" : "%[");
   say(p, n, " for b in 0..%E, in %t%f");
 }
 
@@ -167,15 +171,15 @@ static const char *combining(const LoopNode *n) {
 
 static void print_update(LoopText *p, const LoopNode *n) {
   say(p, n, "%g");
-  say(p, n, combining(n));
-  say(p, n, n->is_fused ? "product of %* (fused)" : n->is_widened ? "%o in %t" : "%o");
+  say(p, n, n->is_fused ? " = fma(%*, %g)" : combining(n));
+  if (!n->is_fused) say(p, n, n->is_widened ? "%o converted to %t" : "%o");
   say(p, n, "%n%f");
 }
 
 static void print_end_run(LoopText *p, const LoopNode *n) {
   say(p, n, "total_%e%r");
   say(p, n, combining(n));
-  say(p, n, n->count > 1 && !n->is_row ? "acc_%e, pairwise, in f64" : "acc_%e%r in f64%y");
+  say(p, n, n->count > 1 && !n->is_row ? "pairwise %l of acc_%e, in f64" : "acc_%e%r in f64%y");
 }
 
 static void print_end_sum(LoopText *p, const LoopNode *n) {
@@ -187,45 +191,45 @@ static void print_end_sum(LoopText *p, const LoopNode *n) {
 
 static void print_store(LoopText *p, const LoopNode *n) {
   say(p, n, n->is_vector ? "store %o to %@" : "store %o to %[");
-  say(p, n, n->is_strided ? " by %s%n" : "%n");
+  say(p, n, n->is_strided ? " with stride %s%n" : "%n");
   if (n->is_streamed) say(p, n, ", streamed if streams_%a");
 }
 
 static void print_store_rows(LoopText *p, const LoopNode *n) {
-  say(p, n, "store rows_%a to rows of %z from p_%a, %s apart, transposed");
+  say(p, n, "store rows_%a to rows of %z at p_%a, with stride %s, transposed");
   if (n->is_streamed) say(p, n, ", streamed if streams_%a");
 }
 
 static void print_flag(LoopText *p, const LoopNode *n) {
-  if (n->flag == FLAG_WANTED) say(p, n, "wants_%a = %m is wanted");
-  else if (n->is_peeled) say(p, n, "streams_%a = rows begin at cache lines, peeled");
-  else say(p, n, "streams_%a = rows begin at cache lines, as %@ does");
+  if (n->flag == FLAG_WANTED) say(p, n, "wants_%a = %m is not NULL");
+  else if (n->is_peeled) say(p, n, "streams_%a = rows are peeled to cache lines");
+  else say(p, n, "streams_%a = %@ begins a cache line");
   if (n->value) say(p, n, ", and %x > %E");
 }
 
 static void print_local(LoopText *p, const LoopNode *n) {
-  static const char *const lines[] = {[LOCAL_TEMPORARY] = "room for %z elements p_%a",
-                                      [LOCAL_POINTERS] = "room for %z pointers p_%a",
-                                      [LOCAL_COPY] = "room for %z elements rows_%a",
-                                      [LOCAL_SPILLED] = "room for %z elements spilled_%e",
-                                      [LOCAL_SCALARS] = "room for %z scalars %e"};
+  static const char *const lines[] = {[LOCAL_TEMPORARY] = "local p_%a[%z]: elements",
+                                      [LOCAL_POINTERS] = "local p_%a[%z]: pointers",
+                                      [LOCAL_COPY] = "local rows_%a[%z]: elements",
+                                      [LOCAL_SPILLED] = "local spilled_%e[%z]: elements",
+                                      [LOCAL_SCALARS] = "local %e[%z]: scalars"};
   say(p, n, lines[n->local]);
 }
 
 static void print_partials(LoopText *p, const LoopNode *n) {
-  say(p, n, n->is_vector ? "room for %x elements part_%a" : "part_%a = %m + block * %X%f");
+  say(p, n, n->is_vector ? "local part_%a[%x]: elements" : "part_%a = %m + block * %X%f");
 }
 
 static void print_step(LoopText *p, const LoopNode *n) {
-  loop_text_add(p, n->has_fewer_lanes ? "rest" : "step");
+  loop_text_add(p, n->has_fewer_lanes ? "tail step" : "step");
   if (n->is_tile) loop_text_add(p, " from begin to end");
   if (n->count) say(p, n, ", rows = %#");
   if (n->has_fewer_lanes) say(p, n, ", n = %x");
 }
 
 typedef struct NodePrinter {
-  const char *line;
-  void (*print)(LoopText *p, const LoopNode *n); // where there is no line
+  const char *line; // with directives; NULL: `print` prints the node
+  void (*print)(LoopText *p, const LoopNode *n);
 } NodePrinter;
 
 static const NodePrinter printers[] = {
@@ -235,7 +239,7 @@ static const NodePrinter printers[] = {
     [NODE_COUNTER] = {"count %v from %x"},
     [NODE_ADVANCE] = {"%v += %x"},
     [NODE_FOR] = {NULL, print_for},
-    [NODE_SCOPE] = {"group"},
+    [NODE_SCOPE] = {"scope"},
     [NODE_IF] = {NULL, print_if},
     [NODE_FLAG] = {NULL, print_flag},
     [NODE_POINTER] = {"p_%a%R = %@%f"},
@@ -250,7 +254,7 @@ static const NodePrinter printers[] = {
     [NODE_STORE_PARTIAL] = {"store held_%a to %@%n%f"},
     [NODE_STORE] = {NULL, print_store},
     [NODE_SPILL] = {"store %e to %@"},
-    [NODE_LOAD_ROWS] = {"rows_%a = rows of %z from p_%a, %s apart, transposed"},
+    [NODE_LOAD_ROWS] = {"rows_%a = rows of %z at p_%a, with stride %s, transposed"},
     [NODE_STORE_ROWS] = {NULL, print_store_rows},
     [NODE_LOAD_COLUMN] = {"rows_%a + %x = load %@"},
     [NODE_PREFETCH] = {"prefetch %@"},
@@ -299,7 +303,7 @@ void loops_print(const LoopTree *t, Text *out) {
     loop_text_add(&p, "\n");
     print_function(&p, "block", t->block);
     print_function(&p, "step", t->step);
-    print_function(&p, "rest", t->tail_step);
+    print_function(&p, "tail step", t->tail_step);
   }
   arena_deinit(&scratch);
 }
@@ -318,7 +322,7 @@ bool program_print_loops(const Program *program, Text *out) {
     kernel_print_nodes(k, out);
     text_add_string(out, k->is_f64 ? ", in f64\n" : "\n");
     for (uint32_t loop = 0; loop < k->nloops; loop++) {
-      Arena scratch; // a loop's tree, as all together are large
+      Arena scratch; // one tree at a time: all trees of a program together are large
       arena_init(&scratch, out->allocator);
       const LoopTree *t = program->loop_tree(k, loop, NULL, &scratch);
       if (t) loops_print(t, out);

@@ -1,4 +1,4 @@
-// What the system says of its caches and cores.
+// Asks the system for the sizes of caches and the number of cores.
 #include "ir/loops/target.h"
 
 #include <sched.h>

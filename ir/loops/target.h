@@ -1,4 +1,4 @@
-// Numbers that describe what code is made for.
+// The machine that code is generated for: caches, cores and vector registers.
 #ifndef NGRAD_IR_LOOPS_TARGET_H
 #define NGRAD_IR_LOOPS_TARGET_H
 
@@ -12,9 +12,9 @@ typedef struct Target {
   int threads;                              // cores this process may use
 } Target;
 
-// Cache sizes and cores of this machine, as the system tells them; sensible defaults where it does not.
+// Cache sizes and cores of this machine, from the system, or defaults where the system does not know.
 Target target_of_machine(void);
-// Those defaults. What decides the bits of results, as fusion does, weighs costs with these alone.
+// The defaults. Decisions that affect the bits of results, such as fusion, estimate costs with these on every machine.
 Target target_of_any_machine(void);
 
 #endif

@@ -1,6 +1,7 @@
-// A walk over a tree's functions, step, rest and block, in the order in which they run: what each node needs must be
-// there, and what it makes is there for the nodes behind it, until its list ends. What must be done once is counted as
-// effects, for which a loop counts once, and pieces of a loop, or both branches of a condition, count together.
+// Walks over the functions of a tree, step, tail step and block, in the order of their nodes. A node's declarations are
+// in scope for the nodes that follow it in its list. What must happen once, such as the store of a result, is an
+// effect: a loop over it counts once, and so do the pieces that cover an axis together, and the two branches of a
+// condition.
 #include "ir/loops/verify.h"
 
 #include "ir/loops/print.h"
@@ -49,7 +50,7 @@ bool verify_fail_expr(Verifying *v, const LoopNode *n, ExprId id, const char *wh
 
 static void add_root(Verifying *v, size_t root) {
   static const char *const verbs[] = {
-      [ROOT_STORE] = "the store of ", [ROOT_REDUCE_INNER] = "the sum ", [ROOT_REDUCE_OUTER] = "what blocks add to "};
+      [ROOT_STORE] = "the store of ", [ROOT_REDUCE_INNER] = "the sum ", [ROOT_REDUCE_OUTER] = "the partial sum of "};
   const Root *r = &v->plan->roots[root];
   const Access *a = &v->k->accesses[r->access];
   text_add_string(v->why, verbs[r->kind]);
@@ -63,14 +64,15 @@ static bool fail_effect(Verifying *v, const LoopNode *n, size_t effect, const ch
   if (n) loops_print_node(v->t, n, v->why);
   if (n) text_add_string(v->why, ": ");
   if (root < v->plan->nroots) {
-    static const char *const parts[] = {
-        [EFFECT_DONE] = "", [EFFECT_PREPARED] = "what prepares ", [EFFECT_REDUCED] = "what is left of "};
-    text_add_string(v->why, parts[effect % NEFFECTS]);
+    static const char *const effects[] = {[EFFECT_DONE] = "",
+                                          [EFFECT_PREPARED] = "the preparation of ",
+                                          [EFFECT_REDUCED] = "the reduction over lanes of "};
+    text_add_string(v->why, effects[effect % NEFFECTS]);
     add_root(v, root);
   } else if (effect == effect_of_step(v)) {
-    text_add_string(v->why, "the step");
+    text_add_string(v->why, "the call of the step");
   } else {
-    text_add_string(v->why, "what is kept of ");
+    text_add_string(v->why, "the spill of ");
     add_expr(v, v->plan->spills[effect - v->plan->nroots * NEFFECTS].expr);
   }
   text_format(v->why, " %s\n", what);
@@ -84,11 +86,11 @@ bool verify_out_of_memory(Verifying *v) {
 
 // Scopes
 
-bool scope_add(Verifying *v, bool *is_there, bool (*close)(Verifying *v, uint32_t id), uint32_t id) {
+bool scope_add(Verifying *v, bool *is_in_scope, bool (*close)(Verifying *v, uint32_t id), uint32_t id) {
   if (!arena_grow(v->arena, &v->scoped, v->nscoped, &v->scoped_capacity, sizeof *v->scoped))
     return verify_out_of_memory(v);
-  v->scoped[v->nscoped++] = (Scoped){is_there, close, id};
-  if (is_there) *is_there = true;
+  v->scoped[v->nscoped++] = (Scoped){is_in_scope, close, id};
+  if (is_in_scope) *is_in_scope = true;
   return true;
 }
 
@@ -97,7 +99,7 @@ bool scope_close(Verifying *v, size_t nscoped) {
   while (v->nscoped > nscoped) {
     const Scoped *s = &v->scoped[--v->nscoped];
     if (s->close) ok = s->close(v, s->id) && ok;
-    if (s->is_there) *s->is_there = false;
+    if (s->is_in_scope) *s->is_in_scope = false;
     if (!ok) return false;
   }
   return ok;
@@ -109,8 +111,8 @@ size_t effect_of(uint32_t root, Effect effect) {
   return (size_t)root * NEFFECTS + effect;
 }
 
-size_t effect_of_spill(const Verifying *v, int reused) {
-  return v->plan->nroots * NEFFECTS + (size_t)reused;
+size_t effect_of_spill(const Verifying *v, int spill) {
+  return v->plan->nroots * NEFFECTS + (size_t)spill;
 }
 
 size_t effect_of_step(const Verifying *v) {
@@ -118,7 +120,7 @@ size_t effect_of_step(const Verifying *v) {
 }
 
 bool effect_do(Verifying *v, const LoopNode *n, size_t effect) {
-  if (v->count[effect]) return fail_effect(v, n, effect, "has been done before");
+  if (v->count[effect]) return fail_effect(v, n, effect, "happens twice");
   if (!arena_grow(v->arena, &v->log, v->nlog, &v->log_capacity, sizeof *v->log)) return verify_out_of_memory(v);
   v->log[v->nlog++] = (uint32_t)effect;
   v->count[effect] = 1;
@@ -129,9 +131,10 @@ void effects_begin(Verifying *v, Pieces *p) {
   *p = (Pieces){.first = v->nlog, .end = v->nlog};
 }
 
-// What the first piece did is as not done while another does it.
+// Each further piece must have the effects of the first: they are reset here, and compared at its end.
 bool effects_begin_piece(Verifying *v, const LoopNode *n, const Pieces *p) {
-  if (p->count && v->nlog != p->end) return fail_effect(v, n, v->log[v->nlog - 1], "is done between pieces of a loop");
+  if (p->count && v->nlog != p->end)
+    return fail_effect(v, n, v->log[v->nlog - 1], "happens between the pieces of a loop");
   for (size_t i = p->first; i < p->end; i++) v->count[v->log[i]] = 0;
   return true;
 }
@@ -142,11 +145,11 @@ bool effects_end_piece(Verifying *v, const LoopNode *n, Pieces *p) {
     return true;
   }
   for (size_t i = p->first; i < p->end; i++)
-    if (!v->count[v->log[i]]) return fail_effect(v, n, v->log[i], "is not done here");
+    if (!v->count[v->log[i]]) return fail_effect(v, n, v->log[i], "is missing here, unlike in the first piece");
   for (size_t i = p->end; v->nlog - p->end > p->end - p->first && i < v->nlog; i++) {
     bool is_in_first = false;
     for (size_t j = p->first; j < p->end; j++) is_in_first |= v->log[j] == v->log[i];
-    if (!is_in_first) return fail_effect(v, n, v->log[i], "is done here alone");
+    if (!is_in_first) return fail_effect(v, n, v->log[i], "happens here, unlike in the first piece");
   }
   v->nlog = p->end;
   return true;
@@ -155,9 +158,9 @@ bool effects_end_piece(Verifying *v, const LoopNode *n, Pieces *p) {
 bool effects_are_of(Verifying *v, const LoopNode *n, const Pieces *p, AccessId access) {
   for (size_t i = p->first; i < v->nlog; i++) {
     const size_t root = v->log[i] / NEFFECTS;
-    const bool is_its_own = root < v->plan->nroots && v->plan->roots[root].kind != ROOT_REDUCE_INNER &&
-                            v->plan->roots[root].access == access;
-    if (!is_its_own) return fail_effect(v, n, v->log[i], "is done under a condition that is not its own");
+    const bool is_of_access = root < v->plan->nroots && v->plan->roots[root].kind != ROOT_REDUCE_INNER &&
+                              v->plan->roots[root].access == access;
+    if (!is_of_access) return fail_effect(v, n, v->log[i], "depends on the condition of another access");
   }
   return true;
 }
@@ -171,7 +174,7 @@ static bool verify_nothing(Verifying *v, const LoopNode *n) {
 }
 
 static bool verify_unused(Verifying *v, const LoopNode *n) {
-  return var_state(v, n->var)->is_set || verify_fail(v, n, "there is no such variable");
+  return var_state(v, n->var)->is_set || verify_fail(v, n, "the variable is not declared here");
 }
 
 static bool verify_scope(Verifying *v, const LoopNode *n) {
@@ -212,10 +215,10 @@ static bool (*const verifiers[])(Verifying *, const LoopNode *) = {
     [NODE_FENCE] = verify_nothing,
 };
 
-// Whether the node names what there is, so that it can be looked at.
+// Whether the node's enumerators and ids are in range, so that the verifiers may index tables with them.
 static bool is_known(const Verifying *v, const LoopNode *n) {
   const Kernel *k = v->k;
-  const size_t naccesses = k->naccesses ? k->naccesses : 1; // of none, a node that needs none names the first
+  const size_t naccesses = k->naccesses ? k->naccesses : 1; // without accesses, nodes have access 0
   return n->kind <= NODE_FENCE && n->expr < k->nexprs && n->access < naccesses && n->address.access < naccesses &&
          n->address.expr < k->nexprs && n->address.base <= BASE_PARTIAL && n->var.kind <= VAR_ELEMENT &&
          n->flag <= FLAG_HAS_ALL_PARTIALS && n->local <= LOCAL_SCALARS && n->load <= LOAD_SPILLED &&
@@ -234,8 +237,7 @@ bool verify_nodes(Verifying *v, const LoopNode *n) {
 
 // Functions
 
-// Whether all that the loop is for has been done, once: what goes along inner axes, only if there is anything along
-// them.
+// Whether each root of the loop has been computed. Roots along inner axes have nothing to compute if these are empty.
 static bool verify_roots(Verifying *v) {
   const bool is_empty = !axes_nelems(v->k, v->inner);
   for (uint32_t i = 0; i < v->plan->nroots; i++) {
@@ -244,7 +246,7 @@ static bool verify_roots(Verifying *v) {
     const AxisSet axes = is_sum ? v->k->exprs[v->k->exprs[root->expr].args[0]].axes : root_axes(v->k, root);
     if (is_empty && axes & v->inner) continue;
     if (is_sum ? !v->sums[i].is_ever_done : !v->count[effect_of(i, EFFECT_DONE)])
-      return fail_effect(v, NULL, effect_of(i, EFFECT_DONE), "is never done");
+      return fail_effect(v, NULL, effect_of(i, EFFECT_DONE), "is missing");
   }
   return true;
 }
@@ -254,12 +256,12 @@ static void begin_function(Verifying *v, const char *name) {
   v->function = name;
   memset(v->count, 0, neffects * sizeof *v->count);
   memset(v->sums, 0, v->plan->nroots * sizeof *v->sums);
-  memset(v->kept, 0, MOST_SPILLS * sizeof *v->kept);
+  memset(v->spilled, 0, MOST_SPILLS * sizeof *v->spilled);
   v->nlog = 0;
 }
 
 static bool verify_step(Verifying *v, const LoopNode *nodes, bool is_tail) {
-  begin_function(v, is_tail ? "rest" : "step");
+  begin_function(v, is_tail ? "tail step" : "step");
   return begin_step(v, is_tail) && verify_nodes(v, nodes) && verify_roots(v) && scope_close(v, 0);
 }
 
@@ -267,16 +269,17 @@ static bool verify_block(Verifying *v) {
   begin_function(v, "block");
   v->is_block = true;
   if (!begin_block(v) || !verify_nodes(v, v->t->block)) return false;
-  if (!v->count[effect_of_step(v)]) return fail_effect(v, NULL, effect_of_step(v), "is never called");
+  if (!v->count[effect_of_step(v)]) return fail_effect(v, NULL, effect_of_step(v), "is missing");
   for (uint32_t i = 0; v->plan->rows_in_lanes && i < v->plan->nroots; i++)
     if (v->plan->roots[i].kind == ROOT_REDUCE_OUTER && !v->count[effect_of(i, EFFECT_REDUCED)])
-      return fail_effect(v, NULL, effect_of(i, EFFECT_REDUCED), "is never stored");
+      return fail_effect(v, NULL, effect_of(i, EFFECT_REDUCED), "is missing");
   const LoopNode *last = v->t->block;
   while (last->next) last = last->next;
-  return !v->has_streams || last->kind == NODE_FENCE || verify_fail(v, last, "there is no fence behind the streams");
+  return !v->has_streams || last->kind == NODE_FENCE ||
+         verify_fail(v, last, "there is no fence after the streamed stores");
 }
 
-// A block tells which partial sums there may not be, before a step is looked at.
+// Steps are verified before the block, but need to know which partial sums may be NULL in it.
 static void find_partials(Verifying *v) {
   for (const LoopNode *n = v->t->block; n; n = n->next)
     if (n->kind == NODE_PARTIALS && n->access < v->k->naccesses)
@@ -289,11 +292,12 @@ static bool init(Verifying *v) {
   v->made = ARENA_ARRAY(v->arena, Made, k->nexprs);
   v->memory = ARENA_ARRAY(v->arena, Memory, k->naccesses + 1);
   v->sums = ARENA_ARRAY(v->arena, SumState, v->plan->nroots + 1);
-  v->kept = ARENA_ARRAY(v->arena, SpillState, MOST_SPILLS);
+  v->spilled = ARENA_ARRAY(v->arena, SpillState, MOST_SPILLS);
   v->count = ARENA_ARRAY(v->arena, uint8_t, effect_of_step(v) + 1);
   v->root_of_access = ARENA_ARRAY(v->arena, uint32_t, k->naccesses + 1);
   v->root_of_sum = ARENA_ARRAY(v->arena, uint32_t, k->nexprs);
-  if (!v->vars || !v->made || !v->memory || !v->sums || !v->kept || !v->count || !v->root_of_access || !v->root_of_sum)
+  if (!v->vars || !v->made || !v->memory || !v->sums || !v->spilled || !v->count || !v->root_of_access ||
+      !v->root_of_sum)
     return false;
   for (uint32_t i = 0; i < v->plan->nroots; i++) {
     const Root *root = &v->plan->roots[i];

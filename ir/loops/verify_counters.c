@@ -1,5 +1,5 @@
-// Counters, which go on along an axis from piece to piece: the elements before a cache line, whole groups of vectors,
-// whole vectors, the rest.
+// Verifies counters. A counter goes over an axis in pieces, each a loop or a condition that advances it: the elements
+// before a cache line (peeled), whole groups of vectors, whole vectors, the tail.
 #include "ir/loops/verifying.h"
 
 int counted_direction(const Verifying *v, Var var) {
@@ -9,18 +9,18 @@ int counted_direction(const Verifying *v, Var var) {
 static bool close_counter(Verifying *v, uint32_t direction) {
   Range *r = &v->range[direction];
   const bool is_done = !r->most_left && !r->must_advance;
-  if (!is_done) return verify_fail(v, r->counter, "the rest behind whole steps is missing");
+  if (!is_done) return verify_fail(v, r->counter, "the tail after the loops over whole vectors is missing");
   r->progress = RANGE_UNTOUCHED;
   return true;
 }
 
-// Where a run ends: as many indices behind its beginning as runs are long, or with all.
+// A run ends at its beginning plus the length of runs, or where the axis ends.
 static bool verify_run_end(Verifying *v, const LoopNode *n, const Frame *runs, Range *r) {
   const VarState *end = var_state(v, loop_var(VAR_RUN_END));
   const Index *next = index_of(&v->b, INDEX_ADD, n->value, runs->node->step), *x, *y;
   const bool is_end = end->is_set && end->value && index_is_least(end->value, &x, &y) && index_equals(x, next) &&
                       index_equals(y, r->to) && index_is_literal(runs->node->step);
-  if (!is_end) return verify_fail(v, n, "its run has no end");
+  if (!is_end) return verify_fail(v, n, "VAR_RUN_END is not the end of the run");
   const int64_t length = runs->node->step->number;
   r->end = var_index(v, VAR_RUN_END);
   r->end_divisor = greatest_divisor(length, r->divisor);
@@ -28,10 +28,10 @@ static bool verify_run_end(Verifying *v, const LoopNode *n, const Frame *runs, R
   return true;
 }
 
-// All indices from here on are those of a run, or all that there are.
+// The counter goes over a run, if it begins where a loop over runs says, else over the whole axis.
 static bool begin_counting(Verifying *v, const LoopNode *n, int direction) {
   Range *r = &v->range[direction];
-  if (r->progress != RANGE_UNTOUCHED) return verify_fail(v, n, "it goes over an axis that has an index already");
+  if (r->progress != RANGE_UNTOUCHED) return verify_fail(v, n, "there is a loop over its axis around it");
   Frame *runs = runs_find(v, n->value);
   r->end = r->to;
   r->end_divisor = r->divisor;
@@ -45,7 +45,7 @@ static bool begin_counting(Verifying *v, const LoopNode *n, int direction) {
   r->line_access = 0;
   r->counter = n;
   effects_begin(v, &r->pieces);
-  if (!runs) return index_equals(n->value, r->from) || verify_fail(v, n, "it does not begin with the first index");
+  if (!runs) return index_equals(n->value, r->from) || verify_fail(v, n, "it does not begin at the first index");
   if (!verify_runs(v, n, runs, r) || !verify_run_end(v, n, runs, r)) return false;
   runs->direction = direction;
   return true;
@@ -53,20 +53,20 @@ static bool begin_counting(Verifying *v, const LoopNode *n, int direction) {
 
 bool verify_counter(Verifying *v, const LoopNode *n) {
   const int direction = counted_direction(v, n->var);
-  if (direction == UNKNOWN_DIRECTION) return verify_fail(v, n, "its variable counts along no axis");
+  if (direction == UNKNOWN_DIRECTION) return verify_fail(v, n, "its variable is not one of counters");
   if (!n->value || !verify_index(v, n, n->value) || (direction == OUTER && !verify_block_range(v, n))) return false;
   if (!begin_counting(v, n, direction)) return false;
   v->range[direction].progress = RANGE_COUNTED;
   return var_set(v, n, n->var, NULL) && scope_add(v, NULL, close_counter, (uint32_t)direction);
 }
 
-// The counter's range, if it can go on here.
+// The range of the counter, if a piece may begin at this node.
 static Range *find_counter(Verifying *v, const LoopNode *n, Var var) {
   const int direction = counted_direction(v, var);
   Range *r = direction == UNKNOWN_DIRECTION ? NULL : &v->range[direction];
-  if (!r || r->progress != RANGE_COUNTED) verify_fail(v, n, "there is no counter along its axis");
+  if (!r || r->progress != RANGE_COUNTED) verify_fail(v, n, "its counter is not declared");
   else if (r->depth != v->nframes || r->nguards != v->nguards)
-    verify_fail(v, n, "its counter is declared outside of the loop or condition around it");
+    verify_fail(v, n, "there is a loop or condition between its counter and it");
   else return r;
   return NULL;
 }
@@ -81,10 +81,10 @@ static bool verify_next_piece(Verifying *v, const LoopNode *n, Range *r, int64_t
 bool verify_for_whole(Verifying *v, const LoopNode *n) {
   Range *r = find_counter(v, n, n->var);
   if (!r) return false;
-  if (r->must_advance) return verify_fail(v, n, "the counter does not advance over the elements before a cache line");
+  if (r->must_advance) return verify_fail(v, n, "the counter does not advance over the peeled elements before it");
   if (!index_is_literal(n->step) || n->step->number < 1) return verify_fail(v, n, "its step is not a positive literal");
   if (!index_equals(n->end, r->end) || n->bound || n->is_down)
-    return verify_fail(v, n, "it does not end where the indices do");
+    return verify_fail(v, n, "it does not end with the last index");
   const int64_t width = n->step->number;
   if (!verify_next_piece(v, n, r, width)) return false;
   if (r->end_divisor % width == 0) r->most_left = 0;
@@ -92,7 +92,7 @@ bool verify_for_whole(Verifying *v, const LoopNode *n) {
   return true;
 }
 
-// A loop over vectors that is not split yet: one by one, with what is left.
+// A loop over vectors before schedule_split_vectors: it covers the axis, with peeling and a tail.
 bool verify_for_vectors(Verifying *v, const LoopNode *n) {
   const int direction = counted_direction(v, n->var);
   if (direction != v->vector || v->vector < 0 || v->lanes != direction)
@@ -101,7 +101,7 @@ bool verify_for_vectors(Verifying *v, const LoopNode *n) {
   if (!n->value || !begin_counting(v, n, direction)) return false;
   if (!index_equals(n->end, r->end) || !index_is(n->step, LANES) || n->bound || n->is_down || n->flag)
     return verify_fail(v, n, "it does not go over all vectors");
-  if (!n->has_tail && (n->is_peeled || r->end_divisor % LANES)) return verify_fail(v, n, "the rest is missing");
+  if (!n->has_tail && (n->is_peeled || r->end_divisor % LANES)) return verify_fail(v, n, "the tail is missing");
   if (n->is_peeled) r->line_access = n->peeled + 1;
   r->is_aligned = r->is_aligned && !n->is_peeled;
   r->most_left = (int64_t)n->count * LANES;
@@ -113,14 +113,15 @@ bool verify_for_vectors(Verifying *v, const LoopNode *n) {
 bool verify_tail(Verifying *v, const LoopNode *n) {
   Range *r = find_counter(v, n, n->test->args[0]->var);
   if (!r) return false;
-  if (n->otherwise || !index_equals(n->test->args[1], r->end)) return verify_fail(v, n, "it does not go on to the end");
+  if (n->otherwise || !index_equals(n->test->args[1], r->end))
+    return verify_fail(v, n, "the tail does not go on to the end");
   if (r->most_left > LANES || r->must_advance) return verify_fail(v, n, "more than a vector may be left");
   if (!verify_next_piece(v, n, r, WIDTH_UNKNOWN)) return false;
   r->most_left = 0;
   return true;
 }
 
-// The elements before a cache line: fewer than a vector's, of an extent that is at least that.
+// The number of peeled elements is less than LANES and less than the extent.
 bool verify_peel_count(Verifying *v, const LoopNode *n) {
   enum { LINE = 64 };
   Range *r = v->vector < 0 ? NULL : find_counter(v, n, loop_var(VAR_LANE));
@@ -130,7 +131,7 @@ bool verify_peel_count(Verifying *v, const LoopNode *n) {
   if (r->pieces.count || !index_equals(r->end, r->to)) return verify_fail(v, n, "it is not at the beginning of a row");
   if (kernel_factor(v->k, extent, v->k->axes[v->vector].monomial) < LANES || type_nbytes(a->type) * LANES < LINE ||
       a->stride[v->vector] != 1 || v->lanes != v->vector)
-    return verify_fail(v, n, "a row may have fewer elements");
+    return verify_fail(v, n, "a row may end before the next cache line");
   r->must_advance = true;
   r->is_aligned = false;
   r->line_access = n->address.access + 1;
@@ -150,28 +151,28 @@ bool verify_advance(Verifying *v, const LoopNode *n) {
   Range *r = find_counter(v, n, n->var);
   if (!r) return false;
   if (!r->must_advance || r->pieces.count != 1 || !index_is_var(n->value, loop_var(VAR_LANES)))
-    return verify_fail(v, n, "it does not advance over the elements before a cache line");
+    return verify_fail(v, n, "it does not advance over the peeled elements");
   r->must_advance = false;
   return true;
 }
 
 // Calls of steps
 
-// A call of a step has as many iterations as the piece that it stands in.
+// A step must take as many outer iterations as the loop around its call advances by.
 static bool verify_iterations(Verifying *v, const LoopNode *n) {
   const Loop *plan = v->plan;
   const Range *r = &v->range[OUTER];
   if (n->is_tile || r->progress != RANGE_PIECE)
     return verify_fail(v, n, "it is not in the loop over the block's iterations");
   if (n->has_fewer_lanes) {
-    const Index *left = index_of(&v->b, INDEX_SUBTRACT, r->end, var_index(v, VAR_OUTER));
-    const bool is_remainder = v->t->tail_step && r->width == WIDTH_UNKNOWN && index_equals(n->value, left);
-    return is_remainder || verify_fail(v, n, "it is not what is left of the block");
+    const Index *remainder = index_of(&v->b, INDEX_SUBTRACT, r->end, var_index(v, VAR_OUTER));
+    const bool is_remainder = v->t->tail_step && r->width == WIDTH_UNKNOWN && index_equals(n->value, remainder);
+    return is_remainder || verify_fail(v, n, "its count is not the number of iterations left in the block");
   }
   if (n->value || r->width != (plan->rows > 1 ? n->count : plan->rows_in_lanes ? LANES : 1))
-    return verify_fail(v, n, "it does not take as many iterations as its loop's step");
+    return verify_fail(v, n, "it does not take as many iterations as its loop advances by");
   if (plan->rows > 1 ? n->count < 1 || n->count > plan->rows : n->count)
-    return verify_fail(v, n, "the number of rows is wrong");
+    return verify_fail(v, n, "its number of rows is not the loop's");
   return true;
 }
 
@@ -184,7 +185,7 @@ bool verify_step_call(Verifying *v, const LoopNode *n) {
     const Root *root = &v->plan->roots[i];
     const bool has_elements = axes_nelems(v->k, access_axes(v->k, &v->k->accesses[root->access])) != 0;
     if (root->kind == ROOT_REDUCE_OUTER && has_elements && !v->count[effect_of(i, EFFECT_PREPARED)])
-      return verify_fail(v, n, "partial sums are not cleared before it");
+      return verify_fail(v, n, "partial sums are not initialised before it");
   }
   return effect_do(v, n, effect_of_step(v));
 }

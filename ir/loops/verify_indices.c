@@ -1,9 +1,10 @@
-// Variables and indices: what they are in terms of the axes' indices, and what those of axes, blocks and runs must be.
+// Verifies variables and indices: converts them to linear forms of the axes' indices, and compares the indices on outer
+// axes, the ranges of blocks and the lengths of runs with what they must be.
 #include "ir/loops/verifying.h"
 
 // Variables
 
-enum { // those of axes, of nothing, of accesses
+enum { // in vars: those of axes first, then those of the function, then those of accesses
   FIRST_OF_NOTHING = (VAR_AHEAD_LANE - VAR_AXIS) * MAX_AXES,
   FIRST_OF_ACCESSES = FIRST_OF_NOTHING + VAR_ELEMENT - VAR_AHEAD_LANE + 1
 };
@@ -34,7 +35,7 @@ bool var_set(Verifying *v, const LoopNode *n, Var var, const Index *value) {
 bool verify_index(Verifying *v, const LoopNode *n, const Index *i) {
   if (!i) return true;
   if (i->op == INDEX_VAR && (!is_var(v, i->var) || !var_state(v, i->var)->is_set))
-    return verify_fail(v, n, "a variable that it uses has no value here");
+    return verify_fail(v, n, "it uses a variable that has no value here");
   if ((i->op == INDEX_NCHUNKS || i->op == INDEX_BLOCK_LENGTH) && i->loop >= v->k->nloops)
     return verify_fail(v, n, "there is no such loop");
   for (int a = 0; a < 3; a++)
@@ -42,13 +43,13 @@ bool verify_index(Verifying *v, const LoopNode *n, const Index *i) {
   return true;
 }
 
-// Where a piece begins, or its counter stands, is the index on its axis.
+// The first index of a piece, or its counter, stands for the index on the axis.
 static Var meaning_of(const void *context, Var var) {
   const Verifying *v = context;
   const Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
-  const bool is_it =
+  const bool is_start =
       r && r->progress != RANGE_UNTOUCHED && r->start.kind && r->start.kind == var.kind && r->start.of == var.of;
-  return is_it ? (Var){VAR_AXIS, (uint32_t)v->vector} : var;
+  return is_start ? (Var){VAR_AXIS, (uint32_t)v->vector} : var;
 }
 
 Linear linear_of(const Verifying *v, const Index *i) {
@@ -72,22 +73,22 @@ const Index *var_index(Verifying *v, VarKind kind) {
 
 int64_t greatest_divisor(int64_t a, int64_t b) {
   while (b) {
-    const int64_t rest = a % b;
+    const int64_t remainder = a % b;
     a = b;
-    b = rest;
+    b = remainder;
   }
   return a;
 }
 
-// Of axes and blocks
+// Axes and blocks
 
-// The flattened index divided by the axes inside, within the axis.
+// The index on an outer axis is the flattened index / (elements of the axes inside of it) % extent.
 bool verify_axis_index(Verifying *v, const LoopNode *n) {
   const Loop *plan = v->plan;
   int at = 0;
   AxisSet below = 0;
   while (at < plan->nouter && plan->order[at] != (int)n->var.of) at++;
-  if (at == plan->nouter) return verify_fail(v, n, "the axis is not an outer one");
+  if (at == plan->nouter) return verify_fail(v, n, "its axis is not an outer axis");
   for (int i = at + 1; i < plan->nouter; i++) below |= 1U << plan->order[i];
   const bool has_rows = v->range[OUTER].start.kind == VAR_ROW;
   const Index *index = var_index(v, VAR_OUTER);
@@ -102,16 +103,16 @@ bool verify_axis_index(Verifying *v, const LoopNode *n) {
 static bool verify_value(Verifying *v, const LoopNode *n, VarKind kind, const Index *expected) {
   const VarState *state = var_state(v, (Var){kind, 0});
   if (v->b.out_of_memory) return false;
-  if (!state->is_set || !state->value) return verify_fail(v, n, "the block's range is not set");
+  if (!state->is_set || !state->value) return verify_fail(v, n, "VAR_BEGIN or VAR_END of the block is not set");
   return index_equals(state->value, expected) ||
-         verify_fail(v, n, "the blocks' ranges do not cover each iteration once");
+         verify_fail(v, n, "the ranges of the blocks do not cover each iteration once");
 }
 
 static const Index *least(Verifying *v, const Index *x, const Index *y) {
   return index_choose(&v->b, index_of(&v->b, INDEX_LESS, x, y), x, y);
 }
 
-// Blocks of an iteration of the kept axes; the last is shorter.
+// With free axes, each of their indices has `chunks` blocks, the last of which may be shorter.
 static bool verify_chunks(Verifying *v, const LoopNode *n, const Index *total, const Index *length) {
   TreeBuilder *b = &v->b;
   const uint32_t loop = (uint32_t)(v->plan - v->k->loops);
@@ -145,17 +146,17 @@ bool verify_block_range(Verifying *v, const LoopNode *n) {
          verify_value(v, n, VAR_END, least(v, index_of(b, INDEX_ADD, begin, length), total));
 }
 
-// Of runs where the innermost extent is open: the additions that an accumulator makes in an iteration of the middle
-// axes, and how many such iterations then make a chain that is long enough.
+// Where the innermost extent is open, VAR_CHAIN is the number of additions that an accumulator makes in an iteration of
+// the middle axes, and VAR_RUN_LENGTH the number of such iterations in a chain of at most LONGEST_RUN additions.
 bool verify_chain(Verifying *v, const LoopNode *n) {
   TreeBuilder *b = &v->b;
-  if (v->vector < 0 || !v->plan->runs.is_open) return verify_fail(v, n, "the loop's runs do not depend on dims");
+  if (v->vector < 0 || !v->plan->runs.is_open) return verify_fail(v, n, "the loop's runs do not depend on open dims");
   const Index *width = nelems_index(v, 1U << v->vector), *lanes = number_index(v, LANES);
   const Index *group = number_index(v, (int64_t)LANES * v->plan->accumulators);
   const Index *groups = index_of(b, INDEX_DIVIDE, width, group);
   const Index *vectors = index_of(b, INDEX_DIVIDE, index_of(b, INDEX_REMAINDER, width, group), lanes);
-  const Index *rest = index_of(b, INDEX_DIFFERS, index_of(b, INDEX_REMAINDER, width, lanes), number_index(v, 0));
-  const Index *chain = index_of(b, INDEX_ADD, index_of(b, INDEX_ADD, groups, vectors), rest);
+  const Index *tail = index_of(b, INDEX_DIFFERS, index_of(b, INDEX_REMAINDER, width, lanes), number_index(v, 0));
+  const Index *chain = index_of(b, INDEX_ADD, index_of(b, INDEX_ADD, groups, vectors), tail);
   return !b->out_of_memory && (index_equals(n->value, chain) || verify_fail(v, n, "it is not the length of a chain"));
 }
 

@@ -1,23 +1,23 @@
-// Loops and conditions: which indices of which axes they go over.
+// Verifies loops and conditions: which indices of which axes they cover.
 //
-// All indices of a direction are gone over by one loop, or by runs and a loop over each run, or by a counter
-// (verify_counters.c). What stands in a piece of them is done for `width` indices at once: a group of vectors has a
-// loop over these, a vector's are its lanes, those of rows that are handled together have a loop over rows.
+// A direction is covered by one loop, by a loop over runs and a loop over each run, or by a counter in pieces
+// (verify_counters.c). A node in a piece of `width` indices must deal with all of them: a group of vectors has a loop
+// over its vectors, a vector has a lane for each index, a step of several rows has loops over the rows.
 #include "ir/loops/verifying.h"
 
-// Each index by itself: of all, or of a run.
+// A loop with step 1, over an axis or over a run of it.
 static bool verify_for_each(Verifying *v, const LoopNode *n, int direction) {
   Range *r = &v->range[direction], piece = *r;
   if (direction >= v->k->naxes || !(v->inner >> direction & 1))
     return verify_fail(v, n, "it does not go over an inner axis");
-  if (r->progress != RANGE_UNTOUCHED) return verify_fail(v, n, "it goes over an axis that has an index already");
+  if (r->progress != RANGE_UNTOUCHED) return verify_fail(v, n, "there is a loop over its axis around it");
   if (!index_is(n->step, 1)) return verify_fail(v, n, "its step is not 1");
   Frame *runs = runs_find(v, n->value);
   if (runs) {
     const Index *end = index_of(&v->b, INDEX_ADD, n->value, runs->node->step);
     if (!verify_runs(v, n, runs, r)) return false;
     if (!index_equals(n->end, end) || !index_equals(n->bound, r->to) || n->is_down)
-      return verify_fail(v, n, "it does not go over a run");
+      return verify_fail(v, n, "it does not go over the run exactly");
     runs->direction = direction;
   } else if (!index_equals(n->value, r->from) || !index_equals(n->end, r->to) || n->bound) {
     return verify_fail(v, n, "it does not go over all indices on %s", direction_name(v, direction));
@@ -31,19 +31,19 @@ static bool verify_for_axis(Verifying *v, const LoopNode *n) {
   return verify_for_each(v, n, (int)n->var.of);
 }
 
-// At least 1: a literal, or what chains that are not too long have room for.
+// Whether the length is at least 1: a literal, or VAR_RUN_LENGTH where chains are known to be short.
 static bool is_run_length(const Verifying *v, const Index *i) {
   return index_is_literal(i) ? i->number >= 1 : index_is_var(i, loop_var(VAR_RUN_LENGTH)) && v->chain == CHAIN_SHORT;
 }
 
-// Runs; the loop over one tells of which axis.
+// A loop over runs. The loop over the indices of a run, inside of it, determines the axis.
 static bool verify_for_runs(Verifying *v, const LoopNode *n) {
   if (!is_run_length(v, n->step)) return verify_fail(v, n, "its step may be 0");
   if (n->is_down || n->bound) return verify_fail(v, n, "it does not go over all runs");
   return verify_body(v, n, UNKNOWN_DIRECTION);
 }
 
-// Each vector of a group; VAR_VECTOR_LANE tells where it begins.
+// The vectors of a group. VAR_VECTOR_LANE will be the first index of each.
 static bool verify_for_group(Verifying *v, const LoopNode *n) {
   if (v->vector < 0) return verify_fail(v, n, "there are no vectors");
   Range piece = v->range[v->vector];
@@ -51,7 +51,7 @@ static bool verify_for_group(Verifying *v, const LoopNode *n) {
       index_is(n->value, 0) && index_is_literal(n->end) && index_is(n->step, 1) && !n->bound && !n->is_down;
   if (!is_all) return verify_fail(v, n, "it does not go over all vectors of a group");
   if (piece.progress != RANGE_PIECE || n->end->number * LANES != piece.width)
-    return verify_fail(v, n, "a group has fewer vectors than it goes over, or more");
+    return verify_fail(v, n, "it does not go over as many vectors as the group has");
   piece.group = piece.start;
   piece.start = loop_var(VAR_NONE);
   piece.width = LANES;
@@ -62,13 +62,14 @@ static bool verify_for_rows(Verifying *v, const LoopNode *n) {
   Range piece = v->range[OUTER];
   const bool is_all = index_is(n->value, 0) && index_is_var(n->end, loop_var(VAR_ROWS)) && index_is(n->step, 1);
   if (!is_all || n->bound || n->is_down) return verify_fail(v, n, "it does not go over all rows");
-  if (piece.width != WIDTH_ROWS) return verify_fail(v, n, "there are no rows to go over");
+  if (piece.width != WIDTH_ROWS)
+    return verify_fail(v, n, "the step does not compute several rows, or it is in a loop over them");
   piece.width = 1;
   piece.start = n->var;
   return verify_piece(v, n, OUTER, &piece);
 }
 
-// Elements of partial sums, which are no direction.
+// The elements of an array of partial sums, which are not along a direction.
 static bool verify_for_elements(Verifying *v, const LoopNode *n) {
   if (!index_is(n->value, 0) || !index_is(n->step, 1) || n->bound || n->is_down)
     return verify_fail(v, n, "it does not go over all elements");
@@ -89,10 +90,11 @@ bool verify_for(Verifying *v, const LoopNode *n) {
     return false;
   if (!n->step || !n->end) return verify_fail(v, n, "it has no end, or no step");
   if (n->is_vectors) return verify_for_vectors(v, n);
-  if (n->is_whole) return n->flag ? verify_fail(v, n, "a counter's loop has a condition") : verify_for_whole(v, n);
+  if (n->is_whole)
+    return n->flag ? verify_fail(v, n, "a loop over a counter may not depend on a flag") : verify_for_whole(v, n);
   const bool is_lane = n->var.kind == VAR_LANE && v->vector >= 0;
   if (n->var.kind > VAR_ELEMENT || (!is_lane && !loops[n->var.kind]))
-    return verify_fail(v, n, "its variable is not one of loops");
+    return verify_fail(v, n, "its variable is not one that loops have");
   Pieces done;
   effects_begin(v, &done);
   if (n->flag && !guard_push(v, n, n->flag, n->access)) return false;
@@ -104,7 +106,7 @@ bool verify_for(Verifying *v, const LoopNode *n) {
 
 static bool verify_under_flag(Verifying *v, const LoopNode *n) {
   Pieces pieces;
-  if (n->otherwise || !n->flag) return verify_fail(v, n, "it has no test, or a flag has a second branch");
+  if (n->otherwise || !n->flag) return verify_fail(v, n, "it has neither test nor flag, or a flag and an else branch");
   if (!verify_flag(v, n, n->flag, n->access) || !guard_push(v, n, n->flag, n->access)) return false;
   effects_begin(v, &pieces);
   const bool ok = verify_nodes(v, n->body);
@@ -138,7 +140,7 @@ bool verify_if(Verifying *v, const LoopNode *n) {
   return verify_branches(v, n);
 }
 
-// Variables that tell more of a piece
+// Constants inside of a piece
 
 static bool verify_vector_lane(Verifying *v, const LoopNode *n) {
   Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
@@ -146,16 +148,16 @@ static bool verify_vector_lane(Verifying *v, const LoopNode *n) {
   Linear is = linear_of(v, n->value), expected = {0};
   linear_add_var(&expected, r->group.kind, r->group.of, 1, 0);
   linear_add_var(&expected, VAR_VECTOR, 0, LANES, 0);
-  r->start = n->var; // till the loop ends
+  r->start = n->var; // verify_piece restores it at the end of the loop
   return linear_equals(&is, &expected) || verify_fail(v, n, "the vectors of a group are not neighbours");
 }
 
 static bool verify_tail_lanes(Verifying *v, const LoopNode *n) {
   Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
   if (!r || r->progress != RANGE_PIECE || r->width != WIDTH_UNKNOWN)
-    return verify_fail(v, n, "it does not stand in the rest of a loop");
-  const Index *left = index_of(&v->b, INDEX_SUBTRACT, r->end, var_index(v, VAR_LANE));
-  if (!index_equals(n->value, left)) return verify_fail(v, n, "it is not what is left");
+    return verify_fail(v, n, "it is not in the tail of a counter");
+  const Index *remainder = index_of(&v->b, INDEX_SUBTRACT, r->end, var_index(v, VAR_LANE));
+  if (!index_equals(n->value, remainder)) return verify_fail(v, n, "it is not the number of elements left");
   r->width = WIDTH_LANES;
   return true;
 }

@@ -1,24 +1,24 @@
-// Stores, what a step keeps and copies, and the pointers, rooms and flags that accesses need.
+// Verifies stores, spills and transposed copies, and the declarations of pointers, local arrays and flags.
 #include "ir/loops/verifying.h"
 
 // Stores
 
 static uint32_t store_root(Verifying *v, const LoopNode *n, AccessId id) {
   const uint32_t root = v->root_of_access[id];
-  const bool is_it = root && v->plan->roots[root - 1].kind == ROOT_STORE &&
-                     (n->kind != NODE_STORE || v->plan->roots[root - 1].expr == n->expr);
-  if (!is_it) verify_fail(v, n, "the loop has no such store");
-  return is_it ? root : 0;
+  const bool is_store = root && v->plan->roots[root - 1].kind == ROOT_STORE &&
+                        (n->kind != NODE_STORE || v->plan->roots[root - 1].expr == n->expr);
+  if (!is_store) verify_fail(v, n, "the loop has no such store");
+  return is_store ? root : 0;
 }
 
-// Whether blocks have multiples of LANES of iterations.
+// Whether every block begins at a multiple of LANES iterations.
 static bool are_blocks_aligned(const Loop *plan) {
   const bool is_open = plan->few_work && (plan->few_block % LANES || plan->many_block % LANES);
   return plan->block % LANES == 0 && !is_open && !plan->most_chunks;
 }
 
-// What goes past the caches begins at a cache line, or for narrow types at a vector's multiple, if the tensor does; or
-// rows have been peeled to lines.
+// Streamed vectors must begin at cache lines (of narrow types, at multiples of their own size) if the tensor does, or
+// their rows must be peeled.
 static bool verify_streamed(Verifying *v, const LoopNode *n, AccessId id) {
   enum { LINE = 64 };
   const Memory *m = &v->memory[id];
@@ -27,26 +27,26 @@ static bool verify_streamed(Verifying *v, const LoopNode *n, AccessId id) {
   const int lane_axis = loop_lane_axis(v->plan);
   const Range *r = v->lanes < 0 ? NULL : &v->range[v->lanes];
   v->has_streams = true;
-  if (!m->is_streamed_found) return verify_fail(v, n, "its flag is not set before");
+  if (!m->is_streamed_found) return verify_fail(v, n, "its flag is not computed before it");
   if (!r || n->has_fewer_lanes || (!is_rows && (!n->is_vector || n->is_strided)))
     return verify_fail(v, n, "only whole dense vectors can be streamed");
   if (m->is_peeled) return r->line_access == id + 1 || verify_fail(v, n, "its rows are not peeled to cache lines");
   for (int axis = 0; axis < v->k->naxes; axis++) {
     const int64_t stride = kernel_factor(v->k, a->stride[axis], a->stride_monomial[axis]);
-    const bool is_within = axis == lane_axis || (is_rows && axis == v->vector);
-    if (!is_within && stride * (int64_t)type_nbytes(a->type) % LINE)
-      return verify_fail(v, n, "its rows begin within cache lines");
+    const bool is_contiguous = axis == lane_axis || (is_rows && axis == v->vector);
+    if (!is_contiguous && stride * (int64_t)type_nbytes(a->type) % LINE)
+      return verify_fail(v, n, "its rows may begin in the middle of cache lines");
   }
   const bool is_aligned = rows_in_lanes ? are_blocks_aligned(v->plan) : r->is_aligned;
   const bool is_dense = !is_rows || a->stride[lane_axis] == v->k->axes[v->vector].extent;
-  return (is_aligned && is_dense) || verify_fail(v, n, "its vectors begin within cache lines");
+  return (is_aligned && is_dense) || verify_fail(v, n, "its vectors may begin in the middle of cache lines");
 }
 
-// An output that nobody may want is stored under that condition, and past the caches under its own.
+// A store of an optional output must depend on FLAG_WANTED, a streamed one on FLAG_STREAMED.
 static bool verify_conditions(Verifying *v, const LoopNode *n, AccessId id) {
   const Memory *m = &v->memory[id];
   if (m->is_wanted_found && !is_guarded(v, FLAG_WANTED, id))
-    return verify_fail(v, n, "it is not guarded, though its output may be unwanted");
+    return verify_fail(v, n, "its output may be unwanted, and it does not depend on that");
   return !n->is_streamed || verify_streamed(v, n, id);
 }
 
@@ -54,11 +54,11 @@ static Directions directions_of(const Verifying *v, AxisSet axes) {
   return (axes & v->inner) | (v->plan->tile ? 0 : 1U << OUTER);
 }
 
-// Each of the loop's outer iterations stores elements of its own, and each index on an inner axis its own.
+// No two outer iterations may store the same element, and no two indices on an inner axis.
 static bool verify_once(Verifying *v, const LoopNode *n, const Root *root) {
   const AxisSet axes = root_axes(v->k, root);
-  if (v->outer & ~axes && !v->memory[root->access].is_own)
-    return verify_fail(v, n, "several outer iterations store one element");
+  if (v->outer & ~axes && !v->memory[root->access].is_step_local)
+    return verify_fail(v, n, "several outer iterations store the same element");
   return verify_goes_over(v, n, 0, directions_of(v, axes), n->is_vector);
 }
 
@@ -66,9 +66,9 @@ static bool verify_vector_store(Verifying *v, const LoopNode *n, AccessId id) {
   const Access *a = &v->k->accesses[id];
   if (access_is_mask(a))
     return (v->range[v->vector].is_aligned && (!n->has_fewer_lanes || has_fewer_lanes(v)) && !n->is_strided) ||
-           verify_fail(v, n, "its bits begin within a byte");
+           verify_fail(v, n, "its bits may begin in the middle of a byte");
   if (n->is_strided != (a->stride[loop_lane_axis(v->plan)] != 1))
-    return verify_fail(v, n, "its lanes are dense where it says strided, or the reverse");
+    return verify_fail(v, n, "is_strided does not agree with the stride from lane to lane");
   return verify_lanes(v, n) && verify_lane_step(v, n, id);
 }
 
@@ -76,25 +76,25 @@ bool verify_store(Verifying *v, const LoopNode *n) {
   const AccessId id = n->address.access;
   const uint32_t root = store_root(v, n, id);
   if (!root) return false;
-  if (n->access != id) return verify_fail(v, n, "its address is not in its tensor");
+  if (n->access != id) return verify_fail(v, n, "its address is of another tensor");
   if (!verify_operand(v, n, n->expr, n->is_vector) || !verify_once(v, n, &v->plan->roots[root - 1])) return false;
-  if (n->address.base == BASE_ROWS) // into the copy, which is stored when all rows of it are there
+  if (n->address.base == BASE_ROWS) // into the transposed copy, which NODE_STORE_ROWS stores later
     return n->is_streamed || n->has_fewer_lanes || n->is_strided || !n->is_vector
-               ? verify_fail(v, n, "it is not a whole vector in its copy")
+               ? verify_fail(v, n, "it does not store a whole vector in the transposed copy")
                : verify_copied(v, n, id, &n->address) && effect_do(v, n, effect_of(root - 1, EFFECT_PREPARED));
   if (!verify_access(v, n, id, &n->address) || !verify_conditions(v, n, id)) return false;
   if (n->is_vector && !verify_vector_store(v, n, id)) return false;
   return effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
 }
 
-// What is kept for later sweeps
+// Spills
 
 bool verify_spill(Verifying *v, const LoopNode *n) {
   Linear address;
-  const int reused = find_spill(v, n->expr);
+  const int spill = find_spill(v, n->expr);
   if (!verify_operand(v, n, n->expr, true) || !verify_spilled(v, n, &address)) return false;
   if (!verify_goes_over(v, n, 0, directions_of(v, 1U << v->vector), true)) return false;
-  SpillState *kept = &v->kept[reused];
+  SpillState *spilled = &v->spilled[spill];
   const int64_t extent = v->k->axes[v->vector].extent, whole = (extent + LANES - 1) / LANES * LANES;
   const int64_t lanes = v->plan->rows_in_lanes           ? extent * LANES
                         : v->range[v->vector].is_aligned ? whole
@@ -102,27 +102,26 @@ bool verify_spill(Verifying *v, const LoopNode *n) {
   int64_t row = lanes;
   for (int i = 0; i < address.nterms; i++)
     if (address.terms[i].var.kind == VAR_ROW) row = address.terms[i].number;
-  if (row < lanes || lanes + (v->plan->rows - 1) * row > kept->nelems || v->k->axes[v->vector].monomial ||
+  if (row < lanes || lanes + (v->plan->rows - 1) * row > spilled->nelems || v->k->axes[v->vector].monomial ||
       (v->plan->rows > 1 && !linear_has(&address, VAR_ROW)))
-    return verify_fail(v, n, "it goes beyond its room");
-  if (!kept->address && !(kept->address = ARENA_NEW(v->arena, Linear))) return verify_out_of_memory(v);
-  *kept->address = address;
-  kept->serial = v->frames[v->nframes - 1].serial;
-  return effect_do(v, n, effect_of_spill(v, reused));
+    return verify_fail(v, n, "it goes beyond its local array");
+  if (!spilled->address && !(spilled->address = ARENA_NEW(v->arena, Linear))) return verify_out_of_memory(v);
+  *spilled->address = address;
+  spilled->serial = v->frames[v->nframes - 1].serial;
+  return effect_do(v, n, effect_of_spill(v, spill));
 }
 
-// Rows across lanes
+// Rows in lanes
 
-// Whether the access has rows one behind the other, or with a stride, of which a vector's are whole.
+// Whether LANES rows of the access can be copied, transposed: dense rows, at any stride from row to row.
 static bool verify_rows(Verifying *v, const LoopNode *n) {
   const Access *a = &v->k->accesses[n->access];
   const Memory *m = &v->memory[n->access];
   if (!v->plan->rows_in_lanes || has_fewer_lanes(v) || v->plan->nouter != 1)
-    return verify_fail(v, n, "rows do not lie in lanes here");
+    return verify_fail(v, n, "rows are not in lanes here");
   if (!m->has_pointer || !m->has_copy) return verify_fail(v, n, "its pointer or its copy is not declared");
   const Linear row = access_index(v, n->access, v->outer);
-  if (!m->pointer || !linear_equals(m->pointer, &row))
-    return verify_fail(v, n, "its pointer is not where its rows begin");
+  if (!m->pointer || !linear_equals(m->pointer, &row)) return verify_fail(v, n, "its pointer is not at the first row");
   if (a->stride[v->vector] != 1 || a->stride_monomial[v->vector] || n->nelems != v->k->axes[v->vector].extent)
     return verify_fail(v, n, "its rows are not dense, or not as long as the axis");
   return verify_lane_step(v, n, n->access) && verify_goes_over(v, n, 0, 1U << OUTER, true);
@@ -138,7 +137,8 @@ bool verify_load_rows(Verifying *v, const LoopNode *n) {
 bool verify_store_rows(Verifying *v, const LoopNode *n) {
   const uint32_t root = store_root(v, n, n->access);
   if (!root || !verify_rows(v, n) || !verify_conditions(v, n, n->access)) return false;
-  if (!v->count[effect_of(root - 1, EFFECT_PREPARED)]) return verify_fail(v, n, "its rows are not all there");
+  if (!v->count[effect_of(root - 1, EFFECT_PREPARED)])
+    return verify_fail(v, n, "its rows have not been stored in the copy");
   return verify_memory(v, n, n->access) && effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
 }
 
@@ -146,16 +146,16 @@ bool verify_load_column(Verifying *v, const LoopNode *n) {
   const Address to = {.base = BASE_ROWS, .access = n->access, .index = n->value};
   if (!verify_access(v, n, n->access, &n->address) || !verify_copied(v, n, n->access, &to)) return false;
   if (v->k->accesses[n->access].stride[loop_lane_axis(v->plan)] != 1)
-    return verify_fail(v, n, "its lanes do not lie one behind the other");
+    return verify_fail(v, n, "its lanes are not neighbours in memory");
   if (!verify_goes_over(v, n, 0, directions_of(v, 1U << v->vector), true)) return false;
   v->memory[n->access].is_copied = true;
   v->memory[n->access].copy_serial = v->frames[v->nframes - 1].serial;
   return true;
 }
 
-// Pointers, rooms, flags
+// Pointers, local arrays, flags
 
-// It may leave the tensor, and so need not be at an element's address.
+// A prefetch may be of any address, even outside of the tensor.
 bool verify_prefetch(Verifying *v, const LoopNode *n) {
   Linear base;
   return verify_index(v, n, n->address.index) && verify_base(v, n, &n->address, &base);
@@ -183,14 +183,14 @@ bool verify_pointer(Verifying *v, const LoopNode *n) {
   if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
   if (m->has_pointer) return verify_fail(v, n, "the pointer is set twice");
   if (n->is_row != (v->range[OUTER].start.kind == VAR_ROW) || (n->is_row && (!m->has_pointer_array || v->nguards)))
-    return verify_fail(v, n, "it is not declared for each row, or not in a loop over rows");
+    return verify_fail(v, n, "a row's pointer is set outside of a loop over rows, or its array is not declared");
   if (!verify_index(v, n, n->address.index)) return false;
   if (!m->pointer && !(m->pointer = ARENA_NEW(v->arena, Linear))) return verify_out_of_memory(v);
   if (n->is_written != is_stored(v, n->access))
-    return verify_fail(v, n, "it may be written exactly where the loop stores it");
+    return verify_fail(v, n, "is_written does not agree with whether the loop stores through it");
   *m->pointer = linear_of(v, n->address.index);
   m->is_pointer_row = n->is_row;
-  m->is_own = false;
+  m->is_step_local = false;
   if (!n->is_row) return scope_add(v, &m->has_pointer, NULL, 0);
   m->has_pointer = true;
   return true;
@@ -202,7 +202,7 @@ static bool verify_access_local(Verifying *v, const LoopNode *n) {
   const Temporary *t = a->value || a->type == TYPE_NONE ? NULL : &v->k->temporaries[a->temporary];
   if (n->local == LOCAL_POINTERS)
     return m->has_pointer_array || n->nelems < v->plan->rows || n->is_written != is_stored(v, n->access)
-               ? verify_fail(v, n, "there are more rows than pointers, or it is declared twice")
+               ? verify_fail(v, n, "there are fewer pointers than rows, or it is declared twice")
                : scope_add(v, &m->has_pointer_array, forget_pointer, n->access);
   if (n->local == LOCAL_COPY) {
     const int64_t nelems = v->vector < 0 ? 0 : v->k->axes[v->vector].extent * LANES;
@@ -211,8 +211,8 @@ static bool verify_access_local(Verifying *v, const LoopNode *n) {
     return scope_add(v, &m->has_copy, NULL, 0);
   }
   if (!t || !t->is_own || n->nelems != t->nelems || m->has_pointer)
-    return verify_fail(v, n, "it is not a temporary of the step's own");
-  m->is_own = true;
+    return verify_fail(v, n, "its access is not a temporary local to the step");
+  m->is_step_local = true;
   m->pointer = NULL;
   m->is_pointer_row = false;
   m->local_nelems = n->nelems;
@@ -228,10 +228,11 @@ bool verify_local(Verifying *v, const LoopNode *n) {
       return verify_fail(v, n, "it is too small, or declared twice");
     return scope_add(v, &made->is_declared, forget_rows, n->expr);
   }
-  const int reused = find_spill(v, n->expr);
-  if (reused < 0 || v->kept[reused].is_declared) return verify_fail(v, n, "the vector is not one that is kept");
-  v->kept[reused].nelems = n->nelems;
-  return scope_add(v, &v->kept[reused].is_declared, NULL, 0);
+  const int spill = find_spill(v, n->expr);
+  if (spill < 0 || v->spilled[spill].is_declared)
+    return verify_fail(v, n, "the loop does not spill the vector, or it is declared twice");
+  v->spilled[spill].nelems = n->nelems;
+  return scope_add(v, &v->spilled[spill].is_declared, NULL, 0);
 }
 
 bool verify_set_flag(Verifying *v, const LoopNode *n) {
@@ -240,14 +241,14 @@ bool verify_set_flag(Verifying *v, const LoopNode *n) {
   if (!root) return false;
   const bool is_peeled = v->plan->is_peeled && v->plan->roots[root - 1].sweep == v->plan->nsweeps - 1;
   if (n->is_peeled != (is_peeled && n->flag == FLAG_STREAMED))
-    return verify_fail(v, n, "the loop says otherwise of peeled rows");
+    return verify_fail(v, n, "is_peeled does not agree with the loop");
   if (n->flag == FLAG_WANTED) return scope_add(v, &m->is_wanted_found, NULL, 0);
   if (n->flag != FLAG_STREAMED) return verify_fail(v, n, "there is no such flag");
   m->is_peeled = n->is_peeled;
   if (!n->is_peeled) {
     const Linear first = access_index(v, n->access, 0), is = linear_of(v, n->address.index);
     if (n->address.base != BASE_TENSOR || n->address.access != n->access || !linear_equals(&is, &first))
-      return verify_fail(v, n, "it does not look at the first element");
+      return verify_fail(v, n, "its address is not that of the first element");
   }
   return scope_add(v, &m->is_streamed_found, NULL, 0);
 }

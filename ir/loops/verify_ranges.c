@@ -1,7 +1,7 @@
-// What the loops and conditions around a node go over, and where functions begin with that.
+// Keeps track of the loops and conditions around a node, and of the ranges that they cover.
 #include "ir/loops/verifying.h"
 
-// What is around a node
+// Loops and conditions around a node
 
 const Frame *frame_find(const Verifying *v, VarKind kind) {
   for (int i = v->nframes - 1; i >= 0; i--)
@@ -30,36 +30,36 @@ bool verify_flag(Verifying *v, const LoopNode *n, Flag flag, AccessId access) {
   const uint32_t root = v->root_of_access[access];
   const bool has_partials =
       root && v->plan->roots[root - 1].kind == ROOT_REDUCE_OUTER && (!v->is_block || m->has_partials);
-  const bool is_there = flag == FLAG_WANTED        ? m->is_wanted_found
-                        : flag == FLAG_STREAMED    ? m->is_streamed_found
-                        : flag == FLAG_HAS_PARTIAL ? has_partials
-                                                   : true;
-  return is_there || verify_fail(v, n, "its flag is not set before");
+  const bool is_set = flag == FLAG_WANTED        ? m->is_wanted_found
+                      : flag == FLAG_STREAMED    ? m->is_streamed_found
+                      : flag == FLAG_HAS_PARTIAL ? has_partials
+                                                 : true;
+  return is_set || verify_fail(v, n, "its flag is not computed before it");
 }
 
 const char *direction_name(const Verifying *v, int direction) {
   return direction == OUTER ? "the outer axes" : v->k->axes[direction].name;
 }
 
-// Whether an index is at hand in a direction: one, or a vector's, or some of a vector's.
+// Whether the node is at one index of a direction, or at a vector of them along the lanes.
 static bool verify_width(Verifying *v, const LoopNode *n, int direction, bool is_vector) {
   const Range *r = &v->range[direction];
   const bool is_lanes = is_vector && direction == v->lanes;
   if (r->progress == RANGE_PIECE && (is_lanes ? r->width == LANES || r->width == WIDTH_LANES : r->width == 1))
     return true;
-  return verify_fail(v, n, is_lanes ? "along %s, it is not in a loop over vectors" : "along %s, it has no index here",
+  return verify_fail(v, n, is_lanes ? "along %s, it is not in a loop over vectors" : "along %s, it is not at one index",
                      direction_name(v, direction));
 }
 
 bool verify_goes_over(Verifying *v, const LoopNode *n, int since, Directions directions, bool is_vector) {
   Directions over = 0;
   for (int i = since; i < v->nframes; i++) {
-    if (v->frames[i].direction == UNKNOWN_DIRECTION) return verify_fail(v, n, "a loop around it goes over no axis");
+    if (v->frames[i].direction == UNKNOWN_DIRECTION) return verify_fail(v, n, "a loop around it is over no axis");
     over |= 1U << v->frames[i].direction;
   }
   for (int d = 0; d < NDIRECTIONS; d++) {
     if ((over ^ directions) >> d & 1)
-      return verify_fail(v, n, over >> d & 1 ? "it is repeated along %s" : "it does not go over %s",
+      return verify_fail(v, n, over >> d & 1 ? "it is repeated along %s" : "there is no loop over %s around it",
                          direction_name(v, d));
     if (over >> d & 1 && !verify_width(v, n, d, is_vector)) return false;
   }
@@ -67,7 +67,7 @@ bool verify_goes_over(Verifying *v, const LoopNode *n, int since, Directions dir
 }
 
 bool verify_has_axes(Verifying *v, const LoopNode *n, AxisSet axes, bool is_vector) {
-  if (axes & ~(v->outer | v->inner)) return verify_fail(v, n, "it varies over an axis that the loop does not go over");
+  if (axes & ~(v->outer | v->inner)) return verify_fail(v, n, "it varies over an axis that is not one of the loop's");
   if (axes & v->outer && !verify_width(v, n, OUTER, is_vector)) return false;
   for (int axis = 0; axis < v->k->naxes; axis++)
     if (axes & v->inner & 1U << axis && !verify_width(v, n, axis, is_vector)) return false;
@@ -108,7 +108,7 @@ bool verify_piece(Verifying *v, const LoopNode *n, int direction, const Range *p
   return ok;
 }
 
-// A loop over runs that nothing has gone over yet, which begin where the index says.
+// Only a loop over runs whose direction is not known yet: no loop over the indices of its runs has been seen.
 Frame *runs_find(Verifying *v, const Index *begin) {
   for (int i = v->nframes - 1; begin && begin->op == INDEX_VAR && i >= 0; i--) {
     Frame *f = &v->frames[i];
@@ -119,7 +119,7 @@ Frame *runs_find(Verifying *v, const Index *begin) {
 
 bool verify_runs(Verifying *v, const LoopNode *n, const Frame *runs, const Range *r) {
   return (index_equals(runs->node->value, r->from) && index_equals(runs->node->end, r->to)) ||
-         verify_fail(v, n, "its runs do not go over all indices");
+         verify_fail(v, n, "its runs do not cover the axis");
 }
 
 // Functions
@@ -151,7 +151,7 @@ bool begin_step(Verifying *v, bool is_tail) {
   if (v->b.out_of_memory) return false;
   if (plan->tile) return begin_tile(v);
   if (plan->rows_in_lanes && plan->nouter > 1 && plan->nfree != plan->nouter - 1)
-    return verify_fail(v, NULL, "lanes go beyond the end of their axis");
+    return verify_fail(v, NULL, "lanes may go beyond the end of their axis");
   Range *r = &v->range[OUTER];
   r->progress = RANGE_PIECE;
   r->start = loop_var(VAR_OUTER);

@@ -1,20 +1,20 @@
-// Sums: in registers, over a step's elements; in memory, over a block's iterations.
+// Verifies sums: over a step's elements, in registers, and over a block's iterations, in memory (partial sums).
 #include "ir/loops/verifying.h"
 
 static uint32_t sum_root(Verifying *v, const LoopNode *n) {
   const uint32_t root = v->root_of_sum[n->expr];
   if (!root) verify_fail(v, n, "the loop has no such sum");
-  else if (n->reduction != v->k->exprs[n->expr].op) verify_fail(v, n, "it combines by another operator than the sum");
+  else if (n->reduction != v->k->exprs[n->expr].op) verify_fail(v, n, "its reduction is not that of the sum");
   else return root;
   return 0;
 }
 
-// The greatest of f32 numbers is one of them: however many there are, it is exact.
+// A maximum of f32 numbers is exact, however many they are.
 static bool is_exact(const Verifying *v, ExprOp reduction) {
   return !v->k->is_f64 && reduction == EXPR_REDUCE_MAXIMUM;
 }
 
-// Vectors whose sums are made together have an accumulator each, and so have rows.
+// Vectors of a group that sum over middle axes have an accumulator each.
 static int nvectors(const Verifying *v) {
   const Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
   return v->plan->sums_middle && r && r->progress == RANGE_PIECE && r->width > LANES ? (int)(r->width / LANES) : 1;
@@ -24,17 +24,18 @@ static int naccumulators(const Verifying *v) {
   return v->plan->rows > 1 ? v->plan->rows : v->plan->accumulators;
 }
 
-// Whether each lane has a sum of its own.
+// Whether lanes have different sums, which are not added up over lanes.
 static bool has_lane_sums(const Verifying *v, ExprId sum) {
   return v->lanes == OUTER || (v->lanes >= 0 && !(v->k->exprs[sum].reduced >> v->lanes & 1));
 }
 
-// Where a sum's end stands: in the list that it began in, or in a loop over vectors that have one each.
+// The depth of loops that a sum must have begun at to end here. With a sum for each vector of a group, the loop over
+// these vectors ends it, and it began outside of that.
 static int depth_of_end(const Verifying *v) {
   return v->nframes - (v->plan->sums_middle && v->range[v->vector].group.kind);
 }
 
-// A sum's beginning
+// Beginnings of sums
 
 static bool close_accumulator(Verifying *v, uint32_t root) {
   const SumState *s = &v->sums[root];
@@ -50,7 +51,7 @@ static bool begin_total(Verifying *v, const LoopNode *n, uint32_t root) {
   SumState *s = &v->sums[root];
   if (n->count != (v->plan->rows > 1 ? v->plan->rows : nvectors(v)) || n->is_row != (v->plan->rows > 1) || !n->is_f64 ||
       v->k->is_f64)
-    return verify_fail(v, n, "the number or the type of the totals is wrong");
+    return verify_fail(v, n, "the number of totals is not the loop's, or they are not in f64");
   if (s->has_total || v->count[effect_of(root, EFFECT_PREPARED)]) return verify_fail(v, n, "the sum has begun before");
   s->is_totalled = false;
   s->total = n;
@@ -67,7 +68,7 @@ bool verify_begin_sum(Verifying *v, const LoopNode *n) {
   if (!is_scalar && n->sum != SUM_ACCUMULATOR) return verify_fail(v, n, "it is not a sum in registers");
   if (n->count != (is_scalar ? 1 : naccumulators(v) * nvectors(v)) || n->is_row != is_row)
     return verify_fail(v, n, "it does not have as many accumulators as the loop says");
-  if (n->is_f64 != (is_scalar || v->k->is_f64)) return verify_fail(v, n, "its type is not the sum's");
+  if (n->is_f64 != (is_scalar || v->k->is_f64)) return verify_fail(v, n, "is_f64 does not agree with the sum's type");
   if (s->has_accumulator || v->count[effect_of(root - 1, EFFECT_DONE)])
     return verify_fail(v, n, "the sum has begun before");
   s->is_accumulated = false;
@@ -76,36 +77,36 @@ bool verify_begin_sum(Verifying *v, const LoopNode *n) {
   return scope_add(v, &s->has_accumulator, close_accumulator, root - 1);
 }
 
-// Additions
+// Updates
 
 static bool verify_fused(Verifying *v, const LoopNode *n, const Root *root, ExprId operand) {
   const Expr *e = &v->k->exprs[operand];
-  if (n->is_fused != root->is_fused) return verify_fail(v, n, "it is fused where the loop says not, or the reverse");
+  if (n->is_fused != root->is_fused) return verify_fail(v, n, "is_fused does not agree with the loop");
   if (n->is_fused && (e->op != EXPR_MUL || n->reduction != EXPR_REDUCE_SUM || n->is_widened || !n->is_vector))
-    return verify_fail(v, n, "its operand is not a product that could be fused");
+    return verify_fail(v, n, "its operand is not a product, or its sum cannot be fused with one");
   if (!n->is_fused) return verify_operand(v, n, operand, n->is_vector);
   return verify_operand(v, n, e->args[0], true) && verify_operand(v, n, e->args[1], true);
 }
 
-// Which of the accumulators: the row's, or in a group of vectors the vector's, else the first.
+// The accumulator must be the row's, or in a group of vectors the vector's, or else the first.
 static bool verify_accumulator(Verifying *v, const LoopNode *n, const SumState *s) {
   const Range *r = &v->range[v->vector];
-  const bool is_row = v->range[OUTER].start.kind == VAR_ROW, is_way = r->group.kind;
+  const bool is_row = v->range[OUTER].start.kind == VAR_ROW, is_in_group = r->group.kind;
   const AccumulatorChoice accumulator = is_row                       ? ACCUMULATOR_OF_ROW
                                         : s->accumulator->count == 1 ? ACCUMULATOR_ONLY
-                                        : is_way                     ? ACCUMULATOR_OF_VECTOR
+                                        : is_in_group                ? ACCUMULATOR_OF_VECTOR
                                                                      : ACCUMULATOR_FIRST;
   if (v->plan->rows > 1 && !is_row) return verify_fail(v, n, "it is not in a loop over rows");
-  if (n->accumulator != accumulator) return verify_fail(v, n, "it is added to another accumulator");
+  if (n->accumulator != accumulator) return verify_fail(v, n, "it adds to the wrong accumulator");
   if (accumulator == ACCUMULATOR_FIRST && r->most_left > (int64_t)s->accumulator->count * LANES)
-    return verify_fail(v, n, "whole groups of vectors are missing before it");
+    return verify_fail(v, n, "the loop over whole groups of vectors is missing before it");
   return accumulator != ACCUMULATOR_OF_VECTOR ||
          frame_find(v, VAR_VECTOR)->node->end->number == s->accumulator->count ||
-         verify_fail(v, n, "a group has fewer vectors than there are accumulators, or more");
+         verify_fail(v, n, "a group has not as many vectors as there are accumulators");
 }
 
-// Each operand once: loops since the sum began go over what it sums over. The accumulators of rows, and of vectors,
-// have their own.
+// Each operand is added once: the loops since the sum began cover the axes that it reduces. Loops over rows, and over
+// vectors with a sum each, may be among them.
 static bool verify_summed(Verifying *v, const LoopNode *n, int since, AxisSet reduced) {
   Directions over = reduced;
   for (int i = since; i < v->nframes; i++) {
@@ -118,7 +119,7 @@ static bool verify_summed(Verifying *v, const LoopNode *n, int since, AxisSet re
   return verify_goes_over(v, n, since, over, n->is_vector);
 }
 
-// Whether an accumulator begins anew in each of the runs that the loop's order cuts the sum into.
+// Whether the sum is cut into the runs that the loop's order says, with new accumulators in each.
 static bool verify_runs_of(Verifying *v, const LoopNode *n, const SumState *s) {
   const Loop *plan = v->plan;
   const Runs *runs = &plan->runs;
@@ -126,8 +127,8 @@ static bool verify_runs_of(Verifying *v, const LoopNode *n, const SumState *s) {
   const Frame *f = s->has_total && s->depth > s->total_depth ? &v->frames[s->depth - 1] : NULL;
   if (has_runs != (f != NULL))
     return verify_fail(v, n,
-                       has_runs ? "the sum is not cut into the runs that the loop says"
-                                : "the sum is cut into runs, and the loop says otherwise");
+                       has_runs ? "the sum is not cut into runs, as the loop says"
+                                : "the sum is cut into runs, and the loop has none");
   if (!f) return true;
   const bool is_middle = plan->ninner > 1 && f->direction == plan->order[plan->nouter + plan->ninner - 2];
   const VarKind kind = f->node->var.kind;
@@ -147,18 +148,18 @@ static bool update_sum(Verifying *v, const LoopNode *n) {
   SumState *s = &v->sums[root - 1];
   const Expr *e = &v->k->exprs[n->expr];
   if (!s->has_accumulator || s->accumulator->sum != n->sum) return verify_fail(v, n, "the sum has not begun");
-  if (s->is_accumulated) return verify_fail(v, n, "the sum is finished before");
+  if (s->is_accumulated) return verify_fail(v, n, "the sum has ended before it");
   const bool is_scalar = n->sum == SUM_SCALAR;
   if (n->is_vector == is_scalar || n->is_f64 != s->accumulator->is_f64 || n->is_widened || n->flag ||
       (is_scalar && n->accumulator != ACCUMULATOR_ONLY))
-    return verify_fail(v, n, "scalars and vectors are mixed up, or it has a condition of its own");
+    return verify_fail(v, n, "is_vector, its type or its accumulator is wrong, or it depends on a flag");
   const int since = s->has_total ? s->total_depth : s->depth;
   if (!verify_fused(v, n, &v->plan->roots[root - 1], e->args[0]) || !verify_summed(v, n, since, e->reduced))
     return false;
   if (!is_scalar && !verify_accumulator(v, n, s)) return false;
-  if (n->has_fewer_lanes && !has_fewer_lanes(v)) return verify_fail(v, n, "it is of some lanes where all are there");
+  if (n->has_fewer_lanes && !has_fewer_lanes(v)) return verify_fail(v, n, "it has fewer lanes where all hold elements");
   if (!is_scalar && has_fewer_lanes(v) && !n->has_fewer_lanes && !has_lane_sums(v, n->expr))
-    return verify_fail(v, n, "lanes that are not there would enter the sum");
+    return verify_fail(v, n, "lanes without elements would enter the sum");
   if (!is_scalar && !verify_runs_of(v, n, s)) return false;
   return effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
 }
@@ -174,19 +175,19 @@ static const Temporary *partials_memory(const Verifying *v, AccessId id) {
   return &v->k->temporaries[v->k->accesses[id].temporary];
 }
 
-// At the address of the element among the block's own, where those of each lane lie apart across lanes.
+// The address of an element in the block's partial sums. With rows in lanes, each element is a vector.
 static bool verify_block_partial_address(Verifying *v, const LoopNode *n) {
   Linear expected = access_index(v, n->access, v->inner);
   for (int i = 0; i < expected.nterms; i++) expected.terms[i].number *= v->plan->rows_in_lanes ? LANES : 1;
   if (n->address.base != BASE_PARTIAL || n->address.access != n->access || n->address.is_row)
-    return verify_fail(v, n, "its address is not in its tensor");
+    return verify_fail(v, n, "its address is not in the block's partial sums");
   if (!verify_index(v, n, n->address.index)) return false;
   const Linear is = linear_of(v, n->address.index);
   if (!linear_equals(&is, &expected)) return verify_fail(v, n, "its address is not that of its element");
   const bool is_wanted = n->flag == FLAG_HAS_PARTIAL || is_guarded(v, FLAG_HAS_PARTIAL, n->access);
   if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
   return is_wanted || !v->memory[n->access].may_be_null ||
-         verify_fail(v, n, "it is not guarded, though its output may be unwanted");
+         verify_fail(v, n, "its partial sums may be unwanted, and it does not depend on that");
 }
 
 static bool is_partial_f64(const Verifying *v, AccessId id) {
@@ -200,20 +201,21 @@ static bool update_partial(Verifying *v, const LoopNode *n) {
   const bool is_f64 = is_in_register ? is_partial_f64(v, n->access) : !is_lanes;
   const AxisSet inner = v->k->exprs[n->expr].axes & v->inner;
   if (n->expr != v->plan->roots[root - 1].expr || n->reduction != partials_memory(v, n->access)->reduction)
-    return verify_fail(v, n, "it adds another operand, or by another operator");
+    return verify_fail(v, n, "its operand or its reduction is not the loop's");
   if (n->is_vector != (is_in_register || is_lanes) || is_lanes != (v->plan->rows_in_lanes && !inner) ||
       n->accumulator != ACCUMULATOR_ONLY)
-    return verify_fail(v, n, "scalars and vectors are mixed up, or it has a condition of its own");
+    return verify_fail(v, n, "is_vector or the place of the sum is wrong");
   if (n->is_f64 != is_f64 || n->is_widened != (is_in_register && is_f64 && !v->k->is_f64))
-    return verify_fail(v, n, "it is added in the wrong type");
+    return verify_fail(v, n, "it adds in the wrong type");
   if (is_in_register && !v->memory[n->access].is_in_register)
     return verify_fail(v, n, "its partial sums are not in a register");
   if (!verify_fused(v, n, &v->plan->roots[root - 1], n->expr)) return false;
   if (!verify_goes_over(v, n, 0, inner | (v->plan->tile ? 0 : 1U << OUTER), n->is_vector)) return false;
-  if (n->has_fewer_lanes && !has_fewer_lanes(v)) return verify_fail(v, n, "it is of some lanes where all are there");
+  if (n->has_fewer_lanes && !has_fewer_lanes(v)) return verify_fail(v, n, "it has fewer lanes where all hold elements");
   if (n->is_vector && has_fewer_lanes(v) && !n->has_fewer_lanes && v->lanes == OUTER)
-    return verify_fail(v, n, "lanes that are not there would enter the sum");
-  if (n->flag && n->flag != FLAG_HAS_PARTIAL) return verify_fail(v, n, "its condition is not that of its partial sums");
+    return verify_fail(v, n, "lanes without elements would enter the sum");
+  if (n->flag && n->flag != FLAG_HAS_PARTIAL)
+    return verify_fail(v, n, "it depends on a flag other than FLAG_HAS_PARTIAL");
   if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
   if (!is_in_register && !verify_block_partial_address(v, n)) return false;
   return effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
@@ -225,11 +227,11 @@ bool verify_update(Verifying *v, const LoopNode *n) {
   return n->sum == SUM_TOTAL ? verify_fail(v, n, "operands enter accumulators, not totals") : update_partial(v, n);
 }
 
-// A sum's end
+// Ends of runs and sums
 
 static bool has_operands(const Verifying *v, uint32_t root, Effect effect) {
   return v->count[effect_of(root, effect)] ||
-         !axes_nelems(v->k, v->k->exprs[v->plan->roots[root].expr].reduced); // there are none
+         !axes_nelems(v->k, v->k->exprs[v->plan->roots[root].expr].reduced); // a sum over nothing has no operands
 }
 
 static AccumulatorChoice accumulator_of_end(const Verifying *v, bool is_row) {
@@ -244,7 +246,7 @@ bool verify_end_run(Verifying *v, const LoopNode *n) {
   SumState *s = &v->sums[root - 1];
   if (!s->has_accumulator || !s->has_total || s->depth != depth_of_end(v))
     return verify_fail(v, n, "no run begins in this list");
-  if (s->is_accumulated) return verify_fail(v, n, "the run is finished before");
+  if (s->is_accumulated) return verify_fail(v, n, "the run has ended before it");
   if (n->count != naccumulators(v) || n->is_row != (v->plan->rows > 1) ||
       n->accumulator != accumulator_of_end(v, v->plan->rows > 1) || n->is_f64 != v->k->is_f64)
     return verify_fail(v, n, "it does not take all accumulators of the sum");
@@ -253,7 +255,7 @@ bool verify_end_run(Verifying *v, const LoopNode *n) {
   return effect_do(v, n, effect_of(root - 1, EFFECT_PREPARED));
 }
 
-// The sum over lanes, or each lane's.
+// The result is a scalar, reduced over lanes, or a vector of the lanes' sums.
 static bool verify_end_form(Verifying *v, const LoopNode *n) {
   const bool is_row = v->t->form[n->expr] == FORM_ROWS, is_vector = has_lane_sums(v, n->expr);
   const AccumulatorChoice accumulator =
@@ -261,7 +263,7 @@ static bool verify_end_form(Verifying *v, const LoopNode *n) {
   if (n->is_vector != is_vector || n->count != naccumulators(v) || n->is_row != is_row || n->accumulator != accumulator)
     return verify_fail(v, n, "it does not take all accumulators of the sum");
   return is_vector || n->is_f64 == !is_exact(v, n->reduction) ||
-         verify_fail(v, n, "lanes are combined in another type");
+         verify_fail(v, n, "lanes are reduced in the wrong type");
 }
 
 bool verify_end_sum(Verifying *v, const LoopNode *n) {
@@ -273,14 +275,14 @@ bool verify_end_sum(Verifying *v, const LoopNode *n) {
   if (!(s->has_total || s->has_accumulator) || n->has_totals != s->has_total)
     return verify_fail(v, n, "the sum has not begun");
   if ((s->has_total ? s->total_depth : s->depth) != depth_of_end(v))
-    return verify_fail(v, n, "the sum begins in another loop");
+    return verify_fail(v, n, "the sum has begun in another loop");
   if (s->has_total ? s->is_totalled || s->has_accumulator
                    : s->is_accumulated || (s->accumulator->sum == SUM_SCALAR) != is_scalar)
-    return verify_fail(v, n, "the sum is finished before");
+    return verify_fail(v, n, "the sum has ended before it");
   if (!has_operands(v, root - 1, s->has_total ? EFFECT_PREPARED : EFFECT_DONE))
     return verify_fail(v, n, "its operands have not been added");
   if (is_scalar && (n->count || n->is_row || n->is_vector || n->accumulator != ACCUMULATOR_ONLY))
-    return verify_fail(v, n, "it has no lanes");
+    return verify_fail(v, n, "it is a scalar sum with the fields of a vector sum");
   if (!is_scalar && !verify_end_form(v, n)) return false;
   if (s->has_total) s->is_totalled = true;
   else s->is_accumulated = true;
@@ -292,14 +294,15 @@ bool verify_end_sum(Verifying *v, const LoopNode *n) {
 
 static bool close_partial_register(Verifying *v, uint32_t access) {
   if (!v->memory[access].is_in_register) return true;
-  return verify_fail(v, v->memory[access].hold, "the held vector is not stored again");
+  return verify_fail(v, v->memory[access].load, "the vector of partial sums is never stored back");
 }
 
 static bool verify_partial_vector(Verifying *v, const LoopNode *n) {
   if (!partial_root(v, n) || !verify_block_partial_address(v, n)) return false;
-  if (v->lanes < 0 || n->is_f64 != is_partial_f64(v, n->access)) return verify_fail(v, n, "its type is not the sum's");
+  if (v->lanes < 0 || n->is_f64 != is_partial_f64(v, n->access))
+    return verify_fail(v, n, "is_f64 does not agree with the type of the partial sums");
   if (v->lanes == OUTER && n->has_fewer_lanes)
-    return verify_fail(v, n, "each lane has its own, of which all are there");
+    return verify_fail(v, n, "it has fewer lanes, and with rows in lanes there is a partial sum for each lane");
   if (v->lanes != OUTER && !verify_lanes(v, n)) return false;
   return verify_has_axes(v, n, access_axes(v->k, &v->k->accesses[n->access]), true);
 }
@@ -307,8 +310,8 @@ static bool verify_partial_vector(Verifying *v, const LoopNode *n) {
 bool verify_load_partial(Verifying *v, const LoopNode *n) {
   if (!verify_partial_vector(v, n)) return false;
   Memory *m = &v->memory[n->access];
-  if (m->is_in_register) return verify_fail(v, n, "the vector is held already");
-  m->hold = n;
+  if (m->is_in_register) return verify_fail(v, n, "the vector is in a register already");
+  m->load = n;
   m->is_in_register = true;
   return scope_add(v, NULL, close_partial_register, n->access);
 }
@@ -316,8 +319,8 @@ bool verify_load_partial(Verifying *v, const LoopNode *n) {
 bool verify_store_partial(Verifying *v, const LoopNode *n) {
   if (!verify_partial_vector(v, n)) return false;
   Memory *m = &v->memory[n->access];
-  if (!m->is_in_register || !index_equals(m->hold->address.index, n->address.index))
-    return verify_fail(v, n, "it is not the held vector");
+  if (!m->is_in_register || !index_equals(m->load->address.index, n->address.index))
+    return verify_fail(v, n, "it is not the address that the vector was loaded from");
   if (!v->count[effect_of(v->root_of_access[n->access] - 1, EFFECT_DONE)])
     return verify_fail(v, n, "nothing has been added to it");
   m->is_in_register = false;
@@ -334,13 +337,13 @@ bool verify_partials(Verifying *v, const LoopNode *n) {
   Memory *m = &v->memory[n->access];
   if (!v->is_block || m->has_partials) return verify_fail(v, n, "they are declared twice");
   if (n->is_vector != v->plan->rows_in_lanes || (n->flag && n->flag != FLAG_HAS_ALL_PARTIALS))
-    return verify_fail(v, n, "they are not where the loop has them");
+    return verify_fail(v, n, "is_vector does not agree with the loop, or it depends on a flag of another kind");
   if (!index_equals(n->value, npartials(v, n->access, n->is_vector ? LANES : 1)))
-    return verify_fail(v, n, "their number is wrong");
+    return verify_fail(v, n, "the number of partial sums in a block is wrong");
   return scope_add(v, &m->has_partials, NULL, 0);
 }
 
-// The loop around it goes over all elements.
+// Whether the one loop around the node is over all elements of the array.
 static bool verify_elements(Verifying *v, const LoopNode *n, const Index *count) {
   const Frame *f = v->nframes == 1 ? &v->frames[0] : NULL;
   const bool is_all = f && f->node->var.kind == VAR_ELEMENT && index_equals(f->node->end, count);
@@ -352,23 +355,24 @@ bool verify_init_partial(Verifying *v, const LoopNode *n) {
   if (!root || !verify_elements(v, n, npartials(v, n->access, v->plan->rows_in_lanes ? LANES : 1))) return false;
   const Memory *m = &v->memory[n->access];
   const Index *at = n->address.index;
-  if (!m->has_partials) return verify_fail(v, n, "it is not declared");
+  if (!m->has_partials) return verify_fail(v, n, "its partial sums are not declared");
   if (n->is_f64 != (!v->plan->rows_in_lanes && v->k->accesses[n->access].type == TYPE_F64))
-    return verify_fail(v, n, "its type is not the sum's");
+    return verify_fail(v, n, "is_f64 does not agree with the type of the partial sums");
   if (n->address.base != BASE_PARTIAL || n->address.access != n->access || !at || at->op != INDEX_VAR ||
       at->var.kind != VAR_ELEMENT)
     return verify_fail(v, n, "its address is not that of its element");
   if (m->may_be_null && !is_guarded(v, FLAG_HAS_PARTIAL, n->access))
-    return verify_fail(v, n, "it is not guarded, though its output may be unwanted");
+    return verify_fail(v, n, "its partial sums may be unwanted, and it does not depend on that");
   if (n->reduction != partials_memory(v, n->access)->reduction)
-    return verify_fail(v, n, "it begins with another identity");
+    return verify_fail(v, n, "its reduction is not that of the partial sums");
   return effect_do(v, n, effect_of(root - 1, EFFECT_PREPARED));
 }
 
 bool verify_reduce_partial(Verifying *v, const LoopNode *n) {
   const uint32_t root = partial_root(v, n);
   if (!root || !verify_elements(v, n, npartials(v, n->access, 1))) return false;
-  if (!v->count[effect_of_step(v)] || !v->plan->rows_in_lanes) return verify_fail(v, n, "no step has run before");
+  if (!v->count[effect_of_step(v)] || !v->plan->rows_in_lanes)
+    return verify_fail(v, n, "no step has run before it, or rows are not in lanes");
   if (!verify_index(v, n, n->value) || !verify_index(v, n, n->address.index)) return false;
   Linear from, to, lanes = linear_of(v, n->value), is = linear_of(v, n->address.index);
   const AxisSet axes = access_axes(v->k, &v->k->accesses[n->access]);
@@ -380,6 +384,6 @@ bool verify_reduce_partial(Verifying *v, const LoopNode *n) {
       !linear_equals(&is, &to))
     return verify_fail(v, n, "its address is not that of its element");
   if (n->reduction != partials_memory(v, n->access)->reduction)
-    return verify_fail(v, n, "lanes are combined by another operator");
+    return verify_fail(v, n, "its reduction is not that of the partial sums");
   return effect_do(v, n, effect_of(root - 1, EFFECT_REDUCED));
 }

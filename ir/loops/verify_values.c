@@ -1,4 +1,4 @@
-// Values, and the memory that they come from and go to.
+// Verifies the computation and loading of values, and addresses.
 #include "ir/loops/verifying.h"
 
 // Values of expressions
@@ -7,33 +7,34 @@ bool verify_operand(Verifying *v, const LoopNode *n, ExprId id, bool is_vector) 
   if (!id) return verify_fail(v, n, "it has no operand");
   const Form form = v->t->form[id];
   if (form == FORM_NUMBER) return true;
-  if (!v->made[id].is_made) return verify_fail_expr(v, n, id, "is not computed before");
-  if (form == FORM_VECTOR && !is_vector) return verify_fail_expr(v, n, id, "is a vector where a scalar is wanted");
+  if (!v->made[id].is_made) return verify_fail_expr(v, n, id, "is not computed before it");
+  if (form == FORM_VECTOR && !is_vector) return verify_fail_expr(v, n, id, "is a vector, where a scalar is expected");
   if (form == FORM_ROWS && v->range[OUTER].start.kind != VAR_ROW)
-    return verify_fail_expr(v, n, id, "is a row's own, outside of a loop over rows");
+    return verify_fail_expr(v, n, id, "differs from row to row, outside of a loop over rows");
   return true;
 }
 
-// What a row has of its own is there for all later loops over rows: it lies in room made before.
+// Scalars that differ from row to row are elements of an array declared before (LOCAL_SCALARS): they stay in scope for
+// later loops over rows.
 bool verify_define(Verifying *v, const LoopNode *n, ExprId id, Form form) {
   if (!id) return verify_fail(v, n, "there is no such expression");
   Made *made = &v->made[id];
   if (v->t->form[id] != form) return verify_fail_expr(v, n, id, "has another form");
-  if (made->is_made) return verify_fail_expr(v, n, id, "is made twice");
+  if (made->is_made) return verify_fail_expr(v, n, id, "is computed twice");
   if (form != FORM_ROWS || n->kind != NODE_LET) return scope_add(v, &made->is_made, NULL, 0);
-  if (!made->is_declared) return verify_fail_expr(v, n, id, "is not declared for each row");
+  if (!made->is_declared) return verify_fail_expr(v, n, id, "has no array with an element for each row");
   if (v->range[OUTER].start.kind != VAR_ROW || v->nguards)
     return verify_fail(v, n, "it is not in an unconditional loop over rows");
   made->is_made = true;
   return true;
 }
 
-// Places
+// Addresses
 
-// Elements from the first one that the access reaches; of a mask, as many bytes.
+// The index of an element in the access's memory, from the indices on these axes; of a mask, the index of its byte.
 Linear access_index(const Verifying *v, AccessId id, AxisSet axes) {
   const Access *a = &v->k->accesses[id];
-  const int bits = access_is_mask(a) ? v->vector : -1; // the axis along which there is a bit each
+  const int bits = access_is_mask(a) ? v->vector : -1; // the axis whose elements are neighbouring bits
   Linear l;
   l.nterms = 0;
   linear_add_number(&l, a->offset, a->offset_monomial);
@@ -51,8 +52,8 @@ static void add_linear(Linear *l, const Linear *other) {
   for (int i = 0; i < other->nterms; i++) linear_add(l, other->terms[i]);
 }
 
-// Whether what the access reaches along these axes lies inside of its memory. Masks are counted in bits, vectors of
-// them being whole.
+// Whether the last element that the access reaches along these axes is inside of its memory. For masks this counts
+// bits, in whole vectors.
 static bool verify_inside(Verifying *v, const LoopNode *n, AccessId id, AxisSet axes, int64_t nelems,
                           Monomial monomial) {
   const Kernel *k = v->k;
@@ -65,12 +66,12 @@ static bool verify_inside(Verifying *v, const LoopNode *n, AccessId id, AxisSet 
   linear_add_number(&beyond, -nelems * unit, monomial);
   for (int axis = 0; axis < k->naxes; axis++) {
     if (!(axes >> axis & 1) || !a->stride[axis]) continue;
-    if (!k->axes[axis].extent) return true; // nothing is reached
+    if (!k->axes[axis].extent) return true; // no element is accessed
     const bool is_bits = access_is_mask(a) && axis == v->vector;
     const int64_t extent = k->axes[axis].extent, stride = a->stride[axis] * (is_bits ? 1 : unit);
     const bool is_whole = kernel_factor(k, extent, k->axes[axis].monomial) % LANES == 0;
     if (is_bits && !is_whole && k->axes[axis].monomial)
-      return verify_fail(v, n, "a row of its mask may end within a byte");
+      return verify_fail(v, n, "a row of its mask may end in the middle of a byte");
     const int64_t reached = is_bits ? (extent + LANES - 1) / LANES * LANES : extent;
     linear_add_number(&beyond, reached * stride, k->axes[axis].monomial + a->stride_monomial[axis]);
     linear_add_number(&beyond, -stride, a->stride_monomial[axis]);
@@ -78,27 +79,27 @@ static bool verify_inside(Verifying *v, const LoopNode *n, AccessId id, AxisSet 
   return linear_is_never_positive(k, &beyond) || verify_fail(v, n, "it goes beyond its tensor");
 }
 
-// Loads at computed places are bounded by the operator that computes them.
+// Loads at computed offsets are not checked: the operator that computes the offset keeps them inside.
 bool verify_memory(Verifying *v, const LoopNode *n, AccessId id) {
   const Access *a = &v->k->accesses[id];
   const bool is_computed = n->kind == NODE_LET && v->k->exprs[n->expr].op == EXPR_LOAD && v->k->exprs[n->expr].args[0];
   Memory *m = &v->memory[id];
   if (m->is_inside || is_computed || a->type == TYPE_NONE) return true;
   m->is_inside = true;
-  if (m->is_own) return verify_inside(v, n, id, v->inner, m->local_nelems, 0);
+  if (m->is_step_local) return verify_inside(v, n, id, v->inner, m->local_nelems, 0);
   if (a->value) return verify_inside(v, n, id, ~0U, shape_nelems(&a->value->shape), shape_monomial(&a->value->shape));
   const Temporary *t = &v->k->temporaries[a->temporary];
   return t->reduction != EXPR_NONE || verify_inside(v, n, id, ~0U, t->nelems, t->monomial);
 }
 
-// Where the elements begin that the address counts from.
+// The index in the tensor at which the address's base points.
 bool verify_base(Verifying *v, const LoopNode *n, const Address *at, Linear *base) {
   base->nterms = 0;
-  if (at->base != BASE_POINTER) return !at->is_row || verify_fail(v, n, "its base does not differ by row");
+  if (at->base != BASE_POINTER) return !at->is_row || verify_fail(v, n, "its base is not an array of pointers");
   const Memory *m = &v->memory[at->access];
   if (!m->has_pointer) return verify_fail(v, n, "its pointer is not set");
   if (m->is_pointer_row != at->is_row)
-    return verify_fail(v, n, "its pointer differs by row and its address does not, or the reverse");
+    return verify_fail(v, n, "is_row of its address does not agree with its pointer");
   if (at->is_row && v->range[OUTER].start.kind != VAR_ROW) return verify_fail(v, n, "it is not in a loop over rows");
   if (m->pointer) *base = *m->pointer;
   return true;
@@ -107,7 +108,7 @@ bool verify_base(Verifying *v, const LoopNode *n, const Address *at, Linear *bas
 static bool verify_address(Verifying *v, const LoopNode *n, AccessId id, const Address *at, const Linear *expected) {
   Linear is;
   if (at->access != id || (at->base != BASE_TENSOR && at->base != BASE_POINTER))
-    return verify_fail(v, n, "its address is not in its tensor");
+    return verify_fail(v, n, "its address is of another tensor");
   if (!verify_index(v, n, at->index) || !verify_base(v, n, at, &is)) return false;
   const Linear index = linear_of(v, at->index);
   add_linear(&is, &index);
@@ -115,7 +116,7 @@ static bool verify_address(Verifying *v, const LoopNode *n, AccessId id, const A
 }
 
 bool verify_access(Verifying *v, const LoopNode *n, AccessId id, const Address *at) {
-  const Linear expected = access_index(v, id, v->memory[id].is_own ? v->inner : ~0U);
+  const Linear expected = access_index(v, id, v->memory[id].is_step_local ? v->inner : ~0U);
   return verify_address(v, n, id, at, &expected) && verify_memory(v, n, id);
 }
 
@@ -127,14 +128,15 @@ bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id) {
 }
 
 bool verify_lanes(Verifying *v, const LoopNode *n) {
-  if (n->has_fewer_lanes && !has_fewer_lanes(v)) return verify_fail(v, n, "it is of some lanes where all are there");
+  if (n->has_fewer_lanes && !has_fewer_lanes(v)) return verify_fail(v, n, "it has fewer lanes where all hold elements");
   return n->has_fewer_lanes || !has_fewer_lanes(v) || n->load == LOAD_SPILLED ||
-         verify_fail(v, n, "it is of all lanes where only some are there");
+         verify_fail(v, n, "it has all lanes where only some hold elements");
 }
 
-// An element of the step's copy of rows across lanes, or of what it keeps of a vector for later sweeps.
+// The address of a vector in a local array of the step: the transposed copy, or spilled vectors. `lanes_apart` is the
+// distance from an index on the vector axis to the next.
 static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, int64_t lanes_apart, Linear *is) {
-  if (at->is_row) return verify_fail(v, n, "its base does not differ by row");
+  if (at->is_row) return verify_fail(v, n, "its base is not an array of pointers");
   if (!verify_index(v, n, at->index)) return false;
   *is = linear_of(v, at->index);
   Linear expected;
@@ -155,7 +157,7 @@ bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *
   Linear is;
   const Memory *m = &v->memory[id];
   if (at->base != BASE_ROWS || at->access != id || !m->has_copy) return verify_fail(v, n, "its copy is not declared");
-  if (v->lanes != OUTER || has_fewer_lanes(v)) return verify_fail(v, n, "rows do not lie in lanes here");
+  if (v->lanes != OUTER || has_fewer_lanes(v)) return verify_fail(v, n, "rows are not in lanes here");
   return verify_lane_0(v, n, at, LANES, &is);
 }
 
@@ -166,20 +168,20 @@ int find_spill(const Verifying *v, ExprId id) {
 }
 
 bool verify_spilled(Verifying *v, const LoopNode *n, Linear *address) {
-  const int reused = find_spill(v, n->expr);
-  if (reused < 0 || n->address.base != BASE_SPILLED || n->address.expr != n->expr || !v->kept[reused].is_declared)
-    return verify_fail_expr(v, n, n->expr, "has no declared room");
+  const int spill = find_spill(v, n->expr);
+  if (spill < 0 || n->address.base != BASE_SPILLED || n->address.expr != n->expr || !v->spilled[spill].is_declared)
+    return verify_fail_expr(v, n, n->expr, "has no declared array of spilled vectors");
   return verify_lane_0(v, n, &n->address, v->plan->rows_in_lanes ? LANES : 1, address);
 }
 
 static bool verify_load_spilled(Verifying *v, const LoopNode *n) {
   Linear address;
   if (!verify_spilled(v, n, &address)) return false;
-  const int reused = find_spill(v, n->expr);
-  const SpillState *kept = &v->kept[reused];
-  if (!v->count[effect_of_spill(v, reused)] || is_in_frame(v, kept->serial))
-    return verify_fail_expr(v, n, n->expr, "is not kept by an earlier sweep");
-  return linear_equals(&address, kept->address) || verify_fail(v, n, "it was kept at another address");
+  const int spill = find_spill(v, n->expr);
+  const SpillState *spilled = &v->spilled[spill];
+  if (!v->count[effect_of_spill(v, spill)] || is_in_frame(v, spilled->serial))
+    return verify_fail_expr(v, n, n->expr, "is not spilled by an earlier sweep");
+  return linear_equals(&address, spilled->address) || verify_fail(v, n, "it was spilled at another address");
 }
 
 static bool verify_load(Verifying *v, const LoopNode *n, const Expr *e) {
@@ -187,23 +189,24 @@ static bool verify_load(Verifying *v, const LoopNode *n, const Expr *e) {
   const uint32_t root = v->root_of_access[e->access];
   const int lane_axis = loop_lane_axis(v->plan);
   if (root && v->plan->roots[root - 1].kind == ROOT_STORE && !v->count[effect_of(root - 1, EFFECT_DONE)])
-    return verify_fail(v, n, "it loads what a later node stores");
+    return verify_fail(v, n, "a later node stores what it loads");
   if (e->args[0] && !verify_operand(v, n, e->args[0], n->load == LOAD_GATHERED)) return false;
   if (n->load == LOAD_COPIED)
     return verify_copied(v, n, e->access, &n->address) &&
            ((v->memory[e->access].is_copied && !is_in_frame(v, v->memory[e->access].copy_serial)) ||
-            verify_fail(v, n, "its rows are not copied before"));
+            verify_fail(v, n, "its rows are not copied before it"));
   if (!verify_access(v, n, e->access, &n->address)) return false;
   if (!n->is_vector) return n->load == LOAD_ELEMENT || verify_fail(v, n, "it does not load one element");
   const bool is_bits = access_is_mask(a) && v->lanes == v->vector;
   if (is_bits)
     return (n->load == LOAD_DENSE && v->range[v->vector].is_aligned) ||
-           verify_fail(v, n, "its bits begin within a byte");
-  if (n->load == LOAD_BROADCAST) return !a->stride[lane_axis] || verify_fail(v, n, "it is not the same in all lanes");
+           verify_fail(v, n, "its bits may begin in the middle of a byte");
+  if (n->load == LOAD_BROADCAST)
+    return !a->stride[lane_axis] || verify_fail(v, n, "its element differs from lane to lane");
   if (n->load == LOAD_GATHERED ? !e->args[0] : (n->load == LOAD_DENSE) != (a->stride[lane_axis] == 1))
-    return verify_fail(v, n, "its lanes are dense where it says strided, or the reverse");
+    return verify_fail(v, n, "it is dense or strided, unlike its tensor");
   if (n->load != LOAD_DENSE && n->load != LOAD_STRIDED && n->load != LOAD_GATHERED)
-    return verify_fail(v, n, "a vector cannot be loaded like that");
+    return verify_fail(v, n, "a vector cannot be loaded in that way");
   return verify_lane_step(v, n, e->access);
 }
 
@@ -229,22 +232,21 @@ bool verify_let(Verifying *v, const LoopNode *n) {
   if (!n->expr) return verify_fail(v, n, "there is no such expression");
   const Expr *e = &v->k->exprs[n->expr];
   if (n->is_vector && !verify_lanes(v, n)) return false;
-  if (!n->is_vector && n->has_fewer_lanes) return verify_fail(v, n, "a scalar has no lanes");
+  if (!n->is_vector && n->has_fewer_lanes) return verify_fail(v, n, "it is a scalar and has fewer lanes");
   if (expr_has_access(e) && n->load != LOAD_SPILLED && n->access != e->access)
     return verify_fail(v, n, "it accesses another tensor");
   if (!verify_has_axes(v, n, e->axes, n->is_vector)) return false;
   bool ok;
-  if (expr_is_reduction(e) || e->op == EXPR_COMBINE) ok = verify_fail(v, n, "a sum is not computed by one node");
+  if (expr_is_reduction(e) || e->op == EXPR_COMBINE) ok = verify_fail(v, n, "sums need nodes of their own kind");
   else if (n->load == LOAD_SPILLED) ok = verify_load_spilled(v, n);
   else if (e->op == EXPR_LOAD) ok = verify_load(v, n, e);
-  else if (n->load) ok = verify_fail(v, n, "it is loaded though it is computed");
+  else if (n->load) ok = verify_fail(v, n, "it is not an expression that is loaded");
   else if (e->op == EXPR_INDEX) ok = verify_coordinate(v, n, e);
   else ok = verify_operands(v, n, e);
   return ok && verify_define(v, n, n->expr, n->is_row ? FORM_ROWS : n->is_vector ? FORM_VECTOR : FORM_SCALAR);
 }
 
-// The partial results of all blocks of an iteration of the kept axes: those of a block lie together, blocks of such an
-// iteration one behind the other.
+// The index of a partial sum in the temporary [free axes, chunk, the block's array], without the axes `but`.
 static Linear partial_index(const Verifying *v, const Expr *e, AxisSet but) {
   const Kernel *k = v->k;
   const Loop *maker = &k->loops[e->loop];
@@ -268,12 +270,12 @@ static Linear partial_index(const Verifying *v, const Expr *e, AxisSet but) {
 
 static bool verify_partial_address(Verifying *v, const LoopNode *n, const Expr *e) {
   Linear expected = partial_index(v, e, 0), lane = expected;
-  VarState *part = var_state(v, (Var){VAR_COMBINED_BLOCK, 0});
-  part->is_set = true;
+  VarState *block = var_state(v, (Var){VAR_COMBINED_BLOCK, 0});
+  block->is_set = true;
   const bool ok = verify_address(v, n, e->access, &n->address, &expected);
-  part->is_set = false;
+  block->is_set = false;
   if (!ok || !n->is_vector) return ok;
-  const Linear others = partial_index(v, e, 1U << v->vector); // the rest is what lanes are apart
+  const Linear others = partial_index(v, e, 1U << v->vector); // expected - others: the stride
   for (int i = 0; i < others.nterms; i++) {
     Term minus = others.terms[i];
     minus.number = -minus.number;
@@ -284,7 +286,7 @@ static bool verify_partial_address(Verifying *v, const LoopNode *n, const Expr *
   if (!n->step || !linear_equals(&step, &lane))
     return verify_fail(v, n, "its step is not the stride from lane to lane");
   return n->is_strided == !index_is(n->step, 1) ||
-         verify_fail(v, n, "its lanes are dense where it says strided, or the reverse");
+         verify_fail(v, n, "is_strided does not agree with the stride from lane to lane");
 }
 
 bool verify_combine(Verifying *v, const LoopNode *n) {
@@ -296,13 +298,14 @@ bool verify_combine(Verifying *v, const LoopNode *n) {
   const Loop *maker = &k->loops[e->loop];
   const Temporary *t = &k->temporaries[k->accesses[e->access].temporary];
   const AxisSet own = access_axes(k, &k->accesses[e->access]);
-  if (n->reduction != t->reduction || !n->is_f64) return verify_fail(v, n, "it combines them by another operator");
+  if (n->reduction != t->reduction || !n->is_f64)
+    return verify_fail(v, n, "its reduction is not that of the partial sums, or it is not in f64");
   if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
   if (!verify_has_axes(v, n, e->axes, n->is_vector)) return false;
   const Index *count = loop_has_open_chunks(k, maker) ? index_loop(&v->b, INDEX_NCHUNKS, e->loop)
                                                       : number_index(v, loop_nchunks(k, maker));
   if (loop_nblocks(k, maker) > 0 && !index_equals(n->end, count))
-    return verify_fail(v, n, "it does not combine all blocks'");
+    return verify_fail(v, n, "it does not combine the partial sums of all blocks");
   if (loop_nblocks(k, maker) * axes_nelems(k, own) > t->nelems || axes_monomial(k, own) != t->monomial)
     return verify_fail(v, n, "it goes beyond its tensor");
   if (!verify_partial_address(v, n, e) || (n->is_vector && !verify_lanes(v, n))) return false;

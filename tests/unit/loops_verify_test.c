@@ -97,19 +97,19 @@ static void spoilt_loops_are_found(void **state) {
   assert_int_equal(runs->var.kind, VAR_RUN_BEGIN);
   const LoopNode before = *runs;
   runs->end = index_number(&(TreeBuilder){.arena = &tree.arena}, 441, 0);
-  must_be_wrong(t, "its runs do not go over all indices");
+  must_be_wrong(t, "its runs do not cover the axis");
   *runs = before;
   LoopNode *whole = node_of(&runs->body, NODE_FOR, 0);
   const LoopNode steps = *whole;
   whole->step = index_number(&(TreeBuilder){.arena = &tree.arena}, 32, 0);
   must_be_wrong(t, "it is not in a loop over vectors");
   *whole = steps;
-  must_be_needed(t, link_to(&runs->body, NODE_IF, 0), "the rest behind whole steps is missing");
+  must_be_needed(t, link_to(&runs->body, NODE_IF, 0), "the tail after the loops over whole vectors is missing");
   LoopNode *rows = node_of(&whole->body, NODE_FOR, 0);
   rows->end = index_number(&(TreeBuilder){.arena = &tree.arena}, 2, 0);
   must_be_wrong(t, "it does not go over all rows");
   rows->end = node_of(&t->step, NODE_FOR, 0)->end;
-  must_be_needed(t, link_to(&t->block, NODE_FOR, 3), "the rest behind whole steps is missing");
+  must_be_needed(t, link_to(&t->block, NODE_FOR, 3), "the tail after the loops over whole vectors is missing");
   end(&tree);
 }
 
@@ -123,24 +123,24 @@ static void spoilt_sums_are_found(void **state) {
   must_be_wrong(t, "it does not have as many accumulators as the loop says");
   sum->count++;
   total->is_f64 = false;
-  must_be_wrong(t, "the number or the type of the totals is wrong");
+  must_be_wrong(t, "the number of totals is not the loop's, or they are not in f64");
   total->is_f64 = true;
   LoopNode *update = node_of(&t->step, NODE_UPDATE, 2);
   assert_int_equal(update->sum, SUM_ACCUMULATOR);
   update->accumulator = ACCUMULATOR_FIRST;
-  must_be_wrong(t, "it is added to another accumulator");
+  must_be_wrong(t, "it adds to the wrong accumulator");
   update->accumulator = ACCUMULATOR_OF_ROW;
   update->is_fused = false;
-  must_be_wrong(t, "it is fused where the loop says not, or the reverse");
+  must_be_wrong(t, "is_fused does not agree with the loop");
   update->is_fused = true;
   must_be_done_once(t, update, "the sum expression");
-  must_be_done_once(t, update, "has been done before");
-  must_be_needed(t, link_to(&t->step, NODE_UPDATE, 6), "is not done here"); // of the rest
+  must_be_done_once(t, update, "happens twice");
+  must_be_needed(t, link_to(&t->step, NODE_UPDATE, 6), "is missing here, unlike in the first piece"); // of the tail
   must_be_needed(t, link_to(&t->step, NODE_END_RUN, 0), "the sum is never finished");
   LoopNode *runs = node_of(&t->step, NODE_FOR, 1);
   const Index *step = runs->step;
   runs->step = index_number(&(TreeBuilder){.arena = &tree.arena}, 192, 0);
-  must_be_wrong(t, "its run has no end");
+  must_be_wrong(t, "VAR_RUN_END is not the end of the run");
   runs->step = step;
   Loop *plan = (Loop *)t->plan;
   plan->runs.vector_run = 192;
@@ -154,12 +154,12 @@ static void spoilt_partial_sums_are_found(void **state) {
   Tree tree = tree_of(layer_norm_gradient, NULL);
   LoopTree *t = tree.t;
   must_be_needed(t, link_to(&t->step, NODE_LOAD_PARTIAL, 0), "its partial sums are not in a register");
-  must_be_needed(t, link_to(&t->step, NODE_STORE_PARTIAL, 1), "the held vector is not stored again");
-  must_be_needed(t, link_to(&t->block, NODE_INIT_PARTIAL, 0), "partial sums are not cleared before it");
-  must_be_needed(t, link_to(&t->block, NODE_PARTIALS, 1), "it is not declared");
+  must_be_needed(t, link_to(&t->step, NODE_STORE_PARTIAL, 1), "the vector of partial sums is never stored back");
+  must_be_needed(t, link_to(&t->block, NODE_INIT_PARTIAL, 0), "partial sums are not initialised before it");
+  must_be_needed(t, link_to(&t->block, NODE_PARTIALS, 1), "its partial sums are not declared");
   LoopNode *held = node_of(&t->step, NODE_UPDATE, 0);
   held->is_f64 = true;
-  must_be_wrong(t, "it is added in the wrong type");
+  must_be_wrong(t, "it adds in the wrong type");
   held->is_f64 = false;
   end(&tree);
 }
@@ -173,14 +173,14 @@ static void spoilt_values_are_found(void **state) {
   first->next = second->next; // sqrt(variance + epsilon) before the sum
   second->next = first;
   *link = second;
-  must_be_wrong(t, "is not computed before");
+  must_be_wrong(t, "is not computed before it");
   second->next = first->next;
   first->next = second;
   *link = first;
-  must_be_needed(t, link_to(&t->step, NODE_LOCAL, 3), "is not declared for each row");
+  must_be_needed(t, link_to(&t->step, NODE_LOCAL, 3), "has no array with an element for each row");
   must_be_needed(t, link_to(rows, NODE_POINTER, 0), "dy[r] + i: its pointer is not set");
   must_be_needed(t, link_to(&t->step, NODE_END_SUM, 0), "(sum sum_g) is not computed before");
-  must_be_done_once(t, first, "is made twice");
+  must_be_done_once(t, first, "is computed twice");
   end(&tree);
 }
 
@@ -195,10 +195,11 @@ static void spoilt_places_are_found(void **state) {
   must_be_wrong(t, "store dx to p_dx[r] + i + 1: its address is not that of its element");
   *store = before;
   store->has_fewer_lanes = true;
-  must_be_wrong(t, "it is of some lanes where all are there");
+  must_be_wrong(t, "it has fewer lanes where all hold elements");
   *store = before;
-  must_be_done_once(t, store, "the store of dx has been done before");
-  must_be_needed(t, link_to(&t->step, NODE_STORE, 1), "the store of dx is not done here"); // of the rest
+  must_be_done_once(t, store, "the store of dx happens twice");
+  must_be_needed(t, link_to(&t->step, NODE_STORE, 1),
+                 "the store of dx is missing here, unlike in the first piece"); // of the tail
   Value *dx = (Value *)t->k->accesses[store->access].value;
   dx->shape.extent[0].value = 39;
   must_be_wrong(t, "it goes beyond its tensor");
@@ -212,16 +213,16 @@ static void spoilt_copies_are_found(void **state) {
                            "- {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\noutputs: [y]\n",
                       NULL);
   LoopTree *t = tree.t;
-  must_be_needed(t, link_to(&t->step, NODE_SPILL, 0), "is not kept by an earlier sweep");
-  must_be_needed(t, link_to(&t->step, NODE_LOAD_ROWS, 0), "its rows are not copied before");
-  must_be_needed(t, link_to(&t->step, NODE_STORE_ROWS, 0), "the store of y is never done");
-  must_be_needed(t, link_to(&t->step, NODE_STORE, 0), "its rows are not all there");
-  must_be_needed(t, link_to(&t->block, NODE_IF, 0), "the rest behind whole steps is missing");
+  must_be_needed(t, link_to(&t->step, NODE_SPILL, 0), "is not spilled by an earlier sweep");
+  must_be_needed(t, link_to(&t->step, NODE_LOAD_ROWS, 0), "its rows are not copied before it");
+  must_be_needed(t, link_to(&t->step, NODE_STORE_ROWS, 0), "the store of y is missing");
+  must_be_needed(t, link_to(&t->step, NODE_STORE, 0), "its rows have not been stored in the copy");
+  must_be_needed(t, link_to(&t->block, NODE_IF, 0), "the tail after the loops over whole vectors is missing");
   node_of(&t->step, NODE_LOCAL, 0)->nelems--;
-  must_be_wrong(t, "it goes beyond its room");
+  must_be_wrong(t, "it goes beyond its local array");
   node_of(&t->step, NODE_LOCAL, 0)->nelems++;
   node_of(&t->tail_step, NODE_LET, 0)->has_fewer_lanes = false;
-  must_be_wrong(t, "rest: vector x = load p_x + i by 7: it is of all lanes where only some are there");
+  must_be_wrong(t, "tail step: vector x = load p_x + i with stride 7: it has all lanes where only some hold elements");
   node_of(&t->tail_step, NODE_LET, 0)->has_fewer_lanes = true;
   end(&tree);
 }
@@ -236,15 +237,15 @@ static void spoilt_streams_are_found(void **state) {
   (void)state;
   Tree tree = tree_of(planes, (const char *const[]){"stream=1", NULL});
   LoopTree *t = tree.t;
-  must_be_needed(t, link_to(&t->block, NODE_FENCE, 0), "there is no fence behind the streams");
-  must_be_needed(t, link_to(&t->step, NODE_FLAG, 0), "its flag is not set before");
+  must_be_needed(t, link_to(&t->block, NODE_FENCE, 0), "there is no fence after the streamed stores");
+  must_be_needed(t, link_to(&t->step, NODE_FLAG, 0), "its flag is not computed before it");
   must_be_needed(t, link_to(&t->step, NODE_ADVANCE, 0),
-                 "the counter does not advance over the elements before a cache line");
+                 "the counter does not advance over the peeled elements before it");
   LoopNode **group = link_to(&t->step, NODE_PEEL_COUNT, 0);
-  must_be_needed(t, group, "a variable that it uses has no value here");
+  must_be_needed(t, group, "it uses a variable that has no value here");
   LoopNode *groups = node_of(&t->step, NODE_FOR, 1);
   while (!groups->is_whole) groups = node_of(&groups->body, NODE_FOR, 0);
-  must_be_needed(t, link_to(&t->step, NODE_FOR, 2), "whole groups of vectors are missing before it");
+  must_be_needed(t, link_to(&t->step, NODE_FOR, 2), "the loop over whole groups of vectors is missing before it");
   end(&tree);
 }
 
@@ -282,14 +283,14 @@ static void trees_of_spoilt_loops_are_found(void **state) {
   skip();
 #endif
   store->sweep = 0;
-  must_be_wrong(loop_tree(k, 0, NULL, &tree.arena), "is not computed before");
+  must_be_wrong(loop_tree(k, 0, NULL, &tree.arena), "is not computed before it");
   store->sweep = loop->nsweeps - 1;
   k->axes[k->naxes] = (Axis){"again", 2, 0};
   loop->order[2] = loop->order[1];
   loop->order[1] = k->naxes;
   loop->nouter = 2;
   k->naxes++;
-  must_be_wrong(loop_tree(k, 0, NULL, &tree.arena), "several outer iterations store one element");
+  must_be_wrong(loop_tree(k, 0, NULL, &tree.arena), "several outer iterations store the same element");
   k->naxes--;
   *loop = before;
   end(&tree);
