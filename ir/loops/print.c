@@ -1,5 +1,5 @@
-// Prints trees. A kind of node has a format line with directives, such as %v for the node's variable (add_directive lists
-// them), or a function if its nodes have several forms.
+// Prints trees. A kind of node has a format line with directives, such as %v for the node's variable (add_directive
+// lists them), or a function if its nodes have several forms.
 #include "ir/loops/print.h"
 
 #include "ir/loops/loop_text.h"

@@ -1,4 +1,4 @@
-// Where elements lie: pointers to where rows start, and indices from there.
+// Builds addresses: row pointers, and indices relative to them.
 #include "passes/schedule/recipe.h"
 
 const Index *number(Recipe *r, int64_t n) {
@@ -46,7 +46,7 @@ const Index *add_terms(Recipe *r, const Access *a, AxisSet axes, const Index *be
   return before;
 }
 
-// Of the access's first element, or behind it by the terms of these axes.
+// The index of the element at the current indices on these axes, and at 0 on others.
 static const Index *from_start(Recipe *r, const Access *a, AxisSet axes) {
   const Index *offset = a->offset ? index_number(&r->b, a->offset, a->offset_monomial) : NULL;
   return add_terms(r, a, axes, offset);
@@ -68,7 +68,7 @@ Address vector_address(Recipe *r, AccessId id) {
   return (Address){.base = BASE_POINTER, .access = id, .is_row = is_row, .index = index};
 }
 
-// What is a row's own has no pointer.
+// Row pointers exist only for accesses that vary over the innermost axis.
 Address lanes_address(Recipe *r, AccessId id, Level level) {
   return level == LEVEL_VECTOR ? vector_address(r, id) : element_address(r, id, loop_outer_axes(r->loop));
 }
@@ -86,16 +86,16 @@ bool may_be_unwanted(const Recipe *r, AccessId id) {
 void declare_pointer(Recipe *r, AccessId id, bool is_written) {
   const Access *a = &r->k->accesses[id];
   const Temporary *temporary = a->value || !access_has_addresses(a) ? NULL : &r->k->temporaries[a->temporary];
-  const bool is_rows_own = varies_by_row(r, access_axes(r->k, a));
+  const bool differs_by_row = varies_by_row(r, access_axes(r->k, a));
   if (temporary && temporary->is_own)
     add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_TEMPORARY, .access = id, .nelems = temporary->nelems});
-  else if (has_rows(r) && is_rows_own)
+  else if (has_rows(r) && differs_by_row)
     add(r, (LoopNode){.kind = NODE_LOCAL,
                       .local = LOCAL_POINTERS,
                       .access = id,
                       .nelems = r->loop->rows,
                       .is_written = is_written});
-  else if (!is_rows_own) // else where the row is known
+  else if (!differs_by_row) // else set_pointer declares it, where the row's indices are known
     add(r,
         (LoopNode){.kind = NODE_POINTER, .access = id, .address = element_address(r, id, 0), .is_written = is_written});
 }

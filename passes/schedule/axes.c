@@ -1,12 +1,12 @@
-// Which axes are outer and which inner, and when each expression can be computed.
+// Decides which axes are outer and which are inner, and when each expression can be computed.
 //
-// An expression's time is (phase, sweep). A reduction over the inner axes is there one sweep later; a reduction over
-// outer axes only one phase later, after all blocks have left their partial sums. Each phase is at most one main
-// loop over the whole domain, preceded by side loops over few axes that combine partial sums and fold constants.
+// An expression's time is (phase, sweep). A phase is at most one main loop over the whole domain, after side loops over
+// few axes that combine partial sums and compute what varies over those axes only. The value of an inner reduction is
+// known one sweep after its operand. The value of an outer reduction is known one phase after its operand, when all
+// blocks have stored their partial sums.
 //
-// Where outer reductions keep some of the inner axes, sums are nested: one over the vector axis is there as soon as an
-// iteration of the middle axes has its vectors ("late" in its sweep), and enters the sums over these and the outer
-// ones.
+// If outer reductions keep some of the inner axes, sums are nested: a sum over the vector axis is known at the end of
+// each iteration of the middle axes ("late" in its sweep), and enters the sums over the middle and outer axes there.
 #include "passes/schedule/nest_sums.h"
 #include "passes/schedule/scheduling.h"
 
@@ -21,7 +21,7 @@ static AxisSet all_axes(const Kernel *k) {
   return (1U << k->naxes) - 1;
 }
 
-// The axis along which most elements lie next to each other.
+// The axis that has the most elements with stride 1.
 static int choose_vector_axis(const Kernel *k) {
   int best = k->naxes - 1;
   int64_t most = -1;
@@ -36,7 +36,7 @@ static int choose_vector_axis(const Kernel *k) {
   return best;
 }
 
-// Whether something that depends on reduction r varies over what it reduces, so that the data is looked at again.
+// Whether an expression that depends on reduction r varies over the axes that r reduces: another sweep is needed.
 static bool is_fed_back(const Kernel *k, ExprId r, bool *depends) {
   memset(depends, 0, k->nexprs * sizeof *depends);
   depends[r] = true;
@@ -48,22 +48,23 @@ static bool is_fed_back(const Kernel *k, ExprId r, bool *depends) {
   return false;
 }
 
-// Whether the data waits for reductions, all over one axis that is not the vector's and so short that a vector's
-// columns of each tensor fit the first level; *axes is that one's set.
+// Whether all reductions are over one axis (the result *axes), not the vector axis, that is so short that LANES columns
+// of each tensor fit in the L1 cache, and some value over that axis depends on them (softmax over channels). Then the
+// reduced axis is the inner one, and vectors lie across it.
 static bool has_short_columns(const Scheduling *s, AxisSet *axes, bool *depends) {
   const Kernel *k = s->k;
   AxisSet all = all_axes(k), vector = 1U << s->vector_axis;
-  bool waits = false;
+  bool needs_sums = false; // some value over the axis depends on a reduction
   *axes = 0;
   for (ExprId r = 1; r < k->nexprs; r++) {
     const Expr *e = &k->exprs[r];
-    if (e->op == EXPR_INDEX || (e->op == EXPR_LOAD && e->args[0])) return false; // nothing that lanes tell apart
+    if (e->op == EXPR_INDEX || (e->op == EXPR_LOAD && e->args[0])) return false; // not implemented for rows in lanes
     if (!expr_is_reduction(e)) continue;
     if ((*axes && e->reduced != *axes) || e->axes != (all & ~e->reduced)) return false;
     *axes = e->reduced;
-    waits |= is_fed_back(k, r, depends);
+    needs_sums |= is_fed_back(k, r, depends);
   }
-  if (!waits || *axes & vector || (*axes & (*axes - 1)) || axes_monomial(k, *axes) || k->is_f64) return false;
+  if (!needs_sums || *axes & vector || (*axes & (*axes - 1)) || axes_monomial(k, *axes) || k->is_f64) return false;
   if (axes_nelems(k, *axes) > LONGEST_CHAIN || k->axes[s->vector_axis].extent < LANES) return false;
   for (size_t i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
@@ -79,12 +80,11 @@ bool is_within_tensor(const Kernel *k, AxisSet axes) {
   return false;
 }
 
-// Whether all sums are over the same axes, none of them the vector's, of products and the like that no tensor holds, so
-// that each vector of results is best made in registers: the operands are spread over more than they have. Where a
-// tensor holds what is summed, its rows are read one after the other, and added to sums in the first level. *axes: what
-// the sums are over.
+// Whether all sums are over the same axes (the result *axes), without the vector axis, and no tensor varies over all
+// axes: operands are products of smaller tensors. Then each vector of results is summed in registers. Otherwise some
+// tensor holds the operands, and is read once, row after row, each added to partial sums in the L1 cache.
 static bool has_middle_sums(const Scheduling *s, AxisSet *axes, bool *depends) {
-  enum { FEW_ROWS = 16 };
+  enum { FEW_ROWS = 16 }; // fewer are too few to run in parallel
   const Kernel *k = s->k;
   const AxisSet all = all_axes(k), vector = 1U << s->vector_axis;
   *axes = 0;
@@ -101,10 +101,10 @@ static bool has_middle_sums(const Scheduling *s, AxisSet *axes, bool *depends) {
          axes_nelems(k, *axes) > 0;
 }
 
-// The inner axes: those of the reductions that the data waits for, if the vector axis is among them; else the vector
-// axis alone, and such reductions take a full loop.
+// Inner axes are those of a reduction over the vector axis, preferably of one that the next sweep needs, and of few
+// elements. Reductions over other axes become outer ones, which take a whole loop.
 static bool choose_axes(Scheduling *s) {
-  enum { FEW_ROWS = 4, MUCH_WORK = 1 << 16 };
+  enum { FEW_ROWS = 4, MUCH_WORK = 1 << 16 }; // so few rows with so many elements would leave threads idle
   Kernel *k = s->k;
   AxisSet vector = 1U << s->vector_axis;
   bool *depends = ARENA_ARRAY(k->arena, bool, k->nexprs);
@@ -140,9 +140,9 @@ static bool choose_axes(Scheduling *s) {
     return true;
   }
   if (axes_nelems(k, all & ~s->inner) < FEW_ROWS && s->inner != vector && axes_nelems(k, all) >= MUCH_WORK)
-    s->inner = vector; // too few rows to share out
+    s->inner = vector; // too few rows to run in parallel
   s->outer = all & ~s->inner;
-  if (!s->outer && s->inner != vector) { // several inner axes and no outer one: leave the vector axis inside alone
+  if (!s->outer && s->inner != vector) { // no outer axis, but several inner ones: only the vector axis stays inner
     s->inner = vector;
     s->outer = all & ~vector;
   }
@@ -154,12 +154,11 @@ static AxisSet middle_axes(const Scheduling *s) {
   return s->inner & ~(1U << s->vector_axis);
 }
 
-// A sum over the vector axis, to be added up over the middle ones.
+// A sum over the vector axis, which ends in each iteration of the middle axes.
 static bool is_nested_reduction(const Scheduling *s, const Expr *e) {
   return s->is_nested && e->reduced == 1U << s->vector_axis;
 }
 
-// The innermost axis of main loops.
 int last_axis(const Scheduling *s) {
   return s->is_column ? __builtin_ctz(s->inner) : s->vector_axis;
 }
@@ -174,8 +173,8 @@ bool is_outer_reduction(const Scheduling *s, const Expr *e) {
   return expr_is_reduction(e) && !is_inner_reduction(s, e);
 }
 
-// Outer reductions must agree in which outer axes they keep, vary over all of these, and leave either all or none of
-// the vector axis.
+// Whether all outer reductions fit one loop: they must reduce the same outer axes, vary over all others, and reduce
+// either all inner axes or none.
 static bool check_reductions(Scheduling *s) {
   const Kernel *k = s->k;
   AxisSet removed = 0;
@@ -196,7 +195,7 @@ static bool check_reductions(Scheduling *s) {
   return true;
 }
 
-// Takes sums apart if they do not agree as they are.
+// Splits sums into nested ones if the reductions do not fit one loop as they are.
 static bool agree_reductions(Scheduling *s) {
   if (check_reductions(s)) return true;
   if (s->is_tiled || !middle_axes(s)) return false;
@@ -214,7 +213,8 @@ static Time later(Time a, Time b) {
   return a.sweep > b.sweep ? a : b;
 }
 
-// What depends on a nested sum is there at the end of each iteration of the middle axes, then and no more.
+// An expression that depends on a nested sum is known at the end of each iteration of the middle axes, and must not be
+// needed at another time. False: it is.
 static bool find_lateness(Scheduling *s, ExprId id, Time t) {
   const Expr *e = &s->k->exprs[id];
   for (int a = 0; a < 3 && e->args[a]; a++) {
@@ -229,9 +229,10 @@ static bool find_lateness(Scheduling *s, ExprId id, Time t) {
   return !s->is_late[id] || (e->axes & s->inner) == middle_axes(s);
 }
 
-// What the sums over middle axes need of few elements, made once for all: weights of a resampling along an axis.
+// Whether an operand of sums over middle axes is a small table, worth computing once in a side loop: Interpolate's
+// weights along an axis.
 static bool is_table(const Scheduling *s, ExprId id) {
-  enum { MOST_NELEMS = 1 << 13, LEAST_USES = 64 };
+  enum { MOST_NELEMS = 1 << 13, LEAST_USES = 64 }; // it stays in the L1 cache (32 kB of f32); each element is reused
   const Kernel *k = s->k;
   const AxisSet axes = k->exprs[id].axes;
   const int64_t nelems = axes_nelems(k, axes);
@@ -239,8 +240,8 @@ static bool is_table(const Scheduling *s, ExprId id) {
          !axes_monomial(k, axes) && nelems * LEAST_USES <= axes_nelems(k, all_axes(k));
 }
 
-// A reduction over outer axes that contains the vector axis first sums inside each row. False where a row's sum would
-// be needed in a later phase.
+// An outer reduction over the vector axis sums each row first. False: a row's sum would be needed in a later phase, and
+// it is not stored.
 static bool find_times(Scheduling *s) {
   const Kernel *k = s->k;
   s->cut = s->is_tiled ? s->inner : s->outer & ~s->free_axes;
@@ -261,7 +262,7 @@ static bool find_times(Scheduling *s) {
     } else if (expr_is_reduction(e)) {
       t = (Time){t.phase + 1, 0};
       s->needs_combine[i] = true;
-      s->needs_row[i] = false; // its blocks' shares lie in memory
+      s->needs_row[i] = false; // the blocks' partial sums are in memory
     }
     s->time[i] = t;
     s->is_narrow[i] = !(e->axes & s->cut) || is_table(s, i);
@@ -273,7 +274,7 @@ AxisSet store_axes(const Kernel *k, const Store *store) {
   return root_axes(k, &(Root){.kind = ROOT_STORE, .expr = store->value, .access = store->access});
 }
 
-// What varies over no axis that is cut, and what a main loop would store again in each iteration of some axis.
+// Stores that vary over no cut axis, and stores that a main loop would repeat along some axis.
 bool is_side_store(const Scheduling *s, const Store *store) {
   const AxisSet axes = store_axes(s->k, store), inner = axes & s->inner;
   const AxisSet along = s->sums_middle ? 1U << s->vector_axis : s->inner;
@@ -281,14 +282,14 @@ bool is_side_store(const Scheduling *s, const Store *store) {
   return s->k->naxes && (!(axes & s->cut) || !is_along_all);
 }
 
-// Whether a loop can store or add up what varies over these inner axes: with vectors, or at the end of each iteration
-// of the middle axes.
+// Whether a main loop can store or sum a value that varies over these inner axes: as vectors, per row, or (late values)
+// at the end of each iteration of the middle axes.
 static bool is_root_along(const Scheduling *s, ExprId value, AxisSet inner) {
   return s->is_late[value] ? inner == middle_axes(s) : !inner || inner >> last_axis(s) & 1;
 }
 
-// Side loops have no sums of their own, and nothing is stored or added up along inner axes without the vector's but
-// what has just been summed over that.
+// Whether all stores and sums have a place: values that need a row's sum are not available in side loops, and values
+// over middle axes, without the vector axis, only if they are late.
 static bool check_roots(const Scheduling *s) {
   const Kernel *k = s->k;
   for (ExprId i = 1; i < s->noriginals; i++) {

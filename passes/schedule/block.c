@@ -1,4 +1,4 @@
-// A block: the outer iterations that a thread takes at a time, and where its partial sums are.
+// Builds the block function: the range of its outer iterations, its partial sums, and the loops that call steps.
 #include "passes/schedule/recipe.h"
 
 static void add_index(Recipe *r, VarKind kind, const Index *value) {
@@ -40,7 +40,8 @@ static Address partial_element(const Root *root, const Index *index) {
   return (Address){.base = BASE_PARTIAL, .access = root->access, .index = index};
 }
 
-// Where the block's partial sums are; across lanes, one for each lane, in its own memory.
+// Sets pointers to the block's partial sums and initialises them. With rows in lanes, a local array has a partial sum
+// for each lane.
 static void begin_partials(Recipe *r) {
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];

@@ -1,4 +1,5 @@
-// What an outer iteration loads, and how much of it at a time leaves the caches the room that its sweeps need.
+// Decides prefetch distances from the bytes that an outer iteration loads: prefetched data must not push out of the
+// caches what the current iteration still needs.
 #include "passes/schedule/fetch_ahead.h"
 
 #include "passes/schedule/traffic.h"
@@ -9,15 +10,15 @@ typedef struct Fetching {
   const Kernel *k;
   const Target *target;
   const ScheduleOverrides *overrides;
-  bool *is_seen, *is_loaded_now; // by ExprId; by AccessId: of a sweep
-  bool *is_loaded;               // by AccessId: of all sweeps
+  bool *is_seen, *is_loaded_now; // by ExprId, by AccessId: in one sweep
+  bool *is_loaded;               // by AccessId: in any sweep
 } Fetching;
 
 static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-// The tensors that an outer iteration loads a row of; *nbytes is what it loads of them.
+// The number of tensors of which an outer iteration loads a row; *nbytes: the bytes of these rows.
 static int count_tensors(const Fetching *f, const Loop *loop, int64_t *nbytes) {
   const Kernel *k = f->k;
   const AxisSet outer = loop_outer_axes(loop), vector = 1U << loop_vector_axis(loop);
@@ -38,9 +39,9 @@ static int count_tensors(const Fetching *f, const Loop *loop, int64_t *nbytes) {
   return count;
 }
 
-// Outer iterations, so many that they and those at work take up half of a core's second level. With more, what is
-// fetched pushes out what is still needed. Of more than two tensors some wait for a later sweep while others are
-// fetched beside them: each further one was measured to cost as much as two.
+// As many outer iterations as fill, with the current one, half of the L2 cache. With more, prefetched data pushes out
+// data that is still needed. With more than two tensors, some wait for a later sweep while others are prefetched: each
+// tensor after the second was measured to cost as much as two.
 static int64_t choose_iterations(const Fetching *f, const Loop *loop, int ntensors, int64_t nbytes) {
   const int64_t most = loop->rows > 1 ? 2 * (int64_t)loop->rows : 1;
   if (!nbytes) return 0;
@@ -49,22 +50,22 @@ static int64_t choose_iterations(const Fetching *f, const Loop *loop, int ntenso
   return fit > loop->rows ? least(fit - loop->rows, most) : 0;
 }
 
-// How far ahead, where outer iterations are too long to be fetched whole and there is more than caches hold: a
-// processor's own prefetching begins anew with each page and with each run along the vector axis. Where a run is
-// shorter than that, the fetch is for a later iteration of the last middle axis.
+// The distance of prefetches within an outer iteration, if that is too long to be prefetched whole and the data does
+// not fit in the caches. The hardware prefetcher starts again at each page and at each run along the vector axis. If a
+// run is shorter than the distance, a later iteration of the last middle axis is prefetched.
 static void choose_distance(const Fetching *f, Loop *loop, int64_t nbytes) {
-  enum { FAR = 1 << 10 }; // elements
+  enum { DISTANCE = 1 << 10 }; // elements: a page of f32
   const Axis *axis = &f->k->axes[loop_vector_axis(loop)];
   if (loop->ninner == 1 || axis->monomial) return;
   const bool is_large = nbytes * axes_nelems(f->k, loop_outer_axes(loop)) > f->target->l2_nbytes;
-  const int64_t far = schedule_number(f->overrides, SCHEDULE_AHEAD, is_large && !loop->prefetch ? FAR : 0);
+  const int64_t distance = schedule_number(f->overrides, SCHEDULE_AHEAD, is_large && !loop->prefetch ? DISTANCE : 0);
   const int64_t run = axis->extent * loop->rows;
-  if (far < axis->extent && loop->rows == 1) loop->ahead = (int)far;
-  else if (far) loop->iterations_ahead = (int)((far + run - 1) / run);
+  if (distance < axis->extent && loop->rows == 1) loop->ahead = (int)distance;
+  else if (distance) loop->iterations_ahead = (int)((distance + run - 1) / run);
 }
 
 static void choose(Fetching *f, Loop *loop) {
-  enum { FEW_ELEMENTS = 1 << 15 };
+  enum { FEW_ELEMENTS = 1 << 15 }; // stay in the caches: prefetching gains nothing
   bool has_inner_sums = false;
   for (size_t i = 0; i < loop->nroots; i++) has_inner_sums |= loop->roots[i].kind == ROOT_REDUCE_INNER;
   const int64_t nelems = axes_nelems(f->k, loop_outer_axes(loop) | loop_inner_axes(loop));

@@ -1,11 +1,11 @@
-// How far ahead the loops of a scheduled kernel fetch.
+// Decides how far ahead the loops of a scheduled kernel prefetch.
 #ifndef NGRAD_PASSES_SCHEDULE_FETCH_AHEAD_H
 #define NGRAD_PASSES_SCHEDULE_FETCH_AHEAD_H
 
 #include "passes/schedule/schedule.h"
 
-// Fills in `prefetch` and `ahead` of the loops that add up rows along them: whole outer iterations where the second
-// level holds these, else elements along the vector axis. What each sweep loads must be final. Results do not change.
+// Fills in `prefetch`, `ahead` and `iterations_ahead` of loops with inner sums: whole outer iterations if the L2 cache
+// holds these, else elements along the vector axis. Call it when the loads of each sweep are final. Changes no result.
 // False: out of memory (k->out_of_memory).
 bool kernel_fetch_ahead(Kernel *k, const Target *target, const ScheduleOverrides *overrides);
 

@@ -1,33 +1,35 @@
-// What a place needs, what a mask would spare it, and the same roots with that mask loaded.
+// For each mask: the sweep that computes it first, and the later sweeps that need it. If saving it spares one of these
+// enough loads, the first stores the mask, and the others load it.
 #include "passes/schedule/keep_masks.h"
 
 #include "passes/schedule/traffic.h"
 
 #include <string.h>
 
-typedef struct Place { // a sweep of a loop
+typedef struct LoopSweep {
   Loop *loop;
   int sweep;
-  bool *is_seen; // by ExprId: what it computes
-} Place;
+  bool *is_seen; // by ExprId: the sweep computes it
+} LoopSweep;
 
 typedef struct Keeping {
   Kernel *k;
   const Target *target;
   const ScheduleOverrides *overrides;
-  Place *places; // in the order of time
+  LoopSweep *sweeps; // of all loops, in the order in which they run
   size_t nsweeps;
   size_t noriginals;
-  size_t *first;                  // by mask: the place that computes it first
-  bool *is_kept;                  // by mask
-  AccessId *access;               // by mask: where it is kept
-  ExprId *sum;                    // by original inner reduction: what the loop at work has in its place
-  ExprId *replaced;               // memo of the place at work
-  bool *scratch, *with, *without; // by ExprId; by AccessId
+  size_t *first;        // by mask: index of the sweep that computes it first
+  bool *is_kept;        // by mask
+  AccessId *access;     // by kept mask: the temporary
+  ExprId *sum;          // by original inner reduction: its replacement in the current loop
+  ExprId *replaced;     // memo of `replace` for the current sweep
+  bool *scratch;        // by ExprId
+  bool *with, *without; // by AccessId: loads with the computation of a mask, and without
 } Keeping;
 
-// Bytes that a place needs not read, in an outer iteration or in all, if it is given the mask.
-static int64_t spared_nbytes(Keeping *s, const Place *p, ExprId mask, AxisSet axes) {
+// Bytes that a sweep needs not load if it loads the mask instead of computing it; `axes` says of how many iterations.
+static int64_t spared_nbytes(Keeping *s, const LoopSweep *p, ExprId mask, AxisSet axes) {
   const Kernel *k = s->k;
   int64_t nbytes = 0;
   mark_sweep_loads(k, p->loop, p->sweep, 0, s->scratch, s->with);
@@ -38,17 +40,18 @@ static int64_t spared_nbytes(Keeping *s, const Place *p, ExprId mask, AxisSet ax
   return nbytes;
 }
 
-// Whether what the place would read again has left the caches meanwhile: a loop's tensors the second level, a row's the
-// first.
-static bool is_worth_it(Keeping *s, const Place *first, const Place *p, ExprId mask) {
-  enum { NARROW = 4 * LANES };
+// Whether the spared tensors are no longer in the cache that they would be loaded from: the L2 cache in another loop,
+// L1 in a later sweep over the same row.
+static bool is_worth_it(Keeping *s, const LoopSweep *first, const LoopSweep *p, ExprId mask) {
+  enum { NARROW = 4 * LANES }; // elements of a row, the fewest that are worth a mask
   const Kernel *k = s->k;
   int axis = loop_vector_axis(p->loop);
   if (axis < 0 || axis != loop_vector_axis(first->loop) || first->loop->rows_in_lanes || p->loop->rows_in_lanes)
     return false;
   if (first->loop->tile || p->loop->tile || !(k->exprs[mask].axes >> axis & 1)) return false;
-  if (first->loop->sums_middle || p->loop->sums_middle) return false; // their vectors are not those of a sweep
-  if (first->loop->is_peeled || p->loop->is_peeled) return false;     // vectors begin between bytes of bits
+  if (first->loop->sums_middle || p->loop->sums_middle) return false; // they compute vectors in another order
+  if (first->loop->is_peeled || p->loop->is_peeled)
+    return false; // peeled vectors may begin in the middle of a byte of bits
   if (k->axes[axis].monomial && kernel_factor(k, k->axes[axis].extent, k->axes[axis].monomial) % LANES) return false;
   if (s->overrides->key[SCHEDULE_MASKS].is_set)
     return s->overrides->key[SCHEDULE_MASKS].value && spared_nbytes(s, p, mask, ~0U);
@@ -60,9 +63,9 @@ static bool is_worth_it(Keeping *s, const Place *first, const Place *p, ExprId m
 static void find_masks(Keeping *s) {
   for (ExprId id = 1; id < s->noriginals; id++) {
     if (!expr_is_mask(s->k, id)) continue;
-    const Place *first = NULL;
+    const LoopSweep *first = NULL;
     for (size_t i = 0; i < s->nsweeps; i++) {
-      const Place *p = &s->places[i];
+      const LoopSweep *p = &s->sweeps[i];
       if (!p->is_seen[id]) continue;
       if (!first) s->first[id] = i;
       else s->is_kept[id] |= is_worth_it(s, first, p, id);
@@ -71,20 +74,20 @@ static void find_masks(Keeping *s) {
   }
 }
 
-// Whether no other loop needs the mask, and an outer iteration's is so small that a step may have it in its own memory,
-// which does not leave the caches.
+// Whether the mask can be in a local array of the step, which stays in the caches: no other loop needs it, and the mask
+// of an outer iteration is small.
 static bool is_steps_own(const Keeping *s, ExprId mask, int64_t nbytes, Monomial monomial) {
   enum { MOST_NBYTES = 1 << 14 };
-  const Loop *loop = s->places[s->first[mask]].loop;
+  const Loop *loop = s->sweeps[s->first[mask]].loop;
   bool is_elsewhere = false;
-  for (size_t i = 0; i < s->nsweeps; i++) is_elsewhere |= s->places[i].is_seen[mask] && s->places[i].loop != loop;
+  for (size_t i = 0; i < s->nsweeps; i++) is_elsewhere |= s->sweeps[i].is_seen[mask] && s->sweeps[i].loop != loop;
   return !is_elsewhere && loop->rows == 1 && !monomial && nbytes <= MOST_NBYTES;
 }
 
-// A row of bits after the other, the rows of an outer iteration together.
+// Adds the temporary and the store of a mask: rows of bits, padded to whole vectors, in the order of the loop's axes.
 static bool keep(Keeping *s, ExprId mask) {
   Kernel *k = s->k;
-  const Place *p = &s->places[s->first[mask]];
+  const LoopSweep *p = &s->sweeps[s->first[mask]];
   const Loop *loop = p->loop;
   AxisSet axes = k->exprs[mask].axes;
   bool is_own = false;
@@ -108,7 +111,7 @@ static bool keep(Keeping *s, ExprId mask) {
     return false;
   k->temporaries[a.temporary].monomial = monomial;
   k->temporaries[a.temporary].is_own = is_own;
-  for (size_t i = p->loop->nroots - 1; i && p->loop->roots[i - 1].sweep > p->sweep; i--) { // among its sweep's
+  for (size_t i = p->loop->nroots - 1; i && p->loop->roots[i - 1].sweep > p->sweep; i--) { // roots are sorted by sweep
     Root root = p->loop->roots[i];
     p->loop->roots[i] = p->loop->roots[i - 1];
     p->loop->roots[i - 1] = root;
@@ -116,37 +119,37 @@ static bool keep(Keeping *s, ExprId mask) {
   return true;
 }
 
-// The expression as the place computes it.
-static ExprId replace(Keeping *s, size_t place, ExprId id) { // NOLINT(misc-no-recursion): a few dozen deep at most
+// The expression with kept masks loaded, as the sweep `at` computes it.
+static ExprId replace(Keeping *s, size_t at, ExprId id) { // NOLINT(misc-no-recursion): a few dozen deep at most
   Kernel *k = s->k;
   if (!id || s->replaced[id]) return id ? s->replaced[id] : 0;
   ExprId result = id, args[3];
   const Expr e = k->exprs[id];
   if (s->sum[id]) result = s->sum[id];
-  else if (s->is_kept[id] && s->first[id] < place) result = expr_load(k, s->access[id]);
+  else if (s->is_kept[id] && s->first[id] < at) result = expr_load(k, s->access[id]);
   else if (e.args[0]) {
-    for (int a = 0; a < 3; a++) args[a] = replace(s, place, e.args[a]);
+    for (int a = 0; a < 3; a++) args[a] = replace(s, at, e.args[a]);
     if (memcmp(args, e.args, sizeof args) != 0) result = expr_label(k, expr_with_arguments(k, &e, args), e.label);
   }
   return s->replaced[id] = result;
 }
 
-static void replace_roots(Keeping *s, size_t place) {
-  const Place *p = &s->places[place];
+static void replace_roots(Keeping *s, size_t at) {
+  const LoopSweep *p = &s->sweeps[at];
   if (p->sweep == 0) memset(s->sum, 0, s->noriginals * sizeof *s->sum);
   memset(s->replaced, 0, s->noriginals * sizeof *s->replaced);
   for (size_t i = 0; i < p->loop->nroots; i++)
-    if (p->loop->roots[i].sweep == p->sweep) p->loop->roots[i].expr = replace(s, place, p->loop->roots[i].expr);
+    if (p->loop->roots[i].sweep == p->sweep) p->loop->roots[i].expr = replace(s, at, p->loop->roots[i].expr);
   for (ExprId id = 1; id < s->noriginals; id++)
     if (expr_is_reduction(&s->k->exprs[id]) && s->replaced[id]) s->sum[id] = s->replaced[id];
 }
 
-static bool find_places(Keeping *s) {
+static bool find_sweeps(Keeping *s) {
   Kernel *k = s->k;
   for (size_t i = 0; i < k->nloops; i++)
     for (int sweep = 0; sweep < k->loops[i].nsweeps; sweep++) {
-      Place *p = &s->places[s->nsweeps++];
-      *p = (Place){&k->loops[i], sweep, ARENA_ARRAY(k->arena, bool, k->nexprs)};
+      LoopSweep *p = &s->sweeps[s->nsweeps++];
+      *p = (LoopSweep){&k->loops[i], sweep, ARENA_ARRAY(k->arena, bool, k->nexprs)};
       if (!p->is_seen) return false;
       mark_sweep_loads(k, p->loop, sweep, 0, p->is_seen, s->with);
     }
@@ -157,7 +160,7 @@ static bool allocate(Keeping *s) {
   Arena *arena = s->k->arena;
   size_t n = s->noriginals, nsweeps = 0;
   for (size_t i = 0; i < s->k->nloops; i++) nsweeps += (size_t)s->k->loops[i].nsweeps;
-  s->places = ARENA_ARRAY(arena, Place, nsweeps + 1);
+  s->sweeps = ARENA_ARRAY(arena, LoopSweep, nsweeps + 1);
   s->first = ARENA_ARRAY(arena, size_t, n);
   s->is_kept = ARENA_ARRAY(arena, bool, n);
   s->access = ARENA_ARRAY(arena, AccessId, n);
@@ -166,8 +169,8 @@ static bool allocate(Keeping *s) {
   s->scratch = ARENA_ARRAY(arena, bool, n);
   s->with = ARENA_ARRAY(arena, bool, s->k->naccesses + 1);
   s->without = ARENA_ARRAY(arena, bool, s->k->naccesses + 1);
-  return s->places && s->first && s->is_kept && s->access && s->sum && s->replaced && s->scratch && s->with &&
-         s->without && find_places(s);
+  return s->sweeps && s->first && s->is_kept && s->access && s->sum && s->replaced && s->scratch && s->with &&
+         s->without && find_sweeps(s);
 }
 
 bool kernel_keep_masks(Kernel *k, const Target *target, const ScheduleOverrides *overrides) {

@@ -1,12 +1,13 @@
-// Masks that later sweeps and loops need again, kept as bits.
+// Saves masks as bits in a temporary, for later sweeps and loops that need them again.
 #ifndef NGRAD_PASSES_SCHEDULE_KEEP_MASKS_H
 #define NGRAD_PASSES_SCHEDULE_KEEP_MASKS_H
 
 #include "passes/schedule/schedule.h"
 
-// In a scheduled kernel, a mask that spares a later sweep tensors which the caches no longer hold becomes a temporary
-// when it is first computed: a ReLU's gradient then reads what the ReLU saw once, although batch norm's has two looks
-// at its result. Changes no result. False: out of memory (k->out_of_memory).
+// In a scheduled kernel, a mask is stored when it is first computed, if a later sweep that loads it needs not load
+// tensors that are no longer in the caches. Example: batch norm's gradient after ReLU's has two sweeps over ReLU's
+// gradient; with the mask saved, only the first loads ReLU's input. Changes no result. False: out of memory
+// (k->out_of_memory).
 bool kernel_keep_masks(Kernel *k, const Target *target, const ScheduleOverrides *overrides);
 
 #endif

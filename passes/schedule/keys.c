@@ -1,25 +1,24 @@
-// The keys by which numbers of a schedule can be set from outside.
+// The keys of `--schedule KEY=N`, which overrides a number of the schedule.
 #include "passes/schedule/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
-    [SCHEDULE_ROWS] = {"rows", 1, 32, false, "outer iterations handled together"},
+    [SCHEDULE_ROWS] = {"rows", 1, 32, false, "outer iterations that a step computes together"},
     [SCHEDULE_LANES] = {"lanes", 0, 1, true,
-                        "1: rows of at most 64 elements across lanes, where that can be; 0: never"},
+                        "1: rows of at most 64 elements in lanes, one row per lane, where possible; 0: never"},
     [SCHEDULE_MIDDLE] = {"middle", 0, 1, true,
-                         "1: sums over axes that vectors do not lie along in registers, where that can be; 0: never"},
-    [SCHEDULE_ACCUMULATORS] = {"accumulators", 1, 8, true, "partial sums a lane keeps in a row's sum"},
-    [SCHEDULE_BLOCK] = {"block", 1, LONGEST_CHAIN, true, "outer iterations in a block; sums over them go by blocks"},
-    [SCHEDULE_TILE] = {"tile", 16, 1 << 24, true, "elements in a block, where there is but one axis"},
-    [SCHEDULE_PREFETCH] = {"prefetch", 0, 64, false, "outer iterations ahead that are fetched; 0: none"},
-    [SCHEDULE_AHEAD] = {"ahead", 0, 1 << 16, false,
-                        "elements ahead that are fetched within an outer iteration; 0: none"},
+                         "1: sums over other axes than the vectors' in registers, where possible; 0: never"},
+    [SCHEDULE_ACCUMULATORS] = {"accumulators", 1, 8, true, "vector accumulators of a row's sum"},
+    [SCHEDULE_BLOCK] = {"block", 1, LONGEST_CHAIN, true, "outer iterations in a block, which has its own partial sums"},
+    [SCHEDULE_TILE] = {"tile", 16, 1 << 24, true, "elements in a block, if the loop has a single axis"},
+    [SCHEDULE_PREFETCH] = {"prefetch", 0, 64, false, "outer iterations to prefetch ahead; 0: none"},
+    [SCHEDULE_AHEAD] = {"ahead", 0, 1 << 16, false, "elements to prefetch ahead within an outer iteration; 0: none"},
     [SCHEDULE_APART] = {"apart", 0, 1, false,
-                        "1: a sweep for each store of rows that begin within cache lines; 0: one for all"},
-    [SCHEDULE_STREAM] = {"stream", 0, 1, false, "1: store past the caches where rows are aligned; 0: never"},
-    [SCHEDULE_MASKS] = {"masks", 0, 1, false, "1: keep masks that spare later sweeps a tensor; 0: never"},
+                        "1: a sweep for each store whose rows begin in the middle of cache lines; 0: one for all"},
+    [SCHEDULE_STREAM] = {"stream", 0, 1, false, "1: stores bypass the caches where rows are aligned; 0: never"},
+    [SCHEDULE_MASKS] = {"masks", 0, 1, false, "1: save masks if that spares later sweeps a tensor; 0: never"},
 };
 
 bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagnostics *d) {

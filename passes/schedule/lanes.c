@@ -1,8 +1,13 @@
-// Rows that lie across lanes: LANES of them a step, a vector for each element of a row. Short rows, and short columns
-// that sums go along.
+// Recipe "rows in lanes", for rows of few elements: a vector has one element of LANES rows, so that sums of rows need
+// no reduction over lanes.
 //
-// What lies along rows is transposed into a copy in the step's memory, and back; so is a column whose vectors lie far
-// apart, to be read once. The last rows of a block, fewer than lanes, have a step of their own.
+//   for o in the block by LANES                     step: lane l computes row o + l
+//     rows_x = x[o .. o + LANES][:], transposed     NODE_LOAD_ROWS; NODE_LOAD_COLUMN if columns are dense
+//     for each sweep
+//       for each element i of a row
+//         vector x = rows_x[i]; compute; acc += x; rows_y[i] = y
+//       y[o .. o + LANES][:] = rows_y, transposed   NODE_STORE_ROWS
+//   if o < end: tail step                           fewer than LANES rows: strided loads, no copies
 #include "passes/schedule/recipe.h"
 
 static bool suits(const Loop *loop) {
@@ -50,7 +55,7 @@ void copy_rows(Recipe *r, AccessId id, bool is_written) {
                       .nelems = width});
 }
 
-// The inner axis one by one, then rows that this sweep has written, transposed back.
+// A loop over the elements of a row; then this sweep's results are transposed back.
 static void build_loops(Recipe *r, int sweep, const SweepRuns *runs) {
   (void)runs; // rows are short
   const int64_t width = r->k->axes[r->loop->order[r->loop->nouter]].extent;
@@ -76,7 +81,7 @@ static void build_loops(Recipe *r, int sweep, const SweepRuns *runs) {
   }
 }
 
-// Where rows lie across lanes, a block's partial sums are those of its lanes.
+// Reduces the lanes' partial sums to the block's.
 static void end_partials(Recipe *r) {
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];

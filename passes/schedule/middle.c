@@ -1,8 +1,16 @@
-// Sums over middle axes: of each vector of results in registers, which then goes on to what is stored. Products of
-// which no tensor holds the factors' product, the gradient of a resampling.
+// Recipe "sums over middle axes": each vector of results is summed in a register. For sums of products of smaller
+// tensors, such as Interpolate's gradient.
 //
-// Vectors go around the middle axes, in whose iterations they add up; several together, so that a scalar of an
-// iteration serves them all and no addition waits for the one before it.
+//   for each row of the block                        step
+//     for each group of vectors v of the innermost axis
+//       acc[v] = 0
+//       for each index m on the middle axes          or runs of them, each added to total[v] in f64
+//         scalar a = a[m]                            computed once for the group
+//         acc[v] += a * b[m, v]
+//       store f(acc[v])
+//
+// Several vectors make a group to share scalars, and because additions to different registers need not wait for each
+// other. schedule_split_vectors makes groups of the loop over vectors that this recipe builds.
 #include "passes/schedule/recipe.h"
 
 static bool suits(const Loop *loop) {
@@ -14,7 +22,7 @@ static void for_each_middle_sum(Recipe *r, void (*f)(Recipe *, ExprId)) {
     if (r->loop->roots[i].kind == ROOT_REDUCE_INNER) f(r, r->loop->roots[i].expr);
 }
 
-// What sums add up is known before they are, and what is stored behind them.
+// time 0: operands of the sums, computed in the middle loops. time 1: what depends on the sums, computed after them.
 static void make_vectors(Recipe *r, int time) {
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     const bool is_operand = r->k->exprs[id].axes & middle_axes(r);
@@ -31,7 +39,7 @@ static void need_operands(Recipe *r) {
 
 static void need_stored(Recipe *r, int sweep) {
   need_none(r);
-  r->sweep = sweep; // whose sums are there
+  r->sweep = sweep; // its sums are known now
   for (size_t i = 0; i < r->loop->nroots; i++)
     if (r->loop->roots[i].kind == ROOT_STORE) need_expr(r, r->loop->roots[i].expr);
 }
@@ -90,7 +98,7 @@ static void finish_sum(Recipe *r, ExprId id) {
 }
 
 static void build_loops(Recipe *r, int sweep, const SweepRuns *unused) {
-  (void)unused; // no sum is over vectors
+  (void)unused; // it is about sums over the vector axis; this recipe has none
   const SweepRuns runs = {.has_sums = true, .middle_run = r->loop->runs.middle_run};
   const Axis *axis = &r->k->axes[vector_axis(r)];
   r->lane = var(r, VAR_LANE, 0);

@@ -1,12 +1,22 @@
-// Sums within sums: over vectors in each iteration of the middle axes, then over these, and over rows. The gradients of
-// group norms, whose diff_gamma keeps the channel that the statistics go over.
+// Recipe "sums within sums": sums over the vector axis end in each iteration of the middle axes, and enter sums over
+// the middle axes and over rows. Example: group norm's gradient, where the statistics are summed over channels, and
+// diff_gamma is not.
+//
+//   for each row of the block                           step
+//     total = 0                                         a scalar of f64
+//     for each index m on the middle axes
+//       acc = 0
+//       for each vector v: acc += f(v)                  or runs of vectors
+//       scalar s = sum of the lanes of acc
+//       total += g(s); part[m] += h(s); store           store_middle
+//     scalar = total
 #include "passes/schedule/recipe.h"
 
 static bool suits(const Loop *loop) {
   return loop->is_nested;
 }
 
-// Of the sums over the middle axes.
+// Calls f with each sum over the middle axes.
 static void for_each_middle_sum(Recipe *r, int sweep, void (*f)(Recipe *, ExprId)) {
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];
@@ -22,7 +32,7 @@ static void end_middle_total(Recipe *r, ExprId id) {
   add(r, (LoopNode){.kind = NODE_END_SUM, .sum = SUM_SCALAR, .expr = id, .reduction = r->k->exprs[id].op});
 }
 
-// What the sums of an iteration of the middle axes are added to, or where they are stored.
+// At the end of a middle iteration: adds scalars to sums over the middle axes and to partial sums, and stores results.
 static void store_middle(Recipe *r, int sweep) {
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];

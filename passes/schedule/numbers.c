@@ -1,12 +1,13 @@
-// The numbers of a main loop that decide the order of additions: blocks and tiles, lanes, accumulators, the length of
-// chains in f32, and which products enter sums unrounded. They follow from shapes and types alone.
+// Chooses the numbers of a main loop that decide the order of additions: lengths of blocks and tiles, rows in lanes,
+// accumulators, lengths of runs. They follow from shapes and types, never from the target.
 #include "passes/schedule/scheduling.h"
 
 #include <stdint.h>
 
-// Iterations in a block: enough work to be worth handing out, few enough that a chain of additions stays short and
-// partial sums stay small beside the data. Shapes alone decide.
+// Iterations in a block. Lower limits: enough work for a thread to be worth starting, and partial sums much smaller
+// than the data that they sum up. Upper limit: a chain of additions to a partial sum stays short.
 static int64_t block_length(const Scheduling *s, bool is_small, int64_t partial_nelems, bool rows_in_lanes) {
+  // Elements in a block, and in a block of a small loop. Each partial sum gets at least LEAST_WITH_PARTIALS operands.
   enum { ELEMENTS = 1 << 16, FEW_ELEMENTS = 1 << 12, LEAST_WITH_PARTIALS = 32 };
   int64_t width = axes_nelems(s->k, s->inner);
   int64_t block = (is_small ? FEW_ELEMENTS : ELEMENTS) / (width > 0 ? width : 1);
@@ -16,12 +17,12 @@ static int64_t block_length(const Scheduling *s, bool is_small, int64_t partial_
   return partial_nelems ? clamp(block, clamp(least, 1, LEAST_WITH_PARTIALS), longest) : block;
 }
 
-// How many blocks an iteration of the kept axes may have, so that partial sums stay small beside the largest tensor; 0:
-// any number. Where a tensor varies over all that is cut, kept and summed up to, each block adds up much more of the
-// tensor than it leaves. Else operands are spread over more than any of them has, as in the sum of a[i, j] * b[j, k]
-// over j, whose partial sums have a result's elements each. Axes alone decide: bits are the same for open extents.
+// The largest number of blocks for each index on the free axes (0: any), so that partial sums stay small beside the
+// tensors. If some tensor varies over all axes that are cut, free or of the result, each block reads much more than it
+// stores, and any number will do. Otherwise it may not: the sum of a[i, j] * b[j, k] over j has i * k partial sums in
+// each block. Depends on axes, not on extents, so that open extents get the same bits.
 static int64_t most_chunks(const Scheduling *s, const Loop *loop) {
-  enum { FEW = 4, MANY = 1024 };
+  enum { FEW = 4, MANY = 1024 }; // partial sums with axes; scalar partial sums
   int64_t most = 0;
   if (loop->rows_in_lanes || s->is_tiled || s->overrides->key[SCHEDULE_BLOCK].is_set) return 0;
   for (size_t i = 0; i < loop->nroots && most != FEW; i++) {
@@ -33,7 +34,7 @@ static int64_t most_chunks(const Scheduling *s, const Loop *loop) {
 }
 
 static void choose_block(const Scheduling *s, Loop *loop, int64_t partial_nelems) {
-  enum { SMALL = 1 << 18 };
+  enum { SMALL = 1 << 18 }; // elements of a loop that gets smaller blocks, to have enough of them for all threads
   AxisSet axes = (s->outer & ~s->free_axes) | s->inner;
   bool is_small = axes_nelems(s->k, axes) <= SMALL, is_set = s->overrides->key[SCHEDULE_BLOCK].is_set;
   loop->block =
@@ -44,7 +45,8 @@ static void choose_block(const Scheduling *s, Loop *loop, int64_t partial_nelems
   if (loop->few_block != loop->many_block) loop->few_work = SMALL;
 }
 
-// Whether a row's run along the vector axis is shorter than two cache lines, so that its neighbours' share them.
+// Whether runs of some tensor along the vector axis are shorter than two cache lines, so that neighbouring rows share
+// cache lines.
 static bool has_short_runs(const Scheduling *s) {
   enum { TWO_LINES = 128 };
   const Kernel *k = s->k;
@@ -56,26 +58,26 @@ static bool has_short_runs(const Scheduling *s) {
   return false;
 }
 
-// Whether runs along the vector axis are too short for several accumulators to have turns: they are as good as one.
+// Whether the vector axis is too short to use several accumulators.
 static bool has_single_vectors(const Scheduling *s, const Loop *loop) {
   enum { ACCUMULATORS = 4 };
   const Axis *axis = &s->k->axes[s->vector_axis];
   return loop->ninner > 1 && has_short_runs(s) && !axis->monomial && axis->extent < (int64_t)ACCUMULATORS * LANES;
 }
 
-// Rows so short that vectors along them are mostly sums across lanes and rests go across lanes instead: one outer axis,
-// one inner, and every access along both in the order of rows or of columns.
+// Whether rows can be put in lanes: one outer axis, one short inner axis, all tensors dense along one of the two, and
+// no expression that is not implemented for rows in lanes.
 static bool can_lie_in_lanes(const Scheduling *s, const Loop *loop) {
-  enum { WIDEST = 64 }; // what a row's copy in the first level allows
+  enum { WIDEST = 64 }; // elements of a row: the transposed copies must fit in the L1 cache
   const Kernel *k = s->k;
   if (s->is_tiled || k->is_f64 || loop->nouter != 1 || loop->nfree || loop->ninner != 1) return false;
   int outer = loop->order[0], inner = loop->order[1];
-  for (size_t i = 0; i < loop->nroots; i++) // a sum of no row's own would be the same in each lane
+  for (size_t i = 0; i < loop->nroots; i++) // a sum that is the same for all rows would be computed in each lane
     if (loop->roots[i].kind == ROOT_REDUCE_INNER && !(k->exprs[loop->roots[i].expr].axes >> outer & 1)) return false;
   if (k->axes[outer].extent < LANES || k->axes[inner].monomial || k->axes[inner].extent < 1 ||
       k->axes[inner].extent > WIDEST)
     return false;
-  for (ExprId i = 1; i < k->nexprs; i++) // nor are coordinates and what lies at them
+  for (ExprId i = 1; i < k->nexprs; i++) // indices and gathers are not implemented
     if (k->exprs[i].op == EXPR_INDEX || k->exprs[i].op == EXPR_IS_KEPT ||
         (k->exprs[i].op == EXPR_LOAD && k->exprs[i].args[0]))
       return false;
@@ -88,16 +90,16 @@ static bool can_lie_in_lanes(const Scheduling *s, const Loop *loop) {
   return true;
 }
 
-// Measured on layer norm's gradient, from width 8 to 64: across lanes a row costs by its elements; along it, by its
-// vectors, by sums across lanes, and by a last part, which delays as much as two or three vectors.
+// Measured on layer norm's gradient, for widths from 8 to 64: with rows in lanes, the cost of a row is proportional to
+// its elements. With vectors along rows, it is the number of vectors, plus reductions over lanes, plus a tail, which
+// costs as much as two or three vectors.
 static bool should_lie_in_lanes(const Scheduling *s, const Loop *loop, bool has_inner_sums) {
   int64_t width = axes_nelems(s->k, s->inner);
   bool is_short = has_inner_sums ? width <= LANES || (width % LANES && width < 5 * LANES / 2) : width < LANES;
   return can_lie_in_lanes(s, loop) && schedule_number(s->overrides, SCHEDULE_LANES, is_short);
 }
 
-// Whether a row has scalars of its own that an iteration of the middle axes computes: rows that are handled together
-// have none.
+// Whether some scalar varies over middle axes and rows: then a step cannot compute several rows.
 static bool has_middle_scalars(const Scheduling *s, const Loop *loop) {
   const AxisSet middle = s->inner & ~(1U << last_axis(s));
   for (ExprId i = 1; loop->ninner > 1 && i < s->k->nexprs; i++) {
@@ -113,7 +115,7 @@ static bool has_inner_sums(const Loop *loop) {
   return false;
 }
 
-// Elements of the largest array of partial sums; 0: there is none.
+// Elements of the largest array of partial sums in a block; 0: no array.
 static int64_t largest_partial(const Scheduling *s, const Loop *loop) {
   int64_t most = 0;
   for (size_t i = 0; i < loop->nroots; i++) {
@@ -124,21 +126,22 @@ static int64_t largest_partial(const Scheduling *s, const Loop *loop) {
   return most;
 }
 
-// The additions that an accumulator makes in an iteration of the middle axes; the first takes the rest, too.
+// Additions that the first accumulator makes in an iteration of the middle axes: one a group of vectors, and those of
+// the remaining vectors and of the tail.
 static int64_t chain_length(int64_t width, int accumulators) {
   const int64_t group = (int64_t)LANES * accumulators;
   return width / group + width % group / LANES + (width % LANES != 0);
 }
 
-// One run has the bits of no runs at all, so that where extents are open they may always be there. Across lanes rows
-// are short.
+// A single run has the same bits as no runs: with open extents, loops have runs whether a call needs them or not. Rows
+// in lanes are short and need none.
 static void choose_runs(const Scheduling *s, Loop *loop) {
   if (!has_inner_sums(loop) || s->k->is_f64 || loop->rows_in_lanes) return;
   const int v = loop_vector_axis(loop);
   const Axis *vector = &s->k->axes[v];
   const int64_t chain = chain_length(loop->tile ? loop->tile : vector->extent, loop->accumulators);
   const AxisSet middle =
-      loop->is_nested ? 0 : loop_inner_axes(loop) & ~(1U << v); // whose iterations a chain goes on in
+      loop->is_nested ? 0 : loop_inner_axes(loop) & ~(1U << v); // a chain continues over their iterations
   const bool is_open = axes_monomial(s->k, middle), is_vector_open = !loop->tile && vector->monomial;
   Runs *runs = &loop->runs;
   if (is_vector_open && middle) runs->is_open = true;
@@ -147,13 +150,15 @@ static void choose_runs(const Scheduling *s, Loop *loop) {
     runs->middle_run = LONGEST_RUN / chain;
 }
 
-// Sums over middle axes are chains as they are, up to a length.
+// With sums over middle axes in registers, an iteration is one addition.
 static void choose_middle_run(const Scheduling *s, Loop *loop) {
   const AxisSet middle = loop_inner_axes(loop) & ~(1U << loop_vector_axis(loop));
   if (!s->k->is_f64 && axes_nelems(s->k, middle) > LONGEST_RUN) loop->runs.middle_run = LONGEST_RUN;
 }
 
 void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
+  // Several rows a step: if there are MANY_ROWS, of at most LONG_ROW elements. Elements of a tile; sums need short
+  // chains.
   enum { MANY_ROWS = 16, LONG_ROW = 1 << 14, TILE = 1 << 15, TILE_WITH_SUMS = 1 << 13 };
   const bool has_sums = has_inner_sums(loop);
   const int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);

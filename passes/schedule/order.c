@@ -1,7 +1,7 @@
-// A kernel's loops, made of its expressions: each phase's side loops, then its main loop.
+// Turns a kernel's expressions into loops: for each phase its side loops, then its main loop.
 //
-// Values that side loops compute are kept in temporaries, and what loops sum by blocks, in partial sums, which the
-// loops of later phases add up.
+// Side loops compute values that vary over few axes and keep them in temporaries, for main loops to load. Outer
+// reductions of a main loop are stored as partial sums of blocks, which the loops of later phases combine.
 #include "passes/schedule/schedule.h"
 
 #include "passes/schedule/scheduling.h"
@@ -15,8 +15,8 @@ static bool is_leaf(const Expr *e) {
          e->op == EXPR_SHARE || e->op == EXPR_INTEGER;
 }
 
-// A temporary's view of what varies over these axes: row-major, but that vectors lie along its last axis. *nelems is
-// how many elements that is.
+// The access of a dense temporary over these axes: row-major, with the vector axis last. *nelems, *monomial: its number
+// of elements.
 static Access dense_access(const Scheduling *s, AxisSet axes, int64_t *nelems, Monomial *monomial) {
   const Kernel *k = s->k;
   Access a = {0};
@@ -33,8 +33,8 @@ static Access dense_access(const Scheduling *s, AxisSet axes, int64_t *nelems, M
   return a;
 }
 
-// Narrow values that wide ones, reductions or stores use are kept, unless they are cheap to compute again: loads,
-// and what does not vary over inner axes and needs no partial sums. Masks are nothing that memory holds.
+// Narrow values that wide expressions, reductions or stores use are kept in memory, unless they are cheap to recompute
+// (loads, and values of a row that need no partial sums). Masks cannot be kept: main loops recompute them.
 static bool should_keep(const Scheduling *s, ExprId id) {
   const Expr *e = &s->k->exprs[id];
   if (!s->is_narrow[id] || is_leaf(e) || expr_info[e->op].is_mask || s->needs_row[id]) return false;
@@ -56,7 +56,7 @@ static bool add_kept_value(Scheduling *s, ExprId id) {
   return !k->out_of_memory;
 }
 
-// Main loops compute what is wide and what they add up, and with it the masks that are used there.
+// Marks the expressions that main loops compute: wide ones, reductions, and the masks that these use.
 static void find_wide(const Scheduling *s, bool *is_wide) {
   const Kernel *k = s->k;
   for (ExprId i = (ExprId)s->noriginals; i-- > 1;) {
@@ -87,8 +87,8 @@ static bool find_kept_values(Scheduling *s) {
   return true;
 }
 
-// The expression as a loop computes it: outer reductions of earlier phases combine partial sums, and in main loops
-// kept values are loads.
+// The expression in the form that a loop computes: outer reductions of earlier phases become EXPR_COMBINE, and, in main
+// loops, kept values become loads.
 static ExprId rebuild(Scheduling *s, ExprId id) {
   Kernel *k = s->k;
   if (!id || s->rebuilt[id]) return id ? s->rebuilt[id] : 0;
@@ -111,10 +111,10 @@ static void start_loops(Scheduling *s, bool loads_kept) {
   memset(s->rebuilt, 0, s->noriginals * sizeof *s->rebuilt);
 }
 
-// Side loops: one for each set of axes that values kept or stored before this phase vary over.
+// Side loops: one for each set of axes over which values kept or stored before this phase's main loop vary.
 
 static Loop *side_loop(Scheduling *s, AxisSet axes, size_t first) {
-  enum { SMALL = 1 << 14 };
+  enum { SMALL = 1 << 14 }; // elements in a block or tile
   Kernel *k = s->k;
   for (size_t i = first; i < k->nloops; i++)
     if ((loop_outer_axes(&k->loops[i]) | loop_inner_axes(&k->loops[i])) == axes) return &k->loops[i];
@@ -124,7 +124,7 @@ static Loop *side_loop(Scheduling *s, AxisSet axes, size_t first) {
   loop->is_side = true;
   for (int axis = 0; axis < k->naxes; axis++)
     if (axes >> axis & 1) loop->order[loop->nouter++] = axis;
-  if (loop->nouter) { // the last is the inner one
+  if (loop->nouter) { // the last axis is the inner one
     loop->nouter--;
     loop->ninner = 1;
   }
@@ -165,7 +165,7 @@ static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
   Monomial monomial;
   Access a = dense_access(s, own, &nelems, &monomial);
   a.type = k->is_f64 || !is_array ? TYPE_F64 : TYPE_F32;
-  a.temporary = kernel_add_temporary(k, e.label ? e.label : "sum", a.type, nelems); // a block's; grown below
+  a.temporary = kernel_add_temporary(k, e.label ? e.label : "sum", a.type, nelems); // a block's; see finish_partials
   if (!k->out_of_memory) {
     k->temporaries[a.temporary].reduction = e.op;
     k->temporaries[a.temporary].monomial = monomial;
@@ -175,13 +175,14 @@ static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
 }
 
 static bool add_inner_sum(Scheduling *s, Loop *loop, ExprId sum, int sweep) {
-  if (sum && !expr_is_reduction(&s->k->exprs[sum])) return true; // over nothing, it is a number
+  if (sum && !expr_is_reduction(&s->k->exprs[sum])) return true; // folded to a constant: a sum over nothing
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].expr == sum) return true;
   return loop_add_root(s->k, loop, (Root){ROOT_REDUCE_INNER, sweep, sum, 0, false, 0});
 }
 
-// One row's share of an outer reduction: its operand, or the row's own sum when the vector axis is reduced too.
+// Adds the contribution of a row to an outer reduction: the operand, or, if the vector axis is reduced too, the row's
+// sum of it.
 static bool add_outer_reduction(Scheduling *s, Loop *loop, ExprId id) {
   Kernel *k = s->k;
   Expr e = k->exprs[id];
@@ -233,7 +234,8 @@ static void order_axes(const Scheduling *s, Loop *loop) {
   loop->ninner = n - loop->nouter;
 }
 
-// After a loop's blocks are known: room for a partial sum in each, and the expressions that add them up.
+// When the number of a loop's blocks is known: sizes the temporaries for partial sums, and adds the expressions that
+// combine them.
 static bool finish_partials(Scheduling *s, size_t loop_index, int phase) {
   Kernel *k = s->k;
   size_t next = 0;

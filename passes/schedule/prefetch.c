@@ -1,9 +1,9 @@
-// What later iterations load is on its way while one is worked on: to the second level only, as the first is full of
-// what is worked on.
-//
-// Either whole outer iterations, some of the tensors in each sweep, so that the bus is never idle; or, where these are
-// long, elements along the vector axis, from the next iteration of the last middle axis on when a run ends; or, where
-// runs are short, later iterations of that axis.
+// Adds prefetches into the L2 cache (L1 is full of the current iteration's data). There are three kinds:
+// - Loop.prefetch: whole outer iterations; each sweep prefetches some of the tensors, so that the memory bus is never
+//   idle;
+// - Loop.ahead: elements further along the vector axis, and near its end those of the next iteration of the last middle
+//   axis; for long outer iterations;
+// - Loop.iterations_ahead: later iterations of the last middle axis, if the vector axis is short.
 #include "passes/schedule/tree_passes.h"
 
 #include <string.h>
@@ -12,11 +12,11 @@ typedef struct Fetching {
   TreeBuilder *b;
   const Kernel *k;
   const Loop *loop;
-  const LoopNode **loads; // by AccessId: a node that loads some of an outer iteration's own; NULL: none does
+  const LoopNode **loads; // by AccessId: a node that loads it, if it varies over outer axes; else NULL
   size_t nloads;
-  bool *is_here; // by AccessId: the nodes at hand load it
-  int nsweeps;   // with loops over vectors
-  int middle;    // the last middle axis; -1: there is none
+  bool *is_loaded; // by AccessId: the nodes that find_loads_in was given load it
+  int nsweeps;     // that have loops over vectors
+  int middle;      // the last middle axis; -1: there is none
 } Fetching;
 
 static bool is_fetchable(const Fetching *f, const LoopNode *n) {
@@ -65,17 +65,17 @@ static void fetch(const Fetching *f, AccessId id, const Index *index) {
 
 // Outer iterations
 
-// How far it is in a tensor to the iteration ahead, where several outer axes lie in the way.
+// With several outer axes: the distance in a tensor from this outer iteration to the prefetched one.
 static const Index *distance_ahead(const Fetching *f, AccessId id) {
   const Access *a = &f->k->accesses[id];
-  const Index *here = index_var(f->b, VAR_OUTER, 0), *distance = number(f, 0);
-  const Index *there = index_of(f->b, INDEX_ADD, here, index_var(f->b, VAR_AHEAD, 0));
+  const Index *current = index_var(f->b, VAR_OUTER, 0), *distance = number(f, 0);
+  const Index *target = index_of(f->b, INDEX_ADD, current, index_var(f->b, VAR_AHEAD, 0));
   AxisSet inside = 0; // outer axes inside of this one
   for (int i = f->loop->nouter - 1; i >= 0; i--) {
     const int axis = f->loop->order[i];
     if (a->stride[axis]) {
       const Index *apart =
-          index_distance(f->b, there, here, nelems(f, inside), nelems(f, 1U << axis), stride_of(f, id, axis));
+          index_distance(f->b, target, current, nelems(f, inside), nelems(f, 1U << axis), stride_of(f, id, axis));
       distance = index_of(f->b, INDEX_ADD, distance, apart);
     }
     inside |= 1U << axis;
@@ -83,15 +83,16 @@ static const Index *distance_ahead(const Fetching *f, AccessId id) {
   return distance;
 }
 
-// Of the last iterations none is ahead: the distance is 0 then.
+// Declares VAR_AHEAD and VAR_DISTANCE. In the last iterations there is nothing to prefetch: the distance is 0.
 static void find_distances(const Fetching *f, LoopNode **step) {
   const Loop *loop = f->loop;
-  const Index *far = index_of(f->b, INDEX_ADD, index_var(f->b, VAR_OUTER, 0), number(f, loop->prefetch + loop->rows));
-  const Index *is_there = index_of(f->b, INDEX_AT_MOST, far, nelems(f, loop_outer_axes(loop)));
+  const Index *ahead_end =
+      index_of(f->b, INDEX_ADD, index_var(f->b, VAR_OUTER, 0), number(f, loop->prefetch + loop->rows));
+  const Index *is_in_range = index_of(f->b, INDEX_AT_MOST, ahead_end, nelems(f, loop_outer_axes(loop)));
   LoopNode **at = step;
   while (*at && ((*at)->kind == NODE_UNUSED || (*at)->kind == NODE_FLAG)) at = &(*at)->next;
   tree_open(f->b, at);
-  set(f, loop_var(VAR_AHEAD), index_choose(f->b, is_there, number(f, loop->prefetch), number(f, 0)));
+  set(f, loop_var(VAR_AHEAD), index_choose(f->b, is_in_range, number(f, loop->prefetch), number(f, 0)));
   for (AccessId id = 0; loop->nouter > 1 && id < f->k->naccesses; id++)
     if (f->loads[id]) set(f, (Var){VAR_DISTANCE, id}, distance_ahead(f, id));
   tree_close(f->b);
@@ -115,31 +116,31 @@ static void fetch_in_sweep(const Fetching *f, int sweep) {
 static bool mark_loads(const Fetching *f, const LoopNode *n) {
   bool is_any = false;
   for (; n; n = n->next) {
-    if (is_fetchable(f, n)) f->is_here[n->access] = is_any = true;
+    if (is_fetchable(f, n)) f->is_loaded[n->access] = is_any = true;
     is_any |= mark_loads(f, n->body);
     is_any |= mark_loads(f, n->otherwise);
   }
   return is_any;
 }
 
-// What these nodes load, in is_here. Whether it is anything.
-static bool find_loads_here(const Fetching *f, const LoopNode *nodes) {
-  memset(f->is_here, 0, f->k->naccesses * sizeof *f->is_here);
+// Sets is_loaded for these nodes. Returns whether they load anything.
+static bool find_loads_in(const Fetching *f, const LoopNode *nodes) {
+  memset(f->is_loaded, 0, f->k->naccesses * sizeof *f->is_loaded);
   return mark_loads(f, nodes);
 }
 
 static void fetch_run(const Fetching *f) {
   const Index *lane = index_var(f->b, VAR_LANE, 0), *extent = nelems(f, 1U << loop_vector_axis(f->loop));
-  const Index *far = index_of(f->b, INDEX_ADD, lane, number(f, f->loop->ahead));
+  const Index *target = index_of(f->b, INDEX_ADD, lane, number(f, f->loop->ahead));
   const Index *is_next = index_var(f->b, VAR_IS_AHEAD, 0), *ahead_lane = index_var(f->b, VAR_AHEAD_LANE, 0);
   const Var middle = {VAR_AXIS, (uint32_t)f->middle};
-  const Index *here = index_var(f->b, VAR_AXIS, middle.of), *next = index_var(f->b, VAR_NEXT, middle.of);
+  const Index *current = index_var(f->b, VAR_AXIS, middle.of), *next = index_var(f->b, VAR_NEXT, middle.of);
   const Index *ahead = index_var(f->b, VAR_AHEAD_AXIS, middle.of);
-  set(f, loop_var(VAR_IS_AHEAD), index_of(f->b, INDEX_AT_LEAST, far, extent));
-  set(f, (Var){VAR_AHEAD_AXIS, middle.of}, index_choose(f->b, is_next, next, here));
-  set(f, loop_var(VAR_AHEAD_LANE), index_choose(f->b, is_next, index_of(f->b, INDEX_SUBTRACT, far, extent), far));
+  set(f, loop_var(VAR_IS_AHEAD), index_of(f->b, INDEX_AT_LEAST, target, extent));
+  set(f, (Var){VAR_AHEAD_AXIS, middle.of}, index_choose(f->b, is_next, next, current));
+  set(f, loop_var(VAR_AHEAD_LANE), index_choose(f->b, is_next, index_of(f->b, INDEX_SUBTRACT, target, extent), target));
   for (AccessId id = 0; id < f->k->naccesses; id++) {
-    if (!f->is_here[id]) continue;
+    if (!f->is_loaded[id]) continue;
     const Index *index = index_replace(f->b, f->loads[id]->address.index, middle, ahead);
     fetch(f, id, index_replace(f->b, index, loop_var(VAR_LANE), ahead_lane));
   }
@@ -148,31 +149,31 @@ static void fetch_run(const Fetching *f) {
 static void fetch_next(const Fetching *f) {
   const Var middle = {VAR_AXIS, (uint32_t)f->middle};
   for (AccessId id = 0; id < f->k->naccesses; id++)
-    if (f->is_here[id])
+    if (f->is_loaded[id])
       fetch(f, id, index_replace(f->b, f->loads[id]->address.index, middle, index_var(f->b, VAR_NEXT, middle.of)));
 }
 
-// The iteration of the last middle axis to fetch from; this one where there is none so far ahead.
+// Declares VAR_NEXT: the iteration of the last middle axis to prefetch, or the current one near the end.
 static void find_next(const Fetching *f, LoopNode *loop) {
-  const Index *here = index_var(f->b, VAR_AXIS, loop->var.of);
+  const Index *current = index_var(f->b, VAR_AXIS, loop->var.of);
   const Index *distance = number(f, f->loop->ahead ? 1 : f->loop->iterations_ahead);
-  const Index *next = index_of(f->b, loop->is_down ? INDEX_SUBTRACT : INDEX_ADD, here, distance);
-  const Index *is_there = loop->is_down ? index_of(f->b, INDEX_AT_LEAST, here, distance)
-                                        : index_of(f->b, INDEX_LESS, next, nelems(f, 1U << loop->var.of));
+  const Index *next = index_of(f->b, loop->is_down ? INDEX_SUBTRACT : INDEX_ADD, current, distance);
+  const Index *is_in_range = loop->is_down ? index_of(f->b, INDEX_AT_LEAST, current, distance)
+                                           : index_of(f->b, INDEX_LESS, next, nelems(f, 1U << loop->var.of));
   tree_open(f->b, &loop->body);
-  set(f, (Var){VAR_NEXT, loop->var.of}, index_choose(f->b, is_there, next, here));
+  set(f, (Var){VAR_NEXT, loop->var.of}, index_choose(f->b, is_in_range, next, current));
   tree_close(f->b);
 }
 
-// Where a vector's body begins with what is a row's own; of several rows together, where each does.
-static LoopNode **find_rows_own(const Fetching *f, LoopNode **at) {
+// The link in a vector's body after the loads that all rows share; with several rows, inside of the loop over rows.
+static LoopNode **find_row_part(const Fetching *f, LoopNode **at) {
   while (*at && ((*at)->kind == NODE_LOAD_PARTIAL ||
                  ((*at)->kind == NODE_LET && !(f->k->exprs[(*at)->expr].axes & loop_outer_axes(f->loop)))))
     at = &(*at)->next;
   return *at && (*at)->kind == NODE_FOR && (*at)->var.kind == VAR_ROW ? &(*at)->body : at;
 }
 
-static bool is_along_middle(const Loop *loop) { // of the last middle axis, iterations are fetched ahead
+static bool is_along_middle(const Loop *loop) { // prefetches are along the vector axis or the last middle axis
   return loop->ahead || loop->iterations_ahead;
 }
 
@@ -185,8 +186,8 @@ static void add_fetches(const Fetching *f, LoopNode **nodes) {
       tree_close(f->b);
       at = &(*at)->next;
     } else if (n->kind == NODE_FOR && n->is_vectors) {
-      const bool has_run = is_along_middle(f->loop) && find_loads_here(f, n->body);
-      tree_open(f->b, find_rows_own(f, &n->body));
+      const bool has_run = is_along_middle(f->loop) && find_loads_in(f, n->body);
+      tree_open(f->b, find_row_part(f, &n->body));
       if (f->loop->prefetch) fetch_in_sweep(f, n->sweep);
       if (has_run && f->loop->ahead) fetch_run(f);
       else if (has_run) fetch_next(f);
@@ -206,9 +207,9 @@ void schedule_prefetch(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNo
                 .k = k,
                 .loop = loop,
                 .loads = ARENA_ARRAY(b->arena, const LoopNode *, k->naccesses + 1),
-                .is_here = ARENA_ARRAY(b->arena, bool, k->naccesses + 1)};
+                .is_loaded = ARENA_ARRAY(b->arena, bool, k->naccesses + 1)};
   f.middle = loop->ninner > 1 ? loop->order[loop->nouter + loop->ninner - 2] : -1;
-  b->out_of_memory |= !f.loads || !f.is_here;
+  b->out_of_memory |= !f.loads || !f.is_loaded;
   if (b->out_of_memory) return;
   find_loads(&f, *step);
   if (!f.nloads) return;

@@ -1,37 +1,44 @@
-// What the files that build a loop's tree share.
+// Shared by the files that build loop trees: recipes, and the functions that they use. (Passes over finished trees are
+// in tree_passes.h.)
 #ifndef NGRAD_PASSES_SCHEDULE_RECIPE_H
 #define NGRAD_PASSES_SCHEDULE_RECIPE_H
 
 #include "ir/loops/loops.h"
 #include "passes/schedule/tree.h"
 
-// Where an expression is computed, by the axes that it varies over.
-typedef enum Level { LEVEL_CALL, LEVEL_ROW, LEVEL_MIDDLE, LEVEL_VECTOR } Level;
+// Where an expression is computed, from the innermost axis that it varies over. "Row" is an outer iteration.
+typedef enum Level {
+  LEVEL_CALL,   // varies over no axis of the loop
+  LEVEL_ROW,    // over outer axes only
+  LEVEL_MIDDLE, // over inner axes, but not the innermost
+  LEVEL_VECTOR  // over the innermost axis, along which vectors lie
+} Level;
 
 enum { ALL_SWEEPS = -1 };
 
 typedef struct Recipe Recipe;
 
-typedef struct SweepRuns { // of the loop's runs, what a sweep has
-  bool has_sums, has_totals;
-  int64_t vector_run, middle_run;
+typedef struct SweepRuns {        // how a sweep's sums along the vector axis are cut into runs (Loop.runs)
+  bool has_sums;                  // the sweep has such sums
+  bool has_totals;                // they are cut into runs
+  int64_t vector_run, middle_run; // as in Runs
   bool is_open;
 } SweepRuns;
 
-// A way to build a loop's tree. Its functions add nodes where the tree is open.
+// A recipe builds the tree of one kind of loop. Its functions add nodes to the open list.
 typedef struct RecipeInfo {
   const char *name;
   bool (*suits)(const Loop *loop);
-  // Around the loops of a sweep: the sums over all that these go over.
+  // Before and after the loops of a sweep: beginnings and ends of the sums over all inner axes.
   void (*begin_sums)(Recipe *r, int sweep, const SweepRuns *runs);
   void (*build_loops)(Recipe *r, int sweep, const SweepRuns *runs); // over the inner axes
   void (*end_sums)(Recipe *r, int sweep, const SweepRuns *runs);
-  // Around the loop over vectors in each iteration of the last middle axis; NULL: nothing.
+  // Before and after the loop over vectors, in each iteration of the last middle axis; NULL: nothing.
   void (*begin_iteration)(Recipe *r, int sweep, const SweepRuns *runs);
   void (*end_iteration)(Recipe *r, int sweep, const SweepRuns *runs);
-  void (*build_steps)(Recipe *r); // of a block
-  bool rows_in_lanes;             // values of rows are vectors, a lane a row
-  bool is_tile;                   // a step takes the elements of the vector axis from begin to end
+  void (*build_steps)(Recipe *r); // the calls of steps in a block
+  bool rows_in_lanes;             // a vector has a lane for each row
+  bool is_tile;                   // a step computes the elements of the vector axis from begin to end
 } RecipeInfo;
 extern const RecipeInfo recipe_rows, recipe_tiles, recipe_lanes, recipe_nested, recipe_middle;
 
@@ -43,66 +50,66 @@ struct Recipe {
   const Loop *loop;
   uint32_t loop_index;
   const Wants *wants;
-  uint32_t *nuses;               // by ExprId, in a sweep: kernel_fuse_products alone
-  int *section;                  // by ExprId: the sweep before which a row's scalar is known
-  int sweep;                     // which is needed; ALL_SWEEPS
+  uint32_t *nuses;               // by ExprId: uses in a sweep; for kernel_fuse_products only
+  int *section;                  // by ExprId: the first sweep before which the expression can be computed
+  int sweep;                     // the sweep that is_needed is about; ALL_SWEEPS
   bool *is_needed;               // by ExprId: for the sweep or section being built
-  const Index *lane;             // index of the vector's first lane
+  const Index *lane;             // the innermost axis's index of lane 0
   AccumulatorChoice accumulator; // which of the accumulators
-  bool is_tail;                  // of rows in lanes, fewer than lanes are there
-  bool is_partial_tested;        // what is built stands under the test of partial sums
+  bool is_tail;                  // the tail step is being built: fewer than LANES rows, in lanes
+  bool is_partial_tested;        // the nodes being built are inside of a test of FLAG_HAS_PARTIAL
 };
 
-// uses.c: which expressions a sweep needs, and at which level.
+// uses.c: which expressions a sweep needs, and at which level. need_* set or extend is_needed.
 
 int vector_axis(const Recipe *r);
 AxisSet middle_axes(const Recipe *r);
-bool has_rows(const Recipe *r);
+bool has_rows(const Recipe *r); // a step computes several rows
 bool varies_by_row(const Recipe *r, AxisSet axes);
-Level level_of(const Recipe *r, AxisSet axes, int *depth); // for LEVEL_MIDDLE *depth is the deepest of its middle axes
+Level level_of(const Recipe *r, AxisSet axes, int *depth); // *depth: the position of its innermost inner axis
 Level expr_level(const Recipe *r, ExprId id);
 Level root_level(const Recipe *r, const Root *root);
-bool is_lanewise(const Recipe *r, ExprId id);
-bool is_row_sum(const Recipe *r, ExprId id);
-bool is_reloaded(const Recipe *r, ExprId id);
-bool is_spilled(const Recipe *r, ExprId id);
+bool is_lanewise(const Recipe *r, ExprId id); // a vector
+bool is_row_sum(const Recipe *r, ExprId id);  // an inner reduction of the loop
+bool is_reloaded(const Recipe *r, ExprId id); // an earlier sweep spilled it
+bool is_spilled(const Recipe *r, ExprId id);  // this sweep spills it
 ExprOp root_reduction(const Recipe *r, const Root *root);
 ExprId root_operand(const Recipe *r, const Root *root);
-bool is_widened_sum(const Recipe *r, const Root *root);
-bool is_array_sum(const Recipe *r, const Root *root);
-bool is_vector_sum(const Recipe *r, const Root *root);
-bool is_in_sweep(const Recipe *r, const Root *root, int sweep);
+bool is_widened_sum(const Recipe *r, const Root *root);         // operands in f32 are added to partial sums in f64
+bool is_array_sum(const Recipe *r, const Root *root);           // an outer reduction with vectors of partial sums
+bool is_vector_sum(const Recipe *r, const Root *root);          // an inner reduction over the vector axis
+bool is_in_sweep(const Recipe *r, const Root *root, int sweep); // in its loops, not before or after them
 void need_expr(Recipe *r, ExprId id);
 void need_none(Recipe *r);
 void need_root(Recipe *r, const Root *root);
 void need_sweep(Recipe *r, int sweep);
 void need_all(Recipe *r);
-bool is_made(const Recipe *r, ExprId id); // by a node of its own
+bool is_made(const Recipe *r, ExprId id); // needed, and computed by a NODE_LET or NODE_COMBINE
 void find_sections(Recipe *r);
 
-// addresses.c: where elements lie.
+// addresses.c
 
 const Index *number(Recipe *r, int64_t n);
 const Index *var(Recipe *r, VarKind kind, uint32_t of);
 const Index *axes_nelems_index(Recipe *r, AxisSet axes);
 const Index *block_length(Recipe *r);
 const Index *nchunks(Recipe *r, uint32_t loop);
-// The sum of index * stride over those axes that have one, behind `before` (NULL: nothing).
+// before + the sum of index * stride over these axes; `before` may be NULL, and so the result.
 const Index *add_terms(Recipe *r, const Access *a, AxisSet axes, const Index *before);
 const Index *stride_of(Recipe *r, const Access *a, int axis);
-Address vector_address(Recipe *r, AccessId id); // of lane 0
+Address vector_address(Recipe *r, AccessId id); // of lane 0, relative to the row pointer
 Address lanes_address(Recipe *r, AccessId id, Level level);
 Address element_address(Recipe *r, AccessId id, AxisSet axes);
-bool is_transposed(const Recipe *r, AccessId id);
-bool is_column(const Recipe *r, AccessId id);
-bool is_optional(const Recipe *r, AccessId id);
-bool may_be_unwanted(const Recipe *r, AccessId id);
+bool is_transposed(const Recipe *r, AccessId id);   // lanes.c: rows are copied, transposed
+bool is_column(const Recipe *r, AccessId id);       // lanes.c: columns are copied
+bool is_optional(const Recipe *r, AccessId id);     // an output that the caller may leave out
+bool may_be_unwanted(const Recipe *r, AccessId id); // partial sums that only such outputs need
 void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool));
 void declare_pointer(Recipe *r, AccessId id, bool is_written);
 void set_pointer(Recipe *r, AccessId id, bool is_written);
 void copy_rows(Recipe *r, AccessId id, bool is_written);
 
-// values.c
+// values.c: nodes for values and stores.
 
 LoopNode *add(Recipe *r, LoopNode node);
 void open_body(Recipe *r, LoopNode *node);
@@ -115,17 +122,17 @@ void store_scalar(Recipe *r, const Root *root);
 void store_vector(Recipe *r, const Root *root);
 Flag partial_flag(const Recipe *r, AccessId id);
 
-// vectors.c
+// vectors.c: the loop over vectors.
 
 void update_vector(Recipe *r, const Root *root);
 void build_body(Recipe *r, int sweep);
 void build_vector_loop(Recipe *r, int sweep, const Index *from, const Index *to, bool has_sums);
 
-// sums.c: what begins and ends a row's sums.
+// sums.c: beginnings and ends of a row's sums, and of their runs.
 
-bool is_exact_in_f32(const Recipe *r, ExprId id); // the greatest of numbers is one of them: no chain is too long
+bool is_exact_in_f32(const Recipe *r, ExprId id); // a maximum of any number of operands: it needs no runs
 SweepRuns sweep_runs(const Recipe *r, int sweep);
-void for_each_sum(Recipe *r, int sweep, void (*f)(Recipe *, ExprId)); // of vectors
+void for_each_sum(Recipe *r, int sweep, void (*f)(Recipe *, ExprId)); // over the vector axis
 void begin_sum(Recipe *r, ExprId id, SumPlace sum, int count, bool is_f64);
 void begin_accumulator(Recipe *r, ExprId id);
 void begin_total(Recipe *r, ExprId id);
@@ -133,11 +140,13 @@ void begin_run(Recipe *r, ExprId id);
 void end_run(Recipe *r, ExprId id);
 void end_sums(Recipe *r, int sweep, bool has_totals);
 
-// rows.c: what other recipes share with rows.
+// rows.c: shared with other recipes.
 
 void build_row_loops(Recipe *r, int sweep, const SweepRuns *runs);
 void build_row_steps(Recipe *r);
-void make_middle(Recipe *r, int sweep, int depth, int time); // scalars that vary over middle axes
+// Computes the scalars whose innermost middle axis is at this depth. time: `sweep`: those known before the loop over
+// vectors; sweep + 1: those that need the nested sums of that loop.
+void make_middle(Recipe *r, int sweep, int depth, int time);
 
 // sweeps.c
 
@@ -147,12 +156,12 @@ void build_sweep(Recipe *r, int sweep);
 
 void build_step(Recipe *r, LoopNode **step);
 void build_block(Recipe *r);
-void begin_steps(Recipe *r);         // from the first outer iteration on
-void add_steps(Recipe *r, int rows); // as many steps of so many rows as fit a block
+void begin_steps(Recipe *r);         // declares the counter of outer iterations
+void add_steps(Recipe *r, int rows); // steps of `rows` outer iterations, while so many are left
 
 // sections.c
 
-AxisSet mentioned_axes(Recipe *r, int section);
+AxisSet mentioned_axes(Recipe *r, int section); // outer axes whose indices the section's nodes use
 void build_section(Recipe *r, int section);
 
 #endif

@@ -1,7 +1,19 @@
-// Rows: an outer iteration a step, or several whose vectors take turns; inside, vectors along the innermost axis.
+// Recipes "rows" and "tiles": vectors along the innermost axis.
+//
+//   for each row of the block, `rows` at a time             step
+//     scalars of the row                                    a section (sections.c)
+//     for each sweep
+//       acc = 0
+//       for each index on the middle axes                   or runs of them, each added to a total in f64
+//         for each vector v of the innermost axis           or runs of them
+//           load and compute what all rows share
+//           for r in 0..rows, unrolled: compute; acc[r] += v; store
+//       sum = sum of the lanes of acc
+//     scalars that need the sums, and so on
+//
+// A tile is the same with a part of the only axis in the place of a row.
 #include "passes/schedule/recipe.h"
 
-// What varies over middle axes and is known by `time`: the sweep, or with what nested sums have just left one more.
 void make_middle(Recipe *r, int sweep, int depth, int time) {
   need_sweep(r, sweep);
   for (ExprId id = 1; id < r->k->nexprs; id++) {
@@ -16,7 +28,7 @@ static const Index *least(Recipe *r, const Index *x, const Index *y) {
   return index_choose(&r->b, index_of(&r->b, INDEX_LESS, x, y), x, y);
 }
 
-// The row's elements along the innermost axis, in runs if chains would be too long.
+// The loop over vectors, in runs if f32 chains would be too long.
 static void build_vector_runs(Recipe *r, int sweep, const SweepRuns *runs) {
   const Index *from = r->info->is_tile ? var(r, VAR_BEGIN, 0) : number(r, 0);
   const Index *to = r->info->is_tile ? var(r, VAR_END, 0) : axes_nelems_index(r, 1U << vector_axis(r));
@@ -45,7 +57,7 @@ static void build_middle_loops(Recipe *r, int sweep, int depth, const SweepRuns 
   }
   const int axis = r->loop->order[r->loop->nouter + depth];
   const bool is_last = depth == r->loop->ninner - 2;
-  const bool is_run = is_last && !runs->is_open && runs->middle_run == 1; // each iteration is one
+  const bool is_run = is_last && !runs->is_open && runs->middle_run == 1; // each iteration is a run
   const bool in_runs = is_last && !is_run && (runs->middle_run || runs->is_open);
   const bool is_backwards = r->loop->is_backwards && sweep == r->loop->nsweeps - 1 && !runs->has_sums;
   const Index *extent = axes_nelems_index(r, 1U << axis), *one = number(r, 1);
@@ -77,21 +89,22 @@ static void build_middle_loops(Recipe *r, int sweep, int depth, const SweepRuns 
   close_body(r);
 }
 
-// Where the innermost extent is open, so is whether an iteration's chain is too long by itself.
+// Open innermost extent: the emitted code decides at run time whether a chain of one middle iteration is too long (runs
+// along the vector axis) or not (runs of several middle iterations).
 static void build_open_runs(Recipe *r, int sweep, const SweepRuns *runs) {
   const int group = LANES * r->loop->accumulators;
   const Index *width = axes_nelems_index(r, 1U << vector_axis(r)), *lanes = number(r, LANES), *by = number(r, group);
   const Index *longest = number(r, LONGEST_RUN), *chain = var(r, VAR_CHAIN, 0);
   const SweepRuns whole = *runs,
                   cut = {.has_sums = true, .has_totals = true, .vector_run = (int64_t)LONGEST_RUN * group};
-  const Index *rest = index_of(&r->b, INDEX_DIVIDE, index_of(&r->b, INDEX_REMAINDER, width, by), lanes);
-  const Index *last = index_of(&r->b, INDEX_DIFFERS, index_of(&r->b, INDEX_REMAINDER, width, lanes), number(r, 0));
+  const Index *vectors = index_of(&r->b, INDEX_DIVIDE, index_of(&r->b, INDEX_REMAINDER, width, by), lanes);
+  const Index *tail = index_of(&r->b, INDEX_DIFFERS, index_of(&r->b, INDEX_REMAINDER, width, lanes), number(r, 0));
   open_body(r, add(r, (LoopNode){.kind = NODE_SCOPE}));
-  add(r,
-      (LoopNode){.kind = NODE_INDEX,
-                 .var = {VAR_CHAIN, 0},
-                 .value = index_of(&r->b, INDEX_ADD,
-                                   index_of(&r->b, INDEX_ADD, index_of(&r->b, INDEX_DIVIDE, width, by), rest), last)});
+  add(r, (LoopNode){.kind = NODE_INDEX,
+                    .var = {VAR_CHAIN, 0},
+                    .value =
+                        index_of(&r->b, INDEX_ADD,
+                                 index_of(&r->b, INDEX_ADD, index_of(&r->b, INDEX_DIVIDE, width, by), vectors), tail)});
   LoopNode *choice = add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_MORE, chain, longest)});
   open_body(r, choice);
   build_middle_loops(r, sweep, 0, &cut);
@@ -136,7 +149,7 @@ const RecipeInfo recipe_rows = {.name = "rows",
                                 .end_sums = end_row_sums,
                                 .build_steps = build_row_steps};
 
-// A tile of the one axis that there is, as if it were a row's.
+// Tiles
 
 static bool suits_tiles(const Loop *loop) {
   return loop->tile;

@@ -1,11 +1,12 @@
-// Scheduling: a kernel's expressions become loops, whose order of additions the graph alone decides.
+// Scheduling: turns a kernel's expressions into loops. The order of additions depends on the graph only, the rest on
+// the target.
 #ifndef NGRAD_PASSES_SCHEDULE_SCHEDULE_H
 #define NGRAD_PASSES_SCHEDULE_SCHEDULE_H
 
 #include "ir/kernel/kernel.h"
 #include "ir/loops/target.h"
 
-// Numbers of a schedule that can be set from outside, for experiments.
+// Numbers of a schedule that `--schedule KEY=N` sets, for experiments. keys.c describes them.
 typedef enum ScheduleKey {
   SCHEDULE_ROWS,
   SCHEDULE_LANES,
@@ -24,7 +25,7 @@ typedef enum ScheduleKey {
 typedef struct ScheduleKeyInfo { // a row of the table of keys
   const char *name;
   int64_t least, most;
-  bool changes_sums; // the order of additions, and so the last bits of results
+  bool changes_sums; // changes the order of additions, and so the last bits of results
   const char *doc;
 } ScheduleKeyInfo;
 extern const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS];
@@ -36,24 +37,24 @@ typedef struct ScheduleOverrides {
   } key[SCHEDULE_KEYS];
 } ScheduleOverrides;
 
-// Takes in "key=number"; false after telling what is wrong with it.
+// Parses "key=number". False: the diagnostics say what is wrong.
 bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagnostics *d);
 
-int64_t schedule_number(const ScheduleOverrides *overrides, ScheduleKey key,
-                        int64_t chosen); // what is set from outside, if it is
+// The override of the key, or `chosen` if there is none.
+int64_t schedule_number(const ScheduleOverrides *overrides, ScheduleKey key, int64_t chosen);
 
-// Scheduling has two parts. Neither takes overrides of NULL for anything but none. False: out of memory
-// (k->out_of_memory), or, of the first, no schedule carries these reductions together; k is then spoilt.
+// Scheduling has two parts. Overrides may be NULL: none. False: out of memory (k->out_of_memory), or kernel_order found
+// no schedule for all reductions of the kernel together; the kernel must not be used then.
 
-// Fills k->loops and k->temporaries: everything that decides bits. Which sums share a sweep, along which axis lanes
-// lie, how many accumulators there are, how long chains, blocks and tiles are, which products enter sums unrounded: all
-// of it follows from shapes and types, and no target is known here. Vectors lie along vector_axis; BEST_AXIS: along the
-// axis along which most elements lie next to each other.
+// Fills in k->loops and k->temporaries, with everything that affects the bits of results: which sums share a sweep,
+// along which axis vectors lie, the number of accumulators, the lengths of chains, blocks and tiles, which products are
+// fused into sums. All of it follows from shapes and types, not from the target. Vectors lie along vector_axis;
+// BEST_AXIS: along the axis that has the most elements with stride 1.
 enum { BEST_AXIS = -1 };
 bool kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *overrides);
 
-// Fills in what is faster on this target and changes no bit: rows together, stores past the caches, prefetching, masks
-// and vectors that are kept, places in the workspace.
+// Chooses for a target what does not affect bits: rows per step, streamed stores, prefetching, saved masks and spilled
+// vectors, offsets in the workspace.
 bool kernel_tune(Kernel *k, const Target *target, const ScheduleOverrides *overrides);
 
 #endif

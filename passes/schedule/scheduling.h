@@ -1,11 +1,13 @@
-// What the files that schedule a kernel share: axes.c, numbers.c and schedule.c.
+// Shared by the files that decide the order of additions: axes.c (which axes are inner), numbers.c (lengths of chains
+// and blocks), order.c (which loops there are).
 #ifndef NGRAD_PASSES_SCHEDULE_SCHEDULING_H
 #define NGRAD_PASSES_SCHEDULE_SCHEDULING_H
 
 #include "passes/schedule/schedule.h"
 
-typedef struct Time {
-  int phase, sweep;
+typedef struct Time { // when an expression can be computed
+  int phase;          // the main loop
+  int sweep;          // the sweep of that loop
 } Time;
 
 typedef struct Scheduling {
@@ -14,20 +16,20 @@ typedef struct Scheduling {
   int vector_axis;
   AxisSet inner, outer, free_axes; // free_axes: outer axes that outer reductions do not reduce
   AxisSet cut;                     // axes that are cut into blocks or tiles
-  bool is_column;        // sums are along one short axis that is not the vector's: outer vectors lie across it
-  bool is_nested;        // sums over the vector axis lie within those over the middle axes
-  bool sums_middle;      // sums are over middle axes, of each vector of results in its registers
-  bool is_tiled;         // no outer axes: the vector axis is cut into tiles
-  Time *time;            // by original ExprId
-  bool *is_narrow;       // does not vary over any axis that is cut
-  bool *needs_combine;   // depends on an outer reduction
-  bool *is_late;         // depends on a sum over the vector axis alone that is nested in others
-  bool *needs_row;       // depends on an inner reduction, which is there in the loop that makes it alone
-  bool *is_kept_value;   // computed by a side loop and kept in a temporary
-  AccessId *kept_access; // where
-  ExprId *combine;       // by original reduction: the expression that adds up its partial sums
+  bool is_column;      // all sums are over one short axis, which becomes the inner one; vectors lie along an outer axis
+  bool is_nested;      // sums over the vector axis end in each iteration of the middle axes, and enter sums over these
+  bool sums_middle;    // all sums are over middle axes, with a vector of sums in a register
+  bool is_tiled;       // there is no outer axis: the vector axis is cut into tiles
+  Time *time;          // by original ExprId, as the arrays below
+  bool *is_narrow;     // does not vary over a cut axis, or is a small table: a side loop can compute it
+  bool *needs_combine; // depends on an outer reduction
+  bool *is_late;       // known at the end of a middle iteration: depends on a nested sum over the vector axis
+  bool *needs_row;     // depends on an inner reduction, whose value exists only in the loop that computes it
+  bool *is_kept_value; // a side loop computes it and keeps it in a temporary
+  AccessId *kept_access; // of that temporary
+  ExprId *combine;       // by original outer reduction: the expression that combines its partial sums
   ExprId *rebuilt;       // memo of one loop's expressions
-  bool loads_kept;       // the loop at work finds kept values in their temporaries
+  bool loads_kept;       // the loop being built loads kept values
   size_t noriginals;
 } Scheduling;
 
@@ -37,28 +39,28 @@ static inline int64_t clamp(int64_t x, int64_t least, int64_t most) {
 
 // axes.c
 
-// Fills in the axes: vector_axis, inner, outer, kept, and which of the three kinds they are. May take sums apart.
-// False: out of memory, or no axes suit all reductions.
+// Fills in vector_axis, inner, outer, free_axes, is_column, is_nested, sums_middle and is_tiled. May split sums over
+// several axes into nested ones (k is changed). False: out of memory, or no choice of axes suits all reductions.
 bool schedule_choose_axes(Scheduling *s);
 
-// Fills in the expressions' times, and what they depend on. False: some of them cannot be there when they are needed.
+// Fills in the expressions' times and dependences. False: some expression is known only after it is needed.
 bool schedule_find_times(Scheduling *s);
 
-int last_axis(const Scheduling *s); // the innermost one of main loops
+int last_axis(const Scheduling *s); // the innermost axis of main loops
 bool is_outer_reduction(const Scheduling *s, const Expr *e);
 AxisSet store_axes(const Kernel *k, const Store *store);
-bool is_side_store(const Scheduling *s, const Store *store); // done by a side loop
-bool is_within_tensor(const Kernel *k, AxisSet axes); // whether one that is read or written has all of these axes
+bool is_side_store(const Scheduling *s, const Store *store); // a side loop stores it
+bool is_within_tensor(const Kernel *k, AxisSet axes);        // some accessed tensor varies over all of these axes
 int64_t access_nelems(const Kernel *k, const Access *a);
 
 // numbers.c
 
-// Fills in what decides the order of additions and its roots and axes leave open, of a main loop.
+// Fills in the numbers of a main loop whose axes and roots are known.
 void schedule_choose_numbers(const Scheduling *s, Loop *loop);
 
 // uses.c
 
-// Says of each sum of the kernel's loops whether its products enter it unrounded. False: out of memory.
+// Decides which sums of the kernel's loops are fused with their products (Root.is_fused). False: out of memory.
 bool kernel_fuse_products(Kernel *k);
 
 #endif

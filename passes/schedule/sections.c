@@ -1,4 +1,5 @@
-// What belongs to a row: its scalars, pointers to where it starts, and what is stored or added up of it.
+// Builds sections: the nodes of a row before the first sweep, between two sweeps and after the last: scalars, row
+// pointers, stores and contributions to sums.
 #include "passes/schedule/recipe.h"
 
 static bool has_vectors(const Recipe *r) {
@@ -12,7 +13,7 @@ static bool is_stored(const Recipe *r, AccessId id) {
 }
 
 void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool)) {
-  if (!has_vectors(r)) return; // no vector reads or writes anything
+  if (!has_vectors(r)) return; // inner axes are empty: nothing is loaded or stored
   need_all(r);
   bool *seen = ARENA_ARRAY(r->b.arena, bool, r->k->naccesses + 1);
   if (!seen) {
@@ -45,7 +46,7 @@ static bool has_row_work(const Recipe *r, int section) {
   return false;
 }
 
-// What a row, or a row in each lane, adds to an outer reduction of scalars.
+// Adds the row's contribution to a scalar outer reduction; with rows in lanes, the vector of the lanes' contributions.
 static void add_contribution(Recipe *r, const Root *root) {
   const bool are_lanes = r->info->rows_in_lanes;
   add(r, (LoopNode){.kind = NODE_UPDATE,
@@ -93,7 +94,7 @@ AxisSet mentioned_axes(Recipe *r, int section) {
   return axes & loop_outer_axes(r->loop);
 }
 
-// Those outer axes' indices from the flattened one.
+// Computes the indices on these outer axes from the flattened index.
 static void find_indices(Recipe *r, AxisSet axes) {
   const Loop *loop = r->loop;
   const Index *row = var(r, VAR_OUTER, 0);

@@ -1,5 +1,5 @@
-// Sweeps in their order: a vector that one needs anew, that costs much and that an earlier one has had, is left by
-// that.
+// Goes through the sweeps in order: spills vectors that are costly to recompute, in the first sweep that computes them;
+// later sweeps load them.
 #include "passes/schedule/spill.h"
 
 #include "passes/schedule/traffic.h"
@@ -7,9 +7,9 @@
 typedef struct Reuse {
   Kernel *k;
   Loop *loop;
-  int *first;    // by ExprId: the first sweep that needs it; nsweeps: none
-  bool *is_seen; // by ExprId: the sweep at hand needs it
-  bool *is_loaded;
+  int *first;      // by ExprId: the first sweep that computes it; nsweeps: none
+  bool *is_seen;   // by ExprId: the current sweep computes it
+  bool *is_loaded; // by AccessId: the current sweep loads it
   bool *is_costly; // by ExprId
 } Reuse;
 
@@ -28,7 +28,7 @@ static bool is_reused(const Loop *loop, ExprId id) {
   return false;
 }
 
-// Costly is what has such an operator in it, computed anew.
+// An expression is costly if computing it, without spilled vectors and finished sums, takes a costly operator.
 static void find_costs(Reuse *r) {
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     const Expr *e = &r->k->exprs[id];
@@ -44,7 +44,8 @@ static bool is_root_operand(const Reuse *r, ExprId id, int sweep) {
   return false;
 }
 
-// Whether what this sweep is the first to need takes the vector, rather than something else that is there already.
+// Whether the sweep uses the vector for something new, not only as an operand of an expression that an earlier sweep
+// computed too (that one would be spilled instead).
 static bool has_new_user(const Reuse *r, ExprId id, int sweep) {
   for (ExprId user = id + 1; user < r->k->nexprs; user++)
     for (int a = 0; a < 3; a++)
@@ -67,7 +68,7 @@ static void reuse_in_sweep(Reuse *r, int sweep) {
 }
 
 static bool reuse_in_loop(Kernel *k, Loop *loop) {
-  enum { MOST_NBYTES = 1 << 15 };
+  enum { MOST_NBYTES = 1 << 15 }; // of a step's vectors: the L1 cache of target_of_any_machine
   if (loop->nsweeps < 2 || loop->ninner != 1 || !loop->nouter || k->is_f64) return true;
   if (axes_monomial(k, loop_inner_axes(loop))) return true;
   const int64_t width = loop_row_nelems(k, loop), rows = loop->rows_in_lanes ? LANES : loop->rows;

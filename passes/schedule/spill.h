@@ -1,11 +1,11 @@
-// What a sweep computes at cost and leaves for later ones.
+// Decides which vectors a sweep stores in local memory, so that later sweeps load them instead of computing them again.
 #ifndef NGRAD_PASSES_SCHEDULE_SPILL_H
 #define NGRAD_PASSES_SCHEDULE_SPILL_H
 
 #include "ir/kernel/kernel.h"
 
-// Fills loops' reused, when all else of them is known: vectors of elementary functions that later sweeps need,
-// too, where a step's fit into a share of the first level. Does not change results. False: out of memory.
+// Fills in Loop.spills, after everything else of the loops is decided: vectors of elementary functions that later
+// sweeps need too, if those of a step fit into a part of the L1 cache. Does not change results. False: out of memory.
 bool kernel_spill_vectors(Kernel *k);
 
 #endif

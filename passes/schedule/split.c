@@ -1,4 +1,11 @@
-// Loops over vectors become loops over groups of them, one for each accumulator, over whole vectors, and what is left.
+// Splits each loop over vectors into loops over groups of vectors and single vectors, with peeled elements and a tail:
+//
+//   count i from begin
+//   n = elements up to the next cache line; the first n elements; i += n      if rows are peeled
+//   for i += count * 16 while i + count * 16 <= end                           if sums have several accumulators
+//     for u in 0..count, unrolled: vector i + u * 16, accumulator u
+//   for i += 16 while i + 16 <= end: vector i, accumulator 0
+//   if i < end: n = end - i; the last n elements, accumulator 0
 #include "passes/schedule/tree_passes.h"
 
 static bool is_of_prefetch(const LoopNode *n) {
@@ -7,8 +14,8 @@ static bool is_of_prefetch(const LoopNode *n) {
           (n->var.kind == VAR_IS_AHEAD || n->var.kind == VAR_AHEAD_AXIS || n->var.kind == VAR_AHEAD_LANE));
 }
 
-// A vector of a group adds to an accumulator of its own; where the group begins and ends sums itself, there are as
-// many.
+// Edits a node copied into a group: it adds to the accumulator of its vector. If the loop over vectors begins and ends
+// sums itself (middle.c), a sum gets an accumulator for each vector of the group.
 static bool use_own_accumulator(LoopNode *n, int count) {
   const bool is_of_accumulator = n->kind == NODE_UPDATE && n->sum == SUM_ACCUMULATOR;
   if (is_of_accumulator || n->kind == NODE_END_RUN || n->kind == NODE_END_SUM) n->accumulator = ACCUMULATOR_OF_VECTOR;
@@ -16,7 +23,8 @@ static bool use_own_accumulator(LoopNode *n, int count) {
   return true;
 }
 
-// Of some lanes: they do not fill a cache line, nor are they worth fetching ahead of where whole vectors are too.
+// Edits a node copied into the peeled elements or the tail: it has fewer lanes, and stores are not streamed, as they do
+// not fill a cache line. Prefetches are left out, unless there are no whole vectors (is_alone).
 static bool use_fewer_lanes(LoopNode *n, int is_alone) {
   const bool is_moved = n->kind == NODE_LOAD_PARTIAL || n->kind == NODE_STORE_PARTIAL;
   const bool is_made =
@@ -51,7 +59,7 @@ static const LoopNode *find_store(const LoopNode *nodes, AccessId access) {
   return found;
 }
 
-// The lanes before the first whole cache line of what is stored.
+// The elements before the first cache line of the row that is stored.
 static void add_peel(TreeBuilder *b, const LoopNode *loop) {
   const LoopNode *store = find_store(loop->body, loop->peeled);
   const Index *lane = index_var(b, VAR_LANE, 0);
@@ -67,7 +75,7 @@ static void add_peel(TreeBuilder *b, const LoopNode *loop) {
   tree_close(b);
 }
 
-static bool is_shared(const LoopNode *n) { // by the vectors of a group
+static bool is_shared(const LoopNode *n) { // the vectors of a group need it only once
   return n->kind == NODE_BEGIN_SUM || (n->kind == NODE_LET && !n->is_vector);
 }
 
@@ -81,14 +89,15 @@ static bool is_around_vectors(const LoopNode *n) {
   return n->kind == NODE_FOR && !n->is_unrolled;
 }
 
-static bool is_own(const LoopNode *n) { // a vector's
+static bool is_per_vector(const LoopNode *n) {
   return !is_shared(n) && !is_around_vectors(n);
 }
 
-// From node to node as long as they are a vector's own, once for each vector of a group. Returns what follows.
+// Adds a loop over the vectors of a group, with the nodes from n on that each vector needs. Returns the first node
+// after these.
 static const LoopNode *add_vectors_of_group(TreeBuilder *b, const LoopNode *n, int count) {
-  const Index *lane = index_var(b, VAR_LANE, 0), *way = index_var(b, VAR_VECTOR, 0);
-  const Index *own = index_of(b, INDEX_ADD, lane, index_of(b, INDEX_MULTIPLY, way, number(b, LANES)));
+  const Index *lane = index_var(b, VAR_LANE, 0), *vector = index_var(b, VAR_VECTOR, 0);
+  const Index *value = index_of(b, INDEX_ADD, lane, index_of(b, INDEX_MULTIPLY, vector, number(b, LANES)));
   const Index *vector_lane = index_var(b, VAR_VECTOR_LANE, 0);
   bool has_lane = false;
   open(b, (LoopNode){.kind = NODE_FOR,
@@ -97,12 +106,12 @@ static const LoopNode *add_vectors_of_group(TreeBuilder *b, const LoopNode *n, i
                      .end = number(b, count),
                      .step = number(b, 1),
                      .is_unrolled = true});
-  for (const LoopNode *next = n; next && is_own(next); next = next->next) {
+  for (const LoopNode *next = n; next && is_per_vector(next); next = next->next) {
     const LoopNode only = alone(next);
     has_lane |= nodes_mention(&only, loop_var(VAR_LANE));
   }
-  if (has_lane) tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop_var(VAR_VECTOR_LANE), .value = own});
-  for (; n && is_own(n) && vector_lane; n = n->next) {
+  if (has_lane) tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop_var(VAR_VECTOR_LANE), .value = value});
+  for (; n && is_per_vector(n) && vector_lane; n = n->next) {
     const LoopNode only = alone(n);
     tree_add_copy(b, &only, loop_var(VAR_LANE), vector_lane, use_own_accumulator, count);
   }
@@ -110,10 +119,11 @@ static const LoopNode *add_vectors_of_group(TreeBuilder *b, const LoopNode *n, i
   return vector_lane ? n : NULL;
 }
 
-// The vectors of a group take turns in each iteration of the loops in the body, and between these.
+// Unroll and jam: loops in the body (over middle axes) stay outside; in each of their iterations, and between them,
+// there is a loop over the vectors of the group.
 static void add_jammed(TreeBuilder *b, const LoopNode *n, int count) {
   while (n) {
-    if (is_own(n)) {
+    if (is_per_vector(n)) {
       n = add_vectors_of_group(b, n, count);
       continue;
     }
@@ -149,7 +159,7 @@ static void add_tail(TreeBuilder *b, const LoopNode *loop) {
   tree_close(b);
 }
 
-// In the place of the loop, which `at` leads to; returns what leads to what follows.
+// Replaces the loop at this link. Returns the link to the node after it.
 static LoopNode **split(TreeBuilder *b, LoopNode **at) {
   LoopNode *loop = *at;
   *at = loop->next;

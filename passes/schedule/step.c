@@ -1,4 +1,4 @@
-// A step: its memory and pointers, then sections of scalars in turns with sweeps over the inner axes.
+// Builds the step function: flags, local arrays and pointers, then sections (scalars of a row) and sweeps in turns.
 #include "passes/schedule/recipe.h"
 
 static void find_flags(Recipe *r) {

@@ -1,8 +1,8 @@
-// Stores that go past the caches: what says so at the beginning of a step, the stores that ask, and a fence behind the
-// last.
+// Streams stores, which then bypass the caches: computes a flag at the beginning of a step (is the tensor aligned and
+// large?), makes the stores depend on it, and ends the block with a fence.
 #include "passes/schedule/tree_passes.h"
 
-// Rows start cache lines where the tensor does, and the rows that are peeled do anyway.
+// Without peeling, rows begin at cache lines if the tensor does, so the flag tests the tensor's address.
 static void add_flag(TreeBuilder *b, const Kernel *k, const Loop *loop, const Root *root) {
   const Access *a = &k->accesses[root->access];
   LoopNode node = {.kind = NODE_FLAG, .flag = FLAG_STREAMED, .access = root->access};

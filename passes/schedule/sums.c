@@ -1,14 +1,12 @@
-// The sums that a sweep makes of rows.
-//
-// Sums are kept in chains short enough for f32: a row's elements go by runs, of each of which the sum enters a total in
-// f64.
+// Builds the beginnings and ends of a sweep's sums over rows. To keep chains of f32 additions short, a row is cut into
+// runs; the sum of each run is added to a total in f64.
 #include "passes/schedule/recipe.h"
 
 bool is_exact_in_f32(const Recipe *r, ExprId id) {
   return !r->k->is_f64 && r->k->exprs[id].op == EXPR_REDUCE_MAXIMUM;
 }
 
-// Whether a sweep adds up vectors: sums of any kind, or such as must be kept in short chains.
+// Whether a sweep has sums over the vector axis; must_be_short: sums that need short chains.
 static bool has_sums_in(const Recipe *r, int sweep, bool must_be_short) {
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];
@@ -18,7 +16,6 @@ static bool has_sums_in(const Recipe *r, int sweep, bool must_be_short) {
   return false;
 }
 
-// Only sums that must be kept short go by runs.
 SweepRuns sweep_runs(const Recipe *r, int sweep) {
   const Runs *own = &r->loop->runs;
   SweepRuns runs = {.has_sums = has_sums_in(r, sweep, false)};
@@ -54,7 +51,7 @@ void begin_accumulator(Recipe *r, ExprId id) {
 }
 
 void begin_total(Recipe *r, ExprId id) {
-  if (is_exact_in_f32(r, id)) begin_accumulator(r, id); // for all runs
+  if (is_exact_in_f32(r, id)) begin_accumulator(r, id); // shared by all runs
   else begin_sum(r, id, SUM_TOTAL, has_rows(r) ? r->loop->rows : 1, true);
 }
 

@@ -1,4 +1,4 @@
-// A sweep over the inner axes.
+// Builds a sweep: a comment on what it computes, the beginnings of its sums, the recipe's loops, the ends of its sums.
 #include "passes/schedule/recipe.h"
 
 static const char *sweep_words(Recipe *r, int sweep) {

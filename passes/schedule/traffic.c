@@ -1,5 +1,4 @@
-// What a sweep loads follows from what its roots need; what the caches no longer hold when a later one comes counts
-// again.
+// Finds what each sweep loads, and estimates which loads of later sweeps find their data no longer in the cache.
 #include "passes/schedule/traffic.h"
 
 #include "ir/kernel/uses.h"
@@ -22,8 +21,9 @@ static int64_t access_nbytes(const Kernel *k, AccessId id, AxisSet axes) {
   return access_is_mask(a) ? nelems / 8 : (int64_t)type_array_nbytes(a->type, (size_t)nelems);
 }
 
-// The part of an outer iteration's data that a later sweep finds no longer in `cache` bytes. The last comes first out
-// of a cache that is too small: a sweep in the same direction finds nothing, one that goes backwards what is left.
+// The fraction of an outer iteration's data that a later sweep must load again, with a cache of `cache` bytes. A cache
+// that is too small holds the data loaded last: a sweep in the same direction reuses nothing, a sweep in the opposite
+// direction all that the cache holds.
 static double fraction_reloaded(const Loop *loop, int64_t nbytes, int64_t cache) {
   if (nbytes <= cache) return 0;
   return loop->is_backwards ? (double)(nbytes - cache) / (double)nbytes : 1;

@@ -1,4 +1,4 @@
-// From a loop's plan to its tree: the recipe that suits builds it, and passes refine it.
+// Builds a loop's tree: chooses a recipe, which builds the tree, and runs the passes over trees.
 #include "passes/schedule/tree.h"
 
 #include "ir/loops/verify.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 static void find_forms(Recipe *r) {
-  enum { MOST_INLINE = 8 }; // in a loop. 120 times tanh take gcc 10 s where they are inlined
+  enum { MOST_INLINE = 8 }; // long functions inlined in a loop: with 120 inlined calls of tanh, gcc takes 10 s
   int nlong = 0;
   memset(r->is_needed, 0, r->k->nexprs * sizeof *r->is_needed);
   for (size_t i = 0; i < r->loop->nroots; i++) need_expr(r, root_operand(r, &r->loop->roots[i]));
@@ -30,13 +30,13 @@ static void find_forms(Recipe *r) {
 
 static const RecipeInfo *choose_recipe(const Loop *loop) {
   static const RecipeInfo *const recipes[] = {&recipe_tiles, &recipe_lanes, &recipe_nested, &recipe_middle,
-                                              &recipe_rows}; // the last suits all
+                                              &recipe_rows}; // recipe_rows suits all loops
   size_t i = 0;
   while (!recipes[i]->suits(loop)) i++;
   return recipes[i];
 }
 
-// In checked builds a tree is verified after each pass; whoever hands it out does so at the end.
+// Checked builds verify the tree after each pass but the last: the caller of loop_tree verifies the result.
 static void check(const Recipe *r, const char *after) {
 #ifdef NGRAD_CHECKED
   Text why;

@@ -1,18 +1,19 @@
-// Passes over the tree of a loop: what recipes share.
+// Passes over loop trees, which run after any recipe: prefetch, split, stream, in this order (tree.c).
 #ifndef NGRAD_PASSES_SCHEDULE_TREE_PASSES_H
 #define NGRAD_PASSES_SCHEDULE_TREE_PASSES_H
 
 #include "ir/loops/loops.h"
 
-// A loop over vectors becomes one over groups of them, where accumulators take turns, one over whole vectors, and what
-// is done with the lanes that are left; before them what lies before a cache line. Memory is the builder's.
+// Replaces each loop over vectors by: the peeled elements before a cache line; a loop over groups of vectors, unrolled
+// with an accumulator each; a loop over single vectors; the tail of fewer than LANES elements. Nodes are in the
+// builder's arena.
 void schedule_split_vectors(TreeBuilder *b, LoopNode **nodes);
 
-// Adds prefetches of what later outer iterations, or later elements, load. Before the loops over vectors are split.
+// Adds prefetches of elements that later iterations load. Before schedule_split_vectors.
 void schedule_prefetch(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **step);
 
-// Sends stores past the caches where the loop's roots say so. After the loops over vectors are split: only whole
-// vectors go.
+// Makes stores bypass the caches where the loop's roots say so. After schedule_split_vectors, as only whole vectors can
+// be streamed.
 void schedule_stream(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **step, LoopNode **block);
 
 #endif

@@ -1,5 +1,5 @@
-// What a target may choose of a loop, as it changes no bits: how many rows a step takes, where each store has its
-// sweep, what goes past the caches, in which direction the last sweep goes.
+// Chooses for a target what does not affect bits: rows per step, serial or parallel, sweeps for stores, peeling,
+// streamed stores, the direction of the last sweep.
 #include "passes/schedule/fetch_ahead.h"
 #include "passes/schedule/keep_masks.h"
 #include "passes/schedule/schedule.h"
@@ -9,28 +9,29 @@ typedef struct Tuning {
   const Kernel *k;
   const Target *target;
   const ScheduleOverrides *overrides;
-  AxisSet outer, inner; // of the loop at work
+  AxisSet outer, inner; // of the current loop
 } Tuning;
 
 static bool is_column(const Loop *loop) {
   return loop->rows_in_lanes && loop_outer_axes(loop) >> loop->dense_axis & 1;
 }
 
-// Bytes that an outer iteration reads.
+// Bytes that an outer iteration reads of tensors that vary over outer and inner axes.
 static int64_t row_nbytes(const Tuning *t) {
   const Kernel *k = t->k;
   int64_t nbytes = 0;
   for (AccessId i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
     AxisSet axes = access_axes(k, a);
-    const bool is_stored = kernel_stores(k, i); // past the caches, when there is much
+    const bool is_stored = kernel_stores(k, i); // streamed if it is large, so that it does not occupy the caches
     if (a->value && !is_stored && (axes & t->outer) && (axes & t->inner))
       nbytes += axes_nelems(k, t->inner) * (int64_t)type_nbytes(a->type);
   }
   return nbytes;
 }
 
-// Vectors of 16-bit numbers fill a line by halves, and lines that wait for their other half are few.
+// Counts stores of 16-bit types: a vector of these fills half of a cache line, and a core has few buffers for lines
+// that wait for their other half.
 static int count_narrow_stores(const Tuning *t) {
   int n = 0;
   for (size_t i = 0; i < t->k->nstores; i++) {
@@ -59,26 +60,27 @@ static bool has_outer_sums(const Loop *loop) {
   return false;
 }
 
-// Rows whose runs along the vector axis are short and lie side by side, in as many places of memory as the middle axes
-// have iterations. Visiting a place costs more than what is done there.
+// Whether neighbouring rows should be computed together because their runs along the vector axis are short and adjacent
+// in memory. An iteration of the middle axes visits such a place; the visit costs more than the work there.
 static bool are_neighbours(const Tuning *t, const Loop *loop) {
   return loop->may_share_rows && has_inner_sums(loop) && !has_outer_sums(loop) && loop->ninner > 1 &&
          row_nbytes(t) > t->target->l1_nbytes;
 }
 
-// How long the slowest thread takes for all rows, so many together, in what a row takes beside the visits: those that are
-// left go one by one.
+// The time of the slowest thread for all rows, `together` of them a step, in units of a row's work without visits. The
+// remaining rows are computed one by one.
 static int64_t neighbours_cost(const Tuning *t, int64_t together) {
-  enum { VISIT = 8 };
+  enum { VISIT = 8 }; // the cost of all visits of a step
   const int64_t nrows = axes_nelems(t->k, t->outer), threads = t->target->threads;
   const int64_t nblocks = nrows / together, rest = nrows % together * (VISIT + 1), block = VISIT + together;
   const int64_t most = (nblocks + threads - 1) / threads * block, least = nblocks / threads * block;
   return most > least + rest ? most : least + rest;
 }
 
-// So many that a visit is for 2 kB at most: with twice that, those of two threads no longer fit the last-level cache.
+// The rows per step of least cost, so that a visit is for at most 2 kB: with 4 kB, the data of two threads was measured
+// not to fit in the last-level cache.
 static int choose_neighbours(const Tuning *t, const Loop *loop) {
-  enum { NBYTES = 2 << 10, MOST = 32 };
+  enum { NBYTES = 2 << 10, MOST = 32 }; // MOST: what SCHEDULE_ROWS allows
   const int64_t run = t->k->axes[loop_vector_axis(loop)].extent * (int64_t)sizeof(float);
   int best = 1;
   for (int rows = 2; rows <= MOST && rows * run <= NBYTES && rows <= axes_nelems(t->k, t->outer); rows++)
@@ -86,21 +88,21 @@ static int choose_neighbours(const Tuning *t, const Loop *loop) {
   return best;
 }
 
-// Rows that are handled together share vectors that are no row's own, and partial sums, which are loaded once for all.
+// Rows of a step share the loads of vectors that are the same for all rows, and the loads and stores of partial sums.
 static int choose_rows(const Tuning *t, const Loop *loop) {
-  enum { PAGE = 1 << 10 }; // of f32
+  enum { PAGE = 1 << 10 }; // elements of f32
   if (!loop->may_share_rows) return 1;
   const bool has_sums = has_inner_sums(loop), has_partials = has_partial_array(t, loop);
   int most = t->target->vector_registers < 16 ? 2 : 4, narrow = count_narrow_stores(t);
   if (loop->ninner == 1 && narrow) most = narrow > 1 ? 1 : 2;
-  // What is looked at again must stay in the first level, unless shared partial sums are worth more.
+  // What later sweeps load again must fit in the L1 cache, unless shared partial sums are worth more.
   while (has_sums && !has_partials && most > 1 && most * row_nbytes(t) > t->target->l1_nbytes) most /= 2;
-  const bool are_shared = has_sums || has_partials || axes_nelems(t->k, t->inner) >= PAGE; // else one behind the other
+  const bool are_shared = has_sums || has_partials || axes_nelems(t->k, t->inner) >= PAGE; // else rows gain nothing
   if (are_neighbours(t, loop)) most = choose_neighbours(t, loop);
   return (int)schedule_number(t->overrides, SCHEDULE_ROWS, are_shared ? most : 1);
 }
 
-// Elements of an access that stay in the caches.
+// Elements of a result that stay in the caches until its next use.
 static int64_t cached_nelems(const Tuning *t, const Access *a) {
   return 2 * t->target->l2_nbytes / (int64_t)type_nbytes(a->type);
 }
@@ -109,7 +111,7 @@ static bool is_worth_streaming(const Tuning *t, const Access *a) {
   return schedule_number(t->overrides, SCHEDULE_STREAM, axes_nelems(t->k, access_axes(t->k, a)) > cached_nelems(t, a));
 }
 
-// Whether some row of an access begins within a cache line though the tensor begins one.
+// Whether some row of the access begins in the middle of a cache line, if the tensor begins at one.
 static bool has_rows_within_lines(const Tuning *t, const Loop *loop, const Access *a) {
   enum { LINE = 64 };
   for (int axis = 0; axis < t->k->naxes; axis++)
@@ -119,9 +121,9 @@ static bool has_rows_within_lines(const Tuning *t, const Loop *loop, const Acces
   return false;
 }
 
-// Vectors of rows that begin within cache lines fill these by parts, which is slow where several tensors' lines wait
-// for the rest of theirs at the same time: such stores are made in a sweep each, as long as what they read again has
-// not left the second level.
+// Stores of rows that begin in the middle of cache lines fill a line with two vectors. With several such tensors, many
+// lines wait for their second part at the same time, which is slow. Each of these stores gets a sweep, if what that
+// sweep loads again is still in the L2 cache.
 static void split_stores(const Tuning *t, Loop *loop) {
   const int last = loop->nsweeps - 1;
   bool has_store = false, has_sums = false;
@@ -138,9 +140,10 @@ static void split_stores(const Tuning *t, Loop *loop) {
   }
 }
 
-// Long rows that do not all begin a cache line: a sweep with one store and no sums may begin where a line does.
+// Whether to peel the rows of the last sweep: long rows of which some begin in the middle of cache lines. The sweep
+// must have a single store and no sums, which would need another order of additions.
 static bool should_peel(const Tuning *t, const Loop *loop) {
-  enum { LONG_RUN = 1 << 8 };
+  enum { LONG_RUN = 1 << 8 }; // elements of a row, the fewest that are worth peeling
   const Kernel *k = t->k;
   const Root *store = NULL;
   if (loop->rows_in_lanes || loop->tile || k->is_f64) return false;
@@ -154,28 +157,29 @@ static bool should_peel(const Tuning *t, const Loop *loop) {
          is_worth_streaming(t, a);
 }
 
-// Stores go past the caches when they would not stay there, and every row of them starts a cache line; across lanes,
-// every LANES rows that lie one behind the other.
+// Whether a store can be streamed: every row begins at a cache line, or is peeled; with rows in lanes, every LANES
+// rows, which must follow each other without gaps.
 static bool can_stream(const Tuning *t, const Loop *loop, const Root *store) {
   const Kernel *k = t->k;
   const Access *a = &k->accesses[store->access];
   if (!a->value || !type_is_float(a->type) || k->is_f64 != (a->type == TYPE_F64) || a->stride[loop->dense_axis] != 1)
     return false;
-  if (loop->tile % LANES || (loop->rows_in_lanes && loop->block % LANES)) return false; // as set from outside
+  if (loop->tile % LANES || (loop->rows_in_lanes && loop->block % LANES)) return false; // with overrides
   const bool is_peeled = loop->is_peeled && store->sweep == loop->nsweeps - 1;
   if (!loop->rows_in_lanes || is_column(loop)) return is_peeled || !has_rows_within_lines(t, loop, a);
   return a->stride[loop->order[0]] == k->axes[loop->dense_axis].extent &&
          a->stride_monomial[loop->order[0]] == k->axes[loop->dense_axis].monomial;
 }
 
-// Whether two blocks may write halves of one byte: each must be neighbours in memory, from a whole byte on.
+// Whether two blocks may store halves of the same byte, of a packed type. They do not if a block's elements are
+// contiguous, begin at a whole byte and are an even number.
 static bool shares_bytes(const Kernel *k, const Loop *loop, const Access *a) {
   int64_t nelems = loop->tile ? loop->tile : loop->block, next = 1;
   bool is_dense = !loop->nfree && a->offset % 2 == 0 && !a->offset_monomial;
   if (!type_is_packed(a->type)) return false;
   for (int i = loop->nouter + loop->ninner - 1; i >= 0; i--) {
     is_dense &= a->stride[loop->order[i]] == next && !a->stride_monomial[loop->order[i]];
-    is_dense &= !k->axes[loop->order[i]].monomial || i == 0; // of the slowest nothing depends on the extent
+    is_dense &= !k->axes[loop->order[i]].monomial || i == 0; // no stride depends on the slowest axis's extent
     next *= k->axes[loop->order[i]].extent;
     if (i >= loop->nouter && !loop->tile) nelems *= k->axes[loop->order[i]].extent;
   }
@@ -195,7 +199,8 @@ static void choose_streams(const Tuning *t, Loop *loop) {
   }
 }
 
-// A loop of little work is not worth sharing out; one whose blocks write halves of one byte must not be.
+// Loops of little work run on one thread, as starting threads costs more. Loops whose blocks store halves of the same
+// byte must.
 static void choose_threads(const Tuning *t, Loop *loop) {
   enum { FEW_ELEMENTS = 1 << 15 };
   loop->is_serial = axes_nelems(t->k, t->outer | t->inner) <= FEW_ELEMENTS;
@@ -220,14 +225,14 @@ static void place_temporaries(Kernel *k) {
 }
 
 static void tune_loop(Tuning *t, Loop *loop) {
-  enum { COLUMNS_AHEAD = 2 * LANES };
+  enum { COLUMNS_AHEAD = 2 * LANES }; // outer iterations: two steps
   t->outer = loop_outer_axes(loop);
   t->inner = loop_inner_axes(loop);
   choose_threads(t, loop);
   if (is_column(loop) && !loop->is_serial)
     loop->prefetch = (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, COLUMNS_AHEAD);
   loop->rows = choose_rows(t, loop);
-  if (should_peel(t, loop) && !t->overrides->key[SCHEDULE_ROWS].is_set) loop->rows = 1; // whole lines are worth more
+  if (should_peel(t, loop) && !t->overrides->key[SCHEDULE_ROWS].is_set) loop->rows = 1; // gains more than shared loads
   if (are_neighbours(t, loop) && loop->rows > 1) loop->block = loop->rows;
   else if (!has_outer_sums(loop)) loop->block = (loop->block + loop->rows - 1) / loop->rows * loop->rows;
   loop->vectors = loop->sums_middle ? t->target->vector_registers / 2 : 0;

@@ -1,4 +1,4 @@
-// Which expressions a sweep needs, how often, and where each is computed.
+// Finds which expressions a sweep needs, how often it uses them, and at which level each is computed.
 #include "ir/kernel/uses.h"
 #include "passes/schedule/recipe.h"
 #include "passes/schedule/scheduling.h"
@@ -17,7 +17,6 @@ bool varies_by_row(const Recipe *r, AxisSet axes) {
   return axes & loop_outer_axes(r->loop);
 }
 
-// The level of an expression; for LEVEL_MIDDLE *depth is the deepest of its middle axes.
 Level level_of(const Recipe *r, AxisSet axes, int *depth) {
   const Loop *loop = r->loop;
   for (int i = loop->ninner - 1; i >= 0; i--) {
@@ -36,7 +35,7 @@ Level root_level(const Recipe *r, const Root *root) {
   return level_of(r, root_axes(r->k, root), NULL);
 }
 
-// Whether an expression is a vector: it varies along the vectors' axis, or its loop has all that it needs of them.
+// Whether an expression is a vector: it varies over the innermost axis, or over rows, which are in lanes.
 bool is_lanewise(const Recipe *r, ExprId id) {
   Level level = expr_level(r, id);
   return level == LEVEL_VECTOR || (r->info->rows_in_lanes && level == LEVEL_ROW);
@@ -46,7 +45,7 @@ bool is_row_sum(const Recipe *r, ExprId id) {
   return loop_finishes(r->loop, id, r->loop->nsweeps);
 }
 
-// The sweep that leaves a vector for later ones; no sweep: none does.
+// The sweep that spills a vector; nsweeps: none.
 static int spilling_sweep(const Recipe *r, ExprId id) {
   for (int i = 0; i < r->loop->nspills; i++)
     if (r->loop->spills[i].expr == id) return r->loop->spills[i].sweep;
@@ -61,7 +60,8 @@ bool is_spilled(const Recipe *r, ExprId id) {
   return r->sweep == spilling_sweep(r, id);
 }
 
-// A sweep's own sums are there for what stands behind it.
+// What is known without computing it: the sums of the sweeps up to this one (the section after it may use its sums),
+// and vectors that earlier sweeps spilled.
 static Finds finds_of(const Recipe *r) {
   const bool is_one = r->sweep != ALL_SWEEPS;
   return (Finds){
@@ -101,7 +101,7 @@ bool is_in_sweep(const Recipe *r, const Root *root, int sweep) {
 
 void need_root(Recipe *r, const Root *root) {
   ExprId operand = root_operand(r, root);
-  // A product that later sweeps find again is there beside the sum that it is fused into.
+  // A fused product is not computed by itself, only its factors are needed, unless it is spilled.
   if (expr_level(r, operand) == LEVEL_VECTOR && root->is_fused && !is_spilled(r, operand)) {
     need_expr(r, r->k->exprs[operand].args[0]);
     need_expr(r, r->k->exprs[operand].args[1]);
@@ -110,7 +110,7 @@ void need_root(Recipe *r, const Root *root) {
   }
 }
 
-// How often what these roots compute is used, a fused product not yet being one.
+// Counts the uses of each expression in a sweep, before products are fused.
 static void count_uses(Recipe *r, int sweep) {
   memset(r->nuses, 0, r->k->nexprs * sizeof *r->nuses);
   memset(r->is_needed, 0, r->k->nexprs * sizeof *r->is_needed);
@@ -125,7 +125,7 @@ static void count_uses(Recipe *r, int sweep) {
     for (int a = 0; a < 3 && r->is_needed[id] && !is_found(&finds, id); a++) r->nuses[r->k->exprs[id].args[a]]++;
 }
 
-// Whether a sum is of products that nothing else in its sweep uses.
+// Whether the operand of a sum is a product that nothing else in the sweep uses.
 static bool is_sum_of_own_products(const Recipe *r, const Root *root) {
   const ExprId operand = root_operand(r, root);
   return root_reduction(r, root) == EXPR_REDUCE_SUM && r->k->exprs[operand].op == EXPR_MUL && r->nuses[operand] == 1 &&

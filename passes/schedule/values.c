@@ -1,4 +1,4 @@
-// Values of expressions, and stores of them.
+// Builds nodes that compute, load and store the values of expressions.
 #include "passes/schedule/recipe.h"
 
 LoopNode *add(Recipe *r, LoopNode node) {
@@ -27,7 +27,7 @@ void close_rows(Recipe *r) {
   if (has_rows(r)) close_body(r);
 }
 
-// The distance in memory from lane to lane.
+// The stride from lane to lane.
 static const Index *lane_step(Recipe *r, const Access *a) {
   return stride_of(r, a, loop_lane_axis(r->loop));
 }
@@ -36,24 +36,24 @@ static bool is_dense(const Recipe *r, const Access *a) {
   return a->stride[loop_lane_axis(r->loop)] == 1;
 }
 
-// Partial results lie block after block, and kept outer axes choose a run of blocks: elements from one index to the
-// next along an axis; NULL: it is none of theirs.
+// The stride, along an axis, of the partial sums that EXPR_COMBINE reads: an array [free axes, chunk, inner axes], as
+// the blocks of one index on the free axes follow each other. NULL: the partial sums do not vary over the axis.
 static const Index *partial_stride(Recipe *r, const Expr *e, int axis) {
   const Kernel *k = r->k;
   const Loop *maker = &k->loops[e->loop];
   const Access *a = &k->accesses[e->access];
   const AxisSet own = access_axes(k, a);
-  AxisSet below = 0; // kept axes inside of this one
+  AxisSet below = 0; // free axes inside of this one
   int at = maker->nfree;
   while (at-- > 0 && maker->order[at] != axis) below |= 1U << maker->order[at];
   if (at < 0) return a->stride[axis] ? stride_of(r, a, axis) : NULL;
-  const int64_t nelems = axes_nelems(k, own | below); // they have no axis in common
+  const int64_t nelems = axes_nelems(k, own | below); // the two sets are disjoint
   const Monomial monomial = axes_monomial(k, own | below);
   if (!loop_has_open_chunks(k, maker)) return index_number(&r->b, nelems * loop_nchunks(k, maker), monomial);
   return index_of(&r->b, INDEX_MULTIPLY, nchunks(r, e->loop), index_number(&r->b, nelems, monomial));
 }
 
-// The partial result of a block, VAR_COMBINED_BLOCK, that the iteration needs.
+// The address of the partial sum of block VAR_COMBINED_BLOCK, at the current indices.
 static Address partial_address(Recipe *r, const Expr *e, AxisSet axes) {
   const Access *a = &r->k->accesses[e->access];
   const Index *index =
@@ -171,7 +171,7 @@ static bool open_wanted(Recipe *r, AccessId id) {
 void store_vector(Recipe *r, const Root *root) {
   const Access *a = &r->k->accesses[root->access];
   LoopNode node = {.kind = NODE_STORE, .expr = root->expr, .access = root->access, .is_vector = true};
-  if (is_transposed(r, root->access)) { // into the copy, which the end of the sweep stores
+  if (is_transposed(r, root->access)) { // into the copy, which NODE_STORE_ROWS stores at the end of the sweep
     node.address = copied_address(r, root->access);
     add(r, node);
     return;

@@ -1,4 +1,4 @@
-// The innermost loop of a sweep, and what it does with a vector.
+// Builds the loop over vectors of a sweep, and its body.
 #include "passes/schedule/recipe.h"
 
 Flag partial_flag(const Recipe *r, AccessId id) {
@@ -26,7 +26,7 @@ static void build_vector_root(Recipe *r, const Root *root) {
   else update_vector(r, root);
 }
 
-// Vectors of partial sums, to where they are held, or from there.
+// Loads the vectors of partial sums that the sweep adds to into registers, or stores them back.
 static void move_array_sums(Recipe *r, int sweep, LoopNodeKind kind) {
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];
@@ -52,7 +52,8 @@ static bool is_vector_root(const Recipe *r, const Root *root, int sweep) {
   return is_in_sweep(r, root, sweep) && (is_vector_sum(r, root) || root_level(r, root) == LEVEL_VECTOR);
 }
 
-// The one sum in memory of a sweep where it is the last that is added up: that and its store stand under one condition.
+// The only array of partial sums of a sweep, if its update is the last one: then one test of its flag guards both the
+// update and the store.
 static const Root *find_lone_sum(const Recipe *r, int sweep) {
   const Root *last = NULL;
   size_t count = 0;
@@ -71,7 +72,7 @@ static void make_vectors(Recipe *r, bool by_row) {
       make_vector(r, id);
 }
 
-// What all rows share, then each row.
+// Vectors that all rows share, then a loop over rows.
 void build_body(Recipe *r, int sweep) {
   need_sweep(r, sweep);
   make_vectors(r, false);
@@ -93,7 +94,8 @@ void build_body(Recipe *r, int sweep) {
   if (lone) close_body(r);
 }
 
-// Of the vectors from one element to another; sums take turns with accumulators.
+// The loop over vectors from one index to another. Before it is split, it uses the first accumulator only; has_sums: it
+// will be split into groups of vectors with an accumulator each.
 void build_vector_loop(Recipe *r, int sweep, const Index *from, const Index *to, bool has_sums) {
   const Loop *loop = r->loop;
   const Axis *axis = &r->k->axes[vector_axis(r)];
