@@ -1,4 +1,4 @@
-// Addresses of elements, and loads and stores of vectors through checked memory.
+// Computes addresses, and loads and stores vectors and numbers through checked memory (memory.h).
 #include "tests/loops/walk.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ static bool is_accessible(Walk *w, Type type, const Pointer *p) {
   return !w->has_failed;
 }
 
-static void tell_fault(Walk *w, const Memory *m, const Fault *fault) {
+static void report_fault(Walk *w, const Memory *m, const Fault *fault) {
   walk_fail(w, "%s: element %lld of %s, which has %lld", fault->what, (long long)fault->at, m->name,
             (long long)m->nelems);
 }
@@ -48,14 +48,15 @@ static void tell_fault(Walk *w, const Memory *m, const Fault *fault) {
 static void read_elements(Walk *w, Type type, Pointer p, Elements e, void *to) {
   Fault fault;
   e.first = p.at;
-  if (is_accessible(w, type, &p) && !memory_read(p.memory, &w->blocks, e, to, &fault)) tell_fault(w, p.memory, &fault);
+  if (is_accessible(w, type, &p) && !memory_read(p.memory, &w->blocks, e, to, &fault))
+    report_fault(w, p.memory, &fault);
 }
 
 static void write_elements(Walk *w, Type type, Pointer p, Elements e, const void *from) {
   Fault fault;
   e.first = p.at;
   if (is_accessible(w, type, &p) && !memory_write(p.memory, &w->blocks, e, from, &fault))
-    tell_fault(w, p.memory, &fault);
+    report_fault(w, p.memory, &fault);
 }
 
 void walk_load(Walk *w, Type type, bool is_f64, Lanes *y, Pointer p, Elements e) {

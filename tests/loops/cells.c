@@ -1,5 +1,5 @@
-// Variables with the scopes that they have in C, and index expressions. A tree that uses a variable outside of its
-// scope, or as another type than it has, is wrong: its C would not compile.
+// The variables of the executed function, with types and scopes as in C, and index expressions. Using a variable
+// outside of its scope, or with another type, is a failure: the tree's C would not compile.
 #include "tests/loops/walk.h"
 
 #include "ir/graph/open.h"
@@ -111,8 +111,9 @@ static Item *item(Walk *w, Family family, uint32_t id, int element, CellType typ
   const int at = element == PLAIN ? 0 : element;
   const char *why = c->type == CELL_NONE                     ? "is not declared here"
                     : c->type != type                        ? "is of another type"
-                    : (element == PLAIN) != (c->count == 0)  ? "is used as an array that it is not, or the other way"
-                    : at < 0 || (c->count && at >= c->count) ? "is an array of fewer"
+                    : element != PLAIN && c->count == 0      ? "is used as an array, which it is not"
+                    : element == PLAIN && c->count != 0      ? "is an array, and is used without an index"
+                    : at < 0 || (c->count && at >= c->count) ? "is accessed outside of the array"
                     : !is_written && !(c->is_set >> at & 1)  ? "is read before it has a value"
                                                              : NULL;
   if (why) {
@@ -135,14 +136,14 @@ void walk_declare_memory(Walk *w, Family family, uint32_t id, Type type, int64_t
   Cell *c = &w->cells[family][id];
   Item *i = walk_declare(w, family, id, CELL_POINTER);
   if (w->has_failed) return;
-  if (c->room && c->room->nelems == nelems) {
-    memory_forget(c->room);
+  if (c->memory && c->memory->nelems == nelems) {
+    memory_forget(c->memory);
   } else {
-    c->room = ARENA_NEW(w->arena, Memory);
+    c->memory = ARENA_NEW(w->arena, Memory);
     const char *name = arena_format(w->arena, "%s%s", family_names[family], cell_name(w, family, id));
-    if (!c->room || !name || !memory_init(c->room, name, type, nelems, w->arena)) walk_fail(w, "out of memory");
+    if (!c->memory || !name || !memory_init(c->memory, name, type, nelems, w->arena)) walk_fail(w, "out of memory");
   }
-  i->pointer = (Pointer){c->room, 0};
+  i->pointer = (Pointer){c->memory, 0};
 }
 
 // Integers
@@ -196,12 +197,12 @@ uint64_t walk_number(Walk *w, int64_t number, Monomial monomial) {
   return (uint64_t)(monomial && number ? open_number(w->k->graph, number, monomial, w->dims) : number);
 }
 
-static uint64_t divide(Walk *w, uint64_t a, uint64_t b, bool wants_rest) {
+static uint64_t divide(Walk *w, uint64_t a, uint64_t b, bool wants_remainder) {
   if (!b) walk_fail(w, "divides by 0");
-  return !b ? 0 : wants_rest ? a % b : a / b;
+  return !b ? 0 : wants_remainder ? a % b : a / b;
 }
 
-// Arithmetic of size_t, which wraps around.
+// Arithmetic modulo 2^64, as C's on size_t.
 uint64_t walk_index(Walk *w, const Index *i) {
   if (!i) return 0;
   switch (i->op) {

@@ -1,5 +1,5 @@
-// A call of a program: allocates values and temporaries, runs the loops in order, makes the copies at the end. Numbers
-// of blocks that depend on open dims are computed as in the emitted layout (backends/codegen/emit/layout.c).
+// Executes a call of a program: allocates values and temporaries, runs the loops in order, copies outputs that are
+// copies. Numbers of blocks that depend on open dims are computed as in emitted C (backends/codegen/emit/layout.c).
 #include "tests/loops/execute.h"
 
 #include "backends/codegen/emit/flow.h"
@@ -15,7 +15,7 @@ typedef struct Execution {
   ExecuteOptions options;
   Arena arena;
   Flow flow;
-  bool *is_optional, *may_be_unwanted; // the trees' Wants
+  bool *is_optional, *may_be_unwanted; // for Wants
   Memory **values;                     // by value->index
   Memory **temporaries;                // by number in the program
   uint64_t **lengths, **chunks;        // by kernel, by loop
@@ -96,7 +96,7 @@ static bool add_constant(Execution *x, const Value *v, void *data) {
   return m || out_of_memory(x);
 }
 
-// A value that loops store; data NULL: in memory of its own.
+// A value that loops store, in `data`; NULL: in allocated memory.
 static bool add_variable(Execution *x, const Value *v, void *data) {
   const int64_t nelems = number_at(x, shape_nelems(&v->shape), shape_monomial(&v->shape));
   Memory *m = x->values[v->index] = ARENA_NEW(&x->arena, Memory);
@@ -124,7 +124,8 @@ static bool add_values(Execution *x) {
   return ok;
 }
 
-// A temporary of partial sums has as many of them as its loop has blocks, which may depend on open dims.
+// Elements of a temporary. One of partial sums has an array for each block of its loop; the number of blocks may depend
+// on open dims.
 static int64_t temporary_nelems(const Execution *x, size_t kernel, const Temporary *t) {
   const Kernel *k = x->p->kernels[kernel];
   const int64_t nblocks = t->reduction == EXPR_NONE ? 0 : loop_nblocks(k, &k->loops[t->loop]);
@@ -144,7 +145,7 @@ static bool add_temporaries(Execution *x, size_t kernel) {
   return true;
 }
 
-// The same Wants as the emitter's (backends/codegen/emit/emit.c): outputs that a caller may leave out.
+// Finds the outputs that a caller may leave out, with the same rules as backends/codegen/emit/emit.c.
 static bool find_wants(Execution *x) {
   const Graph *g = x->g;
   x->is_optional = ARENA_ARRAY(&x->arena, bool, g->nvalues + 1);

@@ -1,8 +1,8 @@
-// An executor of loop trees (ir/loops). It computes the bits that the emitted scalar C computes, without a compiler.
+// Executes loop trees (ir/loops) without a compiler. The results have the same bits as those of the emitted scalar C.
 //
-// It also checks the trees. Every access must stay within its tensor, read initialised memory and be free of races with
-// other blocks of the loop; a loop must store each element once, and the program every element of its outputs; and each
-// variable must be declared, in scope and of the right type, as in C.
+// It also checks the trees while it executes them: every access must be inside of its tensor, read initialised memory
+// and not race with other blocks of the loop; a loop must store each element once, and the program every element of its
+// outputs; each variable must be declared, in scope and of the right type, as in C.
 #ifndef NGRAD_TESTS_LOOPS_EXECUTE_H
 #define NGRAD_TESTS_LOOPS_EXECUTE_H
 
@@ -14,8 +14,8 @@ typedef struct ExecuteOptions {
   bool are_outputs_optional; // as in emitted files: an output whose data is NULL is left out
 } ExecuteOptions;
 
-// Runs a program. Tensors are parallel to the graph's inputs and outputs, with the shapes that these have at the dims'
-// values. False after telling why: a tree is wrong, or out of memory. options NULL: all zero.
+// Runs a program. `inputs` and `outputs` are in the graph's order, with the shapes at the dims' values. False: a tree
+// is wrong or memory is exhausted, as `why` says. options NULL: all zero.
 bool execute_program(const Program *p, const Tensor *inputs, const Tensor *outputs, const ExecuteOptions *options,
                      Text *why);
 

@@ -1,5 +1,5 @@
-// Each element has the last block that wrote it and the first block of the running loop that read it. As blocks run
-// here one after the other, in order, these two are enough to find every race between two blocks of a loop.
+// Records, for each element, the last block that wrote it and the first block of the running loop that read it. Blocks
+// run one after the other, in order, so that these two are enough to find every race between two blocks of a loop.
 #include "tests/loops/memory.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ bool memory_init_of(Memory *m, const char *name, Type type, int64_t nelems, void
   return m->writers && m->readers;
 }
 
-// Aligned to a cache line, as places in the workspace are.
+// The data is aligned to a cache line, as in the workspace.
 bool memory_init(Memory *m, const char *name, Type type, int64_t nelems, Arena *arena) {
   enum { LINE = 64 };
   const size_t nbytes = type_array_nbytes(type, (size_t)nelems);
@@ -34,7 +34,7 @@ static bool is_of_other_block(const Blocks *b, uint32_t block) {
   return block >= b->first && block != b->now;
 }
 
-// What is wrong with reading element i; NULL: nothing.
+// The reason why element i must not be read; NULL: it may be.
 static const char *read_fault(const Memory *m, const Blocks *b, uint64_t i, bool is_padding) {
   if (i >= (uint64_t)m->nelems) return "reads out of bounds";
   if (!m->writers) return NULL;
@@ -63,7 +63,7 @@ static void copy_half(unsigned char *to, uint64_t at, const unsigned char *from,
 }
 
 static uint64_t element_at(Elements e, int n) {
-  return e.first + (uint64_t)n * e.step + (e.further ? (uint64_t)e.further[n] : 0);
+  return e.first + (uint64_t)n * e.step + (e.offsets ? (uint64_t)e.offsets[n] : 0);
 }
 
 bool memory_read(const Memory *m, const Blocks *b, Elements e, void *to, Fault *fault) {

@@ -1,5 +1,5 @@
 // Memory in which every access is checked: it must be within bounds, read initialised elements, and not race with
-// another block of the same loop, as blocks of a loop may run at the same time.
+// another block of the same loop (blocks of a loop may run in parallel).
 #ifndef NGRAD_TESTS_LOOPS_MEMORY_H
 #define NGRAD_TESTS_LOOPS_MEMORY_H
 
@@ -25,21 +25,21 @@ typedef struct Fault {
   int64_t at; // index of the element
 } Fault;
 
-typedef struct Elements { // `count` of them: first, first + step, first + 2 * step and so on
+typedef struct Elements { // the indices of `count` elements: first, first + step, first + 2 * step and so on
   uint64_t first, step;
-  const int64_t *further; // added to the index of each; NULL: nothing
+  const int64_t *offsets; // added to the indices, one for each; NULL: 0
   int count;
-  int npadding; // so many of the last ones may be uninitialised: lanes whose results are not stored
+  int npadding; // the last elements, which may be uninitialised: lanes whose results are not stored
 } Elements;
 
 // Poisoned, uninitialised elements in the arena. False: out of memory.
 bool memory_init(Memory *m, const char *name, Type type, int64_t nelems, Arena *arena);
-// The same with data that somebody else owns, which is not poisoned.
+// The same with the caller's data, which is not poisoned.
 bool memory_init_of(Memory *m, const char *name, Type type, int64_t nelems, void *data, Arena *arena);
 void memory_forget(Memory *m); // all elements are uninitialised again
 
-// Copies elements from or to a dense array (packed types: two a byte). False: the fault says which must not be
-// accessed.
+// Copies elements from or to a dense array (packed types: two a byte). False: *fault says which element must not be
+// accessed, and why.
 bool memory_read(const Memory *m, const Blocks *b, Elements e, void *to, Fault *fault);
 bool memory_write(const Memory *m, const Blocks *b, Elements e, const void *from, Fault *fault);
 // The first uninitialised element; -1: there is none.

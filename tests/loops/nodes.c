@@ -1,4 +1,4 @@
-// Control flow, pointers and flags; and the table of node kinds, which mirrors that of the printer
+// Executes control flow, pointers and flags. Has the table of node kinds, like the printer
 // (backends/codegen/print/tree.c).
 #include "tests/loops/walk.h"
 
@@ -42,7 +42,8 @@ static void walk_down(Walk *w, const LoopNode *n) {
 static void walk_for(Walk *w, const LoopNode *n) {
   const size_t outside = w->ndeclared;
   if (n->flag && !is_flag_set(w, n)) return;
-  if (n->is_down && (n->is_whole || n->bound)) walk_fail(w, "a loop that goes down has no steps or bounds");
+  if (n->is_down && (n->is_whole || n->bound))
+    walk_fail(w, "a loop that counts down has a bound, or goes over a counter");
   if (n->is_down) {
     walk_down(w, n);
   } else {
@@ -50,7 +51,7 @@ static void walk_for(Walk *w, const LoopNode *n) {
     while (goes_on(w, n)) {
       walk_body(w, n->body);
       const uint64_t step = walk_index(w, n->step);
-      if (!step) walk_fail(w, "a loop makes steps of 0");
+      if (!step) walk_fail(w, "the step of a loop is 0");
       walk_set_var(w, n->var, walk_get_var(w, n->var) + step);
     }
   }
@@ -88,12 +89,12 @@ static void walk_peel_count(Walk *w, const LoopNode *n) {
   enum { LINE = 64 };
   const Pointer p = walk_address(w, &n->address);
   if (p.memory) walk_declare_var(w, n->var, -walk_machine_address(&p) % LINE / type_nbytes(p.memory->type));
-  else walk_fail(w, "a null pointer is in no line");
+  else walk_fail(w, "the address is a null pointer");
 }
 
-// Pointers, flags, room
+// Pointers, flags, local arrays
 
-// The pointer to an output that the caller leaves out is null.
+// The pointer to an output that the caller leaves out is NULL.
 static void walk_pointer(Walk *w, const LoopNode *n) {
   const bool is_wanted = !n->flag || walk_read(w, OF_WANTED, n->access, PLAIN, CELL_TRUTH)->number;
   const Pointer p = is_wanted ? walk_address(w, &n->address) : (Pointer){NULL, 0};
@@ -121,7 +122,7 @@ static void walk_flag(Walk *w, const LoopNode *n) {
     return;
   }
   bool is_set = true;
-  if (!n->is_peeled) { // an output that is left out has no address
+  if (!n->is_peeled) { // an output that the caller leaves out has no address
     const Pointer p = walk_address(w, &n->address);
     is_set = p.memory && walk_machine_address(&p) % LINE == 0;
   }
@@ -133,7 +134,7 @@ static void walk_prefetch(Walk *w, const LoopNode *n) {
   (void)walk_address(w, &n->address);
 }
 
-// A step is a function of its own: of the block's variables it sees only those that it gets as parameters.
+// Block and step are two functions in C: the step sees only those variables of the block that are its parameters.
 
 static void exchange_functions(Walk *w) {
   for (int f = 0; f < FAMILIES; f++) {
@@ -143,7 +144,7 @@ static void exchange_functions(Walk *w) {
   }
 }
 
-// Partial sums as parameters: of the block, which must have declared them, or of the step.
+// Partial sums as parameters: the block must have declared them (!is_step), and the step declares them (is_step).
 static void pass_partials(Walk *w, bool is_step) {
   const Loop *loop = w->tree->plan;
   for (size_t i = 0; i < loop->nroots; i++) {
@@ -161,7 +162,8 @@ static void walk_step(Walk *w, const LoopNode *n) {
   const Var first = {loop->tile ? VAR_BEGIN : VAR_OUTER, 0}, end = {VAR_END, 0};
   const uint64_t first_value = walk_get_var(w, first), end_value = loop->tile ? walk_get_var(w, end) : 0;
   const uint64_t nlanes = walk_index(w, n->value);
-  if (!n->count != (loop->rows <= 1) || !n->value != !n->has_fewer_lanes) walk_fail(w, "a step has other parameters");
+  if (!n->count != (loop->rows <= 1) || !n->value != !n->has_fewer_lanes)
+    walk_fail(w, "the parameters of the step are not those of its loop");
   pass_partials(w, false);
   if (w->has_failed) return;
   exchange_functions(w);
@@ -185,30 +187,30 @@ static const struct NodeRow {
     [NODE_COUNTER] = {"counter", walk_index_node},
     [NODE_ADVANCE] = {"advance", walk_advance},
     [NODE_FOR] = {"for", walk_for},
-    [NODE_SCOPE] = {"group", walk_scope},
+    [NODE_SCOPE] = {"scope", walk_scope},
     [NODE_IF] = {"if", walk_if},
     [NODE_FLAG] = {"flag", walk_flag},
     [NODE_POINTER] = {"pointer", walk_pointer},
-    [NODE_LOCAL] = {"room", walk_local},
+    [NODE_LOCAL] = {"local", walk_local},
     [NODE_LET] = {"let", walk_let},
     [NODE_COMBINE] = {"combine", walk_combine},
-    [NODE_BEGIN_SUM] = {"sum", walk_begin_sum},
+    [NODE_BEGIN_SUM] = {"begin sum", walk_begin_sum},
     [NODE_UPDATE] = {"update", walk_update},
-    [NODE_END_RUN] = {"run done", walk_end_run},
-    [NODE_END_SUM] = {"sum done", walk_end_sum},
-    [NODE_LOAD_PARTIAL] = {"hold", walk_load_partial},
-    [NODE_STORE_PARTIAL] = {"release", walk_store_partial},
+    [NODE_END_RUN] = {"end run", walk_end_run},
+    [NODE_END_SUM] = {"end sum", walk_end_sum},
+    [NODE_LOAD_PARTIAL] = {"load partial", walk_load_partial},
+    [NODE_STORE_PARTIAL] = {"store partial", walk_store_partial},
     [NODE_STORE] = {"store", walk_store_node},
-    [NODE_SPILL] = {"keep", walk_spill},
+    [NODE_SPILL] = {"spill", walk_spill},
     [NODE_LOAD_ROWS] = {"load rows", walk_load_rows},
     [NODE_STORE_ROWS] = {"store rows", walk_store_rows},
     [NODE_LOAD_COLUMN] = {"load column", walk_load_column},
     [NODE_PREFETCH] = {"prefetch", walk_prefetch},
-    [NODE_PEEL_COUNT] = {"to line", walk_peel_count},
-    [NODE_PARTIALS] = {"parts", walk_partials},
-    [NODE_INIT_PARTIAL] = {"clear", walk_init_partial},
+    [NODE_PEEL_COUNT] = {"peel count", walk_peel_count},
+    [NODE_PARTIALS] = {"partials", walk_partials},
+    [NODE_INIT_PARTIAL] = {"init partial", walk_init_partial},
     [NODE_STEP] = {"step", walk_step},
-    [NODE_REDUCE_PARTIAL] = {"lane part", walk_reduce_partial},
+    [NODE_REDUCE_PARTIAL] = {"reduce partial", walk_reduce_partial},
     [NODE_FENCE] = {"fence", walk_nothing},
 };
 

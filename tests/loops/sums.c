@@ -1,4 +1,4 @@
-// Reductions: accumulators in registers, totals of runs in f64, partial sums of blocks in memory.
+// Executes reductions: accumulators in registers, totals of runs in f64, partial sums of blocks in memory.
 #include "tests/loops/walk.h"
 
 static const Elements whole_vector = {.step = 1, .count = LANES};
@@ -21,7 +21,7 @@ static double combine_numbers(Walk *w, const LoopNode *n, double a, double b) {
   return z.f64[0];
 }
 
-// Loops for sums
+// Sums in registers
 
 void walk_begin_sum(Walk *w, const LoopNode *n) {
   const Family family = n->sum == SUM_ACCUMULATOR ? OF_ACCUMULATOR : OF_TOTAL;
@@ -59,7 +59,7 @@ static ExprId operand_of(const Walk *w, const LoopNode *n) {
   return is_of_sum ? w->k->exprs[n->expr].args[0] : n->expr;
 }
 
-// A scalar's contribution, in f64.
+// Adds a scalar, in f64.
 static void update_number(Walk *w, const LoopNode *n) {
   const double x = walk_scalar(w, operand_of(w, n));
   if (n->sum == SUM_PARTIAL_ELEMENT) {
@@ -71,21 +71,21 @@ static void update_number(Walk *w, const LoopNode *n) {
     double *total = &walk_read(w, OF_TOTAL, n->expr, PLAIN, CELL_F64)->lanes.f64[0];
     *total = combine_numbers(w, n, *total, x);
   } else {
-    walk_fail(w, "adds a number to vectors");
+    walk_fail(w, "adds a scalar to a vector");
   }
 }
 
 static void update_vector(Walk *w, const LoopNode *n, bool is_f64, Lanes *target) {
-  Lanes rooms[2], wide, updated;
+  Lanes buffers[2], wide, updated;
   const ExprId operand = operand_of(w, n);
   if (n->is_fused) {
     const ExprId *factors = w->k->exprs[operand].args;
-    const Lanes *const x[] = {walk_vector(w, factors[0], &rooms[0]), walk_vector(w, factors[1], &rooms[1]), target};
+    const Lanes *const x[] = {walk_vector(w, factors[0], &buffers[0]), walk_vector(w, factors[1], &buffers[1]), target};
     if (w->k->exprs[operand].op != EXPR_MUL || n->reduction != EXPR_REDUCE_SUM || is_f64 != w->k->is_f64)
-      walk_fail(w, "fuses what is no product into its sum");
+      walk_fail(w, "fuses an operand that is no product of the kernel's type into its sum");
     if (!w->has_failed) lanes_apply(EXPR_FMA, is_f64, &updated, x);
   } else {
-    const Lanes *x = walk_vector(w, operand, &rooms[0]);
+    const Lanes *x = walk_vector(w, operand, &buffers[0]);
     if (n->is_widened) lanes_widen(&wide, x);
     combine(w, n, is_f64, &updated, target, n->is_widened ? &wide : x);
   }
@@ -113,11 +113,11 @@ void walk_update(Walk *w, const LoopNode *n) {
     update_vector(w, n, is_f64, &target);
     walk_store(w, TYPE_F32, false, partials_of(w, n->access), &target, whole_vector);
   } else {
-    walk_fail(w, "adds vectors to a number");
+    walk_fail(w, "adds a vector to a scalar");
   }
 }
 
-// Combines the accumulators of one sum pairwise; with several rows, takes that of the row.
+// Combines the accumulators of a sum pairwise; with several rows, takes the row's accumulator.
 static void merge_accumulators(Walk *w, const LoopNode *n, bool is_f64, int row, int first, int count, Lanes *y) {
   const CellType type = vector_cell(is_f64);
   if (row != PLAIN) *y = walk_read(w, OF_ACCUMULATOR, n->expr, row, type)->lanes;
@@ -145,7 +145,7 @@ void walk_end_run(Walk *w, const LoopNode *n) {
   for (int r = 0; r < rows; r++) end_run(w, n, r);
 }
 
-// The reduction over lanes of a row's accumulators or total.
+// The reduction, over lanes, of a row's accumulators or total.
 static double sum_of_lanes(Walk *w, const LoopNode *n, int row) {
   double sum = 0;
   Lanes merged, wide;
@@ -164,7 +164,7 @@ static double sum_of_lanes(Walk *w, const LoopNode *n, int row) {
 void walk_end_sum(Walk *w, const LoopNode *n) {
   const bool is_f64 = w->k->is_f64;
   const CellType type = is_f64 ? CELL_F64 : CELL_F32;
-  if (n->is_vector) { // each lane's own
+  if (n->is_vector) { // lanes have different sums
     const CellType vector = vector_cell(is_f64);
     const int element = element_of(w, n->accumulator);
     Lanes sum;
@@ -181,7 +181,7 @@ void walk_end_sum(Walk *w, const LoopNode *n) {
       const double sum = sum_of_lanes(w, n, r);
       lanes_set(is_f64, &walk_write(w, OF_VALUE, n->expr, r, type)->lanes, sum);
     }
-  } else { // one that is no row's own is the same in all
+  } else { // the sum is the same for all rows
     const double sum = sum_of_lanes(w, n, element_of(w, n->accumulator));
     lanes_set(is_f64, &walk_declare(w, OF_VALUE, n->expr, type)->lanes, sum);
   }
@@ -209,7 +209,7 @@ void walk_store_partial(Walk *w, const LoopNode *n) {
              (Elements){.step = 1, .count = walk_nlanes(w, n)});
 }
 
-// With rows in lanes, each lane has a partial sum, in an array of the block's own.
+// With rows in lanes, a local array of the block has a partial sum for each lane.
 void walk_partials(Walk *w, const LoopNode *n) {
   const uint64_t count = walk_index(w, n->value);
   if (n->is_vector) {

@@ -1,4 +1,4 @@
-// Values of expressions, and stores. The expression's form and the node's load say where operands come from.
+// Executes NODE_LET, stores, spills and transposed copies.
 #include "tests/loops/walk.h"
 
 #include <string.h>
@@ -32,17 +32,17 @@ double walk_scalar(Walk *w, ExprId id) {
   return lane_0(w->k->is_f64, &i->lanes);
 }
 
-const Lanes *walk_vector(Walk *w, ExprId id, Lanes *room) {
+const Lanes *walk_vector(Walk *w, ExprId id, Lanes *buffer) {
   if (w->tree->form[id] == FORM_VECTOR) return &walk_read(w, OF_VALUE, id, PLAIN, vector_cell(w->k->is_f64))->lanes;
-  lanes_set(w->k->is_f64, room, walk_scalar(w, id));
-  return room;
+  lanes_set(w->k->is_f64, buffer, walk_scalar(w, id));
+  return buffer;
 }
 
 static int64_t s64_of(Walk *w, ExprId id) {
   return (int64_t)walk_read(w, OF_VALUE, id, element_of(w, id), CELL_S64)->number;
 }
 
-// A scalar as a condition.
+// A scalar mask, or whether a number is not 0.
 static bool is_true(Walk *w, ExprId id) {
   if (!expr_info[w->k->exprs[id].op].is_mask) return walk_scalar(w, id) != 0;
   return walk_read(w, OF_VALUE, id, element_of(w, id), CELL_TRUTH)->number;
@@ -50,19 +50,19 @@ static bool is_true(Walk *w, ExprId id) {
 
 // Loads
 
-// EXPR_LOAD's args[0], as a number of elements that is added to each lane's index.
-static void find_further(Walk *w, const LoopNode *n, ExprId offset, int64_t *further, int count) {
-  Lanes room;
+// Offsets of a load with operand (EXPR_LOAD's args[0]): in elements, added to the lanes' indices.
+static void find_offsets(Walk *w, const LoopNode *n, ExprId offset, int64_t *offsets, int count) {
+  Lanes buffer;
   if (n->load == LOAD_GATHERED) {
-    lanes_to_offsets(w->k->is_f64, further, walk_vector(w, offset, &room), w->has_failed ? 0 : count);
+    lanes_to_offsets(w->k->is_f64, offsets, walk_vector(w, offset, &buffer), w->has_failed ? 0 : count);
     return;
   }
   const int64_t all = (int64_t)walk_scalar(w, offset);
-  for (int i = 0; i < count; i++) further[i] = all;
+  for (int i = 0; i < count; i++) offsets[i] = all;
 }
 
-// Saved vectors are loaded whole, even where only the first VAR_LANES lanes hold elements. In a peeled sweep vectors
-// begin elsewhere than in the sweep that saved them, so that the last one may reach beyond all that was saved.
+// Spilled vectors are loaded whole, even where only the first VAR_LANES lanes hold elements. In a peeled sweep vectors
+// begin at other elements than in the sweep that spilled them, so that the last one may reach beyond what was spilled.
 static int npadding_lanes(Walk *w) {
   const Var nlanes = {VAR_LANES, 0};
   return walk_has_var(w, nlanes) ? LANES - (int)walk_get_var(w, nlanes) : 0;
@@ -72,7 +72,7 @@ static void load_vector(Walk *w, const LoopNode *n, Lanes *y) {
   const Expr *e = &w->k->exprs[n->expr];
   const Access *a = &w->k->accesses[e->access];
   const Pointer p = walk_address(w, &n->address);
-  int64_t further[LANES] = {0};
+  int64_t offsets[LANES] = {0};
   if (n->load == LOAD_COPIED || n->load == LOAD_SPILLED) {
     walk_load(w, TYPE_F32, false, y, p, (Elements){.step = 1, .count = LANES, .npadding = npadding_lanes(w)});
   } else if (access_is_mask(a)) {
@@ -84,9 +84,9 @@ static void load_vector(Walk *w, const LoopNode *n, Lanes *y) {
   } else {
     const int count = walk_nlanes(w, n);
     const uint64_t step = n->load == LOAD_DENSE ? 1 : walk_index(w, n->step);
-    if (e->args[0]) find_further(w, n, e->args[0], further, count);
+    if (e->args[0]) find_offsets(w, n, e->args[0], offsets, count);
     walk_load(w, a->type, w->k->is_f64, y, p,
-              (Elements){.step = step, .further = e->args[0] ? further : NULL, .count = count});
+              (Elements){.step = step, .offsets = e->args[0] ? offsets : NULL, .count = count});
   }
 }
 
@@ -112,31 +112,32 @@ static void apply(Walk *w, ExprOp op, Lanes *y, const Lanes *const *x) {
 }
 
 static void apply_to_vectors(Walk *w, const Expr *e, Lanes *y) {
-  Lanes rooms[3];
+  Lanes buffers[3];
   const Lanes *x[3] = {NULL};
   const bool is_choice = e->op == EXPR_SELECT;
   if (is_choice && w->tree->form[e->args[0]] != FORM_VECTOR) { // one condition for all lanes
-    *y = *walk_vector(w, e->args[is_true(w, e->args[0]) ? 1 : 2], &rooms[0]);
+    *y = *walk_vector(w, e->args[is_true(w, e->args[0]) ? 1 : 2], &buffers[0]);
     return;
   }
   if (is_choice) x[0] = &walk_read(w, OF_VALUE, e->args[0], PLAIN, mask_cell(w))->lanes;
-  for (int a = is_choice; a < expr_info[e->op].narguments; a++) x[a] = walk_vector(w, e->args[a], &rooms[a]);
+  for (int a = is_choice; a < expr_info[e->op].narguments; a++) x[a] = walk_vector(w, e->args[a], &buffers[a]);
   apply(w, e->op, y, x);
 }
 
 // A scalar is lane 0 of the vector function's result.
 static void apply_to_scalars(Walk *w, const Expr *e, Lanes *y) {
-  Lanes rooms[3];
-  const Lanes *x[3] = {&rooms[0], &rooms[1], &rooms[2]};
+  Lanes buffers[3];
+  const Lanes *x[3] = {&buffers[0], &buffers[1], &buffers[2]};
   if (e->op == EXPR_SELECT) {
     lanes_set(w->k->is_f64, y, walk_scalar(w, e->args[is_true(w, e->args[0]) ? 1 : 2]));
     return;
   }
-  for (int a = 0; a < expr_info[e->op].narguments; a++) lanes_set(w->k->is_f64, &rooms[a], walk_scalar(w, e->args[a]));
+  for (int a = 0; a < expr_info[e->op].narguments; a++)
+    lanes_set(w->k->is_f64, &buffers[a], walk_scalar(w, e->args[a]));
   apply(w, e->op, y, x);
 }
 
-// Computed in f64 and rounded once, as constants are.
+// EXPR_COUNT and EXPR_SHARE, computed in f64; the caller rounds the result to the kernel's type, as it does constants.
 static double count_of(Walk *w, const Expr *e) {
   const uint64_t count = walk_number(w, (int64_t)e->number, e->monomial);
   return e->op == EXPR_COUNT ? (double)count : 1 / (double)(count > 0 ? count : 1);
@@ -183,7 +184,7 @@ CellType walk_scalar_type(const Walk *w, ExprId id) {
   return expr_is_s64(w->k, e) ? CELL_S64 : expr_info[e->op].is_mask ? CELL_TRUTH : scalar_cell(w);
 }
 
-// The variable is declared after its value is computed, so that the value cannot depend on it.
+// Declares the variable after its value is computed, so that the value cannot depend on it.
 void walk_let(Walk *w, const LoopNode *n) {
   Item made = {.number = 0};
   if (n->is_vector) make_vector(w, n, &made.lanes);
@@ -200,7 +201,7 @@ void walk_let(Walk *w, const LoopNode *n) {
 
 // Stores
 
-// Whether the store bypasses the caches, for which the address must be aligned.
+// Whether the store bypasses the caches. It fails if the address is not aligned then.
 static bool is_streamed(Walk *w, const LoopNode *n, AccessId id, const Pointer *to) {
   enum { LINE = 64 };
   if (!n->is_streamed || !walk_read(w, OF_STREAMED, id, PLAIN, CELL_TRUTH)->number || !to->memory) return false;
@@ -226,10 +227,10 @@ static void store_vector(Walk *w, const LoopNode *n) {
   const AccessId id = n->address.access;
   const Access *a = &w->k->accesses[id];
   const Pointer p = walk_address(w, &n->address);
-  Lanes room;
+  Lanes buffer;
   if (n->address.base == BASE_ROWS) {
     if (w->k->is_f64) walk_fail(w, "copies rows in a kernel of f64");
-    walk_store(w, TYPE_F32, false, p, walk_vector(w, n->expr, &room), (Elements){.step = 1, .count = LANES});
+    walk_store(w, TYPE_F32, false, p, walk_vector(w, n->expr, &buffer), (Elements){.step = 1, .count = LANES});
     return;
   }
   if (access_is_mask(a)) {
@@ -240,7 +241,7 @@ static void store_vector(Walk *w, const LoopNode *n) {
   const uint64_t step = n->is_strided ? walk_index(w, n->step) : 1;
   if (is_streamed(w, n, id, &p) && (n->has_fewer_lanes || n->is_strided))
     walk_fail(w, "streams less than a whole vector");
-  walk_store(w, a->type, w->k->is_f64, p, walk_vector(w, n->expr, &room), (Elements){.step = step, .count = count});
+  walk_store(w, a->type, w->k->is_f64, p, walk_vector(w, n->expr, &buffer), (Elements){.step = step, .count = count});
 }
 
 void walk_store_node(Walk *w, const LoopNode *n) {

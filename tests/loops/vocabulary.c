@@ -1,4 +1,5 @@
-// Tables of the vocabulary's functions. This file alone includes it, as its macros and short names clash with others.
+// Tables of the functions in backends/codegen/simd, by operator and by type. Only this file includes these headers, as
+// their macros and short names clash with others.
 #include "tests/loops/vocabulary.h"
 
 #include <math.h>
@@ -139,12 +140,12 @@ bool lanes_fold(ExprOp reduction, bool is_f64, const Lanes *x, double *y) {
   }
 }
 
-// Elements of each type: their functions load and store vectors of f32, or of f64.
+// Loads and stores of elements of each type, from and to vectors of f32 or of f64.
 
 typedef struct Element {
   void (*load)(Lanes *y, const void *elements, int n);
   void (*store)(void *elements, const Lanes *x, int n);
-  bool is_f64;
+  bool is_f64; // the functions take vectors of f64
 } Element;
 
 #define ELEMENT(p, name, T, suffix, first)                                                                             \

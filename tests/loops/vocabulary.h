@@ -1,12 +1,11 @@
-// The arithmetic of emitted scalar C: the functions of backends/codegen/simd, with the header for any processor, by
-// operator and type.
+// The arithmetic of emitted scalar C: the functions of backends/codegen/simd, in their portable form (scalar.h), chosen
+// by operator and type.
 #ifndef NGRAD_TESTS_LOOPS_VOCABULARY_H
 #define NGRAD_TESTS_LOOPS_VOCABULARY_H
 
 #include "ir/kernel/kernel.h"
 
-// A vector, a mask, or a scalar in lane 0. f32 and m32 are those of `vec` and `mask`, f64 and m64 of `dvec` and
-// `dmask`.
+// A vector or a mask; a scalar is in lane 0. f32: a `vec`; m32: a `mask`; f64: a `dvec`; m64: a `dmask`.
 typedef union Lanes {
   float f32[LANES];
   double f64[LANES];
@@ -14,7 +13,7 @@ typedef union Lanes {
   int64_t m64[LANES];
 } Lanes;
 
-// is_f64 chooses between the functions v_NAME and d_NAME. False: the vocabulary has no such function.
+// Calls d_NAME if is_f64, else v_NAME. False: there is no such function.
 bool lanes_apply(ExprOp op, bool is_f64, Lanes *y, const Lanes *const *x); // x: the operands
 bool lanes_fold(ExprOp reduction, bool is_f64, const Lanes *x, double *y); // over all lanes
 
@@ -28,7 +27,7 @@ void lanes_store_mask(bool is_f64, uint8_t *bytes, const Lanes *x);
 
 void lanes_set(bool is_f64, Lanes *y, double x);
 void lanes_index(bool is_f64, Lanes *y, uint64_t first);
-void lanes_to_offsets(bool is_f64, int64_t *to, const Lanes *x, int n); // converted to integers
+void lanes_to_offsets(bool is_f64, int64_t *to, const Lanes *x, int n); // numbers converted to integers
 void lanes_merge(bool is_f64, Lanes *y, const Lanes *first, const Lanes *then, int n);
 void lanes_widen(Lanes *y, const Lanes *x); // from f32 to f64, and back
 void lanes_narrow(Lanes *y, const Lanes *x);

@@ -1,5 +1,4 @@
-// What the files of the executor share: the state of a walk through a loop's tree, with the variables that the loop has
-// in C.
+// Shared by the files of the executor: the state of a walk through a loop tree, with the variables of its C functions.
 #ifndef NGRAD_TESTS_LOOPS_WALK_H
 #define NGRAD_TESTS_LOOPS_WALK_H
 
@@ -34,16 +33,16 @@ typedef union Item {
   Lanes lanes; // a scalar is lane 0
 } Item;
 
-typedef struct Cell { // a variable, or an array with an element for each row or accumulator
+typedef struct Cell { // a C variable: a scalar, or an array with an element for each row or accumulator
   CellType type;
   int count;       // elements of an array; 0: a plain variable
   uint32_t is_set; // bit i: element i has a value
-  Item *items;     // room for `capacity` elements
+  Item *items;     // `capacity` elements
   int capacity;
-  Memory *room; // an array in memory, to which the variable is a pointer
+  Memory *memory; // of a local array, to which the variable is a pointer
 } Cell;
 
-typedef enum Family { // of variables, whose names in C begin alike
+typedef enum Family { // variables whose C names have the same prefix
   OF_VALUE,           // by ExprId
   OF_ACCUMULATOR,
   OF_TOTAL,
@@ -59,18 +58,18 @@ typedef enum Family { // of variables, whose names in C begin alike
   FAMILIES
 } Family;
 
-enum { PLAIN = -1, MOST_ITEMS = 32 }; // PLAIN: the variable is no array
+enum { PLAIN = -1, MOST_ITEMS = 32 }; // PLAIN: not an element of an array. MOST_ITEMS: bits of Cell.is_set
 
 typedef struct Walk {
   const Kernel *k;
   const LoopTree *tree;
   Arena *arena;
   Blocks blocks;
-  Memory *const *values;       // by value->index; NULL: left out by the caller, or never in memory
-  Memory *const *temporaries;  // by number in the kernel; NULL: the step's own, or not needed in this call
+  Memory *const *values;       // by value->index; NULL: the caller left it out, or it is never in memory
+  Memory *const *temporaries;  // by number in the kernel; NULL: local to steps, or not needed in this call
   const int64_t *dims;         // values of the open dims
   const uint64_t *lengths;     // by loop: iterations in a block
-  const uint64_t *chunks;      // by loop: blocks for each iteration of the kept axes
+  const uint64_t *chunks;      // by loop: blocks for each index on the free axes
   Cell *cells[FAMILIES];       // of the function being walked: block or step
   Cell *other_cells[FAMILIES]; // of the other one
   Cell **declared;             // variables in scope, in the order of their declarations
@@ -80,18 +79,18 @@ typedef struct Walk {
   bool has_failed;
 } Walk;
 
-// Records what is wrong; only the first failure counts.
+// Records a failure; only the first one counts.
 void walk_fail(Walk *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// cells.c: variables and index expressions. A wrong use of a variable is recorded, and yields a zero.
+// cells.c: variables and index expressions. A wrong use of a variable is recorded, and yields 0.
 
 bool walk_init_cells(Walk *w);                                          // false: out of memory
 Item *walk_declare(Walk *w, Family family, uint32_t id, CellType type); // the caller sets its value
 void walk_declare_array(Walk *w, Family family, uint32_t id, CellType type, int count);
-void walk_leave(Walk *w, size_t ndeclared); // ends the scope that began with so many
+void walk_leave(Walk *w, size_t ndeclared); // ends a scope: all variables but the first `ndeclared`
 Item *walk_read(Walk *w, Family family, uint32_t id, int element, CellType type);
 Item *walk_write(Walk *w, Family family, uint32_t id, int element, CellType type);
-// Declares an array in memory, and a pointer to it.
+// Declares a local array in memory, and a pointer to it.
 void walk_declare_memory(Walk *w, Family family, uint32_t id, Type type, int64_t nelems);
 const char *walk_access_name(const Walk *w, AccessId id);
 
@@ -106,12 +105,12 @@ int walk_nlanes(Walk *w, const LoopNode *n); // lanes that hold elements
 
 // addresses.c: addresses, loads and stores.
 
-Memory *walk_member(Walk *w, AccessId id); // of a tensor or temporary; NULL: it has none in this call
+Memory *walk_member(Walk *w, AccessId id); // the tensor's or temporary's memory; NULL: none in this call
 Pointer walk_address(Walk *w, const Address *at);
 uintptr_t walk_machine_address(const Pointer *p);
-// is_f64 is about the vector. `type` is what the vocabulary's function takes, and must be the memory's.
-void walk_load(Walk *w, Type type, bool is_f64, Lanes *y, Pointer p,
-               Elements e); // e.first is ignored: it is the pointer's
+// is_f64: the vector is. `type` is that of the elements, and must be the memory's. e.first is ignored: elements begin
+// at the pointer.
+void walk_load(Walk *w, Type type, bool is_f64, Lanes *y, Pointer p, Elements e);
 void walk_store(Walk *w, Type type, bool is_f64, Pointer p, const Lanes *x, Elements e);
 void walk_load_mask(Walk *w, bool is_f64, Lanes *y, Pointer p);
 void walk_store_mask(Walk *w, bool is_f64, Pointer p, const Lanes *x);
@@ -123,8 +122,8 @@ void walk_store_number(Walk *w, Type type, Pointer p, double x);
 
 CellType walk_scalar_type(const Walk *w, ExprId id);
 CellType vector_cell(bool is_f64);
-double walk_scalar(Walk *w, ExprId id);                    // a number's value
-const Lanes *walk_vector(Walk *w, ExprId id, Lanes *room); // a scalar is repeated, in `room`
+double walk_scalar(Walk *w, ExprId id);
+const Lanes *walk_vector(Walk *w, ExprId id, Lanes *buffer); // of a scalar: repeated in all lanes, in `buffer`
 void walk_let(Walk *w, const LoopNode *n);
 void walk_store_node(Walk *w, const LoopNode *n);
 void walk_spill(Walk *w, const LoopNode *n);
