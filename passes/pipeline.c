@@ -108,8 +108,8 @@ static bool verify_memory(const Program *p, PassContext *c) {
 #endif
 
 // Program.loop_tree: a verified tree for printers and executors. NULL: out of memory.
-static LoopTree *sound_tree(const Kernel *k, uint32_t loop, const Wants *wants, Arena *arena) {
-  LoopTree *t = loop_tree(k, loop, wants, arena);
+static LoopTree *sound_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena *arena) {
+  LoopTree *t = loop_tree(s, loop, wants, arena);
   Text why;
   text_init(&why, arena->allocator);
   const bool is_sound = t && loops_verify(t, &why);
@@ -142,12 +142,12 @@ Program *pipeline_lower(Graph *g, PassContext *c) {
     p->graph = g;
     p->partition = c->partition;
     p->loop_tree = sound_tree;
-    p->kernels = ARENA_ARRAY(&arena, Kernel *, most);
+    p->schedules = ARENA_ARRAY(&arena, Schedule *, most);
     p->first_kernel = ARENA_ARRAY(&arena, uint32_t, g->nnodes);
     p->value_offset = ARENA_ARRAY(&arena, size_t, g->nvalues + 1);
     p->is_in_workspace = ARENA_ARRAY(&arena, bool, g->nvalues + 1);
   }
-  if (!p || !p->kernels || !p->first_kernel || !p->value_offset || !p->is_in_workspace) {
+  if (!p || !p->schedules || !p->first_kernel || !p->value_offset || !p->is_in_workspace) {
     pass_out_of_memory(c);
     arena_deinit(&arena);
     return NULL;

@@ -2,7 +2,7 @@
 #ifndef NGRAD_PASSES_PIPELINE_H
 #define NGRAD_PASSES_PIPELINE_H
 
-#include "ir/kernel/kernel.h"
+#include "ir/kernel/program.h"
 #include "passes/pass.h"
 
 extern const Pass passes[];

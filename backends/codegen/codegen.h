@@ -4,7 +4,7 @@
 
 #include "backends/codegen/isa.h"
 #include "ir/graph/tensor.h"
-#include "ir/kernel/kernel.h"
+#include "ir/kernel/program.h"
 #include "ir/operators/operator.h"
 #include "ir/support/diagnostics.h"
 

@@ -25,14 +25,14 @@ static bool describe_node(Arena *arena, const Node *node, ng_profile_node *shown
   return true;
 }
 
-static bool describe_loop(Arena *arena, Kernel *k, const Loop *loop, ng_profile_loop *shown) {
+static bool describe_loop(Arena *arena, const Schedule *s, const Loop *loop, ng_profile_loop *shown) {
   Traffic traffic;
   Text text;
-  if (!loop_tensor_nbytes(k, loop, &traffic)) return false;
+  if (!loop_tensor_nbytes(s, loop, &traffic)) return false;
   text_init(&text, arena->allocator);
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
     if (sweep) text_add_string(&text, "; ");
-    loop_print_sweep(k, loop, sweep, &text);
+    loop_print_sweep(s, loop, sweep, &text);
   }
   *shown = (ng_profile_loop){.text = text_keep(arena, &text),
                              .bytes_read = (uint64_t)traffic.read,
@@ -40,15 +40,16 @@ static bool describe_loop(Arena *arena, Kernel *k, const Loop *loop, ng_profile_
   return shown->text;
 }
 
-static bool describe_kernel(Arena *arena, Kernel *k, ng_profile_loop *loops, ng_profile_kernel *shown) {
+static bool describe_kernel(Arena *arena, const Schedule *s, ng_profile_loop *loops, ng_profile_kernel *shown) {
+  const Kernel *k = s->kernel;
   const Traffic traffic = kernel_tensor_nbytes(k);
   ng_profile_node *nodes = ARENA_ARRAY(arena, ng_profile_node, k->nnodes + 1);
   Text text;
   if (!nodes) return false;
   for (size_t i = 0; i < k->nnodes; i++)
     if (!describe_node(arena, k->nodes[i], &nodes[i])) return false;
-  for (size_t i = 0; i < k->nloops; i++)
-    if (!describe_loop(arena, k, &k->loops[i], &loops[i])) return false;
+  for (size_t i = 0; i < s->nloops; i++)
+    if (!describe_loop(arena, s, &s->loops[i], &loops[i])) return false;
   text_init(&text, arena->allocator);
   kernel_print_nodes(k, &text);
   *shown = (ng_profile_kernel){.text = text_keep(arena, &text),
@@ -57,20 +58,20 @@ static bool describe_kernel(Arena *arena, Kernel *k, ng_profile_loop *loops, ng_
                                .bytes_read = (uint64_t)traffic.read,
                                .bytes_written = (uint64_t)traffic.written,
                                .loops = loops,
-                               .nloops = k->nloops};
+                               .nloops = s->nloops};
   return shown->text;
 }
 
 static bool describe_program(Profile *profile, const Program *p) {
   Arena *arena = &profile->arena;
-  for (size_t i = 0; i < p->nkernels; i++) profile->nloops += p->kernels[i]->nloops;
+  for (size_t i = 0; i < p->nkernels; i++) profile->nloops += p->schedules[i]->nloops;
   profile->kernels = ARENA_ARRAY(arena, ng_profile_kernel, p->nkernels + 1);
   profile->loops = ARENA_ARRAY(arena, ng_profile_loop, profile->nloops + 1);
   if (!profile->kernels || !profile->loops) return false;
   ng_profile_loop *loops = profile->loops;
   for (size_t i = 0; i < p->nkernels; i++) {
-    if (!describe_kernel(arena, p->kernels[i], loops, &profile->kernels[i])) return false;
-    loops += p->kernels[i]->nloops;
+    if (!describe_kernel(arena, p->schedules[i], loops, &profile->kernels[i])) return false;
+    loops += p->schedules[i]->nloops;
   }
   profile->shown.kernels = profile->kernels;
   profile->shown.nkernels = p->nkernels;

@@ -3,7 +3,7 @@
 #define NGRAD_FRONTEND_API_PROFILE_H
 
 #include "frontend/api/ngrad.h"
-#include "ir/kernel/kernel.h"
+#include "ir/kernel/program.h"
 
 typedef struct Profile {
   Arena arena;

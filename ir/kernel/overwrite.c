@@ -1,4 +1,4 @@
-// Loops are gone through in their order: before the one that stores, anything may be read; after it, nothing.
+// Walks the loops in order: those before the store may read the source in any way, those after it not at all.
 #include "ir/kernel/overwrite.h"
 
 #include "ir/kernel/uses.h"
@@ -17,7 +17,7 @@ static bool reads(const Kernel *k, const bool *is_needed, const Value *v) {
   return false;
 }
 
-// Whether what is needed reads the value in no other way than `stored` writes.
+// Whether all needed loads of the value have the offset and strides of `stored`.
 static bool reads_as_stored(const Kernel *k, const bool *is_needed, const Value *v, const Access *stored) {
   for (ExprId id = 1; id < k->nexprs; id++) {
     const Expr *e = &k->exprs[id];
@@ -29,7 +29,7 @@ static bool reads_as_stored(const Kernel *k, const bool *is_needed, const Value 
   return true;
 }
 
-// Whether each of the loop's iterations has an element of the access to itself: no axis goes over the same ones again.
+// Whether each iteration of the loop accesses an element that no other iteration accesses: all axes have a stride.
 static bool is_one_to_one(const Kernel *k, const Loop *loop, const Access *a) {
   const AxisSet axes = loop_outer_axes(loop) | loop_inner_axes(loop);
   for (int i = 0; i < k->naxes; i++)
@@ -54,9 +54,11 @@ static bool loop_reads(const Kernel *k, const Loop *loop, const Value *v, bool *
   return reads(k, is_needed, v);
 }
 
-bool kernel_may_overwrite(const Kernel *k, const Value *source, const Value *target, bool *is_stored, bool *is_needed) {
-  for (size_t l = 0; l < k->nloops; l++) {
-    const Loop *loop = &k->loops[l];
+bool schedule_may_overwrite(const Schedule *s, const Value *source, const Value *target, bool *is_stored,
+                            bool *is_needed) {
+  const Kernel *k = s->kernel;
+  for (size_t l = 0; l < s->nloops; l++) {
+    const Loop *loop = &s->loops[l];
     if (*is_stored && loop_reads(k, loop, source, is_needed)) return false;
     for (size_t r = 0; r < loop->nroots; r++) {
       const Root *root = &loop->roots[r];

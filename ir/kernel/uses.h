@@ -1,25 +1,26 @@
-// What computing an expression in a sweep takes: the one answer for scheduling, verification and the order of kernels.
+// Which expressions a sweep computes: the one relation for scheduling, verification and liveness between loops.
 #ifndef NGRAD_IR_KERNEL_USES_H
 #define NGRAD_IR_KERNEL_USES_H
 
-#include "ir/kernel/kernel.h"
+#include "ir/kernel/schedule.h"
 
-typedef struct Finds { // what is there already
+typedef struct Finds { // the values that a sweep finds, and does not compute
   const Kernel *k;
   const Loop *loop;
-  int sums;    // those that sweeps before this one finish
-  int vectors; // those that sweeps before this one have left in a step's own memory
-  ExprId expr; // one more; 0: none
+  int sums;    // reductions that sweeps before this one have finished
+  int vectors; // vectors that sweeps before this one have spilled
+  ExprId expr; // one more expression; 0: none
 } Finds;
 
 bool is_found(const Finds *f, ExprId id);
 
-// Marks (by ExprId) the expression and what computing it takes; not what computing what is found would.
+// Marks (by ExprId) the expression and, transitively, the operands that have to be computed for it. Operands of what is
+// found are not marked.
 void mark_needed(const Finds *f, ExprId id, bool *is_needed);
 
-// Marks what a root takes in its sweep.
+// Marks what a root needs in its sweep.
 void loop_mark_root(const Kernel *k, const Loop *loop, const Root *root, bool *is_needed);
 
-bool loop_finishes(const Loop *loop, ExprId sum, int before); // whether an earlier sweep has the sum over a row
+bool loop_finishes(const Loop *loop, ExprId sum, int before); // a sweep before this one finishes the reduction
 
 #endif

@@ -1,21 +1,26 @@
-// The verifier of kernels: what scheduling and printing may rely on. graph_verify's counterpart.
+// The verifiers of kernels and of schedules: what later passes and printing rely on. graph_verify's counterparts.
+//
+// They return false after describing the first defect in `why`, for developers of ngrad: an unsound kernel or schedule
+// is a mistake in a pass. Numbers that depend on open dims are checked at the hints. Out of memory: false, with
+// why->out_of_memory set.
 #ifndef NGRAD_IR_KERNEL_VERIFY_H
 #define NGRAD_IR_KERNEL_VERIFY_H
 
-#include "ir/kernel/kernel.h"
+#include "ir/kernel/schedule.h"
 
-// Whether the kernel is sound, at the hints of open extents. False after saying in `why` what is wrong, for people who
-// work on ngrad: an unsound kernel is a mistake in a pass. Out of memory: false, with why->out_of_memory. Of any
-// kernel:
-// - the arguments of each expression stand before it, and it varies over the axes that follow from them;
-// - masks are used as masks, and nothing else is;
-// - each access stays inside its tensor or temporary, but for loads at computed places;
-// - no two indices store the same element.
-// Of a scheduled one, besides:
-// - each result is stored by one root;
-// - every combined partial sum and temporary that a sweep uses is finished by an earlier sweep or loop;
-// - chains of additions in f32 are short.
-// What a loop does is verified as a tree (ir/loops/verify.h).
+// Whether a kernel that is not scheduled yet is sound:
+// - the arguments of each expression are earlier expressions, and it varies over the axes that follow from them;
+// - masks are used as masks, and other expressions are not;
+// - each access stays within its tensor, except loads with a computed offset;
+// - no two indices store the same element;
+// - no expression reads temporaries or partial results.
 bool kernel_verify(const Kernel *k, Text *why);
+
+// Whether a schedule is sound: its kernel is, with temporaries within their bounds, and
+// - each result is stored by exactly one root;
+// - each temporary and partial result that a sweep reads is finished by an earlier sweep or loop;
+// - chains of additions in f32 are short.
+// The loops themselves are verified as trees (ir/loops/verify.h).
+bool schedule_verify(const Schedule *s, Text *why);
 
 #endif

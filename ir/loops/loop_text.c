@@ -95,16 +95,16 @@ void loop_text_factor(LoopText *p, const Index *i) {
 
 // Addresses
 
-static const char *memory_name(const Kernel *k, AccessId id) {
-  const Access *a = &k->accesses[id];
-  return a->value ? a->value->name : a->type == TYPE_NONE ? "place" : k->temporaries[a->temporary].name;
+static const char *memory_name(const Schedule *s, AccessId id) {
+  const Access *a = &s->kernel->accesses[id];
+  return a->value ? a->value->name : a->type == TYPE_NONE ? "place" : s->temporaries[a->temporary].name;
 }
 
 // A tensor has its name in the graph, a temporary also its number.
 void loop_text_memory(LoopText *p, AccessId id) {
   const Access *a = &p->k->accesses[id];
   if (!a->value && a->type != TYPE_NONE) loop_text_add(p, "temporary%u_", (unsigned)a->temporary);
-  loop_text_name(p, memory_name(p->k, id));
+  loop_text_name(p, memory_name(p->t->schedule, id));
 }
 
 // The variable that holds the pointer, with its index if there is one for each row.
@@ -165,7 +165,7 @@ static bool name_accesses(LoopText *p, Arena *arena, Named *named) {
   size_t count = 0;
   bool *is_had = ARENA_ARRAY(arena, bool, k->naccesses + 1);
   if (!is_had) return false;
-  for (AccessId id = 0; id < k->naccesses; id++) p->access_name[id] = memory_name(k, id);
+  for (AccessId id = 0; id < k->naccesses; id++) p->access_name[id] = memory_name(p->t->schedule, id);
   for (ExprId id = 1; id < k->nexprs; id++) {
     const Expr *e = &k->exprs[id];
     if (p->t->is_made[id] && expr_has_access(e)) is_had[e->access] = true;

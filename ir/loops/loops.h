@@ -24,7 +24,7 @@
 #ifndef NGRAD_IR_LOOPS_LOOPS_H
 #define NGRAD_IR_LOOPS_LOOPS_H
 
-#include "ir/kernel/kernel.h"
+#include "ir/kernel/schedule.h"
 
 // Integers: variables, and expressions of them. In C they are of size_t, except those marked int.
 
@@ -257,7 +257,8 @@ struct LoopNode {
 };
 
 typedef struct LoopTree {
-  const Kernel *k;
+  const Schedule *schedule;
+  const Kernel *k; // the schedule's
   const Loop *plan;
   Form *form;          // by ExprId
   bool *is_made;       // by ExprId: some node computes or uses the expression

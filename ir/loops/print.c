@@ -298,7 +298,7 @@ void loops_print(const LoopTree *t, Text *out) {
   Arena scratch;
   LoopText p;
   if (begin_printing(&p, t, &scratch, out)) {
-    loop_text_add(&p, "  loop %zu ", (size_t)(t->plan - t->k->loops));
+    loop_text_add(&p, "  loop %zu ", (size_t)(t->plan - t->schedule->loops));
     loop_print_order(t->k, t->plan, out);
     loop_text_add(&p, "\n");
     print_function(&p, "block", t->block);
@@ -317,14 +317,15 @@ void loops_print_node(const LoopTree *t, const LoopNode *n, Text *out) {
 
 bool program_print_loops(const Program *program, Text *out) {
   for (size_t i = 0; i < program->nkernels; i++) {
-    const Kernel *k = program->kernels[i];
+    const Schedule *schedule = program->schedules[i];
+    const Kernel *k = schedule->kernel;
     text_format(out, "kernel %zu: ", i);
     kernel_print_nodes(k, out);
     text_add_string(out, k->is_f64 ? ", in f64\n" : "\n");
-    for (uint32_t loop = 0; loop < k->nloops; loop++) {
+    for (uint32_t loop = 0; loop < schedule->nloops; loop++) {
       Arena scratch; // one tree at a time: all trees of a program together are large
       arena_init(&scratch, out->allocator);
-      const LoopTree *t = program->loop_tree(k, loop, NULL, &scratch);
+      const LoopTree *t = program->loop_tree(schedule, loop, NULL, &scratch);
       if (t) loops_print(t, out);
       arena_deinit(&scratch);
       if (!t || out->out_of_memory) return false;

@@ -2,6 +2,7 @@
 #ifndef NGRAD_IR_LOOPS_PRINT_H
 #define NGRAD_IR_LOOPS_PRINT_H
 
+#include "ir/kernel/program.h"
 #include "ir/loops/loops.h"
 
 // A line with the loop's schedule, then the functions `block`, `step` and, if there is one, `tail step`: a line for

@@ -14,7 +14,7 @@
 // Messages
 
 static void add_where(Verifying *v) {
-  text_format(v->why, "loop %zu of the kernel of ", (size_t)(v->plan - v->k->loops));
+  text_format(v->why, "loop %zu of the kernel of ", (size_t)(v->plan - v->t->schedule->loops));
   kernel_print_nodes(v->k, v->why);
   text_format(v->why, ", %s: ", v->function);
 }
@@ -55,7 +55,9 @@ static void add_root(Verifying *v, size_t root) {
   const Access *a = &v->k->accesses[r->access];
   text_add_string(v->why, verbs[r->kind]);
   if (r->kind == ROOT_REDUCE_INNER) add_expr(v, r->expr);
-  else text_add_user_string(v->why, SINK_TERMINAL, a->value ? a->value->name : v->k->temporaries[a->temporary].name);
+  else
+    text_add_user_string(v->why, SINK_TERMINAL,
+                         a->value ? a->value->name : v->t->schedule->temporaries[a->temporary].name);
 }
 
 static bool fail_effect(Verifying *v, const LoopNode *n, size_t effect, const char *what) {

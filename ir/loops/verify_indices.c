@@ -36,7 +36,7 @@ bool verify_index(Verifying *v, const LoopNode *n, const Index *i) {
   if (!i) return true;
   if (i->op == INDEX_VAR && (!is_var(v, i->var) || !var_state(v, i->var)->is_set))
     return verify_fail(v, n, "it uses a variable that has no value here");
-  if ((i->op == INDEX_NCHUNKS || i->op == INDEX_BLOCK_LENGTH) && i->loop >= v->k->nloops)
+  if ((i->op == INDEX_NCHUNKS || i->op == INDEX_BLOCK_LENGTH) && i->loop >= v->t->schedule->nloops)
     return verify_fail(v, n, "there is no such loop");
   for (int a = 0; a < 3; a++)
     if (!verify_index(v, n, i->args[a])) return false;
@@ -115,7 +115,7 @@ static const Index *least(Verifying *v, const Index *x, const Index *y) {
 // With free axes, each of their indices has `chunks` blocks, the last of which may be shorter.
 static bool verify_chunks(Verifying *v, const LoopNode *n, const Index *total, const Index *length) {
   TreeBuilder *b = &v->b;
-  const uint32_t loop = (uint32_t)(v->plan - v->k->loops);
+  const uint32_t loop = (uint32_t)(v->plan - v->t->schedule->loops);
   const bool is_open = loop_has_open_chunks(v->k, v->plan);
   const int64_t nchunks = loop_nchunks(v->k, v->plan);
   const Index *block = var_index(v, VAR_BLOCK), *start = var_index(v, VAR_START), *chunk = var_index(v, VAR_CHUNK);
@@ -137,7 +137,7 @@ bool verify_block_range(Verifying *v, const LoopNode *n) {
   TreeBuilder *b = &v->b;
   const bool is_open = loop_has_open_length(k, plan);
   const Index *total = nelems_index(v, loop_cut_axes(plan)), *begin = var_index(v, VAR_BEGIN);
-  const Index *length = is_open ? index_loop(b, INDEX_BLOCK_LENGTH, (uint32_t)(plan - k->loops))
+  const Index *length = is_open ? index_loop(b, INDEX_BLOCK_LENGTH, (uint32_t)(plan - v->t->schedule->loops))
                                 : number_index(v, loop_block_length(k, plan));
   if (plan->nfree) return verify_chunks(v, n, total, length);
   if (!loop_has_open_chunks(k, plan) && loop_nblocks(k, plan) == 1)

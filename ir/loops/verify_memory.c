@@ -199,7 +199,7 @@ bool verify_pointer(Verifying *v, const LoopNode *n) {
 static bool verify_access_local(Verifying *v, const LoopNode *n) {
   Memory *m = &v->memory[n->access];
   const Access *a = &v->k->accesses[n->access];
-  const Temporary *t = a->value || a->type == TYPE_NONE ? NULL : &v->k->temporaries[a->temporary];
+  const Temporary *t = a->value || a->type == TYPE_NONE ? NULL : &v->t->schedule->temporaries[a->temporary];
   if (n->local == LOCAL_POINTERS)
     return m->has_pointer_array || n->nelems < v->plan->rows || n->is_written != is_stored(v, n->access)
                ? verify_fail(v, n, "there are fewer pointers than rows, or it is declared twice")

@@ -172,7 +172,7 @@ static uint32_t partial_root(Verifying *v, const LoopNode *n) {
 }
 
 static const Temporary *partials_memory(const Verifying *v, AccessId id) {
-  return &v->k->temporaries[v->k->accesses[id].temporary];
+  return &v->t->schedule->temporaries[v->k->accesses[id].temporary];
 }
 
 // The address of an element in the block's partial sums. With rows in lanes, each element is a vector.

@@ -88,7 +88,7 @@ bool verify_memory(Verifying *v, const LoopNode *n, AccessId id) {
   m->is_inside = true;
   if (m->is_step_local) return verify_inside(v, n, id, v->inner, m->local_nelems, 0);
   if (a->value) return verify_inside(v, n, id, ~0U, shape_nelems(&a->value->shape), shape_monomial(&a->value->shape));
-  const Temporary *t = &v->k->temporaries[a->temporary];
+  const Temporary *t = &v->t->schedule->temporaries[a->temporary];
   return t->reduction != EXPR_NONE || verify_inside(v, n, id, ~0U, t->nelems, t->monomial);
 }
 
@@ -249,7 +249,7 @@ bool verify_let(Verifying *v, const LoopNode *n) {
 // The index of a partial sum in the temporary [free axes, chunk, the block's array], without the axes `but`.
 static Linear partial_index(const Verifying *v, const Expr *e, AxisSet but) {
   const Kernel *k = v->k;
-  const Loop *maker = &k->loops[e->loop];
+  const Loop *maker = &v->t->schedule->loops[e->loop];
   const bool is_open = loop_has_open_chunks(k, maker);
   const AxisSet own = access_axes(k, &k->accesses[e->access]);
   Linear l = access_index(v, e->access, own & ~but);
@@ -294,9 +294,10 @@ bool verify_combine(Verifying *v, const LoopNode *n) {
   const Expr *e = &k->exprs[n->expr];
   if (!n->expr || e->op != EXPR_COMBINE || n->access != e->access)
     return verify_fail(v, n, "it does not combine partial sums");
-  if (e->loop >= (uint32_t)(v->plan - k->loops)) return verify_fail(v, n, "the partial sums are made by a later loop");
-  const Loop *maker = &k->loops[e->loop];
-  const Temporary *t = &k->temporaries[k->accesses[e->access].temporary];
+  if (e->loop >= (uint32_t)(v->plan - v->t->schedule->loops))
+    return verify_fail(v, n, "the partial sums are made by a later loop");
+  const Loop *maker = &v->t->schedule->loops[e->loop];
+  const Temporary *t = &v->t->schedule->temporaries[k->accesses[e->access].temporary];
   const AxisSet own = access_axes(k, &k->accesses[e->access]);
   if (n->reduction != t->reduction || !n->is_f64)
     return verify_fail(v, n, "its reduction is not that of the partial sums, or it is not in f64");

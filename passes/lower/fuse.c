@@ -224,9 +224,9 @@ static const char *say_shapes(Fusion *f, const Shape *own, const Shape *other) {
 static int64_t try_kernel(Fusion *f, const NodeList *list) {
   Arena arena;
   arena_init(&arena, f->c->allocator);
-  Kernel *k = lower_and_schedule(&f->trial, &arena, list->nodes, list->count);
-  int64_t nbytes = k ? kernel_traffic(k, f->trial.target) : NO_KERNEL;
-  if (k && k->out_of_memory) pass_out_of_memory(f->c);
+  const Schedule *s = lower_and_schedule(&f->trial, &arena, list->nodes, list->count);
+  int64_t nbytes = s ? schedule_traffic(s, f->trial.target) : NO_KERNEL;
+  if (s && s->kernel->out_of_memory) pass_out_of_memory(f->c);
   arena_deinit(&arena);
   return nbytes;
 }

@@ -1,6 +1,7 @@
 // Lowers a region: chooses its domain, turns operands into loads and results into stores.
 #include "passes/lower/lower.h"
 
+#include "ir/kernel/simplify.h"
 #include "ir/operators/interpolate.h"
 #include "ir/operators/norm.h"
 

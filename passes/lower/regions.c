@@ -40,14 +40,26 @@ static void fail_at(PassContext *c, const Node *node, const char *what) {
   text_deinit(&text);
 }
 
-static bool is_sound(const RegionLowering *l, const Kernel *k, const char *after) {
+// Starts the message of a verifier that runs after this pass.
+static void begin_verdict(const RegionLowering *l, const Kernel *k, const char *after, Text *why) {
+  text_init(why, l->context->allocator);
+  text_add_string(why, "the kernel of ");
+  kernel_print_nodes(k, why);
+  text_format(why, " is invalid after %s: ", after);
+}
+
+static bool is_kernel_sound(const RegionLowering *l, const Kernel *k, const char *after) {
   if (l->is_trial) return true;
   Text why;
-  text_init(&why, l->context->allocator);
-  text_add_string(&why, "the kernel of ");
-  kernel_print_nodes(k, &why);
-  text_format(&why, " is invalid after %s: ", after);
+  begin_verdict(l, k, after, &why);
   return pass_require(l->context, kernel_verify(k, &why), &why);
+}
+
+static bool is_schedule_sound(const RegionLowering *l, const Schedule *s, const char *after) {
+  if (l->is_trial) return true;
+  Text why;
+  begin_verdict(l, s->kernel, after, &why);
+  return pass_require(l->context, schedule_verify(s, &why), &why);
 }
 
 static bool stays_open(const RegionLowering *l, const Kernel *k) {
@@ -59,20 +71,20 @@ static bool stays_open(const RegionLowering *l, const Kernel *k) {
   return false;
 }
 
-static Kernel *lower_part(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes, LoweredPart part,
-                          int vector_axis) {
+static Schedule *lower_part(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes, LoweredPart part,
+                            int vector_axis) {
   PassContext *c = l->context;
   Kernel *k = lower_region(arena, l->graph, nodes, nnodes, part, &l->scratch);
   if (!k) pass_out_of_memory(c);
-  if (!k || !stays_open(l, k) || !is_sound(l, k, "lowering") || vector_axis >= k->naxes) return NULL;
-  if (kernel_order(k, vector_axis, c->overrides) && is_sound(l, k, "ordering its sums") &&
-      kernel_tune(k, l->target, c->overrides))
-    return is_sound(l, k, "tuning") ? k : NULL;
+  if (!k || !stays_open(l, k) || !is_kernel_sound(l, k, "lowering") || vector_axis >= k->naxes) return NULL;
+  Schedule *s = kernel_order(k, vector_axis, c->overrides);
+  if (s && is_schedule_sound(l, s, "ordering its sums") && schedule_tune(s, l->target, c->overrides))
+    return is_schedule_sound(l, s, "tuning") ? s : NULL;
   if (k->out_of_memory) pass_out_of_memory(c);
   return NULL;
 }
 
-Kernel *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes) {
+Schedule *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes) {
   const Attempt *a = &attempts[0];
   const LoweredPart part = {.slots = UINT32_MAX, .broadcasts_constants = a->broadcasts_constants};
   return lower_part(l, arena, nodes, nnodes, part, a->first_axis);
@@ -86,9 +98,9 @@ static uint32_t add_results(Program *p, const RegionLowering *l, Node *node, uin
     const Attempt *a = &attempts[i];
     const LoweredPart part = {a->takes_one_result ? first : slots, a->broadcasts_constants, piece};
     for (int axis = a->first_axis; axis <= a->last_axis; axis++) {
-      Kernel *k = lower_part(l, &p->arena, &node, 1, part, axis);
-      if (k) p->kernels[p->nkernels++] = k;
-      if (k) return part.slots;
+      Schedule *s = lower_part(l, &p->arena, &node, 1, part, axis);
+      if (s) p->schedules[p->nkernels++] = s;
+      if (s) return part.slots;
       if (l->context->failed) return 0;
     }
   }
@@ -116,9 +128,9 @@ static bool add_node(Program *p, const RegionLowering *l, Node *node) {
 
 // Adds one kernel for the region or, if the region as a whole cannot be scheduled, kernels for each of its nodes.
 static bool add_region(Program *p, const RegionLowering *l, Node *const *nodes, size_t nnodes) {
-  Kernel *k = nnodes > 1 ? lower_and_schedule(l, &p->arena, nodes, nnodes) : NULL;
-  if (k) p->kernels[p->nkernels++] = k;
-  for (size_t i = 0; i < nnodes && !k && !l->context->failed; i++) add_node(p, l, nodes[i]);
+  Schedule *s = nnodes > 1 ? lower_and_schedule(l, &p->arena, nodes, nnodes) : NULL;
+  if (s) p->schedules[p->nkernels++] = s;
+  for (size_t i = 0; i < nnodes && !s && !l->context->failed; i++) add_node(p, l, nodes[i]);
   return !l->context->failed;
 }
 
@@ -133,7 +145,9 @@ bool lower_regions(Program *p, PassContext *c) {
     for (uint32_t i = regions->first[region]; i != NO_NODE; i = regions->next[i]) nodes[count++] = g->nodes[i];
     if (count && !add_region(p, &l, nodes, count)) return false;
   }
-  for (size_t i = p->nkernels; i-- > 0;)
-    for (size_t n = 0; n < p->kernels[i]->nnodes; n++) p->first_kernel[p->kernels[i]->nodes[n]->index] = (uint32_t)i;
+  for (size_t i = p->nkernels; i-- > 0;) {
+    const Kernel *k = p->schedules[i]->kernel;
+    for (size_t n = 0; n < k->nnodes; n++) p->first_kernel[k->nodes[n]->index] = (uint32_t)i;
+  }
   return true;
 }

@@ -2,7 +2,7 @@
 #ifndef NGRAD_PASSES_LOWER_REGIONS_H
 #define NGRAD_PASSES_LOWER_REGIONS_H
 
-#include "ir/kernel/kernel.h"
+#include "ir/kernel/program.h"
 #include "ir/loops/target.h"
 #include "passes/lower/lower.h"
 #include "passes/pass.h"
@@ -17,7 +17,7 @@ typedef struct RegionLowering {
 
 // Lowers nodes, given in topological order, to one scheduled kernel in the arena. NULL: no schedule computes it, or, if
 // context->failed is set, an error that has been reported.
-Kernel *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes);
+Schedule *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes);
 
 // Adds the kernels of all regions of the program's partition to the program. False: an error, which has been reported.
 bool lower_regions(Program *p, PassContext *c);

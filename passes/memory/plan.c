@@ -104,7 +104,8 @@ static void give_back(Plan *plan, size_t offset, size_t nbytes) {
 
 // A value whose last reader is this kernel and in whose place the store to `target` may be; NULL: none.
 static const Value *find_overwritable(Plan *plan, uint32_t kernel, AccessId target) {
-  const Kernel *k = plan->p->kernels[kernel];
+  const Schedule *s = plan->p->schedules[kernel];
+  const Kernel *k = s->kernel;
   const Access *to = &k->accesses[target];
   const AxisSet axes = access_axes(k, to);
   if (shape_nelems(&to->value->shape) != axes_nelems(k, axes)) return NULL; // the kernel stores only a part of it
@@ -124,7 +125,7 @@ static const Value *find_overwritable(Plan *plan, uint32_t kernel, AccessId targ
       return NULL;
     }
     if (shape_monomial(&v->shape) == shape_monomial(&to->value->shape) &&
-        kernel_may_overwrite(k, v, to->value, &is_target_stored, is_needed))
+        schedule_may_overwrite(s, v, to->value, &is_target_stored, is_needed))
       return v;
   }
   return NULL;
@@ -134,16 +135,16 @@ static const Value *find_overwritable(Plan *plan, uint32_t kernel, AccessId targ
 
 static void find_ends(Plan *plan) {
   for (uint32_t i = 0; i < plan->p->nkernels; i++) {
-    const Kernel *k = plan->p->kernels[i];
+    const Kernel *k = plan->p->schedules[i]->kernel;
     for (AccessId a = 0; a < k->naccesses; a++)
       if (k->accesses[a].value) plan->last[k->accesses[a].value->index] = i + 1;
   }
 }
 
-static size_t temporaries_nbytes(const Kernel *k) {
+static size_t temporaries_nbytes(const Schedule *s) {
   size_t nbytes = 0;
-  for (size_t i = 0; i < k->ntemporaries; i++) {
-    const Temporary *t = &k->temporaries[i];
+  for (size_t i = 0; i < s->ntemporaries; i++) {
+    const Temporary *t = &s->temporaries[i];
     if (t->is_own) continue;
     size_t end = t->offset + (size_t)t->nelems * type_nbytes(t->type);
     if (end > nbytes) nbytes = end;
@@ -153,7 +154,7 @@ static size_t temporaries_nbytes(const Kernel *k) {
 
 static void place_results(Plan *plan, uint32_t kernel) {
   Program *p = plan->p;
-  const Kernel *k = p->kernels[kernel];
+  const Kernel *k = p->schedules[kernel]->kernel;
   for (size_t s = 0; s < k->nstores; s++) {
     const Value *v = stored_value(plan, k, s);
     if (!v || p->is_in_workspace[v->index]) continue; // an earlier kernel has stored another part of it
@@ -170,11 +171,11 @@ static void place_results(Plan *plan, uint32_t kernel) {
 }
 
 static void place_kernel(Plan *plan, uint32_t kernel, size_t *most_temporaries) {
-  Kernel *k = plan->p->kernels[kernel];
+  Schedule *s = plan->p->schedules[kernel];
   place_results(plan, kernel);
   if (!plan->p->graph->ndims) {
-    size_t nbytes = temporaries_nbytes(k), offset = take(plan, nbytes);
-    for (size_t i = 0; i < k->ntemporaries; i++) k->temporaries[i].offset += offset;
+    size_t nbytes = temporaries_nbytes(s), offset = take(plan, nbytes);
+    for (size_t i = 0; i < s->ntemporaries; i++) s->temporaries[i].offset += offset;
     if (nbytes > *most_temporaries) *most_temporaries = nbytes;
     give_back(plan, offset, nbytes);
   }
@@ -204,14 +205,16 @@ static bool plan_arena(Program *p, Room *arena) {
 // One arena for each monomial of the values between kernels; the first is for values without open dims.
 static void find_arenas(Program *p) {
   p->rooms[p->nrooms++] = (Room){0, 0};
-  for (size_t i = 0; i < p->nkernels; i++)
-    for (size_t s = 0; s < p->kernels[i]->nstores; s++) {
-      const Value *v = p->kernels[i]->accesses[p->kernels[i]->stores[s].access].value;
+  for (size_t i = 0; i < p->nkernels; i++) {
+    const Kernel *k = p->schedules[i]->kernel;
+    for (size_t s = 0; s < k->nstores; s++) {
+      const Value *v = k->accesses[k->stores[s].access].value;
       const Monomial monomial = shape_monomial(&v->shape);
       size_t arena = 0;
       while (arena < p->nrooms && p->rooms[arena].monomial != monomial) arena++;
       if (!v->is_output && arena == p->nrooms) p->rooms[p->nrooms++] = (Room){monomial, 0};
     }
+  }
 }
 
 bool plan_memory(Program *p) {

@@ -2,7 +2,7 @@
 #ifndef NGRAD_PASSES_MEMORY_PLAN_H
 #define NGRAD_PASSES_MEMORY_PLAN_H
 
-#include "ir/kernel/kernel.h"
+#include "ir/kernel/program.h"
 
 // Sets p's value_offset, is_in_workspace, rooms and workspace sizes, and adds their places to the offsets of kernels'
 // temporaries. Values with disjoint lifetimes may share memory. A kernel may store a result in place of an operand that

@@ -20,7 +20,8 @@ typedef struct Byte {
 
 typedef struct Walk {
   const Program *p;
-  const Kernel *k;
+  const Schedule *schedule;
+  const Kernel *k; // the schedule's
   const Loop *loop;
   Text *why;
   Byte *bytes;
@@ -42,7 +43,7 @@ static bool say(const Walk *w, const char *name, const char *what) {
 
 static bool wrong(const Walk *w, const char *name, const char *what) {
   kernel_print_nodes(w->k, w->why);
-  text_format(w->why, ", loop %zu, at", (size_t)(w->loop - w->k->loops));
+  text_format(w->why, ", loop %zu, at", (size_t)(w->loop - w->schedule->loops));
   for (int i = 0; i < w->loop->nouter + w->loop->ninner; i++)
     text_format(w->why, " %s %lld", w->k->axes[w->loop->order[i]].name, (long long)w->index[w->loop->order[i]]);
   text_add_string(w->why, ": ");
@@ -60,7 +61,7 @@ static bool is_of_other_block(const Walk *w, Stamp s) {
 // Places
 
 static const char *name_of(const Walk *w, const Access *a) {
-  return a->value ? a->value->name : w->k->temporaries[a->temporary].name;
+  return a->value ? a->value->name : w->schedule->temporaries[a->temporary].name;
 }
 
 static uint32_t owner_of(const Walk *w, const Access *a) {
@@ -68,7 +69,7 @@ static uint32_t owner_of(const Walk *w, const Access *a) {
 }
 
 static size_t first_byte(const Walk *w, const Access *a) {
-  return a->value ? w->place[a->value->index] : w->k->temporaries[a->temporary].offset;
+  return a->value ? w->place[a->value->index] : w->schedule->temporaries[a->temporary].offset;
 }
 
 // The offset of the accessed element in the current iteration; for partial sums that of partial `part`. In elements,
@@ -79,8 +80,8 @@ static int64_t element_at(const Walk *w, const Access *a, int64_t part) {
     int64_t stride = a->stride[axis];
     element += access_is_mask(a) && stride == 1 ? w->index[axis] / 8 : w->index[axis] * stride;
   }
-  const Temporary *t = a->value ? NULL : &w->k->temporaries[a->temporary];
-  if (t && t->reduction) element += part * (t->nelems / loop_nblocks(w->k, &w->k->loops[t->loop]));
+  const Temporary *t = a->value ? NULL : &w->schedule->temporaries[a->temporary];
+  if (t && t->reduction) element += part * (t->nelems / loop_nblocks(w->k, &w->schedule->loops[t->loop]));
   return element;
 }
 
@@ -127,7 +128,7 @@ static bool store(Walk *w, const Access *a, bool is_partial) {
 
 // Combining partial sums reads those of all blocks with the current indices on the axes that are not reduced.
 static bool load_partials(Walk *w, const Expr *e) {
-  const Loop *source = &w->k->loops[e->loop];
+  const Loop *source = &w->schedule->loops[e->loop];
   int64_t result = 0;
   for (int i = 0; i < source->nfree; i++)
     result = result * w->k->axes[source->order[i]].extent + w->index[source->order[i]];
@@ -138,7 +139,7 @@ static bool load_partials(Walk *w, const Expr *e) {
 }
 
 static bool is_own_memory(const Walk *w, const Access *a) {
-  return !a->value && w->k->temporaries[a->temporary].is_own;
+  return !a->value && w->schedule->temporaries[a->temporary].is_own;
 }
 
 // Simulates the loads that the current iteration needs. Loads whose index is computed are skipped: the index is not
@@ -250,12 +251,13 @@ static void forget_temporaries(Walk *w) {
 
 static bool walk_program(Walk *w, Arena *scratch) {
   for (size_t i = 0; i < w->p->nkernels; i++) {
-    w->k = w->p->kernels[i];
+    w->schedule = w->p->schedules[i];
+    w->k = w->schedule->kernel;
     w->is_needed = ARENA_ARRAY(scratch, bool, w->k->nexprs);
     w->why->out_of_memory |= !w->is_needed;
     forget_temporaries(w);
-    for (size_t l = 0; w->is_needed && l < w->k->nloops; l++) {
-      w->loop = &w->k->loops[l];
+    for (size_t l = 0; w->is_needed && l < w->schedule->nloops; l++) {
+      w->loop = &w->schedule->loops[l];
       if (!walk_loop(w)) return false;
     }
   }

@@ -2,7 +2,7 @@
 #ifndef NGRAD_PASSES_MEMORY_VERIFY_H
 #define NGRAD_PASSES_MEMORY_VERIFY_H
 
-#include "ir/kernel/kernel.h"
+#include "ir/kernel/program.h"
 
 // Simulates the loads and stores of a planned program without computing values, and checks:
 //   - every load finds its own value or temporary in each byte, not another one that was stored there later;

@@ -27,7 +27,8 @@ const Index *block_length(Recipe *r) {
 }
 
 const Index *nchunks(Recipe *r, uint32_t loop) {
-  if (!loop_has_open_chunks(r->k, &r->k->loops[loop])) return number(r, loop_nchunks(r->k, &r->k->loops[loop]));
+  if (!loop_has_open_chunks(r->k, &r->schedule->loops[loop]))
+    return number(r, loop_nchunks(r->k, &r->schedule->loops[loop]));
   return index_loop(&r->b, INDEX_NCHUNKS, loop);
 }
 
@@ -85,7 +86,7 @@ bool may_be_unwanted(const Recipe *r, AccessId id) {
 
 void declare_pointer(Recipe *r, AccessId id, bool is_written) {
   const Access *a = &r->k->accesses[id];
-  const Temporary *temporary = a->value || !access_has_addresses(a) ? NULL : &r->k->temporaries[a->temporary];
+  const Temporary *temporary = a->value || !access_has_addresses(a) ? NULL : &r->schedule->temporaries[a->temporary];
   const bool differs_by_row = varies_by_row(r, access_axes(r->k, a));
   if (temporary && temporary->is_own)
     add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_TEMPORARY, .access = id, .nelems = temporary->nelems});

@@ -78,7 +78,8 @@ static void choose(Fetching *f, Loop *loop) {
   choose_distance(f, loop, nbytes);
 }
 
-bool kernel_fetch_ahead(Kernel *k, const Target *target, const ScheduleOverrides *overrides) {
+bool schedule_fetch_ahead(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
+  Kernel *k = s->kernel;
   Fetching f = {.k = k,
                 .target = target,
                 .overrides = overrides,
@@ -89,6 +90,6 @@ bool kernel_fetch_ahead(Kernel *k, const Target *target, const ScheduleOverrides
     k->out_of_memory = true;
     return false;
   }
-  for (size_t i = 0; i < k->nloops; i++) choose(&f, &k->loops[i]);
+  for (size_t i = 0; i < s->nloops; i++) choose(&f, &s->loops[i]);
   return true;
 }

@@ -7,6 +7,6 @@
 // Fills in `prefetch`, `ahead` and `iterations_ahead` of loops with inner sums: whole outer iterations if the L2 cache
 // holds these, else elements along the vector axis. Call it when the loads of each sweep are final. Changes no result.
 // False: out of memory (k->out_of_memory).
-bool kernel_fetch_ahead(Kernel *k, const Target *target, const ScheduleOverrides *overrides);
+bool schedule_fetch_ahead(Schedule *s, const Target *target, const ScheduleOverrides *overrides);
 
 #endif

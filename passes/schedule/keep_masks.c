@@ -13,7 +13,8 @@ typedef struct LoopSweep {
 } LoopSweep;
 
 typedef struct Keeping {
-  Kernel *k;
+  Schedule *schedule;
+  Kernel *k; // the schedule's
   const Target *target;
   const ScheduleOverrides *overrides;
   LoopSweep *sweeps; // of all loops, in the order in which they run
@@ -105,12 +106,12 @@ static bool keep(Keeping *s, ExprId mask) {
     stride *= k->axes[axis].extent;
     monomial += k->axes[axis].monomial;
   }
-  a.temporary = kernel_add_temporary(k, "mask", TYPE_BOOLEAN, stride);
+  a.temporary = schedule_add_temporary(s->schedule, "mask", TYPE_BOOLEAN, stride);
   s->access[mask] = kernel_add_access(k, &a);
   if (k->out_of_memory || !loop_add_root(k, p->loop, (Root){ROOT_STORE, p->sweep, mask, s->access[mask], false, 0}))
     return false;
-  k->temporaries[a.temporary].monomial = monomial;
-  k->temporaries[a.temporary].is_own = is_own;
+  s->schedule->temporaries[a.temporary].monomial = monomial;
+  s->schedule->temporaries[a.temporary].is_own = is_own;
   for (size_t i = p->loop->nroots - 1; i && p->loop->roots[i - 1].sweep > p->sweep; i--) { // roots are sorted by sweep
     Root root = p->loop->roots[i];
     p->loop->roots[i] = p->loop->roots[i - 1];
@@ -145,11 +146,12 @@ static void replace_roots(Keeping *s, size_t at) {
 }
 
 static bool find_sweeps(Keeping *s) {
-  Kernel *k = s->k;
-  for (size_t i = 0; i < k->nloops; i++)
-    for (int sweep = 0; sweep < k->loops[i].nsweeps; sweep++) {
+  const Kernel *k = s->k;
+  const Schedule *schedule = s->schedule;
+  for (size_t i = 0; i < schedule->nloops; i++)
+    for (int sweep = 0; sweep < schedule->loops[i].nsweeps; sweep++) {
       LoopSweep *p = &s->sweeps[s->nsweeps++];
-      *p = (LoopSweep){&k->loops[i], sweep, ARENA_ARRAY(k->arena, bool, k->nexprs)};
+      *p = (LoopSweep){&schedule->loops[i], sweep, ARENA_ARRAY(k->arena, bool, k->nexprs)};
       if (!p->is_seen) return false;
       mark_sweep_loads(k, p->loop, sweep, 0, p->is_seen, s->with);
     }
@@ -159,7 +161,7 @@ static bool find_sweeps(Keeping *s) {
 static bool allocate(Keeping *s) {
   Arena *arena = s->k->arena;
   size_t n = s->noriginals, nsweeps = 0;
-  for (size_t i = 0; i < s->k->nloops; i++) nsweeps += (size_t)s->k->loops[i].nsweeps;
+  for (size_t i = 0; i < s->schedule->nloops; i++) nsweeps += (size_t)s->schedule->loops[i].nsweeps;
   s->sweeps = ARENA_ARRAY(arena, LoopSweep, nsweeps + 1);
   s->first = ARENA_ARRAY(arena, size_t, n);
   s->is_kept = ARENA_ARRAY(arena, bool, n);
@@ -173,11 +175,12 @@ static bool allocate(Keeping *s) {
          s->without && find_sweeps(s);
 }
 
-bool kernel_keep_masks(Kernel *k, const Target *target, const ScheduleOverrides *overrides) {
+bool schedule_keep_masks(Schedule *schedule, const Target *target, const ScheduleOverrides *overrides) {
+  Kernel *k = schedule->kernel;
   bool has_masks = false, is_any_kept = false;
   for (ExprId id = 1; id < k->nexprs; id++) has_masks |= expr_is_mask(k, id);
   if (!has_masks) return true;
-  Keeping s = {.k = k, .target = target, .overrides = overrides, .noriginals = k->nexprs};
+  Keeping s = {.schedule = schedule, .k = k, .target = target, .overrides = overrides, .noriginals = k->nexprs};
   if (!allocate(&s)) {
     k->out_of_memory = true;
     return false;

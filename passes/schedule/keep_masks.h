@@ -8,6 +8,6 @@
 // tensors that are no longer in the caches. Example: batch norm's gradient after ReLU's has two sweeps over ReLU's
 // gradient; with the mask saved, only the first loads ReLU's input. Changes no result. False: out of memory
 // (k->out_of_memory).
-bool kernel_keep_masks(Kernel *k, const Target *target, const ScheduleOverrides *overrides);
+bool schedule_keep_masks(Schedule *schedule, const Target *target, const ScheduleOverrides *overrides);
 
 #endif

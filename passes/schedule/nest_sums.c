@@ -1,6 +1,8 @@
 // Rebuilds all expressions, in order, with reductions over the vector axis and others as nested ones.
 #include "passes/schedule/nest_sums.h"
 
+#include "ir/kernel/simplify.h"
+
 static bool varies(const Kernel *k, ExprId id, AxisSet axes) {
   return k->exprs[id].axes & axes;
 }

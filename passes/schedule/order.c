@@ -49,8 +49,8 @@ static bool add_kept_value(Scheduling *s, ExprId id) {
   Monomial monomial;
   Access a = dense_access(s, e->axes, &nelems, &monomial);
   a.type = k->is_f64 ? TYPE_F64 : TYPE_F32;
-  a.temporary = kernel_add_temporary(k, e->label ? e->label : "folded", a.type, nelems);
-  if (!k->out_of_memory) k->temporaries[a.temporary].monomial = monomial;
+  a.temporary = schedule_add_temporary(s->schedule, e->label ? e->label : "folded", a.type, nelems);
+  if (!k->out_of_memory) s->schedule->temporaries[a.temporary].monomial = monomial;
   s->kept_access[id] = kernel_add_access(k, &a);
   s->is_kept_value[id] = true;
   return !k->out_of_memory;
@@ -115,10 +115,12 @@ static void start_loops(Scheduling *s, bool loads_kept) {
 
 static Loop *side_loop(Scheduling *s, AxisSet axes, size_t first) {
   enum { SMALL = 1 << 14 }; // elements in a block or tile
-  Kernel *k = s->k;
-  for (size_t i = first; i < k->nloops; i++)
-    if ((loop_outer_axes(&k->loops[i]) | loop_inner_axes(&k->loops[i])) == axes) return &k->loops[i];
-  Loop *loop = kernel_add_loop(k);
+  const Kernel *k = s->k;
+  Schedule *schedule = s->schedule;
+  for (size_t i = first; i < schedule->nloops; i++)
+    if ((loop_outer_axes(&schedule->loops[i]) | loop_inner_axes(&schedule->loops[i])) == axes)
+      return &schedule->loops[i];
+  Loop *loop = schedule_add_loop(schedule);
   if (!loop) return NULL;
   loop->nsweeps = 1;
   loop->is_side = true;
@@ -139,8 +141,8 @@ static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t firs
 }
 
 static bool add_side_loops(Scheduling *s, int phase) {
-  Kernel *k = s->k;
-  size_t first = k->nloops;
+  const Kernel *k = s->k;
+  size_t first = s->schedule->nloops;
   start_loops(s, false);
   for (ExprId i = 1; i < s->noriginals; i++)
     if (s->is_kept_value[i] && s->time[i].phase == phase && !add_side_root(s, i, s->kept_access[i], first))
@@ -165,10 +167,11 @@ static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
   Monomial monomial;
   Access a = dense_access(s, own, &nelems, &monomial);
   a.type = k->is_f64 || !is_array ? TYPE_F64 : TYPE_F32;
-  a.temporary = kernel_add_temporary(k, e.label ? e.label : "sum", a.type, nelems); // a block's; see finish_partials
+  // Of one block; finish_partials makes it large enough for all.
+  a.temporary = schedule_add_temporary(s->schedule, e.label ? e.label : "sum", a.type, nelems);
   if (!k->out_of_memory) {
-    k->temporaries[a.temporary].reduction = e.op;
-    k->temporaries[a.temporary].monomial = monomial;
+    s->schedule->temporaries[a.temporary].reduction = e.op;
+    s->schedule->temporaries[a.temporary].monomial = monomial;
   }
   *access = kernel_add_access(k, &a);
   return !k->out_of_memory;
@@ -242,10 +245,10 @@ static bool finish_partials(Scheduling *s, size_t loop_index, int phase) {
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr e = k->exprs[i];
     if (!is_outer_reduction(s, &e) || s->time[e.args[0]].phase != phase) continue;
-    const Loop *loop = &k->loops[loop_index];
+    const Loop *loop = &s->schedule->loops[loop_index];
     while (loop->roots[next].kind != ROOT_REDUCE_OUTER) next++;
     AccessId access = loop->roots[next++].access;
-    Temporary *temporary = &k->temporaries[k->accesses[access].temporary];
+    Temporary *temporary = &s->schedule->temporaries[k->accesses[access].temporary];
     if (loop->most_chunks) temporary->type = k->accesses[access].type = TYPE_F64;
     temporary->nelems *= loop_nblocks(k, loop);
     temporary->loop = (uint32_t)loop_index;
@@ -270,18 +273,21 @@ static bool add_main_loop(Scheduling *s, int phase) {
     if (loop.roots[i].sweep >= loop.nsweeps) loop.nsweeps = loop.roots[i].sweep + 1;
   if (k->naxes) order_axes(s, &loop);
   schedule_choose_numbers(s, &loop);
-  Loop *added = kernel_add_loop(k);
+  Loop *added = schedule_add_loop(s->schedule);
   if (!added) return false;
   *added = loop;
-  if (!finish_partials(s, k->nloops - 1, phase)) return false;
+  if (!finish_partials(s, s->schedule->nloops - 1, phase)) return false;
   loop_sort_roots(added);
   return true;
 }
 
-bool kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *overrides) {
+Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *overrides) {
   static const ScheduleOverrides none;
-  Scheduling s = {.k = k, .overrides = overrides ? overrides : &none, .vector_axis = k->naxes ? vector_axis : 0};
-  if (k->naxes && !schedule_choose_axes(&s)) return false;
+  Scheduling s = {.k = k,
+                  .schedule = schedule_new(k),
+                  .overrides = overrides ? overrides : &none,
+                  .vector_axis = k->naxes ? vector_axis : 0};
+  if (!s.schedule || (k->naxes && !schedule_choose_axes(&s))) return NULL;
   s.noriginals = k->nexprs;
   s.time = ARENA_ARRAY(k->arena, Time, k->nexprs);
   s.is_narrow = ARENA_ARRAY(k->arena, bool, k->nexprs);
@@ -295,13 +301,13 @@ bool kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *overrides
   if (!s.time || !s.is_narrow || !s.needs_combine || !s.needs_row || !s.is_late || !s.is_kept_value || !s.kept_access ||
       !s.combine || !s.rebuilt) {
     k->out_of_memory = true;
-    return false;
+    return NULL;
   }
-  if (k->naxes && (!schedule_find_times(&s) || !find_kept_values(&s))) return false;
+  if (k->naxes && (!schedule_find_times(&s) || !find_kept_values(&s))) return NULL;
   int last = 0;
   for (ExprId i = 1; i < s.noriginals; i++)
     if (s.time[i].phase > last) last = s.time[i].phase;
   for (int phase = 0; phase <= last; phase++)
-    if (!add_side_loops(&s, phase) || !add_main_loop(&s, phase)) return false;
-  return kernel_fuse_products(k);
+    if (!add_side_loops(&s, phase) || !add_main_loop(&s, phase)) return NULL;
+  return schedule_fuse_products(s.schedule) ? s.schedule : NULL;
 }

@@ -46,11 +46,12 @@ struct Recipe {
   const RecipeInfo *info;
   TreeBuilder b;
   LoopTree *t;
-  const Kernel *k;
+  const Schedule *schedule;
+  const Kernel *k; // the schedule's
   const Loop *loop;
   uint32_t loop_index;
   const Wants *wants;
-  uint32_t *nuses;               // by ExprId: uses in a sweep; for kernel_fuse_products only
+  uint32_t *nuses;               // by ExprId: uses in a sweep; for schedule_fuse_products only
   int *section;                  // by ExprId: the first sweep before which the expression can be computed
   int sweep;                     // the sweep that is_needed is about; ALL_SWEEPS
   bool *is_needed;               // by ExprId: for the sweep or section being built

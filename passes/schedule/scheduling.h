@@ -12,6 +12,7 @@ typedef struct Time { // when an expression can be computed
 
 typedef struct Scheduling {
   Kernel *k;
+  Schedule *schedule; // of k, in the making
   const ScheduleOverrides *overrides;
   int vector_axis;
   AxisSet inner, outer, free_axes; // free_axes: outer axes that outer reductions do not reduce
@@ -61,6 +62,6 @@ void schedule_choose_numbers(const Scheduling *s, Loop *loop);
 // uses.c
 
 // Decides which sums of the kernel's loops are fused with their products (Root.is_fused). False: out of memory.
-bool kernel_fuse_products(Kernel *k);
+bool schedule_fuse_products(Schedule *s);
 
 #endif

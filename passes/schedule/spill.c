@@ -86,11 +86,12 @@ static bool reuse_in_loop(Kernel *k, Loop *loop) {
   return true;
 }
 
-bool kernel_spill_vectors(Kernel *k) {
+bool schedule_spill_vectors(Schedule *s) {
+  Kernel *k = s->kernel;
   bool has_costly = false;
   for (ExprId id = 1; id < k->nexprs; id++) has_costly |= is_costly_operator(k->exprs[id].op);
   if (!has_costly) return true;
-  for (size_t i = 0; i < k->nloops; i++)
-    if (!reuse_in_loop(k, &k->loops[i])) return false;
+  for (size_t i = 0; i < s->nloops; i++)
+    if (!reuse_in_loop(k, &s->loops[i])) return false;
   return true;
 }

@@ -4,7 +4,7 @@
 static const char *sweep_words(Recipe *r, int sweep) {
   Text words;
   text_init(&words, r->b.arena->allocator);
-  loop_print_sweep(r->k, r->loop, sweep, &words);
+  loop_print_sweep(r->schedule, r->loop, sweep, &words);
   const char *copy = arena_copy_text(r->b.arena, text_string(&words), words.nbytes);
   r->b.out_of_memory |= !copy || words.out_of_memory;
   text_deinit(&words);

@@ -48,7 +48,8 @@ static int64_t loop_traffic(const Kernel *k, const Loop *loop, const Target *tar
   return nbytes;
 }
 
-int64_t kernel_traffic(Kernel *k, const Target *target) {
+int64_t schedule_traffic(const Schedule *s, const Target *target) {
+  Kernel *k = s->kernel;
   bool *is_seen = ARENA_ARRAY(k->arena, bool, k->nexprs + 1),
        *is_loaded = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
   int *nloads = ARENA_ARRAY(k->arena, int, k->naccesses + 1);
@@ -57,11 +58,12 @@ int64_t kernel_traffic(Kernel *k, const Target *target) {
     k->out_of_memory = true;
     return -1;
   }
-  for (size_t i = 0; i < k->nloops; i++) nbytes += loop_traffic(k, &k->loops[i], target, is_seen, is_loaded, nloads);
+  for (size_t i = 0; i < s->nloops; i++) nbytes += loop_traffic(k, &s->loops[i], target, is_seen, is_loaded, nloads);
   return nbytes;
 }
 
-bool loop_tensor_nbytes(Kernel *k, const Loop *loop, Traffic *traffic) {
+bool loop_tensor_nbytes(const Schedule *s, const Loop *loop, Traffic *traffic) {
+  const Kernel *k = s->kernel;
   bool *is_seen = ARENA_ARRAY(k->arena, bool, k->nexprs + 1),
        *is_loaded = ARENA_ARRAY(k->arena, bool, k->naccesses + 1),
        *is_read = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
@@ -74,8 +76,8 @@ bool loop_tensor_nbytes(Kernel *k, const Loop *loop, Traffic *traffic) {
         is_read[k->exprs[id].access] = true;
   }
   for (AccessId i = 0; i < k->naccesses; i++)
-    if (is_read[i]) traffic->read += access_tensor_nbytes(k, i);
+    if (is_read[i]) traffic->read += access_tensor_nbytes(s, i);
   for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind != ROOT_REDUCE_INNER) traffic->written += access_tensor_nbytes(k, loop->roots[i].access);
+    if (loop->roots[i].kind != ROOT_REDUCE_INNER) traffic->written += access_tensor_nbytes(s, loop->roots[i].access);
   return true;
 }

@@ -3,16 +3,16 @@
 #ifndef NGRAD_PASSES_SCHEDULE_TRAFFIC_H
 #define NGRAD_PASSES_SCHEDULE_TRAFFIC_H
 
-#include "ir/kernel/kernel.h"
+#include "ir/kernel/schedule.h"
 #include "ir/loops/target.h"
 
 // Bytes that all loops read and write. A tensor that several sweeps load counts once if all that an outer iteration
 // reads fits in half of the L2 cache, else once for each sweep. If the last sweep goes backwards, only the part that
 // does not fit counts again. -1: out of memory.
-int64_t kernel_traffic(Kernel *k, const Target *target);
+int64_t schedule_traffic(const Schedule *s, const Target *target);
 
 // Bytes of the tensors and temporaries that a loop reads and writes, each once. False: out of memory.
-bool loop_tensor_nbytes(Kernel *k, const Loop *loop, Traffic *traffic);
+bool loop_tensor_nbytes(const Schedule *s, const Loop *loop, Traffic *traffic);
 
 // Marks the expressions that a sweep of a scheduled kernel's loop computes (is_seen, by ExprId) and the accesses that
 // it loads (is_loaded, by AccessId), if the expression `known` needed no computing (0: none).

@@ -52,19 +52,22 @@ static void check(const Recipe *r, const char *after) {
 #endif
 }
 
-LoopTree *loop_tree(const Kernel *k, uint32_t loop, const Wants *wants, Arena *arena) {
+LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena *arena) {
   static const Wants none;
+  const Kernel *k = s->kernel;
   Recipe r = {.b = {.arena = arena},
               .t = ARENA_NEW(arena, LoopTree),
+              .schedule = s,
               .k = k,
-              .loop = &k->loops[loop],
+              .loop = &s->loops[loop],
               .loop_index = loop,
               .wants = wants ? wants : &none,
-              .info = choose_recipe(&k->loops[loop]),
+              .info = choose_recipe(&s->loops[loop]),
               .section = ARENA_ARRAY(arena, int, k->nexprs),
               .is_needed = ARENA_ARRAY(arena, bool, k->nexprs)};
   if (!r.t || !r.section || !r.is_needed) return NULL;
-  *r.t = (LoopTree){.k = k,
+  *r.t = (LoopTree){.schedule = s,
+                    .k = k,
                     .plan = r.loop,
                     .form = ARENA_ARRAY(arena, Form, k->nexprs),
                     .is_made = ARENA_ARRAY(arena, bool, k->nexprs)};

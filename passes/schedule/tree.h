@@ -5,6 +5,6 @@
 #include "ir/loops/loops.h"
 
 // The tree is in the arena. `wants` NULL: the caller wants every output. NULL: out of memory.
-LoopTree *loop_tree(const Kernel *k, uint32_t loop, const Wants *wants, Arena *arena);
+LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena *arena);
 
 #endif

@@ -213,13 +213,13 @@ static void choose_threads(const Tuning *t, Loop *loop) {
   }
 }
 
-static void place_temporaries(Kernel *k) {
+static void place_temporaries(Schedule *s) {
   enum { LINE = 64 };
   size_t offset = 0;
-  for (size_t i = 0; i < k->ntemporaries; i++) {
-    k->temporaries[i].offset = offset;
-    if (k->temporaries[i].is_own) continue;
-    size_t nbytes = (size_t)k->temporaries[i].nelems * type_nbytes(k->temporaries[i].type);
+  for (size_t i = 0; i < s->ntemporaries; i++) {
+    s->temporaries[i].offset = offset;
+    if (s->temporaries[i].is_own) continue;
+    size_t nbytes = (size_t)s->temporaries[i].nelems * type_nbytes(s->temporaries[i].type);
     offset += (nbytes + LINE - 1) / LINE * LINE;
   }
 }
@@ -243,14 +243,14 @@ static void tune_loop(Tuning *t, Loop *loop) {
   loop_sort_roots(loop);
 }
 
-bool kernel_tune(Kernel *k, const Target *target, const ScheduleOverrides *overrides) {
+bool schedule_tune(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
   static const ScheduleOverrides none;
-  Tuning t = {.k = k, .target = target, .overrides = overrides ? overrides : &none};
-  for (size_t i = 0; i < k->nloops; i++)
-    if (!k->loops[i].is_side) tune_loop(&t, &k->loops[i]);
-  if (!kernel_keep_masks(k, target, t.overrides) || !kernel_spill_vectors(k) ||
-      !kernel_fetch_ahead(k, target, t.overrides))
+  Tuning t = {.k = s->kernel, .target = target, .overrides = overrides ? overrides : &none};
+  for (size_t i = 0; i < s->nloops; i++)
+    if (!s->loops[i].is_side) tune_loop(&t, &s->loops[i]);
+  if (!schedule_keep_masks(s, target, t.overrides) || !schedule_spill_vectors(s) ||
+      !schedule_fetch_ahead(s, target, t.overrides))
     return false;
-  place_temporaries(k);
-  return !k->out_of_memory;
+  place_temporaries(s);
+  return !s->kernel->out_of_memory;
 }

@@ -76,7 +76,7 @@ void need_expr(Recipe *r, ExprId id) {
 ExprOp root_reduction(const Recipe *r, const Root *root) {
   if (root->kind == ROOT_STORE) return EXPR_NONE;
   if (root->kind == ROOT_REDUCE_INNER) return r->k->exprs[root->expr].op;
-  return r->k->temporaries[r->k->accesses[root->access].temporary].reduction;
+  return r->schedule->temporaries[r->k->accesses[root->access].temporary].reduction;
 }
 
 bool is_widened_sum(const Recipe *r, const Root *root) {
@@ -132,12 +132,15 @@ static bool is_sum_of_own_products(const Recipe *r, const Root *root) {
          expr_level(r, operand) == LEVEL_VECTOR && !is_widened_sum(r, root);
 }
 
-bool kernel_fuse_products(Kernel *k) {
-  Recipe r = {
-      .k = k, .nuses = ARENA_ARRAY(k->arena, uint32_t, k->nexprs), .is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs)};
+bool schedule_fuse_products(Schedule *s) {
+  Kernel *k = s->kernel;
+  Recipe r = {.schedule = s,
+              .k = k,
+              .nuses = ARENA_ARRAY(k->arena, uint32_t, k->nexprs),
+              .is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs)};
   k->out_of_memory |= !r.nuses || !r.is_needed;
-  for (size_t l = 0; l < k->nloops && !k->out_of_memory; l++) {
-    Loop *loop = &k->loops[l];
+  for (size_t l = 0; l < s->nloops && !k->out_of_memory; l++) {
+    Loop *loop = &s->loops[l];
     r.loop = loop;
     for (r.sweep = 0; r.sweep < loop->nsweeps; r.sweep++) {
       count_uses(&r, r.sweep);

@@ -40,7 +40,7 @@ static bool is_dense(const Recipe *r, const Access *a) {
 // the blocks of one index on the free axes follow each other. NULL: the partial sums do not vary over the axis.
 static const Index *partial_stride(Recipe *r, const Expr *e, int axis) {
   const Kernel *k = r->k;
-  const Loop *maker = &k->loops[e->loop];
+  const Loop *maker = &r->schedule->loops[e->loop];
   const Access *a = &k->accesses[e->access];
   const AxisSet own = access_axes(k, a);
   AxisSet below = 0; // free axes inside of this one
@@ -78,9 +78,9 @@ static void make_combine(Recipe *r, ExprId id) {
                    .access = e->access,
                    .flag = may_be_unwanted(r, e->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE,
                    .is_f64 = true,
-                   .reduction = r->k->temporaries[r->k->accesses[e->access].temporary].reduction,
+                   .reduction = r->schedule->temporaries[r->k->accesses[e->access].temporary].reduction,
                    .address = partial_address(r, e, ~0U & ~(v >= 0 ? 1U << v : 0))};
-  if (loop_nblocks(r->k, &r->k->loops[e->loop]) > 0) node.end = nchunks(r, e->loop);
+  if (loop_nblocks(r->k, &r->schedule->loops[e->loop]) > 0) node.end = nchunks(r, e->loop);
   if (is_vector) {
     const Index *stride = partial_stride(r, e, v);
     node.address.index =

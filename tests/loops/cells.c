@@ -17,7 +17,7 @@ static const char *const family_names[FAMILIES] = {
 const char *walk_access_name(const Walk *w, AccessId id) {
   const Access *a = &w->k->accesses[id];
   if (a->value) return a->value->name;
-  return a->type == TYPE_NONE ? "place" : w->k->temporaries[a->temporary].name;
+  return a->type == TYPE_NONE ? "place" : w->tree->schedule->temporaries[a->temporary].name;
 }
 
 static const char *expr_name(const Walk *w, ExprId id) {
@@ -38,8 +38,8 @@ void walk_fail(Walk *w, const char *format, ...) {
   w->has_failed = true;
   va_list args;
   va_start(args, format);
-  text_format(w->why, "%s in loop %td of kernel %s, block %u: ", node_name(w->at->kind), w->tree->plan - w->k->loops,
-              w->k->name, w->blocks.now - w->blocks.first);
+  text_format(w->why, "%s in loop %td of kernel %s, block %u: ", node_name(w->at->kind),
+              w->tree->plan - w->tree->schedule->loops, w->k->name, w->blocks.now - w->blocks.first);
   text_format_list(w->why, format, args);
   va_end(args);
 }

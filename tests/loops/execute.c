@@ -39,8 +39,9 @@ static uint64_t nelems_of_axes(const Execution *x, const Kernel *k, AxisSet axes
 // Blocks
 
 static void find_blocks(Execution *x, size_t kernel, size_t loop) {
-  const Kernel *k = x->p->kernels[kernel];
-  const Loop *l = &k->loops[loop];
+  const Schedule *s = x->p->schedules[kernel];
+  const Kernel *k = s->kernel;
+  const Loop *l = &s->loops[loop];
   const AxisSet cut = loop_cut_axes(l);
   uint64_t length = (uint64_t)(l->tile ? l->tile : l->block);
   const uint64_t total = nelems_of_axes(x, k, cut), most = (uint64_t)l->most_chunks;
@@ -54,8 +55,9 @@ static void find_blocks(Execution *x, size_t kernel, size_t loop) {
 }
 
 static uint64_t nblocks_of(const Execution *x, size_t kernel, size_t loop) {
-  const Kernel *k = x->p->kernels[kernel];
-  const Loop *l = &k->loops[loop];
+  const Schedule *s = x->p->schedules[kernel];
+  const Kernel *k = s->kernel;
+  const Loop *l = &s->loops[loop];
   return nelems_of_axes(x, k, loop_outer_axes(l) & ~loop_cut_axes(l)) * x->chunks[kernel][loop];
 }
 
@@ -63,7 +65,7 @@ static bool find_all_blocks(Execution *x) {
   x->lengths = ARENA_ARRAY(&x->arena, uint64_t *, x->p->nkernels + 1);
   x->chunks = ARENA_ARRAY(&x->arena, uint64_t *, x->p->nkernels + 1);
   for (size_t i = 0; x->lengths && x->chunks && i < x->p->nkernels; i++) {
-    const size_t nloops = x->p->kernels[i]->nloops;
+    const size_t nloops = x->p->schedules[i]->nloops;
     x->lengths[i] = ARENA_ARRAY(&x->arena, uint64_t, nloops + 1);
     x->chunks[i] = ARENA_ARRAY(&x->arena, uint64_t, nloops + 1);
     if (!x->lengths[i] || !x->chunks[i]) return out_of_memory(x);
@@ -127,17 +129,17 @@ static bool add_values(Execution *x) {
 // Elements of a temporary. One of partial sums has an array for each block of its loop; the number of blocks may depend
 // on open dims.
 static int64_t temporary_nelems(const Execution *x, size_t kernel, const Temporary *t) {
-  const Kernel *k = x->p->kernels[kernel];
-  const int64_t nblocks = t->reduction == EXPR_NONE ? 0 : loop_nblocks(k, &k->loops[t->loop]);
+  const Schedule *s = x->p->schedules[kernel];
+  const int64_t nblocks = t->reduction == EXPR_NONE ? 0 : loop_nblocks(s->kernel, &s->loops[t->loop]);
   if (!nblocks) return number_at(x, t->nelems, t->monomial);
   return number_at(x, t->nelems / nblocks, t->monomial) * (int64_t)nblocks_of(x, kernel, t->loop);
 }
 
 static bool add_temporaries(Execution *x, size_t kernel) {
-  const Kernel *k = x->p->kernels[kernel];
-  for (size_t i = 0; i < k->ntemporaries; i++) {
+  const Schedule *s = x->p->schedules[kernel];
+  for (size_t i = 0; i < s->ntemporaries; i++) {
     const size_t number = x->flow.first_temporary[kernel] + i;
-    const Temporary *t = &k->temporaries[i];
+    const Temporary *t = &s->temporaries[i];
     if (t->is_own || (x->may_be_unwanted[number] && !is_any_wanted(x, &x->flow.temporary_serves[number]))) continue;
     Memory *m = x->temporaries[number] = ARENA_NEW(&x->arena, Memory);
     if (!m || !memory_init(m, t->name, t->type, temporary_nelems(x, kernel, t), &x->arena)) return out_of_memory(x);
@@ -154,10 +156,10 @@ static bool find_wants(Execution *x) {
   for (size_t i = 0; i < g->noutputs && !has_all_outputs(x); i++)
     x->is_optional[g->outputs[i]->index] = !output_is_copy(g, i) && !x->flow.is_read_again[g->outputs[i]->index];
   for (size_t i = 0; i < x->p->nkernels && !has_all_outputs(x); i++)
-    for (size_t t = 0; t < x->p->kernels[i]->ntemporaries; t++) {
+    for (size_t t = 0; t < x->p->schedules[i]->ntemporaries; t++) {
       const size_t number = x->flow.first_temporary[i] + t;
       x->may_be_unwanted[number] =
-          x->p->kernels[i]->temporaries[t].reduction != EXPR_NONE && x->flow.temporary_serves[number].count;
+          x->p->schedules[i]->temporaries[t].reduction != EXPR_NONE && x->flow.temporary_serves[number].count;
     }
   return true;
 }
@@ -181,13 +183,13 @@ static bool run_blocks(Execution *x, Walk *w, uint64_t nblocks) {
 }
 
 static bool run_loop(Execution *x, size_t kernel, size_t loop) {
-  const Kernel *k = x->p->kernels[kernel];
+  const Schedule *s = x->p->schedules[kernel];
   const size_t first_temporary = x->flow.first_temporary[kernel];
   Arena arena;
   arena_init(&arena, x->arena.allocator);
   const Wants wants = {x->is_optional, x->may_be_unwanted + first_temporary};
-  Walk w = {.k = k,
-            .tree = x->p->loop_tree(k, (uint32_t)loop, &wants, &arena),
+  Walk w = {.k = s->kernel,
+            .tree = x->p->loop_tree(s, (uint32_t)loop, &wants, &arena),
             .arena = &arena,
             .values = x->values,
             .temporaries = x->temporaries + first_temporary,
@@ -202,10 +204,11 @@ static bool run_loop(Execution *x, size_t kernel, size_t loop) {
 
 static bool run_loops(Execution *x) {
   for (size_t i = 0; i < x->p->nkernels; i++) {
-    const Kernel *k = x->p->kernels[i];
+    const Schedule *s = x->p->schedules[i];
+    const Kernel *k = s->kernel;
     if (!add_temporaries(x, i)) return false;
-    for (size_t l = 0; l < k->nloops; l++) {
-      if (loop_is_idle(k, &k->loops[l]) || !is_any_wanted(x, &x->flow.serves[x->flow.first_loop[i] + l])) continue;
+    for (size_t l = 0; l < s->nloops; l++) {
+      if (loop_is_idle(k, &s->loops[l]) || !is_any_wanted(x, &x->flow.serves[x->flow.first_loop[i] + l])) continue;
       if (!run_loop(x, i, l)) return false;
     }
   }

@@ -7,7 +7,7 @@
 #define NGRAD_TESTS_LOOPS_EXECUTE_H
 
 #include "ir/graph/tensor.h"
-#include "ir/kernel/kernel.h"
+#include "ir/kernel/program.h"
 
 typedef struct ExecuteOptions {
   const int64_t *dims;       // values of the graph's open dims; NULL: the hints

@@ -2,7 +2,7 @@
 // does not, whose bits must be the same, against C's functions.
 #include "backends/codegen/codegen.h"
 #include "frontend/api/handles.h"
-#include "ir/kernel/kernel.h"
+#include "ir/kernel/program.h"
 #include "ir/loops/target.h"
 #include "passes/schedule/schedule.h"
 #include "passes/schedule/tree.h"
@@ -90,7 +90,8 @@ typedef struct Case {
   ng_context *ctx;
   ng_graph *graph;
   Program program;
-  Kernel kernel, *kernels[1];
+  Kernel kernel;
+  Schedule *schedules[1];
   size_t nbytes; // of an element
   void *inputs[NINPUTS], *outputs[NOUTPUTS], *expected[NOUTPUTS];
 } Case;
@@ -145,10 +146,10 @@ static void make_program(Case *c) {
     kernel_store(k, access_of(k, g->outputs[i], of), make_expr(k, i / 2, a, b));
   }
   Target target = target_of_machine();
-  assert_true(kernel_order(k, BEST_AXIS, NULL) && kernel_tune(k, &target, NULL));
-  c->kernels[0] = k;
+  c->schedules[0] = kernel_order(k, BEST_AXIS, NULL);
+  assert_true(c->schedules[0] && schedule_tune(c->schedules[0], &target, NULL));
   c->program.graph = g;
-  c->program.kernels = c->kernels;
+  c->program.schedules = c->schedules;
   c->program.nkernels = 1;
   c->program.loop_tree = loop_tree;
   c->program.value_offset = value_offset;
@@ -268,7 +269,7 @@ static void only_what_is_profiled_marks_time(void **state) {
   size_t nloops = 0;
   read_graph(&c, "f32");
   make_program(&c);
-  for (size_t i = 0; i < c.program.nkernels; i++) nloops += c.program.kernels[i]->nloops;
+  for (size_t i = 0; i < c.program.nkernels; i++) nloops += c.program.schedules[i]->nloops;
   assert_true(nloops > 0);
   assert_int_equal(count_marks(&c.program, false), 0);
   assert_int_equal(count_marks(&c.program, true), 1 + nloops);

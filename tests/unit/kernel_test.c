@@ -1,5 +1,6 @@
 // Building kernels: expressions made once, sums that are products, axes dropped and merged.
-#include "ir/kernel/kernel.h"
+#include "ir/kernel/schedule.h"
+#include "ir/kernel/simplify.h"
 #include "tests/unit/failing_allocator.h"
 
 #include <math.h>
@@ -337,8 +338,9 @@ static void build(Kernel *k, Value *value) {
   ExprId x = expr_load(k, kernel_add_access(k, &a));
   for (int i = 0; i < 200; i++) x = expr_label(k, expr_fma(k, x, expr_constant(k, i), expr_sum(k, x, 1)), "x");
   x = expr_select(k, expr_binary(k, EXPR_GT, x, expr_unary(k, EXPR_NEG, x)), x, x);
-  kernel_add_temporary(k, "t", TYPE_F32, 5);
-  Loop *loop = kernel_add_loop(k);
+  Schedule *s = schedule_new(k);
+  if (s) schedule_add_temporary(s, "t", TYPE_F32, 5);
+  Loop *loop = s ? schedule_add_loop(s) : NULL;
   if (loop) loop_add_root(k, loop, (Root){.kind = ROOT_STORE, .expr = x});
   kernel_store(k, 0, x);
 }

@@ -68,10 +68,10 @@ static void memory_must_be_wrong(const Lowered *l, const char *expected) {
   text_deinit(&why);
 }
 
-static void kernel_must_be_wrong(const Kernel *k, const char *expected) {
+static void schedule_must_be_wrong(const Schedule *s, const char *expected) {
   Text why;
   text_init(&why, &system_allocator);
-  assert_false(kernel_verify(k, &why));
+  assert_false(schedule_verify(s, &why));
   if (!strstr(text_string(&why), expected)) assert_string_equal(text_string(&why), expected);
   text_deinit(&why);
 }
@@ -108,8 +108,8 @@ static void a_tile_leaves_its_own_part_of_a_sum(void **state) {
                               "  - {op: ReduceSum, inputs: [x], outputs: [s], attributes: {axes: [0]}}\n"
                               "  - {op: Subtract, inputs: [x, s], outputs: [y]}\n"
                               "outputs: [y]\n");
-  const Loop *loop = &l.p->kernels[0]->loops[0];
-  assert_true(loop->tile && loop_nblocks(l.p->kernels[0], loop) > 1);
+  const Loop *loop = &l.p->schedules[0]->loops[0];
+  assert_true(loop->tile && loop_nblocks(l.p->schedules[0]->kernel, loop) > 1);
   memory_must_be_right(&l, "a sum over a row in tiles");
   deinit(&l);
 }
@@ -118,7 +118,8 @@ static void a_value_that_lies_elsewhere_is_found(void **state) {
   (void)state;
   Lowered l = two_kernels();
   memory_must_be_right(&l, "h");
-  const Value *h = l.p->kernels[0]->accesses[l.p->kernels[0]->stores[0].access].value;
+  const Kernel *k = l.p->schedules[0]->kernel;
+  const Value *h = k->accesses[k->stores[0].access].value;
   assert_true(l.p->is_in_workspace[h->index]);
   l.p->value_offset[h->index] += 64;
   memory_must_be_wrong(&l, "h lies outside of the workspace");
@@ -128,7 +129,7 @@ static void a_value_that_lies_elsewhere_is_found(void **state) {
 static void a_value_that_is_written_over_is_found(void **state) {
   (void)state;
   Lowered l = two_kernels();
-  Kernel *k = l.p->kernels[0];
+  Kernel *k = l.p->schedules[0]->kernel;
   Value *h = k->accesses[k->stores[0].access].value, *y = l.g->outputs[0];
   l.p->is_in_workspace[y->index] = true; // an element further, where the next of h is still to be read
   l.p->value_offset[y->index] = l.p->value_offset[h->index] + sizeof(float);
@@ -140,13 +141,14 @@ static void a_value_that_is_written_over_is_found(void **state) {
 static void blocks_that_share_a_result_are_found(void **state) {
   (void)state;
   Lowered l = two_kernels();
-  Kernel *k = l.p->kernels[0];
+  const Schedule *s = l.p->schedules[0];
+  Kernel *k = s->kernel;
   Access *h = &k->accesses[k->stores[0].access];
-  k->loops[0].block = 1;
+  s->loops[0].block = 1;
   for (int axis = 0; axis < k->naxes; axis++)
     if (h->stride[axis] == 40) h->stride[axis] = 20;
   memory_must_be_wrong(&l, "h is stored a second time");
-  kernel_must_be_wrong(k, "two indices store one element");
+  schedule_must_be_wrong(s, "two indices store one element");
   deinit(&l);
 }
 
@@ -168,47 +170,63 @@ static ExprId find_expr(const Kernel *k, ExprOp op) {
 static void spoilt_expressions_are_found(void **state) {
   (void)state;
   Lowered l = layer_norm();
-  Kernel *k = l.p->kernels[0];
+  const Schedule *s = l.p->schedules[0];
+  const Kernel *k = s->kernel;
   Expr *e = &k->exprs[find_expr(k, EXPR_SUB)], before = *e;
   e->args[1] = (ExprId)(e - k->exprs);
-  kernel_must_be_wrong(k, "an argument does not stand before it");
+  schedule_must_be_wrong(s, "an argument does not stand before it");
   e->args[1] = 0;
-  kernel_must_be_wrong(k, "an argument is missing");
+  schedule_must_be_wrong(s, "an argument is missing");
   *e = before;
   e->axes = 0;
-  kernel_must_be_wrong(k, "it does not vary over the axes that its arguments do");
+  schedule_must_be_wrong(s, "it does not vary over the axes that its arguments do");
   *e = before;
   Expr *sum = &k->exprs[find_expr(k, EXPR_REDUCE_SUM)];
   sum->reduced |= 1U << 5;
-  kernel_must_be_wrong(k, "its operand does not vary over an axis");
+  schedule_must_be_wrong(s, "its operand does not vary over an axis");
   deinit(&l);
 }
 
 static void spoilt_accesses_are_found(void **state) {
   (void)state;
   Lowered l = layer_norm();
-  Kernel *k = l.p->kernels[0];
+  const Schedule *s = l.p->schedules[0];
+  const Kernel *k = s->kernel;
   Access *x = &k->accesses[k->exprs[find_expr(k, EXPR_LOAD)].access];
   x->offset = 1;
-  kernel_must_be_wrong(k, "it leaves its tensor");
+  schedule_must_be_wrong(s, "it leaves its tensor");
   x->offset = 0;
   x->type = TYPE_BF16;
-  kernel_must_be_wrong(k, "its type is not its tensor's");
+  schedule_must_be_wrong(s, "its type is not its tensor's");
   deinit(&l);
 }
 
 static void spoilt_loops_are_found(void **state) {
   (void)state;
   Lowered l = layer_norm();
-  Kernel *k = l.p->kernels[0];
-  Loop *loop = &k->loops[0];
+  const Schedule *s = l.p->schedules[0];
+  Loop *loop = &s->loops[0];
   Root *store = &loop->roots[loop->nroots - 1];
   assert_int_equal(store->kind, ROOT_STORE);
   store->sweep = loop->nsweeps;
-  kernel_must_be_wrong(k, "(y): not stored once");
+  schedule_must_be_wrong(s, "(y): not stored once");
   store->sweep = loop->nsweeps - 1;
   loop->roots[loop->nroots - 2] = *store; // instead of a sum
-  kernel_must_be_wrong(k, "(y): not stored once");
+  schedule_must_be_wrong(s, "(y): not stored once");
+  deinit(&l);
+}
+
+// A scheduled kernel reads the partial sums of its blocks: no kernel without a schedule does.
+static void a_kernel_without_a_schedule_reads_no_partial_sums(void **state) {
+  (void)state;
+  Lowered l = lower_text(HEAD "inputs: [{name: x, type: f32, shape: [600, 40]}]\nnodes:\n"
+                              "- {op: ReduceSum, inputs: [x], outputs: [s], attributes: {axes: [0]}}\noutputs: [s]\n");
+  Text why;
+  text_init(&why, &system_allocator);
+  assert_true(schedule_verify(l.p->schedules[0], &why));
+  assert_false(kernel_verify(l.p->schedules[0]->kernel, &why));
+  assert_non_null(strstr(text_string(&why), "(combine): partial results before there are loops"));
+  text_deinit(&why);
   deinit(&l);
 }
 
@@ -218,18 +236,18 @@ static void chains_that_are_too_long_are_found(void **state) {
       lower_text(HEAD "inputs: [{name: x, type: f32, shape: [600, 3000]}]\nnodes:\n"
                       "- {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\n"
                       "- {op: ReduceSum, inputs: [y], outputs: [s], attributes: {axes: [0]}}\noutputs: [y, s]\n");
-  Kernel *k = l.p->kernels[0];
-  Loop *loop = &k->loops[0];
+  const Schedule *s = l.p->schedules[0];
+  Loop *loop = &s->loops[0];
   assert_true(loop->runs.vector_run > 0);
   loop->runs.vector_run *= 2;
-  kernel_must_be_wrong(k, "loop 0: a row's sum is too long a chain of additions in f32");
+  schedule_must_be_wrong(s, "loop 0: a row's sum is too long a chain of additions in f32");
   loop->runs = (Runs){0};
-  kernel_must_be_wrong(k, "a row's sum is too long");
+  schedule_must_be_wrong(s, "a row's sum is too long");
   loop->runs.middle_run = 1;
-  kernel_must_be_wrong(k, "a row's sum is too long");
+  schedule_must_be_wrong(s, "a row's sum is too long");
   loop->runs = (Runs){.vector_run = (int64_t)LONGEST_RUN * LANES * loop->accumulators};
   loop->block = LONGEST_CHAIN + 1;
-  kernel_must_be_wrong(k, "a block's sum is too long a chain of additions in f32");
+  schedule_must_be_wrong(s, "a block's sum is too long a chain of additions in f32");
   deinit(&l);
 }
 
@@ -279,6 +297,7 @@ int main(void) {
       cmocka_unit_test(spoilt_expressions_are_found),
       cmocka_unit_test(spoilt_accesses_are_found),
       cmocka_unit_test(spoilt_loops_are_found),
+      cmocka_unit_test(a_kernel_without_a_schedule_reads_no_partial_sums),
       cmocka_unit_test(chains_that_are_too_long_are_found),
       cmocka_unit_test(random_graphs_are_sound),
       cmocka_unit_test(graphs_of_the_repository_are_sound),

@@ -73,16 +73,16 @@ static inline size_t for_each_tree(const Lowered *l, const char *what, TreeTest 
   assert_non_null(any);
   for (size_t i = 0; i < l->open->noutputs; i++) any[l->open->outputs[i]->index] = true;
   for (size_t i = 0; i < l->p->nkernels; i++) {
-    const Kernel *k = l->p->kernels[i];
-    bool *unwanted = calloc(k->ntemporaries + 1, sizeof *unwanted);
+    const Schedule *schedule = l->p->schedules[i];
+    bool *unwanted = calloc(schedule->ntemporaries + 1, sizeof *unwanted);
     assert_non_null(unwanted);
-    for (size_t t = 0; t < k->ntemporaries; t++) unwanted[t] = k->temporaries[t].reduction != EXPR_NONE;
+    for (size_t t = 0; t < schedule->ntemporaries; t++) unwanted[t] = schedule->temporaries[t].reduction != EXPR_NONE;
     const Wants wants[] = {{NULL, NULL}, {any, unwanted}};
-    for (uint32_t loop = 0; loop < k->nloops; loop++)
+    for (uint32_t loop = 0; loop < schedule->nloops; loop++)
       for (int w = 0; w < 2; w++) {
         Arena arena;
         arena_init(&arena, &system_allocator);
-        LoopTree *t = loop_tree(k, loop, &wants[w], &arena);
+        LoopTree *t = loop_tree(schedule, loop, &wants[w], &arena);
         assert_non_null(t);
         test(t, &arena, what);
         arena_deinit(&arena);

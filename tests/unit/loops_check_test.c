@@ -144,10 +144,10 @@ static void spoil_nodes(LoopNode *n) {
   }
 }
 
-static LoopTree *(*sound_tree)(const Kernel *k, uint32_t loop, const Wants *wants, Arena *arena);
+static LoopTree *(*sound_tree)(const Schedule *s, uint32_t loop, const Wants *wants, Arena *arena);
 
-static LoopTree *spoilt_tree(const Kernel *k, uint32_t loop, const Wants *wants, Arena *arena) {
-  LoopTree *t = sound_tree(k, loop, wants, arena);
+static LoopTree *spoilt_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena *arena) {
+  LoopTree *t = sound_tree(s, loop, wants, arena);
   if (!t) return NULL;
   spoil_nodes(t->step);
   spoil_nodes(t->tail_step);

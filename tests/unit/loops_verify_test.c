@@ -34,7 +34,7 @@ static Tree tree_of(const char *text, const char *const *schedule) {
   for (; schedule && *schedule; schedule++) assert_true(schedule_override(&tree.l.overrides, *schedule, &tree.l.d));
   lower_graph(&tree.l, yaml_read(&system_allocator, "test.yaml", text, strlen(text), NULL, &tree.l.d), false, false);
   arena_init(&tree.arena, &system_allocator);
-  tree.t = loop_tree(tree.l.p->kernels[0], 0, NULL, &tree.arena);
+  tree.t = loop_tree(tree.l.p->schedules[0], 0, NULL, &tree.arena);
   assert_non_null(tree.t);
   must_be_sound(tree.t, &tree.arena, text);
   return tree;
@@ -274,8 +274,9 @@ static void trees_of_spoilt_loops_are_found(void **state) {
                            "- {op: LayerNorm, inputs: [x], outputs: [y], "
                            "attributes: {use_affine: false, keep_stats: false}}\noutputs: [y]\n",
                       NULL);
-  Kernel *k = (Kernel *)tree.t->k;
-  Loop *loop = &k->loops[0], before = *loop;
+  const Schedule *schedule = tree.t->schedule;
+  Kernel *k = schedule->kernel;
+  Loop *loop = &schedule->loops[0], before = *loop;
   Root *store = &loop->roots[loop->nroots - 1];
   assert_int_equal(store->kind, ROOT_STORE);
 #ifdef NGRAD_CHECKED
@@ -283,14 +284,14 @@ static void trees_of_spoilt_loops_are_found(void **state) {
   skip();
 #endif
   store->sweep = 0;
-  must_be_wrong(loop_tree(k, 0, NULL, &tree.arena), "is not computed before it");
+  must_be_wrong(loop_tree(schedule, 0, NULL, &tree.arena), "is not computed before it");
   store->sweep = loop->nsweeps - 1;
   k->axes[k->naxes] = (Axis){"again", 2, 0};
   loop->order[2] = loop->order[1];
   loop->order[1] = k->naxes;
   loop->nouter = 2;
   k->naxes++;
-  must_be_wrong(loop_tree(k, 0, NULL, &tree.arena), "several outer iterations store the same element");
+  must_be_wrong(loop_tree(schedule, 0, NULL, &tree.arena), "several outer iterations store the same element");
   k->naxes--;
   *loop = before;
   end(&tree);

@@ -166,7 +166,7 @@ static void neighbours_that_are_alike_only_at_the_hint_stay_apart(void **state) 
   assert_non_null(p);
   assert_int_equal(p->nkernels, 2); // not one over both
   for (size_t i = 0; i < p->nkernels; i++) {
-    const Kernel *k = p->kernels[i];
+    const Kernel *k = p->schedules[i]->kernel;
     const Monomial monomial = k->axes[0].monomial;
     assert_int_equal(k->naxes, 1);
     assert_int_equal(k->axes[0].extent, 105);

@@ -432,7 +432,7 @@ static void each_region_is_a_kernel(void **state) {
     assert_non_null(p);
     assert_int_equal(p->nkernels, no_fuse ? 3 : 1);
     assert_ptr_equal(p->graph, g);
-    for (size_t i = 0; i < p->nkernels; i++) assert_true(p->kernels[i]->nloops > 0);
+    for (size_t i = 0; i < p->nkernels; i++) assert_true(p->schedules[i]->nloops > 0);
     for (size_t i = 0; i < g->nvalues; i++) {
       bool is_between = strcmp(g->values[i]->name, "masked") == 0 || strcmp(g->values[i]->name, "dx") == 0;
       assert_int_equal(p->is_in_workspace[i], no_fuse && is_between);
@@ -669,8 +669,8 @@ static bool schedules_in(const Graph *g, size_t nbytes) {
   arena.next = arena.end - nbytes;
   memory.failing = memory.ncalls;
   Kernel *k = lower_region(&arena, g, g->nodes, g->nnodes, (LoweredPart){.slots = UINT32_MAX}, &scratch);
-  bool ok = k && kernel_order(k, BEST_AXIS, NULL) && kernel_tune(k, &target, NULL),
-       is_done = memory.ncalls == memory.failing;
+  Schedule *s = k ? kernel_order(k, BEST_AXIS, NULL) : NULL;
+  bool ok = s && schedule_tune(s, &target, NULL), is_done = memory.ncalls == memory.failing;
   assert_int_equal(ok, is_done);
   if (k) assert_int_equal(k->out_of_memory, !is_done); // else it would be told as a mistake in the graph
   arena_deinit(&arena);

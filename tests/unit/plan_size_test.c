@@ -78,12 +78,13 @@ static int64_t chunks_at(const Graph *g, const Kernel *k, const Loop *loop, cons
 }
 
 // Bytes of a temporary; of partial sums also *result: those of what they are summed up to.
-static int64_t temporary_at(const Graph *g, const Kernel *k, const Temporary *t, const int64_t *values,
+static int64_t temporary_at(const Graph *g, const Schedule *s, const Temporary *t, const int64_t *values,
                             int64_t *result) {
   const int64_t nbytes = (int64_t)type_nbytes(t->type);
+  const Kernel *k = s->kernel;
   *result = 0;
   if (t->reduction == EXPR_NONE) return open_number(g, t->nelems, t->monomial, values) * nbytes;
-  const Loop *loop = &k->loops[t->loop];
+  const Loop *loop = &s->loops[t->loop];
   const AxisSet kept = loop_outer_axes(loop) & ~loop_cut_axes(loop);
   if (!loop_nblocks(k, loop)) return 0;
   const int64_t each = open_number(g, t->nelems / loop_nblocks(k, loop), t->monomial, values);
@@ -95,16 +96,17 @@ static int64_t temporary_at(const Graph *g, const Kernel *k, const Temporary *t,
 static void must_be_small(const Program *p, const int64_t *values, const char *text) {
   const Graph *g = p->graph;
   for (size_t i = 0; i < p->nkernels; i++) {
-    const Kernel *k = p->kernels[i];
+    const Schedule *schedule = p->schedules[i];
+    const Kernel *k = schedule->kernel;
     int64_t largest = 0, own = 0;
     for (size_t a = 0; a < k->naccesses; a++) {
       const Value *v = k->accesses[a].value;
       const int64_t nelems = v ? open_number(g, shape_nelems(&v->shape), shape_monomial(&v->shape), values) : 0;
       if (nelems * 4 > largest) largest = nelems * 4;
     }
-    for (size_t t = 0; t < k->ntemporaries; t++) {
+    for (size_t t = 0; t < schedule->ntemporaries; t++) {
       int64_t result;
-      own += temporary_at(g, k, &k->temporaries[t], values, &result);
+      own += temporary_at(g, schedule, &schedule->temporaries[t], values, &result);
       if (result > largest) largest = result;
     }
     if (own <= FACTOR * largest + FEW) continue;

@@ -160,7 +160,7 @@ static void check_program(const Program *p) {
   size_t first[MOST_VALUES] = {0}, last[MOST_VALUES] = {0};          // kernels that write and read a value
   size_t nnodes = 0;
   for (size_t i = 0; i < p->nkernels; i++) {
-    const Kernel *k = p->kernels[i];
+    const Kernel *k = p->schedules[i]->kernel;
     for (size_t n = 0; n < k->nnodes; n++) { // several kernels may share out the results of one node
       nnodes += !is_computed[k->nodes[n]->index];
       assert_true(k->nnodes == 1 || !is_computed[k->nodes[n]->index]);
@@ -215,7 +215,7 @@ static void kernels_store_what_others_read(void **state) {
       if (d.nerrors) print_error("seed %llu: %s\n", (unsigned long long)seed, d.items[0].message);
       assert_non_null(p);
       check_program(p);
-      for (size_t k = 0; no_fuse && k < p->nkernels; k++) assert_int_equal(p->kernels[k]->nnodes, 1);
+      for (size_t k = 0; no_fuse && k < p->nkernels; k++) assert_int_equal(p->schedules[k]->kernel->nnodes, 1);
       program_free(p);
       diagnostics_deinit(&d);
       graph_free(g);

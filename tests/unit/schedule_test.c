@@ -96,10 +96,11 @@ static AxisSet loop_axes(const Loop *loop) {
 }
 
 // Loops over the whole domain: each is at least one look at the data.
-static size_t main_loops(const Kernel *k, const Loop **loops) {
+static size_t main_loops(const Schedule *s, const Loop **loops) {
+  const Kernel *k = s->kernel;
   size_t count = 0;
-  for (size_t i = 0; i < k->nloops; i++)
-    if (loop_axes(&k->loops[i]) == (1U << k->naxes) - 1) loops[count++] = &k->loops[i];
+  for (size_t i = 0; i < s->nloops; i++)
+    if (loop_axes(&s->loops[i]) == (1U << k->naxes) - 1) loops[count++] = &s->loops[i];
   return count;
 }
 
@@ -109,9 +110,9 @@ static int count_roots(const Loop *loop, RootKind kind, int sweep) {
   return count;
 }
 
-static const Kernel *only_kernel(const Lowered *l) {
+static const Schedule *only_schedule(const Lowered *l) {
   assert_int_equal(l->program->nkernels, 1);
-  return l->program->kernels[0];
+  return l->program->schedules[0];
 }
 
 // Which loops there are
@@ -119,16 +120,16 @@ static const Kernel *only_kernel(const Lowered *l) {
 static void layer_norm_gradient_visits_rows_once(void **state) {
   (void)state;
   Lowered l = lower(LAYER_NORM("40, 50", "40"), &usual, false);
-  const Kernel *k = only_kernel(&l);
+  const Schedule *s = only_schedule(&l);
   const Loop *loops[8] = {NULL};
-  assert_int_equal(main_loops(k, loops), 1);
+  assert_int_equal(main_loops(s, loops), 1);
   assert_int_equal(loops[0]->nouter, 1);
   assert_int_equal(loops[0]->ninner, 1);
   assert_int_equal(loops[0]->nsweeps, 2);
   assert_int_equal(count_roots(loops[0], ROOT_REDUCE_INNER, 0), 2); // the row's sums
   assert_int_equal(count_roots(loops[0], ROOT_REDUCE_OUTER, 0), 2); // of diff_gamma and diff_beta
   assert_int_equal(count_roots(loops[0], ROOT_STORE, 1), 1);        // while the row is still in cache
-  assert_int_equal(k->nloops, 2);                                   // and the columns' sums
+  assert_int_equal(s->nloops, 2);                                   // and the columns' sums
   lowered_deinit(&l);
 }
 
@@ -141,10 +142,11 @@ static void layer_norm_gradient_without_parameters_is_one_loop(void **state) {
                     "false, begin_norm_axis: 1}}]\n"
                     "outputs: [dx]\n",
                     &usual, false);
-  const Kernel *k = only_kernel(&l);
-  assert_int_equal(k->nloops, 1);
+  const Schedule *s = only_schedule(&l);
+  const Kernel *k = s->kernel;
+  assert_int_equal(s->nloops, 1);
   assert_int_equal(k->naxes, 2);
-  assert_int_equal(k->ntemporaries, 0);
+  assert_int_equal(s->ntemporaries, 0);
   lowered_deinit(&l);
 }
 
@@ -152,23 +154,25 @@ static void layer_norm_of_one_row_is_cut_into_tiles(void **state) {
   (void)state;
   Lowered l = lower(norm_text("LayerNormBackward", "100000", "", "begin_norm_axis: 0"), &usual, false);
   const Loop *loops[8] = {NULL};
-  size_t count = main_loops(only_kernel(&l), loops);
+  size_t count = main_loops(only_schedule(&l), loops);
   assert_int_equal(count, 2); // sums, then diff_src
-  for (size_t i = 0; i < count; i++) assert_true(loops[i]->tile > 0 && loop_nblocks(only_kernel(&l), loops[i]) > 1);
+  for (size_t i = 0; i < count; i++)
+    assert_true(loops[i]->tile > 0 && loop_nblocks(only_schedule(&l)->kernel, loops[i]) > 1);
   lowered_deinit(&l);
 }
 
 static void batch_norm_gradient_ncx_finishes_a_channel_at_a_time(void **state) {
   (void)state;
   Lowered l = lower(BATCH_NORM("4, 16, 9, 9", "16", "NCX"), &usual, false);
-  const Kernel *k = only_kernel(&l);
-  assert_int_equal(k->nloops, 1);
-  const Loop *loop = &k->loops[0];
+  const Schedule *s = only_schedule(&l);
+  const Kernel *k = s->kernel;
+  assert_int_equal(s->nloops, 1);
+  const Loop *loop = &s->loops[0];
   assert_int_equal(loop->nouter, 1);
   assert_int_equal(k->axes[loop->order[0]].extent, 16);
   assert_int_equal(loop->ninner, 2);
   assert_int_equal(loop->nsweeps, 2);
-  assert_int_equal(k->ntemporaries, 0);
+  assert_int_equal(s->ntemporaries, 0);
   lowered_deinit(&l);
 }
 
@@ -176,18 +180,18 @@ static void batch_norm_gradient_of_few_channels_shares_their_planes_out(void **s
   (void)state;
   Lowered l = lower(BATCH_NORM("64, 2, 100, 100", "2", "NCX"), &usual, false);
   const Loop *loops[8] = {NULL};
-  assert_int_equal(main_loops(only_kernel(&l), loops), 2);
+  assert_int_equal(main_loops(only_schedule(&l), loops), 2);
   assert_int_equal(loops[0]->nfree, 1);
-  assert_int_equal(only_kernel(&l)->axes[loops[0]->order[0]].extent, 2);
+  assert_int_equal(only_schedule(&l)->kernel->axes[loops[0]->order[0]].extent, 2);
   lowered_deinit(&l);
 }
 
 static void batch_norm_gradient_nxc_takes_two_loops(void **state) {
   (void)state;
   Lowered l = lower(BATCH_NORM("4, 9, 9, 16", "16", "NXC"), &usual, false);
-  const Kernel *k = only_kernel(&l);
+  const Schedule *s = only_schedule(&l);
   const Loop *loops[8] = {NULL};
-  assert_int_equal(main_loops(k, loops), 2);
+  assert_int_equal(main_loops(s, loops), 2);
   assert_int_equal(count_roots(loops[0], ROOT_REDUCE_OUTER, 0), 2);
   assert_int_equal(count_roots(loops[0], ROOT_STORE, 0), 0);
   assert_int_equal(count_roots(loops[1], ROOT_STORE, 0), 1);
@@ -202,10 +206,10 @@ static void gradient_with_frozen_statistics_is_one_look_at_the_data(void **state
   for (int i = 0; i < 2; i++) {
     Lowered l = lower(texts[i], &usual, false);
     const Loop *loops[8] = {NULL};
-    assert_int_equal(main_loops(only_kernel(&l), loops), 1);
+    assert_int_equal(main_loops(only_schedule(&l), loops), 1);
     for (size_t r = 0; r < loops[0]->nroots; r++) {
       const Root *root = &loops[0]->roots[r];
-      if (root_axes(only_kernel(&l), root) & loop_inner_axes(loops[0])) assert_int_equal(root->sweep, 0);
+      if (root_axes(only_schedule(&l)->kernel, root) & loop_inner_axes(loops[0])) assert_int_equal(root->sweep, 0);
     }
     lowered_deinit(&l);
   }
@@ -215,9 +219,9 @@ static void layer_norm_sweeps_a_row_three_times(void **state) {
   (void)state;
   Lowered l = lower(forward_text("LayerNorm", "40, 50", "use_affine: false"), &usual, false);
   const Loop *loops[8] = {NULL};
-  assert_int_equal(main_loops(only_kernel(&l), loops), 1);
-  assert_int_equal(only_kernel(&l)->nloops, 1);
-  assert_int_equal(only_kernel(&l)->loops[0].nsweeps, 3); // the mean, moments about it, the result
+  assert_int_equal(main_loops(only_schedule(&l), loops), 1);
+  assert_int_equal(only_schedule(&l)->nloops, 1);
+  assert_int_equal(only_schedule(&l)->loops[0].nsweeps, 3); // the mean, moments about it, the result
   lowered_deinit(&l);
 }
 
@@ -235,11 +239,12 @@ static void softmax_of_columns_is_one_loop(void **state) {
              "nodes: [{op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: %d}}]\noutputs: [y]\n",
              cases[i].shape, cases[i].shape[0] == '3');
     Lowered l = lower(text, &usual, false);
-    const Kernel *k = only_kernel(&l);
-    const Loop *loop = &k->loops[0];
+    const Schedule *s = only_schedule(&l);
+    const Kernel *k = s->kernel;
+    const Loop *loop = &s->loops[0];
     assert_int_equal(loop->rows_in_lanes, cases[i].rows_in_lanes);
     if (cases[i].rows_in_lanes) {
-      assert_int_equal(k->nloops, 1);
+      assert_int_equal(s->nloops, 1);
       assert_int_equal(loop->nsweeps, 3);
       assert_int_equal(loop->nfree, loop->nouter - 1); // a vector is of one image
       assert_int_equal(k->axes[loop_lane_axis(loop)].extent, 100);
@@ -263,8 +268,9 @@ static void softmax_keeps_the_powers_of_short_rows(void **state) {
              "nodes: [{op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}]\noutputs: [y]\n",
              cases[i].shape);
     Lowered l = lower(text, &usual, false);
-    const Kernel *k = only_kernel(&l);
-    const Loop *loop = &k->loops[0];
+    const Schedule *s = only_schedule(&l);
+    const Kernel *k = s->kernel;
+    const Loop *loop = &s->loops[0];
     assert_int_equal(loop->nsweeps, 3);
     assert_int_equal(loop->nspills, cases[i].nspills);
     if (loop->nspills) {
@@ -294,7 +300,7 @@ static void long_rows_are_peeled_to_cache_lines(void **state) {
         "nodes: [{op: SoftMaxBackward, inputs: [dy, y], outputs: [dx], attributes: {axis: 1}}]\noutputs: [dx]\n",
         cases[i].type, cases[i].shape, cases[i].type, cases[i].shape);
     Lowered l = lower(text, &usual, false);
-    const Loop *loop = &only_kernel(&l)->loops[0];
+    const Loop *loop = &only_schedule(&l)->loops[0];
     assert_int_equal(loop->is_peeled, cases[i].is_peeled);
     for (size_t r = 0; r < loop->nroots; r++)
       if (loop->roots[r].kind == ROOT_STORE) assert_int_equal(loop->roots[r].is_streamed, cases[i].is_streamed);
@@ -308,11 +314,12 @@ static void elementwise_operators_are_one_loop_of_tiles(void **state) {
       lower("format: ngrad/1\nname: test\ninputs: [{name: x, type: f32, shape: [4, 5, 6]}]\n"
             "nodes: [{op: ReLU, inputs: [x], outputs: [y]}, {op: Add, inputs: [x, y], outputs: [z]}]\noutputs: [z]\n",
             &usual, false);
-  const Kernel *k = only_kernel(&l);
+  const Schedule *s = only_schedule(&l);
+  const Kernel *k = s->kernel;
   assert_int_equal(k->naxes, 1);
   assert_int_equal(k->axes[0].extent, 120);
-  assert_int_equal(k->nloops, 1);
-  assert_true(k->loops[0].tile > 0);
+  assert_int_equal(s->nloops, 1);
+  assert_true(s->loops[0].tile > 0);
   lowered_deinit(&l);
 }
 
@@ -320,10 +327,11 @@ static void elementwise_operators_are_one_loop_of_tiles(void **state) {
 static void group_norm_gradient_nests_sums_over_planes(void **state) {
   (void)state;
   Lowered l = lower(GROUP_NORM("4, 6, 70", "4, 3", "3"), &usual, false);
-  const Kernel *k = only_kernel(&l);
+  const Schedule *s = only_schedule(&l);
+  const Kernel *k = s->kernel;
   const Loop *loops[8] = {NULL};
-  assert_int_equal(main_loops(k, loops), 1);
-  const Loop *loop = &k->loops[0];
+  assert_int_equal(main_loops(s, loops), 1);
+  const Loop *loop = &s->loops[0];
   assert_ptr_equal(loop, loops[0]);
   assert_true(loop->is_nested);
   assert_int_equal(loop->nfree, 1);
@@ -345,11 +353,11 @@ static void group_norm_gradient_nests_sums_over_planes(void **state) {
 static void group_norm_gradient_of_one_image_stores_sums_of_planes(void **state) {
   (void)state;
   Lowered l = lower(GROUP_NORM("1, 8, 70", "1, 4", "4"), &usual, false);
-  const Kernel *k = only_kernel(&l);
-  assert_int_equal(k->nloops, 1);
-  assert_true(k->loops[0].is_nested);
-  assert_int_equal(count_roots(&k->loops[0], ROOT_STORE, 0), 2);
-  assert_int_equal(count_roots(&k->loops[0], ROOT_STORE, 1), 1);
+  const Schedule *s = only_schedule(&l);
+  assert_int_equal(s->nloops, 1);
+  assert_true(s->loops[0].is_nested);
+  assert_int_equal(count_roots(&s->loops[0], ROOT_STORE, 0), 2);
+  assert_int_equal(count_roots(&s->loops[0], ROOT_STORE, 1), 1);
   lowered_deinit(&l);
 }
 
@@ -367,8 +375,8 @@ static const char group_norm_neighbours[] =
 static void neighbours_join_their_group_norms_kernel(void **state) {
   (void)state;
   Lowered l = lower(group_norm_neighbours, &usual, false);
-  assert_int_equal(only_kernel(&l)->nnodes, 3);
-  assert_true(only_kernel(&l)->loops[0].is_nested);
+  assert_int_equal(only_schedule(&l)->kernel->nnodes, 3);
+  assert_true(only_schedule(&l)->loops[0].is_nested);
   lowered_deinit(&l);
 }
 
@@ -386,8 +394,8 @@ static const char neighbours[] = "format: ngrad/1\nname: test\n"
 static void neighbours_join_their_norms_kernel(void **state) {
   (void)state;
   Lowered l = lower(neighbours, &usual, false);
-  assert_int_equal(only_kernel(&l)->nloops, 1);
-  assert_int_equal(only_kernel(&l)->nnodes, 3);
+  assert_int_equal(only_schedule(&l)->nloops, 1);
+  assert_int_equal(only_schedule(&l)->kernel->nnodes, 3);
   assert_int_equal(l.program->workspace_nbytes, 0);
   lowered_deinit(&l);
   l = lower(neighbours, &usual, true);
@@ -412,12 +420,13 @@ static const char *gated_text(const char *shape, const char *channels, const cha
 }
 
 // Sweeps that read the gate, which only its sign matters of.
-static int count_looks_at_gate(const Kernel *k) {
+static int count_looks_at_gate(const Schedule *s) {
+  const Kernel *k = s->kernel;
   bool *is_seen = calloc(k->nexprs, sizeof *is_seen), *is_loaded = calloc(k->naccesses, sizeof *is_loaded);
   int count = 0;
-  for (size_t i = 0; i < k->nloops; i++)
-    for (int sweep = 0; sweep < k->loops[i].nsweeps; sweep++) {
-      mark_sweep_loads(k, &k->loops[i], sweep, 0, is_seen, is_loaded);
+  for (size_t i = 0; i < s->nloops; i++)
+    for (int sweep = 0; sweep < s->loops[i].nsweeps; sweep++) {
+      mark_sweep_loads(k, &s->loops[i], sweep, 0, is_seen, is_loaded);
       for (AccessId id = 0; id < k->naccesses; id++)
         count += is_loaded[id] && k->accesses[id].value && strcmp(k->accesses[id].value->name, "gate") == 0;
     }
@@ -443,13 +452,13 @@ static void gate_is_read_once_where_the_caches_do_not_hold_it(void **state) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     bool is_ncx = strcmp(rows[i].format, "NCX") == 0;
     Lowered l = lower(gated_text(rows[i].shape, is_ncx ? "16" : "100", rows[i].format), &usual, false);
-    const Kernel *k = only_kernel(&l);
-    assert_int_equal(count_looks_at_gate(k), rows[i].looks);
+    const Schedule *s = only_schedule(&l);
+    assert_int_equal(count_looks_at_gate(s), rows[i].looks);
     size_t own_nbytes = 0, shared_nbytes = 0;
-    for (size_t t = 0; t < k->ntemporaries; t++) {
-      if (k->temporaries[t].type != TYPE_BOOLEAN) continue;
-      if (k->temporaries[t].is_own) own_nbytes += (size_t)k->temporaries[t].nelems;
-      else shared_nbytes += (size_t)k->temporaries[t].nelems;
+    for (size_t t = 0; t < s->ntemporaries; t++) {
+      if (s->temporaries[t].type != TYPE_BOOLEAN) continue;
+      if (s->temporaries[t].is_own) own_nbytes += (size_t)s->temporaries[t].nelems;
+      else shared_nbytes += (size_t)s->temporaries[t].nelems;
     }
     assert_int_equal(own_nbytes, rows[i].own_nbytes);
     assert_int_equal(shared_nbytes, rows[i].shared_nbytes);
@@ -476,9 +485,9 @@ static void sweeps_fetch_what_the_caches_have_room_for(void **state) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const char *text = rows[i].is_gated ? gated_text(rows[i].shape, "8", "NCX") : BATCH_NORM(rows[i].shape, "8", "NCX");
     Lowered l = lower(text, &usual, false);
-    const Kernel *k = only_kernel(&l);
-    assert_int_equal(k->loops[0].prefetch, rows[i].prefetch);
-    assert_int_equal(k->loops[0].ahead, rows[i].ahead);
+    const Schedule *s = only_schedule(&l);
+    assert_int_equal(s->loops[0].prefetch, rows[i].prefetch);
+    assert_int_equal(s->loops[0].ahead, rows[i].ahead);
     lowered_deinit(&l);
   }
 }
@@ -506,8 +515,8 @@ static void stores_within_cache_lines_have_sweeps_of_their_own(void **state) {
              "  - {op: Add, inputs: [dx, x], outputs: [sum]}\noutputs: [dx, sum, dg, db]\n",
              rows[i].shape, rows[i].shape);
     Lowered l = lower(text, &usual, false);
-    const Kernel *k = only_kernel(&l);
-    assert_int_equal(k->loops[0].nsweeps, rows[i].nsweeps);
+    const Schedule *s = only_schedule(&l);
+    assert_int_equal(s->loops[0].nsweeps, rows[i].nsweeps);
     lowered_deinit(&l);
   }
 }
@@ -577,9 +586,9 @@ static Lowered lower_shape(int i, const Target *target) {
 }
 
 // All that decides in which order numbers are added up.
-static void must_add_up_alike(const Kernel *a, const Kernel *b) {
+static void must_add_up_alike(const Schedule *a, const Schedule *b) {
   assert_int_equal(a->nloops, b->nloops);
-  assert_int_equal(a->nexprs, b->nexprs);
+  assert_int_equal(a->kernel->nexprs, b->kernel->nexprs);
   for (size_t i = 0; i < a->nloops; i++) {
     const Loop *x = &a->loops[i], *y = &b->loops[i];
     assert_memory_equal(x->order, y->order, sizeof x->order);
@@ -620,7 +629,7 @@ static void target_does_not_decide_the_order_of_additions(void **state) {
     Lowered l = lower_shape(i, &usual);
     for (int t = 0; t < 2; t++) {
       Lowered other = lower_shape(i, &others[t]);
-      must_add_up_alike(only_kernel(&l), only_kernel(&other));
+      must_add_up_alike(only_schedule(&l), only_schedule(&other));
       lowered_deinit(&other);
     }
     lowered_deinit(&l);
@@ -632,9 +641,10 @@ static void blocks_keep_chains_of_additions_short(void **state) {
   (void)state;
   for (int i = 0; i < NSHAPES; i++) {
     Lowered l = lower_shape(i, &usual);
-    const Kernel *k = only_kernel(&l);
-    for (size_t n = 0; n < k->nloops; n++) {
-      const Loop *loop = &k->loops[n];
+    const Schedule *s = only_schedule(&l);
+    const Kernel *k = s->kernel;
+    for (size_t n = 0; n < s->nloops; n++) {
+      const Loop *loop = &s->loops[n];
       for (size_t r = 0; r < loop->nroots; r++)
         if (loop->roots[r].kind == ROOT_REDUCE_OUTER && access_axes(k, &k->accesses[loop->roots[r].access]))
           assert_in_range(loop->block, 1, loop->rows_in_lanes ? LONGEST_CHAIN * LANES : LONGEST_CHAIN);
@@ -647,21 +657,22 @@ static void every_block_has_room_for_its_partial_sums(void **state) {
   (void)state;
   for (int i = 0; i < NSHAPES; i++) {
     Lowered l = lower_shape(i, &usual);
-    const Kernel *k = only_kernel(&l);
-    for (size_t n = 0; n < k->nloops; n++) {
-      for (size_t r = 0; r < k->loops[n].nroots; r++) {
-        const Root *root = &k->loops[n].roots[r];
+    const Schedule *s = only_schedule(&l);
+    const Kernel *k = s->kernel;
+    for (size_t n = 0; n < s->nloops; n++) {
+      for (size_t r = 0; r < s->loops[n].nroots; r++) {
+        const Root *root = &s->loops[n].roots[r];
         const Access *a = &k->accesses[root->access];
         if (root->kind == ROOT_REDUCE_INNER || a->value) continue;
         int64_t wanted =
-            axes_nelems(k, access_axes(k, a)) * (root->kind == ROOT_STORE ? 1 : loop_nblocks(k, &k->loops[n]));
-        assert_int_equal(k->temporaries[a->temporary].nelems, wanted);
+            axes_nelems(k, access_axes(k, a)) * (root->kind == ROOT_STORE ? 1 : loop_nblocks(k, &s->loops[n]));
+        assert_int_equal(s->temporaries[a->temporary].nelems, wanted);
       }
     }
     size_t end = 0;
-    for (size_t t = 0; t < k->ntemporaries; t++) {
-      assert_true(k->temporaries[t].offset >= end && k->temporaries[t].offset % 64 == 0);
-      end = k->temporaries[t].offset + (size_t)k->temporaries[t].nelems * type_nbytes(k->temporaries[t].type);
+    for (size_t t = 0; t < s->ntemporaries; t++) {
+      assert_true(s->temporaries[t].offset >= end && s->temporaries[t].offset % 64 == 0);
+      end = s->temporaries[t].offset + (size_t)s->temporaries[t].nelems * type_nbytes(s->temporaries[t].type);
     }
     assert_true(l.program->workspace_nbytes >= end);
     lowered_deinit(&l);
@@ -670,11 +681,12 @@ static void every_block_has_room_for_its_partial_sums(void **state) {
 
 // An expression that a root of a sweep needs is there by then: row sums of the same loop in an earlier sweep, sums over
 // the vector axis that are nested in others in the same one, partial sums in an earlier loop.
-static void must_be_known(const Kernel *k, size_t loop_index, ExprId id, int sweep) {
+static void must_be_known(const Schedule *s, size_t loop_index, ExprId id, int sweep) {
+  const Kernel *k = s->kernel;
   const Expr *e = &k->exprs[id];
   if (e->op == EXPR_COMBINE) assert_true(e->loop < loop_index);
   if (expr_is_reduction(e)) {
-    const Loop *loop = &k->loops[loop_index];
+    const Loop *loop = &s->loops[loop_index];
     bool is_found = false;
     const int vector_axis = loop->order[loop->nouter + loop->ninner - 1];
     const bool is_early = loop->is_nested && e->reduced == 1U << vector_axis;
@@ -685,21 +697,22 @@ static void must_be_known(const Kernel *k, size_t loop_index, ExprId id, int swe
     return;
   }
   for (int a = 0; a < 3; a++)
-    if (e->args[a]) must_be_known(k, loop_index, e->args[a], sweep);
+    if (e->args[a]) must_be_known(s, loop_index, e->args[a], sweep);
 }
 
 static void sums_are_known_before_they_are_used(void **state) {
   (void)state;
   for (int i = 0; i < NSHAPES; i++) {
     Lowered l = lower_shape(i, &usual);
-    const Kernel *k = only_kernel(&l);
-    for (size_t n = 0; n < k->nloops; n++) {
-      for (size_t r = 0; r < k->loops[n].nroots; r++) {
-        const Root *root = &k->loops[n].roots[r];
+    const Schedule *s = only_schedule(&l);
+    const Kernel *k = s->kernel;
+    for (size_t n = 0; n < s->nloops; n++) {
+      for (size_t r = 0; r < s->loops[n].nroots; r++) {
+        const Root *root = &s->loops[n].roots[r];
         // What varies over outer axes only follows its sweep.
-        bool follows = root->kind != ROOT_REDUCE_INNER && !(root_axes(k, root) & loop_inner_axes(&k->loops[n]));
+        bool follows = root->kind != ROOT_REDUCE_INNER && !(root_axes(k, root) & loop_inner_axes(&s->loops[n]));
         ExprId id = root->kind == ROOT_REDUCE_INNER ? k->exprs[root->expr].args[0] : root->expr;
-        must_be_known(k, n, id, root->sweep + follows);
+        must_be_known(s, n, id, root->sweep + follows);
       }
     }
     lowered_deinit(&l);

@@ -29,7 +29,7 @@ static bool name_members(Printer *p) {
   if (!p->value_member || !p->first_temporary) return false;
   for (size_t i = 0; i < program->nkernels; i++) {
     p->first_temporary[i] = ntemporaries;
-    ntemporaries += program->kernels[i]->ntemporaries;
+    ntemporaries += program->schedules[i]->ntemporaries;
   }
   p->temporary_member = ARENA_ARRAY(p->scratch, const char *, ntemporaries + 1);
   if (!p->temporary_member) return false;
@@ -39,11 +39,11 @@ static bool name_members(Printer *p) {
   for (size_t i = 0; i < g->ndims; i++)
     p->dim_member[i] = print_member_name(p, g->dims[i]->name, &taken, g->nvalues + i);
   for (size_t i = 0; i < program->nkernels; i++) {
-    for (size_t t = 0; t < program->kernels[i]->ntemporaries; t++) {
+    for (size_t t = 0; t < program->schedules[i]->ntemporaries; t++) {
       size_t n = p->first_temporary[i] + t;
       Text name;
       text_init(&name, p->scratch->allocator);
-      text_add_user_string(&name, SINK_IDENTIFIER, program->kernels[i]->temporaries[t].name);
+      text_add_user_string(&name, SINK_IDENTIFIER, program->schedules[i]->temporaries[t].name);
       p->temporary_member[n] = arena_format(p->scratch, "k%zu_%zu_%.40s", i, t, text_string(&name));
       bool ok = p->temporary_member[n] && !name.out_of_memory;
       text_deinit(&name);
@@ -120,11 +120,12 @@ static void print_struct(Printer *p) {
   text_format(p->plain, "struct %s_args {\n", p->identifier);
   for (size_t i = 0; i < g->ndims; i++) text_format(p->plain, "  size_t %s;\n", p->dim_member[i]);
   for (size_t i = 0; i < p->program->nkernels; i++)
-    for (size_t l = 0; l < p->program->kernels[i]->nloops; l++) {
-      const Loop *loop = &p->program->kernels[i]->loops[l];
-      if (loop_has_open_length(p->program->kernels[i], loop))
+    for (size_t l = 0; l < p->program->schedules[i]->nloops; l++) {
+      const Kernel *k = p->program->schedules[i]->kernel;
+      const Loop *loop = &p->program->schedules[i]->loops[l];
+      if (loop_has_open_length(k, loop))
         text_format(p->plain, "  size_t k%zu_loop%zu_block; // iterations per block\n", i, l);
-      if (loop_has_open_chunks(p->program->kernels[i], loop))
+      if (loop_has_open_chunks(k, loop))
         text_format(p->plain, "  size_t k%zu_loop%zu_chunks; // number of such blocks\n", i, l);
     }
   for (size_t i = 0; i < g->nvalues; i++) {
@@ -136,22 +137,23 @@ static void print_struct(Printer *p) {
     text_add_string(p->plain, "\n");
   }
   for (size_t i = 0; i < p->program->nkernels; i++) {
-    const Kernel *k = p->program->kernels[i];
-    for (size_t t = 0; t < k->ntemporaries; t++)
-      if (!k->temporaries[t].is_own)
-        text_format(p->plain, "  %s *%s; // %s elements\n", element_type(k->temporaries[t].type),
+    const Schedule *schedule = p->program->schedules[i];
+    for (size_t t = 0; t < schedule->ntemporaries; t++)
+      if (!schedule->temporaries[t].is_own)
+        text_format(p->plain, "  %s *%s; // %s elements\n", element_type(schedule->temporaries[t].type),
                     p->temporary_member[p->first_temporary[i] + t], temporary_text(p, i, t, 1, ""));
   }
   text_add_string(p->plain, "};\n\n");
 }
 
 static void print_kernel(Printer *p, size_t index) {
-  const Kernel *k = p->program->kernels[index];
+  const Schedule *s = p->program->schedules[index];
+  const Kernel *k = s->kernel;
   text_format(p->out, "// Kernel %zu: ", index);
   kernel_print_nodes(k, p->out);
   text_add_string(p->out, "\n\n");
-  for (size_t loop = 0; loop < k->nloops; loop++)
-    if (!loop_is_idle(k, &k->loops[loop])) print_loop_functions(p, index, loop);
+  for (size_t loop = 0; loop < s->nloops; loop++)
+    if (!loop_is_idle(k, &s->loops[loop])) print_loop_functions(p, index, loop);
 }
 
 static bool has_open_blocks(const Kernel *k, const Loop *loop) {
@@ -164,9 +166,11 @@ static bool is_shared(const Kernel *k, const Loop *loop) {
 
 bool program_has_shared_loops(const Program *p) {
   for (size_t i = 0; i < p->nkernels; i++)
-    for (size_t l = 0; l < p->kernels[i]->nloops; l++)
-      if (is_shared(p->kernels[i], &p->kernels[i]->loops[l]) && !loop_is_idle(p->kernels[i], &p->kernels[i]->loops[l]))
-        return true;
+    for (size_t l = 0; l < p->schedules[i]->nloops; l++) {
+      const Kernel *k = p->schedules[i]->kernel;
+      const Loop *loop = &p->schedules[i]->loops[l];
+      if (is_shared(k, loop) && !loop_is_idle(k, loop)) return true;
+    }
   return false;
 }
 
@@ -184,8 +188,9 @@ static const char *condition_text(Printer *p, const Flow *flow, size_t kernel, s
 // Prints a call of a loop whose number of blocks or amount of work is known at run time only. The emitted code chooses
 // between several threads and one.
 static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
-  const Kernel *k = p->program->kernels[kernel];
-  const Loop *l = &k->loops[loop];
+  const Schedule *schedule = p->program->schedules[kernel];
+  const Kernel *k = schedule->kernel;
+  const Loop *l = &schedule->loops[loop];
   const AxisSet all = loop_outer_axes(l) | loop_inner_axes(l);
   const char *nblocks = nblocks_text(p, kernel, loop, "a."), *id = p->identifier;
   const char *work = bare_text(p, size_text(p, axes_nelems(k, all), axes_monomial(k, all), "a."));
@@ -202,8 +207,9 @@ static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *
 }
 
 static void print_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
-  const Kernel *k = p->program->kernels[kernel];
-  const Loop *l = &k->loops[loop];
+  const Schedule *s = p->program->schedules[kernel];
+  const Kernel *k = s->kernel;
+  const Loop *l = &s->loops[loop];
   const char *id = p->identifier;
   const long long nblocks = (long long)loop_nblocks(k, l);
   if (has_open_blocks(k, l) || l->serial_work) {
@@ -230,8 +236,8 @@ static void print_loop_calls(Printer *p, const Flow *flow) {
   const char *open = NULL; // the condition whose block is open
   print_mark(p, 0);
   for (size_t i = 0; i < program->nkernels; i++)
-    for (size_t l = 0; l < program->kernels[i]->nloops; l++) {
-      if (loop_is_idle(program->kernels[i], &program->kernels[i]->loops[l])) continue;
+    for (size_t l = 0; l < program->schedules[i]->nloops; l++) {
+      if (loop_is_idle(program->schedules[i]->kernel, &program->schedules[i]->loops[l])) continue;
       const char *condition = condition_text(p, flow, i, l);
       const bool is_same = open && condition && strcmp(open, condition) == 0;
       if (open && !is_same) text_add_string(p->out, "  }\n");
@@ -296,8 +302,8 @@ static void print_members(Printer *p, const Flow *flow) {
     else if (!g->ndims) set_to_workspace(p, p->value_member[i], v->type, program->value_offset[i]);
   }
   for (size_t i = 0; i < program->nkernels && !g->ndims; i++)
-    for (size_t t = 0; t < program->kernels[i]->ntemporaries; t++) {
-      const Temporary *temporary = &program->kernels[i]->temporaries[t];
+    for (size_t t = 0; t < program->schedules[i]->ntemporaries; t++) {
+      const Temporary *temporary = &program->schedules[i]->temporaries[t];
       if (temporary->is_own) continue;
       set_to_workspace(p, p->temporary_member[p->first_temporary[i] + t], temporary->type, temporary->offset);
     }
@@ -415,9 +421,9 @@ static bool find_unwanted(Printer *p, const Flow *flow) {
   p->may_be_unwanted = ARENA_ARRAY(p->scratch, bool, flow->ntemporaries + 1);
   if (!p->may_be_unwanted) return false;
   for (size_t i = 0; i < program->nkernels && p->has_optional_outputs; i++)
-    for (size_t t = 0; t < program->kernels[i]->ntemporaries; t++) {
+    for (size_t t = 0; t < program->schedules[i]->ntemporaries; t++) {
       size_t n = flow->first_temporary[i] + t;
-      bool is_partial = program->kernels[i]->temporaries[t].reduction != EXPR_NONE;
+      bool is_partial = program->schedules[i]->temporaries[t].reduction != EXPR_NONE;
       p->may_be_unwanted[n] = is_partial && flow->temporary_serves[n].count;
     }
   return true;

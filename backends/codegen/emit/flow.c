@@ -80,9 +80,10 @@ static Read **reads_of(const Flow *f, size_t kernel, const Access *a) {
 static bool find_reads(Search *s) {
   const Program *p = s->f->program;
   for (size_t i = 0; i < p->nkernels; i++)
-    for (size_t l = 0; l < p->kernels[i]->nloops; l++) {
-      const Kernel *k = p->kernels[i];
-      mark_all(k, &k->loops[l], s->is_marked);
+    for (size_t l = 0; l < p->schedules[i]->nloops; l++) {
+      const Schedule *schedule = p->schedules[i];
+      const Kernel *k = schedule->kernel;
+      mark_all(k, &schedule->loops[l], s->is_marked);
       for (ExprId id = 1; id < k->nexprs; id++) {
         if (!s->is_marked[id] || !is_memory_access(&k->exprs[id])) continue;
         Read **reads = reads_of(s->f, i, &k->accesses[k->exprs[id].access]);
@@ -121,11 +122,12 @@ static bool reads_temporary(const Kernel *k, const bool *is_marked, uint32_t tem
 // An output needs a temporary if it needs a root of a later loop that reads the temporary.
 static bool find_temporary_outputs(Search *s, size_t kernel, size_t maker, uint32_t temporary) {
   Flow *f = s->f;
-  const Kernel *k = f->program->kernels[kernel];
+  const Schedule *schedule = f->program->schedules[kernel];
+  const Kernel *k = schedule->kernel;
   const size_t first = f->first_loop[kernel], n = f->first_temporary[kernel] + temporary;
   Outputs outputs = {.count = 0};
   for (const Read *read = f->temporary_reads[n]; read && read->loop > maker; read = read->next) {
-    const Loop *loop = &k->loops[read->loop - first];
+    const Loop *loop = &schedule->loops[read->loop - first];
     for (size_t r = 0; r < loop->nroots; r++) {
       memset(s->is_marked, 0, k->nexprs * sizeof *s->is_marked);
       loop_mark_root(k, loop, &loop->roots[r], s->is_marked);
@@ -138,8 +140,9 @@ static bool find_temporary_outputs(Search *s, size_t kernel, size_t maker, uint3
 
 static bool find_loop_outputs(Search *s, size_t kernel, size_t loop) {
   Flow *f = s->f;
-  const Kernel *k = f->program->kernels[kernel];
-  const Loop *own = &k->loops[loop];
+  const Schedule *schedule = f->program->schedules[kernel];
+  const Kernel *k = schedule->kernel;
+  const Loop *own = &schedule->loops[loop];
   const size_t at = f->first_loop[kernel] + loop;
   Outputs outputs = {.count = 0};
   for (size_t r = 0; r < own->nroots; r++) {
@@ -164,8 +167,8 @@ static bool number_loops(Flow *f, Arena *arena) {
   for (size_t i = 0; i < p->nkernels; i++) {
     f->first_loop[i] = f->nloops;
     f->first_temporary[i] = f->ntemporaries;
-    f->nloops += p->kernels[i]->nloops;
-    f->ntemporaries += p->kernels[i]->ntemporaries;
+    f->nloops += p->schedules[i]->nloops;
+    f->ntemporaries += p->schedules[i]->ntemporaries;
   }
   return true;
 }
@@ -173,7 +176,7 @@ static bool number_loops(Flow *f, Arena *arena) {
 static size_t most_exprs(const Program *p) {
   size_t most = 0;
   for (size_t i = 0; i < p->nkernels; i++)
-    if (p->kernels[i]->nexprs > most) most = p->kernels[i]->nexprs;
+    if (p->schedules[i]->kernel->nexprs > most) most = p->schedules[i]->kernel->nexprs;
   return most;
 }
 
@@ -204,7 +207,7 @@ bool flow_find(Flow *f, const Program *p, Arena *arena) {
     return false;
   if (!find_reads(&s)) return false;
   for (size_t i = p->nkernels; i-- > 0;)
-    for (size_t l = p->kernels[i]->nloops; l-- > 0;)
+    for (size_t l = p->schedules[i]->nloops; l-- > 0;)
       if (!find_loop_outputs(&s, i, l)) return false;
   for (size_t o = 0; o < g->noutputs; o++)
     if (output_is_copy(g, o)) f->is_read_again[g->outputs[o]->index] = true;
@@ -258,10 +261,11 @@ static int compare_places(const void *a, const void *b) {
 static void find_makers(Places *p) {
   const Program *program = p->f->program;
   for (size_t i = 0; i < program->nkernels; i++)
-    for (size_t l = 0; l < program->kernels[i]->nloops; l++) {
-      const Kernel *k = program->kernels[i];
-      for (size_t r = 0; r < k->loops[l].nroots; r++) {
-        const Root *root = &k->loops[l].roots[r];
+    for (size_t l = 0; l < program->schedules[i]->nloops; l++) {
+      const Schedule *s = program->schedules[i];
+      const Kernel *k = s->kernel;
+      for (size_t r = 0; r < s->loops[l].nroots; r++) {
+        const Root *root = &s->loops[l].roots[r];
         const Value *v = root->kind == ROOT_STORE ? k->accesses[root->access].value : NULL;
         if (!v || !v->is_output) continue;
         Maker *maker = &p->makers[v->first_output];
@@ -304,7 +308,7 @@ static void find_places(const Places *p, size_t output, InPlace *found) {
     bool is_stored = false;
     if (compare_values(place->input, v) != 0) break;
     if (place->last_read <= kernel ||
-        kernel_may_overwrite(p->f->program->kernels[kernel], place->input, v, &is_stored, p->is_needed))
+        schedule_may_overwrite(p->f->program->schedules[kernel], place->input, v, &is_stored, p->is_needed))
       found->inputs[found->count++] = place->number;
   }
 }

@@ -4,7 +4,7 @@
 #define NGRAD_BACKENDS_CODEGEN_EMIT_FLOW_H
 
 #include "backends/codegen/codegen.h"
-#include "ir/kernel/kernel.h"
+#include "ir/kernel/program.h"
 
 enum { MOST_TOLD_APART = 64 };
 

@@ -142,10 +142,10 @@ static void print_workspace(const FilePrinter *f, Text *out) {
 // Whether the length of some loop's rows is an argument, so that it is not known whether they are short.
 static bool has_open_rows(const Program *p) {
   for (size_t i = 0; i < p->nkernels; i++)
-    for (size_t l = 0; l < p->kernels[i]->nloops; l++) {
-      const Loop *loop = &p->kernels[i]->loops[l];
-      if (loop->nouter && loop->ninner && p->kernels[i]->axes[loop->order[loop->nouter + loop->ninner - 1]].monomial)
-        return true;
+    for (size_t l = 0; l < p->schedules[i]->nloops; l++) {
+      const Loop *loop = &p->schedules[i]->loops[l];
+      const int vector = loop_vector_axis(loop);
+      if (loop->nouter && vector >= 0 && p->schedules[i]->kernel->axes[vector].monomial) return true;
     }
   return false;
 }

@@ -23,8 +23,9 @@ const char *size_text(Printer *p, int64_t number, Monomial monomial, const char 
 }
 
 const char *nblocks_text(Printer *p, size_t kernel, size_t loop, const char *args) {
-  const Kernel *k = p->program->kernels[kernel];
-  const Loop *l = &k->loops[loop];
+  const Schedule *schedule = p->program->schedules[kernel];
+  const Kernel *k = schedule->kernel;
+  const Loop *l = &schedule->loops[loop];
   const AxisSet kept = loop_outer_axes(l) & ~loop_cut_axes(l);
   if (!loop_has_open_chunks(k, l)) return size_text(p, loop_nblocks(k, l), axes_monomial(k, kept), args);
   const char *chunks = checked(p, arena_format(p->scratch, "%sk%zu_loop%zu_chunks", args, kernel, loop));
@@ -34,11 +35,12 @@ const char *nblocks_text(Printer *p, size_t kernel, size_t loop, const char *arg
 }
 
 const char *temporary_text(Printer *p, size_t kernel, size_t temporary, size_t nbytes_each, const char *args) {
-  const Kernel *k = p->program->kernels[kernel];
-  const Temporary *t = &k->temporaries[temporary];
+  const Schedule *schedule = p->program->schedules[kernel];
+  const Kernel *k = schedule->kernel;
+  const Temporary *t = &schedule->temporaries[temporary];
   const int64_t nbytes = t->nelems * (int64_t)nbytes_each;
   if (t->reduction == EXPR_NONE) return size_text(p, nbytes, t->monomial, args);
-  const Loop *loop = &k->loops[t->loop];
+  const Loop *loop = &schedule->loops[t->loop];
   const int64_t nblocks = loop_nblocks(k, loop);
   if (!nblocks || !p->program->graph->ndims) return size_text(p, nbytes, t->monomial, args);
   const char *each = size_text(p, nbytes / nblocks, t->monomial, args);
@@ -51,8 +53,9 @@ static bool is_literal(const char *text) {
 }
 
 static void print_blocks(Printer *p, size_t kernel, size_t loop) {
-  const Kernel *k = p->program->kernels[kernel];
-  const Loop *l = &k->loops[loop];
+  const Schedule *schedule = p->program->schedules[kernel];
+  const Kernel *k = schedule->kernel;
+  const Loop *l = &schedule->loops[loop];
   const AxisSet cut = loop_cut_axes(l), all = loop_inner_axes(l) | cut;
   if (!loop_has_open_chunks(k, l)) return;
   const char *length = size_text(p, l->tile ? l->tile : l->block, 0, "");
@@ -140,9 +143,9 @@ static size_t print_outputs(Printer *p, const Flow *flow, Places *places) {
 }
 
 static bool takes_any(Printer *p, size_t kernel) {
-  const Kernel *k = p->program->kernels[kernel];
-  for (size_t t = 0; t < k->ntemporaries; t++)
-    if (!k->temporaries[t].is_own && strcmp(temporary_text(p, kernel, t, 1, "a->"), "0") != 0) return true;
+  const Schedule *s = p->program->schedules[kernel];
+  for (size_t t = 0; t < s->ntemporaries; t++)
+    if (!s->temporaries[t].is_own && strcmp(temporary_text(p, kernel, t, 1, "a->"), "0") != 0) return true;
   return false;
 }
 
@@ -158,20 +161,21 @@ void print_layout(Printer *p, const Flow *flow) {
   if (has_temporaries) text_add_string(p->plain, "  uint64_t start, most;\n");
   for (size_t i = 0; i < g->ndims; i++) text_format(p->plain, "  a->%s = (size_t)extents[%zu];\n", p->dim_member[i], i);
   for (size_t i = 0; i < program->nkernels; i++)
-    for (size_t l = 0; l < program->kernels[i]->nloops; l++) print_blocks(p, i, l);
+    for (size_t l = 0; l < program->schedules[i]->nloops; l++) print_blocks(p, i, l);
   const size_t begin = p->plain->nbytes;
   Places places = {.count = 0};
   text_init(&places.lines, p->plain->allocator);
   size_t nbytes = print_rooms(p, &places) + print_outputs(p, flow, &places), most = 0;
   if (has_temporaries) text_add_string(p->plain, "  start = most = at;\n");
   for (size_t i = 0; i < program->nkernels; i++) {
-    const Kernel *k = program->kernels[i];
+    const Schedule *schedule = program->schedules[i];
     if (takes_any(p, i)) text_format(p->plain, "  at = start; /* temporaries of kernel %zu */\n", i);
     size_t own = 0;
-    for (size_t t = 0; t < k->ntemporaries; t++) {
-      if (k->temporaries[t].is_own) continue;
-      add_place(p, &places, p->temporary_member[p->first_temporary[i] + t], k->temporaries[t].type, "0");
-      own += print_take(p, &places, temporary_text(p, i, t, type_nbytes(k->temporaries[t].type), "(uint64_t)a->"));
+    for (size_t t = 0; t < schedule->ntemporaries; t++) {
+      if (schedule->temporaries[t].is_own) continue;
+      add_place(p, &places, p->temporary_member[p->first_temporary[i] + t], schedule->temporaries[t].type, "0");
+      own +=
+          print_take(p, &places, temporary_text(p, i, t, type_nbytes(schedule->temporaries[t].type), "(uint64_t)a->"));
     }
     if (takes_any(p, i)) text_add_string(p->plain, "  if (at > most) most = at;\n");
     if (own > most) most = own;

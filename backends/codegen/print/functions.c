@@ -88,7 +88,7 @@ static void name_access(TreePrinter *l, AccessId id, NameSet *taken) {
   const Access *a = &l->k->accesses[id];
   const char *own = a->value               ? l->p->value_member[a->value->index]
                     : a->type == TYPE_NONE ? "place"
-                                           : l->k->temporaries[a->temporary].name;
+                                           : l->t->schedule->temporaries[a->temporary].name;
   if (!l->access_name[id]) l->access_name[id] = print_local_name(l->p, own, taken, id);
 }
 
@@ -114,7 +114,8 @@ static bool name_all(TreePrinter *l) {
 
 // Uses a scratch arena of its own, because no name or text outlives the loop.
 void print_loop_functions(Printer *printer, size_t kernel, size_t loop) {
-  const Kernel *k = printer->program->kernels[kernel];
+  const Schedule *s = printer->program->schedules[kernel];
+  const Kernel *k = s->kernel;
   Arena scratch;
   Printer own = *printer, *p = &own;
   arena_init(&scratch, printer->scratch->allocator);
@@ -123,7 +124,7 @@ void print_loop_functions(Printer *printer, size_t kernel, size_t loop) {
   TreePrinter l = {.p = p,
                    .out = p->out,
                    .k = k,
-                   .t = p->program->loop_tree(k, (uint32_t)loop, &wants, &scratch),
+                   .t = p->program->loop_tree(s, (uint32_t)loop, &wants, &scratch),
                    .kernel_index = kernel,
                    .loop_index = loop,
                    .vec = k->is_f64 ? "dvec" : "vec",

@@ -4,7 +4,7 @@
 #define NGRAD_BACKENDS_CODEGEN_PRINT_PRINTER_H
 
 #include "backends/codegen/isa.h"
-#include "ir/kernel/kernel.h"
+#include "ir/kernel/program.h"
 
 typedef struct NameSet { // a hash table with open addressing, at most half full
   const char **slots;    // NULL: free

@@ -1,0 +1,79 @@
+// Programs as text for people.
+#include "ir/kernel/program.h"
+
+#include "ir/support/escape.h"
+
+// Limits of what is printed of one kernel, and searched of one value's uses: graphs may have values with 100,000 uses.
+enum { MOST_REFUSALS = 32, MOST_USES = 64 };
+
+void program_free(Program *p) {
+  if (!p) return;
+  Arena arena = p->arena; // p itself lies in it
+  arena_deinit(&arena);
+}
+
+static void print_name(const char *name, Text *out) {
+  text_add_string(out, " ");
+  text_add_user_string(out, SINK_TERMINAL, name);
+}
+
+static void print_traffic(const Kernel *k, Text *out) {
+  const Traffic traffic = kernel_tensor_nbytes(k);
+  for (int is_written = 0; is_written < 2; is_written++) {
+    text_add_string(out, is_written ? "  writes" : "  reads");
+    for (AccessId i = 0; i < k->naccesses; i++)
+      if (k->accesses[i].value && kernel_stores(k, i) == is_written) print_name(k->accesses[i].value->name, out);
+    text_format(out, ": %lld bytes\n", (long long)(is_written ? traffic.written : traffic.read));
+  }
+}
+
+typedef struct Printing {
+  const Program *program;
+  Text *out;
+  uint32_t told[MOST_REFUSALS]; // kernels for which a refusal has been printed, of the current kernel
+  uint32_t ntold;
+} Printing;
+
+// Prints why the node is not in the kernel, unless another node of its kernel has already been named.
+static void print_refusal(Printing *p, const Kernel *k, const Node *node) {
+  if (!node) return;
+  const uint32_t *kernel_of = p->program->first_kernel, own = kernel_of[k->nodes[0]->index];
+  const uint32_t other = kernel_of[node->index];
+  const Refusal *r = p->program->partition->refusals[node->index];
+  while (r && kernel_of[r->with->index] != own) r = r->next;
+  if (!r || other == own || p->ntold == MOST_REFUSALS) return;
+  for (uint32_t i = 0; i < p->ntold; i++)
+    if (p->told[i] == other) return;
+  p->told[p->ntold++] = other;
+  text_format(p->out, "  not with kernel %u, ", (unsigned)other);
+  node_print(node, p->out);
+  text_add_string(p->out, ":");
+  print_name(r->why, p->out);
+  text_add_string(p->out, "\n");
+}
+
+// Prints, for each kernel that shares values with this one, the first reason why they were not fused.
+static void print_apart(Printing *p, const Kernel *k) {
+  p->ntold = 0;
+  for (AccessId i = 0; i < k->naccesses; i++) {
+    const Value *v = k->accesses[i].value;
+    if (!v) continue;
+    print_refusal(p, k, v->producer);
+    int looked = 0;
+    for (const Use *use = v->uses; use && looked < MOST_USES; use = use->next, looked++) print_refusal(p, k, use->node);
+  }
+}
+
+void program_print(const Program *p, Text *out) {
+  Printing printing = {.program = p, .out = out};
+  for (size_t i = 0; i < p->nkernels; i++) {
+    const Kernel *k = p->schedules[i]->kernel;
+    text_format(out, "kernel %zu: ", i);
+    kernel_print_nodes(k, out);
+    text_add_string(out, k->is_f64 ? ", in f64\n" : "\n");
+    print_traffic(k, out);
+    print_apart(&printing, k);
+    schedule_print(p->schedules[i], out);
+  }
+  text_format(out, "workspace: %zu bytes, %zu without reuse\n", p->workspace_nbytes, p->unshared_nbytes);
+}

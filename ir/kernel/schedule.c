@@ -1,0 +1,142 @@
+// Schedules: building, and the sizes of loops and their blocks.
+#include "ir/kernel/schedule.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+Schedule *schedule_new(Kernel *k) {
+  Schedule *s = ARENA_NEW(k->arena, Schedule);
+  if (s) s->kernel = k;
+  else k->out_of_memory = true;
+  return s;
+}
+
+uint32_t schedule_add_temporary(Schedule *s, const char *name, Type type, int64_t nelems) {
+  Kernel *k = s->kernel;
+  if (!arena_grow(k->arena, &s->temporaries, s->ntemporaries, &s->temporaries_capacity, sizeof *s->temporaries)) {
+    k->out_of_memory = true;
+    return 0;
+  }
+  s->temporaries[s->ntemporaries] = (Temporary){.name = name, .type = type, .nelems = nelems};
+  return (uint32_t)s->ntemporaries++;
+}
+
+Loop *schedule_add_loop(Schedule *s) {
+  Kernel *k = s->kernel;
+  if (!arena_grow(k->arena, &s->loops, s->nloops, &s->loops_capacity, sizeof *s->loops)) {
+    k->out_of_memory = true;
+    return NULL;
+  }
+  s->loops[s->nloops] = (Loop){.rows = 1, .accumulators = 1, .block = 1};
+  return &s->loops[s->nloops++];
+}
+
+static int compare_roots(const void *a, const void *b) {
+  const Root *x = a, *y = b;
+  if (x->sweep != y->sweep) return x->sweep < y->sweep ? -1 : 1;
+  return x->kind != y->kind ? (x->kind > y->kind ? -1 : 1) : x->expr < y->expr ? -1 : x->expr > y->expr;
+}
+
+void loop_sort_roots(Loop *loop) {
+  qsort(loop->roots, loop->nroots, sizeof *loop->roots, compare_roots);
+}
+
+bool loop_add_root(Kernel *k, Loop *loop, Root root) {
+  if (!arena_grow(k->arena, &loop->roots, loop->nroots, &loop->roots_capacity, sizeof *loop->roots)) {
+    k->out_of_memory = true;
+    return false;
+  }
+  loop->roots[loop->nroots++] = root;
+  return true;
+}
+
+AxisSet root_axes(const Kernel *k, const Root *root) {
+  AxisSet axes = k->exprs[root->expr].axes;
+  return root->kind == ROOT_STORE ? axes | access_axes(k, &k->accesses[root->access]) : axes;
+}
+
+// Axes
+
+AxisSet loop_outer_axes(const Loop *loop) {
+  AxisSet axes = 0;
+  for (int i = 0; i < loop->nouter; i++) axes |= 1U << loop->order[i];
+  return axes;
+}
+
+AxisSet loop_inner_axes(const Loop *loop) {
+  AxisSet axes = 0;
+  for (int i = 0; i < loop->ninner; i++) axes |= 1U << loop->order[loop->nouter + i];
+  return axes;
+}
+
+int loop_vector_axis(const Loop *loop) {
+  return loop->ninner ? loop->order[loop->nouter + loop->ninner - 1] : -1;
+}
+
+int loop_lane_axis(const Loop *loop) {
+  if (loop->rows_in_lanes) return loop->order[loop->nouter - 1];
+  return loop->ninner ? loop_vector_axis(loop) : -1;
+}
+
+int64_t loop_row_nelems(const Kernel *k, const Loop *loop) {
+  int64_t extent = k->axes[loop->order[loop->nouter]].extent;
+  const int64_t whole = (extent + LANES - 1) / LANES * LANES;
+  return loop->rows_in_lanes ? extent
+         : loop->is_peeled   ? whole + LANES
+                             : whole; // the first vector of a peeled row may be a partial one
+}
+
+AxisSet loop_cut_axes(const Loop *loop) {
+  AxisSet axes = loop->tile ? 1U << loop->order[0] : 0;
+  for (int i = loop->nfree; i < loop->nouter; i++) axes |= 1U << loop->order[i];
+  return axes;
+}
+
+// Blocks
+
+static AxisSet free_axes(const Loop *loop) {
+  return loop_outer_axes(loop) & ~loop_cut_axes(loop);
+}
+
+bool loop_has_open_length(const Kernel *k, const Loop *loop) {
+  return loop->few_work || (loop->most_chunks && axes_monomial(k, loop_cut_axes(loop)));
+}
+
+int64_t loop_block_length(const Kernel *k, const Loop *loop) {
+  const int64_t length = loop->tile ? loop->tile : loop->block, most = loop->most_chunks;
+  const int64_t least = most ? (axes_nelems(k, loop_cut_axes(loop)) + most - 1) / most : 0;
+  return length > least ? length : least;
+}
+
+int64_t loop_nchunks(const Kernel *k, const Loop *loop) {
+  const int64_t length = loop_block_length(k, loop);
+  assert(length > 0);
+  return (axes_nelems(k, loop_cut_axes(loop)) + length - 1) / length;
+}
+
+bool loop_has_open_chunks(const Kernel *k, const Loop *loop) {
+  return loop_has_open_length(k, loop) || axes_monomial(k, loop_cut_axes(loop));
+}
+
+int64_t loop_nblocks(const Kernel *k, const Loop *loop) {
+  return axes_nelems(k, free_axes(loop)) * loop_nchunks(k, loop);
+}
+
+bool loop_is_idle(const Kernel *k, const Loop *loop) {
+  bool leaves_any = false;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    const Root *root = &loop->roots[i];
+    if (root->kind == ROOT_STORE) leaves_any |= axes_nelems(k, root_axes(k, root)) != 0;
+    if (root->kind == ROOT_REDUCE_OUTER) leaves_any |= axes_nelems(k, access_axes(k, &k->accesses[root->access])) != 0;
+  }
+  return !leaves_any || loop_nblocks(k, loop) == 0;
+}
+
+// Bytes
+
+int64_t access_tensor_nbytes(const Schedule *s, AccessId id) {
+  const Access *a = &s->kernel->accesses[id];
+  if (a->value) return access_value_nbytes(s->kernel, id);
+  const Temporary *t = &s->temporaries[a->temporary];
+  return t->is_own ? 0 : (int64_t)type_array_nbytes(t->type, (size_t)t->nelems);
+}

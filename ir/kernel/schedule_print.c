@@ -1,0 +1,136 @@
+// Schedules as text for people.
+#include "ir/kernel/schedule.h"
+
+#include "ir/support/escape.h"
+
+static void print_name(const char *before, const char *name, Text *out) {
+  text_format(out, "%s ", before);
+  text_add_user_string(out, SINK_TERMINAL, name);
+}
+
+static void print_axes(const Kernel *k, const int *order, int count, Text *out) {
+  for (int i = 0; i < count; i++)
+    text_format(out, "%s%s %lld", i ? ", " : "", k->axes[order[i]].name, (long long)k->axes[order[i]].extent);
+}
+
+static const char *access_name(const Schedule *s, AccessId id) {
+  const Access *a = &s->kernel->accesses[id];
+  return a->value ? a->value->name : s->temporaries[a->temporary].name;
+}
+
+static const char *store_verb(const Schedule *s, const Root *root) {
+  const Access *a = &s->kernel->accesses[root->access];
+  if (!a->value && s->temporaries[a->temporary].is_own) return "keep";
+  return root->is_streamed ? "stream" : "store";
+}
+
+static void print_parts(int64_t count, const char *part, int64_t length, Text *out) {
+  text_format(out, " in %lld %s%s of %lld", (long long)count, part, count == 1 ? "" : "s", (long long)length);
+}
+
+void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
+  text_add_string(out, "over ");
+  if (loop->nouter) {
+    print_axes(k, loop->order, loop->nouter, out);
+    print_parts(loop_nblocks(k, loop), "block", loop_block_length(k, loop), out);
+    if (loop->rows_in_lanes) text_format(out, ", %d at once, across lanes", LANES);
+    if (loop->rows > 1) text_format(out, ", %d at once", loop->rows);
+    text_add_string(out, "; inside ");
+  }
+  print_axes(k, loop->order + loop->nouter, loop->ninner, out);
+  if (!loop->ninner) text_add_string(out, "nothing");
+  if (loop->tile) print_parts(loop_nblocks(k, loop), "tile", loop->tile, out);
+  if (loop->is_peeled) text_add_string(out, ", rows peeled to cache lines");
+  if (loop->is_nested) text_add_string(out, ", sums within sums");
+  if (loop->sums_middle) text_format(out, ", %d vectors of sums at once", loop->vectors);
+  if (loop->is_serial) text_add_string(out, ", on one thread");
+  if (loop->is_backwards) text_add_string(out, ", last sweep backwards");
+  if (loop->prefetch) text_format(out, ", prefetching %d rows ahead", loop->prefetch);
+  if (loop->ahead) text_format(out, ", prefetching %d elements ahead", loop->ahead);
+  if (loop->iterations_ahead)
+    text_format(out, ", prefetching %d iteration%s ahead", loop->iterations_ahead,
+                loop->iterations_ahead == 1 ? "" : "s");
+}
+
+void loop_print_sweep(const Schedule *s, const Loop *loop, int sweep, Text *out) {
+  const Kernel *k = s->kernel;
+  const char *before = "";
+  for (size_t i = 0; i < loop->nroots; i++) {
+    const Root *root = &loop->roots[i];
+    const char *label = k->exprs[root->expr].label;
+    if (root->sweep != sweep) continue;
+    text_add_string(out, before);
+    const bool is_inner = root->kind == ROOT_REDUCE_INNER;
+    const char *verb = root->kind == ROOT_STORE ? store_verb(s, root)
+                       : is_inner               ? expr_info[k->exprs[root->expr].op].name
+                                                : "add up";
+    print_name(verb, !is_inner ? access_name(s, root->access) : label ? label : "a row", out);
+    if (root->is_fused) text_add_string(out, " of unrounded products");
+    before = ", ";
+  }
+  for (int i = 0; i < loop->nspills; i++) {
+    const char *label = k->exprs[loop->spills[i].expr].label;
+    if (loop->spills[i].sweep == sweep) print_name(", keep", label ? label : "a vector", out);
+  }
+}
+
+// Prints the order of additions within an outer iteration: first of each lane, then across lanes.
+static void print_inner_order(const Kernel *k, const Loop *loop, Text *out) {
+  const Runs *runs = &loop->runs;
+  const char *axis = k->axes[loop_vector_axis(loop)].name, *type = k->is_f64 ? "f64" : "f32";
+  if (loop->sums_middle) {
+    text_add_string(out, "    sums over ");
+    print_axes(k, loop->order + loop->nouter, loop->ninner - 1, out);
+    text_format(out, ": one by one, in %s", type);
+    if (runs->middle_run)
+      text_format(out, ", runs of %lld along %s into f64", (long long)runs->middle_run,
+                  k->axes[loop->order[loop->nouter + loop->ninner - 2]].name);
+    text_add_string(out, "\n");
+    return;
+  }
+  if (loop->rows_in_lanes) {
+    text_format(out, "    sums within a row: along %s one by one, in %s\n", axis, type);
+    return;
+  }
+  text_format(out, "    sums within a row: %d lanes along %s, %d accumulator%s each, in %s", LANES, axis,
+              loop->accumulators, loop->accumulators == 1 ? "" : "s", type);
+  if (runs->vector_run) text_format(out, ", runs of %lld along %s into f64", (long long)runs->vector_run, axis);
+  if (runs->middle_run)
+    text_format(out, ", runs of %lld along %s into f64", (long long)runs->middle_run,
+                k->axes[loop->order[loop->nouter + loop->ninner - 2]].name);
+  if (runs->is_open) text_format(out, ", runs of %d additions into f64", LONGEST_RUN);
+  text_add_string(out, "; then lanes by pairs, in f64\n");
+}
+
+static bool has_roots(const Loop *loop, RootKind kind) {
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == kind) return true;
+  return false;
+}
+
+static void print_outer_order(const Kernel *k, const Loop *loop, Text *out) {
+  bool is_narrow = false; // true when some partial sums are in f32
+  for (size_t i = 0; i < loop->nroots; i++)
+    is_narrow |= loop->roots[i].kind == ROOT_REDUCE_OUTER && k->accesses[loop->roots[i].access].type == TYPE_F32;
+  const char *what = loop->rows_in_lanes ? "rows of a lane" : loop->nouter ? "rows" : "a tile";
+  text_format(out, "    sums over rows: %s of a block one by one%s, in %s; then blocks one by one, in f64\n", what,
+              loop->rows_in_lanes ? ", then lanes by pairs" : "", is_narrow ? "f32" : "f64");
+}
+
+static void print_loop(const Schedule *s, const Loop *loop, Text *out) {
+  const Kernel *k = s->kernel;
+  text_add_string(out, "  loop ");
+  loop_print_order(k, loop, out);
+  text_add_string(out, "\n");
+  if (has_roots(loop, ROOT_REDUCE_INNER)) print_inner_order(k, loop, out);
+  if (has_roots(loop, ROOT_REDUCE_OUTER)) print_outer_order(k, loop, out);
+  for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
+    text_format(out, "    sweep %d: ", sweep + 1);
+    loop_print_sweep(s, loop, sweep, out);
+    text_add_string(out, "\n");
+  }
+}
+
+void schedule_print(const Schedule *s, Text *out) {
+  for (size_t i = 0; i < s->nloops; i++) print_loop(s, &s->loops[i], out);
+}

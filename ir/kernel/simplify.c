@@ -1,0 +1,158 @@
+// Simplification: expressions and axes that are not needed are removed, in place.
+#include "ir/kernel/simplify.h"
+
+#include <assert.h>
+#include <string.h>
+
+// Expressions
+
+void kernel_drop_unneeded(Kernel *k) {
+  ExprId *expr = ARENA_ARRAY(k->arena, ExprId, k->nexprs); // by old id: the new id; 0: not needed
+  AccessId *access = ARENA_ARRAY(k->arena, AccessId, k->naccesses + 1);
+  bool *is_used = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
+  if (!expr || !access || !is_used) {
+    k->out_of_memory = true;
+    return;
+  }
+  for (size_t i = 0; i < k->nstores; i++) {
+    expr[k->stores[i].value] = 1;
+    is_used[k->stores[i].access] = true;
+  }
+  for (size_t i = k->nexprs; i-- > 1;) {
+    if (!expr[i]) continue;
+    for (int a = 0; a < 3; a++) expr[k->exprs[i].args[a]] = 1;
+    if (expr_has_access(&k->exprs[i])) is_used[k->exprs[i].access] = true;
+  }
+  expr[0] = 0;
+  AccessId naccesses = 0;
+  for (size_t i = 0; i < k->naccesses; i++) {
+    if (!is_used[i]) continue;
+    k->accesses[naccesses] = k->accesses[i];
+    access[i] = naccesses++;
+  }
+  ExprId nexprs = 1;
+  for (size_t i = 1; i < k->nexprs; i++) {
+    if (!expr[i]) continue;
+    Expr e = k->exprs[i];
+    for (int a = 0; a < 3; a++) e.args[a] = expr[e.args[a]];
+    if (expr_has_access(&e)) e.access = access[e.access];
+    k->exprs[nexprs] = e;
+    expr[i] = nexprs++;
+  }
+  for (size_t i = 0; i < k->nstores; i++) k->stores[i] = (Store){access[k->stores[i].access], expr[k->stores[i].value]};
+  k->naccesses = naccesses;
+  k->nexprs = nexprs;
+}
+
+// Axes
+
+static AxisSet remove_axis(AxisSet set, int axis) {
+  AxisSet below = set & ((1U << axis) - 1);
+  return below | (set >> (axis + 1) << axis);
+}
+
+// Removes the axis from every set of axes and every access.
+static void drop_axis(Kernel *k, int axis) {
+  for (size_t i = 1; i < k->nexprs; i++) {
+    k->exprs[i].axes = remove_axis(k->exprs[i].axes, axis);
+    k->exprs[i].reduced = remove_axis(k->exprs[i].reduced, axis);
+  }
+  for (size_t i = 0; i < k->naccesses; i++) {
+    int64_t *stride = k->accesses[i].stride;
+    Monomial *monomial = k->accesses[i].stride_monomial;
+    memmove(&stride[axis], &stride[axis + 1], (size_t)(MAX_AXES - 1 - axis) * sizeof *stride);
+    memmove(&monomial[axis], &monomial[axis + 1], (size_t)(MAX_AXES - 1 - axis) * sizeof *monomial);
+    stride[MAX_AXES - 1] = 0;
+    monomial[MAX_AXES - 1] = 0;
+  }
+  memmove(&k->axes[axis], &k->axes[axis + 1], (size_t)(MAX_AXES - 1 - axis) * sizeof *k->axes);
+  k->naxes--;
+}
+
+static bool are_alike(const Kernel *k, int axis) {
+  AxisSet both = 3U << axis;
+  for (size_t i = 1; i < k->nexprs; i++) {
+    AxisSet axes = k->exprs[i].axes & both, reduced = k->exprs[i].reduced & both;
+    if ((axes && axes != both) || (reduced && reduced != both)) return false;
+  }
+  for (size_t i = 0; i < k->naccesses; i++) {
+    const int64_t *stride = k->accesses[i].stride;
+    const Monomial *monomial = k->accesses[i].stride_monomial;
+    if (stride[axis] != stride[axis + 1] * k->axes[axis + 1].extent) return false;
+    if (stride[axis] && monomial[axis] != monomial[axis + 1] + k->axes[axis + 1].monomial) return false;
+  }
+  return true;
+}
+
+// Replaces a reduction whose axes have all been removed by its operand.
+static void forward_empty_reductions(Kernel *k) {
+  for (size_t i = 1; i < k->nexprs; i++) {
+    Expr *e = &k->exprs[i];
+    for (int a = 0; a < 3; a++) {
+      const Expr *arg = &k->exprs[e->args[a]];
+      if (e->args[a] && expr_is_reduction(arg) && !arg->reduced) e->args[a] = arg->args[0];
+    }
+  }
+  for (size_t i = 0; i < k->nstores; i++) {
+    const Expr *e = &k->exprs[k->stores[i].value];
+    if (expr_is_reduction(e) && !e->reduced) k->stores[i].value = e->args[0];
+  }
+}
+
+static AxisSet swap_bits(AxisSet set, int axis) {
+  AxisSet both = 3U << axis, own = set & both;
+  return (set & ~both) | ((own << 1 | own >> 1) & both);
+}
+
+static void swap_axes(Kernel *k, int axis) { // swaps it with the next axis
+  for (size_t i = 1; i < k->nexprs; i++) {
+    k->exprs[i].axes = swap_bits(k->exprs[i].axes, axis);
+    k->exprs[i].reduced = swap_bits(k->exprs[i].reduced, axis);
+  }
+  for (size_t i = 0; i < k->naccesses; i++) {
+    int64_t *stride = k->accesses[i].stride, own = stride[axis];
+    stride[axis] = stride[axis + 1];
+    stride[axis + 1] = own;
+    Monomial *monomial = k->accesses[i].stride_monomial, own_monomial = monomial[axis];
+    monomial[axis] = monomial[axis + 1];
+    monomial[axis + 1] = own_monomial;
+  }
+  Axis own = k->axes[axis];
+  k->axes[axis] = k->axes[axis + 1];
+  k->axes[axis + 1] = own;
+}
+
+// Whether the axis is inside the next axis in most of the accessed memory, counted in elements.
+static bool belongs_inside(const Kernel *k, int axis) {
+  int64_t inside = 0;
+  for (size_t i = 0; i < k->naccesses; i++) {
+    const Access *a = &k->accesses[i];
+    int64_t own = a->stride[axis], next = a->stride[axis + 1];
+    if (!own || !next || own == next || a->type == TYPE_NONE) continue;
+    int64_t nelems = axes_nelems(k, access_axes(k, a));
+    inside += own < next ? nelems : -nelems;
+  }
+  return inside > 0;
+}
+
+// Sorts the axes by the layout of most of the accessed memory, so that loops access neighbours one after the other.
+static void order_axes(Kernel *k) {
+  for (int round = 1; round < k->naxes; round++) // a fixed number: majorities of pairs need not be transitive
+    for (int axis = 0; axis + 1 < k->naxes; axis++)
+      if (belongs_inside(k, axis)) swap_axes(k, axis);
+}
+
+void kernel_simplify_axes(Kernel *k) {
+  assert(k->naxes >= 0 && k->naxes <= MAX_AXES);
+  for (int axis = k->naxes - 1; axis >= 0; axis--)
+    if (k->axes[axis].extent == 1) drop_axis(k, axis);
+  forward_empty_reductions(k);
+  order_axes(k);
+  for (int axis = k->naxes - 2; axis >= 0; axis--) {
+    if (!are_alike(k, axis)) continue;
+    k->axes[axis + 1].extent *= k->axes[axis].extent;
+    k->axes[axis + 1].monomial += k->axes[axis].monomial;
+    k->axes[axis + 1].name = k->axes[axis].name;
+    drop_axis(k, axis);
+  }
+}

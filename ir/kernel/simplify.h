@@ -1,0 +1,15 @@
+// Simplification of kernels after they are built.
+#ifndef NGRAD_IR_KERNEL_SIMPLIFY_H
+#define NGRAD_IR_KERNEL_SIMPLIFY_H
+
+#include "ir/kernel/kernel.h"
+
+// Removes the expressions that no store needs, and the accesses that no other expression or store uses. Out of memory:
+// sets k->out_of_memory.
+void kernel_drop_unneeded(Kernel *k);
+
+// Removes axes of extent 1, sorts the others by the layout that most of the accessed memory has, and merges neighbours
+// that every expression and access treats alike.
+void kernel_simplify_axes(Kernel *k);
+
+#endif

@@ -1,0 +1,152 @@
+// Loops in their order: before a loop is checked, the temporaries that earlier ones fill are known.
+#include "ir/kernel/verify.h"
+
+#include "ir/kernel/uses.h"
+#include "ir/kernel/verifying.h"
+
+#include <string.h>
+
+typedef struct ScheduleVerifying {
+  KernelVerifying kernel;
+  const Schedule *schedule;
+  const Kernel *k;   // the schedule's
+  bool *is_needed;   // by ExprId: of the root being checked
+  bool *is_made;     // by temporary: an earlier sweep or loop has filled it
+  uint32_t *nstored; // by AccessId: how many roots store it
+} ScheduleVerifying;
+
+static bool wrong_loop(const ScheduleVerifying *v, const Loop *loop, const char *what) {
+  text_format(v->kernel.why, "loop %zu: %s\n", (size_t)(loop - v->schedule->loops), what);
+  return false;
+}
+
+static bool wrong_root(const ScheduleVerifying *v, const Loop *loop, const Root *root, const char *what) {
+  text_format(v->kernel.why, "loop %zu, sweep %d, expression %u (%s): %s\n", (size_t)(loop - v->schedule->loops),
+              root->sweep + 1, root->expr, expr_info[v->k->exprs[root->expr].op].name, what);
+  return false;
+}
+
+static bool verify_order(const ScheduleVerifying *v, const Loop *loop) {
+  AxisSet seen = 0;
+  for (int i = 0; i < loop->nouter + loop->ninner; i++) {
+    int axis = loop->order[i];
+    if (axis < 0 || axis >= v->k->naxes || seen >> axis & 1) {
+      return wrong_loop(v, loop, "an axis twice, or none");
+    }
+    seen |= 1U << axis;
+  }
+  return true;
+}
+
+// Whether the temporaries and partial results that a root reads are finished. Values of its own loop are checked in the
+// loop's tree (ir/loops/verify.h).
+static bool verify_needed(const ScheduleVerifying *v, const Loop *loop, const Root *root) {
+  const Kernel *k = v->k;
+  memset(v->is_needed, 0, k->nexprs * sizeof *v->is_needed);
+  loop_mark_root(k, loop, root, v->is_needed);
+  for (ExprId id = 1; id < k->nexprs; id++) {
+    const Expr *e = &k->exprs[id];
+    if (!v->is_needed[id] || (e->op != EXPR_COMBINE && e->op != EXPR_LOAD)) continue;
+    if (e->op == EXPR_COMBINE && e->loop >= (uint32_t)(loop - v->schedule->loops))
+      return wrong_root(v, loop, root, "partial sums that it needs are not there");
+    const Access *a = &k->accesses[e->access];
+    if (!a->value && !v->is_made[a->temporary]) return wrong_root(v, loop, root, "a temporary that it reads is empty");
+  }
+  return true;
+}
+
+static bool verify_root(const ScheduleVerifying *v, const Loop *loop, const Root *root) {
+  const Kernel *k = v->k;
+  if (root->sweep < 0 || root->sweep >= loop->nsweeps) return wrong_root(v, loop, root, "no such sweep");
+  if (!verify_needed(v, loop, root)) return false;
+  if (root->kind == ROOT_REDUCE_INNER)
+    return expr_is_reduction(&k->exprs[root->expr]) || wrong_root(v, loop, root, "it is no sum");
+  if (root->kind == ROOT_STORE) v->nstored[root->access]++;
+  return true;
+}
+
+// Additions in f32 to one accumulator in an iteration of the middle axes. The first accumulator also takes the
+// remainder.
+static int64_t chain_length(int64_t width, int64_t group) {
+  return width / group + width % group / LANES + (width % LANES != 0);
+}
+
+// Whether the sums of a row are split into runs that are short enough for f32. A maximum is exact in any order.
+static bool verify_row_chains(const ScheduleVerifying *v, const Loop *loop) {
+  const Kernel *k = v->k;
+  const Runs *runs = &loop->runs;
+  bool is_any = false;
+  for (size_t i = 0; i < loop->nroots; i++)
+    is_any |= loop->roots[i].kind == ROOT_REDUCE_INNER && k->exprs[loop->roots[i].expr].op != EXPR_REDUCE_MAXIMUM;
+  if (!is_any || !loop->ninner) return true;
+  const int vector = loop_vector_axis(loop);
+  const AxisSet middle = loop->is_nested ? 0 : loop_inner_axes(loop) & ~(1U << vector);
+  const int64_t width = loop->tile ? loop->tile : k->axes[vector].extent, group = (int64_t)LANES * loop->accumulators;
+  const int64_t chain = loop->sums_middle ? 1 : chain_length(width, group);
+  const bool is_short = loop->rows_in_lanes ? width <= LONGEST_CHAIN
+                        : runs->vector_run  ? runs->vector_run <= LONGEST_RUN * group
+                        : runs->middle_run  ? runs->middle_run * chain <= LONGEST_RUN
+                                            : runs->is_open || chain * axes_nelems(k, middle) <= LONGEST_RUN;
+  return is_short || wrong_loop(v, loop, "a row's sum is too long a chain of additions in f32");
+}
+
+// Whether blocks are short enough for their partial sums along inner axes, as far as these are in f32.
+static bool verify_block_chains(const ScheduleVerifying *v, const Loop *loop) {
+  const Kernel *k = v->k;
+  const int64_t longest = (int64_t)LONGEST_CHAIN * (loop->rows_in_lanes ? LANES : 1);
+  const int64_t length = loop->few_work && loop->many_block > loop->block ? loop->many_block : loop->block;
+  for (size_t i = 0; i < loop->nroots && !loop->tile && length > longest; i++) {
+    const Access *a = &k->accesses[loop->roots[i].access];
+    const bool is_array = access_axes(k, a) && axes_nelems(k, access_axes(k, a));
+    if (loop->roots[i].kind == ROOT_REDUCE_OUTER && a->type == TYPE_F32 && is_array)
+      return wrong_loop(v, loop, "a block's sum is too long a chain of additions in f32");
+  }
+  return true;
+}
+
+static bool verify_loop(const ScheduleVerifying *v, const Loop *loop) {
+  const Kernel *k = v->k;
+  if (!verify_order(v, loop)) return false;
+  if (!v->k->is_f64 && (!verify_row_chains(v, loop) || !verify_block_chains(v, loop))) return false;
+  for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
+    for (size_t i = 0; i < loop->nroots; i++)
+      if (loop->roots[i].sweep == sweep && !verify_root(v, loop, &loop->roots[i])) return false;
+    for (size_t i = 0; i < loop->nroots; i++) { // readable in later sweeps and loops
+      const Root *root = &loop->roots[i];
+      const Access *a = &k->accesses[root->access];
+      if (root->kind == ROOT_STORE && !a->value && root->sweep == sweep) v->is_made[a->temporary] = true;
+    }
+  }
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_REDUCE_OUTER) v->is_made[k->accesses[loop->roots[i].access].temporary] = true;
+  return true;
+}
+
+static bool verify_loops(const ScheduleVerifying *v) {
+  const Kernel *k = v->k;
+  for (size_t i = 0; i < v->schedule->nloops; i++)
+    if (!verify_loop(v, &v->schedule->loops[i])) return false;
+  for (size_t i = 0; i < k->nstores; i++)
+    if (v->nstored[k->stores[i].access] != 1) return wrong_access(&v->kernel, k->stores[i].access, "not stored once");
+  return true;
+}
+
+bool schedule_verify(const Schedule *s, Text *why) {
+  Arena scratch;
+  const Kernel *k = s->kernel;
+  arena_init(&scratch, k->arena->allocator);
+  ScheduleVerifying v = {.kernel = {.k = k,
+                                    .temporaries = s->temporaries,
+                                    .ntemporaries = s->ntemporaries,
+                                    .is_scheduled = true,
+                                    .why = why},
+                         .schedule = s,
+                         .k = k};
+  v.is_needed = ARENA_ARRAY(&scratch, bool, k->nexprs);
+  v.is_made = ARENA_ARRAY(&scratch, bool, s->ntemporaries + 1);
+  v.nstored = ARENA_ARRAY(&scratch, uint32_t, k->naccesses + 1);
+  if (!v.is_needed || !v.is_made || !v.nstored) why->out_of_memory = true;
+  const bool is_sound = !why->out_of_memory && verify_any_kernel(&v.kernel) && verify_loops(&v);
+  arena_deinit(&scratch);
+  return is_sound;
+}

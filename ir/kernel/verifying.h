@@ -1,0 +1,21 @@
+// What the verifiers of kernels (verify.c) and of their schedules (verify_schedule.c) share.
+#ifndef NGRAD_IR_KERNEL_VERIFYING_H
+#define NGRAD_IR_KERNEL_VERIFYING_H
+
+#include "ir/kernel/schedule.h"
+
+typedef struct KernelVerifying {
+  const Kernel *k;
+  const Temporary *temporaries; // that accesses may be of
+  size_t ntemporaries;
+  bool is_scheduled; // expressions may read temporaries and partial results
+  Text *why;
+} KernelVerifying;
+
+bool verify_any_kernel(const KernelVerifying *v);
+
+// Say what is wrong with an expression or access; return false.
+bool wrong_expr(const KernelVerifying *v, ExprId id, const char *what);
+bool wrong_access(const KernelVerifying *v, AccessId id, const char *what);
+
+#endif
