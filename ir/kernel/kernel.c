@@ -124,10 +124,13 @@ static bool same_number(double a, double b) {
   return a == b && !signbit(a) == !signbit(b);
 }
 
+bool expr_operations_equal(const Expr *a, const Expr *b) {
+  return a->op == b->op && a->access == b->access && a->reduced == b->reduced && a->loop == b->loop &&
+         a->integer == b->integer && a->monomial == b->monomial && same_number(a->number, b->number);
+}
+
 static bool expr_equals(const Expr *a, const Expr *b) {
-  return a->op == b->op && a->axes == b->axes && memcmp(a->args, b->args, sizeof a->args) == 0 &&
-         a->access == b->access && a->reduced == b->reduced && a->loop == b->loop && a->integer == b->integer &&
-         a->monomial == b->monomial && same_number(a->number, b->number);
+  return a->axes == b->axes && memcmp(a->args, b->args, sizeof a->args) == 0 && expr_operations_equal(a, b);
 }
 
 static ExprId add_expr(Kernel *k, Expr e) {

@@ -174,6 +174,7 @@ bool expr_is_reduction(const Expr *e);
 bool expr_is_s64(const Kernel *k, const Expr *e);
 bool expr_has_access(const Expr *e); // `access` is meaningful (EXPR_COMBINE apart)
 bool expr_is_mask(const Kernel *k, ExprId e);
+bool expr_operations_equal(const Expr *a, const Expr *b);   // equal except for operands and axes; false for two NaNs
 AxisSet access_axes(const Kernel *k, const Access *access); // the axes with a stride
 bool access_is_mask(const Access *access);
 bool access_has_addresses(const Access *access); // elements have byte addresses: they are stored, and not packed

@@ -13,6 +13,7 @@ typedef struct ScheduleVerifying {
   bool *is_needed;   // by ExprId: of the root being checked
   bool *is_made;     // by temporary: an earlier sweep or loop has filled it
   uint32_t *nstored; // by AccessId: how many roots store it
+  ExprId *same;      // by ExprId: an expression with the same value, by a chain that ends in itself
 } ScheduleVerifying;
 
 static bool wrong_loop(const ScheduleVerifying *v, const Loop *loop, const char *what) {
@@ -131,6 +132,75 @@ static bool verify_loops(const ScheduleVerifying *v) {
   return true;
 }
 
+// Values
+
+static ExprId same_of(const ScheduleVerifying *v, ExprId id) {
+  while (v->same[id] != id) id = v->same[id] = v->same[v->same[id]];
+  return id;
+}
+
+// The root that fills the temporary of an access: of `loop`, or of any loop if that is NULL. NULL: there is none.
+static const Root *find_maker(const ScheduleVerifying *v, const Loop *loop, RootKind kind, AccessId access) {
+  for (size_t i = 0; i < v->schedule->nloops; i++)
+    for (size_t r = 0; r < v->schedule->loops[i].nroots; r++) {
+      const Root *root = &v->schedule->loops[i].roots[r];
+      if (loop && loop != &v->schedule->loops[i]) break;
+      if (root->kind == kind && root->access == access) return root;
+    }
+  return NULL;
+}
+
+static bool is_same(const ScheduleVerifying *v, ExprId id, ExprId specified);
+
+// Whether the combined partial results of blocks are the specified reduction. Each block reduces the axes that are cut;
+// before that, the loop may have reduced the inner axes within each row.
+static bool is_combined(const ScheduleVerifying *v, const Expr *e, const Expr *specified) {
+  const Loop *loop = &v->schedule->loops[e->loop];
+  const Root *root = find_maker(v, loop, ROOT_REDUCE_OUTER, e->access);
+  if (!root || v->schedule->temporaries[v->k->accesses[e->access].temporary].reduction != specified->op) return false;
+  const Expr *part = &v->k->exprs[root->expr];
+  const bool has_row = part->op == specified->op && !(part->reduced & ~specified->reduced);
+  return specified->reduced == (loop_cut_axes(loop) | (has_row ? part->reduced : 0)) &&
+         is_same(v, has_row ? part->args[0] : root->expr, specified->args[0]);
+}
+
+// Whether an expression that a loop computes is a specified one: a load of a temporary has the value that was stored
+// there. Expressions with the same value are joined, so that each is compared once.
+static bool is_same(const ScheduleVerifying *v, ExprId id, ExprId specified) {
+  const Expr *e = &v->k->exprs[id], *wanted = &v->k->exprs[specified];
+  if (same_of(v, id) == same_of(v, specified)) return true;
+  if (!id || !specified) return false;
+  bool is_right = true;
+  if (e->op == EXPR_LOAD && !v->k->accesses[e->access].value) {
+    const Root *root = find_maker(v, NULL, ROOT_STORE, e->access);
+    is_right = root && is_same(v, root->expr, specified);
+  } else if (e->op == EXPR_COMBINE) {
+    is_right = is_combined(v, e, wanted);
+  } else {
+    is_right = expr_operations_equal(e, wanted);
+    for (int i = 0; i < 3 && is_right; i++) is_right = is_same(v, e->args[i], wanted->args[i]);
+  }
+  if (is_right) v->same[same_of(v, id)] = same_of(v, specified);
+  return is_right;
+}
+
+// Accesses to tensors of no elements have no strides, so that expressions lose axes.
+static bool has_empty_axis(const Kernel *k) {
+  for (int axis = 0; axis < k->naxes; axis++)
+    if (!k->axes[axis].extent) return true;
+  return false;
+}
+
+static bool verify_values(const ScheduleVerifying *v) {
+  const Kernel *k = v->k;
+  for (size_t i = 0; i < k->nstores && !has_empty_axis(k); i++) {
+    const Root *root = find_maker(v, NULL, ROOT_STORE, k->stores[i].access);
+    if (!root || !is_same(v, root->expr, k->stores[i].value))
+      return wrong_access(&v->kernel, k->stores[i].access, "what is stored is not the kernel's result");
+  }
+  return true;
+}
+
 bool schedule_verify(const Schedule *s, Text *why) {
   Arena scratch;
   const Kernel *k = s->kernel;
@@ -145,8 +215,10 @@ bool schedule_verify(const Schedule *s, Text *why) {
   v.is_needed = ARENA_ARRAY(&scratch, bool, k->nexprs);
   v.is_made = ARENA_ARRAY(&scratch, bool, s->ntemporaries + 1);
   v.nstored = ARENA_ARRAY(&scratch, uint32_t, k->naccesses + 1);
-  if (!v.is_needed || !v.is_made || !v.nstored) why->out_of_memory = true;
-  const bool is_sound = !why->out_of_memory && verify_any_kernel(&v.kernel) && verify_loops(&v);
+  v.same = ARENA_ARRAY(&scratch, ExprId, k->nexprs);
+  if (!v.is_needed || !v.is_made || !v.nstored || !v.same) why->out_of_memory = true;
+  for (ExprId id = 0; v.same && id < k->nexprs; id++) v.same[id] = id;
+  const bool is_sound = !why->out_of_memory && verify_any_kernel(&v.kernel) && verify_loops(&v) && verify_values(&v);
   arena_deinit(&scratch);
   return is_sound;
 }

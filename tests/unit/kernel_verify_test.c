@@ -230,6 +230,34 @@ static void a_kernel_without_a_schedule_reads_no_partial_sums(void **state) {
   deinit(&l);
 }
 
+static Root *find_root(const Schedule *s, RootKind kind) {
+  for (size_t i = 0; i < s->nloops; i++)
+    for (size_t r = 0; r < s->loops[i].nroots; r++)
+      if (s->loops[i].roots[r].kind == kind) return &s->loops[i].roots[r];
+  fail_msg("no such root");
+  return NULL;
+}
+
+// The value that a root stores, and the value that it adds to a partial sum.
+static void stores_of_other_values_are_found(void **state) {
+  (void)state;
+  static const char *const wrong = "what is stored is not the kernel's result";
+  Lowered l = layer_norm();
+  const Schedule *s = l.p->schedules[0];
+  Root *store = find_root(s, ROOT_STORE);
+  store->expr = s->kernel->exprs[store->expr].args[0];
+  schedule_must_be_wrong(s, wrong);
+  deinit(&l);
+  l = lower_text(HEAD "inputs: [{name: x, type: f32, shape: [600, 40]}]\nnodes:\n"
+                      "- {op: Exp, inputs: [x], outputs: [e]}\n"
+                      "- {op: ReduceSum, inputs: [e], outputs: [t], attributes: {axes: [0]}}\noutputs: [t]\n");
+  s = l.p->schedules[0];
+  Root *part = find_root(s, ROOT_REDUCE_OUTER);
+  part->expr = s->kernel->exprs[part->expr].args[0];
+  schedule_must_be_wrong(s, wrong);
+  deinit(&l);
+}
+
 static void chains_that_are_too_long_are_found(void **state) {
   (void)state;
   Lowered l =
@@ -298,6 +326,7 @@ int main(void) {
       cmocka_unit_test(spoilt_accesses_are_found),
       cmocka_unit_test(spoilt_loops_are_found),
       cmocka_unit_test(a_kernel_without_a_schedule_reads_no_partial_sums),
+      cmocka_unit_test(stores_of_other_values_are_found),
       cmocka_unit_test(chains_that_are_too_long_are_found),
       cmocka_unit_test(random_graphs_are_sound),
       cmocka_unit_test(graphs_of_the_repository_are_sound),
