@@ -4,6 +4,7 @@
 
 #include "backends/codegen/isa.h"
 #include "frontend/api/handles.h"
+#include "ir/loops/target.h"
 #include "passes/pipeline.h"
 #include "passes/schedule/schedule.h"
 

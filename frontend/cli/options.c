@@ -82,7 +82,7 @@ static const Option options[] = {
     {OPTION_WATCH, "dump-dir", 0, "DIR", KIND_TEXT, FIELD(dump),
      "write DIR/NN-PASS.yaml, the graph after each pass that changed it"},
     {OPTION_PASSES, "schedule", 0, "KEY=N", KIND_LIST, FIELD(schedule),
-     "set a number of every kernel's schedule; see ngrad show --format kernels; repeatable"},
+     "set a number of every kernel's schedule, for experiments; an unknown KEY lists them; repeatable"},
     {OPTION_COLD, "cold", 0, NULL, KIND_FLAG, FIELD(is_cold), "flush the caches before each run"},
     {OPTION_SECONDS, "seconds", 0, "X", KIND_NUMBER, FIELD(seconds), "how long to time each graph (default 1)"},
     {OPTION_PROFILE, "profile", 0, NULL, KIND_FLAG, FIELD(has_profile),

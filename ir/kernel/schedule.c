@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 Schedule *schedule_new(Kernel *k) {
   Schedule *s = ARENA_NEW(k->arena, Schedule);
@@ -35,6 +36,37 @@ static int compare_roots(const void *a, const void *b) {
   const Root *x = a, *y = b;
   if (x->sweep != y->sweep) return x->sweep < y->sweep ? -1 : 1;
   return x->kind != y->kind ? (x->kind > y->kind ? -1 : 1) : x->expr < y->expr ? -1 : x->expr > y->expr;
+}
+
+bool loop_shares_bytes(const Kernel *k, const Loop *loop, const Access *a) {
+  int64_t nelems = loop->tile ? loop->tile : loop->block, next = 1;
+  bool is_dense = !loop->nfree && a->offset % 2 == 0 && !a->offset_monomial;
+  if (!type_is_packed(a->type)) return false;
+  for (int i = loop->nouter + loop->ninner - 1; i >= 0; i--) {
+    is_dense &= a->stride[loop->order[i]] == next && !a->stride_monomial[loop->order[i]];
+    is_dense &= !k->axes[loop->order[i]].monomial || i == 0; // no stride depends on the slowest axis's extent
+    next *= k->axes[loop->order[i]].extent;
+    if (i >= loop->nouter && !loop->tile) nelems *= k->axes[loop->order[i]].extent;
+  }
+  return !is_dense || nelems % 2 || loop->most_chunks ||
+         (loop->few_work && (loop->few_block % 2 || loop->many_block % 2));
+}
+
+bool loop_has_same_order(const Loop *a, const Loop *b) {
+  const bool has_blocks = loop_has_roots(a, ROOT_REDUCE_OUTER);
+  return memcmp(a->order, b->order, sizeof a->order) == 0 && a->nouter == b->nouter && a->ninner == b->ninner &&
+         a->nfree == b->nfree && a->few_work == b->few_work && a->few_block == b->few_block &&
+         a->many_block == b->many_block && a->most_chunks == b->most_chunks && a->tile == b->tile &&
+         a->rows_in_lanes == b->rows_in_lanes && a->is_nested == b->is_nested && a->sums_middle == b->sums_middle &&
+         a->accumulators == b->accumulators && a->runs.vector_run == b->runs.vector_run &&
+         a->runs.middle_run == b->runs.middle_run && a->runs.is_open == b->runs.is_open &&
+         (!has_blocks || a->block == b->block);
+}
+
+bool loop_has_roots(const Loop *loop, RootKind kind) {
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == kind) return true;
+  return false;
 }
 
 void loop_sort_roots(Loop *loop) {

@@ -116,6 +116,10 @@ uint32_t schedule_add_temporary(Schedule *s, const char *name, Type type, int64_
 Loop *schedule_add_loop(Schedule *s);
 bool loop_add_root(Kernel *k, Loop *loop, Root root);
 void loop_sort_roots(Loop *loop); // by sweep
+bool loop_has_roots(const Loop *loop, RootKind kind);
+// Both loops add in the same order: the fields that kernel_order sets are equal. Without outer reductions, blocks of
+// any length do.
+bool loop_has_same_order(const Loop *a, const Loop *b);
 
 AxisSet root_axes(const Kernel *k, const Root *root); // axes of the expression; of a store, also those of the access
 
@@ -132,7 +136,10 @@ int64_t loop_nchunks(const Kernel *k, const Loop *loop);
 int64_t loop_nblocks(const Kernel *k, const Loop *loop);
 bool loop_has_open_length(const Kernel *k, const Loop *loop); // loop_block_length depends on open dims
 bool loop_has_open_chunks(const Kernel *k, const Loop *loop); // loop_nchunks depends on open dims
-bool loop_is_idle(const Kernel *k, const Loop *loop);         // has no iterations, or stores no elements
+// Two blocks may store halves of the same byte, of a packed type. They do not if a block's elements are contiguous,
+// begin at a whole byte and are an even number.
+bool loop_shares_bytes(const Kernel *k, const Loop *loop, const Access *a);
+bool loop_is_idle(const Kernel *k, const Loop *loop); // has no iterations, or stores no elements
 
 // Bytes of a tensor or temporary in memory; of a result, the part that is stored; 0 for local memory of a step.
 int64_t access_tensor_nbytes(const Schedule *s, AccessId id);

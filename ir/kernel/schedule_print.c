@@ -24,8 +24,13 @@ static const char *store_verb(const Schedule *s, const Root *root) {
   return root->is_streamed ? "stream" : "store";
 }
 
+static ExprOp outer_reduction(const Schedule *s, const Root *root) {
+  return s->temporaries[s->kernel->accesses[root->access].temporary].reduction;
+}
+
 static void print_parts(int64_t count, const char *part, int64_t length, Text *out) {
-  text_format(out, " in %lld %s%s of %lld", (long long)count, part, count == 1 ? "" : "s", (long long)length);
+  text_format(out, " in %lld %s%s", (long long)count, part, count == 1 ? "" : "s");
+  if (count != 1) text_format(out, " of %lld", (long long)length);
 }
 
 void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
@@ -61,9 +66,10 @@ void loop_print_sweep(const Schedule *s, const Loop *loop, int sweep, Text *out)
     if (root->sweep != sweep) continue;
     text_add_string(out, before);
     const bool is_inner = root->kind == ROOT_REDUCE_INNER;
-    const char *verb = root->kind == ROOT_STORE ? store_verb(s, root)
-                       : is_inner               ? expr_info[k->exprs[root->expr].op].name
-                                                : "add up";
+    const char *verb = root->kind == ROOT_STORE                      ? store_verb(s, root)
+                       : is_inner                                    ? expr_info[k->exprs[root->expr].op].name
+                       : outer_reduction(s, root) == EXPR_REDUCE_SUM ? "add up"
+                                                                     : expr_info[outer_reduction(s, root)].name;
     print_name(verb, !is_inner ? access_name(s, root->access) : label ? label : "a row", out);
     if (root->is_fused) text_add_string(out, " of unrounded products");
     before = ", ";
@@ -102,19 +108,22 @@ static void print_inner_order(const Kernel *k, const Loop *loop, Text *out) {
   text_add_string(out, "; then lanes by pairs, in f64\n");
 }
 
-static bool has_roots(const Loop *loop, RootKind kind) {
-  for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == kind) return true;
-  return false;
-}
-
-static void print_outer_order(const Kernel *k, const Loop *loop, Text *out) {
-  bool is_narrow = false; // true when some partial sums are in f32
-  for (size_t i = 0; i < loop->nroots; i++)
-    is_narrow |= loop->roots[i].kind == ROOT_REDUCE_OUTER && k->accesses[loop->roots[i].access].type == TYPE_F32;
+// Prints the order of reductions over outer iterations. Maxima need no wider type.
+static void print_outer_order(const Schedule *s, const Loop *loop, Text *out) {
+  const Kernel *k = s->kernel;
+  bool has_f32 = false, has_f64 = false, is_widened = false;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    const Root *root = &loop->roots[i];
+    if (root->kind != ROOT_REDUCE_OUTER) continue;
+    const bool is_f32 = k->accesses[root->access].type == TYPE_F32;
+    has_f32 |= is_f32;
+    has_f64 |= !is_f32;
+    is_widened |= outer_reduction(s, root) != EXPR_REDUCE_MAXIMUM;
+  }
   const char *what = loop->rows_in_lanes ? "rows of a lane" : loop->nouter ? "rows" : "a tile";
-  text_format(out, "    sums over rows: %s of a block one by one%s, in %s; then blocks one by one, in f64\n", what,
-              loop->rows_in_lanes ? ", then lanes by pairs" : "", is_narrow ? "f32" : "f64");
+  const char *in = has_f32 && has_f64 ? "f32 or f64" : has_f32 ? "f32" : "f64";
+  text_format(out, "    sums over rows: %s of a block one by one%s, in %s; then blocks one by one%s\n", what,
+              loop->rows_in_lanes ? ", then lanes by pairs" : "", in, is_widened ? ", in f64" : "");
 }
 
 static void print_loop(const Schedule *s, const Loop *loop, Text *out) {
@@ -122,8 +131,8 @@ static void print_loop(const Schedule *s, const Loop *loop, Text *out) {
   text_add_string(out, "  loop ");
   loop_print_order(k, loop, out);
   text_add_string(out, "\n");
-  if (has_roots(loop, ROOT_REDUCE_INNER)) print_inner_order(k, loop, out);
-  if (has_roots(loop, ROOT_REDUCE_OUTER)) print_outer_order(k, loop, out);
+  if (loop_has_roots(loop, ROOT_REDUCE_INNER)) print_inner_order(k, loop, out);
+  if (loop_has_roots(loop, ROOT_REDUCE_OUTER)) print_outer_order(s, loop, out);
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
     text_format(out, "    sweep %d: ", sweep + 1);
     loop_print_sweep(s, loop, sweep, out);

@@ -277,6 +277,10 @@ static bool verify_block(Verifying *v) {
       return fail_effect(v, NULL, effect_of(i, EFFECT_REDUCED), "is missing");
   const LoopNode *last = v->t->block;
   while (last->next) last = last->next;
+  for (size_t i = 0; i < v->plan->nroots && !v->plan->is_serial; i++)
+    if (v->plan->roots[i].kind == ROOT_STORE &&
+        loop_shares_bytes(v->k, v->plan, &v->k->accesses[v->plan->roots[i].access]))
+      return verify_fail(v, NULL, "two threads may store halves of the same byte");
   return !v->has_streams || last->kind == NODE_FENCE ||
          verify_fail(v, last, "there is no fence after the streamed stores");
 }

@@ -3,7 +3,9 @@
 #include "passes/lower/regions.h"
 
 #include "ir/kernel/verify.h"
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/tune.h"
+
+#include <string.h>
 
 // A way to make a kernel of a node's results.
 typedef struct Attempt {
@@ -62,6 +64,17 @@ static bool is_schedule_sound(const RegionLowering *l, const Schedule *s, const 
   return pass_require(l->context, schedule_verify(s, &why), &why);
 }
 
+// The target has not changed the order of additions.
+static bool keeps_order(const RegionLowering *l, const Schedule *s, const Loop *ordered, size_t nloops) {
+  bool is_same = s->nloops == nloops;
+  for (size_t i = 0; i < nloops && is_same; i++) is_same = loop_has_same_order(&ordered[i], &s->loops[i]);
+  if (is_same) return true;
+  Text why;
+  begin_verdict(l, s->kernel, "tuning", &why);
+  text_add_string(&why, "the order of additions is another\n");
+  return pass_require(l->context, false, &why);
+}
+
 static bool stays_open(const RegionLowering *l, const Kernel *k) {
   if (!k->closed || l->is_trial) return true;
   const char *name = k->closed->name;
@@ -78,10 +91,16 @@ static Schedule *lower_part(const RegionLowering *l, Arena *arena, Node *const *
   if (!k) pass_out_of_memory(c);
   if (!k || !stays_open(l, k) || !is_kernel_sound(l, k, "lowering") || vector_axis >= k->naxes) return NULL;
   Schedule *s = kernel_order(k, vector_axis, c->overrides);
-  if (s && is_schedule_sound(l, s, "ordering its sums") && schedule_tune(s, l->target, c->overrides))
-    return is_schedule_sound(l, s, "tuning") ? s : NULL;
   if (k->out_of_memory) pass_out_of_memory(c);
-  return NULL;
+  if (!s || !is_schedule_sound(l, s, "ordering its sums")) return NULL;
+  const size_t nloops = s->nloops;
+  Loop *ordered = ARENA_ARRAY(arena, Loop, nloops + 1);
+  if (ordered && nloops) memcpy(ordered, s->loops, nloops * sizeof *ordered);
+  if (!ordered || !schedule_tune(s, l->target, c->overrides)) {
+    pass_out_of_memory(c);
+    return NULL;
+  }
+  return keeps_order(l, s, ordered, nloops) && is_schedule_sound(l, s, "tuning") ? s : NULL;
 }
 
 Schedule *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes) {

@@ -66,8 +66,7 @@ static void choose_distance(const Fetching *f, Loop *loop, int64_t nbytes) {
 
 static void choose(Fetching *f, Loop *loop) {
   enum { FEW_ELEMENTS = 1 << 15 }; // stay in the caches: prefetching gains nothing
-  bool has_inner_sums = false;
-  for (size_t i = 0; i < loop->nroots; i++) has_inner_sums |= loop->roots[i].kind == ROOT_REDUCE_INNER;
+  const bool has_inner_sums = loop_has_roots(loop, ROOT_REDUCE_INNER);
   const int64_t nelems = axes_nelems(f->k, loop_outer_axes(loop) | loop_inner_axes(loop));
   if (!has_inner_sums || loop->sums_middle || loop->rows_in_lanes || loop->tile || nelems <= FEW_ELEMENTS) return;
   int64_t nbytes;

@@ -2,6 +2,7 @@
 #ifndef NGRAD_PASSES_SCHEDULE_FETCH_AHEAD_H
 #define NGRAD_PASSES_SCHEDULE_FETCH_AHEAD_H
 
+#include "ir/loops/target.h"
 #include "passes/schedule/schedule.h"
 
 // Fills in `prefetch`, `ahead` and `iterations_ahead` of loops with inner sums: whole outer iterations if the L2 cache

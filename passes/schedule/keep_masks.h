@@ -2,6 +2,7 @@
 #ifndef NGRAD_PASSES_SCHEDULE_KEEP_MASKS_H
 #define NGRAD_PASSES_SCHEDULE_KEEP_MASKS_H
 
+#include "ir/loops/target.h"
 #include "passes/schedule/schedule.h"
 
 // In a scheduled kernel, a mask is stored when it is first computed, if a later sweep that loads it needs not load

@@ -38,8 +38,12 @@ bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagno
   }
   Text names;
   text_init(&names, d->arena.allocator);
-  for (int key = 0; key < SCHEDULE_KEYS; key++) text_format(&names, "%s%s", key ? ", " : "", schedule_keys[key].name);
-  error_at(d, (Position){0}, "schedule %s: expected key=number with a key of %s", setting, text_string(&names));
+  for (int key = 0; key < SCHEDULE_KEYS; key++) {
+    const ScheduleKeyInfo *info = &schedule_keys[key];
+    text_format(&names, "%s%s (%lld to %lld%s): %s", key ? "; " : "", info->name, (long long)info->least,
+                (long long)info->most, info->changes_sums ? ", changes bits" : "", info->doc);
+  }
+  error_at(d, (Position){0}, "schedule %s: expected KEY=N. The keys are %s", setting, text_string(&names));
   text_deinit(&names);
   return false;
 }

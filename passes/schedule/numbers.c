@@ -109,12 +109,6 @@ static bool has_middle_scalars(const Scheduling *s, const Loop *loop) {
   return false;
 }
 
-static bool has_inner_sums(const Loop *loop) {
-  for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_REDUCE_INNER) return true;
-  return false;
-}
-
 // Elements of the largest array of partial sums in a block; 0: no array.
 static int64_t largest_partial(const Scheduling *s, const Loop *loop) {
   int64_t most = 0;
@@ -136,7 +130,7 @@ static int64_t chain_length(int64_t width, int accumulators) {
 // A single run has the same bits as no runs: with open extents, loops have runs whether a call needs them or not. Rows
 // in lanes are short and need none.
 static void choose_runs(const Scheduling *s, Loop *loop) {
-  if (!has_inner_sums(loop) || s->k->is_f64 || loop->rows_in_lanes) return;
+  if (!loop_has_roots(loop, ROOT_REDUCE_INNER) || s->k->is_f64 || loop->rows_in_lanes) return;
   const int v = loop_vector_axis(loop);
   const Axis *vector = &s->k->axes[v];
   const int64_t chain = chain_length(loop->tile ? loop->tile : vector->extent, loop->accumulators);
@@ -160,7 +154,7 @@ void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
   // Several rows a step: if there are MANY_ROWS, of at most LONG_ROW elements. Elements of a tile; sums need short
   // chains.
   enum { MANY_ROWS = 16, LONG_ROW = 1 << 14, TILE = 1 << 15, TILE_WITH_SUMS = 1 << 13 };
-  const bool has_sums = has_inner_sums(loop);
+  const bool has_sums = loop_has_roots(loop, ROOT_REDUCE_INNER);
   const int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);
   loop->rows_in_lanes = s->is_column || should_lie_in_lanes(s, loop, has_sums);
   if (s->is_tiled) loop->tile = schedule_number(s->overrides, SCHEDULE_TILE, has_sums ? TILE_WITH_SUMS : TILE);

@@ -1,10 +1,9 @@
-// Scheduling: turns a kernel's expressions into loops. The order of additions depends on the graph only, the rest on
-// the target.
+// Scheduling, first part: the order of additions, which depends on the graph only. No target is known here; tune.h has
+// the second part.
 #ifndef NGRAD_PASSES_SCHEDULE_SCHEDULE_H
 #define NGRAD_PASSES_SCHEDULE_SCHEDULE_H
 
 #include "ir/kernel/schedule.h"
-#include "ir/loops/target.h"
 
 // Numbers of a schedule that `--schedule KEY=N` sets, for experiments. keys.c describes them.
 typedef enum ScheduleKey {
@@ -43,18 +42,12 @@ bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagno
 // The override of the key, or `chosen` if there is none.
 int64_t schedule_number(const ScheduleOverrides *overrides, ScheduleKey key, int64_t chosen);
 
-// Scheduling has two parts. Overrides may be NULL: none.
-
 // Makes a schedule, in the kernel's arena, with everything that affects the bits of results: which sums share a sweep,
 // along which axis vectors lie, the number of accumulators, the lengths of chains, blocks and tiles, which products are
 // fused into sums. All of it follows from shapes and types, not from the target. Vectors lie along vector_axis;
 // BEST_AXIS: along the axis that has the most elements with stride 1. NULL: out of memory (k->out_of_memory), or there
-// is no schedule for all reductions of the kernel together; the kernel must not be used then.
+// is no schedule for all reductions of the kernel together; the kernel must not be used then. Overrides may be NULL.
 enum { BEST_AXIS = -1 };
 Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *overrides);
-
-// Chooses for a target what does not affect bits: rows per step, streamed stores, prefetching, saved masks and spilled
-// vectors, offsets in the workspace. False: out of memory.
-bool schedule_tune(Schedule *s, const Target *target, const ScheduleOverrides *overrides);
 
 #endif

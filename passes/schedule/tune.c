@@ -1,8 +1,8 @@
 // Chooses for a target what does not affect bits: rows per step, serial or parallel, sweeps for stores, peeling,
 // streamed stores, the direction of the last sweep.
+#include "passes/schedule/tune.h"
 #include "passes/schedule/fetch_ahead.h"
 #include "passes/schedule/keep_masks.h"
-#include "passes/schedule/schedule.h"
 #include "passes/schedule/spill.h"
 
 typedef struct Tuning {
@@ -48,23 +48,11 @@ static bool has_partial_array(const Tuning *t, const Loop *loop) {
   return false;
 }
 
-static bool has_inner_sums(const Loop *loop) {
-  for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_REDUCE_INNER) return true;
-  return false;
-}
-
-static bool has_outer_sums(const Loop *loop) {
-  for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_REDUCE_OUTER) return true;
-  return false;
-}
-
 // Whether neighbouring rows should be computed together because their runs along the vector axis are short and adjacent
 // in memory. An iteration of the middle axes visits such a place; the visit costs more than the work there.
 static bool are_neighbours(const Tuning *t, const Loop *loop) {
-  return loop->may_share_rows && has_inner_sums(loop) && !has_outer_sums(loop) && loop->ninner > 1 &&
-         row_nbytes(t) > t->target->l1_nbytes;
+  return loop->may_share_rows && loop_has_roots(loop, ROOT_REDUCE_INNER) && !loop_has_roots(loop, ROOT_REDUCE_OUTER) &&
+         loop->ninner > 1 && row_nbytes(t) > t->target->l1_nbytes;
 }
 
 // The time of the slowest thread for all rows, `together` of them a step, in units of a row's work without visits. The
@@ -92,7 +80,7 @@ static int choose_neighbours(const Tuning *t, const Loop *loop) {
 static int choose_rows(const Tuning *t, const Loop *loop) {
   enum { PAGE = 1 << 10 }; // elements of f32
   if (!loop->may_share_rows) return 1;
-  const bool has_sums = has_inner_sums(loop), has_partials = has_partial_array(t, loop);
+  const bool has_sums = loop_has_roots(loop, ROOT_REDUCE_INNER), has_partials = has_partial_array(t, loop);
   int most = t->target->vector_registers < 16 ? 2 : 4, narrow = count_narrow_stores(t);
   if (loop->ninner == 1 && narrow) most = narrow > 1 ? 1 : 2;
   // What later sweeps load again must fit in the L1 cache, unless shared partial sums are worth more.
@@ -171,22 +159,6 @@ static bool can_stream(const Tuning *t, const Loop *loop, const Root *store) {
          a->stride_monomial[loop->order[0]] == k->axes[loop->dense_axis].monomial;
 }
 
-// Whether two blocks may store halves of the same byte, of a packed type. They do not if a block's elements are
-// contiguous, begin at a whole byte and are an even number.
-static bool shares_bytes(const Kernel *k, const Loop *loop, const Access *a) {
-  int64_t nelems = loop->tile ? loop->tile : loop->block, next = 1;
-  bool is_dense = !loop->nfree && a->offset % 2 == 0 && !a->offset_monomial;
-  if (!type_is_packed(a->type)) return false;
-  for (int i = loop->nouter + loop->ninner - 1; i >= 0; i--) {
-    is_dense &= a->stride[loop->order[i]] == next && !a->stride_monomial[loop->order[i]];
-    is_dense &= !k->axes[loop->order[i]].monomial || i == 0; // no stride depends on the slowest axis's extent
-    next *= k->axes[loop->order[i]].extent;
-    if (i >= loop->nouter && !loop->tile) nelems *= k->axes[loop->order[i]].extent;
-  }
-  return !is_dense || nelems % 2 || loop->most_chunks ||
-         (loop->few_work && (loop->few_block % 2 || loop->many_block % 2));
-}
-
 static void choose_streams(const Tuning *t, Loop *loop) {
   bool is_set = t->overrides->key[SCHEDULE_STREAM].is_set;
   for (size_t i = 0; i < loop->nroots; i++) {
@@ -200,14 +172,14 @@ static void choose_streams(const Tuning *t, Loop *loop) {
 }
 
 // Loops of little work run on one thread, as starting threads costs more. Loops whose blocks store halves of the same
-// byte must.
+// byte must. Blocks have their final length.
 static void choose_threads(const Tuning *t, Loop *loop) {
   enum { FEW_ELEMENTS = 1 << 15 };
   loop->is_serial = axes_nelems(t->k, t->outer | t->inner) <= FEW_ELEMENTS;
   if (axes_monomial(t->k, t->outer | t->inner)) loop->serial_work = FEW_ELEMENTS;
   for (size_t i = 0; i < loop->nroots; i++) {
     const Root *root = &loop->roots[i];
-    if (root->kind != ROOT_STORE || !shares_bytes(t->k, loop, &t->k->accesses[root->access])) continue;
+    if (root->kind != ROOT_STORE || !loop_shares_bytes(t->k, loop, &t->k->accesses[root->access])) continue;
     loop->is_serial = true;
     loop->serial_work = 0;
   }
@@ -228,13 +200,14 @@ static void tune_loop(Tuning *t, Loop *loop) {
   enum { COLUMNS_AHEAD = 2 * LANES }; // outer iterations: two steps
   t->outer = loop_outer_axes(loop);
   t->inner = loop_inner_axes(loop);
-  choose_threads(t, loop);
-  if (is_column(loop) && !loop->is_serial)
-    loop->prefetch = (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, COLUMNS_AHEAD);
   loop->rows = choose_rows(t, loop);
   if (should_peel(t, loop) && !t->overrides->key[SCHEDULE_ROWS].is_set) loop->rows = 1; // gains more than shared loads
   if (are_neighbours(t, loop) && loop->rows > 1) loop->block = loop->rows;
-  else if (!has_outer_sums(loop)) loop->block = (loop->block + loop->rows - 1) / loop->rows * loop->rows;
+  else if (!loop_has_roots(loop, ROOT_REDUCE_OUTER))
+    loop->block = (loop->block + loop->rows - 1) / loop->rows * loop->rows;
+  choose_threads(t, loop);
+  if (is_column(loop) && !loop->is_serial)
+    loop->prefetch = (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, COLUMNS_AHEAD);
   loop->vectors = loop->sums_middle ? t->target->vector_registers / 2 : 0;
   split_stores(t, loop);
   loop->is_peeled = loop->rows == 1 && should_peel(t, loop);

@@ -4,8 +4,8 @@
 #include "frontend/api/handles.h"
 #include "ir/kernel/program.h"
 #include "ir/loops/target.h"
-#include "passes/schedule/schedule.h"
 #include "passes/schedule/tree.h"
+#include "passes/schedule/tune.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -5,6 +5,7 @@
 #include "backends/interpreter/interpreter.h"
 #include "frontend/yaml/yaml.h"
 #include "ir/graph/open.h"
+#include "ir/loops/target.h"
 #include "ir/loops/verify.h"
 #include "ir/operators/infer.h"
 #include "passes/pipeline.h"

@@ -4,6 +4,7 @@
 
 #include "backends/interpreter/interpreter.h"
 #include "frontend/yaml/yaml.h"
+#include "ir/loops/target.h"
 #include "passes/pipeline.h"
 #include "passes/schedule/schedule.h"
 #include "tests/loops/execute.h"

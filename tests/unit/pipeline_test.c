@@ -5,7 +5,7 @@
 #include "passes/lower/lower.h"
 #include "passes/pipeline.h"
 #include "passes/rewrite/dead_code.h"
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/tune.h"
 #include "tests/random_graph.h"
 #include "tests/unit/failing_allocator.h"
 

@@ -1,6 +1,7 @@
 // Schedules: how often data is looked at, what is added up where, and that shapes alone decide the order of additions.
 // Numbers that tuning moves (blocks, rows at once) are held to what must be true of them, not to what they are.
 #include "frontend/api/handles.h"
+#include "ir/loops/target.h"
 #include "passes/pipeline.h"
 #include "passes/schedule/schedule.h"
 #include "passes/schedule/traffic.h"
@@ -287,10 +288,9 @@ static void long_rows_are_peeled_to_cache_lines(void **state) {
   static const struct {
     const char *shape, *type;
     bool is_peeled, is_streamed;
-  } cases[] = {{"100, 50257", "f32", true, true},
-               {"100, 50256", "f32", false, true},
-               {"10, 5003", "f32", false, false}, // stays in the caches
-               {"10000, 501", "f32", false, false},
+  } cases[] = {{"100, 50257", "f32", true, true},   {"100, 50256", "f32", false, true},
+               {"10, 5003", "f32", false, false},                                        // stays in the caches
+               {"10000, 501", "f32", true, true},   {"20000, 251", "f32", false, false}, // short rows
                {"100, 50257", "bf16", false, false}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[512];

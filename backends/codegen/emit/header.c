@@ -139,17 +139,6 @@ static void print_workspace(const FilePrinter *f, Text *out) {
   text_format(out, "%s);\n\n", f->has_open_workspace ? "" : "void");
 }
 
-// Whether the length of some loop's rows is an argument, so that it is not known whether they are short.
-static bool has_open_rows(const Program *p) {
-  for (size_t i = 0; i < p->nkernels; i++)
-    for (size_t l = 0; l < p->schedules[i]->nloops; l++) {
-      const Loop *loop = &p->schedules[i]->loops[l];
-      const int vector = loop_vector_axis(loop);
-      if (loop->nouter && vector >= 0 && p->schedules[i]->kernel->axes[vector].monomial) return true;
-    }
-  return false;
-}
-
 // Prints a comment on the extents that are arguments, and the values that the schedule is made for.
 static void print_dims(const FilePrinter *f, Text *out) {
   const Graph *g = f->graph;
@@ -164,12 +153,8 @@ static void print_dims(const FilePrinter *f, Text *out) {
     }
     text_format(out, ", scheduled for %lld", (long long)g->dims[i]->value);
   }
-  text_add_string(out,
-                  ".\n   The order of sums is that of the schedule. Results are the same, bit for bit, as those of "
-                  "code emitted for\n"
-                  "   exactly these extents. Code emitted for other fixed extents may round differently.");
-  if (has_open_rows(f->file->programs[0]))
-    text_add_string(out, "\n   So may code emitted for fixed rows shorter than 40.");
+  text_add_string(out, ".\n   The order of sums is that of the schedule. Code emitted for fixed extents may add up in "
+                       "another order, and round\n   differently.");
   text_add_string(out, " */\n\n");
 }
 

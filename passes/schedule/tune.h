@@ -1,0 +1,13 @@
+// Scheduling, second part: what a target may choose, because it does not affect bits.
+#ifndef NGRAD_PASSES_SCHEDULE_TUNE_H
+#define NGRAD_PASSES_SCHEDULE_TUNE_H
+
+#include "ir/loops/target.h"
+#include "passes/schedule/schedule.h"
+
+// Completes a schedule that kernel_order made: rows per step, streamed stores, prefetching, saved masks and spilled
+// vectors, offsets in the workspace. Keeps the order of additions (loop_has_same_order). Overrides may be NULL. False:
+// out of memory.
+bool schedule_tune(Schedule *s, const Target *target, const ScheduleOverrides *overrides);
+
+#endif
