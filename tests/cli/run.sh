@@ -171,7 +171,7 @@ expect 0 'name: t0, type: f32, shape: \[4, 3\], order: \[1, 0\]' '' check dump.t
 expect 0 '"order": \[' '' check dump.txt --json
 expect 0 '^t2 .* 0  ok$' '' run dump.txt --random --compare
 expect 0 'ceiling' '' bench dump.txt --seconds 0.01
-expect 0 'order of axes 1 0' '' show dump.txt --format c
+expect 0 'layout .slowest axis first.: 1 0' '' show dump.txt --format c
 expect 0 '^wrote emitted/dump.c' '' emit dump.txt -o emitted
 expect 0 'label: "id 3"' '' convert dump.txt
 expect 0 '' '' convert dump.txt -o dump.yaml

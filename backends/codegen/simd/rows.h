@@ -47,7 +47,7 @@ static inline V_INLINE void v_part_transpose(v_part *r) {
 #define V_EACH_TILE(tile) \
   int c = 0; \
   for (; c + V_LANES <= width; c += V_LANES) tile(V_LANES) \
-  if (c < width) tile(width % V_LANES)
+  if (c < width) tile((width - width / V_LANES * V_LANES))
 
 #define V_EACH_ROW _Pragma("GCC unroll 16") for (int k = 0; k < V_LANES; k++)
 
