@@ -232,6 +232,8 @@ bool verify_nodes(Verifying *v, const LoopNode *n) {
   for (; n; n = n->next) {
     if (!is_known(v, n))
       return verify_fail(v, NULL, "a node has an unknown kind, or names something that does not exist");
+    if (v->vector < 0 && (n->is_vector || n->load == LOAD_SPILLED || n->load == LOAD_COPIED))
+      return verify_fail(v, n, "there is no axis along which vectors lie");
     if (!verifiers[n->kind](v, n)) return false;
   }
   return scope_close(v, nscoped);
