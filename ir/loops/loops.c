@@ -29,6 +29,11 @@ const char *const var_names[] = {
     [VAR_ELEMENT] = "i",
 };
 
+const char *const accumulator_indices[] = {[ACCUMULATOR_ONLY] = "",
+                                           [ACCUMULATOR_OF_ROW] = "[r]",
+                                           [ACCUMULATOR_OF_VECTOR] = "[u]",
+                                           [ACCUMULATOR_FIRST] = "[0]"};
+
 const IndexOperator index_operators[] = {
     [INDEX_ADD] = {" + ", PRECEDENCE_SUM},
     [INDEX_SUBTRACT] = {" - ", PRECEDENCE_SUM},

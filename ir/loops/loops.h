@@ -138,6 +138,7 @@ typedef enum AccumulatorChoice { // which of a sum's accumulators, or totals
   ACCUMULATOR_OF_VECTOR,         // in a group of vectors, the vector's: `acc_sum[u]`
   ACCUMULATOR_FIRST              // outside of groups, the first: `acc_sum[0]`
 } AccumulatorChoice;
+extern const char *const accumulator_indices[]; // by AccumulatorChoice: as C writes it behind the sum's name
 
 typedef enum Form { // how C code holds an expression's value
   FORM_NONE,

@@ -36,11 +36,6 @@ static void add_operands(LoopText *p, const Expr *e) {
   }
 }
 
-static const char *const accumulators[] = {[ACCUMULATOR_ONLY] = "",
-                                           [ACCUMULATOR_OF_ROW] = "[r]",
-                                           [ACCUMULATOR_OF_VECTOR] = "[u]",
-                                           [ACCUMULATOR_FIRST] = "[0]"};
-
 static const char *const sums[] = {
     [SUM_ACCUMULATOR] = "acc_%e%r",     [SUM_TOTAL] = "total_%e%r",   [SUM_SCALAR] = "total_%e",
     [SUM_PARTIAL_REGISTER] = "held_%a", [SUM_PARTIAL_ELEMENT] = "%[", [SUM_PARTIAL_LANES] = "the lanes of part_%a",
@@ -81,7 +76,7 @@ static void add_directive(LoopText *p, const LoopNode *n, char directive) {
   case 'i': text_add_number(p->out, reductions[n->reduction].identity, true); return;
   case 't': text_add_string(p->out, n->is_f64 ? "f64" : "f32"); return;
   case 'V': text_add_string(p->out, n->is_vector ? "vector" : "scalar"); return;
-  case 'r': text_add_string(p->out, accumulators[n->accumulator]); return;
+  case 'r': text_add_string(p->out, accumulator_indices[n->accumulator]); return;
   case 'R': text_add_string(p->out, n->is_row ? "[r]" : ""); return;
   case 'y': text_add_string(p->out, n->is_row ? ", for each r" : ""); return;
   case 'n': text_add_string(p->out, n->has_fewer_lanes ? ", n lanes" : ""); return;

@@ -5,6 +5,7 @@
 #include "passes/schedule/recipe.h"
 #include "passes/schedule/tree_passes.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,10 @@ static const RecipeInfo *choose_recipe(const Loop *loop) {
   static const RecipeInfo *const recipes[] = {&recipe_tiles, &recipe_lanes, &recipe_nested, &recipe_middle,
                                               &recipe_rows}; // recipe_rows suits all loops
   size_t i = 0;
-  while (!recipes[i]->suits(loop)) i++;
+  while (!recipes[i]->suits(loop)) {
+    i++;
+    assert(i < sizeof recipes / sizeof *recipes);
+  }
   return recipes[i];
 }
 

@@ -297,6 +297,24 @@ static void trees_of_spoilt_loops_are_found(void **state) {
   end(&tree);
 }
 
+// Rows of 99 elements of 4 bits, and an odd number of rows in a block.
+static void blocks_that_share_bytes_are_found(void **state) {
+  (void)state;
+  Tree tree = tree_of(HEAD "inputs: [{name: x, type: f32, shape: [20000, 99]}]\nnodes:\n"
+                           "- {op: SoftMax, inputs: [x], outputs: [h], attributes: {axis: 1}}\n"
+                           "- {op: Quantize, inputs: [h], outputs: [{name: y, type: u4}],"
+                           " attributes: {scales: [0.1], zps: [0]}}\noutputs: [y]\n",
+                      (const char *const[]){"rows=5", NULL});
+  Loop *loop = &tree.t->schedule->loops[tree.t->schedule->nloops - 1];
+  assert_ptr_equal(loop, tree.t->plan);
+  assert_int_equal(loop->block % 2, 1);
+  assert_true(loop->is_serial);
+  loop->is_serial = false;
+  must_be_wrong(tree.t, "two threads may store halves of the same byte");
+  loop->is_serial = true;
+  end(&tree);
+}
+
 static void names_are_made_visible(void **state) {
   (void)state;
   Tree tree = tree_of(HEAD "inputs: [{name: x, type: f32, shape: [50, 100]}]\nnodes:\n"
@@ -321,7 +339,8 @@ int main(void) {
       cmocka_unit_test(spoilt_partial_sums_are_found),   cmocka_unit_test(spoilt_values_are_found),
       cmocka_unit_test(spoilt_places_are_found),         cmocka_unit_test(spoilt_copies_are_found),
       cmocka_unit_test(spoilt_streams_are_found),        cmocka_unit_test(streams_begin_at_cache_lines_whatever_is_set),
-      cmocka_unit_test(trees_of_spoilt_loops_are_found), cmocka_unit_test(names_are_made_visible),
+      cmocka_unit_test(trees_of_spoilt_loops_are_found), cmocka_unit_test(blocks_that_share_bytes_are_found),
+      cmocka_unit_test(names_are_made_visible),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -308,6 +308,32 @@ static void long_rows_are_peeled_to_cache_lines(void **state) {
   }
 }
 
+// Each field of the order counts; what a target chooses does not.
+static void orders_of_additions_are_compared(void **state) {
+  (void)state;
+  Lowered l = lower(BATCH_NORM("40, 60, 70", "70", "NXC"), &usual, false);
+  const Schedule *s = l.program->schedules[0];
+  const Loop *summing = NULL, *storing = NULL;
+  for (size_t i = 0; i < s->nloops; i++) {
+    if (loop_has_roots(&s->loops[i], ROOT_REDUCE_OUTER)) summing = &s->loops[i];
+    else storing = &s->loops[i];
+  }
+  assert_true(summing && storing);
+  Loop same = *summing;
+  same.rows++, same.prefetch++, same.is_serial ^= true, same.vectors++, same.is_backwards ^= true;
+  assert_true(loop_has_same_order(summing, &same));
+  Loop other[14];
+  for (size_t i = 0; i < 14; i++) other[i] = *summing;
+  other[0].order[0]++, other[1].nouter++, other[2].ninner++, other[3].nfree++, other[4].block++, other[5].few_work++;
+  other[6].many_block++, other[7].most_chunks++, other[8].tile++, other[9].rows_in_lanes ^= true;
+  other[10].is_nested ^= true, other[11].sums_middle ^= true, other[12].accumulators++, other[13].runs.middle_run++;
+  for (size_t i = 0; i < 14; i++) assert_false(loop_has_same_order(summing, &other[i]));
+  Loop longer = *storing;
+  longer.block++;
+  assert_true(loop_has_same_order(storing, &longer));
+  lowered_deinit(&l);
+}
+
 static void elementwise_operators_are_one_loop_of_tiles(void **state) {
   (void)state;
   Lowered l =
@@ -732,6 +758,7 @@ int main(void) {
       cmocka_unit_test(softmax_of_columns_is_one_loop),
       cmocka_unit_test(softmax_keeps_the_powers_of_short_rows),
       cmocka_unit_test(long_rows_are_peeled_to_cache_lines),
+      cmocka_unit_test(orders_of_additions_are_compared),
       cmocka_unit_test(elementwise_operators_are_one_loop_of_tiles),
       cmocka_unit_test(group_norm_gradient_nests_sums_over_planes),
       cmocka_unit_test(group_norm_gradient_of_one_image_stores_sums_of_planes),

@@ -101,11 +101,6 @@ static void add_lane_step(TreePrinter *l, const LoopNode *n) {
   add_factor(l, n->step);
 }
 
-static const char *const accumulators[] = {[ACCUMULATOR_ONLY] = "",
-                                           [ACCUMULATOR_OF_ROW] = "[r]",
-                                           [ACCUMULATOR_OF_VECTOR] = "[u]",
-                                           [ACCUMULATOR_FIRST] = "[0]"};
-
 static const char *const sums[] = {
     [SUM_ACCUMULATOR] = "acc_%e%r",     [SUM_TOTAL] = "total_%e%r",   [SUM_SCALAR] = "total_%e",
     [SUM_PARTIAL_REGISTER] = "held_%a", [SUM_PARTIAL_ELEMENT] = "%[", [SUM_PARTIAL_LANES] = "v_load(part_%a)",
@@ -160,7 +155,7 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 'c': add(l, expr_info[reductions[n->reduction].combine].name); return; // combines two operands: add
   case 'l': add(l, expr_info[n->reduction].name); return;                     // combines all lanes: sum
   case 'i': add_number(l, reductions[n->reduction].identity, n->is_f64); return;
-  case 'r': add(l, accumulators[n->accumulator]); return; // the accumulator's index
+  case 'r': add(l, accumulator_indices[n->accumulator]); return; // the accumulator's index
   case 'g': say(l, n, sums[n->sum]); return;
   case 'G': add_merged(l, n, 0, n->count); return;
   case 'R': add(l, n->is_row ? "UNROLL for (int r = 0; r < rows; r++) " : ""); return;
