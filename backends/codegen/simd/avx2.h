@@ -46,9 +46,18 @@
 // With the type that the builtins take.
 #define D_FIRST(i, n) ((long long V_FULL)d_first(i, n))
 
-#define V_LOAD_N(p, i, n) __builtin_ia32_maskloadps256((const v_part *)(const void *)((p) + (ptrdiff_t)(i)), v_first(i, n))
+// A masked load of a whole register takes longer than a plain one.
+#define V_LOAD_N(p, i, n) __extension__({ \
+  const float *p_ = (p) + (ptrdiff_t)(i); v_part r_; \
+  if ((n) - (int)(i) >= 8) memcpy(&r_, p_, 32); \
+  else r_ = __builtin_ia32_maskloadps256((const v_part *)(const void *)p_, v_first(i, n)); \
+  r_; })
 
-#define D_LOAD_N(p, i, n) __builtin_ia32_maskloadpd256((const d_part *)(const void *)((p) + (ptrdiff_t)(i)), D_FIRST(i, n))
+#define D_LOAD_N(p, i, n) __extension__({ \
+  const double *p_ = (p) + (ptrdiff_t)(i); d_part r_; \
+  if ((n) - (int)(i) >= 4) memcpy(&r_, p_, 32); \
+  else r_ = __builtin_ia32_maskloadpd256((const d_part *)(const void *)p_, D_FIRST(i, n)); \
+  r_; })
 
 // In pieces, as a masked store takes AMD's processors longer than four others do. p_ is where lane i goes, n_ how many
 // lanes are left from there on.
