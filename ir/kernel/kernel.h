@@ -42,6 +42,10 @@ typedef struct Access {
   int64_t offset;           // elements before the first one; more than 0 when the access is a part of the tensor
   int64_t stride[MAX_AXES]; // in elements
   Monomial offset_monomial, stride_monomial[MAX_AXES];
+  // 1 + the axis along which the elements of a temporary lie in panels of LANES: for index n on this axis, at
+  // n / LANES * LANES * stride + n % LANES. Panels are as long as the other axes of the temporary; the last one is
+  // padded. 0: none.
+  int panel_axis;
 } Access;
 
 typedef enum ExprOp {
@@ -177,7 +181,8 @@ bool expr_is_mask(const Kernel *k, ExprId e);
 bool expr_operations_equal(const Expr *a, const Expr *b);   // equal except for operands and axes; false for two NaNs
 AxisSet access_axes(const Kernel *k, const Access *access); // the axes with a stride
 bool access_is_mask(const Access *access);
-bool access_has_addresses(const Access *access); // elements have byte addresses: they are stored, and not packed
+bool access_has_addresses(const Access *access);       // elements have byte addresses: they are stored, and not packed
+int64_t access_lane_stride(const Access *a, int axis); // from element to element along lanes that lie on this axis
 bool access_strides_equal(const Access *a, const Access *b);
 bool kernel_stores(const Kernel *k, AccessId access); // one of the stores writes through the access
 

@@ -49,12 +49,14 @@ enum { MOST_SPILLS = 2 };
 // Additions in a chain of f32 before its sum is added to a total in f64. The remainder of a row may add a few more.
 enum { LONGEST_RUN = 24 };
 
-// How sums along the vector axis are split into short chains of f32. A sweep's additions go in runs; the sum of each
-// run is added to a total in f64. At most one of the fields is set; if none is, each sum is one chain.
+// How sums are split into short chains of f32. A sweep's additions go in runs; the sum of each run is added to a total.
+// At most one of vector_run, middle_run and is_open is set; if none is, each sum is one chain.
 typedef struct Runs {
   int64_t vector_run; // elements of the vector axis in a run
-  int64_t middle_run; // iterations of the last middle axis in a run
+  int64_t middle_run; // iterations in a run, of the middle axis at `depth`
+  int depth;          // the axis's position among the inner axes; the axes inside of it are summed whole in each run
   bool is_open;       // a call computes middle_run from its extents, so that a run has at most LONGEST_RUN additions
+  bool is_f32;        // totals are in f32, not in f64: sums of products, whose runs are longer (LONGEST_CHAIN)
 } Runs;
 
 // A loop nest. The outer axes are flattened and cut into blocks, which run in parallel and in any order. Each outer
@@ -76,7 +78,10 @@ typedef struct Loop {
   bool rows_in_lanes;  // the last outer axis lies across lanes, LANES iterations a vector; the inner axis is serial
   bool is_nested;      // inner reductions are nested: over the vector axis, then over the middle axes
   bool sums_middle;    // inner reductions are over the middle axes, for each vector along the last axis, in registers
-  int accumulators;    // partial sums of a lane in an inner reduction over the vector axis
+  // With sums_middle: the sum is of products of an operand that does not vary over the vector axis and one that does,
+  // but does not vary over the axes that are cut into blocks: a matrix product for each index on the free axes.
+  bool is_product;
+  int accumulators; // partial sums of a lane in an inner reduction over the vector axis
   Runs runs;
   bool is_side;        // makes temporaries for main loops, or results that do not vary over all axes
   bool may_share_rows; // a step may take several outer iterations: each sum has one accumulator, and no scalar varies
@@ -88,6 +93,7 @@ typedef struct Loop {
   int64_t serial_work; // when not 0: one thread does so if the axes have at most this many elements (open dims)
   int rows;            // outer iterations in a step
   int vectors;         // sums_middle: vectors of results that are summed together; else 0
+  int64_t columns;     // elements of the vector axis in a step; 0: all
   int prefetch;        // outer iterations: the last sweep prefetches this far ahead; 0: no prefetching
   int ahead;           // elements along the vector axis: each sweep prefetches this far ahead, at the end of a run from
                        // the next middle iteration; less than the axis's literal extent; 0: no prefetching

@@ -47,7 +47,8 @@ void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   if (loop->tile) print_parts(loop_nblocks(k, loop), "tile", loop->tile, out);
   if (loop->is_peeled) text_add_string(out, ", rows peeled to cache lines");
   if (loop->is_nested) text_add_string(out, ", sums within sums");
-  if (loop->sums_middle) text_format(out, ", %d vectors of sums at once", loop->vectors);
+  if (loop->sums_middle)
+    text_format(out, ", %d vector%s of sums at once", loop->vectors, loop->vectors == 1 ? "" : "s");
   if (loop->is_serial) text_add_string(out, ", on one thread");
   if (loop->is_backwards) text_add_string(out, ", last sweep backwards");
   if (loop->prefetch) text_format(out, ", prefetching %d rows ahead", loop->prefetch);
@@ -80,6 +81,12 @@ void loop_print_sweep(const Schedule *s, const Loop *loop, int sweep, Text *out)
   }
 }
 
+static void print_middle_run(const Kernel *k, const Loop *loop, Text *out) {
+  const Runs *runs = &loop->runs;
+  text_format(out, ", runs of %lld along %s into %s", (long long)runs->middle_run,
+              k->axes[loop->order[loop->nouter + runs->depth]].name, runs->is_f32 ? "f32" : "f64");
+}
+
 // Prints the order of additions within an outer iteration: first of each lane, then across lanes.
 static void print_inner_order(const Kernel *k, const Loop *loop, Text *out) {
   const Runs *runs = &loop->runs;
@@ -88,9 +95,7 @@ static void print_inner_order(const Kernel *k, const Loop *loop, Text *out) {
     text_add_string(out, "    sums over ");
     print_axes(k, loop->order + loop->nouter, loop->ninner - 1, out);
     text_format(out, ": one by one, in %s", type);
-    if (runs->middle_run)
-      text_format(out, ", runs of %lld along %s into f64", (long long)runs->middle_run,
-                  k->axes[loop->order[loop->nouter + loop->ninner - 2]].name);
+    if (runs->middle_run) print_middle_run(k, loop, out);
     text_add_string(out, "\n");
     return;
   }
@@ -101,9 +106,7 @@ static void print_inner_order(const Kernel *k, const Loop *loop, Text *out) {
   text_format(out, "    sums within a row: %d lanes along %s, %d accumulator%s each, in %s", LANES, axis,
               loop->accumulators, loop->accumulators == 1 ? "" : "s", type);
   if (runs->vector_run) text_format(out, ", runs of %lld along %s into f64", (long long)runs->vector_run, axis);
-  if (runs->middle_run)
-    text_format(out, ", runs of %lld along %s into f64", (long long)runs->middle_run,
-                k->axes[loop->order[loop->nouter + loop->ninner - 2]].name);
+  if (runs->middle_run) print_middle_run(k, loop, out);
   if (runs->is_open) text_format(out, ", runs of %d additions into f64", LONGEST_RUN);
   text_add_string(out, "; then lanes by pairs, in f64\n");
 }

@@ -89,7 +89,8 @@ static int64_t last_element(const Kernel *k, const Access *a) {
   int64_t last = access_is_mask(a) ? a->offset * 8 : a->offset;
   for (int axis = 0; axis < k->naxes; axis++) {
     const bool is_in_bytes = access_is_mask(a) && a->stride[axis] != 1;
-    last += (k->axes[axis].extent - 1) * a->stride[axis] * (is_in_bytes ? 8 : 1);
+    if (a->panel_axis == axis + 1) last += (k->axes[axis].extent - 1) / LANES * LANES * a->stride[axis] + LANES - 1;
+    else last += (k->axes[axis].extent - 1) * a->stride[axis] * (is_in_bytes ? 8 : 1);
   }
   return last;
 }

@@ -72,6 +72,17 @@ static int64_t chain_length(int64_t width, int64_t group) {
   return width / group + width % group / LANES + (width % LANES != 0);
 }
 
+// Whether runs of products have at most LONGEST_CHAIN additions: iterations of one middle axis and of all inside of it.
+static bool are_products_short(const Kernel *k, const Loop *loop) {
+  const Runs *runs = &loop->runs;
+  AxisSet inside = 0;
+  const int depth = runs->middle_run ? runs->depth + 1 : 0;
+  if (depth < 0 || depth >= loop->ninner || runs->vector_run || runs->is_open) return false;
+  for (int i = depth; i < loop->ninner - 1; i++) inside |= 1U << loop->order[loop->nouter + i];
+  return !axes_monomial(k, inside) &&
+         axes_nelems(k, inside) * (runs->middle_run ? runs->middle_run : 1) <= LONGEST_CHAIN;
+}
+
 // Whether the sums of a row are split into runs that are short enough for f32. A maximum is exact in any order.
 static bool verify_row_chains(const ScheduleVerifying *v, const Loop *loop) {
   const Kernel *k = v->k;
@@ -84,10 +95,12 @@ static bool verify_row_chains(const ScheduleVerifying *v, const Loop *loop) {
   const AxisSet middle = loop->is_nested ? 0 : loop_inner_axes(loop) & ~(1U << vector);
   const int64_t width = loop->tile ? loop->tile : k->axes[vector].extent, group = (int64_t)LANES * loop->accumulators;
   const int64_t chain = loop->sums_middle ? 1 : chain_length(width, group);
-  const bool is_short = loop->rows_in_lanes ? width <= LONGEST_CHAIN
-                        : runs->vector_run  ? runs->vector_run <= LONGEST_RUN * group
-                        : runs->middle_run  ? runs->middle_run * chain <= LONGEST_RUN
-                                            : runs->is_open || chain * axes_nelems(k, middle) <= LONGEST_RUN;
+  if (runs->is_f32 && !loop->is_product) return wrong_loop(v, loop, "totals in f32 of sums that are not of products");
+  const bool is_short = loop->is_product      ? are_products_short(k, loop)
+                        : loop->rows_in_lanes ? width <= LONGEST_CHAIN
+                        : runs->vector_run    ? runs->vector_run <= LONGEST_RUN * group
+                        : runs->middle_run    ? runs->middle_run * chain <= LONGEST_RUN
+                                              : runs->is_open || chain * axes_nelems(k, middle) <= LONGEST_RUN;
   return is_short || wrong_loop(v, loop, "a row's sum is too long a chain of additions in f32");
 }
 

@@ -27,11 +27,14 @@ const char *const var_names[] = {
     [VAR_CHUNK] = "chunk",
     [VAR_COMBINED_BLOCK] = "b",
     [VAR_ELEMENT] = "i",
+    [VAR_COLUMN] = "c",
+    [VAR_COLUMN_END] = "c_end",
 };
 
 const char *const accumulator_indices[] = {[ACCUMULATOR_ONLY] = "",
                                            [ACCUMULATOR_OF_ROW] = "[r]",
                                            [ACCUMULATOR_OF_VECTOR] = "[u]",
+                                           [ACCUMULATOR_OF_BOTH] = "[u * rows + r]",
                                            [ACCUMULATOR_FIRST] = "[0]"};
 
 const IndexOperator index_operators[] = {

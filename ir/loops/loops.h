@@ -44,7 +44,7 @@ typedef enum VarKind {
   VAR_LANES,          // int: number of lanes in use, where fewer than LANES elements are left
   VAR_RUN,            // the first iteration, on a middle axis, of a run of an f32 sum
   VAR_RUN_BEGIN,      // the first index, on the vector axis, of a run of an f32 sum
-  VAR_RUN_END,        // the end of that run
+  VAR_RUN_END,        // the end of the run that begins at VAR_RUN or VAR_RUN_BEGIN
   VAR_RUN_LENGTH,     // iterations of the middle axis in a run, where open dims decide it
   VAR_CHAIN,          // additions that an accumulator makes in one iteration of the middle axes
   VAR_AHEAD,          // outer iterations to prefetch ahead; 0 in the last iterations
@@ -55,6 +55,8 @@ typedef enum VarKind {
   VAR_START,          // the first outer iteration with the block's indices on the free axes (Loop.nfree)
   VAR_CHUNK,          // the block's first iteration, counted from VAR_START
   VAR_COMBINED_BLOCK, // the block whose partial sum NODE_COMBINE adds
+  VAR_COLUMN,         // the step's first index on the vector axis, if the step takes a part of that (Loop.columns)
+  VAR_COLUMN_END,     // the end of that part
   VAR_ELEMENT         // the index in an array of partial sums
 } VarKind;
 
@@ -125,7 +127,7 @@ typedef struct Address {
 
 typedef enum SumPlace { // what an update adds to
   SUM_ACCUMULATOR,      // a vector register: `acc_sum`
-  SUM_TOTAL,            // the vector of f64 that runs are added to: `total_sum`
+  SUM_TOTAL,            // the vector that runs are added to, of f64 unless Runs.is_f32: `total_sum`
   SUM_SCALAR,           // a scalar of f64: `total_sum`
   SUM_PARTIAL_REGISTER, // a vector of the block's partial sums, loaded by NODE_LOAD_PARTIAL: `held_dgamma`
   SUM_PARTIAL_ELEMENT,  // a scalar in memory, among the block's partial sums: `part_dgamma[i]`
@@ -136,6 +138,7 @@ typedef enum AccumulatorChoice { // which of a sum's accumulators, or totals
   ACCUMULATOR_ONLY,              // there is one, or the node takes all
   ACCUMULATOR_OF_ROW,            // the row's: `acc_sum[r]`
   ACCUMULATOR_OF_VECTOR,         // in a group of vectors, the vector's: `acc_sum[u]`
+  ACCUMULATOR_OF_BOTH,           // in a group of vectors of several rows: `acc_sum[u * rows + r]`
   ACCUMULATOR_FIRST              // outside of groups, the first: `acc_sum[0]`
 } AccumulatorChoice;
 extern const char *const accumulator_indices[]; // by AccumulatorChoice: as C writes it behind the sum's name
@@ -175,7 +178,7 @@ typedef enum LoopNodeKind {
                   // `vector dgamma = sum of temporary0_dgamma + b * 440 + i for b in 0..2, in f64`
   NODE_BEGIN_SUM, // declares accumulators or totals, set to the reduction's identity: `acc_sum = 0.0, vectors of f32`
   NODE_UPDATE,    // adds the value of expr, or of the operand of the sum expr: `acc_sum += x`
-  NODE_END_RUN,   // adds accumulators to the total in f64: `total_sum += acc_sum in f64`
+  NODE_END_RUN,   // adds accumulators to the total: `total_sum += acc_sum in f64`
   NODE_END_SUM,   // expr = reduction over the lanes of total or accumulators:
                   // `scalar sum = sum of the lanes of acc_sum in f64`
   NODE_LOAD_PARTIAL,  // a vector of the block's partial sums, into a register: `held_dgamma = load part_dgamma + i`
@@ -249,12 +252,13 @@ struct LoopNode {
   AccumulatorChoice accumulator;
   int count; // sums: number of accumulators; NODE_STEP: rows; NODE_FOR over vectors: vectors of a group
   ExprOp reduction;
-  bool is_f64;     // the sum is in f64
-  bool is_widened; // NODE_UPDATE: the sum is in f64 and its operands are in f32
-  bool is_fused;   // NODE_UPDATE: adds a product with one rounding (fused multiply-add)
-  bool has_totals; // NODE_END_SUM: reduces the total of all runs, not the accumulators
-  bool is_tile;    // NODE_STEP: the step takes the elements from VAR_BEGIN to VAR_END
-  bool is_peeled;  // NODE_FLAG, NODE_FOR over vectors: elements before a row's first cache line are stored separately
+  bool is_f64;      // the sum is in f64
+  bool is_widened;  // NODE_UPDATE, NODE_END_RUN: adds f32 to f64; NODE_END_SUM with has_totals: the total is in f64
+  bool is_fused;    // NODE_UPDATE: adds a product with one rounding (fused multiply-add)
+  bool has_totals;  // NODE_END_SUM: reduces the total of all runs, not the accumulators
+  bool is_tile;     // NODE_STEP: the step takes the elements from VAR_BEGIN to VAR_END
+  bool has_columns; // NODE_STEP: it takes the vector axis from VAR_COLUMN to `end`
+  bool is_peeled;   // NODE_FLAG, NODE_FOR over vectors: elements before a row's first cache line are stored separately
 };
 
 typedef struct LoopTree {

@@ -174,7 +174,8 @@ static void print_update(LoopText *p, const LoopNode *n) {
 static void print_end_run(LoopText *p, const LoopNode *n) {
   say(p, n, "total_%e%r");
   say(p, n, combining(n));
-  say(p, n, n->count > 1 && !n->is_row ? "pairwise %l of acc_%e, in f64" : "acc_%e%r in f64%y");
+  if (!n->is_widened) say(p, n, "acc_%e%r%y");
+  else say(p, n, n->count > 1 && !n->is_row ? "pairwise %l of acc_%e, in f64" : "acc_%e%r in f64%y");
 }
 
 static void print_end_sum(LoopText *p, const LoopNode *n) {
@@ -219,6 +220,7 @@ static void print_step(LoopText *p, const LoopNode *n) {
   loop_text_add(p, n->has_fewer_lanes ? "tail step" : "step");
   if (n->is_tile) loop_text_add(p, " from begin to end");
   if (n->count) say(p, n, ", rows = %#");
+  if (n->has_columns) say(p, n, ", c_end = %E");
   if (n->has_fewer_lanes) say(p, n, ", n = %x");
 }
 

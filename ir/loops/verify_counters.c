@@ -3,7 +3,8 @@
 #include "ir/loops/verifying.h"
 
 int counted_direction(const Verifying *v, Var var) {
-  return var.kind == VAR_OUTER ? OUTER : var.kind == VAR_LANE ? v->vector : UNKNOWN_DIRECTION;
+  const bool is_along_vectors = var.kind == VAR_LANE || (var.kind == VAR_COLUMN && v->is_block && v->plan->columns);
+  return var.kind == VAR_OUTER ? OUTER : is_along_vectors ? v->vector : UNKNOWN_DIRECTION;
 }
 
 static bool close_counter(Verifying *v, uint32_t direction) {
@@ -35,7 +36,7 @@ static bool begin_counting(Verifying *v, const LoopNode *n, int direction) {
   Frame *runs = runs_find(v, n->value);
   r->end = r->to;
   r->end_divisor = r->divisor;
-  r->is_aligned = index_is(r->from, 0) || v->plan->tile % LANES == 0;
+  r->is_aligned = index_is(r->from, 0) || (v->plan->columns ? v->plan->columns : v->plan->tile) % LANES == 0;
   r->start = n->var;
   r->group = loop_var(VAR_NONE);
   r->most_left = index_is_literal(r->from) && index_is_literal(r->to) ? r->to->number - r->from->number + 1 : INT64_MAX;
@@ -115,7 +116,8 @@ bool verify_tail(Verifying *v, const LoopNode *n) {
   if (!r) return false;
   if (n->otherwise || !index_equals(n->test->args[1], r->end))
     return verify_fail(v, n, "the tail does not go on to the end");
-  if (r->most_left > LANES || r->must_advance) return verify_fail(v, n, "more than a vector may be left");
+  const int64_t most = n->test->args[0]->var.kind == VAR_COLUMN ? v->plan->columns : LANES;
+  if (r->most_left > most || r->must_advance) return verify_fail(v, n, "more than a vector may be left");
   if (!verify_next_piece(v, n, r, WIDTH_UNKNOWN)) return false;
   r->most_left = 0;
   return true;
@@ -176,11 +178,25 @@ static bool verify_iterations(Verifying *v, const LoopNode *n) {
   return true;
 }
 
+// The step must take the part of the vector axis that the loop or condition around its call is at.
+static bool verify_columns(Verifying *v, const LoopNode *n) {
+  const Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
+  if (n->has_columns != (v->plan->columns != 0)) return verify_fail(v, n, "it takes a part of the columns, or all");
+  if (!n->has_columns) return true;
+  const Index *next = index_of(&v->b, INDEX_ADD, var_index(v, VAR_COLUMN), number_index(v, v->plan->columns));
+  const bool is_part = r && r->progress == RANGE_PIECE && r->start.kind == VAR_COLUMN && n->end &&
+                       (r->width == WIDTH_UNKNOWN      ? index_equals(n->end, r->end)
+                        : r->width == v->plan->columns ? index_equals(n->end, next)
+                                                       : false);
+  return is_part || verify_fail(v, n, "the columns that it takes are not those of the loop around it");
+}
+
 bool verify_step_call(Verifying *v, const LoopNode *n) {
   if (!v->is_block) return verify_fail(v, n, "a step calls no step");
   if (v->plan->tile && (!n->is_tile || n->has_fewer_lanes || n->count || n->value))
     return verify_fail(v, n, "it does not take a tile");
   if (v->plan->tile ? !verify_block_range(v, n) : !verify_iterations(v, n)) return false;
+  if (!verify_columns(v, n)) return false;
   for (uint32_t i = 0; i < v->plan->nroots; i++) {
     const Root *root = &v->plan->roots[i];
     const bool has_elements = axes_nelems(v->k, access_axes(v->k, &v->k->accesses[root->access])) != 0;

@@ -91,6 +91,8 @@ bool verify_axis_index(Verifying *v, const LoopNode *n) {
   if (at == plan->nouter) return verify_fail(v, n, "its axis is not an outer axis");
   for (int i = at + 1; i < plan->nouter; i++) below |= 1U << plan->order[i];
   const bool has_rows = v->range[OUTER].start.kind == VAR_ROW;
+  if (!has_rows && v->range[OUTER].width == WIDTH_ROWS && !(verify_shared_axes(v) >> n->var.of & 1))
+    return verify_fail(v, n, "the rows of the step have different indices on its axis");
   const Index *index = var_index(v, VAR_OUTER);
   if (has_rows) index = index_of(&v->b, INDEX_ADD, index, var_index(v, VAR_ROW));
   const int64_t nelems = axes_nelems(v->k, below);

@@ -5,6 +5,16 @@
 // over its vectors, a vector has a lane for each index, a step of several rows has loops over the rows.
 #include "ir/loops/verifying.h"
 
+// Whether a loop over a run ends `length` indices after its beginning, but not after the end of the axis.
+static bool is_end_of_run(Verifying *v, const LoopNode *n, const Index *length, const Range *r) {
+  const Index *end = index_of(&v->b, INDEX_ADD, n->value, length), *x, *y;
+  if (n->bound) return index_equals(n->end, end) && index_equals(n->bound, r->to);
+  const VarState *least = var_state(v, loop_var(VAR_RUN_END));
+  if (index_is_var(n->end, loop_var(VAR_RUN_END)))
+    return least->value && index_is_least(least->value, &x, &y) && index_equals(x, end) && index_equals(y, r->to);
+  return index_equals(n->end, end) && index_is_literal(length) && r->divisor % length->number == 0;
+}
+
 // A loop with step 1, over an axis or over a run of it.
 static bool verify_for_each(Verifying *v, const LoopNode *n, int direction) {
   Range *r = &v->range[direction], piece = *r;
@@ -14,9 +24,8 @@ static bool verify_for_each(Verifying *v, const LoopNode *n, int direction) {
   if (!index_is(n->step, 1)) return verify_fail(v, n, "its step is not 1");
   Frame *runs = runs_find(v, n->value);
   if (runs) {
-    const Index *end = index_of(&v->b, INDEX_ADD, n->value, runs->node->step);
     if (!verify_runs(v, n, runs, r)) return false;
-    if (!index_equals(n->end, end) || !index_equals(n->bound, r->to) || n->is_down)
+    if (!is_end_of_run(v, n, runs->node->step, r) || n->is_down)
       return verify_fail(v, n, "it does not go over the run exactly");
     runs->direction = direction;
   } else if (!index_equals(n->value, r->from) || !index_equals(n->end, r->to) || n->bound) {

@@ -67,7 +67,8 @@ static bool verify_vector_store(Verifying *v, const LoopNode *n, AccessId id) {
   if (access_is_mask(a))
     return (v->range[v->vector].is_aligned && (!n->has_fewer_lanes || has_fewer_lanes(v)) && !n->is_strided) ||
            verify_fail(v, n, "its bits may begin in the middle of a byte");
-  if (n->is_strided != (a->stride[loop_lane_axis(v->plan)] != 1))
+  if (!is_at_panel(v, a)) return verify_fail(v, n, "its vector may begin in the middle of a panel");
+  if (n->is_strided != (access_lane_stride(a, loop_lane_axis(v->plan)) != 1))
     return verify_fail(v, n, "is_strided does not agree with the stride from lane to lane");
   return verify_lanes(v, n) && verify_lane_step(v, n, id);
 }

@@ -66,9 +66,14 @@ bool verify_goes_over(Verifying *v, const LoopNode *n, int since, Directions dir
   return !is_vector || v->lanes < 0 || verify_width(v, n, v->lanes, true);
 }
 
+// The axes on which all iterations of a block have the same index.
+AxisSet verify_shared_axes(const Verifying *v) {
+  return v->plan->rows_in_lanes ? 0 : v->outer & ~loop_cut_axes(v->plan);
+}
+
 bool verify_has_axes(Verifying *v, const LoopNode *n, AxisSet axes, bool is_vector) {
   if (axes & ~(v->outer | v->inner)) return verify_fail(v, n, "it varies over an axis that is not one of the loop's");
-  if (axes & v->outer && !verify_width(v, n, OUTER, is_vector)) return false;
+  if (axes & v->outer & ~verify_shared_axes(v) && !verify_width(v, n, OUTER, is_vector)) return false;
   for (int axis = 0; axis < v->k->naxes; axis++)
     if (axes & v->inner & 1U << axis && !verify_width(v, n, axis, is_vector)) return false;
   return !is_vector || v->lanes < 0 || verify_width(v, n, v->lanes, true);
@@ -145,9 +150,20 @@ static bool begin_tile(Verifying *v) {
   return var_set(v, NULL, loop_var(VAR_BEGIN), NULL) && var_set(v, NULL, loop_var(VAR_END), NULL);
 }
 
+// The step takes a part of the vector axis. All parts but the last have as many elements as the loop says.
+static bool begin_columns(Verifying *v) {
+  Range *r = &v->range[v->vector];
+  r->from = var_index(v, VAR_COLUMN);
+  r->to = var_index(v, VAR_COLUMN_END);
+  r->divisor = greatest_divisor(v->plan->columns, r->divisor);
+  return var_set(v, NULL, loop_var(VAR_COLUMN), NULL) && var_set(v, NULL, loop_var(VAR_COLUMN_END), NULL);
+}
+
 bool begin_step(Verifying *v, bool is_tail) {
   const Loop *plan = v->plan;
   begin_ranges(v);
+  if (plan->columns && (v->vector < 0 || !plan->sums_middle || !begin_columns(v)))
+    return verify_fail(v, NULL, "there are no columns to take a part of");
   if (v->b.out_of_memory) return false;
   if (plan->tile) return begin_tile(v);
   if (plan->rows_in_lanes && plan->nouter > 1 && plan->nfree != plan->nouter - 1)
@@ -165,5 +181,10 @@ bool begin_block(Verifying *v) {
   begin_ranges(v);
   v->range[OUTER].from = var_index(v, VAR_BEGIN);
   v->range[OUTER].to = var_index(v, VAR_END);
+  if (v->plan->is_product && !loop_has_open_length(v->k, v->plan) && !v->plan->most_chunks) {
+    const AxisSet cut = loop_cut_axes(v->plan);
+    v->range[OUTER].divisor =
+        greatest_divisor(v->plan->block, kernel_factor(v->k, axes_nelems(v->k, cut), axes_monomial(v->k, cut)));
+  }
   return !v->b.out_of_memory && var_set(v, NULL, loop_var(VAR_BLOCK), NULL);
 }

@@ -29,10 +29,14 @@ static bool has_lane_sums(const Verifying *v, ExprId sum) {
   return v->lanes == OUTER || (v->lanes >= 0 && !(v->k->exprs[sum].reduced >> v->lanes & 1));
 }
 
+static bool is_in_row(const Verifying *v) {
+  return v->range[OUTER].start.kind == VAR_ROW;
+}
+
 // The depth of loops that a sum must have begun at to end here. With a sum for each vector of a group, the loop over
-// these vectors ends it, and it began outside of that.
+// these vectors ends it, and it began outside of that; and so with vectors of sums for each row.
 static int depth_of_end(const Verifying *v) {
-  return v->nframes - (v->plan->sums_middle && v->range[v->vector].group.kind);
+  return v->nframes - (v->plan->sums_middle && v->range[v->vector].group.kind) - is_in_row(v);
 }
 
 // Beginnings of sums
@@ -49,9 +53,9 @@ static bool close_total(Verifying *v, uint32_t root) {
 
 static bool begin_total(Verifying *v, const LoopNode *n, uint32_t root) {
   SumState *s = &v->sums[root];
-  if (n->count != (v->plan->rows > 1 ? v->plan->rows : nvectors(v)) || n->is_row != (v->plan->rows > 1) || !n->is_f64 ||
-      v->k->is_f64)
-    return verify_fail(v, n, "the number of totals is not the loop's, or they are not in f64");
+  if (n->count != v->plan->rows * nvectors(v) || n->is_row != (v->plan->rows > 1) ||
+      n->is_f64 == v->plan->runs.is_f32 || v->k->is_f64)
+    return verify_fail(v, n, "the number of totals or their type is not the loop's");
   if (s->has_total || v->count[effect_of(root, EFFECT_PREPARED)]) return verify_fail(v, n, "the sum has begun before");
   s->is_totalled = false;
   s->total = n;
@@ -92,7 +96,8 @@ static bool verify_fused(Verifying *v, const LoopNode *n, const Root *root, Expr
 static bool verify_accumulator(Verifying *v, const LoopNode *n, const SumState *s) {
   const Range *r = &v->range[v->vector];
   const bool is_row = v->range[OUTER].start.kind == VAR_ROW, is_in_group = r->group.kind;
-  const AccumulatorChoice accumulator = is_row                       ? ACCUMULATOR_OF_ROW
+  const AccumulatorChoice accumulator = is_row && is_in_group        ? ACCUMULATOR_OF_BOTH
+                                        : is_row                     ? ACCUMULATOR_OF_ROW
                                         : s->accumulator->count == 1 ? ACCUMULATOR_ONLY
                                         : is_in_group                ? ACCUMULATOR_OF_VECTOR
                                                                      : ACCUMULATOR_FIRST;
@@ -100,8 +105,7 @@ static bool verify_accumulator(Verifying *v, const LoopNode *n, const SumState *
   if (n->accumulator != accumulator) return verify_fail(v, n, "it adds to the wrong accumulator");
   if (accumulator == ACCUMULATOR_FIRST && r->most_left > (int64_t)s->accumulator->count * LANES)
     return verify_fail(v, n, "the loop over whole groups of vectors is missing before it");
-  return accumulator != ACCUMULATOR_OF_VECTOR ||
-         frame_find(v, VAR_VECTOR)->node->end->number == s->accumulator->count ||
+  return !is_in_group || frame_find(v, VAR_VECTOR)->node->end->number * v->plan->rows == s->accumulator->count ||
          verify_fail(v, n, "a group has not as many vectors as there are accumulators");
 }
 
@@ -130,12 +134,12 @@ static bool verify_runs_of(Verifying *v, const LoopNode *n, const SumState *s) {
                        has_runs ? "the sum is not cut into runs, as the loop says"
                                 : "the sum is cut into runs, and the loop has none");
   if (!f) return true;
-  const bool is_middle = plan->ninner > 1 && f->direction == plan->order[plan->nouter + plan->ninner - 2];
+  const bool is_middle = plan->ninner > 1 && f->direction == plan->order[plan->nouter + runs->depth];
   const VarKind kind = f->node->var.kind;
   const Index *step = f->node->step;
   const int64_t longest = (int64_t)LONGEST_RUN * LANES * plan->accumulators;
-  const bool is_run = runs->vector_run         ? kind == VAR_RUN_BEGIN && index_is(step, runs->vector_run)
-                      : runs->middle_run == 1  ? is_middle && kind == VAR_AXIS
+  const bool is_run = runs->vector_run ? kind == VAR_RUN_BEGIN && index_is(step, runs->vector_run)
+                      : runs->middle_run == 1 && kind == VAR_AXIS ? is_middle
                       : runs->middle_run       ? is_middle && kind == VAR_RUN && index_is(step, runs->middle_run)
                       : v->chain == CHAIN_LONG ? kind == VAR_RUN_BEGIN && index_is(step, longest)
                                                : is_middle && kind == VAR_RUN && !index_is_literal(step);
@@ -235,9 +239,11 @@ static bool has_operands(const Verifying *v, uint32_t root, Effect effect) {
 }
 
 static AccumulatorChoice accumulator_of_end(const Verifying *v, bool is_row) {
-  return is_row                                                   ? ACCUMULATOR_OF_ROW
-         : v->plan->sums_middle && v->range[v->vector].group.kind ? ACCUMULATOR_OF_VECTOR
-                                                                  : ACCUMULATOR_ONLY;
+  const bool is_in_group = v->plan->sums_middle && v->range[v->vector].group.kind;
+  return is_row && is_in_group ? ACCUMULATOR_OF_BOTH
+         : is_row              ? ACCUMULATOR_OF_ROW
+         : is_in_group         ? ACCUMULATOR_OF_VECTOR
+                               : ACCUMULATOR_ONLY;
 }
 
 bool verify_end_run(Verifying *v, const LoopNode *n) {
@@ -248,8 +254,9 @@ bool verify_end_run(Verifying *v, const LoopNode *n) {
     return verify_fail(v, n, "no run begins in this list");
   if (s->is_accumulated) return verify_fail(v, n, "the run has ended before it");
   if (n->count != naccumulators(v) || n->is_row != (v->plan->rows > 1) ||
-      n->accumulator != accumulator_of_end(v, v->plan->rows > 1) || n->is_f64 != v->k->is_f64)
-    return verify_fail(v, n, "it does not take all accumulators of the sum");
+      n->accumulator != accumulator_of_end(v, v->plan->rows > 1) || n->is_f64 != v->k->is_f64 ||
+      n->is_widened == v->plan->runs.is_f32)
+    return verify_fail(v, n, "it does not take all accumulators of the sum, or adds in the wrong type");
   if (!has_operands(v, root - 1, EFFECT_DONE)) return verify_fail(v, n, "its operands have not been added");
   s->is_accumulated = true;
   return effect_do(v, n, effect_of(root - 1, EFFECT_PREPARED));
@@ -258,8 +265,10 @@ bool verify_end_run(Verifying *v, const LoopNode *n) {
 // The result is a scalar, reduced over lanes, or a vector of the lanes' sums.
 static bool verify_end_form(Verifying *v, const LoopNode *n) {
   const bool is_row = v->t->form[n->expr] == FORM_ROWS, is_vector = has_lane_sums(v, n->expr);
+  const bool is_of_row = is_row || (is_vector && v->plan->rows > 1);
   const AccumulatorChoice accumulator =
-      v->plan->rows > 1 && !is_row ? ACCUMULATOR_FIRST : accumulator_of_end(v, is_row);
+      v->plan->rows > 1 && !is_of_row ? ACCUMULATOR_FIRST : accumulator_of_end(v, is_of_row);
+  if (is_vector && v->plan->rows > 1 && !is_in_row(v)) return verify_fail(v, n, "it is not in a loop over rows");
   if (n->is_vector != is_vector || n->count != naccumulators(v) || n->is_row != is_row || n->accumulator != accumulator)
     return verify_fail(v, n, "it does not take all accumulators of the sum");
   return is_vector || n->is_f64 == !is_exact(v, n->reduction) ||
@@ -274,6 +283,8 @@ bool verify_end_sum(Verifying *v, const LoopNode *n) {
   if (!is_scalar && n->sum != SUM_ACCUMULATOR) return verify_fail(v, n, "it is not a sum in registers");
   if (!(s->has_total || s->has_accumulator) || n->has_totals != s->has_total)
     return verify_fail(v, n, "the sum has not begun");
+  if (n->is_widened != (n->has_totals && !v->plan->runs.is_f32))
+    return verify_fail(v, n, "its totals are of another type");
   if ((s->has_total ? s->total_depth : s->depth) != depth_of_end(v))
     return verify_fail(v, n, "the sum has begun in another loop");
   if (s->has_total ? s->is_totalled || s->has_accumulator

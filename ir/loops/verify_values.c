@@ -72,6 +72,12 @@ static bool verify_inside(Verifying *v, const LoopNode *n, AccessId id, AxisSet 
     const bool is_whole = kernel_factor(k, extent, k->axes[axis].monomial) % LANES == 0;
     if (is_bits && !is_whole && k->axes[axis].monomial)
       return verify_fail(v, n, "a row of its mask may end in the middle of a byte");
+    if (a->panel_axis == axis + 1) {
+      if (k->axes[axis].monomial) return verify_fail(v, n, "the number of its panels depends on an open dim");
+      linear_add_number(&beyond, (extent - 1) / LANES * LANES * stride, a->stride_monomial[axis]);
+      linear_add_number(&beyond, LANES - 1, 0);
+      continue;
+    }
     const int64_t reached = is_bits ? (extent + LANES - 1) / LANES * LANES : extent;
     linear_add_number(&beyond, reached * stride, k->axes[axis].monomial + a->stride_monomial[axis]);
     linear_add_number(&beyond, -stride, a->stride_monomial[axis]);
@@ -120,10 +126,16 @@ bool verify_access(Verifying *v, const LoopNode *n, AccessId id, const Address *
   return verify_address(v, n, id, at, &expected) && verify_memory(v, n, id);
 }
 
+// Whether a vector's lanes lie in one panel of the access, or it has no panels.
+bool is_at_panel(const Verifying *v, const Access *a) {
+  return !a->panel_axis || (v->lanes == a->panel_axis - 1 && v->range[v->lanes].is_aligned);
+}
+
 bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id) {
   const Access *a = &v->k->accesses[id];
   const int axis = loop_lane_axis(v->plan);
-  const Index *stride = index_number(&v->b, a->stride[axis], a->stride_monomial[axis]);
+  const Index *stride =
+      a->panel_axis == axis + 1 ? number_index(v, 1) : index_number(&v->b, a->stride[axis], a->stride_monomial[axis]);
   return index_equals(n->step, stride) || verify_fail(v, n, "its step is not the stride from lane to lane");
 }
 
@@ -203,7 +215,8 @@ static bool verify_load(Verifying *v, const LoopNode *n, const Expr *e) {
            verify_fail(v, n, "its bits may begin in the middle of a byte");
   if (n->load == LOAD_BROADCAST)
     return !a->stride[lane_axis] || verify_fail(v, n, "its element differs from lane to lane");
-  if (n->load == LOAD_GATHERED ? !e->args[0] : (n->load == LOAD_DENSE) != (a->stride[lane_axis] == 1))
+  if (!is_at_panel(v, a)) return verify_fail(v, n, "its vector may begin in the middle of a panel");
+  if (n->load == LOAD_GATHERED ? !e->args[0] : (n->load == LOAD_DENSE) != (access_lane_stride(a, lane_axis) == 1))
     return verify_fail(v, n, "it is dense or strided, unlike its tensor");
   if (n->load != LOAD_DENSE && n->load != LOAD_STRIDED && n->load != LOAD_GATHERED)
     return verify_fail(v, n, "a vector cannot be loaded in that way");

@@ -210,6 +210,7 @@ bool is_guarded(const Verifying *v, Flag flag, AccessId access);
 bool verify_flag(Verifying *v, const LoopNode *n, Flag flag, AccessId access);
 // Whether the loops around the node, without the outermost `since`, cover these directions and no others.
 bool verify_goes_over(Verifying *v, const LoopNode *n, int since, Directions directions, bool is_vector);
+AxisSet verify_shared_axes(const Verifying *v); // outer axes on which all iterations of a block have the same index
 // Whether the node is inside of a loop over each of the axes, or on a lane or row of it.
 bool verify_has_axes(Verifying *v, const LoopNode *n, AxisSet axes, bool is_vector);
 
@@ -222,7 +223,8 @@ bool verify_access(Verifying *v, const LoopNode *n, AccessId id, const Address *
 Linear access_index(const Verifying *v, AccessId id, AxisSet axes);
 bool verify_let(Verifying *v, const LoopNode *n);
 bool verify_combine(Verifying *v, const LoopNode *n);
-bool verify_memory(Verifying *v, const LoopNode *n, AccessId id);    // the access stays inside of its tensor
+bool verify_memory(Verifying *v, const LoopNode *n, AccessId id); // the access stays inside of its tensor
+bool is_at_panel(const Verifying *v, const Access *a);
 bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id); // `step` is the stride from lane to lane
 // Whether the node uses the lanes that hold elements. Spilled vectors are always loaded whole.
 bool verify_lanes(Verifying *v, const LoopNode *n);

@@ -97,8 +97,10 @@ void declare_pointer(Recipe *r, AccessId id, bool is_written) {
                       .nelems = r->loop->rows,
                       .is_written = is_written});
   else if (!differs_by_row) // else set_pointer declares it, where the row's indices are known
-    add(r,
-        (LoopNode){.kind = NODE_POINTER, .access = id, .address = element_address(r, id, 0), .is_written = is_written});
+    add(r, (LoopNode){.kind = NODE_POINTER,
+                      .access = id,
+                      .address = element_address(r, id, shared_axes(r)),
+                      .is_written = is_written});
 }
 
 void set_pointer(Recipe *r, AccessId id, bool is_written) {

@@ -126,6 +126,13 @@ static bool choose_axes(Scheduling *s) {
     s->inner = e->reduced;
   }
   AxisSet all = all_axes(k), columns;
+  if (s->product.sum) {
+    s->sums_middle = true;
+    s->inner = k->exprs[s->product.sum].reduced | vector;
+    s->outer = all & ~s->inner;
+    s->free_axes = s->outer & k->exprs[s->product.vector].axes;
+    return true;
+  }
   if (schedule_number(s->overrides, SCHEDULE_LANES, true) && has_short_columns(s, &columns, depends)) {
     s->is_column = true;
     s->inner = columns;
@@ -204,6 +211,12 @@ static bool agree_reductions(Scheduling *s) {
 }
 
 bool schedule_choose_axes(Scheduling *s) {
+  Product product = {0};
+  if (schedule_number(s->overrides, SCHEDULE_MIDDLE, true)) product = schedule_find_product(s->k);
+  if (product.sum && (s->vector_axis == BEST_AXIS || s->vector_axis == product.vector_axis)) {
+    s->product = product;
+    s->vector_axis = product.vector_axis;
+  }
   if (s->vector_axis == BEST_AXIS) s->vector_axis = choose_vector_axis(s->k);
   return choose_axes(s) && agree_reductions(s);
 }

@@ -76,13 +76,14 @@ void begin_steps(Recipe *r) {
   add(r, (LoopNode){.kind = NODE_COUNTER, .var = {VAR_OUTER, 0}, .value = var(r, VAR_BEGIN, 0)});
 }
 
-void add_steps(Recipe *r, int rows) {
+void add_steps(Recipe *r, int rows, const Index *columns_end) {
   open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
                                  .var = {VAR_OUTER, 0},
                                  .end = var(r, VAR_END, 0),
                                  .step = number(r, rows),
                                  .is_whole = true}));
-  add(r, (LoopNode){.kind = NODE_STEP, .count = has_rows(r) ? rows : 0});
+  add(r,
+      (LoopNode){.kind = NODE_STEP, .count = has_rows(r) ? rows : 0, .has_columns = columns_end, .end = columns_end});
   close_body(r);
 }
 

@@ -111,7 +111,7 @@ static void end_partials(Recipe *r) {
 static void build_steps(Recipe *r) {
   const Index *outer = var(r, VAR_OUTER, 0), *end = var(r, VAR_END, 0);
   begin_steps(r);
-  add_steps(r, LANES);
+  add_steps(r, LANES, NULL);
   open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_LESS, outer, end)}));
   add(r, (LoopNode){.kind = NODE_STEP, .has_fewer_lanes = true, .value = index_of(&r->b, INDEX_SUBTRACT, end, outer)});
   close_body(r);

@@ -1,20 +1,27 @@
 // Recipe "sums over middle axes": each vector of results is summed in a register. For sums of products of smaller
 // tensors, such as Interpolate's gradient.
 //
-//   for each row of the block                        step
+//   for each part of the columns, each `rows` rows of the block      step
 //     for each group of vectors v of the innermost axis
-//       acc[v] = 0
-//       for each index m on the middle axes          or runs of them, each added to total[v] in f64
+//       acc[v, r] = 0
+//       for each index m on the middle axes          or runs of them, each added to total[v, r]
 //         scalar a = a[m]                            computed once for the group
-//         acc[v] += a * b[m, v]
-//       store f(acc[v])
+//         vector b = b[m, v]
+//         for r in 0..rows: acc[v, r] += a * b, or x[r, m] * b
+//       for r in 0..rows: store f(acc[v, r])
 //
-// Several vectors make a group to share scalars, and because additions to different registers need not wait for each
-// other. schedule_split_vectors makes groups of the loop over vectors that this recipe builds.
+// Several vectors make a group to share scalars, several rows to share vectors, and because additions to different
+// registers need not wait for each other. schedule_split_vectors makes groups of the loop over vectors that this recipe
+// builds. Products (Loop.is_product) have several rows; their steps take a part of the columns, so that what they load
+// of it stays in the L2 cache from row to row.
 #include "passes/schedule/recipe.h"
 
 static bool suits(const Loop *loop) {
   return loop->sums_middle;
+}
+
+static bool is_of_row(const Recipe *r, AxisSet axes) {
+  return has_rows(r) && varies_by_row(r, axes);
 }
 
 static void for_each_middle_sum(Recipe *r, void (*f)(Recipe *, ExprId)) {
@@ -23,10 +30,11 @@ static void for_each_middle_sum(Recipe *r, void (*f)(Recipe *, ExprId)) {
 }
 
 // time 0: operands of the sums, computed in the middle loops. time 1: what depends on the sums, computed after them.
-static void make_vectors(Recipe *r, int time) {
+static void make_vectors(Recipe *r, int time, bool by_row) {
   for (ExprId id = 1; id < r->k->nexprs; id++) {
-    const bool is_operand = r->k->exprs[id].axes & middle_axes(r);
-    if (is_made(r, id) && expr_level(r, id) == LEVEL_VECTOR && (time ? !is_operand : r->section[id] == 0))
+    const AxisSet axes = r->k->exprs[id].axes;
+    if (is_made(r, id) && expr_level(r, id) == LEVEL_VECTOR && is_of_row(r, axes) == by_row &&
+        (time ? !(axes & middle_axes(r)) : r->section[id] == 0))
       make_vector(r, id);
   }
 }
@@ -44,20 +52,27 @@ static void need_stored(Recipe *r, int sweep) {
     if (r->loop->roots[i].kind == ROOT_STORE) need_expr(r, r->loop->roots[i].expr);
 }
 
-static void add_up(Recipe *r) {
-  need_operands(r);
-  make_vectors(r, 0);
-  for (size_t i = 0; i < r->loop->nroots; i++)
-    if (r->loop->roots[i].kind == ROOT_REDUCE_INNER) update_vector(r, &r->loop->roots[i]);
-}
-
-static void make_scalars(Recipe *r, int depth) {
-  need_operands(r);
+// Scalars over the middle axes up to this one. Those that differ between rows are made in the innermost loop, for each
+// row where it is added.
+static void make_scalars(Recipe *r, int depth, bool by_row) {
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     int own;
-    if (is_made(r, id) && level_of(r, r->k->exprs[id].axes, &own) == LEVEL_MIDDLE && own == depth)
+    const AxisSet axes = r->k->exprs[id].axes;
+    if (is_made(r, id) && level_of(r, axes, &own) == LEVEL_MIDDLE && is_of_row(r, axes) == by_row &&
+        (by_row || own == depth))
       make_scalar(r, id, ~0U);
   }
+}
+
+static void add_up(Recipe *r) {
+  need_operands(r);
+  make_vectors(r, 0, false);
+  open_rows(r);
+  make_scalars(r, 0, true);
+  make_vectors(r, 0, true);
+  for (size_t i = 0; i < r->loop->nroots; i++)
+    if (r->loop->roots[i].kind == ROOT_REDUCE_INNER) update_vector(r, &r->loop->roots[i]);
+  close_rows(r);
 }
 
 static void build_middle(Recipe *r, int depth, const SweepRuns *runs) {
@@ -66,7 +81,7 @@ static void build_middle(Recipe *r, int depth, const SweepRuns *runs) {
     return;
   }
   const int axis = r->loop->order[r->loop->nouter + depth];
-  const bool in_runs = runs->middle_run && depth == r->loop->ninner - 2;
+  const bool in_runs = runs->middle_run && depth == r->loop->runs.depth;
   const Index *extent = axes_nelems_index(r, 1U << axis), *run = number(r, runs->middle_run);
   LoopNode loop = {
       .kind = NODE_FOR, .var = {VAR_AXIS, (uint32_t)axis}, .value = number(r, 0), .end = extent, .step = number(r, 1)};
@@ -75,11 +90,16 @@ static void build_middle(Recipe *r, int depth, const SweepRuns *runs) {
                             .kind = NODE_FOR, .var = {VAR_RUN, 0}, .value = number(r, 0), .end = extent, .step = run}));
     for_each_middle_sum(r, begin_run);
     loop.value = var(r, VAR_RUN, 0);
-    loop.bound = extent;
     loop.end = index_of(&r->b, INDEX_ADD, loop.value, run);
+    if (kernel_factor(r->k, r->k->axes[axis].extent, r->k->axes[axis].monomial) % runs->middle_run) {
+      const Index *end = index_choose(&r->b, index_of(&r->b, INDEX_LESS, loop.end, extent), loop.end, extent);
+      add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_RUN_END, 0}, .value = end});
+      loop.end = var(r, VAR_RUN_END, 0);
+    }
   }
   open_body(r, add(r, loop));
-  make_scalars(r, depth);
+  need_operands(r);
+  make_scalars(r, depth, false);
   build_middle(r, depth + 1, runs);
   close_body(r);
   if (!in_runs) return;
@@ -88,11 +108,14 @@ static void build_middle(Recipe *r, int depth, const SweepRuns *runs) {
 }
 
 static void finish_sum(Recipe *r, ExprId id) {
+  const bool has_totals = r->loop->runs.middle_run && !is_exact_in_f32(r, id);
   add(r, (LoopNode){.kind = NODE_END_SUM,
                     .expr = id,
                     .is_vector = true,
-                    .count = 1,
-                    .has_totals = r->loop->runs.middle_run && !is_exact_in_f32(r, id),
+                    .count = has_rows(r) ? r->loop->rows : 1,
+                    .accumulator = has_rows(r) ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY,
+                    .has_totals = has_totals,
+                    .is_widened = has_totals && !r->loop->runs.is_f32,
                     .is_f64 = r->k->is_f64,
                     .reduction = r->k->exprs[id].op});
 }
@@ -101,23 +124,61 @@ static void build_loops(Recipe *r, int sweep, const SweepRuns *unused) {
   (void)unused; // it is about sums over the vector axis; this recipe has none
   const SweepRuns runs = {.has_sums = true, .middle_run = r->loop->runs.middle_run};
   const Axis *axis = &r->k->axes[vector_axis(r)];
+  const bool has_columns = r->loop->columns;
   r->lane = var(r, VAR_LANE, 0);
-  open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
-                                 .var = loop_var(VAR_LANE),
-                                 .value = number(r, 0),
-                                 .end = axes_nelems_index(r, 1U << vector_axis(r)),
-                                 .step = number(r, LANES),
-                                 .is_vectors = true,
-                                 .count = r->loop->vectors,
-                                 .has_tail = kernel_factor(r->k, axis->extent, axis->monomial) % LANES != 0,
-                                 .sweep = sweep}));
+  r->accumulator = has_rows(r) ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY;
+  open_body(
+      r, add(r, (LoopNode){.kind = NODE_FOR,
+                           .var = loop_var(VAR_LANE),
+                           .value = has_columns ? var(r, VAR_COLUMN, 0) : number(r, 0),
+                           .end = has_columns ? var(r, VAR_COLUMN_END, 0) : axes_nelems_index(r, 1U << vector_axis(r)),
+                           .step = number(r, LANES),
+                           .is_vectors = true,
+                           .count = r->loop->vectors,
+                           .has_tail = kernel_factor(r->k, axis->extent, axis->monomial) % LANES != 0,
+                           .sweep = sweep}));
   for_each_middle_sum(r, runs.middle_run ? begin_total : begin_accumulator);
   build_middle(r, 0, &runs);
-  for_each_middle_sum(r, finish_sum);
   need_stored(r, sweep);
-  make_vectors(r, 1);
+  if (has_rows(r)) make_vectors(r, 1, false); // what all rows share
+  open_rows(r);
+  for_each_middle_sum(r, finish_sum);
+  make_vectors(r, 1, has_rows(r));
   for (size_t i = 0; i < r->loop->nroots; i++)
     if (r->loop->roots[i].kind == ROOT_STORE) store_vector(r, &r->loop->roots[i]);
+  close_rows(r);
+  close_body(r);
+}
+
+// The steps of a part of the columns: as the block's rows, `rows` of them in each step.
+static void build_column_steps(Recipe *r, const Index *end) {
+  begin_steps(r);
+  const AxisSet cut = loop_cut_axes(r->loop);
+  const int64_t divisor = kernel_factor(r->k, axes_nelems(r->k, cut), axes_monomial(r->k, cut));
+  if (has_rows(r)) add_steps(r, r->loop->rows, end);
+  if (!has_rows(r) || divisor % r->loop->rows || r->loop->block % r->loop->rows) add_steps(r, 1, end);
+}
+
+static void build_steps(Recipe *r) {
+  if (!r->loop->columns) {
+    build_column_steps(r, NULL);
+    return;
+  }
+  const Axis *axis = &r->k->axes[vector_axis(r)];
+  const Index *c = var(r, VAR_COLUMN, 0), *extent = axes_nelems_index(r, 1U << vector_axis(r));
+  const Index *columns = number(r, r->loop->columns);
+  add(r, (LoopNode){.kind = NODE_COUNTER, .var = loop_var(VAR_COLUMN), .value = number(r, 0)});
+  if (axis->monomial || axis->extent >= r->loop->columns) {
+    open_body(
+        r,
+        add(r, (LoopNode){
+                   .kind = NODE_FOR, .var = loop_var(VAR_COLUMN), .end = extent, .step = columns, .is_whole = true}));
+    build_column_steps(r, index_of(&r->b, INDEX_ADD, c, columns));
+    close_body(r);
+  }
+  if (kernel_factor(r->k, axis->extent, axis->monomial) % r->loop->columns == 0) return;
+  open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_LESS, c, extent)}));
+  build_column_steps(r, extent);
   close_body(r);
 }
 
@@ -130,4 +191,4 @@ const RecipeInfo recipe_middle = {.name = "sums over middle axes",
                                   .begin_sums = sum_nothing,
                                   .build_loops = build_loops,
                                   .end_sums = sum_nothing,
-                                  .build_steps = build_row_steps};
+                                  .build_steps = build_steps};

@@ -142,12 +142,33 @@ static void choose_runs(const Scheduling *s, Loop *loop) {
   else if (is_vector_open || chain > LONGEST_RUN) runs->vector_run = (int64_t)LONGEST_RUN * LANES * loop->accumulators;
   else if (chain * axes_nelems(s->k, middle) > LONGEST_RUN || (is_open && chain))
     runs->middle_run = LONGEST_RUN / chain;
+  runs->depth = loop->ninner - 2;
 }
 
 // With sums over middle axes in registers, an iteration is one addition.
 static void choose_middle_run(const Scheduling *s, Loop *loop) {
   const AxisSet middle = loop_inner_axes(loop) & ~(1U << loop_vector_axis(loop));
   if (!s->k->is_f64 && axes_nelems(s->k, middle) > LONGEST_RUN) loop->runs.middle_run = LONGEST_RUN;
+  loop->runs.depth = loop->ninner - 2;
+}
+
+// Sums of products have longer runs, and totals in f32, which is as exact as totals in f64 would be at that length. A
+// run has as many of the innermost axes as make at most LONGEST_CHAIN products.
+static void choose_product_run(const Scheduling *s, Loop *loop) {
+  const Kernel *k = s->k;
+  int depth = loop->ninner - 2;
+  int64_t inside = 1; // products in an iteration at this depth
+  if (k->is_f64) return;
+  for (; depth > 0; depth--) {
+    const Axis *axis = &k->axes[loop->order[loop->nouter + depth]];
+    if (axis->monomial || axis->extent * inside > LONGEST_CHAIN) break;
+    inside *= axis->extent > 0 ? axis->extent : 1;
+  }
+  const Axis *axis = &k->axes[loop->order[loop->nouter + depth]];
+  if (!axis->monomial && axis->extent * inside <= LONGEST_CHAIN) return;
+  loop->runs.middle_run = LONGEST_CHAIN / inside;
+  loop->runs.depth = depth;
+  loop->runs.is_f32 = true;
 }
 
 void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
@@ -161,7 +182,8 @@ void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
   choose_block(s, loop, largest_partial(s, loop));
   loop->most_chunks = most_chunks(s, loop);
   if (s->is_column) loop->block = (loop->block + LANES - 1) / LANES * LANES;
-  if (loop->sums_middle) choose_middle_run(s, loop);
+  if (loop->is_product) choose_product_run(s, loop);
+  else if (loop->sums_middle) choose_middle_run(s, loop);
   if (loop->rows_in_lanes || loop->sums_middle) return;
   const bool has_short = has_short_runs(s), is_short = rows >= MANY_ROWS && width <= LONG_ROW;
   loop->may_share_rows = !loop->is_nested && loop->nouter &&

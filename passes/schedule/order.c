@@ -41,6 +41,22 @@ static bool should_keep(const Scheduling *s, ExprId id) {
   return s->needs_combine[id] || (e->axes & s->inner);
 }
 
+// Lays out a dense temporary in panels along the vector axis: [outer axes, panel, summed axes, lane].
+static void use_panels(const Scheduling *s, AxisSet axes, Access *a, int64_t *nelems) {
+  const Kernel *k = s->k;
+  const AxisSet summed = axes & k->exprs[s->product.sum].reduced, others = axes & ~summed;
+  const int64_t length = axes_nelems(k, summed), extent = k->axes[s->vector_axis].extent;
+  int64_t next = LANES;
+  for (int axis = k->naxes - 1; axis >= 0; axis--)
+    if (summed >> axis & 1) a->stride[axis] = next, next *= k->axes[axis].extent;
+  a->stride[s->vector_axis] = length;
+  a->panel_axis = s->vector_axis + 1;
+  next = (extent + LANES - 1) / LANES * LANES * length;
+  for (int axis = k->naxes - 1; axis >= 0; axis--)
+    if (others >> axis & 1 && axis != s->vector_axis) a->stride[axis] = next, next *= k->axes[axis].extent;
+  *nelems = next;
+}
+
 static bool add_kept_value(Scheduling *s, ExprId id) {
   Kernel *k = s->k;
   if (s->is_kept_value[id]) return true;
@@ -48,6 +64,8 @@ static bool add_kept_value(Scheduling *s, ExprId id) {
   int64_t nelems;
   Monomial monomial;
   Access a = dense_access(s, e->axes, &nelems, &monomial);
+  if (s->product.sum && id == s->product.vector && schedule_keeps_vectors(k, &s->product))
+    use_panels(s, e->axes, &a, &nelems);
   a.type = k->is_f64 ? TYPE_F64 : TYPE_F32;
   a.temporary = schedule_add_temporary(s->schedule, e->label ? e->label : "folded", a.type, nelems);
   if (!k->out_of_memory) s->schedule->temporaries[a.temporary].monomial = monomial;
@@ -74,6 +92,8 @@ static bool find_kept_values(Scheduling *s) {
     s->k->out_of_memory = true;
     return false;
   }
+  if (s->product.sum && schedule_keeps_vectors(k, &s->product) && !add_kept_value(s, s->product.vector)) return false;
+  if (s->product.sum && schedule_keeps_rows(k, &s->product) && !add_kept_value(s, s->product.row)) return false;
   find_wide(s, is_wide);
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
@@ -124,8 +144,10 @@ static Loop *side_loop(Scheduling *s, AxisSet axes, size_t first) {
   if (!loop) return NULL;
   loop->nsweeps = 1;
   loop->is_side = true;
+  const int last = s->product.sum && axes >> s->vector_axis & 1 ? s->vector_axis : -1;
   for (int axis = 0; axis < k->naxes; axis++)
-    if (axes >> axis & 1) loop->order[loop->nouter++] = axis;
+    if (axes >> axis & 1 && axis != last) loop->order[loop->nouter++] = axis;
+  if (last >= 0) loop->order[loop->nouter++] = last;
   if (loop->nouter) { // the last axis is the inner one
     loop->nouter--;
     loop->ninner = 1;
@@ -265,6 +287,7 @@ static bool add_main_loop(Scheduling *s, int phase) {
                .block = 1,
                .is_nested = s->is_nested,
                .sums_middle = s->sums_middle,
+               .is_product = s->product.sum != 0,
                .dense_axis = s->vector_axis};
   start_loops(s, true);
   if (!fill_main_loop(s, &loop, phase)) return false;

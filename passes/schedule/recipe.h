@@ -65,8 +65,10 @@ struct Recipe {
 
 int vector_axis(const Recipe *r);
 AxisSet middle_axes(const Recipe *r);
-bool has_rows(const Recipe *r); // a step computes several rows
-bool varies_by_row(const Recipe *r, AxisSet axes);
+bool has_rows(const Recipe *r);                            // a step computes several rows
+bool varies_by_row(const Recipe *r, AxisSet axes);         // differs between the rows of a step
+AxisSet shared_axes(const Recipe *r);                      // outer axes on which all rows of a step have the same index
+bool is_row_pointer(const Recipe *r, AccessId id);         // has a pointer for each row of a step
 Level level_of(const Recipe *r, AxisSet axes, int *depth); // *depth: the position of its innermost inner axis
 Level expr_level(const Recipe *r, ExprId id);
 Level root_level(const Recipe *r, const Root *root);
@@ -157,12 +159,17 @@ void build_sweep(Recipe *r, int sweep);
 
 void build_step(Recipe *r, LoopNode **step);
 void build_block(Recipe *r);
-void begin_steps(Recipe *r);         // declares the counter of outer iterations
-void add_steps(Recipe *r, int rows); // steps of `rows` outer iterations, while so many are left
+void begin_steps(Recipe *r); // declares the counter of outer iterations
+// Steps of `rows` outer iterations, while so many are left. columns_end: where a step's part of the vector axis ends;
+// NULL: steps take all of it.
+void add_steps(Recipe *r, int rows, const Index *columns_end);
 
 // sections.c
 
 AxisSet mentioned_axes(Recipe *r, int section); // outer axes whose indices the section's nodes use
+AxisSet mentioned_shared_axes(Recipe *r);       // of these, in all sections, those that all rows of a step share
+// Computes the indices on these outer axes from the flattened index; by_row: in a loop over the step's rows.
+void find_indices(Recipe *r, AxisSet axes, bool by_row);
 void build_section(Recipe *r, int section);
 
 #endif

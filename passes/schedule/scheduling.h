@@ -10,6 +10,14 @@ typedef struct Time { // when an expression can be computed
   int sweep;          // the sweep of that loop
 } Time;
 
+// A contraction: a sum over some axes of products whose factors lack different axes of the result.
+typedef struct Product {
+  ExprId sum;    // 0: there is none
+  ExprId row;    // the factor that does not vary over the vector axis
+  ExprId vector; // the one that does
+  int vector_axis;
+} Product;
+
 typedef struct Scheduling {
   Kernel *k;
   Schedule *schedule; // of k, in the making
@@ -20,6 +28,7 @@ typedef struct Scheduling {
   bool is_column;      // all sums are over one short axis, which becomes the inner one; vectors lie along an outer axis
   bool is_nested;      // sums over the vector axis end in each iteration of the middle axes, and enter sums over these
   bool sums_middle;    // all sums are over middle axes, with a vector of sums in a register
+  Product product;     // with sums_middle: the sum is one of products; sum is 0: it is not
   bool is_tiled;       // there is no outer axis: the vector axis is cut into tiles
   Time *time;          // by original ExprId, as the arrays below
   bool *is_narrow;     // does not vary over a cut axis, or is a small table: a side loop can compute it
@@ -53,6 +62,15 @@ AxisSet store_axes(const Kernel *k, const Store *store);
 bool is_side_store(const Scheduling *s, const Store *store); // a side loop stores it
 bool is_within_tensor(const Kernel *k, AxisSet axes);        // some accessed tensor varies over all of these axes
 int64_t access_nelems(const Kernel *k, const Access *a);
+
+// product.c
+
+// The kernel's one sum, if it is a contraction and all results vary over all other axes.
+Product schedule_find_product(const Kernel *k);
+// Whether a side loop computes the factor once and keeps it in the order in which the products need it: the vectors in
+// panels along the vector axis, each as long as the sum; the rows' factors densely along the sum.
+bool schedule_keeps_vectors(const Kernel *k, const Product *p);
+bool schedule_keeps_rows(const Kernel *k, const Product *p);
 
 // numbers.c
 

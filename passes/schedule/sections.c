@@ -12,6 +12,12 @@ static bool is_stored(const Recipe *r, AccessId id) {
   return false;
 }
 
+// Whether the access has a pointer: it varies over the vector axis, or, in a product, over the rows of a step and the
+// middle axes.
+static bool has_pointer(const Recipe *r, Level level, AccessId access) {
+  return level == LEVEL_VECTOR || (level == LEVEL_MIDDLE && is_row_pointer(r, access));
+}
+
 void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool)) {
   if (!has_vectors(r)) return; // inner axes are empty: nothing is loaded or stored
   need_all(r);
@@ -22,7 +28,8 @@ void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool)) {
   }
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     const Expr *e = &r->k->exprs[id];
-    if (!r->is_needed[id] || !expr_has_access(e) || expr_level(r, id) != LEVEL_VECTOR || seen[e->access]) continue;
+    if (!r->is_needed[id] || !expr_has_access(e) || seen[e->access]) continue;
+    if (!has_pointer(r, expr_level(r, id), e->access)) continue;
     seen[e->access] = true;
     f(r, e->access, is_stored(r, e->access));
   }
@@ -78,7 +85,9 @@ AxisSet mentioned_axes(Recipe *r, int section) {
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     const Expr *e = &r->k->exprs[id];
     if (!r->is_needed[id] || (!expr_has_access(e) && e->op != EXPR_COMBINE && e->op != EXPR_INDEX)) continue;
-    const bool is_vector = expr_level(r, id) == LEVEL_VECTOR; // its row pointer is set in section 0
+    // A row pointer is set in section 0.
+    const bool is_vector =
+        expr_has_access(e) ? has_pointer(r, expr_level(r, id), e->access) : expr_level(r, id) == LEVEL_VECTOR;
     if (is_vector && !has_vectors(r)) continue;
     const AxisSet own = expr_has_access(e) ? access_axes(r->k, &r->k->accesses[e->access]) : e->axes;
     if (is_whole || (is_vector ? section == 0 : r->section[id] == section)) axes |= own;
@@ -94,11 +103,22 @@ AxisSet mentioned_axes(Recipe *r, int section) {
   return axes & loop_outer_axes(r->loop);
 }
 
-// Computes the indices on these outer axes from the flattened index.
-static void find_indices(Recipe *r, AxisSet axes) {
+AxisSet mentioned_shared_axes(Recipe *r) {
+  AxisSet axes = 0;
+  need_all(r);
+  for (ExprId id = 1; id < r->k->nexprs; id++)
+    if (r->is_needed[id] && expr_has_access(&r->k->exprs[id]))
+      axes |= access_axes(r->k, &r->k->accesses[r->k->exprs[id].access]);
+    else if (r->is_needed[id] && r->k->exprs[id].op == EXPR_INDEX) axes |= r->k->exprs[id].axes;
+  for (size_t i = 0; i < r->loop->nroots; i++)
+    if (r->loop->roots[i].kind == ROOT_STORE) axes |= access_axes(r->k, &r->k->accesses[r->loop->roots[i].access]);
+  return axes & shared_axes(r);
+}
+
+void find_indices(Recipe *r, AxisSet axes, bool by_row) {
   const Loop *loop = r->loop;
   const Index *row = var(r, VAR_OUTER, 0);
-  if (has_rows(r)) row = index_of(&r->b, INDEX_ADD, row, var(r, VAR_ROW, 0));
+  if (by_row) row = index_of(&r->b, INDEX_ADD, row, var(r, VAR_ROW, 0));
   int64_t below = 1;
   Monomial monomial = 0;
   for (int i = loop->nouter - 1; i >= 0; i--) {
@@ -125,7 +145,7 @@ void build_section(Recipe *r, int section) {
       add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_SCALARS, .expr = id, .nelems = r->loop->rows});
   }
   open_rows(r);
-  if (section == 0 || has_rows(r)) find_indices(r, mentioned_axes(r, section));
+  if (section == 0 || has_rows(r)) find_indices(r, mentioned_axes(r, section) & ~shared_axes(r), has_rows(r));
   if (section == 0) for_each_pointer(r, set_pointer);
   if (section == 0 && r->info->rows_in_lanes) for_each_pointer(r, copy_rows);
   for (ExprId id = 1; id < r->k->nexprs; id++)

@@ -18,8 +18,9 @@ static bool is_of_prefetch(const LoopNode *n) {
 // sums itself (middle.c), a sum gets an accumulator for each vector of the group.
 static bool use_own_accumulator(LoopNode *n, int count) {
   const bool is_of_accumulator = n->kind == NODE_UPDATE && n->sum == SUM_ACCUMULATOR;
-  if (is_of_accumulator || n->kind == NODE_END_RUN || n->kind == NODE_END_SUM) n->accumulator = ACCUMULATOR_OF_VECTOR;
-  if (n->kind == NODE_BEGIN_SUM) n->count = count;
+  if (is_of_accumulator || n->kind == NODE_END_RUN || n->kind == NODE_END_SUM)
+    n->accumulator = n->accumulator == ACCUMULATOR_OF_ROW ? ACCUMULATOR_OF_BOTH : ACCUMULATOR_OF_VECTOR;
+  if (n->kind == NODE_BEGIN_SUM) n->count *= count;
   return true;
 }
 
@@ -76,7 +77,7 @@ static void add_peel(TreeBuilder *b, const LoopNode *loop) {
 }
 
 static bool is_shared(const LoopNode *n) { // the vectors of a group need it only once
-  return n->kind == NODE_BEGIN_SUM || (n->kind == NODE_LET && !n->is_vector);
+  return n->kind == NODE_BEGIN_SUM || n->kind == NODE_INDEX || (n->kind == NODE_LET && !n->is_vector);
 }
 
 static LoopNode alone(const LoopNode *n) {

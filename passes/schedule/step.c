@@ -15,6 +15,7 @@ void build_step(Recipe *r, LoopNode **step) {
   if (!r->loop->tile && !has_rows(r) && !mentioned_axes(r, 0))
     add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_OUTER, 0}});
   find_flags(r);
+  find_indices(r, mentioned_shared_axes(r), false);
   for_each_pointer(r, declare_pointer);
   for (int i = 0; i < r->loop->nspills; i++)
     add(r, (LoopNode){.kind = NODE_LOCAL,

@@ -52,7 +52,7 @@ void begin_accumulator(Recipe *r, ExprId id) {
 
 void begin_total(Recipe *r, ExprId id) {
   if (is_exact_in_f32(r, id)) begin_accumulator(r, id); // shared by all runs
-  else begin_sum(r, id, SUM_TOTAL, has_rows(r) ? r->loop->rows : 1, true);
+  else begin_sum(r, id, SUM_TOTAL, has_rows(r) ? r->loop->rows : 1, !r->loop->runs.is_f32);
 }
 
 void begin_run(Recipe *r, ExprId id) {
@@ -67,6 +67,7 @@ void end_run(Recipe *r, ExprId id) {
                     .is_row = has_rows(r),
                     .accumulator = has_rows(r) ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY,
                     .is_f64 = r->k->is_f64,
+                    .is_widened = !r->loop->runs.is_f32,
                     .reduction = r->k->exprs[id].op});
 }
 
@@ -82,6 +83,7 @@ static void end_sum(Recipe *r, ExprId id, bool has_totals) {
                     .is_vector = r->info->rows_in_lanes,
                     .is_f64 = !is_exact_in_f32(r, id), // over lanes
                     .has_totals = has_totals && !is_exact_in_f32(r, id),
+                    .is_widened = has_totals && !is_exact_in_f32(r, id),
                     .reduction = r->k->exprs[id].op});
 }
 

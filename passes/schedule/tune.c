@@ -196,10 +196,63 @@ static void place_temporaries(Schedule *s) {
   }
 }
 
+// Products. A step has an accumulator for each of `rows` rows and `vectors` vectors, in registers, beside the vectors
+// that the rows share and the row's factor.
+
+// The time for all rows of an index on the free axes, `together` of them a step: a step takes as long as its rows, or
+// as a few if these do not fill the pipelines. The remaining rows are computed one by one.
+static int64_t product_cost(int64_t nrows, int64_t together) {
+  enum { FEW = 4 };
+  return nrows / together * (together > FEW ? together : FEW) + nrows % together * FEW;
+}
+
+static int choose_product_rows(const Tuning *t, const Loop *loop, int most) {
+  const int64_t nrows = axes_nelems(t->k, loop_cut_axes(loop));
+  int best = most;
+  if (axes_monomial(t->k, loop_cut_axes(loop))) return best;
+  for (int rows = most; rows >= 1; rows--)
+    if (product_cost(nrows, rows) < product_cost(nrows, best)) best = rows;
+  return best;
+}
+
+// Rows in a block: their factors stay in the L2 cache for all columns, and there are several blocks for each thread.
+static int64_t product_block(const Tuning *t, const Loop *loop) {
+  enum { BLOCKS = 4 }; // for each thread
+  const Kernel *k = t->k;
+  const AxisSet middle = t->inner & ~(1U << loop_vector_axis(loop));
+  const int64_t nbytes = axes_nelems(k, middle) * (int64_t)(k->is_f64 ? sizeof(double) : sizeof(float));
+  const int64_t nrows = axes_nelems(k, loop_cut_axes(loop)), threads = t->target->threads;
+  int64_t block = t->target->l2_nbytes / 2 / (nbytes > 0 ? nbytes : 1);
+  const int64_t nblocks = axes_nelems(k, t->outer & ~loop_cut_axes(loop)) * (nrows / (block > 0 ? block : 1));
+  if (nblocks < BLOCKS * threads && nrows / (BLOCKS * threads) < block) block = nrows / (BLOCKS * threads);
+  return block > loop->rows ? block / loop->rows * loop->rows : loop->rows;
+}
+
+static void tune_product(Tuning *t, Loop *loop) {
+  enum { MANY_REGISTERS = 16, MUCH_WORK = 1 << 18 }; // multiplications that are worth starting threads
+  const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1);
+  const int vectors = registers >= MANY_REGISTERS ? 2 : 1, rows = (registers - vectors - 1) / vectors;
+  loop->vectors = vectors;
+  loop->columns = (int64_t)vectors * LANES;
+  loop->rows = (int)schedule_number(t->overrides, SCHEDULE_ROWS, choose_product_rows(t, loop, rows > 1 ? rows : 1));
+  loop->block = product_block(t, loop);
+  loop->is_serial = axes_nelems(t->k, t->outer | t->inner) <= MUCH_WORK;
+  if (axes_monomial(t->k, t->outer | t->inner)) loop->serial_work = MUCH_WORK;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    const Root *root = &loop->roots[i];
+    if (root->kind == ROOT_STORE && loop_shares_bytes(t->k, loop, &t->k->accesses[root->access]))
+      loop->is_serial = true;
+  }
+}
+
 static void tune_loop(Tuning *t, Loop *loop) {
   enum { COLUMNS_AHEAD = 2 * LANES }; // outer iterations: two steps
   t->outer = loop_outer_axes(loop);
   t->inner = loop_inner_axes(loop);
+  if (loop->is_product) {
+    tune_product(t, loop);
+    return;
+  }
   loop->rows = choose_rows(t, loop);
   if (should_peel(t, loop) && !t->overrides->key[SCHEDULE_ROWS].is_set) loop->rows = 1; // gains more than shared loads
   if (are_neighbours(t, loop) && loop->rows > 1) loop->block = loop->rows;

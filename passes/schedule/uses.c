@@ -13,8 +13,16 @@ bool has_rows(const Recipe *r) {
   return r->loop->rows > 1;
 }
 
+AxisSet shared_axes(const Recipe *r) {
+  return r->loop->is_product && has_rows(r) ? loop_outer_axes(r->loop) & ~loop_cut_axes(r->loop) : 0;
+}
+
 bool varies_by_row(const Recipe *r, AxisSet axes) {
-  return axes & loop_outer_axes(r->loop);
+  return axes & loop_outer_axes(r->loop) & ~shared_axes(r);
+}
+
+bool is_row_pointer(const Recipe *r, AccessId id) {
+  return r->loop->is_product && has_rows(r) && varies_by_row(r, access_axes(r->k, &r->k->accesses[id]));
 }
 
 Level level_of(const Recipe *r, AxisSet axes, int *depth) {
@@ -24,7 +32,7 @@ Level level_of(const Recipe *r, AxisSet axes, int *depth) {
     if (depth) *depth = i;
     return i == loop->ninner - 1 ? LEVEL_VECTOR : LEVEL_MIDDLE;
   }
-  return varies_by_row(r, axes) ? LEVEL_ROW : LEVEL_CALL;
+  return axes & loop_outer_axes(loop) ? LEVEL_ROW : LEVEL_CALL;
 }
 
 Level expr_level(const Recipe *r, ExprId id) {

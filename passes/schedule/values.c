@@ -29,11 +29,12 @@ void close_rows(Recipe *r) {
 
 // The stride from lane to lane.
 static const Index *lane_step(Recipe *r, const Access *a) {
-  return stride_of(r, a, loop_lane_axis(r->loop));
+  const int axis = loop_lane_axis(r->loop);
+  return a->panel_axis == axis + 1 ? number(r, 1) : stride_of(r, a, axis);
 }
 
 static bool is_dense(const Recipe *r, const Access *a) {
-  return a->stride[loop_lane_axis(r->loop)] == 1;
+  return access_lane_stride(a, loop_lane_axis(r->loop)) == 1;
 }
 
 // The stride, along an axis, of the partial sums that EXPR_COMBINE reads: an array [free axes, chunk, inner axes], as
@@ -101,7 +102,8 @@ void make_scalar(Recipe *r, ExprId id, AxisSet axes) {
   if (e->op == EXPR_LOAD) node.load = LOAD_ELEMENT;
   if (expr_has_access(e)) {
     node.access = e->access;
-    node.address = element_address(r, e->access, axes);
+    const bool has_pointer = expr_level(r, id) == LEVEL_MIDDLE && is_row_pointer(r, e->access);
+    node.address = has_pointer ? vector_address(r, e->access) : element_address(r, e->access, axes);
   }
   add(r, node);
 }

@@ -41,6 +41,7 @@ static int element_of(Walk *w, AccumulatorChoice accumulator) {
   switch (accumulator) {
   case ACCUMULATOR_OF_ROW: return (int)walk_var(w, VAR_ROW);
   case ACCUMULATOR_OF_VECTOR: return (int)walk_var(w, VAR_VECTOR);
+  case ACCUMULATOR_OF_BOTH: return (int)(walk_var(w, VAR_VECTOR) * walk_var(w, VAR_ROWS) + walk_var(w, VAR_ROW));
   case ACCUMULATOR_FIRST: return 0;
   default: return PLAIN;
   }
@@ -133,16 +134,17 @@ static void merge_accumulators(Walk *w, const LoopNode *n, bool is_f64, int row,
 
 static void end_run(Walk *w, const LoopNode *n, int row) {
   Lanes merged, wide;
-  Lanes *total = &walk_read(w, OF_TOTAL, n->expr, row, CELL_DVEC)->lanes;
+  Lanes *total = &walk_read(w, OF_TOTAL, n->expr, row, vector_cell(n->is_widened))->lanes;
   merge_accumulators(w, n, false, row, 0, n->count, &merged);
-  lanes_widen(&wide, &merged);
-  combine(w, n, true, total, total, &wide);
+  if (n->is_widened) lanes_widen(&wide, &merged);
+  combine(w, n, n->is_widened, total, total, n->is_widened ? &wide : &merged);
 }
 
 void walk_end_run(Walk *w, const LoopNode *n) {
   const int rows = n->is_row ? (int)walk_var(w, VAR_ROWS) : 0;
   if (!n->is_row) end_run(w, n, element_of(w, n->accumulator));
-  for (int r = 0; r < rows; r++) end_run(w, n, r);
+  const int first = n->accumulator == ACCUMULATOR_OF_BOTH ? (int)walk_var(w, VAR_VECTOR) * rows : 0;
+  for (int r = 0; r < rows; r++) end_run(w, n, first + r);
 }
 
 // The reduction, over lanes, of a row's accumulators or total.
@@ -168,7 +170,8 @@ void walk_end_sum(Walk *w, const LoopNode *n) {
     const CellType vector = vector_cell(is_f64);
     const int element = element_of(w, n->accumulator);
     Lanes sum;
-    if (n->has_totals) lanes_narrow(&sum, &walk_read(w, OF_TOTAL, n->expr, element, CELL_DVEC)->lanes);
+    if (n->is_widened) lanes_narrow(&sum, &walk_read(w, OF_TOTAL, n->expr, element, CELL_DVEC)->lanes);
+    else if (n->has_totals) sum = walk_read(w, OF_TOTAL, n->expr, element, vector)->lanes;
     else sum = walk_read(w, OF_ACCUMULATOR, n->expr, element, vector)->lanes;
     walk_declare(w, OF_VALUE, n->expr, vector)->lanes = sum;
   } else if (n->sum == SUM_SCALAR) {

@@ -123,7 +123,7 @@ static void spoilt_sums_are_found(void **state) {
   must_be_wrong(t, "it does not have as many accumulators as the loop says");
   sum->count++;
   total->is_f64 = false;
-  must_be_wrong(t, "the number of totals is not the loop's, or they are not in f64");
+  must_be_wrong(t, "the number of totals or their type is not the loop's");
   total->is_f64 = true;
   LoopNode *update = node_of(&t->step, NODE_UPDATE, 2);
   assert_int_equal(update->sum, SUM_ACCUMULATOR);

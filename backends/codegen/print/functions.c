@@ -42,10 +42,11 @@ static void print_step(TreePrinter *l, bool is_tail) {
   print_step_name(l, is_tail);
   tree_printf(l, "(\n    const struct %s_args *a", l->p->identifier);
   print_partial_parameters(l, false);
-  tree_printf(l, "%s%s) {\n", loop->tile ? ", size_t begin, size_t end" : ", size_t o",
+  tree_printf(l, "%s%s%s) {\n", loop->tile ? ", size_t begin, size_t end" : ", size_t o",
               loop->rows > 1 ? ", const int rows"
               : is_tail      ? ", int n"
-                             : "");
+                             : "",
+              loop->columns ? ", size_t c, size_t c_end" : "");
   print_function_body(l, is_tail ? l->t->tail_step : l->t->step);
 }
 

@@ -386,9 +386,15 @@ static void print_update(TreePrinter *l, const LoopNode *n) {
   add(l, n->sum == SUM_PARTIAL_LANES ? ");\n" : ";\n");
 }
 
+static void print_end_run(TreePrinter *l, const LoopNode *n) {
+  say_line(l, n,
+           n->is_widened ? "%Rtotal_%e%r = d_%c(total_%e%r, d_from_v(%G));" : "%Rtotal_%e%r = v_%c(total_%e%r, %G);");
+}
+
 static void print_end_sum(TreePrinter *l, const LoopNode *n) {
   if (n->is_vector) {
-    if (n->has_totals) say_line(l, n, "const %K %e = v_from_d(total_%e%r);");
+    if (n->is_widened) say_line(l, n, "const %K %e = v_from_d(total_%e%r);");
+    else if (n->has_totals) say_line(l, n, "const %K %e = total_%e%r;");
     else say_line(l, n, "const %K %e = acc_%e%r;");
     return;
   }
@@ -536,6 +542,7 @@ static void print_step_call(TreePrinter *l, const LoopNode *n) {
   print_partial_parameters(l, true);
   add(l, n->is_tile ? ", begin, end" : ", o");
   if (n->count) say(l, n, ", %#");
+  if (n->has_columns) say(l, n, ", c, %E");
   if (n->value) say(l, n, ", (int)%X");
   add(l, ");\n");
 }
@@ -568,7 +575,7 @@ static const NodePrinter printers[] = {
     [NODE_COMBINE] = {NULL, print_combine},
     [NODE_BEGIN_SUM] = {NULL, print_begin_sum},
     [NODE_UPDATE] = {NULL, print_update},
-    [NODE_END_RUN] = {"%Rtotal_%e%r = d_%c(total_%e%r, d_from_v(%G));", NULL},
+    [NODE_END_RUN] = {NULL, print_end_run},
     [NODE_END_SUM] = {NULL, print_end_sum},
     [NODE_LOAD_PARTIAL] = {NULL, print_load_partial},
     [NODE_STORE_PARTIAL] = {"%f%p_store%n(%@, held_%a%N);", NULL},

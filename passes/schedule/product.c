@@ -1,0 +1,98 @@
+// Finds contractions: sums of products whose factors lack different axes of the result. Matrix products, convolutions
+// and their spellings with broadcasts are all of this form. It depends on axes and strides alone, not on the operators
+// that the kernel computes.
+#include "passes/schedule/scheduling.h"
+
+// Elements accessed with stride 1 along the axis: by stores, and by loads of this factor.
+static int64_t dense_nelems(const Kernel *k, int axis) {
+  int64_t nelems = 0;
+  for (size_t i = 0; i < k->naccesses; i++)
+    if (k->accesses[i].stride[axis] == 1) nelems += access_nelems(k, &k->accesses[i]);
+  return nelems;
+}
+
+// The axis along which vectors lie: the one with most dense elements among those of only one factor. Vectors should be
+// full.
+static int choose_vector_axis(const Kernel *k, AxisSet candidates) {
+  int best = -1;
+  for (int axis = k->naxes - 1; axis >= 0; axis--) {
+    if (!(candidates >> axis & 1)) continue;
+    const bool is_long = k->axes[axis].extent >= LANES, is_best_long = best >= 0 && k->axes[best].extent >= LANES;
+    if (best < 0 || (is_long && !is_best_long) ||
+        (is_long == is_best_long && dense_nelems(k, axis) > dense_nelems(k, best)))
+      best = axis;
+  }
+  return best;
+}
+
+// Whether some access of the expression's loads is dense along the axis, or it is computed (and then kept densely).
+static bool is_dense_along(const Kernel *k, ExprId id, int axis) {
+  const Expr *e = &k->exprs[id];
+  return e->op != EXPR_LOAD || k->accesses[e->access].stride[axis] == 1;
+}
+
+// The middle axis along which consecutive products are summed: the innermost one.
+static int summed_axis(const Kernel *k, const Product *p) {
+  return 31 - __builtin_clz(k->exprs[p->sum].reduced);
+}
+
+bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
+  enum { MANY_ROWS = 48, LONG_PITCH = 256 }; // LONG_PITCH: elements; longer ones visit another page each time
+  const Expr *e = &k->exprs[p->vector];
+  if (k->axes[p->vector_axis].monomial || (axes_monomial(k, e->axes) & axes_monomial(k, k->exprs[p->sum].reduced)))
+    return false;
+  if (e->op != EXPR_LOAD || e->args[0]) return true;
+  const Access *a = &k->accesses[e->access];
+  const int64_t rows = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes), pitch = a->stride[summed_axis(k, p)];
+  if (a->stride[p->vector_axis] != 1) return true;
+  return rows >= MANY_ROWS && (pitch > LONG_PITCH || (a->type != TYPE_F32 && a->type != TYPE_F64));
+}
+
+bool schedule_keeps_rows(const Kernel *k, const Product *p) {
+  enum { MANY_COLUMNS = 2 * LANES };
+  const Expr *e = &k->exprs[p->row];
+  if (k->axes[p->vector_axis].extent < MANY_COLUMNS) return false;
+  if (e->op != EXPR_LOAD || e->args[0]) return true;
+  const Access *a = &k->accesses[e->access];
+  return a->stride[summed_axis(k, p)] > 1 || (a->type != TYPE_F32 && a->type != TYPE_F64);
+}
+
+static ExprId find_only_sum(const Kernel *k) {
+  ExprId sum = 0;
+  for (ExprId i = 1; i < k->nexprs; i++) {
+    if (!expr_is_reduction(&k->exprs[i])) continue;
+    if (sum || k->exprs[i].op != EXPR_REDUCE_SUM) return 0;
+    sum = i;
+  }
+  return sum;
+}
+
+// Whether nothing but the sum varies over the axes that it reduces, and every result varies over all others.
+static bool has_results_of(const Kernel *k, ExprId sum) {
+  const AxisSet reduced = k->exprs[sum].reduced, others = ((1U << k->naxes) - 1) & ~reduced;
+  if (k->exprs[sum].axes != others) return false;
+  for (ExprId i = sum + 1; i < k->nexprs; i++)
+    if (k->exprs[i].axes & reduced) return false;
+  for (size_t i = 0; i < k->nstores; i++)
+    if (store_axes(k, &k->stores[i]) != others) return false;
+  return axes_nelems(k, reduced) > 0;
+}
+
+Product schedule_find_product(const Kernel *k) {
+  enum { FEW_COLUMNS = 4, FEW_ROWS = 8 };
+  const Product none = {0};
+  const ExprId sum = find_only_sum(k);
+  const Expr *e = sum ? &k->exprs[k->exprs[sum].args[0]] : NULL;
+  if (!sum || e->op != EXPR_MUL || !has_results_of(k, sum)) return none;
+  const AxisSet of_first = k->exprs[e->args[0]].axes, of_second = k->exprs[e->args[1]].axes;
+  const AxisSet first = of_first & ~of_second, second = of_second & ~of_first;
+  const AxisSet others = k->exprs[sum].axes;
+  if (!(first & others) || !(second & others)) return none;
+  Product p = {.sum = sum, .row = e->args[0], .vector = e->args[1]};
+  p.vector_axis = choose_vector_axis(k, (first | second) & others);
+  if (first >> p.vector_axis & 1) p.row = e->args[1], p.vector = e->args[0];
+  // With few rows, products along the vector axis are worth less than reading a factor as it is in memory.
+  const int64_t rows = axes_nelems(k, others & ~k->exprs[p.vector].axes);
+  if (k->axes[p.vector_axis].extent < FEW_COLUMNS) return none;
+  return rows >= FEW_ROWS || is_dense_along(k, p.vector, p.vector_axis) ? p : none;
+}
