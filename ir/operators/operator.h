@@ -9,7 +9,7 @@
 
 #include "ir/graph/graph.h"
 
-enum { MAX_OPERANDS = 8, MAX_ATTRIBUTES = 8, MAX_CHOICES = 4, MAX_VARIADIC = 64 };
+enum { MAX_OPERANDS = 8, MAX_ATTRIBUTES = 12, MAX_CHOICES = 6, MAX_VARIADIC = 64 };
 
 typedef enum OperatorId {
 #define OP(name, ...) OP_##name,
@@ -18,16 +18,25 @@ typedef enum OperatorId {
   OP_COUNT
 } OperatorId;
 
+// The part that an operand takes in a convolution or pooling (ir/operators/window.h).
+typedef enum WindowSide {
+  SIDE_NONE,
+  SIDE_LARGE,  // windows lie on it: src of Convolution and pooling, dst of ConvTranspose, and their gradients
+  SIDE_SMALL,  // has an element for each window
+  SIDE_WEIGHTS // has the kernel
+} WindowSide;
+
 typedef struct Operand {
   const char *name;
-  char type;            // type variable: operands with the same letter have the same type
-  bool is_optional;     // an input may be absent; an output need not be computed
-  bool is_hidden;       // can only be given through a signature that names it
-  bool is_positive;     // random data for it must be > 0: a variance, say
-  bool is_probability;  // random data for it must be in (0, 1)
-  const char *power;    // the attribute that is its exponent: if a whole number >= 0, is_positive does not apply
-  bool is_per_channel;  // when of rank 1, its axis is src's channel axis, as data_format says
-  bool is_statistic;    // an output for use by the gradient, through which no gradients flow; or an input for such
+  char type;           // type variable: operands with the same letter have the same type
+  bool is_optional;    // an input may be absent; an output need not be computed
+  bool is_hidden;      // can only be given through a signature that names it
+  bool is_positive;    // random data for it must be > 0: a variance, say
+  bool is_probability; // random data for it must be in (0, 1)
+  const char *power;   // the attribute that is its exponent: if a whole number >= 0, is_positive does not apply
+  bool is_per_channel; // when of rank 1, its axis is src's channel axis, as data_format says
+  bool is_statistic;   // an output for use by the gradient, through which no gradients flow; or an input for such
+  WindowSide side;
   const char *dst_name; // its name when use_dst is true: it is then the forward output, not src; NULL: always src
 } Operand;
 

@@ -57,6 +57,18 @@
   {                                                                                                                    \
     .name = "data_format", .kind = ATTRIBUTE_CHOICE, .choices = { "NXC", "NCX" }                                       \
   }
+// The attributes of windows; rows of convolutions and of pooling begin with them.
+#define REQUIRED_LIST(attribute)                                                                                       \
+  { .name = attribute, .kind = ATTRIBUTE_S64_LIST, .is_required = true }
+#define OPTIONAL_LIST(attribute)                                                                                       \
+  { .name = attribute, .kind = ATTRIBUTE_S64_LIST }
+#define AUTO_PAD                                                                                                       \
+  {                                                                                                                    \
+    .name = "auto_pad", .kind = ATTRIBUTE_CHOICE, .choices = { "None", "SAME_UPPER", "SAME_LOWER", "VALID" }           \
+  }
+#define WINDOW_ATTRIBUTES                                                                                              \
+  REQUIRED_LIST("strides"), REQUIRED_LIST("pads_begin"), REQUIRED_LIST("pads_end"), AUTO_PAD, DATA_FORMAT
+enum { WINDOW_NATTRIBUTES = 5 };
 #define STATISTICS_FORM                                                                                                \
   { .name = "statistics", .kind = ATTRIBUTE_CHOICE, .choices = {"vector", "broadcast"}, .is_hidden = true }
 #define BEGIN_NORM_AXIS                                                                                                \

@@ -34,6 +34,13 @@ bool infer_interpolate(Inference *inf, Node *node);
 bool infer_interpolate_backward(Inference *inf, Node *node);
 bool check_interpolate(Node *node, Diagnostics *d);
 
+// window.c. infer_window_ranks gives all operands on a side their rank, and checks the lists' lengths. infer_windows
+// relates the spatial extents of known ranks: the small side follows from the large one, or the other way round for
+// ConvTranspose.
+bool infer_window_ranks(Inference *inf, const Node *node);
+bool infer_windows(Inference *inf, const Node *node);
+bool check_window(Node *node, Diagnostics *d);
+
 // dropout.c
 bool infer_dropout(Inference *inf, Node *node);
 

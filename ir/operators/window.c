@@ -1,0 +1,262 @@
+// Rules of windows: padding, the sides' extents, and what their attributes may be.
+#include "ir/operators/window.h"
+
+#include "ir/operators/interpolate.h"
+#include "ir/operators/rules.h"
+
+#include <string.h>
+
+enum { LEAST_SPATIAL_AXES = 1, AXES_BESIDE = 2, SHAPE_TEXT = 160 };
+enum { WEIGHTS_SPATIAL_FIRST = 0 }; // of weights_format: XIO, XOI
+
+// Numbers of attributes are below this, so that sums of extents and products with small numbers do not overflow.
+#define ATTRIBUTE_LIMIT ((int64_t)1 << 31)
+
+Value *node_side(const Node *node, WindowSide side) {
+  for (uint32_t i = 0; i < node->op->ninputs; i++)
+    if (node->op->inputs[i].side == side) return node->inputs[i];
+  for (uint32_t i = 0; i < node->op->noutputs; i++)
+    if (node->op->outputs[i].side == side) return node->outputs[i];
+  return NULL;
+}
+
+bool window_makes_large(const Node *node) {
+  return node->op->outputs[0].side == SIDE_LARGE && operator_has_attribute(node->op, "output_padding") &&
+         !operator_has_attribute(node->op, "dst_shape");
+}
+
+int weights_axis(const Node *node, int spatial) {
+  return node_s64(node, "weights_format") == WEIGHTS_SPATIAL_FIRST ? spatial : AXES_BESIDE + spatial;
+}
+
+// Number `spatial` of a list attribute; `otherwise` if the operator does not have it or the list is empty.
+static int64_t number_of(const Node *node, const char *name, int spatial, int64_t otherwise) {
+  if (!operator_has_attribute(node->op, name)) return otherwise;
+  const AttributeValue *value = node_attribute(node, name);
+  return value->list.count ? value->list.items[spatial] : otherwise;
+}
+
+static Extent kernel_extent(const Node *node, int spatial) {
+  const Value *weights = node_side(node, SIDE_WEIGHTS);
+  return weights ? weights->shape.extent[weights_axis(node, spatial)] : EXTENT(number_of(node, "kernel", spatial, 1));
+}
+
+int64_t window_reach(const Window *w) {
+  return w->dilation * (w->kernel - 1) + 1;
+}
+
+int64_t window_place(const Window *w, int64_t u, int64_t tap) {
+  return u * w->stride + tap * w->dilation - w->pad_begin;
+}
+
+static int64_t divide_up(int64_t a, int64_t b) { // a >= 0
+  return (a + b - 1) / b;
+}
+
+Taps window_taps(const Window *w, int64_t u) {
+  const int64_t first = window_place(w, u, 0);
+  Taps taps = {.begin = first < 0 ? divide_up(-first, w->dilation) : 0,
+               .end = first < w->large ? divide_up(w->large - first, w->dilation) : 0};
+  if (taps.end > w->kernel) taps.end = w->kernel;
+  if (taps.begin > taps.end) taps.begin = taps.end;
+  return taps;
+}
+
+// Sets what attributes give, and the kernel; the extents of the sides are unknown.
+static Window window_begin(const Node *node, int spatial) {
+  const Extent kernel = kernel_extent(node, spatial);
+  return (Window){.stride = number_of(node, "strides", spatial, 1),
+                  .dilation = number_of(node, "dilations", spatial, 1),
+                  .pad_begin = number_of(node, "pads_begin", spatial, 0),
+                  .pad_end = number_of(node, "pads_end", spatial, 0),
+                  .kernel = extent_value(kernel),
+                  .kernel_monomial = extent_monomial(kernel),
+                  .large = -1,
+                  .small = -1};
+}
+
+// Whether padding follows from the large side's extent.
+static bool pads_by_large(const Node *node, const Window *w) {
+  const int64_t auto_pad = node_s64(node, "auto_pad");
+  return (auto_pad == AUTO_PAD_SAME_UPPER || auto_pad == AUTO_PAD_SAME_LOWER) && !window_makes_large(node) &&
+         w->stride != 1;
+}
+
+// Resolves auto_pad, with a known kernel and, where it matters, a known large side.
+static void resolve_padding(const Node *node, Window *w) {
+  const int64_t auto_pad = node_s64(node, "auto_pad");
+  if (auto_pad == AUTO_PAD_NONE) return;
+  w->pad_begin = w->pad_end = 0;
+  if (auto_pad == AUTO_PAD_VALID) return;
+  const int64_t rest = pads_by_large(node, w) ? w->large % w->stride : 0;
+  const int64_t covered = rest ? rest : w->stride, reach = window_reach(w);
+  const int64_t total = reach > covered ? reach - covered : 0;
+  w->pad_begin = auto_pad == AUTO_PAD_SAME_LOWER ? divide_up(total, 2) : total / 2;
+  w->pad_end = total - w->pad_begin;
+  w->pad_monomial = w->kernel_monomial | (pads_by_large(node, w) ? w->large_monomial : 0);
+}
+
+Window node_window(const Node *node, int spatial) {
+  Window w = window_begin(node, spatial);
+  const int axis = spatial_axis(node) + spatial;
+  const Extent large = node_side(node, SIDE_LARGE)->shape.extent[axis];
+  const Extent small = node_side(node, SIDE_SMALL)->shape.extent[axis];
+  w.large = extent_value(large);
+  w.small = extent_value(small);
+  w.large_monomial = extent_monomial(large);
+  w.small_monomial = extent_monomial(small);
+  resolve_padding(node, &w);
+  return w;
+}
+
+// Inference
+
+static bool infer_list_counts(Inference *inf, const Node *node) {
+  static const char *const lists[] = {"strides", "pads_begin", "pads_end", "dilations", "kernel", "output_padding"};
+  const size_t count = node_attribute(node, "strides")->list.count;
+  if (count < LEAST_SPATIAL_AXES || count > MOST_SPATIAL_AXES)
+    return infer_error(inf, "strides: expected a number for each spatial axis, %d to %d, found %zu", LEAST_SPATIAL_AXES,
+                       MOST_SPATIAL_AXES, count);
+  for (size_t i = 1; i < sizeof lists / sizeof *lists; i++) {
+    if (!operator_has_attribute(node->op, lists[i])) continue;
+    const AttributeValue *value = node_attribute(node, lists[i]);
+    const bool may_be_empty = strcmp(lists[i], "kernel") != 0;
+    if (value->list.count != count && (value->list.count || !may_be_empty))
+      return infer_error(inf, "%s: expected a number for each spatial axis, %zu, found %zu", lists[i], count,
+                         value->list.count);
+  }
+  return true;
+}
+
+static bool infer_side_rank(Inference *inf, Value *v) {
+  const int rank = (int)node_attribute(inf->node, "strides")->list.count + AXES_BESIDE;
+  char text[SHAPE_TEXT];
+  if (!v || v->shape.rank < 0 || v->shape.rank == rank) return infer_rank(inf, v, rank);
+  const char *shape = shape_string(&v->shape, text, sizeof text);
+  if (v->shape.rank < LEAST_SPATIAL_AXES + AXES_BESIDE || v->shape.rank > MOST_SPATIAL_AXES + AXES_BESIDE)
+    return infer_error(inf, "%s: expected rank %d to %d, found rank %d, %s", v->name, LEAST_SPATIAL_AXES + AXES_BESIDE,
+                       MOST_SPATIAL_AXES + AXES_BESIDE, v->shape.rank, shape);
+  return infer_error(inf, "strides: expected a number for each spatial axis of %s %s, %d, found %d", v->name, shape,
+                     v->shape.rank - AXES_BESIDE, rank - AXES_BESIDE);
+}
+
+bool infer_window_ranks(Inference *inf, const Node *node) {
+  for (uint32_t i = 0; i < node->ninputs; i++)
+    if (node->op->inputs[i].side != SIDE_NONE && !infer_side_rank(inf, node->inputs[i])) return false;
+  for (uint32_t i = 0; i < node->noutputs; i++)
+    if (node->op->outputs[i].side != SIDE_NONE && !infer_side_rank(inf, node->outputs[i])) return false;
+  return infer_list_counts(inf, node);
+}
+
+static bool window_error(Inference *inf, const Window *w, int axis, const char *expected) {
+  const Value *large = node_side(inf->node, SIDE_LARGE);
+  char shape[SHAPE_TEXT];
+  return infer_error(inf, "axis %d of %s %s with padding %lld and %lld: expected %s %lld elements of a window", axis,
+                     large->name, shape_string(&large->shape, shape, sizeof shape), (long long)w->pad_begin,
+                     (long long)w->pad_end, expected, (long long)window_reach(w));
+}
+
+static bool infer_kernel(Inference *inf, const Window *w, int spatial) {
+  const Value *weights = node_side(inf->node, SIDE_WEIGHTS);
+  int64_t reach;
+  char shape[SHAPE_TEXT];
+  if (weights && w->kernel == 0)
+    return infer_error(inf, "%s %s: expected at least 1 element on axis %d of the kernel", weights->name,
+                       shape_string(&weights->shape, shape, sizeof shape), weights_axis(inf->node, spatial));
+  if (!__builtin_mul_overflow(w->dilation, w->kernel, &reach) && reach < MAX_ELEMENTS) return true;
+  return infer_error(inf,
+                     "dilations: expected windows of fewer than 2^47 elements, found a dilation of %lld for a "
+                     "kernel of %lld elements",
+                     (long long)w->dilation, (long long)w->kernel);
+}
+
+// Whether both sides have the same extent, whatever it is.
+static bool sides_are_equal(const Window *w, int64_t output_padding) {
+  return w->stride == 1 && !output_padding && window_reach(w) - 1 == w->pad_begin + w->pad_end;
+}
+
+// The small side from the large one. Of two values that rounding gives, gradients of pooling have either.
+static bool infer_small(Inference *inf, const Window *w, int axis) {
+  const Node *node = inf->node;
+  Value *small = node_side(node, SIDE_SMALL), *large = node_side(node, SIDE_LARGE);
+  const int64_t free = w->large + w->pad_begin + w->pad_end - window_reach(w);
+  if (free < 0) return window_error(inf, w, axis, "at least the");
+  const int64_t floor = free / w->stride + 1, ceil = divide_up(free, w->stride) + 1;
+  const bool has_rounding = operator_has_attribute(node->op, "rounding_type");
+  const bool is_either = !has_rounding && operator_has_attribute(node->op, "kernel");
+  if (is_either && extent_value(small->shape.extent[axis]) == ceil) return true;
+  const bool is_ceil = has_rounding && node_s64(node, "rounding_type") == ROUNDING_CEIL;
+  return infer_extent_beside(inf, small, axis, EXTENT(is_ceil ? ceil : floor), large);
+}
+
+// The large side from the small one: `free` elements more than the first window reaches.
+static bool infer_large(Inference *inf, const Window *w, int axis, int64_t output_padding) {
+  Value *small = node_side(inf->node, SIDE_SMALL), *large = node_side(inf->node, SIDE_LARGE);
+  int64_t steps;
+  if (__builtin_mul_overflow(w->stride, w->small - 1, &steps) || steps >= MAX_ELEMENTS)
+    return infer_error(inf, "strides: expected extents below 2^47, found stride %lld for %lld elements of %s",
+                       (long long)w->stride, (long long)w->small, small->name);
+  int64_t extent = steps + window_reach(w) - w->pad_begin - w->pad_end + output_padding;
+  if (extent < 1 && shape_is_known(&small->shape) && !shape_nelems(&small->shape)) extent = extent < 0 ? 0 : extent;
+  else if (extent < 1 && !shape_is_known(&small->shape)) return true; // it may have no elements
+  else if (extent < 1) return window_error(inf, w, axis, "less padding beside");
+  return infer_extent_beside(inf, large, axis, EXTENT(extent), small);
+}
+
+// The small side of an operator that makes the large one.
+static bool infer_small_from_made(Inference *inf, const Window *w, int axis, int64_t output_padding) {
+  const int64_t free = w->large + w->pad_begin + w->pad_end - output_padding - window_reach(w);
+  if (free < 0 || free % w->stride) return true; // no extent fits, which the other side's extent will show
+  return infer_extent(inf, node_side(inf->node, SIDE_SMALL), axis, EXTENT(free / w->stride + 1));
+}
+
+static bool infer_window(Inference *inf, const Node *node, int spatial) {
+  Window w = window_begin(node, spatial);
+  const int axis = spatial_axis(node) + spatial;
+  Value *large = node_side(node, SIDE_LARGE), *small = node_side(node, SIDE_SMALL);
+  const Extent kernel = kernel_extent(node, spatial);
+  if (!extent_is_literal(kernel)) return true;
+  if (!infer_kernel(inf, &w, spatial)) return false;
+  const int64_t output_padding = window_makes_large(node) ? number_of(node, "output_padding", spatial, 0) : 0;
+  if (extent_is_literal(large->shape.extent[axis])) w.large = large->shape.extent[axis].value;
+  if (w.large < 0 && pads_by_large(node, &w)) return true;
+  resolve_padding(node, &w);
+  if (sides_are_equal(&w, output_padding) && !infer_same_extent(inf, large, axis, small, axis)) return false;
+  if (extent_is_literal(large->shape.extent[axis])) w.large = large->shape.extent[axis].value;
+  if (extent_is_literal(small->shape.extent[axis])) w.small = small->shape.extent[axis].value;
+  if (window_makes_large(node)) {
+    if (w.small >= 0) return infer_large(inf, &w, axis, output_padding);
+    return w.large < 0 || infer_small_from_made(inf, &w, axis, output_padding);
+  }
+  if (w.large >= 0) return infer_small(inf, &w, axis);
+  return w.small < 1 || w.stride != 1 || infer_large(inf, &w, axis, 0);
+}
+
+bool infer_windows(Inference *inf, const Node *node) {
+  const int nspatial = (int)node_attribute(node, "strides")->list.count;
+  for (int i = 0; i < nspatial; i++)
+    if (!infer_window(inf, node, i)) return false;
+  return true;
+}
+
+// Checks
+
+bool check_window(Node *node, Diagnostics *d) {
+  static const struct {
+    const char *name;
+    int64_t least;
+  } lists[] = {{"strides", 1},    {"dilations", 1}, {"kernel", 1},
+               {"pads_begin", 0}, {"pads_end", 0},  {"output_padding", 0}};
+  char title[NODE_TITLE_BYTES];
+  for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+    if (!operator_has_attribute(node->op, lists[k].name)) continue;
+    const AttributeValue *value = node_attribute(node, lists[k].name);
+    for (size_t i = 0; i < value->list.count; i++) {
+      const int64_t found = value->list.items[i];
+      if (found < lists[k].least || found >= ATTRIBUTE_LIMIT)
+        return error_at(d, node->position, "%s of %s: expected numbers from %lld to below 2^31, found %lld",
+                        lists[k].name, node_title(node, title), (long long)lists[k].least, (long long)found);
+    }
+  }
+  return true;
+}
