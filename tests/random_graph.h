@@ -77,6 +77,7 @@ typedef struct RandomGraph {
   int rank;            // that most new values have; -1: any
   unsigned new_values; // percentage of operands that are
   Value *anchor;       // an input of that rank, which shapes follow; NULL: none
+  size_t nspatial;     // spatial axes of the node at work
 } RandomGraph;
 
 typedef struct RandomDraft {
@@ -122,6 +123,18 @@ static inline OperatorName random_everyday_operator(uint64_t *random) {
   return (OperatorName){&operators[everyday[random_below(random, sizeof everyday / sizeof *everyday)]], NULL};
 }
 
+// Small numbers for each spatial axis, or extents of each axis; at times none.
+static inline void random_list_by_axis(RandomGraph *r, const Attribute *row, AttributeValue *value) {
+  static const int64_t steps[] = {1, 1, 2, 2, 3}, paddings[] = {0, 0, 1, 1, 2}, extents[] = {1, 2, 3, 5, 8};
+  static const int64_t *const numbers[] = {[LIST_SPATIAL] = steps, [LIST_PADDING] = paddings, [LIST_SHAPE] = extents};
+  size_t count = r->nspatial + (row->list == LIST_SHAPE ? 2 : 0);
+  if ((row->list == LIST_PADDING || !row->is_required) && random_chance(&r->random, 20)) count = 0;
+  int64_t *items = arena_array(&r->graph->arena, count + 1, sizeof *items);
+  for (size_t i = 0; items && i < count; i++) items[i] = numbers[row->list][random_below(&r->random, 5)];
+  value->list.items = items;
+  value->list.count = items ? count : 0;
+}
+
 // A few axes, in memory of the real graph. NULL items: out of memory.
 static inline void random_list(RandomGraph *r, AttributeValue *value) {
   size_t count = random_below(&r->random, 4);
@@ -156,7 +169,10 @@ static inline AttributeValue random_attribute(RandomGraph *r, const Attribute *r
   case ATTRIBUTE_S64:
     value.s64 = row->must_be_positive ? 1 + random_below(random, 3) : (int64_t)random_below(random, 7) - 3;
     break;
-  case ATTRIBUTE_S64_LIST: random_list(r, &value); break;
+  case ATTRIBUTE_S64_LIST:
+    if (row->list == LIST_ANY) random_list(r, &value);
+    else random_list_by_axis(r, row, &value);
+    break;
   case ATTRIBUTE_F32_LIST: random_numbers(r, &value); break;
   }
   return value;
@@ -241,6 +257,7 @@ static inline bool random_draft_output(RandomDraft *d, SignatureOperand named) {
 
 static inline bool random_draft_begin(RandomDraft *d, OperatorName n) {
   d->node = graph_add_node(d->graph, n.op, n.signature, n.op->ninputs, n.op->noutputs);
+  d->r->nspatial = 1 + random_below(&d->r->random, 3);
   bool ok = d->node != NULL;
   for (uint32_t i = 0; ok && i < named_nattributes(n); i++) {
     NamedAttribute a = named_attribute(n, i);

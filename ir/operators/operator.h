@@ -49,6 +49,14 @@ typedef enum AttributeKind {
   ATTRIBUTE_F32_LIST
 } AttributeKind;
 
+// What the numbers of an s64 list are.
+typedef enum ListContents {
+  LIST_ANY,
+  LIST_SPATIAL, // for each spatial axis, at least 1
+  LIST_PADDING, // for each spatial axis, at least 0
+  LIST_SHAPE    // extents, of each axis
+} ListContents;
+
 typedef struct Attribute {
   const char *name;
   AttributeKind kind;
@@ -56,6 +64,7 @@ typedef struct Attribute {
   bool is_optional; // has no default and may be unset
   bool is_hidden;   // can only be set by a signature
   bool must_be_positive;
+  ListContents list;                // ATTRIBUTE_S64_LIST
   double default_value;             // bool, s64, f32: the number; choice: its index
   const char *choices[MAX_CHOICES]; // ATTRIBUTE_CHOICE: the names; the value is an index
 } Attribute;

@@ -57,17 +57,19 @@
   {                                                                                                                    \
     .name = "data_format", .kind = ATTRIBUTE_CHOICE, .choices = { "NXC", "NCX" }                                       \
   }
-// The attributes of windows; rows of convolutions and of pooling begin with them.
-#define REQUIRED_LIST(attribute)                                                                                       \
-  { .name = attribute, .kind = ATTRIBUTE_S64_LIST, .is_required = true }
-#define OPTIONAL_LIST(attribute)                                                                                       \
-  { .name = attribute, .kind = ATTRIBUTE_S64_LIST }
+// The attributes of windows; rows of convolutions and of pooling begin with them. Arguments: an attribute's name, and
+// further members.
+#define REQUIRED_LIST(...)                                                                                             \
+  { .kind = ATTRIBUTE_S64_LIST, .is_required = true, .name = __VA_ARGS__ }
+#define OPTIONAL_LIST(...)                                                                                             \
+  { .kind = ATTRIBUTE_S64_LIST, .name = __VA_ARGS__ }
 #define AUTO_PAD                                                                                                       \
   {                                                                                                                    \
     .name = "auto_pad", .kind = ATTRIBUTE_CHOICE, .choices = { "None", "SAME_UPPER", "SAME_LOWER", "VALID" }           \
   }
 #define WINDOW_ATTRIBUTES                                                                                              \
-  REQUIRED_LIST("strides"), REQUIRED_LIST("pads_begin"), REQUIRED_LIST("pads_end"), AUTO_PAD, DATA_FORMAT
+  REQUIRED_LIST("strides", .list = LIST_SPATIAL), REQUIRED_LIST("pads_begin", .list = LIST_PADDING),                   \
+      REQUIRED_LIST("pads_end", .list = LIST_PADDING), AUTO_PAD, DATA_FORMAT
 enum { WINDOW_NATTRIBUTES = 5 };
 #define STATISTICS_FORM                                                                                                \
   { .name = "statistics", .kind = ATTRIBUTE_CHOICE, .choices = {"vector", "broadcast"}, .is_hidden = true }

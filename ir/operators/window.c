@@ -184,7 +184,8 @@ static bool infer_small(Inference *inf, const Window *w, int axis) {
   const int64_t floor = free / w->stride + 1, ceil = divide_up(free, w->stride) + 1;
   const bool has_rounding = operator_has_attribute(node->op, "rounding_type");
   const bool is_either = !has_rounding && operator_has_attribute(node->op, "kernel");
-  if (is_either && extent_value(small->shape.extent[axis]) == ceil) return true;
+  const Extent found = small->shape.extent[axis];
+  if (is_either && (extent_is_unknown(found) ? floor != ceil : extent_equals(found, EXTENT(ceil)))) return true;
   const bool is_ceil = has_rounding && node_s64(node, "rounding_type") == ROUNDING_CEIL;
   return infer_extent_beside(inf, small, axis, EXTENT(is_ceil ? ceil : floor), large);
 }
@@ -232,31 +233,45 @@ static bool infer_window(Inference *inf, const Node *node, int spatial) {
   return w.small < 1 || w.stride != 1 || infer_large(inf, &w, axis, 0);
 }
 
-bool infer_windows(Inference *inf, const Node *node) {
-  const int nspatial = (int)node_attribute(node, "strides")->list.count;
-  for (int i = 0; i < nspatial; i++)
-    if (!infer_window(inf, node, i)) return false;
-  return true;
-}
-
-// Checks
-
-bool check_window(Node *node, Diagnostics *d) {
+// Finds a number of a list attribute that is out of its range.
+static bool find_wrong_number(const Node *node, const char **name, int64_t *least, int64_t *found) {
   static const struct {
     const char *name;
     int64_t least;
   } lists[] = {{"strides", 1},    {"dilations", 1}, {"kernel", 1},
                {"pads_begin", 0}, {"pads_end", 0},  {"output_padding", 0}};
-  char title[NODE_TITLE_BYTES];
   for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
     if (!operator_has_attribute(node->op, lists[k].name)) continue;
     const AttributeValue *value = node_attribute(node, lists[k].name);
     for (size_t i = 0; i < value->list.count; i++) {
-      const int64_t found = value->list.items[i];
-      if (found < lists[k].least || found >= ATTRIBUTE_LIMIT)
-        return error_at(d, node->position, "%s of %s: expected numbers from %lld to below 2^31, found %lld",
-                        lists[k].name, node_title(node, title), (long long)lists[k].least, (long long)found);
+      *name = lists[k].name;
+      *least = lists[k].least;
+      *found = value->list.items[i];
+      if (*found < *least || *found >= ATTRIBUTE_LIMIT) return true;
     }
   }
+  return false;
+}
+
+bool window_is_valid(const Node *node) {
+  const char *name;
+  int64_t least, found;
+  return !find_wrong_number(node, &name, &least, &found);
+}
+
+bool infer_windows(Inference *inf, const Node *node) {
+  const int nspatial = (int)node_attribute(node, "strides")->list.count;
+  if (!window_is_valid(node)) return true; // check_window reports it
+  for (int i = 0; i < nspatial; i++)
+    if (!infer_window(inf, node, i)) return false;
   return true;
+}
+
+bool check_window(Node *node, Diagnostics *d) {
+  char title[NODE_TITLE_BYTES];
+  const char *name;
+  int64_t least, found;
+  return !find_wrong_number(node, &name, &least, &found) ||
+         error_at(d, node->position, "%s of %s: expected numbers from %lld to below 2^31, found %lld", name,
+                  node_title(node, title), (long long)least, (long long)found);
 }

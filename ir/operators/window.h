@@ -32,6 +32,10 @@ Value *node_side(const Node *node, WindowSide side);
 // The large side of this operator's windows is computed from the small one, and not given (ConvTranspose).
 bool window_makes_large(const Node *node);
 
+// Whether all numbers of the list attributes are in their ranges; check_window reports those that are not. The
+// functions below want a valid node.
+bool window_is_valid(const Node *node);
+
 // The window on spatial axis number `spatial`, from 0: axis spatial_axis(node) + spatial of the sides. All extents of
 // the node must have numbers.
 Window node_window(const Node *node, int spatial);
