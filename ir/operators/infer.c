@@ -230,6 +230,15 @@ bool infer_types(Inference *inf, Node *node) {
   return true;
 }
 
+bool infer_result_type(Inference *inf, const Value *data, Value *result, bool data_may_be_f32) {
+  if (data->type == TYPE_NONE || !result) return true;
+  if (result->type == TYPE_NONE) return infer_type(inf, result, data->type);
+  if (result->type == data->type || result->type == TYPE_F32) return true;
+  if (data_may_be_f32 && data->type == TYPE_F32) return true;
+  return infer_error(inf, "%s is %s and %s is %s: expected one type, or %s f32", data->name, type_name(data->type),
+                     result->name, type_name(result->type), data_may_be_f32 ? "one of them" : result->name);
+}
+
 // Shapes that several families share
 
 bool infer_elementwise_unary(Inference *inf, Node *node) {

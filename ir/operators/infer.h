@@ -39,6 +39,9 @@ bool infer_same_shape(Inference *inf, Value *a, Value *b);
 bool infer_error(Inference *inf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // Infer functions that several families use.
+// The result has the data's type unless another is declared. If they differ, one of them is f32: the result, or with
+// data_may_be_f32 either.
+bool infer_result_type(Inference *inf, const Value *data, Value *result, bool data_may_be_f32);
 bool infer_elementwise_unary(Inference *inf, Node *node); // output 0 and every input have one shape
 // The inputs from slot `first` on are broadcast against each other, by numpy's rules, to the shape of output 0.
 bool infer_broadcast(Inference *inf, Node *node, uint32_t first);

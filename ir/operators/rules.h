@@ -41,6 +41,9 @@ bool infer_window_ranks(Inference *inf, const Node *node);
 bool infer_windows(Inference *inf, const Node *node);
 bool check_window(Node *node, Diagnostics *d);
 
+// contraction.c
+bool infer_matmul(Inference *inf, Node *node);
+
 // dropout.c
 bool infer_dropout(Inference *inf, Node *node);
 

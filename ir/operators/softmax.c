@@ -8,17 +8,6 @@ int softmax_axis(const Node *node) {
   return (int)(axis < 0 ? axis + node->inputs[0]->shape.rank : axis);
 }
 
-// The result has the data's type unless another is declared. If they differ, the result is f32; for a forward operator
-// it may also be the data.
-static bool infer_result_type(Inference *inf, const Value *data, Value *result, bool data_may_be_f32) {
-  if (data->type == TYPE_NONE || !result) return true;
-  if (result->type == TYPE_NONE) return infer_type(inf, result, data->type);
-  if (result->type == data->type || result->type == TYPE_F32) return true;
-  if (data_may_be_f32 && data->type == TYPE_F32) return true;
-  return infer_error(inf, "%s is %s and %s is %s: expected one type, or %s f32", data->name, type_name(data->type),
-                     result->name, type_name(result->type), data_may_be_f32 ? "one of them" : result->name);
-}
-
 // f32; f64 if src is f64, unless declared.
 static bool infer_stats_type(Inference *inf, const Value *src, Value *stats) {
   if (src->type == TYPE_NONE) return true;

@@ -67,9 +67,32 @@ typedef struct Case {
     name, X(shape), "{op: " name ", inputs: [x], outputs: [y, m, v], attributes: {use_affine: false, " attributes "}}" \
   }
 
+#define S_OF_TYPE(name, shape) ", " TENSOR(name, "TYPE", shape)
+#define MATMUL_WITH(shape_a, shape_b, attributes)                                                                      \
+  { "MatMul", A(shape_a) ", " B(shape_b), "{op: MatMul, inputs: [a, b], outputs: [y], attributes: {" attributes "}}" }
+
 #define DROPOUT_KEY ", " TENSOR("seed", "s64", "[]") ", " TENSOR("offset", "s64", "[]") S("p", "[]")
 
 static const Case cases[] = {
+    {"MatMul", A("[2, 3]") ", " B("[3, 4]"), OF_AB("MatMul")},
+    MATMUL_WITH("[3, 2]", "[3, 4]", "transpose_a: true"),
+    MATMUL_WITH("[2, 3]", "[4, 3]", "transpose_b: true"),
+    MATMUL_WITH("[3, 2]", "[4, 3]", "transpose_a: true, transpose_b: true"),
+    {"MatMul", A("[3]") ", " B("[3]"), OF_AB("MatMul")},
+    MATMUL_WITH("[3]", "[2, 3, 4]", "transpose_a: true, transpose_b: false"),
+    MATMUL_WITH("[3]", "[2, 4, 3]", "transpose_b: true"),
+    MATMUL_WITH("[2, 3, 4]", "[3]", "transpose_a: true, transpose_b: true"),
+    MATMUL_WITH("[2, 2, 4, 3]", "[3]", "transpose_b: true"),
+    {"MatMul", A("[2, 2, 5, 3]") ", " B("[3, 4]"), OF_AB("MatMul")},
+    MATMUL_WITH("[2, 3, 5]", "[4, 3]", "transpose_a: true, transpose_b: true"),
+    {"MatMul", A("[5, 3]") ", " B("[2, 3, 4]"), OF_AB("MatMul")},
+    MATMUL_WITH("[2, 1, 5, 3]", "[1, 2, 4, 3]", "transpose_b: true"),
+    {"MatMul", A("[2, 5, 3]") ", " B("[1, 3, 4]") S_OF_TYPE("c", "[5, 1]"),
+     "{op: MatMul, inputs: [a, b, c], outputs: [y]}"},
+    {"MatMul", A("[5, 3]") ", " B("[3]") S_OF_TYPE("c", "[1]"), "{op: MatMul, inputs: [a, b, c], outputs: [y]}"},
+    {"MatMul", A("[5, 0]") ", " B("[0, 3]"), OF_AB("MatMul")},
+    {"MatMul", TENSOR("a", "bf16", "[2, 5, 3]") ", " TENSOR("b", "bf16", "[3, 2]"),
+     "{op: MatMul, inputs: [a, b], outputs: [{name: y, type: f32}]}"},
     UNARY("Abs"),
     UNARY_WITH("Clamp", "min: -0.5, max: 0.8"),
     UNARY_WITH("Elu", "alpha: 0.7"),

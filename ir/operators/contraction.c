@@ -1,0 +1,77 @@
+// Rules of products and convolutions.
+#include "ir/operators/contraction.h"
+
+#include "ir/operators/interpolate.h"
+#include "ir/operators/norm.h"
+#include "ir/operators/rules.h"
+#include "ir/operators/window.h"
+
+enum { MATRIX_AXES = 2, BATCH_AXIS = 0, AXES_BESIDE = 2, SHAPE_TEXT = 160 };
+
+// Products
+
+Product product_of_ranks(int src_rank, int weights_rank, bool transpose_a, bool transpose_b) {
+  Product p = {-1, 0, 0, -1, -1, -1, 0};
+  if (src_rank >= MATRIX_AXES) {
+    p.src_m = src_rank - (transpose_a ? 1 : 2);
+    p.src_k = src_rank - (transpose_a ? 2 : 1);
+    p.nbatch = src_rank - MATRIX_AXES;
+  }
+  if (weights_rank >= MATRIX_AXES) {
+    p.weights_k = weights_rank - (transpose_b ? 1 : 2);
+    p.weights_n = weights_rank - (transpose_b ? 2 : 1);
+    if (weights_rank - MATRIX_AXES > p.nbatch) p.nbatch = weights_rank - MATRIX_AXES;
+  }
+  if (p.src_m >= 0) p.dst_m = p.nbatch;
+  if (p.weights_n >= 0) p.dst_n = p.nbatch + (p.src_m >= 0);
+  return p;
+}
+
+Product node_product(const Node *node) {
+  return product_of_ranks(node->inputs[0]->shape.rank, node->inputs[1]->shape.rank, node_bool(node, "transpose_a"),
+                          node_bool(node, "transpose_b"));
+}
+
+int product_batch_axis(const Product *p, int rank, int batch_axis) {
+  return rank - MATRIX_AXES - p->nbatch + batch_axis;
+}
+
+static bool batch_error(Inference *inf, const Value *a, int axis_a, const Value *b, int axis_b) {
+  char shape_a[SHAPE_TEXT], shape_b[SHAPE_TEXT];
+  return infer_error(inf, "axis %d of %s %s and axis %d of %s %s: expected the same extent, or 1", axis_a, a->name,
+                     shape_string(&a->shape, shape_a, sizeof shape_a), axis_b, b->name,
+                     shape_string(&b->shape, shape_b, sizeof shape_b));
+}
+
+static bool infer_batch_axis(Inference *inf, const Product *p, int axis) {
+  Value *a = inf->node->inputs[0], *b = inf->node->inputs[1], *dst = inf->node->outputs[0];
+  const int axis_a = product_batch_axis(p, a->shape.rank, axis), axis_b = product_batch_axis(p, b->shape.rank, axis);
+  if (axis_a < 0) return infer_same_extent(inf, b, axis_b, dst, axis);
+  if (axis_b < 0) return infer_same_extent(inf, a, axis_a, dst, axis);
+  const Extent ea = a->shape.extent[axis_a], eb = b->shape.extent[axis_b];
+  if (extent_equals(ea, EXTENT(1))) return infer_same_extent(inf, b, axis_b, dst, axis);
+  if (extent_equals(eb, EXTENT(1))) return infer_same_extent(inf, a, axis_a, dst, axis);
+  const bool knows_a = !extent_is_unknown(ea), knows_b = !extent_is_unknown(eb);
+  if (knows_a && knows_b && !extent_equals(ea, eb)) return batch_error(inf, a, axis_a, b, axis_b);
+  if (knows_a) return infer_same_extent(inf, a, axis_a, dst, axis);
+  if (knows_b) return infer_same_extent(inf, b, axis_b, dst, axis);
+  return !extent_equals(dst->shape.extent[axis], EXTENT(1)) ||
+         (infer_extent(inf, a, axis_a, EXTENT(1)) && infer_extent(inf, b, axis_b, EXTENT(1)));
+}
+
+bool infer_matmul(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *weights = node->inputs[1], *bias = node->inputs[2], *dst = node->outputs[0];
+  if (!infer_result_type(inf, src, dst, false)) return false;
+  if (src->shape.rank == 0 || weights->shape.rank == 0)
+    return infer_rank_at_least(inf, src->shape.rank == 0 ? src : weights, 1);
+  if (src->shape.rank < 0 || weights->shape.rank < 0) return true;
+  const Product p = node_product(node);
+  const int rank = p.nbatch + (p.dst_m >= 0) + (p.dst_n >= 0);
+  if (!infer_rank_beside(inf, dst, rank, src->shape.rank > weights->shape.rank ? src : weights)) return false;
+  if (!infer_same_extent(inf, src, p.src_k, weights, p.weights_k)) return false;
+  if (p.dst_m >= 0 && !infer_same_extent(inf, src, p.src_m, dst, p.dst_m)) return false;
+  if (p.dst_n >= 0 && !infer_same_extent(inf, weights, p.weights_n, dst, p.dst_n)) return false;
+  for (int axis = 0; axis < p.nbatch; axis++)
+    if (!infer_batch_axis(inf, &p, axis)) return false;
+  return !bias || infer_broadcast_to(inf, bias, dst);
+}

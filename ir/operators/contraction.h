@@ -1,0 +1,36 @@
+// Properties of products and convolutions: which axes of their operands belong together.
+#ifndef NGRAD_IR_OPERATORS_CONTRACTION_H
+#define NGRAD_IR_OPERATORS_CONTRACTION_H
+
+#include "ir/operators/operator.h"
+
+// The axes of a MatMul: dst[batch, m, n] = sum over k of src[batch, m, k] * weights[batch, k, n]. Batch axes of src and
+// weights are broadcast against each other.
+typedef struct Product {
+  int src_m, src_k, weights_k, weights_n; // -1: an operand of rank 1 has no such axis
+  int dst_m, dst_n;                       // -1: likewise
+  int nbatch;                             // dst's axes 0 to nbatch - 1 are batch axes
+} Product;
+
+Product product_of_ranks(int src_rank, int weights_rank, bool transpose_a, bool transpose_b);
+Product node_product(const Node *node); // the ranks of src and weights must be known
+
+// The axis of an operand of this rank that is dst's batch axis; negative: it has none, as if its extent were 1.
+int product_batch_axis(const Product *p, int rank, int batch_axis);
+
+// The axes of a convolution's operands, whose sides and windows are those of ir/operators/window.h. Channels of a side
+// are split into `groups` groups of consecutive ones. Convolution and its gradients call the weights' axis with the
+// small side's channels O and the other one I, those of ConvTranspose call them I and O.
+typedef struct Convolution {
+  int64_t groups;
+  int nspatial;
+  int first_spatial;  // of both sides: its first spatial axis
+  int channels;       // of both sides: the axis of all groups' channels
+  int weights_small;  // of the weights: the axis with the small side's channels of all groups
+  int weights_large;  // of the weights: the axis with the large side's channels of one group
+  int weights_kernel; // of the weights: its first spatial axis
+} Convolution;
+
+Convolution node_convolution(const Node *node); // the rank of the large side must be known
+
+#endif
