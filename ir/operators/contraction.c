@@ -6,7 +6,9 @@
 #include "ir/operators/rules.h"
 #include "ir/operators/window.h"
 
-enum { MATRIX_AXES = 2, BATCH_AXIS = 0, AXES_BESIDE = 2, SHAPE_TEXT = 160 };
+#include <string.h>
+
+enum { MATRIX_AXES = 2, BATCH_AXIS = 0, SHAPE_TEXT = 160 };
 
 // Products
 
@@ -74,4 +76,69 @@ bool infer_matmul(Inference *inf, Node *node) {
   for (int axis = 0; axis < p.nbatch; axis++)
     if (!infer_batch_axis(inf, &p, axis)) return false;
   return !bias || infer_broadcast_to(inf, bias, dst);
+}
+
+// Convolutions
+
+Convolution node_convolution(const Node *node) {
+  const int rank = node_side(node, SIDE_LARGE)->shape.rank;
+  const bool has_kernel_first = weights_axis(node, 0) == 0; // XIO and XOI, else OIX and IOX
+  return (Convolution){.groups = node_s64(node, "groups"),
+                       .nspatial = rank - 2,
+                       .first_spatial = spatial_axis(node),
+                       .channels = node_channel_axis(node, rank),
+                       .weights_small = has_kernel_first ? rank - 1 : 0,
+                       .weights_large = has_kernel_first ? rank - 2 : 1,
+                       .weights_kernel = weights_axis(node, 0)};
+}
+
+static bool divisor_error(Inference *inf, const Value *v, int axis, int64_t groups) {
+  char shape[SHAPE_TEXT];
+  return infer_error(inf, "groups: expected a divisor of the %lld channels of %s %s, found %lld",
+                     (long long)v->shape.extent[axis].value, v->name, shape_string(&v->shape, shape, sizeof shape),
+                     (long long)groups);
+}
+
+// The large side's channels are those of the weights, once for each group.
+static bool infer_channels(Inference *inf, const Convolution *c, Value *large, Value *small, Value *weights) {
+  char shape[SHAPE_TEXT], beside[SHAPE_TEXT];
+  if (!infer_same_extent(inf, weights, c->weights_small, small, c->channels)) return false;
+  if (c->groups == 1) return infer_same_extent(inf, weights, c->weights_large, large, c->channels);
+  const Extent of_small = small->shape.extent[c->channels], of_large = large->shape.extent[c->channels];
+  const Extent of_group = weights->shape.extent[c->weights_large];
+  if (extent_is_literal(of_small) && of_small.value % c->groups)
+    return divisor_error(inf, small, c->channels, c->groups);
+  if (extent_is_literal(of_group)) {
+    int64_t channels;
+    const bool is_too_large = __builtin_mul_overflow(of_group.value, c->groups, &channels) || channels >= MAX_ELEMENTS;
+    if (is_too_large || (!extent_is_unknown(of_large) && !extent_equals(of_large, EXTENT(channels))))
+      return infer_error(inf, "%s %s: expected on axis %d %lld times the channels of %s %s, for each of the groups",
+                         large->name, shape_string(&large->shape, shape, sizeof shape), c->channels,
+                         (long long)c->groups, weights->name, shape_string(&weights->shape, beside, sizeof beside));
+    return infer_extent(inf, large, c->channels, EXTENT(channels));
+  }
+  if (!extent_is_literal(of_large)) return true;
+  if (of_large.value % c->groups) return divisor_error(inf, large, c->channels, c->groups);
+  return infer_extent(inf, weights, c->weights_large, EXTENT(of_large.value / c->groups));
+}
+
+Value *convolution_bias(const Node *node) {
+  for (uint32_t i = 0; i < node->op->ninputs; i++)
+    if (strcmp(node->op->inputs[i].name, "bias") == 0) return node->inputs[i];
+  return NULL;
+}
+
+bool infer_convolution(Inference *inf, Node *node) {
+  if (!infer_window_ranks(inf, node) || !infer_given_shape(inf, node)) return false;
+  Value *large = node_side(node, SIDE_LARGE), *small = node_side(node, SIDE_SMALL);
+  Value *weights = node_side(node, SIDE_WEIGHTS);
+  const Convolution c = node_convolution(node);
+  if (!infer_same_extent(inf, large, BATCH_AXIS, small, BATCH_AXIS)) return false;
+  if (!infer_channels(inf, &c, large, small, weights) || !infer_windows(inf, node)) return false;
+  Value *bias = convolution_bias(node);
+  return !bias || (infer_rank(inf, bias, 1) && infer_same_extent(inf, bias, 0, node->outputs[0], c.channels));
+}
+
+bool check_convolution(Node *node, Diagnostics *d) {
+  return check_window(node, d) && check_given_shape(node, d);
 }

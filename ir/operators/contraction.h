@@ -32,5 +32,6 @@ typedef struct Convolution {
 } Convolution;
 
 Convolution node_convolution(const Node *node); // the rank of the large side must be known
+Value *convolution_bias(const Node *node);      // [channels of the output]; NULL: none
 
 #endif

@@ -71,6 +71,20 @@
   REQUIRED_LIST("strides", .list = LIST_SPATIAL), REQUIRED_LIST("pads_begin", .list = LIST_PADDING),                   \
       REQUIRED_LIST("pads_end", .list = LIST_PADDING), AUTO_PAD, DATA_FORMAT
 enum { WINDOW_NATTRIBUTES = 5 };
+#define CONVOLUTION_ATTRIBUTES                                                                                         \
+  WINDOW_ATTRIBUTES, REQUIRED_LIST("dilations", .list = LIST_SPATIAL), {                                               \
+    .name = "groups", .kind = ATTRIBUTE_S64, .default_value = 1, .must_be_positive = true                              \
+  }
+#define WEIGHTS_FORMAT(kernel_first, kernel_last)                                                                      \
+  {                                                                                                                    \
+    .name = "weights_format", .kind = ATTRIBUTE_CHOICE, .choices = { kernel_first, kernel_last }                       \
+  }
+#define OUTPUT_PADDING OPTIONAL_LIST("output_padding", .list = LIST_PADDING)
+#define GIVEN_SHAPE(attribute) OPTIONAL_LIST(attribute, .list = LIST_SHAPE)
+#define GIVEN_SHAPE_OPERAND(operand)                                                                                   \
+  { operand, 'I', .is_optional = true }
+enum { CONVOLUTION_NATTRIBUTES = WINDOW_NATTRIBUTES + 3 }; // with weights_format
+#define CONVOLUTION .family = "contraction", .infer = infer_convolution, .check = check_convolution
 #define STATISTICS_FORM                                                                                                \
   { .name = "statistics", .kind = ATTRIBUTE_CHOICE, .choices = {"vector", "broadcast"}, .is_hidden = true }
 #define BEGIN_NORM_AXIS                                                                                                \

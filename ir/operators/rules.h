@@ -40,9 +40,15 @@ bool check_interpolate(Node *node, Diagnostics *d);
 bool infer_window_ranks(Inference *inf, const Node *node);
 bool infer_windows(Inference *inf, const Node *node);
 bool check_window(Node *node, Diagnostics *d);
+// For an output whose shape an attribute gives, an operand or a declaration: infer_given_shape takes it from the first
+// two, and check_given_shape demands one of the three.
+bool infer_given_shape(Inference *inf, const Node *node);
+bool check_given_shape(const Node *node, Diagnostics *d);
 
 // contraction.c
 bool infer_matmul(Inference *inf, Node *node);
+bool infer_convolution(Inference *inf, Node *node);
+bool check_convolution(Node *node, Diagnostics *d);
 
 // dropout.c
 bool infer_dropout(Inference *inf, Node *node);

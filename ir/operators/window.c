@@ -149,11 +149,13 @@ bool infer_window_ranks(Inference *inf, const Node *node) {
 }
 
 static bool window_error(Inference *inf, const Window *w, int axis, const char *expected) {
-  const Value *large = node_side(inf->node, SIDE_LARGE);
-  char shape[SHAPE_TEXT];
-  return infer_error(inf, "axis %d of %s %s with padding %lld and %lld: expected %s %lld elements of a window", axis,
-                     large->name, shape_string(&large->shape, shape, sizeof shape), (long long)w->pad_begin,
-                     (long long)w->pad_end, expected, (long long)window_reach(w));
+  const Value *large = node_side(inf->node, SIDE_LARGE), *weights = node_side(inf->node, SIDE_WEIGHTS);
+  char shape[SHAPE_TEXT], kernel[SHAPE_TEXT];
+  return infer_error(inf, "axis %d of %s %s with padding %lld and %lld: expected %s %lld elements of a window%s%s%s%s",
+                     axis, large->name, shape_string(&large->shape, shape, sizeof shape), (long long)w->pad_begin,
+                     (long long)w->pad_end, expected, (long long)window_reach(w), weights ? " of " : "",
+                     weights ? weights->name : "", weights ? " " : "",
+                     weights ? shape_string(&weights->shape, kernel, sizeof kernel) : "");
 }
 
 static bool infer_kernel(Inference *inf, const Window *w, int spatial) {
@@ -175,6 +177,19 @@ static bool sides_are_equal(const Window *w, int64_t output_padding) {
   return w->stride == 1 && !output_padding && window_reach(w) - 1 == w->pad_begin + w->pad_end;
 }
 
+// An extent of one side follows from the other side and the weights.
+static bool infer_side(Inference *inf, Value *side, const Value *other, int axis, Extent e) {
+  const Value *weights = node_side(inf->node, SIDE_WEIGHTS);
+  const Extent found = side->shape.extent[axis];
+  char shape[SHAPE_TEXT], beside[SHAPE_TEXT], kernel[SHAPE_TEXT];
+  if (!weights || extent_is_unknown(found) || extent_equals(found, e))
+    return infer_extent_beside(inf, side, axis, e, other);
+  return infer_error(inf, "%s %s: expected extent %lld on axis %d beside %s %s and %s %s", side->name,
+                     shape_string(&side->shape, shape, sizeof shape), (long long)e.value, axis, other->name,
+                     shape_string(&other->shape, beside, sizeof beside), weights->name,
+                     shape_string(&weights->shape, kernel, sizeof kernel));
+}
+
 // The small side from the large one. Of two values that rounding gives, gradients of pooling have either.
 static bool infer_small(Inference *inf, const Window *w, int axis) {
   const Node *node = inf->node;
@@ -187,7 +202,7 @@ static bool infer_small(Inference *inf, const Window *w, int axis) {
   const Extent found = small->shape.extent[axis];
   if (is_either && (extent_is_unknown(found) ? floor != ceil : extent_equals(found, EXTENT(ceil)))) return true;
   const bool is_ceil = has_rounding && node_s64(node, "rounding_type") == ROUNDING_CEIL;
-  return infer_extent_beside(inf, small, axis, EXTENT(is_ceil ? ceil : floor), large);
+  return infer_side(inf, small, large, axis, EXTENT(is_ceil ? ceil : floor));
 }
 
 // The large side from the small one: `free` elements more than the first window reaches.
@@ -201,12 +216,13 @@ static bool infer_large(Inference *inf, const Window *w, int axis, int64_t outpu
   if (extent < 1 && shape_is_known(&small->shape) && !shape_nelems(&small->shape)) extent = extent < 0 ? 0 : extent;
   else if (extent < 1 && !shape_is_known(&small->shape)) return true; // it may have no elements
   else if (extent < 1) return window_error(inf, w, axis, "less padding beside");
-  return infer_extent_beside(inf, large, axis, EXTENT(extent), small);
+  return infer_side(inf, large, small, axis, EXTENT(extent));
 }
 
 // The small side of an operator that makes the large one.
 static bool infer_small_from_made(Inference *inf, const Window *w, int axis, int64_t output_padding) {
   const int64_t free = w->large + w->pad_begin + w->pad_end - output_padding - window_reach(w);
+  if (w->large == 0) return true;                // nothing follows from no elements
   if (free < 0 || free % w->stride) return true; // no extent fits, which the other side's extent will show
   return infer_extent(inf, node_side(inf->node, SIDE_SMALL), axis, EXTENT(free / w->stride + 1));
 }
@@ -274,4 +290,60 @@ bool check_window(Node *node, Diagnostics *d) {
   return !find_wrong_number(node, &name, &least, &found) ||
          error_at(d, node->position, "%s of %s: expected numbers from %lld to below 2^31, found %lld", name,
                   node_title(node, title), (long long)least, (long long)found);
+}
+
+// The shape of an output that does not follow from the inputs
+
+// The attribute that gives it; NULL: the operator has none.
+static const char *given_shape(const Operator *op) {
+  for (uint32_t i = 0; i < op->nattributes; i++)
+    if (op->attributes[i].list == LIST_SHAPE) return op->attributes[i].name;
+  return NULL;
+}
+
+static Value *given_shape_operand(const Node *node) {
+  for (uint32_t i = 0; i < node->op->ninputs; i++)
+    if (strcmp(node->op->inputs[i].name, given_shape(node->op)) == 0) return node->inputs[i];
+  return NULL;
+}
+
+static bool infer_given_extent(Inference *inf, const char *name, int axis, int64_t number) {
+  Value *v = inf->node->outputs[0];
+  const Extent found = v->shape.extent[axis];
+  char shape[SHAPE_TEXT];
+  if (number < 0 || number >= MAX_ELEMENTS)
+    return infer_error(inf, "%s: expected extents from 0 to below 2^47, found %lld", name, (long long)number);
+  if (extent_is_unknown(found) || extent_equals(found, EXTENT(number)))
+    return infer_extent(inf, v, axis, EXTENT(number));
+  return infer_error(inf, "%s %s: expected extent %lld on axis %d, as %s[%d] says", v->name,
+                     shape_string(&v->shape, shape, sizeof shape), (long long)number, axis, name, axis);
+}
+
+// The operand's numbers are known here only if it is a constant.
+bool infer_given_shape(Inference *inf, const Node *node) {
+  const char *name = given_shape(node->op);
+  Value *v = node->outputs[0], *operand = name ? given_shape_operand(node) : NULL;
+  const int rank = v->shape.rank;
+  if (!name) return true;
+  if (operand && (!infer_rank(inf, operand, 1) || !infer_extent_beside(inf, operand, 0, EXTENT(rank), v))) return false;
+  const Constant *constant = operand ? operand->constant : NULL;
+  const AttributeValue *given = node_attribute(node, name);
+  if (!constant && given->list.count && given->list.count != (size_t)rank)
+    return infer_error(inf, "%s: expected a number for each axis, %d, found %zu", name, rank, given->list.count);
+  for (int axis = 0; axis < rank && (constant || given->list.count); axis++) {
+    const int64_t number =
+        !constant ? given->list.items[axis]
+                  : (int64_t)type_load(operand->type, constant->data, constant->is_splat ? 0 : (size_t)axis);
+    if (!infer_given_extent(inf, name, axis, number)) return false;
+  }
+  return true;
+}
+
+bool check_given_shape(const Node *node, Diagnostics *d) {
+  const char *name = given_shape(node->op);
+  const Value *v = node->outputs[0];
+  char title[NODE_TITLE_BYTES];
+  if (!name || given_shape_operand(node) || node_attribute(node, name)->list.count || v->shape.rank >= 0) return true;
+  return error_at(d, node->position, "%s: expected %s, or a shape declared for %s", node_title(node, title), name,
+                  v->name);
 }

@@ -1,6 +1,8 @@
 // Gradients of products and convolutions. Each is linear in every operand, so gradients are products and convolutions.
 #include "ir/operators/contraction.h"
 
+#include "ir/operators/norm.h"
+#include "ir/operators/window.h"
 #include "passes/gradient/gradient.h"
 
 enum { MATRIX_AXES = 2 };
@@ -97,4 +99,203 @@ GRADIENT(MatMul) {
   }
   if (m.transpose_b) give_product(g, weights, m.diff, true, m.src, m.transpose_a);
   else give_product(g, weights, m.src, !m.transpose_a, m.diff, false);
+}
+
+// Convolutions
+
+// A convolution relates a large side, a small side and weights, and is linear in each. From two of them, or their
+// gradients, the third one's gradient is made.
+typedef struct Sides {
+  Value *large, *small, *weights; // of the backward graph
+} Sides;
+
+// The operators that make one of the three from the others. ConvTranspose itself makes no gradient, as the extents of
+// its result would need output_padding; ConvolutionBackwardData computes the same and is given the extents.
+typedef struct Makers {
+  OperatorId large, small, weights;
+} Makers;
+
+static const Makers of_convolution = {OP_ConvolutionBackwardData, OP_Convolution, OP_ConvolutionBackwardWeights};
+static const Makers of_transposed = {OP_ConvolutionBackwardData, OP_ConvTransposeBackwardData,
+                                     OP_ConvTransposeBackwardWeights};
+
+static bool shape_is_literal(const Shape *shape) {
+  bool is_literal = true;
+  for (int i = 0; i < shape->rank; i++) is_literal &= extent_is_literal(shape->extent[i]);
+  return is_literal;
+}
+
+// Gives the attribute that holds the output's shape; named extents are left to the output's declaration.
+static void set_given_shape(Gradient *g, Node *node, const Shape *shape) {
+  int64_t items[MAX_RANK];
+  if (!shape_is_literal(shape)) return;
+  for (int i = 0; i < shape->rank; i++) items[i] = shape->extent[i].value;
+  for (uint32_t i = 0; i < node->op->nattributes; i++)
+    if (node->op->attributes[i].list == LIST_SHAPE)
+      gradient_set_list(g, node, node->op->attributes[i].name, items, (size_t)shape->rank);
+}
+
+// Padding in place of the forward node's.
+typedef struct Padding {
+  int count; // of spatial axes; 0: the forward node's padding
+  int64_t begin[MOST_SPATIAL_AXES], end[MOST_SPATIAL_AXES];
+} Padding;
+
+static void set_padding(Gradient *g, Node *node, const Padding *p) {
+  if (!p->count) return;
+  gradient_attribute(node, "auto_pad")->s64 = AUTO_PAD_NONE;
+  gradient_set_list(g, node, "pads_begin", p->begin, (size_t)p->count);
+  gradient_set_list(g, node, "pads_end", p->end, (size_t)p->count);
+}
+
+// Adds the gradient that the operator makes of the sides that are its inputs.
+static void give_padded(Gradient *g, const Node *like, const Value *forward, OperatorId id, const Sides *sides,
+                        const Padding *padding) {
+  Node *node = gradient_is_wanted(g, forward) ? gradient_node(g, id, like) : NULL;
+  if (!node) return;
+  set_padding(g, node, padding);
+  for (uint32_t i = 0; i < node->op->ninputs; i++) {
+    const WindowSide side = node->op->inputs[i].side;
+    if (side == SIDE_LARGE) node_set_input(node, i, sides->large);
+    if (side == SIDE_SMALL) node_set_input(node, i, sides->small);
+    if (side == SIDE_WEIGHTS) node_set_input(node, i, sides->weights);
+  }
+  set_given_shape(g, node, &forward->shape);
+  gradient_give(g, forward, gradient_output(g, node, 0, forward->type, &forward->shape));
+}
+
+static void give_made(Gradient *g, const Node *like, const Value *forward, OperatorId id, const Sides *sides) {
+  give_padded(g, like, forward, id, sides, &(Padding){0});
+}
+
+// diff is summed over all axes but the channels'.
+static void give_bias(Gradient *g, const Node *node, Value *diff) {
+  const Value *bias = convolution_bias(node);
+  const int rank = diff->shape.rank;
+  const uint32_t others = ((1U << rank) - 1) & ~(1U << node_channel_axis(node, rank));
+  if (gradient_is_wanted(g, bias)) gradient_give(g, bias, gradient_reduced(g, OP_ReduceSum, diff, others, false));
+}
+
+GRADIENT(Convolution) {
+  const Value *src = node->inputs[0], *weights = node->inputs[1];
+  const Sides sides = {gradient_saved(g, src), diff, gradient_saved(g, weights)};
+  give_made(g, node, src, of_convolution.large, &sides);
+  give_made(g, node, weights, of_convolution.weights, &sides);
+  give_bias(g, node, diff);
+}
+
+static void make_of_data(Gradient *g, const Node *node, Value *diff, const Makers *makers) {
+  const Value *diff_dst = node->inputs[0], *weights = node->inputs[1];
+  const bool makes_large = node->op->outputs[0].side == SIDE_LARGE;
+  Value *saved = gradient_saved(g, diff_dst);
+  const Sides sides = {makes_large ? diff : saved, makes_large ? saved : diff, gradient_saved(g, weights)};
+  give_made(g, node, diff_dst, makes_large ? makers->small : makers->large, &sides);
+  give_made(g, node, weights, makers->weights, &sides);
+}
+
+GRADIENT(ConvolutionBackwardData) {
+  make_of_data(g, node, diff, &of_convolution);
+}
+
+GRADIENT(ConvTransposeBackwardData) {
+  make_of_data(g, node, diff, &of_transposed);
+}
+
+static void make_of_weights(Gradient *g, const Node *node, Value *diff, const Makers *makers) {
+  const Value *large = node_side(node, SIDE_LARGE), *small = node_side(node, SIDE_SMALL);
+  const Sides sides = {gradient_saved(g, large), gradient_saved(g, small), diff};
+  give_made(g, node, large, makers->large, &sides);
+  give_made(g, node, small, makers->small, &sides);
+}
+
+GRADIENT(ConvolutionBackwardWeights) {
+  make_of_weights(g, node, diff, &of_convolution);
+}
+
+GRADIENT(ConvTransposeBackwardWeights) {
+  make_of_weights(g, node, diff, &of_transposed);
+}
+
+// ConvTranspose's output_padding adds elements to dst that are in no window. With a stride or more of them, the formula
+// that gives the extents of diff_src from those of diff_dst would count a further window: so they are taken from
+// pads_end, and what is left of them is cut off diff_dst.
+typedef struct Excess {
+  Padding padding;
+  bool is_cut;
+  int64_t cut[MOST_SPATIAL_AXES]; // elements at the end of diff_dst
+} Excess;
+
+static Excess excess_of(const Node *node) {
+  const AttributeValue *added = node_attribute(node, "output_padding");
+  Excess e = {.padding.count = (int)added->list.count};
+  for (int i = 0; i < e.padding.count; i++) {
+    const Window w = node_window(node, i);
+    int64_t left = added->list.items[i];
+    e.padding.begin[i] = w.pad_begin;
+    e.padding.end[i] = w.pad_end;
+    if (left < w.stride) continue;
+    e.padding.end[i] -= left < w.pad_end ? left : w.pad_end;
+    left -= left < w.pad_end ? left : w.pad_end;
+    e.cut[i] = left < w.stride ? 0 : left;
+    e.is_cut |= e.cut[i] > 0;
+  }
+  return e;
+}
+
+// Cuts elements off the end of each spatial axis: pads_end of a ConvTranspose whose weights are one 1 for each channel.
+static Value *cut_end(Gradient *g, const Node *like, Value *v, const int64_t cut[MOST_SPATIAL_AXES]) {
+  enum { IOX = 1 };
+  static const int64_t ones[MOST_SPATIAL_AXES] = {1, 1, 1}, zeros[MOST_SPATIAL_AXES] = {0};
+  const Convolution c = node_convolution(like);
+  Value *wide = gradient_widened(g, v);
+  Node *node = wide ? gradient_node(g, OP_ConvTranspose, like) : NULL;
+  if (!node) return NULL;
+  const Extent channels = v->shape.extent[c.channels];
+  Shape kernel = {.rank = v->shape.rank, .extent = {channels, EXTENT(1)}}, shape = v->shape;
+  for (int i = 0; i < c.nspatial; i++) {
+    Extent *e = &shape.extent[c.first_spatial + i];
+    kernel.extent[2 + i] = EXTENT(1);
+    if (cut[i]) *e = extent_is_literal(*e) ? EXTENT(e->value - cut[i]) : EXTENT_UNKNOWN;
+  }
+  node_set_input(node, 0, wide);
+  node_set_input(node, 1, gradient_filled(g, wide->type, &kernel, 1));
+  gradient_attribute(node, "auto_pad")->s64 = AUTO_PAD_NONE;
+  gradient_attribute(node, "weights_format")->s64 = IOX;
+  gradient_attribute(node, "groups")->s64 = channels.value;
+  gradient_set_list(g, node, "strides", ones, (size_t)c.nspatial);
+  gradient_set_list(g, node, "dilations", ones, (size_t)c.nspatial);
+  gradient_set_list(g, node, "pads_begin", zeros, (size_t)c.nspatial);
+  gradient_set_list(g, node, "pads_end", cut, (size_t)c.nspatial);
+  gradient_set_list(g, node, "output_padding", zeros, (size_t)c.nspatial);
+  return gradient_cast(g, gradient_output(g, node, 0, wide->type, &shape), v->type);
+}
+
+static bool has_no_elements(const Shape *shape) {
+  bool has_none = false;
+  for (int i = 0; i < shape->rank; i++) has_none |= extent_equals(shape->extent[i], EXTENT(0));
+  return has_none;
+}
+
+GRADIENT(ConvTranspose) {
+  const Value *src = node->inputs[0], *weights = node->inputs[1], *dst = node->outputs[0];
+  const Convolution c = node_convolution(node);
+  give_bias(g, node, diff);
+  if (has_no_elements(&src->shape) || has_no_elements(&dst->shape)) { // then diff_dst may have no window
+    gradient_give(g, src, gradient_filled(g, src->type, &src->shape, 0));
+    gradient_give(g, weights, gradient_filled(g, weights->type, &weights->shape, 0));
+    return;
+  }
+  if (node_attribute(node, "output_padding")->list.count && !shape_is_literal(&weights->shape)) {
+    gradient_refuse(g, node, "output_padding needs weights whose extents are numbers");
+    return;
+  }
+  const Excess excess = excess_of(node);
+  if (excess.is_cut && !extent_is_literal(dst->shape.extent[c.channels])) {
+    gradient_refuse(g, node, "output_padding of a stride or more needs a number of channels that is known");
+    return;
+  }
+  if (excess.is_cut) diff = cut_end(g, node, diff, excess.cut);
+  const Sides sides = {diff, gradient_saved(g, src), gradient_saved(g, weights)};
+  give_padded(g, node, src, of_transposed.small, &sides, &excess.padding);
+  give_padded(g, node, weights, of_transposed.weights, &sides, &excess.padding);
 }

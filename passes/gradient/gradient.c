@@ -82,6 +82,12 @@ Value *gradient_number(Gradient *g, Type type, double number) {
   return gradient_filled(g, type, &(Shape){.rank = 0}, number);
 }
 
+void gradient_refuse(Gradient *g, const Node *node, const char *why) {
+  char title[NODE_TITLE_BYTES];
+  g->failed = true;
+  error_at(g->diagnostics, node->position, "%s has no gradient: %s", node_title(node, title), why);
+}
+
 AttributeValue *gradient_attribute(const Node *node, const char *name) {
   return (AttributeValue *)node_attribute(node, name);
 }

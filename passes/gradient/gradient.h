@@ -76,6 +76,9 @@ Value *gradient_number(Gradient *g, Type type, double number);
 Value *gradient_cast(Gradient *g, Value *v, Type type); // v if it has the type
 Value *gradient_widened(Gradient *g, Value *v);         // f16 and bf16 become f32
 
+// Reports why the forward node has no gradient.
+void gradient_refuse(Gradient *g, const Node *node, const char *why);
+
 // Elementwise operators without attributes; operands are broadcast.
 Value *gradient_unary(Gradient *g, OperatorId op, Value *a);
 Value *gradient_binary(Gradient *g, OperatorId op, Value *a, Value *b);

@@ -93,6 +93,90 @@ static const Case cases[] = {
     {"MatMul", A("[5, 0]") ", " B("[0, 3]"), OF_AB("MatMul")},
     {"MatMul", TENSOR("a", "bf16", "[2, 5, 3]") ", " TENSOR("b", "bf16", "[3, 2]"),
      "{op: MatMul, inputs: [a, b], outputs: [{name: y, type: f32}]}"},
+    {"Convolution", A("[2, 3, 5]") ", " B("[4, 3, 3]") S_OF_TYPE("c", "[4]"),
+     "{op: Convolution, inputs: [a, b, c], outputs: [y], attributes: {strides: [2], pads_begin: [1], pads_end: [1], "
+     "dilations: [1], data_format: NCX, weights_format: OIX}}"},
+    {"Convolution", A("[1, 5, 4, 4]") ", " B("[2, 3, 2, 4]") S_OF_TYPE("c", "[4]"),
+     "{op: Convolution, inputs: [a, b, c], outputs: [y], attributes: {strides: [1, 2], pads_begin: [0, 1], pads_end: "
+     "[1, 0], dilations: [2, 1], data_format: NXC, weights_format: XIO, groups: 2}}"},
+    {"Convolution", A("[1, 2, 2, 3, 2]") ", " B("[2, 1, 2, 1, 2]"),
+     "{op: Convolution, inputs: [a, b], outputs: [y], attributes: {strides: [1, 1, 1], pads_begin: [0, 1, 0], "
+     "pads_end: [0, 0, 0], dilations: [1, 1, 1], data_format: NCX, weights_format: OIX, groups: 2}}"},
+    {"Convolution", A("[1, 1, 5]") ", " B("[1, 1, 4]"),
+     "{op: Convolution, inputs: [a, b], outputs: [y], attributes: {strides: [2], pads_begin: [0], pads_end: [0], "
+     "dilations: [1], data_format: NCX, weights_format: OIX, auto_pad: SAME_UPPER}}"},
+    {"Convolution", A("[1, 1, 5]") ", " B("[1, 1, 3]"),
+     "{op: Convolution, inputs: [a, b], outputs: [y], attributes: {strides: [2], pads_begin: [0], pads_end: [0], "
+     "dilations: [1], data_format: NCX, weights_format: OIX, auto_pad: SAME_LOWER}}"},
+    {"Convolution", A("[1, 5, 1]") ", " B("[3, 1, 2]"),
+     "{op: Convolution, inputs: [a, b], outputs: [y], attributes: {strides: [3], pads_begin: [7], pads_end: [7], "
+     "dilations: [1], data_format: NXC, weights_format: XIO, auto_pad: VALID}}"},
+    {"Convolution", A("[1, 3, 3, 3]") ", " B("[6, 1, 2, 2]"),
+     "{op: Convolution, inputs: [a, b], outputs: [y], attributes: {strides: [1, 1], pads_begin: [0, 0], pads_end: [0, "
+     "0], dilations: [1, 1], data_format: NCX, weights_format: OIX, groups: 3}}"},
+    {"Convolution", A("[0, 1, 3]") ", " B("[2, 1, 2]"),
+     "{op: Convolution, inputs: [a, b], outputs: [y], attributes: {strides: [1], pads_begin: [0], pads_end: [0], "
+     "dilations: [1], data_format: NCX, weights_format: OIX}}"},
+    {"Convolution", A("[1, 1, 8]") ", " B("[1, 1, 1]"),
+     "{op: Convolution, inputs: [a, b], outputs: [y], attributes: {strides: [2], pads_begin: [0], pads_end: [0], "
+     "dilations: [1], data_format: NCX, weights_format: OIX}}"},
+    {"ConvolutionBackwardData", A("[1, 4, 3]") ", " B("[4, 2, 2]"),
+     "{op: ConvolutionBackwardData, inputs: [a, b], outputs: [y], attributes: {strides: [2], pads_begin: [1], "
+     "pads_end: [0], dilations: [1], data_format: NCX, weights_format: OIX, dst_shape: [1, 2, 5]}}"},
+    {"ConvolutionBackwardData", A("[1, 2, 2, 4]") ", " B("[2, 2, 1, 4]"),
+     "{op: ConvolutionBackwardData, inputs: [a, b], outputs: [y], attributes: {strides: [2, 2], pads_begin: [0, 0], "
+     "pads_end: [0, 0], dilations: [1, 1], data_format: NXC, weights_format: XIO, groups: 2, auto_pad: SAME_LOWER, "
+     "dst_shape: [1, 3, 4, 2]}}"},
+    {"ConvolutionBackwardWeights", A("[2, 2, 5]") ", " B("[2, 4, 3]"),
+     "{op: ConvolutionBackwardWeights, inputs: [a, b], outputs: [y], attributes: {strides: [2], pads_begin: [1], "
+     "pads_end: [0], dilations: [1], data_format: NCX, weights_format: OIX, weights_shape: [4, 2, 2]}}"},
+    {"ConvolutionBackwardWeights", A("[1, 4, 5, 4]") ", " B("[1, 3, 4, 2]"),
+     "{op: ConvolutionBackwardWeights, inputs: [a, b], outputs: [y], attributes: {strides: [1, 1], pads_begin: [0, 1], "
+     "pads_end: [0, 0], dilations: [1, 1], data_format: NXC, weights_format: XIO, groups: 2, weights_shape: [2, 3, 2, "
+     "2]}}"},
+    {"ConvTranspose", A("[2, 3, 4]") ", " B("[3, 2, 3]") S_OF_TYPE("c", "[2]"),
+     "{op: ConvTranspose, inputs: [a, b, c], outputs: [y], attributes: {strides: [2], pads_begin: [1], pads_end: [1], "
+     "dilations: [1], data_format: NCX, weights_format: IOX, output_padding: [1]}}"},
+    {"ConvTranspose", A("[1, 2, 3, 4]") ", " B("[2, 2, 1, 4]") S_OF_TYPE("c", "[2]"),
+     "{op: ConvTranspose, inputs: [a, b, c], outputs: [y], attributes: {strides: [2, 1], pads_begin: [0, 1], pads_end: "
+     "[1, 0], dilations: [1, 2], data_format: NXC, weights_format: XOI, groups: 2}}"},
+    {"ConvTranspose", A("[1, 1, 3]") ", " B("[1, 1, 3]"),
+     "{op: ConvTranspose, inputs: [a, b], outputs: [y], attributes: {strides: [2], pads_begin: [0], pads_end: [0], "
+     "dilations: [1], data_format: NCX, weights_format: IOX, auto_pad: SAME_UPPER}}"},
+    {"ConvTranspose", A("[1, 1, 3]") ", " B("[1, 1, 5]"),
+     "{op: ConvTranspose, inputs: [a, b], outputs: [y], attributes: {strides: [2], pads_begin: [0], pads_end: [0], "
+     "dilations: [1], data_format: NCX, weights_format: IOX, auto_pad: SAME_LOWER, output_padding: [1]}}"},
+    {"ConvTranspose", A("[1, 2, 3]") ", " B("[2, 2, 2]") S_OF_TYPE("c", "[2]"),
+     "{op: ConvTranspose, inputs: [a, b, c], outputs: [y], attributes: {strides: [2], pads_begin: [0], pads_end: [0], "
+     "dilations: [1], data_format: NCX, weights_format: IOX, output_padding: [3]}}"},
+    {"ConvTranspose", A("[1, 3, 2, 2]") ", " B("[2, 1, 2, 2]"),
+     "{op: ConvTranspose, inputs: [a, b], outputs: [y], attributes: {strides: [1, 2], pads_begin: [0, 0], pads_end: "
+     "[2, 0], dilations: [1, 1], data_format: NXC, weights_format: XOI, output_padding: [3, 5]}}"},
+    {"ConvTranspose", A("[1, 1, 7]") ", " B("[1, 1, 3]"),
+     "{op: ConvTranspose, inputs: [a, b], outputs: [y], attributes: {strides: [2], pads_begin: [0], pads_end: [9], "
+     "dilations: [1], data_format: NCX, weights_format: IOX}}"},
+    {"ConvTranspose", A("[0, 1, 3]") ", " B("[1, 2, 3]") S_OF_TYPE("c", "[2]"),
+     "{op: ConvTranspose, inputs: [a, b, c], outputs: [y], attributes: {strides: [1], pads_begin: [0], pads_end: [0], "
+     "dilations: [1], data_format: NCX, weights_format: IOX}}"},
+    {"ConvTranspose", A("[1, 1, 0]") ", " B("[1, 2, 3]") S_OF_TYPE("c", "[2]"),
+     "{op: ConvTranspose, inputs: [a, b, c], outputs: [y], attributes: {strides: [1], pads_begin: [0], pads_end: [0], "
+     "dilations: [1], data_format: NCX, weights_format: IOX}}"},
+    {"ConvTranspose", A("[1, 2, 1, 2, 2]") ", " B("[2, 1, 2, 1, 2]"),
+     "{op: ConvTranspose, inputs: [a, b], outputs: [y], attributes: {strides: [1, 2, 1], pads_begin: [0, 0, 0], "
+     "pads_end: [0, 0, 0], dilations: [1, 1, 1], data_format: NCX, weights_format: IOX, output_padding: [0, 1, 0]}}"},
+    {"ConvTransposeBackwardData", A("[1, 2, 6]") ", " B("[4, 2, 3]"),
+     "{op: ConvTransposeBackwardData, inputs: [a, b], outputs: [y], attributes: {strides: [2], pads_begin: [1], "
+     "pads_end: [0], dilations: [1], data_format: NCX, weights_format: IOX}}"},
+    {"ConvTransposeBackwardData", A("[1, 3, 4, 2]") ", " B("[2, 2, 1, 4]"),
+     "{op: ConvTransposeBackwardData, inputs: [a, b], outputs: [y], attributes: {strides: [2, 2], pads_begin: [0, 0], "
+     "pads_end: [0, 0], dilations: [1, 1], data_format: NXC, weights_format: XOI, groups: 2, auto_pad: SAME_UPPER}}"},
+    {"ConvTransposeBackwardWeights", A("[2, 4, 3]") ", " B("[2, 2, 6]"),
+     "{op: ConvTransposeBackwardWeights, inputs: [a, b], outputs: [y], attributes: {strides: [2], pads_begin: [1], "
+     "pads_end: [0], dilations: [1], data_format: NCX, weights_format: IOX, weights_shape: [4, 2, 3]}}"},
+    {"ConvTransposeBackwardWeights", A("[1, 2, 2, 4]") ", " B("[1, 3, 4, 2]"),
+     "{op: ConvTransposeBackwardWeights, inputs: [a, b], outputs: [y], attributes: {strides: [2, 2], pads_begin: [0, "
+     "0], pads_end: [0, 0], dilations: [1, 1], data_format: NXC, weights_format: XOI, groups: 2, auto_pad: SAME_UPPER, "
+     "weights_shape: [2, 2, 1, 4]}}"},
     UNARY("Abs"),
     UNARY_WITH("Clamp", "min: -0.5, max: 0.8"),
     UNARY_WITH("Elu", "alpha: 0.7"),
