@@ -125,7 +125,7 @@ static inline OperatorName random_everyday_operator(uint64_t *random) {
 
 // Small numbers for each spatial axis, or extents of each axis; at times none.
 static inline void random_list_by_axis(RandomGraph *r, const Attribute *row, AttributeValue *value) {
-  static const int64_t steps[] = {1, 1, 2, 2, 3}, paddings[] = {0, 0, 1, 1, 2}, extents[] = {1, 2, 3, 5, 8};
+  static const int64_t steps[] = {1, 1, 2, 2, 3}, paddings[] = {0, 0, 0, 1, 1}, extents[] = {1, 2, 3, 5, 8};
   static const int64_t *const numbers[] = {[LIST_SPATIAL] = steps, [LIST_PADDING] = paddings, [LIST_SHAPE] = extents};
   size_t count = r->nspatial + (row->list == LIST_SHAPE ? 2 : 0);
   if ((row->list == LIST_PADDING || !row->is_required) && random_chance(&r->random, 20)) count = 0;
@@ -219,7 +219,8 @@ static inline Value *random_reused(RandomGraph *r, const Node *node, const Opera
   size_t back = r->continues ? 0 : random_below(&r->random, n > LAST && random_chance(&r->random, 60) ? LAST : n);
   Value *v = r->graph->values[n - 1 - back];
   if (r->anchor && !r->continues && random_chance(&r->random, 30)) v = r->anchor;
-  graph_find_ranges(r->graph); // whose nodes are in order
+  if (v->constant && operator_has_attribute(node->op, row->name)) return NULL; // as in random_new_operand
+  graph_find_ranges(r->graph);                                                 // whose nodes are in order
   if (operand_range(row) && (v->producer || v->range != operand_range(row))) return NULL;
   return random_types_of(node, row) & TYPE_BIT(v->type) ? v : NULL;
 }
@@ -350,9 +351,12 @@ static inline bool random_make_constant(RandomGraph *r, Value *v, ValueRange ran
   return true;
 }
 
-// A new operand: an input of the graph, at times a constant.
-static inline Value *random_new_operand(RandomGraph *r, const Value *draft, ValueRange range) {
+// A new operand: an input of the graph, at times a constant. Random numbers in place of an attribute, a shape say,
+// would be wrong, so that such an operand is never a constant.
+static inline Value *random_new_operand(RandomGraph *r, const Operator *op, const Operand *row, const Value *draft) {
   bool is_constant = random_chance(&r->random, r->options.is_focused ? 10 : 20);
+  is_constant &= !operator_has_attribute(op, row->name);
+  ValueRange range = operand_range(row);
   Value *v = random_name_value(r, draft->type, &draft->shape, !is_constant);
   return v && is_constant && !random_make_constant(r, v, range) ? NULL : v;
 }
@@ -364,8 +368,8 @@ static inline bool random_draft_commit(const RandomDraft *d) {
   memcpy(node->attributes, draft->attributes, draft->op->nattributes * sizeof *node->attributes);
   for (uint32_t i = 0; i < draft->ninputs; i++) {
     if (!draft->inputs[i]) continue;
-    Value *v =
-        d->reused[i] ? d->reused[i] : random_new_operand(d->r, draft->inputs[i], operand_range(&draft->op->inputs[i]));
+    const Operand *row = &draft->op->inputs[i < draft->op->ninputs ? i : draft->op->ninputs - 1];
+    Value *v = d->reused[i] ? d->reused[i] : random_new_operand(d->r, draft->op, row, draft->inputs[i]);
     if (!v) return false;
     node_set_input(node, i, v);
   }

@@ -110,11 +110,14 @@ static bool infer_channels(Inference *inf, const Convolution *c, Value *large, V
     return divisor_error(inf, small, c->channels, c->groups);
   if (extent_is_literal(of_group)) {
     int64_t channels;
-    const bool is_too_large = __builtin_mul_overflow(of_group.value, c->groups, &channels) || channels >= MAX_ELEMENTS;
-    if (is_too_large || (!extent_is_unknown(of_large) && !extent_equals(of_large, EXTENT(channels))))
-      return infer_error(inf, "%s %s: expected on axis %d %lld times the channels of %s %s, for each of the groups",
-                         large->name, shape_string(&large->shape, shape, sizeof shape), c->channels,
+    if (__builtin_mul_overflow(of_group.value, c->groups, &channels) || channels >= MAX_ELEMENTS)
+      return infer_error(inf, "groups: expected fewer than 2^47 channels, found %lld groups of those of %s %s",
                          (long long)c->groups, weights->name, shape_string(&weights->shape, beside, sizeof beside));
+    if (!extent_is_unknown(of_large) && !extent_equals(of_large, EXTENT(channels)))
+      return infer_error(inf, "%s %s: expected extent %lld on axis %d, for %lld groups of the channels of %s %s",
+                         large->name, shape_string(&large->shape, shape, sizeof shape), (long long)channels,
+                         c->channels, (long long)c->groups, weights->name,
+                         shape_string(&weights->shape, beside, sizeof beside));
     return infer_extent(inf, large, c->channels, EXTENT(channels));
   }
   if (!extent_is_literal(of_large)) return true;

@@ -148,14 +148,14 @@ bool infer_window_ranks(Inference *inf, const Node *node) {
   return infer_list_counts(inf, node);
 }
 
-static bool window_error(Inference *inf, const Window *w, int axis, const char *expected) {
+static bool too_short_error(Inference *inf, const Window *w, int axis) {
   const Value *large = node_side(inf->node, SIDE_LARGE), *weights = node_side(inf->node, SIDE_WEIGHTS);
   char shape[SHAPE_TEXT], kernel[SHAPE_TEXT];
-  return infer_error(inf, "axis %d of %s %s with padding %lld and %lld: expected %s %lld elements of a window%s%s%s%s",
-                     axis, large->name, shape_string(&large->shape, shape, sizeof shape), (long long)w->pad_begin,
-                     (long long)w->pad_end, expected, (long long)window_reach(w), weights ? " of " : "",
-                     weights ? weights->name : "", weights ? " " : "",
-                     weights ? shape_string(&weights->shape, kernel, sizeof kernel) : "");
+  return infer_error(
+      inf, "axis %d of %s %s with padding %lld and %lld: expected at least the %lld elements of a window%s%s%s%s", axis,
+      large->name, shape_string(&large->shape, shape, sizeof shape), (long long)w->pad_begin, (long long)w->pad_end,
+      (long long)window_reach(w), weights ? " of " : "", weights ? weights->name : "", weights ? " " : "",
+      weights ? shape_string(&weights->shape, kernel, sizeof kernel) : "");
 }
 
 static bool infer_kernel(Inference *inf, const Window *w, int spatial) {
@@ -195,7 +195,7 @@ static bool infer_small(Inference *inf, const Window *w, int axis) {
   const Node *node = inf->node;
   Value *small = node_side(node, SIDE_SMALL), *large = node_side(node, SIDE_LARGE);
   const int64_t free = w->large + w->pad_begin + w->pad_end - window_reach(w);
-  if (free < 0) return window_error(inf, w, axis, "at least the");
+  if (free < 0) return too_short_error(inf, w, axis);
   const int64_t floor = free / w->stride + 1, ceil = divide_up(free, w->stride) + 1;
   const bool has_rounding = operator_has_attribute(node->op, "rounding_type");
   const bool is_either = !has_rounding && operator_has_attribute(node->op, "kernel");
@@ -209,13 +209,20 @@ static bool infer_small(Inference *inf, const Window *w, int axis) {
 static bool infer_large(Inference *inf, const Window *w, int axis, int64_t output_padding) {
   Value *small = node_side(inf->node, SIDE_SMALL), *large = node_side(inf->node, SIDE_LARGE);
   int64_t steps;
+  char shape[SHAPE_TEXT];
   if (__builtin_mul_overflow(w->stride, w->small - 1, &steps) || steps >= MAX_ELEMENTS)
     return infer_error(inf, "strides: expected extents below 2^47, found stride %lld for %lld elements of %s",
                        (long long)w->stride, (long long)w->small, small->name);
-  int64_t extent = steps + window_reach(w) - w->pad_begin - w->pad_end + output_padding;
-  if (extent < 1 && shape_is_known(&small->shape) && !shape_nelems(&small->shape)) extent = extent < 0 ? 0 : extent;
-  else if (extent < 1 && !shape_is_known(&small->shape)) return true; // it may have no elements
-  else if (extent < 1) return window_error(inf, w, axis, "less padding beside");
+  const int64_t windows = steps + window_reach(w) + output_padding;
+  const int64_t extent = windows - w->pad_begin - w->pad_end;
+  if (extent < 1 && !shape_is_known(&small->shape)) return true; // it may have no elements
+  if (extent < 1 && !shape_nelems(&small->shape)) return infer_side(inf, large, small, axis, EXTENT(0));
+  if (extent < 1)
+    return infer_error(inf,
+                       "axis %d: expected padding of less than %lld, the elements in all windows of %s %s, found "
+                       "%lld and %lld",
+                       axis, (long long)windows, small->name, shape_string(&small->shape, shape, sizeof shape),
+                       (long long)w->pad_begin, (long long)w->pad_end);
   return infer_side(inf, large, small, axis, EXTENT(extent));
 }
 

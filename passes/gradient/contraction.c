@@ -285,10 +285,11 @@ GRADIENT(ConvTranspose) {
     gradient_give(g, weights, gradient_filled(g, weights->type, &weights->shape, 0));
     return;
   }
-  if (node_attribute(node, "output_padding")->list.count && !shape_is_literal(&weights->shape)) {
-    gradient_refuse(g, node, "output_padding needs weights whose extents are numbers");
-    return;
-  }
+  for (int i = 0; i < c.nspatial && node_attribute(node, "output_padding")->list.count; i++)
+    if (!extent_is_literal(weights->shape.extent[c.weights_kernel + i])) {
+      gradient_refuse(g, node, "output_padding needs a kernel whose extents are numbers");
+      return;
+    }
   const Excess excess = excess_of(node);
   if (excess.is_cut && !extent_is_literal(dst->shape.extent[c.channels])) {
     gradient_refuse(g, node, "output_padding of a stride or more needs a number of channels that is known");

@@ -418,8 +418,7 @@ static const InferRow infer_rows[] = {
      "Convolution: axis 0 of bias [3] and axis 1 of dst [1, 8, 5]: expected the same extent"},
     {"Convolution", "strides=1 pads_begin=0 pads_end=0 dilations=1 data_format=NCX weights_format=OIX groups=2",
      "f32[1,4,5] f32[8,3,1] ~ > ??",
-     "Convolution: src [1, 4, 5]: expected on axis 1 2 times the channels of weights [8, 3, 1], for each of the "
-     "groups"},
+     "Convolution: src [1, 4, 5]: expected extent 6 on axis 1, for 2 groups of the channels of weights [8, 3, 1]"},
     {"Convolution", "strides=1 pads_begin=0 pads_end=0 dilations=1 data_format=NCX weights_format=OIX groups=3",
      "f32[1,3,5] f32[8,1,1] ~ > ??",
      "Convolution: groups: expected a divisor of the 8 channels of dst [1, 8, _], found 3"},

@@ -5,6 +5,7 @@
 #include "backends/interpreter/interpreter.h"
 #include "frontend/api/ngrad.h"
 #include "frontend/yaml/yaml.h"
+#include "ir/operators/window.h"
 #include "passes/pipeline.h"
 #include "tests/noise.h"
 #include "tests/random_graph.h"
@@ -109,12 +110,13 @@ static void forget(uint64_t *random, const Value *v, Value *copy) {
     if (random_chance(random, 40)) copy->shape.extent[axis] = EXTENT_UNKNOWN;
 }
 
-// What -1 stands for beside an extent with a name, and what such an extent gives when joined or scaled, may be known by
-// declaration alone.
+// What -1 stands for beside an extent with a name, what such an extent gives when joined or scaled or under windows,
+// and extents of a convolution's gradients may be known by declaration alone.
 static bool follows_from_inputs(const Graph *g) {
   for (size_t i = 0; i < g->nnodes; i++) {
     OperatorId id = g->nodes[i]->op->id;
     if (id == OP_StaticReshape || id == OP_Concat || id == OP_Interpolate) return false;
+    if (node_side(g->nodes[i], SIDE_LARGE)) return false;
   }
   return true;
 }
