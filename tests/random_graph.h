@@ -119,7 +119,8 @@ static inline OperatorName random_everyday_operator(uint64_t *random) {
       OP_Tanh,      OP_GELU,    OP_Exp,        OP_Sigmoid,           OP_SoftPlus,   OP_ReLU,
       OP_Square,    OP_Sqrt,    OP_Multiply,   OP_Multiply,          OP_Add,        OP_Add,
       OP_Subtract,  OP_Divide,  OP_Maximum,    OP_SquaredDifference, OP_LayerNorm,  OP_RMSNorm,
-      OP_GroupNorm, OP_SoftMax, OP_LogSoftmax, OP_ReduceSum,         OP_ReduceMean, OP_ReduceMax};
+      OP_GroupNorm, OP_SoftMax, OP_LogSoftmax, OP_ReduceSum,         OP_ReduceMean, OP_ReduceMax,
+      OP_MatMul,    OP_MatMul,  OP_Convolution};
   return (OperatorName){&operators[everyday[random_below(random, sizeof everyday / sizeof *everyday)]], NULL};
 }
 

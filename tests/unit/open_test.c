@@ -208,6 +208,53 @@ static void a_literal_that_is_the_hint_is_no_mean(void **state) {
   }
 }
 
+#define WINDOW_OF(stride, pads)                                                                                        \
+  "strides: [" stride "], pads_begin: [" pads "], pads_end: [" pads "], dilations: [1], data_format: NCX"
+
+// Batches and rows stay open, and so do spatial extents that windows keep or multiply.
+static void extents_of_products_and_convolutions_stay_open(void **state) {
+  (void)state;
+  Opened o =
+      open_text(&system_allocator, FILE_BEGIN
+                "dims: {N: 6, M: 10}\n"
+                "inputs: [{name: x, type: f32, shape: [N, 2, M]}, {name: w, type: f32, shape: [4, 2, 3]},\n"
+                "         {name: v, type: f32, shape: [4, 5, 2]}, {name: p, type: f32, shape: [N, M, 7]}]\nnodes:\n"
+                "- {op: Convolution, inputs: [x, w], outputs: [same], attributes: {" WINDOW_OF(
+                    "1", "1") ", "
+                              "weights_format: OIX}}\n"
+                              "- {op: ConvTranspose, inputs: [same, v], outputs: [twice], attributes: {" WINDOW_OF(
+                                  "2", "0") ", "
+                                            "weights_format: IOX}}\n"
+                                            "- {op: MatMul, inputs: [same, p], outputs: [y]}\n"
+                                            "- {op: ConvolutionBackwardWeights, inputs: [x, same], outputs: [{name: "
+                                            "dw, type: f32, shape: [4, 2, 3]}],\n"
+                                            "   attributes: {" WINDOW_OF("1", "1") ", weights_format: OIX}}\n"
+                                                                                   "outputs: [twice, y, dw]\n");
+  if (!o.graph) fail_msg("%s", o.diagnostics.items[0].message);
+  assert_ptr_equal(extent_of(o.graph, "same", 0).dim, o.graph->dims[N]);
+  assert_ptr_equal(extent_of(o.graph, "same", 2).dim, o.graph->dims[M]);
+  assert_int_equal(extent_monomial(extent_of(o.graph, "twice", 2)), POWER(M));
+  assert_int_equal(extent_value(extent_of(o.graph, "twice", 2)), 20);
+  assert_ptr_equal(extent_of(o.graph, "y", 0).dim, o.graph->dims[N]);
+  assert_int_equal(extent_of(o.graph, "y", 2).value, 7);
+  deinit(&o);
+}
+
+static void extents_of_other_windows_do_not(void **state) {
+  (void)state;
+  Opened o = open_text(&system_allocator,
+                       FILE_BEGIN "dims: {M: 10}\ninputs: [{name: x, type: f32, shape: [1, 2, M]},\n"
+                                  "         {name: w, type: f32, shape: [4, 2, 3]}]\nnodes:\n"
+                                  "- {op: Convolution, inputs: [x, w], outputs: [y], attributes: {" WINDOW_OF(
+                                      "1", "0") ", "
+                                                "weights_format: OIX}}\noutputs: [y]\n");
+  assert_null(o.graph);
+  assert_string_equal(
+      o.diagnostics.items[0].message,
+      "M cannot stay open: an extent here is not a product of dims and a number; --dim M=10 bakes it in");
+  deinit(&o);
+}
+
 static void rooms_grow_by_one_product_each(void **state) {
   (void)state;
   // What Softmax hands on has 1000 N elements; the sum over N of that, and what is made of it, a literal number.
@@ -256,6 +303,8 @@ int main(void) {
       cmocka_unit_test(what_cannot_stay_open_is_told),
       cmocka_unit_test(neighbours_that_are_alike_only_at_the_hint_stay_apart),
       cmocka_unit_test(a_literal_that_is_the_hint_is_no_mean),
+      cmocka_unit_test(extents_of_products_and_convolutions_stay_open),
+      cmocka_unit_test(extents_of_other_windows_do_not),
       cmocka_unit_test(rooms_grow_by_one_product_each),
       cmocka_unit_test(lack_of_memory_is_told),
   };
