@@ -85,6 +85,20 @@ enum { WINDOW_NATTRIBUTES = 5 };
   { operand, 'I', .is_optional = true }
 enum { CONVOLUTION_NATTRIBUTES = WINDOW_NATTRIBUTES + 3 }; // with weights_format
 #define CONVOLUTION .family = "contraction", .infer = infer_convolution, .check = check_convolution
+#define POOL_ATTRIBUTES WINDOW_ATTRIBUTES, REQUIRED_LIST("kernel", .list = LIST_SPATIAL)
+enum { POOL_NATTRIBUTES = WINDOW_NATTRIBUTES + 1 };
+#define DILATIONS_ONE OPTIONAL_LIST("dilations", .list = LIST_SPATIAL)
+#define EXCLUDE_PAD                                                                                                    \
+  { .name = "exclude_pad", .kind = ATTRIBUTE_BOOL, .is_required = true }
+#define ROUNDING_TYPE                                                                                                  \
+  {                                                                                                                    \
+    .name = "rounding_type", .kind = ATTRIBUTE_CHOICE, .choices = { "floor", "ceil" }                                  \
+  }
+#define POOL_FORWARD(...)                                                                                              \
+  .family = "pool", .inputs = {{"src", 'T', .side = SIDE_LARGE}}, .ninputs = 1,                                        \
+  .outputs = {{"dst", 'T', .side = SIDE_SMALL}}, .noutputs = 1,                                                        \
+  .attributes = {POOL_ATTRIBUTES, ROUNDING_TYPE, __VA_ARGS__}, .nattributes = POOL_NATTRIBUTES + 2,                    \
+  .types = {{'T', TYPES_FLOAT}}, .infer = infer_pool, .check = check_window
 #define STATISTICS_FORM                                                                                                \
   { .name = "statistics", .kind = ATTRIBUTE_CHOICE, .choices = {"vector", "broadcast"}, .is_hidden = true }
 #define BEGIN_NORM_AXIS                                                                                                \

@@ -50,6 +50,12 @@ bool infer_matmul(Inference *inf, Node *node);
 bool infer_convolution(Inference *inf, Node *node);
 bool check_convolution(Node *node, Diagnostics *d);
 
+// pool.c
+bool infer_pool(Inference *inf, Node *node);
+bool infer_max_pool_backward(Inference *inf, Node *node);
+bool infer_avg_pool_backward(Inference *inf, Node *node);
+bool check_avg_pool_backward(Node *node, Diagnostics *d);
+
 // dropout.c
 bool infer_dropout(Inference *inf, Node *node);
 

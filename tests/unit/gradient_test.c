@@ -73,6 +73,19 @@ typedef struct Case {
 
 #define DROPOUT_KEY ", " TENSOR("seed", "s64", "[]") ", " TENSOR("offset", "s64", "[]") S("p", "[]")
 
+// Windows that overlap, hang over on one side, and leave elements out.
+#define POOL(name, attributes)                                                                                         \
+  {name, X("[2, 3, 7]"),                                                                                               \
+   OF_X_WITH(name, "kernel: [3], strides: [2], pads_begin: [1], pads_end: [0], data_format: NCX" attributes)},         \
+      {name, X("[2, 5, 4, 3]"),                                                                                        \
+       OF_X_WITH(name,                                                                                                 \
+                 "kernel: [2, 3], strides: [1, 2], pads_begin: [], pads_end: [], auto_pad: SAME_UPPER" attributes)},   \
+  {                                                                                                                    \
+    name, X("[1, 2, 3, 5, 2]"),                                                                                        \
+        OF_X_WITH(name, "kernel: [2, 1, 1], strides: [1, 2, 3], pads_begin: [0, 0, 0], "                               \
+                        "pads_end: [0, 0, 0]" attributes)                                                              \
+  }
+
 static const Case cases[] = {
     {"MatMul", A("[2, 3]") ", " B("[3, 4]"), OF_AB("MatMul")},
     MATMUL_WITH("[3, 2]", "[3, 4]", "transpose_a: true"),
@@ -262,6 +275,28 @@ static const Case cases[] = {
      "{op: Dropout, inputs: [x, seed, offset, p], outputs: [{name: y, shape: [3, 5], order: [1, 0]}]}"},
     {"Interpolate", X("[2, 3, 5]"), OF_X_WITH("Interpolate", "mode: linear, sizes: [7], data_format: NCX")},
     {"Interpolate", X("[2, 3, 4, 2]"), OF_X_WITH("Interpolate", "mode: nearest, scales: [2, 0.5]")},
+    POOL("MaxPool", ""),
+    {"MaxPool", X("[2, 7, 3]"),
+     OF_X_WITH("MaxPool", "kernel: [2], strides: [2], pads_begin: [0], pads_end: [0], "
+                          "dilations: [3], rounding_type: ceil")},
+    POOL("AvgPool", ", exclude_pad: true"),
+    POOL("AvgPool", ", exclude_pad: false"),
+    {"AvgPool", X("[2, 7, 3]"),
+     OF_X_WITH("AvgPool", "kernel: [2], strides: [3], pads_begin: [0], pads_end: [0], "
+                          "exclude_pad: false, rounding_type: ceil")},
+    {"AvgPoolBackward", X("[2, 3, 3]"),
+     OF_X_WITH("AvgPoolBackward", "kernel: [2], strides: [2], pads_begin: [0], "
+                                  "pads_end: [0], exclude_pad: true, "
+                                  "src_shape: [2, 7, 3]")},
+    {"AvgPoolBackward", X("[2, 4, 3]"),
+     OF_X_WITH("AvgPoolBackward", "kernel: [2], strides: [2], pads_begin: [0], "
+                                  "pads_end: [0], exclude_pad: true, "
+                                  "src_shape: [2, 7, 3]")},
+    {"AvgPoolBackward", X("[2, 3, 4, 5]"),
+     OF_X_WITH("AvgPoolBackward", "kernel: [3, 2], strides: [1, 2], "
+                                  "pads_begin: [], pads_end: [], "
+                                  "auto_pad: SAME_LOWER, exclude_pad: false, "
+                                  "src_shape: [2, 3, 8, 5]")},
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 

@@ -118,6 +118,14 @@ static bool follows_from_inputs(const Graph *g) {
     if (id == OP_StaticReshape || id == OP_Concat || id == OP_Interpolate) return false;
     if (node_side(g->nodes[i], SIDE_LARGE)) return false;
   }
+// What -1 stands for beside an extent with a name, and what such an extent gives when joined, scaled or pooled, may be
+// known by declaration alone; so may what AvgPool's gradient is of.
+static bool follows_from_inputs(const Graph *g) {
+  static const OperatorId declared[] = {OP_StaticReshape, OP_Concat,  OP_Interpolate,
+                                        OP_MaxPool,       OP_AvgPool, OP_AvgPoolBackward};
+  for (size_t i = 0; i < g->nnodes; i++)
+    for (size_t k = 0; k < sizeof declared / sizeof *declared; k++)
+      if (g->nodes[i]->op->id == declared[k]) return false;
   return true;
 }
 

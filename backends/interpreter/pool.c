@@ -1,0 +1,132 @@
+// Pooling: each element of dst comes from a window of src. Padding has no elements: it is never a maximum, and adds
+// nothing to a sum. Gradients go back to the elements of each window, and those of windows that overlap add up.
+#include "backends/interpreter/evaluation.h"
+#include "backends/interpreter/sum.h"
+#include "backends/interpreter/walk.h"
+#include "ir/operators/interpolate.h"
+#include "ir/operators/window.h"
+
+#include <math.h>
+
+// The elements of one window.
+typedef struct Pool {
+  const Shape *large; // the shape of src or diff_src
+  int first, nspatial;
+  Window windows[MOST_SPATIAL_AXES];
+  double nelems_kernel; // the kernel's, whether they lie on the tensor or in the padding
+  int64_t *places;      // [count] offsets in src or diff_src, in the kernel's row-major order
+  int64_t count;
+} Pool;
+
+static bool pool_init(Pool *p, const Evaluation *e) {
+  *p = (Pool){.large = &node_side(e->node, SIDE_LARGE)->shape, .first = spatial_axis(e->node), .nelems_kernel = 1};
+  p->nspatial = p->large->rank - 2;
+  int64_t most = 1; // a window has no element twice
+  for (int i = 0; i < p->nspatial; i++) {
+    const Window *w = &p->windows[i];
+    p->windows[i] = node_window(e->node, i);
+    p->nelems_kernel *= (double)w->kernel;
+    most *= w->kernel < w->large ? w->kernel : w->large;
+  }
+  p->places = ARENA_ARRAY(e->scratch, int64_t, (size_t)most + 1);
+  return p->places != NULL;
+}
+
+// Replaces each place by one for each of the taps along a spatial axis.
+static void spread(Pool *p, const Window *w, int64_t u, int64_t stride) {
+  const Taps taps = window_taps(w, u);
+  const int64_t ntaps = taps.end - taps.begin;
+  for (int64_t i = p->count - 1; i >= 0; i--) {
+    const int64_t place = p->places[i];
+    for (int64_t k = ntaps - 1; k >= 0; k--)
+      p->places[i * ntaps + k] = place + window_place(w, u, taps.begin + k) * stride;
+  }
+  p->count *= ntaps;
+}
+
+// Finds the elements of a window. `index`: of its element on the small side, dst or diff_dst.
+static void pool_find(Pool *p, const int64_t *index) {
+  int64_t stride[MAX_RANK], nelems = 1;
+  for (int axis = p->large->rank - 1; axis >= 0; axis--) {
+    stride[axis] = nelems;
+    nelems *= extent_value(p->large->extent[axis]);
+  }
+  p->count = 1;
+  p->places[0] = 0;
+  for (int axis = 0; axis < p->large->rank; axis++)
+    if (axis < p->first || axis >= p->first + p->nspatial) p->places[0] += index[axis] * stride[axis];
+  for (int i = 0; i < p->nspatial; i++) spread(p, &p->windows[i], index[p->first + i], stride[p->first + i]);
+}
+
+// The place of the first of the greatest elements, or of the first NaN; -1: the window has no elements.
+static int64_t find_winner(const Pool *p, const double *x) {
+  int64_t winner = -1;
+  for (int64_t i = 0; i < p->count; i++) {
+    const int64_t at = p->places[i];
+    if (winner < 0 || (!isnan(x[winner]) && !(x[at] <= x[winner]))) winner = at;
+  }
+  return winner;
+}
+
+bool interpret_MaxPool(const Evaluation *e) {
+  Pool p;
+  if (!pool_init(&p, e)) return false;
+  for (Walk w = walk_over(&e->node->outputs[0]->shape); w.i < w.nelems; walk_step(&w)) {
+    pool_find(&p, w.index);
+    const int64_t winner = find_winner(&p, e->inputs[0]);
+    e->outputs[0][w.i] = winner < 0 ? -type_greatest(e->node->outputs[0]->type) : e->inputs[0][winner];
+  }
+  return true;
+}
+
+// The number by which AvgPool divides the sum of the current window.
+static double divisor(const Pool *p, const Node *node) {
+  return node_bool(node, "exclude_pad") ? (double)p->count : p->nelems_kernel;
+}
+
+bool interpret_AvgPool(const Evaluation *e) {
+  Pool p;
+  if (!pool_init(&p, e)) return false;
+  for (Walk w = walk_over(&e->node->outputs[0]->shape); w.i < w.nelems; walk_step(&w)) {
+    Sum sum = {0};
+    pool_find(&p, w.index);
+    for (int64_t i = 0; i < p.count; i++) sum_add(&sum, e->inputs[0][p.places[i]]);
+    e->outputs[0][w.i] = sum_value(&sum, e->noise) / divisor(&p, e->node);
+  }
+  return true;
+}
+
+// One sum for each element of diff_src; NULL: out of memory.
+static Sum *new_sums(const Evaluation *e) {
+  return ARENA_ARRAY(e->scratch, Sum, (size_t)shape_nelems(&e->node->outputs[0]->shape));
+}
+
+static void store_sums(const Evaluation *e, const Sum *sums) {
+  const int64_t nelems = shape_nelems(&e->node->outputs[0]->shape);
+  for (int64_t i = 0; i < nelems; i++) e->outputs[0][i] = sum_value(&sums[i], e->noise);
+}
+
+bool interpret_MaxPoolBackward(const Evaluation *e) {
+  Pool p;
+  Sum *sums = new_sums(e);
+  if (!sums || !pool_init(&p, e)) return false;
+  for (Walk w = walk_over(&e->node->inputs[1]->shape); w.i < w.nelems; walk_step(&w)) {
+    pool_find(&p, w.index);
+    const int64_t winner = find_winner(&p, e->inputs[0]);
+    if (winner >= 0) sum_add(&sums[winner], e->inputs[1][w.i]);
+  }
+  store_sums(e, sums);
+  return true;
+}
+
+bool interpret_AvgPoolBackward(const Evaluation *e) {
+  Pool p;
+  Sum *sums = new_sums(e);
+  if (!sums || !pool_init(&p, e)) return false;
+  for (Walk w = walk_over(&e->node->inputs[0]->shape); w.i < w.nelems; walk_step(&w)) {
+    pool_find(&p, w.index);
+    for (int64_t i = 0; i < p.count; i++) sum_add(&sums[p.places[i]], e->inputs[0][w.i] / divisor(&p, e->node));
+  }
+  store_sums(e, sums);
+  return true;
+}

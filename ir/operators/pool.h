@@ -1,0 +1,11 @@
+// Properties of pooling nodes; ir/operators/window.h has their windows.
+#ifndef NGRAD_IR_OPERATORS_POOL_H
+#define NGRAD_IR_OPERATORS_POOL_H
+
+#include "ir/operators/operator.h"
+
+// The rounding_type with which a forward node has the windows of this gradient, which has no such attribute: ceil if
+// there are more windows than floor gives. Extents without numbers count as if rounding made no difference.
+int64_t pool_rounding(const Node *node);
+
+#endif
