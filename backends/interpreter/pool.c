@@ -11,6 +11,7 @@
 // The elements of one window.
 typedef struct Pool {
   const Shape *large; // the shape of src or diff_src
+  int64_t stride[MAX_RANK];
   int first, nspatial;
   Window windows[MOST_SPATIAL_AXES];
   double nelems_kernel; // the kernel's, whether they lie on the tensor or in the padding
@@ -27,6 +28,10 @@ static bool pool_init(Pool *p, const Evaluation *e) {
     p->windows[i] = node_window(e->node, i);
     p->nelems_kernel *= (double)w->kernel;
     most *= w->kernel < w->large ? w->kernel : w->large;
+  }
+  for (int64_t axis = p->large->rank - 1, nelems = 1; axis >= 0; axis--) {
+    p->stride[axis] = nelems;
+    nelems *= extent_value(p->large->extent[axis]);
   }
   p->places = ARENA_ARRAY(e->scratch, int64_t, (size_t)most + 1);
   return p->places != NULL;
@@ -46,16 +51,11 @@ static void spread(Pool *p, const Window *w, int64_t u, int64_t stride) {
 
 // Finds the elements of a window. `index`: of its element on the small side, dst or diff_dst.
 static void pool_find(Pool *p, const int64_t *index) {
-  int64_t stride[MAX_RANK], nelems = 1;
-  for (int axis = p->large->rank - 1; axis >= 0; axis--) {
-    stride[axis] = nelems;
-    nelems *= extent_value(p->large->extent[axis]);
-  }
   p->count = 1;
   p->places[0] = 0;
   for (int axis = 0; axis < p->large->rank; axis++)
-    if (axis < p->first || axis >= p->first + p->nspatial) p->places[0] += index[axis] * stride[axis];
-  for (int i = 0; i < p->nspatial; i++) spread(p, &p->windows[i], index[p->first + i], stride[p->first + i]);
+    if (axis < p->first || axis >= p->first + p->nspatial) p->places[0] += index[axis] * p->stride[axis];
+  for (int i = 0; i < p->nspatial; i++) spread(p, &p->windows[i], index[p->first + i], p->stride[p->first + i]);
 }
 
 // The place of the first of the greatest elements, or of the first NaN; -1: the window has no elements.
