@@ -6,6 +6,7 @@
 #include "ir/operators/operator.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 const ExprInfo expr_info[EXPR_OP_COUNT] = {
@@ -87,6 +88,7 @@ AxisSet access_axes(const Kernel *k, const Access *access) {
   AxisSet axes = 0;
   for (int i = 0; i < k->naxes; i++)
     if (access->stride[i]) axes |= 1U << i;
+  for (size_t i = 0; i < access->nbounds; i++) axes |= bound_axes(&access->bounds[i]);
   return axes;
 }
 
@@ -112,14 +114,24 @@ bool access_strides_equal(const Access *a, const Access *b) {
          memcmp(a->stride_monomial, b->stride_monomial, sizeof a->stride_monomial) == 0;
 }
 
+static bool accesses_equal(const Access *a, const Access *b) {
+  if (memcmp(a, b, offsetof(Access, bounds)) != 0 || a->nbounds != b->nbounds) return false;
+  return !a->nbounds || (memcmp(&a->outside, &b->outside, sizeof a->outside) == 0 &&
+                         memcmp(a->bounds, b->bounds, a->nbounds * sizeof *a->bounds) == 0);
+}
+
 AccessId kernel_add_access(Kernel *k, const Access *access) {
   for (AccessId i = 0; i < k->naccesses; i++)
-    if (memcmp(&k->accesses[i], access, sizeof *access) == 0) return i;
-  if (!arena_grow(k->arena, &k->accesses, k->naccesses, &k->accesses_capacity, sizeof *k->accesses)) {
+    if (accesses_equal(&k->accesses[i], access)) return i;
+  Bound *bounds = access->nbounds ? ARENA_ARRAY(k->arena, Bound, access->nbounds) : NULL;
+  if ((access->nbounds && !bounds) ||
+      !arena_grow(k->arena, &k->accesses, k->naccesses, &k->accesses_capacity, sizeof *k->accesses)) {
     k->out_of_memory = true;
     return 0;
   }
+  if (bounds) memcpy(bounds, access->bounds, access->nbounds * sizeof *bounds);
   k->accesses[k->naccesses] = *access;
+  k->accesses[k->naccesses].bounds = bounds;
   return (AccessId)k->naccesses++;
 }
 

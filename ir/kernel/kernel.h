@@ -28,8 +28,21 @@ typedef struct Axis {
   Monomial monomial;
 } Axis;
 
+// An axis of a tensor along which several axes of the domain step, or that the domain goes beyond: windows with
+// padding, and their adjoints. The row of a window of 3 with stride 2 and padding 1: 2 * oy + ky - 1, in a tensor of 56
+// rows.
+typedef struct Bound {
+  int64_t offset, extent; // the index is offset + the sum of index * factor over the axes; inside: 0 <= index < extent
+  int64_t factor[MAX_AXES]; // may be negative; an axis has a factor in at most one bound of an access
+  int64_t stride;           // of the tensor's axis, in elements
+} Bound;
+
 // A view of a tensor: the element at an index of the domain is offset + the sum of index * stride over the axes. The
 // stride is 0 along the axes over which the access does not vary.
+//
+// A load of an access with bounds yields `outside` where some bound's index is not inside, and touches no memory there.
+// The bounds' numbers, and the extents of axes with factors, depend on no open dim. Such an axis has the stride
+// (stride of the bound * factor), so that strides and the offset may be negative. What is stored has no bounds.
 //
 // An access of TYPE_NONE without a value has no storage: its element number is a value itself (Dropout's counter).
 //
@@ -46,6 +59,9 @@ typedef struct Access {
   // n / LANES * LANES * stride + n % LANES. Panels are as long as the other axes of the temporary; the last one is
   // padded. 0: none.
   int panel_axis;
+  Bound *bounds; // the access's own
+  size_t nbounds;
+  double outside;
 } Access;
 
 typedef enum ExprOp {
@@ -150,7 +166,7 @@ typedef struct Kernel {
 // a lowering has to check. An expression or access that equals an earlier one is that one.
 void kernel_init(Kernel *k, Arena *arena, const char *name);
 int kernel_add_axis(Kernel *k, const char *name, int64_t extent, Monomial monomial);
-AccessId kernel_add_access(Kernel *k, const Access *access);
+AccessId kernel_add_access(Kernel *k, const Access *access); // copies the bounds
 void kernel_store(Kernel *k, AccessId access, ExprId value);
 ExprId expr_load(Kernel *k, AccessId access);
 ExprId expr_load_at(Kernel *k, AccessId access, ExprId offset); // offset: in elements, an integral number
@@ -179,12 +195,22 @@ bool expr_is_s64(const Kernel *k, const Expr *e);
 bool expr_has_access(const Expr *e); // `access` is meaningful (EXPR_COMBINE apart)
 bool expr_is_mask(const Kernel *k, ExprId e);
 bool expr_operations_equal(const Expr *a, const Expr *b);   // equal except for operands and axes; false for two NaNs
-AxisSet access_axes(const Kernel *k, const Access *access); // the axes with a stride
+AxisSet access_axes(const Kernel *k, const Access *access); // the axes with a stride, or with a factor in a bound
 bool access_is_mask(const Access *access);
 bool access_has_addresses(const Access *access);       // elements have byte addresses: they are stored, and not packed
 int64_t access_lane_stride(const Access *a, int axis); // from element to element along lanes that lie on this axis
 bool access_strides_equal(const Access *a, const Access *b);
 bool kernel_stores(const Kernel *k, AccessId access); // one of the stores writes through the access
+
+// Bounds
+
+bool bound_always_holds(const Kernel *k, const Bound *b); // at all indices of the domain
+bool bound_never_holds(const Kernel *k, const Bound *b);
+AxisSet bound_axes(const Bound *b); // the axes with a factor
+// Elements of the tensor that the access reaches along these axes, at most. Windows may overlap.
+int64_t access_nelems_along(const Kernel *k, const Access *access, AxisSet axes);
+// Prints "x[2 * d1 + d4 - 1 in 0..56, d2 in 0..8], else 0.0", without the name.
+void access_print_bounds(const Kernel *k, const Access *access, Text *out);
 
 // Extents
 

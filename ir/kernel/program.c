@@ -25,6 +25,13 @@ static void print_traffic(const Kernel *k, Text *out) {
       if (k->accesses[i].value && kernel_stores(k, i) == is_written) print_name(k->accesses[i].value->name, out);
     text_format(out, ": %lld bytes\n", (long long)(is_written ? traffic.written : traffic.read));
   }
+  for (AccessId i = 0; i < k->naccesses; i++) {
+    if (!k->accesses[i].nbounds) continue;
+    text_add_string(out, "  windows of");
+    print_name(k->accesses[i].value->name, out);
+    access_print_bounds(k, &k->accesses[i], out);
+    text_add_string(out, "\n");
+  }
 }
 
 typedef struct Printing {

@@ -2,11 +2,26 @@
 #include "ir/kernel/simplify.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Expressions
 
+// A load that is outside of its tensor at all indices is a constant.
+static void fold_outside(Kernel *k) {
+  for (size_t i = 1; i < k->nexprs; i++) {
+    Expr *e = &k->exprs[i];
+    const Access *a = e->op == EXPR_LOAD ? &k->accesses[e->access] : NULL;
+    bool is_outside = false;
+    for (size_t b = 0; a && b < a->nbounds; b++) is_outside |= bound_never_holds(k, &a->bounds[b]);
+    if (!is_outside) continue;
+    const double number = k->is_f64 ? a->outside : (double)(float)a->outside;
+    *e = (Expr){.op = EXPR_CONSTANT, .axes = e->axes, .number = number, .label = e->label};
+  }
+}
+
 void kernel_drop_unneeded(Kernel *k) {
+  fold_outside(k);
   ExprId *expr = ARENA_ARRAY(k->arena, ExprId, k->nexprs); // by old id: the new id; 0: not needed
   AccessId *access = ARENA_ARRAY(k->arena, AccessId, k->naccesses + 1);
   bool *is_used = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
@@ -64,6 +79,11 @@ static void drop_axis(Kernel *k, int axis) {
     memmove(&monomial[axis], &monomial[axis + 1], (size_t)(MAX_AXES - 1 - axis) * sizeof *monomial);
     stride[MAX_AXES - 1] = 0;
     monomial[MAX_AXES - 1] = 0;
+    for (size_t b = 0; b < k->accesses[i].nbounds; b++) {
+      int64_t *factor = k->accesses[i].bounds[b].factor;
+      memmove(&factor[axis], &factor[axis + 1], (size_t)(MAX_AXES - 1 - axis) * sizeof *factor);
+      factor[MAX_AXES - 1] = 0;
+    }
   }
   memmove(&k->axes[axis], &k->axes[axis + 1], (size_t)(MAX_AXES - 1 - axis) * sizeof *k->axes);
   k->naxes--;
@@ -80,6 +100,10 @@ static bool are_alike(const Kernel *k, int axis) {
     const Monomial *monomial = k->accesses[i].stride_monomial;
     if (stride[axis] != stride[axis + 1] * k->axes[axis + 1].extent) return false;
     if (stride[axis] && monomial[axis] != monomial[axis + 1] + k->axes[axis + 1].monomial) return false;
+    for (size_t b = 0; b < k->accesses[i].nbounds; b++) {
+      const int64_t *factor = k->accesses[i].bounds[b].factor;
+      if (factor[axis] != factor[axis + 1] * k->axes[axis + 1].extent) return false;
+    }
   }
   return true;
 }
@@ -104,15 +128,20 @@ static AxisSet swap_bits(AxisSet set, int axis) {
   return (set & ~both) | ((own << 1 | own >> 1) & both);
 }
 
+static void swap_numbers(int64_t *number, int axis) {
+  const int64_t own = number[axis];
+  number[axis] = number[axis + 1];
+  number[axis + 1] = own;
+}
+
 static void swap_axes(Kernel *k, int axis) { // swaps it with the next axis
   for (size_t i = 1; i < k->nexprs; i++) {
     k->exprs[i].axes = swap_bits(k->exprs[i].axes, axis);
     k->exprs[i].reduced = swap_bits(k->exprs[i].reduced, axis);
   }
   for (size_t i = 0; i < k->naccesses; i++) {
-    int64_t *stride = k->accesses[i].stride, own = stride[axis];
-    stride[axis] = stride[axis + 1];
-    stride[axis + 1] = own;
+    swap_numbers(k->accesses[i].stride, axis);
+    for (size_t b = 0; b < k->accesses[i].nbounds; b++) swap_numbers(k->accesses[i].bounds[b].factor, axis);
     Monomial *monomial = k->accesses[i].stride_monomial, own_monomial = monomial[axis];
     monomial[axis] = monomial[axis + 1];
     monomial[axis + 1] = own_monomial;
@@ -127,9 +156,9 @@ static bool belongs_inside(const Kernel *k, int axis) {
   int64_t inside = 0;
   for (size_t i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
-    int64_t own = a->stride[axis], next = a->stride[axis + 1];
+    int64_t own = llabs(a->stride[axis]), next = llabs(a->stride[axis + 1]);
     if (!own || !next || own == next || a->type == TYPE_NONE) continue;
-    int64_t nelems = axes_nelems(k, access_axes(k, a));
+    int64_t nelems = access_nelems_along(k, a, ~0U);
     inside += own < next ? nelems : -nelems;
   }
   return inside > 0;
@@ -142,10 +171,23 @@ static void order_axes(Kernel *k) {
       if (belongs_inside(k, axis)) swap_axes(k, axis);
 }
 
+// Drops bounds that always hold, unless they describe windows or reversed axes.
+static void drop_bounds(Kernel *k, Access *a) {
+  size_t count = 0;
+  for (size_t i = 0; i < a->nbounds; i++) {
+    const Bound *b = &a->bounds[i];
+    const AxisSet axes = bound_axes(b);
+    const bool is_plain = !(axes & (axes - 1)) && (!axes || b->factor[__builtin_ctz(axes)] > 0);
+    if (!is_plain || !bound_always_holds(k, b)) a->bounds[count++] = *b;
+  }
+  a->nbounds = count;
+}
+
 void kernel_simplify_axes(Kernel *k) {
   assert(k->naxes >= 0 && k->naxes <= MAX_AXES);
   for (int axis = k->naxes - 1; axis >= 0; axis--)
     if (k->axes[axis].extent == 1) drop_axis(k, axis);
+  for (size_t i = 0; i < k->naccesses; i++) drop_bounds(k, &k->accesses[i]);
   forward_empty_reductions(k);
   order_axes(k);
   for (int axis = k->naxes - 2; axis >= 0; axis--) {

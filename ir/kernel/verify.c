@@ -70,6 +70,8 @@ static bool verify_exprs(const KernelVerifying *v) {
     if (e->op == EXPR_COMBINE && !v->is_scheduled) return wrong_expr(v, id, "partial results before there are loops");
     bool has_access = expr_has_access(e) || e->op == EXPR_COMBINE;
     if (has_access && e->access >= k->naccesses) return wrong_expr(v, id, "no such access");
+    if (has_access && k->accesses[e->access].nbounds && (e->op != EXPR_LOAD || e->args[0] || expr_is_s64(k, e)))
+      return wrong_expr(v, id, "only loads of numbers, at no computed offset, have bounds");
     if (!verify_arguments(v, id) || !verify_axes(v, id)) return false;
   }
   return true;
@@ -84,30 +86,66 @@ static int64_t memory_nelems(const KernelVerifying *v, const Access *a) {
   return access_is_mask(a) ? t->nelems * 8 : t->nelems;
 }
 
-// The element at the greatest indices; of a mask, the bit.
+// The element at the greatest indices; of a mask, the bit. Along bounds, the greatest indices are the tensor's.
 static int64_t last_element(const Kernel *k, const Access *a) {
   int64_t last = access_is_mask(a) ? a->offset * 8 : a->offset;
+  AxisSet axes = (1U << k->naxes) - 1;
+  for (size_t i = 0; i < a->nbounds; i++) {
+    last += a->bounds[i].stride * (a->bounds[i].extent - 1 - a->bounds[i].offset);
+    axes &= ~bound_axes(&a->bounds[i]);
+  }
   for (int axis = 0; axis < k->naxes; axis++) {
     const bool is_in_bytes = access_is_mask(a) && a->stride[axis] != 1;
+    if (!(axes >> axis & 1)) continue;
     if (a->panel_axis == axis + 1) last += (k->axes[axis].extent - 1) / LANES * LANES * a->stride[axis] + LANES - 1;
     else last += (k->axes[axis].extent - 1) * a->stride[axis] * (is_in_bytes ? 8 : 1);
   }
   return last;
 }
 
+// The element at index 0 of all axes, those of the tensor along bounds.
+static int64_t first_element(const Access *a) {
+  int64_t first = a->offset;
+  for (size_t i = 0; i < a->nbounds; i++) first -= a->bounds[i].stride * a->bounds[i].offset;
+  return first;
+}
+
+// The offset and the strides of the access must be those of its bounds' indices, times the tensor's strides.
+static bool verify_bounds(const KernelVerifying *v, AccessId id, AxisSet *bounded) {
+  const Kernel *k = v->k;
+  const Access *a = &k->accesses[id];
+  if (!a->value || a->offset_monomial) return wrong_access(v, id, "it has bounds, and is no tensor of fixed strides");
+  for (size_t i = 0; i < a->nbounds; i++) {
+    const Bound *b = &a->bounds[i];
+    const AxisSet axes = bound_axes(b);
+    if (!axes || axes >> k->naxes) return wrong_access(v, id, "a bound has no axis, or one that there is not");
+    if (axes & *bounded) return wrong_access(v, id, "two bounds have an axis in common");
+    if (b->stride < 0 || b->extent < 0) return wrong_access(v, id, "a bound's stride or extent is below zero");
+    if (axes_monomial(k, axes)) return wrong_access(v, id, "a bound depends on an open dim");
+    for (int axis = 0; axis < k->naxes; axis++)
+      if (b->factor[axis] && (a->stride[axis] != b->stride * b->factor[axis] || a->stride_monomial[axis]))
+        return wrong_access(v, id, "a stride is not that of its bound");
+    *bounded |= axes;
+  }
+  return true;
+}
+
 static bool verify_access(const KernelVerifying *v, AccessId id) {
   const Kernel *k = v->k;
   const Access *a = &k->accesses[id];
+  AxisSet bounded = 0;
+  if (a->nbounds && !verify_bounds(v, id, &bounded)) return false;
   if (a->type == TYPE_NONE) return !a->value || wrong_access(v, id, "a place has a value");
   if (!a->value && a->temporary >= v->ntemporaries) return wrong_access(v, id, "no such temporary");
   if (a->type != (a->value ? a->value->type : v->temporaries[a->temporary].type))
     return wrong_access(v, id, "its type is not its tensor's");
   if (access_axes(k, a) >> k->naxes) return wrong_access(v, id, "it has a stride along an axis that there is not");
   for (int axis = 0; axis < k->naxes; axis++) {
-    if (a->stride[axis] < 0) return wrong_access(v, id, "a stride below zero");
+    if (a->stride[axis] < 0 && !(bounded >> axis & 1)) return wrong_access(v, id, "a stride below zero");
     if (!k->axes[axis].extent) return true; // there are no indices
   }
-  if (a->offset < 0 || last_element(k, a) >= memory_nelems(v, a)) return wrong_access(v, id, "it leaves its tensor");
+  if (first_element(a) < 0 || last_element(k, a) >= memory_nelems(v, a))
+    return wrong_access(v, id, "it leaves its tensor");
   return true;
 }
 
@@ -150,6 +188,7 @@ static bool verify_stores(const KernelVerifying *v) {
     }
     const Access *a = &k->accesses[s->access];
     if (!a->value) return wrong_access(v, s->access, "a result that is no value");
+    if (a->nbounds) return wrong_access(v, s->access, "a store with bounds");
     if (!axes_nelems(k, k->exprs[s->value].axes)) continue; // beside an axis of extent 0, other strides are 0, too
     if (k->exprs[s->value].axes & ~access_axes(k, a)) return wrong_access(v, s->access, "the result varies over more");
     if (!is_injective(k, a)) return wrong_access(v, s->access, "two indices store one element");

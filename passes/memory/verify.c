@@ -93,8 +93,16 @@ static void find_bytes(const Walk *w, const Access *a, int64_t element, size_t *
 
 // Loads and stores
 
+static bool is_inside(const Walk *w, const Bound *b) {
+  int64_t index = b->offset;
+  for (int axis = 0; axis < w->k->naxes; axis++) index += w->index[axis] * b->factor[axis];
+  return index >= 0 && index < b->extent;
+}
+
 static bool load(Walk *w, const Access *a, int64_t part) {
   size_t from, to;
+  for (size_t i = 0; i < a->nbounds; i++)
+    if (!is_inside(w, &a->bounds[i])) return true;
   find_bytes(w, a, element_at(w, a, part), &from, &to);
   for (size_t i = from; i < to; i++) {
     Byte *b = &w->bytes[i];

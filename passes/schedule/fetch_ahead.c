@@ -33,7 +33,7 @@ static int count_tensors(const Fetching *f, const Loop *loop, int64_t *nbytes) {
     const Access *a = &k->accesses[i];
     const AxisSet axes = access_axes(k, a);
     if (!f->is_loaded[i] || !a->value || !(axes & outer) || !(axes & vector)) continue;
-    *nbytes += axes_nelems(k, axes & ~outer) * (int64_t)type_nbytes(a->type);
+    *nbytes += access_nelems_along(k, a, ~outer) * (int64_t)type_nbytes(a->type);
     count++;
   }
   return count;

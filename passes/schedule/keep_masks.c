@@ -37,7 +37,7 @@ static int64_t spared_nbytes(Keeping *s, const LoopSweep *p, ExprId mask, AxisSe
   mark_sweep_loads(k, p->loop, p->sweep, mask, s->scratch, s->without);
   for (AccessId i = 0; i < k->naccesses; i++)
     if (s->with[i] && !s->without[i])
-      nbytes += axes_nelems(k, access_axes(k, &k->accesses[i]) & axes) * (int64_t)type_nbytes(k->accesses[i].type);
+      nbytes += access_nelems_along(k, &k->accesses[i], axes) * (int64_t)type_nbytes(k->accesses[i].type);
   return nbytes;
 }
 

@@ -17,7 +17,7 @@ void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, ExprId known
 
 static int64_t access_nbytes(const Kernel *k, AccessId id, AxisSet axes) {
   const Access *a = &k->accesses[id];
-  int64_t nelems = axes_nelems(k, access_axes(k, a) & axes);
+  int64_t nelems = access_nelems_along(k, a, axes);
   return access_is_mask(a) ? nelems / 8 : (int64_t)type_array_nbytes(a->type, (size_t)nelems);
 }
 

@@ -25,7 +25,8 @@ static int64_t row_nbytes(const Tuning *t) {
     AxisSet axes = access_axes(k, a);
     const bool is_stored = kernel_stores(k, i); // streamed if it is large, so that it does not occupy the caches
     if (a->value && !is_stored && (axes & t->outer) && (axes & t->inner))
-      nbytes += axes_nelems(k, t->inner) * (int64_t)type_nbytes(a->type);
+      nbytes +=
+          (a->nbounds ? access_nelems_along(k, a, t->inner) : axes_nelems(k, t->inner)) * (int64_t)type_nbytes(a->type);
   }
   return nbytes;
 }

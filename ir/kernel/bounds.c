@@ -1,0 +1,66 @@
+// Bounds of accesses: which indices they let through, as intervals over the whole domain.
+#include "ir/kernel/kernel.h"
+
+AxisSet bound_axes(const Bound *b) {
+  AxisSet axes = 0;
+  for (int axis = 0; axis < MAX_AXES; axis++)
+    if (b->factor[axis]) axes |= 1U << axis;
+  return axes;
+}
+
+// The least and the greatest index over the domain.
+static void find_range(const Kernel *k, const Bound *b, int64_t *least, int64_t *most) {
+  *least = *most = b->offset;
+  for (int axis = 0; axis < k->naxes; axis++) {
+    const int64_t reach = k->axes[axis].extent > 0 ? b->factor[axis] * (k->axes[axis].extent - 1) : 0;
+    *(reach < 0 ? least : most) += reach;
+  }
+}
+
+bool bound_always_holds(const Kernel *k, const Bound *b) {
+  int64_t least, most;
+  find_range(k, b, &least, &most);
+  return least >= 0 && most < b->extent;
+}
+
+bool bound_never_holds(const Kernel *k, const Bound *b) {
+  int64_t least, most;
+  find_range(k, b, &least, &most);
+  return most < 0 || least >= b->extent;
+}
+
+int64_t access_nelems_along(const Kernel *k, const Access *access, AxisSet axes) {
+  AxisSet others = access_axes(k, access) & axes;
+  int64_t nelems = 1;
+  for (size_t i = 0; i < access->nbounds; i++) {
+    const Bound *b = &access->bounds[i];
+    const int64_t reached = axes_nelems(k, bound_axes(b) & axes);
+    nelems *= reached < b->extent ? reached : b->extent;
+    others &= ~bound_axes(b);
+  }
+  return nelems * axes_nelems(k, others);
+}
+
+static void print_bound(const Kernel *k, const Bound *b, Text *out) {
+  const char *before = "";
+  for (int axis = 0; axis < k->naxes; axis++) {
+    const int64_t factor = b->factor[axis];
+    if (!factor) continue;
+    text_add_string(out, factor < 0 ? (*before ? " - " : "-") : before);
+    if (factor != 1 && factor != -1) text_format(out, "%lld * ", (long long)(factor < 0 ? -factor : factor));
+    text_add_string(out, k->axes[axis].name);
+    before = " + ";
+  }
+  if (b->offset)
+    text_format(out, b->offset < 0 ? " - %lld" : " + %lld", (long long)(b->offset < 0 ? -b->offset : b->offset));
+  text_format(out, " in 0..%lld", (long long)b->extent);
+}
+
+void access_print_bounds(const Kernel *k, const Access *access, Text *out) {
+  for (size_t i = 0; i < access->nbounds; i++) {
+    text_add_string(out, i ? ", " : "[");
+    print_bound(k, &access->bounds[i], out);
+  }
+  text_add_string(out, "], else ");
+  text_add_number(out, access->outside, !k->is_f64);
+}
