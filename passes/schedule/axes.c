@@ -21,6 +21,14 @@ static AxisSet all_axes(const Kernel *k) {
   return (1U << k->naxes) - 1;
 }
 
+// Whether another axis of the window is longer: taps, beside outputs.
+static bool is_short_in_window(const Kernel *k, const Access *a, int axis) {
+  for (size_t i = 0; i < a->nbounds; i++)
+    for (int other = 0; other < k->naxes && a->bounds[i].factor[axis]; other++)
+      if (a->bounds[i].factor[other] && k->axes[other].extent > k->axes[axis].extent) return true;
+  return false;
+}
+
 // The axis that has the most elements with stride 1.
 static int choose_vector_axis(const Kernel *k) {
   int best = k->naxes - 1;
@@ -28,7 +36,8 @@ static int choose_vector_axis(const Kernel *k) {
   for (int axis = k->naxes - 1; axis >= 0; axis--) {
     int64_t nelems = 0;
     for (size_t i = 0; i < k->naccesses; i++)
-      if (k->accesses[i].stride[axis] == 1) nelems += access_nelems(k, &k->accesses[i]);
+      if (k->accesses[i].stride[axis] == 1 && !is_short_in_window(k, &k->accesses[i], axis))
+        nelems += access_nelems(k, &k->accesses[i]);
     if (nelems <= most) continue;
     most = nelems;
     best = axis;
@@ -69,20 +78,32 @@ static bool has_short_columns(const Scheduling *s, AxisSet *axes, bool *depends)
   for (size_t i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
     bool is_float = a->type == TYPE_F32 || a->type == TYPE_BF16 || a->type == TYPE_F16;
-    if (a->stride[s->vector_axis] && (!is_float || a->stride[s->vector_axis] != 1)) return false;
+    if (a->nbounds || (a->stride[s->vector_axis] && (!is_float || a->stride[s->vector_axis] != 1))) return false;
   }
   return true;
 }
 
 bool is_within_tensor(const Kernel *k, AxisSet axes) {
   for (size_t i = 0; i < k->naccesses; i++)
-    if (k->accesses[i].value && !(axes & ~access_axes(k, &k->accesses[i]))) return true;
+    if (k->accesses[i].value && !k->accesses[i].nbounds && !(axes & ~access_axes(k, &k->accesses[i]))) return true;
   return false;
 }
 
+// Several axes step along one of a tensor's.
+static bool has_windows(const Kernel *k) {
+  bool is_any = false;
+  for (size_t i = 0; i < k->naccesses; i++)
+    for (size_t b = 0; b < k->accesses[i].nbounds; b++) {
+      const AxisSet axes = bound_axes(&k->accesses[i].bounds[b]);
+      is_any |= (axes & (axes - 1)) != 0;
+    }
+  return is_any;
+}
+
 // Whether all sums are over the same axes (the result *axes), without the vector axis, and no tensor varies over all
-// axes: operands are products of smaller tensors. Then each vector of results is summed in registers. Otherwise some
-// tensor holds the operands, and is read once, row after row, each added to partial sums in the L1 cache.
+// axes: operands are products of smaller tensors, or windows. Then each vector of results is summed in registers.
+// Otherwise some tensor holds the operands, and is read once, row after row, each added to partial sums in the L1
+// cache. For windows these partial sums would be as many as the results, so that short vectors are better.
 static bool has_middle_sums(const Scheduling *s, AxisSet *axes, bool *depends) {
   enum { FEW_ROWS = 16 }; // fewer are too few to run in parallel
   const Kernel *k = s->k;
@@ -97,8 +118,9 @@ static bool has_middle_sums(const Scheduling *s, AxisSet *axes, bool *depends) {
   if (!*axes || *axes & vector || axes_monomial(k, *axes) || is_within_tensor(k, all)) return false;
   for (size_t i = 0; i < k->nstores; i++)
     if (store_axes(k, &k->stores[i]) != (all & ~*axes)) return false;
-  return k->axes[s->vector_axis].extent >= LANES && axes_nelems(k, all & ~*axes & ~vector) >= FEW_ROWS &&
-         axes_nelems(k, *axes) > 0;
+  const AxisSet rows = all & ~*axes & ~vector;
+  if (has_windows(k) && rows) return axes_nelems(k, *axes) > 0;
+  return k->axes[s->vector_axis].extent >= LANES && axes_nelems(k, rows) >= FEW_ROWS && axes_nelems(k, *axes) > 0;
 }
 
 // Inner axes are those of a reduction over the vector axis, preferably of one that the next sweep needs, and of few

@@ -84,7 +84,7 @@ static bool can_lie_in_lanes(const Scheduling *s, const Loop *loop) {
   for (size_t i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
     bool is_float = a->type == TYPE_F32 || a->type == TYPE_BF16 || a->type == TYPE_F16;
-    if (type_is_packed(a->type)) return false;
+    if (type_is_packed(a->type) || a->nbounds) return false;
     if (a->stride[outer] && (!is_float || (a->stride[inner] > 1 && a->stride[outer] != 1))) return false;
   }
   return true;
@@ -171,6 +171,13 @@ static void choose_product_run(const Scheduling *s, Loop *loop) {
   loop->runs.is_f32 = true;
 }
 
+// Whether loads have bounds: their addresses need each row's indices, not only a pointer to the row.
+static bool has_bounds(const Kernel *k) {
+  bool is_any = false;
+  for (size_t i = 0; i < k->naccesses; i++) is_any |= k->accesses[i].nbounds != 0;
+  return is_any;
+}
+
 void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
   // Several rows a step: if there are MANY_ROWS, of at most LONG_ROW elements. Elements of a tile; sums need short
   // chains.
@@ -190,6 +197,6 @@ void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
                          ((is_short && (loop->ninner == 1 || has_short)) || has_single_vectors(s, loop));
   if (has_sums)
     loop->accumulators = (int)schedule_number(s->overrides, SCHEDULE_ACCUMULATORS, loop->may_share_rows ? 1 : 4);
-  loop->may_share_rows &= loop->accumulators == 1 && !has_middle_scalars(s, loop);
+  loop->may_share_rows &= loop->accumulators == 1 && !has_middle_scalars(s, loop) && !has_bounds(s->k);
   choose_runs(s, loop);
 }
