@@ -48,6 +48,7 @@ const IndexOperator index_operators[] = {
     [INDEX_AT_LEAST] = {" >= ", PRECEDENCE_COMPARISON},
     [INDEX_MORE] = {" > ", PRECEDENCE_COMPARISON},
     [INDEX_DIFFERS] = {" != ", PRECEDENCE_COMPARISON},
+    [INDEX_BOTH] = {" && ", PRECEDENCE_BOTH},
 };
 
 bool var_is_int(Var v) {
@@ -90,7 +91,8 @@ IndexType index_type(const Index *i) {
   case INDEX_AT_MOST:
   case INDEX_AT_LEAST:
   case INDEX_MORE:
-  case INDEX_DIFFERS: return INDEX_EITHER;
+  case INDEX_DIFFERS:
+  case INDEX_BOTH: return INDEX_EITHER;
   default: break;
   }
   for (int a = i->op == INDEX_CHOOSE; a < 3 && i->args[a]; a++)
@@ -165,8 +167,9 @@ bool nodes_mention(const LoopNode *n, Var v) {
   bool is_found = false;
   for (; n && !is_found; n = n->next)
     is_found = index_mentions(n->value, v) || index_mentions(n->end, v) || index_mentions(n->step, v) ||
-               index_mentions(n->test, v) || index_mentions(n->bound, v) || index_mentions(n->address.index, v) ||
-               nodes_mention(n->body, v) || nodes_mention(n->otherwise, v);
+               index_mentions(n->test, v) || index_mentions(n->bound, v) || index_mentions(n->inside, v) ||
+               index_mentions(n->within, v) || index_mentions(n->address.index, v) || nodes_mention(n->body, v) ||
+               nodes_mention(n->otherwise, v);
   return is_found;
 }
 
@@ -207,6 +210,8 @@ static void copy_nodes(const Copying *c, const LoopNode *n) {
     copy.step = copy_index(c, n->step);
     copy.test = copy_index(c, n->test);
     copy.bound = copy_index(c, n->bound);
+    copy.inside = copy_index(c, n->inside);
+    copy.within = copy_index(c, n->within);
     copy.address.index = copy_index(c, n->address.index);
     if (!c->change(&copy, c->count)) continue;
     LoopNode *added = tree_add(c->b, copy);

@@ -82,12 +82,20 @@ typedef enum IndexOp {
   INDEX_AT_LEAST,
   INDEX_MORE,
   INDEX_DIFFERS,
+  INDEX_BOTH,   // a && b
   INDEX_CHOOSE, // a ? b : c
   INDEX_SIGNED  // args[0] as ptrdiff_t: a difference that may be negative, computed modulo 2^64
 } IndexOp;
 
 // Operator precedence, in C and in printed trees.
-enum { PRECEDENCE_CHOICE = 1, PRECEDENCE_COMPARISON, PRECEDENCE_SUM, PRECEDENCE_PRODUCT, PRECEDENCE_VALUE };
+enum {
+  PRECEDENCE_CHOICE = 1,
+  PRECEDENCE_BOTH,
+  PRECEDENCE_COMPARISON,
+  PRECEDENCE_SUM,
+  PRECEDENCE_PRODUCT,
+  PRECEDENCE_VALUE
+};
 typedef struct IndexOperator {
   const char *text; // printed between the operands
   int precedence;
@@ -245,10 +253,16 @@ struct LoopNode {
   bool is_row;    // repeated for each row of the step, or the row's element of an array
   bool has_fewer_lanes; // only the first VAR_LANES lanes hold elements; NODE_STEP: calls tail_step
   Load load;            // NODE_LET
-  bool is_written;      // NODE_POINTER, NODE_LOCAL: the step stores through the pointer
-  bool is_streamed;     // NODE_STORE, NODE_STORE_ROWS: bypasses the caches if FLAG_STREAMED of the access is set
-  bool is_strided;      // NODE_STORE, NODE_COMBINE: lanes are `step` elements apart
-  SumPlace sum;         // NODE_BEGIN_SUM, NODE_UPDATE, NODE_END_SUM
+  // NODE_LET, loads with bounds. Arithmetic is modulo 2^64, so that `index < extent` tests both ends of a bound.
+  const Index *inside; // a test; where it is 0, the value is the access's `outside`. NULL: bounds that are the same in
+                       // all lanes always hold. `load x + i * 8, where oy * 2 + ky - 1 < 56, else 0.0`
+  const Index *within; // the index of lane 0 along the bound that varies from lane to lane; NULL: there is none. A lane
+                       // is loaded if within + lane * factor < extent: `lanes where i + kx - 1 + lane < 56, else 0.0`
+  int64_t factor, extent;
+  bool is_written;  // NODE_POINTER, NODE_LOCAL: the step stores through the pointer
+  bool is_streamed; // NODE_STORE, NODE_STORE_ROWS: bypasses the caches if FLAG_STREAMED of the access is set
+  bool is_strided;  // NODE_STORE, NODE_COMBINE: lanes are `step` elements apart
+  SumPlace sum;     // NODE_BEGIN_SUM, NODE_UPDATE, NODE_END_SUM
   AccumulatorChoice accumulator;
   int count; // sums: number of accumulators; NODE_STEP: rows; NODE_FOR over vectors: vectors of a group
   ExprOp reduction;

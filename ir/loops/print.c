@@ -125,12 +125,30 @@ static const char *const loads[] = {[LOAD_ELEMENT] = "load %[",
                                     [LOAD_COPIED] = "load %@",
                                     [LOAD_SPILLED] = "load %@"};
 
+static void print_bounds(LoopText *p, const LoopNode *n) {
+  if (!n->inside && !n->within) return;
+  if (n->inside) {
+    loop_text_add(p, ", where ");
+    loop_text_index(p, n->inside);
+  }
+  if (n->within) {
+    loop_text_add(p, n->inside ? ", and lanes where " : ", lanes where ");
+    loop_text_index(p, n->within);
+    loop_text_add(p, n->factor < 0 ? " - lane" : " + lane");
+    if (n->factor != 1 && n->factor != -1) loop_text_add(p, " * %lld", (long long)llabs(n->factor));
+    loop_text_add(p, " < %lld", (long long)n->extent);
+  }
+  loop_text_add(p, ", else ");
+  text_add_number(p->out, p->k->accesses[n->access].outside, !p->k->is_f64);
+}
+
 static void print_let(LoopText *p, const LoopNode *n) {
   const Expr *e = &p->k->exprs[n->expr];
   say(p, n, "%V %e%R = ");
   if (n->load) {
     say(p, n, loads[n->load]);
     if (e->args[0] && n->load != LOAD_SPILLED) say(p, n, ", at offset %*");
+    print_bounds(p, n);
   } else if (e->op == EXPR_INDEX) {
     if (n->is_vector) say(p, n, "%x + lane");
     else text_add_string(p->out, p->k->axes[__builtin_ctz(e->axes)].name);

@@ -64,6 +64,14 @@ static bool verify_inside(Verifying *v, const LoopNode *n, AccessId id, AxisSet 
   linear_add_number(&beyond, a->offset * unit, a->offset_monomial);
   linear_add_number(&beyond, 1, 0);
   linear_add_number(&beyond, -nelems * unit, monomial);
+  int64_t first = a->offset;
+  for (size_t i = 0; i < a->nbounds; i++) { // along bounds, the tensor is reached from end to end
+    const Bound *b = &a->bounds[i];
+    linear_add_number(&beyond, b->stride * (b->extent - 1 - b->offset), 0);
+    first -= b->stride * b->offset;
+    axes &= ~bound_axes(b);
+  }
+  if (first < 0) return verify_fail(v, n, "it begins before its tensor");
   for (int axis = 0; axis < k->naxes; axis++) {
     if (!(axes >> axis & 1) || !a->stride[axis]) continue;
     if (!k->axes[axis].extent) return true; // no element is accessed
@@ -256,7 +264,11 @@ bool verify_let(Verifying *v, const LoopNode *n) {
   else if (n->load) ok = verify_fail(v, n, "it is not an expression that is loaded");
   else if (e->op == EXPR_INDEX) ok = verify_coordinate(v, n, e);
   else ok = verify_operands(v, n, e);
-  return ok && verify_define(v, n, n->expr, n->is_row ? FORM_ROWS : n->is_vector ? FORM_VECTOR : FORM_SCALAR);
+  return ok && verify_bounds(v, n) &&
+         verify_define(v, n, n->expr,
+                       n->is_row      ? FORM_ROWS
+                       : n->is_vector ? FORM_VECTOR
+                                      : FORM_SCALAR);
 }
 
 // The index of a partial sum in the temporary [free axes, chunk, the block's array], without the axes `but`.

@@ -232,6 +232,10 @@ bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *
 int find_spill(const Verifying *v, ExprId id); // index in plan->spills; -1: not spilled
 bool verify_spilled(Verifying *v, const LoopNode *n, Linear *address);
 
+// verify_bounds.c
+
+bool verify_bounds(Verifying *v, const LoopNode *n); // of NODE_LET
+
 // verify_memory.c: stores, copies, pointers, local arrays, flags.
 
 bool verify_store(Verifying *v, const LoopNode *n);

@@ -246,5 +246,6 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
   scratch_clear(scratch, nodes, nnodes);
   if (!k->out_of_memory) kernel_drop_unneeded(k);
   if (!k->out_of_memory) kernel_simplify_axes(k);
+  if (!k->out_of_memory) kernel_drop_unneeded(k); // sums over axes of extent 1
   return k->out_of_memory ? NULL : k;
 }

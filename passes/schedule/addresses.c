@@ -53,7 +53,55 @@ static const Index *from_start(Recipe *r, const Access *a, AxisSet axes) {
   return add_terms(r, a, axes, offset);
 }
 
+// The index on an axis at lane 0.
+static const Index *first_index(Recipe *r, int axis) {
+  return axis == vector_axis(r) ? r->lane : axis_index(r, axis);
+}
+
+static const Index *minus(Recipe *r, const Index *x, const Index *y) {
+  return index_of(&r->b, INDEX_SUBTRACT, x ? x : number(r, 0), y);
+}
+
+// offset + the sum of index * factor over the axes, at lane 0. What is subtracted comes last, as it may be more than
+// the rest: the sum is modulo 2^64.
+static const Index *add_factors(Recipe *r, const int64_t *factor, const Monomial *monomial, int64_t offset) {
+  const Index *sum = NULL;
+  for (int axis = 0; axis < r->k->naxes; axis++)
+    if (factor[axis] > 0)
+      sum = plus(r, sum,
+                 times(r, first_index(r, axis), index_number(&r->b, factor[axis], monomial ? monomial[axis] : 0)));
+  if (offset > 0) sum = plus(r, sum, number(r, offset));
+  for (int axis = 0; axis < r->k->naxes; axis++)
+    if (factor[axis] < 0) sum = minus(r, sum, times(r, first_index(r, axis), number(r, -factor[axis])));
+  return offset < 0 ? minus(r, sum, number(r, -offset)) : sum;
+}
+
+// From the tensor's first element: there is no row pointer, as it could point outside of the tensor.
+static Address bounded_address(Recipe *r, AccessId id) {
+  const Access *a = &r->k->accesses[id];
+  return (Address){
+      .base = BASE_TENSOR, .access = id, .index = add_factors(r, a->stride, a->stride_monomial, a->offset)};
+}
+
+void add_bounds(Recipe *r, LoopNode *load, const Access *a) {
+  const int lane_axis = load->is_vector ? loop_lane_axis(r->loop) : -1;
+  for (size_t i = 0; i < a->nbounds; i++) {
+    const Bound *b = &a->bounds[i];
+    if (bound_always_holds(r->k, b)) continue;
+    const Index *index = add_factors(r, b->factor, NULL, b->offset);
+    if (lane_axis >= 0 && b->factor[lane_axis]) {
+      load->within = index;
+      load->factor = b->factor[lane_axis];
+      load->extent = b->extent;
+    } else {
+      const Index *test = index_of(&r->b, INDEX_LESS, index, number(r, b->extent));
+      load->inside = load->inside ? index_of(&r->b, INDEX_BOTH, load->inside, test) : test;
+    }
+  }
+}
+
 Address element_address(Recipe *r, AccessId id, AxisSet axes) {
+  if (r->k->accesses[id].nbounds) return bounded_address(r, id);
   return (Address){.base = BASE_TENSOR, .access = id, .index = from_start(r, &r->k->accesses[id], axes)};
 }
 
@@ -71,6 +119,7 @@ Address vector_address(Recipe *r, AccessId id) {
 
 // Row pointers exist only for accesses that vary over the innermost axis.
 Address lanes_address(Recipe *r, AccessId id, Level level) {
+  if (r->k->accesses[id].nbounds) return bounded_address(r, id);
   return level == LEVEL_VECTOR ? vector_address(r, id) : element_address(r, id, loop_outer_axes(r->loop));
 }
 

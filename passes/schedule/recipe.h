@@ -103,6 +103,8 @@ const Index *stride_of(Recipe *r, const Access *a, int axis);
 Address vector_address(Recipe *r, AccessId id); // of lane 0, relative to the row pointer
 Address lanes_address(Recipe *r, AccessId id, Level level);
 Address element_address(Recipe *r, AccessId id, AxisSet axes);
+// Sets the node's conditions on the bounds of the access that it loads.
+void add_bounds(Recipe *r, LoopNode *load, const Access *a);
 bool is_transposed(const Recipe *r, AccessId id);   // lanes.c: rows are copied, transposed
 bool is_column(const Recipe *r, AccessId id);       // lanes.c: columns are copied
 bool is_optional(const Recipe *r, AccessId id);     // an output that the caller may leave out

@@ -104,6 +104,7 @@ void make_scalar(Recipe *r, ExprId id, AxisSet axes) {
     node.access = e->access;
     const bool has_pointer = expr_level(r, id) == LEVEL_MIDDLE && is_row_pointer(r, e->access);
     node.address = has_pointer ? vector_address(r, e->access) : element_address(r, e->access, axes);
+    add_bounds(r, &node, &r->k->accesses[e->access]);
   }
   add(r, node);
 }
@@ -141,6 +142,7 @@ static void compute_vector(Recipe *r, ExprId id) {
                    : access_is_mask(a)      ? vector_address(r, e->access)
                                             : lanes_address(r, e->access, expr_level(r, id));
     node.step = lane_step(r, a);
+    add_bounds(r, &node, a);
   } else if (e->op == EXPR_IS_KEPT) {
     node.address = vector_address(r, e->access);
     node.step = lane_step(r, &r->k->accesses[e->access]);

@@ -226,6 +226,7 @@ uint64_t walk_index(Walk *w, const Index *i) {
   case INDEX_AT_LEAST: return a >= b;
   case INDEX_MORE: return a > b;
   case INDEX_DIFFERS: return a != b;
+  case INDEX_BOTH: return a && b;
   default: walk_fail(w, "an index of an unknown kind"); return 0;
   }
 }

@@ -68,6 +68,22 @@ static int npadding_lanes(Walk *w) {
   return walk_has_var(w, nlanes) ? LANES - (int)walk_get_var(w, nlanes) : 0;
 }
 
+static bool is_inside(Walk *w, const LoopNode *n) {
+  return !n->inside || walk_index(w, n->inside);
+}
+
+// Loads the lanes that are inside of the tensor along a bound that varies from lane to lane.
+static void load_within(Walk *w, const LoopNode *n, Pointer p, uint64_t step, Lanes *y) {
+  const Access *a = &w->k->accesses[n->access];
+  const int nlanes = is_inside(w, n) ? walk_nlanes(w, n) : 0;
+  int count;
+  const int first = lanes_within(walk_index(w, n->within), n->factor, n->extent, nlanes, &count);
+  p.at += (uint64_t)first * step;
+  if (count) walk_load(w, a->type, w->k->is_f64, y, p, (Elements){.step = step, .count = count});
+  else lanes_set(w->k->is_f64, y, a->outside);
+  if (count) lanes_place(w->k->is_f64, y, first, count, a->outside);
+}
+
 static void load_vector(Walk *w, const LoopNode *n, Lanes *y) {
   const Expr *e = &w->k->exprs[n->expr];
   const Access *a = &w->k->accesses[e->access];
@@ -75,6 +91,10 @@ static void load_vector(Walk *w, const LoopNode *n, Lanes *y) {
   int64_t offsets[LANES] = {0};
   if (n->load == LOAD_COPIED || n->load == LOAD_SPILLED) {
     walk_load(w, TYPE_F32, false, y, p, (Elements){.step = 1, .count = LANES, .npadding = npadding_lanes(w)});
+  } else if (n->within) {
+    load_within(w, n, p, n->load == LOAD_DENSE ? 1 : walk_index(w, n->step), y);
+  } else if (!is_inside(w, n)) {
+    lanes_set(w->k->is_f64, y, a->outside);
   } else if (access_is_mask(a)) {
     if (n->load != LOAD_DENSE) walk_fail(w, "loads %s, a mask, lane by lane", walk_access_name(w, e->access));
     walk_load_mask(w, w->k->is_f64, y, p);
@@ -93,6 +113,10 @@ static void load_vector(Walk *w, const LoopNode *n, Lanes *y) {
 static void load_scalar(Walk *w, const LoopNode *n, Lanes *y) {
   const Expr *e = &w->k->exprs[n->expr];
   const Access *a = &w->k->accesses[e->access];
+  if (!is_inside(w, n)) {
+    lanes_set(w->k->is_f64, y, a->outside);
+    return;
+  }
   Pointer p = walk_address(w, &n->address);
   if (access_is_mask(a)) walk_fail(w, "loads %s, a mask, as a number", walk_access_name(w, e->access));
   if (e->args[0]) p.at += (uint64_t)(int64_t)walk_scalar(w, e->args[0]);

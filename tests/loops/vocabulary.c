@@ -230,6 +230,18 @@ void lanes_merge(bool is_f64, Lanes *y, const Lanes *first, const Lanes *then, i
   else set_v(y, v_merge(n, get_v(first), get_v(then)));
 }
 
+int lanes_within(uint64_t at, int64_t step, int64_t extent, int n, int *count) {
+  const v_span s = v_within((ptrdiff_t)at, step, extent, n);
+  *count = s.count;
+  return (int)s.first;
+}
+
+void lanes_place(bool is_f64, Lanes *y, int first, int count, double outside) {
+  const v_span s = {(size_t)first, count};
+  if (is_f64) set_d(y, d_place(get_d(y), s, outside));
+  else set_v(y, v_place(get_v(y), s, (float)outside));
+}
+
 void lanes_widen(Lanes *y, const Lanes *x) {
   set_d(y, d_from_v(get_v(x)));
 }

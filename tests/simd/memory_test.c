@@ -285,6 +285,47 @@ ROWS(f32, float, )
 ROWS(bf16, uint16_t, _bf16)
 ROWS(f16, uint16_t, _f16)
 
+enum { OUTSIDE = -7 };
+
+// Lanes along a tensor of `extent` elements, of which some may be outside of it.
+static void test_lanes_within(const float *x, ptrdiff_t at, ptrdiff_t step, ptrdiff_t extent, int n) {
+  float lanes[LANES];
+  double wide[LANES];
+  const v_span s = v_within(at, step, extent, n);
+  vec a = v_set(OUTSIDE);
+  dvec d = d_set(OUTSIDE);
+  if (s.count) {
+    const float *first = x + at + (ptrdiff_t)s.first * step;
+    const vec part = step == 1 ? v_load_n(first, s.count) : v_gather_n(first, step, s.count);
+    a = v_place(part, s, OUTSIDE);
+    d = d_place(d_from_v(part), s, OUTSIDE);
+  }
+  v_store(lanes, a);
+  d_store(wide, d);
+  for (int j = 0; j < LANES; j++) {
+    const ptrdiff_t i = at + j * step;
+    const double wanted = j < n && i >= 0 && i < extent ? (double)x[i] : OUTSIDE;
+    expect_number((double)lanes[j], wanted);
+    expect_number(wide[j], wanted);
+  }
+}
+
+static void test_within(void) {
+  static const ptrdiff_t steps[] = {1, 2, 3, -1, -2};
+  static const int counts[] = {0, 1, 7, LANES};
+  begin("within");
+  for (ptrdiff_t extent = 0; extent < 40; extent += extent < 20 ? 1 : 7) {
+    for (int at_end = 0; at_end < 2; at_end++) {
+      float *x = (float *)(void *)(at_end ? page + page_nbytes : page) - (at_end ? extent : 0);
+      for (ptrdiff_t i = 0; i < extent; i++) x[i] = (float)(i + 1);
+      for (size_t s = 0; s < sizeof steps / sizeof *steps; s++)
+        for (size_t n = 0; n < sizeof counts / sizeof *counts; n++)
+          for (ptrdiff_t at = -50; at < 80; at++) test_lanes_within(x, at, steps[s], extent, counts[n]);
+    }
+  }
+  end();
+}
+
 static void test_booleans(void) {
   static const uint8_t bytes[LANES] = {0, 1, 2, 127, 128, 255};
   static const float numbers[LANES] = {0, -0.0F, 1, -3, 0x1p-149F, NAN, INFINITY};
@@ -359,6 +400,7 @@ int main(void) {
   test_access(&u8_access);
   test_access(&e4m3_access);
   test_access(&e5m2_access);
+  test_within();
   test_s4();
   test_u4();
   v_prefetch_l2(page);

@@ -3,6 +3,7 @@
 #include "ir/loops/print.h"
 #include "tests/random_graph.h"
 #include "tests/unit/loop_trees.h"
+#include "tests/unit/window_kernels.h"
 
 #include <glob.h>
 
@@ -68,6 +69,20 @@ static bool with_random_trees(uint64_t seed, TreeTest test) {
   return has_open;
 }
 
+static void with_trees_of_windows(TreeTest test) {
+  for (size_t i = 0; i < NWINDOWS; i++) {
+    char text[1024];
+    Lowered l;
+    begin(&l);
+    window_graph_text(&windows[i], text, sizeof text);
+    lower_graph(&l, yaml_read(&system_allocator, "window.yaml", text, strlen(text), NULL, &l.d), false, false);
+    l.p->schedules[0] = window_schedule(&windows[i], &l.p->arena, l.p->schedules[0]->kernel, NULL);
+    snprintf(text, sizeof text, "window %zu", i);
+    for_each_tree(&l, text, test);
+    deinit(&l);
+  }
+}
+
 // Of graphs with the extents that they have, and with open ones.
 static size_t with_trees_of(const char *pattern, TreeTest test) {
   glob_t files = {0};
@@ -91,6 +106,7 @@ static void trees_of_the_repository_are_sound(void **state) {
   size_t count = 0;
   for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) count += with_trees_of(patterns[i], must_be_sound);
   assert_true(count > 400);
+  with_trees_of_windows(must_be_sound);
 }
 
 static void random_trees_are_sound(void **state) {
@@ -166,7 +182,7 @@ static void delete_nodes(LoopTree *t, Arena *arena, const char *what) {
 
 // Fields
 
-typedef enum FieldType { FIELD_BOOL, FIELD_INT, FIELD_INT64, FIELD_INDEX } FieldType;
+typedef enum FieldType { FIELD_BOOL, FIELD_INT, FIELD_INT64, FIELD_INDEX, FIELD_CONDITION } FieldType; // that may go
 
 #define FIELD(type, name)                                                                                              \
   { #name, type, offsetof(LoopNode, name) }
@@ -181,6 +197,10 @@ static const struct Field {
     FIELD(FIELD_INDEX, test),
     FIELD(FIELD_INDEX, bound),
     FIELD(FIELD_INDEX, address.index),
+    FIELD(FIELD_INDEX, inside),
+    FIELD(FIELD_CONDITION, inside),
+    FIELD(FIELD_INDEX, within),
+    FIELD(FIELD_CONDITION, within),
     FIELD(FIELD_BOOL, is_whole),
     FIELD(FIELD_BOOL, is_vector),
     FIELD(FIELD_BOOL, is_row),
@@ -206,6 +226,8 @@ static const struct Field {
     FIELD(FIELD_INT, count),
     FIELD(FIELD_INT, reduction),
     FIELD(FIELD_INT64, nelems),
+    FIELD(FIELD_INT64, factor),
+    FIELD(FIELD_INT64, extent),
 };
 
 // What of a node says what is done. Not here: what is a matter of speed alone, or of no matter to some nodes of the
@@ -218,7 +240,7 @@ static const char *const matters[NODE_FENCE + 1] = {
     [NODE_FLAG] = "flag access is_peeled",
     [NODE_POINTER] = "address.index address.base address.access access is_row is_written",
     [NODE_LOCAL] = "local nelems",
-    [NODE_LET] = "address.index is_vector is_row expr",
+    [NODE_LET] = "address.index is_vector is_row expr inside within factor extent",
     [NODE_COMBINE] = "address.index address.base address.access access end step is_vector is_f64 reduction expr",
     [NODE_BEGIN_SUM] = "is_row is_f64 sum count reduction expr",
     [NODE_UPDATE] = "address.index is_vector is_f64 is_widened is_fused sum accumulator reduction expr",
@@ -278,6 +300,12 @@ static void spoil_field(const LoopTree *t, LoopNode *n, const struct Field *f, A
     Index *copy = copy_index(arena, *index);
     *index = copy;
     spoil_index(t, n, copy, what, f->name);
+  } else if (f->type == FIELD_CONDITION) {
+    const Index **index = (const Index **)at;
+    if (*index) {
+      *index = NULL;
+      must_be_wrong(t, &before, what, f->name);
+    }
   } else {
     if (f->type == FIELD_BOOL) *(bool *)at = !*(bool *)at;
     else if (f->type == FIELD_INT64) --*(int64_t *)at;
@@ -307,6 +335,7 @@ static void each_node_matters(void **state) {
   (void)state;
   enum { COUNT = 300 };
   for (uint64_t seed = 0; seed < COUNT; seed++) with_random_trees(seed, delete_nodes);
+  with_trees_of_windows(delete_nodes);
   with_trees_of("models/*.yaml", delete_nodes);
 }
 
@@ -314,6 +343,7 @@ static void each_field_matters(void **state) {
   (void)state;
   enum { COUNT = 120 };
   for (uint64_t seed = 0; seed < COUNT; seed++) with_random_trees(seed, spoil_fields);
+  with_trees_of_windows(spoil_fields);
   with_trees_of("models/*.yaml", spoil_fields);
 }
 

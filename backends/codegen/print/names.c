@@ -216,8 +216,8 @@ const char *print_member_name(Printer *p, const char *name, NameSet *taken, size
 // Whether the name is of a kind that a loop's functions use for other things than expressions: axes (d0, d1, …),
 // p_NAME, acc_NAME and so on, and functions of the vocabulary.
 static bool is_reserved_local(const char *name) {
-  static const char *const own[] = {"acc_",  "ahead_", "held_",    "spilled_", "p_",
-                                    "part_", "rows_",  "streams_", "total_",   "wants_"};
+  static const char *const own[] = {"acc_",  "ahead_",   "held_",  "spilled_", "p_",     "part_",
+                                    "rows_", "streams_", "total_", "wants_",   "within_"};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (strncmp(name, own[i], strlen(own[i])) == 0) return true;
   return is_vocabulary(name) || !isalpha((unsigned char)name[0]) || (name[0] == 'd' && isdigit((unsigned char)name[1]));

@@ -129,6 +129,9 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 's': add_index(l, n->step); return;
   case 'S': add_lane_step(l, n); return; // ", step": the distance in memory from lane to lane
   case '?': add_index(l, n->test); return;
+  case 'I': add_index(l, n->inside); return;
+  case 'j': add_factor(l, n->within); return;
+  case 'u': add_number(l, access_of(l, n)->outside, l->k->is_f64); return; // what a load outside of its tensor yields
   case '#': tree_printf(l, "%d", n->count); return;
   case 'z': tree_printf(l, "%lld", (long long)n->nelems); return;
   case 'a': add(l, l->access_name[n->access]); return;
@@ -205,13 +208,23 @@ static void add_scalar_load(TreePrinter *l, const LoopNode *n) {
   const char *convert = scalar_from(a->type);
   const bool is_call = *convert && a->type != TYPE_BOOLEAN, has_addresses = access_has_addresses(a);
   const bool is_widened = l->k->is_f64 && a->type != TYPE_F64 && a->type != TYPE_S64;
+  if (n->inside) say(l, n, "%I ? ");
   tree_printf(l, "%s%s%s", is_widened ? "(double)" : "", convert, is_call ? "(" : "");
   open_element(l, &n->address);
   if (expr_of(l, n)->args[0]) add_offset(l, a, expr_of(l, n)->args[0], false);
   add(l, !has_addresses ? ")" : is_call ? "])" : "]");
+  if (n->inside) say(l, n, " : %u");
 }
 
-static void add_vector_load(TreePrinter *l, const LoopNode *n) {
+// The elements from the first lane within the bound on: their place, behind the address of lane 0.
+static void add_first_within(TreePrinter *l, const LoopNode *n) {
+  const int64_t step = n->load == LOAD_DENSE ? 1 : n->step->number;
+  say(l, n, step < 0 ? " - within_%e.first" : " + within_%e.first");
+  if (step != 1 && step != -1) tree_printf(l, " * %lld", (long long)llabs(step));
+}
+
+// A load of all lanes, of the first n, or (is_part) of those within the bound.
+static void add_vector_load(TreePrinter *l, const LoopNode *n, bool is_part) {
   static const char *const hows[] = {[LOAD_DENSE] = "load", [LOAD_STRIDED] = "gather", [LOAD_GATHERED] = "gather_at"};
   const Access *a = access_of(l, n);
   const ExprId offset = expr_of(l, n)->args[0];
@@ -223,11 +236,34 @@ static void add_vector_load(TreePrinter *l, const LoopNode *n) {
   const bool converts = memory != l->prefix;
   if (converts) tree_printf(l, "%c_from_%c(", l->prefix, memory);
   tree_printf(l, "%c_%s", memory, hows[n->load]);
-  say(l, n, "%n%t(%M");
+  say(l, n, is_part ? "_n%t(%M" : "%n%t(%M");
+  if (is_part) add_first_within(l, n);
   if (offset && n->load != LOAD_GATHERED) add_offset(l, a, offset, false);
   if (n->load != LOAD_DENSE) say(l, n, "%S");
   if (n->load == LOAD_GATHERED) add_offset(l, a, offset, true);
-  say(l, n, converts ? "%N))" : "%N)");
+  say(l, n, is_part ? ", within_%e.count)" : "%N)");
+  if (converts) add(l, ")");
+}
+
+// A load of lanes of which some may be outside of the tensor.
+static void add_load_within(TreePrinter *l, const LoopNode *n) {
+  if (!n->has_fewer_lanes) {
+    say(l, n, "within_%e.count == 16 ? ");
+    add_vector_load(l, n, false);
+    add(l, " : ");
+  }
+  say(l, n, "within_%e.count ? %P_place(");
+  add_vector_load(l, n, true);
+  say(l, n, ", within_%e, %u) : %P_set(%u)");
+}
+
+static void print_lanes_within(TreePrinter *l, const LoopNode *n) {
+  begin_line(l);
+  say(l, n, "const v_span within_%e = v_within((ptrdiff_t)%j, ");
+  tree_printf(l, "%lld, %lld, ", (long long)n->factor, (long long)n->extent);
+  const char *const lanes = n->has_fewer_lanes ? "n" : "16";
+  if (n->inside) say(l, n, "%I ? ");
+  tree_printf(l, n->inside ? "%s : 0);\n" : "%s);\n", lanes);
 }
 
 static void add_load(TreePrinter *l, const LoopNode *n) {
@@ -239,7 +275,14 @@ static void add_load(TreePrinter *l, const LoopNode *n) {
     tree_printf(l, "v_set(%s", scalar_from(access_of(l, n)->type));
     say(l, n, "(*(%M)))");
     return;
-  default: add_vector_load(l, n);
+  default:
+    if (n->within) {
+      add_load_within(l, n);
+      return;
+    }
+    if (n->inside) say(l, n, "%I ? ");
+    add_vector_load(l, n, false);
+    if (n->inside) say(l, n, " : %P_set(%u)");
   }
 }
 
@@ -331,6 +374,7 @@ static void add_vector_result(TreePrinter *l, const LoopNode *n) {
 }
 
 static void print_let(TreePrinter *l, const LoopNode *n) {
+  if (n->within) print_lanes_within(l, n);
   begin_line(l);
   if (n->is_row) say(l, n, "%e[r] = ");
   else if (!n->is_vector) tree_printf(l, "const %s %s = ", scalar_type(l, expr_of(l, n)), l->name[n->expr]);

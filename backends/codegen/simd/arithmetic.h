@@ -8,6 +8,36 @@ static inline vec v_set(float x) { vec a; v_part zero = {0}; V_FOR_I a.p[i] = x 
 
 static inline dvec d_set(double x) { dvec a; d_part zero = {0}; D_FOR_I a.p[i] = x - zero; return a; }
 
+// Lanes that follow each other: `count` of them, from `first` on.
+typedef struct { size_t first; int count; } v_span;
+
+// Of the first n lanes, those of which at + lane * step is at least 0 and less than extent.
+static inline v_span v_within(ptrdiff_t at, ptrdiff_t step, ptrdiff_t extent, int n) {
+  if (step < 0) { // backwards along the extent
+    at = extent - 1 - at;
+    step = -step;
+  }
+  const ptrdiff_t first = at < 0 ? (step - 1 - at) / step : 0, end = at < extent ? (extent - at + step - 1) / step : 0;
+  const ptrdiff_t count = (end < n ? end : n) - first;
+  v_span none = {0, 0}, some = {(size_t)first, (int)count};
+  return count > 0 ? some : none;
+}
+
+// The first s.count lanes of a become those from s.first on; the others are `outside`.
+static inline vec v_place(vec a, v_span s, float outside) {
+  float x[16];
+  v_store(x, v_set(outside));
+  v_store_n(x + s.first, a, s.count);
+  return v_load(x);
+}
+
+static inline dvec d_place(dvec a, v_span s, double outside) {
+  double x[16];
+  d_store(x, d_set(outside));
+  d_store_n(x + s.first, a, s.count);
+  return d_load(x);
+}
+
 // Lane i is first + i.
 static inline vec v_index(size_t first) {
   float x[16];
