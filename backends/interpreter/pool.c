@@ -68,13 +68,22 @@ static int64_t find_winner(const Pool *p, const double *x) {
   return winner;
 }
 
+// IEEE 754's maximum: NaN if an element is, and +0 is greater than -0.
+static double greatest(const Pool *p, const double *x) {
+  double y = x[p->places[0]];
+  for (int64_t i = 1; i < p->count && !isnan(y); i++) {
+    const double own = x[p->places[i]];
+    if (!(own <= y) || (own == y && signbit(y))) y = own;
+  }
+  return y;
+}
+
 bool interpret_MaxPool(const Evaluation *e) {
   Pool p;
   if (!pool_init(&p, e)) return false;
   for (Walk w = walk_over(&e->node->outputs[0]->shape); w.i < w.nelems; walk_step(&w)) {
     pool_find(&p, w.index);
-    const int64_t winner = find_winner(&p, e->inputs[0]);
-    e->outputs[0][w.i] = winner < 0 ? -type_greatest(e->node->outputs[0]->type) : e->inputs[0][winner];
+    e->outputs[0][w.i] = p.count ? greatest(&p, e->inputs[0]) : -type_greatest(e->node->outputs[0]->type);
   }
   return true;
 }

@@ -34,6 +34,11 @@ Product node_product(const Node *node) {
                           node_bool(node, "transpose_b"));
 }
 
+void matmul_domain(const Node *node, Domain *d) {
+  *d = (Domain){.shape = node->outputs[0]->shape, .nextra = 1};
+  d->extra[0] = node->inputs[0]->shape.extent[node_product(node).src_k];
+}
+
 int product_batch_axis(const Product *p, int rank, int batch_axis) {
   return rank - MATRIX_AXES - p->nbatch + batch_axis;
 }

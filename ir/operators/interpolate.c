@@ -73,14 +73,13 @@ static int64_t resampling_taps(const Resampling *r) {
   return taps < r->output ? taps : r->output;
 }
 
-Shape adjoint_domain(const Node *node) {
-  Shape shape = node->outputs[0]->shape;
-  const int nspatial = shape.rank - 2;
-  for (int i = 0; i < nspatial; i++) {
+// For each spatial axis one over the taps, the elements of diff_dst that contribute to an output element.
+void interpolate_backward_domain(const Node *node, Domain *d) {
+  *d = (Domain){.shape = node->outputs[0]->shape};
+  for (int i = 0; i < d->shape.rank - 2; i++) {
     Resampling r = node_resampling(node, i);
-    shape.extent[shape.rank++] = EXTENT(resampling_taps(&r));
+    d->extra[d->nextra++] = EXTENT(resampling_taps(&r));
   }
-  return shape;
 }
 
 static bool infer_ranks(Inference *inf, Value *const *values, int count) {

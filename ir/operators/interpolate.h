@@ -28,8 +28,4 @@ Resampling node_resampling(const Node *node, int spatial);
 // An upper bound of the integers that occur in computing source coordinates and offsets.
 int64_t node_greatest_place(const Node *node);
 
-// The iteration domain of InterpolateBackward: the axes of its output, then for each spatial axis one over the taps,
-// the elements of diff_dst that contribute to an output element.
-Shape adjoint_domain(const Node *node);
-
 #endif

@@ -106,6 +106,14 @@ typedef enum Preserves {
 
 typedef struct Inference Inference; // ir/operators/infer.h
 
+// What the kernel of a node iterates over.
+enum { MOST_EXTRA_AXES = 8 };
+typedef struct Domain {
+  Shape shape;                   // that of the result
+  Extent extra[MOST_EXTRA_AXES]; // axes behind these, which the node reduces: taps, channels
+  int nextra;
+} Domain;
+
 struct Operator {
   const char *name;
   OperatorId id;
@@ -122,6 +130,8 @@ struct Operator {
   // Checks a node apart from types and shapes (operands and attributes that need each other) and gives warnings. May
   // remove operands that have no effect under the node's attributes. Readers call it once. NULL: nothing to check.
   bool (*check)(Node *node, Diagnostics *d);
+  // Sets the domain of a node that reduces axes which no operand has by itself. NULL: its domain is a shape.
+  void (*domain)(const Node *node, Domain *d);
   unsigned traits;
   NormScope norm_scope;
   Preserves preserves;

@@ -98,7 +98,7 @@ enum { POOL_NATTRIBUTES = WINDOW_NATTRIBUTES + 1 };
   .family = "pool", .inputs = {{"src", 'T', .side = SIDE_LARGE}}, .ninputs = 1,                                        \
   .outputs = {{"dst", 'T', .side = SIDE_SMALL}}, .noutputs = 1,                                                        \
   .attributes = {POOL_ATTRIBUTES, ROUNDING_TYPE, __VA_ARGS__}, .nattributes = POOL_NATTRIBUTES + 2,                    \
-  .types = {{'T', TYPES_FLOAT}}, .infer = infer_pool, .check = check_window
+  .types = {{'T', TYPES_FLOAT}}, .infer = infer_pool, .check = check_window, .domain = window_domain
 #define STATISTICS_FORM                                                                                                \
   { .name = "statistics", .kind = ATTRIBUTE_CHOICE, .choices = {"vector", "broadcast"}, .is_hidden = true }
 #define BEGIN_NORM_AXIS                                                                                                \

@@ -32,6 +32,7 @@ bool infer_concat(Inference *inf, Node *node);
 // interpolate.c
 bool infer_interpolate(Inference *inf, Node *node);
 bool infer_interpolate_backward(Inference *inf, Node *node);
+void interpolate_backward_domain(const Node *node, Domain *d);
 bool check_interpolate(Node *node, Diagnostics *d);
 
 // window.c. infer_window_ranks gives all operands on a side their rank, and checks the lists' lengths. infer_windows
@@ -49,6 +50,11 @@ bool check_given_shape(const Node *node, Diagnostics *d);
 bool infer_matmul(Inference *inf, Node *node);
 bool infer_convolution(Inference *inf, Node *node);
 bool check_convolution(Node *node, Diagnostics *d);
+void window_domain(const Node *node, Domain *d); // an axis over the taps for each spatial axis
+
+// contraction.c
+bool infer_matmul(Inference *inf, Node *node);
+void matmul_domain(const Node *node, Domain *d);
 
 // pool.c
 bool infer_pool(Inference *inf, Node *node);

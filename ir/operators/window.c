@@ -109,6 +109,11 @@ Window node_window(const Node *node, int spatial) {
   return w;
 }
 
+void window_domain(const Node *node, Domain *d) {
+  *d = (Domain){.shape = node->outputs[0]->shape};
+  for (int i = 0; i < d->shape.rank - AXES_BESIDE; i++) d->extra[d->nextra++] = kernel_extent(node, i);
+}
+
 // Inference
 
 static bool infer_list_counts(Inference *inf, const Node *node) {

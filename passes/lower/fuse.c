@@ -71,7 +71,7 @@ static bool has_trait(const Node *node, unsigned trait) {
 
 // Never fuses: its iteration domain differs from its neighbours' (one slice of the output, or taps beside the output).
 static bool is_never_fused(const Node *node) {
-  return has_trait(node, TRAIT_PIECES | TRAIT_ADJOINT);
+  return has_trait(node, TRAIT_PIECES) || node->op->domain;
 }
 
 static bool has_sums(const Node *node) {

@@ -129,8 +129,8 @@ void lower_InterpolateBackward(Lowering *l, const Node *node) {
   for (int spatial = 0; spatial < diff_dst.nspatial; spatial++) {
     Resampling r = node_resampling(node, spatial);
     if (r.input == r.output) continue;
-    int axis = diff_dst.first + spatial, tap = diff_src->shape.rank + spatial;
-    ExprId i = lower_index(l, axis), o = ADD(first_tap(k, &r, i), lower_index(l, tap)), last = NUMBER(r.output - 1);
+    int axis = diff_dst.first + spatial, tap = lower_extra_axis(l, spatial);
+    ExprId i = lower_index(l, axis), o = ADD(first_tap(k, &r, i), expr_index(k, tap)), last = NUMBER(r.output - 1);
     ExprId within = MIN(o, last), own = SELECT(GE(last, o), weight_of(k, &r, i, within), NUMBER(0));
     weight = weight ? MUL(weight, own) : own;
     offset = offset_by_place(k, offset, within, &diff_dst, axis);

@@ -162,8 +162,12 @@ void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t star
   kernel_store(l->kernel, kernel_add_access(l->kernel, &a), e);
 }
 
+int lower_extra_axis(const Lowering *l, int extra) {
+  return l->domain.rank + (l->split_axis >= 0) + extra;
+}
+
 Shape node_domain(const Node *node) {
-  if (node->op->traits & TRAIT_ADJOINT) return adjoint_domain(node);
+  if (node->op->domain) return node->outputs[0]->shape;
   return node->op->traits & (TRAIT_ELEMENTWISE | TRAIT_MOVES) ? node->outputs[0]->shape : node->inputs[0]->shape;
 }
 
@@ -180,8 +184,9 @@ static bool computes_in_f64(const Node *node) {
   return norm_cancels(node);
 }
 
-static void add_axes(Lowering *l) {
-  static const char *const names[MAX_RANK + 1] = {"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8"};
+static void add_axes(Lowering *l, const Domain *extra) {
+  static const char *const names[MAX_AXES] = {"d0", "d1", "d2",  "d3",  "d4",  "d5",  "d6",  "d7",
+                                              "d8", "d9", "d10", "d11", "d12", "d13", "d14", "d15"};
   Kernel *k = l->kernel;
   for (int i = 0; i < l->domain.rank; i++) {
     Extent e = l->domain.extent[i];
@@ -191,6 +196,8 @@ static void add_axes(Lowering *l) {
     }
     kernel_add_axis(k, names[k->naxes], extent_value(e), extent_monomial(e));
   }
+  for (int i = 0; i < extra->nextra; i++)
+    kernel_add_axis(k, names[k->naxes], extent_value(extra->extra[i]), extent_monomial(extra->extra[i]));
 }
 
 // Remembers for the error message the first node that needed an open dim's value.
@@ -238,7 +245,9 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
     if (!extent_equals(channels, l.ngroups)) kernel_close(k, extent_monomial(channels)); // a group's length
     note_closing_node(k, nodes[i]);
   }
-  add_axes(&l);
+  Domain own = {.nextra = 0};
+  if (nodes[0]->op->domain) nodes[0]->op->domain(nodes[0], &own); // it is alone
+  add_axes(&l, &own);
   for (size_t i = 0; i < nnodes; i++) {
     lowerings[nodes[i]->op->id](&l, nodes[i]);
     note_closing_node(k, nodes[i]);
@@ -246,6 +255,5 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
   scratch_clear(scratch, nodes, nnodes);
   if (!k->out_of_memory) kernel_drop_unneeded(k);
   if (!k->out_of_memory) kernel_simplify_axes(k);
-  if (!k->out_of_memory) kernel_drop_unneeded(k); // sums over axes of extent 1
   return k->out_of_memory ? NULL : k;
 }

@@ -31,7 +31,7 @@ bool lower_scratch_init(LowerScratch *scratch, Arena *arena, const Graph *g); //
 
 typedef struct Lowering {
   Kernel *kernel;
-  Shape domain;
+  Shape domain;   // without extra axes: these are the kernel's last (lower_extra_axis)
   int split_axis; // the domain's axis that is split into (group, channel in group); -1: none
   Extent ngroups; // number of groups
   LoweredPart part;
@@ -74,6 +74,14 @@ AccessId lower_index_of_element(Lowering *l, const Value *v);
 // The coordinate along an axis of the domain.
 ExprId lower_index(const Lowering *l, int axis);
 
+// The kernel's axis for one of the extra axes of the node's domain, from 0.
+int lower_extra_axis(const Lowering *l, int extra);
+
+// Loads a value with bounds. Along its axis i it runs along the kernel's axis axis[i], if that is not BOUNDED, and else
+// along bounds[i], of which offset and factors are set. The value must be made outside of the region.
+enum { BOUNDED = -1 };
+ExprId lower_bounded_load(Lowering *l, const Value *v, const int *axis, const Bound *bounds, double outside);
+
 // Stores `e` to a slice of output 0 with the domain's shape, which begins at `start` (times the open dims in
 // start_monomial) along `axis`.
 void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t start, Monomial start_monomial);
@@ -83,7 +91,7 @@ void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t star
 Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nnodes, LoweredPart part,
                      const LowerScratch *scratch);
 
-// The domain of the node if it is alone in its region.
+// The domain of the node if it is alone in its region, without extra axes.
 Shape node_domain(const Node *node);
 
 #endif

@@ -512,7 +512,7 @@ static const OperatorCase operator_cases[] = {
     {"MaxPool", "kernel: [3], strides: [2], pads_begin: [1], pads_end: [1], rounding_type: ceil, data_format: NCX", "f32[1,1,6] 3 3 1 5 5 2", "f32[1,1,4] 3 5 5 2"},
     {"MaxPool", "kernel: [2], strides: [2], pads_begin: [1], pads_end: [1]", "f32[1,3,1] -5 -2 -7", "f32[1,2,1] -5 -2"},
     {"MaxPool", "kernel: [2], strides: [1], pads_begin: [], pads_end: [], dilations: [2], data_format: NCX", "f32[1,1,5] 1 4 2 3 9", "f32[1,1,3] 2 4 9"},
-    {"MaxPool", "kernel: [2], strides: [1], pads_begin: [0], pads_end: [0], data_format: NCX", "f32[1,1,9] nan 1 -inf -inf -0 0 -0 inf nan", "f32[1,1,8] nan 1 -inf -0 -0 0 inf nan"},
+    {"MaxPool", "kernel: [2], strides: [1], pads_begin: [0], pads_end: [0], data_format: NCX", "f32[1,1,9] nan 1 -inf -inf -0 0 -0 inf nan", "f32[1,1,8] nan 1 -inf -0 0 0 inf nan"},
     {"MaxPool", "kernel: [1], strides: [2], pads_begin: [0], pads_end: [0], rounding_type: ceil, data_format: NCX", "bf16[1,1,4] 1 2 -inf 4", "bf16[1,1,3] 1 -inf -0x1.fep127"},
     {"MaxPool", "kernel: [2], strides: [1], pads_begin: [1], pads_end: [1], dilations: [3], data_format: NCX", "f16[1,1,2] 5 6", "f16[1,1,1] -65504"},
     {"MaxPool", "kernel: [2, 2], strides: [1, 1], pads_begin: [1, 0], pads_end: [0, 1], data_format: NCX", "f32[1,1,2,3] 1 2 3 4 5 6", "f32[1,1,2,3] 2 3 3 5 6 6"},
