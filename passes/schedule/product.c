@@ -36,11 +36,19 @@ static int summed_axis(const Kernel *k, const Product *p) {
   return 31 - __builtin_clz(k->exprs[p->sum].reduced);
 }
 
+// Whether the factor is loaded through a window, so that it would need more memory than its tensor.
+static bool is_window(const Kernel *k, const Expr *e) {
+  if (e->op != EXPR_LOAD) return false;
+  const Access *a = &k->accesses[e->access];
+  return a->nbounds || (a->value && axes_nelems(k, e->axes) > shape_nelems(&a->value->shape));
+}
+
 bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   enum { MANY_ROWS = 48, LONG_PITCH = 256 }; // LONG_PITCH: elements; longer ones visit another page each time
   const Expr *e = &k->exprs[p->vector];
   if (k->axes[p->vector_axis].monomial || (axes_monomial(k, e->axes) & axes_monomial(k, k->exprs[p->sum].reduced)))
     return false;
+  if (is_window(k, e)) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
   const Access *a = &k->accesses[e->access];
   const int64_t rows = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes), pitch = a->stride[summed_axis(k, p)];
@@ -52,6 +60,7 @@ bool schedule_keeps_rows(const Kernel *k, const Product *p) {
   enum { MANY_COLUMNS = 2 * LANES };
   const Expr *e = &k->exprs[p->row];
   if (k->axes[p->vector_axis].extent < MANY_COLUMNS) return false;
+  if (is_window(k, e)) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
   const Access *a = &k->accesses[e->access];
   return a->stride[summed_axis(k, p)] > 1 || (a->type != TYPE_F32 && a->type != TYPE_F64);

@@ -229,6 +229,12 @@ static int64_t product_block(const Tuning *t, const Loop *loop) {
   return block > loop->rows ? block / loop->rows * loop->rows : loop->rows;
 }
 
+static bool has_bounded_rows(const Tuning *t, const Loop *loop) {
+  for (size_t i = 0; i < t->k->naccesses; i++)
+    if (t->k->accesses[i].nbounds && access_axes(t->k, &t->k->accesses[i]) & loop_cut_axes(loop)) return true;
+  return false;
+}
+
 static void tune_product(Tuning *t, Loop *loop) {
   enum { MANY_REGISTERS = 16, MUCH_WORK = 1 << 18 }; // multiplications that are worth starting threads
   const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1);
@@ -236,6 +242,7 @@ static void tune_product(Tuning *t, Loop *loop) {
   loop->vectors = vectors;
   loop->columns = (int64_t)vectors * LANES;
   loop->rows = (int)schedule_number(t->overrides, SCHEDULE_ROWS, choose_product_rows(t, loop, rows > 1 ? rows : 1));
+  if (has_bounded_rows(t, loop)) loop->rows = 1; // each row has conditions of its own
   loop->block = product_block(t, loop);
   loop->is_serial = axes_nelems(t->k, t->outer | t->inner) <= MUCH_WORK;
   if (axes_monomial(t->k, t->outer | t->inner)) loop->serial_work = MUCH_WORK;

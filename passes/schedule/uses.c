@@ -22,7 +22,8 @@ bool varies_by_row(const Recipe *r, AxisSet axes) {
 }
 
 bool is_row_pointer(const Recipe *r, AccessId id) {
-  return r->loop->is_product && has_rows(r) && varies_by_row(r, access_axes(r->k, &r->k->accesses[id]));
+  const Access *a = &r->k->accesses[id];
+  return r->loop->is_product && has_rows(r) && !a->nbounds && varies_by_row(r, access_axes(r->k, a));
 }
 
 Level level_of(const Recipe *r, AxisSet axes, int *depth) {
