@@ -9,14 +9,18 @@ typedef struct Scaling { // of one element
   double scale, zp;
 } Scaling;
 
-// The offset of the current element's scale or zero point in an array of this shape.
-static int64_t scaling_offset(const Node *node, const Shape *shape, const Walk *w) {
+// The offset of the current element's scale or zero point in an array of this shape. *is_beyond: the array has fewer
+// elements than that.
+static int64_t scaling_offset(const Node *node, const Shape *shape, const Walk *w, bool *is_beyond) {
+  int64_t period = scaling_period(node, shape);
   int64_t at[MAX_RANK] = {0}, place = 0;
   for (int axis = 0; axis < w->rank; axis++) {
     int64_t step;
     int of = scaling_axis(node, shape_nelems(shape), axis, &step);
     if (of >= 0) at[of] = w->index[axis] / step;
   }
+  *is_beyond = period && at[0] >= period;
+  if (period) at[0] %= period;
   for (int i = 0; i < shape->rank; i++) place = place * extent_value(shape->extent[i]) + at[i];
   return place;
 }
@@ -24,14 +28,18 @@ static int64_t scaling_offset(const Node *node, const Shape *shape, const Walk *
 static Scaling static_scaling(const Evaluation *e, const Walk *w) {
   const AttributeValue *scales = node_attribute(e->node, "scales"), *zps = node_attribute(e->node, "zps");
   const Shape list = {.rank = 1, .extent = {EXTENT((int64_t)scales->numbers.count)}};
-  int64_t at = scaling_offset(e->node, &list, w);
-  return (Scaling){(float)scales->numbers.items[at], zps->list.count ? (double)zps->list.items[at] : 0};
+  bool is_beyond;
+  int64_t at = scaling_offset(e->node, &list, w, &is_beyond);
+  double zp = zps->list.count && !is_beyond ? (double)zps->list.items[at] : 0;
+  return (Scaling){(float)scales->numbers.items[at], zp};
 }
 
 static Scaling dynamic_scaling(const Evaluation *e, const Walk *w) {
   const Value *scales = e->node->inputs[1], *zps = e->node->inputs[2];
-  double zp = zps ? e->inputs[2][scaling_offset(e->node, &zps->shape, w)] : 0;
-  return (Scaling){e->inputs[1][scaling_offset(e->node, &scales->shape, w)], zp};
+  bool is_beyond;
+  double scale = e->inputs[1][scaling_offset(e->node, &scales->shape, w, &is_beyond)];
+  double zp = zps ? e->inputs[2][scaling_offset(e->node, &zps->shape, w, &is_beyond)] : 0;
+  return (Scaling){scale, zps && is_beyond ? 0 : zp};
 }
 
 static bool quantize(const Evaluation *e, Scaling (*scaling)(const Evaluation *, const Walk *)) {

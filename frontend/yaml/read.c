@@ -161,6 +161,8 @@ static bool finish(Reader *r, size_t errors_before) {
   for (size_t i = 0; i < g->nnodes; i++)
     if (g->nodes[i]->op->check) g->nodes[i]->op->check(g->nodes[i], d);
   if (!graph_infer(g, d) || d->nerrors != errors_before || d->out_of_memory || !graph_verify(g, d)) return false;
+  for (size_t i = 0; i < g->nnodes; i++)
+    if (g->nodes[i]->op->warn) g->nodes[i]->op->warn(g->nodes[i], d);
   graph_find_ranges(g);
   return true;
 }

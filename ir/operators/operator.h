@@ -132,6 +132,8 @@ struct Operator {
   bool (*check)(Node *node, Diagnostics *d);
   // Sets the domain of a node that reduces axes which no operand has by itself. NULL: its domain is a shape.
   void (*domain)(const Node *node, Domain *d);
+  // Gives warnings on a valid node that follow from types and shapes. Readers call it once. NULL: there are none.
+  void (*warn)(const Node *node, Diagnostics *d);
   unsigned traits;
   NormScope norm_scope;
   Preserves preserves;

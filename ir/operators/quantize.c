@@ -9,19 +9,51 @@ static bool is_per_channel(const Node *node) {
   return node_s64(node, "qtype") == QUANTIZE_PER_CHANNEL;
 }
 
+static int channel_axis(const Node *node) {
+  int64_t axis = node_s64(node, "axis");
+  return (int)(axis < 0 ? axis + node->inputs[0]->shape.rank : axis);
+}
+
 int scaling_axis(const Node *node, int64_t nelems, int axis, int64_t *step) {
-  int64_t own = node_s64(node, "axis");
-  int rank = node->inputs[0]->shape.rank;
   *step = 1;
   if (node_s64(node, "qtype") == QUANTIZE_PER_GROUP) {
     *step = node_attribute(node, "group_shape")->list.items[axis];
     return axis;
   }
-  return is_per_channel(node) && nelems != 1 && axis == (own < 0 ? own + rank : own) ? 0 : -1;
+  return is_per_channel(node) && nelems != 1 && axis == channel_axis(node) ? 0 : -1;
+}
+
+int64_t scaling_period(const Node *node, const Shape *operand) {
+  if (!is_per_channel(node) || operand->rank != 1) return 0;
+  Extent own = node->inputs[0]->shape.extent[channel_axis(node)], count = operand->extent[0];
+  bool is_short = extent_is_literal(own) && extent_is_literal(count) && count.value > 1 && count.value < own.value;
+  return is_short ? count.value : 0;
+}
+
+int64_t scaling_greatest_place(const Node *node) {
+  if (!operator_has_attribute(node->op, "qtype") || node->ninputs == 1) return 0; // scales as attributes: at most one
+  const Shape *src = &node->inputs[0]->shape;
+  bool is_shared = node_s64(node, "qtype") == QUANTIZE_PER_GROUP;
+  int64_t greatest = 0;
+  for (int i = 0; i < src->rank; i++)
+    if (extent_value(src->extent[i]) > greatest) greatest = extent_value(src->extent[i]);
+  for (uint32_t slot = 1; slot < node->ninputs; slot++) {
+    const Value *operand = node->inputs[slot];
+    if (!operand) continue;
+    is_shared |= scaling_period(node, &operand->shape) != 0;
+    int64_t nelems = shape_nelems(&operand->shape);
+    if (nelems > greatest) greatest = nelems;
+  }
+  return is_shared ? greatest : 0;
 }
 
 static bool is_f8(Type type) {
   return TYPES_F8 & TYPE_BIT(type);
+}
+
+// Whether scales or zero points serve an axis of src: they may be more or fewer, but not none.
+static bool is_enough(Extent count, Extent own) {
+  return extent_is_literal(count) && extent_is_literal(own) && (count.value > 0 || own.value == 0);
 }
 
 bool infer_quantize(Inference *inf, Node *node) {
@@ -35,7 +67,8 @@ bool infer_quantize(Inference *inf, Node *node) {
   if (!infer_axis(inf, "axis", node_s64(node, "axis"), src->shape.rank, &axis)) return false;
   Extent count = EXTENT((int64_t)scales->numbers.count), own = src->shape.extent[axis];
   char text[160];
-  if (extent_is_unknown(own) || extent_equals(own, count)) return infer_extent(inf, src, (int)axis, count);
+  if (is_enough(count, own)) return true;
+  if (extent_is_unknown(own)) return infer_extent(inf, src, (int)axis, count);
   return infer_error(inf, "axis %d of %s %s: expected extent %lld, the number of scales", (int)axis, src->name,
                      shape_string(&src->shape, text, sizeof text), (long long)count.value);
 }
@@ -67,6 +100,11 @@ static bool infer_groups(Inference *inf, Node *node, Value *operand) {
   return true;
 }
 
+static bool infer_channels(Inference *inf, Value *operand, Value *src, int axis) {
+  if (!operand || is_enough(operand->shape.extent[0], src->shape.extent[axis])) return true;
+  return infer_same_extent(inf, operand, 0, src, axis);
+}
+
 bool infer_dynamic_quantize(Inference *inf, Node *node) {
   Value *src = node->inputs[0], *scales = node->inputs[1], *zps = node->inputs[2];
   int64_t axis;
@@ -82,9 +120,8 @@ bool infer_dynamic_quantize(Inference *inf, Node *node) {
   if (src->shape.rank < 0) return true;
   if (!infer_axis(inf, "axis", node_s64(node, "axis"), src->shape.rank, &axis)) return false;
   bool is_single = zps && extent_equals(zps->shape.extent[0], EXTENT(1));
-  return infer_same_extent(inf, scales, 0, src, (int)axis) &&
-         (is_single || !zps || extent_is_unknown(zps->shape.extent[0]) ||
-          infer_same_extent(inf, zps, 0, src, (int)axis));
+  return infer_channels(inf, scales, src, (int)axis) &&
+         (is_single || !zps || extent_is_unknown(zps->shape.extent[0]) || infer_channels(inf, zps, src, (int)axis));
 }
 
 bool check_quantize(Node *node, Diagnostics *d) {
@@ -105,4 +142,34 @@ bool check_quantize(Node *node, Diagnostics *d) {
       return error_at(d, node->position, "scales of %s: expected finite numbers other than 0, found %g",
                       node_title(node, title), scales->numbers.items[i]);
   return true;
+}
+
+static void warn_count(const Node *node, Diagnostics *d, bool is_zps, int64_t count) {
+  char title[NODE_TITLE_BYTES], text[160];
+  const Value *src = node->inputs[0];
+  int axis = channel_axis(node);
+  Extent own = src->shape.extent[axis];
+  if (!extent_is_literal(own) || count == own.value || own.value == 0 || (is_zps && count == 1)) return;
+  const char *what = is_zps ? "zps" : "scales", *rule = ": index i has number i modulo that";
+  if (count > own.value) rule = ": the first are used";
+  else if (is_zps) rule = ": index i has number i, or 0 when there is none";
+  warn_at(d, node->position, "%s of %s: expected %lld, as axis %d of %s %s has, found %lld%s", what,
+          node_title(node, title), (long long)own.value, axis, src->name, shape_string(&src->shape, text, sizeof text),
+          (long long)count, rule);
+}
+
+void warn_quantize(const Node *node, Diagnostics *d) {
+  if (!is_per_channel(node)) return;
+  warn_count(node, d, false, (int64_t)node_attribute(node, "scales")->numbers.count);
+  size_t nzps = node_attribute(node, "zps")->list.count;
+  if (nzps) warn_count(node, d, true, (int64_t)nzps);
+}
+
+void warn_dynamic_quantize(const Node *node, Diagnostics *d) {
+  if (!is_per_channel(node)) return;
+  for (uint32_t slot = 1; slot < node->ninputs; slot++) {
+    const Value *operand = node->inputs[slot];
+    if (operand && extent_is_literal(operand->shape.extent[0]))
+      warn_count(node, d, slot == 2, operand->shape.extent[0].value);
+  }
 }

@@ -69,6 +69,8 @@ bool infer_dropout(Inference *inf, Node *node);
 bool infer_quantize(Inference *inf, Node *node);
 bool infer_dynamic_quantize(Inference *inf, Node *node);
 bool check_quantize(Node *node, Diagnostics *d);
+void warn_quantize(const Node *node, Diagnostics *d);
+void warn_dynamic_quantize(const Node *node, Diagnostics *d);
 
 // norm.c
 bool infer_batch_norm(Inference *inf, Node *node);

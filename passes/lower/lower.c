@@ -4,6 +4,7 @@
 #include "ir/kernel/simplify.h"
 #include "ir/operators/interpolate.h"
 #include "ir/operators/norm.h"
+#include "ir/operators/quantize.h"
 
 #include <assert.h>
 #include <string.h>
@@ -181,6 +182,7 @@ static bool computes_in_f64(const Node *node) {
   }
   if (node->op->traits & TRAIT_WIDE) return true;
   if (node->op->traits & TRAIT_RESAMPLES && node_greatest_place(node) > 1 << 24) return true;
+  if (scaling_greatest_place(node) > 1 << 24) return true;
   return norm_cancels(node);
 }
 

@@ -7,6 +7,8 @@
 #include <assert.h>
 #include <math.h>
 
+enum { SCALES = 1, ZPS };
+
 #define NUMBER(number) expr_constant(k, (double)(number))
 #define ADD(a, b) expr_binary(k, EXPR_ADD, a, b)
 #define SUB(a, b) expr_binary(k, EXPR_SUB, a, b)
@@ -49,30 +51,41 @@ static ExprId static_zp(Lowering *l, const Node *node) {
   return zps->list.count && zps->list.items[0] ? expr_constant(l->kernel, (double)zps->list.items[0]) : 0;
 }
 
+// The index of a scale or zero point that serves several indices along the axis.
+static ExprId shared_index(Lowering *l, int axis, int64_t step, int64_t period) {
+  Kernel *k = l->kernel;
+  ExprId index = lower_index(l, axis);
+  ExprId whole = expr_unary(k, EXPR_FLOOR, DIV(index, NUMBER(period ? period : step)));
+  return period ? expr_fma(k, NUMBER(-period), whole, index) : whole;
+}
+
 // The node's tensor of scales or zero points in `slot`, indexed by channel or by block; 0: the node has none.
 static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
   const Value *v = node->inputs[slot];
   Kernel *k = l->kernel;
-  ExprId offset = 0;
+  ExprId offset = 0, is_beyond = 0;
   Strides strides = {0};
   int rank = node->inputs[0]->shape.rank;
   if (!v) return 0;
   if (l->value_expr[v->index]) return l->value_expr[v->index];
   const Strides own = strides_of(&v->shape, &v->order);
+  const int64_t period = scaling_period(node, &v->shape);
   for (int axis = 0; axis < rank; axis++) {
     int64_t step;
     int of = scaling_axis(node, shape_nelems(&v->shape), axis, &step);
     if (of < 0 || extent_value(v->shape.extent[of]) == 1) continue;
-    if (step == 1) {
+    if (step == 1 && !period) {
       strides.stride[axis] = own.stride[of];
       strides.monomial[axis] = own.monomial[of];
       continue;
     }
-    ExprId block = expr_unary(k, EXPR_FLOOR, DIV(lower_index(l, axis), NUMBER(step)));
+    ExprId index = shared_index(l, axis, step, period);
+    if (period) is_beyond = expr_binary(k, EXPR_GE, lower_index(l, axis), NUMBER(period));
     kernel_close(k, own.monomial[of]); // the offset is a float: whether it is exact depends on the extent's value
-    offset = offset ? expr_fma(k, NUMBER(own.stride[of]), block, offset) : MUL(NUMBER(own.stride[of]), block);
+    offset = offset ? expr_fma(k, NUMBER(own.stride[of]), index, offset) : MUL(NUMBER(own.stride[of]), index);
   }
-  return lower_strided_load(l, v, &strides, rank, offset);
+  ExprId number = lower_strided_load(l, v, &strides, rank, offset);
+  return is_beyond && slot == ZPS ? expr_select(k, is_beyond, NUMBER(0), number) : number;
 }
 
 void lower_Quantize(Lowering *l, const Node *node) {
@@ -84,9 +97,9 @@ void lower_Dequantize(Lowering *l, const Node *node) {
 }
 
 void lower_DynamicQuantize(Lowering *l, const Node *node) {
-  lower_quantized(l, node, operand(l, node, 1), operand(l, node, 2));
+  lower_quantized(l, node, operand(l, node, SCALES), operand(l, node, ZPS));
 }
 
 void lower_DynamicDequantize(Lowering *l, const Node *node) {
-  lower_dequantized(l, node, operand(l, node, 1), operand(l, node, 2));
+  lower_dequantized(l, node, operand(l, node, SCALES), operand(l, node, ZPS));
 }

@@ -363,6 +363,22 @@ expect 1 '' 'N has no value' gradcheck open.yaml
 expect 0 '^digraph' '' show sum.yaml --format dot
 expect 0 'shape: \[4, 3\]' '' show sum.yaml --after dead-code
 expect 0 '.' '' show sum.yaml --format kernels
+
+# Where a group's scale stands is computed in f32 while that is exact.
+for extent in 16777216 16777218; do
+  cat >groups.yaml <<Y
+format: ngrad/1
+inputs:
+  - {name: x, type: s8, shape: [$extent]}
+  - {name: s, type: f32, shape: [$((extent / 2))]}
+nodes:
+  - {op: DynamicDequantize, inputs: [x, s], outputs: [y], attributes: {qtype: per_group, group_shape: [2]}}
+outputs: [y]
+Y
+  in_f64=
+  [ "$extent" = 16777216 ] || in_f64=', in f64'
+  expect 0 "^kernel 0: DynamicDequantize \(line 6\)$in_f64\$" '' show groups.yaml --format kernels
+done
 expect 0 '^ *vector c = add\(a, b\)$' '' show sum.yaml --format loops
 expect 0 '#include' '' show sum.yaml --format c
 expect 0 'ceiling' '' bench sum.yaml --seconds 0.01 --threads 1

@@ -106,6 +106,12 @@ static void few_bits_are_enough(void **state) {
   quantize(&g, "f8_e4m3", EXTENTS(5, 33), "scales: [0.125]", "scales: [0.125]");
   quantize(&g, "f8_e5m2", EXTENTS(1), "scales: [3]", "scales: [1]");
   quantize(&g, "s8", EXTENTS(0, 2), "scales: [1, 2], qtype: per_channel", "scales: [1]");
+  quantize(&g, "s8", EXTENTS(3, 37), "scales: [0.5, 0.25, 0.125], zps: [1, 2, 3], qtype: per_channel",
+           "scales: [0.25, 2, 1, 4], qtype: per_channel, axis: 0");
+  graph_text_case(&g, "channels without scales of their own");
+  graph_text_node(&g, "DynamicDequantize", "inputs: [%s, %s, %s], outputs: [%s], attributes: {qtype: per_channel}",
+                  graph_text_input(&g, "x", "u8", EXTENTS(2, 33, 3)), graph_text_input(&g, "s", "f16", EXTENTS(5)),
+                  graph_text_input(&g, "z", "u8", EXTENTS(17)), graph_text_result(&g, "y"));
   graph_text_case(&g, "groups");
   const char *x = graph_text_input(&g, "x", "s8", EXTENTS(4, 34)), *z = graph_text_input(&g, "z", "u8", EXTENTS(2, 17));
   const char *s = graph_text_splat(&g, "s", "f32", EXTENTS(2, 17), "0.25");

@@ -89,7 +89,7 @@ static void prints_are_fixed_points(void **state) {
     diagnostics_init(&d, &system_allocator);
     Graph *again = yaml_read(&system_allocator, "random.yaml", text_string(&once), once.nbytes, NULL, &d);
     if (!again) fail_msg("seed %llu: %s", (unsigned long long)seed, d.items[0].message);
-    assert_int_equal(d.nerrors + d.nwarnings, 0);
+    assert_int_equal(d.nerrors, 0); // scales may not fit their axis, which is a warning
     Text twice = print(again);
     assert_string_equal(text_string(&once), text_string(&twice));
     diagnostics_deinit(&d);
