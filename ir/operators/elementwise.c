@@ -41,18 +41,10 @@ bool infer_type_cast(Inference *inf, Node *node) {
   return infer_elementwise_unary(inf, node);
 }
 
-// Result types other than the default one, which the graph may declare: f32 for two 16-bit floats, a 16-bit float for
-// f32 with that type, bf16 for two f32.
+// Whether the graph declares a result type other than the default one: f32 and 16-bit floats may be mixed.
 static bool is_declared_combination(Type a, Type b, Type dst) {
-  static const struct {
-    Type a, b, dst;
-  } rows[] = {
-      {TYPE_BF16, TYPE_BF16, TYPE_F32}, {TYPE_F16, TYPE_F16, TYPE_F32}, {TYPE_BF16, TYPE_F16, TYPE_F32},
-      {TYPE_BF16, TYPE_F32, TYPE_BF16}, {TYPE_F16, TYPE_F32, TYPE_F16}, {TYPE_F32, TYPE_F32, TYPE_BF16},
-  };
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (dst == rows[i].dst && ((a == rows[i].a && b == rows[i].b) || (a == rows[i].b && b == rows[i].a))) return true;
-  return false;
+  const TypeSet mixed = TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_F16) | TYPE_BIT(TYPE_BF16);
+  return dst != TYPE_NONE && mixed & TYPE_BIT(a) && mixed & TYPE_BIT(b) && mixed & TYPE_BIT(dst);
 }
 
 // Equal types give the same type, f32 with a 16-bit float gives f32, unless another result type is declared.

@@ -136,7 +136,10 @@ Value *gradient_unary(Gradient *g, OperatorId op, Value *a) {
 }
 
 Value *gradient_cast(Gradient *g, Value *v, Type type) {
-  return v && v->type != type ? apply(g, OP_TypeCast, (Value *[MOST_INPUTS]){v}, type, &v->shape) : v;
+  if (!v || v->type == type) return v;
+  bool is_direct = v->type == TYPE_F32 || type == TYPE_F32; // TypeCast has f32 on one side
+  Value *between = is_direct ? v : apply(g, OP_TypeCast, (Value *[MOST_INPUTS]){v}, TYPE_F32, &v->shape);
+  return between ? apply(g, OP_TypeCast, (Value *[MOST_INPUTS]){between}, type, &v->shape) : NULL;
 }
 
 Value *gradient_widened(Gradient *g, Value *v) {

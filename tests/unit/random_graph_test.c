@@ -140,12 +140,23 @@ static void must_agree(const Graph *g, const Graph *less, bool must_be_whole) {
   }
 }
 
+// Whether no operator warns: the number of scales that do not fit their axis tells nothing of its extent.
+static bool has_no_warnings(const Graph *g) {
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  for (size_t i = 0; i < g->nnodes; i++)
+    if (g->nodes[i]->op->warn) g->nodes[i]->op->warn(g->nodes[i], &d);
+  bool has_none = d.nwarnings == 0;
+  diagnostics_deinit(&d);
+  return has_none;
+}
+
 static void inference_from_less_finds_the_same_or_leaves_it_open(void **state) {
   (void)state;
   uint64_t random = 1;
   for (uint64_t seed = 0; seed < COUNT; seed++) {
     Graph *g = make(seed);
-    for (int is_partial = 0; is_partial < 2; is_partial++) {
+    for (int is_partial = 0; is_partial < 2 && has_no_warnings(g); is_partial++) {
       Graph *less = graph_clone(g);
       for (size_t i = 0; i < g->nvalues; i++)
         if (is_partial || g->values[i]->producer) forget(&random, g->values[i], less->values[i]);
