@@ -157,8 +157,9 @@ typedef struct Kernel {
   size_t nstores, stores_capacity;
   Node **nodes; // the graph's nodes that it computes, in topological order
   size_t nnodes;
-  const Dim *closed;   // an open dim that the kernel needs a literal value for; NULL: it works for all values
-  const Node *closing; // the node that needs it
+  const Dim *closed;       // an open dim that the kernel needs a literal value for; NULL: it works for all values
+  const Node *closing;     // the node that needs it
+  const char *unsupported; // why no kernel can compute its nodes; NULL: one can
   bool out_of_memory;
 } Kernel;
 

@@ -112,6 +112,8 @@ typedef struct Domain {
   Shape shape;                   // that of the result
   Extent extra[MOST_EXTRA_AXES]; // axes behind these, which the node reduces: taps, channels
   int nextra;
+  int64_t ngroups; // more than 1: the axis split_axis is this many groups, each with its own channels
+  int split_axis;
 } Domain;
 
 struct Operator {

@@ -31,7 +31,7 @@ static ExprId load_matrix(Lowering *l, const Product *p, const Value *v, int row
   }
   if (row >= 0) axis[row] = on_row;
   axis[depth] = lower_extra_axis(l, 0);
-  return lower_bounded_load(l, v, axis, NULL, 0);
+  return lower_bounded_load(l, v, axis, NULL, 0, 0);
 }
 
 void lower_MatMul(Lowering *l, const Node *node) {

@@ -5,6 +5,7 @@
 #include "ir/operators/interpolate.h"
 #include "ir/operators/norm.h"
 #include "ir/operators/quantize.h"
+#include "passes/lower/windows.h"
 
 #include <assert.h>
 #include <string.h>
@@ -163,6 +164,10 @@ void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t star
   kernel_store(l->kernel, kernel_add_access(l->kernel, &a), e);
 }
 
+int lower_axis(const Lowering *l, int axis) {
+  return axis + (l->split_axis >= 0 && axis >= l->split_axis);
+}
+
 int lower_extra_axis(const Lowering *l, int extra) {
   return l->domain.rank + (l->split_axis >= 0) + extra;
 }
@@ -183,6 +188,7 @@ static bool computes_in_f64(const Node *node) {
   if (node->op->traits & TRAIT_WIDE) return true;
   if (node->op->traits & TRAIT_RESAMPLES && node_greatest_place(node) > 1 << 24) return true;
   if (scaling_greatest_place(node) > 1 << 24) return true;
+  if (windows_greatest_place(node) > 1 << 24) return true;
   return norm_cancels(node);
 }
 
@@ -249,6 +255,12 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
   }
   Domain own = {.nextra = 0};
   if (nodes[0]->op->domain) nodes[0]->op->domain(nodes[0], &own); // it is alone
+  if (own.ngroups > 1) {
+    l.split_axis = own.split_axis;
+    l.ngroups = EXTENT(own.ngroups);
+    kernel_close(k, extent_monomial(l.domain.extent[l.split_axis])); // a group's length
+    note_closing_node(k, nodes[0]);
+  }
   add_axes(&l, &own);
   for (size_t i = 0; i < nnodes; i++) {
     lowerings[nodes[i]->op->id](&l, nodes[i]);

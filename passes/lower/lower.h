@@ -77,10 +77,18 @@ ExprId lower_index(const Lowering *l, int axis);
 // The kernel's axis for one of the extra axes of the node's domain, from 0.
 int lower_extra_axis(const Lowering *l, int extra);
 
-// Loads a value with bounds. Along its axis i it runs along the kernel's axis axis[i], if that is not BOUNDED, and else
-// along bounds[i], of which offset and factors are set. The value must be made outside of the region.
-enum { BOUNDED = -1 };
-ExprId lower_bounded_load(Lowering *l, const Value *v, const int *axis, const Bound *bounds, double outside);
+// The kernel's axis for an axis of the domain; of a split one, that of the channel in its group.
+int lower_axis(const Lowering *l, int axis);
+
+// Loads a value along axes of the kernel. The value's axis i runs along axis[i], or is one of:
+enum {
+  BOUNDED = -1, // along bounds[i], of which the caller has set the offset and the factors
+  STEPPED = -2, // the same, and never outside of the value
+  COMPUTED = -3 // its index is a part of `offset`, in elements; 0: there is no such axis. Then no axis is BOUNDED
+};
+// The value must be made outside of the region.
+ExprId lower_bounded_load(Lowering *l, const Value *v, const int *axis, const Bound *bounds, double outside,
+                          ExprId offset);
 
 // Stores `e` to a slice of output 0 with the domain's shape, which begins at `start` (times the open dims in
 // start_monomial) along `axis`.

@@ -1,8 +1,6 @@
 // Lowering of pooling: reductions over the taps of windows. Padding is outside of the tensor, where a load yields what
 // changes nothing.
-#include "ir/operators/interpolate.h"
-#include "ir/operators/window.h"
-#include "passes/lower/lower.h"
+#include "passes/lower/windows.h"
 
 #include <math.h>
 
@@ -22,49 +20,32 @@
 #define SELECT(mask, a, b) expr_select(k, mask, a, b)
 
 typedef struct Pool {
+  Windows w;
   Lowering *l;
   Kernel *k; // l's
   const Node *node;
-  int first, nspatial;
-  Window windows[MOST_SPATIAL_AXES];
   AxisSet taps;
 } Pool;
 
-// Windows are computed from extents, which must have values.
 static Pool pool_of(Lowering *l, const Node *node) {
-  Pool p = {.l = l, .k = l->kernel, .node = node, .first = spatial_axis(node)};
-  p.nspatial = node->outputs[0]->shape.rank - 2;
-  for (int i = 0; i < p.nspatial; i++) {
-    const Window w = p.windows[i] = node_window(node, i);
-    kernel_close(p.k, w.large_monomial | w.small_monomial | w.kernel_monomial | w.pad_monomial);
-    p.taps |= 1U << lower_extra_axis(l, i);
+  Pool p = {.w = windows_of(l, node), .l = l, .k = l->kernel, .node = node};
+  for (int i = 0; i < p.w.nspatial; i++) {
+    p.w.place[i] = p.w.first + i;
+    p.w.tap[i] = lower_extra_axis(l, i);
+    p.taps |= 1U << p.w.tap[i];
   }
   return p;
 }
 
-static ExprId tap_of(const Pool *p, int spatial) {
-  return expr_index(p->k, lower_extra_axis(p->l, spatial));
+static SideAxes own_axes(void) { // each axis along the domain's
+  SideAxes axes = {.bounds = {{0}}};
+  for (int i = 0; i < MAX_RANK; i++) axes.axis[i] = i;
+  return axes;
 }
 
-typedef void AlongAxis(const Pool *p, int spatial, Bound *b); // sets offset and factors
-
-static ExprId load_along(const Pool *p, const Value *v, AlongAxis *along, double outside) {
-  int axis[MAX_RANK];
-  Bound bounds[MAX_RANK] = {{0}};
-  for (int i = 0; i < v->shape.rank; i++) axis[i] = i;
-  for (int i = 0; i < p->nspatial; i++) {
-    axis[p->first + i] = BOUNDED;
-    along(p, i, &bounds[p->first + i]);
-  }
-  return lower_bounded_load(p->l, v, axis, bounds, outside);
-}
-
-// Forward: the index on the large side, for an index on the small side and a tap.
-static void along_large(const Pool *p, int spatial, Bound *b) {
-  const Window *w = &p->windows[spatial];
-  b->offset = -w->pad_begin;
-  b->factor[p->first + spatial] = w->stride;
-  b->factor[lower_extra_axis(p->l, spatial)] = w->dilation;
+static ExprId load_windows(const Pool *p, const Value *v, double outside) {
+  SideAxes axes = own_axes();
+  return windows_load_large(&p->w, v, &axes, outside);
 }
 
 // Whether some window may have no elements. Without gaps beyond the tensor's extent, only the first or the last.
@@ -81,7 +62,7 @@ static bool is_whole(const Window *w) { // all windows have all taps
 // The number of taps inside of the tensor along an axis, in the window of index o; none: at most 0.
 static ExprId count_taps(const Pool *p, int spatial, ExprId o) {
   Kernel *k = p->k;
-  const Window *w = &p->windows[spatial];
+  const Window *w = &p->w.window[spatial];
   if (is_whole(w)) return NUMBER(w->kernel);
   const ExprId first = FMA(NUMBER(w->stride), o, NUMBER(-w->pad_begin)), step = NUMBER(w->dilation);
   const ExprId begin = MAX(NUMBER(0), NEG(FLOOR(DIV(first, step))));
@@ -92,11 +73,10 @@ void lower_MaxPool(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   const Pool p = pool_of(l, node);
   const ExprId lowest = NUMBER(-type_greatest(node->outputs[0]->type));
-  ExprId e =
-      expr_reduce(k, EXPR_REDUCE_MAXIMUM, load_along(&p, node->inputs[0], along_large, -(double)INFINITY), p.taps);
-  for (int i = 0; i < p.nspatial; i++)
-    if (p.windows[i].small && may_be_empty(&p.windows[i]))
-      e = SELECT(GT(count_taps(&p, i, lower_index(l, p.first + i)), NUMBER(0)), e, lowest);
+  ExprId e = expr_reduce(k, EXPR_REDUCE_MAXIMUM, load_windows(&p, node->inputs[0], -(double)INFINITY), p.taps);
+  for (int i = 0; i < p.w.nspatial; i++)
+    if (p.w.window[i].small && may_be_empty(&p.w.window[i]))
+      e = SELECT(GT(count_taps(&p, i, lower_index(l, p.w.first + i)), NUMBER(0)), e, lowest);
   lower_result(l, node, 0, e, NULL);
 }
 
@@ -105,8 +85,8 @@ static ExprId divisor_of(const Pool *p, const ExprId *index) {
   Kernel *k = p->k;
   int64_t fixed = 1;
   ExprId counted = 0;
-  for (int i = 0; i < p->nspatial; i++) {
-    const Window *w = &p->windows[i];
+  for (int i = 0; i < p->w.nspatial; i++) {
+    const Window *w = &p->w.window[i];
     if (!node_bool(p->node, "exclude_pad") || is_whole(w)) {
       fixed *= w->kernel;
       continue;
@@ -121,72 +101,22 @@ void lower_AvgPool(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   const Pool p = pool_of(l, node);
   ExprId index[MOST_SPATIAL_AXES];
-  for (int i = 0; i < p.nspatial; i++) index[i] = lower_index(l, p.first + i);
-  const ExprId sum = expr_sum(k, load_along(&p, node->inputs[0], along_large, 0), p.taps);
+  for (int i = 0; i < p.w.nspatial; i++) index[i] = lower_index(l, p.w.first + i);
+  const ExprId sum = expr_sum(k, load_windows(&p, node->inputs[0], 0), p.taps);
   lower_result(l, node, 0, DIV(sum, divisor_of(&p, index)), NULL);
 }
 
-// Gradients: the domain is that of the large side. Tap k of window o is element i = o * stride + k * dilation - pad.
+// Gradients: the domain is that of the large side.
 
 typedef struct Gradient {
   ExprId index[MOST_SPATIAL_AXES]; // of the window, by spatial axis; meaningless where there is no such window
   ExprId value;                    // the element of diff_dst; 0 where there is none
 } Gradient;
 
-static void along_small(const Pool *p, int spatial, Bound *b) { // with a stride of 1
-  const Window *w = &p->windows[spatial];
-  b->offset = w->pad_begin;
-  b->factor[p->first + spatial] = 1;
-  b->factor[lower_extra_axis(p->l, spatial)] = -w->dilation;
-}
-
-// i + pad - k * dilation: the window's index times the stride.
-static ExprId scaled_index(const Pool *p, int spatial) {
-  Kernel *k = p->k;
-  const Window *w = &p->windows[spatial];
-  return FMA(NUMBER(-w->dilation), tap_of(p, spatial),
-             ADD(lower_index(p->l, p->first + spatial), NUMBER(w->pad_begin)));
-}
-
-// A constant varies over the axes of a load if others have to.
-static ExprId load_at(const Pool *p, const Value *v, const Strides *strides, ExprId offset) {
-  if (!v->constant || !v->constant->is_splat) return lower_strided_load(p->l, v, strides, v->shape.rank, offset);
-  uint32_t axes = 0;
-  for (int i = 0; i < v->shape.rank; i++)
-    if (strides->stride[i] && extent_value(v->shape.extent[i]) != 1) axes |= 1U << i;
-  return expr_constant_over(p->k, type_load(v->type, v->constant->data, 0),
-                            p->l->part.broadcasts_constants ? lower_axes(p->l, axes) : 0);
-}
-
-// Windows that are more than an element apart: an element is in those of which the index is an integer.
-static Gradient strided_gradient(const Pool *p, const Value *v) {
-  Kernel *k = p->k;
-  Gradient g;
-  ExprId offset = 0;
-  Strides strides = strides_of(&v->shape, &v->order);
-  for (int i = 0; i < p->nspatial; i++) {
-    const Window *w = &p->windows[i];
-    const int axis = p->first + i;
-    const ExprId o = FLOOR(DIV(scaled_index(p, i), NUMBER(w->stride)));
-    g.index[i] = MAX(NUMBER(0), MIN(o, NUMBER(w->small - 1)));
-    kernel_close(k, strides.monomial[axis]);
-    const ExprId own = MUL(NUMBER(strides.stride[axis]), g.index[i]);
-    offset = offset ? ADD(offset, own) : own;
-    strides.stride[axis] = 0;
-    strides.monomial[axis] = 0;
-  }
-  g.value = load_at(p, v, &strides, offset);
-  for (int i = 0; i < p->nspatial; i++)
-    g.value = SELECT(EQ(MUL(g.index[i], NUMBER(p->windows[i].stride)), scaled_index(p, i)), g.value, NUMBER(0));
-  return g;
-}
-
 static Gradient gradient_of(const Pool *p, const Value *diff_dst) {
-  bool is_strided = false;
-  for (int i = 0; i < p->nspatial; i++) is_strided |= p->windows[i].stride != 1;
-  if (is_strided) return strided_gradient(p, diff_dst);
-  Gradient g = {.value = load_along(p, diff_dst, along_small, 0)};
-  for (int i = 0; i < p->nspatial; i++) g.index[i] = scaled_index(p, i);
+  Gradient g = {.value = 0};
+  SideAxes axes = own_axes();
+  g.value = windows_load_small(&p->w, diff_dst, &axes, g.index);
   return g;
 }
 
@@ -211,19 +141,17 @@ typedef struct Rival {
 } Rival;
 
 static ExprId load_rival(const Rival *rival, const Value *v, double outside) {
-  const Pool *p = rival->pool;
-  int axis[MAX_RANK];
-  Bound bounds[MAX_RANK] = {{0}};
-  for (int i = 0; i < v->shape.rank; i++) axis[i] = i;
-  for (int i = 0; i < p->nspatial; i++) {
-    const Window *w = &p->windows[i];
-    Bound *b = &bounds[p->first + i];
-    axis[p->first + i] = BOUNDED;
-    b->offset = w->dilation * rival->tap[i];
-    b->factor[p->first + i] = 1;
-    b->factor[lower_extra_axis(p->l, i)] = -w->dilation;
+  const Windows *w = &rival->pool->w;
+  SideAxes axes = own_axes();
+  for (int i = 0; i < w->nspatial; i++) {
+    const int64_t dilation = w->window[i].dilation;
+    Bound *b = &axes.bounds[w->first + i];
+    axes.axis[w->first + i] = BOUNDED;
+    b->offset = dilation * rival->tap[i];
+    b->factor[w->place[i]] = 1;
+    b->factor[w->tap[i]] = -dilation;
   }
-  return lower_bounded_load(p->l, v, axis, bounds, outside);
+  return lower_bounded_load(w->l, v, axes.axis, axes.bounds, outside, 0);
 }
 
 // `won`, or 0 if the rival has precedence. Outside of the tensor, `known` is less than all numbers, and comparisons
@@ -246,15 +174,16 @@ void lower_MaxPoolBackward(Lowering *l, const Node *node) {
   ExprId won = gradient_of(&p, node->inputs[1]).value, place = NUMBER(0);
   Rival rival = {.pool = &p};
   int64_t ntaps = 1;
-  for (int i = 0; i < p.nspatial; i++) {
-    place = FMA(NUMBER(p.windows[i].kernel), place, tap_of(&p, i));
-    ntaps *= p.windows[i].kernel;
+  for (int i = 0; i < p.w.nspatial; i++) {
+    place = FMA(NUMBER(p.w.window[i].kernel), place, windows_tap(&p.w, i));
+    ntaps *= p.w.window[i].kernel;
   }
-  for (int64_t order = 0; order < ntaps && order < MOST_RIVALS; order++) {
+  if (ntaps > MOST_RIVALS) k->unsupported = "its gradient is computed for kernels of at most 128 elements";
+  for (int64_t order = 0; order < ntaps && !k->unsupported; order++) {
     int64_t left = order;
-    for (int i = p.nspatial - 1; i >= 0; i--) {
-      rival.tap[i] = left % p.windows[i].kernel;
-      left /= p.windows[i].kernel;
+    for (int i = p.w.nspatial - 1; i >= 0; i--) {
+      rival.tap[i] = left % p.w.window[i].kernel;
+      left /= p.w.window[i].kernel;
     }
     won = compete(&rival, order, place, x, won);
   }

@@ -75,6 +75,11 @@ static bool keeps_order(const RegionLowering *l, const Schedule *s, const Loop *
   return pass_require(l->context, false, &why);
 }
 
+static bool is_supported(const RegionLowering *l, const Kernel *k) {
+  if (k->unsupported && !l->is_trial) fail_at(l->context, k->nodes[0], k->unsupported);
+  return !k->unsupported;
+}
+
 static bool stays_open(const RegionLowering *l, const Kernel *k) {
   if (!k->closed || l->is_trial) return true;
   const char *name = k->closed->name;
@@ -89,7 +94,8 @@ static Schedule *lower_part(const RegionLowering *l, Arena *arena, Node *const *
   PassContext *c = l->context;
   Kernel *k = lower_region(arena, l->graph, nodes, nnodes, part, &l->scratch);
   if (!k) pass_out_of_memory(c);
-  if (!k || !stays_open(l, k) || !is_kernel_sound(l, k, "lowering") || vector_axis >= k->naxes) return NULL;
+  if (!k || !is_supported(l, k) || !stays_open(l, k) || !is_kernel_sound(l, k, "lowering") || vector_axis >= k->naxes)
+    return NULL;
   Schedule *s = kernel_order(k, vector_axis, c->overrides);
   if (k->out_of_memory) pass_out_of_memory(c);
   if (!s || !is_schedule_sound(l, s, "ordering its sums")) return NULL;

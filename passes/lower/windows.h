@@ -1,0 +1,40 @@
+// Lowering of windows, for pooling and convolutions: loads of the two sides (ir/operators/window.h).
+#ifndef NGRAD_PASSES_LOWER_WINDOWS_H
+#define NGRAD_PASSES_LOWER_WINDOWS_H
+
+#include "ir/operators/window.h"
+#include "passes/lower/lower.h"
+
+typedef struct Windows {
+  Lowering *l;
+  Kernel *k; // l's
+  int first, nspatial;
+  Window window[MOST_SPATIAL_AXES];
+  int place[MOST_SPATIAL_AXES]; // the kernel's axis of the index on the side that is not loaded
+  int tap[MOST_SPATIAL_AXES];   // the kernel's axis of the tap
+} Windows;
+
+// The windows of a node, whose extents must have values. Sets all but `place` and `tap`.
+Windows windows_of(Lowering *l, const Node *node);
+
+// The axes of a side that is loaded: those that are not spatial, and the spatial ones as BOUNDED or COMPUTED.
+typedef struct SideAxes {
+  int axis[MAX_RANK];
+  Bound bounds[MAX_RANK];
+} SideAxes;
+
+// The element of the large side at a tap of a window; `outside` in the padding. `axes` has the axes that are not
+// spatial.
+ExprId windows_load_large(const Windows *w, const Value *v, SideAxes *axes, double outside);
+
+// The element of the small side whose window has the place at its tap; 0 where there is none. index[i]: that of the
+// window along spatial axis i, meaningless where there is none.
+ExprId windows_load_small(const Windows *w, const Value *v, SideAxes *axes, ExprId *index);
+
+// An upper bound of the integers that occur in the node's kernel as numbers: indices, and offsets that are computed
+// from them. 0: the node has no windows.
+int64_t windows_greatest_place(const Node *node);
+
+ExprId windows_tap(const Windows *w, int spatial); // the tap's number along a spatial axis
+
+#endif
