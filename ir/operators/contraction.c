@@ -97,6 +97,23 @@ Convolution node_convolution(const Node *node) {
                        .weights_kernel = weights_axis(node, 0)};
 }
 
+void convolution_domain(const Node *node, Domain *d) {
+  const Convolution c = node_convolution(node);
+  const WindowSide made = node->op->outputs[0].side;
+  const Shape *small = &node_side(node, SIDE_SMALL)->shape, *weights = &node_side(node, SIDE_WEIGHTS)->shape;
+  *d = (Domain){.shape = node->outputs[0]->shape, .ngroups = c.groups, .split_axis = c.channels};
+  if (made == SIDE_WEIGHTS) {
+    d->split_axis = c.weights_small;
+    d->extra[d->nextra++] = small->extent[BATCH_AXIS];
+  }
+  for (int i = 0; i < c.nspatial; i++)
+    d->extra[d->nextra++] =
+        made == SIDE_WEIGHTS ? small->extent[c.first_spatial + i] : weights->extent[c.weights_kernel + i];
+  if (made == SIDE_SMALL) d->extra[d->nextra++] = weights->extent[c.weights_large];
+  const Extent all = weights->extent[c.weights_small];
+  if (made == SIDE_LARGE) d->extra[d->nextra++] = c.groups == 1 ? all : EXTENT(extent_value(all) / c.groups);
+}
+
 static bool divisor_error(Inference *inf, const Value *v, int axis, int64_t groups) {
   char shape[SHAPE_TEXT];
   return infer_error(inf, "groups: expected a divisor of the %lld channels of %s %s, found %lld",

@@ -49,6 +49,7 @@ bool check_given_shape(const Node *node, Diagnostics *d);
 // contraction.c
 bool infer_matmul(Inference *inf, Node *node);
 bool infer_convolution(Inference *inf, Node *node);
+void convolution_domain(const Node *node, Domain *d);
 bool check_convolution(Node *node, Diagnostics *d);
 void window_domain(const Node *node, Domain *d); // an axis over the taps for each spatial axis
 

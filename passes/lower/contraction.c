@@ -1,25 +1,7 @@
 // Lowering of products and convolutions: sums, over the axes that the operands share and the result lacks, of products.
 #include "ir/operators/contraction.h"
 
-#include "passes/lower/lower.h"
-
-#include <stdlib.h>
-
-// Not written yet: the first use aborts.
-#define PLACEHOLDER(name)                                                                                              \
-  void lower_##name(Lowering *l, const Node *node);                                                                    \
-  void lower_##name(Lowering *l, const Node *node) {                                                                   \
-    (void)l;                                                                                                           \
-    (void)node;                                                                                                        \
-    abort();                                                                                                           \
-  }
-
-PLACEHOLDER(Convolution)
-PLACEHOLDER(ConvolutionBackwardData)
-PLACEHOLDER(ConvolutionBackwardWeights)
-PLACEHOLDER(ConvTranspose)
-PLACEHOLDER(ConvTransposeBackwardData)
-PLACEHOLDER(ConvTransposeBackwardWeights)
+#include "passes/lower/windows.h"
 
 // Products
 
@@ -42,4 +24,129 @@ void lower_MatMul(Lowering *l, const Node *node) {
   ExprId e = expr_sum(k, expr_binary(k, EXPR_MUL, a, b), 1U << lower_extra_axis(l, 0));
   if (node->inputs[2]) e = expr_binary(k, EXPR_ADD, e, lower_value(l, node->inputs[2]));
   lower_result(l, node, 0, e, NULL);
+}
+
+// Convolutions: the product of two of large side, small side and weights is summed to the third. The result's channels
+// are split into groups; `of_group` is the axis of the kernel for the group, -1 with one group.
+
+typedef struct Convolving {
+  Windows w;
+  Convolution c;
+  const Node *node;
+  int of_group;
+  int small, large;       // the kernel's axes of the channel in its group, on the two sides
+  int batch;              // the kernel's axis
+  int64_t nsmall, nlarge; // channels of a group
+} Convolving;
+
+static Convolving convolving_of(Lowering *l, const Node *node) {
+  const Shape *weights = &node_side(node, SIDE_WEIGHTS)->shape;
+  Convolving v = {.w = windows_of(l, node), .c = node_convolution(node), .node = node, .of_group = l->split_axis};
+  v.nsmall = extent_value(weights->extent[v.c.weights_small]) / v.c.groups;
+  v.nlarge = extent_value(weights->extent[v.c.weights_large]);
+  return v;
+}
+
+// The axis of all groups' channels.
+static void set_channels(const Convolving *v, SideAxes *axes, int axis, int64_t nchannels, int channel) {
+  Bound *b = &axes->bounds[axis];
+  axes->axis[axis] = STEPPED;
+  *b = (Bound){.offset = 0};
+  b->factor[channel] = 1;
+  if (v->of_group >= 0) b->factor[v->of_group] = nchannels;
+}
+
+static ExprId load_large(const Convolving *v) {
+  SideAxes axes = {.axis = {v->batch}};
+  set_channels(v, &axes, v->c.channels, v->nlarge, v->large);
+  return windows_load_large(&v->w, node_side(v->node, SIDE_LARGE), &axes, 0);
+}
+
+static ExprId load_weights(const Convolving *v) {
+  SideAxes axes = {.axis = {0}};
+  set_channels(v, &axes, v->c.weights_small, v->nsmall, v->small);
+  axes.axis[v->c.weights_large] = v->large;
+  for (int i = 0; i < v->c.nspatial; i++) axes.axis[v->c.weights_kernel + i] = v->w.tap[i];
+  return lower_bounded_load(v->w.l, node_side(v->node, SIDE_WEIGHTS), axes.axis, axes.bounds, 0, 0);
+}
+
+static void finish_convolution(const Convolving *v, ExprId x, ExprId y) {
+  Lowering *l = v->w.l;
+  Kernel *k = v->w.k;
+  AxisSet reduced = 0;
+  for (int axis = lower_extra_axis(l, 0); axis < k->naxes; axis++) reduced |= 1U << axis;
+  ExprId e = expr_sum(k, expr_binary(k, EXPR_MUL, x, y), reduced);
+  const Value *bias = convolution_bias(v->node);
+  if (bias) e = expr_binary(k, EXPR_ADD, e, lower_value_on(l, bias, &v->c.channels));
+  lower_result(l, v->node, 0, e, NULL);
+}
+
+// The extra axes of both sides' makers: the taps, then the other side's channels.
+static Convolving make_side(Lowering *l, const Node *node, bool makes_large) {
+  Convolving v = convolving_of(l, node);
+  for (int i = 0; i < v.c.nspatial; i++) {
+    v.w.place[i] = lower_axis(l, v.w.first + i);
+    v.w.tap[i] = lower_extra_axis(l, i);
+  }
+  const int own = lower_axis(l, v.c.channels), other = lower_extra_axis(l, v.c.nspatial);
+  v.batch = 0;
+  v.large = makes_large ? own : other;
+  v.small = makes_large ? other : own;
+  return v;
+}
+
+static void make_small(Lowering *l, const Node *node) {
+  const Convolving v = make_side(l, node, false);
+  finish_convolution(&v, load_large(&v), load_weights(&v));
+}
+
+static void make_large(Lowering *l, const Node *node) {
+  const Convolving v = make_side(l, node, true);
+  SideAxes axes = {.axis = {v.batch}};
+  ExprId index[MOST_SPATIAL_AXES];
+  set_channels(&v, &axes, v.c.channels, v.nsmall, v.small);
+  const ExprId small = windows_load_small(&v.w, node_side(node, SIDE_SMALL), &axes, index);
+  finish_convolution(&v, small, load_weights(&v));
+}
+
+// The extra axes are the batch and the small side's places.
+static void make_weights(Lowering *l, const Node *node) {
+  Convolving v = convolving_of(l, node);
+  SideAxes axes = {.axis = {0}};
+  v.batch = lower_extra_axis(l, 0);
+  v.large = lower_axis(l, v.c.weights_large);
+  v.small = lower_axis(l, v.c.weights_small);
+  axes.axis[0] = v.batch;
+  for (int i = 0; i < v.c.nspatial; i++) {
+    v.w.place[i] = lower_extra_axis(l, i + 1);
+    v.w.tap[i] = lower_axis(l, v.c.weights_kernel + i);
+    axes.axis[v.w.first + i] = v.w.place[i];
+  }
+  set_channels(&v, &axes, v.c.channels, v.nsmall, v.small);
+  const ExprId small = lower_bounded_load(l, node_side(node, SIDE_SMALL), axes.axis, axes.bounds, 0, 0);
+  finish_convolution(&v, load_large(&v), small);
+}
+
+void lower_Convolution(Lowering *l, const Node *node) {
+  make_small(l, node);
+}
+
+void lower_ConvolutionBackwardData(Lowering *l, const Node *node) {
+  make_large(l, node);
+}
+
+void lower_ConvolutionBackwardWeights(Lowering *l, const Node *node) {
+  make_weights(l, node);
+}
+
+void lower_ConvTranspose(Lowering *l, const Node *node) {
+  make_large(l, node);
+}
+
+void lower_ConvTransposeBackwardData(Lowering *l, const Node *node) {
+  make_small(l, node);
+}
+
+void lower_ConvTransposeBackwardWeights(Lowering *l, const Node *node) {
+  make_weights(l, node);
 }
