@@ -36,6 +36,7 @@ typedef struct Region {
   Shape domain;
   uint32_t nnodes, nsums;
   bool has_fixed_domain; // some node cannot be broadcast to a wider domain
+  bool has_own_axes;     // some node reduces axes of its own
   bool is_schedulable;   // a trial has shown that one kernel can compute its sums
   int64_t nbytes;        // that its kernel moves; UNKNOWN, NO_KERNEL
 } Region;
@@ -69,9 +70,15 @@ static bool has_trait(const Node *node, unsigned trait) {
   return node->op->traits & trait;
 }
 
-// Never fuses: its iteration domain differs from its neighbours' (one slice of the output, or taps beside the output).
+// Never fuses: its iteration domain is a slice of the output.
 static bool is_never_fused(const Node *node) {
-  return has_trait(node, TRAIT_PIECES) || node->op->domain;
+  return has_trait(node, TRAIT_PIECES);
+}
+
+// Whether the node reduces axes of its own, as products and windows do: it reads its operands along these, from memory,
+// and is the only one with sums in its region. Elementwise nodes join it.
+static bool has_own_axes(const Node *node) {
+  return node->op->domain;
 }
 
 static bool has_sums(const Node *node) {
@@ -246,6 +253,7 @@ static const char *say_bytes(Fusion *f, int64_t together, int64_t apart) {
 }
 
 #define NEVER_FUSED "one of the two is never fused: its loops differ from those of other operators"
+#define OWN_AXES "one of the two sums over axes of its own, and the other has sums, too"
 #define GROUPS_DIFFER "the norms divide the channels into different groups"
 #define NO_SCHEDULE "no order of loops finishes the sums of both before they are needed"
 
@@ -286,7 +294,7 @@ static const char *refusal_of_values(Fusion *f, const Node *node, uint32_t own, 
       if (users == own) continue;
       if (users < region) return SAY("%s, in an earlier kernel, needs %s", node_title(use->node, title), v->name);
       if (users != region) continue;
-      if (has_trait(use->node, TRAIT_MOVES))
+      if (has_trait(use->node, TRAIT_MOVES) || has_own_axes(use->node))
         return SAY("%s reads %s in another order", node_title(use->node, title), v->name);
       if (!can_be_expression(node, v, use->node, domain))
         return SAY("%s has other axes than the data and must go through memory", v->name);
@@ -326,6 +334,7 @@ static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   if (is_wider && (r->has_fixed_domain || !has_sums(node))) return say_shapes(f, &own, &r->domain);
   const char *why = refusal_of_values(f, node, node->index, region, domain);
   if (why) return why;
+  if (has_own_axes(node) ? r->nsums || is_wider || is_narrow : r->has_own_axes && has_sums(node)) return OWN_AXES;
   if (r->nnodes == MOST_NODES) return SAY("the other's kernel already has %d nodes, the most", MOST_NODES);
   if (r->nsums + has_sums(node) > MOST_SUMS)
     return SAY("together they would have more than %d operators with sums", MOST_SUMS);
@@ -413,6 +422,7 @@ static void join(Fusion *f, const Node *node, uint32_t region) {
   r->nnodes++;
   r->nsums += has_sums(node);
   r->has_fixed_domain |= !is_broadcastable(node);
+  r->has_own_axes |= has_own_axes(node);
   r->nbytes = UNKNOWN;
   f->changed = true;
 }
@@ -444,6 +454,7 @@ static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first,
     char title[NODE_TITLE_BYTES];
     return SAY("%s, in the same kernel, cannot be fused: %s", node_title(f->g->nodes[i], title), why);
   }
+  if ((a->has_own_axes && b->nsums) || (b->has_own_axes && a->nsums)) return OWN_AXES;
   if (a->nnodes + b->nnodes > MOST_NODES) return SAY("together they would have more than %d nodes", MOST_NODES);
   if (a->nsums + b->nsums > MOST_SUMS)
     return SAY("together they would have more than %d operators with sums", MOST_SUMS);
@@ -469,7 +480,13 @@ static void try_merge(Fusion *f, const Node *node, uint32_t other) {
   }
   const Region *a = &f->regions[first];
   Region *b = &f->regions[second];
-  *b = (Region){b->domain, both.count, a->nsums + b->nsums, a->has_fixed_domain || b->has_fixed_domain, true, nbytes};
+  *b = (Region){.domain = b->domain,
+                .nnodes = both.count,
+                .nsums = a->nsums + b->nsums,
+                .has_fixed_domain = a->has_fixed_domain || b->has_fixed_domain,
+                .has_own_axes = a->has_own_axes || b->has_own_axes,
+                .is_schedulable = true,
+                .nbytes = nbytes};
   Partition *p = f->partition;
   p->first[first] = NO_NODE;
   p->first[second] = both.nodes[0]->index;
@@ -484,7 +501,12 @@ static void visit(Fusion *f, Node *node) {
   Candidate list[MOST_CANDIDATES];
   uint32_t count = f->is_off ? 0 : find_candidates(f, node, list), i = 0;
   const char *why[MOST_CANDIDATES];
-  f->regions[node->index] = (Region){node_domain(node), 1, has_sums(node), !is_broadcastable(node), false, UNKNOWN};
+  f->regions[node->index] = (Region){.domain = node_domain(node),
+                                     .nnodes = 1,
+                                     .nsums = has_sums(node),
+                                     .has_fixed_domain = !is_broadcastable(node),
+                                     .has_own_axes = has_own_axes(node),
+                                     .nbytes = UNKNOWN};
   while (i < count && (why[i] = refusal(f, node, list[i].region))) i++;
   bool joins = i < count;
   if (joins) join(f, node, list[i].region);

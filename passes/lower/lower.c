@@ -254,7 +254,8 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
     note_closing_node(k, nodes[i]);
   }
   Domain own = {.nextra = 0};
-  if (nodes[0]->op->domain) nodes[0]->op->domain(nodes[0], &own); // it is alone
+  for (size_t i = 0; i < nnodes; i++) // at most one has axes of its own
+    if (nodes[i]->op->domain) nodes[i]->op->domain(nodes[i], &own);
   if (own.ngroups > 1) {
     l.split_axis = own.split_axis;
     l.ngroups = EXTENT(own.ngroups);
