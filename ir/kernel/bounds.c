@@ -23,6 +23,12 @@ bool bound_always_holds(const Kernel *k, const Bound *b) {
   return least >= 0 && most < b->extent;
 }
 
+bool access_has_conditions(const Kernel *k, const Access *access) {
+  bool has_any = false;
+  for (size_t i = 0; i < access->nbounds; i++) has_any |= !bound_always_holds(k, &access->bounds[i]);
+  return has_any;
+}
+
 bool bound_never_holds(const Kernel *k, const Bound *b) {
   int64_t least, most;
   find_range(k, b, &least, &most);

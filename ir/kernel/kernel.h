@@ -205,7 +205,8 @@ bool kernel_stores(const Kernel *k, AccessId access); // one of the stores write
 
 // Bounds
 
-bool bound_always_holds(const Kernel *k, const Bound *b); // at all indices of the domain
+bool access_has_conditions(const Kernel *k, const Access *access); // some bound does not hold for all indices
+bool bound_always_holds(const Kernel *k, const Bound *b);          // at all indices of the domain
 bool bound_never_holds(const Kernel *k, const Bound *b);
 AxisSet bound_axes(const Bound *b); // the axes with a factor
 // Elements of the tensor that the access reaches along these axes, at most. Windows may overlap.

@@ -165,6 +165,66 @@ static const Root *find_maker(const ScheduleVerifying *v, const Loop *loop, Root
 
 static bool is_same(const ScheduleVerifying *v, ExprId id, ExprId specified);
 
+// The root that stores the temporary of an access along other axes. NULL: there is none, or several.
+static const Root *find_copy(const ScheduleVerifying *v, const Access *use) {
+  const Root *found = NULL;
+  for (size_t i = 0; i < v->schedule->nloops; i++)
+    for (size_t r = 0; r < v->schedule->loops[i].nroots; r++) {
+      const Root *root = &v->schedule->loops[i].roots[r];
+      const Access *a = &v->k->accesses[root->access];
+      if (root->kind != ROOT_STORE || a->value || a->temporary != use->temporary) continue;
+      if (found) return NULL;
+      found = root;
+    }
+  return found;
+}
+
+// Whether the copy's axis for a bound goes through the tensor's indices as the bounds of the load and of the copy's use
+// do: index = first + step * place, with place on `axis` of the copy.
+static bool is_same_window(const Kernel *k, const Bound *wanted, const Bound *from, const Bound *use,
+                           const Access *to) {
+  const AxisSet axes = bound_axes(from);
+  const int axis = __builtin_ctz(axes);
+  const int64_t step = from->factor[axis];
+  if (axes & (axes - 1) || (step != 1 && step != -1) || from->extent != wanted->extent ||
+      from->stride != wanted->stride)
+    return false;
+  if (use->extent != k->axes[axis].extent || use->stride != to->stride[axis] || !bound_always_holds(k, use))
+    return false;
+  for (int i = 0; i < k->naxes; i++)
+    if (use->factor[i] * step != wanted->factor[i] || (wanted->factor[i] && to->stride[i])) return false;
+  return from->offset + step * use->offset == wanted->offset;
+}
+
+// Whether the load of a temporary is that of a tensor through windows, from a copy along the windows' axes.
+static bool is_copied_window(const ScheduleVerifying *v, const Expr *e, const Expr *wanted) {
+  const Kernel *k = v->k;
+  const Access *use = &k->accesses[e->access];
+  const Root *root = find_copy(v, use);
+  if (!root || wanted->op != EXPR_LOAD || wanted->args[0] || e->args[0]) return false;
+  const Expr *copied = &k->exprs[root->expr];
+  const Access *to = &k->accesses[root->access], *from = &k->accesses[copied->access];
+  const Access *a = &k->accesses[wanted->access];
+  if (copied->op != EXPR_LOAD || copied->args[0] || from->value != a->value || from->outside != a->outside)
+    return false;
+  if (from->nbounds != a->nbounds || use->nbounds != a->nbounds || to->nbounds || to->offset || use->panel_axis)
+    return false;
+  AxisSet windows = 0;
+  int64_t offset = from->offset - a->offset, use_offset = use->offset;
+  for (size_t i = 0; i < a->nbounds; i++) {
+    if (!is_same_window(k, &a->bounds[i], &from->bounds[i], &use->bounds[i], to)) return false;
+    windows |= bound_axes(&a->bounds[i]) | bound_axes(&from->bounds[i]);
+    offset -= a->bounds[i].stride * (from->bounds[i].offset - a->bounds[i].offset);
+    use_offset -= use->bounds[i].stride * use->bounds[i].offset;
+  }
+  for (int axis = 0; axis < k->naxes; axis++) { // the other axes are the same
+    if (windows >> axis & 1) continue;
+    if (use->stride[axis] != to->stride[axis] || use->stride_monomial[axis] != to->stride_monomial[axis]) return false;
+    if (from->stride[axis] != a->stride[axis] || from->stride_monomial[axis] != a->stride_monomial[axis]) return false;
+  }
+  return !offset && !use_offset;
+}
+
 // Whether the combined partial results of blocks are the specified reduction. Each block reduces the axes that are cut;
 // before that, the loop may have reduced the inner axes within each row.
 static bool is_combined(const ScheduleVerifying *v, const Expr *e, const Expr *specified) {
@@ -186,7 +246,7 @@ static bool is_same(const ScheduleVerifying *v, ExprId id, ExprId specified) {
   bool is_right = true;
   if (e->op == EXPR_LOAD && !v->k->accesses[e->access].value) {
     const Root *root = find_maker(v, NULL, ROOT_STORE, e->access);
-    is_right = root && is_same(v, root->expr, specified);
+    is_right = root ? is_same(v, root->expr, specified) : is_copied_window(v, e, wanted);
   } else if (e->op == EXPR_COMBINE) {
     is_right = is_combined(v, e, wanted);
   } else {

@@ -29,7 +29,7 @@ bool verify_bounds(Verifying *v, const LoopNode *n) {
   const Index *tests = n->inside;
   bool has_lanes = false;
   if (!verify_index(v, n, n->inside) || !verify_index(v, n, n->within)) return false;
-  if (is_load && a->nbounds && n->address.base != BASE_TENSOR)
+  if (is_load && access_has_conditions(v->k, a) && n->address.base != BASE_TENSOR)
     return verify_fail(v, n, "it is loaded relative to a pointer, which may be outside of its tensor");
   for (size_t i = is_load ? a->nbounds : 0; i-- > 0;) {
     const Bound *b = &a->bounds[i];

@@ -40,10 +40,15 @@ static const Index *times(Recipe *r, const Index *x, const Index *y) {
   return index_of(&r->b, INDEX_MULTIPLY, x, y);
 }
 
+static const Index *add_term(Recipe *r, const Access *a, int axis, const Index *before) {
+  if (a->stride[axis] >= 0) return plus(r, before, times(r, axis_index(r, axis), stride_of(r, a, axis)));
+  const Index *term = times(r, axis_index(r, axis), number(r, -a->stride[axis]));
+  return index_of(&r->b, INDEX_SUBTRACT, before ? before : number(r, 0), term);
+}
+
 const Index *add_terms(Recipe *r, const Access *a, AxisSet axes, const Index *before) {
   for (int axis = 0; axis < r->k->naxes; axis++)
-    if (axes >> axis & 1 && a->stride[axis])
-      before = plus(r, before, times(r, axis_index(r, axis), stride_of(r, a, axis)));
+    if (axes >> axis & 1 && a->stride[axis]) before = add_term(r, a, axis, before);
   return before;
 }
 
@@ -101,7 +106,7 @@ void add_bounds(Recipe *r, LoopNode *load, const Access *a) {
 }
 
 Address element_address(Recipe *r, AccessId id, AxisSet axes) {
-  if (r->k->accesses[id].nbounds) return bounded_address(r, id);
+  if (access_has_conditions(r->k, &r->k->accesses[id])) return bounded_address(r, id);
   return (Address){.base = BASE_TENSOR, .access = id, .index = from_start(r, &r->k->accesses[id], axes)};
 }
 
@@ -119,7 +124,7 @@ Address vector_address(Recipe *r, AccessId id) {
 
 // Row pointers exist only for accesses that vary over the innermost axis.
 Address lanes_address(Recipe *r, AccessId id, Level level) {
-  if (r->k->accesses[id].nbounds) return bounded_address(r, id);
+  if (access_has_conditions(r->k, &r->k->accesses[id])) return bounded_address(r, id);
   return level == LEVEL_VECTOR ? vector_address(r, id) : element_address(r, id, loop_outer_axes(r->loop));
 }
 

@@ -81,7 +81,8 @@ static void build_middle(Recipe *r, int depth, const SweepRuns *runs) {
     return;
   }
   const int axis = r->loop->order[r->loop->nouter + depth];
-  const bool in_runs = runs->middle_run && depth == r->loop->runs.depth;
+  const bool is_run = runs->middle_run == 1 && depth == r->loop->runs.depth; // each iteration is a run
+  const bool in_runs = runs->middle_run > 1 && depth == r->loop->runs.depth;
   const Index *extent = axes_nelems_index(r, 1U << axis), *run = number(r, runs->middle_run);
   LoopNode loop = {
       .kind = NODE_FOR, .var = {VAR_AXIS, (uint32_t)axis}, .value = number(r, 0), .end = extent, .step = number(r, 1)};
@@ -98,9 +99,11 @@ static void build_middle(Recipe *r, int depth, const SweepRuns *runs) {
     }
   }
   open_body(r, add(r, loop));
+  if (is_run) for_each_middle_sum(r, begin_run);
   need_operands(r);
   make_scalars(r, depth, false);
   build_middle(r, depth + 1, runs);
+  if (is_run) for_each_middle_sum(r, end_run);
   close_body(r);
   if (!in_runs) return;
   for_each_middle_sum(r, end_run);

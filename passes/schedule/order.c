@@ -85,6 +85,17 @@ static void find_wide(const Scheduling *s, bool *is_wide) {
   }
 }
 
+// The factors of products that side loops copy, or compute once.
+static bool keep_factors(Scheduling *s) {
+  const Product *p = &s->product;
+  const bool copies_vectors = schedule_copies_window(s->k, p, p->vector);
+  if (!copies_vectors && schedule_keeps_vectors(s->k, p) && !add_kept_value(s, p->vector)) return false;
+  if (copies_vectors && !schedule_copy_window(s, p->vector)) return false;
+  const bool copies_rows = schedule_copies_window(s->k, p, p->row);
+  if (!copies_rows && schedule_keeps_rows(s->k, p) && !add_kept_value(s, p->row)) return false;
+  return !copies_rows || schedule_copy_window(s, p->row);
+}
+
 static bool find_kept_values(Scheduling *s) {
   const Kernel *k = s->k;
   bool *is_wide = ARENA_ARRAY(k->arena, bool, s->noriginals);
@@ -92,8 +103,7 @@ static bool find_kept_values(Scheduling *s) {
     s->k->out_of_memory = true;
     return false;
   }
-  if (s->product.sum && schedule_keeps_vectors(k, &s->product) && !add_kept_value(s, s->product.vector)) return false;
-  if (s->product.sum && schedule_keeps_rows(k, &s->product) && !add_kept_value(s, s->product.row)) return false;
+  if (s->product.sum && !keep_factors(s)) return false;
   find_wide(s, is_wide);
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
@@ -133,7 +143,15 @@ static void start_loops(Scheduling *s, bool loads_kept) {
 
 // Side loops: one for each set of axes over which values kept or stored before this phase's main loop vary.
 
-static Loop *side_loop(Scheduling *s, AxisSet axes, size_t first) {
+static int dense_axis(const Kernel *k, const Access *a) {
+  int found = -1;
+  for (int axis = 0; axis < k->naxes; axis++)
+    if (a->stride[axis] == 1) found = axis;
+  return found;
+}
+
+// last: the axis along which vectors lie; -1: the last one.
+static Loop *side_loop(Scheduling *s, AxisSet axes, int last, size_t first) {
   enum { SMALL = 1 << 14 }; // elements in a block or tile
   const Kernel *k = s->k;
   Schedule *schedule = s->schedule;
@@ -144,7 +162,6 @@ static Loop *side_loop(Scheduling *s, AxisSet axes, size_t first) {
   if (!loop) return NULL;
   loop->nsweeps = 1;
   loop->is_side = true;
-  const int last = s->product.sum && axes >> s->vector_axis & 1 ? s->vector_axis : -1;
   for (int axis = 0; axis < k->naxes; axis++)
     if (axes >> axis & 1 && axis != last) loop->order[loop->nouter++] = axis;
   if (last >= 0) loop->order[loop->nouter++] = last;
@@ -158,17 +175,26 @@ static Loop *side_loop(Scheduling *s, AxisSet axes, size_t first) {
 }
 
 static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t first) {
-  Loop *loop = side_loop(s, store_axes(s->k, &(Store){access, id}), first);
+  const AxisSet axes = store_axes(s->k, &(Store){access, id});
+  Loop *loop = side_loop(s, axes, s->product.sum && axes >> s->vector_axis & 1 ? s->vector_axis : -1, first);
   return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, rebuild(s, id), access, false, 0});
+}
+
+// The loop that copies a tensor with its padding.
+static bool add_copy(Scheduling *s, ExprId id, size_t first) {
+  const AccessId to = s->copy_access[id];
+  Loop *loop = side_loop(s, access_axes(s->k, &s->k->accesses[to]), dense_axis(s->k, &s->k->accesses[to]), first);
+  return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, s->copied[id], to, false, 0});
 }
 
 static bool add_side_loops(Scheduling *s, int phase) {
   const Kernel *k = s->k;
   size_t first = s->schedule->nloops;
   start_loops(s, false);
-  for (ExprId i = 1; i < s->noriginals; i++)
-    if (s->is_kept_value[i] && s->time[i].phase == phase && !add_side_root(s, i, s->kept_access[i], first))
-      return false;
+  for (ExprId i = 1; i < s->noriginals; i++) {
+    if (!s->is_kept_value[i] || s->time[i].phase != phase) continue;
+    if (s->copied[i] ? !add_copy(s, i, first) : !add_side_root(s, i, s->kept_access[i], first)) return false;
+  }
   for (size_t i = 0; i < k->nstores; i++) {
     Store store = k->stores[i];
     if (is_side_store(s, &store) && s->time[store.value].phase == phase &&
@@ -319,10 +345,12 @@ Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *over
   s.is_late = ARENA_ARRAY(k->arena, bool, k->nexprs);
   s.is_kept_value = ARENA_ARRAY(k->arena, bool, k->nexprs);
   s.kept_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
+  s.copied = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
+  s.copy_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
   s.combine = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
   s.rebuilt = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
   if (!s.time || !s.is_narrow || !s.needs_combine || !s.needs_row || !s.is_late || !s.is_kept_value || !s.kept_access ||
-      !s.combine || !s.rebuilt) {
+      !s.copied || !s.copy_access || !s.combine || !s.rebuilt) {
     k->out_of_memory = true;
     return NULL;
   }

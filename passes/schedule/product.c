@@ -25,6 +25,14 @@ static int choose_vector_axis(const Kernel *k, AxisSet candidates) {
   return best;
 }
 
+// Axes that step along an axis of some tensor together with others.
+static AxisSet window_axes(const Kernel *k) {
+  AxisSet axes = 0;
+  for (size_t i = 0; i < k->naccesses; i++)
+    for (size_t b = 0; b < k->accesses[i].nbounds; b++) axes |= bound_axes(&k->accesses[i].bounds[b]);
+  return axes;
+}
+
 // Whether some access of the expression's loads is dense along the axis, or it is computed (and then kept densely).
 static bool is_dense_along(const Kernel *k, ExprId id, int axis) {
   const Expr *e = &k->exprs[id];
@@ -98,7 +106,8 @@ Product schedule_find_product(const Kernel *k) {
   const AxisSet others = k->exprs[sum].axes;
   if (!(first & others) || !(second & others)) return none;
   Product p = {.sum = sum, .row = e->args[0], .vector = e->args[1]};
-  p.vector_axis = choose_vector_axis(k, (first | second) & others);
+  const AxisSet candidates = (first | second) & others, windows = window_axes(k);
+  p.vector_axis = choose_vector_axis(k, candidates & ~windows ? candidates & ~windows : candidates);
   if (first >> p.vector_axis & 1) p.row = e->args[1], p.vector = e->args[0];
   // With few rows, products along the vector axis are worth less than reading a factor as it is in memory.
   const int64_t rows = axes_nelems(k, others & ~k->exprs[p.vector].axes);

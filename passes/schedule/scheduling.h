@@ -37,6 +37,8 @@ typedef struct Scheduling {
   bool *needs_row;     // depends on an inner reduction, whose value exists only in the loop that computes it
   bool *is_kept_value; // a side loop computes it and keeps it in a temporary
   AccessId *kept_access; // of that temporary
+  ExprId *copied;        // by original id: the load of a tensor that is copied to that temporary; 0: none
+  AccessId *copy_access; // through which the copy is stored
   ExprId *combine;       // by original outer reduction: the expression that combines its partial sums
   ExprId *rebuilt;       // memo of one loop's expressions
   bool loads_kept;       // the loop being built loads kept values
@@ -71,6 +73,12 @@ Product schedule_find_product(const Kernel *k);
 // panels along the vector axis, each as long as the sum; the rows' factors densely along the sum.
 bool schedule_keeps_vectors(const Kernel *k, const Product *p);
 bool schedule_keeps_rows(const Kernel *k, const Product *p);
+
+// window.c
+
+// Whether a factor that is loaded through windows is copied with its padding.
+bool schedule_copies_window(const Kernel *k, const Product *p, ExprId id);
+bool schedule_copy_window(Scheduling *s, ExprId id); // adds axes to the kernel. False: out of memory
 
 // numbers.c
 

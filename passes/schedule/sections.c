@@ -30,7 +30,7 @@ void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool)) {
     const Expr *e = &r->k->exprs[id];
     if (!r->is_needed[id] || !expr_has_access(e) || seen[e->access]) continue;
     if (!has_pointer(r, expr_level(r, id), e->access)) continue;
-    if (r->k->accesses[e->access].nbounds) continue; // addressed from the tensor's first element
+    if (access_has_conditions(r->k, &r->k->accesses[e->access])) continue; // addressed from the tensor's first element
     seen[e->access] = true;
     f(r, e->access, is_stored(r, e->access));
   }

@@ -229,9 +229,25 @@ static int64_t product_block(const Tuning *t, const Loop *loop) {
   return block > loop->rows ? block / loop->rows * loop->rows : loop->rows;
 }
 
+// Whether the loop loads the access, not only a loop that copies the tensor.
+static bool is_loaded(const Tuning *t, const Loop *loop, AccessId access) {
+  bool is_any = false;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    if (loop->roots[i].kind != ROOT_REDUCE_INNER) continue;
+    const Expr *product = &t->k->exprs[t->k->exprs[loop->roots[i].expr].args[0]];
+    for (int a = 0; a < 2; a++) {
+      const Expr *e = &t->k->exprs[product->args[a]];
+      is_any |= e->op != EXPR_LOAD || e->access == access;
+    }
+  }
+  return is_any;
+}
+
 static bool has_bounded_rows(const Tuning *t, const Loop *loop) {
   for (size_t i = 0; i < t->k->naccesses; i++)
-    if (t->k->accesses[i].nbounds && access_axes(t->k, &t->k->accesses[i]) & loop_cut_axes(loop)) return true;
+    if (access_has_conditions(t->k, &t->k->accesses[i]) &&
+        access_axes(t->k, &t->k->accesses[i]) & loop_cut_axes(loop) && is_loaded(t, loop, (AccessId)i))
+      return true;
   return false;
 }
 

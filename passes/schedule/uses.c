@@ -23,7 +23,8 @@ bool varies_by_row(const Recipe *r, AxisSet axes) {
 
 bool is_row_pointer(const Recipe *r, AccessId id) {
   const Access *a = &r->k->accesses[id];
-  return r->loop->is_product && has_rows(r) && !a->nbounds && varies_by_row(r, access_axes(r->k, a));
+  return r->loop->is_product && has_rows(r) && !access_has_conditions(r->k, a) &&
+         varies_by_row(r, access_axes(r->k, a));
 }
 
 Level level_of(const Recipe *r, AxisSet axes, int *depth) {
