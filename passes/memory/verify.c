@@ -77,8 +77,9 @@ static size_t first_byte(const Walk *w, const Access *a) {
 static int64_t element_at(const Walk *w, const Access *a, int64_t part) {
   int64_t element = a->offset;
   for (int axis = 0; axis < w->k->naxes; axis++) {
-    int64_t stride = a->stride[axis];
-    element += access_is_mask(a) && stride == 1 ? w->index[axis] / 8 : w->index[axis] * stride;
+    const int64_t stride = a->stride[axis], index = w->index[axis];
+    if (a->panel_axis == axis + 1) element += index / LANES * LANES * stride + index % LANES;
+    else element += access_is_mask(a) && stride == 1 ? index / 8 : index * stride;
   }
   const Temporary *t = a->value ? NULL : &w->schedule->temporaries[a->temporary];
   if (t && t->reduction) element += part * (t->nelems / loop_nblocks(w->k, &w->schedule->loops[t->loop]));

@@ -114,6 +114,24 @@ static void a_tile_leaves_its_own_part_of_a_sum(void **state) {
   deinit(&l);
 }
 
+// Elements of a panel are no multiple of the stride apart.
+static void a_panel_stays_in_its_memory(void **state) {
+  (void)state;
+  Lowered l =
+      lower_text(HEAD "inputs:\n  - {name: x, type: f32, shape: [9]}\n  - {name: a, type: bf16, shape: [64, 17]}\n"
+                      "  - {name: b, type: bf16, shape: [17, 20]}\n"
+                      "nodes:\n"
+                      "  - {op: MatMul, inputs: [a, b], outputs: [y]}\n"
+                      "  - {op: Abs, inputs: [x], outputs: [first]}\noutputs: [first, y]\n");
+  bool has_panels = false;
+  for (size_t i = 0; i < l.p->nkernels; i++)
+    for (size_t n = 0; n < l.p->schedules[i]->kernel->naccesses; n++)
+      has_panels |= l.p->schedules[i]->kernel->accesses[n].panel_axis != 0;
+  assert_true(has_panels);
+  memory_must_be_right(&l, "panels");
+  deinit(&l);
+}
+
 static void a_value_that_lies_elsewhere_is_found(void **state) {
   (void)state;
   Lowered l = two_kernels();
@@ -319,6 +337,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_value_that_the_next_step_reads_is_not_written_over),
       cmocka_unit_test(a_tile_leaves_its_own_part_of_a_sum),
+      cmocka_unit_test(a_panel_stays_in_its_memory),
       cmocka_unit_test(a_value_that_lies_elsewhere_is_found),
       cmocka_unit_test(a_value_that_is_written_over_is_found),
       cmocka_unit_test(blocks_that_share_a_result_are_found),
