@@ -32,7 +32,7 @@ bool access_has_conditions(const Kernel *k, const Access *access) {
 bool bound_never_holds(const Kernel *k, const Bound *b) {
   int64_t least, most;
   find_range(k, b, &least, &most);
-  return most < 0 || least >= b->extent;
+  return !b->extent || most < 0 || least >= b->extent;
 }
 
 int64_t access_nelems_along(const Kernel *k, const Access *access, AxisSet axes) {

@@ -204,6 +204,14 @@ static void loads_from_outside_are_constants(void **state) {
   must_be_right(f);
 }
 
+static void a_tensor_without_elements_is_never_loaded(void **state) {
+  Fixture *f = *state;
+  add_axes(f, 2, 3, 0, 4);
+  store_sum(f, load(f, 1, 1, 1, 5));
+  kernel_drop_unneeded(&f->kernel);
+  for (ExprId i = 1; i < f->kernel.nexprs; i++) assert_int_not_equal(f->kernel.exprs[i].op, EXPR_LOAD);
+}
+
 static void bounds_are_printed(void **state) {
   Fixture *f = *state;
   Text text;
@@ -225,6 +233,7 @@ int main(void) {
       TEST(bounds_keep_axes_apart),
       TEST(windows_keep_their_bounds),
       TEST(loads_from_outside_are_constants),
+      TEST(a_tensor_without_elements_is_never_loaded),
       TEST(bounds_are_printed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
