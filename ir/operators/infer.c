@@ -14,6 +14,30 @@ static void enqueue(Inference *inf, Node *node) {
   inf->queue[(inf->first + inf->count++) % inf->graph->nnodes] = node;
 }
 
+static void enqueue_guesser(Inference *inf) {
+  if (!inf->guessers || inf->is_guesser[inf->node->index]) return;
+  inf->is_guesser[inf->node->index] = true;
+  inf->guessers[(inf->first_guesser + inf->nguessers++) % inf->graph->nnodes] = inf->node;
+}
+
+// The next node whose infer function has to run; NULL: there is none.
+static Node *dequeue(Inference *inf) {
+  Node *node = NULL;
+  inf->may_guess = !inf->count && inf->nguessers;
+  if (inf->count) {
+    node = inf->queue[inf->first];
+    inf->first = (inf->first + 1) % inf->graph->nnodes;
+    inf->count--;
+    inf->is_queued[node->index] = false;
+  } else if (inf->nguessers) {
+    node = inf->guessers[inf->first_guesser];
+    inf->first_guesser = (inf->first_guesser + 1) % inf->graph->nnodes;
+    inf->nguessers--;
+    inf->is_guesser[node->index] = false;
+  }
+  return node;
+}
+
 // Called before v changes: queues its producer and users. False when values may not change.
 static bool begin_change(Inference *inf, const Value *v) {
   if (inf->is_frozen) return infer_error(inf, "%s is not fully inferred", v->name);
@@ -29,15 +53,14 @@ static bool infer_run(Graph *g, Diagnostics *d, bool is_frozen) {
   Inference inf = {.graph = g, .diagnostics = d, .is_frozen = is_frozen};
   inf.queue = ARENA_ARRAY(&scratch, Node *, g->nnodes + 1);
   inf.is_queued = ARENA_ARRAY(&scratch, bool, g->nnodes + 1);
+  inf.guessers = ARENA_ARRAY(&scratch, Node *, g->nnodes + 1);
+  inf.is_guesser = ARENA_ARRAY(&scratch, bool, g->nnodes + 1);
   bool *is_wrong = ARENA_ARRAY(&scratch, bool, g->nnodes + 1); // reported once, then skipped
-  bool ok = inf.queue && inf.is_queued && is_wrong;
+  bool ok = inf.queue && inf.is_queued && inf.guessers && inf.is_guesser && is_wrong;
   if (!ok) error_out_of_memory(d);
   for (size_t i = 0; ok && i < g->nnodes; i++) enqueue(&inf, g->nodes[i]);
-  while (ok && inf.count) {
-    Node *node = inf.node = inf.queue[inf.first];
-    inf.first = (inf.first + 1) % g->nnodes;
-    inf.count--;
-    inf.is_queued[node->index] = false;
+  while (ok && (inf.node = dequeue(&inf))) {
+    Node *node = inf.node;
     if (is_wrong[node->index]) continue;
     if (!infer_types(&inf, node) || !node->op->infer(&inf, node)) is_wrong[node->index] = true;
   }
@@ -145,6 +168,16 @@ bool infer_same_extent(Inference *inf, Value *a, int axis_a, Value *b, int axis_
   return infer_error(inf, "axis %d of %s %s and axis %d of %s %s: expected the same extent", axis_a, a->name,
                      shape_string(&a->shape, shape_a, sizeof shape_a), axis_b, b->name,
                      shape_string(&b->shape, shape_b, sizeof shape_b));
+}
+
+bool infer_guessed_extent(Inference *inf, Value *v, int axis, Extent e) {
+  if (!extent_is_unknown(v->shape.extent[axis]) || extent_is_unknown(e)) return true;
+  if (inf->may_guess) {
+    inf->may_guess = false; // others may follow from this one
+    return infer_extent(inf, v, axis, e);
+  }
+  enqueue_guesser(inf);
+  return true;
 }
 
 bool infer_same_shape(Inference *inf, Value *a, Value *b) {

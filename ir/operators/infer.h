@@ -26,6 +26,11 @@ struct Inference {
   bool *is_queued;
   size_t first, count; // of the ring
   bool is_frozen;      // refining a value is an error
+  // Nodes that would guess an extent once nothing else says what it is: a ring like the other one.
+  Node **guessers;
+  bool *is_guesser;
+  size_t first_guesser, nguessers;
+  bool may_guess; // the running infer function, once
 };
 
 bool infer_type(Inference *inf, Value *v, Type type);
@@ -36,6 +41,8 @@ bool infer_extent(Inference *inf, Value *v, int axis, Extent e);
 bool infer_extent_beside(Inference *inf, Value *v, int axis, Extent e, const Value *other); // other: as above
 bool infer_same_extent(Inference *inf, Value *a, int axis_a, Value *b, int axis_b);
 bool infer_same_shape(Inference *inf, Value *a, Value *b);
+// An extent that need not be e, but is to be when all that other nodes say leaves it unknown.
+bool infer_guessed_extent(Inference *inf, Value *v, int axis, Extent e);
 bool infer_error(Inference *inf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // Infer functions that several families use.

@@ -68,7 +68,7 @@ bool infer_quantize(Inference *inf, Node *node) {
   Extent count = EXTENT((int64_t)scales->numbers.count), own = src->shape.extent[axis];
   char text[160];
   if (is_enough(count, own)) return true;
-  if (extent_is_unknown(own)) return infer_extent(inf, src, (int)axis, count);
+  if (extent_is_unknown(own)) return infer_guessed_extent(inf, src, (int)axis, count);
   return infer_error(inf, "axis %d of %s %s: expected extent %lld, the number of scales", (int)axis, src->name,
                      shape_string(&src->shape, text, sizeof text), (long long)count.value);
 }
@@ -102,6 +102,9 @@ static bool infer_groups(Inference *inf, Node *node, Value *operand) {
 
 static bool infer_channels(Inference *inf, Value *operand, Value *src, int axis) {
   if (!operand || is_enough(operand->shape.extent[0], src->shape.extent[axis])) return true;
+  if (extent_is_unknown(operand->shape.extent[0]) || extent_is_unknown(src->shape.extent[axis]))
+    return infer_guessed_extent(inf, operand, 0, src->shape.extent[axis]) &&
+           infer_guessed_extent(inf, src, axis, operand->shape.extent[0]);
   return infer_same_extent(inf, operand, 0, src, axis);
 }
 

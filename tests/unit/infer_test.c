@@ -1,5 +1,6 @@
 // Inference of whole graphs, and what it costs.
 #include "ir/operators/infer.h"
+#include "ir/operators/quantize.h"
 #include "tests/unit/failing_allocator.h"
 
 #include <setjmp.h>
@@ -72,6 +73,35 @@ static void each_mistake_is_told_once_and_hides_no_other(void **state) {
   assert_int_equal(extent_value(unknown->shape.extent[0]), 3);
   diagnostics_deinit(&d);
   graph_free(g);
+}
+
+// DynamicQuantize, which comes first, has 3 scales: x has 5 elements, as others say, or 3 when nothing else does.
+static void scales_say_what_no_other_node_says(void **state) {
+  (void)state;
+  for (int is_said = 0; is_said < 2; is_said++) {
+    Graph *g = graph_new(&system_allocator, "test");
+    Diagnostics d;
+    diagnostics_init(&d, &system_allocator);
+    Value *x = add_value(g, true, 1), *scales = add_value(g, true, 1), *said = add_value(g, true, 1);
+    Node *node = graph_add_node(g, &operators[OP_DynamicQuantize], NULL, 3, 1);
+    assert_non_null(node);
+    scales->shape.extent[0] = EXTENT(3);
+    node_set_input(node, 0, x);
+    node_set_input(node, 1, scales);
+    node_set_output(node, 0, graph_add_value(g, "quantized", TYPE_S8, NULL));
+    node_set_defaults(node);
+    *node_attribute_slot(node, "qtype") = (AttributeValue){.is_set = true, .s64 = QUANTIZE_PER_CHANNEL};
+    *node_attribute_slot(node, "axis") = (AttributeValue){.is_set = true};
+    if (is_said) said->shape.extent[0] = EXTENT(5);
+    for (int i = 0; i < 3; i++) said = add_node(g, &operators[OP_ReLU], said, NULL);
+    add_node(g, &operators[OP_ReLUBackward], said, x);
+    assert_true(graph_infer(g, &d));
+    assert_int_equal(extent_value(x->shape.extent[0]), is_said ? 5 : 3);
+    assert_int_equal(extent_value(said->shape.extent[0]), is_said ? 5 : 3);
+    assert_true(graph_infers_nothing_new(g, &d));
+    diagnostics_deinit(&d);
+    graph_free(g);
+  }
 }
 
 static void too_many_elements_are_told(void **state) {
@@ -204,6 +234,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ranks_of_intermediates_come_from_either_side),
       cmocka_unit_test(each_mistake_is_told_once_and_hides_no_other),
+      cmocka_unit_test(scales_say_what_no_other_node_says),
       cmocka_unit_test(too_many_elements_are_told),
       cmocka_unit_test(a_chain_is_inferred_in_linear_time),
       cmocka_unit_test(a_zigzag_is_inferred_in_linear_time),

@@ -80,6 +80,17 @@ static void a_seed_gives_one_graph(void **state) {
   graph_free(c);
 }
 
+// What readers warn of after inference.
+static size_t count_warnings(const Graph *g) {
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  for (size_t i = 0; i < g->nnodes; i++)
+    if (g->nodes[i]->op->warn) g->nodes[i]->op->warn(g->nodes[i], &d);
+  const size_t count = d.nwarnings;
+  diagnostics_deinit(&d);
+  return count;
+}
+
 static void prints_are_fixed_points(void **state) {
   (void)state;
   for (uint64_t seed = 0; seed < COUNT; seed++) {
@@ -89,7 +100,8 @@ static void prints_are_fixed_points(void **state) {
     diagnostics_init(&d, &system_allocator);
     Graph *again = yaml_read(&system_allocator, "random.yaml", text_string(&once), once.nbytes, NULL, &d);
     if (!again) fail_msg("seed %llu: %s", (unsigned long long)seed, d.items[0].message);
-    assert_int_equal(d.nerrors + d.nwarnings, 0);
+    assert_int_equal(d.nerrors, 0);
+    assert_int_equal(d.nwarnings, count_warnings(g));
     Text twice = print(again);
     assert_string_equal(text_string(&once), text_string(&twice));
     diagnostics_deinit(&d);
@@ -110,6 +122,7 @@ static void forget(uint64_t *random, const Value *v, Value *copy) {
     if (random_chance(random, 40)) copy->shape.extent[axis] = EXTENT_UNKNOWN;
 }
 
+// Extents beside scales of another number, of which it warns, are guessed wrong where nothing else says what they are.
 // What -1 stands for beside an extent with a name, what such an extent gives when joined or scaled or under windows,
 // and extents of a convolution's gradients may be known by declaration alone.
 static bool follows_from_inputs(const Graph *g) {
@@ -137,7 +150,7 @@ static void inference_from_less_finds_the_same_or_leaves_it_open(void **state) {
   uint64_t random = 1;
   for (uint64_t seed = 0; seed < COUNT; seed++) {
     Graph *g = make(seed);
-    for (int is_partial = 0; is_partial < 2; is_partial++) {
+    for (int is_partial = 0; is_partial < 2 && !count_warnings(g); is_partial++) {
       Graph *less = graph_clone(g);
       for (size_t i = 0; i < g->nvalues; i++)
         if (is_partial || g->values[i]->producer) forget(&random, g->values[i], less->values[i]);
