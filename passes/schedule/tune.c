@@ -217,13 +217,16 @@ static int choose_product_rows(const Tuning *t, const Loop *loop, int most) {
 }
 
 // Rows in a block: their factors stay in the L2 cache for all columns, and there are several blocks for each thread.
+// With fewer than MANY_ROWS, reading all vectors again for each block would take longer than reading the rows' factors
+// from beyond that cache.
 static int64_t product_block(const Tuning *t, const Loop *loop) {
-  enum { BLOCKS = 4 }; // for each thread
+  enum { BLOCKS = 4, MANY_ROWS = 96 }; // BLOCKS: for each thread
   const Kernel *k = t->k;
   const AxisSet middle = t->inner & ~(1U << loop_vector_axis(loop));
   const int64_t nbytes = axes_nelems(k, middle) * (int64_t)(k->is_f64 ? sizeof(double) : sizeof(float));
   const int64_t nrows = axes_nelems(k, loop_cut_axes(loop)), threads = t->target->threads;
   int64_t block = t->target->l2_nbytes / 2 / (nbytes > 0 ? nbytes : 1);
+  if (block < MANY_ROWS) block = MANY_ROWS;
   const int64_t nblocks = axes_nelems(k, t->outer & ~loop_cut_axes(loop)) * (nrows / (block > 0 ? block : 1));
   if (nblocks < BLOCKS * threads && nrows / (BLOCKS * threads) < block) block = nrows / (BLOCKS * threads);
   return block > loop->rows ? block / loop->rows * loop->rows : loop->rows;
