@@ -201,10 +201,10 @@ static void place_temporaries(Schedule *s) {
 // that the rows share and the row's factor.
 
 // The time for all rows of an index on the free axes, `together` of them a step: a step takes as long as its rows, or
-// as a few if these do not fill the pipelines. The remaining rows are computed one by one.
+// as a few if these do not fill the pipelines, and loads the vectors once. The remaining rows are computed one by one.
 static int64_t product_cost(int64_t nrows, int64_t together) {
-  enum { FEW = 4 };
-  return nrows / together * (together > FEW ? together : FEW) + nrows % together * FEW;
+  enum { FEW = 4, VECTORS = 1 };
+  return nrows / together * ((together > FEW ? together : FEW) + VECTORS) + nrows % together * (FEW + VECTORS);
 }
 
 static int choose_product_rows(const Tuning *t, const Loop *loop, int most) {

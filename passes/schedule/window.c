@@ -66,19 +66,44 @@ static int64_t lay_out(const Kernel *k, const Access *a, Copy *c) {
   return next;
 }
 
+static AxisSet window_axes(const Access *a) {
+  AxisSet axes = 0;
+  for (size_t i = 0; i < a->nbounds; i++) axes |= bound_axes(&a->bounds[i]);
+  return axes;
+}
+
+// The axis along which the copy is dense, apart from the windows': that of the vectors, or for rows the one with most
+// elements, preferably a summed one. -1: there is none.
+static int find_dense_axis(const Kernel *k, const Product *p, ExprId id) {
+  const Access *a = &k->accesses[k->exprs[id].access];
+  const AxisSet others = access_axes(k, a) & ~window_axes(a), summed = k->exprs[p->sum].reduced;
+  int best = -1;
+  if (id == p->vector) return others >> p->vector_axis & 1 ? p->vector_axis : -1;
+  for (int axis = k->naxes - 1; axis >= 0; axis--) {
+    if (!(others >> axis & 1) || k->axes[axis].monomial) continue;
+    const bool is_summed = summed >> axis & 1, is_best_summed = best >= 0 && summed >> best & 1;
+    if (best < 0 || is_summed > is_best_summed ||
+        (is_summed == is_best_summed && k->axes[axis].extent > k->axes[best].extent))
+      best = axis;
+  }
+  return best;
+}
+
 bool schedule_copies_window(const Kernel *k, const Product *p, ExprId id) {
   const Expr *e = &k->exprs[id];
   if (e->op != EXPR_LOAD || e->args[0]) return false;
   const Access *a = &k->accesses[e->access];
-  const int last = id == p->vector ? p->vector_axis : 31 - __builtin_clz(k->exprs[p->sum].reduced);
+  const int last = find_dense_axis(k, p, id);
   int first = 0;
   if (!a->nbounds || !a->value || k->naxes + (int)a->nbounds > MAX_AXES) return false;
   while (first < k->naxes && !(e->axes >> first & 1)) first++;
   for (int axis = 0; axis < k->naxes; axis++)
     if (e->axes >> axis & 1 && axis != first && k->axes[axis].monomial) return false;
+  if (id == p->vector && last < 0) return false;
   for (size_t i = 0; i < a->nbounds; i++)
-    if (a->bounds[i].factor[last] || a->bounds[i].factor[first]) return false;
-  return access_has_conditions(k, a) || a->stride[last] != 1 || (a->type != TYPE_F32 && a->type != TYPE_F64);
+    if (a->bounds[i].factor[first]) return false;
+  return access_has_conditions(k, a) || (last >= 0 && a->stride[last] != 1) ||
+         (a->type != TYPE_F32 && a->type != TYPE_F64);
 }
 
 bool schedule_copy_window(Scheduling *s, ExprId id) {
@@ -86,11 +111,9 @@ bool schedule_copy_window(Scheduling *s, ExprId id) {
   const Expr e = k->exprs[id];
   const Access a = k->accesses[e.access];
   const AxisSet summed = k->exprs[s->product.sum].reduced;
-  const int last = id == s->product.vector ? s->product.vector_axis : 31 - __builtin_clz(summed);
-  AxisSet windows = 0, others;
+  const int last = find_dense_axis(k, &s->product, id);
   Copy c = {.from = {.value = a.value, .type = a.type, .offset = a.offset, .outside = a.outside}};
-  for (size_t i = 0; i < a.nbounds; i++) windows |= bound_axes(&a.bounds[i]);
-  others = access_axes(k, &a) & ~windows;
+  const AxisSet others = access_axes(k, &a) & ~window_axes(&a);
   for (int axis = 0; axis < k->naxes; axis++) {
     if (!(others >> axis & 1)) continue;
     c.from.stride[axis] = a.stride[axis];
@@ -98,7 +121,7 @@ bool schedule_copy_window(Scheduling *s, ExprId id) {
     if (axis != last) c.order[c.n++] = axis;
   }
   add_places(k, &a, summed, &c);
-  if (others >> last & 1) c.order[c.n++] = last;
+  if (last >= 0) c.order[c.n++] = last;
   if (k->out_of_memory) return false;
   const int64_t nelems = lay_out(k, &a, &c);
   c.from.bounds = c.from_bounds;
