@@ -68,19 +68,45 @@ static inline double *noise_given(Noise *n, const Value *v, const Tensor *given)
   return x;
 }
 
-static inline bool noise_node(Noise *n, const Node *node, double **of) {
-  const double *inputs[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
-  double *outputs[MAX_OPERANDS] = {NULL}, size = 0, most = 0;
-  bool is_f64 = true;
+// The sum that an element of an output may be.
+typedef struct NoiseSum {
+  double largest, nterms; // the largest term; how many there are, about
+  bool is_f64;
+} NoiseSum;
+
+static inline NoiseSum noise_sum_of(const Node *node, const Value *out, const double *const *inputs) {
+  const bool is_product = strcmp(node->op->family, operators[OP_MatMul].family) == 0;
+  NoiseSum s = {.is_f64 = true};
+  double most = 0;
   for (uint32_t k = 0; k < node->ninputs; k++) {
     const Value *v = node->inputs[k];
-    if (!v) continue;
-    inputs[k] = of[v->index];
-    if (!type_is_float(v->type)) continue;
-    is_f64 = is_f64 && v->type == TYPE_F64;
-    size = fmax(size, noise_largest(inputs[k], noise_nelems(v)));
+    if (!v || !type_is_float(v->type)) continue;
+    s.is_f64 = s.is_f64 && v->type == TYPE_F64;
+    s.largest = fmax(s.largest, noise_largest(inputs[k], noise_nelems(v)));
     most = fmax(most, (double)noise_nelems(v));
   }
+  const double nelems = fmax(1, (double)noise_nelems(out));
+  s.nterms = fmax(1, most / nelems);
+  if (!is_product) return s;
+  const size_t of_x = noise_nelems(node->inputs[0]), of_y = noise_nelems(node->inputs[1]);
+  s.largest = fmax(s.largest, noise_largest(inputs[0], of_x) * noise_largest(inputs[1], of_y));
+  s.nterms = fmax(1, sqrt((double)of_x * (double)of_y / nelems));
+  return s;
+}
+
+// Where terms overflow, a result is infinite, a NaN or neither by their order, and by whether products are rounded.
+static inline void noise_overflow(const Noise *n, const NoiseSum *sum, double *x, size_t count) {
+  const double greatest = type_greatest(sum->is_f64 ? TYPE_F64 : TYPE_F32);
+  if (n->strength == 0 || sum->largest * sum->nterms <= greatest) return;
+  for (size_t i = 0; i < count; i++)
+    if (x[i] != 0) x[i] = isnan(x[i]) ? 0 : (double)NAN;
+}
+
+static inline bool noise_node(Noise *n, const Node *node, double **of) {
+  const double *inputs[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
+  double *outputs[MAX_OPERANDS] = {NULL};
+  for (uint32_t k = 0; k < node->ninputs; k++)
+    if (node->inputs[k]) inputs[k] = of[node->inputs[k]->index];
   for (uint32_t k = 0; k < node->noutputs; k++) {
     if (!node->outputs[k]) continue;
     outputs[k] = of[node->outputs[k]->index] = ARENA_ARRAY(n->arena, double, noise_nelems(node->outputs[k]) + 1);
@@ -91,8 +117,9 @@ static inline bool noise_node(Noise *n, const Node *node, double **of) {
   for (uint32_t k = 0; k < node->noutputs; k++) {
     const Value *v = node->outputs[k];
     if (!v) continue;
-    double nterms = fmax(1, most / fmax(1, (double)noise_nelems(v))); // that an element may be the sum of
-    double absolute = may_sum ? size * nterms * noise_rounding(is_f64 ? TYPE_F64 : TYPE_F32) : 0;
+    const NoiseSum sum = noise_sum_of(node, v, inputs);
+    double absolute = may_sum ? sum.largest * sum.nterms * noise_rounding(sum.is_f64 ? TYPE_F64 : TYPE_F32) : 0;
+    if (may_sum && type_is_float(v->type)) noise_overflow(n, &sum, outputs[k], noise_nelems(v));
     noise_add(n, v->type, noise_rounding(v->type), absolute, outputs[k], noise_nelems(v));
     for (size_t i = 0; i < noise_nelems(v) && type_is_float(v->type); i++) n->is_infinite |= !isfinite(outputs[k][i]);
   }
