@@ -116,8 +116,8 @@ bool access_strides_equal(const Access *a, const Access *b) {
 
 static bool accesses_equal(const Access *a, const Access *b) {
   if (memcmp(a, b, offsetof(Access, bounds)) != 0 || a->nbounds != b->nbounds) return false;
-  return !a->nbounds || (memcmp(&a->outside, &b->outside, sizeof a->outside) == 0 &&
-                         memcmp(a->bounds, b->bounds, a->nbounds * sizeof *a->bounds) == 0);
+  const bool is_same_outside = a->outside == b->outside && signbit(a->outside) == signbit(b->outside);
+  return !a->nbounds || (is_same_outside && memcmp(a->bounds, b->bounds, a->nbounds * sizeof *a->bounds) == 0);
 }
 
 AccessId kernel_add_access(Kernel *k, const Access *access) {

@@ -41,6 +41,8 @@ bool check_interpolate(Node *node, Diagnostics *d);
 bool infer_window_ranks(Inference *inf, const Node *node);
 bool infer_windows(Inference *inf, const Node *node);
 bool check_window(Node *node, Diagnostics *d);
+void window_domain(const Node *node, Domain *d); // an axis over the taps for each spatial axis
+
 // For an output whose shape an attribute gives, an operand or a declaration: infer_given_shape takes it from the first
 // two, and check_given_shape demands one of the three.
 bool infer_given_shape(Inference *inf, const Node *node);
@@ -48,14 +50,10 @@ bool check_given_shape(const Node *node, Diagnostics *d);
 
 // contraction.c
 bool infer_matmul(Inference *inf, Node *node);
+void matmul_domain(const Node *node, Domain *d);
 bool infer_convolution(Inference *inf, Node *node);
 void convolution_domain(const Node *node, Domain *d);
 bool check_convolution(Node *node, Diagnostics *d);
-void window_domain(const Node *node, Domain *d); // an axis over the taps for each spatial axis
-
-// contraction.c
-bool infer_matmul(Inference *inf, Node *node);
-void matmul_domain(const Node *node, Domain *d);
 
 // pool.c
 bool infer_pool(Inference *inf, Node *node);
