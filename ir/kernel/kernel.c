@@ -329,10 +329,17 @@ int64_t access_value_nbytes(const Kernel *k, AccessId id) {
   return (int64_t)type_array_nbytes(a->type, (size_t)nelems);
 }
 
+bool access_reads_again(const Kernel *k, AccessId id) {
+  if (kernel_stores(k, id)) return false;
+  for (AccessId i = 0; i < id; i++)
+    if (k->accesses[i].value == k->accesses[id].value && !kernel_stores(k, i)) return true;
+  return false;
+}
+
 Traffic kernel_tensor_nbytes(const Kernel *k) {
   Traffic traffic = {0};
   for (AccessId i = 0; i < k->naccesses; i++) {
-    if (!k->accesses[i].value) continue;
+    if (!k->accesses[i].value || access_reads_again(k, i)) continue;
     *(kernel_stores(k, i) ? &traffic.written : &traffic.read) += access_value_nbytes(k, i);
   }
   return traffic;

@@ -229,6 +229,7 @@ typedef struct Traffic {
   int64_t read, written;
 } Traffic;
 int64_t access_value_nbytes(const Kernel *k, AccessId id); // of its tensor; of a result, the part that is stored
+bool access_reads_again(const Kernel *k, AccessId id);     // an earlier access reads its tensor, too
 Traffic kernel_tensor_nbytes(const Kernel *k);             // of all tensors, each counted once; without temporaries
 
 // Prints the operators that the kernel computes: "LayerNorm (lines 4, 7 to 9), Add (line 10)".

@@ -22,11 +22,12 @@ static void print_traffic(const Kernel *k, Text *out) {
   for (int is_written = 0; is_written < 2; is_written++) {
     text_add_string(out, is_written ? "  writes" : "  reads");
     for (AccessId i = 0; i < k->naccesses; i++)
-      if (k->accesses[i].value && kernel_stores(k, i) == is_written) print_name(k->accesses[i].value->name, out);
+      if (k->accesses[i].value && kernel_stores(k, i) == is_written && !access_reads_again(k, i))
+        print_name(k->accesses[i].value->name, out);
     text_format(out, ": %lld bytes\n", (long long)(is_written ? traffic.written : traffic.read));
   }
   for (AccessId i = 0; i < k->naccesses; i++) {
-    if (!k->accesses[i].nbounds) continue;
+    if (!k->accesses[i].nbounds || !k->accesses[i].value) continue;
     text_add_string(out, "  windows of");
     print_name(k->accesses[i].value->name, out);
     access_print_bounds(k, &k->accesses[i], out);

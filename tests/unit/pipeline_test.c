@@ -549,6 +549,14 @@ static void must_print(const char *text, const char *lines) {
   diagnostics_deinit(&d);
 }
 
+static const char padded_convolution[] =
+    "format: ngrad/1\n"
+    "inputs: [{name: x, type: f32, shape: [2, 9, 9, 8]}, {name: w, type: f32, shape: [3, 3, 8, 64]}]\n"
+    "nodes:\n"
+    "- {op: Convolution, inputs: [x, w], outputs: [y], attributes: {strides: [1, 1], pads_begin: [1, 1], "
+    "pads_end: [1, 1], dilations: [1, 1]}}\n"
+    "outputs: [y]\n";
+
 // Each tensor once, whatever sweeps look at it: 4 x 8 elements of 4 bytes are 128, 8 are 32, 4 are 16.
 static void kernels_count_bytes_as_one_does_by_hand(void **state) {
   (void)state;
@@ -563,6 +571,9 @@ static void kernels_count_bytes_as_one_does_by_hand(void **state) {
              "  reads x: 128 bytes\n  writes h a: 72 bytes\n"); // half as much, and four numbers of two bytes
   must_print(FILE_BEGIN WITH("Concat", "x, g", "a", "axis: 0") OUTPUTS("a"), // a half of it by each of two kernels
              "  reads x: 128 bytes\n  writes a: 128 bytes\n");
+  must_print(padded_convolution, // whose x is copied: 2 x 9 x 9 x 8 elements, 3 x 3 x 8 x 64 and 2 x 9 x 9 x 64
+             "  reads w x: 23616 bytes\n  writes y: 41472 bytes\n  windows of x[d1 + d4 - 1 in 0..9, d2 + d5 - 1 in "
+             "0..9], else 0.0\n");
 }
 
 // Failing allocations: the n-th from here, for every n. True when all went well, for there were no more than n.
