@@ -69,7 +69,7 @@ static bool run_case(Accuracy *a, Case *c, double mean) {
 int mode_accuracy(const Settings *s, json_t *document) {
   static const double means[] = {0, 100, 10000};
   Accuracy a = {.table = table_new("lrlrrl"), .results = memory_or_exit(json_array())};
-  static const char *const header[] = {"case", "mean/deviation", "output", "ngrad", "oneDNN", ""};
+  static const char *const header[] = {"case", "mean/deviation", "output", "ngrad", "peer", ""};
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&a.table, "%s", header[i]);
   for (size_t i = 0; i < s->npaths * 3; i++) {
     Case c;

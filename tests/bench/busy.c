@@ -107,7 +107,7 @@ static int larger_first(const void *a, const void *b) {
 
 int mode_busy(const Settings *s, json_t *document) {
   Busy b = {.table = table_new("lrrrrrrrrr"), .results = memory_or_exit(json_array())};
-  static const char *const header[] = {"case", "ngrad idle", "busy",         "ratio", "oneDNN idle",
+  static const char *const header[] = {"case", "ngrad idle", "busy",         "ratio", "peer idle",
                                        "busy", "ratio",      "ceiling idle", "busy",  "ratio"};
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&b.table, "%s", header[i]);
   Sized *graphs = memory_or_exit(malloc((s->npaths + 1) * sizeof *graphs));

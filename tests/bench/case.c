@@ -2,7 +2,9 @@
 #include "tests/bench/case.h"
 
 #include "frontend/cli/session.h"
+#include "ir/operators/contraction.h"
 #include "ir/operators/norm.h"
+#include "ir/operators/window.h"
 #include "tests/bench/data.h"
 
 #include <math.h>
@@ -19,10 +21,42 @@ const char *const family_names[FAMILY_COUNT] = {
     [FAMILY_FORWARD] = "forward",
     [FAMILY_SOFTMAX] = "softmax",
     [FAMILY_SUMS] = "sums",
+    [FAMILY_PRODUCTS] = "products",
+    [FAMILY_FUSED_PRODUCTS] = "products and neighbours",
+    [FAMILY_ATTENTION] = "attention",
+    [FAMILY_CONVOLUTIONS] = "convolutions",
+    [FAMILY_DEPTHWISE] = "depthwise convolutions",
+    [FAMILY_POOLING] = "pooling",
 };
+
+// Each group of channels is one channel, of both sides.
+static bool is_depthwise(const Node *node) {
+  const Convolution c = node_convolution(node);
+  return c.groups > 1 && c.groups == extent_value(node_side(node, SIDE_LARGE)->shape.extent[c.channels]);
+}
+
+// The family of a graph with products, convolutions or windows; FAMILY_COUNT: it has none.
+static Family contraction_family(const Graph *g) {
+  size_t nproducts = 0;
+  const Node *convolution = NULL, *pool = NULL;
+  bool has_softmax = false;
+  for (size_t i = 0; i < g->nnodes; i++) {
+    const Node *node = g->nodes[i];
+    if (node->op->id == OP_MatMul) nproducts++;
+    else if (strcmp(node->op->family, "contraction") == 0) convolution = node;
+    else if (strcmp(node->op->family, "pool") == 0) pool = node;
+    else if (strcmp(node->op->family, "softmax") == 0) has_softmax = true;
+  }
+  if (convolution) return is_depthwise(convolution) ? FAMILY_DEPTHWISE : FAMILY_CONVOLUTIONS;
+  if (nproducts && has_softmax) return FAMILY_ATTENTION;
+  if (nproducts) return nproducts == g->nnodes ? FAMILY_PRODUCTS : FAMILY_FUSED_PRODUCTS;
+  return pool ? FAMILY_POOLING : FAMILY_COUNT;
+}
 
 Family case_family(const Case *c) {
   const Graph *g = c->graph->graph;
+  const Family family = contraction_family(g);
+  if (family != FAMILY_COUNT) return family;
   if (g->nnodes != 1) return FAMILY_FUSED;
   if (strcmp(g->nodes[0]->op->family, "softmax") == 0) return FAMILY_SOFTMAX;
   switch (g->nodes[0]->op->id) {

@@ -1,4 +1,4 @@
-// ngrad_bench_peers: ngrad's kernels beside a plain loop and, where it is there, oneDNN.
+// ngrad_bench_peers: ngrad's kernels beside a plain loop and, where they are there, oneDNN and OpenBLAS.
 #include "frontend/cli/session.h"
 #include "tests/bench/interrupt.h"
 #include "tests/bench/modes.h"
@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
   int status = settings_read(&s, argc, argv);
   if (status >= 0) return status;
   omp_set_num_threads(s.threads);
-  const char *peer = peer_start(s.isa);
+  const char *peer = peer_start(s.isa, s.peer);
   printf("ngrad %s, %s; %d thread%s, %s; medians in ms\n\n", NG_VERSION, s.isa ? s.isa : "the best instruction set",
          s.threads, s.threads == 1 ? "" : "s", peer ? peer : "no peer");
   json_t *document = document_new(&s, peer);

@@ -1,4 +1,4 @@
-// A library that can compute the same graphs, on the same data: oneDNN, or none (peer_absent.c).
+// Libraries that can compute the same graphs, on the same data: oneDNN, OpenBLAS, or none.
 #ifndef NGRAD_TESTS_BENCH_PEER_H
 #define NGRAD_TESTS_BENCH_PEER_H
 
@@ -14,18 +14,31 @@ typedef struct PeerTask {
   const ng_tensor *inputs;  // parallel to the graph's
   const ng_tensor *outputs; // likewise; the peer's own
   int threads;
-  bool may_reorder; // tensors into layouts that the peer likes, and back
+  bool may_reorder; // tensors of norms into layouts that the peer likes, and back
 } PeerTask;
 
-// Once, before all else. isa NULL: the best. Returns the peer's name; NULL: there is none.
-const char *peer_start(const char *isa);
+// Once, before all else. isa NULL: the best. name: the option name of the one library that may be a peer; NULL: all
+// may. Returns the names of those that may; NULL: there is none.
+const char *peer_start(const char *isa, const char *name);
 
-// NULL: the peer cannot run this graph. Of several ways to run it the fastest is taken. The task's tensors stay the
-// caller's and must outlive the peer. May set inputs that only say which elements a ReLU let through: see
-// onednn/peer.c.
+// NULL: no library can run this graph. Of several libraries, and of several ways to run it, the fastest is taken. The
+// task's tensors stay the caller's and must outlive the peer. May set inputs that only say which elements a ReLU let
+// through: see onednn/peer.c.
 Peer *peer_new(const PeerTask *task);
 bool peer_run(Peer *p);               // false: it failed
-const char *peer_form(const Peer *p); // which way was taken
+const char *peer_form(const Peer *p); // which library and which way was taken
 void peer_free(Peer *p);
+
+// What a library provides. `self` is what make returned, and refers to the task's tensors.
+typedef struct PeerLibrary {
+  const char *name, *option;
+  const char *(*start)(const char *isa); // returns name and version
+  void *(*make)(const PeerTask *task);   // NULL: it cannot run this graph
+  bool (*run)(void *self);
+  const char *(*form)(const void *self); // "": there is only one
+  void (*free)(void *self);
+} PeerLibrary;
+
+extern const PeerLibrary onednn_library, openblas_library;
 
 #endif

@@ -35,8 +35,8 @@ typedef struct Random {
 // Cases
 
 static void add_header(Table *t) {
-  static const char *const header[] = {"gradient", "MB",         "tensors", "cold: ngrad", "oneDNN",  "speed-up",
-                                       "ceiling",  "hot: ngrad", "oneDNN",  "speed-up",    "ceiling", "verdict"};
+  static const char *const header[] = {"gradient", "MB",         "tensors", "cold: ngrad", "peer",    "speed-up",
+                                       "ceiling",  "hot: ngrad", "peer",    "speed-up",    "ceiling", "verdict"};
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(t, "%s", header[i]);
 }
 
@@ -260,7 +260,7 @@ static void print_lowest_ceilings(Random *r) {
 
 static void print_behind(const Random *r) {
   size_t count = 0;
-  puts("\nbehind oneDNN by more than 5 %, cold or hot:");
+  puts("\nbehind the peer by more than 5 %, cold or hot:");
   for (size_t i = 0; i < r->nresults; i++) {
     const States *s = &r->results[i].states;
     if (!(s->cold.speed_up < behind || s->hot.speed_up < behind)) continue;

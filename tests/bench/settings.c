@@ -12,11 +12,13 @@
 static const char help[] =
     "usage: ngrad_bench_peers [OPTION...] GRAPH...\n"
     "\n"
-    "Times each graph as ngrad compiles it, in turns with oneDNN's primitives for the same graph (when oneDNN was "
-    "there\n"
-    "to build with) and with a plain streaming loop of the same traffic, and checks that both computed the same.\n"
+    "Times each graph as ngrad compiles it, in turns with the faster of oneDNN's primitives and OpenBLAS for the same\n"
+    "graph (of those that were there to build with) and with a plain streaming loop of the same traffic, and checks "
+    "that\n"
+    "both computed the same.\n"
     "\n"
     "  --isa NAME      the instruction set; limits oneDNN too where it has such a limit\n"
+    "  --peer NAME     the one library to compare with: onednn or openblas\n"
     "  --threads N     how many; default: one a processor\n"
     "  --seconds X     how long a case is timed; default: 1\n"
     "  --filter TEXT   only graphs whose path, or whose name if they are random, has TEXT in it\n"
@@ -61,11 +63,18 @@ static void filter_paths(Settings *s, char **operands, size_t count) {
 }
 
 // Returns as settings_read.
+static int read_peer(const char *name) {
+  if (strcmp(name, "onednn") == 0 || strcmp(name, "openblas") == 0) return -1;
+  return usage_error("--peer: expected onednn or openblas, found %s", name);
+}
+
+// Returns as settings_read.
 static int read_option(Settings *s, int letter) {
   enum { MOST_RANDOM = 100000 };
   switch (letter) {
   case 'i': s->isa = optarg; return -1;
   case 'f': s->filter = optarg; return -1;
+  case 'p': s->peer = optarg; return read_peer(optarg);
   case 'j': s->json_path = optarg; return -1;
   case 'a': s->is_accuracy = true; return -1;
   case 'b': s->is_busy = true; return -1;
@@ -95,6 +104,7 @@ int settings_read(Settings *s, int argc, char **argv) {
   static const struct option options[] = {
       {"isa", required_argument, NULL, 'i'},
       {"filter", required_argument, NULL, 'f'},
+      {"peer", required_argument, NULL, 'p'},
       {"json", required_argument, NULL, 'j'},
       {"threads", required_argument, NULL, 't'},
       {"seconds", required_argument, NULL, 's'},

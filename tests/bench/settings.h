@@ -8,6 +8,7 @@
 
 typedef struct Settings {
   const char *isa, *filter, *json_path, *beside;   // NULL: not said
+  const char *peer;                                // likewise; the option name of a library
   int threads;                                     // a number, also when not said
   double seconds;                                  // a case
   bool is_accuracy, is_busy, is_sweep, is_emitted; // none of them, and not beside: the suite

@@ -105,8 +105,7 @@ static json_t *print_families(const Suite *suite) {
 
 int mode_suite(const Settings *s, json_t *document) {
   Suite suite = {.settings = s, .table = table_new("lrrrrrll"), .cases = memory_or_exit(json_array())};
-  static const char *const header[] = {"case",          "ngrad",       "oneDNN", "speed-up",
-                                       "ceiling ratio", "relative L2", "",       "form"};
+  static const char *const header[] = {"case", "ngrad", "peer", "speed-up", "ceiling ratio", "relative L2", "", "form"};
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&suite.table, "%s", header[i]);
   for (size_t i = 0; i < s->npaths; i++) {
     Case c;

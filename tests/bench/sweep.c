@@ -84,7 +84,7 @@ static void print_flatness(const Sweep *sweep, json_t *document) {
   table_print((Table[]){sweep->table});
   if (sweep->nbeyond < 2) puts("too few cases beyond the last-level cache to say how flat they are");
   else
-    printf("beyond the last-level cache ngrad is flat within %.1f %%, oneDNN within %s %%\n", flatness(&sweep->ngrad),
+    printf("beyond the last-level cache ngrad is flat within %.1f %%, the peer within %s %%\n", flatness(&sweep->ngrad),
            cell("%.1f", flatness(&sweep->peer)));
   json_t *object = memory_or_exit(json_object());
   json_set(object, "rows", sweep->results);
@@ -97,7 +97,7 @@ int mode_sweep(const Settings *s, json_t *document) {
   static const int64_t rows[] = {1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000};
   const double tensors = 4.2; // src, diff_dst, two of diff_src, and small ones
   Sweep sweep = {.table = table_new("rrrrrl"), .results = memory_or_exit(json_array())};
-  static const char *const header[] = {"rows", "ngrad", "ns an element", "oneDNN", "ns an element", ""};
+  static const char *const header[] = {"rows", "ngrad", "ns an element", "peer", "ns an element", ""};
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&sweep.table, "%s", header[i]);
   int status = NG_OK;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -1,11 +1,77 @@
-// ReLU's gradient and addition, on all elements in a row.
+// Activations and their gradients, additions and scaling, on all elements in a row; and the former as post-ops.
 #include "tests/bench/onednn/sequence.h"
 
 #include "ir/operators/norm.h"
 
-bool add_relu_backward(Sequence *s, const Node *node) {
-  const bool uses_dst = node_bool(node, "use_dst");
-  const dnnl_alg_kind_t kind = uses_dst ? dnnl_eltwise_relu_use_dst_for_bwd : dnnl_eltwise_relu;
+#include <string.h>
+
+typedef struct Eltwise {
+  dnnl_alg_kind_t kind;
+  float alpha;
+} Eltwise;
+
+static bool is_constant_number(const Value *v) {
+  return v->constant && shape_nelems(&v->shape) == 1;
+}
+
+// What node does to each element of its first input; false: nothing that is known here.
+static bool eltwise_of(const Node *node, Eltwise *out) {
+  enum { GELU_ERF = 0 };
+  *out = (Eltwise){0};
+  switch (node->op->id) {
+  case OP_ReLU: out->kind = dnnl_eltwise_relu; return true;
+  case OP_GELU:
+  case OP_GELUBackward:
+    out->kind = node_s64(node, "mode") == GELU_ERF ? dnnl_eltwise_gelu_erf : dnnl_eltwise_gelu_tanh;
+    return true;
+  case OP_Multiply:
+    if (!is_constant_number(node->inputs[1])) return false;
+    out->kind = dnnl_eltwise_linear;
+    out->alpha = (float)type_load(node->inputs[1]->type, node->inputs[1]->constant->data, 0);
+    return true;
+  default: return false;
+  }
+}
+
+bool can_be_post_op(const Node *node) {
+  Eltwise e;
+  const Node *producer = node->inputs[0]->producer;
+  return producer && strcmp(producer->op->family, "contraction") == 0 && node->op->id != OP_GELUBackward &&
+         value_count_uses(node->inputs[0]) == 1 && !node->inputs[0]->is_output && eltwise_of(node, &e);
+}
+
+bool sequence_take_post_op(Sequence *s, const Value **dst, dnnl_primitive_attr_t *attributes) {
+  Eltwise e;
+  dnnl_post_ops_t operations;
+  const Node *node = (*dst)->uses ? (*dst)->uses->node : NULL;
+  if (!(s->form & FORM_POST_OPS) || !node || !can_be_post_op(node) || !eltwise_of(node, &e)) return true;
+  if (dnnl_primitive_attr_create(attributes) != dnnl_success) return false;
+  bool ok = dnnl_post_ops_create(&operations) == dnnl_success;
+  if (ok) {
+    ok = dnnl_post_ops_append_eltwise(operations, 1, e.kind, e.alpha, 0) == dnnl_success &&
+         dnnl_primitive_attr_set_post_ops(*attributes, operations) == dnnl_success;
+    dnnl_post_ops_destroy(operations);
+  }
+  s->is_taken[node->index] = true;
+  *dst = node->outputs[0];
+  return ok;
+}
+
+bool add_eltwise(Sequence *s, const Node *node) {
+  Eltwise e;
+  dnnl_memory_desc_t desc;
+  dnnl_eltwise_desc_t forward;
+  if (!eltwise_of(node, &e) || node->inputs[0]->type != node->outputs[0]->type ||
+      !vector_desc(&desc, node->inputs[0]) ||
+      dnnl_eltwise_forward_desc_init(&forward, dnnl_forward_inference, e.kind, &desc, e.alpha, 0) != dnnl_success)
+    return false;
+  Step *step = sequence_add(s, &forward, NULL);
+  return step && sequence_set_vector(s, step, DNNL_ARG_SRC, node->inputs[0]) &&
+         sequence_set_vector(s, step, DNNL_ARG_DST, node->outputs[0]);
+}
+
+// The primitive of an activation's gradient; x: which argument node's first input is.
+static bool add_eltwise_backward(Sequence *s, const Node *node, dnnl_alg_kind_t kind, int x) {
   dnnl_memory_desc_t desc;
   dnnl_eltwise_desc_t forward, backward;
   dnnl_primitive_desc_t hint;
@@ -16,9 +82,19 @@ bool add_relu_backward(Sequence *s, const Node *node) {
     return false;
   Step *step = sequence_add(s, &backward, hint);
   dnnl_primitive_desc_destroy(hint);
-  return step && sequence_set_vector(s, step, uses_dst ? DNNL_ARG_DST : DNNL_ARG_SRC, node->inputs[0]) &&
+  return step && sequence_set_vector(s, step, x, node->inputs[0]) &&
          sequence_set_vector(s, step, DNNL_ARG_DIFF_DST, node->inputs[1]) &&
          sequence_set_vector(s, step, DNNL_ARG_DIFF_SRC, node->outputs[0]);
+}
+
+bool add_gelu_backward(Sequence *s, const Node *node) {
+  Eltwise e;
+  return eltwise_of(node, &e) && add_eltwise_backward(s, node, e.kind, DNNL_ARG_SRC);
+}
+
+bool add_relu_backward(Sequence *s, const Node *node) {
+  return node_bool(node, "use_dst") ? add_eltwise_backward(s, node, dnnl_eltwise_relu_use_dst_for_bwd, DNNL_ARG_DST)
+                                    : add_eltwise_backward(s, node, dnnl_eltwise_relu, DNNL_ARG_SRC);
 }
 
 static Step *add_sum(Sequence *s, const dnnl_memory_desc_t *desc, const float scales[2]) {

@@ -14,14 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct Peer {
+typedef struct OnednnPeer {
   PeerTask task; // what the sequence refers to
   Sequence *sequence;
   dnnl_engine_t engine;
   char form[64];
-};
+} OnednnPeer;
 
-const char *peer_start(const char *isa) {
+static const char *start(const char *isa) {
   static char name[64];
   const dnnl_version_t *version = dnnl_version();
   bool is_limited = isa && strcmp(isa, "avx2") == 0 && dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2) == dnnl_success;
@@ -41,6 +41,8 @@ static unsigned forms_of(const PeerTask *task) {
     const Node *node = task->graph->nodes[i];
     const bool is_layer_norm = node->op->id == OP_LayerNorm || node->op->id == OP_LayerNormBackward;
     if (node->op->id == OP_Add) forms |= FORM_SUM;
+    if (strcmp(node->op->family, "contraction") == 0) forms |= FORM_ANY_WEIGHTS | FORM_ANY_DATA;
+    if (can_be_post_op(node)) forms |= FORM_POST_OPS;
     const Sequence fused = {.form = FORM_FUSED_RELU};
     if (node->op->id == OP_BatchNormTrainingBackward && fused_relu(&fused, node)) forms |= FORM_FUSED_RELU;
     if (strcmp(node->op->family, "norm") != 0 || is_layer_norm) continue;
@@ -51,7 +53,8 @@ static unsigned forms_of(const PeerTask *task) {
 }
 
 static void name_form(unsigned form, char *text, size_t nbytes) {
-  static const char *const names[] = {"as images", "fused ReLU", "sum", "blocked"};
+  static const char *const names[] = {"as images", "fused ReLU",  "sum",     "blocked",
+                                      "post-ops",  "any weights", "any data"};
   size_t length = 0;
   text[0] = 0;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -60,7 +63,7 @@ static void name_form(unsigned form, char *text, size_t nbytes) {
 }
 
 // Makes what forms there can be, keeps the fastest.
-static void choose_form(Peer *p) {
+static void choose_form(OnednnPeer *p) {
   const double seconds = 0.2;
   const unsigned forms = forms_of(&p->task);
   Contestant contestants[MOST_CONTESTANTS];
@@ -80,8 +83,15 @@ static void choose_form(Peer *p) {
     else sequence_free(contestants[i].self);
 }
 
-Peer *peer_new(const PeerTask *task) {
-  Peer *p = calloc(1, sizeof *p);
+static void free_peer(void *self) {
+  OnednnPeer *p = self;
+  sequence_free(p->sequence);
+  if (p->engine) dnnl_engine_destroy(p->engine);
+  free(p);
+}
+
+static void *make(const PeerTask *task) {
+  OnednnPeer *p = calloc(1, sizeof *p);
   if (!p) return NULL;
   p->task = *task;
   if (dnnl_engine_create(&p->engine, dnnl_cpu, 0) == dnnl_success) choose_form(p);
@@ -89,21 +99,18 @@ Peer *peer_new(const PeerTask *task) {
     name_form(p->sequence->form, p->form, sizeof p->form);
     return p;
   }
-  peer_free(p);
+  free_peer(p);
   return NULL;
 }
 
-bool peer_run(Peer *p) {
+static bool run(void *self) {
+  const OnednnPeer *p = self;
   return sequence_run(p->sequence);
 }
 
-const char *peer_form(const Peer *p) {
+static const char *form(const void *self) {
+  const OnednnPeer *p = self;
   return p->form;
 }
 
-void peer_free(Peer *p) {
-  if (!p) return;
-  sequence_free(p->sequence);
-  if (p->engine) dnnl_engine_destroy(p->engine);
-  free(p);
-}
+const PeerLibrary onednn_library = {"oneDNN", "onednn", start, make, run, form, free_peer};

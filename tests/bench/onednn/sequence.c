@@ -170,6 +170,11 @@ static bool is_fused_away(const Sequence *s, const Node *node) {
 
 static bool add_node(Sequence *s, const Node *node) {
   static bool (*const add[OP_COUNT])(Sequence *, const Node *) = {
+      [OP_MatMul] = add_matmul,
+      [OP_ReLU] = add_eltwise,
+      [OP_GELU] = add_eltwise,
+      [OP_GELUBackward] = add_gelu_backward,
+      [OP_Multiply] = add_eltwise,
       [OP_ReLUBackward] = add_relu_backward,
       [OP_Add] = add_add,
       [OP_LayerNorm] = add_layer_norm,
@@ -185,7 +190,7 @@ static bool add_node(Sequence *s, const Node *node) {
       [OP_ReduceSum] = add_reduce_sum,
       [OP_BiasAddBackward] = add_bias_backward,
   };
-  if (is_fused_away(s, node)) return true;
+  if (s->is_taken[node->index] || is_fused_away(s, node)) return true;
   return add[node->op->id] && add[node->op->id](s, node);
 }
 
@@ -194,7 +199,9 @@ Sequence *sequence_new(const PeerTask *task, unsigned form, dnnl_engine_t engine
   if (!s) return NULL;
   *s = (Sequence){.task = task, .form = form, .engine = engine};
   s->places = calloc(task->graph->nvalues + 1, sizeof *s->places);
-  bool ok = s->places && dnnl_stream_create(&s->stream, engine, dnnl_stream_default_flags) == dnnl_success;
+  s->is_taken = calloc(task->graph->nnodes + 1, sizeof *s->is_taken);
+  bool ok =
+      s->places && s->is_taken && dnnl_stream_create(&s->stream, engine, dnnl_stream_default_flags) == dnnl_success;
   ok = ok && place_values(s);
   for (size_t i = 0; ok && i < task->graph->nnodes; i++) ok = add_node(s, task->graph->nodes[i]);
   if (ok) return s;
@@ -209,5 +216,6 @@ void sequence_free(Sequence *s) {
   for (size_t i = 0; i < s->nbuffers; i++) free(s->buffers[i]);
   if (s->stream) dnnl_stream_destroy(s->stream);
   free(s->places);
+  free(s->is_taken);
   free(s);
 }

@@ -12,11 +12,14 @@
 
 // Ways to run the same graph, combined.
 enum {
-  FORM_AS_IMAGES = 1 << 0,  // batch norms of rank 2 and 3 as of rank 4, for which there are vector kernels
-  FORM_FUSED_RELU = 1 << 1, // a ReLU's gradient within the batch norm's, by the mask that oneDNN's own forward kept
-  FORM_SUM = 1 << 2,        // Add by the primitive sum instead of binary
-  FORM_BLOCKED = 1 << 3,    // batch norms in oneDNN's blocked layout, between reorders
-  FORM_COUNT = 1 << 4
+  FORM_AS_IMAGES = 1 << 0,   // batch norms of rank 2 and 3 as of rank 4, for which there are vector kernels
+  FORM_FUSED_RELU = 1 << 1,  // a ReLU's gradient within the batch norm's, by the mask that oneDNN's own forward kept
+  FORM_SUM = 1 << 2,         // Add by the primitive sum instead of binary
+  FORM_BLOCKED = 1 << 3,     // batch norms in oneDNN's blocked layout, between reorders
+  FORM_POST_OPS = 1 << 4,    // what follows a product or a convolution within its primitive
+  FORM_ANY_WEIGHTS = 1 << 5, // weights in a layout that oneDNN chooses, between reorders
+  FORM_ANY_DATA = 1 << 6,    // likewise the other operands
+  FORM_COUNT = 1 << 7
 };
 
 enum { MAX_STEPS = 24, MAX_ARGUMENTS = 12, MAX_MEMORIES = 96, MAX_BUFFERS = 24 };
@@ -38,7 +41,8 @@ typedef struct Sequence {
   size_t nmemories;
   void *buffers[MAX_BUFFERS];
   size_t nbuffers;
-  void **places; // by a value's index: where its elements are
+  void **places;  // by a value's index: where its elements are
+  bool *is_taken; // by a node's index: another node's primitive computes it, too
 } Sequence;
 
 Sequence *sequence_new(const PeerTask *task, unsigned form, dnnl_engine_t engine);
@@ -63,6 +67,25 @@ bool sequence_add_weighted(Sequence *s, const Value *a, float weight_a, const Va
                            const Value *to);
 // Executes now what was added since the last time; sequence_run leaves it out.
 bool sequence_settle(Sequence *s);
+// If the form has post-ops and *dst's one use is in a node that can be one: that node is taken, *dst becomes its
+// result, and *attributes, which the caller destroys, say so. They stay NULL if nothing is taken.
+bool can_be_post_op(const Node *node); // whatever the form
+bool sequence_take_post_op(Sequence *s, const Value **dst, dnnl_primitive_attr_t *attributes);
+
+// A tensor in the layout that a primitive wants.
+typedef struct Chosen {
+  dnnl_memory_desc_t given, used; // the graph's layout, and the primitive's
+  void *home, *place;             // where its elements are, in these
+} Chosen;
+
+void desc_of_any(dnnl_memory_desc_t *desc); // leaves the layout to the primitive
+// Before the step of the primitive: adds a reorder if that must be.
+bool chosen_read(Sequence *s, Chosen *c, const_dnnl_primitive_desc_t description, dnnl_query_t what,
+                 const dnnl_memory_desc_t *given, const Value *v);
+// Before it; and behind it, what brings the result home.
+bool chosen_write(Sequence *s, Chosen *c, const_dnnl_primitive_desc_t description, dnnl_query_t what,
+                  const dnnl_memory_desc_t *given, const Value *v);
+bool chosen_finish(Sequence *s, const Chosen *c);
 
 // dnnl_data_type_undef: oneDNN has no such type.
 dnnl_data_type_t onednn_type(Type type);
@@ -74,6 +97,9 @@ bool tensor_desc(dnnl_memory_desc_t *desc, const Value *v);
 const Node *fused_relu(const Sequence *s, const Node *batch_norm);
 
 // An operator as primitives.
+bool add_eltwise(Sequence *s, const Node *node); // ReLU, GELU, Multiply by a constant number
+bool add_gelu_backward(Sequence *s, const Node *node);
+bool add_matmul(Sequence *s, const Node *node);
 bool add_relu_backward(Sequence *s, const Node *node);
 bool add_add(Sequence *s, const Node *node);
 bool add_layer_norm(Sequence *s, const Node *node);

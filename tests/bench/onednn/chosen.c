@@ -1,0 +1,32 @@
+// Tensors in layouts that oneDNN chooses for a primitive, and the reorders between these and the graph's own.
+#include "tests/bench/onednn/sequence.h"
+
+void desc_of_any(dnnl_memory_desc_t *desc) {
+  dnnl_memory_desc_t any;
+  if (dnnl_memory_desc_init_by_tag(&any, desc->ndims, desc->dims, desc->data_type, dnnl_format_tag_any) == dnnl_success)
+    *desc = any;
+}
+
+static bool chosen_init(Sequence *s, Chosen *c, const_dnnl_primitive_desc_t description, dnnl_query_t what,
+                        const dnnl_memory_desc_t *given, const Value *v) {
+  const dnnl_memory_desc_t *used = dnnl_primitive_desc_query_md(description, what, 0);
+  if (!used) return false;
+  *c = (Chosen){.given = *given, .used = *used, .home = s->places[v->index], .place = s->places[v->index]};
+  if (!dnnl_memory_desc_equal(&c->given, &c->used)) c->place = sequence_buffer(s, dnnl_memory_desc_get_size(&c->used));
+  return c->place;
+}
+
+bool chosen_read(Sequence *s, Chosen *c, const_dnnl_primitive_desc_t description, dnnl_query_t what,
+                 const dnnl_memory_desc_t *given, const Value *v) {
+  return chosen_init(s, c, description, what, given, v) &&
+         (c->place == c->home || sequence_reorder(s, &c->given, c->home, &c->used, c->place));
+}
+
+bool chosen_write(Sequence *s, Chosen *c, const_dnnl_primitive_desc_t description, dnnl_query_t what,
+                  const dnnl_memory_desc_t *given, const Value *v) {
+  return chosen_init(s, c, description, what, given, v);
+}
+
+bool chosen_finish(Sequence *s, const Chosen *c) {
+  return c->place == c->home || sequence_reorder(s, &c->used, c->place, &c->given, c->home);
+}

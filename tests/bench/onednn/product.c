@@ -1,0 +1,96 @@
+// Matrix products, with the elementwise operator behind them as a post-op if the form says so.
+#include "tests/bench/onednn/sequence.h"
+
+#include "ir/operators/contraction.h"
+
+#include <string.h>
+
+typedef struct ProductDescs {
+  dnnl_memory_desc_t src, weights, bias, dst; // bias.ndims 0: none
+} ProductDescs;
+
+static int64_t extent_at(const Value *v, int axis) {
+  return axis < 0 ? 1 : extent_value(v->shape.extent[axis]);
+}
+
+// [batch..., rows, columns]; row, column: v's axes that are so, negative for none. A missing axis has the extent 1.
+static bool matrix_desc(dnnl_memory_desc_t *desc, const Value *v, const Product *p, int row, int column) {
+  dnnl_dims_t dims, strides;
+  int64_t stride[MAX_RANK] = {0}, next = 1;
+  int axes[MAX_RANK];
+  const int rank = p->nbatch + 2;
+  for (int axis = v->shape.rank - 1; axis >= 0; axis--) {
+    stride[axis] = next;
+    next *= extent_at(v, axis);
+  }
+  for (int i = 0; i < p->nbatch; i++) axes[i] = product_batch_axis(p, v->shape.rank, i);
+  axes[rank - 2] = row;
+  axes[rank - 1] = column;
+  for (int i = 0; i < rank; i++) {
+    dims[i] = extent_at(v, axes[i]);
+    strides[i] = axes[i] < 0 ? next : stride[axes[i]];
+  }
+  return dnnl_memory_desc_init_by_strides(desc, rank, dims, onednn_type(v->type), strides) == dnnl_success;
+}
+
+// A bias is broadcast to dst, axes aligned at the end: here one that dst's n goes over.
+static bool bias_desc(dnnl_memory_desc_t *desc, const Value *bias, const Product *p) {
+  const int64_t n = extent_at(bias, bias->shape.rank - 1);
+  if (p->dst_n < 0 || shape_nelems(&bias->shape) != n) return false;
+  const int rank = p->nbatch + 2;
+  dnnl_dims_t dims, strides;
+  for (int i = 0; i < rank; i++) {
+    dims[i] = i == rank - 1 ? n : 1;
+    strides[i] = i == rank - 1 ? 1 : n;
+  }
+  return dnnl_memory_desc_init_by_strides(desc, rank, dims, onednn_type(bias->type), strides) == dnnl_success;
+}
+
+static bool descs_init(ProductDescs *d, const Node *node) {
+  const Value *src = node->inputs[0], *weights = node->inputs[1], *bias = node->inputs[2];
+  const Product p = node_product(node);
+  memset(d, 0, sizeof *d);
+  return matrix_desc(&d->src, src, &p, p.src_m, p.src_k) &&
+         matrix_desc(&d->weights, weights, &p, p.weights_k, p.weights_n) &&
+         matrix_desc(&d->dst, node->outputs[0], &p, p.dst_m, p.dst_n) && (!bias || bias_desc(&d->bias, bias, &p));
+}
+
+static bool describe(const Sequence *s, const ProductDescs *d, const_dnnl_primitive_attr_t attributes,
+                     dnnl_primitive_desc_t *out) {
+  ProductDescs wanted = *d;
+  dnnl_matmul_desc_t matmul;
+  if (s->form & FORM_ANY_WEIGHTS) desc_of_any(&wanted.weights);
+  if (s->form & FORM_ANY_DATA) desc_of_any(&wanted.src);
+  return dnnl_matmul_desc_init(&matmul, &wanted.src, &wanted.weights, d->bias.ndims ? &d->bias : NULL, &d->dst) ==
+             dnnl_success &&
+         dnnl_primitive_desc_create(out, &matmul, attributes, s->engine, NULL) == dnnl_success;
+}
+
+static bool add_described(Sequence *s, const Node *node, const ProductDescs *d, const_dnnl_primitive_desc_t description,
+                          const Value *dst) {
+  Chosen src, weights;
+  const Value *bias = node->inputs[2];
+  if (!chosen_read(s, &src, description, dnnl_query_src_md, &d->src, node->inputs[0]) ||
+      !chosen_read(s, &weights, description, dnnl_query_weights_md, &d->weights, node->inputs[1]))
+    return false;
+  Step *step = sequence_add_primitive(s, description);
+  return step && sequence_set(s, step, DNNL_ARG_SRC, &src.used, src.place) &&
+         sequence_set(s, step, DNNL_ARG_WEIGHTS, &weights.used, weights.place) &&
+         (!bias || sequence_set(s, step, DNNL_ARG_BIAS, &d->bias, s->places[bias->index])) &&
+         sequence_set(s, step, DNNL_ARG_DST, &d->dst, s->places[dst->index]);
+}
+
+bool add_matmul(Sequence *s, const Node *node) {
+  ProductDescs d;
+  dnnl_primitive_attr_t attributes = NULL;
+  dnnl_primitive_desc_t description;
+  const Value *dst = node->outputs[0];
+  if (!descs_init(&d, node) || !sequence_take_post_op(s, &dst, &attributes)) return false;
+  bool ok = describe(s, &d, attributes, &description);
+  if (ok) {
+    ok = add_described(s, node, &d, description, dst);
+    dnnl_primitive_desc_destroy(description);
+  }
+  dnnl_primitive_attr_destroy(attributes);
+  return ok;
+}
