@@ -126,7 +126,7 @@ typedef struct Mask { // of a fused ReLU
   void *data; // NULL: nothing is fused
 } Mask;
 
-static bool workspace_desc(const Step *step, dnnl_memory_desc_t *desc) {
+bool workspace_desc(const Step *step, dnnl_memory_desc_t *desc) {
   const_dnnl_primitive_desc_t description;
   if (dnnl_primitive_get_primitive_desc(step->primitive, &description) != dnnl_success) return false;
   *desc = *dnnl_primitive_desc_query_md(description, dnnl_query_workspace_md, 0);

@@ -7,24 +7,18 @@ void desc_of_any(dnnl_memory_desc_t *desc) {
     *desc = any;
 }
 
-static bool chosen_init(Sequence *s, Chosen *c, const_dnnl_primitive_desc_t description, dnnl_query_t what,
-                        const dnnl_memory_desc_t *given, const Value *v) {
-  const dnnl_memory_desc_t *used = dnnl_primitive_desc_query_md(description, what, 0);
+bool chosen_write(Sequence *s, Chosen *c, const dnnl_memory_desc_t *used, const dnnl_memory_desc_t *given,
+                  const Value *v) {
   if (!used) return false;
   *c = (Chosen){.given = *given, .used = *used, .home = s->places[v->index], .place = s->places[v->index]};
   if (!dnnl_memory_desc_equal(&c->given, &c->used)) c->place = sequence_buffer(s, dnnl_memory_desc_get_size(&c->used));
   return c->place;
 }
 
-bool chosen_read(Sequence *s, Chosen *c, const_dnnl_primitive_desc_t description, dnnl_query_t what,
-                 const dnnl_memory_desc_t *given, const Value *v) {
-  return chosen_init(s, c, description, what, given, v) &&
+bool chosen_read(Sequence *s, Chosen *c, const dnnl_memory_desc_t *used, const dnnl_memory_desc_t *given,
+                 const Value *v) {
+  return chosen_write(s, c, used, given, v) &&
          (c->place == c->home || sequence_reorder(s, &c->given, c->home, &c->used, c->place));
-}
-
-bool chosen_write(Sequence *s, Chosen *c, const_dnnl_primitive_desc_t description, dnnl_query_t what,
-                  const dnnl_memory_desc_t *given, const Value *v) {
-  return chosen_init(s, c, description, what, given, v);
 }
 
 bool chosen_finish(Sequence *s, const Chosen *c) {

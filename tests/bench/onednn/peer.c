@@ -42,6 +42,7 @@ static unsigned forms_of(const PeerTask *task) {
     const bool is_layer_norm = node->op->id == OP_LayerNorm || node->op->id == OP_LayerNormBackward;
     if (node->op->id == OP_Add) forms |= FORM_SUM;
     if (strcmp(node->op->family, "contraction") == 0) forms |= FORM_ANY_WEIGHTS | FORM_ANY_DATA;
+    if (strcmp(node->op->family, "pool") == 0 && node->inputs[0]->shape.rank == 4) forms |= FORM_BLOCKED;
     if (can_be_post_op(node)) forms |= FORM_POST_OPS;
     const Sequence fused = {.form = FORM_FUSED_RELU};
     if (node->op->id == OP_BatchNormTrainingBackward && fused_relu(&fused, node)) forms |= FORM_FUSED_RELU;

@@ -70,8 +70,10 @@ static bool add_described(Sequence *s, const Node *node, const ProductDescs *d, 
                           const Value *dst) {
   Chosen src, weights;
   const Value *bias = node->inputs[2];
-  if (!chosen_read(s, &src, description, dnnl_query_src_md, &d->src, node->inputs[0]) ||
-      !chosen_read(s, &weights, description, dnnl_query_weights_md, &d->weights, node->inputs[1]))
+  if (!chosen_read(s, &src, dnnl_primitive_desc_query_md(description, dnnl_query_src_md, 0), &d->src,
+                   node->inputs[0]) ||
+      !chosen_read(s, &weights, dnnl_primitive_desc_query_md(description, dnnl_query_weights_md, 0), &d->weights,
+                   node->inputs[1]))
     return false;
   Step *step = sequence_add_primitive(s, description);
   return step && sequence_set(s, step, DNNL_ARG_SRC, &src.used, src.place) &&

@@ -171,6 +171,13 @@ static bool is_fused_away(const Sequence *s, const Node *node) {
 static bool add_node(Sequence *s, const Node *node) {
   static bool (*const add[OP_COUNT])(Sequence *, const Node *) = {
       [OP_MatMul] = add_matmul,
+      [OP_Convolution] = add_convolution,
+      [OP_ConvolutionBackwardData] = add_convolution_backward_data,
+      [OP_ConvolutionBackwardWeights] = add_convolution_backward_weights,
+      [OP_MaxPool] = add_pool,
+      [OP_AvgPool] = add_pool,
+      [OP_MaxPoolBackward] = add_pool_backward,
+      [OP_AvgPoolBackward] = add_pool_backward,
       [OP_ReLU] = add_eltwise,
       [OP_GELU] = add_eltwise,
       [OP_GELUBackward] = add_gelu_backward,

@@ -41,8 +41,11 @@ typedef struct Sequence {
   size_t nmemories;
   void *buffers[MAX_BUFFERS];
   size_t nbuffers;
-  void **places;  // by a value's index: where its elements are
-  bool *is_taken; // by a node's index: another node's primitive computes it, too
+  void **places;    // by a value's index: where its elements are
+  const Node *pool; // whose places of maxima are kept for the gradient; NULL: none
+  dnnl_memory_desc_t workspace_desc;
+  void *workspace; // those places
+  bool *is_taken;  // by a node's index: another node's primitive computes it, too
 } Sequence;
 
 Sequence *sequence_new(const PeerTask *task, unsigned form, dnnl_engine_t engine);
@@ -72,6 +75,17 @@ bool sequence_settle(Sequence *s);
 bool can_be_post_op(const Node *node); // whatever the form
 bool sequence_take_post_op(Sequence *s, const Value **dst, dnnl_primitive_attr_t *attributes);
 
+// The layout of the workspace that the primitive writes, or reads.
+bool workspace_desc(const Step *step, dnnl_memory_desc_t *desc);
+
+// The spatial axes of a convolution or a pooling node, as oneDNN counts: neighbours have dilation 0.
+typedef struct Windows {
+  dnnl_dims_t kernel, strides, dilations, pads_begin, pads_end;
+} Windows;
+Windows node_windows(const Node *node);
+// A side of it, [N, C, pixels...].
+bool side_desc(dnnl_memory_desc_t *desc, const Node *node, const Value *v);
+
 // A tensor in the layout that a primitive wants.
 typedef struct Chosen {
   dnnl_memory_desc_t given, used; // the graph's layout, and the primitive's
@@ -79,12 +93,12 @@ typedef struct Chosen {
 } Chosen;
 
 void desc_of_any(dnnl_memory_desc_t *desc); // leaves the layout to the primitive
-// Before the step of the primitive: adds a reorder if that must be.
-bool chosen_read(Sequence *s, Chosen *c, const_dnnl_primitive_desc_t description, dnnl_query_t what,
-                 const dnnl_memory_desc_t *given, const Value *v);
+// Before the step of the primitive: adds a reorder if that must be. used: the primitive's layout; NULL fails.
+bool chosen_read(Sequence *s, Chosen *c, const dnnl_memory_desc_t *used, const dnnl_memory_desc_t *given,
+                 const Value *v);
 // Before it; and behind it, what brings the result home.
-bool chosen_write(Sequence *s, Chosen *c, const_dnnl_primitive_desc_t description, dnnl_query_t what,
-                  const dnnl_memory_desc_t *given, const Value *v);
+bool chosen_write(Sequence *s, Chosen *c, const dnnl_memory_desc_t *used, const dnnl_memory_desc_t *given,
+                  const Value *v);
 bool chosen_finish(Sequence *s, const Chosen *c);
 
 // dnnl_data_type_undef: oneDNN has no such type.
@@ -100,6 +114,11 @@ const Node *fused_relu(const Sequence *s, const Node *batch_norm);
 bool add_eltwise(Sequence *s, const Node *node); // ReLU, GELU, Multiply by a constant number
 bool add_gelu_backward(Sequence *s, const Node *node);
 bool add_matmul(Sequence *s, const Node *node);
+bool add_convolution(Sequence *s, const Node *node);
+bool add_convolution_backward_data(Sequence *s, const Node *node);
+bool add_convolution_backward_weights(Sequence *s, const Node *node);
+bool add_pool(Sequence *s, const Node *node);
+bool add_pool_backward(Sequence *s, const Node *node);
 bool add_relu_backward(Sequence *s, const Node *node);
 bool add_add(Sequence *s, const Node *node);
 bool add_layer_norm(Sequence *s, const Node *node);

@@ -1,0 +1,172 @@
+// Convolutions and their gradients, by the direct algorithm, whose sums are those of the graph.
+#include "tests/bench/onednn/sequence.h"
+
+#include "ir/operators/contraction.h"
+#include "ir/operators/window.h"
+
+#include <string.h>
+
+// A convolution's tensors, or their gradients.
+typedef struct Tensors {
+  const Value *src, *weights, *bias, *dst;
+  dnnl_memory_desc_t src_desc, weights_desc, bias_desc, dst_desc; // the graph's
+  dnnl_memory_desc_t src_wanted, weights_wanted, dst_wanted;      // by the form
+  Windows windows;
+} Tensors;
+
+// [groups, O, I, kernel...], without the first if there is one group.
+static bool weights_desc_init(dnnl_memory_desc_t *desc, const Node *node, const Value *v) {
+  const Convolution c = node_convolution(node);
+  int64_t stride[MAX_RANK], next = 1;
+  dnnl_dims_t dims, strides;
+  int rank = 0;
+  for (int axis = v->shape.rank - 1; axis >= 0; axis--) {
+    stride[axis] = next;
+    next *= extent_value(v->shape.extent[axis]);
+  }
+  const int64_t channels = extent_value(v->shape.extent[c.weights_small]) / c.groups;
+  if (c.groups > 1) {
+    dims[rank] = c.groups;
+    strides[rank++] = channels * stride[c.weights_small];
+  }
+  dims[rank] = channels;
+  strides[rank++] = stride[c.weights_small];
+  dims[rank] = extent_value(v->shape.extent[c.weights_large]);
+  strides[rank++] = stride[c.weights_large];
+  for (int i = 0; i < c.nspatial; i++) {
+    dims[rank] = extent_value(v->shape.extent[c.weights_kernel + i]);
+    strides[rank++] = stride[c.weights_kernel + i];
+  }
+  return dnnl_memory_desc_init_by_strides(desc, rank, dims, onednn_type(v->type), strides) == dnnl_success;
+}
+
+static bool tensors_init(const Sequence *s, Tensors *t, const Node *node) {
+  memset(t, 0, sizeof *t);
+  t->src = node_side(node, SIDE_LARGE);
+  t->weights = node_side(node, SIDE_WEIGHTS);
+  t->dst = node_side(node, SIDE_SMALL);
+  t->bias = convolution_bias(node);
+  t->windows = node_windows(node);
+  if (!side_desc(&t->src_desc, node, t->src) || !side_desc(&t->dst_desc, node, t->dst) ||
+      !weights_desc_init(&t->weights_desc, node, t->weights) || (t->bias && !vector_desc(&t->bias_desc, t->bias)))
+    return false;
+  t->src_wanted = t->src_desc;
+  t->weights_wanted = t->weights_desc;
+  t->dst_wanted = t->dst_desc;
+  if (s->form & FORM_ANY_WEIGHTS) desc_of_any(&t->weights_wanted);
+  if (s->form & FORM_ANY_DATA) {
+    desc_of_any(&t->src_wanted);
+    desc_of_any(&t->dst_wanted);
+  }
+  return true;
+}
+
+static bool describe_forward(const Sequence *s, const Tensors *t, const_dnnl_primitive_attr_t attributes,
+                             dnnl_primitive_desc_t *out) {
+  const Windows *w = &t->windows;
+  dnnl_convolution_desc_t forward;
+  return dnnl_dilated_convolution_forward_desc_init(&forward, dnnl_forward_training, dnnl_convolution_direct,
+                                                    &t->src_wanted, &t->weights_wanted, t->bias ? &t->bias_desc : NULL,
+                                                    &t->dst_wanted, w->strides, w->dilations, w->pads_begin,
+                                                    w->pads_end) == dnnl_success &&
+         dnnl_primitive_desc_create(out, &forward, attributes, s->engine, NULL) == dnnl_success;
+}
+
+static const dnnl_memory_desc_t *wanted_by(const_dnnl_primitive_desc_t description, dnnl_query_t what) {
+  return dnnl_primitive_desc_query_md(description, what, 0);
+}
+
+static bool add_forward(Sequence *s, const Tensors *t, const_dnnl_primitive_desc_t description, const Value *result) {
+  Chosen src, weights, dst;
+  if (!chosen_read(s, &src, wanted_by(description, dnnl_query_src_md), &t->src_desc, t->src) ||
+      !chosen_read(s, &weights, wanted_by(description, dnnl_query_weights_md), &t->weights_desc, t->weights) ||
+      !chosen_write(s, &dst, wanted_by(description, dnnl_query_dst_md), &t->dst_desc, result))
+    return false;
+  Step *step = sequence_add_primitive(s, description);
+  return step && sequence_set(s, step, DNNL_ARG_SRC, &src.used, src.place) &&
+         sequence_set(s, step, DNNL_ARG_WEIGHTS, &weights.used, weights.place) &&
+         sequence_set(s, step, DNNL_ARG_DST, &dst.used, dst.place) &&
+         (!t->bias || sequence_set_vector(s, step, DNNL_ARG_BIAS, t->bias)) && chosen_finish(s, &dst);
+}
+
+bool add_convolution(Sequence *s, const Node *node) {
+  Tensors t;
+  dnnl_primitive_attr_t attributes = NULL;
+  dnnl_primitive_desc_t description;
+  const Value *result = node->outputs[0];
+  if (!tensors_init(s, &t, node) || !sequence_take_post_op(s, &result, &attributes)) return false;
+  bool ok = describe_forward(s, &t, attributes, &description);
+  if (ok) {
+    ok = add_forward(s, &t, description, result);
+    dnnl_primitive_desc_destroy(description);
+  }
+  dnnl_primitive_attr_destroy(attributes);
+  return ok;
+}
+
+// The primitive of a gradient's descriptor, with the forward as a hint.
+static bool describe_backward(const Sequence *s, const Tensors *t, const dnnl_convolution_desc_t *backward,
+                              dnnl_primitive_desc_t *out) {
+  dnnl_primitive_desc_t hint;
+  if (!describe_forward(s, t, NULL, &hint)) return false;
+  bool ok = dnnl_primitive_desc_create(out, backward, NULL, s->engine, hint) == dnnl_success;
+  dnnl_primitive_desc_destroy(hint);
+  return ok;
+}
+
+static bool add_by_data(Sequence *s, const Tensors *t, const_dnnl_primitive_desc_t description) {
+  Chosen diff_src, weights, diff_dst;
+  if (!chosen_read(s, &diff_dst, wanted_by(description, dnnl_query_diff_dst_md), &t->dst_desc, t->dst) ||
+      !chosen_read(s, &weights, wanted_by(description, dnnl_query_weights_md), &t->weights_desc, t->weights) ||
+      !chosen_write(s, &diff_src, wanted_by(description, dnnl_query_diff_src_md), &t->src_desc, t->src))
+    return false;
+  Step *step = sequence_add_primitive(s, description);
+  return step && sequence_set(s, step, DNNL_ARG_DIFF_DST, &diff_dst.used, diff_dst.place) &&
+         sequence_set(s, step, DNNL_ARG_WEIGHTS, &weights.used, weights.place) &&
+         sequence_set(s, step, DNNL_ARG_DIFF_SRC, &diff_src.used, diff_src.place) && chosen_finish(s, &diff_src);
+}
+
+bool add_convolution_backward_data(Sequence *s, const Node *node) {
+  Tensors t;
+  dnnl_convolution_desc_t backward;
+  dnnl_primitive_desc_t description;
+  if (!tensors_init(s, &t, node)) return false;
+  const Windows *w = &t.windows;
+  if (dnnl_dilated_convolution_backward_data_desc_init(&backward, dnnl_convolution_direct, &t.src_wanted,
+                                                       &t.weights_wanted, &t.dst_wanted, w->strides, w->dilations,
+                                                       w->pads_begin, w->pads_end) != dnnl_success ||
+      !describe_backward(s, &t, &backward, &description))
+    return false;
+  bool ok = add_by_data(s, &t, description);
+  dnnl_primitive_desc_destroy(description);
+  return ok;
+}
+
+static bool add_by_weights(Sequence *s, const Tensors *t, const_dnnl_primitive_desc_t description) {
+  Chosen src, diff_weights, diff_dst;
+  if (!chosen_read(s, &src, wanted_by(description, dnnl_query_src_md), &t->src_desc, t->src) ||
+      !chosen_read(s, &diff_dst, wanted_by(description, dnnl_query_diff_dst_md), &t->dst_desc, t->dst) ||
+      !chosen_write(s, &diff_weights, wanted_by(description, dnnl_query_diff_weights_md), &t->weights_desc, t->weights))
+    return false;
+  Step *step = sequence_add_primitive(s, description);
+  return step && sequence_set(s, step, DNNL_ARG_SRC, &src.used, src.place) &&
+         sequence_set(s, step, DNNL_ARG_DIFF_DST, &diff_dst.used, diff_dst.place) &&
+         sequence_set(s, step, DNNL_ARG_DIFF_WEIGHTS, &diff_weights.used, diff_weights.place) &&
+         chosen_finish(s, &diff_weights);
+}
+
+bool add_convolution_backward_weights(Sequence *s, const Node *node) {
+  Tensors t;
+  dnnl_convolution_desc_t backward;
+  dnnl_primitive_desc_t description;
+  if (!tensors_init(s, &t, node)) return false;
+  const Windows *w = &t.windows;
+  if (dnnl_dilated_convolution_backward_weights_desc_init(&backward, dnnl_convolution_direct, &t.src_wanted,
+                                                          &t.weights_wanted, NULL, &t.dst_wanted, w->strides,
+                                                          w->dilations, w->pads_begin, w->pads_end) != dnnl_success ||
+      !describe_backward(s, &t, &backward, &description))
+    return false;
+  bool ok = add_by_weights(s, &t, description);
+  dnnl_primitive_desc_destroy(description);
+  return ok;
+}
