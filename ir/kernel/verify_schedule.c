@@ -72,6 +72,22 @@ static int64_t chain_length(int64_t width, int64_t group) {
   return width / group + width % group / LANES + (width % LANES != 0);
 }
 
+// Whether the loop's sums are of products of a factor that does not vary over the vector axis and one that does not
+// vary over rows.
+static bool has_product(const Kernel *k, const Loop *loop) {
+  const AxisSet vector = 1U << loop_vector_axis(loop), rows = loop_cut_axes(loop);
+  bool has_any = false;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    if (loop->roots[i].kind != ROOT_REDUCE_INNER) continue;
+    const Expr *sum = &k->exprs[loop->roots[i].expr], *e = &k->exprs[sum->args[0]];
+    if (sum->op != EXPR_REDUCE_SUM || e->op != EXPR_MUL) return false;
+    const AxisSet a = k->exprs[e->args[0]].axes, b = k->exprs[e->args[1]].axes;
+    if (!(!(a & vector) && !(b & rows)) && !(!(b & vector) && !(a & rows))) return false;
+    has_any = true;
+  }
+  return has_any && loop->sums_middle;
+}
+
 // Whether runs of products have at most LONGEST_CHAIN additions: iterations of one middle axis and of all inside of it.
 static bool are_products_short(const Kernel *k, const Loop *loop) {
   const Runs *runs = &loop->runs;
@@ -96,6 +112,8 @@ static bool verify_row_chains(const ScheduleVerifying *v, const Loop *loop) {
   const int64_t width = loop->tile ? loop->tile : k->axes[vector].extent, group = (int64_t)LANES * loop->accumulators;
   const int64_t chain = loop->sums_middle ? 1 : chain_length(width, group);
   if (runs->is_f32 && !loop->is_product) return wrong_loop(v, loop, "totals in f32 of sums that are not of products");
+  if (loop->is_product && !has_product(k, loop))
+    return wrong_loop(v, loop, "it does not sum products of rows and vectors");
   const bool is_short = loop->is_product      ? are_products_short(k, loop)
                         : loop->rows_in_lanes ? width <= LONGEST_CHAIN
                         : runs->vector_run    ? runs->vector_run <= LONGEST_RUN * group
