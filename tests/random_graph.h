@@ -246,12 +246,20 @@ static inline bool random_may_need_type(const Node *node, const Operand *row) {
   return true;
 }
 
+// Of the first input of the last node: a cast back to it is one that passes remove.
+static inline Type random_type_before(RandomDraft *d, const Operand *row) {
+  const Value *first = d->r->graph->nodes[d->r->graph->nnodes - 1]->inputs[0];
+  const TypeSet types = random_types_of(d->node, row);
+  return first && types & TYPE_BIT(first->type) ? first->type : random_type(d->r, types);
+}
+
 static inline bool random_draft_output(RandomDraft *d, SignatureOperand named) {
   const Operand *row = &d->node->op->outputs[named.slot];
   uint64_t *random = &d->r->random;
   if (named.is_optional && random_chance(random, 30)) return true;
-  bool is_declared = random_may_need_type(d->node, row) && random_chance(random, 50);
+  const bool may_declare = random_may_need_type(d->node, row), is_declared = may_declare && random_chance(random, 50);
   Type type = is_declared ? random_type(d->r, random_types_of(d->node, row)) : TYPE_NONE;
+  if (may_declare && d->r->continues && random_chance(random, 70)) type = random_type_before(d, row);
   Value *v = graph_add_value(d->graph, row->name, type, NULL);
   if (v) node_set_output(d->node, named.slot, v);
   return v != NULL;
