@@ -127,6 +127,21 @@ for name in workspace nbytes isa in out number x int NULL; do
   count "the self-test of a graph whose name is $name passes"
 done
 
+# The loops of a product of windows, which are copied, have further variables.
+mkdir -p product
+cat >product/names.yaml <<'END'
+format: ngrad/1
+name: names
+inputs: [{name: p0, type: f32, shape: [2, 9, 9, 8]}, {name: c_end, type: f32, shape: [3, 3, 8, 40]}, {name: p2, type: f32, shape: [40]}]
+nodes:
+  - {op: Convolution, inputs: [p0, c_end, p2], outputs: [c], attributes: {strides: [1, 1], pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1]}}
+  - {op: ReLU, inputs: [c], outputs: [p1]}
+outputs: [c, p1]
+END
+emit_all product
+works gcc c11 product/names.pair/*.c
+count 'the self-test of a product whose operands are called as its loops call their variables passes'
+
 # What a self-test has as a word of its own is the name of no graph.
 sed 's/%[A-Z]*%//g; s|/\*.*\*/||; s/"[^"]*"//g' "$here/../../backends/codegen/emit/self_test.in" |
   grep -oE '[A-Za-z_][A-Za-z_0-9]*' | sort -u >words.txt

@@ -62,8 +62,8 @@ static const char *const emitted_names[] = {
 
 // Names that the functions of a loop define or call.
 static const char *const locals[] = {
-    "a", "ahead", "args", "b", "begin", "block", "chain", "chunk", "d", "dmask", "dvec", "end", "i", "i0", "i1", "is_next", "j",
-    "mask", "n", "o", "r", "rows", "run", "start", "sum", "u", "vec", "fma", "fmaf", "sqrt", "sqrtf", "memcpy"};
+    "a", "ahead", "args", "b", "begin", "block", "c", "c_end", "chain", "chunk", "d", "dmask", "dvec", "end", "i", "i0", "i1",
+    "is_next", "j", "mask", "n", "o", "r", "rows", "run", "start", "sum", "u", "vec", "fma", "fmaf", "sqrt", "sqrtf", "memcpy"};
 // clang-format on
 
 static bool is_among(const char *const *words, size_t count, const char *name) {
@@ -213,14 +213,15 @@ const char *print_member_name(Printer *p, const char *name, NameSet *taken, size
   return member ? add_name(p, taken, member) : "x";
 }
 
-// Whether the name is of a kind that a loop's functions use for other things than expressions: axes (d0, d1, …),
-// p_NAME, acc_NAME and so on, and functions of the vocabulary.
+// Whether the name is of a kind that a loop's functions use for other things than expressions: axes (d0, d1, …; p0,
+// p1, …), p_NAME, acc_NAME and so on, and functions of the vocabulary.
 static bool is_reserved_local(const char *name) {
   static const char *const own[] = {"acc_",  "ahead_",   "held_",  "spilled_", "p_",     "part_",
                                     "rows_", "streams_", "total_", "wants_",   "within_"};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (strncmp(name, own[i], strlen(own[i])) == 0) return true;
-  return is_vocabulary(name) || !isalpha((unsigned char)name[0]) || (name[0] == 'd' && isdigit((unsigned char)name[1]));
+  return is_vocabulary(name) || !isalpha((unsigned char)name[0]) ||
+         ((name[0] == 'd' || name[0] == 'p') && isdigit((unsigned char)name[1]));
 }
 
 static bool is_free_local(const Printer *p, const char *name, const NameSet *taken) {
