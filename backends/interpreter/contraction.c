@@ -6,6 +6,7 @@
 #include "backends/interpreter/walk.h"
 #include "ir/operators/window.h"
 
+#include <math.h>
 #include <string.h>
 
 // The number of elements between neighbours along each axis of a dense row-major array.
@@ -186,6 +187,52 @@ static void add_tap(const Geometry *g, const int64_t tap[SPATIAL], Sum *sums, Pl
     }
 }
 
+// Outside of a tensor 0 is read, so that an infinite factor or NaN beside it makes the sum NaN. Sums with such terms
+// are found only if a factor is of that kind.
+static bool are_finite(const double *x, const Shape *shape) {
+  for (int64_t i = 0; i < shape_nelems(shape); i++)
+    if (!isfinite(x[i])) return false;
+  return true;
+}
+
+// Adds 0 * y to a sum for each window that has no element at the tap.
+static void add_windows_outside(const Geometry *g, const int64_t tap[SPATIAL], Sum *sums, Places at_sum,
+                                const double *y, Places at_y) {
+  Taps u[SPATIAL];
+  int64_t w[SPATIAL];
+  for (int i = 0; i < SPATIAL; i++) u[i] = windows_with_tap(&g->window[i], tap[i]);
+  for (w[0] = 0; w[0] < g->window[0].small; w[0]++)
+    for (w[1] = 0; w[1] < g->window[1].small; w[1]++)
+      for (w[2] = 0; w[2] < g->window[2].small; w[2]++) {
+        int64_t s = at_sum.start, k = at_y.start;
+        bool is_inside = true;
+        for (int i = 0; i < SPATIAL; i++) {
+          s += w[i] * at_sum.step[i];
+          k += w[i] * at_y.step[i];
+          is_inside &= w[i] >= u[i].begin && w[i] < u[i].end;
+        }
+        if (!is_inside) sum_add(&sums[s], 0 * y[k]);
+      }
+}
+
+// Adds 0 * y to the sum of each place that the tap of a window reaches, if that window does not exist.
+static void add_places_outside(const Geometry *g, const int64_t tap[SPATIAL], Sum *sums, const int64_t stride[SPATIAL],
+                               double y) {
+  int64_t t[SPATIAL];
+  for (t[0] = 0; t[0] < g->window[0].large; t[0]++)
+    for (t[1] = 0; t[1] < g->window[1].large; t[1]++)
+      for (t[2] = 0; t[2] < g->window[2].large; t[2]++) {
+        bool is_reached = true, is_inside = true;
+        for (int i = 0; i < SPATIAL; i++) {
+          const Window *w = &g->window[i];
+          const int64_t distance = t[i] - window_place(w, 0, tap[i]);
+          is_reached &= distance % w->stride == 0;
+          is_inside &= distance >= 0 && distance / w->stride < w->small;
+        }
+        if (is_reached && !is_inside) sum_add(&sums[t[0] * stride[0] + t[1] * stride[1] + t[2] * stride[2]], 0 * y);
+      }
+}
+
 // The next tap in row-major order; false after the last.
 static bool next_tap(const Geometry *g, int64_t tap[SPATIAL]) {
   for (int i = SPATIAL - 1; i >= 0; i--) {
@@ -236,6 +283,7 @@ static bool make_small(const Evaluation *e) {
   const Geometry g = geometry_of(e->node);
   const double *large = side_data(e, SIDE_LARGE), *weights = side_data(e, SIDE_WEIGHTS),
                *bias = evaluation_input(e, "bias");
+  const bool are_weights_finite = are_finite(weights, &node_side(e->node, SIDE_WEIGHTS)->shape);
   Plane plane;
   if (!plane_init(e, &g, false, &plane)) return false;
   for (int64_t n = 0; n < g.batch; n++)
@@ -247,6 +295,9 @@ static bool make_small(const Evaluation *e) {
         do {
           add_tap(&g, tap, plane.sums, places_on_small(plane.stride), x, places_on_large(&g, g.large_place, tap),
                   weights, place_of_weight(&g, s, l, tap));
+          if (!are_weights_finite)
+            add_windows_outside(&g, tap, plane.sums, places_on_small(plane.stride), weights,
+                                place_of_weight(&g, s, l, tap));
         } while (next_tap(&g, tap));
       }
       plane_store(e, &plane, bias ? &bias[s] : NULL, &e->outputs[0][n * g.small_batch + s * g.small_channel],
@@ -260,6 +311,7 @@ static bool make_large(const Evaluation *e) {
   const Geometry g = geometry_of(e->node);
   const double *small = side_data(e, SIDE_SMALL), *weights = side_data(e, SIDE_WEIGHTS),
                *bias = evaluation_input(e, "bias");
+  const bool are_weights_finite = are_finite(weights, &node_side(e->node, SIDE_WEIGHTS)->shape);
   Plane plane;
   if (!plane_init(e, &g, true, &plane)) return false;
   for (int64_t n = 0; n < g.batch; n++)
@@ -271,6 +323,8 @@ static bool make_large(const Evaluation *e) {
         do {
           add_tap(&g, tap, plane.sums, places_on_large(&g, plane.stride, tap), y, places_on_small(g.small_place),
                   weights, place_of_weight(&g, s, l % g.large_channels, tap));
+          const double weight = weights[place_of_weight(&g, s, l % g.large_channels, tap).start];
+          if (!are_weights_finite) add_places_outside(&g, tap, plane.sums, plane.stride, weight);
         } while (next_tap(&g, tap));
       }
       plane_store(e, &plane, bias ? &bias[l] : NULL, &e->outputs[0][n * g.large_batch + l * g.large_channel],
@@ -282,16 +336,19 @@ static bool make_large(const Evaluation *e) {
 static bool make_weights(const Evaluation *e) {
   const Geometry g = geometry_of(e->node);
   const double *large = side_data(e, SIDE_LARGE), *small = side_data(e, SIDE_SMALL);
+  const bool is_small_finite = are_finite(small, &node_side(e->node, SIDE_SMALL)->shape);
   for (int64_t s = 0; s < g.groups * g.small_channels; s++)
     for (int64_t l = 0; l < g.large_channels; l++) {
       const int64_t channel = s / g.small_channels * g.large_channels + l;
       int64_t tap[SPATIAL] = {0};
       do {
         Sum sum = {0};
-        for (int64_t n = 0; n < g.batch; n++)
+        for (int64_t n = 0; n < g.batch; n++) {
+          const double *y = &small[n * g.small_batch + s * g.small_channel];
           add_tap(&g, tap, &sum, (Places){0}, &large[n * g.large_batch + channel * g.large_channel],
-                  places_on_large(&g, g.large_place, tap), &small[n * g.small_batch + s * g.small_channel],
-                  places_on_small(g.small_place));
+                  places_on_large(&g, g.large_place, tap), y, places_on_small(g.small_place));
+          if (!is_small_finite) add_windows_outside(&g, tap, &sum, (Places){0}, y, places_on_small(g.small_place));
+        }
         e->outputs[0][place_of_weight(&g, s, l, tap).start] = sum_value(&sum, e->noise);
       } while (next_tap(&g, tap));
     }
