@@ -1,7 +1,8 @@
-// Timing a kernel in turns with the ceiling, on threads that stay where they are.
+// Timing a kernel in turns with the ceiling and with the peak, on threads that stay where they are.
 #include "frontend/api/ceiling.h"
 #include "frontend/api/fits.h"
 #include "frontend/api/kernel.h"
+#include "frontend/api/peak.h"
 #include "frontend/api/timing.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@ typedef struct Timing {
   const ng_bench_options *options;
   Team team;
   Ceiling ceiling;
-  double *samples; // MOST_ROUNDS of the kernel, then as many of the ceiling
+  double *samples; // MOST_ROUNDS of the kernel, then as many of the ceiling, then of the peak
   double *profile; // most_rounds samples of profile_length numbers; NULL: none is wanted
   size_t profile_length;
   size_t most_rounds, nrounds, kernel_batch, ceiling_batch;
@@ -64,6 +65,13 @@ static double time_ceiling(const Timing *t, size_t batch) {
   return (now_ms() - start) / (double)batch;
 }
 
+static double time_peak(const Timing *t) {
+  team_pin(&t->team);
+  double start = now_ms();
+  peak_run(t->kernel->info.isa, t->team.threads);
+  return now_ms() - start;
+}
+
 static size_t batch_for(const Timing *t, double ms) {
   return t->options->cold ? 1 : runs_in_sample(ms);
 }
@@ -74,6 +82,7 @@ static void warm_up(Timing *t) {
   for (int round = 0; round < WARM_UP_ROUNDS && t->status == NG_OK; round++) {
     double ms = time_kernel(t, 1);
     if (ms < kernel) kernel = ms;
+    time_peak(t);
     for (int way = 0; way < 2; way++) {
       t->ceiling.bypasses_cache = way;
       ms = time_ceiling(t, 1);
@@ -93,6 +102,7 @@ static void take_samples(Timing *t) {
   while (t->status == NG_OK && t->nrounds < t->most_rounds && (elapsed < seconds * 1e3 || t->nrounds < LEAST_ROUNDS)) {
     t->samples[t->nrounds] = time_kernel(t, t->kernel_batch);
     t->samples[MOST_ROUNDS + t->nrounds] = time_ceiling(t, t->ceiling_batch);
+    t->samples[(size_t)2 * MOST_ROUNDS + t->nrounds] = time_peak(t);
     t->nrounds++;
     elapsed = now_ms() - start;
     report_progress(t->kernel->ctx, what, elapsed < seconds * 1e3 ? elapsed / (seconds * 1e3) : 1);
@@ -115,6 +125,16 @@ static bool profile_begin(Timing *t) {
   return t->profile;
 }
 
+static void set_bounds(const Timing *t, ng_bench_result *result) {
+  const double peak_ms = samples_median(t->samples + (size_t)2 * MOST_ROUNDS, t->nrounds);
+  const double peak_rate = peak_operations(t->kernel->info.isa, t->team.threads) / peak_ms;
+  const double nbytes = (double)(result->bytes_read + result->bytes_written);
+  result->operations = t->kernel->operations;
+  result->peak_gflops = peak_rate * 1e-6;
+  result->computes_longer = result->operations / peak_rate > result->ceiling_ms;
+  if (t->profile) profile_set_bounds(t->kernel->profile, nbytes / result->ceiling_ms, peak_rate);
+}
+
 static void measure(Timing *t, ng_bench_result *result) {
   warm_up(t);
   take_samples(t);
@@ -126,6 +146,7 @@ static void measure(Timing *t, ng_bench_result *result) {
   result->min_ms = t->samples[0];
   result->ceiling_ms = samples_median(t->samples + MOST_ROUNDS, t->nrounds);
   if (result->median_ms > 0) result->ceiling_ratio = result->ceiling_ms / result->median_ms;
+  set_bounds(t, result);
 }
 
 ng_status ng_bench(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, const ng_bench_options *options,
@@ -143,7 +164,7 @@ ng_status ng_bench(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, co
   char doing[320];
   snprintf(doing, sizeof doing, "timing %s", k->name);
   if (ng_context_check_memory(k->ctx, doing, &ceiling, 1) != NG_OK) return NG_OUT_OF_MEMORY;
-  t.samples = allocator_alloc(a, 2 * (size_t)MOST_ROUNDS * sizeof *t.samples);
+  t.samples = allocator_alloc(a, 3 * (size_t)MOST_ROUNDS * sizeof *t.samples);
   bool ok = t.samples && profile_begin(&t) &&
             ceiling_init(&t.ceiling, a, result->bytes_read, result->bytes_written, t.team.threads);
   if (ok) {

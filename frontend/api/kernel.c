@@ -39,6 +39,19 @@ void ng_kernel_free(ng_kernel *k) {
   allocator_free(a, k);
 }
 
+static bool count_operations(ng_kernel *k, const Program *p) {
+  Arena scratch;
+  bool ok = true;
+  arena_init(&scratch, &k->ctx->allocator);
+  for (size_t i = 0; ok && i < p->nkernels; i++) {
+    double operations = 0;
+    ok = kernel_count_operations(p->schedules[i]->kernel, &scratch, &operations);
+    k->operations += operations;
+  }
+  arena_deinit(&scratch);
+  return ok;
+}
+
 static ng_status compile_program(ng_kernel *k, const Build *b) {
   enum { DEFAULT_TIMEOUT_S = 300 };
   const bool is_profiled = b->options->profile;
@@ -47,7 +60,7 @@ static ng_status compile_program(ng_kernel *k, const Build *b) {
   CompileTimes times = {0};
   bool compiler_failed = false;
   Call call = call_begin(ctx);
-  if (is_profiled && !(k->profile = profile_new(b->program, &ctx->allocator))) {
+  if (!count_operations(k, b->program) || (is_profiled && !(k->profile = profile_new(b->program, &ctx->allocator)))) {
     error_out_of_memory(&ctx->diagnostics);
     return call_end(ctx, call);
   }

@@ -14,8 +14,9 @@ struct ng_kernel {
   Compiled *compiled;
   Profile *profile; // NULL: none was asked for
   ng_kernel_info info;
-  char *name;      // the graph's
-  Tensor *tensors; // what inputs and then outputs must be like; no data
+  double operations; // of a run
+  char *name;        // the graph's
+  Tensor *tensors;   // what inputs and then outputs must be like; no data
   size_t ninputs, noutputs;
 };
 

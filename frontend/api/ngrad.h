@@ -439,6 +439,9 @@ typedef struct ng_bench_result {
   uint64_t bytes_read, bytes_written; /* each graph input and output once */
   double ceiling_ms;                  /* median of a plain loop that reads and writes as many bytes, run in turns */
   double ceiling_ratio;               /* ceiling_ms / median_ms */
+  double operations;                  /* of a run: additions, multiplications, maxima, functions, each one */
+  double peak_gflops;  /* f32 multiply-adds on registers alone, two operations each; as many threads, run in turns */
+  int computes_longer; /* at the peak the operations take longer than the bytes at the ceiling */
 } ng_bench_result;
 
 /* Runs on as many threads as said, each pinned to a processor for that time. */
@@ -466,7 +469,10 @@ typedef struct ng_profile_kernel {
   const ng_profile_node *nodes; /* the same as data */
   size_t nnodes;
   uint64_t bytes_read, bytes_written;
-  double ms; /* the sum of its loops' */
+  double operations; /* as in ng_bench_result */
+  double ms;         /* the sum of its loops' */
+  const char *bound; /* at least half as fast as the ceiling: "memory"; as the peak: "arithmetic"; as both: the one it
+                        is nearer to; else "neither". "": not timed */
   const ng_profile_loop *loops;
   size_t nloops;
 } ng_profile_kernel;

@@ -44,8 +44,9 @@ static bool describe_kernel(Arena *arena, const Schedule *s, ng_profile_loop *lo
   const Kernel *k = s->kernel;
   const Traffic traffic = kernel_tensor_nbytes(k);
   ng_profile_node *nodes = ARENA_ARRAY(arena, ng_profile_node, k->nnodes + 1);
+  double operations;
   Text text;
-  if (!nodes) return false;
+  if (!nodes || !kernel_count_operations(k, arena, &operations)) return false;
   for (size_t i = 0; i < k->nnodes; i++)
     if (!describe_node(arena, k->nodes[i], &nodes[i])) return false;
   for (size_t i = 0; i < s->nloops; i++)
@@ -57,6 +58,8 @@ static bool describe_kernel(Arena *arena, const Schedule *s, ng_profile_loop *lo
                                .nnodes = k->nnodes,
                                .bytes_read = (uint64_t)traffic.read,
                                .bytes_written = (uint64_t)traffic.written,
+                               .operations = operations,
+                               .bound = "",
                                .loops = loops,
                                .nloops = s->nloops};
   return shown->text;
@@ -125,4 +128,18 @@ void profile_set(Profile *profile, double *samples, size_t nsamples) {
     }
     profile->shown.other_ms -= k->ms;
   }
+}
+
+static const char *bound_of(const ng_profile_kernel *k, double ceiling_rate, double peak_rate) {
+  const double near = 0.5; // no kernel is at both, and few that are tuned are below
+  if (!(k->ms > 0) || !(ceiling_rate > 0) || !(peak_rate > 0)) return "";
+  const double memory = (double)(k->bytes_read + k->bytes_written) / k->ms / ceiling_rate;
+  const double arithmetic = k->operations / k->ms / peak_rate;
+  if (memory < near && arithmetic < near) return "neither";
+  return memory >= arithmetic ? "memory" : "arithmetic";
+}
+
+void profile_set_bounds(Profile *profile, double ceiling_rate, double peak_rate) {
+  for (size_t i = 0; i < profile->shown.nkernels; i++)
+    profile->kernels[i].bound = bound_of(&profile->kernels[i], ceiling_rate, peak_rate);
 }

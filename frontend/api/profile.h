@@ -22,5 +22,8 @@ size_t profile_sample_length(const Profile *profile);
 // Takes the mean of the middle fifth of the samples, ordered by their whole runs: as steady as a median, but the parts
 // add up. Changes the samples' order. At least one.
 void profile_set(Profile *profile, double *samples, size_t nsamples);
+// Says which bound each kernel is near, by the rates of the ceiling and of the peak: bytes and operations in a
+// millisecond.
+void profile_set_bounds(Profile *profile, double ceiling_rate, double peak_rate);
 
 #endif

@@ -1,4 +1,4 @@
-// ngrad bench: times compiled graphs on random data, in turns with a plain streaming loop.
+// ngrad bench: times compiled graphs on random data, in turns with a plain streaming loop and a loop of multiply-adds.
 #include "frontend/cli/data.h"
 #include "frontend/cli/table.h"
 #include "frontend/cli/verbs.h"
@@ -12,9 +12,13 @@ typedef struct Bench {
 } Bench;
 
 static void add_header(Table *table) {
-  static const char *const header[] = {"graph",  "isa",        "threads", "runs",          "min ms",
-                                       "median", "ceiling ms", "ratio",   "GB/s at median"};
+  static const char *const header[] = {"graph",      "isa",   "threads",        "runs", "min ms", "median",
+                                       "ceiling ms", "ratio", "GB/s at median", "GF/s", "of peak"};
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(table, "%s", header[i]);
+}
+
+static double gflops_of(double operations, double ms) {
+  return ms > 0 ? operations / ms * 1e-6 : 0;
 }
 
 static void add_row(Table *table, const ng_graph *g, const ng_kernel_info *info, int threads,
@@ -29,6 +33,9 @@ static void add_row(Table *table, const ng_graph *g, const ng_kernel_info *info,
   table_add(table, "%.4g", r->ceiling_ms);
   table_add(table, "%.2f", r->ceiling_ratio);
   table_add(table, "%.1f", r->median_ms > 0 ? nbytes / r->median_ms * 1e-6 : 0);
+  const double gflops = gflops_of(r->operations, r->median_ms);
+  table_add(table, r->computes_longer ? "%.1f" : "-", gflops);
+  table_add(table, r->computes_longer ? "%.2f" : "-", gflops / r->peak_gflops);
 }
 
 static void add_time(Table *table, double ms, double whole) {
@@ -43,26 +50,30 @@ static void add_part(Table *table, double ms, double whole, uint64_t nbytes) {
 }
 
 static void add_profile(Table *table, const ng_graph *g, const ng_profile *p, uint64_t nbytes) {
-  const char *const header[] = {ng_graph_name(g), "ms", "share", "bytes", "GB/s", ""};
+  const char *const header[] = {ng_graph_name(g), "ms", "share", "bytes", "GB/s", "GF/s", "near", ""};
   for (size_t i = 0; table->count && i < sizeof header / sizeof *header; i++) table_add(table, "%s", ""); // a line
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(table, "%s", header[i]);
   for (size_t i = 0; i < p->nkernels; i++) {
     const ng_profile_kernel *k = &p->kernels[i];
     table_add(table, "kernel %zu", i);
     add_part(table, k->ms, p->ms, k->bytes_read + k->bytes_written);
+    table_add(table, "%.1f", gflops_of(k->operations, k->ms));
+    table_add(table, "%s", k->bound);
     table_add(table, "%s", k->text);
     for (size_t l = 0; k->nloops > 1 && l < k->nloops; l++) {
       table_add(table, "  loop %zu", l);
       add_part(table, k->loops[l].ms, p->ms, k->loops[l].bytes_read + k->loops[l].bytes_written);
+      table_add(table, "%s", "");
+      table_add(table, "%s", "");
       table_add(table, "  %s", k->loops[l].text);
     }
   }
   table_add(table, "other");
   add_time(table, p->other_ms, p->ms);
-  for (int i = 0; i < 3; i++) table_add(table, "%s", "");
+  for (int i = 0; i < 5; i++) table_add(table, "%s", "");
   table_add(table, "whole");
   add_part(table, p->ms, p->ms, nbytes);
-  table_add(table, "%s", "");
+  for (int i = 0; i < 3; i++) table_add(table, "%s", "");
 }
 
 static json_t *part_json(double ms, uint64_t bytes_read, uint64_t bytes_written) {
@@ -88,6 +99,9 @@ static json_t *kernel_json(const ng_profile_kernel *k) {
     json_set(loop, "text", json_text(k->loops[i].text));
     json_add(loops, loop);
   }
+  json_set(kernel, "operations", json_number(k->operations));
+  json_set(kernel, "gflops", json_number(gflops_of(k->operations, k->ms)));
+  json_set(kernel, "bound", json_text(k->bound));
   json_set(kernel, "operators", operators);
   json_set(kernel, "loops", loops);
   return kernel;
@@ -115,6 +129,10 @@ static json_t *result_json(const ng_graph *g, const ng_kernel_info *info, int th
   json_set(object, "bytes_written", json_integer((json_int_t)r->bytes_written));
   json_set(object, "ceiling_ms", json_number(r->ceiling_ms));
   json_set(object, "ceiling_ratio", json_number(r->ceiling_ratio));
+  json_set(object, "operations", json_number(r->operations));
+  json_set(object, "gflops", json_number(gflops_of(r->operations, r->median_ms)));
+  json_set(object, "peak_gflops", json_number(r->peak_gflops));
+  json_set(object, "peak_ratio", json_number(gflops_of(r->operations, r->median_ms) / r->peak_gflops));
   return object;
 }
 
@@ -164,7 +182,7 @@ static ng_status bench_graph(Bench *b, ng_context *ctx, const char *path) {
 }
 
 int verb_bench(const Settings *s) {
-  Bench b = {.settings = s, .table = table_new("llrrrrrrr"), .profiles = table_new("lrrrrl")};
+  Bench b = {.settings = s, .table = table_new("llrrrrrrrrr"), .profiles = table_new("lrrrrrll")};
   if (s->is_json) b.document = memory_or_exit(json_array());
   else add_header(&b.table);
   int status = 0;

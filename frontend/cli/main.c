@@ -47,11 +47,15 @@ static const Verb verbs[] = {
     {"bench", "GRAPH...", 1, ANY_NUMBER, "time compiled graphs on random data",
      "Each run is measured in turns with the ceiling: a plain streaming loop that reads and writes as many bytes as\n"
      "the graph's inputs and outputs have. ratio is the ceiling's median by the kernel's: 1 is as fast as memory.\n"
-     "Threads are pinned for the time. --json prints an array with an object a graph.\n"
+     "Where the arithmetic takes longer than that, GF/s counts its operations (two a product of a contraction, one an\n"
+     "addition, a maximum, a function), and of peak is their part of what a loop of multiply-adds on registers does,\n"
+     "with the same instruction set and threads, in turns too. Threads are pinned for the time. --json prints an array "
+     "with an object a graph.\n"
      "--profile prints a table a graph too: its kernels, and the loops of those that have several, by what they do; "
      "the\n"
-     "bytes of the tensors that each reads and writes, once; the operators of a kernel and their lines in GRAPH. "
-     "Times\n"
+     "bytes of the tensors that each reads and writes, once; which bound a kernel is near, reaching half of the "
+     "ceiling's\n"
+     "rate (memory) or half of the peak (arithmetic); the operators of a kernel and their lines in GRAPH. Times\n"
      "there are means over the middle fifth of the runs, so that they add up; other is what is in no kernel.\n",
      "  ngrad bench models/*.yaml --threads 2 --json\n"
      "  ngrad bench models/transformer_mlp_forward.yaml --profile\n",

@@ -232,6 +232,10 @@ int64_t access_value_nbytes(const Kernel *k, AccessId id); // of its tensor; of 
 bool access_reads_again(const Kernel *k, AccessId id);     // an earlier access reads its tensor, too
 Traffic kernel_tensor_nbytes(const Kernel *k);             // of all tensors, each counted once; without temporaries
 
+// Operations of arithmetic, on the whole domain: additions, multiplications, maxima, and each elementary function
+// as one. Values that several results share count once. False: out of memory.
+bool kernel_count_operations(const Kernel *k, Arena *arena, double *out);
+
 // Prints the operators that the kernel computes: "LayerNorm (lines 4, 7 to 9), Add (line 10)".
 void kernel_print_nodes(const Kernel *k, Text *out);
 

@@ -1,4 +1,5 @@
 // The suite: every graph once, a row each, and a geometric mean a family.
+#include "frontend/api/kernel.h"
 #include "frontend/cli/session.h"
 #include "frontend/cli/table.h"
 #include "tests/bench/case.h"
@@ -27,6 +28,7 @@ static void add_row(Suite *suite, const Case *c, const Medians *m, double differ
   table_add(t, "%s", cell("%.4g", m->peer_ms));
   table_add(t, "%s", cell("%.2f", m->peer_ms / m->ngrad_ms));
   table_add(t, "%.2f", m->ceiling_ms / m->ngrad_ms);
+  table_add(t, "%.1f", c->kernel->operations / m->ngrad_ms * 1e-6);
   table_add(t, "%s", cell("%.1e", difference));
   table_add(t, "%s", verdict);
   table_add(t, "%s", c->peer ? peer_form(c->peer) : "");
@@ -40,6 +42,7 @@ static json_t *case_json(const Case *c, const Medians *m) {
   json_set(object, "rounds", json_integer((json_int_t)m->rounds));
   json_set(object, "bytes_read", json_integer((json_int_t)case_bytes_read(c)));
   json_set(object, "bytes_written", json_integer((json_int_t)case_bytes_written(c)));
+  json_set(object, "operations", json_number(c->kernel->operations));
   json_set(object, "ngrad_ms", json_number(m->ngrad_ms));
   json_set(object, "peer_ms", json_number(m->peer_ms));
   json_set(object, "peer_form", json_text(c->peer ? peer_form(c->peer) : NULL));
@@ -104,8 +107,9 @@ static json_t *print_families(const Suite *suite) {
 }
 
 int mode_suite(const Settings *s, json_t *document) {
-  Suite suite = {.settings = s, .table = table_new("lrrrrrll"), .cases = memory_or_exit(json_array())};
-  static const char *const header[] = {"case", "ngrad", "peer", "speed-up", "ceiling ratio", "relative L2", "", "form"};
+  Suite suite = {.settings = s, .table = table_new("lrrrrrrll"), .cases = memory_or_exit(json_array())};
+  static const char *const header[] = {"case", "ngrad",       "peer", "speed-up", "ceiling ratio",
+                                       "GF/s", "relative L2", "",     "form"};
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&suite.table, "%s", header[i]);
   for (size_t i = 0; i < s->npaths; i++) {
     Case c;

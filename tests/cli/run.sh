@@ -383,18 +383,20 @@ expect 0 '^ *vector c = add\(a, b\)$' '' show sum.yaml --format loops
 expect 0 '#include' '' show sum.yaml --format c
 expect 0 'ceiling' '' bench sum.yaml --seconds 0.01 --threads 1
 expect 0 '"ceiling_ratio"' '' bench sum.yaml --seconds 0.01 --json --cold
+expect 0 '"operations": 12' '' bench sum.yaml --seconds 0.01 --json
+expect 0 '"peak_gflops": [1-9]' '' bench sum.yaml --seconds 0.01 --json
 expect 1 'ceiling' 'wrong.yaml' bench wrong.yaml sum.yaml --seconds 0.01
 profiled() { # LEFT COLUMNS RIGHT
   expect 0 "^$1 +$2  $3\$" '' bench "$models/transformer_mlp_backward.yaml" --dim N=64 --seconds 0.01 --profile
 }
-profiled transformer_mlp_backward 'ms +share +bytes' 'GB/s'
-profiled 'kernel 0' '[0-9.e-]+ +[0-9.]+ % +992768 +[0-9.]+' 'LayerNormBackward \(line 16\), Multiply \(line 20\)'
-profiled 'kernel 1' '[0-9.e-]+ +[0-9.]+ % +2371584 +[0-9.]+' 'GELUBackward \(line 23\), BiasAddBackward \(line 26\)'
-profiled '  loop 1' '[0-9.e-]+ +[0-9.]+ % +[0-9]+ +[0-9.]+' '  store dgamma, store dbeta'
+profiled transformer_mlp_backward 'ms +share +bytes' 'GB/s +GF/s +near'
+profiled 'kernel 0' '[0-9.e-]+ +[0-9.]+ % +992768 +[0-9.]+ +[0-9.]+ +(memory|arithmetic|neither) *' 'LayerNormBackward \(line 16\), Multiply \(line 20\)'
+profiled 'kernel 1' '[0-9.e-]+ +[0-9.]+ % +2371584 +[0-9.]+ +[0-9.]+ +(memory|arithmetic|neither) *' 'GELUBackward \(line 23\), BiasAddBackward \(line 26\)'
+profiled '  loop 1' '[0-9.e-]+ +[0-9.]+ % +[0-9]+ +[0-9.]+ *' '  store dgamma, store dbeta'
 profiled other '[0-9.e-]+' ' *[0-9.]+ %'
 profiled whole '[0-9.e-]+' '100.0 % +[0-9]+ +[0-9.]+'
 expect 0 '"profile": \{' '' bench sum.yaml --seconds 0.01 --profile --json
-tr -d ' \n' <stdout | grep -qE '"profile":\{"ms":[0-9.e-]+,"other_ms":[0-9.e-]+,"kernels":\[\{"ms":[0-9.e-]+,"bytes_read":60,"bytes_written":48,"operators":\[\{"name":"Add","lines":\[8\]\}\],"loops":\[\{"ms":[0-9.e-]+,"bytes_read":60,"bytes_written":48,"text":"storec"\}\]\}\]\}\}\]$'
+tr -d ' \n' <stdout | grep -qE '"profile":\{"ms":[0-9.e-]+,"other_ms":[0-9.e-]+,"kernels":\[\{"ms":[0-9.e-]+,"bytes_read":60,"bytes_written":48,"operations":[0-9.]+,"gflops":[0-9.e-]+,"bound":"[a-z]+","operators":\[\{"name":"Add","lines":\[8\]\}\],"loops":\[\{"ms":[0-9.e-]+,"bytes_read":60,"bytes_written":48,"text":"storec"\}\]\}\]\}\}\]$'
 count 'a profile is data too'
 expect 2 '' 'unknown option --profile' run sum.yaml --random --profile
 expect 0 '"doc"' '' passes --json
