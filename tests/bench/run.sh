@@ -1,15 +1,31 @@
 #!/bin/sh
 # Runs the suite, models/bench, on ngrad and on what peers the program was built with. It gets the path of ngrad, beside
 # which the bench program stands, and then that one's options; --help tells them. The graphs of the suite's tables are
-# written to the folder bench-suite beside the two.
+# written to the folder bench-suite beside the two. --products N, first, takes N products of random shapes in place of
+# the suite, and --seed S, next, other ones.
 set -eu
 folder=$(dirname "$(realpath "$1")")
 here=$(realpath "$(dirname "$0")")
 suite=$(realpath "$here/../../models/bench")
 shift
+
+expand() { # TABLE
+  awk -v folder="$folder/bench-suite" -v templates="$suite/templates" -f "$here/expand.awk" "$1"
+}
+
 rm -rf "$folder/bench-suite"
 mkdir "$folder/bench-suite"
-for table in "$suite"/*.table; do
-  awk -v folder="$folder/bench-suite" -v templates="$suite/templates" -f "$here/expand.awk" "$table"
-done
+if [ "${1:-}" = --products ]; then
+  count=${2:?--products: expected a number}
+  shift 2
+  seed=1
+  if [ "${1:-}" = --seed ]; then
+    seed=${2:?--seed: expected a number}
+    shift 2
+  fi
+  awk -v count="$count" -v seed="$seed" -f "$here/random_products.awk" >"$folder/bench-suite/random.table"
+  expand "$folder/bench-suite/random.table"
+  exec "$folder/ngrad_bench_peers" "$@" "$folder/bench-suite"/*.yaml
+fi
+for table in "$suite"/*.table; do expand "$table"; done
 exec "$folder/ngrad_bench_peers" "$@" "$suite"/*.yaml "$folder/bench-suite"/*.yaml
