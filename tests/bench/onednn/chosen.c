@@ -1,10 +1,20 @@
 // Tensors in layouts that oneDNN chooses for a primitive, and the reorders between these and the graph's own.
 #include "tests/bench/onednn/sequence.h"
 
+#include <string.h>
+
 void desc_of_any(dnnl_memory_desc_t *desc) {
   dnnl_memory_desc_t any;
   if (dnnl_memory_desc_init_by_tag(&any, desc->ndims, desc->dims, desc->data_type, dnnl_format_tag_any) == dnnl_success)
     *desc = any;
+}
+
+bool is_needless_reference(const Sequence *s, const_dnnl_primitive_desc_t description) {
+  const unsigned any = FORM_ANY_WEIGHTS | FORM_ANY_DATA;
+  const char *name = NULL;
+  return (s->form & any) != any &&
+         dnnl_primitive_desc_query(description, dnnl_query_impl_info_str, 0, (void *)&name) == dnnl_success &&
+         strncmp(name, "ref", strlen("ref")) == 0;
 }
 
 bool chosen_write(Sequence *s, Chosen *c, const dnnl_memory_desc_t *used, const dnnl_memory_desc_t *given,

@@ -97,7 +97,7 @@ bool add_convolution(Sequence *s, const Node *node) {
   if (!tensors_init(s, &t, node) || !sequence_take_post_op(s, &result, &attributes)) return false;
   bool ok = describe_forward(s, &t, attributes, &description);
   if (ok) {
-    ok = add_forward(s, &t, description, result);
+    ok = !is_needless_reference(s, description) && add_forward(s, &t, description, result);
     dnnl_primitive_desc_destroy(description);
   }
   dnnl_primitive_attr_destroy(attributes);
@@ -137,7 +137,7 @@ bool add_convolution_backward_data(Sequence *s, const Node *node) {
                                                        w->pads_begin, w->pads_end) != dnnl_success ||
       !describe_backward(s, &t, &backward, &description))
     return false;
-  bool ok = add_by_data(s, &t, description);
+  bool ok = !is_needless_reference(s, description) && add_by_data(s, &t, description);
   dnnl_primitive_desc_destroy(description);
   return ok;
 }
@@ -166,7 +166,7 @@ bool add_convolution_backward_weights(Sequence *s, const Node *node) {
                                                           w->dilations, w->pads_begin, w->pads_end) != dnnl_success ||
       !describe_backward(s, &t, &backward, &description))
     return false;
-  bool ok = add_by_weights(s, &t, description);
+  bool ok = !is_needless_reference(s, description) && add_by_weights(s, &t, description);
   dnnl_primitive_desc_destroy(description);
   return ok;
 }

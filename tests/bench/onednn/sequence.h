@@ -93,6 +93,8 @@ typedef struct Chosen {
 } Chosen;
 
 void desc_of_any(dnnl_memory_desc_t *desc); // leaves the layout to the primitive
+// The primitive is a plain loop, which takes minutes, and another form leaves more layouts to oneDNN.
+bool is_needless_reference(const Sequence *s, const_dnnl_primitive_desc_t description);
 // Before the step of the primitive: adds a reorder if that must be. used: the primitive's layout; NULL fails.
 bool chosen_read(Sequence *s, Chosen *c, const dnnl_memory_desc_t *used, const dnnl_memory_desc_t *given,
                  const Value *v);
