@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { MOST_VISITS = 64 }; // by a product or a convolution, as a multiple of the elements that a tensor may have
+
 typedef struct RandomGraphOptions {
   uint32_t most_nodes;
   int64_t most_nelems; // of a tensor
@@ -303,6 +305,16 @@ static inline bool random_draft_choose(RandomDraft *d) {
   return false;
 }
 
+// The elements that a node goes over: for each of its result's, those that it reduces along axes of its own.
+static inline double random_nvisits(const Node *node) {
+  if (!node->op->domain) return 0;
+  Domain d = {0};
+  node->op->domain(node, &d);
+  double n = (double)shape_nelems(&d.shape);
+  for (int i = 0; i < d.nextra; i++) n *= (double)extent_value(d.extra[i]);
+  return n;
+}
+
 // Everything is known and small enough, and named extents have values that fit.
 static inline bool random_draft_is_whole(const RandomDraft *d, Diagnostics *diagnostics) {
   for (size_t k = 0; k < d->graph->nvalues; k++) {
@@ -310,6 +322,7 @@ static inline bool random_draft_is_whole(const RandomDraft *d, Diagnostics *diag
     int64_t nelems = shape_nelems(&v->shape);
     if (v->type == TYPE_NONE || nelems < 0 || nelems > d->r->options.most_nelems) return false;
   }
+  if (random_nvisits(d->node) > MOST_VISITS * (double)d->r->options.most_nelems) return false;
   Graph *bound = graph_clone(d->graph);
   bool ok = bound && graph_bind_dims(bound, diagnostics) && graph_infer(bound, diagnostics);
   graph_free(bound);

@@ -314,12 +314,9 @@ static void orders_of_additions_are_compared(void **state) {
   (void)state;
   Lowered l = lower(BATCH_NORM("40, 60, 70", "70", "NXC"), &usual, false);
   const Schedule *s = l.program->schedules[0];
-  const Loop *summing = NULL, *storing = NULL;
-  for (size_t i = 0; i < s->nloops; i++) {
-    if (loop_has_roots(&s->loops[i], ROOT_REDUCE_OUTER)) summing = &s->loops[i];
-    else storing = &s->loops[i];
-  }
-  assert_true(summing && storing);
+  const Loop *summing = &s->loops[0], *storing = &s->loops[s->nloops - 1];
+  assert_true(loop_has_roots(summing, ROOT_REDUCE_OUTER));
+  assert_false(loop_has_roots(storing, ROOT_REDUCE_OUTER));
   Loop same = *summing;
   same.rows++, same.prefetch++, same.is_serial ^= true, same.vectors++, same.is_backwards ^= true;
   assert_true(loop_has_same_order(summing, &same));

@@ -39,7 +39,7 @@ static const char usage[] =
     "  --print         print the graphs, and check nothing\n"
     "  --no-reduce     leave findings as they are\n";
 
-enum { CHILD_SECONDS = 600, CPU_SECONDS = 300, MOST_KINDS = 1000 }; // executing the tree of a convolution is slow
+enum { CHILD_SECONDS = 240, CPU_SECONDS = 60, MOST_KINDS = 1000 };
 #define CHILD_NBYTES ((rlim_t)4 << 30)
 
 typedef struct Session {

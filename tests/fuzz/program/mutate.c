@@ -244,9 +244,10 @@ static void grow(RandomGraph *r) {
 }
 
 static bool is_small_enough(const Graph *g) {
-  double nelems = 0;
+  double nelems = 0, nvisits = 0;
   for (size_t i = 0; i < g->nvalues; i++) nelems += (double)shape_nelems(&g->values[i]->shape);
-  return nelems < 20.0 * MOST_NELEMS;
+  for (size_t i = 0; i < g->nnodes; i++) nvisits += random_nvisits(g->nodes[i]);
+  return nelems < 20.0 * MOST_NELEMS && nvisits < 20.0 * MOST_NELEMS * MOST_VISITS;
 }
 
 static Graph *read_report(const Report *r) {
