@@ -9,7 +9,8 @@
 //   split-groups           after common-subexpressions, which would merge the nodes of its two reads of the data
 //   reshape-orders         after movement, which would remove its copies; before fuse, which must see them
 //   quantize-scales        after common-subexpressions, which compares lists of scales but not large constants
-//   fuse                   last of the graph passes: rewriting would invalidate its regions
+//   fuse                   after all passes that rewrite: that would invalidate its regions
+//   visit                  after fuse: it joins kernels, not nodes
 // Then each region is lowered to kernels and scheduled, and the memory plan places the values between kernels.
 #include "passes/pipeline.h"
 
@@ -18,6 +19,7 @@
 #include "ir/support/escape.h"
 #include "passes/lower/fuse.h"
 #include "passes/lower/regions.h"
+#include "passes/lower/visit.h"
 #include "passes/memory/plan.h"
 #include "passes/memory/verify.h"
 #include "passes/rewrite/casts.h"
@@ -51,7 +53,8 @@ const Pass passes[] = {
     {"reshape-orders", pass_reshape_orders, "copy the input of a reshape to row-major layout if it has another", NULL,
      true},
     {"quantize-scales", pass_quantize_scales, "turn lists of scales into constant tensors", NULL, true},
-    {"fuse", pass_fuse, "choose the nodes that become one kernel", NULL, true}};
+    {"fuse", pass_fuse, "choose the nodes that become one kernel", NULL, true},
+    {"visit", pass_visit, "choose the kernels that go over slices of their tensors together", NULL, false}};
 const size_t npasses = sizeof passes / sizeof *passes;
 
 // A graph that is invalid after a pass is a bug in ngrad.

@@ -471,6 +471,8 @@ typedef struct ng_profile_kernel {
   uint64_t bytes_read, bytes_written;
   double operations; /* as in ng_bench_result */
   double ms;         /* the sum of its loops' */
+  size_t with; /* the kernel's own index; or that of the first of several kernels that go over slices of their tensors
+                  together, which has the numbers of all of them: the others have none, and none of them has loops */
   const char *bound; /* at least half as fast as the ceiling: "memory"; as the peak: "arithmetic"; as both: the one it
                         is nearer to; else "neither". "": not timed */
   const ng_profile_loop *loops;

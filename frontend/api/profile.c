@@ -40,7 +40,8 @@ static bool describe_loop(Arena *arena, const Schedule *s, const Loop *loop, ng_
   return shown->text;
 }
 
-static bool describe_kernel(Arena *arena, const Schedule *s, ng_profile_loop *loops, ng_profile_kernel *shown) {
+static bool describe_kernel(Arena *arena, const Schedule *s, size_t index, ng_profile_loop *loops,
+                            ng_profile_kernel *shown) {
   const Kernel *k = s->kernel;
   const Traffic traffic = kernel_tensor_nbytes(k);
   ng_profile_node *nodes = ARENA_ARRAY(arena, ng_profile_node, k->nnodes + 1);
@@ -60,9 +61,31 @@ static bool describe_kernel(Arena *arena, const Schedule *s, ng_profile_loop *lo
                                .bytes_written = (uint64_t)traffic.written,
                                .operations = operations,
                                .bound = "",
+                               .with = index,
                                .loops = loops,
                                .nloops = s->nloops};
   return shown->text;
+}
+
+// Gives the first kernel of a visit the numbers of all. Bytes are of the tensors that are not private.
+static void join_visit(Profile *profile, const ProgramVisit *visit) {
+  ng_profile_kernel *first = &profile->kernels[visit->first];
+  first->bytes_read = first->bytes_written = 0;
+  for (size_t i = 0; i < visit->plan->ntensors; i++) {
+    const Sliced *tensor = &visit->plan->tensors[i];
+    const Value *v = tensor->value;
+    const uint64_t nbytes = type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
+    if (!tensor->is_private) *(tensor->is_stored ? &first->bytes_written : &first->bytes_read) += nbytes;
+  }
+  for (size_t i = visit->first; i < visit->end; i++) {
+    ng_profile_kernel *k = &profile->kernels[i];
+    k->nloops = 0;
+    if (k == first) continue;
+    first->operations += k->operations;
+    k->operations = 0;
+    k->bytes_read = k->bytes_written = 0;
+    k->with = visit->first;
+  }
 }
 
 static bool describe_program(Profile *profile, const Program *p) {
@@ -70,12 +93,14 @@ static bool describe_program(Profile *profile, const Program *p) {
   for (size_t i = 0; i < p->nkernels; i++) profile->nloops += p->schedules[i]->nloops;
   profile->kernels = ARENA_ARRAY(arena, ng_profile_kernel, p->nkernels + 1);
   profile->loops = ARENA_ARRAY(arena, ng_profile_loop, profile->nloops + 1);
-  if (!profile->kernels || !profile->loops) return false;
+  profile->nsamples = ARENA_ARRAY(arena, size_t, p->nkernels + 1);
+  if (!profile->kernels || !profile->loops || !profile->nsamples) return false;
   ng_profile_loop *loops = profile->loops;
   for (size_t i = 0; i < p->nkernels; i++) {
-    if (!describe_kernel(arena, p->schedules[i], loops, &profile->kernels[i])) return false;
-    loops += p->schedules[i]->nloops;
+    if (!describe_kernel(arena, p->schedules[i], i, loops, &profile->kernels[i])) return false;
+    loops += profile->nsamples[i] = p->schedules[i]->nloops;
   }
+  for (size_t i = 0; i < p->nvisits; i++) join_visit(profile, &p->visits[i]);
   profile->shown.kernels = profile->kernels;
   profile->shown.nkernels = p->nkernels;
   return true;
@@ -122,11 +147,11 @@ void profile_set(Profile *profile, double *samples, size_t nsamples) {
   for (size_t i = 0, loop = 0; i < profile->shown.nkernels; i++) {
     ng_profile_kernel *k = &profile->kernels[i];
     k->ms = 0;
-    for (size_t l = 0; l < k->nloops; l++, loop++) {
+    for (size_t l = 0; l < profile->nsamples[i]; l++, loop++) {
       profile->loops[loop].ms = mean[1 + loop];
-      k->ms += mean[1 + loop];
+      profile->kernels[k->with].ms += mean[1 + loop];
+      profile->shown.other_ms -= mean[1 + loop];
     }
-    profile->shown.other_ms -= k->ms;
   }
 }
 

@@ -10,7 +10,8 @@ typedef struct Profile {
   ng_profile shown; // of which all arrays are the arena's
   ng_profile_kernel *kernels;
   ng_profile_loop *loops; // all kernels', in order
-  size_t nloops;
+  size_t nloops;          // the program's, also those that are not shown
+  size_t *nsamples;       // by kernel: the program's loops
 } Profile;
 
 // Of a program's kernels, without times. NULL: out of memory.

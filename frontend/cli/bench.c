@@ -56,6 +56,12 @@ static void add_profile(Table *table, const ng_graph *g, const ng_profile *p, ui
   for (size_t i = 0; i < p->nkernels; i++) {
     const ng_profile_kernel *k = &p->kernels[i];
     table_add(table, "kernel %zu", i);
+    if (k->with != i) {
+      for (int column = 0; column < 5; column++) table_add(table, "%s", "");
+      table_add(table, "with %zu", k->with);
+      table_add(table, "%s", k->text);
+      continue;
+    }
     add_part(table, k->ms, p->ms, k->bytes_read + k->bytes_written);
     table_add(table, "%.1f", gflops_of(k->operations, k->ms));
     table_add(table, "%s", k->bound);
@@ -102,6 +108,7 @@ static json_t *kernel_json(const ng_profile_kernel *k) {
   json_set(kernel, "operations", json_number(k->operations));
   json_set(kernel, "gflops", json_number(gflops_of(k->operations, k->ms)));
   json_set(kernel, "bound", json_text(k->bound));
+  json_set(kernel, "with", json_integer((json_int_t)k->with));
   json_set(kernel, "operators", operators);
   json_set(kernel, "loops", loops);
   return kernel;

@@ -326,6 +326,7 @@ bool kernel_stores(const Kernel *k, AccessId id) {
 int64_t access_value_nbytes(const Kernel *k, AccessId id) {
   const Access *a = &k->accesses[id];
   int64_t nelems = kernel_stores(k, id) ? axes_nelems(k, access_axes(k, a)) : shape_nelems(&a->value->shape);
+  if (k->visit && kernel_stores(k, id)) nelems *= k->visit->nslices;
   return (int64_t)type_array_nbytes(a->type, (size_t)nelems);
 }
 

@@ -12,7 +12,7 @@
 #ifndef NGRAD_IR_KERNEL_KERNEL_H
 #define NGRAD_IR_KERNEL_KERNEL_H
 
-#include "ir/graph/graph.h"
+#include "ir/graph/partition.h"
 
 // LANES: elements of a vector, on every target. LONGEST_CHAIN: the most additions in f32 into a partial sum of a block,
 // or along a row that lies in one lane.
@@ -157,6 +157,7 @@ typedef struct Kernel {
   size_t nstores, stores_capacity;
   Node **nodes; // the graph's nodes that it computes, in topological order
   size_t nnodes;
+  const Visit *visit;      // the kernel computes a slice, and runs once for each; NULL: it computes all
   const Dim *closed;       // an open dim that the kernel needs a literal value for; NULL: it works for all values
   const Node *closing;     // the node that needs it
   const char *unsupported; // why no kernel can compute its nodes; NULL: one can
@@ -223,7 +224,7 @@ int64_t kernel_factor(const Kernel *k, int64_t number, Monomial monomial);
 // Records that the kernel works for the hint of one of these dims only.
 void kernel_close(Kernel *k, Monomial monomial);
 
-// Bytes
+// Bytes. Of a kernel in a visit, those of all slices.
 
 typedef struct Traffic {
   int64_t read, written;

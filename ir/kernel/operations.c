@@ -80,6 +80,6 @@ bool kernel_count_operations(const Kernel *k, Arena *arena, double *out) {
     if (sums) is_product[e->args[0]] = true;
     total += operations[e->op] * (sums || is_product[id] ? fmin(nelems, most) : nelems);
   }
-  *out = total;
+  *out = k->visit ? total * (double)k->visit->nslices : total;
   return true;
 }

@@ -12,6 +12,21 @@ void program_free(Program *p) {
   arena_deinit(&arena);
 }
 
+const ProgramVisit *program_visit(const Program *p, size_t kernel) {
+  for (size_t i = 0; i < p->nvisits; i++)
+    if (kernel >= p->visits[i].first && kernel < p->visits[i].end) return &p->visits[i];
+  return NULL;
+}
+
+int64_t visit_first_slice(const ProgramVisit *v, int64_t chunk) {
+  return v->plan->nslices * chunk / v->nchunks;
+}
+
+bool visit_is_private(const ProgramVisit *v, const Value *value) {
+  const Sliced *tensor = v ? visit_find(v->plan, value) : NULL;
+  return tensor && tensor->is_private;
+}
+
 static void print_name(const char *name, Text *out) {
   text_add_string(out, " ");
   text_add_user_string(out, SINK_TERMINAL, name);
@@ -72,10 +87,23 @@ static void print_apart(Printing *p, const Kernel *k) {
   }
 }
 
+static void print_visit(const ProgramVisit *v, Text *out) {
+  const Visit *plan = v->plan;
+  text_format(out, "kernels %u to %u go over %lld slices together:", v->first, v->end - 1, (long long)plan->nslices);
+  for (int i = 0; i < plan->nlevels; i++) text_format(out, "%s%lld", i ? " x " : " ", (long long)plan->extent[i]);
+  if (plan->block) text_format(out, ", blocks of %lld", (long long)plan->block);
+  text_add_string(out, "\n  between them, a slice at a time:");
+  for (size_t i = 0; i < plan->ntensors; i++)
+    if (plan->tensors[i].is_private) print_name(plan->tensors[i].value->name, out);
+  text_add_string(out, "\n");
+}
+
 void program_print(const Program *p, Text *out) {
   Printing printing = {.program = p, .out = out};
   for (size_t i = 0; i < p->nkernels; i++) {
     const Kernel *k = p->schedules[i]->kernel;
+    const ProgramVisit *visit = program_visit(p, i);
+    if (visit && visit->first == i) print_visit(visit, out);
     text_format(out, "kernel %zu: ", i);
     kernel_print_nodes(k, out);
     text_add_string(out, k->is_f64 ? ", in f64\n" : "\n");

@@ -11,6 +11,16 @@ typedef struct Room {
   size_t nbytes; // of the room, divided by the monomial's value
 } Room;
 
+// A visit's slices are cut into chunks of neighbours. Chunks may run in parallel; each has memory of its own for
+// private values and the kernels' temporaries, and takes its slices one after the other.
+enum { MOST_VISIT_CHUNKS = 32 };
+typedef struct ProgramVisit {
+  const Visit *plan;
+  uint32_t first, end; // its kernels
+  int64_t nchunks;
+  size_t offset, chunk_nbytes; // the chunks' memory in the workspace: private values and temporaries are in the first
+} ProgramVisit;
+
 struct LoopTree; // ir/loops/loops.h
 struct Wants;
 
@@ -20,6 +30,8 @@ typedef struct Program {
   const Partition *partition; // of the graph into the regions that became kernels
   Schedule **schedules;       // one for each kernel, in the order in which they run
   size_t nkernels;
+  ProgramVisit *visits; // in the order of their kernels
+  size_t nvisits;
   uint32_t *first_kernel; // by node->index: the first kernel that computes the node
   size_t *value_offset;   // by value->index, of the values in the workspace: bytes from its start; with open dims,
                           // bytes from the start of the room, divided by the monomial's value
@@ -33,6 +45,10 @@ typedef struct Program {
 } Program;
 
 void program_free(Program *p);
+
+const ProgramVisit *program_visit(const Program *p, size_t kernel); // the kernel's visit; NULL: it is in none
+int64_t visit_first_slice(const ProgramVisit *v, int64_t chunk);    // of the chunk; of chunk nchunks, the number of all
+bool visit_is_private(const ProgramVisit *v, const Value *value);   // v may be NULL
 
 // Prints the kernels with their schedules, for people.
 void program_print(const Program *p, Text *out);

@@ -1,6 +1,8 @@
 // Schedules: building, and the sizes of loops and their blocks.
 #include "ir/kernel/schedule.h"
 
+#include "ir/kernel/uses.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,9 +169,60 @@ bool loop_is_idle(const Kernel *k, const Loop *loop) {
 
 // Bytes
 
+static int64_t slice_nbytes(const Kernel *k, const Access *a) {
+  const Sliced *tensor = visit_find(k->visit, a->value);
+  return (int64_t)type_array_nbytes(a->type, (size_t)visit_nelems(k->visit, tensor));
+}
+
 int64_t access_tensor_nbytes(const Schedule *s, AccessId id) {
   const Access *a = &s->kernel->accesses[id];
+  if (a->value && s->kernel->visit) return slice_nbytes(s->kernel, a);
   if (a->value) return access_value_nbytes(s->kernel, id);
   const Temporary *t = &s->temporaries[a->temporary];
   return t->is_own ? 0 : (int64_t)type_array_nbytes(t->type, (size_t)t->nelems);
+}
+
+// Lasting loops
+
+// Whether the load yields the same for all slices along the last level.
+static bool is_lasting_load(const Schedule *s, const Access *a) {
+  const Visit *visit = s->kernel->visit;
+  if (a->type == TYPE_NONE) return true;
+  if (!a->value) return s->temporaries[a->temporary].is_lasting;
+  const Sliced *tensor = visit_find(visit, a->value);
+  return !tensor->is_passed_on && !tensor->stride[visit->nlevels - 1];
+}
+
+// Whether the loop only fills temporaries, from what is the same for all slices along the last level.
+static bool is_lasting_loop(const Schedule *s, const Loop *loop, bool *is_needed) {
+  const Kernel *k = s->kernel;
+  memset(is_needed, 0, k->nexprs * sizeof *is_needed);
+  for (size_t i = 0; i < loop->nroots; i++) {
+    const Root *root = &loop->roots[i];
+    if (root->kind == ROOT_STORE && k->accesses[root->access].value) return false;
+    if (root->kind == ROOT_REDUCE_OUTER) return false;
+    loop_mark_root(k, loop, root, is_needed);
+  }
+  for (ExprId id = 1; id < k->nexprs; id++) {
+    if (is_needed[id] && k->exprs[id].op == EXPR_COMBINE) return false;
+    if (is_needed[id] && k->exprs[id].op == EXPR_LOAD && !is_lasting_load(s, &k->accesses[k->exprs[id].access]))
+      return false;
+  }
+  return true;
+}
+
+bool schedule_find_lasting(Schedule *s) {
+  Kernel *k = s->kernel;
+  bool *is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs + 1);
+  k->out_of_memory |= !is_needed;
+  for (size_t l = 0; is_needed && l < s->nloops; l++) {
+    Loop *loop = &s->loops[l];
+    loop->is_lasting = is_lasting_loop(s, loop, is_needed);
+    for (size_t i = 0; i < loop->nroots; i++) {
+      const Access *a = &k->accesses[loop->roots[i].access];
+      if (loop->roots[i].kind == ROOT_STORE && !a->value)
+        s->temporaries[a->temporary].is_lasting = loop->is_lasting && !s->temporaries[a->temporary].is_own;
+    }
+  }
+  return is_needed;
 }

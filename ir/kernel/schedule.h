@@ -20,6 +20,7 @@ typedef struct Temporary { // memory of a kernel between its loops
   uint32_t loop;     // whose blocks leave the partial results
   Monomial monomial; // of nelems; of one block's part when it holds partial results
   bool is_own;       // only the outer iteration that writes it reads it: it is local to a step, not in the workspace
+  bool is_lasting;   // in a visit: stored by lasting loops, it keeps its elements from slice to slice
 } Temporary;
 
 // What a loop computes for others. The list is sorted by sweep.
@@ -84,6 +85,7 @@ typedef struct Loop {
   int accumulators; // partial sums of a lane in an inner reduction over the vector axis
   Runs runs;
   bool is_side;        // makes temporaries for main loops, or results that do not vary over all axes
+  bool is_lasting;     // in a visit: computes the same for all slices along the last level, and runs for the first only
   bool may_share_rows; // a step may take several outer iterations: each sum has one accumulator, and no scalar varies
                        // over middle axes
   int dense_axis;      // main loops: the axis along which most accessed elements are adjacent in memory
@@ -127,6 +129,9 @@ bool loop_has_roots(const Loop *loop, RootKind kind);
 // any length do.
 bool loop_has_same_order(const Loop *a, const Loop *b);
 
+// Sets is_lasting of the loops and temporaries of a kernel in a visit. False: out of memory.
+bool schedule_find_lasting(Schedule *s);
+
 AxisSet root_axes(const Kernel *k, const Root *root); // axes of the expression; of a store, also those of the access
 
 AxisSet loop_outer_axes(const Loop *loop);
@@ -147,7 +152,8 @@ bool loop_has_open_chunks(const Kernel *k, const Loop *loop); // loop_nchunks de
 bool loop_shares_bytes(const Kernel *k, const Loop *loop, const Access *a);
 bool loop_is_idle(const Kernel *k, const Loop *loop); // has no iterations, or stores no elements
 
-// Bytes of a tensor or temporary in memory; of a result, the part that is stored; 0 for local memory of a step.
+// Bytes of a tensor or temporary in memory; of a result, the part that is stored; 0 for local memory of a step. In a
+// visit, those of a slice.
 int64_t access_tensor_nbytes(const Schedule *s, AccessId id);
 
 // Prints a loop's order in words, "over d0 4096 in 47 blocks of 88; inside d1 768", and what a sweep does, "store y,

@@ -231,7 +231,7 @@ static const char *say_shapes(Fusion *f, const Shape *own, const Shape *other) {
 static int64_t try_kernel(Fusion *f, const NodeList *list) {
   Arena arena;
   arena_init(&arena, f->c->allocator);
-  const Schedule *s = lower_and_schedule(&f->trial, &arena, list->nodes, list->count);
+  const Schedule *s = lower_and_schedule(&f->trial, &arena, list->nodes, list->count, NULL);
   int64_t nbytes = s ? schedule_traffic(s, f->trial.target) : NO_KERNEL;
   if (s && s->kernel->out_of_memory) pass_out_of_memory(f->c);
   arena_deinit(&arena);

@@ -2,6 +2,7 @@
 #include "passes/lower/lower.h"
 
 #include "ir/kernel/simplify.h"
+#include "ir/kernel/slice.h"
 #include "ir/operators/interpolate.h"
 #include "ir/operators/norm.h"
 #include "ir/operators/quantize.h"
@@ -274,6 +275,7 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
   }
   scratch_clear(scratch, nodes, nnodes);
   if (!k->out_of_memory) kernel_drop_unneeded(k);
-  if (!k->out_of_memory) kernel_simplify_axes(k);
+  if (!k->out_of_memory && part.visit) kernel_slice(k, part.visit);
+  if (!k->out_of_memory && !part.keeps_axes) kernel_simplify_axes(k);
   return k->out_of_memory ? NULL : k;
 }

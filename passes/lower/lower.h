@@ -19,6 +19,8 @@ typedef struct LoweredPart {
   uint32_t slots; // mask of the output slots that the kernel computes; a single node may need several kernels
   bool broadcasts_constants; // a constant with one value varies over its tensor's axes, as a load would
   uint32_t piece;            // for a node with TRAIT_PIECES: the input that this kernel copies into the output
+  const Visit *visit;        // the kernel computes one of its slices; NULL: all
+  bool keeps_axes;           // the kernel's axes are those of the domain, not yet simplified
 } LoweredPart;
 
 // State of the region being lowered. All zeros between two regions, so that one allocation serves a whole graph.

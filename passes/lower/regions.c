@@ -102,16 +102,24 @@ static Schedule *lower_part(const RegionLowering *l, Arena *arena, Node *const *
   const size_t nloops = s->nloops;
   Loop *ordered = ARENA_ARRAY(arena, Loop, nloops + 1);
   if (ordered && nloops) memcpy(ordered, s->loops, nloops * sizeof *ordered);
-  if (!ordered || !schedule_tune(s, l->target, c->overrides)) {
+  Target target = *l->target;
+  if (part.visit) target.threads = 1; // slices run in parallel, and so each of them runs on one thread
+  if (!ordered || !schedule_tune(s, &target, c->overrides)) {
     pass_out_of_memory(c);
     return NULL;
   }
+  for (size_t i = 0; i < nloops && part.visit; i++) {
+    s->loops[i].is_serial = true;
+    s->loops[i].serial_work = 0;
+  }
+  if (part.visit && !schedule_find_lasting(s)) pass_out_of_memory(c);
   return keeps_order(l, s, ordered, nloops) && is_schedule_sound(l, s, "tuning") ? s : NULL;
 }
 
-Schedule *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes) {
+Schedule *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes,
+                             const Visit *visit) {
   const Attempt *a = &attempts[0];
-  const LoweredPart part = {.slots = UINT32_MAX, .broadcasts_constants = a->broadcasts_constants};
+  const LoweredPart part = {.slots = UINT32_MAX, .broadcasts_constants = a->broadcasts_constants, .visit = visit};
   return lower_part(l, arena, nodes, nnodes, part, a->first_axis);
 }
 
@@ -152,11 +160,24 @@ static bool add_node(Program *p, const RegionLowering *l, Node *node) {
 }
 
 // Adds one kernel for the region or, if the region as a whole cannot be scheduled, kernels for each of its nodes.
-static bool add_region(Program *p, const RegionLowering *l, Node *const *nodes, size_t nnodes) {
-  Schedule *s = nnodes > 1 ? lower_and_schedule(l, &p->arena, nodes, nnodes) : NULL;
+static bool add_region(Program *p, const RegionLowering *l, Node *const *nodes, size_t nnodes, const Visit *visit) {
+  Schedule *s = nnodes > 1 || visit ? lower_and_schedule(l, &p->arena, nodes, nnodes, visit) : NULL;
+  if (visit && !s && !l->context->failed) fail_at(l->context, nodes[0], "no schedule supports slices of these shapes");
   if (s) p->schedules[p->nkernels++] = s;
   for (size_t i = 0; i < nnodes && !s && !l->context->failed; i++) add_node(p, l, nodes[i]);
   return !l->context->failed;
+}
+
+// The visit that the region belongs to, as the program's; NULL: none. Regions come in their order.
+static ProgramVisit *find_visit(Program *p, uint32_t region) {
+  const Partition *regions = p->partition;
+  if (p->nvisits && region <= p->visits[p->nvisits - 1].plan->last_region) return &p->visits[p->nvisits - 1];
+  if (p->nvisits == regions->nvisits || region < regions->visits[p->nvisits].first_region) return NULL;
+  ProgramVisit *next = &p->visits[p->nvisits];
+  *next = (ProgramVisit){.plan = &regions->visits[p->nvisits], .first = (uint32_t)p->nkernels};
+  next->nchunks = next->plan->nslices < MOST_VISIT_CHUNKS ? next->plan->nslices : MOST_VISIT_CHUNKS;
+  p->nvisits++;
+  return next;
 }
 
 bool lower_regions(Program *p, PassContext *c) {
@@ -164,11 +185,14 @@ bool lower_regions(Program *p, PassContext *c) {
   const Partition *regions = p->partition;
   Node **nodes = ARENA_ARRAY(&p->arena, Node *, g->nnodes);
   RegionLowering l = {.context = c, .graph = g, .target = c->target};
-  if (!nodes || !lower_scratch_init(&l.scratch, &p->arena, g)) return pass_out_of_memory(c);
+  p->visits = ARENA_ARRAY(&p->arena, ProgramVisit, regions->nvisits + 1);
+  if (!nodes || !p->visits || !lower_scratch_init(&l.scratch, &p->arena, g)) return pass_out_of_memory(c);
   for (uint32_t region = 0; region < g->nnodes; region++) {
     size_t count = 0;
     for (uint32_t i = regions->first[region]; i != NO_NODE; i = regions->next[i]) nodes[count++] = g->nodes[i];
-    if (count && !add_region(p, &l, nodes, count)) return false;
+    ProgramVisit *visit = count ? find_visit(p, region) : NULL;
+    if (count && !add_region(p, &l, nodes, count, visit ? visit->plan : NULL)) return false;
+    if (visit) visit->end = (uint32_t)p->nkernels;
   }
   for (size_t i = p->nkernels; i-- > 0;) {
     const Kernel *k = p->schedules[i]->kernel;

@@ -15,9 +15,10 @@ typedef struct RegionLowering {
   bool is_trial; // the kernel is only measured: it is not verified, and may depend on the values of open dims
 } RegionLowering;
 
-// Lowers nodes, given in topological order, to one scheduled kernel in the arena. NULL: no schedule computes it, or, if
-// context->failed is set, an error that has been reported.
-Schedule *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes);
+// Lowers nodes, given in topological order, to one scheduled kernel in the arena, for a slice of the visit if that is
+// not NULL. NULL: no schedule computes it, or, if context->failed is set, an error that has been reported.
+Schedule *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes,
+                             const Visit *visit);
 
 // Adds the kernels of all regions of the program's partition to the program. False: an error, which has been reported.
 bool lower_regions(Program *p, PassContext *c);

@@ -1,6 +1,10 @@
 // Kernels are visited in their order. Each result takes the smallest gap that it fits into; after a kernel, the bytes
 // of values that no later kernel reads become gaps.
 //
+// The kernels of a visit run once for each of its slices. Their private values and temporaries are planned in the same
+// way, as a workspace of its own, of which each chunk of slices has one; their other values live from the first of the
+// kernels to the last.
+//
 // With open dims (ir/graph/open.h) the workspace has one arena (Program.rooms) for each monomial, which holds the
 // values whose number of elements has that monomial. All sizes in an arena grow by the same factor, so it is planned
 // as if the factor were 1. Temporaries are not planned then: their sizes depend on numbers of blocks.
@@ -25,7 +29,8 @@ typedef struct Plan {
   uint32_t *ends;      // by kernel: the first value whose lifetime ends there, plus one; 0: none
   uint32_t *next_end;  // by value->index: the next value whose lifetime ends at the same kernel, plus one; 0: none
   bool *is_taken_over; // by value->index: another value was stored in its place
-  Gap *gaps;           // sorted by offset; neighbouring gaps are merged
+  const ProgramVisit *visit; // whose chunk is planned; NULL: the workspace
+  Gap *gaps;                 // sorted by offset; neighbouring gaps are merged
   size_t ngaps, gaps_capacity;
   size_t top; // the end of the highest place so far
   bool out_of_memory;
@@ -35,10 +40,20 @@ static size_t whole_lines(size_t nbytes) {
   return (nbytes + LINE - 1) / LINE * LINE;
 }
 
+// The kernel is a visit's, and the value is private to it.
+static bool is_private(const Kernel *k, const Value *v) {
+  const Sliced *tensor = k->visit ? visit_find(k->visit, v) : NULL;
+  return tensor && tensor->is_private;
+}
+
+static int64_t value_nelems(const Plan *plan, const Value *v) {
+  return plan->visit ? visit_nelems(plan->visit->plan, visit_find(plan->visit->plan, v)) : shape_nelems(&v->shape);
+}
+
 // The value's size in the arena, in bytes times the arena's monomial. Sizes are rounded up to cache lines, except small
 // ones with a monomial: there a line is multiplied by the monomial's value.
 static size_t value_nbytes(const Plan *plan, const Value *v) {
-  const size_t factor = (size_t)open_factor(plan->p->graph, shape_nelems(&v->shape), plan->monomial);
+  const size_t factor = (size_t)open_factor(plan->p->graph, value_nelems(plan, v), plan->monomial);
   const size_t nbytes = type_array_nbytes(v->type, factor);
   if (!plan->monomial || nbytes >= (size_t)8 * LINE) return whole_lines(nbytes);
   return (nbytes + LARGEST_ELEMENT - 1) / LARGEST_ELEMENT * LARGEST_ELEMENT;
@@ -46,6 +61,7 @@ static size_t value_nbytes(const Plan *plan, const Value *v) {
 
 static const Value *stored_value(const Plan *plan, const Kernel *k, size_t store) {
   const Value *v = k->accesses[k->stores[store].access].value;
+  if (is_private(k, v) != (plan->visit != NULL)) return NULL;
   return v->is_output || shape_monomial(&v->shape) != plan->monomial ? NULL : v;
 }
 
@@ -108,12 +124,14 @@ static const Value *find_overwritable(Plan *plan, uint32_t kernel, AccessId targ
   const Kernel *k = s->kernel;
   const Access *to = &k->accesses[target];
   const AxisSet axes = access_axes(k, to);
-  if (shape_nelems(&to->value->shape) != axes_nelems(k, axes)) return NULL; // the kernel stores only a part of it
+  if (k->visit && !plan->visit) return NULL;                              // another slice may read what this one stores
+  if (value_nelems(plan, to->value) != axes_nelems(k, axes)) return NULL; // the kernel stores only a part of it
   if (shape_monomial(&to->value->shape) != axes_monomial(k, axes)) return NULL;
   for (AccessId i = 0; i < k->naccesses; i++) {
     const Access *from = &k->accesses[i];
     const Value *v = from->value;
     if (!v || i == target || !plan->p->is_in_workspace[v->index] || kernel_stores(k, i)) continue;
+    if (is_private(k, v) != (plan->visit != NULL)) continue;
     if (plan->last[v->index] != kernel + 1 || plan->is_taken_over[v->index]) continue;
     if (value_nbytes(plan, v) != value_nbytes(plan, to->value) ||
         type_array_nbytes(from->type, 2) != type_array_nbytes(to->type, 2))
@@ -135,9 +153,10 @@ static const Value *find_overwritable(Plan *plan, uint32_t kernel, AccessId targ
 
 static void find_ends(Plan *plan) {
   for (uint32_t i = 0; i < plan->p->nkernels; i++) {
+    const ProgramVisit *visit = plan->visit ? NULL : program_visit(plan->p, i);
     const Kernel *k = plan->p->schedules[i]->kernel;
     for (AccessId a = 0; a < k->naccesses; a++)
-      if (k->accesses[a].value) plan->last[k->accesses[a].value->index] = i + 1;
+      if (k->accesses[a].value) plan->last[k->accesses[a].value->index] = visit ? visit->end : i + 1;
   }
 }
 
@@ -161,7 +180,7 @@ static void place_results(Plan *plan, uint32_t kernel) {
     const Value *operand = find_overwritable(plan, kernel, k->stores[s].access);
     if (operand) plan->is_taken_over[operand->index] = true;
     p->value_offset[v->index] = operand ? p->value_offset[operand->index] : take(plan, value_nbytes(plan, v));
-    p->unshared_nbytes += value_nbytes(plan, v);
+    p->unshared_nbytes += value_nbytes(plan, v) * (plan->visit ? (size_t)plan->visit->nchunks : 1);
     uint32_t end = plan->last[v->index] - 1;
     plan->next_end[v->index] = plan->ends[end];
     plan->ends[end] = v->index + 1;
@@ -170,32 +189,104 @@ static void place_results(Plan *plan, uint32_t kernel) {
     if (stored_value(plan, k, s)) p->is_in_workspace[stored_value(plan, k, s)->index] = true;
 }
 
-static void place_kernel(Plan *plan, uint32_t kernel, size_t *most_temporaries) {
+static bool has_lasting(const Schedule *s) {
+  bool has = false;
+  for (size_t i = 0; i < s->ntemporaries; i++) has |= s->temporaries[i].is_lasting;
+  return has;
+}
+
+// In a chunk, places the temporaries of kernels of which some last from slice to slice.
+static void place_lasting(Plan *plan, uint32_t kernel) {
   Schedule *s = plan->p->schedules[kernel];
-  place_results(plan, kernel);
-  if (!plan->p->graph->ndims) {
-    size_t nbytes = temporaries_nbytes(s), offset = take(plan, nbytes);
-    for (size_t i = 0; i < s->ntemporaries; i++) s->temporaries[i].offset += offset;
-    if (nbytes > *most_temporaries) *most_temporaries = nbytes;
-    give_back(plan, offset, nbytes);
-  }
+  if (!has_lasting(s)) return;
+  const size_t offset = take(plan, temporaries_nbytes(s));
+  for (size_t i = 0; i < s->ntemporaries; i++) s->temporaries[i].offset += offset;
+}
+
+static void place_temporaries(Plan *plan, uint32_t kernel, size_t *most_temporaries) {
+  Schedule *s = plan->p->schedules[kernel];
+  if (plan->p->graph->ndims || has_lasting(s)) return;
+  size_t nbytes = temporaries_nbytes(s), offset = take(plan, nbytes);
+  for (size_t i = 0; i < s->ntemporaries; i++) s->temporaries[i].offset += offset;
+  if (nbytes > *most_temporaries) *most_temporaries = nbytes;
+  give_back(plan, offset, nbytes);
+}
+
+static void end_values(Plan *plan, uint32_t kernel) {
   for (uint32_t i = plan->ends[kernel]; i; i = plan->next_end[i - 1]) {
     const Value *v = plan->p->graph->values[i - 1];
     if (!plan->is_taken_over[v->index]) give_back(plan, plan->p->value_offset[v->index], value_nbytes(plan, v));
   }
 }
 
+static bool plan_init(Plan *plan, Program *p, Monomial monomial, const ProgramVisit *visit) {
+  *plan = (Plan){.p = p, .monomial = monomial, .visit = visit};
+  size_t nvalues = p->graph->nvalues;
+  arena_init(&plan->scratch, p->arena.allocator);
+  plan->last = ARENA_ARRAY(&plan->scratch, uint32_t, nvalues + 1);
+  plan->next_end = ARENA_ARRAY(&plan->scratch, uint32_t, nvalues + 1);
+  plan->ends = ARENA_ARRAY(&plan->scratch, uint32_t, p->nkernels + 1);
+  plan->is_taken_over = ARENA_ARRAY(&plan->scratch, bool, nvalues + 1);
+  const bool ok = plan->last && plan->next_end && plan->ends && plan->is_taken_over;
+  if (ok) find_ends(plan);
+  return ok;
+}
+
+static void place_kernel(Plan *plan, uint32_t kernel, size_t *most_temporaries) {
+  place_results(plan, kernel);
+  place_temporaries(plan, kernel, most_temporaries);
+  end_values(plan, kernel);
+}
+
+// Plans the memory of a chunk, from address 0.
+static bool plan_chunk(Program *p, ProgramVisit *visit) {
+  Plan plan;
+  size_t most_temporaries = 0;
+  const bool ok = plan_init(&plan, p, 0, visit);
+  for (uint32_t i = visit->first; ok && i < visit->end; i++) place_lasting(&plan, i);
+  for (uint32_t i = visit->first; ok && i < visit->end; i++) place_kernel(&plan, i, &most_temporaries);
+  visit->chunk_nbytes = plan.top;
+  p->unshared_nbytes += most_temporaries * (size_t)visit->nchunks;
+  arena_deinit(&plan.scratch);
+  return ok && !plan.out_of_memory;
+}
+
+// Moves the first chunk's memory to its place in the workspace.
+static void move_chunk(Program *p, const ProgramVisit *visit) {
+  for (size_t i = 0; i < visit->plan->ntensors; i++) {
+    const Value *v = visit->plan->tensors[i].value;
+    if (visit->plan->tensors[i].is_private) p->value_offset[v->index] += visit->offset;
+  }
+  for (uint32_t i = visit->first; i < visit->end; i++) {
+    const Schedule *s = p->schedules[i];
+    for (size_t t = 0; t < s->ntemporaries; t++) s->temporaries[t].offset += visit->offset;
+  }
+}
+
+static void place_visit(Plan *plan, ProgramVisit *visit) {
+  const bool is_whole = plan_chunk(plan->p, visit);
+  const size_t nbytes = visit->chunk_nbytes * (size_t)visit->nchunks;
+  plan->out_of_memory |= !is_whole;
+  visit->offset = take(plan, nbytes);
+  move_chunk(plan->p, visit);
+  for (uint32_t i = visit->first; i < visit->end; i++) place_results(plan, i);
+  give_back(plan, visit->offset, nbytes);
+  end_values(plan, visit->end - 1);
+}
+
 static bool plan_arena(Program *p, Room *arena) {
-  Plan plan = {.p = p, .monomial = arena->monomial};
-  size_t nvalues = p->graph->nvalues, most_temporaries = 0;
-  arena_init(&plan.scratch, p->arena.allocator);
-  plan.last = ARENA_ARRAY(&plan.scratch, uint32_t, nvalues + 1);
-  plan.next_end = ARENA_ARRAY(&plan.scratch, uint32_t, nvalues + 1);
-  plan.ends = ARENA_ARRAY(&plan.scratch, uint32_t, p->nkernels + 1);
-  plan.is_taken_over = ARENA_ARRAY(&plan.scratch, bool, nvalues + 1);
-  bool ok = plan.last && plan.next_end && plan.ends && plan.is_taken_over;
-  if (ok) find_ends(&plan);
-  for (uint32_t i = 0; ok && i < p->nkernels; i++) place_kernel(&plan, i, &most_temporaries);
+  Plan plan;
+  size_t most_temporaries = 0;
+  const bool ok = plan_init(&plan, p, arena->monomial, NULL);
+  ProgramVisit *visit = p->visits;
+  for (uint32_t i = 0; ok && i < p->nkernels; i++) {
+    if (visit < p->visits + p->nvisits && visit->first == i) {
+      i = visit->end - 1;
+      place_visit(&plan, visit++);
+    } else {
+      place_kernel(&plan, i, &most_temporaries);
+    }
+  }
   arena->nbytes = plan.top;
   p->unshared_nbytes += most_temporaries;
   arena_deinit(&plan.scratch);

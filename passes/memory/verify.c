@@ -14,7 +14,7 @@ typedef uint64_t
 #define MANY UINT32_MAX // a Stamp's block: several blocks of the loop
 
 typedef struct Byte {
-  uint32_t owner;      // value->index + 1, or nvalues + 1 + a temporary's index; 0: none
+  uint32_t owner;      // value->index + 1, or nvalues + 1 + a temporary's number in the program; 0: none
   Stamp written, read; // the last time
 } Byte;
 
@@ -28,11 +28,15 @@ typedef struct Walk {
   size_t nbytes;
   size_t *place; // by value->index: its first byte
   bool *is_needed;
-  int64_t index[MAX_AXES]; // of the current iteration, by axis
-  uint32_t loops;          // the number of the current loop, from 1
-  uint32_t block;          // the block of the current iteration
-  uint32_t sharing;        // the block, or 0 in a serial loop, whose blocks may share memory
-  int64_t nsteps;          // loads and stores left
+  int64_t index[MAX_AXES];   // of the current iteration, by axis
+  const ProgramVisit *visit; // of the current kernel; NULL: none
+  int64_t chunk, slice;      // the current ones of the visit
+  uint32_t first_temporary;  // the number of the kernel's first one in the program
+  bool *is_lasting;          // by temporary's number
+  uint32_t loops;            // the number of the current loop, from 1; all loops of a visit have one
+  uint32_t block;            // the block of the current iteration
+  uint32_t sharing;          // the block, or 0 in a serial loop, whose blocks may share memory
+  int64_t nsteps;            // loads and stores left
 } Walk;
 
 static bool say(const Walk *w, const char *name, const char *what) {
@@ -65,11 +69,15 @@ static const char *name_of(const Walk *w, const Access *a) {
 }
 
 static uint32_t owner_of(const Walk *w, const Access *a) {
-  return a->value ? a->value->index + 1 : (uint32_t)w->p->graph->nvalues + 1 + a->temporary;
+  return a->value ? a->value->index + 1 : (uint32_t)w->p->graph->nvalues + 1 + w->first_temporary + a->temporary;
 }
 
 static size_t first_byte(const Walk *w, const Access *a) {
-  return a->value ? w->place[a->value->index] : w->schedule->temporaries[a->temporary].offset;
+  const size_t first = a->value ? w->place[a->value->index] : w->schedule->temporaries[a->temporary].offset;
+  if (!w->visit) return first;
+  const Sliced *tensor = a->value ? visit_find(w->visit->plan, a->value) : NULL;
+  if (!tensor || tensor->is_private) return first + (size_t)w->chunk * w->visit->chunk_nbytes;
+  return first + type_array_nbytes(a->type, (size_t)visit_offset(w->visit->plan, tensor, w->slice));
 }
 
 // The offset of the accessed element in the current iteration; for partial sums that of partial `part`. In elements,
@@ -209,7 +217,7 @@ static void find_block(Walk *w) {
     other = other * w->k->axes[loop->order[i]].extent + w->index[loop->order[i]];
   other = (loop->tile ? w->index[loop->order[0]] : other) / loop_block_length(w->k, loop);
   w->block = (uint32_t)(result * loop_nchunks(w->k, loop) + other);
-  w->sharing = loop->is_serial ? 0 : w->block;
+  w->sharing = w->visit ? (uint32_t)w->chunk : loop->is_serial ? 0 : w->block;
 }
 
 static bool is_end_of_tile(const Walk *w) {
@@ -242,7 +250,7 @@ static bool walk_sweep(Walk *w, int sweep) {
 
 static bool walk_loop(Walk *w) {
   memset(w->index, 0, sizeof w->index);
-  w->loops++;
+  if (!w->visit) w->loops++;
   if (loop_is_idle(w->k, w->loop)) return true;
   do {
     find_block(w);
@@ -252,23 +260,80 @@ static bool walk_loop(Walk *w) {
   return true;
 }
 
+static bool is_temporary(const Walk *w, uint32_t owner) {
+  return owner > w->p->graph->nvalues;
+}
+
+static bool is_lasting(const Walk *w, uint32_t owner) {
+  return is_temporary(w, owner) && w->is_lasting[owner - w->p->graph->nvalues - 1];
+}
+
 // Temporaries do not survive their kernel.
 static void forget_temporaries(Walk *w) {
   for (size_t i = 0; i < w->nbytes; i++)
-    if (w->bytes[i].owner > w->p->graph->nvalues) w->bytes[i].owner = 0;
+    if (is_temporary(w, w->bytes[i].owner) && !is_lasting(w, w->bytes[i].owner)) w->bytes[i].owner = 0;
+}
+
+// Private values do not survive their slice, and lasting temporaries not the last of the slices that they are the same
+// for.
+static void forget_chunk(Walk *w, bool is_first) {
+  const size_t first = w->visit->offset + (size_t)w->chunk * w->visit->chunk_nbytes;
+  for (size_t i = first; i < first + w->visit->chunk_nbytes; i++)
+    if (is_first || !is_lasting(w, w->bytes[i].owner)) w->bytes[i].owner = 0;
+}
+
+static bool walk_kernel(Walk *w, size_t kernel, bool is_first, Arena *scratch) {
+  w->schedule = w->p->schedules[kernel];
+  w->k = w->schedule->kernel;
+  w->is_needed = ARENA_ARRAY(scratch, bool, w->k->nexprs);
+  w->why->out_of_memory |= !w->is_needed;
+  w->first_temporary = 0;
+  for (size_t i = 0; i < kernel; i++) w->first_temporary += (uint32_t)w->p->schedules[i]->ntemporaries;
+  forget_temporaries(w);
+  for (size_t l = 0; w->is_needed && l < w->schedule->nloops; l++) {
+    w->loop = &w->schedule->loops[l];
+    if ((is_first || !w->loop->is_lasting) && !walk_loop(w)) return false;
+  }
+  return true;
+}
+
+static bool walk_chunk(Walk *w, Arena *scratch) {
+  const int64_t first = visit_first_slice(w->visit, w->chunk), end = visit_first_slice(w->visit, w->chunk + 1);
+  for (w->slice = first; w->slice < end; w->slice++) {
+    const bool is_first = w->slice == first || visit_is_new_row(w->visit->plan, w->slice);
+    forget_chunk(w, is_first);
+    for (size_t i = w->visit->first; i < w->visit->end && w->nsteps > 0; i++)
+      if (!walk_kernel(w, i, is_first, scratch)) return false;
+  }
+  return true;
+}
+
+static bool walk_visit(Walk *w, const ProgramVisit *visit, Arena *scratch) {
+  bool is_right = true;
+  w->visit = visit;
+  w->loops++;
+  for (w->chunk = 0; w->chunk < visit->nchunks && is_right; w->chunk++) is_right = walk_chunk(w, scratch);
+  w->visit = NULL;
+  return is_right;
+}
+
+static bool list_lasting(Walk *w, Arena *scratch) {
+  size_t count = 0;
+  for (size_t i = 0; i < w->p->nkernels; i++) count += w->p->schedules[i]->ntemporaries;
+  w->is_lasting = ARENA_ARRAY(scratch, bool, count + 1);
+  for (size_t i = 0, n = 0; w->is_lasting && i < w->p->nkernels; i++)
+    for (size_t t = 0; t < w->p->schedules[i]->ntemporaries; t++)
+      w->is_lasting[n++] = w->p->schedules[i]->temporaries[t].is_lasting;
+  w->why->out_of_memory |= !w->is_lasting;
+  return w->is_lasting;
 }
 
 static bool walk_program(Walk *w, Arena *scratch) {
+  if (!list_lasting(w, scratch)) return false;
   for (size_t i = 0; i < w->p->nkernels; i++) {
-    w->schedule = w->p->schedules[i];
-    w->k = w->schedule->kernel;
-    w->is_needed = ARENA_ARRAY(scratch, bool, w->k->nexprs);
-    w->why->out_of_memory |= !w->is_needed;
-    forget_temporaries(w);
-    for (size_t l = 0; w->is_needed && l < w->schedule->nloops; l++) {
-      w->loop = &w->schedule->loops[l];
-      if (!walk_loop(w)) return false;
-    }
+    const ProgramVisit *visit = program_visit(w->p, i);
+    if (visit ? !walk_visit(w, visit, scratch) : !walk_kernel(w, i, true, scratch)) return false;
+    if (visit) i = visit->end - 1;
   }
   return true;
 }
@@ -283,12 +348,19 @@ static bool verify_outputs(const Walk *w) {
   return true;
 }
 
+static bool is_private(const Program *p, const Value *v) {
+  const uint32_t kernel = v->producer ? p->first_kernel[v->producer->index] : 0;
+  return v->producer && visit_is_private(program_visit(p, kernel), v);
+}
+
 // Sets each value's place. False when a value is not inside the workspace.
 static bool find_places(Walk *w) {
   const Graph *g = w->p->graph;
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];
-    const size_t nbytes = type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
+    const size_t nbytes = w->p->is_in_workspace[i] && is_private(w->p, v)
+                              ? 0 // its chunks are
+                              : type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
     w->place[i] = w->p->is_in_workspace[i] ? w->p->value_offset[i] : w->nbytes;
     if (!w->p->is_in_workspace[i]) w->nbytes += nbytes;
     else if (w->place[i] + nbytes > w->p->workspace_nbytes) return say(w, v->name, "lies outside of the workspace");

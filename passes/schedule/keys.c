@@ -19,6 +19,8 @@ const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
                         "1: a sweep for each store whose rows begin in the middle of cache lines; 0: one for all"},
     [SCHEDULE_STREAM] = {"stream", 0, 1, false, "1: stores bypass the caches where rows are aligned; 0: never"},
     [SCHEDULE_MASKS] = {"masks", 0, 1, false, "1: save masks if that spares later sweeps a tensor; 0: never"},
+    [SCHEDULE_VISIT] = {"visit", 1, INT32_MAX, true,
+                        "the fewest bytes for whose sake kernels go over slices of their tensors together"},
 };
 
 bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagnostics *d) {

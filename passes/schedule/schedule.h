@@ -18,6 +18,7 @@ typedef enum ScheduleKey {
   SCHEDULE_APART,
   SCHEDULE_STREAM,
   SCHEDULE_MASKS,
+  SCHEDULE_VISIT,
   SCHEDULE_KEYS
 } ScheduleKey;
 

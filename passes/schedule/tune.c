@@ -96,7 +96,10 @@ static int64_t cached_nelems(const Tuning *t, const Access *a) {
   return 2 * t->target->l2_nbytes / (int64_t)type_nbytes(a->type);
 }
 
+// What a visit's kernels store for each other is read soon.
 static bool is_worth_streaming(const Tuning *t, const Access *a) {
+  const Sliced *tensor = t->k->visit && a->value ? visit_find(t->k->visit, a->value) : NULL;
+  if (tensor && tensor->is_private) return false;
   return schedule_number(t->overrides, SCHEDULE_STREAM, axes_nelems(t->k, access_axes(t->k, a)) > cached_nelems(t, a));
 }
 

@@ -18,7 +18,10 @@ typedef struct Execution {
   bool *is_optional, *may_be_unwanted; // for Wants
   Memory **values;                     // by value->index
   Memory **temporaries;                // by number in the program
-  uint64_t **lengths, **chunks;        // by kernel, by loop
+  Memory **whole;                      // while a visit runs: values as they are outside of it
+  bool is_visiting;
+  bool is_first; // lasting loops run: outside of visits, or for the first of the slices that they are the same for
+  uint64_t **lengths, **chunks; // by kernel, by loop
   Blocks blocks;
   Text *why;
 } Execution;
@@ -98,9 +101,17 @@ static bool add_constant(Execution *x, const Value *v, void *data) {
   return m || out_of_memory(x);
 }
 
-// A value that loops store, in `data`; NULL: in allocated memory.
+// The value's visit if it is private to one; else NULL.
+static const ProgramVisit *visit_of(const Execution *x, const Value *v) {
+  const ProgramVisit *visit = v->producer ? program_visit(x->p, x->p->first_kernel[v->producer->index]) : NULL;
+  return visit_is_private(visit, v) ? visit : NULL;
+}
+
+// A value that loops store, in `data`; NULL: in allocated memory. Of a private one, there is one slice.
 static bool add_variable(Execution *x, const Value *v, void *data) {
-  const int64_t nelems = number_at(x, shape_nelems(&v->shape), shape_monomial(&v->shape));
+  const ProgramVisit *visit = visit_of(x, v);
+  const int64_t nelems = visit ? visit_nelems(visit->plan, visit_find(visit->plan, v))
+                               : number_at(x, shape_nelems(&v->shape), shape_monomial(&v->shape));
   Memory *m = x->values[v->index] = ARENA_NEW(&x->arena, Memory);
   if (!m || !(data ? memory_init_of(m, v->name, v->type, nelems, data, &x->arena)
                    : memory_init(m, v->name, v->type, nelems, &x->arena)))
@@ -140,6 +151,7 @@ static bool add_temporaries(Execution *x, size_t kernel) {
   for (size_t i = 0; i < s->ntemporaries; i++) {
     const size_t number = x->flow.first_temporary[kernel] + i;
     const Temporary *t = &s->temporaries[i];
+    if (t->is_lasting && !x->is_first) continue;
     if (t->is_own || (x->may_be_unwanted[number] && !is_any_wanted(x, &x->flow.temporary_serves[number]))) continue;
     Memory *m = x->temporaries[number] = ARENA_NEW(&x->arena, Memory);
     if (!m || !memory_init(m, t->name, t->type, temporary_nelems(x, kernel, t), &x->arena)) return out_of_memory(x);
@@ -171,11 +183,12 @@ static bool is_parallel(const Execution *x, const Kernel *k, const Loop *l) {
   return l->serial_work ? work > (uint64_t)l->serial_work : !l->is_serial;
 }
 
+// All that the slices along the last level of a visit compute counts as one block.
 static bool run_blocks(Execution *x, Walk *w, uint64_t nblocks) {
-  x->blocks.first = x->blocks.now + 1;
-  x->blocks.are_parallel = is_parallel(x, w->k, w->tree->plan);
+  if (!x->is_visiting) x->blocks.first = x->blocks.now + 1;
+  x->blocks.are_parallel = x->is_visiting || is_parallel(x, w->k, w->tree->plan);
   for (uint64_t b = 0; b < nblocks && !w->has_failed; b++) {
-    x->blocks.now++;
+    if (!x->is_visiting) x->blocks.now++;
     w->blocks = x->blocks;
     walk_block(w, b);
   }
@@ -202,15 +215,75 @@ static bool run_loop(Execution *x, size_t kernel, size_t loop) {
   return ok;
 }
 
+static bool run_kernel(Execution *x, size_t kernel) {
+  const Schedule *s = x->p->schedules[kernel];
+  if (!add_temporaries(x, kernel)) return false;
+  for (size_t l = 0; l < s->nloops; l++) {
+    if (s->loops[l].is_lasting && !x->is_first) continue;
+    const bool is_needed = x->is_visiting || is_any_wanted(x, &x->flow.serves[x->flow.first_loop[kernel] + l]);
+    if (!loop_is_idle(s->kernel, &s->loops[l]) && is_needed && !run_loop(x, kernel, l)) return false;
+  }
+  return true;
+}
+
+// Visits
+
+// Replaces the memory of values by that of a slice: of a private value the same elements, uninitialised again.
+static bool enter_slice(Execution *x, const Visit *plan, int64_t slice) {
+  for (size_t i = 0; i < plan->ntensors; i++) {
+    const Sliced *tensor = &plan->tensors[i];
+    const Memory *whole = x->whole[tensor->value->index];
+    if (!whole) continue; // an output that the caller leaves out
+    Memory *own = x->values[tensor->value->index] = ARENA_NEW(&x->arena, Memory);
+    if (!own) return out_of_memory(x);
+    *own = *whole;
+    if (tensor->is_private) {
+      memory_forget(own);
+      continue;
+    }
+    const int64_t offset = visit_offset(plan, tensor, slice);
+    own->nelems -= offset;
+    own->data += type_array_nbytes(own->type, (size_t)offset);
+    if (own->writers) own->writers += offset, own->readers += offset;
+  }
+  return true;
+}
+
+static bool is_visit_wanted(const Execution *x, const ProgramVisit *v) {
+  bool is_any = false;
+  for (size_t i = v->first; i < v->end; i++)
+    for (size_t l = 0; l < x->p->schedules[i]->nloops; l++)
+      is_any |= is_any_wanted(x, &x->flow.serves[x->flow.first_loop[i] + l]);
+  return is_any;
+}
+
+static bool run_visit(Execution *x, const ProgramVisit *v) {
+  Memory **values = x->values;
+  const size_t nbytes = x->g->nvalues * sizeof *values;
+  x->whole = values;
+  x->values = ARENA_ARRAY(&x->arena, Memory *, x->g->nvalues + 1);
+  if (!x->values) return out_of_memory(x);
+  x->is_visiting = true;
+  x->blocks.first = x->blocks.now + 1;
+  bool ok = true;
+  for (int64_t slice = 0; ok && slice < v->plan->nslices; slice++) {
+    memcpy(x->values, values, nbytes);
+    x->is_first = visit_is_new_row(v->plan, slice);
+    x->blocks.now += x->is_first;
+    ok = enter_slice(x, v->plan, slice);
+    for (size_t i = v->first; ok && i < v->end; i++) ok = run_kernel(x, i);
+  }
+  x->values = values;
+  x->is_visiting = false;
+  x->is_first = true;
+  return ok;
+}
+
 static bool run_loops(Execution *x) {
   for (size_t i = 0; i < x->p->nkernels; i++) {
-    const Schedule *s = x->p->schedules[i];
-    const Kernel *k = s->kernel;
-    if (!add_temporaries(x, i)) return false;
-    for (size_t l = 0; l < s->nloops; l++) {
-      if (loop_is_idle(k, &s->loops[l]) || !is_any_wanted(x, &x->flow.serves[x->flow.first_loop[i] + l])) continue;
-      if (!run_loop(x, i, l)) return false;
-    }
+    const ProgramVisit *visit = program_visit(x->p, i);
+    if (visit ? is_visit_wanted(x, visit) && !run_visit(x, visit) : !run_kernel(x, i)) return false;
+    if (visit) i = visit->end - 1;
   }
   return true;
 }
@@ -259,7 +332,7 @@ static bool begin(Execution *x) {
 
 bool execute_program(const Program *p, const Tensor *inputs, const Tensor *outputs, const ExecuteOptions *options,
                      Text *why) {
-  Execution x = {.p = p, .g = p->graph, .inputs = inputs, .outputs = outputs, .why = why};
+  Execution x = {.p = p, .g = p->graph, .inputs = inputs, .outputs = outputs, .is_first = true, .why = why};
   if (options) x.options = *options;
   arena_init(&x.arena, why->allocator);
   const bool ok = begin(&x) && run_loops(&x) && finish_outputs(&x);

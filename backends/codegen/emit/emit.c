@@ -3,6 +3,7 @@
 // once, whose entry point is printed at the end of this file.
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/codegen.h"
+#include "backends/codegen/emit/calls.h"
 #include "backends/codegen/emit/flow.h"
 #include "backends/codegen/emit/layout.h"
 #include "backends/codegen/emit/target.h"
@@ -154,99 +155,6 @@ static void print_kernel(Printer *p, size_t index) {
   text_add_string(p->out, "\n\n");
   for (size_t loop = 0; loop < s->nloops; loop++)
     if (!loop_is_idle(k, &s->loops[loop])) print_loop_functions(p, index, loop);
-}
-
-static bool has_open_blocks(const Kernel *k, const Loop *loop) {
-  return axes_monomial(k, loop_outer_axes(loop)) || loop_has_open_chunks(k, loop);
-}
-
-static bool is_shared(const Kernel *k, const Loop *loop) {
-  return (loop->serial_work || !loop->is_serial) && (has_open_blocks(k, loop) || loop_nblocks(k, loop) > 1);
-}
-
-bool program_has_shared_loops(const Program *p) {
-  for (size_t i = 0; i < p->nkernels; i++)
-    for (size_t l = 0; l < p->schedules[i]->nloops; l++) {
-      const Kernel *k = p->schedules[i]->kernel;
-      const Loop *loop = &p->schedules[i]->loops[l];
-      if (is_shared(k, loop) && !loop_is_idle(k, loop)) return true;
-    }
-  return false;
-}
-
-// A C condition: some output that needs the loop is not NULL. NULL: the loop must always run.
-static const char *condition_text(Printer *p, const Flow *flow, size_t kernel, size_t loop) {
-  const OutputSet *serves = &flow->serves[flow->first_loop[kernel] + loop];
-  if (!p->has_optional_outputs || serves->is_all) return NULL;
-  const char *text = "0";
-  for (uint32_t i = 0; i < serves->count && text; i++)
-    text = arena_format(p->scratch, "%s%soutputs[%u]", i ? text : "", i ? " || " : "", serves->outputs[i]);
-  p->out_of_memory |= !text;
-  return text ? text : "1";
-}
-
-// Prints a call of a loop whose number of blocks or amount of work is known at run time only. The emitted code chooses
-// between several threads and one.
-static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
-  const Schedule *schedule = p->program->schedules[kernel];
-  const Kernel *k = schedule->kernel;
-  const Loop *l = &schedule->loops[loop];
-  const AxisSet all = loop_outer_axes(l) | loop_inner_axes(l);
-  const char *nblocks = nblocks_text(p, kernel, loop, "a."), *id = p->identifier;
-  const char *work = bare_text(p, size_text(p, axes_nelems(k, all), axes_monomial(k, all), "a."));
-  if (is_shared(k, l)) {
-    const bool is_open = has_open_blocks(k, l); // otherwise there is more than one block
-    text_format(p->out, "%sif (", indent);
-    if (is_open) text_format(p->out, "%s > 1", nblocks);
-    if (l->serial_work) text_format(p->out, "%s%s > %lld", is_open ? " && " : "", work, (long long)l->serial_work);
-    text_format(p->out, ")\n%s  %s_for(pool, %s, %s_kernel%zu_loop%zu, &a);\n%selse\n  ", indent, p->prefix, nblocks,
-                id, kernel, loop, indent);
-  }
-  text_format(p->out, "%sfor (size_t b = 0; b < %s; b++) %s_kernel%zu_loop%zu(&a, b);\n", indent, nblocks, id, kernel,
-              loop);
-}
-
-static void print_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
-  const Schedule *s = p->program->schedules[kernel];
-  const Kernel *k = s->kernel;
-  const Loop *l = &s->loops[loop];
-  const char *id = p->identifier;
-  const long long nblocks = (long long)loop_nblocks(k, l);
-  if (has_open_blocks(k, l) || l->serial_work) {
-    print_open_call(p, kernel, loop, indent);
-    return;
-  }
-  text_add_string(p->out, indent);
-  if (is_shared(k, l))
-    text_format(p->out, "%s_for(pool, %lld, %s_kernel%zu_loop%zu, &a);\n", p->prefix, nblocks, id, kernel, loop);
-  else if (nblocks == 1) text_format(p->out, "%s_kernel%zu_loop%zu(&a, 0);\n", id, kernel, loop);
-  else
-    text_format(p->out, "for (size_t b = 0; b < %lld; b++) %s_kernel%zu_loop%zu(&a, b);\n", nblocks, id, kernel, loop);
-}
-
-// Prints a call that attributes the time since the last such call to a part: 0, the code before the loops, or 1 + a
-// loop's number.
-static void print_mark(Printer *p, size_t part) {
-  if (p->is_profiled) text_format(p->out, "  pool->mark(pool->context, %zu);\n", part);
-}
-
-// Prints the calls of all loops. Consecutive loops that the same outputs need are called under one condition.
-static void print_loop_calls(Printer *p, const Flow *flow) {
-  const Program *program = p->program;
-  const char *open = NULL; // the condition whose block is open
-  print_mark(p, 0);
-  for (size_t i = 0; i < program->nkernels; i++)
-    for (size_t l = 0; l < program->schedules[i]->nloops; l++) {
-      if (loop_is_idle(program->schedules[i]->kernel, &program->schedules[i]->loops[l])) continue;
-      const char *condition = condition_text(p, flow, i, l);
-      const bool is_same = open && condition && strcmp(open, condition) == 0;
-      if (open && !is_same) text_add_string(p->out, "  }\n");
-      if (condition && !is_same) text_format(p->out, "  if (%s) {\n", condition);
-      print_call(p, i, l, condition ? "    " : "  ");
-      print_mark(p, 1 + flow->first_loop[i] + l);
-      open = condition;
-    }
-  if (open) text_add_string(p->out, "  }\n");
 }
 
 static void set_to_workspace(Printer *p, const char *member, Type type, size_t offset) {
@@ -410,7 +318,7 @@ static void print_run(Printer *p, const Flow *flow) {
                 p->identifier);
   print_members(p, flow);
   print_unwanted(p, flow);
-  print_loop_calls(p, flow);
+  print_calls(p, flow);
   print_copies(p);
   print_unused(p, begin);
   text_add_string(p->out, "}\n\n");
@@ -444,6 +352,7 @@ bool print_program(Printer *p, Text *constants) {
       print_constant(p, g->values[i], constants);
   print_struct(p);
   for (size_t i = 0; i < p->program->nkernels; i++) print_kernel(p, i);
+  print_visits(p);
   if (g->ndims) print_layout(p, &flow);
   print_run(p, &flow);
   return !p->out_of_memory && !p->out->out_of_memory;

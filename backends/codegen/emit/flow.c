@@ -274,13 +274,20 @@ static void find_makers(Places *p) {
     }
 }
 
+// The kernel after which all that reads or stores what this kernel accesses has run, plus 1: slices of a visit run in
+// any order.
+static size_t end_of(const Program *p, size_t kernel) {
+  const ProgramVisit *visit = program_visit(p, kernel);
+  return visit ? visit->end : kernel + 1;
+}
+
 static void list_places(Places *p) {
   const Graph *g = p->f->program->graph;
   for (uint32_t i = 0; i < g->ninputs; i++) {
     const Value *v = g->inputs[i];
     if (p->f->is_read_again[v->index] || v->is_output) continue;
     const Read *last = p->f->value_reads[v->index];
-    p->places[p->count++] = (Place){v, i, last ? last->kernel + 1 : 0};
+    p->places[p->count++] = (Place){v, i, last ? end_of(p->f->program, last->kernel) : 0};
   }
   qsort(p->places, p->count, sizeof *p->places, compare_places);
 }
@@ -301,14 +308,16 @@ static size_t count_before(const Places *p, const Value *v, size_t kernel) {
 // Finds the inputs whose memory the output may use. Inputs that the output's own kernel reads come first, then those
 // that are read last.
 static void find_places(const Places *p, size_t output, InPlace *found) {
-  const size_t kernel = p->makers[output].kernel;
-  const Value *v = p->f->program->graph->outputs[output];
+  const Program *program = p->f->program;
+  const ProgramVisit *visit = program_visit(program, p->makers[output].kernel);
+  const size_t kernel = visit ? visit->first : p->makers[output].kernel;
+  const Value *v = program->graph->outputs[output];
   for (size_t i = count_before(p, v, kernel); i-- > 0 && found->count < MOST_IN_PLACE;) {
     const Place *place = &p->places[i];
     bool is_stored = false;
     if (compare_values(place->input, v) != 0) break;
     if (place->last_read <= kernel ||
-        schedule_may_overwrite(p->f->program->schedules[kernel], place->input, v, &is_stored, p->is_needed))
+        (!visit && schedule_may_overwrite(program->schedules[kernel], place->input, v, &is_stored, p->is_needed)))
       found->inputs[found->count++] = place->number;
   }
 }

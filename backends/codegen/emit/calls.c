@@ -1,0 +1,236 @@
+// Prints the calls of loops' blocks: by several threads, by one, or by the function of a visit.
+#include "backends/codegen/emit/calls.h"
+
+#include "backends/codegen/emit/emit.h"
+#include "backends/codegen/emit/layout.h"
+
+#include <string.h>
+
+static bool has_open_blocks(const Kernel *k, const Loop *loop) {
+  return axes_monomial(k, loop_outer_axes(loop)) || loop_has_open_chunks(k, loop);
+}
+
+static bool is_shared(const Kernel *k, const Loop *loop) {
+  return (loop->serial_work || !loop->is_serial) && (has_open_blocks(k, loop) || loop_nblocks(k, loop) > 1);
+}
+
+bool program_has_shared_loops(const Program *p) {
+  if (p->nvisits) return true;
+  for (size_t i = 0; i < p->nkernels; i++)
+    for (size_t l = 0; l < p->schedules[i]->nloops; l++) {
+      const Kernel *k = p->schedules[i]->kernel;
+      const Loop *loop = &p->schedules[i]->loops[l];
+      if (is_shared(k, loop) && !loop_is_idle(k, loop)) return true;
+    }
+  return false;
+}
+
+// Loops
+
+// Prints a call of a loop whose number of blocks or amount of work is known at run time only. The emitted code chooses
+// between several threads and one.
+static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
+  const Schedule *schedule = p->program->schedules[kernel];
+  const Kernel *k = schedule->kernel;
+  const Loop *l = &schedule->loops[loop];
+  const AxisSet all = loop_outer_axes(l) | loop_inner_axes(l);
+  const char *nblocks = nblocks_text(p, kernel, loop, "a."), *id = p->identifier;
+  const char *work = bare_text(p, size_text(p, axes_nelems(k, all), axes_monomial(k, all), "a."));
+  if (is_shared(k, l)) {
+    const bool is_open = has_open_blocks(k, l); // otherwise there is more than one block
+    text_format(p->out, "%sif (", indent);
+    if (is_open) text_format(p->out, "%s > 1", nblocks);
+    if (l->serial_work) text_format(p->out, "%s%s > %lld", is_open ? " && " : "", work, (long long)l->serial_work);
+    text_format(p->out, ")\n%s  %s_for(pool, %s, %s_kernel%zu_loop%zu, &a);\n%selse\n  ", indent, p->prefix, nblocks,
+                id, kernel, loop, indent);
+  }
+  text_format(p->out, "%sfor (size_t b = 0; b < %s; b++) %s_kernel%zu_loop%zu(&a, b);\n", indent, nblocks, id, kernel,
+              loop);
+}
+
+static void print_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
+  const Schedule *s = p->program->schedules[kernel];
+  const Kernel *k = s->kernel;
+  const Loop *l = &s->loops[loop];
+  const char *id = p->identifier;
+  const long long nblocks = (long long)loop_nblocks(k, l);
+  if (has_open_blocks(k, l) || l->serial_work) {
+    print_open_call(p, kernel, loop, indent);
+    return;
+  }
+  text_add_string(p->out, indent);
+  if (is_shared(k, l))
+    text_format(p->out, "%s_for(pool, %lld, %s_kernel%zu_loop%zu, &a);\n", p->prefix, nblocks, id, kernel, loop);
+  else if (nblocks == 1) text_format(p->out, "%s_kernel%zu_loop%zu(&a, 0);\n", id, kernel, loop);
+  else
+    text_format(p->out, "for (size_t b = 0; b < %lld; b++) %s_kernel%zu_loop%zu(&a, b);\n", nblocks, id, kernel, loop);
+}
+
+// Visits
+
+static const char *plus(Printer *p, const char *text, const char *more) {
+  const char *both = *text ? arena_format(p->scratch, "%s + %s", text, more) : more;
+  p->out_of_memory |= !both;
+  return both ? both : "0";
+}
+
+// Elements from the tensor's begin to the slice's; "": none. Of a packed type, bytes.
+static const char *offset_text(Printer *p, const Visit *plan, const Sliced *tensor) {
+  const char *text = "";
+  for (int i = 0; i < plan->nlevels; i++) {
+    const int64_t stride = tensor->stride[i] / (type_is_packed(tensor->value->type) ? 2 : 1);
+    if (stride) text = plus(p, text, arena_format(p->scratch, "slice%d * %lld", i, (long long)stride));
+  }
+  return text;
+}
+
+// Moves a pointer of the arguments, which may be NULL.
+static void move(Printer *p, const char *indent, const char *member, const char *offset) {
+  text_format(p->out, "%sif (whole->%s) a.%s = whole->%s + %s;\n", indent, member, member, member, offset);
+}
+
+static const char *chunk_text(Printer *p, const ProgramVisit *v, Type type) {
+  const char *text = arena_format(p->scratch, "chunk * %zu", v->chunk_nbytes / type_nbytes(type));
+  p->out_of_memory |= !text;
+  return text ? text : "0";
+}
+
+// Gives the chunk its own memory for what lives between the visit's kernels, and inside of them.
+static void print_chunk(Printer *p, const ProgramVisit *v) {
+  const Visit *plan = v->plan;
+  for (size_t i = 0; i < plan->ntensors; i++) {
+    const Value *value = plan->tensors[i].value;
+    if (plan->tensors[i].is_private && p->value_member[value->index])
+      move(p, "  ", p->value_member[value->index], chunk_text(p, v, value->type));
+  }
+  for (size_t i = v->first; i < v->end; i++) {
+    const Schedule *s = p->program->schedules[i];
+    for (size_t t = 0; t < s->ntemporaries; t++)
+      if (!s->temporaries[t].is_own)
+        move(p, "  ", p->temporary_member[p->first_temporary[i] + t], chunk_text(p, v, s->temporaries[t].type));
+  }
+}
+
+static void print_slice(Printer *p, const ProgramVisit *v) {
+  const Visit *plan = v->plan;
+  int64_t inner = plan->nslices;
+  for (int i = 0; i < plan->nlevels; i++) {
+    inner /= plan->extent[i];
+    text_format(p->out, "    const size_t slice%d = slice", i);
+    if (inner > 1) text_format(p->out, " / %lld", (long long)inner);
+    if (i) text_format(p->out, " %% %lld", (long long)plan->extent[i]);
+    text_add_string(p->out, ";\n");
+  }
+  for (size_t i = 0; i < plan->ntensors; i++) {
+    const Sliced *tensor = &plan->tensors[i];
+    const char *member = p->value_member[tensor->value->index], *offset = offset_text(p, plan, tensor);
+    if (member && !tensor->is_private && *offset) move(p, "    ", member, offset);
+  }
+}
+
+// Prints the function that runs the kernels of a visit for a chunk of its slices.
+static void print_visit(Printer *p, size_t index) {
+  const ProgramVisit *v = &p->program->visits[index];
+  const long long nslices = v->plan->nslices, nchunks = v->nchunks;
+  text_format(p->out,
+              "// Visit %zu: kernels %u to %u, one slice after the other. Each chunk of slices has memory of its own.\n"
+              "static void %s_visit%zu(const void *args, size_t chunk) {\n"
+              "  const struct %s_args *whole = (const struct %s_args *)args;\n"
+              "  struct %s_args a = *whole;\n",
+              index, v->first, v->end - 1, p->identifier, index, p->identifier, p->identifier, p->identifier);
+  print_chunk(p, v);
+  text_format(p->out, "  const size_t begin = %lld * chunk / %lld, end = %lld * (chunk + 1) / %lld;\n", nslices,
+              nchunks, nslices, nchunks);
+  text_add_string(p->out, "  for (size_t slice = begin; slice < end; slice++) {\n");
+  print_slice(p, v);
+  const int last = v->plan->nlevels - 1;
+  for (size_t i = v->first; i < v->end; i++) {
+    const Schedule *s = p->program->schedules[i];
+    for (size_t l = 0; l < s->nloops; l++) {
+      if (loop_is_idle(s->kernel, &s->loops[l])) continue;
+      if (s->loops[l].is_lasting) text_format(p->out, "    if (slice == begin || slice%d == 0)\n", last);
+      print_call(p, i, l, s->loops[l].is_lasting ? "      " : "    ");
+    }
+  }
+  text_add_string(p->out, "  }\n}\n\n");
+}
+
+void print_visits(Printer *p) {
+  for (size_t i = 0; i < p->program->nvisits; i++) print_visit(p, i);
+}
+
+// The run
+
+// A C condition: some output that needs one of the loops is not NULL. NULL: they must always run.
+static const char *condition_text(Printer *p, const Flow *flow, size_t first_loop, size_t end_loop) {
+  const char *text = "0", *before = "";
+  bool *is_named = ARENA_ARRAY(p->scratch, bool, p->program->graph->noutputs + 1);
+  if (!p->has_optional_outputs) return NULL;
+  for (size_t l = first_loop; l < end_loop && is_named && text; l++) {
+    const OutputSet *serves = &flow->serves[l];
+    if (serves->is_all) return NULL;
+    for (uint32_t i = 0; i < serves->count && text; i++) {
+      if (is_named[serves->outputs[i]]) continue;
+      is_named[serves->outputs[i]] = true;
+      text = arena_format(p->scratch, "%s%soutputs[%u]", *before ? text : "", before, serves->outputs[i]);
+      before = " || ";
+    }
+  }
+  p->out_of_memory |= !text || !is_named;
+  return text && is_named ? text : "1";
+}
+
+// Prints a call that attributes the time since the last such call to a part: 0, the code before the loops, or 1 + a
+// loop's number.
+static void print_mark(Printer *p, size_t part) {
+  if (p->is_profiled) text_format(p->out, "  pool->mark(pool->context, %zu);\n", part);
+}
+
+// The calls of a program: one for each loop, and one for each visit.
+typedef struct Call {
+  size_t kernel, loop;         // the first of the loops
+  size_t first_loop, end_loop; // numbered through all kernels
+  const ProgramVisit *visit;   // NULL: it is one loop's
+} Call;
+
+static bool is_idle(const Printer *p, const Call *call) {
+  const Schedule *s = p->program->schedules[call->kernel];
+  return !call->visit && loop_is_idle(s->kernel, &s->loops[call->loop]);
+}
+
+static void print_visit_call(Printer *p, const ProgramVisit *visit, const char *indent) {
+  text_format(p->out, "%s%s_for(pool, %lld, %s_visit%zu, &a);\n", indent, p->prefix, (long long)visit->nchunks,
+              p->identifier, (size_t)(visit - p->program->visits));
+}
+
+// Consecutive calls that the same outputs need are under one condition, whose block is open.
+static void print_conditional(Printer *p, const Flow *flow, const Call *call, const char **open) {
+  if (is_idle(p, call)) return;
+  const char *condition = condition_text(p, flow, call->first_loop, call->end_loop);
+  const bool is_same = *open && condition && strcmp(*open, condition) == 0;
+  if (*open && !is_same) text_add_string(p->out, "  }\n");
+  if (condition && !is_same) text_format(p->out, "  if (%s) {\n", condition);
+  if (call->visit) print_visit_call(p, call->visit, condition ? "    " : "  ");
+  else print_call(p, call->kernel, call->loop, condition ? "    " : "  ");
+  print_mark(p, 1 + call->first_loop);
+  *open = condition;
+}
+
+void print_calls(Printer *p, const Flow *flow) {
+  const Program *program = p->program;
+  const char *open = NULL;
+  print_mark(p, 0);
+  for (size_t i = 0; i < program->nkernels; i++) {
+    const ProgramVisit *visit = program_visit(program, i);
+    const size_t first = flow->first_loop[i];
+    if (visit) {
+      i = visit->end - 1;
+      const size_t end = flow->first_loop[i] + program->schedules[i]->nloops;
+      print_conditional(p, flow, &(Call){visit->first, 0, first, end, visit}, &open);
+      continue;
+    }
+    for (size_t l = 0; l < program->schedules[i]->nloops; l++)
+      print_conditional(p, flow, &(Call){i, l, first + l, first + l + 1, NULL}, &open);
+  }
+  if (open) text_add_string(p->out, "  }\n");
+}

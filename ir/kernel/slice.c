@@ -1,0 +1,40 @@
+// Slices of kernels whose axes are those of the domain: before kernel_simplify_axes.
+#include "ir/kernel/slice.h"
+
+#include <string.h>
+
+static bool can_move(const Access *a, int axis) {
+  for (size_t i = 0; i < a->nbounds; i++)
+    if (a->bounds[i].factor[axis]) return false;
+  if (!a->stride[axis]) return true;
+  return a->value && !a->stride_monomial[axis] && !(type_is_packed(a->type) && a->stride[axis] % 2);
+}
+
+static bool can_cut(const Kernel *k, int axis) {
+  const AxisSet own = 1U << axis;
+  if (k->axes[axis].monomial || !k->axes[axis].extent) return false;
+  if (k->axes[axis].extent == 1) return true;
+  for (ExprId id = 1; id < k->nexprs; id++)
+    if (k->exprs[id].reduced & own || (k->exprs[id].op == EXPR_INDEX && k->exprs[id].axes & own)) return false;
+  for (AccessId id = 0; id < k->naccesses; id++)
+    if (!can_move(&k->accesses[id], axis)) return false;
+  for (size_t i = 0; i < k->nstores; i++)
+    if (!k->accesses[k->stores[i].access].stride[axis]) return false;
+  return true;
+}
+
+int kernel_count_cuts(const Kernel *k, int most) {
+  int count = 0;
+  while (count < most && can_cut(k, count)) count++;
+  return count;
+}
+
+void kernel_slice(Kernel *k, const Visit *visit) {
+  const AxisSet fixed = (1U << visit->nfixed) - 1;
+  k->visit = visit;
+  for (int axis = 0; axis < visit->nfixed; axis++) k->axes[axis].extent = 1;
+  if (visit->block) k->axes[visit->nfixed].extent = visit->block;
+  for (ExprId id = 1; id < k->nexprs; id++) k->exprs[id].axes &= ~fixed;
+  for (AccessId id = 0; id < k->naccesses; id++)
+    memset(k->accesses[id].stride, 0, (size_t)visit->nfixed * sizeof *k->accesses[id].stride);
+}

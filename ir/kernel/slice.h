@@ -1,0 +1,14 @@
+// Slices of kernels: what a kernel computes at one index of its first axes, and at a block of indices of the next.
+#ifndef NGRAD_IR_KERNEL_SLICE_H
+#define NGRAD_IR_KERNEL_SLICE_H
+
+#include "ir/kernel/kernel.h"
+
+// Of the first `most` axes, those along which the kernel can be cut: from the first axis on, no sum goes over them,
+// each result has elements of its own for each index, and no value depends on the index itself.
+int kernel_count_cuts(const Kernel *k, int most);
+
+// Makes the kernel compute one slice of the visit.
+void kernel_slice(Kernel *k, const Visit *visit);
+
+#endif

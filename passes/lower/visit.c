@@ -1,0 +1,346 @@
+// Finds visits: runs of regions around a product that store large values for each other, slice by slice.
+//
+// A run's regions are lowered on trial, with the axes of their domains. Slices are cut along the first axes, which must
+// have the same extents in all regions and which no region sums over, and then in blocks of the next axis if a slice
+// would hold more than the caches do. From slice to slice each tensor must move by one distance, whichever kernel
+// accesses it, so that what a kernel reads of another one is what that has stored for the slice.
+//
+// Slices follow from the graph alone, as fusing does, because the order of a sum may depend on a kernel's extents.
+#include "passes/lower/visit.h"
+
+#include "ir/kernel/slice.h"
+#include "passes/lower/regions.h"
+#include "passes/schedule/schedule.h"
+
+#include <string.h>
+
+enum {
+  MOST_REGIONS = 12,           // in a visit
+  MOST_TENSORS = 64,           // that a visit accesses
+  LEAST_SAVED = 1 << 19,       // bytes: less stays in the caches anyway
+  SLICE_NBYTES = 1 << 18,      // of private values: more than that does not stay there
+  MOST_SLICE_NBYTES = 1 << 24, // where there are no blocks
+  LEAST_BLOCK = 8              // indices of the axis that is cut into blocks, and of a product's axes in a slice
+};
+
+typedef struct Trial { // a region
+  uint32_t region;
+  const Kernel *kernel; // with the axes of its domain; NULL: it cannot be in a visit
+  int ncuts;            // kernel_count_cuts
+} Trial;
+
+typedef struct Search {
+  Graph *g;
+  PassContext *c;
+  const Partition *partition;
+  RegionLowering trial;
+  Arena arena; // freed with the pass
+  int64_t least_saved;
+  Trial *trials;
+  size_t ntrials;
+} Search;
+
+typedef struct Run { // the regions of trials first..last as one visit
+  size_t first, last;
+  Visit visit;
+  Sliced tensors[MOST_TENSORS];
+  int64_t saved; // saved_nbytes
+} Run;
+
+// Trials
+
+static size_t list_region(const Search *s, uint32_t region, Node **nodes) {
+  size_t count = 0;
+  for (uint32_t i = s->partition->first[region]; i != NO_NODE; i = s->partition->next[i])
+    nodes[count++] = s->g->nodes[i];
+  return count;
+}
+
+static bool has_pieces(Node *const *nodes, size_t nnodes) {
+  for (size_t i = 0; i < nnodes; i++)
+    if (nodes[i]->op->traits & TRAIT_PIECES) return true;
+  return false;
+}
+
+static bool add_trials(Search *s) {
+  Node **nodes = ARENA_ARRAY(&s->arena, Node *, s->g->nnodes);
+  s->trials = ARENA_ARRAY(&s->arena, Trial, s->g->nnodes);
+  if (!nodes || !s->trials) return false;
+  for (uint32_t region = 0; region < s->g->nnodes; region++) {
+    const size_t count = list_region(s, region, nodes);
+    const LoweredPart part = {.slots = UINT32_MAX, .keeps_axes = true};
+    if (!count) continue;
+    Trial *t = &s->trials[s->ntrials++];
+    *t = (Trial){.region = region};
+    if (has_pieces(nodes, count)) continue;
+    const Kernel *k = lower_region(&s->arena, s->g, nodes, count, part, &s->trial.scratch);
+    if (!k) return false;
+    if (k->unsupported || k->closed || !k->nstores) continue;
+    const int rank = node_domain(nodes[count - 1]).rank;
+    t->kernel = k;
+    t->ncuts = kernel_count_cuts(k, rank < MOST_LEVELS ? rank : MOST_LEVELS);
+  }
+  return true;
+}
+
+// Runs
+
+static bool is_in(const Search *s, const Run *run, const Node *node) {
+  const uint32_t region = s->partition->region[node->index];
+  return region >= s->trials[run->first].region && region <= s->trials[run->last].region;
+}
+
+// Whether one of the run's regions makes the value and another one uses it.
+static bool is_passed_on(const Search *s, const Run *run, const Value *v) {
+  bool is_used = false;
+  for (const Use *use = v->uses; use && !is_used; use = use->next) is_used = is_in(s, run, use->node);
+  return is_used && v->producer && is_in(s, run, v->producer);
+}
+
+// Whether only the run's regions use the value, which one of them makes.
+static bool is_private(const Search *s, const Run *run, const Value *v) {
+  if (!v->producer || v->is_output || !is_in(s, run, v->producer)) return false;
+  for (const Use *use = v->uses; use; use = use->next)
+    if (!is_in(s, run, use->node)) return false;
+  return true;
+}
+
+// The distance from slice to slice, along the level, of what the access reaches at the first index.
+static int64_t level_stride(const Run *run, const Access *a, const int *axis, int level) {
+  const bool is_block = axis[level] == run->visit.nfixed;
+  return a->stride[axis[level]] * (is_block ? run->visit.block : 1);
+}
+
+// Adds the tensor, or checks that it moves as other accesses to it do.
+static bool add_access(const Search *s, Run *run, const Access *a, const int *axis) {
+  Visit *v = &run->visit;
+  Sliced own = {.value = a->value,
+                .is_stored = a->value->producer && is_in(s, run, a->value->producer),
+                .is_passed_on = is_passed_on(s, run, a->value),
+                .is_private = is_private(s, run, a->value)};
+  for (int level = 0; level < v->nlevels; level++) own.stride[level] = level_stride(run, a, axis, level);
+  const Sliced *other = visit_find(v, a->value);
+  if (other) return memcmp(other->stride, own.stride, sizeof own.stride) == 0;
+  if (v->ntensors == MOST_TENSORS) return false;
+  v->tensors[v->ntensors++] = own;
+  return true;
+}
+
+// Whether the elements that the run stores for a slice are neighbours, apart from those of all other slices.
+static bool is_contiguous(const Visit *v, const Sliced *tensor) {
+  int64_t nelems = visit_nelems(v, tensor);
+  for (int i = v->nlevels; i-- > 0; nelems *= v->extent[i])
+    if (tensor->stride[i] != nelems) return false;
+  return order_is_row_major(&tensor->value->order);
+}
+
+static void add_level(Visit *v, int *axis, int own, int64_t extent) {
+  if (extent == 1) return;
+  axis[v->nlevels] = own;
+  v->extent[v->nlevels++] = extent;
+  v->nslices *= extent;
+}
+
+// Sets the run's levels and tensors for slices of these axes. False: some tensor is not cut into slices.
+static bool cut(const Search *s, Run *run, int nfixed, int64_t block) {
+  const Kernel *k = s->trials[run->first].kernel;
+  Visit *v = &run->visit;
+  int axis[MOST_LEVELS + 1] = {0};
+  *v = (Visit){.nfixed = nfixed, .block = block, .nslices = 1, .tensors = run->tensors};
+  for (int i = 0; i < nfixed; i++) add_level(v, axis, i, k->axes[i].extent);
+  if (block) add_level(v, axis, nfixed, k->axes[nfixed].extent / block);
+  for (size_t t = run->first; t <= run->last; t++) {
+    const Kernel *own = s->trials[t].kernel;
+    for (AccessId id = 0; id < own->naccesses; id++)
+      if (own->accesses[id].value && !add_access(s, run, &own->accesses[id], axis)) return false;
+  }
+  for (size_t i = 0; i < v->ntensors; i++)
+    if (v->tensors[i].is_passed_on && !is_contiguous(v, &v->tensors[i])) return false;
+  return true;
+}
+
+static int64_t nbytes_of(const Sliced *tensor, int64_t nelems) {
+  return (int64_t)type_array_nbytes(tensor->value->type, (size_t)nelems);
+}
+
+// Whether the value is made up to the region, and used behind it.
+static bool is_alive(const Search *s, const Value *v, uint32_t region) {
+  const uint32_t *region_of = s->partition->region;
+  if (region_of[v->producer->index] > region) return false;
+  for (const Use *use = v->uses; use; use = use->next)
+    if (region_of[use->node->index] > region) return true;
+  return false;
+}
+
+// Bytes of a slice that are neither stored to memory nor loaded from it.
+static int64_t kept_nbytes(const Visit *v) {
+  int64_t nbytes = 0;
+  for (size_t i = 0; i < v->ntensors; i++)
+    if (v->tensors[i].is_passed_on)
+      nbytes += nbytes_of(&v->tensors[i], visit_nelems(v, &v->tensors[i])) * (v->tensors[i].is_private ? 2 : 1);
+  return nbytes;
+}
+
+// The most bytes of private values that a slice holds between two regions.
+static int64_t most_nbytes(const Search *s, const Run *run) {
+  const Visit *v = &run->visit;
+  int64_t most = 0;
+  for (size_t t = run->first; t < run->last; t++) {
+    int64_t nbytes = 0;
+    for (size_t i = 0; i < v->ntensors; i++)
+      if (v->tensors[i].is_private && is_alive(s, v->tensors[i].value, s->trials[t].region))
+        nbytes += nbytes_of(&v->tensors[i], visit_nelems(v, &v->tensors[i]));
+    if (nbytes > most) most = nbytes;
+  }
+  return most;
+}
+
+// The bytes of tensors that all blocks of the last level read again.
+static int64_t shared_nbytes(const Visit *v) {
+  const int last = v->nlevels - 1;
+  int64_t nbytes = 0;
+  for (size_t i = 0; i < v->ntensors; i++) {
+    const Sliced *t = &v->tensors[i];
+    if (!t->stride[last]) nbytes += nbytes_of(t, visit_nelems(v, t)) * (v->nslices / v->extent[last]);
+  }
+  return nbytes * (v->extent[last] - 1);
+}
+
+// What blocks share is near: loading it again costs less than memory.
+static int64_t saved_nbytes(const Visit *v) {
+  return kept_nbytes(v) * v->nslices - (v->block ? shared_nbytes(v) / 4 : 0);
+}
+
+// The longest block that divides the axis and leaves private values of a slice in the caches; 0: none.
+static int64_t find_block(int64_t extent, int64_t nbytes) {
+  for (int64_t block = extent / 2; block >= LEAST_BLOCK; block--)
+    if (extent % block == 0 && nbytes / extent * block <= SLICE_NBYTES) return block;
+  return 0;
+}
+
+// The number of axes along which all regions of the run can be cut into the same slices.
+static int count_cuts(const Search *s, const Run *run) {
+  const Kernel *first = s->trials[run->first].kernel;
+  int count = s->trials[run->first].ncuts;
+  for (size_t t = run->first + 1; t <= run->last; t++) {
+    const Trial *own = &s->trials[t];
+    int same = 0;
+    while (same < count && same < own->ncuts && first->axes[same].extent == own->kernel->axes[same].extent) same++;
+    count = same;
+  }
+  return count;
+}
+
+// Cuts a slice along the next axis where it is too large for the caches.
+static void cut_blocks(const Search *s, Run *run, int ncuts) {
+  const int64_t nbytes = most_nbytes(s, run);
+  const int axis = run->visit.nfixed;
+  if (axis >= ncuts || nbytes <= SLICE_NBYTES) return;
+  const int64_t block = find_block(s->trials[run->first].kernel->axes[axis].extent, nbytes);
+  Run blocks = *run;
+  if (!block || !cut(s, &blocks, axis, block)) return;
+  if (saved_nbytes(&blocks.visit) <= 0) return;
+  *run = blocks;
+  run->visit.tensors = run->tensors;
+}
+
+static bool has_product(const Search *s, const Trial *t) {
+  for (uint32_t i = s->partition->first[t->region]; i != NO_NODE; i = s->partition->next[i])
+    if (s->g->nodes[i]->op->domain) return true;
+  return false;
+}
+
+// Whether a slice of each product has rows and columns.
+static bool keeps_products(const Search *s, const Run *run, int nfixed) {
+  for (size_t t = run->first; t <= run->last; t++) {
+    const Kernel *k = s->trials[t].kernel;
+    const AxisSet stored = access_axes(k, &k->accesses[k->stores[0].access]);
+    int nlong = 0;
+    for (int axis = nfixed; axis < k->naxes; axis++) nlong += stored >> axis & 1 && k->axes[axis].extent >= LEAST_BLOCK;
+    if (nlong < 2 && has_product(s, &s->trials[t])) return false;
+  }
+  return true;
+}
+
+// Cuts the run into small slices. Sets saved; 0: no visit.
+static void cut_run(const Search *s, Run *run) {
+  const int ncuts = count_cuts(s, run);
+  run->saved = 0;
+  for (int nfixed = ncuts; nfixed >= 0; nfixed--) {
+    if (!keeps_products(s, run, nfixed) || !cut(s, run, nfixed, 0)) continue;
+    cut_blocks(s, run, ncuts);
+    const Visit *v = &run->visit;
+    run->saved = saved_nbytes(v);
+    if (v->nslices > 1 && most_nbytes(s, run) <= MOST_SLICE_NBYTES && run->saved >= s->least_saved) return;
+    run->saved = 0;
+  }
+}
+
+// Whether each region of the run can be scheduled as a slice.
+static bool is_schedulable(Search *s, const Run *run) {
+  Node **nodes = ARENA_ARRAY(&s->arena, Node *, s->g->nnodes);
+  for (size_t t = run->first; nodes && t <= run->last; t++) {
+    const size_t count = list_region(s, s->trials[t].region, nodes);
+    if (!lower_and_schedule(&s->trial, &s->arena, nodes, count, &run->visit)) return false;
+  }
+  return nodes || pass_out_of_memory(s->c);
+}
+
+// The best run that begins at the trial.
+static Run find_run(Search *s, size_t first) {
+  Run best = {.saved = 0};
+  bool is_around_product = false;
+  for (size_t last = first; last < s->ntrials && last - first < MOST_REGIONS && s->trials[last].kernel; last++) {
+    Run run = {.first = first, .last = last};
+    is_around_product |= has_product(s, &s->trials[last]);
+    if (!count_cuts(s, &run)) break;
+    if (last == first || !is_around_product) continue;
+    cut_run(s, &run);
+    if (run.saved > best.saved) best = run;
+  }
+  best.visit.tensors = best.tensors;
+  return best;
+}
+
+static bool add_visit(Search *s, const Run *run) {
+  Partition *p = s->c->partition;
+  Visit *v = &p->visits[p->nvisits];
+  *v = run->visit;
+  v->first_region = s->trials[run->first].region;
+  v->last_region = s->trials[run->last].region;
+  v->tensors = ARENA_ARRAY(&s->g->arena, Sliced, v->ntensors + 1);
+  if (!v->tensors) return pass_out_of_memory(s->c);
+  memcpy(v->tensors, run->tensors, v->ntensors * sizeof *v->tensors);
+  p->nvisits++;
+  return true;
+}
+
+static void find_visits(Search *s) {
+  for (size_t first = 0; first < s->ntrials && !s->c->failed;) {
+    Run run = find_run(s, first);
+    run.visit.tensors = run.tensors;
+    if (!run.saved || !is_schedulable(s, &run)) first++;
+    else if (add_visit(s, &run)) first = run.last + 1;
+  }
+}
+
+static bool has_products(const Graph *g) {
+  for (size_t i = 0; i < g->nnodes; i++)
+    if (g->nodes[i]->op->domain) return true;
+  return false;
+}
+
+bool pass_visit(Graph *g, PassContext *c) {
+  if (c->no_fuse || g->ndims || !has_products(g)) return false;
+  const Target any_machine = target_of_any_machine();
+  Search s = {.g = g, .c = c, .partition = c->partition, .least_saved = LEAST_SAVED};
+  if (c->overrides) s.least_saved = schedule_number(c->overrides, SCHEDULE_VISIT, LEAST_SAVED);
+  s.trial = (RegionLowering){.context = c, .graph = g, .target = &any_machine, .is_trial = true};
+  arena_init(&s.arena, c->allocator);
+  c->partition->visits = ARENA_ARRAY(&g->arena, Visit, g->nnodes + 1);
+  if (!c->partition->visits || !lower_scratch_init(&s.trial.scratch, &s.arena, g) || !add_trials(&s))
+    pass_out_of_memory(c);
+  if (!c->failed) find_visits(&s);
+  arena_deinit(&s.arena);
+  return c->partition->nvisits > 0;
+}
