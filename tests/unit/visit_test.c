@@ -221,6 +221,34 @@ static void slices_have_the_bits_of_scalar_c(void **state) {
   }
 }
 
+// Whatever outputs the caller leaves out, the others have the same bits.
+static void outputs_may_be_left_out(void **state) {
+  (void)state;
+  const Target target = target_of_machine();
+  for (size_t i = 0; i < NCASES; i++) {
+    LoopsCase c;
+    Tensor all[MOST_TENSORS] = {{0}};
+    init(&c, &cases[i], i);
+    Lowered l = lower(&c, &cases[i], &target);
+    loops_new_outputs(c.graph, all);
+    assert_true(loops_execute(&c, l.program, all, NULL, "with all outputs"));
+    for (unsigned wanted = 1; wanted + 1 < 1U << c.graph->noutputs; wanted++) {
+      Tensor some[MOST_TENSORS] = {{0}}, given[MOST_TENSORS] = {{0}};
+      loops_new_outputs(c.graph, some);
+      for (size_t k = 0; k < c.graph->noutputs; k++) {
+        given[k] = some[k];
+        if (!(wanted >> k & 1)) given[k].data = NULL;
+      }
+      assert_true(loops_execute(&c, l.program, given, &(ExecuteOptions){.are_outputs_optional = true}, "with some"));
+      assert_true(loops_have_same_bits(&c, given, all, "with all outputs"));
+      loops_free_outputs(c.graph, some);
+    }
+    loops_free_outputs(c.graph, all);
+    lowered_free(&l);
+    loops_case_deinit(&c);
+  }
+}
+
 static int use_compiler(void **state) {
   (void)state;
   return use_quick_compiler(true) ? 0 : -1;
@@ -231,6 +259,7 @@ int main(void) {
       cmocka_unit_test(visits_are_found),
       cmocka_unit_test(memory_plans_are_sound),
       cmocka_unit_test(slices_have_the_bits_of_scalar_c),
+      cmocka_unit_test(outputs_may_be_left_out),
   };
   return cmocka_run_group_tests(tests, use_compiler, NULL);
 }
