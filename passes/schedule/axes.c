@@ -123,6 +123,15 @@ static bool has_middle_sums(const Scheduling *s, AxisSet *axes, bool *depends) {
   return k->axes[s->vector_axis].extent >= LANES && axes_nelems(k, rows) >= FEW_ROWS && axes_nelems(k, *axes) > 0;
 }
 
+void schedule_set_product_axes(Scheduling *s) {
+  const Kernel *k = s->k;
+  s->sums_middle = true;
+  s->vector_axis = s->product.vector_axis;
+  s->inner = k->exprs[s->product.sum].reduced | 1U << s->vector_axis;
+  s->outer = all_axes(k) & ~s->inner;
+  s->free_axes = s->outer & k->exprs[s->product.vector].axes;
+}
+
 // Inner axes are those of a reduction over the vector axis, preferably of one that the next sweep needs, and of few
 // elements. Reductions over other axes become outer ones, which take a whole loop.
 static bool choose_axes(Scheduling *s) {
@@ -149,10 +158,7 @@ static bool choose_axes(Scheduling *s) {
   }
   AxisSet all = all_axes(k), columns;
   if (s->product.sum) {
-    s->sums_middle = true;
-    s->inner = k->exprs[s->product.sum].reduced | vector;
-    s->outer = all & ~s->inner;
-    s->free_axes = s->outer & k->exprs[s->product.vector].axes;
+    schedule_set_product_axes(s);
     return true;
   }
   if (schedule_number(s->overrides, SCHEDULE_LANES, true) && has_short_columns(s, &columns, depends)) {
@@ -237,6 +243,7 @@ bool schedule_choose_axes(Scheduling *s) {
   if (schedule_number(s->overrides, SCHEDULE_MIDDLE, true)) product = schedule_find_product(s->k);
   if (product.sum && (s->vector_axis == BEST_AXIS || s->vector_axis == product.vector_axis)) {
     s->product = product;
+    s->product.is_long = schedule_number(s->overrides, SCHEDULE_SPLIT, true) && schedule_is_long_sum(s->k, &product);
     s->vector_axis = product.vector_axis;
   }
   if (s->vector_axis == BEST_AXIS) s->vector_axis = choose_vector_axis(s->k);
@@ -283,6 +290,7 @@ static bool find_times(Scheduling *s) {
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
     Time t = {0, 0};
+    if (!s->is_of_part[i]) continue;
     for (int a = 0; a < 3 && e->args[a]; a++) {
       t = later(t, s->time[e->args[a]]);
       s->needs_combine[i] |= s->needs_combine[e->args[a]];
@@ -329,7 +337,8 @@ static bool check_roots(const Scheduling *s) {
   const Kernel *k = s->k;
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
-    if (expr_is_reduction(e) && !is_root_along(s, e->args[0], k->exprs[e->args[0]].axes & s->inner)) return false;
+    if (s->is_of_part[i] && expr_is_reduction(e) && !is_root_along(s, e->args[0], k->exprs[e->args[0]].axes & s->inner))
+      return false;
   }
   for (size_t i = 0; i < k->nstores; i++) {
     ExprId value = k->stores[i].value;

@@ -10,6 +10,8 @@ const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
                         "1: rows of at most 64 elements in lanes, one row per lane, where possible; 0: never"},
     [SCHEDULE_MIDDLE] = {"middle", 0, 1, true,
                          "1: sums over other axes than the vectors' in registers, where possible; 0: never"},
+    [SCHEDULE_SPLIT] = {"split", 0, 1, true,
+                        "1: long sums of products in blocks, which are added up by a second loop; 0: never"},
     [SCHEDULE_ACCUMULATORS] = {"accumulators", 1, 8, true, "vector accumulators of a row's sum"},
     [SCHEDULE_BLOCK] = {"block", 1, LONGEST_CHAIN, true, "outer iterations in a block, which has its own partial sums"},
     [SCHEDULE_TILE] = {"tile", 16, 1 << 24, true, "elements in a block, if the loop has a single axis"},

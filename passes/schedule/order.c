@@ -41,37 +41,51 @@ static bool should_keep(const Scheduling *s, ExprId id) {
   return s->needs_combine[id] || (e->axes & s->inner);
 }
 
-// Lays out a dense temporary in panels along the vector axis: [outer axes, panel, summed axes, lane].
+// Strides along these axes, the last one `next`. Returns the number of elements with them.
+static int64_t stack_axes(const Kernel *k, AxisSet axes, int64_t next, Access *a) {
+  for (int axis = k->naxes - 1; axis >= 0; axis--)
+    if (axes >> axis & 1) a->stride[axis] = next, next *= k->axes[axis].extent;
+  return next;
+}
+
+// Lays out a dense temporary in panels: [outer axes, panel, summed axes, lane]. Those of vectors lie along the vector
+// axis, those of rows have a row for each index of an axis.
 static void use_panels(const Scheduling *s, AxisSet axes, Access *a, int64_t *nelems) {
   const Kernel *k = s->k;
-  const AxisSet summed = axes & k->exprs[s->product.sum].reduced, others = axes & ~summed;
+  const Product *p = &s->product;
+  const AxisSet summed = axes & k->exprs[p->sum].reduced;
+  if (!(axes >> s->vector_axis & 1)) {
+    const AxisSet rows = 1U << (p->panel_axis - 1);
+    stack_axes(k, axes & ~summed & ~rows, stack_axes(k, summed, stack_axes(k, rows, 1, a), a), a);
+    return;
+  }
   const int64_t length = axes_nelems(k, summed), extent = k->axes[s->vector_axis].extent;
-  int64_t next = LANES;
-  for (int axis = k->naxes - 1; axis >= 0; axis--)
-    if (summed >> axis & 1) a->stride[axis] = next, next *= k->axes[axis].extent;
+  stack_axes(k, summed, LANES, a);
   a->stride[s->vector_axis] = length;
   a->panel_axis = s->vector_axis + 1;
-  next = (extent + LANES - 1) / LANES * LANES * length;
-  for (int axis = k->naxes - 1; axis >= 0; axis--)
-    if (others >> axis & 1 && axis != s->vector_axis) a->stride[axis] = next, next *= k->axes[axis].extent;
-  *nelems = next;
+  *nelems = stack_axes(k, axes & ~summed & ~(1U << s->vector_axis), (extent + LANES - 1) / LANES * LANES * length, a);
+}
+
+bool schedule_add_kept(Scheduling *s, ExprId id, const char *name, AccessId *access) {
+  Kernel *k = s->k;
+  int64_t nelems;
+  Monomial monomial;
+  Access a = dense_access(s, k->exprs[id].axes, &nelems, &monomial);
+  const Product *p = &s->product;
+  if (p->sum && ((id == p->vector && schedule_keeps_vectors(k, p)) || (id == p->row && p->panel_axis)))
+    use_panels(s, k->exprs[id].axes, &a, &nelems);
+  a.type = k->is_f64 ? TYPE_F64 : TYPE_F32;
+  a.temporary = schedule_add_temporary(s->schedule, name, a.type, nelems);
+  if (!k->out_of_memory) s->schedule->temporaries[a.temporary].monomial = monomial;
+  *access = kernel_add_access(k, &a);
+  return !k->out_of_memory;
 }
 
 static bool add_kept_value(Scheduling *s, ExprId id) {
-  Kernel *k = s->k;
+  const char *label = s->k->exprs[id].label;
   if (s->is_kept_value[id]) return true;
-  const Expr *e = &k->exprs[id];
-  int64_t nelems;
-  Monomial monomial;
-  Access a = dense_access(s, e->axes, &nelems, &monomial);
-  if (s->product.sum && id == s->product.vector && schedule_keeps_vectors(k, &s->product))
-    use_panels(s, e->axes, &a, &nelems);
-  a.type = k->is_f64 ? TYPE_F64 : TYPE_F32;
-  a.temporary = schedule_add_temporary(s->schedule, e->label ? e->label : "folded", a.type, nelems);
-  if (!k->out_of_memory) s->schedule->temporaries[a.temporary].monomial = monomial;
-  s->kept_access[id] = kernel_add_access(k, &a);
   s->is_kept_value[id] = true;
-  return !k->out_of_memory;
+  return schedule_add_kept(s, id, label ? label : "folded", &s->kept_access[id]);
 }
 
 // Marks the expressions that main loops compute: wide ones, reductions, and the masks that these use.
@@ -79,6 +93,7 @@ static void find_wide(const Scheduling *s, bool *is_wide) {
   const Kernel *k = s->k;
   for (ExprId i = (ExprId)s->noriginals; i-- > 1;) {
     const Expr *e = &k->exprs[i];
+    if (!s->is_of_part[i]) continue;
     is_wide[i] |= !s->is_narrow[i] || expr_is_reduction(e);
     for (int a = 0; a < 3 && e->args[a]; a++)
       is_wide[e->args[a]] |= is_wide[i] && expr_info[k->exprs[e->args[a]].op].is_mask;
@@ -253,7 +268,7 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
   Kernel *k = s->k;
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
-    if (!expr_is_reduction(e) || s->time[e->args[0]].phase != phase) continue;
+    if (!s->is_of_part[i] || !expr_is_reduction(e) || s->time[e->args[0]].phase != phase) continue;
     if (is_outer_reduction(s, e)) {
       if (!add_outer_reduction(s, loop, i)) return false;
       continue;
@@ -292,7 +307,7 @@ static bool finish_partials(Scheduling *s, size_t loop_index, int phase) {
   size_t next = 0;
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr e = k->exprs[i];
-    if (!is_outer_reduction(s, &e) || s->time[e.args[0]].phase != phase) continue;
+    if (!s->is_of_part[i] || !is_outer_reduction(s, &e) || s->time[e.args[0]].phase != phase) continue;
     const Loop *loop = &s->schedule->loops[loop_index];
     while (loop->roots[next].kind != ROOT_REDUCE_OUTER) next++;
     AccessId access = loop->roots[next++].access;
@@ -330,6 +345,44 @@ static bool add_main_loop(Scheduling *s, int phase) {
   return true;
 }
 
+// Marks the expressions that the kernel's stores need: those of the part that is being ordered.
+static void find_part(Scheduling *s) {
+  const Kernel *k = s->k;
+  for (size_t i = 0; i < k->nstores; i++) s->is_of_part[k->stores[i].value] = true;
+  for (ExprId i = (ExprId)s->noriginals; i-- > 1;)
+    for (int a = 0; a < 3 && s->is_of_part[i]; a++) s->is_of_part[k->exprs[i].args[a]] = true;
+}
+
+bool schedule_order_part(Scheduling *s) {
+  Kernel *k = s->k;
+  s->noriginals = k->nexprs;
+  s->is_of_part = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s->time = ARENA_ARRAY(k->arena, Time, k->nexprs);
+  s->is_narrow = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s->needs_combine = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s->needs_row = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s->is_late = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s->is_kept_value = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s->kept_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
+  s->copied = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
+  s->copy_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
+  s->combine = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
+  s->rebuilt = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
+  if (!s->is_of_part || !s->time || !s->is_narrow || !s->needs_combine || !s->needs_row || !s->is_late ||
+      !s->is_kept_value || !s->kept_access || !s->copied || !s->copy_access || !s->combine || !s->rebuilt) {
+    k->out_of_memory = true;
+    return false;
+  }
+  find_part(s);
+  if (k->naxes && (!schedule_find_times(s) || !find_kept_values(s))) return false;
+  int last = 0;
+  for (ExprId i = 1; i < s->noriginals; i++)
+    if (s->time[i].phase > last) last = s->time[i].phase;
+  for (int phase = 0; phase <= last; phase++)
+    if (!add_side_loops(s, phase) || !add_main_loop(s, phase)) return false;
+  return true;
+}
+
 Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *overrides) {
   static const ScheduleOverrides none;
   Scheduling s = {.k = k,
@@ -337,28 +390,7 @@ Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *over
                   .overrides = overrides ? overrides : &none,
                   .vector_axis = k->naxes ? vector_axis : 0};
   if (!s.schedule || (k->naxes && !schedule_choose_axes(&s))) return NULL;
-  s.noriginals = k->nexprs;
-  s.time = ARENA_ARRAY(k->arena, Time, k->nexprs);
-  s.is_narrow = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  s.needs_combine = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  s.needs_row = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  s.is_late = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  s.is_kept_value = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  s.kept_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
-  s.copied = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
-  s.copy_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
-  s.combine = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
-  s.rebuilt = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
-  if (!s.time || !s.is_narrow || !s.needs_combine || !s.needs_row || !s.is_late || !s.is_kept_value || !s.kept_access ||
-      !s.copied || !s.copy_access || !s.combine || !s.rebuilt) {
-    k->out_of_memory = true;
-    return NULL;
-  }
-  if (k->naxes && (!schedule_find_times(&s) || !find_kept_values(&s))) return NULL;
-  int last = 0;
-  for (ExprId i = 1; i < s.noriginals; i++)
-    if (s.time[i].phase > last) last = s.time[i].phase;
-  for (int phase = 0; phase <= last; phase++)
-    if (!add_side_loops(&s, phase) || !add_main_loop(&s, phase)) return NULL;
+  if (s.product.sum && !schedule_split_panels(&s)) return NULL;
+  if (s.product.is_long ? !schedule_order_long_sum(&s) : !schedule_order_part(&s)) return NULL;
   return schedule_fuse_products(s.schedule) ? s.schedule : NULL;
 }

@@ -2,6 +2,7 @@
 // and their spellings with broadcasts are all of this form. It depends on axes and strides alone, not on the operators
 // that the kernel computes.
 #include "passes/schedule/scheduling.h"
+#include "passes/schedule/split_axis.h"
 
 // Elements accessed with stride 1 along the axis: by stores, and by loads of this factor.
 static int64_t dense_nelems(const Kernel *k, int axis) {
@@ -52,7 +53,9 @@ static bool is_window(const Kernel *k, const Expr *e) {
 }
 
 bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
-  enum { MANY_ROWS = 48, LONG_PITCH = 256 }; // LONG_PITCH: elements; longer ones visit another page each time
+  // LONG_PITCH: elements; longer ones visit another page each time. Shorter ones use few sets of the first-level cache,
+  // which costs more than the copy if that serves VERY_MANY_ROWS, or if the factor comes from memory, as for long sums.
+  enum { MANY_ROWS = 48, VERY_MANY_ROWS = 256, LONG_PITCH = 256 };
   const Expr *e = &k->exprs[p->vector];
   if (k->axes[p->vector_axis].monomial || (axes_monomial(k, e->axes) & axes_monomial(k, k->exprs[p->sum].reduced)))
     return false;
@@ -61,17 +64,66 @@ bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   const Access *a = &k->accesses[e->access];
   const int64_t rows = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes), pitch = a->stride[summed_axis(k, p)];
   if (a->stride[p->vector_axis] != 1) return true;
+  if (pitch > LANES && (p->is_long || rows >= VERY_MANY_ROWS)) return true;
   return rows >= MANY_ROWS && (pitch > LONG_PITCH || (a->type != TYPE_F32 && a->type != TYPE_F64));
 }
 
-bool schedule_keeps_rows(const Kernel *k, const Product *p) {
-  enum { MANY_COLUMNS = 2 * LANES };
+// The axis of rows along which their factor is dense in memory; -1: there is none.
+static int dense_row_axis(const Kernel *k, const Product *p) {
   const Expr *e = &k->exprs[p->row];
-  if (k->axes[p->vector_axis].extent < MANY_COLUMNS) return false;
+  for (ExprId i = 1; i <= p->row; i++) {
+    const Expr *load = &k->exprs[i];
+    if (load->op != EXPR_LOAD || (load->axes & ~e->axes) || (e->op == EXPR_LOAD && i != p->row)) continue;
+    for (int axis = 0; axis < k->naxes; axis++)
+      if (k->accesses[load->access].stride[axis] == 1 && k->exprs[p->sum].axes >> axis & 1) return axis;
+  }
+  return -1;
+}
+
+bool schedule_keeps_rows(const Kernel *k, const Product *p) {
+  enum { MANY_COLUMNS = 2 * LANES, LONG_PITCH = 128 }; // LONG_PITCH: elements
+  const Expr *e = &k->exprs[p->row];
+  if (axes_nelems(k, k->exprs[p->sum].axes & ~e->axes) < MANY_COLUMNS) return false;
   if (is_window(k, e)) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
   const Access *a = &k->accesses[e->access];
-  return a->stride[summed_axis(k, p)] > 1 || (a->type != TYPE_F32 && a->type != TYPE_F64);
+  const int64_t pitch = a->stride[summed_axis(k, p)];
+  if (a->type != TYPE_F32 && a->type != TYPE_F64) return true;
+  return pitch > 1 && (pitch > LONG_PITCH || (pitch > LANES && p->is_long) || dense_row_axis(k, p) < 0);
+}
+
+// Splits the axis of rows along which their factor is dense in memory.
+static bool split_rows(Scheduling *s) {
+  Kernel *k = s->k;
+  Product *p = &s->product;
+  const int axis = dense_row_axis(k, p);
+  if (axis < 0 || k->exprs[p->vector].axes >> axis & 1 || axes_monomial(k, k->exprs[p->row].axes)) return true;
+  if (!schedule_keeps_rows(k, p) && !schedule_copies_window(k, p, p->row)) return true;
+  if (k->axes[axis].extent % PANEL_ROWS || window_axes(k) >> axis & 1 || !kernel_can_split_axis(k, axis)) return true;
+  p->panel_axis = axis + 1;
+  if (k->axes[axis].extent == PANEL_ROWS) return true;
+  if (!kernel_split_axis(k, axis, PANEL_ROWS)) return false;
+  p->panel_axis++;
+  p->vector_axis += p->vector_axis > axis;
+  schedule_set_product_axes(s);
+  return true;
+}
+
+// Splits the vector axis if the factor of vectors is copied from windows: the copy is in panels of a vector.
+static bool split_vectors(Scheduling *s) {
+  Kernel *k = s->k;
+  Product *p = &s->product;
+  const int axis = p->vector_axis;
+  if (!schedule_copies_window(k, p, p->vector) || axes_monomial(k, k->exprs[p->vector].axes)) return true;
+  if (k->axes[axis].extent == LANES || k->axes[axis].extent % LANES || !kernel_can_split_axis(k, axis)) return true;
+  if (!kernel_split_axis(k, axis, LANES)) return false;
+  p->vector_axis++;
+  schedule_set_product_axes(s);
+  return true;
+}
+
+bool schedule_split_panels(Scheduling *s) {
+  return split_vectors(s) && split_rows(s);
 }
 
 static ExprId find_only_sum(const Kernel *k) {

@@ -16,6 +16,8 @@ typedef struct Product {
   ExprId row;    // the factor that does not vary over the vector axis
   ExprId vector; // the one that does
   int vector_axis;
+  bool is_long;   // the sum is long beside the results, and will be cut into blocks
+  int panel_axis; // 1 + the axis of rows in a panel; 0: rows are in no panels
 } Product;
 
 typedef struct Scheduling {
@@ -25,17 +27,19 @@ typedef struct Scheduling {
   int vector_axis;
   AxisSet inner, outer, free_axes; // free_axes: outer axes that outer reductions do not reduce
   AxisSet cut;                     // axes that are cut into blocks or tiles
-  bool is_column;      // all sums are over one short axis, which becomes the inner one; vectors lie along an outer axis
-  bool is_nested;      // sums over the vector axis end in each iteration of the middle axes, and enter sums over these
-  bool sums_middle;    // all sums are over middle axes, with a vector of sums in a register
-  Product product;     // with sums_middle: the sum is one of products; sum is 0: it is not
-  bool is_tiled;       // there is no outer axis: the vector axis is cut into tiles
-  Time *time;          // by original ExprId, as the arrays below
-  bool *is_narrow;     // does not vary over a cut axis, or is a small table: a side loop can compute it
-  bool *needs_combine; // depends on an outer reduction
-  bool *is_late;       // known at the end of a middle iteration: depends on a nested sum over the vector axis
-  bool *needs_row;     // depends on an inner reduction, whose value exists only in the loop that computes it
-  bool *is_kept_value; // a side loop computes it and keeps it in a temporary
+  bool is_column;   // all sums are over one short axis, which becomes the inner one; vectors lie along an outer axis
+  bool is_nested;   // sums over the vector axis end in each iteration of the middle axes, and enter sums over these
+  bool sums_middle; // all sums are over middle axes, with a vector of sums in a register
+  Product product;  // with sums_middle: the sum is one of products; sum is 0: it is not
+  bool is_tiled;    // there is no outer axis: the vector axis is cut into tiles
+  bool *is_of_part; // by original ExprId, as the arrays below: the kernel's stores need it. With a long sum, the
+                    // kernel is ordered in two parts, each with stores of its own
+  Time *time;
+  bool *is_narrow;       // does not vary over a cut axis, or is a small table: a side loop can compute it
+  bool *needs_combine;   // depends on an outer reduction
+  bool *is_late;         // known at the end of a middle iteration: depends on a nested sum over the vector axis
+  bool *needs_row;       // depends on an inner reduction, whose value exists only in the loop that computes it
+  bool *is_kept_value;   // a side loop computes it and keeps it in a temporary
   AccessId *kept_access; // of that temporary
   ExprId *copied;        // by original id: the load of a tensor that is copied to that temporary; 0: none
   AccessId *copy_access; // through which the copy is stored
@@ -55,6 +59,8 @@ static inline int64_t clamp(int64_t x, int64_t least, int64_t most) {
 // several axes into nested ones (k is changed). False: out of memory, or no choice of axes suits all reductions.
 bool schedule_choose_axes(Scheduling *s);
 
+void schedule_set_product_axes(Scheduling *s); // for its product
+
 // Fills in the expressions' times and dependences. False: some expression is known only after it is needed.
 bool schedule_find_times(Scheduling *s);
 
@@ -73,6 +79,11 @@ Product schedule_find_product(const Kernel *k);
 // panels along the vector axis, each as long as the sum; the rows' factors densely along the sum.
 bool schedule_keeps_vectors(const Kernel *k, const Product *p);
 bool schedule_keeps_rows(const Kernel *k, const Product *p);
+// Splits axes along which factors are dense in memory, so that copies of these can lie in panels: of a vector, if the
+// tensor is read through windows; of PANEL_ROWS rows, whose factors a step then finds in a few cache lines. False: out
+// of memory.
+enum { PANEL_ROWS = 8 };
+bool schedule_split_panels(Scheduling *s);
 
 // window.c
 
@@ -84,6 +95,22 @@ bool schedule_copy_window(Scheduling *s, ExprId id); // adds axes to the kernel.
 
 // Fills in the numbers of a main loop whose axes and roots are known.
 void schedule_choose_numbers(const Scheduling *s, Loop *loop);
+
+// long_sums.c
+
+// Whether the product's sum is long beside its results, so that blocks of it are summed first.
+bool schedule_is_long_sum(const Kernel *k, const Product *p);
+// Adds the loops that sum blocks, and those that add up the blocks and store the results. Changes the kernel: its sum
+// becomes a sum of sums. False: out of memory, or no schedule suits.
+bool schedule_order_long_sum(Scheduling *s);
+
+// order.c
+
+// Adds the loops for the kernel's stores. The axes are chosen. False: out of memory, or no schedule suits.
+bool schedule_order_part(Scheduling *s);
+// Adds a dense temporary for an expression's values, or one in panels if it is the product's factor of vectors. False:
+// out of memory.
+bool schedule_add_kept(Scheduling *s, ExprId id, const char *name, AccessId *access);
 
 // uses.c
 

@@ -230,8 +230,8 @@ static int64_t product_block(const Tuning *t, const Loop *loop) {
   const int64_t nrows = axes_nelems(k, loop_cut_axes(loop)), threads = t->target->threads;
   int64_t block = t->target->l2_nbytes / 2 / (nbytes > 0 ? nbytes : 1);
   if (block < MANY_ROWS) block = MANY_ROWS;
-  const int64_t nblocks = axes_nelems(k, t->outer & ~loop_cut_axes(loop)) * (nrows / (block > 0 ? block : 1));
-  if (nblocks < BLOCKS * threads && nrows / (BLOCKS * threads) < block) block = nrows / (BLOCKS * threads);
+  const int64_t nfree = axes_nelems(k, t->outer & ~loop_cut_axes(loop)), least = BLOCKS * threads;
+  if (nfree * ((nrows + block - 1) / block) < least && nrows * nfree / least < block) block = nrows * nfree / least;
   return block > loop->rows ? block / loop->rows * loop->rows : loop->rows;
 }
 

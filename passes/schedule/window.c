@@ -72,13 +72,19 @@ static AxisSet window_axes(const Access *a) {
   return axes;
 }
 
-// The axis along which the copy is dense, apart from the windows': that of the vectors, or for rows the one with most
-// elements, preferably a summed one. -1: there is none.
+// The axis along which the copy is dense, apart from the windows': that of the vectors. For rows it is the tensor's own
+// dense axis; if that is one of summed windows, none; else the one with most elements, preferably a summed one. -1:
+// there is none.
 static int find_dense_axis(const Kernel *k, const Product *p, ExprId id) {
   const Access *a = &k->accesses[k->exprs[id].access];
   const AxisSet others = access_axes(k, a) & ~window_axes(a), summed = k->exprs[p->sum].reduced;
   int best = -1;
   if (id == p->vector) return others >> p->vector_axis & 1 ? p->vector_axis : -1;
+  for (int axis = k->naxes - 1; axis >= 0; axis--) {
+    if (a->stride[axis] != 1 || k->axes[axis].monomial) continue;
+    if (others >> axis & 1) return axis;
+    if (summed >> axis & 1) return -1;
+  }
   for (int axis = k->naxes - 1; axis >= 0; axis--) {
     if (!(others >> axis & 1) || k->axes[axis].monomial) continue;
     const bool is_summed = summed >> axis & 1, is_best_summed = best >= 0 && summed >> best & 1;

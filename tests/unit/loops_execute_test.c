@@ -84,6 +84,49 @@ static void random_graphs_have_the_bits_of_scalar_c(void **state) {
   assert_int_equal(nfailures, 0);
 }
 
+static Graph *read_product(int rows, int length, int columns, int is_transposed, int has_batch) {
+  char text[512], batch[8] = "";
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  if (has_batch) snprintf(batch, sizeof batch, "2, ");
+  const int n = snprintf(
+      text, sizeof text,
+      "format: ngrad/1\nname: product\ninputs: [{name: x, type: f32, shape: [%s%d, %d]}, "
+      "{name: w, type: f32, shape: [%d, %d]}, {name: b, type: f32, shape: [%d]}]\n"
+      "nodes: [{op: MatMul, inputs: [x, w, b], outputs: [y], attributes: {transpose_a: %s, transpose_b: %s}},\n"
+      "  {op: GELU, inputs: [y], outputs: [z]}]\noutputs: [y, z]\n",
+      batch, is_transposed & 1 ? length : rows, is_transposed & 1 ? rows : length, is_transposed & 2 ? columns : length,
+      is_transposed & 2 ? length : columns, columns, is_transposed & 1 ? "true" : "false",
+      is_transposed & 2 ? "true" : "false");
+  Graph *g = yaml_read(&system_allocator, "product.yaml", text, (size_t)n, NULL, &d);
+  if (!g) fail_msg("%s", d.items[0].message);
+  diagnostics_deinit(&d);
+  return g;
+}
+
+// Sums of 0, 1 and about as many products as a chain and a block have, of about as many rows and columns as a step has.
+static void products_have_the_bits_of_scalar_c(void **state) {
+  static const int lengths[] = {0, 1, 2, 255, 256, 257, 1024, 2047, 2048, 2052, 2310, 3072, 4100};
+  static const int sides[] = {4, 7, 8, 9, 15, 16, 17, 24, 32, 33, 48};
+  enum { NLENGTHS = sizeof lengths / sizeof *lengths, NSIDES = sizeof sides / sizeof *sides, TIMES = 1 };
+  (void)state;
+  uint64_t random = number_from("NGRAD_RANDOM_SEED", 0);
+  size_t nfailures = 0;
+  for (size_t i = 0; i < (size_t)NLENGTHS * TIMES; i++) {
+    const int rows = sides[random_below(&random, NSIDES)], columns = sides[random_below(&random, NSIDES)];
+    LoopsCase c;
+    Graph *g = read_product(rows, lengths[i % NLENGTHS], columns, (int)random_below(&random, 4),
+                            (int)random_below(&random, 4) == 0);
+    char name[64];
+    snprintf(name, sizeof name, "product of %d x %d x %d", rows, lengths[i % NLENGTHS], columns);
+    loops_bind(name, g);
+    loops_case_init(&c, name, g, i);
+    nfailures += !compare_both(&c);
+    loops_case_deinit(&c);
+  }
+  assert_int_equal(nfailures, 0);
+}
+
 static int use_compiler(void **state) {
   (void)state;
   return use_quick_compiler(true) ? 0 : -1;
@@ -94,6 +137,7 @@ int main(void) {
       cmocka_unit_test(models_have_the_bits_of_scalar_c),
       cmocka_unit_test(golden_cases_have_the_bits_of_scalar_c),
       cmocka_unit_test(large_tensors_have_the_bits_of_scalar_c),
+      cmocka_unit_test(products_have_the_bits_of_scalar_c),
       cmocka_unit_test(random_graphs_have_the_bits_of_scalar_c),
   };
   return cmocka_run_group_tests(tests, use_compiler, NULL);

@@ -6,6 +6,7 @@
 #include "passes/pipeline.h"
 #include "passes/schedule/schedule.h"
 #include "passes/schedule/traffic.h"
+#include "tests/unit/schedule_case.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,44 +16,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static const Target usual = {.isa = "avx2",
-                             .vector_registers = 8,
-                             .l1_nbytes = 32 << 10,
-                             .l2_nbytes = 1 << 20,
-                             .llc_nbytes = 32 << 20,
-                             .threads = 4};
-
-typedef struct Lowered {
-  ng_context *ctx;
-  ng_graph *graph;
-  Graph *clone;
-  Program *program;
-} Lowered;
-
-static Lowered lower(const char *text, const Target *target, bool no_fuse) {
-  Lowered l = {.ctx = ng_context_new(NULL)};
-  l.graph = ng_graph_read(l.ctx, "test.yaml", text, strlen(text), NULL);
-  if (!l.graph) {
-    fail_msg("%s", ng_messages_text(l.ctx, 0));
-    abort(); // not reached, as no reader of the code can tell
-  }
-  assert_int_equal(ng_graph_bind(l.graph), NG_OK);
-  l.clone = graph_clone(l.graph->graph);
-  PassContext c = {
-      .diagnostics = &l.ctx->diagnostics, .allocator = &l.ctx->allocator, .target = target, .no_fuse = no_fuse};
-  assert_true(pipeline_run(l.clone, &c));
-  l.program = pipeline_lower(l.clone, &c);
-  if (!l.program) fail_msg("%s", ng_messages_text(l.ctx, 0));
-  return l;
-}
-
-static void lowered_deinit(Lowered *l) {
-  program_free(l->program);
-  graph_free(l->clone);
-  ng_graph_free(l->graph);
-  ng_context_free(l->ctx);
-}
 
 // Graphs of one norm
 
@@ -110,11 +73,6 @@ static int count_roots(const Loop *loop, RootKind kind, int sweep) {
   int count = 0;
   for (size_t i = 0; i < loop->nroots; i++) count += loop->roots[i].kind == kind && loop->roots[i].sweep == sweep;
   return count;
-}
-
-static const Schedule *only_schedule(const Lowered *l) {
-  assert_int_equal(l->program->nkernels, 1);
-  return l->program->schedules[0];
 }
 
 // Which loops there are
@@ -744,111 +702,6 @@ static void sums_are_known_before_they_are_used(void **state) {
   }
 }
 
-// Products
-
-static const Loop *last_loop(const Schedule *s) {
-  return &s->loops[s->nloops - 1];
-}
-
-// A product is recognised by its axes: as an operator, and as a sum of broadcast products in two orders.
-static void products_are_found_however_they_are_spelled(void **state) {
-  static const char *const spellings[] = {
-      "{name: x, type: f32, shape: [96, 600]}\n  - {name: w, type: f32, shape: [600, 128]}\nnodes:\n"
-      "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n",
-      "{name: x, type: f32, shape: [96, 600, 1]}\n  - {name: w, type: f32, shape: [1, 600, 128]}\nnodes:\n"
-      "  - {op: Multiply, inputs: [x, w], outputs: [p]}\n"
-      "  - {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [1]}}\n",
-      "{name: w, type: f32, shape: [600, 1, 128]}\n  - {name: x, type: f32, shape: [600, 96, 1]}\nnodes:\n"
-      "  - {op: Multiply, inputs: [w, x], outputs: [p]}\n"
-      "  - {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [0]}}\n",
-  };
-  (void)state;
-  for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
-    char text[1024];
-    snprintf(text, sizeof text, "format: ngrad/1\nname: test\ninputs:\n  - %soutputs: [y]\n", spellings[i]);
-    Lowered l = lower(text, &usual, false);
-    const Loop *loop = last_loop(only_schedule(&l));
-    assert_true(loop->is_product && loop->sums_middle && loop->roots[0].is_fused);
-    assert_int_equal(only_schedule(&l)->kernel->axes[loop_vector_axis(loop)].extent, 128);
-    assert_int_equal(loop->runs.middle_run, LONGEST_CHAIN);
-    assert_true(loop->runs.is_f32);
-    assert_true(loop->rows > 1 && loop->columns > 0);
-    lowered_deinit(&l);
-  }
-}
-
-// The factor along whose lanes memory is strided is copied to panels, of whole vectors.
-static void strided_factors_are_kept_in_panels(void **state) {
-  (void)state;
-  Lowered l = lower("format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [96, 50]}\n"
-                    "  - {name: w, type: f32, shape: [130, 50]}\nnodes:\n"
-                    "  - {op: MatMul, inputs: [x, w], outputs: [y], attributes: {transpose_b: true}}\noutputs: [y]\n",
-                    &usual, false);
-  const Schedule *s = only_schedule(&l);
-  assert_int_equal(s->nloops, 2);
-  assert_int_equal(s->temporaries[0].nelems, 144 * 50); // 130 columns in panels of 16
-  const Access *a = &s->kernel->accesses[s->loops[0].roots[0].access];
-  assert_int_equal(a->panel_axis - 1, loop_vector_axis(last_loop(s)));
-  assert_int_equal(a->stride[a->panel_axis - 1], 50);
-  lowered_deinit(&l);
-}
-
-// A convolution reads a copy of src with its padding, so that no load has a condition, whatever its layout.
-static void windows_are_copied_with_their_padding(void **state) {
-  (void)state;
-  for (int is_ncx = 0; is_ncx < 2; is_ncx++) {
-    char text[1024];
-    snprintf(text, sizeof text,
-             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [%s]}\n"
-             "  - {name: w, type: f32, shape: [3, 3, 20, 32]}\nnodes:\n"
-             "  - {op: Convolution, inputs: [x, w], outputs: [y], attributes: {strides: [2, 1], pads_begin: [1, 1], "
-             "pads_end: [0, 1], dilations: [1, 1], data_format: %s}}\noutputs: [y]\n",
-             is_ncx ? "2, 20, 9, 8" : "2, 9, 8, 20", is_ncx ? "NCX" : "NXC");
-    Lowered l = lower(text, &usual, false);
-    const Schedule *s = only_schedule(&l);
-    const Kernel *k = s->kernel;
-    assert_int_equal(s->nloops, 2);
-    assert_int_equal(s->temporaries[0].nelems, 2 * 9 * 10 * 20); // rows of stride 2: from -1 to 7; columns -1 to 8
-    assert_true(last_loop(s)->is_product && last_loop(s)->rows > 1);
-    const Expr *product = &k->exprs[k->exprs[last_loop(s)->roots[0].expr].args[0]];
-    for (int i = 0; i < 2; i++) assert_false(access_has_conditions(k, &k->accesses[k->exprs[product->args[i]].access]));
-    lowered_deinit(&l);
-  }
-}
-
-// A copy that is read one row off, within its memory, is not what the kernel specifies.
-static void copies_that_are_read_elsewhere_are_found(void **state) {
-  (void)state;
-  Lowered l = lower("format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [2, 9, 8, 20]}\n"
-                    "  - {name: w, type: f32, shape: [3, 3, 20, 32]}\nnodes:\n"
-                    "  - {op: Convolution, inputs: [x, w], outputs: [y], attributes: {strides: [2, 2], "
-                    "pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1]}}\noutputs: [y]\n",
-                    &usual, false);
-  const Schedule *s = only_schedule(&l);
-  const Kernel *k = s->kernel;
-  const Expr *product = &k->exprs[k->exprs[last_loop(s)->roots[0].expr].args[0]];
-  Access *a = &k->accesses[k->exprs[product->args[0]].access];
-  if (!a->nbounds) a = &k->accesses[k->exprs[product->args[1]].access];
-  Text why;
-  text_init(&why, &l.ctx->allocator);
-  assert_true(schedule_verify(s, &why));
-  for (size_t b = 0; b < a->nbounds; b++) {
-    Bound *bound = &a->bounds[b];
-    for (int axis = 0; axis < k->naxes; axis++) { // backwards: from the last index to the first
-      if (!bound->factor[axis]) continue;
-      bound->offset += bound->factor[axis] * (k->axes[axis].extent - 1);
-      a->offset += a->stride[axis] * (k->axes[axis].extent - 1);
-      bound->factor[axis] = -bound->factor[axis];
-      a->stride[axis] = -a->stride[axis];
-      break;
-    }
-  }
-  assert_false(schedule_verify(s, &why));
-  assert_non_null(strstr(text_string(&why), "what is stored is not the kernel's result"));
-  text_deinit(&why);
-  lowered_deinit(&l);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layer_norm_gradient_visits_rows_once),
@@ -862,10 +715,6 @@ int main(void) {
       cmocka_unit_test(softmax_of_columns_is_one_loop),
       cmocka_unit_test(softmax_keeps_the_powers_of_short_rows),
       cmocka_unit_test(long_rows_are_peeled_to_cache_lines),
-      cmocka_unit_test(products_are_found_however_they_are_spelled),
-      cmocka_unit_test(strided_factors_are_kept_in_panels),
-      cmocka_unit_test(windows_are_copied_with_their_padding),
-      cmocka_unit_test(copies_that_are_read_elsewhere_are_found),
       cmocka_unit_test(orders_of_additions_are_compared),
       cmocka_unit_test(elementwise_operators_are_one_loop_of_tiles),
       cmocka_unit_test(group_norm_gradient_nests_sums_over_planes),

@@ -1,0 +1,153 @@
+// Products whose sums are long beside their results: gradients by weights, where a sum goes over a whole batch. Their
+// sum becomes one of two: blocks of it are products of their own, and the sums of the blocks are added in order. What a
+// block reads of the factors stays in the caches for all results, and blocks can run in parallel. The blocks follow
+// from the shapes, as the order of additions must.
+//
+//   loop over blocks and rows; inside the block's part of the summed axes, vectors     a product
+//     sums_of_blocks[block, row, vector] = sum x * y
+//   loop over rows; inside blocks, vectors
+//     store f(sum of sums_of_blocks[block, row, vector])
+#include "passes/schedule/scheduling.h"
+#include "passes/schedule/split_axis.h"
+
+typedef struct Cut { // where the summed axes are cut into those of the blocks and those inside of a block
+  int axis;          // the last axis of the blocks
+  int64_t inner;     // indices of it inside of a block; 1: none, the axis is one of the blocks as it is
+  int64_t length;    // products in a block; 0: there are no blocks
+} Cut;
+
+// Products in a block. Of LENGTH, two panels stay in a second-level cache; with fewer than LEAST, the sums of blocks
+// would take as long as the products.
+enum { LEAST = 256, LENGTH = 1024, MOST = 4096 };
+
+// The longest block of at most `wanted` products is the best one, then the shortest of more.
+static bool is_better(int64_t length, int64_t than, int64_t wanted) {
+  if (!than || (length <= wanted) != (than <= wanted)) return !than || length <= wanted;
+  return length <= wanted ? length > than : length < than;
+}
+
+// The shortest block with which the sums of all blocks have no more elements than the largest tensor.
+static int64_t least_length(const Kernel *k, const Product *p) {
+  const int64_t nresults = axes_nelems(k, k->exprs[p->sum].axes), length = axes_nelems(k, k->exprs[p->sum].reduced);
+  int64_t largest = 1;
+  for (size_t i = 0; i < k->naccesses; i++)
+    if (k->accesses[i].value && shape_nelems(&k->accesses[i].value->shape) > largest)
+      largest = shape_nelems(&k->accesses[i].value->shape);
+  return clamp((length * nresults + largest - 1) / largest, LEAST, MOST + 1);
+}
+
+// Whether the sum has several blocks, and is long beside the shorter side of the results: then what a thread reads of
+// the factors, to compute a part of the results, is much more than the results.
+static bool is_long(const Kernel *k, const Product *p) {
+  enum { TIMES = 8 };
+  const AxisSet results = k->exprs[p->sum].axes;
+  const int64_t rows = axes_nelems(k, results & ~k->exprs[p->vector].axes);
+  const int64_t columns = axes_nelems(k, results & ~k->exprs[p->row].axes);
+  const int64_t length = axes_nelems(k, k->exprs[p->sum].reduced), side = rows < columns ? rows : columns;
+  return length / 2 >= LENGTH && length >= TIMES * side;
+}
+
+static Cut choose_cut(const Kernel *k, const Product *p) {
+  const AxisSet summed = k->exprs[p->sum].reduced;
+  Cut best = {0};
+  if (axes_monomial(k, (1U << k->naxes) - 1) || !axes_nelems(k, k->exprs[p->sum].axes)) return best;
+  if (!is_long(k, p)) return best;
+  const int64_t least = least_length(k, p), wanted = least > LENGTH ? least : LENGTH;
+  int64_t inside = 1;
+  for (int axis = k->naxes - 1; axis >= 0 && inside <= MOST; axis--) {
+    if (!(summed >> axis & 1)) continue;
+    const int64_t extent = k->axes[axis].extent;
+    for (int64_t inner = 1; inner < extent && inside * inner <= MOST; inner++) {
+      const int64_t length = inside * inner;
+      if (extent % inner || length < least || !is_better(length, best.length, wanted)) continue;
+      if (inner == 1 || kernel_can_split_axis(k, axis)) best = (Cut){axis, inner, length};
+    }
+    inside *= extent;
+  }
+  return best;
+}
+
+// The kernel's stores with another expression in place of one. NULL: out of memory.
+static Store *replace_expr(Kernel *k, ExprId replaced, ExprId with) {
+  const size_t count = k->nexprs;
+  ExprId *now = ARENA_ARRAY(k->arena, ExprId, count); // by id before; 0: the same
+  Store *stores = ARENA_ARRAY(k->arena, Store, k->nstores);
+  if (!now || !stores) {
+    k->out_of_memory = true;
+    return NULL;
+  }
+  now[replaced] = with;
+  for (ExprId i = replaced + 1; i < count && !k->out_of_memory; i++) {
+    const Expr e = k->exprs[i];
+    ExprId args[3];
+    bool is_user = false;
+    for (int a = 0; a < 3; a++) {
+      args[a] = now[e.args[a]] ? now[e.args[a]] : e.args[a];
+      is_user |= args[a] != e.args[a];
+    }
+    if (is_user) now[i] = expr_label(k, expr_with_arguments(k, &e, args), e.label);
+  }
+  for (size_t i = 0; i < k->nstores; i++) {
+    const Store store = k->stores[i];
+    stores[i] = (Store){store.access, now[store.value] ? now[store.value] : store.value};
+  }
+  return k->out_of_memory ? NULL : stores;
+}
+
+// Orders a part of the kernel: what these stores need.
+static bool order_part(Scheduling *s, Store *stores, size_t nstores) {
+  Kernel *k = s->k;
+  Store *const all = k->stores;
+  const size_t nall = k->nstores;
+  k->stores = stores;
+  k->nstores = nstores;
+  const bool is_ordered = schedule_order_part(s);
+  k->stores = all;
+  k->nstores = nall;
+  return is_ordered;
+}
+
+// Splits an axis and the sum, which becomes one of sums over blocks. p is then about the sum over a block. Returns the
+// axes of the blocks; 0: out of memory.
+static AxisSet split_sum(Kernel *k, const Cut *cut, Product *p) {
+  if (cut->inner > 1) {
+    if (!kernel_split_axis(k, cut->axis, cut->inner)) return 0;
+    p->vector_axis += p->vector_axis > cut->axis;
+    p->panel_axis += p->panel_axis - 1 > cut->axis;
+  }
+  const Expr whole = k->exprs[p->sum];
+  const AxisSet blocks = whole.reduced & ((2U << cut->axis) - 1);
+  const ExprId sums = expr_label(k, expr_sum(k, whole.args[0], whole.reduced & ~blocks), whole.label);
+  const ExprId sum = expr_label(k, expr_sum(k, sums, blocks), whole.label);
+  Store *stores = sum ? replace_expr(k, p->sum, sum) : NULL;
+  if (!stores) return 0;
+  k->stores = stores;
+  k->stores_capacity = k->nstores;
+  p->sum = sums;
+  return blocks;
+}
+
+bool schedule_is_long_sum(const Kernel *k, const Product *p) {
+  return choose_cut(k, p).length;
+}
+
+bool schedule_order_long_sum(Scheduling *s) {
+  Kernel *k = s->k;
+  Product *p = &s->product;
+  const Cut cut = choose_cut(k, p);
+  if (!cut.length) return schedule_order_part(s); // the panels of rows have taken the last axis
+  const AxisSet blocks = split_sum(k, &cut, p);
+  if (!blocks) return false;
+  const ExprId sums = p->sum;
+  const char *label = k->exprs[sums].label;
+  AccessId kept;
+  schedule_set_product_axes(s);
+  if (!schedule_add_kept(s, sums, label ? label : "sums", &kept)) return false;
+  if (!order_part(s, &(Store){kept, sums}, 1)) return false;
+  *p = (Product){0};
+  s->inner = blocks | 1U << s->vector_axis;
+  s->outer &= ~blocks;
+  s->free_axes = 0;
+  Store *stores = replace_expr(k, sums, expr_load(k, kept));
+  return stores && order_part(s, stores, k->nstores);
+}

@@ -1,0 +1,254 @@
+// Schedules of products: how they are recognised, which factors are copied, and which sums are cut into blocks.
+#include "ir/kernel/verify.h"
+#include "tests/unit/schedule_case.h"
+
+#include <stdio.h>
+
+static const Loop *last_loop(const Schedule *s) {
+  return &s->loops[s->nloops - 1];
+}
+
+// A product is recognised by its axes: as an operator, and as a sum of broadcast products in two orders.
+static void products_are_found_however_they_are_spelled(void **state) {
+  static const char *const spellings[] = {
+      "{name: x, type: f32, shape: [96, 600]}\n  - {name: w, type: f32, shape: [600, 128]}\nnodes:\n"
+      "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n",
+      "{name: x, type: f32, shape: [96, 600, 1]}\n  - {name: w, type: f32, shape: [1, 600, 128]}\nnodes:\n"
+      "  - {op: Multiply, inputs: [x, w], outputs: [p]}\n"
+      "  - {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [1]}}\n",
+      "{name: w, type: f32, shape: [600, 1, 128]}\n  - {name: x, type: f32, shape: [600, 96, 1]}\nnodes:\n"
+      "  - {op: Multiply, inputs: [w, x], outputs: [p]}\n"
+      "  - {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [0]}}\n",
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+    char text[1024];
+    snprintf(text, sizeof text, "format: ngrad/1\nname: test\ninputs:\n  - %soutputs: [y]\n", spellings[i]);
+    Lowered l = lower(text, &usual, false);
+    const Loop *loop = last_loop(only_schedule(&l));
+    assert_true(loop->is_product && loop->sums_middle && loop->roots[0].is_fused);
+    assert_int_equal(only_schedule(&l)->kernel->axes[loop_vector_axis(loop)].extent, 128);
+    assert_int_equal(loop->runs.middle_run, LONGEST_CHAIN);
+    assert_true(loop->runs.is_f32);
+    assert_true(loop->rows > 1 && loop->columns > 0);
+    lowered_deinit(&l);
+  }
+}
+
+// The factor along whose lanes memory is strided is copied to panels, of whole vectors.
+static void strided_factors_are_kept_in_panels(void **state) {
+  (void)state;
+  Lowered l = lower("format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [96, 50]}\n"
+                    "  - {name: w, type: f32, shape: [130, 50]}\nnodes:\n"
+                    "  - {op: MatMul, inputs: [x, w], outputs: [y], attributes: {transpose_b: true}}\noutputs: [y]\n",
+                    &usual, false);
+  const Schedule *s = only_schedule(&l);
+  assert_int_equal(s->nloops, 2);
+  assert_int_equal(s->temporaries[0].nelems, 144 * 50); // 130 columns in panels of 16
+  const Access *a = &s->kernel->accesses[s->loops[0].roots[0].access];
+  assert_int_equal(a->panel_axis - 1, loop_vector_axis(last_loop(s)));
+  assert_int_equal(a->stride[a->panel_axis - 1], 50);
+  lowered_deinit(&l);
+}
+
+// A convolution reads a copy of src with its padding, so that no load has a condition, whatever its layout.
+static void windows_are_copied_with_their_padding(void **state) {
+  (void)state;
+  for (int is_ncx = 0; is_ncx < 2; is_ncx++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [%s]}\n"
+             "  - {name: w, type: f32, shape: [3, 3, 20, 32]}\nnodes:\n"
+             "  - {op: Convolution, inputs: [x, w], outputs: [y], attributes: {strides: [2, 1], pads_begin: [1, 1], "
+             "pads_end: [0, 1], dilations: [1, 1], data_format: %s}}\noutputs: [y]\n",
+             is_ncx ? "2, 20, 9, 8" : "2, 9, 8, 20", is_ncx ? "NCX" : "NXC");
+    Lowered l = lower(text, &usual, false);
+    const Schedule *s = only_schedule(&l);
+    const Kernel *k = s->kernel;
+    assert_int_equal(s->nloops, 2);
+    assert_int_equal(s->temporaries[0].nelems, 2 * 9 * 10 * 20); // rows of stride 2: from -1 to 7; columns -1 to 8
+    assert_true(last_loop(s)->is_product && last_loop(s)->rows > 1);
+    const Expr *product = &k->exprs[k->exprs[last_loop(s)->roots[0].expr].args[0]];
+    for (int i = 0; i < 2; i++) assert_false(access_has_conditions(k, &k->accesses[k->exprs[product->args[i]].access]));
+    lowered_deinit(&l);
+  }
+}
+
+// A copy that is read one row off, within its memory, is not what the kernel specifies.
+static void copies_that_are_read_elsewhere_are_found(void **state) {
+  (void)state;
+  Lowered l = lower("format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [2, 9, 8, 20]}\n"
+                    "  - {name: w, type: f32, shape: [3, 3, 20, 32]}\nnodes:\n"
+                    "  - {op: Convolution, inputs: [x, w], outputs: [y], attributes: {strides: [2, 2], "
+                    "pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1]}}\noutputs: [y]\n",
+                    &usual, false);
+  const Schedule *s = only_schedule(&l);
+  const Kernel *k = s->kernel;
+  const Expr *product = &k->exprs[k->exprs[last_loop(s)->roots[0].expr].args[0]];
+  Access *a = &k->accesses[k->exprs[product->args[0]].access];
+  if (!a->nbounds) a = &k->accesses[k->exprs[product->args[1]].access];
+  Text why;
+  text_init(&why, &l.ctx->allocator);
+  assert_true(schedule_verify(s, &why));
+  for (size_t b = 0; b < a->nbounds; b++) {
+    Bound *bound = &a->bounds[b];
+    for (int axis = 0; axis < k->naxes; axis++) { // backwards: from the last index to the first
+      if (!bound->factor[axis]) continue;
+      bound->offset += bound->factor[axis] * (k->axes[axis].extent - 1);
+      a->offset += a->stride[axis] * (k->axes[axis].extent - 1);
+      bound->factor[axis] = -bound->factor[axis];
+      a->stride[axis] = -a->stride[axis];
+      break;
+    }
+  }
+  assert_false(schedule_verify(s, &why));
+  assert_non_null(strstr(text_string(&why), "what is stored is not the kernel's result"));
+  text_deinit(&why);
+  lowered_deinit(&l);
+}
+
+// The product of two matrices with K rows each, so that sums go over rows.
+static Lowered lower_product(int rows, int length, int columns, const Target *target) {
+  char text[512];
+  snprintf(text, sizeof text,
+           "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [%d, %d]}\n"
+           "  - {name: w, type: f32, shape: [%d, %d]}\n  - {name: b, type: f32, shape: [%d]}\nnodes:\n"
+           "  - {op: MatMul, inputs: [x, w, b], outputs: [y], attributes: {transpose_a: true}}\noutputs: [y]\n",
+           length, rows, length, columns, columns);
+  return lower(text, target, false);
+}
+
+static const Loop *product_loop(const Schedule *s) {
+  const Loop *found = NULL;
+  for (size_t i = 0; i < s->nloops; i++)
+    if (s->loops[i].is_product) found = &s->loops[i];
+  assert_non_null(found);
+  return found;
+}
+
+// A sum that is long beside its results is cut into blocks, of a length that divides it.
+static void long_sums_are_cut_into_blocks(void **state) {
+  static const struct {
+    int rows, length, columns, block;
+  } cases[] = {
+      {64, 25088, 64, 896},    {64, 100000, 64, 1000},   {8, 2048, 16, 1024},
+      {768, 8192, 768, 1024},  {1200, 9600, 1200, 1200}, // the sums of shorter blocks would be more than the factors
+      {2048, 3072, 768, 3072},                           // short beside the results
+      {64, 2047, 64, 2047},                              // short
+      {64, 2053, 64, 2053},                              // prime
+      {64, 6002, 64, 3001},    {64, 10006, 64, 10006},   // 2 * 5003: neither is a good length
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    Lowered l = lower_product(cases[i].rows, cases[i].length, cases[i].columns, &usual);
+    const Schedule *s = only_schedule(&l);
+    const Loop *product = product_loop(s), *last = &s->loops[s->nloops - 1];
+    const AxisSet summed = loop_inner_axes(product) & ~(1U << loop_vector_axis(product));
+    assert_int_equal(axes_nelems(s->kernel, summed), cases[i].block);
+    assert_int_equal(product->runs.middle_run, LONGEST_CHAIN);
+    assert_int_equal(product == last, cases[i].block == cases[i].length);
+    if (product != last) {
+      const AxisSet blocks = loop_inner_axes(last) & ~(1U << loop_vector_axis(last));
+      assert_true(last->sums_middle && !last->is_product);
+      assert_int_equal(axes_nelems(s->kernel, blocks), cases[i].length / cases[i].block);
+      assert_false(blocks & ~loop_outer_axes(product)); // they can run in parallel
+    }
+    lowered_deinit(&l);
+  }
+}
+
+static void target_does_not_decide_the_blocks_of_sums(void **state) {
+  const Target other = {.isa = "scalar",
+                        .vector_registers = 4,
+                        .l1_nbytes = 16 << 10,
+                        .l2_nbytes = 64 << 10,
+                        .llc_nbytes = 64 << 10,
+                        .threads = 1};
+  (void)state;
+  for (int length = 1023; length <= 6000; length += 711) {
+    Lowered l = lower_product(40, length, 48, &usual), m = lower_product(40, length, 48, &other);
+    const Schedule *a = only_schedule(&l), *b = only_schedule(&m);
+    assert_int_equal(a->nloops, b->nloops);
+    for (size_t i = 0; i < a->nloops; i++) assert_true(loop_has_same_order(&a->loops[i], &b->loops[i]));
+    lowered_deinit(&l);
+    lowered_deinit(&m);
+  }
+}
+
+// Where rows are neighbours in memory, their factor is copied to panels of rows, so that a step reads whole cache
+// lines.
+static void factors_of_rows_are_kept_in_panels(void **state) {
+  (void)state;
+  Lowered l = lower_product(192, 600, 160, &usual);
+  const Schedule *s = only_schedule(&l);
+  const Loop *product = product_loop(s);
+  const Kernel *k = s->kernel;
+  const Expr *e = &k->exprs[k->exprs[product->roots[0].expr].args[0]];
+  const bool is_second = k->exprs[e->args[0]].axes >> loop_vector_axis(product) & 1;
+  const Access *a = &k->accesses[k->exprs[e->args[is_second]].access];
+  const int row = product->order[product->nouter - 1], summed = product->order[product->nouter];
+  assert_null(a->value);
+  assert_int_equal(a->stride[row], 1);
+  assert_int_equal(a->stride[summed], k->axes[row].extent);
+  assert_int_equal(k->axes[row].extent * k->axes[product->order[product->nouter - 2]].extent, 192);
+  lowered_deinit(&l);
+}
+
+// The gradient by weights has rows of channels, which are neighbours (NXC), or sums pixels that are (NCX). Copies keep
+// them so.
+static void copies_of_windows_keep_what_is_dense(void **state) {
+  (void)state;
+  for (int is_ncx = 0; is_ncx < 2; is_ncx++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [%s]}\n"
+             "  - {name: dy, type: f32, shape: [%s]}\nnodes:\n"
+             "  - {op: ConvolutionBackwardWeights, inputs: [x, dy], outputs: [dw], attributes: {strides: [1, 1], "
+             "pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1], weights_shape: [%s], data_format: %s, "
+             "weights_format: %s}}\noutputs: [dw]\n",
+             is_ncx ? "8, 24, 28, 28" : "8, 28, 28, 24", is_ncx ? "8, 40, 28, 28" : "8, 28, 28, 40",
+             is_ncx ? "40, 24, 3, 3" : "3, 3, 24, 40", is_ncx ? "NCX" : "NXC", is_ncx ? "OIX" : "XIO");
+    Lowered l = lower(text, &usual, false);
+    const Schedule *s = only_schedule(&l);
+    const Kernel *k = s->kernel;
+    const Loop *product = product_loop(s);
+    const Expr *e = &k->exprs[k->exprs[product->roots[0].expr].args[0]];
+    const AxisSet summed = loop_inner_axes(product) & ~(1U << loop_vector_axis(product));
+    assert_in_range(axes_nelems(k, summed), 256, 2048);
+    for (int i = 0; i < 2; i++) assert_false(access_has_conditions(k, &k->accesses[k->exprs[e->args[i]].access]));
+    lowered_deinit(&l);
+  }
+}
+
+// A loop that adds up other blocks than those that were summed.
+static void blocks_of_other_sums_are_found(void **state) {
+  (void)state;
+  Lowered l = lower_product(64, 8192, 64, &usual);
+  const Schedule *s = only_schedule(&l);
+  const Loop *product = product_loop(s);
+  Text why;
+  text_init(&why, &l.ctx->allocator);
+  assert_true(schedule_verify(s, &why));
+  for (size_t i = 0; i < product->nroots; i++) // the blocks leave a factor
+    if (product->roots[i].kind == ROOT_STORE)
+      product->roots[i].expr = s->kernel->exprs[s->kernel->exprs[product->roots[i].expr].args[0]].args[0];
+  assert_false(schedule_verify(s, &why));
+  assert_non_null(strstr(text_string(&why), "what is stored is not the kernel's result"));
+  text_deinit(&why);
+  lowered_deinit(&l);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(products_are_found_however_they_are_spelled),
+      cmocka_unit_test(strided_factors_are_kept_in_panels),
+      cmocka_unit_test(factors_of_rows_are_kept_in_panels),
+      cmocka_unit_test(windows_are_copied_with_their_padding),
+      cmocka_unit_test(copies_of_windows_keep_what_is_dense),
+      cmocka_unit_test(copies_that_are_read_elsewhere_are_found),
+      cmocka_unit_test(long_sums_are_cut_into_blocks),
+      cmocka_unit_test(target_does_not_decide_the_blocks_of_sums),
+      cmocka_unit_test(blocks_of_other_sums_are_found),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

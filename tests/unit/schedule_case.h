@@ -1,0 +1,61 @@
+// What the tests of schedules share: graphs, lowered to kernels and their schedules.
+#ifndef NGRAD_TESTS_UNIT_SCHEDULE_CASE_H
+#define NGRAD_TESTS_UNIT_SCHEDULE_CASE_H
+
+#include "frontend/api/handles.h"
+#include "ir/loops/target.h"
+#include "passes/pipeline.h"
+#include "passes/schedule/schedule.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const Target usual = {.isa = "avx2",
+                             .vector_registers = 8,
+                             .l1_nbytes = 32 << 10,
+                             .l2_nbytes = 1 << 20,
+                             .llc_nbytes = 32 << 20,
+                             .threads = 4};
+
+typedef struct Lowered {
+  ng_context *ctx;
+  ng_graph *graph;
+  Graph *clone;
+  Program *program;
+} Lowered;
+
+static inline Lowered lower(const char *text, const Target *target, bool no_fuse) {
+  Lowered l = {.ctx = ng_context_new(NULL)};
+  l.graph = ng_graph_read(l.ctx, "test.yaml", text, strlen(text), NULL);
+  if (!l.graph) {
+    fail_msg("%s", ng_messages_text(l.ctx, 0));
+    abort(); // not reached, as no reader of the code can tell
+  }
+  assert_int_equal(ng_graph_bind(l.graph), NG_OK);
+  l.clone = graph_clone(l.graph->graph);
+  PassContext c = {
+      .diagnostics = &l.ctx->diagnostics, .allocator = &l.ctx->allocator, .target = target, .no_fuse = no_fuse};
+  assert_true(pipeline_run(l.clone, &c));
+  l.program = pipeline_lower(l.clone, &c);
+  if (!l.program) fail_msg("%s", ng_messages_text(l.ctx, 0));
+  return l;
+}
+
+static inline void lowered_deinit(Lowered *l) {
+  program_free(l->program);
+  graph_free(l->clone);
+  ng_graph_free(l->graph);
+  ng_context_free(l->ctx);
+}
+
+static inline const Schedule *only_schedule(const Lowered *l) {
+  assert_int_equal(l->program->nkernels, 1);
+  return l->program->schedules[0];
+}
+
+#endif
