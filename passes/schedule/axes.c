@@ -243,7 +243,8 @@ bool schedule_choose_axes(Scheduling *s) {
   if (schedule_number(s->overrides, SCHEDULE_MIDDLE, true)) product = schedule_find_product(s->k);
   if (product.sum && (s->vector_axis == BEST_AXIS || s->vector_axis == product.vector_axis)) {
     s->product = product;
-    s->product.is_long = schedule_number(s->overrides, SCHEDULE_SPLIT, true) && schedule_is_long_sum(s->k, &product);
+    s->product.is_long = schedule_number(s->overrides, SCHEDULE_SPLIT, true) &&
+                         schedule_is_long_sum(s->k, &product, &s->product.is_padded);
     s->vector_axis = product.vector_axis;
   }
   if (s->vector_axis == BEST_AXIS) s->vector_axis = choose_vector_axis(s->k);

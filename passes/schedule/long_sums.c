@@ -14,6 +14,7 @@ typedef struct Cut { // where the summed axes are cut into those of the blocks a
   int axis;          // the last axis of the blocks
   int64_t inner;     // indices of it inside of a block; 1: none, the axis is one of the blocks as it is
   int64_t length;    // products in a block; 0: there are no blocks
+  bool is_padded;    // the last block goes beyond the axis: there, both factors are 0
 } Cut;
 
 // Products in a block. Of LENGTH, two panels stay in a second-level cache; with fewer than LEAST, the sums of blocks
@@ -47,6 +48,26 @@ static bool is_long(const Kernel *k, const Product *p) {
   return length / 2 >= LENGTH && length >= TIMES * side;
 }
 
+// A factor that is a tensor as it is can be copied with zeros behind it.
+static bool can_pad(const Kernel *k, ExprId factor, int axis) {
+  const Expr *e = &k->exprs[factor];
+  if (e->op != EXPR_LOAD || e->args[0] || !(e->axes >> axis & 1)) return false;
+  const Access *a = &k->accesses[e->access];
+  return a->value && !a->nbounds && k->naxes + 4 < MAX_AXES; // two axes of panels, the block's and the copy's
+}
+
+// Blocks of the only summed axis, whose extent has no good divisor.
+static Cut cut_padded(const Kernel *k, const Product *p, int64_t wanted) {
+  const AxisSet summed = k->exprs[p->sum].reduced;
+  const int axis = __builtin_ctz(summed);
+  const int64_t nblocks = (k->axes[axis].extent + wanted - 1) / wanted;
+  const int64_t length = (k->axes[axis].extent + nblocks - 1) / nblocks;
+  const bool is_one = !(summed & (summed - 1)) && wanted <= MOST && nblocks > 1;
+  if (!is_one || !can_pad(k, p->row, axis) || !can_pad(k, p->vector, axis) || !kernel_can_split_axis(k, axis))
+    return (Cut){0};
+  return (Cut){axis, length, length, true};
+}
+
 static Cut choose_cut(const Kernel *k, const Product *p) {
   const AxisSet summed = k->exprs[p->sum].reduced;
   Cut best = {0};
@@ -60,11 +81,11 @@ static Cut choose_cut(const Kernel *k, const Product *p) {
     for (int64_t inner = 1; inner < extent && inside * inner <= MOST; inner++) {
       const int64_t length = inside * inner;
       if (extent % inner || length < least || !is_better(length, best.length, wanted)) continue;
-      if (inner == 1 || kernel_can_split_axis(k, axis)) best = (Cut){axis, inner, length};
+      if (inner == 1 || kernel_can_split_axis(k, axis)) best = (Cut){axis, inner, length, false};
     }
     inside *= extent;
   }
-  return best;
+  return best.length ? best : cut_padded(k, p, wanted);
 }
 
 // The kernel's stores with another expression in place of one. NULL: out of memory.
@@ -127,8 +148,10 @@ static AxisSet split_sum(Kernel *k, const Cut *cut, Product *p) {
   return blocks;
 }
 
-bool schedule_is_long_sum(const Kernel *k, const Product *p) {
-  return choose_cut(k, p).length;
+bool schedule_is_long_sum(const Kernel *k, const Product *p, bool *is_padded) {
+  const Cut cut = choose_cut(k, p);
+  *is_padded = cut.is_padded;
+  return cut.length;
 }
 
 bool schedule_order_long_sum(Scheduling *s) {

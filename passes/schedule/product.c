@@ -114,7 +114,8 @@ static bool split_vectors(Scheduling *s) {
   Kernel *k = s->k;
   Product *p = &s->product;
   const int axis = p->vector_axis;
-  if (!schedule_copies_window(k, p, p->vector) || axes_monomial(k, k->exprs[p->vector].axes)) return true;
+  if (!(schedule_copies_window(k, p, p->vector) || p->is_padded) || axes_monomial(k, k->exprs[p->vector].axes))
+    return true;
   if (k->axes[axis].extent == LANES || k->axes[axis].extent % LANES || !kernel_can_split_axis(k, axis)) return true;
   if (!kernel_split_axis(k, axis, LANES)) return false;
   p->vector_axis++;

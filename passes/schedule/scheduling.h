@@ -17,6 +17,7 @@ typedef struct Product {
   ExprId vector; // the one that does
   int vector_axis;
   bool is_long;   // the sum is long beside the results, and will be cut into blocks
+  bool is_padded; // the blocks of a long sum go beyond it
   int panel_axis; // 1 + the axis of rows in a panel; 0: rows are in no panels
 } Product;
 
@@ -99,7 +100,8 @@ void schedule_choose_numbers(const Scheduling *s, Loop *loop);
 // long_sums.c
 
 // Whether the product's sum is long beside its results, so that blocks of it are summed first.
-bool schedule_is_long_sum(const Kernel *k, const Product *p);
+// *is_padded: the last block goes beyond the sum, so that both factors are copied with zeros behind them.
+bool schedule_is_long_sum(const Kernel *k, const Product *p, bool *is_padded);
 // Adds the loops that sum blocks, and those that add up the blocks and store the results. Changes the kernel: its sum
 // becomes a sum of sums. False: out of memory, or no schedule suits.
 bool schedule_order_long_sum(Scheduling *s);

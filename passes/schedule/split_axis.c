@@ -20,6 +20,19 @@ static void insert_number(int64_t *numbers, int axis, int64_t inner) {
   numbers[axis] *= inner;
 }
 
+// Bounds the index along the two axes.
+static bool add_bound(Kernel *k, Access *a, int axis, int64_t inner, int64_t extent) {
+  if (!a->stride[axis + 1]) return true;
+  Bound *bound = ARENA_NEW(k->arena, Bound);
+  if (!bound) return false;
+  *bound = (Bound){.extent = extent, .stride = a->stride[axis + 1]};
+  bound->factor[axis] = inner;
+  bound->factor[axis + 1] = 1;
+  a->bounds = bound;
+  a->nbounds = 1;
+  return true;
+}
+
 static void split_access(Access *a, int axis, int64_t inner) {
   Monomial *monomial = a->stride_monomial;
   insert_number(a->stride, axis, inner);
@@ -36,12 +49,16 @@ bool kernel_split_axis(Kernel *k, int axis, int64_t inner) {
   }
   memmove(&k->axes[axis + 1], &k->axes[axis], (size_t)(k->naxes - axis) * sizeof *k->axes);
   k->naxes++;
-  k->axes[axis] = (Axis){.name = name, .extent = whole.extent / inner};
+  k->axes[axis] = (Axis){.name = name, .extent = (whole.extent + inner - 1) / inner};
   k->axes[axis + 1].extent = inner;
   for (ExprId i = 1; i < k->nexprs; i++) {
     k->exprs[i].axes = insert_axis(k->exprs[i].axes, axis);
     k->exprs[i].reduced = insert_axis(k->exprs[i].reduced, axis);
   }
-  for (size_t i = 0; i < k->naccesses; i++) split_access(&k->accesses[i], axis, inner);
+  for (size_t i = 0; i < k->naccesses; i++) {
+    split_access(&k->accesses[i], axis, inner);
+    if (whole.extent % inner) k->out_of_memory |= !add_bound(k, &k->accesses[i], axis, inner, whole.extent);
+  }
+  if (k->out_of_memory) return false;
   return true;
 }

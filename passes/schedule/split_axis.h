@@ -8,7 +8,8 @@
 bool kernel_can_split_axis(const Kernel *k, int axis);
 
 // Makes the axis one of extent / inner blocks, and adds an axis of `inner` indices after it: later axes move up by one.
-// `inner` divides the extent. False: out of memory.
+// Where that is beyond the extent, loads yield 0: they have a bound. They must have none if `inner` does not divide the
+// extent. False: out of memory.
 bool kernel_split_axis(Kernel *k, int axis, int64_t inner);
 
 #endif

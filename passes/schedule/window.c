@@ -107,7 +107,7 @@ bool schedule_copies_window(const Kernel *k, const Product *p, ExprId id) {
     if (e->axes >> axis & 1 && axis != first && k->axes[axis].monomial) return false;
   if (id == p->vector && last < 0) return false;
   for (size_t i = 0; i < a->nbounds; i++)
-    if (a->bounds[i].factor[first]) return false;
+    if (a->bounds[i].factor[first] && k->axes[first].monomial) return false;
   return access_has_conditions(k, a) || (last >= 0 && a->stride[last] != 1) ||
          (a->type != TYPE_F32 && a->type != TYPE_F64);
 }
