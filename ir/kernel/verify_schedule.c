@@ -13,6 +13,7 @@ typedef struct ScheduleVerifying {
   bool *is_needed;   // by ExprId: of the root being checked
   bool *is_made;     // by temporary: an earlier sweep or loop has filled it
   uint32_t *nstored; // by AccessId: how many roots store it
+  ExprId *moved;     // by ExprId of a copy's loop: the kernel's expression that it is; 0: not known to be one
   ExprId *same;      // by ExprId: an expression with the same value, by a chain that ends in itself
 } ScheduleVerifying;
 
@@ -214,33 +215,100 @@ static bool is_same_window(const Kernel *k, const Bound *wanted, const Bound *fr
   return from->offset + step * use->offset == wanted->offset;
 }
 
-// Whether the load of a temporary is that of a tensor through windows, from a copy along the windows' axes.
-static bool is_copied_window(const ScheduleVerifying *v, const Expr *e, const Expr *wanted) {
+// The bound of the copy's use that goes along an axis of the copy; NULL: there is none.
+static const Bound *find_use(const Access *use, const Access *to, int axis) {
+  for (size_t i = 0; i < use->nbounds; i++)
+    if (to->stride[axis] && use->bounds[i].stride == to->stride[axis]) return &use->bounds[i];
+  return NULL;
+}
+
+// Whether the load by the copy's loop is the wanted one, which goes through windows.
+static bool is_moved_load(const Kernel *k, const Expr *copied, const Expr *wanted, const Access *use,
+                          const Access *to) {
+  const Access *from = &k->accesses[copied->access], *a = &k->accesses[wanted->access];
+  AxisSet windows = 0;
+  int64_t offset = from->offset - a->offset;
+  if (from->value != a->value || from->outside != a->outside || from->nbounds != a->nbounds) return false;
+  for (size_t i = 0; i < a->nbounds; i++) {
+    const Bound *of =
+        bound_axes(&from->bounds[i]) ? find_use(use, to, __builtin_ctz(bound_axes(&from->bounds[i]))) : NULL;
+    if (!of || !is_same_window(k, &a->bounds[i], &from->bounds[i], of, to)) return false;
+    windows |= bound_axes(&a->bounds[i]) | bound_axes(&from->bounds[i]);
+    offset -= a->bounds[i].stride * (from->bounds[i].offset - a->bounds[i].offset);
+  }
+  for (int axis = 0; axis < k->naxes; axis++) // the other axes are the same
+    if (!(windows >> axis & 1) &&
+        (from->stride[axis] != a->stride[axis] || from->stride_monomial[axis] != a->stride_monomial[axis]))
+      return false;
+  return !offset;
+}
+
+// An expression as offset + the sum of factor * index. False: it is another one.
+static bool find_index(const Kernel *k, ExprId id, Bound *b) {
+  const Expr *e = &k->exprs[id];
+  *b = (Bound){.offset = 0};
+  for (; e->op == EXPR_FMA; e = &k->exprs[e->args[2]]) {
+    const Expr *factor = &k->exprs[e->args[0]], *index = &k->exprs[e->args[1]];
+    if (factor->op != EXPR_CONSTANT || index->op != EXPR_INDEX) return false;
+    b->factor[__builtin_ctz(index->axes)] += (int64_t)factor->number;
+  }
+  if (e->op == EXPR_INDEX) b->factor[__builtin_ctz(e->axes)]++;
+  else b->offset = (int64_t)e->number;
+  return e->op == EXPR_INDEX || e->op == EXPR_CONSTANT;
+}
+
+// Whether the copy's loop computes the wanted index of a window from its own.
+static bool is_moved_index(const Kernel *k, ExprId copied, ExprId wanted, const Access *use, const Access *to) {
+  Bound own, other;
+  if (!find_index(k, copied, &own) || !find_index(k, wanted, &other) || !bound_axes(&own)) return false;
+  const int axis = __builtin_ctz(bound_axes(&own));
+  const Bound *of = find_use(use, to, axis);
+  const int64_t step = own.factor[axis];
+  if (bound_axes(&own) & (bound_axes(&own) - 1) || !of || own.offset + step * of->offset != other.offset) return false;
+  for (int i = 0; i < k->naxes; i++)
+    if (step * of->factor[i] != other.factor[i]) return false;
+  return true;
+}
+
+// Whether the copy's loop computes the wanted expression, with the copy's axes in the place of windows.
+static bool is_moved(const ScheduleVerifying *v, ExprId copied, ExprId wanted, const Access *use, const Access *to) {
+  const Kernel *k = v->k;
+  const Expr *e = &k->exprs[copied], *other = &k->exprs[wanted];
+  AxisSet windows = 0;
+  if (!copied || !wanted) return copied == wanted;
+  if (v->moved[copied]) return v->moved[copied] == wanted;
+  for (size_t i = 0; i < use->nbounds; i++) windows |= bound_axes(&use->bounds[i]);
+  bool is_right = (copied == wanted && !(e->axes & windows)) || is_moved_index(k, copied, wanted, use, to);
+  if (!is_right) {
+    const bool is_load = e->op == EXPR_LOAD && other->op == EXPR_LOAD;
+    is_right = is_load ? is_moved_load(k, e, other, use, to)
+                       : expr_operations_equal(e, other) && expr_info[e->op].narguments && !expr_has_access(e);
+    for (int i = 0; i < 3 && is_right; i++) is_right = is_moved(v, e->args[i], other->args[i], use, to);
+  }
+  if (is_right) v->moved[copied] = wanted;
+  return is_right;
+}
+
+// Whether the load of a temporary is a value that goes through windows, from a copy along the windows' axes.
+static bool is_copied_window(const ScheduleVerifying *v, const Expr *e, ExprId wanted) {
   const Kernel *k = v->k;
   const Access *use = &k->accesses[e->access];
   const Root *root = find_copy(v, use);
-  if (!root || wanted->op != EXPR_LOAD || wanted->args[0] || e->args[0]) return false;
-  const Expr *copied = &k->exprs[root->expr];
-  const Access *to = &k->accesses[root->access], *from = &k->accesses[copied->access];
-  const Access *a = &k->accesses[wanted->access];
-  if (copied->op != EXPR_LOAD || copied->args[0] || from->value != a->value || from->outside != a->outside)
-    return false;
-  if (from->nbounds != a->nbounds || use->nbounds != a->nbounds || to->nbounds || to->offset || use->panel_axis)
-    return false;
+  if (!root || e->args[0] || !use->nbounds) return false;
+  const Access *to = &k->accesses[root->access];
+  if (to->nbounds || to->offset || use->panel_axis) return false;
   AxisSet windows = 0;
-  int64_t offset = from->offset - a->offset, use_offset = use->offset;
-  for (size_t i = 0; i < a->nbounds; i++) {
-    if (!is_same_window(k, &a->bounds[i], &from->bounds[i], &use->bounds[i], to)) return false;
-    windows |= bound_axes(&a->bounds[i]) | bound_axes(&from->bounds[i]);
-    offset -= a->bounds[i].stride * (from->bounds[i].offset - a->bounds[i].offset);
+  int64_t use_offset = use->offset;
+  for (size_t i = 0; i < use->nbounds; i++) {
+    windows |= bound_axes(&use->bounds[i]);
     use_offset -= use->bounds[i].stride * use->bounds[i].offset;
   }
   for (int axis = 0; axis < k->naxes; axis++) { // the other axes are the same
-    if (windows >> axis & 1) continue;
+    if (windows >> axis & 1 || (!use->stride[axis] && find_use(use, to, axis))) continue;
     if (use->stride[axis] != to->stride[axis] || use->stride_monomial[axis] != to->stride_monomial[axis]) return false;
-    if (from->stride[axis] != a->stride[axis] || from->stride_monomial[axis] != a->stride_monomial[axis]) return false;
   }
-  return !offset && !use_offset;
+  memset(v->moved, 0, k->nexprs * sizeof *v->moved);
+  return !use_offset && is_moved(v, root->expr, wanted, use, to);
 }
 
 // Whether the combined partial results of blocks are the specified reduction. Each block reduces the axes that are cut;
@@ -264,7 +332,7 @@ static bool is_same(const ScheduleVerifying *v, ExprId id, ExprId specified) {
   bool is_right = true;
   if (e->op == EXPR_LOAD && !v->k->accesses[e->access].value) {
     const Root *root = find_maker(v, NULL, ROOT_STORE, e->access);
-    is_right = root ? is_same(v, root->expr, specified) : is_copied_window(v, e, wanted);
+    is_right = root ? is_same(v, root->expr, specified) : is_copied_window(v, e, specified);
   } else if (e->op == EXPR_COMBINE) {
     is_right = is_combined(v, e, wanted);
   } else {
@@ -307,7 +375,8 @@ bool schedule_verify(const Schedule *s, Text *why) {
   v.is_made = ARENA_ARRAY(&scratch, bool, s->ntemporaries + 1);
   v.nstored = ARENA_ARRAY(&scratch, uint32_t, k->naccesses + 1);
   v.same = ARENA_ARRAY(&scratch, ExprId, k->nexprs);
-  if (!v.is_needed || !v.is_made || !v.nstored || !v.same) why->out_of_memory = true;
+  v.moved = ARENA_ARRAY(&scratch, ExprId, k->nexprs);
+  if (!v.is_needed || !v.is_made || !v.nstored || !v.same || !v.moved) why->out_of_memory = true;
   for (ExprId id = 0; v.same && id < k->nexprs; id++) v.same[id] = id;
   const bool is_sound = !why->out_of_memory && verify_any_kernel(&v.kernel) && verify_loops(&v) && verify_values(&v);
   arena_deinit(&scratch);

@@ -167,3 +167,14 @@ bool infer_convolution(Inference *inf, Node *node) {
 bool check_convolution(Node *node, Diagnostics *d) {
   return check_window(node, d) && check_given_shape(node, d);
 }
+
+int contraction_operand(const Node *node, const Value *v) {
+  int operand = 0;
+  if (!(node->op->traits & TRAIT_MULTIPLIES)) return 0;
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    if (node->inputs[i] != v) continue;
+    if (operand || i > 1) return 0;
+    operand = (int)i + 1;
+  }
+  return operand;
+}

@@ -34,4 +34,8 @@ typedef struct Convolution {
 Convolution node_convolution(const Node *node); // the rank of the large side must be known
 Value *convolution_bias(const Node *node);      // [channels of the output]; NULL: none
 
+// The operand of a product or convolution that the value is: 1 for input 0, 2 for input 1. 0: the node is another, or
+// the value is no operand, or more than one input.
+int contraction_operand(const Node *node, const Value *v);
+
 #endif

@@ -86,6 +86,8 @@ typedef enum Trait {
   TRAIT_CANCELS = 1 << 8,     // a norm's gradient through its statistics: terms cancel when these have few elements
   TRAIT_QUANTIZES = 1 << 9,   // rounds so coarsely that a rounding error before it can change the result by a step
   TRAIT_WIDE = 1 << 10,       // intermediate results may leave f32's range although the result does not
+  TRAIT_POINTWISE = 1 << 11,  // a norm without sums: a result's element depends on one element of src and on parameters
+  TRAIT_MULTIPLIES = 1 << 12, // sums products of elements of inputs 0 and 1 (ir/operators/contraction.h)
 } Trait;
 
 // The elements of src that one statistic of a norm is computed from (ir/operators/norm.h).

@@ -85,7 +85,8 @@ enum { WINDOW_NATTRIBUTES = 5 };
   { operand, 'I', .is_optional = true }
 enum { CONVOLUTION_NATTRIBUTES = WINDOW_NATTRIBUTES + 3 }; // with weights_format
 #define CONVOLUTION                                                                                                    \
-  .family = "contraction", .infer = infer_convolution, .check = check_convolution, .domain = convolution_domain
+  .family = "contraction", .infer = infer_convolution, .check = check_convolution, .domain = convolution_domain,       \
+  .traits = TRAIT_MULTIPLIES
 #define POOL_ATTRIBUTES WINDOW_ATTRIBUTES, REQUIRED_LIST("kernel", .list = LIST_SPATIAL)
 enum { POOL_NATTRIBUTES = WINDOW_NATTRIBUTES + 1 };
 #define DILATIONS_ONE OPTIONAL_LIST("dilations", .list = LIST_SPATIAL)

@@ -5,24 +5,27 @@
 
 enum { MOST_BOUNDS = MAX_RANK };
 
-// A constant with one value has no memory: whether an index is inside of the tensor is computed.
-static ExprId select_inside(Lowering *l, const Bound *b, ExprId e, ExprId outside) {
-  Kernel *k = l->kernel;
+static ExprId bound_index(Kernel *k, const Bound *b) {
   ExprId index = expr_constant(k, (double)b->offset);
   for (int axis = 0; axis < k->naxes; axis++)
     if (b->factor[axis]) index = expr_fma(k, expr_constant(k, (double)b->factor[axis]), expr_index(k, axis), index);
-  const ExprId zero = expr_constant(k, 0), extent = expr_constant(k, (double)b->extent);
-  e = expr_select(k, expr_binary(k, EXPR_GT, extent, index), e, outside);
-  return expr_select(k, expr_binary(k, EXPR_GE, index, zero), e, outside);
+  return index;
 }
 
+ExprId lower_inside(Lowering *l, const Bound *b, ExprId e, double outside) {
+  Kernel *k = l->kernel;
+  const ExprId index = bound_index(k, b), zero = expr_constant(k, 0), other = expr_constant(k, outside);
+  e = expr_select(k, expr_binary(k, EXPR_GT, expr_constant(k, (double)b->extent), index), e, other);
+  return expr_select(k, expr_binary(k, EXPR_GE, index, zero), e, other);
+}
+
+// A constant with one value has no memory: whether an index is inside of the tensor is computed.
 static ExprId constant_load(Lowering *l, const Value *v, const Access *a) {
   Kernel *k = l->kernel;
   const AxisSet axes = l->part.broadcasts_constants ? access_axes(k, a) : 0;
-  const ExprId outside = expr_constant(k, a->outside);
   ExprId e = expr_constant_over(k, type_load(v->type, v->constant->data, 0), axes);
   for (size_t i = 0; i < a->nbounds; i++)
-    if (!bound_always_holds(k, &a->bounds[i])) e = select_inside(l, &a->bounds[i], e, outside);
+    if (!bound_always_holds(k, &a->bounds[i])) e = lower_inside(l, &a->bounds[i], e, a->outside);
   return e;
 }
 
@@ -38,9 +41,42 @@ static void add_steps(Kernel *k, Access *a, Bound *b, Monomial monomial, bool is
   }
 }
 
+void view_place(const Lowering *l, Access *a) {
+  View *view = l->view;
+  Access on = *a;
+  memset(on.stride, 0, sizeof on.stride);
+  memset(on.stride_monomial, 0, sizeof on.stride_monomial);
+  on.bounds = view->made;
+  for (int i = 0; i < l->domain.rank; i++) {
+    Bound b = {.extent = extent_value(l->domain.extent[i]), .stride = a->stride[i]};
+    if (!a->stride[i]) continue;
+    if (view->axis[i] >= 0) b.factor[view->axis[i]] = 1;
+    else {
+      memcpy(b.factor, view->bounds[i].factor, sizeof b.factor);
+      b.offset = view->bounds[i].offset;
+    }
+    const bool is_bounded = view->axis[i] == BOUNDED;
+    if (is_bounded) kernel_close(l->kernel, a->stride_monomial[i] + extent_monomial(l->domain.extent[i]));
+    add_steps(l->kernel, &on, &b, is_bounded ? 0 : a->stride_monomial[i], is_bounded);
+    if (is_bounded) on.bounds[on.nbounds++] = b;
+  }
+  *a = on;
+}
+
+ExprId view_index(const Lowering *l, int axis) {
+  Kernel *k = l->kernel;
+  if (extent_value(l->domain.extent[axis]) == 1) return expr_constant(k, 0);
+  const int on = l->view->axis[axis];
+  return on >= 0 ? expr_index(k, on) : bound_index(k, &l->view->bounds[axis]);
+}
+
 ExprId lower_bounded_load(Lowering *l, const Value *v, const int *axis, const Bound *bounds, double outside,
                           ExprId offset) {
   Kernel *k = l->kernel;
+  if (v->producer && l->is_inside[v->producer->index]) {
+    if (offset) k->unsupported = "an operand is computed and loaded at computed places";
+    return lower_prologue(l, v, axis, bounds, outside);
+  }
   const Strides own = strides_of(&v->shape, &v->order);
   Bound made[MOST_BOUNDS];
   Access a = {.value = (Value *)v, .type = v->type, .bounds = made, .outside = outside};

@@ -12,10 +12,15 @@
 // are spilled to the L1 cache, which costs less than a tensor between two kernels (measured by
 // tests/bench/live_values.sh). The number of tensors that a kernel streams is limited.
 //
+// A node that computes an operand of a product joins the product's region if it is pointwise and nothing else reads its
+// results (prologue.c): the product's kernel packs the operand in the order in which it needs it, and computes it
+// there, once for each element. A node that could as well end the kernel that makes its input is left to that one.
+//
 // Within a region, values are expressions over one domain, aligned at the right as in numpy. The statistics of a norm
 // have other axes than the data: they can only be stored, or be used by a norm over the same axes.
 #include "passes/lower/fuse.h"
 
+#include "ir/operators/contraction.h"
 #include "ir/operators/norm.h"
 #include "passes/lower/regions.h"
 #include "passes/schedule/traffic.h"
@@ -56,6 +61,7 @@ typedef struct Fusion {
   PassContext *c;
   Partition *partition;
   Region *regions; // by the index of the region's last node
+  int *operand;    // by node->index: the operand of its region's product that it helps to compute, from 1; 0: none
   Arena arena;     // freed with the pass
   RegionLowering trial;
   bool is_off; // each node stays a region of its own
@@ -82,7 +88,11 @@ static bool has_own_axes(const Node *node) {
 }
 
 static bool has_sums(const Node *node) {
-  return !has_trait(node, TRAIT_ELEMENTWISE | TRAIT_MOVES);
+  return !has_trait(node, TRAIT_ELEMENTWISE | TRAIT_POINTWISE | TRAIT_MOVES);
+}
+
+static bool is_pointwise(const Node *node) {
+  return has_trait(node, TRAIT_ELEMENTWISE | TRAIT_POINTWISE);
 }
 
 // Whether numpy broadcasts the first shape to the second.
@@ -232,7 +242,10 @@ static int64_t try_kernel(Fusion *f, const NodeList *list) {
   Arena arena;
   arena_init(&arena, f->c->allocator);
   const Schedule *s = lower_and_schedule(&f->trial, &arena, list->nodes, list->count, NULL);
-  int64_t nbytes = s ? schedule_traffic(s, f->trial.target) : NO_KERNEL;
+  bool has_prologue = false;
+  for (uint32_t i = 0; i < list->count; i++) has_prologue |= f->operand[list->nodes[i]->index] != 0;
+  const bool is_sound = s && !(has_prologue && schedule_recomputes(s));
+  int64_t nbytes = is_sound ? schedule_traffic(s, f->trial.target) : NO_KERNEL;
   if (s && s->kernel->out_of_memory) pass_out_of_memory(f->c);
   arena_deinit(&arena);
   return nbytes;
@@ -252,10 +265,10 @@ static const char *say_bytes(Fusion *f, int64_t together, int64_t apart) {
   return SAY("together they would move %lld bytes, apart they move %lld", (long long)together, (long long)apart);
 }
 
+static const char no_schedule[] = "no order of loops finishes the sums of both before they are needed";
 #define NEVER_FUSED "one of the two is never fused: its loops differ from those of other operators"
 #define OWN_AXES "one of the two sums over axes of its own, and the other has sums, too"
 #define GROUPS_DIFFER "the norms divide the channels into different groups"
-#define NO_SCHEDULE "no order of loops finishes the sums of both before they are needed"
 
 // Schedules the node and the region as one kernel. Returns why they are not fused: they have no schedule, or it moves
 // more bytes because it reads data again that has left the caches. NULL: they may be fused.
@@ -267,7 +280,7 @@ static const char *try_join(Fusion *f, uint32_t region, Node *node) {
   int64_t apart = try_kernel(f, &alone);
   if (apart < 0) return "its sums need more than one kernel";
   int64_t together = try_kernel(f, &both);
-  if (together < 0) return NO_SCHEDULE;
+  if (together < 0) return no_schedule;
   return together > apart + others ? say_bytes(f, together, apart + others) : NULL;
 }
 
@@ -294,7 +307,7 @@ static const char *refusal_of_values(Fusion *f, const Node *node, uint32_t own, 
       if (users == own) continue;
       if (users < region) return SAY("%s, in an earlier kernel, needs %s", node_title(use->node, title), v->name);
       if (users != region) continue;
-      if (has_trait(use->node, TRAIT_MOVES) || has_own_axes(use->node))
+      if (has_trait(use->node, TRAIT_MOVES) || has_own_axes(use->node) || f->operand[use->node->index])
         return SAY("%s reads %s in another order", node_title(use->node, title), v->name);
       if (!can_be_expression(node, v, use->node, domain))
         return SAY("%s has other axes than the data and must go through memory", v->name);
@@ -321,11 +334,74 @@ static const char *say_streams(Fusion *f) {
   return SAY("together they would read and write more than %d tensors of this size", MOST_STREAMS);
 }
 
+// The operand of a product that the value belongs to as an input of the user, from 1; 0: to none.
+static int operand_of(const Fusion *f, const Node *user, const Value *v) {
+  return f->operand[user->index] ? f->operand[user->index] : contraction_operand(user, v);
+}
+
+// The operand of a product in the region that some result of the node belongs to, from 1; 0: none.
+static int operand_in(const Fusion *f, const Node *node, uint32_t region) {
+  int operand = 0;
+  for (uint32_t i = 0; i < node->noutputs; i++)
+    for (const Use *use = node->outputs[i] ? node->outputs[i]->uses : NULL; use && !operand; use = use->next)
+      if (region_of(f, use->node) == region) operand = operand_of(f, use->node, node->outputs[i]);
+  return operand;
+}
+
+// Whether pointwise nodes from a node with sums to this one have no other users and can end that node's kernel. Where
+// data is narrower in between, as quantised data is, the kernel should end there.
+static bool ends_other_kernel(const Fusion *f, Node *node) {
+  const Value *result = node->outputs[0];
+  NodeList list = {{node}, 1};
+  for (uint32_t i = 0; i < list.count; i++)
+    for (uint32_t s = 0; s < list.nodes[i]->ninputs; s++) {
+      const Value *v = list.nodes[i]->inputs[s];
+      Node *maker = v ? v->producer : NULL;
+      if (!maker || v->is_output || v->uses->next || !shape_equals(&v->shape, &result->shape)) continue;
+      if (value_nbytes(v) < value_nbytes(result) || f->operand[maker->index] || list.count == MOST_NODES) continue;
+      if (has_sums(maker)) return true;
+      if (is_pointwise(maker)) list.nodes[list.count++] = maker;
+    }
+  return false;
+}
+
+// Why the node cannot compute the operand as a part of the region's product; NULL: it can.
+static const char *refusal_of_prologue(Fusion *f, Node *node, uint32_t region, int operand) {
+  const Region *r = &f->regions[region];
+  char title[NODE_TITLE_BYTES];
+  for (uint32_t i = 0; i < node->noutputs; i++) {
+    const Value *v = node->outputs[i];
+    for (const Use *use = v ? v->uses : NULL; use; use = use->next) {
+      if (region_of(f, use->node) == region && !is_pointwise(node))
+        return SAY("%s reads %s in another order", node_title(use->node, title), v->name);
+      if (v->is_output || region_of(f, use->node) != region || operand_of(f, use->node, v) != operand)
+        return SAY("%s has other uses than one operand of a product", v->name);
+      if (f->operand[use->node->index] && !can_be_expression(node, v, use->node, &use->node->outputs[0]->shape))
+        return SAY("%s has other axes than the data and must go through memory", v->name);
+    }
+  }
+  if (!shape_nelems(&node->outputs[0]->shape)) return "it has no elements";
+  for (uint32_t i = f->partition->first[region]; i != NO_NODE; i = f->partition->next[i])
+    if (node_computes_in_f64(node) && !node_computes_in_f64(f->g->nodes[i]))
+      return "it computes in f64, the other does not";
+  if (ends_other_kernel(f, node)) return "it can end the kernel that makes its input instead";
+  if (r->nnodes == MOST_NODES) return SAY("the other's kernel already has %d nodes, the most", MOST_NODES);
+  NodeList both = {{node}, 1};
+  list_region(f, region, &both);
+  if (has_many_streams(&both, &r->domain, node)) return say_streams(f);
+  f->operand[node->index] = operand;
+  const char *why = try_join(f, region, node);
+  if (why) f->operand[node->index] = 0;
+  return why == no_schedule ? "the product would compute the operand again for each use" : why;
+}
+
 // Why the node cannot join the region; NULL: it can.
 static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   const Region *r = &f->regions[region];
   Shape own = node_domain(node);
   if (is_never_fused(node) || is_never_fused(f->g->nodes[region])) return NEVER_FUSED;
+  const int operand = operand_in(f, node, region);
+  if (operand) return refusal_of_prologue(f, node, region, operand);
   bool is_wider = !shape_equals(&own, &r->domain) && broadcasts_to(&r->domain, &own);
   const Shape *domain = is_wider ? &own : &r->domain;
   bool is_narrow = !is_wider && !shape_equals(&own, domain);
@@ -414,7 +490,7 @@ static void join(Fusion *f, const Node *node, uint32_t region) {
   Partition *p = f->partition;
   Region *r = &f->regions[region];
   Shape own = node_domain(node);
-  if (is_domain_of_both(&own, &r->domain)) r->domain = own;
+  if (!f->operand[node->index] && is_domain_of_both(&own, &r->domain)) r->domain = own;
   p->next[node->index] = p->first[region];
   p->first[region] = node->index;
   p->first[node->index] = NO_NODE;
@@ -464,7 +540,7 @@ static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first,
   int64_t apart = region_nbytes(f, first), others = region_nbytes(f, second);
   if (apart < 0 || others < 0) return "its sums need more than one kernel";
   *nbytes = try_kernel(f, both);
-  if (*nbytes < 0) return NO_SCHEDULE;
+  if (*nbytes < 0) return no_schedule;
   return *nbytes < apart + others ? NULL : say_bytes(f, *nbytes, apart + others);
 }
 
@@ -489,7 +565,7 @@ static void try_merge(Fusion *f, const Node *node, uint32_t other) {
                 .nbytes = nbytes};
   Partition *p = f->partition;
   p->first[first] = NO_NODE;
-  p->first[second] = both.nodes[0]->index;
+  p->first[second] = both.count ? both.nodes[0]->index : NO_NODE;
   for (uint32_t i = 0; i < both.count; i++) {
     const uint32_t index = both.nodes[i]->index;
     p->region[index] = second;
@@ -522,8 +598,10 @@ bool pass_fuse(Graph *g, PassContext *c) {
   arena_init(&f.arena, c->allocator);
   f.partition = c->partition = partition_into_nodes(g);
   f.regions = ARENA_ARRAY(&f.arena, Region, g->nnodes);
+  f.operand = ARENA_ARRAY(&f.arena, int, g->nnodes);
   f.trial = (RegionLowering){.context = c, .graph = g, .target = &any_machine, .is_trial = true};
-  if (!f.partition || !f.regions || !lower_scratch_init(&f.trial.scratch, &f.arena, g)) pass_out_of_memory(c);
+  if (!f.partition || !f.regions || !f.operand || !lower_scratch_init(&f.trial.scratch, &f.arena, g))
+    pass_out_of_memory(c);
   for (uint32_t i = (uint32_t)g->nnodes; i-- > 0 && !c->failed;) visit(&f, g->nodes[i]); // users first
   arena_deinit(&f.arena);
   return f.changed;

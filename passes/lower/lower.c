@@ -33,6 +33,7 @@ static Extent group_length(const Lowering *l) {
 // Converts the access's strides from the domain's axes to the kernel's.
 static void split_strides(const Lowering *l, Access *a) {
   const int split = l->split_axis;
+  if (l->view) view_place(l, a);
   if (split < 0) return;
   int64_t group = a->stride[GROUP_AXIS], length = group_length(l).value;
   Monomial group_monomial = a->stride_monomial[GROUP_AXIS];
@@ -116,6 +117,7 @@ ExprId lower_strided_load(Lowering *l, const Value *v, const Strides *strides, i
   }
   split_strides(l, &a);
   Kernel *k = l->kernel;
+  if (offset && a.nbounds) k->unsupported = "an operand's scale is at a computed place in a window";
   AccessId access = kernel_add_access(k, &a);
   return expr_label(k, offset ? expr_load_at(k, access, offset) : expr_load(k, access), v->name);
 }
@@ -147,11 +149,13 @@ AccessId lower_index_of_element(Lowering *l, const Value *v) {
   Access a = access_of(l, &row_major, NULL);
   a.value = NULL;
   a.type = TYPE_NONE;
+  a.nbounds = 0; // of an element that does not exist, the number is of no use
   return kernel_add_access(l->kernel, &a);
 }
 
 ExprId lower_index(const Lowering *l, int axis) {
   Kernel *k = l->kernel;
+  if (l->view) return view_index(l, axis);
   if (l->split_axis < 0 || axis < l->split_axis) return expr_index(k, axis);
   ExprId within = expr_index(k, axis + 1);
   if (axis > l->split_axis) return within;
@@ -186,7 +190,7 @@ static bool is_given_by_attribute(const Node *node, uint32_t operand) {
 // A kernel computes in f64 if a node has f64 data, s32 data (exact in f64, not in f32), intermediate values outside of
 // f32's range (TRAIT_WIDE), element indices above 2^24 (not exact in f32), or a gradient that loses digits by
 // cancellation.
-static bool computes_in_f64(const Node *node) {
+bool node_computes_in_f64(const Node *node) {
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
     const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
     if (v && (v->type == TYPE_F64 || (v->type == TYPE_S32 && !is_given_by_attribute(node, i)))) return true;
@@ -222,15 +226,20 @@ static void note_closing_node(Kernel *k, const Node *node) {
 bool lower_scratch_init(LowerScratch *scratch, Arena *arena, const Graph *g) {
   scratch->value_expr = ARENA_ARRAY(arena, ExprId, g->nvalues);
   scratch->is_inside = ARENA_ARRAY(arena, bool, g->nnodes);
-  return scratch->value_expr && scratch->is_inside;
+  scratch->is_prologue = ARENA_ARRAY(arena, bool, g->nnodes);
+  return scratch->value_expr && scratch->is_inside && scratch->is_prologue;
 }
 
 static void scratch_clear(const LowerScratch *scratch, Node *const *nodes, size_t nnodes) {
   for (size_t i = 0; i < nnodes; i++) {
-    scratch->is_inside[nodes[i]->index] = false;
+    scratch->is_inside[nodes[i]->index] = scratch->is_prologue[nodes[i]->index] = false;
     for (uint32_t slot = 0; slot < nodes[i]->noutputs; slot++)
       if (nodes[i]->outputs[slot]) scratch->value_expr[nodes[i]->outputs[slot]->index] = 0;
   }
+}
+
+void lower_node(Lowering *l, const Node *node) {
+  lowerings[node->op->id](l, node);
 }
 
 Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nnodes, LoweredPart part,
@@ -245,13 +254,16 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
   k->nnodes = nnodes;
   Lowering l = {
       .kernel = k, .split_axis = -1, .part = part, .value_expr = scratch->value_expr, .is_inside = scratch->is_inside};
+  bool has_domain = false;
+  mark_prologues(nodes, nnodes, scratch);
   for (size_t i = 0; i < nnodes; i++) {
-    scratch->is_inside[nodes[i]->index] = true;
-    k->is_f64 |= computes_in_f64(nodes[i]);
+    k->is_f64 |= node_computes_in_f64(nodes[i]);
+    if (scratch->is_prologue[nodes[i]->index]) continue;
     Shape shape = nodes[i]->op->traits & TRAIT_PIECES ? nodes[i]->inputs[part.piece]->shape : node_domain(nodes[i]);
-    if (i == 0 || shape_nelems(&shape) > shape_nelems(&l.domain) ||
+    if (!has_domain || shape_nelems(&shape) > shape_nelems(&l.domain) ||
         (shape_nelems(&shape) == shape_nelems(&l.domain) && shape.rank > l.domain.rank))
       l.domain = shape;
+    has_domain = true;
     if (nodes[i]->op->norm_scope != SCOPE_GROUP) continue;
     l.split_axis = norm_channel_axis(nodes[i]);
     Extent channels = nodes[i]->inputs[0]->shape.extent[l.split_axis];
@@ -270,7 +282,7 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
   }
   add_axes(&l, &own);
   for (size_t i = 0; i < nnodes; i++) {
-    lowerings[nodes[i]->op->id](&l, nodes[i]);
+    if (!scratch->is_prologue[nodes[i]->index]) lower_node(&l, nodes[i]);
     note_closing_node(k, nodes[i]);
   }
   scratch_clear(scratch, nodes, nnodes);

@@ -27,9 +27,18 @@ typedef struct LoweredPart {
 typedef struct LowerScratch {
   ExprId *value_expr; // by value->index: the expression of a value computed in the region; 0: computed elsewhere
   bool *is_inside;    // by node->index: the node is in the region
+  bool *is_prologue;  // by node->index: the node is in the prologue of an operand (prologue.c)
 } LowerScratch;
 
 bool lower_scratch_init(LowerScratch *scratch, Arena *arena, const Graph *g); // false: out of memory
+
+// Where the elements of a product's operand are in the kernel, while the nodes that compute the operand are lowered:
+// the domain is then the operand's shape, and its axes lie along axes of the kernel or along bounds.
+typedef struct View {
+  int axis[MAX_RANK]; // by the domain's axis: as for lower_bounded_load, without COMPUTED
+  Bound bounds[MAX_RANK];
+  Bound made[MAX_RANK]; // of the access that is being made
+} View;
 
 typedef struct Lowering {
   Kernel *kernel;
@@ -37,6 +46,7 @@ typedef struct Lowering {
   int split_axis; // the domain's axis that is split into (group, channel in group); -1: none
   Extent ngroups; // number of groups
   LoweredPart part;
+  View *view;            // NULL: the domain's axes are the kernel's
   ExprId *value_expr;    // LowerScratch's
   const bool *is_inside; // LowerScratch's
 } Lowering;
@@ -88,9 +98,23 @@ enum {
   STEPPED = -2, // the same, and never outside of the value
   COMPUTED = -3 // its index is a part of `offset`, in elements; 0: there is no such axis. Then no axis is BOUNDED
 };
-// The value must be made outside of the region.
+// A value that is made in the region is computed here instead, by its prologue.
 ExprId lower_bounded_load(Lowering *l, const Value *v, const int *axis, const Bound *bounds, double outside,
                           ExprId offset);
+
+// bounded.c: an access with strides along the domain, as the view has it along the kernel; the index on an axis of the
+// domain, which is not of extent 1; and `e` where the bound holds, `outside` elsewhere.
+void view_place(const Lowering *l, Access *a);
+ExprId view_index(const Lowering *l, int axis);
+ExprId lower_inside(Lowering *l, const Bound *b, ExprId e, double outside);
+
+// prologue.c: marks the nodes, in topological order, that are in prologues; and computes an operand by its prologue.
+void mark_prologues(Node *const *nodes, size_t nnodes, const LowerScratch *scratch);
+ExprId lower_prologue(Lowering *l, const Value *v, const int *axis, const Bound *bounds, double outside);
+void lower_node(Lowering *l, const Node *node); // lower_NAME of its operator
+
+// Whether a kernel of the node computes in f64.
+bool node_computes_in_f64(const Node *node);
 
 // Stores `e` to a slice of output 0 with the domain's shape, which begins at `start` (times the open dims in
 // start_monomial) along `axis`.

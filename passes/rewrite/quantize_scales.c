@@ -26,6 +26,20 @@ static double zp_at(const AttributeValue *list, size_t i) {
   return (double)list->list.items[i];
 }
 
+// The narrowest type of zero points that holds all of the list: a kernel with an operand of s32 computes in f64.
+// TYPE_NONE: all are 0, so that none are needed.
+static Type zps_type(const AttributeValue *list) {
+  static const Type types[] = {TYPE_S8, TYPE_U8};
+  bool has_any = false;
+  for (size_t i = 0; i < list->list.count; i++) has_any |= list->list.items[i] != 0;
+  for (size_t t = 0; t < sizeof types / sizeof *types && has_any; t++) {
+    bool fits = true;
+    for (size_t i = 0; i < list->list.count; i++) fits &= type_round(types[t], zp_at(list, i)) == zp_at(list, i);
+    if (fits) return types[t];
+  }
+  return has_any ? TYPE_S32 : TYPE_NONE;
+}
+
 // Replaces node i. False: out of memory.
 static bool replace(Graph *g, size_t i) {
   Node *node = g->nodes[i];
@@ -34,9 +48,10 @@ static bool replace(Graph *g, size_t i) {
   size_t count = scales->numbers.count;
   Value *src = node->inputs[0], *dst = node->outputs[0];
   Value *scale = add_vector(g, "scales", TYPE_F32, count, scales, scale_at);
-  Value *zp = zps->list.count ? add_vector(g, "zps", TYPE_S32, count, zps, zp_at) : NULL;
+  const Type type = zps_type(zps);
+  Value *zp = type ? add_vector(g, "zps", type, count, zps, zp_at) : NULL;
   Node *made = graph_add_node(g, op, NULL, op->ninputs, op->noutputs);
-  if (!scale || (zps->list.count && !zp) || !made || !node_add_origin(g, made, node)) return false;
+  if (!scale || (type && !zp) || !made || !node_add_origin(g, made, node)) return false;
   *node_attribute_slot(made, "qtype") = *node_attribute(node, "qtype");
   *node_attribute_slot(made, "axis") = *node_attribute(node, "axis");
   node_set_defaults(made);

@@ -100,6 +100,16 @@ static void find_wide(const Scheduling *s, bool *is_wide) {
   }
 }
 
+// Marks the expressions that main loops compute or load: not those that only kept factors of products need.
+static void find_needed(const Scheduling *s, bool *is_needed) {
+  const Kernel *k = s->k;
+  for (ExprId i = 1; i < s->noriginals; i++) is_needed[i] = !s->product.sum;
+  for (size_t i = 0; i < k->nstores; i++) is_needed[k->stores[i].value] = true;
+  for (ExprId i = (ExprId)s->noriginals; i-- > 1;)
+    for (int a = 0; a < 3 && k->exprs[i].args[a] && is_needed[i]; a++)
+      is_needed[k->exprs[i].args[a]] |= !s->is_kept_value[i];
+}
+
 // The factors of products that side loops copy, or compute once.
 static bool keep_factors(Scheduling *s) {
   const Product *p = &s->product;
@@ -114,16 +124,20 @@ static bool keep_factors(Scheduling *s) {
 static bool find_kept_values(Scheduling *s) {
   const Kernel *k = s->k;
   bool *is_wide = ARENA_ARRAY(k->arena, bool, s->noriginals);
-  if (!is_wide) {
+  bool *is_needed = ARENA_ARRAY(k->arena, bool, s->noriginals);
+  if (!is_wide || !is_needed) {
     s->k->out_of_memory = true;
     return false;
   }
   if (s->product.sum && !keep_factors(s)) return false;
   find_wide(s, is_wide);
+  find_needed(s, is_needed);
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
     for (int a = 0; a < 3 && e->args[a]; a++)
-      if (is_wide[i] && should_keep(s, e->args[a]) && !add_kept_value(s, e->args[a])) return false;
+      if (is_wide[i] && is_needed[i] && !(s->product.sum && s->is_kept_value[i]) && should_keep(s, e->args[a]) &&
+          !add_kept_value(s, e->args[a]))
+        return false;
   }
   for (size_t i = 0; i < k->nstores; i++) {
     ExprId value = k->stores[i].value;

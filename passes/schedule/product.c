@@ -45,9 +45,10 @@ static int summed_axis(const Kernel *k, const Product *p) {
   return 31 - __builtin_clz(k->exprs[p->sum].reduced);
 }
 
-// Whether the factor is loaded through a window, so that it would need more memory than its tensor.
-static bool is_window(const Kernel *k, const Expr *e) {
-  if (e->op != EXPR_LOAD) return false;
+// Whether the factor is read through a window, so that it would need more memory than its tensor.
+static bool is_window(const Kernel *k, ExprId id) {
+  const Expr *e = &k->exprs[id];
+  if (e->op != EXPR_LOAD) return schedule_reads_windows(k, id);
   const Access *a = &k->accesses[e->access];
   return a->nbounds || (a->value && axes_nelems(k, e->axes) > shape_nelems(&a->value->shape));
 }
@@ -59,7 +60,7 @@ bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   const Expr *e = &k->exprs[p->vector];
   if (k->axes[p->vector_axis].monomial || (axes_monomial(k, e->axes) & axes_monomial(k, k->exprs[p->sum].reduced)))
     return false;
-  if (is_window(k, e)) return false;
+  if (is_window(k, p->vector)) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
   const Access *a = &k->accesses[e->access];
   const int64_t rows = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes), pitch = a->stride[summed_axis(k, p)];
@@ -84,7 +85,7 @@ bool schedule_keeps_rows(const Kernel *k, const Product *p) {
   enum { MANY_COLUMNS = 2 * LANES, LONG_PITCH = 128 }; // LONG_PITCH: elements
   const Expr *e = &k->exprs[p->row];
   if (axes_nelems(k, k->exprs[p->sum].axes & ~e->axes) < MANY_COLUMNS) return false;
-  if (is_window(k, e)) return false;
+  if (is_window(k, p->row)) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
   const Access *a = &k->accesses[e->access];
   const int64_t pitch = a->stride[summed_axis(k, p)];

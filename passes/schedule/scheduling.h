@@ -88,7 +88,9 @@ bool schedule_split_panels(Scheduling *s);
 
 // window.c
 
-// Whether a factor that is loaded through windows is copied with its padding.
+// Whether the expression loads through windows. False, too, if memory is exhausted.
+bool schedule_reads_windows(const Kernel *k, ExprId id);
+// Whether a factor that is read through windows is copied with its padding, or computed into such a copy.
 bool schedule_copies_window(const Kernel *k, const Product *p, ExprId id);
 bool schedule_copy_window(Scheduling *s, ExprId id); // adds axes to the kernel. False: out of memory
 

@@ -81,3 +81,41 @@ bool loop_tensor_nbytes(const Schedule *s, const Loop *loop, Traffic *traffic) {
     if (loop->roots[i].kind != ROOT_REDUCE_INNER) traffic->written += access_tensor_nbytes(s, loop->roots[i].access);
   return true;
 }
+
+// Whether the operand of a sum, a product of two factors, is made of factors that are computed again and again. reach:
+// by ExprId, elements of the largest tensor that the expression is computed from.
+static bool recomputes(const Kernel *k, const Loop *loop, ExprId product, bool *is_seen, int64_t *reach) {
+  const Finds finds = {.k = k, .loop = loop, .sums = loop->nsweeps};
+  memset(is_seen, 0, k->nexprs * sizeof *is_seen);
+  mark_needed(&finds, product, is_seen);
+  for (ExprId id = 1; id < product; id++) {
+    const Expr *e = &k->exprs[id];
+    if (!is_seen[id]) continue;
+    reach[id] = e->op == EXPR_LOAD ? access_nelems_along(k, &k->accesses[e->access], ~0U) : 0;
+    for (int a = 0; a < 3 && e->args[a]; a++)
+      if (reach[e->args[a]] > reach[id]) reach[id] = reach[e->args[a]];
+    if (e->op != EXPR_LOAD && reach[id] && axes_nelems(k, e->axes) > 2 * reach[id]) return true;
+  }
+  for (int a = 0; loop->is_product && a < 2; a++) { // rows compute vectors anew, and columns what is not kept of rows
+    const Expr *factor = &k->exprs[k->exprs[product].args[a]];
+    const int axis = loop_vector_axis(loop);
+    const bool is_vector = factor->axes >> axis & 1;
+    if (factor->op != EXPR_LOAD && (is_vector || k->axes[axis].extent > (int64_t)2 * LANES)) return true;
+  }
+  return false;
+}
+
+bool schedule_recomputes(const Schedule *s) {
+  Kernel *k = s->kernel;
+  bool *is_seen = ARENA_ARRAY(k->arena, bool, k->nexprs + 1), is_any = false;
+  int64_t *reach = ARENA_ARRAY(k->arena, int64_t, k->nexprs + 1);
+  if (!is_seen || !reach) k->out_of_memory = true;
+  for (size_t i = 0; i < s->nloops && !k->out_of_memory; i++)
+    for (size_t r = 0; r < s->loops[i].nroots; r++) {
+      const Root *root = &s->loops[i].roots[r];
+      if (root->kind == ROOT_STORE) continue;
+      const ExprId operand = root->kind == ROOT_REDUCE_INNER ? k->exprs[root->expr].args[0] : root->expr;
+      is_any |= k->exprs[operand].op == EXPR_MUL && recomputes(k, &s->loops[i], operand, is_seen, reach);
+    }
+  return is_any;
+}

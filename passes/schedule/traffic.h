@@ -14,6 +14,10 @@ int64_t schedule_traffic(const Schedule *s, const Target *target);
 // Bytes of the tensors and temporaries that a loop reads and writes, each once. False: out of memory.
 bool loop_tensor_nbytes(const Schedule *s, const Loop *loop, Traffic *traffic);
 
+// Whether a loop computes operands of a sum of products more than twice as often as there are elements to compute them
+// from: for each product, and not once in a copy.
+bool schedule_recomputes(const Schedule *s);
+
 // Marks the expressions that a sweep of a scheduled kernel's loop computes (is_seen, by ExprId) and the accesses that
 // it loads (is_loaded, by AccessId), if the expression `known` needed no computing (0: none).
 void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, ExprId known, bool *is_seen, bool *is_loaded);

@@ -1,7 +1,9 @@
-// Copies of tensors that products read through windows. A copy has an axis of the kernel for each window, over all
+// Copies of factors that products read through windows. A copy has an axis of the kernel for each window, over all
 // indices that occur, so that the padding is in it: its elements need no conditions, and lie densely along the axis
-// that the products need.
+// that the products need. The factor is a load, or is computed from several that go through the same windows.
 #include "passes/schedule/scheduling.h"
+
+#include <string.h>
 
 static int64_t least_index(const Kernel *k, const Bound *b, bool is_most) {
   int64_t index = b->offset;
@@ -20,43 +22,136 @@ static bool is_backwards(const Kernel *k, const Bound *b, AxisSet summed) {
   return false;
 }
 
+// The windows that a factor goes through.
+typedef struct Windows {
+  Bound bounds[MAX_RANK]; // each once; their strides are those of one of the loads
+  size_t count;
+  AxisSet axes;  // of the bounds
+  bool *is_used; // by ExprId: the factor is computed from it
+} Windows;
+
+static bool is_same_window(const Bound *a, const Bound *b) {
+  return a->offset == b->offset && a->extent == b->extent && memcmp(a->factor, b->factor, sizeof a->factor) == 0;
+}
+
+// The window that the bound is; -1: none.
+static int window_of(const Windows *w, const Bound *b) {
+  for (size_t i = 0; i < w->count; i++)
+    if (is_same_window(&w->bounds[i], b)) return (int)i;
+  return -1;
+}
+
+// Collects the windows. False: two of them have an axis in common, or out of memory.
+static bool find_windows(const Kernel *k, ExprId factor, Windows *w) {
+  *w = (Windows){.is_used = ARENA_ARRAY(k->arena, bool, k->nexprs)};
+  if (!w->is_used) return false;
+  w->is_used[factor] = true;
+  for (ExprId id = factor; id > 0; id--) {
+    const Expr *e = &k->exprs[id];
+    if (!w->is_used[id]) continue;
+    for (int a = 0; a < 3; a++) w->is_used[e->args[a]] = true;
+    const Access *a = e->op == EXPR_LOAD ? &k->accesses[e->access] : NULL;
+    for (size_t i = 0; a && i < a->nbounds; i++) {
+      if (window_of(w, &a->bounds[i]) >= 0) continue;
+      if (w->count == MAX_RANK || bound_axes(&a->bounds[i]) & w->axes) return false;
+      w->bounds[w->count++] = a->bounds[i];
+      w->axes |= bound_axes(&a->bounds[i]);
+    }
+  }
+  w->is_used[0] = false;
+  return true;
+}
+
+// The window whose index the expression is, as lowering computes it: offset + the sum of factor * index; -1: none.
+static int window_of_index(const Kernel *k, const Windows *w, ExprId id) {
+  Bound b = {.offset = 0};
+  const Expr *e = &k->exprs[id];
+  for (; e->op == EXPR_FMA; e = &k->exprs[e->args[2]]) {
+    const Expr *factor = &k->exprs[e->args[0]], *index = &k->exprs[e->args[1]];
+    if (factor->op != EXPR_CONSTANT || index->op != EXPR_INDEX) return -1;
+    b.factor[__builtin_ctz(index->axes)] += (int64_t)factor->number;
+  }
+  if (e->op == EXPR_INDEX) b.factor[__builtin_ctz(e->axes)]++;
+  else if (e->op == EXPR_CONSTANT) b.offset = (int64_t)e->number;
+  else return -1;
+  for (size_t i = 0; i < w->count; i++) {
+    b.extent = w->bounds[i].extent;
+    if (is_same_window(&w->bounds[i], &b)) return (int)i;
+  }
+  return -1;
+}
+
+// Whether the access varies over axes of windows through its bounds only.
+static bool is_through_windows(const Kernel *k, const Windows *w, const Access *a) {
+  AxisSet axes = access_axes(k, a) & w->axes;
+  for (size_t i = 0; i < a->nbounds; i++) axes &= ~bound_axes(&a->bounds[i]);
+  return !axes;
+}
+
+// Whether the expression can be computed with an axis in the place of each window, its operands apart.
+static bool is_movable(const Kernel *k, const Windows *w, ExprId id) {
+  const Expr *e = &k->exprs[id];
+  if (!(e->axes & w->axes) || window_of_index(k, w, id) >= 0) return true;
+  if (e->op == EXPR_LOAD) return is_through_windows(k, w, &k->accesses[e->access]);
+  return e->args[0] && e->op != EXPR_IS_KEPT && !expr_is_reduction(e);
+}
+
+// Whether the factor can: each expression, but for those that only the windows' indices are computed from.
+static bool are_movable(const Kernel *k, Windows *w, ExprId factor) {
+  bool *is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  if (!is_needed) return false;
+  is_needed[factor] = true;
+  for (ExprId id = factor; id > 0; id--) {
+    const Expr *e = &k->exprs[id];
+    if (!is_needed[id]) continue;
+    if (!is_movable(k, w, id)) return false;
+    for (int a = 0; a < 3 && e->axes & w->axes && window_of_index(k, w, id) < 0; a++) is_needed[e->args[a]] = true;
+  }
+  is_needed[0] = false;
+  w->is_used = is_needed;
+  return true;
+}
+
+bool schedule_reads_windows(const Kernel *k, ExprId id) {
+  Windows w;
+  return !find_windows(k, id, &w) || w.count;
+}
+
 typedef struct Copy {
-  Access from, to, use; // the tensor and the copy, along the copy's axes; the copy, along those of the products
-  Bound from_bounds[MAX_RANK], use_bounds[MAX_RANK];
-  int order[MAX_AXES], n; // the copy's axes, slowest first
-  int place[MAX_RANK];    // by bound: the copy's axis
+  Windows w;
+  Access to, use; // the copy, along its own axes; and along those of the products
+  Bound use_bounds[MAX_RANK];
+  int order[MAX_AXES], n;                  // the copy's axes, slowest first
+  int place[MAX_RANK];                     // by window: the copy's axis
+  int64_t first[MAX_RANK], step[MAX_RANK]; // by window: its index at 0 on the copy's axis, and from there on
 } Copy;
 
-// Adds an axis to the kernel for each bound of the access.
-static void add_places(Kernel *k, const Access *a, AxisSet summed, Copy *c) {
+// Adds an axis to the kernel for each window.
+static void add_places(Kernel *k, AxisSet summed, Copy *c) {
   static const char *const names[MAX_RANK] = {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"};
-  for (size_t i = 0; i < a->nbounds; i++) {
-    const Bound *b = &a->bounds[i];
+  for (size_t i = 0; i < c->w.count; i++) {
+    const Bound *b = &c->w.bounds[i];
     const int64_t least = least_index(k, b, false), most = least_index(k, b, true);
     const bool reverses = is_backwards(k, b, summed);
-    const int64_t step = reverses ? -1 : 1, first = reverses ? most : least;
-    const int axis = c->place[i] = kernel_add_axis(k, names[i], most - least + 1, 0);
+    const int64_t step = c->step[i] = reverses ? -1 : 1, first = c->first[i] = reverses ? most : least;
+    c->place[i] = kernel_add_axis(k, names[i], most - least + 1, 0);
     if (k->out_of_memory) return;
-    Bound *from = &c->from_bounds[i], *use = &c->use_bounds[i];
-    *from = (Bound){.offset = first, .extent = b->extent, .stride = b->stride};
-    from->factor[axis] = step;
-    c->from.offset += b->stride * (first - b->offset);
-    c->from.stride[axis] = b->stride * step;
+    Bound *use = &c->use_bounds[i];
     *use = (Bound){.offset = (b->offset - first) * step, .extent = most - least + 1};
     for (int on = 0; on < k->naxes; on++) use->factor[on] = b->factor[on] * step;
-    c->order[c->n++] = axis;
+    c->order[c->n++] = c->place[i];
   }
 }
 
 // Lays the copy out densely, and finds the strides with which the products go through it.
-static int64_t lay_out(const Kernel *k, const Access *a, Copy *c) {
+static int64_t lay_out(const Kernel *k, Copy *c) {
   int64_t next = 1;
   for (int i = c->n - 1; i >= 0; i--) {
     c->to.stride[c->order[i]] = next;
     next *= k->axes[c->order[i]].extent;
   }
   for (int axis = 0; axis < k->naxes; axis++) c->use.stride[axis] = c->to.stride[axis];
-  for (size_t i = 0; i < a->nbounds; i++) {
+  for (size_t i = 0; i < c->w.count; i++) {
     const int64_t stride = c->use_bounds[i].stride = c->to.stride[c->place[i]];
     c->use.stride[c->place[i]] = 0;
     c->use.offset += stride * c->use_bounds[i].offset;
@@ -66,22 +161,64 @@ static int64_t lay_out(const Kernel *k, const Access *a, Copy *c) {
   return next;
 }
 
-static AxisSet window_axes(const Access *a) {
-  AxisSet axes = 0;
-  for (size_t i = 0; i < a->nbounds; i++) axes |= bound_axes(&a->bounds[i]);
-  return axes;
+// The load through windows as a load along the copy's axes.
+static ExprId move_load(Kernel *k, const Copy *c, const Expr *e, ExprId offset) {
+  Bound bounds[MAX_RANK];
+  Access a = k->accesses[e->access];
+  for (size_t i = 0; i < a.nbounds; i++) {
+    const Bound *own = &k->accesses[e->access].bounds[i];
+    const int n = window_of(&c->w, own), axis = c->place[n];
+    for (int on = 0; on < k->naxes; on++)
+      if (own->factor[on]) a.stride[on] = 0;
+    bounds[i] = (Bound){.offset = c->first[n], .extent = own->extent, .stride = own->stride};
+    bounds[i].factor[axis] = c->step[n];
+    a.offset += own->stride * (c->first[n] - own->offset);
+    a.stride[axis] = own->stride * c->step[n];
+  }
+  a.bounds = bounds;
+  const AccessId access = kernel_add_access(k, &a);
+  return offset ? expr_load_at(k, access, offset) : expr_load(k, access);
 }
 
-// The axis along which the copy is dense, apart from the windows': that of the vectors. For rows it is the tensor's own
-// dense axis; if that is one of summed windows, none; else the one with most elements, preferably a summed one. -1:
-// there is none.
-static int find_dense_axis(const Kernel *k, const Product *p, ExprId id) {
-  const Access *a = &k->accesses[k->exprs[id].access];
-  const AxisSet others = access_axes(k, a) & ~window_axes(a), summed = k->exprs[p->sum].reduced;
+// The factor as the copy computes it: at the places of the windows.
+static ExprId move_factor(Kernel *k, const Copy *c, ExprId factor) {
+  const Windows *w = &c->w;
+  ExprId *moved = ARENA_ARRAY(k->arena, ExprId, factor + 1);
+  if (!moved) k->out_of_memory = true;
+  for (ExprId id = 1; id <= factor && !k->out_of_memory; id++) {
+    const Expr e = k->exprs[id];
+    if (!w->is_used[id]) continue;
+    const int n = e.axes & w->axes ? window_of_index(k, w, id) : -1;
+    moved[id] = id;
+    if (!(e.axes & w->axes)) continue;
+    const ExprId args[3] = {moved[e.args[0]], moved[e.args[1]], moved[e.args[2]]};
+    if (n >= 0)
+      moved[id] = expr_fma(k, expr_constant(k, (double)c->step[n]), expr_index(k, c->place[n]),
+                           expr_constant(k, (double)c->first[n]));
+    else if (e.op == EXPR_LOAD) moved[id] = move_load(k, c, &e, args[0]);
+    else moved[id] = expr_with_arguments(k, &e, args);
+    expr_label(k, moved[id], e.label);
+  }
+  return k->out_of_memory ? 0 : moved[factor];
+}
+
+// Whether the factor loads neighbours along the axis.
+static bool loads_along(const Kernel *k, const Windows *w, ExprId factor, int axis) {
+  for (ExprId id = 1; id <= factor; id++)
+    if (w->is_used[id] && k->exprs[id].op == EXPR_LOAD && k->accesses[k->exprs[id].access].stride[axis] == 1)
+      return true;
+  return false;
+}
+
+// The axis along which the copy is dense, apart from the windows': that of the vectors. For rows it is the axis along
+// which the factor's tensors are; if that is one of summed windows, none; else the one with most elements, preferably a
+// summed one. -1: there is none.
+static int find_dense_axis(const Kernel *k, const Product *p, ExprId id, const Windows *w) {
+  const AxisSet others = k->exprs[id].axes & ~w->axes, summed = k->exprs[p->sum].reduced;
   int best = -1;
   if (id == p->vector) return others >> p->vector_axis & 1 ? p->vector_axis : -1;
   for (int axis = k->naxes - 1; axis >= 0; axis--) {
-    if (a->stride[axis] != 1 || k->axes[axis].monomial) continue;
+    if (!loads_along(k, w, id, axis) || k->axes[axis].monomial) continue;
     if (others >> axis & 1) return axis;
     if (summed >> axis & 1) return -1;
   }
@@ -95,50 +232,53 @@ static int find_dense_axis(const Kernel *k, const Product *p, ExprId id) {
   return best;
 }
 
+// Whether a load needs a copy: it has conditions, or is not dense, or not in the type of the products.
+static bool needs_copy(const Kernel *k, const Expr *e, int dense_axis) {
+  const Access *a = &k->accesses[e->access];
+  if (e->op != EXPR_LOAD) return true;
+  return access_has_conditions(k, a) || (dense_axis >= 0 && a->stride[dense_axis] != 1) ||
+         (a->type != TYPE_F32 && a->type != TYPE_F64);
+}
+
 bool schedule_copies_window(const Kernel *k, const Product *p, ExprId id) {
   const Expr *e = &k->exprs[id];
-  if (e->op != EXPR_LOAD || e->args[0]) return false;
-  const Access *a = &k->accesses[e->access];
-  const int last = find_dense_axis(k, p, id);
+  Windows w;
   int first = 0;
-  if (!a->nbounds || !a->value || k->naxes + (int)a->nbounds > MAX_AXES) return false;
+  if (e->op == EXPR_LOAD && (e->args[0] || !k->accesses[e->access].value)) return false;
+  if (!find_windows(k, id, &w) || !w.count || k->naxes + (int)w.count > MAX_AXES || !are_movable(k, &w, id))
+    return false;
+  const int last = find_dense_axis(k, p, id, &w);
   while (first < k->naxes && !(e->axes >> first & 1)) first++;
   for (int axis = 0; axis < k->naxes; axis++)
     if (e->axes >> axis & 1 && axis != first && k->axes[axis].monomial) return false;
   if (id == p->vector && last < 0) return false;
-  for (size_t i = 0; i < a->nbounds; i++)
-    if (a->bounds[i].factor[first] && k->axes[first].monomial) return false;
-  return access_has_conditions(k, a) || (last >= 0 && a->stride[last] != 1) ||
-         (a->type != TYPE_F32 && a->type != TYPE_F64);
+  return !(w.axes >> first & 1 && k->axes[first].monomial) && needs_copy(k, e, last);
 }
 
 bool schedule_copy_window(Scheduling *s, ExprId id) {
   Kernel *k = s->k;
   const Expr e = k->exprs[id];
-  const Access a = k->accesses[e.access];
   const AxisSet summed = k->exprs[s->product.sum].reduced;
-  const int last = find_dense_axis(k, &s->product, id);
-  Copy c = {.from = {.value = a.value, .type = a.type, .offset = a.offset, .outside = a.outside}};
-  const AxisSet others = access_axes(k, &a) & ~window_axes(&a);
-  for (int axis = 0; axis < k->naxes; axis++) {
-    if (!(others >> axis & 1)) continue;
-    c.from.stride[axis] = a.stride[axis];
-    c.from.stride_monomial[axis] = a.stride_monomial[axis];
-    if (axis != last) c.order[c.n++] = axis;
+  Copy c = {.n = 0};
+  if (!find_windows(k, id, &c.w) || !are_movable(k, &c.w, id)) {
+    k->out_of_memory = true; // schedule_copies_window has found both to hold
+    return false;
   }
-  add_places(k, &a, summed, &c);
+  const int last = find_dense_axis(k, &s->product, id, &c.w);
+  for (int axis = 0; axis < k->naxes; axis++)
+    if ((e.axes & ~c.w.axes) >> axis & 1 && axis != last) c.order[c.n++] = axis;
+  add_places(k, summed, &c);
   if (last >= 0) c.order[c.n++] = last;
   if (k->out_of_memory) return false;
-  const int64_t nelems = lay_out(k, &a, &c);
-  c.from.bounds = c.from_bounds;
+  const int64_t nelems = lay_out(k, &c);
   c.use.bounds = c.use_bounds;
-  c.from.nbounds = c.use.nbounds = a.nbounds;
+  c.use.nbounds = c.w.count;
   c.to.type = c.use.type = k->is_f64 ? TYPE_F64 : TYPE_F32;
   c.to.temporary = c.use.temporary =
       schedule_add_temporary(s->schedule, e.label ? e.label : "window", c.to.type, nelems);
   if (k->out_of_memory) return false;
   s->schedule->temporaries[c.to.temporary].monomial = k->axes[c.order[0]].monomial;
-  s->copied[id] = expr_label(k, expr_load(k, kernel_add_access(k, &c.from)), e.label);
+  s->copied[id] = expr_label(k, move_factor(k, &c, id), e.label);
   s->copy_access[id] = kernel_add_access(k, &c.to);
   s->kept_access[id] = kernel_add_access(k, &c.use);
   s->is_kept_value[id] = true;
