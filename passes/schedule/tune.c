@@ -231,7 +231,10 @@ static int64_t product_block(const Tuning *t, const Loop *loop) {
   int64_t block = t->target->l2_nbytes / 2 / (nbytes > 0 ? nbytes : 1);
   if (block < MANY_ROWS) block = MANY_ROWS;
   const int64_t nfree = axes_nelems(k, t->outer & ~loop_cut_axes(loop)), least = BLOCKS * threads;
-  if (nfree * ((nrows + block - 1) / block) < least && nrows * nfree / least < block) block = nrows * nfree / least;
+  // Rounded up to whole steps, so that there are not one or two blocks more than the threads can share evenly.
+  const int64_t even = (nrows * nfree + least - 1) / least;
+  if (nfree * ((nrows + block - 1) / block) < least && even < block)
+    return even > 0 ? (even + loop->rows - 1) / loop->rows * loop->rows : loop->rows;
   return block > loop->rows ? block / loop->rows * loop->rows : loop->rows;
 }
 
