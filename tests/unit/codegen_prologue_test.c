@@ -70,6 +70,10 @@ static void convolutions_compute_their_data(void **state) {
         graph_text_node(&g, "Convolution", "inputs: [%s, %s], outputs: [%s], attributes: {%s, data_format: %s}", a,
                         graph_text_input(&g, "w", "f32", weights), graph_text_result(&g, "z"), places[p], format);
       }
+  graph_text_case(&g, "convolution of one image");
+  graph_text_node(&g, "Convolution", "inputs: [%s, %s], outputs: [%s], attributes: {%s}",
+                  add_bias_and_gelu(&g, EXTENTS(1, 7, 9, 6), "NXC"),
+                  graph_text_input(&g, "w", "f32", EXTENTS(3, 3, 6, 36)), graph_text_result(&g, "z"), places[0]);
   climb(&g, (Climb){.name = "data of convolutions", .unfused_too = true, .unusual_too = true});
 }
 
