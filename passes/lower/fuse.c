@@ -271,8 +271,8 @@ static const char no_schedule[] = "no order of loops finishes the sums of both b
 #define GROUPS_DIFFER "the norms divide the channels into different groups"
 
 // Schedules the node and the region as one kernel. Returns why they are not fused: they have no schedule, or it moves
-// more bytes because it reads data again that has left the caches. NULL: they may be fused.
-static const char *try_join(Fusion *f, uint32_t region, Node *node) {
+// more bytes because it reads data again that has left the caches, apart from `cached` ones. NULL: they may be fused.
+static const char *try_join(Fusion *f, uint32_t region, Node *node, int64_t cached) {
   int64_t others = region_nbytes(f, region);
   if (others < 0) return "the other's sums need more than one kernel";
   NodeList both = {{node}, 1}, alone = both;
@@ -281,7 +281,7 @@ static const char *try_join(Fusion *f, uint32_t region, Node *node) {
   if (apart < 0) return "its sums need more than one kernel";
   int64_t together = try_kernel(f, &both);
   if (together < 0) return no_schedule;
-  return together > apart + others ? say_bytes(f, together, apart + others) : NULL;
+  return together - cached > apart + others ? say_bytes(f, together, apart + others) : NULL;
 }
 
 // Whether the node replaces one stream of the region's data by another of the same size, so that joining it cannot make
@@ -365,6 +365,13 @@ static bool ends_other_kernel(const Fusion *f, Node *node) {
   return false;
 }
 
+// Bytes that the product's copy of the operand is stored and loaded with, if it stays in the L2 cache: they cost less
+// than another kernel, which may store a narrower type.
+static int64_t cached_nbytes(const Fusion *f, const Node *node) {
+  const int64_t nbytes = shape_nelems(&node->outputs[0]->shape) * (int64_t)sizeof(float);
+  return nbytes <= f->trial.target->l2_nbytes / 2 ? 2 * nbytes : 0;
+}
+
 // Why the node cannot compute the operand as a part of the region's product; NULL: it can.
 static const char *refusal_of_prologue(Fusion *f, Node *node, uint32_t region, int operand) {
   const Region *r = &f->regions[region];
@@ -390,7 +397,7 @@ static const char *refusal_of_prologue(Fusion *f, Node *node, uint32_t region, i
   list_region(f, region, &both);
   if (has_many_streams(&both, &r->domain, node)) return say_streams(f);
   f->operand[node->index] = operand;
-  const char *why = try_join(f, region, node);
+  const char *why = try_join(f, region, node, cached_nbytes(f, node));
   if (why) f->operand[node->index] = 0;
   return why == no_schedule ? "the product would compute the operand again for each use" : why;
 }
@@ -418,7 +425,7 @@ static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   list_region(f, region, &both);
   if (!have_same_groups(&both)) return GROUPS_DIFFER;
   if (has_many_streams(&both, domain, node)) return say_streams(f);
-  return needs_trial(node, r, domain) ? try_join(f, region, node) : NULL;
+  return needs_trial(node, r, domain) ? try_join(f, region, node, 0) : NULL;
 }
 
 // Bytes that need not be moved if the node joins the region: its inputs that the region reads too, and its outputs that
