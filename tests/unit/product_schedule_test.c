@@ -238,6 +238,106 @@ static void blocks_of_other_sums_are_found(void **state) {
   lowered_deinit(&l);
 }
 
+// Also of one image, whose slowest axis is a window's.
+static void windows_of_one_image_are_copied(void **state) {
+  (void)state;
+  Lowered l = lower("format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [1, 9, 8, 20]}\n"
+                    "  - {name: w, type: f32, shape: [3, 3, 20, 32]}\nnodes:\n"
+                    "  - {op: Convolution, inputs: [x, w], outputs: [y], attributes: {strides: [1, 1], "
+                    "pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1]}}\noutputs: [y]\n",
+                    &usual, false);
+  const Schedule *s = only_schedule(&l);
+  assert_int_equal(s->nloops, 2);
+  assert_int_equal(s->temporaries[0].nelems, 11 * 10 * 20);
+  assert_true(last_loop(s)->rows > 1); // no conditions
+  lowered_deinit(&l);
+}
+
+// One block more than threads can share evenly would cost them the time of a whole one.
+static void products_have_no_more_blocks_than_threads_share(void **state) {
+  (void)state;
+  static const char *const rows[] = {"1024", "256", "64", "1000"};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [%s, 576]}\n"
+             "  - {name: w, type: f32, shape: [576, 64]}\nnodes:\n  - {op: MatMul, inputs: [x, w], outputs: [y]}\n"
+             "outputs: [y]\n",
+             rows[i]);
+    Lowered l = lower(text, &usual, false);
+    const Schedule *s = only_schedule(&l);
+    assert_in_range(loop_nblocks(s->kernel, last_loop(s)), usual.threads, 4 * usual.threads);
+    lowered_deinit(&l);
+  }
+}
+
+// A factor that pointwise nodes compute is computed while it is copied, once for each element of the copy, and what is
+// outside of the tensor is 0, not the formula of 0.
+static void factors_are_computed_into_their_copies(void **state) {
+  (void)state;
+  Lowered l = lower("format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [2, 9, 8, 20]}\n"
+                    "  - {name: b, type: f32, shape: [20]}\n  - {name: q, type: s8, shape: [3, 3, 20, 32]}\nnodes:\n"
+                    "  - {op: Add, inputs: [x, b], outputs: [a]}\n"
+                    "  - {op: Dequantize, inputs: [q], outputs: [w], attributes: {scales: [0.5], zps: [0], qtype: "
+                    "per_tensor}}\n"
+                    "  - {op: Convolution, inputs: [a, w], outputs: [y], attributes: {strides: [1, 1], "
+                    "pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1]}}\noutputs: [y]\n",
+                    &usual, false);
+  const Schedule *s = only_schedule(&l);
+  const Kernel *k = s->kernel;
+  assert_int_equal(s->nloops, 3); // copies of both factors, and the products
+  assert_int_equal(s->temporaries[0].nelems + s->temporaries[1].nelems, 2 * 11 * 10 * 20 + 3 * 3 * 20 * 32);
+  const Expr *product = &k->exprs[k->exprs[last_loop(s)->roots[0].expr].args[0]];
+  for (int i = 0; i < 2; i++) assert_int_equal(k->exprs[product->args[i]].op, EXPR_LOAD);
+  bool selects = false;
+  for (size_t i = 0; i < 2; i++) selects |= k->exprs[s->loops[i].roots[0].expr].op == EXPR_SELECT;
+  assert_true(selects);
+  lowered_deinit(&l);
+}
+
+// A copy in the caches costs less than a kernel that stores a narrower type.
+static void small_operands_of_narrow_types_are_computed_in_the_product(void **state) {
+  (void)state;
+  Lowered l = lower("format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: bf16, shape: [64, 104]}\n"
+                    "  - {name: q, type: s8, shape: [104, 64]}\nnodes:\n"
+                    "  - {op: Dequantize, inputs: [q], outputs: [d], attributes: {scales: [0.5], zps: [0], qtype: "
+                    "per_tensor}}\n"
+                    "  - {op: TypeCast, inputs: [d], outputs: [{name: w, type: bf16}]}\n"
+                    "  - {op: MatMul, inputs: [x, w], outputs: [{name: y, type: bf16}]}\noutputs: [y]\n",
+                    &usual, false);
+  assert_int_equal(only_schedule(&l)->kernel->nnodes, 3);
+  lowered_deinit(&l);
+}
+
+// Operands that something else needs, too, and operands that would be computed for each product, stay in memory.
+static void operands_of_many_uses_are_kernels_of_their_own(void **state) {
+  static const char *const graphs[] = {
+      "nodes:\n  - {op: ReLU, inputs: [x], outputs: [a]}\n  - {op: MatMul, inputs: [a, w], outputs: [y]}\n"
+      "outputs: [y, a]\n",
+      "nodes:\n  - {op: ReLU, inputs: [x], outputs: [a]}\n  - {op: MatMul, inputs: [a, a], outputs: [y]}\n"
+      "outputs: [y]\n",
+      "nodes:\n  - {op: ReLU, inputs: [x], outputs: [a]}\n  - {op: MatMul, inputs: [a, w], outputs: [z]}\n"
+      "  - {op: Add, inputs: [z, a], outputs: [y]}\noutputs: [y]\n",
+      "nodes:\n  - {op: StaticReshape, inputs: [x], outputs: [i], attributes: {shape: [1, 8, 8, 64], special_zero: "
+      "false}}\n"
+      "  - {op: StaticReshape, inputs: [w], outputs: [k], attributes: {shape: [8, 8, 1, 64], special_zero: false}}\n"
+      "  - {op: GELU, inputs: [i], outputs: [a]}\n"
+      "  - {op: Convolution, inputs: [a, k], outputs: [y], attributes: {strides: [1, 1], pads_begin: [3, 3], "
+      "pads_end: [4, 4], dilations: [1, 1], groups: 64}}\noutputs: [y]\n",
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [64, 64]}\n"
+             "  - {name: w, type: f32, shape: [64, 64]}\n%s",
+             graphs[i]);
+    Lowered l = lower(text, &usual, false);
+    assert_true(l.program->nkernels >= 2);
+    lowered_deinit(&l);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_are_found_however_they_are_spelled),
@@ -249,6 +349,11 @@ int main(void) {
       cmocka_unit_test(long_sums_are_cut_into_blocks),
       cmocka_unit_test(target_does_not_decide_the_blocks_of_sums),
       cmocka_unit_test(blocks_of_other_sums_are_found),
+      cmocka_unit_test(windows_of_one_image_are_copied),
+      cmocka_unit_test(products_have_no_more_blocks_than_threads_share),
+      cmocka_unit_test(factors_are_computed_into_their_copies),
+      cmocka_unit_test(small_operands_of_narrow_types_are_computed_in_the_product),
+      cmocka_unit_test(operands_of_many_uses_are_kernels_of_their_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
