@@ -1,4 +1,6 @@
-// Convolutions and their gradients, by the direct algorithm, whose sums are those of the graph.
+// Convolutions and their gradients, by the direct algorithm, whose sums are those of the graph. A transposed
+// convolution is the gradient of a convolution with respect to its data, the gradients of the former a convolution and
+// its gradient with respect to the weights: the sides of the windows say what is computed from what.
 #include "tests/bench/onednn/sequence.h"
 
 #include "ir/operators/contraction.h"
@@ -108,7 +110,9 @@ bool add_convolution(Sequence *s, const Node *node) {
 static bool describe_backward(const Sequence *s, const Tensors *t, const dnnl_convolution_desc_t *backward,
                               dnnl_primitive_desc_t *out) {
   dnnl_primitive_desc_t hint;
-  if (!describe_forward(s, t, NULL, &hint)) return false;
+  Tensors without_bias = *t;
+  without_bias.bias = NULL;
+  if (!describe_forward(s, &without_bias, NULL, &hint)) return false;
   bool ok = dnnl_primitive_desc_create(out, backward, NULL, s->engine, hint) == dnnl_success;
   dnnl_primitive_desc_destroy(hint);
   return ok;
@@ -126,6 +130,26 @@ static bool add_by_data(Sequence *s, const Tensors *t, const_dnnl_primitive_desc
          sequence_set(s, step, DNNL_ARG_DIFF_SRC, &diff_src.used, diff_src.place) && chosen_finish(s, &diff_src);
 }
 
+// Adds a transposed convolution's bias, [C], to its result, [N, C, pixels...], in place.
+static bool add_channel_bias(Sequence *s, const Tensors *t) {
+  dnnl_dims_t dims = {0}, strides;
+  dnnl_memory_desc_t bias;
+  dnnl_binary_desc_t add;
+  const int rank = t->src_desc.ndims;
+  for (int axis = 0; axis < rank; axis++) {
+    dims[axis] = axis == 1 ? t->src_desc.dims[1] : 1;
+    strides[axis] = axis == 0 ? t->src_desc.dims[1] : 1;
+  }
+  if (dnnl_memory_desc_init_by_strides(&bias, rank, dims, t->bias_desc.data_type, strides) != dnnl_success ||
+      dnnl_binary_desc_init(&add, dnnl_binary_add, &t->src_desc, &bias, &t->src_desc) != dnnl_success)
+    return false;
+  Step *step = sequence_add(s, &add, NULL);
+  void *data = s->places[t->src->index];
+  return step && sequence_set(s, step, DNNL_ARG_SRC_0, &t->src_desc, data) &&
+         sequence_set(s, step, DNNL_ARG_SRC_1, &bias, s->places[t->bias->index]) &&
+         sequence_set(s, step, DNNL_ARG_DST, &t->src_desc, data);
+}
+
 bool add_convolution_backward_data(Sequence *s, const Node *node) {
   Tensors t;
   dnnl_convolution_desc_t backward;
@@ -137,7 +161,8 @@ bool add_convolution_backward_data(Sequence *s, const Node *node) {
                                                        w->pads_begin, w->pads_end) != dnnl_success ||
       !describe_backward(s, &t, &backward, &description))
     return false;
-  bool ok = !is_needless_reference(s, description) && add_by_data(s, &t, description);
+  bool ok =
+      !is_needless_reference(s, description) && add_by_data(s, &t, description) && (!t.bias || add_channel_bias(s, &t));
   dnnl_primitive_desc_destroy(description);
   return ok;
 }

@@ -33,15 +33,16 @@ static bool matrix_desc(dnnl_memory_desc_t *desc, const Value *v, const Product 
   return dnnl_memory_desc_init_by_strides(desc, rank, dims, onednn_type(v->type), strides) == dnnl_success;
 }
 
-// A bias is broadcast to dst, axes aligned at the end: here one that dst's n goes over.
-static bool bias_desc(dnnl_memory_desc_t *desc, const Value *bias, const Product *p) {
-  const int64_t n = extent_at(bias, bias->shape.rank - 1);
-  if (p->dst_n < 0 || shape_nelems(&bias->shape) != n) return false;
-  const int rank = p->nbatch + 2;
+// [batch..., rows, columns], each dst's extent or 1: a bias is broadcast to dst, axes aligned at the end.
+static bool bias_desc(dnnl_memory_desc_t *desc, const Value *bias, const Value *dst, const Product *p) {
+  const int missing = dst->shape.rank - bias->shape.rank, rank = p->nbatch + 2;
+  int64_t stride = 1;
   dnnl_dims_t dims, strides;
-  for (int i = 0; i < rank; i++) {
-    dims[i] = i == rank - 1 ? n : 1;
-    strides[i] = i == rank - 1 ? 1 : n;
+  for (int i = rank - 1; i >= 0; i--) {
+    const int axis = i == rank - 1 ? p->dst_n : i == rank - 2 ? p->dst_m : i;
+    dims[i] = axis < 0 ? 1 : extent_at(bias, axis - missing);
+    strides[i] = stride;
+    stride *= dims[i];
   }
   return dnnl_memory_desc_init_by_strides(desc, rank, dims, onednn_type(bias->type), strides) == dnnl_success;
 }
@@ -52,7 +53,8 @@ static bool descs_init(ProductDescs *d, const Node *node) {
   memset(d, 0, sizeof *d);
   return matrix_desc(&d->src, src, &p, p.src_m, p.src_k) &&
          matrix_desc(&d->weights, weights, &p, p.weights_k, p.weights_n) &&
-         matrix_desc(&d->dst, node->outputs[0], &p, p.dst_m, p.dst_n) && (!bias || bias_desc(&d->bias, bias, &p));
+         matrix_desc(&d->dst, node->outputs[0], &p, p.dst_m, p.dst_n) &&
+         (!bias || bias_desc(&d->bias, bias, node->outputs[0], &p));
 }
 
 static bool describe(const Sequence *s, const ProductDescs *d, const_dnnl_primitive_attr_t attributes,
