@@ -57,17 +57,19 @@ static size_t value_nelems(const Value *v) {
   return (size_t)shape_nelems(&v->shape);
 }
 
+static void round_value(const Value *v, double *elements) {
+  const size_t nelems = value_nelems(v);
+  for (size_t i = 0; i < nelems; i++) elements[i] = type_round(v->type, elements[i]);
+}
+
 static bool evaluate(const Node *node, const double *const *inputs, double *const *outputs, const Allocator *allocator,
                      Noise *noise) {
   Arena scratch;
   arena_init(&scratch, allocator);
   bool done = functions[node->op->id](&(Evaluation){node, inputs, outputs, &scratch, noise});
   arena_deinit(&scratch);
-  for (uint32_t k = 0; done && k < node->noutputs; k++) {
-    if (!outputs[k] || type_is_float(node->outputs[k]->type)) continue;
-    size_t nelems = value_nelems(node->outputs[k]);
-    for (size_t i = 0; i < nelems; i++) outputs[k][i] = type_round(node->outputs[k]->type, outputs[k][i]);
-  }
+  for (uint32_t k = 0; done && k < node->noutputs; k++)
+    if (outputs[k] && !type_is_float(node->outputs[k]->type)) round_value(node->outputs[k], outputs[k]);
   return done;
 }
 
@@ -171,8 +173,11 @@ static bool run_node(Run *run, const Node *node) {
   if (run->noise) noise_begin_node(run->noise, node);
   if (!evaluate(node, inputs, outputs, run->options->allocator, run->noise))
     return error_out_of_memory(run->diagnostics);
-  for (uint32_t k = 0; k < node->noutputs; k++)
-    if (outputs[k]) add_noise(run, node->outputs[k], outputs[k]);
+  for (uint32_t k = 0; k < node->noutputs; k++) {
+    if (!outputs[k]) continue;
+    add_noise(run, node->outputs[k], outputs[k]);
+    if (run->options->rounds_values && type_is_float(node->outputs[k]->type)) round_value(node->outputs[k], outputs[k]);
+  }
   if (run->options->nan_check && !check_nan(run, node)) return false;
   for (uint32_t k = 0; k < node->ninputs; k++)
     if (node->inputs[k]) cell_used(run, &run->cells[node->inputs[k]->index]);

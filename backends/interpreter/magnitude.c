@@ -83,7 +83,8 @@ static bool find_magnitudes(const Graph *g, const Tensor *inputs, const Outputs 
     for (size_t k = 0; k < g->noutputs; k++) add_moves(o, k);
   }
   for (size_t k = 0; k < g->noutputs; k++) {
-    double tolerance = type_tolerance(g->outputs[k]->type);
+    const Type type = g->outputs[k]->type;
+    const double tolerance = TYPES_QUANTIZED & TYPE_BIT(type) ? 1 : type_tolerance(type);
     double norm = norm_of_moves(o->moved[k], (size_t)tensor_nelems(&o->noisy[k]), nruns);
     magnitudes[k] = tolerance > 0 ? norm / tolerance : 0;
   }

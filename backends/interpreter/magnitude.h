@@ -9,10 +9,10 @@
 #include "backends/interpreter/interpreter.h"
 
 // Computes the magnitude of each output, in the L2 norm of all its elements: the change of the output when each value,
-// constant and sum of the graph changes by its type's tolerance, divided by the tolerance of the output's type; 0 for
-// types without tolerance. A relative error should be measured against the greater of the output's norm and its
-// magnitude. `outputs` are the results of interpret for these inputs; NULL: they are computed here. False: as
-// interpret.
+// constant and sum of the graph changes by its type's tolerance, divided by the tolerance of the output's type; of
+// a quantised type, which has none, the change itself; 0 for other types. A relative error should be measured against
+// the greater of the output's norm and its magnitude. `outputs` are the results of interpret for these inputs; NULL:
+// they are computed here. False: as interpret.
 bool interpret_magnitudes(const Graph *g, const Tensor *inputs, const Tensor *outputs, double *magnitudes,
                           const InterpreterOptions *options, Diagnostics *d);
 

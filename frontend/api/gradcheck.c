@@ -130,8 +130,9 @@ static bool make_data(Check *c, uint64_t seed) {
   c->gradients = make_tensors(c, c->backward->outputs, c->backward->noutputs);
   if (!c->inputs || !c->outputs || !c->moved[0] || !c->moved[1] || !c->weights || !c->sizes || !c->gradients)
     return false;
-  for (size_t i = 0; i < g->ninputs; i++) random_fill(&c->inputs[i], seed, i, g->inputs[i]->range);
-  for (size_t i = 0; i < c->nweighted; i++) random_fill(&c->weights[i], seed, g->ninputs + i, RANGE_ANY);
+  for (size_t i = 0; i < g->ninputs; i++) random_fill(&c->inputs[i], seed, i, distribution_of(g->inputs[i]));
+  for (size_t i = 0; i < c->nweighted; i++)
+    random_fill(&c->weights[i], seed, g->ninputs + i, distribution_any(c->weights[i].type));
   return true;
 }
 

@@ -350,7 +350,10 @@ NG_API ng_status ng_tensor_write_npy(ng_context *ctx, const char *path, const ng
    from the e-th word that splitmix64 gives from the state s(s(seed) + i), where s is its first word from a state: the
    sum of the word's four 16-bit parts, brought to mean 0 and variance 1, so nearly normal and within 3.47. Variances of
    norms and what roots and logarithms are taken of are uniform in [0.5, 2), probabilities in [1/16, 15/16), also where
-   sums, products, means, casts and moves lie between input and operator. `out` is made anew. */
+   sums, products, means, casts and moves lie between input and operator. Integers have deviation 32, those of 4 bits 3,
+   and less if Dequantize makes of these numbers of a variance above 1; its zero point, else 0 and of unsigned types
+   half their range, is the mean. Scales of DynamicQuantize and DynamicDequantize are uniform in [1/64, 1/16). `out` is
+   made anew. */
 NG_API ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out);
 
 typedef struct ng_difference {
@@ -374,8 +377,11 @@ NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, con
 /* The same of all outputs of a bound graph that was run on these inputs. Outputs that are exact
    (ng_graph_output_is_exact) have no default tolerance. Where terms cancel, so that nothing or little is expected of
    them, the norm is no less than their magnitude: that of what relative changes of every value, sum and constant do to
-   the output. It is found by interpreting the graph three times, if outputs are not within their tolerances without it.
-   `differences` has an element for each output. NG_DIFFERENT: not all are within. */
+   the output. Quantised outputs may also be as far off, in L2, as such changes move them; they have tolerance 1 then,
+   of that norm. Outputs that are not within their tolerances even so are compared with the results of rounding every
+   value to its declared type: a tensor between operators may overflow. All that takes four interpretations of the
+   graph, if outputs are not within their tolerances without it. `differences` has an element for each output.
+   NG_DIFFERENT: not all are within. */
 NG_API ng_status ng_compare_outputs(ng_graph *g, const ng_tensor *inputs, const ng_tensor *actual,
                                     const ng_tensor *expected, double tolerance, ng_difference *differences);
 

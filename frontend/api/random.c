@@ -4,6 +4,7 @@
 #include "frontend/api/budget.h"
 #include "frontend/api/handles.h"
 #include "frontend/api/tensor.h"
+#include "ir/operators/operator.h"
 #include "ir/support/splitmix.h"
 
 // Four uniform 16-bit numbers have a sum of mean 2 * 65535 and variance (2^32 - 1) / 3.
@@ -20,35 +21,64 @@ static double uniform(uint64_t word, double least, double beyond) {
 }
 
 // Values of integer types keep the normal's shape, not its narrow range.
-static double number_of_type(Type type, double normal) {
+static double deviation_of(Type type) {
   switch (type) {
-  case TYPE_U8: return 128 + 32 * normal;
+  case TYPE_U8:
   case TYPE_S8:
   case TYPE_S32:
-  case TYPE_S64: return 32 * normal;
-  case TYPE_U4: return 8 + 3 * normal;
-  case TYPE_S4: return 3 * normal;
-  case TYPE_BOOLEAN: return normal > 0;
-  default: return normal;
+  case TYPE_S64: return 32;
+  case TYPE_U4:
+  case TYPE_S4: return 3;
+  default: return 1;
   }
 }
 
-static double number_in_range(Type type, ValueRange range, uint64_t word) {
-  switch (range) {
-  case RANGE_POSITIVE: return uniform(word, 0.5, 2);
+Distribution distribution_any(Type type) {
+  return (Distribution){RANGE_ANY, 1, type == TYPE_U8 ? 128 : type == TYPE_U4 ? 8 : 0};
+}
+
+// Quantised numbers of which Dequantize makes numbers of variance 1 if its type has so many steps, around 0.
+static void distribution_adapt(Distribution *d, const Node *dequantize, Type type) {
+  const AttributeValue *scales = node_attribute(dequantize, "scales"), *zps = node_attribute(dequantize, "zps");
+  const double steps = deviation_of(type), scale = scales->numbers.count ? scales->numbers.items[0] : 1;
+  if (scale * steps > 1) d->factor = 1 / (scale * steps);
+  if (zps->list.count) d->centre = (double)zps->list.items[0];
+}
+
+// Scales of 8-bit integers make of these numbers of variance 1, those of other types smaller ones. A single number that
+// all others are divided by is not near 0: it would make them as large as no network's scores are.
+Distribution distribution_of(const Value *v) {
+  const double of_scales = 1.0 / 32;
+  Distribution d = distribution_any(v->type);
+  d.range = v->range;
+  for (const Use *use = v->uses; use; use = use->next) {
+    const Operator *op = use->node->op;
+    if (use->slot < op->ninputs && op->inputs[use->slot].is_scale) d.factor = of_scales;
+    if (op->id == OP_Divide && use->slot == 1 && shape_nelems(&v->shape) == 1) d.range = RANGE_POSITIVE;
+    if (op->id == OP_Dequantize && !type_is_float(v->type)) distribution_adapt(&d, use->node, v->type);
+  }
+  return d;
+}
+
+static double number_of(Type type, const Distribution *d, uint64_t word) {
+  switch (d->range) {
+  case RANGE_POSITIVE: return d->factor * uniform(word, 0.5, 2);
   case RANGE_PROBABILITY: return uniform(word, 0.0625, 0.9375);
-  default: return number_of_type(type, nearly_normal(word));
+  default: break;
   }
+  const double normal = nearly_normal(word);
+  if (type == TYPE_BOOLEAN) return normal > 0;
+  return type_is_float(type) ? normal : d->centre + deviation_of(type) * d->factor * normal;
 }
 
-void random_fill(Tensor *t, uint64_t seed, uint64_t i, ValueRange range) {
+void random_fill(Tensor *t, uint64_t seed, uint64_t i, Distribution distribution) {
   enum { STEP = 1 << 16 };
   const uint64_t stream = splitmix64(splitmix64(seed) + i);
   const int64_t nelems = tensor_nelems(t);
 #pragma omp parallel for schedule(static) if (nelems > STEP && !type_is_packed(t->type)) // no two write one byte
   for (int64_t e = 0; e < nelems; e++) {
     uint64_t word = splitmix64(stream + (uint64_t)e * SPLITMIX_STEP);
-    type_store(t->type, t->data, (size_t)tensor_offset(t, e), number_in_range(t->type, range, word));
+    type_store(t->type, t->data, (size_t)tensor_offset(t, e), number_of(t->type, &distribution, word));
   }
 }
 
@@ -60,7 +90,7 @@ ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out)
   const Value *v = g->graph->inputs[i];
   Tensor t = tensor_like(v);
   if (!tensor_make(g->ctx, v->name, &t)) return NG_OUT_OF_MEMORY;
-  random_fill(&t, seed, i, v->range);
+  random_fill(&t, seed, i, distribution_of(v));
   *out = tensor_to_api(&t);
   return NG_OK;
 }

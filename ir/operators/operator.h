@@ -32,6 +32,7 @@ typedef struct Operand {
   bool is_optional;    // an input may be absent; an output need not be computed
   bool is_hidden;      // can only be given through a signature that names it
   bool is_positive;    // random data for it must be > 0: a variance, say
+  bool is_scale;       // of quantised numbers; random data for it is small, so that what they stand for is not large
   bool is_probability; // random data for it must be in (0, 1)
   const char *power;   // the attribute that is its exponent: if a whole number >= 0, is_positive does not apply
   bool is_per_channel; // when of rank 1, its axis is src's channel axis, as data_format says

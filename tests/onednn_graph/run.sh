@@ -1,6 +1,6 @@
 #!/bin/sh
 # The graphs of ../shared/onednn-graph (or $NGRAD_SHARED/onednn-graph) as they are: each is converted to YAML that is
-# converted to itself, and both backends agree on random data, but for those in not_compared.txt, which run on both.
+# converted to itself, and both backends agree on random data.
 # Those with an operator that ngrad lacks are counted apart and fail too.
 # usage: run.sh NGRAD [--all] [ARGUMENT...]   (--all: also those of a million elements and more; the rest goes to ngrad run)
 set -eu
@@ -10,12 +10,9 @@ if [ "${2-}" = --case ]; then # one of several at once, started below
   shift 3
   work=$root/$name
   mkdir "$work"
-  compare=--compare
-  if grep -qx "$name" "$(dirname "$0")/not_compared.txt"; then compare=; fi
   if "$ngrad" convert "$cases/$name" -o "$work/once.yaml" >"$work/said" 2>&1 &&
     "$ngrad" convert "$work/once.yaml" 2>"$work/warnings" | diff "$work/once.yaml" - >"$work/said" &&
-    "$ngrad" run "$cases/$name" --random ${compare:+"$compare"} "$@" >"$work/said" 2>&1 &&
-    { [ -n "$compare" ] || "$ngrad" run "$cases/$name" --random --backend interpreter >"$work/said" 2>&1; }; then
+    "$ngrad" run "$cases/$name" --random --compare "$@" >"$work/said" 2>&1; then
     echo "passed $name" >>"$root/results" # a short line is written at once
   else
     echo "failed $name" >>"$root/results"

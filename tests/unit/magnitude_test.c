@@ -1,4 +1,5 @@
 // Results beside what was added up: roundings of terms that cancel pass, and errors as large as a term do not.
+#include "ir/graph/type.h"
 #include "tests/unit/api_case.h"
 
 #include <math.h>
@@ -197,6 +198,65 @@ static void outputs_are_as_exact_as_what_they_are_made_of(void **state) {
   case_deinit(&c);
 }
 
+// A step of 1/125 is about as much as roundings to bf16 change numbers near 1 by; those to f32 change them by less.
+static void quantised_outputs_may_be_off_as_roundings_move_them(void **state) {
+  (void)state;
+  static const struct {
+    const char *type, *between;
+    ng_status two_off;
+  } rows[] = {{"bf16", "{op: TypeCast, inputs: [t], outputs: [{name: u, type: f32}]}", NG_OK},
+              {"f32", "{op: Tanh, inputs: [t], outputs: [u]}", NG_DIFFERENT}};
+  for (size_t i = 0; i < 2; i++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             BEGIN "inputs: [{name: x, type: %s, shape: [50]}]\n"
+                   "nodes:\n"
+                   "  - {op: Tanh, inputs: [x], outputs: [t]}\n"
+                   "  - %s\n"
+                   "  - {op: Quantize, inputs: [u], outputs: [{name: y, type: s8}],\n"
+                   "     attributes: {scales: [0.008], zps: [0]}}\n"
+                   "outputs: [y]\n",
+             rows[i].type, rows[i].between);
+    Case c;
+    case_init(&c, text, 1);
+    int8_t *y = data_of(&c.data.out[0]);
+    const int8_t before = y[7];
+    y[7] = (int8_t)(before + (before > 0 ? -2 : 2));
+    assert_int_equal(compare(&c), rows[i].two_off);
+    y[7] = (int8_t)(before + (before > 0 ? -100 : 100));
+    assert_int_equal(compare(&c), NG_DIFFERENT);
+    case_deinit(&c);
+  }
+}
+
+// 40000 x is infinite in f16 where x > 1.64, and the exact result is not. Whoever keeps f32 between the operators has
+// the exact one, and who stores f16 the other.
+static void a_value_between_operators_may_overflow(void **state) {
+  (void)state;
+  static const char text[] = BEGIN "inputs: [{name: x, type: f16, shape: [50]}]\n"
+                                   "constants:\n"
+                                   "  - {name: large, type: f16, shape: [], value: 40000}\n"
+                                   "  - {name: small, type: f16, shape: [], value: 0.001}\n"
+                                   "nodes:\n"
+                                   "  - {op: Multiply, inputs: [x, large], outputs: [t]}\n"
+                                   "  - {op: Multiply, inputs: [t, small], outputs: [y]}\n"
+                                   "outputs: [y]\n";
+  Case c;
+  case_init(&c, text, 1);
+  size_t noverflows = 0;
+  uint16_t *y = data_of(&c.data.out[0]);
+  for (int64_t e = 0; e < 50; e++) {
+    if (!isinf(type_round(TYPE_F16, 40000 * ng_tensor_get(&c.data.in[0], e)))) continue;
+    type_store(TYPE_F16, y, (size_t)e, ng_tensor_get(&c.data.in[0], e) > 0 ? INFINITY : -INFINITY);
+    noverflows++;
+  }
+  assert_true(noverflows > 0);
+  assert_int_equal(compare(&c), NG_OK);
+  y[0] = f16_from_f64(1000);
+  assert_int_equal(compare(&c), NG_DIFFERENT);
+  case_deinit(&c);
+}
+
 static void tolerances_are_of_the_magnitude(void **state) {
   (void)state;
   Case c;
@@ -217,6 +277,8 @@ int main(void) {
       cmocka_unit_test(thresholds_excuse_nothing),
       cmocka_unit_test(what_is_exact_is_compared_exactly),
       cmocka_unit_test(outputs_are_as_exact_as_what_they_are_made_of),
+      cmocka_unit_test(quantised_outputs_may_be_off_as_roundings_move_them),
+      cmocka_unit_test(a_value_between_operators_may_overflow),
       cmocka_unit_test(tolerances_are_of_the_magnitude),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
