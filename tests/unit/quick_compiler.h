@@ -1,35 +1,26 @@
-// The compiler at -O0, for scalar C, which takes gcc long at -O2. Results must be the same bits at any level.
+// The compiler at -O0, where only values matter: scalar C takes gcc long at -O2. Results must be the same bits at any
+// level.
 #ifndef NGRAD_TESTS_UNIT_QUICK_COMPILER_H
 #define NGRAD_TESTS_UNIT_QUICK_COMPILER_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-static char quick_compiler_script[64];
-
-static inline void quick_compiler_remove(void) {
-  unlink(quick_compiler_script);
-}
-
-// Sets $CC to a script that adds -O0, or back to the user's. False: the script could not be written.
+// Sets $CC to a script that adds -O0, or back to the user's. The script's path is part of the cache's keys, so it stays
+// the same from run to run. False: there is no script here, in the repository's root.
 static inline bool use_quick_compiler(bool is_quick) {
-  static char user[4096];
-  if (!quick_compiler_script[0]) {
+  enum { MOST_BYTES = 4096 };
+  static char user[MOST_BYTES], quick[MOST_BYTES + PATH_MAX + 8];
+  if (!quick[0]) {
+    char script[PATH_MAX];
     const char *cc = getenv("CC");
+    if (!realpath("tests/unit/quick_cc.sh", script)) return false;
     snprintf(user, sizeof user, "%s", cc && *cc ? cc : "cc");
-    snprintf(quick_compiler_script, sizeof quick_compiler_script, "/tmp/ngrad-quick-cc-XXXXXX");
-    int file = mkstemp(quick_compiler_script);
-    FILE *f = file < 0 ? NULL : fdopen(file, "w");
-    if (!f) return false;
-    fprintf(f, "#!/bin/sh\nexec '%s' \"$@\" -O0\n", user);
-    fclose(f);
-    chmod(quick_compiler_script, 0700);
-    atexit(quick_compiler_remove);
+    snprintf(quick, sizeof quick, "\"%s\" %s", script, user);
   }
-  return setenv("CC", is_quick ? quick_compiler_script : user, 1) == 0;
+  return setenv("CC", is_quick ? quick : user, 1) == 0;
 }
 
 #endif
