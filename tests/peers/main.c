@@ -182,6 +182,7 @@ static int compare_all(const Options *o) {
     puts("skipped: built without oneDNN 2 (Debian: libdnnl-dev)");
     return SKIPPED;
   }
+  setvbuf(stdout, NULL, _IOLBF, 0); // what was found stays, even if a library ends the program
   printf("ngrad beside %s; error: |ours - theirs| / sum(|term|), beyond the rounding to the result's type\n\n", name);
   for (uint64_t i = 0; i < o->count; i++) {
     if (o->has_only && i != o->only) continue;
