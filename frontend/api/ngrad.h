@@ -378,10 +378,10 @@ NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, con
    (ng_graph_output_is_exact) have no default tolerance. Where terms cancel, so that nothing or little is expected of
    them, the norm is no less than their magnitude: that of what relative changes of every value, sum and constant do to
    the output. Quantised outputs may also be as far off, in L2, as such changes move them; they have tolerance 1 then,
-   of that norm. Outputs that are not within their tolerances even so are compared with the results of rounding every
-   value to its declared type: a tensor between operators may overflow. All that takes four interpretations of the
-   graph, if outputs are not within their tolerances without it. `differences` has an element for each output.
-   NG_DIFFERENT: not all are within. */
+   of that norm. Where ng_interpret's results are expected, outputs that are not within their tolerances even so are
+   compared with what rounding every value to its declared type gives: a tensor between operators may overflow. All that
+   takes four interpretations of the graph, if outputs are not within their tolerances without it. `differences` has an
+   element for each output. NG_DIFFERENT: not all are within. */
 NG_API ng_status ng_compare_outputs(ng_graph *g, const ng_tensor *inputs, const ng_tensor *actual,
                                     const ng_tensor *expected, double tolerance, ng_difference *differences);
 
