@@ -18,6 +18,7 @@
 #include "ir/loops/verify.h"
 #include "ir/support/escape.h"
 #include "passes/lower/fuse.h"
+#include "passes/lower/pieces.h"
 #include "passes/lower/regions.h"
 #include "passes/lower/visit.h"
 #include "passes/memory/plan.h"
@@ -140,8 +141,8 @@ Program *pipeline_lower(Graph *g, PassContext *c) {
   arena_init(&arena, c->allocator);
   Program *p = ARENA_NEW(&arena, Program);
   if (p) {
-    size_t most = g->nvalues + 1; // each result and each input of a node may need a kernel of its own
-    for (size_t i = 0; i < g->nnodes; i++) most += g->nodes[i]->ninputs;
+    size_t most = 1; // each result may need kernels of its own, one for each piece
+    for (size_t i = 0; i < g->nnodes; i++) most += (size_t)g->nodes[i]->noutputs * node_npieces(g->nodes[i]);
     p->graph = g;
     p->partition = c->partition;
     p->loop_tree = sound_tree;

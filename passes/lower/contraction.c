@@ -62,20 +62,32 @@ static ExprId load_large(const Convolving *v) {
   return windows_load_large(&v->w, node_side(v->node, SIDE_LARGE), &axes, 0);
 }
 
+// The axis of the taps that the kernel has.
+static void set_taps(const Convolving *v, SideAxes *axes, int spatial) {
+  const PieceAxis *part = &v->w.part[spatial];
+  const int axis = v->c.weights_kernel + spatial;
+  axes->axis[axis] = v->w.tap[spatial];
+  if (part->tap_step == 1 && !part->first_tap) return;
+  axes->axis[axis] = STEPPED;
+  axes->bounds[axis] = (Bound){.offset = part->first_tap};
+  axes->bounds[axis].factor[v->w.tap[spatial]] = part->tap_step;
+}
+
 static ExprId load_weights(const Convolving *v) {
   SideAxes axes = {.axis = {0}};
   set_channels(v, &axes, v->c.weights_small, v->nsmall, v->small);
   axes.axis[v->c.weights_large] = v->large;
-  for (int i = 0; i < v->c.nspatial; i++) axes.axis[v->c.weights_kernel + i] = v->w.tap[i];
+  for (int i = 0; i < v->c.nspatial; i++) set_taps(v, &axes, i);
   return lower_bounded_load(v->w.l, node_side(v->node, SIDE_WEIGHTS), axes.axis, axes.bounds, 0, 0);
 }
 
-static void finish_convolution(const Convolving *v, ExprId x, ExprId y) {
+// `product`: of each tap, channel or place that is summed.
+static void finish_convolution(const Convolving *v, ExprId product) {
   Lowering *l = v->w.l;
   Kernel *k = v->w.k;
   AxisSet reduced = 0;
   for (int axis = lower_extra_axis(l, 0); axis < k->naxes; axis++) reduced |= 1U << axis;
-  ExprId e = expr_sum(k, expr_binary(k, EXPR_MUL, x, y), reduced);
+  ExprId e = expr_sum(k, product, reduced);
   const Value *bias = convolution_bias(v->node);
   if (bias) e = expr_binary(k, EXPR_ADD, e, lower_value_on(l, bias, &v->c.channels));
   lower_result(l, v->node, 0, e, NULL);
@@ -97,7 +109,7 @@ static Convolving make_side(Lowering *l, const Node *node, bool makes_large) {
 
 static void make_small(Lowering *l, const Node *node) {
   const Convolving v = make_side(l, node, false);
-  finish_convolution(&v, load_large(&v), load_weights(&v));
+  finish_convolution(&v, expr_binary(l->kernel, EXPR_MUL, load_large(&v), load_weights(&v)));
 }
 
 static void make_large(Lowering *l, const Node *node) {
@@ -105,8 +117,12 @@ static void make_large(Lowering *l, const Node *node) {
   SideAxes axes = {.axis = {v.batch}};
   ExprId index[MOST_SPATIAL_AXES];
   set_channels(&v, &axes, v.c.channels, v.nsmall, v.small);
+  if (windows_have_no_taps(&v.w)) {
+    finish_convolution(&v, expr_constant(l->kernel, 0));
+    return;
+  }
   const ExprId small = windows_load_small(&v.w, node_side(node, SIDE_SMALL), &axes, index);
-  finish_convolution(&v, small, load_weights(&v));
+  finish_convolution(&v, windows_select(&v.w, expr_binary(l->kernel, EXPR_MUL, small, load_weights(&v))));
 }
 
 // The extra axes are the batch and the small side's places.
@@ -124,7 +140,7 @@ static void make_weights(Lowering *l, const Node *node) {
   }
   set_channels(&v, &axes, v.c.channels, v.nsmall, v.small);
   const ExprId small = lower_bounded_load(l, node_side(node, SIDE_SMALL), axes.axis, axes.bounds, 0, 0);
-  finish_convolution(&v, load_large(&v), small);
+  finish_convolution(&v, expr_binary(l->kernel, EXPR_MUL, load_large(&v), small));
 }
 
 void lower_Convolution(Lowering *l, const Node *node) {

@@ -22,6 +22,7 @@
 
 #include "ir/operators/contraction.h"
 #include "ir/operators/norm.h"
+#include "passes/lower/pieces.h"
 #include "passes/lower/regions.h"
 #include "passes/schedule/traffic.h"
 
@@ -237,17 +238,28 @@ static const char *say_shapes(Fusion *f, const Shape *own, const Shape *other) {
              shape_string(other, texts[1], SHAPE_TEXT));
 }
 
-// Bytes that the nodes move as one scheduled kernel; NO_KERNEL: they cannot be scheduled as one.
-static int64_t try_kernel(Fusion *f, const NodeList *list) {
+// Bytes that one piece of the nodes moves as one scheduled kernel; NO_KERNEL: it cannot be scheduled as one.
+static int64_t try_piece(Fusion *f, const NodeList *list, uint32_t piece) {
   Arena arena;
   arena_init(&arena, f->c->allocator);
-  const Schedule *s = lower_and_schedule(&f->trial, &arena, list->nodes, list->count, NULL);
+  const Schedule *s = lower_and_schedule(&f->trial, &arena, list->nodes, list->count, NULL, piece);
   bool has_prologue = false;
   for (uint32_t i = 0; i < list->count; i++) has_prologue |= f->operand[list->nodes[i]->index] != 0;
   const bool is_sound = s && !(has_prologue && schedule_recomputes(s));
   int64_t nbytes = is_sound ? schedule_traffic(s, f->trial.target) : NO_KERNEL;
   if (s && s->kernel->out_of_memory) pass_out_of_memory(f->c);
   arena_deinit(&arena);
+  return nbytes;
+}
+
+// Bytes that the nodes move as one scheduled kernel for each piece; NO_KERNEL: a piece cannot be scheduled as one.
+static int64_t try_kernel(Fusion *f, const NodeList *list) {
+  const uint32_t npieces = nodes_npieces(list->nodes, list->count);
+  int64_t nbytes = 0;
+  for (uint32_t piece = 0; piece < npieces && nbytes >= 0; piece++) {
+    const int64_t own = try_piece(f, list, piece);
+    nbytes = own < 0 ? NO_KERNEL : nbytes + own;
+  }
   return nbytes;
 }
 

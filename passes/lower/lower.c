@@ -6,6 +6,7 @@
 #include "ir/operators/interpolate.h"
 #include "ir/operators/norm.h"
 #include "ir/operators/quantize.h"
+#include "passes/lower/pieces.h"
 #include "passes/lower/windows.h"
 
 #include <assert.h>
@@ -75,6 +76,17 @@ static Shape unflattened_shape(const Lowering *l, const Value *v, const int *axi
   return flat;
 }
 
+// Moves the access, with strides along the domain's axes, to the slice that the domain goes over.
+static void take_slice(const Lowering *l, Access *a) {
+  for (int axis = 0; axis < l->domain.rank; axis++) {
+    const Slice slice = l->slice[axis];
+    if (slice.step == 1 && !slice.begin) continue;
+    kernel_close(l->kernel, a->stride_monomial[axis]);
+    a->offset += slice.begin * a->stride[axis];
+    a->stride[axis] *= slice.step;
+  }
+}
+
 static Access access_of(const Lowering *l, const Value *v, const int *axis) {
   Access a = {.value = (Value *)v, .type = v->type};
   const Shape shape = unflattened_shape(l, v, axis);
@@ -85,6 +97,7 @@ static Access access_of(const Lowering *l, const Value *v, const int *axis) {
     a.stride[on] = own.stride[i];
     a.stride_monomial[on] = own.monomial[i];
   }
+  take_slice(l, &a);
   split_strides(l, &a);
   return a;
 }
@@ -156,9 +169,11 @@ AccessId lower_index_of_element(Lowering *l, const Value *v) {
 ExprId lower_index(const Lowering *l, int axis) {
   Kernel *k = l->kernel;
   if (l->view) return view_index(l, axis);
-  if (l->split_axis < 0 || axis < l->split_axis) return expr_index(k, axis);
-  ExprId within = expr_index(k, axis + 1);
-  if (axis > l->split_axis) return within;
+  const Slice slice = l->slice[axis];
+  const ExprId within = expr_index(k, lower_axis(l, axis));
+  if (slice.step != 1 || slice.begin)
+    return expr_fma(k, expr_constant(k, (double)slice.step), within, expr_constant(k, (double)slice.begin));
+  if (axis != l->split_axis) return within;
   return expr_fma(k, expr_constant(k, (double)group_length(l).value), expr_index(k, axis), within);
 }
 
@@ -242,6 +257,53 @@ void lower_node(Lowering *l, const Node *node) {
   lowerings[node->op->id](l, node);
 }
 
+// The domain of the node alone.
+static Shape piece_domain(const Node *node, uint32_t piece) {
+  return node->op->traits & TRAIT_PIECES ? node->inputs[piece]->shape : node_domain(node);
+}
+
+// Sets the domain: the largest of the nodes', its axis that is split into groups of channels, and its type.
+static void choose_domain(Lowering *l, Node *const *nodes, size_t nnodes, const bool *is_prologue) {
+  Kernel *k = l->kernel;
+  bool has_domain = false;
+  for (size_t i = 0; i < nnodes; i++) {
+    const Shape shape = piece_domain(nodes[i], l->part.piece);
+    k->is_f64 |= node_computes_in_f64(nodes[i]);
+    if (is_prologue[nodes[i]->index]) continue;
+    if (!has_domain || shape_nelems(&shape) > shape_nelems(&l->domain) ||
+        (shape_nelems(&shape) == shape_nelems(&l->domain) && shape.rank > l->domain.rank))
+      l->domain = shape;
+    has_domain = true;
+    if (nodes[i]->op->norm_scope != SCOPE_GROUP) continue;
+    l->split_axis = norm_channel_axis(nodes[i]);
+    Extent channels = nodes[i]->inputs[0]->shape.extent[l->split_axis];
+    l->ngroups = norm_ngroups(nodes[i]);
+    if (!extent_equals(channels, l->ngroups)) kernel_close(k, extent_monomial(channels)); // a group's length
+    note_closing_node(k, nodes[i]);
+  }
+  for (int axis = 0; axis < MAX_RANK; axis++) l->slice[axis].step = 1;
+}
+
+// The axes of a node that has axes of its own, which are its taps first if it has windows.
+static void take_own_axes(Lowering *l, const Node *node, Domain *own) {
+  node->op->domain(node, own);
+  if (own->ngroups > 1) {
+    l->split_axis = own->split_axis;
+    l->ngroups = EXTENT(own->ngroups);
+    kernel_close(l->kernel, extent_monomial(l->domain.extent[l->split_axis])); // a group's length
+    note_closing_node(l->kernel, node);
+  }
+  if (!node_makes_side(node)) return;
+  const int first = spatial_axis(node), nspatial = node_side(node, SIDE_LARGE)->shape.rank - 2;
+  for (int i = 0; i < nspatial; i++) {
+    const PieceAxis axis = node_piece_axis(node, l->part.piece, i);
+    Extent *places = &l->domain.extent[first + i], *taps = &own->extra[i];
+    l->slice[first + i] = (Slice){axis.begin, axis.step};
+    if (extent_value(*places) != axis.extent) *places = EXTENT(axis.extent);
+    if (extent_value(*taps) != axis.ntaps) *taps = EXTENT(axis.ntaps);
+  }
+}
+
 Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nnodes, LoweredPart part,
                      const LowerScratch *scratch) {
   Kernel *k = ARENA_NEW(arena, Kernel);
@@ -254,32 +316,11 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
   k->nnodes = nnodes;
   Lowering l = {
       .kernel = k, .split_axis = -1, .part = part, .value_expr = scratch->value_expr, .is_inside = scratch->is_inside};
-  bool has_domain = false;
   mark_prologues(nodes, nnodes, scratch);
-  for (size_t i = 0; i < nnodes; i++) {
-    k->is_f64 |= node_computes_in_f64(nodes[i]);
-    if (scratch->is_prologue[nodes[i]->index]) continue;
-    Shape shape = nodes[i]->op->traits & TRAIT_PIECES ? nodes[i]->inputs[part.piece]->shape : node_domain(nodes[i]);
-    if (!has_domain || shape_nelems(&shape) > shape_nelems(&l.domain) ||
-        (shape_nelems(&shape) == shape_nelems(&l.domain) && shape.rank > l.domain.rank))
-      l.domain = shape;
-    has_domain = true;
-    if (nodes[i]->op->norm_scope != SCOPE_GROUP) continue;
-    l.split_axis = norm_channel_axis(nodes[i]);
-    Extent channels = nodes[i]->inputs[0]->shape.extent[l.split_axis];
-    l.ngroups = norm_ngroups(nodes[i]);
-    if (!extent_equals(channels, l.ngroups)) kernel_close(k, extent_monomial(channels)); // a group's length
-    note_closing_node(k, nodes[i]);
-  }
+  choose_domain(&l, nodes, nnodes, scratch->is_prologue);
   Domain own = {.nextra = 0};
   for (size_t i = 0; i < nnodes; i++) // at most one has axes of its own
-    if (nodes[i]->op->domain) nodes[i]->op->domain(nodes[i], &own);
-  if (own.ngroups > 1) {
-    l.split_axis = own.split_axis;
-    l.ngroups = EXTENT(own.ngroups);
-    kernel_close(k, extent_monomial(l.domain.extent[l.split_axis])); // a group's length
-    note_closing_node(k, nodes[0]);
-  }
+    if (nodes[i]->op->domain) take_own_axes(&l, nodes[i], &own);
   add_axes(&l, &own);
   for (size_t i = 0; i < nnodes; i++) {
     if (!scratch->is_prologue[nodes[i]->index]) lower_node(&l, nodes[i]);

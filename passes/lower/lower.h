@@ -18,7 +18,7 @@ enum { GROUP_AXIS = MAX_RANK };
 typedef struct LoweredPart {
   uint32_t slots; // mask of the output slots that the kernel computes; a single node may need several kernels
   bool broadcasts_constants; // a constant with one value varies over its tensor's axes, as a load would
-  uint32_t piece;            // for a node with TRAIT_PIECES: the input that this kernel copies into the output
+  uint32_t piece;            // of a node that is computed in pieces (passes/lower/pieces.h)
   const Visit *visit;        // the kernel computes one of its slices; NULL: all
   bool keeps_axes;           // the kernel's axes are those of the domain, not yet simplified
 } LoweredPart;
@@ -40,11 +40,17 @@ typedef struct View {
   Bound made[MAX_RANK]; // of the access that is being made
 } View;
 
+// The part of an axis of the results that the kernel's domain goes over: every step-th element from `begin` on.
+typedef struct Slice {
+  int64_t begin, step;
+} Slice;
+
 typedef struct Lowering {
   Kernel *kernel;
-  Shape domain;   // without extra axes: these are the kernel's last (lower_extra_axis)
-  int split_axis; // the domain's axis that is split into (group, channel in group); -1: none
-  Extent ngroups; // number of groups
+  Shape domain;          // without extra axes: these are the kernel's last (lower_extra_axis)
+  Slice slice[MAX_RANK]; // by axis of the domain
+  int split_axis;        // the domain's axis that is split into (group, channel in group); -1: none
+  Extent ngroups;        // number of groups
   LoweredPart part;
   View *view;            // NULL: the domain's axes are the kernel's
   ExprId *value_expr;    // LowerScratch's
@@ -83,7 +89,7 @@ void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const 
 // expression without storage: nothing is loaded through the access.
 AccessId lower_index_of_element(Lowering *l, const Value *v);
 
-// The coordinate along an axis of the domain.
+// The coordinate along an axis of the results.
 ExprId lower_index(const Lowering *l, int axis);
 
 // The kernel's axis for one of the extra axes of the node's domain, from 0.

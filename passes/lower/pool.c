@@ -114,8 +114,9 @@ typedef struct Gradient {
 } Gradient;
 
 static Gradient gradient_of(const Pool *p, const Value *diff_dst) {
-  Gradient g = {.value = 0};
+  Gradient g = {.value = expr_constant(p->k, 0)};
   SideAxes axes = own_axes();
+  if (windows_have_no_taps(&p->w)) return g;
   g.value = windows_load_small(&p->w, diff_dst, &axes, g.index);
   return g;
 }
@@ -124,9 +125,14 @@ void lower_AvgPoolBackward(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   const Pool p = pool_of(l, node);
   const Gradient g = gradient_of(&p, node->inputs[0]);
+  if (windows_have_no_taps(&p.w)) {
+    lower_result(l, node, 0, g.value, NULL);
+    return;
+  }
   const ExprId divisor = divisor_of(&p, g.index);
   const bool is_fixed = !k->out_of_memory && k->exprs[divisor].op == EXPR_CONSTANT;
-  const ExprId e = is_fixed ? DIV(expr_sum(k, g.value, p.taps), divisor) : expr_sum(k, DIV(g.value, divisor), p.taps);
+  const ExprId own = windows_select(&p.w, is_fixed ? g.value : DIV(g.value, divisor));
+  const ExprId sum = expr_sum(k, own, p.taps), e = is_fixed ? DIV(sum, divisor) : sum;
   lower_result(l, node, 0, e, NULL);
 }
 
@@ -145,11 +151,12 @@ static ExprId load_rival(const Rival *rival, const Value *v, double outside) {
   SideAxes axes = own_axes();
   for (int i = 0; i < w->nspatial; i++) {
     const int64_t dilation = w->window[i].dilation;
+    const PieceAxis *part = &w->part[i];
     Bound *b = &axes.bounds[w->first + i];
     axes.axis[w->first + i] = BOUNDED;
-    b->offset = dilation * rival->tap[i];
-    b->factor[w->place[i]] = 1;
-    b->factor[w->tap[i]] = -dilation;
+    b->offset = part->begin + dilation * (rival->tap[i] - part->first_tap);
+    b->factor[w->place[i]] = part->step;
+    b->factor[w->tap[i]] = -dilation * part->tap_step;
   }
   return lower_bounded_load(w->l, v, axes.axis, axes.bounds, outside, 0);
 }
@@ -172,6 +179,10 @@ void lower_MaxPoolBackward(Lowering *l, const Node *node) {
   const Pool p = pool_of(l, node);
   const ExprId x = lower_value(l, node->inputs[0]);
   ExprId won = gradient_of(&p, node->inputs[1]).value, place = NUMBER(0);
+  if (windows_have_no_taps(&p.w)) {
+    lower_result(l, node, 0, won, NULL);
+    return;
+  }
   Rival rival = {.pool = &p};
   int64_t ntaps = 1;
   for (int i = 0; i < p.w.nspatial; i++) {
@@ -187,5 +198,5 @@ void lower_MaxPoolBackward(Lowering *l, const Node *node) {
     }
     won = compete(&rival, order, place, x, won);
   }
-  lower_result(l, node, 0, expr_sum(k, won, p.taps), NULL);
+  lower_result(l, node, 0, expr_sum(k, windows_select(&p.w, won), p.taps), NULL);
 }

@@ -3,6 +3,7 @@
 #include "passes/lower/regions.h"
 
 #include "ir/kernel/verify.h"
+#include "passes/lower/pieces.h"
 #include "passes/schedule/tune.h"
 
 #include <string.h>
@@ -117,9 +118,10 @@ static Schedule *lower_part(const RegionLowering *l, Arena *arena, Node *const *
 }
 
 Schedule *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes,
-                             const Visit *visit) {
+                             const Visit *visit, uint32_t piece) {
   const Attempt *a = &attempts[0];
-  const LoweredPart part = {.slots = UINT32_MAX, .broadcasts_constants = a->broadcasts_constants, .visit = visit};
+  const LoweredPart part = {
+      .slots = UINT32_MAX, .broadcasts_constants = a->broadcasts_constants, .piece = piece, .visit = visit};
   return lower_part(l, arena, nodes, nnodes, part, a->first_axis);
 }
 
@@ -149,7 +151,7 @@ static uint32_t made_slots(const Node *node) {
 }
 
 static bool add_node(Program *p, const RegionLowering *l, Node *node) {
-  const uint32_t npieces = node->op->traits & TRAIT_PIECES ? node->ninputs : 1; // one kernel each
+  const uint32_t npieces = node_npieces(node);
   for (uint32_t piece = 0; piece < npieces; piece++)
     for (uint32_t left = made_slots(node); left;) {
       const uint32_t made = add_results(p, l, node, left, piece);
@@ -159,12 +161,24 @@ static bool add_node(Program *p, const RegionLowering *l, Node *node) {
   return true;
 }
 
-// Adds one kernel for the region or, if the region as a whole cannot be scheduled, kernels for each of its nodes.
+// Adds one kernel for each piece of the region. False: some piece cannot be scheduled, and no kernel is added.
+static bool add_pieces(Program *p, const RegionLowering *l, Node *const *nodes, size_t nnodes, const Visit *visit) {
+  const uint32_t npieces = nodes_npieces(nodes, nnodes);
+  for (uint32_t piece = 0; piece < npieces; piece++) {
+    Schedule *s = lower_and_schedule(l, &p->arena, nodes, nnodes, visit, piece);
+    if (!s) return false;
+    p->schedules[p->nkernels + piece] = s;
+  }
+  p->nkernels += npieces;
+  return true;
+}
+
+// Adds the kernels of the region or, if the region as a whole cannot be scheduled, kernels for each of its nodes.
 static bool add_region(Program *p, const RegionLowering *l, Node *const *nodes, size_t nnodes, const Visit *visit) {
-  Schedule *s = nnodes > 1 || visit ? lower_and_schedule(l, &p->arena, nodes, nnodes, visit) : NULL;
-  if (visit && !s && !l->context->failed) fail_at(l->context, nodes[0], "no schedule supports slices of these shapes");
-  if (s) p->schedules[p->nkernels++] = s;
-  for (size_t i = 0; i < nnodes && !s && !l->context->failed; i++) add_node(p, l, nodes[i]);
+  const bool is_whole = (nnodes > 1 || visit) && add_pieces(p, l, nodes, nnodes, visit);
+  if (visit && !is_whole && !l->context->failed)
+    fail_at(l->context, nodes[0], "no schedule supports slices of these shapes");
+  for (size_t i = 0; i < nnodes && !is_whole && !l->context->failed; i++) add_node(p, l, nodes[i]);
   return !l->context->failed;
 }
 

@@ -16,9 +16,10 @@ typedef struct RegionLowering {
 } RegionLowering;
 
 // Lowers nodes, given in topological order, to one scheduled kernel in the arena, for a slice of the visit if that is
-// not NULL. NULL: no schedule computes it, or, if context->failed is set, an error that has been reported.
+// not NULL, and for one of their pieces (passes/lower/pieces.h). NULL: no schedule computes it, or, if context->failed
+// is set, an error that has been reported.
 Schedule *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes,
-                             const Visit *visit);
+                             const Visit *visit, uint32_t piece);
 
 // Adds the kernels of all regions of the program's partition to the program. False: an error, which has been reported.
 bool lower_regions(Program *p, PassContext *c);

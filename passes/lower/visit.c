@@ -9,6 +9,7 @@
 #include "passes/lower/visit.h"
 
 #include "ir/kernel/slice.h"
+#include "passes/lower/pieces.h"
 #include "passes/lower/regions.h"
 #include "passes/schedule/schedule.h"
 
@@ -56,12 +57,6 @@ static size_t list_region(const Search *s, uint32_t region, Node **nodes) {
   return count;
 }
 
-static bool has_pieces(Node *const *nodes, size_t nnodes) {
-  for (size_t i = 0; i < nnodes; i++)
-    if (nodes[i]->op->traits & TRAIT_PIECES) return true;
-  return false;
-}
-
 static bool add_trials(Search *s) {
   Node **nodes = ARENA_ARRAY(&s->arena, Node *, s->g->nnodes);
   s->trials = ARENA_ARRAY(&s->arena, Trial, s->g->nnodes);
@@ -72,7 +67,7 @@ static bool add_trials(Search *s) {
     if (!count) continue;
     Trial *t = &s->trials[s->ntrials++];
     *t = (Trial){.region = region};
-    if (has_pieces(nodes, count)) continue;
+    if (nodes_npieces(nodes, count) != 1) continue;
     const Kernel *k = lower_region(&s->arena, s->g, nodes, count, part, &s->trial.scratch);
     if (!k) return false;
     if (k->unsupported || k->closed || !k->nstores) continue;
@@ -281,7 +276,7 @@ static bool is_schedulable(Search *s, const Run *run) {
   Node **nodes = ARENA_ARRAY(&s->arena, Node *, s->g->nnodes);
   for (size_t t = run->first; nodes && t <= run->last; t++) {
     const size_t count = list_region(s, s->trials[t].region, nodes);
-    if (!lower_and_schedule(&s->trial, &s->arena, nodes, count, &run->visit)) return false;
+    if (!lower_and_schedule(&s->trial, &s->arena, nodes, count, &run->visit, 0)) return false;
   }
   return nodes || pass_out_of_memory(s->c);
 }

@@ -11,6 +11,7 @@ Windows windows_of(Lowering *l, const Node *node) {
   w.nspatial = node_side(node, SIDE_LARGE)->shape.rank - 2;
   for (int i = 0; i < w.nspatial; i++) {
     const Window own = w.window[i] = node_window(node, i);
+    w.part[i] = node_piece_axis(node, l->part.piece, i);
     kernel_close(w.k, own.large_monomial);
     kernel_close(w.k, own.small_monomial);
     kernel_close(w.k, own.kernel_monomial);
@@ -30,31 +31,55 @@ int64_t windows_greatest_place(const Node *node) {
     if (reach > greatest) greatest = reach;
     offset += w.small * strides.stride[spatial_axis(node) + i];
   }
-  return node->op->outputs[0].side == SIDE_LARGE && offset > greatest ? offset : greatest;
+  return !node_is_cut(node) && offset > greatest ? offset : greatest;
+}
+
+bool windows_have_no_taps(const Windows *w) {
+  bool has_none = false;
+  for (int i = 0; i < w->nspatial; i++) has_none |= !w->part[i].ntaps;
+  return has_none;
 }
 
 ExprId windows_tap(const Windows *w, int spatial) {
-  return expr_index(w->k, w->tap[spatial]);
+  Kernel *k = w->k;
+  const PieceAxis *part = &w->part[spatial];
+  const ExprId index = expr_index(k, w->tap[spatial]);
+  if (part->tap_step == 1 && !part->first_tap) return index;
+  return expr_fma(k, NUMBER(part->tap_step), index, NUMBER(part->first_tap));
 }
 
 ExprId windows_load_large(const Windows *w, const Value *v, SideAxes *axes, double outside) {
   for (int i = 0; i < w->nspatial; i++) {
     const Window *own = &w->window[i];
+    const PieceAxis *part = &w->part[i];
     Bound *b = &axes->bounds[w->first + i];
     axes->axis[w->first + i] = BOUNDED;
-    *b = (Bound){.offset = -own->pad_begin};
-    b->factor[w->place[i]] = own->stride;
-    b->factor[w->tap[i]] = own->dilation;
+    *b = (Bound){.offset = window_place(own, part->begin, part->first_tap)};
+    b->factor[w->place[i]] = own->stride * part->step;
+    b->factor[w->tap[i]] = own->dilation * part->tap_step;
   }
   return lower_bounded_load(w->l, v, axes->axis, axes->bounds, outside, 0);
 }
 
-// place + pad - dilation * tap: the window's index times the stride.
+// place + pad - dilation * tap: the window's index times the stride. The kernel's places are not cut.
 static ExprId scaled_index(const Windows *w, int spatial) {
   Kernel *k = w->k;
   const Window *own = &w->window[spatial];
   const ExprId place = expr_binary(k, EXPR_ADD, expr_index(k, w->place[spatial]), NUMBER(own->pad_begin));
   return expr_fma(k, NUMBER(-own->dilation), windows_tap(w, spatial), place);
+}
+
+// Whether all places of the kernel have its taps.
+static bool are_cut(const Windows *w) {
+  bool are = true;
+  for (int i = 0; i < w->nspatial; i++) are &= w->part[i].step == w->window[i].stride;
+  return are;
+}
+
+static ExprId window_index(const Windows *w, int spatial) {
+  Kernel *k = w->k;
+  return expr_unary(k, EXPR_FLOOR,
+                    expr_binary(k, EXPR_DIV, scaled_index(w, spatial), NUMBER(w->window[spatial].stride)));
 }
 
 static ExprId load_computed(const Windows *w, const Value *v, SideAxes *axes, ExprId *index) {
@@ -66,31 +91,39 @@ static ExprId load_computed(const Windows *w, const Value *v, SideAxes *axes, Ex
     const int axis = w->first + i;
     axes->axis[axis] = COMPUTED;
     kernel_close(k, strides.monomial[axis]);
-    const ExprId u = expr_unary(k, EXPR_FLOOR, expr_binary(k, EXPR_DIV, scaled_index(w, i), NUMBER(own->stride)));
-    index[i] = expr_binary(k, EXPR_MAX, NUMBER(0), expr_binary(k, EXPR_MIN, u, NUMBER(own->small - 1)));
+    const ExprId last = NUMBER(own->small - 1);
+    index[i] = expr_binary(k, EXPR_MAX, NUMBER(0), expr_binary(k, EXPR_MIN, window_index(w, i), last));
     const ExprId stride = NUMBER(strides.stride[axis]);
     offset = offset ? expr_fma(k, stride, index[i], offset) : expr_binary(k, EXPR_MUL, stride, index[i]);
   }
   ExprId e = lower_bounded_load(w->l, v, axes->axis, axes->bounds, 0, offset);
-  for (int i = 0; i < w->nspatial; i++) {
-    const ExprId scaled = expr_binary(k, EXPR_MUL, index[i], NUMBER(w->window[i].stride));
-    e = expr_select(k, expr_binary(k, EXPR_EQ, scaled, scaled_index(w, i)), e, NUMBER(0));
-  }
+  for (int i = 0; i < w->nspatial; i++)
+    e = expr_select(k, expr_binary(k, EXPR_EQ, index[i], window_index(w, i)), e, NUMBER(0));
   return e;
 }
 
 ExprId windows_load_small(const Windows *w, const Value *v, SideAxes *axes, ExprId *index) {
-  bool is_computed = false;
-  for (int i = 0; i < w->nspatial; i++) is_computed |= w->window[i].stride != 1;
-  if (is_computed) return load_computed(w, v, axes, index);
+  if (!are_cut(w)) return load_computed(w, v, axes, index);
+  Kernel *k = w->k;
   for (int i = 0; i < w->nspatial; i++) {
     const Window *own = &w->window[i];
+    const PieceAxis *part = &w->part[i];
     Bound *b = &axes->bounds[w->first + i];
     axes->axis[w->first + i] = BOUNDED;
-    *b = (Bound){.offset = own->pad_begin};
+    *b = (Bound){.offset = (part->begin + own->pad_begin - own->dilation * part->first_tap) / own->stride};
     b->factor[w->place[i]] = 1;
-    b->factor[w->tap[i]] = -own->dilation;
-    index[i] = scaled_index(w, i);
+    b->factor[w->tap[i]] = -own->dilation * part->tap_step / own->stride;
+    const ExprId place = expr_binary(k, EXPR_ADD, expr_index(k, w->place[i]), NUMBER(b->offset));
+    index[i] = expr_fma(k, NUMBER(b->factor[w->tap[i]]), expr_index(k, w->tap[i]), place);
   }
   return lower_bounded_load(w->l, v, axes->axis, axes->bounds, 0, 0);
+}
+
+ExprId windows_select(const Windows *w, ExprId e) {
+  Kernel *k = w->k;
+  for (int i = 0; i < w->nspatial && !are_cut(w); i++) {
+    const ExprId scaled = expr_binary(k, EXPR_MUL, window_index(w, i), NUMBER(w->window[i].stride));
+    e = expr_select(k, expr_binary(k, EXPR_EQ, scaled, scaled_index(w, i)), e, NUMBER(0));
+  }
+  return e;
 }

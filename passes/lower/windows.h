@@ -2,16 +2,17 @@
 #ifndef NGRAD_PASSES_LOWER_WINDOWS_H
 #define NGRAD_PASSES_LOWER_WINDOWS_H
 
-#include "ir/operators/window.h"
 #include "passes/lower/lower.h"
+#include "passes/lower/pieces.h"
 
 typedef struct Windows {
   Lowering *l;
   Kernel *k; // l's
   int first, nspatial;
   Window window[MOST_SPATIAL_AXES];
-  int place[MOST_SPATIAL_AXES]; // the kernel's axis of the index on the side that is not loaded
-  int tap[MOST_SPATIAL_AXES];   // the kernel's axis of the tap
+  PieceAxis part[MOST_SPATIAL_AXES]; // the places and taps that the kernel has
+  int place[MOST_SPATIAL_AXES];      // the kernel's axis of the index on the side that is not loaded
+  int tap[MOST_SPATIAL_AXES];        // the kernel's axis of the tap
 } Windows;
 
 // The windows of a node, whose extents must have values. Sets all but `place` and `tap`.
@@ -27,9 +28,14 @@ typedef struct SideAxes {
 // spatial.
 ExprId windows_load_large(const Windows *w, const Value *v, SideAxes *axes, double outside);
 
-// The element of the small side whose window has the place at its tap; 0 where there is none. index[i]: that of the
-// window along spatial axis i, meaningless where there is none.
+// The element of the small side whose window has the place at its tap; outside of the small side, 0. index[i]: that of
+// the window along spatial axis i, meaningless where there is none.
 ExprId windows_load_small(const Windows *w, const Value *v, SideAxes *axes, ExprId *index);
+
+// `e` where the place has the tap, which it always has if the kernel computes a piece; else 0.
+ExprId windows_select(const Windows *w, ExprId e);
+
+bool windows_have_no_taps(const Windows *w); // the places of the kernel's piece have none
 
 // An upper bound of the integers that occur in the node's kernel as numbers: indices, and offsets that are computed
 // from them. 0: the node has no windows.
