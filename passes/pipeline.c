@@ -4,6 +4,7 @@
 //   fold-constants         before simplify, whose rules look for constants
 //   simplify               gives equal computations one spelling, which the passes below rely on
 //   movement               after simplify, which removes nodes that stand between two transposes or reshapes
+//   max-pool-gradients     before common-subexpressions, which shares the winners of equal windows
 //   common-subexpressions  after the passes that make equal computations look equal
 //   recognise              after these, so that a norm has few spellings; before fuse, which treats norm operators
 //   split-groups           after common-subexpressions, which would merge the nodes of its two reads of the data
@@ -27,6 +28,7 @@
 #include "passes/rewrite/common_subexpressions.h"
 #include "passes/rewrite/dead_code.h"
 #include "passes/rewrite/fold_constants.h"
+#include "passes/rewrite/max_pool_gradients.h"
 #include "passes/rewrite/movement.h"
 #include "passes/rewrite/quantize_scales.h"
 #include "passes/rewrite/recognise/recognise.h"
@@ -47,6 +49,8 @@ const Pass passes[] = {
     {"fold-constants", pass_fold_constants, "evaluate nodes whose inputs are all constants", NULL, false},
     {"simplify", pass_simplify, "apply algebraic identities", &simplify_rules, false},
     {"movement", pass_movement, "join, move and remove reshapes and transposes", &movement_rules, false},
+    {"max-pool-gradients", pass_max_pool_gradients, "find the winners of the windows of MaxPoolBackward once", NULL,
+     true},
     {"common-subexpressions", pass_common_subexpressions, "merge nodes that compute the same values", NULL, false},
     {"recognise", pass_recognise, "replace norms that are composed of simple operators by norm operators", NULL, false},
     {"split-groups", pass_split_groups, "split group norms whose channels are last in memory into sums by channel",

@@ -128,6 +128,42 @@ bool interpret_MaxPoolBackward(const Evaluation *e) {
   return true;
 }
 
+// The number of a place's tap in the window with this index.
+static int64_t tap_at(const Pool *p, const int64_t *index, int64_t place) {
+  int64_t number = 0;
+  for (int i = 0; i < p->nspatial; i++) {
+    const Window *w = &p->windows[i];
+    const int axis = p->first + i;
+    const int64_t at = place / p->stride[axis] % extent_value(p->large->extent[axis]);
+    number = number * w->kernel + (at - window_place(w, index[axis], 0)) / w->dilation;
+  }
+  return number;
+}
+
+bool interpret_MaxPoolWinners(const Evaluation *e) {
+  Pool p;
+  if (!pool_init(&p, e)) return false;
+  for (Walk w = walk_over(&e->node->outputs[0]->shape); w.i < w.nelems; walk_step(&w)) {
+    pool_find(&p, w.index);
+    const int64_t winner = find_winner(&p, e->inputs[0]);
+    e->outputs[0][w.i] = winner < 0 ? p.nelems_kernel : (double)tap_at(&p, w.index, winner);
+  }
+  return true;
+}
+
+bool interpret_MaxPoolScatter(const Evaluation *e) {
+  Pool p;
+  Sum *sums = new_sums(e);
+  if (!sums || !pool_init(&p, e)) return false;
+  for (Walk w = walk_over(&e->node->inputs[1]->shape); w.i < w.nelems; walk_step(&w)) {
+    pool_find(&p, w.index);
+    for (int64_t i = 0; i < p.count; i++)
+      if ((double)tap_at(&p, w.index, p.places[i]) == e->inputs[0][w.i]) sum_add(&sums[p.places[i]], e->inputs[1][w.i]);
+  }
+  store_sums(e, sums);
+  return true;
+}
+
 bool interpret_AvgPoolBackward(const Evaluation *e) {
   Pool p;
   Sum *sums = new_sums(e);

@@ -62,6 +62,29 @@ bool infer_max_pool_backward(Inference *inf, Node *node) {
   return infer_same_shape(inf, node->inputs[0], node->outputs[0]) && infer_pool(inf, node);
 }
 
+// The number of taps does not fit its type otherwise.
+bool infer_max_pool_winners(Inference *inf, Node *node) {
+  enum { MOST_BYTE = 255 };
+  const AttributeValue *kernel = node_attribute(node, "kernel");
+  int64_t ntaps = 1;
+  if (!infer_pool(inf, node)) return false;
+  if (!window_is_valid(node)) return true;
+  for (size_t i = 0; i < kernel->list.count && ntaps < MOST_BYTE; i++) ntaps *= kernel->list.items[i];
+  return infer_type(inf, node->outputs[0], ntaps < MOST_BYTE ? TYPE_U8 : TYPE_S32);
+}
+
+bool infer_max_pool_scatter(Inference *inf, Node *node) {
+  return infer_same_shape(inf, node->inputs[0], node->inputs[1]) && infer_pool(inf, node);
+}
+
+bool check_max_pool_scatter(Node *node, Diagnostics *d) {
+  char title[NODE_TITLE_BYTES];
+  if (!check_window(node, d)) return false;
+  if (node->outputs[0]->shape.rank >= 0) return true;
+  return error_at(d, node->position, "%s: expected a shape declared for %s, which does not follow from that of %s",
+                  node_title(node, title), node->outputs[0]->name, node->inputs[1]->name);
+}
+
 static bool is_extent(int64_t number) {
   return number >= 0 && number < MAX_ELEMENTS;
 }

@@ -42,6 +42,7 @@ bool infer_window_ranks(Inference *inf, const Node *node);
 bool infer_windows(Inference *inf, const Node *node);
 bool check_window(Node *node, Diagnostics *d);
 void window_domain(const Node *node, Domain *d); // an axis over the taps for each spatial axis
+void own_domain(const Node *node, Domain *d);    // none: the taps are written out
 
 // For an output whose shape an attribute gives, an operand or a declaration: infer_given_shape takes it from the first
 // two, and check_given_shape demands one of the three.
@@ -58,6 +59,9 @@ bool check_convolution(Node *node, Diagnostics *d);
 // pool.c
 bool infer_pool(Inference *inf, Node *node);
 bool infer_max_pool_backward(Inference *inf, Node *node);
+bool infer_max_pool_winners(Inference *inf, Node *node);
+bool infer_max_pool_scatter(Inference *inf, Node *node);
+bool check_max_pool_scatter(Node *node, Diagnostics *d);
 bool infer_avg_pool_backward(Inference *inf, Node *node);
 bool check_avg_pool_backward(Node *node, Diagnostics *d);
 

@@ -114,6 +114,10 @@ void window_domain(const Node *node, Domain *d) {
   for (int i = 0; i < d->shape.rank - AXES_BESIDE; i++) d->extra[d->nextra++] = kernel_extent(node, i);
 }
 
+void own_domain(const Node *node, Domain *d) {
+  *d = (Domain){.shape = node->outputs[0]->shape};
+}
+
 // Inference
 
 static bool infer_list_counts(Inference *inf, const Node *node) {

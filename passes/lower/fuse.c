@@ -297,9 +297,10 @@ static const char *try_join(Fusion *f, uint32_t region, Node *node, int64_t cach
 }
 
 // Whether the node replaces one stream of the region's data by another of the same size, so that joining it cannot make
-// a schedule impossible or slower.
+// a schedule impossible or slower. A constant with one value is no stream: it varies over no axis.
 static bool replaces_one_stream(const Node *node, const Shape *domain) {
   const Value *src = node->inputs[0], *dst = node->outputs[0];
+  if (src->constant && src->constant->is_splat) return false;
   return has_trait(node, TRAIT_ELEMENTWISE) && node->ninputs == 1 && shape_equals(&src->shape, domain) &&
          shape_equals(&dst->shape, domain) && order_is_row_major(&src->order) && order_is_row_major(&dst->order);
 }

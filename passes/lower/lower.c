@@ -300,7 +300,7 @@ static void take_own_axes(Lowering *l, const Node *node, Domain *own) {
     Extent *places = &l->domain.extent[first + i], *taps = &own->extra[i];
     l->slice[first + i] = (Slice){axis.begin, axis.step};
     if (extent_value(*places) != axis.extent) *places = EXTENT(axis.extent);
-    if (extent_value(*taps) != axis.ntaps) *taps = EXTENT(axis.ntaps);
+    if (own->nextra && extent_value(*taps) != axis.ntaps) *taps = EXTENT(axis.ntaps);
   }
 }
 

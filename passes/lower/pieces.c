@@ -1,6 +1,8 @@
 // Each spatial axis is cut on its own. A piece's number is that of its part of each axis, the last axis fastest.
 #include "passes/lower/pieces.h"
 
+#include "ir/operators/interpolate.h"
+
 enum {
   AXES_BESIDE = 2, // axes that are not spatial: batch and channel
   MOST_PIECES = 64 // kernels of a node; for more, compiling would take longer than it gains
@@ -30,13 +32,13 @@ static PieceAxis residue_axis(const Window *w, int64_t begin) {
   return axis;
 }
 
-static bool makes_large(const Node *node) {
-  return node->op->outputs[0].side == SIDE_LARGE;
-}
-
 bool node_makes_side(const Node *node) {
   const WindowSide made = node->op->outputs[0].side;
   return made == SIDE_LARGE || made == SIDE_SMALL;
+}
+
+static bool makes_large(const Node *node) {
+  return node->op->outputs[0].side == SIDE_LARGE;
 }
 
 static int count_spatial(const Node *node) {
@@ -44,13 +46,65 @@ static int count_spatial(const Node *node) {
   return large ? large->shape.rank - AXES_BESIDE : 0;
 }
 
-// The number of pieces, or of residues if these are too many.
+// The windows of an axis of the small side with all taps: those from `begin` to below `end`.
+typedef struct Interior {
+  int64_t begin, end;
+} Interior;
+
+static Interior find_interior(const Window *w) {
+  const int64_t room = w->large + w->pad_begin - window_reach(w);
+  Interior in = {.begin = (w->pad_begin + w->stride - 1) / w->stride, .end = room < 0 ? 0 : room / w->stride + 1};
+  if (in.end > w->small) in.end = w->small;
+  if (in.begin > in.end) in.begin = in.end;
+  return in;
+}
+
+// Whether the windows of the axis are cut into those with all taps and those at the borders, so that the loads of most
+// need no conditions. Vectors along the axis load a part of their lanes at the borders.
+static bool cuts_borders(const Node *node, int spatial, const Window *w) {
+  enum { MUCH_WORK = 1 << 16, FEW = 4 };
+  const Value *large = node_side(node, SIDE_LARGE), *small = node_side(node, SIDE_SMALL);
+  const int axis = spatial_axis(node) + spatial;
+  int64_t extent[MAX_RANK], stride[MAX_RANK];
+  for (int i = 0; i < large->shape.rank; i++) extent[i] = extent_value(large->shape.extent[i]);
+  order_strides(&large->order, large->shape.rank, extent, stride);
+  const Interior in = find_interior(w);
+  const bool has_borders = in.end - in.begin < w->small;
+  return has_borders && in.end - in.begin >= FEW && stride[axis] != 1 && shape_nelems(&small->shape) >= MUCH_WORK;
+}
+
+static bool is_pool(const Node *node) {
+  return !node_side(node, SIDE_WEIGHTS);
+}
+
+static int64_t count_parts(const Node *node, int spatial) {
+  const Window w = node_window(node, spatial);
+  if (makes_large(node)) return count_residues(&w);
+  if (!is_pool(node) || !cuts_borders(node, spatial, &w)) return 1;
+  const Interior in = find_interior(&w);
+  return (in.begin > 0) + 1 + (in.end < w.small);
+}
+
+// Part number `part` of the windows along an axis of the small side: those of one border, or those with all taps. The
+// windows of a border have the taps that any of them has.
+static PieceAxis border_axis(const Window *w, int64_t part) {
+  const Interior in = find_interior(w);
+  const int64_t number = part + (in.begin == 0); // 0: the windows at the beginning
+  const int64_t begin = number == 0 ? 0 : number == 1 ? in.begin : in.end;
+  const int64_t end = number == 0 ? in.begin : number == 1 ? in.end : w->small;
+  PieceAxis axis = {.begin = begin, .step = 1, .extent = end - begin, .tap_step = 1};
+  const Taps first = window_taps(w, begin), last = window_taps(w, end - 1);
+  if (first.begin == first.end && last.begin == last.end) return axis; // they are beside the tensor
+  axis.first_tap = first.begin < last.begin ? first.begin : last.begin;
+  axis.ntaps = (first.end > last.end ? first.end : last.end) - axis.first_tap;
+  return axis;
+}
+
+// The number of pieces, or of parts if these are too many.
 static int64_t count_pieces(const Node *node) {
   int64_t count = 1;
-  for (int i = 0; makes_large(node) && i < count_spatial(node) && count <= MOST_PIECES; i++) {
-    const Window w = node_window(node, i);
-    count *= count_residues(&w);
-  }
+  for (int i = 0; node_makes_side(node) && i < count_spatial(node) && count <= MOST_PIECES; i++)
+    count *= count_parts(node, i);
   return count;
 }
 
@@ -71,13 +125,12 @@ uint32_t nodes_npieces(Node *const *nodes, size_t nnodes) {
 }
 
 PieceAxis node_piece_axis(const Node *node, uint32_t piece, int spatial) {
-  const Window own = node_window(node, spatial);
-  if (!makes_large(node) || !node_is_cut(node))
-    return (PieceAxis){
-        .step = 1, .extent = makes_large(node) ? own.large : own.small, .tap_step = 1, .ntaps = own.kernel};
-  for (int i = count_spatial(node) - 1; i > spatial; i--) {
-    const Window w = node_window(node, i);
-    piece /= (uint32_t)count_residues(&w);
-  }
-  return residue_axis(&own, piece % count_residues(&own));
+  const Window w = node_window(node, spatial);
+  const PieceAxis whole = {
+      .step = 1, .extent = makes_large(node) ? w.large : w.small, .tap_step = 1, .ntaps = w.kernel};
+  if (!node_makes_side(node) || !node_is_cut(node)) return whole;
+  for (int i = count_spatial(node) - 1; i > spatial; i--) piece /= (uint32_t)count_parts(node, i);
+  const int64_t nparts = count_parts(node, spatial);
+  if (makes_large(node)) return residue_axis(&w, piece % nparts);
+  return nparts == 1 ? whole : border_axis(&w, piece % nparts);
 }

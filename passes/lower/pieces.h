@@ -2,7 +2,8 @@
 //
 // Windows of stride s reach the places of their large side by different taps: place i at tap k belongs to the window
 // (i + pad - k * dilation) / s, if that is an integer. Places of the same residue modulo s have the same taps, so a
-// result on the large side has a piece for each residue, on each spatial axis.
+// result on the large side has a piece for each residue, on each spatial axis. A result of pooling on the small side
+// has pieces for the windows with all taps, whose loads need no conditions, and for those at the borders.
 #ifndef NGRAD_PASSES_LOWER_PIECES_H
 #define NGRAD_PASSES_LOWER_PIECES_H
 

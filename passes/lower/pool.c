@@ -49,21 +49,17 @@ static ExprId load_windows(const Pool *p, const Value *v, double outside) {
 }
 
 // Whether some window may have no elements. Without gaps beyond the tensor's extent, only the first or the last.
-static bool may_be_empty(const Window *w) {
+static bool may_be_empty(const Pool *p, int spatial) {
+  const Window *w = &p->w.window[spatial];
+  if (!w->small || windows_are_whole(&p->w, spatial)) return false;
   const Taps first = window_taps(w, 0), last = window_taps(w, w->small - 1);
   return first.begin == first.end || last.begin == last.end || w->dilation > w->large;
-}
-
-static bool is_whole(const Window *w) { // all windows have all taps
-  const Taps first = window_taps(w, 0), last = window_taps(w, w->small - 1);
-  return first.begin == 0 && first.end == w->kernel && last.begin == 0 && last.end == w->kernel;
 }
 
 // The number of taps inside of the tensor along an axis, in the window of index o; none: at most 0.
 static ExprId count_taps(const Pool *p, int spatial, ExprId o) {
   Kernel *k = p->k;
   const Window *w = &p->w.window[spatial];
-  if (is_whole(w)) return NUMBER(w->kernel);
   const ExprId first = FMA(NUMBER(w->stride), o, NUMBER(-w->pad_begin)), step = NUMBER(w->dilation);
   const ExprId begin = MAX(NUMBER(0), NEG(FLOOR(DIV(first, step))));
   return SUB(MIN(NUMBER(w->kernel), NEG(FLOOR(DIV(SUB(first, NUMBER(w->large)), step)))), begin);
@@ -73,11 +69,19 @@ void lower_MaxPool(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   const Pool p = pool_of(l, node);
   const ExprId lowest = NUMBER(-type_greatest(node->outputs[0]->type));
-  ExprId e = expr_reduce(k, EXPR_REDUCE_MAXIMUM, load_windows(&p, node->inputs[0], -(double)INFINITY), p.taps);
-  for (int i = 0; i < p.w.nspatial; i++)
-    if (p.w.window[i].small && may_be_empty(&p.w.window[i]))
-      e = SELECT(GT(count_taps(&p, i, lower_index(l, p.w.first + i)), NUMBER(0)), e, lowest);
+  ExprId e = lowest;
+  if (!windows_have_no_taps(&p.w))
+    e = expr_reduce(k, EXPR_REDUCE_MAXIMUM, load_windows(&p, node->inputs[0], -(double)INFINITY), p.taps);
+  for (int i = 0; i < p.w.nspatial && !windows_have_no_taps(&p.w); i++)
+    if (may_be_empty(&p, i)) e = SELECT(GT(count_taps(&p, i, lower_index(l, p.w.first + i)), NUMBER(0)), e, lowest);
   lower_result(l, node, 0, e, NULL);
+}
+
+// Whether all windows have the same number of taps inside of the tensor: on the small side, those of the piece.
+static bool is_whole(const Pool *p, int spatial) {
+  const Window *w = &p->w.window[spatial];
+  if (p->node->op->outputs[0].side == SIDE_SMALL) return windows_are_whole(&p->w, spatial);
+  return window_place(w, 0, 0) >= 0 && window_place(w, w->small - 1, w->kernel - 1) < w->large;
 }
 
 // The number by which a window's sum is divided. index: by spatial axis, of the window.
@@ -87,8 +91,9 @@ static ExprId divisor_of(const Pool *p, const ExprId *index) {
   ExprId counted = 0;
   for (int i = 0; i < p->w.nspatial; i++) {
     const Window *w = &p->w.window[i];
-    if (!node_bool(p->node, "exclude_pad") || is_whole(w)) {
-      fixed *= w->kernel;
+    if (!node_bool(p->node, "exclude_pad") || is_whole(p, i)) {
+      const bool counts = node_bool(p->node, "exclude_pad") && p->node->op->outputs[0].side == SIDE_SMALL;
+      fixed *= counts ? p->w.part[i].ntaps : w->kernel;
       continue;
     }
     const ExprId count = MAX(NUMBER(1), count_taps(p, i, index[i]));
@@ -102,7 +107,7 @@ void lower_AvgPool(Lowering *l, const Node *node) {
   const Pool p = pool_of(l, node);
   ExprId index[MOST_SPATIAL_AXES];
   for (int i = 0; i < p.w.nspatial; i++) index[i] = lower_index(l, p.w.first + i);
-  const ExprId sum = expr_sum(k, load_windows(&p, node->inputs[0], 0), p.taps);
+  const ExprId sum = windows_have_no_taps(&p.w) ? NUMBER(0) : expr_sum(k, load_windows(&p, node->inputs[0], 0), p.taps);
   lower_result(l, node, 0, DIV(sum, divisor_of(&p, index)), NULL);
 }
 
@@ -138,65 +143,105 @@ void lower_AvgPoolBackward(Lowering *l, const Node *node) {
 
 // The winner of a window is the first of its greatest elements in row-major order, or its first NaN.
 
-enum { MOST_RIVALS = 128 }; // taps of a window, each with loads and comparisons of its own
+enum { MOST_RIVALS = 128 }; // taps of a window, each with a load and comparisons of its own
 
-// Element number `rival` of the window of which the current element is the current tap.
+static int64_t count_taps_of(const Pool *p) {
+  int64_t ntaps = 1;
+  for (int i = 0; i < p->w.nspatial; i++) ntaps *= p->w.window[i].kernel;
+  return ntaps;
+}
+
+// A tap of the current window, written out.
 typedef struct Rival {
   const Pool *pool;
+  int64_t order; // its number in row-major order
   int64_t tap[MOST_SPATIAL_AXES];
 } Rival;
 
-static ExprId load_rival(const Rival *rival, const Value *v, double outside) {
+// False: the windows of the kernel's piece do not have the tap.
+static bool set_rival(Rival *rival, int64_t order) {
+  const Windows *w = &rival->pool->w;
+  bool is_there = true;
+  rival->order = order;
+  for (int i = w->nspatial - 1; i >= 0; i--) {
+    const PieceAxis *part = &w->part[i];
+    const int64_t tap = rival->tap[i] = order % w->window[i].kernel;
+    order /= w->window[i].kernel;
+    is_there &= tap >= part->first_tap && tap < part->first_tap + part->ntaps;
+  }
+  return is_there;
+}
+
+static ExprId load_rival(const Rival *rival, double outside) {
   const Windows *w = &rival->pool->w;
   SideAxes axes = own_axes();
   for (int i = 0; i < w->nspatial; i++) {
-    const int64_t dilation = w->window[i].dilation;
-    const PieceAxis *part = &w->part[i];
     Bound *b = &axes.bounds[w->first + i];
     axes.axis[w->first + i] = BOUNDED;
-    b->offset = part->begin + dilation * (rival->tap[i] - part->first_tap);
-    b->factor[w->place[i]] = part->step;
-    b->factor[w->tap[i]] = -dilation * part->tap_step;
+    b->offset = window_place(&w->window[i], w->part[i].begin, rival->tap[i]);
+    b->factor[w->place[i]] = w->window[i].stride;
   }
-  return lower_bounded_load(w->l, v, axes.axis, axes.bounds, outside, 0);
+  return lower_bounded_load(w->l, rival->pool->node->inputs[0], axes.axis, axes.bounds, outside, 0);
 }
 
-// `won`, or 0 if the rival has precedence. Outside of the tensor, `known` is less than all numbers, and comparisons
-// with `number`, a NaN there, are false.
-static ExprId compete(const Rival *rival, int64_t order, ExprId place, ExprId x, ExprId won) {
-  const Pool *p = rival->pool;
-  Kernel *k = p->k;
-  const Value *src = p->node->inputs[0];
-  const ExprId known = load_rival(rival, src, -(double)INFINITY), number = load_rival(rival, src, (double)NAN);
-  const ExprId zero = NUMBER(0), is_number = EQ(known, known);
-  const ExprId before = SELECT(is_number, SELECT(GE(number, x), zero, won), zero);
-  const ExprId after = SELECT(is_number, SELECT(GT(number, x), zero, won), SELECT(EQ(x, x), zero, won));
-  return SELECT(GT(place, NUMBER(order)), before, SELECT(GT(NUMBER(order), place), after, won));
+typedef struct Lead { // of the taps so far
+  ExprId greatest, winner;
+} Lead;
+
+// The rival wins if it is greater, or the first NaN.
+static Lead compete(const Rival *rival, Lead lead) {
+  Kernel *k = rival->pool->k;
+  const ExprId x = load_rival(rival, -(double)INFINITY), order = NUMBER(rival->order);
+  const ExprId is_number = EQ(lead.greatest, lead.greatest), keeps = GE(lead.greatest, x);
+  return (Lead){SELECT(is_number, SELECT(keeps, lead.greatest, x), lead.greatest),
+                SELECT(is_number, SELECT(keeps, lead.winner, order), lead.winner)};
+}
+
+// If nothing is above -inf, the first -inf that is an element, and not outside of the tensor.
+static ExprId find_lowest(Rival *rival, int64_t ntaps, ExprId winner) {
+  Kernel *k = rival->pool->k;
+  ExprId lowest = NUMBER(ntaps);
+  for (int64_t order = ntaps; order-- > 0;)
+    if (set_rival(rival, order))
+      lowest = SELECT(EQ(load_rival(rival, (double)NAN), NUMBER(-(double)INFINITY)), NUMBER(order), lowest);
+  return SELECT(EQ(winner, NUMBER(ntaps)), lowest, winner);
+}
+
+void lower_MaxPoolWinners(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
+  Pool p = {.w = windows_of(l, node), .l = l, .k = k, .node = node};
+  const int64_t ntaps = count_taps_of(&p);
+  bool are_whole = true;
+  for (int i = 0; i < p.w.nspatial; i++) {
+    p.w.place[i] = p.w.first + i;
+    are_whole &= windows_are_whole(&p.w, i);
+  }
+  if (ntaps > MOST_RIVALS) k->unsupported = "its winners are computed for kernels of at most 128 elements";
+  Rival rival = {.pool = &p};
+  Lead lead = {0};
+  if (!are_whole) lead = (Lead){NUMBER(-(double)INFINITY), NUMBER(ntaps)};
+  for (int64_t order = 0; order < ntaps && !k->unsupported; order++)
+    if (set_rival(&rival, order))
+      lead = lead.winner ? compete(&rival, lead) : (Lead){load_rival(&rival, 0), NUMBER(order)};
+  if (!are_whole && !k->unsupported) lead.winner = find_lowest(&rival, ntaps, lead.winner);
+  lower_result(l, node, 0, lead.winner, NULL);
+}
+
+void lower_MaxPoolScatter(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
+  const Pool p = pool_of(l, node);
+  ExprId order = NUMBER(0);
+  if (windows_have_no_taps(&p.w)) {
+    lower_result(l, node, 0, order, NULL);
+    return;
+  }
+  for (int i = 0; i < p.w.nspatial; i++) order = FMA(NUMBER(p.w.window[i].kernel), order, windows_tap(&p.w, i));
+  const ExprId winner = gradient_of(&p, node->inputs[0]).value, own = gradient_of(&p, node->inputs[1]).value;
+  const ExprId won = SELECT(EQ(winner, order), own, NUMBER(0));
+  lower_result(l, node, 0, expr_sum(k, windows_select(&p.w, won), p.taps), NULL);
 }
 
 void lower_MaxPoolBackward(Lowering *l, const Node *node) {
-  Kernel *k = l->kernel;
-  const Pool p = pool_of(l, node);
-  const ExprId x = lower_value(l, node->inputs[0]);
-  ExprId won = gradient_of(&p, node->inputs[1]).value, place = NUMBER(0);
-  if (windows_have_no_taps(&p.w)) {
-    lower_result(l, node, 0, won, NULL);
-    return;
-  }
-  Rival rival = {.pool = &p};
-  int64_t ntaps = 1;
-  for (int i = 0; i < p.w.nspatial; i++) {
-    place = FMA(NUMBER(p.w.window[i].kernel), place, windows_tap(&p.w, i));
-    ntaps *= p.w.window[i].kernel;
-  }
-  if (ntaps > MOST_RIVALS) k->unsupported = "its gradient is computed for kernels of at most 128 elements";
-  for (int64_t order = 0; order < ntaps && !k->unsupported; order++) {
-    int64_t left = order;
-    for (int i = p.w.nspatial - 1; i >= 0; i--) {
-      rival.tap[i] = left % p.w.window[i].kernel;
-      left /= p.w.window[i].kernel;
-    }
-    won = compete(&rival, order, place, x, won);
-  }
-  lower_result(l, node, 0, expr_sum(k, windows_select(&p.w, won), p.taps), NULL);
+  (void)node; // pass max-pool-gradients has replaced it
+  l->kernel->unsupported = "it is computed as MaxPoolWinners and MaxPoolScatter";
 }

@@ -34,6 +34,15 @@ int64_t windows_greatest_place(const Node *node) {
   return !node_is_cut(node) && offset > greatest ? offset : greatest;
 }
 
+bool windows_are_whole(const Windows *w, int spatial) {
+  const Window *own = &w->window[spatial];
+  const PieceAxis *part = &w->part[spatial];
+  const int64_t last_place = part->begin + (part->extent - 1) * part->step;
+  const int64_t last_tap = part->first_tap + (part->ntaps - 1) * part->tap_step;
+  return part->ntaps && window_place(own, part->begin, part->first_tap) >= 0 &&
+         window_place(own, last_place, last_tap) < own->large;
+}
+
 bool windows_have_no_taps(const Windows *w) {
   bool has_none = false;
   for (int i = 0; i < w->nspatial; i++) has_none |= !w->part[i].ntaps;

@@ -35,6 +35,8 @@ ExprId windows_load_small(const Windows *w, const Value *v, SideAxes *axes, Expr
 // `e` where the place has the tap, which it always has if the kernel computes a piece; else 0.
 ExprId windows_select(const Windows *w, ExprId e);
 
+// All taps of the kernel lie on the large side in all of its places, which are on the small side.
+bool windows_are_whole(const Windows *w, int spatial);
 bool windows_have_no_taps(const Windows *w); // the places of the kernel's piece have none
 
 // An upper bound of the integers that occur in the node's kernel as numbers: indices, and offsets that are computed
