@@ -67,10 +67,11 @@ static void set_taps(const Convolving *v, SideAxes *axes, int spatial) {
   const PieceAxis *part = &v->w.part[spatial];
   const int axis = v->c.weights_kernel + spatial;
   axes->axis[axis] = v->w.tap[spatial];
-  if (part->tap_step == 1 && !part->first_tap) return;
+  if (part->tap_step == 1 && !part->first_tap && !v->w.is_written) return;
   axes->axis[axis] = STEPPED;
   axes->bounds[axis] = (Bound){.offset = part->first_tap};
-  axes->bounds[axis].factor[v->w.tap[spatial]] = part->tap_step;
+  if (v->w.is_written) axes->bounds[axis].offset += part->tap_step * v->w.number[spatial];
+  else axes->bounds[axis].factor[v->w.tap[spatial]] = part->tap_step;
 }
 
 static ExprId load_weights(const Convolving *v) {
@@ -81,16 +82,29 @@ static ExprId load_weights(const Convolving *v) {
   return lower_bounded_load(v->w.l, node_side(v->node, SIDE_WEIGHTS), axes.axis, axes.bounds, 0, 0);
 }
 
+static void store_sum(const Convolving *v, ExprId e) {
+  Lowering *l = v->w.l;
+  const Value *bias = convolution_bias(v->node);
+  if (bias) e = expr_binary(v->w.k, EXPR_ADD, e, lower_value_on(l, bias, &v->c.channels));
+  lower_result(l, v->node, 0, e, NULL);
+}
+
 // `product`: of each tap, channel or place that is summed.
 static void finish_convolution(const Convolving *v, ExprId product) {
   Lowering *l = v->w.l;
   Kernel *k = v->w.k;
   AxisSet reduced = 0;
   for (int axis = lower_extra_axis(l, 0); axis < k->naxes; axis++) reduced |= 1U << axis;
-  ExprId e = expr_sum(k, product, reduced);
-  const Value *bias = convolution_bias(v->node);
-  if (bias) e = expr_binary(k, EXPR_ADD, e, lower_value_on(l, bias, &v->c.channels));
-  lower_result(l, v->node, 0, e, NULL);
+  store_sum(v, expr_sum(k, product, reduced));
+}
+
+// The same with the taps written out, which are all that is summed.
+static void finish_written(Convolving *v, ExprId (*load_side)(const Convolving *)) {
+  Kernel *k = v->w.k;
+  ExprId e = expr_constant(k, 0);
+  do e = expr_fma(k, load_side(v), load_weights(v), e);
+  while (windows_next_tap(&v->w));
+  store_sum(v, e);
 }
 
 // The extra axes of both sides' makers: the taps, then the other side's channels.
@@ -104,25 +118,29 @@ static Convolving make_side(Lowering *l, const Node *node, bool makes_large) {
   v.batch = 0;
   v.large = makes_large ? own : other;
   v.small = makes_large ? other : own;
+  v.w.is_written = node_writes_taps(node, l->part.piece);
   return v;
 }
 
 static void make_small(Lowering *l, const Node *node) {
-  const Convolving v = make_side(l, node, false);
-  finish_convolution(&v, expr_binary(l->kernel, EXPR_MUL, load_large(&v), load_weights(&v)));
+  Convolving v = make_side(l, node, false);
+  if (v.w.is_written) finish_written(&v, load_large);
+  else finish_convolution(&v, expr_binary(l->kernel, EXPR_MUL, load_large(&v), load_weights(&v)));
+}
+
+static ExprId load_small(const Convolving *v) {
+  SideAxes axes = {.axis = {v->batch}};
+  ExprId index[MOST_SPATIAL_AXES];
+  set_channels(v, &axes, v->c.channels, v->nsmall, v->small);
+  return windows_load_small(&v->w, node_side(v->node, SIDE_SMALL), &axes, index);
 }
 
 static void make_large(Lowering *l, const Node *node) {
-  const Convolving v = make_side(l, node, true);
-  SideAxes axes = {.axis = {v.batch}};
-  ExprId index[MOST_SPATIAL_AXES];
-  set_channels(&v, &axes, v.c.channels, v.nsmall, v.small);
-  if (windows_have_no_taps(&v.w)) {
-    finish_convolution(&v, expr_constant(l->kernel, 0));
-    return;
-  }
-  const ExprId small = windows_load_small(&v.w, node_side(node, SIDE_SMALL), &axes, index);
-  finish_convolution(&v, windows_select(&v.w, expr_binary(l->kernel, EXPR_MUL, small, load_weights(&v))));
+  Convolving v = make_side(l, node, true);
+  Kernel *k = l->kernel;
+  if (windows_have_no_taps(&v.w)) store_sum(&v, expr_constant(k, 0));
+  else if (v.w.is_written) finish_written(&v, load_small);
+  else finish_convolution(&v, windows_select(&v.w, expr_binary(k, EXPR_MUL, load_small(&v), load_weights(&v))));
 }
 
 // The extra axes are the batch and the small side's places.

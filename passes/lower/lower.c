@@ -295,12 +295,14 @@ static void take_own_axes(Lowering *l, const Node *node, Domain *own) {
   }
   if (!node_makes_side(node)) return;
   const int first = spatial_axis(node), nspatial = node_side(node, SIDE_LARGE)->shape.rank - 2;
+  const bool has_axes = own->nextra && !node_writes_taps(node, l->part.piece);
   for (int i = 0; i < nspatial; i++) {
     const PieceAxis axis = node_piece_axis(node, l->part.piece, i);
     Extent *places = &l->domain.extent[first + i], *taps = &own->extra[i];
+    const int64_t ntaps = has_axes ? axis.ntaps : 1;
     l->slice[first + i] = (Slice){axis.begin, axis.step};
     if (extent_value(*places) != axis.extent) *places = EXTENT(axis.extent);
-    if (own->nextra && extent_value(*taps) != axis.ntaps) *taps = EXTENT(axis.ntaps);
+    if (own->nextra && extent_value(*taps) != ntaps) *taps = EXTENT(ntaps);
   }
 }
 

@@ -1,6 +1,7 @@
 // Each spatial axis is cut on its own. A piece's number is that of its part of each axis, the last axis fastest.
 #include "passes/lower/pieces.h"
 
+#include "ir/operators/contraction.h"
 #include "ir/operators/interpolate.h"
 
 enum {
@@ -17,13 +18,26 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
   return a;
 }
 
-static int64_t count_residues(const Window *w) {
+static bool is_pool(const Node *node) {
+  return !node_side(node, SIDE_WEIGHTS);
+}
+
+// Whether the only window has all places of the large side. Weights would also be multiplied by the padding of the
+// small side, at the window's other taps.
+static bool has_one_window(const Node *node, const Window *w) {
+  return is_pool(node) && w->small == 1 && w->dilation == 1 && w->large + w->pad_begin <= w->kernel;
+}
+
+static int64_t count_residues(const Node *node, const Window *w) {
+  if (has_one_window(node, w)) return 1;
   return w->large < 1 ? 1 : w->large < w->stride ? w->large : w->stride;
 }
 
 // The places begin, begin + stride, ... of the large side. Their taps k are those for which k * dilation has the
 // residue of begin + pad: none, or one of each stride / gcd(stride, dilation).
-static PieceAxis residue_axis(const Window *w, int64_t begin) {
+static PieceAxis residue_axis(const Node *node, const Window *w, int64_t begin) {
+  if (has_one_window(node, w))
+    return (PieceAxis){.step = 1, .extent = w->large, .tap_step = 1, .ntaps = 1, .has_one_window = true};
   PieceAxis axis = {.begin = begin, .step = w->stride, .extent = (w->large - begin + w->stride - 1) / w->stride};
   axis.tap_step = w->stride / greatest_divisor(w->stride, w->dilation);
   const int64_t end = axis.tap_step < w->kernel ? axis.tap_step : w->kernel;
@@ -73,26 +87,33 @@ static bool cuts_borders(const Node *node, int spatial, const Window *w) {
   return has_borders && in.end - in.begin >= FEW && stride[axis] != 1 && shape_nelems(&small->shape) >= MUCH_WORK;
 }
 
-static bool is_pool(const Node *node) {
-  return !node_side(node, SIDE_WEIGHTS);
+// A convolution of each channel with a kernel of its own.
+static bool is_depthwise(const Node *node) {
+  const Value *weights = node_side(node, SIDE_WEIGHTS);
+  if (!weights) return false;
+  const Convolution c = node_convolution(node);
+  return extent_value(weights->shape.extent[c.weights_small]) == c.groups &&
+         extent_value(weights->shape.extent[c.weights_large]) == 1;
 }
 
 static int64_t count_parts(const Node *node, int spatial) {
   const Window w = node_window(node, spatial);
-  if (makes_large(node)) return count_residues(&w);
-  if (!is_pool(node) || !cuts_borders(node, spatial, &w)) return 1;
+  if (makes_large(node)) return count_residues(node, &w);
+  if (!(is_pool(node) || is_depthwise(node)) || !cuts_borders(node, spatial, &w)) return 1;
   const Interior in = find_interior(&w);
   return (in.begin > 0) + 1 + (in.end < w.small);
 }
 
 // Part number `part` of the windows along an axis of the small side: those of one border, or those with all taps. The
-// windows of a border have the taps that any of them has.
-static PieceAxis border_axis(const Window *w, int64_t part) {
+// windows of a border have the taps that any of them has; with weights all, as these are multiplied by padding.
+static PieceAxis border_axis(const Window *w, int64_t part, bool has_weights) {
   const Interior in = find_interior(w);
   const int64_t number = part + (in.begin == 0); // 0: the windows at the beginning
   const int64_t begin = number == 0 ? 0 : number == 1 ? in.begin : in.end;
   const int64_t end = number == 0 ? in.begin : number == 1 ? in.end : w->small;
-  PieceAxis axis = {.begin = begin, .step = 1, .extent = end - begin, .tap_step = 1};
+  PieceAxis axis = {.begin = begin, .step = 1, .extent = end - begin, .tap_step = 1, .ntaps = w->kernel};
+  if (has_weights) return axis;
+  axis.ntaps = 0;
   const Taps first = window_taps(w, begin), last = window_taps(w, end - 1);
   if (first.begin == first.end && last.begin == last.end) return axis; // they are beside the tensor
   axis.first_tap = first.begin < last.begin ? first.begin : last.begin;
@@ -131,6 +152,18 @@ PieceAxis node_piece_axis(const Node *node, uint32_t piece, int spatial) {
   if (!node_makes_side(node) || !node_is_cut(node)) return whole;
   for (int i = count_spatial(node) - 1; i > spatial; i--) piece /= (uint32_t)count_parts(node, i);
   const int64_t nparts = count_parts(node, spatial);
-  if (makes_large(node)) return residue_axis(&w, piece % nparts);
-  return nparts == 1 ? whole : border_axis(&w, piece % nparts);
+  if (makes_large(node)) return residue_axis(node, &w, piece % nparts);
+  return nparts == 1 ? whole : border_axis(&w, piece % nparts, !is_pool(node));
+}
+
+bool node_writes_taps(const Node *node, uint32_t piece) {
+  enum { FEW = 32 };
+  int64_t ntaps = 1, nplaces = 1;
+  if (!node_makes_side(node) || !node_is_cut(node) || !(is_pool(node) || is_depthwise(node))) return false;
+  for (int i = 0; i < count_spatial(node) && ntaps <= FEW; i++) {
+    const PieceAxis axis = node_piece_axis(node, piece, i);
+    ntaps *= axis.ntaps;
+    nplaces *= axis.extent;
+  }
+  return ntaps <= FEW && nplaces >= ntaps;
 }

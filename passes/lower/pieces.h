@@ -13,12 +13,17 @@
 typedef struct PieceAxis {
   int64_t begin, step, extent;        // the places begin, begin + step, ... of the result, `extent` of them
   int64_t first_tap, tap_step, ntaps; // the taps of these places: first_tap, first_tap + tap_step, ...
+  // Instead, there is one window, and each place is at a tap of its own: the place + pad_begin. ntaps is 1.
+  bool has_one_window;
 } PieceAxis;
 
 uint32_t node_npieces(const Node *node);
 uint32_t nodes_npieces(Node *const *nodes, size_t nnodes); // of a region, in which at most one node is cut
 bool node_makes_side(const Node *node);                    // its result is a side of windows, so that it can be cut
 bool node_is_cut(const Node *node); // by windows: all places of a piece have the same taps; false: too many pieces
+// Pooling, or a convolution of single channels, with so few taps that its kernel has an expression for each instead of
+// axes that it reduces.
+bool node_writes_taps(const Node *node, uint32_t piece);
 PieceAxis node_piece_axis(const Node *node, uint32_t piece, int spatial); // of a node with windows
 
 #endif

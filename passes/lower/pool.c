@@ -34,7 +34,19 @@ static Pool pool_of(Lowering *l, const Node *node) {
     p.w.tap[i] = lower_extra_axis(l, i);
     p.taps |= 1U << p.w.tap[i];
   }
+  p.w.is_written = node_writes_taps(node, l->part.piece);
   return p;
+}
+
+// The reduction over the piece's taps of `term` at each.
+static ExprId reduce_taps(Pool *p, ExprOp reduction, ExprId (*term)(const Pool *)) {
+  Kernel *k = p->k;
+  if (!p->w.is_written)
+    return reduction == EXPR_REDUCE_SUM ? expr_sum(k, term(p), p->taps) : expr_reduce(k, reduction, term(p), p->taps);
+  ExprId e = NUMBER(reductions[reduction].identity);
+  do e = expr_binary(k, reductions[reduction].combine, e, term(p));
+  while (windows_next_tap(&p->w));
+  return e;
 }
 
 static SideAxes own_axes(void) { // each axis along the domain's
@@ -65,13 +77,16 @@ static ExprId count_taps(const Pool *p, int spatial, ExprId o) {
   return SUB(MIN(NUMBER(w->kernel), NEG(FLOOR(DIV(SUB(first, NUMBER(w->large)), step)))), begin);
 }
 
+static ExprId load_maximum(const Pool *p) {
+  return load_windows(p, p->node->inputs[0], -(double)INFINITY);
+}
+
 void lower_MaxPool(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
-  const Pool p = pool_of(l, node);
+  Pool p = pool_of(l, node);
   const ExprId lowest = NUMBER(-type_greatest(node->outputs[0]->type));
   ExprId e = lowest;
-  if (!windows_have_no_taps(&p.w))
-    e = expr_reduce(k, EXPR_REDUCE_MAXIMUM, load_windows(&p, node->inputs[0], -(double)INFINITY), p.taps);
+  if (!windows_have_no_taps(&p.w)) e = reduce_taps(&p, EXPR_REDUCE_MAXIMUM, load_maximum);
   for (int i = 0; i < p.w.nspatial && !windows_have_no_taps(&p.w); i++)
     if (may_be_empty(&p, i)) e = SELECT(GT(count_taps(&p, i, lower_index(l, p.w.first + i)), NUMBER(0)), e, lowest);
   lower_result(l, node, 0, e, NULL);
@@ -102,12 +117,16 @@ static ExprId divisor_of(const Pool *p, const ExprId *index) {
   return !counted ? NUMBER(fixed) : MUL(counted, NUMBER(fixed));
 }
 
+static ExprId load_summand(const Pool *p) {
+  return load_windows(p, p->node->inputs[0], 0);
+}
+
 void lower_AvgPool(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
-  const Pool p = pool_of(l, node);
+  Pool p = pool_of(l, node);
   ExprId index[MOST_SPATIAL_AXES];
   for (int i = 0; i < p.w.nspatial; i++) index[i] = lower_index(l, p.w.first + i);
-  const ExprId sum = windows_have_no_taps(&p.w) ? NUMBER(0) : expr_sum(k, load_windows(&p, node->inputs[0], 0), p.taps);
+  const ExprId sum = windows_have_no_taps(&p.w) ? NUMBER(0) : reduce_taps(&p, EXPR_REDUCE_SUM, load_summand);
   lower_result(l, node, 0, DIV(sum, divisor_of(&p, index)), NULL);
 }
 
@@ -119,25 +138,30 @@ typedef struct Gradient {
 } Gradient;
 
 static Gradient gradient_of(const Pool *p, const Value *diff_dst) {
-  Gradient g = {.value = expr_constant(p->k, 0)};
+  Gradient g = {.value = 0};
   SideAxes axes = own_axes();
-  if (windows_have_no_taps(&p->w)) return g;
   g.value = windows_load_small(&p->w, diff_dst, &axes, g.index);
   return g;
 }
 
+// A window's element, divided by the number of its taps unless all windows have as many.
+static ExprId load_quotient(const Pool *p) {
+  Kernel *k = p->k;
+  const Gradient g = gradient_of(p, p->node->inputs[0]);
+  const ExprId divisor = divisor_of(p, g.index);
+  const bool is_fixed = !k->out_of_memory && k->exprs[divisor].op == EXPR_CONSTANT;
+  return windows_select(&p->w, is_fixed ? g.value : DIV(g.value, divisor));
+}
+
 void lower_AvgPoolBackward(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
-  const Pool p = pool_of(l, node);
-  const Gradient g = gradient_of(&p, node->inputs[0]);
-  if (windows_have_no_taps(&p.w)) {
-    lower_result(l, node, 0, g.value, NULL);
-    return;
+  Pool p = pool_of(l, node);
+  ExprId e = NUMBER(0);
+  if (!windows_have_no_taps(&p.w)) {
+    const ExprId divisor = divisor_of(&p, gradient_of(&p, node->inputs[0]).index);
+    e = reduce_taps(&p, EXPR_REDUCE_SUM, load_quotient);
+    if (!k->out_of_memory && k->exprs[divisor].op == EXPR_CONSTANT) e = DIV(e, divisor);
   }
-  const ExprId divisor = divisor_of(&p, g.index);
-  const bool is_fixed = !k->out_of_memory && k->exprs[divisor].op == EXPR_CONSTANT;
-  const ExprId own = windows_select(&p.w, is_fixed ? g.value : DIV(g.value, divisor));
-  const ExprId sum = expr_sum(k, own, p.taps), e = is_fixed ? DIV(sum, divisor) : sum;
   lower_result(l, node, 0, e, NULL);
 }
 
@@ -227,18 +251,18 @@ void lower_MaxPoolWinners(Lowering *l, const Node *node) {
   lower_result(l, node, 0, lead.winner, NULL);
 }
 
+static ExprId load_won(const Pool *p) {
+  Kernel *k = p->k;
+  ExprId order = NUMBER(0);
+  for (int i = 0; i < p->w.nspatial; i++) order = FMA(NUMBER(p->w.window[i].kernel), order, windows_tap(&p->w, i));
+  const ExprId winner = gradient_of(p, p->node->inputs[0]).value, own = gradient_of(p, p->node->inputs[1]).value;
+  return windows_select(&p->w, SELECT(EQ(winner, order), own, NUMBER(0)));
+}
+
 void lower_MaxPoolScatter(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
-  const Pool p = pool_of(l, node);
-  ExprId order = NUMBER(0);
-  if (windows_have_no_taps(&p.w)) {
-    lower_result(l, node, 0, order, NULL);
-    return;
-  }
-  for (int i = 0; i < p.w.nspatial; i++) order = FMA(NUMBER(p.w.window[i].kernel), order, windows_tap(&p.w, i));
-  const ExprId winner = gradient_of(&p, node->inputs[0]).value, own = gradient_of(&p, node->inputs[1]).value;
-  const ExprId won = SELECT(EQ(winner, order), own, NUMBER(0));
-  lower_result(l, node, 0, expr_sum(k, windows_select(&p.w, won), p.taps), NULL);
+  Pool p = pool_of(l, node);
+  lower_result(l, node, 0, windows_have_no_taps(&p.w) ? NUMBER(0) : reduce_taps(&p, EXPR_REDUCE_SUM, load_won), NULL);
 }
 
 void lower_MaxPoolBackward(Lowering *l, const Node *node) {

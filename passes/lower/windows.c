@@ -43,15 +43,32 @@ bool windows_are_whole(const Windows *w, int spatial) {
          window_place(own, last_place, last_tap) < own->large;
 }
 
+bool windows_next_tap(Windows *w) {
+  for (int i = w->nspatial - 1; i >= 0; i--) {
+    if (++w->number[i] < w->part[i].ntaps) return true;
+    w->number[i] = 0;
+  }
+  return false;
+}
+
 bool windows_have_no_taps(const Windows *w) {
   bool has_none = false;
   for (int i = 0; i < w->nspatial; i++) has_none |= !w->part[i].ntaps;
   return has_none;
 }
 
+// Lets the bound's index step by `factor` from tap to tap.
+static void add_taps(const Windows *w, int spatial, Bound *b, int64_t factor) {
+  if (w->is_written) b->offset += factor * w->number[spatial];
+  else b->factor[w->tap[spatial]] = factor;
+}
+
 ExprId windows_tap(const Windows *w, int spatial) {
   Kernel *k = w->k;
   const PieceAxis *part = &w->part[spatial];
+  if (part->has_one_window)
+    return expr_binary(k, EXPR_ADD, expr_index(k, w->place[spatial]), NUMBER(w->window[spatial].pad_begin));
+  if (w->is_written) return NUMBER(part->first_tap + part->tap_step * w->number[spatial]);
   const ExprId index = expr_index(k, w->tap[spatial]);
   if (part->tap_step == 1 && !part->first_tap) return index;
   return expr_fma(k, NUMBER(part->tap_step), index, NUMBER(part->first_tap));
@@ -65,7 +82,7 @@ ExprId windows_load_large(const Windows *w, const Value *v, SideAxes *axes, doub
     axes->axis[w->first + i] = BOUNDED;
     *b = (Bound){.offset = window_place(own, part->begin, part->first_tap)};
     b->factor[w->place[i]] = own->stride * part->step;
-    b->factor[w->tap[i]] = own->dilation * part->tap_step;
+    add_taps(w, i, b, own->dilation * part->tap_step);
   }
   return lower_bounded_load(w->l, v, axes->axis, axes->bounds, outside, 0);
 }
@@ -81,7 +98,7 @@ static ExprId scaled_index(const Windows *w, int spatial) {
 // Whether all places of the kernel have its taps.
 static bool are_cut(const Windows *w) {
   bool are = true;
-  for (int i = 0; i < w->nspatial; i++) are &= w->part[i].step == w->window[i].stride;
+  for (int i = 0; i < w->nspatial; i++) are &= w->part[i].step == w->window[i].stride || w->part[i].has_one_window;
   return are;
 }
 
@@ -118,12 +135,16 @@ ExprId windows_load_small(const Windows *w, const Value *v, SideAxes *axes, Expr
     const Window *own = &w->window[i];
     const PieceAxis *part = &w->part[i];
     Bound *b = &axes->bounds[w->first + i];
-    axes->axis[w->first + i] = BOUNDED;
-    *b = (Bound){.offset = (part->begin + own->pad_begin - own->dilation * part->first_tap) / own->stride};
+    *b = (Bound){.offset = 0};
+    axes->axis[w->first + i] = part->has_one_window ? STEPPED : BOUNDED;
+    index[i] = NUMBER(0);
+    if (part->has_one_window) continue;
+    const int64_t factor = -own->dilation * part->tap_step / own->stride;
+    b->offset = (part->begin + own->pad_begin - own->dilation * part->first_tap) / own->stride;
     b->factor[w->place[i]] = 1;
-    b->factor[w->tap[i]] = -own->dilation * part->tap_step / own->stride;
-    const ExprId place = expr_binary(k, EXPR_ADD, expr_index(k, w->place[i]), NUMBER(b->offset));
-    index[i] = expr_fma(k, NUMBER(b->factor[w->tap[i]]), expr_index(k, w->tap[i]), place);
+    add_taps(w, i, b, factor);
+    index[i] = expr_binary(k, EXPR_ADD, expr_index(k, w->place[i]), NUMBER(b->offset));
+    if (!w->is_written) index[i] = expr_fma(k, NUMBER(factor), expr_index(k, w->tap[i]), index[i]);
   }
   return lower_bounded_load(w->l, v, axes->axis, axes->bounds, 0, 0);
 }

@@ -13,6 +13,8 @@ typedef struct Windows {
   PieceAxis part[MOST_SPATIAL_AXES]; // the places and taps that the kernel has
   int place[MOST_SPATIAL_AXES];      // the kernel's axis of the index on the side that is not loaded
   int tap[MOST_SPATIAL_AXES];        // the kernel's axis of the tap
+  bool is_written;                   // there is no such axis: the current tap is number[i] of the piece's
+  int64_t number[MOST_SPATIAL_AXES];
 } Windows;
 
 // The windows of a node, whose extents must have values. Sets all but `place` and `tap`.
@@ -42,6 +44,9 @@ bool windows_have_no_taps(const Windows *w); // the places of the kernel's piece
 // An upper bound of the integers that occur in the node's kernel as numbers: indices, and offsets that are computed
 // from them. 0: the node has no windows.
 int64_t windows_greatest_place(const Node *node);
+
+// With is_written: goes on to the next tap of the piece, the last axis fastest. Behind the last one, returns false.
+bool windows_next_tap(Windows *w);
 
 ExprId windows_tap(const Windows *w, int spatial); // the tap's number along a spatial axis
 

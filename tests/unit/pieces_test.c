@@ -9,7 +9,7 @@
 #include "passes/lower/pieces.h"
 #include "passes/memory/verify.h"
 
-enum { COUNT = 400, NSPATIAL = 2, TEXT = 2048 };
+enum { COUNT = 400, FEW = 16, MANY_ELEMENTS = 1 << 16, NSPATIAL = 2, TEXT = 2048 };
 
 typedef struct RandomWindow {
   int64_t kernel, stride, dilation, pad_begin, pad_end, large, small;
@@ -24,10 +24,10 @@ static int64_t below(Random *r, int64_t n) {
   return (int64_t)(splitmix64(r->state) % (uint64_t)n);
 }
 
-static RandomWindow random_window(Random *r, bool is_dilated) {
+static RandomWindow random_window(Random *r, bool is_dilated, bool is_large) {
   RandomWindow w = {0};
   while (w.large < 1) {
-    w = (RandomWindow){.kernel = 1 + below(r, 4), .stride = 1 + below(r, 3), .small = 1 + below(r, 6)};
+    w = (RandomWindow){.kernel = 1 + below(r, 4), .stride = 1 + below(r, 3), .small = 1 + below(r, 6) + 4 * is_large};
     w.dilation = is_dilated ? 1 + below(r, 3) : 1;
     const int64_t reach = (w.kernel - 1) * w.dilation + 1;
     w.pad_begin = below(r, reach);
@@ -43,11 +43,14 @@ typedef struct Case {
   int64_t batch, groups, nlarge, nsmall; // channels of a group
 } Case;
 
-static Case random_case(Random *r, bool is_dilated) {
+// is_large: with so many channels that borders are cut, of single channels for convolutions.
+static Case random_case(Random *r, bool is_dilated, bool is_large) {
   Case c = {.is_channels_last = below(r, 2), .batch = 1 + below(r, 2), .groups = 1 + below(r, 3)};
-  for (int i = 0; i < NSPATIAL; i++) c.w[i] = random_window(r, is_dilated);
+  for (int i = 0; i < NSPATIAL; i++) c.w[i] = random_window(r, is_dilated, is_large);
   c.nlarge = 1 + below(r, 5);
   c.nsmall = 1 + below(r, 5);
+  if (is_large || below(r, 3) == 0) c.nlarge = c.nsmall = 1;
+  if (is_large) c.groups = MANY_ELEMENTS / (c.batch * c.w[0].small * c.w[1].small) + 1;
   return c;
 }
 
@@ -166,11 +169,11 @@ static bool is_right(const LoopsCase *c, const char *text) {
 }
 
 // False: the graph is invalid, as that of AvgPool with a window of padding alone.
-static bool try_graph(uint64_t seed, size_t *nfailures) {
+static bool try_graph(uint64_t seed, bool is_large, size_t *nfailures) {
   char text[TEXT], name[64];
   Random r = {seed};
   const Form *f = &forms[below(&r, (int64_t)(sizeof forms / sizeof *forms))];
-  const Case c = random_case(&r, f->is_dilated);
+  const Case c = random_case(&r, f->is_dilated, is_large);
   Diagnostics d;
   write_graph(text, f, &c, &r);
   diagnostics_init(&d, &system_allocator);
@@ -190,13 +193,25 @@ static void pieces_have_the_interpreters_numbers(void **state) {
   (void)state;
   const uint64_t count = number_from("NGRAD_RANDOM_GRAPHS", COUNT), first = number_from("NGRAD_RANDOM_SEED", 1);
   size_t nfailures = 0, nvalid = 0;
-  for (uint64_t i = 0; i < count && nfailures < 3; i++) nvalid += try_graph((first + i) * SPLITMIX_STEP, &nfailures);
+  for (uint64_t i = 0; i < count && nfailures < 3; i++)
+    nvalid += try_graph((first + i) * SPLITMIX_STEP, false, &nfailures);
   assert_int_equal(nfailures, 0);
   assert_true(nvalid * 2 >= count);
 }
 
+static void windows_at_borders_have_the_interpreters_numbers(void **state) {
+  (void)state;
+  const uint64_t first = number_from("NGRAD_RANDOM_SEED", 1);
+  size_t nfailures = 0, nvalid = 0;
+  for (uint64_t i = 0; i < FEW && nfailures < 3; i++)
+    nvalid += try_graph((first + i) * SPLITMIX_STEP, true, &nfailures);
+  assert_int_equal(nfailures, 0);
+  assert_true(nvalid * 2 >= FEW);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(windows_at_borders_have_the_interpreters_numbers),
       cmocka_unit_test(pieces_have_the_interpreters_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
