@@ -423,6 +423,29 @@ static void test_integers(void) {
   end();
 }
 
+// Every span of lanes, whose elements end where memory's do.
+static void test_spans(void) {
+  float x[16], got[16];
+  double wide_x[16], wide[16];
+  begin("spans");
+  for (int j = 0; j < 16; j++) {
+    x[j] = (float)(j + 1);
+    wide_x[j] = x[j];
+  }
+  for (int first = 0; first < 16; first++)
+    for (int count = 1; first + count <= 16; count++) {
+      const v_span s = {(size_t)first, count};
+      v_store(got, v_load_within(x + 16 - count, s, -0.0F));
+      d_store(wide, d_load_within(wide_x + 16 - count, s, (double)INFINITY));
+      for (int j = 0; j < 16; j++) {
+        const bool is_in = j >= first && j < first + count;
+        expect_number((double)got[j], is_in ? (double)x[16 - count + j - first] : -0.0);
+        expect_number(wide[j], is_in ? wide_x[16 - count + j - first] : (double)INFINITY);
+      }
+    }
+  end();
+}
+
 // Of numbers worked out from the paper's definition, then of vectors against one after the other.
 static void test_random(void) {
   static const struct {
@@ -501,6 +524,7 @@ int main(void) {
   test_formats();
   test_f8();
   test_integers();
+  test_spans();
   test_random();
   test_dropout();
   if (failures) fprintf(stderr, "simd_test: %d failures\n", failures);

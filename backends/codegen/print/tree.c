@@ -252,6 +252,13 @@ static void add_load_within(TreePrinter *l, const LoopNode *n) {
     add_vector_load(l, n, false);
     add(l, " : ");
   }
+  const Access *a = access_of(l, n);
+  if (a->type == (l->k->is_f64 ? TYPE_F64 : TYPE_F32) && n->load == LOAD_DENSE && !expr_of(l, n)->args[0]) {
+    say(l, n, "within_%e.count ? %P_load_within(%M");
+    add_first_within(l, n);
+    say(l, n, ", within_%e, %u) : %P_set(%u)");
+    return;
+  }
   say(l, n, "within_%e.count ? %P_place(");
   add_vector_load(l, n, true);
   say(l, n, ", within_%e, %u) : %P_set(%u)");

@@ -38,6 +38,36 @@ static inline dvec d_place(dvec a, v_span s, double outside) {
   return d_load(x);
 }
 
+// The part that begins at lane i of a load of the lanes of s, the first of which is at p; the others are `outside`.
+#ifndef V_LOAD_WITHIN
+#define V_LOAD_WITHIN(p, i, s, outside) v_pick_within(p, i, s, outside)
+#endif
+
+#define V_PICK_WITHIN(j) ((size_t)(i + (j)) - s.first < (size_t)s.count ? p[(size_t)(i + (j)) - s.first] : outside)
+
+static inline v_part v_pick_within(const float *p, int i, v_span s, float outside) {
+  v_part r = {V_EACH(V_PICK_WITHIN)};
+  return r;
+}
+
+static inline d_part d_pick_within(const double *p, int i, v_span s, double outside) {
+  d_part r = {D_EACH(V_PICK_WITHIN)};
+  return r;
+}
+
+// Reads only the lanes of s, the first of which is at p; the others are `outside`.
+static inline vec v_load_within(const float *p, v_span s, float outside) {
+  vec a;
+  V_FOR_I a.p[i] = V_LOAD_WITHIN(p, i * V_LANES, s, outside);
+  return a;
+}
+
+static inline dvec d_load_within(const double *p, v_span s, double outside) {
+  dvec a;
+  D_FOR_I a.p[i] = d_pick_within(p, i * D_LANES, s, outside);
+  return a;
+}
+
 // Lane i is first + i.
 static inline vec v_index(size_t first) {
   float x[16];

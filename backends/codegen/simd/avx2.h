@@ -53,6 +53,15 @@
   else r_ = __builtin_ia32_maskloadps256((const v_part *)(const void *)p_, v_first(i, n)); \
   r_; })
 
+// Lane 0 may be outside of the tensor, where no pointer may point to.
+#define V_LOAD_WITHIN(p, i, s, outside) __extension__({ \
+  const int first_ = (int)(s).first; v_part else_ = {0}; \
+  const v_bits in_ = v_first(i, first_ + (s).count) & ~v_first(i, first_); \
+  const uintptr_t at_ = (uintptr_t)(p) + ((uintptr_t)(i) - (s).first) * sizeof(float); \
+  else_ = (outside) - else_; \
+  const v_part r_ = __builtin_ia32_maskloadps256((const v_part *)at_, in_); /* +0 in the other lanes */ \
+  (v_part)((v_bits)r_ | (~in_ & (v_bits)else_)); })
+
 #define D_LOAD_N(p, i, n) __extension__({ \
   const double *p_ = (p) + (ptrdiff_t)(i); d_part r_; \
   if ((n) - (int)(i) >= 4) memcpy(&r_, p_, 32); \

@@ -65,6 +65,14 @@
 
 #define V_LOAD_N(p, i, n) __builtin_ia32_loadups512_mask((p) + (ptrdiff_t)(i), (v_part){0}, V_MASK(i, n))
 
+// Lane 0 may be outside of the tensor, where no pointer may point to.
+#define V_LOAD_WITHIN(p, i, s, outside) __extension__({ \
+  const int first_ = (int)(s).first; v_part else_ = {0}; \
+  const uintptr_t at_ = (uintptr_t)(p) + ((uintptr_t)(i) - (s).first) * sizeof(float); \
+  else_ = (outside) - else_; \
+  __builtin_ia32_loadups512_mask((const float *)at_, else_, \
+                                 (uint16_t)(V_MASK(i, first_ + (s).count) & ~V_MASK(i, first_))); })
+
 #define D_LOAD_N(p, i, n) __builtin_ia32_loadupd512_mask((p) + (ptrdiff_t)(i), (d_part){0}, (uint8_t)V_MASK(i, n))
 
 // The type to which the two builtins below take a pointer.
