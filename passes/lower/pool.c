@@ -251,10 +251,17 @@ void lower_MaxPoolWinners(Lowering *l, const Node *node) {
   lower_result(l, node, 0, lead.winner, NULL);
 }
 
+// The number of the current tap, in row-major order.
+static ExprId tap_number(const Pool *p) {
+  Kernel *k = p->k;
+  ExprId order = windows_tap(&p->w, 0);
+  for (int i = 1; i < p->w.nspatial; i++) order = FMA(NUMBER(p->w.window[i].kernel), order, windows_tap(&p->w, i));
+  return order;
+}
+
 static ExprId load_won(const Pool *p) {
   Kernel *k = p->k;
-  ExprId order = NUMBER(0);
-  for (int i = 0; i < p->w.nspatial; i++) order = FMA(NUMBER(p->w.window[i].kernel), order, windows_tap(&p->w, i));
+  const ExprId order = tap_number(p);
   const ExprId winner = gradient_of(p, p->node->inputs[0]).value, own = gradient_of(p, p->node->inputs[1]).value;
   return windows_select(&p->w, SELECT(EQ(winner, order), own, NUMBER(0)));
 }

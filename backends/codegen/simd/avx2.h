@@ -53,6 +53,13 @@
   else r_ = __builtin_ia32_maskloadps256((const v_part *)(const void *)p_, v_first(i, n)); \
   r_; })
 
+// The second register overlaps the first by one element, so as not to read behind the last one.
+#define V_SECOND(p) __extension__({ \
+  const float *p_ = (p); v_part low_, high_; \
+  memcpy(&low_, p_, 32); \
+  memcpy(&high_, p_ + 7, 32); \
+  __builtin_shufflevector(low_, high_, 0, 2, 4, 6, 9, 11, 13, 15); })
+
 // Lane 0 may be outside of the tensor, where no pointer may point to.
 #define V_LOAD_WITHIN(p, i, s, outside) __extension__({ \
   const int first_ = (int)(s).first; v_part else_ = {0}; \

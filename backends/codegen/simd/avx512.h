@@ -65,6 +65,13 @@
 
 #define V_LOAD_N(p, i, n) __builtin_ia32_loadups512_mask((p) + (ptrdiff_t)(i), (v_part){0}, V_MASK(i, n))
 
+// The second register overlaps the first by one element, so as not to read behind the last one.
+#define V_SECOND(p) __extension__({ \
+  const float *p_ = (p); v_part low_, high_; \
+  memcpy(&low_, p_, 64); \
+  memcpy(&high_, p_ + 15, 64); \
+  __builtin_shufflevector(low_, high_, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31); })
+
 // Lane 0 may be outside of the tensor, where no pointer may point to.
 #define V_LOAD_WITHIN(p, i, s, outside) __extension__({ \
   const int first_ = (int)(s).first; v_part else_ = {0}; \

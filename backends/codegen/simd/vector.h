@@ -184,7 +184,17 @@ static inline dvec d_gather_n(const double *p, ptrdiff_t stride, int n) {
   return a;
 }
 
-static inline vec v_gather(const float *p, ptrdiff_t stride) { return v_gather_n(p, stride, 16); }
+// The part at p of every second element; reads no element behind the last one.
+#ifndef V_SECOND
+#define V_SECOND(p) v_pick(p, 2, 0, V_LANES)
+#endif
+
+static inline vec v_gather(const float *p, ptrdiff_t stride) {
+  vec a;
+  if (stride != 2) return v_gather_n(p, stride, 16);
+  V_FOR_I a.p[i] = V_SECOND(p + i * V_LANES * 2);
+  return a;
+}
 
 static inline dvec d_gather(const double *p, ptrdiff_t stride) { return d_gather_n(p, stride, 16); }
 
