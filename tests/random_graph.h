@@ -89,10 +89,23 @@ typedef struct RandomDraft {
   Value *reused[MAX_OPERANDS]; // by input slot: the value of the real graph; NULL: a new one
 } RandomDraft;
 
+// MaxPoolWinners and MaxPoolScatter are not drawn: they occur as what a pass makes of MaxPoolBackward.
+enum { RANDOM_OPERATORS = OP_COUNT - 2 };
+
+static inline bool random_is_drawn(OperatorId id) {
+  return id != OP_MaxPoolWinners && id != OP_MaxPoolScatter;
+}
+
+static inline const Operator *random_row(uint32_t i) { // row i of those that are drawn
+  for (uint32_t id = 0; id < OP_COUNT; id++)
+    if (random_is_drawn((OperatorId)id) && !i--) return &operators[id];
+  return NULL;
+}
+
 static inline OperatorName random_any_operator(uint64_t *random) {
-  uint32_t i = random_below(random, OP_COUNT + nsignatures);
-  if (i < OP_COUNT) return (OperatorName){&operators[i], NULL};
-  const Signature *s = &signatures[i - OP_COUNT];
+  uint32_t i = random_below(random, RANDOM_OPERATORS + nsignatures);
+  if (i < RANDOM_OPERATORS) return (OperatorName){random_row(i), NULL};
+  const Signature *s = &signatures[i - RANDOM_OPERATORS];
   return (OperatorName){&operators[s->op], s};
 }
 
@@ -104,7 +117,7 @@ static inline OperatorName random_operator(RandomGraph *r) {
 // which tie values together.
 static inline OperatorName random_operator_of_family(uint64_t *random) {
   enum { TRIES = 20 };
-  const char *family = operators[random_below(random, OP_COUNT)].family;
+  const char *family = random_row(random_below(random, RANDOM_OPERATORS))->family;
   if (random_chance(random, 30)) family = operators[OP_ReduceSum].family;
   bool wants_two = random_chance(random, 50);
   OperatorName n = random_any_operator(random);

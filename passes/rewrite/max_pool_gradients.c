@@ -1,10 +1,7 @@
 // The winners have the layout of diff_dst, beside which they are read.
 #include "passes/rewrite/max_pool_gradients.h"
 
-#include "ir/operators/pool.h"
 #include "passes/rewrite/builder.h"
-
-#include <string.h>
 
 // Copies the attributes that both operators have.
 static void copy_attributes(Node *to, const Node *from) {
@@ -19,9 +16,6 @@ static Value *add_winners(Builder *b, const Node *node) {
   Value *v = winners ? builder_add_output(b, winners, 0, TYPE_NONE) : NULL;
   if (!v) return NULL;
   copy_attributes(winners, node);
-  AttributeValue *rounding = node_attribute_slot(winners, "rounding_type");
-  rounding->is_set = true;
-  rounding->s64 = pool_rounding(node);
   v->shape = node->inputs[1]->shape;
   v->order = node->inputs[1]->order;
   node_set_input(winners, 0, node->inputs[0]);
