@@ -5,7 +5,9 @@
 
 #include <string.h>
 
+// Marks what these sweeps need, and nothing else: a sum that an earlier sweep finishes is marked without its operand.
 static void mark_sweeps(const Kernel *k, const Loop *loop, int first, int last, bool *is_needed) {
+  memset(is_needed, 0, k->nexprs * sizeof *is_needed);
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].sweep >= first && loop->roots[i].sweep <= last)
       loop_mark_root(k, loop, &loop->roots[i], is_needed);
@@ -41,7 +43,6 @@ static bool is_one_to_one(const Kernel *k, const Loop *loop, const Access *a) {
 static bool loop_may_overwrite(const Kernel *k, const Loop *loop, const Root *store, const Value *source,
                                bool *is_needed) {
   const Access *stored = &k->accesses[store->access];
-  memset(is_needed, 0, k->nexprs * sizeof *is_needed);
   mark_sweeps(k, loop, store->sweep + 1, loop->nsweeps, is_needed);
   if (reads(k, is_needed, source)) return false;
   mark_sweeps(k, loop, 0, store->sweep, is_needed);
@@ -50,7 +51,6 @@ static bool loop_may_overwrite(const Kernel *k, const Loop *loop, const Root *st
 }
 
 static bool loop_reads(const Kernel *k, const Loop *loop, const Value *v, bool *is_needed) {
-  memset(is_needed, 0, k->nexprs * sizeof *is_needed);
   mark_sweeps(k, loop, 0, loop->nsweeps, is_needed);
   return reads(k, is_needed, v);
 }
