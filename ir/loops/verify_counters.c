@@ -42,6 +42,7 @@ static bool begin_counting(Verifying *v, const LoopNode *n, int direction) {
   r->most_left = index_is_literal(r->from) && index_is_literal(r->to) ? r->to->number - r->from->number + 1 : INT64_MAX;
   r->depth = v->nframes;
   r->nguards = v->nguards;
+  r->rest = 0;
   r->must_advance = false;
   r->line_access = 0;
   r->counter = n;
@@ -79,6 +80,14 @@ static bool verify_next_piece(Verifying *v, const LoopNode *n, Range *r, int64_t
          effects_end_piece(v, n, &r->pieces);
 }
 
+// The outer iterations that are left behind whole steps: in the last block these, in others none. 0: it is not known.
+static int64_t find_rest(const Verifying *v, int direction, int64_t width) {
+  const Loop *plan = v->plan;
+  const AxisSet cut = loop_cut_axes(plan);
+  if (direction != OUTER || plan->few_work || plan->most_chunks || plan->block % width) return 0;
+  return axes_monomial(v->k, cut) ? 0 : axes_nelems(v->k, cut) % width;
+}
+
 bool verify_for_whole(Verifying *v, const LoopNode *n) {
   Range *r = find_counter(v, n, n->var);
   if (!r) return false;
@@ -88,8 +97,9 @@ bool verify_for_whole(Verifying *v, const LoopNode *n) {
     return verify_fail(v, n, "it does not end with the last index");
   const int64_t width = n->step->number;
   if (!verify_next_piece(v, n, r, width)) return false;
-  if (r->end_divisor % width == 0) r->most_left = 0;
+  if (r->end_divisor % width == 0 || r->rest == width) r->most_left = 0;
   else if (r->most_left > width) r->most_left = width;
+  r->rest = find_rest(v, (int)(r - v->range), width);
   return true;
 }
 

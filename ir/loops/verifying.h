@@ -39,6 +39,7 @@ typedef struct Range { // the indices of a direction, and the piece of them that
   // With a counter:
   const Index *end;     // of the row or run that it counts along
   int64_t most_left;    // fewer indices than this are left; INT64_MAX: unknown
+  int64_t rest;         // so many elements are left, or none; 0: nothing is known of it
   int64_t end_divisor;  // divides end
   int depth, nguards;   // loops and conditions around the counter
   AccessId line_access; // 1 + the access whose rows are peeled to cache lines; 0: none

@@ -203,11 +203,15 @@ static void place_temporaries(Schedule *s) {
 // Products. A step has an accumulator for each of `rows` rows and `vectors` vectors, in registers, beside the vectors
 // that the rows share and the row's factor.
 
-// The time for all rows of an index on the free axes, `together` of them a step: a step takes as long as its rows, or
-// as a few if these do not fill the pipelines, and loads the vectors once. The remaining rows are computed one by one.
-static int64_t product_cost(int64_t nrows, int64_t together) {
+// The time of a step: that of its rows, or of a few if these do not fill the pipelines, and of loading the vectors.
+static int64_t step_cost(int64_t rows) {
   enum { FEW = 4, VECTORS = 1 };
-  return nrows / together * ((together > FEW ? together : FEW) + VECTORS) + nrows % together * (FEW + VECTORS);
+  return (rows > FEW ? rows : FEW) + VECTORS;
+}
+
+// The time for all rows of an index on the free axes, `together` of them a step, and those that remain a step, too.
+static int64_t product_cost(int64_t nrows, int64_t together) {
+  return nrows / together * step_cost(together) + (nrows % together ? step_cost(nrows % together) : 0);
 }
 
 static int choose_product_rows(const Tuning *t, const Loop *loop, int most) {
