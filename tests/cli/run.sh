@@ -396,7 +396,7 @@ profiled '  loop 1' '[0-9.e-]+ +[0-9.]+ % +[0-9]+ +[0-9.]+ *' '  store dgamma, s
 profiled other '[0-9.e-]+' ' *[0-9.]+ %'
 profiled whole '[0-9.e-]+' '100.0 % +[0-9]+ +[0-9.]+'
 expect 0 '"profile": \{' '' bench sum.yaml --seconds 0.01 --profile --json
-tr -d ' \n' <stdout | grep -qE '"profile":\{"ms":[0-9.e-]+,"other_ms":[0-9.e-]+,"kernels":\[\{"ms":[0-9.e-]+,"bytes_read":60,"bytes_written":48,"operations":[0-9.]+,"gflops":[0-9.e-]+,"bound":"[a-z]+","operators":\[\{"name":"Add","lines":\[8\]\}\],"loops":\[\{"ms":[0-9.e-]+,"bytes_read":60,"bytes_written":48,"text":"storec"\}\]\}\]\}\}\]$'
+tr -d ' \n' <stdout | grep -qE '"profile":\{"ms":[0-9.e-]+,"other_ms":[0-9.e-]+,"kernels":\[\{"ms":[0-9.e-]+,"bytes_read":60,"bytes_written":48,"operations":[0-9.]+,"gflops":[0-9.e-]+,"bound":"[a-z]+","with":0,"operators":\[\{"name":"Add","lines":\[8\]\}\],"loops":\[\{"ms":[0-9.e-]+,"bytes_read":60,"bytes_written":48,"text":"storec"\}\]\}\]\}\}\]$'
 count 'a profile is data too'
 expect 2 '' 'unknown option --profile' run sum.yaml --random --profile
 expect 0 '"doc"' '' passes --json
