@@ -92,9 +92,13 @@ static void print_visit(const ProgramVisit *v, Text *out) {
   text_format(out, "kernels %u to %u go over %lld slices together:", v->first, v->end - 1, (long long)plan->nslices);
   for (int i = 0; i < plan->nlevels; i++) text_format(out, "%s%lld", i ? " x " : " ", (long long)plan->extent[i]);
   if (plan->block) text_format(out, ", blocks of %lld", (long long)plan->block);
-  text_add_string(out, "\n  between them, a slice at a time:");
-  for (size_t i = 0; i < plan->ntensors; i++)
-    if (plan->tensors[i].is_private) print_name(plan->tensors[i].value->name, out);
+  const char *before = "\n  between them, a slice at a time:";
+  for (size_t i = 0; i < plan->ntensors; i++) {
+    if (!plan->tensors[i].is_private) continue;
+    text_add_string(out, before);
+    print_name(plan->tensors[i].value->name, out);
+    before = "";
+  }
   text_add_string(out, "\n");
 }
 

@@ -41,8 +41,8 @@ bool check_interpolate(Node *node, Diagnostics *d);
 bool infer_window_ranks(Inference *inf, const Node *node);
 bool infer_windows(Inference *inf, const Node *node);
 bool check_window(Node *node, Diagnostics *d);
-void window_domain(const Node *node, Domain *d); // an axis over the taps for each spatial axis
-void own_domain(const Node *node, Domain *d);    // none: the taps are written out
+void window_domain(const Node *node, Domain *d);  // an axis over the taps for each spatial axis
+void winners_domain(const Node *node, Domain *d); // the same, but no axes if the taps are few: they are written out
 
 // For an output whose shape an attribute gives, an operand or a declaration: infer_given_shape takes it from the first
 // two, and check_given_shape demands one of the three.

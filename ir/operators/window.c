@@ -114,8 +114,17 @@ void window_domain(const Node *node, Domain *d) {
   for (int i = 0; i < d->shape.rank - AXES_BESIDE; i++) d->extra[d->nextra++] = kernel_extent(node, i);
 }
 
-void own_domain(const Node *node, Domain *d) {
-  *d = (Domain){.shape = node->outputs[0]->shape};
+bool node_has_few_taps(const Node *node) {
+  enum { FEW = 128 };
+  int64_t ntaps = 1;
+  for (int i = 0; i < node->outputs[0]->shape.rank - AXES_BESIDE && ntaps <= FEW; i++)
+    ntaps *= extent_value(kernel_extent(node, i));
+  return ntaps <= FEW;
+}
+
+void winners_domain(const Node *node, Domain *d) {
+  window_domain(node, d);
+  if (node_has_few_taps(node)) d->nextra = 0;
 }
 
 // Inference

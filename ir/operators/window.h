@@ -39,6 +39,7 @@ bool window_is_valid(const Node *node);
 // The window on spatial axis number `spatial`, from 0: axis spatial_axis(node) + spatial of the sides. All extents of
 // the node must have numbers.
 Window node_window(const Node *node, int spatial);
+bool node_has_few_taps(const Node *node); // so that code can be written for each
 
 // The axis of the weights that spatial axis number `spatial` of the sides belongs to, by weights_format.
 int weights_axis(const Node *node, int spatial);

@@ -44,6 +44,6 @@ GRADIENT(AvgPoolBackward) {
 NO_GRADIENT(MaxPoolBackward, "its gradient for diff_dst would gather elements at the places of src's maxima, which no "
                              "operator does, and second derivatives of MaxPool for src are 0")
 
-NO_GRADIENT(MaxPoolWinners, "its result are numbers of taps, which do not vary with src")
+NO_GRADIENT(MaxPoolWinners, "its results are numbers of taps, which do not vary with src")
 NO_GRADIENT(MaxPoolScatter, "its gradient for diff_dst would gather elements at the places of src's maxima, which no "
                             "operator does")

@@ -124,10 +124,12 @@ ExprId lower_strided_load(Lowering *l, const Value *v, const Strides *strides, i
   Access a = {.value = (Value *)v, .type = v->type};
   for (int i = 0; i < rank; i++) {
     int on = i + l->domain.rank - rank;
-    if (extent_value(l->domain.extent[on]) == 1 || !strides->stride[i]) continue;
+    const bool varies = extent_value(l->domain.extent[on]) != 1 || l->slice[on].begin;
+    if (!varies || !strides->stride[i]) continue;
     a.stride[on] = strides->stride[i];
     a.stride_monomial[on] = strides->monomial[i];
   }
+  take_slice(l, &a);
   split_strides(l, &a);
   Kernel *k = l->kernel;
   if (offset && a.nbounds) k->unsupported = "an operand's scale is at a computed place in a window";

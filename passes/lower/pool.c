@@ -25,6 +25,7 @@ typedef struct Pool {
   Kernel *k; // l's
   const Node *node;
   AxisSet taps;
+  ExprId greatest; // of a window, where winners are found by reductions
 } Pool;
 
 static Pool pool_of(Lowering *l, const Node *node) {
@@ -167,8 +168,6 @@ void lower_AvgPoolBackward(Lowering *l, const Node *node) {
 
 // The winner of a window is the first of its greatest elements in row-major order, or its first NaN.
 
-enum { MOST_RIVALS = 128 }; // taps of a window, each with a load and comparisons of its own
-
 static int64_t count_taps_of(const Pool *p) {
   int64_t ntaps = 1;
   for (int i = 0; i < p->w.nspatial; i++) ntaps *= p->w.window[i].kernel;
@@ -231,8 +230,42 @@ static ExprId find_lowest(Rival *rival, int64_t ntaps, ExprId winner) {
   return SELECT(EQ(winner, NUMBER(ntaps)), lowest, winner);
 }
 
+// The number of the current tap, in row-major order.
+static ExprId tap_number(const Pool *p) {
+  Kernel *k = p->k;
+  ExprId order = windows_tap(&p->w, 0);
+  for (int i = 1; i < p->w.nspatial; i++) order = FMA(NUMBER(p->w.window[i].kernel), order, windows_tap(&p->w, i));
+  return order;
+}
+
+// The negative of the tap's number if its element is as great as the window's greatest, or both are NaN; else -inf.
+// Outside of the tensor an element is NaN where it is compared with a number, and a number where it may be NaN.
+static ExprId load_candidate(const Pool *p) {
+  Kernel *k = p->k;
+  const Value *src = p->node->inputs[0];
+  const ExprId own = NEG(tap_number(p)), none = NUMBER(-(double)INFINITY), greatest = p->greatest;
+  const ExprId x = load_windows(p, src, (double)NAN), number = load_windows(p, src, 0);
+  return SELECT(EQ(greatest, greatest), SELECT(EQ(x, greatest), own, none), SELECT(EQ(number, number), none, own));
+}
+
+// Of many taps, by reductions: the greatest element, then the first tap that has it.
+static void lower_many_taps(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
+  Pool p = pool_of(l, node);
+  ExprId first = NUMBER(count_taps_of(&p));
+  if (!windows_have_no_taps(&p.w)) {
+    p.greatest = reduce_taps(&p, EXPR_REDUCE_MAXIMUM, load_maximum);
+    first = MIN(NEG(reduce_taps(&p, EXPR_REDUCE_MAXIMUM, load_candidate)), first);
+  }
+  lower_result(l, node, 0, first, NULL);
+}
+
 void lower_MaxPoolWinners(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
+  if (!node_has_few_taps(node)) {
+    lower_many_taps(l, node);
+    return;
+  }
   Pool p = {.w = windows_of(l, node), .l = l, .k = k, .node = node};
   const int64_t ntaps = count_taps_of(&p);
   bool are_whole = true;
@@ -240,23 +273,14 @@ void lower_MaxPoolWinners(Lowering *l, const Node *node) {
     p.w.place[i] = p.w.first + i;
     are_whole &= windows_are_whole(&p.w, i);
   }
-  if (ntaps > MOST_RIVALS) k->unsupported = "its winners are computed for kernels of at most 128 elements";
   Rival rival = {.pool = &p};
   Lead lead = {0};
   if (!are_whole) lead = (Lead){NUMBER(-(double)INFINITY), NUMBER(ntaps)};
-  for (int64_t order = 0; order < ntaps && !k->unsupported; order++)
+  for (int64_t order = 0; order < ntaps; order++)
     if (set_rival(&rival, order))
       lead = lead.winner ? compete(&rival, lead) : (Lead){load_rival(&rival, 0), NUMBER(order)};
-  if (!are_whole && !k->unsupported) lead.winner = find_lowest(&rival, ntaps, lead.winner);
+  if (!are_whole) lead.winner = find_lowest(&rival, ntaps, lead.winner);
   lower_result(l, node, 0, lead.winner, NULL);
-}
-
-// The number of the current tap, in row-major order.
-static ExprId tap_number(const Pool *p) {
-  Kernel *k = p->k;
-  ExprId order = windows_tap(&p->w, 0);
-  for (int i = 1; i < p->w.nspatial; i++) order = FMA(NUMBER(p->w.window[i].kernel), order, windows_tap(&p->w, i));
-  return order;
 }
 
 static ExprId load_won(const Pool *p) {

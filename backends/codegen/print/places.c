@@ -130,12 +130,12 @@ void add_memory(TreePrinter *l, const Address *at) {
 }
 
 void open_element(TreePrinter *l, const Address *at) {
-  if (access_has_addresses(&l->k->accesses[at->access])) {
-    add_base(l, at);
-    tree_printf(l, "[");
-  } else {
-    add_memory_of_places(l, at);
+  if (!access_has_addresses(&l->k->accesses[at->access])) {
+    add_memory(l, at);
+    return;
   }
+  add_base(l, at);
+  tree_printf(l, "[");
   if (at->index) add_index(l, at->index);
   else tree_printf(l, "0");
 }
