@@ -10,6 +10,7 @@
 #include "passes/schedule/nest_sums.h"
 #include "passes/schedule/scheduling.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -125,6 +126,7 @@ static bool has_middle_sums(const Scheduling *s, AxisSet *axes, bool *depends) {
 
 void schedule_set_product_axes(Scheduling *s) {
   const Kernel *k = s->k;
+  assert(s->product.vector_axis >= 0); // there is a product
   s->sums_middle = true;
   s->vector_axis = s->product.vector_axis;
   s->inner = k->exprs[s->product.sum].reduced | 1U << s->vector_axis;
