@@ -192,7 +192,7 @@ static inline dvec d_gather_n(const double *p, ptrdiff_t stride, int n) {
 static inline vec v_gather(const float *p, ptrdiff_t stride) {
   vec a;
   if (stride != 2) return v_gather_n(p, stride, 16);
-  V_FOR_I a.p[i] = V_SECOND(p + (ptrdiff_t)i * (2 * V_LANES));
+  V_FOR_I a.p[i] = V_SECOND(p + (ptrdiff_t)i * 2 * V_LANES);
   return a;
 }
 
