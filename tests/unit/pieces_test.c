@@ -27,7 +27,8 @@ static int64_t below(Random *r, int64_t n) {
 static RandomWindow random_window(Random *r, bool is_dilated, bool is_large) {
   RandomWindow w = {0};
   while (w.large < 1) {
-    w = (RandomWindow){.kernel = 1 + below(r, 4), .stride = 1 + below(r, 3), .small = 1 + below(r, 6) + 4 * is_large};
+    w = (RandomWindow){
+        .kernel = 1 + below(r, 4), .stride = 1 + below(r, 3), .small = 1 + below(r, 6) + (is_large ? 4 : 0)};
     w.dilation = is_dilated ? 1 + below(r, 3) : 1;
     const int64_t reach = (w.kernel - 1) * w.dilation + 1;
     w.pad_begin = below(r, reach);
@@ -157,7 +158,7 @@ static bool is_right(const LoopsCase *c, const char *text) {
   assert_true(interpret(c->graph, c->inputs, expected, &options, &d));
   bool ok = loops_execute(c, l.program, got, NULL, "executed");
   for (int64_t i = 0; ok && i < tensor_nelems(got); i++) { // a mean's quotient is rounded, 1 / n or at once
-    const double x = ((double *)got->data)[i], y = ((double *)expected->data)[i];
+    const double x = type_load(TYPE_F64, got->data, (size_t)i), y = type_load(TYPE_F64, expected->data, (size_t)i);
     ok = (isnan(x) && isnan(y)) || x == y || fabs(x - y) < 1e-12;
     if (!ok) print_error("%s: y[%lld] is %.17g, expected %.17g\n%s", c->name, (long long)i, x, y, text);
   }
