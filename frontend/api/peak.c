@@ -16,7 +16,8 @@ enum { CHAINS = 12, ROUNDS = 1 << 15 };
 
 // Chains that began alike would become one, and sums that went nowhere none. Values approach 1, and so neither overflow
 // nor become denormal.
-static volatile float seed = 1, sink;
+static volatile float seed = 1;
+static _Thread_local volatile float sink;
 
 #define DEFINE_LOOP(name, V, SPLAT, FMA, FIRST)                                                                        \
   static void name(void) {                                                                                             \
