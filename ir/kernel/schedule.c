@@ -59,8 +59,8 @@ bool loop_has_same_order(const Loop *a, const Loop *b) {
   return memcmp(a->order, b->order, sizeof a->order) == 0 && a->nouter == b->nouter && a->ninner == b->ninner &&
          a->nfree == b->nfree && a->few_work == b->few_work && a->few_block == b->few_block &&
          a->many_block == b->many_block && a->most_chunks == b->most_chunks && a->tile == b->tile &&
-         a->rows_in_lanes == b->rows_in_lanes && a->is_nested == b->is_nested && a->sums_middle == b->sums_middle &&
-         a->is_product == b->is_product && a->accumulators == b->accumulators &&
+         a->rows_in_lanes == b->rows_in_lanes && a->copies_rows == b->copies_rows && a->is_nested == b->is_nested &&
+         a->sums_middle == b->sums_middle && a->is_product == b->is_product && a->accumulators == b->accumulators &&
          a->runs.vector_run == b->runs.vector_run && a->runs.middle_run == b->runs.middle_run &&
          a->runs.depth == b->runs.depth && a->runs.is_open == b->runs.is_open && a->runs.is_f32 == b->runs.is_f32 &&
          (!has_blocks || a->block == b->block);

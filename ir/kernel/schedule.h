@@ -77,6 +77,7 @@ typedef struct Loop {
   int64_t most_chunks; // when not 0: blocks grow so that loop_nchunks is at most this, and partial sums are in f64
   int64_t tile;        // when not 0: no axis is outer, and the one inner axis is cut into tiles of this many elements
   bool rows_in_lanes;  // the last outer axis lies across lanes, LANES iterations a vector; the inner axis is serial
+  bool copies_rows;    // with rows_in_lanes: copies a tensor whose rows are dense into panels along the last outer axis
   bool is_nested;      // inner reductions are nested: over the vector axis, then over the middle axes
   bool sums_middle;    // inner reductions are over the middle axes, for each vector along the last axis, in registers
   // With sums_middle: the sum is of products of an operand that does not vary over the vector axis and one that does,

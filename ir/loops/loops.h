@@ -195,6 +195,8 @@ typedef enum LoopNodeKind {
   NODE_SPILL,         // stores the vector of expr in the step's local array, for later sweeps
   NODE_LOAD_ROWS,     // copies LANES rows, transposed: `rows_x = rows of 7 from p_x, with stride 7, transposed`
   NODE_STORE_ROWS,    // and back
+  NODE_COPY_ROWS,     // copies them to the panel at address, as the store of expr:
+                      // `p_w4 = rows of 768 at p_w, with stride 768, transposed`
   NODE_LOAD_COLUMN,   // copies the vector at address to value in the step's copy: `rows_x + i * 16 = load p_x + i * 50`
   NODE_PREFETCH,      // fetches the cache line of address
   NODE_PEEL_COUNT,    // var = number of elements from address to the next cache line
@@ -247,7 +249,7 @@ struct LoopNode {
   AccessId access;
   Address address;
   LocalKind local;
-  int64_t nelems; // NODE_LOCAL: of the array; NODE_LOAD_ROWS, NODE_STORE_ROWS: of a row
+  int64_t nelems; // NODE_LOCAL: of the array; nodes that transpose rows: of a row
   ExprId expr;
   bool is_vector; // the value computed, stored or added is a vector; NODE_PARTIALS: there is a vector a partial sum
   bool is_row;    // repeated for each row of the step, or the row's element of an array

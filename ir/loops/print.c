@@ -271,6 +271,7 @@ static const NodePrinter printers[] = {
     [NODE_SPILL] = {"store %e to %@"},
     [NODE_LOAD_ROWS] = {"rows_%a = rows of %z at p_%a, with stride %s, transposed"},
     [NODE_STORE_ROWS] = {NULL, print_store_rows},
+    [NODE_COPY_ROWS] = {"%@ = rows of %z at p_%a, with stride %s, transposed"},
     [NODE_LOAD_COLUMN] = {"rows_%a + %x = load %@"},
     [NODE_PREFETCH] = {"prefetch %@"},
     [NODE_PEEL_COUNT] = {"%v = elements from %@ to the next cache line"},

@@ -207,6 +207,7 @@ static bool (*const verifiers[])(Verifying *, const LoopNode *) = {
     [NODE_SPILL] = verify_spill,
     [NODE_LOAD_ROWS] = verify_load_rows,
     [NODE_STORE_ROWS] = verify_store_rows,
+    [NODE_COPY_ROWS] = verify_copy_rows,
     [NODE_LOAD_COLUMN] = verify_load_column,
     [NODE_PREFETCH] = verify_prefetch,
     [NODE_PEEL_COUNT] = verify_peel_count,

@@ -5,14 +5,14 @@
 
 static uint32_t store_root(Verifying *v, const LoopNode *n, AccessId id) {
   const uint32_t root = v->root_of_access[id];
-  const bool is_store = root && v->plan->roots[root - 1].kind == ROOT_STORE &&
-                        (n->kind != NODE_STORE || v->plan->roots[root - 1].expr == n->expr);
+  const bool is_store =
+      root && v->plan->roots[root - 1].kind == ROOT_STORE &&
+      ((n->kind != NODE_STORE && n->kind != NODE_COPY_ROWS) || v->plan->roots[root - 1].expr == n->expr);
   if (!is_store) verify_fail(v, n, "the loop has no such store");
   return is_store ? root : 0;
 }
 
-// Whether every block begins at a multiple of LANES iterations.
-static bool are_blocks_aligned(const Loop *plan) {
+bool are_blocks_aligned(const Loop *plan) {
   const bool is_open = plan->few_work && (plan->few_block % LANES || plan->many_block % LANES);
   return plan->block % LANES == 0 && !is_open && !plan->most_chunks;
 }
@@ -141,6 +141,44 @@ bool verify_store_rows(Verifying *v, const LoopNode *n) {
   if (!v->count[effect_of(root - 1, EFFECT_PREPARED)])
     return verify_fail(v, n, "its rows have not been stored in the copy");
   return verify_memory(v, n, n->access) && effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
+}
+
+// Whether rows of the access can be copied into panels: they are dense, and loaded without conditions.
+static bool is_copied_in_rows(const Verifying *v, const LoopNode *n) {
+  const Expr *e = &v->k->exprs[n->expr];
+  const Access *a = &v->k->accesses[n->access];
+  return e->op == EXPR_LOAD && !e->args[0] && e->access == n->access && a->stride[v->vector] == 1 &&
+         !a->stride_monomial[v->vector] && !access_has_conditions(v->k, a) && !v->k->is_f64 &&
+         (a->type == TYPE_F32 || a->type == TYPE_BF16 || a->type == TYPE_F16);
+}
+
+// Whether the vectors of a panel of the access follow each other.
+static bool has_panels(const Verifying *v, const Access *a) {
+  return !a->value && a->type == TYPE_F32 && a->stride[v->vector] == LANES && !a->stride_monomial[v->vector] &&
+         a->panel_axis == loop_lane_axis(v->plan) + 1 && is_at_panel(v, a);
+}
+
+static bool is_at_row(Verifying *v, AccessId id) {
+  const Linear row = access_index(v, id, v->outer);
+  return v->memory[id].has_pointer && v->memory[id].pointer && linear_equals(v->memory[id].pointer, &row);
+}
+
+bool verify_copy_rows(Verifying *v, const LoopNode *n) {
+  const AccessId to = n->address.access;
+  const uint32_t root = store_root(v, n, to);
+  if (!root) return false;
+  if (!v->plan->copies_rows || v->plan->ninner != 1 || has_fewer_lanes(v))
+    return verify_fail(v, n, "the loop does not copy rows here");
+  if (!is_copied_in_rows(v, n) || n->nelems != v->k->axes[v->vector].extent || v->k->axes[v->vector].monomial)
+    return verify_fail(v, n, "its rows are not dense, or not as long as the axis");
+  if (!has_panels(v, &v->k->accesses[to])) return verify_fail(v, n, "it does not fill a panel");
+  if (n->address.base != BASE_POINTER || n->address.index || n->address.is_row || !is_at_row(v, to) ||
+      !is_at_row(v, n->access))
+    return verify_fail(v, n, "its pointers are not at the first row");
+  if (v->outer & ~root_axes(v->k, &v->plan->roots[root - 1]))
+    return verify_fail(v, n, "several outer iterations store the same element");
+  return verify_lane_step(v, n, n->access) && verify_goes_over(v, n, 0, 1U << OUTER, true) &&
+         verify_memory(v, n, n->access) && verify_memory(v, n, to) && effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
 }
 
 bool verify_load_column(Verifying *v, const LoopNode *n) {

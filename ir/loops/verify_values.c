@@ -136,7 +136,9 @@ bool verify_access(Verifying *v, const LoopNode *n, AccessId id, const Address *
 
 // Whether a vector's lanes lie in one panel of the access, or it has no panels.
 bool is_at_panel(const Verifying *v, const Access *a) {
-  return !a->panel_axis || (v->lanes == a->panel_axis - 1 && v->range[v->lanes].is_aligned);
+  if (!a->panel_axis) return true;
+  if (v->lanes == OUTER) return loop_lane_axis(v->plan) == a->panel_axis - 1 && are_blocks_aligned(v->plan);
+  return v->lanes == a->panel_axis - 1 && v->range[v->lanes].is_aligned;
 }
 
 bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id) {

@@ -225,6 +225,7 @@ Linear access_index(const Verifying *v, AccessId id, AxisSet axes);
 bool verify_let(Verifying *v, const LoopNode *n);
 bool verify_combine(Verifying *v, const LoopNode *n);
 bool verify_memory(Verifying *v, const LoopNode *n, AccessId id); // the access stays inside of its tensor
+bool are_blocks_aligned(const Loop *plan); // every block begins at a multiple of LANES iterations
 bool is_at_panel(const Verifying *v, const Access *a);
 bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id); // `step` is the stride from lane to lane
 // Whether the node uses the lanes that hold elements. Spilled vectors are always loaded whole.
@@ -243,6 +244,7 @@ bool verify_store(Verifying *v, const LoopNode *n);
 bool verify_spill(Verifying *v, const LoopNode *n);
 bool verify_load_rows(Verifying *v, const LoopNode *n);
 bool verify_store_rows(Verifying *v, const LoopNode *n);
+bool verify_copy_rows(Verifying *v, const LoopNode *n);
 bool verify_load_column(Verifying *v, const LoopNode *n);
 bool verify_prefetch(Verifying *v, const LoopNode *n);
 bool verify_pointer(Verifying *v, const LoopNode *n);

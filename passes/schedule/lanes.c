@@ -8,6 +8,8 @@
 //         vector x = rows_x[i]; compute; acc += x; rows_y[i] = y
 //       y[o .. o + LANES][:] = rows_y, transposed   NODE_STORE_ROWS
 //   if o < end: tail step                           fewer than LANES rows: strided loads, no copies
+//
+// A loop that only copies such rows into panels does so with one node, NODE_COPY_ROWS, for rows of any length.
 #include "passes/schedule/recipe.h"
 
 static bool suits(const Loop *loop) {
@@ -44,7 +46,7 @@ static void copy_column(Recipe *r, AccessId id, int64_t width) {
 
 void copy_rows(Recipe *r, AccessId id, bool is_written) {
   const bool is_copied = is_column(r, id) && !is_written;
-  if (!is_transposed(r, id) && !is_copied) return;
+  if (r->loop->copies_rows || (!is_transposed(r, id) && !is_copied)) return;
   const int64_t width = r->k->axes[r->loop->order[r->loop->nouter]].extent;
   add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_COPY, .access = id, .nelems = width * LANES});
   if (is_copied) copy_column(r, id, width);
@@ -55,10 +57,25 @@ void copy_rows(Recipe *r, AccessId id, bool is_written) {
                       .nelems = width});
 }
 
+static void copy_into_panel(Recipe *r) {
+  const Root *root = &r->loop->roots[0];
+  const AccessId from = r->k->exprs[root->expr].access;
+  add(r, (LoopNode){.kind = NODE_COPY_ROWS,
+                    .access = from,
+                    .expr = root->expr,
+                    .address = {.base = BASE_POINTER, .access = root->access},
+                    .step = stride_of(r, &r->k->accesses[from], loop_lane_axis(r->loop)),
+                    .nelems = r->k->axes[loop_vector_axis(r->loop)].extent});
+}
+
 // A loop over the elements of a row; then this sweep's results are transposed back.
 static void build_loops(Recipe *r, int sweep, const SweepRuns *runs) {
   (void)runs; // rows are short
   const int64_t width = r->k->axes[r->loop->order[r->loop->nouter]].extent;
+  if (r->loop->copies_rows && !r->is_tail) {
+    copy_into_panel(r);
+    return;
+  }
   r->lane = var(r, VAR_LANE, 0);
   r->accumulator = ACCUMULATOR_ONLY;
   open_body(r, add(r, (LoopNode){.kind = NODE_FOR,

@@ -185,7 +185,8 @@ static Loop *side_loop(Scheduling *s, AxisSet axes, int last, size_t first) {
   const Kernel *k = s->k;
   Schedule *schedule = s->schedule;
   for (size_t i = first; i < schedule->nloops; i++)
-    if ((loop_outer_axes(&schedule->loops[i]) | loop_inner_axes(&schedule->loops[i])) == axes)
+    if (!schedule->loops[i].copies_rows &&
+        (loop_outer_axes(&schedule->loops[i]) | loop_inner_axes(&schedule->loops[i])) == axes)
       return &schedule->loops[i];
   Loop *loop = schedule_add_loop(schedule);
   if (!loop) return NULL;
@@ -203,8 +204,44 @@ static Loop *side_loop(Scheduling *s, AxisSet axes, int last, size_t first) {
   return loop;
 }
 
+// The axis along which the tensor's rows are dense, if the kept value copies it into panels along the vector axis,
+// whose elements are far apart in the tensor; -1: it does not.
+static int row_axis(const Scheduling *s, ExprId id, AccessId access) {
+  const Kernel *k = s->k;
+  const Expr *e = &k->exprs[id];
+  const Access *from = &k->accesses[e->access], *to = &k->accesses[access];
+  if (e->op != EXPR_LOAD || e->args[0] || !to->panel_axis || k->is_f64 || access_has_conditions(k, from)) return -1;
+  if (from->type != TYPE_F32 && from->type != TYPE_BF16 && from->type != TYPE_F16) return -1;
+  if (axes_monomial(k, e->axes) || from->stride[s->vector_axis] <= 1) return -1;
+  const int axis = dense_axis(k, from);
+  const bool is_row = axis >= 0 && axis != s->vector_axis && to->stride[axis] == LANES;
+  return is_row && k->axes[axis].extent <= INT32_MAX ? axis : -1;
+}
+
+// The loop that copies rows along the axis into panels.
+static Loop *row_loop(Scheduling *s, AxisSet axes, int axis) {
+  enum { PANEL_NELEMS = 1 << 16 }; // elements in a block
+  const Kernel *k = s->k;
+  Loop *loop = schedule_add_loop(s->schedule);
+  if (!loop) return NULL;
+  loop->nsweeps = loop->ninner = 1;
+  loop->is_side = loop->rows_in_lanes = loop->copies_rows = true;
+  for (int other = 0; other < k->naxes; other++)
+    if (axes >> other & 1 && other != axis && other != s->vector_axis) loop->order[loop->nouter++] = other;
+  loop->nfree = loop->nouter;
+  loop->order[loop->nouter++] = s->vector_axis;
+  loop->order[loop->nouter] = axis;
+  loop->block = clamp(PANEL_NELEMS / (k->axes[axis].extent * LANES), 1, PANEL_NELEMS) * LANES;
+  return loop;
+}
+
 static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t first) {
   const AxisSet axes = store_axes(s->k, &(Store){access, id});
+  const int row = s->product.sum ? row_axis(s, id, access) : -1;
+  if (row >= 0) {
+    Loop *rows = row_loop(s, axes, row);
+    return rows && loop_add_root(s->k, rows, (Root){ROOT_STORE, 0, id, access, false, 0});
+  }
   Loop *loop = side_loop(s, axes, s->product.sum && axes >> s->vector_axis & 1 ? s->vector_axis : -1, first);
   return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, rebuild(s, id), access, false, 0});
 }
@@ -404,7 +441,7 @@ Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *over
                   .overrides = overrides ? overrides : &none,
                   .vector_axis = k->naxes ? vector_axis : 0};
   if (!s.schedule || (k->naxes && !schedule_choose_axes(&s))) return NULL;
-  if (s.product.sum && !schedule_split_panels(&s)) return NULL;
+  if (s.product.sum && !schedule_split_product(&s)) return NULL;
   if (s.product.is_long ? !schedule_order_long_sum(&s) : !schedule_order_part(&s)) return NULL;
   return schedule_fuse_products(s.schedule) ? s.schedule : NULL;
 }

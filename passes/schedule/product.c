@@ -124,8 +124,38 @@ static bool split_vectors(Scheduling *s) {
   return true;
 }
 
-bool schedule_split_panels(Scheduling *s) {
-  return split_vectors(s) && split_rows(s);
+// The length of a block of columns: a divisor of the axis of which few vectors are not whole, for about BLOCKS blocks.
+// 0: there is none.
+static int64_t choose_column_block(int64_t extent) {
+  enum { BLOCKS = 16, LEAST = 7 * LANES, MOST_WASTE = 16 };
+  int64_t best = 0;
+  for (int64_t block = LEAST; block <= extent / 2; block++) {
+    const int64_t missing = (LANES - block % LANES) % LANES;
+    if (extent % block || missing * MOST_WASTE > block) continue;
+    if (!best || extent / block >= BLOCKS) best = block;
+  }
+  return best;
+}
+
+// Splits the axis of vectors if there are few rows, so that threads share the columns: with blocks of rows, each would
+// read the whole factor of vectors.
+static bool split_columns(Scheduling *s) {
+  enum { FEW_ROWS = 48, FEW_FREE = 8, MUCH_WORK = 1 << 18 }; // multiplications
+  Kernel *k = s->k;
+  Product *p = &s->product;
+  const AxisSet all = (1U << k->naxes) - 1, rows = s->outer & ~s->free_axes;
+  if (axes_monomial(k, all) || axes_nelems(k, rows) > FEW_ROWS || axes_nelems(k, s->free_axes) >= FEW_FREE) return true;
+  if (axes_nelems(k, all) < MUCH_WORK || p->is_long || window_axes(k) >> p->vector_axis & 1) return true;
+  const int64_t block = choose_column_block(k->axes[p->vector_axis].extent);
+  if (!block || !kernel_can_split_axis(k, p->vector_axis)) return true;
+  if (!kernel_split_axis(k, p->vector_axis, block)) return false;
+  p->vector_axis++;
+  schedule_set_product_axes(s);
+  return true;
+}
+
+bool schedule_split_product(Scheduling *s) {
+  return split_columns(s) && split_vectors(s) && split_rows(s);
 }
 
 static ExprId find_only_sum(const Kernel *k) {

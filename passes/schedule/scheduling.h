@@ -80,11 +80,11 @@ Product schedule_find_product(const Kernel *k);
 // panels along the vector axis, each as long as the sum; the rows' factors densely along the sum.
 bool schedule_keeps_vectors(const Kernel *k, const Product *p);
 bool schedule_keeps_rows(const Kernel *k, const Product *p);
-// Splits axes along which factors are dense in memory, so that copies of these can lie in panels: of a vector, if the
-// tensor is read through windows; of PANEL_ROWS rows, whose factors a step then finds in a few cache lines. False: out
-// of memory.
+// Splits the product's axes into blocks: of columns, if there are few rows, so that threads share these; and those
+// along which factors are dense in memory, so that copies of these can lie in panels: of a vector, if the tensor is
+// read through windows; of PANEL_ROWS rows, whose factors a step then finds in a few cache lines. False: out of memory.
 enum { PANEL_ROWS = 8 };
-bool schedule_split_panels(Scheduling *s);
+bool schedule_split_product(Scheduling *s);
 
 // window.c
 

@@ -77,13 +77,27 @@ static int choose_neighbours(const Tuning *t, const Loop *loop) {
   return best;
 }
 
+// Whether the loop does little but add rows to an array of partial sums: loading and storing that takes most of the
+// time.
+static bool only_adds_rows(const Tuning *t, const Loop *loop) {
+  enum { FEW_LOADS = 2 };
+  int nloads = 0;
+  if (loop->ninner != 1 || !has_partial_array(t, loop) || loop_has_roots(loop, ROOT_STORE) ||
+      loop_has_roots(loop, ROOT_REDUCE_INNER))
+    return false;
+  for (AccessId i = 0; i < t->k->naccesses; i++)
+    nloads += t->k->accesses[i].value && !kernel_stores(t->k, i) && access_axes(t->k, &t->k->accesses[i]) & t->outer;
+  return nloads <= FEW_LOADS;
+}
+
 // Rows of a step share the loads of vectors that are the same for all rows, and the loads and stores of partial sums.
 static int choose_rows(const Tuning *t, const Loop *loop) {
-  enum { PAGE = 1 << 10 }; // elements of f32
+  enum { PAGE = 1 << 10, MANY = 8 }; // PAGE: elements of f32
   if (!loop->may_share_rows) return 1;
   const bool has_sums = loop_has_roots(loop, ROOT_REDUCE_INNER), has_partials = has_partial_array(t, loop);
   int most = t->target->vector_registers < 16 ? 2 : 4, narrow = count_narrow_stores(t);
   if (loop->ninner == 1 && narrow) most = narrow > 1 ? 1 : 2;
+  if (only_adds_rows(t, loop)) most = MANY;
   // What later sweeps load again must fit in the L1 cache, unless shared partial sums are worth more.
   while (has_sums && !has_partials && most > 1 && most * row_nbytes(t) > t->target->l1_nbytes) most /= 2;
   const bool are_shared = has_sums || has_partials || axes_nelems(t->k, t->inner) >= PAGE; // else rows gain nothing
@@ -264,10 +278,20 @@ static bool has_bounded_rows(const Tuning *t, const Loop *loop) {
   return false;
 }
 
+// Few rows leave registers for more vectors, which read longer pieces of memory.
+static int choose_product_vectors(const Tuning *t, const Loop *loop, int registers) {
+  enum { MANY_REGISTERS = 16, MOST = 4 };
+  const int64_t nrows = axes_nelems(t->k, loop_cut_axes(loop));
+  int vectors = registers >= MANY_REGISTERS ? 2 : 1;
+  if (axes_monomial(t->k, loop_cut_axes(loop))) return vectors;
+  while (vectors < MOST && nrows * (vectors + 1) + vectors + 2 <= registers) vectors++;
+  return vectors;
+}
+
 static void tune_product(Tuning *t, Loop *loop) {
-  enum { MANY_REGISTERS = 16, MUCH_WORK = 1 << 18 }; // multiplications that are worth starting threads
+  enum { MUCH_WORK = 1 << 18 }; // multiplications that are worth starting threads
   const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1);
-  const int vectors = registers >= MANY_REGISTERS ? 2 : 1, rows = (registers - vectors - 1) / vectors;
+  const int vectors = choose_product_vectors(t, loop, registers), rows = (registers - vectors - 1) / vectors;
   loop->vectors = vectors;
   loop->columns = (int64_t)vectors * LANES;
   loop->rows = (int)schedule_number(t->overrides, SCHEDULE_ROWS, choose_product_rows(t, loop, rows > 1 ? rows : 1));

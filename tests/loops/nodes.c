@@ -208,6 +208,7 @@ static const struct NodeRow {
     [NODE_SPILL] = {"spill", walk_spill},
     [NODE_LOAD_ROWS] = {"load rows", walk_load_rows},
     [NODE_STORE_ROWS] = {"store rows", walk_store_rows},
+    [NODE_COPY_ROWS] = {"copy rows", walk_copy_rows},
     [NODE_LOAD_COLUMN] = {"load column", walk_load_column},
     [NODE_PREFETCH] = {"prefetch", walk_prefetch},
     [NODE_PEEL_COUNT] = {"peel count", walk_peel_count},

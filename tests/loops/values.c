@@ -315,6 +315,19 @@ void walk_store_rows(Walk *w, const LoopNode *n) {
   move_columns(w, n, rows, is_stream ? (uint64_t)n->nelems : walk_index(w, n->step), true);
 }
 
+// As walk_load_rows, to a panel.
+void walk_copy_rows(Walk *w, const LoopNode *n) {
+  const Type type = w->k->accesses[n->access].type;
+  Pointer rows = rows_of(w, n), panel = walk_address(w, &n->address);
+  const uint64_t step = walk_index(w, n->step);
+  if (!can_be_transposed(w, n->access)) return;
+  for (int64_t c = 0; c < n->nelems && !w->has_failed; c++, rows.at++, panel.at += LANES) {
+    Lanes x;
+    walk_load(w, type, false, &x, rows, (Elements){.step = step, .count = LANES});
+    walk_store(w, TYPE_F32, false, panel, &x, (Elements){.step = 1, .count = LANES});
+  }
+}
+
 void walk_load_column(Walk *w, const LoopNode *n) {
   const Elements vector = {.step = 1, .count = LANES};
   Pointer copy = walk_read(w, OF_ROWS, n->access, PLAIN, CELL_POINTER)->pointer;

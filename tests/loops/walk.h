@@ -129,6 +129,7 @@ void walk_store_node(Walk *w, const LoopNode *n);
 void walk_spill(Walk *w, const LoopNode *n);
 void walk_load_rows(Walk *w, const LoopNode *n);
 void walk_store_rows(Walk *w, const LoopNode *n);
+void walk_copy_rows(Walk *w, const LoopNode *n);
 void walk_load_column(Walk *w, const LoopNode *n);
 
 // sums.c

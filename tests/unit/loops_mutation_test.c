@@ -83,6 +83,20 @@ static void with_trees_of_windows(TreeTest test) {
   }
 }
 
+// Products whose factor of vectors is copied: panels of rows, the last of them narrower.
+static void with_trees_of_copies(TreeTest test) {
+  static const char text[] = "format: ngrad/1\nname: copies\ninputs:\n  - {name: x, type: f32, shape: [20, 18]}\n"
+                             "  - {name: w, type: f32, shape: [37, 18]}\n"
+                             "nodes:\n  - {op: MatMul, inputs: [x, w], outputs: [y], attributes: {transpose_b: true}}\n"
+                             "outputs: [y]\n";
+  Lowered l;
+  begin(&l);
+  lower_graph(&l, yaml_read(&system_allocator, "copies.yaml", text, sizeof text - 1, NULL, &l.d), false, false);
+  assert_true(l.p->schedules[0]->loops[0].copies_rows);
+  for_each_tree(&l, "copies", test);
+  deinit(&l);
+}
+
 // Of graphs with the extents that they have, and with open ones.
 static size_t with_trees_of(const char *pattern, TreeTest test) {
   glob_t files = {0};
@@ -107,6 +121,7 @@ static void trees_of_the_repository_are_sound(void **state) {
   for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) count += with_trees_of(patterns[i], must_be_sound);
   assert_true(count > 400);
   with_trees_of_windows(must_be_sound);
+  with_trees_of_copies(must_be_sound);
 }
 
 static void random_trees_are_sound(void **state) {
@@ -252,6 +267,7 @@ static const char *const matters[NODE_FENCE + 1] = {
     [NODE_SPILL] = "address.index address.base expr",
     [NODE_LOAD_ROWS] = "step nelems access",
     [NODE_STORE_ROWS] = "step nelems access",
+    [NODE_COPY_ROWS] = "address.index address.base address.access access step nelems expr",
     [NODE_LOAD_COLUMN] = "value address.index address.base address.access access",
     [NODE_PEEL_COUNT] = "address.index var.kind",
     [NODE_PARTIALS] = "value is_vector access",
@@ -336,6 +352,7 @@ static void each_node_matters(void **state) {
   enum { COUNT = 300 };
   for (uint64_t seed = 0; seed < COUNT; seed++) with_random_trees(seed, delete_nodes);
   with_trees_of_windows(delete_nodes);
+  with_trees_of_copies(delete_nodes);
   with_trees_of("models/*.yaml", delete_nodes);
 }
 
@@ -344,6 +361,7 @@ static void each_field_matters(void **state) {
   enum { COUNT = 120 };
   for (uint64_t seed = 0; seed < COUNT; seed++) with_random_trees(seed, spoil_fields);
   with_trees_of_windows(spoil_fields);
+  with_trees_of_copies(spoil_fields);
   with_trees_of("models/*.yaml", spoil_fields);
 }
 

@@ -48,7 +48,32 @@ static void strided_factors_are_kept_in_panels(void **state) {
   const Access *a = &s->kernel->accesses[s->loops[0].roots[0].access];
   assert_int_equal(a->panel_axis - 1, loop_vector_axis(last_loop(s)));
   assert_int_equal(a->stride[a->panel_axis - 1], 50);
+  assert_true(s->loops[0].copies_rows); // rows of w are dense
   lowered_deinit(&l);
+}
+
+// With few rows, each thread takes a block of columns of the factor that is read once, however few rows a step takes.
+static void few_rows_share_columns(void **state) {
+  static const struct {
+    int rows, columns, block;
+  } cases[] = {{2, 3072, 192}, {16, 3072, 192}, {16, 50257, 1733}, {48, 1000, 125}, {49, 3072, 3072}, {16, 3067, 3067}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [%d, 768]}\n"
+             "  - {name: w, type: f32, shape: [768, %d]}\nnodes:\n"
+             "  - {op: MatMul, inputs: [x, w], outputs: [y]}\noutputs: [y]\n",
+             cases[i].rows, cases[i].columns);
+    Lowered l = lower(text, &usual, false);
+    const Schedule *s = only_schedule(&l);
+    const Loop *loop = last_loop(s);
+    assert_int_equal(s->kernel->axes[loop_vector_axis(loop)].extent, cases[i].block);
+    if (cases[i].block < cases[i].columns)
+      assert_true(loop_nblocks(s->kernel, loop) >= cases[i].columns / cases[i].block);
+    assert_true(cases[i].rows > 2 || loop->vectors > 1);
+    lowered_deinit(&l);
+  }
 }
 
 // A convolution reads a copy of src with its padding, so that no load has a condition, whatever its layout.
@@ -342,6 +367,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_are_found_however_they_are_spelled),
       cmocka_unit_test(strided_factors_are_kept_in_panels),
+      cmocka_unit_test(few_rows_share_columns),
       cmocka_unit_test(factors_of_rows_are_kept_in_panels),
       cmocka_unit_test(windows_are_copied_with_their_padding),
       cmocka_unit_test(copies_of_windows_keep_what_is_dense),

@@ -634,6 +634,7 @@ static const NodePrinter printers[] = {
     [NODE_SPILL] = {"v_store(%@, %e);", NULL},
     [NODE_LOAD_ROWS] = {"v_load_rows%t(rows_%a, p_%a%S, %z);", NULL},
     [NODE_STORE_ROWS] = {NULL, print_store_rows},
+    [NODE_COPY_ROWS] = {"v_load_rows%t(%@, p_%a%S, %z);", NULL},
     [NODE_LOAD_COLUMN] = {"v_store(rows_%a + %B, v_load%t(%@));", NULL},
     [NODE_PREFETCH] = {"v_prefetch_l2(%@);", NULL},
     [NODE_PEEL_COUNT] = {"const int n = (int)(-(uintptr_t)(%@) %% 64 / %Z);", NULL},
