@@ -241,7 +241,7 @@ static int choose_product_rows(const Tuning *t, const Loop *loop, int most) {
 // With fewer than MANY_ROWS, reading all vectors again for each block would take longer than reading the rows' factors
 // from beyond that cache.
 static int64_t product_block(const Tuning *t, const Loop *loop) {
-  enum { BLOCKS = 4, MANY_ROWS = 96 }; // BLOCKS: for each thread
+  enum { BLOCKS = 4, MANY_ROWS = 288 }; // BLOCKS: for each thread
   const Kernel *k = t->k;
   const AxisSet middle = t->inner & ~(1U << loop_vector_axis(loop));
   const int64_t nbytes = axes_nelems(k, middle) * (int64_t)(k->is_f64 ? sizeof(double) : sizeof(float));
