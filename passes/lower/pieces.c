@@ -28,24 +28,6 @@ static bool has_one_window(const Node *node, const Window *w) {
   return is_pool(node) && w->small == 1 && w->dilation == 1 && w->large + w->pad_begin <= w->kernel;
 }
 
-static int64_t count_residues(const Node *node, const Window *w) {
-  if (has_one_window(node, w)) return 1;
-  return w->large < 1 ? 1 : w->large < w->stride ? w->large : w->stride;
-}
-
-// The places begin, begin + stride, ... of the large side. Their taps k are those for which k * dilation has the
-// residue of begin + pad: none, or one of each stride / gcd(stride, dilation).
-static PieceAxis residue_axis(const Node *node, const Window *w, int64_t begin) {
-  if (has_one_window(node, w))
-    return (PieceAxis){.step = 1, .extent = w->large, .tap_step = 1, .ntaps = 1, .has_one_window = true};
-  PieceAxis axis = {.begin = begin, .step = w->stride, .extent = (w->large - begin + w->stride - 1) / w->stride};
-  axis.tap_step = w->stride / greatest_divisor(w->stride, w->dilation);
-  const int64_t end = axis.tap_step < w->kernel ? axis.tap_step : w->kernel;
-  while (axis.first_tap < end && (begin + w->pad_begin - axis.first_tap * w->dilation) % w->stride) axis.first_tap++;
-  if (axis.first_tap < end) axis.ntaps = (w->kernel - axis.first_tap + axis.tap_step - 1) / axis.tap_step;
-  return axis;
-}
-
 bool node_makes_side(const Node *node) {
   const WindowSide made = node->op->outputs[0].side;
   return made == SIDE_LARGE || made == SIDE_SMALL;
@@ -73,18 +55,21 @@ static Interior find_interior(const Window *w) {
   return in;
 }
 
-// Whether the windows of the axis are cut into those with all taps and those at the borders, so that the loads of most
-// need no conditions. Vectors along the axis load a part of their lanes at the borders.
-static bool cuts_borders(const Node *node, int spatial, const Window *w) {
+// Whether the places of an axis of a side are cut into an interior and borders, so that the loads of most need no
+// conditions. Vectors along the axis load a part of their lanes at the borders.
+static bool are_worth_cutting(const Node *node, WindowSide side, int spatial, const Interior *in) {
   enum { MUCH_WORK = 1 << 16, FEW = 4 };
-  const Value *large = node_side(node, SIDE_LARGE), *small = node_side(node, SIDE_SMALL);
+  const Value *large = node_side(node, SIDE_LARGE);
   const int axis = spatial_axis(node) + spatial;
   int64_t extent[MAX_RANK], stride[MAX_RANK];
   for (int i = 0; i < large->shape.rank; i++) extent[i] = extent_value(large->shape.extent[i]);
   order_strides(&large->order, large->shape.rank, extent, stride);
+  return in->end - in->begin >= FEW && stride[axis] != 1 && shape_nelems(&node_side(node, side)->shape) >= MUCH_WORK;
+}
+
+static bool cuts_borders(const Node *node, int spatial, const Window *w) {
   const Interior in = find_interior(w);
-  const bool has_borders = in.end - in.begin < w->small;
-  return has_borders && in.end - in.begin >= FEW && stride[axis] != 1 && shape_nelems(&small->shape) >= MUCH_WORK;
+  return in.end - in.begin < w->small && are_worth_cutting(node, SIDE_SMALL, spatial, &in);
 }
 
 // A convolution of each channel with a kernel of its own.
@@ -96,29 +81,130 @@ static bool is_depthwise(const Node *node) {
          extent_value(weights->shape.extent[c.weights_large]) == 1;
 }
 
-static int64_t count_parts(const Node *node, int spatial) {
-  const Window w = node_window(node, spatial);
-  if (makes_large(node)) return count_residues(node, &w);
-  if (!(is_pool(node) || is_depthwise(node)) || !cuts_borders(node, spatial, &w)) return 1;
-  const Interior in = find_interior(&w);
-  return (in.begin > 0) + 1 + (in.end < w.small);
+static bool is_single_channel(const Node *node) {
+  return is_pool(node) || is_depthwise(node);
 }
 
-// Part number `part` of the windows along an axis of the small side: those of one border, or those with all taps. The
-// windows of a border have the taps that any of them has; with weights all, as these are multiplied by padding.
-static PieceAxis border_axis(const Window *w, int64_t part, bool has_weights) {
+static int64_t count_borders(const Interior *in, int64_t extent) {
+  return (in->begin > 0) + 1 + (in->end < extent);
+}
+
+// Part number `part` of the places along an axis: those before the interior, if there are any, in it, or behind it.
+static void set_part(PieceAxis *axis, const Interior *in, int64_t part) {
+  const int64_t number = part + (in->begin == 0);
+  const int64_t begin = number == 0 ? 0 : number == 1 ? in->begin : in->end;
+  const int64_t end = number == 0 ? in->begin : number == 1 ? in->end : axis->extent;
+  axis->begin += begin * axis->step;
+  axis->extent = end - begin;
+}
+
+// The small side
+
+// Parts are the windows of one border, or those with all taps. The windows of a border have the taps that any of them
+// has; with weights all, as these are multiplied by padding.
+static PieceAxis border_axis(const Node *node, const Window *w, int64_t part) {
   const Interior in = find_interior(w);
-  const int64_t number = part + (in.begin == 0); // 0: the windows at the beginning
-  const int64_t begin = number == 0 ? 0 : number == 1 ? in.begin : in.end;
-  const int64_t end = number == 0 ? in.begin : number == 1 ? in.end : w->small;
-  PieceAxis axis = {.begin = begin, .step = 1, .extent = end - begin, .tap_step = 1, .ntaps = w->kernel};
-  if (has_weights) return axis;
+  PieceAxis axis = {.step = 1, .extent = w->small, .tap_step = 1, .ntaps = w->kernel};
+  set_part(&axis, &in, part);
+  if (!is_pool(node)) return axis;
   axis.ntaps = 0;
-  const Taps first = window_taps(w, begin), last = window_taps(w, end - 1);
+  const Taps first = window_taps(w, axis.begin), last = window_taps(w, axis.begin + axis.extent - 1);
   if (first.begin == first.end && last.begin == last.end) return axis; // they are beside the tensor
   axis.first_tap = first.begin < last.begin ? first.begin : last.begin;
   axis.ntaps = (first.end > last.end ? first.end : last.end) - axis.first_tap;
   return axis;
+}
+
+// The large side
+
+static int64_t count_residues(const Node *node, const Window *w) {
+  if (has_one_window(node, w)) return 1;
+  return w->large < 1 ? 1 : w->large < w->stride ? w->large : w->stride;
+}
+
+// The places begin, begin + stride, ... of the large side. Their taps k are those for which k * dilation has the
+// residue of begin + pad: none, or one of each stride / gcd(stride, dilation).
+static PieceAxis residue_axis(const Node *node, const Window *w, int64_t begin) {
+  if (has_one_window(node, w))
+    return (PieceAxis){.step = 1, .extent = w->large, .tap_step = 1, .ntaps = 1, .has_one_window = true};
+  PieceAxis axis = {.begin = begin, .step = w->stride, .extent = (w->large - begin + w->stride - 1) / w->stride};
+  axis.tap_step = w->stride / greatest_divisor(w->stride, w->dilation);
+  const int64_t end = axis.tap_step < w->kernel ? axis.tap_step : w->kernel;
+  while (axis.first_tap < end && (begin + w->pad_begin - axis.first_tap * w->dilation) % w->stride) axis.first_tap++;
+  if (axis.first_tap < end) axis.ntaps = (w->kernel - axis.first_tap + axis.tap_step - 1) / axis.tap_step;
+  return axis;
+}
+
+// The window of the axis's first place at its tap number `tap`, which may be beside the tensor. That of the next place
+// is the next one.
+static int64_t window_at(const Window *w, const PieceAxis *axis, int64_t tap) {
+  return (axis->begin + w->pad_begin - (axis->first_tap + tap * axis->tap_step) * w->dilation) / w->stride;
+}
+
+// The places of a residue that are in windows at all taps.
+static Interior find_covered(const Window *w, const PieceAxis *axis) {
+  const int64_t first = window_at(w, axis, axis->ntaps - 1), last = window_at(w, axis, 0);
+  Interior in = {.begin = first < 0 ? -first : 0, .end = w->small - last};
+  if (in.end > axis->extent) in.end = axis->extent;
+  if (in.end < 0) in.end = 0;
+  if (in.begin > in.end) in.begin = in.end;
+  return in;
+}
+
+static bool cuts_residue(const Node *node, int spatial, const PieceAxis *axis, const Interior *in) {
+  return is_single_channel(node) && axis->ntaps && !axis->has_one_window && in->end - in->begin < axis->extent &&
+         are_worth_cutting(node, SIDE_LARGE, spatial, in);
+}
+
+// The places of a border are at the taps at which any of them is in a window; with weights at all.
+static void drop_taps(const Window *w, PieceAxis *axis) {
+  const int64_t extent = axis->extent;
+  while (axis->ntaps && window_at(w, axis, axis->ntaps - 1) + extent - 1 < 0) axis->ntaps--;
+  while (axis->ntaps && window_at(w, axis, 0) >= w->small) {
+    axis->ntaps--;
+    axis->first_tap += axis->tap_step;
+  }
+}
+
+// Part number *part of the residue; or *part less the residue's parts, if it has fewer.
+static bool find_residue_part(const Node *node, int spatial, int64_t begin, int64_t *part, PieceAxis *axis) {
+  const Window w = node_window(node, spatial);
+  *axis = residue_axis(node, &w, begin);
+  const Interior in = find_covered(&w, axis);
+  const bool is_cut = cuts_residue(node, spatial, axis, &in);
+  const int64_t nparts = is_cut ? count_borders(&in, axis->extent) : 1;
+  if (*part >= nparts) {
+    *part -= nparts;
+    return false;
+  }
+  if (!is_cut) return true;
+  set_part(axis, &in, *part);
+  if (is_pool(node)) drop_taps(&w, axis);
+  return true;
+}
+
+static PieceAxis large_axis(const Node *node, int spatial, int64_t part) {
+  PieceAxis axis;
+  int64_t begin = 0;
+  while (!find_residue_part(node, spatial, begin, &part, &axis)) begin++;
+  return axis;
+}
+
+static int64_t count_large_parts(const Node *node, int spatial) {
+  const Window w = node_window(node, spatial);
+  const int64_t nresidues = count_residues(node, &w);
+  PieceAxis axis;
+  int64_t rest = MOST_PIECES;
+  for (int64_t begin = 0; begin < nresidues; begin++)
+    if (find_residue_part(node, spatial, begin, &rest, &axis)) return MOST_PIECES + 1;
+  return MOST_PIECES - rest;
+}
+
+static int64_t count_parts(const Node *node, int spatial) {
+  if (makes_large(node)) return count_large_parts(node, spatial);
+  const Window w = node_window(node, spatial);
+  const Interior in = find_interior(&w);
+  return is_single_channel(node) && cuts_borders(node, spatial, &w) ? count_borders(&in, w.small) : 1;
 }
 
 // The number of pieces, or of parts if these are too many.
@@ -152,8 +238,8 @@ PieceAxis node_piece_axis(const Node *node, uint32_t piece, int spatial) {
   if (!node_makes_side(node) || !node_is_cut(node)) return whole;
   for (int i = count_spatial(node) - 1; i > spatial; i--) piece /= (uint32_t)count_parts(node, i);
   const int64_t nparts = count_parts(node, spatial);
-  if (makes_large(node)) return residue_axis(node, &w, piece % nparts);
-  return nparts == 1 ? whole : border_axis(&w, piece % nparts, !is_pool(node));
+  if (makes_large(node)) return large_axis(node, spatial, piece % nparts);
+  return nparts == 1 ? whole : border_axis(node, &w, piece % nparts);
 }
 
 bool node_writes_taps(const Node *node, uint32_t piece) {
