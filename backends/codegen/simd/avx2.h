@@ -133,6 +133,21 @@ typedef uint64_t V_HALF h_fours;
 
 #define V_FENCE() __builtin_ia32_sfence()
 
+// In assembler, because clang has no builtin for it and gcc's convertvector takes the bytes one by one.
+#define V_FROM_U8(p) __extension__({ v_bits r_; \
+  __asm__("vpmovzxbd %1, %0" : "=x"(r_) : "m"(*(const char (*)[8])(const void *)(p))); \
+  __builtin_convertvector(r_, v_part); })
+
+#define V_FROM_S8(p) __extension__({ v_bits r_; \
+  __asm__("vpmovsxbd %1, %0" : "=x"(r_) : "m"(*(const char (*)[8])(const void *)(p))); \
+  __builtin_convertvector(r_, v_part); })
+
+#define V_PUT_BYTES(p, r) do { const v_bytes r_ = (v_bytes)(r); \
+    const v_bytes low_ = __builtin_shufflevector(r_, r_, 0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, \
+      16, 20, 24, 28, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1); \
+    memcpy((p), &low_, 4); \
+    memcpy((p) + 4, (const char *)&low_ + 16, 4); } while (0)
+
 #ifndef __clang__
 #define H_WIDEN(h) __builtin_ia32_pmovzxwd256((short V_HALF)(h))
 #endif

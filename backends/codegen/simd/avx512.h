@@ -114,6 +114,17 @@
 
 #define V_FENCE() __builtin_ia32_sfence()
 
+#define V_FROM_U8(p) __extension__({ v_bits r_; \
+  __asm__("vpmovzxbd %1, %0" : "=v"(r_) : "m"(*(const char (*)[16])(const void *)(p))); \
+  __builtin_convertvector(r_, v_part); })
+
+#define V_FROM_S8(p) __extension__({ v_bits r_; \
+  __asm__("vpmovsxbd %1, %0" : "=v"(r_) : "m"(*(const char (*)[16])(const void *)(p))); \
+  __builtin_convertvector(r_, v_part); })
+
+#define V_PUT_BYTES(p, r) do { const v_bits r_ = (r); \
+    __asm__("vpmovdb %1, %0" : "=m"(*(char (*)[16])(void *)(p)) : "v"(r_)); } while (0)
+
 #ifndef __clang__
 #define H_WIDEN(h) __builtin_ia32_pmovzxwd512_mask((short V_HALF)(h), (v_bits){0}, (uint16_t)-1)
 #endif

@@ -3,6 +3,38 @@
 // Loads and stores of types of 8 and 4 bits as vectors of f32, which represents all their numbers exactly. The same for
 // every ISA; follows vector.h and arithmetic.h.
 
+// A part of f32 from as many bytes.
+#ifndef V_FROM_U8
+#define V_FROM_U8(p) __extension__({ const uint8_t *from_ = (p); const v_part r_ = {V_EACH(V_BYTE)}; r_; })
+#endif
+
+#ifndef V_FROM_S8
+#define V_FROM_S8(p) __extension__({ const int8_t *from_ = (p); const v_part r_ = {V_EACH(V_BYTE)}; r_; })
+#endif
+
+#define V_BYTE(j) (float)from_[j]
+
+// Stores the low byte of each lane.
+#ifndef V_PUT_BYTES
+#define V_PUT_BYTES(p, r) do { const v_bits r_ = (r); \
+    for (int j_ = 0; j_ < V_LANES; j_++) (p)[j_] = (uint8_t)r_[j_]; } while (0)
+#endif
+
+#ifndef V_FROM_B8
+#define V_FROM_B8(p) ((v_part)((v_bits)(V_FROM_U8(p) > 0) & 0x3f800000)) // the bits of 1
+#endif
+
+// Rounds to nearest even, within [least, most]; NaN becomes 0. Adding 1.5 * 2^23 leaves the integer in the low bits.
+#ifndef v_part_nearest
+static inline v_bits v_part_nearest(v_part x, float least, float most) {
+  v_part low = {0}, high = {0};
+  low += least;
+  high += most;
+  const v_part within = V_MAX(V_MIN(x, high), low);
+  return (v_bits)((v_part)((v_bits)within & (v_bits)(x == x)) + 0x1.8p23f);
+}
+#endif
+
 // Booleans, one byte each. A byte other than 0 reads as 1.
 static inline vec v_gather_n_b8(const uint8_t *p, ptrdiff_t stride, int n) {
   float x[16] = {0};
@@ -14,11 +46,7 @@ static inline vec v_gather_b8(const uint8_t *p, ptrdiff_t stride) { return v_gat
 
 static inline vec v_load_n_b8(const uint8_t *p, int n) { return v_gather_n_b8(p, 1, n); }
 
-static inline vec v_load_b8(const uint8_t *p) {
-  float x[16];
-  for (int i = 0; i < 16; i++) x[i] = p[i] != 0;
-  return v_load(x);
-}
+static inline vec v_load_b8(const uint8_t *p) { vec a; V_FOR_I a.p[i] = V_FROM_B8(V_AT(p, i)); return a; }
 
 static inline void v_scatter_n_b8(uint8_t *p, ptrdiff_t stride, vec a, int n) {
   float x[16];
@@ -30,7 +58,7 @@ static inline void v_scatter_b8(uint8_t *p, ptrdiff_t stride, vec a) { v_scatter
 
 static inline void v_store_n_b8(uint8_t *p, vec a, int n) { v_scatter_n_b8(p, 1, a, n); }
 
-static inline void v_store_b8(uint8_t *p, vec a) { v_scatter_n_b8(p, 1, a, 16); }
+static inline void v_store_b8(uint8_t *p, vec a) { V_FOR_I V_PUT_BYTES(V_AT(p, i), (v_bits)(a.p[i] != 0) & 1); }
 
 // Rounds to nearest even, within [least, most]; NaN becomes 0.
 static inline int nearest_from_f32(float x, float least, float most) {
@@ -76,11 +104,7 @@ static inline vec v_gather_s8(const int8_t *p, ptrdiff_t stride) { return v_gath
 
 static inline vec v_load_n_s8(const int8_t *p, int n) { return v_gather_n_s8(p, 1, n); }
 
-static inline vec v_load_s8(const int8_t *p) {
-  float x[16];
-  for (int i = 0; i < 16; i++) x[i] = (float)p[i];
-  return v_load(x);
-}
+static inline vec v_load_s8(const int8_t *p) { vec a; V_FOR_I a.p[i] = V_FROM_S8(V_AT(p, i)); return a; }
 
 static inline void v_scatter_n_s8(int8_t *p, ptrdiff_t stride, vec a, int n) {
   float x[16];
@@ -93,9 +117,7 @@ static inline void v_scatter_s8(int8_t *p, ptrdiff_t stride, vec a) { v_scatter_
 static inline void v_store_n_s8(int8_t *p, vec a, int n) { v_scatter_n_s8(p, 1, a, n); }
 
 static inline void v_store_s8(int8_t *p, vec a) {
-  float x[16];
-  v_store(x, a);
-  for (int i = 0; i < 16; i++) p[i] = s8_from_f32(x[i]);
+  V_FOR_I V_PUT_BYTES((uint8_t *)V_AT(p, i), v_part_nearest(a.p[i], -128, 127));
 }
 
 static inline vec v_gather_n_u8(const uint8_t *p, ptrdiff_t stride, int n) {
@@ -108,11 +130,7 @@ static inline vec v_gather_u8(const uint8_t *p, ptrdiff_t stride) { return v_gat
 
 static inline vec v_load_n_u8(const uint8_t *p, int n) { return v_gather_n_u8(p, 1, n); }
 
-static inline vec v_load_u8(const uint8_t *p) {
-  float x[16];
-  for (int i = 0; i < 16; i++) x[i] = (float)p[i];
-  return v_load(x);
-}
+static inline vec v_load_u8(const uint8_t *p) { vec a; V_FOR_I a.p[i] = V_FROM_U8(V_AT(p, i)); return a; }
 
 static inline void v_scatter_n_u8(uint8_t *p, ptrdiff_t stride, vec a, int n) {
   float x[16];
@@ -125,9 +143,7 @@ static inline void v_scatter_u8(uint8_t *p, ptrdiff_t stride, vec a) { v_scatter
 static inline void v_store_n_u8(uint8_t *p, vec a, int n) { v_scatter_n_u8(p, 1, a, n); }
 
 static inline void v_store_u8(uint8_t *p, vec a) {
-  float x[16];
-  v_store(x, a);
-  for (int i = 0; i < 16; i++) p[i] = u8_from_f32(x[i]);
+  V_FOR_I V_PUT_BYTES(V_AT(p, i), v_part_nearest(a.p[i], 0, 255));
 }
 
 static inline vec v_gather_n_e4m3(const uint8_t *p, ptrdiff_t stride, int n) {

@@ -48,6 +48,16 @@
 
 #define v_part_transpose(r) (void)(r)
 
+#define V_FROM_U8(p) ((float)*(p))
+
+#define V_FROM_S8(p) ((float)*(p))
+
+#define V_FROM_B8(p) ((float)(*(p) != 0))
+
+#define V_PUT_BYTES(p, r) (void)(*(p) = (uint8_t)(r))
+
+#define v_part_nearest(x, least, most) nearest_from_f32(x, least, most)
+
 #define v_part_to_bf16_by_bits(x) bf16_from_f32(x)
 
 #define D_FROM_HALF(h) (double)(h)
