@@ -76,14 +76,14 @@ static Shape unflattened_shape(const Lowering *l, const Value *v, const int *axi
   return flat;
 }
 
-// Moves the access, with strides along the domain's axes, to the slice that the domain goes over.
-static void take_slice(const Lowering *l, Access *a) {
+// Moves the access, with strides along the domain's axes, to the places that the domain goes over.
+static void take_places(const Lowering *l, Access *a) {
   for (int axis = 0; axis < l->domain.rank; axis++) {
-    const Slice slice = l->slice[axis];
-    if (slice.step == 1 && !slice.begin) continue;
+    const Places places = l->places[axis];
+    if (places.step == 1 && !places.begin) continue;
     kernel_close(l->kernel, a->stride_monomial[axis]);
-    a->offset += slice.begin * a->stride[axis];
-    a->stride[axis] *= slice.step;
+    a->offset += places.begin * a->stride[axis];
+    a->stride[axis] *= places.step;
   }
 }
 
@@ -97,7 +97,7 @@ static Access access_of(const Lowering *l, const Value *v, const int *axis) {
     a.stride[on] = own.stride[i];
     a.stride_monomial[on] = own.monomial[i];
   }
-  take_slice(l, &a);
+  take_places(l, &a);
   split_strides(l, &a);
   return a;
 }
@@ -124,12 +124,12 @@ ExprId lower_strided_load(Lowering *l, const Value *v, const Strides *strides, i
   Access a = {.value = (Value *)v, .type = v->type};
   for (int i = 0; i < rank; i++) {
     int on = i + l->domain.rank - rank;
-    const bool varies = extent_value(l->domain.extent[on]) != 1 || l->slice[on].begin;
+    const bool varies = extent_value(l->domain.extent[on]) != 1 || l->places[on].begin;
     if (!varies || !strides->stride[i]) continue;
     a.stride[on] = strides->stride[i];
     a.stride_monomial[on] = strides->monomial[i];
   }
-  take_slice(l, &a);
+  take_places(l, &a);
   split_strides(l, &a);
   Kernel *k = l->kernel;
   if (offset && a.nbounds) k->unsupported = "an operand's scale is at a computed place in a window";
@@ -171,10 +171,10 @@ AccessId lower_index_of_element(Lowering *l, const Value *v) {
 ExprId lower_index(const Lowering *l, int axis) {
   Kernel *k = l->kernel;
   if (l->view) return view_index(l, axis);
-  const Slice slice = l->slice[axis];
+  const Places places = l->places[axis];
   const ExprId within = expr_index(k, lower_axis(l, axis));
-  if (slice.step != 1 || slice.begin)
-    return expr_fma(k, expr_constant(k, (double)slice.step), within, expr_constant(k, (double)slice.begin));
+  if (places.step != 1 || places.begin)
+    return expr_fma(k, expr_constant(k, (double)places.step), within, expr_constant(k, (double)places.begin));
   if (axis != l->split_axis) return within;
   return expr_fma(k, expr_constant(k, (double)group_length(l).value), expr_index(k, axis), within);
 }
@@ -283,7 +283,7 @@ static void choose_domain(Lowering *l, Node *const *nodes, size_t nnodes, const 
     if (!extent_equals(channels, l->ngroups)) kernel_close(k, extent_monomial(channels)); // a group's length
     note_closing_node(k, nodes[i]);
   }
-  for (int axis = 0; axis < MAX_RANK; axis++) l->slice[axis].step = 1;
+  for (int axis = 0; axis < MAX_RANK; axis++) l->places[axis].step = 1;
 }
 
 // The axes of a node that has axes of its own, which are its taps first if it has windows.
@@ -300,10 +300,10 @@ static void take_own_axes(Lowering *l, const Node *node, Domain *own) {
   const bool has_axes = own->nextra && !node_writes_taps(node, l->part.piece);
   for (int i = 0; i < nspatial; i++) {
     const PieceAxis axis = node_piece_axis(node, l->part.piece, i);
-    Extent *places = &l->domain.extent[first + i], *taps = &own->extra[i];
+    Extent *extent = &l->domain.extent[first + i], *taps = &own->extra[i];
     const int64_t ntaps = has_axes ? axis.ntaps : 1;
-    l->slice[first + i] = (Slice){axis.begin, axis.step};
-    if (extent_value(*places) != axis.extent) *places = EXTENT(axis.extent);
+    l->places[first + i] = (Places){axis.begin, axis.step};
+    if (extent_value(*extent) != axis.extent) *extent = EXTENT(axis.extent);
     if (own->nextra && extent_value(*taps) != ntaps) *taps = EXTENT(ntaps);
   }
 }

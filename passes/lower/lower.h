@@ -40,17 +40,18 @@ typedef struct View {
   Bound made[MAX_RANK]; // of the access that is being made
 } View;
 
-// The part of an axis of the results that the kernel's domain goes over: every step-th element from `begin` on.
-typedef struct Slice {
+// The places on an axis of the results that the kernel's domain goes over: every step-th one from `begin` on. These are
+// 0, 1, 2, ... unless the kernel computes a piece.
+typedef struct Places {
   int64_t begin, step;
-} Slice;
+} Places;
 
 typedef struct Lowering {
   Kernel *kernel;
-  Shape domain;          // without extra axes: these are the kernel's last (lower_extra_axis)
-  Slice slice[MAX_RANK]; // by axis of the domain
-  int split_axis;        // the domain's axis that is split into (group, channel in group); -1: none
-  Extent ngroups;        // number of groups
+  Shape domain;            // without extra axes: these are the kernel's last (lower_extra_axis)
+  Places places[MAX_RANK]; // by axis of the domain
+  int split_axis;          // the domain's axis that is split into (group, channel in group); -1: none
+  Extent ngroups;          // number of groups
   LoweredPart part;
   View *view;            // NULL: the domain's axes are the kernel's
   ExprId *value_expr;    // LowerScratch's

@@ -47,7 +47,7 @@ ExprId lower_prologue(Lowering *l, const Value *v, const int *axis, const Bound 
   inner.domain = v->shape;
   inner.split_axis = -1;
   inner.view = &view;
-  for (int i = 0; i < MAX_RANK; i++) inner.slice[i] = (Slice){.step = 1}; // the view says where the operand is
+  for (int i = 0; i < MAX_RANK; i++) inner.places[i] = (Places){.step = 1}; // the view says where the operand is
   for (int i = 0; i < v->shape.rank; i++) {
     view.axis[i] = axis[i];
     if (axis[i] < 0 && bounds) view.bounds[i] = bounds[i];
