@@ -219,8 +219,9 @@ bool interpret(const Graph *g, const Tensor *inputs, Tensor *outputs, const Inte
                Diagnostics *d) {
   Arena arena;
   arena_init(&arena, options->allocator);
-  Noise noise = {.seed = options->noise};
-  Run run = {options, d, ARENA_ARRAY(&arena, Cell, g->nvalues + 1), options->noise ? &noise : NULL};
+  Noise noise = {.seed = options->noise, .overflows = options->rounds_values};
+  const bool has_noise = options->noise || options->rounds_values;
+  Run run = {options, d, ARENA_ARRAY(&arena, Cell, g->nvalues + 1), has_noise ? &noise : NULL};
   bool done = false;
   if (run.cells) {
     for (size_t i = 0; i < g->ninputs; i++) run.cells[g->inputs[i]->index].given = &inputs[i];

@@ -14,8 +14,10 @@ typedef struct InterpreterOptions {
   bool nan_check;             // fail at a node that computes NaN from inputs without NaN
   void (*progress)(void *context, size_t done, size_t total); // called after each node; NULL: not called
   void *progress_context;
-  bool rounds_values; // round every value to its declared type; else only as said above
-  uint64_t noise;     // seed of the noise on every value and sum (backends/interpreter/noise.h); 0: none
+  // Round every value to its declared type, and let sums overflow the type that compiled code adds in; else only as
+  // said above.
+  bool rounds_values;
+  uint64_t noise; // seed of the noise on every value and sum (backends/interpreter/noise.h); 0: none
 } InterpreterOptions;
 
 // Runs a valid graph whose nodes are sorted and whose extents all have numbers. `inputs` is parallel to g->inputs and

@@ -8,7 +8,7 @@
 #include <string.h>
 
 double noise_element(const Noise *n, Type type, double x) {
-  if (!type_is_float(type) || x == 0 || !isfinite(x)) return x;
+  if (!n->seed || !type_is_float(type) || x == 0 || !isfinite(x)) return x;
   const int nbits = (int)lround(-log2(type_tolerance(type))); // mantissa bits that remain
   const uint64_t low = (UINT64_C(1) << (DBL_MANT_DIG - 1 - nbits)) - 1, sign = UINT64_C(1) << 63;
   uint64_t bits;
@@ -19,9 +19,11 @@ double noise_element(const Noise *n, Type type, double x) {
   return x;
 }
 
-double noise_of_sum(Noise *n, double squares) {
+double noise_sum(Noise *n, double sum, double squares) {
+  if (n->overflows && fabs(sum) > n->greatest) return copysign(INFINITY, sum);
+  if (!n->seed) return sum;
   const double unit = 2 * (double)(splitmix64(n->seed + n->state++) >> 11) * 0x1p-53 - 1; // in [-1, 1)
-  return unit * n->sum * sqrt(squares);
+  return sum + unit * n->sum * sqrt(squares);
 }
 
 static bool is_other_float(const Value *v) {
@@ -32,5 +34,7 @@ void noise_begin_node(Noise *n, const Node *node) {
   bool is_f64 = true;
   for (uint32_t k = 0; k < node->ninputs; k++) is_f64 &= !is_other_float(node->inputs[k]);
   for (uint32_t k = 0; k < node->noutputs; k++) is_f64 &= !is_other_float(node->outputs[k]);
-  n->sum = type_tolerance(is_f64 ? TYPE_F64 : TYPE_F32);
+  const Type type = is_f64 ? TYPE_F64 : TYPE_F32;
+  n->sum = type_tolerance(type);
+  n->greatest = type_greatest(type);
 }

@@ -6,24 +6,28 @@
 // comparisons have the same results as without noise, unless elements differ by less than the tolerance. A sum gets
 // noise as if each of its terms had changed by the tolerance, independently; for a sum of n terms that grows with
 // sqrt(n) and not with n, so that a missing term is still noticed among millions.
+//
+// Without a seed there is no noise, but sums still overflow.
 #ifndef NGRAD_BACKENDS_INTERPRETER_NOISE_H
 #define NGRAD_BACKENDS_INTERPRETER_NOISE_H
 
 #include "ir/graph/graph.h"
 
 typedef struct Noise {
-  uint64_t seed;  // not 0
-  uint64_t state; // of the random numbers for sums
-  double sum;     // relative size of the noise on sums of the current node
+  uint64_t seed;   // 0: no noise
+  bool overflows;  // sums beyond the type that the node computes in are infinite
+  uint64_t state;  // of the random numbers for sums
+  double sum;      // relative size of the noise on sums of the current node
+  double greatest; // the greatest finite sum of the current node
 } Noise;
 
 // Element x of a value of this type, with noise. Without change if type_is_float(type) is false.
 double noise_element(const Noise *n, Type type, double x);
 
-// The noise to add to a sum; `squares` is the sum of the squares of its terms.
-double noise_of_sum(Noise *n, double squares);
+// A finite sum with noise; `squares` is the sum of the squares of its terms.
+double noise_sum(Noise *n, double sum, double squares);
 
-// Sets n->sum for a node: the tolerance of f32, or of f64 if the node has no narrower float operand.
+// Sets n->sum and n->greatest for a node: those of f32, or of f64 if the node has no narrower float operand.
 void noise_begin_node(Noise *n, const Node *node);
 
 #endif

@@ -24,7 +24,8 @@ static inline void sum_add(Sum *s, double term) {
 // If the total is infinite or NaN, the error is NaN and must not be added. noise NULL: none.
 static inline double sum_value(const Sum *s, Noise *noise) {
   if (!isfinite(s->total)) return s->total;
-  return s->total + s->error + (noise ? noise_of_sum(noise, s->squares) : 0);
+  const double value = s->total + s->error;
+  return noise ? noise_sum(noise, value, s->squares) : value;
 }
 
 #endif

@@ -161,8 +161,8 @@ static bool is_same(const Tensor *a, const ng_tensor *b) {
 }
 
 // Compares outputs that are still not within their tolerances of the exact ones with those of a reference that rounds
-// every value to its declared type: an intermediate value may overflow that type, or be far from the exact one in its
-// last place. Other expected results than the interpreter's stay what is expected.
+// every value to its declared type: an intermediate value or a sum within a node may overflow its type, or be far from
+// the exact one in its last place. Other expected results than the interpreter's stay what is expected.
 static bool compare_with_rounded(Doubts *doubts, const ng_tensor *actual, const ng_tensor *expected, double tolerance,
                                  ng_difference *differences) {
   ng_context *ctx = doubts->g->ctx;

@@ -257,6 +257,34 @@ static void a_value_between_operators_may_overflow(void **state) {
   case_deinit(&c);
 }
 
+// Empty windows of MaxPool have the lowest number of f32; a mean of two of them does not, but their sum is beyond f32.
+static void a_sum_within_an_operator_may_overflow(void **state) {
+  (void)state;
+  static const char *const text =
+      "format: ngrad/1\n"
+      "name: windows\n"
+      "inputs:\n"
+      "  - {name: x, type: f32, shape: [1, 3, 8]}\n"
+      "nodes:\n"
+      "  - {op: MaxPool, inputs: [x], outputs: [t], attributes:\n"
+      "     {kernel: [2], strides: [1], pads_begin: [2], pads_end: [3]}}\n"
+      "  - {op: AvgPool, inputs: [t], outputs: [y], attributes:\n"
+      "     {kernel: [3], strides: [1], pads_begin: [0], pads_end: [0], exclude_pad: true}}\n"
+      "outputs: [y]\n";
+  enum { WIDTH = 8, ONE_EMPTY = 3 * WIDTH, TWO_EMPTY = 4 * WIDTH };
+  Case c;
+  case_init(&c, text, 1);
+  float *y = data_of(&c.data.out[0]);
+  for (size_t e = TWO_EMPTY; e < TWO_EMPTY + WIDTH; e++) {
+    assert_true(isfinite(y[e]));
+    y[e] = -INFINITY;
+  }
+  assert_int_equal(compare(&c), NG_OK);
+  y[ONE_EMPTY] = -INFINITY;
+  assert_int_equal(compare(&c), NG_DIFFERENT);
+  case_deinit(&c);
+}
+
 static void tolerances_are_of_the_magnitude(void **state) {
   (void)state;
   Case c;
@@ -279,6 +307,7 @@ int main(void) {
       cmocka_unit_test(outputs_are_as_exact_as_what_they_are_made_of),
       cmocka_unit_test(quantised_outputs_may_be_off_as_roundings_move_them),
       cmocka_unit_test(a_value_between_operators_may_overflow),
+      cmocka_unit_test(a_sum_within_an_operator_may_overflow),
       cmocka_unit_test(tolerances_are_of_the_magnitude),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
