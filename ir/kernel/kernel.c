@@ -351,4 +351,5 @@ void kernel_print_nodes(const Kernel *k, Text *out) {
     if (i) text_add_string(out, ", ");
     node_print(k->nodes[i], out);
   }
+  if (k->piece) text_format(out, " %s", k->piece);
 }

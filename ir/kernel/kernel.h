@@ -157,6 +157,7 @@ typedef struct Kernel {
   size_t nstores, stores_capacity;
   Node **nodes; // the graph's nodes that it computes, in topological order
   size_t nnodes;
+  const char *piece;       // which piece of its nodes it computes, as text; NULL: all of them
   const Visit *visit;      // the kernel computes a slice, and runs once for each; NULL: it computes all
   const Dim *closed;       // an open dim that the kernel needs a literal value for; NULL: it works for all values
   const Node *closing;     // the node that needs it
@@ -237,7 +238,8 @@ Traffic kernel_tensor_nbytes(const Kernel *k);             // of all tensors, ea
 // as one. Values that several results share count once. False: out of memory.
 bool kernel_count_operations(const Kernel *k, Arena *arena, double *out);
 
-// Prints the operators that the kernel computes: "LayerNorm (lines 4, 7 to 9), Add (line 10)".
+// Prints the operators that the kernel computes: "LayerNorm (lines 4, 7 to 9), Add (line 10)"; of a piece of them,
+// which one: "MaxPoolBackward (line 5) at [:, :, 0::2, 1::2]".
 void kernel_print_nodes(const Kernel *k, Text *out);
 
 #endif

@@ -326,6 +326,8 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
   for (size_t i = 0; i < nnodes; i++) // at most one has axes of its own
     if (nodes[i]->op->domain) take_own_axes(&l, nodes[i], &own);
   add_axes(&l, &own);
+  for (size_t i = 0; i < nnodes && !k->piece; i++) // at most one is cut
+    if (!node_piece_text(nodes[i], part.piece, arena, &k->piece)) return NULL;
   for (size_t i = 0; i < nnodes; i++) {
     if (!scratch->is_prologue[nodes[i]->index]) lower_node(&l, nodes[i]);
     note_closing_node(k, nodes[i]);

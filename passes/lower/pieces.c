@@ -253,3 +253,29 @@ bool node_writes_taps(const Node *node, uint32_t piece) {
   }
   return ntaps <= FEW && nplaces >= ntaps;
 }
+
+bool node_piece_text(const Node *node, uint32_t piece, Arena *arena, const char **text) {
+  *text = NULL;
+  if (node_npieces(node) == 1) return true;
+  if (node->op->traits & TRAIT_PIECES) {
+    *text = arena_format(arena, "of input %u", (unsigned)piece + 1);
+    return *text != NULL;
+  }
+  const int first = spatial_axis(node), nspatial = count_spatial(node);
+  const Shape *made = &node_side(node, makes_large(node) ? SIDE_LARGE : SIDE_SMALL)->shape;
+  const char *axes = "at [";
+  for (int i = 0; i < made->rank && axes; i++) {
+    const char *comma = i ? ", " : "";
+    const int64_t extent = extent_value(made->extent[i]);
+    const bool is_spatial = i >= first && i < first + nspatial;
+    const PieceAxis axis =
+        is_spatial ? node_piece_axis(node, piece, i - first) : (PieceAxis){.step = 1, .extent = extent};
+    const long long begin = axis.begin, step = axis.step, end = begin + (axis.extent - 1) * step + 1;
+    if (axis.extent == extent) axes = arena_format(arena, "%s%s:", axes, comma);
+    else if (step == 1) axes = arena_format(arena, "%s%s%lld:%lld", axes, comma, begin, end);
+    else if (end + step > extent) axes = arena_format(arena, "%s%s%lld::%lld", axes, comma, begin, step);
+    else axes = arena_format(arena, "%s%s%lld:%lld:%lld", axes, comma, begin, end, step);
+  }
+  if (axes) *text = arena_format(arena, "%s]", axes);
+  return *text != NULL;
+}

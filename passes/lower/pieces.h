@@ -26,4 +26,8 @@ bool node_is_cut(const Node *node); // by windows: all places of a piece have th
 bool node_writes_taps(const Node *node, uint32_t piece);
 PieceAxis node_piece_axis(const Node *node, uint32_t piece, int spatial); // of a node with windows
 
+// Sets *text to which piece this is of several, in the arena: "at [:, :, 0:1, 1::2]" for windows, with begin, end and
+// step of the result's axes, or "of input 2"; to NULL if the node has one piece. False: out of memory.
+bool node_piece_text(const Node *node, uint32_t piece, Arena *arena, const char **text);
+
 #endif
