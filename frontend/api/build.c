@@ -10,17 +10,40 @@
 
 enum { MOST_NAMES = 256 };
 
-// A pass or, where that will do, a rule.
-static ng_status find_pass(ng_context *ctx, const char *name, bool or_rule) {
+static ng_status find_pass(ng_context *ctx, const char *name) {
   const char *known[MOST_NAMES];
   size_t nknown = 0;
   for (size_t i = 0; i < npasses && nknown < MOST_NAMES; i++) known[nknown++] = passes[i].name;
-  for (size_t i = 0; i < npasses && or_rule; i++)
+  for (size_t i = 0; i < nknown; i++)
+    if (strcmp(known[i], name) == 0) return NG_OK;
+  return unknown_name(ctx, "pass", name, known, nknown);
+}
+
+static ng_status refuse_needed_pass(ng_context *ctx, const char *name) {
+  Text others;
+  text_init(&others, &ctx->allocator);
+  for (size_t i = 0; i < npasses; i++)
+    if (!passes[i].is_needed) text_format(&others, "%s%s", others.nbytes ? ", " : "", passes[i].name);
+  ng_status status = argument_error(ctx, "pass %s cannot be disabled, as compiling relies on it; expected %s or a rule",
+                                    name, text_string(&others));
+  text_deinit(&others);
+  return status;
+}
+
+// A pass that can be disabled, or a rule.
+static ng_status find_disabled(ng_context *ctx, const char *name) {
+  const char *known[MOST_NAMES];
+  size_t nknown = 0;
+  for (size_t i = 0; i < npasses && nknown < MOST_NAMES; i++) {
+    if (!passes[i].is_needed) known[nknown++] = passes[i].name;
+    else if (strcmp(passes[i].name, name) == 0) return refuse_needed_pass(ctx, name);
+  }
+  for (size_t i = 0; i < npasses; i++)
     for (size_t k = 0; passes[i].rules && k < passes[i].rules->count && nknown < MOST_NAMES; k++)
       known[nknown++] = passes[i].rules->items[k].name;
   for (size_t i = 0; i < nknown; i++)
     if (strcmp(known[i], name) == 0) return NG_OK;
-  return unknown_name(ctx, or_rule ? "pass or rule" : "pass", name, known, nknown);
+  return unknown_name(ctx, "pass or rule", name, known, nknown);
 }
 
 // Constants that stand in files of their own are written out: where the text will be kept is not known here.
@@ -64,10 +87,10 @@ static ng_status choose_isa(ng_context *ctx, const char *name, const Isa **isa) 
 
 static ng_status set_options(Build *b, ng_context *ctx, const ng_options *options) {
   ng_status status = b->is_portable ? NG_OK : choose_isa(ctx, options->isa, &b->isa);
-  for (size_t i = 0; status == NG_OK && i < options->ndisable; i++) status = find_pass(ctx, options->disable[i], true);
+  for (size_t i = 0; status == NG_OK && i < options->ndisable; i++) status = find_disabled(ctx, options->disable[i]);
   for (size_t i = 0; status == NG_OK && i < options->nschedule; i++)
     if (!schedule_override(&b->overrides, options->schedule[i], &ctx->diagnostics)) status = NG_USAGE;
-  if (status == NG_OK && options->after) status = find_pass(ctx, options->after, false);
+  if (status == NG_OK && options->after) status = find_pass(ctx, options->after);
   if (status != NG_OK) return status;
   b->passes = (PassContext){
       .diagnostics = &ctx->diagnostics,

@@ -104,7 +104,7 @@ size_t ng_pass_count(void) {
 }
 
 ng_pass_info ng_pass_at(size_t i) {
-  return (ng_pass_info){passes[i].name, passes[i].doc};
+  return (ng_pass_info){passes[i].name, passes[i].doc, passes[i].is_needed};
 }
 
 size_t ng_pass_rule_count(size_t pass) {

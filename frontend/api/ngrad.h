@@ -229,7 +229,7 @@ typedef struct ng_options {
   const char *isa; /* "scalar", "avx2", "avx512", "avx512_bf16", "neon"; NULL: the best that this processor has.
                       ng_emit: several, "avx2,avx512", and "scalar" in any case; NULL: all */
   int no_fuse;     /* one kernel an operator */
-  const char *const *disable; /* names of passes and rules to leave out */
+  const char *const *disable; /* names of passes and rules to leave out; passes that are needed cannot be */
   size_t ndisable;
   const char *const *schedule; /* "key=number": set for every kernel in place of what is chosen; for experiments */
   size_t nschedule;
@@ -537,6 +537,7 @@ NG_API const char *ng_operator_nearest(const char *name); /* for "did you mean";
 
 typedef struct ng_pass_info {
   const char *name, *doc;
+  int is_needed; /* compiling relies on it, so that it cannot be disabled */
 } ng_pass_info;
 NG_API size_t ng_pass_count(void);
 NG_API ng_pass_info ng_pass_at(size_t i);

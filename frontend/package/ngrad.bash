@@ -16,7 +16,8 @@ _ngrad() {
     names=$("$ngrad" "$verb" --help 2>/dev/null |
       sed -n "s/^ *$before [A-Z]* *//; T; s/(.*//; s/,\| or / /gp")
   elif [[ $before == --@(after|disable) ]]; then
-    names=$("$ngrad" passes 2>/dev/null | awk '{ print $1 }')
+    names=$("$ngrad" passes 2>/dev/null | awk -v "after=$before" '
+      after == "--after" ? /^[^ ]/ : !/cannot be disabled/ { print $1 }')
   elif [[ $before == --@(in|out|expect) || $before == -o ]]; then
     compopt -o filenames
     local kind=-d

@@ -1,6 +1,7 @@
 // The keys of `--schedule KEY=N`, which overrides a number of the schedule.
 #include "passes/schedule/schedule.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,23 @@ const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
                         "the fewest bytes for whose sake kernels go over slices of their tensors together"},
 };
 
+// Reports that the setting has no key, and tells the keys, one a line.
+static bool refuse_key(Diagnostics *d, const char *setting) {
+  Text keys;
+  text_init(&keys, d->arena.allocator);
+  for (int key = 0; key < SCHEDULE_KEYS; key++) {
+    const ScheduleKeyInfo *info = &schedule_keys[key];
+    char range[48];
+    snprintf(range, sizeof range, "%lld to %lld", (long long)info->least, (long long)info->most);
+    text_format(&keys, "%s  %-12s  %-15s  %s%s", key ? "\n" : "", info->name, range, info->doc,
+                info->changes_sums ? " (changes bits)" : "");
+  }
+  if (keys.out_of_memory) error_out_of_memory(d);
+  else error_with_output(d, text_string(&keys), "schedule %s: expected KEY=N, where KEY and N are", setting);
+  text_deinit(&keys);
+  return false;
+}
+
 bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagnostics *d) {
   const char *equals = strchr(setting, '=');
   size_t length = equals ? (size_t)(equals - setting) : 0;
@@ -40,16 +58,7 @@ bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagno
     overrides->key[key].value = value;
     return true;
   }
-  Text names;
-  text_init(&names, d->arena.allocator);
-  for (int key = 0; key < SCHEDULE_KEYS; key++) {
-    const ScheduleKeyInfo *info = &schedule_keys[key];
-    text_format(&names, "%s%s (%lld to %lld%s): %s", key ? "; " : "", info->name, (long long)info->least,
-                (long long)info->most, info->changes_sums ? ", changes bits" : "", info->doc);
-  }
-  error_at(d, (Position){0}, "schedule %s: expected KEY=N. The keys are %s", setting, text_string(&names));
-  text_deinit(&names);
-  return false;
+  return refuse_key(d, setting);
 }
 
 int64_t schedule_number(const ScheduleOverrides *overrides, ScheduleKey key, int64_t chosen) {

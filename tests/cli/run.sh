@@ -402,7 +402,9 @@ expect 2 '' 'unknown option --profile' run sum.yaml --random --profile
 expect 0 '"doc"' '' passes --json
 expect 0 '^dead-code' '' passes
 expect 0 '^  multiply-one  *Multiply\(x, 1.0\) -> x$' '' passes
+expect 0 '^fuse .*\(cannot be disabled\)$' '' passes
 expect 0 '"fast_math": true' '' passes --json
+expect 0 '"needed": true' '' passes --json
 
 # Passes and rules: what they leave, how long they take, and which are left out
 cat >rewritten.yaml <<'Y'
@@ -423,11 +425,29 @@ expect 0 'src_0: a, src_1: zero' '' show rewritten.yaml --after simplify
 expect 0 'src_0: a, src_1: one' '' show rewritten.yaml --after simplify --disable multiply-one
 expect 0 'src: a}' '' show rewritten.yaml --after simplify --fast-math
 expect 2 '' 'unknown pass or rule multiply-on, did you mean multiply-one' show rewritten.yaml --disable multiply-on --after fuse
+expect 2 '' '^error: pass fuse cannot be disabled, .* expected dead-code, .* visit or a rule$' show rewritten.yaml --format kernels --disable fuse
+expect 2 '' '^  rows  *1 to 32  *outer iterations' show rewritten.yaml --format kernels --schedule row=1
 expect 2 '' 'unknown pass multiply-one' show rewritten.yaml --after multiply-one
 expect 0 'subgraph cluster_1' '' show rewritten.yaml --after fuse --format dot
 expect 0 'Add \(lines 9, 10\)|Add \(line 10\)' '' show rewritten.yaml --format c
 expect 0 '^kernel 0: Add \(lines? (9, )?10\), Tanh \(line 11\)$' '' show rewritten.yaml --format kernels
 expect 0 'label="Tanh.nline 11"' '' show rewritten.yaml --after fuse --format dot
+cat >pieces.yaml <<'Y'
+format: ngrad/1
+name: pieces
+inputs:
+  - {name: a, type: f32, shape: [1, 2, 4, 4]}
+  - {name: w, type: f32, shape: [2, 2, 3, 3]}
+nodes:
+  - {op: Concat, inputs: [a, a], attributes: {axis: 1}, outputs: [b]}
+  - op: ConvTranspose
+    inputs: [a, w]
+    attributes: {strides: [2, 1], pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1], data_format: NCX, weights_format: IOX}
+    outputs: [c]
+outputs: [b, c]
+Y
+expect 0 '^kernel 1: Concat \(line 7\) of input 2$' '' show pieces.yaml --format kernels
+expect 0 '^kernel [0-9]: ConvTranspose \(line 8\) at \[:, :, 1::2, :\]$' '' show pieces.yaml --format kernels
 expect 0 '^simplify .* changed' '' run rewritten.yaml --random --time-passes
 expect 0 '"passes"' '' run rewritten.yaml --random --time-passes --json
 expect 2 '' 'the interpreter runs no passes' run rewritten.yaml --random --time-passes --backend interpreter

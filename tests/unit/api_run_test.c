@@ -157,6 +157,13 @@ static void options_are_checked(void **state) {
   assert_null(ng_compile(g, &(ng_options){.disable = disable, .ndisable = 1}));
   assert_int_equal(ng_last_status(ctx), NG_USAGE);
   must_have_said(ctx, "unknown pass or rule dead-cod, did you mean dead-code");
+  const char *const needed[] = {"quantize-scales"};
+  assert_null(ng_compile(g, &(ng_options){.disable = needed, .ndisable = 1}));
+  assert_int_equal(ng_last_status(ctx), NG_USAGE);
+  must_have_said(
+      ctx,
+      "pass quantize-scales cannot be disabled, as compiling relies on it; expected dead-code, casts, fold-constants, "
+      "simplify, movement, common-subexpressions, recognise, split-groups, visit or a rule");
   assert_null(ng_compile(g, &(ng_options){.after = "dead-code"}));
   assert_int_equal(ng_last_status(ctx), NG_USAGE);
   ng_messages_clear(ctx);
