@@ -103,7 +103,7 @@ check_machines() { # NAME
     case $effort/$1/$((turn % 3)) in all/* | */rows_bf16_3_17/* | */$((number % 3))) ;; *) continue ;; esac
     { has "$prefix-gcc" && has "$emulator"; } || continue
     # shellcheck disable=SC2086
-    "$prefix-gcc" -std=c11 $warnings -O2 -static pair/*.c -lm -o program >log 2>&1 && [ ! -s log ] &&
+    "$prefix-gcc" -std=c11 $warnings -O1 -static pair/*.c -lm -o program >log 2>&1 && [ ! -s log ] &&
       "$emulator" ./program >log 2>&1 </dev/null && has_same_bits
     count "$1 on $prefix"
   done <machines
@@ -111,9 +111,10 @@ check_machines() { # NAME
 
 # Sanitizers and analysers
 
+# Without optimisation, which takes clang twenty times as long with sanitizers.
 sanitized() { # OPTION...
   # shellcheck disable=SC2086
-  clang -std=c11 $warnings -O1 -fno-sanitize-recover=all "$@" "$source" "$test" -lm -o program >log 2>&1 &&
+  clang -std=c11 $warnings -O0 -fno-sanitize-recover=all "$@" "$source" "$test" -lm -o program >log 2>&1 &&
     TSAN_OPTIONS='ignore_noninstrumented_modules=1 halt_on_error=1' ./program >log 2>&1 && has_same_bits
 }
 check_sanitizers() { # NAME GRAPH ARGUMENT...; the pair is there
@@ -154,7 +155,8 @@ emit() { # GRAPH ARGUMENT...; sets source, test
   source=${test%_test.c}.c
 }
 
-# Of a case all, or in turn two of nine ways and one language, and of a few cases the rest.
+# Of a case all, or in turn two of nine ways, the second without optimisation, and one language, and of a few cases the
+# rest.
 turn=0
 is_wanted() { # LANGUAGE
   case $effort/$((turn % 2))/$1 in all/* | */0/c11 | */1/c++17) return 0 ;; esac
@@ -171,6 +173,7 @@ check() { # NAME GRAPH ARGUMENT...
   shift
   rm -f first
   way=0
+  effort_of_compiler=-O1
   for threads in openmp none callback; do
     for isa in '' avx2,avx512 scalar; do
       way=$((way + 1))
@@ -181,10 +184,11 @@ check() { # NAME GRAPH ARGUMENT...
         for language in c11 c17 c++17; do
           { is_wanted $language && has "$compiler"; } || continue
           # shellcheck disable=SC2086
-          passes $compiler $language $warnings -O1 -fopenmp
-          count "$name, $threads, ${isa:-all}, $compiler as $language"
+          passes $compiler $language $warnings $effort_of_compiler -fopenmp
+          count "$name, $threads, ${isa:-all}, $compiler $effort_of_compiler as $language"
         done
       done
+      [ "$effort" = all ] || effort_of_compiler=-O0
     done
   done
   turn=$((turn + 1))
