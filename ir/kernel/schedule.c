@@ -60,9 +60,10 @@ bool loop_has_same_order(const Loop *a, const Loop *b) {
          a->nfree == b->nfree && a->few_work == b->few_work && a->few_block == b->few_block &&
          a->many_block == b->many_block && a->most_chunks == b->most_chunks && a->tile == b->tile &&
          a->rows_in_lanes == b->rows_in_lanes && a->copies_rows == b->copies_rows && a->is_nested == b->is_nested &&
-         a->sums_middle == b->sums_middle && a->is_product == b->is_product && a->accumulators == b->accumulators &&
-         a->runs.vector_run == b->runs.vector_run && a->runs.middle_run == b->runs.middle_run &&
-         a->runs.depth == b->runs.depth && a->runs.is_open == b->runs.is_open && a->runs.is_f32 == b->runs.is_f32 &&
+         a->sums_middle == b->sums_middle && a->is_product == b->is_product && a->is_depthwise == b->is_depthwise &&
+         a->accumulators == b->accumulators && a->runs.vector_run == b->runs.vector_run &&
+         a->runs.middle_run == b->runs.middle_run && a->runs.depth == b->runs.depth &&
+         a->runs.is_open == b->runs.is_open && a->runs.is_f32 == b->runs.is_f32 &&
          (!has_blocks || a->block == b->block);
 }
 
@@ -119,6 +120,12 @@ int64_t loop_row_nelems(const Kernel *k, const Loop *loop) {
   return loop->rows_in_lanes ? extent
          : loop->is_peeled   ? whole + LANES
                              : whole; // the first vector of a peeled row may be a partial one
+}
+
+bool loop_rows_are_axis(const Kernel *k, const Loop *loop) {
+  if (!loop->is_depthwise || loop->rows == 1 || loop->nfree != loop->nouter - 1) return false;
+  const Axis *axis = &k->axes[loop->order[loop->nfree]];
+  return !axis->monomial && axis->extent == loop->rows && loop->block == loop->rows;
 }
 
 AxisSet loop_cut_axes(const Loop *loop) {

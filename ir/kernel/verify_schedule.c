@@ -89,6 +89,20 @@ static bool has_product(const Kernel *k, const Loop *loop) {
   return has_any && loop->sums_middle;
 }
 
+// Whether the loop's sums are of products, one factor of which does not vary over rows, and there is an axis of rows.
+static bool has_depthwise(const Kernel *k, const Loop *loop) {
+  const AxisSet rows = loop_cut_axes(loop);
+  bool has_any = false;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    if (loop->roots[i].kind != ROOT_REDUCE_INNER) continue;
+    const Expr *sum = &k->exprs[loop->roots[i].expr], *e = &k->exprs[sum->args[0]];
+    if (sum->op != EXPR_REDUCE_SUM || e->op != EXPR_MUL) return false;
+    if (k->exprs[e->args[0]].axes & k->exprs[e->args[1]].axes & rows) return false;
+    has_any = true;
+  }
+  return has_any && loop->sums_middle && !loop->is_product && loop->nfree == loop->nouter - 1;
+}
+
 // Whether runs of products have at most LONGEST_CHAIN additions: iterations of one middle axis and of all inside of it.
 static bool are_products_short(const Kernel *k, const Loop *loop) {
   const Runs *runs = &loop->runs;
@@ -112,10 +126,13 @@ static bool verify_row_chains(const ScheduleVerifying *v, const Loop *loop) {
   const AxisSet middle = loop->is_nested ? 0 : loop_inner_axes(loop) & ~(1U << vector);
   const int64_t width = loop->tile ? loop->tile : k->axes[vector].extent, group = (int64_t)LANES * loop->accumulators;
   const int64_t chain = loop->sums_middle ? 1 : chain_length(width, group);
-  if (runs->is_f32 && !loop->is_product) return wrong_loop(v, loop, "totals in f32 of sums that are not of products");
+  const bool has_products = loop->is_product || loop->is_depthwise;
+  if (runs->is_f32 && !has_products) return wrong_loop(v, loop, "totals in f32 of sums that are not of products");
   if (loop->is_product && !has_product(k, loop))
     return wrong_loop(v, loop, "it does not sum products of rows and vectors");
-  const bool is_short = loop->is_product      ? are_products_short(k, loop)
+  if (loop->is_depthwise && !has_depthwise(k, loop))
+    return wrong_loop(v, loop, "it does not sum products of vectors that rows share");
+  const bool is_short = has_products          ? are_products_short(k, loop)
                         : loop->rows_in_lanes ? width <= LONGEST_CHAIN
                         : runs->vector_run    ? runs->vector_run <= LONGEST_RUN * group
                         : runs->middle_run    ? runs->middle_run * chain <= LONGEST_RUN

@@ -96,6 +96,8 @@ bool verify_axis_index(Verifying *v, const LoopNode *n) {
   const Index *index = var_index(v, VAR_OUTER);
   if (has_rows) index = index_of(&v->b, INDEX_ADD, index, var_index(v, VAR_ROW));
   const int64_t nelems = axes_nelems(v->k, below);
+  if (has_rows && at == plan->nfree && loop_rows_are_axis(v->k, plan))
+    return index_is_var(n->value, loop_var(VAR_ROW)) || verify_fail(v, n, "it is not the index on the axis");
   index = index_of(&v->b, INDEX_DIVIDE, index, nelems ? nelems_index(v, below) : number_index(v, 1));
   if (at) index = index_of(&v->b, INDEX_REMAINDER, index, nelems_index(v, 1U << n->var.of));
   if (v->b.out_of_memory) return false;

@@ -126,12 +126,13 @@ static bool has_middle_sums(const Scheduling *s, AxisSet *axes, bool *depends) {
 
 void schedule_set_product_axes(Scheduling *s) {
   const Kernel *k = s->k;
-  assert(s->product.vector_axis >= 0); // there is a product
+  const Product *p = s->product.sum ? &s->product : &s->depthwise;
+  assert(p->vector_axis >= 0); // there is a product
   s->sums_middle = true;
-  s->vector_axis = s->product.vector_axis;
-  s->inner = k->exprs[s->product.sum].reduced | 1U << s->vector_axis;
+  s->vector_axis = p->vector_axis;
+  s->inner = k->exprs[p->sum].reduced | 1U << s->vector_axis;
   s->outer = all_axes(k) & ~s->inner;
-  s->free_axes = s->outer & k->exprs[s->product.vector].axes;
+  s->free_axes = s->outer & (p->is_depthwise ? ~schedule_row_axes(k, p) : k->exprs[p->vector].axes);
 }
 
 // Inner axes are those of a reduction over the vector axis, preferably of one that the next sweep needs, and of few
@@ -174,6 +175,11 @@ static bool choose_axes(Scheduling *s) {
     s->sums_middle = true;
     s->inner = columns | vector;
     s->outer = all & ~s->inner;
+    s->depthwise = schedule_find_depthwise(k, s->vector_axis);
+    if (!s->depthwise.sum) return true;
+    s->depthwise.is_long = schedule_number(s->overrides, SCHEDULE_SPLIT, true) &&
+                           schedule_is_long_sum(k, &s->depthwise, &s->depthwise.is_padded);
+    schedule_set_product_axes(s);
     return true;
   }
   if (axes_nelems(k, all & ~s->inner) < FEW_ROWS && s->inner != vector && axes_nelems(k, all) >= MUCH_WORK)

@@ -18,8 +18,12 @@ typedef struct Cut { // where the summed axes are cut into those of the blocks a
 } Cut;
 
 // Products in a block. Of LENGTH, two panels stay in a second-level cache; with fewer than LEAST, the sums of blocks
-// would take as long as the products.
-enum { LEAST = 256, LENGTH = 1024, MOST = 4096 };
+// would take as long as the products. Of DEPTHWISE_LENGTH, what a step reads of both tensors does, with all strides.
+enum { LEAST = 256, DEPTHWISE_LENGTH = 512, LENGTH = 1024, MOST = 4096 };
+
+static int64_t best_length(const Product *p) {
+  return p->is_depthwise ? DEPTHWISE_LENGTH : LENGTH;
+}
 
 // The longest block of at most `wanted` products is the best one, then the shortest of more.
 static bool is_better(int64_t length, int64_t than, int64_t wanted) {
@@ -45,7 +49,7 @@ static bool is_long(const Kernel *k, const Product *p) {
   const int64_t rows = axes_nelems(k, results & ~k->exprs[p->vector].axes);
   const int64_t columns = axes_nelems(k, results & ~k->exprs[p->row].axes);
   const int64_t length = axes_nelems(k, k->exprs[p->sum].reduced), side = rows < columns ? rows : columns;
-  return length / 2 >= LENGTH && length >= TIMES * side;
+  return length / 2 >= best_length(p) && length >= TIMES * side;
 }
 
 // A factor that is a tensor as it is can be copied with zeros behind it.
@@ -73,7 +77,7 @@ static Cut choose_cut(const Kernel *k, const Product *p) {
   Cut best = {0};
   if (axes_monomial(k, (1U << k->naxes) - 1) || !axes_nelems(k, k->exprs[p->sum].axes)) return best;
   if (!is_long(k, p)) return best;
-  const int64_t least = least_length(k, p), wanted = least > LENGTH ? least : LENGTH;
+  const int64_t least = least_length(k, p), wanted = least > best_length(p) ? least : best_length(p);
   int64_t inside = 1;
   for (int axis = k->naxes - 1; axis >= 0 && inside <= MOST; axis--) {
     if (!(summed >> axis & 1)) continue;
@@ -85,7 +89,7 @@ static Cut choose_cut(const Kernel *k, const Product *p) {
     }
     inside *= extent;
   }
-  return best.length ? best : cut_padded(k, p, wanted);
+  return best.length || p->is_depthwise ? best : cut_padded(k, p, wanted);
 }
 
 // The kernel's stores with another expression in place of one. NULL: out of memory.
@@ -156,7 +160,7 @@ bool schedule_is_long_sum(const Kernel *k, const Product *p, bool *is_padded) {
 
 bool schedule_order_long_sum(Scheduling *s) {
   Kernel *k = s->k;
-  Product *p = &s->product;
+  Product *p = s->product.sum ? &s->product : &s->depthwise;
   const Cut cut = choose_cut(k, p);
   if (!cut.length) return schedule_order_part(s); // the panels of rows have taken the last axis
   const AxisSet blocks = split_sum(k, &cut, p);

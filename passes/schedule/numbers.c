@@ -189,7 +189,7 @@ void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
   choose_block(s, loop, largest_partial(s, loop));
   loop->most_chunks = most_chunks(s, loop);
   if (s->is_column) loop->block = (loop->block + LANES - 1) / LANES * LANES;
-  if (loop->is_product) choose_product_run(s, loop);
+  if (loop->is_product || loop->is_depthwise) choose_product_run(s, loop);
   else if (loop->sums_middle) choose_middle_run(s, loop);
   if (loop->rows_in_lanes || loop->sums_middle) return;
   const bool has_short = has_short_runs(s), is_short = rows >= MANY_ROWS && width <= LONG_ROW;

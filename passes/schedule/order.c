@@ -339,13 +339,16 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
 }
 
 static void order_axes(const Scheduling *s, Loop *loop) {
-  const AxisSet groups[] = {s->free_axes, s->outer & ~s->free_axes, s->inner & ~(1U << last_axis(s))};
+  // What a block of a depthwise sum reads stays in the caches for all taps.
+  const AxisSet slow = s->depthwise.sum ? s->k->exprs[s->depthwise.vector].axes : ~0U;
+  const AxisSet groups[] = {s->free_axes & slow, s->free_axes & ~slow, s->outer & ~s->free_axes,
+                            s->inner & ~(1U << last_axis(s))};
   int n = 0;
-  for (int g = 0; g < 3; g++) {
+  for (int g = 0; g < 4; g++) {
     for (int axis = 0; axis < s->k->naxes; axis++)
       if (groups[g] >> axis & 1) loop->order[n++] = axis;
-    if (g == 0) loop->nfree = n;
-    if (g == 1) loop->nouter = n;
+    if (g == 1) loop->nfree = n;
+    if (g == 2) loop->nouter = n;
   }
   loop->order[n++] = last_axis(s);
   loop->ninner = n - loop->nouter;
@@ -380,6 +383,7 @@ static bool add_main_loop(Scheduling *s, int phase) {
                .is_nested = s->is_nested,
                .sums_middle = s->sums_middle,
                .is_product = s->product.sum != 0,
+               .is_depthwise = s->depthwise.sum != 0,
                .dense_axis = s->vector_axis};
   start_loops(s, true);
   if (!fill_main_loop(s, &loop, phase)) return false;
@@ -442,6 +446,7 @@ Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *over
                   .vector_axis = k->naxes ? vector_axis : 0};
   if (!s.schedule || (k->naxes && !schedule_choose_axes(&s))) return NULL;
   if (s.product.sum && !schedule_split_product(&s)) return NULL;
-  if (s.product.is_long ? !schedule_order_long_sum(&s) : !schedule_order_part(&s)) return NULL;
+  if (s.depthwise.sum && !schedule_split_channels(&s)) return NULL;
+  if (s.product.is_long || s.depthwise.is_long ? !schedule_order_long_sum(&s) : !schedule_order_part(&s)) return NULL;
   return schedule_fuse_products(s.schedule) ? s.schedule : NULL;
 }

@@ -19,6 +19,8 @@ typedef struct Product {
   bool is_long;   // the sum is long beside the results, and will be cut into blocks
   bool is_padded; // the blocks of a long sum go beyond it
   int panel_axis; // 1 + the axis of rows in a panel; 0: rows are in no panels
+  // depthwise.c: `row` varies over the vector axis, too, and over all axes; `vector` lacks some axes of the result.
+  bool is_depthwise;
 } Product;
 
 typedef struct Scheduling {
@@ -28,13 +30,14 @@ typedef struct Scheduling {
   int vector_axis;
   AxisSet inner, outer, free_axes; // free_axes: outer axes that outer reductions do not reduce
   AxisSet cut;                     // axes that are cut into blocks or tiles
-  bool is_column;   // all sums are over one short axis, which becomes the inner one; vectors lie along an outer axis
-  bool is_nested;   // sums over the vector axis end in each iteration of the middle axes, and enter sums over these
-  bool sums_middle; // all sums are over middle axes, with a vector of sums in a register
-  Product product;  // with sums_middle: the sum is one of products; sum is 0: it is not
-  bool is_tiled;    // there is no outer axis: the vector axis is cut into tiles
-  bool *is_of_part; // by original ExprId, as the arrays below: the kernel's stores need it. With a long sum, the
-                    // kernel is ordered in two parts, each with stores of its own
+  bool is_column;    // all sums are over one short axis, which becomes the inner one; vectors lie along an outer axis
+  bool is_nested;    // sums over the vector axis end in each iteration of the middle axes, and enter sums over these
+  bool sums_middle;  // all sums are over middle axes, with a vector of sums in a register
+  Product product;   // with sums_middle: the sum is one of products; sum is 0: it is not
+  Product depthwise; // with sums_middle: the sum is of such products; sum is 0: it is not
+  bool is_tiled;     // there is no outer axis: the vector axis is cut into tiles
+  bool *is_of_part;  // by original ExprId, as the arrays below: the kernel's stores need it. With a long sum, the
+                     // kernel is ordered in two parts, each with stores of its own
   Time *time;
   bool *is_narrow;       // does not vary over a cut axis, or is a small table: a side loop can compute it
   bool *needs_combine;   // depends on an outer reduction
@@ -60,7 +63,7 @@ static inline int64_t clamp(int64_t x, int64_t least, int64_t most) {
 // several axes into nested ones (k is changed). False: out of memory, or no choice of axes suits all reductions.
 bool schedule_choose_axes(Scheduling *s);
 
-void schedule_set_product_axes(Scheduling *s); // for its product
+void schedule_set_product_axes(Scheduling *s); // for its product, or its depthwise one
 
 // Fills in the expressions' times and dependences. False: some expression is known only after it is needed.
 bool schedule_find_times(Scheduling *s);
@@ -85,6 +88,15 @@ bool schedule_keeps_rows(const Kernel *k, const Product *p);
 // read through windows; of PANEL_ROWS rows, whose factors a step then finds in a few cache lines. False: out of memory.
 enum { PANEL_ROWS = 8 };
 bool schedule_split_product(Scheduling *s);
+
+// depthwise.c
+
+// The kernel's one sum, if it is of products of factors that both vary over the vector axis, and a short axis of the
+// result is missing in one of them.
+Product schedule_find_depthwise(const Kernel *k, int vector_axis);
+AxisSet schedule_row_axes(const Kernel *k, const Product *p); // that short axis
+// Splits the vector axis, which becomes one of parts and one of vectors. False: out of memory.
+bool schedule_split_channels(Scheduling *s);
 
 // window.c
 

@@ -127,7 +127,8 @@ void find_indices(Recipe *r, AxisSet axes, bool by_row) {
     const Axis *own = &r->k->axes[axis];
     if (axes >> axis & 1) {
       const Index *index = index_of(&r->b, INDEX_DIVIDE, row, index_number(&r->b, below, monomial));
-      if (i > 0) index = index_of(&r->b, INDEX_REMAINDER, index, index_number(&r->b, own->extent, own->monomial));
+      if (by_row && loop_rows_are_axis(r->k, loop)) index = var(r, VAR_ROW, 0);
+      else if (i > 0) index = index_of(&r->b, INDEX_REMAINDER, index, index_number(&r->b, own->extent, own->monomial));
       add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_AXIS, (uint32_t)axis}, .value = index});
     }
     below *= own->extent > 0 ? own->extent : 1;

@@ -306,6 +306,17 @@ static void tune_product(Tuning *t, Loop *loop) {
   }
 }
 
+// A step takes all taps of an axis as rows, with as many vectors as there are registers for their sums and for a vector
+// of the factor that they share.
+static void tune_depthwise(const Tuning *t, Loop *loop) {
+  enum { MOST_VECTORS = 4 };
+  const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1) - 1;
+  const int64_t rows = axes_nelems(t->k, loop_cut_axes(loop));
+  loop->block = rows;
+  if (rows <= registers) loop->rows = (int)rows;
+  loop->vectors = registers / loop->rows < MOST_VECTORS ? registers / loop->rows : MOST_VECTORS;
+}
+
 static void tune_loop(Tuning *t, Loop *loop) {
   enum { COLUMNS_AHEAD = 2 * LANES }; // outer iterations: two steps
   t->outer = loop_outer_axes(loop);
@@ -323,6 +334,7 @@ static void tune_loop(Tuning *t, Loop *loop) {
   if (is_column(loop) && !loop->is_serial)
     loop->prefetch = (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, COLUMNS_AHEAD);
   loop->vectors = loop->sums_middle ? t->target->vector_registers / 2 : 0;
+  if (loop->is_depthwise) tune_depthwise(t, loop);
   split_stores(t, loop);
   loop->is_peeled = loop->rows == 1 && should_peel(t, loop);
   choose_streams(t, loop);

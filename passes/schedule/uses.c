@@ -14,7 +14,9 @@ bool has_rows(const Recipe *r) {
 }
 
 AxisSet shared_axes(const Recipe *r) {
-  return r->loop->is_product && has_rows(r) ? loop_outer_axes(r->loop) & ~loop_cut_axes(r->loop) : 0;
+  return (r->loop->is_product || r->loop->is_depthwise) && has_rows(r)
+             ? loop_outer_axes(r->loop) & ~loop_cut_axes(r->loop)
+             : 0;
 }
 
 bool varies_by_row(const Recipe *r, AxisSet axes) {

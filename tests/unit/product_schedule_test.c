@@ -182,6 +182,36 @@ static void long_sums_are_cut_into_blocks(void **state) {
   }
 }
 
+// A gradient by weights of a convolution of each channel by itself: the taps of a row share the loads of the gradient,
+// the sum has blocks, and the channels parts, outside of the taps.
+static void taps_of_single_channels_share_a_factor(void **state) {
+  static const struct {
+    int images, height, block;
+  } cases[] = {{8, 28, 14 * 28}, {2, 14, 2 * 14 * 14}}; // the second is too short to have blocks
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [%d, %d, %d, 96]}\n"
+             "  - {name: dy, type: f32, shape: [%d, %d, %d, 96]}\n"
+             "nodes:\n  - {op: ConvolutionBackwardWeights, inputs: [x, dy], outputs: [dw], attributes: {strides: [1, "
+             "1], pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1], groups: 96, data_format: NXC, "
+             "weights_format: XIO, weights_shape: [3, 3, 1, 96]}}\noutputs: [dw]\n",
+             cases[i].images, cases[i].height, cases[i].height, cases[i].images, cases[i].height, cases[i].height);
+    Lowered l = lower(text, &usual, false);
+    const Schedule *s = only_schedule(&l);
+    const Kernel *k = s->kernel;
+    const Loop *loop = &s->loops[0];
+    assert_true(loop->is_depthwise && loop->roots[0].is_fused && loop_rows_are_axis(k, loop));
+    assert_int_equal(loop->rows, 3);
+    assert_int_equal(k->axes[loop_vector_axis(loop)].extent, 2 * LANES);
+    assert_int_equal(axes_nelems(k, loop_inner_axes(loop)), cases[i].block * 2 * LANES);
+    assert_int_equal(k->axes[loop->order[loop->nouter - 2]].extent, 3); // the other taps are innermost, too
+    assert_int_equal(s->nloops, cases[i].block < cases[i].images * cases[i].height * cases[i].height ? 2 : 1);
+    lowered_deinit(&l);
+  }
+}
+
 static void target_does_not_decide_the_blocks_of_sums(void **state) {
   const Target other = {.isa = "scalar",
                         .vector_registers = 4,
@@ -373,6 +403,7 @@ int main(void) {
       cmocka_unit_test(copies_of_windows_keep_what_is_dense),
       cmocka_unit_test(copies_that_are_read_elsewhere_are_found),
       cmocka_unit_test(long_sums_are_cut_into_blocks),
+      cmocka_unit_test(taps_of_single_channels_share_a_factor),
       cmocka_unit_test(target_does_not_decide_the_blocks_of_sums),
       cmocka_unit_test(blocks_of_other_sums_are_found),
       cmocka_unit_test(windows_of_one_image_are_copied),

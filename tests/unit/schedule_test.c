@@ -279,12 +279,13 @@ static void orders_of_additions_are_compared(void **state) {
   Loop same = *summing;
   same.rows++, same.prefetch++, same.is_serial ^= true, same.vectors++, same.is_backwards ^= true;
   assert_true(loop_has_same_order(summing, &same));
-  Loop other[14];
-  for (size_t i = 0; i < 14; i++) other[i] = *summing;
+  Loop other[15];
+  for (size_t i = 0; i < 15; i++) other[i] = *summing;
   other[0].order[0]++, other[1].nouter++, other[2].ninner++, other[3].nfree++, other[4].block++, other[5].few_work++;
   other[6].many_block++, other[7].most_chunks++, other[8].tile++, other[9].rows_in_lanes ^= true;
   other[10].is_nested ^= true, other[11].sums_middle ^= true, other[12].accumulators++, other[13].runs.middle_run++;
-  for (size_t i = 0; i < 14; i++) assert_false(loop_has_same_order(summing, &other[i]));
+  other[14].is_depthwise ^= true;
+  for (size_t i = 0; i < 15; i++) assert_false(loop_has_same_order(summing, &other[i]));
   Loop longer = *storing;
   longer.block++;
   assert_true(loop_has_same_order(storing, &longer));

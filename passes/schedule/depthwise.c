@@ -1,0 +1,50 @@
+// Finds sums of products whose factors both vary over the vector axis, one of them not over all rows: gradients by
+// weights of convolutions that take each channel by itself. All taps of a window's axis are rows of a step, which loads
+// the other factor once for them. The vector axis is split, so that what a part of it reads stays in the second-level
+// cache for all rows.
+#include "passes/schedule/scheduling.h"
+#include "passes/schedule/split_axis.h"
+
+// The axis whose indices are the rows of a step; -1: there is none.
+static int find_row_axis(const Kernel *k, const Product *p) {
+  enum { MOST_ROWS = 16 };
+  const AxisSet rows = k->exprs[p->sum].axes & ~k->exprs[p->vector].axes;
+  for (int axis = k->naxes - 1; axis >= 0; axis--)
+    if (rows >> axis & 1 && !k->axes[axis].monomial && k->axes[axis].extent > 1 && k->axes[axis].extent <= MOST_ROWS)
+      return axis;
+  return -1;
+}
+
+Product schedule_find_depthwise(const Kernel *k, int vector_axis) {
+  const Product none = {0};
+  ExprId sum = 0;
+  for (ExprId i = 1; i < k->nexprs; i++) {
+    if (!expr_is_reduction(&k->exprs[i])) continue;
+    if (sum || k->exprs[i].op != EXPR_REDUCE_SUM) return none;
+    sum = i;
+  }
+  const Expr *e = sum ? &k->exprs[k->exprs[sum].args[0]] : NULL;
+  if (!sum || e->op != EXPR_MUL) return none;
+  const AxisSet of_first = k->exprs[e->args[0]].axes, of_second = k->exprs[e->args[1]].axes;
+  if (!((of_first & of_second) >> vector_axis & 1)) return none;
+  Product p = {.sum = sum, .row = e->args[0], .vector = e->args[1], .vector_axis = vector_axis, .is_depthwise = true};
+  if (of_second & ~of_first) p.row = e->args[1], p.vector = e->args[0];
+  return find_row_axis(k, &p) >= 0 ? p : none;
+}
+
+AxisSet schedule_row_axes(const Kernel *k, const Product *p) {
+  const int axis = find_row_axis(k, p);
+  return axis >= 0 ? 1U << axis : 0;
+}
+
+bool schedule_split_channels(Scheduling *s) {
+  enum { PART = 2 * LANES }; // elements: whole cache lines, and two vectors of sums for each row
+  Kernel *k = s->k;
+  Product *p = &s->depthwise;
+  const int axis = p->vector_axis;
+  if (k->axes[axis].extent <= PART || k->axes[axis].extent % PART || !kernel_can_split_axis(k, axis)) return true;
+  if (!kernel_split_axis(k, axis, PART)) return false;
+  p->vector_axis++;
+  schedule_set_product_axes(s);
+  return true;
+}
