@@ -425,8 +425,9 @@ static void test_integers(void) {
 
 // Every span of lanes, whose elements end where memory's do.
 static void test_spans(void) {
-  float x[16], got[16];
-  double wide_x[16], wide[16];
+  float x[16], got[16], far[48];
+  double wide_x[16], wide[16], wide_far[48];
+  for (int j = 0; j < 48; j++) wide_far[j] = (double)(far[j] = (float)(j + 1));
   begin("spans");
   for (int j = 0; j < 16; j++) {
     x[j] = (float)(j + 1);
@@ -443,6 +444,21 @@ static void test_spans(void) {
         expect_number(wide[j], is_in ? wide_x[16 - count + j - first] : (double)INFINITY);
       }
     }
+  end();
+  begin("spans of distant elements");
+  for (int stride = -3; stride <= 3; stride++)
+    for (int first = 0; stride && first < 16; first++)
+      for (int count = 1; first + count <= 16; count++) {
+        const v_span s = {(size_t)first, count};
+        const int reach = (count - 1) * stride, at = stride > 0 ? 47 - reach : -reach;
+        v_store(got, v_gather_within(far + at, stride, s, -0.0F));
+        d_store(wide, d_gather_within(wide_far + at, stride, s, (double)INFINITY));
+        for (int j = 0; j < 16; j++) {
+          const bool is_in = j >= first && j < first + count;
+          expect_number((double)got[j], is_in ? (double)far[at + (j - first) * stride] : -0.0);
+          expect_number(wide[j], is_in ? wide_far[at + (j - first) * stride] : (double)INFINITY);
+        }
+      }
   end();
 }
 

@@ -253,10 +253,11 @@ static void add_load_within(TreePrinter *l, const LoopNode *n) {
     add(l, " : ");
   }
   const Access *a = access_of(l, n);
-  if (a->type == (l->k->is_f64 ? TYPE_F64 : TYPE_F32) && n->load == LOAD_DENSE && !expr_of(l, n)->args[0]) {
-    say(l, n, "within_%e.count ? %P_load_within(%M");
+  if (a->type == (l->k->is_f64 ? TYPE_F64 : TYPE_F32) && n->load != LOAD_GATHERED && !expr_of(l, n)->args[0]) {
+    const bool is_dense = n->load == LOAD_DENSE;
+    say(l, n, is_dense ? "within_%e.count ? %P_load_within(%M" : "within_%e.count ? %P_gather_within(%M");
     add_first_within(l, n);
-    say(l, n, ", within_%e, %u) : %P_set(%u)");
+    say(l, n, is_dense ? ", within_%e, %u) : %P_set(%u)" : "%S, within_%e, %u) : %P_set(%u)");
     return;
   }
   say(l, n, "within_%e.count ? %P_place(");

@@ -68,6 +68,38 @@ static inline dvec d_load_within(const double *p, v_span s, double outside) {
   return a;
 }
 
+// The same of elements that are `stride` apart.
+#define V_PICK_FAR_WITHIN(j) ((size_t)(i + (j)) - s.first < (size_t)s.count \
+  ? p[((ptrdiff_t)(i + (j)) - (ptrdiff_t)s.first) * stride] : outside)
+
+static inline v_part v_pick_far_within(const float *p, ptrdiff_t stride, int i, v_span s, float outside) {
+  v_part r = {V_EACH(V_PICK_FAR_WITHIN)};
+  return r;
+}
+
+static inline d_part d_pick_far_within(const double *p, ptrdiff_t stride, int i, v_span s, double outside) {
+  d_part r = {D_EACH(V_PICK_FAR_WITHIN)};
+  return r;
+}
+
+#ifndef V_SECOND_WITHIN
+#define V_SECOND_WITHIN(p, i, s, outside) v_pick_far_within(p, 2, i, s, outside)
+#endif
+
+// Reads only the lanes of s, the first of which is at p; the others are `outside`.
+static inline vec v_gather_within(const float *p, ptrdiff_t stride, v_span s, float outside) {
+  vec a;
+  V_FOR_I a.p[i] = stride == 2 ? V_SECOND_WITHIN(p, i * V_LANES, s, outside)
+                               : v_pick_far_within(p, stride, i * V_LANES, s, outside);
+  return a;
+}
+
+static inline dvec d_gather_within(const double *p, ptrdiff_t stride, v_span s, double outside) {
+  dvec a;
+  D_FOR_I a.p[i] = d_pick_far_within(p, stride, i * D_LANES, s, outside);
+  return a;
+}
+
 // Lane i is first + i.
 static inline vec v_index(size_t first) {
   float x[16];

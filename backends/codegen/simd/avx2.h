@@ -60,14 +60,35 @@
   memcpy(&high_, p_ + 7, 32); \
   __builtin_shufflevector(low_, high_, 0, 2, 4, 6, 9, 11, 13, 15); })
 
-// Lane 0 may be outside of the tensor, where no pointer may point to.
-#define V_LOAD_WITHIN(p, i, s, outside) __extension__({ \
-  const int first_ = (int)(s).first; v_part else_ = {0}; \
-  const v_bits in_ = v_first(i, first_ + (s).count) & ~v_first(i, first_); \
-  const uintptr_t at_ = (uintptr_t)(p) + ((uintptr_t)(i) - (s).first) * sizeof(float); \
+#define V_SECOND_N(p, i, n) __extension__({ \
+  const int n_ = 2 * (n) - 1; \
+  const v_part low_ = V_LOAD_N(p, 2 * (i), n_), high_ = V_LOAD_N(p, 2 * (i) + 7, n_); \
+  __builtin_shufflevector(low_, high_, 0, 2, 4, 6, 9, 11, 13, 15); })
+
+// The register that begins at element j of those from `first` to `end`, element 0 being at `at`; +0 elsewhere. Element 0
+// may be outside of the tensor, where no pointer may point to.
+#define V_LOAD_BETWEEN(at, j, first, end) __extension__({ \
+  const uintptr_t at_j_ = (at) + (uintptr_t)(ptrdiff_t)(j) * sizeof(float); v_part between_; \
+  if ((j) >= (first) && (end) - (j) >= 8) memcpy(&between_, (const void *)at_j_, 32); \
+  else between_ = __builtin_ia32_maskloadps256((const v_part *)at_j_, v_first(j, end) & ~v_first(j, first)); \
+  between_; })
+
+#define V_SECOND_WITHIN(p, i, s, outside) __extension__({ \
+  const int first_ = (int)(s).first, end_ = first_ + (s).count; v_part else_ = {0}; \
+  const v_bits in_ = v_first(i, end_) & ~v_first(i, first_); \
+  const uintptr_t at_ = (uintptr_t)(p) - 2 * (s).first * sizeof(float); \
   else_ = (outside) - else_; \
-  const v_part r_ = __builtin_ia32_maskloadps256((const v_part *)at_, in_); /* +0 in the other lanes */ \
+  const v_part low_ = V_LOAD_BETWEEN(at_, 2 * (i), 2 * first_, 2 * end_ - 1); \
+  const v_part high_ = V_LOAD_BETWEEN(at_, 2 * (i) + 7, 2 * first_, 2 * end_ - 1); \
+  const v_part r_ = __builtin_shufflevector(low_, high_, 0, 2, 4, 6, 9, 11, 13, 15); \
   (v_part)((v_bits)r_ | (~in_ & (v_bits)else_)); })
+
+#define V_LOAD_WITHIN(p, i, s, outside) __extension__({ \
+  const int first_ = (int)(s).first, end_ = first_ + (s).count; v_part else_ = {0}; \
+  const v_bits in_ = v_first(i, end_) & ~v_first(i, first_); \
+  const uintptr_t at_ = (uintptr_t)(p) - (s).first * sizeof(float); \
+  else_ = (outside) - else_; \
+  (v_part)((v_bits)V_LOAD_BETWEEN(at_, i, first_, end_) | (~in_ & (v_bits)else_)); })
 
 #define D_LOAD_N(p, i, n) __extension__({ \
   const double *p_ = (p) + (ptrdiff_t)(i); d_part r_; \

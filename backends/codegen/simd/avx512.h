@@ -72,6 +72,11 @@
   memcpy(&high_, p_ + 15, 64); \
   __builtin_shufflevector(low_, high_, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31); })
 
+#define V_SECOND_N(p, i, n) __extension__({ \
+  const int n_ = 2 * (n) - ((n) > 0); \
+  const v_part low_ = V_LOAD_N(p, i, n_), high_ = V_LOAD_N(p, (i) + 15, n_); \
+  __builtin_shufflevector(low_, high_, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31); })
+
 // Lane 0 may be outside of the tensor, where no pointer may point to.
 #define V_LOAD_WITHIN(p, i, s, outside) __extension__({ \
   const int first_ = (int)(s).first; v_part else_ = {0}; \

@@ -171,10 +171,15 @@ static inline void v_stream(float *p, vec a) { V_FOR_I V_STREAM(V_AT(p, i), a.p[
 
 static inline void d_stream(double *p, dvec a) { D_FOR_I D_STREAM(D_AT(p, i), a.p[i]); }
 
+// The part that begins at lane i of n elements at p, every second one; +0 in the lanes from n on.
+#ifndef V_SECOND_N
+#define V_SECOND_N(p, i, n) v_pick(p, 2, i, n)
+#endif
+
 // Lane i is p[i * stride].
 static inline vec v_gather_n(const float *p, ptrdiff_t stride, int n) {
   vec a;
-  V_FOR_I a.p[i] = v_pick(p, stride, i * V_LANES, n);
+  V_FOR_I a.p[i] = stride == 2 ? V_SECOND_N(p, i * V_LANES, n) : v_pick(p, stride, i * V_LANES, n);
   return a;
 }
 
