@@ -100,7 +100,7 @@ static bool has_depthwise(const Kernel *k, const Loop *loop) {
     if (k->exprs[e->args[0]].axes & k->exprs[e->args[1]].axes & rows) return false;
     has_any = true;
   }
-  return has_any && loop->sums_middle && !loop->is_product && loop->nfree == loop->nouter - 1;
+  return has_any && !loop->is_product && loop->nfree == loop->nouter - 1;
 }
 
 // Whether runs of products have at most LONGEST_CHAIN additions: iterations of one middle axis and of all inside of it.
@@ -126,7 +126,7 @@ static bool verify_row_chains(const ScheduleVerifying *v, const Loop *loop) {
   const AxisSet middle = loop->is_nested ? 0 : loop_inner_axes(loop) & ~(1U << vector);
   const int64_t width = loop->tile ? loop->tile : k->axes[vector].extent, group = (int64_t)LANES * loop->accumulators;
   const int64_t chain = loop->sums_middle ? 1 : chain_length(width, group);
-  const bool has_products = loop->is_product || loop->is_depthwise;
+  const bool has_products = loop->is_product || (loop->is_depthwise && loop->sums_middle);
   if (runs->is_f32 && !has_products) return wrong_loop(v, loop, "totals in f32 of sums that are not of products");
   if (loop->is_product && !has_product(k, loop))
     return wrong_loop(v, loop, "it does not sum products of rows and vectors");

@@ -190,6 +190,11 @@ static bool choose_axes(Scheduling *s) {
     s->outer = all & ~vector;
   }
   s->is_tiled = !s->outer;
+  const Product p = schedule_find_depthwise(k, s->vector_axis);
+  if (p.sum && k->exprs[p.sum].reduced == s->inner && has_windows(k)) {
+    s->depthwise = p;
+    s->free_axes = s->outer & ~schedule_row_axes(k, &p);
+  }
   return true;
 }
 

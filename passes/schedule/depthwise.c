@@ -1,7 +1,7 @@
 // Finds sums of products whose factors both vary over the vector axis, one of them not over all rows: gradients by
 // weights of convolutions that take each channel by itself. All taps of a window's axis are rows of a step, which loads
-// the other factor once for them. The vector axis is split, so that what a part of it reads stays in the second-level
-// cache for all rows.
+// the other factor once for them. If vectors lie along channels, that axis is split, so that what a part of it reads
+// stays in the second-level cache for all rows.
 #include "passes/schedule/scheduling.h"
 #include "passes/schedule/split_axis.h"
 

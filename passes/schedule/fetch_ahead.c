@@ -69,6 +69,7 @@ static void choose(Fetching *f, Loop *loop) {
   const bool has_inner_sums = loop_has_roots(loop, ROOT_REDUCE_INNER);
   const int64_t nelems = axes_nelems(f->k, loop_outer_axes(loop) | loop_inner_axes(loop));
   if (!has_inner_sums || loop->sums_middle || loop->rows_in_lanes || loop->tile || nelems <= FEW_ELEMENTS) return;
+  if (loop->is_depthwise) return; // the steps for the other taps find what the first one has read in the caches
   int64_t nbytes;
   const int ntensors = count_tensors(f, loop, &nbytes);
   if (loop->nouter == 1 || loop->rows == 1)

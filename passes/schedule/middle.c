@@ -64,22 +64,11 @@ static void make_scalars(Recipe *r, int depth, bool by_row) {
   }
 }
 
-// The axes of rows whose indices the conditions of loads need.
-static AxisSet bounded_axes(const Recipe *r) {
-  AxisSet axes = 0;
-  for (ExprId id = 1; id < r->k->nexprs; id++) {
-    const Expr *e = &r->k->exprs[id];
-    if (is_made(r, id) && e->op == EXPR_LOAD && access_has_conditions(r->k, &r->k->accesses[e->access]))
-      axes |= access_axes(r->k, &r->k->accesses[e->access]);
-  }
-  return axes & loop_cut_axes(r->loop);
-}
-
 static void add_up(Recipe *r) {
   need_operands(r);
   make_vectors(r, 0, false);
   open_rows(r);
-  if (has_rows(r)) find_indices(r, bounded_axes(r), true);
+  find_bounded_indices(r);
   make_scalars(r, 0, true);
   make_vectors(r, 0, true);
   for (size_t i = 0; i < r->loop->nroots; i++)

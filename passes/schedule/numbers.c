@@ -189,14 +189,15 @@ void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
   choose_block(s, loop, largest_partial(s, loop));
   loop->most_chunks = most_chunks(s, loop);
   if (s->is_column) loop->block = (loop->block + LANES - 1) / LANES * LANES;
-  if (loop->is_product || loop->is_depthwise) choose_product_run(s, loop);
+  if (loop->is_product || (loop->is_depthwise && loop->sums_middle)) choose_product_run(s, loop);
   else if (loop->sums_middle) choose_middle_run(s, loop);
   if (loop->rows_in_lanes || loop->sums_middle) return;
   const bool has_short = has_short_runs(s), is_short = rows >= MANY_ROWS && width <= LONG_ROW;
   loop->may_share_rows = !loop->is_nested && loop->nouter &&
                          ((is_short && (loop->ninner == 1 || has_short)) || has_single_vectors(s, loop));
   if (has_sums)
-    loop->accumulators = (int)schedule_number(s->overrides, SCHEDULE_ACCUMULATORS, loop->may_share_rows ? 1 : 4);
+    loop->accumulators =
+        (int)schedule_number(s->overrides, SCHEDULE_ACCUMULATORS, loop->may_share_rows || loop->is_depthwise ? 1 : 4);
   loop->may_share_rows &= loop->accumulators == 1 && !has_middle_scalars(s, loop) && !has_bounds(s->k);
   choose_runs(s, loop);
 }

@@ -446,7 +446,7 @@ Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *over
                   .vector_axis = k->naxes ? vector_axis : 0};
   if (!s.schedule || (k->naxes && !schedule_choose_axes(&s))) return NULL;
   if (s.product.sum && !schedule_split_product(&s)) return NULL;
-  if (s.depthwise.sum && !schedule_split_channels(&s)) return NULL;
+  if (s.depthwise.sum && s.sums_middle && !schedule_split_channels(&s)) return NULL;
   if (s.product.is_long || s.depthwise.is_long ? !schedule_order_long_sum(&s) : !schedule_order_part(&s)) return NULL;
   return schedule_fuse_products(s.schedule) ? s.schedule : NULL;
 }

@@ -172,6 +172,8 @@ AxisSet mentioned_axes(Recipe *r, int section); // outer axes whose indices the 
 AxisSet mentioned_shared_axes(Recipe *r);       // of these, in all sections, those that all rows of a step share
 // Computes the indices on these outer axes from the flattened index; by_row: in a loop over the step's rows.
 void find_indices(Recipe *r, AxisSet axes, bool by_row);
+// In a loop over the step's rows: computes the indices that the conditions of needed loads have on the axes of rows.
+void find_bounded_indices(Recipe *r);
 void build_section(Recipe *r, int section);
 
 #endif

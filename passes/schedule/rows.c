@@ -134,7 +134,7 @@ static void end_row_sums(Recipe *r, int sweep, const SweepRuns *runs) {
 void build_row_steps(Recipe *r) {
   begin_steps(r);
   if (has_rows(r)) add_steps(r, r->loop->rows, NULL);
-  add_steps(r, 1, NULL);
+  if (!loop_rows_are_axis(r->k, r->loop)) add_steps(r, 1, NULL);
 }
 
 static bool suits_any(const Loop *loop) {

@@ -34,7 +34,7 @@ typedef struct Scheduling {
   bool is_nested;    // sums over the vector axis end in each iteration of the middle axes, and enter sums over these
   bool sums_middle;  // all sums are over middle axes, with a vector of sums in a register
   Product product;   // with sums_middle: the sum is one of products; sum is 0: it is not
-  Product depthwise; // with sums_middle: the sum is of such products; sum is 0: it is not
+  Product depthwise; // the inner sum is of such products; sum is 0: it is not
   bool is_tiled;     // there is no outer axis: the vector axis is cut into tiles
   bool *is_of_part;  // by original ExprId, as the arrays below: the kernel's stores need it. With a long sum, the
                      // kernel is ordered in two parts, each with stores of its own

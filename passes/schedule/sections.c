@@ -42,8 +42,8 @@ void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool)) {
   }
 }
 
-static bool has_row_work(const Recipe *r, int section) {
-  if (section == 0) return true;
+static bool has_row_work(Recipe *r, int section) {
+  if (section == 0 && (!loop_rows_are_axis(r->k, r->loop) || mentioned_axes(r, 0) & ~shared_axes(r))) return true;
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (is_made(r, id) && r->section[id] == section && expr_level(r, id) <= LEVEL_ROW) return true;
   for (size_t i = 0; i < r->loop->nroots; i++) {
@@ -80,6 +80,12 @@ static void store_row(Recipe *r, int section) {
   }
 }
 
+// A load with conditions.
+static bool is_bounded(const Recipe *r, ExprId id) {
+  const Expr *e = &r->k->exprs[id];
+  return e->op == EXPR_LOAD && access_has_conditions(r->k, &r->k->accesses[e->access]);
+}
+
 AxisSet mentioned_axes(Recipe *r, int section) {
   const bool is_whole = !has_rows(r);
   AxisSet axes = 0;
@@ -90,6 +96,7 @@ AxisSet mentioned_axes(Recipe *r, int section) {
     const bool is_vector =
         expr_has_access(e) ? has_pointer(r, expr_level(r, id), e->access) : expr_level(r, id) == LEVEL_VECTOR;
     if (is_vector && !has_vectors(r)) continue;
+    if (loop_rows_are_axis(r->k, r->loop) && is_bounded(r, id)) continue; // it has no pointer: find_bounded_indices
     const AxisSet own = expr_has_access(e) ? access_axes(r->k, &r->k->accesses[e->access]) : e->axes;
     if (is_whole || (is_vector ? section == 0 : r->section[id] == section)) axes |= own;
   }
@@ -134,6 +141,18 @@ void find_indices(Recipe *r, AxisSet axes, bool by_row) {
     below *= own->extent > 0 ? own->extent : 1;
     monomial += own->monomial;
   }
+}
+
+// The axes of rows whose indices the conditions of loads need.
+static AxisSet bounded_axes(const Recipe *r) {
+  AxisSet axes = 0;
+  for (ExprId id = 1; id < r->k->nexprs; id++)
+    if (is_made(r, id) && is_bounded(r, id)) axes |= access_axes(r->k, &r->k->accesses[r->k->exprs[id].access]);
+  return axes & loop_cut_axes(r->loop);
+}
+
+void find_bounded_indices(Recipe *r) {
+  if (has_rows(r)) find_indices(r, bounded_axes(r), true);
 }
 
 void build_section(Recipe *r, int section) {

@@ -314,7 +314,7 @@ static void tune_depthwise(const Tuning *t, Loop *loop) {
   const int64_t rows = axes_nelems(t->k, loop_cut_axes(loop));
   loop->block = rows;
   if (rows <= registers) loop->rows = (int)rows;
-  loop->vectors = registers / loop->rows < MOST_VECTORS ? registers / loop->rows : MOST_VECTORS;
+  if (loop->sums_middle) loop->vectors = registers / loop->rows < MOST_VECTORS ? registers / loop->rows : MOST_VECTORS;
 }
 
 static void tune_loop(Tuning *t, Loop *loop) {

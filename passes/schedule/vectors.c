@@ -78,6 +78,7 @@ void build_body(Recipe *r, int sweep) {
   make_vectors(r, false);
   move_array_sums(r, sweep, NODE_LOAD_PARTIAL);
   open_rows(r);
+  find_bounded_indices(r);
   make_vectors(r, true);
   const Root *lone = find_lone_sum(r, sweep);
   for (size_t i = 0; i < r->loop->nroots; i++)

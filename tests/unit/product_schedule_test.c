@@ -212,6 +212,25 @@ static void taps_of_single_channels_share_a_factor(void **state) {
   }
 }
 
+// The same where the vectors lie along the pixels of a row, whose sum they end in.
+static void taps_of_single_planes_share_a_factor(void **state) {
+  (void)state;
+  Lowered l =
+      lower("format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [2, 24, 29, 29]}\n"
+            "  - {name: dy, type: f32, shape: [2, 24, 15, 15]}\nnodes:\n"
+            "  - {op: ConvolutionBackwardWeights, inputs: [x, dy], outputs: [dw], attributes: {strides: [2, 2], "
+            "pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1], groups: 24, data_format: NCX, "
+            "weights_format: OIX, weights_shape: [24, 1, 3, 3]}}\noutputs: [dw]\n",
+            &usual, false);
+  const Schedule *s = only_schedule(&l);
+  const Loop *loop = last_loop(s);
+  assert_int_equal(s->nloops, 1);
+  assert_true(loop->is_depthwise && !loop->sums_middle && loop_rows_are_axis(s->kernel, loop));
+  assert_int_equal(loop->rows, 3);
+  assert_int_equal(s->kernel->axes[loop_vector_axis(loop)].extent, 15);
+  lowered_deinit(&l);
+}
+
 static void target_does_not_decide_the_blocks_of_sums(void **state) {
   const Target other = {.isa = "scalar",
                         .vector_registers = 4,
@@ -404,6 +423,7 @@ int main(void) {
       cmocka_unit_test(copies_that_are_read_elsewhere_are_found),
       cmocka_unit_test(long_sums_are_cut_into_blocks),
       cmocka_unit_test(taps_of_single_channels_share_a_factor),
+      cmocka_unit_test(taps_of_single_planes_share_a_factor),
       cmocka_unit_test(target_does_not_decide_the_blocks_of_sums),
       cmocka_unit_test(blocks_of_other_sums_are_found),
       cmocka_unit_test(windows_of_one_image_are_copied),
