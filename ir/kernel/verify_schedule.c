@@ -40,6 +40,25 @@ static bool verify_order(const ScheduleVerifying *v, const Loop *loop) {
   return true;
 }
 
+// The root that stores through an access, or adds to its partial sums: of `loop`, or of any loop if that is NULL. NULL:
+// there is none.
+static const Root *find_maker(const ScheduleVerifying *v, const Loop *loop, RootKind kind, AccessId access) {
+  for (size_t i = 0; i < v->schedule->nloops; i++)
+    for (size_t r = 0; r < v->schedule->loops[i].nroots; r++) {
+      const Root *root = &v->schedule->loops[i].roots[r];
+      if (loop && loop != &v->schedule->loops[i]) break;
+      if (root->kind == kind && root->access == access) return root;
+    }
+  return NULL;
+}
+
+// Whether a loop before this one stores the result.
+static bool is_stored_before(const ScheduleVerifying *v, const Loop *loop, AccessId access) {
+  bool is_stored = false;
+  for (const Loop *l = v->schedule->loops; l < loop; l++) is_stored |= find_maker(v, l, ROOT_STORE, access) != NULL;
+  return is_stored;
+}
+
 // Whether the temporaries and partial results that a root reads are finished. Values of its own loop are checked in the
 // loop's tree (ir/loops/verify.h).
 static bool verify_needed(const ScheduleVerifying *v, const Loop *loop, const Root *root) {
@@ -53,6 +72,8 @@ static bool verify_needed(const ScheduleVerifying *v, const Loop *loop, const Ro
       return wrong_root(v, loop, root, "partial sums that it needs are not there");
     const Access *a = &k->accesses[e->access];
     if (!a->value && !v->is_made[a->temporary]) return wrong_root(v, loop, root, "a temporary that it reads is empty");
+    if (e->op == EXPR_LOAD && a->value && kernel_stores(k, e->access) && !is_stored_before(v, loop, e->access))
+      return wrong_root(v, loop, root, "a result that it reads is not there");
   }
   return true;
 }
@@ -186,17 +207,6 @@ static bool verify_loops(const ScheduleVerifying *v) {
 static ExprId same_of(const ScheduleVerifying *v, ExprId id) {
   while (v->same[id] != id) id = v->same[id] = v->same[v->same[id]];
   return id;
-}
-
-// The root that fills the temporary of an access: of `loop`, or of any loop if that is NULL. NULL: there is none.
-static const Root *find_maker(const ScheduleVerifying *v, const Loop *loop, RootKind kind, AccessId access) {
-  for (size_t i = 0; i < v->schedule->nloops; i++)
-    for (size_t r = 0; r < v->schedule->loops[i].nroots; r++) {
-      const Root *root = &v->schedule->loops[i].roots[r];
-      if (loop && loop != &v->schedule->loops[i]) break;
-      if (root->kind == kind && root->access == access) return root;
-    }
-  return NULL;
 }
 
 static bool is_same(const ScheduleVerifying *v, ExprId id, ExprId specified);
@@ -347,7 +357,7 @@ static bool is_same(const ScheduleVerifying *v, ExprId id, ExprId specified) {
   if (same_of(v, id) == same_of(v, specified)) return true;
   if (!id || !specified) return false;
   bool is_right = true;
-  if (e->op == EXPR_LOAD && !v->k->accesses[e->access].value) {
+  if (e->op == EXPR_LOAD && !e->args[0] && (!v->k->accesses[e->access].value || kernel_stores(v->k, e->access))) {
     const Root *root = find_maker(v, NULL, ROOT_STORE, e->access);
     is_right = root ? is_same(v, root->expr, specified) : is_copied_window(v, e, specified);
   } else if (e->op == EXPR_COMBINE) {

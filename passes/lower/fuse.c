@@ -42,7 +42,6 @@ typedef struct Region {
   Shape domain;
   uint32_t nnodes, nsums;
   bool has_fixed_domain; // some node cannot be broadcast to a wider domain
-  bool has_own_axes;     // some node reduces axes of its own
   bool is_schedulable;   // a trial has shown that one kernel can compute its sums
   int64_t nbytes;        // that its kernel moves; UNKNOWN, NO_KERNEL
 } Region;
@@ -82,10 +81,15 @@ static bool is_never_fused(const Node *node) {
   return has_trait(node, TRAIT_PIECES);
 }
 
-// Whether the node reduces axes of its own, as products and windows do: it reads its operands along these, from memory,
-// and is the only one with sums in its region. Elementwise nodes join it.
+// Whether the node reduces axes of its own, as products and windows do: it reads its operands along these, from memory.
+// It is the only one of its region. Elementwise nodes join it, and nodes with sums over rows of a product.
 static bool has_own_axes(const Node *node) {
   return node->op->domain;
+}
+
+static bool is_product(const Node *node) {
+  return has_own_axes(node) && node->ninputs >= 2 &&
+         (contraction_operand(node, node->inputs[0]) || contraction_operand(node, node->inputs[1]));
 }
 
 static bool has_sums(const Node *node) {
@@ -238,6 +242,47 @@ static const char *say_shapes(Fusion *f, const Shape *own, const Shape *other) {
              shape_string(other, texts[1], SHAPE_TEXT));
 }
 
+static const char no_schedule[] = "no order of loops finishes the sums of both before they are needed";
+#define NEVER_FUSED "one of the two is never fused: its loops differ from those of other operators"
+#define OWN_AXES "one of the two sums over axes of its own, and the other has sums, too"
+#define IN_PIECES "the product has a kernel for each slice of its results, and the other's sums are over all of them"
+#define NOT_OF_ROWS                                                                                                    \
+  "the other's sums are not over rows of the product: each of its steps finishes some rows along the axis of vectors"
+#define GROUPS_DIFFER "the norms divide the channels into different groups"
+
+typedef struct Sums {                // the nodes of a list that have sums
+  uint32_t nown, nproducts, nothers; // with axes of their own; those of them that are products; without
+  bool has_groups;                   // some are over the channels of a group
+} Sums;
+
+static Sums count_sums(const NodeList *list) {
+  Sums sums = {0};
+  for (uint32_t i = 0; i < list->count; i++) {
+    const bool is_own = has_own_axes(list->nodes[i]);
+    sums.nown += is_own;
+    sums.nproducts += is_product(list->nodes[i]);
+    sums.nothers += !is_own && has_sums(list->nodes[i]);
+    sums.has_groups |= list->nodes[i]->op->norm_scope == SCOPE_GROUP;
+  }
+  return sums;
+}
+
+// Why the sums of the nodes cannot be in one kernel, whatever their shapes; NULL: they may be.
+static const char *refusal_of_sums(const NodeList *list) {
+  const Sums sums = count_sums(list);
+  if (sums.nown > 1 || (sums.nown && sums.nothers && !sums.nproducts)) return OWN_AXES;
+  if (sums.nown && sums.has_groups) return NOT_OF_ROWS;
+  return sums.nown && sums.nothers && nodes_npieces(list->nodes, list->count) > 1 ? IN_PIECES : NULL;
+}
+
+// Whether the nodes are a product and others with sums, and the schedule has no loop for a product with these.
+static bool loses_product(const NodeList *list, const Schedule *s) {
+  const Sums sums = count_sums(list);
+  bool has_loop = !sums.nproducts || !sums.nothers;
+  for (size_t i = 0; i < s->nloops; i++) has_loop |= s->loops[i].is_product;
+  return !has_loop;
+}
+
 // Bytes that one piece of the nodes moves as one scheduled kernel; NO_KERNEL: it cannot be scheduled as one.
 static int64_t try_piece(Fusion *f, const NodeList *list, uint32_t piece) {
   Arena arena;
@@ -245,7 +290,7 @@ static int64_t try_piece(Fusion *f, const NodeList *list, uint32_t piece) {
   const Schedule *s = lower_and_schedule(&f->trial, &arena, list->nodes, list->count, NULL, piece);
   bool has_prologue = false;
   for (uint32_t i = 0; i < list->count; i++) has_prologue |= f->operand[list->nodes[i]->index] != 0;
-  const bool is_sound = s && !(has_prologue && schedule_recomputes(s));
+  const bool is_sound = s && !(has_prologue && schedule_recomputes(s)) && !loses_product(list, s);
   int64_t nbytes = is_sound ? schedule_traffic(s, f->trial.target) : NO_KERNEL;
   if (s && s->kernel->out_of_memory) pass_out_of_memory(f->c);
   arena_deinit(&arena);
@@ -277,10 +322,10 @@ static const char *say_bytes(Fusion *f, int64_t together, int64_t apart) {
   return SAY("together they would move %lld bytes, apart they move %lld", (long long)together, (long long)apart);
 }
 
-static const char no_schedule[] = "no order of loops finishes the sums of both before they are needed";
-#define NEVER_FUSED "one of the two is never fused: its loops differ from those of other operators"
-#define OWN_AXES "one of the two sums over axes of its own, and the other has sums, too"
-#define GROUPS_DIFFER "the norms divide the channels into different groups"
+static const char *why_no_schedule(const NodeList *list) {
+  const Sums sums = count_sums(list);
+  return sums.nproducts && sums.nothers ? NOT_OF_ROWS : no_schedule;
+}
 
 // Schedules the node and the region as one kernel. Returns why they are not fused: they have no schedule, or it moves
 // more bytes because it reads data again that has left the caches, apart from `cached` ones. NULL: they may be fused.
@@ -292,7 +337,7 @@ static const char *try_join(Fusion *f, uint32_t region, Node *node, int64_t cach
   int64_t apart = try_kernel(f, &alone);
   if (apart < 0) return "its sums need more than one kernel";
   int64_t together = try_kernel(f, &both);
-  if (together < 0) return no_schedule;
+  if (together < 0) return why_no_schedule(&both);
   return together - cached > apart + others ? say_bytes(f, together, apart + others) : NULL;
 }
 
@@ -430,12 +475,14 @@ static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   if (is_wider && (r->has_fixed_domain || !has_sums(node))) return say_shapes(f, &own, &r->domain);
   const char *why = refusal_of_values(f, node, node->index, region, domain);
   if (why) return why;
-  if (has_own_axes(node) ? r->nsums || is_wider || is_narrow : r->has_own_axes && has_sums(node)) return OWN_AXES;
+  if (has_own_axes(node) && (is_wider || is_narrow)) return OWN_AXES;
   if (r->nnodes == MOST_NODES) return SAY("the other's kernel already has %d nodes, the most", MOST_NODES);
   if (r->nsums + has_sums(node) > MOST_SUMS)
     return SAY("together they would have more than %d operators with sums", MOST_SUMS);
   NodeList both = {{node}, 1};
   list_region(f, region, &both);
+  why = refusal_of_sums(&both);
+  if (why) return why;
   if (!have_same_groups(&both)) return GROUPS_DIFFER;
   if (has_many_streams(&both, domain, node)) return say_streams(f);
   return needs_trial(node, r, domain) ? try_join(f, region, node, 0) : NULL;
@@ -518,7 +565,6 @@ static void join(Fusion *f, const Node *node, uint32_t region) {
   r->nnodes++;
   r->nsums += has_sums(node);
   r->has_fixed_domain |= !is_broadcastable(node);
-  r->has_own_axes |= has_own_axes(node);
   r->nbytes = UNKNOWN;
   f->changed = true;
 }
@@ -550,17 +596,18 @@ static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first,
     char title[NODE_TITLE_BYTES];
     return SAY("%s, in the same kernel, cannot be fused: %s", node_title(f->g->nodes[i], title), why);
   }
-  if ((a->has_own_axes && b->nsums) || (b->has_own_axes && a->nsums)) return OWN_AXES;
   if (a->nnodes + b->nnodes > MOST_NODES) return SAY("together they would have more than %d nodes", MOST_NODES);
   if (a->nsums + b->nsums > MOST_SUMS)
     return SAY("together they would have more than %d operators with sums", MOST_SUMS);
   list_both(f, first, second, both);
+  const char *of_sums = refusal_of_sums(both);
+  if (of_sums) return of_sums;
   if (!have_same_groups(both)) return GROUPS_DIFFER;
   if (has_many_streams(both, &b->domain, node)) return say_streams(f);
   int64_t apart = region_nbytes(f, first), others = region_nbytes(f, second);
   if (apart < 0 || others < 0) return "its sums need more than one kernel";
   *nbytes = try_kernel(f, both);
-  if (*nbytes < 0) return no_schedule;
+  if (*nbytes < 0) return why_no_schedule(both);
   return *nbytes < apart + others ? NULL : say_bytes(f, *nbytes, apart + others);
 }
 
@@ -580,7 +627,6 @@ static void try_merge(Fusion *f, const Node *node, uint32_t other) {
                 .nnodes = both.count,
                 .nsums = a->nsums + b->nsums,
                 .has_fixed_domain = a->has_fixed_domain || b->has_fixed_domain,
-                .has_own_axes = a->has_own_axes || b->has_own_axes,
                 .is_schedulable = true,
                 .nbytes = nbytes};
   Partition *p = f->partition;
@@ -601,7 +647,6 @@ static void visit(Fusion *f, Node *node) {
                                      .nnodes = 1,
                                      .nsums = has_sums(node),
                                      .has_fixed_domain = !is_broadcastable(node),
-                                     .has_own_axes = has_own_axes(node),
                                      .nbytes = UNKNOWN};
   while (i < count && (why[i] = refusal(f, node, list[i].region))) i++;
   bool joins = i < count;

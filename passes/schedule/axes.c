@@ -132,7 +132,12 @@ void schedule_set_product_axes(Scheduling *s) {
   s->vector_axis = p->vector_axis;
   s->inner = k->exprs[p->sum].reduced | 1U << s->vector_axis;
   s->outer = all_axes(k) & ~s->inner;
-  s->free_axes = s->outer & (p->is_depthwise ? ~schedule_row_axes(k, p) : k->exprs[p->vector].axes);
+  s->free_axes = s->outer & (p->is_depthwise ? ~schedule_row_axes(k, p) : p->rows ? ~p->rows : k->exprs[p->vector].axes);
+}
+
+void schedule_leave_product(Scheduling *s) {
+  s->sums_middle = false;
+  s->inner = 1U << s->vector_axis;
 }
 
 // Inner axes are those of a reduction over the vector axis, preferably of one that the next sweep needs, and of few
@@ -212,6 +217,7 @@ int last_axis(const Scheduling *s) {
 }
 
 static bool is_inner_reduction(const Scheduling *s, const Expr *e) {
+  if (s->product.sum) return e->reduced == s->k->exprs[s->product.sum].reduced;
   if (s->sums_middle) return e->reduced == middle_axes(s);
   if (s->is_nested) return is_nested_reduction(s, e) || e->reduced == middle_axes(s);
   return !s->is_tiled && e->reduced == s->inner;
@@ -254,10 +260,11 @@ static bool agree_reductions(Scheduling *s) {
 bool schedule_choose_axes(Scheduling *s) {
   Product product = {0};
   if (schedule_number(s->overrides, SCHEDULE_MIDDLE, true)) product = schedule_find_product(s->k);
+  product.is_long = product.sum && schedule_number(s->overrides, SCHEDULE_SPLIT, true) &&
+                    schedule_is_long_sum(s->k, &product, &product.is_padded);
+  if (product.is_long && product.rows) product = (Product){0}; // results that are sums of blocks are no rows of a step
   if (product.sum && (s->vector_axis == BEST_AXIS || s->vector_axis == product.vector_axis)) {
     s->product = product;
-    s->product.is_long = schedule_number(s->overrides, SCHEDULE_SPLIT, true) &&
-                         schedule_is_long_sum(s->k, &product, &s->product.is_padded);
     s->vector_axis = product.vector_axis;
   }
   if (s->vector_axis == BEST_AXIS) s->vector_axis = choose_vector_axis(s->k);
@@ -296,8 +303,25 @@ static bool is_table(const Scheduling *s, ExprId id) {
          !axes_monomial(k, axes) && nelems * LEAST_USES <= axes_nelems(k, all_axes(k));
 }
 
+// Marks a result of a product's loop that a later phase needs, or the results that a mask is computed from. False: the
+// value has no place in memory.
+static bool load_again(Scheduling *s, ExprId id) {
+  const Expr *e = &s->k->exprs[id];
+  if (!s->product.rows || e->axes != s->k->exprs[s->product.sum].axes) return false;
+  if (!expr_info[e->op].is_mask) {
+    s->is_result[id] = true;
+    return true;
+  }
+  for (int a = 0; a < 3 && e->args[a]; a++) {
+    const ExprId arg = e->args[a];
+    if (!s->needs_row[arg]) continue;
+    if (expr_info[s->k->exprs[arg].op].is_mask || !load_again(s, arg)) return false;
+  }
+  return true;
+}
+
 // An outer reduction over the vector axis sums each row first. False: a row's sum would be needed in a later phase, and
-// it is not stored.
+// it is not stored, or the product is not summed first.
 static bool find_times(Scheduling *s) {
   const Kernel *k = s->k;
   s->cut = s->is_tiled ? s->inner : s->outer & ~s->free_axes;
@@ -308,10 +332,10 @@ static bool find_times(Scheduling *s) {
     for (int a = 0; a < 3 && e->args[a]; a++) {
       t = later(t, s->time[e->args[a]]);
       s->needs_combine[i] |= s->needs_combine[e->args[a]];
-      s->needs_row[i] |= s->needs_row[e->args[a]];
     }
     for (int a = 0; a < 3 && e->args[a]; a++)
-      if (s->needs_row[e->args[a]] && s->time[e->args[a]].phase < t.phase) return false;
+      if (s->needs_row[e->args[a]] && s->time[e->args[a]].phase == t.phase) s->needs_row[i] = true;
+      else if (s->needs_row[e->args[a]] && !load_again(s, e->args[a])) return false;
     if (!find_lateness(s, i, t)) return false;
     if (expr_is_reduction(e) && is_inner_reduction(s, e)) {
       t.sweep += !s->is_late[i] && !s->sums_middle;
@@ -363,5 +387,6 @@ static bool check_roots(const Scheduling *s) {
 }
 
 bool schedule_find_times(Scheduling *s) {
-  return find_times(s) && check_roots(s);
+  if (!find_times(s) || !check_roots(s)) return false;
+  return !s->product.rows || s->time[s->product.sum].phase == 0;
 }

@@ -8,7 +8,7 @@
 //         scalar a = a[m]                            computed once for the group
 //         vector b = b[m, v]
 //         for r in 0..rows: acc[v, r] += a * b, or x[r, m] * b
-//       for r in 0..rows: store f(acc[v, r])
+//       for r in 0..rows: store f(acc[v, r]); partial[v] += g(acc[v, r])
 //
 // Several vectors make a group to share scalars, several rows to share vectors, and because additions to different
 // registers need not wait for each other. schedule_split_vectors makes groups of the loop over vectors that this recipe
@@ -49,7 +49,7 @@ static void need_stored(Recipe *r, int sweep) {
   need_none(r);
   r->sweep = sweep; // its sums are known now
   for (size_t i = 0; i < r->loop->nroots; i++)
-    if (r->loop->roots[i].kind == ROOT_STORE) need_expr(r, r->loop->roots[i].expr);
+    if (r->loop->roots[i].kind != ROOT_REDUCE_INNER) need_root(r, &r->loop->roots[i]);
 }
 
 // Scalars over the middle axes up to this one. Those that differ between rows are made in the innermost loop, for each
@@ -145,12 +145,14 @@ static void build_loops(Recipe *r, int sweep, const SweepRuns *unused) {
   build_middle(r, 0, &runs);
   need_stored(r, sweep);
   if (has_rows(r)) make_vectors(r, 1, false); // what all rows share
+  move_array_sums(r, sweep, NODE_LOAD_PARTIAL);
   open_rows(r);
   for_each_middle_sum(r, finish_sum);
   make_vectors(r, 1, has_rows(r));
   for (size_t i = 0; i < r->loop->nroots; i++)
-    if (r->loop->roots[i].kind == ROOT_STORE) store_vector(r, &r->loop->roots[i]);
+    if (r->loop->roots[i].kind != ROOT_REDUCE_INNER) build_vector_root(r, &r->loop->roots[i]);
   close_rows(r);
+  move_array_sums(r, sweep, NODE_STORE_PARTIAL);
   close_body(r);
 }
 

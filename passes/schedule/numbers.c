@@ -1,5 +1,6 @@
 // Chooses the numbers of a main loop that decide the order of additions: lengths of blocks and tiles, rows in lanes,
 // accumulators, lengths of runs. They follow from shapes and types, never from the target.
+#include "ir/kernel/uses.h"
 #include "passes/schedule/scheduling.h"
 
 #include <stdint.h>
@@ -171,11 +172,32 @@ static void choose_product_run(const Scheduling *s, Loop *loop) {
   loop->runs.is_f32 = true;
 }
 
-// Whether loads have bounds: their addresses need each row's indices, not only a pointer to the row.
-static bool has_bounds(const Kernel *k) {
-  bool is_any = false;
-  for (size_t i = 0; i < k->naccesses; i++) is_any |= k->accesses[i].nbounds != 0;
+// Whether loads of the loop have bounds: their addresses need each row's indices, not only a pointer to the row.
+static bool has_bounds(Kernel *k, const Loop *loop) {
+  bool *is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs), is_any = false;
+  if (!is_needed) {
+    k->out_of_memory = true;
+    return true;
+  }
+  for (size_t i = 0; i < loop->nroots; i++) loop_mark_root(k, loop, &loop->roots[i], is_needed);
+  for (ExprId i = 1; i < k->nexprs; i++)
+    is_any |= is_needed[i] && expr_has_access(&k->exprs[i]) && k->accesses[k->exprs[i].access].nbounds;
   return is_any;
+}
+
+// Rows of a product's block with sums over them. The vectors are read again for each block, the rows' factors for each
+// part of the vectors, so that a block has many rows, but no more than stay in a second-level cache. All blocks have
+// about as many, and several threads can share them evenly. A chain of additions in f32 is no longer than a block.
+static int64_t product_block(const Scheduling *s) {
+  enum { STEP = 6, LEAST = 48, MANY = 84, MOST = 168, BLOCKS = 8, NBYTES = 1 << 19 }; // STEP: divides into whole steps
+  const Kernel *k = s->k;
+  const AxisSet summed = s->inner & ~(1U << s->vector_axis), rows = s->product.rows;
+  const int64_t nbytes = axes_nelems(k, summed) * (int64_t)(k->is_f64 ? sizeof(double) : sizeof(float));
+  const int64_t most = clamp(NBYTES / (nbytes > 0 ? nbytes : 1), MANY, MOST) / STEP * STEP;
+  if (axes_monomial(k, rows)) return most;
+  const int64_t nblocks = (axes_nelems(k, rows) + most * BLOCKS - 1) / (most * BLOCKS) * BLOCKS;
+  const int64_t even = nblocks ? (axes_nelems(k, rows) + nblocks - 1) / nblocks : 0;
+  return clamp((even + STEP - 1) / STEP * STEP, LEAST, most);
 }
 
 void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
@@ -186,8 +208,12 @@ void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
   const int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);
   loop->rows_in_lanes = s->is_column || should_lie_in_lanes(s, loop, has_sums);
   if (s->is_tiled) loop->tile = schedule_number(s->overrides, SCHEDULE_TILE, has_sums ? TILE_WITH_SUMS : TILE);
-  choose_block(s, loop, largest_partial(s, loop));
-  loop->most_chunks = most_chunks(s, loop);
+  if (loop->is_product && s->product.rows) {
+    loop->block = schedule_number(s->overrides, SCHEDULE_BLOCK, product_block(s));
+  } else {
+    choose_block(s, loop, largest_partial(s, loop));
+    loop->most_chunks = most_chunks(s, loop);
+  }
   if (s->is_column) loop->block = (loop->block + LANES - 1) / LANES * LANES;
   if (loop->is_product || (loop->is_depthwise && loop->sums_middle)) choose_product_run(s, loop);
   else if (loop->sums_middle) choose_middle_run(s, loop);
@@ -198,6 +224,6 @@ void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
   if (has_sums)
     loop->accumulators =
         (int)schedule_number(s->overrides, SCHEDULE_ACCUMULATORS, loop->may_share_rows || loop->is_depthwise ? 1 : 4);
-  loop->may_share_rows &= loop->accumulators == 1 && !has_middle_scalars(s, loop) && !has_bounds(s->k);
+  loop->may_share_rows &= loop->accumulators == 1 && !has_middle_scalars(s, loop) && !has_bounds(s->k, loop);
   choose_runs(s, loop);
 }

@@ -121,6 +121,25 @@ static bool keep_factors(Scheduling *s) {
   return !copies_rows || schedule_copy_window(s, p->row);
 }
 
+// Finds where later phases load the results of the product's loop from: a tensor that has them unrounded, or else a
+// temporary.
+static bool keep_results(Scheduling *s) {
+  const Kernel *k = s->k;
+  const Type type = k->is_f64 ? TYPE_F64 : TYPE_F32;
+  for (ExprId id = 1; id < s->noriginals; id++) {
+    AccessId access = 0;
+    bool is_found = !s->is_result[id];
+    for (size_t i = 0; i < k->nstores && !is_found; i++) {
+      access = k->stores[i].access;
+      is_found = k->stores[i].value == id && k->accesses[access].type == type;
+    }
+    const char *label = k->exprs[id].label;
+    if (!is_found && !schedule_add_kept(s, id, label ? label : "result", &access)) return false;
+    s->result_access[id] = access;
+  }
+  return true;
+}
+
 static bool find_kept_values(Scheduling *s) {
   const Kernel *k = s->k;
   bool *is_wide = ARENA_ARRAY(k->arena, bool, s->noriginals);
@@ -153,7 +172,8 @@ static ExprId rebuild(Scheduling *s, ExprId id) {
   if (!id || s->rebuilt[id]) return id ? s->rebuilt[id] : 0;
   Expr e = k->exprs[id];
   ExprId result, args[3];
-  if (s->loads_kept && s->is_kept_value[id]) result = expr_load(k, s->kept_access[id]);
+  if (s->is_result[id] && s->phase > s->time[id].phase) result = expr_load(k, s->result_access[id]);
+  else if (s->loads_kept && s->is_kept_value[id]) result = expr_load(k, s->kept_access[id]);
   else if (is_outer_reduction(s, &e)) result = s->combine[id];
   else if (is_leaf(&e)) result = id;
   else {
@@ -315,6 +335,15 @@ static bool add_outer_reduction(Scheduling *s, Loop *loop, ExprId id) {
   return loop_add_root(k, loop, (Root){ROOT_REDUCE_OUTER, sweep, share, access, false, 0});
 }
 
+// The results that later phases load from temporaries.
+static bool fill_results(Scheduling *s, Loop *loop, int phase) {
+  for (ExprId id = 1; id < s->noriginals; id++) {
+    if (!s->is_result[id] || s->time[id].phase != phase || s->k->accesses[s->result_access[id]].value) continue;
+    if (!loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, rebuild(s, id), s->result_access[id], false, 0})) return false;
+  }
+  return true;
+}
+
 static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
   Kernel *k = s->k;
   for (ExprId i = 1; i < s->noriginals; i++) {
@@ -335,7 +364,7 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
     if (!loop_add_root(k, loop, (Root){ROOT_STORE, t.sweep, rebuild(s, store.value), store.access, false, 0}))
       return false;
   }
-  return true;
+  return fill_results(s, loop, phase);
 }
 
 static void order_axes(const Scheduling *s, Loop *loop) {
@@ -382,7 +411,7 @@ static bool add_main_loop(Scheduling *s, int phase) {
                .block = 1,
                .is_nested = s->is_nested,
                .sums_middle = s->sums_middle,
-               .is_product = s->product.sum != 0,
+               .is_product = s->sums_middle && s->product.sum,
                .is_depthwise = s->depthwise.sum != 0,
                .dense_axis = s->vector_axis};
   start_loops(s, true);
@@ -419,22 +448,27 @@ bool schedule_order_part(Scheduling *s) {
   s->is_late = ARENA_ARRAY(k->arena, bool, k->nexprs);
   s->is_kept_value = ARENA_ARRAY(k->arena, bool, k->nexprs);
   s->kept_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
+  s->is_result = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  s->result_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
   s->copied = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
   s->copy_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
   s->combine = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
   s->rebuilt = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
   if (!s->is_of_part || !s->time || !s->is_narrow || !s->needs_combine || !s->needs_row || !s->is_late ||
-      !s->is_kept_value || !s->kept_access || !s->copied || !s->copy_access || !s->combine || !s->rebuilt) {
+      !s->is_kept_value || !s->kept_access || !s->is_result || !s->result_access || !s->copied || !s->copy_access ||
+      !s->combine || !s->rebuilt) {
     k->out_of_memory = true;
     return false;
   }
   find_part(s);
-  if (k->naxes && (!schedule_find_times(s) || !find_kept_values(s))) return false;
+  if (k->naxes && (!schedule_find_times(s) || !find_kept_values(s) || !keep_results(s))) return false;
   int last = 0;
   for (ExprId i = 1; i < s->noriginals; i++)
     if (s->time[i].phase > last) last = s->time[i].phase;
-  for (int phase = 0; phase <= last; phase++)
-    if (!add_side_loops(s, phase) || !add_main_loop(s, phase)) return false;
+  for (s->phase = 0; s->phase <= last; s->phase++) {
+    if (s->product.rows && s->phase == 1) schedule_leave_product(s);
+    if (!add_side_loops(s, s->phase) || !add_main_loop(s, s->phase)) return false;
+  }
   return true;
 }
 

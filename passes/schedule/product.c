@@ -93,6 +93,26 @@ bool schedule_keeps_rows(const Kernel *k, const Product *p) {
   return pitch > 1 && (pitch > LONG_PITCH || (pitch > LANES && p->is_long) || dense_row_axis(k, p) < 0);
 }
 
+// Whether all reductions but this sum are over the same axes of its results (*rows; 0: there are none).
+static bool find_rows(const Kernel *k, ExprId sum, AxisSet *rows) {
+  const AxisSet results = k->exprs[sum].axes;
+  *rows = 0;
+  for (ExprId i = 1; i < k->nexprs; i++) {
+    const Expr *e = &k->exprs[i];
+    if (!expr_is_reduction(e) || i == sum) continue;
+    if ((*rows && e->reduced != *rows) || e->axes != (results & ~e->reduced) || (e->reduced & ~results)) return false;
+    *rows = e->reduced;
+  }
+  return true;
+}
+
+// The kernel's axes have changed.
+static bool take_axes(Scheduling *s) {
+  const bool is_product = find_rows(s->k, s->product.sum, &s->product.rows);
+  schedule_set_product_axes(s);
+  return is_product;
+}
+
 // Splits the axis of rows along which their factor is dense in memory.
 static bool split_rows(Scheduling *s) {
   Kernel *k = s->k;
@@ -106,8 +126,7 @@ static bool split_rows(Scheduling *s) {
   if (!kernel_split_axis(k, axis, PANEL_ROWS)) return false;
   p->panel_axis++;
   p->vector_axis += p->vector_axis > axis;
-  schedule_set_product_axes(s);
-  return true;
+  return take_axes(s);
 }
 
 // Splits the vector axis if the factor of vectors is copied from windows: the copy is in panels of a vector.
@@ -120,8 +139,7 @@ static bool split_vectors(Scheduling *s) {
   if (k->axes[axis].extent == LANES || k->axes[axis].extent % LANES || !kernel_can_split_axis(k, axis)) return true;
   if (!kernel_split_axis(k, axis, LANES)) return false;
   p->vector_axis++;
-  schedule_set_product_axes(s);
-  return true;
+  return take_axes(s);
 }
 
 // The length of a block of columns: a divisor of the axis of which few vectors are not whole, for about BLOCKS blocks.
@@ -158,41 +176,45 @@ bool schedule_split_product(Scheduling *s) {
   return split_columns(s) && split_vectors(s) && split_rows(s);
 }
 
-static ExprId find_only_sum(const Kernel *k) {
-  ExprId sum = 0;
+// The sum of products whose results all other reductions are over.
+static ExprId find_sum(const Kernel *k, AxisSet *rows) {
   for (ExprId i = 1; i < k->nexprs; i++) {
-    if (!expr_is_reduction(&k->exprs[i])) continue;
-    if (sum || k->exprs[i].op != EXPR_REDUCE_SUM) return 0;
-    sum = i;
+    const Expr *e = &k->exprs[i];
+    if (e->op == EXPR_REDUCE_SUM && k->exprs[e->args[0]].op == EXPR_MUL && find_rows(k, i, rows)) return i;
   }
-  return sum;
+  return 0;
 }
 
-// Whether nothing but the sum varies over the axes that it reduces, and every result varies over all others.
-static bool has_results_of(const Kernel *k, ExprId sum) {
+// Whether nothing but the sum varies over the axes that it reduces, and every result varies over all others, apart from
+// those that reductions of its results reduce.
+static bool has_results_of(const Kernel *k, ExprId sum, AxisSet rows) {
   const AxisSet reduced = k->exprs[sum].reduced, others = ((1U << k->naxes) - 1) & ~reduced;
   if (k->exprs[sum].axes != others) return false;
   for (ExprId i = sum + 1; i < k->nexprs; i++)
     if (k->exprs[i].axes & reduced) return false;
-  for (size_t i = 0; i < k->nstores; i++)
-    if (store_axes(k, &k->stores[i]) != others) return false;
+  for (size_t i = 0; i < k->nstores; i++) {
+    const AxisSet axes = store_axes(k, &k->stores[i]);
+    if (axes != others && axes != (others & ~rows)) return false;
+  }
   return axes_nelems(k, reduced) > 0;
 }
 
 Product schedule_find_product(const Kernel *k) {
   enum { FEW_COLUMNS = 4, FEW_ROWS = 8 };
   const Product none = {0};
-  const ExprId sum = find_only_sum(k);
-  const Expr *e = sum ? &k->exprs[k->exprs[sum].args[0]] : NULL;
-  if (!sum || e->op != EXPR_MUL || !has_results_of(k, sum)) return none;
+  Product p = {0};
+  p.sum = find_sum(k, &p.rows);
+  const Expr *e = p.sum ? &k->exprs[k->exprs[p.sum].args[0]] : NULL;
+  if (!p.sum || !has_results_of(k, p.sum, p.rows)) return none;
   const AxisSet of_first = k->exprs[e->args[0]].axes, of_second = k->exprs[e->args[1]].axes;
   const AxisSet first = of_first & ~of_second, second = of_second & ~of_first;
-  const AxisSet others = k->exprs[sum].axes;
+  const AxisSet others = k->exprs[p.sum].axes;
   if (!(first & others) || !(second & others)) return none;
-  Product p = {.sum = sum, .row = e->args[0], .vector = e->args[1]};
+  p.row = e->args[0], p.vector = e->args[1];
   const AxisSet candidates = (first | second) & others, windows = window_axes(k);
   p.vector_axis = choose_vector_axis(k, candidates & ~windows ? candidates & ~windows : candidates);
   if (first >> p.vector_axis & 1) p.row = e->args[1], p.vector = e->args[0];
+  if (p.rows & (k->exprs[p.vector].axes | 1U << p.vector_axis)) return none; // rows of a block share the vectors
   // With few rows, products along the vector axis are worth less than reading a factor as it is in memory.
   const int64_t rows = axes_nelems(k, others & ~k->exprs[p.vector].axes);
   if (k->axes[p.vector_axis].extent < FEW_COLUMNS) return none;

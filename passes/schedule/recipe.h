@@ -130,6 +130,8 @@ Flag partial_flag(const Recipe *r, AccessId id);
 // vectors.c: the loop over vectors.
 
 void update_vector(Recipe *r, const Root *root);
+void build_vector_root(Recipe *r, const Root *root); // stores the vector, or adds it to its sum
+void move_array_sums(Recipe *r, int sweep, LoopNodeKind kind);
 void build_body(Recipe *r, int sweep);
 void build_vector_loop(Recipe *r, int sweep, const Index *from, const Index *to, bool has_sums);
 

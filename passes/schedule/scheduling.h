@@ -19,6 +19,7 @@ typedef struct Product {
   bool is_long;   // the sum is long beside the results, and will be cut into blocks
   bool is_padded; // the blocks of a long sum go beyond it
   int panel_axis; // 1 + the axis of rows in a panel; 0: rows are in no panels
+  AxisSet rows;   // the axes of its results that all other reductions reduce; 0: there are no others
   // depthwise.c: `row` varies over the vector axis, too, and over all axes; `vector` lacks some axes of the result.
   bool is_depthwise;
 } Product;
@@ -39,17 +40,20 @@ typedef struct Scheduling {
   bool *is_of_part;  // by original ExprId, as the arrays below: the kernel's stores need it. With a long sum, the
                      // kernel is ordered in two parts, each with stores of its own
   Time *time;
-  bool *is_narrow;       // does not vary over a cut axis, or is a small table: a side loop can compute it
-  bool *needs_combine;   // depends on an outer reduction
-  bool *is_late;         // known at the end of a middle iteration: depends on a nested sum over the vector axis
-  bool *needs_row;       // depends on an inner reduction, whose value exists only in the loop that computes it
-  bool *is_kept_value;   // a side loop computes it and keeps it in a temporary
-  AccessId *kept_access; // of that temporary
-  ExprId *copied;        // by original id: the load of a tensor that is copied to that temporary; 0: none
-  AccessId *copy_access; // through which the copy is stored
-  ExprId *combine;       // by original outer reduction: the expression that combines its partial sums
-  ExprId *rebuilt;       // memo of one loop's expressions
-  bool loads_kept;       // the loop being built loads kept values
+  bool *is_narrow;         // does not vary over a cut axis, or is a small table: a side loop can compute it
+  bool *needs_combine;     // depends on an outer reduction
+  bool *is_late;           // known at the end of a middle iteration: depends on a nested sum over the vector axis
+  bool *needs_row;         // depends on an inner reduction, whose value exists only in the loop that computes it
+  bool *is_result;         // of the product's loop: later phases load it again
+  AccessId *result_access; // through which they do: that of a store, or of a temporary
+  int phase;               // of the loop being built
+  bool *is_kept_value;     // a side loop computes it and keeps it in a temporary
+  AccessId *kept_access;   // of that temporary
+  ExprId *copied;          // by original id: the load of a tensor that is copied to that temporary; 0: none
+  AccessId *copy_access;   // through which the copy is stored
+  ExprId *combine;         // by original outer reduction: the expression that combines its partial sums
+  ExprId *rebuilt;         // memo of one loop's expressions
+  bool loads_kept;         // the loop being built loads kept values
   size_t noriginals;
 } Scheduling;
 
@@ -64,6 +68,7 @@ static inline int64_t clamp(int64_t x, int64_t least, int64_t most) {
 bool schedule_choose_axes(Scheduling *s);
 
 void schedule_set_product_axes(Scheduling *s); // for its product, or its depthwise one
+void schedule_leave_product(Scheduling *s);    // for the phases behind its loop: rows of the results
 
 // Fills in the expressions' times and dependences. False: some expression is known only after it is needed.
 bool schedule_find_times(Scheduling *s);
@@ -77,7 +82,8 @@ int64_t access_nelems(const Kernel *k, const Access *a);
 
 // product.c
 
-// The kernel's one sum, if it is a contraction and all results vary over all other axes.
+// The kernel's sum that is a contraction, if all results vary over all other axes, and all other reductions are over
+// rows of its results.
 Product schedule_find_product(const Kernel *k);
 // Whether a side loop computes the factor once and keeps it in the order in which the products need it: the vectors in
 // panels along the vector axis, each as long as the sum; the rows' factors densely along the sum.

@@ -115,7 +115,8 @@ bool schedule_recomputes(const Schedule *s) {
       const Root *root = &s->loops[i].roots[r];
       if (root->kind == ROOT_STORE) continue;
       const ExprId operand = root->kind == ROOT_REDUCE_INNER ? k->exprs[root->expr].args[0] : root->expr;
-      is_any |= k->exprs[operand].op == EXPR_MUL && recomputes(k, &s->loops[i], operand, is_seen, reach);
+      const bool is_product = s->loops[i].is_product && root->kind == ROOT_REDUCE_OUTER;
+      is_any |= k->exprs[operand].op == EXPR_MUL && !is_product && recomputes(k, &s->loops[i], operand, is_seen, reach);
     }
   return is_any;
 }

@@ -229,9 +229,10 @@ static int64_t product_cost(int64_t nrows, int64_t together) {
 }
 
 static int choose_product_rows(const Tuning *t, const Loop *loop, int most) {
-  const int64_t nrows = axes_nelems(t->k, loop_cut_axes(loop));
+  const bool has_block = loop_has_roots(loop, ROOT_REDUCE_OUTER);
+  const int64_t nrows = has_block ? loop->block : axes_nelems(t->k, loop_cut_axes(loop));
   int best = most;
-  if (axes_monomial(t->k, loop_cut_axes(loop))) return best;
+  if (axes_monomial(t->k, loop_cut_axes(loop)) && !has_block) return best;
   for (int rows = most; rows >= 1; rows--)
     if (product_cost(nrows, rows) < product_cost(nrows, best)) best = rows;
   return best;
@@ -296,7 +297,7 @@ static void tune_product(Tuning *t, Loop *loop) {
   loop->columns = (int64_t)vectors * LANES;
   loop->rows = (int)schedule_number(t->overrides, SCHEDULE_ROWS, choose_product_rows(t, loop, rows > 1 ? rows : 1));
   if (has_bounded_rows(t, loop)) loop->rows = 1; // each row has conditions of its own
-  loop->block = product_block(t, loop);
+  if (!loop_has_roots(loop, ROOT_REDUCE_OUTER)) loop->block = product_block(t, loop);
   loop->is_serial = axes_nelems(t->k, t->outer | t->inner) <= MUCH_WORK;
   if (axes_monomial(t->k, t->outer | t->inner)) loop->serial_work = MUCH_WORK;
   for (size_t i = 0; i < loop->nroots; i++) {

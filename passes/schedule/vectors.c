@@ -21,13 +21,13 @@ void update_vector(Recipe *r, const Root *root) {
                     .access = root->access});
 }
 
-static void build_vector_root(Recipe *r, const Root *root) {
+void build_vector_root(Recipe *r, const Root *root) {
   if (root->kind == ROOT_STORE) store_vector(r, root);
   else update_vector(r, root);
 }
 
 // Loads the vectors of partial sums that the sweep adds to into registers, or stores them back.
-static void move_array_sums(Recipe *r, int sweep, LoopNodeKind kind) {
+void move_array_sums(Recipe *r, int sweep, LoopNodeKind kind) {
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];
     if (root->sweep != sweep || !is_array_sum(r, root)) continue;

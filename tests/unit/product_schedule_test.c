@@ -412,6 +412,125 @@ static void operands_of_many_uses_are_kernels_of_their_own(void **state) {
   }
 }
 
+static size_t count_roots(const Loop *loop, RootKind kind) {
+  size_t count = 0;
+  for (size_t i = 0; i < loop->nroots; i++) count += loop->roots[i].kind == kind;
+  return count;
+}
+
+// Sums over rows of the results are taken in the product's loop, in blocks that no target decides.
+static void sums_over_rows_are_taken_where_products_are(void **state) {
+  static const struct {
+    const char *rows;
+    int64_t block;
+  } cases[] = {{"8", 48}, {"100", 48}, {"512", 66}, {"1000", 126}, {"25088", 168}};
+  static const Target wide = {.isa = "avx512",
+                              .vector_registers = 32,
+                              .l1_nbytes = 48 << 10,
+                              .l2_nbytes = 2 << 20,
+                              .llc_nbytes = 32 << 20,
+                              .threads = 64};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [%s, 60]}\n"
+             "  - {name: h, type: f32, shape: [%s, 40]}\n  - {name: w, type: f32, shape: [60, 40]}\nnodes:\n"
+             "  - {op: MatMul, inputs: [x, w], outputs: [da]}\n"
+             "  - {op: ReLUBackward, inputs: [h, da], outputs: [dh], attributes: {use_dst: false}}\n"
+             "  - {op: ReduceSum, inputs: [dh], outputs: [db], attributes: {axes: [0]}}\noutputs: [dh, db]\n",
+             cases[i].rows, cases[i].rows);
+    Lowered l = lower(text, &usual, false), m = lower(text, &wide, false);
+    const Loop *a = product_loop(only_schedule(&l)), *b = product_loop(only_schedule(&m));
+    assert_int_equal(count_roots(a, ROOT_REDUCE_OUTER), 1);
+    assert_int_equal(count_roots(a, ROOT_STORE), 1);
+    assert_int_equal(a->block, cases[i].block);
+    assert_true(loop_has_same_order(a, b) && a->rows != b->rows);
+    lowered_deinit(&l);
+    lowered_deinit(&m);
+  }
+}
+
+static Lowered lower_norm_of_convolution(const char *outputs) {
+  char text[1024];
+  snprintf(text, sizeof text,
+           "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [2, 60, 60, 20]}\n"
+           "  - {name: w, type: f32, shape: [3, 3, 20, 32]}\n  - {name: rm, type: f32, shape: [32]}\n"
+           "  - {name: rv, type: f32, shape: [32]}\nnodes:\n"
+           "  - {op: Convolution, inputs: [x, w], outputs: [y], attributes: {strides: [1, 1], "
+           "pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1]}}\n"
+           "  - {op: BatchNormForwardTraining, inputs: [y, rm, rv], outputs: [z, nm, nv, m, v], attributes: {epsilon: "
+           "1e-5, momentum: 0.1}}\noutputs: [%s]\n",
+           outputs);
+  return lower(text, &usual, false);
+}
+
+// Results that later sums need, too, are in memory once: where the graph's result is, or in a temporary.
+static void results_are_loaded_again_from_where_they_are_stored(void **state) {
+  (void)state;
+  for (int is_output = 0; is_output < 2; is_output++) {
+    Lowered l = lower_norm_of_convolution(is_output ? "z, m, v, y" : "z, m, v");
+    const Schedule *s = only_schedule(&l);
+    const Loop *product = product_loop(s);
+    assert_int_equal(count_roots(product, ROOT_REDUCE_OUTER), 1);
+    assert_int_equal(count_roots(product, ROOT_STORE), 1);
+    assert_true(product != last_loop(s) && !last_loop(s)->sums_middle);
+    for (size_t i = 0; i < product->nroots; i++) {
+      const Root *root = &product->roots[i];
+      if (root->kind == ROOT_STORE) assert_int_equal(s->kernel->accesses[root->access].value != NULL, is_output);
+    }
+    lowered_deinit(&l);
+  }
+}
+
+// A loop that reads a result of the kernel before a loop has stored it.
+static void results_that_are_read_too_early_are_found(void **state) {
+  (void)state;
+  Lowered l = lower_norm_of_convolution("z, m, v, y");
+  Schedule *s = l.program->schedules[0];
+  Text why;
+  text_init(&why, &l.ctx->allocator);
+  assert_true(schedule_verify(s, &why));
+  Loop *product = &s->loops[product_loop(s) - s->loops];
+  for (size_t i = 0; i < product->nroots; i++)
+    if (product->roots[i].kind == ROOT_STORE) product->roots[i] = product->roots[--product->nroots];
+  assert_false(schedule_verify(s, &why));
+  assert_non_null(strstr(text_string(&why), "a result that it reads is not there"));
+  text_deinit(&why);
+  lowered_deinit(&l);
+}
+
+// Sums along the axis of vectors, sums over what several kernels compute, and sums within groups of channels.
+static void other_sums_are_kernels_of_their_own(void **state) {
+  static const char *const graphs[] = {
+      "  - {op: MatMul, inputs: [a, b], outputs: [y]}\n  - {op: SoftMax, inputs: [y], outputs: [z], attributes: {axis: "
+      "-1}}\n",
+      "  - {op: MatMul, inputs: [b, a], outputs: [y], attributes: {transpose_a: true, transpose_b: true}}\n"
+      "  - {op: ReduceSum, inputs: [y], outputs: [z], attributes: {axes: [0, 1]}}\n",
+      "  - {op: ConvolutionBackwardData, inputs: [x, w], outputs: [y], attributes: {strides: [2, 2], pads_begin: [1, "
+      "1], pads_end: [1, 1], dilations: [1, 1], dst_shape: [2, 16, 16, 32]}}\n"
+      "  - {op: ReduceSum, inputs: [y], outputs: [z], attributes: {axes: [0, 1, 2]}}\n",
+      "  - {op: Convolution, inputs: [x, v], outputs: [y], attributes: {strides: [1, 1], pads_begin: [1, 1], pads_end: "
+      "[1, 1], dilations: [1, 1], groups: 2}}\n"
+      "  - {op: GroupNorm, inputs: [y], outputs: [z], attributes: {groups: 4, use_affine: false, keep_stats: false}}\n",
+  };
+  static const int nkernels[] = {2, 2, 5, 2};
+  (void)state;
+  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
+    char text[2048];
+    snprintf(
+        text, sizeof text,
+        "format: ngrad/1\nname: test\ninputs:\n  - {name: a, type: f32, shape: [96, 60]}\n"
+        "  - {name: b, type: f32, shape: [60, 40]}\n  - {name: x, type: f32, shape: [2, 8, 8, 20]}\n"
+        "  - {name: w, type: f32, shape: [3, 3, 32, 20]}\n  - {name: v, type: f32, shape: [3, 3, 10, 32]}\nnodes:\n"
+        "%soutputs: [z, y]\n",
+        graphs[i]);
+    Lowered l = lower(text, &usual, false);
+    assert_int_equal(l.program->nkernels, nkernels[i]);
+    lowered_deinit(&l);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_are_found_however_they_are_spelled),
@@ -431,6 +550,10 @@ int main(void) {
       cmocka_unit_test(factors_are_computed_into_their_copies),
       cmocka_unit_test(small_operands_of_narrow_types_are_computed_in_the_product),
       cmocka_unit_test(operands_of_many_uses_are_kernels_of_their_own),
+      cmocka_unit_test(sums_over_rows_are_taken_where_products_are),
+      cmocka_unit_test(results_are_loaded_again_from_where_they_are_stored),
+      cmocka_unit_test(results_that_are_read_too_early_are_found),
+      cmocka_unit_test(other_sums_are_kernels_of_their_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
