@@ -185,19 +185,18 @@ static bool has_bounds(Kernel *k, const Loop *loop) {
   return is_any;
 }
 
-// Rows of a product's block with sums over them. The vectors are read again for each block, the rows' factors for each
-// part of the vectors, so that a block has many rows, but no more than stay in a second-level cache. All blocks have
-// about as many, and several threads can share them evenly. A chain of additions in f32 is no longer than a block.
+// Rows of a product's block with sums over them. The vectors are read again for each block, so that it has many rows,
+// but a chain of additions in f32 is no longer than a block. All blocks have about as many rows, and several threads
+// can share them evenly.
 static int64_t product_block(const Scheduling *s) {
-  enum { STEP = 6, LEAST = 48, MANY = 84, MOST = 168, BLOCKS = 8, NBYTES = 1 << 19 }; // STEP: divides into whole steps
-  const Kernel *k = s->k;
-  const AxisSet summed = s->inner & ~(1U << s->vector_axis), rows = s->product.rows;
-  const int64_t nbytes = axes_nelems(k, summed) * (int64_t)(k->is_f64 ? sizeof(double) : sizeof(float));
-  const int64_t most = clamp(NBYTES / (nbytes > 0 ? nbytes : 1), MANY, MOST) / STEP * STEP;
-  if (axes_monomial(k, rows)) return most;
-  const int64_t nblocks = (axes_nelems(k, rows) + most * BLOCKS - 1) / (most * BLOCKS) * BLOCKS;
-  const int64_t even = nblocks ? (axes_nelems(k, rows) + nblocks - 1) / nblocks : 0;
-  return clamp((even + STEP - 1) / STEP * STEP, LEAST, most);
+  enum { STEP = 6, MANY = 96, MOST = LONGEST_CHAIN / STEP * STEP, BLOCKS = 8 }; // STEP: divides into whole steps
+  const AxisSet rows = s->product.rows;
+  const int64_t nrows = axes_nelems(s->k, rows);
+  if (axes_monomial(s->k, rows)) return MOST;
+  int64_t nblocks = (nrows + MOST * BLOCKS - 1) / (MOST * BLOCKS) * BLOCKS;
+  while (nblocks > 1 && nrows < nblocks * MANY) nblocks /= 2;
+  const int64_t even = nblocks ? (nrows + nblocks - 1) / nblocks : 1;
+  return clamp((even + STEP - 1) / STEP * STEP, STEP, MOST);
 }
 
 void schedule_choose_numbers(const Scheduling *s, Loop *loop) {

@@ -168,8 +168,7 @@ static bool split_columns(Scheduling *s) {
   if (!block || !kernel_can_split_axis(k, p->vector_axis)) return true;
   if (!kernel_split_axis(k, p->vector_axis, block)) return false;
   p->vector_axis++;
-  schedule_set_product_axes(s);
-  return true;
+  return take_axes(s);
 }
 
 bool schedule_split_product(Scheduling *s) {
@@ -214,7 +213,7 @@ Product schedule_find_product(const Kernel *k) {
   const AxisSet candidates = (first | second) & others, windows = window_axes(k);
   p.vector_axis = choose_vector_axis(k, candidates & ~windows ? candidates & ~windows : candidates);
   if (first >> p.vector_axis & 1) p.row = e->args[1], p.vector = e->args[0];
-  if (p.rows & (k->exprs[p.vector].axes | 1U << p.vector_axis)) return none; // rows of a block share the vectors
+  if (p.rows & k->exprs[p.vector].axes) return none; // rows of a block share the vectors, whose axis is one of these
   // With few rows, products along the vector axis are worth less than reading a factor as it is in memory.
   const int64_t rows = axes_nelems(k, others & ~k->exprs[p.vector].axes);
   if (k->axes[p.vector_axis].extent < FEW_COLUMNS) return none;
