@@ -185,30 +185,20 @@ static bool has_bounds(Kernel *k, const Loop *loop) {
   return is_any;
 }
 
-// Rows of a product's block with sums over them. The vectors are read again for each block, so that it has many rows,
-// but a chain of additions in f32 is no longer than a block. All blocks have about as many rows, and several threads
-// can share them evenly.
-static int64_t product_block(const Scheduling *s) {
-  enum { STEP = 6, MANY = 96, MOST = LONGEST_CHAIN / STEP * STEP, BLOCKS = 8 }; // STEP: divides into whole steps
-  const AxisSet rows = s->product.rows;
-  const int64_t nrows = axes_nelems(s->k, rows);
-  if (axes_monomial(s->k, rows)) return MOST;
-  int64_t nblocks = (nrows + MOST * BLOCKS - 1) / (MOST * BLOCKS) * BLOCKS;
-  while (nblocks > 1 && nrows < nblocks * MANY) nblocks /= 2;
-  const int64_t even = nblocks ? (nrows + nblocks - 1) / nblocks : 1;
-  return clamp((even + STEP - 1) / STEP * STEP, STEP, MOST);
-}
-
 void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
   // Several rows a step: if there are MANY_ROWS, of at most LONG_ROW elements. Elements of a tile; sums need short
   // chains.
   enum { MANY_ROWS = 16, LONG_ROW = 1 << 14, TILE = 1 << 15, TILE_WITH_SUMS = 1 << 13 };
+  // Rows of a product's block with sums over them: many, as the vectors are read again for each block, but no longer a
+  // chain than f32 allows. Steps of 6, 11 or 12 rows divide it, and 4, 8 or 16 blocks are little more than 512, 1024 or
+  // 2048 rows. It does not depend on extents, so that open extents get the same bits.
+  enum { PRODUCT_BLOCK = 132 };
   const bool has_sums = loop_has_roots(loop, ROOT_REDUCE_INNER);
   const int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);
   loop->rows_in_lanes = s->is_column || should_lie_in_lanes(s, loop, has_sums);
   if (s->is_tiled) loop->tile = schedule_number(s->overrides, SCHEDULE_TILE, has_sums ? TILE_WITH_SUMS : TILE);
   if (loop->is_product && s->product.rows) {
-    loop->block = schedule_number(s->overrides, SCHEDULE_BLOCK, product_block(s));
+    loop->block = schedule_number(s->overrides, SCHEDULE_BLOCK, PRODUCT_BLOCK);
   } else {
     choose_block(s, loop, largest_partial(s, loop));
     loop->most_chunks = most_chunks(s, loop);

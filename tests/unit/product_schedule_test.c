@@ -418,12 +418,9 @@ static size_t count_roots(const Loop *loop, RootKind kind) {
   return count;
 }
 
-// Sums over rows of the results are taken in the product's loop, in blocks that no target decides.
+// Sums over rows of the results are taken in the product's loop, in blocks that neither target nor extents decide.
 static void sums_over_rows_are_taken_where_products_are(void **state) {
-  static const struct {
-    const char *rows;
-    int64_t block;
-  } cases[] = {{"8", 12}, {"100", 102}, {"512", 132}, {"1000", 126}, {"25088", 246}};
+  static const char *const cases[] = {"8", "100", "1000", "25088"};
   static const Target wide = {.isa = "avx512",
                               .vector_registers = 32,
                               .l1_nbytes = 48 << 10,
@@ -439,12 +436,12 @@ static void sums_over_rows_are_taken_where_products_are(void **state) {
              "  - {op: MatMul, inputs: [x, w], outputs: [da]}\n"
              "  - {op: ReLUBackward, inputs: [h, da], outputs: [dh], attributes: {use_dst: false}}\n"
              "  - {op: ReduceSum, inputs: [dh], outputs: [db], attributes: {axes: [0]}}\noutputs: [dh, db]\n",
-             cases[i].rows, cases[i].rows);
+             cases[i], cases[i]);
     Lowered l = lower(text, &usual, false), m = lower(text, &wide, false);
     const Loop *a = product_loop(only_schedule(&l)), *b = product_loop(only_schedule(&m));
     assert_int_equal(count_roots(a, ROOT_REDUCE_OUTER), 1);
     assert_int_equal(count_roots(a, ROOT_STORE), 1);
-    assert_int_equal(a->block, cases[i].block);
+    assert_true(a->block > 16 && a->block <= LONGEST_CHAIN && !a->few_work);
     assert_true(loop_has_same_order(a, b) && a->rows != b->rows);
     lowered_deinit(&l);
     lowered_deinit(&m);
