@@ -49,13 +49,13 @@ static int64_t stack_axes(const Kernel *k, AxisSet axes, int64_t next, Access *a
 }
 
 // Lays out a dense temporary in panels: [outer axes, panel, summed axes, lane]. Those of vectors lie along the vector
-// axis, those of rows have a row for each index of an axis.
+// axis, those of rows have a row for each index of an axis, or a single row.
 static void use_panels(const Scheduling *s, AxisSet axes, Access *a, int64_t *nelems) {
   const Kernel *k = s->k;
   const Product *p = &s->product;
   const AxisSet summed = axes & k->exprs[p->sum].reduced;
   if (!(axes >> s->vector_axis & 1)) {
-    const AxisSet rows = 1U << (p->panel_axis - 1);
+    const AxisSet rows = p->panel_axis ? 1U << (p->panel_axis - 1) : 0;
     stack_axes(k, axes & ~summed & ~rows, stack_axes(k, summed, stack_axes(k, rows, 1, a), a), a);
     return;
   }
@@ -66,13 +66,20 @@ static void use_panels(const Scheduling *s, AxisSet axes, Access *a, int64_t *ne
   *nelems = stack_axes(k, axes & ~summed & ~(1U << s->vector_axis), (extent + LANES - 1) / LANES * LANES * length, a);
 }
 
+// Whether panels of a single row keep the factor of rows: with its summed axes last.
+static bool is_kept_by_rows(const Scheduling *s, ExprId id) {
+  const Product *p = &s->product;
+  return p->sum && id == p->row && !p->panel_axis && !axes_monomial(s->k, s->k->exprs[id].axes);
+}
+
 bool schedule_add_kept(Scheduling *s, ExprId id, const char *name, AccessId *access) {
   Kernel *k = s->k;
   int64_t nelems;
   Monomial monomial;
   Access a = dense_access(s, k->exprs[id].axes, &nelems, &monomial);
   const Product *p = &s->product;
-  if (p->sum && ((id == p->vector && schedule_keeps_vectors(k, p)) || (id == p->row && p->panel_axis)))
+  if (p->sum &&
+      ((id == p->vector && schedule_keeps_vectors(k, p)) || (id == p->row && p->panel_axis) || is_kept_by_rows(s, id)))
     use_panels(s, k->exprs[id].axes, &a, &nelems);
   a.type = k->is_f64 ? TYPE_F64 : TYPE_F32;
   a.temporary = schedule_add_temporary(s->schedule, name, a.type, nelems);
@@ -262,7 +269,9 @@ static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t firs
     Loop *rows = row_loop(s, axes, row);
     return rows && loop_add_root(s->k, rows, (Root){ROOT_STORE, 0, id, access, false, 0});
   }
-  Loop *loop = side_loop(s, axes, s->product.sum && axes >> s->vector_axis & 1 ? s->vector_axis : -1, first);
+  int last = s->product.sum && axes >> s->vector_axis & 1 ? s->vector_axis : -1;
+  if (is_kept_by_rows(s, id)) last = dense_axis(s->k, &s->k->accesses[access]);
+  Loop *loop = side_loop(s, axes, last, first);
   return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, rebuild(s, id), access, false, 0});
 }
 

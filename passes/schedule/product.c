@@ -12,16 +12,26 @@ static int64_t dense_nelems(const Kernel *k, int axis) {
   return nelems;
 }
 
-// The axis along which vectors lie: the one with most dense elements among those of only one factor. Vectors should be
-// full.
-static int choose_vector_axis(const Kernel *k, AxisSet candidates) {
-  int best = -1;
+// How well vectors of results lie along the axis, which is one of `own`: those that only one factor varies over. They
+// should be full. Of few columns, the other factor is read again for each index of the factor's further axes, which
+// takes longer than to store the results one by one, as vectors along another axis may need.
+static int rank_vector_axis(const Kernel *k, AxisSet own, AxisSet summed, int axis) {
+  enum { MANY_COLUMNS = 4 * LANES, LONG_SUM = 8 * LANES };
+  const int64_t extent = k->axes[axis].extent;
+  if (extent < LANES) return 0;
+  const bool is_read_again = extent < MANY_COLUMNS && axes_nelems(k, own & ~(1U << axis)) > 1;
+  return is_read_again && axes_nelems(k, summed) >= LONG_SUM ? 1 : 2;
+}
+
+// The axis along which vectors lie, among those that only one factor varies over: of those that suit best, the one with
+// most dense elements.
+static int choose_vector_axis(const Kernel *k, AxisSet first, AxisSet second, AxisSet summed) {
+  int best = -1, best_rank = 0;
   for (int axis = k->naxes - 1; axis >= 0; axis--) {
-    if (!(candidates >> axis & 1)) continue;
-    const bool is_long = k->axes[axis].extent >= LANES, is_best_long = best >= 0 && k->axes[best].extent >= LANES;
-    if (best < 0 || (is_long && !is_best_long) ||
-        (is_long == is_best_long && dense_nelems(k, axis) > dense_nelems(k, best)))
-      best = axis;
+    if (!((first | second) >> axis & 1)) continue;
+    const int rank = rank_vector_axis(k, first >> axis & 1 ? first : second, summed, axis);
+    if (best < 0 || rank > best_rank || (rank == best_rank && dense_nelems(k, axis) > dense_nelems(k, best)))
+      best = axis, best_rank = rank;
   }
   return best;
 }
@@ -82,15 +92,17 @@ static int dense_row_axis(const Kernel *k, const Product *p) {
 }
 
 bool schedule_keeps_rows(const Kernel *k, const Product *p) {
-  enum { MANY_COLUMNS = 2 * LANES, LONG_PITCH = 128 }; // LONG_PITCH: elements
+  enum { MANY_COLUMNS = 2 * LANES, VERY_MANY_COLUMNS = 256, LONG_PITCH = 128 }; // LONG_PITCH: elements
   const Expr *e = &k->exprs[p->row];
-  if (axes_nelems(k, k->exprs[p->sum].axes & ~e->axes) < MANY_COLUMNS) return false;
+  const int64_t columns = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes);
+  if (columns < MANY_COLUMNS) return false;
   if (is_window(k, p->row)) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
   const Access *a = &k->accesses[e->access];
   const int64_t pitch = a->stride[summed_axis(k, p)];
   if (a->type != TYPE_F32 && a->type != TYPE_F64) return true;
-  return pitch > 1 && (pitch > LONG_PITCH || (pitch > LANES && p->is_long) || dense_row_axis(k, p) < 0);
+  if (pitch > LANES && (p->is_long || columns >= VERY_MANY_COLUMNS)) return true;
+  return pitch > 1 && (pitch > LONG_PITCH || dense_row_axis(k, p) < 0);
 }
 
 // Whether all reductions but this sum are over the same axes of its results (*rows; 0: there are none).
@@ -206,12 +218,13 @@ Product schedule_find_product(const Kernel *k) {
   const Expr *e = p.sum ? &k->exprs[k->exprs[p.sum].args[0]] : NULL;
   if (!p.sum || !has_results_of(k, p.sum, p.rows)) return none;
   const AxisSet of_first = k->exprs[e->args[0]].axes, of_second = k->exprs[e->args[1]].axes;
-  const AxisSet first = of_first & ~of_second, second = of_second & ~of_first;
   const AxisSet others = k->exprs[p.sum].axes;
-  if (!(first & others) || !(second & others)) return none;
+  const AxisSet first = of_first & ~of_second & others, second = of_second & ~of_first & others;
+  if (!first || !second) return none;
   p.row = e->args[0], p.vector = e->args[1];
-  const AxisSet candidates = (first | second) & others, windows = window_axes(k);
-  p.vector_axis = choose_vector_axis(k, candidates & ~windows ? candidates & ~windows : candidates);
+  AxisSet candidates = ~window_axes(k);
+  if (!((first | second) & candidates)) candidates = first | second;
+  p.vector_axis = choose_vector_axis(k, first & candidates, second & candidates, k->exprs[p.sum].reduced);
   if (first >> p.vector_axis & 1) p.row = e->args[1], p.vector = e->args[0];
   if (p.rows & k->exprs[p.vector].axes) return none; // rows of a block share the vectors, whose axis is one of these
   // With few rows, products along the vector axis are worth less than reading a factor as it is in memory.
