@@ -23,19 +23,6 @@ static int rank_vector_axis(const Kernel *k, AxisSet own, AxisSet summed, int ax
   return is_read_again && axes_nelems(k, summed) >= LONG_SUM ? 1 : 2;
 }
 
-// The axis along which vectors lie, among those that only one factor varies over: of those that suit best, the one with
-// most dense elements.
-static int choose_vector_axis(const Kernel *k, AxisSet first, AxisSet second, AxisSet summed) {
-  int best = -1, best_rank = 0;
-  for (int axis = k->naxes - 1; axis >= 0; axis--) {
-    if (!((first | second) >> axis & 1)) continue;
-    const int rank = rank_vector_axis(k, first >> axis & 1 ? first : second, summed, axis);
-    if (best < 0 || rank > best_rank || (rank == best_rank && dense_nelems(k, axis) > dense_nelems(k, best)))
-      best = axis, best_rank = rank;
-  }
-  return best;
-}
-
 // Axes that step along an axis of some tensor together with others.
 static AxisSet window_axes(const Kernel *k) {
   AxisSet axes = 0;
@@ -61,6 +48,32 @@ static bool is_window(const Kernel *k, ExprId id) {
   if (e->op != EXPR_LOAD) return schedule_reads_windows(k, id);
   const Access *a = &k->accesses[e->access];
   return a->nbounds || (a->value && axes_nelems(k, e->axes) > shape_nelems(&a->value->shape));
+}
+
+// The elements that lie as the vectors along the axis need them. A sum that is long beside the results has factors much
+// larger than these: a factor that must be transposed then takes the longer the larger it is.
+static int64_t count_suited(const Kernel *k, ExprId sum, ExprId factor, int axis) {
+  enum { TIMES = 8 };
+  const Expr *e = &k->exprs[factor];
+  const int64_t nelems = axes_nelems(k, e->axes), nresults = axes_nelems(k, k->exprs[sum].axes);
+  const bool is_transposed = nelems >= TIMES * nresults && !is_dense_along(k, factor, axis) && !window_axes(k);
+  return dense_nelems(k, axis) - (is_transposed ? nelems : 0);
+}
+
+// The axis along which vectors lie, among those that only one factor varies over: of those that suit best, the one with
+// most suited elements. *factor: the argument of the product that varies over it.
+static int choose_vector_axis(const Kernel *k, ExprId sum, const AxisSet own[2], AxisSet candidates, int *factor) {
+  int best = -1, best_rank = 0;
+  int64_t most = 0;
+  for (int axis = k->naxes - 1; axis >= 0; axis--) {
+    if (!(candidates >> axis & 1)) continue;
+    const int of = own[0] >> axis & 1 ? 0 : 1, rank = rank_vector_axis(k, own[of], k->exprs[sum].reduced, axis);
+    const int64_t nsuited = count_suited(k, sum, k->exprs[k->exprs[sum].args[0]].args[of], axis);
+    if (best >= 0 && (rank < best_rank || (rank == best_rank && nsuited <= most))) continue;
+    best = axis, best_rank = rank, most = nsuited;
+    *factor = of;
+  }
+  return best;
 }
 
 bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
@@ -218,14 +231,13 @@ Product schedule_find_product(const Kernel *k) {
   const Expr *e = p.sum ? &k->exprs[k->exprs[p.sum].args[0]] : NULL;
   if (!p.sum || !has_results_of(k, p.sum, p.rows)) return none;
   const AxisSet of_first = k->exprs[e->args[0]].axes, of_second = k->exprs[e->args[1]].axes;
-  const AxisSet others = k->exprs[p.sum].axes;
-  const AxisSet first = of_first & ~of_second & others, second = of_second & ~of_first & others;
-  if (!first || !second) return none;
-  p.row = e->args[0], p.vector = e->args[1];
-  AxisSet candidates = ~window_axes(k);
-  if (!((first | second) & candidates)) candidates = first | second;
-  p.vector_axis = choose_vector_axis(k, first & candidates, second & candidates, k->exprs[p.sum].reduced);
-  if (first >> p.vector_axis & 1) p.row = e->args[1], p.vector = e->args[0];
+  const AxisSet others = k->exprs[p.sum].axes, own[] = {of_first & ~of_second & others, of_second & ~of_first & others};
+  if (!own[0] || !own[1]) return none;
+  AxisSet candidates = (own[0] | own[1]) & ~window_axes(k);
+  int factor = 0;
+  p.vector_axis = choose_vector_axis(k, p.sum, own, candidates ? candidates : own[0] | own[1], &factor);
+  p.vector = e->args[factor];
+  p.row = e->args[1 - factor];
   if (p.rows & k->exprs[p.vector].axes) return none; // rows of a block share the vectors, whose axis is one of these
   // With few rows, products along the vector axis are worth less than reading a factor as it is in memory.
   const int64_t rows = axes_nelems(k, others & ~k->exprs[p.vector].axes);
