@@ -254,6 +254,7 @@ struct LoopNode {
   bool is_vector; // the value computed, stored or added is a vector; NODE_PARTIALS: there is a vector a partial sum
   bool is_row;    // repeated for each row of the step, or the row's element of an array
   bool has_fewer_lanes; // only the first VAR_LANES lanes hold elements; NODE_STEP: calls tail_step
+  bool keeps_lanes;     // uses all lanes in the tail, too: panels have memory for them, and sums of lanes are apart
   Load load;            // NODE_LET
   // NODE_LET, loads with bounds. Arithmetic is modulo 2^64, so that `index < extent` tests both ends of a bound.
   const Index *inside; // a test; where it is 0, the value is the access's `outside`. NULL: bounds that are the same in

@@ -149,9 +149,17 @@ bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id) {
   return index_equals(n->step, stride) || verify_fail(v, n, "its step is not the stride from lane to lane");
 }
 
+// Whether the node loads or stores a vector of a panel, which has memory for all lanes.
+static bool is_of_panel(const Verifying *v, const LoopNode *n) {
+  const bool is_load = v->k->exprs[n->expr].op == EXPR_LOAD && n->load != LOAD_SPILLED;
+  const bool is_access = n->kind == NODE_STORE || is_load;
+  return is_access && v->k->accesses[n->access].panel_axis == loop_lane_axis(v->plan) + 1;
+}
+
 bool verify_lanes(Verifying *v, const LoopNode *n) {
   if (n->has_fewer_lanes && !has_fewer_lanes(v)) return verify_fail(v, n, "it has fewer lanes where all hold elements");
-  return n->has_fewer_lanes || !has_fewer_lanes(v) || n->load == LOAD_SPILLED ||
+  if (n->has_fewer_lanes && is_of_panel(v, n)) return verify_fail(v, n, "it leaves out lanes of its panel");
+  return n->has_fewer_lanes || !has_fewer_lanes(v) || n->load == LOAD_SPILLED || is_of_panel(v, n) ||
          verify_fail(v, n, "it has all lanes where only some hold elements");
 }
 

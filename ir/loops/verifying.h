@@ -228,7 +228,7 @@ bool verify_memory(Verifying *v, const LoopNode *n, AccessId id); // the access 
 bool are_blocks_aligned(const Loop *plan); // every block begins at a multiple of LANES iterations
 bool is_at_panel(const Verifying *v, const Access *a);
 bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id); // `step` is the stride from lane to lane
-// Whether the node uses the lanes that hold elements. Spilled vectors are always loaded whole.
+// Whether the node uses the lanes that hold elements. Spilled vectors and those of panels are always whole.
 bool verify_lanes(Verifying *v, const LoopNode *n);
 bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *at);
 int find_spill(const Verifying *v, ExprId id); // index in plan->spills; -1: not spilled

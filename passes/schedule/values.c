@@ -37,6 +37,11 @@ static bool is_dense(const Recipe *r, const Access *a) {
   return access_lane_stride(a, loop_lane_axis(r->loop)) == 1;
 }
 
+// Whether a vector of the access is one of a panel, which has memory for all lanes.
+static bool is_of_panel(const Recipe *r, const Access *a) {
+  return a->panel_axis && a->panel_axis == loop_lane_axis(r->loop) + 1;
+}
+
 // The stride, along an axis, of the partial sums that EXPR_COMBINE reads: an array [free axes, chunk, inner axes], as
 // the blocks of one index on the free axes follow each other. NULL: the partial sums do not vary over the axis.
 static const Index *partial_stride(Recipe *r, const Expr *e, int axis) {
@@ -142,6 +147,8 @@ static void compute_vector(Recipe *r, ExprId id) {
                    : access_is_mask(a)      ? vector_address(r, e->access)
                                             : lanes_address(r, e->access, expr_level(r, id));
     node.step = lane_step(r, a);
+    node.keeps_lanes = is_of_panel(r, a);
+    node.has_fewer_lanes &= !node.keeps_lanes;
     add_bounds(r, &node, a);
   } else if (e->op == EXPR_IS_KEPT) {
     node.address = vector_address(r, e->access);
@@ -185,7 +192,8 @@ void store_vector(Recipe *r, const Root *root) {
     add(r, node);
     return;
   }
-  node.has_fewer_lanes = r->is_tail;
+  node.keeps_lanes = is_of_panel(r, a);
+  node.has_fewer_lanes = r->is_tail && !node.keeps_lanes;
   node.is_strided = !is_dense(r, a);
   node.step = lane_step(r, a);
   node.address = lanes_address(r, root->access, root_level(r, root));

@@ -7,12 +7,14 @@ Flag partial_flag(const Recipe *r, AccessId id) {
 
 void update_vector(Recipe *r, const Root *root) {
   const bool is_in_register = root->kind == ROOT_REDUCE_OUTER, is_widened = is_widened_sum(r, root);
+  const bool has_lane_sums = !is_in_register && !(r->k->exprs[root->expr].reduced >> vector_axis(r) & 1);
   add(r, (LoopNode){.kind = NODE_UPDATE,
                     .sum = is_in_register ? SUM_PARTIAL_REGISTER : SUM_ACCUMULATOR,
                     .accumulator = is_in_register ? ACCUMULATOR_ONLY : r->accumulator,
                     .expr = is_in_register ? root_operand(r, root) : root->expr,
                     .is_vector = true,
                     .has_fewer_lanes = r->is_tail && is_in_register,
+                    .keeps_lanes = has_lane_sums,
                     .is_fused = root->is_fused,
                     .reduction = root_reduction(r, root),
                     .is_f64 = r->k->is_f64 || is_widened,
