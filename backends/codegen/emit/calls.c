@@ -4,6 +4,7 @@
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/layout.h"
 
+#include <assert.h>
 #include <string.h>
 
 static bool has_open_blocks(const Kernel *k, const Loop *loop) {
@@ -90,12 +91,12 @@ static void move(Printer *p, const char *indent, const char *member, const char 
 }
 
 static const char *chunk_text(Printer *p, const ProgramVisit *v, Type type) {
-  const char *text = arena_format(p->scratch, "chunk * %zu", v->chunk_nbytes / type_nbytes(type));
+  const char *text = arena_format(p->scratch, "memory * %zu", v->chunk_nbytes / type_nbytes(type));
   p->out_of_memory |= !text;
   return text ? text : "0";
 }
 
-// Gives the chunk its own memory for what lives between the visit's kernels, and inside of them.
+// Gives the chunk memory of its own for what lives between the visit's kernels, and inside of them.
 static void print_chunk(Printer *p, const ProgramVisit *v) {
   const Visit *plan = v->plan;
   for (size_t i = 0; i < plan->ntensors; i++) {
@@ -128,16 +129,42 @@ static void print_slice(Printer *p, const ProgramVisit *v) {
   }
 }
 
+// A chunk takes the first memory that no other running chunk has, which the caches may still hold. There are as many as
+// chunks, so that one is always free. Without atomic functions, each chunk has the memory of its number.
+static void print_memories(Printer *p) {
+  const char *id = p->identifier;
+  text_format(p->out,
+              "struct %s_visit {\n  const struct %s_args *whole;\n"
+              "  uint32_t *free; // a bit for each chunk's memory: it is not in use\n};\n\n",
+              id, id);
+  text_format(p->out,
+              "static size_t %s_take_memory(uint32_t *free, size_t chunk) {\n#ifdef __GNUC__\n"
+              "  uint32_t are_free = __atomic_load_n(free, __ATOMIC_RELAXED);\n  (void)chunk;\n"
+              "  while (!__atomic_compare_exchange_n(free, &are_free, are_free & (are_free - 1), 1, __ATOMIC_ACQUIRE,\n"
+              "                                      __ATOMIC_RELAXED)) {\n  }\n"
+              "  return (size_t)__builtin_ctz(are_free);\n"
+              "#else\n  (void)free;\n  return chunk;\n#endif\n}\n\n",
+              id);
+  text_format(p->out,
+              "static void %s_leave_memory(uint32_t *free, size_t memory) {\n#ifdef __GNUC__\n"
+              "  __atomic_fetch_or(free, (uint32_t)1 << memory, __ATOMIC_RELEASE);\n"
+              "#else\n  (void)free, (void)memory;\n#endif\n}\n\n",
+              id);
+}
+
 // Prints the function that runs the kernels of a visit for a chunk of its slices.
 static void print_visit(Printer *p, size_t index) {
   const ProgramVisit *v = &p->program->visits[index];
   const long long nslices = v->plan->nslices, nchunks = v->nchunks;
+  const char *id = p->identifier;
   text_format(p->out,
               "// Visit %zu: kernels %u to %u, one slice after the other. Each chunk of slices has memory of its own.\n"
               "static void %s_visit%zu(const void *args, size_t chunk) {\n"
-              "  const struct %s_args *whole = (const struct %s_args *)args;\n"
+              "  const struct %s_visit *visit = (const struct %s_visit *)args;\n"
+              "  const struct %s_args *const whole = visit->whole;\n"
+              "  const size_t memory = %s_take_memory(visit->free, chunk);\n"
               "  struct %s_args a = *whole;\n",
-              index, v->first, v->end - 1, p->identifier, index, p->identifier, p->identifier, p->identifier);
+              index, v->first, v->end - 1, id, index, id, id, id, id, id);
   print_chunk(p, v);
   text_format(p->out, "  const size_t begin = %lld * chunk / %lld, end = %lld * (chunk + 1) / %lld;\n", nslices,
               nchunks, nslices, nchunks);
@@ -152,10 +179,11 @@ static void print_visit(Printer *p, size_t index) {
       print_call(p, i, l, s->loops[l].is_lasting ? "      " : "    ");
     }
   }
-  text_add_string(p->out, "  }\n}\n\n");
+  text_format(p->out, "  }\n  %s_leave_memory(visit->free, memory);\n}\n\n", id);
 }
 
 void print_visits(Printer *p) {
+  if (p->program->nvisits) print_memories(p);
   for (size_t i = 0; i < p->program->nvisits; i++) print_visit(p, i);
 }
 
@@ -199,8 +227,12 @@ static bool is_idle(const Printer *p, const Call *call) {
 }
 
 static void print_visit_call(Printer *p, const ProgramVisit *visit, const char *indent) {
-  text_format(p->out, "%s%s_for(pool, %lld, %s_visit%zu, &a);\n", indent, p->prefix, (long long)visit->nchunks,
-              p->identifier, (size_t)(visit - p->program->visits));
+  static_assert(MOST_VISIT_CHUNKS <= 32, "a chunk's memory has a bit of uint32_t");
+  const size_t index = (size_t)(visit - p->program->visits);
+  text_format(p->out, "%suint32_t free%zu = UINT32_MAX;\n%sconst struct %s_visit visit%zu = {&a, &free%zu};\n", indent,
+              index, indent, p->identifier, index, index);
+  text_format(p->out, "%s%s_for(pool, %lld, %s_visit%zu, &visit%zu);\n", indent, p->prefix, (long long)visit->nchunks,
+              p->identifier, index, index);
 }
 
 // Consecutive calls that the same outputs need are under one condition, whose block is open.
