@@ -158,19 +158,21 @@ static inline V_INLINE d_part d_part_expm1_near_0(d_part r) {
   return D_FMA(r * r, D_POLYNOMIAL(r, c), r);
 }
 
-// Clamping does not change the result: it is 0 or infinity at the bounds.
-static inline V_INLINE v_part v_part_exp(v_part x) {
-  v_part r, n = v_part_reduce(v_part_clamp(x, -104.0F, 89.0F), &r);
-  return v_part_scale(1.0F + v_part_expm1_near_0(r), n);
-}
-
 // e^(x + y), where y is at most an ulp of x.
 static inline d_part d_part_exp_of_sum(d_part x, d_part y) {
   d_part r, n = d_part_reduce(d_part_clamp(x, -746.0, 710.0), &r);
   return d_part_scale(1.0 + d_part_expm1_near_0(r + y), n);
 }
 
-static inline V_INLINE vec v_exp(vec a) { V_FOR_I a.p[i] = v_part_exp(a.p[i]); return a; }
+// Clamping does not change the result: it is 0 or infinity at the bounds. All parts take a step before the next one,
+// because a part's own steps wait for each other.
+static inline V_INLINE vec v_exp(vec a) {
+  v_part n[V_PARTS], r[V_PARTS];
+  V_FOR_I n[i] = v_part_reduce(v_part_clamp(a.p[i], -104.0F, 89.0F), &r[i]);
+  V_FOR_I r[i] = v_part_expm1_near_0(r[i]);
+  V_FOR_I a.p[i] = v_part_scale(1.0F + r[i], n[i]);
+  return a;
+}
 
 static inline V_INLINE dvec d_exp(dvec a) {
   D_FOR_I a.p[i] = d_part_exp_of_sum(a.p[i], d_part_set(0.0));
