@@ -132,7 +132,9 @@ void schedule_set_product_axes(Scheduling *s) {
   s->vector_axis = p->vector_axis;
   s->inner = k->exprs[p->sum].reduced | 1U << s->vector_axis;
   s->outer = all_axes(k) & ~s->inner;
-  s->free_axes = s->outer & (p->is_depthwise ? ~schedule_row_axes(k, p) : p->rows ? ~p->rows : k->exprs[p->vector].axes);
+  s->free_axes = s->outer & (p->is_depthwise ? ~schedule_row_axes(k, p)
+                             : p->rows       ? ~p->rows
+                                             : k->exprs[p->vector].axes);
 }
 
 void schedule_leave_product(Scheduling *s) {

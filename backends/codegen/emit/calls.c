@@ -138,7 +138,8 @@ static void print_memories(Printer *p) {
               "  uint32_t *free; // a bit for each chunk's memory: it is not in use\n};\n\n",
               id, id);
   text_format(p->out,
-              "static size_t %s_take_memory(uint32_t *free, size_t chunk) {\n#ifdef __GNUC__\n"
+              "static size_t %s_take_memory(uint32_t *free, size_t chunk) {\n#if defined __GCC_ATOMIC_INT_LOCK_FREE && "
+              "__GCC_ATOMIC_INT_LOCK_FREE == 2\n"
               "  uint32_t are_free = __atomic_load_n(free, __ATOMIC_RELAXED);\n  (void)chunk;\n"
               "  while (!__atomic_compare_exchange_n(free, &are_free, are_free & (are_free - 1), 1, __ATOMIC_ACQUIRE,\n"
               "                                      __ATOMIC_RELAXED)) {\n  }\n"
@@ -146,7 +147,8 @@ static void print_memories(Printer *p) {
               "#else\n  (void)free;\n  return chunk;\n#endif\n}\n\n",
               id);
   text_format(p->out,
-              "static void %s_leave_memory(uint32_t *free, size_t memory) {\n#ifdef __GNUC__\n"
+              "static void %s_leave_memory(uint32_t *free, size_t memory) {\n#if defined __GCC_ATOMIC_INT_LOCK_FREE && "
+              "__GCC_ATOMIC_INT_LOCK_FREE == 2\n"
               "  __atomic_fetch_or(free, (uint32_t)1 << memory, __ATOMIC_RELEASE);\n"
               "#else\n  (void)free, (void)memory;\n#endif\n}\n\n",
               id);
