@@ -12,8 +12,6 @@ static void find_flags(Recipe *r) {
 void build_step(Recipe *r, LoopNode **step) {
   tree_open(&r->b, step);
   need_all(r);
-  if (!r->loop->tile && !has_rows(r) && !mentioned_axes(r, 0))
-    add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_OUTER, 0}});
   find_flags(r);
   find_indices(r, mentioned_shared_axes(r), false);
   for_each_pointer(r, declare_pointer);
@@ -26,5 +24,9 @@ void build_step(Recipe *r, LoopNode **step) {
     build_section(r, sweep);
     if (sweep < r->loop->nsweeps) build_sweep(r, sweep);
   }
+  tree_close(&r->b);
+  if (r->loop->tile || nodes_mention(*step, loop_var(VAR_OUTER))) return;
+  tree_open(&r->b, step);
+  add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_OUTER, 0}});
   tree_close(&r->b);
 }
