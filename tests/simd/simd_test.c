@@ -423,11 +423,38 @@ static void test_integers(void) {
   end();
 }
 
+// Vectors of bytes, against one after the other.
+static void test_bytes(void) {
+  uint8_t unsigned_bytes[16], logical[16];
+  int8_t signed_bytes[16];
+  float got[16];
+  begin("bytes");
+  for (int first = 0; first < 256; first += 16) {
+    for (int j = 0; j < 16; j++) signed_bytes[j] = (int8_t)((unsigned_bytes[j] = (uint8_t)(first + j)) - 128);
+    v_store(got, v_load_u8(unsigned_bytes));
+    for (int j = 0; j < 16; j++) expect_number((double)got[j], first + j);
+    v_store(got, v_load_s8(signed_bytes));
+    for (int j = 0; j < 16; j++) expect_number((double)got[j], first + j - 128);
+    v_store(got, v_load_b8(unsigned_bytes));
+    for (int j = 0; j < 16; j++) expect_number((double)got[j], first + j != 0);
+  }
+  static const float numbers[] = {-0.5F, 0.5F,  1.5F,   2.5F,   -1.5F,    126.5F,    127.5F,         -128.5F,
+                                  -129,  -1e9F, 254.5F, 255.5F, INFINITY, -INFINITY, 0x1.fffffep-2F, NAN};
+  v_store_u8(unsigned_bytes, v_load(numbers));
+  v_store_s8(signed_bytes, v_load(numbers));
+  v_store_b8(logical, v_load(numbers));
+  for (int j = 0; j < 16; j++) {
+    expect_number(unsigned_bytes[j], u8_from_f32(numbers[j]));
+    expect_number(signed_bytes[j], s8_from_f32(numbers[j]));
+    expect_number(logical[j], numbers[j] != 0);
+  }
+  end();
+}
+
 // Every span of lanes, whose elements end where memory's do.
 static void test_spans(void) {
-  float x[16], got[16], far[48];
-  double wide_x[16], wide[16], wide_far[48];
-  for (int j = 0; j < 48; j++) wide_far[j] = (double)(far[j] = (float)(j + 1));
+  float x[16], got[16];
+  double wide_x[16], wide[16];
   begin("spans");
   for (int j = 0; j < 16; j++) {
     x[j] = (float)(j + 1);
@@ -445,7 +472,14 @@ static void test_spans(void) {
       }
     }
   end();
+}
+
+// The same of elements that are not neighbours.
+static void test_distant_spans(void) {
+  float far[48], got[16];
+  double wide_far[48], wide[16];
   begin("spans of distant elements");
+  for (int j = 0; j < 48; j++) wide_far[j] = (double)(far[j] = (float)(j + 1));
   for (int stride = -3; stride <= 3; stride++)
     for (int first = 0; stride && first < 16; first++)
       for (int count = 1; first + count <= 16; count++) {
@@ -540,7 +574,9 @@ int main(void) {
   test_formats();
   test_f8();
   test_integers();
+  test_bytes();
   test_spans();
+  test_distant_spans();
   test_random();
   test_dropout();
   if (failures) fprintf(stderr, "simd_test: %d failures\n", failures);

@@ -48,9 +48,9 @@
 
 #define v_part_transpose(r) (void)(r)
 
-#define V_FROM_U8(p) ((float)*(p))
+#define V_FROM_U8(p) __extension__({ const uint8_t *from_ = (p); (float)*from_; })
 
-#define V_FROM_S8(p) ((float)*(p))
+#define V_FROM_S8(p) __extension__({ const int8_t *from_ = (p); (float)*from_; })
 
 #define V_FROM_B8(p) ((float)(*(p) != 0))
 
