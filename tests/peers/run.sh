@@ -4,6 +4,7 @@
 set -eu
 check=$(realpath "$1")
 shift
+case " $* " in *" --help "*) exec "$check" --help ;; esac
 status=0
 "$check" "$@" || status=$?
 
