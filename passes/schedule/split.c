@@ -3,7 +3,8 @@
 //   count i from begin
 //   n = elements up to the next cache line; the first n elements; i += n      if rows are peeled
 //   for i += count * 16 while i + count * 16 <= end                           if sums have several accumulators
-//     for u in 0..count, unrolled: vector i + u * 16, accumulator u
+//     for u in 0..count, unrolled: vector i + u * 16, accumulator u            inside of a loop over rows that adds to
+//     sums
 //   for i += 16 while i + 16 <= end: vector i, accumulator 0
 //   if i < end: n = end - i; the last n elements, accumulator 0
 #include "passes/schedule/tree_passes.h"
@@ -95,27 +96,61 @@ static bool is_per_vector(const LoopNode *n) {
   return !is_shared(n) && !is_around_vectors(n);
 }
 
-// Adds a loop over the vectors of a group, with the nodes from n on that each vector needs. Returns the first node
-// after these.
-static const LoopNode *add_vectors_of_group(TreeBuilder *b, const LoopNode *n, int count) {
-  const Index *lane = index_var(b, VAR_LANE, 0), *vector = index_var(b, VAR_VECTOR, 0);
-  const Index *value = index_of(b, INDEX_ADD, lane, index_of(b, INDEX_MULTIPLY, vector, number(b, LANES)));
-  const Index *vector_lane = index_var(b, VAR_VECTOR_LANE, 0);
-  bool has_lane = false;
+static bool is_plain_value(const Kernel *k,
+                           const LoopNode *n) { // compilers compute it once if it is written several times
+  return n->kind == NODE_LET && !expr_is_long(k->exprs[n->expr].op);
+}
+
+// The loop over rows among the nodes from n on that each vector needs, if it only adds to sums and what precedes it are
+// plain values: then it can be around the loop over vectors. NULL: there is none.
+static const LoopNode *find_rows_of_sums(const Kernel *k, const LoopNode *n) {
+  while (n && is_plain_value(k, n)) n = n->next;
+  if (!n || n->kind != NODE_FOR || !n->is_unrolled || (n->next && is_per_vector(n->next))) return NULL;
+  for (const LoopNode *own = n->body; own; own = own->next)
+    if (!is_plain_value(k, own) && own->kind != NODE_UPDATE) return NULL;
+  return n;
+}
+
+static void open_vectors(TreeBuilder *b, int count) {
   open(b, (LoopNode){.kind = NODE_FOR,
                      .var = loop_var(VAR_VECTOR),
                      .value = number(b, 0),
                      .end = number(b, count),
                      .step = number(b, 1),
                      .is_unrolled = true});
+}
+
+// Adds a loop over the vectors of a group, with the nodes from n on that each vector needs. Returns the first node
+// after these.
+//
+// A loop over rows that adds to sums is around it, so that a row's scalar is in a register for the vectors of the group
+// only: the sums of all rows and vectors need the others.
+static const LoopNode *add_vectors_of_group(TreeBuilder *b, const Kernel *k, const LoopNode *n, int count) {
+  const Index *lane = index_var(b, VAR_LANE, 0), *vector = index_var(b, VAR_VECTOR, 0);
+  const Index *value = index_of(b, INDEX_ADD, lane, index_of(b, INDEX_MULTIPLY, vector, number(b, LANES)));
+  const Index *vector_lane = index_var(b, VAR_VECTOR_LANE, 0);
+  const LoopNode *rows = find_rows_of_sums(k, n), *own = rows ? rows->body : NULL;
+  bool has_lane = false;
   for (const LoopNode *next = n; next && is_per_vector(next); next = next->next) {
     const LoopNode only = alone(next);
     has_lane |= nodes_mention(&only, loop_var(VAR_LANE));
   }
+  if (rows) {
+    LoopNode node = alone(rows);
+    node.body = NULL;
+    open(b, node);
+    for (; own && is_shared(own) && own->kind != NODE_BEGIN_SUM; own = own->next) tree_add(b, alone(own));
+  }
+  open_vectors(b, count);
   if (has_lane) tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop_var(VAR_VECTOR_LANE), .value = value});
-  for (; n && is_per_vector(n) && vector_lane; n = n->next) {
+  for (; n && is_per_vector(n) && n != rows && vector_lane; n = n->next) {
     const LoopNode only = alone(n);
     tree_add_copy(b, &only, loop_var(VAR_LANE), vector_lane, use_own_accumulator, count);
+  }
+  if (rows) {
+    tree_add_copy(b, own, loop_var(VAR_LANE), vector_lane, use_own_accumulator, count);
+    tree_close(b);
+    n = rows->next;
   }
   tree_close(b);
   return vector_lane ? n : NULL;
@@ -123,25 +158,25 @@ static const LoopNode *add_vectors_of_group(TreeBuilder *b, const LoopNode *n, i
 
 // Unroll and jam: loops in the body (over middle axes) stay outside; in each of their iterations, and between them,
 // there is a loop over the vectors of the group.
-static void add_jammed(TreeBuilder *b, const LoopNode *n, int count) {
+static void add_jammed(TreeBuilder *b, const Kernel *k, const LoopNode *n, int count) {
   while (n) {
     if (is_per_vector(n)) {
-      n = add_vectors_of_group(b, n, count);
+      n = add_vectors_of_group(b, k, n, count);
       continue;
     }
     LoopNode node = alone(n);
     if (is_shared(n)) use_own_accumulator(&node, count);
     node.body = NULL;
     tree_open(b, &tree_add(b, node)->body);
-    add_jammed(b, n->body, count);
+    add_jammed(b, k, n->body, count);
     tree_close(b);
     n = n->next;
   }
 }
 
-static void add_groups(TreeBuilder *b, const LoopNode *loop) {
+static void add_groups(TreeBuilder *b, const Kernel *k, const LoopNode *loop) {
   open(b, whole_steps(b, loop, (int64_t)loop->count * LANES));
-  add_jammed(b, loop->body, loop->count);
+  add_jammed(b, k, loop->body, loop->count);
   tree_close(b);
 }
 
@@ -162,13 +197,13 @@ static void add_tail(TreeBuilder *b, const LoopNode *loop) {
 }
 
 // Replaces the loop at this link. Returns the link to the node after it.
-static LoopNode **split(TreeBuilder *b, LoopNode **at) {
+static LoopNode **split(TreeBuilder *b, const Kernel *k, LoopNode **at) {
   LoopNode *loop = *at;
   *at = loop->next;
   tree_open(b, at);
   tree_add(b, (LoopNode){.kind = NODE_COUNTER, .var = loop->var, .value = loop->value});
   if (loop->is_peeled) add_peel(b, loop);
-  if (loop->count > 1 && may_have(loop, (int64_t)loop->count * LANES)) add_groups(b, loop);
+  if (loop->count > 1 && may_have(loop, (int64_t)loop->count * LANES)) add_groups(b, k, loop);
   if (may_have(loop, LANES)) tree_add(b, whole_steps(b, loop, LANES))->body = loop->body;
   if (loop->has_tail) add_tail(b, loop);
   LoopNode **end = b->end;
@@ -176,14 +211,14 @@ static LoopNode **split(TreeBuilder *b, LoopNode **at) {
   return end;
 }
 
-void schedule_split_vectors(TreeBuilder *b, LoopNode **nodes) {
+void schedule_split_vectors(TreeBuilder *b, const Kernel *k, LoopNode **nodes) {
   for (LoopNode **at = nodes; *at && !b->out_of_memory;) {
     if ((*at)->kind == NODE_FOR && (*at)->is_vectors) {
-      at = split(b, at);
+      at = split(b, k, at);
       continue;
     }
-    schedule_split_vectors(b, &(*at)->body);
-    schedule_split_vectors(b, &(*at)->otherwise);
+    schedule_split_vectors(b, k, &(*at)->body);
+    schedule_split_vectors(b, k, &(*at)->otherwise);
     at = &(*at)->next;
   }
 }

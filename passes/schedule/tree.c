@@ -86,7 +86,7 @@ LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena 
   check(&r, r.info->name);
   schedule_prefetch(&r.b, k, r.loop, &r.t->step);
   check(&r, "prefetching");
-  schedule_split_vectors(&r.b, &r.t->step);
+  schedule_split_vectors(&r.b, k, &r.t->step);
   check(&r, "splitting vectors");
   schedule_stream(&r.b, k, r.loop, &r.t->step, &r.t->block);
   return r.b.out_of_memory ? NULL : r.t;

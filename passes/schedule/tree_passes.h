@@ -7,7 +7,7 @@
 // Replaces each loop over vectors by: the peeled elements before a cache line; a loop over groups of vectors, unrolled
 // with an accumulator each; a loop over single vectors; the tail of fewer than LANES elements. Nodes are in the
 // builder's arena.
-void schedule_split_vectors(TreeBuilder *b, LoopNode **nodes);
+void schedule_split_vectors(TreeBuilder *b, const Kernel *k, LoopNode **nodes);
 
 // Adds prefetches of elements that later iterations load. Before schedule_split_vectors.
 void schedule_prefetch(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **step);

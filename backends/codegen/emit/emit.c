@@ -362,7 +362,7 @@ void print_prologue(Text *out) {
   text_add_string(out, "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
                        // Fused multiply-adds are explicit. The compiler must not form others: they change results.
                        "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
-                       "#define UNROLL _Pragma(\"clang loop unroll_count(16)\")\n"
+                       "#define UNROLL _Pragma(\"clang loop unroll(full)\")\n"
                        "#define ALWAYS_INLINE __attribute__((always_inline))\n"
                        "#elif defined(__GNUC__)\n#pragma GCC optimize(\"fp-contract=off\")\n"
                        "#define UNROLL _Pragma(\"GCC unroll 16\")\n"
