@@ -1,5 +1,6 @@
-// Dropout. Source of the generator: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+// Dropout.
 #include "backends/interpreter/evaluation.h"
+#include "ir/support/philox.h"
 
 static uint32_t low(uint64_t x) {
   return (uint32_t)x;
@@ -9,24 +10,11 @@ static uint32_t high(uint64_t x) {
   return (uint32_t)(x >> 32);
 }
 
-// Philox-4x32-10
-static void philox(uint32_t counter[4], uint32_t key[2]) {
-  for (int round = 0; round < 10; round++) {
-    uint64_t p = UINT64_C(0xD2511F53) * counter[0], q = UINT64_C(0xCD9E8D57) * counter[2];
-    counter[0] = high(q) ^ counter[1] ^ key[0];
-    counter[1] = low(q);
-    counter[2] = high(p) ^ counter[3] ^ key[1];
-    counter[3] = low(p);
-    key[0] += 0x9E3779B9;
-    key[1] += 0xBB67AE85;
-  }
-}
-
 // The random number for the element with this row-major index. Each call of Philox gives four numbers. With an offset
 // they are for four consecutive elements; with offset 0 the four elements have the same number.
 static uint32_t random_bits(uint64_t seed, uint64_t offset, uint64_t index) {
   uint64_t first = index & ~UINT64_C(3);
-  uint32_t key[] = {low(seed), offset ? high(seed) : low(seed)};
+  const uint64_t key = offset ? seed : (uint64_t)low(seed) << 32 | low(seed);
   uint32_t with_offset[] = {low(offset), high(offset), low(first), high(first)};
   uint32_t without[] = {low(first), low(first) + 1, low(first), low(first) + 3};
   uint32_t *counter = offset ? with_offset : without;

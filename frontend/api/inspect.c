@@ -49,6 +49,16 @@ ng_attribute ng_graph_node_attribute(const ng_graph *g, size_t i, size_t k) {
   return a;
 }
 
+size_t ng_graph_state_count(const ng_graph *g) {
+  return g->graph->nstates;
+}
+
+ng_state ng_graph_state(const ng_graph *g, size_t i) {
+  const State *state = &g->graph->states[i];
+  const bool is_updated = state->output >= 0;
+  return (ng_state){.input = state->input, .output = is_updated ? (size_t)state->output : 0, .is_updated = is_updated};
+}
+
 size_t ng_graph_file_count(const ng_graph *g) {
   size_t count = 0;
   while (ng_graph_file(g, count)) count++;
@@ -59,6 +69,10 @@ const char *ng_graph_file(const ng_graph *g, size_t i) {
   for (size_t v = 0; v < g->graph->nvalues; v++) {
     const Constant *constant = g->graph->values[v]->constant;
     if (constant && constant->file && i-- == 0) return constant->file;
+  }
+  for (size_t s = 0; s < g->graph->nstates; s++) {
+    const Init *init = &g->graph->states[s].init;
+    if (init->kind == INIT_FILE && i-- == 0) return init->constant->file;
   }
   return NULL;
 }

@@ -168,6 +168,15 @@ NG_API ng_tensor_info ng_graph_output(const ng_graph *g, size_t i);
 /* Whether there is one right result for each element: it is no float that is computed with, and was not quantised. */
 NG_API int ng_graph_output_is_exact(const ng_graph *g, size_t i);
 
+/* States: tensors that live from call to call, such as parameters and what an optimizer keeps beside them. They are the
+   graph's last inputs, and what a call leaves in them are its last outputs, of the same type and shape. */
+typedef struct ng_state {
+  size_t input, output; /* indices; output: if is_updated */
+  int is_updated;       /* 0: calls leave it as it was */
+} ng_state;
+NG_API size_t ng_graph_state_count(const ng_graph *g);
+NG_API ng_state ng_graph_state(const ng_graph *g, size_t i);
+
 /* A named extent. There are none once a graph is bound. */
 typedef struct ng_dim_info {
   const char *name;
@@ -355,6 +364,12 @@ NG_API ng_status ng_tensor_write_npy(ng_context *ctx, const char *path, const ng
    half their range, is the mean. Scales of DynamicQuantize and DynamicDequantize are uniform in [1/64, 1/16). `out` is
    made anew. */
 NG_API ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out);
+
+/* The first value of the graph's i-th state, as its init in the file says. Random numbers are functions of the seed, i
+   and the element's index, the same on every machine: Philox-4x32-10 with the seed as key and the counter (low index,
+   high index, i, 0x696E6974). Uniform ones are the first 53 of its bits, normal ones the sum of its eight 16-bit parts,
+   brought to mean 0 and the deviation asked for. `out` is made anew. */
+NG_API ng_status ng_tensor_init(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out);
 
 typedef struct ng_difference {
   double distance;       /* |actual - expected|, the L2 norm; NaNs at the same place count as equal */

@@ -4,6 +4,7 @@
 #include "frontend/api/budget.h"
 #include "frontend/api/handles.h"
 #include "frontend/api/tensor.h"
+#include "ir/graph/init.h"
 #include "ir/operators/operator.h"
 #include "ir/support/splitmix.h"
 
@@ -91,6 +92,17 @@ ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out)
   Tensor t = tensor_like(v);
   if (!tensor_make(g->ctx, v->name, &t)) return NG_OUT_OF_MEMORY;
   random_fill(&t, seed, i, distribution_of(v));
+  *out = tensor_to_api(&t);
+  return NG_OK;
+}
+
+ng_status ng_tensor_init(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out) {
+  *out = (ng_tensor){0};
+  if (i >= g->graph->nstates) return argument_error(g->ctx, "no such state");
+  const Value *v = g->graph->inputs[g->graph->states[i].input];
+  Tensor t = tensor_like(v);
+  if (!tensor_make(g->ctx, v->name, &t)) return NG_OUT_OF_MEMORY;
+  init_fill(g->graph, i, seed, &t);
   *out = tensor_to_api(&t);
   return NG_OK;
 }

@@ -78,13 +78,18 @@ static ng_status input_read(Tensors *inputs, ng_graph *g, size_t i, const char *
   return status == NG_OK ? ng_graph_set_input_shape(g, i, t->rank, t->extent) : status;
 }
 
-static ng_status inputs_read(Tensors *inputs, ng_graph *g, const char *folder, bool is_beside) {
+// A state without a file gets its first value.
+static ng_status inputs_read(Tensors *inputs, ng_graph *g, const char *folder, bool is_beside, uint64_t seed) {
   ng_status status = NG_OK;
+  const size_t first_state = inputs->count - ng_graph_state_count(g);
   for (size_t i = 0; i < inputs->count && status == NG_OK; i++) {
     const char *name = ng_graph_input(g, i).name;
     char *path = tensor_path(folder, name);
     if (!path) return NG_WRONG;
-    if (is_beside && access(path, F_OK) != 0) {
+    const bool is_there = access(path, F_OK) == 0;
+    if (!is_there && i >= first_state) {
+      status = ng_tensor_init(g, i - first_state, seed, &inputs->items[i]);
+    } else if (is_beside && !is_there) {
       plain_error("no data for %s: expected --in DIR with %s.npy and so on, --random, or %s", name, name, path);
       status = NG_WRONG;
     } else {
@@ -105,13 +110,13 @@ static ng_status inputs_random(Tensors *inputs, ng_graph *g, uint64_t seed) {
 ng_status inputs_make(Tensors *inputs, ng_context *ctx, ng_graph *g, const char *path, const Settings *settings) {
   *inputs = tensors_new(ctx, ng_graph_input_count(g));
   if (settings->is_random) return inputs_random(inputs, g, settings->seed);
-  if (settings->in) return inputs_read(inputs, g, settings->in, false);
+  if (settings->in) return inputs_read(inputs, g, settings->in, false, settings->seed);
   if (strcmp(path, "-") == 0 && inputs->count) {
     plain_error("a graph from standard input has no data beside it: expected --in DIR or --random");
     return NG_WRONG;
   }
   char *folder = folder_of(path);
-  ng_status status = inputs_read(inputs, g, folder, true);
+  ng_status status = inputs_read(inputs, g, folder, true, settings->seed);
   free(folder);
   return status;
 }

@@ -19,7 +19,6 @@ static int check_settings(const Settings *s) {
                        nearest ? nearest : "interpreter or codegen");
   }
   if (s->in && s->is_random) return usage_error("--in and --random: expected one of them");
-  if (s->has_seed && !s->is_random) return usage_error("--seed: expected --random with it");
   if (s->compares && s->expect) return usage_error("--compare and --expect: expected one of them");
   if (s->compares && s->backend) return usage_error("--compare runs both backends, expected no --backend with it");
   if (s->tolerance >= 0 && !has_expected) return usage_error("--tolerance: expected --expect or --compare with it");
@@ -131,6 +130,10 @@ static ng_status run_graph(Run *run) {
   ng_status status;
   run->graph = graph_open(run->ctx, run->path, s, &status);
   if (!run->graph) return status;
+  if (s->has_seed && !s->is_random && !ng_graph_state_count(run->graph)) {
+    usage_error("--seed: expected --random with it, or a graph with state");
+    return NG_USAGE;
+  }
   if (!s->is_json) session_tell(run->ctx);               // warnings come before long work
   status = s->is_random ? check_run(run, false) : NG_OK; // else files say what the extents are
   if (status == NG_OK) status = inputs_make(&run->inputs, run->ctx, run->graph, run->path, s);

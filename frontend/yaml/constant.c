@@ -180,13 +180,13 @@ typedef struct Loaded {
   void *data;
 } Loaded;
 
-static bool load_file(Reader *r, const Draft *draft, const Yaml *y, Loaded *loaded) {
+static bool load_file(Reader *r, Type type, const Shape *shape, const Yaml *y, Loaded *loaded) {
   char name[DESCRIPTION_BYTES];
   const Allocator allocator = arena_allocator(&r->graph->arena);
   Tensor t;
   char *path = resolve_file(r, y);
-  bool ok = path && npy_read_named(path, yaml_quote(y->text, name), reader_position(r, y), draft->type, &draft->shape,
-                                   &t, &allocator, r->d);
+  bool ok =
+      path && npy_read_named(path, yaml_quote(y->text, name), reader_position(r, y), type, shape, &t, &allocator, r->d);
   free(path);
   if (!ok) return false;
   loaded->shape.rank = t.rank;
@@ -202,25 +202,25 @@ static bool shape_fits(const Shape *wanted, const Shape *found) {
   return ok;
 }
 
-static bool read_file(Reader *r, Draft *draft, const Yaml *y) {
+bool read_file(Reader *r, const Yaml *y, const char *subject, Type type, Shape *shape, Constant *constant) {
   char found[DESCRIPTION_BYTES];
   if (y->kind != YAML_SCALAR || !*y->text)
-    return error_at(r->d, reader_position(r, y), "file of %s: expected a path, found %s", draft->subject,
+    return error_at(r->d, reader_position(r, y), "file of %s: expected a path, found %s", subject,
                     yaml_describe(y, found));
   const char *mistake = name_mistake(y->text, y->count);
-  if (mistake) return error_at(r->d, reader_position(r, y), "file of %s: %s", draft->subject, mistake);
-  const char *key = arena_format(&r->scratch, "%s:%s", type_name(draft->type), y->text);
+  if (mistake) return error_at(r->d, reader_position(r, y), "file of %s: %s", subject, mistake);
+  const char *key = arena_format(&r->scratch, "%s:%s", type_name(type), y->text);
   Loaded *loaded = key ? names_find(&r->files, key) : NULL;
-  if (!loaded || !shape_fits(&draft->shape, &loaded->shape)) { // then reading it again tells what is wrong
+  if (!loaded || !shape_fits(shape, &loaded->shape)) { // then reading it again tells what is wrong
     loaded = key ? ARENA_NEW(&r->scratch, Loaded) : NULL;
     if (!loaded) return error_out_of_memory(r->d);
-    if (!load_file(r, draft, y, loaded)) return false;
+    if (!load_file(r, type, shape, y, loaded)) return false;
     if (!names_set(&r->files, key, loaded)) return error_out_of_memory(r->d);
   }
-  draft->shape = loaded->shape;
-  draft->constant->data = loaded->data;
-  draft->constant->file = arena_copy_text(&r->graph->arena, y->text, y->count);
-  return draft->constant->file || error_out_of_memory(r->d);
+  *shape = loaded->shape;
+  constant->data = loaded->data;
+  constant->file = arena_copy_text(&r->graph->arena, y->text, y->count);
+  return constant->file || error_out_of_memory(r->d);
 }
 
 // The constant as a whole
@@ -249,7 +249,8 @@ static bool read_data(Reader *r, Draft *draft) {
   if (!draft->constant) return error_out_of_memory(r->d);
   if (found[VALUE]) return read_splat(r, draft, found[VALUE]);
   if (found[VALUES]) return check_extents(r, draft, "values", false) && read_values(r, draft, found[VALUES]);
-  return check_extents(r, draft, "file", true) && read_file(r, draft, found[FILE_KEY]);
+  return check_extents(r, draft, "file", true) &&
+         read_file(r, found[FILE_KEY], draft->subject, draft->type, &draft->shape, draft->constant);
 }
 
 static void read_constant(Reader *r, const Yaml *y) {

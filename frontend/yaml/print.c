@@ -1,5 +1,7 @@
 // Graph → text.
 #include "frontend/yaml/yaml.h"
+
+#include "ir/graph/init.h"
 #include "ir/operators/operator.h"
 #include "ir/support/escape.h"
 
@@ -174,11 +176,54 @@ static void print_dims(const Graph *g, Text *out) {
 
 static void print_inputs_section(const Graph *g, Text *out) {
   text_add_string(out, "inputs:\n");
-  for (size_t i = 0; i < g->ninputs; i++) {
+  for (size_t i = 0; i < g->ninputs - g->nstates; i++) {
     text_add_string(out, "  - {");
     print_typed_name(g->inputs[i], out);
     text_add_string(out, "}\n");
   }
+}
+
+static void print_init(const Init *init, Text *out) {
+  text_format(out, init->kind < INIT_UNIFORM ? "%s" : "{%s: ", init_names[init->kind]);
+  switch (init->kind) {
+  case INIT_UNIFORM:
+    text_add_string(out, "[");
+    text_add_number(out, init->low, false);
+    text_add_string(out, ", ");
+    text_add_number(out, init->high, false);
+    text_add_string(out, "]");
+    break;
+  case INIT_NORMAL: text_add_number(out, init->deviation, false); break;
+  case INIT_FAN_IN: text_add_number(out, init->fan_in, false); break;
+  case INIT_FILE: yaml_print_name(init->constant->file, out); break;
+  default: return;
+  }
+  text_add_string(out, "}");
+}
+
+static void print_states(const Graph *g, Text *out) {
+  text_add_string(out, "state:\n");
+  for (size_t i = 0; i < g->nstates; i++) {
+    text_add_string(out, "  - {");
+    print_typed_name(g->inputs[g->states[i].input], out);
+    text_add_string(out, ", init: ");
+    print_init(&g->states[i].init, out);
+    text_add_string(out, "}\n");
+  }
+}
+
+static void print_updates(const Graph *g, Text *out) {
+  const char *before = "updates: {";
+  for (size_t i = 0; i < g->nstates; i++) {
+    const State *state = &g->states[i];
+    if (state->output < 0) continue;
+    text_add_string(out, before);
+    yaml_print_name(g->inputs[state->input]->name, out);
+    text_add_string(out, ": ");
+    yaml_print_name(g->outputs[state->output]->name, out);
+    before = ", ";
+  }
+  text_add_string(out, "}\n");
 }
 
 static void print_constants(const Graph *g, Text *out) {
@@ -197,14 +242,16 @@ void yaml_print(const Graph *g, Text *out) {
   yaml_print_name(g->name, out);
   text_add_string(out, "\n");
   if (g->ndims) print_dims(g, out);
-  if (g->ninputs) print_inputs_section(g, out);
+  if (g->ninputs > g->nstates) print_inputs_section(g, out);
+  if (g->nstates) print_states(g, out);
   print_constants(g, out);
   if (g->nnodes) text_add_string(out, "nodes:\n");
   for (size_t i = 0; i < g->nnodes; i++) print_node(g->nodes[i], out);
   text_add_string(out, "outputs: [");
-  for (size_t i = 0; i < g->noutputs; i++) {
+  for (size_t i = 0; i < g->noutputs - g->nupdates; i++) {
     if (i) text_add_string(out, ", ");
     yaml_print_name(g->outputs[i]->name, out);
   }
   text_add_string(out, "]\n");
+  if (g->nupdates) print_updates(g, out);
 }

@@ -88,13 +88,13 @@ static bool read_inputs(Reader *r, const Yaml *list) {
   return true;
 }
 
-static bool read_outputs(Reader *r, const Yaml *list, const Yaml *root) {
+static bool read_outputs(Reader *r, const Yaml *list, bool has_updates, const Yaml *root) {
   char text[DESCRIPTION_BYTES];
-  if (!list || list->count == 0) {
+  if ((!list || list->count == 0) && !has_updates) {
     error_at(r->d, reader_position(r, list ? list : root), "no outputs, expected at least one, as in outputs: [y]");
     return true;
   }
-  for (uint32_t i = 0; i < list->count; i++) {
+  for (uint32_t i = 0; list && i < list->count; i++) {
     const Yaml *y = list->items[i];
     Value *v = use_value(r, y, "outputs");
     if (v && v->is_output) error_at(r->d, reader_position(r, y), "outputs: duplicate %s", yaml_quote(v->name, text));
@@ -139,16 +139,20 @@ static bool check_format(Reader *r, const Yaml *root) {
 }
 
 static bool read_sections(Reader *r, const Yaml *root) {
-  enum { FORMAT, NAME, DIMS, INPUTS, CONSTANTS, NODES, OUTPUTS, NKEYS };
-  static const char *const keys[] = {"format", "name", "dims", "inputs", "constants", "nodes", "outputs"};
+  enum { FORMAT, NAME, DIMS, INPUTS, STATE, CONSTANTS, NODES, OUTPUTS, UPDATES, NKEYS };
+  static const char *const keys[] = {"format",    "name",  "dims",    "inputs", "state",
+                                     "constants", "nodes", "outputs", "updates"};
   const Yaml *found[NKEYS];
   if (!check_format(r, root)) return false;
   if (!read_fields(r, root, "the graph", keys, NKEYS, found)) r->misses_names = true;
-  const Yaml *inputs = as_list(r, found[INPUTS], "inputs"), *constants = as_list(r, found[CONSTANTS], "constants"),
-             *nodes = as_list(r, found[NODES], "nodes"), *outputs = as_list(r, found[OUTPUTS], "outputs");
-  bool has_outputs = outputs || !found[OUTPUTS] || yaml_is_null(found[OUTPUTS]);
+  const Yaml *inputs = as_list(r, found[INPUTS], "inputs"), *states = as_list(r, found[STATE], "state"),
+             *constants = as_list(r, found[CONSTANTS], "constants"), *nodes = as_list(r, found[NODES], "nodes"),
+             *outputs = as_list(r, found[OUTPUTS], "outputs"), *updates = found[UPDATES];
+  const bool has_outputs = outputs || !found[OUTPUTS] || yaml_is_null(found[OUTPUTS]);
+  const bool has_updates = updates && !(updates->kind == YAML_MAP && updates->count == 0);
   return read_graph_name(r, found[NAME]) && read_dims(r, found[DIMS]) && read_inputs(r, inputs) &&
-         read_constants(r, constants) && read_nodes(r, nodes) && (!has_outputs || read_outputs(r, outputs, root));
+         read_states(r, states) && read_constants(r, constants) && read_nodes(r, nodes) &&
+         (!has_outputs || read_outputs(r, outputs, has_updates, root)) && read_updates(r, updates);
 }
 
 // What the structure means. Runs in spite of mistakes in it: nodes that have some are not in the graph, and what

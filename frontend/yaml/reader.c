@@ -184,21 +184,32 @@ bool read_order(Reader *r, const Yaml *y, const char *what, const Shape *shape, 
                         yaml_quote(what, subject), y->kind == YAML_LIST ? "another list" : yaml_describe(y, found));
 }
 
-Value *define_value(Reader *r, const Yaml *at, const char *name, Type type, const Shape *shape, bool is_input) {
+static bool is_new_name(Reader *r, const Yaml *at, const char *name) {
   char found[DESCRIPTION_BYTES];
   const Value *earlier = names_find(&r->values, name);
-  if (earlier) {
-    error_at(r->d, reader_position(r, at), "duplicate value %s, first on line %u", yaml_quote(name, found),
-             (unsigned)earlier->position.line);
-    return NULL;
-  }
-  Value *v = (is_input ? graph_add_input : graph_add_value)(r->graph, name, type, shape);
+  return !earlier || error_at(r->d, reader_position(r, at), "duplicate value %s, first on line %u",
+                              yaml_quote(name, found), (unsigned)earlier->position.line);
+}
+
+// v NULL: out of memory.
+static Value *register_value(Reader *r, const Yaml *at, Value *v) {
   if (!v || !names_set(&r->values, v->name, v)) {
     error_out_of_memory(r->d);
     return NULL;
   }
   v->position = reader_position(r, at);
   return v;
+}
+
+Value *define_value(Reader *r, const Yaml *at, const char *name, Type type, const Shape *shape, bool is_input) {
+  if (!is_new_name(r, at, name)) return NULL;
+  return register_value(r, at, (is_input ? graph_add_input : graph_add_value)(r->graph, name, type, shape));
+}
+
+Value *define_state(Reader *r, const Yaml *at, const char *name, Type type, const Shape *shape, const Init *init) {
+  if (!is_new_name(r, at, name)) return NULL;
+  const State *state = graph_add_state(r->graph, name, type, shape, init);
+  return register_value(r, at, state ? r->graph->inputs[state->input] : NULL);
 }
 
 // The known name that is most like it; only so often and among so many that a hostile file gains nothing.

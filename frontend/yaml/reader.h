@@ -51,6 +51,7 @@ bool read_order(Reader *r, const Yaml *y, const char *what, const Shape *shape, 
 
 // A new value that no other has the name of; NULL after telling.
 Value *define_value(Reader *r, const Yaml *at, const char *name, Type type, const Shape *shape, bool is_input);
+Value *define_state(Reader *r, const Yaml *at, const char *name, Type type, const Shape *shape, const Init *init);
 
 // The value of that name. An unknown one is told once and made up, for the rest to be checked; NULL: no memory, or
 // no name at all.
@@ -61,8 +62,13 @@ Value *use_value(Reader *r, const Yaml *y, const char *what);
 bool is_onednn(const Yaml *root);
 const Yaml *translate_onednn(Reader *r, const Yaml *root);
 
+// The data of the constant or state `subject` from a .npy file. Fills unknown extents of the shape.
+bool read_file(Reader *r, const Yaml *y, const char *subject, Type type, Shape *shape, Constant *constant);
+
 // The sections. False only when out of memory.
 bool read_constants(Reader *r, const Yaml *list);
+bool read_states(Reader *r, const Yaml *list);
+bool read_updates(Reader *r, const Yaml *map);
 bool read_nodes(Reader *r, const Yaml *list);
 
 #endif

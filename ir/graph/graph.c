@@ -221,6 +221,22 @@ bool graph_add_output(Graph *g, Value *v) {
   return true;
 }
 
+State *graph_add_state(Graph *g, const char *name, Type type, const Shape *shape, const Init *init) {
+  if (!arena_grow(&g->arena, &g->states, g->nstates, &g->states_capacity, sizeof *g->states)) return NULL;
+  if (!graph_add_input(g, name, type, shape)) return NULL;
+  State *state = &g->states[g->nstates++];
+  *state = (State){.input = (uint32_t)(g->ninputs - 1), .output = -1, .init = *init};
+  return state;
+}
+
+bool graph_add_update(Graph *g, State *state, Value *v, Position position) {
+  if (!graph_add_output(g, v)) return false;
+  state->output = (int64_t)g->noutputs - 1;
+  state->update = position;
+  g->nupdates++;
+  return true;
+}
+
 // The number after the last _ of a name; 0 when there is none, or it has so many digits that graph_fresh_name never
 // reaches it.
 static size_t name_suffix(const char *name) {
@@ -349,6 +365,11 @@ static bool clone_values(Graph *copy, const Graph *g) {
     copy->inputs[copy->ninputs] = copy->values[g->inputs[copy->ninputs]->index];
   for (size_t i = 0; i < g->noutputs; i++)
     if (!graph_add_output(copy, copy->values[g->outputs[i]->index])) return false;
+  copy->states_capacity = copy->nstates = g->nstates;
+  copy->nupdates = g->nupdates;
+  copy->states = ARENA_ARRAY(&copy->arena, State, g->nstates);
+  if (!copy->states) return false;
+  if (g->nstates) memcpy(copy->states, g->states, g->nstates * sizeof *g->states);
   return true;
 }
 

@@ -136,6 +136,25 @@ struct Node {
   uint32_t index; // in graph->nodes
 };
 
+// How the first value of a state is made (ir/graph/init.h).
+typedef enum InitKind { INIT_ZEROS, INIT_ONES, INIT_UNIFORM, INIT_NORMAL, INIT_FAN_IN, INIT_FILE } InitKind;
+
+typedef struct Init {
+  InitKind kind;
+  double low, high;         // INIT_UNIFORM: the numbers lie in [low, high)
+  double deviation;         // INIT_NORMAL: the standard deviation; the mean is 0
+  double fan_in;            // INIT_FAN_IN: as INIT_UNIFORM, from -1 / sqrt(fan_in) to 1 / sqrt(fan_in)
+  const Constant *constant; // INIT_FILE: row-major
+} Init;
+
+// A tensor that lives from call to call: an input of the graph, and an output, which a call leaves in its place.
+typedef struct State {
+  uint32_t input; // in graph->inputs
+  int64_t output; // in graph->outputs, among the last nupdates of them; -1: no call changes the state
+  Init init;
+  Position update; // where the file says what updates it
+} State;
+
 struct Graph {
   Arena arena;
   Graph *origin;             // the graph it was cloned from, on which it holds a reference; NULL: none
@@ -148,10 +167,13 @@ struct Graph {
   size_t nvalues, values_capacity;
   Node **nodes; // in topological order after graph_sort
   size_t nnodes, nodes_capacity;
-  Value **inputs; // inputs and outputs in the file's order
+  Value **inputs; // inputs and outputs in the file's order; then those of states
   size_t ninputs, inputs_capacity;
   Value **outputs;
   size_t noutputs, outputs_capacity;
+  State *states; // in the file's order
+  size_t nstates, states_capacity;
+  size_t nupdates;                  // states with an output
   size_t largest_suffix, nsuffixes; // the largest number that ends the name of one of the first nsuffixes values
 };
 
@@ -173,6 +195,11 @@ Value *graph_add_value(Graph *g, const char *name, Type type, const Shape *shape
 Value *graph_add_number(Graph *g, const char *name, Type type, const Shape *shape, double number);
 Value *graph_add_input(Graph *g, const char *name, Type type, const Shape *shape);
 bool graph_add_output(Graph *g, Value *v);
+// A state, which is an input too. All its extents are numbers.
+State *graph_add_state(Graph *g, const char *name, Type type, const Shape *shape, const Init *init);
+// Makes v, a value of the state's type and shape, what a call leaves in it. After this no output can be added that is
+// not an update.
+bool graph_add_update(Graph *g, State *state, Value *v, Position position);
 const char *graph_fresh_name(Graph *g, const char *stem); // stem_NUMBER, which no value of g has
 
 // A node whose operands are all absent and whose attributes are unset. The setters below keep use lists and producers

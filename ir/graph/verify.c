@@ -187,6 +187,39 @@ static bool verify_ends(const Graph *g, bool *is_listed, Diagnostics *d) {
          error_at(d, (Position){0}, "%s: values marked as inputs or outputs that the graph does not list", g->name);
 }
 
+static bool verify_update(const Graph *g, const State *state, Diagnostics *d) {
+  char text[2][160];
+  if (state->output < 0) return true;
+  if (state->output < (int64_t)(g->noutputs - g->nupdates) || state->output >= (int64_t)g->noutputs)
+    return error_at(d, state->update, "%s: updated by another output", g->inputs[state->input]->name);
+  const Value *v = g->inputs[state->input], *next = g->outputs[state->output];
+  if (next->type == TYPE_NONE || next->shape.rank < 0) return true; // told elsewhere
+  if (next->type != v->type)
+    return error_at(d, state->update, "updates: %s is %s, expected %s to be the same, found %s", v->name,
+                    type_name(v->type), next->name, type_name(next->type));
+  if (!shape_equals(&v->shape, &next->shape))
+    return error_at(d, state->update, "updates: %s is %s, expected %s to be the same, found %s", v->name,
+                    shape_string(&v->shape, text[0], sizeof text[0]), next->name,
+                    shape_string(&next->shape, text[1], sizeof text[1]));
+  return memcmp(&v->order, &next->order, sizeof v->order) == 0 ||
+         error_at(d, state->update, "updates: %s and %s have different layouts, expected the same order", v->name,
+                  next->name);
+}
+
+// States are the last inputs, and their updates the last outputs.
+static bool verify_states(const Graph *g, Diagnostics *d) {
+  size_t nupdates = 0;
+  bool ok = g->nstates <= g->ninputs && g->nupdates <= g->noutputs;
+  for (size_t i = 0; ok && i < g->nstates; i++) {
+    ok = g->states[i].input == g->ninputs - g->nstates + i;
+    nupdates += g->states[i].output >= 0;
+  }
+  if (!ok || nupdates != g->nupdates)
+    return error_at(d, (Position){0}, "%s: states that are not the last inputs", g->name);
+  for (size_t i = 0; i < g->nstates; i++) ok &= verify_update(g, &g->states[i], d);
+  return ok;
+}
+
 // The checks that must pass before inference may follow the graph's pointers.
 static bool verify_structure(Graph *g, Diagnostics *d) {
   bool ok = true;
@@ -203,5 +236,5 @@ static bool verify_structure(Graph *g, Diagnostics *d) {
 
 bool graph_verify(Graph *g, Diagnostics *d) {
   bool ok = verify_names(g, d);
-  return verify_structure(g, d) && ok && graph_infers_nothing_new(g, d);
+  return verify_structure(g, d) && verify_states(g, d) && ok && graph_infers_nothing_new(g, d);
 }

@@ -327,7 +327,7 @@ static void add_seed(Gradient *g, const Value *output) {
 
 static void add_seeds(Gradient *g, const GradientRequest *request) {
   Value *const *of = request->of ? request->of : g->forward->outputs;
-  size_t nof = request->of ? request->nof : g->forward->noutputs;
+  size_t nof = request->of ? request->nof : g->forward->noutputs - g->forward->nupdates;
   for (size_t i = 0; i < nof && !g->failed; i++) {
     if (request->of && !check_float(of[i], g->diagnostics)) g->failed = true;
     else if (!g->seed[of[i]->index] && g->depends[of[i]->index] && (request->of || !is_statistic(of[i])))

@@ -18,7 +18,8 @@
 typedef struct GradientRequest {
   Value *const *wrt; // inputs of the graph; NULL: all floating-point inputs that affect an output of `of`
   size_t nwrt;
-  Value *const *of; // outputs of the graph; NULL: all floating-point outputs that depend on wrt and are no statistics
+  Value *const *of; // outputs of the graph; NULL: all floating-point outputs that depend on wrt and are neither
+                    // statistics nor updates of states
   size_t nof;
 } GradientRequest;
 

@@ -40,14 +40,14 @@ static void add_header(Table *t) {
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(t, "%s", header[i]);
 }
 
-static void add_state(Table *t, const State *s) {
+static void add_state(Table *t, const CacheState *s) {
   table_add(t, "%.4g", s->ngrad_ms);
   table_add(t, "%s", cell("%.4g", s->peer_ms));
   table_add(t, "%s", cell("%.2f", s->speed_up));
   table_add(t, "%.2f", s->ceiling_ratio);
 }
 
-static void set_state(json_t *object, const char *name, const State *s) {
+static void set_state(json_t *object, const char *name, const CacheState *s) {
   json_t *numbers = memory_or_exit(json_object());
   json_set(numbers, "ngrad_ms", json_number(s->ngrad_ms));
   json_set(numbers, "peer_ms", json_number(s->peer_ms));

@@ -16,7 +16,7 @@ typedef struct Way { // of the ceiling's
   double ms;
 } Way;
 
-typedef struct Samples { // as in State
+typedef struct Samples { // as in CacheState
   double ngrad_ms[MEASUREMENTS], peer_ms[MEASUREMENTS], ceiling_ms[MEASUREMENTS];
   double speed_up[MEASUREMENTS], ceiling_ratio[MEASUREMENTS];
 } Samples;
@@ -62,12 +62,12 @@ static double middle(double *sorted_here) {
   return isnan(sorted_here[0]) ? NAN : samples_median(sorted_here, MEASUREMENTS);
 }
 
-static State middle_of(Samples *s) {
-  return (State){.ngrad_ms = middle(s->ngrad_ms),
-                 .peer_ms = middle(s->peer_ms),
-                 .ceiling_ms = middle(s->ceiling_ms),
-                 .speed_up = middle(s->speed_up),
-                 .ceiling_ratio = middle(s->ceiling_ratio)};
+static CacheState middle_of(Samples *s) {
+  return (CacheState){.ngrad_ms = middle(s->ngrad_ms),
+                      .peer_ms = middle(s->peer_ms),
+                      .ceiling_ms = middle(s->ceiling_ms),
+                      .speed_up = middle(s->speed_up),
+                      .ceiling_ratio = middle(s->ceiling_ratio)};
 }
 
 static bool measure(Case *c, const Ceiling *ceiling, States *out) {

@@ -5,14 +5,14 @@
 #include "tests/bench/case.h"
 
 // Each number is the middle one of three, measured one after the other; the ratios are not those of the times here.
-typedef struct State {
+typedef struct CacheState {
   double ngrad_ms, peer_ms, ceiling_ms; // of a run; NAN: there is no peer
   double speed_up, ceiling_ratio;       // the peer's time and the ceiling's over ngrad's
-} State;
+} CacheState;
 
 typedef struct States {
-  State cold; // in turns, a run each: the caches hold what the others used
-  State hot;  // in turns, too, but each after runs of its own, as in a loop
+  CacheState cold; // in turns, a run each: the caches hold what the others used
+  CacheState hot;  // in turns, too, but each after runs of its own, as in a loop
 } States;
 
 // The ceiling is the fastest streaming loop in the same state: with plain or with streaming stores, and if

@@ -34,6 +34,16 @@ nodes:
   - {op: Add, inputs: [a, b], outputs: [c]}
 outputs: [c]
 Y
+cat >state.yaml <<'Y'
+format: ngrad/1
+name: state
+state:
+  - {name: w, type: f32, shape: [3], init: {fan_in: 3}}
+nodes:
+  - {op: Square, inputs: [w], outputs: [w_next]}
+outputs: []
+updates: {w: w_next}
+Y
 sed 's/dims: {N: 4}/dims: {N: ~}/' sum.yaml >open.yaml
 sed 's/Add/Ad/' sum.yaml >wrong.yaml
 sed 's|outputs: \[c\]|outputs: [../c]|' sum.yaml >escaping.yaml
@@ -138,7 +148,7 @@ expect 2 '' '--dim: expected NAME=N, found 4' run sum.yaml --dim 4
 expect 2 '' 'expected GRAPH' run
 expect 2 '' 'found wrong.yaml too' run sum.yaml wrong.yaml
 expect 2 '' '--in and --random' run sum.yaml --random --in .
-expect 2 '' '--seed: expected --random' run sum.yaml --seed 1
+expect 2 '' '--seed: expected --random with it, or a graph with state' run sum.yaml --seed 1
 expect 2 '' 'expected --expect or --compare' run sum.yaml --random --tolerance 1
 expect 2 '' 'unknown backend interpretr, did you mean interpreter' run sum.yaml --backend interpretr
 expect 2 '' 'unknown dim M, expected N' run sum.yaml --random --dim M=2
@@ -224,6 +234,11 @@ expect 0 'wrote 1 output' '' run sum.yaml --in new/data -o new/result
 expect 0 '^c .* 0 +ok$' '' run sum.yaml --in new/data --expect new/result
 expect 0 '^c .* ok$' '' run sum.yaml --in new/data --expect new/result --backend interpreter --max-ulp 0.5
 expect 0 'wrote 1 output' '' run sum.yaml --random --seed 9 --out new/other
+expect 0 'wrote 1 output' '' run state.yaml --seed 9 --out state_9
+expect 0 'wrote 1 output' '' run state.yaml --seed 9 --backend interpreter --out state_9_too
+expect 0 'wrote 1 output' '' run state.yaml --out state_0
+cmp -s state_9/w_next.npy state_9_too/w_next.npy && ! cmp -s state_9/w_next.npy state_0/w_next.npy
+count 'first values of a state depend on the seed alone'
 expect 3 '^c .* FAILED$' '' run sum.yaml --in new/data --expect new/other
 expect 3 '"ok": false' '' run sum.yaml --in new/data --expect new/other --json
 expect 0 '^c .* ok$' '' run sum.yaml --in new/data --expect new/other --tolerance 1e9

@@ -121,6 +121,24 @@ static const char example_printed[] =
     "    attributes: {auto_broadcast: numpy}\n"
     "outputs: [dx, sum, gamma]\n";
 
+static const char step[] = "format: ngrad/1\n"
+                           "name: step\n"
+                           "inputs:\n"
+                           "  - {name: x, type: f32, shape: [2]}\n"
+                           "state:\n"
+                           "  - {name: w, type: f32, shape: [2], init: {uniform: [-0.5, 0.25]}}\n"
+                           "  - {name: v, type: f32, shape: [2], init: {normal: 0.02}}\n"
+                           "  - {name: u, type: bf16, shape: [3, 2], order: [1, 0], init: {fan_in: 3.0}}\n"
+                           "  - {name: n, type: s64, shape: [], init: ones}\n"
+                           "nodes:\n"
+                           "  - op: Add\n"
+                           "    inputs: {src_0: w, src_1: x}\n"
+                           "    outputs:\n"
+                           "      dst: {name: w_next, type: f32, shape: [2]}\n"
+                           "    attributes: {auto_broadcast: numpy}\n"
+                           "outputs: [w_next]\n"
+                           "updates: {w: w_next, v: x, u: u}\n";
+
 // oneDNN Graph's JSON with something of everything: operators in any order, an unknown shape of a wrong rank, permuted
 // strides, End, attributes of each type.
 // clang-format off
@@ -184,6 +202,7 @@ static void places_in_json_are_kept(void **state) {
 static void print_is_typed_sorted_and_a_fixed_point(void **state) {
   (void)state;
   must_become(example, example_printed);
+  must_become(step, step);
 }
 
 static void print_of_every_model_is_a_fixed_point(void **state) {
@@ -506,7 +525,7 @@ static void mutate(char *text, size_t *nbytes, size_t capacity, uint32_t *random
 static void mutated_files_do_no_harm(void **state) {
   (void)state;
   enum { COUNT = 20000, CAPACITY = sizeof onednn + sizeof example + 256 };
-  static const char *const texts[] = {example, example_printed, onednn};
+  static const char *const texts[] = {example, example_printed, step, onednn};
   uint32_t random = 20240607;
   size_t nvalid = 0;
   for (int i = 0; i < COUNT; i++) {
