@@ -359,10 +359,10 @@ NG_API ng_status ng_tensor_write_npy(ng_context *ctx, const char *path, const ng
    from the e-th word that splitmix64 gives from the state s(s(seed) + i), where s is its first word from a state: the
    sum of the word's four 16-bit parts, brought to mean 0 and variance 1, so nearly normal and within 3.47. Variances of
    norms and what roots and logarithms are taken of are uniform in [0.5, 2), probabilities in [1/16, 15/16), also where
-   sums, products, means, casts and moves lie between input and operator. Integers have deviation 32, those of 4 bits 3,
-   and less if Dequantize makes of these numbers of a variance above 1; its zero point, else 0 and of unsigned types
-   half their range, is the mean. Scales of DynamicQuantize and DynamicDequantize are uniform in [1/64, 1/16). `out` is
-   made anew. */
+   sums, products, means, casts and moves lie between input and operator. Labels and other indices are uniform below the
+   extent that they select from. Other integers have deviation 32, those of 4 bits 3, and less if Dequantize makes of
+   these numbers of a variance above 1; its zero point, else 0 and of unsigned types half their range, is the mean.
+   Scales of DynamicQuantize and DynamicDequantize are uniform in [1/64, 1/16). `out` is made anew. */
 NG_API ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out);
 
 /* The first value of the graph's i-th state, as its init in the file says. Random numbers are functions of the seed, i

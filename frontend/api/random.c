@@ -35,7 +35,7 @@ static double deviation_of(Type type) {
 }
 
 Distribution distribution_any(Type type) {
-  return (Distribution){RANGE_ANY, 1, type == TYPE_U8 ? 128 : type == TYPE_U4 ? 8 : 0};
+  return (Distribution){.range = RANGE_ANY, .factor = 1, .centre = type == TYPE_U8 ? 128 : type == TYPE_U4 ? 8 : 0};
 }
 
 // Quantised numbers of which Dequantize makes numbers of variance 1 if its type has so many steps, around 0.
@@ -57,11 +57,14 @@ Distribution distribution_of(const Value *v) {
     if (use->slot < op->ninputs && op->inputs[use->slot].is_scale) d.factor = of_scales;
     if (op->id == OP_Divide && use->slot == 1 && shape_nelems(&v->shape) == 1) d.range = RANGE_POSITIVE;
     if (op->id == OP_Dequantize && !type_is_float(v->type)) distribution_adapt(&d, use->node, v->type);
+    const int64_t extent = node_indexed_extent(use->node, use->slot);
+    if (extent > 0 && (!d.nindices || extent < d.nindices)) d.nindices = extent;
   }
   return d;
 }
 
 static double number_of(Type type, const Distribution *d, uint64_t word) {
+  if (d->nindices) return (double)((word >> 11) % (uint64_t)d->nindices);
   switch (d->range) {
   case RANGE_POSITIVE: return d->factor * uniform(word, 0.5, 2);
   case RANGE_PROBABILITY: return uniform(word, 0.0625, 0.9375);

@@ -7,8 +7,9 @@
 // How the numbers of an input are distributed. Integers have a centre and a deviation.
 typedef struct Distribution {
   ValueRange range;
-  double factor; // of what is in that range, or of an integer's deviation
-  double centre; // of integers
+  double factor;    // of what is in that range, or of an integer's deviation
+  double centre;    // of integers
+  int64_t nindices; // more than 0: integers from 0 to nindices - 1
 } Distribution;
 
 Distribution distribution_of(const Value *v);

@@ -63,10 +63,6 @@ bool expr_is_reduction(const Expr *e) {
   return reductions[e->op].combine != EXPR_NONE;
 }
 
-bool expr_is_s64(const Kernel *k, const Expr *e) {
-  return e->op == EXPR_INTEGER || (e->op == EXPR_LOAD && k->accesses[e->access].type == TYPE_S64);
-}
-
 bool expr_has_access(const Expr *e) {
   return e->op == EXPR_LOAD || e->op == EXPR_IS_KEPT;
 }
@@ -142,7 +138,8 @@ static bool same_number(double a, double b) {
 
 bool expr_operations_equal(const Expr *a, const Expr *b) {
   return a->op == b->op && a->access == b->access && a->reduced == b->reduced && a->loop == b->loop &&
-         a->integer == b->integer && a->monomial == b->monomial && same_number(a->number, b->number);
+         a->integer == b->integer && a->is_s64 == b->is_s64 && a->monomial == b->monomial &&
+         same_number(a->number, b->number);
 }
 
 static bool expr_equals(const Expr *a, const Expr *b) {
@@ -167,6 +164,12 @@ ExprId expr_load(Kernel *k, AccessId access) {
   return add_expr(k, (Expr){.op = EXPR_LOAD, .access = access, .axes = access_axes(k, &k->accesses[access])});
 }
 
+ExprId expr_load_s64(Kernel *k, AccessId access) {
+  if (k->out_of_memory) return 0;
+  const AxisSet axes = access_axes(k, &k->accesses[access]);
+  return add_expr(k, (Expr){.op = EXPR_LOAD, .access = access, .is_s64 = true, .axes = axes});
+}
+
 ExprId expr_load_at(Kernel *k, AccessId access, ExprId offset) {
   if (k->out_of_memory || !offset) return 0;
   AxisSet axes = access_axes(k, &k->accesses[access]) | k->exprs[offset].axes;
@@ -179,7 +182,7 @@ ExprId expr_index(Kernel *k, int axis) {
 }
 
 ExprId expr_integer(Kernel *k, int64_t integer) {
-  return add_expr(k, (Expr){.op = EXPR_INTEGER, .integer = integer});
+  return add_expr(k, (Expr){.op = EXPR_INTEGER, .integer = integer, .is_s64 = true});
 }
 
 ExprId expr_is_kept(Kernel *k, AccessId place, ExprId seed, ExprId offset, ExprId probability) {

@@ -103,7 +103,7 @@ typedef enum ExprOp {
   EXPR_ROUND_E4M3, // to the nearest number of the type and back
   EXPR_ROUND_E5M2,
   EXPR_INDEX,   // the index along the one axis over which it varies
-  EXPR_INTEGER, // integer: a constant of s64; like a load of s64, an operand of EXPR_IS_KEPT only
+  EXPR_INTEGER, // integer: a constant of s64; like a load with is_s64, an operand of EXPR_IS_KEPT only
   EXPR_IS_KEPT, // a mask: whether dropout keeps the element that `access` numbers, with seed a and offset b (both
                 // s64) and the probability c of dropping it
   EXPR_COUNT,   // number, with a monomial
@@ -133,6 +133,8 @@ typedef struct Expr {
   uint32_t loop; // EXPR_COMBINE: index in schedule->loops
   double number;
   int64_t integer;
+  bool is_s64;       // EXPR_INTEGER, EXPR_LOAD of s64: the integer itself, an operand of EXPR_IS_KEPT only. Without
+                     // it, a load of s64 yields the nearest float
   Monomial monomial; // EXPR_COUNT, EXPR_SHARE: of number
   const char *label; // stem of its name in the emitted text; NULL: none
 } Expr;
@@ -172,6 +174,7 @@ int kernel_add_axis(Kernel *k, const char *name, int64_t extent, Monomial monomi
 AccessId kernel_add_access(Kernel *k, const Access *access); // copies the bounds
 void kernel_store(Kernel *k, AccessId access, ExprId value);
 ExprId expr_load(Kernel *k, AccessId access);
+ExprId expr_load_s64(Kernel *k, AccessId access);               // with is_s64
 ExprId expr_load_at(Kernel *k, AccessId access, ExprId offset); // offset: in elements, an integral number
 ExprId expr_index(Kernel *k, int axis);
 ExprId expr_integer(Kernel *k, int64_t integer);
@@ -194,7 +197,6 @@ ExprId expr_label(Kernel *k, ExprId e, const char *label);                // lab
 // Expressions and accesses
 
 bool expr_is_reduction(const Expr *e);
-bool expr_is_s64(const Kernel *k, const Expr *e);
 bool expr_has_access(const Expr *e); // `access` is meaningful (EXPR_COMBINE apart)
 bool expr_is_mask(const Kernel *k, ExprId e);
 bool expr_operations_equal(const Expr *a, const Expr *b);   // equal except for operands and axes; false for two NaNs

@@ -70,7 +70,7 @@ static bool verify_exprs(const KernelVerifying *v) {
     if (e->op == EXPR_COMBINE && !v->is_scheduled) return wrong_expr(v, id, "partial results before there are loops");
     bool has_access = expr_has_access(e) || e->op == EXPR_COMBINE;
     if (has_access && e->access >= k->naccesses) return wrong_expr(v, id, "no such access");
-    if (has_access && k->accesses[e->access].nbounds && (e->op != EXPR_LOAD || e->args[0] || expr_is_s64(k, e)))
+    if (has_access && k->accesses[e->access].nbounds && (e->op != EXPR_LOAD || e->args[0] || e->is_s64))
       return wrong_expr(v, id, "only loads of numbers, at no computed offset, have bounds");
     if (!verify_arguments(v, id) || !verify_axes(v, id)) return false;
   }

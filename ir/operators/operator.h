@@ -34,6 +34,7 @@ typedef struct Operand {
   bool is_positive;    // random data for it must be > 0: a variance, say
   bool is_scale;       // of quantised numbers; random data for it is small, so that what they stand for is not large
   bool is_probability; // random data for it must be in (0, 1)
+  bool is_index;       // of elements of input 0 along the attribute axis; random data for it is below that extent
   const char *power;   // the attribute that is its exponent: if a whole number >= 0, is_positive does not apply
   bool is_per_channel; // when of rank 1, its axis is src's channel axis, as data_format says
   bool is_statistic;   // an output for use by the gradient, through which no gradients flow; or an input for such
@@ -220,6 +221,9 @@ NamedAttribute named_attribute(OperatorName n, uint32_t i);
 
 // Sets attributes that are unset to the signature's fixed values and to defaults.
 void node_set_defaults(Node *node);
+
+// The extent of input 0 along which the elements of an input are indices (Operand.is_index); -1: they are none.
+int64_t node_indexed_extent(const Node *node, uint32_t slot);
 
 bool operator_has_attribute(const Operator *op, const char *name);
 

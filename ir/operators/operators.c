@@ -136,6 +136,24 @@ enum { POOL_NATTRIBUTES = WINDOW_NATTRIBUTES + 1 };
 
 #define SOFTMAX_AXIS_LAST .attributes = {{.name = "axis", .kind = ATTRIBUTE_S64, .default_value = -1}}, .nattributes = 1
 
+#define LOSS_REDUCTION                                                                                                 \
+  {                                                                                                                    \
+    .name = "reduction", .kind = ATTRIBUTE_CHOICE, .choices = { "mean", "sum", "none" }                                \
+  }
+#define LOSS_TYPES                                                                                                     \
+  {'T', TYPES_FLOAT}, {                                                                                                \
+    'S', TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_F64)                                                                       \
+  }
+#define LOSS                                                                                                           \
+  .ninputs = 2, .outputs = {{"loss", 'S'}}, .noutputs = 1, .attributes = {LOSS_REDUCTION}, .nattributes = 1,           \
+  .types = {LOSS_TYPES}, .infer = infer_loss
+#define CROSS_ENTROPY                                                                                                  \
+  .attributes = {{.name = "axis", .kind = ATTRIBUTE_S64, .default_value = -1},                                         \
+                 LOSS_REDUCTION,                                                                                       \
+                 {.name = "ignore_index", .kind = ATTRIBUTE_S64, .is_optional = true},                                 \
+                 {.name = "label_smoothing", .kind = ATTRIBUTE_F32}},                                                  \
+  .nattributes = 4, .types = {LOSS_TYPES, {'I', TYPE_BIT(TYPE_S32) | TYPE_BIT(TYPE_S64)}, {'W', TYPES_FLOAT}}
+
 #define INTERPOLATE_ATTRIBUTES                                                                                         \
   .attributes = {{.name = "mode",                                                                                      \
                   .kind = ATTRIBUTE_CHOICE,                                                                            \
@@ -247,6 +265,12 @@ static uint32_t find_attribute(const Operator *op, const char *name) {
   uint32_t i = 0;
   while (i < op->nattributes && strcmp(op->attributes[i].name, name) != 0) i++;
   return i;
+}
+
+int64_t node_indexed_extent(const Node *node, uint32_t slot) {
+  if (slot >= node->op->ninputs || !node->op->inputs[slot].is_index) return -1;
+  const int64_t axis = node_s64(node, "axis"), rank = node->inputs[0]->shape.rank;
+  return extent_value(node->inputs[0]->shape.extent[axis < 0 ? axis + rank : axis]);
 }
 
 bool operator_has_attribute(const Operator *op, const char *name) {

@@ -23,6 +23,13 @@ bool infer_reduce(Inference *inf, Node *node);
 bool infer_softmax(Inference *inf, Node *node);
 bool infer_softmax_backward(Inference *inf, Node *node);
 
+// loss.c
+bool infer_softmax_cross_entropy(Inference *inf, Node *node);
+bool infer_softmax_cross_entropy_backward(Inference *inf, Node *node);
+bool infer_loss(Inference *inf, Node *node);
+bool check_label_smoothing(Node *node, Diagnostics *d);
+bool check_cross_entropy_backward(Node *node, Diagnostics *d);
+
 // movement.c
 bool infer_static_reshape(Inference *inf, Node *node);
 bool infer_static_transpose(Inference *inf, Node *node);

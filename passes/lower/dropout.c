@@ -4,8 +4,8 @@
 
 void lower_Dropout(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
-  ExprId src = lower_value(l, node->inputs[0]), seed = lower_value(l, node->inputs[1]);
-  ExprId offset = lower_value(l, node->inputs[2]), probability = lower_value(l, node->inputs[3]);
+  ExprId src = lower_value(l, node->inputs[0]), seed = lower_s64(l, node->inputs[1]);
+  ExprId offset = lower_s64(l, node->inputs[2]), probability = lower_value(l, node->inputs[3]);
   ExprId zero = expr_constant(k, 0), one = expr_constant(k, 1);
   ExprId is_kept = expr_is_kept(k, lower_index_of_element(l, node->outputs[0]), seed, offset, probability);
   ExprId keep_probability = expr_binary(k, EXPR_SUB, one, expr_binary(k, EXPR_MAX, zero, probability));

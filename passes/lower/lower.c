@@ -106,16 +106,20 @@ ExprId lower_value_on(Lowering *l, const Value *v, const int *axis) {
   Kernel *k = l->kernel;
   if (l->value_expr[v->index]) return l->value_expr[v->index];
   Access a = access_of(l, v, axis);
-  if (v->constant && v->constant->is_splat && v->type == TYPE_S64) {
-    int64_t integer;
-    memcpy(&integer, v->constant->data, sizeof integer);
-    return expr_label(k, expr_integer(k, integer), v->name);
-  }
   if (v->constant && v->constant->is_splat) {
     AxisSet axes = l->part.broadcasts_constants ? access_axes(k, &a) : 0;
     return expr_constant_over(k, type_load(v->type, v->constant->data, 0), axes);
   }
   return expr_label(k, expr_load(k, kernel_add_access(k, &a)), v->name);
+}
+
+ExprId lower_s64(Lowering *l, const Value *v) {
+  Kernel *k = l->kernel;
+  const Access a = access_of(l, v, NULL);
+  int64_t integer;
+  if (!v->constant || !v->constant->is_splat) return expr_label(k, expr_load_s64(k, kernel_add_access(k, &a)), v->name);
+  memcpy(&integer, v->constant->data, sizeof integer);
+  return expr_label(k, expr_integer(k, integer), v->name);
 }
 
 ExprId lower_strided_load(Lowering *l, const Value *v, const Strides *strides, int rank, ExprId offset) {
@@ -210,7 +214,10 @@ static bool is_given_by_attribute(const Node *node, uint32_t operand) {
 bool node_computes_in_f64(const Node *node) {
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
     const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
-    if (v && (v->type == TYPE_F64 || (v->type == TYPE_S32 && !is_given_by_attribute(node, i)))) return true;
+    const int64_t nindices = i < node->ninputs ? node_indexed_extent(node, i) : -1;
+    if (nindices > 1 << 24) return true;
+    if (!v || nindices >= 0) continue;
+    if (v->type == TYPE_F64 || (v->type == TYPE_S32 && !is_given_by_attribute(node, i))) return true;
   }
   if (node->op->traits & TRAIT_WIDE) return true;
   if (node->op->traits & TRAIT_RESAMPLES && node_greatest_place(node) > 1 << 24) return true;

@@ -68,6 +68,9 @@ typedef struct Lowering {
 ExprId lower_value(Lowering *l, const Value *v);
 ExprId lower_value_on(Lowering *l, const Value *v, const int *axis);
 
+// A value of s64 with one element, which is made outside of the region, as an operand of EXPR_IS_KEPT.
+ExprId lower_s64(Lowering *l, const Value *v);
+
 // A tensor's strides along its own axes, in elements: stride[i] times the open dims in monomial[i].
 typedef struct Strides {
   int64_t stride[MAX_RANK];

@@ -185,7 +185,7 @@ static void make_scalar(Walk *w, const LoopNode *n, Item *y) {
   const Expr *e = &w->k->exprs[n->expr];
   if (e->op == EXPR_INTEGER) {
     y->number = (uint64_t)e->integer;
-  } else if (e->op == EXPR_LOAD && expr_is_s64(w->k, e)) {
+  } else if (e->op == EXPR_LOAD && e->is_s64) {
     y->number = (uint64_t)walk_load_s64(w, walk_address(w, &n->address));
   } else if (e->op == EXPR_LOAD) {
     load_scalar(w, n, &y->lanes);
@@ -205,7 +205,7 @@ static void make_scalar(Walk *w, const LoopNode *n, Item *y) {
 
 CellType walk_scalar_type(const Walk *w, ExprId id) {
   const Expr *e = &w->k->exprs[id];
-  return expr_is_s64(w->k, e) ? CELL_S64 : expr_info[e->op].is_mask ? CELL_TRUTH : scalar_cell(w);
+  return e->is_s64 ? CELL_S64 : expr_info[e->op].is_mask ? CELL_TRUTH : scalar_cell(w);
 }
 
 // Declares the variable after its value is computed, so that the value cannot depend on it.

@@ -162,6 +162,7 @@ ELEMENT(v, f32, float, , NOTHING)
 ELEMENT(v, f16, uint16_t, _f16, NOTHING)
 ELEMENT(v, bf16, uint16_t, _bf16, NOTHING)
 ELEMENT(d, s32, int32_t, _s32, NOTHING)
+ELEMENT(d, s64, int64_t, _s64, NOTHING)
 ELEMENT(v, s8, int8_t, _s8, NOTHING)
 ELEMENT(v, u8, uint8_t, _u8, NOTHING)
 ELEMENT(v, boolean, uint8_t, _b8, NOTHING)
@@ -171,12 +172,19 @@ ELEMENT(v, s4, uint8_t, _s4, FROM_WHOLE_BYTE)
 ELEMENT(v, u4, uint8_t, _u4, FROM_WHOLE_BYTE)
 
 static const Element element_functions[TYPE_COUNT] = {
-    [TYPE_F64] = {load_f64, store_f64, true},        [TYPE_F32] = {load_f32, store_f32, false},
-    [TYPE_F16] = {load_f16, store_f16, false},       [TYPE_BF16] = {load_bf16, store_bf16, false},
-    [TYPE_S32] = {load_s32, store_s32, true},        [TYPE_S8] = {load_s8, store_s8, false},
-    [TYPE_U8] = {load_u8, store_u8, false},          [TYPE_BOOLEAN] = {load_boolean, store_boolean, false},
-    [TYPE_F8_E4M3] = {load_e4m3, store_e4m3, false}, [TYPE_F8_E5M2] = {load_e5m2, store_e5m2, false},
-    [TYPE_S4] = {load_s4, store_s4, false},          [TYPE_U4] = {load_u4, store_u4, false},
+    [TYPE_F64] = {load_f64, store_f64, true},
+    [TYPE_F32] = {load_f32, store_f32, false},
+    [TYPE_F16] = {load_f16, store_f16, false},
+    [TYPE_BF16] = {load_bf16, store_bf16, false},
+    [TYPE_S32] = {load_s32, store_s32, true},
+    [TYPE_S64] = {load_s64, store_s64, true},
+    [TYPE_S8] = {load_s8, store_s8, false},
+    [TYPE_U8] = {load_u8, store_u8, false},
+    [TYPE_BOOLEAN] = {load_boolean, store_boolean, false},
+    [TYPE_F8_E4M3] = {load_e4m3, store_e4m3, false},
+    [TYPE_F8_E5M2] = {load_e5m2, store_e5m2, false},
+    [TYPE_S4] = {load_s4, store_s4, false},
+    [TYPE_U4] = {load_u4, store_u4, false},
 };
 
 bool lanes_load(Type type, bool is_f64, Lanes *y, const void *elements, int n) {

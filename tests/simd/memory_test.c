@@ -63,6 +63,13 @@ static void d_stream_s32(int32_t *p, dvec a) {
   d_store_s32(p, a);
 } // the vocabulary has none
 
+static double f64_from_s64(int64_t x) {
+  return (double)x;
+}
+static void d_stream_s64(int64_t *p, dvec a) {
+  d_store_s64(p, a);
+} // the vocabulary has none
+
 static uint8_t b8_from_f64(double x) {
   return x != 0;
 }
@@ -143,6 +150,7 @@ ACCESS(f64, double, d, )
 ACCESS(bf16, uint16_t, v, _bf16)
 ACCESS(f16, uint16_t, v, _f16)
 ACCESS(s32, int32_t, d, _s32)
+ACCESS(s64, int64_t, d, _s64)
 ACCESS(b8, uint8_t, v, _b8)
 ACCESS(s8, int8_t, v, _s8)
 ACCESS(u8, uint8_t, v, _u8)
@@ -391,6 +399,7 @@ int main(void) {
   test_access(&bf16_access);
   test_access(&f16_access);
   test_access(&s32_access);
+  test_access(&s64_access);
   test_rows_f32();
   test_rows_bf16();
   test_rows_f16();

@@ -61,7 +61,7 @@ static void add_vector(TreePrinter *l, ExprId id) {
 }
 
 static const char *scalar_type(const TreePrinter *l, const Expr *e) {
-  return expr_is_s64(l->k, e) ? "int64_t" : expr_info[e->op].is_mask ? "int" : l->scalar;
+  return e->is_s64 ? "int64_t" : expr_info[e->op].is_mask ? "int" : l->scalar;
 }
 
 // Lines
@@ -203,13 +203,19 @@ static void add_offset(TreePrinter *l, const Access *a, ExprId offset, bool is_l
   add(l, ")");
 }
 
+// From an element, behind scalar_from's conversion, to the kernel's type. Vectors of s64 are converted through f64 too.
+static const char *scalar_cast(Type type, bool is_f64) {
+  if (is_f64) return type == TYPE_F64 ? "" : "(double)";
+  return type == TYPE_S64 ? "(float)(double)" : type == TYPE_S32 ? "(float)" : "";
+}
+
 static void add_scalar_load(TreePrinter *l, const LoopNode *n) {
   const Access *a = access_of(l, n);
   const char *convert = scalar_from(a->type);
   const bool is_call = *convert && a->type != TYPE_BOOLEAN, has_addresses = access_has_addresses(a);
-  const bool is_widened = l->k->is_f64 && a->type != TYPE_F64 && a->type != TYPE_S64;
   if (n->inside) say(l, n, "%I ? ");
-  tree_printf(l, "%s%s%s", is_widened ? "(double)" : "", convert, is_call ? "(" : "");
+  if (!expr_of(l, n)->is_s64) add(l, scalar_cast(a->type, l->k->is_f64));
+  tree_printf(l, "%s%s", convert, is_call ? "(" : "");
   open_element(l, &n->address);
   if (expr_of(l, n)->args[0]) add_offset(l, a, expr_of(l, n)->args[0], false);
   add(l, !has_addresses ? ")" : is_call ? "])" : "]");
@@ -466,7 +472,7 @@ static void print_load_partial(TreePrinter *l, const LoopNode *n) {
 
 static void print_scalar_store(TreePrinter *l, const LoopNode *n) {
   const Access *a = access_of(l, n);
-  const bool wants_f64 = a->type == TYPE_F64 || a->type == TYPE_S32, has_addresses = access_has_addresses(a);
+  const bool wants_f64 = memory_prefix(a->type) == 'd', has_addresses = access_has_addresses(a);
   const char *convert = has_addresses ? scalar_to(a->type) : "";
   const bool is_call = *convert && a->type != TYPE_BOOLEAN;
   begin_line(l);

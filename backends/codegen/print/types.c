@@ -11,13 +11,14 @@ const char *element_type(Type type) {
 
 const char *type_suffix(Type type) {
   static const char *const names[TYPE_COUNT] = {
-      [TYPE_F16] = "_f16",      [TYPE_BF16] = "_bf16",    [TYPE_S32] = "_s32",    [TYPE_S8] = "_s8", [TYPE_U8] = "_u8",
-      [TYPE_F8_E4M3] = "_e4m3", [TYPE_F8_E5M2] = "_e5m2", [TYPE_BOOLEAN] = "_b8", [TYPE_S4] = "_s4", [TYPE_U4] = "_u4"};
+      [TYPE_F16] = "_f16",    [TYPE_BF16] = "_bf16", [TYPE_S32] = "_s32",      [TYPE_S8] = "_s8",
+      [TYPE_U8] = "_u8",      [TYPE_S64] = "_s64",   [TYPE_F8_E4M3] = "_e4m3", [TYPE_F8_E5M2] = "_e5m2",
+      [TYPE_BOOLEAN] = "_b8", [TYPE_S4] = "_s4",     [TYPE_U4] = "_u4"};
   return names[type] ? names[type] : "";
 }
 
 char memory_prefix(Type type) {
-  return type == TYPE_F64 || type == TYPE_S32 ? 'd' : 'v';
+  return type == TYPE_F64 || type == TYPE_S32 || type == TYPE_S64 ? 'd' : 'v';
 }
 
 const char *scalar_from(Type type) {
@@ -31,9 +32,9 @@ const char *scalar_from(Type type) {
 
 const char *scalar_to(Type type) {
   static const char *const names[TYPE_COUNT] = {
-      [TYPE_F16] = "f16_from_f32",      [TYPE_BF16] = "bf16_from_f32",    [TYPE_S32] = "s32_from_f64",
-      [TYPE_S8] = "s8_from_f32",        [TYPE_U8] = "u8_from_f32",        [TYPE_BOOLEAN] = "0 != ",
-      [TYPE_F8_E4M3] = "e4m3_from_f32", [TYPE_F8_E5M2] = "e5m2_from_f32",
+      [TYPE_F16] = "f16_from_f32", [TYPE_BF16] = "bf16_from_f32",    [TYPE_S32] = "s32_from_f64",
+      [TYPE_S64] = "s64_from_f64", [TYPE_S8] = "s8_from_f32",        [TYPE_U8] = "u8_from_f32",
+      [TYPE_BOOLEAN] = "0 != ",    [TYPE_F8_E4M3] = "e4m3_from_f32", [TYPE_F8_E5M2] = "e5m2_from_f32",
   };
   return names[type] ? names[type] : "";
 }

@@ -1,0 +1,149 @@
+// Lowering of losses and their gradients. As in softmax.c, the row's maximum is subtracted first.
+#include "ir/operators/loss.h"
+
+#include "passes/lower/lower.h"
+
+#include <math.h>
+
+typedef struct CrossEntropy { // expressions of a row, which has an element for each class
+  Kernel *k;
+  AxisSet classes, rows;
+  int64_t reduction;
+  double smoothing;
+  bool has_weights;
+  int on[MAX_RANK];  // by the label's axis: the domain's axis
+  ExprId shifted;    // src - max
+  ExprId power, sum; // e^shifted, and its sum
+  ExprId weight;     // of the class
+  ExprId is_own;     // a mask: the class is the label
+  ExprId is_used;    // 1, or 0 where the label is ignored; 0: no label is
+  ExprId is_wrong;   // a mask: the label is no class
+  ExprId own_weight; // of the label's class
+  ExprId nclasses;
+} CrossEntropy;
+
+static ExprId over_classes(const CrossEntropy *c, ExprId e) {
+  return expr_sum(c->k, e, c->classes);
+}
+
+// The element of the label's class.
+static ExprId picked(const CrossEntropy *c, ExprId e) {
+  return over_classes(c, expr_select(c->k, c->is_own, e, expr_constant(c->k, 0)));
+}
+
+static ExprId product(const CrossEntropy *c, ExprId a, ExprId b) {
+  return expr_binary(c->k, EXPR_MUL, a, b);
+}
+
+static CrossEntropy cross_entropy_begin(Lowering *l, const Node *node, const Value *labels, const Value *weights) {
+  Kernel *k = l->kernel;
+  const int axis = loss_class_axis(node), rank = node->inputs[0]->shape.rank;
+  const AttributeValue *ignored = node_attribute(node, "ignore_index");
+  CrossEntropy c = {.k = k,
+                    .classes = lower_axes(l, 1U << axis),
+                    .rows = lower_axes(l, ((1U << rank) - 1) & ~(1U << axis)),
+                    .reduction = node_s64(node, "reduction"),
+                    .smoothing = node_f32(node, "label_smoothing"),
+                    .has_weights = weights};
+  for (int i = 0; i + 1 < rank; i++) c.on[i] = i + (i >= axis);
+  const ExprId x = lower_value(l, node->inputs[0]), label = lower_value_on(l, labels, c.on);
+  const ExprId zero = expr_constant(k, 0), one = expr_constant(k, 1);
+  c.nclasses = expr_count(k, axes_nelems(k, c.classes), axes_monomial(k, c.classes));
+  c.shifted = expr_label(
+      k, expr_binary(k, EXPR_SUB, x, expr_label(k, expr_reduce(k, EXPR_REDUCE_MAXIMUM, x, c.classes), "max")),
+      "shifted");
+  c.power = expr_label(k, expr_unary(k, EXPR_EXP, c.shifted), "power");
+  c.sum = expr_label(k, over_classes(&c, c.power), "sum");
+  c.weight = weights ? lower_value_on(l, weights, &axis) : one;
+  c.is_own = expr_binary(k, EXPR_EQ, lower_index(l, axis), label);
+  const ExprId is_low = expr_binary(k, EXPR_GT, zero, label), is_high = expr_binary(k, EXPR_GE, label, c.nclasses);
+  c.is_wrong = expr_select(k, is_low, one, expr_select(k, is_high, one, zero));
+  c.own_weight = weights ? expr_label(k, picked(&c, c.weight), "weight") : one;
+  if (!ignored->is_set) return c;
+  const ExprId is_ignored = expr_binary(k, EXPR_EQ, label, expr_constant(k, (double)ignored->s64));
+  c.is_used = expr_select(k, is_ignored, zero, one);
+  return c;
+}
+
+// `e` where the label is used, 0 where it is ignored; NaN where it is neither a class nor ignored.
+static ExprId where_used(const CrossEntropy *c, ExprId e) {
+  Kernel *k = c->k;
+  const ExprId zero = expr_constant(k, 0);
+  e = expr_select(k, expr_binary(k, EXPR_GT, c->is_wrong, zero), expr_constant(k, (double)NAN), e);
+  return c->is_used ? expr_select(k, expr_binary(k, EXPR_GT, c->is_used, zero), e, zero) : e;
+}
+
+static ExprId number_of_labels(const CrossEntropy *c) {
+  return expr_count(c->k, axes_nelems(c->k, c->rows), axes_monomial(c->k, c->rows));
+}
+
+// The sum of the weights of the labels that are used.
+static ExprId total_of(const CrossEntropy *c) {
+  if (!c->has_weights && !c->is_used) return number_of_labels(c);
+  return expr_sum(c->k, where_used(c, c->own_weight), c->rows);
+}
+
+void lower_SoftmaxCrossEntropy(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
+  const CrossEntropy c = cross_entropy_begin(l, node, node->inputs[1], node->inputs[2]);
+  const ExprId log = expr_label(k, expr_unary(k, EXPR_LOG, c.sum), "log");
+  ExprId loss = product(&c, c.own_weight, expr_binary(k, EXPR_SUB, log, picked(&c, c.shifted)));
+  if (c.smoothing != 0) {
+    const ExprId all_weights = c.has_weights ? over_classes(&c, c.weight) : c.nclasses;
+    const ExprId all =
+        expr_binary(k, EXPR_SUB, product(&c, all_weights, log), over_classes(&c, product(&c, c.weight, c.shifted)));
+    const ExprId spread = expr_binary(k, EXPR_DIV, expr_constant(k, c.smoothing), c.nclasses);
+    loss = expr_binary(k, EXPR_ADD, product(&c, expr_constant(k, 1 - c.smoothing), loss), product(&c, spread, all));
+  }
+  loss = where_used(&c, loss);
+  if (c.reduction != LOSS_NONE) loss = expr_sum(k, loss, c.rows);
+  if (c.reduction == LOSS_MEAN) loss = expr_binary(k, EXPR_DIV, loss, total_of(&c));
+  lower_result(l, node, 0, loss, c.on);
+  if (node->outputs[1]) lower_result(l, node, 1, total_of(&c), NULL);
+}
+
+void lower_SoftmaxCrossEntropyBackward(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
+  const CrossEntropy c = cross_entropy_begin(l, node, node->inputs[2], node->inputs[4]);
+  const ExprId spread = expr_binary(k, EXPR_DIV, expr_constant(k, c.smoothing), c.nclasses);
+  const ExprId kept = expr_constant(k, 1 - c.smoothing), zero = expr_constant(k, 0);
+  ExprId own = expr_select(k, c.is_own, product(&c, kept, c.weight), zero), all = product(&c, kept, c.own_weight);
+  if (c.smoothing != 0) {
+    const ExprId all_weights = c.has_weights ? over_classes(&c, c.weight) : c.nclasses;
+    own = expr_binary(k, EXPR_ADD, own, product(&c, spread, c.weight));
+    all = expr_binary(k, EXPR_ADD, all, product(&c, spread, all_weights));
+  }
+  const ExprId share = expr_label(k, expr_binary(k, EXPR_DIV, all, c.sum), "share");
+  ExprId dy = lower_value_on(l, node->inputs[1], c.on);
+  if (c.reduction == LOSS_MEAN)
+    dy = expr_binary(k, EXPR_DIV, dy, node->inputs[3] ? lower_value(l, node->inputs[3]) : number_of_labels(&c));
+  const ExprId slope = expr_binary(k, EXPR_SUB, product(&c, c.power, share), own);
+  lower_result(l, node, 0, where_used(&c, product(&c, dy, slope)), NULL);
+}
+
+// Sums or averages the losses of all elements, if the reduction says so.
+static void lower_loss(Lowering *l, const Node *node, ExprId loss) {
+  Kernel *k = l->kernel;
+  const int64_t reduction = node_s64(node, "reduction");
+  const AxisSet all = lower_axes(l, (1U << l->domain.rank) - 1);
+  if (reduction != LOSS_NONE) loss = expr_sum(k, loss, all);
+  if (reduction == LOSS_MEAN)
+    loss = expr_binary(k, EXPR_DIV, loss, expr_count(k, axes_nelems(k, all), axes_monomial(k, all)));
+  lower_result(l, node, 0, loss, NULL);
+}
+
+void lower_MeanSquaredError(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
+  const ExprId error = expr_binary(k, EXPR_SUB, lower_value(l, node->inputs[0]), lower_value(l, node->inputs[1]));
+  lower_loss(l, node, expr_binary(k, EXPR_MUL, error, error));
+}
+
+void lower_BinaryCrossEntropy(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
+  const ExprId x = lower_value(l, node->inputs[0]), target = lower_value(l, node->inputs[1]);
+  const ExprId minus = expr_unary(k, EXPR_NEG, expr_unary(k, EXPR_ABS, x));
+  const ExprId log = expr_unary(k, EXPR_LOG1P, expr_unary(k, EXPR_EXP, minus));
+  const ExprId part = expr_binary(k, EXPR_SUB, expr_binary(k, EXPR_MAXIMUM, x, expr_constant(k, 0)),
+                                  expr_binary(k, EXPR_MUL, x, target));
+  lower_loss(l, node, expr_binary(k, EXPR_ADD, part, log));
+}
