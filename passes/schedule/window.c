@@ -250,7 +250,7 @@ bool schedule_copies_window(const Kernel *k, const Product *p, ExprId id) {
   const int last = find_dense_axis(k, p, id, &w);
   while (first < k->naxes && !(e->axes >> first & 1)) first++;
   for (int axis = 0; axis < k->naxes; axis++) // only the slowest may be open, which a window's never is
-    if (e->axes >> axis & 1 && axis != first && k->axes[axis].monomial) return false;
+    if (e->axes >> axis & 1 && (axis != first || axis == last) && k->axes[axis].monomial) return false;
   if (id == p->vector && last < 0) return false;
   return needs_copy(k, e, last);
 }
