@@ -262,6 +262,16 @@ static Loop *row_loop(Scheduling *s, AxisSet axes, int axis) {
   return loop;
 }
 
+// A copy into panels of rows goes over all panels in one iteration, which loads neighbours in the tensor.
+static void take_whole_rows(const Scheduling *s, Loop *loop) {
+  const int panel = s->product.panel_axis - 1;
+  if (panel < 1 || loop->ninner != 1 || loop->nouter < 2 || loop->order[loop->nouter] != panel) return;
+  if (loop->order[loop->nouter - 1] != panel - 1) return;
+  loop->nouter--;
+  loop->ninner++;
+  loop->block = clamp(loop->block / s->k->axes[panel - 1].extent, 1, loop->block);
+}
+
 static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t first) {
   const AxisSet axes = store_axes(s->k, &(Store){access, id});
   const int row = s->product.sum ? row_axis(s, id, access) : -1;
@@ -272,6 +282,7 @@ static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t firs
   int last = s->product.sum && axes >> s->vector_axis & 1 ? s->vector_axis : -1;
   if (is_kept_by_rows(s, id)) last = dense_axis(s->k, &s->k->accesses[access]);
   Loop *loop = side_loop(s, axes, last, first);
+  if (loop && s->product.sum && id == s->product.row) take_whole_rows(s, loop);
   return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, rebuild(s, id), access, false, 0});
 }
 
