@@ -268,6 +268,7 @@ struct LoopNode {
   SumPlace sum;     // NODE_BEGIN_SUM, NODE_UPDATE, NODE_END_SUM
   AccumulatorChoice accumulator;
   int count; // sums: number of accumulators; NODE_STEP: rows; NODE_FOR over vectors: vectors of a group
+  int rest;  // NODE_FOR over vectors: whole vectors behind the last group, which are a smaller group; 0: not known
   ExprOp reduction;
   bool is_f64;      // the sum is in f64
   bool is_widened;  // NODE_UPDATE, NODE_END_RUN: adds f32 to f64; NODE_END_SUM with has_totals: the total is in f64

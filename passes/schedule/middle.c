@@ -124,6 +124,13 @@ static void finish_sum(Recipe *r, ExprId id) {
                     .reduction = r->k->exprs[id].op});
 }
 
+// The whole vectors behind the last group. 0: their number is not known.
+static int count_rest(const Recipe *r) {
+  const Axis *axis = &r->k->axes[vector_axis(r)];
+  const int64_t nvectors = (r->loop->columns ? axis->extent % r->loop->columns : axis->extent) / LANES;
+  return axis->monomial || r->loop->vectors < 1 ? 0 : (int)(nvectors % r->loop->vectors);
+}
+
 static void build_loops(Recipe *r, int sweep, const SweepRuns *unused) {
   (void)unused; // it is about sums over the vector axis; this recipe has none
   const SweepRuns runs = {.has_sums = true, .middle_run = r->loop->runs.middle_run};
@@ -139,6 +146,7 @@ static void build_loops(Recipe *r, int sweep, const SweepRuns *unused) {
                            .step = number(r, LANES),
                            .is_vectors = true,
                            .count = r->loop->vectors,
+                           .rest = count_rest(r),
                            .has_tail = kernel_factor(r->k, axis->extent, axis->monomial) % LANES != 0,
                            .sweep = sweep}));
   for_each_middle_sum(r, runs.middle_run ? begin_total : begin_accumulator);

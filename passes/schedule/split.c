@@ -5,6 +5,8 @@
 //   for i += count * 16 while i + count * 16 <= end                           if sums have several accumulators
 //     for u in 0..count, unrolled: vector i + u * 16, accumulator u            inside of a loop over rows that adds to
 //     sums
+//   for i += rest * 16 while i + rest * 16 <= end                             if that many vectors remain
+//     for u in 0..rest, unrolled: the same
 //   for i += 16 while i + 16 <= end: vector i, accumulator 0
 //   if i < end: n = end - i; the last n elements, accumulator 0
 #include "passes/schedule/tree_passes.h"
@@ -174,9 +176,9 @@ static void add_jammed(TreeBuilder *b, const Kernel *k, const LoopNode *n, int c
   }
 }
 
-static void add_groups(TreeBuilder *b, const Kernel *k, const LoopNode *loop) {
-  open(b, whole_steps(b, loop, (int64_t)loop->count * LANES));
-  add_jammed(b, k, loop->body, loop->count);
+static void add_groups(TreeBuilder *b, const Kernel *k, const LoopNode *loop, int count) {
+  open(b, whole_steps(b, loop, (int64_t)count * LANES));
+  add_jammed(b, k, loop->body, count);
   tree_close(b);
 }
 
@@ -203,7 +205,8 @@ static LoopNode **split(TreeBuilder *b, const Kernel *k, LoopNode **at) {
   tree_open(b, at);
   tree_add(b, (LoopNode){.kind = NODE_COUNTER, .var = loop->var, .value = loop->value});
   if (loop->is_peeled) add_peel(b, loop);
-  if (loop->count > 1 && may_have(loop, (int64_t)loop->count * LANES)) add_groups(b, k, loop);
+  if (loop->count > 1 && may_have(loop, (int64_t)loop->count * LANES)) add_groups(b, k, loop, loop->count);
+  if (loop->rest > 1) add_groups(b, k, loop, loop->rest);
   if (may_have(loop, LANES)) tree_add(b, whole_steps(b, loop, LANES))->body = loop->body;
   if (loop->has_tail) add_tail(b, loop);
   LoopNode **end = b->end;

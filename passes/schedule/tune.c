@@ -231,8 +231,9 @@ static int64_t product_cost(int64_t nrows, int64_t together) {
 static int choose_product_rows(const Tuning *t, const Loop *loop, int most) {
   const bool has_block = loop_has_roots(loop, ROOT_REDUCE_OUTER);
   const int64_t nrows = has_block ? loop->block : axes_nelems(t->k, loop_cut_axes(loop));
+  if (axes_monomial(t->k, loop_cut_axes(loop)) && !has_block) return most;
+  if (nrows < most) most = nrows > 1 ? (int)nrows : 1;
   int best = most;
-  if (axes_monomial(t->k, loop_cut_axes(loop)) && !has_block) return best;
   for (int rows = most; rows >= 1; rows--)
     if (product_cost(nrows, rows) < product_cost(nrows, best)) best = rows;
   return best;
