@@ -52,6 +52,29 @@ static void strided_factors_are_kept_in_panels(void **state) {
   lowered_deinit(&l);
 }
 
+// Vectors that stay in the first-level cache for all rows are read where they are: those of a short sum, unless the
+// pitch lets them share few sets of that cache.
+static void vectors_of_short_sums_are_not_copied(void **state) {
+  static const struct {
+    int length, columns, ncopies;
+  } cases[] = {{64, 1000, 0}, {256, 1000, 0}, {257, 1000, 1}, {64, 1024, 1}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [64, %d]}\n"
+             "  - {name: w, type: f32, shape: [%d, %d]}\nnodes:\n"
+             "  - {op: MatMul, inputs: [x, w], outputs: [y]}\noutputs: [y]\n",
+             cases[i].length, cases[i].length, cases[i].columns);
+    Lowered l = lower(text, &usual, false);
+    const Schedule *s = only_schedule(&l);
+    int ncopies = 0;
+    for (size_t t = 0; t < s->ntemporaries; t++) ncopies += strcmp(s->temporaries[t].name, "w") == 0;
+    assert_int_equal(ncopies, cases[i].ncopies);
+    lowered_deinit(&l);
+  }
+}
+
 // With few rows, each thread takes a block of columns of the factor that is read once, however few rows a step takes.
 static void few_rows_share_columns(void **state) {
   static const struct {
@@ -532,6 +555,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_are_found_however_they_are_spelled),
       cmocka_unit_test(strided_factors_are_kept_in_panels),
+      cmocka_unit_test(vectors_of_short_sums_are_not_copied),
       cmocka_unit_test(few_rows_share_columns),
       cmocka_unit_test(factors_of_rows_are_kept_in_panels),
       cmocka_unit_test(windows_are_copied_with_their_padding),
