@@ -165,6 +165,7 @@ static bool split_vectors(Scheduling *s) {
   const int axis = p->vector_axis;
   if (!(schedule_copies_window(k, p, p->vector) || p->is_padded) || axes_monomial(k, k->exprs[p->vector].axes))
     return true;
+  if (window_axes(k) >> axis & 1) return true;
   if (k->axes[axis].extent == LANES || k->axes[axis].extent % LANES || !kernel_can_split_axis(k, axis)) return true;
   if (!kernel_split_axis(k, axis, LANES)) return false;
   p->vector_axis++;
@@ -227,6 +228,21 @@ static bool has_results_of(const Kernel *k, ExprId sum, AxisSet rows) {
   return axes_nelems(k, reduced) > 0;
 }
 
+// The axes along which vectors may lie: none of windows, unless all others are shorter than a vector and the factor is
+// dense along a window.
+static AxisSet find_candidates(const Kernel *k, const Expr *product, const AxisSet own[2]) {
+  const AxisSet all = own[0] | own[1], windows = window_axes(k) & all;
+  AxisSet dense = 0;
+  for (AxisSet rest = all; rest; rest &= rest - 1) {
+    const int axis = __builtin_ctz(rest);
+    if (k->axes[axis].extent < LANES) continue;
+    if (!(windows >> axis & 1)) return all & ~windows;
+    if (is_dense_along(k, product->args[own[0] >> axis & 1 ? 0 : 1], axis)) dense |= 1U << axis;
+  }
+  if (dense) return dense;
+  return all & ~windows ? all & ~windows : all;
+}
+
 Product schedule_find_product(const Kernel *k) {
   enum { FEW_COLUMNS = 4, FEW_ROWS = 8 };
   const Product none = {0};
@@ -237,9 +253,8 @@ Product schedule_find_product(const Kernel *k) {
   const AxisSet of_first = k->exprs[e->args[0]].axes, of_second = k->exprs[e->args[1]].axes;
   const AxisSet others = k->exprs[p.sum].axes, own[] = {of_first & ~of_second & others, of_second & ~of_first & others};
   if (!own[0] || !own[1]) return none;
-  AxisSet candidates = (own[0] | own[1]) & ~window_axes(k);
   int factor = 0;
-  p.vector_axis = choose_vector_axis(k, p.sum, own, candidates ? candidates : own[0] | own[1], &factor);
+  p.vector_axis = choose_vector_axis(k, p.sum, own, find_candidates(k, e, own), &factor);
   p.vector = e->args[factor];
   p.row = e->args[1 - factor];
   if (p.rows & k->exprs[p.vector].axes) return none; // rows of a block share the vectors, whose axis is one of these

@@ -122,6 +122,30 @@ static void windows_are_copied_with_their_padding(void **state) {
   }
 }
 
+// With fewer channels than a vector has lanes, and a tensor that is dense along places, vectors lie along these: all
+// channels share them, and they go forwards through the copy, whose summed channels are inside of its rows.
+static void vectors_lie_along_windows_of_few_channels(void **state) {
+  (void)state;
+  Lowered l = lower("format: ngrad/1\nname: test\ninputs:\n  - {name: dy, type: f32, shape: [2, 20, 9, 50]}\n"
+                    "  - {name: w, type: f32, shape: [20, 3, 3, 5]}\nnodes:\n"
+                    "  - {op: ConvolutionBackwardData, inputs: [dy, w], outputs: [dx], attributes: {strides: [1, 1], "
+                    "pads_begin: [1, 2], pads_end: [1, 2], dilations: [1, 1], data_format: NCX, weights_format: OIX, "
+                    "dst_shape: [2, 3, 9, 50]}}\noutputs: [dx]\n",
+                    &usual, false);
+  const Schedule *s = only_schedule(&l);
+  const Kernel *k = s->kernel;
+  const Loop *loop = last_loop(s);
+  assert_true(loop->is_product);
+  assert_int_equal(loop->rows, 3);
+  assert_int_equal(k->axes[loop_vector_axis(loop)].extent, 50);
+  assert_int_equal(s->temporaries[0].nelems, 2 * 11 * 20 * 54);
+  const Expr *product = &k->exprs[k->exprs[loop->roots[0].expr].args[0]];
+  const Access *dy = &k->accesses[k->exprs[product->args[0]].access];
+  assert_int_equal(dy->stride[loop_vector_axis(loop)], 1);
+  assert_false(access_has_conditions(k, dy));
+  lowered_deinit(&l);
+}
+
 // A copy that is read one row off, within its memory, is not what the kernel specifies.
 static void copies_that_are_read_elsewhere_are_found(void **state) {
   (void)state;
@@ -559,6 +583,7 @@ int main(void) {
       cmocka_unit_test(few_rows_share_columns),
       cmocka_unit_test(factors_of_rows_are_kept_in_panels),
       cmocka_unit_test(windows_are_copied_with_their_padding),
+      cmocka_unit_test(vectors_lie_along_windows_of_few_channels),
       cmocka_unit_test(copies_of_windows_keep_what_is_dense),
       cmocka_unit_test(copies_that_are_read_elsewhere_are_found),
       cmocka_unit_test(long_sums_are_cut_into_blocks),
