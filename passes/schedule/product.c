@@ -78,7 +78,7 @@ static int choose_vector_axis(const Kernel *k, ExprId sum, const AxisSet own[2],
 
 bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   // LONG_PITCH: elements; longer ones visit another page each time. Shorter ones use few sets of the first-level cache,
-  // which costs more than the copy if that serves VERY_MANY_ROWS, or if the factor comes from memory, as for long sums.
+  // which costs more than the copy if that serves VERY_MANY_ROWS.
   // Up to that many rows, the vectors of a SHORT_SUM are read where they are, unless their pitch is a multiple of
   // ALIAS: they stay in that cache.
   enum { MANY_ROWS = 48, VERY_MANY_ROWS = 256, LONG_PITCH = 256, SHORT_SUM = 256, ALIAS = 256 };
@@ -93,7 +93,8 @@ bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   if (rows >= MANY_ROWS && a->type != TYPE_F32 && a->type != TYPE_F64) return true;
   const bool is_short = axes_nelems(k, k->exprs[p->sum].reduced) <= SHORT_SUM && pitch > LONG_PITCH && pitch % ALIAS;
   if (is_short && rows <= VERY_MANY_ROWS && !p->is_long) return false;
-  return pitch > LANES && (p->is_long || rows >= VERY_MANY_ROWS || (rows >= MANY_ROWS && pitch > LONG_PITCH));
+  if (pitch > LONG_PITCH && (p->is_long || rows >= MANY_ROWS)) return true;
+  return pitch > LANES && (p->is_padded || rows >= VERY_MANY_ROWS);
 }
 
 // The axis of rows along which their factor is dense in memory; -1: there is none.
@@ -118,7 +119,7 @@ bool schedule_keeps_rows(const Kernel *k, const Product *p) {
   const Access *a = &k->accesses[e->access];
   const int64_t pitch = a->stride[summed_axis(k, p)];
   if (a->type != TYPE_F32 && a->type != TYPE_F64) return true;
-  if (pitch > LANES && (p->is_long || columns >= VERY_MANY_COLUMNS)) return true;
+  if (pitch > LANES && (p->is_padded || columns >= VERY_MANY_COLUMNS)) return true;
   return pitch > 1 && (pitch > LONG_PITCH || dense_row_axis(k, p) < 0);
 }
 

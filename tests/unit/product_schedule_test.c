@@ -75,6 +75,24 @@ static void vectors_of_short_sums_are_not_copied(void **state) {
   }
 }
 
+// Neither factor of a long sum is copied if its elements along the sum are near each other; both are, with zeros behind
+// them, if the sum has no whole blocks.
+static void short_pitches_of_long_sums_are_not_copied(void **state) {
+  static const int lengths[] = {4096, 4099};
+  (void)state;
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [%d, 64]}\n"
+             "  - {name: w, type: f32, shape: [%d, 96]}\nnodes:\n  - {op: MatMul, inputs: [x, w], outputs: [y], "
+             "attributes: {transpose_a: true}}\noutputs: [y]\n",
+             lengths[i], lengths[i]);
+    Lowered l = lower(text, &usual, false);
+    assert_int_equal(only_schedule(&l)->nloops, i ? 4 : 2); // copies, sums of blocks, the sums of these
+    lowered_deinit(&l);
+  }
+}
+
 // With few rows, each thread takes a block of columns of the factor that is read once, however few rows a step takes.
 static void few_rows_share_columns(void **state) {
   static const struct {
@@ -580,6 +598,7 @@ int main(void) {
       cmocka_unit_test(products_are_found_however_they_are_spelled),
       cmocka_unit_test(strided_factors_are_kept_in_panels),
       cmocka_unit_test(vectors_of_short_sums_are_not_copied),
+      cmocka_unit_test(short_pitches_of_long_sums_are_not_copied),
       cmocka_unit_test(few_rows_share_columns),
       cmocka_unit_test(factors_of_rows_are_kept_in_panels),
       cmocka_unit_test(windows_are_copied_with_their_padding),
