@@ -319,6 +319,32 @@ static void tune_depthwise(const Tuning *t, Loop *loop) {
   if (loop->sums_middle) loop->vectors = registers / loop->rows < MOST_VECTORS ? registers / loop->rows : MOST_VECTORS;
 }
 
+// Whether the loop copies a tensor into panels: an iteration stores a part of each, next to that of the iteration
+// before.
+static bool copies_into_panels(const Tuning *t, const Loop *loop) {
+  const Root *root = loop->roots;
+  if (loop->nroots != 1 || !loop->nouter || loop->rows_in_lanes || root->kind != ROOT_STORE) return false;
+  const Expr *e = &t->k->exprs[root->expr];
+  const Access *to = &t->k->accesses[root->access];
+  return e->op == EXPR_LOAD && !e->args[0] && !access_has_conditions(t->k, &t->k->accesses[e->access]) &&
+         !axes_monomial(t->k, t->outer | t->inner) && to->stride[loop->order[loop->nouter - 1]] > 1 &&
+         to->stride[loop->order[loop->nouter - 1]] < axes_nelems(t->k, t->inner);
+}
+
+// Panels are far apart, in memory that uses few sets of the caches and many pages. With several rows at once, each visit
+// to a panel fills more of its lines.
+static void tune_copy(Tuning *t, Loop *loop) {
+  enum { MOST_ROWS = 16, BLOCKS = 4 }; // BLOCKS: for each thread
+  t->outer = loop_outer_axes(loop);
+  t->inner = loop_inner_axes(loop);
+  if (!copies_into_panels(t, loop)) return;
+  const int64_t nrows = axes_nelems(t->k, t->outer), threads = t->target->threads;
+  const int64_t least = threads > 1 ? BLOCKS * threads : 1;
+  loop->rows = MOST_ROWS;
+  while (loop->rows > 1 && nrows < loop->rows * least) loop->rows /= 2;
+  loop->block = (loop->block + loop->rows - 1) / loop->rows * loop->rows;
+}
+
 static void tune_loop(Tuning *t, Loop *loop) {
   enum { COLUMNS_AHEAD = 2 * LANES }; // outer iterations: two steps
   t->outer = loop_outer_axes(loop);
@@ -348,7 +374,8 @@ bool schedule_tune(Schedule *s, const Target *target, const ScheduleOverrides *o
   static const ScheduleOverrides none;
   Tuning t = {.k = s->kernel, .target = target, .overrides = overrides ? overrides : &none};
   for (size_t i = 0; i < s->nloops; i++)
-    if (!s->loops[i].is_side) tune_loop(&t, &s->loops[i]);
+    if (s->loops[i].is_side) tune_copy(&t, &s->loops[i]);
+    else tune_loop(&t, &s->loops[i]);
   if (!schedule_keep_masks(s, target, t.overrides) || !schedule_spill_vectors(s) ||
       !schedule_fetch_ahead(s, target, t.overrides))
     return false;
