@@ -102,7 +102,8 @@ typedef struct Loop {
   int64_t columns;     // elements of the vector axis in a step; 0: all
   int prefetch;        // outer iterations: the last sweep prefetches this far ahead; 0: no prefetching
   int ahead;           // elements along the vector axis: each sweep prefetches this far ahead, at the end of a run from
-                       // the next middle iteration; less than the axis's literal extent; 0: no prefetching
+                       // the next middle iteration; less than the axis's literal extent; 0: no prefetching. is_product:
+                       // the same middle iteration of the vector factor, also beyond the end of its row
   int iterations_ahead; // iterations of the last middle axis: each sweep prefetches this far ahead; 0: no prefetching
   bool is_peeled;    // the sweep that streams stores scalars or a part of a vector up to the first cache line of a row
   bool is_backwards; // the last sweep goes backwards over the middle axes, to start with data still in the caches

@@ -113,6 +113,13 @@ static const LoopNode *find_rows_of_sums(const Kernel *k, const LoopNode *n) {
   return n;
 }
 
+// The node after the prefetches from n on, if a loop over rows that adds to sums follows. NULL: there is none.
+static const LoopNode *find_end_of_prefetches(const Kernel *k, const LoopNode *n) {
+  const LoopNode *end = n;
+  while (end && end->kind == NODE_PREFETCH) end = end->next;
+  return end != n && find_rows_of_sums(k, end) ? end : NULL;
+}
+
 static void open_vectors(TreeBuilder *b, int count) {
   open(b, (LoopNode){.kind = NODE_FOR,
                      .var = loop_var(VAR_VECTOR),
@@ -126,14 +133,15 @@ static void open_vectors(TreeBuilder *b, int count) {
 // after these.
 //
 // A loop over rows that adds to sums is around it, so that a row's scalar is in a register for the vectors of the group
-// only: the sums of all rows and vectors need the others.
+// only: the sums of all rows and vectors need the others. Prefetches before that have a loop of their own.
 static const LoopNode *add_vectors_of_group(TreeBuilder *b, const Kernel *k, const LoopNode *n, int count) {
   const Index *lane = index_var(b, VAR_LANE, 0), *vector = index_var(b, VAR_VECTOR, 0);
   const Index *value = index_of(b, INDEX_ADD, lane, index_of(b, INDEX_MULTIPLY, vector, number(b, LANES)));
   const Index *vector_lane = index_var(b, VAR_VECTOR_LANE, 0);
   const LoopNode *rows = find_rows_of_sums(k, n), *own = rows ? rows->body : NULL;
+  const LoopNode *end = find_end_of_prefetches(k, n);
   bool has_lane = false;
-  for (const LoopNode *next = n; next && is_per_vector(next); next = next->next) {
+  for (const LoopNode *next = n; next && next != end && is_per_vector(next); next = next->next) {
     const LoopNode only = alone(next);
     has_lane |= nodes_mention(&only, loop_var(VAR_LANE));
   }
@@ -145,7 +153,7 @@ static const LoopNode *add_vectors_of_group(TreeBuilder *b, const Kernel *k, con
   }
   open_vectors(b, count);
   if (has_lane) tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop_var(VAR_VECTOR_LANE), .value = value});
-  for (; n && is_per_vector(n) && n != rows && vector_lane; n = n->next) {
+  for (; n && n != end && is_per_vector(n) && n != rows && vector_lane; n = n->next) {
     const LoopNode only = alone(n);
     tree_add_copy(b, &only, loop_var(VAR_LANE), vector_lane, use_own_accumulator, count);
   }

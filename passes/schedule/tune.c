@@ -304,12 +304,33 @@ static int64_t choose_columns(const Tuning *t, const Loop *loop) {
   return groups > 1 ? groups * group : group;
 }
 
+// Whether the access loads vectors of a factor that is beyond the L2 cache, in pieces that are at least a page apart:
+// processors prefetch within a page only. (Where pieces of 4000 bytes follow each other, prefetching took longer.)
+static bool loads_from_pages(const Tuning *t, const Loop *loop, AccessId id) {
+  enum { PAGE = 4 << 10 };
+  const Access *a = &t->k->accesses[id];
+  const int64_t nbytes = (int64_t)type_nbytes(a->type);
+  const int middle = loop->order[loop->nouter + loop->ninner - 2];
+  return a->value && !a->nbounds && a->stride[loop_vector_axis(loop)] == 1 && a->stride[middle] * nbytes >= PAGE &&
+         is_loaded(t, loop, id) && access_nelems_along(t->k, a, ~0U) * nbytes > t->target->l2_nbytes;
+}
+
+// The distance to the columns that are prefetched: two groups of vectors.
+static int choose_columns_ahead(const Tuning *t, const Loop *loop) {
+  enum { GROUPS = 2 };
+  bool is_far = false;
+  if (axes_monomial(t->k, t->outer | t->inner)) return 0;
+  for (AccessId i = 0; i < t->k->naccesses; i++) is_far |= loads_from_pages(t, loop, i);
+  return (int)schedule_number(t->overrides, SCHEDULE_AHEAD, is_far ? GROUPS * loop->vectors * LANES : 0);
+}
+
 static void tune_product(Tuning *t, Loop *loop) {
   enum { MUCH_WORK = 1 << 18 }; // multiplications that are worth starting threads
   const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1);
   const int vectors = choose_product_vectors(t, loop, registers), rows = (registers - vectors - 1) / vectors;
   loop->vectors = vectors;
   loop->columns = choose_columns(t, loop);
+  loop->ahead = choose_columns_ahead(t, loop);
   loop->rows = (int)schedule_number(t->overrides, SCHEDULE_ROWS, choose_product_rows(t, loop, rows > 1 ? rows : 1));
   if (has_bounded_rows(t, loop)) loop->rows = 1; // each row has conditions of its own
   if (!loop_has_roots(loop, ROOT_REDUCE_OUTER)) loop->block = product_block(t, loop);
@@ -345,8 +366,8 @@ static bool copies_into_panels(const Tuning *t, const Loop *loop) {
          to->stride[loop->order[loop->nouter - 1]] < axes_nelems(t->k, t->inner);
 }
 
-// Panels are far apart, in memory that uses few sets of the caches and many pages. With several rows at once, each visit
-// to a panel fills more of its lines.
+// Panels are far apart, in memory that uses few sets of the caches and many pages. With several rows at once, each
+// visit to a panel fills more of its lines.
 static void tune_copy(Tuning *t, Loop *loop) {
   enum { MOST_ROWS = 16, BLOCKS = 4 }; // BLOCKS: for each thread
   t->outer = loop_outer_axes(loop);

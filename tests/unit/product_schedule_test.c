@@ -593,8 +593,70 @@ static void other_sums_are_kernels_of_their_own(void **state) {
   }
 }
 
+// Gradient by weights: an iteration of a copy stores into all panels, and a step takes several iterations.
+static void copies_store_several_rows_into_each_panel(void **state) {
+  (void)state;
+  Lowered l =
+      lower("format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [300, 512]}\n"
+            "  - {name: dy, type: f32, shape: [300, 640]}\nnodes:\n"
+            "  - {op: MatMul, inputs: [x, dy], outputs: [dw], attributes: {transpose_a: true}}\noutputs: [dw]\n",
+            &usual, false);
+  const Schedule *s = only_schedule(&l);
+  assert_int_equal(s->nloops, 3);
+  for (size_t i = 0; i < 2; i++) {
+    const Loop *loop = &s->loops[i];
+    assert_int_equal(axes_nelems(s->kernel, loop_outer_axes(loop)), 300);
+    assert_true(loop->rows > 1);
+    assert_int_equal(loop->block % loop->rows, 0);
+  }
+  lowered_deinit(&l);
+}
+
+// Short sums leave room for more columns of the factor of vectors in the caches.
+static void steps_of_short_sums_take_more_columns(void **state) {
+  static const int sums[] = {1024, 100, 8};
+  int64_t least = 0;
+  (void)state;
+  for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [%d, 768]}\n"
+             "  - {name: dy, type: f32, shape: [%d, 9001]}\nnodes:\n"
+             "  - {op: MatMul, inputs: [x, dy], outputs: [dw], attributes: {transpose_a: true}}\noutputs: [dw]\n",
+             sums[i], sums[i]);
+    Lowered l = lower(text, &usual, false);
+    const Loop *loop = last_loop(only_schedule(&l));
+    assert_true(loop->columns > least && loop->columns % (loop->vectors * LANES) == 0);
+    least = loop->columns;
+    lowered_deinit(&l);
+  }
+}
+
+// A factor that few rows read from memory, in pieces of pages, is prefetched.
+static void factors_in_many_pages_are_prefetched(void **state) {
+  static const struct {
+    int rows, columns;
+    bool is_far;
+  } cases[] = {{16, 3072, true}, {16, 1000, false}, {256, 3072, false}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [%d, 768]}\n"
+             "  - {name: w, type: f32, shape: [768, %d]}\nnodes:\n"
+             "  - {op: MatMul, inputs: [x, w], outputs: [y]}\noutputs: [y]\n",
+             cases[i].rows, cases[i].columns);
+    Lowered l = lower(text, &usual, false);
+    assert_int_equal(last_loop(only_schedule(&l))->ahead > 0, cases[i].is_far);
+    lowered_deinit(&l);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(copies_store_several_rows_into_each_panel),
+      cmocka_unit_test(steps_of_short_sums_take_more_columns),
+      cmocka_unit_test(factors_in_many_pages_are_prefetched),
       cmocka_unit_test(products_are_found_however_they_are_spelled),
       cmocka_unit_test(strided_factors_are_kept_in_panels),
       cmocka_unit_test(vectors_of_short_sums_are_not_copied),
