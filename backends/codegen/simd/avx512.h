@@ -36,6 +36,10 @@
 
 #define D_SQRT(a) __extension__({ d_part r_; __asm__("vsqrtpd %1, %0" : "=v"(r_) : "v"(a)); r_; })
 
+#define V_SCALE(y, n) __builtin_ia32_scalefps512_mask(y, (n) - V_INTEGER, y, V_ALL)
+
+#define D_SCALE(y, n) __builtin_ia32_scalefpd512_mask(y, (n) - D_INTEGER, y, D_ALL)
+
 #ifndef __clang__
 #define V_MAX(a, b) __builtin_ia32_maxps512_mask(a, b, a, V_ALL)
 #endif
