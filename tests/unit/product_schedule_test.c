@@ -333,6 +333,22 @@ static void factors_of_rows_are_kept_in_panels(void **state) {
   lowered_deinit(&l);
 }
 
+// A step copies several rows, which are neighbours in a panel, and a block has whole steps.
+static void panels_are_filled_by_several_rows(void **state) {
+  (void)state;
+  Lowered l = lower_product(300, 50, 130, &usual);
+  const Schedule *s = only_schedule(&l);
+  int ncopies = 0;
+  for (size_t i = 0; i < s->nloops; i++) {
+    const Loop *loop = &s->loops[i];
+    if (s->kernel->accesses[loop->roots[0].access].panel_axis != loop_vector_axis(loop) + 1) continue;
+    assert_true(loop->is_side && loop->rows > 1 && loop->block % loop->rows == 0);
+    ncopies++;
+  }
+  assert_int_equal(ncopies, 1);
+  lowered_deinit(&l);
+}
+
 // The gradient by weights has rows of channels, which are neighbours (NXC), or sums pixels that are (NCX). Copies keep
 // them so.
 static void copies_of_windows_keep_what_is_dense(void **state) {
@@ -663,6 +679,7 @@ int main(void) {
       cmocka_unit_test(short_pitches_of_long_sums_are_not_copied),
       cmocka_unit_test(few_rows_share_columns),
       cmocka_unit_test(factors_of_rows_are_kept_in_panels),
+      cmocka_unit_test(panels_are_filled_by_several_rows),
       cmocka_unit_test(windows_are_copied_with_their_padding),
       cmocka_unit_test(vectors_lie_along_windows_of_few_channels),
       cmocka_unit_test(copies_of_windows_keep_what_is_dense),
