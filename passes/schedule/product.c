@@ -4,11 +4,12 @@
 #include "passes/schedule/scheduling.h"
 #include "passes/schedule/split_axis.h"
 
-// Elements accessed with stride 1 along the axis: by stores, and by loads of this factor.
-static int64_t dense_nelems(const Kernel *k, int axis) {
+// Elements accessed with stride 1 along the axis, those of stores `stored` times.
+static int64_t dense_nelems(const Kernel *k, int axis, int stored) {
   int64_t nelems = 0;
-  for (size_t i = 0; i < k->naccesses; i++)
-    if (k->accesses[i].stride[axis] == 1) nelems += access_nelems(k, &k->accesses[i]);
+  for (AccessId i = 0; i < k->naccesses; i++)
+    if (k->accesses[i].stride[axis] == 1)
+      nelems += access_nelems(k, &k->accesses[i]) * (kernel_stores(k, i) ? stored : 1);
   return nelems;
 }
 
@@ -51,13 +52,15 @@ static bool is_window(const Kernel *k, ExprId id) {
 }
 
 // The elements that lie as the vectors along the axis need them. A sum that is long beside the results has factors much
-// larger than these: a factor that must be transposed then takes the longer the larger it is.
+// larger than these: a factor that must be transposed then takes the longer the larger it is. Along other axes results
+// are stored one by one; beside a short sum, that takes as long as STORED elements of a factor.
 static int64_t count_suited(const Kernel *k, ExprId sum, ExprId factor, int axis) {
-  enum { TIMES = 8 };
+  enum { TIMES = 8, STORED = 4, SHORT_SUM = 256 };
   const Expr *e = &k->exprs[factor];
   const int64_t nelems = axes_nelems(k, e->axes), nresults = axes_nelems(k, k->exprs[sum].axes);
   const bool is_transposed = nelems >= TIMES * nresults && !is_dense_along(k, factor, axis) && !window_axes(k);
-  return dense_nelems(k, axis) - (is_transposed ? nelems : 0);
+  const bool is_short = axes_nelems(k, k->exprs[sum].reduced) <= SHORT_SUM;
+  return dense_nelems(k, axis, is_short ? STORED : 1) - (is_transposed ? nelems : 0);
 }
 
 // The axis along which vectors lie, among those that only one factor varies over: of those that suit best, the one with
@@ -110,7 +113,7 @@ static int dense_row_axis(const Kernel *k, const Product *p) {
 }
 
 bool schedule_keeps_rows(const Kernel *k, const Product *p) {
-  enum { MANY_COLUMNS = 2 * LANES, VERY_MANY_COLUMNS = 256, LONG_PITCH = 128 }; // LONG_PITCH: elements
+  enum { MANY_COLUMNS = 2 * LANES, VERY_MANY_COLUMNS = 256, LONG_PITCH = 256 }; // LONG_PITCH: elements
   const Expr *e = &k->exprs[p->row];
   const int64_t columns = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes);
   if (columns < MANY_COLUMNS) return false;

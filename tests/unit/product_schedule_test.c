@@ -318,7 +318,7 @@ static void target_does_not_decide_the_blocks_of_sums(void **state) {
 // lines.
 static void factors_of_rows_are_kept_in_panels(void **state) {
   (void)state;
-  Lowered l = lower_product(192, 600, 160, &usual);
+  Lowered l = lower_product(272, 600, 240, &usual);
   const Schedule *s = only_schedule(&l);
   const Loop *product = product_loop(s);
   const Kernel *k = s->kernel;
@@ -329,7 +329,7 @@ static void factors_of_rows_are_kept_in_panels(void **state) {
   assert_null(a->value);
   assert_int_equal(a->stride[row], 1);
   assert_int_equal(a->stride[summed], k->axes[row].extent);
-  assert_int_equal(k->axes[row].extent * k->axes[product->order[product->nouter - 2]].extent, 192);
+  assert_int_equal(k->axes[row].extent * k->axes[product->order[product->nouter - 2]].extent, 272);
   lowered_deinit(&l);
 }
 
@@ -347,6 +347,19 @@ static void panels_are_filled_by_several_rows(void **state) {
   }
   assert_int_equal(ncopies, 1);
   lowered_deinit(&l);
+}
+
+// Vectors lie along the results of a short sum, although they would be whole along more elements of a factor. Beside a
+// long sum, results may be stored one by one.
+static void results_of_short_sums_are_stored_as_vectors(void **state) {
+  (void)state;
+  for (int length = 200; length <= 600; length += 400) {
+    Lowered l = lower_product(200, length, 64, &usual);
+    const Schedule *s = only_schedule(&l);
+    assert_int_equal(s->kernel->axes[loop_vector_axis(product_loop(s))].extent, length == 200 ? 64 : 200);
+    assert_int_equal(s->nloops, 1); // factors of short rows are read where they are
+    lowered_deinit(&l);
+  }
 }
 
 // The gradient by weights has rows of channels, which are neighbours (NXC), or sums pixels that are (NCX). Copies keep
@@ -680,6 +693,7 @@ int main(void) {
       cmocka_unit_test(few_rows_share_columns),
       cmocka_unit_test(factors_of_rows_are_kept_in_panels),
       cmocka_unit_test(panels_are_filled_by_several_rows),
+      cmocka_unit_test(results_of_short_sums_are_stored_as_vectors),
       cmocka_unit_test(windows_are_copied_with_their_padding),
       cmocka_unit_test(vectors_lie_along_windows_of_few_channels),
       cmocka_unit_test(copies_of_windows_keep_what_is_dense),
