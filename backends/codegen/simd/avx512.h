@@ -89,6 +89,17 @@
   __builtin_ia32_loadups512_mask((const float *)at_, else_, \
                                  (uint16_t)(V_MASK(i, first_ + (s).count) & ~V_MASK(i, first_))); })
 
+// Lanes that no element is read for are `outside` in the register that they come from.
+#define V_SECOND_WITHIN(p, i, s, outside) __extension__({ \
+  const int first_ = 2 * (int)(s).first, end_ = first_ + 2 * (s).count - ((s).count > 0); v_part else_ = {0}; \
+  const uintptr_t at_ = (uintptr_t)(p) + ((uintptr_t)(i) - (s).first) * 2 * sizeof(float); \
+  else_ = (outside) - else_; \
+  const v_part low_ = __builtin_ia32_loadups512_mask((const float *)at_, else_, \
+                                                     (uint16_t)(V_MASK(0, end_) & ~V_MASK(0, first_))); \
+  const v_part high_ = __builtin_ia32_loadups512_mask((const float *)(at_ + 15 * sizeof(float)), else_, \
+                                                      (uint16_t)(V_MASK(15, end_) & ~V_MASK(15, first_))); \
+  __builtin_shufflevector(low_, high_, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31); })
+
 #define D_LOAD_N(p, i, n) __builtin_ia32_loadupd512_mask((p) + (ptrdiff_t)(i), (d_part){0}, (uint8_t)V_MASK(i, n))
 
 // The type to which the two builtins below take a pointer.
@@ -103,6 +114,17 @@
                                             V_MASK(i, n)))
 
 #define V_STORE_N(p, x, i, n) __builtin_ia32_storeups512_mask((p) + (ptrdiff_t)(i), x, V_MASK(i, n))
+
+#define V_PUT_SECOND(p, x, i, n) do { \
+  float *p_ = (p) + 2 * (ptrdiff_t)(i); const v_part x_ = (x); \
+  const int n_ = 2 * (n) - ((n) > 0); \
+  const uint16_t even_ = 0x5555; \
+  __builtin_ia32_storeups512_mask( \
+      p_, __builtin_shufflevector(x_, x_, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7), \
+      (uint16_t)(V_MASK(i, n_) & even_)); \
+  if (n_ > 16) __builtin_ia32_storeups512_mask( \
+      p_ + 16, __builtin_shufflevector(x_, x_, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15), \
+      (uint16_t)(V_MASK((i) + 16, n_) & even_)); } while (0)
 
 #define D_STORE_N(p, x, i, n) __builtin_ia32_storeupd512_mask((p) + (ptrdiff_t)(i), x, (uint8_t)V_MASK(i, n))
 

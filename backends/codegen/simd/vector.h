@@ -203,8 +203,14 @@ static inline vec v_gather(const float *p, ptrdiff_t stride) {
 
 static inline dvec d_gather(const double *p, ptrdiff_t stride) { return d_gather_n(p, stride, 16); }
 
+// Stores lanes i to n of the part that begins at lane i to every second element.
+#ifndef V_PUT_SECOND
+#define V_PUT_SECOND(p, x, i, n) v_put(p, 2, x, i, n)
+#endif
+
 static inline void v_scatter_n(float *p, ptrdiff_t stride, vec a, int n) {
-  V_FOR_I v_put(p, stride, a.p[i], i * V_LANES, n);
+  if (stride != 2) V_FOR_I v_put(p, stride, a.p[i], i * V_LANES, n);
+  else V_FOR_I V_PUT_SECOND(p, a.p[i], i * V_LANES, n);
 }
 
 static inline void d_scatter_n(double *p, ptrdiff_t stride, dvec a, int n) {
