@@ -210,6 +210,8 @@ bool kernel_stores(const Kernel *k, AccessId access); // one of the stores write
 bool access_has_conditions(const Kernel *k, const Access *access); // some bound does not hold for all indices
 bool bound_always_holds(const Kernel *k, const Bound *b);          // at all indices of the domain
 bool bound_never_holds(const Kernel *k, const Bound *b);
+// The indices *begin..*end on the axis, which has a factor, at which it holds at all indices on the other axes.
+void bound_interior(const Kernel *k, const Bound *b, int axis, int64_t *begin, int64_t *end);
 AxisSet bound_axes(const Bound *b); // the axes with a factor
 // Elements of the tensor that the access reaches along these axes, at most. Windows may overlap.
 int64_t access_nelems_along(const Kernel *k, const Access *access, AxisSet axes);

@@ -83,8 +83,8 @@ typedef struct Loop {
   // With sums_middle: the sum is of products of an operand that does not vary over the vector axis and one that does,
   // but does not vary over the axes that are cut into blocks: a matrix product for each index on the free axes.
   bool is_product;
-  // The sum is of products of operands over the vector axis, one of which does not vary over the axis that is cut into
-  // blocks, the only one. A step may take all indices of that axis as rows.
+  // The sum is of products of operands over the vector axis, one of which does not vary over the axes that are cut into
+  // blocks. A step may take all indices of these axes, or of the innermost ones, as rows.
   bool is_depthwise;
   int accumulators; // partial sums of a lane in an inner reduction over the vector axis
   Runs runs;
@@ -144,8 +144,9 @@ AxisSet loop_inner_axes(const Loop *loop);
 AxisSet loop_cut_axes(const Loop *loop); // the axes that are cut into blocks or tiles
 int loop_vector_axis(const Loop *loop);  // the innermost axis; -1: there is none
 int loop_lane_axis(const Loop *loop);    // the axis that lies across lanes; -1: there is none
-// The rows of each step are the indices of the axis that is cut into blocks, from the first to the last.
-bool loop_rows_are_axis(const Kernel *k, const Loop *loop);
+// The innermost of the axes that are cut into blocks, if the rows of each step are all of their indices; 0: they are
+// not.
+AxisSet loop_row_axes(const Kernel *k, const Loop *loop);
 int64_t loop_row_nelems(const Kernel *k, const Loop *loop); // of a row in whole vectors, with one inner axis
 
 // Blocks, at the hints of open dims. The blocks of a loop are loop_nchunks for each index of the free axes.

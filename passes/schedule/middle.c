@@ -99,9 +99,10 @@ static void build_middle(Recipe *r, int depth, const SweepRuns *runs) {
       loop.end = var(r, VAR_RUN_END, 0);
     }
   }
+  need_operands(r);
+  find_interior(r, &loop);
   open_body(r, add(r, loop));
   if (is_run) for_each_middle_sum(r, begin_run);
-  need_operands(r);
   make_scalars(r, depth, false);
   build_middle(r, depth + 1, runs);
   if (is_run) for_each_middle_sum(r, end_run);

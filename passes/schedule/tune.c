@@ -343,15 +343,23 @@ static void tune_product(Tuning *t, Loop *loop) {
   }
 }
 
-// A step takes all taps of an axis as rows, with as many vectors as there are registers for their sums and for a vector
-// of the factor that they share.
+// A step takes all taps of a window as rows, or of its last axis, with as many vectors as there are registers for their
+// sums and for a vector of the factor that they share.
 static void tune_depthwise(const Tuning *t, Loop *loop) {
   enum { MOST_VECTORS = 4 };
   const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1) - 1;
-  const int64_t rows = axes_nelems(t->k, loop_cut_axes(loop));
-  loop->block = rows;
-  if (rows <= registers) loop->rows = (int)rows;
-  if (loop->sums_middle) loop->vectors = registers / loop->rows < MOST_VECTORS ? registers / loop->rows : MOST_VECTORS;
+  int64_t rows = 1;
+  for (int i = loop->nouter - 1; i >= loop->nfree; i--) {
+    const int64_t extent = t->k->axes[loop->order[i]].extent;
+    if (extent * rows > registers) break;
+    rows *= extent;
+  }
+  loop->block = axes_nelems(t->k, loop_cut_axes(loop));
+  if (rows > 1) loop->rows = (int)(loop->block = rows);
+  if (!loop->sums_middle) return;
+  const int64_t vectors = (t->k->axes[loop_vector_axis(loop)].extent + LANES - 1) / LANES;
+  loop->vectors = registers / loop->rows < MOST_VECTORS ? registers / loop->rows : MOST_VECTORS;
+  if (vectors < loop->vectors) loop->vectors = (int)vectors;
 }
 
 // Whether the loop copies a tensor into panels: an iteration stores a part of each, next to that of the iteration

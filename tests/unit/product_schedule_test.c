@@ -267,7 +267,7 @@ static void taps_of_single_channels_share_a_factor(void **state) {
     const Schedule *s = only_schedule(&l);
     const Kernel *k = s->kernel;
     const Loop *loop = &s->loops[0];
-    assert_true(loop->is_depthwise && loop->roots[0].is_fused && loop_rows_are_axis(k, loop));
+    assert_true(loop->is_depthwise && loop->roots[0].is_fused && loop_row_axes(k, loop));
     assert_int_equal(loop->rows, 3);
     assert_int_equal(k->axes[loop_vector_axis(loop)].extent, 2 * LANES);
     assert_int_equal(axes_nelems(k, loop_inner_axes(loop)), cases[i].block * 2 * LANES);
@@ -275,6 +275,37 @@ static void taps_of_single_channels_share_a_factor(void **state) {
     assert_int_equal(s->nloops, cases[i].block < cases[i].images * cases[i].height * cases[i].height ? 2 : 1);
     lowered_deinit(&l);
   }
+}
+
+// With registers for the sums of all taps, these are the rows of a step.
+static void taps_of_a_window_are_rows_of_a_step(void **state) {
+  Target many = usual;
+  many.vector_registers = 32;
+  (void)state;
+  Lowered l =
+      lower("format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [2, 15, 14, 96]}\n"
+            "  - {name: dy, type: f32, shape: [2, 8, 14, 96]}\nnodes:\n"
+            "  - {op: ConvolutionBackwardWeights, inputs: [x, dy], outputs: [dw], attributes: {strides: [2, 1], "
+            "pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1], groups: 96, data_format: NXC, "
+            "weights_format: XIO, weights_shape: [3, 3, 1, 96]}}\noutputs: [dw]\n",
+            &many, false);
+  const Schedule *s = only_schedule(&l);
+  const Kernel *k = s->kernel;
+  const Loop *loop = &s->loops[0];
+  assert_int_equal(loop->rows, 9);
+  assert_int_equal(loop->vectors, 2);
+  assert_int_equal(axes_nelems(k, loop_row_axes(k, loop)), 9);
+  const Access *x = &k->accesses[k->exprs[k->exprs[k->exprs[loop->roots[0].expr].args[0]].args[0]].access];
+  const struct { int64_t begin, end; } interior[] = {{1, 7}, {1, 13}}; // windows of row 7 reach row 15
+  assert_int_equal(x->nbounds, 2);
+  for (size_t i = 0; i < sizeof interior / sizeof *interior; i++) {
+    const AxisSet pixels = bound_axes(&x->bounds[i]) & loop_inner_axes(loop);
+    int64_t begin = 0, end = 0;
+    bound_interior(k, &x->bounds[i], __builtin_ctz(pixels), &begin, &end);
+    assert_int_equal(begin, interior[i].begin);
+    assert_int_equal(end, interior[i].end);
+  }
+  lowered_deinit(&l);
 }
 
 // The same where the vectors lie along the pixels of a row, whose sum they end in.
@@ -290,7 +321,7 @@ static void taps_of_single_planes_share_a_factor(void **state) {
   const Schedule *s = only_schedule(&l);
   const Loop *loop = last_loop(s);
   assert_int_equal(s->nloops, 1);
-  assert_true(loop->is_depthwise && !loop->sums_middle && loop_rows_are_axis(s->kernel, loop));
+  assert_true(loop->is_depthwise && !loop->sums_middle && loop_row_axes(s->kernel, loop));
   assert_int_equal(loop->rows, 3);
   assert_int_equal(s->kernel->axes[loop_vector_axis(loop)].extent, 15);
   lowered_deinit(&l);
@@ -700,6 +731,7 @@ int main(void) {
       cmocka_unit_test(copies_that_are_read_elsewhere_are_found),
       cmocka_unit_test(long_sums_are_cut_into_blocks),
       cmocka_unit_test(taps_of_single_channels_share_a_factor),
+      cmocka_unit_test(taps_of_a_window_are_rows_of_a_step),
       cmocka_unit_test(taps_of_single_planes_share_a_factor),
       cmocka_unit_test(target_does_not_decide_the_blocks_of_sums),
       cmocka_unit_test(blocks_of_other_sums_are_found),
