@@ -251,7 +251,7 @@ bool node_writes_taps(const Node *node, uint32_t piece) {
     ntaps *= axis.ntaps;
     nplaces *= axis.extent;
   }
-  return ntaps <= FEW && nplaces >= ntaps;
+  return ntaps <= FEW && (nplaces >= ntaps || is_depthwise(node));
 }
 
 bool node_piece_text(const Node *node, uint32_t piece, Arena *arena, const char **text) {
