@@ -6,6 +6,8 @@
 
 #define V_HALF __attribute__((vector_size(32)))
 
+#define V_QUARTER __attribute__((vector_size(16)))
+
 #define V_PARTS 1
 
 #define D_PARTS 2
@@ -81,6 +83,35 @@
   const v_part low_ = V_LOAD_N(p, i, n_), high_ = V_LOAD_N(p, (i) + 15, n_); \
   __builtin_shufflevector(low_, high_, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31); })
 
+// Loads of elements that the masks exclude yield `outside`, and the lanes without an element take these.
+#define V_SECOND_WITHIN(p, i, s, outside) __extension__({ \
+  const int first_ = 2 * (int)(s).first, end_ = first_ + 2 * (s).count - 1; v_part else_ = {0}; \
+  const uint32_t in_ = ((1U << end_) - 1) >> first_ << first_; \
+  const uintptr_t at_ = (uintptr_t)(p) + ((uintptr_t)(i) - 2 * (s).first) * sizeof(float); \
+  else_ = (outside) - else_; \
+  const v_part low_ = __builtin_ia32_loadups512_mask((const float *)at_, else_, (uint16_t)in_); \
+  const v_part high_ = __builtin_ia32_loadups512_mask((const float *)at_ + 15, else_, (uint16_t)(in_ >> 15)); \
+  __builtin_shufflevector(low_, high_, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31); })
+
+// Two bits for each of the n lanes from i on: whether the even and the odd element of a pair may be stored.
+#define V_EVEN(i, n) ((uint32_t)((1ULL << 2 * (n)) - 1) >> 2 * (i) & 0x55555555)
+
+// Every second element of two registers is stored: that of the pair's lane.
+#define V_PUT_SECOND(p, x, i, n) do { \
+    const uint32_t even_ = V_EVEN(i, n); const v_part x_ = (x); float *second_ = (p) + 2 * (ptrdiff_t)(i); \
+    __builtin_ia32_storeups512_mask( \
+        second_, __builtin_shufflevector(x_, x_, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7), (uint16_t)even_); \
+    __builtin_ia32_storeups512_mask( \
+        second_ + 16, __builtin_shufflevector(x_, x_, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15), \
+        (uint16_t)(even_ >> 16)); } while (0)
+
+#define V_PLACE(a, s, outside) __extension__({ \
+  const int first_ = (int)(s).first; vec r_; v_part else_ = {0}; \
+  else_ = (outside) - else_; \
+  r_.p[0] = __builtin_ia32_expandsf512_mask((a).p[0], else_, \
+                                            (uint16_t)(V_MASK(0, first_ + (s).count) & ~V_MASK(0, first_))); \
+  r_; })
+
 // Lane 0 may be outside of the tensor, where no pointer may point to.
 #define V_LOAD_WITHIN(p, i, s, outside) __extension__({ \
   const int first_ = (int)(s).first; v_part else_ = {0}; \
@@ -88,17 +119,6 @@
   else_ = (outside) - else_; \
   __builtin_ia32_loadups512_mask((const float *)at_, else_, \
                                  (uint16_t)(V_MASK(i, first_ + (s).count) & ~V_MASK(i, first_))); })
-
-// Lanes that no element is read for are `outside` in the register that they come from.
-#define V_SECOND_WITHIN(p, i, s, outside) __extension__({ \
-  const int first_ = 2 * (int)(s).first, end_ = first_ + 2 * (s).count - ((s).count > 0); v_part else_ = {0}; \
-  const uintptr_t at_ = (uintptr_t)(p) + ((uintptr_t)(i) - (s).first) * 2 * sizeof(float); \
-  else_ = (outside) - else_; \
-  const v_part low_ = __builtin_ia32_loadups512_mask((const float *)at_, else_, \
-                                                     (uint16_t)(V_MASK(0, end_) & ~V_MASK(0, first_))); \
-  const v_part high_ = __builtin_ia32_loadups512_mask((const float *)(at_ + 15 * sizeof(float)), else_, \
-                                                      (uint16_t)(V_MASK(15, end_) & ~V_MASK(15, first_))); \
-  __builtin_shufflevector(low_, high_, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31); })
 
 #define D_LOAD_N(p, i, n) __builtin_ia32_loadupd512_mask((p) + (ptrdiff_t)(i), (d_part){0}, (uint8_t)V_MASK(i, n))
 
@@ -113,18 +133,24 @@
   ((h_part)__builtin_ia32_loaddquhi256_mask((const H_MEMORY *)(const void *)((p) + (ptrdiff_t)(i)), (short V_HALF){0}, \
                                             V_MASK(i, n)))
 
-#define V_STORE_N(p, x, i, n) __builtin_ia32_storeups512_mask((p) + (ptrdiff_t)(i), x, V_MASK(i, n))
+// The same for a full register of words.
+#ifdef __clang__
+#define H_PAIRS_MEMORY short V_FULL
+#else
+#define H_PAIRS_MEMORY short
+#endif
 
-#define V_PUT_SECOND(p, x, i, n) do { \
-  float *p_ = (p) + 2 * (ptrdiff_t)(i); const v_part x_ = (x); \
-  const int n_ = 2 * (n) - ((n) > 0); \
-  const uint16_t even_ = 0x5555; \
-  __builtin_ia32_storeups512_mask( \
-      p_, __builtin_shufflevector(x_, x_, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7), \
-      (uint16_t)(V_MASK(i, n_) & even_)); \
-  if (n_ > 16) __builtin_ia32_storeups512_mask( \
-      p_ + 16, __builtin_shufflevector(x_, x_, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15), \
-      (uint16_t)(V_MASK((i) + 16, n_) & even_)); } while (0)
+// The even words of pairs, of which the last has no odd word.
+#define H_SECOND_N(p, i, n) __extension__({ \
+  const uint32_t words_ = (uint32_t)((1ULL << 2 * (n)) - 1) >> 1 >> 2 * (i); \
+  H_NARROW((v_bits)__builtin_ia32_loaddquhi512_mask( \
+      (const H_PAIRS_MEMORY *)(const void *)((p) + 2 * (ptrdiff_t)(i)), (short V_FULL){0}, words_)); })
+
+#define H_PUT_SECOND(p, x, i, n) \
+  __builtin_ia32_storedquhi512_mask((H_PAIRS_MEMORY *)(void *)((p) + 2 * (ptrdiff_t)(i)), (short V_FULL)H_WIDEN(x), \
+                                    V_EVEN(i, n))
+
+#define V_STORE_N(p, x, i, n) __builtin_ia32_storeups512_mask((p) + (ptrdiff_t)(i), x, V_MASK(i, n))
 
 #define D_STORE_N(p, x, i, n) __builtin_ia32_storeupd512_mask((p) + (ptrdiff_t)(i), x, (uint8_t)V_MASK(i, n))
 
@@ -155,6 +181,25 @@
 
 #define V_PUT_BYTES(p, r) do { const v_bits r_ = (r); \
     __asm__("vpmovdb %1, %0" : "=m"(*(char (*)[16])(void *)(p)) : "v"(r_)); } while (0)
+
+#ifdef __clang__
+#define BYTES_MEMORY v_bytes
+#else
+#define BYTES_MEMORY char
+#endif
+
+// As many bytes as a part has lanes.
+typedef char V_QUARTER v_bytes;
+
+#define V_LOAD_BYTES_N(to, p, i, n) do { \
+    const v_bytes r_ = __builtin_ia32_loaddquqi128_mask((const BYTES_MEMORY *)(const void *)((p) + (ptrdiff_t)(i)), \
+                                                        (v_bytes){0}, V_MASK(i, n)); \
+    memcpy(to, &r_, 16); } while (0)
+
+#define V_STORE_BYTES_N(p, from, i, n) do { \
+    v_bytes r_; \
+    memcpy(&r_, from, 16); \
+    __builtin_ia32_storedquqi128_mask((BYTES_MEMORY *)(void *)((p) + (ptrdiff_t)(i)), r_, V_MASK(i, n)); } while (0)
 
 #ifndef __clang__
 #define H_WIDEN(h) __builtin_ia32_pmovzxwd512_mask((short V_HALF)(h), (v_bits){0}, (uint16_t)-1)
