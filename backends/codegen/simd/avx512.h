@@ -140,11 +140,28 @@
 #define H_PAIRS_MEMORY short
 #endif
 
-// The even words of pairs, of which the last has no odd word.
-#define H_SECOND_N(p, i, n) __extension__({ \
-  const uint32_t words_ = (uint32_t)((1ULL << 2 * (n)) - 1) >> 1 >> 2 * (i); \
-  H_NARROW((v_bits)__builtin_ia32_loaddquhi512_mask( \
-      (const H_PAIRS_MEMORY *)(const void *)((p) + 2 * (ptrdiff_t)(i)), (short V_FULL){0}, words_)); })
+// Pairs of words as lanes of 32 bits. The last one has no odd word.
+#define H_PAIRS_N(p, i, n) ((v_bits)__builtin_ia32_loaddquhi512_mask( \
+  (const H_PAIRS_MEMORY *)(const void *)((p) + 2 * (ptrdiff_t)(i)), (short V_FULL){0}, \
+  (uint32_t)((1ULL << 2 * (n)) - 1) >> 1 >> 2 * (i)))
+
+#define H_SECOND_N(p, i, n) H_NARROW(H_PAIRS_N(p, i, n))
+
+#define V_SECOND_N_BF16(p, i, n) ((v_part)(H_PAIRS_N(p, i, n) << 16))
+
+// A masked load of words takes longer than two plain ones. The second register overlaps the first by one word.
+#define V_SECOND_BF16(p) __extension__({ \
+  const uint16_t *p_ = (p); h_lanes low_, high_; \
+  memcpy(&low_, p_, 32); \
+  memcpy(&high_, p_ + 15, 32); \
+  low_ = (h_lanes)((h_words)low_ << 16); \
+  high_ &= -0x10000; \
+  (v_part)__builtin_shufflevector(low_, high_, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); })
+
+// The words of an h_part, two by two.
+typedef int32_t V_HALF h_lanes;
+
+typedef uint32_t V_HALF h_words;
 
 #define H_PUT_SECOND(p, x, i, n) \
   __builtin_ia32_storedquhi512_mask((H_PAIRS_MEMORY *)(void *)((p) + 2 * (ptrdiff_t)(i)), (short V_FULL)H_WIDEN(x), \

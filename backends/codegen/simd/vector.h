@@ -379,11 +379,27 @@ static inline V_INLINE void v_store_n_bf16(uint16_t *p, vec a, int n) { h_store_
 // p must be aligned to 32 bytes.
 static inline void v_stream_bf16(uint16_t *p, vec a) { h_stream(p, v_to_bf16(a)); }
 
+#ifndef V_SECOND_N_BF16
+#define V_SECOND_N_BF16(p, i, n) V_FROM_BF16(H_SECOND_N(p, i, n))
+#endif
+
 static inline V_INLINE vec v_gather_n_bf16(const uint16_t *p, ptrdiff_t stride, int n) {
-  return v_from_bf16(h_gather_n(p, stride, n));
+  vec a;
+  if (stride != 2) return v_from_bf16(h_gather_n(p, stride, n));
+  V_FOR_I a.p[i] = V_SECOND_N_BF16(p, i * V_LANES, n);
+  return a;
 }
 
-static inline V_INLINE vec v_gather_bf16(const uint16_t *p, ptrdiff_t stride) { return v_gather_n_bf16(p, stride, 16); }
+#ifndef V_SECOND_BF16
+#define V_SECOND_BF16(p) V_SECOND_N_BF16(p, 0, V_LANES)
+#endif
+
+static inline V_INLINE vec v_gather_bf16(const uint16_t *p, ptrdiff_t stride) {
+  vec a;
+  if (stride != 2) return v_gather_n_bf16(p, stride, 16);
+  V_FOR_I a.p[i] = V_SECOND_BF16(p + (ptrdiff_t)i * 2 * V_LANES);
+  return a;
+}
 
 static inline V_INLINE void v_scatter_n_bf16(uint16_t *p, ptrdiff_t stride, vec a, int n) {
   h_scatter_n(p, stride, v_to_bf16(a), n);
