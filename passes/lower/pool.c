@@ -120,13 +120,13 @@ static bool is_whole(const Pool *p, int spatial) {
 // The number by which a window's sum is divided. index: by spatial axis, of the window.
 static ExprId divisor_of(const Pool *p, const ExprId *index) {
   Kernel *k = p->k;
-  int64_t fixed = 1;
+  double fixed = 1; // more than an integer holds, if kernels are far longer than the tensor
   ExprId counted = 0;
   for (int i = 0; i < p->w.nspatial; i++) {
     const Window *w = &p->w.window[i];
     if (!node_bool(p->node, "exclude_pad") || is_whole(p, i)) {
       const bool counts = node_bool(p->node, "exclude_pad") && p->node->op->outputs[0].side == SIDE_SMALL;
-      fixed *= counts ? p->w.part[i].ntaps : w->kernel;
+      fixed *= (double)(counts ? p->w.part[i].ntaps : w->kernel);
       continue;
     }
     const ExprId count = MAX(NUMBER(1), count_taps(p, i, index[i]));

@@ -19,6 +19,17 @@ AxisSet schedule_row_axes(const Kernel *k, const Product *p) {
   return found;
 }
 
+// Whether a scalar that is not loaded varies over rows and over the summed axes, as the place that a prologue compares
+// with a bound: a step has such scalars for one row only.
+static bool computes_scalars(const Kernel *k, const Product *p, AxisSet rows) {
+  for (ExprId i = 1; i < p->sum; i++) {
+    const Expr *e = &k->exprs[i];
+    const bool is_scalar = e->op != EXPR_LOAD && !(e->axes >> p->vector_axis & 1);
+    if (is_scalar && e->axes & rows && e->axes & k->exprs[p->sum].reduced) return true;
+  }
+  return false;
+}
+
 Product schedule_find_depthwise(const Kernel *k, int vector_axis) {
   const Product none = {0};
   ExprId sum = 0;
@@ -33,7 +44,8 @@ Product schedule_find_depthwise(const Kernel *k, int vector_axis) {
   if (!((of_first & of_second) >> vector_axis & 1)) return none;
   Product p = {.sum = sum, .row = e->args[0], .vector = e->args[1], .vector_axis = vector_axis, .is_depthwise = true};
   if (of_second & ~of_first) p.row = e->args[1], p.vector = e->args[0];
-  return schedule_row_axes(k, &p) ? p : none;
+  const AxisSet rows = schedule_row_axes(k, &p);
+  return rows && !computes_scalars(k, &p, rows) ? p : none;
 }
 
 bool schedule_split_channels(Scheduling *s) {
