@@ -51,3 +51,28 @@ bool interpret_Concat(const Evaluation *e) {
   }
   return true;
 }
+
+static bool read_moved(const Evaluation *e, double outside) {
+  const Shape *src = &e->node->inputs[0]->shape;
+  AxisRead reads[MAX_RANK];
+  node_reads(e->node, reads);
+  for (Walk w = walk_over(&e->node->outputs[0]->shape); w.i < w.nelems; walk_step(&w)) {
+    int64_t at = 0;
+    bool is_inside = true;
+    for (int i = 0; i < src->rank; i++) {
+      const int64_t index = reads[i].begin + reads[i].step * w.index[i], extent = extent_value(src->extent[i]);
+      is_inside &= index >= 0 && index < extent;
+      at = at * extent + index;
+    }
+    e->outputs[0][w.i] = is_inside ? e->inputs[0][at] : outside;
+  }
+  return true;
+}
+
+bool interpret_Slice(const Evaluation *e) {
+  return read_moved(e, 0);
+}
+
+bool interpret_Pad(const Evaluation *e) {
+  return read_moved(e, node_f32(e->node, "value"));
+}

@@ -192,3 +192,129 @@ bool infer_static_reshape(Inference *inf, Node *node) {
   bool is_open = all.nopen || others.nopen;
   return is_open || all.number == others.number || reshape_error(inf, node, "expected as many elements as src");
 }
+
+// Slices and pads
+
+// A slice of one axis, as the attributes give it.
+typedef struct AxisSlice {
+  int64_t start, end, step;
+} AxisSlice;
+
+// Whether it takes all elements of any axis, forwards or backwards.
+static bool is_whole(const AxisSlice *s) {
+  const bool ends_first = s->start == -1 || s->start >= MAX_ELEMENTS - 1;
+  return s->step == 1 ? s->start == 0 && s->end >= MAX_ELEMENTS - 1
+                      : s->step == -1 && ends_first && s->end <= -MAX_ELEMENTS;
+}
+
+static int64_t clamped(int64_t i, int64_t least, int64_t most) {
+  return i < least ? least : i > most ? most : i;
+}
+
+// The indices that the slice takes of an axis: *count of them, the first at read->begin.
+static AxisRead read_slice(const AxisSlice *s, int64_t extent, int64_t *count) {
+  const int64_t first = s->step > 0 ? 0 : -1, last = s->step > 0 ? extent : extent - 1;
+  const int64_t start = clamped(s->start < 0 ? s->start + extent : s->start, first, last);
+  const int64_t end = clamped(s->end < 0 ? s->end + extent : s->end, first, last);
+  *count = 0;
+  if (s->step > 0 && start < end) *count = (end - start - 1) / s->step + 1;
+  if (s->step < 0 && start > end) *count = (end - start + 1) / s->step + 1;
+  return (AxisRead){*count ? start : 0, *count > 1 ? s->step : 1};
+}
+
+// Sets the slice of each axis, by default the whole one. `inf` NULL: the node is verified.
+static bool find_slices(Inference *inf, const Node *node, int rank, AxisSlice slices[MAX_RANK]) {
+  const AttributeValue *starts = node_attribute(node, "starts"), *ends = node_attribute(node, "ends");
+  const AttributeValue *axes = node_attribute(node, "axes"), *steps = node_attribute(node, "steps");
+  const size_t count = starts->list.count;
+  uint32_t seen = 0;
+  for (int i = 0; i < rank; i++) slices[i] = (AxisSlice){0, MAX_ELEMENTS, 1};
+  if (ends->list.count != count || (axes->list.count && axes->list.count != count) ||
+      (steps->list.count && steps->list.count != count))
+    return infer_error(inf, "starts, ends, axes and steps: expected lists of one length");
+  if (count > (size_t)rank) return infer_error(inf, "starts: expected at most %d numbers, one for each axis", rank);
+  for (size_t i = 0; i < count; i++) {
+    int64_t axis = (int64_t)i, step = steps->list.count ? steps->list.items[i] : 1;
+    if (axes->list.count && !infer_axis(inf, "axes", axes->list.items[i], rank, &axis)) return false;
+    if (seen >> axis & 1)
+      return infer_error(inf, "axes: expected each axis once, found axis %lld twice", (long long)axis);
+    if (!step) return infer_error(inf, "steps: expected numbers other than 0");
+    seen |= 1U << axis;
+    slices[axis] = (AxisSlice){starts->list.items[i], ends->list.items[i], step};
+  }
+  return true;
+}
+
+// Neither rank is known, or both are the same.
+static bool infer_same_rank(Inference *inf, Value *a, Value *b) {
+  return a->shape.rank >= 0   ? infer_rank_beside(inf, b, a->shape.rank, a)
+         : b->shape.rank >= 0 ? infer_rank(inf, a, b->shape.rank)
+                              : true;
+}
+
+bool infer_slice(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *dst = node->outputs[0];
+  AxisSlice slices[MAX_RANK];
+  if (!infer_same_rank(inf, src, dst)) return false;
+  const int rank = src->shape.rank;
+  if (rank < 0) return true;
+  if (!find_slices(inf, node, rank, slices)) return false;
+  for (int i = 0; i < rank; i++) {
+    const Extent e = src->shape.extent[i];
+    int64_t count;
+    if (is_whole(&slices[i])) {
+      if (!infer_same_extent(inf, src, i, dst, i)) return false;
+    } else if (extent_is_literal(e)) {
+      read_slice(&slices[i], e.value, &count);
+      if (!infer_extent_beside(inf, dst, i, EXTENT(count), src)) return false;
+    }
+  }
+  return true;
+}
+
+// dst has `pads` elements more than src, or fewer if that is negative.
+static bool infer_padded_extent(Inference *inf, Value *src, Value *dst, int axis, int64_t pads) {
+  const Extent from = src->shape.extent[axis], to = dst->shape.extent[axis];
+  if (!pads && !extent_is_literal(from)) return infer_same_extent(inf, src, axis, dst, axis);
+  if (extent_is_literal(from)) return infer_extent_beside(inf, dst, axis, EXTENT(from.value + pads), src);
+  if (!extent_is_unknown(from) || !extent_is_literal(to) || to.value < pads) return true;
+  return infer_extent(inf, src, axis, EXTENT(to.value - pads));
+}
+
+bool infer_pad(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *dst = node->outputs[0];
+  const AttributeValue *begin = node_attribute(node, "pads_begin"), *end = node_attribute(node, "pads_end");
+  const double value = node_f32(node, "value");
+  if (!infer_same_rank(inf, src, dst)) return false;
+  const Type type = src->type;
+  if (type != TYPE_NONE && !type_is_float(type) && type_round(type, value) != value)
+    return infer_error(inf, "value: expected a number of type %s, found %g", type_name(type), value);
+  const int rank = src->shape.rank;
+  if (rank < 0) return true;
+  if (begin->list.count != (size_t)rank || end->list.count != (size_t)rank)
+    return infer_error(inf, "pads_begin and pads_end: expected %d numbers each, one for each axis", rank);
+  for (int i = 0; i < rank; i++) {
+    const int64_t before = begin->list.items[i], behind = end->list.items[i];
+    if (before <= -MAX_ELEMENTS || before >= MAX_ELEMENTS || behind <= -MAX_ELEMENTS || behind >= MAX_ELEMENTS)
+      return infer_error(inf, "pads_begin and pads_end: expected numbers below 2^47");
+    const Extent e = src->shape.extent[i];
+    if (extent_is_literal(e) && e.value + before + behind < 0)
+      return infer_error(inf, "pads_begin and pads_end: expected to remove at most %lld elements of %s on axis %d",
+                         (long long)e.value, src->name, i);
+    if (!infer_padded_extent(inf, src, dst, i, before + behind)) return false;
+  }
+  return true;
+}
+
+void node_reads(const Node *node, AxisRead reads[MAX_RANK]) {
+  const Shape *src = &node->inputs[0]->shape;
+  AxisSlice slices[MAX_RANK];
+  const bool pads = operator_has_attribute(node->op, "pads_begin");
+  if (!pads && !find_slices(NULL, node, src->rank, slices)) return; // never in a verified graph
+  for (int i = 0; i < src->rank; i++) {
+    const int64_t extent = extent_value(src->extent[i]);
+    int64_t count;
+    reads[i] = pads ? (AxisRead){-node_attribute(node, "pads_begin")->list.items[i], 1}
+                    : read_slice(&slices[i], extent < 0 ? 2 : extent, &count);
+  }
+}

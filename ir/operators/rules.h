@@ -28,6 +28,8 @@ bool infer_static_reshape(Inference *inf, Node *node);
 bool infer_static_transpose(Inference *inf, Node *node);
 bool infer_gen_index(Inference *inf, Node *node);
 bool infer_concat(Inference *inf, Node *node);
+bool infer_slice(Inference *inf, Node *node);
+bool infer_pad(Inference *inf, Node *node);
 
 // interpolate.c
 bool infer_interpolate(Inference *inf, Node *node);

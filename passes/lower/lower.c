@@ -179,6 +179,14 @@ ExprId lower_index(const Lowering *l, int axis) {
   return expr_fma(k, expr_constant(k, (double)group_length(l).value), expr_index(k, axis), within);
 }
 
+Bound lower_index_bound(const Lowering *l, int axis, int64_t begin, int64_t step) {
+  const Places places = l->places[axis];
+  Bound b = {.offset = begin + step * places.begin};
+  b.factor[lower_axis(l, axis)] = step * places.step;
+  if (axis == l->split_axis) b.factor[axis] = step * group_length(l).value;
+  return b;
+}
+
 void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t start, Monomial start_monomial) {
   Access a = access_of(l, node->outputs[0], NULL);
   a.offset = start * a.stride[axis];

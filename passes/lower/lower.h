@@ -93,6 +93,9 @@ AccessId lower_index_of_element(Lowering *l, const Value *v);
 // The coordinate along an axis of the results.
 ExprId lower_index(const Lowering *l, int axis);
 
+// The index begin + step * the coordinate along an axis of the results: a bound whose extent and stride are not set.
+Bound lower_index_bound(const Lowering *l, int axis, int64_t begin, int64_t step);
+
 // The kernel's axis for one of the extra axes of the node's domain, from 0.
 int lower_extra_axis(const Lowering *l, int extra);
 

@@ -30,6 +30,50 @@ static void elements_move_anywhere(void **state) {
   climb(&g, (Climb){.name = "movement", .unfused_too = true});
 }
 
+// Alone, between elementwise operators, and before sums along either axis.
+static void read_parts(GraphText *g, const char *op, const char *type, Extents s, const char *attributes) {
+  move(g, op, type, s, attributes);
+  graph_text_case(g, "%s %s %s %s, then sums", op, type, extents_text(g, s, "x"), attributes);
+  const char *x = graph_text_input(g, "x", type, s), *part = graph_text_name(g, "part");
+  graph_text_node(g, op, "inputs: [%s], outputs: [%s], attributes: {%s}", x, part, attributes);
+  graph_text_node(g, "Exp", "inputs: [%s], outputs: [%s]", part, graph_text_name(g, "grown"));
+  for (int axis = 0; axis < 2; axis++)
+    graph_text_node(g, "ReduceSum", "inputs: [%s], outputs: [%s], attributes: {axes: [%d]}",
+                    graph_text_name(g, "grown"), graph_text_result(g, axis ? "rows" : "columns"), axis);
+}
+
+static void parts_are_read(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  read_parts(&g, "Slice", "f32", EXTENTS(33, 40), "starts: [1, -1], ends: [32, -100], steps: [2, -1]");
+  read_parts(&g, "Slice", "f32", EXTENTS(7, 100), "starts: [-3], ends: [1], axes: [1], steps: [-3]");
+  read_parts(&g, "Slice", "f64", EXTENTS(5, 37), "starts: [3, 2], ends: [100, 36], axes: [-1, 0]");
+  read_parts(&g, "Slice", "bf16", EXTENTS(4, 50, 3), "starts: [10], ends: [27], axes: [1]");
+  read_parts(&g, "Slice", "f16", EXTENTS(4, 3), "starts: [2], ends: [2]");
+  read_parts(&g, "Slice", "f32", EXTENTS(1, 1), "starts: [0, 0], ends: [-2, 1], steps: [-1, 5]");
+  read_parts(&g, "Pad", "f32", EXTENTS(5, 31), "pads_begin: [1, 2], pads_end: [2, 3], value: 0.5");
+  read_parts(&g, "Pad", "f64", EXTENTS(6, 16), "pads_begin: [-1, 17], pads_end: [-2, -3]");
+  read_parts(&g, "Pad", "bf16", EXTENTS(3, 33, 2), "pads_begin: [0, -1, 1], pads_end: [0, 16, 0], value: -2");
+  read_parts(&g, "Pad", "f16", EXTENTS(2, 0), "pads_begin: [1, 1], pads_end: [0, 16], value: 1");
+  read_parts(&g, "Pad", "f32", EXTENTS(3, 5), "pads_begin: [0, 7], pads_end: [0, -6], value: 3"); // nothing is left
+  read_parts(&g, "Pad", "f32", EXTENTS(2, 4), "pads_begin: [-1, -2], pads_end: [0, -1]");
+  const char *const types[] = {"s32", "s8", "u8", "boolean", "f8_e4m3", "f8_e5m2"};
+  for (int i = 0; i < 6; i++) {
+    graph_text_case(&g, "copies of %s", types[i]);
+    const char *x = graph_text_input(&g, "x", types[i], EXTENTS(3, 37)), *slice = graph_text_result(&g, "slice");
+    graph_text_node(&g, "Slice",
+                    "inputs: [%s], outputs: [%s], attributes: {starts: [-1, 0], ends: [-9, 36], steps: "
+                    "[-1, 2]}",
+                    x, slice);
+    graph_text_node(&g, "Pad",
+                    "inputs: [%s], outputs: [%s], attributes: {pads_begin: [1, 5], pads_end: [-2, 2], "
+                    "value: 1}",
+                    slice, graph_text_result(&g, "padded"));
+  }
+  climb(&g, (Climb){.name = "parts that are read", .unfused_too = true});
+}
+
 static void resample(GraphText *g, const char *type, Extents extents, const char *attributes) {
   graph_text_case(g, "resampling %s %s %s", type, extents_text(g, extents, "x"), attributes);
   const char *x = graph_text_input(g, "x", type, extents), *made = graph_text_result(g, "made");
@@ -164,11 +208,9 @@ static void halves_of_bytes_are_read_and_written(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(elements_move_anywhere),
-      cmocka_unit_test(tensors_are_resampled),
-      cmocka_unit_test(parts_are_joined),
-      cmocka_unit_test(few_bits_are_enough),
-      cmocka_unit_test(halves_of_bytes_are_read_and_written),
+      cmocka_unit_test(elements_move_anywhere), cmocka_unit_test(parts_are_read),
+      cmocka_unit_test(tensors_are_resampled),  cmocka_unit_test(parts_are_joined),
+      cmocka_unit_test(few_bits_are_enough),    cmocka_unit_test(halves_of_bytes_are_read_and_written),
   };
   return cmocka_run_group_tests_name("codegen_movement", tests, NULL, NULL);
 }
