@@ -37,16 +37,20 @@ static Value *padded(Gradient *g, Value *v, int64_t pads[2][MAX_RANK], const Sha
   return gradient_output(g, node, 0, v->type, shape);
 }
 
-// v with its elements along the axis in reverse.
-static Value *reversed(Gradient *g, Value *v, int axis) {
+// v[start : end : step] along the axis, which has the shape.
+static Value *sliced(Gradient *g, Value *v, int axis, int64_t start, int64_t end, int64_t step, const Shape *shape) {
   Node *node = gradient_node(g, OP_Slice, NULL);
   if (!node || !v) return NULL;
-  gradient_set_list(g, node, "starts", (const int64_t[]){-1}, 1);
-  gradient_set_list(g, node, "ends", (const int64_t[]){-MAX_ELEMENTS}, 1);
+  gradient_set_list(g, node, "starts", &start, 1);
+  gradient_set_list(g, node, "ends", &end, 1);
   gradient_set_list(g, node, "axes", (const int64_t[]){axis}, 1);
-  gradient_set_list(g, node, "steps", (const int64_t[]){-1}, 1);
+  gradient_set_list(g, node, "steps", &step, 1);
   node_set_input(node, 0, v);
-  return gradient_output(g, node, 0, v->type, &v->shape);
+  return gradient_output(g, node, 0, v->type, shape);
+}
+
+static Value *reversed(Gradient *g, Value *v, int axis) {
+  return v ? sliced(g, v, axis, -1, -MAX_ELEMENTS, -1, &v->shape) : NULL;
 }
 
 // v with step - 1 zeros behind each element along the axis.
@@ -104,4 +108,22 @@ GRADIENT(Pad) {
 }
 
 NO_GRADIENT(GenIndex, "it does not depend on the elements of its input")
-NO_GRADIENT(Concat, "there is no operator to slice a tensor")
+
+// Each input gets its part of the gradient.
+GRADIENT(Concat) {
+  const int axis = axis_of(node, diff->shape.rank);
+  int64_t start = 0;
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    const Value *input = node->inputs[i];
+    const Extent e = input->shape.extent[axis];
+    if (node->ninputs > 1 && !extent_is_literal(e)) {
+      gradient_refuse(g, node, "it joins axes with named extents: give the extents numbers");
+      return;
+    }
+    const int64_t end = start + e.value;
+    Value *part = diff;
+    if (node->ninputs > 1 && gradient_is_wanted(g, input)) part = sliced(g, diff, axis, start, end, 1, &input->shape);
+    if (gradient_is_wanted(g, input)) gradient_give(g, input, part);
+    start = end;
+  }
+}

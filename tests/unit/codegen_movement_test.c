@@ -70,6 +70,8 @@ static void parts_are_read(void **state) {
                     "inputs: [%s], outputs: [%s], attributes: {pads_begin: [1, 5], pads_end: [-2, 2], "
                     "value: 1}",
                     slice, graph_text_result(&g, "padded"));
+    graph_text_node(&g, "Concat", "inputs: [%s, %s], outputs: [%s], attributes: {axis: 0}", slice, slice,
+                    graph_text_result(&g, "joined"));
   }
   climb(&g, (Climb){.name = "parts that are read", .unfused_too = true});
 }

@@ -374,6 +374,7 @@ static const OperatorCase operator_cases[] = {
     {"GenIndex", "axis: 0", "f32[0,2]", "s32[0,2]"},
     {"Concat", "axis: -1", "f32[2,1] nan -0; f32[2,0]; f32[2,2] 2 3 inf -inf", "f32[2,3] nan 2 3 -0 inf -inf"},
     {"Concat", "axis: 0", "f32[1,2] 1 2; f32[1,2] 3 4", "f32[2,2] 1 2 3 4"},
+    {"Concat", "axis: 0", "u8[1] 255; u8[2] 0 7", "u8[3] 255 0 7"},
     {"Slice", "starts: [1, -1], ends: [9, -9], steps: [1, -2]", "f32[3,4] 0 1 2 3 nan -0 inf 7 8 9 10 -inf", "f32[2,2] 7 -0 -inf 9"},
     {"Slice", "starts: [-2], ends: [3], axes: [-1]", "f32[1,4] nan -0 inf 3", "f32[1,1] inf"},
     {"Slice", "starts: [7], ends: [-8], steps: [-9223372036854775808]", "f32[3] nan 2 -inf", "f32[1] -inf"},
