@@ -76,3 +76,17 @@ bool interpret_Slice(const Evaluation *e) {
 bool interpret_Pad(const Evaluation *e) {
   return read_moved(e, node_f32(e->node, "value"));
 }
+
+bool interpret_Split(const Evaluation *e) {
+  const Shape *src = &e->node->inputs[0]->shape;
+  const int axis = axis_of(e->node, src->rank);
+  int64_t starts[MAX_OPERANDS + 1], written[MAX_OPERANDS] = {0};
+  uint32_t part = 0;
+  split_starts(e->node, starts);
+  for (Walk w = walk_over(src); w.i < w.nelems; walk_step(&w)) {
+    while (w.index[axis] < starts[part]) part--;
+    while (w.index[axis] >= starts[part + 1]) part++;
+    if (e->outputs[part]) e->outputs[part][written[part]++] = e->inputs[0][w.i];
+  }
+  return true;
+}

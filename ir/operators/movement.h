@@ -20,6 +20,10 @@ typedef struct AxisRead {
 // extent that the axis has, or for 2 where a name has no value.
 void node_reads(const Node *node, AxisRead reads[MAX_RANK]);
 
+// The number of parts of a Split, and where each begins along the axis, of extents that have numbers.
+uint32_t split_nparts(const Node *node);
+void split_starts(const Node *node, int64_t starts[MAX_OPERANDS + 1]); // and behind the last, where that ends
+
 // StaticReshape's attributes for a reshape from one shape to another. A named extent can only be written as 0 (if
 // `from` has the same extent on the same axis; then *special_zero is true) or as -1 (once). Fills items[to->rank];
 // false when the reshape cannot be written so.

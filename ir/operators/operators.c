@@ -136,6 +136,13 @@ enum { POOL_NATTRIBUTES = WINDOW_NATTRIBUTES + 1 };
 
 #define SOFTMAX_AXIS_LAST .attributes = {{.name = "axis", .kind = ATTRIBUTE_S64, .default_value = -1}}, .nattributes = 1
 
+#define SPLIT_OUTPUT(name)                                                                                             \
+  { name, 'T', .is_optional = true }
+#define SPLIT_OUTPUTS                                                                                                  \
+  .outputs = {{"dst_0", 'T'},        SPLIT_OUTPUT("dst_1"), SPLIT_OUTPUT("dst_2"), SPLIT_OUTPUT("dst_3"),              \
+              SPLIT_OUTPUT("dst_4"), SPLIT_OUTPUT("dst_5"), SPLIT_OUTPUT("dst_6"), SPLIT_OUTPUT("dst_7")},             \
+  .noutputs = MAX_OPERANDS
+
 #define INTERPOLATE_ATTRIBUTES                                                                                         \
   .attributes = {{.name = "mode",                                                                                      \
                   .kind = ATTRIBUTE_CHOICE,                                                                            \

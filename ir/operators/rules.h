@@ -30,6 +30,7 @@ bool infer_gen_index(Inference *inf, Node *node);
 bool infer_concat(Inference *inf, Node *node);
 bool infer_slice(Inference *inf, Node *node);
 bool infer_pad(Inference *inf, Node *node);
+bool infer_split(Inference *inf, Node *node);
 
 // interpolate.c
 bool infer_interpolate(Inference *inf, Node *node);

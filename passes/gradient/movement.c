@@ -127,3 +127,29 @@ GRADIENT(Concat) {
     start = end;
   }
 }
+
+// The gradients of the parts, joined; zeros for parts without one.
+GRADIENT(Split) {
+  const Value *src = node->inputs[0];
+  const int axis = axis_of(node, src->shape.rank);
+  const uint32_t nparts = split_nparts(node);
+  int64_t starts[MAX_OPERANDS + 1];
+  (void)diff;
+  if (!extent_is_literal(src->shape.extent[axis])) {
+    gradient_refuse(g, node, "it cuts an axis with a named extent: give the extent a number");
+    return;
+  }
+  split_starts(node, starts);
+  Node *concat = gradient_variadic(g, OP_Concat, nparts);
+  for (uint32_t i = 0; i < nparts && concat; i++) {
+    Shape shape = src->shape;
+    shape.extent[axis] = EXTENT(starts[i + 1] - starts[i]);
+    Value *part = gradient_of_output(g, node, i);
+    if (!part) part = gradient_cast(g, gradient_filled(g, src->type, &shape, 0), src->type);
+    if (!part) return;
+    node_set_input(concat, i, part);
+  }
+  if (!concat) return;
+  *gradient_attribute(concat, "axis") = (AttributeValue){.is_set = true, .s64 = axis};
+  gradient_give(g, src, gradient_output(g, concat, 0, src->type, &src->shape));
+}

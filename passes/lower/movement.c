@@ -74,3 +74,8 @@ void lower_Slice(Lowering *l, const Node *node) {
 void lower_Pad(Lowering *l, const Node *node) {
   lower_reads(l, node, node_f32(node, "value"));
 }
+
+void lower_Split(Lowering *l, const Node *node) {
+  (void)node; // pass splits has replaced it
+  l->kernel->unsupported = "it is computed as a Slice for each part";
+}

@@ -73,6 +73,11 @@ static void parts_are_read(void **state) {
     graph_text_node(&g, "Concat", "inputs: [%s, %s], outputs: [%s], attributes: {axis: 0}", slice, slice,
                     graph_text_result(&g, "joined"));
   }
+  graph_text_case(&g, "queries, keys and values");
+  const char *three = graph_text_input(&g, "x", "f32", EXTENTS(5, 3, 17)), *keys = graph_text_name(&g, "keys");
+  graph_text_node(&g, "Split", "inputs: [%s], outputs: [%s, %s], attributes: {axis: 1, parts: 3}", three,
+                  graph_text_result(&g, "queries"), keys);
+  graph_text_node(&g, "Exp", "inputs: [%s], outputs: [%s]", keys, graph_text_result(&g, "grown"));
   climb(&g, (Climb){.name = "parts that are read", .unfused_too = true});
 }
 
