@@ -90,3 +90,26 @@ bool interpret_Split(const Evaluation *e) {
   }
   return true;
 }
+
+bool interpret_Tile(const Evaluation *e) {
+  const Shape *src = &e->node->inputs[0]->shape;
+  for (Walk w = walk_over(&e->node->outputs[0]->shape); w.i < w.nelems; walk_step(&w)) {
+    int64_t at = 0;
+    for (int i = 0; i < src->rank; i++) {
+      const int64_t extent = extent_value(src->extent[i]);
+      at = at * extent + w.index[i] % extent;
+    }
+    e->outputs[0][w.i] = e->inputs[0][at];
+  }
+  return true;
+}
+
+bool interpret_OneHot(const Evaluation *e) {
+  const Shape *dst = &e->node->outputs[0]->shape;
+  const int axis = axis_of(e->node, dst->rank);
+  const double on = node_f32(e->node, "on_value"), off = node_f32(e->node, "off_value");
+  Walk w = walk_over(dst);
+  walk_axes(&w, 0, ~(1U << axis));
+  for (; w.i < w.nelems; walk_step(&w)) e->outputs[0][w.i] = e->inputs[0][w.at[0]] == (double)w.index[axis] ? on : off;
+  return true;
+}

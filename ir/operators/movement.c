@@ -376,7 +376,8 @@ bool infer_split(Inference *inf, Node *node) {
   Value *src = node->inputs[0];
   int64_t axis;
   if (!check_parts(inf, node)) return false;
-  for (uint32_t i = 0; i < node->noutputs; i++)
+  if (!infer_same_rank(inf, src, node->outputs[0])) return false;
+  for (uint32_t i = 1; i < node->noutputs; i++)
     if (node->outputs[i] && !infer_same_rank(inf, src, node->outputs[i])) return false;
   const int rank = src->shape.rank;
   if (rank < 0) return true;
@@ -399,4 +400,67 @@ void split_starts(const Node *node, int64_t starts[MAX_OPERANDS + 1]) {
   starts[0] = 0;
   for (uint32_t i = 0; i < nparts; i++)
     starts[i + 1] = starts[i] + (splits->list.count ? splits->list.items[i] : equal);
+}
+
+// Tile
+
+static bool infer_too_long(Inference *inf, const Value *src) {
+  char text[160];
+  return infer_error(inf, "%s %s: expected fewer elements than would make 2^47 of them", src->name,
+                     shape_string(&src->shape, text, sizeof text));
+}
+
+bool infer_tile(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *dst = node->outputs[0];
+  const AttributeValue *repeats = node_attribute(node, "repeats");
+  if (!infer_same_rank(inf, src, dst)) return false;
+  if (src->shape.rank < 0) return true;
+  if (repeats->list.count != (size_t)src->shape.rank)
+    return infer_error(inf, "repeats: expected %d numbers, one for each axis", src->shape.rank);
+  for (int i = 0; i < src->shape.rank; i++) {
+    const int64_t times = repeats->list.items[i];
+    const Extent from = src->shape.extent[i], to = dst->shape.extent[i];
+    if (times < 0 || times >= MAX_ELEMENTS)
+      return infer_error(inf, "repeats: expected numbers of at least 0, found %lld", (long long)times);
+    bool ok = true;
+    if (times == 1) ok = infer_same_extent(inf, src, i, dst, i);
+    else if (!times) ok = infer_extent_beside(inf, dst, i, EXTENT(0), src);
+    else if (extent_is_literal(from) && from.value < MAX_ELEMENTS / times)
+      ok = infer_extent_beside(inf, dst, i, EXTENT(from.value * times), src);
+    else if (extent_is_literal(from)) ok = infer_too_long(inf, src);
+    else if (extent_is_unknown(from) && extent_is_literal(to) && to.value % times == 0)
+      ok = infer_extent(inf, src, i, EXTENT(to.value / times));
+    if (!ok) return false;
+  }
+  return true;
+}
+
+void tile_domain(const Node *node, Domain *d) {
+  const AttributeValue *repeats = node_attribute(node, "repeats");
+  d->shape = node->inputs[0]->shape;
+  d->nextra = d->shape.rank;
+  for (int i = 0; i < d->shape.rank; i++) d->extra[i] = EXTENT(repeats->list.items[i]);
+}
+
+// OneHot
+
+bool infer_one_hot(Inference *inf, Node *node) {
+  Value *labels = node->inputs[0], *dst = node->outputs[0];
+  static const char *const values[] = {"on_value", "off_value"};
+  const int64_t depth = node_s64(node, "depth");
+  int64_t axis;
+  if (dst->type == TYPE_NONE && !infer_type(inf, dst, TYPE_F32)) return false;
+  for (int i = 0; i < 2 && !type_is_float(dst->type); i++)
+    if (type_round(dst->type, node_f32(node, values[i])) != node_f32(node, values[i]))
+      return infer_error(inf, "%s: expected a number of type %s, found %g", values[i], type_name(dst->type),
+                         node_f32(node, values[i]));
+  if (depth > INT32_MAX) return infer_error(inf, "depth: expected a number below 2^31");
+  if (labels->shape.rank >= 0 && !infer_rank_beside(inf, dst, labels->shape.rank + 1, labels)) return false;
+  if (dst->shape.rank < 0) return true;
+  if (!infer_rank_at_least(inf, dst, 1) || !infer_rank_beside(inf, labels, dst->shape.rank - 1, dst)) return false;
+  if (!infer_axis(inf, "axis", node_s64(node, "axis"), dst->shape.rank, &axis)) return false;
+  if (!infer_extent_beside(inf, dst, (int)axis, EXTENT(depth), labels)) return false;
+  for (int i = 0; i < labels->shape.rank; i++)
+    if (!infer_same_extent(inf, labels, i, dst, i + (i >= axis))) return false;
+  return true;
 }

@@ -80,8 +80,8 @@ typedef enum Trait {
   TRAIT_ALONG_AXIS = 1 << 1,  // elementwise, but the formula depends on the index along the axis of attribute `axis`
   TRAIT_REDUCES = 1 << 2,     // reduces the axes in the attribute `axes`; with `keep_dims` they remain, of extent 1
   TRAIT_VARIADIC = 1 << 3,    // the last input may be repeated, for at most MAX_VARIADIC inputs in total
-  TRAIT_MOVES = 1 << 4,       // output elements are copies or interpolations of input 0's elements at other indices
-  TRAIT_PIECES = 1 << 5,      // each input becomes a contiguous part of the output (Concat), by a kernel of its own
+  TRAIT_MOVES = 1 << 4,       // an output element depends on elements of input 0 at other indices, and sums none
+  TRAIT_PIECES = 1 << 5,      // a kernel for each input goes over that, and writes a part of the output (Concat, Tile)
   TRAIT_ADJOINT = 1 << 6,     // each output element is a sum over taps (ir/operators/interpolate.h)
   TRAIT_RESAMPLES = 1 << 7,   // has the attributes and operands of ir/operators/interpolate.h
   TRAIT_CANCELS = 1 << 8,     // a norm's gradient through its statistics: terms cancel when these have few elements

@@ -134,6 +134,12 @@ enum { POOL_NATTRIBUTES = WINDOW_NATTRIBUTES + 1 };
   .attributes = {{.name = "axes", .kind = ATTRIBUTE_S64_LIST}, {.name = "keep_dims", .kind = ATTRIBUTE_BOOL}},         \
   .nattributes = 2, .types = {{'T', TYPES_FLOAT}}, .infer = infer_reduce
 
+#define ARG_REDUCTION                                                                                                  \
+  .family = "reduce", .inputs = {{"src", 'T'}}, .ninputs = 1, .outputs = {{"dst", 'I'}}, .noutputs = 1,                \
+  .attributes = {{.name = "axis", .kind = ATTRIBUTE_S64, .is_required = true},                                         \
+                 {.name = "keep_dims", .kind = ATTRIBUTE_BOOL}},                                                       \
+  .nattributes = 2, .types = {{'T', TYPES_FLOAT_OR_S32}, {'I', TYPE_BIT(TYPE_S32)}}, .infer = infer_reduce
+
 #define SOFTMAX_AXIS_LAST .attributes = {{.name = "axis", .kind = ATTRIBUTE_S64, .default_value = -1}}, .nattributes = 1
 
 #define SPLIT_OUTPUT(name)                                                                                             \

@@ -31,6 +31,9 @@ bool infer_concat(Inference *inf, Node *node);
 bool infer_slice(Inference *inf, Node *node);
 bool infer_pad(Inference *inf, Node *node);
 bool infer_split(Inference *inf, Node *node);
+bool infer_tile(Inference *inf, Node *node);
+void tile_domain(const Node *node, Domain *d); // that of src, and an axis for each one that is repeated
+bool infer_one_hot(Inference *inf, Node *node);
 
 // interpolate.c
 bool infer_interpolate(Inference *inf, Node *node);

@@ -107,6 +107,7 @@ GRADIENT(Pad) {
   gradient_give(g, src, padded(g, diff, pads, &src->shape));
 }
 
+NO_GRADIENT(OneHot, "its input has integers, which have no gradient")
 NO_GRADIENT(GenIndex, "it does not depend on the elements of its input")
 
 // Each input gets its part of the gradient.
@@ -152,4 +153,23 @@ GRADIENT(Split) {
   if (!concat) return;
   *gradient_attribute(concat, "axis") = (AttributeValue){.is_set = true, .s64 = axis};
   gradient_give(g, src, gradient_output(g, concat, 0, src->type, &src->shape));
+}
+
+// The sum over the copies: along an axis that is repeated, [repeats * extent] is [repeats, extent].
+GRADIENT(Tile) {
+  const Value *src = node->inputs[0];
+  const int64_t *repeats = node_attribute(node, "repeats")->list.items;
+  for (int i = 0; i < src->shape.rank && diff; i++) {
+    Shape cut = diff->shape;
+    if (repeats[i] == 1) continue;
+    if (src->shape.rank == MAX_RANK || !extent_is_literal(src->shape.extent[i])) {
+      gradient_refuse(g, node, "expected fewer than 8 axes, and no named extents that are repeated");
+      return;
+    }
+    for (int k = cut.rank++; k > i; k--) cut.extent[k] = cut.extent[k - 1];
+    cut.extent[i] = EXTENT(repeats[i]);
+    cut.extent[i + 1] = src->shape.extent[i];
+    diff = gradient_reduced(g, OP_ReduceSum, gradient_reshaped(g, diff, &cut), 1U << i, false);
+  }
+  gradient_give(g, src, diff);
 }

@@ -79,3 +79,36 @@ void lower_Split(Lowering *l, const Node *node) {
   (void)node; // pass splits has replaced it
   l->kernel->unsupported = "it is computed as a Slice for each part";
 }
+
+// The kernel goes over src, and stores each element at all of its copies.
+void lower_Tile(Lowering *l, const Node *node) {
+  Value *dst = node->outputs[0];
+  const Shape *src = &node->inputs[0]->shape;
+  const Strides own = strides_of(&dst->shape, &dst->order);
+  Access a = {.value = dst, .type = dst->type};
+  for (int i = 0; i < src->rank; i++) {
+    if (node_attribute(node, "repeats")->list.items[i]) continue;
+    a.stride[lower_extra_axis(l, i)] = 1; // there are no copies
+    kernel_store(l->kernel, kernel_add_access(l->kernel, &a), expr_constant(l->kernel, 0));
+    return;
+  }
+  for (int i = 0; i < src->rank; i++) {
+    const int64_t extent = extent_value(src->extent[i]);
+    const int copy = lower_extra_axis(l, i);
+    if (extent != 1) a.stride[i] = own.stride[i], a.stride_monomial[i] = own.monomial[i];
+    if (node_attribute(node, "repeats")->list.items[i] == 1) continue;
+    a.stride[copy] = extent * own.stride[i];
+    a.stride_monomial[copy] = extent_monomial(src->extent[i]) + own.monomial[i];
+  }
+  kernel_store(l->kernel, kernel_add_access(l->kernel, &a), lower_value(l, node->inputs[0]));
+}
+
+void lower_OneHot(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
+  const int rank = node->outputs[0]->shape.rank, axis = axis_of(node, rank);
+  int axes[MAX_RANK];
+  for (int i = 0; i < rank - 1; i++) axes[i] = i + (i >= axis);
+  const ExprId label = lower_value_on(l, node->inputs[0], axes);
+  const ExprId on = expr_constant(k, node_f32(node, "on_value")), off = expr_constant(k, node_f32(node, "off_value"));
+  lower_result(l, node, 0, expr_select(k, expr_binary(k, EXPR_EQ, label, lower_index(l, axis)), on, off), NULL);
+}

@@ -81,6 +81,57 @@ static void parts_are_read(void **state) {
   climb(&g, (Climb){.name = "parts that are read", .unfused_too = true});
 }
 
+static void tile(GraphText *g, const char *type, Extents s, const char *repeats) {
+  graph_text_case(g, "tile %s %s %s", type, extents_text(g, s, "x"), repeats);
+  const char *x = graph_text_input(g, "x", type, s), *tiled = graph_text_result(g, "tiled");
+  graph_text_node(g, "Tile", "inputs: [%s], outputs: [%s], attributes: {repeats: %s}", x, tiled, repeats);
+  graph_text_node(g, "Slice", "inputs: [%s], outputs: [%s], attributes: {starts: [1], ends: [99]}", tiled,
+                  graph_text_result(g, "rest"));
+}
+
+static void copies_are_made(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  tile(&g, "f32", EXTENTS(3, 17), "[2, 3]");
+  tile(&g, "f32", EXTENTS(33, 1), "[1, 40]");
+  tile(&g, "bf16", EXTENTS(2, 1, 5, 1), "[2, 3, 4, 5]");
+  tile(&g, "f64", EXTENTS(1, 16), "[17, 1]");
+  tile(&g, "u8", EXTENTS(5, 7), "[1, 3]");
+  tile(&g, "s32", EXTENTS(2, 2, 2, 2, 2, 1, 2, 2), "[2, 1, 2, 1, 2, 3, 2, 2]");
+  tile(&g, "f16", EXTENTS(3, 0), "[2, 2]");
+  tile(&g, "f32", EXTENTS(3, 4), "[2, 0]");
+  graph_text_case(&g, "copies of a number");
+  graph_text_node(&g, "Tile", "inputs: [%s], outputs: [%s], attributes: {repeats: [2, 20]}",
+                  graph_text_splat(&g, "x", "f32", EXTENTS(3, 2), "1.5"), graph_text_result(&g, "tiled"));
+  climb(&g, (Climb){.name = "copies", .unfused_too = true});
+}
+
+// The indices of greatest elements, as labels.
+static void find(GraphText *g, const char *type, Extents s, int axis, const char *attributes) {
+  graph_text_case(g, "ArgMax %s %s %d", type, extents_text(g, s, "x"), axis);
+  const char *x = graph_text_input(g, "x", type, s), *greatest = graph_text_result(g, "greatest");
+  graph_text_node(g, "ArgMax", "inputs: [%s], outputs: [%s], attributes: {axis: %d}", x, greatest, axis);
+  graph_text_node(g, "ArgMin", "inputs: [%s], outputs: [%s], attributes: {axis: %d, keep_dims: true}", x,
+                  graph_text_result(g, "least"), axis);
+  graph_text_node(g, "OneHot", "inputs: [%s], outputs: [%s], attributes: {%s}", greatest, graph_text_name(g, "hot"),
+                  attributes);
+  graph_text_node(g, "Square", "inputs: [%s], outputs: [%s]", graph_text_name(g, "hot"), graph_text_result(g, "y"));
+}
+
+static void indices_are_found(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  find(&g, "f32", EXTENTS(5, 33), 1, "depth: 33");
+  find(&g, "f32", EXTENTS(33, 17), 0, "depth: 16, axis: 0, on_value: 3, off_value: -1");
+  find(&g, "bf16", EXTENTS(3, 10, 5), 1, "depth: 10, axis: 1");
+  find(&g, "f64", EXTENTS(2, 300), -1, "depth: 7");
+  find(&g, "f16", EXTENTS(4, 1), 1, "depth: 1");
+  find(&g, "f32", EXTENTS(3, 0), 1, "depth: 2");
+  climb(&g, (Climb){.name = "indices", .unfused_too = true, .unusual_too = true});
+}
+
 static void resample(GraphText *g, const char *type, Extents extents, const char *attributes) {
   graph_text_case(g, "resampling %s %s %s", type, extents_text(g, extents, "x"), attributes);
   const char *x = graph_text_input(g, "x", type, extents), *made = graph_text_result(g, "made");
@@ -216,6 +267,7 @@ static void halves_of_bytes_are_read_and_written(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(elements_move_anywhere), cmocka_unit_test(parts_are_read),
+      cmocka_unit_test(copies_are_made),        cmocka_unit_test(indices_are_found),
       cmocka_unit_test(tensors_are_resampled),  cmocka_unit_test(parts_are_joined),
       cmocka_unit_test(few_bits_are_enough),    cmocka_unit_test(halves_of_bytes_are_read_and_written),
   };

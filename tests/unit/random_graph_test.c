@@ -129,7 +129,8 @@ static void forget(uint64_t *random, const Value *v, Value *copy) {
 static bool follows_from_inputs(const Graph *g) {
   for (size_t i = 0; i < g->nnodes; i++) {
     OperatorId id = g->nodes[i]->op->id;
-    if (id == OP_StaticReshape || id == OP_Concat || id == OP_Interpolate || id == OP_Slice || id == OP_Pad)
+    if (id == OP_StaticReshape || id == OP_Concat || id == OP_Interpolate || id == OP_Slice || id == OP_Pad ||
+        id == OP_Tile || id == OP_Split)
       return false;
     if (node_side(g->nodes[i], SIDE_LARGE)) return false;
   }
