@@ -89,6 +89,7 @@ typedef enum Trait {
   TRAIT_WIDE = 1 << 10,       // intermediate results may leave f32's range although the result does not
   TRAIT_POINTWISE = 1 << 11,  // a norm without sums: a result's element depends on one element of src and on parameters
   TRAIT_MULTIPLIES = 1 << 12, // sums products of elements of inputs 0 and 1 (ir/operators/contraction.h)
+  TRAIT_BOUNDED = 1 << 13,    // its loads may have bounds, as those of Pad and of a Slice backwards
 } Trait;
 
 // The elements of src that one statistic of a norm is computed from (ir/operators/norm.h).

@@ -73,6 +73,19 @@ static void parts_are_read(void **state) {
     graph_text_node(&g, "Concat", "inputs: [%s, %s], outputs: [%s], attributes: {axis: 0}", slice, slice,
                     graph_text_result(&g, "joined"));
   }
+  graph_text_case(&g, "a product beside padding");
+  graph_text_node(&g, "MatMul", "inputs: [%s, %s], outputs: [%s]", graph_text_input(&g, "a", "f32", EXTENTS(16, 5)),
+                  graph_text_input(&g, "b", "f32", EXTENTS(5, 33)), graph_text_name(&g, "product"));
+  graph_text_node(&g, "Pad", "inputs: [%s], outputs: [%s], attributes: {pads_begin: [2, 3], pads_end: [0, 0]}",
+                  graph_text_input(&g, "p", "f32", EXTENTS(14, 30)), graph_text_name(&g, "padded"));
+  graph_text_node(&g, "Slice",
+                  "inputs: [%s], outputs: [%s], attributes: {starts: [-1, 1], ends: [-99, 34], steps: "
+                  "[-1, 1]}",
+                  graph_text_input(&g, "s", "f32", EXTENTS(16, 34)), graph_text_name(&g, "part"));
+  graph_text_node(&g, "Add", "inputs: [%s, %s], outputs: [%s]", graph_text_name(&g, "product"),
+                  graph_text_name(&g, "padded"), graph_text_name(&g, "sum"));
+  graph_text_node(&g, "Add", "inputs: [%s, %s], outputs: [%s]", graph_text_name(&g, "sum"), graph_text_name(&g, "part"),
+                  graph_text_result(&g, "all"));
   graph_text_case(&g, "queries, keys and values");
   const char *three = graph_text_input(&g, "x", "f32", EXTENTS(5, 3, 17)), *keys = graph_text_name(&g, "keys");
   graph_text_node(&g, "Split", "inputs: [%s], outputs: [%s, %s], attributes: {axis: 1, parts: 3}", three,
