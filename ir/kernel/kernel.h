@@ -89,11 +89,12 @@ typedef enum ExprOp {
   EXPR_MIN,   // a < b ? a : b
   EXPR_EQ,    // a mask
   EXPR_GE,    // a mask
-  EXPR_EXP,   // this one to EXPR_TANH: C's functions of the same names, special values included
+  EXPR_EXP,   // this one to EXPR_ERF: C's functions of the same names, special values included
   EXPR_EXPM1, // e^a - 1
   EXPR_LOG,
   EXPR_LOG1P, // log(1 + a)
   EXPR_TANH,
+  EXPR_ERF,
   EXPR_GELU,       // a (1 + erf(a / sqrt(2))) / 2
   EXPR_GELU_SLOPE, // its derivative
   EXPR_POW,        // a to the power of b

@@ -23,7 +23,7 @@
   {                                                                                                                    \
     .name = "mode", .kind = ATTRIBUTE_CHOICE, .choices = { "gelu_erf", "gelu_tanh" }                                   \
   }
-#define SOFT_PLUS_BETA                                                                                                 \
+#define BETA_1                                                                                                         \
   { .name = "beta", .kind = ATTRIBUTE_F32, .default_value = 1 }
 #define AUTO_BROADCAST                                                                                                 \
   {                                                                                                                    \

@@ -3,6 +3,8 @@
 
 #include "passes/gradient/gradient.h"
 
+#include <math.h>
+
 // Gradients that are operators themselves. If they can compute from the input or the output, use_dst is chosen so that
 // less must be saved.
 static bool can_use_dst(const Node *node, const Operator *backward) {
@@ -64,6 +66,15 @@ static Value *power(Gradient *g, Value *x, double exponent) {
   return gradient_output(g, node, 0, x->type, &x->shape);
 }
 
+// 2 / sqrt(pi) * e^(-x^2), of which no step is rounded to a narrower type than f32. The factor is the sum of two f32,
+// as the rounding of one would show beside a term that cancels with it.
+GRADIENT(Erf) {
+  const double high = (float)M_2_SQRTPI, low = M_2_SQRTPI - high;
+  Value *square = gradient_unary(g, OP_Square, gradient_widened(g, X));
+  Value *density = MUL(gradient_widened(g, diff), gradient_unary(g, OP_Exp, SCALE(square, -1)));
+  GIVE(0, ADD(SCALE(density, high), SCALE(density, low)));
+}
+
 GRADIENT(Exp) {
   GIVE(0, MUL(diff, DST));
 }
@@ -77,6 +88,10 @@ GRADIENT(Log) {
   GIVE(0, DIV(diff, X));
 }
 
+GRADIENT(Neg) {
+  GIVE(0, gradient_unary(g, OP_Neg, diff));
+}
+
 GRADIENT(Pow) {
   double exponent = node_coefficient(node, "beta");
   GIVE(0, MUL(SCALE(diff, exponent), power(g, X, exponent - 1)));
@@ -88,6 +103,20 @@ GRADIENT(Reciprocal) {
 
 GRADIENT(Square) {
   GIVE(0, MUL(SCALE(diff, 2), X));
+}
+
+// The derivative of x s(beta x) is s + beta x s', where s is the sigmoid.
+GRADIENT(Swish) {
+  double beta = node_coefficient(node, "beta");
+  Value *x = gradient_widened(g, X), *argument = beta == 1 ? x : SCALE(x, beta);
+  diff = gradient_widened(g, diff);
+  Node *backward = gradient_node(g, OP_SigmoidBackward, NULL);
+  if (!backward || !x) return;
+  gradient_attribute(backward, "use_dst")->boolean = false;
+  node_set_input(backward, 0, argument);
+  node_set_input(backward, 1, diff);
+  Value *slope = gradient_output(g, backward, 0, x->type, &x->shape);
+  GIVE(0, ADD(MUL(diff, gradient_unary(g, OP_Sigmoid, argument)), MUL(argument, slope)));
 }
 
 // Widens the gradient of a result to the type of its widest operand, so that products with it are not rounded to a

@@ -58,12 +58,17 @@ static const InferRow infer_rows[] = {
     UNARY_ROWS("Abs"), UNARY_ROWS("Clamp"), UNARY_ROWS("Elu"), UNARY_ROWS("Exp"), UNARY_ROWS("GELU"), UNARY_ROWS("HardSigmoid"),
     UNARY_ROWS("HardSwish"), UNARY_ROWS("LeakyReLU"), UNARY_ROWS("Log"), UNARY_ROWS("Mish"), UNARY_ROWS("Pow"), UNARY_ROWS("Reciprocal"),
     UNARY_ROWS("Round"), UNARY_ROWS("Sigmoid"), UNARY_ROWS("SoftPlus"), UNARY_ROWS("Sqrt"), UNARY_ROWS("Square"), UNARY_ROWS("Tanh"),
+    UNARY_ROWS("Erf"), UNARY_ROWS("Swish"),
     UNARY_BACKWARD_ROWS("AbsBackward"), UNARY_BACKWARD_ROWS("ClampBackward"), UNARY_BACKWARD_ROWS("EluBackward"),
     UNARY_BACKWARD_ROWS("GELUBackward"), UNARY_BACKWARD_ROWS("HardSigmoidBackward"), UNARY_BACKWARD_ROWS("HardSwishBackward"),
     UNARY_BACKWARD_ROWS("MishBackward"), UNARY_BACKWARD_ROWS("SigmoidBackward"), UNARY_BACKWARD_ROWS("SoftPlusBackward"),
     UNARY_BACKWARD_ROWS("SqrtBackward"), UNARY_BACKWARD_ROWS("TanhBackward"),
     BINARY_ROWS("Maximum"), BINARY_ROWS("Minimum"), BINARY_ROWS("SquaredDifference"),
     // clang-format on
+
+    {"Neg", "", "s32[4,_] > ?[_,8]", "s32[4,8] > s32[4,8]"},
+    {"Neg", "", "f16[4] > ?[5]", "Neg: axis 0 of src [4] and axis 0 of dst [5]: expected the same extent"},
+    {"Neg", "", "boolean[4] > ??", "Neg: src: expected type f64, f32, f16, bf16 or s32, found boolean"},
 
     {"TypeCast", "", "f32[4,_] > bf16[_,2]", "f32[4,2] > bf16[4,2]"},
     {"TypeCast", "", "f16? > f32[N]", "f16[N] > f32[N]"},
