@@ -32,6 +32,9 @@
 #define BINARY(result)                                                                                                 \
   .inputs = {{"src_0", 'T'}, {"src_1", 'T'}}, .ninputs = 2, .outputs = {{"dst", result}}, .noutputs = 1,               \
   .attributes = {AUTO_BROADCAST}, .nattributes = 1, .infer = infer_binary, .traits = TRAIT_ELEMENTWISE
+#define COMPARISON                                                                                                     \
+  .family = "elementwise", .doc = "comparison, with numpy broadcasting", BINARY('B'),                                  \
+  .types = {{'T', TYPES_FLOAT_OR_S32}, {'B', TYPE_BIT(TYPE_BOOLEAN)}}
 #define BINARY_ARITHMETIC                                                                                              \
   .inputs = {{"src_0", 'A'}, {"src_1", 'B'}}, .ninputs = 2, .outputs = {{"dst", 'C'}}, .noutputs = 1,                  \
   .attributes = {AUTO_BROADCAST}, .nattributes = 1, .infer = infer_binary_arithmetic, .traits = TRAIT_ELEMENTWISE

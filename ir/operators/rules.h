@@ -8,7 +8,6 @@
 bool infer_type_cast(Inference *inf, Node *node);
 bool infer_binary(Inference *inf, Node *node);
 bool infer_binary_arithmetic(Inference *inf, Node *node);
-bool infer_select(Inference *inf, Node *node);
 bool infer_bias_add(Inference *inf, Node *node);
 bool infer_bias_add_backward(Inference *inf, Node *node);
 bool infer_prelu(Inference *inf, Node *node);

@@ -51,6 +51,8 @@ OWN(Tanh)
 #define SUB(a, b) gradient_binary(g, OP_Subtract, a, b)
 #define MUL(a, b) gradient_binary(g, OP_Multiply, a, b)
 #define DIV(a, b) gradient_binary(g, OP_Divide, a, b)
+#define POWER(a, b) gradient_binary(g, OP_Power, a, b)
+#define EQUAL(a, b) gradient_binary(g, OP_Equal, a, b)
 #define GE(a, b) gradient_binary(g, OP_GreaterEqual, a, b)
 #define SCALE(a, number) gradient_scaled(g, a, number)
 #define SELECT(condition, a, b) gradient_select(g, condition, a, b)
@@ -117,6 +119,16 @@ GRADIENT(Swish) {
   node_set_input(backward, 1, diff);
   Value *slope = gradient_output(g, backward, 0, x->type, &x->shape);
   GIVE(0, ADD(MUL(diff, gradient_unary(g, OP_Sigmoid, argument)), MUL(argument, slope)));
+}
+
+// As PyTorch has it, an exponent of 0 and a base of 0 are constants.
+GRADIENT(Power) {
+  Value *base = gradient_widened(g, X), *exponent = gradient_widened(g, Y);
+  if (!base || !exponent) return;
+  Value *zero = gradient_number(g, base->type, 0), *one = gradient_number(g, base->type, 1);
+  diff = gradient_widened(g, diff);
+  GIVE(0, MUL(diff, SELECT(EQUAL(exponent, zero), zero, MUL(exponent, POWER(base, SUB(exponent, one))))));
+  GIVE(1, MUL(diff, SELECT(EQUAL(base, zero), zero, MUL(POWER(base, exponent), gradient_unary(g, OP_Log, base)))));
 }
 
 // Widens the gradient of a result to the type of its widest operand, so that products with it are not rounded to a
@@ -207,8 +219,17 @@ GRADIENT(TypeCast) {
   gradient_give(g, node->inputs[0], diff);
 }
 
+#define BOOLEAN "its result is boolean"
 NO_GRADIENT(Round, "its derivative is 0 almost everywhere")
-NO_GRADIENT(GreaterEqual, "its result is boolean")
+NO_GRADIENT(Equal, BOOLEAN)
+NO_GRADIENT(NotEqual, BOOLEAN)
+NO_GRADIENT(Less, BOOLEAN)
+NO_GRADIENT(LessEqual, BOOLEAN)
+NO_GRADIENT(Greater, BOOLEAN)
+NO_GRADIENT(GreaterEqual, BOOLEAN)
+NO_GRADIENT(LogicalAnd, BOOLEAN)
+NO_GRADIENT(LogicalOr, BOOLEAN)
+NO_GRADIENT(LogicalNot, BOOLEAN)
 
 NO_GRADIENT(AbsBackward, SECOND_ORDER)
 NO_GRADIENT(BiasAddBackward, SECOND_ORDER)

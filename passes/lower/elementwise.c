@@ -149,12 +149,18 @@ static ExprId boolean(Kernel *k, ExprId mask) {
   return SELECT(mask, NUMBER(1), NUMBER(0));
 }
 
-// condition ? a : b. If this kernel computed the condition with boolean(), the mask itself is used.
+static bool is_number(const Kernel *k, ExprId e, double number) {
+  return k->exprs[e].op == EXPR_CONSTANT && k->exprs[e].number == number;
+}
+
+// condition ? a : b. If this kernel computed the condition from a mask, the mask itself is used.
 static ExprId choose(Kernel *k, ExprId condition, ExprId a, ExprId b) {
   if (!condition) return 0;
-  const Expr *e = &k->exprs[condition];
-  bool is_of_mask = e->op == EXPR_SELECT && condition == boolean(k, e->args[0]);
-  return is_of_mask ? SELECT(k->exprs[condition].args[0], a, b) : SELECT(EQ(condition, NUMBER(0)), b, a);
+  const Expr e = k->exprs[condition];
+  const bool is_choice = e.op == EXPR_SELECT;
+  if (is_choice && is_number(k, e.args[1], 1) && is_number(k, e.args[2], 0)) return SELECT(e.args[0], a, b);
+  if (is_choice && is_number(k, e.args[1], 0) && is_number(k, e.args[2], 1)) return SELECT(e.args[0], b, a);
+  return SELECT(EQ(condition, NUMBER(0)), b, a);
 }
 
 // Clamps an s32 result to s32's range, because other nodes of the kernel use the value without a store; a store
@@ -235,7 +241,16 @@ FORMULA(Divide, NOTHING, DIV(x, y))
 FORMULA(Maximum, NOTHING, MAX(x, y))
 FORMULA(Minimum, NOTHING, MIN(x, y))
 FORMULA(SquaredDifference, const ExprId difference = SUB(x, y), MUL(difference, difference))
+FORMULA(Power, NOTHING, POW(x, y))
+FORMULA(Equal, NOTHING, boolean(k, EQ(x, y)))
+FORMULA(NotEqual, NOTHING, SELECT(EQ(x, y), ZERO, NUMBER(1)))
+FORMULA(Less, NOTHING, boolean(k, GT(y, x)))
+FORMULA(LessEqual, NOTHING, boolean(k, GE(y, x)))
+FORMULA(Greater, NOTHING, boolean(k, GT(x, y)))
 FORMULA(GreaterEqual, NOTHING, boolean(k, GE(x, y)))
+FORMULA(LogicalAnd, NOTHING, choose(k, x, choose(k, y, NUMBER(1), ZERO), ZERO))
+FORMULA(LogicalOr, NOTHING, choose(k, x, NUMBER(1), choose(k, y, NUMBER(1), ZERO)))
+FORMULA(LogicalNot, NOTHING, choose(k, x, ZERO, NUMBER(1)))
 FORMULA(Select, NOTHING, choose(k, x, y, z))
 FORMULA(BiasAdd, NOTHING, ADD(x, y))
 FORMULA(PReLU, NOTHING, SELECT(GT(x, ZERO), x, MUL(y, x)))

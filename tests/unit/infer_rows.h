@@ -32,6 +32,15 @@ typedef struct InferRow {
         op ": axis 0 of src_0 [1] and axis 0 of src_1 [8]: expected the same extent"                                   \
   }
 
+#define COMPARISON_ROWS(op)                                                                                            \
+  {op, "", "s32[4,1] ?[1,8] > ??", "s32[4,1] s32[1,8] > boolean[4,8]"}, {                                              \
+    op, "", "u8[4] u8[4] > ??", op ": src_0: expected type f64, f32, f16, bf16 or s32, found u8"                       \
+  }
+#define LOGIC_ROWS(op)                                                                                                 \
+  {op, "", "?[4,1] ?[1,8] > ??", "boolean[4,1] boolean[1,8] > boolean[4,8]"}, {                                        \
+    op, "", "f32[4] ?[4] > ??", op ": src_0: expected type boolean, found f32"                                         \
+  }
+
 static const InferRow infer_rows[] = {
     {"ReLU", "", "f32[4,_] > ?[_,8]", "f32[4,8] > f32[4,8]"},
     {"ReLU", "", "f32? > ?[3,N]", "f32[3,N] > f32[3,N]"},
@@ -63,7 +72,9 @@ static const InferRow infer_rows[] = {
     UNARY_BACKWARD_ROWS("GELUBackward"), UNARY_BACKWARD_ROWS("HardSigmoidBackward"), UNARY_BACKWARD_ROWS("HardSwishBackward"),
     UNARY_BACKWARD_ROWS("MishBackward"), UNARY_BACKWARD_ROWS("SigmoidBackward"), UNARY_BACKWARD_ROWS("SoftPlusBackward"),
     UNARY_BACKWARD_ROWS("SqrtBackward"), UNARY_BACKWARD_ROWS("TanhBackward"),
-    BINARY_ROWS("Maximum"), BINARY_ROWS("Minimum"), BINARY_ROWS("SquaredDifference"),
+    BINARY_ROWS("Maximum"), BINARY_ROWS("Minimum"), BINARY_ROWS("SquaredDifference"), BINARY_ROWS("Power"),
+    COMPARISON_ROWS("Equal"), COMPARISON_ROWS("NotEqual"), COMPARISON_ROWS("Less"), COMPARISON_ROWS("LessEqual"),
+    COMPARISON_ROWS("Greater"), LOGIC_ROWS("LogicalAnd"), LOGIC_ROWS("LogicalOr"),
     // clang-format on
 
     {"Neg", "", "s32[4,_] > ?[_,8]", "s32[4,8] > s32[4,8]"},
@@ -151,18 +162,19 @@ static const InferRow infer_rows[] = {
     {"GreaterEqual", "", "s32[4] s32[] > ??", "s32[4] s32[] > boolean[4]"},
     {"GreaterEqual", "", "f32[4] f16[4] > ??", "GreaterEqual: src_0 is f32 and src_1 is f16: expected one type"},
     {"GreaterEqual", "", "f32[4] f32[4] > u8?", "GreaterEqual: dst: expected type boolean, found u8"},
+    {"LogicalNot", "", "?[4,_] > ?[_,8]", "boolean[4,8] > boolean[4,8]"},
+    {"LogicalNot", "", "s32[4] > ??", "LogicalNot: src: expected type boolean, found s32"},
     {"Select", "", "?[3,1] f32[1,5] ?[3,1] > ??", "boolean[3,1] f32[1,5] f32[3,1] > f32[3,5]"},
     {"Select", "", "?[] f16[] ?[2,3] > ??", "boolean[] f16[] f16[2,3] > f16[2,3]"},
-    {"Select", "", "?[1,_] f32? f32[4] > ?[2,_]", "boolean[1,_] f32[2,_] f32[4] > f32[2,4]"},
+    {"Select", "", "?[1,_] f32[_,_] f32[4] > ?[2,_]", "boolean[1,_] f32[2,_] f32[4] > f32[2,4]"},
     {"Select", "", "?[_,3] f32[1,5] ?[1,5] > ??",
-     "Select: axis 1 of cond [1, 3] and axis 1 of dst [1, 5]: expected the same extent"},
-    {"Select", "", "?[_,5] f32[1,5] ?[1,5] > ??", "boolean[1,5] f32[1,5] f32[1,5] > f32[1,5]"},
-    {"Select", "", "?[0] f32[1] ?[1] > ??",
-     "Select: axis 0 of cond [0] and axis 0 of dst [1]: expected the same extent"},
-    {"Select", "", "?[2,3] f32[3] ?[3] > ??",
-     "Select: cond [2, 3] does not broadcast to dst [3]: expected rank 1 or less"},
+     "Select: cond [_, 3] and src_0 [1, 5] do not broadcast: extents 3 and 5 on axis 1 from the right"},
+    {"Select", "", "?[_,5] f32[1,5] ?[1,5] > ??", "boolean[_,5] f32[1,5] f32[1,5] > f32[_,5]"},
+    {"Select", "", "?[0] f32[1] ?[1] > ??", "boolean[0] f32[1] f32[1] > f32[0]"},
+    {"Select", "", "?[2,3] f32[3] ?[3] > ??", "boolean[2,3] f32[3] f32[3] > f32[2,3]"},
+    {"Select", "", "?[2,3] f32[3] ?[3] > ?[3]", "Select: dst [3]: expected rank 2 beside cond [2, 3]"},
     {"Select", "", "?[3] f32[3] f32[2] > ??",
-     "Select: src_0 [3] and src_1 [2] do not broadcast: extents 3 and 2 on axis 1 from the right"},
+     "Select: cond [3] and src_1 [2] do not broadcast: extents 3 and 2 on axis 1 from the right"},
     {"Select", "auto_broadcast=none", "?[_] f32[3] ?? > ??", "boolean[3] f32[3] f32[3] > f32[3]"},
     {"Select", "auto_broadcast=none", "?[1] f32[3] ?? > ??",
      "Select: axis 0 of cond [1] and axis 0 of src_0 [3]: expected the same extent"},

@@ -71,7 +71,16 @@ static const char *const nodes[] = {
     "{op: Maximum, inputs: [x, y]",
     "{op: Minimum, inputs: [x, y]",
     "{op: SquaredDifference, inputs: [x, y]",
+    "{op: Power, inputs: [x, y]",
+    "{op: Equal, inputs: [x, y]",
+    "{op: NotEqual, inputs: [x, y]",
+    "{op: Less, inputs: [x, y]",
+    "{op: LessEqual, inputs: [x, y]",
+    "{op: Greater, inputs: [x, y]",
     "{op: GreaterEqual, inputs: [x, y]",
+    "{op: LogicalAnd, inputs: [c, e]",
+    "{op: LogicalOr, inputs: [c, e]",
+    "{op: LogicalNot, inputs: [e]",
     "{op: Select, inputs: [c, x, y]",
     "{op: BiasAdd, inputs: [x, b]",
     "{op: BiasAddBackward, inputs: [x]",
@@ -104,7 +113,8 @@ static void trial_init(Trial *t) {
                                "format: ngrad/1\nname: special\ninputs:\n  - {name: x, type: f32, shape: [%d, %d]}\n"
                                "  - {name: y, type: f32, shape: [%d, %d]}\n  - {name: row, type: f32, shape: [1, %d]}\n"
                                "  - {name: b, type: f32, shape: [%d]}\n  - {name: scale, type: f32, shape: [1]}\n"
-                               "nodes:\n  - {op: GreaterEqual, inputs: [x, y], outputs: [c]}\n",
+                               "nodes:\n  - {op: GreaterEqual, inputs: [x, y], outputs: [c]}\n"
+                               "  - {op: Less, inputs: [y, x], outputs: [e]}\n",
                                N, N, N, N, N, N);
   for (size_t i = 0; i < NNODES; i++) {
     const char *type = strstr(nodes[i], "uantize") ? "f8_e5m2" : strstr(nodes[i], "TypeCast") ? "bf16" : NULL;
@@ -195,7 +205,8 @@ static void both_backends_give_the_same_signs(void **state) {
 static bool is_of_numbers(const char *node) {
   const bool has_numbers = strstr(node, "inputs: [x]") || strstr(node, "inputs: [x, y]");
   return has_numbers && !strstr(node, "axes:") && !strstr(node, "BiasAdd") && !strstr(node, "PReLU") &&
-         !strstr(node, "uantize") && !strstr(node, "TypeCast") && !strstr(node, "GreaterEqual");
+         !strstr(node, "uantize") && !strstr(node, "TypeCast") && !strstr(node, "Equal") && !strstr(node, "Less") &&
+         !strstr(node, "Greater");
 }
 
 enum { WIDTH = 17 };
