@@ -49,6 +49,7 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_ROUND_E5M2] = {"round_e5m2", 1, false},
     [EXPR_INDEX] = {"index", 0, false},
     [EXPR_INTEGER] = {"integer", 0, false},
+    [EXPR_FROM_S64] = {"from_s64", 1, false},
     [EXPR_IS_KEPT] = {"is_kept", 3, true},
     [EXPR_COUNT] = {"count", 0, false},
     [EXPR_SHARE] = {"share", 0, false},

@@ -139,6 +139,38 @@ enum { POOL_NATTRIBUTES = WINDOW_NATTRIBUTES + 1 };
 
 #define SOFTMAX_AXIS_LAST .attributes = {{.name = "axis", .kind = ATTRIBUTE_S64, .default_value = -1}}, .nattributes = 1
 
+// An optimizer's scalars are of the types R and N, and all other operands have the shape of the weights.
+#define OPTIMIZER .family = "optimizer", .infer = infer_optimizer, .check = check_optimizer, .traits = TRAIT_POINTWISE
+#define WEIGHTS                                                                                                        \
+  { "weights", 'T' }
+#define DIFF_WEIGHTS                                                                                                   \
+  { "diff_weights", 'T' }
+#define NEW_WEIGHTS                                                                                                    \
+  { "new_weights", 'T' }
+#define RATE                                                                                                           \
+  { "rate", 'R', .is_positive = true }
+#define STEP                                                                                                           \
+  { "step", 'N', .is_positive = true, .is_count = true }
+#define WEIGHT_TYPES                                                                                                   \
+  { 'T', TYPES_FLOAT }
+#define STATE_TYPES                                                                                                    \
+  { 'S', TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_F64) }
+#define RATE_TYPES                                                                                                     \
+  { 'R', TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_F64) }
+#define STEP_TYPES                                                                                                     \
+  { 'N', TYPE_BIT(TYPE_S64) | TYPE_BIT(TYPE_S32) }
+#define WEIGHT_DECAY(number)                                                                                           \
+  { .name = "weight_decay", .kind = ATTRIBUTE_F32, .default_value = (number) }
+#define OPTIMIZER_EPSILON(number)                                                                                      \
+  { .name = "epsilon", .kind = ATTRIBUTE_F32, .default_value = (number), .must_be_positive = true }
+#define ADAM_OPERANDS                                                                                                  \
+  .inputs = {WEIGHTS, DIFF_WEIGHTS, {"mean", 'S'}, {"variance", 'S', .is_positive = true}, RATE, STEP}, .ninputs = 6,  \
+  .outputs = {NEW_WEIGHTS, {"new_mean", 'S'}, {"new_variance", 'S'}}, .noutputs = 3,                                   \
+  .types = {WEIGHT_TYPES, STATE_TYPES, RATE_TYPES, STEP_TYPES}
+#define ADAM_ATTRIBUTES                                                                                                \
+  {.name = "beta1", .kind = ATTRIBUTE_F32, .default_value = 0.9},                                                      \
+      {.name = "beta2", .kind = ATTRIBUTE_F32, .default_value = 0.999}, OPTIMIZER_EPSILON(1e-8)
+
 #define INTERPOLATE_ATTRIBUTES                                                                                         \
   .attributes = {{.name = "mode",                                                                                      \
                   .kind = ATTRIBUTE_CHOICE,                                                                            \

@@ -67,6 +67,10 @@ bool check_avg_pool_backward(Node *node, Diagnostics *d);
 // dropout.c
 bool infer_dropout(Inference *inf, Node *node);
 
+// optimizer.c
+bool infer_optimizer(Inference *inf, Node *node);
+bool check_optimizer(Node *node, Diagnostics *d);
+
 // quantize.c
 bool infer_quantize(Inference *inf, Node *node);
 bool infer_dynamic_quantize(Inference *inf, Node *node);

@@ -495,6 +495,7 @@ static void variances_scales_and_what_roots_are_of_ask_for_positive_data(void **
     for (uint32_t k = 0; k < operators[i].ninputs; k++) {
       const char *name = operators[i].inputs[k].name;
       bool is_positive = strcmp(name, "variance") == 0 || strcmp(name, "scales") == 0;
+      if (strcmp(operators[i].family, "optimizer") == 0) is_positive |= strchr("rs", *name) != NULL; // rate, step, sum
       for (size_t r = 0; r < sizeof roots / sizeof *roots; r++) is_positive |= operators[i].id == roots[r] && k == 0;
       assert_int_equal(operators[i].inputs[k].is_positive, is_positive);
     }
