@@ -89,11 +89,12 @@ typedef enum ExprOp {
   EXPR_MIN,   // a < b ? a : b
   EXPR_EQ,    // a mask
   EXPR_GE,    // a mask
-  EXPR_EXP,   // this one to EXPR_TANH: C's functions of the same names, special values included
+  EXPR_EXP,   // this one to EXPR_ERF: C's functions of the same names, special values included
   EXPR_EXPM1, // e^a - 1
   EXPR_LOG,
   EXPR_LOG1P, // log(1 + a)
   EXPR_TANH,
+  EXPR_ERF,
   EXPR_GELU,       // a (1 + erf(a / sqrt(2))) / 2
   EXPR_GELU_SLOPE, // its derivative
   EXPR_POW,        // a to the power of b
@@ -102,12 +103,13 @@ typedef enum ExprOp {
   EXPR_MAXIMUM,    // IEEE 754's maximum: NaN if an operand is NaN, and +0 > -0; the order of operands has no effect
   EXPR_ROUND_E4M3, // to the nearest number of the type and back
   EXPR_ROUND_E5M2,
-  EXPR_INDEX,   // the index along the one axis over which it varies
-  EXPR_INTEGER, // integer: a constant of s64; like a load of s64, an operand of EXPR_IS_KEPT only
-  EXPR_IS_KEPT, // a mask: whether dropout keeps the element that `access` numbers, with seed a and offset b (both
-                // s64) and the probability c of dropping it
-  EXPR_COUNT,   // number, with a monomial
-  EXPR_SHARE,   // 1 / max(number, 1), with a monomial
+  EXPR_INDEX,    // the index along the one axis over which it varies
+  EXPR_INTEGER,  // integer: a constant of s64; like a load of s64, an operand of the next two only
+  EXPR_FROM_S64, // the s64 a, which varies over no axis, as the nearest number
+  EXPR_IS_KEPT,  // a mask: whether dropout keeps the element that `access` numbers, with seed a and offset b (both
+                 // s64) and the probability c of dropping it
+  EXPR_COUNT,    // number, with a monomial
+  EXPR_SHARE,    // 1 / max(number, 1), with a monomial
   EXPR_OP_COUNT
 } ExprOp;
 

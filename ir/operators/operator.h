@@ -35,6 +35,7 @@ typedef struct Operand {
   bool is_scale;       // of quantised numbers; random data for it is small, so that what they stand for is not large
   bool is_probability; // random data for it must be in (0, 1)
   const char *power;   // the attribute that is its exponent: if a whole number >= 0, is_positive does not apply
+  bool is_count;       // a small whole number, which kernels take as the nearest float
   bool is_per_channel; // when of rank 1, its axis is src's channel axis, as data_format says
   bool is_statistic;   // an output for use by the gradient, through which no gradients flow; or an input for such
   WindowSide side;
@@ -87,7 +88,7 @@ typedef enum Trait {
   TRAIT_CANCELS = 1 << 8,     // a norm's gradient through its statistics: terms cancel when these have few elements
   TRAIT_QUANTIZES = 1 << 9,   // rounds so coarsely that a rounding error before it can change the result by a step
   TRAIT_WIDE = 1 << 10,       // intermediate results may leave f32's range although the result does not
-  TRAIT_POINTWISE = 1 << 11,  // a norm without sums: a result's element depends on one element of src and on parameters
+  TRAIT_POINTWISE = 1 << 11,  // no sums: a result's element depends on one element of each tensor and on parameters
   TRAIT_MULTIPLIES = 1 << 12, // sums products of elements of inputs 0 and 1 (ir/operators/contraction.h)
   TRAIT_BOUNDED = 1 << 13,    // its loads may have bounds, as those of Pad and of a Slice backwards
 } Trait;

@@ -8,7 +8,6 @@
 bool infer_type_cast(Inference *inf, Node *node);
 bool infer_binary(Inference *inf, Node *node);
 bool infer_binary_arithmetic(Inference *inf, Node *node);
-bool infer_select(Inference *inf, Node *node);
 bool infer_bias_add(Inference *inf, Node *node);
 bool infer_bias_add_backward(Inference *inf, Node *node);
 bool infer_prelu(Inference *inf, Node *node);
@@ -73,6 +72,10 @@ bool check_avg_pool_backward(Node *node, Diagnostics *d);
 
 // dropout.c
 bool infer_dropout(Inference *inf, Node *node);
+
+// optimizer.c
+bool infer_optimizer(Inference *inf, Node *node);
+bool check_optimizer(Node *node, Diagnostics *d);
 
 // quantize.c
 bool infer_quantize(Inference *inf, Node *node);

@@ -207,9 +207,11 @@ Shape node_domain(const Node *node) {
   return node->op->traits & (TRAIT_ELEMENTWISE | TRAIT_MOVES) ? node->outputs[0]->shape : node->inputs[0]->shape;
 }
 
-// Whether the operand may be an attribute instead: a shape, which is no data.
-static bool is_given_by_attribute(const Node *node, uint32_t operand) {
-  return operand < node->op->ninputs && operator_has_attribute(node->op, node->op->inputs[operand].name);
+// Whether the operand is a count, or may be an attribute instead: a shape, which is no data.
+static bool is_no_data(const Node *node, uint32_t operand) {
+  if (operand >= node->op->ninputs) return false;
+  const Operand *row = &node->op->inputs[operand];
+  return row->is_count || operator_has_attribute(node->op, row->name);
 }
 
 // A kernel computes in f64 if a node has f64 data, s32 data (exact in f64, not in f32), intermediate values outside of
@@ -218,7 +220,7 @@ static bool is_given_by_attribute(const Node *node, uint32_t operand) {
 bool node_computes_in_f64(const Node *node) {
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
     const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
-    if (v && (v->type == TYPE_F64 || (v->type == TYPE_S32 && !is_given_by_attribute(node, i)))) return true;
+    if (v && (v->type == TYPE_F64 || (v->type == TYPE_S32 && !is_no_data(node, i)))) return true;
   }
   if (node->op->traits & TRAIT_WIDE) return true;
   if (node->op->traits & TRAIT_RESAMPLES && node_greatest_place(node) > 1 << 24) return true;

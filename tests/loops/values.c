@@ -195,6 +195,9 @@ static void make_scalar(Walk *w, const LoopNode *n, Item *y) {
   } else if (e->op == EXPR_IS_KEPT) {
     const Dropping d = dropping_of(w, n);
     y->number = element_is_kept(&d);
+  } else if (e->op == EXPR_FROM_S64) {
+    const double number = (double)s64_of(w, e->args[0]);
+    lanes_set(w->k->is_f64, &y->lanes, number);
   } else if (e->op == EXPR_COUNT || e->op == EXPR_SHARE) {
     lanes_set(w->k->is_f64, &y->lanes, count_of(w, e));
   } else {

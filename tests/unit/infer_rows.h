@@ -32,6 +32,15 @@ typedef struct InferRow {
         op ": axis 0 of src_0 [1] and axis 0 of src_1 [8]: expected the same extent"                                   \
   }
 
+#define COMPARISON_ROWS(op)                                                                                            \
+  {op, "", "s32[4,1] ?[1,8] > ??", "s32[4,1] s32[1,8] > boolean[4,8]"}, {                                              \
+    op, "", "u8[4] u8[4] > ??", op ": src_0: expected type f64, f32, f16, bf16 or s32, found u8"                       \
+  }
+#define LOGIC_ROWS(op)                                                                                                 \
+  {op, "", "?[4,1] ?[1,8] > ??", "boolean[4,1] boolean[1,8] > boolean[4,8]"}, {                                        \
+    op, "", "f32[4] ?[4] > ??", op ": src_0: expected type boolean, found f32"                                         \
+  }
+
 static const InferRow infer_rows[] = {
     {"ReLU", "", "f32[4,_] > ?[_,8]", "f32[4,8] > f32[4,8]"},
     {"ReLU", "", "f32? > ?[3,N]", "f32[3,N] > f32[3,N]"},
@@ -58,12 +67,19 @@ static const InferRow infer_rows[] = {
     UNARY_ROWS("Abs"), UNARY_ROWS("Clamp"), UNARY_ROWS("Elu"), UNARY_ROWS("Exp"), UNARY_ROWS("GELU"), UNARY_ROWS("HardSigmoid"),
     UNARY_ROWS("HardSwish"), UNARY_ROWS("LeakyReLU"), UNARY_ROWS("Log"), UNARY_ROWS("Mish"), UNARY_ROWS("Pow"), UNARY_ROWS("Reciprocal"),
     UNARY_ROWS("Round"), UNARY_ROWS("Sigmoid"), UNARY_ROWS("SoftPlus"), UNARY_ROWS("Sqrt"), UNARY_ROWS("Square"), UNARY_ROWS("Tanh"),
+    UNARY_ROWS("Erf"), UNARY_ROWS("Swish"),
     UNARY_BACKWARD_ROWS("AbsBackward"), UNARY_BACKWARD_ROWS("ClampBackward"), UNARY_BACKWARD_ROWS("EluBackward"),
     UNARY_BACKWARD_ROWS("GELUBackward"), UNARY_BACKWARD_ROWS("HardSigmoidBackward"), UNARY_BACKWARD_ROWS("HardSwishBackward"),
     UNARY_BACKWARD_ROWS("MishBackward"), UNARY_BACKWARD_ROWS("SigmoidBackward"), UNARY_BACKWARD_ROWS("SoftPlusBackward"),
     UNARY_BACKWARD_ROWS("SqrtBackward"), UNARY_BACKWARD_ROWS("TanhBackward"),
-    BINARY_ROWS("Maximum"), BINARY_ROWS("Minimum"), BINARY_ROWS("SquaredDifference"),
+    BINARY_ROWS("Maximum"), BINARY_ROWS("Minimum"), BINARY_ROWS("SquaredDifference"), BINARY_ROWS("Power"),
+    COMPARISON_ROWS("Equal"), COMPARISON_ROWS("NotEqual"), COMPARISON_ROWS("Less"), COMPARISON_ROWS("LessEqual"),
+    COMPARISON_ROWS("Greater"), LOGIC_ROWS("LogicalAnd"), LOGIC_ROWS("LogicalOr"),
     // clang-format on
+
+    {"Neg", "", "s32[4,_] > ?[_,8]", "s32[4,8] > s32[4,8]"},
+    {"Neg", "", "f16[4] > ?[5]", "Neg: axis 0 of src [4] and axis 0 of dst [5]: expected the same extent"},
+    {"Neg", "", "boolean[4] > ??", "Neg: src: expected type f64, f32, f16, bf16 or s32, found boolean"},
 
     {"TypeCast", "", "f32[4,_] > bf16[_,2]", "f32[4,2] > bf16[4,2]"},
     {"TypeCast", "", "f16? > f32[N]", "f16[N] > f32[N]"},
@@ -146,18 +162,19 @@ static const InferRow infer_rows[] = {
     {"GreaterEqual", "", "s32[4] s32[] > ??", "s32[4] s32[] > boolean[4]"},
     {"GreaterEqual", "", "f32[4] f16[4] > ??", "GreaterEqual: src_0 is f32 and src_1 is f16: expected one type"},
     {"GreaterEqual", "", "f32[4] f32[4] > u8?", "GreaterEqual: dst: expected type boolean, found u8"},
+    {"LogicalNot", "", "?[4,_] > ?[_,8]", "boolean[4,8] > boolean[4,8]"},
+    {"LogicalNot", "", "s32[4] > ??", "LogicalNot: src: expected type boolean, found s32"},
     {"Select", "", "?[3,1] f32[1,5] ?[3,1] > ??", "boolean[3,1] f32[1,5] f32[3,1] > f32[3,5]"},
     {"Select", "", "?[] f16[] ?[2,3] > ??", "boolean[] f16[] f16[2,3] > f16[2,3]"},
-    {"Select", "", "?[1,_] f32? f32[4] > ?[2,_]", "boolean[1,_] f32[2,_] f32[4] > f32[2,4]"},
+    {"Select", "", "?[1,_] f32[_,_] f32[4] > ?[2,_]", "boolean[1,_] f32[2,_] f32[4] > f32[2,4]"},
     {"Select", "", "?[_,3] f32[1,5] ?[1,5] > ??",
-     "Select: axis 1 of cond [1, 3] and axis 1 of dst [1, 5]: expected the same extent"},
-    {"Select", "", "?[_,5] f32[1,5] ?[1,5] > ??", "boolean[1,5] f32[1,5] f32[1,5] > f32[1,5]"},
-    {"Select", "", "?[0] f32[1] ?[1] > ??",
-     "Select: axis 0 of cond [0] and axis 0 of dst [1]: expected the same extent"},
-    {"Select", "", "?[2,3] f32[3] ?[3] > ??",
-     "Select: cond [2, 3] does not broadcast to dst [3]: expected rank 1 or less"},
+     "Select: cond [_, 3] and src_0 [1, 5] do not broadcast: extents 3 and 5 on axis 1 from the right"},
+    {"Select", "", "?[_,5] f32[1,5] ?[1,5] > ??", "boolean[_,5] f32[1,5] f32[1,5] > f32[_,5]"},
+    {"Select", "", "?[0] f32[1] ?[1] > ??", "boolean[0] f32[1] f32[1] > f32[0]"},
+    {"Select", "", "?[2,3] f32[3] ?[3] > ??", "boolean[2,3] f32[3] f32[3] > f32[2,3]"},
+    {"Select", "", "?[2,3] f32[3] ?[3] > ?[3]", "Select: dst [3]: expected rank 2 beside cond [2, 3]"},
     {"Select", "", "?[3] f32[3] f32[2] > ??",
-     "Select: src_0 [3] and src_1 [2] do not broadcast: extents 3 and 2 on axis 1 from the right"},
+     "Select: cond [3] and src_1 [2] do not broadcast: extents 3 and 2 on axis 1 from the right"},
     {"Select", "auto_broadcast=none", "?[_] f32[3] ?? > ??", "boolean[3] f32[3] f32[3] > f32[3]"},
     {"Select", "auto_broadcast=none", "?[1] f32[3] ?? > ??",
      "Select: axis 0 of cond [1] and axis 0 of src_0 [3]: expected the same extent"},
@@ -416,6 +433,23 @@ static const InferRow infer_rows[] = {
     {"Pad", "pads_begin=140737488355328 pads_end=0", "f32[4] > ??",
      "Pad: pads_begin and pads_end: expected numbers below 2^47"},
     {"Pad", "pads_begin=1 pads_end=0 value=0.5", "s8[4] > ??", "Pad: value: expected a number of type s8, found 0.5"},
+    // Rate and step are scalars, all others as the weights; what an optimizer remembers is f32 or f64.
+    {"SGD", "", "bf16[4,_] ?[_,8] f32? > ??", "bf16[4,8] bf16[4,8] f32[] > bf16[4,8]"},
+    {"SGD", "", "f32[4] f32[4] f32[1] > ??", "SGD: rate: expected rank 0, found rank 1, [1]"},
+    {"SGD", "", "f32[4] bf16[4] f32[] > ??", "SGD: weights is f32 and diff_weights is bf16: expected one type"},
+    {"Momentum", "momentum=0.9", "f16[4] ?? f32? f32[] > ?? ??", "f16[4] f16[4] f32[4] f32[] > f16[4] f32[4]"},
+    {"Momentum", "momentum=0.9", "f32[4] f32[4] bf16[4] f32[] > ?? ??",
+     "Momentum: velocity: expected type f64 or f32, found bf16"},
+    {"Adam", "", "f32[_] f32? f32? ?[5] f32[] s64? > ?? ?? ??",
+     "f32[5] f32[5] f32[5] f32[5] f32[] s64[] > f32[5] f32[5] f32[5]"},
+    {"Adam", "", "f32[5] f32[5] f32[5] f32[4] f32[] s64[] > ?? ?? ??",
+     "Adam: axis 0 of weights [5] and axis 0 of variance [4]: expected the same extent"},
+    {"AdamW", "", "f32[5] f32[5] f32? f32? f32[] s32? > ?? ?? ??",
+     "f32[5] f32[5] f32[5] f32[5] f32[] s32[] > f32[5] f32[5] f32[5]"},
+    {"AdamW", "", "f32[5] f32[5] f32? f32? f32[] f32[] > ?? ?? ??", "AdamW: step: expected type s64 or s32, found f32"},
+    {"Adagrad", "", "f32[5] f32[5] f32? f32[] s64? > ?? ??", "f32[5] f32[5] f32[5] f32[] s64[] > f32[5] f32[5]"},
+    {"Adagrad", "", "f32[5] f32[5] f32? f32[] s64[2] > ?? ??", "Adagrad: step: expected rank 0, found rank 1, [2]"},
+
     {"Interpolate", "mode=nearest sizes=5,6 data_format=NCX", "f32[2,3,4,4] ~ > ??", "f32[2,3,4,4] ~ > f32[2,3,5,6]"},
     {"Interpolate", "mode=linear scales=2.5", "bf16[2,3,_] s32? > ??", "bf16[2,3,_] s32[1] > bf16[2,7,_]"},
     {"Interpolate", "mode=linear scales=1.235294 data_format=NCX", "f32[1,1,17] ~ > ??", "f32[1,1,17] ~ > f32[1,1,20]"},

@@ -231,7 +231,7 @@ static unsigned features_of(const OperatorCase *c) {
 }
 
 static bool broadcasts(const Operator *op) {
-  return op->infer == infer_binary || op->infer == infer_binary_arithmetic || op->infer == infer_select;
+  return op->infer == infer_binary || op->infer == infer_binary_arithmetic;
 }
 
 static bool takes_floats(const Operator *op) {

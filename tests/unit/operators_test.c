@@ -491,11 +491,12 @@ static void types_are_those_of_the_documents(void **state) {
 
 static void variances_scales_and_what_roots_are_of_ask_for_positive_data(void **state) {
   (void)state;
-  static const OperatorId roots[] = {OP_Log, OP_Pow, OP_Sqrt, OP_SqrtBackward};
+  static const OperatorId roots[] = {OP_Log, OP_Pow, OP_Power, OP_Sqrt, OP_SqrtBackward};
   for (size_t i = 0; i < OP_COUNT; i++)
     for (uint32_t k = 0; k < operators[i].ninputs; k++) {
       const char *name = operators[i].inputs[k].name;
       bool is_positive = strcmp(name, "variance") == 0 || strcmp(name, "scales") == 0;
+      if (strcmp(operators[i].family, "optimizer") == 0) is_positive |= strchr("rs", *name) != NULL; // rate, step, sum
       for (size_t r = 0; r < sizeof roots / sizeof *roots; r++) is_positive |= operators[i].id == roots[r] && k == 0;
       assert_int_equal(operators[i].inputs[k].is_positive, is_positive);
     }

@@ -17,6 +17,7 @@ const char *const scalar_formulas[EXPR_OP_COUNT] = {
     [EXPR_MIN] = "(%0 < %1 ? %0 : %1)",
     [EXPR_EQ] = "%0 == %1",
     [EXPR_GE] = "%0 >= %1",
+    [EXPR_FROM_S64] = "(K)(double)%0",
     [EXPR_ROUND_E4M3] = "Wf32_from_e4m3(e4m3_from_f32(N%0))",
     [EXPR_ROUND_E5M2] = "Wf32_from_e5m2(e5m2_from_f32(N%0))",
 };

@@ -208,8 +208,9 @@ static void add_scalar_load(TreePrinter *l, const LoopNode *n) {
   const char *convert = scalar_from(a->type);
   const bool is_call = *convert && a->type != TYPE_BOOLEAN, has_addresses = access_has_addresses(a);
   const bool is_widened = l->k->is_f64 && a->type != TYPE_F64 && a->type != TYPE_S64;
+  const bool is_narrowed = !l->k->is_f64 && a->type == TYPE_S32;
   if (n->inside) say(l, n, "%I ? ");
-  tree_printf(l, "%s%s%s", is_widened ? "(double)" : "", convert, is_call ? "(" : "");
+  tree_printf(l, "%s%s%s", is_widened ? "(double)" : is_narrowed ? "(float)" : "", convert, is_call ? "(" : "");
   open_element(l, &n->address);
   if (expr_of(l, n)->args[0]) add_offset(l, a, expr_of(l, n)->args[0], false);
   add(l, !has_addresses ? ")" : is_call ? "])" : "]");
@@ -325,6 +326,7 @@ static void add_formula(TreePrinter *l, const Expr *e) {
   for (const char *c = formula; c && *c; c++) {
     if (*c == '%') add_formula_operand(l, e->args[*++c - '0']);
     else if (*c == 'F') add(l, l->k->is_f64 ? "" : "f");
+    else if (*c == 'K') add(l, l->scalar);
     else if (*c == 'N') add(l, l->k->is_f64 ? "(float)" : "");
     else if (*c == 'W') add(l, l->k->is_f64 ? "(double)" : "");
     else text_add(l->out, c, 1);
