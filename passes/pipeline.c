@@ -1,5 +1,6 @@
 // The table of passes, and the functions that run them. The order of the passes has reasons:
-//   dead-code              first, so that later passes do not process dead nodes
+//   splits                 first: dead-code removes Slices of parts that nothing uses
+//   dead-code              so that later passes do not process dead nodes
 //   casts                  before passes that look at types: the casts that it leaves do round
 //   fold-constants         before simplify, whose rules look for constants
 //   simplify               gives equal computations one spelling, which the passes below rely on
@@ -35,6 +36,7 @@
 #include "passes/rewrite/reshape_orders.h"
 #include "passes/rewrite/simplify.h"
 #include "passes/rewrite/split_groups.h"
+#include "passes/rewrite/splits.h"
 #include "passes/schedule/tree.h"
 
 #include <assert.h>
@@ -44,6 +46,7 @@
 #include <time.h>
 
 const Pass passes[] = {
+    {"splits", pass_splits, "replace Split by a Slice for each part", NULL, true},
     {"dead-code", pass_dead_code, "remove nodes that no output needs", NULL, false},
     {"casts", pass_casts, "remove casts that a later cast undoes", &casts_rules, false},
     {"fold-constants", pass_fold_constants, "evaluate nodes whose inputs are all constants", NULL, false},

@@ -102,6 +102,32 @@ static inline void noise_overflow(const Noise *n, const NoiseSum *sum, double *x
     if (x[i] != 0) x[i] = isnan(x[i]) ? 0 : (double)NAN;
 }
 
+// The place of the operand's element that numpy broadcasts to element i of the result.
+static inline size_t noise_place(const Shape *operand, const Shape *result, size_t i) {
+  size_t place = 0, stride = 1;
+  for (int axis = 1; axis <= operand->rank; axis++) {
+    const size_t extent = (size_t)extent_value(result->extent[result->rank - axis]);
+    const size_t own = (size_t)extent_value(operand->extent[operand->rank - axis]);
+    place += own == 1 ? 0 : i % extent * stride;
+    i /= extent;
+    stride *= own;
+  }
+  return place;
+}
+
+// Numbers that differ by no more than roundings may be equal once they are rounded: noise inverts their comparison.
+static inline void noise_equality(const Noise *n, const Node *node, const double *const *inputs, double *equal) {
+  const Value *a = node->inputs[0], *b = node->inputs[1];
+  const bool is_equality = node->op->id == OP_Equal || node->op->id == OP_NotEqual;
+  if (!is_equality || n->strength == 0 || !type_is_float(a->type)) return;
+  const Shape *shape = &node->outputs[0]->shape;
+  for (size_t i = 0; i < noise_nelems(node->outputs[0]); i++) {
+    const double x = inputs[0][noise_place(&a->shape, shape, i)], y = inputs[1][noise_place(&b->shape, shape, i)];
+    const double most = 4 * n->strength * noise_rounding(a->type) * fmax(fabs(x), fabs(y)) + noise_smallest(a->type);
+    if (x != y && fabs(x - y) <= most) equal[i] = equal[i] == 0;
+  }
+}
+
 static inline bool noise_node(Noise *n, const Node *node, double **of) {
   const double *inputs[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
   double *outputs[MAX_OPERANDS] = {NULL};
@@ -113,6 +139,7 @@ static inline bool noise_node(Noise *n, const Node *node, double **of) {
     if (!outputs[k]) return false;
   }
   if (!interpret_node(node, inputs, outputs, n->arena->allocator)) return false;
+  noise_equality(n, node, inputs, outputs[0]);
   bool may_sum = !(node->op->traits & (TRAIT_ELEMENTWISE | TRAIT_PIECES));
   for (uint32_t k = 0; k < node->noutputs; k++) {
     const Value *v = node->outputs[k];

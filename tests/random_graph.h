@@ -271,7 +271,8 @@ static inline Type random_type_before(RandomDraft *d, const Operand *row) {
 static inline bool random_draft_output(RandomDraft *d, SignatureOperand named) {
   const Operand *row = &d->node->op->outputs[named.slot];
   uint64_t *random = &d->r->random;
-  if (named.is_optional && random_chance(random, 30)) return true;
+  const bool is_behind_none = named.slot > 2 && !d->node->outputs[named.slot - 1]; // of many, the first ones
+  if (named.is_optional && (is_behind_none || random_chance(random, 30))) return true;
   const bool may_declare = random_may_need_type(d->node, row), is_declared = may_declare && random_chance(random, 50);
   Type type = is_declared ? random_type(d->r, random_types_of(d->node, row)) : TYPE_NONE;
   if (may_declare && d->r->continues && random_chance(random, 70)) type = random_type_before(d, row);

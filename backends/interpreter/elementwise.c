@@ -119,6 +119,12 @@ static double weighted(double x, double weight) {
   return x == -INFINITY ? -0.0 : x * weight;
 }
 
+// x sigmoid(beta x), with its limit 0 of x's sign where beta x is -infinity; x may be infinite when beta is 0.
+static double swish(double x, double beta) {
+  if (beta == 0) return x / 2;
+  return beta * x == -INFINITY ? copysign(0, x) : x * sigmoid(beta * x);
+}
+
 #define ATTRIBUTE(name) const double name = node_coefficient(node, #name)
 #define USE_DST const bool use_dst = node_bool(node, "use_dst")
 #define GELU_MODE const bool is_tanh = node_s64(node, "mode") == GELU_TANH
@@ -127,6 +133,7 @@ static double weighted(double x, double weight) {
 FORMULA(Abs, NOTHING, fabs(x))
 FORMULA(Clamp, ATTRIBUTE(min); ATTRIBUTE(max), lesser(greater(x, min), max))
 FORMULA(Elu, ATTRIBUTE(alpha), x > 0 ? x : alpha * expm1(x))
+FORMULA(Erf, NOTHING, erf(x))
 FORMULA(Exp, NOTHING, exp(x))
 FORMULA(GELU, GELU_MODE, weighted(x, is_tanh ? sigmoid(2 * gelu_argument(x)) : normal(x)))
 FORMULA(HardSigmoid, ATTRIBUTE(alpha); ATTRIBUTE(beta), within(alpha * x + beta, 0, 1))
@@ -134,6 +141,7 @@ FORMULA(HardSwish, NOTHING, weighted(x, within(x + 3, 0, 6) / 6))
 FORMULA(LeakyReLU, ATTRIBUTE(alpha), x > 0 ? x : alpha * x)
 FORMULA(Log, NOTHING, log(x))
 FORMULA(Mish, NOTHING, weighted(x, tanh(soft_plus(x))))
+FORMULA(Neg, NOTHING, -x)
 FORMULA(Pow, ATTRIBUTE(beta), pow(x, beta))
 FORMULA(Reciprocal, NOTHING, 1 / x)
 FORMULA(ReLU, NOTHING, x > 0 || isnan(x) ? x : 0)
@@ -142,6 +150,7 @@ FORMULA(Sigmoid, NOTHING, sigmoid(x))
 FORMULA(SoftPlus, ATTRIBUTE(beta), soft_plus(beta * x) / beta)
 FORMULA(Sqrt, NOTHING, sqrt(x))
 FORMULA(Square, NOTHING, x * x)
+FORMULA(Swish, ATTRIBUTE(beta), swish(x, beta))
 FORMULA(Tanh, NOTHING, tanh(x))
 
 // x is src or dst, y is diff_dst.
@@ -166,7 +175,16 @@ FORMULA(Divide, NOTHING, x / y)
 FORMULA(Maximum, NOTHING, greater(x, y))
 FORMULA(Minimum, NOTHING, lesser(x, y))
 FORMULA(SquaredDifference, NOTHING, (x - y) * (x - y))
+FORMULA(Power, NOTHING, pow(x, y))
+FORMULA(Equal, NOTHING, x == y)
+FORMULA(NotEqual, NOTHING, x != y)
+FORMULA(Less, NOTHING, x < y)
+FORMULA(LessEqual, NOTHING, x <= y)
+FORMULA(Greater, NOTHING, x > y)
 FORMULA(GreaterEqual, NOTHING, x >= y)
+FORMULA(LogicalAnd, NOTHING, x != 0 && y != 0)
+FORMULA(LogicalOr, NOTHING, x != 0 || y != 0)
+FORMULA(LogicalNot, NOTHING, x == 0)
 FORMULA(Select, NOTHING, x != 0 ? y : z)
 FORMULA(BiasAdd, NOTHING, x + y)
 FORMULA(PReLU, NOTHING, x > 0 ? x : y * x)

@@ -51,3 +51,65 @@ bool interpret_Concat(const Evaluation *e) {
   }
   return true;
 }
+
+static bool read_moved(const Evaluation *e, double outside) {
+  const Shape *src = &e->node->inputs[0]->shape;
+  AxisRead reads[MAX_RANK];
+  node_reads(e->node, reads);
+  for (Walk w = walk_over(&e->node->outputs[0]->shape); w.i < w.nelems; walk_step(&w)) {
+    int64_t at = 0;
+    bool is_inside = true;
+    for (int i = 0; i < src->rank; i++) {
+      const int64_t index = reads[i].begin + reads[i].step * w.index[i], extent = extent_value(src->extent[i]);
+      is_inside &= index >= 0 && index < extent;
+      at = at * extent + index;
+    }
+    e->outputs[0][w.i] = is_inside ? e->inputs[0][at] : outside;
+  }
+  return true;
+}
+
+bool interpret_Slice(const Evaluation *e) {
+  return read_moved(e, 0);
+}
+
+bool interpret_Pad(const Evaluation *e) {
+  return read_moved(e, node_f32(e->node, "value"));
+}
+
+bool interpret_Split(const Evaluation *e) {
+  const Shape *src = &e->node->inputs[0]->shape;
+  const int axis = axis_of(e->node, src->rank);
+  int64_t starts[MAX_OPERANDS + 1], written[MAX_OPERANDS] = {0};
+  uint32_t part = 0;
+  split_starts(e->node, starts);
+  for (Walk w = walk_over(src); w.i < w.nelems; walk_step(&w)) {
+    while (w.index[axis] < starts[part]) part--;
+    while (w.index[axis] >= starts[part + 1]) part++;
+    if (e->outputs[part]) e->outputs[part][written[part]++] = e->inputs[0][w.i];
+  }
+  return true;
+}
+
+bool interpret_Tile(const Evaluation *e) {
+  const Shape *src = &e->node->inputs[0]->shape;
+  for (Walk w = walk_over(&e->node->outputs[0]->shape); w.i < w.nelems; walk_step(&w)) {
+    int64_t at = 0;
+    for (int i = 0; i < src->rank; i++) {
+      const int64_t extent = extent_value(src->extent[i]);
+      at = at * extent + w.index[i] % extent;
+    }
+    e->outputs[0][w.i] = e->inputs[0][at];
+  }
+  return true;
+}
+
+bool interpret_OneHot(const Evaluation *e) {
+  const Shape *dst = &e->node->outputs[0]->shape;
+  const int axis = axis_of(e->node, dst->rank);
+  const double on = node_f32(e->node, "on_value"), off = node_f32(e->node, "off_value");
+  Walk w = walk_over(dst);
+  walk_axes(&w, 0, ~(1U << axis));
+  for (; w.i < w.nelems; walk_step(&w)) e->outputs[0][w.i] = e->inputs[0][w.at[0]] == (double)w.index[axis] ? on : off;
+  return true;
+}

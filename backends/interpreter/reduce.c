@@ -6,6 +6,7 @@
 #include "backends/interpreter/evaluation.h"
 #include "backends/interpreter/sum.h"
 #include "backends/interpreter/walk.h"
+#include "ir/operators/movement.h"
 
 #include <math.h>
 
@@ -87,3 +88,28 @@ static double maximum(double a, double b) {
 FOLD(ReduceMax, -INFINITY, maximum(total, x), -type_greatest(type))
 FOLD(ReduceMin, INFINITY, -maximum(-total, -x), type_greatest(type))
 FOLD(ReduceProd, 1, (total * x), 1)
+
+// sign * src has its first greatest element or NaN at the result.
+static bool find_first(const Evaluation *e, double sign) {
+  const int axis = axis_of(e->node, e->node->inputs[0]->shape.rank);
+  Walk w = walk_over(&e->node->inputs[0]->shape);
+  const int64_t count = walk_axes(&w, 0, ~reduce_axes(e->node));
+  double *greatest = ARENA_ARRAY(e->scratch, double, (size_t)count + 1);
+  if (!greatest) return false;
+  for (int64_t i = 0; i < count; i++) e->outputs[0][i] = 0;
+  for (; w.i < w.nelems; walk_step(&w)) {
+    const double x = sign * e->inputs[0][w.i], before = greatest[w.at[0]];
+    if (w.index[axis] && (isnan(before) || x <= before)) continue;
+    greatest[w.at[0]] = x;
+    e->outputs[0][w.at[0]] = (double)w.index[axis];
+  }
+  return true;
+}
+
+bool interpret_ArgMax(const Evaluation *e) {
+  return find_first(e, 1);
+}
+
+bool interpret_ArgMin(const Evaluation *e) {
+  return find_first(e, -1);
+}

@@ -69,7 +69,18 @@ static bool bind_list(Reader *r, Draft *draft, const Yaml *given, bool is_input,
   return ok;
 }
 
+// Inputs that may be repeated have no names of their own: a map can only give one.
+static bool tell_list_wanted(Reader *r, const Draft *draft, const Yaml *given) {
+  const char *name = operand_row(draft, true, 0).name;
+  if (given->count == 1 && yaml_entry(given, 0)->kind == YAML_SCALAR && strcmp(yaml_key(given, 0)->text, name) == 0)
+    return true;
+  return error_at(r->d, reader_position(r, given),
+                  "%s: expected its inputs as a list, as in inputs: [a, b], since they have no names of their own",
+                  draft->title);
+}
+
 static bool bind_map(Reader *r, Draft *draft, const Yaml *given, bool is_input, Operands *operands) {
+  if (is_input && (draft->as.op->traits & TRAIT_VARIADIC) && !tell_list_wanted(r, draft, given)) return false;
   uint32_t n = is_input ? named_ninputs(draft->as) : named_noutputs(draft->as);
   const char *keys[MAX_OPERANDS];
   const Yaml *found[MAX_OPERANDS];
@@ -149,12 +160,14 @@ static void read_node_outputs(Reader *r, Draft *draft) {
 static void read_node_inputs(Reader *r, Draft *draft, Value *inputs[MAX_VARIADIC], uint32_t *ninputs) {
   const Yaml *given = draft->found[INPUTS_KEY];
   Operands operands = {0};
-  if (draft->as.op && !bind_operands(r, draft, given, true, &operands)) draft->is_broken = true;
+  const bool is_bound = !draft->as.op || bind_operands(r, draft, given, true, &operands);
+  draft->is_broken |= !is_bound;
   *ninputs = operands.count;
   if (!has_entries(r, draft, given, true)) return;
   for (uint32_t i = 0; i < given->count; i++) {
     const Yaml *entry = operand_entry(given, i);
-    Value *v = entry ? use_value(r, entry, draft->title) : NULL;
+    const bool is_told = !is_bound && entry && entry->kind != YAML_SCALAR;
+    Value *v = entry && !is_told ? use_value(r, entry, draft->title) : NULL;
     if (entry && !v) draft->is_broken = true;
     for (uint32_t slot = 0; v && slot < operands.count; slot++)
       if (operands.slots[slot] == entry) inputs[slot] = v;

@@ -35,6 +35,8 @@ enum {
   TYPES_4_BITS = TYPE_BIT(TYPE_S4) | TYPE_BIT(TYPE_U4),
   TYPES_QUANTIZED = TYPES_BYTE | TYPES_4_BITS | TYPES_F8,
   TYPES_FLOAT_OR_S32 = TYPES_FLOAT | TYPE_BIT(TYPE_S32),
+  // Whose elements a kernel copies exactly, each from a byte address: neither s64 nor 4-bit types.
+  TYPES_MOVED = TYPES_FLOAT_OR_S32 | TYPES_BYTE | TYPES_F8 | TYPE_BIT(TYPE_BOOLEAN),
 };
 
 const char *type_name(Type type);      // "f32"; "?" for TYPE_NONE

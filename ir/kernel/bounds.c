@@ -23,6 +23,18 @@ bool bound_always_holds(const Kernel *k, const Bound *b) {
   return least >= 0 && most < b->extent;
 }
 
+void bound_interior(const Kernel *k, const Bound *b, int axis, int64_t *begin, int64_t *end) {
+  int64_t least, most, index = 0;
+  Bound others = *b;
+  others.factor[axis] = 0;
+  find_range(k, &others, &least, &most);
+  const int64_t extent = k->axes[axis].extent, factor = b->factor[axis];
+  while (index < extent && (least + index * factor < 0 || most + index * factor >= b->extent)) index++;
+  *begin = index;
+  while (index < extent && least + index * factor >= 0 && most + index * factor < b->extent) index++;
+  *end = index;
+}
+
 bool access_has_conditions(const Kernel *k, const Access *access) {
   bool has_any = false;
   for (size_t i = 0; i < access->nbounds; i++) has_any |= !bound_always_holds(k, &access->bounds[i]);

@@ -38,6 +38,7 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_LOG] = {"log", 1, false},
     [EXPR_LOG1P] = {"log1p", 1, false},
     [EXPR_TANH] = {"tanh", 1, false},
+    [EXPR_ERF] = {"erf", 1, false},
     [EXPR_GELU] = {"gelu", 1, false},
     [EXPR_GELU_SLOPE] = {"gelu_slope", 1, false},
     [EXPR_POW] = {"pow", 2, false},

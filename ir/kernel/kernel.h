@@ -89,11 +89,12 @@ typedef enum ExprOp {
   EXPR_MIN,   // a < b ? a : b
   EXPR_EQ,    // a mask
   EXPR_GE,    // a mask
-  EXPR_EXP,   // this one to EXPR_TANH: C's functions of the same names, special values included
+  EXPR_EXP,   // this one to EXPR_ERF: C's functions of the same names, special values included
   EXPR_EXPM1, // e^a - 1
   EXPR_LOG,
   EXPR_LOG1P, // log(1 + a)
   EXPR_TANH,
+  EXPR_ERF,
   EXPR_GELU,       // a (1 + erf(a / sqrt(2))) / 2
   EXPR_GELU_SLOPE, // its derivative
   EXPR_POW,        // a to the power of b
@@ -212,6 +213,8 @@ bool kernel_stores(const Kernel *k, AccessId access); // one of the stores write
 bool access_has_conditions(const Kernel *k, const Access *access); // some bound does not hold for all indices
 bool bound_always_holds(const Kernel *k, const Bound *b);          // at all indices of the domain
 bool bound_never_holds(const Kernel *k, const Bound *b);
+// The indices *begin..*end on the axis, which has a factor, at which it holds at all indices on the other axes.
+void bound_interior(const Kernel *k, const Bound *b, int axis, int64_t *begin, int64_t *end);
 AxisSet bound_axes(const Bound *b); // the axes with a factor
 // Elements of the tensor that the access reaches along these axes, at most. Windows may overlap.
 int64_t access_nelems_along(const Kernel *k, const Access *access, AxisSet axes);

@@ -29,6 +29,7 @@ static const double operations[EXPR_OP_COUNT] = {
     [EXPR_LOG] = 1,
     [EXPR_LOG1P] = 1,
     [EXPR_TANH] = 1,
+    [EXPR_ERF] = 1,
     [EXPR_GELU] = 1,
     [EXPR_GELU_SLOPE] = 1,
     [EXPR_POW] = 1,

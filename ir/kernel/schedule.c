@@ -122,10 +122,12 @@ int64_t loop_row_nelems(const Kernel *k, const Loop *loop) {
                              : whole; // the first vector of a peeled row may be a partial one
 }
 
-bool loop_rows_are_axis(const Kernel *k, const Loop *loop) {
-  if (!loop->is_depthwise || loop->rows == 1 || loop->nfree != loop->nouter - 1) return false;
-  const Axis *axis = &k->axes[loop->order[loop->nfree]];
-  return !axis->monomial && axis->extent == loop->rows && loop->block == loop->rows;
+AxisSet loop_row_axes(const Kernel *k, const Loop *loop) {
+  if (!loop->is_depthwise || loop->rows == 1 || loop->block != loop->rows) return 0;
+  AxisSet axes = 0;
+  for (int i = loop->nouter - 1; i >= loop->nfree && axes_nelems(k, axes) < loop->rows; i--)
+    axes |= 1U << loop->order[i];
+  return axes_nelems(k, axes) == loop->rows && !axes_monomial(k, axes) ? axes : 0;
 }
 
 AxisSet loop_cut_axes(const Loop *loop) {

@@ -83,8 +83,8 @@ typedef struct Loop {
   // With sums_middle: the sum is of products of an operand that does not vary over the vector axis and one that does,
   // but does not vary over the axes that are cut into blocks: a matrix product for each index on the free axes.
   bool is_product;
-  // The sum is of products of operands over the vector axis, one of which does not vary over the axis that is cut into
-  // blocks, the only one. A step may take all indices of that axis as rows.
+  // The sum is of products of operands over the vector axis, one of which does not vary over the axes that are cut into
+  // blocks. A step may take all indices of these axes, or of the innermost ones, as rows.
   bool is_depthwise;
   int accumulators; // partial sums of a lane in an inner reduction over the vector axis
   Runs runs;
@@ -102,7 +102,8 @@ typedef struct Loop {
   int64_t columns;     // elements of the vector axis in a step; 0: all
   int prefetch;        // outer iterations: the last sweep prefetches this far ahead; 0: no prefetching
   int ahead;           // elements along the vector axis: each sweep prefetches this far ahead, at the end of a run from
-                       // the next middle iteration; less than the axis's literal extent; 0: no prefetching
+                       // the next middle iteration; less than the axis's literal extent; 0: no prefetching. is_product:
+                       // the same middle iteration of the vector factor, also beyond the end of its row
   int iterations_ahead; // iterations of the last middle axis: each sweep prefetches this far ahead; 0: no prefetching
   bool is_peeled;    // the sweep that streams stores scalars or a part of a vector up to the first cache line of a row
   bool is_backwards; // the last sweep goes backwards over the middle axes, to start with data still in the caches
@@ -143,8 +144,9 @@ AxisSet loop_inner_axes(const Loop *loop);
 AxisSet loop_cut_axes(const Loop *loop); // the axes that are cut into blocks or tiles
 int loop_vector_axis(const Loop *loop);  // the innermost axis; -1: there is none
 int loop_lane_axis(const Loop *loop);    // the axis that lies across lanes; -1: there is none
-// The rows of each step are the indices of the axis that is cut into blocks, from the first to the last.
-bool loop_rows_are_axis(const Kernel *k, const Loop *loop);
+// The innermost of the axes that are cut into blocks, if the rows of each step are all of their indices; 0: they are
+// not.
+AxisSet loop_row_axes(const Kernel *k, const Loop *loop);
 int64_t loop_row_nelems(const Kernel *k, const Loop *loop); // of a row in whole vectors, with one inner axis
 
 // Blocks, at the hints of open dims. The blocks of a loop are loop_nchunks for each index of the free axes.

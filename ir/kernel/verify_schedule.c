@@ -110,7 +110,7 @@ static bool has_product(const Kernel *k, const Loop *loop) {
   return has_any && loop->sums_middle;
 }
 
-// Whether the loop's sums are of products, one factor of which does not vary over rows, and there is an axis of rows.
+// Whether the loop's sums are of products, one factor of which does not vary over rows, and there are axes of rows.
 static bool has_depthwise(const Kernel *k, const Loop *loop) {
   const AxisSet rows = loop_cut_axes(loop);
   bool has_any = false;
@@ -121,7 +121,7 @@ static bool has_depthwise(const Kernel *k, const Loop *loop) {
     if (k->exprs[e->args[0]].axes & k->exprs[e->args[1]].axes & rows) return false;
     has_any = true;
   }
-  return has_any && !loop->is_product && loop->nfree == loop->nouter - 1;
+  return has_any && !loop->is_product && loop->nfree < loop->nouter;
 }
 
 // Whether runs of products have at most LONGEST_CHAIN additions: iterations of one middle axis and of all inside of it.

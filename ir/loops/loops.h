@@ -240,6 +240,10 @@ struct LoopNode {
   bool is_down;       // NODE_FOR: var goes from end - 1 down to value
   bool is_unrolled;   // NODE_FOR
   bool is_whole;      // NODE_FOR: goes on from the value of the counter var, while var + step <= end
+  // NODE_FOR with step 1: where all conditions of the body's loads that depend on var hold. In C, the indices before,
+  // in and behind the interior have a loop each, so that the compiler finds this out. The interior ends with the loop
+  // if interior_end is INT64_MAX. 0, 0: there is one loop.
+  int64_t interior_begin, interior_end;
   // NODE_FOR over vectors, before schedule_split_vectors replaces it:
   bool is_vectors;
   bool has_tail;   // the extent may be no multiple of LANES, so that fewer than LANES elements may be left
@@ -268,6 +272,7 @@ struct LoopNode {
   SumPlace sum;     // NODE_BEGIN_SUM, NODE_UPDATE, NODE_END_SUM
   AccumulatorChoice accumulator;
   int count; // sums: number of accumulators; NODE_STEP: rows; NODE_FOR over vectors: vectors of a group
+  int rest;  // NODE_FOR over vectors: whole vectors behind the last group, which are a smaller group; 0: not known
   ExprOp reduction;
   bool is_f64;      // the sum is in f64
   bool is_widened;  // NODE_UPDATE, NODE_END_RUN: adds f32 to f64; NODE_END_SUM with has_totals: the total is in f64

@@ -91,15 +91,16 @@ bool verify_axis_index(Verifying *v, const LoopNode *n) {
   if (at == plan->nouter) return verify_fail(v, n, "its axis is not an outer axis");
   for (int i = at + 1; i < plan->nouter; i++) below |= 1U << plan->order[i];
   const bool has_rows = v->range[OUTER].start.kind == VAR_ROW;
+  const AxisSet rows = has_rows ? loop_row_axes(v->k, plan) : 0;
   if (!has_rows && v->range[OUTER].width == WIDTH_ROWS && !(verify_shared_axes(v) >> n->var.of & 1))
     return verify_fail(v, n, "the rows of the step have different indices on its axis");
   const Index *index = var_index(v, VAR_OUTER);
-  if (has_rows) index = index_of(&v->b, INDEX_ADD, index, var_index(v, VAR_ROW));
+  if (rows >> n->var.of & 1) index = var_index(v, VAR_ROW);
+  else if (has_rows) index = index_of(&v->b, INDEX_ADD, index, var_index(v, VAR_ROW));
   const int64_t nelems = axes_nelems(v->k, below);
-  if (has_rows && at == plan->nfree && loop_rows_are_axis(v->k, plan))
-    return index_is_var(n->value, loop_var(VAR_ROW)) || verify_fail(v, n, "it is not the index on the axis");
+  const bool is_first = rows >> n->var.of & 1 ? !(rows & ~below & ~(1U << n->var.of)) : !at;
   index = index_of(&v->b, INDEX_DIVIDE, index, nelems ? nelems_index(v, below) : number_index(v, 1));
-  if (at) index = index_of(&v->b, INDEX_REMAINDER, index, nelems_index(v, 1U << n->var.of));
+  if (!is_first) index = index_of(&v->b, INDEX_REMAINDER, index, nelems_index(v, 1U << n->var.of));
   if (v->b.out_of_memory) return false;
   return !nelems || index_equals(n->value, index) || verify_fail(v, n, "it is not the index on the axis");
 }

@@ -66,9 +66,10 @@ bool verify_goes_over(Verifying *v, const LoopNode *n, int since, Directions dir
   return !is_vector || v->lanes < 0 || verify_width(v, n, v->lanes, true);
 }
 
-// The axes on which all iterations of a block have the same index.
+// The axes on which all rows of a step have the same index.
 AxisSet verify_shared_axes(const Verifying *v) {
-  return v->plan->rows_in_lanes ? 0 : v->outer & ~loop_cut_axes(v->plan);
+  const AxisSet rows = loop_row_axes(v->k, v->plan);
+  return v->plan->rows_in_lanes ? 0 : v->outer & ~(rows ? rows : loop_cut_axes(v->plan));
 }
 
 bool verify_has_axes(Verifying *v, const LoopNode *n, AxisSet axes, bool is_vector) {

@@ -71,11 +71,6 @@ bool infer_binary_arithmetic(Inference *inf, Node *node) {
   return infer_binary_type(inf, node) && infer_binary(inf, node);
 }
 
-bool infer_select(Inference *inf, Node *node) {
-  if (node_s64(node, "auto_broadcast") == BROADCAST_NONE) return infer_elementwise_unary(inf, node);
-  return infer_broadcast(inf, node, 1) && infer_broadcast_to(inf, node->inputs[0], node->outputs[0]);
-}
-
 // The bias is a vector with one element for each channel of the data.
 static bool infer_bias(Inference *inf, Node *node, Value *data, Value *bias) {
   if (!infer_rank(inf, bias, 1)) return false;

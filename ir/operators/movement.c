@@ -192,3 +192,275 @@ bool infer_static_reshape(Inference *inf, Node *node) {
   bool is_open = all.nopen || others.nopen;
   return is_open || all.number == others.number || reshape_error(inf, node, "expected as many elements as src");
 }
+
+// Slices and pads
+
+// A slice of one axis, as the attributes give it.
+typedef struct AxisSlice {
+  int64_t start, end, step;
+} AxisSlice;
+
+// Whether it takes all elements of any axis, forwards or backwards.
+static bool is_whole(const AxisSlice *s) {
+  const bool ends_first = s->start == -1 || s->start >= MAX_ELEMENTS - 1;
+  return s->step == 1 ? s->start == 0 && s->end >= MAX_ELEMENTS - 1
+                      : s->step == -1 && ends_first && s->end <= -MAX_ELEMENTS;
+}
+
+static int64_t clamped(int64_t i, int64_t least, int64_t most) {
+  return i < least ? least : i > most ? most : i;
+}
+
+// The indices that the slice takes of an axis: *count of them, the first at read->begin.
+static AxisRead read_slice(const AxisSlice *s, int64_t extent, int64_t *count) {
+  const int64_t first = s->step > 0 ? 0 : -1, last = s->step > 0 ? extent : extent - 1;
+  const int64_t start = clamped(s->start < 0 ? s->start + extent : s->start, first, last);
+  const int64_t end = clamped(s->end < 0 ? s->end + extent : s->end, first, last);
+  *count = 0;
+  if (s->step > 0 && start < end) *count = (end - start - 1) / s->step + 1;
+  if (s->step < 0 && start > end) *count = (end - start + 1) / s->step + 1;
+  return (AxisRead){*count ? start : 0, *count > 1 ? s->step : 1};
+}
+
+// Sets the slice of each axis, by default the whole one. `inf` NULL: the node is verified.
+static bool find_slices(Inference *inf, const Node *node, int rank, AxisSlice slices[MAX_RANK]) {
+  const AttributeValue *starts = node_attribute(node, "starts"), *ends = node_attribute(node, "ends");
+  const AttributeValue *axes = node_attribute(node, "axes"), *steps = node_attribute(node, "steps");
+  const size_t count = starts->list.count;
+  uint32_t seen = 0;
+  for (int i = 0; i < rank; i++) slices[i] = (AxisSlice){0, MAX_ELEMENTS, 1};
+  if (ends->list.count != count || (axes->list.count && axes->list.count != count) ||
+      (steps->list.count && steps->list.count != count))
+    return infer_error(inf, "starts, ends, axes and steps: expected lists of one length");
+  if (count > (size_t)rank) return infer_error(inf, "starts: expected at most %d numbers, one for each axis", rank);
+  for (size_t i = 0; i < count; i++) {
+    int64_t axis = (int64_t)i, step = steps->list.count ? steps->list.items[i] : 1;
+    if (axes->list.count && !infer_axis(inf, "axes", axes->list.items[i], rank, &axis)) return false;
+    if (seen >> axis & 1)
+      return infer_error(inf, "axes: expected each axis once, found axis %lld twice", (long long)axis);
+    if (!step) return infer_error(inf, "steps: expected numbers other than 0");
+    seen |= 1U << axis;
+    slices[axis] = (AxisSlice){starts->list.items[i], ends->list.items[i], step};
+  }
+  return true;
+}
+
+// Neither rank is known, or both are the same.
+static bool infer_same_rank(Inference *inf, Value *a, Value *b) {
+  return a->shape.rank >= 0   ? infer_rank_beside(inf, b, a->shape.rank, a)
+         : b->shape.rank >= 0 ? infer_rank(inf, a, b->shape.rank)
+                              : true;
+}
+
+bool infer_slice(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *dst = node->outputs[0];
+  AxisSlice slices[MAX_RANK];
+  if (!infer_same_rank(inf, src, dst)) return false;
+  const int rank = src->shape.rank;
+  if (rank < 0) return true;
+  if (!find_slices(inf, node, rank, slices)) return false;
+  for (int i = 0; i < rank; i++) {
+    const Extent e = src->shape.extent[i];
+    int64_t count;
+    if (is_whole(&slices[i])) {
+      if (!infer_same_extent(inf, src, i, dst, i)) return false;
+    } else if (extent_is_literal(e)) {
+      read_slice(&slices[i], e.value, &count);
+      if (!infer_extent_beside(inf, dst, i, EXTENT(count), src)) return false;
+    }
+  }
+  return true;
+}
+
+// dst has `pads` elements more than src, or fewer if that is negative.
+static bool infer_padded_extent(Inference *inf, Value *src, Value *dst, int axis, int64_t pads) {
+  const Extent from = src->shape.extent[axis], to = dst->shape.extent[axis];
+  if (!pads && !extent_is_literal(from)) return infer_same_extent(inf, src, axis, dst, axis);
+  if (extent_is_literal(from)) return infer_extent_beside(inf, dst, axis, EXTENT(from.value + pads), src);
+  if (!extent_is_unknown(from) || !extent_is_literal(to) || to.value < pads) return true;
+  return infer_extent(inf, src, axis, EXTENT(to.value - pads));
+}
+
+bool infer_pad(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *dst = node->outputs[0];
+  const AttributeValue *begin = node_attribute(node, "pads_begin"), *end = node_attribute(node, "pads_end");
+  const double value = node_f32(node, "value");
+  if (!infer_same_rank(inf, src, dst)) return false;
+  const Type type = src->type;
+  if (type != TYPE_NONE && !type_is_float(type) && type_round(type, value) != value)
+    return infer_error(inf, "value: expected a number of type %s, found %g", type_name(type), value);
+  const int rank = src->shape.rank;
+  if (rank < 0) return true;
+  if (begin->list.count != (size_t)rank || end->list.count != (size_t)rank)
+    return infer_error(inf, "pads_begin and pads_end: expected %d numbers each, one for each axis", rank);
+  for (int i = 0; i < rank; i++) {
+    const int64_t before = begin->list.items[i], behind = end->list.items[i];
+    if (before <= -MAX_ELEMENTS || before >= MAX_ELEMENTS || behind <= -MAX_ELEMENTS || behind >= MAX_ELEMENTS)
+      return infer_error(inf, "pads_begin and pads_end: expected numbers below 2^47");
+    const Extent e = src->shape.extent[i];
+    if (extent_is_literal(e) && e.value + before + behind < 0)
+      return infer_error(inf, "pads_begin and pads_end: expected to remove at most %lld elements of %s on axis %d",
+                         (long long)e.value, src->name, i);
+    if (!infer_padded_extent(inf, src, dst, i, before + behind)) return false;
+  }
+  return true;
+}
+
+void node_reads(const Node *node, AxisRead reads[MAX_RANK]) {
+  const Shape *src = &node->inputs[0]->shape;
+  AxisSlice slices[MAX_RANK];
+  const bool pads = operator_has_attribute(node->op, "pads_begin");
+  if (!pads && !find_slices(NULL, node, src->rank, slices)) return; // never in a verified graph
+  for (int i = 0; i < src->rank; i++) {
+    const int64_t extent = extent_value(src->extent[i]);
+    int64_t count;
+    reads[i] = pads ? (AxisRead){-node_attribute(node, "pads_begin")->list.items[i], 1}
+                    : read_slice(&slices[i], extent < 0 ? 2 : extent, &count);
+  }
+}
+
+// Split
+
+uint32_t split_nparts(const Node *node) {
+  const AttributeValue *splits = node_attribute(node, "splits"), *parts = node_attribute(node, "parts");
+  return parts->is_set ? (uint32_t)parts->s64 : (uint32_t)splits->list.count;
+}
+
+static bool check_parts(Inference *inf, const Node *node) {
+  const AttributeValue *splits = node_attribute(node, "splits"), *parts = node_attribute(node, "parts");
+  const int64_t nparts = parts->is_set ? parts->s64 : (int64_t)splits->list.count;
+  if ((splits->list.count > 0) == parts->is_set || nparts < 1)
+    return infer_error(inf, "expected either splits, a list of extents, or parts, a number");
+  if (nparts > MAX_OPERANDS)
+    return infer_error(inf, "expected at most %d parts, found %lld", MAX_OPERANDS, (long long)nparts);
+  for (size_t i = 0; i < splits->list.count; i++)
+    if (splits->list.items[i] < 0 || splits->list.items[i] >= MAX_ELEMENTS)
+      return infer_error(inf, "splits: expected extents of at least 0, found %lld", (long long)splits->list.items[i]);
+  for (uint32_t i = (uint32_t)nparts; i < node->noutputs; i++)
+    if (node->outputs[i])
+      return infer_error(inf, "expected at most %lld outputs, one for each part, found %s", (long long)nparts,
+                         node->outputs[i]->name);
+  return true;
+}
+
+// The extents along the axis of src and of the part dst.
+static bool infer_split_extents(Inference *inf, const Node *node, int axis, uint32_t part) {
+  Value *src = node->inputs[0], *dst = node->outputs[part];
+  const AttributeValue *splits = node_attribute(node, "splits");
+  const int64_t nparts = split_nparts(node);
+  if (splits->list.count) return infer_extent_beside(inf, dst, axis, EXTENT(splits->list.items[part]), src);
+  const Extent whole = src->shape.extent[axis], own = dst->shape.extent[axis];
+  if (nparts == 1) return infer_same_extent(inf, dst, axis, src, axis);
+  if (extent_is_literal(whole)) return infer_extent_beside(inf, dst, axis, EXTENT(whole.value / nparts), src);
+  if (!extent_is_literal(own) || !extent_is_unknown(whole)) return true;
+  return infer_extent(inf, src, axis, EXTENT(own.value * nparts));
+}
+
+// src's extent along the axis is the sum of splits, or a multiple of parts.
+static bool infer_split_sum(Inference *inf, const Node *node, int axis) {
+  Value *src = node->inputs[0];
+  const Value *dst = node->outputs[0];
+  const AttributeValue *splits = node_attribute(node, "splits");
+  const Extent whole = src->shape.extent[axis];
+  char src_text[160], dst_text[160];
+  int64_t sum = 0;
+  for (size_t i = 0; i < splits->list.count; i++) sum += splits->list.items[i];
+  if (splits->list.count) return infer_extent_beside(inf, src, axis, EXTENT(sum), dst);
+  return !extent_is_literal(whole) || whole.value % split_nparts(node) == 0 ||
+         infer_error(inf, "%s %s, beside %s %s: expected an extent on axis %d that %u parts divide; splits may differ",
+                     src->name, shape_string(&src->shape, src_text, sizeof src_text), dst->name,
+                     shape_string(&dst->shape, dst_text, sizeof dst_text), axis, (unsigned)split_nparts(node));
+}
+
+bool infer_split(Inference *inf, Node *node) {
+  Value *src = node->inputs[0];
+  int64_t axis;
+  if (!check_parts(inf, node)) return false;
+  if (!infer_same_rank(inf, src, node->outputs[0])) return false;
+  for (uint32_t i = 1; i < node->noutputs; i++)
+    if (node->outputs[i] && !infer_same_rank(inf, src, node->outputs[i])) return false;
+  const int rank = src->shape.rank;
+  if (rank < 0) return true;
+  if (!infer_axis(inf, "axis", node_s64(node, "axis"), rank, &axis)) return false;
+  if (!infer_split_sum(inf, node, (int)axis)) return false;
+  for (uint32_t part = 0; part < node->noutputs; part++) {
+    Value *dst = node->outputs[part];
+    if (dst && !infer_split_extents(inf, node, (int)axis, part)) return false;
+    for (int i = 0; i < rank && dst; i++)
+      if (i != axis && !infer_same_extent(inf, src, i, dst, i)) return false;
+  }
+  return true;
+}
+
+void split_starts(const Node *node, int64_t starts[MAX_OPERANDS + 1]) {
+  const Shape *src = &node->inputs[0]->shape;
+  const AttributeValue *splits = node_attribute(node, "splits");
+  const uint32_t nparts = split_nparts(node);
+  const int64_t equal = extent_value(src->extent[axis_of(node, src->rank)]) / nparts;
+  starts[0] = 0;
+  for (uint32_t i = 0; i < nparts; i++)
+    starts[i + 1] = starts[i] + (splits->list.count ? splits->list.items[i] : equal);
+}
+
+// Tile
+
+static bool infer_too_long(Inference *inf, const Value *src) {
+  char text[160];
+  return infer_error(inf, "%s %s: expected fewer elements than would make 2^47 of them", src->name,
+                     shape_string(&src->shape, text, sizeof text));
+}
+
+bool infer_tile(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *dst = node->outputs[0];
+  const AttributeValue *repeats = node_attribute(node, "repeats");
+  if (!infer_same_rank(inf, src, dst)) return false;
+  if (src->shape.rank < 0) return true;
+  if (repeats->list.count != (size_t)src->shape.rank)
+    return infer_error(inf, "repeats: expected %d numbers, one for each axis", src->shape.rank);
+  for (int i = 0; i < src->shape.rank; i++) {
+    const int64_t times = repeats->list.items[i];
+    const Extent from = src->shape.extent[i], to = dst->shape.extent[i];
+    if (times < 0 || times >= MAX_ELEMENTS)
+      return infer_error(inf, "repeats: expected numbers of at least 0, found %lld", (long long)times);
+    bool ok = true;
+    if (times == 1) ok = infer_same_extent(inf, src, i, dst, i);
+    else if (!times) ok = infer_extent_beside(inf, dst, i, EXTENT(0), src);
+    else if (extent_is_literal(from) && from.value < MAX_ELEMENTS / times)
+      ok = infer_extent_beside(inf, dst, i, EXTENT(from.value * times), src);
+    else if (extent_is_literal(from)) ok = infer_too_long(inf, src);
+    else if (extent_is_unknown(from) && extent_is_literal(to) && to.value % times == 0)
+      ok = infer_extent(inf, src, i, EXTENT(to.value / times));
+    if (!ok) return false;
+  }
+  return true;
+}
+
+void tile_domain(const Node *node, Domain *d) {
+  const AttributeValue *repeats = node_attribute(node, "repeats");
+  d->shape = node->inputs[0]->shape;
+  d->nextra = d->shape.rank;
+  for (int i = 0; i < d->shape.rank; i++) d->extra[i] = EXTENT(repeats->list.items[i]);
+}
+
+// OneHot
+
+bool infer_one_hot(Inference *inf, Node *node) {
+  Value *labels = node->inputs[0], *dst = node->outputs[0];
+  static const char *const values[] = {"on_value", "off_value"};
+  const int64_t depth = node_s64(node, "depth");
+  int64_t axis;
+  if (dst->type == TYPE_NONE && !infer_type(inf, dst, TYPE_F32)) return false;
+  for (int i = 0; i < 2 && !type_is_float(dst->type); i++)
+    if (type_round(dst->type, node_f32(node, values[i])) != node_f32(node, values[i]))
+      return infer_error(inf, "%s: expected a number of type %s, found %g", values[i], type_name(dst->type),
+                         node_f32(node, values[i]));
+  if (depth > INT32_MAX) return infer_error(inf, "depth: expected a number below 2^31");
+  if (labels->shape.rank >= 0 && !infer_rank_beside(inf, dst, labels->shape.rank + 1, labels)) return false;
+  if (dst->shape.rank < 0) return true;
+  if (!infer_rank_at_least(inf, dst, 1) || !infer_rank_beside(inf, labels, dst->shape.rank - 1, dst)) return false;
+  if (!infer_axis(inf, "axis", node_s64(node, "axis"), dst->shape.rank, &axis)) return false;
+  if (!infer_extent_beside(inf, dst, (int)axis, EXTENT(depth), labels)) return false;
+  for (int i = 0; i < labels->shape.rank; i++)
+    if (!infer_same_extent(inf, labels, i, dst, i + (i >= axis))) return false;
+  return true;
+}

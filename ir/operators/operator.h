@@ -36,6 +36,7 @@ typedef struct Operand {
   bool is_probability; // random data for it must be in (0, 1)
   bool is_index;       // of elements of input 0 along the attribute axis; random data for it is below that extent
   const char *power;   // the attribute that is its exponent: if a whole number >= 0, is_positive does not apply
+  bool is_count;       // a small whole number, which kernels take as the nearest float
   bool is_per_channel; // when of rank 1, its axis is src's channel axis, as data_format says
   bool is_statistic;   // an output for use by the gradient, through which no gradients flow; or an input for such
   WindowSide side;
@@ -81,15 +82,16 @@ typedef enum Trait {
   TRAIT_ALONG_AXIS = 1 << 1,  // elementwise, but the formula depends on the index along the axis of attribute `axis`
   TRAIT_REDUCES = 1 << 2,     // reduces the axes in the attribute `axes`; with `keep_dims` they remain, of extent 1
   TRAIT_VARIADIC = 1 << 3,    // the last input may be repeated, for at most MAX_VARIADIC inputs in total
-  TRAIT_MOVES = 1 << 4,       // output elements are copies or interpolations of input 0's elements at other indices
-  TRAIT_PIECES = 1 << 5,      // each input becomes a contiguous part of the output (Concat), by a kernel of its own
+  TRAIT_MOVES = 1 << 4,       // an output element depends on elements of input 0 at other indices, and sums none
+  TRAIT_PIECES = 1 << 5,      // a kernel for each input goes over that, and writes a part of the output (Concat, Tile)
   TRAIT_ADJOINT = 1 << 6,     // each output element is a sum over taps (ir/operators/interpolate.h)
   TRAIT_RESAMPLES = 1 << 7,   // has the attributes and operands of ir/operators/interpolate.h
   TRAIT_CANCELS = 1 << 8,     // a norm's gradient through its statistics: terms cancel when these have few elements
   TRAIT_QUANTIZES = 1 << 9,   // rounds so coarsely that a rounding error before it can change the result by a step
   TRAIT_WIDE = 1 << 10,       // intermediate results may leave f32's range although the result does not
-  TRAIT_POINTWISE = 1 << 11,  // a norm without sums: a result's element depends on one element of src and on parameters
+  TRAIT_POINTWISE = 1 << 11,  // no sums: a result's element depends on one element of each tensor and on parameters
   TRAIT_MULTIPLIES = 1 << 12, // sums products of elements of inputs 0 and 1 (ir/operators/contraction.h)
+  TRAIT_BOUNDED = 1 << 13,    // its loads may have bounds, as those of Pad and of a Slice backwards
 } Trait;
 
 // The elements of src that one statistic of a norm is computed from (ir/operators/norm.h).

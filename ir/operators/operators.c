@@ -23,7 +23,7 @@
   {                                                                                                                    \
     .name = "mode", .kind = ATTRIBUTE_CHOICE, .choices = { "gelu_erf", "gelu_tanh" }                                   \
   }
-#define SOFT_PLUS_BETA                                                                                                 \
+#define BETA_1                                                                                                         \
   { .name = "beta", .kind = ATTRIBUTE_F32, .default_value = 1 }
 #define AUTO_BROADCAST                                                                                                 \
   {                                                                                                                    \
@@ -32,6 +32,9 @@
 #define BINARY(result)                                                                                                 \
   .inputs = {{"src_0", 'T'}, {"src_1", 'T'}}, .ninputs = 2, .outputs = {{"dst", result}}, .noutputs = 1,               \
   .attributes = {AUTO_BROADCAST}, .nattributes = 1, .infer = infer_binary, .traits = TRAIT_ELEMENTWISE
+#define COMPARISON                                                                                                     \
+  .family = "elementwise", .doc = "comparison, with numpy broadcasting", BINARY('B'),                                  \
+  .types = {{'T', TYPES_FLOAT_OR_S32}, {'B', TYPE_BIT(TYPE_BOOLEAN)}}
 #define BINARY_ARITHMETIC                                                                                              \
   .inputs = {{"src_0", 'A'}, {"src_1", 'B'}}, .ninputs = 2, .outputs = {{"dst", 'C'}}, .noutputs = 1,                  \
   .attributes = {AUTO_BROADCAST}, .nattributes = 1, .infer = infer_binary_arithmetic, .traits = TRAIT_ELEMENTWISE
@@ -134,6 +137,12 @@ enum { POOL_NATTRIBUTES = WINDOW_NATTRIBUTES + 1 };
   .attributes = {{.name = "axes", .kind = ATTRIBUTE_S64_LIST}, {.name = "keep_dims", .kind = ATTRIBUTE_BOOL}},         \
   .nattributes = 2, .types = {{'T', TYPES_FLOAT}}, .infer = infer_reduce
 
+#define ARG_REDUCTION                                                                                                  \
+  .family = "reduce", .inputs = {{"src", 'T'}}, .ninputs = 1, .outputs = {{"dst", 'I'}}, .noutputs = 1,                \
+  .attributes = {{.name = "axis", .kind = ATTRIBUTE_S64, .is_required = true},                                         \
+                 {.name = "keep_dims", .kind = ATTRIBUTE_BOOL}},                                                       \
+  .nattributes = 2, .types = {{'T', TYPES_FLOAT_OR_S32}, {'I', TYPE_BIT(TYPE_S32)}}, .infer = infer_reduce
+
 #define SOFTMAX_AXIS_LAST .attributes = {{.name = "axis", .kind = ATTRIBUTE_S64, .default_value = -1}}, .nattributes = 1
 
 #define LOSS_REDUCTION                                                                                                 \
@@ -153,6 +162,45 @@ enum { POOL_NATTRIBUTES = WINDOW_NATTRIBUTES + 1 };
                  {.name = "ignore_index", .kind = ATTRIBUTE_S64, .is_optional = true},                                 \
                  {.name = "label_smoothing", .kind = ATTRIBUTE_F32}},                                                  \
   .nattributes = 4, .types = {LOSS_TYPES, {'I', TYPE_BIT(TYPE_S32) | TYPE_BIT(TYPE_S64)}, {'W', TYPES_FLOAT}}
+
+#define SPLIT_OUTPUT(name)                                                                                             \
+  { name, 'T', .is_optional = true }
+#define SPLIT_OUTPUTS                                                                                                  \
+  .outputs = {{"dst_0", 'T'},        SPLIT_OUTPUT("dst_1"), SPLIT_OUTPUT("dst_2"), SPLIT_OUTPUT("dst_3"),              \
+              SPLIT_OUTPUT("dst_4"), SPLIT_OUTPUT("dst_5"), SPLIT_OUTPUT("dst_6"), SPLIT_OUTPUT("dst_7")},             \
+  .noutputs = MAX_OPERANDS
+
+// An optimizer's scalars are of the types R and N, and all other operands have the shape of the weights.
+#define OPTIMIZER .family = "optimizer", .infer = infer_optimizer, .check = check_optimizer, .traits = TRAIT_POINTWISE
+#define WEIGHTS                                                                                                        \
+  { "weights", 'T' }
+#define DIFF_WEIGHTS                                                                                                   \
+  { "diff_weights", 'T' }
+#define NEW_WEIGHTS                                                                                                    \
+  { "new_weights", 'T' }
+#define RATE                                                                                                           \
+  { "rate", 'R', .is_positive = true }
+#define STEP                                                                                                           \
+  { "step", 'N', .is_positive = true, .is_count = true }
+#define WEIGHT_TYPES                                                                                                   \
+  { 'T', TYPES_FLOAT }
+#define STATE_TYPES                                                                                                    \
+  { 'S', TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_F64) }
+#define RATE_TYPES                                                                                                     \
+  { 'R', TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_F64) }
+#define STEP_TYPES                                                                                                     \
+  { 'N', TYPE_BIT(TYPE_S64) | TYPE_BIT(TYPE_S32) }
+#define WEIGHT_DECAY(number)                                                                                           \
+  { .name = "weight_decay", .kind = ATTRIBUTE_F32, .default_value = (number) }
+#define OPTIMIZER_EPSILON(number)                                                                                      \
+  { .name = "epsilon", .kind = ATTRIBUTE_F32, .default_value = (number), .must_be_positive = true }
+#define ADAM_OPERANDS                                                                                                  \
+  .inputs = {WEIGHTS, DIFF_WEIGHTS, {"mean", 'S'}, {"variance", 'S', .is_positive = true}, RATE, STEP}, .ninputs = 6,  \
+  .outputs = {NEW_WEIGHTS, {"new_mean", 'S'}, {"new_variance", 'S'}}, .noutputs = 3,                                   \
+  .types = {WEIGHT_TYPES, STATE_TYPES, RATE_TYPES, STEP_TYPES}
+#define ADAM_ATTRIBUTES                                                                                                \
+  {.name = "beta1", .kind = ATTRIBUTE_F32, .default_value = 0.9},                                                      \
+      {.name = "beta2", .kind = ATTRIBUTE_F32, .default_value = 0.999}, OPTIMIZER_EPSILON(1e-8)
 
 #define INTERPOLATE_ATTRIBUTES                                                                                         \
   .attributes = {{.name = "mode",                                                                                      \

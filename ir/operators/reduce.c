@@ -7,7 +7,13 @@ static int64_t from_left(int64_t axis, int rank) {
   return axis < 0 ? axis + rank : axis;
 }
 
+// ArgMax has one axis.
+static bool has_one_axis(const Node *node) {
+  return operator_has_attribute(node->op, "axis");
+}
+
 uint32_t reduce_axes(const Node *node) {
+  if (has_one_axis(node)) return 1U << from_left(node_s64(node, "axis"), node->inputs[0]->shape.rank);
   const AttributeValue *axes = node_attribute(node, "axes");
   uint32_t mask = 0;
   for (size_t i = 0; i < axes->list.count; i++)
@@ -15,7 +21,17 @@ uint32_t reduce_axes(const Node *node) {
   return mask;
 }
 
+// An index along the one axis is a number of type s32.
+static bool check_index(Inference *inf, const Node *node) {
+  const Value *src = node->inputs[0];
+  int64_t axis;
+  if (!infer_axis(inf, "axis", node_s64(node, "axis"), src->shape.rank, &axis)) return false;
+  return extent_value(src->shape.extent[axis]) <= INT32_MAX ||
+         infer_error(inf, "%s: expected an extent below 2^31 on axis %d", src->name, (int)axis);
+}
+
 static bool check_axes(Inference *inf, const Node *node, int rank) {
+  if (has_one_axis(node)) return check_index(inf, node);
   const AttributeValue *axes = node_attribute(node, "axes");
   uint32_t mask = 0;
   for (size_t i = 0; i < axes->list.count; i++) {
@@ -41,7 +57,7 @@ static bool infer_reduced_extent(Inference *inf, const Value *src, Value *dst, i
 bool infer_reduce(Inference *inf, Node *node) {
   Value *src = node->inputs[0], *dst = node->outputs[0];
   bool keep_dims = node_bool(node, "keep_dims");
-  size_t count = node_attribute(node, "axes")->list.count;
+  size_t count = has_one_axis(node) ? 1 : node_attribute(node, "axes")->list.count;
   int removed = keep_dims ? 0 : count < MAX_RANK ? (int)count : MAX_RANK;
   if (src->shape.rank < 0 && dst->shape.rank >= 0 && !infer_rank(inf, src, dst->shape.rank + removed)) return false;
   if (src->shape.rank < 0) return true;

@@ -8,7 +8,6 @@
 bool infer_type_cast(Inference *inf, Node *node);
 bool infer_binary(Inference *inf, Node *node);
 bool infer_binary_arithmetic(Inference *inf, Node *node);
-bool infer_select(Inference *inf, Node *node);
 bool infer_bias_add(Inference *inf, Node *node);
 bool infer_bias_add_backward(Inference *inf, Node *node);
 bool infer_prelu(Inference *inf, Node *node);
@@ -35,6 +34,12 @@ bool infer_static_reshape(Inference *inf, Node *node);
 bool infer_static_transpose(Inference *inf, Node *node);
 bool infer_gen_index(Inference *inf, Node *node);
 bool infer_concat(Inference *inf, Node *node);
+bool infer_slice(Inference *inf, Node *node);
+bool infer_pad(Inference *inf, Node *node);
+bool infer_split(Inference *inf, Node *node);
+bool infer_tile(Inference *inf, Node *node);
+void tile_domain(const Node *node, Domain *d); // that of src, and an axis for each one that is repeated
+bool infer_one_hot(Inference *inf, Node *node);
 
 // interpolate.c
 bool infer_interpolate(Inference *inf, Node *node);
@@ -74,6 +79,10 @@ bool check_avg_pool_backward(Node *node, Diagnostics *d);
 
 // dropout.c
 bool infer_dropout(Inference *inf, Node *node);
+
+// optimizer.c
+bool infer_optimizer(Inference *inf, Node *node);
+bool check_optimizer(Node *node, Diagnostics *d);
 
 // quantize.c
 bool infer_quantize(Inference *inf, Node *node);

@@ -3,6 +3,8 @@
 
 #include "passes/gradient/gradient.h"
 
+#include <math.h>
+
 // Gradients that are operators themselves. If they can compute from the input or the output, use_dst is chosen so that
 // less must be saved.
 static bool can_use_dst(const Node *node, const Operator *backward) {
@@ -49,6 +51,8 @@ OWN(Tanh)
 #define SUB(a, b) gradient_binary(g, OP_Subtract, a, b)
 #define MUL(a, b) gradient_binary(g, OP_Multiply, a, b)
 #define DIV(a, b) gradient_binary(g, OP_Divide, a, b)
+#define POWER(a, b) gradient_binary(g, OP_Power, a, b)
+#define EQUAL(a, b) gradient_binary(g, OP_Equal, a, b)
 #define GE(a, b) gradient_binary(g, OP_GreaterEqual, a, b)
 #define SCALE(a, number) gradient_scaled(g, a, number)
 #define SELECT(condition, a, b) gradient_select(g, condition, a, b)
@@ -64,6 +68,15 @@ static Value *power(Gradient *g, Value *x, double exponent) {
   return gradient_output(g, node, 0, x->type, &x->shape);
 }
 
+// 2 / sqrt(pi) * e^(-x^2), of which no step is rounded to a narrower type than f32. The factor is the sum of two f32,
+// as the rounding of one would show beside a term that cancels with it.
+GRADIENT(Erf) {
+  const double high = (float)M_2_SQRTPI, low = M_2_SQRTPI - high;
+  Value *square = gradient_unary(g, OP_Square, gradient_widened(g, X));
+  Value *density = MUL(gradient_widened(g, diff), gradient_unary(g, OP_Exp, SCALE(square, -1)));
+  GIVE(0, ADD(SCALE(density, high), SCALE(density, low)));
+}
+
 GRADIENT(Exp) {
   GIVE(0, MUL(diff, DST));
 }
@@ -77,6 +90,10 @@ GRADIENT(Log) {
   GIVE(0, DIV(diff, X));
 }
 
+GRADIENT(Neg) {
+  GIVE(0, gradient_unary(g, OP_Neg, diff));
+}
+
 GRADIENT(Pow) {
   double exponent = node_coefficient(node, "beta");
   GIVE(0, MUL(SCALE(diff, exponent), power(g, X, exponent - 1)));
@@ -88,6 +105,30 @@ GRADIENT(Reciprocal) {
 
 GRADIENT(Square) {
   GIVE(0, MUL(SCALE(diff, 2), X));
+}
+
+// The derivative of x s(beta x) is s + beta x s', where s is the sigmoid.
+GRADIENT(Swish) {
+  double beta = node_coefficient(node, "beta");
+  Value *x = gradient_widened(g, X), *argument = beta == 1 ? x : SCALE(x, beta);
+  diff = gradient_widened(g, diff);
+  Node *backward = gradient_node(g, OP_SigmoidBackward, NULL);
+  if (!backward || !x) return;
+  gradient_attribute(backward, "use_dst")->boolean = false;
+  node_set_input(backward, 0, argument);
+  node_set_input(backward, 1, diff);
+  Value *slope = gradient_output(g, backward, 0, x->type, &x->shape);
+  GIVE(0, ADD(MUL(diff, gradient_unary(g, OP_Sigmoid, argument)), MUL(argument, slope)));
+}
+
+// As PyTorch has it, an exponent of 0 and a base of 0 are constants.
+GRADIENT(Power) {
+  Value *base = gradient_widened(g, X), *exponent = gradient_widened(g, Y);
+  if (!base || !exponent) return;
+  Value *zero = gradient_number(g, base->type, 0), *one = gradient_number(g, base->type, 1);
+  diff = gradient_widened(g, diff);
+  GIVE(0, MUL(diff, SELECT(EQUAL(exponent, zero), zero, MUL(exponent, POWER(base, SUB(exponent, one))))));
+  GIVE(1, MUL(diff, SELECT(EQUAL(base, zero), zero, MUL(POWER(base, exponent), gradient_unary(g, OP_Log, base)))));
 }
 
 // Widens the gradient of a result to the type of its widest operand, so that products with it are not rounded to a
@@ -178,8 +219,17 @@ GRADIENT(TypeCast) {
   gradient_give(g, node->inputs[0], diff);
 }
 
+#define BOOLEAN "its result is boolean"
 NO_GRADIENT(Round, "its derivative is 0 almost everywhere")
-NO_GRADIENT(GreaterEqual, "its result is boolean")
+NO_GRADIENT(Equal, BOOLEAN)
+NO_GRADIENT(NotEqual, BOOLEAN)
+NO_GRADIENT(Less, BOOLEAN)
+NO_GRADIENT(LessEqual, BOOLEAN)
+NO_GRADIENT(Greater, BOOLEAN)
+NO_GRADIENT(GreaterEqual, BOOLEAN)
+NO_GRADIENT(LogicalAnd, BOOLEAN)
+NO_GRADIENT(LogicalOr, BOOLEAN)
+NO_GRADIENT(LogicalNot, BOOLEAN)
 
 NO_GRADIENT(AbsBackward, SECOND_ORDER)
 NO_GRADIENT(BiasAddBackward, SECOND_ORDER)

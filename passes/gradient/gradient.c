@@ -92,10 +92,14 @@ AttributeValue *gradient_attribute(const Node *node, const char *name) {
   return (AttributeValue *)node_attribute(node, name);
 }
 
-Node *gradient_node(Gradient *g, OperatorId id, const Node *like) {
+Value *gradient_of_output(const Gradient *g, const Node *node, uint32_t slot) {
+  return node->outputs[slot] ? g->diff[node->outputs[slot]->index] : NULL;
+}
+
+static Node *add_node(Gradient *g, OperatorId id, uint32_t ninputs, const Node *like) {
   const Operator *op = &operators[id];
   if (g->failed) return NULL;
-  Node *node = graph_add_node(g->graph, op, NULL, op->ninputs, op->noutputs);
+  Node *node = graph_add_node(g->graph, op, NULL, ninputs, op->noutputs);
   if (!node) return out_of_memory(g);
   node->position = g->node ? g->node->position : (Position){0};
   for (uint32_t i = 0; like && i < op->nattributes; i++)
@@ -103,6 +107,14 @@ Node *gradient_node(Gradient *g, OperatorId id, const Node *like) {
       node->attributes[i] = *node_attribute(like, op->attributes[i].name);
   node_set_defaults(node);
   return node;
+}
+
+Node *gradient_node(Gradient *g, OperatorId id, const Node *like) {
+  return add_node(g, id, operators[id].ninputs, like);
+}
+
+Node *gradient_variadic(Gradient *g, OperatorId id, uint32_t ninputs) {
+  return add_node(g, id, ninputs, NULL);
 }
 
 Value *gradient_output(Gradient *g, Node *node, uint32_t slot, Type type, const Shape *shape) {
@@ -159,7 +171,7 @@ static Shape broadcast_shape(const Shape *a, const Shape *b) {
 Value *gradient_binary(Gradient *g, OperatorId op, Value *a, Value *b) {
   if (!a || !b) return NULL;
   Shape shape = broadcast_shape(&a->shape, &b->shape);
-  Type type = op == OP_GreaterEqual ? TYPE_BOOLEAN : a->type == b->type ? a->type : TYPE_F32;
+  Type type = op == OP_GreaterEqual || op == OP_Equal ? TYPE_BOOLEAN : a->type == b->type ? a->type : TYPE_F32;
   return apply(g, op, (Value *[MOST_INPUTS]){a, b}, type, &shape);
 }
 
@@ -342,14 +354,15 @@ static bool has_diff(const Gradient *g, const Node *node) {
   return false;
 }
 
-// Operators with a rule have at most one output with a gradient, the first: their other outputs are statistics.
+// Operators with a rule have one output with a gradient, the first: their other outputs are statistics. The parts of a
+// Split are the exception: its rule takes the gradients of all.
 static void walk_back(Gradient *g) {
   for (size_t n = g->forward->nnodes; n-- > 0 && !g->failed;) {
     const Node *node = g->node = g->forward->nodes[n];
     if (!has_diff(g, node)) continue;
     const GradientRule *rule = gradient_rules[node->op->id];
     if (rule->make) {
-      rule->make(g, node, g->diff[node->outputs[0]->index]);
+      rule->make(g, node, gradient_of_output(g, node, 0));
     } else {
       char title[NODE_TITLE_BYTES];
       g->failed = true;

@@ -77,6 +77,9 @@ Value *gradient_number(Gradient *g, Type type, double number);
 Value *gradient_cast(Gradient *g, Value *v, Type type); // v if it has the type
 Value *gradient_widened(Gradient *g, Value *v);         // f16 and bf16 become f32
 
+// The gradient of any output of the forward node, of its type; NULL: there is none. Of output 0, it is a rule's diff.
+Value *gradient_of_output(const Gradient *g, const Node *node, uint32_t slot);
+
 // Reports why the forward node has no gradient.
 void gradient_refuse(Gradient *g, const Node *node, const char *why);
 
@@ -93,6 +96,7 @@ Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape);
 // A node with the attributes of `like`, a forward node, as far as its operator has them, and defaults for the others.
 // The caller sets its operands: inputs by node_set_input, outputs by gradient_output.
 Node *gradient_node(Gradient *g, OperatorId id, const Node *like);
+Node *gradient_variadic(Gradient *g, OperatorId id, uint32_t ninputs); // of a variadic operator
 Value *gradient_output(Gradient *g, Node *node, uint32_t slot, Type type, const Shape *shape);
 void gradient_set_list(Gradient *g, Node *node, const char *name, const int64_t *items, size_t count);
 AttributeValue *gradient_attribute(const Node *node, const char *name);

@@ -24,5 +24,152 @@ GRADIENT(Reorder) {
   gradient_give(g, node->inputs[0], diff);
 }
 
+// A Pad of v to the shape: pads[0] elements in front and pads[1] behind, by axis, of zeros; negative ones are removed.
+static Value *padded(Gradient *g, Value *v, int64_t pads[2][MAX_RANK], const Shape *shape) {
+  bool has_any = false;
+  for (int i = 0; i < shape->rank; i++) has_any |= pads[0][i] || pads[1][i];
+  if (!has_any || !v) return v;
+  Node *node = gradient_node(g, OP_Pad, NULL);
+  if (!node) return NULL;
+  gradient_set_list(g, node, "pads_begin", pads[0], (size_t)shape->rank);
+  gradient_set_list(g, node, "pads_end", pads[1], (size_t)shape->rank);
+  node_set_input(node, 0, v);
+  return gradient_output(g, node, 0, v->type, shape);
+}
+
+// v[start : end : step] along the axis, which has the shape.
+static Value *sliced(Gradient *g, Value *v, int axis, int64_t start, int64_t end, int64_t step, const Shape *shape) {
+  Node *node = gradient_node(g, OP_Slice, NULL);
+  if (!node || !v) return NULL;
+  gradient_set_list(g, node, "starts", &start, 1);
+  gradient_set_list(g, node, "ends", &end, 1);
+  gradient_set_list(g, node, "axes", (const int64_t[]){axis}, 1);
+  gradient_set_list(g, node, "steps", &step, 1);
+  node_set_input(node, 0, v);
+  return gradient_output(g, node, 0, v->type, shape);
+}
+
+static Value *reversed(Gradient *g, Value *v, int axis) {
+  return v ? sliced(g, v, axis, -1, -MAX_ELEMENTS, -1, &v->shape) : NULL;
+}
+
+// v with step - 1 zeros behind each element along the axis.
+static Value *spread(Gradient *g, Value *v, int axis, int64_t step) {
+  if (!v) return NULL;
+  int64_t pads[2][MAX_RANK] = {{0}};
+  Shape shape = v->shape, joined = v->shape;
+  joined.extent[axis] = EXTENT(v->shape.extent[axis].value * step);
+  for (int i = shape.rank++; i > axis + 1; i--) shape.extent[i] = shape.extent[i - 1];
+  shape.extent[axis + 1] = EXTENT(1);
+  v = gradient_reshaped(g, v, &shape);
+  shape.extent[axis + 1] = EXTENT(step);
+  pads[1][axis + 1] = step - 1;
+  return gradient_reshaped(g, padded(g, v, pads, &shape), &joined);
+}
+
+// The inverse of the reads: elements that the slice leaves out get zeros.
+GRADIENT(Slice) {
+  const Value *src = node->inputs[0];
+  const Shape taken = diff->shape;
+  int64_t pads[2][MAX_RANK] = {{0}};
+  AxisRead reads[MAX_RANK];
+  node_reads(node, reads);
+  for (int i = 0; i < taken.rank; i++) {
+    const int64_t extent = extent_value(src->shape.extent[i]), count = extent_value(taken.extent[i]);
+    const int64_t step = reads[i].step < 0 ? -reads[i].step : reads[i].step;
+    const bool is_literal = extent_is_literal(src->shape.extent[i]) && extent_is_literal(taken.extent[i]);
+    if (!is_literal && !extent_equals(src->shape.extent[i], taken.extent[i])) {
+      gradient_refuse(g, node, "it takes a part of an axis with a named extent: give the extent a number");
+      return;
+    }
+    if (step > 1 && taken.rank == MAX_RANK) {
+      gradient_refuse(g, node, "expected fewer than 8 axes where steps are not 1");
+      return;
+    }
+    if (is_literal) {
+      pads[0][i] = reads[i].step < 0 ? reads[i].begin + reads[i].step * (count - 1) : reads[i].begin;
+      pads[1][i] = extent - pads[0][i] - count * step;
+    }
+    if (reads[i].step < 0) diff = reversed(g, diff, i);
+    if (step > 1) diff = spread(g, diff, i, step);
+  }
+  gradient_give(g, src, padded(g, diff, pads, &src->shape));
+}
+
+// The same with the pads negated: elements that were removed get zeros, and zeros that were added are removed.
+GRADIENT(Pad) {
+  const Value *src = node->inputs[0];
+  int64_t pads[2][MAX_RANK];
+  for (int i = 0; i < src->shape.rank; i++) {
+    pads[0][i] = -node_attribute(node, "pads_begin")->list.items[i];
+    pads[1][i] = -node_attribute(node, "pads_end")->list.items[i];
+  }
+  gradient_give(g, src, padded(g, diff, pads, &src->shape));
+}
+
+NO_GRADIENT(OneHot, "its input has integers, which have no gradient")
 NO_GRADIENT(GenIndex, "it does not depend on the elements of its input")
-NO_GRADIENT(Concat, "there is no operator to slice a tensor")
+
+// Each input gets its part of the gradient.
+GRADIENT(Concat) {
+  const int axis = axis_of(node, diff->shape.rank);
+  int64_t start = 0;
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    const Value *input = node->inputs[i];
+    const Extent e = input->shape.extent[axis];
+    if (node->ninputs > 1 && !extent_is_literal(e)) {
+      gradient_refuse(g, node, "it joins axes with named extents: give the extents numbers");
+      return;
+    }
+    const int64_t end = start + e.value;
+    Value *part = diff;
+    if (node->ninputs > 1 && gradient_is_wanted(g, input)) part = sliced(g, diff, axis, start, end, 1, &input->shape);
+    if (gradient_is_wanted(g, input)) gradient_give(g, input, part);
+    start = end;
+  }
+}
+
+// The gradients of the parts, joined; zeros for parts without one.
+GRADIENT(Split) {
+  const Value *src = node->inputs[0];
+  const int axis = axis_of(node, src->shape.rank);
+  const uint32_t nparts = split_nparts(node);
+  int64_t starts[MAX_OPERANDS + 1];
+  (void)diff;
+  if (!extent_is_literal(src->shape.extent[axis])) {
+    gradient_refuse(g, node, "it cuts an axis with a named extent: give the extent a number");
+    return;
+  }
+  split_starts(node, starts);
+  Node *concat = gradient_variadic(g, OP_Concat, nparts);
+  for (uint32_t i = 0; i < nparts && concat; i++) {
+    Shape shape = src->shape;
+    shape.extent[axis] = EXTENT(starts[i + 1] - starts[i]);
+    Value *part = gradient_of_output(g, node, i);
+    if (!part) part = gradient_cast(g, gradient_filled(g, src->type, &shape, 0), src->type);
+    if (!part) return;
+    node_set_input(concat, i, part);
+  }
+  if (!concat) return;
+  *gradient_attribute(concat, "axis") = (AttributeValue){.is_set = true, .s64 = axis};
+  gradient_give(g, src, gradient_output(g, concat, 0, src->type, &src->shape));
+}
+
+// The sum over the copies: along an axis that is repeated, [repeats * extent] is [repeats, extent].
+GRADIENT(Tile) {
+  const Value *src = node->inputs[0];
+  const int64_t *repeats = node_attribute(node, "repeats")->list.items;
+  for (int i = 0; i < src->shape.rank && diff; i++) {
+    Shape cut = diff->shape;
+    if (repeats[i] == 1) continue;
+    if (src->shape.rank == MAX_RANK || !extent_is_literal(src->shape.extent[i])) {
+      gradient_refuse(g, node, "expected fewer than 8 axes, and no named extents that are repeated");
+      return;
+    }
+    for (int k = cut.rank++; k > i; k--) cut.extent[k] = cut.extent[k - 1];
+    cut.extent[i] = EXTENT(repeats[i]);
+    cut.extent[i + 1] = src->shape.extent[i];
+    diff = gradient_reduced(g, OP_ReduceSum, gradient_reshaped(g, diff, &cut), 1U << i, false);
+  }
+  gradient_give(g, src, diff);
+}

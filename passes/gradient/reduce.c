@@ -106,3 +106,7 @@ GRADIENT(ReduceProd) {
   Value *slope = gradient_select(g, is_alone, BINARY(Divide, product, others), zeros);
   GIVE(BINARY(Multiply, broadcastable(g, node, diff), slope));
 }
+
+#define NOT_CONTINUOUS "its results are indices, which do not change with small changes of src"
+NO_GRADIENT(ArgMax, NOT_CONTINUOUS)
+NO_GRADIENT(ArgMin, NOT_CONTINUOUS)

@@ -29,9 +29,17 @@ static ExprId constant_load(Lowering *l, const Value *v, const Access *a) {
   return e;
 }
 
+// The offset is a literal times one monomial.
+static void add_offset(Kernel *k, Access *a, int64_t offset, Monomial monomial) {
+  if (!offset) return;
+  if (a->offset && a->offset_monomial != monomial) kernel_close(k, a->offset_monomial + monomial);
+  a->offset += offset;
+  a->offset_monomial = monomial;
+}
+
 // Sets the access's strides along the axes of the kernel that an axis of the value steps along.
 static void add_steps(Kernel *k, Access *a, Bound *b, Monomial monomial, bool is_bounded) {
-  a->offset += b->stride * b->offset;
+  add_offset(k, a, b->stride * b->offset, monomial);
   for (int on = 0; on < k->naxes; on++) {
     if (k->axes[on].extent == 1 && !k->axes[on].monomial) b->factor[on] = 0; // the load does not vary over it
     if (!b->factor[on]) continue;
@@ -95,6 +103,7 @@ ExprId lower_bounded_load(Lowering *l, const Value *v, const int *axis, const Bo
     add_steps(k, &a, &b, axis[i] == BOUNDED ? 0 : own.monomial[i], axis[i] == BOUNDED);
     if (axis[i] == BOUNDED) made[a.nbounds++] = b;
   }
+  if (a.nbounds) kernel_close(k, a.offset_monomial);
   if (v->constant && v->constant->is_splat) return constant_load(l, v, &a);
   const AccessId access = kernel_add_access(k, &a);
   return expr_label(k, offset ? expr_load_at(k, access, offset) : expr_load(k, access), v->name);

@@ -28,6 +28,7 @@ static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
 #define LOG(a) expr_unary(k, EXPR_LOG, a)
 #define LOG1P(a) expr_unary(k, EXPR_LOG1P, a)
 #define TANH(a) expr_unary(k, EXPR_TANH, a)
+#define ERF(a) expr_unary(k, EXPR_ERF, a)
 #define GELU(a) expr_unary(k, EXPR_GELU, a)
 #define GELU_SLOPE(a) expr_unary(k, EXPR_GELU_SLOPE, a)
 #define ADD(a, b) expr_binary(k, EXPR_ADD, a, b)
@@ -136,17 +137,30 @@ static ExprId tanh_slope(Kernel *k, ExprId x) {
   return MUL(NUMBER(4), sigmoid_slope(k, MUL(NUMBER(2), x)));
 }
 
+// x sigmoid(beta x), where an infinite x whose sigmoid is 0 is replaced by the largest finite number.
+static ExprId swish(Kernel *k, ExprId x, double beta) {
+  if (beta == 0) return MUL(NUMBER(0.5), x);
+  ExprId finite = beta > 0 ? above_infinity(k, x) : MIN(NUMBER(FLT_MAX), x);
+  return MUL(finite, sigmoid(k, MUL(NUMBER(beta), x)));
+}
+
 // A mask as a boolean tensor's number: 0 or 1.
 static ExprId boolean(Kernel *k, ExprId mask) {
   return SELECT(mask, NUMBER(1), NUMBER(0));
 }
 
-// condition ? a : b. If this kernel computed the condition with boolean(), the mask itself is used.
+static bool is_number(const Kernel *k, ExprId e, double number) {
+  return k->exprs[e].op == EXPR_CONSTANT && k->exprs[e].number == number;
+}
+
+// condition ? a : b. If this kernel computed the condition from a mask, the mask itself is used.
 static ExprId choose(Kernel *k, ExprId condition, ExprId a, ExprId b) {
   if (!condition) return 0;
-  const Expr *e = &k->exprs[condition];
-  bool is_of_mask = e->op == EXPR_SELECT && condition == boolean(k, e->args[0]);
-  return is_of_mask ? SELECT(k->exprs[condition].args[0], a, b) : SELECT(EQ(condition, NUMBER(0)), b, a);
+  const Expr e = k->exprs[condition];
+  const bool is_choice = e.op == EXPR_SELECT;
+  if (is_choice && is_number(k, e.args[1], 1) && is_number(k, e.args[2], 0)) return SELECT(e.args[0], a, b);
+  if (is_choice && is_number(k, e.args[1], 0) && is_number(k, e.args[2], 1)) return SELECT(e.args[0], b, a);
+  return SELECT(EQ(condition, NUMBER(0)), b, a);
 }
 
 // Clamps an s32 result to s32's range, because other nodes of the kernel use the value without a store; a store
@@ -183,6 +197,7 @@ static ExprId rounded(Kernel *k, Type type, ExprId e) {
 FORMULA(Abs, NOTHING, ABS(x))
 FORMULA(Clamp, ATTRIBUTE(min); ATTRIBUTE(max), MIN(MAX(x, min), max))
 FORMULA(Elu, ATTRIBUTE(alpha), SELECT(GT(x, ZERO), x, MUL(alpha, EXPM1(x))))
+FORMULA(Erf, NOTHING, ERF(x))
 FORMULA(Exp, NOTHING, EXP(x))
 FORMULA(GELU, GELU_MODE, is_tanh ? MUL(above_infinity(k, x), sigmoid(k, gelu_argument(k, x))) : GELU(x))
 FORMULA(HardSigmoid, ATTRIBUTE(alpha); ATTRIBUTE(beta), clamped(k, FMA(alpha, x, beta), 0, 1))
@@ -190,6 +205,7 @@ FORMULA(HardSwish, NOTHING, MUL(above_infinity(k, x), MUL(NUMBER(1.0 / 6), clamp
 FORMULA(LeakyReLU, ATTRIBUTE(alpha), SELECT(GT(x, ZERO), x, MUL(alpha, x)))
 FORMULA(Log, NOTHING, LOG(x))
 FORMULA(Mish, NOTHING, mish(k, x))
+FORMULA(Neg, NOTHING, NEG(x))
 FORMULA(Pow, ATTRIBUTE(beta), POW(x, beta))
 FORMULA(Reciprocal, NOTHING, DIV(NUMBER(1), x))
 FORMULA(ReLU, NOTHING, SELECT(GE(ZERO, x), ZERO, x)) // IEEE 754's maximum(0, x): +0 for -0, NaN for NaN
@@ -198,6 +214,7 @@ FORMULA(Sigmoid, NOTHING, sigmoid(k, x))
 FORMULA(SoftPlus, NOTHING, soft_plus(k, x, node_coefficient(node, "beta")))
 FORMULA(Sqrt, NOTHING, SQRT(x))
 FORMULA(Square, NOTHING, MUL(x, x))
+FORMULA(Swish, NOTHING, swish(k, x, node_coefficient(node, "beta")))
 FORMULA(Tanh, NOTHING, TANH(x))
 
 // Gradients: x is src, or dst with use_dst; y is diff_dst.
@@ -224,7 +241,16 @@ FORMULA(Divide, NOTHING, DIV(x, y))
 FORMULA(Maximum, NOTHING, MAX(x, y))
 FORMULA(Minimum, NOTHING, MIN(x, y))
 FORMULA(SquaredDifference, const ExprId difference = SUB(x, y), MUL(difference, difference))
+FORMULA(Power, NOTHING, POW(x, y))
+FORMULA(Equal, NOTHING, boolean(k, EQ(x, y)))
+FORMULA(NotEqual, NOTHING, SELECT(EQ(x, y), ZERO, NUMBER(1)))
+FORMULA(Less, NOTHING, boolean(k, GT(y, x)))
+FORMULA(LessEqual, NOTHING, boolean(k, GE(y, x)))
+FORMULA(Greater, NOTHING, boolean(k, GT(x, y)))
 FORMULA(GreaterEqual, NOTHING, boolean(k, GE(x, y)))
+FORMULA(LogicalAnd, NOTHING, choose(k, x, choose(k, y, NUMBER(1), ZERO), ZERO))
+FORMULA(LogicalOr, NOTHING, choose(k, x, NUMBER(1), choose(k, y, NUMBER(1), ZERO)))
+FORMULA(LogicalNot, NOTHING, choose(k, x, ZERO, NUMBER(1)))
 FORMULA(Select, NOTHING, choose(k, x, y, z))
 FORMULA(BiasAdd, NOTHING, ADD(x, y))
 FORMULA(PReLU, NOTHING, SELECT(GT(x, ZERO), x, MUL(y, x)))

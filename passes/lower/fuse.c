@@ -253,6 +253,7 @@ static const char no_schedule[] = "no order of loops finishes the sums of both b
 typedef struct Sums {                // the nodes of a list that have sums
   uint32_t nown, nproducts, nothers; // with axes of their own; those of them that are products; without
   bool has_groups;                   // some are over the channels of a group
+  bool has_bounds;                   // the loads of some node may have bounds
 } Sums;
 
 static Sums count_sums(const NodeList *list) {
@@ -263,6 +264,7 @@ static Sums count_sums(const NodeList *list) {
     sums.nproducts += is_product(list->nodes[i]);
     sums.nothers += !is_own && has_sums(list->nodes[i]);
     sums.has_groups |= list->nodes[i]->op->norm_scope == SCOPE_GROUP;
+    sums.has_bounds |= has_trait(list->nodes[i], TRAIT_BOUNDED);
   }
   return sums;
 }
@@ -272,6 +274,7 @@ static const char *refusal_of_sums(const NodeList *list) {
   const Sums sums = count_sums(list);
   if (sums.nown > 1 || (sums.nown && sums.nothers && !sums.nproducts)) return OWN_AXES;
   if (sums.nown && sums.has_groups) return NOT_OF_ROWS;
+  if (sums.nproducts && sums.has_bounds) return "a product's loops have no bounds for loads beside the product";
   return sums.nown && sums.nothers && nodes_npieces(list->nodes, list->count) > 1 ? IN_PIECES : NULL;
 }
 

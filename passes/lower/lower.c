@@ -21,7 +21,7 @@ static void (*const lowerings[OP_COUNT])(Lowering *, const Node *) = {
 // A value of rank 1 may cover several of the domain's axes, flattened: from axis[0] to the last. For example, layer
 // norm's gamma when it normalises several axes.
 static bool is_flattened(const Lowering *l, const Value *v, const int *axis) {
-  return axis && v->shape.rank == 1 && extent_value(v->shape.extent[0]) != 1 &&
+  return axis && v->shape.rank == 1 && extent_value(v->shape.extent[0]) != 1 && !(l->cut_axes >> axis[0] & 1) &&
          !extent_equals(v->shape.extent[0], l->domain.extent[axis[0]]);
 }
 
@@ -183,6 +183,14 @@ ExprId lower_index(const Lowering *l, int axis) {
   return expr_fma(k, expr_constant(k, (double)group_length(l).value), expr_index(k, axis), within);
 }
 
+Bound lower_index_bound(const Lowering *l, int axis, int64_t begin, int64_t step) {
+  const Places places = l->places[axis];
+  Bound b = {.offset = begin + step * places.begin};
+  b.factor[lower_axis(l, axis)] = step * places.step;
+  if (axis == l->split_axis) b.factor[axis] = step * group_length(l).value;
+  return b;
+}
+
 void lower_piece(Lowering *l, const Node *node, ExprId e, int axis, int64_t start, Monomial start_monomial) {
   Access a = access_of(l, node->outputs[0], NULL);
   a.offset = start * a.stride[axis];
@@ -203,9 +211,11 @@ Shape node_domain(const Node *node) {
   return node->op->traits & (TRAIT_ELEMENTWISE | TRAIT_MOVES) ? node->outputs[0]->shape : node->inputs[0]->shape;
 }
 
-// Whether the operand may be an attribute instead: a shape, which is no data.
-static bool is_given_by_attribute(const Node *node, uint32_t operand) {
-  return operand < node->op->ninputs && operator_has_attribute(node->op, node->op->inputs[operand].name);
+// Whether the operand is a count, or may be an attribute instead: a shape, which is no data.
+static bool is_no_data(const Node *node, uint32_t operand) {
+  if (operand >= node->op->ninputs) return false;
+  const Operand *row = &node->op->inputs[operand];
+  return row->is_count || operator_has_attribute(node->op, row->name);
 }
 
 // A kernel computes in f64 if a node has f64 data, s32 data (exact in f64, not in f32), intermediate values outside of
@@ -217,7 +227,7 @@ bool node_computes_in_f64(const Node *node) {
     const int64_t nindices = i < node->ninputs ? node_indexed_extent(node, i) : -1;
     if (nindices > 1 << 24) return true;
     if (!v || nindices >= 0) continue;
-    if (v->type == TYPE_F64 || (v->type == TYPE_S32 && !is_given_by_attribute(node, i))) return true;
+    if (v->type == TYPE_F64 || (v->type == TYPE_S32 && !is_no_data(node, i))) return true;
   }
   if (node->op->traits & TRAIT_WIDE) return true;
   if (node->op->traits & TRAIT_RESAMPLES && node_greatest_place(node) > 1 << 24) return true;
@@ -310,7 +320,10 @@ static void take_own_axes(Lowering *l, const Node *node, Domain *own) {
     Extent *extent = &l->domain.extent[first + i], *taps = &own->extra[i];
     const int64_t ntaps = has_axes ? axis.ntaps : 1;
     l->places[first + i] = (Places){axis.begin, axis.step};
-    if (extent_value(*extent) != axis.extent) *extent = EXTENT(axis.extent);
+    if (extent_value(*extent) != axis.extent) {
+      *extent = EXTENT(axis.extent);
+      l->cut_axes |= 1U << (first + i);
+    }
     if (own->nextra && extent_value(*taps) != ntaps) *taps = EXTENT(ntaps);
   }
 }

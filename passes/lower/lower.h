@@ -50,6 +50,7 @@ typedef struct Lowering {
   Kernel *kernel;
   Shape domain;            // without extra axes: these are the kernel's last (lower_extra_axis)
   Places places[MAX_RANK]; // by axis of the domain
+  uint32_t cut_axes;       // a mask of the domain's axes of which the kernel has a part only
   int split_axis;          // the domain's axis that is split into (group, channel in group); -1: none
   Extent ngroups;          // number of groups
   LoweredPart part;
@@ -95,6 +96,9 @@ AccessId lower_index_of_element(Lowering *l, const Value *v);
 
 // The coordinate along an axis of the results.
 ExprId lower_index(const Lowering *l, int axis);
+
+// The index begin + step * the coordinate along an axis of the results: a bound whose extent and stride are not set.
+Bound lower_index_bound(const Lowering *l, int axis, int64_t begin, int64_t step);
 
 // The kernel's axis for one of the extra axes of the node's domain, from 0.
 int lower_extra_axis(const Lowering *l, int extra);

@@ -1,5 +1,5 @@
-// Lowering of the operators that move elements: they load their input with other strides. The input must be in memory,
-// so fusing never puts its producer into the same region.
+// Lowering of the operators that move elements: they load their input at other indices, which are affine in those of
+// the result. The input must be in memory, so fusing never puts its producer into the same region.
 #include "ir/operators/movement.h"
 
 #include "passes/lower/lower.h"
@@ -39,4 +39,76 @@ void lower_Concat(Lowering *l, const Node *node) {
   Monomial monomial = extent_monomial(node->outputs[0]->shape.extent[axis]); // the same for every input
   for (uint32_t i = 0; i < l->part.piece; i++) start += extent_value(node->inputs[i]->shape.extent[axis]);
   lower_piece(l, node, lower_value(l, node->inputs[l->part.piece]), axis, start, monomial);
+}
+
+// The result at the indices that node_reads gives, and `outside` beyond src. The indices of a part of an axis follow
+// from the axis's extent, which must have a value.
+static void lower_reads(Lowering *l, const Node *node, double outside) {
+  Kernel *k = l->kernel;
+  const Shape *src = &node->inputs[0]->shape, *dst = &node->outputs[0]->shape;
+  AxisRead reads[MAX_RANK];
+  Bound bounds[MAX_RANK];
+  int axis[MAX_RANK];
+  bool is_all_outside = false;
+  node_reads(node, reads);
+  for (int i = 0; i < src->rank; i++) {
+    const int64_t extent = extent_value(src->extent[i]), first = reads[i].begin;
+    const int64_t last = first + reads[i].step * (extent_value(dst->extent[i]) - 1);
+    const bool is_whole = first == 0 && reads[i].step == 1 && extent_equals(src->extent[i], dst->extent[i]);
+    if (!is_whole) kernel_close(k, extent_monomial(src->extent[i]));
+    if (!is_whole) kernel_close(k, extent_monomial(dst->extent[i]));
+    bounds[i] = lower_index_bound(l, i, first, reads[i].step);
+    axis[i] = first >= 0 && last >= first && last < extent ? STEPPED : BOUNDED;
+    is_all_outside |= (first < 0 && last < 0) || (first >= extent && last >= extent);
+  }
+  lower_result(l, node, 0,
+               is_all_outside ? expr_constant(k, outside)
+                              : lower_bounded_load(l, node->inputs[0], axis, bounds, outside, 0),
+               NULL);
+}
+
+void lower_Slice(Lowering *l, const Node *node) {
+  lower_reads(l, node, 0);
+}
+
+void lower_Pad(Lowering *l, const Node *node) {
+  lower_reads(l, node, node_f32(node, "value"));
+}
+
+void lower_Split(Lowering *l, const Node *node) {
+  (void)node; // pass splits has replaced it
+  l->kernel->unsupported = "it is computed as a Slice for each part";
+}
+
+// The kernel goes over src, and stores each element at all of its copies.
+void lower_Tile(Lowering *l, const Node *node) {
+  Value *dst = node->outputs[0];
+  const Shape *src = &node->inputs[0]->shape;
+  const Strides own = strides_of(&dst->shape, &dst->order);
+  Access a = {.value = dst, .type = dst->type};
+  for (int i = 0; i < src->rank; i++) {
+    if (node_attribute(node, "repeats")->list.items[i]) continue;
+    a.stride[lower_extra_axis(l, i)] = 1; // there are no copies
+    kernel_store(l->kernel, kernel_add_access(l->kernel, &a), expr_constant(l->kernel, 0));
+    return;
+  }
+  for (int i = 0; i < src->rank; i++) {
+    const int64_t extent = extent_value(src->extent[i]);
+    const int copy = lower_extra_axis(l, i);
+    if (extent != 1) a.stride[i] = own.stride[i], a.stride_monomial[i] = own.monomial[i];
+    if (node_attribute(node, "repeats")->list.items[i] == 1) continue;
+    a.stride[copy] = extent * own.stride[i];
+    a.stride_monomial[copy] = extent_monomial(src->extent[i]) + own.monomial[i];
+  }
+  kernel_store(l->kernel, kernel_add_access(l->kernel, &a), lower_value(l, node->inputs[0]));
+}
+
+void lower_OneHot(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
+  const int rank = node->outputs[0]->shape.rank, axis = axis_of(node, rank);
+  int axes[MAX_RANK];
+  for (int i = 0; i < rank - 1; i++) axes[i] = i + (i >= axis);
+  const ExprId label = lower_value_on(l, node->inputs[0], axes);
+  const ExprId on = expr_constant(k, node_f32(node, "on_value")), off = expr_constant(k, node_f32(node, "off_value"));
+  lower_result(l, node, 0, expr_select(k, expr_binary(k, EXPR_EQ, label, lower_index(l, axis)), on, off), NULL);
 }

@@ -100,6 +100,16 @@ static void set_part(PieceAxis *axis, const Interior *in, int64_t part) {
 
 // The small side
 
+// All windows. Pooling leaves out taps that no window has inside of the tensor: a kernel may be far longer than that.
+static PieceAxis whole_axis(const Node *node, const Window *w) {
+  PieceAxis axis = {.step = 1, .extent = w->small, .tap_step = 1, .ntaps = w->kernel};
+  if (!is_pool(node) || w->small < 1) return axis;
+  axis.first_tap = window_taps(w, w->small - 1).begin;
+  const int64_t end = window_taps(w, 0).end;
+  axis.ntaps = end > axis.first_tap ? end - axis.first_tap : 0;
+  return axis;
+}
+
 // Parts are the windows of one border, or those with all taps. The windows of a border have the taps that any of them
 // has; with weights all, as these are multiplied by padding.
 static PieceAxis border_axis(const Node *node, const Window *w, int64_t part) {
@@ -239,7 +249,7 @@ PieceAxis node_piece_axis(const Node *node, uint32_t piece, int spatial) {
   for (int i = count_spatial(node) - 1; i > spatial; i--) piece /= (uint32_t)count_parts(node, i);
   const int64_t nparts = count_parts(node, spatial);
   if (makes_large(node)) return large_axis(node, spatial, piece % nparts);
-  return nparts == 1 ? whole : border_axis(node, &w, piece % nparts);
+  return nparts == 1 ? whole_axis(node, &w) : border_axis(node, &w, piece % nparts);
 }
 
 bool node_writes_taps(const Node *node, uint32_t piece) {
@@ -251,7 +261,7 @@ bool node_writes_taps(const Node *node, uint32_t piece) {
     ntaps *= axis.ntaps;
     nplaces *= axis.extent;
   }
-  return ntaps <= FEW && nplaces >= ntaps;
+  return ntaps <= FEW && (nplaces >= ntaps || is_depthwise(node));
 }
 
 bool node_piece_text(const Node *node, uint32_t piece, Arena *arena, const char **text) {

@@ -69,13 +69,32 @@ static bool may_be_empty(const Pool *p, int spatial) {
   return first.begin == first.end || last.begin == last.end || w->dilation > w->large;
 }
 
+// The first place of the window of index o along an axis, which may be in the padding.
+static ExprId first_place(const Pool *p, int spatial, ExprId o) {
+  Kernel *k = p->k;
+  return FMA(NUMBER(p->w.window[spatial].stride), o, NUMBER(-p->w.window[spatial].pad_begin));
+}
+
+// The first tap inside of the tensor along an axis, in the window of index o; none: beyond those that it has.
+static ExprId first_tap(const Pool *p, int spatial, ExprId o) {
+  Kernel *k = p->k;
+  return MAX(NUMBER(0), NEG(FLOOR(DIV(first_place(p, spatial, o), NUMBER(p->w.window[spatial].dilation)))));
+}
+
 // The number of taps inside of the tensor along an axis, in the window of index o; none: at most 0.
 static ExprId count_taps(const Pool *p, int spatial, ExprId o) {
   Kernel *k = p->k;
   const Window *w = &p->w.window[spatial];
-  const ExprId first = FMA(NUMBER(w->stride), o, NUMBER(-w->pad_begin)), step = NUMBER(w->dilation);
-  const ExprId begin = MAX(NUMBER(0), NEG(FLOOR(DIV(first, step))));
-  return SUB(MIN(NUMBER(w->kernel), NEG(FLOOR(DIV(SUB(first, NUMBER(w->large)), step)))), begin);
+  const ExprId beyond = SUB(first_place(p, spatial, o), NUMBER(w->large));
+  return SUB(MIN(NUMBER(w->kernel), NEG(FLOOR(DIV(beyond, NUMBER(w->dilation))))), first_tap(p, spatial, o));
+}
+
+// `e`, or `none` where the window has no taps inside of the tensor.
+static ExprId unless_empty(const Pool *p, ExprId e, ExprId none) {
+  Kernel *k = p->k;
+  for (int i = 0; i < p->w.nspatial; i++)
+    if (may_be_empty(p, i)) e = SELECT(GT(count_taps(p, i, lower_index(p->l, p->w.first + i)), NUMBER(0)), e, none);
+  return e;
 }
 
 static ExprId load_maximum(const Pool *p) {
@@ -87,9 +106,7 @@ void lower_MaxPool(Lowering *l, const Node *node) {
   Pool p = pool_of(l, node);
   const ExprId lowest = NUMBER(-type_greatest(node->outputs[0]->type));
   ExprId e = lowest;
-  if (!windows_have_no_taps(&p.w)) e = reduce_taps(&p, EXPR_REDUCE_MAXIMUM, load_maximum);
-  for (int i = 0; i < p.w.nspatial && !windows_have_no_taps(&p.w); i++)
-    if (may_be_empty(&p, i)) e = SELECT(GT(count_taps(&p, i, lower_index(l, p.w.first + i)), NUMBER(0)), e, lowest);
+  if (!windows_have_no_taps(&p.w)) e = unless_empty(&p, reduce_taps(&p, EXPR_REDUCE_MAXIMUM, load_maximum), lowest);
   lower_result(l, node, 0, e, NULL);
 }
 
@@ -103,13 +120,13 @@ static bool is_whole(const Pool *p, int spatial) {
 // The number by which a window's sum is divided. index: by spatial axis, of the window.
 static ExprId divisor_of(const Pool *p, const ExprId *index) {
   Kernel *k = p->k;
-  int64_t fixed = 1;
+  double fixed = 1; // more than an integer holds, if kernels are far longer than the tensor
   ExprId counted = 0;
   for (int i = 0; i < p->w.nspatial; i++) {
     const Window *w = &p->w.window[i];
     if (!node_bool(p->node, "exclude_pad") || is_whole(p, i)) {
       const bool counts = node_bool(p->node, "exclude_pad") && p->node->op->outputs[0].side == SIDE_SMALL;
-      fixed *= counts ? p->w.part[i].ntaps : w->kernel;
+      fixed *= (double)(counts ? p->w.part[i].ntaps : w->kernel);
       continue;
     }
     const ExprId count = MAX(NUMBER(1), count_taps(p, i, index[i]));
@@ -195,7 +212,8 @@ static bool set_rival(Rival *rival, int64_t order) {
   return is_there;
 }
 
-static ExprId load_rival(const Rival *rival, double outside) {
+// The rival's element; in the padding, what wins against nothing.
+static ExprId load_rival(const Rival *rival) {
   const Windows *w = &rival->pool->w;
   SideAxes axes = own_axes();
   for (int i = 0; i < w->nspatial; i++) {
@@ -204,7 +222,7 @@ static ExprId load_rival(const Rival *rival, double outside) {
     b->offset = window_place(&w->window[i], w->part[i].begin, rival->tap[i]);
     b->factor[w->place[i]] = w->window[i].stride;
   }
-  return lower_bounded_load(w->l, rival->pool->node->inputs[0], axes.axis, axes.bounds, outside, 0);
+  return lower_bounded_load(w->l, rival->pool->node->inputs[0], axes.axis, axes.bounds, -(double)INFINITY, 0);
 }
 
 typedef struct Lead { // of the taps so far
@@ -214,20 +232,22 @@ typedef struct Lead { // of the taps so far
 // The rival wins if it is greater, or the first NaN.
 static Lead compete(const Rival *rival, Lead lead) {
   Kernel *k = rival->pool->k;
-  const ExprId x = load_rival(rival, -(double)INFINITY), order = NUMBER(rival->order);
+  const ExprId x = load_rival(rival), order = NUMBER(rival->order);
   const ExprId is_number = EQ(lead.greatest, lead.greatest), keeps = GE(lead.greatest, x);
   return (Lead){SELECT(is_number, SELECT(keeps, lead.greatest, x), lead.greatest),
                 SELECT(is_number, SELECT(keeps, lead.winner, order), lead.winner)};
 }
 
-// If nothing is above -inf, the first -inf that is an element, and not outside of the tensor.
-static ExprId find_lowest(Rival *rival, int64_t ntaps, ExprId winner) {
-  Kernel *k = rival->pool->k;
-  ExprId lowest = NUMBER(ntaps);
-  for (int64_t order = ntaps; order-- > 0;)
-    if (set_rival(rival, order))
-      lowest = SELECT(EQ(load_rival(rival, (double)NAN), NUMBER(-(double)INFINITY)), NUMBER(order), lowest);
-  return SELECT(EQ(winner, NUMBER(ntaps)), lowest, winner);
+// The number of the window's first tap inside of the tensor, which wins if nothing is above -inf.
+static ExprId first_number(const Pool *p) {
+  Kernel *k = p->k;
+  ExprId order = NUMBER(0);
+  for (int i = 0; i < p->w.nspatial; i++) {
+    const bool is_known = windows_are_whole(&p->w, i);
+    const ExprId tap = is_known ? NUMBER(p->w.part[i].first_tap) : first_tap(p, i, lower_index(p->l, p->w.first + i));
+    order = FMA(NUMBER(p->w.window[i].kernel), order, tap);
+  }
+  return order;
 }
 
 // The number of the current tap, in row-major order.
@@ -275,12 +295,11 @@ void lower_MaxPoolWinners(Lowering *l, const Node *node) {
   }
   Rival rival = {.pool = &p};
   Lead lead = {0};
-  if (!are_whole) lead = (Lead){NUMBER(-(double)INFINITY), NUMBER(ntaps)};
+  if (!are_whole) lead = (Lead){NUMBER(-(double)INFINITY), first_number(&p)};
   for (int64_t order = 0; order < ntaps; order++)
     if (set_rival(&rival, order))
-      lead = lead.winner ? compete(&rival, lead) : (Lead){load_rival(&rival, 0), NUMBER(order)};
-  if (!are_whole) lead.winner = find_lowest(&rival, ntaps, lead.winner);
-  lower_result(l, node, 0, lead.winner, NULL);
+      lead = lead.winner ? compete(&rival, lead) : (Lead){load_rival(&rival), NUMBER(order)};
+  lower_result(l, node, 0, are_whole ? lead.winner : unless_empty(&p, lead.winner, NUMBER(ntaps)), NULL);
 }
 
 static ExprId load_won(const Pool *p) {

@@ -1,6 +1,7 @@
 // Lowering of the reductions.
 #include "ir/operators/reduce.h"
 
+#include "ir/operators/movement.h"
 #include "passes/lower/lower.h"
 
 #include <math.h>
@@ -95,4 +96,29 @@ void lower_ReduceProd(Lowering *l, const Node *node) {
   Reduction r = reduction_begin(l, node);
   ExprId product = expr_reduce(r.k, EXPR_REDUCE_PRODUCT, lower_value(l, node->inputs[0]), r.reduced);
   lower_result(l, node, 0, product, r.axis);
+}
+
+// The first index along the axis at which src, or with is_least -src, is greatest or NaN: its negative is the greatest
+// among the candidates'.
+static void lower_first(Lowering *l, const Node *node, bool is_least) {
+  Reduction r = reduction_begin(l, node);
+  Kernel *k = r.k;
+  const int axis = axis_of(node, node->inputs[0]->shape.rank);
+  ExprId x = lower_value(l, node->inputs[0]);
+  if (is_least) x = expr_unary(k, EXPR_NEG, x);
+  const ExprId greatest = expr_reduce(k, EXPR_REDUCE_MAXIMUM, x, r.reduced);
+  const ExprId own = expr_unary(k, EXPR_NEG, lower_index(l, axis)), none = expr_constant(k, -(double)INFINITY);
+  const ExprId if_number = expr_select(k, expr_binary(k, EXPR_EQ, x, greatest), own, none);
+  const ExprId if_nan = expr_select(k, expr_binary(k, EXPR_EQ, x, x), none, own);
+  const ExprId candidate = expr_select(k, expr_binary(k, EXPR_EQ, greatest, greatest), if_number, if_nan);
+  const ExprId first = expr_unary(k, EXPR_NEG, expr_reduce(k, EXPR_REDUCE_MAXIMUM, candidate, r.reduced));
+  lower_result(l, node, 0, unless_empty(&r, first, 0), r.axis);
+}
+
+void lower_ArgMax(Lowering *l, const Node *node) {
+  lower_first(l, node, false);
+}
+
+void lower_ArgMin(Lowering *l, const Node *node) {
+  lower_first(l, node, true);
 }

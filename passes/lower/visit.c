@@ -1,4 +1,6 @@
-// Finds visits: runs of regions around a product that store large values for each other, slice by slice.
+// Finds visits: runs of regions around a product or pooling that store large values for each other, slice by slice.
+//
+// Pooling is computed in pieces, which store to places in turn; within a slice these stay in the caches.
 //
 // A run's regions are lowered on trial, with the axes of their domains. Slices are cut along the first axes, which must
 // have the same extents in all regions and which no region sums over, and then in blocks of the next axis if a slice
@@ -21,13 +23,15 @@ enum {
   LEAST_SAVED = 1 << 19,       // bytes: less stays in the caches anyway
   SLICE_NBYTES = 1 << 18,      // of private values: more than that does not stay there
   MOST_SLICE_NBYTES = 1 << 24, // where there are no blocks
+  LEAST_POOL_NBYTES = 1 << 14, // of all tensors of a slice of pooling: calls of kernels take longer than a smaller one
   LEAST_BLOCK = 8              // indices of the axis that is cut into blocks, and of a product's axes in a slice
 };
 
 typedef struct Trial { // a region
-  uint32_t region;
-  const Kernel *kernel; // with the axes of its domain; NULL: it cannot be in a visit
-  int ncuts;            // kernel_count_cuts
+  uint32_t region, npieces;
+  const Kernel **kernels; // by piece, with the axes of its domain; NULL: it cannot be in a visit
+  int ncuts;              // the least kernel_count_cuts
+  bool has_product, has_pool;
 } Trial;
 
 typedef struct Search {
@@ -57,23 +61,54 @@ static size_t list_region(const Search *s, uint32_t region, Node **nodes) {
   return count;
 }
 
+static bool is_pool(const Node *node) {
+  return node_makes_side(node) && !node_side(node, SIDE_WEIGHTS);
+}
+
+static bool has_pool(Node *const *nodes, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (is_pool(nodes[i])) return true;
+  return false;
+}
+
+static bool has_product(Node *const *nodes, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (nodes[i]->op->domain && !is_pool(nodes[i])) return true;
+  return false;
+}
+
+// Lowers each piece of the trial's region. False: out of memory.
+static bool lower_trial(Search *s, Trial *t, Node **nodes, size_t count) {
+  const int rank = node_domain(nodes[count - 1]).rank;
+  const Kernel **kernels = ARENA_ARRAY(&s->arena, const Kernel *, t->npieces);
+  if (!kernels) return false;
+  t->ncuts = rank < MOST_LEVELS ? rank : MOST_LEVELS;
+  for (uint32_t piece = 0; piece < t->npieces; piece++) {
+    const LoweredPart part = {.slots = UINT32_MAX, .keeps_axes = true, .piece = piece};
+    const Kernel *k = kernels[piece] = lower_region(&s->arena, s->g, nodes, count, part, &s->trial.scratch);
+    if (!k) return false;
+    if (k->unsupported || k->closed || !k->nstores) return true;
+    t->ncuts = kernel_count_cuts(k, t->ncuts);
+    for (int axis = 0; axis < t->ncuts; axis++)
+      if (k->axes[axis].extent != kernels[0]->axes[axis].extent) t->ncuts = axis;
+  }
+  t->kernels = kernels;
+  return true;
+}
+
 static bool add_trials(Search *s) {
   Node **nodes = ARENA_ARRAY(&s->arena, Node *, s->g->nnodes);
   s->trials = ARENA_ARRAY(&s->arena, Trial, s->g->nnodes);
   if (!nodes || !s->trials) return false;
   for (uint32_t region = 0; region < s->g->nnodes; region++) {
     const size_t count = list_region(s, region, nodes);
-    const LoweredPart part = {.slots = UINT32_MAX, .keeps_axes = true};
     if (!count) continue;
     Trial *t = &s->trials[s->ntrials++];
-    *t = (Trial){.region = region};
-    if (nodes_npieces(nodes, count) != 1) continue;
-    const Kernel *k = lower_region(&s->arena, s->g, nodes, count, part, &s->trial.scratch);
-    if (!k) return false;
-    if (k->unsupported || k->closed || !k->nstores) continue;
-    const int rank = node_domain(nodes[count - 1]).rank;
-    t->kernel = k;
-    t->ncuts = kernel_count_cuts(k, rank < MOST_LEVELS ? rank : MOST_LEVELS);
+    *t = (Trial){.region = region, .npieces = nodes_npieces(nodes, count)};
+    t->has_product = has_product(nodes, count);
+    t->has_pool = has_pool(nodes, count);
+    if (t->npieces != 1 && (t->has_product || !t->has_pool)) continue;
+    if (!lower_trial(s, t, nodes, count)) return false;
   }
   return true;
 }
@@ -136,19 +171,23 @@ static void add_level(Visit *v, int *axis, int own, int64_t extent) {
   v->nslices *= extent;
 }
 
+static bool add_accesses(const Search *s, Run *run, const Kernel *k, const int *axis) {
+  for (AccessId id = 0; id < k->naccesses; id++)
+    if (k->accesses[id].value && !add_access(s, run, &k->accesses[id], axis)) return false;
+  return true;
+}
+
 // Sets the run's levels and tensors for slices of these axes. False: some tensor is not cut into slices.
 static bool cut(const Search *s, Run *run, int nfixed, int64_t block) {
-  const Kernel *k = s->trials[run->first].kernel;
+  const Kernel *k = s->trials[run->first].kernels[0];
   Visit *v = &run->visit;
   int axis[MOST_LEVELS + 1] = {0};
   *v = (Visit){.nfixed = nfixed, .block = block, .nslices = 1, .tensors = run->tensors};
   for (int i = 0; i < nfixed; i++) add_level(v, axis, i, k->axes[i].extent);
   if (block) add_level(v, axis, nfixed, k->axes[nfixed].extent / block);
-  for (size_t t = run->first; t <= run->last; t++) {
-    const Kernel *own = s->trials[t].kernel;
-    for (AccessId id = 0; id < own->naccesses; id++)
-      if (own->accesses[id].value && !add_access(s, run, &own->accesses[id], axis)) return false;
-  }
+  for (size_t t = run->first; t <= run->last; t++)
+    for (uint32_t piece = 0; piece < s->trials[t].npieces; piece++)
+      if (!add_accesses(s, run, s->trials[t].kernels[piece], axis)) return false;
   for (size_t i = 0; i < v->ntensors; i++)
     if (v->tensors[i].is_passed_on && !is_contiguous(v, &v->tensors[i])) return false;
   return true;
@@ -215,12 +254,12 @@ static int64_t find_block(int64_t extent, int64_t nbytes) {
 
 // The number of axes along which all regions of the run can be cut into the same slices.
 static int count_cuts(const Search *s, const Run *run) {
-  const Kernel *first = s->trials[run->first].kernel;
+  const Kernel *first = s->trials[run->first].kernels[0];
   int count = s->trials[run->first].ncuts;
   for (size_t t = run->first + 1; t <= run->last; t++) {
     const Trial *own = &s->trials[t];
     int same = 0;
-    while (same < count && same < own->ncuts && first->axes[same].extent == own->kernel->axes[same].extent) same++;
+    while (same < count && same < own->ncuts && first->axes[same].extent == own->kernels[0]->axes[same].extent) same++;
     count = same;
   }
   return count;
@@ -231,7 +270,7 @@ static void cut_blocks(const Search *s, Run *run, int ncuts) {
   const int64_t nbytes = most_nbytes(s, run);
   const int axis = run->visit.nfixed;
   if (axis >= ncuts || nbytes <= SLICE_NBYTES) return;
-  const int64_t block = find_block(s->trials[run->first].kernel->axes[axis].extent, nbytes);
+  const int64_t block = find_block(s->trials[run->first].kernels[0]->axes[axis].extent, nbytes);
   Run blocks = *run;
   if (!block || !cut(s, &blocks, axis, block)) return;
   if (saved_nbytes(&blocks.visit) <= 0) return;
@@ -239,22 +278,30 @@ static void cut_blocks(const Search *s, Run *run, int ncuts) {
   run->visit.tensors = run->tensors;
 }
 
-static bool has_product(const Search *s, const Trial *t) {
-  for (uint32_t i = s->partition->first[t->region]; i != NO_NODE; i = s->partition->next[i])
-    if (s->g->nodes[i]->op->domain) return true;
-  return false;
-}
-
 // Whether a slice of each product has rows and columns.
 static bool keeps_products(const Search *s, const Run *run, int nfixed) {
   for (size_t t = run->first; t <= run->last; t++) {
-    const Kernel *k = s->trials[t].kernel;
+    const Kernel *k = s->trials[t].kernels[0];
     const AxisSet stored = access_axes(k, &k->accesses[k->stores[0].access]);
     int nlong = 0;
     for (int axis = nfixed; axis < k->naxes; axis++) nlong += stored >> axis & 1 && k->axes[axis].extent >= LEAST_BLOCK;
-    if (nlong < 2 && has_product(s, &s->trials[t])) return false;
+    if (nlong < 2 && s->trials[t].has_product) return false;
   }
   return true;
+}
+
+static bool has_pools(const Search *s, const Run *run) {
+  for (size_t t = run->first; t <= run->last; t++)
+    if (s->trials[t].has_pool) return true;
+  return false;
+}
+
+// Whether slices of pooling are long enough to be worth their calls, and enough for many threads.
+static bool keeps_pools(const Search *s, const Run *run) {
+  const Visit *v = &run->visit;
+  int64_t nbytes = 0;
+  for (size_t i = 0; i < v->ntensors; i++) nbytes += nbytes_of(&v->tensors[i], visit_nelems(v, &v->tensors[i]));
+  return !has_pools(s, run) || (nbytes >= LEAST_POOL_NBYTES && v->nslices >= MOST_VISIT_CHUNKS);
 }
 
 // Cuts the run into small slices. Sets saved; 0: no visit.
@@ -266,7 +313,9 @@ static void cut_run(const Search *s, Run *run) {
     cut_blocks(s, run, ncuts);
     const Visit *v = &run->visit;
     run->saved = saved_nbytes(v);
-    if (v->nslices > 1 && most_nbytes(s, run) <= MOST_SLICE_NBYTES && run->saved >= s->least_saved) return;
+    if (v->nslices > 1 && keeps_pools(s, run) && most_nbytes(s, run) <= MOST_SLICE_NBYTES &&
+        run->saved >= s->least_saved)
+      return;
     run->saved = 0;
   }
 }
@@ -276,7 +325,8 @@ static bool is_schedulable(Search *s, const Run *run) {
   Node **nodes = ARENA_ARRAY(&s->arena, Node *, s->g->nnodes);
   for (size_t t = run->first; nodes && t <= run->last; t++) {
     const size_t count = list_region(s, s->trials[t].region, nodes);
-    if (!lower_and_schedule(&s->trial, &s->arena, nodes, count, &run->visit, 0)) return false;
+    for (uint32_t piece = 0; piece < s->trials[t].npieces; piece++)
+      if (!lower_and_schedule(&s->trial, &s->arena, nodes, count, &run->visit, piece)) return false;
   }
   return nodes || pass_out_of_memory(s->c);
 }
@@ -284,12 +334,13 @@ static bool is_schedulable(Search *s, const Run *run) {
 // The best run that begins at the trial.
 static Run find_run(Search *s, size_t first) {
   Run best = {.saved = 0};
-  bool is_around_product = false;
-  for (size_t last = first; last < s->ntrials && last - first < MOST_REGIONS && s->trials[last].kernel; last++) {
+  bool has_products = false, has_pools = false;
+  for (size_t last = first; last < s->ntrials && last - first < MOST_REGIONS && s->trials[last].kernels; last++) {
     Run run = {.first = first, .last = last};
-    is_around_product |= has_product(s, &s->trials[last]);
-    if (!count_cuts(s, &run)) break;
-    if (last == first || !is_around_product) continue;
+    has_products |= s->trials[last].has_product;
+    has_pools |= s->trials[last].has_pool;
+    if (!count_cuts(s, &run) || (has_products && has_pools)) break;
+    if (last == first || !(has_products || has_pools)) continue;
     cut_run(s, &run);
     if (run.saved > best.saved) best = run;
   }
@@ -319,14 +370,8 @@ static void find_visits(Search *s) {
   }
 }
 
-static bool has_products(const Graph *g) {
-  for (size_t i = 0; i < g->nnodes; i++)
-    if (g->nodes[i]->op->domain) return true;
-  return false;
-}
-
 bool pass_visit(Graph *g, PassContext *c) {
-  if (c->no_fuse || g->ndims || !has_products(g)) return false;
+  if (c->no_fuse || g->ndims || !(has_product(g->nodes, g->nnodes) || has_pool(g->nodes, g->nnodes))) return false;
   const Target any_machine = target_of_any_machine();
   Search s = {.g = g, .c = c, .partition = c->partition, .least_saved = LEAST_SAVED};
   if (c->overrides) s.least_saved = schedule_number(c->overrides, SCHEDULE_VISIT, LEAST_SAVED);

@@ -20,6 +20,9 @@ bool builder_finish_node(Builder *b, Node *node); // sets remaining attributes t
 AttributeValue *node_attribute_to_set(Node *node, const char *name); // the attribute, which must exist, marked as set
 bool builder_set_list(Builder *b, Node *node, const char *name, const int64_t *items, int count);
 
+// Removes an operator's nodes, whose operands have been given to other nodes.
+void graph_remove_nodes(Graph *g, OperatorId id);
+
 Value *builder_add_unary(Builder *b, OperatorId id, Value *src, const Value *stands_for);
 Value *builder_add_constant(Builder *b, const Shape *shape, Type type, double number);        // a splat
 Node *builder_add_reshape(Builder *b, Value *v, const Shape *shape, const Value *stands_for); // without an output

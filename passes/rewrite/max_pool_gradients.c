@@ -36,16 +36,6 @@ static bool replace(Builder *b, Node *node) {
   return true;
 }
 
-static void remove_replaced(Graph *g) {
-  size_t count = 0;
-  for (size_t i = 0; i < g->nnodes; i++)
-    if (g->nodes[i]->op->id != OP_MaxPoolBackward) {
-      g->nodes[i]->index = (uint32_t)count;
-      g->nodes[count++] = g->nodes[i];
-    }
-  g->nnodes = count;
-}
-
 bool pass_max_pool_gradients(Graph *g, PassContext *c) {
   const size_t before = g->nnodes;
   Builder b = {.graph = g};
@@ -56,7 +46,7 @@ bool pass_max_pool_gradients(Graph *g, PassContext *c) {
   diagnostics_deinit(&b.refusals);
   const bool has_any = g->nnodes > before;
   if (ok && has_any) {
-    remove_replaced(g);
+    graph_remove_nodes(g, OP_MaxPoolBackward);
     ok = graph_sort(g, c->diagnostics);
   }
   if (!ok) pass_out_of_memory(c);

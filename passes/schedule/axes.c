@@ -353,6 +353,11 @@ static bool find_times(Scheduling *s) {
   return true;
 }
 
+// The inner axes of a value that a main loop has as vectors, once in each iteration of them.
+static AxisSet axes_of_vectors(const Scheduling *s) {
+  return s->sums_middle ? 1U << s->vector_axis : s->inner;
+}
+
 AxisSet store_axes(const Kernel *k, const Store *store) {
   return root_axes(k, &(Root){.kind = ROOT_STORE, .expr = store->value, .access = store->access});
 }
@@ -360,8 +365,7 @@ AxisSet store_axes(const Kernel *k, const Store *store) {
 // Stores that vary over no cut axis, and stores that a main loop would repeat along some axis.
 bool is_side_store(const Scheduling *s, const Store *store) {
   const AxisSet axes = store_axes(s->k, store), inner = axes & s->inner;
-  const AxisSet along = s->sums_middle ? 1U << s->vector_axis : s->inner;
-  const bool is_along_all = !(s->outer & ~axes) && (!inner || inner == along || s->is_late[store->value]);
+  const bool is_along_all = !(s->outer & ~axes) && (!inner || inner == axes_of_vectors(s) || s->is_late[store->value]);
   return s->k->naxes && (!(axes & s->cut) || !is_along_all);
 }
 
@@ -371,15 +375,20 @@ static bool is_root_along(const Scheduling *s, ExprId value, AxisSet inner) {
   return s->is_late[value] ? inner == middle_axes(s) : !inner || inner >> last_axis(s) & 1;
 }
 
+// Whether a main loop can add a value to partial sums: those of vectors would be added to in each iteration of the
+// middle axes, also of those over which the value does not vary.
+static bool can_be_added(const Scheduling *s, const Expr *sum) {
+  const AxisSet inner = s->k->exprs[sum->args[0]].axes & s->inner;
+  if (!is_root_along(s, sum->args[0], inner)) return false;
+  return !is_outer_reduction(s, sum) || s->is_late[sum->args[0]] || !inner || inner == axes_of_vectors(s);
+}
+
 // Whether all stores and sums have a place: values that need a row's sum are not available in side loops, and values
 // over middle axes, without the vector axis, only if they are late.
 static bool check_roots(const Scheduling *s) {
   const Kernel *k = s->k;
-  for (ExprId i = 1; i < s->noriginals; i++) {
-    const Expr *e = &k->exprs[i];
-    if (s->is_of_part[i] && expr_is_reduction(e) && !is_root_along(s, e->args[0], k->exprs[e->args[0]].axes & s->inner))
-      return false;
-  }
+  for (ExprId i = 1; i < s->noriginals; i++)
+    if (s->is_of_part[i] && expr_is_reduction(&k->exprs[i]) && !can_be_added(s, &k->exprs[i])) return false;
   for (size_t i = 0; i < k->nstores; i++) {
     ExprId value = k->stores[i].value;
     AxisSet own = store_axes(k, &k->stores[i]) & s->inner;

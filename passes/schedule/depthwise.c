@@ -1,18 +1,33 @@
 // Finds sums of products whose factors both vary over the vector axis, one of them not over all rows: gradients by
-// weights of convolutions that take each channel by itself. All taps of a window's axis are rows of a step, which loads
-// the other factor once for them. If vectors lie along channels, that axis is split, so that what a part of it reads
-// stays in the second-level cache for all rows.
+// weights of convolutions that take each channel by itself. All taps of a window, or of one of its axes, are rows of a
+// step, which loads the other factor once for them. If vectors lie along channels, that axis is split, so that what a
+// part of it reads stays in the second-level cache for all rows.
 #include "passes/schedule/scheduling.h"
 #include "passes/schedule/split_axis.h"
 
-// The axis whose indices are the rows of a step; -1: there is none.
-static int find_row_axis(const Kernel *k, const Product *p) {
+// The axes whose indices may be the rows of a step: the innermost ones, as far as they are short; 0: there are none.
+AxisSet schedule_row_axes(const Kernel *k, const Product *p) {
   enum { MOST_ROWS = 16 };
   const AxisSet rows = k->exprs[p->sum].axes & ~k->exprs[p->vector].axes;
-  for (int axis = k->naxes - 1; axis >= 0; axis--)
-    if (rows >> axis & 1 && !k->axes[axis].monomial && k->axes[axis].extent > 1 && k->axes[axis].extent <= MOST_ROWS)
-      return axis;
-  return -1;
+  AxisSet found = 0;
+  for (int axis = k->naxes - 1; axis >= 0; axis--) {
+    const int64_t extent = k->axes[axis].extent;
+    if (!(rows >> axis & 1) || extent <= 1) continue;
+    if (!k->axes[axis].monomial && extent * axes_nelems(k, found) <= MOST_ROWS) found |= 1U << axis;
+    else if (found) break;
+  }
+  return found;
+}
+
+// Whether a scalar that is not loaded varies over rows and over the summed axes, as the place that a prologue compares
+// with a bound: a step has such scalars for one row only.
+static bool computes_scalars(const Kernel *k, const Product *p, AxisSet rows) {
+  for (ExprId i = 1; i < p->sum; i++) {
+    const Expr *e = &k->exprs[i];
+    const bool is_scalar = e->op != EXPR_LOAD && !(e->axes >> p->vector_axis & 1);
+    if (is_scalar && e->axes & rows && e->axes & k->exprs[p->sum].reduced) return true;
+  }
+  return false;
 }
 
 Product schedule_find_depthwise(const Kernel *k, int vector_axis) {
@@ -29,12 +44,8 @@ Product schedule_find_depthwise(const Kernel *k, int vector_axis) {
   if (!((of_first & of_second) >> vector_axis & 1)) return none;
   Product p = {.sum = sum, .row = e->args[0], .vector = e->args[1], .vector_axis = vector_axis, .is_depthwise = true};
   if (of_second & ~of_first) p.row = e->args[1], p.vector = e->args[0];
-  return find_row_axis(k, &p) >= 0 ? p : none;
-}
-
-AxisSet schedule_row_axes(const Kernel *k, const Product *p) {
-  const int axis = find_row_axis(k, p);
-  return axis >= 0 ? 1U << axis : 0;
+  const AxisSet rows = schedule_row_axes(k, &p);
+  return rows && !computes_scalars(k, &p, rows) ? p : none;
 }
 
 bool schedule_split_channels(Scheduling *s) {

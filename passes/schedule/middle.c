@@ -99,9 +99,10 @@ static void build_middle(Recipe *r, int depth, const SweepRuns *runs) {
       loop.end = var(r, VAR_RUN_END, 0);
     }
   }
+  need_operands(r);
+  find_interior(r, &loop);
   open_body(r, add(r, loop));
   if (is_run) for_each_middle_sum(r, begin_run);
-  need_operands(r);
   make_scalars(r, depth, false);
   build_middle(r, depth + 1, runs);
   if (is_run) for_each_middle_sum(r, end_run);
@@ -124,6 +125,13 @@ static void finish_sum(Recipe *r, ExprId id) {
                     .reduction = r->k->exprs[id].op});
 }
 
+// The whole vectors behind the last group. 0: their number is not known.
+static int count_rest(const Recipe *r) {
+  const Axis *axis = &r->k->axes[vector_axis(r)];
+  const int64_t nvectors = (r->loop->columns ? axis->extent % r->loop->columns : axis->extent) / LANES;
+  return axis->monomial || r->loop->vectors < 1 ? 0 : (int)(nvectors % r->loop->vectors);
+}
+
 static void build_loops(Recipe *r, int sweep, const SweepRuns *unused) {
   (void)unused; // it is about sums over the vector axis; this recipe has none
   const SweepRuns runs = {.has_sums = true, .middle_run = r->loop->runs.middle_run};
@@ -139,6 +147,7 @@ static void build_loops(Recipe *r, int sweep, const SweepRuns *unused) {
                            .step = number(r, LANES),
                            .is_vectors = true,
                            .count = r->loop->vectors,
+                           .rest = count_rest(r),
                            .has_tail = kernel_factor(r->k, axis->extent, axis->monomial) % LANES != 0,
                            .sweep = sweep}));
   for_each_middle_sum(r, runs.middle_run ? begin_total : begin_accumulator);
@@ -156,24 +165,23 @@ static void build_loops(Recipe *r, int sweep, const SweepRuns *unused) {
   close_body(r);
 }
 
-// The steps of a part of the columns: as the block's rows, `rows` of them in each step.
-// The rows behind the last whole step of all, in a step of their own. 0: their number is not known, or a block may end
-// between two steps, so that rows are left that take one step each.
-static int64_t count_last_rows(const Recipe *r) {
-  const AxisSet cut = loop_cut_axes(r->loop);
-  const bool are_whole =
-      has_rows(r) && !r->loop->few_work && !r->loop->most_chunks && r->loop->block % r->loop->rows == 0;
-  return are_whole && !axes_monomial(r->k, cut) ? axes_nelems(r->k, cut) % r->loop->rows : 0;
+// Whether blocks end behind whole steps, but for the last block. Where open dims choose the length of blocks, it is not
+// known.
+static bool has_whole_steps(const Recipe *r) {
+  return has_rows(r) && !r->loop->few_work && !r->loop->most_chunks && r->loop->block % r->loop->rows == 0;
 }
 
+// The steps of a part of the columns: as the block's rows, `rows` of them in each step. The rows behind the last whole
+// step of all have a step of their own, if their number is known; else they take one step each.
 static void build_column_steps(Recipe *r, const Index *end) {
-  begin_steps(r);
   const AxisSet cut = loop_cut_axes(r->loop);
-  const int64_t divisor = kernel_factor(r->k, axes_nelems(r->k, cut), axes_monomial(r->k, cut));
-  const int64_t last = count_last_rows(r);
-  if (has_rows(r)) add_steps(r, r->loop->rows, end);
-  if (last) add_steps(r, (int)last, end);
-  else if (!has_rows(r) || divisor % r->loop->rows || r->loop->block % r->loop->rows) add_steps(r, 1, end);
+  const Monomial monomial = axes_monomial(r->k, cut);
+  const int64_t rows = r->loop->rows, nelems = axes_nelems(r->k, cut);
+  const bool is_whole = has_whole_steps(r);
+  begin_steps(r);
+  if (has_rows(r)) add_steps(r, (int)rows, end);
+  if (is_whole && !monomial && nelems % rows) add_steps(r, (int)(nelems % rows), end);
+  else if (!is_whole || kernel_factor(r->k, nelems, monomial) % rows) add_steps(r, 1, end);
 }
 
 static void build_steps(Recipe *r) {

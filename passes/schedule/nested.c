@@ -37,8 +37,9 @@ static void store_middle(Recipe *r, int sweep) {
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];
     const ExprId operand = root_operand(r, root);
-    if (root->sweep != sweep || expr_level(r, operand) != LEVEL_MIDDLE) continue;
-    if (root->kind == ROOT_STORE) {
+    const bool is_store = root->kind == ROOT_STORE; // which may broadcast the operand along the vector axis
+    if (root->sweep != sweep || (is_store ? root_level(r, root) : expr_level(r, operand)) != LEVEL_MIDDLE) continue;
+    if (is_store) {
       store_scalar(r, root);
       continue;
     }

@@ -206,8 +206,9 @@ static int dense_axis(const Kernel *k, const Access *a) {
   return found;
 }
 
-// last: the axis along which vectors lie; -1: the last one.
-static Loop *side_loop(Scheduling *s, AxisSet axes, int last, size_t first) {
+// last: the axis along which vectors lie; -1: the last one. middle: the axis of which an iteration has all indices,
+// too; -1: there is none.
+static Loop *side_loop(Scheduling *s, AxisSet axes, int middle, int last, size_t first) {
   enum { SMALL = 1 << 14 }; // elements in a block or tile
   const Kernel *k = s->k;
   Schedule *schedule = s->schedule;
@@ -220,12 +221,11 @@ static Loop *side_loop(Scheduling *s, AxisSet axes, int last, size_t first) {
   loop->nsweeps = 1;
   loop->is_side = true;
   for (int axis = 0; axis < k->naxes; axis++)
-    if (axes >> axis & 1 && axis != last) loop->order[loop->nouter++] = axis;
+    if (axes >> axis & 1 && axis != last && axis != middle) loop->order[loop->nouter++] = axis;
+  if (middle >= 0) loop->order[loop->nouter++] = middle;
   if (last >= 0) loop->order[loop->nouter++] = last;
-  if (loop->nouter) { // the last axis is the inner one
-    loop->nouter--;
-    loop->ninner = 1;
-  }
+  loop->ninner = middle >= 0 ? 2 : loop->nouter ? 1 : 0;
+  loop->nouter -= loop->ninner;
   loop->block = clamp(SMALL / clamp(axes_nelems(k, loop_inner_axes(loop)), 1, SMALL), 1, SMALL);
   if (!loop->nouter && loop->ninner) loop->tile = SMALL;
   return loop;
@@ -262,6 +262,16 @@ static Loop *row_loop(Scheduling *s, AxisSet axes, int axis) {
   return loop;
 }
 
+// The axis of the panels of rows that the factor is copied into. A copy has all of them in an iteration: so do the rows
+// of a tensor that is dense along rows. -1: the value is kept in no such panels.
+static int axis_of_panels(const Scheduling *s, ExprId id) {
+  const Product *p = &s->product;
+  if (!p->sum || id != p->row || !p->panel_axis) return -1;
+  const AxisSet reduced = s->k->exprs[p->sum].reduced, own = s->k->exprs[id].axes;
+  const AxisSet axes = own & ~reduced & ~(1U << (p->panel_axis - 1));
+  return axes && own & reduced ? 31 - __builtin_clz(axes) : -1;
+}
+
 static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t first) {
   const AxisSet axes = store_axes(s->k, &(Store){access, id});
   const int row = s->product.sum ? row_axis(s, id, access) : -1;
@@ -271,14 +281,16 @@ static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t firs
   }
   int last = s->product.sum && axes >> s->vector_axis & 1 ? s->vector_axis : -1;
   if (is_kept_by_rows(s, id)) last = dense_axis(s->k, &s->k->accesses[access]);
-  Loop *loop = side_loop(s, axes, last, first);
+  const int middle = axis_of_panels(s, id);
+  if (middle >= 0) last = s->product.panel_axis - 1;
+  Loop *loop = side_loop(s, axes, middle, last, first);
   return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, rebuild(s, id), access, false, 0});
 }
 
 // The loop that copies a tensor with its padding.
 static bool add_copy(Scheduling *s, ExprId id, size_t first) {
   const AccessId to = s->copy_access[id];
-  Loop *loop = side_loop(s, access_axes(s->k, &s->k->accesses[to]), dense_axis(s->k, &s->k->accesses[to]), first);
+  Loop *loop = side_loop(s, access_axes(s->k, &s->k->accesses[to]), -1, dense_axis(s->k, &s->k->accesses[to]), first);
   return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, s->copied[id], to, false, 0});
 }
 

@@ -4,6 +4,7 @@
 // - Loop.ahead: elements further along the vector axis, and near its end those of the next iteration of the last middle
 //   axis; for long outer iterations;
 // - Loop.iterations_ahead: later iterations of the last middle axis, if the vector axis is short.
+// In products, Loop.ahead is the distance to later columns of the same middle iteration.
 #include "passes/schedule/tree_passes.h"
 
 #include <string.h>
@@ -201,6 +202,25 @@ static void add_fetches(const Fetching *f, LoopNode **nodes) {
   }
 }
 
+// Products: prefetches later columns of the factor of vectors, whose pieces of memory are pages apart.
+static void fetch_columns(const Fetching *f, LoopNode *nodes) {
+  const Index *lane = index_var(f->b, VAR_LANE, 0), *later = index_of(f->b, INDEX_ADD, lane, number(f, f->loop->ahead));
+  for (LoopNode *n = nodes; n; n = n->next) {
+    fetch_columns(f, n->body);
+    fetch_columns(f, n->otherwise);
+    if (n->kind != NODE_FOR || n->var.kind != VAR_AXIS || (int)n->var.of != f->middle) continue;
+    tree_open(f->b, &n->body);
+    for (const LoopNode *let = *f->b->end; let; let = let->next) {
+      if (let->kind != NODE_LET || !let->is_vector || let->load != LOAD_DENSE || !f->k->accesses[let->access].value)
+        continue;
+      Address at = let->address;
+      at.index = index_replace(f->b, at.index, loop_var(VAR_LANE), later);
+      tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .access = let->access, .address = at});
+    }
+    tree_close(f->b);
+  }
+}
+
 void schedule_prefetch(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **step) {
   if (!loop->prefetch && !is_along_middle(loop)) return;
   Fetching f = {.b = b,
@@ -211,6 +231,10 @@ void schedule_prefetch(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNo
   f.middle = loop->ninner > 1 ? loop->order[loop->nouter + loop->ninner - 2] : -1;
   b->out_of_memory |= !f.loads || !f.is_loaded;
   if (b->out_of_memory) return;
+  if (loop->is_product) {
+    fetch_columns(&f, *step);
+    return;
+  }
   find_loads(&f, *step);
   if (!f.nloads) return;
   add_fetches(&f, step);

@@ -4,11 +4,12 @@
 #include "passes/schedule/scheduling.h"
 #include "passes/schedule/split_axis.h"
 
-// Elements accessed with stride 1 along the axis: by stores, and by loads of this factor.
-static int64_t dense_nelems(const Kernel *k, int axis) {
+// Elements accessed with stride 1 along the axis, those of stores `stored` times.
+static int64_t dense_nelems(const Kernel *k, int axis, int stored) {
   int64_t nelems = 0;
-  for (size_t i = 0; i < k->naccesses; i++)
-    if (k->accesses[i].stride[axis] == 1) nelems += access_nelems(k, &k->accesses[i]);
+  for (AccessId i = 0; i < k->naccesses; i++)
+    if (k->accesses[i].stride[axis] == 1)
+      nelems += access_nelems(k, &k->accesses[i]) * (kernel_stores(k, i) ? stored : 1);
   return nelems;
 }
 
@@ -51,13 +52,15 @@ static bool is_window(const Kernel *k, ExprId id) {
 }
 
 // The elements that lie as the vectors along the axis need them. A sum that is long beside the results has factors much
-// larger than these: a factor that must be transposed then takes the longer the larger it is.
+// larger than these: a factor that must be transposed then takes the longer the larger it is. Along other axes results
+// are stored one by one; beside a short sum, that takes as long as STORED elements of a factor.
 static int64_t count_suited(const Kernel *k, ExprId sum, ExprId factor, int axis) {
-  enum { TIMES = 8 };
+  enum { TIMES = 8, STORED = 4, SHORT_SUM = 256 };
   const Expr *e = &k->exprs[factor];
   const int64_t nelems = axes_nelems(k, e->axes), nresults = axes_nelems(k, k->exprs[sum].axes);
   const bool is_transposed = nelems >= TIMES * nresults && !is_dense_along(k, factor, axis) && !window_axes(k);
-  return dense_nelems(k, axis) - (is_transposed ? nelems : 0);
+  const bool is_short = axes_nelems(k, k->exprs[sum].reduced) <= SHORT_SUM;
+  return dense_nelems(k, axis, is_short ? STORED : 1) - (is_transposed ? nelems : 0);
 }
 
 // The axis along which vectors lie, among those that only one factor varies over: of those that suit best, the one with
@@ -78,8 +81,10 @@ static int choose_vector_axis(const Kernel *k, ExprId sum, const AxisSet own[2],
 
 bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   // LONG_PITCH: elements; longer ones visit another page each time. Shorter ones use few sets of the first-level cache,
-  // which costs more than the copy if that serves VERY_MANY_ROWS, or if the factor comes from memory, as for long sums.
-  enum { MANY_ROWS = 48, VERY_MANY_ROWS = 256, LONG_PITCH = 256 };
+  // which costs more than the copy if that serves VERY_MANY_ROWS.
+  // Up to that many rows, the vectors of a SHORT_SUM are read where they are, unless their pitch is a multiple of
+  // ALIAS: they stay in that cache.
+  enum { MANY_ROWS = 48, VERY_MANY_ROWS = 256, LONG_PITCH = 256, SHORT_SUM = 256, ALIAS = 256 };
   const Expr *e = &k->exprs[p->vector];
   if (k->axes[p->vector_axis].monomial || (axes_monomial(k, e->axes) & axes_monomial(k, k->exprs[p->sum].reduced)))
     return false;
@@ -88,8 +93,11 @@ bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   const Access *a = &k->accesses[e->access];
   const int64_t rows = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes), pitch = a->stride[summed_axis(k, p)];
   if (a->stride[p->vector_axis] != 1) return true;
-  if (pitch > LANES && (p->is_long || rows >= VERY_MANY_ROWS)) return true;
-  return rows >= MANY_ROWS && (pitch > LONG_PITCH || (a->type != TYPE_F32 && a->type != TYPE_F64));
+  if (rows >= MANY_ROWS && a->type != TYPE_F32 && a->type != TYPE_F64) return true;
+  const bool is_short = axes_nelems(k, k->exprs[p->sum].reduced) <= SHORT_SUM && pitch > LONG_PITCH && pitch % ALIAS;
+  if (is_short && rows <= VERY_MANY_ROWS && !p->is_long) return false;
+  if (pitch > LONG_PITCH && (p->is_long || rows >= MANY_ROWS)) return true;
+  return pitch > LANES && (p->is_padded || rows >= VERY_MANY_ROWS);
 }
 
 // The axis of rows along which their factor is dense in memory; -1: there is none.
@@ -105,7 +113,7 @@ static int dense_row_axis(const Kernel *k, const Product *p) {
 }
 
 bool schedule_keeps_rows(const Kernel *k, const Product *p) {
-  enum { MANY_COLUMNS = 2 * LANES, VERY_MANY_COLUMNS = 256, LONG_PITCH = 128 }; // LONG_PITCH: elements
+  enum { MANY_COLUMNS = 2 * LANES, VERY_MANY_COLUMNS = 256, LONG_PITCH = 256 }; // LONG_PITCH: elements
   const Expr *e = &k->exprs[p->row];
   const int64_t columns = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes);
   if (columns < MANY_COLUMNS) return false;
@@ -114,7 +122,7 @@ bool schedule_keeps_rows(const Kernel *k, const Product *p) {
   const Access *a = &k->accesses[e->access];
   const int64_t pitch = a->stride[summed_axis(k, p)];
   if (a->type != TYPE_F32 && a->type != TYPE_F64) return true;
-  if (pitch > LANES && (p->is_long || columns >= VERY_MANY_COLUMNS)) return true;
+  if (pitch > LANES && (p->is_padded || columns >= VERY_MANY_COLUMNS)) return true;
   return pitch > 1 && (pitch > LONG_PITCH || dense_row_axis(k, p) < 0);
 }
 
@@ -161,6 +169,7 @@ static bool split_vectors(Scheduling *s) {
   const int axis = p->vector_axis;
   if (!(schedule_copies_window(k, p, p->vector) || p->is_padded) || axes_monomial(k, k->exprs[p->vector].axes))
     return true;
+  if (window_axes(k) >> axis & 1) return true;
   if (k->axes[axis].extent == LANES || k->axes[axis].extent % LANES || !kernel_can_split_axis(k, axis)) return true;
   if (!kernel_split_axis(k, axis, LANES)) return false;
   p->vector_axis++;
@@ -223,6 +232,21 @@ static bool has_results_of(const Kernel *k, ExprId sum, AxisSet rows) {
   return axes_nelems(k, reduced) > 0;
 }
 
+// The axes along which vectors may lie: none of windows, unless all others are shorter than a vector and the factor is
+// dense along a window.
+static AxisSet find_candidates(const Kernel *k, const Expr *product, const AxisSet own[2]) {
+  const AxisSet all = own[0] | own[1], windows = window_axes(k) & all;
+  AxisSet dense = 0;
+  for (AxisSet rest = all; rest; rest &= rest - 1) {
+    const int axis = __builtin_ctz(rest);
+    if (k->axes[axis].extent < LANES) continue;
+    if (!(windows >> axis & 1)) return all & ~windows;
+    if (is_dense_along(k, product->args[own[0] >> axis & 1 ? 0 : 1], axis)) dense |= 1U << axis;
+  }
+  if (dense) return dense;
+  return all & ~windows ? all & ~windows : all;
+}
+
 Product schedule_find_product(const Kernel *k) {
   enum { FEW_COLUMNS = 4, FEW_ROWS = 8 };
   const Product none = {0};
@@ -233,9 +257,8 @@ Product schedule_find_product(const Kernel *k) {
   const AxisSet of_first = k->exprs[e->args[0]].axes, of_second = k->exprs[e->args[1]].axes;
   const AxisSet others = k->exprs[p.sum].axes, own[] = {of_first & ~of_second & others, of_second & ~of_first & others};
   if (!own[0] || !own[1]) return none;
-  AxisSet candidates = (own[0] | own[1]) & ~window_axes(k);
   int factor = 0;
-  p.vector_axis = choose_vector_axis(k, p.sum, own, candidates ? candidates : own[0] | own[1], &factor);
+  p.vector_axis = choose_vector_axis(k, p.sum, own, find_candidates(k, e, own), &factor);
   p.vector = e->args[factor];
   p.row = e->args[1 - factor];
   if (p.rows & k->exprs[p.vector].axes) return none; // rows of a block share the vectors, whose axis is one of these

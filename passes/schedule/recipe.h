@@ -103,6 +103,9 @@ const Index *stride_of(Recipe *r, const Access *a, int axis);
 Address vector_address(Recipe *r, AccessId id); // of lane 0, relative to the row pointer
 Address lanes_address(Recipe *r, AccessId id, Level level);
 Address element_address(Recipe *r, AccessId id, AxisSet axes);
+// Sets the interior of a loop over a middle axis, if the rows of each step are all indices of the axes that are cut
+// into blocks: these are constants then, and so are the conditions of all rows.
+void find_interior(Recipe *r, LoopNode *loop);
 // Sets the node's conditions on the bounds of the access that it loads.
 void add_bounds(Recipe *r, LoopNode *load, const Access *a);
 bool is_transposed(const Recipe *r, AccessId id);   // lanes.c: rows are copied, transposed

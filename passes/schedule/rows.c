@@ -76,6 +76,8 @@ static void build_middle_loops(Recipe *r, int sweep, int depth, const SweepRuns 
     loop.bound = extent;
     loop.end = index_of(&r->b, INDEX_ADD, loop.value, run);
   }
+  need_sweep(r, sweep);
+  find_interior(r, &loop);
   open_body(r, add(r, loop));
   if (is_run) for_each_sum(r, sweep, begin_run);
   make_middle(r, sweep, depth, sweep);
@@ -134,7 +136,7 @@ static void end_row_sums(Recipe *r, int sweep, const SweepRuns *runs) {
 void build_row_steps(Recipe *r) {
   begin_steps(r);
   if (has_rows(r)) add_steps(r, r->loop->rows, NULL);
-  if (!loop_rows_are_axis(r->k, r->loop)) add_steps(r, 1, NULL);
+  if (!loop_row_axes(r->k, r->loop)) add_steps(r, 1, NULL);
 }
 
 static bool suits_any(const Loop *loop) {

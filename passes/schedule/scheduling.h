@@ -97,10 +97,10 @@ bool schedule_split_product(Scheduling *s);
 
 // depthwise.c
 
-// The kernel's one sum, if it is of products of factors that both vary over the vector axis, and a short axis of the
-// result is missing in one of them.
+// The kernel's one sum, if it is of products of factors that both vary over the vector axis, and short axes of the
+// result are missing in one of them.
 Product schedule_find_depthwise(const Kernel *k, int vector_axis);
-AxisSet schedule_row_axes(const Kernel *k, const Product *p); // that short axis
+AxisSet schedule_row_axes(const Kernel *k, const Product *p); // those short axes
 // Splits the vector axis, which becomes one of parts and one of vectors. False: out of memory.
 bool schedule_split_channels(Scheduling *s);
 

@@ -43,7 +43,7 @@ void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool)) {
 }
 
 static bool has_row_work(Recipe *r, int section) {
-  if (section == 0 && (!loop_rows_are_axis(r->k, r->loop) || mentioned_axes(r, 0) & ~shared_axes(r))) return true;
+  if (section == 0 && (!loop_row_axes(r->k, r->loop) || mentioned_axes(r, 0) & ~shared_axes(r))) return true;
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (is_made(r, id) && r->section[id] == section && expr_level(r, id) <= LEVEL_ROW) return true;
   for (size_t i = 0; i < r->loop->nroots; i++) {
@@ -96,7 +96,7 @@ AxisSet mentioned_axes(Recipe *r, int section) {
     const bool is_vector =
         expr_has_access(e) ? has_pointer(r, expr_level(r, id), e->access) : expr_level(r, id) == LEVEL_VECTOR;
     if (is_vector && !has_vectors(r)) continue;
-    if (loop_rows_are_axis(r->k, r->loop) && is_bounded(r, id)) continue; // it has no pointer: find_bounded_indices
+    if (loop_row_axes(r->k, r->loop) && is_bounded(r, id)) continue; // it has no pointer: find_bounded_indices
     const AxisSet own = expr_has_access(e) ? access_axes(r->k, &r->k->accesses[e->access]) : e->axes;
     if (is_whole || (is_vector ? section == 0 : r->section[id] == section)) axes |= own;
   }
@@ -125,8 +125,10 @@ AxisSet mentioned_shared_axes(Recipe *r) {
 
 void find_indices(Recipe *r, AxisSet axes, bool by_row) {
   const Loop *loop = r->loop;
+  const AxisSet of_rows = by_row ? loop_row_axes(r->k, loop) : 0;
   const Index *row = var(r, VAR_OUTER, 0);
-  if (by_row) row = index_of(&r->b, INDEX_ADD, row, var(r, VAR_ROW, 0));
+  if (of_rows) row = var(r, VAR_ROW, 0);
+  else if (by_row) row = index_of(&r->b, INDEX_ADD, row, var(r, VAR_ROW, 0));
   int64_t below = 1;
   Monomial monomial = 0;
   for (int i = loop->nouter - 1; i >= 0; i--) {
@@ -134,8 +136,8 @@ void find_indices(Recipe *r, AxisSet axes, bool by_row) {
     const Axis *own = &r->k->axes[axis];
     if (axes >> axis & 1) {
       const Index *index = index_of(&r->b, INDEX_DIVIDE, row, index_number(&r->b, below, monomial));
-      if (by_row && loop_rows_are_axis(r->k, loop)) index = var(r, VAR_ROW, 0);
-      else if (i > 0) index = index_of(&r->b, INDEX_REMAINDER, index, index_number(&r->b, own->extent, own->monomial));
+      const bool is_first = of_rows ? below * own->extent == loop->rows : i == 0;
+      if (!is_first) index = index_of(&r->b, INDEX_REMAINDER, index, index_number(&r->b, own->extent, own->monomial));
       add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_AXIS, (uint32_t)axis}, .value = index});
     }
     below *= own->extent > 0 ? own->extent : 1;
@@ -148,7 +150,7 @@ static AxisSet bounded_axes(const Recipe *r) {
   AxisSet axes = 0;
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (is_made(r, id) && is_bounded(r, id)) axes |= access_axes(r->k, &r->k->accesses[r->k->exprs[id].access]);
-  return axes & loop_cut_axes(r->loop);
+  return axes & loop_outer_axes(r->loop) & ~shared_axes(r);
 }
 
 void find_bounded_indices(Recipe *r) {

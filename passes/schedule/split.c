@@ -5,6 +5,8 @@
 //   for i += count * 16 while i + count * 16 <= end                           if sums have several accumulators
 //     for u in 0..count, unrolled: vector i + u * 16, accumulator u            inside of a loop over rows that adds to
 //     sums
+//   for i += rest * 16 while i + rest * 16 <= end                             if that many vectors remain
+//     for u in 0..rest, unrolled: the same
 //   for i += 16 while i + 16 <= end: vector i, accumulator 0
 //   if i < end: n = end - i; the last n elements, accumulator 0
 #include "passes/schedule/tree_passes.h"
@@ -111,6 +113,13 @@ static const LoopNode *find_rows_of_sums(const Kernel *k, const LoopNode *n) {
   return n;
 }
 
+// The node after the prefetches from n on, if a loop over rows that adds to sums follows. NULL: there is none.
+static const LoopNode *find_end_of_prefetches(const Kernel *k, const LoopNode *n) {
+  const LoopNode *end = n;
+  while (end && end->kind == NODE_PREFETCH) end = end->next;
+  return end != n && find_rows_of_sums(k, end) ? end : NULL;
+}
+
 static void open_vectors(TreeBuilder *b, int count) {
   open(b, (LoopNode){.kind = NODE_FOR,
                      .var = loop_var(VAR_VECTOR),
@@ -124,14 +133,15 @@ static void open_vectors(TreeBuilder *b, int count) {
 // after these.
 //
 // A loop over rows that adds to sums is around it, so that a row's scalar is in a register for the vectors of the group
-// only: the sums of all rows and vectors need the others.
+// only: the sums of all rows and vectors need the others. Prefetches before that have a loop of their own.
 static const LoopNode *add_vectors_of_group(TreeBuilder *b, const Kernel *k, const LoopNode *n, int count) {
   const Index *lane = index_var(b, VAR_LANE, 0), *vector = index_var(b, VAR_VECTOR, 0);
   const Index *value = index_of(b, INDEX_ADD, lane, index_of(b, INDEX_MULTIPLY, vector, number(b, LANES)));
   const Index *vector_lane = index_var(b, VAR_VECTOR_LANE, 0);
   const LoopNode *rows = find_rows_of_sums(k, n), *own = rows ? rows->body : NULL;
+  const LoopNode *end = find_end_of_prefetches(k, n);
   bool has_lane = false;
-  for (const LoopNode *next = n; next && is_per_vector(next); next = next->next) {
+  for (const LoopNode *next = n; next && next != end && is_per_vector(next); next = next->next) {
     const LoopNode only = alone(next);
     has_lane |= nodes_mention(&only, loop_var(VAR_LANE));
   }
@@ -143,7 +153,7 @@ static const LoopNode *add_vectors_of_group(TreeBuilder *b, const Kernel *k, con
   }
   open_vectors(b, count);
   if (has_lane) tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop_var(VAR_VECTOR_LANE), .value = value});
-  for (; n && is_per_vector(n) && n != rows && vector_lane; n = n->next) {
+  for (; n && n != end && is_per_vector(n) && n != rows && vector_lane; n = n->next) {
     const LoopNode only = alone(n);
     tree_add_copy(b, &only, loop_var(VAR_LANE), vector_lane, use_own_accumulator, count);
   }
@@ -174,9 +184,9 @@ static void add_jammed(TreeBuilder *b, const Kernel *k, const LoopNode *n, int c
   }
 }
 
-static void add_groups(TreeBuilder *b, const Kernel *k, const LoopNode *loop) {
-  open(b, whole_steps(b, loop, (int64_t)loop->count * LANES));
-  add_jammed(b, k, loop->body, loop->count);
+static void add_groups(TreeBuilder *b, const Kernel *k, const LoopNode *loop, int count) {
+  open(b, whole_steps(b, loop, (int64_t)count * LANES));
+  add_jammed(b, k, loop->body, count);
   tree_close(b);
 }
 
@@ -203,7 +213,8 @@ static LoopNode **split(TreeBuilder *b, const Kernel *k, LoopNode **at) {
   tree_open(b, at);
   tree_add(b, (LoopNode){.kind = NODE_COUNTER, .var = loop->var, .value = loop->value});
   if (loop->is_peeled) add_peel(b, loop);
-  if (loop->count > 1 && may_have(loop, (int64_t)loop->count * LANES)) add_groups(b, k, loop);
+  if (loop->count > 1 && may_have(loop, (int64_t)loop->count * LANES)) add_groups(b, k, loop, loop->count);
+  if (loop->rest > 1) add_groups(b, k, loop, loop->rest);
   if (may_have(loop, LANES)) tree_add(b, whole_steps(b, loop, LANES))->body = loop->body;
   if (loop->has_tail) add_tail(b, loop);
   LoopNode **end = b->end;

@@ -231,8 +231,9 @@ static int64_t product_cost(int64_t nrows, int64_t together) {
 static int choose_product_rows(const Tuning *t, const Loop *loop, int most) {
   const bool has_block = loop_has_roots(loop, ROOT_REDUCE_OUTER);
   const int64_t nrows = has_block ? loop->block : axes_nelems(t->k, loop_cut_axes(loop));
+  if (axes_monomial(t->k, loop_cut_axes(loop)) && !has_block) return most;
+  if (nrows < most) most = nrows > 1 ? (int)nrows : 1;
   int best = most;
-  if (axes_monomial(t->k, loop_cut_axes(loop)) && !has_block) return best;
   for (int rows = most; rows >= 1; rows--)
     if (product_cost(nrows, rows) < product_cost(nrows, best)) best = rows;
   return best;
@@ -289,12 +290,47 @@ static int choose_product_vectors(const Tuning *t, const Loop *loop, int registe
   return vectors;
 }
 
+// Columns of a step: of short sums so many groups of vectors that a row's results are long pieces of memory, while the
+// factor of these columns stays in the L2 cache, from one step to the next.
+static int64_t choose_columns(const Tuning *t, const Loop *loop) {
+  enum { SHARE = 8 }; // of the L2 cache; a half to a fourth of that was measured to be as fast
+  const Kernel *k = t->k;
+  const int axis = loop_vector_axis(loop);
+  const int64_t group = (int64_t)loop->vectors * LANES, length = axes_nelems(k, t->inner & ~(1U << axis));
+  const int64_t nbytes = group * length * (int64_t)(k->is_f64 ? sizeof(double) : sizeof(float));
+  if (axes_monomial(k, t->inner) || !nbytes) return group;
+  int64_t groups = t->target->l2_nbytes / SHARE / nbytes;
+  if (groups > k->axes[axis].extent / group) groups = k->axes[axis].extent / group;
+  return groups > 1 ? groups * group : group;
+}
+
+// Whether the access loads vectors of a factor that is beyond the L2 cache, in pieces that are at least a page apart:
+// processors prefetch within a page only. (Where pieces of 4000 bytes follow each other, prefetching took longer.)
+static bool loads_from_pages(const Tuning *t, const Loop *loop, AccessId id) {
+  enum { PAGE = 4 << 10 };
+  const Access *a = &t->k->accesses[id];
+  const int64_t nbytes = (int64_t)type_nbytes(a->type);
+  const int middle = loop->order[loop->nouter + loop->ninner - 2];
+  return a->value && !a->nbounds && a->stride[loop_vector_axis(loop)] == 1 && a->stride[middle] * nbytes >= PAGE &&
+         is_loaded(t, loop, id) && access_nelems_along(t->k, a, ~0U) * nbytes > t->target->l2_nbytes;
+}
+
+// The distance to the columns that are prefetched: two groups of vectors.
+static int choose_columns_ahead(const Tuning *t, const Loop *loop) {
+  enum { GROUPS = 2 };
+  bool is_far = false;
+  if (axes_monomial(t->k, t->outer | t->inner)) return 0;
+  for (AccessId i = 0; i < t->k->naccesses; i++) is_far |= loads_from_pages(t, loop, i);
+  return (int)schedule_number(t->overrides, SCHEDULE_AHEAD, is_far ? GROUPS * loop->vectors * LANES : 0);
+}
+
 static void tune_product(Tuning *t, Loop *loop) {
   enum { MUCH_WORK = 1 << 18 }; // multiplications that are worth starting threads
   const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1);
   const int vectors = choose_product_vectors(t, loop, registers), rows = (registers - vectors - 1) / vectors;
   loop->vectors = vectors;
-  loop->columns = (int64_t)vectors * LANES;
+  loop->columns = choose_columns(t, loop);
+  loop->ahead = choose_columns_ahead(t, loop);
   loop->rows = (int)schedule_number(t->overrides, SCHEDULE_ROWS, choose_product_rows(t, loop, rows > 1 ? rows : 1));
   if (has_bounded_rows(t, loop)) loop->rows = 1; // each row has conditions of its own
   if (!loop_has_roots(loop, ROOT_REDUCE_OUTER)) loop->block = product_block(t, loop);
@@ -307,15 +343,49 @@ static void tune_product(Tuning *t, Loop *loop) {
   }
 }
 
-// A step takes all taps of an axis as rows, with as many vectors as there are registers for their sums and for a vector
-// of the factor that they share.
+// A step takes all taps of a window as rows, or of its last axis, with as many vectors as there are registers for their
+// sums and for a vector of the factor that they share.
 static void tune_depthwise(const Tuning *t, Loop *loop) {
   enum { MOST_VECTORS = 4 };
   const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1) - 1;
-  const int64_t rows = axes_nelems(t->k, loop_cut_axes(loop));
-  loop->block = rows;
-  if (rows <= registers) loop->rows = (int)rows;
-  if (loop->sums_middle) loop->vectors = registers / loop->rows < MOST_VECTORS ? registers / loop->rows : MOST_VECTORS;
+  int64_t rows = 1;
+  for (int i = loop->nouter - 1; i >= loop->nfree; i--) {
+    const int64_t extent = t->k->axes[loop->order[i]].extent;
+    if (extent * rows > registers) break;
+    rows *= extent;
+  }
+  loop->block = axes_nelems(t->k, loop_cut_axes(loop));
+  if (rows > 1) loop->rows = (int)(loop->block = rows);
+  if (!loop->sums_middle) return;
+  const int64_t vectors = (t->k->axes[loop_vector_axis(loop)].extent + LANES - 1) / LANES;
+  loop->vectors = registers / loop->rows < MOST_VECTORS ? registers / loop->rows : MOST_VECTORS;
+  if (vectors < loop->vectors) loop->vectors = (int)vectors;
+}
+
+// Whether the loop copies a tensor into panels: an iteration stores a part of each, next to that of the iteration
+// before.
+static bool copies_into_panels(const Tuning *t, const Loop *loop) {
+  const Root *root = loop->roots;
+  if (loop->nroots != 1 || !loop->nouter || loop->rows_in_lanes || root->kind != ROOT_STORE) return false;
+  const Expr *e = &t->k->exprs[root->expr];
+  const Access *to = &t->k->accesses[root->access];
+  return e->op == EXPR_LOAD && !e->args[0] && !access_has_conditions(t->k, &t->k->accesses[e->access]) &&
+         !axes_monomial(t->k, t->outer | t->inner) && to->stride[loop->order[loop->nouter - 1]] > 1 &&
+         to->stride[loop->order[loop->nouter - 1]] < axes_nelems(t->k, t->inner);
+}
+
+// Panels are far apart, in memory that uses few sets of the caches and many pages. With several rows at once, each
+// visit to a panel fills more of its lines.
+static void tune_copy(Tuning *t, Loop *loop) {
+  enum { MOST_ROWS = 16, BLOCKS = 4 }; // BLOCKS: for each thread
+  t->outer = loop_outer_axes(loop);
+  t->inner = loop_inner_axes(loop);
+  if (!copies_into_panels(t, loop)) return;
+  const int64_t nrows = axes_nelems(t->k, t->outer), threads = t->target->threads;
+  const int64_t least = threads > 1 ? BLOCKS * threads : 1;
+  loop->rows = MOST_ROWS;
+  while (loop->rows > 1 && nrows < loop->rows * least) loop->rows /= 2;
+  loop->block = (loop->block + loop->rows - 1) / loop->rows * loop->rows;
 }
 
 static void tune_loop(Tuning *t, Loop *loop) {
@@ -347,7 +417,8 @@ bool schedule_tune(Schedule *s, const Target *target, const ScheduleOverrides *o
   static const ScheduleOverrides none;
   Tuning t = {.k = s->kernel, .target = target, .overrides = overrides ? overrides : &none};
   for (size_t i = 0; i < s->nloops; i++)
-    if (!s->loops[i].is_side) tune_loop(&t, &s->loops[i]);
+    if (s->loops[i].is_side) tune_copy(&t, &s->loops[i]);
+    else tune_loop(&t, &s->loops[i]);
   if (!schedule_keep_masks(s, target, t.overrides) || !schedule_spill_vectors(s) ||
       !schedule_fetch_ahead(s, target, t.overrides))
     return false;

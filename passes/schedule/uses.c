@@ -14,8 +14,9 @@ bool has_rows(const Recipe *r) {
 }
 
 AxisSet shared_axes(const Recipe *r) {
+  const AxisSet rows = loop_row_axes(r->k, r->loop);
   return (r->loop->is_product || r->loop->is_depthwise) && has_rows(r)
-             ? loop_outer_axes(r->loop) & ~loop_cut_axes(r->loop)
+             ? loop_outer_axes(r->loop) & ~(rows ? rows : loop_cut_axes(r->loop))
              : 0;
 }
 

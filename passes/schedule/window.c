@@ -15,9 +15,9 @@ static int64_t least_index(const Kernel *k, const Bound *b, bool is_most) {
 }
 
 // Whether the summed axis goes backwards along the window, as in gradients by data: then the copy does, too, so that
-// the products go forwards.
-static bool is_backwards(const Kernel *k, const Bound *b, AxisSet summed) {
-  for (int axis = 0; axis < k->naxes; axis++)
+// the products go forwards. Along the window of vectors, these go forwards.
+static bool is_backwards(const Kernel *k, const Bound *b, AxisSet summed, int vector_axis) {
+  for (int axis = 0; axis < k->naxes && b->factor[vector_axis] <= 0; axis++)
     if (summed >> axis & 1 && b->factor[axis] < 0) return true;
   return false;
 }
@@ -126,21 +126,39 @@ typedef struct Copy {
   int64_t first[MAX_RANK], step[MAX_RANK]; // by window: its index at 0 on the copy's axis, and from there on
 } Copy;
 
-// Adds an axis to the kernel for each window.
-static void add_places(Kernel *k, AxisSet summed, Copy *c) {
+// Adds an axis to the kernel for the window.
+static void add_place(Kernel *k, AxisSet summed, int vector_axis, Copy *c, size_t i) {
   static const char *const names[MAX_RANK] = {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"};
-  for (size_t i = 0; i < c->w.count; i++) {
-    const Bound *b = &c->w.bounds[i];
-    const int64_t least = least_index(k, b, false), most = least_index(k, b, true);
-    const bool reverses = is_backwards(k, b, summed);
-    const int64_t step = c->step[i] = reverses ? -1 : 1, first = c->first[i] = reverses ? most : least;
-    c->place[i] = kernel_add_axis(k, names[i], most - least + 1, 0);
-    if (k->out_of_memory) return;
-    Bound *use = &c->use_bounds[i];
-    *use = (Bound){.offset = (b->offset - first) * step, .extent = most - least + 1};
-    for (int on = 0; on < k->naxes; on++) use->factor[on] = b->factor[on] * step;
-    c->order[c->n++] = c->place[i];
-  }
+  const Bound *b = &c->w.bounds[i];
+  const int64_t least = least_index(k, b, false), most = least_index(k, b, true);
+  const bool reverses = is_backwards(k, b, summed, vector_axis);
+  const int64_t step = c->step[i] = reverses ? -1 : 1, first = c->first[i] = reverses ? most : least;
+  c->place[i] = kernel_add_axis(k, names[i], most - least + 1, 0);
+  if (k->out_of_memory) return;
+  Bound *use = &c->use_bounds[i];
+  *use = (Bound){.offset = (b->offset - first) * step, .extent = most - least + 1};
+  for (int on = 0; on < k->naxes; on++) use->factor[on] = b->factor[on] * step;
+  c->order[c->n++] = c->place[i];
+}
+
+static void add_order(Copy *c, AxisSet axes) {
+  for (; axes; axes &= axes - 1) c->order[c->n++] = __builtin_ctz(axes);
+}
+
+// Orders the copy's axes, of which the kernel gets one for each window. If vectors lie along a window, that is the
+// last, behind the summed axes: what a row of results needs of the others is then contiguous.
+static void add_places(Kernel *k, const Product *p, AxisSet axes, int last, Copy *c) {
+  const AxisSet summed = k->exprs[p->sum].reduced, vectors = last >= 0 ? 1U << last : 0;
+  AxisSet behind = 0;
+  for (int axis = 0; axis < k->naxes; axis++)
+    if (vectors & c->w.axes && (axes & summed) >> axis & 1 && !k->axes[axis].monomial) behind |= 1U << axis;
+  add_order(c, axes & ~behind & ~vectors);
+  for (size_t i = 0; i < c->w.count && !k->out_of_memory; i++)
+    if (!(bound_axes(&c->w.bounds[i]) & vectors)) add_place(k, summed, p->vector_axis, c, i);
+  add_order(c, behind);
+  for (size_t i = 0; i < c->w.count && !k->out_of_memory; i++)
+    if (bound_axes(&c->w.bounds[i]) & vectors) add_place(k, summed, p->vector_axis, c, i);
+  add_order(c, axes & vectors);
 }
 
 // Lays the copy out densely, and finds the strides with which the products go through it.
@@ -210,13 +228,20 @@ static bool loads_along(const Kernel *k, const Windows *w, ExprId factor, int ax
   return false;
 }
 
-// The axis along which the copy is dense, apart from the windows': that of the vectors. For rows it is the axis along
+// Whether the axis is that of neighbours in a window, or in none.
+static bool is_step_of_one(const Windows *w, int axis) {
+  for (size_t i = 0; i < w->count; i++)
+    if (w->bounds[i].factor[axis] && w->bounds[i].factor[axis] != 1) return false;
+  return true;
+}
+
+// The axis along which the copy is dense: that of the vectors. For rows it is, apart from the windows', the axis along
 // which the factor's tensors are; if that is one of summed windows, none; else the one with most elements, preferably a
 // summed one. -1: there is none.
 static int find_dense_axis(const Kernel *k, const Product *p, ExprId id, const Windows *w) {
   const AxisSet others = k->exprs[id].axes & ~w->axes, summed = k->exprs[p->sum].reduced;
   int best = -1;
-  if (id == p->vector) return others >> p->vector_axis & 1 ? p->vector_axis : -1;
+  if (id == p->vector) return is_step_of_one(w, p->vector_axis) ? p->vector_axis : -1;
   for (int axis = k->naxes - 1; axis >= 0; axis--) {
     if (!loads_along(k, w, id, axis) || k->axes[axis].monomial) continue;
     if (others >> axis & 1) return axis;
@@ -250,7 +275,7 @@ bool schedule_copies_window(const Kernel *k, const Product *p, ExprId id) {
   const int last = find_dense_axis(k, p, id, &w);
   while (first < k->naxes && !(e->axes >> first & 1)) first++;
   for (int axis = 0; axis < k->naxes; axis++) // only the slowest may be open, which a window's never is
-    if (e->axes >> axis & 1 && axis != first && k->axes[axis].monomial) return false;
+    if (e->axes >> axis & 1 && (axis != first || axis == last) && k->axes[axis].monomial) return false;
   if (id == p->vector && last < 0) return false;
   return needs_copy(k, e, last);
 }
@@ -258,17 +283,13 @@ bool schedule_copies_window(const Kernel *k, const Product *p, ExprId id) {
 bool schedule_copy_window(Scheduling *s, ExprId id) {
   Kernel *k = s->k;
   const Expr e = k->exprs[id];
-  const AxisSet summed = k->exprs[s->product.sum].reduced;
   Copy c = {.n = 0};
   if (!find_windows(k, id, &c.w) || !are_movable(k, &c.w, id)) {
     k->out_of_memory = true; // schedule_copies_window has found both to hold
     return false;
   }
   const int last = find_dense_axis(k, &s->product, id, &c.w);
-  for (int axis = 0; axis < k->naxes; axis++)
-    if ((e.axes & ~c.w.axes) >> axis & 1 && axis != last) c.order[c.n++] = axis;
-  add_places(k, summed, &c);
-  if (last >= 0) c.order[c.n++] = last;
+  add_places(k, &s->product, e.axes & ~c.w.axes, last, &c);
   if (k->out_of_memory) return false;
   const int64_t nelems = lay_out(k, &c);
   c.use.bounds = c.use_bounds;

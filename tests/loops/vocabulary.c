@@ -74,6 +74,7 @@ typedef void Call(Lanes *y, const Lanes *const *x);
   F(p, LOG, log)                                                                                                       \
   F(p, LOG1P, log1p)                                                                                                   \
   F(p, TANH, tanh)                                                                                                     \
+  F(p, ERF, erf)                                                                                                       \
   F(p, GELU, gelu)                                                                                                     \
   F(p, GELU_SLOPE, gelu_slope)                                                                                         \
   F(p, FLOOR, floor)                                                                                                   \

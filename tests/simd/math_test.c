@@ -29,6 +29,7 @@ FUNCTION(expm1)
 FUNCTION(log)
 FUNCTION(log1p)
 FUNCTION(tanh)
+FUNCTION(erf)
 FUNCTION(gelu)
 FUNCTION(gelu_slope)
 FUNCTION(floor)
@@ -50,14 +51,15 @@ static long double gelu_slopel(long double x) {
   return erfcl(-x * root) / 2 + x * expl(-x * x / 2) * (two_over_root_pi * root / 2);
 }
 
-enum { EXP, EXPM1, LOG, LOG1P, TANH, GELU, GELU_SLOPE, FLOOR, ROUND, FUNCTION_COUNT };
+enum { EXP, EXPM1, LOG, LOG1P, TANH, ERF, GELU, GELU_SLOPE, FLOOR, ROUND, FUNCTION_COUNT };
 static const Function functions[FUNCTION_COUNT] = {
     [EXP] = {"exp", exp_f32, exp_f64, exp, expl, 1, 1},
     [EXPM1] = {"expm1", expm1_f32, expm1_f64, expm1, expm1l, 1.5, 2},
     [LOG] = {"log", log_f32, log_f64, log, logl, 1, 1},
     [LOG1P] = {"log1p", log1p_f32, log1p_f64, log1p, log1pl, 1.75, 1.5},
     [TANH] = {"tanh", tanh_f32, tanh_f64, tanh, tanhl, 1.5, 1.5},
-    [GELU] = {"gelu", gelu_f32, gelu_f64, gelu, gelul, 5.5, 6.5},
+    [ERF] = {"erf", erf_f32, erf_f64, erf, erfl, 1.75, 2},
+    [GELU] = {"gelu", gelu_f32, gelu_f64, gelu, gelul, 5.5, 8},
     [GELU_SLOPE] = {"gelu_slope", gelu_slope_f32, gelu_slope_f64, gelu_slope, gelu_slopel, 2.2, 2, true},
     [FLOOR] = {"floor", floor_f32, floor_f64, floor, floorl, 0, 0},
     [ROUND] = {"round", round_f32, round_f64, nearbyint, nearbyintl, 0, 0},
@@ -226,6 +228,9 @@ static void test_special_values(void) {
       {TANH, inf, 1},        {TANH, -inf, -1},
       {TANH, 100, 1},        {TANH, -100, -1},
       {TANH, least, least},  {TANH, -tiny, -tiny},
+      {ERF, 0, 0},           {ERF, -0.0, -0.0},
+      {ERF, inf, 1},         {ERF, -inf, -1},
+      {ERF, 100, 1},         {ERF, -100, -1},
       {GELU, 0, 0},          {GELU, -0.0, -0.0},
       {GELU, inf, inf},      {GELU, -inf, -0.0},
       {GELU, 50, 50},        {GELU, -50, -0.0},
@@ -257,7 +262,7 @@ static void test_range_ends(void) {
   } rows[] = {
       {EXP, 0x1.62e43p6F},   {EXP, -0x1.9fe368p6F}, {EXP, -0x1.5d58ap6F}, {EXPM1, 0x1.62e43p6F}, {EXPM1, -17.3F},
       {LOG, 0x1p-126F},      {LOG, 0x1p-140F},      {LOG, 0x1.fffp127F},  {LOG1P, -0.9999F},     {TANH, 9.01F},
-      {LOG1P, 0x1.fffp127F}, {TANH, 0x1p-126F},     {GELU, 5.5F},
+      {LOG1P, 0x1.fffp127F}, {TANH, 0x1p-126F},     {GELU, 5.5F},         {ERF, 0.85F},          {ERF, 3.8F},
   };
   begin("range ends");
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

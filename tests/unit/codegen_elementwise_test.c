@@ -7,9 +7,12 @@
 
 // Elementwise operators
 
-static const char *const binaries[] = {"Add",     "Subtract", "Multiply",          "Divide",
-                                       "Maximum", "Minimum",  "SquaredDifference", "GreaterEqual"};
+static const char *const binaries[] = {"Add",     "Subtract",          "Multiply",     "Divide",  "Maximum",
+                                       "Minimum", "SquaredDifference", "GreaterEqual", "Less",    "Equal",
+                                       "Power",   "LessEqual",         "Greater",      "NotEqual"};
 enum { NBINARIES = sizeof binaries / sizeof *binaries };
+
+static const char *const comparisons[] = {"Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual"};
 
 static void elementwise_operators_of_any_length(void **state) {
   (void)state;
@@ -56,7 +59,10 @@ static void elementwise_operators_of_any_types(void **state) {
   for (int i = 0; i < 5; i++) {
     for (int op = 0; op < (i < 4 ? NBINARIES : 2); op++)
       binary(&g, binaries[op], types[i], EXTENTS(3, 21), types[i], EXTENTS(21));
-    if (i == 4) binary(&g, "GreaterEqual", types[i], EXTENTS(3, 21), types[i], EXTENTS(21));
+    if (i == 4)
+      for (size_t c = 0; c < sizeof comparisons / sizeof *comparisons; c++)
+        binary(&g, comparisons[c], types[i], EXTENTS(3, 21), types[i], EXTENTS(21));
+    if (i == 4) unary(&g, "Neg", types[i], EXTENTS(3, 21), "");
     if (i < 4) choice(&g, types[i], EXTENTS(21), EXTENTS(3, 21), EXTENTS(3, 1));
     if (i < 4) unary(&g, "ReLU", types[i], EXTENTS(3, 21), "");
     if (i < 4) unary(&g, "ReLUBackward", types[i], EXTENTS(3, 21), "");
@@ -183,6 +189,36 @@ static void choices_by_comparisons(void **state) {
     graph_text_output(&g, graph_text_name(&g, "mask"));
   }
   climb(&g, (Climb){.name = "choices", .unfused_too = true, .unusual_too = true});
+}
+
+// Booleans as the results of comparisons in the same kernel, and from memory.
+static void logic_of_booleans(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  const Extents shapes[][2] = {{EXTENTS(3, 37), EXTENTS(37)},
+                               {EXTENTS(17), EXTENTS(5, 1)},
+                               {NO_EXTENTS, EXTENTS(33)},
+                               {EXTENTS(0, 3), EXTENTS(3)}};
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    graph_text_case(&g, "logic %zu", i);
+    const char *x = graph_text_input(&g, "x", "f32", shapes[i][0]),
+               *y = graph_text_input(&g, "dy", "f32", shapes[i][1]);
+    const char *given = graph_text_input(&g, "cond", "boolean", shapes[i][1]);
+    const char *less = graph_text_result(&g, "less"), *differs = graph_text_name(&g, "differs");
+    const char *both = graph_text_name(&g, "both"), *some = graph_text_name(&g, "some");
+    const char *none = graph_text_result(&g, "none");
+    graph_text_node(&g, "Less", "inputs: [%s, %s], outputs: [%s]", x, y, less);
+    graph_text_node(&g, "NotEqual", "inputs: [%s, %s], outputs: [%s]", x, y, differs);
+    graph_text_node(&g, "LogicalAnd", "inputs: [%s, %s], outputs: [%s]", less, given, both);
+    graph_text_node(&g, "LogicalOr", "inputs: [%s, %s], outputs: [%s]", both, differs, some);
+    graph_text_node(&g, "LogicalNot", "inputs: [%s], outputs: [%s]", some, none);
+    graph_text_node(&g, "Select", "inputs: [%s, %s, %s], outputs: [%s]", none, x, y, graph_text_result(&g, "z"));
+    graph_text_node(&g, "Select", "inputs: [%s, %s, %s], outputs: [%s]", differs, x, y, graph_text_result(&g, "w"));
+  }
+  choice(&g, "f32", EXTENTS(2, 3, 17), EXTENTS(17), EXTENTS(3, 1)); // the condition makes the result larger
+  choice(&g, "bf16", EXTENTS(5, 1), EXTENTS(33), NO_EXTENTS);
+  climb(&g, (Climb){.name = "logic", .unfused_too = true, .unusual_too = true});
 }
 
 // Constants, and what a graph hands out
@@ -363,6 +399,7 @@ int main(void) {
       cmocka_unit_test(operands_broadcast_both_ways),
       cmocka_unit_test(operands_along_channels),
       cmocka_unit_test(choices_by_comparisons),
+      cmocka_unit_test(logic_of_booleans),
       cmocka_unit_test(operands_that_are_one_number),
       cmocka_unit_test(operands_that_are_constant),
       cmocka_unit_test(constants_of_any_type),

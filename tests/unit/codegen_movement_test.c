@@ -30,6 +30,121 @@ static void elements_move_anywhere(void **state) {
   climb(&g, (Climb){.name = "movement", .unfused_too = true});
 }
 
+// Alone, between elementwise operators, and before sums along either axis.
+static void read_parts(GraphText *g, const char *op, const char *type, Extents s, const char *attributes) {
+  move(g, op, type, s, attributes);
+  graph_text_case(g, "%s %s %s %s, then sums", op, type, extents_text(g, s, "x"), attributes);
+  const char *x = graph_text_input(g, "x", type, s), *part = graph_text_name(g, "part");
+  graph_text_node(g, op, "inputs: [%s], outputs: [%s], attributes: {%s}", x, part, attributes);
+  graph_text_node(g, "Exp", "inputs: [%s], outputs: [%s]", part, graph_text_name(g, "grown"));
+  for (int axis = 0; axis < 2; axis++)
+    graph_text_node(g, "ReduceSum", "inputs: [%s], outputs: [%s], attributes: {axes: [%d]}",
+                    graph_text_name(g, "grown"), graph_text_result(g, axis ? "rows" : "columns"), axis);
+}
+
+static void parts_are_read(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  read_parts(&g, "Slice", "f32", EXTENTS(33, 40), "starts: [1, -1], ends: [32, -100], steps: [2, -1]");
+  read_parts(&g, "Slice", "f32", EXTENTS(7, 100), "starts: [-3], ends: [1], axes: [1], steps: [-3]");
+  read_parts(&g, "Slice", "f64", EXTENTS(5, 37), "starts: [3, 2], ends: [100, 36], axes: [-1, 0]");
+  read_parts(&g, "Slice", "bf16", EXTENTS(4, 50, 3), "starts: [10], ends: [27], axes: [1]");
+  read_parts(&g, "Slice", "f16", EXTENTS(4, 3), "starts: [2], ends: [2]");
+  read_parts(&g, "Slice", "f32", EXTENTS(1, 1), "starts: [0, 0], ends: [-2, 1], steps: [-1, 5]");
+  read_parts(&g, "Pad", "f32", EXTENTS(5, 31), "pads_begin: [1, 2], pads_end: [2, 3], value: 0.5");
+  read_parts(&g, "Pad", "f64", EXTENTS(6, 16), "pads_begin: [-1, 17], pads_end: [-2, -3]");
+  read_parts(&g, "Pad", "bf16", EXTENTS(3, 33, 2), "pads_begin: [0, -1, 1], pads_end: [0, 16, 0], value: -2");
+  read_parts(&g, "Pad", "f16", EXTENTS(2, 0), "pads_begin: [1, 1], pads_end: [0, 16], value: 1");
+  read_parts(&g, "Pad", "f32", EXTENTS(3, 5), "pads_begin: [0, 7], pads_end: [0, -6], value: 3"); // nothing is left
+  read_parts(&g, "Pad", "f32", EXTENTS(2, 4), "pads_begin: [-1, -2], pads_end: [0, -1]");
+  const char *const types[] = {"s32", "s8", "u8", "boolean", "f8_e4m3", "f8_e5m2"};
+  for (int i = 0; i < 6; i++) {
+    graph_text_case(&g, "copies of %s", types[i]);
+    const char *x = graph_text_input(&g, "x", types[i], EXTENTS(3, 37)), *slice = graph_text_result(&g, "slice");
+    graph_text_node(&g, "Slice",
+                    "inputs: [%s], outputs: [%s], attributes: {starts: [-1, 0], ends: [-9, 36], steps: "
+                    "[-1, 2]}",
+                    x, slice);
+    graph_text_node(&g, "Pad",
+                    "inputs: [%s], outputs: [%s], attributes: {pads_begin: [1, 5], pads_end: [-2, 2], "
+                    "value: 1}",
+                    slice, graph_text_result(&g, "padded"));
+    graph_text_node(&g, "Concat", "inputs: [%s, %s], outputs: [%s], attributes: {axis: 0}", slice, slice,
+                    graph_text_result(&g, "joined"));
+  }
+  graph_text_case(&g, "a product beside padding");
+  graph_text_node(&g, "MatMul", "inputs: [%s, %s], outputs: [%s]", graph_text_input(&g, "a", "f32", EXTENTS(16, 5)),
+                  graph_text_input(&g, "b", "f32", EXTENTS(5, 33)), graph_text_name(&g, "product"));
+  graph_text_node(&g, "Pad", "inputs: [%s], outputs: [%s], attributes: {pads_begin: [2, 3], pads_end: [0, 0]}",
+                  graph_text_input(&g, "p", "f32", EXTENTS(14, 30)), graph_text_name(&g, "padded"));
+  graph_text_node(&g, "Slice",
+                  "inputs: [%s], outputs: [%s], attributes: {starts: [-1, 1], ends: [-99, 34], steps: "
+                  "[-1, 1]}",
+                  graph_text_input(&g, "s", "f32", EXTENTS(16, 34)), graph_text_name(&g, "part"));
+  graph_text_node(&g, "Add", "inputs: [%s, %s], outputs: [%s]", graph_text_name(&g, "product"),
+                  graph_text_name(&g, "padded"), graph_text_name(&g, "sum"));
+  graph_text_node(&g, "Add", "inputs: [%s, %s], outputs: [%s]", graph_text_name(&g, "sum"), graph_text_name(&g, "part"),
+                  graph_text_result(&g, "all"));
+  graph_text_case(&g, "queries, keys and values");
+  const char *three = graph_text_input(&g, "x", "f32", EXTENTS(5, 3, 17)), *keys = graph_text_name(&g, "keys");
+  graph_text_node(&g, "Split", "inputs: [%s], outputs: [%s, %s], attributes: {axis: 1, parts: 3}", three,
+                  graph_text_result(&g, "queries"), keys);
+  graph_text_node(&g, "Exp", "inputs: [%s], outputs: [%s]", keys, graph_text_result(&g, "grown"));
+  climb(&g, (Climb){.name = "parts that are read", .unfused_too = true});
+}
+
+static void tile(GraphText *g, const char *type, Extents s, const char *repeats) {
+  graph_text_case(g, "tile %s %s %s", type, extents_text(g, s, "x"), repeats);
+  const char *x = graph_text_input(g, "x", type, s), *tiled = graph_text_result(g, "tiled");
+  graph_text_node(g, "Tile", "inputs: [%s], outputs: [%s], attributes: {repeats: %s}", x, tiled, repeats);
+  graph_text_node(g, "Slice", "inputs: [%s], outputs: [%s], attributes: {starts: [1], ends: [99]}", tiled,
+                  graph_text_result(g, "rest"));
+}
+
+static void copies_are_made(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  tile(&g, "f32", EXTENTS(3, 17), "[2, 3]");
+  tile(&g, "f32", EXTENTS(33, 1), "[1, 40]");
+  tile(&g, "bf16", EXTENTS(2, 1, 5, 1), "[2, 3, 4, 5]");
+  tile(&g, "f64", EXTENTS(1, 16), "[17, 1]");
+  tile(&g, "u8", EXTENTS(5, 7), "[1, 3]");
+  tile(&g, "s32", EXTENTS(2, 2, 2, 2, 2, 1, 2, 2), "[2, 1, 2, 1, 2, 3, 2, 2]");
+  tile(&g, "f16", EXTENTS(3, 0), "[2, 2]");
+  tile(&g, "f32", EXTENTS(3, 4), "[2, 0]");
+  graph_text_case(&g, "copies of a number");
+  graph_text_node(&g, "Tile", "inputs: [%s], outputs: [%s], attributes: {repeats: [2, 20]}",
+                  graph_text_splat(&g, "x", "f32", EXTENTS(3, 2), "1.5"), graph_text_result(&g, "tiled"));
+  climb(&g, (Climb){.name = "copies", .unfused_too = true});
+}
+
+// The indices of greatest elements, as labels.
+static void find(GraphText *g, const char *type, Extents s, int axis, const char *attributes) {
+  graph_text_case(g, "ArgMax %s %s %d", type, extents_text(g, s, "x"), axis);
+  const char *x = graph_text_input(g, "x", type, s), *greatest = graph_text_result(g, "greatest");
+  graph_text_node(g, "ArgMax", "inputs: [%s], outputs: [%s], attributes: {axis: %d}", x, greatest, axis);
+  graph_text_node(g, "ArgMin", "inputs: [%s], outputs: [%s], attributes: {axis: %d, keep_dims: true}", x,
+                  graph_text_result(g, "least"), axis);
+  graph_text_node(g, "OneHot", "inputs: [%s], outputs: [%s], attributes: {%s}", greatest, graph_text_name(g, "hot"),
+                  attributes);
+  graph_text_node(g, "Square", "inputs: [%s], outputs: [%s]", graph_text_name(g, "hot"), graph_text_result(g, "y"));
+}
+
+static void indices_are_found(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  find(&g, "f32", EXTENTS(5, 33), 1, "depth: 33");
+  find(&g, "f32", EXTENTS(33, 17), 0, "depth: 16, axis: 0, on_value: 3, off_value: -1");
+  find(&g, "bf16", EXTENTS(3, 10, 5), 1, "depth: 10, axis: 1");
+  find(&g, "f64", EXTENTS(2, 300), -1, "depth: 7");
+  find(&g, "f16", EXTENTS(4, 1), 1, "depth: 1");
+  find(&g, "f32", EXTENTS(3, 0), 1, "depth: 2");
+  climb(&g, (Climb){.name = "indices", .unfused_too = true, .unusual_too = true});
+}
+
 static void resample(GraphText *g, const char *type, Extents extents, const char *attributes) {
   graph_text_case(g, "resampling %s %s %s", type, extents_text(g, extents, "x"), attributes);
   const char *x = graph_text_input(g, "x", type, extents), *made = graph_text_result(g, "made");
@@ -164,11 +279,10 @@ static void halves_of_bytes_are_read_and_written(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(elements_move_anywhere),
-      cmocka_unit_test(tensors_are_resampled),
-      cmocka_unit_test(parts_are_joined),
-      cmocka_unit_test(few_bits_are_enough),
-      cmocka_unit_test(halves_of_bytes_are_read_and_written),
+      cmocka_unit_test(elements_move_anywhere), cmocka_unit_test(parts_are_read),
+      cmocka_unit_test(copies_are_made),        cmocka_unit_test(indices_are_found),
+      cmocka_unit_test(tensors_are_resampled),  cmocka_unit_test(parts_are_joined),
+      cmocka_unit_test(few_bits_are_enough),    cmocka_unit_test(halves_of_bytes_are_read_and_written),
   };
   return cmocka_run_group_tests_name("codegen_movement", tests, NULL, NULL);
 }

@@ -61,6 +61,40 @@ static void gradients_of_norms_behind_convolutions(void **state) {
   climb(&g, (Climb){.name = "gradients", .unfused_too = true});
 }
 
+// Vectors along the places of a window, behind which a smaller group remains: of all places, of a residue, of dilated
+// taps, of channels in groups, of fewer places than a vector has lanes; and the sum of no channels.
+static void gradients_of_few_channels(void **state) {
+  (void)state;
+  static const struct {
+    const char *places;
+    int64_t channels, height, width, small, small_height, small_width, groups;
+  } cases[] = {
+      {"strides: [1, 1], pads_begin: [1, 2], pads_end: [1, 0], dilations: [1, 1]", 3, 5, 115, 20, 5, 115, 1},
+      {"strides: [2, 2], pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1]", 2, 8, 101, 9, 4, 51, 1},
+      {"strides: [1, 1], pads_begin: [2, 2], pads_end: [2, 2], dilations: [2, 2]", 3, 5, 33, 7, 5, 33, 1},
+      {"strides: [1, 1], pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1]", 4, 5, 49, 6, 5, 49, 2},
+      {"strides: [1, 1], pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1]", 3, 5, 7, 20, 5, 7, 1},
+      {"strides: [1, 1], pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1]", 3, 5, 40, 0, 5, 40, 1},
+  };
+  GraphText g;
+  graph_text_init(&g);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int is_f64 = 0; is_f64 < 2; is_f64++) {
+      const char *type = is_f64 ? "f64" : "f32";
+      const int64_t channels = cases[i].channels, groups = cases[i].groups;
+      graph_text_case(&g, "gradient %d of %d channels, %s", (int)i, (int)channels, type);
+      graph_text_node(
+          &g, "ConvolutionBackwardData",
+          "inputs: [%s, %s], outputs: [%s], attributes: {%s, data_format: NCX, weights_format: OIX, groups: %d, "
+          "dst_shape: [2, %d, %d, %d]}",
+          graph_text_input(&g, "dy", type, EXTENTS(2, cases[i].small, cases[i].small_height, cases[i].small_width)),
+          graph_text_input(&g, "w", type, EXTENTS(cases[i].small, channels / groups, 3, 3)),
+          graph_text_result(&g, "dx"), cases[i].places, (int)groups, (int)channels, (int)cases[i].height,
+          (int)cases[i].width);
+    }
+  climb(&g, (Climb){.name = "few_channels"});
+}
+
 static void sum_over(GraphText *g, const char *op, const char *x, const char *axes) {
   graph_text_node(g, op, "inputs: [%s], outputs: [%s], attributes: {axes: %s, keep_dims: false}", x,
                   graph_text_result(g, op), axes);
@@ -112,9 +146,8 @@ static void columns_of_products_are_normalised(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(statistics_of_convolutions),
-      cmocka_unit_test(gradients_of_norms_behind_convolutions),
-      cmocka_unit_test(sums_of_products),
+      cmocka_unit_test(statistics_of_convolutions),         cmocka_unit_test(gradients_of_norms_behind_convolutions),
+      cmocka_unit_test(gradients_of_few_channels),          cmocka_unit_test(sums_of_products),
       cmocka_unit_test(columns_of_products_are_normalised),
   };
   return cmocka_run_group_tests_name("codegen_product_sums", tests, NULL, NULL);

@@ -167,6 +167,7 @@ static const Form activations[] = {
     {"Abs", ""},
     {"Clamp", "min: -0.3, max: 0.7"},
     {"Elu", "alpha: 0.7"},
+    {"Erf", ""},
     {"Exp", ""},
     {"GELU", ""},
     {"GELU", "mode: gelu_tanh"},
@@ -175,6 +176,7 @@ static const Form activations[] = {
     {"LeakyReLU", "alpha: 0.1"},
     {"Log", ""},
     {"Mish", ""},
+    {"Neg", ""},
     {"Pow", "beta: 0.7"},
     {"Pow", "beta: -2"},
     {"Reciprocal", ""},
@@ -185,6 +187,8 @@ static const Form activations[] = {
     {"SoftPlus", "beta: -0.5"},
     {"Sqrt", ""},
     {"Square", ""},
+    {"Swish", ""},
+    {"Swish", "beta: -1.5"},
     {"Tanh", ""},
     {"AbsBackward", ""},
     {"ClampBackward", "min: -0.3, max: 0.7"},
@@ -252,7 +256,8 @@ static inline void unary(GraphText *g, const char *op, const char *type, Extents
   graph_text_case(g, "%s %s %s %s", op, type, to, extents_text(g, s, "x"));
   const char *x = graph_text_input(g, "x", type, s), *dst = graph_text_result(g, "dst");
   if (op[0] == 'T') graph_text_node(g, op, "inputs: [%s], outputs: [{name: %s, type: %s}]", x, dst, to);
-  else if (strcmp(op, "ReLU") == 0) graph_text_node(g, op, "inputs: [%s], outputs: [%s]", x, dst);
+  else if (strcmp(op, "ReLU") == 0 || strcmp(op, "Neg") == 0)
+    graph_text_node(g, op, "inputs: [%s], outputs: [%s]", x, dst);
   else graph_text_node(g, op, "inputs: [%s, %s], outputs: [%s]", x, graph_text_input(g, "dy", type, s), dst);
 }
 

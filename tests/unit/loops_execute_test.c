@@ -127,6 +127,25 @@ static void products_have_the_bits_of_scalar_c(void **state) {
   assert_int_equal(nfailures, 0);
 }
 
+// Sums of fewer products than rows that a step copies into panels, of as many, and of more.
+static void panels_have_the_bits_of_scalar_c(void **state) {
+  static const int lengths[] = {0, 1, 7, 8, 9, 17};
+  enum { NLENGTHS = sizeof lengths / sizeof *lengths, MANY_ROWS = 259 }; // MANY_ROWS: worth a copy
+  (void)state;
+  size_t nfailures = 0;
+  for (size_t i = 0; i < NLENGTHS; i++) {
+    LoopsCase c;
+    Graph *g = read_product(MANY_ROWS, lengths[i], i % 2 ? 33 : 32, (int)i % 2, i == 4);
+    char name[64];
+    snprintf(name, sizeof name, "product of %d rows of %d", MANY_ROWS, lengths[i]);
+    loops_bind(name, g);
+    loops_case_init(&c, name, g, i);
+    nfailures += !compare_both(&c);
+    loops_case_deinit(&c);
+  }
+  assert_int_equal(nfailures, 0);
+}
+
 static int use_compiler(void **state) {
   (void)state;
   return use_quick_compiler(true) ? 0 : -1;
@@ -138,6 +157,7 @@ int main(void) {
       cmocka_unit_test(golden_cases_have_the_bits_of_scalar_c),
       cmocka_unit_test(large_tensors_have_the_bits_of_scalar_c),
       cmocka_unit_test(products_have_the_bits_of_scalar_c),
+      cmocka_unit_test(panels_have_the_bits_of_scalar_c),
       cmocka_unit_test(random_graphs_have_the_bits_of_scalar_c),
   };
   return cmocka_run_group_tests(tests, use_compiler, NULL);

@@ -154,6 +154,50 @@ static void bits_of_large_tensors_do_not_depend_on_the_target(void **state) {
   for_each_large_graph(large_tensor_has_same_bits);
 }
 
+// Gradients by weights of single channels: with many registers all taps are rows of a step, with few those of an axis.
+static void bits_of_taps_do_not_depend_on_the_target(void **state) {
+  static const struct {
+    int images, channels, extent[2], stride, pad, dilation, taps[2], made[2];
+  } cases[] = {{2, 33, {7, 9}, 1, 1, 1, {3, 3}, {7, 9}},   {1, 64, {9, 8}, 2, 1, 1, {3, 3}, {5, 4}},
+               {3, 16, {1, 1}, 1, 1, 1, {3, 3}, {1, 1}},   {0, 32, {5, 5}, 1, 1, 1, {3, 3}, {5, 5}},
+               {2, 40, {12, 7}, 1, 2, 2, {2, 4}, {14, 5}}, {9, 17, {40, 6}, 1, 0, 1, {3, 2}, {38, 5}}};
+  (void)state;
+  for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); i++) {
+    const int n = cases[i / 2].images, c = cases[i / 2].channels, *x = cases[i / 2].extent, *y = cases[i / 2].made;
+    const int stride = cases[i / 2].stride, pad = cases[i / 2].pad, dilation = cases[i / 2].dilation;
+    const int *k = cases[i / 2].taps;
+    const bool is_nxc = i % 2;
+    char text[1024], shape[3][64];
+    for (int t = 0; t < 2; t++) {
+      const int *p = t ? y : x;
+      if (is_nxc) snprintf(shape[t], sizeof shape[t], "[%d, %d, %d, %d]", n, p[0], p[1], c);
+      else snprintf(shape[t], sizeof shape[t], "[%d, %d, %d, %d]", n, c, p[0], p[1]);
+    }
+    if (is_nxc) snprintf(shape[2], sizeof shape[2], "[%d, %d, 1, %d]", k[0], k[1], c);
+    else snprintf(shape[2], sizeof shape[2], "[%d, 1, %d, %d]", c, k[0], k[1]);
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: taps\ninputs:\n  - {name: x, type: f32, shape: %s}\n"
+             "  - {name: dy, type: f32, shape: %s}\nnodes:\n"
+             "  - {op: ConvolutionBackwardWeights, inputs: [x, dy], outputs: [dw], attributes: {strides: [%d, %d], "
+             "pads_begin: [%d, %d], pads_end: [%d, %d], dilations: [%d, %d], groups: %d, data_format: %s, "
+             "weights_format: %s, weights_shape: %s}}\noutputs: [dw]\n",
+             shape[0], shape[1], stride, stride, pad, pad, pad, pad, dilation, dilation, c, is_nxc ? "NXC" : "NCX",
+             is_nxc ? "XIO" : "OIX", shape[2]);
+    Diagnostics d;
+    LoopsCase loops;
+    diagnostics_init(&d, &system_allocator);
+    Graph *g = yaml_read(&system_allocator, "taps.yaml", text, strlen(text), NULL, &d);
+    diagnostics_deinit(&d);
+    if (!g) {
+      fail_msg("%s", text);
+      return;
+    }
+    loops_case_init(&loops, "taps", g, i);
+    assert_true(model_has_same_bits(&loops));
+    loops_case_deinit(&loops);
+  }
+}
+
 static void every_setting_that_changes_no_sums_is_tried(void **state) {
   (void)state;
   bool is_tried[SCHEDULE_KEYS] = {false};
@@ -171,6 +215,7 @@ int main(void) {
       cmocka_unit_test(bits_do_not_depend_on_the_target),
       cmocka_unit_test(bits_of_models_do_not_depend_on_the_target),
       cmocka_unit_test(bits_of_large_tensors_do_not_depend_on_the_target),
+      cmocka_unit_test(bits_of_taps_do_not_depend_on_the_target),
       cmocka_unit_test(every_setting_that_changes_no_sums_is_tried),
       cmocka_unit_test(settings_that_change_no_sums_change_no_bits),
   };

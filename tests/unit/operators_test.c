@@ -67,7 +67,8 @@ static void columns_promise_attributes_that_are_there(void **state) {
     for (NormScope scope = SCOPE_ROW; scope <= SCOPE_GROUP; scope++)
       assert_int_equal(operator_has_attribute(op, scopes[scope]) && !has_weights_side(op), op->norm_scope == scope);
     if (op->norm_scope == SCOPE_CHANNEL) assert_true(operator_has_attribute(op, "data_format"));
-    assert_int_equal(operator_has_attribute(op, "keep_dims"), (op->traits & TRAIT_REDUCES) != 0);
+    const bool has_one_axis = operator_has_attribute(op, "axis"); // ArgMax
+    assert_int_equal(operator_has_attribute(op, "keep_dims") && !has_one_axis, (op->traits & TRAIT_REDUCES) != 0);
     if (op->traits & TRAIT_REDUCES) assert_true(operator_has_attribute(op, "axes"));
     if (op->traits & TRAIT_ALONG_AXIS) assert_true(op->traits & TRAIT_ELEMENTWISE);
     if (!(op->traits & TRAIT_ELEMENTWISE)) continue;
@@ -490,11 +491,14 @@ static void types_are_those_of_the_documents(void **state) {
 
 static void variances_scales_and_what_roots_are_of_ask_for_positive_data(void **state) {
   (void)state;
-  static const OperatorId roots[] = {OP_Log, OP_Pow, OP_Sqrt, OP_SqrtBackward};
+  static const OperatorId roots[] = {OP_Log, OP_Pow, OP_Power, OP_Sqrt, OP_SqrtBackward};
   for (size_t i = 0; i < OP_COUNT; i++)
     for (uint32_t k = 0; k < operators[i].ninputs; k++) {
       const char *name = operators[i].inputs[k].name;
       bool is_positive = strcmp(name, "variance") == 0 || strcmp(name, "scales") == 0;
+      if (strcmp(operators[i].family, "optimizer") == 0) is_positive |= strchr("rs", *name) != NULL; // rate, step, sum
+      if (strncmp(operators[i].name, "SoftmaxCrossEntropy", 19) == 0)
+        is_positive |= strchr("wt", *name) != NULL; // weights, total
       for (size_t r = 0; r < sizeof roots / sizeof *roots; r++) is_positive |= operators[i].id == roots[r] && k == 0;
       assert_int_equal(operators[i].inputs[k].is_positive, is_positive);
     }

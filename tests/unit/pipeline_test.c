@@ -410,7 +410,7 @@ static void nothing_runs_after_the_last_pass_asked_for(void **state) {
 
 static void passes_have_names_and_docs(void **state) {
   (void)state;
-  assert_string_equal(passes[0].name, "dead-code");
+  assert_string_equal(passes[0].name, "splits");
   assert_string_equal(passes[npasses - 1].name, "visit");
   for (size_t i = 0; i < npasses; i++) {
     assert_true(passes[i].run && passes[i].doc && *passes[i].doc);

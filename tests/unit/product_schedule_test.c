@@ -52,6 +52,47 @@ static void strided_factors_are_kept_in_panels(void **state) {
   lowered_deinit(&l);
 }
 
+// Vectors that stay in the first-level cache for all rows are read where they are: those of a short sum, unless the
+// pitch lets them share few sets of that cache.
+static void vectors_of_short_sums_are_not_copied(void **state) {
+  static const struct {
+    int length, columns, ncopies;
+  } cases[] = {{64, 1000, 0}, {256, 1000, 0}, {257, 1000, 1}, {64, 1024, 1}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [64, %d]}\n"
+             "  - {name: w, type: f32, shape: [%d, %d]}\nnodes:\n"
+             "  - {op: MatMul, inputs: [x, w], outputs: [y]}\noutputs: [y]\n",
+             cases[i].length, cases[i].length, cases[i].columns);
+    Lowered l = lower(text, &usual, false);
+    const Schedule *s = only_schedule(&l);
+    int ncopies = 0;
+    for (size_t t = 0; t < s->ntemporaries; t++) ncopies += strcmp(s->temporaries[t].name, "w") == 0;
+    assert_int_equal(ncopies, cases[i].ncopies);
+    lowered_deinit(&l);
+  }
+}
+
+// Neither factor of a long sum is copied if its elements along the sum are near each other; both are, with zeros behind
+// them, if the sum has no whole blocks.
+static void short_pitches_of_long_sums_are_not_copied(void **state) {
+  static const int lengths[] = {4096, 4099};
+  (void)state;
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [%d, 64]}\n"
+             "  - {name: w, type: f32, shape: [%d, 96]}\nnodes:\n  - {op: MatMul, inputs: [x, w], outputs: [y], "
+             "attributes: {transpose_a: true}}\noutputs: [y]\n",
+             lengths[i], lengths[i]);
+    Lowered l = lower(text, &usual, false);
+    assert_int_equal(only_schedule(&l)->nloops, i ? 4 : 2); // copies, sums of blocks, the sums of these
+    lowered_deinit(&l);
+  }
+}
+
 // With few rows, each thread takes a block of columns of the factor that is read once, however few rows a step takes.
 static void few_rows_share_columns(void **state) {
   static const struct {
@@ -97,6 +138,30 @@ static void windows_are_copied_with_their_padding(void **state) {
     for (int i = 0; i < 2; i++) assert_false(access_has_conditions(k, &k->accesses[k->exprs[product->args[i]].access]));
     lowered_deinit(&l);
   }
+}
+
+// With fewer channels than a vector has lanes, and a tensor that is dense along places, vectors lie along these: all
+// channels share them, and they go forwards through the copy, whose summed channels are inside of its rows.
+static void vectors_lie_along_windows_of_few_channels(void **state) {
+  (void)state;
+  Lowered l = lower("format: ngrad/1\nname: test\ninputs:\n  - {name: dy, type: f32, shape: [2, 20, 9, 50]}\n"
+                    "  - {name: w, type: f32, shape: [20, 3, 3, 5]}\nnodes:\n"
+                    "  - {op: ConvolutionBackwardData, inputs: [dy, w], outputs: [dx], attributes: {strides: [1, 1], "
+                    "pads_begin: [1, 2], pads_end: [1, 2], dilations: [1, 1], data_format: NCX, weights_format: OIX, "
+                    "dst_shape: [2, 3, 9, 50]}}\noutputs: [dx]\n",
+                    &usual, false);
+  const Schedule *s = only_schedule(&l);
+  const Kernel *k = s->kernel;
+  const Loop *loop = last_loop(s);
+  assert_true(loop->is_product);
+  assert_int_equal(loop->rows, 3);
+  assert_int_equal(k->axes[loop_vector_axis(loop)].extent, 50);
+  assert_int_equal(s->temporaries[0].nelems, 2 * 11 * 20 * 54);
+  const Expr *product = &k->exprs[k->exprs[loop->roots[0].expr].args[0]];
+  const Access *dy = &k->accesses[k->exprs[product->args[0]].access];
+  assert_int_equal(dy->stride[loop_vector_axis(loop)], 1);
+  assert_false(access_has_conditions(k, dy));
+  lowered_deinit(&l);
 }
 
 // A copy that is read one row off, within its memory, is not what the kernel specifies.
@@ -202,7 +267,7 @@ static void taps_of_single_channels_share_a_factor(void **state) {
     const Schedule *s = only_schedule(&l);
     const Kernel *k = s->kernel;
     const Loop *loop = &s->loops[0];
-    assert_true(loop->is_depthwise && loop->roots[0].is_fused && loop_rows_are_axis(k, loop));
+    assert_true(loop->is_depthwise && loop->roots[0].is_fused && loop_row_axes(k, loop));
     assert_int_equal(loop->rows, 3);
     assert_int_equal(k->axes[loop_vector_axis(loop)].extent, 2 * LANES);
     assert_int_equal(axes_nelems(k, loop_inner_axes(loop)), cases[i].block * 2 * LANES);
@@ -210,6 +275,37 @@ static void taps_of_single_channels_share_a_factor(void **state) {
     assert_int_equal(s->nloops, cases[i].block < cases[i].images * cases[i].height * cases[i].height ? 2 : 1);
     lowered_deinit(&l);
   }
+}
+
+// With registers for the sums of all taps, these are the rows of a step.
+static void taps_of_a_window_are_rows_of_a_step(void **state) {
+  Target many = usual;
+  many.vector_registers = 32;
+  (void)state;
+  Lowered l =
+      lower("format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [2, 15, 14, 96]}\n"
+            "  - {name: dy, type: f32, shape: [2, 8, 14, 96]}\nnodes:\n"
+            "  - {op: ConvolutionBackwardWeights, inputs: [x, dy], outputs: [dw], attributes: {strides: [2, 1], "
+            "pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1], groups: 96, data_format: NXC, "
+            "weights_format: XIO, weights_shape: [3, 3, 1, 96]}}\noutputs: [dw]\n",
+            &many, false);
+  const Schedule *s = only_schedule(&l);
+  const Kernel *k = s->kernel;
+  const Loop *loop = &s->loops[0];
+  assert_int_equal(loop->rows, 9);
+  assert_int_equal(loop->vectors, 2);
+  assert_int_equal(axes_nelems(k, loop_row_axes(k, loop)), 9);
+  const Access *x = &k->accesses[k->exprs[k->exprs[k->exprs[loop->roots[0].expr].args[0]].args[0]].access];
+  const struct { int64_t begin, end; } interior[] = {{1, 7}, {1, 13}}; // windows of row 7 reach row 15
+  assert_int_equal(x->nbounds, 2);
+  for (size_t i = 0; i < sizeof interior / sizeof *interior; i++) {
+    const AxisSet pixels = bound_axes(&x->bounds[i]) & loop_inner_axes(loop);
+    int64_t begin = 0, end = 0;
+    bound_interior(k, &x->bounds[i], __builtin_ctz(pixels), &begin, &end);
+    assert_int_equal(begin, interior[i].begin);
+    assert_int_equal(end, interior[i].end);
+  }
+  lowered_deinit(&l);
 }
 
 // The same where the vectors lie along the pixels of a row, whose sum they end in.
@@ -225,7 +321,7 @@ static void taps_of_single_planes_share_a_factor(void **state) {
   const Schedule *s = only_schedule(&l);
   const Loop *loop = last_loop(s);
   assert_int_equal(s->nloops, 1);
-  assert_true(loop->is_depthwise && !loop->sums_middle && loop_rows_are_axis(s->kernel, loop));
+  assert_true(loop->is_depthwise && !loop->sums_middle && loop_row_axes(s->kernel, loop));
   assert_int_equal(loop->rows, 3);
   assert_int_equal(s->kernel->axes[loop_vector_axis(loop)].extent, 15);
   lowered_deinit(&l);
@@ -253,7 +349,7 @@ static void target_does_not_decide_the_blocks_of_sums(void **state) {
 // lines.
 static void factors_of_rows_are_kept_in_panels(void **state) {
   (void)state;
-  Lowered l = lower_product(192, 600, 160, &usual);
+  Lowered l = lower_product(272, 600, 240, &usual);
   const Schedule *s = only_schedule(&l);
   const Loop *product = product_loop(s);
   const Kernel *k = s->kernel;
@@ -264,8 +360,37 @@ static void factors_of_rows_are_kept_in_panels(void **state) {
   assert_null(a->value);
   assert_int_equal(a->stride[row], 1);
   assert_int_equal(a->stride[summed], k->axes[row].extent);
-  assert_int_equal(k->axes[row].extent * k->axes[product->order[product->nouter - 2]].extent, 192);
+  assert_int_equal(k->axes[row].extent * k->axes[product->order[product->nouter - 2]].extent, 272);
   lowered_deinit(&l);
+}
+
+// A step copies several rows, which are neighbours in a panel, and a block has whole steps.
+static void panels_are_filled_by_several_rows(void **state) {
+  (void)state;
+  Lowered l = lower_product(300, 50, 130, &usual);
+  const Schedule *s = only_schedule(&l);
+  int ncopies = 0;
+  for (size_t i = 0; i < s->nloops; i++) {
+    const Loop *loop = &s->loops[i];
+    if (s->kernel->accesses[loop->roots[0].access].panel_axis != loop_vector_axis(loop) + 1) continue;
+    assert_true(loop->is_side && loop->rows > 1 && loop->block % loop->rows == 0);
+    ncopies++;
+  }
+  assert_int_equal(ncopies, 1);
+  lowered_deinit(&l);
+}
+
+// Vectors lie along the results of a short sum, although they would be whole along more elements of a factor. Beside a
+// long sum, results may be stored one by one.
+static void results_of_short_sums_are_stored_as_vectors(void **state) {
+  (void)state;
+  for (int length = 200; length <= 600; length += 400) {
+    Lowered l = lower_product(200, length, 64, &usual);
+    const Schedule *s = only_schedule(&l);
+    assert_int_equal(s->kernel->axes[loop_vector_axis(product_loop(s))].extent, length == 200 ? 64 : 200);
+    assert_int_equal(s->nloops, 1); // factors of short rows are read where they are
+    lowered_deinit(&l);
+  }
 }
 
 // The gradient by weights has rows of channels, which are neighbours (NXC), or sums pixels that are (NCX). Copies keep
@@ -528,17 +653,85 @@ static void other_sums_are_kernels_of_their_own(void **state) {
   }
 }
 
+// Gradient by weights: an iteration of a copy stores into all panels, and a step takes several iterations.
+static void copies_store_several_rows_into_each_panel(void **state) {
+  (void)state;
+  Lowered l =
+      lower("format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [300, 512]}\n"
+            "  - {name: dy, type: f32, shape: [300, 640]}\nnodes:\n"
+            "  - {op: MatMul, inputs: [x, dy], outputs: [dw], attributes: {transpose_a: true}}\noutputs: [dw]\n",
+            &usual, false);
+  const Schedule *s = only_schedule(&l);
+  assert_int_equal(s->nloops, 3);
+  for (size_t i = 0; i < 2; i++) {
+    const Loop *loop = &s->loops[i];
+    assert_int_equal(axes_nelems(s->kernel, loop_outer_axes(loop)), 300);
+    assert_true(loop->rows > 1);
+    assert_int_equal(loop->block % loop->rows, 0);
+  }
+  lowered_deinit(&l);
+}
+
+// Short sums leave room for more columns of the factor of vectors in the caches.
+static void steps_of_short_sums_take_more_columns(void **state) {
+  static const int sums[] = {1024, 100, 8};
+  int64_t least = 0;
+  (void)state;
+  for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [%d, 768]}\n"
+             "  - {name: dy, type: f32, shape: [%d, 9001]}\nnodes:\n"
+             "  - {op: MatMul, inputs: [x, dy], outputs: [dw], attributes: {transpose_a: true}}\noutputs: [dw]\n",
+             sums[i], sums[i]);
+    Lowered l = lower(text, &usual, false);
+    const Loop *loop = last_loop(only_schedule(&l));
+    assert_true(loop->columns > least && loop->columns % (loop->vectors * LANES) == 0);
+    least = loop->columns;
+    lowered_deinit(&l);
+  }
+}
+
+// A factor that few rows read from memory, in pieces of pages, is prefetched.
+static void factors_in_many_pages_are_prefetched(void **state) {
+  static const struct {
+    int rows, columns;
+    bool is_far;
+  } cases[] = {{16, 3072, true}, {16, 1000, false}, {256, 3072, false}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [%d, 768]}\n"
+             "  - {name: w, type: f32, shape: [768, %d]}\nnodes:\n"
+             "  - {op: MatMul, inputs: [x, w], outputs: [y]}\noutputs: [y]\n",
+             cases[i].rows, cases[i].columns);
+    Lowered l = lower(text, &usual, false);
+    assert_int_equal(last_loop(only_schedule(&l))->ahead > 0, cases[i].is_far);
+    lowered_deinit(&l);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(copies_store_several_rows_into_each_panel),
+      cmocka_unit_test(steps_of_short_sums_take_more_columns),
+      cmocka_unit_test(factors_in_many_pages_are_prefetched),
       cmocka_unit_test(products_are_found_however_they_are_spelled),
       cmocka_unit_test(strided_factors_are_kept_in_panels),
+      cmocka_unit_test(vectors_of_short_sums_are_not_copied),
+      cmocka_unit_test(short_pitches_of_long_sums_are_not_copied),
       cmocka_unit_test(few_rows_share_columns),
       cmocka_unit_test(factors_of_rows_are_kept_in_panels),
+      cmocka_unit_test(panels_are_filled_by_several_rows),
+      cmocka_unit_test(results_of_short_sums_are_stored_as_vectors),
       cmocka_unit_test(windows_are_copied_with_their_padding),
+      cmocka_unit_test(vectors_lie_along_windows_of_few_channels),
       cmocka_unit_test(copies_of_windows_keep_what_is_dense),
       cmocka_unit_test(copies_that_are_read_elsewhere_are_found),
       cmocka_unit_test(long_sums_are_cut_into_blocks),
       cmocka_unit_test(taps_of_single_channels_share_a_factor),
+      cmocka_unit_test(taps_of_a_window_are_rows_of_a_step),
       cmocka_unit_test(taps_of_single_planes_share_a_factor),
       cmocka_unit_test(target_does_not_decide_the_blocks_of_sums),
       cmocka_unit_test(blocks_of_other_sums_are_found),

@@ -124,12 +124,14 @@ static void forget(uint64_t *random, const Value *v, Value *copy) {
 }
 
 // Extents beside scales of another number, of which it warns, are guessed wrong where nothing else says what they are.
-// What -1 stands for beside an extent with a name, what such an extent gives when joined or scaled or under windows,
-// and extents of a convolution's gradients may be known by declaration alone.
+// What -1 stands for beside an extent with a name, what such an extent gives when joined, cut, padded, scaled or under
+// windows, and extents of a convolution's gradients may be known by declaration alone.
 static bool follows_from_inputs(const Graph *g) {
   for (size_t i = 0; i < g->nnodes; i++) {
     OperatorId id = g->nodes[i]->op->id;
-    if (id == OP_StaticReshape || id == OP_Concat || id == OP_Interpolate) return false;
+    if (id == OP_StaticReshape || id == OP_Concat || id == OP_Interpolate || id == OP_Slice || id == OP_Pad ||
+        id == OP_Tile || id == OP_Split)
+      return false;
     if (node_side(g->nodes[i], SIDE_LARGE)) return false;
   }
   return true;

@@ -21,6 +21,7 @@ static const char *const nodes[] = {
     "{op: Clamp, inputs: [x], attributes: {min: -0.5, max: 0.75}",
     "{op: Clamp, inputs: [x], attributes: {min: 0, max: 0.75}",
     "{op: Elu, inputs: [x], attributes: {alpha: 0.5}",
+    "{op: Erf, inputs: [x]",
     "{op: Exp, inputs: [x]",
     "{op: GELU, inputs: [x], attributes: {mode: gelu_erf}",
     "{op: GELU, inputs: [x], attributes: {mode: gelu_tanh}",
@@ -29,6 +30,7 @@ static const char *const nodes[] = {
     "{op: LeakyReLU, inputs: [x], attributes: {alpha: 0.25}",
     "{op: Log, inputs: [x]",
     "{op: Mish, inputs: [x]",
+    "{op: Neg, inputs: [x]",
     "{op: Pow, inputs: [x], attributes: {beta: -1.5}",
     "{op: Pow, inputs: [x], attributes: {beta: 3}",
     "{op: Reciprocal, inputs: [x]",
@@ -39,6 +41,9 @@ static const char *const nodes[] = {
     "{op: SoftPlus, inputs: [x]",
     "{op: Sqrt, inputs: [x]",
     "{op: Square, inputs: [x]",
+    "{op: Swish, inputs: [x]",
+    "{op: Swish, inputs: [x], attributes: {beta: -2}",
+    "{op: Swish, inputs: [x], attributes: {beta: 0}",
     "{op: Tanh, inputs: [x]",
     BACKWARD("Abs", ""),
     BACKWARD("Clamp", "min: -0.5, max: 0.75, use_dst: false"),
@@ -66,7 +71,16 @@ static const char *const nodes[] = {
     "{op: Maximum, inputs: [x, y]",
     "{op: Minimum, inputs: [x, y]",
     "{op: SquaredDifference, inputs: [x, y]",
+    "{op: Power, inputs: [x, y]",
+    "{op: Equal, inputs: [x, y]",
+    "{op: NotEqual, inputs: [x, y]",
+    "{op: Less, inputs: [x, y]",
+    "{op: LessEqual, inputs: [x, y]",
+    "{op: Greater, inputs: [x, y]",
     "{op: GreaterEqual, inputs: [x, y]",
+    "{op: LogicalAnd, inputs: [c, e]",
+    "{op: LogicalOr, inputs: [c, e]",
+    "{op: LogicalNot, inputs: [e]",
     "{op: Select, inputs: [c, x, y]",
     "{op: BiasAdd, inputs: [x, b]",
     "{op: BiasAddBackward, inputs: [x]",
@@ -99,7 +113,8 @@ static void trial_init(Trial *t) {
                                "format: ngrad/1\nname: special\ninputs:\n  - {name: x, type: f32, shape: [%d, %d]}\n"
                                "  - {name: y, type: f32, shape: [%d, %d]}\n  - {name: row, type: f32, shape: [1, %d]}\n"
                                "  - {name: b, type: f32, shape: [%d]}\n  - {name: scale, type: f32, shape: [1]}\n"
-                               "nodes:\n  - {op: GreaterEqual, inputs: [x, y], outputs: [c]}\n",
+                               "nodes:\n  - {op: GreaterEqual, inputs: [x, y], outputs: [c]}\n"
+                               "  - {op: Less, inputs: [y, x], outputs: [e]}\n",
                                N, N, N, N, N, N);
   for (size_t i = 0; i < NNODES; i++) {
     const char *type = strstr(nodes[i], "uantize") ? "f8_e5m2" : strstr(nodes[i], "TypeCast") ? "bf16" : NULL;
@@ -190,7 +205,8 @@ static void both_backends_give_the_same_signs(void **state) {
 static bool is_of_numbers(const char *node) {
   const bool has_numbers = strstr(node, "inputs: [x]") || strstr(node, "inputs: [x, y]");
   return has_numbers && !strstr(node, "axes:") && !strstr(node, "BiasAdd") && !strstr(node, "PReLU") &&
-         !strstr(node, "uantize") && !strstr(node, "TypeCast") && !strstr(node, "GreaterEqual");
+         !strstr(node, "uantize") && !strstr(node, "TypeCast") && !strstr(node, "Equal") && !strstr(node, "Less") &&
+         !strstr(node, "Greater");
 }
 
 enum { WIDTH = 17 };

@@ -15,6 +15,14 @@
 #define TANH "{op: Tanh, inputs: [products], outputs: [scores]}"
 #define MASKED "{op: Add, inputs: [products, mask], outputs: [scores]}"
 
+#define WINDOWS(pads)                                                                                                  \
+  "attributes: {kernel: [3, 3], strides: [2, 2], pads_begin: " pads ", pads_end: " pads ", data_format: NCX}"
+#define POOLS(x, dy, pads)                                                                                             \
+  "inputs: [{name: x, type: f32, shape: " x "}, {name: dy, type: f32, shape: " dy "}]\n"                               \
+  "nodes:\n- {op: MaxPool, inputs: [x], outputs: [y], " WINDOWS(                                                       \
+      pads) "}\n"                                                                                                      \
+            "- {op: MaxPoolBackward, inputs: [x, dy], outputs: [dx], " WINDOWS(pads) "}\noutputs: [y, dx]\n"
+
 typedef struct VisitCase {
   const char *name, *text;
   int64_t least;   // bytes saved; 0: the default
@@ -74,6 +82,10 @@ static const VisitCase cases[] = {
      "nodes:\n- {op: MatMul, inputs: [x, w], outputs: [h]}\n"
      "- {op: SoftMax, inputs: [h], outputs: [s], attributes: {axis: 0}}\noutputs: [s]\n",
      1, 0, 0, 0, NULL},
+    {"planes of pooling", POOLS("[2, 17, 45, 47]", "[2, 17, 23, 24]", "[1, 1]"), 1, 34, 0, 6, NULL},
+    {"planes of pooling without padding", POOLS("[1, 32, 46, 45]", "[1, 32, 22, 22]", "[0, 0]"), 1, 32, 0, 12, NULL},
+    {"few planes of pooling", POOLS("[1, 16, 48, 48]", "[1, 16, 24, 24]", "[1, 1]"), 1, 0, 0, 0, NULL},
+    {"small planes of pooling", POOLS("[8, 16, 9, 9]", "[8, 16, 5, 5]", "[1, 1]"), 1, 0, 0, 0, NULL},
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 

@@ -558,7 +558,42 @@ static void print_body(TreePrinter *l, const LoopNode *body) {
   say_line(l, body, "}");
 }
 
+// The part of a loop from `begin` on and below `end`; 0: from its own begin, or to its own end.
+static void print_part(TreePrinter *l, const LoopNode *n, int64_t begin, int64_t end) {
+  const bool is_literal = n->end->op == INDEX_NUMBER && !n->end->monomial && !n->bound;
+  const long long first = begin, last = end;
+  begin_line(l);
+  say(l, n, "for (%y %v = ");
+  if (!begin) say(l, n, "%B");
+  else if (index_is(n->value, 0)) tree_printf(l, "%lld", first);
+  else {
+    say(l, n, "%X");
+    tree_printf(l, " < %lld ? %lld : ", first, first);
+    say(l, n, "%X");
+  }
+  say(l, n, "; ");
+  if (!end || !is_literal) say(l, n, n->bound ? "%v < %E && %v < %b" : "%v < %E");
+  if (end && !is_literal) add(l, " && ");
+  if (end) {
+    say(l, n, "%v < ");
+    tree_printf(l, "%lld", last);
+  }
+  say(l, n, "; %v++) ");
+  print_body(l, n->body);
+}
+
+static void print_parts(TreePrinter *l, const LoopNode *n) {
+  const bool is_last = n->interior_end == INT64_MAX;
+  if (n->interior_begin) print_part(l, n, 0, n->interior_begin);
+  print_part(l, n, n->interior_begin, is_last ? 0 : n->interior_end);
+  if (!is_last) print_part(l, n, n->interior_end, 0);
+}
+
 static void print_for(TreePrinter *l, const LoopNode *n) {
+  if (n->interior_end) {
+    print_parts(l, n);
+    return;
+  }
   const bool is_one = index_is(n->step, 1);
   begin_line(l);
   say(l, n, n->is_unrolled ? "%fUNROLL for (" : "%ffor (");

@@ -23,13 +23,19 @@ static inline v_span v_within(ptrdiff_t at, ptrdiff_t step, ptrdiff_t extent, in
   return count > 0 ? some : none;
 }
 
-// The first s.count lanes of a become those from s.first on; the others are `outside`.
-static inline vec v_place(vec a, v_span s, float outside) {
+static inline vec v_place_by_memory(vec a, v_span s, float outside) {
   float x[16];
   v_store(x, v_set(outside));
   v_store_n(x + s.first, a, s.count);
   return v_load(x);
 }
+
+#ifndef V_PLACE
+#define V_PLACE(a, s, outside) v_place_by_memory(a, s, outside)
+#endif
+
+// The first s.count lanes of a become those from s.first on; the others are `outside`.
+static inline vec v_place(vec a, v_span s, float outside) { return V_PLACE(a, s, outside); }
 
 static inline dvec d_place(dvec a, v_span s, double outside) {
   double x[16];
@@ -100,9 +106,20 @@ static inline dvec d_gather_within(const double *p, ptrdiff_t stride, v_span s, 
   return a;
 }
 
-// Lane i is first + i.
+// The integers as f32.
+#ifndef V_FROM_BITS
+#define V_FROM_BITS(x) __builtin_convertvector(x, v_part)
+#endif
+
+// Lane i is first + i. Below 2^24 that is exact.
 static inline vec v_index(size_t first) {
   float x[16];
+  if (first < (1U << 24) - 16) {
+    const v_bits lane = {V_EACH(V_INDEX)};
+    vec a;
+    V_FOR_I a.p[i] = V_FROM_BITS(lane + ((int)first + i * V_LANES));
+    return a;
+  }
   for (int i = 0; i < 16; i++) x[i] = (float)(first + (size_t)i);
   return v_load(x);
 }

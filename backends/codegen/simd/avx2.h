@@ -130,6 +130,18 @@ typedef uint64_t V_HALF h_fours;
   } \
   (h_part)fours_; })
 
+// The second register overlaps the first by one word, so as not to read behind the last one: its odd words follow the
+// even ones of the first. The instruction saturates, which changes nothing, because lanes are below 2^16.
+#define H_SECOND_N(p, i, n) __extension__({ \
+  const int words_ = 2 * (n) - 1; \
+  const h_part low_ = H_LOAD_N(p, 2 * (i), words_), high_ = H_LOAD_N(p, 2 * (i) + 7, words_); \
+  (h_part)__builtin_ia32_packusdw128((h_lanes)low_ & 0xffff, (h_lanes)((h_words)high_ >> 16)); })
+
+// The words of an h_part, two by two.
+typedef int32_t V_HALF h_lanes;
+
+typedef uint32_t V_HALF h_words;
+
 #define H_STORE_N(p, x, i, n) __extension__({ \
   uint16_t *p_ = (p) + (ptrdiff_t)(i); const h_fours x_ = (h_fours)(x); const int n_ = (n) - (int)(i); \
   if (n_ >= 8) memcpy(p_, &x_, 16); \

@@ -6,6 +6,8 @@
 
 #define V_HALF __attribute__((vector_size(32)))
 
+#define V_QUARTER __attribute__((vector_size(16)))
+
 #define V_PARTS 1
 
 #define D_PARTS 2
@@ -35,6 +37,10 @@
 #define V_SQRT(a) __extension__({ v_part r_; __asm__("vsqrtps %1, %0" : "=v"(r_) : "v"(a)); r_; })
 
 #define D_SQRT(a) __extension__({ d_part r_; __asm__("vsqrtpd %1, %0" : "=v"(r_) : "v"(a)); r_; })
+
+#define V_SCALE(y, n) __builtin_ia32_scalefps512_mask(y, (n) - V_INTEGER, y, V_ALL)
+
+#define D_SCALE(y, n) __builtin_ia32_scalefpd512_mask(y, (n) - D_INTEGER, y, D_ALL)
 
 #ifndef __clang__
 #define V_MAX(a, b) __builtin_ia32_maxps512_mask(a, b, a, V_ALL)
@@ -77,6 +83,35 @@
   const v_part low_ = V_LOAD_N(p, i, n_), high_ = V_LOAD_N(p, (i) + 15, n_); \
   __builtin_shufflevector(low_, high_, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31); })
 
+// Loads of elements that the masks exclude yield `outside`, and the lanes without an element take these.
+#define V_SECOND_WITHIN(p, i, s, outside) __extension__({ \
+  const int first_ = 2 * (int)(s).first, end_ = first_ + 2 * (s).count - 1; v_part else_ = {0}; \
+  const uint32_t in_ = ((1U << end_) - 1) >> first_ << first_; \
+  const uintptr_t at_ = (uintptr_t)(p) + ((uintptr_t)(i) - 2 * (s).first) * sizeof(float); \
+  else_ = (outside) - else_; \
+  const v_part low_ = __builtin_ia32_loadups512_mask((const float *)at_, else_, (uint16_t)in_); \
+  const v_part high_ = __builtin_ia32_loadups512_mask((const float *)at_ + 15, else_, (uint16_t)(in_ >> 15)); \
+  __builtin_shufflevector(low_, high_, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31); })
+
+// Two bits for each of the n lanes from i on: whether the even and the odd element of a pair may be stored.
+#define V_EVEN(i, n) ((uint32_t)((1ULL << 2 * (n)) - 1) >> 2 * (i) & 0x55555555)
+
+// Every second element of two registers is stored: that of the pair's lane.
+#define V_PUT_SECOND(p, x, i, n) do { \
+    const uint32_t even_ = V_EVEN(i, n); const v_part x_ = (x); float *second_ = (p) + 2 * (ptrdiff_t)(i); \
+    __builtin_ia32_storeups512_mask( \
+        second_, __builtin_shufflevector(x_, x_, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7), (uint16_t)even_); \
+    __builtin_ia32_storeups512_mask( \
+        second_ + 16, __builtin_shufflevector(x_, x_, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15), \
+        (uint16_t)(even_ >> 16)); } while (0)
+
+#define V_PLACE(a, s, outside) __extension__({ \
+  const int first_ = (int)(s).first; vec r_; v_part else_ = {0}; \
+  else_ = (outside) - else_; \
+  r_.p[0] = __builtin_ia32_expandsf512_mask((a).p[0], else_, \
+                                            (uint16_t)(V_MASK(0, first_ + (s).count) & ~V_MASK(0, first_))); \
+  r_; })
+
 // Lane 0 may be outside of the tensor, where no pointer may point to.
 #define V_LOAD_WITHIN(p, i, s, outside) __extension__({ \
   const int first_ = (int)(s).first; v_part else_ = {0}; \
@@ -97,6 +132,40 @@
 #define H_LOAD_N(p, i, n) \
   ((h_part)__builtin_ia32_loaddquhi256_mask((const H_MEMORY *)(const void *)((p) + (ptrdiff_t)(i)), (short V_HALF){0}, \
                                             V_MASK(i, n)))
+
+// The same for a full register of words.
+#ifdef __clang__
+#define H_PAIRS_MEMORY short V_FULL
+#else
+#define H_PAIRS_MEMORY short
+#endif
+
+// Pairs of words as lanes of 32 bits. The last one has no odd word.
+#define H_PAIRS_N(p, i, n) ((v_bits)__builtin_ia32_loaddquhi512_mask( \
+  (const H_PAIRS_MEMORY *)(const void *)((p) + 2 * (ptrdiff_t)(i)), (short V_FULL){0}, \
+  (uint32_t)((1ULL << 2 * (n)) - 1) >> 1 >> 2 * (i)))
+
+#define H_SECOND_N(p, i, n) H_NARROW(H_PAIRS_N(p, i, n))
+
+#define V_SECOND_N_BF16(p, i, n) ((v_part)(H_PAIRS_N(p, i, n) << 16))
+
+// A masked load of words takes longer than two plain ones. The second register overlaps the first by one word.
+#define V_SECOND_BF16(p) __extension__({ \
+  const uint16_t *p_ = (p); h_lanes low_, high_; \
+  memcpy(&low_, p_, 32); \
+  memcpy(&high_, p_ + 15, 32); \
+  low_ = (h_lanes)((h_words)low_ << 16); \
+  high_ &= -0x10000; \
+  (v_part)__builtin_shufflevector(low_, high_, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); })
+
+// The words of an h_part, two by two.
+typedef int32_t V_HALF h_lanes;
+
+typedef uint32_t V_HALF h_words;
+
+#define H_PUT_SECOND(p, x, i, n) \
+  __builtin_ia32_storedquhi512_mask((H_PAIRS_MEMORY *)(void *)((p) + 2 * (ptrdiff_t)(i)), (short V_FULL)H_WIDEN(x), \
+                                    V_EVEN(i, n))
 
 #define V_STORE_N(p, x, i, n) __builtin_ia32_storeups512_mask((p) + (ptrdiff_t)(i), x, V_MASK(i, n))
 
@@ -129,6 +198,25 @@
 
 #define V_PUT_BYTES(p, r) do { const v_bits r_ = (r); \
     __asm__("vpmovdb %1, %0" : "=m"(*(char (*)[16])(void *)(p)) : "v"(r_)); } while (0)
+
+#ifdef __clang__
+#define BYTES_MEMORY v_bytes
+#else
+#define BYTES_MEMORY char
+#endif
+
+// As many bytes as a part has lanes.
+typedef char V_QUARTER v_bytes;
+
+#define V_LOAD_BYTES_N(to, p, i, n) do { \
+    const v_bytes r_ = __builtin_ia32_loaddquqi128_mask((const BYTES_MEMORY *)(const void *)((p) + (ptrdiff_t)(i)), \
+                                                        (v_bytes){0}, V_MASK(i, n)); \
+    memcpy(to, &r_, 16); } while (0)
+
+#define V_STORE_BYTES_N(p, from, i, n) do { \
+    v_bytes r_; \
+    memcpy(&r_, from, 16); \
+    __builtin_ia32_storedquqi128_mask((BYTES_MEMORY *)(void *)((p) + (ptrdiff_t)(i)), r_, V_MASK(i, n)); } while (0)
 
 #ifndef __clang__
 #define H_WIDEN(h) __builtin_ia32_pmovzxwd512_mask((short V_HALF)(h), (v_bits){0}, (uint16_t)-1)

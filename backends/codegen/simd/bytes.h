@@ -14,6 +14,17 @@
 
 #define V_BYTE(j) (float)from_[j]
 
+// Copies the bytes of the lanes from i on of the first n, from p + i or to it. The other bytes of `to` become 0.
+#ifndef V_LOAD_BYTES_N
+#define V_LOAD_BYTES_N(to, p, i, n) do { \
+    for (int j_ = 0; j_ < V_LANES; j_++) (to)[j_] = (i) + j_ < (n) ? (p)[(i) + j_] : 0; } while (0)
+#endif
+
+#ifndef V_STORE_BYTES_N
+#define V_STORE_BYTES_N(p, from, i, n) do { \
+    for (int j_ = 0; (i) + j_ < (n) && j_ < V_LANES; j_++) (p)[(i) + j_] = (from)[j_]; } while (0)
+#endif
+
 // Stores the low byte of each lane.
 #ifndef V_PUT_BYTES
 #define V_PUT_BYTES(p, r) do { const v_bits r_ = (r); \
@@ -102,7 +113,15 @@ static inline vec v_gather_n_s8(const int8_t *p, ptrdiff_t stride, int n) {
 
 static inline vec v_gather_s8(const int8_t *p, ptrdiff_t stride) { return v_gather_n_s8(p, stride, 16); }
 
-static inline vec v_load_n_s8(const int8_t *p, int n) { return v_gather_n_s8(p, 1, n); }
+static inline vec v_load_n_s8(const int8_t *p, int n) {
+  vec a;
+  V_FOR_I {
+    int8_t bytes[V_LANES];
+    V_LOAD_BYTES_N(bytes, p, i * V_LANES, n);
+    a.p[i] = V_FROM_S8(bytes);
+  }
+  return a;
+}
 
 static inline vec v_load_s8(const int8_t *p) { vec a; V_FOR_I a.p[i] = V_FROM_S8(V_AT(p, i)); return a; }
 
@@ -114,7 +133,13 @@ static inline void v_scatter_n_s8(int8_t *p, ptrdiff_t stride, vec a, int n) {
 
 static inline void v_scatter_s8(int8_t *p, ptrdiff_t stride, vec a) { v_scatter_n_s8(p, stride, a, 16); }
 
-static inline void v_store_n_s8(int8_t *p, vec a, int n) { v_scatter_n_s8(p, 1, a, n); }
+static inline void v_store_n_s8(int8_t *p, vec a, int n) {
+  V_FOR_I {
+    uint8_t bytes[V_LANES];
+    V_PUT_BYTES(bytes, v_part_nearest(a.p[i], -128, 127));
+    V_STORE_BYTES_N((uint8_t *)p, bytes, i * V_LANES, n);
+  }
+}
 
 static inline void v_store_s8(int8_t *p, vec a) {
   V_FOR_I V_PUT_BYTES((uint8_t *)V_AT(p, i), v_part_nearest(a.p[i], -128, 127));
@@ -128,7 +153,15 @@ static inline vec v_gather_n_u8(const uint8_t *p, ptrdiff_t stride, int n) {
 
 static inline vec v_gather_u8(const uint8_t *p, ptrdiff_t stride) { return v_gather_n_u8(p, stride, 16); }
 
-static inline vec v_load_n_u8(const uint8_t *p, int n) { return v_gather_n_u8(p, 1, n); }
+static inline vec v_load_n_u8(const uint8_t *p, int n) {
+  vec a;
+  V_FOR_I {
+    uint8_t bytes[V_LANES];
+    V_LOAD_BYTES_N(bytes, p, i * V_LANES, n);
+    a.p[i] = V_FROM_U8(bytes);
+  }
+  return a;
+}
 
 static inline vec v_load_u8(const uint8_t *p) { vec a; V_FOR_I a.p[i] = V_FROM_U8(V_AT(p, i)); return a; }
 
@@ -140,7 +173,13 @@ static inline void v_scatter_n_u8(uint8_t *p, ptrdiff_t stride, vec a, int n) {
 
 static inline void v_scatter_u8(uint8_t *p, ptrdiff_t stride, vec a) { v_scatter_n_u8(p, stride, a, 16); }
 
-static inline void v_store_n_u8(uint8_t *p, vec a, int n) { v_scatter_n_u8(p, 1, a, n); }
+static inline void v_store_n_u8(uint8_t *p, vec a, int n) {
+  V_FOR_I {
+    uint8_t bytes[V_LANES];
+    V_PUT_BYTES(bytes, v_part_nearest(a.p[i], 0, 255));
+    V_STORE_BYTES_N((uint8_t *)p, bytes, i * V_LANES, n);
+  }
+}
 
 static inline void v_store_u8(uint8_t *p, vec a) {
   V_FOR_I V_PUT_BYTES(V_AT(p, i), v_part_nearest(a.p[i], 0, 255));

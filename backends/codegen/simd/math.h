@@ -3,9 +3,9 @@
 // Elementary functions of the virtual vector. The same for every ISA; follows vector.h and arithmetic.h. Their errors
 // are less than these, in units in the last place:
 //
-//            exp  expm1  log  log1p  tanh  gelu  pow
-//     f32    1    1.5    1    1.75   1.5   5.5   0.51
-//     f64    1    2      1    1.5    1.5   6.5   1.25
+//            exp  expm1  log  log1p  tanh  erf   gelu  pow
+//     f32    1    1.5    1    1.75   1.5   1.75  5.5   0.51
+//     f64    1    2      1    1.5    1.5   2     8     1.25
 //
 // The error of gelu_slope is less than 2.2 (f64: 2) units in the last place of 1; for x < -2 it is that of gelu.
 // Special values are those of C's Annex F. Only operations that IEEE 754 defines are used, so that every ISA gives the
@@ -111,17 +111,17 @@ static inline dvec d_floor(dvec a) { D_FOR_I a.p[i] = d_part_floor(a.p[i]); retu
 
 // x = n log(2) + *r; returns n + V_INTEGER.
 static inline V_INLINE v_part v_part_reduce(v_part x, v_part *r) {
-  v_part n = V_FMA(x, v_part_set(0x1.715476p0F), v_part_set(V_INTEGER)), minus_n = V_INTEGER - n;
-  *r = V_FMA(minus_n, v_part_set(0x1.62e4p-1F), x);
-  *r = V_FMA(minus_n, v_part_set(0x1.7f7d1cp-20F), *r);
-  return n;
+  v_part sum = V_FMA(x, v_part_set(0x1.715476p0F), v_part_set(V_INTEGER)), n = sum - V_INTEGER;
+  *r = V_FMA(n, v_part_set(-0x1.62e4p-1F), x);
+  *r = V_FMA(n, v_part_set(-0x1.7f7d1cp-20F), *r);
+  return sum;
 }
 
 static inline V_INLINE d_part d_part_reduce(d_part x, d_part *r) {
-  d_part n = D_FMA(x, d_part_set(0x1.71547652b82fep0), d_part_set(D_INTEGER)), minus_n = D_INTEGER - n;
-  *r = D_FMA(minus_n, d_part_set(D_LOG_2), x);
-  *r = D_FMA(minus_n, d_part_set(D_LOG_2_REST), *r);
-  return n;
+  d_part sum = D_FMA(x, d_part_set(0x1.71547652b82fep0), d_part_set(D_INTEGER)), n = sum - D_INTEGER;
+  *r = D_FMA(n, d_part_set(-D_LOG_2), x);
+  *r = D_FMA(n, d_part_set(-D_LOG_2_REST), *r);
+  return sum;
 }
 
 // 2^(n + add), which must be a normal number.
@@ -133,16 +133,22 @@ static inline d_part d_part_power_of_2(d_part n, uint64_t add) {
   return d_part_from_words((d_part_words(n) << 52) + ((1023 + add) << 52));
 }
 
-// y 2^n for -252 <= n <= 252, as two multiplications, of which the first is exact.
+// y 2^(n - V_INTEGER), rounded once, for exponents from -252 to 252: two multiplications, of which the first is exact.
+#ifndef V_SCALE
+#define V_SCALE(y, n) v_part_scale(y, n)
 static inline v_part v_part_scale(v_part y, v_part n) {
   v_words sum = v_part_words(n) - (0x4b400000 - 254), first = sum >> 1;
   return y * v_part_from_words(first << 23) * v_part_from_words((sum - first) << 23);
 }
+#endif
 
+#ifndef D_SCALE
+#define D_SCALE(y, n) d_part_scale(y, n)
 static inline d_part d_part_scale(d_part y, d_part n) {
   d_words sum = d_part_words(n) - (0x4338000000000000 - 2046), first = sum >> 1;
   return y * d_part_from_words(first << 52) * d_part_from_words((sum - first) << 52);
 }
+#endif
 
 // e^r - 1 on [-0.34658, 0.34658]; error 2^-30.9.
 static inline V_INLINE v_part v_part_expm1_near_0(v_part r) {
@@ -161,7 +167,7 @@ static inline V_INLINE d_part d_part_expm1_near_0(d_part r) {
 // e^(x + y), where y is at most an ulp of x.
 static inline d_part d_part_exp_of_sum(d_part x, d_part y) {
   d_part r, n = d_part_reduce(d_part_clamp(x, -746.0, 710.0), &r);
-  return d_part_scale(1.0 + d_part_expm1_near_0(r + y), n);
+  return D_SCALE(1.0 + d_part_expm1_near_0(r + y), n);
 }
 
 // Clamping does not change the result: it is 0 or infinity at the bounds. All parts take a step before the next one,
@@ -170,7 +176,7 @@ static inline V_INLINE vec v_exp(vec a) {
   v_part n[V_PARTS], r[V_PARTS];
   V_FOR_I n[i] = v_part_reduce(v_part_clamp(a.p[i], -104.0F, 89.0F), &r[i]);
   V_FOR_I r[i] = v_part_expm1_near_0(r[i]);
-  V_FOR_I a.p[i] = v_part_scale(1.0F + r[i], n[i]);
+  V_FOR_I a.p[i] = V_SCALE(1.0F + r[i], n[i]);
   return a;
 }
 
@@ -379,29 +385,56 @@ static inline V_INLINE d_part d_part_mills(d_part a) {
 // e^(-a^2 / 2) underflows to 0 where a is clamped. The result for x = -0 and for minus infinity is -0.
 static inline V_INLINE v_part v_part_gelu(v_part x) {
   v_part n, a = v_part_clamp(V_ABS(x), 0.0F, 15.0F), y = v_part_gauss(a, a * v_part_mills(a), &n);
-  return V_SELECT(x < 0.0F, v_part_set(-0.0F), x) - v_part_scale(y, n);
+  return V_SELECT(x < 0.0F, v_part_set(-0.0F), x) - V_SCALE(y, n);
 }
 
 static inline d_part d_part_gelu(d_part x) {
   d_part n, a = d_part_clamp(D_ABS(x), 0.0, 39.0), y = d_part_gauss(a, a * d_part_mills(a), &n);
-  return V_SELECT(x < 0.0, d_part_set(-0.0), x) - d_part_scale(y, n);
+  return V_SELECT(x < 0.0, d_part_set(-0.0), x) - D_SCALE(y, n);
 }
 
 static inline V_INLINE vec v_gelu(vec a) { V_FOR_I a.p[i] = v_part_gelu(a.p[i]); return a; }
 
 static inline V_INLINE dvec d_gelu(dvec a) { D_FOR_I a.p[i] = d_part_gelu(a.p[i]); return a; }
 
+// erf(x) = x + x P(x^2) for |x| < 0.85, error 2^-26.7; above that 1 - 2 Phi(-a) with a = sqrt(2) |x|, which is not
+// less than 0.77. The polynomials interpolate erf(x) / x - 1 at the roots of a Chebyshev polynomial of x^2.
+static inline V_INLINE v_part v_part_erf(v_part x) {
+  static const float c[] = {0x1.06eba8p-3F, -0x1.812746p-2F, 0x1.ce2eaep-4F, -0x1.b81dcep-6F,
+                            0x1.5569a6p-8F, -0x1.b0652ep-11F, 0x1.7331c6p-14F};
+  v_part size = V_ABS(x), z = size * size, near = V_FMA(size, V_POLYNOMIAL(z, c), size);
+  v_part n, a = v_part_clamp(0x1.6a09e6p0F * size, 0.0F, 15.0F), y = v_part_gauss(a, v_part_mills(a), &n);
+  v_part tail = V_SCALE(y, n);
+  return v_part_with_sign_of(V_SELECT(size < 0.85F, near, 1.0F - (tail + tail)), x);
+}
+
+// The polynomial's error is 2^-56.3.
+static inline d_part d_part_erf(d_part x) {
+  static const double c[] = {0x1.06eba8214db69p-3, -0x1.812746b0379e6p-2, 0x1.ce2f21a042aa4p-4, -0x1.b82ce31280af9p-6,
+                             0x1.565bcd0cbcf76p-8, -0x1.c02db3963408fp-11, 0x1.f9a31658993bep-14,
+                             -0x1.f4d0a3d978b80p-17, 0x1.b9c84aad92c94p-20, -0x1.5e0ceca83a2b8p-23,
+                             0x1.e78ce74511f33p-27, -0x1.e5d4a2f4facb1p-31};
+  d_part size = D_ABS(x), z = size * size, near = D_FMA(size, D_POLYNOMIAL(z, c), size);
+  d_part n, a = d_part_clamp(0x1.6a09e667f3bcdp0 * size, 0.0, 39.0), y = d_part_gauss(a, d_part_mills(a), &n);
+  d_part tail = D_SCALE(y, n);
+  return d_part_with_sign_of(V_SELECT(size < 0.85, near, 1.0 - (tail + tail)), x);
+}
+
+static inline V_INLINE vec v_erf(vec a) { V_FOR_I a.p[i] = v_part_erf(a.p[i]); return a; }
+
+static inline V_INLINE dvec d_erf(dvec a) { D_FOR_I a.p[i] = d_part_erf(a.p[i]); return a; }
+
 static inline V_INLINE v_part v_part_gelu_slope(v_part x) {
   v_part n, a = v_part_clamp(V_ABS(x), 0.0F, 15.0F), y = V_FMA(a, v_part_set(-0x1.988454p-2F), v_part_mills(a));
   y = v_part_gauss(a, y, &n);
-  y = v_part_scale(y, n);
+  y = V_SCALE(y, n);
   return V_SELECT(x < 0.0F, y, 1.0F - y);
 }
 
 static inline d_part d_part_gelu_slope(d_part x) {
   d_part n, a = d_part_clamp(D_ABS(x), 0.0, 39.0), y = D_FMA(a, d_part_set(-0x1.9884533d43651p-2), d_part_mills(a));
   y = d_part_gauss(a, y, &n);
-  y = d_part_scale(y, n);
+  y = D_SCALE(y, n);
   return V_SELECT(x < 0.0, y, 1.0 - y);
 }
 

@@ -40,6 +40,8 @@
 
 #define H_STREAM(p, x) (void)(*(p) = (x))
 
+#define V_FROM_BITS(x) (float)(x)
+
 #define V_FROM_F16(h) f32_from_f16(h)
 
 #define V_TO_F16(x) f16_from_f32(x)

@@ -203,8 +203,14 @@ static inline vec v_gather(const float *p, ptrdiff_t stride) {
 
 static inline dvec d_gather(const double *p, ptrdiff_t stride) { return d_gather_n(p, stride, 16); }
 
+// Stores the lanes from i on of the first n to every second element.
+#ifndef V_PUT_SECOND
+#define V_PUT_SECOND(p, x, i, n) v_put(p, 2, x, i, n)
+#endif
+
 static inline void v_scatter_n(float *p, ptrdiff_t stride, vec a, int n) {
-  V_FOR_I v_put(p, stride, a.p[i], i * V_LANES, n);
+  if (stride != 2) V_FOR_I v_put(p, stride, a.p[i], i * V_LANES, n);
+  else V_FOR_I V_PUT_SECOND(p, a.p[i], i * V_LANES, n);
 }
 
 static inline void d_scatter_n(double *p, ptrdiff_t stride, dvec a, int n) {
@@ -269,14 +275,33 @@ static inline V_INLINE void h_store_n(uint16_t *p, hvec a, int n) { V_FOR_I H_ST
 
 static inline void h_stream(uint16_t *p, hvec a) { V_FOR_I H_STREAM(V_AT(p, i), a.p[i]); }
 
+// Words as lanes of 32 bits, and the low words of these.
+#ifndef H_WIDEN
+#define H_WIDEN(h) __builtin_convertvector(h, v_bits)
+#endif
+
+#ifndef H_NARROW
+#define H_NARROW(u) __builtin_convertvector(u, h_part)
+#endif
+
+// Of n words that are two apart, the part that begins with word i; +0 in the lanes from n on.
+#ifndef H_SECOND_N
+#define H_SECOND_N(p, i, n) h_pick(p, 2, i, n)
+#endif
+
+#ifndef H_PUT_SECOND
+#define H_PUT_SECOND(p, x, i, n) h_put(p, 2, x, i, n)
+#endif
+
 static inline V_INLINE hvec h_gather_n(const uint16_t *p, ptrdiff_t stride, int n) {
   hvec a;
-  V_FOR_I a.p[i] = h_pick(p, stride, i * V_LANES, n);
+  V_FOR_I a.p[i] = stride == 2 ? H_SECOND_N(p, i * V_LANES, n) : h_pick(p, stride, i * V_LANES, n);
   return a;
 }
 
 static inline V_INLINE void h_scatter_n(uint16_t *p, ptrdiff_t stride, hvec a, int n) {
-  V_FOR_I h_put(p, stride, a.p[i], i * V_LANES, n);
+  if (stride != 2) V_FOR_I h_put(p, stride, a.p[i], i * V_LANES, n);
+  else V_FOR_I H_PUT_SECOND(p, a.p[i], i * V_LANES, n);
 }
 
 // 16-bit floats. Conversions round to nearest even, overflow to infinity, keep subnormals and propagate NaN.
@@ -308,14 +333,6 @@ static inline uint16_t f16_from_f32(float x) {
   uint32_t huge = x != x ? 0x7e00 : 0x7c00;
   return (uint16_t)(sign | (u < 113U << 23 ? subnormal : u < f32_bits(65520) ? normal : huge));
 }
-
-#ifndef H_WIDEN
-#define H_WIDEN(h) __builtin_convertvector(h, v_bits)
-#endif
-
-#ifndef H_NARROW
-#define H_NARROW(u) __builtin_convertvector(u, h_part)
-#endif
 
 #ifndef V_FROM_BF16
 #define V_FROM_BF16(h) ((v_part)(H_WIDEN(h) << 16))
@@ -362,11 +379,27 @@ static inline V_INLINE void v_store_n_bf16(uint16_t *p, vec a, int n) { h_store_
 // p must be aligned to 32 bytes.
 static inline void v_stream_bf16(uint16_t *p, vec a) { h_stream(p, v_to_bf16(a)); }
 
+#ifndef V_SECOND_N_BF16
+#define V_SECOND_N_BF16(p, i, n) V_FROM_BF16(H_SECOND_N(p, i, n))
+#endif
+
 static inline V_INLINE vec v_gather_n_bf16(const uint16_t *p, ptrdiff_t stride, int n) {
-  return v_from_bf16(h_gather_n(p, stride, n));
+  vec a;
+  if (stride != 2) return v_from_bf16(h_gather_n(p, stride, n));
+  V_FOR_I a.p[i] = V_SECOND_N_BF16(p, i * V_LANES, n);
+  return a;
 }
 
-static inline V_INLINE vec v_gather_bf16(const uint16_t *p, ptrdiff_t stride) { return v_gather_n_bf16(p, stride, 16); }
+#ifndef V_SECOND_BF16
+#define V_SECOND_BF16(p) V_SECOND_N_BF16(p, 0, V_LANES)
+#endif
+
+static inline V_INLINE vec v_gather_bf16(const uint16_t *p, ptrdiff_t stride) {
+  vec a;
+  if (stride != 2) return v_gather_n_bf16(p, stride, 16);
+  V_FOR_I a.p[i] = V_SECOND_BF16(p + (ptrdiff_t)i * 2 * V_LANES);
+  return a;
+}
 
 static inline V_INLINE void v_scatter_n_bf16(uint16_t *p, ptrdiff_t stride, vec a, int n) {
   h_scatter_n(p, stride, v_to_bf16(a), n);

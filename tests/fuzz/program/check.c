@@ -59,6 +59,20 @@ static void check_shows(const FuzzOptions *options, Report *r) {
   ng_context_free(ctx);
 }
 
+// Emits the graph with its named extents open, without compiling it. Some cannot stay open: NG_WRONG.
+static void check_emits(Report *r) {
+  static const ng_options how = {.isa = "avx2"};
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = ng_graph_read(ctx, "fuzz.yaml", r->text, r->nbytes, NULL);
+  char *source = NULL, *header = NULL;
+  const ng_status status = g ? ng_emit(g, &how, &source, &header) : NG_WRONG;
+  if (status != NG_OK && status != NG_WRONG) report_finding(r, "emit", "%s", ng_messages_text(ctx, 0));
+  ng_text_free(ctx, source);
+  ng_text_free(ctx, header);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 // Gradients
 
 static bool is_small(const Graph *g) {
@@ -324,5 +338,7 @@ void check_program(const FuzzOptions *options, Report *r) {
   if (!bind(r, g)) return;
   report_stage(r, "show");
   if (is_wanted(options, "show")) check_shows(options, r);
+  report_stage(r, "emit");
+  if (is_wanted(options, "emit")) check_emits(r);
   check_results(options, r, g);
 }

@@ -1,0 +1,36 @@
+// Rules of the optimizers.
+#include "ir/operators/rules.h"
+
+#include <string.h>
+
+// Rate and step are scalars; all other operands have the shape of the weights.
+bool infer_optimizer(Inference *inf, Node *node) {
+  Value *weights = node->inputs[0];
+  for (uint32_t i = 1; i < node->ninputs; i++) {
+    const char type = node->op->inputs[i].type;
+    const bool is_scalar = type == 'R' || type == 'N';
+    if (!(is_scalar ? infer_rank(inf, node->inputs[i], 0) : infer_same_shape(inf, weights, node->inputs[i])))
+      return false;
+  }
+  for (uint32_t i = 0; i < node->noutputs; i++)
+    if (!infer_same_shape(inf, weights, node->outputs[i])) return false;
+  return true;
+}
+
+// A beta of 1 would divide by zero. PyTorch refuses the same numbers.
+bool check_optimizer(Node *node, Diagnostics *d) {
+  static const struct {
+    const char *name;
+    bool is_below_1;
+  } rows[] = {{"beta1", true}, {"beta2", true}, {"momentum", false}, {"weight_decay", false}, {"lr_decay", false}};
+  char title[NODE_TITLE_BYTES];
+  bool ok = true;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    if (!operator_has_attribute(node->op, rows[i].name)) continue;
+    const double number = node_f32(node, rows[i].name);
+    if (number >= 0 && (number < 1 || !rows[i].is_below_1)) continue;
+    ok = error_at(d, node->position, "%s: %s: expected at least 0%s, found %g", node_title(node, title), rows[i].name,
+                  rows[i].is_below_1 ? " and less than 1" : "", number);
+  }
+  return ok;
+}
