@@ -234,6 +234,7 @@ static bool infer_large(Inference *inf, const Window *w, int axis, int64_t outpu
   const int64_t windows = steps + window_reach(w) + output_padding;
   const int64_t extent = windows - w->pad_begin - w->pad_end;
   if (extent < 1 && !shape_is_known(&small->shape)) return true; // it may have no elements
+  if (extent < 1 && !window_makes_large(inf->node)) return true; // likewise
   if (extent < 1 && !shape_nelems(&small->shape)) return infer_side(inf, large, small, axis, EXTENT(0));
   if (extent < 1)
     return infer_error(inf,

@@ -40,15 +40,16 @@ static const Index *times(Recipe *r, const Index *x, const Index *y) {
   return index_of(&r->b, INDEX_MULTIPLY, x, y);
 }
 
-static const Index *add_term(Recipe *r, const Access *a, int axis, const Index *before) {
-  if (a->stride[axis] >= 0) return plus(r, before, times(r, axis_index(r, axis), stride_of(r, a, axis)));
-  const Index *term = times(r, axis_index(r, axis), number(r, -a->stride[axis]));
+// Adds index * the access's stride along the axis.
+static const Index *add_term(Recipe *r, const Access *a, int axis, const Index *index, const Index *before) {
+  if (a->stride[axis] >= 0) return plus(r, before, times(r, index, stride_of(r, a, axis)));
+  const Index *term = times(r, index, number(r, -a->stride[axis]));
   return index_of(&r->b, INDEX_SUBTRACT, before ? before : number(r, 0), term);
 }
 
 const Index *add_terms(Recipe *r, const Access *a, AxisSet axes, const Index *before) {
   for (int axis = 0; axis < r->k->naxes; axis++)
-    if (axes >> axis & 1 && a->stride[axis]) before = add_term(r, a, axis, before);
+    if (axes >> axis & 1 && a->stride[axis]) before = add_term(r, a, axis, axis_index(r, axis), before);
   return before;
 }
 
@@ -139,7 +140,7 @@ Address vector_address(Recipe *r, AccessId id) {
   const Index *index = add_terms(r, a, loop_inner_axes(r->loop) & ~(1U << v), NULL);
   if (a->stride[v]) {
     const Index *lane = access_is_mask(a) ? index_of(&r->b, INDEX_DIVIDE, r->lane, number(r, 8)) : r->lane;
-    index = plus(r, index, times(r, lane, stride_of(r, a, v)));
+    index = add_term(r, a, v, lane, index);
   }
   return (Address){.base = BASE_POINTER, .access = id, .is_row = is_row, .index = index};
 }

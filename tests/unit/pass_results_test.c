@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-enum { COUNT = 1500, MOST_TENSORS = 256, MOST_PASSES = 32 };
+enum { COUNT = 2500, MOST_TENSORS = 256, MOST_PASSES = 32 };
 
 typedef struct Trial {
   const char *name;
