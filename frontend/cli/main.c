@@ -21,9 +21,10 @@ static const Verb verbs[] = {
      "  ngrad check models/gpt2_layer_norm_backward.yaml\n", OPTION_DIM | OPTION_JSON | OPTION_MEMORY,
      STATUS(0) | STATUS(1) | STATUS(2), verb_check},
     {"run", "GRAPH", 1, 1, "execute a graph, and summarise, write or compare its outputs",
-     "Inputs are NAME.npy files, in DIR or beside the graph, or made up by --random. Unknown extents, and\n"
-     "those of names without a value, are taken from the files. Compiled kernels are cached in $XDG_CACHE_HOME/ngrad or "
-     "~/.cache/ngrad,\nof which those that were not used for the longest time go when all take more than 512 MiB.\n"
+     "Inputs are NAME.npy files, in DIR or beside the graph, or made up by --random. Unknown extents, and those\n"
+     "of names without a value, are taken from the files. Compiled kernels are cached in $XDG_CACHE_HOME/ngrad\n"
+     "or ~/.cache/ngrad, of which those that were not used for the longest time go when all take more than\n"
+     "512 MiB.\n"
      "The compiler is $CC, a command with its arguments, or cc; CFLAGS is not heeded.\n" GRAPH_IS,
      "  ngrad run models/gpt2_layer_norm_backward.yaml --random --dim N=64 --compare\n"
      "  ngrad run graph.yaml --in data --out results --threads 2\n"
