@@ -117,7 +117,7 @@ static inline vec v_index(size_t first) {
   if (first < (1U << 24) - 16) {
     const v_bits lane = {V_EACH(V_INDEX)};
     vec a;
-    V_FOR_I a.p[i] = V_FROM_BITS(lane + ((int)first + i * V_LANES));
+    V_FOR_I { const int at = (int)first + i * V_LANES; a.p[i] = V_FROM_BITS(lane + at); }
     return a;
   }
   for (int i = 0; i < 16; i++) x[i] = (float)(first + (size_t)i);
