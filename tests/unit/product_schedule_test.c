@@ -686,7 +686,7 @@ static void steps_of_short_sums_take_more_columns(void **state) {
              sums[i], sums[i]);
     Lowered l = lower(text, &usual, false);
     const Loop *loop = last_loop(only_schedule(&l));
-    assert_true(loop->columns > least && loop->columns % (loop->vectors * LANES) == 0);
+    assert_true(loop->columns > least && loop->columns % ((int64_t)loop->vectors * LANES) == 0);
     least = loop->columns;
     lowered_deinit(&l);
   }
