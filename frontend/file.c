@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,4 +31,99 @@ int file_open(const char *path, size_t *nbytes, Position at, const char *prefix,
   }
   if (fd >= 0) close(fd);
   return -1;
+}
+
+// All that the descriptor gives, at most one byte more than a file may have.
+static bool read_all(int fd, Text *out, const char *path, Diagnostics *d) {
+  enum { CHUNK = 1 << 13 };
+  char chunk[CHUNK], problem[PROBLEM_BYTES];
+  const Source source = {.name = path};
+  const Position at = {&source, 0, 0};
+  size_t most = MOST_TEXT_BYTES;
+  while (out->nbytes <= most) {
+    ssize_t n = read(fd, chunk, sizeof chunk);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return error_at(d, at, "%s", file_problem(errno, problem));
+    if (n == 0) return true;
+    text_add(out, chunk, (size_t)n);
+    if (out->out_of_memory) return error_out_of_memory(d);
+    if (iscntrl((unsigned char)out->bytes[0]) && !isspace((unsigned char)out->bytes[0])) most = MOST_BINARY_BYTES;
+  }
+  return error_at(d, at, "too long, expected at most %zu MiB", (most >> 20) + (most == MOST_BINARY_BYTES));
+}
+
+char *file_load(const Allocator *allocator, const char *path, size_t *nbytes, Diagnostics *d) {
+  bool is_standard_input = strcmp(path, "-") == 0;
+  const Source source = {.name = path};
+  int fd = is_standard_input ? STDIN_FILENO : file_open(path, nbytes, (Position){&source, 0, 0}, "", d);
+  if (fd < 0) return NULL;
+  if (!is_standard_input && *nbytes > MOST_BINARY_BYTES) { // before any of it is read
+    error_at(d, (Position){&source, 0, 0}, "too long, expected at most 2048 MiB");
+    close(fd);
+    return NULL;
+  }
+  Text text;
+  text_init(&text, allocator);
+  text_add(&text, "", 0); // an empty file is a text too
+  bool ok = !text.out_of_memory ? read_all(fd, &text, path, d) : error_out_of_memory(d);
+  if (!is_standard_input) close(fd);
+  if (!ok) text_deinit(&text);
+  *nbytes = text.nbytes;
+  return text.bytes;
+}
+
+static bool leaves_folder(const char *path) {
+  if (*path == '/') return true;
+  for (const char *part = path; part; part = strchr(part, '/')) {
+    if (*part == '/') part++;
+    if (part[0] == '.' && part[1] == '.' && (part[2] == '/' || !part[2])) return true;
+  }
+  return false;
+}
+
+// The folder itself is none of its files, which is told on opening it.
+static bool is_below(const char *folder, const char *file) {
+  const size_t n = strlen(folder);
+  return strncmp(file, folder, n) == 0 && (strcmp(folder, "/") == 0 || file[n] == '/' || !file[n]);
+}
+
+char *file_below(const char *folder, const char *path, const char *name, Position at, Diagnostics *d) {
+  char problem[PROBLEM_BYTES], *joined = NULL;
+  if (!folder) {
+    error_at(d, at, "%s: a graph that is not read from a file cannot name files", name);
+    return NULL;
+  }
+  if (leaves_folder(path)) {
+    error_at(d, at, "%s: expected a path below the graph's folder, without ..", name);
+    return NULL;
+  }
+  if (asprintf(&joined, "%s/%s", folder, path) < 0) {
+    error_out_of_memory(d);
+    return NULL;
+  }
+  char *real = realpath(folder, NULL), *file = real ? realpath(joined, NULL) : NULL;
+  if (!file) {
+    if (errno == ENOMEM) error_out_of_memory(d);
+    else error_at(d, at, "%s: %s", name, file_problem(errno, problem));
+  } else if (!is_below(real, file)) {
+    error_at(d, at, "%s: a link that leaves the graph's folder", name);
+    free(file);
+    file = NULL;
+  }
+  free(real);
+  free(joined);
+  return file;
+}
+
+bool file_read_at(int fd, uint64_t offset, void *to, size_t nbytes) {
+  while (nbytes > 0) {
+    const ssize_t n = pread(fd, to, nbytes, (off_t)offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n == 0) errno = 0;
+    if (n <= 0) return false;
+    to = (char *)to + n;
+    offset += (uint64_t)n;
+    nbytes -= (size_t)n;
+  }
+  return true;
 }

@@ -4,9 +4,13 @@
 #include "ir/support/unfinished.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool file_write_all(int fd, const void *bytes, size_t nbytes) {
@@ -35,22 +39,45 @@ static int create_beside(const char *path, char name[PATH_MAX], Unfinished *unfi
   return fd;
 }
 
-bool file_replace(const char *path, bool (*write)(int fd, const void *content), const void *content, Diagnostics *d) {
-  char name[PATH_MAX], problem[PROBLEM_BYTES];
-  const Source source = {.name = path};
+// As the program's replaced_by_file: into `name`. False: there is something else than a file, which is written to.
+static bool find_replaced(const char *path, char name[PATH_MAX]) {
+  struct stat info;
+  const size_t length = strlen(path);
+  if (lstat(path, &info) == 0 && !S_ISREG(info.st_mode))
+    return S_ISLNK(info.st_mode) && stat(path, &info) == 0 && S_ISREG(info.st_mode) && realpath(path, name);
+  if (length < PATH_MAX) memcpy(name, path, length + 1);
+  return length < PATH_MAX;
+}
+
+typedef bool Write(int fd, const void *content);
+
+// On failure, these leave in errno why.
+static bool write_and_close(int fd, Write *write, const void *content) {
+  const bool ok = fd >= 0 && write(fd, content);
+  const int error = errno;
+  if (fd >= 0 && close(fd) < 0 && ok) return false;
+  errno = error;
+  return ok;
+}
+
+static bool replace(const char *path, Write *write, const void *content) {
+  char name[PATH_MAX];
   Unfinished unfinished;
-  int fd = create_beside(path, name, &unfinished);
-  bool ok = fd >= 0 && write(fd, content);
-  int error = errno;
-  if (fd >= 0 && close(fd) < 0 && ok) {
-    ok = false;
-    error = errno;
-  }
-  if (ok && rename(name, path) < 0) {
-    ok = false;
-    error = errno;
-  }
+  const int fd = create_beside(path, name, &unfinished);
+  const bool ok = write_and_close(fd, write, content) && rename(name, path) == 0;
+  const int error = errno;
   if (!ok && fd >= 0) unlink(name);
   if (fd >= 0) unfinished_end(&unfinished);
-  return ok || error_at(d, (Position){&source, 0, 0}, "%s", file_problem(error, problem));
+  errno = error;
+  return ok;
+}
+
+bool file_replace(const char *path, Write *write, const void *content, Diagnostics *d) {
+  char target[PATH_MAX], problem[PROBLEM_BYTES];
+  const Source source = {.name = path};
+  if (find_replaced(path, target)
+          ? replace(target, write, content)
+          : write_and_close(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), write, content))
+    return true;
+  return error_at(d, (Position){&source, 0, 0}, "%s", file_problem(errno, problem));
 }

@@ -26,10 +26,11 @@ typedef struct PassContext {
   // Called after each pass. NULL: not called.
   void (*watch)(void *watcher, const Graph *g, const char *pass, bool changed, double milliseconds);
   void *watcher;
-  bool no_fuse;         // each node becomes a kernel by itself
-  Partition *partition; // the result of fuse, in the graph's arena; NULL: fuse has not run
-  bool fast_math;       // allows rewrites that do not hold for every IEEE value
-  bool failed;          // a pass ran out of memory, or reported an error in diagnostics
+  uint64_t memory_nbytes; // most bytes of a program's workspace; 0: any
+  bool no_fuse;           // each node becomes a kernel by itself
+  Partition *partition;   // the result of fuse, in the graph's arena; NULL: fuse has not run
+  bool fast_math;         // allows rewrites that do not hold for every IEEE value
+  bool failed;            // a pass ran out of memory, or reported an error in diagnostics
 } PassContext;
 
 typedef struct Pass {

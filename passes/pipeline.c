@@ -11,6 +11,7 @@
 //   split-groups           after common-subexpressions, which would merge the nodes of its two reads of the data
 //   reshape-orders         after movement, which would remove its copies; before fuse, which must see them
 //   quantize-scales        after common-subexpressions, which compares lists of scales but not large constants
+//   aliases                after all passes that rewrite: they change uses
 //   fuse                   after all passes that rewrite: that would invalidate its regions
 //   visit                  after fuse: it joins kernels, not nodes
 // Then each region is lowered to kernels and scheduled, and the memory plan places the values between kernels.
@@ -19,12 +20,16 @@
 #include "ir/graph/verify.h"
 #include "ir/loops/verify.h"
 #include "ir/support/escape.h"
+#include "passes/lower/aliases.h"
 #include "passes/lower/fuse.h"
 #include "passes/lower/pieces.h"
 #include "passes/lower/regions.h"
 #include "passes/lower/visit.h"
+#include "passes/memory/in_place.h"
+#include "passes/memory/order.h"
 #include "passes/memory/plan.h"
 #include "passes/memory/verify.h"
+#include "passes/recompute/recompute.h"
 #include "passes/rewrite/casts.h"
 #include "passes/rewrite/common_subexpressions.h"
 #include "passes/rewrite/dead_code.h"
@@ -61,6 +66,7 @@ const Pass passes[] = {
     {"reshape-orders", pass_reshape_orders, "copy the input of a reshape to row-major layout if it has another", NULL,
      true},
     {"quantize-scales", pass_quantize_scales, "turn lists of scales into constant tensors", NULL, true},
+    {"aliases", pass_aliases, "read reshapes, transposes and slices where their operands are", NULL, false},
     {"fuse", pass_fuse, "choose the nodes that become one kernel", NULL, true},
     {"visit", pass_visit, "choose the kernels that go over slices of their tensors together", NULL, false}};
 const size_t npasses = sizeof passes / sizeof *passes;
@@ -132,9 +138,17 @@ static LoopTree *sound_tree(const Schedule *s, uint32_t loop, const Wants *wants
   return is_sound ? t : NULL;
 }
 
+static bool order_and_plan(Program *p, bool is_tight) {
+  return order_kernels(p, is_tight) && stage_updates(p) && plan_memory(p);
+}
+
 static bool lower_all(Program *p, PassContext *c) {
   if (!lower_regions(p, c)) return false;
-  if (!plan_memory(p)) return pass_out_of_memory(c);
+  if (!order_and_plan(p, false)) return pass_out_of_memory(c);
+  // The tight order is for recomputation. Without it, the plan of that order may be the larger one.
+  const size_t nbytes = p->workspace_nbytes;
+  if (c->memory_nbytes && nbytes > c->memory_nbytes && !order_and_plan(p, true)) return pass_out_of_memory(c);
+  if (!fit_memory(p, nbytes, c)) return false;
 #ifdef NGRAD_CHECKED
   return verify_memory(p, c);
 #else

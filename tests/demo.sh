@@ -11,7 +11,7 @@ said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 status=0
 "$ngrad" --version
-printf '%-34s %11s %11s %10s %11s %14s\n' model 'relative L2' 'largest ulp' 'compile ms' 'codegen ms' 'interpreter ms'
+printf '%-34s %11s %13s %10s %11s %14s\n' model 'relative L2' 'largest error' 'compile ms' 'codegen ms' 'interpreter ms'
 for model in "$@"; do
   "$ngrad" run "$model" --random --compare >"$said" || status=1
   awk -v model="$(basename "$model" .yaml)" '
@@ -19,16 +19,16 @@ for model in "$@"; do
     $NF == "ok" || $NF == "FAILED" {
       rows++
       if (larger($3, l2)) l2 = $3
-      if (larger($5, ulp)) ulp = $5
+      if (larger($5, error)) error = $5
       if ($NF == "FAILED") wrong = 1
     }
     $1 == "codegen:" { codegen = $2; if (match($0, /compiled in [^ ]*/)) compile = substr($0, RSTART + 12, RLENGTH - 12) }
     $1 == "interpreter:" { interpreter = $2 }
     END {
-      if (!rows) l2 = ulp = codegen = interpreter = "-"
+      if (!rows) l2 = error = codegen = interpreter = "-"
       if (compile == "") compile = "cached"
       verdict = wrong || !rows ? "FAILED" : "ok"
-      printf "%-34s %11s %11s %10s %11s %14s  %s\n", model, l2, ulp, compile, codegen, interpreter, verdict
+      printf "%-34s %11s %13s %10s %11s %14s  %s\n", model, l2, error, compile, codegen, interpreter, verdict
     }
   ' "$said"
 done

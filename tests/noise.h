@@ -33,15 +33,17 @@ static inline double noise_smallest(Type type) {
 }
 
 // Relative noise, and, for operators whose sums may cancel, noise of the size of what went in. Half of it is the same
-// for all elements, as roundings of equal numbers are. Zeros stay unless sums made them.
+// for all elements, as roundings of equal numbers are. Zeros stay unless sums made them. Half of the values of narrow
+// types are rounded to these, as sums of what was rounded may be zero.
 static inline void noise_add(Noise *n, Type type, double relative, double absolute, double *x, size_t count) {
   if (!type_is_float(type)) return;
   double common = random_chance(&n->random, 50) ? 1 : -1;
+  const bool is_rounded = n->strength > 0 && noise_rounding(type) > 0x1p-23 && random_chance(&n->random, 50);
   for (size_t i = 0; i < count; i++) {
     double own = (double)(random_next(&n->random) >> 11) * 0x1p-52 - 1;
     double size = fabs(x[i]) * relative + absolute + (x[i] != 0 ? noise_smallest(type) : 0);
     x[i] += n->strength * (common + own) / 2 * size;
-    if (isinf(type_round(type, x[i]))) x[i] = type_round(type, x[i]);
+    if (is_rounded || isinf(type_round(type, x[i]))) x[i] = type_round(type, x[i]);
   }
 }
 
@@ -153,6 +155,15 @@ static inline bool noise_node(Noise *n, const Node *node, double **of) {
   return true;
 }
 
+// The value's elements as numbers: the interpreter has those of s64 as integers.
+static inline const double *noise_numbers(Noise *n, const Value *v, const double *x) {
+  const size_t count = noise_nelems(v);
+  double *numbers = v->type == TYPE_S64 ? ARENA_ARRAY(n->arena, double, count + 1) : NULL;
+  if (v->type != TYPE_S64) return x;
+  for (size_t i = 0; numbers && i < count; i++) numbers[i] = (double)((const int64_t *)(const void *)x)[i];
+  return numbers;
+}
+
 // Runs the graph with noise; `outputs`, parallel to the graph's, are row-major arrays in the arena. False: out of
 // memory.
 static inline bool noise_run(Noise *n, const double **outputs) {
@@ -165,8 +176,12 @@ static inline bool noise_run(Noise *n, const double **outputs) {
     if (g->values[i]->constant && !(of[i] = noise_given(n, g->values[i], NULL))) return false;
   for (size_t i = 0; i < g->nnodes; i++)
     if (!noise_node(n, g->nodes[i], of)) return false;
-  for (size_t i = 0; i < g->noutputs; i++) outputs[i] = of[g->outputs[i]->index];
-  return true;
+  bool ok = true;
+  for (size_t i = 0; i < g->noutputs; i++) {
+    outputs[i] = noise_numbers(n, g->outputs[i], of[g->outputs[i]->index]);
+    ok &= outputs[i] != NULL;
+  }
+  return ok;
 }
 
 #endif

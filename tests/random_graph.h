@@ -13,6 +13,7 @@
 #include "ir/operators/range.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_VISITS = 64 }; // by a product or a convolution, as a multiple of the elements that a tensor may have
@@ -22,6 +23,12 @@ typedef struct RandomGraphOptions {
   int64_t most_nelems; // of a tensor
   bool is_focused; // each graph has few operators, types and extents of its own, so that its nodes share more values
 } RandomGraphOptions;
+
+// What an environment variable says: how many graphs a test takes, NGRAD_RANDOM_GRAPHS, and the first seed.
+static inline uint64_t number_from(const char *variable, uint64_t otherwise) {
+  const char *text = getenv(variable);
+  return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
 
 // Sebastiano Vigna's splitmix64.
 static inline uint64_t random_next(uint64_t *random) {
@@ -55,11 +62,27 @@ static inline void random_elements(uint64_t *random, Type type, ValueRange range
   }
 }
 
+// Data for a value. Of indices, most are of what exists, some from the end.
+static inline void random_data(uint64_t *random, const Value *v, void *data) {
+  const int64_t nelems = shape_nelems(&v->shape);
+  int64_t extent = 0;
+  random_elements(random, v->type, v->range, data, nelems);
+  for (const Use *use = v->uses; use; use = use->next) {
+    const int64_t own = node_indexed_extent(use->node, use->slot);
+    if (own > 0 && (!extent || own < extent)) extent = own;
+  }
+  for (int64_t i = 0; extent && i < nelems; i++) {
+    const int64_t index = (int64_t)random_below(random, (size_t)extent);
+    if (!random_chance(random, 3))
+      type_store(v->type, data, (size_t)i, (double)(random_chance(random, 10) ? index - extent : index));
+  }
+}
+
 // A tensor for an input of a graph whose extents have numbers; freed with tensor_free. False: out of memory.
 static inline bool random_tensor(uint64_t *random, const Value *v, Tensor *t, const Allocator *allocator) {
   *t = tensor_like(v);
   if (!tensor_alloc(t, allocator)) return false;
-  random_elements(random, v->type, v->range, t->data, tensor_nelems(t));
+  random_data(random, v, t->data);
   return true;
 }
 
@@ -90,10 +113,10 @@ typedef struct RandomDraft {
 } RandomDraft;
 
 // MaxPoolWinners and MaxPoolScatter are not drawn: they occur as what a pass makes of MaxPoolBackward.
-enum { RANDOM_OPERATORS = OP_COUNT - 2 };
+enum { RANDOM_OPERATORS = OP_COUNT - 4 };
 
 static inline bool random_is_drawn(OperatorId id) {
-  return id != OP_MaxPoolWinners && id != OP_MaxPoolScatter;
+  return id != OP_MaxPoolWinners && id != OP_MaxPoolScatter && !(operators[id].traits & TRAIT_COLLECTIVE);
 }
 
 static inline const Operator *random_row(uint32_t i) { // row i of those that are drawn
@@ -137,6 +160,14 @@ static inline OperatorName random_everyday_operator(uint64_t *random) {
       OP_GroupNorm, OP_SoftMax, OP_LogSoftmax, OP_ReduceSum,         OP_ReduceMean, OP_ReduceMax,
       OP_MatMul,    OP_MatMul,  OP_Convolution};
   return (OperatorName){&operators[everyday[random_below(random, sizeof everyday / sizeof *everyday)]], NULL};
+}
+
+// One of those that integers meet and move by.
+static inline OperatorName random_integer_operator(uint64_t *random) {
+  static const OperatorId ids[] = {OP_Add,   OP_Add,   OP_Subtract, OP_Multiply, OP_Maximum,         OP_Minimum,
+                                   OP_Neg,   OP_Less,  OP_Select,   OP_TypeCast, OP_StaticTranspose, OP_StaticTranspose,
+                                   OP_Slice, OP_Concat};
+  return (OperatorName){&operators[ids[random_below(random, sizeof ids / sizeof *ids)]], NULL};
 }
 
 // Small numbers for each spatial axis, or extents of each axis; at times none.
@@ -489,16 +520,20 @@ static inline void random_choose_focus(RandomGraph *r) {
                                   TYPE_BIT(TYPE_BF16),
                                   TYPE_BIT(TYPE_F16),
                                   TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_BF16),
+                                  TYPE_BIT(TYPE_S32) | TYPE_BIT(TYPE_S64),
                                   0};
   uint64_t *random = &r->random;
   r->rank = -1;
   r->new_values = 35;
   if (!r->options.is_focused) return;
-  const bool is_everyday = random_chance(random, 40);
-  if (is_everyday || random_chance(random, 85)) r->npalette = 2 + random_below(random, RANDOM_PALETTE - 1);
-  for (size_t i = 0; i < r->npalette; i++)
-    r->palette[i] = is_everyday ? random_everyday_operator(random) : random_operator_of_family(random);
   r->types = types[random_below(random, sizeof types / sizeof *types)];
+  const bool is_integer = r->types & TYPE_BIT(TYPE_S32), is_everyday = random_chance(random, 40);
+  if (is_integer || is_everyday || random_chance(random, 85))
+    r->npalette = 2 + random_below(random, RANDOM_PALETTE - 1);
+  for (size_t i = 0; i < r->npalette; i++)
+    r->palette[i] = is_integer    ? random_integer_operator(random)
+                    : is_everyday ? random_everyday_operator(random)
+                                  : random_operator_of_family(random);
   if (random_chance(random, 70)) r->rank = 1 + (int)random_below(random, 4);
   r->new_values = 5 + random_below(random, 30);
 }
@@ -509,7 +544,7 @@ static inline bool random_add_anchor(RandomGraph *r) {
   for (int axis = 0; axis < shape.rank; axis++)
     shape.extent[axis] = r->extents[random_below(&r->random, RANDOM_EXTENTS)];
   while (shape_nelems(&shape) > r->options.most_nelems) shape.rank--;
-  r->anchor = random_name_value(r, random_type(r, TYPES_FLOAT), &shape, true);
+  r->anchor = random_name_value(r, random_type(r, r->types ? r->types : TYPES_FLOAT), &shape, true);
   return r->anchor != NULL;
 }
 

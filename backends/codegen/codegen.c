@@ -63,7 +63,7 @@ Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, do
   } else {
     ToolchainTimes spent;
     times->emit_ms = milliseconds_now() - start;
-    toolchain_load(&source, "ngrad_entry", timeout_s, &loaded, &spent, compiler_failed, d);
+    toolchain_load(&source, "ngrad_entry", &c_compiler, timeout_s, &loaded, &spent, compiler_failed, d);
     times->compile_ms = spent.compile_ms;
     times->load_ms = spent.load_ms;
     times->was_cached = spent.was_cached;
@@ -83,15 +83,39 @@ Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, do
 
 typedef struct Running { // the state of one call of compiled_run
   int threads;
-  double marked_ms; // time of the last call of mark_part
-  double *spent_ms;
+  double called_ms, marked_ms; // times of the call, and of the last call of mark_part
+  Watch *watch;                // NULL: nobody watches
+  atomic_size_t nspans;
+  size_t nmarked; // spans whose part is known
 } Running;
+
+static void add_span(Running *running, int thread, size_t nblocks, double begin_ms, double end_ms) {
+  if (!nblocks) return;
+  const size_t i = atomic_fetch_add(&running->nspans, 1);
+  if (i < running->watch->most_spans)
+    running->watch->spans[i] = (Span){.thread = thread,
+                                      .nblocks = nblocks,
+                                      .begin_ms = begin_ms - running->called_ms,
+                                      .end_ms = end_ms - running->called_ms};
+}
+
+// A loop that was not shared left no span.
+static void mark_spans(Running *running, size_t part, double now) {
+  Watch *watch = running->watch;
+  if (running->nspans == running->nmarked) add_span(running, 0, 1, running->marked_ms, now);
+  for (; running->nmarked < running->nspans; running->nmarked++)
+    if (running->nmarked < watch->most_spans) watch->spans[running->nmarked].part = part;
+  watch->nspans = running->nmarked < watch->most_spans ? running->nmarked : watch->most_spans;
+}
 
 static void mark_part(void *context, size_t part) {
   Running *running = context;
-  if (!running->spent_ms) return;
+  if (!running->watch) return;
+  if (running->watch->mark) running->watch->mark(running->watch->mark_context, part);
+  if (!running->watch->spent_ms && !running->watch->spans) return;
   double now = milliseconds_now();
-  running->spent_ms[part] += now - running->marked_ms;
+  if (running->watch->spent_ms) running->watch->spent_ms[part] += now - running->marked_ms;
+  if (running->watch->spans) mark_spans(running, part, now);
   running->marked_ms = now;
 }
 
@@ -104,7 +128,9 @@ typedef struct BlockRange {        // consecutive blocks of a loop
 // hold. Then it takes blocks from the other threads' ranges. Blocks are taken one by one, so that a core that is busy
 // with something else does not delay the call.
 static void run_blocks(void *context, size_t nblocks, Task *task, const void *args) {
-  int threads = ((const Running *)context)->threads;
+  Running *running = context;
+  const bool is_traced = running->watch && running->watch->spans;
+  int threads = running->threads;
   if ((size_t)threads > nblocks) threads = (int)nblocks;
   if (threads <= 1) {
     for (size_t b = 0; b < nblocks; b++) task(args, b);
@@ -118,19 +144,25 @@ static void run_blocks(void *context, size_t nblocks, Task *task, const void *ar
     ranges[i].end = nblocks * (i + 1) / nranges;
   }
 #pragma omp parallel num_threads(threads)
-  for (size_t i = 0; i < nranges; i++) {
-    BlockRange *range = &ranges[((size_t)omp_get_thread_num() + i) % nranges];
-    for (size_t b; (b = atomic_fetch_add(&range->next, 1)) < range->end;) task(args, b);
+  {
+    const int thread = omp_get_thread_num();
+    const double begin_ms = is_traced ? milliseconds_now() : 0;
+    size_t ntaken = 0;
+    for (size_t i = 0; i < nranges; i++) {
+      BlockRange *range = &ranges[((size_t)thread + i) % nranges];
+      for (size_t b; (b = atomic_fetch_add(&range->next, 1)) < range->end; ntaken++) task(args, b);
+    }
+    if (is_traced) add_span(running, thread, ntaken, begin_ms, milliseconds_now());
   }
 }
 
 enum { WORKSPACE_ALIGNMENT = 64 };
 
-bool compiled_run(const Compiled *c, void *const *inputs, void *const *outputs, int threads, double *spent_ms) {
+bool compiled_run(const Compiled *c, void *const *inputs, void *const *outputs, int threads, Watch *watch) {
   Compiled *shared = (Compiled *)c; // only the spare workspace changes, atomically
   Running running = {.threads = threads > 0 ? threads : omp_get_num_procs()};
-  running.spent_ms = spent_ms;
-  if (spent_ms) running.marked_ms = milliseconds_now();
+  running.watch = watch;
+  if (watch) running.called_ms = running.marked_ms = milliseconds_now();
   void *block = atomic_exchange(&shared->spare, NULL);
   if (!block && c->workspace_nbytes) block = allocator_alloc(c->allocator, c->workspace_nbytes + WORKSPACE_ALIGNMENT);
   if (!block && c->workspace_nbytes) return false;

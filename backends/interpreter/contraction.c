@@ -1,13 +1,14 @@
-// Products and convolutions, straight from their formulas.
+// Products and convolutions, straight from their formulas: each element is a sum of products in the order of its
+// formula, without those that lie outside of a tensor. LANES neighbouring elements are computed at a time, each with
+// the operations that it would have alone.
 #include "ir/operators/contraction.h"
 
 #include "backends/interpreter/evaluation.h"
-#include "backends/interpreter/sum.h"
+#include "backends/interpreter/lanes.h"
 #include "backends/interpreter/walk.h"
 #include "ir/operators/window.h"
 
 #include <math.h>
-#include <string.h>
 
 // The number of elements between neighbours along each axis of a dense row-major array.
 typedef struct Dense {
@@ -26,6 +27,17 @@ static Dense dense_strides(const Shape *shape) {
 
 static int64_t extent_on(const Shape *shape, int axis) {
   return axis < 0 ? 1 : extent_value(shape->extent[axis]);
+}
+
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+// Copies `rows` rows of `width` elements side by side, as lanes; further lanes are 0.
+static void copy_lanes(double *to, const double *from, int64_t rows, int64_t row_stride, int64_t width,
+                       int64_t lane_stride) {
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t j = 0; j < LANES; j++) to[i * LANES + j] = j < width ? from[i * row_stride + j * lane_stride] : 0;
 }
 
 // Products
@@ -57,34 +69,40 @@ static void walk_batch(Walk *w, int track, const Product *p, const Shape *operan
   }
 }
 
-// dst, with rows and columns of one product; `a` is [rows, depth], `b` is [columns, depth].
-static void multiply(const Evaluation *e, const double *a, const double *b, const int64_t counts[3], double *dst) {
-  const int64_t rows = counts[0], columns = counts[1], depth = counts[2];
-  for (int64_t m = 0; m < rows; m++)
-    for (int64_t n = 0; n < columns; n++) {
-      Sum sum = {0};
-      for (int64_t k = 0; k < depth; k++) sum_add(&sum, a[m * depth + k] * b[n * depth + k]);
-      *dst++ = sum_value(&sum, e->noise);
+// One product. `a`: [rows, depth]; `from`: the array of matrix b; `lanes`: memory for [depth, LANES].
+static void multiply(const Evaluation *e, const double *a, const Matrix *b, const double *from, int64_t rows,
+                     double *lanes, double *dst) {
+  const int64_t depth = b->rows, columns = b->columns;
+  for (int64_t first = 0; first < columns; first += LANES) {
+    const int64_t width = least(columns - first, LANES);
+    copy_lanes(lanes, &from[first * b->column_stride], depth, b->row_stride, width, b->column_stride);
+    for (int64_t m = 0; m < rows; m++) {
+      Lanes sums = {0};
+      lanes_add(&sums, &(Products){&a[m * depth], lanes, &(Term){0, 0}, 1, depth, 1, LANES}, e->noise);
+      for (int64_t n = 0; n < width; n++) {
+        const Sum sum = lanes_sum(&sums, n);
+        dst[m * columns + first + n] = sum_value(&sum, e->noise);
+      }
     }
+  }
 }
 
 bool interpret_MatMul(const Evaluation *e) {
   const Node *node = e->node;
   const Shape *src = &node->inputs[0]->shape, *weights = &node->inputs[1]->shape, *dst = &node->outputs[0]->shape;
   const Product p = node_product(node);
-  const Matrix a = matrix_of(src, p.src_m, p.src_k), b = matrix_of(weights, p.weights_n, p.weights_k);
-  double *own_a = ARENA_ARRAY(e->scratch, double, (size_t)(a.rows * a.columns) + 1);
-  double *own_b = ARENA_ARRAY(e->scratch, double, (size_t)(b.rows * b.columns) + 1);
-  if (!own_a || !own_b) return false;
+  const Matrix a = matrix_of(src, p.src_m, p.src_k), b = matrix_of(weights, p.weights_k, p.weights_n);
+  double *rows = ARENA_ARRAY(e->scratch, double, (size_t)(a.rows * a.columns) + 1);
+  double *lanes = ARENA_ARRAY(e->scratch, double, (size_t)(b.rows + 1) * LANES);
+  if (!rows || !lanes) return false;
   Shape batch = *dst;
   batch.rank = p.nbatch;
   Walk w = walk_over(&batch);
   walk_batch(&w, 0, &p, src);
   walk_batch(&w, 1, &p, weights);
   for (; w.i < w.nelems && shape_nelems(dst); walk_step(&w)) {
-    matrix_copy(&a, &e->inputs[0][w.at[0]], own_a);
-    matrix_copy(&b, &e->inputs[1][w.at[1]], own_b);
-    multiply(e, own_a, own_b, (int64_t[]){a.rows, b.rows, a.columns}, &e->outputs[0][w.i * a.rows * b.rows]);
+    matrix_copy(&a, &e->inputs[0][w.at[0]], rows);
+    multiply(e, rows, &b, &e->inputs[1][w.at[1]], a.rows, lanes, &e->outputs[0][w.i * a.rows * b.columns]);
   }
   if (!e->inputs[2]) return true;
   Walk at = walk_over(dst);
@@ -97,179 +115,206 @@ bool interpret_MatMul(const Evaluation *e) {
 
 enum { SPATIAL = MOST_SPATIAL_AXES };
 
-// The extents of a convolution and the strides of its operands. Missing spatial axes have extent 1.
+typedef struct Side {
+  int64_t channels;                       // of a group
+  int64_t batch, channel, place[SPATIAL]; // strides
+  int64_t weights;                        // the stride of the weights along the side's channels
+} Side;
+
+// The extents of a convolution and the strides of its operands. Missing spatial axes are the first, with extent 1.
 typedef struct Geometry {
   int64_t batch, groups;
-  int64_t large_channels, small_channels; // of one group
   Window window[SPATIAL];
-  int64_t large_batch, large_channel, large_place[SPATIAL]; // strides of the large side
-  int64_t small_batch, small_channel, small_place[SPATIAL];
-  int64_t weights_small, weights_large, weights_tap[SPATIAL]; // strides along the axes of the sides' channels
+  Side large, small;
+  int64_t weights_tap; // the stride between neighbouring taps
 } Geometry;
+
+static Side side_of(const Shape *shape, const Convolution *c, int64_t channels, int64_t weights) {
+  const Dense d = dense_strides(shape);
+  Side s = {.channels = channels, .batch = d.stride[0], .channel = d.stride[c->channels], .weights = weights};
+  for (int i = 0; i < c->nspatial; i++) s.place[SPATIAL - c->nspatial + i] = d.stride[c->first_spatial + i];
+  return s;
+}
 
 static Geometry geometry_of(const Node *node) {
   const Shape *large = &node_side(node, SIDE_LARGE)->shape, *small = &node_side(node, SIDE_SMALL)->shape;
   const Shape *weights = &node_side(node, SIDE_WEIGHTS)->shape;
   const Convolution c = node_convolution(node);
-  const Dense of_large = dense_strides(large), of_small = dense_strides(small), of_weights = dense_strides(weights);
-  Geometry g = {.batch = extent_on(large, 0),
-                .groups = c.groups,
-                .large_channels = extent_on(weights, c.weights_large),
-                .small_channels = extent_on(weights, c.weights_small) / c.groups,
-                .large_batch = of_large.stride[0],
-                .large_channel = of_large.stride[c.channels],
-                .small_batch = of_small.stride[0],
-                .small_channel = of_small.stride[c.channels],
-                .weights_small = of_weights.stride[c.weights_small],
-                .weights_large = of_weights.stride[c.weights_large]};
+  const Dense d = dense_strides(weights);
+  Geometry g = {
+      .batch = extent_on(large, 0),
+      .groups = c.groups,
+      .large = side_of(large, &c, extent_on(weights, c.weights_large), d.stride[c.weights_large]),
+      .small = side_of(small, &c, extent_on(weights, c.weights_small) / c.groups, d.stride[c.weights_small]),
+      .weights_tap = d.stride[c.weights_kernel + c.nspatial - 1],
+  };
   for (int i = 0; i < SPATIAL; i++) {
-    g.window[i] = (Window){.stride = 1, .dilation = 1, .kernel = 1, .large = 1, .small = 1};
-    if (i >= c.nspatial) continue;
-    g.window[i] = node_window(node, i);
-    g.large_place[i] = of_large.stride[c.first_spatial + i];
-    g.small_place[i] = of_small.stride[c.first_spatial + i];
-    g.weights_tap[i] = of_weights.stride[c.weights_kernel + i];
+    const int spatial = i - (SPATIAL - c.nspatial);
+    g.window[i] = spatial < 0 ? (Window){.stride = 1, .dilation = 1, .kernel = 1, .large = 1, .small = 1}
+                              : node_window(node, spatial);
   }
   return g;
 }
 
-// The windows that have an element at this tap: from `begin` to below `end`.
-static Taps windows_with_tap(const Window *w, int64_t tap) {
+// Of large side, small side and weights a node makes one of the other two, x and y. Along each spatial axis, the index
+// of the element that is made and an index of y give the index of x:
+//
+//   made      y         x
+//   a window  a tap     the place on the large side where the window has the tap
+//   a place   a tap     the window that has the tap at this place
+//   a tap     a window  the place where the window has the tap
+//
+// A line has the indices of y for which there is such an element of x, in ascending order, and their x.
+typedef struct Line {
+  int64_t count, x, x_step, y, y_step;
+} Line;
+
+static int64_t divide_up(int64_t a, int64_t b) { // a >= 0
+  return (a + b - 1) / b;
+}
+
+static Line taps_of_window(const Window *w, int64_t u) {
+  const Taps t = window_taps(w, u);
+  return (Line){t.end - t.begin, window_place(w, u, t.begin), w->dilation, t.begin, 1};
+}
+
+static Line windows_with_tap(const Window *w, int64_t tap) {
   const int64_t first = window_place(w, 0, tap);
-  Taps t = {.begin = first < 0 ? (-first + w->stride - 1) / w->stride : 0,
-            .end = first < w->large ? (w->large - first + w->stride - 1) / w->stride : 0};
-  if (t.end > w->small) t.end = w->small;
-  return t;
+  const int64_t begin = first < 0 ? divide_up(-first, w->stride) : 0;
+  const int64_t end = first < w->large ? least(divide_up(w->large - first, w->stride), w->small) : 0;
+  return (Line){end > begin ? end - begin : 0, window_place(w, begin, tap), w->stride, begin, 1};
 }
 
-// Where the windows' elements at one tap lie in an array: `start` for window 0, which may not exist, and a step for
-// each next window.
-typedef struct Places {
-  int64_t start, step[SPATIAL];
-} Places;
+static int64_t common_divisor(int64_t a, int64_t b) {
+  return b ? common_divisor(b, a % b) : a;
+}
 
-static Places places_on_large(const Geometry *g, const int64_t stride[SPATIAL], const int64_t tap[SPATIAL]) {
-  Places p = {0};
-  for (int i = 0; i < SPATIAL; i++) {
-    p.start += window_place(&g->window[i], 0, tap[i]) * stride[i];
-    p.step[i] = g->window[i].stride * stride[i];
+// Windows are `stride` places apart, so that of successive taps only each `step`-th is at this place in a window.
+static Line taps_at_place(const Window *w, int64_t place) {
+  const int64_t distance = place - window_place(w, 0, 0), last = (w->small - 1) * w->stride; // from window 0's tap 0
+  const int64_t divisor = common_divisor(w->stride, w->dilation), step = w->stride / divisor;
+  const int64_t end = least(distance / w->dilation + 1, w->kernel);
+  int64_t begin = distance > last ? divide_up(distance - last, w->dilation) : 0;
+  while (begin < end && (distance - begin * w->dilation) % w->stride != 0) begin++;
+  return (Line){begin < end ? (end - begin - 1) / step + 1 : 0, (distance - begin * w->dilation) / w->stride,
+                -w->dilation / divisor, begin, step};
+}
+
+// The line of index `at` of the operand that is made.
+static Line line_at(const Window *w, WindowSide made, int64_t at) {
+  if (made == SIDE_WEIGHTS) return windows_with_tap(w, at);
+  return made == SIDE_SMALL ? taps_of_window(w, at) : taps_at_place(w, at);
+}
+
+enum { OUTSIDE = -1, UNREACHED = -2 }; // an index of x that does not exist; no index, whatever x's extents are
+
+// The index of x for any index of y, or one of the above.
+static int64_t index_of_x(const Window *w, WindowSide made, int64_t at, int64_t y) {
+  if (made == SIDE_LARGE) {
+    const int64_t distance = at - window_place(w, 0, y);
+    if (distance % w->stride != 0) return UNREACHED;
+    return distance >= 0 && distance / w->stride < w->small ? distance / w->stride : OUTSIDE;
   }
-  return p;
+  const int64_t place = made == SIDE_SMALL ? window_place(w, at, y) : window_place(w, y, at);
+  return place >= 0 && place < w->large ? place : OUTSIDE;
 }
 
-static Places places_on_small(const int64_t stride[SPATIAL]) {
-  return (Places){0, {stride[0], stride[1], stride[2]}};
+// How an operand is made. y's elements for LANES channels of that operand are copied side by side, a row for each
+// index.
+typedef struct Making {
+  Geometry g;
+  WindowSide made;
+  bool has_squares;
+  int64_t extent[SPATIAL]; // of what is made
+  int64_t x_stride[SPATIAL], x_channel;
+  int64_t nchannels;                  // of x and y that each sum goes over
+  int64_t nrows, row_extent[SPATIAL]; // of y, for a channel
+  double *y;                          // [nchannels, nrows, LANES]
+  int64_t *unbounded, nunbounded;     // rows of y, of all channels, with an element that is not finite
+  Term *terms;                        // of one element, as far as they lie on x, for a channel
+} Making;
+
+static int64_t product_of(const int64_t extent[SPATIAL]) {
+  return extent[0] * extent[1] * extent[2];
 }
 
-// The weight that ties a channel of the small side to one of its group's on the large side.
-static Places place_of_weight(const Geometry *g, int64_t small, int64_t large, const int64_t tap[SPATIAL]) {
-  Places p = {.start = small * g->weights_small + large * g->weights_large};
-  for (int i = 0; i < SPATIAL; i++) p.start += tap[i] * g->weights_tap[i];
-  return p;
+static bool making_init(const Evaluation *e, WindowSide made, Making *m) {
+  *m = (Making){.g = geometry_of(e->node), .made = made, .has_squares = e->noise, .nchannels = 1};
+  const Side *x = made == SIDE_LARGE ? &m->g.small : &m->g.large;
+  if (made != SIDE_WEIGHTS) m->nchannels = x->channels;
+  m->x_channel = x->channel;
+  int64_t most_terms = 1; // also of the axes before one that leaves none
+  for (int i = 0; i < SPATIAL; i++) {
+    const Window *w = &m->g.window[i];
+    m->extent[i] = made == SIDE_SMALL ? w->small : made == SIDE_LARGE ? w->large : w->kernel;
+    m->x_stride[i] = x->place[i];
+    m->row_extent[i] = made == SIDE_WEIGHTS ? w->small : w->kernel;
+    const int64_t most = least(m->row_extent[i], made == SIDE_LARGE ? w->small : w->large); // as no index occurs twice
+    if (most) most_terms *= most;
+  }
+  m->nrows = product_of(m->row_extent);
+  m->y = ARENA_ARRAY(e->scratch, double, (size_t)(m->nchannels * m->nrows) * LANES + 1);
+  m->unbounded = ARENA_ARRAY(e->scratch, int64_t, (size_t)(m->nchannels * m->nrows) + 1);
+  m->terms = ARENA_ARRAY(e->scratch, Term, (size_t)most_terms);
+  return m->y && m->unbounded && m->terms;
 }
 
-// Adds x * y to a sum for each window that has an element at the tap.
-static void add_tap(const Geometry *g, const int64_t tap[SPATIAL], Sum *sums, Places at_sum, const double *x,
-                    Places at_x, const double *y, Places at_y) {
-  Taps u[SPATIAL];
-  for (int i = 0; i < SPATIAL; i++) u[i] = windows_with_tap(&g->window[i], tap[i]);
-  for (int64_t a = u[0].begin; a < u[0].end; a++)
-    for (int64_t b = u[1].begin; b < u[1].end; b++) {
-      int64_t s = at_sum.start + a * at_sum.step[0] + b * at_sum.step[1] + u[2].begin * at_sum.step[2];
-      int64_t i = at_x.start + a * at_x.step[0] + b * at_x.step[1] + u[2].begin * at_x.step[2];
-      int64_t k = at_y.start + a * at_y.step[0] + b * at_y.step[1] + u[2].begin * at_y.step[2];
-      for (int64_t c = u[2].begin; c < u[2].end; c++) {
-        sum_add(&sums[s], x[i] * y[k]);
-        s += at_sum.step[2];
-        i += at_x.step[2];
-        k += at_y.step[2];
-      }
+static void find_unbounded(Making *m) {
+  m->nunbounded = 0;
+  for (int64_t row = 0; row < m->nchannels * m->nrows; row++) {
+    bool is_finite = true;
+    for (int j = 0; j < LANES; j++) is_finite &= isfinite(m->y[row * LANES + j]);
+    if (!is_finite) m->unbounded[m->nunbounded++] = row;
+  }
+}
+
+// Finds the terms of the element with these indices; returns their number.
+static int64_t find_terms(const Making *m, const int64_t at[SPATIAL]) {
+  int64_t count = 1;
+  m->terms[0] = (Term){0, 0};
+  for (int axis = 0; axis < SPATIAL; axis++) {
+    const Line l = line_at(&m->g.window[axis], m->made, at[axis]);
+    for (int64_t i = count - 1; i >= 0; i--) { // in place, and so from the end
+      const int64_t x = m->terms[i].x, y = m->terms[i].y * m->row_extent[axis];
+      for (int64_t k = l.count - 1; k >= 0; k--)
+        m->terms[i * l.count + k] =
+            (Term){x + (l.x + k * l.x_step) * m->x_stride[axis], y + (l.y + k * l.y_step) * LANES};
     }
+    count *= l.count;
+  }
+  return count;
 }
 
-// Outside of a tensor 0 is read, so that an infinite factor or NaN beside it makes the sum NaN. Sums with such terms
-// are found only if a factor is of that kind.
-static bool are_finite(const double *x, const Shape *shape) {
-  for (int64_t i = 0; i < shape_nelems(shape); i++)
-    if (!isfinite(x[i])) return false;
-  return true;
+// Outside of x 0 is read, whose product with a number that is not finite is NaN.
+static void add_outside(const Making *m, const int64_t at[SPATIAL], Lanes *sums) {
+  for (int64_t k = 0; k < m->nunbounded; k++) {
+    bool is_outside = false, is_reached = true;
+    int64_t row = m->unbounded[k];
+    for (int i = SPATIAL - 1; i >= 0; i--) {
+      const int64_t x = index_of_x(&m->g.window[i], m->made, at[i], row % m->row_extent[i]);
+      is_outside |= x == OUTSIDE;
+      is_reached &= x != UNREACHED;
+      row /= m->row_extent[i];
+    }
+    const Term term = {0, m->unbounded[k] * LANES};
+    if (is_outside && is_reached) lanes_add(sums, &(Products){&(double){0}, m->y, &term, 1, 1, 0, 0}, m->has_squares);
+  }
 }
 
-// Adds 0 * y to a sum for each window that has no element at the tap.
-static void add_windows_outside(const Geometry *g, const int64_t tap[SPATIAL], Sum *sums, Places at_sum,
-                                const double *y, Places at_y) {
-  Taps u[SPATIAL];
-  int64_t w[SPATIAL];
-  for (int i = 0; i < SPATIAL; i++) u[i] = windows_with_tap(&g->window[i], tap[i]);
-  for (w[0] = 0; w[0] < g->window[0].small; w[0]++)
-    for (w[1] = 0; w[1] < g->window[1].small; w[1]++)
-      for (w[2] = 0; w[2] < g->window[2].small; w[2]++) {
-        int64_t s = at_sum.start, k = at_y.start;
-        bool is_inside = true;
-        for (int i = 0; i < SPATIAL; i++) {
-          s += w[i] * at_sum.step[i];
-          k += w[i] * at_y.step[i];
-          is_inside &= w[i] >= u[i].begin && w[i] < u[i].end;
-        }
-        if (!is_inside) sum_add(&sums[s], 0 * y[k]);
-      }
+// Adds all products of an element. `count`: of its terms.
+static void add_products(const Making *m, const double *x, const int64_t at[SPATIAL], int64_t count, Lanes *sums) {
+  const Products p = {x, m->y, m->terms, count, m->nchannels, m->x_channel, m->nrows * LANES};
+  lanes_add(sums, &p, m->has_squares);
+  if (m->nunbounded) add_outside(m, at, sums);
 }
 
-// Adds 0 * y to the sum of each place that the tap of a window reaches, if that window does not exist.
-static void add_places_outside(const Geometry *g, const int64_t tap[SPATIAL], Sum *sums, const int64_t stride[SPATIAL],
-                               double y) {
-  int64_t t[SPATIAL];
-  for (t[0] = 0; t[0] < g->window[0].large; t[0]++)
-    for (t[1] = 0; t[1] < g->window[1].large; t[1]++)
-      for (t[2] = 0; t[2] < g->window[2].large; t[2]++) {
-        bool is_reached = true, is_inside = true;
-        for (int i = 0; i < SPATIAL; i++) {
-          const Window *w = &g->window[i];
-          const int64_t distance = t[i] - window_place(w, 0, tap[i]);
-          is_reached &= distance % w->stride == 0;
-          is_inside &= distance >= 0 && distance / w->stride < w->small;
-        }
-        if (is_reached && !is_inside) sum_add(&sums[t[0] * stride[0] + t[1] * stride[1] + t[2] * stride[2]], 0 * y);
-      }
-}
-
-// The next tap in row-major order; false after the last.
-static bool next_tap(const Geometry *g, int64_t tap[SPATIAL]) {
+// The next index in row-major order; false after the last.
+static bool next_index(const int64_t extent[SPATIAL], int64_t at[SPATIAL]) {
   for (int i = SPATIAL - 1; i >= 0; i--) {
-    if (++tap[i] < g->window[i].kernel) return true;
-    tap[i] = 0;
+    if (++at[i] < extent[i]) return true;
+    at[i] = 0;
   }
   return false;
-}
-
-// A channel of the output: a sum for each of its places, which are then stored.
-typedef struct Plane {
-  Sum *sums; // [extent[0], extent[1], extent[2]]
-  int64_t extent[SPATIAL], stride[SPATIAL];
-  size_t nelems;
-} Plane;
-
-static bool plane_init(const Evaluation *e, const Geometry *g, bool is_large, Plane *p) {
-  p->nelems = 1;
-  for (int i = SPATIAL - 1; i >= 0; i--) {
-    p->extent[i] = is_large ? g->window[i].large : g->window[i].small;
-    p->stride[i] = (int64_t)p->nelems;
-    p->nelems *= (size_t)p->extent[i];
-  }
-  p->sums = ARENA_ARRAY(e->scratch, Sum, p->nelems + 1);
-  return p->sums != NULL;
-}
-
-// Stores the sums, with the channel's bias, at these strides, and begins anew. bias NULL: none.
-static void plane_store(const Evaluation *e, Plane *p, const double *bias, double *to, const int64_t stride[SPATIAL]) {
-  Sum *sum = p->sums;
-  for (int64_t a = 0; a < p->extent[0]; a++)
-    for (int64_t b = 0; b < p->extent[1]; b++)
-      for (int64_t c = 0; c < p->extent[2]; c++, sum++) {
-        if (bias) sum_add(sum, *bias);
-        to[a * stride[0] + b * stride[1] + c * stride[2]] = sum_value(sum, e->noise);
-        *sum = (Sum){0};
-      }
 }
 
 static const double *side_data(const Evaluation *e, WindowSide side) {
@@ -278,79 +323,88 @@ static const double *side_data(const Evaluation *e, WindowSide side) {
   return NULL;
 }
 
-// The small side, from windows on the large one.
-static bool make_small(const Evaluation *e) {
-  const Geometry g = geometry_of(e->node);
-  const double *large = side_data(e, SIDE_LARGE), *weights = side_data(e, SIDE_WEIGHTS),
-               *bias = evaluation_input(e, "bias");
-  const bool are_weights_finite = are_finite(weights, &node_side(e->node, SIDE_WEIGHTS)->shape);
-  Plane plane;
-  if (!plane_init(e, &g, false, &plane)) return false;
-  for (int64_t n = 0; n < g.batch; n++)
-    for (int64_t s = 0; s < g.groups * g.small_channels; s++) {
-      const int64_t first = s / g.small_channels * g.large_channels; // of the group's channels on the large side
-      for (int64_t l = 0; l < g.large_channels; l++) {
-        const double *x = &large[n * g.large_batch + (first + l) * g.large_channel];
-        int64_t tap[SPATIAL] = {0};
-        do {
-          add_tap(&g, tap, plane.sums, places_on_small(plane.stride), x, places_on_large(&g, g.large_place, tap),
-                  weights, place_of_weight(&g, s, l, tap));
-          if (!are_weights_finite)
-            add_windows_outside(&g, tap, plane.sums, places_on_small(plane.stride), weights,
-                                place_of_weight(&g, s, l, tap));
-        } while (next_tap(&g, tap));
-      }
-      plane_store(e, &plane, bias ? &bias[s] : NULL, &e->outputs[0][n * g.small_batch + s * g.small_channel],
-                  g.small_place);
+// Makes `width` channels of a side of one image. x: the image's channels on the other side; bias NULL: none.
+static void make_places(const Evaluation *e, const Making *m, const double *x, const Side *side, const double *bias,
+                        int64_t width, double *to) {
+  int64_t at[SPATIAL] = {0};
+  if (!product_of(m->extent)) return;
+  do {
+    Lanes sums = {0};
+    add_products(m, x, at, find_terms(m, at), &sums);
+    const int64_t place = at[0] * side->place[0] + at[1] * side->place[1] + at[2] * side->place[2];
+    for (int64_t i = 0; i < width; i++) {
+      Sum sum = lanes_sum(&sums, i);
+      if (bias) sum_add(&sum, bias[i]);
+      to[i * side->channel + place] = sum_value(&sum, e->noise);
+    }
+  } while (next_index(m->extent, at));
+}
+
+// Makes a side of the other one and of the weights.
+static bool make_side(const Evaluation *e, WindowSide made) {
+  Making m;
+  if (!making_init(e, made, &m)) return false;
+  const Geometry *g = &m.g;
+  const Side *side = made == SIDE_SMALL ? &g->small : &g->large, *other = made == SIDE_SMALL ? &g->large : &g->small;
+  const double *x = side_data(e, made == SIDE_SMALL ? SIDE_LARGE : SIDE_SMALL), *weights = side_data(e, SIDE_WEIGHTS);
+  const double *bias = evaluation_input(e, "bias");
+  for (int64_t group = 0; group < g->groups; group++)
+    for (int64_t first = 0; first < side->channels; first += LANES) {
+      const int64_t width = least(side->channels - first, LANES), channel = group * side->channels + first;
+      const double *from = &weights[group * g->small.channels * g->small.weights + first * side->weights];
+      for (int64_t i = 0; i < other->channels; i++)
+        copy_lanes(&m.y[i * m.nrows * LANES], &from[i * other->weights], m.nrows, g->weights_tap, width, side->weights);
+      find_unbounded(&m);
+      for (int64_t n = 0; n < g->batch; n++)
+        make_places(e, &m, &x[n * other->batch + group * other->channels * other->channel], side,
+                    bias ? &bias[channel] : NULL, width, &e->outputs[0][n * side->batch + channel * side->channel]);
     }
   return true;
 }
 
-// The large side: each element of the small one is scattered to the places of its window.
+static bool make_small(const Evaluation *e) {
+  return make_side(e, SIDE_SMALL);
+}
+
 static bool make_large(const Evaluation *e) {
-  const Geometry g = geometry_of(e->node);
-  const double *small = side_data(e, SIDE_SMALL), *weights = side_data(e, SIDE_WEIGHTS),
-               *bias = evaluation_input(e, "bias");
-  const bool are_weights_finite = are_finite(weights, &node_side(e->node, SIDE_WEIGHTS)->shape);
-  Plane plane;
-  if (!plane_init(e, &g, true, &plane)) return false;
-  for (int64_t n = 0; n < g.batch; n++)
-    for (int64_t l = 0; l < g.groups * g.large_channels; l++) {
-      const int64_t first = l / g.large_channels * g.small_channels; // of the group's channels on the small side
-      for (int64_t s = first; s < first + g.small_channels; s++) {
-        const double *y = &small[n * g.small_batch + s * g.small_channel];
-        int64_t tap[SPATIAL] = {0};
-        do {
-          add_tap(&g, tap, plane.sums, places_on_large(&g, plane.stride, tap), y, places_on_small(g.small_place),
-                  weights, place_of_weight(&g, s, l % g.large_channels, tap));
-          const double weight = weights[place_of_weight(&g, s, l % g.large_channels, tap).start];
-          if (!are_weights_finite) add_places_outside(&g, tap, plane.sums, plane.stride, weight);
-        } while (next_tap(&g, tap));
-      }
-      plane_store(e, &plane, bias ? &bias[l] : NULL, &e->outputs[0][n * g.large_batch + l * g.large_channel],
-                  g.large_place);
-    }
-  return true;
+  return make_side(e, SIDE_LARGE);
+}
+
+// Adds the products of one image to sums of `width` channels of the small side.
+static void add_image(Making *m, const double *large, const double *small, int64_t width,
+                      Lanes *sums /* [taps, channels of the large side] */) {
+  const Side *side = &m->g.small;
+  copy_lanes(m->y, small, m->nrows, side->place[SPATIAL - 1], width, side->channel);
+  find_unbounded(m);
+  int64_t tap[SPATIAL] = {0};
+  do {
+    const int64_t count = find_terms(m, tap);
+    for (int64_t i = 0; i < m->g.large.channels; i++) add_products(m, &large[i * m->x_channel], tap, count, sums++);
+  } while (next_index(m->extent, tap));
 }
 
 static bool make_weights(const Evaluation *e) {
-  const Geometry g = geometry_of(e->node);
+  Making m;
+  if (!making_init(e, SIDE_WEIGHTS, &m)) return false;
+  const Geometry *g = &m.g;
+  const Side *l = &g->large, *s = &g->small;
   const double *large = side_data(e, SIDE_LARGE), *small = side_data(e, SIDE_SMALL);
-  const bool is_small_finite = are_finite(small, &node_side(e->node, SIDE_SMALL)->shape);
-  for (int64_t s = 0; s < g.groups * g.small_channels; s++)
-    for (int64_t l = 0; l < g.large_channels; l++) {
-      const int64_t channel = s / g.small_channels * g.large_channels + l;
-      int64_t tap[SPATIAL] = {0};
-      do {
-        Sum sum = {0};
-        for (int64_t n = 0; n < g.batch; n++) {
-          const double *y = &small[n * g.small_batch + s * g.small_channel];
-          add_tap(&g, tap, &sum, (Places){0}, &large[n * g.large_batch + channel * g.large_channel],
-                  places_on_large(&g, g.large_place, tap), y, places_on_small(g.small_place));
-          if (!is_small_finite) add_windows_outside(&g, tap, &sum, (Places){0}, y, places_on_small(g.small_place));
+  const int64_t ntaps = product_of(m.extent), nsums = ntaps * l->channels;
+  Lanes *sums = ARENA_ARRAY(e->scratch, Lanes, (size_t)nsums + 1);
+  if (!sums) return false;
+  for (int64_t group = 0; group < g->groups; group++)
+    for (int64_t first = 0; first < s->channels; first += LANES) {
+      const int64_t width = least(s->channels - first, LANES), channel = group * s->channels + first;
+      for (int64_t i = 0; i < nsums; i++) sums[i] = (Lanes){0};
+      for (int64_t n = 0; n < g->batch; n++)
+        add_image(&m, &large[n * l->batch + group * l->channels * l->channel],
+                  &small[n * s->batch + channel * s->channel], width, sums);
+      for (int64_t i = 0; i < nsums; i++)
+        for (int64_t j = 0; j < width; j++) {
+          const Sum sum = lanes_sum(&sums[i], j);
+          e->outputs[0][(channel + j) * s->weights + i % l->channels * l->weights + i / l->channels * g->weights_tap] =
+              sum_value(&sum, e->noise);
         }
-        e->outputs[0][place_of_weight(&g, s, l, tap).start] = sum_value(&sum, e->noise);
-      } while (next_tap(&g, tap));
     }
   return true;
 }

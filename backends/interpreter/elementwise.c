@@ -1,9 +1,9 @@
 // Elementwise operators: each is a formula of x, y and z, the elements of its inputs in the operator's order, after
 // broadcasting to the output's shape. The two gradients at the end also compute sums.
 //
-// To add an operator, write FORMULA(name, declarations, expression). The declarations, separated by semicolons, are
-// evaluated once for the node and name the attributes that the expression uses:
-// `const double alpha = node_f32(node, "alpha")`.
+// To add an operator, write FORMULA(name, declarations, expression), or ARITHMETIC for one that integers have too. The
+// declarations, separated by semicolons, are evaluated once for the node and name the attributes that the expression
+// uses: `const double alpha = node_f32(node, "alpha")`.
 #include "ir/operators/elementwise.h"
 
 #include "backends/interpreter/evaluation.h"
@@ -30,8 +30,9 @@ static const double *operand(const Evaluation *e, uint32_t slot) {
   return slot < e->node->ninputs ? e->inputs[slot] : &nothing;
 }
 
-#define FORMULA(name, declarations, expression)                                                                        \
-  bool interpret_##name(const Evaluation *e) {                                                                         \
+// A function that evaluates the expression for all elements.
+#define FUNCTION(function, declarations, expression)                                                                   \
+  function(const Evaluation *e) {                                                                                      \
     const Node *node = e->node;                                                                                        \
     const double *xs = operand(e, 0), *ys = operand(e, 1), *zs = operand(e, 2);                                        \
     declarations;                                                                                                      \
@@ -42,7 +43,34 @@ static const double *operand(const Evaluation *e, uint32_t slot) {
     }                                                                                                                  \
     return true;                                                                                                       \
   }
+#define FORMULA(name, declarations, expression) bool FUNCTION(interpret_##name, declarations, expression)
 #define NOTHING
+
+// The operand's element as unsigned; 0 for an operand that the operator does not have.
+static uint64_t integer_at(const Evaluation *e, const Walk *w, uint32_t slot) {
+  return slot < e->node->ninputs ? (uint64_t)evaluation_integer(e, slot, w->at[slot]) : 0;
+}
+
+static int64_t in_type(Type type, uint64_t x) {
+  return type == TYPE_S32 ? (int32_t)(uint32_t)x : (int64_t)x;
+}
+
+// The same formula for floating-point numbers and for integers, which wrap around.
+#define ARITHMETIC(name, expression, integers)                                                                         \
+  static bool FUNCTION(interpret_##name##_reals, NOTHING,                                                              \
+                       expression) static bool interpret_##name##_integers(const Evaluation *e) {                      \
+    const Node *node = e->node;                                                                                        \
+    for (Walk w = broadcast_walk(node); w.i < w.nelems; walk_step(&w)) {                                               \
+      const uint64_t x = integer_at(e, &w, 0), y = integer_at(e, &w, 1), z = integer_at(e, &w, 2);                     \
+      (void)x, (void)y, (void)z;                                                                                       \
+      evaluation_put_integer(e, w.i, in_type(node->outputs[0]->type, integers));                                       \
+    }                                                                                                                  \
+    return true;                                                                                                       \
+  }                                                                                                                    \
+  bool interpret_##name(const Evaluation *e) {                                                                         \
+    const Type type = e->node->inputs[e->node->ninputs - 1]->type;                                                     \
+    return type_is_float(type) ? interpret_##name##_reals(e) : interpret_##name##_integers(e);                         \
+  }
 
 static double greater(double a, double b) {
   return a > b ? a : b;
@@ -132,6 +160,7 @@ static double swish(double x, double beta) {
 // clang-format off
 FORMULA(Abs, NOTHING, fabs(x))
 FORMULA(Clamp, ATTRIBUTE(min); ATTRIBUTE(max), lesser(greater(x, min), max))
+FORMULA(Cos, NOTHING, cos(x))
 FORMULA(Elu, ATTRIBUTE(alpha), x > 0 ? x : alpha * expm1(x))
 FORMULA(Erf, NOTHING, erf(x))
 FORMULA(Exp, NOTHING, exp(x))
@@ -141,12 +170,13 @@ FORMULA(HardSwish, NOTHING, weighted(x, within(x + 3, 0, 6) / 6))
 FORMULA(LeakyReLU, ATTRIBUTE(alpha), x > 0 ? x : alpha * x)
 FORMULA(Log, NOTHING, log(x))
 FORMULA(Mish, NOTHING, weighted(x, tanh(soft_plus(x))))
-FORMULA(Neg, NOTHING, -x)
+ARITHMETIC(Neg, -x, 0 - x)
 FORMULA(Pow, ATTRIBUTE(beta), pow(x, beta))
 FORMULA(Reciprocal, NOTHING, 1 / x)
 FORMULA(ReLU, NOTHING, x > 0 || isnan(x) ? x : 0)
 FORMULA(Round, NOTHING, nearbyint(x))
 FORMULA(Sigmoid, NOTHING, sigmoid(x))
+FORMULA(Sin, NOTHING, sin(x))
 FORMULA(SoftPlus, ATTRIBUTE(beta), soft_plus(beta * x) / beta)
 FORMULA(Sqrt, NOTHING, sqrt(x))
 FORMULA(Square, NOTHING, x * x)
@@ -168,29 +198,39 @@ FORMULA(SoftPlusBackward, ATTRIBUTE(beta), y * sigmoid(beta * x))
 FORMULA(SqrtBackward, USE_DST, y / (2 * (use_dst ? x : sqrt(x))))
 FORMULA(TanhBackward, USE_DST, use_dst ? y * (1 - fabs(x)) * (1 + fabs(x)) : y * tanh_backward(x))
 
-FORMULA(Add, NOTHING, x + y)
-FORMULA(Subtract, NOTHING, x - y)
-FORMULA(Multiply, NOTHING, x * y)
+ARITHMETIC(Add, x + y, x + y)
+ARITHMETIC(Subtract, x - y, x - y)
+ARITHMETIC(Multiply, x * y, x * y)
 FORMULA(Divide, NOTHING, x / y)
-FORMULA(Maximum, NOTHING, greater(x, y))
-FORMULA(Minimum, NOTHING, lesser(x, y))
+ARITHMETIC(Maximum, greater(x, y), (int64_t)x > (int64_t)y ? x : y)
+ARITHMETIC(Minimum, lesser(x, y), (int64_t)x < (int64_t)y ? x : y)
 FORMULA(SquaredDifference, NOTHING, (x - y) * (x - y))
 FORMULA(Power, NOTHING, pow(x, y))
-FORMULA(Equal, NOTHING, x == y)
-FORMULA(NotEqual, NOTHING, x != y)
-FORMULA(Less, NOTHING, x < y)
-FORMULA(LessEqual, NOTHING, x <= y)
-FORMULA(Greater, NOTHING, x > y)
-FORMULA(GreaterEqual, NOTHING, x >= y)
+ARITHMETIC(Equal, x == y, x == y)
+ARITHMETIC(NotEqual, x != y, x != y)
+ARITHMETIC(Less, x < y, (int64_t)x < (int64_t)y)
+ARITHMETIC(LessEqual, x <= y, (int64_t)x <= (int64_t)y)
+ARITHMETIC(Greater, x > y, (int64_t)x > (int64_t)y)
+ARITHMETIC(GreaterEqual, x >= y, (int64_t)x >= (int64_t)y)
 FORMULA(LogicalAnd, NOTHING, x != 0 && y != 0)
 FORMULA(LogicalOr, NOTHING, x != 0 || y != 0)
 FORMULA(LogicalNot, NOTHING, x == 0)
-FORMULA(Select, NOTHING, x != 0 ? y : z)
+ARITHMETIC(Select, x != 0 ? y : z, x ? y : z)
 FORMULA(BiasAdd, NOTHING, x + y)
 FORMULA(PReLU, NOTHING, x > 0 ? x : y * x)
 
-FORMULA(TypeCast, const Type type = node->outputs[0]->type, type_round(type, x))
 // clang-format on
+
+bool interpret_TypeCast(const Evaluation *e) {
+  const Type from = e->node->inputs[0]->type, to = e->node->outputs[0]->type;
+  const int64_t nelems = shape_nelems(&e->node->outputs[0]->shape);
+  for (int64_t i = 0; i < nelems; i++) {
+    const double x = from == TYPE_S64 ? (double)evaluation_integer(e, 0, i) : e->inputs[0][i];
+    if (to == TYPE_S64) type_store(to, e->outputs[0], (size_t)i, x);
+    else e->outputs[0][i] = type_round(to, x);
+  }
+  return true;
+}
 
 // Computes output `slot` as the sum of `term`, a function of input 0's element i, over the axes that the output lacks.
 static bool sum_terms(const Evaluation *e, uint32_t slot, double (*term)(const Evaluation *e, int64_t i)) {

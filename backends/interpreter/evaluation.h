@@ -11,15 +11,21 @@
 typedef struct Evaluation {
   const Node *node;
   const double *const *inputs; // parallel to node->inputs; row-major; NULL: absent; elements of s64 are int64_t
-  double *const *outputs;      // parallel to node->outputs; to be written; NULL: absent
+  double *const *outputs;      // parallel to node->outputs; to be written, likewise; NULL: absent
   Arena *scratch;              // for temporary memory, freed after the node
   Noise *noise;                // to be added to sums; NULL: none
+  int64_t leaf;                // of the batch, that the node is evaluated for
+  int64_t nleaves;             // AllReduce: in inputs[0], one behind the other
 } Evaluation;
 
 // The array of the operand that the operator's row calls `name`; NULL: it is absent, or the operator does not have it.
 const double *evaluation_input(const Evaluation *e, const char *name);
 double *evaluation_output(const Evaluation *e, const char *name);
-int64_t evaluation_s64(const Evaluation *e, uint32_t slot); // element 0 of an input of type s64
+int64_t evaluation_s64(const Evaluation *e, uint32_t slot);                // element 0 of an input of type s64
+int64_t evaluation_integer(const Evaluation *e, uint32_t slot, int64_t i); // element i of an input of an integer type
+// Writes element i of output 0, which is of s64, or of another integer type that has the number.
+void evaluation_put_integer(const Evaluation *e, int64_t i, int64_t number);
+double evaluation_element(const Evaluation *e, double number); // as an element of output 0, whatever its type
 
 // False: out of memory, the only possible failure.
 #define OP(name, ...) bool interpret_##name(const Evaluation *e);

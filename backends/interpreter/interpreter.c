@@ -3,6 +3,7 @@
 #include "backends/interpreter/interpreter.h"
 
 #include "backends/interpreter/evaluation.h"
+#include "ir/graph/leaves.h"
 
 #include <assert.h>
 #include <math.h>
@@ -33,6 +34,25 @@ int64_t evaluation_s64(const Evaluation *e, uint32_t slot) {
   return number;
 }
 
+int64_t evaluation_integer(const Evaluation *e, uint32_t slot, int64_t i) {
+  int64_t number;
+  if (e->node->inputs[slot]->type != TYPE_S64) return (int64_t)e->inputs[slot][i];
+  memcpy(&number, &e->inputs[slot][i], sizeof number);
+  return number;
+}
+
+void evaluation_put_integer(const Evaluation *e, int64_t i, int64_t number) {
+  double *to = &e->outputs[0][i];
+  if (e->node->outputs[0]->type == TYPE_S64) memcpy(to, &number, sizeof number);
+  else *to = (double)number;
+}
+
+double evaluation_element(const Evaluation *e, double number) {
+  const int64_t integer = type_integer(number);
+  if (e->node->outputs[0]->type == TYPE_S64) memcpy(&number, &integer, sizeof number);
+  return number;
+}
+
 double *evaluation_output(const Evaluation *e, const char *name) {
   const Operator *op = e->node->op;
   uint32_t slot = operand_slot(op->outputs, op->noutputs, name);
@@ -43,48 +63,54 @@ typedef struct Cell {  // a value at run time
   double *elements;    // NULL: not allocated yet, or freed
   const Tensor *given; // the caller's tensor for a graph input; NULL: the value is not an input
   size_t nuses;        // remaining
+  int64_t nleaves;     // more than 1: `elements` are those of each leaf of the batch, one leaf behind the other
   bool has_nan;        // set only with nan_check
 } Cell;
 
 typedef struct Run {
   const InterpreterOptions *options;
   Diagnostics *diagnostics;
-  Cell *cells;  // parallel to the graph's values
-  Noise *noise; // NULL: none
+  Cell *cells;     // parallel to the graph's values
+  int64_t nleaves; // the graph's
+  Noise *noise;    // NULL: none
 } Run;
 
 static size_t value_nelems(const Value *v) {
   return (size_t)shape_nelems(&v->shape);
 }
 
-static void round_value(const Value *v, double *elements) {
-  const size_t nelems = value_nelems(v);
+static size_t cell_nelems(const Cell *cell, const Value *v) {
+  return value_nelems(v) * (size_t)cell->nleaves;
+}
+
+static void round_value(const Value *v, double *elements, size_t nelems) {
   for (size_t i = 0; i < nelems; i++) elements[i] = type_round(v->type, elements[i]);
 }
 
-static bool evaluate(const Node *node, const double *const *inputs, double *const *outputs, const Allocator *allocator,
-                     Noise *noise) {
+static bool evaluate(const Evaluation *what, const Allocator *allocator) {
   Arena scratch;
+  Evaluation e = *what;
+  const Node *node = e.node;
   arena_init(&scratch, allocator);
-  bool done = functions[node->op->id](&(Evaluation){node, inputs, outputs, &scratch, noise});
+  e.scratch = &scratch;
+  bool done = functions[node->op->id](&e);
   arena_deinit(&scratch);
   for (uint32_t k = 0; done && k < node->noutputs; k++)
-    if (outputs[k] && !type_is_float(node->outputs[k]->type)) round_value(node->outputs[k], outputs[k]);
+    if (e.outputs[k] && !type_is_float(node->outputs[k]->type) && node->outputs[k]->type != TYPE_S64)
+      round_value(node->outputs[k], e.outputs[k], value_nelems(node->outputs[k]));
   return done;
 }
 
 bool interpret_node(const Node *node, const double *const *inputs, double *const *outputs, const Allocator *allocator) {
-  return evaluate(node, inputs, outputs, allocator, NULL);
+  return evaluate(&(Evaluation){.node = node, .inputs = inputs, .outputs = outputs}, allocator);
 }
 
 static void add_noise(const Run *run, const Value *v, double *elements) {
-  if (!run->noise || !type_is_float(v->type)) return;
-  const size_t nelems = value_nelems(v);
-  for (size_t i = 0; i < nelems; i++) elements[i] = noise_element(run->noise, v->type, elements[i]);
+  if (run->noise) noise_add(run->noise, v->type, elements, cell_nelems(&run->cells[v->index], v));
 }
 
 static bool cell_alloc(Run *run, Cell *cell, const Value *v) {
-  cell->elements = allocator_alloc(run->options->allocator, value_nelems(v) * sizeof(double));
+  cell->elements = allocator_alloc(run->options->allocator, cell_nelems(cell, v) * sizeof(double));
   return cell->elements || error_out_of_memory(run->diagnostics);
 }
 
@@ -93,10 +119,10 @@ static void cell_release(Run *run, Cell *cell) {
   cell->elements = NULL;
 }
 
-// The index of the first NaN; nelems if there is none.
-static size_t find_nan(const double *elements, size_t nelems) {
+// The index of the first NaN, or of the first element that is not finite; nelems if there is none.
+static size_t find_nan(const Run *run, const double *elements, size_t nelems) {
   size_t i = 0;
-  while (i < nelems && !isnan(elements[i])) i++;
+  while (i < nelems && !(run->options->finite_check ? !isfinite(elements[i]) : isnan(elements[i]))) i++;
   return i;
 }
 
@@ -115,7 +141,7 @@ static Cell *cell_of(Run *run, const Value *v) {
   for (size_t i = 0; i < nelems; i++)
     type_load_wide(v->type, data, v->constant ? i * step : tensor_at(cell->given, i), &cell->elements[i]);
   add_noise(run, v, cell->elements);
-  if (run->options->nan_check && v->type != TYPE_S64) cell->has_nan = find_nan(cell->elements, nelems) < nelems;
+  if (run->options->nan_check && v->type != TYPE_S64) cell->has_nan = find_nan(run, cell->elements, nelems) < nelems;
   return cell;
 }
 
@@ -123,18 +149,56 @@ static void cell_used(Run *run, Cell *cell) {
   if (--cell->nuses == 0) cell_release(run, cell);
 }
 
+// The element's name, such as 'logits'[3, 0] of leaf 1.
+static void add_place(const Run *run, const Value *v, size_t i, Text *out) {
+  size_t below = value_nelems(v);
+  const size_t leaf = i / below;
+  text_format(out, "'%s'[", v->name);
+  for (int axis = 0; axis < v->shape.rank; axis++) {
+    size_t extent = (size_t)extent_value(v->shape.extent[axis]);
+    below /= extent;
+    text_format(out, axis ? ", %zu" : "%zu", i / below % extent);
+  }
+  text_add_string(out, "]");
+  if (run->cells[v->index].nleaves > 1) text_format(out, " of leaf %zu", leaf);
+}
+
+static int64_t integer_in(const Cell *cell, Type type, size_t i) {
+  int64_t number;
+  if (type != TYPE_S64) return (int64_t)cell->elements[i];
+  memcpy(&number, &cell->elements[i], sizeof number);
+  return number;
+}
+
+// Tells of an index or a label of what does not exist, if the node has one: its results are NaN.
+static void add_wrong_index(const Run *run, const Node *node, Text *out) {
+  const bool may_ignore = operator_has_attribute(node->op, "ignore_index");
+  const AttributeValue *ignored = may_ignore ? node_attribute(node, "ignore_index") : NULL;
+  for (uint32_t k = 0; k < node->op->ninputs; k++) {
+    const Value *v = node->op->inputs[k].is_index ? node->inputs[k] : NULL;
+    if (!v) continue;
+    const Cell *cell = &run->cells[v->index];
+    const int64_t extent = node_indexed_extent(node, k), least = node->op->inputs[k].counts_from_end ? -extent : 0;
+    for (size_t i = 0; i < cell_nelems(cell, v); i++) {
+      const int64_t index = integer_in(cell, v->type, i);
+      if ((index >= least && index < extent) || (ignored && ignored->is_set && index == ignored->s64)) continue;
+      text_add_string(out, ", as ");
+      add_place(run, v, i, out);
+      text_format(out, " is %lld, expected %lld to %lld", (long long)index, (long long)least, (long long)extent - 1);
+      return;
+    }
+  }
+}
+
 static bool report_nan(Run *run, const Node *node, const Value *output, size_t i) {
   Text text;
   text_init(&text, run->options->allocator);
   operator_print_name(node->op, node->signature, &text);
-  text_format(&text, " computes NaN from inputs without NaN: '%s'[", output->name);
-  size_t below = value_nelems(output);
-  for (int axis = 0; axis < output->shape.rank; axis++) {
-    size_t extent = (size_t)extent_value(output->shape.extent[axis]);
-    below /= extent;
-    text_format(&text, axis ? ", %zu" : "%zu", i / below % extent);
-  }
-  text_add_string(&text, "]");
+  if (isinf(run->cells[output->index].elements[i]))
+    text_add_string(&text, " computes an infinity from finite inputs: ");
+  else text_add_string(&text, " computes NaN from inputs without NaN: ");
+  add_place(run, output, i, &text);
+  add_wrong_index(run, node, &text);
   if (text.out_of_memory) error_out_of_memory(run->diagnostics);
   else error_at(run->diagnostics, node->position, "%s", text_string(&text));
   text_deinit(&text);
@@ -148,11 +212,33 @@ static bool check_nan(Run *run, const Node *node) {
     const Value *v = node->outputs[k];
     if (!v) continue;
     Cell *cell = &run->cells[v->index];
-    size_t nelems = value_nelems(v), i = find_nan(cell->elements, nelems);
+    size_t nelems = cell_nelems(cell, v), i = find_nan(run, cell->elements, nelems);
     cell->has_nan = i < nelems;
     if (cell->has_nan && !had_nan) return report_nan(run, node, v, i);
   }
   return true;
+}
+
+// Evaluates the node once, or for each leaf of the batch that has results of its own.
+static bool evaluate_leaves(Run *run, const Node *node, const double *const *inputs, double *const *outputs) {
+  const double *own[MAX_OPERANDS + MAX_VARIADIC];
+  double *results[MAX_OPERANDS + MAX_VARIADIC];
+  int64_t nleaves = 1;
+  bool ok = true;
+  for (uint32_t k = 0; k < node->noutputs; k++)
+    if (outputs[k]) nleaves = run->cells[node->outputs[k]->index].nleaves;
+  for (int64_t leaf = 0; ok && leaf < nleaves; leaf++) {
+    for (uint32_t k = 0; k < node->ninputs; k++) {
+      const bool has_own = leaf && inputs[k] && run->cells[node->inputs[k]->index].nleaves > 1;
+      own[k] = has_own ? inputs[k] + (size_t)leaf * value_nelems(node->inputs[k]) : inputs[k];
+    }
+    for (uint32_t k = 0; k < node->noutputs; k++)
+      results[k] = outputs[k] ? outputs[k] + (size_t)leaf * value_nelems(node->outputs[k]) : NULL;
+    const Evaluation e = {
+        .node = node, .inputs = own, .outputs = results, .noise = run->noise, .leaf = leaf, .nleaves = run->nleaves};
+    ok = evaluate(&e, run->options->allocator);
+  }
+  return ok;
 }
 
 static bool run_node(Run *run, const Node *node) {
@@ -171,12 +257,13 @@ static bool run_node(Run *run, const Node *node) {
     outputs[k] = cell->elements;
   }
   if (run->noise) noise_begin_node(run->noise, node);
-  if (!evaluate(node, inputs, outputs, run->options->allocator, run->noise))
-    return error_out_of_memory(run->diagnostics);
+  if (!evaluate_leaves(run, node, inputs, outputs)) return error_out_of_memory(run->diagnostics);
   for (uint32_t k = 0; k < node->noutputs; k++) {
-    if (!outputs[k]) continue;
-    add_noise(run, node->outputs[k], outputs[k]);
-    if (run->options->rounds_values && type_is_float(node->outputs[k]->type)) round_value(node->outputs[k], outputs[k]);
+    const Value *v = node->outputs[k];
+    if (!v) continue;
+    add_noise(run, v, outputs[k]);
+    if (run->options->rounds_values && type_is_float(v->type))
+      round_value(v, outputs[k], cell_nelems(&run->cells[v->index], v));
   }
   if (run->options->nan_check && !check_nan(run, node)) return false;
   for (uint32_t k = 0; k < node->ninputs; k++)
@@ -196,6 +283,13 @@ static bool store_output(Run *run, const Value *v, Tensor *output) {
   for (size_t i = 0; i < nelems; i++) type_store_wide(v->type, output->data, tensor_at(output, i), &cell->elements[i]);
   cell_used(run, cell);
   return true;
+}
+
+static bool count_leaves(const Graph *g, Cell *cells, Arena *arena) {
+  bool *is_own = ARENA_ARRAY(arena, bool, g->nvalues + 1);
+  if (is_own) graph_find_own_values(g, is_own);
+  for (size_t i = 0; is_own && i < g->nvalues; i++) cells[i].nleaves = is_own[i] ? g->nleaves : 1;
+  return is_own;
 }
 
 static void count_uses(const Graph *g, Cell *cells) {
@@ -221,9 +315,9 @@ bool interpret(const Graph *g, const Tensor *inputs, Tensor *outputs, const Inte
   arena_init(&arena, options->allocator);
   Noise noise = {.seed = options->noise, .overflows = options->rounds_values};
   const bool has_noise = options->noise || options->rounds_values;
-  Run run = {options, d, ARENA_ARRAY(&arena, Cell, g->nvalues + 1), has_noise ? &noise : NULL};
+  Run run = {options, d, ARENA_ARRAY(&arena, Cell, g->nvalues + 1), g->nleaves, has_noise ? &noise : NULL};
   bool done = false;
-  if (run.cells) {
+  if (run.cells && count_leaves(g, run.cells, &arena)) {
     for (size_t i = 0; i < g->ninputs; i++) run.cells[g->inputs[i]->index].given = &inputs[i];
     count_uses(g, run.cells);
     done = run_graph(&run, g, outputs);

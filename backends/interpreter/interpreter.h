@@ -12,6 +12,7 @@
 typedef struct InterpreterOptions {
   const Allocator *allocator; // for all memory, including the arrays of values
   bool nan_check;             // fail at a node that computes NaN from inputs without NaN
+  bool finite_check;          // with nan_check: what is said of NaN holds for infinities, too
   void (*progress)(void *context, size_t done, size_t total); // called after each node; NULL: not called
   void *progress_context;
   // Round every value to its declared type, and let sums overflow the type that compiled code adds in; else only as

@@ -7,7 +7,6 @@
 #include "backends/interpreter/walk.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef struct Row {
   double max;
@@ -33,12 +32,10 @@ static double weight_of(const Rows *r, const Walk *w) {
 }
 
 // Labels that are no class may be any integer, so they are compared as such.
-static void read_label(const Rows *r, const double *labels, int64_t i, Row *row) {
-  const Value *v = r->e->node->inputs[r->e->node->op->id == OP_SoftmaxCrossEntropy ? 1 : 2];
+static void read_label(const Rows *r, int64_t i, Row *row) {
+  const uint32_t slot = r->e->node->op->id == OP_SoftmaxCrossEntropy ? 1 : 2;
   const AttributeValue *ignored = node_attribute(r->e->node, "ignore_index");
-  int64_t label = 0;
-  if (v->type == TYPE_S64) memcpy(&label, &labels[i], sizeof label);
-  else label = (int64_t)labels[i];
+  const int64_t label = evaluation_integer(r->e, slot, i);
   row->is_ignored = ignored->is_set && label == ignored->s64;
   row->is_class = label >= 0 && (double)label < r->nclasses;
   row->label = row->is_class ? (double)label : -1;
@@ -46,7 +43,6 @@ static void read_label(const Rows *r, const double *labels, int64_t i, Row *row)
 
 static bool rows_begin(Rows *r, const Evaluation *e) {
   const int axis = loss_class_axis(e->node);
-  const double *labels = evaluation_input(e, "labels");
   *r = (Rows){.e = e, .x = e->inputs[0], .weights = evaluation_input(e, "weights")};
   r->walk = walk_over(&e->node->inputs[0]->shape);
   r->count = walk_axes(&r->walk, 0, ~(1U << axis));
@@ -57,7 +53,7 @@ static bool rows_begin(Rows *r, const Evaluation *e) {
   if (!r->row) return false;
   for (int64_t i = 0; i < r->count; i++) {
     r->row[i].max = -INFINITY;
-    read_label(r, labels, i, &r->row[i]);
+    read_label(r, i, &r->row[i]);
   }
   for (Walk w = r->walk; w.i < w.nelems; walk_step(&w)) {
     double *max = &r->row[w.at[0]].max;

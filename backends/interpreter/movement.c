@@ -2,8 +2,10 @@
 #include "ir/operators/movement.h"
 
 #include "backends/interpreter/evaluation.h"
+#include "backends/interpreter/sum.h"
 #include "backends/interpreter/walk.h"
 
+#include <math.h>
 #include <string.h>
 
 bool interpret_StaticReshape(const Evaluation *e) {
@@ -74,7 +76,7 @@ bool interpret_Slice(const Evaluation *e) {
 }
 
 bool interpret_Pad(const Evaluation *e) {
-  return read_moved(e, node_f32(e->node, "value"));
+  return read_moved(e, evaluation_element(e, node_f32(e->node, "value")));
 }
 
 bool interpret_Split(const Evaluation *e) {
@@ -107,9 +109,66 @@ bool interpret_Tile(const Evaluation *e) {
 bool interpret_OneHot(const Evaluation *e) {
   const Shape *dst = &e->node->outputs[0]->shape;
   const int axis = axis_of(e->node, dst->rank);
-  const double on = node_f32(e->node, "on_value"), off = node_f32(e->node, "off_value");
+  const double on = evaluation_element(e, node_f32(e->node, "on_value")),
+               off = evaluation_element(e, node_f32(e->node, "off_value"));
   Walk w = walk_over(dst);
   walk_axes(&w, 0, ~(1U << axis));
-  for (; w.i < w.nelems; walk_step(&w)) e->outputs[0][w.i] = e->inputs[0][w.at[0]] == (double)w.index[axis] ? on : off;
+  for (; w.i < w.nelems; walk_step(&w))
+    e->outputs[0][w.i] = evaluation_integer(e, 0, w.at[0]) == w.index[axis] ? on : off;
+  return true;
+}
+
+// The index of an element of `whole` along the axis; -1: there is none.
+static int64_t taken_index(const Evaluation *e, uint32_t slot, int64_t i, int64_t extent) {
+  const int64_t given = evaluation_integer(e, slot, i);
+  const int64_t index = given < 0 ? given + extent : given;
+  return index >= 0 && index < extent ? index : -1;
+}
+
+// A walk over what is taken: track 0 is the element of `whole` with index 0 along the axis, track 1 that of indices.
+// Sets the elements of `whole` from one index along the axis to the next.
+static Walk walk_taken(const Shape *whole, const Shape *indices, const Shape *taken, int axis, int64_t *below) {
+  Walk w = walk_over(taken);
+  int64_t stride = 1;
+  for (int i = whole->rank - 1; i >= 0; i--) {
+    if (i == axis) *below = stride;
+    else w.stride[i < axis ? i : i - 1 + indices->rank][0] = stride;
+    stride *= extent_value(whole->extent[i]);
+  }
+  stride = 1;
+  for (int i = indices->rank - 1; i >= 0; i--) {
+    w.stride[axis + i][1] = stride;
+    stride *= extent_value(indices->extent[i]);
+  }
+  return w;
+}
+
+bool interpret_Gather(const Evaluation *e) {
+  const Value *src = e->node->inputs[0], *dst = e->node->outputs[0];
+  const int axis = axis_of(e->node, src->shape.rank);
+  const int64_t extent = extent_value(src->shape.extent[axis]);
+  int64_t below = 0;
+  Walk w = walk_taken(&src->shape, &e->node->inputs[1]->shape, &dst->shape, axis, &below);
+  for (; w.i < w.nelems; walk_step(&w)) {
+    const int64_t index = taken_index(e, 1, w.at[1], extent);
+    const double outside = type_is_float(dst->type) ? (double)NAN : 0;
+    e->outputs[0][w.i] = index < 0 ? outside : e->inputs[0][w.at[0] + index * below];
+  }
+  return true;
+}
+
+bool interpret_GatherBackward(const Evaluation *e) {
+  const Value *diff_src = e->node->outputs[0];
+  const int axis = axis_of(e->node, diff_src->shape.rank);
+  const int64_t extent = extent_value(diff_src->shape.extent[axis]), nelems = shape_nelems(&diff_src->shape);
+  Sum *sums = ARENA_ARRAY(e->scratch, Sum, (size_t)nelems);
+  int64_t below = 0;
+  if (!sums) return false;
+  Walk w = walk_taken(&diff_src->shape, &e->node->inputs[0]->shape, &e->node->inputs[1]->shape, axis, &below);
+  for (; w.i < w.nelems; walk_step(&w)) {
+    const int64_t index = taken_index(e, 0, w.at[1], extent);
+    if (index >= 0) sum_add(&sums[w.at[0] + index * below], e->inputs[1][w.i]);
+  }
+  for (int64_t i = 0; i < nelems; i++) e->outputs[0][i] = sum_value(&sums[i], e->noise);
   return true;
 }

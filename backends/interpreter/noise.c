@@ -7,16 +7,18 @@
 #include <math.h>
 #include <string.h>
 
-double noise_element(const Noise *n, Type type, double x) {
-  if (!n->seed || !type_is_float(type) || x == 0 || !isfinite(x)) return x;
+void noise_add(const Noise *n, Type type, double *x, size_t nelems) {
+  if (!n->seed || !type_is_float(type)) return;
   const int nbits = (int)lround(-log2(type_tolerance(type))); // mantissa bits that remain
   const uint64_t low = (UINT64_C(1) << (DBL_MANT_DIG - 1 - nbits)) - 1, sign = UINT64_C(1) << 63;
-  uint64_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  const uint64_t high = bits & ~low;
-  bits = high | (splitmix64(n->seed ^ (high & ~sign)) & low);
-  memcpy(&x, &bits, sizeof x);
-  return x;
+  for (size_t i = 0; i < nelems; i++) {
+    uint64_t bits;
+    if (x[i] == 0 || !isfinite(x[i])) continue;
+    memcpy(&bits, &x[i], sizeof bits);
+    const uint64_t high = bits & ~low;
+    bits = high | (splitmix64(n->seed ^ (high & ~sign)) & low);
+    memcpy(&x[i], &bits, sizeof bits);
+  }
 }
 
 double noise_sum(Noise *n, double sum, double squares) {

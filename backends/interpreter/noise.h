@@ -21,8 +21,8 @@ typedef struct Noise {
   double greatest; // the greatest finite sum of the current node
 } Noise;
 
-// Element x of a value of this type, with noise. Without change if type_is_float(type) is false.
-double noise_element(const Noise *n, Type type, double x);
+// Adds noise to elements of a value of this type; none if type_is_float(type) is false.
+void noise_add(const Noise *n, Type type, double *x, size_t nelems);
 
 // A finite sum with noise; `squares` is the sum of the squares of its terms.
 double noise_sum(Noise *n, double sum, double squares);

@@ -96,12 +96,12 @@ static bool find_first(const Evaluation *e, double sign) {
   const int64_t count = walk_axes(&w, 0, ~reduce_axes(e->node));
   double *greatest = ARENA_ARRAY(e->scratch, double, (size_t)count + 1);
   if (!greatest) return false;
-  for (int64_t i = 0; i < count; i++) e->outputs[0][i] = 0;
+  for (int64_t i = 0; i < count; i++) e->outputs[0][i] = 0; // 0 of s64, too
   for (; w.i < w.nelems; walk_step(&w)) {
     const double x = sign * e->inputs[0][w.i], before = greatest[w.at[0]];
     if (w.index[axis] && (isnan(before) || x <= before)) continue;
     greatest[w.at[0]] = x;
-    e->outputs[0][w.at[0]] = (double)w.index[axis];
+    evaluation_put_integer(e, w.at[0], w.index[axis]);
   }
   return true;
 }

@@ -1,14 +1,16 @@
 // Timing a kernel in turns with the ceiling and with the peak, on threads that stay where they are.
+#include "backends/codegen/toolchain/toolchain.h"
 #include "frontend/api/ceiling.h"
 #include "frontend/api/fits.h"
+#include "frontend/api/indices.h"
 #include "frontend/api/kernel.h"
 #include "frontend/api/peak.h"
 #include "frontend/api/timing.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOST_PROFILED = 1 << 20 };
 
@@ -26,12 +28,6 @@ typedef struct Timing {
   ng_status status;
 } Timing;
 
-static double now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 // Samples
 
 static bool flush_tensors(const Timing *t) {
@@ -46,11 +42,12 @@ static double time_kernel(Timing *t, size_t batch) {
   if (t->options->cold && !flush_tensors(t)) t->status = NG_USAGE;
   team_pin(&t->team);
   double *spent = t->profile ? t->profile + t->nrounds * t->profile_length : NULL;
+  Watch watch = {.spent_ms = spent};
   if (spent) memset(spent, 0, t->profile_length * sizeof *spent);
-  double start = now_ms();
+  double start = milliseconds_now();
   for (size_t i = 0; i < batch && t->status == NG_OK; i++)
-    t->status = kernel_run(t->kernel, t->inputs, t->outputs, t->team.threads, spent);
-  double ms = now_ms() - start;
+    t->status = kernel_run(t->kernel, t->inputs, t->outputs, t->team.threads, spent ? &watch : NULL);
+  double ms = milliseconds_now() - start;
   if (spent) spent[0] = ms; // of the whole, in place of what comes before the loops
   for (size_t i = 0; spent && i < t->profile_length; i++) spent[i] /= (double)batch;
   return ms / (double)batch;
@@ -60,16 +57,16 @@ static double time_ceiling(const Timing *t, size_t batch) {
   const Ceiling *c = &t->ceiling;
   if (t->options->cold) cache_flush(c->from, (c->nread + c->nwritten) * 64);
   team_pin(&t->team);
-  double start = now_ms();
+  double start = milliseconds_now();
   for (size_t i = 0; i < batch; i++) ceiling_run(c);
-  return (now_ms() - start) / (double)batch;
+  return (milliseconds_now() - start) / (double)batch;
 }
 
 static double time_peak(const Timing *t) {
   team_pin(&t->team);
-  double start = now_ms();
+  double start = milliseconds_now();
   peak_run(t->kernel->info.isa, t->team.threads);
-  return now_ms() - start;
+  return milliseconds_now() - start;
 }
 
 static size_t batch_for(const Timing *t, double ms) {
@@ -98,13 +95,13 @@ static void take_samples(Timing *t) {
   const double seconds = t->options->seconds > 0 ? t->options->seconds : 1;
   char what[320];
   snprintf(what, sizeof what, "timing %s", t->kernel->name);
-  double start = now_ms(), elapsed = 0;
+  double start = milliseconds_now(), elapsed = 0;
   while (t->status == NG_OK && t->nrounds < t->most_rounds && (elapsed < seconds * 1e3 || t->nrounds < LEAST_ROUNDS)) {
     t->samples[t->nrounds] = time_kernel(t, t->kernel_batch);
     t->samples[MOST_ROUNDS + t->nrounds] = time_ceiling(t, t->ceiling_batch);
     t->samples[(size_t)2 * MOST_ROUNDS + t->nrounds] = time_peak(t);
     t->nrounds++;
-    elapsed = now_ms() - start;
+    elapsed = milliseconds_now() - start;
     report_progress(t->kernel->ctx, what, elapsed < seconds * 1e3 ? elapsed / (seconds * 1e3) : 1);
   }
 }
@@ -125,6 +122,18 @@ static bool profile_begin(Timing *t) {
   return t->profile;
 }
 
+// Takes samples that are sorted, and puts their distances from the median in place of them.
+static void set_spread(double *samples, size_t count, ng_bench_result *result) {
+  const double deviations = 5, deviation_of_mad = 1.4826; // of a normal distribution
+  result->samples = count;
+  result->min_ms = samples[0];
+  result->max_ms = samples[count - 1];
+  for (size_t i = 0; i < count; i++) samples[i] = fabs(samples[i] - result->median_ms);
+  result->mad_ms = samples_median(samples, count);
+  const double farthest = deviations * deviation_of_mad * result->mad_ms;
+  for (size_t i = 0; i < count; i++) result->outliers += samples[i] > farthest;
+}
+
 static void set_bounds(const Timing *t, ng_bench_result *result) {
   const double peak_ms = samples_median(t->samples + (size_t)2 * MOST_ROUNDS, t->nrounds);
   const double peak_rate = peak_operations(t->kernel->info.isa, t->team.threads) / peak_ms;
@@ -143,7 +152,7 @@ static void measure(Timing *t, ng_bench_result *result) {
   if (t->profile) profile_set(t->kernel->profile, t->profile, t->nrounds);
   result->runs = t->nrounds * t->kernel_batch;
   result->median_ms = samples_median(t->samples, t->nrounds);
-  result->min_ms = t->samples[0];
+  set_spread(t->samples, t->nrounds, result);
   result->ceiling_ms = samples_median(t->samples + MOST_ROUNDS, t->nrounds);
   if (result->median_ms > 0) result->ceiling_ratio = result->ceiling_ms / result->median_ms;
   set_bounds(t, result);
@@ -157,6 +166,8 @@ ng_status ng_bench(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, co
     return argument_error(k->ctx, "expected threads from 0 to %d, found %d", MOST_THREADS, options->threads);
   const char *refusal = ng_kernel_refusal(k, inputs, outputs);
   if (refusal && refusal != refused_for_memory) return argument_error(k->ctx, "%s", refusal);
+  const ng_status of_indices = refusal ? NG_OK : indices_tell(k->ctx, k->graph, inputs);
+  if (of_indices != NG_OK) return of_indices;
   Timing t = {.kernel = k, .inputs = inputs, .outputs = outputs, .options = options};
   team_init(&t.team, options->threads ? options->threads : ng_thread_count());
   count_bytes(k, result);

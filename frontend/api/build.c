@@ -102,6 +102,7 @@ static ng_status set_options(Build *b, ng_context *ctx, const ng_options *option
       .evaluate = interpret_node,
       .watch = options->report ? report_pass : NULL,
       .watcher = b,
+      .memory_nbytes = options->memory_nbytes,
       .no_fuse = options->no_fuse != 0,
       .fast_math = options->fast_math != 0,
   };
@@ -131,6 +132,10 @@ static ng_status build_for(Build *b, ng_graph *g, const Graph *graph, const ng_o
 
 ng_status build_graph(Build *b, ng_graph *g, const ng_options *options) {
   return build_for(b, g, g->graph, options, false);
+}
+
+ng_status build_graph_of(Build *b, ng_graph *g, const Graph *part, const ng_options *options) {
+  return build_for(b, g, part, options, false);
 }
 
 ng_status build_portable_graph(Build *b, ng_graph *g, const Graph *open, const ng_options *options) {
@@ -167,6 +172,8 @@ static ng_status lower_for(Build *b, const Target *target, Program **program) {
   if (!b->passes.partition)
     return argument_error(ctx, "kernels come after all passes, expected nothing to stop after, found %s",
                           b->passes.after);
+  if (b->graph->nleaves)
+    return argument_error(ctx, "%s has leaves: its parts are compiled, and not the whole", b->graph->name);
   Call call = call_begin(ctx);
   if (!is_addressable(b->graph)) {
     error_at(&ctx->diagnostics, (Position){0}, "%s: its tensors are more bytes than memory has addresses",

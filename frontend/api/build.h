@@ -28,6 +28,8 @@ typedef struct Build {
 // Checks the options (NULL: defaults), binds the graph and takes a clone of it through the passes. Whatever it returns,
 // build_deinit must follow.
 ng_status build_graph(Build *b, ng_graph *g, const ng_options *options);
+// The same with a part of g's graph, all of whose extents have numbers; it must outlive the build.
+ng_status build_graph_of(Build *b, ng_graph *g, const Graph *part, const ng_options *options);
 // The same with a graph of g's that may have open dims (ir/graph/open.h), which must outlive the build, and for any
 // machine rather than for this one, whose caches it must not depend on. The options' isa is not looked at.
 ng_status build_portable_graph(Build *b, ng_graph *g, const Graph *open, const ng_options *options);

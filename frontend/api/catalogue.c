@@ -4,6 +4,8 @@
 #include "backends/codegen/isa.h"
 #include "frontend/api/handles.h"
 #include "frontend/api/text.h"
+#include "frontend/ngraph/ngraph.h"
+#include "frontend/onnx/onnx.h"
 #include "ir/operators/operator.h"
 #include "passes/gradient/gradient.h"
 #include "passes/pipeline.h"
@@ -97,6 +99,20 @@ size_t ng_operator_find(const char *name) {
 
 const char *ng_operator_nearest(const char *name) {
   return operator_nearest(name);
+}
+
+size_t ng_foreign_count(void) {
+  return onnx_form_count() + ngraph_form_count();
+}
+
+ng_foreign_info ng_foreign_at(size_t i) {
+  const bool is_onnx = i < onnx_form_count();
+  const ForeignForm form = is_onnx ? onnx_form_at(i) : ngraph_form_at(i - onnx_form_count());
+  return (ng_foreign_info){.system = is_onnx ? "ONNX" : "nGraph",
+                           .name = form.name,
+                           .canonical = form.op < OP_COUNT ? operators[form.op].name : NULL,
+                           .since = form.since,
+                           .last = form.last};
 }
 
 size_t ng_pass_count(void) {

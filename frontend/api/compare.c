@@ -1,4 +1,4 @@
-// Comparing tensors: relative L2 in f64, and the largest distance in units in the last place.
+// Comparing tensors: relative L2 in f64, the largest error of an element, and that in units in the last place.
 #include "backends/interpreter/magnitude.h"
 #include "frontend/api/handles.h"
 #include "frontend/api/tensor.h"
@@ -69,6 +69,21 @@ static void set_relative(ng_difference *d, double distance, double norm) {
   d->is_within = d->relative_l2 <= d->tolerance && d->largest_ulp <= d->most_ulp;
 }
 
+// The largest error of an element, relative to it or to the root mean square that belongs to d->norm.
+static void set_largest_error(const Tensor *actual, const Tensor *expected, ng_difference *d) {
+  const int64_t nelems = tensor_nelems(actual);
+  const double root_mean_square = d->norm / sqrt((double)nelems);
+  d->largest_error = 0;
+  for (int64_t i = 0; i < nelems; i++) {
+    const double a = type_load(actual->type, actual->data, (size_t)tensor_offset(actual, i));
+    const double e = type_load(expected->type, expected->data, (size_t)tensor_offset(expected, i));
+    const double apart = distance(actual->type, a, e);
+    if (apart == 0) continue;
+    const double error = isinf(apart) ? apart : apart / fmax(fabs(e), root_mean_square);
+    if (error > d->largest_error) d->largest_error = error;
+  }
+}
+
 static void compare_elements(const Tensor *actual, const Tensor *expected, ng_difference *out) {
   Squares difference = {0}, norm = {0};
   bool is_far = false;
@@ -88,6 +103,7 @@ static void compare_elements(const Tensor *actual, const Tensor *expected, ng_di
     else squares_add(&difference, apart);
   }
   set_relative(out, is_far ? INFINITY : squares_root(&difference), squares_root(&norm));
+  if (out->distance > 0) set_largest_error(actual, expected, out);
 }
 
 ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, const ng_tensor *expected, double tolerance,
@@ -147,13 +163,18 @@ static bool doubts_init(Doubts *d, ng_graph *g, const ng_tensor *inputs) {
 
 // The norm becomes at least the magnitude of what was added up. A quantised output may be off by more than a step where
 // rounding errors of its tensors' types change it by more.
-static void set_beside_magnitude(const Doubts *doubts, size_t i, ng_difference *d) {
+static void set_beside_magnitude(const Doubts *doubts, size_t i, const ng_tensor *actual, const ng_tensor *expected,
+                                 ng_difference *d) {
   const double magnitude = doubts->magnitudes[i];
   if (isfinite(d->most_ulp) && d->distance <= magnitude) {
     d->most_ulp = INFINITY;
     d->tolerance = 1;
     set_relative(d, d->distance, magnitude);
-  } else if (isinf(d->most_ulp) && magnitude > d->norm) set_relative(d, d->distance, magnitude);
+  } else if (isinf(d->most_ulp) && magnitude > d->norm) {
+    set_relative(d, d->distance, magnitude);
+  }
+  const Tensor a = tensor_of_api(actual), e = tensor_of_api(expected);
+  set_largest_error(&a, &e, d);
 }
 
 static bool is_same(const Tensor *a, const ng_tensor *b) {
@@ -175,7 +196,7 @@ static bool compare_with_rounded(Doubts *doubts, const ng_tensor *actual, const 
     if (differences[i].is_within || !is_same(&doubts->exact[i], &expected[i])) continue;
     const ng_tensor reference = tensor_to_api(&rounded[i]);
     ng_tensor_compare(ctx, &actual[i], &reference, tolerance, &d);
-    if (!d.is_within) set_beside_magnitude(doubts, i, &d);
+    if (!d.is_within) set_beside_magnitude(doubts, i, &actual[i], &reference, &d);
     if (d.is_within) differences[i] = d;
   }
   return true;
@@ -193,7 +214,8 @@ static ng_status resolve_doubts(ng_graph *g, const ng_tensor *inputs, const ng_t
   Call call = call_begin(g->ctx);
   bool ok = doubts_init(&doubts, g, inputs);
   for (size_t i = 0; ok && i < g->graph->noutputs; i++)
-    if (!differences[i].is_within && differences[i].tolerance > 0) set_beside_magnitude(&doubts, i, &differences[i]);
+    if (!differences[i].is_within && differences[i].tolerance > 0)
+      set_beside_magnitude(&doubts, i, &actual[i], &expected[i], &differences[i]);
   if (ok && !are_within(g, differences)) ok = compare_with_rounded(&doubts, actual, expected, tolerance, differences);
   arena_deinit(&doubts.arena);
   ng_status status = call_end(g->ctx, call);

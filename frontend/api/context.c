@@ -17,6 +17,7 @@ const char *ng_status_text(ng_status status) {
   case NG_WRONG: return "the graph or its data is wrong";
   case NG_USAGE: return "an argument is wrong";
   case NG_DIFFERENT: return "a comparison failed";
+  case NG_RANKS_FAILED: return "an exchange with other ranks failed";
   case NG_COMPILER_FAILED: return "the C compiler is missing or failed";
   case NG_OUT_OF_MEMORY: return "out of memory";
   }
@@ -46,7 +47,7 @@ ng_context *ng_context_new(const ng_allocator *allocator) {
   budget_init(&ctx->budget, a, default_max_memory());
   ctx->allocator = budget_allocator(&ctx->budget);
   diagnostics_init(&ctx->diagnostics, &ctx->allocator);
-  text_init(&ctx->rendered, &ctx->allocator);
+  text_init(&ctx->rendered, &ctx->budget.lender); // what is said of a budget does not need some of it
   return ctx;
 }
 

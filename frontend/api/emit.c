@@ -2,10 +2,14 @@
 #include "backends/codegen/codegen.h"
 #include "backends/interpreter/magnitude.h"
 #include "frontend/api/build.h"
+#include "frontend/api/indices.h"
+#include "frontend/api/random.h"
+#include "frontend/api/staged.h"
 #include "frontend/api/tensor.h"
 #include "frontend/api/text.h"
 #include "frontend/file.h"
 #include "frontend/yaml/yaml.h"
+#include "ir/graph/init.h"
 #include "ir/graph/open.h"
 #include "ir/operators/norm.h"
 
@@ -15,21 +19,33 @@
 
 enum { MOST_ISAS = 16, LONGEST_NAME = 31 };
 
-typedef struct Emission {
+typedef struct Emission { // of one function
   ng_graph *g;
   Graph *open; // with the dims that are not fixed
-  const char *prefix;
+  Text name;   // of the function
   char hash[2 * SHA256_DIGEST_SIZE + 1];
-  EmitThreads threads;
-  bool is_asked[MOST_ISAS]; // by isas
   Build build;
-  const Program *programs[MOST_ISAS]; // of the build; some are the same
-  const Isa *isas[MOST_ISAS];         // parallel to programs
-  size_t nprograms;
+  const Program *programs[MOST_ISAS]; // of the build, by isas of the file; some are the same
+  Stages stages;                      // of a graph with leaves, each function of which has a build and programs
+  Build *builds;
+  const Program *const **staged;
+  EmittedStages emitted;
 } Emission;
 
+typedef struct FileEmission {
+  ng_context *ctx;
+  Emission functions[MOST_FUNCTIONS];
+  size_t nfunctions;
+  Text stem;
+  const char *prefix;
+  EmitThreads threads;
+  bool is_asked[MOST_ISAS];   // by isas
+  const Isa *isas[MOST_ISAS]; // those asked for
+  size_t nisas;
+} FileEmission;
+
 // Marks the names in a list with commas between; NULL: all. Scalar is always there, for processors that have none.
-static ng_status choose_isas(Emission *e, const char *list) {
+static ng_status choose_isas(FileEmission *e, const char *list) {
   const char *known[MOST_ISAS];
   for (size_t i = 0; i < nisas; i++) {
     known[i] = isas[i].name;
@@ -40,33 +56,34 @@ static ng_status choose_isas(Emission *e, const char *list) {
     size_t length = strcspn(list, ",");
     snprintf(name, sizeof name, "%.*s", (int)(length < LONGEST_NAME ? length : LONGEST_NAME), list);
     const Isa *isa = isa_find(name);
-    if (!isa) return unknown_name(e->g->ctx, "instruction set", name, known, nisas);
+    if (!isa) return unknown_name(e->ctx, "instruction set", name, known, nisas);
     e->is_asked[isa - isas] = true;
     list = list[length] ? list + length + 1 : NULL;
   }
+  for (size_t i = 0; i < nisas; i++)
+    if (e->is_asked[i]) e->isas[e->nisas++] = &isas[i];
   return NG_OK;
 }
 
-static ng_status choose_threads(Emission *e, const char *name) {
+static ng_status choose_threads(FileEmission *e, const char *name) {
   static const char *const known[] = {[EMIT_SERIAL] = "none", [EMIT_OPENMP] = "openmp", [EMIT_CALLBACK] = "callback"};
   enum { COUNT = sizeof known / sizeof *known };
   e->threads = EMIT_OPENMP;
   for (size_t i = 0; name && i < COUNT; i++)
     if (strcmp(name, known[i]) == 0) e->threads = (EmitThreads)i;
   if (!name || strcmp(name, known[e->threads]) == 0) return NG_OK;
-  return unknown_name(e->g->ctx, "way to share out work", name, known, COUNT);
+  return unknown_name(e->ctx, "way to share out work", name, known, COUNT);
 }
 
-static ng_status choose_prefix(Emission *e, const char *prefix) {
-  e->prefix = prefix ? prefix : ng_graph_identifier(e->g);
-  if (!e->prefix) return NG_OUT_OF_MEMORY;
+static ng_status choose_prefix(FileEmission *e, const char *prefix) {
+  e->prefix = prefix ? prefix : text_string(&e->stem);
   if (!prefix) return NG_OK;
   Text identifier;
-  text_init(&identifier, &e->g->ctx->allocator);
+  text_init(&identifier, &e->ctx->allocator);
   emit_identifier(e->prefix, &identifier);
   ng_status status = identifier.out_of_memory ? NG_OUT_OF_MEMORY : NG_OK;
   if (status == NG_OK && strcmp(text_string(&identifier), e->prefix) != 0)
-    status = argument_error(e->g->ctx, "prefix: expected a C identifier that nothing else has, found %s; %s would do",
+    status = argument_error(e->ctx, "prefix: expected a C identifier that nothing else has, found %s; %s would do",
                             e->prefix, text_string(&identifier));
   text_deinit(&identifier);
   return status;
@@ -96,12 +113,79 @@ static ng_status find_hash(Emission *e) {
 }
 
 // The graph passes do not know the instruction set: they run once.
-static ng_status build_all(Emission *e, const ng_options *options) {
+static ng_status build_all(const FileEmission *file, Emission *e, const ng_options *options) {
   ng_status status = build_portable_graph(&e->build, e->g, e->open, options);
-  for (size_t i = 0; i < nisas && status == NG_OK; i++) {
-    if (!e->is_asked[i]) continue;
-    status = build_program(&e->build, &isas[i], &e->programs[e->nprograms]);
-    e->isas[e->nprograms++] = &isas[i];
+  for (size_t i = 0; i < file->nisas && status == NG_OK; i++)
+    status = build_program(&e->build, file->isas[i], &e->programs[i]);
+  return status;
+}
+
+static ng_status build_stage(const FileEmission *file, Emission *e, size_t i, const ng_options *options) {
+  const Program **programs = ARENA_ARRAY(&e->stages.arena, const Program *, file->nisas + 1);
+  if (!programs) return NG_OUT_OF_MEMORY;
+  e->staged[i] = programs;
+  ng_status status = build_portable_graph(&e->builds[i], e->g, e->stages.functions[i], options);
+  for (size_t k = 0; k < file->nisas && status == NG_OK; k++)
+    status = build_program(&e->builds[i], file->isas[k], &programs[k]);
+  return status;
+}
+
+// A graph with leaves: its extents are numbers.
+static ng_status build_stages(const FileEmission *file, Emission *e, const ng_options *options) {
+  ng_context *ctx = e->g->ctx;
+  Call call = call_begin(ctx);
+  if (!stages_cut(&e->stages, e->open, BUCKET_NBYTES, &ctx->diagnostics)) return call_end(ctx, call);
+  e->builds = ARENA_ARRAY(&e->stages.arena, Build, e->stages.nfunctions + 1);
+  e->staged = ARENA_ARRAY(&e->stages.arena, const Program *const *, e->stages.nfunctions + 1);
+  ng_status status = e->builds && e->staged ? NG_OK : NG_OUT_OF_MEMORY;
+  for (size_t i = 0; i < e->stages.nfunctions && status == NG_OK; i++) status = build_stage(file, e, i, options);
+  e->emitted = (EmittedStages){.graph = e->open,
+                               .step = &e->stages.step,
+                               .numbers = e->stages.numbers,
+                               .programs = e->staged,
+                               .nfunctions = e->stages.nfunctions};
+  return status;
+}
+
+static void free_builds(Emission *e) {
+  for (size_t i = 0; e->builds && i < e->stages.nfunctions; i++) build_deinit(&e->builds[i]);
+  if (e->open && e->open->nleaves) stages_free(&e->stages);
+  build_deinit(&e->build);
+}
+
+// States
+
+// What emitted functions cannot fill or save.
+static ng_status check_state(ng_context *ctx, const Graph *g, const State *state) {
+  const Value *v = g->inputs[state->input];
+  const bool is_random = state->init.kind >= INIT_UNIFORM && state->init.kind <= INIT_FAN_IN;
+  if (type_is_packed(v->type))
+    return argument_error(ctx, "state %s: emitted C has no states of type %s; expected a type of 8 bits or more",
+                          v->name, type_name(v->type));
+  if (is_random && TYPES_F8 & TYPE_BIT(v->type))
+    return argument_error(ctx,
+                          "state %s: emitted C has no random first values of type %s; expected zeros, ones or a file",
+                          v->name, type_name(v->type));
+  return NG_OK;
+}
+
+static const Value *find_state(const Graph *g, const char *name) {
+  for (size_t i = 0; i < g->nstates; i++)
+    if (strcmp(g->inputs[g->states[i].input]->name, name) == 0) return g->inputs[g->states[i].input];
+  return NULL;
+}
+
+static ng_status check_states(const FileEmission *file) {
+  const Graph *first = file->functions[0].open, *last = file->functions[file->nfunctions - 1].open;
+  ng_status status = NG_OK;
+  for (size_t i = 0; i < first->nstates && status == NG_OK; i++)
+    status = check_state(file->ctx, first, &first->states[i]);
+  for (size_t i = 0; i < last->nstates && status == NG_OK; i++) {
+    const Value *v = last->inputs[last->states[i].input], *own = find_state(first, v->name);
+    if (!own || own->type != v->type || !shape_equals(&own->shape, &v->shape) ||
+        memcmp(&own->order, &v->order, sizeof v->order) != 0)
+      status = argument_error(file->ctx, "state %s of %s: expected %s to have it, of the same type and shape", v->name,
+                              last->name, first->name);
   }
   return status;
 }
@@ -124,15 +208,35 @@ static bool is_less_exact(const Graph *open, const Graph *bound) {
   return false;
 }
 
+// Whether an input holds indices of what has no elements.
+static bool has_no_indices(const Graph *bound, Arena *scratch) {
+  size_t count;
+  const IndexCheck *checks = graph_index_checks(bound, scratch, &count);
+  for (size_t i = 0; i < count; i++)
+    if (!extent_value(checks[i].extent) && shape_nelems(&bound->inputs[checks[i].input]->shape)) return true;
+  return false;
+}
+
+static bool find_checked(const Graph *bound, const ng_tensor *inputs, int64_t *checked, Arena *scratch) {
+  size_t count;
+  const IndexCheck *checks = graph_index_checks(bound, scratch, &count);
+  for (size_t i = 0; i < bound->ninputs; i++) checked[i] = 0;
+  for (size_t i = 0; i < count; i++) {
+    const Tensor t = tensor_of_api(&inputs[checks[i].input]);
+    checked[checks[i].input] = 1 + indices_place(&checks[i], &t);
+  }
+  return checks;
+}
+
 // The graph bound to the case's values; NULL: it is no case to test, or there was no memory.
-static Graph *bind_case(Emission *e, SelfTestCase *c, size_t number) {
+static Graph *bind_case(Emission *e, SelfTestCase *c, size_t number, Arena *scratch) {
   Diagnostics unheard;
   diagnostics_init(&unheard, &e->g->ctx->allocator);
   for (size_t i = 0; i < e->open->ndims; i++) c->extents[i] = case_extent(e->open, number, i);
   Graph *bound = graph_with_dims(e->open, c->extents, &unheard);
   if (unheard.out_of_memory) error_out_of_memory(&e->g->ctx->diagnostics);
   diagnostics_deinit(&unheard);
-  if (!bound || !is_less_exact(e->open, bound)) return bound;
+  if (!bound || !number || (!is_less_exact(e->open, bound) && !has_no_indices(bound, scratch))) return bound;
   graph_free(bound);
   return NULL;
 }
@@ -159,8 +263,10 @@ static ng_status make_case(Emission *e, Graph *bound, Arena *scratch, const Valu
   ng_graph g = {.ctx = ctx, .graph = bound, .is_bound = true};
   Tensor *expected = ARENA_ARRAY(scratch, Tensor, bound->noutputs + 1);
   int64_t *nelems = ARENA_ARRAY(scratch, int64_t, ntensors + 1);
+  int64_t *nindices = ARENA_ARRAY(scratch, int64_t, bound->ninputs + 1);
+  int64_t *checked = ARENA_ARRAY(scratch, int64_t, bound->ninputs + 1);
   *tensors = ARENA_ARRAY(scratch, ng_tensor, ntensors + 1);
-  ng_status status = *tensors && expected && nelems ? NG_OK : NG_OUT_OF_MEMORY;
+  ng_status status = *tensors && expected && nelems && nindices && checked ? NG_OK : NG_OUT_OF_MEMORY;
   for (size_t i = 0; status == NG_OK && i < ntensors; i++) {
     const Value *v = i < bound->ninputs ? bound->inputs[i] : bound->outputs[i - bound->ninputs];
     ng_tensor_info info = value_info(v);
@@ -168,17 +274,23 @@ static ng_status make_case(Emission *e, Graph *bound, Arena *scratch, const Valu
     nelems[i] = shape_nelems(&v->shape);
     if (status != NG_OK || i >= bound->ninputs) continue;
     Tensor t = tensor_of_api(&(*tensors)[i]);
-    self_test_input(&t, i, ranges[i]);
+    nindices[i] = distribution_of(v).nindices;
+    if (i >= bound->ninputs - bound->nstates && !type_is_float(v->type))
+      init_fill(bound, i - (bound->ninputs - bound->nstates), 0, &t);
+    else self_test_input(&t, i, ranges[i], nindices[i]);
   }
+  if (status == NG_OK && !find_checked(bound, *tensors, checked, scratch)) status = NG_OUT_OF_MEMORY;
   if (status == NG_OK) status = ng_interpret(&g, *tensors, *tensors + bound->ninputs, 0);
   for (size_t o = 0; status == NG_OK && o < bound->noutputs; o++)
     expected[o] = tensor_of_api(&(*tensors)[bound->ninputs + o]);
   c->expected = expected;
   c->nelems = nelems;
+  c->nindices = nindices;
+  c->checked = checked;
   return status == NG_OK ? find_magnitudes(ctx, bound, *tensors, c, scratch) : status;
 }
 
-static ng_status print_self_test(Emission *e, const EmittedFile *file, Text *out) {
+static ng_status print_self_test(Emission *e, const EmittedFile *file, size_t function, Text *out) {
   ng_context *ctx = e->g->ctx;
   const Graph *g = e->open;
   SelfTestCase cases[MOST_CASES];
@@ -191,13 +303,13 @@ static ng_status print_self_test(Emission *e, const EmittedFile *file, Text *out
   size_t ncases = 0, most = g->ndims == 0 ? 1 : g->ndims == 1 ? MOST_CASES - 1 : MOST_CASES;
   for (size_t number = 0; status == NG_OK && number < most; number++) {
     Call call = call_begin(ctx);
-    Graph *bound = bind_case(e, &cases[ncases], number);
+    Graph *bound = bind_case(e, &cases[ncases], number, &scratch);
     if (bound) status = make_case(e, bound, &scratch, ranges, &cases[ncases], &tensors[ncases]);
     else status = number == 0 ? NG_OUT_OF_MEMORY : call_end(ctx, call); // the hints have been tried
     ncases += bound != NULL;
     graph_free(bound);
   }
-  const SelfTest test = {.file = file, .ranges = ranges, .cases = cases, .ncases = ncases};
+  const SelfTest test = {.file = file, .function = function, .ranges = ranges, .cases = cases, .ncases = ncases};
   if (status == NG_OK && !emit_self_test(&test, out)) status = NG_OUT_OF_MEMORY;
   for (size_t n = 0; n < MOST_CASES; n++)
     for (size_t i = 0; tensors[n] && i < g->ninputs + g->noutputs; i++) ng_tensor_free(ctx, &tensors[n][i]);
@@ -206,46 +318,88 @@ static ng_status print_self_test(Emission *e, const EmittedFile *file, Text *out
 }
 
 static ng_status open_graph(Emission *e) {
+  if (e->g->graph->nleaves && ng_graph_bind(e->g) != NG_OK) return ng_last_status(e->g->ctx);
   Call call = call_begin(e->g->ctx);
   e->open = graph_with_open_dims(e->g->graph, &e->g->ctx->diagnostics);
   ng_status status = call_end(e->g->ctx, call);
   return e->open ? NG_OK : status == NG_OK ? NG_OUT_OF_MEMORY : status;
 }
 
-static ng_status emit_texts(Emission *e, const ng_options *options, Text *source, Text *header, Text *test) {
-  ng_status status = choose_isas(e, options->isa);
-  if (status == NG_OK) status = choose_threads(e, options->threads);
-  if (status == NG_OK) status = choose_prefix(e, options->prefix);
-  if (status == NG_OK) status = open_graph(e);
+enum { SOURCE, HEADER, MPI, TESTS, MOST_TEXTS = TESTS + MOST_FUNCTIONS };
+
+static ng_status build_function(FileEmission *file, Emission *e, const char *ending, const ng_options *options) {
+  text_format(&e->name, "%s%s", file->prefix, ending);
+  ng_status status = e->name.out_of_memory ? NG_OUT_OF_MEMORY : open_graph(e);
   if (status == NG_OK) status = find_hash(e);
-  if (status == NG_OK) status = build_all(e, options);
   if (status != NG_OK) return status;
-  EmittedFile file = {.file_stem = ng_graph_identifier(e->g),
+  return e->open->nleaves ? build_stages(file, e, options) : build_all(file, e, options);
+}
+
+// What moves messages between ranks, beside a step with leaves.
+static void print_mpi(const FileEmission *e, Text *out) {
+  Text header;
+  text_init(&header, out->allocator);
+  text_format(&header, "%s.h", text_string(&e->stem));
+  emit_mpi(e->prefix, text_string(&header), out);
+  out->out_of_memory |= header.out_of_memory;
+  text_deinit(&header);
+}
+
+static ng_status print_texts(FileEmission *e, Text *texts, bool has_test) {
+  const Allocator *allocator = &e->ctx->allocator;
+  EmittedFunction functions[MOST_FUNCTIONS] = {{0}};
+  bool ok = true;
+  for (size_t i = 0; i < e->nfunctions; i++) {
+    const Emission *own = &e->functions[i];
+    InPlace *in_place = allocator_alloc(allocator, (own->open->noutputs + 1) * sizeof *in_place);
+    functions[i] = (EmittedFunction){
+        .name = text_string(&own->name), .hash = own->hash, .programs = own->programs, .in_place = in_place};
+    if (own->open->nleaves) functions[i].stages = &own->emitted;
+    ok = ok && in_place;
+  }
+  EmittedFile file = {.file_stem = text_string(&e->stem),
                       .prefix = e->prefix,
-                      .hash = e->hash,
                       .threads = e->threads,
-                      .programs = e->programs,
+                      .functions = functions,
+                      .nfunctions = e->nfunctions,
                       .isas = e->isas,
-                      .nisas = e->nprograms,
-                      .in_place = allocator_alloc(&e->g->ctx->allocator, e->g->graph->noutputs * sizeof(InPlace))};
-  bool ok = file.file_stem && file.in_place && emit_file(&file, &e->g->ctx->allocator, source, header);
-  status = ok ? NG_OK : NG_OUT_OF_MEMORY;
-  if (ok && test) status = print_self_test(e, &file, test);
-  allocator_free(&e->g->ctx->allocator, file.in_place);
+                      .nisas = e->nisas};
+  ng_status status = ok && emit_file(&file, allocator, &texts[SOURCE], &texts[HEADER]) ? NG_OK : NG_OUT_OF_MEMORY;
+  if (e->functions[0].open->nleaves) print_mpi(e, &texts[MPI]);
+  for (size_t i = 0; i < e->nfunctions && status == NG_OK && has_test; i++)
+    status = print_self_test(&e->functions[i], &file, i, &texts[TESTS + i]);
+  for (size_t i = 0; i < e->nfunctions; i++) allocator_free(allocator, functions[i].in_place);
   return status;
 }
 
-// The texts of the pair and, for the third, of the self-test.
-static ng_status emit(ng_graph *g, const ng_options *options, char **texts, size_t count) {
+static ng_status emit_texts(FileEmission *e, const ng_options *options, Text *texts, bool has_test) {
+  static const char *const endings[] = {"_train_step", "_infer"};
+  ng_status status = e->stem.out_of_memory ? NG_OUT_OF_MEMORY : choose_isas(e, options->isa);
+  if (status == NG_OK) status = choose_threads(e, options->threads);
+  if (status == NG_OK) status = choose_prefix(e, options->prefix);
+  for (size_t i = 0; i < MOST_FUNCTIONS && i < e->nfunctions && status == NG_OK; i++)
+    status = build_function(e, &e->functions[i], e->nfunctions > 1 ? endings[i] : "", options);
+  if (status == NG_OK) status = check_states(e);
+  return status == NG_OK ? print_texts(e, texts, has_test) : status;
+}
+
+// The texts of the pair and, if has_test, of a self-test for each function. `stem` is taken over.
+static ng_status emit(ng_graph *const *graphs, size_t ngraphs, Text stem, const ng_options *options, bool has_test,
+                      char **texts) {
   static const ng_options defaults = {0};
-  enum { MOST = 3 };
-  ng_context *ctx = g->ctx;
-  Text made[MOST];
-  Emission e = {.g = g};
-  for (size_t i = 0; i < MOST; i++) text_init(&made[i], &ctx->allocator);
+  ng_context *ctx = graphs[0]->ctx;
+  Text made[MOST_TEXTS];
+  FileEmission e = {.ctx = ctx, .nfunctions = ngraphs, .stem = stem};
+  const size_t count = has_test ? TESTS + ngraphs : TESTS;
+  for (size_t i = 0; i < MOST_TEXTS; i++) text_init(&made[i], &ctx->allocator);
+  for (size_t i = 0; i < ngraphs; i++) {
+    e.functions[i].g = graphs[i];
+    text_init(&e.functions[i].name, &ctx->allocator);
+  }
   Call call = call_begin(ctx);
-  ng_status status = emit_texts(&e, options ? options : &defaults, &made[0], &made[1], count == MOST ? &made[2] : NULL);
+  ng_status status = emit_texts(&e, options ? options : &defaults, made, has_test);
   for (size_t i = 0; i < count; i++) {
+    if (!made[i].nbytes && !made[i].out_of_memory) continue; // a graph without leaves has nothing of MPI
     texts[i] = status == NG_OK ? text_release(ctx, &made[i]) : NULL;
     if (status == NG_OK && !texts[i]) status = NG_OUT_OF_MEMORY;
   }
@@ -255,15 +409,28 @@ static ng_status emit(ng_graph *g, const ng_options *options, char **texts, size
     ng_text_free(ctx, texts[i]);
     texts[i] = NULL;
   }
-  for (size_t i = 0; i < MOST; i++) text_deinit(&made[i]);
-  build_deinit(&e.build);
-  graph_free(e.open);
+  for (size_t i = 0; i < MOST_TEXTS; i++) text_deinit(&made[i]);
+  for (size_t i = 0; i < ngraphs; i++) {
+    free_builds(&e.functions[i]);
+    graph_free(e.functions[i].open);
+    text_deinit(&e.functions[i].name);
+  }
+  text_deinit(&e.stem);
   return status;
 }
 
+static Text stem_of(ng_graph *g) {
+  Text stem;
+  const char *identifier = ng_graph_identifier(g);
+  text_init(&stem, &g->ctx->allocator);
+  if (identifier) text_add_string(&stem, identifier);
+  stem.out_of_memory |= !identifier;
+  return stem;
+}
+
 ng_status ng_emit(ng_graph *g, const ng_options *options, char **source, char **header) {
-  char *texts[2] = {NULL, NULL};
-  ng_status status = emit(g, options, texts, 2);
+  char *texts[MOST_TEXTS] = {NULL};
+  ng_status status = emit(&g, 1, stem_of(g), options, false, texts);
   *source = texts[0];
   *header = texts[1];
   return status;
@@ -273,26 +440,56 @@ static bool write_text(int fd, const void *text) {
   return file_write_all(fd, text, strlen(text));
 }
 
-static bool write_source(ng_graph *g, const char *folder, const char *ending, const char *text) {
-  Diagnostics *d = &g->ctx->diagnostics;
+static bool write_source(ng_context *ctx, const char *folder, const char *stem, const char *ending, const char *text) {
+  Diagnostics *d = &ctx->diagnostics;
   Text path;
-  text_init(&path, &g->ctx->allocator);
-  text_format(&path, "%s/%s%s", folder, ng_graph_identifier(g), ending);
+  text_init(&path, &ctx->allocator);
+  text_format(&path, "%s/%s%s", folder, stem, ending);
   bool ok = path.out_of_memory ? error_out_of_memory(d) : file_replace(path.bytes, write_text, text, d);
   text_deinit(&path);
   return ok;
 }
 
+static ng_status emit_files(ng_graph *const *graphs, size_t ngraphs, Text stem, const ng_options *options,
+                            const char *folder) {
+  static const char *const endings[] = {".c", ".h", "_mpi.c", "_test.c", "_infer_test.c"};
+  ng_context *ctx = graphs[0]->ctx;
+  const bool has_test = options && options->self_test;
+  char *texts[MOST_TEXTS] = {NULL};
+  Text name;
+  text_init(&name, &ctx->allocator);
+  text_add_string(&name, text_string(&stem));
+  ng_status status = emit(graphs, ngraphs, stem, options, has_test, texts);
+  if (status == NG_OK) {
+    Call call = call_begin(ctx);
+    bool ok = !name.out_of_memory || error_out_of_memory(&ctx->diagnostics);
+    for (size_t i = 0; i < MOST_TEXTS; i++)
+      if (texts[i]) ok = ok && write_source(ctx, folder, text_string(&name), endings[i], texts[i]);
+    status = call_end(ctx, call);
+  }
+  for (size_t i = 0; i < MOST_TEXTS; i++) ng_text_free(ctx, texts[i]);
+  text_deinit(&name);
+  return status;
+}
+
 ng_status ng_emit_files(ng_graph *g, const ng_options *options, const char *folder) {
-  static const char *const endings[] = {".c", ".h", "_test.c"};
-  char *texts[3] = {NULL, NULL, NULL};
-  const size_t count = options && options->self_test ? 3 : 2;
-  ng_status status = emit(g, options, texts, count);
-  if (status != NG_OK) return status;
-  Call call = call_begin(g->ctx);
-  bool ok = true;
-  for (size_t i = 0; i < count; i++) ok = ok && write_source(g, folder, endings[i], texts[i]);
-  status = call_end(g->ctx, call);
-  for (size_t i = 0; i < count; i++) ng_text_free(g->ctx, texts[i]);
-  return ok ? NG_OK : status;
+  return emit_files(&g, 1, stem_of(g), options, folder);
+}
+
+// The step's name, without "_step" at its end.
+static Text pair_stem(ng_graph *step) {
+  static const char ending[] = "_step";
+  Text stem = stem_of(step);
+  const size_t length = sizeof ending - 1;
+  if (stem.nbytes > length && strcmp(stem.bytes + stem.nbytes - length, ending) == 0) {
+    stem.nbytes -= length;
+    stem.bytes[stem.nbytes] = 0;
+  }
+  return stem;
+}
+
+ng_status ng_emit_training_files(ng_graph *step, ng_graph *infer, const ng_options *options, const char *folder) {
+  ng_graph *const graphs[] = {step, infer};
+  if (infer && infer->ctx != step->ctx) return argument_error(step->ctx, "expected two graphs of one context");
+  return emit_files(graphs, infer ? 2 : 1, pair_stem(step), options, folder);
 }

@@ -49,8 +49,16 @@ static bool outputs_overlap(Range *ranges, size_t count) {
   return false;
 }
 
+// Takes a state and its update, if they begin at the same address, as one range that is stored.
+static void join_state(const State *state, Range *ranges, size_t ninputs) {
+  Range *before = &ranges[state->input], *after = state->output < 0 ? NULL : &ranges[ninputs + (size_t)state->output];
+  if (!after || before->begin != after->begin) return;
+  before->is_output = true;
+  after->end = after->begin;
+}
+
 const char *tensors_refusal(const ng_tensor *inputs, size_t ninputs, const ng_tensor *outputs, size_t noutputs,
-                            const Tensor *wanted, const Allocator *allocator) {
+                            const Tensor *wanted, const Graph *in_place, const Allocator *allocator) {
   enum { FEW = 64 };
   Range few[FEW];
   const size_t count = ninputs + noutputs;
@@ -62,6 +70,7 @@ const char *tensors_refusal(const ng_tensor *inputs, size_t ninputs, const ng_te
   if (!ranges) return refused_for_memory;
   for (size_t i = 0; i < count; i++)
     ranges[i] = i < ninputs ? range_of(&inputs[i], false) : range_of(&outputs[i - ninputs], true);
+  for (size_t i = 0; in_place && i < in_place->nstates; i++) join_state(&in_place->states[i], ranges, ninputs);
   const char *why = outputs_overlap(ranges, count) ? "expected outputs that overlap nothing else" : NULL;
   if (ranges != few) allocator_free(allocator, ranges);
   return why;

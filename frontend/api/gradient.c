@@ -2,6 +2,7 @@
 #include "frontend/api/gradient.h"
 
 #include "frontend/yaml/yaml.h"
+#include "passes/train/train.h"
 
 #include <string.h>
 
@@ -32,11 +33,18 @@ Graph *gradient_of(ng_graph *g, const ng_gradient_options *options, GradientEnds
   const ng_gradient_options *o = options ? options : &defaults;
   const Graph *graph = g->graph;
   Value **wrt, **of;
-  *status = find_values(g, "input", o->wrt, o->nwrt, graph->inputs, graph->ninputs, &wrt);
+  *status = graph_bind_fixed(g);
+  if (*status == NG_OK) *status = find_values(g, "input", o->wrt, o->nwrt, graph->inputs, graph->ninputs, &wrt);
   if (*status == NG_OK) *status = find_values(g, "output", o->of, o->nof, graph->outputs, graph->noutputs, &of);
   if (*status != NG_OK) return NULL;
   Call call = call_begin(g->ctx);
-  Graph *gradient = graph_gradient(graph, &(GradientRequest){wrt, o->nwrt, of, o->nof}, ends, &g->ctx->diagnostics);
+  Graph *gradient = graph_gradient(graph, &(GradientRequest){wrt, o->nwrt, of, o->nof, o->save_least != 0}, ends,
+                                   &g->ctx->diagnostics);
+  if (gradient && graph->nleaves) {
+    Graph *backward = gradient;
+    gradient = gradient_with_forward(graph, backward, ends, &g->ctx->diagnostics);
+    graph_free(backward);
+  }
   *status = call_end(g->ctx, call);
   if (gradient) *status = NG_OK;
   return gradient;
@@ -60,4 +68,16 @@ ng_graph *ng_graph_gradient(ng_graph *g, const ng_gradient_options *options) {
   text_deinit(&text);
   graph_free(gradient);
   return handle;
+}
+
+ng_graph *ng_graph_gradient_forward(ng_graph *g, const ng_gradient_options *options) {
+  ng_context *ctx = g->ctx;
+  GradientEnds ends;
+  Graph *gradient = gradient_of(g, options, &ends, &ctx->last_status);
+  if (!gradient) return NULL;
+  Call call = call_begin(ctx);
+  Graph *forward = graph_with_saved(g->graph, gradient, &ends);
+  if (!forward) error_out_of_memory(&ctx->diagnostics);
+  graph_free(gradient);
+  return graph_wrap(ctx, call, forward);
 }

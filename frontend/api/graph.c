@@ -23,7 +23,25 @@ ng_graph *graph_wrap(ng_context *ctx, Call call, Graph *graph) {
 
 ng_graph *ng_graph_read_file(ng_context *ctx, const char *path) {
   Call call = call_begin(ctx);
-  return graph_wrap(ctx, call, yaml_read_file(&ctx->allocator, path, &ctx->diagnostics));
+  return graph_wrap(ctx, call, yaml_read_file(&ctx->allocator, path, NULL, &ctx->diagnostics));
+}
+
+ng_graph *ng_graph_read_file_with(ng_context *ctx, const char *path, const ng_read_options *options) {
+  Call call = call_begin(ctx);
+  Arena arena;
+  arena_init(&arena, &ctx->allocator);
+  GivenExtent *extents = ARENA_ARRAY(&arena, GivenExtent, options->ndims + 1);
+  const ReadSettings settings = {.constants = options->constants,
+                                 .nconstants = options->nconstants,
+                                 .extents = extents,
+                                 .nextents = options->ndims};
+  Graph *g = NULL;
+  const bool ok = extents != NULL || error_out_of_memory(&ctx->diagnostics);
+  for (size_t i = 0; ok && i < options->ndims; i++)
+    extents[i] = (GivenExtent){options->dims[i].name, options->dims[i].value};
+  if (ok) g = yaml_read_file(&ctx->allocator, path, &settings, &ctx->diagnostics);
+  arena_deinit(&arena);
+  return graph_wrap(ctx, call, g);
 }
 
 ng_graph *ng_graph_read(ng_context *ctx, const char *name, const char *text, size_t nbytes, const char *folder) {
@@ -110,8 +128,8 @@ static ng_status tell_shape(ng_graph *g, const Value *v, int rank, const int64_t
   shape_print(&v->shape, &shapes);
   for (int i = 0; i < v->shape.rank; i++) {
     const Dim *dim = v->shape.extent[i].dim;
-    if (dim && dim->value >= 0)
-      text_format(&shapes, ", %s = %lld (--dim gives another)", dim->name, (long long)dim->value);
+    if (dim && dim->is_fixed)
+      text_format(&shapes, ", %s = %lld by --dim or other data", dim->name, (long long)dim->value);
   }
   text_add_string(&shapes, ", found ");
   shape_print(&found, &shapes);
@@ -119,6 +137,11 @@ static ng_status tell_shape(ng_graph *g, const Value *v, int rank, const int64_t
   error_at(&g->ctx->diagnostics, v->position, "%s: %s", v->name, text_string(&shapes));
   text_deinit(&shapes);
   return call_end(g->ctx, call);
+}
+
+// A dim that only the file gives a value takes another.
+static bool extent_is_open(Extent e) {
+  return extent_is_unknown(e) || (e.dim && !e.dim->is_fixed);
 }
 
 ng_status ng_graph_set_input_shape(ng_graph *g, size_t i, int rank, const int64_t *extent) {
@@ -129,14 +152,14 @@ ng_status ng_graph_set_input_shape(ng_graph *g, size_t i, int rank, const int64_
   for (int axis = 0; axis < rank; axis++) {
     if (extent[axis] < 0 || extent[axis] >= MAX_ELEMENTS)
       return argument_error(g->ctx, "%s: expected extents of 0 or more and fewer than 2^47", v->name);
-    int64_t known = fits && v->shape.rank >= 0 ? extent_value(v->shape.extent[axis]) : -1;
-    if (known >= 0 && known != extent[axis]) fits = false;
+    if (!fits || v->shape.rank < 0 || extent_is_open(v->shape.extent[axis])) continue;
+    fits = extent_value(v->shape.extent[axis]) == extent[axis];
   }
   if (!fits) return tell_shape(g, v, rank, extent);
   for (int axis = 0; axis < rank; axis++) {
     Extent *e = &v->shape.extent[axis];
     if (v->shape.rank < 0 || extent_is_unknown(*e)) *e = EXTENT(extent[axis]);
-    else if (e->dim && e->dim->value < 0) graph_find_dim(g->graph, e->dim->name)->value = extent[axis];
+    else if (e->dim && !e->dim->is_fixed) graph_find_dim(g->graph, e->dim->name)->value = extent[axis];
     else if (e->dim && e->dim->value != extent[axis]) return tell_shape(g, v, rank, extent); // [N, N]
     if (e->dim) graph_find_dim(g->graph, e->dim->name)->is_fixed = true;
   }
@@ -167,6 +190,13 @@ ng_status ng_graph_bind(ng_graph *g) {
   ng_status status = call_end(g->ctx, call);
   g->is_bound = ok;
   return ok ? NG_OK : status;
+}
+
+ng_status graph_bind_fixed(ng_graph *g) {
+  Diagnostics *d = &g->ctx->diagnostics;
+  const Call call = call_begin(g->ctx);
+  if (!graph_bind_fixed_dims(g->graph, d) || !graph_infer(g->graph, d)) return call_end(g->ctx, call);
+  return NG_OK;
 }
 
 const char *ng_graph_identifier(ng_graph *g) {

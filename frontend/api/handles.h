@@ -35,6 +35,10 @@ typedef struct Call {
 Call call_begin(ng_context *ctx);
 ng_status call_end(ng_context *ctx, Call call); // NG_OK, NG_WRONG or NG_OUT_OF_MEMORY
 
+// Where extents are unknown, makes numbers of the dims that ng_graph_set_dim gave a value, from which they may follow:
+// gradients want to know what is broadcast.
+ng_status graph_bind_fixed(ng_graph *g);
+
 // A handle for what a reader returned, which it takes over: NULL stays NULL. Ends the call; its status is the context's
 // last one.
 ng_graph *graph_wrap(ng_context *ctx, Call call, Graph *graph);

@@ -49,6 +49,10 @@ ng_attribute ng_graph_node_attribute(const ng_graph *g, size_t i, size_t k) {
   return a;
 }
 
+int64_t ng_graph_leaf_count(const ng_graph *g) {
+  return g->graph->nleaves;
+}
+
 size_t ng_graph_state_count(const ng_graph *g) {
   return g->graph->nstates;
 }
@@ -68,11 +72,11 @@ size_t ng_graph_file_count(const ng_graph *g) {
 const char *ng_graph_file(const ng_graph *g, size_t i) {
   for (size_t v = 0; v < g->graph->nvalues; v++) {
     const Constant *constant = g->graph->values[v]->constant;
-    if (constant && constant->file && i-- == 0) return constant->file;
+    if (constant && constant->file && !constant->is_initializer && i-- == 0) return constant->file;
   }
   for (size_t s = 0; s < g->graph->nstates; s++) {
     const Init *init = &g->graph->states[s].init;
-    if (init->kind == INIT_FILE && i-- == 0) return init->constant->file;
+    if (init->kind == INIT_FILE && !init->constant->is_initializer && i-- == 0) return init->constant->file;
   }
   return NULL;
 }

@@ -3,6 +3,7 @@
 #include "frontend/api/budget.h"
 #include "frontend/api/fits.h"
 #include "frontend/api/handles.h"
+#include "frontend/api/indices.h"
 #include "frontend/api/tensor.h"
 
 static void interpreter_progress(void *context, size_t done, size_t total) {
@@ -25,16 +26,27 @@ ng_status ng_interpret(ng_graph *g, const ng_tensor *inputs, ng_tensor *outputs,
   for (size_t i = 0; in && i < ninputs; i++) in[i] = tensor_like(graph->inputs[i]);
   for (size_t i = 0; out && i < noutputs; i++) out[i] = tensor_like(graph->outputs[i]);
   const char *refusal =
-      in ? tensors_refusal(inputs, ninputs, outputs, noutputs, in, &ctx->allocator) : refused_for_memory;
+      in ? tensors_refusal(inputs, ninputs, outputs, noutputs, in, NULL, &ctx->allocator) : refused_for_memory;
   if (refusal && refusal != refused_for_memory) {
     arena_deinit(&scratch);
     return argument_error(ctx, "%s", refusal);
+  }
+  status = refusal ? NG_OK : indices_tell(ctx, graph, inputs);
+  if (status != NG_OK) {
+    arena_deinit(&scratch);
+    return status;
   }
   Call call = call_begin(ctx);
   bool ok = !refusal || error_out_of_memory(&ctx->diagnostics);
   for (size_t i = 0; ok && i < ninputs; i++) in[i] = tensor_of_api(&inputs[i]);
   for (size_t i = 0; ok && out && i < noutputs; i++) out[i] = tensor_of_api(&outputs[i]);
-  const InterpreterOptions options = {&ctx->allocator, nan_check != 0, interpreter_progress, ctx};
+  const bool is_rounded = nan_check == NG_CHECK_FINITE;
+  const InterpreterOptions options = {.allocator = &ctx->allocator,
+                                      .nan_check = nan_check != 0,
+                                      .finite_check = is_rounded,
+                                      .progress = interpreter_progress,
+                                      .progress_context = ctx,
+                                      .rounds_values = is_rounded};
   ok = ok && interpret(graph, in, out, &options, &ctx->diagnostics);
   status = call_end(ctx, call);
   arena_deinit(&scratch);

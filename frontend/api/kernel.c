@@ -4,6 +4,7 @@
 #include "frontend/api/budget.h"
 #include "frontend/api/build.h"
 #include "frontend/api/fits.h"
+#include "frontend/api/indices.h"
 
 #include <string.h>
 
@@ -32,6 +33,8 @@ void ng_kernel_free(ng_kernel *k) {
   if (!k) return;
   const Allocator *a = &k->ctx->allocator;
   if (k->compiled) compiled_free(k->compiled);
+  if (k->staged) staged_free(k->staged, k->ctx);
+  allocator_free(a, k->staged);
   profile_free(k->profile);
   graph_free(k->graph);
   allocator_free(a, k->name);
@@ -52,26 +55,47 @@ static bool count_operations(ng_kernel *k, const Program *p) {
   return ok;
 }
 
-static ng_status compile_program(ng_kernel *k, const Build *b) {
+ng_status kernel_check_options(const Build *b) {
+  ng_context *ctx = b->owner->ctx;
+  if (b->passes.after) return argument_error(ctx, "expected nothing to stop after, found %s", b->passes.after);
+  if (b->isa->is_available()) return NG_OK;
+  return argument_error(ctx, "%s: this processor does not have that instruction set", b->isa->name);
+}
+
+ng_status kernel_compile(const Build *b, bool is_profiled, Compiled **compiled, CompileTimes *times) {
   enum { DEFAULT_TIMEOUT_S = 300 };
-  const bool is_profiled = b->options->profile;
   const double timeout_s = b->options->compile_timeout;
-  ng_context *ctx = k->ctx;
-  CompileTimes times = {0};
+  ng_context *ctx = b->owner->ctx;
   bool compiler_failed = false;
   Call call = call_begin(ctx);
+  *compiled = codegen_compile(b->program, b->isa, is_profiled,
+                              timeout_s < 0   ? 0
+                              : timeout_s > 0 ? timeout_s
+                                              : DEFAULT_TIMEOUT_S,
+                              &ctx->allocator, times, &compiler_failed, &ctx->diagnostics);
+  ng_status status = call_end(ctx, call);
+  return *compiled || status == NG_OUT_OF_MEMORY || !compiler_failed ? status : NG_COMPILER_FAILED;
+}
+
+static ng_status keep_graph(ng_kernel *k, Graph *graph) {
+  k->graph = graph_keep(graph);
+  k->checks = graph_index_checks(k->graph, &k->graph->arena, &k->nchecks);
+  if (k->checks) return NG_OK;
+  error_out_of_memory(&k->ctx->diagnostics);
+  return NG_OUT_OF_MEMORY;
+}
+
+static ng_status compile_program(ng_kernel *k, const Build *b) {
+  const bool is_profiled = b->options->profile;
+  ng_context *ctx = k->ctx;
+  CompileTimes times = {0};
   if (!count_operations(k, b->program) || (is_profiled && !(k->profile = profile_new(b->program, &ctx->allocator)))) {
     error_out_of_memory(&ctx->diagnostics);
-    return call_end(ctx, call);
+    return NG_OUT_OF_MEMORY;
   }
-  k->compiled = codegen_compile(b->program, b->isa, is_profiled,
-                                timeout_s < 0   ? 0
-                                : timeout_s > 0 ? timeout_s
-                                                : DEFAULT_TIMEOUT_S,
-                                &ctx->allocator, &times, &compiler_failed, &ctx->diagnostics);
-  ng_status status = call_end(ctx, call);
-  if (!k->compiled) return status == NG_OUT_OF_MEMORY || !compiler_failed ? status : NG_COMPILER_FAILED;
-  k->graph = graph_keep(b->graph);
+  ng_status status = kernel_compile(b, is_profiled, &k->compiled, &times);
+  if (status == NG_OK) status = keep_graph(k, b->graph);
+  if (status != NG_OK) return status;
   k->info = (ng_kernel_info){
       .isa = b->isa->name,
       .nkernels = b->program->nkernels,
@@ -84,15 +108,35 @@ static ng_status compile_program(ng_kernel *k, const Build *b) {
   return NG_OK;
 }
 
+static ng_status compile_stages(ng_graph *g, const ng_options *options, ng_kernel **kernel) {
+  ng_context *ctx = g->ctx;
+  ng_kernel *k = *kernel = kernel_new(g);
+  if (options && options->profile)
+    return argument_error(ctx, "a graph with leaves has several functions, and no profile of one");
+  if (k) k->staged = allocator_alloc(&ctx->allocator, sizeof *k->staged);
+  if (!k || !k->staged) {
+    error_out_of_memory(&ctx->diagnostics);
+    return NG_OUT_OF_MEMORY;
+  }
+  ng_status status = staged_compile(k->staged, g, options);
+  k->info = k->staged->info;
+  return status == NG_OK ? keep_graph(k, g->graph) : status;
+}
+
 ng_kernel *ng_compile(ng_graph *g, const ng_options *options) {
   ng_context *ctx = g->ctx;
-  Build b;
+  Build b = {0};
   ng_kernel *k = NULL;
-  ng_status status = build_graph(&b, g, options);
-  if (status == NG_OK && b.passes.after)
-    status = argument_error(ctx, "expected nothing to stop after, found %s", b.passes.after);
-  if (status == NG_OK && !b.isa->is_available())
-    status = argument_error(ctx, "%s: this processor does not have that instruction set", b.isa->name);
+  ng_status status = g->graph->nleaves ? ng_graph_bind(g) : NG_OK;
+  if (g->graph->nleaves) {
+    if (status == NG_OK) status = compile_stages(g, options, &k);
+    ctx->last_status = status;
+    if (status == NG_OK) return k;
+    ng_kernel_free(k);
+    return NULL;
+  }
+  status = build_graph(&b, g, options);
+  if (status == NG_OK) status = kernel_check_options(&b);
   if (status == NG_OK) status = build_kernels(&b);
   if (status == NG_OK) status = graph_check_memory(g, "running", "workspace", b.program->workspace_nbytes);
   if (status == NG_OK) {
@@ -120,14 +164,34 @@ int ng_thread_count(void) {
 }
 
 const char *ng_kernel_refusal(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs) {
-  return tensors_refusal(inputs, k->ninputs, outputs, k->noutputs, k->tensors, &k->ctx->allocator);
+  return tensors_refusal(inputs, k->ninputs, outputs, k->noutputs, k->tensors, k->graph, &k->ctx->allocator);
 }
 
-ng_status kernel_run(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs, int threads,
-                     double *spent_ms) {
+// What inputs and outputs of the rank must be like; NULL: out of memory.
+static Tensor *tensors_of_rank(const ng_kernel *k, const ng_ranks *ranks) {
+  const size_t count = k->ninputs + k->noutputs;
+  Tensor *own = allocator_alloc(&k->ctx->allocator, (count + 1) * sizeof *own);
+  if (own) memcpy(own, k->tensors, count * sizeof *own);
+  if (own) staged_own_extents(k->graph, ranks, own);
+  return own;
+}
+
+static ng_status check_tensors(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs,
+                               const ng_ranks *ranks) {
+  Tensor *own = ranks ? tensors_of_rank(k, ranks) : NULL;
+  if (ranks && !own) return NG_OUT_OF_MEMORY;
+  const char *refusal =
+      tensors_refusal(inputs, k->ninputs, outputs, k->noutputs, own ? own : k->tensors, k->graph, &k->ctx->allocator);
+  allocator_free(&k->ctx->allocator, own);
+  return !refusal ? NG_OK : refusal == refused_for_memory ? NG_OUT_OF_MEMORY : NG_USAGE;
+}
+
+static ng_status run(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs, int threads, Watch *watch,
+                     const ng_ranks *ranks) {
   if (threads < 0 || threads > MOST_THREADS) return NG_USAGE;
-  const char *refusal = ng_kernel_refusal(k, inputs, outputs);
-  if (refusal) return refusal == refused_for_memory ? NG_OUT_OF_MEMORY : NG_USAGE;
+  ng_status status = check_tensors(k, inputs, outputs, ranks);
+  if (status != NG_OK) return status;
+  if (!indices_are_right(k->checks, k->nchecks, inputs)) return NG_WRONG;
   void *few[FEW_POINTERS];
   size_t npointers = k->ninputs + k->noutputs;
   void **pointers = npointers <= FEW_POINTERS ? few : allocator_alloc(&k->ctx->allocator, npointers * sizeof *pointers);
@@ -135,11 +199,39 @@ ng_status kernel_run(const ng_kernel *k, const ng_tensor *inputs, const ng_tenso
   for (size_t i = 0; i < k->ninputs; i++) pointers[i] = inputs[i].data;
   for (size_t i = 0; i < k->noutputs; i++) pointers[k->ninputs + i] = outputs[i].data;
   if (!threads) threads = ng_thread_count();
-  bool ok = compiled_run(k->compiled, pointers, pointers + k->ninputs, threads, spent_ms);
+  if (k->staged) status = staged_run(k->staged, k->ctx, pointers, pointers + k->ninputs, threads, ranks);
+  else if (!compiled_run(k->compiled, pointers, pointers + k->ninputs, threads, watch)) status = NG_OUT_OF_MEMORY;
   if (pointers != few) allocator_free(&k->ctx->allocator, pointers);
-  return ok ? NG_OK : NG_OUT_OF_MEMORY;
+  return status;
+}
+
+ng_status kernel_run(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs, int threads, Watch *watch) {
+  return run(k, inputs, outputs, threads, watch, NULL);
+}
+
+ng_status ng_kernel_run_ranks(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, int threads,
+                              const ng_ranks *ranks) {
+  if (ranks && (ranks->count < 1 || ranks->rank < 0 || ranks->rank >= ranks->count)) return NG_USAGE;
+  if (ranks && !k->staged && ranks->count > 1) return NG_USAGE;
+  return run(k, inputs, outputs, threads, NULL, k->staged ? ranks : NULL);
 }
 
 ng_status ng_kernel_run(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, int threads) {
   return kernel_run(k, inputs, outputs, threads, NULL);
+}
+
+ng_status ng_kernel_trace(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, int threads, const ng_span **spans,
+                          size_t *count) {
+  *spans = NULL;
+  *count = 0;
+  if (!k->profile || threads < 0 || threads > MOST_THREADS) return NG_USAGE;
+  const size_t most = profile_sample_length(k->profile) * (size_t)(threads ? threads : ng_thread_count());
+  Watch watch = {.spans = allocator_alloc(&k->ctx->allocator, most * sizeof *watch.spans), .most_spans = most};
+  ng_status status = watch.spans ? kernel_run(k, inputs, outputs, threads, &watch) : NG_OUT_OF_MEMORY;
+  if (status == NG_OK && !profile_set_spans(k->profile, watch.spans, watch.nspans)) status = NG_OUT_OF_MEMORY;
+  allocator_free(&k->ctx->allocator, watch.spans);
+  if (status != NG_OK) return status;
+  *spans = k->profile->spans;
+  *count = k->profile->nspans;
+  return NG_OK;
 }

@@ -119,6 +119,7 @@ Profile *profile_new(const Program *p, const Allocator *allocator) {
 void profile_free(Profile *profile) {
   if (!profile) return;
   const Allocator *allocator = profile->arena.allocator;
+  allocator_free(allocator, profile->spans);
   arena_deinit(&profile->arena);
   allocator_free(allocator, profile);
 }
@@ -153,6 +154,36 @@ void profile_set(Profile *profile, double *samples, size_t nsamples) {
       profile->shown.other_ms -= mean[1 + loop];
     }
   }
+}
+
+// The loop, by kernel, that a part of the program is; false: the part is no loop.
+static bool find_loop(const Profile *profile, size_t part, ng_span *span) {
+  size_t loop = part - 1;
+  if (!part) return false;
+  for (size_t i = 0; i < profile->shown.nkernels; loop -= profile->nsamples[i++]) {
+    if (loop >= profile->nsamples[i]) continue;
+    span->kernel = i;
+    span->loop = loop;
+    return true;
+  }
+  return false;
+}
+
+bool profile_set_spans(Profile *profile, const Span *spans, size_t count) {
+  const Allocator *allocator = profile->arena.allocator;
+  ng_span *kept = allocator_alloc(allocator, (count + 1) * sizeof *kept);
+  if (!kept) return false;
+  allocator_free(allocator, profile->spans);
+  profile->spans = kept;
+  profile->nspans = 0;
+  for (size_t i = 0; i < count; i++) {
+    ng_span span = {.thread = spans[i].thread,
+                    .nblocks = spans[i].nblocks,
+                    .begin_ms = spans[i].begin_ms,
+                    .end_ms = spans[i].end_ms};
+    if (find_loop(profile, spans[i].part, &span)) kept[profile->nspans++] = span;
+  }
+  return true;
 }
 
 static const char *bound_of(const ng_profile_kernel *k, double ceiling_rate, double peak_rate) {

@@ -5,8 +5,11 @@
 #include "frontend/api/handles.h"
 #include "frontend/api/tensor.h"
 #include "ir/graph/init.h"
+#include "ir/operators/contraction.h"
 #include "ir/operators/operator.h"
 #include "ir/support/splitmix.h"
+
+#include <math.h>
 
 // Four uniform 16-bit numbers have a sum of mean 2 * 65535 and variance (2^32 - 1) / 3.
 static double nearly_normal(uint64_t word) {
@@ -46,20 +49,65 @@ static void distribution_adapt(Distribution *d, const Node *dequantize, Type typ
   if (zps->list.count) d->centre = (double)zps->list.items[0];
 }
 
+// Whether all elements of its results are elements of its input.
+static bool only_moves(const Node *node) {
+  const OperatorId op = node->op->id;
+  return (node->op->traits & TRAIT_PERMUTES || op == OP_Leaf || op == OP_Slice || op == OP_Split) &&
+         !type_is_float(node->inputs[0]->type);
+}
+
+// The lesser one of two extents; 0 and -1 are none.
+static int64_t lesser(int64_t a, int64_t b) {
+  return b <= 0 || (a > 0 && a < b) ? a : b;
+}
+
+// The least extent that the value's elements are indices along; 0: they are none. Looks through few nodes only.
+static int64_t indexed_extent(const Value *v, int depth) {
+  enum { DEEPEST = 8 };
+  int64_t least = 0;
+  for (const Use *use = v->uses; use; use = use->next) {
+    if (!only_moves(use->node)) least = lesser(least, node_indexed_extent(use->node, use->slot));
+    for (uint32_t i = 0; only_moves(use->node) && depth < DEEPEST && i < use->node->noutputs; i++)
+      if (use->node->outputs[i] && !type_is_float(use->node->outputs[i]->type))
+        least = lesser(least, indexed_extent(use->node->outputs[i], depth + 1));
+  }
+  return least;
+}
+
+// The terms of the sums of products that the value and no input of the graph are factors of; 0: there are none. Looks
+// through reshapes and transposes.
+static int64_t product_terms(const Value *v, int depth) { // NOLINT(misc-no-recursion): depth is bounded
+  enum { DEEPEST = 4 };
+  int64_t nterms = 0;
+  for (const Use *use = v->uses; use && !nterms; use = use->next) {
+    const Node *node = use->node;
+    if (node->op->traits & TRAIT_PERMUTES && depth < DEEPEST) nterms = product_terms(node->outputs[0], depth + 1);
+    if (node->op->id != OP_MatMul || use->slot > 1 || !node->inputs[1 - use->slot]->producer) continue;
+    const int axis = node_product(node).src_k;
+    nterms = axis < 0 ? 1 : extent_value(node->inputs[0]->shape.extent[axis]);
+  }
+  return nterms;
+}
+
 // Scales of 8-bit integers make of these numbers of variance 1, those of other types smaller ones. A single number that
-// all others are divided by is not near 0: it would make them as large as no network's scores are.
+// all others are divided by is not near 0, nor are the elements of a divisor: quotients would be as large as no
+// network's values are.
 Distribution distribution_of(const Value *v) {
   const double of_scales = 1.0 / 32;
   Distribution d = distribution_any(v->type);
   d.range = v->range;
+  if (!type_is_float(v->type)) d.nindices = indexed_extent(v, 0);
   for (const Use *use = v->uses; use; use = use->next) {
     const Operator *op = use->node->op;
     if (use->slot < op->ninputs && op->inputs[use->slot].is_scale) d.factor = of_scales;
     if (op->id == OP_Divide && use->slot == 1 && shape_nelems(&v->shape) == 1) d.range = RANGE_POSITIVE;
+    d.is_divisor |= op->id == OP_Divide && use->slot == 1;
     if (op->id == OP_Dequantize && !type_is_float(v->type)) distribution_adapt(&d, use->node, v->type);
-    const int64_t extent = node_indexed_extent(use->node, use->slot);
-    if (extent > 0 && (!d.nindices || extent < d.nindices)) d.nindices = extent;
   }
+  // In a long chain of products these keep the size of what they multiply: states that grow from step to step, as a
+  // recurrent network's would, show nothing but rounding errors in the end.
+  const int64_t nterms = v->is_in_chain && type_is_float(v->type) ? product_terms(v, 0) : 0;
+  if (nterms > 1) d.factor = 1 / sqrt((double)nterms);
   return d;
 }
 
@@ -70,16 +118,17 @@ static double number_of(Type type, const Distribution *d, uint64_t word) {
   case RANGE_PROBABILITY: return uniform(word, 0.0625, 0.9375);
   default: break;
   }
+  if (d->is_divisor && type_is_float(type)) return (word & 1 ? -1 : 1) * d->factor * uniform(word, 0.5, 2);
   const double normal = nearly_normal(word);
   if (type == TYPE_BOOLEAN) return normal > 0;
-  return type_is_float(type) ? normal : d->centre + deviation_of(type) * d->factor * normal;
+  return type_is_float(type) ? d->factor * normal : d->centre + deviation_of(type) * d->factor * normal;
 }
 
 void random_fill(Tensor *t, uint64_t seed, uint64_t i, Distribution distribution) {
-  enum { STEP = 1 << 16 };
+  enum { MANY = 1 << 20 }; // so that filling takes longer than threads wait for their next work, spinning
   const uint64_t stream = splitmix64(splitmix64(seed) + i);
   const int64_t nelems = tensor_nelems(t);
-#pragma omp parallel for schedule(static) if (nelems > STEP && !type_is_packed(t->type)) // no two write one byte
+#pragma omp parallel for schedule(static) if (nelems > MANY && !type_is_packed(t->type)) // no two write one byte
   for (int64_t e = 0; e < nelems; e++) {
     uint64_t word = splitmix64(stream + (uint64_t)e * SPLITMIX_STEP);
     type_store(t->type, t->data, (size_t)tensor_offset(t, e), number_of(t->type, &distribution, word));

@@ -9,6 +9,7 @@ typedef struct Distribution {
   ValueRange range;
   double factor;    // of what is in that range, or of an integer's deviation
   double centre;    // of integers
+  bool is_divisor;  // floats of either sign that are not near 0
   int64_t nindices; // more than 0: integers from 0 to nindices - 1
 } Distribution;
 

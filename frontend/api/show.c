@@ -2,10 +2,14 @@
 #include "frontend/api/build.h"
 
 #include "backends/codegen/codegen.h"
+#include "frontend/api/show_json.h"
+#include "frontend/api/staged.h"
 #include "frontend/api/text.h"
 #include "frontend/dot/dot.h"
+#include "frontend/onnx/onnx.h"
 #include "frontend/yaml/yaml.h"
 #include "ir/loops/print.h"
+#include "passes/memory/map.h"
 
 #include <string.h>
 
@@ -31,15 +35,36 @@ static bool show_loops(const Build *b, const Graph *g, Text *out) {
   return program_print_loops(b->program, out);
 }
 
+static bool show_memory(const Build *b, const Graph *g, Text *out) {
+  (void)g;
+  return memory_print_table(b->program, out);
+}
+
+static bool show_memory_picture(const Build *b, const Graph *g, Text *out) {
+  (void)g;
+  return memory_print_picture(b->program, out);
+}
+
+static bool show_json(const Build *b, const Graph *g, Text *out) {
+  (void)b;
+  return json_print_graph(g, out);
+}
+
+static bool show_kernels_json(const Build *b, const Graph *g, Text *out) {
+  (void)g;
+  return json_print_program(b->program, out);
+}
+
 static bool show_c(const Build *b, const Graph *g, Text *out) {
   (void)g;
   const char *identifier = ng_graph_identifier(b->owner);
   const Program *program = b->program;
+  EmittedFunction function = {.name = identifier, .hash = "shown", .programs = &program};
   EmittedFile file = {.file_stem = identifier,
                       .prefix = identifier,
-                      .hash = "shown",
                       .threads = EMIT_OPENMP,
-                      .programs = &program,
+                      .functions = &function,
+                      .nfunctions = 1,
                       .isas = &b->isa,
                       .nisas = 1};
   Text header;
@@ -53,11 +78,19 @@ typedef struct Format {
   const char *name;
   bool needs_kernels;
   bool (*print)(const Build *b, const Graph *g, Text *out); // false: out of memory
+  const char *of_part; // the heading of a function of a graph with leaves; NULL: such a graph has no such text
 } Format;
 
 static const Format formats[] = {
-    {"yaml", false, show_yaml},  {"dot", false, show_dot}, {"kernels", true, show_kernels},
-    {"loops", true, show_loops}, {"c", true, show_c},
+    {"yaml", false, show_yaml, NULL},
+    {"dot", false, show_dot, NULL},
+    {"kernels", true, show_kernels, "Function %s\n\n"},
+    {"loops", true, show_loops, "Function %s\n\n"},
+    {"c", true, show_c, NULL},
+    {"memory", true, show_memory, "Function %s\n\n"},
+    {"memory-svg", true, show_memory_picture, NULL},
+    {"json", false, show_json, NULL},
+    {"kernels-json", true, show_kernels_json, NULL},
 };
 enum { NFORMATS = sizeof formats / sizeof *formats };
 
@@ -71,12 +104,50 @@ static const Format *find_format(ng_context *ctx, const char *name) {
   return NULL;
 }
 
+typedef ng_status Visitor(void *context, const Stages *stages, const Build *function);
+
+// Visits the functions of a graph with leaves, built one after the other.
+static ng_status visit_stages(ng_graph *g, const ng_options *options, Visitor *visit, void *context) {
+  ng_context *ctx = g->ctx;
+  Stages stages;
+  Build b = {0};
+  ng_status status = ng_graph_bind(g);
+  if (status != NG_OK) return status;
+  Call call = call_begin(ctx);
+  if (!stages_cut(&stages, g->graph, BUCKET_NBYTES, &ctx->diagnostics)) status = call_end(ctx, call);
+  for (size_t i = 0; i < stages.nfunctions && status == NG_OK; i++) {
+    status = build_graph_of(&b, g, stages.functions[i], options);
+    if (status == NG_OK) status = build_kernels(&b);
+    if (status == NG_OK) status = visit(context, &stages, &b);
+    build_deinit(&b);
+  }
+  stages_free(&stages);
+  return status;
+}
+
+typedef struct Showing {
+  const Format *format;
+  Text *out;
+} Showing;
+
+static ng_status show_function(void *context, const Stages *stages, const Build *b) {
+  const Showing *s = context;
+  (void)stages;
+  text_format(s->out, s->format->of_part, b->graph->name);
+  return s->format->print(b, b->graph, s->out) ? NG_OK : NG_OUT_OF_MEMORY;
+}
+
 static ng_status show_format(ng_graph *g, const Format *format, const ng_options *options, Text *out) {
   Build b = {0};
   const char *after = options ? options->after : NULL;
   if (format->needs_kernels && after)
-    return argument_error(g->ctx, "%s come after all passes, expected nothing to stop after, found %s", format->name,
-                          after);
+    return argument_error(g->ctx, "format %s comes after all passes, expected nothing to stop after, found %s",
+                          format->name, after);
+  if (format->needs_kernels && g->graph->nleaves && format->of_part)
+    return visit_stages(g, options, show_function, &(Showing){format, out});
+  if (format->needs_kernels && g->graph->nleaves)
+    return argument_error(g->ctx, "format %s: %s has leaves, and several functions: expected kernels, loops or memory",
+                          format->name, g->graph->name);
   bool is_as_read = !format->needs_kernels && !after;
   ng_status status = is_as_read ? NG_OK : build_graph(&b, g, options);
   if (status == NG_OK && format->needs_kernels) status = build_kernels(&b);
@@ -100,8 +171,40 @@ char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options) 
   return text;
 }
 
+char *ng_graph_onnx(const ng_graph *g, size_t *nbytes) {
+  ng_context *ctx = g->ctx;
+  Text out;
+  text_init(&out, &ctx->allocator);
+  const bool ok = onnx_write(g->graph, &out, &ctx->diagnostics);
+  *nbytes = ok ? out.nbytes : 0;
+  char *model = ok ? text_release(ctx, &out) : NULL;
+  ctx->last_status = model ? NG_OK : ctx->diagnostics.out_of_memory ? NG_OUT_OF_MEMORY : NG_WRONG;
+  text_deinit(&out);
+  return model;
+}
+
+typedef struct Workspace {
+  size_t nbytes, unshared; // the largest of a function
+  size_t between;          // of what is kept between functions
+} Workspace;
+
+static ng_status add_workspace(void *context, const Stages *stages, const Build *b) {
+  Workspace *w = context;
+  w->between = step_nbytes(&stages->step, NULL);
+  if (b->program->workspace_nbytes > w->nbytes) w->nbytes = b->program->workspace_nbytes;
+  if (b->program->unshared_nbytes > w->unshared) w->unshared = b->program->unshared_nbytes;
+  return NG_OK;
+}
+
 ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size_t *nbytes, size_t *unshared) {
   Build b;
+  if (g->graph->nleaves) {
+    Workspace w = {0};
+    const ng_status found = visit_stages(g, options, add_workspace, &w);
+    *nbytes = found == NG_OK ? w.nbytes + w.between : 0;
+    *unshared = found == NG_OK ? w.unshared + w.between : 0;
+    return found;
+  }
   ng_status status = build_graph(&b, g, options);
   if (status == NG_OK) status = build_kernels(&b);
   *nbytes = status == NG_OK ? b.program->workspace_nbytes : 0;

@@ -27,7 +27,8 @@ char *ng_escape(ng_sink sink, const char *text) {
                                [NG_YAML] = SINK_YAML,
                                [NG_HTML] = SINK_HTML,
                                [NG_TERMINAL] = SINK_TERMINAL,
-                               [NG_MAKEFILE] = SINK_MAKEFILE};
+                               [NG_MAKEFILE] = SINK_MAKEFILE,
+                               [NG_JSON] = SINK_JSON};
   if (sink == NG_MAKEFILE && !text_is_for_makefile(text)) return NULL;
   Text out;
   text_init(&out, &system_allocator);

@@ -1,207 +1,212 @@
 // ngrad bench: times compiled graphs on random data, in turns with a plain streaming loop and a loop of multiply-adds.
+// Two graphs, or two builds of the program, are timed in turns with each other too, and compared.
+#include "frontend/cli/bench_report.h"
 #include "frontend/cli/data.h"
-#include "frontend/cli/table.h"
+#include "frontend/cli/program.h"
+#include "frontend/cli/progress.h"
+#include "frontend/cli/trace.h"
 #include "frontend/cli/verbs.h"
 
 #include <stdlib.h>
 
-typedef struct Bench {
+enum { TURNS = 20, TURNS_OF_PROGRAMS = 10, MOST_TURNS = TURNS };
+
+// What is timed: a compiled graph, or what another program does with a graph.
+typedef struct Subject {
   const Settings *settings;
-  Table table, profiles;
-  json_t *document; // NULL: a table is wanted
-} Bench;
+  const char *path;
+  const char *program; // NULL: this process
+  const char *program_name;
+  ng_context *ctx;
+  ng_graph *g;
+  ng_kernel *k;
+  Tensors inputs, outputs;
+} Subject;
 
-static void add_header(Table *table) {
-  static const char *const header[] = {"graph",      "isa",   "threads",        "runs", "min ms", "median",
-                                       "ceiling ms", "ratio", "GB/s at median", "GF/s", "of peak"};
-  for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(table, "%s", header[i]);
-}
-
-static double gflops_of(double operations, double ms) {
-  return ms > 0 ? operations / ms * 1e-6 : 0;
-}
-
-static void add_row(Table *table, const ng_graph *g, const ng_kernel_info *info, int threads,
-                    const ng_bench_result *r) {
-  double nbytes = (double)(r->bytes_read + r->bytes_written);
-  table_add(table, "%s", ng_graph_name(g));
-  table_add(table, "%s", info->isa);
-  table_add(table, "%d", threads);
-  table_add(table, "%zu", r->runs);
-  table_add(table, "%.4g", r->min_ms);
-  table_add(table, "%.4g", r->median_ms);
-  table_add(table, "%.4g", r->ceiling_ms);
-  table_add(table, "%.2f", r->ceiling_ratio);
-  table_add(table, "%.1f", r->median_ms > 0 ? nbytes / r->median_ms * 1e-6 : 0);
-  const double gflops = gflops_of(r->operations, r->median_ms);
-  table_add(table, r->computes_longer ? "%.1f" : "-", gflops);
-  table_add(table, r->computes_longer ? "%.2f" : "-", gflops / r->peak_gflops);
-}
-
-static void add_time(Table *table, double ms, double whole) {
-  table_add(table, "%.4g", ms);
-  table_add(table, "%.1f %%", whole > 0 ? 100 * ms / whole : 0);
-}
-
-static void add_part(Table *table, double ms, double whole, uint64_t nbytes) {
-  add_time(table, ms, whole);
-  table_add(table, "%llu", (unsigned long long)nbytes);
-  table_add(table, "%.1f", ms > 0 ? (double)nbytes / ms * 1e-6 : 0);
-}
-
-static void add_profile(Table *table, const ng_graph *g, const ng_profile *p, uint64_t nbytes) {
-  const char *const header[] = {ng_graph_name(g), "ms", "share", "bytes", "GB/s", "GF/s", "near", ""};
-  for (size_t i = 0; table->count && i < sizeof header / sizeof *header; i++) table_add(table, "%s", ""); // a line
-  for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(table, "%s", header[i]);
-  for (size_t i = 0; i < p->nkernels; i++) {
-    const ng_profile_kernel *k = &p->kernels[i];
-    table_add(table, "kernel %zu", i);
-    if (k->with != i) {
-      for (int column = 0; column < 5; column++) table_add(table, "%s", "");
-      table_add(table, "with %zu", k->with);
-      table_add(table, "%s", k->text);
-      continue;
-    }
-    add_part(table, k->ms, p->ms, k->bytes_read + k->bytes_written);
-    table_add(table, "%.1f", gflops_of(k->operations, k->ms));
-    table_add(table, "%s", k->bound);
-    table_add(table, "%s", k->text);
-    for (size_t l = 0; k->nloops > 1 && l < k->nloops; l++) {
-      table_add(table, "  loop %zu", l);
-      add_part(table, k->loops[l].ms, p->ms, k->loops[l].bytes_read + k->loops[l].bytes_written);
-      table_add(table, "%s", "");
-      table_add(table, "%s", "");
-      table_add(table, "  %s", k->loops[l].text);
-    }
-  }
-  table_add(table, "other");
-  add_time(table, p->other_ms, p->ms);
-  for (int i = 0; i < 5; i++) table_add(table, "%s", "");
-  table_add(table, "whole");
-  add_part(table, p->ms, p->ms, nbytes);
-  for (int i = 0; i < 3; i++) table_add(table, "%s", "");
-}
-
-static json_t *part_json(double ms, uint64_t bytes_read, uint64_t bytes_written) {
-  json_t *part = memory_or_exit(json_object());
-  json_set(part, "ms", json_number(ms));
-  json_set(part, "bytes_read", json_integer((json_int_t)bytes_read));
-  json_set(part, "bytes_written", json_integer((json_int_t)bytes_written));
-  return part;
-}
-
-static json_t *kernel_json(const ng_profile_kernel *k) {
-  json_t *kernel = part_json(k->ms, k->bytes_read, k->bytes_written);
-  json_t *operators = memory_or_exit(json_array()), *loops = memory_or_exit(json_array());
-  for (size_t i = 0; i < k->nnodes; i++) {
-    json_t *node = memory_or_exit(json_object()), *lines = memory_or_exit(json_array());
-    for (size_t l = 0; l < k->nodes[i].nlines; l++) json_add(lines, json_integer(k->nodes[i].lines[l]));
-    json_set(node, "name", json_text(k->nodes[i].name));
-    json_set(node, "lines", lines);
-    json_add(operators, node);
-  }
-  for (size_t i = 0; i < k->nloops; i++) {
-    json_t *loop = part_json(k->loops[i].ms, k->loops[i].bytes_read, k->loops[i].bytes_written);
-    json_set(loop, "text", json_text(k->loops[i].text));
-    json_add(loops, loop);
-  }
-  json_set(kernel, "operations", json_number(k->operations));
-  json_set(kernel, "gflops", json_number(gflops_of(k->operations, k->ms)));
-  json_set(kernel, "bound", json_text(k->bound));
-  json_set(kernel, "with", json_integer((json_int_t)k->with));
-  json_set(kernel, "operators", operators);
-  json_set(kernel, "loops", loops);
-  return kernel;
-}
-
-static json_t *profile_json(const ng_profile *p) {
-  json_t *profile = memory_or_exit(json_object()), *kernels = memory_or_exit(json_array());
-  for (size_t i = 0; i < p->nkernels; i++) json_add(kernels, kernel_json(&p->kernels[i]));
-  json_set(profile, "ms", json_number(p->ms));
-  json_set(profile, "other_ms", json_number(p->other_ms));
-  json_set(profile, "kernels", kernels);
-  return profile;
-}
-
-static json_t *result_json(const ng_graph *g, const ng_kernel_info *info, int threads, const ng_bench_result *r) {
-  json_t *object = memory_or_exit(json_object());
-  json_set(object, "graph", json_text(ng_graph_name(g)));
-  json_set(object, "backend", json_text("codegen"));
-  json_set(object, "isa", json_text(info->isa));
-  json_set(object, "threads", json_integer(threads));
-  json_set(object, "runs", json_integer((json_int_t)r->runs));
-  json_set(object, "min_ms", json_number(r->min_ms));
-  json_set(object, "median_ms", json_number(r->median_ms));
-  json_set(object, "bytes_read", json_integer((json_int_t)r->bytes_read));
-  json_set(object, "bytes_written", json_integer((json_int_t)r->bytes_written));
-  json_set(object, "ceiling_ms", json_number(r->ceiling_ms));
-  json_set(object, "ceiling_ratio", json_number(r->ceiling_ratio));
-  json_set(object, "operations", json_number(r->operations));
-  json_set(object, "gflops", json_number(gflops_of(r->operations, r->median_ms)));
-  json_set(object, "peak_gflops", json_number(r->peak_gflops));
-  json_set(object, "peak_ratio", json_number(gflops_of(r->operations, r->median_ms) / r->peak_gflops));
-  return object;
-}
-
-static ng_status bench_kernel(Bench *b, ng_graph *g, ng_kernel *k, const Tensors *inputs, Tensors *outputs) {
-  const Settings *s = b->settings;
-  const ng_bench_options options = {
-      .threads = s->threads, .cold = s->is_cold, .seconds = s->seconds > 0 ? s->seconds : 0};
-  ng_bench_result result;
-  ng_status status = ng_bench(k, inputs->items, outputs->items, &options, &result);
-  if (status != NG_OK) return status;
-  ng_kernel_info info = ng_kernel_get_info(k);
-  int threads = s->threads ? s->threads : ng_thread_count();
-  const ng_profile *profile = ng_kernel_profile(k);
-  if (b->document) {
-    json_t *object = result_json(g, &info, threads, &result);
-    if (profile) json_set(object, "profile", profile_json(profile));
-    json_add(b->document, object);
-    return NG_OK;
-  }
-  add_row(&b->table, g, &info, threads, &result);
-  if (profile) add_profile(&b->profiles, g, profile, result.bytes_read + result.bytes_written);
-  return NG_OK;
-}
-
-static ng_status bench_graph(Bench *b, ng_context *ctx, const char *path) {
-  const Settings *s = b->settings;
+static ng_status subject_open(Subject *b, const Settings *s, const char *path) {
+  *b = (Subject){.settings = s, .path = path, .ctx = session_open(s->max_memory)};
   Settings random = *s;
   random.is_random = true;
   ng_options options = options_of_settings(s);
-  options.profile = s->has_profile;
-  Tensors inputs = {0}, outputs = {0};
-  ng_kernel *k = NULL;
+  options.profile = s->has_profile || s->trace;
   ng_status status;
-  ng_graph *g = graph_open(ctx, path, s, &status);
-  if (g) status = memory_check(ctx, g, "timing", 1, false, false);
-  if (status == NG_OK) status = inputs_make(&inputs, ctx, g, path, &random);
-  if (status == NG_OK) status = outputs_make(&outputs, ctx, g);
-  if (status == NG_OK) {
-    k = ng_compile(g, &options);
-    status = k ? bench_kernel(b, g, k, &inputs, &outputs) : ng_last_status(ctx);
+  b->g = graph_open(b->ctx, path, s, &status);
+  if (b->g && options.profile && ng_graph_leaf_count(b->g))
+    return (ng_status)usage_error(
+        "--%s: %s has leaves, and no times of kernels are taken of such; without it, bench times a step",
+        s->trace ? "trace" : "profile", path);
+  if (b->g) status = memory_check(b->ctx, b->g, "timing", 1, false, false);
+  if (status == NG_OK) status = inputs_make(&b->inputs, b->ctx, b->g, path, &random);
+  if (status == NG_OK) status = outputs_make(&b->outputs, b->ctx, b->g);
+  if (status != NG_OK) return status;
+  progress_begin("compiling", ng_graph_name(b->g));
+  b->k = ng_compile(b->g, &options);
+  return b->k ? NG_OK : ng_last_status(b->ctx);
+}
+
+static void subject_close(Subject *b) {
+  tensors_free(&b->inputs);
+  tensors_free(&b->outputs);
+  ng_kernel_free(b->k);
+  ng_graph_free(b->g);
+  session_close(b->ctx);
+}
+
+// An array of one object is what the program prints.
+static ng_status time_program(const Subject *b, double seconds, json_t **times) {
+  const Settings *s = b->settings;
+  char text[32];
+  snprintf(text, sizeof text, "--seconds=%.9g", seconds);
+  const char **arguments = memory_or_exit(calloc(s->given.count + 7, sizeof *arguments));
+  size_t n = 0;
+  arguments[n++] = b->program;
+  arguments[n++] = "bench";
+  arguments[n++] = "--json";
+  arguments[n++] = text;
+  for (size_t i = 0; i < s->given.count; i++) arguments[n++] = s->given.items[i];
+  arguments[n++] = "--";
+  arguments[n++] = b->path;
+  json_t *document = NULL;
+  const int status = program_json(arguments, &document);
+  free(arguments);
+  *times = json_incref(json_array_get(document, 0));
+  json_decref(document);
+  if (*times) json_set(*times, "program", json_text(b->program_name));
+  if (status == 0 && !*times) plain_error("%s: expected one that can bench --json", b->program);
+  return status ? (ng_status)status : *times ? NG_OK : NG_WRONG;
+}
+
+static ng_status time_subject(const Subject *b, double seconds, json_t **times) {
+  *times = NULL;
+  if (b->program) return time_program(b, seconds, times);
+  const Settings *s = b->settings;
+  const ng_bench_options options = {.threads = s->threads, .cold = s->is_cold, .seconds = seconds};
+  ng_bench_result result;
+  const ng_status status = ng_bench(b->k, b->inputs.items, b->outputs.items, &options, &result);
+  if (status != NG_OK) return status;
+  const ng_kernel_info info = ng_kernel_get_info(b->k);
+  *times = times_json(b->g, &info, s->threads ? s->threads : ng_thread_count(), &result);
+  json_set(*times, "file", json_text(b->path));
+  return NG_OK;
+}
+
+static double seconds_of(const Settings *s) {
+  return s->seconds > 0 ? s->seconds : 1;
+}
+
+// Both in turns, each first in every other one; two objects go to the document.
+static ng_status time_in_turns(Subject pair[2], size_t most_turns, json_t *document) {
+  const double seconds = seconds_of(pair[0].settings), patience = 4; // where a single run takes long
+  json_t *turns[2][MOST_TURNS] = {{0}};
+  ng_status status = NG_OK;
+  size_t n = 0;
+  const double started = now_ms();
+  progress_tell(NULL, "timing in turns", 0);
+  for (int i = 0; i < 2; i++)
+    if (pair[i].ctx) ng_context_set_progress(pair[i].ctx, NULL, NULL);
+  while (status == NG_OK && n < most_turns && (n < LEAST_TURNS || now_ms() - started < 2 * patience * seconds * 1e3)) {
+    for (size_t i = 0; i < 2 && status == NG_OK; i++) {
+      const size_t subject = (n + i) % 2;
+      status = time_subject(&pair[subject], seconds / (double)most_turns, &turns[subject][n]);
+    }
+    if (status == NG_OK) n++;
+    progress_tell(NULL, "timing in turns", (double)n / (double)most_turns);
   }
-  tensors_free(&inputs);
-  tensors_free(&outputs);
-  ng_kernel_free(k);
-  ng_graph_free(g);
+  progress_end();
+  if (status == NG_OK) {
+    json_t *a = times_join(turns[0], n), *b = times_join(turns[1], n);
+    times_compare(b, turns[0], turns[1], n, pair[0].program ? pair[0].program_name : pair[0].path);
+    json_add(document, a);
+    json_add(document, b);
+  }
+  for (size_t i = 0; i <= n && i < MOST_TURNS; i++) {
+    json_decref(turns[0][i]);
+    json_decref(turns[1][i]);
+  }
+  return status;
+}
+
+static ng_status time_alone(const Subject *b, json_t *document, Table *profiles) {
+  json_t *times;
+  const ng_status status = time_subject(b, seconds_of(b->settings), &times);
+  if (status != NG_OK) return status;
+  const ng_profile *profile = b->settings->has_profile ? ng_kernel_profile(b->k) : NULL;
+  const json_int_t nbytes = json_integer_value(json_object_get(times, "bytes_read")) +
+                            json_integer_value(json_object_get(times, "bytes_written"));
+  if (profile) {
+    json_set(times, "profile", profile_json(profile));
+    if (!b->settings->is_json) add_profile(profiles, b->g, profile, (uint64_t)nbytes);
+  }
+  json_add(document, times);
+  return NG_OK;
+}
+
+// events: of the trace; NULL: none is wanted.
+static int time_graph(const Settings *s, const char *path, json_t *document, Table *profiles, json_t *events) {
+  Subject b;
+  ng_status status = subject_open(&b, s, path);
+  if (status == NG_OK) status = time_alone(&b, document, profiles);
+  if (status == NG_OK && events)
+    status = trace_add(events, b.k, ng_graph_name(b.g), b.inputs.items, b.outputs.items, s->threads);
+  subject_close(&b);
+  return exit_status(status);
+}
+
+// Where one cannot be timed, the other is, alone.
+static int time_two_graphs(const Settings *s, json_t *document, Table *profiles) {
+  Subject pair[2];
+  ng_status status[2];
+  for (int i = 0; i < 2; i++) status[i] = subject_open(&pair[i], s, s->operands[i]);
+  if (status[0] == NG_OK && status[1] == NG_OK) status[0] = time_in_turns(pair, TURNS, document);
+  else if (status[0] == NG_OK) status[0] = time_alone(&pair[0], document, profiles);
+  else if (status[1] == NG_OK) status[1] = time_alone(&pair[1], document, profiles);
+  for (int i = 0; i < 2; i++) subject_close(&pair[i]);
+  return exit_status(status[0] != NG_OK ? status[0] : status[1]);
+}
+
+static int time_two_programs(const Settings *s, const char *path, json_t *document) {
+  const Subject here = {.settings = s, .path = path, .program = "/proc/self/exe", .program_name = "this program"};
+  Subject pair[2] = {here, here};
+  pair[1].program = pair[1].program_name = s->other_program;
+  return exit_status(time_in_turns(pair, TURNS_OF_PROGRAMS, document));
+}
+
+static int print_times(const Settings *s, json_t *document, Table *profiles) {
+  int status = 0;
+  for (size_t i = 0; i < s->exports.count; i++)
+    if (!times_export(document, s->exports.items[i])) status = NG_WRONG;
+  if (s->is_json) {
+    json_print(json_incref(document));
+    return status;
+  }
+  Table table = times_table(document);
+  table_print(&table);
+  times_tell(document);
+  if (profiles->count) putchar('\n');
+  table_print(profiles);
   return status;
 }
 
 int verb_bench(const Settings *s) {
-  Bench b = {.settings = s, .table = table_new("llrrrrrrrrr"), .profiles = table_new("lrrrrrll")};
-  if (s->is_json) b.document = memory_or_exit(json_array());
-  else add_header(&b.table);
+  for (size_t i = 0; i < s->exports.count; i++)
+    if (!export_is_known(s->exports.items[i]) || !settings_keep_graphs(s, s->exports.items[i])) return NG_USAGE;
+  if (!settings_keep_graphs(s, s->trace)) return NG_USAGE;
+  if (s->other_program && (s->has_profile || s->trace))
+    return usage_error("--with and --%s: expected one of them", s->trace ? "trace" : "profile");
+  json_t *document = memory_or_exit(json_array()), *events = s->trace ? memory_or_exit(json_array()) : NULL;
+  Table profiles = table_new("lrrrrrll");
   int status = 0;
-  for (size_t i = 0; i < s->noperands; i++) {
-    ng_context *ctx = session_open(s->max_memory);
-    ng_status ended = bench_graph(&b, ctx, s->operands[i]);
-    if (!status) status = exit_status(ended);
-    session_close(ctx);
-  }
-  if (b.document) json_print(b.document);
-  else table_print(&b.table);
-  if (b.profiles.count) putchar('\n');
-  table_print(&b.profiles);
-  return status;
+  if (s->noperands == 2 && !s->has_profile && !events && !s->other_program)
+    status = time_two_graphs(s, document, &profiles);
+  else
+    for (size_t i = 0; i < s->noperands; i++) {
+      const int ended = s->other_program ? time_two_programs(s, s->operands[i], document)
+                                         : time_graph(s, s->operands[i], document, &profiles, events);
+      if (!status) status = ended;
+    }
+  if (events && status) json_decref(events);
+  else if (events && !trace_write(s->trace, events)) status = NG_WRONG;
+  const int printed = print_times(s, document, &profiles);
+  json_decref(document);
+  return status ? status : printed;
 }

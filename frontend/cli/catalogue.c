@@ -1,4 +1,5 @@
 // ngrad ops and ngrad passes: what there is.
+#include "frontend/cli/schema.h"
 #include "frontend/cli/session.h"
 #include "frontend/cli/table.h"
 #include "frontend/cli/verbs.h"
@@ -40,6 +41,21 @@ static json_t *default_json(const ng_attribute_info *a) {
   return strcmp(a->kind, "f32") == 0 ? json_number(a->default_value) : memory_or_exit(json_array());
 }
 
+static json_t *foreign_json(const char *canonical) {
+  json_t *list = memory_or_exit(json_array());
+  for (size_t i = 0; i < ng_foreign_count(); i++) {
+    const ng_foreign_info f = ng_foreign_at(i);
+    if (!f.canonical || strcmp(f.canonical, canonical) != 0) continue;
+    json_t *form = memory_or_exit(json_object());
+    json_set(form, "system", json_text(f.system));
+    json_set(form, "name", json_text(f.name));
+    if (f.since) json_set(form, "since", json_integer(f.since));
+    if (f.last) json_set(form, "last", json_integer(f.last));
+    json_add(list, form);
+  }
+  return list;
+}
+
 static json_t *operator_json(size_t i) {
   ng_operator_info op = ng_operator_at(i);
   json_t *object = memory_or_exit(json_object()), *attributes = memory_or_exit(json_array());
@@ -49,6 +65,7 @@ static json_t *operator_json(size_t i) {
   json_set(object, "doc", json_text(op.doc));
   json_set(object, "formula", json_text(op.formula));
   json_set(object, "no_gradient", json_text(op.no_gradient));
+  json_set(object, "read_from", foreign_json(op.canonical));
   json_set(object, "inputs", operands_json(i, op.ninputs, ng_operator_input));
   json_set(object, "outputs", operands_json(i, op.noutputs, ng_operator_output));
   for (size_t k = 0; k < op.nattributes; k++) {
@@ -182,6 +199,82 @@ static void print_attributes(size_t i, const ng_operator_info *op) {
   table_print(&table);
 }
 
+// Since which version, and to which: "1 to 6", "7 on".
+static void print_versions(FILE *out, const ng_foreign_info *f) {
+  if (f->last) fprintf(out, "%d to %d", f->since, f->last);
+  else if (f->since) fprintf(out, "%d on", f->since);
+}
+
+// Whether row i goes on with the form before it, as the same operator.
+static bool is_same_form(size_t i) {
+  const ng_foreign_info f = ng_foreign_at(i), before = ng_foreign_at(i ? i - 1 : 0);
+  return i && strcmp(f.name, before.name) == 0 && f.canonical && before.canonical &&
+         strcmp(f.canonical, before.canonical) == 0;
+}
+
+// The operators of other systems that become this one.
+static void print_foreign(const ng_operator_info *op) {
+  const char *system = NULL;
+  for (size_t i = 0; i < ng_foreign_count(); i++) {
+    ng_foreign_info f = ng_foreign_at(i);
+    if (!f.canonical || strcmp(f.canonical, op->canonical) != 0 || is_same_form(i)) continue;
+    for (size_t k = i + 1; k < ng_foreign_count() && is_same_form(k); k++) f.last = ng_foreign_at(k).last;
+    if (!system) printf("\nread from, alone or with other operators:");
+    if (!system || strcmp(system, f.system) != 0) printf("\n  %s%s", f.system, strlen(f.system) < 6 ? "    " : "  ");
+    else printf(", ");
+    system = f.system;
+    printf("%s%s", f.name, f.since ? " " : "");
+    print_versions(stdout, &f);
+  }
+  if (system) putchar('\n');
+}
+
+static json_t *onnx_json(void) {
+  json_t *document = memory_or_exit(json_array());
+  for (size_t i = 0; i < ng_foreign_count(); i++) {
+    const ng_foreign_info f = ng_foreign_at(i);
+    if (strcmp(f.system, "ONNX") != 0) continue;
+    json_t *object = memory_or_exit(json_object());
+    json_set(object, "name", json_text(f.name));
+    json_set(object, "since", json_integer(f.since));
+    json_set(object, "last", f.last ? json_integer(f.last) : json_null());
+    json_set(object, "canonical", json_text(f.canonical));
+    json_add(document, object);
+  }
+  return document;
+}
+
+static void print_onnx(void) {
+  Table table = table_new("lll");
+  for (size_t i = 0; i < ng_foreign_count(); i++) {
+    ng_foreign_info f = ng_foreign_at(i);
+    if (strcmp(f.system, "ONNX") != 0) continue;
+    table_add(&table, "%s", f.name);
+    if (f.last) table_add(&table, "opset %d to %d", f.since, f.last);
+    else table_add(&table, "opset %d on", f.since);
+    table_add(&table, "%s", f.canonical ? f.canonical : "");
+  }
+  table_print(&table);
+}
+
+// Tells that there is no such operator, or which other systems have one of that name, by their first forms of it.
+static void tell_unknown(const char *name) {
+  const char *nearest = ng_operator_nearest(name), *system = NULL;
+  char elsewhere[256] = "";
+  for (size_t i = 0; i < ng_foreign_count(); i++) {
+    const ng_foreign_info f = ng_foreign_at(i);
+    if (strcmp(f.name, name) != 0 || (system && strcmp(f.system, system) == 0)) continue;
+    const size_t nbytes = strlen(elsewhere);
+    snprintf(elsewhere + nbytes, sizeof elsewhere - nbytes, "; that of %s is read, as %s%s", f.system,
+             f.canonical ? f.canonical : "others", f.canonical ? ", alone or with others" : "");
+    system = f.system;
+  }
+  if (system) plain_error("unknown operator %s%s", name, elsewhere);
+  else
+    plain_error("unknown operator %s, %s%s", name, nearest ? "did you mean " : "see ngrad ops for what there is",
+                nearest ? nearest : "");
+}
+
 static void print_operator(size_t i) {
   ng_operator_info op = ng_operator_at(i);
   printf("%s: %s\n", op.name, op.doc);
@@ -203,7 +296,8 @@ static void print_operator(size_t i) {
     }
   }
   putchar('\n');
-  printf("\ngradient: %s%s\n", op.no_gradient ? "none: " : "as ngrad grad writes it",
+  print_foreign(&op);
+  printf("\ngradient: %s%s\n", op.no_gradient ? "none: " : "yes, ngrad grad derives it",
          op.no_gradient ? op.no_gradient : "");
 }
 
@@ -219,11 +313,19 @@ static void print_operators(void) {
 }
 
 int verb_ops(const Settings *s) {
+  if (s->wants_schema) {
+    json_print(schema_of_graphs());
+    return 0;
+  }
+  if (s->lists_onnx) {
+    if (s->is_json) json_print(onnx_json());
+    else print_onnx();
+    return 0;
+  }
   if (s->noperands) {
     size_t i = ng_operator_find(s->operands[0]);
     if (i == ng_operator_count()) {
-      const char *nearest = ng_operator_nearest(s->operands[0]);
-      plain_error("unknown operator %s%s%s", s->operands[0], nearest ? ", did you mean " : "", nearest ? nearest : "");
+      tell_unknown(s->operands[0]);
       return NG_USAGE;
     }
     if (s->is_json) json_print(operator_json(i));

@@ -2,6 +2,7 @@
 #include "frontend/cli/verbs.h"
 
 #include "frontend/cli/data.h"
+#include "frontend/cli/progress.h"
 
 #include <inttypes.h>
 
@@ -109,11 +110,14 @@ static json_t *describe(const ng_context *ctx, const char *path, ng_graph *g, ng
 static ng_status print_yaml(ng_context *ctx, ng_graph *g, const char *path, const Settings *s) {
   char *text = ng_graph_show(g, "yaml", NULL);
   if (!text) return ng_last_status(ctx);
+  progress_end();
   if (s->noperands > 1) say("# %s\n", path);
   fputs(text, stdout);
   ng_text_free(ctx, text);
   Workspace w;
+  progress_begin("planning", path);
   ng_status status = find_workspace(g, &w);
+  progress_end();
   if (!w.is_known) return status;
   printf("# workspace: %zu bytes, %zu without reuse\n", w.nbytes, w.unshared);
   print_memory(&w);

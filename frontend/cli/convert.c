@@ -1,16 +1,56 @@
-// ngrad convert: any graph that can be read, as a file in format ngrad/1.
+// ngrad convert: any graph that can be read, as a file in format ngrad/1 or as an ONNX model.
+#include "frontend/cli/answer.h"
 #include "frontend/cli/data.h"
 #include "frontend/cli/verbs.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool ends_in(const char *path, const char *suffix) {
+  const size_t length = path ? strlen(path) : 0;
+  return length > strlen(suffix) && strcmp(path + length - strlen(suffix), suffix) == 0;
+}
+
+static ng_status write_model(ng_context *ctx, ng_graph *g, const Settings *s, Answer *answer) {
+  size_t nbytes;
+  char *model = ng_graph_onnx(g, &nbytes);
+  if (!model) return ng_last_status(ctx);
+  const bool ok = s->out ? file_write_bytes(s->out, model, nbytes) : fwrite(model, 1, nbytes, stdout) == nbytes;
+  if (ok && s->out) answer_wrote(answer, s->out);
+  ng_text_free(ctx, model);
+  return ok ? NG_OK : NG_WRONG;
+}
+
+// Weights of a model that is read are files beside the text, unless that goes to standard output.
+static ng_status write_text(ng_context *ctx, ng_graph *g, const Settings *s, Answer *answer) {
+  enum { LEAST = 256 }; // elements that do not stand in the text
+  if (s->out) {
+    char *folder = folder_of(s->out);
+    ng_status status = ng_graph_write_weights(g, folder, LEAST);
+    free(folder);
+    if (status != NG_OK) return status;
+  }
+  char *text = ng_graph_show(g, "yaml", NULL);
+  ng_status status = text ? NG_OK : ng_last_status(ctx);
+  if (text && !answer_text(answer, text, s->out)) status = NG_WRONG;
+  ng_text_free(ctx, text);
+  return status;
+}
+
 int verb_convert(const Settings *s) {
+  const bool is_model = s->to ? strcmp(s->to, "onnx") == 0 : ends_in(s->out, ".onnx");
+  if (s->to && !is_model && strcmp(s->to, "yaml") != 0)
+    return usage_error("--to: expected yaml or onnx, found %s", s->to);
+  if (is_model && !s->out && (s->is_json || isatty(STDOUT_FILENO)))
+    return usage_error("a model is no text: expected --out FILE%s", s->is_json ? "" : ", or a pipe");
   ng_context *ctx = session_open(s->max_memory);
+  Answer answer = answer_begin(s);
   ng_status status;
   ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
-  char *text = g ? ng_graph_show(g, "yaml", NULL) : NULL;
-  if (g) status = ng_last_status(ctx);
-  if (text && !s->out) fputs(text, stdout);
-  else if (text && !file_write(s->out, text)) status = NG_WRONG;
-  ng_text_free(ctx, text);
+  if (g) status = is_model ? write_model(ctx, g, s, &answer) : write_text(ctx, g, s, &answer);
+  answer_end(&answer, ctx, g, status);
   ng_graph_free(g);
   session_close(ctx);
   return exit_status(status);

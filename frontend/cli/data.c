@@ -9,6 +9,7 @@ ng_options options_of_settings(const Settings *s) {
   return (ng_options){
       .isa = s->isa,
       .no_fuse = s->no_fuse,
+      .memory_nbytes = s->memory,
       .disable = s->disabled.items,
       .ndisable = s->disabled.count,
       .schedule = s->schedule.items,
@@ -35,8 +36,12 @@ static Tensors tensors_new(ng_context *ctx, size_t count) {
 }
 
 ng_graph *graph_open(ng_context *ctx, const char *path, const Settings *settings, ng_status *status) {
-  ng_graph *g = ng_graph_read_file(ctx, path);
+  ng_dim_info *dims = memory_or_exit(calloc(settings->ndims + 1, sizeof *dims));
+  for (size_t i = 0; i < settings->ndims; i++) dims[i] = (ng_dim_info){settings->dims[i].name, settings->dims[i].value};
+  const ng_read_options options = {settings->constants.items, settings->constants.count, dims, settings->ndims};
+  ng_graph *g = ng_graph_read_file_with(ctx, path, &options);
   *status = ng_last_status(ctx);
+  free(dims);
   for (size_t i = 0; g && *status == NG_OK && i < settings->ndims; i++)
     *status = ng_graph_set_dim(g, settings->dims[i].name, settings->dims[i].value);
   if (g && *status != NG_OK) {
@@ -78,17 +83,42 @@ static ng_status input_read(Tensors *inputs, ng_graph *g, size_t i, const char *
   return status == NG_OK ? ng_graph_set_input_shape(g, i, t->rank, t->extent) : status;
 }
 
+static size_t first_state(const Tensors *inputs, const ng_graph *g) {
+  return inputs->count - ng_graph_state_count(g);
+}
+
+// All states, from a checkpoint.
+static ng_status states_read(Tensors *inputs, ng_graph *g, const char *path) {
+  const size_t first = first_state(inputs, g), count = inputs->count - first;
+  ng_tensor_info *wanted = memory_or_exit(calloc(count + 1, sizeof *wanted));
+  for (size_t i = 0; i < count; i++) {
+    wanted[i] = ng_graph_input(g, first + i);
+    for (int axis = 0; axis < wanted[i].rank; axis++)
+      if (wanted[i].dim[axis]) wanted[i].extent[axis] = -1; // as in input_read
+  }
+  ng_status status = ng_checkpoint_read(inputs->ctx, path, wanted, count, 0, inputs->items + first);
+  for (size_t i = 0; i < count && status == NG_OK; i++) {
+    const ng_tensor *t = &inputs->items[first + i];
+    bool is_open = false;
+    for (int axis = 0; axis < wanted[i].rank; axis++) is_open |= wanted[i].extent[axis] < 0;
+    if (is_open) status = ng_graph_set_input_shape(g, first + i, t->rank, t->extent);
+  }
+  free(wanted);
+  return status;
+}
+
 // A state without a file gets its first value.
-static ng_status inputs_read(Tensors *inputs, ng_graph *g, const char *folder, bool is_beside, uint64_t seed) {
+static ng_status inputs_read(Tensors *inputs, size_t count, ng_graph *g, const char *folder, bool is_beside,
+                             uint64_t seed) {
   ng_status status = NG_OK;
-  const size_t first_state = inputs->count - ng_graph_state_count(g);
-  for (size_t i = 0; i < inputs->count && status == NG_OK; i++) {
+  const size_t first = first_state(inputs, g);
+  for (size_t i = 0; i < count && status == NG_OK; i++) {
     const char *name = ng_graph_input(g, i).name;
     char *path = tensor_path(folder, name);
     if (!path) return NG_WRONG;
     const bool is_there = access(path, F_OK) == 0;
-    if (!is_there && i >= first_state) {
-      status = ng_tensor_init(g, i - first_state, seed, &inputs->items[i]);
+    if (!is_there && i >= first) {
+      status = ng_tensor_init(g, i - first, seed, &inputs->items[i]);
     } else if (is_beside && !is_there) {
       plain_error("no data for %s: expected --in DIR with %s.npy and so on, --random, or %s", name, name, path);
       status = NG_WRONG;
@@ -97,28 +127,33 @@ static ng_status inputs_read(Tensors *inputs, ng_graph *g, const char *folder, b
     }
     free(path);
   }
-  return status == NG_OK ? ng_graph_bind(g) : status;
+  return status;
 }
 
-static ng_status inputs_random(Tensors *inputs, ng_graph *g, uint64_t seed) {
+static ng_status inputs_random(Tensors *inputs, size_t count, ng_graph *g, uint64_t seed) {
   ng_status status = ng_graph_bind(g);
-  for (size_t i = 0; i < inputs->count && status == NG_OK; i++)
-    status = ng_tensor_random(g, i, seed, &inputs->items[i]);
+  for (size_t i = 0; i < count && status == NG_OK; i++) status = ng_tensor_random(g, i, seed, &inputs->items[i]);
   return status;
 }
 
 ng_status inputs_make(Tensors *inputs, ng_context *ctx, ng_graph *g, const char *path, const Settings *settings) {
   *inputs = tensors_new(ctx, ng_graph_input_count(g));
-  if (settings->is_random) return inputs_random(inputs, g, settings->seed);
-  if (settings->in) return inputs_read(inputs, g, settings->in, false, settings->seed);
-  if (strcmp(path, "-") == 0 && inputs->count) {
+  const size_t count = settings->state ? first_state(inputs, g) : inputs->count; // all others are in the checkpoint
+  ng_status status;
+  if (settings->is_random) {
+    status = inputs_random(inputs, count, g, settings->seed);
+  } else if (settings->in) {
+    status = inputs_read(inputs, count, g, settings->in, false, settings->seed);
+  } else if (strcmp(path, "-") == 0 && count) {
     plain_error("a graph from standard input has no data beside it: expected --in DIR or --random");
-    return NG_WRONG;
+    status = NG_WRONG;
+  } else {
+    char *folder = folder_of(path);
+    status = inputs_read(inputs, count, g, folder, true, settings->seed);
+    free(folder);
   }
-  char *folder = folder_of(path);
-  ng_status status = inputs_read(inputs, g, folder, true, settings->seed);
-  free(folder);
-  return status;
+  if (status == NG_OK && settings->state) status = states_read(inputs, g, settings->state);
+  return status == NG_OK ? ng_graph_bind(g) : status;
 }
 
 ng_status memory_check(ng_context *ctx, ng_graph *g, const char *doing, int noutputs, bool interprets,

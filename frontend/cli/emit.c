@@ -1,4 +1,5 @@
 // ngrad emit and ngrad show: what a graph becomes, as files and as text.
+#include "frontend/cli/answer.h"
 #include "frontend/cli/data.h"
 #include "frontend/cli/verbs.h"
 
@@ -36,36 +37,32 @@ static bool write_depfile(const ng_graph *g, const Settings *s, const char *sour
   return ok;
 }
 
-static void report_files(const ng_context *ctx, const ng_graph *g, const Settings *s, char *const *paths, int count) {
-  for (int i = 0; i < count && !s->is_json; i++) say("wrote %s\n", paths[i]);
-  if (!s->is_json) return;
-  json_t *document = memory_or_exit(json_object()), *files = memory_or_exit(json_array());
-  for (int i = 0; i < count; i++) json_add(files, json_text(paths[i]));
-  json_set(document, "graph", json_text(ng_graph_name(g)));
-  json_set(document, "files", files);
-  json_set(document, "messages", json_messages(ctx));
-  json_print(document);
-}
-
-static ng_status emit_graph(ng_context *ctx, ng_graph *g, const Settings *s) {
+static ng_status emit_graph(ng_graph *g, const Settings *s, Answer *answer) {
   const ng_options options = options_of_settings(s);
   if (!folder_make(s->out)) return NG_WRONG;
   ng_status status = ng_emit_files(g, &options, s->out);
   if (status != NG_OK) return status;
   const char *stem = memory_or_exit((void *)ng_graph_identifier(g));
-  char *paths[] = {path_join(s->out, stem, ".c"), path_join(s->out, stem, ".h"), path_join(s->out, stem, "_test.c")};
-  if (s->depfile && !write_depfile(g, s, paths[0])) status = NG_WRONG;
-  else report_files(ctx, g, s, paths, s->has_self_test ? 3 : 2);
-  for (int i = 0; i < 3; i++) free(paths[i]);
+  static const char *const endings[] = {".c", ".h", "_mpi.c", "_test.c"};
+  const bool is_written[] = {true, true, ng_graph_leaf_count(g) > 0, s->has_self_test};
+  for (int i = 0; i < 4 && status == NG_OK; i++) {
+    char *path = path_join(s->out, stem, endings[i]);
+    if (!i && s->depfile && !write_depfile(g, s, path)) status = NG_WRONG;
+    if (is_written[i] && status == NG_OK) answer_wrote(answer, path);
+    free(path);
+  }
   return status;
 }
 
 int verb_emit(const Settings *s) {
   if (!s->out) return usage_error("emit: expected -o DIR, where the sources go");
+  if (!settings_keep_graphs(s, s->depfile)) return NG_USAGE;
   ng_context *ctx = session_open(s->max_memory);
   ng_status status;
   ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
-  if (g) status = emit_graph(ctx, g, s);
+  Answer answer = answer_begin(s);
+  if (g) status = emit_graph(g, s, &answer);
+  answer_end(&answer, ctx, g, status);
   ng_graph_free(g);
   session_close(ctx);
   return exit_status(status);
@@ -76,9 +73,13 @@ int verb_show(const Settings *s) {
   ng_context *ctx = session_open(s->max_memory);
   ng_status status;
   ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
-  char *text = g ? ng_graph_show(g, s->format ? s->format : "yaml", &options) : NULL;
+  const char *format = s->format ? s->format : "yaml";
+  Answer answer = answer_begin(s);
+  char *text = g ? ng_graph_show(g, format, &options) : NULL;
   if (g) status = ng_last_status(ctx);
-  if (text) fputs(text, stdout);
+  if (text) answer_text(&answer, text, NULL);
+  if (answer.document) json_set(answer.document, "format", json_text(format));
+  answer_end(&answer, ctx, g, status);
   ng_text_free(ctx, text);
   ng_graph_free(g);
   session_close(ctx);

@@ -1,4 +1,5 @@
 // ngrad grad and ngrad gradcheck: the gradients of a graph, written and checked.
+#include "frontend/cli/answer.h"
 #include "frontend/cli/data.h"
 #include "frontend/cli/table.h"
 #include "frontend/cli/verbs.h"
@@ -7,7 +8,7 @@
 #include <string.h>
 
 static ng_gradient_options gradient_options(const Settings *s) {
-  return (ng_gradient_options){s->wrt.items, s->wrt.count, s->of.items, s->of.count};
+  return (ng_gradient_options){s->wrt.items, s->wrt.count, s->of.items, s->of.count, s->forward != NULL};
 }
 
 // What the gradient graph takes: given to the forward graph, made by it, or arriving.
@@ -23,11 +24,10 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-// Without memory it has none.
 static Names names_of(const ng_graph *g, size_t count, ng_tensor_info (*at)(const ng_graph *g, size_t i)) {
-  Names n = {calloc(count + 1, sizeof *n.names), 0};
-  for (size_t i = 0; n.names && i < count; i++) n.names[n.count++] = at(g, i).name;
-  if (n.names) qsort(n.names, n.count, sizeof *n.names, compare_names);
+  Names n = {memory_or_exit(calloc(count + 1, sizeof *n.names)), 0};
+  for (size_t i = 0; i < count; i++) n.names[n.count++] = at(g, i).name;
+  qsort(n.names, n.count, sizeof *n.names, compare_names);
   return n;
 }
 
@@ -42,51 +42,81 @@ static Origin origin_of(const Names *inputs, const Names *outputs, const char *n
   return is_diff ? ARRIVING : SAVED;
 }
 
-static void tell_inputs(const ng_graph *forward, const ng_graph *backward) {
+static void print_inputs(const ng_graph *forward, const ng_graph *backward, const Names *inputs, const Names *outputs) {
   static const char *const titles[NORIGINS] = {"inputs of", "saved by", "gradients of outputs of"};
-  Names inputs = names_of(forward, ng_graph_input_count(forward), ng_graph_input);
-  Names outputs = names_of(forward, ng_graph_output_count(forward), ng_graph_output);
   for (Origin origin = GIVEN; origin < NORIGINS; origin++) {
     bool is_first = true;
     for (size_t i = 0; i < ng_graph_input_count(backward); i++) {
       const char *name = ng_graph_input(backward, i).name;
-      if (origin_of(&inputs, &outputs, name) != origin) continue;
+      if (origin_of(inputs, outputs, name) != origin) continue;
       if (is_first) say("%s %s:", titles[origin], ng_graph_name(forward));
       is_first = false;
-      say(" %s%s", name, origin == SAVED && !has_name(&outputs, name) ? " (not an output of it yet)" : "");
+      say(" %s%s", name, origin == SAVED && !has_name(outputs, name) ? " (not an output of it yet)" : "");
     }
     if (!is_first) putchar('\n');
   }
+}
+
+static json_t *inputs_json(const ng_graph *backward, const Names *inputs, const Names *outputs) {
+  static const char *const origins[NORIGINS] = {"input", "saved", "gradient"};
+  json_t *list = memory_or_exit(json_array());
+  for (size_t i = 0; i < ng_graph_input_count(backward); i++) {
+    const char *name = ng_graph_input(backward, i).name;
+    const Origin origin = origin_of(inputs, outputs, name);
+    json_t *input = memory_or_exit(json_object());
+    json_set(input, "name", json_text(name));
+    json_set(input, "origin", json_text(origins[origin]));
+    if (origin == SAVED) json_set(input, "is_output", json_boolean(has_name(outputs, name)));
+    json_add(list, input);
+  }
+  return list;
+}
+
+static void tell_inputs(const ng_graph *forward, const ng_graph *backward, Answer *answer) {
+  Names inputs = names_of(forward, ng_graph_input_count(forward), ng_graph_input);
+  Names outputs = names_of(forward, ng_graph_output_count(forward), ng_graph_output);
+  if (answer->document) json_set(answer->document, "inputs", inputs_json(backward, &inputs, &outputs));
+  else print_inputs(forward, backward, &inputs, &outputs);
   free(inputs.names);
   free(outputs.names);
 }
 
-static ng_status write_gradient(ng_context *ctx, ng_graph *forward, ng_graph *backward, const char *path) {
-  char *text = ng_graph_show(backward, "yaml", NULL);
+static ng_status write_graph(ng_context *ctx, ng_graph *g, const char *path, Answer *answer) {
+  char *text = ng_graph_show(g, "yaml", NULL);
   ng_status status = ng_last_status(ctx);
-  if (text && !path) fputs(text, stdout);
-  if (text && path) {
-    if (!file_write(path, text)) status = NG_WRONG;
-    else {
-      say("wrote %s\n", path);
-      tell_inputs(forward, backward);
-    }
-  }
+  if (text && !answer_text(answer, text, path)) status = NG_WRONG;
   ng_text_free(ctx, text);
   return status;
 }
 
+static ng_status write_graphs(ng_context *ctx, ng_graph *g, const ng_gradient_options *options, const Settings *s,
+                              Answer *answer) {
+  ng_graph *gradient = ng_graph_gradient(g, options), *forward = NULL;
+  ng_status status = ng_last_status(ctx);
+  if (gradient && s->forward) {
+    forward = ng_graph_gradient_forward(g, options);
+    status = forward ? write_graph(ctx, forward, s->forward, answer) : ng_last_status(ctx);
+    if (status == NG_OK && s->out && is_same_file(s->forward, s->out))
+      status = (ng_status)usage_error("%s: expected another file for the gradient than for --forward", s->out);
+  }
+  if (status == NG_OK) status = write_graph(ctx, gradient, s->out, answer);
+  if (status == NG_OK && (s->out || s->is_json)) tell_inputs(forward ? forward : g, gradient, answer);
+  ng_graph_free(forward);
+  ng_graph_free(gradient);
+  return status;
+}
+
 int verb_grad(const Settings *s) {
+  if (!settings_keep_graphs(s, s->out) || !settings_keep_graphs(s, s->forward)) return NG_USAGE;
   ng_context *ctx = session_open(s->max_memory);
   ng_status status;
-  ng_graph *g = graph_open(ctx, s->operands[0], s, &status), *gradient = NULL;
+  ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
+  Answer answer = answer_begin(s);
   if (g) {
-    ng_gradient_options options = gradient_options(s);
-    gradient = ng_graph_gradient(g, &options);
-    status = ng_last_status(ctx);
+    const ng_gradient_options options = gradient_options(s);
+    status = write_graphs(ctx, g, &options, s, &answer);
   }
-  if (gradient) status = write_gradient(ctx, g, gradient, s->out);
-  ng_graph_free(gradient);
+  answer_end(&answer, ctx, g, status);
   ng_graph_free(g);
   session_close(ctx);
   return exit_status(status);
@@ -129,8 +159,8 @@ static void print_results(const ng_graph *g, const ng_gradcheck_result *results)
 
 static json_t *results_json(const ng_context *ctx, const ng_graph *g, const ng_gradcheck_result *results) {
   json_t *document = memory_or_exit(json_object()), *list = memory_or_exit(json_array());
-  json_set(document, "graph", json_text(ng_graph_name(g)));
-  for (size_t i = 0; i < ng_graph_input_count(g); i++) {
+  json_set(document, "graph", json_text(g ? ng_graph_name(g) : NULL));
+  for (size_t i = 0; g && i < ng_graph_input_count(g); i++) {
     const ng_gradcheck_result *r = &results[i];
     if (!r->nchecked) continue;
     json_t *input = memory_or_exit(json_object());
@@ -154,17 +184,14 @@ int verb_gradcheck(const Settings *s) {
   ng_context *ctx = session_open(s->max_memory);
   ng_status status;
   ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
-  if (g) {
-    ng_gradcheck_options options = {gradient_options(s), s->seed, s->tolerance > 0 ? s->tolerance : 0};
-    ng_gradcheck_result *results = memory_or_exit(calloc(ng_graph_input_count(g) + 1, sizeof *results));
-    status = ng_gradcheck(g, &options, results);
-    bool is_complete = status == NG_OK || status == NG_DIFFERENT;
-    json_t *document = s->is_json ? results_json(ctx, g, results) : NULL;
-    session_tell(ctx);
-    if (document) json_print(document);
-    else if (is_complete) print_results(g, results);
-    free(results);
-  }
+  ng_gradcheck_options options = {gradient_options(s), s->seed, s->tolerance > 0 ? s->tolerance : 0};
+  ng_gradcheck_result *results = memory_or_exit(calloc((g ? ng_graph_input_count(g) : 0) + 1, sizeof *results));
+  if (g) status = ng_gradcheck(g, &options, results);
+  json_t *document = s->is_json ? results_json(ctx, g, results) : NULL;
+  session_tell(ctx);
+  if (document) json_print(document);
+  else if (status == NG_OK || status == NG_DIFFERENT) print_results(g, results);
+  free(results);
   ng_graph_free(g);
   session_close(ctx);
   return exit_status(status);

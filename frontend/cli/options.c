@@ -17,11 +17,15 @@ typedef enum OptionKind {
   KIND_DIM,
   KIND_LIST,
   KIND_NAMES,
-  KIND_NBYTES
+  KIND_NBYTES,
+  KIND_AMOUNT, // an integer of 1 or more
+  KIND_TIME,   // in milliseconds, a double
+  KIND_RATE,   // in bytes a second, a double
+  KIND_SETTING // one of Settings.numbers, under the option's name
 } OptionKind;
 
 typedef struct Option {
-  unsigned bit;
+  uint64_t bit;
   const char *name;
   char letter;
   const char *argument; // NULL: a flag
@@ -39,12 +43,19 @@ static const Option options[] = {
     {OPTION_RANDOM, "random", 0, NULL, KIND_FLAG, FIELD(is_random), "make up the inputs (default: read them)"},
     {OPTION_RANDOM, "seed", 0, "N", KIND_SEED, FIELD(seed),
      "which random inputs, and which first values of state (default 0)"},
+    {OPTION_STATE, "state", 0, "FILE", KIND_TEXT, FIELD(state),
+     "take all states from this .npz file (default: DIR/NAME.npy, else their first values)"},
+    {OPTION_STATE, "save", 0, "FILE", KIND_TEXT, FIELD(save), "write the states afterwards to this .npz file"},
     {OPTION_DIM, "dim", 0, "NAME=N", KIND_DIM, 0, "the value of a named extent (default: the graph's); repeatable"},
+    {OPTION_DIM | OPTION_SOURCE_OUT, "constant", 0, "NAME=FILE", KIND_LIST, FIELD(constants),
+     "take this input of an ONNX model, such as a shape, as a constant from a .npy or .pb file; repeatable"},
     {OPTION_OUT, "out", 'o', "DIR", KIND_TEXT, FIELD(out), "write each output to DIR/NAME.npy (default: a summary)"},
     {OPTION_SOURCE_OUT, "dim", 0, "NAME=N", KIND_DIM, 0,
      "bake a named extent in (default: it is an argument, scheduled for the graph's value); repeatable"},
     {OPTION_SOURCE_OUT, "out", 'o', "DIR", KIND_TEXT, FIELD(out), "where NAME.c and NAME.h go; made if missing"},
     {OPTION_FILE_OUT, "out", 'o', "FILE", KIND_TEXT, FIELD(out), "the file to write (default: standard output)"},
+    {OPTION_TO, "to", 0, "FORMAT", KIND_TEXT, FIELD(to),
+     "yaml or onnx (default: onnx if FILE ends in .onnx, else yaml)"},
     {OPTION_EXPECTED, "expect", 0, "DIR", KIND_TEXT, FIELD(expect), "compare each output with DIR/NAME.npy"},
     {OPTION_EXPECTED, "compare", 0, NULL, KIND_FLAG, FIELD(compares), "run both backends on the same data and compare"},
     {OPTION_EXPECTED, "tolerance", 0, "X", KIND_NUMBER, FIELD(tolerance),
@@ -59,24 +70,30 @@ static const Option options[] = {
      "inputs to make gradients of, with commas between (default: all floating-point ones); repeatable"},
     {OPTION_GRADIENT, "of", 0, "NAMES", KIND_NAMES, FIELD(of),
      "outputs that gradients come from (default: all floating-point ones but statistics); repeatable"},
+    {OPTION_FORWARD, "forward", 0, "FILE", KIND_TEXT, FIELD(forward),
+     "write GRAPH with what the gradient graph takes of it as outputs, and make that as little as is cheap"},
     {OPTION_GRADCHECK, "seed", 0, "N", KIND_SEED, FIELD(seed), "which random inputs (default 0)"},
     {OPTION_GRADCHECK, "tolerance", 0, "X", KIND_NUMBER, FIELD(tolerance),
      "most relative error of an element (default 1e-6)"},
     {OPTION_AFTER, "after", 0, "PASS", KIND_TEXT, FIELD(after), "stop after this pass (default: before any)"},
-    {OPTION_FORMAT, "format", 0, "FORMAT", KIND_TEXT, FIELD(format), "yaml, dot, kernels, loops or c (default yaml)"},
+    {OPTION_FORMAT, "format", 0, "FORMAT", KIND_TEXT, FIELD(format),
+     "yaml, dot, kernels, loops, memory, memory-svg, c, json or kernels-json (default yaml)"},
     {OPTION_THREADS, "threads", 0, "N", KIND_COUNT, FIELD(threads), "how many threads (default 0: a processor each)"},
     {OPTION_ISA, "isa", 0, "NAME", KIND_TEXT, FIELD(isa), ISAS " (default: the best that this processor has)"},
-    {OPTION_SOURCE_OUT, "isa", 0, "LIST", KIND_TEXT, FIELD(isa),
+    {OPTION_SOURCE_OUT | OPTION_TRAIN, "isa", 0, "LIST", KIND_TEXT, FIELD(isa),
      ISAS " (default: all); several with commas between; scalar is always there"},
-    {OPTION_SOURCE_OUT, "threads", 0, "HOW", KIND_TEXT, FIELD(sharing),
+    {OPTION_SOURCE_OUT | OPTION_TRAIN, "threads", 0, "HOW", KIND_TEXT, FIELD(sharing),
      "none, openmp or callback (default openmp): the caller's"},
-    {OPTION_SOURCE_OUT, "self-test", 0, NULL, KIND_FLAG, FIELD(has_self_test),
+    {OPTION_SOURCE_OUT | OPTION_TRAIN, "self-test", 0, NULL, KIND_FLAG, FIELD(has_self_test),
      "write NAME_test.c too, a program that tests the other two"},
-    {OPTION_SOURCE_OUT, "prefix", 0, "NAME", KIND_TEXT, FIELD(prefix), "of every symbol (default: the graph's name)"},
+    {OPTION_SOURCE_OUT | OPTION_TRAIN, "prefix", 0, "NAME", KIND_TEXT, FIELD(prefix),
+     "of every symbol (default: the graph's name)"},
     {OPTION_PASSES, "no-fuse", 0, NULL, KIND_FLAG, FIELD(no_fuse), "one kernel an operator"},
     {OPTION_PASSES, "disable", 0, "PASS", KIND_LIST, FIELD(disabled), "leave this pass or rule out; repeatable"},
     {OPTION_PASSES, "fast-math", 0, NULL, KIND_FLAG, FIELD(fast_math),
      "allow rewrites that do not hold for NaN, infinities or -0"},
+    {OPTION_PASSES | OPTION_ARENA, "memory", 0, "SIZE", KIND_NBYTES, FIELD(memory),
+     "most memory between kernels; values are computed again until it is enough, with the same bits (default: any)"},
     {OPTION_COMPILE, "compile-timeout", 0, "X", KIND_NUMBER, FIELD(compile_timeout),
      "how many seconds the C compiler may take (default 300); 0: any time"},
     {OPTION_WATCH, "time-passes", 0, NULL, KIND_FLAG, FIELD(times_passes), "tell how long each pass took"},
@@ -86,10 +103,98 @@ static const Option options[] = {
      "set a number of every kernel's schedule, for experiments; an unknown KEY lists them; repeatable"},
     {OPTION_COLD, "cold", 0, NULL, KIND_FLAG, FIELD(is_cold), "flush the caches before each run"},
     {OPTION_SECONDS, "seconds", 0, "X", KIND_NUMBER, FIELD(seconds), "how long to time each graph (default 1)"},
+    {OPTION_TURNS, "export", 0, "FILE", KIND_LIST, FIELD(exports),
+     "write the times to this file too, whose name ends in .csv, .md or .json; repeatable"},
+    {OPTION_TURNS, "with", 0, "PROGRAM", KIND_TEXT, FIELD(other_program),
+     "compare with another build of ngrad: both time each graph in turns"},
+    {OPTION_REPORT, "no-times", 0, NULL, KIND_FLAG, FIELD(has_no_times), "compile and time nothing"},
     {OPTION_PROFILE, "profile", 0, NULL, KIND_FLAG, FIELD(has_profile),
      "tell how long each kernel takes, and the lines it came from"},
+    {OPTION_PROFILE, "trace", 0, "FILE", KIND_TEXT, FIELD(trace),
+     "write what each thread did in one call after all, for chrome://tracing or Perfetto"},
     {OPTION_MEMORY, "max-memory", 0, "SIZE", KIND_NBYTES, FIELD(max_memory),
      "most memory to use, as in 500M or 2GiB (default: three quarters of what is available)"},
+    {OPTION_TRAIN, "loss", 0, "NAMES", KIND_NAMES, FIELD(loss),
+     "outputs whose sum is minimised (default: the only number that parameters lead to), repeatable; or cross-entropy "
+     "(which adds the input labels, and the output accuracy), mse or bce (which add the input target) of the first "
+     "output"},
+    {OPTION_TRAIN, "optimizer", 0, "NAME", KIND_TEXT, FIELD(optimizer),
+     "sgd, momentum, adam, adamw or adagrad (default sgd)"},
+    {OPTION_TRAIN, "learning-rate", 0, "X", KIND_SETTING, 0,
+     "of each step, before the schedule (default 0.01; of adam and adamw 0.001)"},
+    {OPTION_TRAIN, "momentum", 0, "X", KIND_SETTING, 0, "of momentum (default 0.9)"},
+    {OPTION_TRAIN, "nesterov", 0, NULL, KIND_FLAG, FIELD(is_nesterov), "of momentum: Nesterov's form"},
+    {OPTION_TRAIN, "beta1", 0, "X", KIND_SETTING, 0, "of adam and adamw (default 0.9)"},
+    {OPTION_TRAIN, "beta2", 0, "X", KIND_SETTING, 0, "of adam and adamw (default 0.999)"},
+    {OPTION_TRAIN, "epsilon", 0, "X", KIND_SETTING, 0, "of adam and adamw (default 1e-8) and adagrad (default 1e-10)"},
+    {OPTION_TRAIN, "lr-decay", 0, "X", KIND_SETTING, 0, "of adagrad (default 0)"},
+    {OPTION_TRAIN, "weight-decay", 0, "X", KIND_SETTING, 0,
+     "adamw shrinks weights by rate * X (default 0.01); the others add X * weights to gradients (default 0)"},
+    {OPTION_TRAIN, "clip-norm", 0, "X", KIND_SETTING, 0,
+     "scale gradients so that the L2 norm of all together is at most X (default: any)"},
+    {OPTION_TRAIN, "schedule", 0, "NAME", KIND_TEXT, FIELD(rate_schedule),
+     "constant, step or cosine (default constant): how the learning rate changes"},
+    {OPTION_TRAIN, "warmup", 0, "N", KIND_SETTING, 0, "the rate grows for N steps first (default 0)"},
+    {OPTION_TRAIN, "steps", 0, "N", KIND_SETTING, 0, "of cosine: the rate is 0 after N steps"},
+    {OPTION_TRAIN, "step-size", 0, "N", KIND_SETTING, 0, "of step: every N steps the rate is multiplied by gamma"},
+    {OPTION_TRAIN, "gamma", 0, "X", KIND_SETTING, 0, "of step (default 0.1)"},
+    {OPTION_TRAIN, "freeze", 0, "PATTERN", KIND_LIST, FIELD(freeze),
+     "leave the parameters as they are whose names match, as in 'conv*'; repeatable"},
+    {OPTION_TRAIN, "accumulate", 0, "N", KIND_SETTING, 0,
+     "take the batch in N leaves, and the mean of their gradients (default 1)"},
+    {OPTION_TRAIN, "sync-batch-norm", 0, NULL, KIND_FLAG, FIELD(syncs_batch_norms),
+     "with --accumulate: batch norms take the statistics of the whole batch, not of a leaf"},
+    {OPTION_TRAIN, "out", 'o', "DIR", KIND_TEXT, FIELD(out), "where the graphs go; made if missing"},
+    {OPTION_FIT, "in", 0, "DIR", KIND_TEXT, FIELD(in),
+     "read each input's samples from DIR/NAME.npy, .idx or the like (.gz too)"},
+    {OPTION_FIT, "input", 0, "NAME=FILE", KIND_LIST, FIELD(fit.inputs), "read this input from FILE; repeatable"},
+    {OPTION_FIT, "labels", 0, "FILE", KIND_TEXT, FIELD(fit.labels), "read the input labels from FILE"},
+    {OPTION_FIT, "text", 0, "FILE", KIND_TEXT, FIELD(fit.text),
+     "learn from the bytes of FILE, in samples one behind the other; labels are the bytes that follow"},
+    {OPTION_FIT, "epochs", 0, "N", KIND_AMOUNT, FIELD(fit.epochs),
+     "how often to take all samples, in all (default 1, with --steps any)"},
+    {OPTION_FIT, "steps", 0, "N", KIND_AMOUNT, FIELD(fit.steps), "stop after N steps in all (default: any)"},
+    {OPTION_FIT, "batch", 0, "N", KIND_AMOUNT, FIELD(fit.batch), "samples a step (default: the graph's dims)"},
+    {OPTION_FIT, "drop-last", 0, NULL, KIND_FLAG, FIELD(fit.drops_last),
+     "leave out the batch at an epoch's end that would be shorter"},
+    {OPTION_FIT, "seed", 0, "N", KIND_SEED, FIELD(seed), "which first values and which order of samples (default 0)"},
+    {OPTION_FIT, "state", 0, "FILE", KIND_TEXT, FIELD(state),
+     "begin with the states in this .npz file (default: first values)"},
+    {OPTION_FIT, "out", 'o', "DIR", KIND_TEXT, FIELD(out), "save to DIR/NAME.npz at each epoch's end; made if missing"},
+    {OPTION_FIT, "resume", 0, NULL, KIND_FLAG, FIELD(fit.resumes), "go on where DIR/NAME.npz was saved"},
+    {OPTION_FIT, "test", 0, "DIR", KIND_TEXT, FIELD(fit.test), "evaluate on these samples at each epoch's end"},
+    {OPTION_FIT, "test-input", 0, "NAME=FILE", KIND_LIST, FIELD(fit.test_inputs),
+     "the same for this input; repeatable"},
+    {OPTION_FIT, "test-labels", 0, "FILE", KIND_TEXT, FIELD(fit.test_labels), "the same for the input labels"},
+    {OPTION_FIT, "test-text", 0, "FILE", KIND_TEXT, FIELD(fit.test_text), "the same for a text"},
+    {OPTION_FIT, "test-graph", 0, "FILE", KIND_TEXT, FIELD(fit.test_graph),
+     "the graph to evaluate (default: NAME_test.yaml beside NAME_step.yaml)"},
+    {OPTION_FIT, "ranks", 0, NULL, KIND_FLAG, FIELD(fit.has_ranks),
+     "train with the other ranks that mpirun started: each takes some leaves of every batch"},
+    {OPTION_FIT, "each-step", 0, NULL, KIND_FLAG, FIELD(fit.tells_each_step), "tell the numbers of each step"},
+    {OPTION_FIT, "quiet", 'q', NULL, KIND_FLAG, FIELD(fit.is_quiet), "tell the end only"},
+    {OPTION_FIT, "json", 0, NULL, KIND_FLAG, FIELD(is_json), "print a JSON object a line"},
+    {OPTION_SCALE, "ranks", 0, "LIST", KIND_TEXT, FIELD(scale.ranks),
+     "numbers of ranks, as in 1,2,4..10000, where A..B are A, twice A and so on, and B (default 1..1024)"},
+    {OPTION_SCALE, "latency", 0, "TIME", KIND_TIME, FIELD(scale.latency), "of a message (default 2us)"},
+    {OPTION_SCALE, "overhead", 0, "TIME", KIND_TIME, FIELD(scale.overhead),
+     "from one message of a rank to its next (default: the latency)"},
+    {OPTION_SCALE, "bandwidth", 0, "RATE", KIND_RATE, FIELD(scale.bandwidth),
+     "of a rank's link each way, in bytes or bits, as in 12.5G or 100Gbit/s (default 12.5GB/s)"},
+    {OPTION_SCALE, "add-bandwidth", 0, "RATE", KIND_RATE, FIELD(scale.add_bandwidth),
+     "bytes of sums that a rank adds in a second (default: is measured)"},
+    {OPTION_SCALE, "leaf-time", 0, "TIME", KIND_TIME, FIELD(scale.leaf_time),
+     "of a leaf; nothing is compiled then (default: is measured)"},
+    {OPTION_SCALE, "common-time", 0, "TIME", KIND_TIME, FIELD(scale.common_time),
+     "with --leaf-time: of what each rank computes for all leaves, such as updates (default 0)"},
+    {OPTION_SCALE, "leaves", 0, "N", KIND_AMOUNT, FIELD(scale.leaves),
+     "so many leaves in place of the step's, each as large as those (default: the step's)"},
+    {OPTION_SCALE, "cores", 0, "N", KIND_COUNT, FIELD(scale.cores),
+     "all ranks share N processors (default: each has its own)"},
+    {OPTION_SCHEMA, "onnx", 0, NULL, KIND_FLAG, FIELD(lists_onnx),
+     "list ONNX's operators that are read, from which opset on, and what they become"},
+    {OPTION_SCHEMA, "schema", 0, NULL, KIND_FLAG, FIELD(wants_schema),
+     "print the JSON schema of graph files, for editors"},
     {OPTION_JSON, "json", 0, NULL, KIND_FLAG, FIELD(is_json), "print one JSON document"},
     {~0U, "help", 'h', NULL, KIND_FLAG, FIELD(wants_help), "print this"},
 };
@@ -131,7 +236,7 @@ const char *word_nearest(const char *word, const char *const *known, size_t nkno
 // The row for a long name of `length` characters or, without one, for a letter.
 static const Option *find_option(const Verb *verb, const char *name, size_t length, char letter) {
   for (const Option *o = options; o < options + NOPTIONS; o++) {
-    if (!(o->bit & (verb->options | 1U << 31))) continue;
+    if (!(o->bit & (verb->options | OPTION_ANY))) continue;
     if (name ? strlen(o->name) == length && memcmp(o->name, name, length) == 0 : letter && o->letter == letter)
       return o;
   }
@@ -142,7 +247,7 @@ static bool tell_unknown(const Verb *verb, const char *given) {
   const char *known[NOPTIONS];
   size_t nknown = 0;
   for (const Option *o = options; o < options + NOPTIONS; o++)
-    if (o->bit & (verb->options | 1U << 31)) known[nknown++] = o->name;
+    if (o->bit & (verb->options | OPTION_ANY)) known[nknown++] = o->name;
   const char *nearest = strncmp(given, "--", 2) == 0 ? word_nearest(given + 2, known, nknown) : NULL;
   if (nearest) usage_error("unknown option %s, did you mean --%s", given, nearest);
   else usage_error("unknown option %s, see ngrad %s --help", given, verb->name);
@@ -170,6 +275,13 @@ static bool parse_count(const Option *o, const char *text, int *value) {
   return true;
 }
 
+static bool parse_amount(const Option *o, const char *text, int64_t *value) {
+  const int64_t most = INT64_C(1) << 47;
+  if (parse_integer(text, most, value) && *value > 0) return true;
+  usage_error("--%s: expected a number from 1 to 2^47, found %s", o->name, text);
+  return false;
+}
+
 static bool parse_seed(const Option *o, const char *text, Settings *s) {
   char *end;
   errno = 0;
@@ -187,7 +299,7 @@ static bool parse_number(const Option *o, const char *text, double *value) {
   char *end;
   double parsed = strtod(text, &end);
   if (end == text || *end || !(parsed >= 0) || isinf(parsed)) {
-    usage_error("--%s: expected a number of 0 or more, found %s", o->name, text);
+    usage_error("--%s: expected a finite number of 0 or more, found %s", o->name, text);
     return false;
   }
   *value = parsed;
@@ -213,6 +325,39 @@ static bool parse_nbytes(const Option *o, const char *text, uint64_t *nbytes) {
     }
   }
   usage_error("--%s: expected a number of bytes, as in 2000000, 500M or 2GiB, found %s", o->name, text);
+  return false;
+}
+
+typedef struct Unit {
+  const char *name;
+  double factor;
+} Unit;
+
+// A number and a unit.
+static bool parse_unit(const char *text, const Unit *units, double *value) {
+  char *end = (char *)text;
+  errno = 0;
+  const double number = (*text >= '0' && *text <= '9') || *text == '.' ? strtod(text, &end) : -1;
+  if (errno || end == text || !(number >= 0) || isinf(number)) return false;
+  while (units->name && strcmp(units->name, end) != 0) units++;
+  *value = number * units->factor;
+  return units->name;
+}
+
+static bool parse_time(const Option *o, const char *text, double *ms) {
+  static const Unit units[] = {{"ns", 1e-6}, {"us", 1e-3}, {"ms", 1}, {"s", 1e3}, {NULL, 0}};
+  const double most = 1e12; // milliseconds, some thirty years
+  if (parse_unit(text, units, ms) && *ms <= most) return true;
+  usage_error("--%s: expected a time in ns, us, ms or s, as in 2us, found %s", o->name, text);
+  return false;
+}
+
+static bool parse_rate(const Option *o, const char *text, double *rate) {
+  static const Unit units[] = {
+      {"", 1},        {"M", 1e6},          {"G", 1e9},          {"T", 1e12},          {"MB/s", 1e6}, {"GB/s", 1e9},
+      {"TB/s", 1e12}, {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8}, {"Tbit/s", 1e12 / 8}, {NULL, 0}};
+  if (parse_unit(text, units, rate) && *rate > 0) return true;
+  usage_error("--%s: expected bytes or bits a second, as in 12.5GB/s or 100Gbit/s, found %s", o->name, text);
   return false;
 }
 
@@ -252,8 +397,16 @@ static bool set_option(Settings *s, const Option *o, char *value) {
   case KIND_COUNT: return parse_count(o, value, (int *)(void *)field);
   case KIND_SEED: return parse_seed(o, value, s);
   case KIND_NUMBER: return parse_number(o, value, (double *)(void *)field);
+  case KIND_AMOUNT: return parse_amount(o, value, (int64_t *)(void *)field);
+  case KIND_TIME: return parse_time(o, value, (double *)(void *)field);
+  case KIND_RATE: return parse_rate(o, value, (double *)(void *)field);
   case KIND_NBYTES: return parse_nbytes(o, value, (uint64_t *)(void *)field);
   case KIND_DIM: return parse_dim(value, s);
+  case KIND_SETTING: {
+    NumberSetting *number = &s->numbers[s->nnumbers++];
+    number->name = o->name;
+    return parse_number(o, value, &number->value);
+  }
   case KIND_NAMES: return parse_names(o, value, (TextList *)(void *)field);
   case KIND_LIST: {
     TextList *list = (TextList *)(void *)field;
@@ -262,6 +415,14 @@ static bool set_option(Settings *s, const Option *o, char *value) {
   }
   }
   return false;
+}
+
+// What another program would be given, before what parses it cuts it.
+static void keep_given(Settings *s, const Option *o, const char *value) {
+  char *text = NULL;
+  if (o->bit & (OPTION_TURNS | OPTION_JSON | OPTION_SECONDS)) return;
+  if (asprintf(&text, "--%s%s%s", o->name, value ? "=" : "", value ? value : "") < 0) text = NULL;
+  s->given.items[s->given.count++] = memory_or_exit(text);
 }
 
 // The option at argv[*i], and the value that it takes with it.
@@ -281,21 +442,33 @@ static bool parse_option(Settings *s, const Verb *verb, int argc, char **argv, i
   if (!o->argument) {
     if (value) usage_error("--%s takes no value", o->name);
     *(bool *)((char *)s + o->offset) = true;
+    keep_given(s, o, NULL);
     return !value;
   }
   if (!value && *i + 1 < argc) value = argv[++*i];
-  if (value && *value) return set_option(s, o, value);
+  if (value && *value) {
+    keep_given(s, o, value);
+    return set_option(s, o, value);
+  }
   usage_error("--%s: expected %s after it", o->name, o->argument);
   return false;
 }
 
 bool settings_parse(Settings *s, const Verb *verb, int argc, char **argv) {
   *s = (Settings){.tolerance = -1, .max_ulp = -1, .seconds = -1, .compile_timeout = -1};
+  s->scale.latency = s->scale.overhead = s->scale.leaf_time = -1;
   size_t most = (size_t)argc + 1;
   s->operands = memory_or_exit(calloc(most, sizeof *s->operands));
   s->dims = memory_or_exit(calloc(most, sizeof *s->dims));
+  s->constants.items = memory_or_exit(calloc(most, sizeof *s->constants.items));
   s->disabled.items = memory_or_exit(calloc(most, sizeof *s->disabled.items));
   s->schedule.items = memory_or_exit(calloc(most, sizeof *s->schedule.items));
+  s->freeze.items = memory_or_exit(calloc(most, sizeof *s->freeze.items));
+  s->exports.items = memory_or_exit(calloc(most, sizeof *s->exports.items));
+  s->given.items = memory_or_exit(calloc(most, sizeof *s->given.items));
+  s->numbers = memory_or_exit(calloc(most, sizeof *s->numbers));
+  s->fit.inputs.items = memory_or_exit(calloc(most, sizeof *s->fit.inputs.items));
+  s->fit.test_inputs.items = memory_or_exit(calloc(most, sizeof *s->fit.test_inputs.items));
   bool only_operands = false;
   for (int i = 0; i < argc; i++) {
     if (!only_operands && strcmp(argv[i], "--") == 0) only_operands = true;
@@ -312,19 +485,37 @@ bool settings_parse(Settings *s, const Verb *verb, int argc, char **argv) {
   return false;
 }
 
+bool settings_keep_graphs(const Settings *s, const char *path) {
+  for (size_t i = 0; path && i < s->noperands; i++)
+    if (is_same_file(s->operands[i], path)) {
+      usage_error("%s: expected another file to write to than the graph's", path);
+      return false;
+    }
+  return true;
+}
+
 void settings_free(Settings *s) {
   free(s->operands);
   free(s->dims);
+  free(s->constants.items);
   free(s->disabled.items);
   free(s->schedule.items);
   free(s->wrt.items);
   free(s->of.items);
+  free(s->loss.items);
+  free(s->freeze.items);
+  free(s->exports.items);
+  for (size_t i = 0; i < s->given.count; i++) free((char *)s->given.items[i]);
+  free(s->given.items);
+  free(s->numbers);
+  free(s->fit.inputs.items);
+  free(s->fit.test_inputs.items);
 }
 
 static void print_options(const Verb *verb) {
   printf("\noptions:\n");
   for (const Option *o = options; o < options + NOPTIONS; o++) {
-    if (!(o->bit & (verb->options | 1U << 31))) continue;
+    if (!(o->bit & (verb->options | OPTION_ANY))) continue;
     char left[48];
     const char *argument = o->argument ? o->argument : "", *space = o->argument ? " " : "";
     if (o->letter) snprintf(left, sizeof left, "-%c, --%s%s%s", o->letter, o->name, space, argument);

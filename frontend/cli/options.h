@@ -11,30 +11,64 @@ typedef struct DimSetting {
   int64_t value;
 } DimSetting;
 
+typedef struct NumberSetting {
+  const char *name; // of the option
+  double value;
+} NumberSetting;
+
 // What was said, with defaults for the rest. Strings are argv's.
 typedef struct TextList {
   const char **items;
   size_t count;
 } TextList;
 
+typedef struct FitSettings {
+  TextList inputs, test_inputs; // NAME=FILE
+  const char *labels, *text, *test, *test_labels, *test_text, *test_graph;
+  int64_t epochs, steps, batch; // 0: not said
+  bool resumes, drops_last, is_quiet, tells_each_step, has_ranks;
+} FitSettings;
+
+typedef struct ScaleSettings {
+  const char *ranks;
+  int64_t leaves;                  // 0: not said
+  double latency, overhead;        // ms; -1: not said
+  double leaf_time, common_time;   // ms; not said: -1, 0
+  double bandwidth, add_bandwidth; // bytes a second; 0: not said
+  int cores;
+} ScaleSettings;
+
 typedef struct Settings {
   const char **operands; // what is no option, in order
   size_t noperands;
-  const char *backend, *in, *out, *expect, *isa, *after, *format, *dump;
+  const char *backend, *in, *out, *expect, *isa, *after, *format, *dump, *state, *save, *trace;
   double tolerance, max_ulp, seconds, compile_timeout; // -1: not said
   uint64_t seed;
   bool has_seed;
-  int threads; // 0: all
-  bool is_random, compares, checks_nan, is_json, no_fuse, is_cold, wants_help, fast_math, times_passes, has_self_test;
-  bool has_profile;
+  int threads;     // 0: all
+  bool lists_onnx; // ops
+  bool is_random, compares, checks_nan, is_json, no_fuse, is_cold, wants_help, wants_schema, fast_math, times_passes,
+      has_self_test;
+  bool has_profile, has_no_times;
   uint64_t max_memory; // bytes; 0: the default
+  uint64_t memory;     // bytes between kernels; 0: any
   DimSetting *dims;
   size_t ndims;
-  TextList disabled, schedule, wrt, of;
+  TextList constants; // NAME=FILE
+  TextList disabled, schedule, wrt, of, loss, freeze;
+  const char *optimizer, *rate_schedule, *forward, *to;
+  NumberSetting *numbers; // of training
+  size_t nnumbers;
+  bool is_nesterov, syncs_batch_norms;
   const char *depfile, *sharing, *prefix;
+  const char *other_program; // whose times are compared
+  TextList exports;
+  TextList given; // options as they were given, --NAME or --NAME=VALUE: what another program that bench starts takes
+  FitSettings fit;
+  ScaleSettings scale;
 } Settings;
 
-// Which options a verb takes: a set of these.
+// Which options a verb takes: a set of these, and of OPTION_ANY, which every verb has.
 enum {
   OPTION_BACKEND = 1 << 0,
   OPTION_IN = 1 << 1,
@@ -56,10 +90,21 @@ enum {
   OPTION_WATCH = 1 << 17,     // --time-passes, --dump-dir
   OPTION_GRADIENT = 1 << 18,  // --wrt, --of
   OPTION_GRADCHECK = 1 << 19, // --seed, --tolerance
-  OPTION_PROFILE = 1 << 20,
-  OPTION_MEMORY = 1 << 21,  // --max-memory
-  OPTION_COMPILE = 1 << 22, // --compile-timeout
+  OPTION_PROFILE = 1 << 20,   // --profile, --trace
+  OPTION_MEMORY = 1 << 21,    // --max-memory
+  OPTION_COMPILE = 1 << 22,   // --compile-timeout
+  OPTION_STATE = 1 << 23,     // --state, --save
+  OPTION_TRAIN = 1 << 24,
+  OPTION_FIT = 1 << 25,
+  OPTION_FORWARD = 1 << 26, // --forward
+  OPTION_ARENA = 1 << 27,   // --memory
+  OPTION_SCHEMA = 1 << 28,  // --schema
+  OPTION_TURNS = 1 << 29,   // --export, --with
+  OPTION_REPORT = 1 << 30,  // --no-times
 };
+#define OPTION_ANY (UINT64_C(1) << 31)
+#define OPTION_TO (UINT64_C(1) << 32) // --to
+#define OPTION_SCALE (UINT64_C(1) << 33)
 
 // A command: `ngrad name operands`.
 typedef struct Verb {
@@ -69,7 +114,7 @@ typedef struct Verb {
   const char *summary;                  // one line
   const char *details;                  // lines for --help; NULL: none
   const char *example;                  // one command a line
-  unsigned options;                     // OPTION_...
+  uint64_t options;                     // OPTION_...
   unsigned statuses;                    // bit i: may exit with i
   int (*run)(const Settings *settings); // returns the exit status
 } Verb;
@@ -77,6 +122,9 @@ typedef struct Verb {
 // False after telling on stderr what is wrong. settings_free follows in any case.
 bool settings_parse(Settings *s, const Verb *verb, int argc, char **argv);
 void settings_free(Settings *s);
+
+// False after telling that a file to be written is one of the graphs. path NULL: none is.
+bool settings_keep_graphs(const Settings *s, const char *path);
 
 void verb_print_help(const Verb *verb);
 

@@ -81,9 +81,14 @@ static void print_worst(const Run *run, size_t i) {
          ng_tensor_get(&run->expected.items[i], d->worst_element));
 }
 
+// In units in the last place where these decide.
+static bool is_judged_by_ulp(const Run *run, const ng_difference *d) {
+  return isfinite(d->most_ulp) || run->settings->max_ulp >= 0;
+}
+
 static void print_differences(const Run *run) {
   Table table = table_new("llrrrl");
-  static const char *const header[] = {"output", "type", "relative L2", "tolerance", "largest ulp", ""};
+  static const char *const header[] = {"output", "type", "relative L2", "tolerance", "largest error", ""};
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&table, "%s", header[i]);
   for (size_t i = 0; i < run->expected.count; i++) {
     ng_tensor_info info = ng_graph_output(run->graph, i);
@@ -93,7 +98,8 @@ static void print_differences(const Run *run) {
     table_add(&table, "%.2e", d->relative_l2);
     if (isfinite(d->most_ulp)) table_add(&table, "%g ulp", d->most_ulp);
     else table_add(&table, "%.1e", d->tolerance);
-    table_add(&table, "%.4g", d->largest_ulp);
+    if (is_judged_by_ulp(run, d)) table_add(&table, "%.4g ulp", d->largest_ulp);
+    else table_add(&table, "%.2e", d->largest_error);
     table_add_verdict(&table, output_is_ok(run, i));
   }
   table_print(&table);
@@ -109,8 +115,11 @@ static void print_times(const Run *run) {
   if (run->kernel) {
     ng_kernel_info info = ng_kernel_get_info(run->kernel);
     int threads = thread_count(run);
-    printf("codegen: %.4g ms with %s, %d thread%s, %zu kernel%s; ", run->kernel_ms, info.isa, threads,
-           plural((size_t)threads), info.nkernels, plural(info.nkernels));
+    printf("codegen: %.4g ms (", run->kernel_ms);
+    if (run->ncalls > 1) printf("best of %d calls", run->ncalls);
+    else printf("one cold call");
+    printf(") with %s, %d thread%s, %zu kernel%s; ", info.isa, threads, plural((size_t)threads), info.nkernels,
+           plural(info.nkernels));
     if (info.was_cached) printf("compiled before, loaded in %.3g ms\n", info.load_ms);
     else printf("compiled in %.3g ms\n", info.emit_ms + info.compile_ms + info.load_ms);
   }
@@ -167,6 +176,7 @@ static json_t *output_json(const Run *run, size_t i) {
   const ng_difference *d = &run->differences[i];
   json_set(output, "relative_l2", json_number(d->relative_l2));
   json_set(output, "tolerance", json_number(d->tolerance));
+  json_set(output, "largest_error", json_number(d->largest_error));
   json_set(output, "largest_ulp", json_number(d->largest_ulp));
   json_set(output, "most_ulp", json_number(d->most_ulp));
   json_set(output, "ok", json_boolean(output_is_ok(run, i)));
@@ -188,6 +198,7 @@ json_t *report_json(const Run *run) {
     json_set(report, "compile_ms", json_number(info.compile_ms));
     json_set(report, "load_ms", json_number(info.load_ms));
     json_set(report, "codegen_ms", json_number(run->kernel_ms));
+    json_set(report, "codegen_calls", json_integer(run->ncalls));
   }
   if (run->interpreter_ms >= 0) json_set(report, "interpreter_ms", json_number(run->interpreter_ms));
   json_t *outputs = memory_or_exit(json_array());

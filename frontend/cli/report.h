@@ -14,6 +14,7 @@ typedef struct Run {
   Tensors expected;                 // count 0: nothing is compared
   ng_difference *differences;       // parallel to expected
   double kernel_ms, interpreter_ms; // negative: did not run
+  int ncalls;                       // of the kernel, of which kernel_ms is the shortest
   ng_pass_report *passes;           // what each pass did, where that was asked for
   size_t npasses;
   bool dump_failed; // a graph could not be written, which has been told

@@ -1,4 +1,5 @@
 // ngrad run: executes a graph on one backend, or on both, and says or writes what came out.
+#include "frontend/cli/progress.h"
 #include "frontend/cli/report.h"
 #include "frontend/cli/verbs.h"
 
@@ -54,22 +55,27 @@ static ng_status run_kernel(Run *run) {
     options.report_graphs = s->dump != NULL;
   }
   if (s->dump && !folder_make(s->dump)) return NG_WRONG;
+  progress_begin("compiling", ng_graph_name(run->graph));
   run->kernel = ng_compile(run->graph, &options);
   if (!run->kernel) return ng_last_status(run->ctx);
   if (run->dump_failed) return NG_WRONG;
+  progress_begin("running", ng_graph_name(run->graph));
   // A comparison tells both times: the first run of a kernel also pays for touching memory.
   ng_status status = NG_OK;
-  for (int round = 0; round < (s->compares ? 3 : 1) && status == NG_OK; round++) {
+  const int ncalls = s->compares ? 3 : 1;
+  while (run->ncalls < ncalls && status == NG_OK) {
     double start = now_ms();
     status = ng_kernel_run(run->kernel, run->inputs.items, run->outputs.items, s->threads);
     double ms = now_ms() - start;
-    if (round == 0 || ms < run->kernel_ms) run->kernel_ms = ms;
+    if (run->ncalls++ == 0 || ms < run->kernel_ms) run->kernel_ms = ms;
   }
+  if (status == NG_OUT_OF_MEMORY) plain_error("out of memory"); // it leaves no message
   return status;
 }
 
 static ng_status run_interpreter(Run *run, Tensors *outputs) {
   double start = now_ms();
+  progress_tell(NULL, "interpreting", 0);
   ng_status status = ng_interpret(run->graph, run->inputs.items, outputs->items, run->settings->checks_nan);
   run->interpreter_ms = now_ms() - start;
   return status;
@@ -89,6 +95,7 @@ static ng_status read_expected(Run *run) {
 }
 
 static ng_status compare_outputs(Run *run) {
+  progress_begin("comparing", ng_graph_name(run->graph));
   run->differences = memory_or_exit(calloc(run->expected.count + 1, sizeof *run->differences));
   ng_status status = ng_compare_outputs(run->graph, run->inputs.items, run->outputs.items, run->expected.items,
                                         run->settings->tolerance, run->differences);
@@ -118,6 +125,22 @@ static ng_status write_outputs(const Run *run) {
   return status;
 }
 
+// The states as the call left them.
+static ng_status save_states(const Run *run) {
+  const size_t count = ng_graph_state_count(run->graph);
+  const char **names = memory_or_exit(calloc(count + 1, sizeof *names));
+  ng_tensor *states = memory_or_exit(calloc(count + 1, sizeof *states));
+  for (size_t i = 0; i < count; i++) {
+    const ng_state state = ng_graph_state(run->graph, i);
+    names[i] = ng_graph_input(run->graph, state.input).name;
+    states[i] = state.is_updated ? run->outputs.items[state.output] : run->inputs.items[state.input];
+  }
+  ng_status status = ng_checkpoint_write(run->ctx, run->settings->save, names, states, count);
+  free(names);
+  free(states);
+  return status;
+}
+
 static ng_status check_run(const Run *run, bool has_inputs) {
   const Settings *s = run->settings;
   return memory_check(run->ctx, run->graph, "running", s->compares || s->expect ? 2 : 1,
@@ -134,7 +157,12 @@ static ng_status run_graph(Run *run) {
     usage_error("--seed: expected --random with it, or a graph with state");
     return NG_USAGE;
   }
-  if (!s->is_json) session_tell(run->ctx);               // warnings come before long work
+  if ((s->state || s->save) && !ng_graph_state_count(run->graph)) {
+    usage_error("--%s: expected a graph with state", s->state ? "state" : "save");
+    return NG_USAGE;
+  }
+  if (!s->is_json) session_tell(run->ctx); // warnings come before long work
+  progress_begin("preparing", ng_graph_name(run->graph));
   status = s->is_random ? check_run(run, false) : NG_OK; // else files say what the extents are
   if (status == NG_OK) status = inputs_make(&run->inputs, run->ctx, run->graph, run->path, s);
   if (status == NG_OK && !s->is_random) status = check_run(run, true);
@@ -142,8 +170,10 @@ static ng_status run_graph(Run *run) {
   // What can be wrong with files is found before long work, too.
   if (status == NG_OK && s->out && !outputs_have_paths(run)) status = NG_WRONG;
   if (status == NG_OK && s->expect) status = read_expected(run);
+  if (status == NG_OK) status = ng_graph_check_indices(run->graph, run->inputs.items);
   if (status == NG_OK) status = is_interpreted(s) ? run_interpreter(run, &run->outputs) : run_kernel(run);
   if (status == NG_OK && s->out) status = write_outputs(run);
+  if (status == NG_OK && s->save) status = save_states(run);
   if (status == NG_OK && s->compares) status = outputs_make(&run->expected, run->ctx, run->graph);
   if (status == NG_OK && s->compares) status = run_interpreter(run, &run->expected);
   if (status == NG_OK && run->expected.count) status = compare_outputs(run);

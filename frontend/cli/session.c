@@ -1,6 +1,7 @@
-// Messages, progress, files, JSON.
+// Messages, files, JSON.
 #include "frontend/cli/session.h"
 
+#include "frontend/cli/progress.h"
 #include "frontend/cli/signals.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// Colour and progress
+// Colour
 
 static bool wants_colour(FILE *file) {
   const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -31,40 +32,10 @@ double now_ms(void) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-static struct {
-  char what[64];
-  double started, drawn;
-  bool is_shown;
-} progress;
-
-static void progress_clear(void) {
-  if (progress.is_shown) fputs("\r\033[K", stderr);
-  progress.is_shown = false;
-}
-
-// Work of under a second stays quiet.
-static void progress_draw(void *user, const char *what, double fraction) {
-  const double patience_ms = 1000, interval_ms = 100;
-  (void)user;
-  double now = now_ms();
-  if (strncmp(progress.what, what, sizeof progress.what - 1) != 0) {
-    progress_clear();
-    snprintf(progress.what, sizeof progress.what, "%s", what);
-    progress.started = now;
-  }
-  if (now - progress.started < patience_ms || now - progress.drawn < interval_ms) return;
-  char *shown = memory_or_exit(ng_escape(NG_TERMINAL, progress.what));
-  fprintf(stderr, "\r\033[K%s %.0f%%", shown, fraction * 100);
-  free(shown);
-  fflush(stderr);
-  progress.drawn = now;
-  progress.is_shown = true;
-}
-
 ng_context *session_open(uint64_t max_memory) {
   ng_context *ctx = memory_or_exit(ng_context_new(NULL));
   if (max_memory) ng_context_set_max_memory(ctx, max_memory);
-  if (isatty(STDERR_FILENO)) ng_context_set_progress(ctx, progress_draw, NULL);
+  ng_context_set_progress(ctx, progress_tell, NULL);
   return ctx;
 }
 
@@ -75,10 +46,16 @@ void session_close(ng_context *ctx) {
 
 // Messages
 
+static char speaker[32]; // "rank 3: "
+
+void session_set_rank(int64_t rank) {
+  snprintf(speaker, sizeof speaker, "rank %lld: ", (long long)rank);
+}
+
 void session_tell(ng_context *ctx) {
-  progress_clear();
-  progress.what[0] = 0;
-  fputs(ng_messages_text(ctx, wants_colour(stderr)), stderr);
+  progress_end();
+  const char *text = ng_messages_text(ctx, wants_colour(stderr));
+  if (*text) fprintf(stderr, "%s%s", speaker, text);
   ng_messages_clear(ctx);
 }
 
@@ -96,16 +73,24 @@ void say(const char *format, ...) {
   char *text = terminal_text(format, args);
   va_end(args);
   const size_t length = strlen(text);
+  progress_end();
   const bool is_line = length && format[strlen(format) - 1] == '\n'; // which is a question mark by now
   printf("%.*s%s", (int)(length - is_line), text, is_line ? "\n" : "");
   free(text);
 }
 
+// Errors without a position, for the next document in JSON. NULL: there are none. Where memory is short, they are on
+// stderr alone.
+static json_t *told;
+
 static void print_error(const char *format, va_list args) {
   bool colour = wants_colour(stderr);
-  fprintf(stderr, "%serror:%s ", colour ? "\033[1;31m" : "", colour ? "\033[0m" : "");
+  progress_end();
   char *text = terminal_text(format, args);
-  fprintf(stderr, "%s\n", text);
+  if (!told) told = json_array();
+  json_array_append_new(
+      told, json_pack("{s:s, s:n, s:n, s:n, s:s}", "severity", "error", "file", "line", "column", "text", text));
+  fprintf(stderr, "%s%serror:%s %s\n", speaker, colour ? "\033[1;31m" : "", colour ? "\033[0m" : "", text);
   free(text);
 }
 
@@ -126,7 +111,7 @@ int plain_error(const char *format, ...) {
 }
 
 int exit_status(ng_status status) {
-  return status == NG_OUT_OF_MEMORY ? NG_WRONG : (int)status;
+  return status == NG_OUT_OF_MEMORY || status == NG_RANKS_FAILED ? NG_WRONG : (int)status;
 }
 
 void *memory_or_exit(void *p) {
@@ -134,7 +119,18 @@ void *memory_or_exit(void *p) {
   exit(plain_error("out of memory"));
 }
 
+void memory_stream_close(FILE *stream, char *const *text) {
+  const bool ok = !ferror(stream);
+  if (fclose(stream) != 0 || !ok) memory_or_exit(NULL);
+  memory_or_exit(*text);
+}
+
 // Files
+
+bool is_same_file(const char *a, const char *b) {
+  struct stat x, y;
+  return stat(a, &x) == 0 && S_ISREG(x.st_mode) && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
 
 char *path_join(const char *folder, const char *name, const char *ending) {
   size_t nbytes = strlen(folder) + strlen(name) + strlen(ending) + 2;
@@ -164,25 +160,47 @@ bool folder_make(const char *path) {
   return ok;
 }
 
-bool file_write(const char *path, const char *text) {
-  size_t nbytes = strlen(path) + 32;
-  char *temporary = memory_or_exit(malloc(nbytes));
-  snprintf(temporary, nbytes, "%s.%ld.tmp", path, (long)getpid());
-  signals_hold(); // or the temporary file could stay
-  int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+// What a new file takes the place of: `path`, or the file that a link of this name leads to. NULL: there is something
+// else, such as a device or a pipe, which is written to.
+static char *replaced_by_file(const char *path) {
+  struct stat info;
+  if (lstat(path, &info) != 0 || S_ISREG(info.st_mode)) return memory_or_exit(strdup(path));
+  return S_ISLNK(info.st_mode) && stat(path, &info) == 0 && S_ISREG(info.st_mode) ? realpath(path, NULL) : NULL;
+}
+
+static bool write_bytes(int fd, const void *bytes, size_t nbytes) {
   FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-  bool ok = file != NULL;
-  if (ok) {
-    ok = fputs(text, file) >= 0;
-    if (fclose(file) != 0) ok = false;
-    ok = ok && rename(temporary, path) == 0;
-  }
-  int error = errno;
+  if (!file) return false;
+  const bool ok = fwrite(bytes, 1, nbytes, file) == nbytes;
+  return fclose(file) == 0 && ok;
+}
+
+static bool replace(const char *path, const void *bytes, size_t nbytes) {
+  const size_t length = strlen(path) + 32;
+  char *temporary = memory_or_exit(malloc(length));
+  snprintf(temporary, length, "%s.%ld.tmp", path, (long)getpid());
+  signals_hold(); // or the temporary file could stay
+  const int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  const bool ok = write_bytes(fd, bytes, nbytes) && rename(temporary, path) == 0;
+  const int error = errno;
   if (!ok && fd >= 0) unlink(temporary);
   signals_release();
-  if (!ok) plain_error("%s: cannot write: %s", path, strerror(error));
   free(temporary);
+  errno = error;
   return ok;
+}
+
+bool file_write_bytes(const char *path, const void *bytes, size_t nbytes) {
+  char *target = replaced_by_file(path);
+  const bool ok = target ? replace(target, bytes, nbytes)
+                         : write_bytes(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), bytes, nbytes);
+  if (!ok) plain_error("%s: cannot write: %s", path, strerror(errno));
+  free(target);
+  return ok;
+}
+
+bool file_write(const char *path, const char *text) {
+  return file_write_bytes(path, text, strlen(text));
 }
 
 // JSON
@@ -221,7 +239,8 @@ json_t *json_order(const ng_tensor_info *info) {
 }
 
 json_t *json_messages(const ng_context *ctx) {
-  json_t *messages = memory_or_exit(json_array());
+  json_t *messages = told ? told : memory_or_exit(json_array());
+  told = NULL;
   for (size_t i = 0; i < ng_message_count(ctx); i++) {
     ng_message m = ng_message_at(ctx, i);
     json_t *message = memory_or_exit(json_object());
@@ -243,17 +262,37 @@ void json_add(json_t *array, json_t *value) {
   if (json_array_append_new(array, value) != 0) memory_or_exit(NULL);
 }
 
-// Errors stay in stdout's state. Not json_dumps: without memory it loses parts of the text and says nothing.
-static int print_part(const char *text, size_t nbytes, void *unused) {
-  (void)unused;
-  fwrite(text, 1, nbytes, stdout);
+// Errors stay in the file's state. Not json_dumps: without memory it loses parts of the text and says nothing.
+static int print_part(const char *text, size_t nbytes, void *file) {
+  fwrite(text, 1, nbytes, file);
   return 0;
 }
 
-void json_print(json_t *document) {
+static void json_write(json_t *document, size_t layout, FILE *file) {
   enum { DIGITS = 9 };
-  const size_t flags = JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(DIGITS);
-  if (json_dump_callback(document, print_part, NULL, flags) != 0) memory_or_exit(NULL);
-  putchar('\n');
+  const size_t flags = layout | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(DIGITS);
+  if (json_dump_callback(document, print_part, file, flags) != 0) memory_or_exit(NULL);
+  fputc('\n', file);
+}
+
+char *json_to_text(json_t *document) {
+  char *text = NULL;
+  size_t nbytes = 0;
+  FILE *file = memory_or_exit(open_memstream(&text, &nbytes));
+  json_write(document, JSON_INDENT(2), file);
+  memory_stream_close(file, &text);
+  return text;
+}
+
+void json_print(json_t *document) {
+  progress_end();
+  json_write(document, JSON_INDENT(2), stdout);
   json_decref(document);
+}
+
+void json_print_line(json_t *document) {
+  progress_end();
+  json_write(document, JSON_COMPACT, stdout);
+  json_decref(document);
+  fflush(stdout);
 }

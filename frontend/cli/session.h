@@ -14,6 +14,9 @@
 ng_context *session_open(uint64_t max_memory);
 void session_close(ng_context *ctx);
 
+// Errors say from now on which rank has them.
+void session_set_rank(int64_t rank);
+
 // Prints the context's messages to stderr, and forgets them.
 void session_tell(ng_context *ctx);
 
@@ -34,10 +37,17 @@ int exit_status(ng_status status);
 // Its argument, or no return.
 void *memory_or_exit(void *p);
 
+// Closes a stream that open_memstream made, or does not return: a write may have found no memory.
+void memory_stream_close(FILE *stream, char *const *text);
+
 double now_ms(void);
+
+// Whether both paths name one regular file that is there.
+bool is_same_file(const char *a, const char *b);
 
 // Writes a file whole or not at all. False after telling why.
 bool file_write(const char *path, const char *text);
+bool file_write_bytes(const char *path, const void *bytes, size_t nbytes);
 // Makes a folder and those above it. False after telling why.
 bool folder_make(const char *path);
 char *path_join(const char *folder, const char *name, const char *ending); // the caller frees it
@@ -50,9 +60,11 @@ json_t *json_text(const char *text); // NULL gives null
 json_t *json_number(double value);
 json_t *json_shape(const ng_tensor_info *info);
 json_t *json_order(const ng_tensor_info *info); // null for a row-major one
-json_t *json_messages(const ng_context *ctx);
+json_t *json_messages(const ng_context *ctx); // errors that were printed since the last call, and those of the context
 void json_set(json_t *object, const char *key, json_t *value);
 void json_add(json_t *array, json_t *value);
-void json_print(json_t *document); // to stdout; frees it
+char *json_to_text(json_t *document);   // as json_print prints it; the caller frees it
+void json_print(json_t *document);      // to stdout; frees it
+void json_print_line(json_t *document); // the same, at once and in one line
 
 #endif

@@ -2,12 +2,17 @@
 #include "frontend/cli/signals.h"
 
 #include "frontend/api/ngrad.h"
+#include "frontend/cli/progress.h"
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 static sigset_t watched;
+static atomic_bool defers;
+static atomic_int stop;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void signals_hold(void) {
@@ -18,14 +23,29 @@ void signals_release(void) {
   pthread_mutex_unlock(&lock);
 }
 
-static void *watch(void *unused) {
-  int number;
-  if (sigwait(&watched, &number) != 0) return unused;
-  signals_hold();
-  ng_abandon();
+void signals_defer(void) {
+  atomic_store(&defers, true);
+}
+
+int signals_stop(void) {
+  return atomic_load(&stop);
+}
+
+void signals_end(int number) {
   signal(number, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &watched, NULL);
   kill(getpid(), number);
+}
+
+static void *watch(void *unused) {
+  int number, none = 0;
+  do {
+    if (sigwait(&watched, &number) != 0) return unused;
+  } while (atomic_load(&defers) && atomic_compare_exchange_strong(&stop, &none, number));
+  signals_hold();
+  progress_stop();
+  ng_abandon();
+  signals_end(number);
   return unused;
 }
 

@@ -11,4 +11,12 @@ void signals_watch(void);
 void signals_hold(void);
 void signals_release(void);
 
+// From now on the first such signal is only kept for signals_stop: work comes to an end that can be resumed. The second
+// ends the program.
+void signals_defer(void);
+int signals_stop(void); // 0: none yet
+
+// Ends the program by a signal, as if nothing had been done about that.
+void signals_end(int number);
+
 #endif

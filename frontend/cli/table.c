@@ -1,9 +1,11 @@
 // Cells are kept until all widths are known. Widths count characters, not bytes.
 #include "frontend/cli/table.h"
 
+#include "frontend/cli/progress.h"
 #include "frontend/cli/session.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,14 +63,49 @@ static void print_row(char *const *cells, const Table *t, const size_t *widths) 
   putchar('\n');
 }
 
+void table_free(Table *t) {
+  for (size_t i = 0; i < t->count; i++) free(t->cells[i]);
+  free(t->cells);
+  *t = table_new(t->alignment);
+}
+
+static bool is_in_word(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+// A name has no markup: what Markdown or HTML would read as some is behind a backslash.
+static void print_markdown(FILE *out, const char *cell) {
+  for (const char *c = cell; *c; c++) {
+    const bool is_markup =
+        *c == '_' ? c == cell || !is_in_word(c[-1]) || !is_in_word(c[1]) : strchr("\\`*<>[]&~|$", *c) != NULL;
+    fprintf(out, is_markup ? "\\%c" : "%c", *c);
+  }
+}
+
+char *table_markdown(const Table *t) {
+  const size_t ncolumns = strlen(t->alignment);
+  char *text = NULL;
+  size_t nbytes = 0;
+  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  for (size_t i = 0; i < t->count; i++) {
+    fputs(i % ncolumns ? " " : "| ", out);
+    print_markdown(out, t->cells[i]);
+    fputs(i % ncolumns == ncolumns - 1 ? " |\n" : " |", out);
+    if (i != ncolumns - 1) continue;
+    for (size_t column = 0; column < ncolumns; column++) fputs(t->alignment[column] == 'r' ? "|---:" : "|---", out);
+    fputs("|\n", out);
+  }
+  memory_stream_close(out, &text);
+  return text;
+}
+
 void table_print(Table *t) {
+  progress_end();
   size_t ncolumns = strlen(t->alignment), widths[MAX_COLUMNS] = {0};
   for (size_t i = 0; i < t->count; i++) {
     size_t width = cell_width(t->cells[i]);
     if (width > widths[i % ncolumns]) widths[i % ncolumns] = width;
   }
   for (size_t i = 0; i + ncolumns <= t->count; i += ncolumns) print_row(&t->cells[i], t, widths);
-  for (size_t i = 0; i < t->count; i++) free(t->cells[i]);
-  free(t->cells);
-  *t = table_new(t->alignment);
+  table_free(t);
 }

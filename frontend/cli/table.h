@@ -16,6 +16,8 @@ typedef struct Table {
 Table table_new(const char *alignment);
 void table_add(Table *t, const char *format, ...) __attribute__((format(printf, 2, 3))); // the next cell
 void table_add_verdict(Table *t, bool is_ok);                                            // in colour
-void table_print(Table *t);                                                              // to stdout; frees it
+char *table_markdown(const Table *t); // the first row is its head; the caller frees it
+void table_free(Table *t);
+void table_print(Table *t); // to stdout; frees it
 
 #endif

@@ -18,9 +18,8 @@ typedef struct Input {
   const char *prefix; // of messages
   Position at;
   Diagnostics *d;
-  int fd;              // -1: from memory
-  const char *bytes;   // what is left, in memory
-  size_t nbytes, left; // of the whole file; not yet taken
+  NpyStream stream;
+  size_t left; // not yet taken
 } Input;
 
 typedef struct Header {
@@ -44,19 +43,28 @@ static bool fail(const Input *in, const char *format, ...) {
 }
 
 static bool take(Input *in, void *to, size_t nbytes) {
-  if (nbytes > in->left) return fail(in, "damaged: the file ends early, after %zu bytes", in->nbytes);
+  char problem[PROBLEM_BYTES];
+  if (nbytes > in->left) return fail(in, "damaged: the file ends early, after %zu bytes", in->stream.nbytes);
   in->left -= nbytes;
-  if (in->fd < 0) {
-    memcpy(to, in->bytes, nbytes);
-    in->bytes += nbytes;
-    return true;
-  }
+  return in->stream.read(in->stream.context, to, nbytes, problem) || fail(in, "%s", problem);
+}
+
+static bool read_memory(void *context, void *to, size_t nbytes, char problem[PROBLEM_BYTES]) {
+  const char **next = context;
+  *problem = 0;
+  memcpy(to, *next, nbytes);
+  *next += nbytes;
+  return true;
+}
+
+static bool read_descriptor(void *context, void *to, size_t nbytes, char problem[PROBLEM_BYTES]) {
+  const int *fd = context;
   for (size_t done = 0; done < nbytes;) {
-    char problem[PROBLEM_BYTES];
-    ssize_t n = read(in->fd, (char *)to + done, nbytes - done);
+    ssize_t n = read(*fd, (char *)to + done, nbytes - done);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail(in, "%s", file_problem(errno, problem));
-    if (n == 0) return fail(in, "damaged: the file became shorter while it was read");
+    if (n < 0) file_problem(errno, problem);
+    if (n == 0) snprintf(problem, PROBLEM_BYTES, "damaged: the file became shorter while it was read");
+    if (n <= 0) return false;
     done += (size_t)n;
   }
   return true;
@@ -223,6 +231,7 @@ static bool read_dictionary(Input *in, size_t nbytes, Header *header, const Allo
 
 static bool read_header(Input *in, Header *header, const Allocator *allocator) {
   unsigned char start[12];
+  *header = (Header){0};
   if (in->left < 10) return fail(in, "not a .npy file: expected at least 10 bytes, found %zu", in->left);
   if (!take(in, start, 10)) return false;
   if (memcmp(start, "\x93NUMPY", 6) != 0) return fail(in, "not a .npy file");
@@ -233,7 +242,7 @@ static bool read_header(Input *in, Header *header, const Allocator *allocator) {
   if (start[6] > 1) nbytes |= (size_t)start[10] << 16 | (size_t)start[11] << 24;
   if (nbytes > LONGEST_HEADER)
     return fail(in, "damaged: a header of %zu bytes, expected at most %d", nbytes, LONGEST_HEADER);
-  return read_dictionary(in, nbytes, header, allocator) && check_length(in, header);
+  return read_dictionary(in, nbytes, header, allocator);
 }
 
 // Elements
@@ -323,9 +332,9 @@ static bool read_elements(Input *in, const Header *header, const Tensor *out) {
 
 static bool read_tensor(Input *in, Type type, const Shape *shape, Tensor *out, const Allocator *allocator) {
   char wanted[DESCRIPTION_BYTES], found[DESCRIPTION_BYTES];
-  Header header = {0};
+  Header header;
   *out = (Tensor){0};
-  if (!read_header(in, &header, allocator)) return false;
+  if (!read_header(in, &header, allocator) || !check_length(in, &header)) return false;
   if (header.type == TYPE_F8_E4M3 && type == TYPE_F8_E5M2) header.type = type; // both are V1
   if (!type_fits(type, header.type) || !shape_fits(shape, &header.shape))
     return fail(in, "expected %s, found %s", describe(type, shape, wanted),
@@ -346,14 +355,53 @@ static bool read_tensor(Input *in, Type type, const Shape *shape, Tensor *out, c
 
 static bool read_file(const char *path, const char *prefix, Position at, Type type, const Shape *shape, Tensor *out,
                       const Allocator *allocator, Diagnostics *d) {
-  Input in = {.prefix = prefix, .at = at, .d = d};
+  NpyStream stream = {.read = read_descriptor};
   *out = (Tensor){0};
-  in.fd = file_open(path, &in.nbytes, at, prefix, d);
-  if (in.fd < 0) return false;
-  in.left = in.nbytes;
-  bool ok = read_tensor(&in, type, shape, out, allocator);
-  close(in.fd);
+  int fd = file_open(path, &stream.nbytes, at, prefix, d);
+  if (fd < 0) return false;
+  stream.context = &fd;
+  bool ok = npy_read_stream(&stream, prefix, at, type, shape, out, allocator, d);
+  close(fd);
   return ok;
+}
+
+bool npy_read_stream(const NpyStream *stream, const char *prefix, Position at, Type type, const Shape *shape,
+                     Tensor *out, const Allocator *allocator, Diagnostics *d) {
+  Input in = {.prefix = prefix, .at = at, .d = d, .stream = *stream, .left = stream->nbytes};
+  return read_tensor(&in, type, shape, out, allocator);
+}
+
+static Input input_of_bytes(const char *const *next, size_t nbytes, const Source *source, Diagnostics *d) {
+  return (Input){"", {source, 0, 0}, d, {read_memory, (void *)next, nbytes}, nbytes};
+}
+
+bool npy_whole_nbytes(const char *name, const void *start, size_t nbytes, uint64_t *whole, const Allocator *allocator,
+                      Diagnostics *d) {
+  const Source source = {.name = name};
+  const char *next = start;
+  Input in = input_of_bytes(&next, nbytes, &source, d);
+  Header header;
+  if (!read_header(&in, &header, allocator)) return false;
+  const int64_t nelems = shape_nelems(&header.shape);
+  if (nelems < 0) return fail(&in, "expected fewer than 2^47 elements");
+  *whole = (uint64_t)nelems * header.nbytes_each + (uint64_t)(next - (const char *)start);
+  return true;
+}
+
+bool npy_view_bytes(const char *name, const void *bytes, size_t nbytes, Tensor *out, const Allocator *allocator,
+                    Diagnostics *d) {
+  const Source source = {.name = name};
+  const char *next = bytes;
+  Input in = input_of_bytes(&next, nbytes, &source, d);
+  Header header;
+  *out = (Tensor){0};
+  if (!read_header(&in, &header, allocator) || !check_length(&in, &header)) return false;
+  if (header.is_swapped || (header.is_fortran && header.shape.rank > 1) || header.type == TYPE_BOOLEAN) return true;
+  assert(header.nbytes_each > 0); // or its type was refused
+  if ((uintptr_t)next % header.nbytes_each) return true;
+  *out = (Tensor){.type = header.type, .rank = header.shape.rank, .data = (void *)next};
+  for (int i = 0; i < out->rank; i++) out->extent[i] = header.shape.extent[i].value;
+  return true;
 }
 
 bool npy_read(const char *path, Type type, const Shape *shape, Tensor *out, const Allocator *allocator,
@@ -372,6 +420,7 @@ bool npy_read_named(const char *path, const char *name, Position at, Type type, 
 bool npy_read_bytes(const char *name, const void *bytes, size_t nbytes, Type type, const Shape *shape, Tensor *out,
                     const Allocator *allocator, Diagnostics *d) {
   const Source source = {.name = name};
-  Input in = {.prefix = "", .at = {&source, 0, 0}, .d = d, .fd = -1, .bytes = bytes, .nbytes = nbytes, .left = nbytes};
+  const char *next = bytes;
+  Input in = input_of_bytes(&next, nbytes, &source, d);
   return read_tensor(&in, type, shape, out, allocator);
 }

@@ -8,6 +8,7 @@
 #ifndef NGRAD_FRONTEND_NPY_NPY_H
 #define NGRAD_FRONTEND_NPY_NPY_H
 
+#include "frontend/file.h"
 #include "ir/graph/tensor.h"
 
 // Reads a file into a tensor of the wanted type and shape; whatever extents of `shape` have no number, or its rank
@@ -24,8 +25,34 @@ bool npy_read_bytes(const char *name, const void *bytes, size_t nbytes, Type typ
 bool npy_read_named(const char *path, const char *name, Position at, Type type, const Shape *shape, Tensor *out,
                     const Allocator *allocator, Diagnostics *d);
 
+// The same from elsewhere, with `prefix` before each message.
+typedef struct NpyStream {
+  // Gives exactly nbytes; false: `problem` says why not.
+  bool (*read)(void *context, void *to, size_t nbytes, char problem[PROBLEM_BYTES]);
+  void *context;
+  size_t nbytes; // of all
+} NpyStream;
+bool npy_read_stream(const NpyStream *stream, const char *prefix, Position at, Type type, const Shape *shape,
+                     Tensor *out, const Allocator *allocator, Diagnostics *d);
+
+// How long a file in memory must be, by its first bytes: NPY_START_BYTES of them, or all.
+enum { NPY_START_BYTES = (1 << 16) + 12 };
+bool npy_whole_nbytes(const char *name, const void *start, size_t nbytes, uint64_t *whole, const Allocator *allocator,
+                      Diagnostics *d);
+
+// A file in memory as a tensor whose data is in these bytes. data is NULL where they are not those of a tensor: the
+// other byte order, columns first, booleans, which may be any byte, or data that is not aligned to its elements.
+bool npy_view_bytes(const char *name, const void *bytes, size_t nbytes, Tensor *out, const Allocator *allocator,
+                    Diagnostics *d);
+
 // Writes format 1.0, bf16 as f32 (exact). The file appears whole or not at all: it is written beside its place and
 // then renamed.
 bool npy_write(const char *path, const Tensor *t, Diagnostics *d);
+
+// The parts of such a file: its header, of at most NPY_HEADER_BYTES, and its data: a tensor of the type that is
+// written, row-major. *data is *t itself, or an own copy, for which tensor_free follows; false: no memory for that.
+enum { NPY_HEADER_BYTES = 320 };
+size_t npy_header(const Tensor *t, char header[NPY_HEADER_BYTES]);
+bool npy_data(const Tensor *t, Tensor *data, bool *is_copy, const Allocator *allocator);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { START_BYTES = 10, ALIGNMENT = 64, LONGEST_HEADER = 320, CHUNK = 1 << 11 };
+enum { START_BYTES = 10, ALIGNMENT = 64, CHUNK = 1 << 11 };
 
 static const char *type_code(Type type) {
   static const char *const codes[TYPE_COUNT] = {
@@ -23,20 +23,19 @@ static char byte_order(Type type) {
 }
 
 // Magic, version and the dictionary, filled up with spaces so that the data is aligned.
-static bool write_header(int fd, const Tensor *t) {
-  char text[LONGEST_HEADER];
-  int n = snprintf(text, sizeof text, "%cNUMPY%c%c..{'descr': '%c%s', 'fortran_order': False, 'shape': (", '\x93', 1, 0,
-                   byte_order(t->type), type_code(t->type));
+size_t npy_header(const Tensor *t, char header[NPY_HEADER_BYTES]) {
+  int n = snprintf(header, NPY_HEADER_BYTES, "%cNUMPY%c%c..{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                   '\x93', 1, 0, byte_order(t->type), type_code(t->type));
   for (int i = 0; i < t->rank; i++)
-    n += snprintf(text + n, sizeof text - (size_t)n, "%s%" PRId64 "%s", i ? ", " : "", t->extent[i],
+    n += snprintf(header + n, NPY_HEADER_BYTES - (size_t)n, "%s%" PRId64 "%s", i ? ", " : "", t->extent[i],
                   t->rank == 1 ? "," : "");
-  n += snprintf(text + n, sizeof text - (size_t)n, "), }");
+  n += snprintf(header + n, NPY_HEADER_BYTES - (size_t)n, "), }");
   size_t nbytes = ((size_t)n + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  memset(text + n, ' ', nbytes - (size_t)n);
-  text[nbytes - 1] = '\n';
-  text[8] = (char)((nbytes - START_BYTES) & 0xFFU);
-  text[9] = (char)((nbytes - START_BYTES) >> 8);
-  return file_write_all(fd, text, nbytes);
+  memset(header + n, ' ', nbytes - (size_t)n);
+  header[nbytes - 1] = '\n';
+  header[8] = (char)((nbytes - START_BYTES) & 0xFFU);
+  header[9] = (char)((nbytes - START_BYTES) >> 8);
+  return nbytes;
 }
 
 // The type that elements are written as.
@@ -58,8 +57,25 @@ static bool write_elements(int fd, const Tensor *t) {
   return true;
 }
 
+bool npy_data(const Tensor *t, Tensor *data, bool *is_copy, const Allocator *allocator) {
+  *data = *t;
+  data->type = written_type(t->type);
+  data->order = (Order){{0}};
+  *is_copy = data->type != t->type || !order_is_row_major(&t->order);
+  if (!*is_copy) return true;
+  if (!tensor_alloc(data, allocator)) return *is_copy = false;
+  if (data->type == t->type) {
+    tensor_copy(t, data);
+    return true;
+  }
+  for (int64_t i = 0, nelems = tensor_nelems(t); i < nelems; i++)
+    type_store(data->type, data->data, (size_t)i, type_load(t->type, t->data, (size_t)tensor_offset(t, i)));
+  return true;
+}
+
 static bool write_tensor(int fd, const void *tensor) {
-  return write_header(fd, tensor) && write_elements(fd, tensor);
+  char header[NPY_HEADER_BYTES];
+  return file_write_all(fd, header, npy_header(tensor, header)) && write_elements(fd, tensor);
 }
 
 bool npy_write(const char *path, const Tensor *t, Diagnostics *d) {

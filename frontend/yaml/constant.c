@@ -3,7 +3,6 @@
 #include "frontend/npy/npy.h"
 #include "frontend/yaml/reader.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -58,7 +57,7 @@ static bool store_number(Reader *r, const Draft *draft, const Yaml *y, void *dat
     return error_at(r->d, at, "%s: expected %s, found %s", draft->subject,
                     type == TYPE_BOOLEAN ? "true or false" : "a number", yaml_describe(y, found));
   if (type_is_float(type) || TYPES_F8 & TYPE_BIT(type)) {
-    if (isfinite(s.number) ? !isfinite(type_round(type, s.number)) : s.kind == SCALAR_INT)
+    if (isfinite(s.number) ? !isfinite(type_round(type, s.number)) : !s.fits)
       return error_at(r->d, at, "%s: %s is out of the range of %s", draft->subject, yaml_describe(y, found),
                       type_name(type));
     type_store(type, data, i, s.number);
@@ -125,52 +124,6 @@ static bool read_values(Reader *r, Draft *draft, const Yaml *y) {
 
 // Files
 
-static bool leaves_folder(const char *path) {
-  if (*path == '/') return true;
-  for (const char *part = path; part; part = strchr(part, '/')) {
-    if (*part == '/') part++;
-    if (part[0] == '.' && part[1] == '.' && (part[2] == '/' || !part[2])) return true;
-  }
-  return false;
-}
-
-// The file's real place, which is below the folder's whatever links there are; to be freed. NULL after telling.
-static char *resolve_file(Reader *r, const Yaml *y) {
-  char found[DESCRIPTION_BYTES], problem[PROBLEM_BYTES];
-  Position at = reader_position(r, y);
-  const char *path = y->text;
-  yaml_quote(path, found);
-  if (!r->folder) {
-    error_at(r->d, at, "%s: a graph that is not read from a file cannot name files", found);
-    return NULL;
-  }
-  if (leaves_folder(path)) {
-    error_at(r->d, at, "%s: expected a path below the graph's folder, without ..", found);
-    return NULL;
-  }
-  const char *joined = arena_format(&r->scratch, "%s/%s", r->folder, path);
-  if (!joined) {
-    error_out_of_memory(r->d);
-    return NULL;
-  }
-  char *folder = realpath(r->folder, NULL), *file = folder ? realpath(joined, NULL) : NULL;
-  if (!file) {
-    if (errno == ENOMEM) error_out_of_memory(r->d);
-    else error_at(r->d, at, "%s: %s", found, file_problem(errno, problem));
-  } else {
-    size_t n = strlen(folder);
-    bool is_root = strcmp(folder, "/") == 0; // the folder itself is none of its files, which is told on opening it
-    bool is_below = strncmp(file, folder, n) == 0 && (is_root || file[n] == '/' || !file[n]);
-    if (!is_below) {
-      error_at(r->d, at, "%s: a link that leaves the graph's folder", found);
-      free(file);
-      file = NULL;
-    }
-  }
-  free(folder);
-  return file;
-}
-
 // A file that was read: many constants may name it, its data is kept once for each type. It is read once into the
 // graph's arena, which owns it, and never copied. It is not mapped: a file that is truncated while it is mapped would
 // end the process with SIGBUS, one that is written to would change constants that passes have looked at, and what has
@@ -184,9 +137,9 @@ static bool load_file(Reader *r, Type type, const Shape *shape, const Yaml *y, L
   char name[DESCRIPTION_BYTES];
   const Allocator allocator = arena_allocator(&r->graph->arena);
   Tensor t;
-  char *path = resolve_file(r, y);
-  bool ok =
-      path && npy_read_named(path, yaml_quote(y->text, name), reader_position(r, y), type, shape, &t, &allocator, r->d);
+  yaml_quote(y->text, name);
+  char *path = file_below(r->folder, y->text, name, reader_position(r, y), r->d);
+  bool ok = path && npy_read_named(path, name, reader_position(r, y), type, shape, &t, &allocator, r->d);
   free(path);
   if (!ok) return false;
   loaded->shape.rank = t.rank;

@@ -2,6 +2,8 @@
 //
 // Nodes stand in any order, so all that they make is known before anything that they use is looked up. A node with
 // a mistake is left out of the graph; the values that it would have made stay, of unknown type and shape.
+#include "frontend/ngraph/ngraph.h"
+#include "frontend/onnx/onnx.h"
 #include "frontend/yaml/reader.h"
 #include "ir/operators/operator.h"
 
@@ -9,6 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { OP_KEY, LABEL_KEY, INPUTS_KEY, OUTPUTS_KEY, ATTRIBUTES_KEY, NKEYS };
 
@@ -69,14 +72,14 @@ static bool bind_list(Reader *r, Draft *draft, const Yaml *given, bool is_input,
   return ok;
 }
 
-// Inputs that may be repeated have no names of their own: a map can only give one.
+// Inputs that may be repeated have no names of their own.
 static bool tell_list_wanted(Reader *r, const Draft *draft, const Yaml *given) {
   const char *name = operand_row(draft, true, 0).name;
   if (given->count == 1 && yaml_entry(given, 0)->kind == YAML_SCALAR && strcmp(yaml_key(given, 0)->text, name) == 0)
     return true;
   return error_at(r->d, reader_position(r, given),
-                  "%s: expected its inputs as a list, as in inputs: [a, b], since they have no names of their own",
-                  draft->title);
+                  "%s: expected its inputs as a list, as in inputs: [a, b] or inputs: {%s: [a, b]}", draft->title,
+                  name);
 }
 
 static bool bind_map(Reader *r, Draft *draft, const Yaml *given, bool is_input, Operands *operands) {
@@ -143,6 +146,20 @@ static Value *read_output(Reader *r, const Draft *draft, const Yaml *y) {
   return ok ? v : NULL;
 }
 
+// An input of a node. A number is not one by itself.
+static Value *use_operand(Reader *r, const Yaml *y, const char *title) {
+  char found[DESCRIPTION_BYTES];
+  const ScalarKind kind = yaml_scalar(y).kind;
+  if (y->kind != YAML_SCALAR || kind == SCALAR_STRING || kind == SCALAR_NULL || kind == SCALAR_BOOL)
+    return use_value(r, y, title);
+  yaml_describe(y, found);
+  error_at(r->d, reader_position(r, y),
+           "%s: expected a name, found the number %s; write it under constants:, as in {name: c, type: f32, shape: [], "
+           "value: %s}, and c here",
+           title, found, found);
+  return NULL;
+}
+
 static void read_node_outputs(Reader *r, Draft *draft) {
   const Yaml *given = draft->found[OUTPUTS_KEY];
   Operands operands = {0};
@@ -157,8 +174,19 @@ static void read_node_outputs(Reader *r, Draft *draft) {
   }
 }
 
-static void read_node_inputs(Reader *r, Draft *draft, Value *inputs[MAX_VARIADIC], uint32_t *ninputs) {
+// inputs: {src: [a, b]} is inputs: [a, b] where src may be repeated and is the only operand.
+static const Yaml *given_inputs(const Draft *draft) {
   const Yaml *given = draft->found[INPUTS_KEY];
+  const Operator *op = draft->as.op;
+  if (!op || !(op->traits & TRAIT_VARIADIC) || op->ninputs != 1) return given;
+  if (!given || given->kind != YAML_MAP || given->count != 1) return given;
+  const Yaml *entry = yaml_entry(given, 0);
+  const bool is_named = strcmp(yaml_key(given, 0)->text, operand_row(draft, true, 0).name) == 0;
+  return is_named && entry->kind == YAML_LIST ? entry : given;
+}
+
+static void read_node_inputs(Reader *r, Draft *draft, Value *inputs[MAX_VARIADIC], uint32_t *ninputs) {
+  const Yaml *given = given_inputs(draft);
   Operands operands = {0};
   const bool is_bound = !draft->as.op || bind_operands(r, draft, given, true, &operands);
   draft->is_broken |= !is_bound;
@@ -167,7 +195,7 @@ static void read_node_inputs(Reader *r, Draft *draft, Value *inputs[MAX_VARIADIC
   for (uint32_t i = 0; i < given->count; i++) {
     const Yaml *entry = operand_entry(given, i);
     const bool is_told = !is_bound && entry && entry->kind != YAML_SCALAR;
-    Value *v = entry && !is_told ? use_value(r, entry, draft->title) : NULL;
+    Value *v = entry && !is_told ? use_operand(r, entry, draft->title) : NULL;
     if (entry && !v) draft->is_broken = true;
     for (uint32_t slot = 0; v && slot < operands.count; slot++)
       if (operands.slots[slot] == entry) inputs[slot] = v;
@@ -243,6 +271,18 @@ static void describe_expected(const Attribute *row, Text *out) {
     text_format(out, "%s%s", i == 0 ? "" : i + 1 < MAX_CHOICES && row->choices[i + 1] ? ", " : " or ", row->choices[i]);
 }
 
+// What is wrong with a value: the first element of a list that is no number, else the value itself.
+static const Yaml *wrong_part(const Yaml *y, const Attribute *row) {
+  const bool is_list = row->kind == ATTRIBUTE_S64_LIST || row->kind == ATTRIBUTE_F32_LIST;
+  for (uint32_t i = 0; is_list && y->kind == YAML_LIST && i < y->count; i++) {
+    const Scalar s = yaml_scalar(y->items[i]);
+    if (s.kind == SCALAR_INT ? !s.fits
+                             : row->kind == ATTRIBUTE_S64_LIST || s.kind != SCALAR_FLOAT || !isfinite(s.number))
+      return y->items[i];
+  }
+  return y;
+}
+
 static bool read_attribute(Reader *r, const Draft *draft, const Yaml *y, NamedAttribute named, AttributeValue *value) {
   const Attribute *row = &draft->as.op->attributes[named.index];
   char found[DESCRIPTION_BYTES];
@@ -251,8 +291,9 @@ static bool read_attribute(Reader *r, const Draft *draft, const Yaml *y, NamedAt
   Text expected;
   text_init(&expected, r->scratch.allocator);
   describe_expected(row, &expected);
-  error_at(r->d, reader_position(r, y), "%s of %s: expected %s, found %s", named.name, draft->title,
-           text_string(&expected), yaml_describe(y, found));
+  const Yaml *wrong = wrong_part(y, row);
+  error_at(r->d, reader_position(r, wrong), "%s of %s: expected %s, found %s%s", named.name, draft->title,
+           text_string(&expected), yaml_describe(wrong, found), wrong == y ? "" : " in it");
   text_deinit(&expected);
   return false;
 }
@@ -278,12 +319,30 @@ static bool read_attributes(Reader *r, Draft *draft) {
 
 // The node itself
 
+// Which operator one of ONNX, else of nGraph, becomes; NULL: neither has one of that name, or it becomes no one above
+// all.
+static const char *find_elsewhere(const char *name, const char **system) {
+  for (size_t i = 0; i < onnx_form_count() + ngraph_form_count(); i++) {
+    const bool is_onnx = i < onnx_form_count();
+    const ForeignForm form = is_onnx ? onnx_form_at(i) : ngraph_form_at(i - onnx_form_count());
+    *system = is_onnx ? "ONNX" : "nGraph";
+    if (form.op < OP_COUNT && strcmp(form.name, name) == 0) return operators[form.op].name;
+  }
+  return NULL;
+}
+
 static void tell_unknown_operator(Reader *r, const Yaml *y, const char *label) {
-  char found[DESCRIPTION_BYTES];
-  const char *nearest = may_suggest(r) ? operator_nearest(y->text) : NULL;
-  error_at(r->d, reader_position(r, y), "unknown operator %s%s%s%s, %s%s", yaml_quote(y->text, found),
-           label ? " (" : "", label ? label : "", label ? ")" : "",
-           nearest ? "did you mean " : "see ngrad ops for what there is", nearest ? nearest : "");
+  char found[DESCRIPTION_BYTES], hint[2 * DESCRIPTION_BYTES] = ", see ngrad ops for what there is";
+  if (may_suggest(r)) {
+    const char *system, *nearest = operator_nearest(y->text), *elsewhere = find_elsewhere(y->text, &system);
+    if (nearest && (!elsewhere || strcmp(elsewhere, nearest) == 0 || strcasecmp(y->text, nearest) == 0))
+      snprintf(hint, sizeof hint, ", did you mean %s", nearest);
+    else if (elsewhere)
+      snprintf(hint, sizeof hint, ": that of %s is %s here, alone or with others%s%s", system, elsewhere,
+               nearest ? "; or did you mean " : "", nearest ? nearest : "");
+  }
+  error_at(r->d, reader_position(r, y), "unknown operator %s%s%s%s%s", yaml_quote(y->text, found), label ? " (" : "",
+           label ? label : "", label ? ")" : "", hint);
 }
 
 // The operator's name as written, and the label.

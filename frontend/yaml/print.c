@@ -143,6 +143,7 @@ static void print_inputs(const Node *node, OperatorName as, Text *out) {
 
 static void print_node(const Node *node, Text *out) {
   OperatorName as = {node->op, node->signature};
+  if (node->comment) text_format(out, "  # %s\n", node->comment);
   text_add_string(out, "  - op: ");
   operator_print_name(node->op, node->signature, out);
   if (node->label) text_add_string(out, "\n    label: ");
@@ -242,6 +243,7 @@ void yaml_print(const Graph *g, Text *out) {
   yaml_print_name(g->name, out);
   text_add_string(out, "\n");
   if (g->ndims) print_dims(g, out);
+  if (g->nleaves) text_format(out, "leaves: %lld\n", (long long)g->nleaves);
   if (g->ninputs > g->nstates) print_inputs_section(g, out);
   if (g->nstates) print_states(g, out);
   print_constants(g, out);

@@ -1,6 +1,8 @@
 // Tree → graph: the file as a whole, and its sections but nodes and constants.
 #include "frontend/yaml/yaml.h"
 
+#include "frontend/ngraph/ngraph.h"
+#include "frontend/onnx/onnx.h"
 #include "frontend/yaml/reader.h"
 #include "ir/graph/verify.h"
 #include "ir/operators/infer.h"
@@ -58,6 +60,16 @@ static bool read_dims(Reader *r, const Yaml *map) {
   for (uint32_t i = 0; i < map->count; i++)
     if (!read_dim(r, yaml_key(map, i), yaml_entry(map, i))) return false;
   return true;
+}
+
+static void read_leaves(Reader *r, const Yaml *y) {
+  char found[DESCRIPTION_BYTES];
+  if (!y || yaml_is_null(y)) return;
+  const Scalar s = yaml_scalar(y);
+  if (s.kind == SCALAR_INT && s.fits && s.integer >= 1 && s.integer <= MOST_LEAVES) r->graph->nleaves = s.integer;
+  else
+    error_at(r->d, reader_position(r, y), "leaves: expected a number from 1 to %d, found %s", MOST_LEAVES,
+             yaml_describe(y, found));
 }
 
 static void read_input(Reader *r, const Yaml *y) {
@@ -139,9 +151,9 @@ static bool check_format(Reader *r, const Yaml *root) {
 }
 
 static bool read_sections(Reader *r, const Yaml *root) {
-  enum { FORMAT, NAME, DIMS, INPUTS, STATE, CONSTANTS, NODES, OUTPUTS, UPDATES, NKEYS };
-  static const char *const keys[] = {"format",    "name",  "dims",    "inputs", "state",
-                                     "constants", "nodes", "outputs", "updates"};
+  enum { FORMAT, NAME, DIMS, LEAVES, INPUTS, STATE, CONSTANTS, NODES, OUTPUTS, UPDATES, NKEYS };
+  static const char *const keys[] = {"format", "name",      "dims",  "leaves",  "inputs",
+                                     "state",  "constants", "nodes", "outputs", "updates"};
   const Yaml *found[NKEYS];
   if (!check_format(r, root)) return false;
   if (!read_fields(r, root, "the graph", keys, NKEYS, found)) r->misses_names = true;
@@ -150,6 +162,7 @@ static bool read_sections(Reader *r, const Yaml *root) {
              *outputs = as_list(r, found[OUTPUTS], "outputs"), *updates = found[UPDATES];
   const bool has_outputs = outputs || !found[OUTPUTS] || yaml_is_null(found[OUTPUTS]);
   const bool has_updates = updates && !(updates->kind == YAML_MAP && updates->count == 0);
+  read_leaves(r, found[LEAVES]);
   return read_graph_name(r, found[NAME]) && read_dims(r, found[DIMS]) && read_inputs(r, inputs) &&
          read_states(r, states) && read_constants(r, constants) && read_nodes(r, nodes) &&
          (!has_outputs || read_outputs(r, outputs, has_updates, root)) && read_updates(r, updates);
@@ -210,8 +223,20 @@ static bool is_utf16(const char *text, size_t nbytes) {
 
 Graph *yaml_read(const Allocator *allocator, const char *path, const char *text, size_t nbytes, const char *folder,
                  Diagnostics *d) {
+  return yaml_read_with(allocator, path, text, nbytes, &(ReadSettings){.folder = folder}, d);
+}
+
+Graph *yaml_read_with(const Allocator *allocator, const char *path, const char *text, size_t nbytes,
+                      const ReadSettings *settings, Diagnostics *d) {
+  const Bytes bytes = {(const uint8_t *)text, nbytes};
+  if (is_onnx(bytes)) return onnx_read(allocator, path, bytes, settings, d);
   if (nbytes > YAML_MAX_BYTES) {
     error_at(d, (Position){&(Source){.name = path}, 0, 0}, "too long, expected at most %d MiB", YAML_MAX_BYTES >> 20);
+    return NULL;
+  }
+  if (settings->nconstants) {
+    error_at(d, (Position){&(Source){.name = path}, 0, 0},
+             "constants are given to ONNX models only; here, the section constants has them: {name: ..., file: ...}");
     return NULL;
   }
   if (is_utf16(text, nbytes)) {
@@ -228,7 +253,7 @@ Graph *yaml_read(const Allocator *allocator, const char *path, const char *text,
     graph_free(g);
     return NULL;
   }
-  Reader r = {.graph = g, .d = d, .folder = folder};
+  Reader r = {.graph = g, .d = d, .folder = settings->folder};
   size_t count = d->count, errors = d->nerrors;
   arena_init(&r.scratch, allocator);
   names_init(&r.values, &r.scratch);
@@ -236,7 +261,9 @@ Graph *yaml_read(const Allocator *allocator, const char *path, const char *text,
   names_init(&r.files, &r.scratch);
   const Yaml *root = yaml_tree_read(g->source, &r.scratch, d);
   if (root && is_onednn(root)) root = translate_onednn(&r, root);
-  bool ok = root && read_sections(&r, root) && finish(&r, errors) && d->nerrors == errors && !d->out_of_memory;
+  const bool is_read =
+      root && (is_ngraph(root) ? read_graph_name(&r, NULL) && ngraph_read(&r, root) : read_sections(&r, root));
+  bool ok = is_read && finish(&r, errors) && d->nerrors == errors && !d->out_of_memory;
   sort_messages(d, count);
   arena_deinit(&r.scratch);
   if (ok) return g;

@@ -49,6 +49,7 @@ static double read_decimal(const char *text) {
 static bool read_float(const char *text, Scalar *s) {
   const char *c = text + (*text == '-' || *text == '+');
   s->kind = SCALAR_FLOAT;
+  s->fits = true;
   if (is_any_of(c, ".inf", ".Inf", ".INF")) {
     s->number = *text == '-' ? -(double)INFINITY : (double)INFINITY;
     return true;
@@ -67,6 +68,7 @@ static bool read_float(const char *text, Scalar *s) {
   }
   if (*end) return false;
   s->number = read_decimal(text);
+  s->fits = isfinite(s->number);
   return true;
 }
 

@@ -81,13 +81,18 @@ static bool tell_parser_error(const Builder *b) {
   return false;
 }
 
-// A line in the middle of a file as a tag's name: libyaml looks each up in a list of all.
+// Whether a line may begin there: behind a byte that ends a line break, or the mark of UTF-8, or at the beginning.
+static bool is_at_line_start(const Source *source, const char *at) {
+  return at == source->text || strchr("\n\r\x85\xa8\xa9\xbf", at[-1]);
+}
+
+// libyaml looks each tag up in a list of all.
 static bool has_too_many_tag_lines(const Source *source) {
   const char *at = source->text, *end = at + source->nbytes;
-  for (int n = 0; n <= MOST_TAG_LINES; n++) {
+  for (int n = 0; n <= MOST_TAG_LINES; at += 4) {
     at = memmem(at, (size_t)(end - at), "%TAG", 4);
     if (!at) return false;
-    at += 4;
+    n += is_at_line_start(source, at);
   }
   return true;
 }

@@ -45,7 +45,7 @@ typedef enum ScalarKind { SCALAR_STRING, SCALAR_NULL, SCALAR_BOOL, SCALAR_INT, S
 typedef struct Scalar {
   ScalarKind kind;
   bool boolean;
-  bool fits; // an int that `integer` can hold
+  bool fits; // of an int: `integer` can hold it; of a float: it is not too large for a double
   int64_t integer;
   double number; // of an int or a float
 } Scalar;

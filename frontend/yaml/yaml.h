@@ -21,14 +21,17 @@
 // - Anchors and aliases work; tags other than the core schema's (!!str, !!int, ...) and a second document do not.
 //
 // The other form that is read is oneDNN Graph's JSON: a map with a key graph and without format. frontend/onednn/read.c
-// says what it becomes.
+// says what it becomes. So are nGraph's JSON (frontend/ngraph/ngraph.h), a list of functions, and ONNX models
+// (frontend/onnx/onnx.h), which their bytes tell apart.
 #ifndef NGRAD_FRONTEND_YAML_YAML_H
 #define NGRAD_FRONTEND_YAML_YAML_H
 
+#include "frontend/file.h"
+#include "frontend/read.h"
 #include "ir/graph/graph.h"
 
 // What a file may be at most. Aliases count as often as they are used.
-enum { YAML_MAX_BYTES = 64 << 20, YAML_MAX_DEPTH = 64, YAML_MAX_NODES = 4000000, MAX_NAME_BYTES = 255 };
+enum { YAML_MAX_BYTES = MOST_TEXT_BYTES, YAML_MAX_DEPTH = 64, YAML_MAX_NODES = 4000000, MAX_NAME_BYTES = 255 };
 
 // Reads a graph from memory: sorted, inferred and verified. `path` is only its name in messages; `folder` is where
 // the files of constants are (NULL: such constants are an error). NULL after telling every error that can be told
@@ -36,8 +39,12 @@ enum { YAML_MAX_BYTES = 64 << 20, YAML_MAX_DEPTH = 64, YAML_MAX_NODES = 4000000,
 Graph *yaml_read(const Allocator *allocator, const char *path, const char *text, size_t nbytes, const char *folder,
                  Diagnostics *d);
 
-// The same from a regular file (its folder is the constants') or, for "-", from standard input (no folder).
-Graph *yaml_read_file(const Allocator *allocator, const char *path, Diagnostics *d);
+Graph *yaml_read_with(const Allocator *allocator, const char *path, const char *text, size_t nbytes,
+                      const ReadSettings *settings, Diagnostics *d);
+
+// The same from a regular file (its folder is the constants', whatever the settings say) or, for "-", from standard
+// input (no folder). settings NULL: nothing is given.
+Graph *yaml_read_file(const Allocator *allocator, const char *path, const ReadSettings *settings, Diagnostics *d);
 
 // The typed graph as a file that reads back as the same graph: each node under the name it was written in, with
 // operands by name, every attribute that the name has, and the types and shapes of outputs. Constants that nothing

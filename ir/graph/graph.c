@@ -3,6 +3,7 @@
 
 #include "ir/operators/operator.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +183,23 @@ Dim *graph_find_dim(const Graph *g, const char *name) {
   return NULL;
 }
 
+bool graph_own_dims(Graph *g) {
+  Dim **own = ARENA_ARRAY(&g->arena, Dim *, g->ndims + 1);
+  for (size_t i = 0; own && i < g->ndims; i++) {
+    own[i] = ARENA_NEW(&g->arena, Dim);
+    if (!own[i]) return false;
+    *own[i] = *g->dims[i];
+  }
+  for (size_t i = 0; own && i < g->nvalues; i++)
+    for (int axis = 0; axis < g->values[i]->shape.rank; axis++)
+      for (size_t k = 0; k < g->ndims; k++) {
+        Extent *e = &g->values[i]->shape.extent[axis];
+        if (e->dim == g->dims[k]) *e = (Extent){own[k], e->value};
+      }
+  if (own) g->dims = own;
+  return own != NULL;
+}
+
 Value *graph_add_value(Graph *g, const char *name, Type type, const Shape *shape) {
   Value *v = ARENA_NEW(&g->arena, Value);
   if (!v || !arena_grow(&g->arena, &g->values, g->nvalues, &g->values_capacity, sizeof *g->values)) return NULL;
@@ -192,6 +210,18 @@ Value *graph_add_value(Graph *g, const char *name, Type type, const Shape *shape
   v->index = (uint32_t)g->nvalues;
   g->values[g->nvalues++] = v;
   return v;
+}
+
+bool graph_name_file(Graph *g, Value *constant) {
+  enum { MOST = 80, ENDING = 16 }; // bytes of a name that stay, and those that a number and .npy take
+  char name[2 * MOST + ENDING + 8];
+  if (constant->constant->file) return true;
+  int length = snprintf(name, sizeof name, "%.*s_%.*s", MOST, g->name, MOST, constant->name);
+  for (char *c = name; *c; c++) // what no file system minds
+    if (!isascii((unsigned char)*c) || !isalnum((unsigned char)*c)) *c = '_';
+  snprintf(name + length, sizeof name - (size_t)length, "_%u.npy", constant->index);
+  constant->constant->file = arena_copy_text(&g->arena, name, strlen(name));
+  return constant->constant->file != NULL;
 }
 
 Value *graph_add_number(Graph *g, const char *name, Type type, const Shape *shape, double number) {
@@ -254,6 +284,36 @@ const char *graph_fresh_name(Graph *g, const char *stem) {
   }
   if (g->largest_suffix < g->nvalues) g->largest_suffix = g->nvalues;
   return arena_format(&g->arena, "%s_%zu", stem, ++g->largest_suffix);
+}
+
+static int compare_names(const void *a, const void *b) {
+  const Value *v = *(Value *const *)a, *w = *(Value *const *)b;
+  const int order = strcmp(v->name, w->name);
+  return order ? order : (v->index > w->index) - (v->index < w->index);
+}
+
+bool graph_make_names_unique(Graph *g) {
+  enum { MOST_NAME_BYTES = 255 };
+  Arena scratch;
+  arena_init(&scratch, g->arena.allocator);
+  Value **sorted = ARENA_ARRAY(&scratch, Value *, g->nvalues + 1);
+  bool ok = sorted != NULL;
+  if (ok && g->nvalues) {
+    memcpy(sorted, g->values, g->nvalues * sizeof *sorted);
+    qsort(sorted, g->nvalues, sizeof *sorted, compare_names);
+  }
+  const char *previous = "";
+  for (size_t i = 0; ok && i < g->nvalues; i++) {
+    const char *name = sorted[i]->name;
+    const bool is_too_long = strlen(name) > MOST_NAME_BYTES;
+    const char *fresh =
+        strcmp(previous, name) == 0 || is_too_long ? graph_fresh_name(g, is_too_long ? "long" : name) : name;
+    ok = fresh != NULL;
+    if (ok) sorted[i]->name = fresh;
+    previous = name;
+  }
+  arena_deinit(&scratch);
+  return ok;
 }
 
 Node *graph_add_node(Graph *g, const Operator *op, const Signature *signature, uint32_t ninputs, uint32_t noutputs) {
@@ -353,6 +413,8 @@ static bool clone_values(Graph *copy, const Graph *g) {
     own->order = v->order;
     own->is_input = v->is_input;
     own->range = v->range;
+    own->nproducts = v->nproducts;
+    own->is_in_chain = v->is_in_chain;
     if (!v->constant) continue;
     own->constant = ARENA_NEW(&copy->arena, Constant);
     if (!own->constant) return false;
@@ -378,6 +440,7 @@ static bool clone_node(Graph *copy, const Node *node) {
   if (!own) return false;
   own->position = node->position;
   own->label = node->label;
+  own->comment = node->comment;
   if (node->norigins && !node_add_origin(copy, own, node)) return false;
   memcpy(own->attributes, node->attributes, node->op->nattributes * sizeof *own->attributes);
   for (uint32_t i = 0; i < node->ninputs; i++)
@@ -392,6 +455,7 @@ Graph *graph_clone(const Graph *g) {
   if (!copy) return NULL;
   copy->origin = graph_keep((Graph *)g); // changes only g's reference count
   copy->source = g->source;
+  copy->nleaves = g->nleaves;
   copy->dims = ARENA_ARRAY(&copy->arena, Dim *, g->ndims);
   copy->ndims = copy->dims_capacity = g->ndims;
   bool ok = copy->dims && clone_values(copy, g);
@@ -478,21 +542,53 @@ bool graph_sort(Graph *g, Diagnostics *d) {
   return ok;
 }
 
+static bool replace_dims(Graph *g, bool (*is_replaced)(const Dim *), Diagnostics *d) {
+  bool ok = true;
+  for (size_t i = 0; i < g->nvalues; i++) {
+    Value *v = g->values[i];
+    for (int axis = 0; axis < v->shape.rank; axis++) {
+      Extent *e = &v->shape.extent[axis];
+      if (e->dim && is_replaced(e->dim)) *e = EXTENT(e->dim->value);
+    }
+    if (shape_is_known(&v->shape) && shape_nelems(&v->shape) < 0)
+      ok = error_at(d, v->position, "%s: too many elements, expected fewer than 2^47", v->name);
+  }
+  return ok;
+}
+
+static bool is_any(const Dim *dim) {
+  (void)dim;
+  return true;
+}
+
 bool graph_bind_dims(Graph *g, Diagnostics *d) {
   bool ok = true;
   for (size_t i = 0; i < g->ndims; i++)
     if (g->dims[i]->value < 0)
       ok = error_at(d, g->dims[i]->position, "%s has no value, expected one in dims or by --dim %s=NUMBER",
                     g->dims[i]->name, g->dims[i]->name);
-  for (size_t i = 0; ok && i < g->nvalues; i++) {
-    Value *v = g->values[i];
-    for (int axis = 0; axis < v->shape.rank; axis++) {
-      Extent *e = &v->shape.extent[axis];
-      if (e->dim) *e = EXTENT(e->dim->value);
-    }
-    if (shape_is_known(&v->shape) && shape_nelems(&v->shape) < 0)
-      ok = error_at(d, v->position, "%s: too many elements, expected fewer than 2^47", v->name);
-  }
+  ok = ok && replace_dims(g, is_any, d);
   if (ok) g->ndims = 0;
   return ok;
+}
+
+static bool is_fixed(const Dim *dim) {
+  return dim->is_fixed;
+}
+
+static bool has_unknown_extents(const Graph *g) {
+  for (size_t i = 0; i < g->nvalues; i++)
+    for (int axis = 0; axis < g->values[i]->shape.rank; axis++)
+      if (extent_is_unknown(g->values[i]->shape.extent[axis])) return true;
+  return false;
+}
+
+bool graph_bind_fixed_dims(Graph *g, Diagnostics *d) {
+  if (!has_unknown_extents(g)) return true;
+  if (!replace_dims(g, is_fixed, d)) return false;
+  size_t nleft = 0;
+  for (size_t i = 0; i < g->ndims; i++)
+    if (!g->dims[i]->is_fixed) g->dims[nleft++] = g->dims[i];
+  g->ndims = nleft;
+  return true;
 }

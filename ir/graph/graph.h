@@ -10,7 +10,7 @@
 #include "ir/graph/type.h"
 #include "ir/support/diagnostics.h"
 
-enum { MAX_RANK = 8, MAX_ORIGINS = 32, MAX_OPEN_DIMS = 8 };
+enum { MAX_RANK = 8, MAX_ORIGINS = 32, MAX_OPEN_DIMS = 8, MOST_LEAVES = 1 << 20 };
 #define MAX_ELEMENTS ((int64_t)1 << 47) // every tensor has fewer
 
 typedef struct Graph Graph;
@@ -74,9 +74,10 @@ void order_strides(const Order *o, int rank, const int64_t *extent, int64_t *str
 void order_stride_monomial(const Order *o, int rank, const Monomial *extent, Monomial *stride);
 
 typedef struct Constant {
-  void *data;       // elements of the value's type in row-major order; one element when is_splat
-  bool is_splat;    // one number for all elements
-  const char *file; // the .npy it was read from, relative to the graph file; NULL when written in the graph
+  void *data;          // elements of the value's type in row-major order; one element when is_splat
+  bool is_splat;       // one number for all elements
+  const char *file;    // the .npy it was read from, relative to the graph file; NULL when written in the graph
+  bool is_initializer; // of a model of another system: a parameter when it is trained. It has a file to be written then
 } Constant;
 
 typedef struct Use { // node->inputs[slot] is the value
@@ -88,6 +89,15 @@ typedef struct Use { // node->inputs[slot] is the value
 // The range that random data for a value must lie in, so that the graph does not compute NaN (ir/operators/range.h).
 typedef enum ValueRange { RANGE_ANY, RANGE_POSITIVE, RANGE_PROBABILITY } ValueRange;
 
+// Where the elements of a value without memory of its own are (passes/lower/aliases.h).
+typedef struct Alias {
+  Value *of;      // has memory
+  int64_t offset; // in elements, of the first one, times the open dims in offset_monomial
+  Monomial offset_monomial;
+  int64_t stride[MAX_RANK]; // in elements, times the open dims in monomial
+  Monomial monomial[MAX_RANK];
+} Alias;
+
 struct Value {
   const char *name; // unique in its graph
   Type type;        // TYPE_NONE until inferred
@@ -97,15 +107,21 @@ struct Value {
   uint32_t output_slot;
   Use *uses;
   Constant *constant; // NULL: the value is not a constant
+  const Alias *alias; // NULL: the value has memory of its own. Clones have none
   Position position;
   uint32_t index;           // in graph->values
   ValueRange range;         // found in the graph as it was read; clones copy it
+  uint16_t nproducts;       // matrix products on the longest path to it, likewise
+  bool is_in_chain;         // of a graph with a long path of them, likewise
   bool is_input, is_output; // of the graph
-  uint32_t first_output;    // if is_output: its first index in graph->outputs, which may list it more than once
+  bool is_of_leaf;       // of an input: each leaf of the batch has its own, as in the gradient of a graph with leaves
+  bool is_detached;      // no gradient flows through it: what is computed does not depend on its exact value
+  uint32_t first_output; // if is_output: its first index in graph->outputs, which may list it more than once
 };
 
 typedef struct AttributeValue {
-  bool is_set; // given or set to its default; in a valid graph only an optional attribute may be unset
+  bool is_set;     // given or set to its default; in a valid graph only an optional attribute may be unset
+  bool is_default; // nobody has given it
   union {
     bool boolean;
     int64_t s64; // also the index of a choice
@@ -130,6 +146,7 @@ struct Node {
   AttributeValue *attributes; // [op->nattributes]
   Use *input_uses;            // parallel to inputs
   const char *label;          // shown in messages behind the operator's name; NULL: none
+  const char *comment;        // a line that is printed above the node; it is not read back; NULL: none
   Position position;
   Position *origins; // places of the nodes in the file that a pass replaced by this one, in the file's order
   uint32_t norigins;
@@ -174,6 +191,7 @@ struct Graph {
   State *states; // in the file's order
   size_t nstates, states_capacity;
   size_t nupdates;                  // states with an output
+  int64_t nleaves;                  // of the batch (ir/graph/leaves.h); 0: none are declared
   size_t largest_suffix, nsuffixes; // the largest number that ends the name of one of the first nsuffixes values
 };
 
@@ -188,6 +206,7 @@ Graph *graph_clone(const Graph *g);
 
 Dim *graph_add_dim(Graph *g, const char *name, int64_t value);
 Dim *graph_find_dim(const Graph *g, const char *name);
+bool graph_own_dims(Graph *g); // copies the dims, which g has in common with the graph that it was made of
 
 // Values. Names are copied. The caller ensures that they are unique, for instance by graph_fresh_name.
 Value *graph_add_value(Graph *g, const char *name, Type type, const Shape *shape); // shape NULL: unknown rank
@@ -200,7 +219,10 @@ State *graph_add_state(Graph *g, const char *name, Type type, const Shape *shape
 // Makes v, a value of the state's type and shape, what a call leaves in it. After this no output can be added that is
 // not an update.
 bool graph_add_update(Graph *g, State *state, Value *v, Position position);
+bool graph_name_file(Graph *g, Value *constant);          // a .npy that its values can be kept in, if it has none
 const char *graph_fresh_name(Graph *g, const char *stem); // stem_NUMBER, which no value of g has
+// Gives values whose names an earlier one has, or whose names are longer than a graph file's may be, fresh ones.
+bool graph_make_names_unique(Graph *g);
 
 // A node whose operands are all absent and whose attributes are unset. The setters below keep use lists and producers
 // consistent.
@@ -221,5 +243,8 @@ bool graph_sort(Graph *g, Diagnostics *d);
 
 // Replaces every named extent by its dim's value; reports dims that have no value. Inference must run again after it.
 bool graph_bind_dims(Graph *g, Diagnostics *d);
+
+// The same for fixed dims alone, and only where the graph has unknown extents, which may follow from theirs.
+bool graph_bind_fixed_dims(Graph *g, Diagnostics *d);
 
 #endif

@@ -235,6 +235,12 @@ double type_round(Type type, double value) {
   return type_load(type, &cell, 0);
 }
 
+int64_t type_integer(double value) {
+  int64_t integer;
+  type_store(TYPE_S64, &integer, 0, value);
+  return integer;
+}
+
 double type_tolerance(Type type) {
   switch (type) {
   case TYPE_F64: return 1e-12;

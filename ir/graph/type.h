@@ -35,8 +35,10 @@ enum {
   TYPES_4_BITS = TYPE_BIT(TYPE_S4) | TYPE_BIT(TYPE_U4),
   TYPES_QUANTIZED = TYPES_BYTE | TYPES_4_BITS | TYPES_F8,
   TYPES_FLOAT_OR_S32 = TYPES_FLOAT | TYPE_BIT(TYPE_S32),
-  // Whose elements a kernel copies exactly, each from a byte address: neither s64 nor 4-bit types.
-  TYPES_MOVED = TYPES_FLOAT_OR_S32 | TYPES_BYTE | TYPES_F8 | TYPE_BIT(TYPE_BOOLEAN),
+  TYPES_ARITHMETIC = TYPES_FLOAT_OR_S32 | TYPE_BIT(TYPE_S64),
+  TYPES_CAST = TYPES_FLOAT | TYPES_BYTE | TYPE_BIT(TYPE_S64) | TYPE_BIT(TYPE_S32) | TYPE_BIT(TYPE_BOOLEAN),
+  // Whose elements a kernel copies exactly, each from a byte address: no 4-bit types.
+  TYPES_MOVED = TYPES_ARITHMETIC | TYPES_BYTE | TYPES_F8 | TYPE_BIT(TYPE_BOOLEAN),
 };
 
 const char *type_name(Type type);      // "f32"; "?" for TYPE_NONE
@@ -62,6 +64,7 @@ void type_store(Type type, void *data, size_t i, double value);
 // represent every s64.
 void type_load_wide(Type type, const void *data, size_t i, double *wide);
 void type_store_wide(Type type, void *data, size_t i, const double *wide);
+int64_t type_integer(double value);         // as s64: saturated, 0 for NaN
 double type_tolerance(Type type);           // allowed relative difference of two computations of a result; 0: none
 double type_greatest(Type type);            // the greatest finite number of a float type
 double type_round(Type type, double value); // the value after a store and a load

@@ -1,6 +1,7 @@
 // The verifier: first the structure, by functions that trust no pointer before it is checked, then inference.
 #include "ir/graph/verify.h"
 
+#include "ir/graph/leaves.h"
 #include "ir/operators/infer.h"
 
 #include <stdlib.h>
@@ -236,5 +237,6 @@ static bool verify_structure(Graph *g, Diagnostics *d) {
 
 bool graph_verify(Graph *g, Diagnostics *d) {
   bool ok = verify_names(g, d);
-  return verify_structure(g, d) && verify_states(g, d) && ok && graph_infers_nothing_new(g, d);
+  return verify_structure(g, d) && verify_states(g, d) && ok && graph_infers_nothing_new(g, d) &&
+         graph_verify_leaves(g, d);
 }

@@ -39,6 +39,8 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_LOG1P] = {"log1p", 1, false},
     [EXPR_TANH] = {"tanh", 1, false},
     [EXPR_ERF] = {"erf", 1, false},
+    [EXPR_SIN] = {"sin", 1, false},
+    [EXPR_COS] = {"cos", 1, false},
     [EXPR_GELU] = {"gelu", 1, false},
     [EXPR_GELU_SLOPE] = {"gelu_slope", 1, false},
     [EXPR_POW] = {"pow", 2, false},
@@ -192,7 +194,12 @@ ExprId expr_is_kept(Kernel *k, AccessId place, ExprId seed, ExprId offset, ExprI
   return add_expr(k, (Expr){.op = EXPR_IS_KEPT, .access = place, .args = {seed, offset, probability}, .axes = axes});
 }
 
+ExprId expr_integer_over(Kernel *k, int64_t integer, AxisSet axes) {
+  return add_expr(k, (Expr){.op = EXPR_CONSTANT, .number = (double)integer, .integer = integer, .axes = axes});
+}
+
 ExprId expr_constant_over(Kernel *k, double number, AxisSet axes) {
+  if (k->is_s64) return expr_integer_over(k, type_integer(number), axes);
   return add_expr(k, (Expr){.op = EXPR_CONSTANT, .number = k->is_f64 ? number : (float)number, .axes = axes});
 }
 

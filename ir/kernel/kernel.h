@@ -35,6 +35,9 @@ typedef struct Bound {
   int64_t offset, extent; // the index is offset + the sum of index * factor over the axes; inside: 0 <= index < extent
   int64_t factor[MAX_AXES]; // may be negative; an axis has a factor in at most one bound of an access
   int64_t stride;           // of the tensor's axis, in elements
+  // The indices from reach_begin to below reach_end are those of all kernels that compute a piece of the same result,
+  // of which a copy may have all. Equal: not known.
+  int64_t reach_begin, reach_end;
 } Bound;
 
 // A view of a tensor: the element at an index of the domain is offset + the sum of index * stride over the axes. The
@@ -89,12 +92,14 @@ typedef enum ExprOp {
   EXPR_MIN,   // a < b ? a : b
   EXPR_EQ,    // a mask
   EXPR_GE,    // a mask
-  EXPR_EXP,   // this one to EXPR_ERF: C's functions of the same names, special values included
+  EXPR_EXP,   // this one to EXPR_COS: C's functions of the same names, special values included
   EXPR_EXPM1, // e^a - 1
   EXPR_LOG,
   EXPR_LOG1P, // log(1 + a)
   EXPR_TANH,
   EXPR_ERF,
+  EXPR_SIN,
+  EXPR_COS,
   EXPR_GELU,       // a (1 + erf(a / sqrt(2))) / 2
   EXPR_GELU_SLOPE, // its derivative
   EXPR_POW,        // a to the power of b
@@ -133,7 +138,7 @@ typedef struct Expr {
   AxisSet reduced;
   uint32_t loop; // EXPR_COMBINE: index in schedule->loops
   double number;
-  int64_t integer;
+  int64_t integer;   // EXPR_INTEGER; EXPR_CONSTANT of a kernel that computes in s64, whose number is the nearest
   bool is_s64;       // EXPR_INTEGER, EXPR_LOAD of s64: the integer itself, an operand of EXPR_IS_KEPT only. Without
                      // it, a load of s64 yields the nearest float
   Monomial monomial; // EXPR_COUNT, EXPR_SHARE: of number
@@ -152,6 +157,7 @@ typedef struct Kernel {
   Axis axes[MAX_AXES];
   int naxes;
   bool is_f64; // computes in f64 instead of f32
+  bool is_s64; // computes in s64, in lanes as wide as those of f64: is_f64 is set too
   Expr *exprs; // arguments before users; [0] unused; a schedule adds expressions of its own behind the kernel's
   size_t nexprs, exprs_capacity;
   Access *accesses; // likewise
@@ -181,9 +187,10 @@ ExprId expr_index(Kernel *k, int axis);
 ExprId expr_integer(Kernel *k, int64_t integer);
 ExprId expr_is_kept(Kernel *k, AccessId place, ExprId seed, ExprId offset, ExprId probability);
 ExprId expr_constant(Kernel *k, double number);
-ExprId expr_constant_over(Kernel *k, double number, AxisSet axes); // varies over axes, as a tensor of the number would
-ExprId expr_count(Kernel *k, int64_t count, Monomial monomial);    // a constant if the monomial is 0
-ExprId expr_share(Kernel *k, int64_t count, Monomial monomial);    // 1 / max(count, 1)
+ExprId expr_constant_over(Kernel *k, double number, AxisSet axes);  // varies over axes, as a tensor of the number would
+ExprId expr_integer_over(Kernel *k, int64_t integer, AxisSet axes); // the same in a kernel that computes in s64
+ExprId expr_count(Kernel *k, int64_t count, Monomial monomial);     // a constant if the monomial is 0
+ExprId expr_share(Kernel *k, int64_t count, Monomial monomial);     // 1 / max(count, 1)
 ExprId expr_unary(Kernel *k, ExprOp op, ExprId a);
 ExprId expr_binary(Kernel *k, ExprOp op, ExprId a, ExprId b);
 ExprId expr_fma(Kernel *k, ExprId a, ExprId b, ExprId c); // a * b + c

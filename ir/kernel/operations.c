@@ -1,5 +1,6 @@
 // The arithmetic of a kernel, counted from its expressions.
 #include "ir/kernel/kernel.h"
+#include "ir/kernel/scatter.h"
 
 #include "ir/operators/contraction.h"
 #include "ir/operators/window.h"
@@ -30,6 +31,8 @@ static const double operations[EXPR_OP_COUNT] = {
     [EXPR_LOG1P] = 1,
     [EXPR_TANH] = 1,
     [EXPR_ERF] = 1,
+    [EXPR_SIN] = 1,
+    [EXPR_COS] = 1,
     [EXPR_GELU] = 1,
     [EXPR_GELU_SLOPE] = 1,
     [EXPR_POW] = 1,
@@ -67,6 +70,11 @@ static bool is_sum_of_products(const Kernel *k, const Expr *e) {
 bool kernel_count_operations(const Kernel *k, Arena *arena, double *out) {
   bool *is_used = ARENA_ARRAY(arena, bool, k->nexprs), *is_product = ARENA_ARRAY(arena, bool, k->nexprs);
   const double most = most_products(k);
+  Scatter scatter;
+  if (kernel_find_scatter(k, &scatter)) {
+    *out = (double)access_nelems_along(k, &k->accesses[scatter.from], ~0U);
+    return true;
+  }
   double total = 0;
   if (!is_used || !is_product) return false;
   memset(is_used, 0, k->nexprs * sizeof *is_used);

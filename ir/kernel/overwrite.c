@@ -32,9 +32,12 @@ static bool reads_as_stored(const Kernel *k, const bool *is_needed, const Value 
   return true;
 }
 
-// Whether each iteration of the loop accesses an element that no other iteration accesses: all axes have a stride.
+// Whether each iteration of the loop accesses an element that no other iteration accesses: all axes have a stride. A
+// sum over the middle axes ends before its results are stored: these count as one iteration. (A scatter stores zeros
+// first.)
 static bool is_one_to_one(const Kernel *k, const Loop *loop, const Access *a) {
-  const AxisSet axes = loop_outer_axes(loop) | loop_inner_axes(loop);
+  AxisSet axes = loop_outer_axes(loop) | loop_inner_axes(loop);
+  if (loop->sums_middle) axes &= loop_outer_axes(loop) | 1U << loop_vector_axis(loop);
   for (int i = 0; i < k->naxes; i++)
     if (axes >> i & 1 && (k->axes[i].extent > 1 || k->axes[i].monomial) && !a->stride[i]) return false;
   return true;
@@ -47,7 +50,7 @@ static bool loop_may_overwrite(const Kernel *k, const Loop *loop, const Root *st
   if (reads(k, is_needed, source)) return false;
   mark_sweeps(k, loop, 0, store->sweep, is_needed);
   return !reads(k, is_needed, source) ||
-         (is_one_to_one(k, loop, stored) && reads_as_stored(k, is_needed, source, stored));
+         (!loop->is_scatter && is_one_to_one(k, loop, stored) && reads_as_stored(k, is_needed, source, stored));
 }
 
 static bool loop_reads(const Kernel *k, const Loop *loop, const Value *v, bool *is_needed) {
@@ -58,15 +61,19 @@ static bool loop_reads(const Kernel *k, const Loop *loop, const Value *v, bool *
 bool schedule_may_overwrite(const Schedule *s, const Value *source, const Value *target, bool *is_stored,
                             bool *is_needed) {
   const Kernel *k = s->kernel;
+  bool has_stored = false; // this kernel has
   for (size_t l = 0; l < s->nloops; l++) {
     const Loop *loop = &s->loops[l];
-    if (*is_stored && loop_reads(k, loop, source, is_needed)) return false;
+    const bool had_stored = has_stored;
     for (size_t r = 0; r < loop->nroots; r++) {
       const Root *root = &loop->roots[r];
       if (root->kind != ROOT_STORE || k->accesses[root->access].value != target) continue;
-      if (*is_stored || !loop_may_overwrite(k, loop, root, source, is_needed)) return false;
-      *is_stored = true;
+      if (has_stored || !loop_may_overwrite(k, loop, root, source, is_needed)) return false;
+      has_stored = true;
     }
+    const bool stores = has_stored && !had_stored;
+    if (*is_stored && !stores && loop_reads(k, loop, source, is_needed)) return false;
+    *is_stored |= has_stored;
   }
   return true;
 }

@@ -12,10 +12,56 @@ void program_free(Program *p) {
   arena_deinit(&arena);
 }
 
+void program_number_kernels(Program *p) {
+  for (size_t i = 0; i < p->graph->nnodes; i++) p->first_kernel[i] = UINT32_MAX; // of aliases
+  for (size_t i = p->nkernels; i-- > 0;) {
+    const Kernel *k = p->schedules[i]->kernel;
+    for (size_t n = 0; n < k->nnodes; n++) p->first_kernel[k->nodes[n]->index] = (uint32_t)i;
+  }
+}
+
+bool program_copies_output(const Program *p, size_t i) {
+  const Value *v = p->graph->outputs[i];
+  return !v->producer || v->first_output != i || p->is_staged[v->index];
+}
+
 const ProgramVisit *program_visit(const Program *p, size_t kernel) {
   for (size_t i = 0; i < p->nvisits; i++)
     if (kernel >= p->visits[i].first && kernel < p->visits[i].end) return &p->visits[i];
   return NULL;
+}
+
+uint32_t program_unit_first(const Program *p, uint32_t kernel) {
+  const ProgramVisit *visit = program_visit(p, kernel);
+  if (visit) return visit->first;
+  while (p->schedules[kernel]->follows) kernel--;
+  return kernel;
+}
+
+uint32_t program_unit_end(const Program *p, uint32_t kernel) {
+  const ProgramVisit *visit = program_visit(p, kernel);
+  if (visit) return visit->end;
+  for (kernel++; kernel < p->nkernels && p->schedules[kernel]->follows;) kernel++;
+  return kernel;
+}
+
+// The number of the temporary that is the same memory as t; ntemporaries: none is.
+static uint32_t find_same(const Schedule *s, const Temporary *t) {
+  uint32_t i = 0;
+  while (i < s->ntemporaries &&
+         (s->temporaries[i].is_own || s->temporaries[i].offset != t->offset || s->temporaries[i].nelems != t->nelems))
+    i++;
+  return i;
+}
+
+size_t program_maker(const Program *p, size_t kernel, uint32_t *temporary) {
+  const Temporary *t = &p->schedules[kernel]->temporaries[*temporary];
+  while (t->is_made) {
+    do *temporary = find_same(p->schedules[--kernel], t);
+    while (*temporary == p->schedules[kernel]->ntemporaries);
+    t = &p->schedules[kernel]->temporaries[*temporary];
+  }
+  return kernel;
 }
 
 int64_t visit_first_slice(const ProgramVisit *v, int64_t chunk) {
@@ -57,6 +103,42 @@ typedef struct Printing {
   uint32_t ntold;
 } Printing;
 
+// Whether a kernel has not been named yet, which it then is.
+static bool names_kernel(Printing *p, uint32_t kernel) {
+  if (p->ntold == MOST_REFUSALS) return false;
+  for (uint32_t i = 0; i < p->ntold; i++)
+    if (p->told[i] == kernel) return false;
+  p->told[p->ntold++] = kernel;
+  return true;
+}
+
+// The alias of the value that the kernel reads; NULL: none.
+static const Node *alias_between(const Printing *p, const Value *v, uint32_t kernel) {
+  int looked = 0;
+  for (const Use *use = v->uses; use && looked < MOST_USES; use = use->next, looked++) {
+    const Value *alias = use->node->noutputs ? use->node->outputs[0] : NULL;
+    if (!alias || !alias->alias) continue;
+    for (const Use *own = alias->uses; own; own = own->next)
+      if (p->program->first_kernel[own->node->index] == kernel) return use->node;
+    if (alias_between(p, alias, kernel)) return use->node;
+  }
+  return NULL;
+}
+
+// Prints that the kernel reads the value, which another one makes, through an alias.
+static void print_alias(Printing *p, const Kernel *k, const Value *v) {
+  const uint32_t *kernel_of = p->program->first_kernel, own = kernel_of[k->nodes[0]->index];
+  const Node *alias = v->producer && kernel_of[v->producer->index] != own ? alias_between(p, v, own) : NULL;
+  if (!alias || !names_kernel(p, kernel_of[v->producer->index])) return;
+  text_format(p->out, "  not with kernel %u, ", (unsigned)kernel_of[v->producer->index]);
+  node_print(v->producer, p->out);
+  text_add_string(p->out, ":");
+  print_name(v->name, p->out);
+  text_add_string(p->out, " is read in place of the result of ");
+  node_print(alias, p->out);
+  text_add_string(p->out, "\n");
+}
+
 // Prints why the node is not in the kernel, unless another node of its kernel has already been named.
 static void print_refusal(Printing *p, const Kernel *k, const Node *node) {
   if (!node) return;
@@ -64,10 +146,7 @@ static void print_refusal(Printing *p, const Kernel *k, const Node *node) {
   const uint32_t other = kernel_of[node->index];
   const Refusal *r = p->program->partition->refusals[node->index];
   while (r && kernel_of[r->with->index] != own) r = r->next;
-  if (!r || other == own || p->ntold == MOST_REFUSALS) return;
-  for (uint32_t i = 0; i < p->ntold; i++)
-    if (p->told[i] == other) return;
-  p->told[p->ntold++] = other;
+  if (!r || other == own || other == UINT32_MAX || !names_kernel(p, other)) return;
   text_format(p->out, "  not with kernel %u, ", (unsigned)other);
   node_print(node, p->out);
   text_add_string(p->out, ":");
@@ -82,6 +161,7 @@ static void print_apart(Printing *p, const Kernel *k) {
     const Value *v = k->accesses[i].value;
     if (!v) continue;
     print_refusal(p, k, v->producer);
+    print_alias(p, k, v);
     int looked = 0;
     for (const Use *use = v->uses; use && looked < MOST_USES; use = use->next, looked++) print_refusal(p, k, use->node);
   }
@@ -110,7 +190,7 @@ void program_print(const Program *p, Text *out) {
     if (visit && visit->first == i) print_visit(visit, out);
     text_format(out, "kernel %zu: ", i);
     kernel_print_nodes(k, out);
-    text_add_string(out, k->is_f64 ? ", in f64\n" : "\n");
+    text_add_string(out, k->is_s64 ? ", in s64\n" : k->is_f64 ? ", in f64\n" : "\n");
     print_traffic(k, out);
     print_apart(&printing, k);
     schedule_print(p->schedules[i], out);

@@ -32,11 +32,14 @@ typedef struct Program {
   size_t nkernels;
   ProgramVisit *visits; // in the order of their kernels
   size_t nvisits;
-  uint32_t *first_kernel; // by node->index: the first kernel that computes the node
+  uint32_t *first_kernel; // by node->index: the first kernel that computes the node; UINT32_MAX: it is an alias
   size_t *value_offset;   // by value->index, of the values in the workspace: bytes from its start; with open dims,
                           // bytes from the start of the room, divided by the monomial's value
-  bool *is_in_workspace;  // by value->index: the value lives between kernels, and is no output
-  Room *rooms;            // with open dims: one after the other, each padded to whole cache lines, then temporaries
+  bool *is_in_workspace;  // by value->index: the value lives between kernels and is no output, or is_staged
+  // By value->index: an update that is copied from the workspace to its output at the end of a call, or a state that is
+  // copied to the workspace at the beginning, as it is the update of another state.
+  bool *is_staged;
+  Room *rooms; // with open dims: one after the other, each padded to whole cache lines, then temporaries
   size_t nrooms;
   size_t workspace_nbytes;
   // Builds the tree of one loop. Trees are not kept, as all of them together are large. NULL: out of memory.
@@ -45,7 +48,17 @@ typedef struct Program {
 } Program;
 
 void program_free(Program *p);
+void program_number_kernels(Program *p); // sets first_kernel
 
+// Whether output i is copied at the end of a call: an input, a constant, the same value as an earlier output, or
+// staged.
+bool program_copies_output(const Program *p, size_t i);
+
+// A unit: the kernels of a visit, or a kernel with those that follow it. Nothing comes between them.
+uint32_t program_unit_first(const Program *p, uint32_t kernel);
+uint32_t program_unit_end(const Program *p, uint32_t kernel);
+// The kernel whose loop stores what the kernel's temporary holds, and *temporary there (Temporary.is_made).
+size_t program_maker(const Program *p, size_t kernel, uint32_t *temporary);
 const ProgramVisit *program_visit(const Program *p, size_t kernel); // the kernel's visit; NULL: it is in none
 int64_t visit_first_slice(const ProgramVisit *v, int64_t chunk);    // of the chunk; of chunk nchunks, the number of all
 bool visit_is_private(const ProgramVisit *v, const Value *value);   // v may be NULL

@@ -61,9 +61,9 @@ bool loop_has_same_order(const Loop *a, const Loop *b) {
          a->many_block == b->many_block && a->most_chunks == b->most_chunks && a->tile == b->tile &&
          a->rows_in_lanes == b->rows_in_lanes && a->copies_rows == b->copies_rows && a->is_nested == b->is_nested &&
          a->sums_middle == b->sums_middle && a->is_product == b->is_product && a->is_depthwise == b->is_depthwise &&
-         a->accumulators == b->accumulators && a->runs.vector_run == b->runs.vector_run &&
-         a->runs.middle_run == b->runs.middle_run && a->runs.depth == b->runs.depth &&
-         a->runs.is_open == b->runs.is_open && a->runs.is_f32 == b->runs.is_f32 &&
+         a->is_scatter == b->is_scatter && a->accumulators == b->accumulators &&
+         a->runs.vector_run == b->runs.vector_run && a->runs.middle_run == b->runs.middle_run &&
+         a->runs.depth == b->runs.depth && a->runs.is_open == b->runs.is_open && a->runs.is_f32 == b->runs.is_f32 &&
          (!has_blocks || a->block == b->block);
 }
 
@@ -130,6 +130,35 @@ AxisSet loop_row_axes(const Kernel *k, const Loop *loop) {
   return axes_nelems(k, axes) == loop->rows && !axes_monomial(k, axes) ? axes : 0;
 }
 
+int loop_axis_outside_windows(const Kernel *k, const Loop *loop, AccessId id) {
+  const Access *a = &k->accesses[id];
+  const int last = loop->nouter + loop->ninner - 2; // of the middle axes
+  AxisSet windows = 0, middle = 0;
+  for (size_t i = 0; i < a->nbounds; i++) windows |= bound_axes(&a->bounds[i]);
+  if (!loop->nfree || !(windows >> loop->order[loop->nfree - 1] & 1)) return -1;
+  for (int i = loop->nouter; i <= last; i++) middle |= 1U << loop->order[i];
+  AxisSet taps = windows & middle;
+  for (int i = last; i >= loop->nouter; i--) {
+    if (!(taps >> loop->order[i] & 1)) return taps ? -1 : loop->order[i];
+    taps &= ~(1U << loop->order[i]);
+  }
+  return -1;
+}
+
+bool loop_has_contiguous_rows(const Kernel *k, const Loop *loop, AccessId id) {
+  const Access *a = &k->accesses[id];
+  int64_t stride = 1;
+  if (a->nbounds || a->panel_axis || a->offset_monomial || loop->ninner != 2 || a->stride[loop_vector_axis(loop)] ||
+      loop->rows < 2)
+    return false;
+  if (axes_monomial(k, loop_outer_axes(loop) | loop_inner_axes(loop))) return false;
+  for (int i = loop->nouter; i >= 0; i--) { // from the middle axis on outwards
+    if (a->stride[loop->order[i]] != stride) return false;
+    stride *= k->axes[loop->order[i]].extent;
+  }
+  return true;
+}
+
 AxisSet loop_cut_axes(const Loop *loop) {
   AxisSet axes = loop->tile ? 1U << loop->order[0] : 0;
   for (int i = loop->nfree; i < loop->nouter; i++) axes |= 1U << loop->order[i];
@@ -173,7 +202,7 @@ bool loop_is_idle(const Kernel *k, const Loop *loop) {
     if (root->kind == ROOT_STORE) leaves_any |= axes_nelems(k, root_axes(k, root)) != 0;
     if (root->kind == ROOT_REDUCE_OUTER) leaves_any |= axes_nelems(k, access_axes(k, &k->accesses[root->access])) != 0;
   }
-  return !leaves_any || loop_nblocks(k, loop) == 0;
+  return !leaves_any || loop->is_made || loop_nblocks(k, loop) == 0;
 }
 
 // Bytes

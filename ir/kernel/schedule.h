@@ -21,6 +21,7 @@ typedef struct Temporary { // memory of a kernel between its loops
   Monomial monomial; // of nelems; of one block's part when it holds partial results
   bool is_own;       // only the outer iteration that writes it reads it: it is local to a step, not in the workspace
   bool is_lasting;   // in a visit: stored by lasting loops, it keeps its elements from slice to slice
+  bool is_made;      // a schedule that this one follows has stored its elements; `offset` is the same there
 } Temporary;
 
 // What a loop computes for others. The list is sorted by sweep.
@@ -86,10 +87,12 @@ typedef struct Loop {
   // The sum is of products of operands over the vector axis, one of which does not vary over the axes that are cut into
   // blocks. A step may take all indices of these axes, or of the innermost ones, as rows.
   bool is_depthwise;
+  bool is_scatter;  // with sums_middle: the kernel is a scatter (ir/kernel/scatter.h); each sum is one chain
   int accumulators; // partial sums of a lane in an inner reduction over the vector axis
   Runs runs;
   bool is_side;        // makes temporaries for main loops, or results that do not vary over all axes
   bool is_lasting;     // in a visit: computes the same for all slices along the last level, and runs for the first only
+  bool is_made;        // does not run, as its temporaries are made (Temporary.is_made)
   bool may_share_rows; // a step may take several outer iterations: each sum has one accumulator, and no scalar varies
                        // over middle axes
   int dense_axis;      // main loops: the axis along which most accessed elements are adjacent in memory
@@ -100,10 +103,12 @@ typedef struct Loop {
   int rows;            // outer iterations in a step
   int vectors;         // sums_middle: vectors of results that are summed together; else 0
   int64_t columns;     // elements of the vector axis in a step; 0: all
-  int prefetch;        // outer iterations: the last sweep prefetches this far ahead; 0: no prefetching
+  int prefetch;        // outer iterations: the last sweep prefetches this far ahead; 0: no prefetching. is_product:
+                       // indices of the innermost free axis, along which the vector factor is read through windows
   int ahead;           // elements along the vector axis: each sweep prefetches this far ahead, at the end of a run from
                        // the next middle iteration; less than the axis's literal extent; 0: no prefetching. is_product:
                        // the same middle iteration of the vector factor, also beyond the end of its row
+  bool fetches_rows;   // is_product: each step prefetches the next one's rows, which are contiguous
   int iterations_ahead; // iterations of the last middle axis: each sweep prefetches this far ahead; 0: no prefetching
   bool is_peeled;    // the sweep that streams stores scalars or a part of a vector up to the first cache line of a row
   bool is_backwards; // the last sweep goes backwards over the middle axes, to start with data still in the caches
@@ -121,6 +126,9 @@ typedef struct Schedule {
   size_t ntemporaries, temporaries_capacity;
   Loop *loops; // in the order in which they run
   size_t nloops, loops_capacity;
+  // In a program: runs right behind the schedule before it, which is of another piece of the same results. It may store
+  // to places that the other has stored to, and read its temporaries.
+  bool follows;
 } Schedule;
 
 // Building. NULL, 0 or false: out of memory, with kernel->out_of_memory set.
@@ -147,6 +155,11 @@ int loop_lane_axis(const Loop *loop);    // the axis that lies across lanes; -1:
 // The innermost of the axes that are cut into blocks, if the rows of each step are all of their indices; 0: they are
 // not.
 AxisSet loop_row_axes(const Kernel *k, const Loop *loop);
+// Whether the rows of a product's factor follow each other in memory without gaps, also from step to step.
+bool loop_has_contiguous_rows(const Kernel *k, const Loop *loop, AccessId id);
+// The innermost middle axis that is no tap of the access's windows, if all taps are inside of it and the innermost free
+// axis moves these windows; -1: there is none.
+int loop_axis_outside_windows(const Kernel *k, const Loop *loop, AccessId id);
 int64_t loop_row_nelems(const Kernel *k, const Loop *loop); // of a row in whole vectors, with one inner axis
 
 // Blocks, at the hints of open dims. The blocks of a loop are loop_nchunks for each index of the free axes.
@@ -158,7 +171,7 @@ bool loop_has_open_chunks(const Kernel *k, const Loop *loop); // loop_nchunks de
 // Two blocks may store halves of the same byte, of a packed type. They do not if a block's elements are contiguous,
 // begin at a whole byte and are an even number.
 bool loop_shares_bytes(const Kernel *k, const Loop *loop, const Access *a);
-bool loop_is_idle(const Kernel *k, const Loop *loop); // has no iterations, or stores no elements
+bool loop_is_idle(const Kernel *k, const Loop *loop); // has no iterations, stores no elements, or is_made
 
 // Bytes of a tensor or temporary in memory; of a result, the part that is stored; 0 for local memory of a step. In a
 // visit, those of a slice.

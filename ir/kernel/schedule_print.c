@@ -47,11 +47,14 @@ void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   if (loop->tile) print_parts(loop_nblocks(k, loop), "tile", loop->tile, out);
   if (loop->is_peeled) text_add_string(out, ", rows peeled to cache lines");
   if (loop->is_nested) text_add_string(out, ", sums within sums");
-  if (loop->sums_middle)
+  if (loop->is_scatter) text_add_string(out, ", each row added to the row at its index");
+  else if (loop->sums_middle)
     text_format(out, ", %d vector%s of sums at once", loop->vectors, loop->vectors == 1 ? "" : "s");
   if (loop->is_serial) text_add_string(out, ", on one thread");
+  if (loop->is_made) text_add_string(out, ", done by an earlier kernel");
   if (loop->is_backwards) text_add_string(out, ", last sweep backwards");
-  if (loop->prefetch) text_format(out, ", prefetching %d rows ahead", loop->prefetch);
+  if (loop->prefetch) text_format(out, ", prefetching %d row%s ahead", loop->prefetch, loop->prefetch == 1 ? "" : "s");
+  if (loop->fetches_rows) text_format(out, ", prefetching the next rows");
   if (loop->ahead) text_format(out, ", prefetching %d elements ahead", loop->ahead);
   if (loop->iterations_ahead)
     text_format(out, ", prefetching %d iteration%s ahead", loop->iterations_ahead,
@@ -90,7 +93,7 @@ static void print_middle_run(const Kernel *k, const Loop *loop, Text *out) {
 // Prints the order of additions within an outer iteration: first of each lane, then across lanes.
 static void print_inner_order(const Kernel *k, const Loop *loop, Text *out) {
   const Runs *runs = &loop->runs;
-  const char *axis = k->axes[loop_vector_axis(loop)].name, *type = k->is_f64 ? "f64" : "f32";
+  const char *axis = k->axes[loop_vector_axis(loop)].name, *type = k->is_s64 ? "s64" : k->is_f64 ? "f64" : "f32";
   if (loop->sums_middle) {
     text_add_string(out, "    sums over ");
     print_axes(k, loop->order + loop->nouter, loop->ninner - 1, out);

@@ -16,7 +16,8 @@ static void fold_outside(Kernel *k) {
     for (size_t b = 0; a && b < a->nbounds; b++) is_outside |= bound_never_holds(k, &a->bounds[b]);
     if (!is_outside) continue;
     const double number = k->is_f64 ? a->outside : (double)(float)a->outside;
-    *e = (Expr){.op = EXPR_CONSTANT, .axes = e->axes, .number = number, .label = e->label};
+    const int64_t integer = k->is_s64 ? (int64_t)number : 0;
+    *e = (Expr){.op = EXPR_CONSTANT, .axes = e->axes, .number = number, .integer = integer, .label = e->label};
   }
 }
 

@@ -1,6 +1,7 @@
 // Loops in their order: before a loop is checked, the temporaries that earlier ones fill are known.
 #include "ir/kernel/verify.h"
 
+#include "ir/kernel/scatter.h"
 #include "ir/kernel/uses.h"
 #include "ir/kernel/verifying.h"
 
@@ -148,6 +149,8 @@ static bool verify_row_chains(const ScheduleVerifying *v, const Loop *loop) {
   const int64_t width = loop->tile ? loop->tile : k->axes[vector].extent, group = (int64_t)LANES * loop->accumulators;
   const int64_t chain = loop->sums_middle ? 1 : chain_length(width, group);
   const bool has_products = loop->is_product || (loop->is_depthwise && loop->sums_middle);
+  Scatter scatter;
+  if (loop->is_scatter) return kernel_find_scatter(k, &scatter) || wrong_loop(v, loop, "it adds no rows at indices");
   if (runs->is_f32 && !has_products) return wrong_loop(v, loop, "totals in f32 of sums that are not of products");
   if (loop->is_product && !has_product(k, loop))
     return wrong_loop(v, loop, "it does not sum products of rows and vectors");

@@ -205,6 +205,7 @@ typedef enum LoopNodeKind {
   NODE_INIT_PARTIAL,   // the partial sum at address = the reduction's identity: `part_db[i] = 0.0`
   NODE_STEP,           // calls step, or tail_step: `step, rows = 2`
   NODE_REDUCE_PARTIAL, // the block's partial sum at address = reduction over its lanes' partial sums
+  NODE_SCATTER,        // the block's rows of the scatter expr: zeros, to which the rows at its indices are added
   NODE_FENCE           // makes streamed stores visible to other threads
 } LoopNodeKind;
 
@@ -226,6 +227,10 @@ typedef enum Load { // where NODE_LET takes its value from
   LOAD_COPIED,      // the step's transposed copy
   LOAD_SPILLED      // the step's array of spilled vectors
 } Load;
+
+// Vectors of a group in a product. With more, there are few rows: the rows' scalars are in registers, and each vector
+// is loaded once for all rows. With few, the vectors are in registers, and the scalars are loaded row by row.
+enum { FEW_VECTORS = 2 };
 
 typedef struct LoopNode LoopNode;
 struct LoopNode {
@@ -260,6 +265,7 @@ struct LoopNode {
   bool has_fewer_lanes; // only the first VAR_LANES lanes hold elements; NODE_STEP: calls tail_step
   bool keeps_lanes;     // uses all lanes in the tail, too: panels have memory for them, and sums of lanes are apart
   Load load;            // NODE_LET
+  bool is_held;         // NODE_LET: a load that stays in a register for all rows
   // NODE_LET, loads with bounds. Arithmetic is modulo 2^64, so that `index < extent` tests both ends of a bound.
   const Index *inside; // a test; where it is 0, the value is the access's `outside`. NULL: bounds that are the same in
                        // all lanes always hold. `load x + i * 8, where oy * 2 + ky - 1 < 56, else 0.0`
@@ -269,7 +275,10 @@ struct LoopNode {
   bool is_written;  // NODE_POINTER, NODE_LOCAL: the step stores through the pointer
   bool is_streamed; // NODE_STORE, NODE_STORE_ROWS: bypasses the caches if FLAG_STREAMED of the access is set
   bool is_strided;  // NODE_STORE, NODE_COMBINE: lanes are `step` elements apart
-  SumPlace sum;     // NODE_BEGIN_SUM, NODE_UPDATE, NODE_END_SUM
+  // NODE_STORE and NODE_LET of strided vectors: in the loop over the step's rows, these are neighbours in memory,
+  // except where an outer axis begins anew. C loads or stores all rows at once then, transposed in registers.
+  bool has_near_rows;
+  SumPlace sum; // NODE_BEGIN_SUM, NODE_UPDATE, NODE_END_SUM
   AccumulatorChoice accumulator;
   int count; // sums: number of accumulators; NODE_STEP: rows; NODE_FOR over vectors: vectors of a group
   int rest;  // NODE_FOR over vectors: whole vectors behind the last group, which are a smaller group; 0: not known

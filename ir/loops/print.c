@@ -16,7 +16,8 @@ static void add_word(LoopText *p, const char *word) {
 
 static void add_operand(LoopText *p, ExprId id) {
   if (p->t->form[id] == FORM_NUMBER) {
-    text_add_number(p->out, p->k->exprs[id].number, !p->k->is_f64);
+    if (p->k->is_s64) loop_text_add(p, "%lld", (long long)p->k->exprs[id].integer);
+    else text_add_number(p->out, p->k->exprs[id].number, !p->k->is_f64);
     return;
   }
   loop_text_name(p, p->expr_name[id]);
@@ -282,6 +283,7 @@ static const NodePrinter printers[] = {
     [NODE_INIT_PARTIAL] = {"%[ = %i"},
     [NODE_STEP] = {NULL, print_step},
     [NODE_REDUCE_PARTIAL] = {"%[ = %l of the lanes of part_%a + %x in f64"},
+    [NODE_SCATTER] = {"%a[begin:end] = 0, then add each row whose index is in begin:end"},
     [NODE_FENCE] = {"fence"},
 };
 
@@ -340,7 +342,7 @@ bool program_print_loops(const Program *program, Text *out) {
     const Kernel *k = schedule->kernel;
     text_format(out, "kernel %zu: ", i);
     kernel_print_nodes(k, out);
-    text_add_string(out, k->is_f64 ? ", in f64\n" : "\n");
+    text_add_string(out, k->is_s64 ? ", in s64\n" : k->is_f64 ? ", in f64\n" : "\n");
     for (uint32_t loop = 0; loop < schedule->nloops; loop++) {
       Arena scratch; // one tree at a time: all trees of a program together are large
       arena_init(&scratch, out->allocator);

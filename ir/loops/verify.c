@@ -4,6 +4,7 @@
 // condition.
 #include "ir/loops/verify.h"
 
+#include "ir/kernel/scatter.h"
 #include "ir/loops/print.h"
 #include "ir/loops/verifying.h"
 #include "ir/support/escape.h"
@@ -183,6 +184,16 @@ static bool verify_scope(Verifying *v, const LoopNode *n) {
   return verify_nodes(v, n->body);
 }
 
+// Rows of the block, all of which are the kernel's results.
+static bool verify_scatter(Verifying *v, const LoopNode *n) {
+  Scatter s;
+  if (!v->plan->is_scatter || !kernel_find_scatter(v->k, &s) || n->expr != s.sum || n->access != s.to)
+    return verify_fail(v, n, "the kernel is no such scatter");
+  if (!var_state(v, loop_var(VAR_BEGIN))->is_set || !var_state(v, loop_var(VAR_END))->is_set)
+    return verify_fail(v, n, "the block's rows are not known");
+  return effect_do(v, n, effect_of_step(v));
+}
+
 static bool (*const verifiers[])(Verifying *, const LoopNode *) = {
     [NODE_COMMENT] = verify_nothing,
     [NODE_UNUSED] = verify_unused,
@@ -215,6 +226,7 @@ static bool (*const verifiers[])(Verifying *, const LoopNode *) = {
     [NODE_INIT_PARTIAL] = verify_init_partial,
     [NODE_STEP] = verify_step_call,
     [NODE_REDUCE_PARTIAL] = verify_reduce_partial,
+    [NODE_SCATTER] = verify_scatter,
     [NODE_FENCE] = verify_nothing,
 };
 
@@ -280,7 +292,8 @@ static bool verify_block(Verifying *v) {
       return fail_effect(v, NULL, effect_of(i, EFFECT_REDUCED), "is missing");
   const LoopNode *last = v->t->block;
   while (last->next) last = last->next;
-  for (size_t i = 0; i < v->plan->nroots && !v->plan->is_serial; i++)
+  const bool has_threads = !v->plan->is_serial || v->plan->serial_work;
+  for (size_t i = 0; i < v->plan->nroots && has_threads; i++)
     if (v->plan->roots[i].kind == ROOT_STORE &&
         loop_shares_bytes(v->k, v->plan, &v->k->accesses[v->plan->roots[i].access]))
       return verify_fail(v, NULL, "two threads may store halves of the same byte");
@@ -327,8 +340,9 @@ bool loops_verify(const LoopTree *t, Text *why) {
   Verifying v = {.t = t, .k = t->k, .plan = t->plan, .why = why, .arena = &scratch, .b = {.arena = &scratch}};
   bool ok = init(&v);
   if (!ok) why->out_of_memory = true;
-  ok = ok && verify_step(&v, t->step, false) && (!t->tail_step || verify_step(&v, t->tail_step, true)) &&
-       verify_block(&v);
+  if (ok && t->plan->is_scatter && t->step) ok = verify_fail(&v, NULL, "a scatter has no steps");
+  ok = ok && (t->plan->is_scatter || verify_step(&v, t->step, false)) &&
+       (!t->tail_step || verify_step(&v, t->tail_step, true)) && verify_block(&v);
   why->out_of_memory |= v.b.out_of_memory;
   arena_deinit(&scratch);
   return ok && !why->out_of_memory;

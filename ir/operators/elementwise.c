@@ -11,6 +11,21 @@ double node_coefficient(const Node *node, const char *name) {
   return node->inputs[0]->type == TYPE_F64 ? number : (float)number;
 }
 
+// Whether operands with this letter may be floats: then they are numbers to compute with, and no seed or count.
+static bool is_arithmetic(const Operator *op, char letter) {
+  const TypeVariable *t = op->types;
+  while (t->letter && t->letter != letter) t++;
+  return t->types & TYPES_FLOAT;
+}
+
+bool node_computes_in_s64(const Node *node) {
+  const Operator *op = node->op;
+  if (op->id == OP_TypeCast) return false;
+  for (uint32_t i = 0; i < node->ninputs; i++)
+    if (node->inputs[i] && node->inputs[i]->type == TYPE_S64 && is_arithmetic(op, op->inputs[i].type)) return true;
+  return false;
+}
+
 int operand_channel_axis(const Node *node, const Operand *row, const Value *operand) {
   int rank = node->inputs[0]->shape.rank;
   if (!row->is_per_channel || operand->shape.rank != 1 || rank < 2) return -1;
@@ -35,7 +50,8 @@ bool infer_type_cast(Inference *inf, Node *node) {
   if (src->type == dst->type)
     return infer_error(inf, "%s and %s are both %s: expected different types", src->name, dst->name,
                        type_name(src->type));
-  if (src->type != TYPE_F32 && dst->type != TYPE_F32 && src->type != TYPE_NONE)
+  const bool are_floats = type_is_float(src->type) && type_is_float(dst->type);
+  if (are_floats && src->type != TYPE_F32 && dst->type != TYPE_F32)
     return infer_error(inf, "%s is %s and %s is %s: expected one of them to be f32", src->name, type_name(src->type),
                        dst->name, type_name(dst->type));
   return infer_elementwise_unary(inf, node);

@@ -212,11 +212,13 @@ static TypeSet allowed_types(const Operator *op, char letter) {
   return 0;
 }
 
-static bool check_type(Inference *inf, const Value *v, TypeSet allowed) {
+static bool check_type(Inference *inf, const Operand *row, const Value *v, TypeSet allowed) {
+  const bool is_like_one_hot = row->is_index && type_is_float(v->type) && v->shape.rank > 1;
   char names[128];
   if (v->type == TYPE_NONE || (allowed & TYPE_BIT(v->type))) return true;
-  return infer_error(inf, "%s: expected type %s, found %s", v->name, type_set_names(allowed, names, sizeof names),
-                     type_name(v->type));
+  return infer_error(inf, "%s: expected type %s, found %s%s", v->name, type_set_names(allowed, names, sizeof names),
+                     type_name(v->type),
+                     is_like_one_hot ? "; ArgMax makes indices of vectors with a number for each class" : "");
 }
 
 // The i-th operand and its row; inputs come first, then outputs.
@@ -245,7 +247,7 @@ bool infer_types(Inference *inf, Node *node) {
     Value *v = operand_at(node, i, &row);
     unsigned char letter = narrowed ? 'T' : (unsigned char)row->type;
     if (!v) continue;
-    if (!check_type(inf, v, narrowed ? narrowed : allowed_types(op, row->type))) return false;
+    if (!check_type(inf, row, v, narrowed ? narrowed : allowed_types(op, row->type))) return false;
     if (v->type == TYPE_NONE) continue;
     const Value *bound = first[letter];
     if (!bound) first[letter] = v;
@@ -285,13 +287,31 @@ static int aligned_axis(const Value *v, int rank, int axis) {
   return axis - (rank - v->shape.rank);
 }
 
+// A shape of fewer axes that would broadcast if shapes were aligned at the left: what it would have to be. Empty: it
+// would not.
+static const char *aligned_shape(const Value *shorter, const Value *longer, char buffer[SHAPE_TEXT]) {
+  Shape moved = shorter->shape;
+  char text[SHAPE_TEXT];
+  *buffer = 0;
+  if (moved.rank >= longer->shape.rank) return buffer;
+  for (int i = 0; i < moved.rank; i++)
+    if (!extent_equals(moved.extent[i], longer->shape.extent[i]) && !extent_equals(moved.extent[i], EXTENT(1)))
+      return buffer;
+  for (; moved.rank < longer->shape.rank; moved.rank++) moved.extent[moved.rank] = EXTENT(1);
+  snprintf(buffer, SHAPE_TEXT, "; %s of shape %s would", shorter->name, shape_string(&moved, text, sizeof text));
+  return buffer;
+}
+
 static bool broadcast_error(Inference *inf, const Value *a, const Value *b, int rank, int axis) {
   char shape_a[SHAPE_TEXT], shape_b[SHAPE_TEXT], extent_a[SHAPE_TEXT], extent_b[SHAPE_TEXT];
   Extent ea = a->shape.extent[aligned_axis(a, rank, axis)], eb = b->shape.extent[aligned_axis(b, rank, axis)];
-  return infer_error(inf, "%s %s and %s %s do not broadcast: extents %s and %s on axis %d from the right", a->name,
+  char hint[SHAPE_TEXT];
+  const bool is_a_shorter = a->shape.rank < b->shape.rank;
+  return infer_error(inf, "%s %s and %s %s do not broadcast: extents %s and %s on axis %d from the right%s", a->name,
                      shape_string(&a->shape, shape_a, sizeof shape_a), b->name,
                      shape_string(&b->shape, shape_b, sizeof shape_b), extent_string(ea, extent_a, sizeof extent_a),
-                     extent_string(eb, extent_b, sizeof extent_b), rank - axis);
+                     extent_string(eb, extent_b, sizeof extent_b), rank - axis,
+                     aligned_shape(is_a_shorter ? a : b, is_a_shorter ? b : a, hint));
 }
 
 // The result's extent is that of the operands whose extent is not 1; these must agree.

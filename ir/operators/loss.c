@@ -14,6 +14,15 @@ static bool infer_loss_type(Inference *inf, const Value *src, Value *loss) {
   return infer_type(inf, loss, src->type == TYPE_F64 ? TYPE_F64 : TYPE_F32);
 }
 
+// Labels as vectors with a number for each class.
+static bool tell_one_hot(Inference *inf, const Value *src, int axis, const Value *labels) {
+  char text[160];
+  return infer_error(inf,
+                     "%s %s: expected one label for each row of %s, the number of its class, found a number for each "
+                     "class; ArgMax with axis: %d makes labels of them",
+                     labels->name, shape_string(&labels->shape, text, sizeof text), src->name, axis);
+}
+
 // `rest` has the axes of src but one.
 static bool infer_rest(Inference *inf, Value *src, int axis, Value *rest) {
   if (!infer_rank_beside(inf, rest, src->shape.rank - 1, src)) return false;
@@ -31,6 +40,8 @@ static bool infer_cross_entropy(Inference *inf, Node *node, Value *labels, Value
   if (src->shape.rank < 0 && labels->shape.rank >= 0 && !infer_rank(inf, src, labels->shape.rank + 1)) return false;
   if (src->shape.rank < 0) return true;
   if (!infer_axis(inf, "axis", node_s64(node, "axis"), src->shape.rank, &axis)) return false;
+  if (src->shape.rank > 1 && shape_equals(&src->shape, &labels->shape))
+    return tell_one_hot(inf, src, (int)axis, labels);
   if (!infer_rest(inf, src, (int)axis, labels)) return false;
   if (!is_reduced && !infer_rest(inf, src, (int)axis, loss)) return false;
   return !weights || (infer_rank(inf, weights, 1) && infer_same_extent(inf, src, (int)axis, weights, 0));

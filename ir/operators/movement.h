@@ -24,6 +24,13 @@ void node_reads(const Node *node, AxisRead reads[MAX_RANK]);
 uint32_t split_nparts(const Node *node);
 void split_starts(const Node *node, int64_t starts[MAX_OPERANDS + 1]); // and behind the last, where that ends
 
+// Whether all indices of a Gather are one number, whatever open extents are; *place: the index that it stands for,
+// which may be outside of the tensor.
+bool gather_place(const Node *node, int64_t *place);
+
+// The elements of the tensor that a Gather indexes; 0 for other nodes, and where one place is known.
+int64_t gather_greatest_place(const Node *node);
+
 // StaticReshape's attributes for a reshape from one shape to another. A named extent can only be written as 0 (if
 // `from` has the same extent on the same axis; then *special_zero is true) or as -1 (once). Fills items[to->rank];
 // false when the reshape cannot be written so.

@@ -28,17 +28,19 @@ typedef enum WindowSide {
 
 typedef struct Operand {
   const char *name;
-  char type;           // type variable: operands with the same letter have the same type
-  bool is_optional;    // an input may be absent; an output need not be computed
-  bool is_hidden;      // can only be given through a signature that names it
-  bool is_positive;    // random data for it must be > 0: a variance, say
-  bool is_scale;       // of quantised numbers; random data for it is small, so that what they stand for is not large
-  bool is_probability; // random data for it must be in (0, 1)
-  bool is_index;       // of elements of input 0 along the attribute axis; random data for it is below that extent
-  const char *power;   // the attribute that is its exponent: if a whole number >= 0, is_positive does not apply
-  bool is_count;       // a small whole number, which kernels take as the nearest float
-  bool is_per_channel; // when of rank 1, its axis is src's channel axis, as data_format says
-  bool is_statistic;   // an output for use by the gradient, through which no gradients flow; or an input for such
+  char type;            // type variable: operands with the same letter have the same type
+  bool is_optional;     // an input may be absent; an output need not be computed
+  bool is_hidden;       // can only be given through a signature that names it
+  bool is_positive;     // random data for it must be > 0: a variance, say
+  bool is_scale;        // of quantised numbers; random data for it is small, so that what they stand for is not large
+  bool is_probability;  // random data for it must be in (0, 1)
+  bool is_index;        // of elements along the attribute axis of input 0, or of the output if this is input 0; random
+                        // data for it is below that extent
+  bool counts_from_end; // an index may be negative: -1 is the last element
+  const char *power;    // the attribute that is its exponent: if a whole number >= 0, is_positive does not apply
+  bool is_count;        // a small whole number, which kernels take as the nearest float
+  bool is_per_channel;  // when of rank 1, its axis is src's channel axis, as data_format says
+  bool is_statistic;    // an output for use by the gradient, through which no gradients flow; or an input for such
   WindowSide side;
   const char *dst_name; // its name when use_dst is true: it is then the forward output, not src; NULL: always src
 } Operand;
@@ -92,6 +94,9 @@ typedef enum Trait {
   TRAIT_POINTWISE = 1 << 11,  // no sums: a result's element depends on one element of each tensor and on parameters
   TRAIT_MULTIPLIES = 1 << 12, // sums products of elements of inputs 0 and 1 (ir/operators/contraction.h)
   TRAIT_BOUNDED = 1 << 13,    // its loads may have bounds, as those of Pad and of a Slice backwards
+  TRAIT_SCATTERS = 1 << 15,   // adds rows of an input to rows of the output at given indices
+  TRAIT_PERMUTES = 1 << 14,   // output 0 has the elements of input 0, each once, though maybe converted
+  TRAIT_COLLECTIVE = 1 << 16, // its meaning depends on the leaves of the batch (ir/graph/leaves.h)
 } Trait;
 
 // The elements of src that one statistic of a norm is computed from (ir/operators/norm.h).
@@ -195,7 +200,7 @@ typedef struct OperatorName {
 
 // `text` is Name or dialect.Name. Every operator is also onednn.Name unless a signature takes that name.
 OperatorName operator_find(const char *text);
-const char *operator_nearest(const char *text); // for "did you mean"; NULL: no name is similar
+const char *operator_nearest(const char *text); // for "did you mean"; NULL: no name is similar, or ends alike
 // The full name to print for a node's operator: Name, or dialect.Name.
 void operator_print_name(const Operator *op, const Signature *signature, Text *out);
 // The name that messages use for a node: the operator's name, and the node's label in parentheses. Returns buffer.
@@ -224,14 +229,16 @@ NamedAttribute named_attribute(OperatorName n, uint32_t i);
 // Sets attributes that are unset to the signature's fixed values and to defaults.
 void node_set_defaults(Node *node);
 
-// The extent of input 0 along which the elements of an input are indices (Operand.is_index); -1: they are none.
-int64_t node_indexed_extent(const Node *node, uint32_t slot);
+// The extent along which the elements of an input, with Operand.is_index, are indices.
+Extent node_indexed(const Node *node, uint32_t slot);
+int64_t node_indexed_extent(const Node *node, uint32_t slot); // its value; -1: the elements are no indices
 
 bool operator_has_attribute(const Operator *op, const char *name);
 
 // Whether an operand's axis, or what the operator does, depends on an axis that an attribute names (data_format, axis).
 // Aligning shapes at the right, as numpy does, is then not enough to relate operands to the result.
 bool operator_places_by_axis(const Operator *op);
+bool node_places_by_axis(const Node *node); // the same, but not where one scale is for the whole tensor
 
 // Attribute of a valid node by canonical name; it must exist.
 const AttributeValue *node_attribute(const Node *node, const char *name);

@@ -2,11 +2,13 @@
 #include "ir/operators/operator.h"
 
 #include "ir/operators/infer.h"
+#include "ir/operators/quantize.h"
 #include "ir/operators/rules.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 // Initialisers that several rows share.
 #define ELEMENTWISE_UNARY .infer = infer_elementwise_unary, .types = {{'T', TYPES_FLOAT}}, .traits = TRAIT_ELEMENTWISE
@@ -34,7 +36,7 @@
   .attributes = {AUTO_BROADCAST}, .nattributes = 1, .infer = infer_binary, .traits = TRAIT_ELEMENTWISE
 #define COMPARISON                                                                                                     \
   .family = "elementwise", .doc = "comparison, with numpy broadcasting", BINARY('B'),                                  \
-  .types = {{'T', TYPES_FLOAT_OR_S32}, {'B', TYPE_BIT(TYPE_BOOLEAN)}}
+  .types = {{'T', TYPES_ARITHMETIC}, {'B', TYPE_BIT(TYPE_BOOLEAN)}}
 #define BINARY_ARITHMETIC                                                                                              \
   .inputs = {{"src_0", 'A'}, {"src_1", 'B'}}, .ninputs = 2, .outputs = {{"dst", 'C'}}, .noutputs = 1,                  \
   .attributes = {AUTO_BROADCAST}, .nattributes = 1, .infer = infer_binary_arithmetic, .traits = TRAIT_ELEMENTWISE
@@ -141,7 +143,8 @@ enum { POOL_NATTRIBUTES = WINDOW_NATTRIBUTES + 1 };
   .family = "reduce", .inputs = {{"src", 'T'}}, .ninputs = 1, .outputs = {{"dst", 'I'}}, .noutputs = 1,                \
   .attributes = {{.name = "axis", .kind = ATTRIBUTE_S64, .is_required = true},                                         \
                  {.name = "keep_dims", .kind = ATTRIBUTE_BOOL}},                                                       \
-  .nattributes = 2, .types = {{'T', TYPES_FLOAT_OR_S32}, {'I', TYPE_BIT(TYPE_S32)}}, .infer = infer_reduce
+  .nattributes = 2, .types = {{'T', TYPES_FLOAT_OR_S32}, {'I', TYPE_BIT(TYPE_S32) | TYPE_BIT(TYPE_S64)}},              \
+  .infer = infer_arg_reduce
 
 #define SOFTMAX_AXIS_LAST .attributes = {{.name = "axis", .kind = ATTRIBUTE_S64, .default_value = -1}}, .nattributes = 1
 
@@ -260,6 +263,19 @@ OperatorName operator_find(const char *text) {
   return (OperatorName){NULL, NULL};
 }
 
+// The only operator whose name ends with the text, as StaticReshape does with Reshape; NULL: there is none, or several.
+static const char *only_with_end(const char *text) {
+  const char *found = NULL;
+  const size_t length = strlen(text);
+  for (size_t i = 0; i < OP_COUNT && length >= 3; i++) {
+    const size_t own = strlen(operators[i].name);
+    if (own <= length || strcasecmp(operators[i].name + own - length, text) != 0) continue;
+    if (found) return NULL;
+    found = operators[i].name;
+  }
+  return found;
+}
+
 const char *operator_nearest(const char *text) {
   enum { MOST = OP_COUNT + 64 };
   const char *candidates[MOST];
@@ -269,7 +285,8 @@ const char *operator_nearest(const char *text) {
     if (signatures[i].is_canonical_too) candidates[count++] = signatures[i].name;
     candidates[count++] = signatures[i].full_name;
   }
-  return nearest_word(text, candidates, count);
+  const char *nearest = nearest_word(text, candidates, count);
+  return nearest ? nearest : only_with_end(text);
 }
 
 void operator_print_name(const Operator *op, const Signature *signature, Text *out) {
@@ -315,10 +332,15 @@ static uint32_t find_attribute(const Operator *op, const char *name) {
   return i;
 }
 
+Extent node_indexed(const Node *node, uint32_t slot) {
+  const Shape *indexed = slot ? &node->inputs[0]->shape : &node->outputs[0]->shape;
+  const int64_t axis = node_s64(node, "axis");
+  return indexed->extent[axis < 0 ? axis + indexed->rank : axis];
+}
+
 int64_t node_indexed_extent(const Node *node, uint32_t slot) {
-  if (slot >= node->op->ninputs || !node->op->inputs[slot].is_index) return -1;
-  const int64_t axis = node_s64(node, "axis"), rank = node->inputs[0]->shape.rank;
-  return extent_value(node->inputs[0]->shape.extent[axis < 0 ? axis + rank : axis]);
+  const bool is_index = slot < node->op->ninputs && node->op->inputs[slot].is_index;
+  return is_index ? extent_value(node_indexed(node, slot)) : -1;
 }
 
 bool operator_has_attribute(const Operator *op, const char *name) {
@@ -330,6 +352,12 @@ bool operator_places_by_axis(const Operator *op) {
   for (uint32_t i = 0; i < op->ninputs; i++) places |= op->inputs[i].is_per_channel;
   for (uint32_t i = 0; i < op->noutputs; i++) places |= op->outputs[i].is_per_channel;
   return places;
+}
+
+bool node_places_by_axis(const Node *node) {
+  const bool has_one_scale =
+      operator_has_attribute(node->op, "qtype") && node_s64(node, "qtype") == QUANTIZE_PER_TENSOR;
+  return operator_places_by_axis(node->op) && !has_one_scale;
 }
 
 static uint32_t attribute_index(const Operator *op, const char *name) {
@@ -379,7 +407,7 @@ NamedAttribute named_attribute(OperatorName n, uint32_t i) {
 
 static void set_number(AttributeValue *value, AttributeKind kind, double number) {
   if (value->is_set) return;
-  value->is_set = true;
+  value->is_set = value->is_default = true;
   switch (kind) {
   case ATTRIBUTE_BOOL: value->boolean = number != 0; break;
   case ATTRIBUTE_F32: value->f32 = number; break;

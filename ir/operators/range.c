@@ -37,7 +37,26 @@ static void narrow(Value *v, ValueRange range) {
   if (range > v->range) v->range = range;
 }
 
+// Steps of a recurrent network, which are long chains of products.
+static void find_chains(Graph *g) {
+  enum { LONG_CHAIN = 16 };
+  uint16_t longest = 0;
+  for (size_t i = 0; i < g->nvalues; i++) g->values[i]->nproducts = 0;
+  for (size_t n = 0; n < g->nnodes; n++) {
+    const Node *node = g->nodes[n];
+    uint16_t most = 0;
+    for (uint32_t k = 0; k < node->ninputs; k++)
+      if (node->inputs[k] && node->inputs[k]->nproducts > most) most = node->inputs[k]->nproducts;
+    if (node->op->id == OP_MatMul && most < UINT16_MAX) most++;
+    for (uint32_t k = 0; k < node->noutputs; k++)
+      if (node->outputs[k]) node->outputs[k]->nproducts = most;
+    if (most > longest) longest = most;
+  }
+  for (size_t i = 0; i < g->nvalues; i++) g->values[i]->is_in_chain = longest >= LONG_CHAIN;
+}
+
 void graph_find_ranges(Graph *g) {
+  find_chains(g);
   for (size_t i = 0; i < g->nvalues; i++) g->values[i]->range = RANGE_ANY;
   for (size_t n = g->nnodes; n-- > 0;) { // users before producers
     const Node *node = g->nodes[n];

@@ -9,7 +9,8 @@
 ValueRange node_input_range(const Node *node, uint32_t slot);
 
 // Sets the range of every value of a sorted graph, from outputs to inputs: the narrowest of what each user requires of
-// the input itself and what its result's range requires of it (Operator.preserves).
+// the input itself and what its result's range requires of it (Operator.preserves). Marks those of a graph with a long
+// chain of products.
 void graph_find_ranges(Graph *g);
 
 #endif

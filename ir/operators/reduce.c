@@ -72,3 +72,8 @@ bool infer_reduce(Inference *inf, Node *node) {
   }
   return true;
 }
+
+bool infer_arg_reduce(Inference *inf, Node *node) {
+  Value *dst = node->outputs[0];
+  return (dst->type != TYPE_NONE || infer_type(inf, dst, TYPE_S32)) && infer_reduce(inf, node);
+}

@@ -17,10 +17,12 @@ bool check_elu_backward(Node *node, Diagnostics *d);
 
 // reduce.c
 bool infer_reduce(Inference *inf, Node *node);
+bool infer_arg_reduce(Inference *inf, Node *node); // of s32, unless s64 is declared
 
 // softmax.c
 bool infer_softmax(Inference *inf, Node *node);
 bool infer_softmax_backward(Inference *inf, Node *node);
+void warn_softmax(const Node *node, Diagnostics *d);
 
 // loss.c
 bool infer_softmax_cross_entropy(Inference *inf, Node *node);
@@ -40,6 +42,9 @@ bool infer_split(Inference *inf, Node *node);
 bool infer_tile(Inference *inf, Node *node);
 void tile_domain(const Node *node, Domain *d); // that of src, and an axis for each one that is repeated
 bool infer_one_hot(Inference *inf, Node *node);
+bool infer_gather(Inference *inf, Node *node);
+bool infer_gather_backward(Inference *inf, Node *node);
+void gather_backward_domain(const Node *node, Domain *d); // diff_src's shape, and the axes of indices
 
 // interpolate.c
 bool infer_interpolate(Inference *inf, Node *node);
@@ -79,6 +84,10 @@ bool check_avg_pool_backward(Node *node, Diagnostics *d);
 
 // dropout.c
 bool infer_dropout(Inference *inf, Node *node);
+
+// leaves.c
+bool infer_leaf(Inference *inf, Node *node);
+bool infer_all_reduce(Inference *inf, Node *node);
 
 // optimizer.c
 bool infer_optimizer(Inference *inf, Node *node);

@@ -32,6 +32,15 @@ static bool infer_stats(Inference *inf, Value *src, int axis, Value *stats) {
   return true;
 }
 
+static bool infer_softmax_axis(Inference *inf, const Node *node, const Value *src, int64_t *axis) {
+  const int64_t given = *axis = node_s64(node, "axis");
+  char shape[160];
+  if (node_attribute(node, "axis")->is_default && given >= src->shape.rank && src->shape.rank > 0)
+    return infer_error(inf, "the default axis is 1, and %s %s has none: write axis: -1 for the last axis", src->name,
+                       shape_string(&src->shape, shape, sizeof shape));
+  return infer_axis(inf, "axis", given, src->shape.rank, axis);
+}
+
 bool infer_softmax(Inference *inf, Node *node) {
   Value *src = node->inputs[0], *stats = node->noutputs > 1 ? node->outputs[1] : NULL;
   int64_t axis;
@@ -40,7 +49,7 @@ bool infer_softmax(Inference *inf, Node *node) {
   if (stats && !infer_stats_type(inf, src, stats)) return false;
   if (stats && src->shape.rank < 0 && stats->shape.rank >= 0 && !infer_rank(inf, src, stats->shape.rank)) return false;
   if (src->shape.rank < 0) return true;
-  if (!infer_axis(inf, "axis", node_s64(node, "axis"), src->shape.rank, &axis)) return false;
+  if (!infer_softmax_axis(inf, node, src, &axis)) return false;
   return !stats || infer_stats(inf, src, (int)axis, stats);
 }
 
@@ -50,5 +59,15 @@ bool infer_softmax_backward(Inference *inf, Node *node) {
   if (!infer_result_type(inf, diff_dst, node->outputs[0], false)) return false;
   if (!infer_same_shape(inf, diff_dst, node->inputs[1]) || !infer_same_shape(inf, diff_dst, node->outputs[0]))
     return false;
-  return diff_dst->shape.rank < 0 || infer_axis(inf, "axis", node_s64(node, "axis"), diff_dst->shape.rank, &axis);
+  return diff_dst->shape.rank < 0 || infer_softmax_axis(inf, node, diff_dst, &axis);
+}
+
+// The default is the axis of channels. In what has more axes, the last one is nearly always meant.
+void warn_softmax(const Node *node, Diagnostics *d) {
+  const Value *src = node->inputs[0];
+  char title[NODE_TITLE_BYTES], shape[160];
+  if (!node_attribute(node, "axis")->is_default || src->shape.rank < 3) return;
+  warn_at(d, node->position,
+          "%s goes over axis 1 of %s %s, which is the default: write axis: -1 for the last axis, or axis: 1",
+          node_title(node, title), src->name, shape_string(&src->shape, shape, sizeof shape));
 }

@@ -101,6 +101,13 @@ static void add_for_make(Text *out, uint32_t character) {
   else add_bytes(out, character, "%c");
 }
 
+// A character beyond U+FFFF is a pair of surrogates.
+static void add_for_json(Text *out, uint32_t character) {
+  if (character >= ESCAPE_STRAY) text_add_string(out, "?");
+  else if (character < 0x10000) text_format(out, "\\u%04" PRIx32, character);
+  else text_format(out, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xD7C0 + (character >> 10), 0xDC00 | (character & 0x3FF));
+}
+
 // Comments of C: a slash could end the comment or begin another, a question mark begin a trigraph; quotes would
 // confuse the line wrapping (wrap.c), and an opening parenthesis would look like a call to tools that search for calls.
 static const SinkRow rows[NSINKS] = {
@@ -112,6 +119,7 @@ static const SinkRow rows[NSINKS] = {
     [SINK_HTML] = {"", "&<>\"'", false, add_entity},
     [SINK_TERMINAL] = {"", "", false, add_question_mark},
     [SINK_MAKEFILE] = {"", " #:$", false, add_for_make},
+    [SINK_JSON] = {"\"", "\"\\<>&'", true, add_for_json},
 };
 
 void text_add_escaped(Text *out, Sink sink, const char *text, size_t nbytes) {

@@ -20,6 +20,7 @@ typedef enum Sink {
   SINK_HTML,       // text, or inside an attribute's value in quotes of either kind
   SINK_TERMINAL,   // part of a line: one character for each character, so that columns stay
   SINK_MAKEFILE,   // a file's name in a rule, if text_is_for_makefile
+  SINK_JSON,       // a string, with its quotes, in ASCII; it may stand in a script of an HTML page
   NSINKS
 } Sink;
 

@@ -70,8 +70,10 @@ static Value *flattened(Gradient *g, Value *v) {
   Shape shape = {.rank = MATRIX_AXES, .extent = {EXTENT(1), v->shape.extent[v->shape.rank - 1]}};
   for (int i = 0; i < v->shape.rank - 1; i++) {
     const Extent e = v->shape.extent[i], product = shape.extent[0];
-    shape.extent[0] =
-        extent_is_literal(e) && extent_is_literal(product) ? EXTENT(product.value * e.value) : EXTENT_UNKNOWN;
+    if (extent_equals(e, EXTENT(1))) continue;
+    if (extent_equals(product, EXTENT(1))) shape.extent[0] = e;
+    else if (extent_is_literal(e) && extent_is_literal(product)) shape.extent[0] = EXTENT(product.value * e.value);
+    else shape.extent[0] = EXTENT_UNKNOWN;
   }
   return gradient_reshaped(g, v, &shape);
 }

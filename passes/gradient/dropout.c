@@ -1,8 +1,22 @@
 // Gradient of dropout: the same random numbers drop the same elements of the gradient, so that no mask has to be saved.
 #include "passes/gradient/gradient.h"
 
+// Whether something else than dropouts uses the probability, so that a gradient may reach it that is not all of it.
+static bool has_other_uses(const Value *probability) {
+  bool has = false;
+  for (const Use *use = probability->uses; use; use = use->next)
+    has |= use->node->op->id != OP_Dropout || use->slot != 3;
+  return has;
+}
+
 GRADIENT(Dropout) {
-  const Value *src = node->inputs[0];
+  const Value *src = node->inputs[0], *probability = node->inputs[3];
+  if (gradient_is_wanted(g, probability) && (probability->producer || has_other_uses(probability))) {
+    gradient_refuse(g, node,
+                    "its probability depends on an input whose gradient is wanted, and its results jump where "
+                    "that changes: leave the input out of the request, or make the probability an input");
+    return;
+  }
   Node *again = gradient_node(g, OP_Dropout, NULL);
   if (!again) return;
   node_set_input(again, 0, diff);

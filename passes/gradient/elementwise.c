@@ -68,6 +68,10 @@ static Value *power(Gradient *g, Value *x, double exponent) {
   return gradient_output(g, node, 0, x->type, &x->shape);
 }
 
+GRADIENT(Cos) {
+  GIVE(0, SCALE(MUL(diff, gradient_unary(g, OP_Sin, X)), -1));
+}
+
 // 2 / sqrt(pi) * e^(-x^2), of which no step is rounded to a narrower type than f32. The factor is the sum of two f32,
 // as the rounding of one would show beside a term that cancels with it.
 GRADIENT(Erf) {
@@ -101,6 +105,10 @@ GRADIENT(Pow) {
 
 GRADIENT(Reciprocal) {
   GIVE(0, MUL(SCALE(diff, -1), gradient_unary(g, OP_Square, DST)));
+}
+
+GRADIENT(Sin) {
+  GIVE(0, MUL(diff, gradient_unary(g, OP_Cos, X)));
 }
 
 GRADIENT(Square) {
@@ -215,8 +223,9 @@ GRADIENT(PReLU) {
   gradient_give(g, slope, gradient_output(g, backward, 1, slope->type, &slope->shape));
 }
 
+// Integers have no gradient.
 GRADIENT(TypeCast) {
-  gradient_give(g, node->inputs[0], diff);
+  if (type_is_float(node->inputs[0]->type)) gradient_give(g, node->inputs[0], diff);
 }
 
 #define BOOLEAN "its result is boolean"

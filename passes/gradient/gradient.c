@@ -1,8 +1,9 @@
 // Reverse accumulation: nodes are visited from the last to the first; each one's rule computes gradients of its inputs
 // from that of its output. Values are named in the end, when it is known which of them is the complete gradient of a
 // forward value.
-#include "passes/gradient/gradient.h"
+#include "passes/gradient/walk.h"
 
+#include "ir/graph/leaves.h"
 #include "ir/graph/verify.h"
 #include "ir/operators/infer.h"
 #include "passes/rewrite/dead_code.h"
@@ -12,22 +13,6 @@
 
 enum { MOST_NAME_BYTES = 255, SHAPE_TEXT = 160, MOST_INPUTS = 3 };
 #define DIFF "diff_"
-
-struct Gradient {
-  const Graph *forward;
-  Graph *graph;
-  Diagnostics *diagnostics;
-  Arena scratch;
-  const Node *node; // the forward node whose rule is running
-  // By the index of a forward value:
-  bool *depends;   // it depends on an input whose gradient is requested
-  Value **here;    // the input or constant of the backward graph for it; NULL: not used yet
-  Value **seed;    // the backward graph's input with its gradient as an output of the forward graph; NULL: none
-  Value **diff;    // its gradient so far; NULL: zero
-  bool *is_listed; // by the index of a backward graph's value: it is in the list of inputs
-  GradientEnds *ends;
-  bool failed;
-};
 
 const GradientRule *const gradient_rules[OP_COUNT] = {
 #define OP(name, ...) [OP_##name] = &gradient_##name,
@@ -59,6 +44,7 @@ Value *gradient_saved(Gradient *g, const Value *forward) {
   if (!*here) return out_of_memory(g);
   (*here)->position = forward->position;
   (*here)->order = forward->order;
+  (*here)->is_of_leaf = is_given && g->is_own[forward->index];
   if (!is_given) (*here)->constant = forward->constant;
   return *here;
 }
@@ -96,7 +82,7 @@ Value *gradient_of_output(const Gradient *g, const Node *node, uint32_t slot) {
   return node->outputs[slot] ? g->diff[node->outputs[slot]->index] : NULL;
 }
 
-static Node *add_node(Gradient *g, OperatorId id, uint32_t ninputs, const Node *like) {
+Node *gradient_add_node(Gradient *g, OperatorId id, uint32_t ninputs, const Node *like) {
   const Operator *op = &operators[id];
   if (g->failed) return NULL;
   Node *node = graph_add_node(g->graph, op, NULL, ninputs, op->noutputs);
@@ -110,11 +96,11 @@ static Node *add_node(Gradient *g, OperatorId id, uint32_t ninputs, const Node *
 }
 
 Node *gradient_node(Gradient *g, OperatorId id, const Node *like) {
-  return add_node(g, id, operators[id].ninputs, like);
+  return gradient_add_node(g, id, operators[id].ninputs, like);
 }
 
 Node *gradient_variadic(Gradient *g, OperatorId id, uint32_t ninputs) {
-  return add_node(g, id, ninputs, NULL);
+  return gradient_add_node(g, id, ninputs, NULL);
 }
 
 Value *gradient_output(Gradient *g, Node *node, uint32_t slot, Type type, const Shape *shape) {
@@ -282,8 +268,9 @@ static bool check_extents(const Graph *g, Diagnostics *d) {
     bool is_known = v->shape.rank >= 0;
     for (int k = 0; k < v->shape.rank; k++) is_known &= !extent_is_unknown(v->shape.extent[k]);
     if (!is_known)
-      return error_at(d, v->position, "%s %s: expected a number or a name for every extent, to know what is broadcast",
-                      v->name, shape_string(&v->shape, shape, sizeof shape));
+      return error_at(d, v->position,
+                      "%s %s: expected a number or a name for every extent, to know what is broadcast%s", v->name,
+                      shape_string(&v->shape, shape, sizeof shape), g->ndims ? "; --dim makes numbers of names" : "");
   }
   return true;
 }
@@ -307,8 +294,10 @@ static bool find_dependants(Gradient *g, const GradientRequest *request) {
     const Node *node = forward->nodes[n];
     bool depends = false;
     for (uint32_t i = 0; i < node->ninputs; i++) depends |= gradient_is_wanted(g, node->inputs[i]);
-    for (uint32_t i = 0; i < node->noutputs; i++)
-      if (node->outputs[i]) g->depends[node->outputs[i]->index] = depends && type_is_float(node->outputs[i]->type);
+    for (uint32_t i = 0; i < node->noutputs; i++) {
+      const Value *v = node->outputs[i];
+      if (v) g->depends[v->index] = depends && type_is_float(v->type) && !v->is_detached;
+    }
   }
   return true;
 }
@@ -375,7 +364,9 @@ static void walk_back(Gradient *g) {
 // Adds an output. A value that is an input of the backward graph or the gradient of another input, too, is copied, as
 // an output needs a value and name of its own.
 static void add_output(Gradient *g, const Value *input) {
-  Value *v = g->diff[input->index];
+  Value *v = gradient_of_all_leaves(g, g->diff[input->index]);
+  if (!v) return;
+  g->diff[input->index] = v;
   if (v->is_input || v->is_output) {
     v = gradient_scaled(g, v, 1);
     v = gradient_cast(g, v, input->type);
@@ -429,12 +420,12 @@ static void name_values(Gradient *g) {
   }
 }
 
-static bool is_needed(const Value *v) {
+bool gradient_is_needed(const Value *v) {
   return v && v->is_input && (v->uses || v->is_output);
 }
 
 static void list_input(Gradient *g, Value *input, const Value *forward, bool is_diff) {
-  if (!is_needed(input) || g->is_listed[input->index]) return;
+  if (!gradient_is_needed(input) || g->is_listed[input->index]) return;
   g->is_listed[input->index] = true;
   g->ends->ndiffs += is_diff;
   g->ends->inputs[g->graph->ninputs] = forward;
@@ -446,7 +437,7 @@ static void order_inputs(Gradient *g) {
   Graph *graph = g->graph;
   const Graph *forward = g->forward;
   size_t nvalues = 0;
-  for (size_t i = 0; i < graph->ninputs; i++) graph->inputs[i]->is_input = is_needed(graph->inputs[i]);
+  for (size_t i = 0; i < graph->ninputs; i++) graph->inputs[i]->is_input = gradient_is_needed(graph->inputs[i]);
   graph->ninputs = 0;
   for (size_t i = 0; i < forward->ninputs; i++)
     list_input(g, g->here[forward->inputs[i]->index], forward->inputs[i], false);
@@ -462,31 +453,40 @@ static void order_inputs(Gradient *g) {
   graph->nvalues = nvalues;
 }
 
-// Allocates the arrays of `ends`, as large as they may become.
-static bool alloc_ends(Gradient *g, const GradientRequest *request) {
-  const Graph *graph = g->graph;
-  g->is_listed = ARENA_ARRAY(&g->scratch, bool, graph->nvalues + 1);
-  g->ends->inputs = ARENA_ARRAY(&g->graph->arena, const Value *, graph->ninputs + 1);
-  g->ends->outputs = ARENA_ARRAY(&g->graph->arena, const Value *, g->forward->ninputs + request->nwrt + 1);
-  return g->is_listed && g->ends->inputs && g->ends->outputs;
+// Removes the nodes that no output needs. Constants that go with them can be made again.
+static bool remove_unused(Gradient *g) {
+  if (!graph_sort(g->graph, g->diagnostics)) return false;
+  pass_dead_code(g->graph, &(PassContext){.diagnostics = g->diagnostics, .allocator = g->scratch.allocator});
+  for (size_t i = 0; i < g->forward->nvalues; i++)
+    if (g->here[i] && g->here[i]->constant && !g->here[i]->uses) g->here[i] = NULL;
+  return true;
+}
+
+// With a list of inputs as large as it may become.
+static bool finish(Gradient *g) {
+  g->is_listed = ARENA_ARRAY(&g->scratch, bool, g->graph->nvalues + 1);
+  g->ends->inputs = ARENA_ARRAY(&g->graph->arena, const Value *, g->graph->ninputs + 1);
+  if (!g->is_listed || !g->ends->inputs) {
+    out_of_memory(g);
+    return false;
+  }
+  order_inputs(g);
+  name_values(g);
+  return !g->failed && graph_verify(g->graph, g->diagnostics);
 }
 
 static void make(Gradient *g, const GradientRequest *request) {
-  if (!find_dependants(g, request)) {
-    g->failed = true;
-    return;
-  }
+  g->failed = !find_dependants(g, request);
+  if (g->failed) return;
   add_seeds(g, request);
   if (!g->failed) walk_back(g);
-  if (!g->failed && !alloc_ends(g, request)) out_of_memory(g);
+  g->ends->outputs = ARENA_ARRAY(&g->graph->arena, const Value *, g->forward->ninputs + request->nwrt + 1);
+  if (!g->ends->outputs) out_of_memory(g);
   if (!g->failed) add_outputs(g, request);
-  if (g->failed) return;
-  g->failed = !graph_sort(g->graph, g->diagnostics);
-  if (g->failed) return;
-  pass_dead_code(g->graph, &(PassContext){.diagnostics = g->diagnostics, .allocator = g->scratch.allocator});
-  order_inputs(g);
-  name_values(g);
-  if (!g->failed) g->failed = !graph_verify(g->graph, g->diagnostics);
+  g->failed = g->failed || !remove_unused(g);
+  if (!g->failed && g->forward->nleaves) g->failed = !gradient_settle_leaves(g);
+  if (!g->failed && request->saves_least) gradient_save_less(g);
+  g->failed = g->failed || (request->saves_least && !graph_sort(g->graph, g->diagnostics)) || !finish(g);
 }
 
 static bool begin(Gradient *g) {
@@ -498,8 +498,11 @@ static bool begin(Gradient *g) {
   g->here = ARENA_ARRAY(&g->scratch, Value *, n);
   g->seed = ARENA_ARRAY(&g->scratch, Value *, n);
   g->diff = ARENA_ARRAY(&g->scratch, Value *, n);
-  if (!g->graph || !g->depends || !g->here || !g->seed || !g->diff) return false;
+  g->is_own = ARENA_ARRAY(&g->scratch, bool, n);
+  if (!g->graph || !g->is_own || !g->depends || !g->here || !g->seed || !g->diff) return false;
+  graph_find_own_values(forward, g->is_own);
   g->graph->source = forward->source;
+  g->graph->nleaves = forward->nleaves;
   g->graph->dims = ARENA_ARRAY(&g->graph->arena, Dim *, forward->ndims + 1);
   if (!g->graph->dims) return false;
   if (forward->ndims) memcpy(g->graph->dims, forward->dims, forward->ndims * sizeof *forward->dims);

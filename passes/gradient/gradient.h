@@ -6,6 +6,16 @@
 // outputs are diff_NAME for each requested input. Statistics that a norm does not output are computed again. Gradients
 // do not flow through statistics (Operand.is_statistic).
 //
+// Which values are saved. By default, all that a rule uses. With saves_least the backward graph computes again what is
+// cheap to compute from what it takes anyway, which is never more than by default. Cheap nodes are elementwise, or move
+// elements: activations, masks, casts, reshapes and transposes, slices, one-hot labels. Products, reductions, norms and
+// pooling are not.
+// - The results of a cheap node are computed again if its operands have fewer bytes than these results. Operands count
+//   as nothing if they are states or constants, are taken anyway, or are computed again themselves.
+// - Operands with as many bytes take the place of the result of a reshape, transpose or reorder, so that a value and a
+//   view of it are not both saved.
+// Extents without numbers count as 64.
+//
 // The second half of this header is for the operators' rules. There is one for each row of ir/operators/operators.def,
 // called gradient_ and the operator's name, in the file of the row's family. Its function reads the forward node and
 // adds to the gradients of those inputs that need one; for an operator without gradient the rule states the reason.
@@ -21,6 +31,7 @@ typedef struct GradientRequest {
   Value *const *of; // outputs of the graph; NULL: all floating-point outputs that depend on wrt and are neither
                     // statistics nor updates of states
   size_t nof;
+  bool saves_least;
 } GradientRequest;
 
 typedef struct GradientEnds {
@@ -34,6 +45,10 @@ typedef struct GradientEnds {
 // dims, source and constants, so forward must outlive it. Fills `ends` with arrays that the result owns. NULL after
 // reporting why there is no gradient.
 Graph *graph_gradient(const Graph *forward, const GradientRequest *request, GradientEnds *ends, Diagnostics *d);
+
+// The forward graph with the values that the backward graph is given as outputs, behind its own outputs and before the
+// updates of its states. It has dims of its own, and holds a reference to forward. NULL: out of memory.
+Graph *graph_with_saved(const Graph *forward, const Graph *backward, const GradientEnds *ends);
 
 // Rules
 

@@ -107,6 +107,18 @@ GRADIENT(Pad) {
   gradient_give(g, src, padded(g, diff, pads, &src->shape));
 }
 
+// Sums of f32 for narrow floats, rounded once.
+GRADIENT(Gather) {
+  const Value *src = node->inputs[0];
+  Value *wide = gradient_widened(g, diff);
+  Node *backward = gradient_node(g, OP_GatherBackward, node);
+  if (!backward || !wide) return;
+  node_set_input(backward, 0, gradient_saved(g, node->inputs[1]));
+  node_set_input(backward, 1, wide);
+  gradient_give(g, src, gradient_output(g, backward, 0, wide->type, &src->shape));
+}
+
+NO_GRADIENT(GatherBackward, SECOND_ORDER)
 NO_GRADIENT(OneHot, "its input has integers, which have no gradient")
 NO_GRADIENT(GenIndex, "it does not depend on the elements of its input")
 

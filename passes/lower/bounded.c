@@ -85,16 +85,19 @@ ExprId lower_bounded_load(Lowering *l, const Value *v, const int *axis, const Bo
     if (offset) k->unsupported = "an operand is computed and loaded at computed places";
     return lower_prologue(l, v, axis, bounds, outside);
   }
-  const Strides own = strides_of(&v->shape, &v->order);
+  const Strides own = value_strides(v);
   Bound made[MOST_BOUNDS];
-  Access a = {.value = (Value *)v, .type = v->type, .bounds = made, .outside = outside};
+  Access a = value_access(v);
+  a.bounds = made;
+  a.outside = outside;
   for (int i = 0; i < v->shape.rank; i++) {
     if (axis[i] == COMPUTED) continue;
     Bound b = {.extent = extent_value(v->shape.extent[i]), .stride = own.stride[i]};
     if (axis[i] >= 0) b.factor[axis[i]] = extent_value(v->shape.extent[i]) != 1;
     else {
-      memcpy(b.factor, bounds[i].factor, sizeof b.factor);
-      b.offset = bounds[i].offset;
+      b = bounds[i];
+      b.extent = extent_value(v->shape.extent[i]);
+      b.stride = own.stride[i];
     }
     if (axis[i] == BOUNDED) {
       kernel_close(k, own.monomial[i]);

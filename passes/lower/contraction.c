@@ -7,13 +7,15 @@
 
 static ExprId load_matrix(Lowering *l, const Product *p, const Value *v, int row, int on_row, int depth) {
   int axis[MAX_RANK];
+  Bound bounds[MAX_RANK];
   for (int i = 0; i < p->nbatch; i++) {
     const int own = product_batch_axis(p, v->shape.rank, i);
     if (own >= 0) axis[own] = i;
   }
-  if (row >= 0) axis[row] = on_row;
+  if (row >= 0) axis[row] = l->places[on_row].begin ? STEPPED : on_row;
+  if (row >= 0) bounds[row] = lower_index_bound(l, on_row, 0, 1);
   axis[depth] = lower_extra_axis(l, 0);
-  return lower_bounded_load(l, v, axis, NULL, 0, 0);
+  return lower_bounded_load(l, v, axis, bounds, 0, 0);
 }
 
 void lower_MatMul(Lowering *l, const Node *node) {

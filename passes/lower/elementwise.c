@@ -23,12 +23,15 @@ static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
 #define NEG(a) expr_unary(k, EXPR_NEG, a)
 #define SQRT(a) expr_unary(k, EXPR_SQRT, a)
 #define ROUND(a) expr_unary(k, EXPR_ROUND, a)
+#define FLOOR(a) expr_unary(k, EXPR_FLOOR, a)
 #define EXP(a) expr_unary(k, EXPR_EXP, a)
 #define EXPM1(a) expr_unary(k, EXPR_EXPM1, a)
 #define LOG(a) expr_unary(k, EXPR_LOG, a)
 #define LOG1P(a) expr_unary(k, EXPR_LOG1P, a)
 #define TANH(a) expr_unary(k, EXPR_TANH, a)
 #define ERF(a) expr_unary(k, EXPR_ERF, a)
+#define SIN(a) expr_unary(k, EXPR_SIN, a)
+#define COS(a) expr_unary(k, EXPR_COS, a)
 #define GELU(a) expr_unary(k, EXPR_GELU, a)
 #define GELU_SLOPE(a) expr_unary(k, EXPR_GELU_SLOPE, a)
 #define ADD(a, b) expr_binary(k, EXPR_ADD, a, b)
@@ -163,10 +166,22 @@ static ExprId choose(Kernel *k, ExprId condition, ExprId a, ExprId b) {
   return SELECT(EQ(condition, NUMBER(0)), b, a);
 }
 
-// Clamps an s32 result to s32's range, because other nodes of the kernel use the value without a store; a store
-// saturates by itself.
-static ExprId saturated(Kernel *k, const Value *v, ExprId e) {
-  return v->type == TYPE_S32 && v->uses ? clamped(k, e, INT32_MIN, INT32_MAX) : e;
+// An integer below 2^62 in f64, modulo 2^32, in s32's range. The quotient is exact unless e is beyond 2^52: then the
+// result may be off by 2^32.
+static ExprId wrapped(Kernel *k, ExprId e) {
+  return FMA(FLOOR(FMA(e, NUMBER(0x1p-32), NUMBER(0.5))), NUMBER(-0x1p32), e);
+}
+
+// Sums and differences of s32 are exact in f64.
+static ExprId whole(Kernel *k, const Node *node, ExprId e) {
+  return node->outputs[0]->type == TYPE_S32 ? wrapped(k, e) : e;
+}
+
+// A product of s32 is the sum of two f64, the second of which is what the rounding of the first has left.
+static ExprId product(Kernel *k, const Node *node, ExprId x, ExprId y) {
+  const ExprId high = MUL(x, y);
+  if (node->outputs[0]->type != TYPE_S32) return high;
+  return wrapped(k, ADD(wrapped(k, high), FMA(x, y, NEG(high))));
 }
 
 // Rounds to a narrower type, even if the value is never stored as that type.
@@ -177,6 +192,17 @@ static ExprId rounded(Kernel *k, Type type, ExprId e) {
   return narrowing[type] && !is_own ? expr_unary(k, narrowing[type], e) : e;
 }
 
+// As a store of the type rounds and saturates.
+static ExprId cast(Kernel *k, Type type, ExprId x) {
+  static const double least[TYPE_COUNT] = {
+      [TYPE_S64] = -0x1p63, [TYPE_S32] = INT32_MIN, [TYPE_S8] = INT8_MIN, [TYPE_U8] = 0};
+  static const double greatest[TYPE_COUNT] = {
+      [TYPE_S64] = 0x1p63, [TYPE_S32] = INT32_MAX, [TYPE_S8] = INT8_MAX, [TYPE_U8] = UINT8_MAX};
+  if (type == TYPE_BOOLEAN) return SELECT(EQ(x, NUMBER(0)), NUMBER(0), NUMBER(1));
+  if (type_is_float(type)) return rounded(k, type, x);
+  return SELECT(EQ(x, x), clamped(k, ROUND(x), least[type], greatest[type]), NUMBER(0));
+}
+
 // Formulas
 
 #define FORMULA(name, declarations, expression)                                                                        \
@@ -185,7 +211,7 @@ static ExprId rounded(Kernel *k, Type type, ExprId e) {
     const ExprId x = operand(l, node, 0), y = operand(l, node, 1), z = operand(l, node, 2);                            \
     (void)x, (void)y, (void)z;                                                                                         \
     declarations;                                                                                                      \
-    lower_result(l, node, 0, saturated(k, node->outputs[0], expression), NULL);                                        \
+    lower_result(l, node, 0, expression, NULL);                                                                        \
   }
 #define NOTHING
 #define ATTRIBUTE(name) const ExprId name = NUMBER(node_coefficient(node, #name))
@@ -196,6 +222,7 @@ static ExprId rounded(Kernel *k, Type type, ExprId e) {
 // clang-format off
 FORMULA(Abs, NOTHING, ABS(x))
 FORMULA(Clamp, ATTRIBUTE(min); ATTRIBUTE(max), MIN(MAX(x, min), max))
+FORMULA(Cos, NOTHING, COS(x))
 FORMULA(Elu, ATTRIBUTE(alpha), SELECT(GT(x, ZERO), x, MUL(alpha, EXPM1(x))))
 FORMULA(Erf, NOTHING, ERF(x))
 FORMULA(Exp, NOTHING, EXP(x))
@@ -205,12 +232,13 @@ FORMULA(HardSwish, NOTHING, MUL(above_infinity(k, x), MUL(NUMBER(1.0 / 6), clamp
 FORMULA(LeakyReLU, ATTRIBUTE(alpha), SELECT(GT(x, ZERO), x, MUL(alpha, x)))
 FORMULA(Log, NOTHING, LOG(x))
 FORMULA(Mish, NOTHING, mish(k, x))
-FORMULA(Neg, NOTHING, NEG(x))
+FORMULA(Neg, NOTHING, whole(k, node, NEG(x)))
 FORMULA(Pow, ATTRIBUTE(beta), POW(x, beta))
 FORMULA(Reciprocal, NOTHING, DIV(NUMBER(1), x))
 FORMULA(ReLU, NOTHING, SELECT(GE(ZERO, x), ZERO, x)) // IEEE 754's maximum(0, x): +0 for -0, NaN for NaN
 FORMULA(Round, NOTHING, ROUND(x))
 FORMULA(Sigmoid, NOTHING, sigmoid(k, x))
+FORMULA(Sin, NOTHING, SIN(x))
 FORMULA(SoftPlus, NOTHING, soft_plus(k, x, node_coefficient(node, "beta")))
 FORMULA(Sqrt, NOTHING, SQRT(x))
 FORMULA(Square, NOTHING, MUL(x, x))
@@ -234,9 +262,9 @@ FORMULA(SoftPlusBackward, ATTRIBUTE(beta), MUL(y, sigmoid(k, MUL(beta, x))))
 FORMULA(SqrtBackward, USE_DST, DIV(y, MUL(NUMBER(2), use_dst ? x : SQRT(x))))
 FORMULA(TanhBackward, USE_DST, use_dst ? MUL(MUL(y, SUB(NUMBER(1), ABS(x))), ADD(NUMBER(1), ABS(x))) : MUL(y, tanh_slope(k, x)))
 
-FORMULA(Add, NOTHING, ADD(x, y))
-FORMULA(Subtract, NOTHING, SUB(x, y))
-FORMULA(Multiply, NOTHING, MUL(x, y))
+FORMULA(Add, NOTHING, whole(k, node, ADD(x, y)))
+FORMULA(Subtract, NOTHING, whole(k, node, SUB(x, y)))
+FORMULA(Multiply, NOTHING, product(k, node, x, y))
 FORMULA(Divide, NOTHING, DIV(x, y))
 FORMULA(Maximum, NOTHING, MAX(x, y))
 FORMULA(Minimum, NOTHING, MIN(x, y))
@@ -255,7 +283,7 @@ FORMULA(Select, NOTHING, choose(k, x, y, z))
 FORMULA(BiasAdd, NOTHING, ADD(x, y))
 FORMULA(PReLU, NOTHING, SELECT(GT(x, ZERO), x, MUL(y, x)))
 
-FORMULA(TypeCast, NOTHING, rounded(k, node->outputs[0]->type, x))
+FORMULA(TypeCast, NOTHING, cast(k, node->outputs[0]->type, x))
 // clang-format on
 
 // Sets the output `slot` to the sum of `term` over all axes that the output does not have.

@@ -21,7 +21,9 @@
 #include "passes/lower/fuse.h"
 
 #include "ir/operators/contraction.h"
+#include "ir/operators/elementwise.h"
 #include "ir/operators/norm.h"
+#include "passes/lower/aliases.h"
 #include "passes/lower/pieces.h"
 #include "passes/lower/regions.h"
 #include "passes/schedule/traffic.h"
@@ -76,9 +78,10 @@ static bool has_trait(const Node *node, unsigned trait) {
   return node->op->traits & trait;
 }
 
-// Never fuses: its iteration domain is a slice of the output.
+// Never fuses: its iteration domain is a slice of the output, it adds to rows of the output at computed places, or it
+// has no kernel.
 static bool is_never_fused(const Node *node) {
-  return has_trait(node, TRAIT_PIECES);
+  return has_trait(node, TRAIT_PIECES | TRAIT_SCATTERS) || node_is_alias(node);
 }
 
 // Whether the node reduces axes of its own, as products and windows do: it reads its operands along these, from memory.
@@ -184,6 +187,11 @@ static bool is_used_outside(const Value *v, const NodeList *list) {
   return false;
 }
 
+// Whether the nodes of a region, of which this is one, compute in the type in which the other node computes.
+static bool computes_alike(const Node *node, const Node *other) {
+  return node_computes_in_s64(node) == node_computes_in_s64(other);
+}
+
 // The number of tensors of the domain's size that the nodes, as one kernel, read and write; stops at MOST_STREAMS + 1.
 static uint32_t count_streams(const NodeList *list, const Shape *domain) {
   const Value *seen[MOST_STREAMS + 1];
@@ -248,6 +256,7 @@ static const char no_schedule[] = "no order of loops finishes the sums of both b
 #define IN_PIECES "the product has a kernel for each slice of its results, and the other's sums are over all of them"
 #define NOT_OF_ROWS                                                                                                    \
   "the other's sums are not over rows of the product: each of its steps finishes some rows along the axis of vectors"
+#define TYPES_DIFFER "one of the two computes in s64, the other in floating point"
 #define GROUPS_DIFFER "the norms divide the channels into different groups"
 
 typedef struct Sums {                // the nodes of a list that have sums
@@ -341,7 +350,9 @@ static const char *try_join(Fusion *f, uint32_t region, Node *node, int64_t cach
   if (apart < 0) return "its sums need more than one kernel";
   int64_t together = try_kernel(f, &both);
   if (together < 0) return why_no_schedule(&both);
-  return together - cached > apart + others ? say_bytes(f, together, apart + others) : NULL;
+  enum { NUMBERS = 64 }; // bytes of single numbers, which each piece reads
+  const int64_t numbers = (int64_t)(nodes_npieces(both.nodes, both.count) - 1) * NUMBERS;
+  return together - cached - numbers > apart + others ? say_bytes(f, together, apart + others) : NULL;
 }
 
 // Whether the node replaces one stream of the region's data by another of the same size, so that joining it cannot make
@@ -468,6 +479,7 @@ static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   const Region *r = &f->regions[region];
   Shape own = node_domain(node);
   if (is_never_fused(node) || is_never_fused(f->g->nodes[region])) return NEVER_FUSED;
+  if (!computes_alike(node, f->g->nodes[region])) return TYPES_DIFFER;
   const int operand = operand_in(f, node, region);
   if (operand) return refusal_of_prologue(f, node, region, operand);
   bool is_wider = !shape_equals(&own, &r->domain) && broadcasts_to(&r->domain, &own);
@@ -591,6 +603,7 @@ static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first,
                                     int64_t *nbytes) {
   const Region *a = &f->regions[first], *b = &f->regions[second];
   if (is_never_fused(f->g->nodes[first]) || is_never_fused(f->g->nodes[second])) return NEVER_FUSED;
+  if (!computes_alike(f->g->nodes[first], f->g->nodes[second])) return TYPES_DIFFER;
   if (!shape_equals(&a->domain, &b->domain)) return say_shapes(f, &a->domain, &b->domain);
   for (uint32_t i = f->partition->first[first]; i != NO_NODE; i = f->partition->next[i]) {
     const char *why = refusal_of_values(f, f->g->nodes[i], first, second, &b->domain);

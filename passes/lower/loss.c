@@ -79,8 +79,12 @@ static ExprId number_of_labels(const CrossEntropy *c) {
 
 // The sum of the weights of the labels that are used.
 static ExprId total_of(const CrossEntropy *c) {
-  if (!c->has_weights && !c->is_used) return number_of_labels(c);
   return expr_sum(c->k, where_used(c, c->own_weight), c->rows);
+}
+
+// The same, where the losses are NaN if a label is no class.
+static ExprId divisor_of(const CrossEntropy *c) {
+  return c->has_weights || c->is_used ? total_of(c) : number_of_labels(c);
 }
 
 void lower_SoftmaxCrossEntropy(Lowering *l, const Node *node) {
@@ -97,7 +101,7 @@ void lower_SoftmaxCrossEntropy(Lowering *l, const Node *node) {
   }
   loss = where_used(&c, loss);
   if (c.reduction != LOSS_NONE) loss = expr_sum(k, loss, c.rows);
-  if (c.reduction == LOSS_MEAN) loss = expr_binary(k, EXPR_DIV, loss, total_of(&c));
+  if (c.reduction == LOSS_MEAN) loss = expr_binary(k, EXPR_DIV, loss, divisor_of(&c));
   lower_result(l, node, 0, loss, c.on);
   if (node->outputs[1]) lower_result(l, node, 1, total_of(&c), NULL);
 }

@@ -3,7 +3,9 @@
 
 #include "ir/kernel/simplify.h"
 #include "ir/kernel/slice.h"
+#include "ir/operators/elementwise.h"
 #include "ir/operators/interpolate.h"
+#include "ir/operators/movement.h"
 #include "ir/operators/norm.h"
 #include "ir/operators/quantize.h"
 #include "passes/lower/pieces.h"
@@ -87,10 +89,18 @@ static void take_places(const Lowering *l, Access *a) {
   }
 }
 
+Strides value_strides(const Value *v) {
+  Strides s;
+  if (!v->alias) return strides_of(&v->shape, &v->order);
+  memcpy(s.stride, v->alias->stride, sizeof s.stride);
+  memcpy(s.monomial, v->alias->monomial, sizeof s.monomial);
+  return s;
+}
+
 static Access access_of(const Lowering *l, const Value *v, const int *axis) {
-  Access a = {.value = (Value *)v, .type = v->type};
+  Access a = value_access(v);
   const Shape shape = unflattened_shape(l, v, axis);
-  const Strides own = strides_of(&shape, &v->order);
+  const Strides own = is_flattened(l, v, axis) ? strides_of(&shape, &v->order) : value_strides(v);
   for (int i = 0; i < shape.rank; i++) {
     int on = axis ? axis[i] : i + l->domain.rank - shape.rank;
     if (extent_value(shape.extent[i]) == 1) continue;
@@ -108,7 +118,10 @@ ExprId lower_value_on(Lowering *l, const Value *v, const int *axis) {
   Access a = access_of(l, v, axis);
   if (v->constant && v->constant->is_splat) {
     AxisSet axes = l->part.broadcasts_constants ? access_axes(k, &a) : 0;
-    return expr_constant_over(k, type_load(v->type, v->constant->data, 0), axes);
+    int64_t integer;
+    if (v->type != TYPE_S64) return expr_constant_over(k, type_load(v->type, v->constant->data, 0), axes);
+    memcpy(&integer, v->constant->data, sizeof integer);
+    return k->is_s64 ? expr_integer_over(k, integer, axes) : expr_constant_over(k, (double)integer, axes);
   }
   return expr_label(k, expr_load(k, kernel_add_access(k, &a)), v->name);
 }
@@ -125,7 +138,7 @@ ExprId lower_s64(Lowering *l, const Value *v) {
 ExprId lower_strided_load(Lowering *l, const Value *v, const Strides *strides, int rank, ExprId offset) {
   assert(!l->value_expr[v->index]);
   if (v->constant && v->constant->is_splat) return expr_constant(l->kernel, type_load(v->type, v->constant->data, 0));
-  Access a = {.value = (Value *)v, .type = v->type};
+  Access a = value_access(v);
   for (int i = 0; i < rank; i++) {
     int on = i + l->domain.rank - rank;
     const bool varies = extent_value(l->domain.extent[on]) != 1 || l->places[on].begin;
@@ -218,20 +231,30 @@ static bool is_no_data(const Node *node, uint32_t operand) {
   return row->is_count || operator_has_attribute(node->op, row->name);
 }
 
-// A kernel computes in f64 if a node has f64 data, s32 data (exact in f64, not in f32), intermediate values outside of
-// f32's range (TRAIT_WIDE), element indices above 2^24 (not exact in f32), or a gradient that loses digits by
-// cancellation.
+// Whether the elements are indices that f32 holds exactly, whatever open extents are.
+static bool is_small_index(const Value *v) {
+  if (!v->producer || v->producer->op->id != OP_GenIndex) return false;
+  const Extent extent = v->shape.extent[axis_of(v->producer, v->shape.rank)];
+  return !extent_monomial(extent) && extent_value(extent) <= 1 << 24;
+}
+
+// A kernel computes in f64 if a node has f64 data, s32 data (exact in f64, not in f32) other than the indices of an
+// axis, intermediate values outside of f32's range (TRAIT_WIDE), element indices above 2^24 (not exact in f32), or a
+// gradient that loses digits by cancellation.
 bool node_computes_in_f64(const Node *node) {
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
     const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
     const int64_t nindices = i < node->ninputs ? node_indexed_extent(node, i) : -1;
     if (nindices > 1 << 24) return true;
     if (!v || nindices >= 0) continue;
-    if (v->type == TYPE_F64 || (v->type == TYPE_S32 && !is_no_data(node, i))) return true;
+    if (v->type == TYPE_F64) return true;
+    if (v->type == TYPE_S32 && !is_no_data(node, i) && !is_small_index(v)) return true;
+    if (v->type == TYPE_S64 && (i == 0 || i >= node->ninputs)) return true; // labels or results, no seed
   }
   if (node->op->traits & TRAIT_WIDE) return true;
   if (node->op->traits & TRAIT_RESAMPLES && node_greatest_place(node) > 1 << 24) return true;
   if (scaling_greatest_place(node) > 1 << 24) return true;
+  if (gather_greatest_place(node) > 1 << 24) return true;
   if (windows_greatest_place(node) > 1 << 24) return true;
   return norm_cancels(node);
 }
@@ -287,7 +310,8 @@ static void choose_domain(Lowering *l, Node *const *nodes, size_t nnodes, const 
   bool has_domain = false;
   for (size_t i = 0; i < nnodes; i++) {
     const Shape shape = piece_domain(nodes[i], l->part.piece);
-    k->is_f64 |= node_computes_in_f64(nodes[i]);
+    k->is_s64 |= node_computes_in_s64(nodes[i]);
+    k->is_f64 |= k->is_s64 || node_computes_in_f64(nodes[i]);
     if (is_prologue[nodes[i]->index]) continue;
     if (!has_domain || shape_nelems(&shape) > shape_nelems(&l->domain) ||
         (shape_nelems(&shape) == shape_nelems(&l->domain) && shape.rank > l->domain.rank))
@@ -312,9 +336,16 @@ static void take_own_axes(Lowering *l, const Node *node, Domain *own) {
     kernel_close(l->kernel, extent_monomial(l->domain.extent[l->split_axis])); // a group's length
     note_closing_node(l->kernel, node);
   }
+  const ProductPiece piece = node_product_piece(node, l->part.piece);
+  if (piece.axis >= 0) {
+    l->places[piece.axis].begin = piece.begin;
+    l->domain.extent[piece.axis] = EXTENT(piece.extent);
+    l->cut_axes |= 1U << piece.axis;
+  }
   if (!node_makes_side(node)) return;
   const int first = spatial_axis(node), nspatial = node_side(node, SIDE_LARGE)->shape.rank - 2;
   const bool has_axes = own->nextra && !node_writes_taps(node, l->part.piece);
+  bool has_taps = true;
   for (int i = 0; i < nspatial; i++) {
     const PieceAxis axis = node_piece_axis(node, l->part.piece, i);
     Extent *extent = &l->domain.extent[first + i], *taps = &own->extra[i];
@@ -325,7 +356,9 @@ static void take_own_axes(Lowering *l, const Node *node, Domain *own) {
       l->cut_axes |= 1U << (first + i);
     }
     if (own->nextra && extent_value(*taps) != ntaps) *taps = EXTENT(ntaps);
+    has_taps &= axis.ntaps != 0;
   }
+  if (!has_taps) own->nextra = 0;
 }
 
 Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nnodes, LoweredPart part,

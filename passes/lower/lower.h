@@ -78,6 +78,17 @@ typedef struct Strides {
   Monomial monomial[MAX_RANK];
 } Strides;
 Strides strides_of(const Shape *shape, const Order *order);
+Strides value_strides(const Value *v); // in the memory that the value, perhaps an alias, is in
+
+// An access to that memory, at the value's first element, without strides.
+static inline Access value_access(const Value *v) {
+  Access a = {.value = (Value *)v, .type = v->type};
+  if (!v->alias) return a;
+  a.value = v->alias->of;
+  a.offset = v->alias->offset;
+  a.offset_monomial = v->alias->offset_monomial;
+  return a;
+}
 
 // Loads a value with the given strides, instead of the value's own, along the last `rank` axes of the domain. `offset`
 // is an expression in elements that is added to the address; 0: none. The value must be made outside of the region.

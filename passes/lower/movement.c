@@ -4,6 +4,8 @@
 
 #include "passes/lower/lower.h"
 
+#include <math.h>
+
 // src is row-major (a rewrite pass ensures it), so src can be read as if it had dst's shape.
 void lower_StaticReshape(Lowering *l, const Node *node) {
   const Shape *dst = &node->outputs[0]->shape;
@@ -13,7 +15,7 @@ void lower_StaticReshape(Lowering *l, const Node *node) {
 
 void lower_StaticTranspose(Lowering *l, const Node *node) {
   const Shape *src = &node->inputs[0]->shape;
-  const Strides own = strides_of(src, &node->inputs[0]->order);
+  const Strides own = value_strides(node->inputs[0]);
   Strides moved = {0};
   int axes[MAX_RANK];
   if (!transpose_axes(node, src->rank, axes)) return; // never in a verified graph
@@ -101,6 +103,85 @@ void lower_Tile(Lowering *l, const Node *node) {
     a.stride_monomial[copy] = extent_monomial(src->extent[i]) + own.monomial[i];
   }
   kernel_store(l->kernel, kernel_add_access(l->kernel, &a), lower_value(l, node->inputs[0]));
+}
+
+// Where an index is along an axis of the extent.
+typedef struct Taken {
+  ExprId place;     // 0 or more, less than the extent if the index is
+  ExprId is_inside; // of the place: a mask
+  ExprId inner;     // the nearest place that exists
+} Taken;
+
+static Taken taken_at(Kernel *k, ExprId index, Extent e) {
+  const ExprId extent = expr_count(k, extent_value(e), extent_monomial(e)), zero = expr_constant(k, 0);
+  const ExprId last = expr_binary(k, EXPR_SUB, extent, expr_constant(k, 1));
+  Taken t = {.place =
+                 expr_select(k, expr_binary(k, EXPR_GT, zero, index), expr_binary(k, EXPR_ADD, index, extent), index)};
+  t.inner = expr_binary(k, EXPR_MAX, expr_binary(k, EXPR_MIN, t.place, last), zero);
+  t.is_inside = expr_binary(k, EXPR_EQ, t.inner, t.place);
+  return t;
+}
+
+// The part of src at one place along the axis.
+static ExprId load_part(Lowering *l, const Value *src, const Value *indices, int axis, int64_t place) {
+  Bound bounds[MAX_RANK];
+  int on[MAX_RANK];
+  for (int i = 0; i < src->shape.rank; i++) {
+    on[i] = STEPPED;
+    if (i == axis) bounds[i] = (Bound){.offset = place};
+    else bounds[i] = lower_index_bound(l, i < axis ? i : i - 1 + indices->shape.rank, 0, 1);
+  }
+  return lower_bounded_load(l, src, on, bounds, 0, 0);
+}
+
+void lower_Gather(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
+  const Value *src = node->inputs[0], *indices = node->inputs[1], *dst = node->outputs[0];
+  const int axis = axis_of(node, src->shape.rank), count = indices->shape.rank;
+  const Strides own = strides_of(&src->shape, &src->order);
+  const ExprId outside = expr_constant(k, type_is_float(dst->type) ? (double)NAN : 0);
+  Strides moved = {0};
+  int axes[MAX_RANK];
+  int64_t place;
+  const bool is_one_place = gather_place(node, &place);
+  if (is_one_place || !extent_value(src->shape.extent[axis])) {
+    const bool is_inside = is_one_place && place >= 0 && place < extent_value(src->shape.extent[axis]);
+    lower_result(l, node, 0, is_inside ? load_part(l, src, indices, axis, place) : outside, NULL);
+    return;
+  }
+  for (int i = 0; i < src->shape.rank; i++) {
+    const int on = i < axis ? i : i - 1 + count;
+    if (i == axis) continue;
+    moved.stride[on] = own.stride[i];
+    moved.monomial[on] = own.monomial[i];
+  }
+  for (int i = 0; i < count; i++) axes[i] = axis + i;
+  const Taken at = taken_at(k, lower_value_on(l, indices, axes), src->shape.extent[axis]);
+  const ExprId stride = expr_count(k, own.stride[axis], own.monomial[axis]);
+  const ExprId offset = expr_binary(k, EXPR_MUL, at.inner, stride);
+  const ExprId e = lower_strided_load(l, src, &moved, dst->shape.rank, offset);
+  lower_result(l, node, 0, expr_select(k, at.is_inside, e, outside), NULL);
+}
+
+void lower_GatherBackward(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
+  const Value *indices = node->inputs[0], *diff_dst = node->inputs[1], *diff_src = node->outputs[0];
+  const int axis = axis_of(node, diff_src->shape.rank), count = indices->shape.rank;
+  int of_indices[MAX_RANK], of_diff[MAX_RANK], own[MAX_RANK];
+  AxisSet summed = 0;
+  for (int i = 0; i < count; i++) {
+    of_indices[i] = of_diff[axis + i] = lower_extra_axis(l, i);
+    summed |= 1U << of_indices[i];
+  }
+  for (int i = 0; i < diff_src->shape.rank; i++) {
+    own[i] = i;
+    if (i != axis) of_diff[i < axis ? i : i - 1 + count] = i;
+  }
+  const ExprId index = lower_bounded_load(l, indices, of_indices, NULL, 0, 0);
+  const ExprId e = lower_bounded_load(l, diff_dst, of_diff, NULL, 0, 0);
+  const Taken at = taken_at(k, index, diff_src->shape.extent[axis]);
+  const ExprId is_own = expr_binary(k, EXPR_EQ, at.place, lower_index(l, axis));
+  lower_result(l, node, 0, expr_sum(k, expr_select(k, is_own, e, expr_constant(k, 0)), summed), own);
 }
 
 void lower_OneHot(Lowering *l, const Node *node) {

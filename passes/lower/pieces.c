@@ -1,4 +1,5 @@
-// Each spatial axis is cut on its own. A piece's number is that of its part of each axis, the last axis fastest.
+// Of windows, each spatial axis is cut on its own. A piece's number is that of its part of each axis, the last axis
+// fastest.
 #include "passes/lower/pieces.h"
 
 #include "ir/operators/contraction.h"
@@ -55,16 +56,21 @@ static Interior find_interior(const Window *w) {
   return in;
 }
 
+// The stride of a spatial axis of the large side.
+static int64_t axis_stride(const Node *node, int spatial) {
+  const Value *large = node_side(node, SIDE_LARGE);
+  int64_t extent[MAX_RANK], stride[MAX_RANK];
+  for (int i = 0; i < large->shape.rank; i++) extent[i] = extent_value(large->shape.extent[i]);
+  order_strides(&large->order, large->shape.rank, extent, stride);
+  return stride[spatial_axis(node) + spatial];
+}
+
 // Whether the places of an axis of a side are cut into an interior and borders, so that the loads of most need no
 // conditions. Vectors along the axis load a part of their lanes at the borders.
 static bool are_worth_cutting(const Node *node, WindowSide side, int spatial, const Interior *in) {
   enum { MUCH_WORK = 1 << 16, FEW = 4 };
-  const Value *large = node_side(node, SIDE_LARGE);
-  const int axis = spatial_axis(node) + spatial;
-  int64_t extent[MAX_RANK], stride[MAX_RANK];
-  for (int i = 0; i < large->shape.rank; i++) extent[i] = extent_value(large->shape.extent[i]);
-  order_strides(&large->order, large->shape.rank, extent, stride);
-  return in->end - in->begin >= FEW && stride[axis] != 1 && shape_nelems(&node_side(node, side)->shape) >= MUCH_WORK;
+  return in->end - in->begin >= FEW && axis_stride(node, spatial) != 1 &&
+         shape_nelems(&node_side(node, side)->shape) >= MUCH_WORK;
 }
 
 static bool cuts_borders(const Node *node, int spatial, const Window *w) {
@@ -176,10 +182,27 @@ static void drop_taps(const Window *w, PieceAxis *axis) {
   }
 }
 
+// Whether places of some residue have no taps: windows are farther apart than their taps reach.
+static bool has_gaps(const Node *node, int spatial) {
+  const Window w = node_window(node, spatial);
+  const bool are_apart = w.kernel < w.stride || greatest_divisor(w.stride, w.dilation) > 1;
+  return are_apart && w.stride <= MOST_PIECES && !has_one_window(node, &w);
+}
+
+// Whether the first piece is all places, without taps, so that others store to the places that have taps once more.
+// Where places of several residues share cache lines, that is faster than a piece for each residue without taps.
+static bool fills_gaps(const Node *node) {
+  bool has = false;
+  if (!makes_large(node) || axis_stride(node, count_spatial(node) - 1) != 1) return false;
+  for (int i = 0; i < count_spatial(node) && !has; i++) has = has_gaps(node, i);
+  return has;
+}
+
 // Part number *part of the residue; or *part less the residue's parts, if it has fewer.
 static bool find_residue_part(const Node *node, int spatial, int64_t begin, int64_t *part, PieceAxis *axis) {
   const Window w = node_window(node, spatial);
   *axis = residue_axis(node, &w, begin);
+  if (!axis->ntaps && fills_gaps(node)) return false;
   const Interior in = find_covered(&w, axis);
   const bool is_cut = cuts_residue(node, spatial, axis, &in);
   const int64_t nparts = is_cut ? count_borders(&in, axis->extent) : 1;
@@ -220,9 +243,57 @@ static int64_t count_parts(const Node *node, int spatial) {
 // The number of pieces, or of parts if these are too many.
 static int64_t count_pieces(const Node *node) {
   int64_t count = 1;
-  for (int i = 0; node_makes_side(node) && i < count_spatial(node) && count <= MOST_PIECES; i++)
-    count *= count_parts(node, i);
-  return count;
+  if (!node_makes_side(node)) return 1;
+  for (int i = 0; i < count_spatial(node) && count <= MOST_PIECES; i++) count *= count_parts(node, i);
+  return count + fills_gaps(node);
+}
+
+// Products
+
+// The bytes of a copy of the operand; 0: they are open.
+static int64_t copied_nbytes(const Node *node, int operand) {
+  const Shape *shape = &node->inputs[operand]->shape;
+  return shape_monomial(shape) ? 0 : shape_nelems(shape) * (int64_t)sizeof(float);
+}
+
+// Kernels copy the weights, if they serve many rows, and a source whose rows are far apart, if it serves many columns.
+// The axis of the larger copy is cut, unless reading the other operand again for each piece costs more than the copy.
+// Returns the places in a piece, *axis: along which; 0: there is one piece.
+static int64_t product_length(const Node *node, int *axis) {
+  enum { MOST_COPY = 48 << 20, PIECE_COPY = 8 << 20, MANY = 48, LEAST = 192, UNIT = 64 }; // bytes; places
+  if (node->op->id != OP_MatMul) return 0;
+  const Product p = node_product(node);
+  const Shape *made = &node->outputs[0]->shape;
+  const int64_t of_src = copied_nbytes(node, 0), of_weights = copied_nbytes(node, 1);
+  if (p.dst_m < 0 || p.dst_n < 0 || !of_src || !of_weights) return 0;
+  const bool copies_weights = extent_value(made->extent[p.dst_m]) >= MANY;
+  const bool copies_src = extent_value(made->extent[p.dst_n]) >= MANY && p.src_m > p.src_k;
+  const bool is_of_weights = copies_weights && (of_weights > of_src || !copies_src);
+  const int64_t nbytes = is_of_weights ? of_weights : of_src, other = is_of_weights ? of_src : of_weights;
+  if (!(is_of_weights || copies_src) || nbytes <= MOST_COPY) return 0;
+  *axis = is_of_weights ? p.dst_n : p.dst_m;
+  const int64_t extent = extent_value(made->extent[*axis]);
+  const int64_t most[] = {(nbytes + PIECE_COPY - 1) / PIECE_COPY, extent / LEAST, 1 + nbytes / other, MOST_PIECES};
+  int64_t npieces = most[0];
+  for (size_t i = 1; i < sizeof most / sizeof *most; i++)
+    if (npieces > most[i]) npieces = most[i];
+  return npieces < 2 ? 0 : ((extent + npieces - 1) / npieces + UNIT - 1) / UNIT * UNIT;
+}
+
+static int64_t count_product_pieces(const Node *node) {
+  int axis;
+  const int64_t length = product_length(node, &axis);
+  return length ? (extent_value(node->outputs[0]->shape.extent[axis]) + length - 1) / length : 1;
+}
+
+ProductPiece node_product_piece(const Node *node, uint32_t piece) {
+  ProductPiece part = {.axis = -1};
+  const int64_t length = product_length(node, &part.axis);
+  if (!length) return (ProductPiece){.axis = -1};
+  part.begin = length * piece;
+  part.extent = extent_value(node->outputs[0]->shape.extent[part.axis]) - part.begin;
+  if (part.extent > length) part.extent = length;
+  return part;
 }
 
 bool node_is_cut(const Node *node) {
@@ -231,7 +302,7 @@ bool node_is_cut(const Node *node) {
 
 uint32_t node_npieces(const Node *node) {
   if (node->op->traits & TRAIT_PIECES) return node->ninputs;
-  const int64_t count = count_pieces(node);
+  const int64_t count = node_makes_side(node) ? count_pieces(node) : count_product_pieces(node);
   return count <= MOST_PIECES ? (uint32_t)count : 1;
 }
 
@@ -246,10 +317,25 @@ PieceAxis node_piece_axis(const Node *node, uint32_t piece, int spatial) {
   const PieceAxis whole = {
       .step = 1, .extent = makes_large(node) ? w.large : w.small, .tap_step = 1, .ntaps = w.kernel};
   if (!node_makes_side(node) || !node_is_cut(node)) return whole;
+  if (fills_gaps(node) && !piece--) return (PieceAxis){.step = 1, .extent = w.large, .tap_step = 1};
   for (int i = count_spatial(node) - 1; i > spatial; i--) piece /= (uint32_t)count_parts(node, i);
   const int64_t nparts = count_parts(node, spatial);
   if (makes_large(node)) return large_axis(node, spatial, piece % nparts);
   return nparts == 1 ? whole_axis(node, &w) : border_axis(node, &w, piece % nparts);
+}
+
+void node_reach(const Node *node, int spatial, int64_t *begin, int64_t *end) {
+  *begin = *end = 0;
+  if (!makes_large(node) || !node_is_cut(node)) return;
+  const Window w = node_window(node, spatial);
+  for (int64_t part = 0; part < count_parts(node, spatial); part++) {
+    const PieceAxis axis = large_axis(node, spatial, part);
+    if (!axis.ntaps || axis.has_one_window) continue;
+    const int64_t first = window_at(&w, &axis, axis.ntaps - 1), last = window_at(&w, &axis, 0) + axis.extent - 1;
+    const bool is_any = *begin < *end;
+    if (!is_any || first < *begin) *begin = first;
+    if (!is_any || last >= *end) *end = last + 1;
+  }
 }
 
 bool node_writes_taps(const Node *node, uint32_t piece) {
@@ -264,6 +350,20 @@ bool node_writes_taps(const Node *node, uint32_t piece) {
   return ntaps <= FEW && (nplaces >= ntaps || is_depthwise(node));
 }
 
+// The result that is made in pieces.
+static const Value *node_made(const Node *node) {
+  if (!node_makes_side(node)) return node->outputs[0];
+  return node_side(node, makes_large(node) ? SIDE_LARGE : SIDE_SMALL);
+}
+
+static PieceAxis made_axis(const Node *node, uint32_t piece, int axis) {
+  const ProductPiece part = node_product_piece(node, piece);
+  if (axis == part.axis) return (PieceAxis){.begin = part.begin, .step = 1, .extent = part.extent};
+  const int spatial = node_makes_side(node) ? axis - spatial_axis(node) : -1;
+  if (spatial >= 0 && spatial < count_spatial(node)) return node_piece_axis(node, piece, spatial);
+  return (PieceAxis){.step = 1, .extent = extent_value(node_made(node)->shape.extent[axis])};
+}
+
 bool node_piece_text(const Node *node, uint32_t piece, Arena *arena, const char **text) {
   *text = NULL;
   if (node_npieces(node) == 1) return true;
@@ -271,15 +371,12 @@ bool node_piece_text(const Node *node, uint32_t piece, Arena *arena, const char 
     *text = arena_format(arena, "of input %u", (unsigned)piece + 1);
     return *text != NULL;
   }
-  const int first = spatial_axis(node), nspatial = count_spatial(node);
-  const Shape *made = &node_side(node, makes_large(node) ? SIDE_LARGE : SIDE_SMALL)->shape;
+  const Shape *made = &node_made(node)->shape;
   const char *axes = "at [";
   for (int i = 0; i < made->rank && axes; i++) {
     const char *comma = i ? ", " : "";
     const int64_t extent = extent_value(made->extent[i]);
-    const bool is_spatial = i >= first && i < first + nspatial;
-    const PieceAxis axis =
-        is_spatial ? node_piece_axis(node, piece, i - first) : (PieceAxis){.step = 1, .extent = extent};
+    const PieceAxis axis = made_axis(node, piece, i);
     const long long begin = axis.begin, step = axis.step, end = begin + (axis.extent - 1) * step + 1;
     if (axis.extent == extent) axes = arena_format(arena, "%s%s:", axes, comma);
     else if (step == 1) axes = arena_format(arena, "%s%s%lld:%lld", axes, comma, begin, end);

@@ -142,7 +142,7 @@ static ExprId load_summand(const Pool *p) {
 void lower_AvgPool(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   Pool p = pool_of(l, node);
-  ExprId index[MOST_SPATIAL_AXES];
+  ExprId index[MOST_SPATIAL_AXES] = {0};
   for (int i = 0; i < p.w.nspatial; i++) index[i] = lower_index(l, p.w.first + i);
   const ExprId sum = windows_have_no_taps(&p.w) ? NUMBER(0) : reduce_taps(&p, EXPR_REDUCE_SUM, load_summand);
   lower_result(l, node, 0, DIV(sum, divisor_of(&p, index)), NULL);

@@ -3,7 +3,9 @@
 #include "passes/lower/regions.h"
 
 #include "ir/kernel/verify.h"
+#include "passes/lower/aliases.h"
 #include "passes/lower/pieces.h"
+#include "passes/schedule/share.h"
 #include "passes/schedule/tune.h"
 
 #include <string.h>
@@ -150,14 +152,24 @@ static uint32_t made_slots(const Node *node) {
   return slots;
 }
 
+// Lets the kernels from this one on follow each other and share copies, if they are the pieces of one of the nodes.
+static void join_pieces(Program *p, size_t first, Node *const *nodes, size_t nnodes, const Visit *visit) {
+  bool are_pieces = false;
+  for (size_t i = 0; i < nnodes; i++) are_pieces |= node_makes_side(nodes[i]) && node_npieces(nodes[i]) > 1;
+  for (size_t i = first + 1; i < p->nkernels && are_pieces; i++) p->schedules[i]->follows = true;
+  if (are_pieces && !visit && !p->graph->ndims) schedule_share_copies(p->schedules + first, p->nkernels - first);
+}
+
 static bool add_node(Program *p, const RegionLowering *l, Node *node) {
   const uint32_t npieces = node_npieces(node);
+  const size_t first = p->nkernels;
   for (uint32_t piece = 0; piece < npieces; piece++)
     for (uint32_t left = made_slots(node); left;) {
       const uint32_t made = add_results(p, l, node, left, piece);
       if (!made) return false;
       left &= ~made;
     }
+  join_pieces(p, first, &node, 1, NULL);
   return true;
 }
 
@@ -170,6 +182,7 @@ static bool add_pieces(Program *p, const RegionLowering *l, Node *const *nodes, 
     p->schedules[p->nkernels + piece] = s;
   }
   p->nkernels += npieces;
+  join_pieces(p, p->nkernels - npieces, nodes, nnodes, visit);
   return true;
 }
 
@@ -204,13 +217,11 @@ bool lower_regions(Program *p, PassContext *c) {
   for (uint32_t region = 0; region < g->nnodes; region++) {
     size_t count = 0;
     for (uint32_t i = regions->first[region]; i != NO_NODE; i = regions->next[i]) nodes[count++] = g->nodes[i];
+    if (count && node_is_alias(nodes[0])) continue;
     ProgramVisit *visit = count ? find_visit(p, region) : NULL;
     if (count && !add_region(p, &l, nodes, count, visit ? visit->plan : NULL)) return false;
     if (visit) visit->end = (uint32_t)p->nkernels;
   }
-  for (size_t i = p->nkernels; i-- > 0;) {
-    const Kernel *k = p->schedules[i]->kernel;
-    for (size_t n = 0; n < k->nnodes; n++) p->first_kernel[k->nodes[n]->index] = (uint32_t)i;
-  }
+  program_number_kernels(p);
   return true;
 }

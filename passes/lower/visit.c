@@ -11,6 +11,7 @@
 #include "passes/lower/visit.h"
 
 #include "ir/kernel/slice.h"
+#include "passes/lower/aliases.h"
 #include "passes/lower/pieces.h"
 #include "passes/lower/regions.h"
 #include "passes/schedule/schedule.h"
@@ -73,7 +74,7 @@ static bool has_pool(Node *const *nodes, size_t count) {
 
 static bool has_product(Node *const *nodes, size_t count) {
   for (size_t i = 0; i < count; i++)
-    if (nodes[i]->op->domain && !is_pool(nodes[i])) return true;
+    if (nodes[i]->op->traits & TRAIT_MULTIPLIES) return true;
   return false;
 }
 
@@ -102,7 +103,7 @@ static bool add_trials(Search *s) {
   if (!nodes || !s->trials) return false;
   for (uint32_t region = 0; region < s->g->nnodes; region++) {
     const size_t count = list_region(s, region, nodes);
-    if (!count) continue;
+    if (!count || node_is_alias(nodes[0])) continue;
     Trial *t = &s->trials[s->ntrials++];
     *t = (Trial){.region = region, .npieces = nodes_npieces(nodes, count)};
     t->has_product = has_product(nodes, count);
@@ -120,19 +121,31 @@ static bool is_in(const Search *s, const Run *run, const Node *node) {
   return region >= s->trials[run->first].region && region <= s->trials[run->last].region;
 }
 
+// The first and the last of the regions that load the value, also through aliases; UINT32_MAX and 0: none does.
+typedef struct Users {
+  uint32_t first, last;
+} Users;
+
+static Users users_of(const Search *s, const Value *v) {
+  Users users = {UINT32_MAX, 0};
+  for (const Use *use = v->uses; use; use = use->next) {
+    const uint32_t region = s->partition->region[use->node->index];
+    const Users own = node_is_alias(use->node) ? users_of(s, use->node->outputs[0]) : (Users){region, region};
+    if (own.first < users.first) users.first = own.first;
+    if (own.last > users.last) users.last = own.last;
+  }
+  return users;
+}
+
 // Whether one of the run's regions makes the value and another one uses it.
 static bool is_passed_on(const Search *s, const Run *run, const Value *v) {
-  bool is_used = false;
-  for (const Use *use = v->uses; use && !is_used; use = use->next) is_used = is_in(s, run, use->node);
-  return is_used && v->producer && is_in(s, run, v->producer);
+  return v->producer && is_in(s, run, v->producer) && users_of(s, v).first <= s->trials[run->last].region;
 }
 
 // Whether only the run's regions use the value, which one of them makes.
 static bool is_private(const Search *s, const Run *run, const Value *v) {
   if (!v->producer || v->is_output || !is_in(s, run, v->producer)) return false;
-  for (const Use *use = v->uses; use; use = use->next)
-    if (!is_in(s, run, use->node)) return false;
-  return true;
+  return users_of(s, v).last <= s->trials[run->last].region;
 }
 
 // The distance from slice to slice, along the level, of what the access reaches at the first index.
@@ -199,11 +212,7 @@ static int64_t nbytes_of(const Sliced *tensor, int64_t nelems) {
 
 // Whether the value is made up to the region, and used behind it.
 static bool is_alive(const Search *s, const Value *v, uint32_t region) {
-  const uint32_t *region_of = s->partition->region;
-  if (region_of[v->producer->index] > region) return false;
-  for (const Use *use = v->uses; use; use = use->next)
-    if (region_of[use->node->index] > region) return true;
-  return false;
+  return s->partition->region[v->producer->index] <= region && users_of(s, v).last > region;
 }
 
 // Bytes of a slice that are neither stored to memory nor loaded from it.
@@ -229,26 +238,40 @@ static int64_t most_nbytes(const Search *s, const Run *run) {
   return most;
 }
 
-// The bytes of tensors that all blocks of the last level read again.
-static int64_t shared_nbytes(const Visit *v) {
+// The bytes that slices read again because they share a tensor along some level: neighbours along the last level, and
+// those farther apart.
+typedef struct Again {
+  int64_t near, far;
+} Again;
+
+static Again read_again(const Visit *v) {
   const int last = v->nlevels - 1;
-  int64_t nbytes = 0;
+  Again again = {0};
   for (size_t i = 0; i < v->ntensors; i++) {
     const Sliced *t = &v->tensors[i];
-    if (!t->stride[last]) nbytes += nbytes_of(t, visit_nelems(v, t)) * (v->nslices / v->extent[last]);
+    int64_t ntimes = v->nslices, own = 1; // slices that have a part of their own
+    for (int level = 0; level < v->nlevels; level++)
+      if (t->stride[level]) own *= v->extent[level];
+    const int64_t nbytes = nbytes_of(t, visit_nelems(v, t));
+    const int64_t nnear = last >= 0 && !t->stride[last] ? ntimes - ntimes / v->extent[last] : 0;
+    again.near += nbytes * nnear;
+    again.far += nbytes * (ntimes - own - nnear);
   }
-  return nbytes * (v->extent[last] - 1);
+  return again;
 }
 
-// What blocks share is near: loading it again costs less than memory.
+// What blocks share is near: loading it again costs less than memory. What other slices share, such as weights, is
+// copied for the products of each.
 static int64_t saved_nbytes(const Visit *v) {
-  return kept_nbytes(v) * v->nslices - (v->block ? shared_nbytes(v) / 4 : 0);
+  const Again again = read_again(v);
+  return kept_nbytes(v) * v->nslices - (v->block ? again.near / 4 + again.far : again.near + again.far);
 }
 
 // The longest block that divides the axis and leaves private values of a slice in the caches; 0: none.
 static int64_t find_block(int64_t extent, int64_t nbytes) {
-  for (int64_t block = extent / 2; block >= LEAST_BLOCK; block--)
-    if (extent % block == 0 && nbytes / extent * block <= SLICE_NBYTES) return block;
+  const int64_t most = SLICE_NBYTES / (nbytes > extent ? nbytes / extent : 1);
+  for (int64_t block = most < extent / 2 ? most : extent / 2; block >= LEAST_BLOCK; block--)
+    if (extent % block == 0) return block;
   return 0;
 }
 

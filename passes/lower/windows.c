@@ -12,6 +12,7 @@ Windows windows_of(Lowering *l, const Node *node) {
   for (int i = 0; i < w.nspatial; i++) {
     const Window own = w.window[i] = node_window(node, i);
     w.part[i] = node_piece_axis(node, l->part.piece, i);
+    node_reach(node, i, &w.reach_begin[i], &w.reach_end[i]);
     kernel_close(w.k, own.large_monomial);
     kernel_close(w.k, own.small_monomial);
     kernel_close(w.k, own.kernel_monomial);
@@ -135,7 +136,7 @@ ExprId windows_load_small(const Windows *w, const Value *v, SideAxes *axes, Expr
     const Window *own = &w->window[i];
     const PieceAxis *part = &w->part[i];
     Bound *b = &axes->bounds[w->first + i];
-    *b = (Bound){.offset = 0};
+    *b = (Bound){.reach_begin = w->reach_begin[i], .reach_end = w->reach_end[i]};
     axes->axis[w->first + i] = part->has_one_window ? STEPPED : BOUNDED;
     index[i] = NUMBER(0);
     if (part->has_one_window) continue;

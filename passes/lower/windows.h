@@ -10,10 +10,11 @@ typedef struct Windows {
   Kernel *k; // l's
   int first, nspatial;
   Window window[MOST_SPATIAL_AXES];
-  PieceAxis part[MOST_SPATIAL_AXES]; // the places and taps that the kernel has
-  int place[MOST_SPATIAL_AXES];      // the kernel's axis of the index on the side that is not loaded
-  int tap[MOST_SPATIAL_AXES];        // the kernel's axis of the tap
-  bool is_written;                   // there is no such axis: the current tap is number[i] of the piece's
+  PieceAxis part[MOST_SPATIAL_AXES];                                    // the places and taps that the kernel has
+  int64_t reach_begin[MOST_SPATIAL_AXES], reach_end[MOST_SPATIAL_AXES]; // node_reach
+  int place[MOST_SPATIAL_AXES]; // the kernel's axis of the index on the side that is not loaded
+  int tap[MOST_SPATIAL_AXES];   // the kernel's axis of the tap
+  bool is_written;              // there is no such axis: the current tap is number[i] of the piece's
   int64_t number[MOST_SPATIAL_AXES];
 } Windows;
 

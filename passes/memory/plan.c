@@ -12,6 +12,7 @@
 
 #include "ir/graph/open.h"
 #include "ir/kernel/overwrite.h"
+#include "passes/memory/pack.h"
 
 #include <string.h>
 
@@ -46,6 +47,11 @@ static bool is_private(const Kernel *k, const Value *v) {
   return tensor && tensor->is_private;
 }
 
+// The value is stored in the memory of an output.
+static bool is_callers(const Program *p, const Value *v) {
+  return v->is_output && !p->is_staged[v->index];
+}
+
 static int64_t value_nelems(const Plan *plan, const Value *v) {
   return plan->visit ? visit_nelems(plan->visit->plan, visit_find(plan->visit->plan, v)) : shape_nelems(&v->shape);
 }
@@ -62,7 +68,7 @@ static size_t value_nbytes(const Plan *plan, const Value *v) {
 static const Value *stored_value(const Plan *plan, const Kernel *k, size_t store) {
   const Value *v = k->accesses[k->stores[store].access].value;
   if (is_private(k, v) != (plan->visit != NULL)) return NULL;
-  return v->is_output || shape_monomial(&v->shape) != plan->monomial ? NULL : v;
+  return is_callers(plan->p, v) || shape_monomial(&v->shape) != plan->monomial ? NULL : v;
 }
 
 // Gaps
@@ -132,7 +138,7 @@ static const Value *find_overwritable(Plan *plan, uint32_t kernel, AccessId targ
     const Value *v = from->value;
     if (!v || i == target || !plan->p->is_in_workspace[v->index] || kernel_stores(k, i)) continue;
     if (is_private(k, v) != (plan->visit != NULL)) continue;
-    if (plan->last[v->index] != kernel + 1 || plan->is_taken_over[v->index]) continue;
+    if (plan->last[v->index] != kernel + 1 || plan->is_taken_over[v->index] || v->is_output) continue;
     if (value_nbytes(plan, v) != value_nbytes(plan, to->value) ||
         type_array_nbytes(from->type, 2) != type_array_nbytes(to->type, 2))
       continue;
@@ -158,6 +164,9 @@ static void find_ends(Plan *plan) {
     for (AccessId a = 0; a < k->naccesses; a++)
       if (k->accesses[a].value) plan->last[k->accesses[a].value->index] = visit ? visit->end : i + 1;
   }
+  for (size_t i = 0; i < plan->p->graph->noutputs && !plan->visit; i++) // copied after the last kernel
+    if (plan->p->graph->outputs[i]->producer)
+      plan->last[plan->p->graph->outputs[i]->index] = (uint32_t)plan->p->nkernels;
 }
 
 static size_t temporaries_nbytes(const Schedule *s) {
@@ -203,13 +212,25 @@ static void place_lasting(Plan *plan, uint32_t kernel) {
   for (size_t i = 0; i < s->ntemporaries; i++) s->temporaries[i].offset += offset;
 }
 
-static void place_temporaries(Plan *plan, uint32_t kernel, size_t *most_temporaries) {
+typedef struct Scratch { // of the kernels of a unit, which have their temporaries at the same place
+  size_t offset, nbytes;
+  size_t most_nbytes; // of all units so far
+} Scratch;
+
+static void take_scratch(Plan *plan, uint32_t first, uint32_t end, Scratch *scratch) {
+  scratch->nbytes = 0;
+  for (uint32_t i = first; i < end && !plan->p->graph->ndims; i++) {
+    const size_t nbytes = has_lasting(plan->p->schedules[i]) ? 0 : temporaries_nbytes(plan->p->schedules[i]);
+    if (nbytes > scratch->nbytes) scratch->nbytes = nbytes;
+  }
+  if (scratch->nbytes > scratch->most_nbytes) scratch->most_nbytes = scratch->nbytes;
+  scratch->offset = take(plan, scratch->nbytes);
+}
+
+static void place_temporaries(const Plan *plan, uint32_t kernel, const Scratch *scratch) {
   Schedule *s = plan->p->schedules[kernel];
   if (plan->p->graph->ndims || has_lasting(s)) return;
-  size_t nbytes = temporaries_nbytes(s), offset = take(plan, nbytes);
-  for (size_t i = 0; i < s->ntemporaries; i++) s->temporaries[i].offset += offset;
-  if (nbytes > *most_temporaries) *most_temporaries = nbytes;
-  give_back(plan, offset, nbytes);
+  for (size_t i = 0; i < s->ntemporaries; i++) s->temporaries[i].offset += scratch->offset;
 }
 
 static void end_values(Plan *plan, uint32_t kernel) {
@@ -232,21 +253,24 @@ static bool plan_init(Plan *plan, Program *p, Monomial monomial, const ProgramVi
   return ok;
 }
 
-static void place_kernel(Plan *plan, uint32_t kernel, size_t *most_temporaries) {
-  place_results(plan, kernel);
-  place_temporaries(plan, kernel, most_temporaries);
-  end_values(plan, kernel);
+// The kernels from `first` to below `end`: one, or several that follow each other.
+static void place_kernels(Plan *plan, uint32_t first, uint32_t end, Scratch *scratch) {
+  for (uint32_t i = first; i < end; i++) place_results(plan, i);
+  take_scratch(plan, first, end, scratch);
+  for (uint32_t i = first; i < end; i++) place_temporaries(plan, i, scratch);
+  give_back(plan, scratch->offset, scratch->nbytes);
+  for (uint32_t i = first; i < end; i++) end_values(plan, i);
 }
 
 // Plans the memory of a chunk, from address 0.
 static bool plan_chunk(Program *p, ProgramVisit *visit) {
   Plan plan;
-  size_t most_temporaries = 0;
+  Scratch scratch = {0};
   const bool ok = plan_init(&plan, p, 0, visit);
   for (uint32_t i = visit->first; ok && i < visit->end; i++) place_lasting(&plan, i);
-  for (uint32_t i = visit->first; ok && i < visit->end; i++) place_kernel(&plan, i, &most_temporaries);
+  for (uint32_t i = visit->first; ok && i < visit->end; i++) place_kernels(&plan, i, i + 1, &scratch);
   visit->chunk_nbytes = plan.top;
-  p->unshared_nbytes += most_temporaries * (size_t)visit->nchunks;
+  p->unshared_nbytes += scratch.most_nbytes * (size_t)visit->nchunks;
   arena_deinit(&plan.scratch);
   return ok && !plan.out_of_memory;
 }
@@ -274,21 +298,36 @@ static void place_visit(Plan *plan, ProgramVisit *visit) {
   end_values(plan, visit->end - 1);
 }
 
+// States in the workspace, from the beginning of a call to its end.
+static void place_states(Plan *plan) {
+  Program *p = plan->p;
+  for (size_t i = 0; i < p->graph->nstates; i++) {
+    const Value *v = p->graph->inputs[p->graph->states[i].input];
+    if (!p->is_staged[v->index]) continue;
+    p->value_offset[v->index] = take(plan, value_nbytes(plan, v));
+    p->is_in_workspace[v->index] = true;
+    p->unshared_nbytes += value_nbytes(plan, v);
+  }
+}
+
 static bool plan_arena(Program *p, Room *arena) {
   Plan plan;
-  size_t most_temporaries = 0;
+  Scratch scratch = {0};
   const bool ok = plan_init(&plan, p, arena->monomial, NULL);
   ProgramVisit *visit = p->visits;
+  if (ok && !arena->monomial) place_states(&plan);
   for (uint32_t i = 0; ok && i < p->nkernels; i++) {
     if (visit < p->visits + p->nvisits && visit->first == i) {
       i = visit->end - 1;
       place_visit(&plan, visit++);
     } else {
-      place_kernel(&plan, i, &most_temporaries);
+      const uint32_t end = program_unit_end(p, i);
+      place_kernels(&plan, i, end, &scratch);
+      i = end - 1;
     }
   }
   arena->nbytes = plan.top;
-  p->unshared_nbytes += most_temporaries;
+  p->unshared_nbytes += scratch.most_nbytes;
   arena_deinit(&plan.scratch);
   return ok && !plan.out_of_memory;
 }
@@ -303,17 +342,34 @@ static void find_arenas(Program *p) {
       const Monomial monomial = shape_monomial(&v->shape);
       size_t arena = 0;
       while (arena < p->nrooms && p->rooms[arena].monomial != monomial) arena++;
-      if (!v->is_output && arena == p->nrooms) p->rooms[p->nrooms++] = (Room){monomial, 0};
+      if (!is_callers(p, v) && arena == p->nrooms) p->rooms[p->nrooms++] = (Room){monomial, 0};
     }
   }
 }
 
+// Takes an earlier plan back. A kernel's first temporary is at offset 0 before its place is added.
+static void forget_plan(Program *p) {
+  p->nrooms = 0;
+  p->unshared_nbytes = 0;
+  memset(p->is_in_workspace, 0, p->graph->nvalues * sizeof *p->is_in_workspace);
+  memset(p->value_offset, 0, p->graph->nvalues * sizeof *p->value_offset);
+  for (size_t i = 0; i < p->nkernels; i++) {
+    const Schedule *s = p->schedules[i];
+    const size_t offset = s->ntemporaries ? s->temporaries[0].offset : 0;
+    for (size_t t = 0; t < s->ntemporaries; t++) s->temporaries[t].offset -= offset;
+  }
+}
+
 bool plan_memory(Program *p) {
+  forget_plan(p);
   p->rooms = ARENA_ARRAY(&p->arena, Room, p->graph->nvalues + 1);
   if (!p->rooms) return false;
   find_arenas(p);
   for (size_t i = 0; i < p->nrooms; i++)
     if (!plan_arena(p, &p->rooms[i])) return false;
   p->workspace_nbytes = p->rooms[0].nbytes;
+  if (p->graph->ndims) return true;
+  if (!pack_workspace(p)) return false;
+  p->rooms[0].nbytes = p->workspace_nbytes;
   return true;
 }

@@ -4,10 +4,11 @@
 
 #include "ir/kernel/program.h"
 
-// Sets p's value_offset, is_in_workspace, rooms and workspace sizes, and adds their places to the offsets of kernels'
-// temporaries. Values with disjoint lifetimes may share memory. A kernel may store a result in place of an operand that
-// it is the last to read, if it reads each element before it stores to its place (ir/kernel/overwrite.h). False: out of
-// memory.
+// Requires p->is_staged (passes/memory/in_place.h). Sets p's value_offset, is_in_workspace, rooms and workspace sizes,
+// and adds their places to the offsets of kernels' temporaries. Values with disjoint lifetimes may share memory. A
+// kernel may store a result in place of an operand that it is the last to read, if it reads each element before it
+// stores to its place (ir/kernel/overwrite.h). May be called
+// again when kernels have been added or moved. False: out of memory.
 bool plan_memory(Program *p);
 
 #endif

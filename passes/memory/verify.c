@@ -31,7 +31,8 @@ typedef struct Walk {
   int64_t index[MAX_AXES];   // of the current iteration, by axis
   const ProgramVisit *visit; // of the current kernel; NULL: none
   int64_t chunk, slice;      // the current ones of the visit
-  uint32_t first_temporary;  // the number of the kernel's first one in the program
+  size_t kernel;
+  uint32_t *first_temporary; // by kernel: the number of its first one in the program
   bool *is_lasting;          // by temporary's number
   uint32_t loops;            // the number of the current loop, from 1; all loops of a visit have one
   uint32_t block;            // the block of the current iteration
@@ -69,7 +70,10 @@ static const char *name_of(const Walk *w, const Access *a) {
 }
 
 static uint32_t owner_of(const Walk *w, const Access *a) {
-  return a->value ? a->value->index + 1 : (uint32_t)w->p->graph->nvalues + 1 + w->first_temporary + a->temporary;
+  if (a->value) return a->value->index + 1;
+  uint32_t temporary = a->temporary;
+  const size_t maker = program_maker(w->p, w->kernel, &temporary);
+  return (uint32_t)w->p->graph->nvalues + 1 + w->first_temporary[maker] + temporary;
 }
 
 static size_t first_byte(const Walk *w, const Access *a) {
@@ -124,7 +128,12 @@ static bool load(Walk *w, const Access *a, int64_t part) {
   return true;
 }
 
-// A block may store its partial sums many times; every other element is stored once.
+// Whether an earlier piece of the result may have stored to the byte.
+static bool may_repeat(const Walk *w, const Byte *b) {
+  return w->schedule->follows && (w->visit || b->written >> 32 != w->loops);
+}
+
+// A block may store its partial sums many times; every other element is stored once by a kernel.
 static bool store(Walk *w, const Access *a, bool is_partial) {
   size_t from, to;
   find_bytes(w, a, element_at(w, a, w->block), &from, &to);
@@ -132,7 +141,7 @@ static bool store(Walk *w, const Access *a, bool is_partial) {
   for (size_t i = from; i < to; i++) {
     Byte *b = &w->bytes[i];
     if (i >= w->nbytes) return wrong(w, name_of(w, a), "is stored outside of memory");
-    if (b->owner == owner_of(w, a) && !is_partial && !is_shared_byte)
+    if (b->owner == owner_of(w, a) && !is_partial && !is_shared_byte && !may_repeat(w, b))
       return wrong(w, name_of(w, a), "is stored a second time");
     if (is_of_other_block(w, b->written) || is_of_other_block(w, b->read))
       return wrong(w, name_of(w, a), "is stored where another block reads or writes");
@@ -268,7 +277,7 @@ static bool is_lasting(const Walk *w, uint32_t owner) {
   return is_temporary(w, owner) && w->is_lasting[owner - w->p->graph->nvalues - 1];
 }
 
-// Temporaries do not survive their kernel.
+// Temporaries do not survive their kernel and those that follow it.
 static void forget_temporaries(Walk *w) {
   for (size_t i = 0; i < w->nbytes; i++)
     if (is_temporary(w, w->bytes[i].owner) && !is_lasting(w, w->bytes[i].owner)) w->bytes[i].owner = 0;
@@ -287,9 +296,8 @@ static bool walk_kernel(Walk *w, size_t kernel, bool is_first, Arena *scratch) {
   w->k = w->schedule->kernel;
   w->is_needed = ARENA_ARRAY(scratch, bool, w->k->nexprs);
   w->why->out_of_memory |= !w->is_needed;
-  w->first_temporary = 0;
-  for (size_t i = 0; i < kernel; i++) w->first_temporary += (uint32_t)w->p->schedules[i]->ntemporaries;
-  forget_temporaries(w);
+  w->kernel = kernel;
+  if (!w->schedule->follows || w->visit) forget_temporaries(w);
   for (size_t l = 0; w->is_needed && l < w->schedule->nloops; l++) {
     w->loop = &w->schedule->loops[l];
     if ((is_first || !w->loop->is_lasting) && !walk_loop(w)) return false;
@@ -317,19 +325,24 @@ static bool walk_visit(Walk *w, const ProgramVisit *visit, Arena *scratch) {
   return is_right;
 }
 
-static bool list_lasting(Walk *w, Arena *scratch) {
-  size_t count = 0;
-  for (size_t i = 0; i < w->p->nkernels; i++) count += w->p->schedules[i]->ntemporaries;
+static bool list_temporaries(Walk *w, Arena *scratch) {
+  uint32_t count = 0;
+  w->first_temporary = ARENA_ARRAY(scratch, uint32_t, w->p->nkernels + 1);
+  for (size_t i = 0; w->first_temporary && i < w->p->nkernels; i++) {
+    w->first_temporary[i] = count;
+    count += (uint32_t)w->p->schedules[i]->ntemporaries;
+  }
   w->is_lasting = ARENA_ARRAY(scratch, bool, count + 1);
-  for (size_t i = 0, n = 0; w->is_lasting && i < w->p->nkernels; i++)
+  const bool ok = w->first_temporary && w->is_lasting;
+  for (size_t i = 0, n = 0; ok && i < w->p->nkernels; i++)
     for (size_t t = 0; t < w->p->schedules[i]->ntemporaries; t++)
       w->is_lasting[n++] = w->p->schedules[i]->temporaries[t].is_lasting;
-  w->why->out_of_memory |= !w->is_lasting;
-  return w->is_lasting;
+  w->why->out_of_memory |= !ok;
+  return ok;
 }
 
 static bool walk_program(Walk *w, Arena *scratch) {
-  if (!list_lasting(w, scratch)) return false;
+  if (!list_temporaries(w, scratch)) return false;
   for (size_t i = 0; i < w->p->nkernels; i++) {
     const ProgramVisit *visit = program_visit(w->p, i);
     if (visit ? !walk_visit(w, visit, scratch) : !walk_kernel(w, i, true, scratch)) return false;
@@ -338,19 +351,49 @@ static bool walk_program(Walk *w, Arena *scratch) {
   return true;
 }
 
-static bool verify_outputs(const Walk *w) {
-  for (size_t i = 0; i < w->p->graph->noutputs; i++) {
-    const Value *v = w->p->graph->outputs[i];
-    const size_t nbytes = type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
-    for (size_t b = 0; b < nbytes; b++)
-      if (w->bytes[w->place[v->index] + b].owner != v->index + 1) return say(w, v->name, "is not stored whole");
+static size_t nbytes_of(const Value *v) {
+  return type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
+}
+
+static bool verify_whole(const Walk *w, const Value *v) {
+  for (size_t b = 0; b < nbytes_of(v); b++)
+    if (w->bytes[w->place[v->index] + b].owner != v->index + 1) return say(w, v->name, "is not stored whole");
+  return true;
+}
+
+// The state whose memory holds the output afterwards; NULL: none, or one that the call reads from the workspace.
+static const Value *output_state(const Program *p, size_t output) {
+  const Graph *g = p->graph;
+  for (size_t i = 0; i < g->nstates; i++) {
+    const Value *state = g->inputs[g->states[i].input];
+    if (g->states[i].output == (int64_t)output) return p->is_staged[state->index] ? NULL : state;
+  }
+  return NULL;
+}
+
+// The outputs that are copied at the end of a call, in their order. A copy to a state leaves nothing of what was there.
+static bool walk_copies(Walk *w) {
+  const Graph *g = w->p->graph;
+  for (size_t i = 0; i < g->noutputs; i++) {
+    const Value *v = g->outputs[i], *state = program_copies_output(w->p, i) ? output_state(w->p, i) : NULL;
+    if (!verify_whole(w, v)) return false;
+    for (size_t b = 0; state && state != v && b < nbytes_of(state); b++) w->bytes[w->place[state->index] + b].owner = 0;
   }
   return true;
 }
 
 static bool is_private(const Program *p, const Value *v) {
-  const uint32_t kernel = v->producer ? p->first_kernel[v->producer->index] : 0;
-  return v->producer && visit_is_private(program_visit(p, kernel), v);
+  const uint32_t kernel = v->producer ? p->first_kernel[v->producer->index] : UINT32_MAX;
+  return kernel != UINT32_MAX && visit_is_private(program_visit(p, kernel), v);
+}
+
+// The place of an update is its state's, unless it is copied there.
+static void place_updates(Walk *w) {
+  const Graph *g = w->p->graph;
+  for (size_t i = 0; i < g->noutputs; i++) {
+    const Value *state = program_copies_output(w->p, i) ? NULL : output_state(w->p, i);
+    if (state) w->place[g->outputs[i]->index] = w->place[state->index];
+  }
 }
 
 // Sets each value's place. False when a value is not inside the workspace.
@@ -365,6 +408,7 @@ static bool find_places(Walk *w) {
     if (!w->p->is_in_workspace[i]) w->nbytes += nbytes;
     else if (w->place[i] + nbytes > w->p->workspace_nbytes) return say(w, v->name, "lies outside of the workspace");
   }
+  place_updates(w);
   return true;
 }
 
@@ -388,7 +432,7 @@ bool memory_verify(const Program *p, int64_t *nsteps, Text *why) {
   if (is_right && w.nbytes <= (size_t)*nsteps) {
     w.bytes = ARENA_ARRAY(&scratch, Byte, w.nbytes + 1);
     if (w.bytes) own_operands(&w);
-    is_right = w.bytes && walk_program(&w, &scratch) && (w.nsteps <= 0 || verify_outputs(&w));
+    is_right = w.bytes && walk_program(&w, &scratch) && (w.nsteps <= 0 || walk_copies(&w));
   }
   why->out_of_memory |= !w.place || (w.nbytes <= (size_t)*nsteps && !w.bytes);
   *nsteps = w.nsteps;

@@ -439,8 +439,77 @@ static Polynomial of_multiply(Algebra *a, const Node *node, const Labels *l) {
   return polynomial_product(a, operand(a, node, 0, l), operand(a, node, 1, l));
 }
 
+static Polynomial of_negation(Algebra *a, const Node *node, const Labels *l) {
+  return polynomial_sum(a, none, operand(a, node, 0, l), -1);
+}
+
+// Lexicographic: the term with the greater power of the first symbol in which they differ.
+static bool is_greater(const PolynomialTerm *m, const PolynomialTerm *n) {
+  for (uint32_t i = 0, k = 0; i < m->nfactors || k < n->nfactors;) {
+    const uint32_t first = i < m->nfactors ? m->factors[i].symbol : UINT32_MAX,
+                   second = k < n->nfactors ? n->factors[k].symbol : UINT32_MAX;
+    const int power = first <= second ? m->factors[i++].halves : 0,
+              other = second <= first ? n->factors[k++].halves : 0;
+    if (power != other) return power > other;
+  }
+  return false;
+}
+
+static const PolynomialTerm *greatest_term(const Polynomial *p) {
+  const PolynomialTerm *greatest = p->terms;
+  for (uint32_t i = 1; i < p->nterms; i++)
+    if (is_greater(&p->terms[i], greatest)) greatest = &p->terms[i];
+  return greatest;
+}
+
+// Whether all terms have the frame or a sum of it as a factor: it is 0 for some data only.
+static bool depends_on_frame(const Algebra *a, const Polynomial *p) {
+  for (uint32_t i = 0; i < p->nterms; i++) {
+    bool depends = false;
+    for (uint32_t k = 0; k < p->terms[i].nfactors; k++) {
+      const Symbol *s = &a->symbols[p->terms[i].factors[k].symbol];
+      depends |= s->value == a->frame || is_sum_of_frame(a, s);
+    }
+    if (!depends) return false;
+  }
+  return p->nterms > 0;
+}
+
+// p / q as a polynomial, by long division; fails unless nothing remains. What q consists of has cancelled then.
+static Polynomial polynomial_quotient(Algebra *a, Polynomial p, Polynomial q) {
+  const int depth = a->depth;
+  Polynomial quotient = polynomial_new(a, MOST_TERMS), rest = p;
+  a->depth = 0; // as formulas of real numbers
+  for (uint32_t i = 0; rest.nterms && !a->failed; i++) {
+    PolynomialTerm t = *greatest_term(&rest);
+    const PolynomialTerm *divisor = greatest_term(&q);
+    t.coefficient /= divisor->coefficient;
+    for (uint32_t k = 0; k < divisor->nfactors; k++)
+      if (!multiply_factor(a, &t, (Factor){divisor->factors[k].symbol, (int16_t)-divisor->factors[k].halves}))
+        a->failed = true;
+    a->failed |= i == MOST_TERMS;
+    if (a->failed) break;
+    add_term(a, &quotient, &t);
+    rest = polynomial_sum(a, rest, polynomial_product(a, (Polynomial){1, &t, {{0}}}, q), -1);
+  }
+  a->depth = depth;
+  for (uint32_t i = 0; i < q.nterms; i++) cancel_factors(&quotient, &q.terms[i]);
+  add_cancelled(&quotient, &p);
+  add_cancelled(&quotient, &q);
+  return a->failed ? none : quotient;
+}
+
+// x * z / z is x where z is 0 for some data only, as the gradient of a quotient or of a product has it: the graph's
+// result is NaN for that data, and the formula's is the limit.
 static Polynomial of_divide(Algebra *a, const Node *node, const Labels *l) {
-  return polynomial_product(a, operand(a, node, 0, l), polynomial_power(a, operand(a, node, 1, l), -2));
+  const Polynomial p = operand(a, node, 0, l), q = operand(a, node, 1, l);
+  if (a->failed) return none;
+  if (p.nterms >= q.nterms && depends_on_frame(a, &q)) {
+    const Polynomial quotient = polynomial_quotient(a, p, q);
+    if (!a->failed || a->out_of_memory) return quotient;
+    a->failed = false;
+  }
+  return polynomial_product(a, p, polynomial_power(a, q, -2));
 }
 
 static Polynomial of_square(Algebra *a, const Node *node, const Labels *l) {
@@ -558,6 +627,7 @@ static Polynomial (*const formulas[OP_COUNT])(Algebra *, const Node *, const Lab
     [OP_Subtract] = of_subtract,
     [OP_Multiply] = of_multiply,
     [OP_Divide] = of_divide,
+    [OP_Neg] = of_negation,
     [OP_Square] = of_square,
     [OP_SquaredDifference] = of_squared_difference,
     [OP_Sqrt] = of_sqrt,

@@ -15,9 +15,11 @@
 //
 // Infinities and NaNs do not cancel: (x + z) - z is not x if z is infinite or huge, nor is x * z / z if z is 0. So a
 // value is a symbol by itself if expanding it would cancel a factor or a term, drop a sign under a root, or multiply by
-// 0. The exception are terms with a factor that is a sum over the frame, since norms and their gradients cancel them
-// everywhere (the sum of x - E[x] is 0). The polynomial records the symbols of such terms in `cancelled`. A value may
-// be replaced only by a formula that is infinite or NaN, too, wherever one of these symbols is (norm_match.c).
+// 0. The exceptions are terms with a factor that is a sum over the frame, since norms and their gradients cancel them
+// everywhere (the sum of x - E[x] is 0), and a divisor that is a polynomial of the frame, if it divides exactly: it is
+// 0 for single data only, for which the quotient is NaN. The polynomial records the symbols of such terms in
+// `cancelled`. A value may be replaced only by a formula that is infinite or NaN, too, wherever one of these symbols is
+// (norm_match.c).
 #ifndef NGRAD_PASSES_REWRITE_ALGEBRA_H
 #define NGRAD_PASSES_REWRITE_ALGEBRA_H
 

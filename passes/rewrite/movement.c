@@ -10,6 +10,7 @@
 
 static bool set_list(const Match *m, Node *node, const char *name, const int64_t *items, int count) {
   int64_t *copy = ARENA_ARRAY(&m->graph->arena, int64_t, (size_t)count);
+  if (!copy) *m->out_of_memory = true;
   for (uint32_t i = 0; i < node->op->nattributes; i++) {
     if (!copy || strcmp(node->op->attributes[i].name, name) != 0) continue;
     node->attributes[i].is_set = true;
@@ -62,7 +63,7 @@ static bool meets_another(const Match *m, const Node *node) {
     if (v->is_output || !v->uses || v->uses->next) return false;
     const Node *user = v->uses->node;
     if (user->op == node->op) return true;
-    if (!(user->op->traits & TRAIT_ELEMENTWISE)) return false;
+    if (!node_may_be_moved(user)) return false;
     v = user->outputs[0];
   }
   return false;

@@ -100,11 +100,15 @@ static bool match_operands(const Rule *rule, Match *m, const Goal *goal, bool is
   return match_goals(rule, m, rest);
 }
 
+bool node_may_be_moved(const Node *node) {
+  return node->op->traits & TRAIT_ELEMENTWISE && !node_places_by_axis(node);
+}
+
 static bool is_operator(const Node *node, const Term *t) {
   if (t->op != OP_COUNT) return node->op->id == t->op;
   uint32_t count = 0;
   while (count < MOST_ARGUMENTS && t->arguments[count]) count++;
-  return node->op->traits & TRAIT_ELEMENTWISE && node->ninputs == count;
+  return node_may_be_moved(node) && node->ninputs == count;
 }
 
 static bool match_node(const Rule *rule, Match *m, const Goal *goal) {
@@ -316,6 +320,7 @@ static bool apply(Rewrite *r, const Rule *rule, Value *root) {
   Match m;
   Graph *g = r->graph;
   if (!rule_matches(rule, g, root, &m)) return false;
+  m.out_of_memory = &r->out_of_memory;
   size_t nnodes = g->nnodes, nvalues = g->nvalues;
   Value *v = build(r, &m, rule, rule->replacement, root);
   if (!v || r->out_of_memory || !replace_root(r, root, v)) {

@@ -28,7 +28,8 @@ typedef struct Term {
   TermKind kind;
   uint8_t name;      // index into Match.values (values, constants) or Match.nodes
   bool is_only_used; // node: its output must have no other use
-  OperatorId op; // node. OP_COUNT: any elementwise operator with so many inputs; in a replacement, that of node `name`
+  OperatorId
+      op; // node. OP_COUNT: any node with so many inputs that may be moved; in a replacement, that of node `name`
   bool is_computed;    // number: Match.number, which the condition sets
   double number;       // number: matched exactly, -0 is not 0
   const char *setting; // node: an attribute that must have the value `is`, or is set to it; NULL: none. Not for lists
@@ -56,7 +57,8 @@ typedef struct Match {
   Node *nodes[MOST_NAMED];     // by Term.name; the root is 0 unless another node has that name
   Node *matched[MOST_MATCHED]; // all matched nodes, the root first
   uint32_t nmatched;
-  double number; // for COMPUTED in the replacement
+  double number;       // for COMPUTED in the replacement
+  bool *out_of_memory; // for Rule.finish to set
 } Match;
 
 struct Rule {
@@ -71,6 +73,9 @@ struct Rule {
 
 // Prints a rule as "Multiply(x, 1.0) -> x".
 void rule_print(const Rule *rule, Text *out);
+
+// Whether the node computes the same of an element wherever reshapes and transposes move it.
+bool node_may_be_moved(const Node *node);
 
 // Whether the pattern matches the value; fills m.
 bool rule_matches(const Rule *rule, Graph *g, Value *root, Match *m);

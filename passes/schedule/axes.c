@@ -7,6 +7,7 @@
 //
 // If outer reductions keep some of the inner axes, sums are nested: a sum over the vector axis is known at the end of
 // each iteration of the middle axes ("late" in its sweep), and enters the sums over the middle and outer axes there.
+#include "ir/kernel/scatter.h"
 #include "passes/schedule/nest_sums.h"
 #include "passes/schedule/scheduling.h"
 
@@ -259,7 +260,18 @@ static bool agree_reductions(Scheduling *s) {
   return kernel_nest_sums(s->k, s->vector_axis, s->inner) && check_reductions(s);
 }
 
+static bool choose_scatter_axes(Scheduling *s, const Scatter *scatter) {
+  s->is_scatter = s->sums_middle = true;
+  s->vector_axis = scatter->columns;
+  s->inner = 1U << scatter->summed | 1U << scatter->columns;
+  s->outer = all_axes(s->k) & ~s->inner;
+  s->free_axes = s->outer & ~(1U << scatter->rows);
+  return agree_reductions(s);
+}
+
 bool schedule_choose_axes(Scheduling *s) {
+  Scatter scatter;
+  if (kernel_find_scatter(s->k, &scatter)) return choose_scatter_axes(s, &scatter);
   Product product = {0};
   if (schedule_number(s->overrides, SCHEDULE_MIDDLE, true)) product = schedule_find_product(s->k);
   product.is_long = product.sum && schedule_number(s->overrides, SCHEDULE_SPLIT, true) &&
@@ -301,8 +313,8 @@ static bool is_table(const Scheduling *s, ExprId id) {
   const Kernel *k = s->k;
   const AxisSet axes = k->exprs[id].axes;
   const int64_t nelems = axes_nelems(k, axes);
-  return s->sums_middle && (axes & middle_axes(s)) && !(axes >> s->vector_axis & 1) && nelems <= MOST_NELEMS &&
-         !axes_monomial(k, axes) && nelems * LEAST_USES <= axes_nelems(k, all_axes(k));
+  return s->sums_middle && !s->is_scatter && (axes & middle_axes(s)) && !(axes >> s->vector_axis & 1) &&
+         nelems <= MOST_NELEMS && !axes_monomial(k, axes) && nelems * LEAST_USES <= axes_nelems(k, all_axes(k));
 }
 
 // Marks a result of a product's loop that a later phase needs, or the results that a mask is computed from. False: the

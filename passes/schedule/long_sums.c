@@ -7,6 +7,9 @@
 //     sums_of_blocks[block, row, vector] = sum x * y
 //   loop over rows; inside blocks, vectors
 //     store f(sum of sums_of_blocks[block, row, vector])
+//
+// Other sums are stored, too, before results are made of them, if that takes many tensors, as an optimizer does: steps
+// of a product visit small parts of many rows, which takes longer than to read and write the sums once more.
 #include "passes/schedule/scheduling.h"
 #include "passes/schedule/split_axis.h"
 
@@ -18,11 +21,12 @@ typedef struct Cut { // where the summed axes are cut into those of the blocks a
 } Cut;
 
 // Products in a block. Of LENGTH, two panels stay in a second-level cache; with fewer than LEAST, the sums of blocks
-// would take as long as the products. Of DEPTHWISE_LENGTH, what a step reads of both tensors does, with all strides.
-enum { LEAST = 256, DEPTHWISE_LENGTH = 512, LENGTH = 1024, MOST = 4096 };
+// would take as long as the products. Of IN_PLACE_LENGTH, what is read of tensors where they are does, with all
+// strides.
+enum { LEAST = 256, IN_PLACE_LENGTH = 512, LENGTH = 1024, MOST = 4096 };
 
-static int64_t best_length(const Product *p) {
-  return p->is_depthwise ? DEPTHWISE_LENGTH : LENGTH;
+static int64_t best_length(const Kernel *k, const Product *p) {
+  return p->is_depthwise || schedule_reads_in_place(k, p) ? IN_PLACE_LENGTH : LENGTH;
 }
 
 // The longest block of at most `wanted` products is the best one, then the shortest of more.
@@ -43,13 +47,13 @@ static int64_t least_length(const Kernel *k, const Product *p) {
 
 // Whether the sum has several blocks, and is long beside the shorter side of the results: then what a thread reads of
 // the factors, to compute a part of the results, is much more than the results.
-static bool is_long(const Kernel *k, const Product *p) {
+static bool is_long(const Kernel *k, const Product *p, int64_t best) {
   enum { TIMES = 8 };
   const AxisSet results = k->exprs[p->sum].axes;
   const int64_t rows = axes_nelems(k, results & ~k->exprs[p->vector].axes);
   const int64_t columns = axes_nelems(k, results & ~k->exprs[p->row].axes);
   const int64_t length = axes_nelems(k, k->exprs[p->sum].reduced), side = rows < columns ? rows : columns;
-  return length / 2 >= best_length(p) && length >= TIMES * side;
+  return length / 2 >= best && length >= TIMES * side;
 }
 
 // A factor that is a tensor as it is can be copied with zeros behind it.
@@ -76,8 +80,8 @@ static Cut choose_cut(const Kernel *k, const Product *p) {
   const AxisSet summed = k->exprs[p->sum].reduced;
   Cut best = {0};
   if (axes_monomial(k, (1U << k->naxes) - 1) || !axes_nelems(k, k->exprs[p->sum].axes)) return best;
-  if (!is_long(k, p)) return best;
-  const int64_t least = least_length(k, p), wanted = least > best_length(p) ? least : best_length(p);
+  if (!is_long(k, p, best_length(k, p))) return best;
+  const int64_t least = least_length(k, p), wanted = least > best_length(k, p) ? least : best_length(k, p);
   int64_t inside = 1;
   for (int axis = k->naxes - 1; axis >= 0 && inside <= MOST; axis--) {
     if (!(summed >> axis & 1)) continue;
@@ -89,7 +93,8 @@ static Cut choose_cut(const Kernel *k, const Product *p) {
     }
     inside *= extent;
   }
-  return best.length || p->is_depthwise ? best : cut_padded(k, p, wanted);
+  if (best.length || p->is_depthwise || !is_long(k, p, LENGTH)) return best;
+  return cut_padded(k, p, least > LENGTH ? least : LENGTH);
 }
 
 // The kernel's stores with another expression in place of one. NULL: out of memory.
@@ -158,6 +163,41 @@ bool schedule_is_long_sum(const Kernel *k, const Product *p, bool *is_padded) {
   return cut.length;
 }
 
+// Orders the product, which stores its sums, and then what is made of them. blocks: axes that are summed then.
+static bool order_in_two(Scheduling *s, Product *p, AxisSet blocks) {
+  Kernel *k = s->k;
+  const ExprId sums = p->sum;
+  const char *label = k->exprs[sums].label;
+  AccessId kept;
+  if (!schedule_add_kept(s, sums, label ? label : "sums", &kept)) return false;
+  if (!order_part(s, &(Store){kept, sums}, 1)) return false;
+  *p = (Product){0};
+  s->sums_middle = blocks;
+  s->inner = blocks | 1U << s->vector_axis;
+  s->outer &= ~blocks;
+  s->free_axes = 0;
+  Store *stores = replace_expr(k, sums, expr_load(k, kept));
+  return stores && order_part(s, stores, k->nstores);
+}
+
+// Whether results are made of the sums and of many tensors of their size.
+static bool combines_many(const Kernel *k, const Product *p) {
+  enum { MANY_TENSORS = 4, MANY_NELEMS = 1 << 18 };
+  const AxisSet results = k->exprs[p->sum].axes;
+  int ntensors = 0;
+  for (AccessId i = 0; i < k->naccesses; i++) {
+    const Access *a = &k->accesses[i];
+    ntensors += a->value && !a->nbounds && access_axes(k, a) == results;
+  }
+  return ntensors >= MANY_TENSORS && axes_nelems(k, results) >= MANY_NELEMS && !axes_monomial(k, results);
+}
+
+bool schedule_order_product(Scheduling *s) {
+  Product *p = &s->product;
+  if (p->rows || p->is_padded || !combines_many(s->k, p)) return schedule_order_part(s);
+  return order_in_two(s, p, 0);
+}
+
 bool schedule_order_long_sum(Scheduling *s) {
   Kernel *k = s->k;
   Product *p = s->product.sum ? &s->product : &s->depthwise;
@@ -165,16 +205,6 @@ bool schedule_order_long_sum(Scheduling *s) {
   if (!cut.length) return schedule_order_part(s); // the panels of rows have taken the last axis
   const AxisSet blocks = split_sum(k, &cut, p);
   if (!blocks) return false;
-  const ExprId sums = p->sum;
-  const char *label = k->exprs[sums].label;
-  AccessId kept;
   schedule_set_product_axes(s);
-  if (!schedule_add_kept(s, sums, label ? label : "sums", &kept)) return false;
-  if (!order_part(s, &(Store){kept, sums}, 1)) return false;
-  *p = (Product){0};
-  s->inner = blocks | 1U << s->vector_axis;
-  s->outer &= ~blocks;
-  s->free_axes = 0;
-  Store *stores = replace_expr(k, sums, expr_load(k, kept));
-  return stores && order_part(s, stores, k->nstores);
+  return order_in_two(s, p, blocks);
 }

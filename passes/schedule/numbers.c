@@ -40,7 +40,7 @@ static void choose_block(const Scheduling *s, Loop *loop, int64_t partial_nelems
   bool is_small = axes_nelems(s->k, axes) <= SMALL, is_set = s->overrides->key[SCHEDULE_BLOCK].is_set;
   loop->block =
       schedule_number(s->overrides, SCHEDULE_BLOCK, block_length(s, is_small, partial_nelems, loop->rows_in_lanes));
-  if (is_set || s->is_tiled || !axes_monomial(s->k, axes)) return;
+  if (is_set || s->is_tiled || loop->is_depthwise || !axes_monomial(s->k, axes)) return; // a block of taps is not open
   loop->few_block = block_length(s, true, partial_nelems, loop->rows_in_lanes);
   loop->many_block = block_length(s, false, partial_nelems, loop->rows_in_lanes);
   if (loop->few_block != loop->many_block) loop->few_work = SMALL;
@@ -185,6 +185,14 @@ static bool has_bounds(Kernel *k, const Loop *loop) {
   return is_any;
 }
 
+// Rows of a scatter's block: each block goes over all indices, so that there are not many of them.
+static int64_t scatter_block(const Scheduling *s) {
+  enum { NELEMS = 1 << 16, MOST_BLOCKS = 32 };
+  const int64_t rows = axes_nelems(s->k, s->outer & ~s->free_axes), width = s->k->axes[s->vector_axis].extent;
+  const int64_t least = clamp(rows / MOST_BLOCKS, 1, INT64_MAX);
+  return clamp(NELEMS / clamp(width, 1, NELEMS), least, INT64_MAX);
+}
+
 void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
   // Several rows a step: if there are MANY_ROWS, of at most LONG_ROW elements. Elements of a tile; sums need short
   // chains.
@@ -193,6 +201,10 @@ void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
   // chain than f32 allows. Steps of 6, 11 or 12 rows divide it, and 4, 8 or 16 blocks are little more than 512, 1024 or
   // 2048 rows. It does not depend on extents, so that open extents get the same bits.
   enum { PRODUCT_BLOCK = 132 };
+  if (s->is_scatter) {
+    loop->block = scatter_block(s);
+    return;
+  }
   const bool has_sums = loop_has_roots(loop, ROOT_REDUCE_INNER);
   const int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);
   loop->rows_in_lanes = s->is_column || should_lie_in_lanes(s, loop, has_sums);
@@ -210,9 +222,8 @@ void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
   const bool has_short = has_short_runs(s), is_short = rows >= MANY_ROWS && width <= LONG_ROW;
   loop->may_share_rows = !loop->is_nested && loop->nouter &&
                          ((is_short && (loop->ninner == 1 || has_short)) || has_single_vectors(s, loop));
-  if (has_sums)
-    loop->accumulators =
-        (int)schedule_number(s->overrides, SCHEDULE_ACCUMULATORS, loop->may_share_rows || loop->is_depthwise ? 1 : 4);
+  if (has_sums && !loop->is_depthwise) // of which a step has many rows, with an accumulator for each
+    loop->accumulators = (int)schedule_number(s->overrides, SCHEDULE_ACCUMULATORS, loop->may_share_rows ? 1 : 4);
   loop->may_share_rows &= loop->accumulators == 1 && !has_middle_scalars(s, loop) && !has_bounds(s->k, loop);
   choose_runs(s, loop);
 }

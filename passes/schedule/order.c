@@ -81,7 +81,7 @@ bool schedule_add_kept(Scheduling *s, ExprId id, const char *name, AccessId *acc
   if (p->sum &&
       ((id == p->vector && schedule_keeps_vectors(k, p)) || (id == p->row && p->panel_axis) || is_kept_by_rows(s, id)))
     use_panels(s, k->exprs[id].axes, &a, &nelems);
-  a.type = k->is_f64 ? TYPE_F64 : TYPE_F32;
+  a.type = k->is_s64 ? TYPE_S64 : k->is_f64 ? TYPE_F64 : TYPE_F32;
   a.temporary = schedule_add_temporary(s->schedule, name, a.type, nelems);
   if (!k->out_of_memory) s->schedule->temporaries[a.temporary].monomial = monomial;
   *access = kernel_add_access(k, &a);
@@ -149,6 +149,7 @@ static bool keep_results(Scheduling *s) {
 
 static bool find_kept_values(Scheduling *s) {
   const Kernel *k = s->k;
+  if (s->is_scatter) return true; // it loads the indices itself
   bool *is_wide = ARENA_ARRAY(k->arena, bool, s->noriginals);
   bool *is_needed = ARENA_ARRAY(k->arena, bool, s->noriginals);
   if (!is_wide || !is_needed) {
@@ -434,6 +435,7 @@ static bool add_main_loop(Scheduling *s, int phase) {
                .sums_middle = s->sums_middle,
                .is_product = s->sums_middle && s->product.sum,
                .is_depthwise = s->depthwise.sum != 0,
+               .is_scatter = s->is_scatter,
                .dense_axis = s->vector_axis};
   start_loops(s, true);
   if (!fill_main_loop(s, &loop, phase)) return false;
@@ -502,6 +504,8 @@ Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *over
   if (!s.schedule || (k->naxes && !schedule_choose_axes(&s))) return NULL;
   if (s.product.sum && !schedule_split_product(&s)) return NULL;
   if (s.depthwise.sum && s.sums_middle && !schedule_split_channels(&s)) return NULL;
-  if (s.product.is_long || s.depthwise.is_long ? !schedule_order_long_sum(&s) : !schedule_order_part(&s)) return NULL;
+  const bool is_long = s.product.is_long || s.depthwise.is_long;
+  if (is_long ? !schedule_order_long_sum(&s) : s.product.sum ? !schedule_order_product(&s) : !schedule_order_part(&s))
+    return NULL;
   return schedule_fuse_products(s.schedule) ? s.schedule : NULL;
 }

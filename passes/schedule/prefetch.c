@@ -4,7 +4,8 @@
 // - Loop.ahead: elements further along the vector axis, and near its end those of the next iteration of the last middle
 //   axis; for long outer iterations;
 // - Loop.iterations_ahead: later iterations of the last middle axis, if the vector axis is short.
-// In products, Loop.ahead is the distance to later columns of the same middle iteration.
+// In products, Loop.ahead is the distance to later columns of the same middle iteration, and Loop.prefetch that to the
+// next index on the innermost free axis, whose windows reach elements that this index has not read.
 #include "passes/schedule/tree_passes.h"
 
 #include <string.h>
@@ -221,8 +222,84 @@ static void fetch_columns(const Fetching *f, LoopNode *nodes) {
   }
 }
 
+// Whether both axes step along the same window.
+static bool share_window(const Kernel *k, AccessId id, int a, int b) {
+  const Access *access = &k->accesses[id];
+  for (size_t i = 0; i < access->nbounds; i++)
+    if (access->bounds[i].factor[a] && access->bounds[i].factor[b]) return true;
+  return false;
+}
+
+// Where the next index on the innermost free axis reads beyond this index's windows: at the last tap in the direction
+// in which it moves its window, at the first tap of others.
+static Address next_window(const Fetching *f, Address at, int outside) {
+  const Loop *loop = f->loop;
+  const int place = loop->order[loop->nfree - 1];
+  const int64_t *stride = f->k->accesses[at.access].stride;
+  for (int i = loop->nouter + loop->ninner - 2; loop->order[i] != outside; i--) {
+    const int axis = loop->order[i];
+    const bool is_last = share_window(f->k, at.access, axis, place) && (stride[axis] > 0) == (stride[place] > 0);
+    const Index *tap = number(f, is_last ? f->k->axes[axis].extent - 1 : 0);
+    at.index = index_replace(f->b, at.index, (Var){VAR_AXIS, (uint32_t)axis}, tap);
+  }
+  at.index = index_of(f->b, INDEX_ADD, at.index, number(f, loop->prefetch * stride[place]));
+  return at;
+}
+
+// Adds the prefetches for a load in the nodes to `body`, that of the loop over the axis `outside` of windows.
+static void fetch_window(const Fetching *f, const LoopNode *nodes, int outside, LoopNode **body) {
+  for (const LoopNode *n = nodes; n; n = n->next) {
+    fetch_window(f, n->body, outside, body);
+    if (n->kind != NODE_LET || !n->is_vector || n->load != LOAD_DENSE) continue;
+    if (loop_axis_outside_windows(f->k, f->loop, n->access) != outside) continue;
+    tree_open(f->b, body);
+    tree_add(f->b,
+             (LoopNode){.kind = NODE_PREFETCH, .access = n->access, .address = next_window(f, n->address, outside)});
+    tree_close(f->b);
+  }
+}
+
+static void fetch_windows(const Fetching *f, LoopNode *nodes) {
+  for (LoopNode *n = nodes; n; n = n->next) {
+    fetch_windows(f, n->body);
+    fetch_windows(f, n->otherwise);
+    if (n->kind == NODE_FOR && n->var.kind == VAR_AXIS) fetch_window(f, n->body, (int)n->var.of, &n->body);
+  }
+}
+
+static bool loads_scalars(const Fetching *f, const LoopNode *n, AccessId id) {
+  bool is_any = false;
+  for (; n && !is_any; n = n->next)
+    is_any = loads_scalars(f, n->body, id) ||
+             (n->kind == NODE_LET && !n->is_vector && n->access == id && f->k->exprs[n->expr].op == EXPR_LOAD);
+  return is_any;
+}
+
+// Products: prefetches a part of the next step's rows in each iteration of the middle axis, all rows in all iterations.
+// They are contiguous.
+static void fetch_rows(const Fetching *f, LoopNode *nodes) {
+  const Index *rows = index_var(f->b, VAR_ROWS, 0), *middle = index_var(f->b, VAR_AXIS, (uint32_t)f->middle);
+  const Index *next = index_of(f->b, INDEX_ADD, index_var(f->b, VAR_OUTER, 0), rows);
+  for (LoopNode *n = nodes; n; n = n->next) {
+    fetch_rows(f, n->body);
+    fetch_rows(f, n->otherwise);
+    if (n->kind != NODE_FOR || n->var.kind != VAR_AXIS || (int)n->var.of != f->middle) continue;
+    tree_open(f->b, &n->body);
+    for (AccessId id = 0; id < f->k->naccesses; id++) {
+      if (!loads_scalars(f, *f->b->end, id) || !loop_has_contiguous_rows(f->k, f->loop, id)) continue;
+      const Index *row = index_of(f->b, INDEX_MULTIPLY, next, nelems(f, 1U << n->var.of));
+      const Index *index = index_of(f->b, INDEX_ADD, row, index_of(f->b, INDEX_MULTIPLY, middle, rows));
+      index = index_of(f->b, INDEX_ADD, index, number(f, f->k->accesses[id].offset));
+      tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH,
+                                .access = id,
+                                .address = {.base = BASE_TENSOR, .access = id, .index = index}});
+    }
+    tree_close(f->b);
+  }
+}
+
 void schedule_prefetch(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **step) {
-  if (!loop->prefetch && !is_along_middle(loop)) return;
+  if (!loop->prefetch && !loop->fetches_rows && !is_along_middle(loop)) return;
   Fetching f = {.b = b,
                 .k = k,
                 .loop = loop,
@@ -232,7 +309,9 @@ void schedule_prefetch(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNo
   b->out_of_memory |= !f.loads || !f.is_loaded;
   if (b->out_of_memory) return;
   if (loop->is_product) {
-    fetch_columns(&f, *step);
+    if (loop->ahead) fetch_columns(&f, *step);
+    if (loop->prefetch) fetch_windows(&f, *step);
+    if (loop->fetches_rows) fetch_rows(&f, *step);
     return;
   }
   find_loads(&f, *step);

@@ -79,6 +79,23 @@ static int choose_vector_axis(const Kernel *k, ExprId sum, const AxisSet own[2],
   return best;
 }
 
+static int dense_row_axis(const Kernel *k, const Product *p);
+
+// Whether the products can read a factor of a long sum where it is: what a block of the sum reads of it stays in the
+// second-level cache. MOST_PITCH: elements; longer ones use few sets of that cache.
+static bool is_near(const Kernel *k, const Product *p, ExprId factor) {
+  enum { MOST_PITCH = 512 };
+  const Expr *e = &k->exprs[factor];
+  if (e->op != EXPR_LOAD || e->args[0] || is_window(k, factor)) return false;
+  const Access *a = &k->accesses[e->access];
+  return (a->type == TYPE_F32 || a->type == TYPE_F64) && a->stride[summed_axis(k, p)] <= MOST_PITCH;
+}
+
+bool schedule_reads_in_place(const Kernel *k, const Product *p) {
+  return is_near(k, p, p->row) && dense_row_axis(k, p) >= 0 && is_near(k, p, p->vector) &&
+         is_dense_along(k, p->vector, p->vector_axis);
+}
+
 bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   // LONG_PITCH: elements; longer ones visit another page each time. Shorter ones use few sets of the first-level cache,
   // which costs more than the copy if that serves VERY_MANY_ROWS.
@@ -88,7 +105,7 @@ bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   const Expr *e = &k->exprs[p->vector];
   if (k->axes[p->vector_axis].monomial || (axes_monomial(k, e->axes) & axes_monomial(k, k->exprs[p->sum].reduced)))
     return false;
-  if (is_window(k, p->vector)) return false;
+  if (is_window(k, p->vector) || (p->is_long && !p->is_padded && schedule_reads_in_place(k, p))) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
   const Access *a = &k->accesses[e->access];
   const int64_t rows = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes), pitch = a->stride[summed_axis(k, p)];
@@ -117,7 +134,7 @@ bool schedule_keeps_rows(const Kernel *k, const Product *p) {
   const Expr *e = &k->exprs[p->row];
   const int64_t columns = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes);
   if (columns < MANY_COLUMNS) return false;
-  if (is_window(k, p->row)) return false;
+  if (is_window(k, p->row) || (p->is_long && !p->is_padded && schedule_reads_in_place(k, p))) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
   const Access *a = &k->accesses[e->access];
   const int64_t pitch = a->stride[summed_axis(k, p)];
@@ -176,16 +193,22 @@ static bool split_vectors(Scheduling *s) {
   return take_axes(s);
 }
 
-// The length of a block of columns: a divisor of the axis of which few vectors are not whole, for about BLOCKS blocks.
-// 0: there is none.
-static int64_t choose_column_block(int64_t extent) {
+// The better of two lengths of a block of columns, of which few vectors should not be whole: the longest for BLOCKS
+// blocks or more, else the shortest. 0: none.
+static int64_t better_block(int64_t extent, int64_t best, int64_t block) {
   enum { BLOCKS = 16, LEAST = 7 * LANES, MOST_WASTE = 16 };
+  const int64_t missing = (LANES - block % LANES) % LANES, longest = extent / BLOCKS;
+  if (block < LEAST || block > extent / 2 || missing * MOST_WASTE > block) return best;
+  if (!best) return block;
+  if (block <= longest) return best > longest || best < block ? block : best;
+  return best < block ? best : block;
+}
+
+// The length of a block of columns: a divisor of the axis. 0: there is none.
+static int64_t choose_column_block(int64_t extent) {
   int64_t best = 0;
-  for (int64_t block = LEAST; block <= extent / 2; block++) {
-    const int64_t missing = (LANES - block % LANES) % LANES;
-    if (extent % block || missing * MOST_WASTE > block) continue;
-    if (!best || extent / block >= BLOCKS) best = block;
-  }
+  for (int64_t divisor = 1; divisor <= extent / divisor; divisor++)
+    if (extent % divisor == 0) best = better_block(extent, better_block(extent, best, divisor), extent / divisor);
   return best;
 }
 
@@ -232,18 +255,25 @@ static bool has_results_of(const Kernel *k, ExprId sum, AxisSet rows) {
   return axes_nelems(k, reduced) > 0;
 }
 
-// The axes along which vectors may lie: none of windows, unless all others are shorter than a vector and the factor is
-// dense along a window.
+// The axes along which vectors may lie. These are windows that the factor is dense along if all other axes are shorter:
+// than a vector, or than MANY_COLUMNS, as a scalar of a row then serves few products, and results that are far apart
+// take as long to store as to sum. The other axes of a factor with windows, such as the batch, count only if it is
+// dense along them.
 static AxisSet find_candidates(const Kernel *k, const Expr *product, const AxisSet own[2]) {
+  enum { MANY_COLUMNS = 2 * LANES };
   const AxisSet all = own[0] | own[1], windows = window_axes(k) & all;
+  int64_t longest = 0; // of the other axes
   AxisSet dense = 0;
   for (AxisSet rest = all; rest; rest &= rest - 1) {
-    const int axis = __builtin_ctz(rest);
-    if (k->axes[axis].extent < LANES) continue;
-    if (!(windows >> axis & 1)) return all & ~windows;
-    if (is_dense_along(k, product->args[own[0] >> axis & 1 ? 0 : 1], axis)) dense |= 1U << axis;
+    const int axis = __builtin_ctz(rest), factor = own[0] >> axis & 1 ? 0 : 1;
+    const bool is_dense = is_dense_along(k, product->args[factor], axis), is_window = windows >> axis & 1;
+    if (is_window && is_dense) dense |= 1U << axis;
+    if (!is_window && (is_dense || !(own[factor] & windows)) && k->axes[axis].extent > longest)
+      longest = k->axes[axis].extent;
   }
-  if (dense) return dense;
+  for (AxisSet rest = dense; rest; rest &= rest - 1)
+    if (k->axes[__builtin_ctz(rest)].extent < (longest < LANES ? LANES : MANY_COLUMNS)) dense &= ~(rest & -rest);
+  if (dense && longest < MANY_COLUMNS) return dense;
   return all & ~windows ? all & ~windows : all;
 }
 

@@ -40,11 +40,12 @@ typedef struct RecipeInfo {
   bool rows_in_lanes;             // a vector has a lane for each row
   bool is_tile;                   // a step computes the elements of the vector axis from begin to end
 } RecipeInfo;
-extern const RecipeInfo recipe_rows, recipe_tiles, recipe_lanes, recipe_nested, recipe_middle;
+extern const RecipeInfo recipe_rows, recipe_tiles, recipe_lanes, recipe_nested, recipe_middle, recipe_scatter;
 
 struct Recipe {
   const RecipeInfo *info;
   TreeBuilder b;
+  LoopNode **rows; // where the loop that open_rows adds is linked
   LoopTree *t;
   const Schedule *schedule;
   const Kernel *k; // the schedule's
@@ -123,7 +124,7 @@ LoopNode *add(Recipe *r, LoopNode node);
 void open_body(Recipe *r, LoopNode *node);
 void close_body(Recipe *r);
 void open_rows(Recipe *r);
-void close_rows(Recipe *r);
+void close_rows(Recipe *r); // takes a loop of nothing away
 void make_scalar(Recipe *r, ExprId id, AxisSet axes);
 void make_vector(Recipe *r, ExprId id);
 void store_scalar(Recipe *r, const Root *root);

@@ -36,6 +36,7 @@ typedef struct Scheduling {
   bool sums_middle;  // all sums are over middle axes, with a vector of sums in a register
   Product product;   // with sums_middle: the sum is one of products; sum is 0: it is not
   Product depthwise; // the inner sum is of such products; sum is 0: it is not
+  bool is_scatter;   // the kernel is a scatter
   bool is_tiled;     // there is no outer axis: the vector axis is cut into tiles
   bool *is_of_part;  // by original ExprId, as the arrays below: the kernel's stores need it. With a long sum, the
                      // kernel is ordered in two parts, each with stores of its own
@@ -89,6 +90,8 @@ Product schedule_find_product(const Kernel *k);
 // panels along the vector axis, each as long as the sum; the rows' factors densely along the sum.
 bool schedule_keeps_vectors(const Kernel *k, const Product *p);
 bool schedule_keeps_rows(const Kernel *k, const Product *p);
+// Whether the products of blocks of a long sum can read both factors where they are.
+bool schedule_reads_in_place(const Kernel *k, const Product *p);
 // Splits the product's axes into blocks: of columns, if there are few rows, so that threads share these; and those
 // along which factors are dense in memory, so that copies of these can lie in panels: of a vector, if the tensor is
 // read through windows; of PANEL_ROWS rows, whose factors a step then finds in a few cache lines. False: out of memory.
@@ -125,6 +128,9 @@ bool schedule_is_long_sum(const Kernel *k, const Product *p, bool *is_padded);
 // Adds the loops that sum blocks, and those that add up the blocks and store the results. Changes the kernel: its sum
 // becomes a sum of sums. False: out of memory, or no schedule suits.
 bool schedule_order_long_sum(Scheduling *s);
+// The loops of a product whose sum is not long: those that store its sums first, if many tensors are combined with
+// them.
+bool schedule_order_product(Scheduling *s);
 
 // order.c
 

@@ -27,6 +27,12 @@ static bool use_own_accumulator(LoopNode *n, int count) {
   return true;
 }
 
+// The same in a group of many vectors, each of which stays in a register for all rows.
+static bool use_held(LoopNode *n, int count) {
+  n->is_held = n->kind == NODE_LET && n->is_vector && n->load == LOAD_DENSE;
+  return use_own_accumulator(n, count);
+}
+
 // Edits a node copied into the peeled elements or the tail: it has fewer lanes, unless it keeps them, and stores are
 // not streamed, as they do not fill a cache line. Prefetches are left out, unless there are no whole vectors
 // (is_alone).
@@ -80,14 +86,16 @@ static void add_peel(TreeBuilder *b, const LoopNode *loop) {
   tree_close(b);
 }
 
-static bool is_shared(const LoopNode *n) { // the vectors of a group need it only once
-  return n->kind == NODE_BEGIN_SUM || n->kind == NODE_INDEX || (n->kind == NODE_LET && !n->is_vector);
-}
-
 static LoopNode alone(const LoopNode *n) {
   LoopNode node = *n;
   node.next = NULL;
   return node;
+}
+
+static bool is_shared(const LoopNode *n) { // the vectors of a group need it only once
+  const LoopNode only = alone(n);
+  return n->kind == NODE_BEGIN_SUM || n->kind == NODE_INDEX || (n->kind == NODE_LET && !n->is_vector) ||
+         (n->kind == NODE_PREFETCH && !nodes_mention(&only, loop_var(VAR_LANE)));
 }
 
 static bool is_around_vectors(const LoopNode *n) {
@@ -132,13 +140,15 @@ static void open_vectors(TreeBuilder *b, int count) {
 // Adds a loop over the vectors of a group, with the nodes from n on that each vector needs. Returns the first node
 // after these.
 //
-// A loop over rows that adds to sums is around it, so that a row's scalar is in a register for the vectors of the group
-// only: the sums of all rows and vectors need the others. Prefetches before that have a loop of their own.
+// With FEW_VECTORS, a loop over rows that adds to sums is around it, so that a row's scalar is in a register for the
+// vectors of the group only: the sums of all rows and vectors need the others. Prefetches before that have a loop of
+// their own.
 static const LoopNode *add_vectors_of_group(TreeBuilder *b, const Kernel *k, const LoopNode *n, int count) {
   const Index *lane = index_var(b, VAR_LANE, 0), *vector = index_var(b, VAR_VECTOR, 0);
   const Index *value = index_of(b, INDEX_ADD, lane, index_of(b, INDEX_MULTIPLY, vector, number(b, LANES)));
   const Index *vector_lane = index_var(b, VAR_VECTOR_LANE, 0);
-  const LoopNode *rows = find_rows_of_sums(k, n), *own = rows ? rows->body : NULL;
+  const LoopNode *sums = find_rows_of_sums(k, n), *rows = count <= FEW_VECTORS ? sums : NULL;
+  const LoopNode *own = rows ? rows->body : NULL;
   const LoopNode *end = find_end_of_prefetches(k, n);
   bool has_lane = false;
   for (const LoopNode *next = n; next && next != end && is_per_vector(next); next = next->next) {
@@ -155,7 +165,7 @@ static const LoopNode *add_vectors_of_group(TreeBuilder *b, const Kernel *k, con
   if (has_lane) tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop_var(VAR_VECTOR_LANE), .value = value});
   for (; n && n != end && is_per_vector(n) && n != rows && vector_lane; n = n->next) {
     const LoopNode only = alone(n);
-    tree_add_copy(b, &only, loop_var(VAR_LANE), vector_lane, use_own_accumulator, count);
+    tree_add_copy(b, &only, loop_var(VAR_LANE), vector_lane, sums && !rows ? use_held : use_own_accumulator, count);
   }
   if (rows) {
     tree_add_copy(b, own, loop_var(VAR_LANE), vector_lane, use_own_accumulator, count);

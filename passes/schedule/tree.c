@@ -30,8 +30,8 @@ static void find_forms(Recipe *r) {
 }
 
 static const RecipeInfo *choose_recipe(const Loop *loop) {
-  static const RecipeInfo *const recipes[] = {&recipe_tiles, &recipe_lanes, &recipe_nested, &recipe_middle,
-                                              &recipe_rows}; // recipe_rows suits all loops
+  static const RecipeInfo *const recipes[] = {&recipe_scatter, &recipe_tiles, &recipe_lanes, &recipe_nested,
+                                              &recipe_middle,  &recipe_rows}; // recipe_rows suits all loops
   size_t i = 0;
   while (!recipes[i]->suits(loop)) {
     i++;
@@ -78,7 +78,7 @@ LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena 
   if (!r.t->form || !r.t->is_made) return NULL;
   find_sections(&r);
   find_forms(&r);
-  build_step(&r, &r.t->step);
+  if (!r.loop->is_scatter) build_step(&r, &r.t->step);
   r.is_tail = r.info->rows_in_lanes;
   if (r.is_tail) build_step(&r, &r.t->tail_step);
   r.is_tail = false;

@@ -171,6 +171,8 @@ static bool can_stream(const Tuning *t, const Loop *loop, const Root *store) {
   if (!a->value || !type_is_float(a->type) || k->is_f64 != (a->type == TYPE_F64) || a->stride[loop->dense_axis] != 1)
     return false;
   if (loop->tile % LANES || (loop->rows_in_lanes && loop->block % LANES)) return false; // with overrides
+  const Axis *dense = &k->axes[loop->dense_axis];
+  if (!loop->rows_in_lanes && dense->extent < LANES && !dense->monomial) return false; // there are no whole vectors
   const bool is_peeled = loop->is_peeled && store->sweep == loop->nsweeps - 1;
   if (!loop->rows_in_lanes || is_column(loop)) return is_peeled || !has_rows_within_lines(t, loop, a);
   return a->stride[loop->order[0]] == k->axes[loop->dense_axis].extent &&
@@ -189,15 +191,17 @@ static void choose_streams(const Tuning *t, Loop *loop) {
   }
 }
 
-// Loops of little work run on one thread, as starting threads costs more. Loops whose blocks store halves of the same
-// byte must. Blocks have their final length.
-static void choose_threads(const Tuning *t, Loop *loop) {
-  enum { FEW_ELEMENTS = 1 << 15 };
-  loop->is_serial = axes_nelems(t->k, t->outer | t->inner) <= FEW_ELEMENTS;
-  if (axes_monomial(t->k, t->outer | t->inner)) loop->serial_work = FEW_ELEMENTS;
+// Loops of little work, in elements or multiplications, run on one thread, as starting threads costs more.
+static void choose_threads(const Tuning *t, Loop *loop, int64_t little) {
+  loop->is_serial = axes_nelems(t->k, t->outer | t->inner) <= little;
+  if (axes_monomial(t->k, t->outer | t->inner)) loop->serial_work = little;
+}
+
+// Loops whose blocks store halves of the same byte run on one thread. Blocks have their final length.
+static void keep_bytes_whole(const Kernel *k, Loop *loop) {
   for (size_t i = 0; i < loop->nroots; i++) {
     const Root *root = &loop->roots[i];
-    if (root->kind != ROOT_STORE || !loop_shares_bytes(t->k, loop, &t->k->accesses[root->access])) continue;
+    if (root->kind != ROOT_STORE || !loop_shares_bytes(k, loop, &k->accesses[root->access])) continue;
     loop->is_serial = true;
     loop->serial_work = 0;
   }
@@ -228,9 +232,40 @@ static int64_t product_cost(int64_t nrows, int64_t together) {
   return nrows / together * step_cost(together) + (nrows % together ? step_cost(nrows % together) : 0);
 }
 
+// Whether the loop loads the access, not only a loop that copies the tensor.
+static bool is_loaded(const Tuning *t, const Loop *loop, AccessId access) {
+  bool is_any = false;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    if (loop->roots[i].kind != ROOT_REDUCE_INNER) continue;
+    const Expr *product = &t->k->exprs[t->k->exprs[loop->roots[i].expr].args[0]];
+    for (int a = 0; a < 2; a++) {
+      const Expr *e = &t->k->exprs[product->args[a]];
+      is_any |= e->op != EXPR_LOAD || e->access == access;
+    }
+  }
+  return is_any;
+}
+
+// Whether rows of a factor that is read where it is are whole multiples of ALIAS bytes apart: then what a step reads of
+// them at once is in a single set of the first-level cache.
+static bool has_aliased_rows(const Tuning *t, const Loop *loop) {
+  enum { ALIAS = 4 << 10 };
+  const int middle = loop->order[loop->nouter + loop->ninner - 2];
+  bool is_any = false;
+  for (AccessId i = 0; loop->nouter && i < t->k->naccesses; i++) {
+    const Access *a = &t->k->accesses[i];
+    const int64_t pitch = a->stride[loop->order[loop->nouter - 1]];
+    is_any |=
+        is_loaded(t, loop, i) && pitch && pitch * (int64_t)type_nbytes(a->type) % ALIAS == 0 && a->stride[middle] == 1;
+  }
+  return is_any;
+}
+
 static int choose_product_rows(const Tuning *t, const Loop *loop, int most) {
+  enum { MOST_ALIASED = 8 }; // ways of a set
   const bool has_block = loop_has_roots(loop, ROOT_REDUCE_OUTER);
   const int64_t nrows = has_block ? loop->block : axes_nelems(t->k, loop_cut_axes(loop));
+  if (has_aliased_rows(t, loop) && most > MOST_ALIASED) most = MOST_ALIASED;
   if (axes_monomial(t->k, loop_cut_axes(loop)) && !has_block) return most;
   if (nrows < most) most = nrows > 1 ? (int)nrows : 1;
   int best = most;
@@ -256,20 +291,6 @@ static int64_t product_block(const Tuning *t, const Loop *loop) {
   if (nfree * ((nrows + block - 1) / block) < least && even < block)
     return even > 0 ? (even + loop->rows - 1) / loop->rows * loop->rows : loop->rows;
   return block > loop->rows ? block / loop->rows * loop->rows : loop->rows;
-}
-
-// Whether the loop loads the access, not only a loop that copies the tensor.
-static bool is_loaded(const Tuning *t, const Loop *loop, AccessId access) {
-  bool is_any = false;
-  for (size_t i = 0; i < loop->nroots; i++) {
-    if (loop->roots[i].kind != ROOT_REDUCE_INNER) continue;
-    const Expr *product = &t->k->exprs[t->k->exprs[loop->roots[i].expr].args[0]];
-    for (int a = 0; a < 2; a++) {
-      const Expr *e = &t->k->exprs[product->args[a]];
-      is_any |= e->op != EXPR_LOAD || e->access == access;
-    }
-  }
-  return is_any;
 }
 
 static bool has_bounded_rows(const Tuning *t, const Loop *loop) {
@@ -315,32 +336,73 @@ static bool loads_from_pages(const Tuning *t, const Loop *loop, AccessId id) {
          is_loaded(t, loop, id) && access_nelems_along(t->k, a, ~0U) * nbytes > t->target->l2_nbytes;
 }
 
-// The distance to the columns that are prefetched: two groups of vectors.
+// Whether the access loads vectors of a factor that is beyond the L2 cache, and of which each index on the free axes
+// has a part: the first of the steps over a part's rows waits for each column. All of them fetch the next columns,
+// which for more than MOST_STEPS takes longer than that.
+static bool loads_parts(const Tuning *t, const Loop *loop, AccessId id) {
+  enum { MOST_STEPS = 20 };
+  if (axes_nelems(t->k, loop_cut_axes(loop)) > (int64_t)MOST_STEPS * loop->rows) return false;
+  const Access *a = &t->k->accesses[id];
+  const int vector_axis = loop_vector_axis(loop), middle = loop->order[loop->nouter + loop->ninner - 2];
+  const int64_t group = (int64_t)loop->vectors * LANES;
+  bool has_parts = false;
+  for (int i = 0; i < loop->nfree; i++) has_parts |= a->stride[loop->order[i]] > a->stride[middle];
+  return has_parts && a->value && !a->nbounds && a->stride[vector_axis] == 1 && a->stride[middle] > group &&
+         t->k->axes[vector_axis].extent > group && is_loaded(t, loop, id) &&
+         access_nelems_along(t->k, a, ~0U) * (int64_t)type_nbytes(a->type) > t->target->l2_nbytes;
+}
+
+// The distance to the columns that are prefetched.
 static int choose_columns_ahead(const Tuning *t, const Loop *loop) {
-  enum { GROUPS = 2 };
-  bool is_far = false;
+  int groups = 0; // of vectors
   if (axes_monomial(t->k, t->outer | t->inner)) return 0;
-  for (AccessId i = 0; i < t->k->naccesses; i++) is_far |= loads_from_pages(t, loop, i);
-  return (int)schedule_number(t->overrides, SCHEDULE_AHEAD, is_far ? GROUPS * loop->vectors * LANES : 0);
+  for (AccessId i = 0; i < t->k->naccesses; i++)
+    if (loads_from_pages(t, loop, i)) groups = 2;
+    else if (!groups && loads_parts(t, loop, i)) groups = 1;
+  return (int)schedule_number(t->overrides, SCHEDULE_AHEAD, (int64_t)groups * loop->vectors * LANES);
+}
+
+// Whether the access loads vectors through windows of a copy that is beyond the L2 cache. The next windows overlap
+// these, and what they add is small pieces of memory that processors do not prefetch.
+static bool loads_windows(const Tuning *t, const Loop *loop, AccessId id) {
+  const Access *a = &t->k->accesses[id];
+  return !a->value && a->nbounds && a->stride[loop_vector_axis(loop)] == 1 && is_loaded(t, loop, id) &&
+         loop_axis_outside_windows(t->k, loop, id) >= 0 &&
+         access_nelems_along(t->k, a, ~0U) * (int64_t)type_nbytes(a->type) > t->target->l2_nbytes;
+}
+
+static int choose_windows_ahead(const Tuning *t, const Loop *loop) {
+  bool has_windows = false;
+  for (AccessId i = 0; i < t->k->naccesses; i++) has_windows |= loads_windows(t, loop, i);
+  return has_windows ? (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, 1) : 0;
+}
+
+// Whether rows of a factor beyond the L2 cache are contiguous: a step begins with the first part of each of its rows,
+// so that it would wait for all of them. Beside a longer sum, that is little.
+static bool choose_fetch_of_rows(const Tuning *t, const Loop *loop) {
+  enum { SHORT_SUM = 512 };
+  bool is_far = false;
+  if (axes_nelems(t->k, t->inner & ~(1U << loop_vector_axis(loop))) > SHORT_SUM) return false;
+  for (AccessId i = 0; i < t->k->naccesses; i++)
+    is_far |= loop_has_contiguous_rows(t->k, loop, i) && is_loaded(t, loop, i) &&
+              access_nelems_along(t->k, &t->k->accesses[i], ~0U) * (int64_t)type_nbytes(t->k->accesses[i].type) >
+                  t->target->l2_nbytes;
+  return is_far;
 }
 
 static void tune_product(Tuning *t, Loop *loop) {
-  enum { MUCH_WORK = 1 << 18 }; // multiplications that are worth starting threads
+  enum { LITTLE_WORK = 1 << 18 };
   const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1);
   const int vectors = choose_product_vectors(t, loop, registers), rows = (registers - vectors - 1) / vectors;
   loop->vectors = vectors;
   loop->columns = choose_columns(t, loop);
-  loop->ahead = choose_columns_ahead(t, loop);
   loop->rows = (int)schedule_number(t->overrides, SCHEDULE_ROWS, choose_product_rows(t, loop, rows > 1 ? rows : 1));
   if (has_bounded_rows(t, loop)) loop->rows = 1; // each row has conditions of its own
+  loop->ahead = choose_columns_ahead(t, loop);
+  loop->prefetch = choose_windows_ahead(t, loop);
+  loop->fetches_rows = choose_fetch_of_rows(t, loop);
   if (!loop_has_roots(loop, ROOT_REDUCE_OUTER)) loop->block = product_block(t, loop);
-  loop->is_serial = axes_nelems(t->k, t->outer | t->inner) <= MUCH_WORK;
-  if (axes_monomial(t->k, t->outer | t->inner)) loop->serial_work = MUCH_WORK;
-  for (size_t i = 0; i < loop->nroots; i++) {
-    const Root *root = &loop->roots[i];
-    if (root->kind == ROOT_STORE && loop_shares_bytes(t->k, loop, &t->k->accesses[root->access]))
-      loop->is_serial = true;
-  }
+  choose_threads(t, loop, LITTLE_WORK);
 }
 
 // A step takes all taps of a window as rows, or of its last axis, with as many vectors as there are registers for their
@@ -389,11 +451,15 @@ static void tune_copy(Tuning *t, Loop *loop) {
 }
 
 static void tune_loop(Tuning *t, Loop *loop) {
-  enum { COLUMNS_AHEAD = 2 * LANES }; // outer iterations: two steps
+  enum { COLUMNS_AHEAD = 2 * LANES, LITTLE_WORK = 1 << 15 }; // outer iterations: two steps
   t->outer = loop_outer_axes(loop);
   t->inner = loop_inner_axes(loop);
   if (loop->is_product) {
     tune_product(t, loop);
+    return;
+  }
+  if (loop->is_scatter) {
+    choose_threads(t, loop, LITTLE_WORK);
     return;
   }
   loop->rows = choose_rows(t, loop);
@@ -401,7 +467,7 @@ static void tune_loop(Tuning *t, Loop *loop) {
   if (are_neighbours(t, loop) && loop->rows > 1) loop->block = loop->rows;
   else if (!loop_has_roots(loop, ROOT_REDUCE_OUTER))
     loop->block = (loop->block + loop->rows - 1) / loop->rows * loop->rows;
-  choose_threads(t, loop);
+  choose_threads(t, loop, LITTLE_WORK);
   if (is_column(loop) && !loop->is_serial)
     loop->prefetch = (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, COLUMNS_AHEAD);
   loop->vectors = loop->sums_middle ? t->target->vector_registers / 2 : 0;
@@ -419,6 +485,7 @@ bool schedule_tune(Schedule *s, const Target *target, const ScheduleOverrides *o
   for (size_t i = 0; i < s->nloops; i++)
     if (s->loops[i].is_side) tune_copy(&t, &s->loops[i]);
     else tune_loop(&t, &s->loops[i]);
+  for (size_t i = 0; i < s->nloops; i++) keep_bytes_whole(s->kernel, &s->loops[i]);
   if (!schedule_keep_masks(s, target, t.overrides) || !schedule_spill_vectors(s) ||
       !schedule_fetch_ahead(s, target, t.overrides))
     return false;

@@ -15,6 +15,7 @@ void close_body(Recipe *r) {
 
 void open_rows(Recipe *r) {
   if (!has_rows(r)) return;
+  r->rows = r->b.end;
   open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
                                  .var = {VAR_ROW, 0},
                                  .value = number(r, 0),
@@ -24,7 +25,12 @@ void open_rows(Recipe *r) {
 }
 
 void close_rows(Recipe *r) {
-  if (has_rows(r)) close_body(r);
+  if (!has_rows(r)) return;
+  const bool is_empty = !r->b.out_of_memory && r->b.end == &(*r->rows)->body;
+  close_body(r);
+  if (!is_empty) return;
+  *r->rows = (*r->rows)->next;
+  r->b.end = r->rows;
 }
 
 // The stride from lane to lane.
@@ -122,6 +128,15 @@ static Load how_loaded(const Recipe *r, const Expr *e) {
   return access_is_mask(a) || is_dense(r, a) ? LOAD_DENSE : LOAD_STRIDED;
 }
 
+// Whether the rows of a product's step are neighbours in memory, and the lanes of a vector are not. Transposing fewer
+// rows takes longer than their elements one by one.
+static bool has_near_rows(const Recipe *r, const Address *at) {
+  enum { LEAST_ROWS = LANES / 2 };
+  const Access *a = &r->k->accesses[at->access];
+  return r->loop->is_product && r->loop->rows >= LEAST_ROWS && at->base == BASE_POINTER && at->is_row &&
+         a->type == TYPE_F32 && !r->k->is_f64 && !is_dense(r, a) && a->stride[r->loop->order[r->loop->nouter - 1]] == 1;
+}
+
 static Address spilled_address(Recipe *r, ExprId id) {
   const Index *lane = r->info->rows_in_lanes ? index_of(&r->b, INDEX_MULTIPLY, r->lane, number(r, LANES)) : r->lane;
   if (has_rows(r))
@@ -149,6 +164,7 @@ static void compute_vector(Recipe *r, ExprId id) {
     node.step = lane_step(r, a);
     node.keeps_lanes = is_of_panel(r, a);
     node.has_fewer_lanes &= !node.keeps_lanes;
+    node.has_near_rows = node.load == LOAD_STRIDED && has_near_rows(r, &node.address);
     add_bounds(r, &node, a);
   } else if (e->op == EXPR_IS_KEPT) {
     node.address = vector_address(r, e->access);
@@ -197,6 +213,7 @@ void store_vector(Recipe *r, const Root *root) {
   node.is_strided = !is_dense(r, a);
   node.step = lane_step(r, a);
   node.address = lanes_address(r, root->access, root_level(r, root));
+  node.has_near_rows = node.is_strided && has_near_rows(r, &node.address);
   const bool is_open = open_wanted(r, root->access);
   add(r, node);
   if (is_open) close_body(r);

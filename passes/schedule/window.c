@@ -44,6 +44,7 @@ static int window_of(const Windows *w, const Bound *b) {
 // Collects the windows. False: two of them have an axis in common, or out of memory.
 static bool find_windows(const Kernel *k, ExprId factor, Windows *w) {
   *w = (Windows){.is_used = ARENA_ARRAY(k->arena, bool, k->nexprs)};
+  if (!w->is_used) ((Kernel *)k)->out_of_memory = true; // which is no part of what k computes
   if (!w->is_used) return false;
   w->is_used[factor] = true;
   for (ExprId id = factor; id > 0; id--) {
@@ -130,7 +131,10 @@ typedef struct Copy {
 static void add_place(Kernel *k, AxisSet summed, int vector_axis, Copy *c, size_t i) {
   static const char *const names[MAX_RANK] = {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"};
   const Bound *b = &c->w.bounds[i];
-  const int64_t least = least_index(k, b, false), most = least_index(k, b, true);
+  const bool has_reach = b->reach_begin < b->reach_end;
+  int64_t least = least_index(k, b, false), most = least_index(k, b, true);
+  if (has_reach && b->reach_begin < least) least = b->reach_begin;
+  if (has_reach && b->reach_end > most) most = b->reach_end - 1;
   const bool reverses = is_backwards(k, b, summed, vector_axis);
   const int64_t step = c->step[i] = reverses ? -1 : 1, first = c->first[i] = reverses ? most : least;
   c->place[i] = kernel_add_axis(k, names[i], most - least + 1, 0);
@@ -236,8 +240,8 @@ static bool is_step_of_one(const Windows *w, int axis) {
 }
 
 // The axis along which the copy is dense: that of the vectors. For rows it is, apart from the windows', the axis along
-// which the factor's tensors are; if that is one of summed windows, none; else the one with most elements, preferably a
-// summed one. -1: there is none.
+// which the factor's tensors are; if that is one of summed windows, none; else the longest summed one, if it is worth
+// copying vectors of it. -1: there is none.
 static int find_dense_axis(const Kernel *k, const Product *p, ExprId id, const Windows *w) {
   const AxisSet others = k->exprs[id].axes & ~w->axes, summed = k->exprs[p->sum].reduced;
   int best = -1;
@@ -247,13 +251,10 @@ static int find_dense_axis(const Kernel *k, const Product *p, ExprId id, const W
     if (others >> axis & 1) return axis;
     if (summed >> axis & 1) return -1;
   }
-  for (int axis = k->naxes - 1; axis >= 0; axis--) {
-    if (!(others >> axis & 1) || k->axes[axis].monomial) continue;
-    const bool is_summed = summed >> axis & 1, is_best_summed = best >= 0 && summed >> best & 1;
-    if (best < 0 || is_summed > is_best_summed ||
-        (is_summed == is_best_summed && k->axes[axis].extent > k->axes[best].extent))
+  for (int axis = k->naxes - 1; axis >= 0; axis--)
+    if ((others & summed) >> axis & 1 && !k->axes[axis].monomial &&
+        k->axes[axis].extent > (best < 0 ? LANES - 1 : k->axes[best].extent))
       best = axis;
-  }
   return best;
 }
 

@@ -23,7 +23,7 @@ static const char help[] =
     "  --seconds X     how long a case is timed; default: 1\n"
     "  --filter TEXT   only graphs whose path, or whose name if they are random, has TEXT in it\n"
     "  --reorders      let oneDNN try batch norms in its blocked layout, with the reorders that takes\n"
-    "  --json FILE     write the results to FILE, too\n"
+    "  --json FILE     write the results to FILE, NAME.json, too\n"
     "  --help          print this\n"
     "\n"
     "instead of the suite:\n"
@@ -68,6 +68,11 @@ static int read_peer(const char *name) {
   return usage_error("--peer: expected onednn or openblas, found %s", name);
 }
 
+static bool ends_in_json(const char *path) {
+  const char *suffix = strrchr(path, '.');
+  return suffix && strcmp(suffix, ".json") == 0;
+}
+
 // Returns as settings_read.
 static int read_option(Settings *s, int letter) {
   enum { MOST_RANDOM = 100000 };
@@ -75,7 +80,10 @@ static int read_option(Settings *s, int letter) {
   case 'i': s->isa = optarg; return -1;
   case 'f': s->filter = optarg; return -1;
   case 'p': s->peer = optarg; return read_peer(optarg);
-  case 'j': s->json_path = optarg; return -1;
+  case 'j':
+    s->json_path = optarg;
+    if (ends_in_json(optarg)) return -1; // it is no graph, as where FILE was left out
+    return usage_error("--json: expected a file whose name ends in .json, found %s", optarg);
   case 'a': s->is_accuracy = true; return -1;
   case 'b': s->is_busy = true; return -1;
   case 'w': s->is_sweep = true; return -1;

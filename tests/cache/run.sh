@@ -36,7 +36,7 @@ for i in 1 2 3 4; do
 done
 cat out? bench? >stdout
 : >stderr
-[ "$ok" -eq 0 ] && ! grep -q 'warning\|error' stdout && [ "$(find cache/ngrad | wc -l)" -eq 3 ]
+[ "$ok" -eq 0 ] && ! grep -q 'warning: \|error: ' stdout && [ "$(find cache/ngrad | wc -l)" -eq 3 ]
 count 'processes that compile the same at once'
 
 # Signals: no temporary file, no compiler, and the status of the signal
@@ -133,32 +133,39 @@ if unshare -rm sh -c "mount -t tmpfs none '$work/tmp'" 2>/dev/null; then
     count "$1"
   }
   run="'$ngrad' run sum.yaml --random"
-  told="grep -c 'warning: compiled kernels cannot be cached in' told | grep -qx 1 && grep -q"
+  once="grep -c 'warning: compiled kernels cannot be cached in' told | grep -qx 1 && grep -q"
   mkdir -p cache
   mounted 'a full cache is told and worked around' size=64k \
-    "mkdir -m 700 cache/ngrad; head -c 1M /dev/zero >cache/ngrad/full 2>/dev/null; $run 2>told && $told 'No space left' told"
+    "mkdir -m 700 cache/ngrad; head -c 1M /dev/zero >cache/ngrad/full 2>/dev/null; $run 2>told && $once 'No space left' told"
   for size in 4k 8k 12k 16k 20k 24k; do # for the folder, the source, what the compiler makes of it, or the seal
     mounted "a cache of $size is worked around" size=$size \
-      "mkdir -m 700 cache/ngrad; $run 2>told && $told 'No space left' told"
+      "mkdir -m 700 cache/ngrad; $run 2>told && $once 'No space left' told"
   done
   mounted 'a cache without inodes is worked around' nr_inodes=2 \
-    "mkdir -m 700 cache/ngrad; $run 2>told && $told 'No space left' told"
-  mounted 'a cache that lets no code run is worked around' noexec "$run 2>told && $told noexec told && $run 2>told && $told noexec told"
+    "mkdir -m 700 cache/ngrad; $run 2>told && $once 'No space left' told"
+  mounted 'a cache that lets no code run is worked around' noexec "$run 2>told && $once noexec told && $run 2>told && $once noexec told"
   mounted 'it is told once for several graphs' noexec \
-    "'$ngrad' bench sum.yaml product.yaml --seconds 0.01 2>told && $told noexec told"
+    "'$ngrad' bench sum.yaml product.yaml --seconds 0.01 2>told && $once noexec told"
   mounted 'a cache that is read-only is read' size=10m \
     "$run && mount -o remount,ro '$work/cache' && $run 2>told | grep -q 'compiled before' && [ ! -s told ] &&
-     '$ngrad' run product.yaml --random 2>told && $told 'Read-only file system' told"
+     '$ngrad' run product.yaml --random 2>told && $once 'Read-only file system' told"
   mounted 'a compiler that fails is told, not the file system' size=10m \
     "! CC=false $run 2>told && ! grep -q warning told && grep -q 'false failed' told"
-  noexec="for folder in '$work/cache' '$work/tmp' /tmp /dev/shm /var/tmp; do mount -t tmpfs -o noexec none \$folder || exit 1; done"
-  cp sum.yaml ~/.ngrad-test-$$.yaml # /tmp may be covered
-  unset XDG_RUNTIME_DIR
-  unshare -rm sh -c "cat '$HOME/.ngrad-test-$$.yaml' >/dev/null && exec 3<'$HOME/.ngrad-test-$$.yaml' && $noexec && '$ngrad' run - --random --compare <&3" >stdout 2>stderr
-  count 'where no folder lets code run, it runs from memory'
-  rm -f ~/.ngrad-test-$$.yaml
+  case $ngrad in
+    /tmp/* | /dev/shm/* | /var/tmp/*)
+      echo "left out: cache: no folder lets code run, as this covers $ngrad"
+      ;;
+    *)
+      noexec="for folder in '$work/cache' '$work/tmp' /tmp /dev/shm /var/tmp; do mount -t tmpfs -o noexec none \$folder || exit 1; done"
+      cp sum.yaml ~/.ngrad-test-$$.yaml # /tmp may be covered
+      unset XDG_RUNTIME_DIR
+      unshare -rm sh -c "cat '$HOME/.ngrad-test-$$.yaml' >/dev/null && exec 3<'$HOME/.ngrad-test-$$.yaml' && $noexec && '$ngrad' run - --random --compare <&3" >stdout 2>stderr
+      count 'where no folder lets code run, it runs from memory'
+      rm -f ~/.ngrad-test-$$.yaml
+      ;;
+  esac
 else
-  echo 'left out: full, read-only and noexec file systems, which cannot be mounted here'
+  echo 'left out: cache: full, read-only and noexec file systems, which cannot be mounted here'
 fi
 
 echo "$passed passed, $failed failed"

@@ -9,7 +9,7 @@ compopt() { :; } # the builtin knows nothing outside of a completion
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-touch a.yaml a.txt
+touch a.yaml a.txt b.onnx b.html
 mkdir a.dir
 failed=0
 
@@ -28,7 +28,7 @@ completes() { # LINE EXPECTED
 completes 'ngrad ch' 'check'
 completes 'ngrad hel' 'help'
 completes 'ngrad -' '--help --version'
-completes 'ngrad help s' 'show'
+completes 'ngrad help s' 'scale show'
 completes 'ngrad passes -' '--help --json'
 completes 'ngrad run --ra' '--random'
 completes 'ngrad run a.yaml --no' '--no-fuse'
@@ -37,7 +37,15 @@ completes 'ngrad run --backend ' 'codegen interpreter'
 completes 'ngrad emit --isa a' 'avx2 avx512 avx512_bf16'
 completes 'ngrad emit --threads ' 'callback none openmp'
 completes 'ngrad run --threads ' ''
-completes 'ngrad show --format ' 'c dot kernels loops yaml'
+completes 'ngrad train --optimizer ' 'adagrad adam adamw momentum sgd'
+completes 'ngrad train --loss ' 'bce cross-entropy mse'
+completes 'ngrad convert a.yaml --to ' 'onnx yaml'
+completes 'ngrad run a.yaml --dim ' ''
+completes 'ngrad fit a.yaml --epochs ' ''
+completes 'ngrad run --random ' 'a.dir a.yaml b.onnx'
+completes 'ngrad run a.yaml --max-memory a' ''
+completes 'ngrad train --schedule ' 'constant cosine step'
+completes 'ngrad show --format ' 'c dot json kernels kernels-json loops memory memory-svg yaml'
 completes 'ngrad show --after fu' 'fuse'
 completes 'ngrad run --disable dead' 'dead-code'
 completes 'ngrad run --disable multiply-o' 'multiply-one'
@@ -45,6 +53,11 @@ completes 'ngrad run --disable quantize' ''
 completes 'ngrad show --after quantize' 'quantize-scales'
 completes 'ngrad ops LayerNormB' 'LayerNormBackward'
 completes 'ngrad emit a.yaml -o ' 'a.dir'
+completes 'ngrad bench --export ' 'a.dir a.txt a.yaml b.html b.onnx'
+completes 'ngrad report a.yaml -o a.t' 'a.txt'
+completes 'ngrad bench --trace a.t' 'a.txt'
 completes 'ngrad check a' 'a.dir a.yaml'
+completes 'ngrad check b' 'b.onnx'
+completes 'ngrad report b' 'b.html b.onnx'
 completes 'ngrad bogus --' ''
 exit $failed

@@ -99,7 +99,7 @@ expect 1 '' 'error: running sum needs .* more than the memory budget of 100.0 kB
   run sum.yaml --random --dim N=20000 --max-memory 100kB
 expect 2 '' '--max-memory: expected a number of bytes' run sum.yaml --max-memory 2X
 expect 2 '' '--max-memory: expected a number of bytes' run sum.yaml --max-memory 0
-expect 0 '' '' convert sum.yaml --max-memory 1.5GiB -o converted.yaml
+expect 0 'wrote converted.yaml' '' convert sum.yaml --max-memory 1.5GiB -o converted.yaml
 
 # The same where the process itself is limited, and no budget is said. Sanitizers need more addresses than that.
 # shellcheck disable=SC3045 # the shells that stand for sh here have ulimit -v
@@ -134,6 +134,8 @@ done
 expect 0 'usage: ngrad run' '' help run
 "$here/manual.sh" "$ngrad" >stdout 2>stderr
 count 'the manual page has every verb and option'
+"$here/terminal.sh" "$ngrad" >stdout 2>stderr
+count 'a terminal shows progress, and nothing of it in the end'
 if command -v bash >/dev/null; then
   bash "$here/completion.sh" "$ngrad" >stdout 2>stderr
   count 'bash completes the command line'
@@ -159,6 +161,7 @@ expect 2 '' 'unknown instruction set avx, did you mean avx2' emit sum.yaml -o em
 expect 2 '' 'unknown way to share out work opnmp, did you mean openmp' emit sum.yaml -o emitted --threads opnmp
 expect 2 '' 'prefix: expected a C identifier that nothing else has, found 2d; g_2d would do' emit sum.yaml -o emitted --prefix 2d
 expect 2 '' 'did you mean LayerNormBackward' ops LayerNormBackwards
+expect 2 '' 'that of ONNX is read, as Maximum, .*; that of nGraph is read, as ReduceMax,' ops Max
 
 # check
 expect 0 'type: f32, shape: \[N, 3\]' '' check sum.yaml
@@ -179,16 +182,16 @@ printf '{"version": "3.0.0", "graph": [{"id": 3, "name": "", "kind": "Add", "att
   "$(tensor 0 4,3 1,4)" "$(tensor 1 3 1)" "$(tensor 2 4,3 1,4)" >dump.txt
 expect 0 'name: t0, type: f32, shape: \[4, 3\], order: \[1, 0\]' '' check dump.txt
 expect 0 '"order": \[' '' check dump.txt --json
-expect 0 '^t2 .* 0  ok$' '' run dump.txt --random --compare
+expect 0 '^t2 .* 0.00e\+00  ok$' '' run dump.txt --random --compare
 expect 0 'ceiling' '' bench dump.txt --seconds 0.01
 expect 0 'layout .slowest axis first.: 1 0' '' show dump.txt --format c
 expect 0 '^wrote emitted/dump.c' '' emit dump.txt -o emitted
 expect 0 'label: "id 3"' '' convert dump.txt
-expect 0 '' '' convert dump.txt -o dump.yaml
+expect 0 'wrote dump.yaml' '' convert dump.txt -o dump.yaml
 "$ngrad" convert dump.txt >stdout && cmp -s stdout dump.yaml && "$ngrad" convert dump.yaml >stdout && cmp -s stdout dump.yaml
 count 'what convert writes is converted to itself'
 expect 0 'wrote 1 output' '' run dump.txt --random --out from-json
-expect 0 '^t2 .* 0 +ok$' '' run dump.yaml --random --expect from-json --tolerance 0
+expect 0 '^t2 .* 0.00e\+00 +ok$' '' run dump.yaml --random --expect from-json --tolerance 0
 expect 1 '' 'wrong.yaml:8' convert wrong.yaml -o wrong.out
 [ ! -e wrong.out ]
 count 'a wrong graph is not converted'
@@ -203,6 +206,10 @@ count 'a graph from standard input runs'
 expect 0 '^c +f32 +\[4, 3\]' '' run sum.yaml --random --backend interpreter
 expect 0 '^c +f32 +\[2, 3\]' '' run sum.yaml --random --dim N=2
 expect 0 '"largest_ulp"' '' run sum.yaml --random --seed 3 --compare --json
+expect 0 '"largest_error"' '' run sum.yaml --random --seed 3 --compare --json
+expect 0 '"codegen_calls": 3' '' run sum.yaml --random --seed 3 --compare --json
+expect 0 '^codegen: .* ms \(best of 3 calls\) with' '' run sum.yaml --random --compare
+expect 0 '^codegen: .* ms \(one cold call\) with' '' run sum.yaml --random
 # Sums of deviations from a mean, all of them 0
 cat >cancel.yaml <<'Y'
 format: ngrad/1
@@ -228,15 +235,33 @@ expect 0 'wrote 2 outputs to new/data' '' run data.yaml --random --backend inter
 expect 0 '^c +f32 +\[4, 3\]' '' run sum.yaml --in new/data
 expect 0 '^c +f32 +\[4, 3\]' '' run open.yaml --in new/data
 expect 1 '' 'N has no value' run open.yaml --random
-expect 1 '' 'expected shape \[N, 3\], N = 5 \(--dim gives another\), found \[4, 3\]' run sum.yaml --in new/data --dim N=5
+expect 1 '' 'expected shape \[N, 3\], N = 5 by --dim or other data, found \[4, 3\]' run sum.yaml --in new/data --dim N=5
+sed 's/N: 4/N: 9/' sum.yaml >other_dims.yaml
+expect 0 '^c +f32 +\[4, 3\]' '' run other_dims.yaml --in new/data
+sed 's/^inputs:.*/dims: {N: 9}\n&/; s/shape: \[4, 3\]/shape: [N, 3]/; s/shape: \[3\]/shape: [N]/' data.yaml >contradicting.yaml
+expect 1 '' 'b: expected shape \[N\], N = 4 by --dim or other data, found \[3\]' run contradicting.yaml --in new/data
 expect 1 '' 'no-such' run sum.yaml --in no-such
 expect 0 'wrote 1 output' '' run sum.yaml --in new/data -o new/result
-expect 0 '^c .* 0 +ok$' '' run sum.yaml --in new/data --expect new/result
-expect 0 '^c .* ok$' '' run sum.yaml --in new/data --expect new/result --backend interpreter --max-ulp 0.5
+expect 0 '^c .* 0.00e\+00 +ok$' '' run sum.yaml --in new/data --expect new/result
+expect 0 '^c .* 0 ulp +ok$' '' run sum.yaml --in new/data --expect new/result --backend interpreter --max-ulp 0.5
 expect 0 'wrote 1 output' '' run sum.yaml --random --seed 9 --out new/other
 expect 0 'wrote 1 output' '' run state.yaml --seed 9 --out state_9
 expect 0 'wrote 1 output' '' run state.yaml --seed 9 --backend interpreter --out state_9_too
 expect 0 'wrote 1 output' '' run state.yaml --out state_0
+expect 0 'w_next' '' run state.yaml --seed 9 --save once.npz
+expect 0 'w_next' '' run state.yaml --state once.npz --save twice.npz
+expect 0 'w_next' '' run state.yaml --state once.npz --save again.npz --backend interpreter
+cmp -s twice.npz again.npz && ! cmp -s once.npz twice.npz
+count 'a checkpoint goes on where it was saved'
+head -c 200 once.npz >short.npz
+sed 's/shape: \[3\]/shape: [4]/' state.yaml >state_4.yaml
+cp once.npz old.npz
+expect 1 '' 'short.npz: error: not a whole .npz file' run state.yaml --state short.npz --save old.npz
+expect 1 '' 'once.npz: error: w: expected f32 \[4\], found f32 \[3\]' run state_4.yaml --state once.npz --save old.npz
+expect 1 '.*' 'no-such/x.npz: error: no such file or directory' run state.yaml --save no-such/x.npz
+cmp -s once.npz old.npz
+count 'what fails saves nothing'
+expect 2 '' '--save: expected a graph with state' run sum.yaml --random --save x.npz
 cmp -s state_9/w_next.npy state_9_too/w_next.npy && ! cmp -s state_9/w_next.npy state_0/w_next.npy
 count 'first values of a state depend on the seed alone'
 expect 3 '^c .* FAILED$' '' run sum.yaml --in new/data --expect new/other
@@ -262,6 +287,32 @@ count 'a closed stdout is an error'
 count 'what was meant for a closed stdout gets into no file'
 { "$ngrad" ops 2>stderr || :; } | : && [ ! -s stderr ]
 count 'a broken pipe is quiet'
+
+# Outputs that are links, pipes and devices
+ln -s /dev/full full.yaml
+expect 1 '' 'full.yaml: cannot write: No space left on device' convert sum.yaml -o full.yaml
+mkdir linked
+for name in c.npy sum.c; do ln -s /dev/full linked/$name; done
+expect 1 '' 'linked/c.npy: error: no space left on device' run sum.yaml --in new/data -o linked
+expect 1 '' 'linked/sum.c: error: no space left on device' emit sum.yaml -o linked
+[ -L full.yaml ] && [ -L linked/c.npy ] && [ -L linked/sum.c ]
+count 'a device is written to, not replaced'
+touch target.yaml
+ln -s ../target.yaml linked/link.yaml
+expect 0 '^wrote' '' convert sum.yaml -o linked/link.yaml
+[ -L linked/link.yaml ] && grep -q '^name: sum' target.yaml
+count 'what a link leads to is replaced, not the link'
+rm linked/c.npy
+ln -s ../target.npy linked/c.npy
+expect 0 '^wrote' '' run sum.yaml --in new/data -o linked
+[ -L linked/c.npy ] && cmp -s target.npy new/result/c.npy
+count 'a link to a file that is not there yet is followed'
+mkfifo to_reader
+cat to_reader >read.yaml &
+expect 0 '^wrote' '' convert sum.yaml -o to_reader
+wait "$!"
+cmp -s read.yaml target.yaml && [ -p to_reader ]
+count 'a pipe is written to'
 
 # Constants' files that are none
 mkfifo pipe
@@ -358,10 +409,24 @@ for compiler in gcc clang; do
 done
 
 # grad, gradcheck
+cat >gelu.yaml <<'Y'
+format: ngrad/1
+name: net
+inputs: [{name: x, type: f32, shape: [4, 3]}, {name: w, type: f32, shape: [3, 5]}, {name: v, type: f32, shape: [5, 2]}]
+nodes:
+  - {op: MatMul, inputs: [x, w], outputs: [h]}
+  - {op: GELU, inputs: [h], outputs: [a]}
+  - {op: MatMul, inputs: [a, v], outputs: [y]}
+outputs: [y]
+Y
 expect 0 '^outputs: \[diff_a, diff_b\]$' '' grad sum.yaml
 expect 0 '^outputs: \[diff_b\]$' '' grad sum.yaml --wrt b --of c
 expect 0 '^gradients of outputs of sum: diff_c$' '' grad sum.yaml --wrt=a --wrt b -o gradient.yaml
 expect 0 'diff_b' '' run gradient.yaml --random --compare
+expect 0 '^saved by net: h$' '' grad gelu.yaml --forward kept.yaml -o gradient.yaml
+expect 0 '^outputs: \[y, h\]$' '' check kept.yaml
+expect 0 'op: GELU$' '' check gradient.yaml
+expect 1 '' 'cannot|No such' grad gelu.yaml --forward no/such/folder.yaml -o gradient.yaml
 expect 2 '' 'unknown input d, expected a or b' grad sum.yaml --wrt a,d
 expect 2 '' 'unknown output d, did you mean c|unknown output d, expected c' grad sum.yaml --of d
 expect 2 '' 'b: expected each input once' grad sum.yaml --wrt b,a,b
@@ -369,10 +434,144 @@ expect 2 '' '--wrt: expected names with single commas between' grad sum.yaml --w
 expect 1 '' 'wrong.yaml' grad wrong.yaml
 expect 1 '' 'cannot|No such' grad sum.yaml -o no/such/folder.yaml
 expect 0 'ok$' '' gradcheck sum.yaml
+# One document on standard output, of every verb.
+expect 0 '"format": "kernels"' '' show sum.yaml --format kernels --json
+expect 0 '"text": "format: ngrad/1' '' convert sum.yaml --json
+expect 0 '"answer.yaml"' '' convert sum.yaml --json -o answer.yaml
+expect 0 '"text": "format: ngrad/1' '' grad sum.yaml --json
+expect 0 '"origin": "gradient"' '' grad sum.yaml --json --forward answer_forward.yaml -o answer.yaml
+expect 0 '"answer/sum_test.c"' '' emit sum.yaml --json --self-test -o answer
+for verb in show convert grad gradcheck 'emit -o answer' 'train -o answer'; do
+  # shellcheck disable=SC2086
+  expect 1 '"severity": "error"' 'unknown operator' $verb wrong.yaml --json
+done
+# No graph is lost by what is made of it.
+cp sum.yaml kept.yaml
+cp sum.yaml kept.csv
+kept='expected another file to write to than the graph'
+expect 2 '' "kept.yaml: $kept" grad kept.yaml -o ./kept.yaml
+expect 2 '' "kept.yaml: $kept" grad ./kept.yaml --forward kept.yaml -o answer.yaml
+expect 2 '^wrote' 'both.yaml: expected another file for the gradient' grad sum.yaml --forward ./both.yaml -o both.yaml
+expect 2 '' "kept.yaml: $kept" emit kept.yaml -o answer --depfile kept.yaml
+expect 2 '' "kept.yaml: $kept" bench sum.yaml kept.yaml --seconds 0 --trace kept.yaml
+expect 2 '' "kept.csv: $kept" bench kept.csv --seconds 0 --export kept.csv
+cmp kept.yaml sum.yaml && cmp kept.csv sum.yaml
+count 'graphs stay what they are'
 expect 0 '"relative_error"' '' gradcheck sum.yaml --json --seed 3 --tolerance 1e-7 --dim N=2
 sed 's/op: Add, inputs: \[a, b\], outputs: \[c\]/op: SoftPlus, inputs: [a], outputs: [c], attributes: {beta: 0}/' sum.yaml >infinite.yaml
 expect 3 'diff_a\[0, 0\] is .*, differences give -?nan' '' gradcheck infinite.yaml
 expect 1 '' 'N has no value' gradcheck open.yaml
+
+# train
+cat >net.yaml <<'Y'
+format: ngrad/1
+dims: {N: 4}
+inputs: [{name: x, type: f32, shape: [N, 3]}, {name: labels, type: s32, shape: [N]}]
+state:
+  - {name: w, type: f32, shape: [3, 5], init: {fan_in: 3}}
+  - {name: b, type: f32, shape: [5], init: zeros}
+nodes:
+  - {op: MatMul, inputs: [x, w, b], outputs: [logits]}
+  - {op: SoftmaxCrossEntropy, inputs: [logits, labels], outputs: [loss]}
+outputs: [loss, logits]
+Y
+expect 0 '^wrote trained/net_step.yaml$' '' train net.yaml -o trained
+expect 0 '"trained/net_step.yaml"' '' train net.yaml -o trained --json
+sed '/^name:/d; s/^format:.*/&\nname: net/' net.yaml | tee named.yaml >net_step.yaml
+expect 2 '' 'net_step.yaml: expected another file to write to than the graph' train net_step.yaml -o .
+cmp named.yaml net_step.yaml
+rm net_step.yaml
+count 'a graph to train stays what it is'
+expect 0 '^wrote trained/net_test.yaml$' '' train net.yaml -o trained
+expect 0 '^wrote trained/net_infer.yaml$' '' train net.yaml -o trained
+expect 0 '^w.next .* ok$' '' run trained/net_step.yaml --random --compare --dim N=7
+expect 0 '^logits .* ok$' '' run trained/net_infer.yaml --random --compare --dim N=1
+for optimizer in momentum adam adamw adagrad; do
+  expect 0 . '' train net.yaml --optimizer $optimizer --weight-decay 0.1 --clip-norm 1 -o trained
+  expect 0 '^b.next .* ok$' '' run trained/net_step.yaml --random --compare
+done
+expect 0 . '' train net.yaml --optimizer momentum --nesterov --momentum 0.8 --freeze 'w*' -o trained
+expect 0 '^updates: {b: b.next, step: step.next, b.momentum: b.momentum.next}$' '' check trained/net_step.yaml
+sed 's/init: zeros/init: {file: first\/b.npy}/' net.yaml >first.yaml
+mkdir first
+expect 0 . '' run trained/net_step.yaml --random --backend interpreter -o first
+mv first/b.next.npy first/b.npy
+expect 0 . '' train first.yaml -o elsewhere
+expect 0 'init: \{file: first/b.npy\}' '' check elsewhere/first_step.yaml
+expect 0 . '' train first.yaml -o .
+expect 0 'init: \{file: first/b.npy\}' '' check first_step.yaml
+expect 1 '^wrote' 'the size of the arena depends on N, expected a number for it: --dim N=' train net.yaml --memory 1M -o trained
+expect 1 '^wrote' 'expected an arena of at most 10 bytes, found at least [0-9]+' train net.yaml --dim N=4 --memory 10 -o trained
+
+# scale
+expect 0 '^wrote leaves/net_step.yaml$' '' train net.yaml --dim N=4 --accumulate 8 -o leaves
+expect_given() { # STATUS STDOUT STDERR OPTION...
+  status=$1 out=$2 err=$3
+  shift 3
+  expect "$status" "$out" "$err" scale leaves/net_step.yaml --leaf-time 2ms --latency 0us --bandwidth 1000TB/s \
+    --add-bandwidth 1000T "$@"
+}
+expect_given 0 '^net_step: 8 leaves, each 2 ms; common to all 1 ms \(given\)$' '' --common-time 1ms
+expect_given 0 '^ *4 +2 +5 ms +85.0 %  compute 80 % ' '' --common-time 1ms --ranks 4
+expect_given 0 '^ *16 +1 ' '' --ranks 1,2..16
+expect_given 0 '^16 ranks, 8 idle: .* with 16 leaves instead of 8 ' '' --ranks 16
+expect_given 0 '"step_ms": 4\.0' '' --ranks 4 --json
+expect_given 0 '"step_ms": 8\.0' '' --ranks 4 --threads 1 --cores 2 --json
+expect 0 '"is_measured": true' '' scale leaves/net_step.yaml --seconds 0.01 --threads 1 --leaves 64 --json
+expect 2 '' 'sum: has no leaves' scale sum.yaml
+expect 2 '' 'leaves/net_step.yaml: has leaves, and there is no report of such; ngrad show' report leaves/net_step.yaml -o leaves.html
+for option in --profile '--trace leaves.json'; do
+  # shellcheck disable=SC2086 # two words
+  expect 2 '.*' 'leaves/net_step.yaml has leaves, and no times of kernels are taken of such' bench leaves/net_step.yaml $option
+done
+expect 2 '' 'accumulate: net_step has 8 leaves already, expected a graph without' train leaves/net_step.yaml --accumulate 4 -o twice
+expect 2 '' 'ranks: expected numbers of ranks from 1, at most 1000 of them, as in .*, found 4..2$' scale leaves/net_step.yaml --ranks 4..2
+expect_given 2 '' 'expected ranks from 1 to 1000000, found 1000001$' --ranks 1000001
+expect 2 '' 'latency: expected a time in ns, us, ms or s, as in 2us, found 3$' scale leaves/net_step.yaml --latency 3
+expect 2 '' 'bandwidth: expected bytes or bits a second' scale leaves/net_step.yaml --bandwidth 3x
+expect 2 '' 'leaf-time: expected more than 0$' scale leaves/net_step.yaml --leaf-time 0ms
+expect 2 '' 'leaf-time: expected a time in .*, found 1e308s$' scale leaves/net_step.yaml --leaf-time 1e308s
+expect_given 0 '^9 ranks, 1 idle: [0-9.]+ times a ring.s bytes, [0-9.]+ ms$' '' --ranks 9 --leaf-time 1us --latency 1ms
+expect 2 '' 'common-time: expected --leaf-time, too$' scale leaves/net_step.yaml --common-time 1ms
+expect 0 '^wrote trained/net.c$' '' train net.yaml --dim N=4 --memory 1M -o trained
+expect 0 . '' train net.yaml --accumulate 3 -o trained
+expect 0 'x, type: f32, shape: \[3, N, 3\]' '' convert trained/net_step.yaml
+expect 0 '^loss .* ok$' '' run trained/net_step.yaml --random --compare
+cat >normed.yaml <<'EOF'
+format: ngrad/1
+name: normed
+dims: {N: 2}
+inputs: [{name: x, type: bf16, shape: [N, 3, 4]}, {name: y, type: bf16, shape: [N, 3, 4]}]
+state:
+  - {name: w, type: bf16, shape: [3, 4], init: ones}
+  - {name: mean, type: f32, shape: [3], init: zeros}
+  - {name: variance, type: f32, shape: [3], init: ones}
+nodes:
+  - {op: Multiply, inputs: [x, w], outputs: [h]}
+  - {op: BatchNormForwardTraining, inputs: [h, mean, variance], outputs: [n, m, v, bm, bv], attributes: {epsilon: 1.0e-3, data_format: NCX}}
+  - {op: MeanSquaredError, inputs: [n, y], outputs: [loss]}
+outputs: [loss, n]
+updates: {mean: m, variance: v}
+EOF
+expect 0 . '' train normed.yaml --accumulate 3 --sync-batch-norm -o trained
+expect 0 'reduction: mean' '' convert trained/normed_step.yaml
+expect 0 '^w.next .* ok$' '' run trained/normed_step.yaml --random --compare
+expect 0 . '' train normed.yaml --accumulate 1 --sync-batch-norm -o trained
+expect 2 '' 'sync_batch_norm: expected with accumulate, in how many leaves' train normed.yaml --sync-batch-norm -o trained
+expect 2 '' 'accumulate: expected a whole number from 1 to 1048576, found 1.5' train net.yaml --accumulate 1.5 -o trained
+expect 2 '' 'unknown optimizer adm, did you mean adam' train net.yaml --optimizer adm -o trained
+expect 2 '' 'unknown output los, did you mean loss' train net.yaml --loss los -o trained
+expect 2 '' 'expected a floating-point number, found logits, which is f32 \[N, 5\]; ReduceMean' \
+  train net.yaml --loss logits -o trained
+expect 2 '' 'no parameter matches conv\*; there are w, b' train net.yaml --freeze 'conv*' -o trained
+expect 2 '' 'beta1: sgd has none, but adam has' train net.yaml --beta1 0.9 -o trained
+expect 2 '' 'gamma: the schedule constant does not use it' train net.yaml --gamma 0.9 -o trained
+expect 2 '' 'step_size: expected' train net.yaml --schedule step -o trained
+expect 1 '' 'expected a parameter that is not frozen' train net.yaml --freeze '*' -o trained
+expect 2 '' 'expected -o DIR' train net.yaml
+expect 1 '' 'momentum: expected at least 0 and less than 1|beta1: expected' \
+  train net.yaml --optimizer adam --beta1 1 -o trained
+expect 1 '' 'sum: expected parameters to train, which are states' train sum.yaml -o trained
 
 # show, bench, passes
 expect 0 '^digraph' '' show sum.yaml --format dot
@@ -396,22 +595,72 @@ Y
 done
 expect 0 '^ *vector c = add\(a, b\)$' '' show sum.yaml --format loops
 expect 0 '#include' '' show sum.yaml --format c
+expect 0 '^ *0  arena, 0 without reuse$' '' show sum.yaml --format memory
+expect 0 '^</svg>$' '' show sum.yaml --format memory-svg
+cat >kept.yaml <<'EOF'
+format: ngrad/1
+name: kept
+inputs: [{name: x, type: f32, shape: [1024]}]
+nodes:
+  - {op: Tanh, inputs: [x], outputs: [a]}
+  - {op: Exp, inputs: [a], outputs: [b]}
+  - {op: ReduceSum, inputs: [b], outputs: [s], attributes: {axes: [0], keep_dims: true}}
+  - {op: Subtract, inputs: [b, s], outputs: [c]}
+  - {op: Multiply, inputs: [c, b], outputs: [d]}
+  - {op: Multiply, inputs: [d, a], outputs: [e]}
+outputs: [e]
+EOF
+expect 0 '^ *8256  arena' '1 value is computed again' show kept.yaml --format memory --no-fuse --isa scalar --memory 12000
+expect 0 'ok$' '1 value is computed again' run kept.yaml --random --compare --no-fuse --memory 12000
+expect 1 '' 'at most 8000 bytes, found at least 8256' run kept.yaml --random --no-fuse --memory 8000
+expect 2 '' '^error: format memory comes after all passes, .* found dead-code$' show sum.yaml --format memory --after dead-code
 expect 0 'ceiling' '' bench sum.yaml --seconds 0.01 --threads 1
 expect 0 '"ceiling_ratio"' '' bench sum.yaml --seconds 0.01 --json --cold
 expect 0 '"operations": 12' '' bench sum.yaml --seconds 0.01 --json
 expect 0 '"peak_gflops": [1-9]' '' bench sum.yaml --seconds 0.01 --json
-expect 1 'ceiling' 'wrong.yaml' bench wrong.yaml sum.yaml --seconds 0.01
-profiled() { # LEFT COLUMNS RIGHT
-  expect 0 "^$1 +$2  $3\$" '' bench "$models/transformer_mlp_backward.yaml" --dim N=64 --seconds 0.01 --profile
+expect 1 '^sum' 'wrong.yaml' bench wrong.yaml sum.yaml --seconds 0.01
+expect 1 '^sum' 'wrong.yaml' bench sum.yaml wrong.yaml --seconds 0.01
+expect 0 '"mad_ms": [0-9]' '' bench sum.yaml --seconds 0.01 --json
+expect 0 '"outliers": [0-9]' '' bench sum.yaml --seconds 0.01 --json
+# Two graphs in turns, and two programs.
+ratio='takes [0-9.]* times as long as'
+expect 0 "^state.yaml $ratio sum.yaml; 95 % interval [0-9.]* to [0-9.]*, of [0-9]* turns" '' \
+  bench sum.yaml state.yaml --seconds 0.01 --export times.csv --export times.md --export times.json
+[ "$(wc -l <times.csv)" -eq 3 ] && awk -F, 'NR == 1 { n = NF } NF != n { exit 1 } END { exit n != 25 }' times.csv &&
+  grep -q '^sum.yaml,sum,' times.csv && sed -n 2p times.md | grep -q '^|---|---|---:|' && grep -q '"beside": "sum.yaml"' times.json
+count 'bench exports its times'
+# shellcheck disable=SC2016 # markup, no command
+sed 's/^name: sum/name: "<b>_a_|`c` d_e\\\\"/' sum.yaml >markup.yaml
+"$ngrad" bench markup.yaml --seconds 0 --export markup.md >stdout 2>stderr
+# shellcheck disable=SC2016 # markup
+grep -qF '| \<b\>\_a\_\|\`c\` d_e\\ |' markup.md
+count 'a name is no markup in Markdown'
+expect 0 '"median": [0-9]' '' bench sum.yaml state.yaml --seconds 0.01 --json
+expect 0 '^graph' '' bench sum.yaml state.yaml --seconds 0.01 --profile
+! grep -q 'times as long' stdout
+count 'profiles are taken of one graph after the other'
+expect 0 "^$ngrad $ratio this program; 95" '' bench sum.yaml --dim N=5 --threads 1 --seconds 0.01 --with "$ngrad"
+expect 0 '"program": "this program"' '' bench sum.yaml --isa=scalar --seconds 0.01 --json --with "$ngrad"
+[ "$(grep -c '"isa": "scalar"' stdout)" -eq 2 ]
+count 'both programs take the options'
+expect 1 '^graph' 'wrong.yaml' bench wrong.yaml --seconds 0.01 --with "$ngrad"
+expect 1 '^graph' 'no-such: cannot be run' bench sum.yaml --seconds 0.01 --with "$work/no-such"
+expect 1 '^graph' 'true: expected one that can bench --json' bench sum.yaml --seconds 0.01 --with true
+expect 2 '' '--with and --profile: expected one of them' bench sum.yaml --with true --profile
+expect 2 '' '--export: expected a file whose name ends in .csv, .md or .json, found times.txt' bench sum.yaml --export times.txt
+expect 1 '"graph"' 'no-such/x.csv: cannot write' bench sum.yaml --seconds 0.01 --export no-such/x.csv --json
+profiled() { # LEFT COLUMNS RIGHT; N in the columns: a measured number
+  columns=$(echo "$2" | sed 's/N/[-+0-9.e]+/g')
+  expect 0 "^$1 +$columns  $3\$" '' bench "$models/transformer_mlp_backward.yaml" --dim N=64 --seconds 0.01 --profile
 }
-profiled transformer_mlp_backward 'ms +share +bytes' 'GB/s +GF/s +near'
-profiled 'kernel 0' '[0-9.e-]+ +[0-9.]+ % +992768 +[0-9.]+ +[0-9.]+ +(memory|arithmetic|neither) *' 'LayerNormBackward \(line 16\), Multiply \(line 20\)'
-profiled 'kernel 1' '[0-9.e-]+ +[0-9.]+ % +2371584 +[0-9.]+ +[0-9.]+ +(memory|arithmetic|neither) *' 'GELUBackward \(line 23\), BiasAddBackward \(line 26\)'
-profiled '  loop 1' '[0-9.e-]+ +[0-9.]+ % +[0-9]+ +[0-9.]+ *' '  store dgamma, store dbeta'
-profiled other '[0-9.e-]+' ' *[0-9.]+ %'
-profiled whole '[0-9.e-]+' '100.0 % +[0-9]+ +[0-9.]+'
+profiled transformer_mlp_backward 'ms +share +bytes' ' *GB/s +GF/s +near'
+profiled 'kernel 0' 'N +N % +992768 +N +N +(memory|arithmetic|neither) *' 'LayerNormBackward \(line 16\), Multiply \(line 20\)'
+profiled 'kernel 1' 'N +N % +2371584 +N +N +(memory|arithmetic|neither) *' 'GELUBackward \(line 23\), BiasAddBackward \(line 26\)'
+profiled '  loop 1' 'N +N % +[0-9]+ +N *' '  store dgamma, store dbeta'
+profiled other N ' *[-+0-9.e]+ %'
+profiled whole N '100.0 % +[0-9]+ +[-+0-9.e]+'
 expect 0 '"profile": \{' '' bench sum.yaml --seconds 0.01 --profile --json
-tr -d ' \n' <stdout | grep -qE '"profile":\{"ms":[0-9.e-]+,"other_ms":[0-9.e-]+,"kernels":\[\{"ms":[0-9.e-]+,"bytes_read":60,"bytes_written":48,"operations":[0-9.]+,"gflops":[0-9.e-]+,"bound":"[a-z]+","with":0,"operators":\[\{"name":"Add","lines":\[8\]\}\],"loops":\[\{"ms":[0-9.e-]+,"bytes_read":60,"bytes_written":48,"text":"storec"\}\]\}\]\}\}\]$'
+tr -d ' \n' <stdout | grep -qE '"profile":\{"ms":[-+0-9.e]+,"other_ms":[-+0-9.e]+,"kernels":\[\{"ms":[-+0-9.e]+,"bytes_read":60,"bytes_written":48,"operations":[0-9.]+,"gflops":[-+0-9.e]+,"bound":"[a-z]+","with":0,"operators":\[\{"name":"Add","lines":\[8\]\}\],"loops":\[\{"ms":[-+0-9.e]+,"bytes_read":60,"bytes_written":48,"text":"storec"\}\]\}\]\}\}\]$'
 count 'a profile is data too'
 expect 2 '' 'unknown option --profile' run sum.yaml --random --profile
 expect 0 '"doc"' '' passes --json
@@ -471,6 +720,8 @@ expect 0 '.' '' run rewritten.yaml --random --dump-dir dumps
 count 'dumps are of passes that changed something'
 expect 0 '.' '' check dumps/05-simplify.yaml
 expect 0 '"choices"' '' ops Add --json
+expect 0 '"name": "Mul"' '' ops --onnx --json
+expect 1 '"text": "no data for a: ' 'no data for a' run sum.yaml --json
 expect 0 'LayerNorm\(src, gamma\?, beta\?; .* epsilon = 1e-05\) -> dst, mean\?, variance\?' '' ops LayerNorm
 expect 0 '^also onednn_spec.BatchNormTrainingBackprop, ngraph' '' ops BatchNormTrainingBackward
 expect 0 'InputGradientTensor  *T  *diff_dst' '' ops directml.BATCH_NORMALIZATION_GRAD

@@ -6,7 +6,7 @@ models=$(realpath "$(dirname "$0")/../../models")
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-command -v prlimit >/dev/null || { echo 'left out: prlimit is not there'; exit 0; }
+command -v prlimit >/dev/null || { echo 'left out: cli: no prlimit'; exit 0; }
 failed=0
 
 try() { # ARGUMENT...

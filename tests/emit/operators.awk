@@ -8,6 +8,7 @@ BEGIN { FS = "\"" }
   print "operators.awk: line " FNR " is no row of four strings" >"/dev/stderr"
   exit failed = 1
 }
+/^ *\{"Gather/ && /"f32\[0,/ { next } # no index is right, so that a self-test has no inputs
 /^ *\{"/ {
   row++
   count = $6 == "" ? 0 : split($6, part, "; ")

@@ -6,7 +6,7 @@
 #   run.sh NGRAD SHIM   NGRAD_FAULTS=all takes every n of long runs too
 set -u
 ngrad=$(realpath "$1")
-shim=$(realpath "${2:-}" 2>/dev/null) || { echo "no shim to preload on this system"; exit 77; }
+shim=$(realpath "${2:-}" 2>/dev/null) || { echo "left out: faults: no shim to preload on this system"; exit 77; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/new" "$work/wanted" "$work/tmp" || exit 1
@@ -31,6 +31,38 @@ nodes:
 outputs: [y]
 Y
 sed 's/Subtract/Subtrakt/' norm.yaml >wrong.yaml
+
+cat >step.yaml <<'Y'
+format: ngrad/1
+name: a_step
+dims: {N: 2}
+inputs: [{name: x, type: f32, shape: [N, 3]}]
+state: [{name: w, type: f32, shape: [3], init: {fan_in: 3}}]
+nodes:
+  - {op: Multiply, inputs: [x, w], outputs: [y]}
+  - {op: ReduceMean, inputs: [y], outputs: [loss], attributes: {axes: [0, 1]}}
+  - {op: ReduceMean, inputs: [y], outputs: [w_next], attributes: {axes: [0]}}
+outputs: [loss]
+updates: {w: w_next}
+Y
+cat >normed.yaml <<'Y'
+format: ngrad/1
+name: normed
+inputs: [{name: x, type: f32, shape: [2, 3]}]
+state:
+  - {name: w, type: f32, shape: [3], init: ones}
+  - {name: mean, type: f32, shape: [3], init: zeros}
+  - {name: variance, type: f32, shape: [3], init: ones}
+nodes:
+  - {op: Multiply, inputs: [x, w], outputs: [h]}
+  - {op: BatchNormForwardTraining, inputs: [h, mean, variance], outputs: [y, m, v, bm, bv], attributes: {epsilon: 1.0e-3}}
+  - {op: MeanSquaredError, inputs: [y, x], outputs: [loss]}
+outputs: [loss, y]
+updates: {mean: m, variance: v}
+Y
+sed -e '/w_next/d' -e 's/\[loss\]/[loss, y]/' step.yaml >net.yaml
+printf '\0\0\010\002\0\0\0\005\0\0\0\003abcdefghijklmno' >x.idx
+gzip -c x.idx >x.gz
 
 complain() { # WHAT
   failed=$((failed + 1))
@@ -62,7 +94,7 @@ check_files() {
 run_once() { # ARGUMENT...; with FAULT_KIND and FAULT_AT
   status=0
   if [ -n "$cold" ]; then rm -rf cache; fi
-  LD_PRELOAD=$shim "$ngrad" "$@" >stdout 2>stderr </dev/null || status=$?
+  PATH=${programs-$PATH} LD_PRELOAD=$shim "$ngrad" "$@" >stdout 2>stderr </dev/null || status=$?
 }
 
 check_once() {
@@ -122,13 +154,22 @@ inject yes '' show norm.yaml --format loops
 inject yes '' convert norm.yaml -o new/converted.yaml
 inject yes '' grad norm.yaml -o new/gradient.yaml
 inject yes '' grad norm.yaml
+inject yes '' grad norm.yaml --forward new/forward.yaml -o new/gradient.yaml
+inject yes '' train net.yaml --optimizer adam --accumulate 2 -o new
+inject yes '' train normed.yaml --accumulate 2 --sync-batch-norm -o new
 inject yes '' gradcheck norm.yaml
 inject yes '' gradcheck norm.yaml --json
 inject yes '' emit norm.yaml --self-test --depfile new/norm.d -o new
 inject no '' run norm.yaml --random --out new
 inject no '' run norm.yaml --random --compare --json
 inject no '' run norm.yaml --random --dump-dir new
+inject no '' run step.yaml --random --save new/state.npz
+inject no '' fit step.yaml --input x=x.idx -o new
+inject no '' fit step.yaml --input x=x.gz -q
 inject no '' bench norm.yaml --seconds 0.001
+programs=none # a failure of dot's is not ngrad's
+inject yes '' report norm.yaml --no-times -o new/report.html
+unset programs
 inject yes '' ops LayerNorm
 inject yes '' ops --json
 inject yes '' passes

@@ -59,16 +59,16 @@ static void write_elements(Walk *w, Type type, Pointer p, Elements e, const void
     report_fault(w, p.memory, &fault);
 }
 
-void walk_load(Walk *w, Type type, bool is_f64, Lanes *y, Pointer p, Elements e) {
+void walk_load(Walk *w, Type type, Arithmetic in, Lanes *y, Pointer p, Elements e) {
   _Alignas(MOST_ELEMENT_NBYTES) unsigned char elements[LANES * MOST_ELEMENT_NBYTES] = {0};
   read_elements(w, type, p, e, elements);
-  if (!lanes_load(type, is_f64, y, elements, e.count)) walk_fail(w, "loads %s as numbers", type_name(type));
+  if (!lanes_load(type, in, y, elements, e.count)) walk_fail(w, "loads %s as numbers", type_name(type));
 }
 
-void walk_store(Walk *w, Type type, bool is_f64, Pointer p, const Lanes *x, Elements e) {
+void walk_store(Walk *w, Type type, Arithmetic in, Pointer p, const Lanes *x, Elements e) {
   _Alignas(MOST_ELEMENT_NBYTES) unsigned char elements[LANES * MOST_ELEMENT_NBYTES] = {0};
   if (w->has_failed) return; // x may be uninitialised then
-  if (!lanes_store(type, is_f64, elements, x, e.count)) walk_fail(w, "stores numbers as %s", type_name(type));
+  if (!lanes_store(type, in, elements, x, e.count)) walk_fail(w, "stores numbers as %s", type_name(type));
   write_elements(w, type, p, e, elements);
 }
 
@@ -92,12 +92,12 @@ int64_t walk_load_s64(Walk *w, Pointer p) {
 
 double walk_load_number(Walk *w, Type type, Pointer p) {
   Lanes x;
-  walk_load(w, type, true, &x, p, (Elements){.count = 1});
+  walk_load(w, type, IN_F64, &x, p, (Elements){.count = 1});
   return x.f64[0];
 }
 
 void walk_store_number(Walk *w, Type type, Pointer p, double x) {
   Lanes number;
-  lanes_set(true, &number, x);
-  walk_store(w, type, true, p, &number, (Elements){.count = 1});
+  lanes_set(IN_F64, &number, x);
+  walk_store(w, type, IN_F64, p, &number, (Elements){.count = 1});
 }

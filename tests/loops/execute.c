@@ -127,11 +127,11 @@ static bool add_values(Execution *x) {
   for (size_t i = 0; ok && i < g->nvalues; i++) {
     const Value *v = g->values[i];
     if (v->constant && !v->constant->is_splat) ok = add_constant(x, v, v->constant->data);
-    else if (x->p->is_in_workspace[i]) ok = add_variable(x, v, NULL);
+    else if (x->p->is_in_workspace[i] && !v->is_input) ok = add_variable(x, v, NULL);
   }
   for (size_t i = 0; ok && i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
-    if (output_is_copy(g, i) || (!is_wanted(x, i) && !x->flow.is_read_again[v->index])) continue;
+    if (program_copies_output(x->p, i) || (!is_wanted(x, i) && !x->flow.is_read_again[v->index])) continue;
     ok = add_variable(x, v, is_wanted(x, i) ? x->outputs[i].data : NULL);
   }
   return ok;
@@ -152,6 +152,12 @@ static bool add_temporaries(Execution *x, size_t kernel) {
     const size_t number = x->flow.first_temporary[kernel] + i;
     const Temporary *t = &s->temporaries[i];
     if (t->is_lasting && !x->is_first) continue;
+    if (t->is_made) {
+      uint32_t same = (uint32_t)i;
+      const size_t maker = program_maker(x->p, kernel, &same);
+      x->temporaries[number] = x->temporaries[x->flow.first_temporary[maker] + same];
+      continue;
+    }
     if (t->is_own || (x->may_be_unwanted[number] && !is_any_wanted(x, &x->flow.temporary_serves[number]))) continue;
     Memory *m = x->temporaries[number] = ARENA_NEW(&x->arena, Memory);
     if (!m || !memory_init(m, t->name, t->type, temporary_nelems(x, kernel, t), &x->arena)) return out_of_memory(x);
@@ -166,7 +172,8 @@ static bool find_wants(Execution *x) {
   x->may_be_unwanted = ARENA_ARRAY(&x->arena, bool, x->flow.ntemporaries + 1);
   if (!x->is_optional || !x->may_be_unwanted) return out_of_memory(x);
   for (size_t i = 0; i < g->noutputs && !has_all_outputs(x); i++)
-    x->is_optional[g->outputs[i]->index] = !output_is_copy(g, i) && !x->flow.is_read_again[g->outputs[i]->index];
+    x->is_optional[g->outputs[i]->index] =
+        !program_copies_output(x->p, i) && !x->flow.is_read_again[g->outputs[i]->index];
   for (size_t i = 0; i < x->p->nkernels && !has_all_outputs(x); i++)
     for (size_t t = 0; t < x->p->schedules[i]->ntemporaries; t++) {
       const size_t number = x->flow.first_temporary[i] + t;
@@ -317,7 +324,7 @@ static bool finish_outputs(Execution *x) {
     const Memory *m = x->values[g->outputs[i]->index];
     if (!is_wanted(x, i)) continue;
     if (m && !is_whole(x, m)) return false;
-    if (output_is_copy(g, i)) copy_output(x, i);
+    if (program_copies_output(x->p, i)) copy_output(x, i);
   }
   return true;
 }

@@ -1,4 +1,5 @@
 // Executes reductions: accumulators in registers, totals of runs in f64, partial sums of blocks in memory.
+#include "ir/kernel/scatter.h"
 #include "tests/loops/walk.h"
 
 static const Elements whole_vector = {.step = 1, .count = LANES};
@@ -110,9 +111,9 @@ void walk_update(Walk *w, const LoopNode *n) {
     update_vector(w, n, is_f64, &walk_read(w, OF_PARTIAL_VECTOR, n->access, PLAIN, vector_cell(is_f64))->lanes);
   } else if (n->sum == SUM_PARTIAL_LANES) {
     Lanes target;
-    walk_load(w, TYPE_F32, false, &target, partials_of(w, n->access), whole_vector);
+    walk_load(w, TYPE_F32, IN_F32, &target, partials_of(w, n->access), whole_vector);
     update_vector(w, n, is_f64, &target);
-    walk_store(w, TYPE_F32, false, partials_of(w, n->access), &target, whole_vector);
+    walk_store(w, TYPE_F32, IN_F32, partials_of(w, n->access), &target, whole_vector);
   } else {
     walk_fail(w, "adds a vector to a scalar");
   }
@@ -234,7 +235,7 @@ void walk_reduce_partial(Walk *w, const LoopNode *n) {
   Lanes part, wide;
   double sum = 0;
   lanes.at += walk_index(w, n->value);
-  walk_load(w, TYPE_F32, false, &part, lanes, whole_vector);
+  walk_load(w, TYPE_F32, IN_F32, &part, lanes, whole_vector);
   lanes_widen(&wide, &part);
   if (!lanes_fold(n->reduction, true, &wide, &sum)) walk_fail(w, "nothing sums up lanes");
   walk_store_number(w, w->k->accesses[n->access].type, walk_address(w, &n->address), sum);
@@ -249,7 +250,7 @@ static void combine_vectors(Walk *w, const LoopNode *n, uint64_t npartials, Lane
   for (uint64_t b = 0; b < npartials && !w->has_failed; b++) {
     Lanes part;
     walk_set_var(w, (Var){VAR_COMBINED_BLOCK, 0}, b);
-    walk_load(w, type, true, &part, walk_address(w, &n->address), (Elements){.step = step, .count = count});
+    walk_load(w, type, IN_F64, &part, walk_address(w, &n->address), (Elements){.step = step, .count = count});
     combine(w, n, true, total, total, &part);
   }
 }
@@ -281,4 +282,31 @@ void walk_combine(Walk *w, const LoopNode *n) {
   if (!n->is_vector) lanes_set(is_f64, y, number);
   else if (is_f64) *y = total;
   else lanes_narrow(y, &total);
+}
+
+// Row by row, so that each element is stored once.
+void walk_scatter(Walk *w, const LoopNode *n) {
+  Scatter s;
+  if (!kernel_find_scatter(w->k, &s)) walk_fail(w, "%s is no scatter", walk_access_name(w, n->access));
+  const Axis *axes = w->k->axes;
+  const uint64_t nrows = walk_number(w, axes[s.rows].extent, axes[s.rows].monomial);
+  const uint64_t width = walk_number(w, axes[s.columns].extent, axes[s.columns].monomial);
+  const uint64_t count = walk_number(w, axes[s.summed].extent, axes[s.summed].monomial), end = walk_var(w, VAR_END);
+  const bool is_f64 = w->k->is_f64;
+  const Type type = is_f64 ? TYPE_F64 : TYPE_F32, of_index = w->k->accesses[s.indices].type;
+  Memory *to = walk_member(w, s.to), *from = walk_member(w, s.from), *indices = walk_member(w, s.indices);
+  for (uint64_t row = walk_var(w, VAR_BEGIN); row < end && !w->has_failed; row++)
+    for (uint64_t c = 0; c < width && !w->has_failed; c += LANES) {
+      const Elements part = {.step = 1, .count = width - c < LANES ? (int)(width - c) : LANES};
+      Lanes sum, x;
+      lanes_set(is_f64, &sum, 0);
+      for (uint64_t i = 0; i < count && !w->has_failed; i++) {
+        const double index = walk_load_number(w, of_index, (Pointer){indices, i});
+        if ((index < 0 ? index + (double)nrows : index) != (double)(row % nrows)) continue;
+        walk_load(w, type, is_f64, &x, (Pointer){from, (row / nrows * count + i) * width + c}, part);
+        const Lanes before = sum, *const operands[] = {&before, &x};
+        lanes_apply(EXPR_ADD, is_f64, &sum, operands);
+      }
+      walk_store(w, type, is_f64, (Pointer){to, row * width + c}, &sum, part);
+    }
 }

@@ -26,15 +26,18 @@ static int element_of(Walk *w, ExprId id) { // FORM_ROWS: an array with a scalar
 }
 
 double walk_scalar(Walk *w, ExprId id) {
-  const double number = w->k->exprs[id].number;
-  if (w->tree->form[id] == FORM_NUMBER) return w->k->is_f64 ? number : (double)(float)number;
+  const Expr *e = &w->k->exprs[id];
+  double bits;
+  memcpy(&bits, &e->integer, sizeof bits);
+  if (w->tree->form[id] == FORM_NUMBER)
+    return w->k->is_s64 ? bits : w->k->is_f64 ? e->number : (double)(float)e->number;
   const Item *i = walk_read(w, OF_VALUE, id, element_of(w, id), scalar_cell(w));
   return lane_0(w->k->is_f64, &i->lanes);
 }
 
 const Lanes *walk_vector(Walk *w, ExprId id, Lanes *buffer) {
   if (w->tree->form[id] == FORM_VECTOR) return &walk_read(w, OF_VALUE, id, PLAIN, vector_cell(w->k->is_f64))->lanes;
-  lanes_set(w->k->is_f64, buffer, walk_scalar(w, id));
+  lanes_set(walk_arithmetic(w), buffer, walk_scalar(w, id));
   return buffer;
 }
 
@@ -50,14 +53,25 @@ static bool is_true(Walk *w, ExprId id) {
 
 // Loads
 
+// A computed offset: in s64 walk_scalar gives the bits of the integer.
+static int64_t scalar_offset(Walk *w, ExprId offset) {
+  const double number = walk_scalar(w, offset);
+  int64_t integer = 0;
+  if (!w->k->is_s64) return (int64_t)number;
+  memcpy(&integer, &number, sizeof integer);
+  return integer;
+}
+
 // Offsets of a load with operand (EXPR_LOAD's args[0]): in elements, added to the lanes' indices.
 static void find_offsets(Walk *w, const LoopNode *n, ExprId offset, int64_t *offsets, int count) {
   Lanes buffer;
   if (n->load == LOAD_GATHERED) {
-    lanes_to_offsets(w->k->is_f64, offsets, walk_vector(w, offset, &buffer), w->has_failed ? 0 : count);
+    const Lanes *lanes = walk_vector(w, offset, &buffer);
+    if (w->k->is_s64) memcpy(offsets, lanes->m64, w->has_failed ? 0 : (size_t)count * sizeof *offsets);
+    else lanes_to_offsets(w->k->is_f64, offsets, lanes, w->has_failed ? 0 : count);
     return;
   }
-  const int64_t all = (int64_t)walk_scalar(w, offset);
+  const int64_t all = scalar_offset(w, offset);
   for (int i = 0; i < count; i++) offsets[i] = all;
 }
 
@@ -72,6 +86,14 @@ static bool is_inside(Walk *w, const LoopNode *n) {
   return !n->inside || walk_index(w, n->inside);
 }
 
+// What a load outside of the tensor yields; in s64 the bits of the integer.
+static double outside_of(const Walk *w, const Access *a) {
+  double outside = a->outside;
+  const int64_t integer = type_integer(outside);
+  if (w->k->is_s64) memcpy(&outside, &integer, sizeof outside);
+  return outside;
+}
+
 // Loads the lanes that are inside of the tensor along a bound that varies from lane to lane.
 static void load_within(Walk *w, const LoopNode *n, Pointer p, uint64_t step, Lanes *y) {
   const Access *a = &w->k->accesses[n->access];
@@ -79,9 +101,9 @@ static void load_within(Walk *w, const LoopNode *n, Pointer p, uint64_t step, La
   int count;
   const int first = lanes_within(walk_index(w, n->within), n->factor, n->extent, nlanes, &count);
   p.at += (uint64_t)first * step;
-  if (count) walk_load(w, a->type, w->k->is_f64, y, p, (Elements){.step = step, .count = count});
-  else lanes_set(w->k->is_f64, y, a->outside);
-  if (count) lanes_place(w->k->is_f64, y, first, count, a->outside);
+  if (count) walk_load(w, a->type, walk_arithmetic(w), y, p, (Elements){.step = step, .count = count});
+  else lanes_set(walk_arithmetic(w), y, outside_of(w, a));
+  if (count) lanes_place(w->k->is_f64, y, first, count, outside_of(w, a));
 }
 
 static void load_vector(Walk *w, const LoopNode *n, Lanes *y) {
@@ -90,22 +112,22 @@ static void load_vector(Walk *w, const LoopNode *n, Lanes *y) {
   const Pointer p = walk_address(w, &n->address);
   int64_t offsets[LANES] = {0};
   if (n->load == LOAD_COPIED || n->load == LOAD_SPILLED) {
-    walk_load(w, TYPE_F32, false, y, p, (Elements){.step = 1, .count = LANES, .npadding = npadding_lanes(w)});
+    walk_load(w, TYPE_F32, IN_F32, y, p, (Elements){.step = 1, .count = LANES, .npadding = npadding_lanes(w)});
   } else if (n->within) {
     load_within(w, n, p, n->load == LOAD_DENSE ? 1 : walk_index(w, n->step), y);
   } else if (!is_inside(w, n)) {
-    lanes_set(w->k->is_f64, y, a->outside);
+    lanes_set(walk_arithmetic(w), y, outside_of(w, a));
   } else if (access_is_mask(a)) {
     if (n->load != LOAD_DENSE) walk_fail(w, "loads %s, a mask, lane by lane", walk_access_name(w, e->access));
     walk_load_mask(w, w->k->is_f64, y, p);
   } else if (n->load == LOAD_BROADCAST) {
-    walk_load(w, a->type, w->k->is_f64, y, p, (Elements){.count = 1});
-    lanes_set(w->k->is_f64, y, lane_0(w->k->is_f64, y));
+    walk_load(w, a->type, walk_arithmetic(w), y, p, (Elements){.count = 1});
+    lanes_set(walk_arithmetic(w), y, lane_0(w->k->is_f64, y));
   } else {
     const int count = walk_nlanes(w, n);
     const uint64_t step = n->load == LOAD_DENSE ? 1 : walk_index(w, n->step);
     if (e->args[0]) find_offsets(w, n, e->args[0], offsets, count);
-    walk_load(w, a->type, w->k->is_f64, y, p,
+    walk_load(w, a->type, walk_arithmetic(w), y, p,
               (Elements){.step = step, .offsets = e->args[0] ? offsets : NULL, .count = count});
   }
 }
@@ -114,13 +136,13 @@ static void load_scalar(Walk *w, const LoopNode *n, Lanes *y) {
   const Expr *e = &w->k->exprs[n->expr];
   const Access *a = &w->k->accesses[e->access];
   if (!is_inside(w, n)) {
-    lanes_set(w->k->is_f64, y, a->outside);
+    lanes_set(walk_arithmetic(w), y, outside_of(w, a));
     return;
   }
   Pointer p = walk_address(w, &n->address);
   if (access_is_mask(a)) walk_fail(w, "loads %s, a mask, as a number", walk_access_name(w, e->access));
-  if (e->args[0]) p.at += (uint64_t)(int64_t)walk_scalar(w, e->args[0]);
-  walk_load(w, a->type, w->k->is_f64, y, p, (Elements){.count = 1});
+  if (e->args[0]) p.at += (uint64_t)scalar_offset(w, e->args[0]);
+  walk_load(w, a->type, walk_arithmetic(w), y, p, (Elements){.count = 1});
 }
 
 // Values
@@ -132,7 +154,8 @@ static Dropping dropping_of(Walk *w, const LoopNode *n) {
 }
 
 static void apply(Walk *w, ExprOp op, Lanes *y, const Lanes *const *x) {
-  if (!w->has_failed && !lanes_apply(op, w->k->is_f64, y, x)) walk_fail(w, "nothing computes %s", expr_info[op].name);
+  if (!w->has_failed && !lanes_apply(op, walk_arithmetic(w), y, x))
+    walk_fail(w, "nothing computes %s", expr_info[op].name);
 }
 
 static void apply_to_vectors(Walk *w, const Expr *e, Lanes *y) {
@@ -153,11 +176,11 @@ static void apply_to_scalars(Walk *w, const Expr *e, Lanes *y) {
   Lanes buffers[3];
   const Lanes *x[3] = {&buffers[0], &buffers[1], &buffers[2]};
   if (e->op == EXPR_SELECT) {
-    lanes_set(w->k->is_f64, y, walk_scalar(w, e->args[is_true(w, e->args[0]) ? 1 : 2]));
+    lanes_set(walk_arithmetic(w), y, walk_scalar(w, e->args[is_true(w, e->args[0]) ? 1 : 2]));
     return;
   }
   for (int a = 0; a < expr_info[e->op].narguments; a++)
-    lanes_set(w->k->is_f64, &buffers[a], walk_scalar(w, e->args[a]));
+    lanes_set(walk_arithmetic(w), &buffers[a], walk_scalar(w, e->args[a]));
   apply(w, e->op, y, x);
 }
 
@@ -196,7 +219,7 @@ static void make_scalar(Walk *w, const LoopNode *n, Item *y) {
     const Dropping d = dropping_of(w, n);
     y->number = element_is_kept(&d);
   } else if (e->op == EXPR_COUNT || e->op == EXPR_SHARE) {
-    lanes_set(w->k->is_f64, &y->lanes, count_of(w, e));
+    lanes_set(walk_arithmetic(w), &y->lanes, count_of(w, e));
   } else {
     apply_to_scalars(w, e, &y->lanes);
     if (expr_info[e->op].is_mask) y->number = w->k->is_f64 ? y->lanes.m64[0] != 0 : y->lanes.m32[0] != 0;
@@ -243,8 +266,8 @@ static void store_scalar(Walk *w, const LoopNode *n) {
   if (type == CELL_S64) walk_fail(w, "stores an s64");
   const double number = type == CELL_TRUTH ? is_true(w, n->expr) : walk_scalar(w, n->expr);
   // Compared with 0 before it is narrowed to f32, as in C: a small f64 would become 0.
-  lanes_set(w->k->is_f64, &x, a->type == TYPE_BOOLEAN ? number != 0 : number);
-  walk_store(w, a->type, w->k->is_f64, p, &x, (Elements){.count = 1});
+  lanes_set(walk_arithmetic(w), &x, a->type == TYPE_BOOLEAN ? number != 0 : number);
+  walk_store(w, a->type, walk_arithmetic(w), p, &x, (Elements){.count = 1});
 }
 
 static void store_vector(Walk *w, const LoopNode *n) {
@@ -254,7 +277,7 @@ static void store_vector(Walk *w, const LoopNode *n) {
   Lanes buffer;
   if (n->address.base == BASE_ROWS) {
     if (w->k->is_f64) walk_fail(w, "copies rows in a kernel of f64");
-    walk_store(w, TYPE_F32, false, p, walk_vector(w, n->expr, &buffer), (Elements){.step = 1, .count = LANES});
+    walk_store(w, TYPE_F32, IN_F32, p, walk_vector(w, n->expr, &buffer), (Elements){.step = 1, .count = LANES});
     return;
   }
   if (access_is_mask(a)) {
@@ -265,7 +288,8 @@ static void store_vector(Walk *w, const LoopNode *n) {
   const uint64_t step = n->is_strided ? walk_index(w, n->step) : 1;
   if (is_streamed(w, n, id, &p) && (n->has_fewer_lanes || n->is_strided))
     walk_fail(w, "streams less than a whole vector");
-  walk_store(w, a->type, w->k->is_f64, p, walk_vector(w, n->expr, &buffer), (Elements){.step = step, .count = count});
+  walk_store(w, a->type, walk_arithmetic(w), p, walk_vector(w, n->expr, &buffer),
+             (Elements){.step = step, .count = count});
 }
 
 void walk_store_node(Walk *w, const LoopNode *n) {
@@ -275,7 +299,7 @@ void walk_store_node(Walk *w, const LoopNode *n) {
 
 void walk_spill(Walk *w, const LoopNode *n) {
   const Lanes *x = &walk_read(w, OF_VALUE, n->expr, PLAIN, CELL_VEC)->lanes;
-  walk_store(w, TYPE_F32, false, walk_address(w, &n->address), x, (Elements){.step = 1, .count = LANES});
+  walk_store(w, TYPE_F32, IN_F32, walk_address(w, &n->address), x, (Elements){.step = 1, .count = LANES});
 }
 
 // Rows in lanes: a column of the tensor is a vector of the step's transposed copy.
@@ -293,8 +317,8 @@ static void move_columns(Walk *w, const LoopNode *n, Pointer rows, uint64_t step
   for (int64_t c = 0; c < n->nelems && !w->has_failed; c++, rows.at++, copy.at += LANES) {
     const Elements column = {.step = step, .count = LANES}, vector = {.step = 1, .count = LANES};
     Lanes x;
-    walk_load(w, is_store ? TYPE_F32 : type, false, &x, is_store ? copy : rows, is_store ? vector : column);
-    walk_store(w, is_store ? type : TYPE_F32, false, is_store ? rows : copy, &x, is_store ? column : vector);
+    walk_load(w, is_store ? TYPE_F32 : type, IN_F32, &x, is_store ? copy : rows, is_store ? vector : column);
+    walk_store(w, is_store ? type : TYPE_F32, IN_F32, is_store ? rows : copy, &x, is_store ? column : vector);
   }
 }
 
@@ -323,8 +347,8 @@ void walk_copy_rows(Walk *w, const LoopNode *n) {
   if (!can_be_transposed(w, n->access)) return;
   for (int64_t c = 0; c < n->nelems && !w->has_failed; c++, rows.at++, panel.at += LANES) {
     Lanes x;
-    walk_load(w, type, false, &x, rows, (Elements){.step = step, .count = LANES});
-    walk_store(w, TYPE_F32, false, panel, &x, (Elements){.step = 1, .count = LANES});
+    walk_load(w, type, IN_F32, &x, rows, (Elements){.step = step, .count = LANES});
+    walk_store(w, TYPE_F32, IN_F32, panel, &x, (Elements){.step = 1, .count = LANES});
   }
 }
 
@@ -333,6 +357,6 @@ void walk_load_column(Walk *w, const LoopNode *n) {
   Pointer copy = walk_read(w, OF_ROWS, n->access, PLAIN, CELL_POINTER)->pointer;
   Lanes x;
   copy.at += walk_index(w, n->value);
-  walk_load(w, w->k->accesses[n->access].type, false, &x, walk_address(w, &n->address), vector);
-  walk_store(w, TYPE_F32, false, copy, &x, vector);
+  walk_load(w, w->k->accesses[n->access].type, IN_F32, &x, walk_address(w, &n->address), vector);
+  walk_store(w, TYPE_F32, IN_F32, copy, &x, vector);
 }

@@ -18,6 +18,10 @@
 
 #include "backends/codegen/simd/math.h"
 
+#include "backends/codegen/simd/trigonometry.h"
+
+#include "backends/codegen/simd/integers.h"
+
 #include "backends/codegen/simd/random.h"
 // clang-format on
 
@@ -27,6 +31,10 @@ static vec get_v(const Lanes *x) {
 
 static dvec get_d(const Lanes *x) {
   return d_load(x->f64);
+}
+
+static lvec get_l(const Lanes *x) {
+  return l_load_s64(x->m64);
 }
 
 static mask get_v_mask(const Lanes *x) {
@@ -47,6 +55,10 @@ static void set_v(Lanes *y, vec x) {
 
 static void set_d(Lanes *y, dvec x) {
   d_store(y->f64, x);
+}
+
+static void set_l(Lanes *y, lvec x) {
+  l_store_s64(y->m64, x);
 }
 
 static void set_v_mask(Lanes *y, mask m) {
@@ -74,6 +86,8 @@ typedef void Call(Lanes *y, const Lanes *const *x);
   F(p, LOG, log)                                                                                                       \
   F(p, LOG1P, log1p)                                                                                                   \
   F(p, TANH, tanh)                                                                                                     \
+  F(p, SIN, sin)                                                                                                       \
+  F(p, COS, cos)                                                                                                       \
   F(p, ERF, erf)                                                                                                       \
   F(p, GELU, gelu)                                                                                                     \
   F(p, GELU_SLOPE, gelu_slope)                                                                                         \
@@ -88,6 +102,12 @@ typedef void Call(Lanes *y, const Lanes *const *x);
   F(p, MIN, min)                                                                                                       \
   F(p, MAXIMUM, maximum)                                                                                               \
   F(p, POW, pow)
+#define EACH_OF_TWO_INTEGERS(F, p)                                                                                     \
+  F(p, ADD, add)                                                                                                       \
+  F(p, SUB, sub)                                                                                                       \
+  F(p, MUL, mul)                                                                                                       \
+  F(p, MAX, max)                                                                                                       \
+  F(p, MIN, min)
 #define EACH_COMPARISON(F, p)                                                                                          \
   F(p, GT, gt)                                                                                                         \
   F(p, GE, ge)                                                                                                         \
@@ -105,12 +125,13 @@ typedef void Call(Lanes *y, const Lanes *const *x);
   static void call_##p##_##name(Lanes *y, const Lanes *const *x) {                                                     \
     set_##p##_mask(y, p##_##name(get_##p(x[0]), get_##p(x[1])));                                                       \
   }
-#define OF_THREE(p)                                                                                                    \
+#define MULTIPLIED_AND_ADDED(p)                                                                                        \
   static void call_##p##_fma(Lanes *y, const Lanes *const *x) {                                                        \
     set_##p(y, p##_fma(get_##p(x[0]), get_##p(x[1]), get_##p(x[2])));                                                  \
-  }                                                                                                                    \
+  }
+#define CHOICE(p, mask)                                                                                                \
   static void call_##p##_select(Lanes *y, const Lanes *const *x) {                                                     \
-    set_##p(y, p##_select(get_##p##_mask(x[0]), get_##p(x[1]), get_##p(x[2])));                                        \
+    set_##p(y, p##_select(get_##mask(x[0]), get_##p(x[1]), get_##p(x[2])));                                            \
   }
 EACH_OF_ONE(OF_ONE, v)
 EACH_OF_ONE(OF_ONE, d)
@@ -119,15 +140,30 @@ EACH_OF_TWO(OF_TWO, v)
 EACH_OF_TWO(OF_TWO, d)
 EACH_COMPARISON(COMPARISON, v)
 EACH_COMPARISON(COMPARISON, d)
-OF_THREE(v)
-OF_THREE(d)
+MULTIPLIED_AND_ADDED(v)
+MULTIPLIED_AND_ADDED(d)
+CHOICE(v, v_mask)
+CHOICE(d, d_mask)
+
+// A comparison of integers gives a mask of f64's width.
+static void set_l_mask(Lanes *y, dmask m) {
+  set_d_mask(y, m);
+}
+OF_ONE(l, NEG, neg)
+EACH_OF_TWO_INTEGERS(OF_TWO, l)
+EACH_COMPARISON(COMPARISON, l)
+CHOICE(l, d_mask)
 
 #define ROW(p, op, name) [EXPR_##op] = call_##p##_##name,
 #define ROWS(p) EACH_OF_ONE(ROW, p) EACH_OF_TWO(ROW, p) EACH_COMPARISON(ROW, p) ROW(p, FMA, fma) ROW(p, SELECT, select)
-static Call *const calls[][EXPR_OP_COUNT] = {{ROWS(v)}, {ROWS(d) ROW(d, ROUND_F32, round_f32)}}; // by is_f64
+#define INTEGER_ROWS ROW(l, NEG, neg) EACH_OF_TWO_INTEGERS(ROW, l) EACH_COMPARISON(ROW, l) ROW(l, SELECT, select)
+static Call *const calls[][EXPR_OP_COUNT] = { // by Arithmetic
+    {ROWS(v)},
+    {ROWS(d) ROW(d, ROUND_F32, round_f32)},
+    {INTEGER_ROWS}};
 
-bool lanes_apply(ExprOp op, bool is_f64, Lanes *y, const Lanes *const *x) {
-  Call *call = calls[is_f64][op];
+bool lanes_apply(ExprOp op, Arithmetic in, Lanes *y, const Lanes *const *x) {
+  Call *call = calls[in][op];
   if (call) call(y, x);
   return call != NULL;
 }
@@ -188,8 +224,25 @@ static const Element element_functions[TYPE_COUNT] = {
     [TYPE_U4] = {load_u4, store_u4, false},
 };
 
-bool lanes_load(Type type, bool is_f64, Lanes *y, const void *elements, int n) {
+// Elements in s64: their type is s64, boolean or, of indices, s32.
+static bool load_integers(Type type, Lanes *y, const void *elements, int n) {
+  memset(y->m64, 0, sizeof y->m64);
+  if (type == TYPE_S64) set_l(y, l_load_n_s64((const int64_t *)elements, n));
+  for (int i = 0; type == TYPE_BOOLEAN && i < n; i++) y->m64[i] = ((const uint8_t *)elements)[i] != 0;
+  for (int i = 0; type == TYPE_S32 && i < n; i++) y->m64[i] = ((const int32_t *)elements)[i];
+  return type == TYPE_S64 || type == TYPE_BOOLEAN || type == TYPE_S32;
+}
+
+static bool store_integers(Type type, void *elements, const Lanes *x, int n) {
+  if (type == TYPE_S64) l_store_n_s64((int64_t *)elements, get_l(x), n);
+  for (int i = 0; type == TYPE_BOOLEAN && i < n; i++) ((uint8_t *)elements)[i] = x->m64[i] != 0;
+  return type == TYPE_S64 || type == TYPE_BOOLEAN;
+}
+
+bool lanes_load(Type type, Arithmetic in, Lanes *y, const void *elements, int n) {
   const Element *e = &element_functions[type];
+  const bool is_f64 = in == IN_F64;
+  if (in == IN_S64) return load_integers(type, y, elements, n);
   if (!e->load) return false;
   e->load(y, elements, n);
   const Lanes loaded = *y;
@@ -198,8 +251,10 @@ bool lanes_load(Type type, bool is_f64, Lanes *y, const void *elements, int n) {
   return true;
 }
 
-bool lanes_store(Type type, bool is_f64, void *elements, const Lanes *x, int n) {
+bool lanes_store(Type type, Arithmetic in, void *elements, const Lanes *x, int n) {
   const Element *e = &element_functions[type];
+  const bool is_f64 = in == IN_F64;
+  if (in == IN_S64) return store_integers(type, elements, x, n);
   if (!e->store) return false;
   Lanes stored = *x;
   if (is_f64 && !e->is_f64) lanes_narrow(&stored, x);
@@ -220,8 +275,10 @@ void lanes_store_mask(bool is_f64, uint8_t *bytes, const Lanes *x) {
 
 // Other functions
 
-void lanes_set(bool is_f64, Lanes *y, double x) {
-  if (is_f64) set_d(y, d_set(x));
+void lanes_set(Arithmetic in, Lanes *y, double x) {
+  if (in == IN_S64)
+    for (int i = 0; i < LANES; i++) memcpy(&y->m64[i], &x, sizeof x);
+  else if (in == IN_F64) set_d(y, d_set(x));
   else set_v(y, v_set((float)x));
 }
 

@@ -13,19 +13,22 @@ typedef union Lanes {
   int64_t m64[LANES];
 } Lanes;
 
-// Calls d_NAME if is_f64, else v_NAME. False: there is no such function.
-bool lanes_apply(ExprOp op, bool is_f64, Lanes *y, const Lanes *const *x); // x: the operands
-bool lanes_fold(ExprOp reduction, bool is_f64, const Lanes *x, double *y); // over all lanes
+// What a vector's lanes are. Those of IN_S64 are in m64, and a number in such a lane, as a double, is its bits.
+typedef enum Arithmetic { IN_F32, IN_F64, IN_S64 } Arithmetic;
+
+// Calls v_NAME, d_NAME or l_NAME. False: there is no such function.
+bool lanes_apply(ExprOp op, Arithmetic in, Lanes *y, const Lanes *const *x); // x: the operands
+bool lanes_fold(ExprOp reduction, bool is_f64, const Lanes *x, double *y);   // over all lanes
 
 // n dense elements in memory (packed types: two a byte); other lanes become +0.
 enum { MOST_ELEMENT_NBYTES = 8 };
-bool lanes_load(Type type, bool is_f64, Lanes *y, const void *elements, int n);
-bool lanes_store(Type type, bool is_f64, void *elements, const Lanes *x, int n);
+bool lanes_load(Type type, Arithmetic in, Lanes *y, const void *elements, int n);
+bool lanes_store(Type type, Arithmetic in, void *elements, const Lanes *x, int n);
 enum { MASK_NBYTES = LANES / 8 };
 void lanes_load_mask(bool is_f64, Lanes *y, const uint8_t *bytes);
 void lanes_store_mask(bool is_f64, uint8_t *bytes, const Lanes *x);
 
-void lanes_set(bool is_f64, Lanes *y, double x);
+void lanes_set(Arithmetic in, Lanes *y, double x);
 void lanes_index(bool is_f64, Lanes *y, uint64_t first);
 void lanes_to_offsets(bool is_f64, int64_t *to, const Lanes *x, int n); // numbers converted to integers
 void lanes_merge(bool is_f64, Lanes *y, const Lanes *first, const Lanes *then, int n);

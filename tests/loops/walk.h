@@ -79,6 +79,11 @@ typedef struct Walk {
   bool has_failed;
 } Walk;
 
+// What the kernel's vectors are.
+static inline Arithmetic walk_arithmetic(const Walk *w) {
+  return w->k->is_s64 ? IN_S64 : w->k->is_f64 ? IN_F64 : IN_F32;
+}
+
 // Records a failure; only the first one counts.
 void walk_fail(Walk *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -108,10 +113,10 @@ int walk_nlanes(Walk *w, const LoopNode *n); // lanes that hold elements
 Memory *walk_member(Walk *w, AccessId id); // the tensor's or temporary's memory; NULL: none in this call
 Pointer walk_address(Walk *w, const Address *at);
 uintptr_t walk_machine_address(const Pointer *p);
-// is_f64: the vector is. `type` is that of the elements, and must be the memory's. e.first is ignored: elements begin
-// at the pointer.
-void walk_load(Walk *w, Type type, bool is_f64, Lanes *y, Pointer p, Elements e);
-void walk_store(Walk *w, Type type, bool is_f64, Pointer p, const Lanes *x, Elements e);
+// `in`: what the vector's lanes are. `type` is that of the elements, and must be the memory's. e.first is ignored:
+// elements begin at the pointer.
+void walk_load(Walk *w, Type type, Arithmetic in, Lanes *y, Pointer p, Elements e);
+void walk_store(Walk *w, Type type, Arithmetic in, Pointer p, const Lanes *x, Elements e);
 void walk_load_mask(Walk *w, bool is_f64, Lanes *y, Pointer p);
 void walk_store_mask(Walk *w, bool is_f64, Pointer p, const Lanes *x);
 int64_t walk_load_s64(Walk *w, Pointer p);
@@ -139,6 +144,7 @@ void walk_begin_sum(Walk *w, const LoopNode *n);
 void walk_update(Walk *w, const LoopNode *n);
 void walk_end_run(Walk *w, const LoopNode *n);
 void walk_end_sum(Walk *w, const LoopNode *n);
+void walk_scatter(Walk *w, const LoopNode *n);
 void walk_load_partial(Walk *w, const LoopNode *n);
 void walk_store_partial(Walk *w, const LoopNode *n);
 void walk_partials(Walk *w, const LoopNode *n);

@@ -7,7 +7,7 @@ here=$(realpath "$(dirname "$0")")
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
 
-has gcc || exit 77
+has gcc || { echo 'left out: names: no gcc'; exit 77; }
 # shellcheck disable=SC2046 # several options
 gcc -O1 "$here/visible.c" -o visible $(pkg-config --cflags --libs jansson) || exit 1
 
@@ -188,6 +188,51 @@ emit_whole other.txt g
 gcc -std=gnu17 -D_GNU_SOURCE -dM -E -x c "$here/headers.h" | awk '$2 !~ /^_|[(]/ { print $2 }' | sort -u >macros.txt
 emit_whole macros.txt macros
 
+# A step with leaves whose inputs have all names, then the words of what that became, as parameters, variables and functions
+
+emit_step() { # LIST NAME
+  awk -v ORS= -v name="$2" '
+    { input[NR] = $0 }
+    END {
+      print "format: ngrad/1\nname: \"" name "\"\nleaves: 2\ninputs:\n"
+      for (i = 1; i <= NR; i++) print "  - {name: \"" input[i] "\", type: s32, shape: [2, 3]}\n"
+      print "  - {name: \"= table\", type: s32, shape: [5]}\n"
+      print "state: [{name: \"= state\", type: s32, shape: [3], init: zeros}]\nnodes:\n"
+      for (i = 1; i <= NR; i++) print "  - {op: Leaf, inputs: [\"" input[i] "\"], outputs: [\"= " i "\"]}\n"
+      print "  - {op: Gather, inputs: [\"= table\", \"= 1\"], outputs: [\"= sum 1\"], attributes: {axis: 0}}\n"
+      for (i = 2; i <= NR; i++)
+        print "  - {op: Add, inputs: [\"= sum " i - 1 "\", \"= " i "\"], outputs: [\"= sum " i "\"]}\n"
+      print "  - {op: AllReduce, inputs: [\"= sum " NR "\"], outputs: [\"= result\"]}\n"
+      print "outputs: []\nupdates: {\"= state\": \"= result\"}\n"
+    }' "$1" >step.yaml
+  for threads in none callback; do
+    rm -rf step
+    "$ngrad" emit step.yaml --isa scalar --threads $threads -o step >log 2>&1
+    count "a step of many names is emitted ($1, $2, $threads)"
+    for standard in c17 c++17; do
+      takes gcc $standard "step/$2.c"
+      count "it is taken as $standard ($1, $2, $threads)"
+    done
+    for mpi in openmpi mpich; do
+      has mpicc.$mpi || continue
+      printf '#include <mpi.h>\n#include "step/%s.h"\n' "$2" >user.c
+      takes mpicc.$mpi c17 user.c && takes mpicc.$mpi c17 "step/${2}_mpi.c"
+      count "its header stands behind that of $mpi, and its messages move ($1, $2, $threads)"
+    done
+  done
+}
+emit_step all.txt x
+cat step/*.c step/*.h | sed 's|/\*.*\*/||; s|//.*||' | grep -oE '[A-Za-z_][A-Za-z_0-9]*' | sort -u >own.txt
+emit_step own.txt x
+sed 's/^x_/g_/; s/_x_/_g_/' own.txt | sort -u >other.txt
+emit_step other.txt g
+for name in ranks step caller context; do emit_step "$here/hostile.txt" $name; done
+for mpi in openmpi mpich; do
+  has mpicc.$mpi || continue
+  echo '#include <mpi.h>' | mpicc.$mpi -dM -E -x c - | awk '$2 !~ /^_|[(]/ { print $2 }' | sort -u >macros.txt
+  emit_step macros.txt macros
+done
+
 # Text
 
 whole "$here/hostile.txt" '\u202e*/' >whole.yaml
@@ -204,13 +249,27 @@ seen() { # STATUS ARGUMENT...; what is on either output is seen
   { [ "$said" -eq "$status" ] && ./visible stdout stderr; } >log
   count "every character that ngrad $* prints is seen (status $said)"
 }
-for format in yaml dot kernels loops c; do
+for format in yaml dot kernels loops memory memory-svg c json kernels-json; do
   seen 0 show whole.yaml --format $format
   if [ $format = dot ] && has dot; then
     dot -Tsvg -o svg stdout >log 2>&1 && [ ! -s log ] && grep -qF '&amp;lt;b&amp;gt;' svg
     count 'Graphviz takes it'
   fi
+  if [ $format = memory-svg ] && has xmllint; then
+    xmllint --noout stdout >log 2>&1
+    count 'the picture of the memory is well-formed'
+  fi
 done
+for format in json kernels-json; do
+  "$ngrad" show whole.yaml --format $format >stdout
+  ./visible -a -j stdout >log
+  count "ngrad show --format $format prints JSON"
+done
+seen 0 report whole.yaml --no-times -o report.html
+./visible report.html >log
+count 'every character of the page of a report is seen'
+"$ngrad" bench whole.yaml --seconds 0 --trace trace.json >log 2>&1 && ./visible -a -j trace.json >log
+count 'ngrad bench --trace writes JSON'
 seen 0 check dims.yaml
 cp stdout again.yaml
 seen 0 check again.yaml

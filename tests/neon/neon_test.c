@@ -290,6 +290,8 @@ static void make_program(const Isa *isa, const char *driver) {
 // Comparing
 
 static bool has_same_bits(const ng_tensor *expected, const void *found) {
+  if (memcmp(found, expected->data, ng_tensor_nbytes(expected)) == 0) return true;
+  if (type_is_packed((Type)expected->type)) return false;
   size_t width = ng_type_nbytes(expected->type);
   ng_tensor other = *expected;
   other.data = (void *)found;

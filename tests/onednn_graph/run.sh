@@ -31,7 +31,7 @@ if [ "${1-}" = --all ]; then
 fi
 cases=${NGRAD_SHARED:-$(realpath "$(dirname "$0")/../..")/../shared}/onednn-graph
 if [ ! -d "$cases" ]; then
-  echo "skipped: there is no $cases"
+  echo "left out: oneDNN's graphs, as there is no $cases"
   exit 77
 fi
 root=$(mktemp -d)

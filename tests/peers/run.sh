@@ -3,22 +3,12 @@
 # usage: run.sh NGRAD_CHECK_PEERS [ARGUMENT...]   (--count N, --seed N)
 set -eu
 check=$(realpath "$1")
+python=$(dirname "$0")/python.sh
 shift
 case " $* " in *" --help "*) exec "$check" --help ;; esac
 status=0
 "$check" "$@" || status=$?
-
-python=
-for candidate in python3 /usr/bin/python3; do
-  if "$candidate" -c 'import numpy, torch, yaml' 2>/dev/null; then
-    python=$candidate
-    break
-  fi
-done
-if [ -z "$python" ]; then
-  echo "not compared with PyTorch: no python3 has it, with numpy and yaml"
-  exit $status
-fi
+"$python" -c '' || exit $status
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$check" "$@" --export "$folder"

@@ -24,6 +24,10 @@
 
 #include "backends/codegen/simd/math.h"
 
+#include "backends/codegen/simd/trigonometry.h"
+
+#include "backends/codegen/simd/integers.h"
+
 #include "backends/codegen/simd/random.h"
 #endif
 

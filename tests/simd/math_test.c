@@ -30,6 +30,8 @@ FUNCTION(log)
 FUNCTION(log1p)
 FUNCTION(tanh)
 FUNCTION(erf)
+FUNCTION(sin)
+FUNCTION(cos)
 FUNCTION(gelu)
 FUNCTION(gelu_slope)
 FUNCTION(floor)
@@ -51,7 +53,7 @@ static long double gelu_slopel(long double x) {
   return erfcl(-x * root) / 2 + x * expl(-x * x / 2) * (two_over_root_pi * root / 2);
 }
 
-enum { EXP, EXPM1, LOG, LOG1P, TANH, ERF, GELU, GELU_SLOPE, FLOOR, ROUND, FUNCTION_COUNT };
+enum { EXP, EXPM1, LOG, LOG1P, TANH, ERF, SIN, COS, GELU, GELU_SLOPE, FLOOR, ROUND, FUNCTION_COUNT };
 static const Function functions[FUNCTION_COUNT] = {
     [EXP] = {"exp", exp_f32, exp_f64, exp, expl, 1, 1},
     [EXPM1] = {"expm1", expm1_f32, expm1_f64, expm1, expm1l, 1.5, 2},
@@ -59,6 +61,8 @@ static const Function functions[FUNCTION_COUNT] = {
     [LOG1P] = {"log1p", log1p_f32, log1p_f64, log1p, log1pl, 1.75, 1.5},
     [TANH] = {"tanh", tanh_f32, tanh_f64, tanh, tanhl, 1.5, 1.5},
     [ERF] = {"erf", erf_f32, erf_f64, erf, erfl, 1.75, 2},
+    [SIN] = {"sin", sin_f32, sin_f64, sin, sinl, 0.51, 0.8},
+    [COS] = {"cos", cos_f32, cos_f64, cos, cosl, 0.51, 0.8},
     [GELU] = {"gelu", gelu_f32, gelu_f64, gelu, gelul, 5.5, 8},
     [GELU_SLOPE] = {"gelu_slope", gelu_slope_f32, gelu_slope_f64, gelu_slope, gelu_slopel, 2.2, 2, true},
     [FLOOR] = {"floor", floor_f32, floor_f64, floor, floorl, 0, 0},
@@ -231,6 +235,12 @@ static void test_special_values(void) {
       {ERF, 0, 0},           {ERF, -0.0, -0.0},
       {ERF, inf, 1},         {ERF, -inf, -1},
       {ERF, 100, 1},         {ERF, -100, -1},
+      {SIN, 0, 0},           {SIN, -0.0, -0.0},
+      {SIN, inf, nan},       {SIN, -inf, nan},
+      {SIN, least, least},   {SIN, -tiny, -tiny},
+      {COS, 0, 1},           {COS, -0.0, 1},
+      {COS, inf, nan},       {COS, -inf, nan},
+      {COS, least, 1},       {COS, -tiny, 1},
       {GELU, 0, 0},          {GELU, -0.0, -0.0},
       {GELU, inf, inf},      {GELU, -inf, -0.0},
       {GELU, 50, 50},        {GELU, -50, -0.0},
@@ -251,6 +261,36 @@ static void test_special_values(void) {
   for (int i = 0; i < FUNCTION_COUNT; i++) expect_lanes(&functions[i], nan, nan);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     expect_lanes(&functions[rows[i].function], rows[i].x, rows[i].wanted);
+  end();
+}
+
+// Arguments next to multiples of pi/2, of which much cancels, and at both sides of where the way to reduce changes.
+static void test_far_angles(void) {
+  static const double angles[] = {0x1.6ac5b262ca1ffp849, // the f64 that is nearest to one
+                                  0x1.f37c8ap95,         // the f32
+                                  0x1.921fb54442d18p0,   0x1.921fb54442d19p0,
+                                  0x1.2d97c7f3321d2p2,   0x1.921fb54442d18p25,
+                                  0x1.fffffffffffffp25,  0x1p26,
+                                  0x1.fffffep127,        DBL_MAX};
+  begin("far angles");
+  for (int i = SIN; i <= COS; i++) {
+    const Function *f = &functions[i];
+    Worst narrow = {0}, wide = {0};
+    for (size_t k = 0; k < sizeof angles / sizeof *angles; k++) {
+      double x[LANES] = {angles[k], -angles[k]};
+      float y[LANES] = {(float)angles[k], -(float)angles[k]};
+      const double rounded = (double)y[0];
+      f->f64(x);
+      f->f32(y);
+      for (int j = 0; j < 2; j++) {
+        hash_bits(f64_bits(x[j]));
+        worst_add(&wide, error_f64(x[j], f->wide_definition(j ? -angles[k] : angles[k])), angles[k], x[j]);
+        worst_add(&narrow, error_f32(y[j], f->definition(j ? -rounded : rounded)), rounded, (double)y[j]);
+      }
+    }
+    worst_expect(&narrow, f->f32_bound);
+    worst_expect(&wide, f->f64_bound);
+  }
   end();
 }
 
@@ -404,6 +444,7 @@ int main(int argc, char **argv) {
   } else {
     test_errors();
     test_special_values();
+    test_far_angles();
     test_range_ends();
     test_gelu_tails();
     test_pow();

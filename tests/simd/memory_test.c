@@ -293,6 +293,33 @@ ROWS(f32, float, )
 ROWS(bf16, uint16_t, _bf16)
 ROWS(f16, uint16_t, _f16)
 
+// Vectors of n rows, at neighbouring elements but for one row if `has_gap`, whose lanes are `stride` apart.
+static void test_rows_of_vectors(int n, bool has_gap) {
+  enum { MOST = 40, STRIDE = 64, AT = 3 };
+  float x[LANES * STRIDE + MOST], t[MOST * LANES];
+  const float *from[MOST];
+  float *to[MOST];
+  for (int i = 0; i < LANES * STRIDE + MOST; i++) x[i] = (float)(i % 1021);
+  for (int r = 0; r < n; r++) from[r] = to[r] = x + r + (has_gap && r == n / 2 ? 5 : 0);
+  v_gather_rows(t, from, AT, STRIDE, n);
+  for (int r = 0; r < n; r++)
+    for (int l = 0; l < LANES; l++) {
+      expect_number((double)t[r * LANES + l], (double)from[r][AT + l * STRIDE]);
+      t[r * LANES + l] = (float)(-r * LANES - l);
+    }
+  v_scatter_rows(to, AT, STRIDE, t, n);
+  for (int r = 0; r < n && !has_gap; r++)
+    for (int l = 0; l < LANES; l++) expect_number((double)to[r][AT + l * STRIDE], (double)t[r * LANES + l]);
+  for (int l = 0; l < LANES; l++) expect_number((double)x[AT + l * STRIDE + MOST], (AT + l * STRIDE + MOST) % 1021);
+}
+
+static void test_near_rows(void) {
+  begin("near rows");
+  for (int n = 1; n < 34; n++)
+    for (int has_gap = 0; has_gap < 2; has_gap++) test_rows_of_vectors(n, has_gap);
+  end();
+}
+
 enum { OUTSIDE = -7 };
 
 // Lanes along a tensor of `extent` elements, of which some may be outside of it.
@@ -389,6 +416,23 @@ static void test_booleans(void) {
 TEST_HALVES(s4)
 TEST_HALVES(u4)
 
+#define TEST_ADD_ROW(name, V, type)                                                                                    \
+  static void test_add_row_##name(void) {                                                                              \
+    begin("add_row_" #name);                                                                                           \
+    for (int n = 0; n < 40; n++) {                                                                                     \
+      type *to = (type *)(void *)page, *from = (type *)(void *)(page + page_nbytes) - n;                               \
+      for (int i = 0; i < n; i++) to[i] = (type)(3 * i), from[i] = (type)(0.25 * i);                                   \
+      to[n] = 7;                                                                                                       \
+      V##_add_row(to, from, (size_t)n);                                                                                \
+      for (int i = 0; i < n; i++) expect_number((double)to[i], 3.25 * i);                                              \
+      expect_number((double)to[n], 7);                                                                                 \
+    }                                                                                                                  \
+    end();                                                                                                             \
+  }
+
+TEST_ADD_ROW(f32, v, float)
+TEST_ADD_ROW(f64, d, double)
+
 int main(void) {
   if (!map_page()) {
     perror("memory_test: mmap");
@@ -403,6 +447,9 @@ int main(void) {
   test_rows_f32();
   test_rows_bf16();
   test_rows_f16();
+  test_near_rows();
+  test_add_row_f32();
+  test_add_row_f64();
   test_access(&b8_access);
   test_booleans();
   test_access(&s8_access);

@@ -37,7 +37,7 @@ TEXT
   printf '#include <%s.h>\n' math stddef stdint string
   cat "backends/codegen/simd/$1.h"
   [ "${1%_*}" = "$1" ] || cat "backends/codegen/simd/${1%_*}.h"
-  for part in vector arithmetic rows bytes math random; do cat "backends/codegen/simd/$part.h"; done
+  for part in vector arithmetic rows bytes math trigonometry integers random; do cat "backends/codegen/simd/$part.h"; done
   echo "#include \"tests/simd/$test.c\""
   if [ -n "$2" ]; then
     printf '#ifdef __clang__\n#pragma clang attribute pop\n#endif\n'
@@ -80,17 +80,17 @@ case $(uname -m) in
     if processor_has avx2 fma f16c; then
       check avx2 avx2 $avx2 "$cc" env
     else
-      echo "skipped: avx2, which the processor lacks (and whose masked loads qemu-user 7.2 gets wrong)"
+      echo "left out: simd: avx2, which the processor lacks (and whose masked loads qemu-user 7.2 gets wrong)"
     fi
     if processor_has avx512f avx512bw avx512dq avx512vl; then
       check avx512 avx512 $avx512 "$cc" env
     else
-      echo "skipped: avx512, which the processor lacks"
+      echo "left out: simd: avx512, which the processor lacks"
     fi
     if processor_has avx512_bf16 avx512vbmi; then
       check avx512_bf16 avx512_bf16 avx512bf16,avx512vbmi,$avx512 "$cc" env
     else
-      echo "skipped: avx512_bf16, which the processor lacks"
+      echo "left out: simd: avx512_bf16, which the processor lacks"
     fi
     ;;
 esac
@@ -101,7 +101,7 @@ case $(uname -m) in
       check neon neon '' 'aarch64-linux-gnu-gcc -static' qemu-aarch64
       check scalar-aarch64 scalar '' 'aarch64-linux-gnu-gcc -static' qemu-aarch64
     else
-      echo "skipped: neon, for want of aarch64-linux-gnu-gcc and qemu-aarch64"
+      echo "left out: simd: neon, for want of aarch64-linux-gnu-gcc and qemu-aarch64"
     fi
     ;;
 esac

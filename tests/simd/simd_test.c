@@ -22,6 +22,16 @@ static float next_f32(void) {
 static float fa[COUNT], fb[COUNT], fc[COUNT];
 static double da[COUNT], db[COUNT], dc[COUNT];
 
+static int64_t la[COUNT], lb[COUNT], lc[COUNT];
+
+// Also the ends of the range, whose sums, differences and products wrap around, and near numbers.
+static int64_t next_s64(void) {
+  const uint64_t bits = next();
+  return bits >> 62 == 0   ? (int64_t)(bits & 1 ? UINT64_C(1) << 63 : INT64_MAX)
+         : bits >> 62 == 1 ? (int64_t)(bits & 7) - 3
+                           : (int64_t)next();
+}
+
 static void make_inputs(void) {
   for (int i = 0; i < COUNT; i++) {
     fa[i] = next_f32();
@@ -30,6 +40,11 @@ static void make_inputs(void) {
     da[i] = next_f64();
     db[i] = i % 7 ? next_f64() : da[i];
     dc[i] = next_f64();
+  }
+  for (int i = 0; i < COUNT; i++) {
+    la[i] = next_s64();
+    lb[i] = i % 7 ? next_s64() : la[i];
+    lc[i] = next_s64();
   }
 }
 
@@ -70,6 +85,66 @@ static void make_inputs(void) {
     end();                                                                                                             \
   } while (0)
 
+#define TEST_L(name, vectors, numbers)                                                                                 \
+  do {                                                                                                                 \
+    begin(#name);                                                                                                      \
+    for (int i = 0; i < COUNT; i += LANES) {                                                                           \
+      lvec a = l_load_s64(la + i), b = l_load_s64(lb + i), c = l_load_s64(lc + i);                                     \
+      int64_t lanes[LANES];                                                                                            \
+      l_store_s64(lanes, vectors);                                                                                     \
+      for (int j = 0; j < LANES; j++) {                                                                                \
+        const int64_t sx = la[i + j], sy = lb[i + j], sz = lc[i + j];                                                  \
+        const uint64_t x = (uint64_t)sx, y = (uint64_t)sy, z = (uint64_t)sz;                                           \
+        (void)x, (void)y, (void)z;                                                                                     \
+        hash_bits((uint64_t)lanes[j]);                                                                                 \
+        expect((uint64_t)lanes[j] == (numbers), (double)lanes[j], (double)(int64_t)(numbers));                         \
+      }                                                                                                                \
+      (void)a, (void)b, (void)c;                                                                                       \
+    }                                                                                                                  \
+    end();                                                                                                             \
+  } while (0)
+
+static lvec gathered(const int64_t *p, ptrdiff_t stride, int n) {
+  return n < LANES ? l_gather_n_s64(p, stride, n) : l_gather_s64(p, stride);
+}
+
+// The lanes of a, through memory with a stride, of which the first n are stored; the others are 0.
+static lvec scattered(lvec a, ptrdiff_t stride, int n) {
+  int64_t x[3 * LANES] = {0};
+  if (n < LANES) l_scatter_n_s64(x, stride, a, n);
+  else l_scatter_s64(x, stride, a);
+  return gathered(x, stride, n);
+}
+
+static lvec stored(lvec a, int n) {
+  int64_t x[LANES] = {0};
+  l_store_n_s64(x, a, n);
+  return l_load_n_s64(x, n);
+}
+
+// Lane j of the first `count` of x from lane `first` on, and -7 in the other lanes.
+static uint64_t placed(const int64_t *x, int first, int count, int j) {
+  return (uint64_t)(j >= first && j < first + count ? x[j - first] : -7);
+}
+
+static void test_arithmetic_s64(void) {
+  TEST_L(l_set, l_set(la[i]), (uint64_t)la[i]);
+  TEST_L(l_add, l_add(a, b), x + y);
+  TEST_L(l_sub, l_sub(a, b), x - y);
+  TEST_L(l_mul, l_mul(a, b), x * y);
+  TEST_L(l_neg, l_neg(a), 0 - x);
+  TEST_L(l_max, l_max(a, b), sx > sy ? x : y);
+  TEST_L(l_min, l_min(a, b), sx < sy ? x : y);
+  TEST_L(l_gt, l_select(l_gt(a, b), a, c), sx > sy ? x : z);
+  TEST_L(l_ge, l_select(l_ge(a, b), a, c), sx >= sy ? x : z);
+  TEST_L(l_eq, l_select(l_eq(a, b), a, c), sx == sy ? x : z);
+  TEST_L(l_scatter_s64, scattered(a, 1 + i / LANES % 3, i / LANES % 17), j < i / LANES % 17 ? x : 0);
+  TEST_L(l_store_n_s64, stored(a, i / LANES % 17), j < i / LANES % 17 ? x : 0);
+  TEST_L(l_place, l_place(a, ((v_span){(size_t)(i / LANES % 5), i / LANES % 11}), -7),
+         placed(la + i, i / LANES % 5, i / LANES % 11, j));
+  TEST_L(l_from_v, l_from_v(v_from_l(l_select(l_gt(a, b), l_set(1), l_set(0)))), (uint64_t)(sx > sy));
+}
+
 static double maximum(double x, double y) {
   if (isnan(x) || isnan(y)) return (double)NAN;
   if (x == 0 && y == 0) return signbit(x) && signbit(y) ? -0.0 : 0.0;
@@ -82,6 +157,7 @@ static double product(double x, double y) {
 
 static void test_arithmetic_f32(void) {
   TEST_V(v_set, v_set(fa[i]), fa[i]);
+  TEST_V(v_hold, v_hold(a), x);
   TEST_V(v_add, v_add(a, b), x + y);
   TEST_V(v_sub, v_sub(a, b), x - y);
   TEST_V(v_mul, v_mul(a, b), x * y);
@@ -566,6 +642,7 @@ int main(void) {
   make_inputs();
   test_arithmetic_f32();
   test_arithmetic_f64();
+  test_arithmetic_s64();
   test_widths();
   test_narrowing();
   test_sums();

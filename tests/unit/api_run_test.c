@@ -163,7 +163,7 @@ static void options_are_checked(void **state) {
   must_have_said(
       ctx,
       "pass quantize-scales cannot be disabled, as compiling relies on it; expected dead-code, casts, fold-constants, "
-      "simplify, movement, common-subexpressions, recognise, split-groups, visit or a rule");
+      "simplify, movement, common-subexpressions, recognise, split-groups, aliases, visit or a rule");
   assert_null(ng_compile(g, &(ng_options){.after = "dead-code"}));
   assert_int_equal(ng_last_status(ctx), NG_USAGE);
   ng_messages_clear(ctx);
@@ -229,7 +229,8 @@ static const char *use_everything(ng_context *ctx) {
   Data data = {0};
   ng_kernel *k = NULL, *profiled = NULL;
   ng_graph *rewritten = NULL;
-  char *text = NULL, *source = NULL, *header = NULL;
+  char *text = NULL, *model = NULL, *source = NULL, *header = NULL;
+  size_t nbytes;
   ng_graph *g = read_text(ctx, layer_norm);
 #define STEP(name, condition, status)                                                                                  \
   if (!failed && !(condition)) {                                                                                       \
@@ -243,6 +244,7 @@ static const char *use_everything(ng_context *ctx) {
   STEP("compile", (k = ng_compile(g, NULL)), ng_last_status(ctx))
   STEP("run", (status = ng_kernel_run(k, data.in, data.out, 2)) == NG_OK, status)
   STEP("show", (text = ng_graph_show(g, "kernels", NULL)), ng_last_status(ctx))
+  STEP("onnx", (model = ng_graph_onnx(g, &nbytes)), ng_last_status(ctx))
   STEP("emit", (status = ng_emit(g, NULL, &source, &header)) == NG_OK, status)
   STEP("identifier", ng_graph_identifier(g), NG_OUT_OF_MEMORY)
   STEP("passes", (rewritten = ng_graph_run_passes(g, NULL)), ng_last_status(ctx))
@@ -257,6 +259,7 @@ static const char *use_everything(ng_context *ctx) {
                           &(ng_bench_result){0})) == NG_OK,
        status)
 #undef STEP
+  ng_text_free(ctx, model);
   ng_text_free(ctx, text);
   ng_text_free(ctx, source);
   ng_text_free(ctx, header);

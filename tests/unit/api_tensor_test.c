@@ -183,6 +183,23 @@ static ng_difference compare(ng_context *ctx, ng_type type, const void *actual, 
   return d;
 }
 
+static void an_element_near_zero_is_not_far_off(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  const float near[] = {3, -4, 0x1p-20F}, far[] = {3, -4, 0.5F}, same[] = {1, 0};
+  ng_difference d = compare(ctx, NG_F32, near, (double[]){3, -4, 0}, 3, NG_OK);
+  assert_true(d.largest_ulp > 1e30); // in units of the least subnormal
+  assert_true(fabs(d.largest_error / (0x1p-20 / (5 / sqrt(3))) - 1) < 1e-9);
+  d = compare(ctx, NG_F32, far, (double[]){3, -4, 0}, 3, NG_DIFFERENT);
+  assert_true(fabs(d.largest_error / (0.5 / (5 / sqrt(3))) - 1) < 1e-9);
+  assert_true(fabs(compare(ctx, NG_F32, near, (double[]){3, -5, 0}, 3, NG_DIFFERENT).largest_error - 0.2) < 1e-9);
+  assert_true(compare(ctx, NG_F32, same, (double[]){1, 0}, 2, NG_OK).largest_error == 0);
+  assert_true(isinf(compare(ctx, NG_F32, same, (double[]){0, 0}, 2, NG_DIFFERENT).largest_error));
+  assert_true(isinf(compare(ctx, NG_F32, same, (double[]){NAN, 0}, 2, NG_DIFFERENT).largest_error));
+  assert_true(compare(ctx, NG_F32, same, NULL, 0, NG_OK).largest_error == 0);
+  ng_context_free(ctx);
+}
+
 static void distances_are_in_units_of_the_actual_type(void **state) {
   (void)state;
   ng_context *ctx = new_context();
@@ -254,6 +271,7 @@ int main(void) {
       cmocka_unit_test(tensors_lie_in_the_orders_that_the_graph_says),
       cmocka_unit_test(reshapes_and_transposes_mind_orders),
       cmocka_unit_test(npy_files_hold_elements_whatever_their_order),
+      cmocka_unit_test(an_element_near_zero_is_not_far_off),
       cmocka_unit_test(distances_are_in_units_of_the_actual_type),
       cmocka_unit_test(what_is_quantised_may_be_a_step_off),
       cmocka_unit_test(what_is_not_finite_must_be_alike),

@@ -151,12 +151,28 @@ static void input_shapes_bind_open_extents(void **state) {
   ng_context_free(ctx);
 }
 
+static void data_overrules_the_values_of_dims(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, layer_norm);
+  assert_int_equal(ng_graph_input(g, 0).extent[0], 5);
+  assert_int_equal(ng_graph_set_input_shape(g, 0, 2, (int64_t[]){6, 24}), NG_OK);
+  assert_int_equal(ng_graph_input(g, 1).extent[0], 6);
+  assert_int_equal(ng_graph_set_input_shape(g, 1, 2, (int64_t[]){5, 24}), NG_WRONG);
+  must_have_said(ctx, "dy: expected shape [N, 24], N = 6 by --dim or other data, found [5, 24]");
+  assert_int_equal(ng_graph_bind(g), NG_OK);
+  assert_int_equal(ng_graph_output(g, 0).extent[0], 6);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 static void a_contradicting_input_shape_is_told(void **state) {
   (void)state;
   ng_context *ctx = new_context();
   ng_graph *g = must_read(ctx, layer_norm);
+  assert_int_equal(ng_graph_set_dim(g, "N", 5), NG_OK);
   assert_int_equal(ng_graph_set_input_shape(g, 0, 2, (int64_t[]){6, 24}), NG_WRONG);
-  must_have_said(ctx, "x: expected shape [N, 24], N = 5 (--dim gives another), found [6, 24]");
+  must_have_said(ctx, "x: expected shape [N, 24], N = 5 by --dim or other data, found [6, 24]");
   assert_int_equal(ng_graph_set_input_shape(g, 4, 2, (int64_t[]){6, 24}), NG_WRONG);
   must_have_said(ctx, "gamma: expected shape [24], found [6, 24]");
   assert_int_equal(ng_graph_set_input_shape(g, 4, 1, (int64_t[]){-1}), NG_USAGE);
@@ -275,7 +291,9 @@ static void counts_bytes_and_restores_threads(void **state) {
     assert_int_equal(ng_bench(k, data.in, data.out, &options, &result), NG_OK);
     assert_int_equal(result.bytes_read, 4 * (2 * 5 * 24 + 2 * 5 + 24));
     assert_int_equal(result.bytes_written, 4 * (5 * 24 + 2 * 24));
-    assert_true(result.runs >= 5 && result.min_ms > 0 && result.min_ms <= result.median_ms);
+    assert_true(result.runs >= result.samples && result.samples >= 5 && result.outliers <= result.samples / 2);
+    assert_true(result.min_ms > 0 && result.min_ms <= result.median_ms && result.median_ms <= result.max_ms);
+    assert_true(result.mad_ms >= 0 && result.mad_ms <= fmax(result.max_ms - result.median_ms, result.median_ms));
     assert_true(result.ceiling_ms > 0 && fabs(result.ceiling_ratio - result.ceiling_ms / result.median_ms) < 1e-9);
   }
   assert_int_equal(ng_thread_count(), processors);
@@ -388,6 +406,7 @@ int main(void) {
       cmocka_unit_test(emitting_leaves_dims_open_and_binds_none),
       cmocka_unit_test(what_keeps_a_dim_from_staying_open_is_named),
       cmocka_unit_test(input_shapes_bind_open_extents),
+      cmocka_unit_test(data_overrules_the_values_of_dims),
       cmocka_unit_test(a_contradicting_input_shape_is_told),
       cmocka_unit_test(extents_that_stay_open_cannot_be_bound),
       cmocka_unit_test(shows_every_form),

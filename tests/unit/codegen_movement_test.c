@@ -13,6 +13,14 @@ static void move(GraphText *g, const char *op, const char *type, Extents s, cons
   graph_text_node(g, op, "inputs: [%s], outputs: [%s], attributes: {%s}", x, graph_text_result(g, "alone"), attributes);
 }
 
+// Integers are converted by loops that compilers make vectors of: one strides, the other does not.
+static void add_transpose(GraphText *g, const char *type, int64_t extent) {
+  graph_text_case(g, "%s %d and its transpose", type, (int)extent);
+  const char *x = graph_text_input(g, "x", type, EXTENTS(extent, extent)), *turned = graph_text_name(g, "turned");
+  graph_text_node(g, "StaticTranspose", "inputs: [%s], outputs: [%s], attributes: {order: [1, 0]}", x, turned);
+  graph_text_node(g, "Add", "inputs: [%s, %s], outputs: [%s]", turned, x, graph_text_result(g, "sum"));
+}
+
 static void elements_move_anywhere(void **state) {
   (void)state;
   GraphText g;
@@ -27,6 +35,10 @@ static void elements_move_anywhere(void **state) {
   move(&g, "StaticReshape", "f16", EXTENTS(4, 4), "shape: [2, 8], special_zero: false");
   move(&g, "StaticReshape", "f64", EXTENTS(1, 1), "shape: [], special_zero: false");
   move(&g, "StaticReshape", "bf16", EXTENTS(5, 0), "shape: [0, 7], special_zero: false");
+  for (int64_t extent = 2; extent <= 16; extent *= 2) {
+    add_transpose(&g, "s32", extent);
+    add_transpose(&g, "s64", extent);
+  }
   climb(&g, (Climb){.name = "movement", .unfused_too = true});
 }
 
@@ -58,8 +70,8 @@ static void parts_are_read(void **state) {
   read_parts(&g, "Pad", "f16", EXTENTS(2, 0), "pads_begin: [1, 1], pads_end: [0, 16], value: 1");
   read_parts(&g, "Pad", "f32", EXTENTS(3, 5), "pads_begin: [0, 7], pads_end: [0, -6], value: 3"); // nothing is left
   read_parts(&g, "Pad", "f32", EXTENTS(2, 4), "pads_begin: [-1, -2], pads_end: [0, -1]");
-  const char *const types[] = {"s32", "s8", "u8", "boolean", "f8_e4m3", "f8_e5m2"};
-  for (int i = 0; i < 6; i++) {
+  const char *const types[] = {"s64", "s32", "s8", "u8", "boolean", "f8_e4m3", "f8_e5m2"};
+  for (int i = 0; i < 7; i++) {
     graph_text_case(&g, "copies of %s", types[i]);
     const char *x = graph_text_input(&g, "x", types[i], EXTENTS(3, 37)), *slice = graph_text_result(&g, "slice");
     graph_text_node(&g, "Slice",
@@ -111,6 +123,7 @@ static void copies_are_made(void **state) {
   tile(&g, "bf16", EXTENTS(2, 1, 5, 1), "[2, 3, 4, 5]");
   tile(&g, "f64", EXTENTS(1, 16), "[17, 1]");
   tile(&g, "u8", EXTENTS(5, 7), "[1, 3]");
+  tile(&g, "s64", EXTENTS(3, 17), "[2, 3]");
   tile(&g, "s32", EXTENTS(2, 2, 2, 2, 2, 1, 2, 2), "[2, 1, 2, 1, 2, 3, 2, 2]");
   tile(&g, "f16", EXTENTS(3, 0), "[2, 2]");
   tile(&g, "f32", EXTENTS(3, 4), "[2, 0]");
@@ -143,6 +156,72 @@ static void indices_are_found(void **state) {
   find(&g, "f16", EXTENTS(4, 1), 1, "depth: 1");
   find(&g, "f32", EXTENTS(3, 0), 1, "depth: 2");
   climb(&g, (Climb){.name = "indices", .unfused_too = true, .unusual_too = true});
+}
+
+// Rows at indices of which some are the same, some count from the end and some are outside of the tensor, and the
+// gradient of that.
+static void take(GraphText *g, const char *type, const char *index_type, Extents s, Extents i, int axis) {
+  Extents taken = {.rank = s.rank - 1 + i.rank};
+  const int at = axis < 0 ? axis + s.rank : axis;
+  for (int k = 0; k < taken.rank; k++)
+    taken.extent[k] = k < at ? s.extent[k] : k < at + i.rank ? i.extent[k - at] : s.extent[k + 1 - i.rank];
+  graph_text_case(g, "Gather %s %s %d by %s %s", type, extents_text(g, s, "x"), axis, index_type,
+                  extents_text(g, i, "x"));
+  const char *x = graph_text_input(g, "x", type, s), *indices = graph_text_input(g, "i", index_type, i);
+  graph_text_node(g, "Gather", "inputs: [%s, %s], outputs: [%s], attributes: {axis: %d}", x, indices,
+                  graph_text_result(g, "taken"), axis);
+  graph_text_node(g, "GatherBackward", "inputs: [%s, %s], outputs: [{name: %s, shape: [%s]}], attributes: {axis: %d}",
+                  indices, graph_text_input(g, "diff", type, taken), graph_text_result(g, "back"),
+                  extents_text(g, s, ", "), axis);
+}
+
+// The gradient and its indices have as many bytes, so that one may take the other's place in the workspace.
+static void add_at_found_indices(GraphText *g) {
+  graph_text_case(g, "GatherBackward by found indices");
+  const char *x = graph_text_input(g, "x", "f32", EXTENTS(20, 5)), *found = graph_text_name(g, "found");
+  graph_text_node(g, "ArgMax", "inputs: [%s], outputs: [{name: %s, type: s32}], attributes: {axis: 1}", x, found);
+  graph_text_node(g, "GatherBackward", "inputs: [%s, %s], outputs: [{name: %s, shape: [5, 4]}]", found,
+                  graph_text_input(g, "diff", "f32", EXTENTS(20, 4)), graph_text_name(g, "back"));
+  graph_text_node(g, "Abs", "inputs: [%s], outputs: [%s]", graph_text_name(g, "back"), graph_text_result(g, "y"));
+}
+
+// Integers are taken, moved and computed with; neither the indices nor the integers pass through floats.
+static void move_integers(GraphText *g) {
+  for (int axis = 0; axis < 2; axis++) {
+    graph_text_case(g, "integers along %d", axis);
+    const char *x = graph_text_input(g, "x", "s64", EXTENTS(5, 37)), *rows = graph_text_name(g, "rows");
+    graph_text_node(g, "Gather", "inputs: [%s, %s], outputs: [%s], attributes: {axis: %d}", x,
+                    graph_text_input(g, "i", axis ? "s32" : "s64", EXTENTS(19)), rows, axis);
+    graph_text_node(g, "StaticTranspose", "inputs: [%s], outputs: [%s], attributes: {order: [1, 0]}", rows,
+                    graph_text_name(g, "turned"));
+    graph_text_node(g, "Add", "inputs: [%s, %s], outputs: [%s]", graph_text_name(g, "turned"),
+                    graph_text_name(g, "turned"), graph_text_result(g, "twice"));
+    graph_text_node(g, "StaticReshape", "inputs: [%s], outputs: [%s], attributes: {shape: [-1], special_zero: false}",
+                    rows, graph_text_result(g, "flat"));
+    graph_text_node(g, "TypeCast", "inputs: [%s], outputs: [{name: %s, type: f32}]", rows,
+                    graph_text_result(g, "floats"));
+    graph_text_node(g, "OneHot", "inputs: [%s], outputs: [{name: %s, type: s64}], attributes: {depth: 5, on_value: 3}",
+                    x, graph_text_result(g, "marks"));
+  }
+}
+
+static void rows_are_taken(void **state) {
+  (void)state;
+  GraphText g;
+  graph_text_init(&g);
+  take(&g, "f32", "s64", EXTENTS(11, 33), EXTENTS(5, 4), 0);
+  take(&g, "f32", "s32", EXTENTS(3, 7, 5), EXTENTS(40), 1);
+  take(&g, "f32", "s64", EXTENTS(6, 50), EXTENTS(19), -1);
+  take(&g, "bf16", "s32", EXTENTS(9, 17), EXTENTS(2, 3), 0);
+  take(&g, "f16", "s64", EXTENTS(2, 5), EXTENTS(0), 1);
+  take(&g, "f64", "s64", EXTENTS(5, 3, 2), EXTENTS(8), 0);
+  take(&g, "f32", "s32", EXTENTS(1, 16), EXTENTS(3), 0);
+  take(&g, "f32", "s32", EXTENTS(300), EXTENTS(70), 0);
+  take(&g, "f32", "s32", EXTENTS(2, 3000, 50), EXTENTS(64), 1);
+  take(&g, "f64", "s64", EXTENTS(2000, 48), EXTENTS(9), 0);
+  add_at_found_indices(&g);
+  move_integers(&g);
+  climb(&g, (Climb){.name = "rows", .unfused_too = true, .unusual_too = true});
 }
 
 static void resample(GraphText *g, const char *type, Extents extents, const char *attributes) {
@@ -279,10 +358,15 @@ static void halves_of_bytes_are_read_and_written(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(elements_move_anywhere), cmocka_unit_test(parts_are_read),
-      cmocka_unit_test(copies_are_made),        cmocka_unit_test(indices_are_found),
-      cmocka_unit_test(tensors_are_resampled),  cmocka_unit_test(parts_are_joined),
-      cmocka_unit_test(few_bits_are_enough),    cmocka_unit_test(halves_of_bytes_are_read_and_written),
+      cmocka_unit_test(elements_move_anywhere),
+      cmocka_unit_test(parts_are_read),
+      cmocka_unit_test(copies_are_made),
+      cmocka_unit_test(indices_are_found),
+      cmocka_unit_test(rows_are_taken),
+      cmocka_unit_test(tensors_are_resampled),
+      cmocka_unit_test(parts_are_joined),
+      cmocka_unit_test(few_bits_are_enough),
+      cmocka_unit_test(halves_of_bytes_are_read_and_written),
   };
   return cmocka_run_group_tests_name("codegen_movement", tests, NULL, NULL);
 }

@@ -36,6 +36,29 @@ static void statistics_of_convolutions(void **state) {
   climb(&g, (Climb){.name = "statistics", .unfused_too = true, .unusual_too = true});
 }
 
+// Rows of results that are neighbours in memory up to the end of an image: 13 * 3 and 3 * 7 of them, beside vectors of
+// channels that are a plane apart. What is added to them is loaded so, too.
+static void results_in_planes(void **state) {
+  (void)state;
+  static const int places[][2] = {{13, 3}, {3, 7}, {4, 4}, {1, 29}, {31, 1}};
+  GraphText g;
+  graph_text_init(&g);
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+    for (int channels = 32; channels <= 45; channels += 13) {
+      const Extents s = EXTENTS(5, channels, places[i][0], places[i][1]);
+      graph_text_case(&g, "%d planes of %d x %d", channels, places[i][0], places[i][1]);
+      graph_text_node(&g, "Convolution",
+                      "inputs: [%s, %s], outputs: [%s], attributes: {strides: [1, 1], pads_begin: [1, 1], pads_end: "
+                      "[1, 1], dilations: [1, 1], data_format: NCX, weights_format: OIX}",
+                      graph_text_input(&g, "x", "f32", EXTENTS(5, 4, places[i][0], places[i][1])),
+                      graph_text_input(&g, "w", "f32", EXTENTS(channels, 4, 3, 3)), graph_text_name(&g, "c"));
+      graph_text_node(&g, "Add", "inputs: [%s, %s], outputs: [%s]", graph_text_name(&g, "c"),
+                      graph_text_input(&g, "r", "f32", s), graph_text_name(&g, "a"));
+      graph_text_node(&g, "ReLU", "inputs: [%s], outputs: [%s]", graph_text_name(&g, "a"), graph_text_result(&g, "z"));
+    }
+  climb(&g, (Climb){.name = "planes", .unfused_too = true, .unusual_too = true});
+}
+
 // The gradient of a batch norm, whose incoming gradient a convolution's gradient computes.
 static void gradients_of_norms_behind_convolutions(void **state) {
   (void)state;
@@ -148,7 +171,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(statistics_of_convolutions),         cmocka_unit_test(gradients_of_norms_behind_convolutions),
       cmocka_unit_test(gradients_of_few_channels),          cmocka_unit_test(sums_of_products),
-      cmocka_unit_test(columns_of_products_are_normalised),
+      cmocka_unit_test(columns_of_products_are_normalised), cmocka_unit_test(results_in_planes),
   };
   return cmocka_run_group_tests_name("codegen_product_sums", tests, NULL, NULL);
 }

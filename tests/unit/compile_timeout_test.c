@@ -1,4 +1,5 @@
 // A C compiler that takes too long: it ends with all that it started, leaves nothing, and is told.
+#include "backends/codegen/toolchain/toolchain.h"
 #include "tests/unit/toolchain_case.h"
 
 #include <time.h>
@@ -32,6 +33,28 @@ static void compiler_that_sleeps_is_ended(void **state) {
   (void)state;
   must_time_out("echo begun >\"$TMPDIR/begun\"; sleep 100");
   must_time_out("exec sleep 100");
+}
+
+// Its time and its source are not the user's to change.
+static void advice_for_a_compiler_of_other_files_names_its_variable_alone(void **state) {
+  (void)state;
+  const CompilerChoice compiler = {"MPI compiler", "CC", NULL, "install one", ""};
+  Diagnostics d;
+  Text source, words;
+  Loaded loaded;
+  ToolchainTimes times;
+  bool compiler_failed;
+  use_compiler("exec sleep 100");
+  diagnostics_init(&d, &system_allocator);
+  text_init(&source, &system_allocator);
+  text_init(&words, &system_allocator);
+  text_add_string(&source, "int x;\n");
+  assert_false(toolchain_load(&source, "x", &compiler, 0.3, &loaded, &times, &compiler_failed, &d));
+  diagnostics_print(&d, &words, false);
+  assert_non_null(strstr(text_string(&words), "not done after 0.3 s; set CC to another compiler"));
+  text_deinit(&words);
+  text_deinit(&source);
+  diagnostics_deinit(&d);
 }
 
 static void compiler_that_ignores_signals_is_ended(void **state) {
@@ -76,6 +99,7 @@ int main(void) {
   snprintf(user_cc, sizeof user_cc, "%s", cc && *cc ? cc : "cc");
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(compiler_that_sleeps_is_ended, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(advice_for_a_compiler_of_other_files_names_its_variable_alone, set_up, tear_down),
       cmocka_unit_test_setup_teardown(compiler_that_ignores_signals_is_ended, set_up, tear_down),
       cmocka_unit_test_setup_teardown(compiler_that_talks_without_end_is_ended, set_up, tear_down),
       cmocka_unit_test_setup_teardown(what_the_compiler_started_is_ended_too, set_up, tear_down),

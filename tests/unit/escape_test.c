@@ -27,6 +27,8 @@ static void every_sink_writes_its_own_specials(void **state) {
   becomes(SINK_HTML, "<a href=\"x\" y='&'>", "&#60;a href=&#34;x&#34; y=&#39;&#38;&#39;&#62;");
   becomes(SINK_TERMINAL, "a\"b\\n\t\xC3\xA4", "a\"b\\n \xC3\xA4");
   becomes(SINK_MAKEFILE, "a b#c:d$e", "a\\ b\\#c\\:d$$e");
+  becomes(SINK_JSON, "a\"b\\n </script> '&' \xC3\xA4\xF0\x9F\x98\x80",
+          "\"a\\u0022b\\u005cn \\u003c/script\\u003e \\u0027\\u0026\\u0027 \\u00e4\\ud83d\\ude00\"");
 }
 
 static void what_cannot_be_seen_is_not_let_through(void **state) {
@@ -40,6 +42,7 @@ static void what_cannot_be_seen_is_not_let_through(void **state) {
   becomes(SINK_YAML, text, "\"\\u000A\\u001B\\u009B\\u202E\\u2066\\uFEFF\\U000E0021\\u00FF\"");
   becomes(SINK_HTML, text, "????????");
   becomes(SINK_TERMINAL, text, "????????");
+  becomes(SINK_JSON, text, "\"\\u000a\\u001b\\u009b\\u202e\\u2066\\ufeff\\udb40\\udc21?\"");
 }
 
 static void a_zero_is_a_control_character(void **state) {
@@ -87,6 +90,7 @@ static void no_character_at_all_is_let_through_that_cannot_be_seen(void **state)
     text_add_user_string(&t, SINK_COMMENT, text);
     text_add_user_string(&t, SINK_IDENTIFIER, text);
     text_add_user_string(&t, SINK_STRING, text);
+    text_add_user_string(&t, SINK_JSON, text);
     for (const char *b = text_string(&t); *b; b++) assert_true(*b >= 0x20 && *b < 0x7F);
   }
   text_deinit(&t);

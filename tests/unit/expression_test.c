@@ -69,6 +69,8 @@ UNARY(expm1)
 UNARY(log)
 UNARY(log1p)
 UNARY(tanh)
+UNARY(sin)
+UNARY(cos)
 UNARY(floor)
 UNARY(nearbyint)
 
@@ -77,12 +79,12 @@ static const struct {
   double (*definition)(double, double); // of a mask: what a selects by it, else b + 1
   double bound;                         // in units in the last place; 0: 2
 } rows[] = {
-    {EXPR_ADD, add},           {EXPR_SUB, subtract},     {EXPR_MUL, multiply},  {EXPR_DIV, divide},
-    {EXPR_NEG, negate},        {EXPR_SQRT, a_sqrt},      {EXPR_MAX, greater},   {EXPR_GT, greater},
-    {EXPR_ABS, a_fabs},        {EXPR_MIN, less},         {EXPR_EQ, a_if_equal}, {EXPR_GE, a_if_not_less},
-    {EXPR_EXP, a_exp},         {EXPR_EXPM1, a_expm1},    {EXPR_LOG, a_log},     {EXPR_LOG1P, a_log1p},
-    {EXPR_TANH, a_tanh},       {EXPR_GELU, a_gelu, 6.5}, {EXPR_POW, pow},       {EXPR_FLOOR, a_floor},
-    {EXPR_ROUND, a_nearbyint},
+    {EXPR_ADD, add},     {EXPR_SUB, subtract},  {EXPR_MUL, multiply},      {EXPR_DIV, divide},
+    {EXPR_NEG, negate},  {EXPR_SQRT, a_sqrt},   {EXPR_MAX, greater},       {EXPR_GT, greater},
+    {EXPR_ABS, a_fabs},  {EXPR_MIN, less},      {EXPR_EQ, a_if_equal},     {EXPR_GE, a_if_not_less},
+    {EXPR_EXP, a_exp},   {EXPR_EXPM1, a_expm1}, {EXPR_LOG, a_log},         {EXPR_LOG1P, a_log1p},
+    {EXPR_TANH, a_tanh}, {EXPR_SIN, a_sin},     {EXPR_COS, a_cos},         {EXPR_GELU, a_gelu, 6.5},
+    {EXPR_POW, pow},     {EXPR_FLOOR, a_floor}, {EXPR_ROUND, a_nearbyint},
 };
 enum { NROWS = sizeof rows / sizeof *rows, NOUTPUTS = 2 * NROWS };
 
@@ -131,7 +133,7 @@ static ExprId make_expr(Kernel *k, size_t i, ExprId a, ExprId b) {
 
 static void make_program(Case *c) {
   static size_t value_offset[NINPUTS + NOUTPUTS];
-  static bool is_in_workspace[NINPUTS + NOUTPUTS];
+  static bool is_in_workspace[NINPUTS + NOUTPUTS], is_staged[NINPUTS + NOUTPUTS];
   Graph *g = c->graph->graph;
   Kernel *k = &c->kernel;
   assert_true(g->nvalues <= NINPUTS + NOUTPUTS);
@@ -154,6 +156,7 @@ static void make_program(Case *c) {
   c->program.loop_tree = loop_tree;
   c->program.value_offset = value_offset;
   c->program.is_in_workspace = is_in_workspace;
+  c->program.is_staged = is_staged;
 }
 
 static double get(const Case *c, const void *data, size_t i) {

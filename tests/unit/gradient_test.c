@@ -195,6 +195,8 @@ static const Case cases[] = {
     UNARY_WITH("Elu", "alpha: 0.7"),
     UNARY_WITH("Elu", "alpha: -0.7"),
     UNARY("Erf"),
+    UNARY("Sin"),
+    UNARY("Cos"),
     UNARY("Exp"),
     UNARY_WITH("GELU", "mode: gelu_erf"),
     UNARY_WITH("GELU", "mode: gelu_tanh"),
@@ -293,6 +295,10 @@ static const Case cases[] = {
     {"StaticReshape", X("[2, 6]"), OF_X_WITH("StaticReshape", "shape: [3, -1], special_zero: false")},
     {"StaticTranspose", X("[2, 3, 4]"), OF_X_WITH("StaticTranspose", "order: [2, 0, 1]")},
     {"StaticTranspose", X("[2, 3]"), OF_X_WITH("StaticTranspose", "order: []")},
+    {"Gather", X("[5, 4]") ", " TENSOR("i", "s64", "[3, 2]"), "{op: Gather, inputs: [x, i], outputs: [y]}"},
+    {"Gather", X("[2, 5, 3]") ", " TENSOR("i", "s32", "[7]"),
+     "{op: Gather, inputs: [x, i], outputs: [y], attributes: {axis: -2}}"},
+    {"Gather", X("[5]") ", " TENSOR("i", "s32", "[]"), "{op: Gather, inputs: [x, i], outputs: [y]}"},
     {"Slice", X("[5, 4]"), OF_X_WITH("Slice", "starts: [1, -1], ends: [4, -9], steps: [1, -1]")},
     {"Slice", X("[3, 7, 2]"), OF_X_WITH("Slice", "starts: [1], ends: [7], axes: [1], steps: [3]")},
     {"Slice", X("[9, 5]"), OF_X_WITH("Slice", "starts: [-2, 0], ends: [0, 4], steps: [-3, 2]")},
@@ -367,7 +373,8 @@ static void every_operator_has_a_gradient_with_a_case_or_a_reason(void **state) 
   for (size_t i = 0; i < OP_COUNT; i++) {
     assert_true((gradient_rules[i]->make != NULL) != (gradient_rules[i]->why_not != NULL));
     for (uint32_t k = 1; k < operators[i].noutputs && gradient_rules[i]->make && i != OP_Split; k++)
-      assert_true(operators[i].outputs[k].is_statistic); // a rule is given the first result's gradient alone
+      assert_true(operators[i].outputs[k].is_statistic);  // a rule is given the first result's gradient alone
+    if (operators[i].traits & TRAIT_COLLECTIVE) continue; // leaves_test.c
     if ((gradient_rules[i]->make != NULL) != has_case(operators[i].name)) fail_msg("%s: no case", operators[i].name);
   }
 }
@@ -676,22 +683,12 @@ static void must_be_right(const char *text) {
   if (status != NG_OK && (status != NG_DIFFERENT || has_numbers)) fail_msg("%s", text);
 }
 
-// No gradient flows through a probability, which differences of the results do not show.
-static bool drops_by_shared_probability(const Graph *g) {
-  for (size_t i = 0; i < g->nnodes; i++) {
-    if (g->nodes[i]->op->id != OP_Dropout) continue;
-    const Value *probability = g->nodes[i]->inputs[3];
-    if (probability->producer || probability->uses->next) return true;
-  }
-  return false;
-}
-
 static void random_graphs_have_gradients_or_reasons(void **state) {
   (void)state;
-  enum { NGRAPHS = 600, LEAST_DIFFERENTIATED = 100 };
+  const uint64_t count = number_from("NGRAD_RANDOM_GRAPHS", 600);
   const RandomGraphOptions options = {.most_nodes = 5, .most_nelems = 512};
-  int ndifferentiated = 0;
-  for (uint64_t seed = 0; seed < NGRAPHS; seed++) {
+  uint64_t ndifferentiated = 0;
+  for (uint64_t seed = 0; seed < count; seed++) {
     Diagnostics d;
     GradientEnds ends;
     Text text, again;
@@ -715,7 +712,7 @@ static void random_graphs_have_gradients_or_reasons(void **state) {
       text_deinit(&text);
       text_init(&text, &system_allocator);
       yaml_print(g, &text);
-      if (!drops_by_shared_probability(g)) must_be_right(text_string(&text));
+      must_be_right(text_string(&text));
       ndifferentiated++;
     }
     graph_free(gradient);
@@ -724,7 +721,7 @@ static void random_graphs_have_gradients_or_reasons(void **state) {
     text_deinit(&again);
     diagnostics_deinit(&d);
   }
-  assert_true(ndifferentiated >= LEAST_DIFFERENTIATED);
+  assert_true(ndifferentiated >= count / 6);
 }
 
 // Whichever allocation fails, nothing is left, and the next call succeeds.

@@ -168,6 +168,8 @@ static const Form activations[] = {
     {"Clamp", "min: -0.3, max: 0.7"},
     {"Elu", "alpha: 0.7"},
     {"Erf", ""},
+    {"Sin", ""},
+    {"Cos", ""},
     {"Exp", ""},
     {"GELU", ""},
     {"GELU", "mode: gelu_tanh"},

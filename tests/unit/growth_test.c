@@ -166,10 +166,39 @@ static void emission_takes_time_in_proportion(void **state) {
   }
 }
 
+// Lengths of blocks are divisors of extents: these have none but themselves.
+static void columns_of_a_prime(Text *t, int n) {
+  static const char *const primes[] = {"1009", "4294967291"};
+  text_format(t, "format: ngrad/1\nname: g\ninputs:\n  - {name: x, type: f32, shape: [8, 16]}\n");
+  text_format(t, "  - {name: w, type: f32, shape: [16, %s]}\nnodes:\n", primes[n]);
+  text_add_string(t, "  - {op: MatMul, inputs: [x, w], outputs: [y]}\noutputs: [y]\n");
+}
+
+// A product that is private to a visit, with one row for each index of the prime.
+static void slices_of_a_prime(Text *t, int n) {
+  static const char *const primes[] = {"1009", "1073741789"};
+  text_format(t, "format: ngrad/1\nname: g\ninputs:\n  - {name: x, type: f32, shape: [%s, 16, 8]}\n", primes[n]);
+  text_add_string(t, "  - {name: w, type: f32, shape: [8, 64]}\nnodes:\n");
+  text_add_string(t, "  - {op: MatMul, inputs: [x, w], outputs: [s]}\n");
+  text_add_string(t, "  - {op: SoftMax, inputs: [s], outputs: [p], attributes: {axis: -1}}\n");
+  text_add_string(t, "  - {op: MatMul, inputs: [p, w], outputs: [y], attributes: {transpose_b: true}}\noutputs: [y]\n");
+}
+
+static void emission_takes_no_more_time_for_long_axes(void **state) {
+  static void (*const long_forms[])(Text *, int) = {columns_of_a_prime, slices_of_a_prime};
+  (void)state;
+  for (size_t i = 0; i < sizeof long_forms / sizeof *long_forms; i++) {
+    Work short_axis = work_of(long_forms[i], 0), long_axis = work_of(long_forms[i], 1);
+    if (long_axis.seconds > 24 * short_axis.seconds + 0.05)
+      fail_msg("form %zu: %.3f s, %.3f s for a long axis", i, short_axis.seconds, long_axis.seconds);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(emission_asks_for_memory_in_proportion),
       cmocka_unit_test(emission_takes_time_in_proportion),
+      cmocka_unit_test(emission_takes_no_more_time_for_long_axes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

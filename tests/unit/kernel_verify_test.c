@@ -185,6 +185,19 @@ static ExprId find_expr(const Kernel *k, ExprOp op) {
   return id;
 }
 
+static void an_update_that_is_stored_before_its_state_is_read_is_found(void **state) {
+  (void)state;
+  Lowered l = lower_text(HEAD "inputs: []\nstate: [{name: w, type: f32, shape: [5, 5], init: zeros}]\nnodes:\n"
+                              "- {op: StaticTranspose, inputs: [w], outputs: [t], attributes: {order: [1, 0]}}\n"
+                              "outputs: []\nupdates: {w: t}\n");
+  const Value *t = l.p->graph->outputs[0];
+  memory_must_be_right(&l, "the update");
+  assert_true(l.p->is_staged[t->index]);
+  l.p->is_staged[t->index] = l.p->is_in_workspace[t->index] = false;
+  memory_must_be_wrong(&l, "w is read where another tensor was stored");
+  deinit(&l);
+}
+
 static void spoilt_expressions_are_found(void **state) {
   (void)state;
   Lowered l = layer_norm();
@@ -322,7 +335,7 @@ static void graphs_of_the_repository_are_sound(void **state) {
   for (size_t i = 0; i < files.gl_pathc; i++) {
     Lowered l = {0};
     diagnostics_init(&l.d, &system_allocator);
-    Graph *g = yaml_read_file(&system_allocator, files.gl_pathv[i], &l.d);
+    Graph *g = yaml_read_file(&system_allocator, files.gl_pathv[i], NULL, &l.d);
     if (!g) fail_msg("%s: %s", files.gl_pathv[i], l.d.items[0].message);
     lower_graph(&l, g, false);
     memory_must_be_right(&l, files.gl_pathv[i]);
@@ -341,6 +354,7 @@ int main(void) {
       cmocka_unit_test(a_value_that_lies_elsewhere_is_found),
       cmocka_unit_test(a_value_that_is_written_over_is_found),
       cmocka_unit_test(blocks_that_share_a_result_are_found),
+      cmocka_unit_test(an_update_that_is_stored_before_its_state_is_read_is_found),
       cmocka_unit_test(spoilt_expressions_are_found),
       cmocka_unit_test(spoilt_accesses_are_found),
       cmocka_unit_test(spoilt_loops_are_found),

@@ -93,8 +93,14 @@ static void each_is_there_once_however_often_it_is_called(void **state) {
   enum { N = 1000 };
   Text text;
   text_init(&text, &system_allocator);
-  text_format(&text, "format: ngrad/1\nname: g\ninputs: [{name: y0, type: f32, shape: [%d]}]\nnodes:\n", WIDTH);
-  for (int i = 0; i < N; i++) text_format(&text, "  - {op: Tanh, inputs: [y%d], outputs: [y%d]}\n", i, i + 1);
+  text_format(&text, "format: ngrad/1\nname: g\ninputs: [{name: y0, type: f32, shape: [%d]}]\nconstants:\n", WIDTH);
+  for (int i = 0; i < N; i++) text_format(&text, "  - {name: c%d, type: f32, shape: [], value: %d.25}\n", i, i);
+  text_add_string(&text, "nodes:\n");
+  for (int i = 0; i < N; i++) // each factor is another one, so that no two kernels share functions
+    text_format(&text,
+                "  - {op: Multiply, inputs: [y%d, c%d], outputs: [m%d]}\n"
+                "  - {op: Tanh, inputs: [m%d], outputs: [y%d]}\n",
+                i, i, i, i, i + 1);
   text_format(&text, "outputs: [y%d]\n", N);
   ng_context *ctx = ng_context_new(NULL);
   ng_graph *g = ng_graph_read(ctx, "test.yaml", text_string(&text), text.nbytes, NULL);

@@ -58,11 +58,6 @@ static inline Graph *loops_random_graph(uint64_t seed, const RandomGraphOptions 
   return g;
 }
 
-static inline uint64_t number_from(const char *variable, uint64_t otherwise) {
-  const char *text = getenv(variable);
-  return text && *text ? strtoull(text, NULL, 10) : otherwise;
-}
-
 static inline void loops_case_init_random(LoopsCase *c, uint64_t seed, const RandomGraphOptions *options) {
   char name[64];
   snprintf(name, sizeof name, "seed %llu%s", (unsigned long long)seed, options->is_focused ? ", focused" : "");
@@ -89,7 +84,7 @@ static inline bool loops_case_init_file(LoopsCase *c, const char *path, int64_t 
   int64_t nelems = 0;
   Diagnostics d;
   diagnostics_init(&d, &system_allocator);
-  Graph *g = yaml_read_file(&system_allocator, path, &d);
+  Graph *g = yaml_read_file(&system_allocator, path, NULL, &d);
   if (!g) {
     fail_msg("%s: %s", path, d.items[0].message);
     return false;

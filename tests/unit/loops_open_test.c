@@ -40,7 +40,9 @@ static const char closed_text[] = "  (void)extents;\n"
 static bool print_file(const Program *p, Text *out) {
   static const char include[] = "#include \"t.h\"\n";
   const Isa *isa = isa_find("scalar");
-  EmittedFile file = {.file_stem = "t", .prefix = "t", .hash = "", .programs = &p, .isas = &isa, .nisas = 1};
+  EmittedFunction function = {.name = "t", .hash = "", .programs = &p};
+  EmittedFile file = {
+      .file_stem = "t", .prefix = "t", .functions = &function, .nfunctions = 1, .isas = &isa, .nisas = 1};
   Text source, header;
   text_init(&source, &system_allocator);
   text_init(&header, &system_allocator);
@@ -68,7 +70,7 @@ static bool load(OpenCase *c) {
   diagnostics_init(&d, &system_allocator);
   text_init(&source, &system_allocator);
   if (!print_file(c->program, &source) ||
-      !toolchain_load(&source, "test_entry", 0, &loaded, &times, &compiler_failed, &d))
+      !toolchain_load(&source, "test_entry", &c_compiler, 0, &loaded, &times, &compiler_failed, &d))
     fail_msg("seed %llu: %s", (unsigned long long)c->seed, d.count ? d.items[0].message : "no file");
   c->library = loaded.library;
   memcpy(&c->entry, &loaded.symbol, sizeof loaded.symbol); // ISO C has no such cast

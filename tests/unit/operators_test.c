@@ -205,7 +205,11 @@ static void near_misses_are_recognised(void **state) {
   assert_string_equal(operator_nearest("BatchNormTrainingBackpropagation"), "BatchNormTrainingBackprop");
   assert_string_equal(operator_nearest("ngraf.BatchNormTrainingBackprop"), "ngraph.BatchNormTrainingBackprop");
   assert_string_equal(operator_nearest("directml.BATCH_NORMALISATION_GRAD"), "directml.BATCH_NORMALIZATION_GRAD");
+  assert_string_equal(operator_nearest("Mean"), "ReduceMean");
+  assert_string_equal(operator_nearest("reshape"), "StaticReshape");
   assert_null(operator_nearest("Transmogrify"));
+  assert_null(operator_nearest("Transpose")); // of Conv- and Static-
+  assert_null(operator_nearest("ul"));
   assert_null(operator_nearest(""));
 }
 
@@ -485,8 +489,8 @@ static void types_are_those_of_the_documents(void **state) {
   assert_int_equal(types_under("ngraph.BatchNormTrainingBackprop", 0), floats);
   assert_int_equal(types_under("directml.BATCH_NORMALIZATION_GRAD", 0), directml);
   assert_int_equal(types_under("directml.BATCH_NORMALIZATION_TRAINING_GRAD", 2), directml);
-  assert_int_equal(types_under("Multiply", 0), floats);
-  assert_int_equal(types_under("Add", 0), floats | TYPE_BIT(TYPE_S32));
+  assert_int_equal(types_under("Multiply", 0), floats | TYPE_BIT(TYPE_S64) | TYPE_BIT(TYPE_S32));
+  assert_int_equal(types_under("Add", 0), floats | TYPE_BIT(TYPE_S64) | TYPE_BIT(TYPE_S32));
 }
 
 static void variances_scales_and_what_roots_are_of_ask_for_positive_data(void **state) {

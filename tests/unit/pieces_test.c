@@ -200,6 +200,40 @@ static void pieces_have_the_interpreters_numbers(void **state) {
   assert_true(nvalid * 2 >= count);
 }
 
+static size_t count_made(const LoopsCase *c) {
+  const Target target = target_of_machine();
+  Lowered l = loops_lower(c, &target, false, NULL);
+  size_t n = 0;
+  for (size_t i = 0; l.program && i < l.program->nkernels; i++)
+    for (size_t loop = 0; loop < l.program->schedules[i]->nloops; loop++)
+      n += l.program->schedules[i]->loops[loop].is_made;
+  lowered_free(&l);
+  return n;
+}
+
+// A gradient by data whose pieces read the same windows, which the first of them copies with the padding of all.
+static void pieces_share_a_copy(void **state) {
+  (void)state;
+  const Case c = {
+      .w = {{5, 2, 1, 2, 2, 12, 6}, {5, 2, 1, 1, 2, 41, 20}}, .batch = 2, .groups = 1, .nlarge = 3, .nsmall = 4};
+  for (uint64_t seed = 1; seed < 5; seed++) {
+    char text[TEXT];
+    Random r = {seed};
+    Diagnostics d;
+    write_graph(text, &forms[0], &c, &r);
+    diagnostics_init(&d, &system_allocator);
+    Graph *g = yaml_read(&system_allocator, "shared.yaml", text, strlen(text), NULL, &d);
+    diagnostics_deinit(&d);
+    assert_non_null(g);
+    LoopsCase loops;
+    loops_case_init(&loops, "shared", g, seed);
+    fill(&loops, &r);
+    assert_int_equal(count_made(&loops), 3);
+    assert_true(is_right(&loops, text));
+    loops_case_deinit(&loops);
+  }
+}
+
 static void windows_at_borders_have_the_interpreters_numbers(void **state) {
   (void)state;
   const uint64_t first = number_from("NGRAD_RANDOM_SEED", 1);
@@ -214,6 +248,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(windows_at_borders_have_the_interpreters_numbers),
       cmocka_unit_test(pieces_have_the_interpreters_numbers),
+      cmocka_unit_test(pieces_share_a_copy),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

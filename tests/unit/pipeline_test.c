@@ -474,6 +474,7 @@ static void every_region_has_a_kernel(void **state) {
     for (size_t i = 0; p && i < g->nnodes; i++)
       for (const Use *use = g->nodes[i]->outputs[0]->uses; use; use = use->next) {
         const uint32_t user = use->node->index;
+        if (p->first_kernel[i] == UINT32_MAX && p->first_kernel[user] == UINT32_MAX) continue; // aliases
         assert_int_equal(p->first_kernel[i] == p->first_kernel[user], region[i] == region[user]);
       }
     program_free(p);
@@ -524,9 +525,8 @@ static void kernels_tell_why_they_stopped_growing(void **state) {
                 SUM("b", "0", "true", "t") WITH("StaticReshape", "t", "c", "shape: [4, 1], special_zero: false")
                     NODE("Add", "a, c", "d") OUTPUTS("d"),
             "kernel 0, ReLU (line 12): it iterates over [4, 8], the other over [8, 4]\n"
-            "kernel 1, ReduceSum (line 14): it iterates over [8, 4], the other over [4, 1]\n"
             "kernel 0, ReLU (line 12): StaticTranspose, in an earlier kernel, needs a\n"
-            "kernel 2, StaticReshape (line 15): it iterates over [4, 1], the other over [4, 8]");
+            "kernel 1, ReduceSum (line 14): t is read in place of the result of StaticReshape (line 15)");
   must_tell(FILE_BEGIN WITH("Concat", "x, g", "a", "axis: 0") NODE("ReLU", "a", "b") OUTPUTS("b"),
             "kernel 0, Concat (line 12): one of the two is never fused: its loops differ from those of other "
             "operators");
@@ -620,7 +620,7 @@ static char *becomes_with_failing(const char *file, size_t n, Text *text) {
   Diagnostics d, passes_d;
   failing_allocator_init(&memory, NEVER_FAIL);
   diagnostics_init(&d, &memory.allocator);
-  Graph *g = yaml_read_file(&memory.allocator, file, &d);
+  Graph *g = yaml_read_file(&memory.allocator, file, NULL, &d);
   assert_true(g && graph_infer(g, &d));
   PassContext c = context(&memory.allocator, &passes_d);
   c.evaluate = interpret_node;

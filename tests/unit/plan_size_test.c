@@ -3,6 +3,7 @@
 #include "frontend/api/handles.h"
 #include "ir/graph/open.h"
 #include "passes/pipeline.h"
+#include "tests/random_graph.h"
 #include "tests/unit/api_case.h"
 
 #include <stdio.h>
@@ -145,16 +146,16 @@ static bool must_have_small_plan(uint64_t seed, bool is_open) {
 
 static void plans_are_small_beside_tensors(void **state) {
   (void)state;
-  enum { COUNT = 3000 };
-  for (uint64_t seed = 0; seed < COUNT; seed++) assert_true(must_have_small_plan(seed, false));
+  const uint64_t count = number_from("NGRAD_RANDOM_GRAPHS", 3000);
+  for (uint64_t seed = 0; seed < count; seed++) assert_true(must_have_small_plan(seed, false));
 }
 
 static void plans_with_open_extents_are_small(void **state) {
   (void)state;
-  enum { COUNT = 3000 };
+  const uint64_t count = number_from("NGRAD_RANDOM_GRAPHS", 3000);
   size_t nprograms = 0;
-  for (uint64_t seed = 0; seed < COUNT; seed++) nprograms += must_have_small_plan(seed, true);
-  assert_true(nprograms > COUNT / 2);
+  for (uint64_t seed = 0; seed < count; seed++) nprograms += must_have_small_plan(seed, true);
+  assert_true(nprograms > count / 2);
 }
 
 // The sum over the middle of a product spread over three axes: its workspace is a copy of one factor, in panels.

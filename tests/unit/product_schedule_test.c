@@ -78,17 +78,19 @@ static void vectors_of_short_sums_are_not_copied(void **state) {
 // Neither factor of a long sum is copied if its elements along the sum are near each other; both are, with zeros behind
 // them, if the sum has no whole blocks.
 static void short_pitches_of_long_sums_are_not_copied(void **state) {
-  static const int lengths[] = {4096, 4099};
+  static const struct {
+    int length, columns, nloops; // loops: copies, sums of blocks, the sums of these
+  } cases[] = {{4096, 96, 2}, {4099, 96, 4}, {4096, 512, 2}, {4096, 528, 4}};
   (void)state;
-  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[512];
     snprintf(text, sizeof text,
              "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [%d, 64]}\n"
-             "  - {name: w, type: f32, shape: [%d, 96]}\nnodes:\n  - {op: MatMul, inputs: [x, w], outputs: [y], "
+             "  - {name: w, type: f32, shape: [%d, %d]}\nnodes:\n  - {op: MatMul, inputs: [x, w], outputs: [y], "
              "attributes: {transpose_a: true}}\noutputs: [y]\n",
-             lengths[i], lengths[i]);
+             cases[i].length, cases[i].length, cases[i].columns);
     Lowered l = lower(text, &usual, false);
-    assert_int_equal(only_schedule(&l)->nloops, i ? 4 : 2); // copies, sums of blocks, the sums of these
+    assert_int_equal(only_schedule(&l)->nloops, cases[i].nloops);
     lowered_deinit(&l);
   }
 }
@@ -164,6 +166,92 @@ static void vectors_lie_along_windows_of_few_channels(void **state) {
   lowered_deinit(&l);
 }
 
+// The extent of the vector axis of a convolution of images of this width, with 20 channels in.
+static int64_t vector_extent(int batch, int channels, int width) {
+  char text[1024];
+  snprintf(text, sizeof text,
+           "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [%d, 20, 9, %d]}\n"
+           "  - {name: w, type: f32, shape: [%d, 20, 3, 3]}\nnodes:\n"
+           "  - {op: Convolution, inputs: [x, w], outputs: [y], attributes: {strides: [1, 1], pads_begin: [1, 1], "
+           "pads_end: [1, 1], dilations: [1, 1], data_format: NCX, weights_format: OIX}}\noutputs: [y]\n",
+           batch, width, channels);
+  Lowered l = lower(text, &usual, false);
+  const Schedule *s = only_schedule(&l);
+  const int64_t extent = s->kernel->axes[loop_vector_axis(last_loop(s))].extent;
+  assert_true(last_loop(s)->is_product);
+  lowered_deinit(&l);
+  return extent;
+}
+
+// Vectors lie along a window with many columns where there are few channels, however many images there are.
+static void vectors_lie_along_the_longer_of_windows_and_channels(void **state) {
+  (void)state;
+  assert_int_equal(vector_extent(2, 17, 50), 50);
+  assert_int_equal(vector_extent(2, 17, 20), 17);
+  assert_int_equal(vector_extent(2, 33, 50), 33);
+  assert_int_equal(vector_extent(64, 5, 50), 50);
+  assert_int_equal(vector_extent(64, 5, 20), 20);
+  assert_int_equal(vector_extent(64, 17, 50), 50);
+}
+
+static const Loop *product_loop(const Schedule *s) {
+  const Loop *found = NULL;
+  for (size_t i = 0; i < s->nloops; i++)
+    if (s->loops[i].is_product) found = &s->loops[i];
+  assert_non_null(found);
+  return found;
+}
+
+// Rows that are contiguous, of a factor beyond the second-level cache, are fetched a step ahead if sums are short.
+static void next_rows_are_fetched(void **state) {
+  static const struct {
+    int rows, length;
+    bool is_transposed, fetches;
+  } cases[] = {{8192, 64, false, true}, {1024, 64, false, false}, {8192, 640, false, false}, {8192, 64, true, false}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const int rows = cases[i].rows, length = cases[i].length;
+    char text[512];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [%d, %d]}\n"
+             "  - {name: w, type: f32, shape: [%d, 32]}\nnodes:\n  - {op: MatMul, inputs: [x, w], outputs: [y], "
+             "attributes: {transpose_a: %s}}\noutputs: [y]\n",
+             cases[i].is_transposed ? length : rows, cases[i].is_transposed ? rows : length, length,
+             cases[i].is_transposed ? "true" : "false");
+    Lowered l = lower(text, &usual, false);
+    assert_true(product_loop(only_schedule(&l))->fetches_rows == cases[i].fetches);
+    lowered_deinit(&l);
+  }
+}
+
+// What the next row of places adds to the windows of a copy beyond the second-level cache is fetched; forwards, and
+// backwards along the window.
+static void next_windows_are_fetched(void **state) {
+  static const struct {
+    const char *convolution;
+    int channels, prefetch;
+  } cases[] = {
+      {"Convolution, inputs: [x, w], outputs: [y], attributes: {strides: [1, 1], ", 64, 1},
+      {"Convolution, inputs: [x, w], outputs: [y], attributes: {strides: [1, 1], ", 4, 0},
+      {"ConvTranspose, inputs: [x, w], outputs: [y], attributes: {strides: [1, 1], ", 64, 1},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const int n = cases[i].channels;
+    const bool is_transposed = strncmp(cases[i].convolution, "ConvT", 5) == 0;
+    char text[1024];
+    snprintf(
+        text, sizeof text,
+        "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [2, %d, 64, 64]}\n"
+        "  - {name: w, type: f32, shape: [%d, %d, 3, 3]}\nnodes:\n  - {op: %spads_begin: [1, 1], pads_end: [1, 1], "
+        "dilations: [1, 1], data_format: NCX, weights_format: %s}}\noutputs: [y]\n",
+        n, is_transposed ? n : 3, is_transposed ? 3 : n, cases[i].convolution, is_transposed ? "IOX" : "OIX");
+    Lowered l = lower(text, &usual, false);
+    assert_int_equal(product_loop(only_schedule(&l))->prefetch, cases[i].prefetch);
+    lowered_deinit(&l);
+  }
+}
+
 // A copy that is read one row off, within its memory, is not what the kernel specifies.
 static void copies_that_are_read_elsewhere_are_found(void **state) {
   (void)state;
@@ -208,20 +296,12 @@ static Lowered lower_product(int rows, int length, int columns, const Target *ta
   return lower(text, target, false);
 }
 
-static const Loop *product_loop(const Schedule *s) {
-  const Loop *found = NULL;
-  for (size_t i = 0; i < s->nloops; i++)
-    if (s->loops[i].is_product) found = &s->loops[i];
-  assert_non_null(found);
-  return found;
-}
-
 // A sum that is long beside its results is cut into blocks, of a length that divides it if there is a good one.
 static void long_sums_are_cut_into_blocks(void **state) {
   static const struct {
     int rows, length, columns, block;
   } cases[] = {
-      {64, 25088, 64, 896},    {64, 100000, 64, 1000},   {8, 2048, 16, 1024},
+      {64, 25088, 64, 512},    {64, 100000, 64, 500},    {8, 2048, 16, 512},
       {768, 8192, 768, 1024},  {1200, 9600, 1200, 1200}, // the sums of shorter blocks would be more than the factors
       {2048, 3072, 768, 3072},                           // short beside the results
       {64, 2047, 64, 2047},                              // short
@@ -243,6 +323,21 @@ static void long_sums_are_cut_into_blocks(void **state) {
       assert_int_equal(axes_nelems(s->kernel, blocks), (cases[i].length + cases[i].block - 1) / cases[i].block);
       assert_false(blocks & ~loop_outer_axes(product)); // they can run in parallel
     }
+    lowered_deinit(&l);
+  }
+}
+
+// Each block of a long sum reads columns of a factor that the caches have not seen; the first rows fetch the next ones.
+static void columns_of_large_factors_are_fetched_ahead(void **state) {
+  static const struct {
+    int rows, length, columns;
+    bool is_ahead;
+  } cases[] = {{32, 25088, 96, true}, {32, 2048, 96, false}, {256, 25088, 256, false}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    Lowered l = lower_product(cases[i].rows, cases[i].length, cases[i].columns, &usual);
+    const Loop *loop = product_loop(only_schedule(&l));
+    assert_int_equal(loop->ahead, cases[i].is_ahead ? loop->vectors * LANES : 0);
     lowered_deinit(&l);
   }
 }
@@ -692,6 +787,28 @@ static void steps_of_short_sums_take_more_columns(void **state) {
   }
 }
 
+// An optimizer reads and writes many tensors beside a gradient, which is stored first; SGD does not.
+static void sums_are_stored_before_many_tensors_are_combined(void **state) {
+  (void)state;
+  for (int columns = 128; columns <= 512; columns *= 4) // small results stay in the caches
+    for (int is_adam = 0; is_adam < 2; is_adam++) {
+      char text[1024];
+      snprintf(text, sizeof text,
+               "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [64, 1024]}\n"
+               "  - {name: dy, type: f32, shape: [64, %d]}\n  - {name: w, type: f32, shape: [1024, %d]}\n"
+               "  - {name: m, type: f32, shape: [1024, %d]}\n  - {name: v, type: f32, shape: [1024, %d]}\n"
+               "  - {name: rate, type: f32, shape: []}\n  - {name: step, type: s32, shape: []}\nnodes:\n"
+               "  - {op: MatMul, inputs: [x, dy], outputs: [dw], attributes: {transpose_a: true}}\n%soutputs: [next]\n",
+               columns, columns, columns, columns,
+               is_adam ? "  - {op: AdamW, inputs: [w, dw, m, v, rate, step], outputs: [next, mean, variance]}\n"
+                       : "  - {op: SGD, inputs: [w, dw, rate], outputs: [next]}\n");
+      Lowered l = lower(text, &usual, false);
+      const Schedule *s = only_schedule(&l);
+      assert_int_equal(product_loop(s) != last_loop(s), is_adam && columns == 512);
+      lowered_deinit(&l);
+    }
+}
+
 // A factor that few rows read from memory, in pieces of pages, is prefetched.
 static void factors_in_many_pages_are_prefetched(void **state) {
   static const struct {
@@ -712,11 +829,35 @@ static void factors_in_many_pages_are_prefetched(void **state) {
   }
 }
 
+// A step has no more rows than the first-level cache has ways if their factors are multiples of a page apart.
+static void steps_have_few_rows_in_one_set(void **state) {
+  static const struct {
+    int length;
+    bool is_aliased;
+  } cases[] = {{1000, false}, {1024, true}, {1536, false}, {3072, true}};
+  (void)state;
+  Target target = usual;
+  target.vector_registers = 32;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [1400, %d]}\n"
+             "  - {name: w, type: f32, shape: [%d, 512]}\nnodes:\n"
+             "  - {op: MatMul, inputs: [x, w], outputs: [y]}\noutputs: [y]\n",
+             cases[i].length, cases[i].length);
+    Lowered l = lower(text, &target, false);
+    assert_int_equal(last_loop(only_schedule(&l))->rows, cases[i].is_aliased ? 8 : 14);
+    lowered_deinit(&l);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(copies_store_several_rows_into_each_panel),
       cmocka_unit_test(steps_of_short_sums_take_more_columns),
+      cmocka_unit_test(sums_are_stored_before_many_tensors_are_combined),
       cmocka_unit_test(factors_in_many_pages_are_prefetched),
+      cmocka_unit_test(steps_have_few_rows_in_one_set),
       cmocka_unit_test(products_are_found_however_they_are_spelled),
       cmocka_unit_test(strided_factors_are_kept_in_panels),
       cmocka_unit_test(vectors_of_short_sums_are_not_copied),
@@ -727,9 +868,13 @@ int main(void) {
       cmocka_unit_test(results_of_short_sums_are_stored_as_vectors),
       cmocka_unit_test(windows_are_copied_with_their_padding),
       cmocka_unit_test(vectors_lie_along_windows_of_few_channels),
+      cmocka_unit_test(vectors_lie_along_the_longer_of_windows_and_channels),
       cmocka_unit_test(copies_of_windows_keep_what_is_dense),
+      cmocka_unit_test(next_rows_are_fetched),
+      cmocka_unit_test(next_windows_are_fetched),
       cmocka_unit_test(copies_that_are_read_elsewhere_are_found),
       cmocka_unit_test(long_sums_are_cut_into_blocks),
+      cmocka_unit_test(columns_of_large_factors_are_fetched_ahead),
       cmocka_unit_test(taps_of_single_channels_share_a_factor),
       cmocka_unit_test(taps_of_a_window_are_rows_of_a_step),
       cmocka_unit_test(taps_of_single_planes_share_a_factor),

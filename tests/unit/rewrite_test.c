@@ -102,6 +102,7 @@ typedef struct Case {
   const char *rule, *text, *left; // operators
 } Case;
 
+#define QUANTISED WITH("Quantize", "x", "{name: q, type: s8}", "scales: [1]")
 #define MOVE_BACK WITH("StaticTranspose", "r", "out", "order: [1, 0]") OUTPUTS("out")
 #define FLAT "shape: [81], special_zero: false"
 #define SQUARE "shape: [9, 9], special_zero: false"
@@ -166,6 +167,10 @@ static const Case cases[] = {
      "StaticReshape StaticTranspose"},
     {"sink-transpose", FILE_BEGIN WITH("StaticTranspose", "x", "n", "order: [1, 0]") NODE_OF("Abs", "n", "r") MOVE_BACK,
      "Abs StaticTranspose StaticTranspose"},
+    {"sink-transpose", // one scale belongs to no axis
+     FILE_BEGIN QUANTISED WITH("StaticTranspose", "q", "n", "order: [1, 0]")
+         WITH("Dequantize", "n", "r", "scales: [0.5]") MOVE_BACK,
+     "Quantize Dequantize StaticTranspose StaticTranspose"},
     {"sink-reshape", FILE_BEGIN WITH("StaticReshape", "x", "n", FLAT) NODE_OF("Abs", "n", "r") FLATTEN_BACK,
      "Abs StaticReshape StaticReshape"},
     {"sink-transposes",
@@ -247,6 +252,7 @@ static void each_rule_has_a_case(void **state) {
 static void what_only_looks_like_an_identity_stays(void **state) {
   (void)state;
 #define KEPT NODE_OF("Reciprocal", "r", "out") OUTPUTS("out")
+#define NINE "[1, 2, 3, 4, 5, 6, 7, 8, 9]"
   static const char *const texts[] = {
       FILE_BEGIN NODE_OF("Add", "x, zero", "r") KEPT,            // -0 + 0 is 0
       FILE_BEGIN NODE_OF("Subtract", "x, minus_zero", "r") KEPT, // likewise
@@ -262,6 +268,11 @@ static void what_only_looks_like_an_identity_stays(void **state) {
       FILE_BEGIN WITH("StaticTranspose", "x", "n", "order: [1, 0]") NODE_OF("Abs", "n", "r") KEPT, // meets no other
       FILE_BEGIN WITH("StaticReshape", "row", "n", "shape: [9, 1], special_zero: false") NODE_OF("Add", "n, x", "r")
           KEPT, // a column
+      // The scales belong to an axis of what was moved.
+      FILE_BEGIN QUANTISED WITH("StaticTranspose", "q", "n", "order: [1, 0]")
+          WITH("Dequantize", "n", "r", "qtype: per_channel, axis: 1, scales: " NINE) MOVE_BACK,
+      FILE_BEGIN QUANTISED WITH("StaticReshape", "q", "n", "shape: [9, 1, 9], special_zero: false")
+          WITH("Dequantize", "n", "r", "qtype: per_channel, axis: 0, scales: " NINE) FLATTEN_BACK,
   };
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     Graph *g = read_text(texts[i]);

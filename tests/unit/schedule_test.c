@@ -93,6 +93,27 @@ static void layer_norm_gradient_visits_rows_once(void **state) {
   lowered_deinit(&l);
 }
 
+// Indices along an axis are exact in f32, so a causal mask leaves a softmax in f32; indices that are data do not.
+static void masks_made_of_indices_compute_in_f32(void **state) {
+  (void)state;
+  for (int is_data = 0; is_data < 2; is_data++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs: [{name: x, type: f32, shape: [40, 50]}%s]\n"
+             "constants: [{name: never, type: f32, shape: [], value: -.inf}]\nnodes:\n%s"
+             "  - {op: GenIndex, inputs: [x], outputs: [column], attributes: {axis: 1}}\n"
+             "  - {op: GreaterEqual, inputs: [row, column], outputs: [is_before]}\n"
+             "  - {op: Select, inputs: [is_before, x, never], outputs: [masked]}\n"
+             "  - {op: SoftMax, inputs: [masked], outputs: [y], attributes: {axis: 1}}\noutputs: [y]\n",
+             is_data ? ", {name: row, type: s32, shape: [40, 1]}" : "",
+             is_data ? "" : "  - {op: GenIndex, inputs: [x], outputs: [row], attributes: {axis: 0}}\n");
+    Lowered l = lower(text, &usual, false);
+    if (!is_data) assert_false(only_schedule(&l)->kernel->is_f64);
+    else assert_true(l.program->schedules[0]->kernel->is_f64);
+    lowered_deinit(&l);
+  }
+}
+
 static void layer_norm_gradient_without_parameters_is_one_loop(void **state) {
   (void)state;
   Lowered l = lower("format: ngrad/1\nname: test\n"
@@ -707,6 +728,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layer_norm_gradient_visits_rows_once),
       cmocka_unit_test(layer_norm_gradient_without_parameters_is_one_loop),
+      cmocka_unit_test(masks_made_of_indices_compute_in_f32),
       cmocka_unit_test(layer_norm_of_one_row_is_cut_into_tiles),
       cmocka_unit_test(batch_norm_gradient_ncx_finishes_a_channel_at_a_time),
       cmocka_unit_test(batch_norm_gradient_of_few_channels_shares_their_planes_out),

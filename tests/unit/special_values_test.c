@@ -40,6 +40,8 @@ static const char *const nodes[] = {
     "{op: SoftPlus, inputs: [x], attributes: {beta: -2}",
     "{op: SoftPlus, inputs: [x]",
     "{op: Sqrt, inputs: [x]",
+    "{op: Sin, inputs: [x]",
+    "{op: Cos, inputs: [x]",
     "{op: Square, inputs: [x]",
     "{op: Swish, inputs: [x]",
     "{op: Swish, inputs: [x], attributes: {beta: -2}",

@@ -58,6 +58,18 @@ static const VisitCase cases[] = {
      "- {op: SoftMax, inputs: [products], outputs: [p], attributes: {axis: -1}}\n"
      "- {op: MatMul, inputs: {src: p, weights: x}, outputs: [y]}\noutputs: [y]\n",
      0, 2, 0, 3, "p products"},
+    {"weights larger than what slices keep",
+     "inputs: [{name: x, type: f32, shape: [4, 16, 64]}, {name: w, type: f32, shape: [64, 512]},\n"
+     "  {name: u, type: f32, shape: [512, 64]}]\n"
+     "nodes:\n- {op: MatMul, inputs: [x, w], outputs: [h]}\n- {op: MatMul, inputs: [h, u], outputs: [y]}\n"
+     "outputs: [y]\n",
+     1, 0, 0, 0, NULL},
+    {"weights smaller than what slices keep",
+     "inputs: [{name: x, type: f32, shape: [4, 128, 16]}, {name: w, type: f32, shape: [16, 32]},\n"
+     "  {name: u, type: f32, shape: [32, 16]}]\n"
+     "nodes:\n- {op: MatMul, inputs: [x, w], outputs: [h]}\n- {op: MatMul, inputs: [h, u], outputs: [y]}\n"
+     "outputs: [y]\n",
+     1, 4, 0, 2, "h"},
     {"gradients",
      "inputs: [{name: q, type: f32, shape: [3, 17, 9]}, {name: k, type: f32, shape: [3, 17, 9]},\n"
      "  {name: v, type: f32, shape: [3, 17, 9]}, {name: p, type: f32, shape: [3, 17, 17]},\n"

@@ -214,7 +214,7 @@ static void print_of_every_model_is_a_fixed_point(void **state) {
     Text out;
     diagnostics_init(&d, &system_allocator);
     text_init(&out, &system_allocator);
-    Graph *g = yaml_read_file(&system_allocator, found.gl_pathv[i], &d);
+    Graph *g = yaml_read_file(&system_allocator, found.gl_pathv[i], NULL, &d);
     if (!g) print_error("%s: %s\n", found.gl_pathv[i], d.items[0].message);
     assert_non_null(g);
     yaml_print(g, &out);
@@ -328,7 +328,7 @@ static void files_of_constants_need_a_folder(void **state) {
 static void must_refuse_path(const char *path, const char *message) {
   Diagnostics d;
   diagnostics_init(&d, &system_allocator);
-  assert_null(yaml_read_file(&system_allocator, path, &d));
+  assert_null(yaml_read_file(&system_allocator, path, NULL, &d));
   assert_int_equal(d.count, 1);
   assert_string_equal(d.items[0].message, message);
   assert_string_equal(d.items[0].file, path);
@@ -428,6 +428,18 @@ static void hostile_structures_are_refused_in_time(void **state) {
   must_refuse("[", "x,", 4000001, "]", many);
   must_refuse("[&a [x, x, x, x], ", "*a,", 1000000, "]", many);
   must_refuse("", "%TAG !a! tag:a,2000:\n", 1000000, "--- a\n", "more than 100 %TAG directives");
+}
+
+// A directive begins a line.
+static void percent_signs_in_names_are_no_directives(void **state) {
+  (void)state;
+  Text text;
+  text_init(&text, &system_allocator);
+  text_add_string(&text, "format: ngrad/1\ninputs: [{name: \"%TAG\", type: f32, shape: []}]\nnodes:\n");
+  for (int i = 0; i < 200; i++) text_format(&text, "- {op: ReLU, inputs: [\"%%TAG\"], outputs: [x%d]}\n", i);
+  text_add_string(&text, "outputs: [x1]\n");
+  graph_free(must_read(text_string(&text)));
+  text_deinit(&text);
 }
 
 // Failing allocations and random bytes
@@ -580,6 +592,7 @@ int main(void) {
       cmocka_unit_test(many_json_tensors_are_read_in_time),
       cmocka_unit_test(many_mistakes_are_told_in_time),
       cmocka_unit_test(hostile_structures_are_refused_in_time),
+      cmocka_unit_test(percent_signs_in_names_are_no_directives),
       cmocka_unit_test(every_failing_allocation_is_an_error),
       cmocka_unit_test(every_failing_allocation_in_a_wrong_graph_is_an_error),
       cmocka_unit_test(constants_share_a_files_data),

@@ -1,6 +1,7 @@
 // Prints the calls of loops' blocks: by several threads, by one, or by the function of a visit.
 #include "backends/codegen/emit/calls.h"
 
+#include "backends/codegen/emit/alike.h"
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/layout.h"
 
@@ -30,41 +31,60 @@ bool program_has_shared_loops(const Program *p) {
 
 // Prints a call of a loop whose number of blocks or amount of work is known at run time only. The emitted code chooses
 // between several threads and one.
-static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
+static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *args, const char *indent) {
   const Schedule *schedule = p->program->schedules[kernel];
   const Kernel *k = schedule->kernel;
   const Loop *l = &schedule->loops[loop];
   const AxisSet all = loop_outer_axes(l) | loop_inner_axes(l);
-  const char *nblocks = nblocks_text(p, kernel, loop, "a."), *id = p->identifier;
-  const char *work = bare_text(p, size_text(p, axes_nelems(k, all), axes_monomial(k, all), "a."));
+  const char *nblocks = nblocks_text(p, kernel, loop, "a->"), *id = p->identifier;
+  const size_t first = p->first_alike[kernel];
+  const char *work = bare_text(p, size_text(p, axes_nelems(k, all), axes_monomial(k, all), "a->"));
   if (is_shared(k, l)) {
     const bool is_open = has_open_blocks(k, l); // otherwise there is more than one block
     text_format(p->out, "%sif (", indent);
     if (is_open) text_format(p->out, "%s > 1", nblocks);
     if (l->serial_work) text_format(p->out, "%s%s > %lld", is_open ? " && " : "", work, (long long)l->serial_work);
-    text_format(p->out, ")\n%s  %s_for(pool, %s, %s_kernel%zu_loop%zu, &a);\n%selse\n  ", indent, p->prefix, nblocks,
-                id, kernel, loop, indent);
+    text_format(p->out, ")\n%s  %s_for(pool, %s, %s_kernel%zu_loop%zu, %s);\n%selse\n  ", indent, p->prefix, nblocks,
+                id, first, loop, args, indent);
   }
-  text_format(p->out, "%sfor (size_t b = 0; b < %s; b++) %s_kernel%zu_loop%zu(&a, b);\n", indent, nblocks, id, kernel,
-              loop);
+  text_format(p->out, "%sfor (size_t b = 0; b < %s; b++) %s_kernel%zu_loop%zu(%s, b);\n", indent, nblocks, id, first,
+              loop, args);
 }
 
-static void print_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
+static void print_call_with(Printer *p, size_t kernel, size_t loop, const char *args, const char *indent) {
   const Schedule *s = p->program->schedules[kernel];
   const Kernel *k = s->kernel;
   const Loop *l = &s->loops[loop];
   const char *id = p->identifier;
+  const size_t first = p->first_alike[kernel];
   const long long nblocks = (long long)loop_nblocks(k, l);
   if (has_open_blocks(k, l) || l->serial_work) {
-    print_open_call(p, kernel, loop, indent);
+    print_open_call(p, kernel, loop, args, indent);
     return;
   }
   text_add_string(p->out, indent);
   if (is_shared(k, l))
-    text_format(p->out, "%s_for(pool, %lld, %s_kernel%zu_loop%zu, &a);\n", p->prefix, nblocks, id, kernel, loop);
-  else if (nblocks == 1) text_format(p->out, "%s_kernel%zu_loop%zu(&a, 0);\n", id, kernel, loop);
+    text_format(p->out, "%s_for(pool, %lld, %s_kernel%zu_loop%zu, %s);\n", p->prefix, nblocks, id, first, loop, args);
+  else if (nblocks == 1) text_format(p->out, "%s_kernel%zu_loop%zu(%s, 0);\n", id, first, loop, args);
   else
-    text_format(p->out, "for (size_t b = 0; b < %lld; b++) %s_kernel%zu_loop%zu(&a, b);\n", nblocks, id, kernel, loop);
+    text_format(p->out, "for (size_t b = 0; b < %lld; b++) %s_kernel%zu_loop%zu(%s, b);\n", nblocks, id, first, loop,
+                args);
+}
+
+// Functions that kernels share take a struct of the members that they use.
+static void print_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
+  const char *inner = arena_format(p->scratch, "%s  ", indent);
+  p->out_of_memory |= !inner;
+  if (!p->is_shared[kernel] || !inner) {
+    print_call_with(p, kernel, loop, "a", indent);
+    return;
+  }
+  text_format(p->out, "%s{\n%sconst struct %s_kernel%zu_args k = {", indent, inner, p->identifier,
+              p->first_alike[kernel]);
+  print_own_members(p, kernel, p->out);
+  text_add_string(p->out, "};\n");
+  print_call_with(p, kernel, loop, "&k", inner);
+  text_format(p->out, "%s}\n", indent);
 }
 
 // Visits
@@ -87,7 +107,7 @@ static const char *offset_text(Printer *p, const Visit *plan, const Sliced *tens
 
 // Moves a pointer of the arguments, which may be NULL.
 static void move(Printer *p, const char *indent, const char *member, const char *offset) {
-  text_format(p->out, "%sif (whole->%s) a.%s = whole->%s + %s;\n", indent, member, member, member, offset);
+  text_format(p->out, "%sif (whole->%s) a->%s = whole->%s + %s;\n", indent, member, member, member, offset);
 }
 
 static const char *chunk_text(Printer *p, const ProgramVisit *v, Type type) {
@@ -165,7 +185,7 @@ static void print_visit(Printer *p, size_t index) {
               "  const struct %s_visit *visit = (const struct %s_visit *)args;\n"
               "  const struct %s_args *const whole = visit->whole;\n"
               "  const size_t memory = %s_take_memory(visit->free, chunk);\n"
-              "  struct %s_args a = *whole;\n",
+              "  struct %s_args own = *whole, *const a = &own;\n",
               index, v->first, v->end - 1, id, index, id, id, id, id, id);
   print_chunk(p, v);
   text_format(p->out, "  const size_t begin = %lld * chunk / %lld, end = %lld * (chunk + 1) / %lld;\n", nslices,
@@ -214,6 +234,7 @@ static const char *condition_text(Printer *p, const Flow *flow, size_t first_loo
 // loop's number.
 static void print_mark(Printer *p, size_t part) {
   if (p->is_profiled) text_format(p->out, "  pool->mark(pool->context, %zu);\n", part);
+  if (p->is_marked && part) text_format(p->out, "  if (pool->mark) pool->mark(pool->marked, %zu);\n", part);
 }
 
 // The calls of a program: one for each loop, and one for each visit.
@@ -231,7 +252,7 @@ static bool is_idle(const Printer *p, const Call *call) {
 static void print_visit_call(Printer *p, const ProgramVisit *visit, const char *indent) {
   static_assert(MOST_VISIT_CHUNKS <= 32, "a chunk's memory has a bit of uint32_t");
   const size_t index = (size_t)(visit - p->program->visits);
-  text_format(p->out, "%suint32_t free%zu = UINT32_MAX;\n%sconst struct %s_visit visit%zu = {&a, &free%zu};\n", indent,
+  text_format(p->out, "%suint32_t free%zu = UINT32_MAX;\n%sconst struct %s_visit visit%zu = {a, &free%zu};\n", indent,
               index, indent, p->identifier, index, index);
   text_format(p->out, "%s%s_for(pool, %lld, %s_visit%zu, &visit%zu);\n", indent, p->prefix, (long long)visit->nchunks,
               p->identifier, index, index);
@@ -250,21 +271,56 @@ static void print_conditional(Printer *p, const Flow *flow, const Call *call, co
   *open = condition;
 }
 
-void print_calls(Printer *p, const Flow *flow) {
+// Lists the calls of the program. NULL: out of memory.
+static Call *list_calls(Printer *p, const Flow *flow, size_t *count) {
   const Program *program = p->program;
-  const char *open = NULL;
-  print_mark(p, 0);
-  for (size_t i = 0; i < program->nkernels; i++) {
+  Call *calls = ARENA_ARRAY(p->scratch, Call, flow->nloops + 1);
+  *count = 0;
+  for (size_t i = 0; calls && i < program->nkernels; i++) {
     const ProgramVisit *visit = program_visit(program, i);
     const size_t first = flow->first_loop[i];
     if (visit) {
       i = visit->end - 1;
       const size_t end = flow->first_loop[i] + program->schedules[i]->nloops;
-      print_conditional(p, flow, &(Call){visit->first, 0, first, end, visit}, &open);
+      calls[(*count)++] = (Call){visit->first, 0, first, end, visit};
       continue;
     }
     for (size_t l = 0; l < program->schedules[i]->nloops; l++)
-      print_conditional(p, flow, &(Call){i, l, first + l, first + l + 1, NULL}, &open);
+      calls[(*count)++] = (Call){i, l, first + l, first + l + 1, NULL};
   }
+  p->out_of_memory |= !calls;
+  return calls;
+}
+
+static void print_range(Printer *p, const Flow *flow, const Call *calls, size_t count) {
+  const char *open = NULL;
+  for (size_t i = 0; i < count; i++) print_conditional(p, flow, &calls[i], &open);
   if (open) text_add_string(p->out, "  }\n");
+}
+
+// Compilers take time that grows with the square of a function's length, so that of many calls is cut into parts.
+enum { CALLS_IN_PART = 16 };
+
+void print_parts(Printer *p, const Flow *flow) {
+  size_t count;
+  const Call *calls = list_calls(p, flow, &count);
+  if (!calls || count <= CALLS_IN_PART) return;
+  for (size_t begin = 0; begin < count; begin += CALLS_IN_PART) {
+    const size_t most = count - begin < CALLS_IN_PART ? count - begin : CALLS_IN_PART;
+    text_format(p->out,
+                "static V_FAR void %s_part%zu(const struct %s_args *a, void *const *outputs, const struct %s_pool "
+                "*pool) {\n  (void)outputs, (void)pool;\n",
+                p->identifier, begin / CALLS_IN_PART, p->identifier, p->prefix);
+    print_range(p, flow, calls + begin, most);
+    text_add_string(p->out, "}\n\n");
+  }
+}
+
+void print_calls(Printer *p, const Flow *flow) {
+  size_t count;
+  const Call *calls = list_calls(p, flow, &count);
+  print_mark(p, 0);
+  if (calls && count <= CALLS_IN_PART) print_range(p, flow, calls, count);
+  for (size_t begin = 0; calls && count > CALLS_IN_PART && begin < count; begin += CALLS_IN_PART)
+    text_format(p->out, "  %s_part%zu(a, outputs, pool);\n", p->identifier, begin / CALLS_IN_PART);
 }

@@ -11,6 +11,7 @@ void print_visits(Printer *p);
 // Prints the calls of all loops and visits, in a function with the arguments `a`, `outputs` and `pool`. With
 // p->is_profiled, the pool's function `mark` attributes the time since its last call to a part: 0, the code before the
 // loops, or 1 + a loop's number; of a visit, its first loop's.
+void print_parts(Printer *p, const Flow *flow); // the functions that the calls of a long program are in
 void print_calls(Printer *p, const Flow *flow);
 
 #endif

@@ -3,6 +3,7 @@
 // once, whose entry point is printed at the end of this file.
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/codegen.h"
+#include "backends/codegen/emit/alike.h"
 #include "backends/codegen/emit/calls.h"
 #include "backends/codegen/emit/flow.h"
 #include "backends/codegen/emit/layout.h"
@@ -103,17 +104,42 @@ static void add_element(Text *out, const Value *v, int64_t i) {
   }
 }
 
-// Prints a constant tensor as an array.
-static void print_constant(const Printer *p, const Value *v, Text *out) {
+void print_array(const Value *v, const char *name, Text *out) {
   int64_t nelems = shape_nelems(&v->shape);
   if (type_is_packed(v->type)) nelems = (nelems + 1) / 2;
-  text_format(out, "static const %s %s_constant_%s[] = {", element_type(v->type), p->prefix, p->value_member[v->index]);
+  text_format(out, "static const %s %s[] = {", element_type(v->type), name);
   for (int64_t i = 0; i < nelems; i++) {
     text_add_string(out, i % 8 ? " " : "\n  ");
     add_element(out, v, i);
     text_add_string(out, ",");
   }
   text_add_string(out, nelems ? "\n};\n\n" : "0};\n\n");
+}
+
+static bool is_same_constant(const Value *a, const Value *b) {
+  const int64_t n = shape_nelems(&a->shape);
+  return a->type == b->type && n == shape_nelems(&b->shape) &&
+         (a->constant->data == b->constant->data ||
+          memcmp(a->constant->data, b->constant->data, type_array_nbytes(a->type, (size_t)n)) == 0);
+}
+
+// The name of the array that has the constant, which is printed if it is not there yet.
+static const char *constant_name(Printer *p, const Value *v) {
+  PrintedConstant **at = &p->constants->first;
+  const char *name = arena_format(p->scratch, "%s_constant_%s", p->prefix, p->value_member[v->index]);
+  for (; *at; at = &(*at)->next) {
+    if (is_same_constant((*at)->value, v)) return (*at)->name;
+    if (name && strcmp((*at)->name, name) == 0) name = arena_format(p->scratch, "%s_%u", name, (unsigned)v->index);
+  }
+  *at = ARENA_NEW(p->scratch, PrintedConstant);
+  if (!*at || !name) {
+    p->out_of_memory = true;
+    return "0";
+  }
+  **at = (PrintedConstant){v, name, NULL};
+  print_array(v, name, &p->constants->text);
+  p->out_of_memory |= p->constants->text.out_of_memory;
+  return name;
 }
 
 static void print_struct(Printer *p) {
@@ -132,8 +158,8 @@ static void print_struct(Printer *p) {
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];
     if (!p->value_member[i]) continue;
-    text_format(p->plain, "  %s%s *%s; // ", v->is_input || v->constant ? "const " : "", element_type(v->type),
-                p->value_member[i]);
+    text_format(p->plain, "  %s%s *%s; // ", (v->is_input && !p->program->is_staged[i]) || v->constant ? "const " : "",
+                element_type(v->type), p->value_member[i]);
     add_tensor_comment(p->plain, v, p->value_member[i]);
     text_add_string(p->plain, "\n");
   }
@@ -152,61 +178,82 @@ static void print_kernel(Printer *p, size_t index) {
   const Kernel *k = s->kernel;
   text_format(p->out, "// Kernel %zu: ", index);
   kernel_print_nodes(k, p->out);
+  if (p->first_alike[index] != index) {
+    text_format(p->out, ": the functions of kernel %zu\n\n", p->first_alike[index]);
+    return;
+  }
   text_add_string(p->out, "\n\n");
+  if (p->is_shared[index]) print_own_struct(p, index, p->plain);
   for (size_t loop = 0; loop < s->nloops; loop++)
     if (!loop_is_idle(k, &s->loops[loop])) print_loop_functions(p, index, loop);
 }
 
 static void set_to_workspace(Printer *p, const char *member, Type type, size_t offset) {
-  text_format(p->out, "  a.%s = (%s *)(void *)(memory + %zu);\n", member, element_type(type), offset);
+  text_format(p->out, "  a->%s = (%s *)(void *)(memory + %zu);\n", member, element_type(type), offset);
 }
 
-// Sets the members of the argument struct: the caller's pointers, constants, and pointers into the workspace. An output
-// that is NULL but that a later loop reads gets memory at the end of the workspace.
-static void print_members(Printer *p, const Flow *flow) {
+// The members of the argument struct: the caller's pointers, constants, and pointers into the workspace.
+
+static void print_input_members(Printer *p) {
   const Program *program = p->program;
   const Graph *g = program->graph;
-  size_t nconstants = 0;
   bool is_told = false;
   for (size_t i = 0; i < g->ninputs; i++) {
     const Value *v = g->inputs[i];
     const bool may_be_null = shape_monomial(&v->shape);
+    if (program->is_staged[v->index]) {
+      if (!g->ndims) set_to_workspace(p, p->value_member[v->index], v->type, program->value_offset[v->index]);
+      text_format(p->out, "  memcpy(a->%s, inputs[%zu], %zu);\n", p->value_member[v->index], i,
+                  type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape)));
+      continue;
+    }
     if (may_be_null && !is_told)
       text_add_string(p->out, "  // A NULL input has no elements, so any valid address will do.\n");
     is_told |= may_be_null;
     text_format(p->out,
-                may_be_null ? "  a.%s = (const %s *)(inputs[%zu] ? inputs[%zu] : &a);\n"
-                            : "  a.%s = (const %s *)inputs[%zu];\n",
+                may_be_null ? "  a->%s = (const %s *)(inputs[%zu] ? inputs[%zu] : a);\n"
+                            : "  a->%s = (const %s *)inputs[%zu];\n",
                 p->value_member[v->index], element_type(v->type), i, i);
   }
+}
+
+// An output that is NULL but that a later loop reads gets memory at the end of the workspace.
+static void print_output_members(Printer *p, const Flow *flow) {
+  const Program *program = p->program;
+  const Graph *g = program->graph;
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
-    if (output_is_copy(g, i)) continue;
+    if (program_copies_output(program, i)) continue;
     if (g->ndims) { // the layout has set the addresses of outputs that are read again
-      bool has_room = p->has_optional_outputs && flow->is_read_again[v->index];
-      text_format(p->out, "  %sa.%s = (%s *)outputs[%zu];\n",
+      bool has_room = output_has_room(p, flow, i);
+      text_format(p->out, "  %sa->%s = (%s *)outputs[%zu];\n",
                   has_room ? arena_format(p->scratch, "if (outputs[%zu]) ", i) : "", p->value_member[v->index],
                   element_type(v->type), i);
       continue;
     }
-    text_format(p->out, "  a.%s = (%s *)", p->value_member[v->index], element_type(v->type));
-    if (p->has_optional_outputs && flow->is_read_again[v->index]) {
+    text_format(p->out, "  a->%s = (%s *)", p->value_member[v->index], element_type(v->type));
+    if (output_has_room(p, flow, i)) {
       text_format(p->out, "(outputs[%zu] ? outputs[%zu] : (void *)(memory + %zu));\n", i, i, p->workspace_nbytes);
       p->workspace_nbytes += (type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape)) + 63) / 64 * 64;
     } else {
       text_format(p->out, "outputs[%zu];\n", i);
     }
   }
+}
+
+static void print_workspace_members(Printer *p) {
+  const Program *program = p->program;
+  const Graph *g = program->graph;
+  size_t nconstants = 0;
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];
-    bool is_callers = v->is_input || (v->is_output && !v->constant);
+    bool is_callers = v->is_input || (v->is_output && !v->constant && !program->is_staged[i]);
     const size_t constant = v->constant && !v->constant->is_splat ? nconstants++ : 0;
     if (!p->value_member[i] || is_callers || (v->constant && v->constant->is_splat)) continue;
-    if (v->constant && p->are_constants_given)
-      text_format(p->out, "  a.%s = (const %s *)pool->constants[%zu];\n", p->value_member[i], element_type(v->type),
+    if (v->constant && !p->constants)
+      text_format(p->out, "  a->%s = (const %s *)pool->constants[%zu];\n", p->value_member[i], element_type(v->type),
                   constant);
-    else if (v->constant)
-      text_format(p->out, "  a.%s = %s_constant_%s;\n", p->value_member[i], p->prefix, p->value_member[i]);
+    else if (v->constant) text_format(p->out, "  a->%s = %s;\n", p->value_member[i], constant_name(p, v));
     else if (!g->ndims) set_to_workspace(p, p->value_member[i], v->type, program->value_offset[i]);
   }
   for (size_t i = 0; i < program->nkernels && !g->ndims; i++)
@@ -217,9 +264,15 @@ static void print_members(Printer *p, const Flow *flow) {
     }
 }
 
+static void print_members(Printer *p, const Flow *flow) {
+  print_input_members(p);
+  print_output_members(p, flow);
+  print_workspace_members(p);
+}
+
 static void add_copied(Printer *p, const Value *v) {
   if (v->constant && v->constant->is_splat) add_element(p->out, v, 0);
-  else text_format(p->out, "a.%s[i]", p->value_member[v->index]);
+  else text_format(p->out, "a->%s[i]", p->value_member[v->index]);
 }
 
 static void open_copy(Printer *p, size_t i) {
@@ -232,7 +285,7 @@ static void open_copy(Printer *p, size_t i) {
 static void print_copy(Printer *p, size_t i) {
   const Value *v = p->program->graph->outputs[i];
   const int64_t nelems = shape_nelems(&v->shape);
-  const char *count = size_text(p, nelems, shape_monomial(&v->shape), "a.");
+  const char *count = size_text(p, nelems, shape_monomial(&v->shape), "a->");
   if (strcmp(count, "0") == 0) return;
   bool is_packed = type_is_packed(v->type);
   open_copy(p, i);
@@ -270,7 +323,8 @@ static void set_unwanted(Printer *p, const Unwanted *alike, size_t count) {
   for (uint32_t i = 0; i < alike->serves->count; i++)
     text_format(p->out, "%s!outputs[%u]", i ? " && " : "  if (", alike->serves->outputs[i]);
   text_add_string(p->out, ") {\n");
-  for (size_t i = 0; i < count; i++) text_format(p->out, "    a.%s = NULL;\n", p->temporary_member[alike[i].temporary]);
+  for (size_t i = 0; i < count; i++)
+    text_format(p->out, "    a->%s = NULL;\n", p->temporary_member[alike[i].temporary]);
   text_add_string(p->out, "  }\n");
 }
 
@@ -291,12 +345,12 @@ static void print_unwanted(Printer *p, const Flow *flow) {
 
 static void print_copies(Printer *p) {
   for (size_t i = 0; i < p->program->graph->noutputs; i++)
-    if (output_is_copy(p->program->graph, i)) print_copy(p, i);
+    if (program_copies_output(p->program, i)) print_copy(p, i);
 }
 
 // Prints (void)x for the variables that the function whose body begins at `begin` does not use.
 static void print_unused(Printer *p, size_t begin) {
-  const char *const names[][2] = {{"&a", "a"},
+  const char *const names[][2] = {{"a->", "a"},
                                   {"inputs[", "inputs"},
                                   {"outputs[", "outputs"},
                                   {p->program->graph->ndims ? "_layout(" : "(memory + ", "memory"},
@@ -307,15 +361,17 @@ static void print_unused(Printer *p, size_t begin) {
 
 static void print_run(Printer *p, const Flow *flow) {
   const bool has_dims = p->program->graph->ndims > 0;
+  print_parts(p, flow);
   text_format(p->out,
               "static void %s_run(const void *const *inputs, void *const *outputs, %sunsigned char *memory, "
-              "const struct %s_pool *pool) {\n  struct %s_args a;\n",
+              "const struct %s_pool *pool) {\n  struct %s_args all, *const a = &all;\n",
               p->identifier, has_dims ? "const int64_t *extents, " : "", p->prefix, p->identifier);
   const size_t begin = p->out->nbytes;
   if (has_dims)
-    text_format(p->out,
-                "  memset(&a, 0, sizeof a);\n  (void)%s_layout(&a, extents, memory ? memory : (unsigned char *)&a);\n",
-                p->identifier);
+    text_format(
+        p->out,
+        "  memset(&all, 0, sizeof all);\n  (void)%s_layout(a, extents, memory ? memory : (unsigned char *)a);\n",
+        p->identifier);
   print_members(p, flow);
   print_unwanted(p, flow);
   print_calls(p, flow);
@@ -337,19 +393,17 @@ static bool find_unwanted(Printer *p, const Flow *flow) {
   return true;
 }
 
-bool print_program(Printer *p, Text *constants) {
+bool print_program(Printer *p) {
   Flow flow;
   const Graph *g = p->program->graph;
   p->is_optional = ARENA_ARRAY(p->scratch, bool, g->nvalues + 1);
   if (!p->is_optional || !name_members(p) || !flow_find(&flow, p->program, p->scratch)) return false;
   if (!find_unwanted(p, &flow)) return false;
   for (size_t i = 0; i < g->noutputs && p->has_optional_outputs; i++)
-    p->is_optional[g->outputs[i]->index] = !output_is_copy(g, i) && !flow.is_read_again[g->outputs[i]->index];
+    p->is_optional[g->outputs[i]->index] =
+        !output_is_update(g, i) && !program_copies_output(p->program, i) && !flow.is_read_again[g->outputs[i]->index];
+  if (!find_alike(p)) return false;
   p->workspace_nbytes = (p->program->workspace_nbytes + 63) / 64 * 64;
-  for (size_t i = 0; i < g->nvalues; i++)
-    if (constants && !p->are_constants_given && g->values[i]->constant && p->value_member[i] &&
-        !g->values[i]->constant->is_splat)
-      print_constant(p, g->values[i], constants);
   print_struct(p);
   for (size_t i = 0; i < p->program->nkernels; i++) print_kernel(p, i);
   print_visits(p);
@@ -365,6 +419,10 @@ void print_prologue(Text *out) {
                        "#define UNROLL _Pragma(\"clang loop unroll(full)\")\n"
                        "#define ALWAYS_INLINE __attribute__((always_inline))\n"
                        "#elif defined(__GNUC__)\n#pragma GCC optimize(\"fp-contract=off\")\n"
+                       // gcc 12 may write an address as an index from a null pointer (TARGET_MEM_REF, by ivopts), take
+                       // that for an access to null (modref, pure-const), and drop the function's stores behind it.
+                       // Where null may be accessed, it does not: gcc's PR tree-optimization/110702.
+                       "#pragma GCC optimize(\"no-delete-null-pointer-checks\")\n"
                        "#define UNROLL _Pragma(\"GCC unroll 16\")\n"
                        "#define ALWAYS_INLINE __attribute__((always_inline))\n"
                        "#else\n#define UNROLL\n#define ALWAYS_INLINE\n#endif\n\n");
@@ -397,18 +455,20 @@ bool emit_for_loading(const Program *program, const Isa *isa, const char *identi
   Arena scratch;
   arena_init(&scratch, source->allocator);
   Text body;
+  Constants constants = {.first = NULL};
   text_init(&body, source->allocator);
+  text_init(&constants.text, source->allocator);
   Printer p = {.scratch = &scratch,
                .out = &body,
                .plain = &body,
                .program = program,
                .prefix = identifier,
                .identifier = identifier,
-               .are_constants_given = are_constants_given,
+               .constants = are_constants_given ? NULL : &constants,
                .is_profiled = is_profiled};
   const char *parameter = is_profiled ? ", " MARK : "", *member = is_profiled ? ", mark" : "";
   print_pool(&p);
-  bool ok = print_program(&p, &body);
+  bool ok = print_program(&p);
   text_format(&body, ENTRY ";\n\n" ENTRY " {\n  const struct %s_pool pool = {parallel_for, context, constants%s};\n",
               parameter, parameter, identifier, member);
   text_format(&body, "  %s_run(inputs, outputs, (unsigned char *)workspace, &pool);\n}\n\n", identifier);
@@ -419,9 +479,11 @@ bool emit_for_loading(const Program *program, const Isa *isa, const char *identi
     print_prologue(source);
     print_target(isa, source);
     ok = print_vocabulary(isa, &body, source) && !body.out_of_memory;
+    text_add(source, text_string(&constants.text), constants.text.nbytes);
     text_add(source, text_string(&body), body.nbytes);
     print_target_end(isa, source);
   }
+  text_deinit(&constants.text);
   text_deinit(&body);
   arena_deinit(&scratch);
   return ok && !source->out_of_memory;

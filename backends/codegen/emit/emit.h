@@ -9,14 +9,15 @@
 void print_prologue(Text *out);
 
 // Prints the argument struct, the kernels, and IDENTIFIER_run(inputs, outputs, memory, pool), which runs all loops and
-// calls PREFIX_for to run the blocks of a parallel loop. Constant tensors are printed to `constants` as arrays
-// PREFIX_constant_NAME, unless the pool gives them (p->are_constants_given) or `constants` is NULL. Sets p's names and
-// p->workspace_nbytes, the bytes of `memory` that a run needs.
+// calls PREFIX_for to run the blocks of a parallel loop. Constant tensors are printed to p->constants as arrays, unless
+// the pool gives them. Sets p's names and p->workspace_nbytes, the bytes of `memory` that a run needs.
 //
 // With open dims, IDENTIFIER_run has a parameter `const int64_t *extents`, the values of the dims, before `memory`. It
 // calls IDENTIFIER_layout(args, extents, memory), which sets the pointers into `memory` unless that is NULL, and
 // returns the bytes that a run needs. False: out of memory.
-bool print_program(Printer *p, Text *constants);
+bool print_program(Printer *p);
+// Prints an array `static const TYPE NAME[]` of a constant's elements. False: out of memory.
+void print_array(const Value *v, const char *name, Text *out);
 bool program_has_shared_loops(const Program *p); // some loop may run on several threads, by PREFIX_for
 
 // Adds a description of the tensor for a comment: "f32 [4096, 768]", with "x: " before it if the value is called x and

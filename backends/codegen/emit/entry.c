@@ -4,6 +4,9 @@
 #include "backends/codegen/emit/entry.h"
 
 #include "backends/codegen/emit/header.h"
+#include "backends/codegen/emit/indices.h"
+#include "backends/codegen/emit/stages.h"
+#include "backends/codegen/emit/states.h"
 #include "backends/codegen/emit/target.h"
 #include "ir/graph/open.h"
 #include "ir/support/escape.h"
@@ -64,10 +67,10 @@ static void print_tensor(const FilePrinter *f, const Value *v, Text *out) {
 static void print_info(const FilePrinter *f, Text *out) {
   static const char *const threads[] = {[EMIT_SERIAL] = "none", [EMIT_OPENMP] = "openmp", [EMIT_CALLBACK] = "callback"};
   const Graph *g = f->graph;
-  text_format(out, "const %s_info *%s_get_info(void) {\n  static const %s_tensor tensors[] = {\n", f->prefix, f->prefix,
-              f->prefix);
-  for (size_t i = 0; i < g->ninputs; i++) print_tensor(f, g->inputs[i], out);
-  for (size_t i = 0; i < g->noutputs; i++) print_tensor(f, g->outputs[i], out);
+  text_format(out, "const %s_info *%s_get_info(void) {\n  static const %s_tensor tensors[] = {\n", f->prefix,
+              f->function->name, f->prefix);
+  for (size_t i = 0; i < ninputs_given(g); i++) print_tensor(f, g->inputs[i], out);
+  for (size_t i = 0; i < noutputs_given(g); i++) print_tensor(f, g->outputs[i], out);
   text_add_string(out, "  };\n");
   if (g->ndims) {
     text_add_string(out, "  static const char *const dims[] = {");
@@ -81,7 +84,7 @@ static void print_info(const FilePrinter *f, Text *out) {
   }
   text_format(out, "  static const %s_info info = {%d, \"" NGRAD_VERSION "\", ", f->prefix, ABI);
   text_add_user_string(out, SINK_STRING, g->name);
-  text_format(out, ",\n    \"%s\",\n    \"", f->file->hash);
+  text_format(out, ",\n    \"%s\",\n    \"", f->function->hash);
   const char *before = "";
   for (size_t i = 0; i < f->file->nisas; i++) {
     if (!f->has_section[i]) continue;
@@ -89,13 +92,15 @@ static void print_info(const FilePrinter *f, Text *out) {
     before = " ";
   }
   text_format(out, "\", \"%s\", %zu, %zu, %zu, tensors, %zu, %s};\n  return &info;\n}\n\n", threads[f->file->threads],
-              f->has_open_workspace ? 0 : f->workspace_nbytes, g->ninputs, g->noutputs, g->ndims,
+              f->has_open_workspace ? 0 : f->workspace_nbytes, ninputs_given(g), noutputs_given(g), g->ndims,
               g->ndims ? "dims, hints" : "NULL, NULL");
 }
 
-// A mask of the open dims in a tensor's shape. The tensor is empty if any of them is 0.
+// A mask of the open dims in a tensor's shape, and of the number of leaves that a rank has. The tensor is empty if any
+// of them is 0.
+enum { LEAVES = MAX_OPEN_DIMS };
 static uint32_t dims_of(const FilePrinter *f, const Value *v) {
-  uint32_t dims = 0;
+  uint32_t dims = input_has_leaves(v) ? 1U << LEAVES : 0;
   for (size_t k = 0; k < f->graph->ndims; k++)
     if (monomial_exponent(shape_monomial(&v->shape), k)) dims |= 1U << k;
   return dims;
@@ -109,13 +114,14 @@ static bool has_dims(const FilePrinter *f, const Value *v, uint32_t dims) {
 static void print_null_check(const FilePrinter *f, uint32_t dims, Text *out) {
   const Graph *g = f->graph;
   size_t nalike = 0;
-  for (size_t i = 0; i < g->ninputs; i++) nalike += has_dims(f, g->inputs[i], dims);
+  for (size_t i = 0; i < ninputs_given(g); i++) nalike += has_dims(f, g->inputs[i], dims);
   text_add_string(out, "  if (");
   for (size_t k = 0; k < g->ndims; k++)
     if (dims >> k & 1) text_format(out, "%s && ", f->dim_member[k]);
+  if (dims >> LEAVES & 1) text_format(out, "%s_count_leaves(ranks) && ", f->function->name);
   const bool is_group = dims && nalike > 1;
   const char *before = is_group ? "(!" : "!";
-  for (size_t i = 0; i < g->ninputs; i++) {
+  for (size_t i = 0; i < ninputs_given(g); i++) {
     if (!has_dims(f, g->inputs[i], dims)) continue;
     text_format(out, "%s%s", before, f->member[g->inputs[i]->index]);
     before = " || !";
@@ -125,8 +131,8 @@ static void print_null_check(const FilePrinter *f, uint32_t dims, Text *out) {
 
 // Prints checks that no input is NULL unless it is empty. Inputs with the same open dims share one condition.
 static void print_null_checks(const FilePrinter *f, Text *out) {
-  bool is_told[1U << MAX_OPEN_DIMS] = {false};
-  for (size_t i = 0; i < f->graph->ninputs; i++) {
+  bool is_told[1U << (LEAVES + 1)] = {false};
+  for (size_t i = 0; i < ninputs_given(f->graph); i++) {
     const Value *v = f->graph->inputs[i];
     const uint32_t dims = dims_of(f, v);
     if (!shape_nelems(&v->shape) || is_told[dims]) continue;
@@ -138,35 +144,53 @@ static void print_null_checks(const FilePrinter *f, Text *out) {
 static void print_alignment_check(const FilePrinter *f, size_t nbytes, Text *out) {
   const Graph *g = f->graph;
   const char *before = "  if ((";
-  for (size_t i = 0; i < g->ninputs + g->noutputs; i++) {
-    const Value *v = i < g->ninputs ? g->inputs[i] : g->outputs[i - g->ninputs];
+  const size_t ninputs = ninputs_given(g);
+  for (size_t i = 0; i < ninputs + noutputs_given(g); i++) {
+    const Value *v = i < ninputs ? g->inputs[i] : g->outputs[i - ninputs];
     if (type_nbytes(v->type) != nbytes) continue;
     text_format(out, "%s(uintptr_t)", before);
-    if (i < g->ninputs) text_add_string(out, f->member[v->index]);
-    else add_output_name(f, out, i - g->ninputs);
+    if (i < ninputs) text_add_string(out, f->member[v->index]);
+    else add_output_name(f, out, i - ninputs);
     before = " | ";
   }
   if (*before == ' ' && before[1] == '|') text_format(out, ") %% %zu) return %s_MISALIGNED;\n", nbytes, f->prefix);
 }
 
-static void print_checks(const FilePrinter *f, Text *out) {
+// Of a step with leaves. The workspace of one process is a macro, too.
+static void print_stages_check(const FilePrinter *f, Text *out) {
+  text_format(out,
+              "  if (!workspace) return %s_NULL_POINTER;\n  if ((uintptr_t)workspace %% 64) return %s_MISALIGNED;\n"
+              "  if (workspace_nbytes < %s_workspace_nbytes(ranks)) return %s_WORKSPACE_TOO_SMALL;\n",
+              f->prefix, f->prefix, f->function->name, f->prefix);
+}
+
+static bool print_checks(const FilePrinter *f, Text *out) {
   const Graph *g = f->graph;
-  if (g->ndims) text_format(out, "  if (!%s_fits(extents)) return %s_EXTENT_OUT_OF_RANGE;\n", f->prefix, f->prefix);
+  if (g->ndims)
+    text_format(out, "  if (!%s_fits(extents)) return %s_EXTENT_OUT_OF_RANGE;\n", f->function->name, f->prefix);
+  if (f->function->stages)
+    text_format(out,
+                "  if (ranks && (ranks->count < 1 || ranks->rank < 0 || ranks->rank >= ranks->count)) return "
+                "%s_RANKS_FAILED;\n",
+                f->prefix);
   print_null_checks(f, out);
-  if (f->has_open_workspace)
+  print_block_checks(f, out);
+  if (f->function->stages) print_stages_check(f, out);
+  else if (f->has_open_workspace)
     text_format(out,
                 "  {\n    const uint64_t nbytes = %s_nbytes(extents);\n"
                 "    if (nbytes && !workspace) return %s_NULL_POINTER;\n"
                 "    if (nbytes && (uintptr_t)workspace %% 64) return %s_MISALIGNED;\n"
                 "    if (workspace_nbytes < nbytes) return %s_WORKSPACE_TOO_SMALL;\n  }\n",
-                f->prefix, f->prefix, f->prefix, f->prefix);
+                f->function->name, f->prefix, f->prefix, f->prefix);
   else if (f->workspace_nbytes)
     text_format(out,
                 "  if (!workspace) return %s_NULL_POINTER;\n  if ((uintptr_t)workspace %% 64) return %s_MISALIGNED;\n"
                 "  if (workspace_nbytes < %s_WORKSPACE_NBYTES) return %s_WORKSPACE_TOO_SMALL;\n",
-                f->prefix, f->prefix, f->prefix, f->prefix);
+                f->prefix, f->prefix, f->function->name, f->prefix);
   else text_add_string(out, "  (void)workspace_nbytes;\n");
   for (size_t nbytes = 2; nbytes <= sizeof(double); nbytes *= 2) print_alignment_check(f, nbytes, out);
+  return print_index_checks(f, out);
 }
 
 static void print_best(const FilePrinter *f, Text *out) {
@@ -193,8 +217,8 @@ static void print_choice(const FilePrinter *f, Text *out) {
     change_guard(&guard, isa, out);
     text_add_string(out, "  case ");
     add_isa(f, i, out);
-    text_format(out, ": %s_%s_run(inputs, outputs, %s(unsigned char *)workspace, %s); break;\n", f->prefix, isa->name,
-                f->graph->ndims ? "extents, " : "", f->file->threads == EMIT_CALLBACK ? "&pool" : "NULL");
+    text_format(out, ": %s_%s_run(inputs, outputs, %s(unsigned char *)workspace, %s); break;\n", f->function->name,
+                isa->name, f->graph->ndims ? "extents, " : "", f->file->threads == EMIT_CALLBACK ? "&pool" : "NULL");
   }
   change_guard(&guard, NULL, out);
   text_format(out, "  default: break;\n  }\n  return %s_OK;\n}\n", f->prefix);
@@ -226,10 +250,10 @@ static bool is_within(const FilePrinter *f, const TensorSize *a, const TensorSiz
 static TensorSize *find_largest(const FilePrinter *f, size_t *count) {
   size_t nvalues = 0;
   *count = 0;
-  for (size_t p = 0; p < f->file->nisas; p++) nvalues += f->file->programs[p]->graph->nvalues;
+  for (size_t p = 0; p < f->file->nisas; p++) nvalues += f->function->programs[p]->graph->nvalues;
   TensorSize *largest = ARENA_ARRAY(f->scratch, TensorSize, nvalues + 1);
   for (size_t p = 0; largest && p < f->file->nisas; p++) {
-    const Graph *g = f->file->programs[p]->graph;
+    const Graph *g = f->function->programs[p]->graph;
     for (size_t i = 0; i < g->nvalues; i++) {
       const Value *v = g->values[i];
       TensorSize own = {shape_monomial(&v->shape), 0, type_nbytes(v->type)};
@@ -256,7 +280,7 @@ static TensorSize *find_largest(const FilePrinter *f, size_t *count) {
 static bool print_fits(const FilePrinter *f, Text *out) {
   size_t count;
   const TensorSize *largest = find_largest(f, &count);
-  const char *p = f->prefix;
+  const char *p = f->function->name;
   if (!largest) return false;
   if (count)
     text_format(out,
@@ -284,7 +308,7 @@ static bool print_fits(const FilePrinter *f, Text *out) {
 
 // Prints PREFIX_nbytes(extents): the largest workspace that the program of any instruction set needs.
 static void print_nbytes(const FilePrinter *f, Text *out) {
-  const char *p = f->prefix;
+  const char *p = f->function->name;
   text_format(out, "static uint64_t %s_nbytes(const int64_t *extents) {\n  uint64_t most = 0;\n", p);
   const char *guard = NULL;
   for (size_t i = 0; i < f->file->nisas; i++) {
@@ -301,10 +325,14 @@ static void print_nbytes(const FilePrinter *f, Text *out) {
 }
 
 static bool print_workspace_function(const FilePrinter *f, Text *out) {
-  const char *p = f->prefix;
+  const char *p = f->function->name;
   if (f->has_open_workspace) print_nbytes(f, out);
   if (f->graph->ndims && !print_fits(f, out)) return false;
   text_format(out, "size_t %s_workspace_nbytes(", p);
+  if (f->function->stages) {
+    print_stages_workspace(f, out);
+    return true;
+  }
   if (!f->has_open_workspace) {
     text_format(out, "void) {\n  return %s_WORKSPACE_NBYTES;\n}\n\n", p);
     return true;
@@ -316,29 +344,44 @@ static bool print_workspace_function(const FilePrinter *f, Text *out) {
   return true;
 }
 
-static void print_entry(const FilePrinter *f, Text *out) {
+static void add_state_pointer(const FilePrinter *f, size_t state, Text *out) {
+  add_state_address(f, f->graph->inputs[f->graph->states[state].input], out);
+  text_add_string(out, ",\n    ");
+}
+
+static void add_update_pointer(const FilePrinter *f, size_t output, Text *out) {
+  for (size_t i = 0; i < f->graph->nstates; i++)
+    if (f->graph->states[i].output == (int64_t)output) add_state_pointer(f, i, out);
+}
+
+static bool print_entry(const FilePrinter *f, Text *out) {
   const Graph *g = f->graph;
-  text_format(out, "int %s(\n", f->prefix);
+  text_format(out, "int %s(\n", f->function->name);
   add_parameters(f, out);
   text_add_string(out, ") {\n  const void *const inputs[] = {");
-  for (size_t i = 0; i < g->ninputs; i++) text_format(out, "%s, ", f->member[g->inputs[i]->index]);
+  for (size_t i = 0; i < ninputs_given(g); i++) text_format(out, "%s, ", f->member[g->inputs[i]->index]);
+  for (size_t i = 0; i < g->nstates; i++) add_state_pointer(f, i, out);
   text_add_string(out, "NULL};\n  void *const outputs[] = {");
-  for (size_t i = 0; i < g->noutputs; i++) {
+  for (size_t i = 0; i < noutputs_given(g); i++) {
     add_output_name(f, out, i);
     text_add_string(out, ", ");
   }
+  for (size_t i = noutputs_given(g); i < g->noutputs; i++) add_update_pointer(f, i, out);
   text_add_string(out, "NULL};\n");
   print_extents(f, out);
-  if (f->file->threads == EMIT_CALLBACK)
-    text_format(out, "  const struct %s_pool pool = {parallel_for, context};\n", f->prefix);
-  print_checks(f, out);
-  print_choice(f, out);
+  if (f->file->threads == EMIT_CALLBACK && !f->function->stages)
+    text_format(out, "  const struct %s_pool pool = {parallel_for, context%s};\n", f->prefix,
+                file_has_leaves(f->file) ? ", NULL, NULL" : "");
+  if (!print_checks(f, out)) return false;
+  if (f->function->stages) print_best(f, out), print_stages_run(f, out);
+  else print_choice(f, out);
+  return true;
 }
 
 bool print_entry_points(const FilePrinter *f, Text *out) {
+  if (f->function->stages && !print_stages(f, out)) return false;
   if (!print_workspace_function(f, out)) return false;
-  print_has_isa(f, out);
+  if (f->function == f->file->functions) print_has_isa(f, out);
   print_info(f, out);
-  print_entry(f, out);
-  return true;
+  return print_index_functions(f, out) && print_entry(f, out);
 }

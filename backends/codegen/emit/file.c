@@ -5,6 +5,8 @@
 #include "backends/codegen/emit/entry.h"
 #include "backends/codegen/emit/flow.h"
 #include "backends/codegen/emit/header.h"
+#include "backends/codegen/emit/stages.h"
+#include "backends/codegen/emit/states.h"
 #include "backends/codegen/emit/target.h"
 
 // Prints the body of PREFIX_for: up to 32 ranges of consecutive blocks, which OpenMP's threads take.
@@ -48,9 +50,12 @@ static void print_pool(const FilePrinter *f, Text *out) {
   };
   const char *p = f->prefix;
   const bool is_openmp = f->file->threads == EMIT_OPENMP;
-  if (f->file->threads == EMIT_CALLBACK)
-    text_format(out, "struct %s_pool {\n  %s_parallel_for *parallel_for;\n  void *context;\n};\n\n", p, p);
+  const bool is_callback = f->file->threads == EMIT_CALLBACK, has_leaves = file_has_leaves(f->file);
+  if (is_callback || has_leaves) text_format(out, "struct %s_pool {\n", p);
   else text_format(out, "struct %s_pool;\n\n", p);
+  if (is_callback) text_format(out, "  %s_parallel_for *parallel_for;\n  void *context;\n", p);
+  if (has_leaves) text_add_string(out, "  void (*mark)(void *marked, size_t part);\n  void *marked;\n");
+  if (is_callback || has_leaves) text_add_string(out, "};\n\n");
   if (!f->has_shared_loops) return;
   if (is_openmp) print_openmp_take(p, out);
   text_format(out,
@@ -95,53 +100,93 @@ static void intersect(InPlace *places, const InPlace *others) {
   places->count = count;
 }
 
+// Leaves only what a caller can do: states and their updates have their place in a block.
+static void keep_given(const Graph *g, InPlace *in_place) {
+  for (size_t o = 0; o < g->noutputs; o++) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; o < noutputs_given(g) && i < in_place[o].count; i++)
+      if (in_place[o].inputs[i] < ninputs_given(g)) in_place[o].inputs[count++] = in_place[o].inputs[i];
+    in_place[o].count = count;
+  }
+}
+
 // Finds the inputs that an output may overwrite in all programs.
 static bool find_in_place(FilePrinter *f) {
   const Graph *g = f->graph;
+  const Program *const *programs = f->function->programs;
   Arena scratch;
   arena_init(&scratch, f->scratch->allocator);
   InPlace *own = ARENA_ARRAY(&scratch, InPlace, g->noutputs + 1);
   bool ok = own != NULL;
   for (size_t i = 0; ok && i < f->file->nisas; i++) {
     Flow flow;
-    if (i && f->file->programs[i] == f->file->programs[i - 1]) continue;
-    ok = flow_find(&flow, f->file->programs[i], &scratch) &&
-         flow_find_in_place(&flow, i ? own : f->in_place, scratch.allocator);
+    if (i && programs[i] == programs[i - 1]) continue;
+    ok = flow_find(&flow, programs[i], &scratch) && flow_find_in_place(&flow, i ? own : f->in_place, scratch.allocator);
     for (size_t o = 0; ok && i && o < g->noutputs; o++) intersect(&f->in_place[o], &own[o]);
   }
   arena_deinit(&scratch);
+  if (ok) keep_given(g, f->in_place);
   for (size_t o = 0; ok && o < g->noutputs; o++)
     for (uint32_t k = 0; k < f->in_place[o].count; k++) f->may_be_overwritten[f->in_place[o].inputs[k]] = true;
   return ok;
 }
 
-static bool add_section(FilePrinter *f, size_t i) {
-  const Isa *isa = f->file->isas[i];
-  Text vocabulary, plain, body;
-  text_init(&vocabulary, f->sections.allocator);
-  text_init(&plain, f->sections.allocator);
-  text_init(&body, f->sections.allocator);
+// The parts of a file that all its functions share.
+typedef struct FileParts {
+  FilePrinter functions[MOST_FUNCTIONS];
+  size_t nfunctions;
+  Constants constants;
+  Text sections;
+  FileStates states;
+} FileParts;
+
+// Adds a program for an instruction set to `body`: the function's, or that of one of its stages' functions.
+static bool add_program(FileParts *file, FilePrinter *f, size_t i, int part, Text *plain, Text *body) {
+  const EmittedStages *stages = f->function->stages;
+  const char *isa = f->file->isas[i]->name;
+  const bool is_last = stages && (size_t)part + 1 == stages->nfunctions; // whose outputs are the caller's
   Printer p = {.scratch = f->scratch,
-               .out = &body,
-               .plain = &plain,
-               .program = f->file->programs[i],
+               .out = body,
+               .plain = plain,
+               .program = stages ? stages->programs[part][i] : f->function->programs[i],
                .prefix = f->prefix,
-               .has_optional_outputs = true};
-  p.identifier = arena_format(f->scratch, "%s_%s", f->prefix, isa->name);
-  bool ok = p.identifier && print_program(&p, f->member ? NULL : &f->constants);
-  if (ok && !f->member) {
+               .identifier = stages ? arena_format(f->scratch, "%s_%s_%d", f->function->name, isa, part)
+                                    : arena_format(f->scratch, "%s_%s", f->function->name, isa),
+               .constants = &file->constants,
+               .has_optional_outputs = !stages || is_last,
+               .is_marked = stages && stages_is_leaf(stages, (uint32_t)part)};
+  if (!p.identifier || !print_program(&p)) return false;
+  if (!f->member && !stages) {
     f->member = p.value_member;
     f->dim_member = p.dim_member;
   }
-  bool has_base = i > 0 && f->file->isas[i - 1]->vocabulary[0] == isa->vocabulary[1]; // which isa falls back to
-  f->has_section[i] = ok && (!has_base || needs_vocabulary(isa, &body));
-  if (f->has_section[i]) {
+  f->has_open_workspace |= p.has_open_workspace;
+  f->has_shared_loops |= program_has_shared_loops(p.program);
+  size_t *nbytes = stages ? &f->scratch_nbytes : &f->workspace_nbytes;
+  if (p.workspace_nbytes > *nbytes) *nbytes = p.workspace_nbytes;
+  return !body->out_of_memory && !plain->out_of_memory;
+}
+
+static bool add_section(FileParts *file, size_t i) {
+  const FilePrinter *f = &file->functions[0];
+  const Isa *isa = f->file->isas[i];
+  const char *identifier = arena_format(f->scratch, "%s_%s", f->prefix, isa->name);
+  Text vocabulary, plain, body;
+  text_init(&vocabulary, file->sections.allocator);
+  text_init(&plain, file->sections.allocator);
+  text_init(&body, file->sections.allocator);
+  bool ok = identifier;
+  for (size_t k = 0; ok && k < file->nfunctions; k++) {
+    const EmittedStages *stages = file->functions[k].function->stages;
+    for (size_t part = 0; ok && part < (stages ? stages->nfunctions : 1); part++)
+      ok = add_program(file, &file->functions[k], i, (int)part, &plain, &body);
+  }
+  const bool has_base = i > 0 && f->file->isas[i - 1]->vocabulary[0] == isa->vocabulary[1]; // which isa falls back to
+  const bool has_section = ok && (!has_base || needs_vocabulary(isa, &body));
+  for (size_t k = 0; k < file->nfunctions; k++) file->functions[k].has_section[i] = has_section;
+  if (has_section) {
     ok = print_vocabulary(isa, &body, &vocabulary) && !body.out_of_memory;
-    print_section(isa, p.identifier, &vocabulary, &plain, &body, &f->sections);
-    f->has_open_workspace |= p.has_open_workspace;
-    ok = ok && !plain.out_of_memory;
-    f->has_shared_loops |= program_has_shared_loops(p.program);
-    if (p.workspace_nbytes > f->workspace_nbytes) f->workspace_nbytes = p.workspace_nbytes;
+    print_section(isa, identifier, &vocabulary, &plain, &body, &file->sections);
   }
   text_deinit(&vocabulary);
   text_deinit(&plain);
@@ -149,38 +194,71 @@ static bool add_section(FilePrinter *f, size_t i) {
   return ok;
 }
 
-static bool print_source(const FilePrinter *f, Text *out) {
+static bool print_source(const FileParts *file, Text *out) {
+  const FilePrinter *f = &file->functions[0];
+  bool ok = true;
   print_origin(f, out);
+  print_state_includes(f, out);
   text_format(out, "#include \"%s.h\"\n\n", f->file->file_stem);
   print_prologue(out);
-  text_add(out, text_string(&f->constants), f->constants.nbytes);
+  text_add(out, text_string(&file->constants.text), file->constants.text.nbytes);
   print_pool(f, out);
-  text_add(out, text_string(&f->sections), f->sections.nbytes);
-  return print_entry_points(f, out);
+  text_add(out, text_string(&file->sections), file->sections.nbytes);
+  if (file_has_leaves(f->file)) print_step_runner(f->prefix, out);
+  for (size_t k = 0; ok && k < file->nfunctions; k++) ok = print_entry_points(&file->functions[k], out);
+  return ok && print_state_functions(f, out);
 }
 
-bool emit_file(EmittedFile *file, const Allocator *allocator, Text *source, Text *header) {
-  Arena scratch;
-  arena_init(&scratch, allocator);
-  const Graph *g = file->programs[0]->graph;
-  FilePrinter f = {.file = file, .prefix = file->prefix, .graph = g, .in_place = file->in_place, .scratch = &scratch};
+static bool begin_function(FilePrinter *f, const EmittedFile *file, size_t k, Arena *scratch) {
+  EmittedFunction *function = &file->functions[k];
+  const Graph *g = emitted_graph(function);
+  *f = (FilePrinter){.file = file,
+                     .prefix = file->prefix,
+                     .function = function,
+                     .graph = g,
+                     .in_place = function->in_place,
+                     .scratch = scratch};
+  f->may_be_overwritten = ARENA_ARRAY(scratch, bool, g->ninputs + 1);
+  if (!f->in_place) f->in_place = ARENA_ARRAY(scratch, InPlace, g->noutputs + 1);
+  if (!f->may_be_overwritten || !f->in_place) return false;
+  if (!function->stages) return find_in_place(f);
+  for (size_t o = 0; o < g->noutputs; o++) f->in_place[o].count = 0;
+  return name_tensors(f);
+}
+
+static bool print_file(FileParts *file, EmittedFile *emitted, const Allocator *allocator, Arena *scratch, Text *source,
+                       Text *header) {
   Text text;
-  text_init(&text, allocator);
-  text_init(&f.constants, allocator);
-  text_init(&f.sections, allocator);
-  f.may_be_overwritten = ARENA_ARRAY(&scratch, bool, g->ninputs + 1);
-  if (!f.in_place) f.in_place = ARENA_ARRAY(&scratch, InPlace, g->noutputs + 1);
-  bool ok = f.may_be_overwritten && f.in_place && file->nisas <= MOST_ISAS && find_in_place(&f);
-  for (size_t i = 0; ok && i < file->nisas; i++) ok = add_section(&f, i);
-  file->has_open_workspace = f.has_open_workspace;
-  if (ok) {
-    print_header(&f, &text);
-    ok = text_move_wrapped(header, &text) && print_source(&f, &text) && text_move_wrapped(source, &text) &&
-         !f.constants.out_of_memory && !f.sections.out_of_memory;
+  bool ok = emitted->nisas <= MOST_ISAS;
+  for (size_t k = 0; ok && k < file->nfunctions; k++) ok = begin_function(&file->functions[k], emitted, k, scratch);
+  for (size_t i = 0; ok && i < emitted->nisas; i++) ok = add_section(file, i);
+  if (!ok || !find_states(&file->states, emitted, file->functions[0].member, scratch)) return false;
+  bool has_shared_loops = false;
+  emitted->nblocks = file->states.nblocks;
+  for (size_t k = 0; k < file->nfunctions; k++) {
+    file->functions[k].states = &file->states;
+    if (emitted->functions[k].stages) file->functions[k].workspace_nbytes = stages_workspace(&file->functions[k]);
+    emitted->functions[k].has_open_workspace = file->functions[k].has_open_workspace;
+    has_shared_loops |= file->functions[k].has_shared_loops;
   }
+  file->functions[0].has_shared_loops = has_shared_loops;
+  text_init(&text, allocator);
+  print_header(file->functions, file->nfunctions, &text);
+  ok = text_move_wrapped(header, &text) && print_source(file, &text) && text_move_wrapped(source, &text) &&
+       !file->constants.text.out_of_memory && !file->sections.out_of_memory;
   text_deinit(&text);
-  text_deinit(&f.constants);
-  text_deinit(&f.sections);
+  return ok;
+}
+
+bool emit_file(EmittedFile *emitted, const Allocator *allocator, Text *source, Text *header) {
+  Arena scratch;
+  FileParts file = {.nfunctions = emitted->nfunctions};
+  arena_init(&scratch, allocator);
+  text_init(&file.constants.text, allocator);
+  text_init(&file.sections, allocator);
+  const bool ok = print_file(&file, emitted, allocator, &scratch, source, header);
+  text_deinit(&file.constants.text);
+  text_deinit(&file.sections);
   arena_deinit(&scratch);
   return ok;
 }

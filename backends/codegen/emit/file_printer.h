@@ -1,29 +1,51 @@
 // State for printing a source file and its header for users: header.c prints the header, entry.c the source's external
-// functions, file.c the rest of the source.
+// functions, states.c what concerns states, file.c the rest of the source.
 #ifndef NGRAD_BACKENDS_CODEGEN_EMIT_FILE_PRINTER_H
 #define NGRAD_BACKENDS_CODEGEN_EMIT_FILE_PRINTER_H
 
 #include "backends/codegen/codegen.h"
 
 enum {
-  ABI = 3, // version of the emitted interface (function signatures and structs)
+  ABI = 4, // version of the emitted interface (function signatures and structs)
   MOST_ISAS = 16
 };
 
+typedef struct FileState { // a tensor in a block of states
+  const Value *value;      // of the first function's graph, whose states are in the same order
+  const char *member;      // its name as part of an identifier
+  int block;
+  size_t offset, nbytes; // in the block
+} FileState;
+
+enum { MOST_BLOCKS = 2 };
+typedef struct FileStates {
+  FileState *items; // by the state of the first graph
+  size_t count;
+  int nblocks;
+  size_t nbytes[MOST_BLOCKS]; // by block
+} FileStates;
+
+// Printing one function of the file.
 typedef struct FilePrinter {
   const EmittedFile *file;
-  const char *prefix;
+  const char *prefix; // the file's
+  EmittedFunction *function;
   const Graph *graph; // the first program's
+  const FileStates *states;
   Arena *scratch;
-  Text constants, sections;    // printed parts of the source
   const char **member;         // by value->index: the parameter's name
   const char **dim_member;     // by open dim: the parameter's name
   bool has_open_workspace;     // the size of the workspace depends on open dims
   bool has_section[MOST_ISAS]; // by file->isas: the file has code for it
-  InPlace *in_place;           // by output: the inputs whose memory it may use
+  InPlace *in_place;           // by output: the inputs whose memory it may use; none of them is a state
   bool *may_be_overwritten;    // by input: some output may use its memory
-  bool has_shared_loops;       // some loop may run on several threads
+  bool has_shared_loops;       // some loop may run on several threads; of the first function, one of the file
+  size_t scratch_nbytes;       // of a step with leaves: the largest workspace of its functions
   size_t workspace_nbytes;     // the largest of all instruction sets, without the part that depends on open dims
 } FilePrinter;
+
+// The inputs and outputs that are parameters: all but states and their updates.
+size_t ninputs_given(const Graph *g);
+size_t noutputs_given(const Graph *g);
 
 #endif

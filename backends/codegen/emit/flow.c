@@ -13,6 +13,10 @@ bool output_is_copy(const Graph *g, size_t i) {
   return !v->producer || v->first_output != i;
 }
 
+bool output_is_update(const Graph *g, size_t i) {
+  return i >= g->noutputs - g->nupdates;
+}
+
 // Sets of outputs
 
 typedef struct Outputs { // an OutputSet that is being built
@@ -95,10 +99,10 @@ static bool find_reads(Search *s) {
 
 // Which outputs need a loop
 
-// Adds all outputs that are this value.
+// Adds all outputs that are this value. An update is wanted by each call, so it counts as all outputs.
 static void add_value_outputs(const Flow *f, const Value *v, Outputs *outputs) {
   for (uint32_t o = v && v->is_output ? v->first_output + 1 : 0; o; o = f->next_alike[o - 1])
-    add_outputs(outputs, &(OutputSet){false, 1, &(uint32_t){o - 1}});
+    add_outputs(outputs, &(OutputSet){output_is_update(f->program->graph, o - 1), 1, &(uint32_t){o - 1}});
 }
 
 // Adds the outputs that need a root of a loop: only the output that the root stores if no loop reads it again, else all
@@ -210,7 +214,7 @@ bool flow_find(Flow *f, const Program *p, Arena *arena) {
     for (size_t l = p->schedules[i]->nloops; l-- > 0;)
       if (!find_loop_outputs(&s, i, l)) return false;
   for (size_t o = 0; o < g->noutputs; o++)
-    if (output_is_copy(g, o)) f->is_read_again[g->outputs[o]->index] = true;
+    if (program_copies_output(p, o)) f->is_read_again[g->outputs[o]->index] = true;
   return true;
 }
 
@@ -327,6 +331,13 @@ static int compare_inputs(const void *a, const void *b) {
   return (*x > *y) - (*x < *y);
 }
 
+// Adds the state to the places of its update, where the memory plan allows it always.
+static void add_place(InPlace *places, uint32_t state) {
+  for (uint32_t i = 0; i < places->count; i++)
+    if (places->inputs[i] == state) return;
+  places->inputs[places->count < MOST_IN_PLACE ? places->count++ : 0] = state;
+}
+
 bool flow_find_in_place(const Flow *f, InPlace *in_place, const Allocator *allocator) {
   const Graph *g = f->program->graph;
   Arena scratch;
@@ -340,9 +351,12 @@ bool flow_find_in_place(const Flow *f, InPlace *in_place, const Allocator *alloc
   if (ok) find_makers(&p);
   for (size_t o = 0; ok && o < g->noutputs; o++) {
     in_place[o].count = 0;
-    if (p.makers[o].nstores == 1 && !output_is_copy(g, o)) find_places(&p, o, &in_place[o]);
-    qsort(in_place[o].inputs, in_place[o].count, sizeof *in_place[o].inputs, compare_inputs);
+    if (p.makers[o].nstores == 1 && !program_copies_output(f->program, o)) find_places(&p, o, &in_place[o]);
   }
+  for (size_t i = 0; ok && i < g->nstates; i++)
+    if (g->states[i].output >= 0) add_place(&in_place[g->states[i].output], g->states[i].input);
+  for (size_t o = 0; ok && o < g->noutputs; o++)
+    qsort(in_place[o].inputs, in_place[o].count, sizeof *in_place[o].inputs, compare_inputs);
   arena_deinit(&scratch);
   return ok;
 }

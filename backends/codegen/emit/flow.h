@@ -42,6 +42,8 @@ bool flow_find(Flow *f, const Program *p, Arena *arena);
 // False: out of memory.
 bool flow_find_in_place(const Flow *f, InPlace *in_place, const Allocator *allocator);
 
+bool output_is_update(const Graph *g, size_t i); // of a state, which no call leaves out
+
 // Whether output i is an input, a constant or the same value as an earlier output, so that it is copied at the end.
 bool output_is_copy(const Graph *g, size_t i);
 

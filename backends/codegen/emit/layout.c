@@ -128,12 +128,17 @@ static size_t print_rooms(Printer *p, Places *places) {
   return nbytes;
 }
 
+bool output_has_room(const Printer *p, const Flow *flow, size_t i) {
+  const Graph *g = p->program->graph;
+  return p->has_optional_outputs && flow->is_read_again[g->outputs[i]->index] && !output_is_update(g, i);
+}
+
 static size_t print_outputs(Printer *p, const Flow *flow, Places *places) {
   size_t nbytes = 0;
   const Graph *g = p->program->graph;
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
-    if (output_is_copy(g, i) || !p->has_optional_outputs || !flow->is_read_again[v->index]) continue;
+    if (program_copies_output(p->program, i) || !output_has_room(p, flow, i)) continue;
     add_place(p, places, p->value_member[v->index], v->type, "0");
     nbytes += print_take(p, places,
                          size_text(p, shape_nelems(&v->shape) * (int64_t)type_nbytes(v->type),

@@ -12,6 +12,8 @@ const char *size_text(Printer *p, int64_t number, Monomial monomial, const char 
 const char *nblocks_text(Printer *p, size_t kernel, size_t loop, const char *args);
 // The size of a temporary: its elements times nbytes_each.
 const char *temporary_text(Printer *p, size_t kernel, size_t temporary, size_t nbytes_each, const char *args);
+// Whether output i has memory in the workspace for when it is NULL: other loops read it.
+bool output_has_room(const Printer *p, const Flow *flow, size_t i);
 // Prints IDENTIFIER_layout, which emit.h describes.
 void print_layout(Printer *p, const Flow *flow);
 

@@ -3,7 +3,10 @@
 // must give the same bits, with all outputs or each alone.
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/emit/emit.h"
+#include "backends/codegen/emit/file_printer.h"
+#include "backends/codegen/emit/template.h"
 #include "backends/codegen/print/types.h"
+#include "ir/graph/init.h"
 
 #include <float.h>
 #include <math.h>
@@ -14,12 +17,13 @@ enum { MOST_SAMPLES = 64 };
 // An element of an input: the number that fill_input in self_test.in computes. Each is exact in its type. Types of 32
 // bits and more have 23 random bits, so that no quotient is as near to the middle of two quantised numbers as rounding
 // errors are large.
-static double generated_number(uint32_t input, uint32_t element, Type type, ValueRange range) {
+static double generated_number(uint32_t input, uint32_t element, Type type, ValueRange range, int64_t nindices) {
   const uint32_t nbits = type == TYPE_F32 || type == TYPE_F64 ? 23 : 7;
   uint32_t h = input * 0x9E3779B9U + element;
   h = (h ^ h >> 16) * 0x7FEB352DU;
   h = (h ^ h >> 15) * 0x846CA68BU;
   const int k = (int)((h ^ h >> 16) >> (32 - nbits)), half = 1 << (nbits - 1);
+  if (nindices > 0) return (double)(k % nindices);
   if (type == TYPE_BOOLEAN) return k & 1;
   if (type == TYPE_U8) return k;
   if (type == TYPE_U4) return k & 15;
@@ -31,14 +35,14 @@ static double generated_number(uint32_t input, uint32_t element, Type type, Valu
                                     : (k - half) / (0.5 * half);
 }
 
-void self_test_input(Tensor *t, size_t input, ValueRange range) {
+void self_test_input(Tensor *t, size_t input, ValueRange range, int64_t nindices) {
   int64_t nelems = tensor_nelems(t);
   for (int64_t i = 0; i < nelems; i++)
-    type_store(t->type, t->data, (size_t)i, generated_number((uint32_t)input, (uint32_t)i, t->type, range));
+    type_store(t->type, t->data, (size_t)i, generated_number((uint32_t)input, (uint32_t)i, t->type, range, nindices));
 }
 
 // The text of self_test.in, in which @ stands for the prefix, and %NAME% for a part that depends on the graph.
-extern const char self_test[];
+extern const char self_test[], state_test[]; // the text of state_test.in: likewise
 
 static const char pool[] =
     "/* Runs blocks in descending order, to show that the order does not matter. Compile with -DPARALLEL_FOR=NAME to\n"
@@ -52,8 +56,16 @@ static const char pool[] =
     "  while (nblocks-- > 0) task(args, nblocks);\n"
     "}\n#endif\n\n";
 
+static const EmittedFunction *function_of(const SelfTest *t) {
+  return &t->file->functions[t->function];
+}
+
+static const Graph *graph_of(const SelfTest *t) {
+  return emitted_graph(function_of(t));
+}
+
 static size_t noutputs_of(const SelfTest *t) {
-  return t->file->programs[0]->graph->noutputs;
+  return graph_of(t)->noutputs;
 }
 
 // Adds a number in hexadecimal, as an integer and a power of two, which does not depend on the locale.
@@ -91,14 +103,30 @@ static void add_expected(const SelfTest *t, Text *out) {
   }
 }
 
-// Adds the extents of each case, or its numbers of elements; each row ends with a 0, because C has no empty arrays.
-static void add_numbers(const SelfTest *t, size_t count, bool is_extents, Text *out) {
+// Adds a row of numbers for each case; each row ends with a 0, because C has no empty arrays.
+static void add_numbers(const SelfTest *t, size_t count, const int64_t *(*numbers_of)(const SelfTestCase *c),
+                        Text *out) {
   for (size_t c = 0; c < t->ncases; c++) {
     text_add_string(out, c ? ", {" : "{");
-    for (size_t i = 0; i < count; i++)
-      text_format(out, "%lld, ", (long long)(is_extents ? t->cases[c].extents[i] : t->cases[c].nelems[i]));
+    for (size_t i = 0; i < count; i++) text_format(out, "%lld, ", (long long)numbers_of(&t->cases[c])[i]);
     text_add_string(out, "0}");
   }
+}
+
+static const int64_t *extents_of(const SelfTestCase *c) {
+  return c->extents;
+}
+
+static const int64_t *nelems_of(const SelfTestCase *c) {
+  return c->nelems;
+}
+
+static const int64_t *nindices_of(const SelfTestCase *c) {
+  return c->nindices;
+}
+
+static const int64_t *checked_of(const SelfTestCase *c) {
+  return c->checked;
 }
 
 static double tolerance_of(const Value *v) {
@@ -117,82 +145,150 @@ static void add_magnitudes(const SelfTest *t, Text *out) {
   }
 }
 
+// States
+
+static bool has_states(const SelfTest *t) {
+  return graph_of(t)->nstates > 0;
+}
+
+// Each function has a parameter for each block that it uses.
+static int nblocks_of(const SelfTest *t) {
+  return !has_states(t) ? 0 : t->function == 0 && t->file->nblocks > 1 ? 2 : 1;
+}
+
+static void add_blocks(const SelfTest *t, Text *out) {
+  for (int b = 0; b < nblocks_of(t); b++) text_format(out, "blocks[%d], ", b);
+}
+
+// The index of a state of the function's graph among the file's states, which are the first graph's.
+static size_t file_state(const SelfTest *t, size_t state) {
+  const Graph *g = graph_of(t), *first = emitted_graph(&t->file->functions[0]);
+  const char *name = g->inputs[g->states[state].input]->name;
+  size_t i = 0;
+  while (i + 1 < first->nstates && strcmp(first->inputs[first->states[i].input]->name, name) != 0) i++;
+  return i;
+}
+
+// The FNV-1a hash of a state's first value.
+static uint64_t first_hash(const Graph *g, size_t state, Text *out) {
+  Tensor t = tensor_like(g->inputs[g->states[state].input]);
+  uint64_t hash = 0xcbf29ce484222325U;
+  const size_t nbytes = tensor_nbytes(&t);
+  t.data = allocator_alloc(out->allocator, nbytes + 1);
+  out->out_of_memory |= !t.data;
+  if (!t.data) return 0;
+  init_fill(g, state, 7, &t);
+  for (size_t i = 0; i < nbytes; i++) hash = (hash ^ ((const unsigned char *)t.data)[i]) * 0x100000001b3U;
+  allocator_free(out->allocator, t.data);
+  return hash;
+}
+
+static void add_state_part(const SelfTest *t, const char *name, Text *out) {
+  const Graph *g = graph_of(t), *first = emitted_graph(&t->file->functions[0]);
+  for (size_t i = 0; i < g->nstates; i++)
+    if (is_part(name, "STATE_INDEX")) text_format(out, "%s%zu", i ? ", " : "", file_state(t, i));
+    else if (is_part(name, "STATE_OUTPUT")) text_format(out, "%s%d", i ? ", " : "", (int)g->states[i].output);
+  for (size_t i = 0; i < first->nstates && is_part(name, "FIRST_HASH"); i++)
+    text_format(out, "%s0x%llXU", i ? ", " : "", (unsigned long long)first_hash(first, i, out));
+  if (is_part(name, "TEST_BLOCKS")) text_add_string(out, t->file->nblocks > 1 ? "blocks[0], blocks[1]" : "blocks[0]");
+}
+
+// Blocks of the caller's memory for states, which tests of states, and then of calls, use.
+static void add_begin(const SelfTest *t, Text *out) {
+  const char *p = t->file->prefix;
+  text_add_string(out, "  unsigned char *memory[2] = {NULL, NULL};\n");
+  text_format(out, "  blocks[0] = new_block(%s_PARAMETERS_NBYTES, &memory[0]);\n", p);
+  if (t->file->nblocks > 1) text_format(out, "  blocks[1] = new_block(%s_OPTIMIZER_NBYTES, &memory[1]);\n", p);
+  text_format(out, "  test_first_values();\n#ifndef %s_NO_FILES\n  test_files();\n#endif\n", p);
+}
+
 static void add_call(const SelfTest *t, Text *out) {
-  const Graph *g = t->file->programs[0]->graph;
-  text_format(out, "  (void)in;\n  (void)out;\n  (void)number;\n  return %s(", t->file->prefix);
+  const Graph *g = graph_of(t);
+  text_add_string(out, "  int status;\n  (void)in;\n  (void)out;\n  (void)number;\n");
+  if (has_states(t)) text_add_string(out, "  status = init_states(7);\n  put_states(in);\n");
+  text_format(out, "  status = %s(", function_of(t)->name);
   for (size_t i = 0; i < g->ndims; i++) text_format(out, "case_extents[number][%zu], ", i);
-  for (size_t i = 0; i < g->ninputs; i++)
+  for (size_t i = 0; i < ninputs_given(g); i++)
     text_format(out, "(const %s *)in[%zu], ", element_type(g->inputs[i]->type), i);
-  for (size_t o = 0; o < g->noutputs; o++) text_format(out, "(%s *)out[%zu], ", element_type(g->outputs[o]->type), o);
-  text_format(out, "workspace, nbytes, isa%s);\n", t->file->threads == EMIT_CALLBACK ? ", PARALLEL_FOR, NULL" : "");
+  for (size_t o = 0; o < noutputs_given(g); o++)
+    text_format(out, "(%s *)out[%zu], ", element_type(g->outputs[o]->type), o);
+  add_blocks(t, out);
+  text_format(out, "workspace, nbytes, isa%s%s);\n", t->file->threads == EMIT_CALLBACK ? ", PARALLEL_FOR, NULL" : "",
+              function_of(t)->stages ? ", NULL" : "");
+  if (has_states(t)) text_add_string(out, "  take_states(out);\n");
+  text_add_string(out, "  return status;\n");
 }
 
 // Prints the call of PREFIX_workspace_nbytes, which takes extents only if the size depends on them.
 static void add_workspace_call(const SelfTest *t, Text *out) {
-  text_format(out, "  (void)number;\n  return %s_workspace_nbytes(", t->file->prefix);
-  for (size_t i = 0; t->file->has_open_workspace && i < t->file->programs[0]->graph->ndims; i++)
+  text_format(out, "  (void)number;\n  return %s_workspace_nbytes(", function_of(t)->name);
+  if (function_of(t)->stages) text_add_string(out, "NULL");
+  for (size_t i = 0; function_of(t)->has_open_workspace && i < graph_of(t)->ndims; i++)
     text_format(out, "%scase_extents[number][%zu]", i ? ", " : "", i);
   text_add_string(out, ");\n");
 }
 
 // Prints calls with one extent out of range; the other extents are those of the first case.
 static void add_ranges(const SelfTest *t, Text *out) {
-  const Graph *g = t->file->programs[0]->graph;
+  const Graph *g = graph_of(t);
   const char *p = t->file->prefix;
   for (size_t k = 0; k < g->ndims; k++)
     for (int is_large = 0; is_large < 2; is_large++) {
-      text_format(out, "  expect(%s(", p);
+      text_format(out, "  expect(%s(", function_of(t)->name);
       for (size_t i = 0; i < g->ndims; i++)
         if (i != k) text_format(out, "case_extents[0][%zu], ", i);
         else text_add_string(out, is_large ? "INT64_MAX, " : "-1, ");
-      for (size_t i = 0; i < g->ninputs + g->noutputs; i++) text_add_string(out, "NULL, ");
+      for (size_t i = 0; i < ninputs_given(g) + noutputs_given(g) + (size_t)nblocks_of(t); i++)
+        text_add_string(out, "NULL, ");
       text_format(out, "NULL, 0, 0%s) == %s_EXTENT_OUT_OF_RANGE, \"an extent out of range\");\n",
                   t->file->threads == EMIT_CALLBACK ? ", PARALLEL_FOR, NULL" : "", p);
     }
 }
 
-static void add_prefixed(Text *out, const char *text, size_t nbytes, const char *prefix) {
-  for (size_t i = 0; i < nbytes; i++) {
-    if (text[i] == '@') text_add_string(out, prefix);
-    else text_add(out, text + i, 1);
-  }
-}
-
 // Adds the text for %NAME%.
-static void add_part(const SelfTest *t, const char *name, Text *out) {
-  size_t ninputs = t->file->programs[0]->graph->ninputs, ndims = t->file->programs[0]->graph->ndims;
-  if (strncmp(name, "NINPUTS", 7) == 0) text_format(out, "%zu", ninputs);
-  else if (strncmp(name, "NOUTPUTS", 8) == 0) text_format(out, "%zu", noutputs_of(t));
-  else if (strncmp(name, "EXPECTED", 8) == 0) add_expected(t, out);
-  else if (strncmp(name, "NDIMS", 5) == 0) text_format(out, "%zu", ndims);
-  else if (strncmp(name, "NCASES", 6) == 0) text_format(out, "%zu", t->ncases);
-  else if (strncmp(name, "EXTENTS", 7) == 0) add_numbers(t, ndims, true, out);
-  else if (strncmp(name, "NELEMS", 6) == 0) add_numbers(t, ninputs + noutputs_of(t), false, out);
-  else if (strncmp(name, "MAGNITUDES", 10) == 0) add_magnitudes(t, out);
-  else if (strncmp(name, "RANGES", 6) == 0) add_ranges(t, out);
-  else if (strncmp(name, "WANTED", 6) == 0) add_workspace_call(t, out);
-  else if (strncmp(name, "CALL", 4) == 0) add_call(t, out);
-  else if (strncmp(name, "VALUES", 6) == 0) {
+static void add_part(const void *context, const char *name, Text *out) {
+  const SelfTest *t = context;
+  size_t ninputs = graph_of(t)->ninputs, ndims = graph_of(t)->ndims;
+  if (is_part(name, "NINPUTS")) text_format(out, "%zu", ninputs);
+  else if (is_part(name, "NOUTPUTS")) text_format(out, "%zu", noutputs_of(t));
+  else if (is_part(name, "NGRAPHSTATES")) text_format(out, "%zu", graph_of(t)->nstates);
+  else if (is_part(name, "NUPDATES")) text_format(out, "%zu", graph_of(t)->nupdates);
+  else if (is_part(name, "FUNCTION")) text_add_string(out, function_of(t)->name);
+  else if (is_part(name, "STATE_TEST") && has_states(t))
+    print_template(&(Template){state_test, t->file->prefix, add_part, t}, out);
+  else if (is_part(name, "LIST") && has_states(t)) text_add_string(out, "  list_states(inputs, outputs);\n");
+  else if (is_part(name, "BEGIN") && has_states(t)) add_begin(t, out);
+  else if (is_part(name, "END") && has_states(t)) text_add_string(out, "  free(memory[0]);\n  free(memory[1]);\n");
+  else if (is_part(name, "EXPECTED")) add_expected(t, out);
+  else if (is_part(name, "NDIMS")) text_format(out, "%zu", ndims);
+  else if (is_part(name, "NCASES")) text_format(out, "%zu", t->ncases);
+  else if (is_part(name, "EXTENTS")) add_numbers(t, ndims, extents_of, out);
+  else if (is_part(name, "NELEMS")) add_numbers(t, ninputs + noutputs_of(t), nelems_of, out);
+  else if (is_part(name, "INDICES")) add_numbers(t, ninputs, nindices_of, out);
+  else if (is_part(name, "CHECKED")) add_numbers(t, ninputs, checked_of, out);
+  else if (is_part(name, "MAGNITUDES")) add_magnitudes(t, out);
+  else if (is_part(name, "RANGES")) add_ranges(t, out);
+  else if (is_part(name, "WANTED")) add_workspace_call(t, out);
+  else if (is_part(name, "CALL")) add_call(t, out);
+  else if (is_part(name, "VALUES")) {
     for (size_t i = 0; i < ninputs; i++) text_format(out, "%d, ", t->ranges[i]);
     text_add_string(out, "0");
-  } else if (strncmp(name, "TOLERANCE", 9) == 0) {
+  } else if (is_part(name, "TOLERANCE")) {
     for (size_t o = 0; o < noutputs_of(t); o++) {
-      text_add_number(out, tolerance_of(t->file->programs[0]->graph->outputs[o]), false);
+      text_add_number(out, tolerance_of(graph_of(t)->outputs[o]), false);
       text_add_string(out, ", ");
     }
     text_add_string(out, "0");
-  } else if (strncmp(name, "IN_PLACE", 8) == 0) {
+  } else if (is_part(name, "IN_PLACE")) {
     for (size_t o = 0; o < noutputs_of(t); o++)
-      for (uint32_t i = 0; i < t->file->in_place[o].count; i++)
-        text_format(out, "{%zu, %u}, ", o, t->file->in_place[o].inputs[i]);
+      for (uint32_t i = 0; i < function_of(t)->in_place[o].count; i++)
+        text_format(out, "{%zu, %u}, ", o, function_of(t)->in_place[o].inputs[i]);
     text_add_string(out, "{-1, -1}");
-  } else if (strncmp(name, "POOL", 4) == 0 && t->file->threads == EMIT_CALLBACK) {
-    add_prefixed(out, pool, strlen(pool), t->file->prefix);
+  } else if (is_part(name, "POOL") && t->file->threads == EMIT_CALLBACK) {
+    print_template(&(Template){pool, t->file->prefix, NULL, NULL}, out);
+  } else {
+    add_state_part(t, name, out);
   }
-}
-
-static bool is_upper(char c) {
-  return c >= 'A' && c <= 'Z';
 }
 
 bool emit_self_test(const SelfTest *t, Text *out) {
@@ -202,17 +298,7 @@ bool emit_self_test(const SelfTest *t, Text *out) {
               "/* Tests %s.c. Generated together with it by ngrad " NGRAD_VERSION
               " from the graph %s.\n\nSPDX-License-Identifier: MIT-0 */\n"
               "#include \"%s.h\"\n\n",
-              t->file->file_stem, t->file->hash, t->file->file_stem);
-  for (const char *at = self_test; *at;) {
-    size_t plain = strcspn(at, "%");
-    add_prefixed(&text, at, plain, t->file->prefix);
-    at += plain;
-    if (*at == '%' && is_upper(at[1])) {
-      add_part(t, at + 1, &text);
-      at = strchr(at + 1, '%') + 1;
-    } else if (*at) {
-      text_add(&text, at++, 1);
-    }
-  }
+              t->file->file_stem, function_of(t)->hash, t->file->file_stem);
+  print_template(&(Template){self_test, t->file->prefix, add_part, t}, &text);
   return text_move_wrapped(out, &text);
 }

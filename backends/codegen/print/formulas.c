@@ -20,3 +20,16 @@ const char *const scalar_formulas[EXPR_OP_COUNT] = {
     [EXPR_ROUND_E4M3] = "Wf32_from_e4m3(e4m3_from_f32(N%0))",
     [EXPR_ROUND_E5M2] = "Wf32_from_e5m2(e5m2_from_f32(N%0))",
 };
+
+const char *const integer_formulas[EXPR_OP_COUNT] = {
+    [EXPR_ADD] = "(int64_t)((uint64_t)%0 + (uint64_t)%1)",
+    [EXPR_SUB] = "(int64_t)((uint64_t)%0 - (uint64_t)%1)",
+    [EXPR_MUL] = "(int64_t)((uint64_t)%0 * (uint64_t)%1)",
+    [EXPR_NEG] = "(int64_t)(0 - (uint64_t)%0)",
+    [EXPR_MAX] = "(%0 > %1 ? %0 : %1)",
+    [EXPR_MIN] = "(%0 < %1 ? %0 : %1)",
+    [EXPR_GT] = "%0 > %1",
+    [EXPR_GE] = "%0 >= %1",
+    [EXPR_EQ] = "%0 == %1",
+    [EXPR_SELECT] = "(%0 ? %1 : %2)",
+};

@@ -9,4 +9,7 @@
 // exp is then computed as lane 0 of its vector version, because libm's exp may give other bits.
 extern const char *const scalar_formulas[EXPR_OP_COUNT];
 
+// The same for kernels that compute in s64: all operations that these have.
+extern const char *const integer_formulas[EXPR_OP_COUNT];
+
 #endif

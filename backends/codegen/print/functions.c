@@ -29,18 +29,36 @@ static void print_function_body(TreePrinter *l, const LoopNode *nodes) {
   text_deinit(&body);
 }
 
-static void print_step(TreePrinter *l, bool is_tail) {
-  const Loop *loop = l->t->plan;
+static void print_order(TreePrinter *l) {
   Text words;
   text_init(&words, l->out->allocator);
-  loop_print_order(l->k, loop, &words);
+  loop_print_order(l->k, l->t->plan, &words);
   tree_printf(l, "// One step of the loop ");
   text_add_user_string(l->out, SINK_COMMENT, text_string(&words));
   l->p->out_of_memory |= words.out_of_memory;
   text_deinit(&words);
-  tree_printf(l, "\nstatic inline ALWAYS_INLINE void ");
+  tree_printf(l, "\n");
+}
+
+static bool is_shared(const TreePrinter *l) {
+  return !l->p->is_canonical && l->p->is_shared[l->kernel_index];
+}
+
+// The type of the argument struct: the kernel's own if other kernels call its functions, too.
+static void add_struct(TreePrinter *l) {
+  tree_printf(l, "struct %s_", l->p->identifier);
+  if (is_shared(l)) tree_printf(l, "kernel%zu_", l->kernel_index);
+  tree_printf(l, "args");
+}
+
+static void print_step(TreePrinter *l, bool is_tail) {
+  const Loop *loop = l->t->plan;
+  if (!l->p->is_canonical) print_order(l);
+  tree_printf(l, "static inline ALWAYS_INLINE void ");
   print_step_name(l, is_tail);
-  tree_printf(l, "(\n    const struct %s_args *a", l->p->identifier);
+  tree_printf(l, "(\n    const ");
+  add_struct(l);
+  tree_printf(l, " *a");
   print_partial_parameters(l, false);
   tree_printf(l, "%s%s%s) {\n", loop->tile ? ", size_t begin, size_t end" : ", size_t o",
               loop->rows > 1 ? ", const int rows"
@@ -50,11 +68,14 @@ static void print_step(TreePrinter *l, bool is_tail) {
   print_function_body(l, is_tail ? l->t->tail_step : l->t->step);
 }
 
+// A function that several kernels call is not inlined, which would make copies of it again.
 static void print_block(TreePrinter *l) {
-  const char *id = l->p->identifier;
-  tree_printf(l, "static void %s_kernel%zu_loop%zu(const void *args, size_t block) {\n", id, l->kernel_index,
-              l->loop_index);
-  tree_printf(l, "  const struct %s_args *a = (const struct %s_args *)args;\n", id, id);
+  tree_printf(l, "static %svoid %s_kernel%zu_loop%zu(const void *args, size_t block) {\n  const ",
+              is_shared(l) ? "V_FAR " : "", l->p->identifier, l->number, l->loop_index);
+  add_struct(l);
+  tree_printf(l, " *a = (const ");
+  add_struct(l);
+  tree_printf(l, " *)args;\n");
   print_function_body(l, l->t->block);
 }
 
@@ -89,7 +110,8 @@ static void name_access(TreePrinter *l, AccessId id, NameSet *taken) {
   const Access *a = &l->k->accesses[id];
   const char *own = a->value               ? l->p->value_member[a->value->index]
                     : a->type == TYPE_NONE ? "place"
-                                           : l->t->schedule->temporaries[a->temporary].name;
+                    : l->p->is_canonical ? l->p->temporary_member[l->p->first_temporary[l->kernel_index] + a->temporary]
+                                         : l->t->schedule->temporaries[a->temporary].name;
   if (!l->access_name[id]) l->access_name[id] = print_local_name(l->p, own, taken, id);
 }
 
@@ -102,7 +124,8 @@ static bool name_all(TreePrinter *l) {
   l->access_name = ARENA_ARRAY(scratch, const char *, l->k->naccesses + 1);
   if (!l->name || !l->access_name) return false;
   for (ExprId id = 1; id < n; id++)
-    if (l->t->is_made[id]) l->name[id] = print_local_name(l->p, l->k->exprs[id].label, &taken, id);
+    if (l->t->is_made[id])
+      l->name[id] = print_local_name(l->p, l->p->is_canonical ? NULL : l->k->exprs[id].label, &taken, id);
   for (ExprId id = 1; id < n; id++)
     if (l->t->is_made[id] && expr_has_access(&l->k->exprs[id]))
       name_access(l, l->k->exprs[id].access, &taken_by_accesses);
@@ -127,14 +150,21 @@ void print_loop_functions(Printer *printer, size_t kernel, size_t loop) {
                    .k = k,
                    .t = p->program->loop_tree(s, (uint32_t)loop, &wants, &scratch),
                    .kernel_index = kernel,
+                   .number = p->is_canonical ? 0 : kernel,
                    .loop_index = loop,
-                   .vec = k->is_f64 ? "dvec" : "vec",
-                   .scalar = k->is_f64 ? "double" : "float",
+                   .vec = k->is_s64   ? "lvec"
+                          : k->is_f64 ? "dvec"
+                                      : "vec",
+                   .scalar = k->is_s64   ? "int64_t"
+                             : k->is_f64 ? "double"
+                                         : "float",
                    .mask = k->is_f64 ? "dmask" : "mask",
-                   .prefix = k->is_f64 ? 'd' : 'v'};
+                   .prefix = k->is_s64   ? 'l'
+                             : k->is_f64 ? 'd'
+                                         : 'v'};
   const bool ok = l.t && name_all(&l);
-  if (ok) print_callables(&l);
-  if (ok) print_step(&l, false);
+  if (ok && !p->is_canonical) print_callables(&l);
+  if (ok && l.t->step) print_step(&l, false);
   if (ok && l.t->tail_step) print_step(&l, true);
   if (ok) print_block(&l);
   printer->out_of_memory |= !ok || own.out_of_memory;

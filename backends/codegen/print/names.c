@@ -10,7 +10,7 @@
 
 // clang-format off
 // Keywords of C and of C++, which reads emitted headers too; then variables and types of the standard headers; then
-// prefixes of the macros in them.
+// prefixes of the macros in them and in MPI's mpi.h, which may stand before a header of a step with leaves.
 static const char *const keywords[] = {
     "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
     "char8_t", "char16_t", "char32_t", "class", "compl", "concept", "const", "consteval", "constexpr", "constinit",
@@ -28,37 +28,39 @@ static const char *const macros[] = {
     "ACCESSPERMS", "ADJ_", "AIO_", "ALLPERMS", "AT_", "ATOMIC_", "BC_", "BIG_ENDIAN", "BOOL_", "BUFSIZ", "BUS_",
     "BYTE_ORDER", "CHAR_", "CHARCLASS_", "CLD_", "CLOCK_", "CLOCKS_PER_", "CLONE_", "CLOSE_", "COLL_", "CPU_",
     "CSIGNAL", "D_", "DBL_", "DECIMAL_", "DEFFILEMODE", "DELAYTIMER_", "DN_", "F_", "FALLOC_", "FAPPEND", "FASYNC",
-    "FD_", "FE_", "FFSYNC", "FILENAME_", "FLT_", "FNDELAY", "FNONBLOCK", "FOPEN_", "FP_", "FPE_", "H_", "HOST_NAME_",
+    "FD_", "FE_", "FFSYNC", "FILENAME_", "FLT_", "FNDELAY", "FNONBLOCK", "FOPEN_", "FP_", "FPE_", "H_", "HAVE_", "HOST_NAME_",
     "HUGE_VAL", "ILL_", "INT", "IOV_", "ITIMER_", "LC_", "LDBL_", "LINE_MAX", "LITTLE_ENDIAN", "LLONG_", "LOCK_",
     "LOGIN_NAME_", "LONG_", "MATH_", "MAX_", "MB_", "MINSIGSTKSZ", "MOD_", "MQ_", "NAME_MAX", "NFDBITS", "NGREG",
-    "NGROUPS_", "NL_", "NSIG", "NZERO", "O_", "ONCE_FLAG_", "PATH_MAX", "PDP_ENDIAN", "PIPE_", "POLL_", "POSIX_",
+    "NGROUPS_", "NL_", "NO_TAGS_WITH_MODIFIERS", "NSIG", "NZERO", "O_", "ONCE_FLAG_", "OPEN_MPI", "PATH_MAX", "PDP_ENDIAN", "PIPE_", "POLL_", "POSIX_",
     "PTHREAD_", "PTRDIFF_", "R_OK", "RAND_MAX", "RE_DUP_", "REG_", "RENAME_", "RTSIG_", "RWF_", "RWH_", "S_I",
     "S_BLKSIZE", "SA_", "SCHAR_", "SCHED_", "SEEK_", "SEGV_", "SEM_", "SHRT_", "SI_", "SIG", "SIZE_", "SNAN",
     "SPLICE_", "SS_", "SSIZE_", "STA_", "STATX_", "STDERR_", "STDIN_", "STDOUT_", "SYNC_", "TIME_", "TIMER_", "TMP_",
     "TRAP_", "TSS_", "TTY_", "UCHAR_", "UINT", "ULLONG_", "ULONG_", "USHRT_", "UTIME_", "V_", "WAIT_", "WCHAR_",
     "WCONTINUED", "WCOREFLAG", "WEOF", "WEXITED", "WINT_", "WNOHANG", "WNOWAIT", "WORD_BIT", "WSTOPPED", "WUNTRACED",
     "W_OK", "X_OK", "XATTR_"};
-static const char *const mixed_macros[] = {"L_", "M_", "P_", "PRI", "SCN", "sa_", "si_", "sigev_"};
+static const char *const mixed_macros[] = {
+    "L_", "M_", "MPI", "OMPI_", "OPAL_", "P_", "PLATFORM_COMPILER_", "PMPI", "PRI", "QMPI_", "ROMIO_", "SCN", "ompi_",
+    "sa_", "si_", "sigev_"};
 
 // Prefixes of the vocabulary's functions and types.
 static const char *const vocabulary[] = {
     "bf16_from_", "d_", "dmask", "dvec", "e4m3_", "e5m2_", "f16_from_", "f32_bits", "f32_from_", "f64_",
-    "greatest_dropped", "h_", "half_of_byte", "hvec", "is_kept", "mask_", "nearest_from_", "pair", "places", "put_",
+    "greatest_dropped", "h_", "half_of_byte", "hvec", "is_kept", "l_", "lvec", "mask_", "nearest_from_", "pair", "places", "put_",
     "random_", "s32_from_", "s64_from_", "s8_from_", "u8_from_", "v_", "words"};
 
 // Suffixes of names that emitted files define. A graph called x_info would clash with the type x_info that the header
 // of a graph x defines.
 static const char *const emitted_suffixes[] = {
-    "_get_info", "_has_isa", "_info", "_parallel_for", "_task", "_tensor", "_test", "_workspace_nbytes"};
+    "_get_info", "_has_isa", "_info", "_parallel_for", "_init", "_load", "_save", "_state", "_get_states", "_task", "_tensor", "_test", "_workspace_nbytes"};
 
 // Names that a self-test defines; and the parameters of emitted functions that a function of this name would clash
 // with.
 static const char *const emitted_names[] = {
-    "backwards", "call_kernel", "case_extents", "case_nelems", "e4m3_of_bits", "element_nbytes", "error_of", "expect",
-    "expected_samples", "f16_of_bits", "fill_input", "has_failed", "hash_of", "in", "in_place", "input_range", "is_packed",
-    "is_type", "isa", "load_element", "nbytes", "nbytes_of", "new_memory", "number", "out", "output_magnitude",
-    "output_tolerance", "parallel_for", "store_element", "store_half", "task", "test_case", "workspace", "workspace_nbytes_of",
-    "MOST_SAMPLES", "NCASES", "NDIMS", "NINPUTS", "NOUTPUTS", "PARALLEL_FOR"};
+    "backwards", "blocks", "call_kernel", "case_checked", "case_extents", "case_indices", "case_nelems", "e4m3_of_bits", "element_nbytes", "error_of", "expect",
+    "expected_samples", "f16_of_bits", "fill_input", "has_failed", "hash_bytes", "hash_of", "in", "init_states", "is_counted", "in_place", "input_range", "is_packed",
+    "is_type", "isa", "list_states", "load_element", "nbytes", "nbytes_of", "new_block", "new_memory", "number", "out", "output_magnitude",
+    "output_tolerance", "parallel_for", "put_states", "spoil", "state_data", "state_index", "state_output", "store_element", "store_half", "take_states", "task", "test_case", "test_files", "test_first_values", "workspace", "workspace_nbytes_of",
+    "MOST_SAMPLES", "NCASES", "NDIMS", "NINPUTS", "NOUTPUTS", "NSTATES", "NUPDATES", "PARALLEL_FOR"};
 
 // Names that the functions of a loop define or call.
 static const char *const locals[] = {
@@ -187,8 +189,8 @@ static bool is_of_file(const Printer *p, const char *name) {
 // fixed names, NAME_out of outputs that are copies, kN_N_NAME of temporaries.
 static bool is_reserved_member(const Printer *p, const char *name) {
   static const char *const own[] = {
-      "a",      "args",   "context", "extents",      "i",    "inputs",    "isa",
-      "memory", "nbytes", "outputs", "parallel_for", "pool", "workspace", "workspace_nbytes"};
+      "a",         "args",    "context",    "extents",      "i",    "inputs", "isa",       "memory",          "nbytes",
+      "optimizer", "outputs", "parameters", "parallel_for", "pool", "ranks",  "workspace", "workspace_nbytes"};
   return IS_AMONG(own, name) || ends_in(name, "_out") || (name[0] == 'k' && isdigit((unsigned char)name[1])) ||
          is_of_file(p, name);
 }

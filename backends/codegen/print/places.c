@@ -49,8 +49,7 @@ static void add_index_within(TreePrinter *l, const Index *i, int precedence) {
   case INDEX_BLOCK_LENGTH:
   case INDEX_NCHUNKS:
     l->mentions_args = true;
-    tree_printf(l, "a->k%zu_loop%u_%s", l->kernel_index, (unsigned)i->loop,
-                i->op == INDEX_NCHUNKS ? "chunks" : "block");
+    tree_printf(l, "a->k%zu_loop%u_%s", l->number, (unsigned)i->loop, i->op == INDEX_NCHUNKS ? "chunks" : "block");
     return;
   case INDEX_SIGNED:
     tree_printf(l, "(ptrdiff_t)(");
@@ -115,8 +114,10 @@ static void add_base(TreePrinter *l, const Address *at) {
 void add_address(TreePrinter *l, const Address *at) {
   add_base(l, at);
   if (!at->index) return;
-  tree_printf(l, " + ");
-  add_operand(l, at->index, index_operators[INDEX_ADD].precedence, true);
+  const bool is_negated = at->index->op == INDEX_SUBTRACT && index_is(at->index->args[0], 0);
+  const IndexOp op = is_negated ? INDEX_SUBTRACT : INDEX_ADD;
+  tree_printf(l, "%s", index_operators[op].text);
+  add_operand(l, is_negated ? at->index->args[1] : at->index, index_operators[op].precedence + is_negated, true);
 }
 
 static void add_memory_of_places(TreePrinter *l, const Address *at) {

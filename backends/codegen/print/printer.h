@@ -11,23 +11,38 @@ typedef struct NameSet { // a hash table with open addressing, at most half full
   size_t nslots, count;
 } NameSet;
 
+typedef struct PrintedConstant {
+  const Value *value;
+  const char *name;
+  struct PrintedConstant *next;
+} PrintedConstant;
+
+typedef struct Constants { // constant tensors as arrays; equal ones are one array
+  Text text;
+  PrintedConstant *first;
+} Constants;
+
 typedef struct Printer {
   Arena *scratch;
   Text *out;
   Text *plain; // text that must compile without the instruction set: the argument struct and the workspace layout
   const Program *program;
-  const char *prefix;                 // of the file's symbols
-  const char *identifier;             // prefix of this program's symbols: PREFIX, or PREFIX_ISA if a file holds several
-  const char **value_member;          // by value->index: the member of the argument struct that points to the value
-  const char **temporary_member;      // likewise for temporaries, numbered through all kernels
-  size_t *first_temporary;            // by kernel: the number of its first temporary
-  const char **dim_member;            // by open dim: the member that holds its value
-  bool has_optional_outputs;          // output pointers may be NULL
-  bool are_constants_given;           // constants come as pointers in the pool, in the order of values; else as arrays
-  bool *is_optional;                  // by value->index: an output that may be NULL and that no loop reads again
+  const char *prefix;            // of the file's symbols
+  Constants *constants;          // of the file; NULL: the pool gives them
+  const char *identifier;        // prefix of this program's symbols: PREFIX, or FUNCTION_ISA if a file holds several
+  const char **value_member;     // by value->index: the member of the argument struct that points to the value
+  const char **temporary_member; // likewise for temporaries, numbered through all kernels
+  size_t *first_temporary;       // by kernel: the number of its first temporary
+  const char **dim_member;       // by open dim: the member that holds its value
+  bool has_optional_outputs;     // output pointers may be NULL
+  bool *is_optional;             // by value->index: an output that may be NULL and that no loop reads again
   bool is_callable[EXPR_OP_COUNT][2]; // by operation, then is_f64: print_callables has printed its function
   bool *may_be_unwanted; // by temporary's number: partial sums that only some outputs need; NULL if those are NULL
   bool is_profiled;      // the pool has a function `mark`, which is called before the first loop and after each loop
+  bool is_marked;        // the pool may have such a function, and the context for it in `marked`
+  bool is_canonical;     // names are numbers, and there are no comments: for comparison with other kernels' texts
+  size_t *first_alike;   // by kernel: the first kernel with the same functions, which it calls; often itself
+  bool *is_shared;       // by kernel: several kernels call its functions, with an argument struct of their own
   size_t workspace_nbytes;
   bool has_open_workspace; // the workspace's size depends on open dims; workspace_nbytes is only the fixed part
   bool out_of_memory;

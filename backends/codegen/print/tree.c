@@ -6,6 +6,7 @@
 #include "backends/codegen/print/formulas.h"
 #include "backends/codegen/print/tree_printer.h"
 #include "backends/codegen/print/types.h"
+#include "ir/kernel/scatter.h"
 #include "ir/support/escape.h"
 
 #include <math.h>
@@ -44,9 +45,20 @@ static void add_number(TreePrinter *l, double number, bool is_f64) {
   }
 }
 
+static void add_integer(TreePrinter *l, int64_t integer) {
+  tree_printf(l, integer == INT64_MIN ? "INT64_MIN" : "%lld", (long long)integer);
+}
+
+// What a load outside of its tensor yields.
+static void add_outside(TreePrinter *l, double number) {
+  if (l->k->is_s64) add_integer(l, type_integer(number));
+  else add_number(l, number, l->k->is_f64);
+}
+
 static void add_scalar(TreePrinter *l, ExprId id) {
   const Form form = l->t->form[id];
-  if (form == FORM_NUMBER) add_number(l, l->k->exprs[id].number, l->k->is_f64);
+  if (form == FORM_NUMBER && l->k->is_s64) add_integer(l, l->k->exprs[id].integer);
+  else if (form == FORM_NUMBER) add_number(l, l->k->exprs[id].number, l->k->is_f64);
   else tree_printf(l, "%s%s", l->name[id], form == FORM_ROWS ? "[r]" : "");
 }
 
@@ -118,7 +130,9 @@ static const char *const flag_tests[] = {
 static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   switch (directive) {
   case '%': add(l, "%"); return;
-  case 'w': text_add_user_string(l->out, SINK_COMMENT, n->words); return;
+  case 'w':
+    if (!l->p->is_canonical) text_add_user_string(l->out, SINK_COMMENT, n->words);
+    return;
   case 'v': add_var(l, n->var); return;
   case 'y': add(l, var_type(n->var)); return;
   case 'x': add_index_as(l, n->value, var_is_int(n->var) ? INDEX_INT : INDEX_SIZE); return; // value, as var's type
@@ -131,7 +145,7 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case '?': add_index(l, n->test); return;
   case 'I': add_index(l, n->inside); return;
   case 'j': add_factor(l, n->within); return;
-  case 'u': add_number(l, access_of(l, n)->outside, l->k->is_f64); return; // what a load outside of its tensor yields
+  case 'u': add_outside(l, access_of(l, n)->outside); return;
   case '#': tree_printf(l, "%d", n->count); return;
   case 'z': tree_printf(l, "%lld", (long long)n->nelems); return;
   case 'a': add(l, l->access_name[n->access]); return;
@@ -150,7 +164,7 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 'k': add(l, l->scalar); return;                                    // the kernel's types
   case 'K': add(l, l->vec); return;
   case 'Q': add(l, l->mask); return;
-  case 'P': tree_printf(l, "%c", l->prefix); return;         // v or d: prefix of functions on the kernel's vectors
+  case 'P': tree_printf(l, "%c", l->prefix); return;         // v, d or l: prefix of functions on the kernel's vectors
   case 'p': add(l, n->is_f64 ? "d" : "v"); return;           // v or d: prefix of functions on the sum's vectors
   case 'V': add(l, n->is_f64 ? "dvec" : "vec"); return;      // the sum's type
   case 'n': add(l, n->has_fewer_lanes ? "_n" : ""); return;  // suffix of functions on the first n lanes
@@ -203,9 +217,15 @@ static void add_offset(TreePrinter *l, const Access *a, ExprId offset, bool is_l
   add(l, ")");
 }
 
+// The prefix of vocabulary functions on elements of the type.
+static char access_prefix(const TreePrinter *l, Type type) {
+  return l->k->is_s64 && type == TYPE_S64 ? 'l' : memory_prefix(type);
+}
+
 // From an element, behind scalar_from's conversion, to the kernel's type. Vectors of s64 are converted through f64 too.
-static const char *scalar_cast(Type type, bool is_f64) {
-  if (is_f64) return type == TYPE_F64 ? "" : "(double)";
+static const char *scalar_cast(Type type, const Kernel *k) {
+  if (k->is_s64) return "";
+  if (k->is_f64) return type == TYPE_F64 ? "" : "(double)";
   return type == TYPE_S64 ? "(float)(double)" : type == TYPE_S32 ? "(float)" : "";
 }
 
@@ -214,7 +234,7 @@ static void add_scalar_load(TreePrinter *l, const LoopNode *n) {
   const char *convert = scalar_from(a->type);
   const bool is_call = *convert && a->type != TYPE_BOOLEAN, has_addresses = access_has_addresses(a);
   if (n->inside) say(l, n, "%I ? ");
-  if (!expr_of(l, n)->is_s64) add(l, scalar_cast(a->type, l->k->is_f64));
+  if (!expr_of(l, n)->is_s64) add(l, scalar_cast(a->type, l->k));
   tree_printf(l, "%s%s", convert, is_call ? "(" : "");
   open_element(l, &n->address);
   if (expr_of(l, n)->args[0]) add_offset(l, a, expr_of(l, n)->args[0], false);
@@ -238,7 +258,7 @@ static void add_vector_load(TreePrinter *l, const LoopNode *n, bool is_part) {
     say(l, n, "%Q_load(%@)");
     return;
   }
-  const char memory = memory_prefix(a->type);
+  const char memory = access_prefix(l, a->type);
   const bool converts = memory != l->prefix;
   if (converts) tree_printf(l, "%c_from_%c(", l->prefix, memory);
   tree_printf(l, "%c_%s", memory, hows[n->load]);
@@ -322,7 +342,7 @@ static void add_formula_operand(TreePrinter *l, ExprId id) {
 
 // A scalar operation without a formula is lane 0 of the vector function, because libm may give other bits.
 static void add_formula(TreePrinter *l, const Expr *e) {
-  const char *formula = scalar_formulas[e->op];
+  const char *formula = l->k->is_s64 ? integer_formulas[e->op] : scalar_formulas[e->op];
   if (!formula) {
     tree_printf(l, "%c_lane_0(", l->prefix);
     add_call(l, e);
@@ -361,7 +381,7 @@ static void add_scalar_result(TreePrinter *l, const LoopNode *n) {
   const Expr *e = expr_of(l, n);
   switch (e->op) {
   case EXPR_INDEX: tree_printf(l, "(%s)%s", l->scalar, l->k->axes[__builtin_ctz(e->axes)].name); return;
-  case EXPR_INTEGER: tree_printf(l, e->integer == INT64_MIN ? "INT64_MIN" : "%lld", (long long)e->integer); return;
+  case EXPR_INTEGER: add_integer(l, e->integer); return;
   case EXPR_IS_KEPT: add_is_kept(l, n); return;
   case EXPR_COUNT:
   case EXPR_SHARE: add_element_count(l, e); return;
@@ -393,10 +413,13 @@ static void print_let(TreePrinter *l, const LoopNode *n) {
   if (n->is_row) say(l, n, "%e[r] = ");
   else if (!n->is_vector) tree_printf(l, "const %s %s = ", scalar_type(l, expr_of(l, n)), l->name[n->expr]);
   else say(l, n, n->load != LOAD_SPILLED && expr_is_mask(l->k, n->expr) ? "const %Q %e = " : "const %K %e = ");
-  if (n->load) add_load(l, n);
+  const bool is_held = n->is_held && !l->k->is_f64;
+  if (is_held) add(l, "v_hold(");
+  if (is_transposed_in_rows(l, n)) tree_printf(l, "v_load(rows_%s + r * 16)", l->access_name[n->access]);
+  else if (n->load) add_load(l, n);
   else if (n->is_vector) add_vector_result(l, n);
   else add_scalar_result(l, n);
-  add(l, ";\n");
+  add(l, is_held ? ");\n" : ";\n");
 }
 
 // Combines the partial results of all blocks in f64, in the order of the blocks.
@@ -420,12 +443,14 @@ static void print_combine(TreePrinter *l, const LoopNode *n) {
 // Sums
 
 static void print_begin_sum(TreePrinter *l, const LoopNode *n) {
-  const bool is_total = n->sum == SUM_TOTAL;
+  const Loop *plan = l->t->plan;
+  const bool is_total = n->sum == SUM_TOTAL, is_run = !is_total && plan->runs.middle_run;
   if (n->sum == SUM_SCALAR) {
     say_line(l, n, "double total_%e = %i;");
   } else if (n->count == 1 && !n->is_row) {
     say_line(l, n, is_total ? "%V total_%e = %p_set(%i);" : "%V acc_%e = %p_set(%i);");
   } else {
+    if (is_run && plan->is_product && plan->vectors > FEW_VECTORS) say_line(l, n, "V_LEAVE(total_%e);");
     say_line(l, n, is_total ? "%V total_%e[%#];" : "%V acc_%e[%#];");
     say_line(l, n, "UNROLL for (int u = 0; u < %#; u++)");
     say_line(l, n, is_total ? "  total_%e[u] = %p_set(%i);" : "  acc_%e[u] = %p_set(%i);");
@@ -473,7 +498,8 @@ static void print_load_partial(TreePrinter *l, const LoopNode *n) {
 static void print_scalar_store(TreePrinter *l, const LoopNode *n) {
   const Access *a = access_of(l, n);
   const bool wants_f64 = memory_prefix(a->type) == 'd', has_addresses = access_has_addresses(a);
-  const char *convert = has_addresses ? scalar_to(a->type) : "";
+  const bool is_own = l->k->is_s64 && a->type == TYPE_S64;
+  const char *convert = has_addresses && !is_own ? scalar_to(a->type) : "";
   const bool is_call = *convert && a->type != TYPE_BOOLEAN;
   begin_line(l);
   if (!has_addresses) say(l, n, "put%t(");
@@ -485,7 +511,7 @@ static void print_scalar_store(TreePrinter *l, const LoopNode *n) {
 }
 
 static void add_vector_store(TreePrinter *l, const LoopNode *n, const char *how) {
-  const char memory = memory_prefix(access_of(l, n)->type);
+  const char memory = access_prefix(l, access_of(l, n)->type);
   const bool converts = memory != l->prefix;
   tree_printf(l, "%c_%s", memory, how);
   say(l, n, n->is_strided ? "%n%t(%M%S, " : "%n%t(%M, ");
@@ -507,6 +533,7 @@ static void print_vector_store(TreePrinter *l, const LoopNode *n) {
 static void print_store(TreePrinter *l, const LoopNode *n) {
   if (!n->is_vector) print_scalar_store(l, n);
   else if (n->address.base == BASE_ROWS) say_line(l, n, "v_store(%@, %o);");
+  else if (is_transposed_in_rows(l, n)) say_line(l, n, "v_store(rows_%a + r * 16, %o);");
   else if (access_is_mask(access_of(l, n))) say_line(l, n, "%Q_store(%@, %o);");
   else print_vector_store(l, n);
 }
@@ -589,11 +616,7 @@ static void print_parts(TreePrinter *l, const LoopNode *n) {
   if (!is_last) print_part(l, n, n->interior_end, 0);
 }
 
-static void print_for(TreePrinter *l, const LoopNode *n) {
-  if (n->interior_end) {
-    print_parts(l, n);
-    return;
-  }
+static void print_plain_for(TreePrinter *l, const LoopNode *n) {
   const bool is_one = index_is(n->step, 1);
   begin_line(l);
   say(l, n, n->is_unrolled ? "%fUNROLL for (" : "%ffor (");
@@ -604,7 +627,21 @@ static void print_for(TreePrinter *l, const LoopNode *n) {
   print_body(l, n->body);
 }
 
+static void print_for(TreePrinter *l, const LoopNode *n) {
+  const bool was_in_rows = l->is_in_rows;
+  l->is_in_rows = n->var.kind == VAR_ROW;
+  if (l->is_in_rows) print_loads_of_rows(l, n->body);
+  if (n->interior_end) print_parts(l, n);
+  else print_plain_for(l, n);
+  if (l->is_in_rows) print_stores_of_rows(l, n->body);
+  l->is_in_rows = was_in_rows;
+}
+
 static void print_if(TreePrinter *l, const LoopNode *n) {
+  if (n->body && !n->body->next && is_stored_in_rows(l, n->body)) { // whether it is wanted is asked behind the loop
+    print_nodes(l, n->body);
+    return;
+  }
   begin_line(l);
   say(l, n, n->test ? "if (%?) " : "%f");
   print_body(l, n->body);
@@ -624,7 +661,7 @@ void print_partial_parameters(TreePrinter *l, bool is_call) {
 }
 
 void print_step_name(TreePrinter *l, bool is_tail) {
-  tree_printf(l, "%s_kernel%zu_%s%zu", l->p->identifier, l->kernel_index, is_tail ? "rest" : "step", l->loop_index);
+  tree_printf(l, "%s_kernel%zu_%s%zu", l->p->identifier, l->number, is_tail ? "rest" : "step", l->loop_index);
 }
 
 static void print_step_call(TreePrinter *l, const LoopNode *n) {
@@ -651,6 +688,33 @@ typedef struct NodePrinter {
   const char *line; // with directives; NULL: `print` prints the node
   void (*print)(TreePrinter *l, const LoopNode *n);
 } NodePrinter;
+
+// The rows from begin to end have one index on the free axis. Arithmetic is modulo 2^64, so that an index that does not
+// exist is of no row.
+static void print_scatter(TreePrinter *l, const LoopNode *n) {
+  Scatter s;
+  if (!kernel_find_scatter(l->k, &s)) return; // never in a verified tree
+  const Axis *axes = l->k->axes;
+  const char *nrows = number_text(l, axes[s.rows].extent, axes[s.rows].monomial);
+  const char *width = number_text(l, axes[s.columns].extent, axes[s.columns].monomial);
+  const char *count = number_text(l, axes[s.summed].extent, axes[s.summed].monomial);
+  tree_printf(l, "  const size_t first = %s%s%s%s, others = %s%s%s%s;\n", s.free < 0 ? "0" : "begin / ",
+              s.free < 0 ? "" : nrows, s.free < 0 ? "" : " * ", s.free < 0 ? "" : nrows, s.free < 0 ? "0" : "begin / ",
+              s.free < 0 ? "" : nrows, s.free < 0 ? "" : " * ", s.free < 0 ? "" : count);
+  say_line(l, n, "%k *const to = %m;");
+  tree_printf(l, "  const %s *const from = ", l->scalar);
+  add_member(l, s.from);
+  tree_printf(l, ";\n  const %s *const indices = ", element_type(l->k->accesses[s.indices].type));
+  add_member(l, s.indices);
+  tree_printf(l,
+              ";\n  for (size_t e = begin * %s; e < end * %s; e++) to[e] = 0;\n"
+              "  for (size_t i = 0; i < %s; i++) {\n"
+              "    uint64_t place = (uint64_t)indices[i];\n    if (indices[i] < 0) place += %s;\n"
+              "    const size_t row = first + (size_t)place;\n"
+              "    if (place < %s && row >= begin && row < end)\n"
+              "      %c_add_row(to + row * %s, from + (others + i) * %s, %s);\n  }\n",
+              width, width, count, nrows, nrows, l->prefix, width, width, width);
+}
 
 static const NodePrinter printers[] = {
     [NODE_COMMENT] = {"// Sweep: %w", NULL},
@@ -684,6 +748,7 @@ static const NodePrinter printers[] = {
     [NODE_INIT_PARTIAL] = {"%[ = %i;", NULL},
     [NODE_STEP] = {NULL, print_step_call},
     [NODE_REDUCE_PARTIAL] = {"%[ = (%T)d_%l(d_from_v(v_load(part_%a + %B)));", NULL},
+    [NODE_SCATTER] = {NULL, print_scatter},
     [NODE_FENCE] = {"v_fence();", NULL},
 };
 

@@ -13,12 +13,14 @@ typedef struct TreePrinter {
   const LoopTree *t;
   const Kernel *k;
   size_t kernel_index, loop_index;
+  size_t number;                    // of the kernel, in names
   const char **name;                // C names by ExprId, then by open dim
   const char **access_name;         // by AccessId: the name that follows p_, part_ and other prefixes
   bool mentions_dim[MAX_OPEN_DIMS]; // the function's body so far uses the open dim
   bool mentions_args;               // the function's body so far uses the argument struct
   const char *vec, *scalar, *mask;  // the kernel's C types
-  char prefix;                      // of vocabulary functions on these types: v or d
+  char prefix;                      // of vocabulary functions on these types: v, d or l
+  bool is_in_rows;                  // in a loop over rows, whose vectors may be transposed (rows.c)
   int indent;                       // in steps of two columns
 } TreePrinter;
 
@@ -48,5 +50,12 @@ void add_address(TreePrinter *l, const Address *at);
 void add_memory(TreePrinter *l, const Address *at);
 // An element without its closing bracket: "p[i", or "memory, place" without the closing parenthesis.
 void open_element(TreePrinter *l, const Address *at);
+
+// rows.c
+
+bool is_transposed_in_rows(const TreePrinter *l, const LoopNode *n); // the load or store goes through an array of rows
+bool is_stored_in_rows(const TreePrinter *l, const LoopNode *n);     // it is such a store
+void print_loads_of_rows(TreePrinter *l, const LoopNode *body);      // before the loop over rows with this body
+void print_stores_of_rows(TreePrinter *l, const LoopNode *body);     // behind it
 
 #endif

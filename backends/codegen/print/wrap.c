@@ -43,7 +43,7 @@ static Place find_place(const char *line, size_t nbytes, size_t least, size_t mo
 
 static void add_line(Text *out, const char *line, size_t nbytes) {
   const size_t indent = strspn(line, " ");
-  const bool is_directive = line[indent] == '#';
+  const bool is_directive = nbytes && (line[indent] == '#' || line[nbytes - 1] == '\\'); // or within one
   size_t lead = 0; // columns before the part of the line that is left
   Place place = {0, false};
   while (lead + nbytes > WIDTH) {

@@ -23,6 +23,8 @@
 #endif
 
 // In assembler, because the builtin differs between gcc, clang and their versions.
+#define V_HOLD(part) __asm__("" : "+x"(part))
+
 #define V_SQRT(a) __extension__({ v_part r_; __asm__("vsqrtps %1, %0" : "=x"(r_) : "x"(a)); r_; })
 
 #define D_SQRT(a) __extension__({ d_part r_; __asm__("vsqrtpd %1, %0" : "=x"(r_) : "x"(a)); r_; })

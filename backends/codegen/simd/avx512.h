@@ -34,6 +34,8 @@
 #endif
 
 // In assembler, because the builtin differs between gcc, clang and their versions.
+#define V_HOLD(part) __asm__("" : "+v"(part))
+
 #define V_SQRT(a) __extension__({ v_part r_; __asm__("vsqrtps %1, %0" : "=v"(r_) : "v"(a)); r_; })
 
 #define D_SQRT(a) __extension__({ d_part r_; __asm__("vsqrtpd %1, %0" : "=v"(r_) : "v"(a)); r_; })
@@ -69,7 +71,15 @@
 // One bit for each lane from i on: whether its number is below n.
 #define V_MASK(i, n) (uint16_t)(((1U << (n)) - 1) >> (i))
 
-#define V_LOAD_N(p, i, n) __builtin_ia32_loadups512_mask((p) + (ptrdiff_t)(i), (v_part){0}, V_MASK(i, n))
+// The mask of a load. gcc takes a masked load for a choice among the lanes of a loaded vector: where it knows the mask and
+// that the other lanes are not used, it loads the whole vector, and reads behind the last element.
+#ifdef __clang__
+#define V_LOADED(mask) (mask)
+#else
+#define V_LOADED(mask) __extension__({ __typeof__(mask) loaded_ = (mask); __asm__("" : "+Yk"(loaded_)); loaded_; })
+#endif
+
+#define V_LOAD_N(p, i, n) __builtin_ia32_loadups512_mask((p) + (ptrdiff_t)(i), (v_part){0}, V_LOADED(V_MASK(i, n)))
 
 // The second register overlaps the first by one element, so as not to read behind the last one.
 #define V_SECOND(p) __extension__({ \
@@ -89,8 +99,9 @@
   const uint32_t in_ = ((1U << end_) - 1) >> first_ << first_; \
   const uintptr_t at_ = (uintptr_t)(p) + ((uintptr_t)(i) - 2 * (s).first) * sizeof(float); \
   else_ = (outside) - else_; \
-  const v_part low_ = __builtin_ia32_loadups512_mask((const float *)at_, else_, (uint16_t)in_); \
-  const v_part high_ = __builtin_ia32_loadups512_mask((const float *)at_ + 15, else_, (uint16_t)(in_ >> 15)); \
+  const float *low_at_ = (const float *)at_; \
+  const v_part low_ = __builtin_ia32_loadups512_mask(low_at_, else_, V_LOADED((uint16_t)in_)); \
+  const v_part high_ = __builtin_ia32_loadups512_mask(low_at_ + 15, else_, V_LOADED((uint16_t)(in_ >> 15))); \
   __builtin_shufflevector(low_, high_, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31); })
 
 // Two bits for each of the n lanes from i on: whether the even and the odd element of a pair may be stored.
@@ -118,9 +129,9 @@
   const uintptr_t at_ = (uintptr_t)(p) + ((uintptr_t)(i) - (s).first) * sizeof(float); \
   else_ = (outside) - else_; \
   __builtin_ia32_loadups512_mask((const float *)at_, else_, \
-                                 (uint16_t)(V_MASK(i, first_ + (s).count) & ~V_MASK(i, first_))); })
+                                 V_LOADED((uint16_t)(V_MASK(i, first_ + (s).count) & ~V_MASK(i, first_)))); })
 
-#define D_LOAD_N(p, i, n) __builtin_ia32_loadupd512_mask((p) + (ptrdiff_t)(i), (d_part){0}, (uint8_t)V_MASK(i, n))
+#define D_LOAD_N(p, i, n) __builtin_ia32_loadupd512_mask((p) + (ptrdiff_t)(i), (d_part){0}, V_LOADED((uint8_t)V_MASK(i, n)))
 
 // The type to which the two builtins below take a pointer.
 #ifdef __clang__
@@ -131,7 +142,7 @@
 
 #define H_LOAD_N(p, i, n) \
   ((h_part)__builtin_ia32_loaddquhi256_mask((const H_MEMORY *)(const void *)((p) + (ptrdiff_t)(i)), (short V_HALF){0}, \
-                                            V_MASK(i, n)))
+                                            V_LOADED(V_MASK(i, n))))
 
 // The same for a full register of words.
 #ifdef __clang__
@@ -143,7 +154,7 @@
 // Pairs of words as lanes of 32 bits. The last one has no odd word.
 #define H_PAIRS_N(p, i, n) ((v_bits)__builtin_ia32_loaddquhi512_mask( \
   (const H_PAIRS_MEMORY *)(const void *)((p) + 2 * (ptrdiff_t)(i)), (short V_FULL){0}, \
-  (uint32_t)((1ULL << 2 * (n)) - 1) >> 1 >> 2 * (i)))
+  V_LOADED((uint32_t)((1ULL << 2 * (n)) - 1) >> 1 >> 2 * (i))))
 
 #define H_SECOND_N(p, i, n) H_NARROW(H_PAIRS_N(p, i, n))
 
@@ -210,7 +221,7 @@ typedef char V_QUARTER v_bytes;
 
 #define V_LOAD_BYTES_N(to, p, i, n) do { \
     const v_bytes r_ = __builtin_ia32_loaddquqi128_mask((const BYTES_MEMORY *)(const void *)((p) + (ptrdiff_t)(i)), \
-                                                        (v_bytes){0}, V_MASK(i, n)); \
+                                                        (v_bytes){0}, V_LOADED(V_MASK(i, n))); \
     memcpy(to, &r_, 16); } while (0)
 
 #define V_STORE_BYTES_N(p, from, i, n) do { \

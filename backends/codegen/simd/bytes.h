@@ -273,6 +273,30 @@ static inline vec v_gather_at_n_s8(const int8_t *p, ptrdiff_t stride, places o, 
 
 static inline vec v_gather_at_s8(const int8_t *p, ptrdiff_t stride, places o) { return v_gather_at_n_s8(p, stride, o, 16); }
 
+static inline vec v_gather_at_n_b8(const uint8_t *p, ptrdiff_t stride, places o, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = p[i * stride + o.at[i]] != 0;
+  return v_load(x);
+}
+
+static inline vec v_gather_at_b8(const uint8_t *p, ptrdiff_t stride, places o) { return v_gather_at_n_b8(p, stride, o, 16); }
+
+static inline vec v_gather_at_n_e4m3(const uint8_t *p, ptrdiff_t stride, places o, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = f32_from_e4m3(p[i * stride + o.at[i]]);
+  return v_load(x);
+}
+
+static inline vec v_gather_at_e4m3(const uint8_t *p, ptrdiff_t stride, places o) { return v_gather_at_n_e4m3(p, stride, o, 16); }
+
+static inline vec v_gather_at_n_e5m2(const uint8_t *p, ptrdiff_t stride, places o, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = f32_from_e5m2(p[i * stride + o.at[i]]);
+  return v_load(x);
+}
+
+static inline vec v_gather_at_e5m2(const uint8_t *p, ptrdiff_t stride, places o) { return v_gather_at_n_e5m2(p, stride, o, 16); }
+
 static inline vec v_gather_at_n_u8(const uint8_t *p, ptrdiff_t stride, places o, int n) {
   float x[16] = {0};
   for (int i = 0; i < n; i++) x[i] = (float)p[i * stride + o.at[i]];

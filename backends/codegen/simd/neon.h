@@ -36,6 +36,8 @@
 #endif
 
 // In assembler, because the builtin differs between gcc, clang and their versions.
+#define V_HOLD(part) __asm__("" : "+w"(part))
+
 #define V_SQRT(a) __extension__({ v_part r_; __asm__("fsqrt %0.4s, %1.4s" : "=w"(r_) : "w"(a)); r_; })
 
 #define D_SQRT(a) __extension__({ d_part r_; __asm__("fsqrt %0.2d, %1.2d" : "=w"(r_) : "w"(a)); r_; })

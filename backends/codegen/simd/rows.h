@@ -108,6 +108,31 @@ static inline V_INLINE void v_store_rows_f16(uint16_t *p, ptrdiff_t stride, cons
   V_EACH_TILE(V_STORE_TILE_F16)
 }
 
+// Whether n rows begin at neighbouring elements, and are worth transposing.
+static inline V_INLINE int v_are_near(const float *const *p, int n) {
+  int near = n >= 8;
+  for (ptrdiff_t k = 1; k < n; k++) near &= p[k] == p[0] + k;
+  return near;
+}
+
+// Lane l of vector k of t is the element `at` + l * stride of row k, for n rows.
+static inline V_INLINE void v_gather_rows(float *t, const float *const *p, size_t at, ptrdiff_t stride, int n) {
+  if (v_are_near(p, n)) {
+    v_load_rows(t, p[0] + at, stride, n);
+    return;
+  }
+  for (ptrdiff_t k = 0; k < n; k++) v_store(t + k * 16, v_gather(p[k] + at, stride));
+}
+
+// And back.
+static inline V_INLINE void v_scatter_rows(float *const *p, size_t at, ptrdiff_t stride, const float *t, int n) {
+  if (v_are_near((const float *const *)p, n)) {
+    v_store_rows(p[0] + at, stride, t, n);
+    return;
+  }
+  for (ptrdiff_t k = 0; k < n; k++) v_scatter(p[k] + at, stride, v_load(t + k * 16));
+}
+
 // Stores 16 contiguous rows to p, aligned to 64 bytes, bypassing the caches; width <= 64.
 static inline V_INLINE void v_stream_rows(float *p, const float *t, int width) {
   float rows_[16 * 64];
@@ -125,4 +150,19 @@ static inline V_INLINE void v_stream_rows_f16(uint16_t *p, const float *t, int w
   uint16_t rows_[16 * 64];
   v_store_rows_f16(rows_, width, t, width);
   for (ptrdiff_t i = 0; i < width; i++) h_stream(p + i * 16, h_load(rows_ + i * 16));
+}
+
+// to[i] += from[i] for n elements, in the order of i.
+static inline void v_add_row(float *to, const float *from, size_t n) {
+  size_t i = 0;
+  for (; i + 16 <= n; i += 16) v_store(to + i, v_add(v_load(to + i), v_load(from + i)));
+  const int left = (int)(n - i);
+  if (left) v_store_n(to + i, v_add(v_load_n(to + i, left), v_load_n(from + i, left)), left);
+}
+
+static inline void d_add_row(double *to, const double *from, size_t n) {
+  size_t i = 0;
+  for (; i + 16 <= n; i += 16) d_store(to + i, d_add(d_load(to + i), d_load(from + i)));
+  const int left = (int)(n - i);
+  if (left) d_store_n(to + i, d_add(d_load_n(to + i, left), d_load_n(from + i, left)), left);
 }

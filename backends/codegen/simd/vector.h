@@ -3,7 +3,7 @@
 // The virtual vector of kernels, with its loads and stores: 16 lanes of f32 (`vec`) or f64 (`dvec`), in as many parts
 // as the ISA needs registers.
 //
-// This file and arithmetic.h, rows.h, bytes.h, math.h and random.h are the same for every ISA; they follow the ISA's
+// This file and arithmetic.h, rows.h, bytes.h, math.h, trigonometry.h, integers.h and random.h are the same for every ISA; they follow the ISA's
 // header. That header defines upper-case macros: the width of a part, and operations on one part that the defaults
 // here, which are GNU C, compile badly or not at all. V_ macros are for f32, D_ for f64, H_ for 16-bit types.
 //
@@ -71,6 +71,21 @@ typedef struct { d_bits p[D_PARTS]; } dmask;
 #else
 #define V_FAR
 #endif
+
+// Lets a compiler know nothing of a part's origin: gcc loads a vector again for each of several uses, rather than keep
+// it in a register.
+#ifndef V_HOLD
+#define V_HOLD(part) (void)(part)
+#endif
+
+// Keeps the vectors of an array in memory, so that the registers are left to the loops that follow.
+#ifdef __GNUC__
+#define V_LEAVE(array) __asm__("" : "+m"(array))
+#else
+#define V_LEAVE(array) (void)(array)
+#endif
+
+static inline vec v_hold(vec a) { V_FOR_I V_HOLD(a.p[i]); return a; }
 
 #define V_INDEX(j) j
 

@@ -1,4 +1,4 @@
-// Splits $CC into words and looks up the program.
+// Splits the variable into words and looks up the program.
 #include "backends/codegen/toolchain/compiler_command.h"
 
 #include <stdio.h>
@@ -6,6 +6,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+const CompilerChoice c_compiler = {
+    "C compiler", "CC", (const char *const[]){"cc", NULL}, "install one",
+    "raise the limit with --compile-timeout (0: no limit), use --no-fuse for smaller kernels, or "};
 
 static bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n';
@@ -30,19 +34,19 @@ static bool take_word(const char **from, char **to) {
 
 // Splits a command into c->words. c->text is large enough, because a word with its terminator is never longer than in
 // `command` with the blank after it.
-static bool split(CompilerCommand *c, const char *command, Diagnostics *d) {
+static bool split(CompilerCommand *c, const char *variable, const char *command, Diagnostics *d) {
   const char *from = command;
   char *to = c->text;
   if (strlen(command) >= sizeof c->text)
-    return error_at(d, (Position){0}, "CC: expected fewer than %zu characters, found %zu", sizeof c->text,
+    return error_at(d, (Position){0}, "%s: expected fewer than %zu characters, found %zu", variable, sizeof c->text,
                     strlen(command));
   for (;;) {
     while (is_blank(*from)) from++;
     if (!*from) return true;
     if (c->nwords == MOST_COMMAND_WORDS)
-      return error_at(d, (Position){0}, "CC: expected at most %d words, found more", MOST_COMMAND_WORDS);
+      return error_at(d, (Position){0}, "%s: expected at most %d words, found more", variable, MOST_COMMAND_WORDS);
     c->words[c->nwords++] = to;
-    if (!take_word(&from, &to)) return error_at(d, (Position){0}, "CC: a quote is not closed in %s", command);
+    if (!take_word(&from, &to)) return error_at(d, (Position){0}, "%s: a quote is not closed in %s", variable, command);
   }
 }
 
@@ -64,16 +68,19 @@ static bool find_program(const char *name, char path[PATH_MAX], struct stat *sta
   return false;
 }
 
-bool compiler_command_find(CompilerCommand *c, Diagnostics *d) {
-  const char *command = getenv("CC");
+bool compiler_command_find(CompilerCommand *c, const CompilerChoice *choice, Diagnostics *d) {
+  const char *command = getenv(choice->variable), *const *candidate = choice->candidates;
   struct stat status;
   *c = (CompilerCommand){0};
-  if (!split(c, command ? command : "", d)) return false;
-  if (!c->nwords) c->words[c->nwords++] = "cc";
+  if (!split(c, choice->variable, command ? command : "", d)) return false;
+  if (!c->nwords) {
+    while (candidate[1] && !find_program(*candidate, c->program, &status)) candidate++;
+    c->words[c->nwords++] = *candidate;
+  }
   const char *name = c->words[0];
   if (find_program(name, c->program, &status)) return true;
-  return error_at(d, (Position){0}, "no C compiler: %s is %s; install one or set CC", name,
-                  strchr(name, '/') ? "not an executable file" : "not in PATH");
+  return error_at(d, (Position){0}, "no %s: %s is %s; %s or set %s", choice->what, name,
+                  strchr(name, '/') ? "not an executable file" : "not in PATH", choice->advice, choice->variable);
 }
 
 void compiler_command_hash(const CompilerCommand *c, struct sha256_ctx *hash) {

@@ -1,4 +1,4 @@
-// The C compiler's command line: $CC split into words.
+// A compiler's command line: an environment variable, such as $CC, split into words.
 #ifndef NGRAD_BACKENDS_CODEGEN_TOOLCHAIN_COMPILER_COMMAND_H
 #define NGRAD_BACKENDS_CODEGEN_TOOLCHAIN_COMPILER_COMMAND_H
 
@@ -16,9 +16,18 @@ typedef struct CompilerCommand {
   char text[PATH_MAX];
 } CompilerCommand;
 
-// Splits $CC, or "cc" if it is not set, as a shell would: at blanks outside of quotes and not after a backslash. No
-// shell runs, so nothing is expanded. The program is looked up in PATH. False: an error has been reported.
-bool compiler_command_find(CompilerCommand *c, Diagnostics *d);
+typedef struct CompilerChoice {
+  const char *what;              // "C compiler"
+  const char *variable;          // of the environment, which has the command
+  const char *const *candidates; // programs, ended by NULL: the first that is in PATH, if the variable is not set
+  const char *advice;            // "install one"
+  const char *late;              // "raise the limit, or ": if it takes too long, before "set CC to another compiler"
+} CompilerChoice;
+extern const CompilerChoice c_compiler;
+
+// Splits the variable as a shell would: at blanks outside of quotes and not after a backslash. No shell runs, so
+// nothing is expanded. The program is looked up in PATH. False: an error has been reported.
+bool compiler_command_find(CompilerCommand *c, const CompilerChoice *choice, Diagnostics *d);
 
 // Adds to the hash what identifies the compiler: the words and, for each word that names a program (both do in "ccache
 // gcc"), the program's path, length and modification time.

@@ -21,13 +21,23 @@
 
 enum { LONGEST_COMPLAINT = 4000, FILE_PATH_BYTES = PATH_MAX + 16 };
 
-static const char *const flags[] = {"-std=c11", "-O2",     "-ffp-contract=off",    "-fno-math-errno",
-                                    "-fPIC",    "-shared", "-fvisibility=default", "-w"};
-enum { NFLAGS = sizeof flags / sizeof *flags };
+// The last flag is for long sources alone. Looking for vectors among statements takes compilers half of their time
+// there, and finds little in code that has its vectors.
+static const char *const flags[] = {"-std=c11",
+                                    "-O2",
+                                    "-ffp-contract=off",
+                                    "-fno-math-errno",
+                                    "-fPIC",
+                                    "-shared",
+                                    "-fvisibility=default",
+                                    "-w",
+                                    "-fno-tree-slp-vectorize"};
+enum { NFLAGS = sizeof flags / sizeof *flags, LONG_SOURCE = 1 << 20 };
 
 typedef struct Job {
   const Text *source;
   const char *symbol; // the object must define it
+  const CompilerChoice *compiler;
   CompilerCommand command;
   double timeout_s; // 0: no limit
   KernelCache cache;
@@ -56,12 +66,16 @@ static Outcome bad_folder(Job *j, const char *problem) {
   return OUTCOME_BAD_FOLDER;
 }
 
+static int count_flags(const Job *j) {
+  return j->source->nbytes < LONG_SOURCE ? NFLAGS - 1 : NFLAGS;
+}
+
 // The cache's key: a hash of source, flags and compiler.
 static void compute_key(const Job *j, uint8_t key[SHA256_DIGEST_SIZE]) {
   struct sha256_ctx hash;
   sha256_init(&hash);
   sha256_update(&hash, j->source->nbytes, (const uint8_t *)text_string(j->source));
-  for (int i = 0; i < NFLAGS; i++) sha256_update(&hash, strlen(flags[i]) + 1, (const uint8_t *)flags[i]);
+  for (int i = 0; i < count_flags(j); i++) sha256_update(&hash, strlen(flags[i]) + 1, (const uint8_t *)flags[i]);
   compiler_command_hash(&j->command, &hash);
   sha256_digest(&hash, SHA256_DIGEST_SIZE, key);
 }
@@ -163,11 +177,12 @@ static bool run_compiler(Job *j, Text *complaint) {
   size_t count = 0;
   int out[2], result, status = 0;
   for (size_t i = 0; i < j->command.nwords; i++) arguments[count++] = i ? j->command.words[i] : j->command.program;
-  for (int i = 0; i < NFLAGS; i++) arguments[count++] = flags[i];
+  for (int i = 0; i < count_flags(j); i++) arguments[count++] = flags[i];
   for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) arguments[count++] = rest[i];
   char **environment = make_environment(j, complaint->allocator);
   if (!environment || pipe2(out, O_CLOEXEC) != 0) {
-    text_add_string(complaint, environment ? strerror(errno) : "out of memory");
+    if (environment) text_add_string(complaint, strerror(errno));
+    else complaint->out_of_memory = true;
     allocator_free(complaint->allocator, environment);
     return false;
   }
@@ -186,10 +201,8 @@ static bool run_compiler(Job *j, Text *complaint) {
   close(out[0]);
   if (!is_in_time) {
     if (complaint->nbytes) text_add_string(complaint, "\n");
-    text_format(complaint,
-                "stopped because it was not done after %g s; raise the limit with --compile-timeout (0: no limit), use "
-                "--no-fuse for smaller kernels, or set CC to another compiler",
-                j->timeout_s);
+    text_format(complaint, "stopped because it was not done after %g s; %sset %s to another compiler", j->timeout_s,
+                j->compiler->late, j->compiler->variable);
   } else if (result != 0) text_add_string(complaint, strerror(result));
   else if (WIFSIGNALED(status)) text_format(complaint, "ended by signal %d", WTERMSIG(status));
   else if (status && !complaint->nbytes) text_format(complaint, "exit status %d", WEXITSTATUS(status));
@@ -203,10 +216,11 @@ static Outcome compile(Job *j, Diagnostics *d) {
   bool ok = run_compiler(j, &complaint), is_made = ok && access(j->object_path, F_OK) == 0;
   Outcome outcome = is_made ? OUTCOME_LOADED : OUTCOME_FAILED;
   if (!is_made && work_folder_is_full(&j->work)) outcome = bad_folder(j, strerror(ENOSPC));
+  else if (!ok && complaint.out_of_memory) error_out_of_memory(d);
   else if (!ok) error_with_output(d, text_string(&complaint), "%s failed:", j->command.program);
   else if (!is_made)
-    error_at(d, (Position){0}, "%s reported success but wrote no shared object; set CC to a C compiler",
-             j->command.program);
+    error_at(d, (Position){0}, "%s reported success but wrote no shared object; set %s to a C compiler",
+             j->command.program, j->compiler->variable);
   text_deinit(&complaint);
   return outcome;
 }
@@ -334,16 +348,16 @@ static Outcome find_or_build(Job *j, Loaded *loaded, ToolchainTimes *times, Diag
   return outcome;
 }
 
-bool toolchain_load(const Text *source, const char *symbol, double timeout_s, Loaded *loaded, ToolchainTimes *times,
-                    bool *compiler_failed, Diagnostics *d) {
+bool toolchain_load(const Text *source, const char *symbol, const CompilerChoice *compiler, double timeout_s,
+                    Loaded *loaded, ToolchainTimes *times, bool *compiler_failed, Diagnostics *d) {
   Job *j = allocator_alloc(d->arena.allocator, sizeof *j);
   double start = milliseconds_now();
   *times = (ToolchainTimes){0};
   *loaded = (Loaded){0};
   *compiler_failed = false;
   if (!j) return error_out_of_memory(d);
-  *j = (Job){.source = source, .symbol = symbol, .timeout_s = timeout_s};
-  if (!compiler_command_find(&j->command, d)) *compiler_failed = true;
+  *j = (Job){.source = source, .symbol = symbol, .compiler = compiler, .timeout_s = timeout_s};
+  if (!compiler_command_find(&j->command, compiler, d)) *compiler_failed = true;
   else *compiler_failed = find_or_build(j, loaded, times, d) == OUTCOME_FAILED;
   times->load_ms = milliseconds_now() - start - times->compile_ms;
   allocator_free(d->arena.allocator, j);

@@ -15,7 +15,9 @@
 // after the replacement. For other rows only rounding differs (mostly to the better, as the operators subtract the mean
 // first), and the operator may avoid an overflow of the original graph. To guarantee that, a value that the graph adds
 // and subtracts again, or multiplies and divides by, must also be in the operator's formula, where it has the same
-// effect (see algebra.h). Sums over x may cancel: if x is not finite, r is NaN and so are the results.
+// effect (see algebra.h). Where the graph multiplies and divides by a value of x itself, such as x - mean, which the
+// gradient of a quotient leaves, the graph has NaN for an x that makes it 0, and the operator the limit. Sums over x
+// may cancel: if x is not finite, r is NaN and so are the results.
 #include "passes/rewrite/recognise/recognise.h"
 
 #include "ir/operators/reduce.h"

@@ -286,7 +286,7 @@ static void mutate(Report *report, uint64_t *random) {
 static bool make_from_file(const char *path, uint64_t *random, Report *report) {
   Diagnostics d;
   diagnostics_init(&d, &system_allocator);
-  RandomGraph r = {.random = random_next(random), .graph = yaml_read_file(&system_allocator, path, &d)};
+  RandomGraph r = {.random = random_next(random), .graph = yaml_read_file(&system_allocator, path, NULL, &d)};
   if (r.graph) shrink_model(&r);
   for (size_t i = 0; r.graph && i < r.graph->nvalues; i++)
     if (r.graph->values[i]->constant) r.graph->values[i]->constant->file = NULL;

@@ -204,8 +204,11 @@ static void run_group(Trial *t, Passes *p, unsigned percent) {
     run_way(t, p, &other);
   }
   Way other = way;
-  other.effort = random_chance(random, 50) ? 1 : 2;
-  if (random_chance(random, percent / 3) && !t->report->kind[0]) run_way(t, p, &other);
+  do other.isa = &isas[random_below(random, nisas)];
+  while (!other.isa->is_available());
+  other.target = own_target(other.isa);
+  other.effort = random_chance(random, 25) ? 1 : 2; // people have -O2
+  if (random_chance(random, percent) && !t->report->kind[0]) run_way(t, p, &other);
   other = way;
   other.target = random_target(random);
   other.target.vector_registers = random_chance(random, 50) ? 32 : own_target(best).vector_registers;

@@ -1,0 +1,317 @@
+#include "backends/codegen/emit/stages.h"
+
+#include "backends/codegen/emit/emit.h"
+#include "backends/codegen/emit/header.h"
+#include "backends/codegen/emit/target.h"
+#include "backends/codegen/leaves/leaves.h"
+#include "backends/codegen/print/printer.h"
+
+#include <string.h>
+
+extern const char leaves_step[], leaves_run[];
+
+const Graph *emitted_graph(const EmittedFunction *f) {
+  return f->stages ? f->stages->graph : f->programs[0]->graph;
+}
+
+bool file_has_leaves(const EmittedFile *file) {
+  for (size_t i = 0; i < file->nfunctions; i++)
+    if (file->functions[i].stages) return true;
+  return false;
+}
+
+bool stages_is_leaf(const EmittedStages *s, uint32_t function) {
+  for (size_t i = 0; i < s->step->nstages; i++)
+    if (s->step->stages[i].leaf && s->step->stages[i].leaf->number == function) return true;
+  return false;
+}
+
+size_t stages_workspace(const FilePrinter *f) {
+  struct ngrad_step step = *f->function->stages->step;
+  step.scratch_nbytes = f->scratch_nbytes;
+  return step_nbytes(&step, NULL);
+}
+
+// The runner
+
+static bool begins(const char *text, const char *word) {
+  return strncmp(text, word, strlen(word)) == 0;
+}
+
+// Adds the part of the text from `first` to `last` with the file's prefix for ngrad_. What the header declares has that
+// prefix alone.
+static void add_renamed(const char *text, const char *first, const char *last, const char *prefix, Text *out) {
+  static const char own[] = "ngrad_";
+  const char *at = strstr(text, first), *end = strstr(at, last);
+  for (const char *next; at < end; at = next + sizeof own - 1) {
+    next = strstr(at, own);
+    if (!next || next >= end) break;
+    const char *name = next + sizeof own - 1;
+    const bool is_public = begins(name, "ranks") || begins(name, "message");
+    text_add(out, at, (size_t)(next - at));
+    text_format(out, "%s_%s", prefix, is_public ? "" : "leaves_");
+  }
+  if (at < end) text_add(out, at, (size_t)(end - at));
+}
+
+void print_step_runner(const char *prefix, Text *out) {
+  text_add_string(out, "/* ---- Steps with leaves ---- */\n\n");
+  add_renamed(leaves_step, "/* Where an operand of a function is", "#endif", prefix, out);
+  add_renamed(leaves_run, "/* Runs a step with leaves", "#ifndef NGRAD_", prefix, out);
+  add_renamed(leaves_run, "/* Calls a function", "#endif", prefix, out);
+}
+
+// Tables
+
+bool name_tensors(FilePrinter *f) {
+  const Graph *g = f->graph;
+  Program none = {.graph = g};
+  Text unheard;
+  NameSet taken = {0};
+  text_init(&unheard, f->scratch->allocator);
+  Printer p = {.scratch = f->scratch,
+               .out = &unheard,
+               .plain = &unheard,
+               .program = &none,
+               .prefix = f->prefix,
+               .identifier = f->function->name};
+  f->member = ARENA_ARRAY(f->scratch, const char *, g->nvalues + 1);
+  for (size_t i = 0; f->member && i < g->nvalues; i++)
+    if (g->values[i]->is_input || g->values[i]->is_output)
+      f->member[i] = print_member_name(&p, g->values[i]->name, &taken, i);
+  text_deinit(&unheard);
+  return f->member && !p.out_of_memory;
+}
+
+static void print_places(const FilePrinter *f, const char *what, const struct ngrad_function *function,
+                         const struct ngrad_place *places, size_t count, Text *out) {
+  if (!count) return;
+  text_format(out, "static const struct %s_leaves_place %s_%s_%u[] = {\n", f->prefix, f->function->name, what,
+              function->number);
+  for (size_t i = 0; i < count; i++)
+    text_format(out, "  {%d, %u, %zu, %zu},\n", places[i].kind, places[i].number, places[i].offset, places[i].nbytes);
+  text_add_string(out, "};\n");
+}
+
+static void print_function(const FilePrinter *f, const struct ngrad_function *function, Text *out) {
+  const char *name = f->function->name;
+  if (!function) return;
+  print_places(f, "given", function, function->inputs, function->ninputs, out);
+  print_places(f, "taken", function, function->outputs, function->noutputs, out);
+  text_format(out, "static const struct %s_leaves_function %s_function_%u = {%u, ", f->prefix, name, function->number,
+              function->number);
+  if (function->ninputs) text_format(out, "%s_given_%u, ", name, function->number);
+  else text_add_string(out, "NULL, ");
+  if (function->noutputs) text_format(out, "%s_taken_%u, ", name, function->number);
+  else text_add_string(out, "NULL, ");
+  text_format(out, "%zu, %zu};\n", function->ninputs, function->noutputs);
+}
+
+static void print_shared(const FilePrinter *f, size_t stage, Text *out) {
+  const struct ngrad_stage *s = &f->function->stages->step->stages[stage];
+  if (!s->nbuckets) return;
+  text_format(out, "static const struct %s_leaves_shared %s_shared_%zu[] = {\n", f->prefix, f->function->name, stage);
+  for (uint32_t i = 0; i < s->buckets[s->nbuckets - 1].end; i++)
+    text_format(out, "  {%zu, %zu, %d, %d},\n", s->shared[i].offset, s->shared[i].nelems, s->shared[i].element,
+                s->shared[i].reduction);
+  text_add_string(out, "};\n");
+}
+
+// Constants of which leaves have rows.
+static void print_numbers(const FilePrinter *f, size_t count, Text *out) {
+  const char *name = f->function->name;
+  for (size_t i = 0; i < count; i++) {
+    const char *array = arena_format(f->scratch, "%s_numbers_%zu", name, i);
+    if (array) print_array(f->function->stages->numbers[i], array, out);
+    else out->out_of_memory = true;
+  }
+  if (!count) return;
+  text_format(out, "static const void *const %s_numbers[] = {", name);
+  for (size_t i = 0; i < count; i++) text_format(out, "%s%s_numbers_%zu", i ? ", " : "", name, i);
+  text_add_string(out, "};\n");
+}
+
+// Which stages there are is common to all instruction sets; when buckets are complete, and the functions are not.
+static bool print_tables_of(const FilePrinter *f, size_t isa, Text *out) {
+  const EmittedStages *stages = f->function->stages;
+  const struct ngrad_step *step = stages->step;
+  const char *name = f->function->name, *p = f->prefix, *isa_name = f->file->isas[isa]->name;
+  for (size_t i = 0; i < step->nstages; i++) {
+    const struct ngrad_stage *s = &step->stages[i];
+    if (!s->nbuckets) continue;
+    size_t *parts = ARENA_ARRAY(f->scratch, size_t, s->nbuckets);
+    if (!parts) return false;
+    step_find_parts(s, stages->programs[s->leaf->number][isa], parts);
+    text_format(out, "static const struct %s_leaves_bucket %s_%s_buckets_%zu[] = {\n", p, name, isa_name, i);
+    for (size_t b = 0; b < s->nbuckets; b++) {
+      text_format(out, "  {%u, %u, %zu, %zu, ", s->buckets[b].first, s->buckets[b].end, s->buckets[b].offset,
+                  s->buckets[b].nbytes);
+      if (parts[b] == SIZE_MAX) text_add_string(out, "SIZE_MAX},\n");
+      else text_format(out, "%zu},\n", parts[b]);
+    }
+    text_add_string(out, "};\n");
+  }
+  text_format(out, "static const struct %s_leaves_stage %s_%s_stages[] = {\n", p, name, isa_name);
+  for (size_t i = 0; i < step->nstages; i++) {
+    const struct ngrad_stage *s = &step->stages[i];
+    text_add_string(out, "  {");
+    if (s->common) text_format(out, "&%s_function_%u, ", name, s->common->number);
+    else text_add_string(out, "NULL, ");
+    if (s->leaf) text_format(out, "&%s_function_%u, ", name, s->leaf->number);
+    else text_add_string(out, "NULL, ");
+    if (s->nbuckets) text_format(out, "%s_shared_%zu, %s_%s_buckets_%zu, ", name, i, name, isa_name, i);
+    else text_add_string(out, "NULL, NULL, ");
+    text_format(out, "%zu, %zu},\n", s->nbuckets, s->shared_nbytes);
+  }
+  text_format(out,
+              "};\nstatic void (*const %s_%s_functions[])(const void *const *, void *const *, unsigned char *,\n"
+              "    const struct %s_pool *) = {\n",
+              name, isa_name, p);
+  for (size_t i = 0; i < stages->nfunctions; i++) text_format(out, "  %s_%s_%zu_run,\n", name, isa_name, i);
+  text_add_string(out, "};\n");
+  return true;
+}
+
+static void print_step_of(const FilePrinter *f, size_t isa, Text *out) {
+  const char *name = f->function->name, *isa_name = f->file->isas[isa]->name;
+  text_add_string(out, "  case ");
+  add_isa(f, isa, out);
+  text_format(out, ": step.stages = %s_%s_stages; break;\n", name, isa_name);
+}
+
+static void print_call_of(const FilePrinter *f, size_t isa, Text *out) {
+  text_add_string(out, "  case ");
+  add_isa(f, isa, out);
+  text_format(out, ": %s_%s_functions[function](inputs, outputs, (unsigned char *)scratch, &pool); break;\n",
+              f->function->name, f->file->isas[isa]->name);
+}
+
+// Cases of a switch over the instruction sets that the file has code for.
+static void print_cases(const FilePrinter *f, void (*print)(const FilePrinter *f, size_t isa, Text *out), Text *out) {
+  const char *guard = NULL;
+  for (size_t i = f->file->nisas; i-- > 0;) {
+    if (!f->has_section[i]) continue;
+    change_guard(&guard, f->file->isas[i], out);
+    print(f, i, out);
+  }
+  change_guard(&guard, NULL, out);
+  text_add_string(out, "  default: break;\n  }\n");
+}
+
+// Which constants have rows for leaves: their number is the greatest of the places.
+static size_t count_numbers(const struct ngrad_step *step) {
+  size_t count = 0;
+  for (size_t i = 0; i < step->nstages; i++) {
+    const struct ngrad_function *f = step->stages[i].leaf;
+    for (size_t k = 0; f && k < f->ninputs; k++)
+      if (f->inputs[k].kind == ngrad_PLACE_NUMBERS && f->inputs[k].number >= count) count = f->inputs[k].number + 1;
+  }
+  return count;
+}
+
+static void print_step_function(const FilePrinter *f, size_t nnumbers, Text *out) {
+  const struct ngrad_step *step = f->function->stages->step;
+  const char *name = f->function->name, *p = f->prefix;
+  text_format(out,
+              "static struct %s_leaves_step %s_step(int isa) {\n"
+              "  struct %s_leaves_step step = {%lld, NULL, %zu, %zu, %zu, %zu, %zu, ",
+              p, name, p, (long long)step->nleaves, step->nstages, step->common_nbytes, step->own_nbytes,
+              f->scratch_nbytes, step->most_operands);
+  if (nnumbers) text_format(out, "%s_numbers};\n", name);
+  else text_add_string(out, "NULL};\n");
+  text_add_string(out, "  switch (isa) {\n");
+  print_cases(f, print_step_of, out);
+  text_add_string(out, "  return step;\n}\n\n");
+}
+
+static void print_call_function(const FilePrinter *f, Text *out) {
+  const char *name = f->function->name, *p = f->prefix;
+  const bool is_callback = f->file->threads == EMIT_CALLBACK;
+  text_format(out, "struct %s_target {\n  int isa;\n", name);
+  if (is_callback) text_format(out, "  %s_parallel_for *parallel_for;\n  void *context;\n", p);
+  text_format(
+      out,
+      "};\n\nstatic int %s_call(void *context, uint32_t function, const void *const *inputs, void *const *outputs,\n"
+      "    void *scratch, void (*mark)(void *marked, size_t part), void *marked) {\n"
+      "  const struct %s_target *target = (const struct %s_target *)context;\n  const struct %s_pool pool = {%smark, "
+      "marked};\n"
+      "  switch (target->isa) {\n",
+      name, name, name, p, is_callback ? "target->parallel_for, target->context, " : "");
+  print_cases(f, print_call_of, out);
+  text_add_string(out, "  return 0;\n}\n\n");
+}
+
+// Runs the step. The graph's names are in the entry point only, so they meet no variable of this function.
+static void print_runner(const FilePrinter *f, Text *out) {
+  const char *name = f->function->name, *p = f->prefix;
+  const bool is_callback = f->file->threads == EMIT_CALLBACK;
+  text_format(out,
+              "static int %s_run_step(const void *const *inputs, void *const *outputs, void *workspace, int isa,\n    ",
+              name);
+  if (is_callback) text_format(out, "%s_parallel_for *parallel_for, void *context, ", p);
+  text_format(out,
+              "const %s_ranks *ranks) {\n  struct %s_target target = {isa%s};\n"
+              "  const struct %s_leaves_step step = %s_step(isa);\n"
+              "  const struct %s_leaves_caller caller = {&target, %s_call};\n"
+              "  return %s_leaves_step_run(&step, ranks, &caller, inputs, outputs, workspace) ? %s_RANKS_FAILED : "
+              "%s_OK;\n}\n\n",
+              p, name, is_callback ? ", parallel_for, context" : "", p, name, p, name, p, p, p);
+}
+
+bool input_has_leaves(const Value *v) {
+  return v->uses && v->uses->node->op->id == OP_Leaf && shape_nelems(&v->shape);
+}
+
+static bool any_input_has_leaves(const Graph *g) {
+  for (size_t i = 0; i < ninputs_given(g); i++)
+    if (input_has_leaves(g->inputs[i])) return true;
+  return false;
+}
+
+static void print_leaf_count(const FilePrinter *f, Text *out) {
+  const long long nleaves = (long long)f->function->stages->step->nleaves;
+  text_format(out,
+              "static int64_t %s_count_leaves(const %s_ranks *ranks) {\n"
+              "  return ranks ? %s_leaves_first_leaf(%lld, ranks->rank + 1, ranks->count) -\n"
+              "                     %s_leaves_first_leaf(%lld, ranks->rank, ranks->count)\n"
+              "               : %lld;\n}\n\n",
+              f->function->name, f->prefix, f->prefix, nleaves, f->prefix, nleaves, nleaves);
+}
+
+bool print_stages(const FilePrinter *f, Text *out) {
+  const struct ngrad_step *step = f->function->stages->step;
+  const size_t nnumbers = count_numbers(step);
+  const char *guard = NULL;
+  bool ok = true;
+  print_numbers(f, nnumbers, out);
+  for (size_t i = 0; i < step->nstages; i++) {
+    print_function(f, step->stages[i].common, out);
+    print_function(f, step->stages[i].leaf, out);
+    print_shared(f, i, out);
+  }
+  for (size_t i = 0; i < f->file->nisas && ok; i++) {
+    if (!f->has_section[i]) continue;
+    change_guard(&guard, f->file->isas[i], out);
+    ok = print_tables_of(f, i, out);
+  }
+  change_guard(&guard, NULL, out);
+  text_add_string(out, "\n");
+  print_step_function(f, nnumbers, out);
+  print_call_function(f, out);
+  print_runner(f, out);
+  if (any_input_has_leaves(f->graph)) print_leaf_count(f, out);
+  return ok;
+}
+
+void print_stages_workspace(const FilePrinter *f, Text *out) {
+  text_format(out, "const %s_ranks *ranks) {\n  const struct %s_leaves_step step = %s_step(", f->prefix, f->prefix,
+              f->function->name);
+  add_isa(f, 0, out);
+  text_format(out, ");\n  return %s_leaves_step_nbytes(&step, ranks);\n}\n\n", f->prefix);
+}
+
+void print_stages_run(const FilePrinter *f, Text *out) {
+  text_format(out, "  if (!%s_has_isa(isa)) return %s_UNKNOWN_ISA;\n", f->prefix, f->prefix);
+  text_format(out, "  return %s_run_step(inputs, outputs, workspace, isa, %sranks);\n}\n", f->function->name,
+              f->file->threads == EMIT_CALLBACK ? "parallel_for, context, " : "");
+}

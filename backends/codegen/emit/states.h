@@ -1,0 +1,23 @@
+// The states of emitted files: where they are in the caller's blocks, and the functions that fill, save and load them.
+#ifndef NGRAD_BACKENDS_CODEGEN_EMIT_STATES_H
+#define NGRAD_BACKENDS_CODEGEN_EMIT_STATES_H
+
+#include "backends/codegen/emit/file_printer.h"
+
+// Places the states of the file's graphs in blocks; `member` has the names of the first graph's values. False: out of
+// memory.
+bool find_states(FileStates *states, const EmittedFile *file, const char *const *member, Arena *arena);
+
+// A parameter for each block of the function: "void *parameters, /* ... */\n    ". Of the file, if is_file: without
+// comments, and all blocks.
+void add_block_parameters(const FilePrinter *f, Text *out);
+// The address of a state of f's graph, as a pointer to void.
+void add_state_address(const FilePrinter *f, const Value *state, Text *out);
+void print_block_checks(const FilePrinter *f, Text *out); // statements that return a status
+
+void add_state_statuses(const FilePrinter *f, Text *out); // enumerators
+void print_states_in_header(const FilePrinter *f, Text *out);
+void print_state_includes(const FilePrinter *f, Text *out);  // before all other includes
+bool print_state_functions(const FilePrinter *f, Text *out); // false: out of memory
+
+#endif

@@ -1,0 +1,36 @@
+// Sums of products in vectors of GNU C.
+#include "backends/interpreter/lanes.h"
+
+// The processor's widest vectors, where gcc and the C library can choose a function at run time. As no product is fused
+// with an addition (-ffp-contract=off), all of them compute the same bits.
+#if defined __x86_64__ && defined __GLIBC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__ &&                  \
+    !defined __SANITIZE_THREAD__
+#define WIDEST_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDEST_VECTORS
+#endif
+
+WIDEST_VECTORS
+static void add_products(Lanes *sums, const Products *p, bool has_squares) {
+  Lanes s = *sums; // in registers, as the loop over vectors is unrolled
+  for (int64_t c = 0; c < p->nchannels; c++) {
+    const double *x = &p->x[c * p->x_channel], *y = &p->y[c * p->y_channel];
+    for (int64_t i = 0; i < p->nterms; i++) {
+      const Vector *row = (const Vector *)&y[p->terms[i].y];
+      const double factor = x[p->terms[i].x];
+#pragma GCC unroll 2
+      for (int v = 0; v < LANES_VECTORS; v++) { // sum_add
+        const Vector term = factor * row[v], total = s.total[v] + term, part = total - s.total[v];
+        s.error[v] += (s.total[v] - (total - part)) + (term - part);
+        s.total[v] = total;
+        if (has_squares) s.squares[v] += term * term;
+      }
+    }
+  }
+  *sums = s;
+}
+
+// Such a function is a symbol of the shared library, whatever its visibility, unless it is static.
+void lanes_add(Lanes *sums, const Products *p, bool has_squares) {
+  add_products(sums, p, has_squares);
+}

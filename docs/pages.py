@@ -1,0 +1,107 @@
+#!/usr/bin/python3
+"""Collects the pages of the site: README.md as its first one, docs/, CONTRIBUTING.md, and the operators from the table.
+
+Usage: pages.py NGRAD FOLDER
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+FAMILIES = {
+    "contraction": "Products and convolutions",
+    "dropout": "Dropout",
+    "elementwise": "Element by element",
+    "interpolate": "Interpolation",
+    "leaves": "Leaves of a batch",
+    "loss": "Losses",
+    "movement": "Moving elements",
+    "norm": "Normalisations",
+    "optimizer": "Optimizers",
+    "pool": "Pooling",
+    "quantize": "Quantisation",
+    "reduce": "Reductions",
+    "softmax": "Softmax",
+}
+
+
+def code(text):
+    return "`" + text.replace("|", "\\|") + "`"
+
+
+def table(heads, rows):
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows] + [""]
+
+
+def names(operands):
+    return ", ".join(o["name"] + ("?" if o["optional"] else "") + ("..." if o["repeated"] else "") for o in operands)
+
+
+def operand_rows(operands, side):
+    for o in operands:
+        notes = [word for word in ("optional", "repeated") if o[word]]
+        yield [code(o["name"]), side, " ".join(o["types"]), ", ".join(notes)]
+
+
+def example_value(attribute, k):
+    if attribute.get("choices"):
+        return attribute["choices"][0]
+    if attribute["name"] == "epsilon":
+        return "1e-5"
+    if attribute["kind"].endswith("list"):
+        return "[1]" if attribute["name"] == "axes" else "[1, 1]"
+    return {"bool": "true", "f32": str(0.5 * (k + 1))}.get(attribute["kind"], "1")
+
+
+def example(op):
+    inputs = ", ".join(o["name"] for o in op["inputs"] if not o["optional"])
+    outputs = ", ".join("y" if o["name"] == "dst" else o["name"] for o in op["outputs"] if not o["optional"])
+    needed = [a for a in op["attributes"] if a["required"]]
+    attributes = ", ".join(f"{a['name']}: {example_value(a, k)}" for k, a in enumerate(needed))
+    end = f", attributes: {{{attributes}}}" if needed else ""
+    return f"- {{op: {op['name']}, inputs: [{inputs}], outputs: [{outputs}]{end}}}"
+
+
+def section(op, others):
+    lines = [f"### {op['name']}", "", op["doc"][0].upper() + op["doc"][1:] + ".", "", "```yaml", example(op), "```", ""]
+    rows = [*operand_rows(op["inputs"], "input"), *operand_rows(op["outputs"], "output")]
+    lines += table(["operand", "", "types", ""], rows)
+    rows = []
+    for a in op["attributes"]:
+        default = "" if a["default"] is None else json.dumps(a["default"])
+        rows.append([code(a["name"]), " ".join(a.get("choices") or [a["kind"]]), "required" if a["required"] else default])
+    lines += table(["attribute", "values", "default"], rows) if rows else []
+    if op["formula"]:
+        lines += ["```", *op["formula"].split("; "), "```", ""]
+    lines += [f"Gradient: none, {op['no_gradient']}.", ""] if op["no_gradient"] else []
+    rows = [[code(o["name"]), code(names(o["inputs"])), code(names(o["outputs"]))] for o in others]
+    return lines + (table(["in other systems", "inputs", "outputs"], rows) if rows else [])
+
+
+def operators(ops):
+    lines = ["# Operators", "", "What `ngrad ops NAME` prints, of all. A `?` marks operands that may be left out.", ""]
+    families = sorted({op["family"] for op in ops}, key=lambda family: FAMILIES[family])
+    for family in families:
+        lines += [f"## {FAMILIES[family]}", ""]
+        for op in ops:
+            if op["family"] == family and op["name"] == op["canonical"]:
+                lines += section(op, [o for o in ops if o["canonical"] == op["name"] != o["name"]])
+    return "\n".join(lines)
+
+
+def main():
+    program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    for page in [*ROOT.glob("docs/*.md"), ROOT / "CONTRIBUTING.md", ROOT / "LICENSE"]:
+        (folder / page.name).write_text(page.read_text())
+    readme = (ROOT / "README.md").read_text()
+    (folder / "index.md").write_text(re.sub(r"\]\(docs/", "](", readme))
+    ops = json.loads(subprocess.run([program, "ops", "--json"], check=True, capture_output=True).stdout)
+    (folder / "operators.md").write_text(operators(ops))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+// Data sets of the caller: opening them, what can be wrong with them as inputs of a graph, and batches of them.
+#include "frontend/data/data.h"
+
+#include "frontend/api/handles.h"
+#include "frontend/api/tensor.h"
+#include "ir/operators/indices.h"
+#include "ir/support/philox.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct ng_data {
+  ng_context *ctx;
+  char *path;
+  DataSet data;
+};
+
+// length 0: data_open; else data_open_text.
+static ng_data *open_data(ng_context *ctx, const char *path, int64_t length, bool is_next) {
+  const Allocator *a = &ctx->allocator;
+  Diagnostics *d = &ctx->diagnostics;
+  Call call = call_begin(ctx);
+  ng_data *data = allocator_alloc(a, sizeof *data);
+  if (data) {
+    *data = (ng_data){.ctx = ctx, .path = allocator_alloc(a, strlen(path) + 1)};
+    if (data->path) memcpy(data->path, path, strlen(path) + 1);
+  }
+  bool ok = (data && data->path) || error_out_of_memory(d);
+  if (ok) ok = length ? data_open_text(path, length, is_next, &data->data, a, d) : data_open(path, &data->data, a, d);
+  ctx->last_status = call_end(ctx, call);
+  if (ok) return data;
+  ng_data_close(data);
+  return NULL;
+}
+
+ng_data *ng_data_open(ng_context *ctx, const char *path) {
+  return open_data(ctx, path, 0, false);
+}
+
+ng_data *ng_data_open_text(ng_context *ctx, const char *path, int64_t length, int is_next) {
+  if (length > 0) return open_data(ctx, path, length, is_next);
+  ctx->last_status = argument_error(ctx, "samples of a text: expected at least one byte in each");
+  return NULL;
+}
+
+void ng_data_close(ng_data *data) {
+  if (!data) return;
+  const Allocator *a = &data->ctx->allocator;
+  data_close(&data->data, a);
+  allocator_free(a, data->path);
+  allocator_free(a, data);
+}
+
+ng_tensor ng_data_tensor(const ng_data *data) {
+  return tensor_to_api(&data->data.tensor);
+}
+
+// Extents but those of 1.
+static int squeeze(const int64_t *extent, int rank, int64_t *squeezed) {
+  int n = 0;
+  for (int i = 0; i < rank; i++)
+    if (extent[i] != 1) squeezed[n++] = extent[i];
+  return n;
+}
+
+static int64_t product(const int64_t *extent, int rank) {
+  int64_t n = 1;
+  for (int i = 0; i < rank; i++) n *= extent[i];
+  return n;
+}
+
+// The same elements in the same order: the same shape but for extents of 1, or one of them is all in a row.
+static bool shapes_agree(const int64_t *a, int a_rank, const int64_t *b, int b_rank) {
+  int64_t x[MAX_RANK], y[MAX_RANK];
+  const int n = squeeze(a, a_rank, x), m = squeeze(b, b_rank, y);
+  if (n <= 1 || m <= 1) return product(x, n) == product(y, m);
+  return n == m && memcmp(x, y, (size_t)n * sizeof *x) == 0;
+}
+
+typedef struct Range { // of integers
+  int64_t least, greatest;
+  const int64_t *ignored; // NULL: none
+  const char *why;
+} Range;
+
+static bool is_in_range(const Range *r, int64_t value) {
+  return (value >= r->least && value <= r->greatest) || (r->ignored && value == *r->ignored);
+}
+
+static int64_t integer_at(const Tensor *t, int64_t i) {
+  int64_t value = 0;
+  if (t->type == TYPE_S64) memcpy(&value, (const char *)t->data + 8 * i, sizeof value);
+  else value = (int64_t)type_load(t->type, t->data, (size_t)i);
+  return value;
+}
+
+static bool check_range(const ng_data *data, const char *name, const Range *r) {
+  const Tensor *t = &data->data.tensor;
+  const Source source = {.name = data->path};
+  const int64_t nelems = tensor_nelems(t), nsamples = t->rank ? t->extent[0] : 1;
+  for (int64_t i = 0; i < nelems; i++) {
+    const int64_t value = integer_at(t, i), each = nelems / nsamples;
+    char also[64] = "", place[64] = "";
+    if (is_in_range(r, value)) continue;
+    if (r->ignored) snprintf(also, sizeof also, ", or %" PRId64 ", which is ignored", *r->ignored);
+    if (each > 1) snprintf(place, sizeof place, "element %" PRId64 " of ", i % each);
+    return error_at(&data->ctx->diagnostics, (Position){&source, 0, 0},
+                    "%s: %ssample %" PRId64 " is %" PRId64 ", expected %" PRId64 " to %" PRId64 "%s%s", name, place,
+                    i / each, value, r->least, r->greatest, also, r->why);
+  }
+  return true;
+}
+
+static bool check_indices(const ng_data *data, const Graph *g, size_t input) {
+  Arena scratch;
+  size_t count;
+  arena_init(&scratch, &data->ctx->allocator);
+  const IndexCheck *checks = graph_index_checks(g, &scratch, &count);
+  bool ok = checks || error_out_of_memory(&data->ctx->diagnostics);
+  for (size_t i = 0; checks && ok && i < count; i++) {
+    const int64_t extent = extent_value(checks[i].extent);
+    const Range range = {checks[i].counts_from_end ? -extent : 0, extent - 1, checks[i].ignored, ""};
+    const bool is_whole = !checks[i].has_region; // of others, each step checks what it takes
+    if (checks[i].input == input && is_whole && extent >= 0) ok = check_range(data, g->inputs[input]->name, &range);
+  }
+  arena_deinit(&scratch);
+  return ok;
+}
+
+static bool is_integer(Type type) {
+  return type == TYPE_S64 || type == TYPE_S32 || type == TYPE_S8 || type == TYPE_U8;
+}
+
+// Integers may be of a wider type, if the file has none that need it.
+static bool check_type(const ng_data *data, const Value *v) {
+  static const int64_t least[TYPE_COUNT] = {[TYPE_S64] = INT64_MIN, [TYPE_S32] = INT32_MIN, [TYPE_S8] = INT8_MIN};
+  static const int64_t greatest[TYPE_COUNT] = {
+      [TYPE_S64] = INT64_MAX, [TYPE_S32] = INT32_MAX, [TYPE_S8] = INT8_MAX, [TYPE_U8] = UINT8_MAX};
+  const Type from = data->data.tensor.type;
+  const Source source = {.name = data->path};
+  if (data_type_fits(from, v->type)) return true;
+  if (is_integer(from) && is_integer(v->type))
+    return check_range(data, v->name, &(Range){least[v->type], greatest[v->type], NULL, ", the range of its type"});
+  return error_at(&data->ctx->diagnostics, (Position){&source, 0, 0}, "%s: expected numbers of type %s, found %s",
+                  v->name, type_name(v->type), type_name(from));
+}
+
+static bool check_shape(const ng_data *data, const Value *v, int nleading) {
+  char expected[160], found[160];
+  const Tensor *t = &data->data.tensor;
+  const Source source = {.name = data->path};
+  const Position at = {&source, 0, 0};
+  Shape sample = {.rank = v->shape.rank - nleading}, other = {.rank = t->rank - 1};
+  int64_t extent[MAX_RANK];
+  if (v->shape.rank < nleading || t->rank < 1)
+    return error_at(&data->ctx->diagnostics, at, "%s: expected samples along the first axis", v->name);
+  for (int i = 0; i < other.rank; i++) other.extent[i] = EXTENT(t->extent[i + 1]);
+  for (int i = 0; i < sample.rank; i++) {
+    sample.extent[i] = v->shape.extent[nleading + i];
+    extent[i] = extent_value(sample.extent[i]);
+    if (extent[i] >= 0) sample.extent[i] = EXTENT(extent[i]); // a named one as what it must be
+  }
+  if (shape_is_known(&sample) && shapes_agree(extent, sample.rank, t->extent + 1, t->rank - 1)) return true;
+  return error_at(&data->ctx->diagnostics, at, "%s: expected samples of shape %s, found %" PRId64 " of shape %s",
+                  v->name, shape_string(&sample, expected, sizeof expected), t->extent[0],
+                  shape_string(&other, found, sizeof found));
+}
+
+ng_status ng_data_check(const ng_data *data, const ng_graph *g, size_t i, int nleading) {
+  if (i >= g->graph->ninputs || nleading < 0) return argument_error(data->ctx, "no such input");
+  const Value *v = g->graph->inputs[i];
+  Call call = call_begin(data->ctx);
+  if (check_shape(data, v, nleading) && check_type(data, v) && is_integer(data->data.tensor.type))
+    check_indices(data, g->graph, i);
+  return call_end(data->ctx, call);
+}
+
+void ng_data_gather(const ng_data *data, const int64_t *samples, int64_t count, ng_tensor *batch) {
+  const Tensor to = tensor_of_api(batch);
+  data_gather(&data->data.tensor, samples, count, &to);
+}
+
+void ng_permutation(uint64_t seed, uint32_t epoch, int64_t count, int64_t *order) {
+  enum { STREAM = 0x73687566 }; // dropout's and init's counters have other last words
+  for (int64_t i = 0; i < count; i++) order[i] = i;
+  for (int64_t i = count - 1; i > 0; i--) {
+    uint32_t words[] = {(uint32_t)i, (uint32_t)((uint64_t)i >> 32), epoch, STREAM};
+    philox(words, seed);
+    const uint64_t word = (uint64_t)words[0] << 32 | words[1];
+    const int64_t j = (int64_t)(word % ((uint64_t)i + 1)), kept = order[i];
+    order[i] = order[j];
+    order[j] = kept;
+  }
+}

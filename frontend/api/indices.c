@@ -1,0 +1,140 @@
+// Checks indices before anything is computed from them: one pass over the inputs that hold them.
+#include "frontend/api/indices.h"
+
+#include "frontend/api/tensor.h"
+
+#include <string.h>
+
+typedef struct Allowed {
+  int64_t least, end; // least <= index < end
+  bool has_ignored;
+  int64_t ignored;
+} Allowed;
+
+static Allowed allowed_by(const IndexCheck *c) {
+  const int64_t extent = extent_value(c->extent);
+  return (Allowed){c->counts_from_end ? -extent : 0, extent, c->ignored, c->ignored ? *c->ignored : 0};
+}
+
+static bool is_allowed(const Allowed *a, int64_t index) {
+  return (index >= a->least && index < a->end) || (a->has_ignored && index == a->ignored);
+}
+
+#define FIND_WRONG(T)                                                                                                  \
+  for (const T *x = data; i < nelems && is_allowed(a, x[i]); i++) continue
+
+// The place in memory of the first element that is wrong; nelems: there is none.
+static size_t find_wrong(Type type, const void *data, size_t nelems, const Allowed *a) {
+  size_t i = 0;
+  switch (type) {
+  case TYPE_S64: FIND_WRONG(int64_t); break;
+  case TYPE_S32: FIND_WRONG(int32_t); break;
+  case TYPE_S8: FIND_WRONG(int8_t); break;
+  case TYPE_U8: FIND_WRONG(uint8_t); break;
+  default: return nelems;
+  }
+  return i;
+}
+
+static int64_t integer_at(Type type, const void *data, size_t place) {
+  int64_t integer;
+  if (type != TYPE_S64) return (int64_t)type_load(type, data, place);
+  memcpy(&integer, (const int64_t *)data + place, sizeof integer);
+  return integer;
+}
+
+// The same in the check's region; its elements are looked at in row-major order.
+static size_t find_wrong_in_region(const IndexCheck *c, const Tensor *t, const Allowed *a) {
+  int64_t count[MAX_RANK] = {0}, stride[MAX_RANK], index[MAX_RANK] = {0}, place = 0;
+  order_strides(&t->order, t->rank, t->extent, stride);
+  for (int i = 0; i < t->rank; i++) {
+    count[i] = c->count[i] == WHOLE_AXIS ? t->extent[i] : c->count[i];
+    if (count[i] == 0) return (size_t)tensor_nelems(t);
+    place += c->read[i].begin * stride[i];
+    stride[i] *= c->read[i].step;
+  }
+  int axis = 0;
+  while (axis >= 0 && is_allowed(a, integer_at(t->type, t->data, (size_t)place))) {
+    for (axis = t->rank - 1; axis >= 0 && ++index[axis] == count[axis]; axis--) {
+      place -= (count[axis] - 1) * stride[axis];
+      index[axis] = 0;
+    }
+    if (axis >= 0) place += stride[axis];
+  }
+  return axis < 0 ? (size_t)tensor_nelems(t) : (size_t)place;
+}
+
+int64_t indices_place(const IndexCheck *c, const Tensor *t) {
+  int64_t stride[MAX_RANK], place = 0;
+  if (!c->has_region) return tensor_nelems(t) - 1;
+  order_strides(&t->order, t->rank, t->extent, stride);
+  for (int i = 0; i < t->rank; i++) {
+    if (!t->extent[i] || !c->count[i]) return -1;
+    place += c->read[i].begin * stride[i];
+  }
+  return place;
+}
+
+static size_t wrong_place(const IndexCheck *c, const ng_tensor *inputs) {
+  const Allowed a = allowed_by(c);
+  const Tensor t = tensor_of_api(&inputs[c->input]);
+  if (c->has_region) return find_wrong_in_region(c, &t, &a);
+  return find_wrong(t.type, t.data, (size_t)tensor_nelems(&t), &a);
+}
+
+bool indices_are_right(const IndexCheck *checks, size_t count, const ng_tensor *inputs) {
+  for (size_t i = 0; i < count; i++)
+    if (wrong_place(&checks[i], inputs) < (size_t)ng_tensor_nelems(&inputs[checks[i].input])) return false;
+  return true;
+}
+
+// The element's name, such as labels[3, 0], from its place in memory.
+static void add_element(Text *out, const char *name, const Tensor *t, size_t place) {
+  int64_t index[MAX_RANK] = {0};
+  for (int i = t->rank - 1; i >= 0; i--) {
+    const int axis = order_axis(&t->order, i);
+    index[axis] = (int64_t)(place % (size_t)t->extent[axis]);
+    place /= (size_t)t->extent[axis];
+  }
+  text_add_string(out, name);
+  for (int i = 0; i < t->rank; i++) text_format(out, "%s%lld", i ? ", " : "[", (long long)index[i]);
+  if (t->rank) text_add_string(out, "]");
+}
+
+static void tell(ng_context *ctx, const Graph *g, const IndexCheck *c, const ng_tensor *input, size_t place) {
+  const Allowed a = allowed_by(c);
+  const Tensor t = tensor_of_api(input);
+  char title[NODE_TITLE_BYTES];
+  Text text;
+  text_init(&text, &ctx->allocator);
+  add_element(&text, g->inputs[c->input]->name, &t, place);
+  if (a.end) text_format(&text, ": expected an index from %lld to %lld", (long long)a.least, (long long)a.end - 1);
+  else text_add_string(&text, ": expected no index, as there is nothing to choose from");
+  if (a.has_ignored) text_format(&text, ", or %lld, which is ignored", (long long)a.ignored);
+  if (text.out_of_memory) error_out_of_memory(&ctx->diagnostics);
+  else
+    error_at(&ctx->diagnostics, c->node->position, "%s: %s, found %lld", node_title(c->node, title), text_string(&text),
+             (long long)integer_at(t.type, t.data, place));
+  text_deinit(&text);
+}
+
+ng_status indices_tell(ng_context *ctx, const Graph *g, const ng_tensor *inputs) {
+  Arena scratch;
+  size_t count;
+  arena_init(&scratch, &ctx->allocator);
+  const Call call = call_begin(ctx);
+  const IndexCheck *checks = graph_index_checks(g, &scratch, &count);
+  if (!checks) error_out_of_memory(&ctx->diagnostics);
+  for (size_t i = 0; checks && i < count; i++) {
+    const size_t place = wrong_place(&checks[i], inputs);
+    if (place < (size_t)ng_tensor_nelems(&inputs[checks[i].input]))
+      tell(ctx, g, &checks[i], &inputs[checks[i].input], place);
+  }
+  arena_deinit(&scratch);
+  return call_end(ctx, call);
+}
+
+ng_status ng_graph_check_indices(ng_graph *g, const ng_tensor *inputs) {
+  const ng_status status = ng_graph_bind(g);
+  return status == NG_OK ? indices_tell(g->ctx, g->graph, inputs) : status;
+}

@@ -1,0 +1,322 @@
+// Training: names and numbers of options become what passes/train takes.
+#include "passes/train/train.h"
+#include "frontend/api/handles.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct OptimizerName {
+  const char *name;
+  OperatorId op;
+  double learning_rate; // where none is said
+} OptimizerName;
+
+// The rates are PyTorch's, but for sgd and momentum, for which PyTorch had none for long.
+static const OptimizerName optimizers[] = {
+    {"sgd", OP_SGD, 0.01},      {"momentum", OP_Momentum, 0.01}, {"adam", OP_Adam, 0.001},
+    {"adamw", OP_AdamW, 0.001}, {"adagrad", OP_Adagrad, 0.01},
+};
+enum { NOPTIMIZERS = sizeof optimizers / sizeof *optimizers };
+
+static const char *const schedule_names[] = {"constant", "step", "cosine"}; // by ScheduleKind
+
+typedef struct Training {
+  ng_graph *g;
+  Graph *own;           // a trainable form of g's graph; NULL: that is trainable itself
+  const Graph *forward; // the one of them that is trained
+  const ng_train_options *options;
+  const OptimizerName *optimizer;
+  TrainOptions made;
+  Arena scratch;
+  bool adds_loss;
+} Training;
+
+static ng_status out_of_memory(Training *t) {
+  error_out_of_memory(&t->g->ctx->diagnostics);
+  return NG_OUT_OF_MEMORY;
+}
+
+static ng_status choose_optimizer(Training *t) {
+  const char *known[NOPTIMIZERS], *name = t->options->optimizer ? t->options->optimizer : "sgd";
+  for (size_t i = 0; i < NOPTIMIZERS; i++) {
+    known[i] = optimizers[i].name;
+    if (strcmp(name, known[i]) == 0) t->optimizer = &optimizers[i];
+  }
+  if (!t->optimizer) return unknown_name(t->g->ctx, "optimizer", name, known, NOPTIMIZERS);
+  t->made.optimizer = t->optimizer->op;
+  t->made.learning_rate = t->optimizer->learning_rate;
+  return NG_OK;
+}
+
+// Numbers. Those that no row has are attributes of the optimizer.
+
+typedef struct SettingRow {
+  const char *name;
+  size_t offset;      // in TrainOptions
+  bool is_count;      // of an int64_t, else a double
+  unsigned schedules; // that use it, a bit each
+  double least, most;
+} SettingRow;
+
+#define FIELD(name) offsetof(TrainOptions, name)
+#define ANY_SCHEDULE 7U
+enum { MOST_STEPS = 1 << 24 };
+
+static const SettingRow setting_rows[] = {
+    {"learning_rate", FIELD(learning_rate), false, ANY_SCHEDULE, 0, INFINITY},
+    {"clip_norm", FIELD(clip_norm), false, ANY_SCHEDULE, 0, INFINITY},
+    {"warmup", FIELD(schedule.warmup), true, ANY_SCHEDULE, 0, MOST_STEPS},
+    {"steps", FIELD(schedule.steps), true, 1U << SCHEDULE_COSINE, 1, MOST_STEPS},
+    {"step_size", FIELD(schedule.step_size), true, 1U << SCHEDULE_STEP, 1, MOST_STEPS},
+    {"gamma", FIELD(schedule.gamma), false, 1U << SCHEDULE_STEP, 0, INFINITY},
+    {"accumulate", FIELD(nleaves), true, ANY_SCHEDULE, 1, MOST_LEAVES},
+    {"sync_batch_norm", FIELD(syncs_batch_norms), true, ANY_SCHEDULE, 0, 1},
+};
+enum { NSETTINGS = sizeof setting_rows / sizeof *setting_rows };
+
+static ng_status set_number(Training *t, const SettingRow *row, double value) {
+  char *field = (char *)&t->made + row->offset;
+  if (!(row->schedules >> t->made.schedule.kind & 1))
+    return argument_error(t->g->ctx, "%s: the schedule %s does not use it", row->name,
+                          schedule_names[t->made.schedule.kind]);
+  if (row->is_count && !(value >= row->least && value <= row->most && value == floor(value)))
+    return argument_error(t->g->ctx, "%s: expected a whole number from %.0f to %.0f, found %g", row->name, row->least,
+                          row->most, value);
+  if (!(value >= row->least) || !isfinite(value))
+    return argument_error(t->g->ctx, "%s: expected a number of %g or more, found %g", row->name, row->least, value);
+  if (row->is_count) *(int64_t *)(void *)field = (int64_t)value;
+  else *(double *)(void *)field = value;
+  return NG_OK;
+}
+
+static ng_status unknown_setting(Training *t, const char *name) {
+  const Operator *op = &operators[t->optimizer->op];
+  const char *known[NSETTINGS + MAX_ATTRIBUTES];
+  size_t nknown = 0;
+  for (uint32_t i = 0; i < op->nattributes; i++) known[nknown++] = op->attributes[i].name;
+  for (size_t i = 0; i < NSETTINGS; i++) known[nknown++] = setting_rows[i].name;
+  for (size_t i = 0; i < NOPTIMIZERS; i++) {
+    if (operator_has_attribute(&operators[optimizers[i].op], name))
+      return argument_error(t->g->ctx, "%s: %s has none, but %s has", name, t->optimizer->name, optimizers[i].name);
+  }
+  return unknown_name(t->g->ctx, "setting", name, known, nknown);
+}
+
+static ng_status set_attribute(Training *t, const char *name, double value) {
+  const Operator *op = &operators[t->optimizer->op];
+  uint32_t i = 0;
+  while (i < op->nattributes && strcmp(op->attributes[i].name, name) != 0) i++;
+  if (i == op->nattributes) return unknown_setting(t, name);
+  AttributeValue *attribute = &t->made.attributes[i];
+  attribute->is_set = true;
+  if (op->attributes[i].kind == ATTRIBUTE_BOOL) attribute->boolean = value != 0;
+  else attribute->f32 = value;
+  return NG_OK;
+}
+
+static ng_status apply_setting(Training *t, const ng_setting *setting) {
+  for (size_t i = 0; i < NSETTINGS; i++)
+    if (strcmp(setting->name, setting_rows[i].name) == 0) return set_number(t, &setting_rows[i], setting->value);
+  return set_attribute(t, setting->name, setting->value);
+}
+
+static ng_status choose_schedule(Training *t) {
+  enum { NSCHEDULES = sizeof schedule_names / sizeof *schedule_names };
+  const char *name = t->options->schedule ? t->options->schedule : schedule_names[0];
+  size_t kind = 0;
+  while (kind < NSCHEDULES && strcmp(name, schedule_names[kind]) != 0) kind++;
+  if (kind == NSCHEDULES) return unknown_name(t->g->ctx, "schedule", name, schedule_names, NSCHEDULES);
+  t->made.schedule = (RateSchedule){.kind = (ScheduleKind)kind, .gamma = 0.1};
+  return NG_OK;
+}
+
+static ng_status check_schedule(const Training *t) {
+  const RateSchedule *r = &t->made.schedule;
+  if (r->kind == SCHEDULE_STEP && !r->step_size)
+    return argument_error(t->g->ctx,
+                          "step_size: expected with the schedule step, after how many steps the rate changes");
+  if (r->kind == SCHEDULE_COSINE && r->steps <= r->warmup)
+    return argument_error(t->g->ctx, "steps: expected with the schedule cosine, how many steps there are in all%s",
+                          r->warmup ? ", which are more than warmup" : "");
+  return NG_OK;
+}
+
+static ng_status choose_numbers(Training *t) {
+  ng_status status = choose_schedule(t);
+  if (status == NG_OK && t->made.optimizer == OP_Momentum) status = set_attribute(t, "momentum", 0.9);
+  for (size_t i = 0; i < t->options->nsettings && status == NG_OK; i++)
+    status = apply_setting(t, &t->options->settings[i]);
+  if (status == NG_OK && t->made.syncs_batch_norms && !t->made.nleaves)
+    return argument_error(t->g->ctx, "sync_batch_norm: expected with accumulate, in how many leaves the batch comes; "
+                                     "batch norms take the statistics of all of them");
+  if (status == NG_OK && t->made.nleaves > 1 && t->g->graph->nleaves)
+    return argument_error(t->g->ctx, "accumulate: %s has %lld leaves already, expected a graph without",
+                          t->g->graph->name, (long long)t->g->graph->nleaves);
+  return status == NG_OK ? check_schedule(t) : status;
+}
+
+// Frozen parameters
+
+static ng_status tell_no_match(Training *t, const char *pattern) {
+  const Graph *g = t->forward;
+  const char *before = "there are ";
+  Text names;
+  text_init(&names, &t->g->ctx->allocator);
+  for (size_t i = 0; i < g->nstates; i++) {
+    if (!state_is_parameter(g, &g->states[i])) continue;
+    text_format(&names, "%s%s", before, g->inputs[g->states[i].input]->name);
+    before = ", ";
+  }
+  ng_status status = argument_error(t->g->ctx, "freeze: no parameter matches %s; %s", pattern,
+                                    names.nbytes ? text_string(&names) : "there are none");
+  text_deinit(&names);
+  return status;
+}
+
+static ng_status freeze(Training *t) {
+  const Graph *g = t->forward;
+  bool *is_frozen = ARENA_ARRAY(&t->scratch, bool, g->nstates + 1);
+  if (!is_frozen) return out_of_memory(t);
+  t->made.is_frozen = is_frozen;
+  for (size_t p = 0; p < t->options->nfreeze; p++) {
+    const char *pattern = t->options->freeze[p];
+    bool matches = false;
+    for (size_t i = 0; i < g->nstates; i++) {
+      if (!state_is_parameter(g, &g->states[i]) || fnmatch(pattern, g->inputs[g->states[i].input]->name, 0) != 0)
+        continue;
+      matches = is_frozen[i] = true;
+    }
+    if (!matches) return tell_no_match(t, pattern);
+  }
+  return NG_OK;
+}
+
+// Losses
+
+static bool is_loss(const Value *v, const bool *depends) {
+  return v->shape.rank == 0 && type_is_float(v->type) && depends[v->index];
+}
+
+static ng_status tell_no_default(Training *t, const bool *depends) {
+  const Graph *g = t->forward;
+  const char *before = "";
+  char shape[160];
+  Text names;
+  text_init(&names, &t->g->ctx->allocator);
+  for (size_t i = 0; i < g->noutputs - g->nupdates; i++) {
+    const Value *v = g->outputs[i];
+    if (t->made.nlosses && !is_loss(v, depends)) continue;
+    text_format(&names, "%s%s", before, v->name);
+    if (!t->made.nlosses)
+      text_format(&names, " %s %s", type_name(v->type), shape_string(&v->shape, shape, sizeof shape));
+    before = ", ";
+  }
+  ng_status status = argument_error(
+      t->g->ctx,
+      t->made.nlosses ? "loss: expected the name of one or more of the outputs %s"
+                      : "loss: expected an output of shape [], a floating-point number that parameters lead "
+                        "to, found %s; cross-entropy, mse or bce adds one",
+      names.nbytes ? text_string(&names) : "no outputs");
+  text_deinit(&names);
+  return status;
+}
+
+static ng_status find_loss(Training *t, const char *name, Value **loss) {
+  const Graph *g = t->forward;
+  const size_t count = g->noutputs - g->nupdates;
+  char shape[160];
+  const char **known = ARENA_ARRAY(&t->scratch, const char *, count + 1);
+  if (!known) return out_of_memory(t);
+  for (size_t i = 0; i < count; i++) {
+    known[i] = g->outputs[i]->name;
+    if (strcmp(name, known[i]) == 0) *loss = g->outputs[i];
+  }
+  if (!*loss) return unknown_name(t->g->ctx, "output", name, known, count);
+  if ((*loss)->shape.rank == 0 && type_is_float((*loss)->type)) return NG_OK;
+  return argument_error(t->g->ctx, "loss: expected a floating-point number, found %s, which is %s %s%s", name,
+                        type_name((*loss)->type), shape_string(&(*loss)->shape, shape, sizeof shape),
+                        type_is_float((*loss)->type) ? "; ReduceMean over all axes makes one" : "");
+}
+
+static bool has_output(const Graph *g, const char *name) {
+  bool found = false;
+  for (size_t i = 0; i < g->noutputs - g->nupdates && !found; i++) found = strcmp(g->outputs[i]->name, name) == 0;
+  return found;
+}
+
+// A graph whose only loss is the name of none of its outputs, but of one that can be added, gets that.
+static ng_status make_trainable(Training *t) {
+  const Graph *g = t->g->graph;
+  const char *name = t->options->losses && t->options->nlosses == 1 ? t->options->losses[0] : NULL;
+  const bool adds_loss = name && train_adds_loss(name) && !has_output(g, name);
+  const ng_status status = graph_bind_fixed(t->g);
+  if (status != NG_OK) return status;
+  t->forward = g;
+  if (train_has_parameters(g) && !adds_loss) return NG_OK;
+  const Call call = call_begin(t->g->ctx);
+  t->forward = t->own = graph_trainable(g, adds_loss ? name : NULL, &t->g->ctx->diagnostics);
+  t->adds_loss = adds_loss;
+  return call_end(t->g->ctx, call);
+}
+
+static ng_status choose_losses(Training *t) {
+  const Graph *g = t->forward;
+  bool *depends = ARENA_ARRAY(&t->scratch, bool, g->nvalues + 1);
+  Value **losses = ARENA_ARRAY(&t->scratch, Value *, t->options->nlosses + 2);
+  if (!depends || !losses) return out_of_memory(t);
+  train_find_dependants(g, NULL, depends);
+  t->made.losses = losses;
+  if (!t->options->losses || t->adds_loss) {
+    for (size_t i = 0; i < g->noutputs - g->nupdates; i++)
+      if (is_loss(g->outputs[i], depends)) losses[t->made.nlosses++ != 0] = g->outputs[i];
+    return t->made.nlosses == 1 || !g->nstates ? NG_OK : tell_no_default(t, depends);
+  }
+  for (size_t i = 0; i < t->options->nlosses; i++) {
+    Value *loss = NULL;
+    ng_status status = find_loss(t, t->options->losses[i], &loss);
+    if (status != NG_OK) return status;
+    for (size_t k = 0; k < t->made.nlosses; k++)
+      if (losses[k] == loss) return argument_error(t->g->ctx, "loss: expected %s once", t->options->losses[i]);
+    losses[t->made.nlosses++] = loss;
+  }
+  return NG_OK;
+}
+
+ng_graph *ng_graph_train(ng_graph *g, const ng_train_options *options) {
+  static const ng_train_options defaults = {0};
+  ng_context *ctx = g->ctx;
+  Training t = {.g = g, .options = options ? options : &defaults};
+  arena_init(&t.scratch, &ctx->allocator);
+  ng_status status = choose_optimizer(&t);
+  if (status == NG_OK) status = choose_numbers(&t);
+  if (status == NG_OK) status = make_trainable(&t);
+  if (status == NG_OK) status = choose_losses(&t);
+  if (status == NG_OK) status = freeze(&t);
+  ctx->last_status = status;
+  Call call = call_begin(ctx);
+  Graph *step = status == NG_OK ? graph_train_step(t.forward, &t.made, &ctx->diagnostics) : NULL;
+  graph_free(t.own);
+  arena_deinit(&t.scratch);
+  return status == NG_OK ? graph_wrap(ctx, call, step) : NULL;
+}
+
+ng_graph *ng_graph_inference(ng_graph *g, ng_inference_form form, const ng_train_options *options) {
+  static const ng_train_options defaults = {0};
+  ng_context *ctx = g->ctx;
+  Training t = {.g = g, .options = options ? options : &defaults};
+  arena_init(&t.scratch, &ctx->allocator);
+  ctx->last_status = make_trainable(&t);
+  if (ctx->last_status == NG_OK) ctx->last_status = choose_losses(&t);
+  Call call = call_begin(ctx);
+  Graph *made = NULL;
+  if (ctx->last_status == NG_OK)
+    made = graph_inference(t.forward, form == NG_TEST ? FORM_TEST : FORM_INFER, t.made.losses, t.made.nlosses,
+                           &ctx->diagnostics);
+  graph_free(t.own);
+  arena_deinit(&t.scratch);
+  if (made) return graph_wrap(ctx, call, made);
+  if (ctx->last_status == NG_OK && call_end(ctx, call) == NG_OUT_OF_MEMORY) ctx->last_status = NG_OUT_OF_MEMORY;
+  else if (ctx->last_status == NG_OK) ctx->last_status = NG_WRONG;
+  return NULL;
+}

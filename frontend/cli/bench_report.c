@@ -1,0 +1,331 @@
+// Times as JSON, tables, sentences and files.
+#include "frontend/cli/bench_report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double gflops_of(double operations, double ms) {
+  return ms > 0 ? operations / ms * 1e-6 : 0;
+}
+
+// Profiles
+
+static void add_time(Table *table, double ms, double whole) {
+  table_add(table, "%.4g", ms);
+  table_add(table, "%.1f %%", whole > 0 ? 100 * ms / whole : 0);
+}
+
+static void add_part(Table *table, double ms, double whole, uint64_t nbytes) {
+  add_time(table, ms, whole);
+  table_add(table, "%llu", (unsigned long long)nbytes);
+  table_add(table, "%.1f", ms > 0 ? (double)nbytes / ms * 1e-6 : 0);
+}
+
+void add_profile(Table *table, const ng_graph *g, const ng_profile *p, uint64_t nbytes) {
+  const char *const header[] = {ng_graph_name(g), "ms", "share", "bytes", "GB/s", "GF/s", "near", ""};
+  for (size_t i = 0; table->count && i < sizeof header / sizeof *header; i++) table_add(table, "%s", ""); // a line
+  for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(table, "%s", header[i]);
+  for (size_t i = 0; i < p->nkernels; i++) {
+    const ng_profile_kernel *k = &p->kernels[i];
+    table_add(table, "kernel %zu", i);
+    if (k->with != i) {
+      for (int column = 0; column < 5; column++) table_add(table, "%s", "");
+      table_add(table, "with %zu", k->with);
+      table_add(table, "%s", k->text);
+      continue;
+    }
+    add_part(table, k->ms, p->ms, k->bytes_read + k->bytes_written);
+    table_add(table, "%.1f", gflops_of(k->operations, k->ms));
+    table_add(table, "%s", k->bound);
+    table_add(table, "%s", k->text);
+    for (size_t l = 0; k->nloops > 1 && l < k->nloops; l++) {
+      table_add(table, "  loop %zu", l);
+      add_part(table, k->loops[l].ms, p->ms, k->loops[l].bytes_read + k->loops[l].bytes_written);
+      table_add(table, "%s", "");
+      table_add(table, "%s", "");
+      table_add(table, "  %s", k->loops[l].text);
+    }
+  }
+  table_add(table, "other");
+  add_time(table, p->other_ms, p->ms);
+  for (int i = 0; i < 5; i++) table_add(table, "%s", "");
+  table_add(table, "whole");
+  add_part(table, p->ms, p->ms, nbytes);
+  for (int i = 0; i < 3; i++) table_add(table, "%s", "");
+}
+
+static json_t *part_json(double ms, uint64_t bytes_read, uint64_t bytes_written) {
+  json_t *part = memory_or_exit(json_object());
+  json_set(part, "ms", json_number(ms));
+  json_set(part, "bytes_read", json_integer((json_int_t)bytes_read));
+  json_set(part, "bytes_written", json_integer((json_int_t)bytes_written));
+  return part;
+}
+
+static json_t *kernel_json(const ng_profile_kernel *k) {
+  json_t *kernel = part_json(k->ms, k->bytes_read, k->bytes_written);
+  json_t *operators = memory_or_exit(json_array()), *loops = memory_or_exit(json_array());
+  for (size_t i = 0; i < k->nnodes; i++) {
+    json_t *node = memory_or_exit(json_object()), *lines = memory_or_exit(json_array());
+    for (size_t l = 0; l < k->nodes[i].nlines; l++) json_add(lines, json_integer(k->nodes[i].lines[l]));
+    json_set(node, "name", json_text(k->nodes[i].name));
+    json_set(node, "lines", lines);
+    json_add(operators, node);
+  }
+  for (size_t i = 0; i < k->nloops; i++) {
+    json_t *loop = part_json(k->loops[i].ms, k->loops[i].bytes_read, k->loops[i].bytes_written);
+    json_set(loop, "text", json_text(k->loops[i].text));
+    json_add(loops, loop);
+  }
+  json_set(kernel, "operations", json_number(k->operations));
+  json_set(kernel, "gflops", json_number(gflops_of(k->operations, k->ms)));
+  json_set(kernel, "bound", json_text(k->bound));
+  json_set(kernel, "with", json_integer((json_int_t)k->with));
+  json_set(kernel, "operators", operators);
+  json_set(kernel, "loops", loops);
+  return kernel;
+}
+
+json_t *profile_json(const ng_profile *p) {
+  json_t *profile = memory_or_exit(json_object()), *kernels = memory_or_exit(json_array());
+  for (size_t i = 0; i < p->nkernels; i++) json_add(kernels, kernel_json(&p->kernels[i]));
+  json_set(profile, "ms", json_number(p->ms));
+  json_set(profile, "other_ms", json_number(p->other_ms));
+  json_set(profile, "kernels", kernels);
+  return profile;
+}
+
+// Times
+
+json_t *times_json(const ng_graph *g, const ng_kernel_info *info, int threads, const ng_bench_result *r) {
+  json_t *object = memory_or_exit(json_object());
+  json_set(object, "graph", json_text(ng_graph_name(g)));
+  json_set(object, "backend", json_text("codegen"));
+  json_set(object, "isa", json_text(info->isa));
+  json_set(object, "threads", json_integer(threads));
+  json_set(object, "runs", json_integer((json_int_t)r->runs));
+  json_set(object, "samples", json_integer((json_int_t)r->samples));
+  json_set(object, "min_ms", json_number(r->min_ms));
+  json_set(object, "median_ms", json_number(r->median_ms));
+  json_set(object, "max_ms", json_number(r->max_ms));
+  json_set(object, "mad_ms", json_number(r->mad_ms));
+  json_set(object, "outliers", json_integer((json_int_t)r->outliers));
+  json_set(object, "bytes_read", json_integer((json_int_t)r->bytes_read));
+  json_set(object, "bytes_written", json_integer((json_int_t)r->bytes_written));
+  json_set(object, "ceiling_ms", json_number(r->ceiling_ms));
+  json_set(object, "ceiling_ratio", json_number(r->ceiling_ratio));
+  json_set(object, "operations", json_number(r->operations));
+  json_set(object, "gflops", json_number(gflops_of(r->operations, r->median_ms)));
+  json_set(object, "peak_gflops", json_number(r->peak_gflops));
+  json_set(object, "peak_ratio", json_number(gflops_of(r->operations, r->median_ms) / r->peak_gflops));
+  return object;
+}
+
+// A number of an object; NaN where there is none, as what an older build printed may lack it.
+static double number_of(const json_t *object, const char *key) {
+  const json_t *value = json_object_get(object, key);
+  return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static const char *text_of(const json_t *object, const char *key) {
+  const char *text = json_string_value(json_object_get(object, key));
+  return text ? text : "";
+}
+
+static int compare_numbers(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+// Of numbers that it sorts.
+static double median_of(double *numbers, size_t count) {
+  qsort(numbers, count, sizeof *numbers, compare_numbers);
+  return count % 2 ? numbers[count / 2] : (numbers[count / 2 - 1] + numbers[count / 2]) / 2;
+}
+
+typedef enum Joining { SUM, LEAST, GREATEST, MEDIAN } Joining;
+
+static double join(json_t *const *turns, size_t count, const char *key, Joining how) {
+  double *numbers = memory_or_exit(calloc(count, sizeof *numbers)), sum = 0;
+  for (size_t i = 0; i < count; i++) sum += numbers[i] = number_of(turns[i], key);
+  const double median = median_of(numbers, count), least = numbers[0], greatest = numbers[count - 1];
+  free(numbers);
+  return how == SUM ? sum : how == LEAST ? least : how == GREATEST ? greatest : median;
+}
+
+json_t *times_join(json_t *const *turns, size_t count) {
+  static const struct {
+    const char *key;
+    Joining how;
+  } keys[] = {{"runs", SUM},        {"samples", SUM},        {"outliers", SUM},      {"min_ms", LEAST},
+              {"max_ms", GREATEST}, {"median_ms", MEDIAN},   {"mad_ms", MEDIAN},     {"ceiling_ms", MEDIAN},
+              {"gflops", MEDIAN},   {"peak_gflops", MEDIAN}, {"peak_ratio", MEDIAN}, {"ceiling_ratio", MEDIAN}};
+  json_t *joined = memory_or_exit(json_copy(turns[0]));
+  for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+    const double value = join(turns, count, keys[k].key, keys[k].how);
+    if (isnan(value)) continue;
+    json_set(joined, keys[k].key, keys[k].how == SUM ? json_integer((json_int_t)value) : json_number(value));
+  }
+  return joined;
+}
+
+// The largest k for which the median of a distribution lies between the k-th least and the k-th greatest of `count`
+// independent samples with a probability of 95 %; from 0. Of each sample, half of the distribution is below.
+static size_t rank_of_interval(size_t count) {
+  const double most_outside = 0.05;
+  double part = 1, below = 0; // the probabilities of exactly k samples below the median, and of fewer
+  size_t k = 0;
+  for (size_t i = 0; i < count; i++) part /= 2;
+  while (2 * (below + part) <= most_outside) {
+    below += part;
+    part *= (double)(count - k) / (double)(k + 1);
+    k++;
+  }
+  return k ? k - 1 : 0;
+}
+
+void times_compare(json_t *b, json_t *const *a_turns, json_t *const *b_turns, size_t count, const char *a_name) {
+  double *ratios = memory_or_exit(calloc(count, sizeof *ratios));
+  for (size_t i = 0; i < count; i++)
+    ratios[i] = number_of(b_turns[i], "median_ms") / number_of(a_turns[i], "median_ms");
+  const double median = median_of(ratios, count);
+  const size_t rank = rank_of_interval(count);
+  json_t *ratio = memory_or_exit(json_object());
+  json_set(ratio, "beside", json_text(a_name));
+  json_set(ratio, "median", json_number(median));
+  json_set(ratio, "low", json_number(ratios[rank]));
+  json_set(ratio, "high", json_number(ratios[count - 1 - rank]));
+  json_set(ratio, "turns", json_integer((json_int_t)count));
+  json_set(b, "ratio", ratio);
+  free(ratios);
+}
+
+static void add_number(Table *table, const char *format, double value) {
+  if (isnan(value)) table_add(table, "-");
+  else table_add(table, format, value);
+}
+
+Table times_table(json_t *document) {
+  static const char *const header[] = {"graph", "isa",    "threads",  "runs",       "min ms", "median",
+                                       "±",     "max",    "outliers", "ceiling ms", "ratio",  "GB/s at median",
+                                       "GF/s",  "of peak"};
+  Table table = table_new("llrrrrrrrrrrrr");
+  for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&table, "%s", header[i]);
+  for (size_t i = 0; i < json_array_size(document); i++) {
+    const json_t *t = json_array_get(document, i);
+    const double median = number_of(t, "median_ms"),
+                 nbytes = number_of(t, "bytes_read") + number_of(t, "bytes_written");
+    const bool computes_longer =
+        number_of(t, "operations") > number_of(t, "peak_gflops") * 1e6 * number_of(t, "ceiling_ms");
+    const char *program = text_of(t, "program");
+    table_add(&table, *program ? "%s (%s)" : "%s%s", text_of(t, "graph"), program);
+    table_add(&table, "%s", text_of(t, "isa"));
+    add_number(&table, "%.0f", number_of(t, "threads"));
+    add_number(&table, "%.0f", number_of(t, "runs"));
+    add_number(&table, "%.4g", number_of(t, "min_ms"));
+    add_number(&table, "%.4g", median);
+    add_number(&table, "%.2g", number_of(t, "mad_ms"));
+    add_number(&table, "%.4g", number_of(t, "max_ms"));
+    add_number(&table, "%.0f", number_of(t, "outliers"));
+    add_number(&table, "%.4g", number_of(t, "ceiling_ms"));
+    add_number(&table, "%.2f", number_of(t, "ceiling_ratio"));
+    add_number(&table, "%.1f", median > 0 ? nbytes / median * 1e-6 : 0);
+    add_number(&table, "%.1f", computes_longer ? number_of(t, "gflops") : NAN);
+    add_number(&table, "%.2f", computes_longer ? number_of(t, "peak_ratio") : NAN);
+  }
+  return table;
+}
+
+static const char *name_in_sentence(const json_t *times) {
+  const char *program = text_of(times, "program");
+  return *program ? program : text_of(times, "file");
+}
+
+void times_tell(json_t *document) {
+  const double many = 0.05;
+  for (size_t i = 0; i < json_array_size(document); i++) {
+    const json_t *t = json_array_get(document, i), *ratio = json_object_get(t, "ratio");
+    const double outliers = number_of(t, "outliers"), samples = number_of(t, "samples");
+    if (outliers > many * samples)
+      say("%s: %.0f of %.0f samples are outliers, more than 5 deviations from the median: other work may have "
+          "disturbed "
+          "them\n",
+          text_of(t, "graph"), outliers, samples);
+    if (!ratio) continue;
+    const double low = number_of(ratio, "low"), high = number_of(ratio, "high");
+    say("%s takes %.3f times as long as %s; 95 %% interval %.3f to %.3f, of %.0f turns%s\n", name_in_sentence(t),
+        number_of(ratio, "median"), text_of(ratio, "beside"), low, high, number_of(ratio, "turns"),
+        low <= 1 && high >= 1 ? ", which holds 1: no difference is shown" : "");
+  }
+}
+
+// Files
+
+static bool ends_in(const char *path, const char *ending) {
+  const size_t length = strlen(path), n = strlen(ending);
+  return length > n && strcmp(path + length - n, ending) == 0;
+}
+
+bool export_is_known(const char *path) {
+  if (ends_in(path, ".csv") || ends_in(path, ".md") || ends_in(path, ".json")) return true;
+  usage_error("--export: expected a file whose name ends in .csv, .md or .json, found %s", path);
+  return false;
+}
+
+static void print_csv_text(FILE *out, const char *text) {
+  const bool is_plain = !text[strcspn(text, ",\"\r\n")];
+  if (!is_plain) fputc('"', out);
+  for (; *text; text++) fprintf(out, *text == '"' ? "%c\"" : "%c", *text);
+  if (!is_plain) fputc('"', out);
+}
+
+static void print_csv_value(FILE *out, const json_t *value) {
+  enum { DIGITS = 9 };
+  if (json_is_string(value)) print_csv_text(out, json_string_value(value));
+  else if (json_is_integer(value)) fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+  else if (json_is_real(value)) fprintf(out, "%.*g", DIGITS, json_real_value(value));
+}
+
+static char *times_csv(json_t *document) {
+  static const char *const keys[] = {"file",          "graph",      "program",    "isa",           "threads",
+                                     "runs",          "samples",    "min_ms",     "median_ms",     "max_ms",
+                                     "mad_ms",        "outliers",   "bytes_read", "bytes_written", "ceiling_ms",
+                                     "ceiling_ratio", "operations", "gflops",     "peak_gflops",   "peak_ratio"};
+  static const char *const ratio_keys[] = {"beside", "median", "low", "high", "turns"};
+  enum { NKEYS = sizeof keys / sizeof *keys, NRATIO = sizeof ratio_keys / sizeof *ratio_keys };
+  char *text = NULL;
+  size_t nbytes = 0;
+  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  for (size_t k = 0; k < NKEYS; k++) fprintf(out, "%s,", keys[k]);
+  for (size_t k = 0; k < NRATIO; k++) fprintf(out, "ratio_%s%c", ratio_keys[k], k + 1 < NRATIO ? ',' : '\n');
+  for (size_t i = 0; i < json_array_size(document); i++) {
+    const json_t *t = json_array_get(document, i), *ratio = json_object_get(t, "ratio");
+    for (size_t k = 0; k < NKEYS; k++) {
+      print_csv_value(out, json_object_get(t, keys[k]));
+      fputc(',', out);
+    }
+    for (size_t k = 0; k < NRATIO; k++) {
+      print_csv_value(out, json_object_get(ratio, ratio_keys[k]));
+      fputc(k + 1 < NRATIO ? ',' : '\n', out);
+    }
+  }
+  memory_stream_close(out, &text);
+  return text;
+}
+
+bool times_export(json_t *document, const char *path) {
+  char *text;
+  if (ends_in(path, ".csv")) {
+    text = times_csv(document);
+  } else if (ends_in(path, ".md")) {
+    Table table = times_table(document);
+    text = table_markdown(&table);
+    table_free(&table);
+  } else {
+    text = json_to_text(document);
+  }
+  const bool ok = file_write(path, text);
+  free(text);
+  return ok;
+}

@@ -1,0 +1,297 @@
+// ngrad fit: trains. A step graph is called with batches of samples; its states stay in one place, where each call
+// leaves their updates.
+#include "frontend/cli/fit_ranks.h"
+#include "frontend/cli/progress.h"
+
+#include "frontend/cli/signals.h"
+#include "frontend/cli/verbs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool ends_in(const char *text, const char *ending) {
+  const size_t n = strlen(text), m = strlen(ending);
+  return n >= m && strcmp(text + n - m, ending) == 0;
+}
+
+static bool has_test(const FitSettings *s) {
+  return s->test || s->test_labels || s->test_text || s->test_inputs.count;
+}
+
+// Whether this rank tests, saves and tells: rank 0, which there is without ranks, too.
+static bool is_first(const Fit *f) {
+  return f->ranks.rank == 0;
+}
+
+static int check_settings(const Settings *s) {
+  const FitSettings *fit = &s->fit;
+  const bool tests = has_test(fit);
+  if (strcmp(s->operands[0], "-") == 0) return usage_error("a step graph is read more than once, expected a file");
+  if (fit->resumes && !s->out) return usage_error("--resume: expected --out DIR with it, where the checkpoint is");
+  if (fit->resumes && s->state) return usage_error("--resume and --state: expected one of them");
+  if (fit->test_graph && !tests) return usage_error("--test-graph: expected --test DIR with it");
+  if (tests && !fit->test_graph && !ends_in(s->operands[0], "_step.yaml"))
+    return usage_error(
+        "--test: %s is no NAME_step.yaml beside which NAME_test.yaml could be, expected --test-graph FILE",
+        s->operands[0]);
+  return 0;
+}
+
+// Opening
+
+static ng_status open_training(Fit *f) {
+  const Settings *s = f->settings;
+  const Files files = {s->in, s->fit.labels, s->fit.text, &s->fit.inputs, "in", "input"};
+  ng_status status = batches_open(&f->train, f->ctx, s->operands[0], s, &files, s->fit.batch);
+  size_t nupdates = 0;
+  for (size_t i = 0; i < f->train.nstates; i++) nupdates += (size_t)ng_graph_state(f->train.graph, i).is_updated;
+  if (status != NG_OK) return status;
+  if (nupdates) return ranks_begin(f);
+  plain_error("%s: expected a graph with updates, as ngrad train writes", s->operands[0]);
+  return NG_WRONG;
+}
+
+static char *test_path(const Settings *s) {
+  if (s->fit.test_graph) return memory_or_exit(strdup(s->fit.test_graph));
+  char *path = NULL;
+  const int stem = (int)(strlen(s->operands[0]) - strlen("_step.yaml"));
+  if (asprintf(&path, "%.*s_test.yaml", stem, s->operands[0]) < 0) path = NULL;
+  return memory_or_exit(path);
+}
+
+static ng_status open_test(Fit *f, const char *path) {
+  const Settings *s = f->settings;
+  const Files files = {s->fit.test, s->fit.test_labels, s->fit.test_text, &s->fit.test_inputs, "test", "test-input"};
+  const int64_t batch = f->train.whole.nsamples ? f->train.whole.nsamples : f->train.last.nsamples;
+  ng_status status = batches_open(&f->test, f->ctx, path, s, &files, batch);
+  if (status == NG_OK) status = batches_compile(&f->test, false);
+  return status;
+}
+
+static bool states_agree(const ng_tensor_info *a, const ng_tensor *b) {
+  bool ok = a->type == b->type && a->rank == b->rank;
+  for (int i = 0; ok && i < a->rank; i++) ok = a->extent[i] == b->extent[i] && a->order[i] == b->order[i];
+  return ok;
+}
+
+// The test graph's states are the step's of the same names.
+static ng_status share_states(Fit *f) {
+  for (size_t i = 0; i < f->test.nstates; i++) {
+    const ng_tensor_info info = batches_state(&f->test, i);
+    size_t k = 0;
+    while (k < f->train.nstates && strcmp(batches_state(&f->train, k).name, info.name) != 0) k++;
+    if (k == f->train.nstates || !states_agree(&info, &f->states[k])) {
+      plain_error("%s: its state %s is %s of %s", f->test.path, info.name,
+                  k == f->train.nstates ? "none" : "unlike that", f->train.path);
+      return NG_WRONG;
+    }
+    f->tested[i] = f->states[k];
+  }
+  batches_use_states(&f->test, f->tested, false);
+  return NG_OK;
+}
+
+static char *checkpoint_path(const Fit *f) {
+  char *stem = memory_or_exit(strdup(memory_or_exit((void *)ng_graph_identifier(f->train.graph))));
+  if (ends_in(stem, "_step")) stem[strlen(stem) - strlen("_step")] = 0;
+  char *path = path_join(f->settings->out, stem, ".npz");
+  free(stem);
+  return path;
+}
+
+static bool folder_is_ready(const Fit *f) {
+  const char *folder = f->settings->out;
+  struct stat there;
+  if (!folder_make(folder)) return false;
+  if (access(folder, W_OK) != 0) plain_error("%s: cannot write to the folder: %s", folder, strerror(errno));
+  else if (stat(f->checkpoint, &there) == 0 && !S_ISREG(there.st_mode))
+    plain_error("%s: expected a file or nothing there", f->checkpoint);
+  else return true;
+  return false;
+}
+
+// Everything that can be wrong is found here, before training.
+static ng_status open_all(Fit *f) {
+  const Settings *s = f->settings;
+  ng_status status = open_training(f);
+  if (status != NG_OK) return status;
+  if (!is_first(f)) ng_messages_clear(f->ctx); // warnings, which are rank 0's too
+  session_tell(f->ctx);
+  if (s->out) f->checkpoint = checkpoint_path(f);
+  if (s->out && is_first(f) && !folder_is_ready(f)) return NG_WRONG;
+  if (s->fit.resumes && access(f->checkpoint, F_OK) != 0) {
+    plain_error("%s: nothing to resume from; without --resume training begins", f->checkpoint);
+    return NG_WRONG;
+  }
+  status = batches_compile(&f->train, true);
+  const ng_memory_part part = {"the order of samples", (uint64_t)f->train.nfound * sizeof *f->order};
+  if (status == NG_OK) status = ng_context_check_memory(f->ctx, "training", &part, 1);
+  if (status != NG_OK) return status;
+  f->order = memory_or_exit(calloc((size_t)f->train.nfound, sizeof *f->order));
+  f->states = memory_or_exit(calloc(f->train.nstates + 1, sizeof *f->states));
+  f->at.sums = memory_or_exit(calloc(f->train.nscalars + 1, sizeof *f->at.sums));
+  status = fit_begin(f);
+  if (status == NG_OK) status = ranks_compare_states(f, "the states before training");
+  if (status == NG_OK && is_first(f) && has_test(&s->fit)) {
+    char *path = f->test_file = test_path(s);
+    status = open_test(f, path);
+    if (status == NG_OK) {
+      f->tested = memory_or_exit(calloc(f->test.nstates + 1, sizeof *f->tested));
+      f->test_means = memory_or_exit(calloc(f->test.nscalars + 1, sizeof *f->test_means));
+      status = share_states(f);
+    }
+  }
+  if (status == NG_OK) ng_messages_clear(f->ctx); // of graphs that were read again
+  return status;
+}
+
+// Training
+
+bool fit_loss_is_finite(const Fit *f) {
+  bool ok = true;
+  for (size_t i = 0; i < f->train.nscalars; i++) ok &= isfinite(batches_scalar(&f->train, i)) != 0;
+  return ok;
+}
+
+void fit_order_samples(Fit *f) {
+  ng_permutation(f->seed, (uint32_t)f->at.epoch, f->train.nfound, f->order);
+}
+
+ng_status fit_step(Fit *f) {
+  Batches *b = &f->train;
+  if (f->at.done == b->nsamples) { // behind an epoch's last step
+    f->at.epoch++;
+    f->at.done = 0;
+  }
+  if (!f->at.done) {
+    memset(f->at.sums, 0, b->nscalars * sizeof *f->at.sums);
+    fit_order_samples(f);
+  }
+  const int64_t left = b->nsamples - f->at.done;
+  const int64_t count = b->whole.nsamples && b->whole.nsamples <= left ? b->whole.nsamples : left;
+  const ng_status status = batches_run(b, f->order + f->at.done, count);
+  if (status != NG_OK) return status;
+  for (size_t i = 0; i < b->nscalars; i++) f->at.sums[i] += batches_scalar(b, i) * (double)count;
+  f->at.done += count;
+  f->at.step++;
+  unsigned char stop = (unsigned char)signals_stop();
+  const ng_status shared = ranks_max(f, &stop, 1);
+  f->stop = stop;
+  return shared;
+}
+
+static bool is_stopped(const Fit *f) {
+  return f->stop || signals_stop();
+}
+
+static ng_status evaluate(Fit *f) {
+  Batches *b = &f->test;
+  f->has_tested = false;
+  if (!b->ctx) return NG_OK;
+  ng_status status = NG_OK;
+  int64_t *samples = memory_or_exit(calloc((size_t)(b->whole.nsamples + b->last.nsamples), sizeof *samples));
+  memset(f->test_means, 0, b->nscalars * sizeof *f->test_means);
+  for (int64_t done = 0, count; done < b->nsamples && status == NG_OK && !is_stopped(f); done += count) {
+    const int64_t left = b->nsamples - done;
+    count = b->whole.nsamples && b->whole.nsamples <= left ? b->whole.nsamples : left;
+    progress_tell(NULL, "testing", (double)done / (double)b->nsamples);
+    for (int64_t i = 0; i < count; i++) samples[i] = done + i;
+    status = batches_run(b, samples, count);
+    for (size_t i = 0; i < b->nscalars; i++)
+      f->test_means[i] += batches_scalar(b, i) * (double)count / (double)b->nsamples;
+  }
+  progress_end();
+  f->has_tested = status == NG_OK && !is_stopped(f);
+  free(samples);
+  return status;
+}
+
+static bool is_finished(const Fit *f) {
+  const FitSettings *s = &f->settings->fit;
+  const int64_t epochs = s->epochs ? s->epochs : s->steps ? INT64_MAX : 1;
+  const int64_t begun = f->at.epoch + (f->at.done == f->train.nsamples);
+  return begun >= epochs || (s->steps && f->at.step >= s->steps);
+}
+
+// Ends an epoch, or the part of one after which training stops.
+static ng_status end_epoch(Fit *f) {
+  if (!fit_is_finite(f)) return fit_explain(f);
+  ng_status status = evaluate(f);
+  if (status != NG_OK) return status;
+  report_epoch(f);
+  if (f->at.done == f->train.nsamples) {
+    f->at.epoch++;
+    f->at.done = 0;
+    memset(f->at.sums, 0, f->train.nscalars * sizeof *f->at.sums);
+  }
+  return fit_save(f);
+}
+
+static ng_status train(Fit *f) {
+  ng_status status = NG_OK;
+  bool stops = false;
+  f->started_ms = now_ms();
+  f->started_step = f->at.step;
+  if (is_finished(f)) return evaluate(f);
+  while (status == NG_OK && !stops) {
+    status = fit_step(f);
+    if (status == NG_OK && !fit_loss_is_finite(f)) return fit_explain(f);
+    if (status == NG_OK) report_step(f);
+    stops = is_finished(f) || f->stop;
+    if (status == NG_OK && (f->at.done == f->train.nsamples || stops)) status = end_epoch(f);
+  }
+  return status;
+}
+
+// A mapped file that became shorter.
+static void tell_lost_data(int number) {
+  static const char text[] = "error: a data file became shorter while it was read\n";
+  (void)number;
+  if (write(STDERR_FILENO, text, sizeof text - 1) >= 0) _exit(NG_WRONG);
+  _exit(NG_WRONG);
+}
+
+static void close_all(Fit *f) {
+  for (size_t i = 0; f->states && i < f->train.nstates; i++) ng_tensor_free(f->ctx, &f->states[i]);
+  batches_close(&f->train);
+  batches_close(&f->test);
+  free(f->states);
+  free(f->tested);
+  free(f->test_means);
+  free(f->at.sums);
+  free(f->order);
+  free(f->checkpoint);
+  free(f->test_file);
+  session_close(f->ctx);
+}
+
+int verb_fit(const Settings *s) {
+  Settings own = *s;
+  Fit f = {.settings = &own, .ctx = session_open(s->max_memory), .seed = s->seed, .saved_step = -1};
+  ng_status status = ranks_open(&f, &own);
+  signal(SIGBUS, tell_lost_data);
+  if (status == NG_OK) status = (ng_status)check_settings(s);
+  if (status == NG_OK) status = open_all(&f);
+  if (status == NG_OK) {
+    signals_defer();
+    report_begin(&f);
+    status = train(&f);
+  }
+  if (status == NG_OK) status = ranks_compare_states(&f, "the states after training");
+  if (status == NG_OK) status = ng_tensors_sha256(f.ctx, f.states, f.train.nstates, f.sha256);
+  if (is_first(&f)) report_end(&f, status);
+  else if (status == NG_OK) ng_messages_clear(f.ctx);
+  session_tell(f.ctx);
+  const int stop = f.stop ? f.stop : signals_stop();
+  ranks_close(&f, status);
+  close_all(&f);
+  fflush(stdout);
+  if (stop) signals_end(stop);
+  return exit_status(status);
+}

@@ -1,0 +1,65 @@
+// Finding the files of a graph's inputs.
+#include "frontend/cli/fit_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *named_file(const TextList *named, const char *name) {
+  const size_t length = strlen(name);
+  for (size_t i = named->count; i-- > 0;)
+    if (strncmp(named->items[i], name, length) == 0 && named->items[i][length] == '=')
+      return named->items[i] + length + 1;
+  return NULL;
+}
+
+static char *file_in(const char *folder, const char *name) {
+  static const char *const endings[] = {".npy", ".npy.gz", ".idx", ".idx.gz", ".gz", ""};
+  if (strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return NULL;
+  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+    char *path = path_join(folder, name, endings[i]);
+    if (access(path, F_OK) == 0) return path;
+    free(path);
+  }
+  return NULL;
+}
+
+static const char *said_file(const Files *files, const char *name) {
+  const char *named = named_file(files->named, name);
+  return !named && strcmp(name, "labels") == 0 ? files->labels : named;
+}
+
+bool input_is_text(const Files *files, const char *name) {
+  return files->text && !said_file(files, name);
+}
+
+char *input_file(const Files *files, const char *name) {
+  const char *named = said_file(files, name);
+  if (named) return memory_or_exit(strdup(named));
+  char *path = files->folder ? file_in(files->folder, name) : NULL;
+  if (path) return path;
+  if (files->folder)
+    plain_error("no data for %s: expected %s/%s.npy or .idx, also with .gz, or --%s %s=FILE", name, files->folder, name,
+                files->named_option, name);
+  else
+    plain_error("no data for %s: expected --%s DIR or --%s %s=FILE", name, files->folder_option, files->named_option,
+                name);
+  return NULL;
+}
+
+bool named_files_are_inputs(const Files *files, const ng_graph *g, size_t ninputs) {
+  for (size_t i = 0; i < files->named->count; i++) {
+    const char *equals = strchr(files->named->items[i], '=');
+    size_t k = 0;
+    for (; equals && k < ninputs; k++) {
+      const char *name = ng_graph_input(g, k).name;
+      if (strncmp(files->named->items[i], name, strlen(name)) == 0 && files->named->items[i] + strlen(name) == equals)
+        break;
+    }
+    if (equals && equals[1] && k < ninputs) continue;
+    usage_error("--%s: expected NAME=FILE with an input of %s, found %s", files->named_option, ng_graph_name(g),
+                files->named->items[i]);
+    return false;
+  }
+  return true;
+}

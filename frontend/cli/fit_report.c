@@ -1,0 +1,211 @@
+// What training tells: a line that is drawn again and again on a terminal, lines of a file, or JSON.
+#include "frontend/cli/fit.h"
+#include "frontend/cli/progress.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_told(const Fit *f) {
+  return !f->settings->fit.is_quiet && !f->settings->is_json;
+}
+
+static double seconds(const Fit *f) {
+  return (now_ms() - f->started_ms) / 1000;
+}
+
+static int64_t steps_an_epoch(const Fit *f) { // at least 1
+  const int64_t whole = f->train.whole.nsamples;
+  return whole ? f->train.nsamples / whole + (f->train.last.nsamples > 0) : 1;
+}
+
+static int64_t last_step(const Fit *f) {
+  const FitSettings *s = &f->settings->fit;
+  const int64_t epochs = s->epochs ? s->epochs : s->steps ? INT64_MAX : 1;
+  int64_t all;
+  if (__builtin_mul_overflow(epochs, steps_an_epoch(f), &all)) all = INT64_MAX;
+  return s->steps && s->steps < all ? s->steps : all;
+}
+
+static const char *scalar_name(const Batches *b, size_t i) {
+  return ng_graph_output(b->graph, b->scalars[i]).name;
+}
+
+// "loss 0.412, accuracy 0.85", for the caller to free.
+static char *means_text(const Batches *b, const double *sums, double count) {
+  char *text = NULL;
+  size_t nbytes = 0;
+  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  for (size_t i = 0; i < b->nscalars; i++) fprintf(out, "%s%s %.4g", i ? ", " : "", scalar_name(b, i), sums[i] / count);
+  fclose(out);
+  return memory_or_exit(text);
+}
+
+static json_t *means_json(const Batches *b, const double *sums, double count) {
+  json_t *means = memory_or_exit(json_object());
+  for (size_t i = 0; i < b->nscalars; i++) json_set(means, scalar_name(b, i), json_number(sums[i] / count));
+  return means;
+}
+
+static json_t *event(const Fit *f, const char *name) {
+  json_t *object = memory_or_exit(json_object());
+  json_set(object, "event", json_text(name));
+  json_set(object, "epoch", json_integer(f->at.epoch + (f->at.done > 0)));
+  json_set(object, "step", json_integer(f->at.step));
+  return object;
+}
+
+void report_begin(const Fit *f) {
+  const Batches *b = &f->train;
+  const int64_t batch = b->whole.nsamples ? b->whole.nsamples : b->last.nsamples;
+  if (f->settings->is_json) {
+    json_t *object = event(f, "begin");
+    json_set(object, "graph", json_text(ng_graph_name(b->graph)));
+    json_set(object, "samples", json_integer(b->nsamples));
+    json_set(object, "left_out", json_integer(b->nfound - b->nsamples));
+    json_set(object, "batch", json_integer(batch));
+    json_set(object, "steps_per_epoch", json_integer(steps_an_epoch(f)));
+    json_set(object, "test_samples", json_integer(f->test.nsamples));
+    if (f->ranks.count > 1) json_set(object, "ranks", json_integer(f->ranks.count));
+    json_set(object, "seed", json_integer((json_int_t)f->seed));
+    json_print_line(object);
+  } else if (is_told(f)) {
+    say("%s: %" PRId64, ng_graph_name(b->graph), b->nsamples);
+    if (b->nfound > b->nsamples) say(" of %" PRId64, b->nfound);
+    say(" samples, %" PRId64 " steps an epoch of %" PRId64 " samples", steps_an_epoch(f), batch);
+    if (f->ranks.count > 1) say("; %" PRId64 " ranks", f->ranks.count);
+    if (f->test.ctx) say("; %" PRId64 " samples to test", f->test.nsamples);
+    say("\n");
+    if (f->at.step) say("resumed at step %" PRId64 "\n", f->at.step);
+    fflush(stdout);
+  }
+  if (!f->settings->is_json) progress_begin("training", ng_graph_name(b->graph));
+}
+
+static double steps_a_second(const Fit *f) {
+  const double s = seconds(f);
+  return s > 0 ? (double)(f->at.step - f->started_step) / s : 0;
+}
+
+static void time_text(double s, char text[32]) {
+  const long long whole = (long long)s;
+  if (whole >= 3600) snprintf(text, 32, "%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
+  else snprintf(text, 32, "%lld:%02lld", whole / 60, whole % 60);
+}
+
+static void draw_step(Fit *f) {
+  const double interval_ms = 100, now = now_ms();
+  if (now - f->drawn_ms < interval_ms) return;
+  f->drawn_ms = now;
+  char left[32] = "", *line = NULL, *means = means_text(&f->train, f->at.sums, (double)f->at.done);
+  const double rate = steps_a_second(f);
+  if (last_step(f) < INT64_MAX && rate > 0) time_text((double)(last_step(f) - f->at.step) / rate, left);
+  if (asprintf(&line, "epoch %" PRId64 ", %" PRId64 " of %" PRId64 " samples: %s; %.4g steps/s, %s left",
+               f->at.epoch + 1, f->at.done, f->train.nsamples, means, rate, *left ? left : "?") < 0)
+    line = NULL;
+  progress_end();
+  progress_draw(memory_or_exit(line));
+  free(line);
+  free(means);
+}
+
+// This step's numbers alone; in JSON every digit of them.
+static void tell_step(const Fit *f) {
+  const Batches *b = &f->train;
+  double *values = memory_or_exit(calloc(b->nscalars + 1, sizeof *values));
+  for (size_t i = 0; i < b->nscalars; i++) values[i] = batches_scalar(b, i);
+  if (f->settings->is_json) {
+    json_t *object = event(f, "step");
+    json_set(object, "values", means_json(b, values, 1));
+    json_set(object, "seconds", json_number(seconds(f)));
+    json_print_line(object);
+  } else {
+    progress_end();
+    char *text = means_text(b, values, 1);
+    say("step %" PRId64 ": %s\n", f->at.step, text);
+    fflush(stdout);
+    free(text);
+  }
+  free(values);
+}
+
+void report_step(Fit *f) {
+  enum { LINES = 4 }; // an epoch, the last of which is the epoch's own
+  const int64_t an_epoch = steps_an_epoch(f), length = f->train.whole.nsamples;
+  if (!f->at.done || f->settings->fit.is_quiet) return;
+  if (f->settings->fit.tells_each_step) {
+    tell_step(f);
+    return;
+  }
+  const bool draws = isatty(STDERR_FILENO) && !f->settings->is_json;
+  if (draws) draw_step(f);
+  if (draws && isatty(STDOUT_FILENO)) return;
+  const int64_t i = length ? f->at.done / length : 1;
+  if (i == an_epoch || i * LINES % an_epoch >= LINES) return;
+  if (f->settings->is_json) {
+    json_t *object = event(f, "progress");
+    json_set(object, "means", means_json(&f->train, f->at.sums, (double)f->at.done));
+    json_set(object, "steps_per_second", json_number(steps_a_second(f)));
+    json_print_line(object);
+    return;
+  }
+  progress_end();
+  char *means = means_text(&f->train, f->at.sums, (double)f->at.done);
+  say("epoch %" PRId64 ", %" PRId64 " of %" PRId64 " samples: %s; %.4g steps/s\n", f->at.epoch + 1, f->at.done,
+      f->train.nsamples, means, steps_a_second(f));
+  fflush(stdout);
+  free(means);
+}
+
+// What an epoch came to, or the part of one after which training stops.
+void report_epoch(Fit *f) {
+  if (f->settings->is_json) {
+    json_t *object = event(f, "epoch");
+    json_set(object, "samples", json_integer(f->at.done));
+    json_set(object, "means", means_json(&f->train, f->at.sums, (double)f->at.done));
+    if (f->has_tested) json_set(object, "test", means_json(&f->test, f->test_means, 1));
+    json_set(object, "seconds", json_number(seconds(f)));
+    json_print_line(object);
+    return;
+  }
+  if (!is_told(f)) return;
+  char *means = means_text(&f->train, f->at.sums, (double)f->at.done);
+  progress_end();
+  say("epoch %" PRId64, f->at.epoch + 1);
+  if (f->at.done < f->train.nsamples) say(", %" PRId64 " of %" PRId64 " samples", f->at.done, f->train.nsamples);
+  say(": %s; ", means);
+  free(means);
+  if (f->has_tested) {
+    means = means_text(&f->test, f->test_means, 1);
+    say("test: %s; ", means);
+    free(means);
+  }
+  printf("step %" PRId64 ", %.1f s, %.4g steps/s\n", f->at.step, seconds(f), steps_a_second(f));
+  fflush(stdout);
+}
+
+void report_end(Fit *f, ng_status status) {
+  progress_end();
+  if (f->settings->is_json) {
+    json_t *object = event(f, status == NG_OK ? "end" : "error");
+    if (status == NG_OK) json_set(object, "sha256", json_text(f->sha256));
+    if (status == NG_OK && f->has_tested) json_set(object, "test", means_json(&f->test, f->test_means, 1));
+    json_set(object, "checkpoint", json_text(f->saved_step >= 0 ? f->checkpoint : NULL));
+    json_set(object, "checkpoint_step", f->saved_step >= 0 ? json_integer(f->saved_step) : json_null());
+    json_set(object, "messages", json_messages(f->ctx));
+    json_print_line(object);
+    return;
+  }
+  if (status == NG_OK) {
+    if (f->has_tested && (f->settings->fit.is_quiet || f->at.step == f->started_step)) {
+      char *means = means_text(&f->test, f->test_means, 1);
+      say("test: %s\n", means);
+      free(means);
+    }
+    say("sha256 of the states: %s\n", f->sha256);
+  }
+  if (f->saved_step >= 0) say("%s has step %" PRId64 "\n", f->checkpoint, f->saved_step);
+  else if (status == NG_OK) say("not saved: --out DIR does that\n");
+  fflush(stdout);
+}

@@ -1,0 +1,161 @@
+// ngrad train: a forward graph becomes the graph of a training step.
+#include "frontend/cli/answer.h"
+#include "frontend/cli/data.h"
+#include "frontend/cli/verbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The options under the names that the library has for them, with underscores; in memory that the caller frees.
+static ng_setting *settings_of(const Settings *s, size_t *count) {
+  ng_setting *settings = memory_or_exit(calloc(s->nnumbers + 2, sizeof *settings));
+  for (size_t i = 0; i < s->nnumbers; i++) {
+    char *name = memory_or_exit(strdup(s->numbers[i].name));
+    for (char *c = name; *c; c++)
+      if (*c == '-') *c = '_';
+    settings[i] = (ng_setting){name, s->numbers[i].value};
+  }
+  *count = s->nnumbers;
+  if (s->is_nesterov) settings[(*count)++] = (ng_setting){memory_or_exit(strdup("nesterov")), 1};
+  if (s->syncs_batch_norms) settings[(*count)++] = (ng_setting){memory_or_exit(strdup("sync_batch_norm")), 1};
+  return settings;
+}
+
+// Writes g, which was made of the forward graph, whose name its file begins with.
+static ng_status write_graph(ng_context *ctx, ng_graph *forward, ng_graph *g, const char *ending, const char *comment,
+                             const Settings *s, Answer *answer) {
+  const char *stem = memory_or_exit((void *)ng_graph_identifier(forward));
+  char *text = ng_graph_show(g, "yaml", NULL), *path = path_join(s->out, stem, ending);
+  ng_status status = ng_last_status(ctx);
+  if (!settings_keep_graphs(s, path)) {
+    status = NG_USAGE;
+  } else if (text) {
+    char *file = NULL;
+    size_t nbytes = 0;
+    FILE *out = memory_or_exit(open_memstream(&file, &nbytes));
+    const bool is_whole = fprintf(out, "# %s\n%s", comment, text) >= 0;
+    if (fclose(out) != 0 || !is_whole) memory_or_exit(NULL);
+    if (!answer_text(answer, memory_or_exit(file), path)) status = NG_WRONG;
+    free(file);
+  }
+  ng_text_free(ctx, text);
+  free(path);
+  return status;
+}
+
+// Step and inference as C, if an option says how.
+static ng_status write_sources(ng_context *ctx, ng_graph *forward, ng_graph *step, const Settings *s, Answer *answer) {
+  if (!s->isa && !s->sharing && !s->prefix && !s->has_self_test && !s->memory) return NG_OK;
+  const ng_train_options losses = {.losses = s->loss.items, .nlosses = s->loss.count};
+  const ng_options options = options_of_settings(s);
+  ng_graph *infer = ng_graph_inference(forward, NG_INFER, &losses);
+  ng_status status = ng_last_status(ctx);
+  if (status == NG_OUT_OF_MEMORY) return status;
+  status = ng_emit_training_files(step, infer, &options, s->out);
+  const struct {
+    const char *ending;
+    bool is_written;
+  } files[] = {{".c", true},
+               {".h", true},
+               {"_mpi.c", ng_graph_leaf_count(step) > 0},
+               {"_test.c", s->has_self_test},
+               {"_infer_test.c", s->has_self_test && infer}};
+  const char *stem = memory_or_exit((void *)ng_graph_identifier(forward));
+  for (size_t i = 0; i < sizeof files / sizeof *files && status == NG_OK; i++) {
+    if (!files[i].is_written) continue;
+    char *path = path_join(s->out, stem, files[i].ending);
+    answer_wrote(answer, path);
+    free(path);
+  }
+  ng_graph_free(infer);
+  return status;
+}
+
+// A graph that there is no such form of is none to write.
+static ng_status write_inference(ng_context *ctx, ng_graph *forward, ng_inference_form form, const char *ending,
+                                 const char *comment, const Settings *s, Answer *answer) {
+  const ng_train_options options = {.losses = s->loss.items, .nlosses = s->loss.count};
+  ng_graph *g = ng_graph_inference(forward, form, &options);
+  ng_status status = ng_last_status(ctx) == NG_OUT_OF_MEMORY ? NG_OUT_OF_MEMORY : NG_OK;
+  if (g) status = write_graph(ctx, forward, g, ending, comment, s, answer);
+  ng_graph_free(g);
+  return status;
+}
+
+// Constants and first values that come from files: the graphs name these as GRAPH does, so they have to lie beside
+// them.
+
+static bool copy_bytes(FILE *from, FILE *to) {
+  char bytes[1 << 16];
+  size_t n;
+  while ((n = fread(bytes, 1, sizeof bytes, from)) > 0)
+    if (fwrite(bytes, 1, n, to) != n) return false;
+  return !ferror(from) && fflush(to) == 0;
+}
+
+static bool copy_file(const char *from, const char *to) {
+  char *folder = folder_of(to);
+  bool ok = folder_make(folder);
+  free(folder);
+  if (!ok || is_same_file(from, to)) return ok;
+  FILE *in = fopen(from, "rb"), *out = in ? fopen(to, "wb") : NULL;
+  ok = out && copy_bytes(in, out);
+  if (!ok) plain_error("cannot copy %s to %s: %s", from, to, strerror(errno));
+  if (in) fclose(in);
+  if (out && fclose(out) != 0 && ok) ok = plain_error("cannot write %s: %s", to, strerror(errno)) == 0;
+  return ok;
+}
+
+static bool copy_files(const ng_graph *g, const Settings *s) {
+  char *folder = folder_of(s->operands[0]);
+  bool ok = true;
+  for (size_t i = 0; i < ng_graph_file_count(g) && ok; i++) {
+    char *from = path_join(folder, ng_graph_file(g, i), ""), *to = path_join(s->out, ng_graph_file(g, i), "");
+    ok = copy_file(from, to);
+    free(from);
+    free(to);
+  }
+  free(folder);
+  return ok;
+}
+
+static ng_status train(ng_context *ctx, ng_graph *g, const Settings *s, Answer *answer) {
+  ng_train_options options = {.losses = s->loss.items,
+                              .nlosses = s->loss.count,
+                              .optimizer = s->optimizer,
+                              .schedule = s->rate_schedule,
+                              .freeze = s->freeze.items,
+                              .nfreeze = s->freeze.count};
+  ng_setting *settings = settings_of(s, &options.nsettings);
+  options.settings = settings;
+  ng_graph *step = ng_graph_train(g, &options);
+  ng_status status = ng_last_status(ctx);
+  if (step && !(folder_make(s->out) && copy_files(g, s))) status = NG_WRONG;
+  if (status == NG_OK) status = ng_graph_write_weights(step, s->out, 0);
+  if (status == NG_OK)
+    status = write_graph(ctx, g, step, "_step.yaml", "A training step: a call updates the parameters.", s, answer);
+  if (status == NG_OK)
+    status =
+        write_inference(ctx, g, NG_TEST, "_test.yaml", "Losses and metrics of data that is not trained on.", s, answer);
+  if (status == NG_OK)
+    status = write_inference(ctx, g, NG_INFER, "_infer.yaml", "What the parameters are trained for.", s, answer);
+  if (status == NG_OK) status = write_sources(ctx, g, step, s, answer);
+  ng_graph_free(step);
+  for (size_t i = 0; i < options.nsettings; i++) free((char *)settings[i].name);
+  free(settings);
+  return status;
+}
+
+int verb_train(const Settings *s) {
+  if (!s->out) return usage_error("train: expected -o DIR, where the graphs go");
+  ng_context *ctx = session_open(s->max_memory);
+  ng_status status;
+  ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
+  Answer answer = answer_begin(s);
+  if (g) status = train(ctx, g, s, &answer);
+  answer_end(&answer, ctx, g, status);
+  ng_graph_free(g);
+  session_close(ctx);
+  return exit_status(status);
+}

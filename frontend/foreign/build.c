@@ -1,0 +1,355 @@
+// Nodes and constants of the graph, and what constants give.
+#include "frontend/foreign/build.h"
+
+#include "backends/interpreter/interpreter.h"
+#include "ir/operators/infer.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+  MOST_NODES = 1 << 20,      // of a graph
+  MOST_FOLDED = 1 << 16,     // elements of a result that is computed when a file is read
+  MOST_FOLDS = 1 << 27,      // elements that all folding reads and writes: a second
+  MOST_MADE_BYTES = 1 << 28, // of all constants that are made
+  // Nothing more is folded from there on, which leaves memory for the constants that translators need.
+  MOST_FOLDED_BYTES = MOST_MADE_BYTES / 2,
+};
+
+bool build_error(Builder *b, const char *format, ...) {
+  char message[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  b->has_told = true;
+  if (!b->title) return error_at(b->d, b->at, "%s", message);
+  const char *key = arena_format(b->told.arena, "%.*s: %s", (int)strcspn(b->title, " "), b->title, message);
+  if (!key) return error_out_of_memory(b->d);
+  if (names_find(&b->told, key)) return false;
+  if (!names_set(&b->told, key, b)) return error_out_of_memory(b->d);
+  return error_at(b->d, b->at, "%s: %s", b->title, message);
+}
+
+Node *build_node(Builder *b, OperatorId id, uint32_t ninputs, Value *const *inputs) {
+  const Operator *op = &operators[id];
+  if (b->graph->nnodes >= MOST_NODES) return build_error(b, "the graph becomes more than 2^20 nodes"), NULL;
+  for (uint32_t i = 0; i < ninputs || i < op->ninputs; i++)
+    if ((i >= ninputs || !inputs[i]) && !op->inputs[i < op->ninputs ? i : op->ninputs - 1].is_optional) return NULL;
+  Node *node = graph_add_node(b->graph, op, NULL, ninputs > op->ninputs ? ninputs : op->ninputs, op->noutputs);
+  if (!node) {
+    error_out_of_memory(b->d);
+    return NULL;
+  }
+  for (uint32_t i = 0; i < ninputs; i++)
+    if (inputs[i]) node_set_input(node, i, inputs[i]);
+  node->position = b->at;
+  return node;
+}
+
+AttributeValue *build_set(Node *node, const char *name) {
+  uint32_t i = 0;
+  while (strcmp(node->op->attributes[i].name, name) != 0) i++;
+  node->attributes[i].is_set = true;
+  return &node->attributes[i];
+}
+
+bool build_set_list(Builder *b, Node *node, const char *name, const int64_t *items, size_t count) {
+  if (!node) return false;
+  int64_t *own = ARENA_ARRAY(&b->graph->arena, int64_t, count + 1);
+  if (!own) return error_out_of_memory(b->d);
+  for (size_t i = 0; i < count; i++) own[i] = items[i];
+  AttributeValue *list = build_set(node, name);
+  list->list.items = own;
+  list->list.count = count;
+  return true;
+}
+
+bool build_set_choice(Node *node, const char *name, const char *choice) {
+  if (!node) return false;
+  AttributeValue *value = build_set(node, name);
+  const Attribute *row = &node->op->attributes[value - node->attributes];
+  while (strcmp(row->choices[value->s64], choice) != 0) value->s64++;
+  return true;
+}
+
+Value *build_result(Builder *b, Node *node, uint32_t slot, Type type) {
+  if (!node) return NULL;
+  const char *name = graph_fresh_name(b->graph, b->stem);
+  Value *v = name ? graph_add_value(b->graph, name, type, NULL) : NULL;
+  if (!v) error_out_of_memory(b->d);
+  else node_set_output(node, slot, v);
+  return v;
+}
+
+// Folding
+
+static double *load(Arena *arena, const Value *v) {
+  const size_t nelems = (size_t)shape_nelems(&v->shape);
+  double *elements = ARENA_ARRAY(arena, double, nelems + 1);
+  for (size_t i = 0; elements && i < nelems; i++)
+    type_load_wide(v->type, v->constant->data, v->constant->is_splat ? 0 : i, &elements[i]);
+  return elements;
+}
+
+// A parameter stays one, whatever is done to it first: passes/train/trainable.c wants to see it.
+static bool is_weight(const Value *v) {
+  return v->constant->is_initializer && v->shape.rank > 0 && type_is_float(v->type);
+}
+
+bool build_can_fold(const Builder *b, const Node *node) {
+  static const char *const families[] = {"elementwise", "movement", "reduce"}; // a step for each element, not more
+  bool has_inputs = false, is_plain = false;
+  int64_t nbytes = 0, nelems_all = 0;
+  for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+    is_plain |= strcmp(node->op->family, families[i]) == 0;
+  if (!is_plain) return false;
+  for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
+    const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
+    if (!v) continue;
+    const int64_t nelems = shape_nelems(&v->shape);
+    if (nelems < 0 || nelems > MOST_FOLDED || v->type == TYPE_S4 || v->type == TYPE_U4) return false;
+    for (int axis = 0; axis < v->shape.rank; axis++)
+      if (v->shape.extent[axis].dim) return false;
+    if (i < node->ninputs && (!v->constant || is_weight(v))) return false;
+    has_inputs |= i < node->ninputs;
+    nelems_all += nelems;
+    if (i >= node->ninputs) nbytes += nelems * (int64_t)type_nbytes(v->type);
+  }
+  return has_inputs && b->nmade + nbytes <= MOST_FOLDED_BYTES && b->nfolded + nelems_all <= MOST_FOLDS;
+}
+
+bool build_fold(Builder *b, Node *node) {
+  const double *inputs[MAX_VARIADIC + MAX_OPERANDS] = {NULL};
+  double *outputs[MAX_OPERANDS] = {NULL};
+  Arena scratch;
+  arena_init(&scratch, b->graph->arena.allocator);
+  bool ok = node->ninputs <= MAX_VARIADIC;
+  for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
+    const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
+    if (v) b->nfolded += shape_nelems(&v->shape);
+  }
+  for (uint32_t i = 0; ok && i < node->ninputs; i++)
+    if (node->inputs[i]) ok = (inputs[i] = load(&scratch, node->inputs[i])) != NULL;
+  for (uint32_t i = 0; ok && i < node->noutputs; i++)
+    if (node->outputs[i])
+      ok = (outputs[i] = ARENA_ARRAY(&scratch, double, (size_t)shape_nelems(&node->outputs[i]->shape) + 1)) != NULL;
+  ok = ok && interpret_node(node, inputs, outputs, b->graph->arena.allocator);
+  for (uint32_t i = 0; ok && i < node->noutputs; i++) {
+    Value *v = node->outputs[i];
+    if (!v) continue;
+    const size_t nelems = (size_t)shape_nelems(&v->shape);
+    Constant *constant = ARENA_NEW(&b->graph->arena, Constant);
+    ok = constant && (constant->data = arena_array(&b->graph->arena, nelems + 1, type_nbytes(v->type))) != NULL;
+    for (size_t e = 0; ok && e < nelems; e++) type_store_wide(v->type, constant->data, e, &outputs[i][e]);
+    if (!ok) break;
+    b->nmade += (int64_t)(nelems * type_nbytes(v->type));
+    v->constant = constant;
+    v->producer = NULL;
+    node->outputs[i] = NULL;
+  }
+  arena_deinit(&scratch);
+  if (!ok) return error_out_of_memory(b->d);
+  for (uint32_t i = 0; i < node->ninputs; i++) node_set_input(node, i, NULL);
+  b->graph->nnodes--; // it is the last one
+  return true;
+}
+
+// Numbers are in the ranges that the operator's row gives; lists are checked with the node.
+static bool check_numbers(Builder *b, const Node *node) {
+  for (uint32_t i = 0; i < node->op->nattributes; i++) {
+    const Attribute *row = &node->op->attributes[i];
+    const AttributeValue *value = &node->attributes[i];
+    if (!value->is_set) continue;
+    if (row->kind == ATTRIBUTE_F32 && !isfinite(value->f32))
+      return build_error(b, "%s: expected a finite number", row->name);
+    if (row->must_be_positive && !(row->kind == ATTRIBUTE_F32 ? value->f32 > 0 : value->s64 > 0))
+      return build_error(b, "%s: expected a number above 0", row->name);
+  }
+  return true;
+}
+
+bool build_fits(Builder *b, const Value *v) {
+  int64_t product = 1;
+  if (v->shape.rank < 0) return build_error(b, "%s: expected a shape, at least how many axes it has", v->name);
+  for (int axis = 0; axis < v->shape.rank; axis++) {
+    const int64_t extent = extent_value(v->shape.extent[axis]);
+    if (extent <= 0) continue;
+    if (product > (MAX_ELEMENTS - 1) / extent) return build_error(b, "%s: expected fewer than 2^47 elements", v->name);
+    product *= extent;
+  }
+  return true;
+}
+
+bool build_infer(Builder *b, Node *node) {
+  if (!node || !check_numbers(b, node)) return false;
+  node_set_defaults(node);
+  node->label = arena_copy_text(&b->graph->arena, b->title ? b->title : "", b->title ? strlen(b->title) : 0);
+  if (!node->label) return error_out_of_memory(b->d);
+  if (!*node->label) node->label = NULL;
+  if (node->op->check && !node->op->check(node, b->d)) return false;
+  bool ok = graph_infer_node(b->graph, node, b->d);
+  for (uint32_t i = 0; ok && i < node->noutputs; i++) ok = !node->outputs[i] || build_fits(b, node->outputs[i]);
+  return ok;
+}
+
+bool build_finish(Builder *b, Node *node) {
+  if (!build_infer(b, node)) return false;
+  return b->finish ? b->finish(b, node) : !build_can_fold(b, node) || build_fold(b, node);
+}
+
+Value *build_one_of_type(Builder *b, Node *node, Type type) {
+  Value *v = build_result(b, node, 0, type);
+  return v && build_finish(b, node) ? v : NULL;
+}
+
+Value *build_one(Builder *b, Node *node) {
+  return build_one_of_type(b, node, TYPE_NONE);
+}
+
+Value *build_unary(Builder *b, OperatorId id, Value *a) {
+  return build_one(b, build_node(b, id, 1, &a));
+}
+
+Value *build_binary(Builder *b, OperatorId id, Value *a, Value *c) {
+  Value *const inputs[] = {a, c};
+  return build_one(b, build_node(b, id, 2, inputs));
+}
+
+Value *build_choose(Builder *b, Value *condition, Value *a, Value *c) {
+  const Type type = a ? a->type : TYPE_NONE;
+  const bool is_narrow = a && !(TYPE_BIT(type) & TYPES_ARITHMETIC);
+  Value *const inputs[] = {condition, is_narrow ? build_cast(b, a, TYPE_S32) : a,
+                           is_narrow ? build_cast(b, c, TYPE_S32) : c};
+  return build_cast(b, build_one(b, build_node(b, OP_Select, 3, inputs)), type);
+}
+
+Value *build_number(Builder *b, Type type, const Shape *shape, double number) {
+  const Shape scalar = {.rank = 0};
+  Value *v = graph_add_number(b->graph, graph_fresh_name(b->graph, b->stem), type, shape ? shape : &scalar, number);
+  if (!v) error_out_of_memory(b->d);
+  return v;
+}
+
+bool build_spend(Builder *b, int64_t nbytes) {
+  if (nbytes > MOST_MADE_BYTES - b->nmade)
+    return build_error(b, "the constants that are made take more than %d MiB", MOST_MADE_BYTES >> 20);
+  b->nmade += nbytes;
+  return true;
+}
+
+Value *build_constant(Builder *b, Type type, const Shape *shape, Constant **constant) {
+  const int64_t nelems = shape_nelems(shape), nbytes = (int64_t)type_nbytes(type);
+  *constant = NULL;
+  if (!build_spend(b, nelems < 0 ? INT64_MAX : nelems * nbytes)) return NULL;
+  const char *name = graph_fresh_name(b->graph, b->stem);
+  Value *v = name ? graph_add_value(b->graph, name, type, shape) : NULL;
+  *constant = v ? ARENA_NEW(&b->graph->arena, Constant) : NULL;
+  if (*constant) (*constant)->data = arena_array(&b->graph->arena, (size_t)nelems + 1, (size_t)nbytes);
+  if (!*constant || !(*constant)->data) {
+    error_out_of_memory(b->d);
+    return NULL;
+  }
+  v->constant = *constant;
+  return v;
+}
+
+Value *build_cast(Builder *b, Value *v, Type type) {
+  const TypeSet narrow = TYPE_BIT(TYPE_F16) | TYPE_BIT(TYPE_BF16);
+  if (!v || v->type == type) return v;
+  // TypeCast has no casts between f64 and half floats, nor from one half float to another.
+  if (TYPE_BIT(type) & (narrow | TYPE_BIT(TYPE_F64)) && TYPE_BIT(v->type) & (narrow | TYPE_BIT(TYPE_F64)))
+    v = build_one_of_type(b, build_node(b, OP_TypeCast, 1, &v), TYPE_F32);
+  return build_one_of_type(b, build_node(b, OP_TypeCast, 1, &v), type);
+}
+
+Value *build_reshape(Builder *b, Value *v, const int64_t *shape, size_t rank) {
+  Node *node = build_node(b, OP_StaticReshape, 1, &v);
+  if (!build_set_list(b, node, "shape", shape, rank)) return NULL;
+  build_set(node, "special_zero")->boolean = false;
+  return build_one(b, node);
+}
+
+Value *build_transpose(Builder *b, Value *v, const int64_t *order, int rank) {
+  if (v && v->shape.rank != rank) return build_error(b, "%.80s: expected %d axes", v->name, rank), NULL;
+  Node *node = build_node(b, OP_StaticTranspose, 1, &v);
+  return build_set_list(b, node, "order", order, (size_t)rank) ? build_one(b, node) : NULL;
+}
+
+Value *build_slice(Builder *b, Value *v, int axis, int64_t from, int64_t to) {
+  const int64_t at = axis;
+  Node *node = build_node(b, OP_Slice, 1, &v);
+  return build_set_list(b, node, "starts", &from, 1) && build_set_list(b, node, "ends", &to, 1) &&
+                 build_set_list(b, node, "axes", &at, 1)
+             ? build_one(b, node)
+             : NULL;
+}
+
+// A choice of it whatever the condition says, whose shape is the wanted one.
+Value *build_expand(Builder *b, Value *v, const Shape *shape) {
+  if (!v || shape_equals(&v->shape, shape)) return v;
+  return build_choose(b, build_number(b, TYPE_BOOLEAN, shape, 1), v, v);
+}
+
+Value *build_copy(Builder *b, Value *v) {
+  static const int64_t same[MAX_RANK] = {0};
+  if (!(TYPE_BIT(v->type) & TYPES_MOVED)) return build_binary(b, OP_Add, v, build_like(b, v, 0));
+  Node *node = build_node(b, OP_StaticReshape, 1, &v);
+  if (!build_set_list(b, node, "shape", same, (size_t)v->shape.rank)) return NULL;
+  build_set(node, "special_zero")->boolean = true; // 0: the extent of v
+  Value *own = build_result(b, node, 0, TYPE_NONE);
+  return own && build_infer(b, node) ? own : NULL;
+}
+
+Value *build_like(Builder *b, const Value *v, double number) {
+  return v ? build_number(b, v->type, NULL, number) : NULL;
+}
+
+Value *build_plus(Builder *b, Value *v, double number) {
+  return build_binary(b, OP_Add, v, build_like(b, v, number));
+}
+
+Value *build_times(Builder *b, Value *v, double number) {
+  return number != 1 ? build_binary(b, OP_Multiply, v, build_like(b, v, number)) : v;
+}
+
+// The nearest integer unless that is beyond v, else the one before it.
+static Value *round_towards(Builder *b, Value *v, OperatorId is_beyond, OperatorId back) {
+  if (!v || !type_is_float(v->type)) return v;
+  Value *nearest = build_unary(b, OP_Round, v);
+  if (!nearest) return NULL;
+  return build_binary(b, back, nearest, build_cast(b, build_binary(b, is_beyond, nearest, v), v->type));
+}
+
+Value *build_floor(Builder *b, Value *v) {
+  return round_towards(b, v, OP_Greater, OP_Subtract);
+}
+
+Value *build_ceiling(Builder *b, Value *v) {
+  return round_towards(b, v, OP_Less, OP_Add);
+}
+
+Value *build_truncate(Builder *b, Value *v) {
+  return build_choose(b, build_binary(b, OP_Less, v, build_like(b, v, 0)), build_ceiling(b, v), build_floor(b, v));
+}
+
+bool build_end(Builder *b) {
+  Graph *g = b->graph;
+  size_t count = 0;
+  for (size_t i = g->nnodes; i-- > 0;) {
+    Node *node = g->nodes[i];
+    bool is_used = false;
+    for (uint32_t k = 0; k < node->noutputs; k++)
+      is_used |= node->outputs[k] && (node->outputs[k]->uses || node->outputs[k]->is_output);
+    if (is_used) continue;
+    for (uint32_t k = 0; k < node->ninputs; k++) node_set_input(node, k, NULL);
+    for (uint32_t k = 0; k < node->noutputs; k++) node_set_output(node, k, NULL);
+    g->nodes[i] = NULL;
+  }
+  for (size_t i = 0; i < g->nnodes; i++)
+    if (g->nodes[i]) g->nodes[count++] = g->nodes[i];
+  g->nnodes = count;
+  return graph_make_names_unique(g) || error_out_of_memory(b->d);
+}

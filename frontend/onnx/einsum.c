@@ -1,0 +1,161 @@
+// Einsum: operands with an axis for each label, multiplied and summed over the labels that the output lacks. Passes
+// find the matrix products in that.
+#include "frontend/onnx/translation.h"
+
+#include <string.h>
+
+enum { NLABELS = 128 }; // ASCII; the axes of an ellipsis are labels 0 to 7
+
+typedef struct Labels {
+  int at[MAX_RANK], rank;
+} Labels;
+
+typedef struct Equation {
+  Labels operands[MAX_VARIADIC], output;
+  size_t noperands;
+  int axis[NLABELS]; // of the product, outputs first; -1: none
+  int rank;
+} Equation;
+
+static bool is_letter(int c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+// The labels of a term until `,`, `->` or the end. An ellipsis stands for the last nellipsis of MAX_RANK labels.
+static bool parse_term(Onnx *x, const char **text, int nellipsis, Labels *labels) {
+  const char *c = *text;
+  for (; *c && *c != ',' && *c != '-'; c++) {
+    if (*c == ' ') continue;
+    if (strncmp(c, "...", 3) == 0) {
+      c += 2;
+      for (int i = MAX_RANK - nellipsis; i < MAX_RANK; i++) {
+        if (labels->rank == MAX_RANK) return build_error(&x->build, "equation: expected at most %d axes", MAX_RANK);
+        labels->at[labels->rank++] = i;
+      }
+    } else if (!is_letter(*c) || labels->rank == MAX_RANK) {
+      return build_error(&x->build, "equation: expected letters, for at most %d axes", MAX_RANK);
+    } else {
+      labels->at[labels->rank++] = (unsigned char)*c;
+    }
+  }
+  *text = c;
+  return true;
+}
+
+static int count_letters(const char *text) {
+  int count = 0;
+  for (; *text && *text != ',' && *text != '-'; text++) count += is_letter(*text);
+  return count;
+}
+
+// Without an output, the ellipsis' axes and then, in the order of the alphabet, the labels that are there once.
+static bool imply_output(Onnx *x, Equation *e) {
+  int counts[NLABELS] = {0};
+  for (size_t i = 0; i < e->noperands; i++)
+    for (int k = 0; k < e->operands[i].rank; k++) counts[e->operands[i].at[k]]++;
+  for (int label = 0; label < NLABELS; label++) {
+    if (counts[label] == 0 || (label >= MAX_RANK && counts[label] > 1)) continue;
+    if (e->output.rank == MAX_RANK) return build_error(&x->build, "equation: expected at most %d axes", MAX_RANK);
+    e->output.at[e->output.rank++] = label;
+  }
+  return true;
+}
+
+static bool parse(Onnx *x, Equation *e) {
+  Builder *b = &x->build;
+  const char *text = onnx_text_of(x, onnx_text(x, "equation"));
+  int nellipsis = 0;
+  if (!text) return false;
+  for (;; text++) {
+    const Value *v = onnx_in(x, e->noperands);
+    if (!v || e->noperands == MAX_VARIADIC) return build_error(b, "equation: expected a term for each input");
+    const int more = v->shape.rank - count_letters(text);
+    Labels *own = &e->operands[e->noperands++];
+    if (!parse_term(x, &text, more > 0 ? more : 0, own)) return false;
+    if (more > nellipsis) nellipsis = more;
+    if (own->rank != v->shape.rank)
+      return build_error(b, "equation: expected as many labels as input %zu has axes", e->noperands - 1);
+    if (*text != ',') break;
+  }
+  if (e->noperands != x->node->ninputs) return build_error(b, "equation: expected a term for each input");
+  if (!*text) return imply_output(x, e);
+  if (strncmp(text, "->", 2) != 0) return build_error(b, "equation: expected ->");
+  text += 2;
+  return parse_term(x, &text, nellipsis, &e->output) && (!*text || build_error(b, "equation: expected its end"));
+}
+
+static bool number_axes(Onnx *x, Equation *e) {
+  for (int i = 0; i < NLABELS; i++) e->axis[i] = -1;
+  for (int i = 0; i < e->output.rank; i++) {
+    if (e->axis[e->output.at[i]] >= 0) return build_error(&x->build, "equation: a label is there twice in the output");
+    e->axis[e->output.at[i]] = e->rank++;
+  }
+  for (size_t i = 0; i < e->noperands; i++)
+    for (int k = 0; k < e->operands[i].rank; k++) {
+      int *axis = &e->axis[e->operands[i].at[k]];
+      if (*axis < 0 && e->rank == MAX_RANK)
+        return build_error(&x->build, "equation: expected at most %d labels", MAX_RANK);
+      if (*axis < 0) *axis = e->rank++;
+    }
+  return true;
+}
+
+static Value *sum_over(Onnx *x, Value *v, const int64_t *axes, size_t count) {
+  Builder *b = &x->build;
+  Node *node = build_node(b, OP_ReduceSum, 1, &v);
+  return build_set_list(b, node, "axes", axes, count) ? build_one(b, node) : NULL;
+}
+
+// The diagonal of two axes, as the sum over the second one of what is on it.
+static Value *diagonal(Onnx *x, Value *v, int first, int second) {
+  Builder *b = &x->build;
+  if (!onnx_has_number(x, v, first) || !onnx_has_number(x, v, second)) return NULL;
+  const int64_t n = v->shape.extent[first].value, axis = second;
+  if (n != v->shape.extent[second].value) return build_error(b, "equation: a label has two extents"), NULL;
+  Value *is_on = build_binary(b, OP_Equal, onnx_iota(x, n, 1, v->shape.rank - 1 - first),
+                              onnx_iota(x, n, 1, v->shape.rank - 1 - second));
+  return sum_over(x, build_choose(b, is_on, v, build_like(b, v, 0)), &axis, 1);
+}
+
+// The operand with the product's axes, in their order; those that it lacks are 1.
+static Value *align(Onnx *x, const Equation *e, Value *v, Labels labels) {
+  int64_t order[MAX_RANK];
+  Shape to = {.rank = e->rank};
+  if (!v) return NULL;
+  for (int i = 0; i < labels.rank; i++)
+    for (int k = labels.rank - 1; k > i; k--) {
+      if (labels.at[k] != labels.at[i]) continue;
+      v = diagonal(x, v, i, k);
+      if (!v) return NULL;
+      memmove(&labels.at[k], &labels.at[k + 1], (size_t)(labels.rank - k - 1) * sizeof *labels.at);
+      labels.rank--;
+    }
+  int n = 0;
+  for (int axis = 0; axis < e->rank; axis++) {
+    to.extent[axis] = EXTENT(1);
+    for (int k = 0; k < labels.rank; k++) {
+      if (e->axis[labels.at[k]] != axis) continue;
+      to.extent[axis] = v->shape.extent[k];
+      order[n++] = k;
+    }
+  }
+  return onnx_reshape_extents(x, n ? build_transpose(&x->build, v, order, n) : v, &to);
+}
+
+bool onnx_einsum(Onnx *x) {
+  Builder *b = &x->build;
+  Equation e = {.noperands = 0};
+  Value *product = NULL;
+  if (!parse(x, &e) || !number_axes(x, &e)) return false;
+  const Type type = onnx_in(x, 0)->type, wide = type_is_float(type) ? type : TYPE_F64;
+  for (size_t i = 0; i < e.noperands; i++) {
+    Value *v = align(x, &e, build_cast(b, onnx_in(x, i), wide), e.operands[i]);
+    if (!v) return false;
+    product = product ? build_binary(b, OP_Multiply, product, v) : v;
+  }
+  int64_t axes[MAX_RANK];
+  size_t count = 0;
+  for (int axis = e.output.rank; axis < e.rank; axis++) axes[count++] = axis;
+  if (count) product = sum_over(x, product, axes, count);
+  return onnx_out(x, 0, build_cast(b, product, type));
+}

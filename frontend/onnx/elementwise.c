@@ -1,0 +1,332 @@
+// Operators element by element that are not one of ours as they stand.
+#include "frontend/onnx/translation.h"
+
+#include <math.h>
+#include <string.h>
+
+bool onnx_identity(Onnx *x) {
+  return onnx_out(x, 0, onnx_in(x, 0));
+}
+
+// Floats lose their fraction, as a C conversion has it, and of integers that become bytes the last 8 bits stay. Other
+// casts are TypeCast's, which rounds to the nearest integer and saturates.
+static Value *convert(Onnx *x, Value *v, Type type) {
+  Builder *b = &x->build;
+  const bool is_integer = !type_is_float(type) && type != TYPE_BOOLEAN;
+  if (!v || v->type == type || v->type == TYPE_BOOLEAN || !is_integer) return build_cast(b, v, type);
+  if (type_is_float(v->type)) {
+    if (!(TYPE_BIT(v->type) & TYPES_ARITHMETIC)) v = build_cast(b, v, TYPE_F32); // 8 bits
+    return build_cast(b, build_truncate(b, v), type);
+  }
+  const bool is_narrow = TYPE_BIT(type) & TYPES_BYTE && !onnx_has_extents(x, v);
+  return is_narrow ? onnx_wrap(x, build_cast(b, v, TYPE_F64), type) : build_cast(b, v, type);
+}
+
+bool onnx_cast_node(Onnx *x) {
+  OnnxAttribute a;
+  const bool is_name = x->opset < 6;
+  if (!onnx_has(x, "to")) return build_error(&x->build, "expected the attribute to, a type");
+  if (!onnx_attribute(x, "to", is_name ? ONNX_STRING : ONNX_INT, &a)) return false;
+  const uint64_t number = is_name ? onnx_type_of_name(a.s) : (uint64_t)a.i;
+  const Type type = onnx_type(number);
+  if (type == TYPE_NONE) return build_error(&x->build, "casts to %s are not supported", onnx_type_name(number));
+  return onnx_out(x, 0, convert(x, onnx_in(x, 0), type));
+}
+
+bool onnx_cast_like(Onnx *x) {
+  const Value *like = onnx_in(x, 1);
+  return like && onnx_out(x, 0, convert(x, onnx_in(x, 0), like->type));
+}
+
+// Bytes and booleans as s32, for operators that have no narrower integers.
+static Value *wide(Onnx *x, Value *v) {
+  const TypeSet narrow = TYPES_BYTE | TYPE_BIT(TYPE_BOOLEAN);
+  return v && TYPE_BIT(v->type) & narrow ? build_cast(&x->build, v, TYPE_S32) : v;
+}
+
+static bool is_one_number(const Value *v) {
+  return v->constant && shape_nelems(&v->shape) == 1 && !isnan(type_load(v->type, v->constant->data, 0));
+}
+
+// Maximum or Minimum, which is NaN where either operand is: the operators return NaN of their second operand only.
+static Value *extreme_of(Onnx *x, OperatorId id, Value *first, Value *second) {
+  Builder *b = &x->build;
+  if (!first || !second) return NULL;
+  if (is_one_number(second)) return build_binary(b, id, second, first);
+  Value *v = build_binary(b, id, first, second);
+  if (!type_is_float(first->type) || is_one_number(first)) return v;
+  return build_choose(b, build_binary(b, OP_Equal, first, first), v, first);
+}
+
+// Operators of any number of inputs. Bytes are compared, but not added, as s32: sums wrap around.
+static Value *combine_all(Onnx *x, OperatorId id) {
+  const bool is_extreme = id == OP_Maximum || id == OP_Minimum;
+  Value *v = onnx_in(x, 0);
+  for (size_t i = 1; v && i < x->node->ninputs; i++)
+    v = is_extreme ? extreme_of(x, id, wide(x, v), wide(x, onnx_in(x, i)))
+                   : build_binary(&x->build, id, v, onnx_in(x, i));
+  return v;
+}
+
+bool onnx_fold_left(Onnx *x) {
+  if (!onnx_in(x, 0)) return build_error(&x->build, "expected an input");
+  return onnx_out(x, 0, build_cast(&x->build, combine_all(x, x->row->op), onnx_in(x, 0)->type));
+}
+
+bool onnx_mean(Onnx *x) {
+  Value *sum = combine_all(x, OP_Add);
+  if (!sum) return false;
+  return onnx_out(x, 0, build_binary(&x->build, OP_Divide, sum, build_like(&x->build, sum, (double)x->node->ninputs)));
+}
+
+// Bounds are attributes, and from opset 11 on inputs, which may be absent. NaN of the input stays: it is the second
+// operand of Maximum and Minimum.
+bool onnx_clip(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  if (!v) return false;
+  const Type type = v->type;
+  for (size_t i = 1; i <= 2; i++) {
+    const char *name = i == 1 ? "min" : "max";
+    Value *bound = x->opset >= 11 ? onnx_in(x, i) : onnx_has(x, name) ? build_like(b, v, onnx_float(x, name, 0)) : NULL;
+    if (bound) v = build_binary(b, i == 1 ? OP_Maximum : OP_Minimum, wide(x, bound), wide(x, v));
+    if (!v) return false;
+  }
+  return onnx_out(x, 0, build_cast(b, v, type));
+}
+
+bool onnx_compare(Onnx *x) {
+  return onnx_out(x, 0, build_binary(&x->build, x->row->op, wide(x, onnx_in(x, 0)), wide(x, onnx_in(x, 1))));
+}
+
+bool onnx_xor(Onnx *x) {
+  return onnx_compare(x);
+}
+
+// Before opset 7, the second input was broadcast where the attributes said so, from an axis on.
+bool onnx_old_binary(Onnx *x) {
+  Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
+  if (!a || !b) return build_error(&x->build, "expected two inputs");
+  if (onnx_int(x, "broadcast", 0) && onnx_has(x, "axis") && b->shape.rank > 0) {
+    int axis;
+    int64_t shape[MAX_RANK];
+    if (!onnx_axis(x, onnx_int(x, "axis", 0), a->shape.rank, &axis)) return false;
+    const int rank = a->shape.rank - axis;
+    if (rank < b->shape.rank) return build_error(&x->build, "expected the second input to fit behind axis %d", axis);
+    for (int i = 0; i < rank; i++) shape[i] = i < b->shape.rank ? extent_value(b->shape.extent[i]) : 1;
+    b = build_reshape(&x->build, b, shape, (size_t)rank);
+  }
+  if (x->row->op == OP_Divide && b) {
+    x->inputs[1] = b;
+    return onnx_divide(x);
+  }
+  if (x->row->op == OP_Equal || x->row->op == OP_NotEqual || x->row->op == OP_Less || x->row->op == OP_Greater) {
+    a = wide(x, a);
+    b = wide(x, b);
+  }
+  return onnx_out(x, 0, build_binary(&x->build, x->row->op, a, b));
+}
+
+bool onnx_pow(Onnx *x) {
+  Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
+  if (!a || !b) return build_error(&x->build, "expected two inputs");
+  const Type type = type_is_float(a->type) ? a->type : TYPE_F64;
+  Value *power = build_binary(&x->build, OP_Power, build_cast(&x->build, a, type), build_cast(&x->build, b, type));
+  // Integers with a fraction as exponent lose the power's; a whole exponent gives an integer, or less than 1/2.
+  if (!type_is_float(a->type) && type_is_float(b->type)) power = build_truncate(&x->build, power);
+  return onnx_out(x, 0, build_cast(&x->build, power, a->type));
+}
+
+// What frontend/foreign/ has a formula for.
+#define FUNCTION(name)                                                                                                 \
+  bool onnx_##name(Onnx *x) {                                                                                          \
+    return onnx_out(x, 0, build_##name(&x->build, onnx_in(x, 0)));                                                     \
+  }
+FUNCTION(acos)
+FUNCTION(acosh)
+FUNCTION(asin)
+FUNCTION(asinh)
+FUNCTION(atan)
+FUNCTION(atanh)
+FUNCTION(ceiling)
+FUNCTION(cosh)
+FUNCTION(floor)
+FUNCTION(sinh)
+FUNCTION(tan)
+
+bool onnx_sign(Onnx *x) {
+  Builder *b = &x->build;
+  Value *given = onnx_in(x, 0), *v = wide(x, given);
+  if (!v) return false;
+  Value *zero = build_like(b, v, 0), *above = build_cast(b, build_binary(b, OP_Greater, v, zero), v->type),
+        *below = build_cast(b, build_binary(b, OP_Less, v, zero), v->type);
+  Value *sign = build_binary(b, OP_Subtract, above, below);
+  if (type_is_float(v->type)) sign = build_choose(b, build_binary(b, OP_Equal, v, v), sign, v); // NaN stays
+  return onnx_out(x, 0, build_cast(b, sign, given->type));
+}
+
+static Value *elu(Onnx *x, Value *v, double alpha) {
+  Node *node = build_node(&x->build, OP_Elu, 1, &v);
+  if (!node) return NULL;
+  build_set(node, "alpha")->f32 = alpha;
+  return build_one(&x->build, node);
+}
+
+// gamma * (x > 0 ? x : alpha * (e^x - 1))
+bool onnx_selu(Onnx *x) {
+  const bool is_old = x->opset < 6;
+  Value *v = onnx_in(x, 0);
+  if (!v) return false;
+  const double alpha = onnx_float(x, "alpha", is_old ? 1.6732 : 1.67326319217681884765625),
+               gamma = onnx_float(x, "gamma", is_old ? 1.0507 : 1.05070102214813232421875);
+  return onnx_out(x, 0, build_binary(&x->build, OP_Multiply, elu(x, v, alpha), build_like(&x->build, v, gamma)));
+}
+
+// max(0, x) + min(0, alpha * (e^(x / alpha) - 1)) = alpha * elu(x / alpha), for alpha > 0
+bool onnx_celu(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  const double number = onnx_float(x, "alpha", 1);
+  if (!v) return false;
+  if (!(number > 0)) return build_error(b, "expected alpha > 0");
+  Value *alpha = build_like(b, v, number);
+  return onnx_out(x, 0, build_binary(b, OP_Multiply, elu(x, build_binary(b, OP_Divide, v, alpha), 1), alpha));
+}
+
+bool onnx_softsign(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  if (!v) return false;
+  Value *below = build_binary(b, OP_Add, build_unary(b, OP_Abs, v), build_like(b, v, 1));
+  return onnx_out(x, 0, build_binary(b, OP_Divide, v, below));
+}
+
+bool onnx_thresholded(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  if (!v) return false;
+  Value *alpha = build_like(b, v, onnx_float(x, "alpha", 1));
+  Value *const inputs[] = {build_binary(b, OP_Greater, v, alpha), v, build_like(b, v, 0)};
+  return onnx_out(x, 0, build_one(b, build_node(b, OP_Select, 3, inputs)));
+}
+
+bool onnx_is_nan(Onnx *x) {
+  return onnx_out(x, 0, build_binary(&x->build, OP_NotEqual, onnx_in(x, 0), onnx_in(x, 0)));
+}
+
+// x < 0 ? slope * x : x, slope broadcast as numpy does.
+bool onnx_prelu(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0), *slope = onnx_in(x, 1);
+  if (!v || !slope) return build_error(b, "expected two inputs");
+  if (x->opset < 7 && slope->shape.rank == 1 && v->shape.rank > 1) { // along the channels
+    int64_t shape[MAX_RANK] = {extent_value(slope->shape.extent[0])};
+    for (int i = 1; i < v->shape.rank - 1; i++) shape[i] = 1;
+    slope = build_reshape(b, slope, shape, (size_t)v->shape.rank - 1);
+  }
+  Value *const inputs[] = {build_binary(b, OP_Less, v, build_like(b, v, 0)), build_binary(b, OP_Multiply, v, slope), v};
+  return onnx_out(x, 0, build_one(b, build_node(b, OP_Select, 3, inputs)));
+}
+
+bool onnx_gelu(Onnx *x) {
+  Value *v = onnx_in(x, 0);
+  Node *node = build_node(&x->build, OP_GELU, 1, &v);
+  if (!build_set_choice(node, "mode", bytes_are(onnx_text(x, "approximate"), "tanh") ? "gelu_tanh" : "gelu_erf"))
+    return false;
+  return onnx_out(x, 0, build_one(&x->build, node));
+}
+
+// True in each place of v, also where its extents are not known.
+static Value *mask_of(Onnx *x, Value *v) {
+  Builder *b = &x->build;
+  return build_binary(b, OP_LogicalOr, build_binary(b, OP_Equal, v, v), build_binary(b, OP_NotEqual, v, v));
+}
+
+// How many calls there were before this one, plus 1: a state that counts, from which masks of dropout differ from call
+// to call.
+static Value *call_number(Onnx *x) {
+  static const Init zeros = {.kind = INIT_ZEROS};
+  const Shape scalar = {.rank = 0};
+  if (x->calls) return x->calls;
+  const char *name = graph_fresh_name(x->build.graph, "dropout_calls");
+  if (!name || !graph_add_state(x->build.graph, name, TYPE_S64, &scalar, &zeros))
+    return error_out_of_memory(x->reading.d), NULL;
+  x->calls = build_binary(&x->build, OP_Add, x->build.graph->inputs[x->build.graph->ninputs - 1],
+                          build_number(&x->build, TYPE_S64, NULL, 1));
+  return x->calls;
+}
+
+// Each node has masks of its own, also where several have the same seed.
+static bool drop_out(Onnx *x, Value *v, double ratio) {
+  Builder *b = &x->build;
+  const uint64_t seed = (uint64_t)onnx_int(x, "seed", 0) << 32 | ++x->ndropouts;
+  if (!(ratio >= 0 && ratio < 1)) return build_error(b, "ratio: expected a number from 0 to below 1, found %g", ratio);
+  const Shape scalar = {.rank = 0};
+  Constant *number;
+  Value *key = build_constant(b, TYPE_S64, &scalar, &number);
+  if (!key) return false;
+  memcpy(number->data, &seed, sizeof seed);
+  Value *const in[] = {v, key, call_number(x), build_number(b, TYPE_F32, NULL, ratio)};
+  Node *node = build_node(b, OP_Dropout, 4, in);
+  Value *dst = build_result(b, node, 0, TYPE_NONE), *mask = onnx_wants(x, 1) ? build_result(b, node, 1, TYPE_U8) : NULL;
+  if (!dst || !build_finish(b, node) || !onnx_out(x, 0, dst)) return false;
+  return !mask || onnx_out(x, 1, build_cast(b, mask, x->opset < 10 ? v->type : TYPE_BOOLEAN));
+}
+
+bool onnx_dropout(Onnx *x) {
+  Value *v = onnx_in(x, 0), *mode = onnx_in(x, 2);
+  double is_training = 0;
+  if (!v) return false;
+  if (mode && !onnx_number(x, mode, &is_training)) return false;
+  if (x->opset < 7 && !onnx_int(x, "is_test", 0)) is_training = 1;
+  double ratio = onnx_float(x, "ratio", 0.5);
+  if (x->opset >= 12 && onnx_in(x, 1) && !onnx_number(x, onnx_in(x, 1), &ratio)) return false;
+  if (is_training != 0 && ratio != 0) return drop_out(x, v, ratio);
+  if (onnx_wants(x, 1) && !onnx_out(x, 1, build_cast(&x->build, mask_of(x, v), x->opset < 10 ? v->type : TYPE_BOOLEAN)))
+    return false;
+  return onnx_out(x, 0, v);
+}
+
+bool onnx_is_inf(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  if (!v) return false;
+  const bool has_above = onnx_int(x, "detect_positive", 1) != 0, has_below = onnx_int(x, "detect_negative", 1) != 0;
+  Value *above = build_binary(b, OP_Equal, v, build_like(b, v, (double)INFINITY)),
+        *below = build_binary(b, OP_Equal, v, build_like(b, v, -(double)INFINITY));
+  if (has_above != has_below) return onnx_out(x, 0, has_above ? above : below);
+  return onnx_out(x, 0, build_binary(b, has_above ? OP_LogicalOr : OP_LogicalAnd, above, below)); // and: never both
+}
+
+// x < -lambd ? x + bias : x > lambd ? x - bias : 0
+bool onnx_shrink(Onnx *x) {
+  Builder *b = &x->build;
+  Value *given = onnx_in(x, 0);
+  if (!given) return false;
+  const double lambd = onnx_float(x, "lambd", 0.5);
+  Value *v = type_is_float(given->type) ? given : build_cast(b, given, TYPE_F64);
+  if (!v) return false;
+  Value *bias = build_like(b, v, onnx_float(x, "bias", 0));
+  Value *const above[] = {build_binary(b, OP_Greater, v, build_like(b, v, lambd)),
+                          build_binary(b, OP_Subtract, v, bias), build_like(b, v, 0)};
+  Value *const below[] = {build_binary(b, OP_Less, v, build_like(b, v, -lambd)), build_binary(b, OP_Add, v, bias),
+                          build_one(b, build_node(b, OP_Select, 3, above))};
+  return onnx_out(x, 0, build_cast(b, build_one(b, build_node(b, OP_Select, 3, below)), given->type));
+}
+
+// 1 at the first of the greatest elements along an axis, 0 elsewhere; before opset 13 over all axes from it on at once.
+bool onnx_hardmax(Onnx *x) {
+  Builder *b = &x->build;
+  int axis;
+  Value *given = onnx_in(x, 0), *v = onnx_flat_from(x, given, -1, &axis);
+  Node *node = v && onnx_has_number(x, v, axis) ? build_node(b, OP_ArgMax, 1, &v) : NULL;
+  if (!node) return false;
+  build_set(node, "axis")->s64 = axis;
+  Value *greatest = build_one_of_type(b, node, TYPE_S64);
+  node = build_node(b, OP_OneHot, 1, &greatest);
+  if (!node) return false;
+  build_set(node, "axis")->s64 = axis;
+  build_set(node, "depth")->s64 = v->shape.extent[axis].value;
+  Value *result = build_one_of_type(b, node, v->type);
+  return onnx_out(x, 0, v == given ? result : onnx_reshape_extents(x, result, &given->shape));
+}

@@ -1,0 +1,134 @@
+// Extents as elements of constants. A named extent has no number when the model is read; so a number stands for it that
+// no shape has, and the constant is marked. What moves elements moves that, too; arithmetic with it gives an extent of
+// which nothing is known, and which may be what remains in a Reshape.
+#include "frontend/onnx/translation.h"
+#include "ir/operators/movement.h"
+
+#include <string.h>
+
+// Exact in f64. The unknown extent; those below it are named, in the order of the graph's dims.
+static const int64_t UNKNOWN = -((int64_t)1 << 52);
+
+bool onnx_has_extents(const Onnx *x, const Value *v) {
+  return v && v->constant && v->index < x->nextents && x->has_extents[v->index];
+}
+
+// Of a splat, one stands for all.
+static int64_t count_integers(const Value *v) {
+  const int64_t nelems = shape_nelems(&v->shape);
+  return v->constant->is_splat && nelems > 1 ? 1 : nelems;
+}
+
+bool onnx_mark_extents(Onnx *x, const Value *v) {
+  bool any = false;
+  for (int64_t i = 0; i < count_integers(v) && !any; i++) any = onnx_integer(v, (size_t)i) <= UNKNOWN;
+  if (!any) return true; // all are numbers
+  for (; x->nextents <= v->index; x->nextents++)
+    if (!arena_grow(x->reading.arena, &x->has_extents, x->nextents, &x->extents_capacity, 1))
+      return error_out_of_memory(x->reading.d);
+    else x->has_extents[x->nextents] = 0;
+  x->has_extents[v->index] = 1;
+  return true;
+}
+
+int64_t onnx_extent_number(const Onnx *x, Extent e) {
+  if (extent_is_literal(e)) return e.value;
+  for (size_t i = 0; e.dim && i < x->build.graph->ndims; i++)
+    if (x->build.graph->dims[i] == e.dim) return UNKNOWN - 1 - (int64_t)i;
+  return UNKNOWN;
+}
+
+Extent onnx_extent_of(const Onnx *x, int64_t number) {
+  if (number > UNKNOWN) return EXTENT(number);
+  const uint64_t dim = (uint64_t)UNKNOWN - (uint64_t)number;
+  return dim == 0 || dim > x->build.graph->ndims ? EXTENT_UNKNOWN : (Extent){x->build.graph->dims[dim - 1], -1};
+}
+
+static bool is_below_0(const Value *v) {
+  if (!v->constant || v->type != TYPE_S64) return false;
+  for (int64_t i = 0; i < count_integers(v); i++) {
+    const int64_t number = onnx_integer(v, (size_t)i);
+    if (number >= 0 || number <= UNKNOWN) return false;
+  }
+  return true;
+}
+
+ExtentUse onnx_extent_use(const Onnx *x, const Node *node) {
+  Value *const *in = node->inputs;
+  const Type type = node->noutputs && node->outputs[0] ? node->outputs[0]->type : TYPE_NONE;
+  const OperatorId id = node->op->id;
+  if (id == OP_TypeCast) return type == TYPE_S64 || type == TYPE_F64 ? EXTENTS_KEPT : EXTENTS_REFUSED;
+  if (id == OP_Equal || id == OP_NotEqual) // no extent is below 0
+    return is_below_0(in[onnx_has_extents(x, in[0]) ? 1 : 0]) ? EXTENTS_GONE : EXTENTS_REFUSED;
+  if (id == OP_Select) return onnx_has_extents(x, in[0]) ? EXTENTS_REFUSED : EXTENTS_KEPT;
+  if (id == OP_Gather) return onnx_has_extents(x, in[1]) ? EXTENTS_REFUSED : EXTENTS_KEPT;
+  const bool moves = id == OP_StaticReshape || id == OP_StaticTranspose || id == OP_Slice || id == OP_Concat;
+  return moves ? EXTENTS_KEPT : EXTENTS_REFUSED;
+}
+
+// False: the quotient by 0.
+static bool combine(OperatorId id, int64_t a, int64_t b, int64_t *result) {
+  const bool are_numbers = a > UNKNOWN && b > UNKNOWN;
+  if (id == OP_Divide && b == 0) return false;
+  if (are_numbers) {
+    const uint64_t p = (uint64_t)a, q = (uint64_t)b;
+    *result = (int64_t)(id == OP_Add ? p + q : id == OP_Subtract ? p - q : p * q);
+    if (id == OP_Divide) *result = b == -1 ? (int64_t)(0 - p) : a / b;
+    return true;
+  }
+  const bool is_product = id == OP_Multiply || id == OP_Divide;
+  *result = UNKNOWN;
+  if (b == (is_product ? 1 : 0)) *result = a;
+  if (a == (is_product ? 1 : 0) && (id == OP_Add || id == OP_Multiply)) *result = b;
+  return true;
+}
+
+Value *onnx_combine_extents(Onnx *x, OperatorId id, const Value *a, const Value *b) {
+  Constant *constant;
+  if (!a || !b) return NULL;
+  const int64_t na = shape_nelems(&a->shape), nb = shape_nelems(&b->shape);
+  const bool is_known = a->constant && b->constant && a->type == TYPE_S64 && b->type == TYPE_S64;
+  const bool is_arithmetic = id == OP_Add || id == OP_Subtract || id == OP_Multiply || id == OP_Divide;
+  const bool are_alike = na == 1 || nb == 1 || shape_equals(&a->shape, &b->shape);
+  if (!is_known || !is_arithmetic || na < 0 || nb < 0 || !are_alike)
+    return onnx_must_be_known(x, a->constant ? b->constant && onnx_has_extents(x, a) ? a : b : a), NULL;
+  const Value *larger = nb > na || (nb == na && b->shape.rank > a->shape.rank) ? b : a;
+  const Shape shape = larger->shape;
+  Value *v = build_constant(&x->build, TYPE_S64, &shape, &constant);
+  for (int64_t i = 0; v && i < shape_nelems(&shape); i++) {
+    const int64_t p = onnx_integer(a, na == 1 ? 0 : (size_t)i), q = onnx_integer(b, nb == 1 ? 0 : (size_t)i);
+    if (!combine(id, p, q, &((int64_t *)constant->data)[i])) return build_error(&x->build, "a quotient by 0"), NULL;
+  }
+  return v && onnx_mark_extents(x, v) ? v : NULL;
+}
+
+Value *onnx_reshape_extents(Onnx *x, Value *v, const Shape *to) {
+  Builder *b = &x->build;
+  int64_t items[MAX_RANK];
+  bool special_zero;
+  if (!v) return NULL;
+  if (!reshape_list(&v->shape, to, items, &special_zero))
+    return build_error(b, "expected at most one extent that is neither a number nor, on the same axis, the input's"),
+           NULL;
+  Node *node = build_node(b, OP_StaticReshape, 1, &v);
+  if (!build_set_list(b, node, "shape", items, (size_t)to->rank)) return NULL;
+  build_set(node, "special_zero")->boolean = special_zero;
+  return build_one(b, node);
+}
+
+bool onnx_finish(Builder *b, Node *node) {
+  Onnx *x = (Onnx *)b;
+  const bool is_constant = build_can_fold(b, node);
+  Value *outputs[MAX_OPERANDS] = {NULL};
+  ExtentUse use = EXTENTS_GONE;
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    if (!onnx_has_extents(x, node->inputs[i])) continue;
+    use = is_constant ? onnx_extent_use(x, node) : EXTENTS_REFUSED;
+    if (use == EXTENTS_REFUSED) return onnx_must_be_known(x, node->inputs[i]);
+  }
+  for (uint32_t i = 0; i < node->noutputs; i++) outputs[i] = node->outputs[i];
+  bool ok = !is_constant || build_fold(b, node);
+  for (uint32_t i = 0; ok && use == EXTENTS_KEPT && i < node->noutputs; i++)
+    ok = !outputs[i] || onnx_mark_extents(x, outputs[i]);
+  return ok;
+}

@@ -1,0 +1,348 @@
+// Operators that take elements at indices, or put elements there: all of them by the place of an element in a flat
+// tensor, which is computed in s64, and by Gather or its gradient.
+#include "frontend/onnx/translation.h"
+
+#include <string.h>
+
+enum { MOST_PAIRS = 1 << 24 }; // of elements of an axis with each other
+
+static int64_t extent(const Value *v, int axis) {
+  return v->shape.extent[axis].value;
+}
+
+static int64_t product(const Value *v, int first, int end) {
+  int64_t p = 1;
+  for (int i = first; i < end; i++) p *= extent(v, i);
+  return p;
+}
+
+// Indices count from the end below 0.
+static Value *from_start(Onnx *x, Value *index, int64_t n) {
+  Builder *b = &x->build;
+  index = build_cast(b, index, TYPE_S64);
+  if (!index) return NULL;
+  Value *from_end = build_binary(b, OP_Add, index, build_number(b, TYPE_S64, NULL, (double)n));
+  return build_choose(b, build_binary(b, OP_Less, index, build_number(b, TYPE_S64, NULL, 0)), from_end, index);
+}
+
+static Value *add(Onnx *x, Value *a, Value *b) {
+  return a && b ? build_binary(&x->build, OP_Add, a, b) : a ? a : b;
+}
+
+Value *onnx_iota(Onnx *x, int64_t n, int64_t step, int behind) {
+  Shape shape = {.rank = 1 + behind, .extent = {EXTENT(n)}};
+  Constant *constant;
+  for (int i = 1; i <= behind; i++) shape.extent[i] = EXTENT(1);
+  Value *v = build_constant(&x->build, TYPE_S64, &shape, &constant);
+  for (int64_t i = 0; v && i < n; i++) ((int64_t *)constant->data)[i] = i * step;
+  return v;
+}
+
+// The places in the flat data of the elements that indices, of as many axes, mean along an axis.
+static Value *places_along(Onnx *x, const Value *data, Value *indices, int axis) {
+  const int rank = data->shape.rank;
+  if (indices->shape.rank != rank) return build_error(&x->build, "expected indices of %d axes", rank), NULL;
+  Value *place =
+      build_times(&x->build, from_start(x, indices, extent(data, axis)), (double)product(data, axis + 1, rank));
+  for (int i = 0; place && i < rank; i++) {
+    if (i == axis || extent(indices, i) == 1) continue;
+    place = add(x, place, onnx_iota(x, extent(indices, i), product(data, i + 1, rank), rank - 1 - i));
+  }
+  return place;
+}
+
+static Value *take(Onnx *x, Value *data, Value *places, int axis) {
+  Node *node = build_node(&x->build, OP_Gather, 2, (Value *const[]){data, places});
+  if (!node) return NULL;
+  build_set(node, "axis")->s64 = axis;
+  return build_one(&x->build, node);
+}
+
+Value *onnx_take(Onnx *x, Value *v, const int64_t *indices, int64_t count, int axis) {
+  const Shape shape = {.rank = 1, .extent = {EXTENT(count)}};
+  Constant *constant;
+  Value *places = build_constant(&x->build, TYPE_S64, &shape, &constant);
+  if (!places || !v) return NULL;
+  memcpy(constant->data, indices, (size_t)count * sizeof *indices);
+  return take(x, v, places, axis);
+}
+
+static bool take_data(Onnx *x, Value **data, Value **indices) {
+  *data = onnx_in(x, 0);
+  *indices = onnx_in(x, 1);
+  return *data && *indices && onnx_has_numbers(x, *data) && onnx_has_numbers(x, *indices);
+}
+
+bool onnx_gather_elements(Onnx *x) {
+  Value *data, *indices;
+  int axis;
+  if (!take_data(x, &data, &indices) || !onnx_axis(x, onnx_int(x, "axis", 0), data->shape.rank, &axis)) return false;
+  Value *places = places_along(x, data, indices, axis);
+  const int64_t nelems = product(data, 0, data->shape.rank);
+  return onnx_out(x, 0, take(x, build_reshape(&x->build, data, &nelems, 1), places, 0));
+}
+
+// The places of rows, in [number of rows, ...], that the last axis of indices has the coordinates of, behind nbatch
+// axes that data and indices have in common. *nrows: of all coordinates.
+static Value *places_of_rows(Onnx *x, const Value *data, Value *indices, int64_t nbatch, int *nrow_axes) {
+  Builder *b = &x->build;
+  const int rank = data->shape.rank, last = indices->shape.rank - 1;
+  const int64_t ncoordinates = last < 0 ? -1 : extent(indices, last);
+  if (ncoordinates < 1 || nbatch < 0 || nbatch > last || ncoordinates > rank - nbatch)
+    return build_error(b, "expected indices with at most %d coordinates", rank), NULL;
+  const int end = (int)(nbatch + ncoordinates);
+  Value *place = NULL;
+  for (int k = 0; k < ncoordinates; k++) {
+    const int64_t from = k, to = k + 1;
+    int64_t shape[MAX_RANK];
+    for (int i = 0; i < last; i++) shape[i] = extent(indices, i);
+    Value *own = build_reshape(b, build_slice(b, indices, last, from, to), shape, (size_t)last);
+    own = build_times(&x->build, from_start(x, own, extent(data, (int)nbatch + k)),
+                      (double)product(data, (int)nbatch + k + 1, end));
+    if (!own) return NULL;
+    place = add(x, place, own);
+  }
+  for (int i = 0; place && i < nbatch; i++)
+    place = add(x, place, onnx_iota(x, extent(data, i), product(data, i + 1, end), last - 1 - i));
+  *nrow_axes = end;
+  return place;
+}
+
+// data as [rows, ...]
+static Value *as_rows(Onnx *x, Value *data, int nrow_axes) {
+  int64_t shape[MAX_RANK] = {product(data, 0, nrow_axes)};
+  const int rank = data->shape.rank - nrow_axes;
+  for (int i = 0; i < rank; i++) shape[1 + i] = extent(data, nrow_axes + i);
+  return build_reshape(&x->build, data, shape, (size_t)rank + 1);
+}
+
+bool onnx_gather_nd(Onnx *x) {
+  Value *data, *indices;
+  int nrow_axes = 0;
+  if (!take_data(x, &data, &indices)) return false;
+  Value *places = places_of_rows(x, data, indices, onnx_int(x, "batch_dims", 0), &nrow_axes);
+  return places && onnx_out(x, 0, take(x, as_rows(x, data, nrow_axes), places, 0));
+}
+
+// Adds each of the updates, [count, ...], to the row of zeros that its place means.
+Value *onnx_scatter(Onnx *x, Value *places, Value *updates, const Shape *rows) {
+  Builder *b = &x->build;
+  Node *node = build_node(b, OP_GatherBackward, 2, (Value *const[]){places, updates});
+  Value *v = build_result(b, node, 0, TYPE_NONE);
+  if (!v) return NULL;
+  v->shape = *rows;
+  return build_finish(b, node) ? v : NULL;
+}
+
+// Rows with updates in their places: what is there twice is added, which ONNX does not define but with reduction add.
+static Value *put(Onnx *x, Value *rows, Value *places, Value *updates) {
+  Builder *b = &x->build;
+  const Bytes reduction = onnx_text(x, "reduction");
+  if (!rows || !places || !updates) return NULL;
+  if (reduction.count && !bytes_are(reduction, "none") && !bytes_are(reduction, "add"))
+    return build_error(b, "reductions other than add are not supported"), NULL;
+  const Type type = rows->type, wide = type_is_float(type) ? type : TYPE_F64;
+  rows = build_cast(b, rows, wide);
+  Value *sum = rows ? onnx_scatter(x, places, build_cast(b, updates, wide), &rows->shape) : NULL;
+  if (bytes_are(reduction, "add")) return build_cast(b, build_binary(b, OP_Add, rows, sum), type);
+  if (!sum) return NULL;
+  const Shape marks = {.rank = 1, .extent = {rows->shape.extent[0]}};
+  int64_t shape[MAX_RANK] = {extent(rows, 0)};
+  for (int i = 1; i < rows->shape.rank; i++) shape[i] = 1;
+  Value *ones = build_number(b, wide, &places->shape, 1);
+  Value *is_put = build_binary(b, OP_Greater, onnx_scatter(x, places, ones, &marks), build_number(b, wide, NULL, 0));
+  is_put = build_reshape(b, is_put, shape, (size_t)rows->shape.rank);
+  return build_cast(b, build_choose(b, is_put, sum, rows), type);
+}
+
+static bool put_all(Onnx *x, Value *data, Value *rows, Value *places, Value *updates) {
+  int64_t shape[MAX_RANK];
+  for (int i = 0; i < data->shape.rank; i++) shape[i] = extent(data, i);
+  return onnx_out(x, 0, build_reshape(&x->build, put(x, rows, places, updates), shape, (size_t)data->shape.rank));
+}
+
+bool onnx_scatter_elements(Onnx *x) {
+  Builder *b = &x->build;
+  Value *data, *indices, *updates = onnx_in(x, 2);
+  int axis;
+  if (!updates || !take_data(x, &data, &indices)) return false;
+  if (!onnx_axis(x, onnx_int(x, "axis", 0), data->shape.rank, &axis)) return false;
+  const int64_t nelems = product(data, 0, data->shape.rank), count = product(indices, 0, indices->shape.rank);
+  Value *places = places_along(x, data, indices, axis);
+  return put_all(x, data, build_reshape(b, data, &nelems, 1), build_reshape(b, places, &count, 1),
+                 build_reshape(b, updates, &count, 1));
+}
+
+bool onnx_scatter_nd(Onnx *x) {
+  Value *data, *indices, *updates = onnx_in(x, 2);
+  int nrow_axes = 0;
+  if (!updates || !take_data(x, &data, &indices)) return false;
+  Value *places = places_of_rows(x, data, indices, 0, &nrow_axes), *rows = places ? as_rows(x, data, nrow_axes) : NULL;
+  if (!rows) return false;
+  int64_t count = product(places, 0, places->shape.rank), shape[MAX_RANK] = {count};
+  for (int i = 1; i < rows->shape.rank; i++) shape[i] = extent(rows, i);
+  return put_all(x, data, rows, build_reshape(&x->build, places, &count, 1),
+                 build_reshape(&x->build, updates, shape, (size_t)rows->shape.rank));
+}
+
+// Where a constant condition holds, along an axis, or in the flat input.
+bool onnx_compress(Onnx *x) {
+  Value *v = onnx_in(x, 0);
+  const Value *condition = onnx_in(x, 1);
+  int axis = 0;
+  if (!v || !condition || !onnx_has_numbers(x, v)) return false;
+  if (!condition->constant) return onnx_must_be_known(x, condition);
+  if (!onnx_has_numbers(x, condition)) return false;
+  const int64_t nelems = product(v, 0, v->shape.rank), n = shape_nelems(&condition->shape);
+  if (onnx_has(x, "axis") && !onnx_axis(x, onnx_int(x, "axis", 0), v->shape.rank, &axis)) return false;
+  if (!onnx_has(x, "axis")) v = build_reshape(&x->build, v, &nelems, 1);
+  if (!v) return false;
+  const int64_t most = n < extent(v, axis) ? n : extent(v, axis);
+  if (!build_spend(&x->build, most * (int64_t)sizeof(int64_t))) return false;
+  int64_t *indices = ARENA_ARRAY(x->reading.arena, int64_t, (size_t)most + 1), count = 0;
+  if (!indices) return error_out_of_memory(x->reading.d);
+  for (int64_t i = 0; i < most; i++)
+    if (onnx_integer(condition, (size_t)i)) indices[count++] = i;
+  return onnx_out(x, 0, onnx_take(x, v, indices, count, axis));
+}
+
+// The first sequence_lens[b] elements along time_axis in the opposite order.
+bool onnx_reverse_sequence(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0), *lengths = onnx_in(x, 1);
+  const int64_t time = onnx_int(x, "time_axis", 0), batch = onnx_int(x, "batch_axis", 1);
+  if (!v || !lengths || !onnx_has_numbers(x, v)) return false;
+  if (v->shape.rank < 2 || time < 0 || time > 1 || batch != 1 - time || lengths->shape.rank != 1)
+    return build_error(b, "expected the axes 0 and 1, and a vector of lengths");
+  const int64_t shape[] = {time == 0 ? 1 : extent(v, 0), time == 0 ? extent(v, 1) : 1};
+  Value *length = build_reshape(b, build_cast(b, lengths, TYPE_S64), shape, 2),
+        *at = onnx_iota(x, extent(v, (int)time), 1, time == 0);
+  Value *last = build_binary(b, OP_Subtract, length, build_number(b, TYPE_S64, NULL, 1));
+  Value *from = build_choose(b, build_binary(b, OP_Less, at, length), build_binary(b, OP_Subtract, last, at), at);
+  Value *places = build_times(&x->build, from, time == 0 ? (double)extent(v, 1) : 1);
+  places = add(x, places, onnx_iota(x, extent(v, (int)batch), batch == 0 ? extent(v, 1) : 1, batch == 0));
+  int64_t whole[MAX_RANK];
+  for (int i = 0; i < v->shape.rank; i++) whole[i] = extent(v, i);
+  return onnx_out(x, 0, build_reshape(b, take(x, as_rows(x, v, 2), places, 0), whole, (size_t)v->shape.rank));
+}
+
+// Along one axis, by all pairs of its elements
+
+// v with its axis as [before, n, 1, behind], or with is_second as [before, 1, n, behind].
+static Value *beside(Onnx *x, Value *v, int axis, bool is_second) {
+  if (!v) return NULL;
+  const int64_t n = extent(v, axis), shape[] = {product(v, 0, axis), is_second ? 1 : n, is_second ? n : 1,
+                                                product(v, axis + 1, v->shape.rank)};
+  return build_reshape(&x->build, v, shape, 4);
+}
+
+// Booleans [rows, columns, 1]: whether `column - row` is in a range.
+static Value *band(Onnx *x, int64_t nrows, int64_t ncolumns, int64_t first, int64_t last) {
+  const Shape shape = {.rank = 3, .extent = {EXTENT(nrows), EXTENT(ncolumns), EXTENT(1)}};
+  Constant *constant;
+  if (nrows > 0 && ncolumns > MOST_PAIRS / nrows) return build_error(&x->build, "the axis is too long"), NULL;
+  Value *v = build_constant(&x->build, TYPE_BOOLEAN, &shape, &constant);
+  for (int64_t i = 0; v && i < nrows * ncolumns; i++) {
+    const int64_t difference = i % ncolumns - i / ncolumns;
+    ((uint8_t *)constant->data)[i] = difference >= first && difference <= last;
+  }
+  return v;
+}
+
+static Value *sum_over(Onnx *x, Value *v, int64_t axis) {
+  Builder *b = &x->build;
+  Node *node = build_node(b, OP_ReduceSum, 1, &v);
+  return build_set_list(b, node, "axes", &axis, 1) ? build_one(b, node) : NULL;
+}
+
+bool onnx_cumulative_sum(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  double given;
+  int axis;
+  if (!v || !onnx_has_numbers(x, v) || !onnx_number(x, onnx_in(x, 1), &given)) return false;
+  if (!onnx_axis(x, type_integer(given), v->shape.rank, &axis)) return false;
+  const bool is_reverse = onnx_int(x, "reverse", 0) != 0;
+  const int64_t n = extent(v, axis), least = onnx_int(x, "exclusive", 0) != 0;
+  const Type type = v->type, wide = type_is_float(type) ? type : TYPE_F64;
+  Value *is_added = is_reverse ? band(x, n, n, least, n) : band(x, n, n, -n, -least);
+  Value *parts =
+      build_choose(b, is_added, beside(x, build_cast(b, v, wide), axis, true), build_number(b, wide, NULL, 0));
+  int64_t shape[MAX_RANK];
+  for (int i = 0; i < v->shape.rank; i++) shape[i] = extent(v, i);
+  return onnx_out(x, 0, build_cast(b, build_reshape(b, sum_over(x, parts, 2), shape, (size_t)v->shape.rank), type));
+}
+
+// An element's rank is the number of those before it: the greater ones, and equal ones with a smaller index.
+static Value *ranks(Onnx *x, Value *v, int axis, bool is_largest) {
+  Builder *b = &x->build;
+  const int64_t n = extent(v, axis);
+  Value *own = beside(x, v, axis, false), *other = beside(x, v, axis, true);
+  Value *is_better = build_binary(b, is_largest ? OP_Greater : OP_Less, other, own);
+  Value *is_first = build_binary(b, OP_LogicalAnd, build_binary(b, OP_Equal, other, own), band(x, n, n, -n, -1));
+  return sum_over(x, build_cast(b, build_binary(b, OP_LogicalOr, is_better, is_first), TYPE_F32), 2);
+}
+
+bool onnx_top_k(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  double k = (double)onnx_int(x, "k", 0);
+  int axis;
+  if (!v || !onnx_has_numbers(x, v) || (x->opset >= 10 && !onnx_number(x, onnx_in(x, 1), &k))) return false;
+  if (!onnx_axis(x, onnx_int(x, "axis", -1), v->shape.rank, &axis)) return false;
+  const int64_t n = extent(v, axis), count = type_integer(k);
+  if (count < 0 || count > n) return build_error(b, "k: expected 0 to %lld", (long long)n);
+  const Type type = v->type, wide = type_is_float(type) ? type : TYPE_F64;
+  v = build_cast(b, v, wide);
+  Value *rank = v ? ranks(x, v, axis, onnx_int(x, "largest", 1) != 0) : NULL;
+  if (!rank) return false;
+  const int64_t before = product(v, 0, axis), behind = product(v, axis + 1, v->shape.rank);
+  const int64_t column[] = {before, n, 1, behind}, row[] = {count, 1};
+  rank = build_reshape(b, rank, column, 4);
+  Value *is_it =
+      build_binary(b, OP_Equal, rank, build_reshape(b, build_cast(b, onnx_iota(x, count, 1, 1), TYPE_F32), row, 2));
+  int64_t shape[MAX_RANK];
+  for (int i = 0; i < v->shape.rank; i++) shape[i] = i == axis ? count : extent(v, i);
+  Value *values = sum_over(x, build_choose(b, is_it, beside(x, v, axis, false), build_number(b, wide, NULL, 0)), 1);
+  Value *index = build_cast(b, onnx_iota(x, n, 1, 2), TYPE_F32),
+        *indices = sum_over(x, build_choose(b, is_it, index, build_number(b, TYPE_F32, NULL, 0)), 1);
+  return onnx_out(x, 0, build_cast(b, build_reshape(b, values, shape, (size_t)v->shape.rank), type)) &&
+         onnx_out(x, 1, build_cast(b, build_reshape(b, indices, shape, (size_t)v->shape.rank), TYPE_S64));
+}
+
+// Ones on a diagonal.
+bool onnx_eye_like(Onnx *x) {
+  Builder *b = &x->build;
+  const Value *like = onnx_in(x, 0);
+  if (!like || !onnx_has_numbers(x, like)) return false;
+  if (like->shape.rank != 2) return build_error(b, "expected a matrix");
+  const Type type = onnx_has(x, "dtype") ? onnx_type((uint64_t)onnx_int(x, "dtype", 1)) : like->type;
+  const int64_t k = onnx_int(x, "k", 0), shape[] = {extent(like, 0), extent(like, 1)};
+  if (type == TYPE_NONE) return build_error(b, "dtype: the type is not supported");
+  Value *is_one = build_reshape(b, band(x, shape[0], shape[1], k, k), shape, 2);
+  return onnx_out(x, 0, build_cast(b, is_one, type));
+}
+
+// The indices of elements that are not 0, of a constant.
+bool onnx_non_zero(Onnx *x) {
+  const Value *v = onnx_in(x, 0);
+  if (!v) return false;
+  if (!v->constant) return onnx_must_be_known(x, v);
+  if (!onnx_has_numbers(x, v)) return false;
+  const int64_t nelems = shape_nelems(&v->shape);
+  const int rank = v->shape.rank;
+  int64_t count = 0;
+  Constant *constant;
+  if (!build_spend(&x->build, nelems)) return false; // each element is looked at
+  for (int64_t i = 0; i < nelems; i++)
+    count += type_load(v->type, v->constant->data, v->constant->is_splat ? 0 : (size_t)i) != 0;
+  const Shape shape = {.rank = 2, .extent = {EXTENT(rank), EXTENT(count)}};
+  Value *indices = build_constant(&x->build, TYPE_S64, &shape, &constant);
+  for (int64_t i = 0, at = 0; indices && i < nelems; i++) {
+    if (type_load(v->type, v->constant->data, v->constant->is_splat ? 0 : (size_t)i) == 0) continue;
+    for (int axis = 0; axis < rank; axis++)
+      ((int64_t *)constant->data)[axis * count + at] = i / product(v, axis + 1, rank) % extent(v, axis);
+    at++;
+  }
+  return onnx_out(x, 0, indices);
+}

@@ -1,0 +1,108 @@
+// Arithmetic of integers that is none of ours: quotients, remainders, bytes.
+#include "frontend/onnx/translation.h"
+
+// Integers as f64, in which they are exact up to 2^53, of floats the magnitude.
+static Value *magnitude(Onnx *x, Value *v) {
+  return build_unary(&x->build, OP_Abs, build_cast(&x->build, v, TYPE_F64));
+}
+
+static Value *with_sign(Onnx *x, Value *v, Value *is_negative) {
+  return build_choose(&x->build, is_negative, build_unary(&x->build, OP_Neg, v), v);
+}
+
+static Value *is_negative(Onnx *x, Value *v) {
+  return v ? build_binary(&x->build, OP_Less, v, build_like(&x->build, v, 0)) : NULL;
+}
+
+// Rounded towards 0.
+static Value *divide_integers(Onnx *x, Value *a, Value *b) {
+  Value *quotient = build_floor(&x->build, build_binary(&x->build, OP_Divide, magnitude(x, a), magnitude(x, b)));
+  Value *other = is_negative(x, build_cast(&x->build, b, TYPE_F64)),
+        *own = is_negative(x, build_cast(&x->build, a, TYPE_F64));
+  return build_cast(&x->build, with_sign(x, with_sign(x, quotient, own), other), a->type);
+}
+
+// What is left of |a| after as many |b| as fit, in f64; a quotient that was rounded up is one too many.
+static Value *rest_of(Onnx *x, Value *a, Value *b) {
+  Value *m = magnitude(x, a), *n = magnitude(x, b),
+        *count = build_floor(&x->build, build_binary(&x->build, OP_Divide, m, n));
+  Value *rest = build_binary(&x->build, OP_Subtract, m, build_binary(&x->build, OP_Multiply, count, n));
+  return build_choose(&x->build, is_negative(x, rest), build_binary(&x->build, OP_Add, rest, n), rest);
+}
+
+// With the sign of a or, without fmod, of b, as Python's %.
+bool onnx_modulo(Onnx *x) {
+  Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
+  if (!a || !b) return false;
+  Value *rest = rest_of(x, a, b), *above = build_cast(&x->build, a, TYPE_F64),
+        *below = build_cast(&x->build, b, TYPE_F64);
+  rest = with_sign(x, rest, is_negative(x, above));
+  if (onnx_int(x, "fmod", 0) == 0 && rest) {
+    Value *differs = is_negative(x, build_binary(&x->build, OP_Multiply, rest, below));
+    rest = build_choose(&x->build, differs, build_binary(&x->build, OP_Add, rest, below), rest);
+  }
+  return onnx_out(x, 0, build_cast(&x->build, rest, a->type));
+}
+
+Value *onnx_wrap(Onnx *x, Value *v, Type type) {
+  Builder *b = &x->build;
+  const double offset = type == TYPE_S8 ? 128 : 0;
+  if (!v) return NULL;
+  Value *from = build_binary(b, OP_Add, v, build_number(b, TYPE_F64, NULL, offset)),
+        *period = build_number(b, TYPE_F64, NULL, 256);
+  Value *count = build_floor(b, build_binary(b, OP_Divide, from, period));
+  return build_cast(b, build_binary(b, OP_Subtract, v, build_binary(b, OP_Multiply, count, period)), type);
+}
+
+bool onnx_needs_arithmetic(const Onnx *x) {
+  const OperatorId id = x->row->op;
+  const Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
+  if (id == OP_Abs) return a && !type_is_float(a->type);
+  if (id == OP_Neg) return a && TYPE_BIT(a->type) & TYPES_BYTE;
+  if (id == OP_Select) return b && !(TYPE_BIT(b->type) & TYPES_ARITHMETIC);
+  if (!a || !b || (id != OP_Add && id != OP_Subtract && id != OP_Multiply)) return false;
+  return onnx_has_extents(x, a) || onnx_has_extents(x, b) || TYPE_BIT(a->type) & TYPES_BYTE;
+}
+
+// -v, or |v|, of integers; bytes wrap around.
+static Value *negate(Onnx *x, Value *v, OperatorId id) {
+  Builder *b = &x->build;
+  if (TYPE_BIT(v->type) & TYPES_BYTE) return onnx_wrap(x, build_unary(b, id, build_cast(b, v, TYPE_F64)), v->type);
+  return build_choose(b, is_negative(x, v), build_unary(b, OP_Neg, v), v);
+}
+
+// Sums, differences, products, choices and signs; bytes wrap around.
+bool onnx_arithmetic(Onnx *x) {
+  Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
+  const OperatorId id = x->row->op;
+  if (a && (id == OP_Abs || id == OP_Neg)) return onnx_out(x, 0, negate(x, a, id));
+  if (id == OP_Select) return onnx_out(x, 0, build_choose(&x->build, a, b, onnx_in(x, 2)));
+  if (!a || !b) return build_error(&x->build, "expected two inputs");
+  if (onnx_has_extents(x, a) || onnx_has_extents(x, b))
+    return onnx_out(x, 0, onnx_combine_extents(x, x->row->op, a, b));
+  if (!(TYPE_BIT(a->type) & TYPES_BYTE)) return onnx_out(x, 0, build_binary(&x->build, x->row->op, a, b));
+  Value *result =
+      build_binary(&x->build, x->row->op, build_cast(&x->build, a, TYPE_F64), build_cast(&x->build, b, TYPE_F64));
+  return onnx_out(x, 0, onnx_wrap(x, result, a->type));
+}
+
+// Of bytes: the product or quotient by a power of 2.
+bool onnx_bit_shift(Onnx *x) {
+  Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
+  if (!a || !b) return false;
+  if (a->type != TYPE_U8) return build_error(&x->build, "types other than uint8 are not supported");
+  Value *power =
+      build_binary(&x->build, OP_Power, build_number(&x->build, TYPE_F64, NULL, 2), build_cast(&x->build, b, TYPE_F64));
+  a = build_cast(&x->build, a, TYPE_F64);
+  if (bytes_are(onnx_text(x, "direction"), "LEFT"))
+    return onnx_out(x, 0, onnx_wrap(x, build_binary(&x->build, OP_Multiply, a, power), TYPE_U8));
+  return onnx_out(x, 0,
+                  build_cast(&x->build, build_floor(&x->build, build_binary(&x->build, OP_Divide, a, power)), TYPE_U8));
+}
+
+bool onnx_divide(Onnx *x) {
+  Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
+  if (onnx_has_extents(x, a) || onnx_has_extents(x, b)) return onnx_out(x, 0, onnx_combine_extents(x, OP_Divide, a, b));
+  if (a && b && !type_is_float(a->type)) return onnx_out(x, 0, divide_integers(x, a, b));
+  return onnx_out(x, 0, build_binary(&x->build, OP_Divide, a, b));
+}

@@ -1,0 +1,158 @@
+// Losses and optimizers, as the ONNX specification writes their formulas.
+#include "frontend/onnx/translation.h"
+
+static Value *plus(Onnx *x, Value *a, Value *b) {
+  return build_binary(&x->build, OP_Add, a, b);
+}
+
+// Losses
+
+static const char *take_reduction(Onnx *x) {
+  const Bytes mode = onnx_text(x, "reduction");
+  return bytes_are(mode, "none") ? "none" : bytes_are(mode, "sum") ? "sum" : "mean";
+}
+
+bool onnx_cross_entropy(Onnx *x) {
+  Builder *b = &x->build;
+  Value *const in[] = {onnx_in(x, 0), onnx_in(x, 1), onnx_in(x, 2)};
+  OnnxAttribute ignored;
+  Node *node = build_node(b, OP_SoftmaxCrossEntropy, in[2] ? 3 : 2, in);
+  if (!build_set_choice(node, "reduction", take_reduction(x))) return false;
+  build_set(node, "axis")->s64 = 1;
+  if (onnx_attribute(x, "ignore_index", ONNX_INT, &ignored)) build_set(node, "ignore_index")->s64 = ignored.i;
+  if (!onnx_out(x, 0, build_one(b, node))) return false;
+  if (!onnx_wants(x, 1)) return true;
+  Node *logarithms = build_node(b, OP_LogSoftmax, 1, in);
+  if (!logarithms) return false;
+  build_set(logarithms, "axis")->s64 = 1;
+  return onnx_out(x, 1, build_one(b, logarithms));
+}
+
+static Value *sum(Onnx *x, Value *v, int first, int end) {
+  Builder *b = &x->build;
+  int64_t axes[MAX_RANK];
+  if (!v || end <= first) return v;
+  for (int i = first; i < end; i++) axes[i - first] = i;
+  Node *node = build_node(b, OP_ReduceSum, 1, &v);
+  return build_set_list(b, node, "axes", axes, (size_t)(end - first)) ? build_one(b, node) : NULL;
+}
+
+// -weights[y] * src[y] along axis 1, y the label: what the labels do not mean is left out of a sum over the classes.
+bool onnx_nll(Onnx *x) {
+  Builder *b = &x->build;
+  Value *src = onnx_in(x, 0), *labels = onnx_in(x, 1), *weights = onnx_in(x, 2);
+  OnnxAttribute ignored;
+  if (!src || !labels || src->shape.rank < 2) return build_error(b, "expected scores of at least 2 axes, and labels");
+  const int64_t nclasses = extent_value(src->shape.extent[1]);
+  if (nclasses < 0) return build_error(b, "expected a number of classes");
+  Node *node = build_node(b, OP_OneHot, 1, &labels);
+  if (!node) return false;
+  build_set(node, "depth")->s64 = nclasses;
+  build_set(node, "axis")->s64 = 1;
+  Value *weight = build_one_of_type(b, node, src->type);
+  if (weights) {
+    int64_t shape[MAX_RANK] = {nclasses};
+    for (int i = 1; i < src->shape.rank - 1; i++) shape[i] = 1;
+    weight = build_binary(b, OP_Multiply, weight, build_reshape(b, weights, shape, (size_t)src->shape.rank - 1));
+  }
+  if (onnx_attribute(x, "ignore_index", ONNX_INT, &ignored)) {
+    Value *counts =
+        build_cast(b, build_binary(b, OP_NotEqual, labels, build_like(b, labels, (double)ignored.i)), src->type);
+    int64_t shape[MAX_RANK] = {extent_value(src->shape.extent[0]), 1};
+    for (int i = 2; i < src->shape.rank; i++) shape[i] = extent_value(src->shape.extent[i]);
+    weight = build_binary(b, OP_Multiply, weight, build_reshape(b, counts, shape, (size_t)src->shape.rank));
+  }
+  if (!weight) return false;
+  Value *zero = build_like(b, src, 0), *kept = build_choose(b, build_binary(b, OP_NotEqual, weight, zero), src, zero);
+  Value *loss = build_unary(b, OP_Neg, sum(x, build_binary(b, OP_Multiply, weight, kept), 1, 2));
+  const char *reduction = take_reduction(x);
+  if (loss && *reduction != 'n') loss = sum(x, loss, 0, loss->shape.rank);
+  if (*reduction == 'm') loss = build_binary(b, OP_Divide, loss, sum(x, weight, 0, src->shape.rank));
+  return onnx_out(x, 0, loss);
+}
+
+// Optimizers: the rate, the number of steps before, then all tensors, all gradients and what the optimizer keeps, of
+// each.
+
+static Value *regularised(Onnx *x, Value *weights, Value *gradient) {
+  const double factor = onnx_float(x, "norm_coefficient", 0);
+  return factor != 0 ? plus(x, build_times(&x->build, weights, factor), gradient) : gradient;
+}
+
+static Value *step_back(Onnx *x, Value *weights, Value *rate, Value *direction) {
+  return build_binary(&x->build, OP_Subtract, weights, build_binary(&x->build, OP_Multiply, rate, direction));
+}
+
+static Value *is_later(Onnx *x, Value *steps) {
+  return build_binary(&x->build, OP_Greater, steps, build_like(&x->build, steps, 0));
+}
+
+static bool momentum(Onnx *x, size_t n, size_t i) {
+  Value *rate = onnx_in(x, 0), *steps = onnx_in(x, 1), *weights = onnx_in(x, 2 + i),
+        *velocity = onnx_in(x, 2 + 2 * n + i);
+  const double alpha = onnx_float(x, "alpha", 0), beta = onnx_float(x, "beta", 1);
+  Value *g = regularised(x, weights, onnx_in(x, 2 + n + i));
+  Value *part = beta != 1 ? build_choose(&x->build, is_later(x, steps), build_like(&x->build, weights, beta),
+                                         build_like(&x->build, weights, 1))
+                          : NULL;
+  Value *next =
+      plus(x, build_times(&x->build, velocity, alpha), part ? build_binary(&x->build, OP_Multiply, part, g) : g);
+  Value *direction =
+      bytes_are(onnx_text(x, "mode"), "nesterov") ? plus(x, g, build_times(&x->build, next, alpha)) : next;
+  return onnx_out(x, i, step_back(x, weights, rate, direction)) && onnx_out(x, n + i, next);
+}
+
+static Value *root_of(Onnx *x, Value *v) {
+  Value *root = build_unary(&x->build, OP_Sqrt, v);
+  return plus(x, root, build_like(&x->build, root, onnx_float(x, "epsilon", 1e-6F)));
+}
+
+static bool adagrad(Onnx *x, size_t n, size_t i) {
+  Builder *b = &x->build;
+  Value *rate = onnx_in(x, 0), *steps = onnx_in(x, 1), *weights = onnx_in(x, 2 + i),
+        *squares = onnx_in(x, 2 + 2 * n + i);
+  const double decay = onnx_float(x, "decay_factor", 0);
+  Value *g = regularised(x, weights, onnx_in(x, 2 + n + i)), *next = plus(x, squares, build_unary(b, OP_Square, g));
+  if (decay != 0 && rate) {
+    Value *slower = build_times(b, build_cast(b, steps, rate->type), decay);
+    rate = build_binary(b, OP_Divide, rate, plus(x, slower, build_like(b, slower, 1)));
+  }
+  return onnx_out(x, i, step_back(x, weights, rate, build_binary(b, OP_Divide, g, root_of(x, next)))) &&
+         onnx_out(x, n + i, next);
+}
+
+// 1 - factor^steps
+static Value *rest_of_power(Onnx *x, Value *steps, double factor) {
+  Value *power = build_binary(&x->build, OP_Power, build_like(&x->build, steps, factor), steps);
+  return build_binary(&x->build, OP_Subtract, build_like(&x->build, steps, 1), power);
+}
+
+static bool adam(Onnx *x, size_t n, size_t i) {
+  Builder *b = &x->build;
+  Value *rate = onnx_in(x, 0), *weights = onnx_in(x, 2 + i);
+  Value *mean = onnx_in(x, 2 + 2 * n + i), *squares = onnx_in(x, 2 + 3 * n + i);
+  const double alpha = onnx_float(x, "alpha", 0.9F), beta = onnx_float(x, "beta", 0.999F);
+  Value *g = regularised(x, weights, onnx_in(x, 2 + n + i));
+  if (!rate || !g) return build_error(b, "expected a rate and gradients");
+  Value *steps = build_cast(b, onnx_in(x, 1), rate->type);
+  Value *new_mean = plus(x, build_times(b, mean, alpha), build_times(b, g, 1 - alpha));
+  Value *new_squares = plus(x, build_times(b, squares, beta), build_times(b, build_unary(b, OP_Square, g), 1 - beta));
+  Value *corrected = build_binary(b, OP_Divide, build_unary(b, OP_Sqrt, rest_of_power(x, steps, beta)),
+                                  rest_of_power(x, steps, alpha));
+  Value *own_rate = build_choose(b, is_later(x, steps), build_binary(b, OP_Multiply, rate, corrected), rate);
+  Value *next = step_back(x, weights, own_rate, build_binary(b, OP_Divide, new_mean, root_of(x, new_squares)));
+  next = build_times(b, next, 1 - onnx_float(x, "norm_coefficient_post", 0));
+  return onnx_out(x, i, next) && onnx_out(x, n + i, new_mean) && onnx_out(x, 2 * n + i, new_squares);
+}
+
+bool onnx_optimizer(Onnx *x) {
+  const bool is_adam = x->row->op == OP_Adam;
+  const size_t nkinds = is_adam ? 4 : 3, ntensors = x->node->ninputs < 2 ? 0 : x->node->ninputs - 2,
+               n = ntensors / nkinds;
+  if (n == 0 || ntensors % nkinds != 0)
+    return build_error(&x->build, "expected a rate, a number of steps and %zu tensors of each", nkinds);
+  bool ok = true;
+  for (size_t i = 0; ok && i < n; i++)
+    ok = is_adam ? adam(x, n, i) : x->row->op == OP_Adagrad ? adagrad(x, n, i) : momentum(x, n, i);
+  return ok;
+}

@@ -1,0 +1,359 @@
+// Messages of onnx.proto as structures.
+#include "frontend/onnx/model.h"
+
+#include "frontend/onnx/fields.h"
+#include "frontend/onnx/onnx.h"
+
+#include <string.h>
+
+bool bytes_are(Bytes bytes, const char *text) {
+  return bytes.count == strlen(text) && (bytes.count == 0 || memcmp(bytes.at, text, bytes.count) == 0);
+}
+
+static bool tell(const OnnxReading *r, const char *what) {
+  return error_at(r->d, (Position){r->source, 0, 0}, "%s", what);
+}
+
+// A message's end, where nothing must be left.
+static bool ends(const OnnxReading *r, Bytes rest, const char *what) {
+  return rest.count == 0 || error_at(r->d, (Position){r->source, 0, 0}, "damaged: expected %s to end", what);
+}
+
+static size_t count_fields(Bytes bytes, uint32_t number) {
+  Field f;
+  size_t count = 0;
+  while (wire_next(&bytes, &f)) count += f.number == number && f.type == WIRE_BYTES;
+  return count;
+}
+
+static bool read_dims(const OnnxReading *r, const Field *f, OnnxTensor *tensor) {
+  Bytes rest = f->bytes;
+  uint64_t number = f->value;
+  bool is_packed = f->type == WIRE_BYTES;
+  while (!is_packed || wire_next_packed(&rest, WIRE_VARINT, &number)) {
+    if (tensor->rank == MAX_RANK) return tell(r, "a tensor has more than 8 axes");
+    if (number >= (uint64_t)MAX_ELEMENTS) return tell(r, "a tensor's extent is not in 0 to 2^47 - 1");
+    tensor->extent[tensor->rank++] = (int64_t)number;
+    if (!is_packed) return true;
+  }
+  return ends(r, rest, "the extents of a tensor");
+}
+
+bool onnx_read_tensor(const OnnxReading *r, Bytes bytes, OnnxTensor *tensor) {
+  Field f;
+  *tensor = (OnnxTensor){.message = bytes};
+  while (wire_next(&bytes, &f)) {
+    if (f.number == TENSOR_DIMS && !read_dims(r, &f, tensor)) return false;
+    if (f.number == TENSOR_TYPE) tensor->type = f.value;
+    if (f.number == TENSOR_NAME) tensor->name = f.bytes;
+    if (f.number == TENSOR_LOCATION) tensor->is_external = f.value == 1;
+    if (f.number != TENSOR_RAW) continue;
+    tensor->raw = f.bytes;
+    tensor->has_raw = true;
+  }
+  return ends(r, bytes, "a tensor");
+}
+
+// A decimal number below 2^63.
+static bool read_decimal(Bytes text, uint64_t *number) {
+  *number = 0;
+  for (size_t i = 0; i < text.count; i++) {
+    const uint8_t digit = (uint8_t)(text.at[i] - '0');
+    if (digit > 9 || *number > ((uint64_t)INT64_MAX - digit) / 10) return false;
+    *number = *number * 10 + digit;
+  }
+  return text.count > 0;
+}
+
+bool onnx_read_external(const OnnxReading *r, const OnnxTensor *tensor, OnnxExternal *external) {
+  Bytes rest = tensor->message;
+  Field f, part;
+  *external = (OnnxExternal){.location = {NULL, 0}};
+  while (wire_next(&rest, &f)) {
+    if (f.number != TENSOR_EXTERNAL || f.type != WIRE_BYTES) continue;
+    Bytes entry = f.bytes, key = {NULL, 0}, value = {NULL, 0};
+    while (wire_next(&entry, &part)) {
+      if (part.number == ENTRY_KEY) key = part.bytes;
+      if (part.number == ENTRY_VALUE) value = part.bytes;
+    }
+    bool ok = true;
+    if (bytes_are(key, "location")) external->location = value;
+    else if (bytes_are(key, "offset")) ok = read_decimal(value, &external->offset);
+    else if (bytes_are(key, "length")) ok = external->has_nbytes = read_decimal(value, &external->nbytes);
+    if (!ok) return tell(r, "external data: expected offset and length to be decimal numbers");
+  }
+  return external->location.count > 0 || tell(r, "external data: expected a location");
+}
+
+static bool read_dim(const OnnxReading *r, Bytes bytes, OnnxInfo *info) {
+  Field f;
+  if (info->rank == MAX_RANK) return tell(r, "a tensor has more than 8 axes");
+  Extent *extent = &info->extent[info->rank];
+  *extent = EXTENT_UNKNOWN;
+  info->dim[info->rank++] = (Bytes){NULL, 0};
+  while (wire_next(&bytes, &f)) {
+    if (f.number == DIM_VALUE && f.value < (uint64_t)MAX_ELEMENTS) *extent = EXTENT((int64_t)f.value);
+    if (f.number == DIM_NAME) info->dim[info->rank - 1] = f.bytes;
+  }
+  return ends(r, bytes, "an extent");
+}
+
+static bool read_shape(const OnnxReading *r, Bytes bytes, OnnxInfo *info) {
+  Field f;
+  info->rank = 0;
+  while (wire_next(&bytes, &f))
+    if (f.number == SHAPE_DIM && !read_dim(r, f.bytes, info)) return false;
+  return ends(r, bytes, "a shape");
+}
+
+static bool read_tensor_type(const OnnxReading *r, Bytes bytes, OnnxInfo *info) {
+  Field f;
+  while (wire_next(&bytes, &f)) {
+    if (f.number == TENSOR_TYPE_ELEMENT) info->type = f.value;
+    if (f.number == TENSOR_TYPE_SHAPE && !read_shape(r, f.bytes, info)) return false;
+  }
+  return ends(r, bytes, "a tensor's type");
+}
+
+bool onnx_read_info(const OnnxReading *r, Bytes bytes, OnnxInfo *info) {
+  Field f, type;
+  *info = (OnnxInfo){.rank = -1};
+  while (wire_next(&bytes, &f)) {
+    if (f.number == INFO_NAME) info->name = f.bytes;
+    if (f.number != INFO_TYPE) continue;
+    Bytes rest = f.bytes;
+    while (wire_next(&rest, &type))
+      if (type.number == TYPE_TENSOR && !read_tensor_type(r, type.bytes, info)) return false;
+    if (!ends(r, rest, "a type")) return false;
+  }
+  return ends(r, bytes, "an input or output");
+}
+
+// The attributes that stand in a field of a node or a function.
+static bool read_attributes(const OnnxReading *r, Bytes bytes, uint32_t field, OnnxAttributes *list) {
+  const size_t count = count_fields(bytes, field);
+  Field f, inside;
+  if (count > ONNX_MAX_ATTRIBUTES) return tell(r, "a node or a function has more than 256 attributes");
+  *list = (OnnxAttributes){.items = ARENA_ARRAY(r->arena, OnnxNamed, count + 1)};
+  if (!list->items) return error_out_of_memory(r->d);
+  while (wire_next(&bytes, &f)) {
+    if (f.number != field || f.type != WIRE_BYTES) continue;
+    OnnxNamed *named = &list->items[list->count++];
+    *named = (OnnxNamed){.message = f.bytes};
+    while (wire_next(&f.bytes, &inside)) {
+      if (inside.number == ATTRIBUTE_NAME) named->name = inside.bytes;
+      if (inside.number == ATTRIBUTE_OF_CALLER) named->of_caller = inside.bytes;
+    }
+  }
+  return true;
+}
+
+static bool read_node(const OnnxReading *r, Bytes bytes, OnnxNode *node) {
+  const size_t ninputs = count_fields(bytes, NODE_INPUT), noutputs = count_fields(bytes, NODE_OUTPUT);
+  Field f;
+  if (ninputs > ONNX_MAX_OPERANDS || noutputs > ONNX_MAX_OPERANDS) return tell(r, "a node has more than 4096 operands");
+  *node = (OnnxNode){.inputs = ARENA_ARRAY(r->arena, Bytes, ninputs + 1),
+                     .outputs = ARENA_ARRAY(r->arena, Bytes, noutputs + 1)};
+  if (!node->inputs || !node->outputs) return error_out_of_memory(r->d);
+  if (!read_attributes(r, bytes, NODE_ATTRIBUTE, &node->attributes)) return false;
+  while (wire_next(&bytes, &f)) {
+    if (f.type != WIRE_BYTES) continue;
+    if (f.number == NODE_INPUT) node->inputs[node->ninputs++] = f.bytes;
+    if (f.number == NODE_OUTPUT) node->outputs[node->noutputs++] = f.bytes;
+    if (f.number == NODE_NAME) node->name = f.bytes;
+    if (f.number == NODE_OP) node->op = f.bytes;
+    if (f.number == NODE_DOMAIN) node->domain = f.bytes;
+  }
+  return ends(r, bytes, "a node");
+}
+
+bool onnx_read_graph(const OnnxReading *r, Bytes bytes, OnnxGraph *g) {
+  const size_t nnodes = count_fields(bytes, GRAPH_NODE), ninitializers = count_fields(bytes, GRAPH_INITIALIZER);
+  Field f;
+  if (nnodes > ONNX_MAX_NODES || ninitializers > ONNX_MAX_NODES) return tell(r, "the model has more than 2^18 nodes");
+  *g = (OnnxGraph){.nodes = ARENA_ARRAY(r->arena, OnnxNode, nnodes + 1),
+                   .initializers = ARENA_ARRAY(r->arena, OnnxTensor, ninitializers + 1),
+                   .inputs = ARENA_ARRAY(r->arena, OnnxInfo, count_fields(bytes, GRAPH_INPUT) + 1),
+                   .outputs = ARENA_ARRAY(r->arena, OnnxInfo, count_fields(bytes, GRAPH_OUTPUT) + 1),
+                   .message = bytes};
+  if (!g->nodes || !g->initializers || !g->inputs || !g->outputs) return error_out_of_memory(r->d);
+  bool ok = true;
+  while (ok && wire_next(&bytes, &f)) {
+    if (f.type != WIRE_BYTES) continue;
+    if (f.number == GRAPH_NODE) ok = read_node(r, f.bytes, &g->nodes[g->nnodes++]);
+    else if (f.number == GRAPH_INITIALIZER) ok = onnx_read_tensor(r, f.bytes, &g->initializers[g->ninitializers++]);
+    else if (f.number == GRAPH_INPUT) ok = onnx_read_info(r, f.bytes, &g->inputs[g->ninputs++]);
+    else if (f.number == GRAPH_OUTPUT) ok = onnx_read_info(r, f.bytes, &g->outputs[g->noutputs++]);
+    else if (f.number == GRAPH_NAME) g->name = f.bytes;
+  }
+  return ok && ends(r, bytes, "the graph");
+}
+
+static bool read_opset(const OnnxReading *r, Bytes bytes, int64_t *opset) {
+  Bytes domain = {NULL, 0};
+  int64_t version = 0;
+  Field f;
+  while (wire_next(&bytes, &f)) {
+    if (f.number == OPSET_DOMAIN) domain = f.bytes;
+    if (f.number == OPSET_VERSION) version = (int64_t)f.value;
+  }
+  if (domain.count == 0 || bytes_are(domain, "ai.onnx")) *opset = version;
+  return ends(r, bytes, "an opset");
+}
+
+static bool read_function(const OnnxReading *r, Bytes bytes, OnnxFunction *function) {
+  const size_t nnodes = count_fields(bytes, FUNCTION_NODE), ninputs = count_fields(bytes, FUNCTION_INPUT),
+               noutputs = count_fields(bytes, FUNCTION_OUTPUT);
+  OnnxGraph *g = &function->graph;
+  Field f;
+  if (nnodes > ONNX_MAX_NODES) return tell(r, "a function has more than 2^18 nodes");
+  if (ninputs > ONNX_MAX_OPERANDS || noutputs > ONNX_MAX_OPERANDS)
+    return tell(r, "a function has more than 4096 operands");
+  *function = (OnnxFunction){.nbytes = bytes.count,
+                             .graph = {.nodes = ARENA_ARRAY(r->arena, OnnxNode, nnodes + 1),
+                                       .inputs = ARENA_ARRAY(r->arena, OnnxInfo, ninputs + 1),
+                                       .outputs = ARENA_ARRAY(r->arena, OnnxInfo, noutputs + 1)}};
+  if (!g->nodes || !g->inputs || !g->outputs) return error_out_of_memory(r->d);
+  bool ok = read_attributes(r, bytes, FUNCTION_ATTRIBUTE, &function->defaults);
+  while (ok && wire_next(&bytes, &f)) {
+    if (f.type != WIRE_BYTES) continue;
+    if (f.number == FUNCTION_NAME) function->name = f.bytes;
+    if (f.number == FUNCTION_DOMAIN) function->domain = f.bytes;
+    if (f.number == FUNCTION_INPUT) g->inputs[g->ninputs++].name = f.bytes;
+    if (f.number == FUNCTION_OUTPUT) g->outputs[g->noutputs++].name = f.bytes;
+    if (f.number == FUNCTION_OPSET) ok = read_opset(r, f.bytes, &function->opset);
+    if (f.number == FUNCTION_NODE) ok = read_node(r, f.bytes, &g->nodes[g->nnodes++]);
+  }
+  return ok && ends(r, bytes, "a function");
+}
+
+bool onnx_read_model(const OnnxReading *r, Bytes bytes, OnnxModel *model) {
+  const size_t nfunctions = count_fields(bytes, MODEL_FUNCTION);
+  Bytes graph = {NULL, 0};
+  Field f;
+  *model = (OnnxModel){.message = bytes, .functions = ARENA_ARRAY(r->arena, OnnxFunction, nfunctions + 1)};
+  if (!model->functions) return error_out_of_memory(r->d);
+  if (nfunctions > ONNX_MAX_NODES) return tell(r, "the model has more than 2^18 functions");
+  while (wire_next(&bytes, &f)) {
+    if (f.type != WIRE_BYTES) continue;
+    if (f.number == MODEL_GRAPH) graph = f.bytes;
+    if (f.number == MODEL_OPSET && !read_opset(r, f.bytes, &model->opset)) return false;
+    if (f.number == MODEL_FUNCTION && !read_function(r, f.bytes, &model->functions[model->nfunctions++])) return false;
+  }
+  if (!graph.at) return tell(r, "the model has no graph");
+  return ends(r, bytes, "the model") && onnx_read_graph(r, graph, &model->graph);
+}
+
+bool onnx_next_property(Bytes *rest, Bytes *key, Bytes *value) {
+  Field f, inside;
+  while (wire_next(rest, &f)) {
+    if (f.number != MODEL_PROPERTY || f.type != WIRE_BYTES) continue;
+    *key = *value = (Bytes){NULL, 0};
+    while (wire_next(&f.bytes, &inside)) {
+      if (inside.number == ENTRY_KEY) *key = inside.bytes;
+      if (inside.number == ENTRY_VALUE) *value = inside.bytes;
+    }
+    return true;
+  }
+  return false;
+}
+
+bool is_onnx(Bytes bytes) {
+  enum { LAST_MODEL_FIELD = 25 };
+  Field f;
+  bool has_graph = false;
+  while (wire_next(&bytes, &f)) {
+    if (f.number > LAST_MODEL_FIELD) return false;
+    has_graph |= f.number == MODEL_GRAPH && f.type == WIRE_BYTES;
+  }
+  return has_graph;
+}
+
+static float float_of(uint64_t bits) {
+  const uint32_t low = (uint32_t)bits;
+  float number;
+  memcpy(&number, &low, sizeof number);
+  return number;
+}
+
+static void read_attribute(Bytes bytes, OnnxAttribute *a) {
+  Field f;
+  *a = (OnnxAttribute){.message = bytes};
+  while (wire_next(&bytes, &f)) {
+    if (f.number == ATTRIBUTE_TYPE) a->type = f.value;
+    if (f.number == ATTRIBUTE_F) a->f = float_of(f.value);
+    if (f.number == ATTRIBUTE_I) a->i = (int64_t)f.value;
+    if (f.number == ATTRIBUTE_S) a->s = f.bytes;
+    if (f.number == ATTRIBUTE_T) a->t = f.bytes;
+    if (f.number == ATTRIBUTE_G) a->g = f.bytes;
+  }
+}
+
+static bool same_bytes(Bytes a, Bytes b) {
+  return a.count == b.count && (a.count == 0 || memcmp(a.at, b.at, a.count) == 0);
+}
+
+static const OnnxNamed *find_in(const OnnxAttributes *list, Bytes name) {
+  for (size_t i = 0; i < list->count; i++)
+    if (same_bytes(list->items[i].name, name)) return &list->items[i];
+  return NULL;
+}
+
+static const OnnxNamed *find_own(const OnnxNode *node, Bytes name) {
+  const OnnxNamed *named = find_in(&node->attributes, name);
+  return named ? named : find_in(&node->defaults, name);
+}
+
+bool onnx_find_attribute(const OnnxNode *node, const char *name, OnnxAttribute *a) {
+  Bytes wanted = {(const uint8_t *)name, strlen(name)};
+  const OnnxNamed *named;
+  for (; node && (named = find_own(node, wanted)) != NULL; node = node->caller) {
+    if (named->of_caller.count == 0) {
+      read_attribute(named->message, a);
+      return true;
+    }
+    wanted = named->of_caller;
+  }
+  return false;
+}
+
+// The numbers of a repeated field; `take` gets the bits of each.
+static size_t for_each_number(const OnnxAttribute *a, uint32_t number, WireType type,
+                              void (*take)(void *, size_t, uint64_t), void *items, size_t most) {
+  Bytes rest = a->message;
+  Field f;
+  size_t count = 0;
+  while (wire_next(&rest, &f)) {
+    if (f.number != number) continue;
+    uint64_t bits = f.value;
+    if (f.type == type && count++ < most) take(items, count - 1, bits);
+    while (f.type == WIRE_BYTES && wire_next_packed(&f.bytes, type, &bits))
+      if (count++ < most) take(items, count - 1, bits);
+  }
+  return count;
+}
+
+static void take_int(void *items, size_t i, uint64_t bits) {
+  ((int64_t *)items)[i] = (int64_t)bits;
+}
+
+static void take_float(void *items, size_t i, uint64_t bits) {
+  ((double *)items)[i] = (double)float_of(bits);
+}
+
+size_t onnx_ints(const OnnxAttribute *a, int64_t *items, size_t most) {
+  return for_each_number(a, ATTRIBUTE_INTS, WIRE_VARINT, take_int, items, most);
+}
+
+size_t onnx_floats(const OnnxAttribute *a, double *items, size_t most) {
+  return for_each_number(a, ATTRIBUTE_FLOATS, WIRE_FIXED32, take_float, items, most);
+}
+
+size_t onnx_strings(const OnnxAttribute *a, Bytes *items, size_t most) {
+  Bytes rest = a->message;
+  Field f;
+  size_t count = 0;
+  while (wire_next(&rest, &f))
+    if (f.number == ATTRIBUTE_STRINGS && f.type == WIRE_BYTES && count++ < most) items[count - 1] = f.bytes;
+  return count;
+}

@@ -1,0 +1,459 @@
+// Operators that move elements, and those that tell shapes.
+#include "frontend/onnx/translation.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_MADE = 1 << 22 }; // elements of a constant that the model has as a formula
+
+bool onnx_has_number(Onnx *x, const Value *v, int axis) {
+  const Extent e = v->shape.extent[axis];
+  return extent_is_literal(e) ||
+         build_error(&x->build,
+                     "expected a number as the input's extent %d, found %.80s: give it one, as in --dim %.80s=1", axis,
+                     e.dim ? e.dim->name : "none", e.dim ? e.dim->name : "NAME");
+}
+
+bool onnx_has_numbers(Onnx *x, const Value *v) {
+  for (int axis = 0; axis < v->shape.rank; axis++)
+    if (!onnx_has_number(x, v, axis)) return false;
+  return true;
+}
+
+bool onnx_transpose_node(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  Ints order;
+  if (!v) return build_error(b, "expected an input");
+  if (!onnx_list(x, "perm", &order))
+    for (order.count = 0; order.count < (size_t)v->shape.rank; order.count++)
+      order.items[order.count] = v->shape.rank - 1 - (int64_t)order.count;
+  if (order.count != (size_t)v->shape.rank) return build_error(b, "perm: expected %d numbers", v->shape.rank);
+  return onnx_out(x, 0, v->shape.rank ? build_transpose(b, v, order.items, v->shape.rank) : v);
+}
+
+bool onnx_reshape_node(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  Ints list = {.count = 0};
+  Shape to = {.rank = 0};
+  if (!v || (onnx_in(x, 1) && !onnx_constant_shape(x, 1, &to))) return false;
+  if (!onnx_in(x, 1) && onnx_has(x, "shape") && !onnx_list(x, "shape", &list)) return false;
+  if (list.count > MAX_RANK) return build_error(b, "expected at most %d axes", MAX_RANK);
+  for (size_t i = 0; i < list.count; i++) to.extent[to.rank++] = EXTENT(list.items[i]);
+  const bool copies = onnx_int(x, "allowzero", 0) == 0;
+  for (int i = 0; i < to.rank; i++) {
+    Extent *e = &to.extent[i];
+    if (e->dim) continue;
+    if (e->value < -1) return build_error(b, "shape: expected extents or -1, found %lld", (long long)e->value);
+    if (e->value != 0 || !copies) continue;
+    if (i >= v->shape.rank) return build_error(b, "shape: 0 on axis %d, which the input does not have", i);
+    *e = v->shape.extent[i];
+  }
+  return onnx_out(x, 0, onnx_reshape_extents(x, v, &to));
+}
+
+// The product of some extents: unknown where that is not one of them, or a number.
+static Extent product_of(const Shape *s, int first, int end) {
+  Extent product = EXTENT(1);
+  for (int i = first; i < end; i++) {
+    const Extent e = s->extent[i];
+    if (extent_is_literal(e) && e.value == 1) continue;
+    if (extent_is_literal(product) && product.value == 1) product = e;
+    else if (extent_is_literal(product) && extent_is_literal(e)) product.value *= e.value;
+    else product = EXTENT_UNKNOWN;
+  }
+  return product;
+}
+
+// A shape of the axes of v in groups: those before `axis` are one, and the others are another.
+bool onnx_flatten(Onnx *x) {
+  Value *v = onnx_in(x, 0);
+  int64_t axis = onnx_int(x, "axis", 1);
+  if (!v) return false;
+  const int rank = v->shape.rank;
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis > rank) return build_error(&x->build, "axis: expected 0 to %d", rank);
+  const Shape to = {.rank = 2, .extent = {product_of(&v->shape, 0, (int)axis), product_of(&v->shape, (int)axis, rank)}};
+  return onnx_out(x, 0, onnx_reshape_extents(x, v, &to));
+}
+
+// As a list that marks axes.
+static bool take_axes(Onnx *x, const Ints *list, int rank, bool *is_marked) {
+  for (int i = 0; i < rank; i++) is_marked[i] = false;
+  for (size_t i = 0; i < list->count; i++) {
+    int axis;
+    if (!onnx_axis(x, list->items[i], rank, &axis)) return false;
+    if (is_marked[axis]) return build_error(&x->build, "axis %d is there twice", axis);
+    is_marked[axis] = true;
+  }
+  return true;
+}
+
+bool onnx_squeeze(Onnx *x) {
+  Value *v = onnx_in(x, 0);
+  Ints axes;
+  Shape to = {.rank = 0};
+  bool is_given, goes[MAX_RANK];
+  if (!v || !onnx_ints_of(x, 1, "axes", &axes, &is_given)) return false;
+  if (!take_axes(x, &axes, v->shape.rank, goes)) return false;
+  for (int i = 0; i < v->shape.rank; i++) {
+    const Extent e = v->shape.extent[i];
+    if (!is_given) goes[i] = extent_is_literal(e) && e.value == 1;
+    if (goes[i] && extent_is_literal(e) && e.value != 1)
+      return build_error(&x->build, "axis %d: expected an extent of 1, found %lld", i, (long long)e.value);
+    if (!goes[i]) to.extent[to.rank++] = e;
+  }
+  return onnx_out(x, 0, onnx_reshape_extents(x, v, &to));
+}
+
+bool onnx_unsqueeze(Onnx *x) {
+  Value *v = onnx_in(x, 0);
+  Ints axes;
+  Shape to = {.rank = 0};
+  bool is_given, is_new[MAX_RANK];
+  if (!v || !onnx_ints_of(x, 1, "axes", &axes, &is_given)) return false;
+  const size_t rank = (size_t)v->shape.rank + axes.count;
+  if (rank > MAX_RANK) return build_error(&x->build, "expected at most %d axes", MAX_RANK);
+  if (!take_axes(x, &axes, (int)rank, is_new)) return false;
+  for (int i = 0, old = 0; i < (int)rank; i++) to.extent[to.rank++] = is_new[i] ? EXTENT(1) : v->shape.extent[old++];
+  return onnx_out(x, 0, onnx_reshape_extents(x, v, &to));
+}
+
+bool onnx_concat(Onnx *x) {
+  Builder *b = &x->build;
+  const size_t n = x->node->ninputs;
+  int axis;
+  if (n == 0 || n > MAX_VARIADIC) return build_error(b, "expected 1 to %d inputs, found %zu", MAX_VARIADIC, n);
+  if (!onnx_in(x, 0) || !onnx_axis(x, onnx_int(x, "axis", 1), onnx_in(x, 0)->shape.rank, &axis)) return false;
+  Node *node = build_node(b, OP_Concat, (uint32_t)n, x->inputs);
+  if (!node) return build_error(b, "expected all inputs");
+  build_set(node, "axis")->s64 = axis;
+  return onnx_out(x, 0, build_one(b, node));
+}
+
+// A bound that numpy's slices clamp, far as ONNX's lists have them.
+static int64_t nearer(int64_t bound) {
+  const int64_t most = MAX_ELEMENTS;
+  return bound > most ? most : bound < -most ? -most : bound;
+}
+
+// A slice that goes back from before the first element begins with that element, which numpy's does not.
+static void start_inside(const Value *v, const Ints *axes, const Ints *steps, Ints *starts) {
+  for (size_t i = 0; i < starts->count; i++) {
+    const int64_t rank = v->shape.rank, axis = axes->items[i] < 0 ? axes->items[i] + rank : axes->items[i],
+                  extent = axis >= 0 && axis < rank ? extent_value(v->shape.extent[axis]) : -1;
+    if (steps->items[i] < 0 && extent > 0 && starts->items[i] < -extent) starts->items[i] = -extent;
+  }
+}
+
+bool onnx_slice(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  Ints starts, ends, axes, steps;
+  bool has_starts, has_ends, has_axes, has_steps;
+  if (!v || !onnx_ints_of(x, 1, "starts", &starts, &has_starts) || !onnx_ints_of(x, 2, "ends", &ends, &has_ends) ||
+      !onnx_ints_of(x, 3, "axes", &axes, &has_axes) || !onnx_ints_of(x, 4, "steps", &steps, &has_steps))
+    return false;
+  for (size_t i = 0; i < starts.count; i++) {
+    starts.items[i] = nearer(starts.items[i]);
+    ends.items[i] = nearer(i < ends.count ? ends.items[i] : 0);
+    if (!has_axes) axes.items[i] = (int64_t)i;
+    if (!has_steps) steps.items[i] = 1;
+  }
+  if (starts.count != ends.count || (has_axes && axes.count != starts.count) ||
+      (has_steps && steps.count != starts.count))
+    return build_error(b, "expected as many starts, ends, axes and steps");
+  start_inside(v, &axes, &steps, &starts);
+  Node *node = build_node(b, OP_Slice, 1, &v);
+  const bool ok = build_set_list(b, node, "starts", starts.items, starts.count) &&
+                  build_set_list(b, node, "ends", ends.items, starts.count) &&
+                  build_set_list(b, node, "axes", axes.items, starts.count) &&
+                  build_set_list(b, node, "steps", steps.items, starts.count);
+  return ok && onnx_out(x, 0, build_one(b, node));
+}
+
+bool onnx_pad(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  Ints pads;
+  bool is_given;
+  double number = onnx_float(x, "value", 0);
+  const Bytes mode = onnx_text(x, "mode");
+  const bool reflects = bytes_are(mode, "reflect"), is_constant = !mode.count || bytes_are(mode, "constant");
+  if (!is_constant && !reflects && !bytes_are(mode, "edge"))
+    return build_error(b, "modes other than constant, reflect and edge are not supported");
+  if (onnx_in(x, 3)) return build_error(b, "axes are not supported");
+  if (!v || !onnx_ints_of(x, 1, x->opset < 2 ? "paddings" : "pads", &pads, &is_given)) return false;
+  if (x->opset >= 11 && onnx_in(x, 2) && !onnx_number(x, onnx_in(x, 2), &number)) return false;
+  if (pads.count != (size_t)v->shape.rank * 2) return build_error(b, "pads: expected %d numbers", 2 * v->shape.rank);
+  if (!is_constant) return onnx_out(x, 0, onnx_pad_with_elements(x, v, &pads, reflects));
+  Node *node = build_node(b, OP_Pad, 1, &v);
+  if (!build_set_list(b, node, "pads_begin", pads.items, pads.count / 2) ||
+      !build_set_list(b, node, "pads_end", pads.items + pads.count / 2, pads.count / 2))
+    return false;
+  build_set(node, "value")->f32 = number;
+  return onnx_out(x, 0, build_one(b, node));
+}
+
+// Each part is a slice: there may be any number of them.
+bool onnx_split(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  Ints parts;
+  bool is_given;
+  int axis;
+  const size_t n = x->node->noutputs;
+  if (!v || !onnx_ints_of(x, 1, "split", &parts, &is_given) ||
+      !onnx_axis(x, onnx_int(x, "axis", 0), v->shape.rank, &axis) || !onnx_has_number(x, v, axis))
+    return false;
+  const int64_t extent = v->shape.extent[axis].value, part = n ? (extent + (int64_t)n - 1) / (int64_t)n : 0;
+  int64_t rest = extent;
+  if (is_given && parts.count != n) return build_error(b, "split: expected %zu numbers", n);
+  for (size_t i = 0; i < n; i++) {
+    const int64_t length = is_given ? parts.items[i] : part < rest ? part : rest, from = extent - rest;
+    if (length < 0 || length > rest || (is_given && i + 1 == n && length != rest))
+      return build_error(b, "split: expected %zu numbers that add up to %lld", n, (long long)extent);
+    if (!onnx_out(x, i, build_slice(b, v, axis, from, from + length))) return false;
+    rest -= length;
+  }
+  return true;
+}
+
+bool onnx_tile(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  Ints repeats;
+  if (!v || !onnx_constant_ints(x, 1, &repeats)) return false;
+  Node *node = build_node(b, OP_Tile, 1, &v);
+  return build_set_list(b, node, "repeats", repeats.items, repeats.count) && onnx_out(x, 0, build_one(b, node));
+}
+
+// A shape whose extents are numbers or have a name.
+static bool take_shape(Onnx *x, size_t i, Shape *shape) {
+  if (!onnx_constant_shape(x, i, shape)) return false;
+  for (int k = 0; k < shape->rank; k++) {
+    const Extent e = shape->extent[k];
+    if (e.dim) continue;
+    if (extent_is_unknown(e) && onnx_has_extents(x, onnx_in(x, i))) return onnx_must_be_known(x, onnx_in(x, i));
+    if (e.value < 0) return build_error(&x->build, "shape: expected extents that are not below 0");
+  }
+  return true;
+}
+
+bool onnx_expand(Onnx *x) {
+  Value *v = onnx_in(x, 0);
+  Shape shape;
+  return v && take_shape(x, 1, &shape) && onnx_out(x, 0, build_expand(&x->build, v, &shape));
+}
+
+bool onnx_gather(Onnx *x) {
+  Builder *b = &x->build;
+  Node *node = build_node(b, OP_Gather, 2, (Value *const[]){onnx_in(x, 0), onnx_in(x, 1)});
+  if (!node) return build_error(b, "expected two inputs");
+  build_set(node, "axis")->s64 = onnx_int(x, "axis", 0);
+  return onnx_out(x, 0, build_one(b, node));
+}
+
+static bool put_ints(Onnx *x, const int64_t *items, int64_t count, int rank, bool are_extents) {
+  const Shape shape = {.rank = rank, .extent = {EXTENT(count)}};
+  Constant *constant;
+  Value *v = build_constant(&x->build, TYPE_S64, &shape, &constant);
+  for (int64_t i = 0; v && i < count; i++) ((int64_t *)constant->data)[i] = items[i];
+  if (v && are_extents && !onnx_mark_extents(x, v)) return false;
+  return onnx_out(x, 0, v);
+}
+
+bool onnx_shape(Onnx *x) {
+  const Value *v = onnx_in(x, 0);
+  int64_t extents[MAX_RANK];
+  bool has_names = false;
+  if (!v) return false;
+  int64_t start = onnx_int(x, "start", 0), end = onnx_int(x, "end", v->shape.rank);
+  const int64_t rank = v->shape.rank;
+  start = start < 0 ? start + rank : start;
+  end = end < 0 ? end + rank : end;
+  start = start < 0 ? 0 : start > rank ? rank : start;
+  end = end < 0 ? 0 : end > rank ? rank : end;
+  for (int64_t i = start; i < end; i++) {
+    extents[i - start] = onnx_extent_number(x, v->shape.extent[i]);
+    has_names |= !extent_is_literal(v->shape.extent[i]);
+  }
+  return put_ints(x, extents, end > start ? end - start : 0, 1, has_names);
+}
+
+bool onnx_size(Onnx *x) {
+  const Value *v = onnx_in(x, 0);
+  if (!v) return false;
+  const Extent product = product_of(&v->shape, 0, v->shape.rank);
+  const int64_t nelems = onnx_extent_number(x, product);
+  return put_ints(x, &nelems, 1, 0, !extent_is_literal(product));
+}
+
+bool onnx_constant_node(Onnx *x) {
+  Builder *b = &x->build;
+  OnnxAttribute a;
+  OnnxTensor tensor;
+  const Shape scalar = {.rank = 0};
+  Constant *constant;
+  if (onnx_attribute(x, "value", ONNX_TENSOR, &a))
+    return onnx_read_tensor(&x->reading, a.t, &tensor) && onnx_out(x, 0, onnx_tensor(x, &tensor, "value"));
+  if (onnx_attribute(x, "value_float", ONNX_FLOAT, &a))
+    return onnx_out(x, 0, build_number(b, TYPE_F32, NULL, (double)a.f));
+  if (onnx_attribute(x, "value_int", ONNX_INT, &a)) return put_ints(x, &a.i, 1, 0, false);
+  if (onnx_has(x, "value_ints")) {
+    Ints list;
+    return onnx_list(x, "value_ints", &list) && put_ints(x, list.items, (int64_t)list.count, 1, false);
+  }
+  if (!onnx_attribute(x, "value_floats", ONNX_FLOATS, &a)) return build_error(b, "expected a value of numbers");
+  double items[MOST_INTS];
+  const size_t count = onnx_floats(&a, items, MOST_INTS);
+  if (count > MOST_INTS) return build_error(b, "value_floats: expected at most %d numbers", MOST_INTS);
+  Shape shape = scalar;
+  shape.rank = 1;
+  shape.extent[0] = EXTENT((int64_t)count);
+  Value *v = build_constant(b, TYPE_F32, &shape, &constant);
+  for (size_t i = 0; v && i < count; i++) ((float *)constant->data)[i] = (float)items[i];
+  return onnx_out(x, 0, v);
+}
+
+bool onnx_constant_of_shape(Onnx *x) {
+  Builder *b = &x->build;
+  OnnxAttribute a;
+  OnnxTensor tensor;
+  Shape shape;
+  Value *number = NULL;
+  if (!take_shape(x, 0, &shape)) return false;
+  if (onnx_attribute(x, "value", ONNX_TENSOR, &a)) {
+    if (!onnx_read_tensor(&x->reading, a.t, &tensor) || !(number = onnx_tensor(x, &tensor, "value"))) return false;
+    if (shape_nelems(&number->shape) != 1) return build_error(b, "value: expected one number");
+  } else {
+    number = build_number(b, TYPE_F32, NULL, 0);
+  }
+  if (!number) return false;
+  const char *name = graph_fresh_name(b->graph, "constant");
+  Value *v = name ? graph_add_value(b->graph, name, number->type, &shape) : NULL;
+  if (!v || !(v->constant = ARENA_NEW(&b->graph->arena, Constant))) return error_out_of_memory(x->reading.d);
+  *v->constant = (Constant){.data = number->constant->data, .is_splat = true};
+  return build_fits(b, v) && onnx_out(x, 0, v);
+}
+
+// Blocks of an image as channels, and back: [N, C, H, W] in six axes.
+static bool move_blocks(Onnx *x, bool to_depth, const int64_t *order) {
+  enum { LONGEST = 1 << 15 };
+  Value *v = onnx_in(x, 0);
+  const int64_t b = onnx_int(x, "blocksize", 0);
+  if (!v) return false;
+  if (v->shape.rank != 4 || b < 1 || b > LONGEST)
+    return build_error(&x->build, "expected an image of 4 axes, and a blocksize of 1 to %d", LONGEST);
+  for (int i = 1; i < 4; i++)
+    if (!onnx_has_number(x, v, i)) return false;
+  const int64_t c = v->shape.extent[1].value, h = v->shape.extent[2].value, w = v->shape.extent[3].value;
+  if (to_depth ? h % b || w % b : c % (b * b))
+    return build_error(&x->build, "expected extents that blocks of %lld divide", (long long)b);
+  if (to_depth ? c > MAX_ELEMENTS / (b * b) : h > MAX_ELEMENTS / b || w > MAX_ELEMENTS / b)
+    return build_error(&x->build, "blocks of %lld make an axis too long", (long long)b);
+  const bool is_crd = !to_depth && bytes_are(onnx_text(x, "mode"), "CRD");
+  const int64_t crd_order[] = {0, 1, 4, 2, 5, 3};
+  const int64_t split_depth[] = {c, h / b, b, w / b, b}, depth[] = {c * b * b, h / b, w / b};
+  const int64_t split_space[] = {is_crd ? c / (b * b) : b, b, is_crd ? b : c / (b * b), h, w},
+                space[] = {c / (b * b), h * b, w * b};
+  Shape split = {.rank = 6, .extent = {v->shape.extent[0]}}, to = {.rank = 4, .extent = {v->shape.extent[0]}};
+  for (int i = 0; i < 5; i++) split.extent[i + 1] = EXTENT(to_depth ? split_depth[i] : split_space[i]);
+  for (int i = 0; i < 3; i++) to.extent[i + 1] = EXTENT(to_depth ? depth[i] : space[i]);
+  v = build_transpose(&x->build, onnx_reshape_extents(x, v, &split), is_crd ? crd_order : order, 6);
+  return onnx_out(x, 0, onnx_reshape_extents(x, v, &to));
+}
+
+bool onnx_space_to_depth(Onnx *x) {
+  static const int64_t order[] = {0, 3, 5, 1, 2, 4};
+  return move_blocks(x, true, order);
+}
+
+bool onnx_depth_to_space(Onnx *x) {
+  static const int64_t order[] = {0, 3, 4, 1, 5, 2};
+  return move_blocks(x, false, order);
+}
+
+// values is [off, on]; indices below 0 count from the end.
+bool onnx_one_hot(Onnx *x) {
+  Builder *b = &x->build;
+  Value *labels = onnx_in(x, 0), *values = onnx_in(x, 2);
+  double depth;
+  if (!labels || !values || !onnx_number(x, onnx_in(x, 1), &depth)) return false;
+  if (type_is_float(labels->type)) labels = build_truncate(b, labels);
+  if (labels && labels->type != TYPE_S64 && labels->type != TYPE_S32) labels = build_cast(b, labels, TYPE_S64);
+  if (!labels) return false;
+  Value *const choice[] = {build_binary(b, OP_Less, labels, build_like(b, labels, 0)),
+                           build_binary(b, OP_Add, labels, build_like(b, labels, depth)), labels};
+  Value *own = build_one(b, build_node(b, OP_Select, 3, choice));
+  Node *node = build_node(b, OP_OneHot, 1, &own);
+  if (!node) return false;
+  build_set(node, "depth")->s64 = type_integer(depth);
+  build_set(node, "axis")->s64 = onnx_int(x, "axis", -1);
+  Value *const inputs[] = {build_one_of_type(b, node, TYPE_BOOLEAN), build_slice(b, values, 0, 1, 2),
+                           build_slice(b, values, 0, 0, 1)};
+  return onnx_out(x, 0, build_one(b, build_node(b, OP_Select, 3, inputs)));
+}
+
+// The elements on one side of a diagonal of the last two axes; the others are 0.
+bool onnx_trilu(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  double k = 0;
+  if (!v || v->shape.rank < 2 || !onnx_has_numbers(x, v)) return false;
+  if (onnx_in(x, 1) && !onnx_number(x, onnx_in(x, 1), &k)) return false;
+  const bool is_upper = onnx_int(x, "upper", 1) != 0;
+  const int64_t nrows = v->shape.extent[v->shape.rank - 2].value, ncolumns = v->shape.extent[v->shape.rank - 1].value;
+  const Shape shape = {.rank = 2, .extent = {EXTENT(nrows), EXTENT(ncolumns)}};
+  if (shape_nelems(&shape) < 0 || shape_nelems(&shape) > MOST_MADE) return build_error(b, "the matrix is too large");
+  Constant *constant;
+  Value *is_kept = build_constant(b, TYPE_BOOLEAN, &shape, &constant);
+  if (!is_kept) return false;
+  for (int64_t i = 0; i < nrows * ncolumns; i++) {
+    const int64_t row = i / ncolumns, column = i % ncolumns;
+    const double diagonal = (double)(column - row);
+    ((uint8_t *)constant->data)[i] = is_upper ? diagonal >= k : diagonal <= k;
+  }
+  Value *const inputs[] = {is_kept, v, build_like(b, v, 0)};
+  return onnx_out(x, 0, build_one(b, build_node(b, OP_Select, 3, inputs)));
+}
+
+bool onnx_range(Onnx *x) {
+  double start, limit, delta;
+  if (!onnx_number(x, onnx_in(x, 0), &start) || !onnx_number(x, onnx_in(x, 1), &limit) ||
+      !onnx_number(x, onnx_in(x, 2), &delta))
+    return false;
+  const double count = ceil((limit - start) / delta);
+  if (!(count <= MOST_MADE)) return build_error(&x->build, "expected at most %d numbers", MOST_MADE);
+  const Shape shape = {.rank = 1, .extent = {EXTENT(count > 0 ? (int64_t)count : 0)}};
+  Constant *constant;
+  Value *v = build_constant(&x->build, onnx_in(x, 0)->type, &shape, &constant);
+  for (int64_t i = 0; v && i < shape.extent[0].value; i++)
+    type_store(v->type, constant->data, (size_t)i, start + (double)i * delta);
+  return onnx_out(x, 0, v);
+}
+
+// a - b cos(2 pi i / N) + c cos(4 pi i / N), N the size, or one less if it is not periodic.
+bool onnx_window(Onnx *x) {
+  const Bytes op = x->node->op;
+  const bool is_hann = bytes_are(op, "HannWindow"), is_hamming = bytes_are(op, "HammingWindow");
+  const double a = is_hann      ? 0.5
+                   : is_hamming ? 25.0 / 46
+                                : 0.42,
+               b = is_hamming ? 21.0 / 46 : 0.5, c = is_hann || is_hamming ? 0 : 0.08, step = 4 * acos(0);
+  const Type type = onnx_type((uint64_t)onnx_int(x, "output_datatype", 1));
+  double size;
+  if (!onnx_number(x, onnx_in(x, 0), &size)) return false;
+  if (!(size >= 0 && size <= MOST_MADE)) return build_error(&x->build, "expected at most %d numbers", MOST_MADE);
+  if (type == TYPE_NONE) return build_error(&x->build, "output_datatype: the type is not supported");
+  const double period = onnx_int(x, "periodic", 1) ? size : size - 1;
+  const Shape shape = {.rank = 1, .extent = {EXTENT((int64_t)size)}};
+  Constant *constant;
+  Value *v = build_constant(&x->build, type, &shape, &constant);
+  for (int64_t i = 0; v && i < (int64_t)size; i++) {
+    const double angle = period > 0 ? step * (double)i / period : 0;
+    type_store(type, constant->data, (size_t)i, a - b * cos(angle) + c * cos(2 * angle));
+  }
+  return onnx_out(x, 0, v);
+}

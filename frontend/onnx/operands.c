@@ -1,0 +1,193 @@
+// A node's operands and attributes, and messages about it.
+#include "frontend/onnx/translation.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_TITLE_BYTES = 200, MOST_NAME_BYTES = 255, MOST_SHOWN = 36 };
+
+// Names
+
+const char *onnx_text_of(Onnx *x, Bytes bytes) {
+  const char *text = arena_copy_text(x->reading.arena, (const char *)bytes.at, bytes.count);
+  if (!text) error_out_of_memory(x->reading.d);
+  return text;
+}
+
+bool onnx_is_name(const char *text) {
+  const size_t nbytes = strlen(text);
+  if (nbytes == 0 || nbytes > MOST_NAME_BYTES || strcmp(text, "_") == 0) return false;
+  for (size_t i = 0; i < nbytes; i++) // the simple ones; others get a name of ours
+    if ((unsigned char)text[i] < ' ' || (unsigned char)text[i] > '~') return false;
+  return true;
+}
+
+const char *onnx_own_name(Onnx *x, const char *name) {
+  const char *own = onnx_is_name(name) ? name : graph_fresh_name(x->build.graph, "value");
+  if (!own) error_out_of_memory(x->reading.d);
+  return own;
+}
+
+// "Conv conv1 (opset 13)"; of a long name, both ends.
+const char *onnx_title(Onnx *x, const OnnxNode *node) {
+  const Bytes name = node->name.count ? node->name : node->noutputs ? node->outputs[0] : node->name;
+  const char *op = onnx_text_of(x, node->op), *own = onnx_text_of(x, name);
+  if (!op || !own) return NULL;
+  char title[MOST_TITLE_BYTES];
+  const bool has_name = onnx_is_name(own);
+  const size_t nbytes = strlen(own), cut = has_name && nbytes > MOST_SHOWN ? nbytes - MOST_SHOWN / 2 : 0;
+  snprintf(title, sizeof title, "%.40s %.*s%s%s (opset %lld)", onnx_is_name(op) ? op : "?",
+           cut ? MOST_SHOWN / 2 : MOST_SHOWN, has_name ? own : "?", cut ? ".." : "", cut ? own + cut : "",
+           (long long)x->opset);
+  return arena_copy_text(x->reading.arena, title, strlen(title));
+}
+
+// Operands
+
+Value *onnx_in(const Onnx *x, size_t i) {
+  return i < x->node->ninputs ? x->inputs[i] : NULL;
+}
+
+bool onnx_wants(const Onnx *x, size_t i) {
+  return i < x->node->noutputs && x->node->outputs[i].count;
+}
+
+bool onnx_out(Onnx *x, size_t i, Value *v) {
+  if (!v) return false;
+  if (!onnx_wants(x, i)) return true;
+  const char *name = onnx_text_of(x, x->node->outputs[i]);
+  if (!name) return false;
+  if (names_find(&x->scope->values, name))
+    return build_error(&x->build, "duplicate value %s", onnx_is_name(name) ? name : "of that name");
+  if (v->producer && onnx_is_name(name) && strncmp(v->name, "onnx_", 5) == 0) { // nothing has named it yet
+    v->name = arena_copy_text(&x->build.graph->arena, name, strlen(name));
+    if (!v->name) return error_out_of_memory(x->reading.d);
+  }
+  return names_set(&x->scope->values, name, v) || error_out_of_memory(x->reading.d);
+}
+
+bool onnx_has(const Onnx *x, const char *name) {
+  OnnxAttribute a;
+  return onnx_find_attribute(x->node, name, &a);
+}
+
+// Models of before 2017 do not say of what kind an attribute is.
+bool onnx_attribute(Onnx *x, const char *name, OnnxKind kind, OnnxAttribute *a) {
+  static const char *const kinds[] = {"?",       "a float", "an integer", "a string", "a tensor",
+                                      "a graph", "floats",  "integers",   "strings"};
+  if (!onnx_find_attribute(x->node, name, a)) return false;
+  if (a->type == 0 || a->type == kind) return true;
+  return build_error(&x->build, "%s: expected %s, found %s", name, kinds[kind],
+                     a->type < sizeof kinds / sizeof *kinds ? kinds[a->type] : "another kind of attribute");
+}
+
+int64_t onnx_int(Onnx *x, const char *name, int64_t otherwise) {
+  OnnxAttribute a;
+  return onnx_attribute(x, name, ONNX_INT, &a) ? a.i : otherwise;
+}
+
+double onnx_float(Onnx *x, const char *name, double otherwise) {
+  OnnxAttribute a;
+  return onnx_attribute(x, name, ONNX_FLOAT, &a) ? (double)a.f : otherwise;
+}
+
+Bytes onnx_text(Onnx *x, const char *name) {
+  OnnxAttribute a;
+  return onnx_attribute(x, name, ONNX_STRING, &a) ? a.s : (Bytes){NULL, 0};
+}
+
+size_t onnx_texts(Onnx *x, const char *name, Bytes *list, size_t most) {
+  OnnxAttribute a;
+  return onnx_attribute(x, name, ONNX_STRINGS, &a) ? onnx_strings(&a, list, most) : 0;
+}
+
+bool onnx_list(Onnx *x, const char *name, Ints *list) {
+  OnnxAttribute a;
+  list->count = 0;
+  if (!onnx_attribute(x, name, ONNX_INTS, &a)) return false;
+  list->count = onnx_ints(&a, list->items, MOST_INTS);
+  return list->count <= MOST_INTS || build_error(&x->build, "%s: expected at most %d numbers", name, MOST_INTS);
+}
+
+// The first input of the model that v is computed from; NULL: none. Looks at most at so many values.
+static const Value *input_behind(const Value *v, int *most) {
+  if (!v || v->is_input || --*most < 0) return v && v->is_input ? v : NULL;
+  const Value *found = NULL;
+  for (uint32_t i = 0; v->producer && !found && i < v->producer->ninputs; i++)
+    found = input_behind(v->producer->inputs[i], most);
+  return found;
+}
+
+bool onnx_must_be_known(Onnx *x, const Value *v) {
+  Builder *b = &x->build;
+  int most = 1000;
+  if (v->constant)
+    return build_error(b, "expected numbers, found a shape with a name in it: give it a number, as in --dim %s=1",
+                       b->graph->ndims ? b->graph->dims[0]->name : "N");
+  const Value *input = input_behind(v, &most);
+  if (!input) return build_error(b, "%.80s must be known when the model is read", v->name);
+  return build_error(b, "the input %.80s must be known when the model is read: --constant %.80s=FILE, of .npy or .pb",
+                     input->name, input->name);
+}
+
+// Integers of a constant, whether or not they are extents.
+static bool take_ints(Onnx *x, size_t i, Ints *list) {
+  const Value *v = onnx_in(x, i);
+  list->count = 0;
+  if (!v) return build_error(&x->build, "expected input %zu", i);
+  if (!v->constant) return onnx_must_be_known(x, v);
+  if (!onnx_has_numbers(x, v)) return false;
+  const int64_t nelems = shape_nelems(&v->shape);
+  if (nelems < 0 || nelems > MOST_INTS)
+    return build_error(&x->build, "input %zu: expected at most %d numbers", i, MOST_INTS);
+  list->count = (size_t)nelems;
+  for (size_t k = 0; k < list->count; k++) list->items[k] = onnx_integer(v, k);
+  return true;
+}
+
+int64_t onnx_integer(const Value *v, size_t i) {
+  const size_t at = v->constant->is_splat ? 0 : i;
+  return v->type == TYPE_S64 ? ((const int64_t *)v->constant->data)[at]
+                             : type_integer(type_load(v->type, v->constant->data, at));
+}
+
+bool onnx_constant_ints(Onnx *x, size_t i, Ints *list) {
+  if (onnx_in(x, i) && onnx_has_extents(x, onnx_in(x, i))) return onnx_must_be_known(x, onnx_in(x, i));
+  return take_ints(x, i, list);
+}
+
+bool onnx_constant_shape(Onnx *x, size_t i, Shape *shape) {
+  Ints list;
+  *shape = (Shape){.rank = 0};
+  if (!take_ints(x, i, &list)) return false;
+  if (list.count > MAX_RANK) return build_error(&x->build, "expected at most %d axes", MAX_RANK);
+  for (size_t k = 0; k < list.count; k++)
+    shape->extent[shape->rank++] = onnx_has_extents(x, onnx_in(x, i)) ? onnx_extent_of(x, list.items[k])
+                                   : list.items[k] >= MAX_ELEMENTS    ? EXTENT(MAX_ELEMENTS)
+                                                                      : EXTENT(list.items[k]);
+  return true;
+}
+
+bool onnx_ints_of(Onnx *x, size_t i, const char *name, Ints *list, bool *is_given) {
+  list->count = 0;
+  *is_given = onnx_in(x, i) != NULL || onnx_has(x, name);
+  if (onnx_in(x, i)) return onnx_constant_ints(x, i, list);
+  return !*is_given || onnx_list(x, name, list);
+}
+
+bool onnx_axis(Onnx *x, int64_t given, int rank, int *axis) {
+  if (given < -rank || given >= rank)
+    return build_error(&x->build, "axis %lld: expected one of %d axes", (long long)given, rank);
+  *axis = (int)(given < 0 ? given + rank : given);
+  return true;
+}
+
+bool onnx_number(Onnx *x, const Value *v, double *number) {
+  if (!v) return build_error(&x->build, "an input is absent that must be one number");
+  if (!v->constant || onnx_has_extents(x, v)) return onnx_must_be_known(x, v);
+  if (!onnx_has_numbers(x, v)) return false;
+  if (shape_nelems(&v->shape) != 1) return build_error(&x->build, "%.80s: expected one number", v->name);
+  *number = type_load(v->type, v->constant->data, 0);
+  return true;
+}

@@ -1,0 +1,281 @@
+// A model as a graph: inputs, constants, nodes in order, outputs.
+#include "frontend/onnx/onnx.h"
+
+#include "frontend/onnx/translation.h"
+#include "frontend/onnx/writer.h"
+#include "ir/graph/verify.h"
+#include "ir/operators/infer.h"
+#include "ir/operators/range.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Inputs and outputs
+
+enum { MOST_DIMS = 1024 };
+
+static const GivenExtent *given_extent(const Onnx *x, const char *name) {
+  for (size_t i = 0; i < x->settings->nextents; i++)
+    if (strcmp(x->settings->extents[i].name, name) == 0 && x->settings->extents[i].value >= 0 &&
+        x->settings->extents[i].value < MAX_ELEMENTS)
+      return &x->settings->extents[i];
+  return NULL;
+}
+
+bool onnx_set_extents(Onnx *x, const OnnxInfo *info, Shape *shape) {
+  shape->rank = info->rank;
+  for (int axis = 0; axis < info->rank; axis++) {
+    shape->extent[axis] = info->extent[axis];
+    if (!info->dim[axis].count) continue;
+    const char *name = onnx_text_of(x, info->dim[axis]);
+    if (!name || !onnx_is_name(name)) continue;
+    const GivenExtent *given = given_extent(x, name);
+    Dim *dim = names_find(&x->dims, name);
+    if (!dim && x->build.graph->ndims == MOST_DIMS)
+      return build_error(&x->build, "the model has more than %d named extents", MOST_DIMS);
+    if (!dim) dim = graph_add_dim(x->build.graph, name, given ? given->value : -1);
+    if (!dim || !names_set(&x->dims, name, dim)) return error_out_of_memory(x->reading.d);
+    shape->extent[axis] = given ? EXTENT(given->value) : (Extent){dim, -1};
+  }
+  return true;
+}
+
+// False: out of memory. What is wrong with the input is told, and its nodes are left out.
+static bool add_input(Onnx *x, const OnnxInfo *info) {
+  const char *name = onnx_text_of(x, info->name), *given;
+  Shape shape = {.rank = -1};
+  Value *v = &x->failed;
+  if (!name) return false;
+  if (names_find(&x->scope->values, name)) return true; // an initializer is its default, which is taken
+  const Type type = onnx_type(info->type);
+  if (type == TYPE_NONE) {
+    build_error(&x->build, "input %s: %s is not supported", onnx_is_name(name) ? name : "?",
+                info->type ? onnx_type_name(info->type) : "a value that is no tensor");
+  } else if (!onnx_set_extents(x, info, &shape)) {
+    return false;
+  } else if ((given = onnx_given(x, name)) != NULL) {
+    v = onnx_tensor_file(x, given, name, type, &shape);
+    if (!v) v = &x->failed;
+  } else {
+    const char *own = onnx_own_name(x, name);
+    v = own ? graph_add_input(x->build.graph, own, type, info->rank < 0 ? NULL : &shape) : NULL;
+    if (!v) return error_out_of_memory(x->reading.d);
+    if (!build_fits(&x->build, v)) v = &x->failed;
+  }
+  return names_set(&x->scope->values, name, v) || error_out_of_memory(x->reading.d);
+}
+
+// An output of the graph has the name that the model gives it. What has another name already is copied: inputs,
+// constants and other outputs.
+static bool add_output(Onnx *x, const OnnxInfo *info) {
+  Builder *b = &x->build;
+  const char *name = onnx_text_of(x, info->name);
+  Value *v = name ? onnx_find(x, name) : NULL;
+  if (!name) return false;
+  if (!v) return build_error(b, "output %s: no node makes it", onnx_is_name(name) ? name : "?");
+  if (v == &x->failed) return true; // has been told
+  if (onnx_has_extents(x, v))
+    return build_error(b, "output %s: a shape with a name in it: give it a number, as in --dim NAME=1",
+                       onnx_is_name(name) ? name : "?");
+  const bool has_name = strcmp(v->name, name) == 0;
+  if (v->is_output || (!has_name && !v->producer)) v = build_copy(b, v);
+  if (v && !has_name && onnx_is_name(name)) v->name = arena_copy_text(&b->graph->arena, name, strlen(name));
+  if (!v || !v->name) return false;
+  return graph_add_output(b->graph, v) || error_out_of_memory(x->reading.d);
+}
+
+// Nodes
+
+static void *function_key(Onnx *x, Bytes domain, Bytes op) {
+  const char *first = onnx_text_of(x, domain), *second = onnx_text_of(x, op);
+  return first && second ? arena_format(x->reading.arena, "%s %s", first, second) : NULL;
+}
+
+static bool name_functions(Onnx *x, const OnnxModel *model) {
+  for (size_t i = 0; i < model->nfunctions; i++) {
+    const OnnxFunction *function = &model->functions[i];
+    const char *key = function_key(x, function->domain, function->name);
+    if (!key || !names_set(&x->functions, key, (void *)function)) return error_out_of_memory(x->reading.d);
+  }
+  return true;
+}
+
+static bool is_known_domain(Bytes domain) {
+  return domain.count == 0 || bytes_are(domain, "ai.onnx") || bytes_are(domain, "ai.onnx.preview.training");
+}
+
+static bool tell_unknown(Onnx *x) {
+  const char *domain = onnx_text_of(x, x->node->domain);
+  if (!domain) return false;
+  if (*domain && onnx_is_name(domain))
+    return build_error(&x->build, "an operator of %.80s that is not supported", domain);
+  return build_error(&x->build, "the operator is not supported");
+}
+
+// Finds the node's inputs. *is_failed: what makes one of them has failed, and was told.
+static bool find_inputs(Onnx *x, bool *is_failed) {
+  *is_failed = false;
+  for (size_t i = 0; i < x->node->ninputs; i++) {
+    const char *name = onnx_text_of(x, x->node->inputs[i]);
+    if (!name) return false;
+    Value *v = *name ? onnx_find(x, name) : NULL;
+    if (*name && !v)
+      return build_error(&x->build, "input %zu, %.80s: nothing before the node makes it", i,
+                         onnx_is_name(name) ? name : "?");
+    *is_failed |= v == &x->failed;
+    x->inputs[i] = v == &x->absent ? NULL : v;
+  }
+  return true;
+}
+
+static bool translate_by_row(Onnx *x) {
+  Builder *b = &x->build;
+  const OnnxNode *node = x->node;
+  if (x->row->translate) return x->row->translate(x);
+  if (onnx_needs_arithmetic(x)) return onnx_arithmetic(x);
+  if (node->ninputs > operators[x->row->op].ninputs || node->ninputs == 0)
+    return build_error(b, "expected %u inputs, found %zu", operators[x->row->op].ninputs, node->ninputs);
+  Node *own = build_node(b, x->row->op, (uint32_t)node->ninputs, x->inputs);
+  for (const OnnxAttributeRow *a = x->row->attributes; own && a->onnx; a++)
+    build_set(own, a->own)->f32 = onnx_float(x, a->onnx, a->default_number);
+  return onnx_out(x, 0, build_one(b, own));
+}
+
+static bool translate_node(Onnx *x) {
+  const char *key = x->functions.count ? function_key(x, x->node->domain, x->node->op) : NULL;
+  const OnnxFunction *function = key ? names_find(&x->functions, key) : NULL;
+  const size_t errors = x->reading.d->nerrors;
+  bool is_failed;
+  x->build.has_told = false;
+  x->row = onnx_find_row(x->node->op, x->opset);
+  x->build.title = onnx_title(x, x->node);
+  x->inputs = ARENA_ARRAY(x->reading.arena, Value *, x->node->ninputs + 1);
+  if (!x->build.title || !x->inputs || (x->functions.count && !key)) return error_out_of_memory(x->reading.d);
+  const bool is_own = bytes_are(x->node->domain, OWN_DOMAIN);
+  if (!function && !is_own && !(x->row && is_known_domain(x->node->domain))) return tell_unknown(x);
+  if (!find_inputs(x, &is_failed) || is_failed) return false;
+  if (function ? onnx_call(x, function) : is_own ? onnx_own_node(x) : translate_by_row(x)) return true;
+  if (!x->build.has_told && x->reading.d->nerrors == errors)
+    build_error(&x->build, "an input that it needs is absent"); // the translator had none
+  return false;
+}
+
+// So that nodes behind it are left out, and all others are still looked at.
+static bool fail_outputs(Onnx *x, const OnnxNode *node) {
+  for (size_t i = 0; i < node->noutputs; i++) {
+    const char *name = onnx_text_of(x, node->outputs[i]);
+    if (!name || (*name && !names_set(&x->scope->values, name, &x->failed))) return error_out_of_memory(x->reading.d);
+  }
+  return true;
+}
+
+bool onnx_translate_nodes(Onnx *x, const OnnxGraph *g) {
+  for (size_t i = 0; i < g->nnodes; i++) {
+    x->nnodes += 1 + (g->nodes[i].ninputs + g->nodes[i].noutputs) / OPERANDS_OF_A_NODE;
+    if (x->nnodes > ONNX_MAX_NODES) {
+      if (!x->has_too_many) build_error(&x->build, "with its functions, the model has more than 2^18 nodes");
+      x->build.has_told = x->has_too_many = true;
+      return false;
+    }
+    OnnxNode node = g->nodes[i];
+    node.caller = x->caller;
+    x->node = &node;
+    const bool ok = translate_node(x);
+    x->build.title = NULL;
+    if (x->reading.d->out_of_memory || (!ok && !fail_outputs(x, &node))) return false;
+  }
+  return true;
+}
+
+bool onnx_add_initializers(Onnx *x, const OnnxGraph *g) {
+  for (size_t i = 0; i < g->ninitializers; i++) {
+    const char *name = onnx_text_of(x, g->initializers[i].name);
+    Value *v = name ? onnx_tensor(x, &g->initializers[i], onnx_is_name(name) ? name : "?") : NULL;
+    if (x->reading.d->out_of_memory || !name) return false;
+    if (v) v->constant->is_initializer = true;
+    if (v && onnx_is_name(name)) v->name = arena_copy_text(&x->build.graph->arena, name, strlen(name));
+    if ((v && !v->name) || !names_set(&x->scope->values, name, v ? v : &x->failed))
+      return error_out_of_memory(x->reading.d);
+  }
+  return true;
+}
+
+static bool translate_graph(Onnx *x, const OnnxModel *model) {
+  const OnnxGraph *g = &model->graph;
+  bool ok = name_functions(x, model) && onnx_add_initializers(x, g);
+  for (size_t i = 0; ok && i < g->ninputs; i++) ok = add_input(x, &g->inputs[i]);
+  ok = ok && onnx_check_given(x, g) && onnx_translate_nodes(x, g);
+  for (size_t i = 0; ok && i < g->noutputs; i++) ok = add_output(x, &g->outputs[i]);
+  if (ok && !g->noutputs) ok = build_error(&x->build, "the model has no outputs");
+  if (ok && x->calls) ok = graph_add_update(x->build.graph, x->build.graph->states, x->calls, x->build.at);
+  return ok;
+}
+
+// "dim N": the number that the extent N has unless another is given, as onnx_write has it.
+static bool set_dims(Onnx *x, Bytes rest) {
+  Bytes key, value;
+  while (onnx_next_property(&rest, &key, &value)) {
+    const char *name = onnx_text_of(x, key), *number = onnx_text_of(x, value);
+    if (!name || !number) return false;
+    Dim *dim = strncmp(name, "dim ", 4) == 0 ? names_find(&x->dims, name + 4) : NULL;
+    char *end;
+    const long long n = strtoll(number, &end, 10);
+    if (dim && end != number && !*end && n >= 0 && n < MAX_ELEMENTS) dim->value = n;
+  }
+  return true;
+}
+
+static bool finish_graph(Builder *b) {
+  return build_end(b) && graph_sort(b->graph, b->d) && graph_infer(b->graph, b->d) && graph_verify(b->graph, b->d);
+}
+
+static bool set_source(Graph *g, const char *path) {
+  Source *source = ARENA_NEW(&g->arena, Source);
+  if (!source) return false;
+  *source = (Source){.name = arena_copy_text(&g->arena, path, strlen(path)), .text = "", .nbytes = 0};
+  g->source = source;
+  return source->name != NULL;
+}
+
+// The file's name without folder and suffix.
+static bool set_name(Graph *g, const char *path) {
+  const char *slash = strrchr(path, '/'), *from = slash ? slash + 1 : path, *dot = strrchr(from, '.');
+  const char *name = arena_copy_text(&g->arena, from, dot && dot > from ? (size_t)(dot - from) : strlen(from));
+  if (name) g->name = onnx_is_name(name) && strcmp(name, "-") != 0 ? name : "model";
+  return name != NULL;
+}
+
+Graph *onnx_read(const Allocator *allocator, const char *path, Bytes bytes, const ReadSettings *settings,
+                 Diagnostics *d) {
+  const size_t errors = d->nerrors;
+  Arena arena;
+  OnnxModel model;
+  OnnxScope scope = {.outer = NULL};
+  arena_init(&arena, allocator);
+  Graph *g = graph_new(allocator, "model");
+  bool ok = g && set_source(g, path) && set_name(g, path);
+  if (!ok) error_out_of_memory(d);
+  Onnx x = {.reading = {.d = d, .arena = &arena, .source = ok ? g->source : NULL},
+            .build = {.graph = g, .d = d, .stem = "onnx", .finish = onnx_finish},
+            .settings = settings,
+            .scope = &scope};
+  x.build.at = (Position){x.reading.source, 0, 0};
+  names_init(&scope.values, &arena);
+  names_init(&x.dims, &arena);
+  names_init(&x.infos, &arena);
+  x.model = &model.graph;
+  names_init(&x.functions, &arena);
+  names_init(&x.build.told, &arena);
+  ok = ok && onnx_read_model(&x.reading, bytes, &model);
+  x.opset = ok ? (model.opset ? model.opset : 1) : 0;
+  if (x.opset > ONNX_OPSET)
+    warn_at(d, x.build.at, "the model is of opset %lld: operators are read as of opset %d", (long long)x.opset,
+            ONNX_OPSET);
+  ok = ok && translate_graph(&x, &model) && set_dims(&x, model.message) && d->nerrors == errors &&
+       finish_graph(&x.build) && d->nerrors == errors && !d->out_of_memory;
+  if (ok) graph_find_ranges(g);
+  arena_deinit(&arena);
+  if (ok) return g;
+  graph_free(g);
+  return NULL;
+}

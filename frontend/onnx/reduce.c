@@ -1,0 +1,258 @@
+// Reductions, softmax and normalisations.
+#include "frontend/onnx/translation.h"
+
+#include <math.h>
+#include <string.h>
+
+// The axes became an input of ReduceSum at opset 13, of the others at 18. Without axes all are meant, or, with
+// noop_with_empty_axes, none.
+static Value *reduce(Onnx *x, OperatorId id, Value *v) {
+  Builder *b = &x->build;
+  Ints axes;
+  bool is_given;
+  if (!v || !onnx_ints_of(x, 1, "axes", &axes, &is_given)) return NULL;
+  if (axes.count == 0) {
+    if (onnx_int(x, "noop_with_empty_axes", 0)) return v;
+    for (int i = 0; i < v->shape.rank; i++) axes.items[axes.count++] = i;
+  }
+  if (axes.count == 0) return v; // of a scalar
+  Node *node = build_node(b, id, 1, &v);
+  if (!build_set_list(b, node, "axes", axes.items, axes.count)) return NULL;
+  build_set(node, "keep_dims")->boolean = onnx_int(x, "keepdims", 1) != 0;
+  return build_one(b, node);
+}
+
+// Integers are reduced as f64, where they are exact up to 2^53.
+static Value *as_float(Onnx *x, Value *v) {
+  return v && !type_is_float(v->type) ? build_cast(&x->build, v, TYPE_F64) : v;
+}
+
+// A result in the type of `like`, of which integers lose their fraction.
+static Value *as_type_of(Onnx *x, Value *v, const Value *like) {
+  return build_cast(&x->build, type_is_float(like->type) ? v : build_truncate(&x->build, v), like->type);
+}
+
+// The mean of integers: their sum, exact, by how many there are. A product with 1 / n may miss an integer.
+static Value *mean_of_integers(Onnx *x, Value *v) {
+  Value *sum = reduce(x, OP_ReduceSum, as_float(x, v)), *ones = build_number(&x->build, TYPE_F64, &v->shape, 1);
+  return build_binary(&x->build, OP_Divide, sum, reduce(x, OP_ReduceSum, ones));
+}
+
+bool onnx_reduce(Onnx *x) {
+  Value *v = onnx_in(x, 0);
+  if (!v) return build_error(&x->build, "expected an input");
+  const bool is_mean = x->row->op == OP_ReduceMean && !type_is_float(v->type);
+  return onnx_out(x, 0, as_type_of(x, is_mean ? mean_of_integers(x, v) : reduce(x, x->row->op, as_float(x, v)), v));
+}
+
+bool onnx_reduce_log(Onnx *x) {
+  Value *v = onnx_in(x, 0);
+  if (!v) return build_error(&x->build, "expected an input");
+  return onnx_out(x, 0, as_type_of(x, build_unary(&x->build, OP_Log, reduce(x, OP_ReduceSum, as_float(x, v))), v));
+}
+
+// v where that is finite, else 0
+static Value *if_finite(Onnx *x, Value *v) {
+  Builder *b = &x->build;
+  Value *is_finite = build_binary(b, OP_Less, build_unary(b, OP_Abs, v), build_like(b, v, (double)INFINITY));
+  return build_choose(b, is_finite, v, build_like(b, v, 0));
+}
+
+// m + ln(sum(e^(x - m))) with m the maximum, so that no power overflows, or 0 where that is infinite.
+bool onnx_reduce_log_exp(Onnx *x) {
+  Builder *b = &x->build;
+  Value *given = onnx_in(x, 0), *v = as_float(x, given);
+  Ints axes;
+  bool is_given;
+  if (!v || !onnx_ints_of(x, 1, "axes", &axes, &is_given)) return false;
+  if (axes.count == 0)
+    for (int i = 0; i < v->shape.rank; i++) axes.items[axes.count++] = i;
+  Node *node = build_node(b, OP_ReduceMax, 1, &v);
+  if (!build_set_list(b, node, "axes", axes.items, axes.count)) return false;
+  build_set(node, "keep_dims")->boolean = true;
+  Value *most = if_finite(x, build_one(b, node));
+  Value *sum = reduce(x, OP_ReduceSum, build_unary(b, OP_Exp, build_binary(b, OP_Subtract, v, most)));
+  Value *result = build_binary(b, OP_Add, build_unary(b, OP_Log, sum), reduce(x, OP_ReduceMax, most));
+  return onnx_out(x, 0, as_type_of(x, result, given));
+}
+
+bool onnx_reduce_square(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  if (!v) return build_error(b, "expected an input");
+  return onnx_out(x, 0, build_cast(b, reduce(x, OP_ReduceSum, build_unary(b, OP_Square, as_float(x, v))), v->type));
+}
+
+static Value *backwards(Onnx *x, Value *v, int axis) {
+  Builder *b = &x->build;
+  const int64_t at = axis, start = -1, end = -MAX_ELEMENTS, step = -1;
+  Node *node = build_node(b, OP_Slice, 1, &v);
+  return build_set_list(b, node, "starts", &start, 1) && build_set_list(b, node, "ends", &end, 1) &&
+                 build_set_list(b, node, "axes", &at, 1) && build_set_list(b, node, "steps", &step, 1)
+             ? build_one(b, node)
+             : NULL;
+}
+
+bool onnx_arg(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  int axis;
+  const bool is_last = onnx_int(x, "select_last_index", 0) != 0;
+  if (!v || !onnx_axis(x, onnx_int(x, "axis", 0), v->shape.rank, &axis)) return false;
+  if (is_last && !onnx_has_number(x, v, axis)) return false;
+  const int64_t n = extent_value(v->shape.extent[axis]);
+  if (is_last) v = backwards(x, v, axis);
+  Node *node = build_node(b, x->row->op, 1, &v);
+  if (!node) return false;
+  build_set(node, "axis")->s64 = axis;
+  build_set(node, "keep_dims")->boolean = onnx_int(x, "keepdims", 1) != 0;
+  Value *index = build_one_of_type(b, node, TYPE_S64);
+  if (is_last) index = build_binary(b, OP_Subtract, build_number(b, TYPE_S64, NULL, (double)(n - 1)), index);
+  return onnx_out(x, 0, index);
+}
+
+Value *onnx_flat_from(Onnx *x, Value *v, int64_t otherwise, int *axis) {
+  if (!v || !onnx_axis(x, onnx_int(x, "axis", x->opset < 13 ? 1 : otherwise), v->shape.rank, axis)) return NULL;
+  Shape flat = v->shape;
+  if (x->opset >= 13 || *axis == v->shape.rank - 1) return v;
+  flat.rank = *axis + 1;
+  for (int i = flat.rank; i < v->shape.rank; i++) {
+    const Extent e = flat.extent[*axis], other = v->shape.extent[i];
+    const bool are_numbers = extent_is_literal(e) && extent_is_literal(other);
+    flat.extent[*axis] = are_numbers ? EXTENT(e.value * other.value) : EXTENT_UNKNOWN;
+  }
+  return onnx_reshape_extents(x, v, &flat);
+}
+
+bool onnx_softmax(Onnx *x) {
+  Builder *b = &x->build;
+  int axis;
+  Value *given = onnx_in(x, 0), *v = onnx_flat_from(x, given, -1, &axis);
+  Node *node = v ? build_node(b, x->row->op, 1, &v) : NULL;
+  if (!node) return false;
+  build_set(node, "axis")->s64 = axis;
+  Value *result = build_one(b, node);
+  return onnx_out(x, 0, v == given ? result : onnx_reshape_extents(x, result, &given->shape));
+}
+
+bool onnx_batch_norm(Onnx *x) {
+  Builder *b = &x->build;
+  const bool is_training = onnx_int(x, "training_mode", 0) != 0;
+  Value *const in[] = {onnx_in(x, 0), onnx_in(x, 1), onnx_in(x, 2), onnx_in(x, 3), onnx_in(x, 4)};
+  Value *const training[] = {in[0], in[3], in[4], in[1], in[2]};
+  if (x->opset < 9 && onnx_int(x, "spatial", 1) == 0) return build_error(b, "spatial: 0 is not supported");
+  if (x->opset < 14 && (onnx_wants(x, 1) || (x->opset < 7 && !onnx_int(x, "is_test", 0))))
+    return build_error(b, "training is supported from opset 14 on");
+  Node *node = is_training ? build_node(b, OP_BatchNormForwardTraining, 5, training)
+                           : build_node(b, OP_BatchNormInference, 5, in);
+  if (!build_set_choice(node, "data_format", "NCX")) return false;
+  build_set(node, "epsilon")->f32 = onnx_float(x, "epsilon", 1e-5F);
+  if (!is_training) return onnx_out(x, 0, build_one(b, node));
+  build_set(node, "momentum")->f32 = onnx_float(x, "momentum", 0.9F);
+  Value *outputs[5];
+  for (uint32_t i = 0; i < 5; i++) outputs[i] = build_result(b, node, i, TYPE_NONE);
+  return build_finish(b, node) && onnx_out(x, 0, outputs[0]) && onnx_out(x, 1, outputs[1]) &&
+         onnx_out(x, 2, outputs[2]);
+}
+
+bool onnx_instance_norm(Onnx *x) {
+  Value *const in[] = {onnx_in(x, 0), onnx_in(x, 1), onnx_in(x, 2)};
+  Node *node = build_node(&x->build, OP_InstanceNorm, 3, in);
+  if (!build_set_choice(node, "data_format", "NCX")) return false;
+  build_set(node, "epsilon")->f32 = onnx_float(x, "epsilon", 1e-5F);
+  build_set(node, "keep_stats")->boolean = false;
+  build_set(node, "use_affine")->boolean = true;
+  return onnx_out(x, 0, build_one(&x->build, node));
+}
+
+// The mean over the axes of a list, which remain.
+static Value *mean(Onnx *x, Value *v, const Ints *axes) {
+  Builder *b = &x->build;
+  Node *node = build_node(b, OP_ReduceMean, 1, &v);
+  if (!build_set_list(b, node, "axes", axes->items, axes->count)) return NULL;
+  build_set(node, "keep_dims")->boolean = true;
+  return build_one(b, node);
+}
+
+// (x - mean) / sqrt(variance + epsilon); *scale becomes the factor.
+static Value *normalise(Onnx *x, Value *v, const Ints *axes, double epsilon, Value **centre, Value **scale) {
+  Builder *b = &x->build;
+  if (!v) return NULL;
+  *centre = mean(x, v, axes);
+  Value *apart = build_binary(b, OP_Subtract, v, *centre), *variance = mean(x, build_unary(b, OP_Square, apart), axes);
+  if (!variance) return NULL;
+  *scale = build_unary(b, OP_Reciprocal,
+                       build_unary(b, OP_Sqrt, build_binary(b, OP_Add, variance, build_like(b, v, epsilon))));
+  return build_binary(b, OP_Multiply, apart, *scale);
+}
+
+// Mean and 1 / sqrt(variance + epsilon) are outputs, with the normalised axes as 1. Passes recognise what this spells.
+bool onnx_layer_norm(Onnx *x) {
+  Value *v = onnx_in(x, 0), *gamma = onnx_in(x, 1), *beta = onnx_in(x, 2), *centre = NULL, *scale = NULL;
+  Ints axes = {.count = 0};
+  int axis;
+  if (!v || !onnx_axis(x, onnx_int(x, "axis", -1), v->shape.rank, &axis)) return false;
+  for (int i = axis; i < v->shape.rank; i++) axes.items[axes.count++] = i;
+  Value *dst = normalise(x, v, &axes, onnx_float(x, "epsilon", 1e-5F), &centre, &scale);
+  if (dst && gamma) dst = build_binary(&x->build, OP_Multiply, dst, gamma);
+  if (dst && beta) dst = build_binary(&x->build, OP_Add, dst, beta);
+  return onnx_out(x, 0, dst) && (!onnx_wants(x, 1) || onnx_out(x, 1, centre)) &&
+         (!onnx_wants(x, 2) || onnx_out(x, 2, scale));
+}
+
+// ONNX defines it as (x - mean) / (sqrt(variance) + 1e-9).
+bool onnx_mean_variance_norm(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  Ints axes;
+  if (!v) return build_error(b, "expected an input");
+  if (!onnx_list(x, "axes", &axes)) axes = (Ints){.items = {0, 2, 3}, .count = 3};
+  Value *apart = build_binary(b, OP_Subtract, v, mean(x, v, &axes)),
+        *variance = mean(x, build_unary(b, OP_Square, apart), &axes);
+  Value *below = build_binary(b, OP_Add, build_unary(b, OP_Sqrt, variance), build_like(b, v, 1e-9));
+  return onnx_out(x, 0, build_binary(b, OP_Divide, apart, below));
+}
+
+bool onnx_lp_norm(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  int axis;
+  if (!v || !onnx_axis(x, onnx_int(x, "axis", -1), v->shape.rank, &axis)) return false;
+  const int64_t at = axis;
+  Node *node = build_node(b, onnx_int(x, "p", 2) == 1 ? OP_ReduceL1 : OP_ReduceL2, 1, &v);
+  if (!build_set_list(b, node, "axes", &at, 1)) return false;
+  build_set(node, "keep_dims")->boolean = true;
+  return onnx_out(x, 0, build_binary(b, OP_Divide, v, build_one(b, node)));
+}
+
+// x / (bias + alpha / size * sum of squares)^beta, the sum over `size` channels around each.
+bool onnx_local_norm(Onnx *x) {
+  Builder *b = &x->build;
+  enum { MOST_CHANNELS = 256 };
+  Value *v = onnx_in(x, 0), *sum = NULL;
+  const int64_t size = onnx_int(x, "size", 0);
+  if (!v || v->shape.rank < 2 || !onnx_has_number(x, v, 1)) return false;
+  if (size < 1 || size > MOST_CHANNELS) return build_error(b, "size: expected 1 to %d", MOST_CHANNELS);
+  const int64_t before = (size - 1) / 2;
+  Ints pads = {.count = (size_t)v->shape.rank}, ends = pads;
+  pads.items[1] = before;
+  ends.items[1] = size - 1 - before;
+  const int64_t n = v->shape.extent[1].value;
+  Value *squares = build_unary(b, OP_Square, v);
+  Node *node = build_node(b, OP_Pad, 1, &squares);
+  if (!build_set_list(b, node, "pads_begin", pads.items, pads.count) ||
+      !build_set_list(b, node, "pads_end", ends.items, ends.count))
+    return false;
+  squares = build_one(b, node);
+  for (int64_t i = 0; squares && i < size; i++) {
+    Value *part = build_slice(b, squares, 1, i, i + n);
+    sum = sum ? build_binary(b, OP_Add, sum, part) : part;
+  }
+  if (!sum) return false;
+  Value *below = build_binary(b, OP_Multiply, sum, build_like(b, v, onnx_float(x, "alpha", 1e-4F) / (double)size));
+  below = build_binary(b, OP_Add, below, build_like(b, v, onnx_float(x, "bias", 1)));
+  node = build_node(b, OP_Pow, 1, &below);
+  if (!node) return false;
+  build_set(node, "beta")->f32 = onnx_float(x, "beta", 0.75);
+  return onnx_out(x, 0, build_binary(b, OP_Divide, v, build_one(b, node)));
+}

@@ -1,0 +1,299 @@
+// Resampling: Resize and Upsample, and Pad with elements of the input. Along each axis a result is a sum of few
+// elements with weights, which are known when the model is read.
+#include "frontend/onnx/translation.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_TAPS = 4, MOST_EXTENT = 1 << 22 };
+
+typedef struct Resampling {
+  const char *mode, *coordinates, *rounding; // of nearest
+  double cubic, extrapolated;
+  bool excludes_outside;
+  size_t nscales, nsizes, nregion;
+  double scales[MAX_RANK], region[2 * MAX_RANK];
+  int64_t sizes[MAX_RANK];
+} Resampling;
+
+// The elements that results along an axis are sums of.
+typedef struct Taps {
+  int64_t nresults;
+  int count;
+  int64_t *index[MOST_TAPS]; // [nresults], inside the input
+  double *weight[MOST_TAPS];
+  bool *is_outside; // the result is the extrapolated number
+  bool has_outside;
+} Taps;
+
+static bool is(const char *text, const char *other) {
+  return strcmp(text, other) == 0;
+}
+
+static double coordinate(const Resampling *r, int axis, int rank, double o, double scale, double n, double nresults) {
+  if (is(r->coordinates, "align_corners")) return nresults > 1 ? o * (n - 1) / (nresults - 1) : 0;
+  if (is(r->coordinates, "asymmetric")) return o / scale;
+  if (is(r->coordinates, "tf_half_pixel_for_nn")) return (o + 0.5) / scale;
+  if (is(r->coordinates, "pytorch_half_pixel") && nresults < 2) return 0;
+  if (is(r->coordinates, "tf_crop_and_resize")) {
+    const double start = r->region[axis], end = r->region[rank + axis];
+    if (nresults <= 1) return (start + end) * (n - 1) / 2;
+    return start * (n - 1) + o * (end - start) * (n - 1) / (nresults - 1);
+  }
+  return (o + 0.5) / scale - 0.5;
+}
+
+static double nearest(const char *rounding, double at) {
+  if (is(rounding, "floor")) return floor(at);
+  if (is(rounding, "ceil")) return ceil(at);
+  return is(rounding, "round_prefer_ceil") ? floor(at + 0.5) : ceil(at - 0.5);
+}
+
+// Keys' kernel at a distance.
+static double cubic_weight(double a, double distance) {
+  const double d = fabs(distance);
+  if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+  return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
+}
+
+static bool new_taps(Onnx *x, Taps *taps, int count, int64_t nresults) {
+  *taps = (Taps){.nresults = nresults, .count = count};
+  if (!build_spend(&x->build, (nresults + 1) * count * (int64_t)sizeof(double))) return false;
+  bool ok = (taps->is_outside = ARENA_ARRAY(x->reading.arena, bool, (size_t)nresults + 1)) != NULL;
+  for (int t = 0; t < count; t++) {
+    taps->index[t] = ARENA_ARRAY(x->reading.arena, int64_t, (size_t)nresults + 1);
+    taps->weight[t] = ARENA_ARRAY(x->reading.arena, double, (size_t)nresults + 1);
+    ok = ok && taps->index[t] && taps->weight[t];
+  }
+  return ok || error_out_of_memory(x->reading.d);
+}
+
+static void set_tap(Taps *taps, int t, int64_t o, double at, int64_t n, double weight) {
+  taps->index[t][o] = !(at >= 0) ? 0 : at > (double)(n - 1) ? n - 1 : (int64_t)at;
+  taps->weight[t][o] = weight;
+}
+
+static void set_cubic(const Resampling *r, Taps *taps, int64_t o, double at, int64_t n) {
+  const double first = floor(at) - 1;
+  double sum = 0;
+  for (int t = 0; t < MOST_TAPS; t++) {
+    const bool is_left_out = r->excludes_outside && (first + t < 0 || first + t > (double)(n - 1));
+    set_tap(taps, t, o, first + t, n, is_left_out ? 0 : cubic_weight(r->cubic, at - (first + t)));
+    sum += taps->weight[t][o];
+  }
+  for (int t = 0; t < MOST_TAPS && r->excludes_outside; t++) taps->weight[t][o] /= sum;
+}
+
+static bool find_taps(Onnx *x, const Resampling *r, int axis, int rank, int64_t n, double scale, int64_t nresults,
+                      Taps *taps) {
+  const int count = is(r->mode, "cubic") ? MOST_TAPS : is(r->mode, "linear") ? 2 : 1;
+  if (n < 1 || nresults < 0 || nresults > MOST_EXTENT)
+    return build_error(&x->build, "an axis is too long, or has no elements");
+  if (!new_taps(x, taps, count, nresults)) return false;
+  // A scale is rounded to f32: 0.4 * 5 is 2 elements. 0.6 * 4 stays 2.4, as in ONNX's own results.
+  double length = scale * (double)n;
+  if (fabs(length - (double)nresults) < 1e-6 * length) length = (double)nresults;
+  for (int64_t o = 0; o < nresults; o++) {
+    double at = coordinate(r, axis, rank, (double)o, scale, (double)n, length);
+    taps->is_outside[o] = is(r->coordinates, "tf_crop_and_resize") && (at < 0 || at > (double)(n - 1));
+    taps->has_outside |= taps->is_outside[o];
+    if (count == MOST_TAPS) {
+      set_cubic(r, taps, o, at, n);
+    } else if (count == 2) {
+      at = at < 0 ? 0 : at > (double)(n - 1) ? (double)(n - 1) : at;
+      set_tap(taps, 0, o, floor(at), n, 1 - (at - floor(at)));
+      set_tap(taps, 1, o, floor(at) + 1, n, at - floor(at));
+    } else {
+      set_tap(taps, 0, o, nearest(r->rounding, at), n, 1);
+    }
+  }
+  return true;
+}
+
+// A vector of numbers along an axis of a tensor with `rank` axes.
+static Value *along_axis(Onnx *x, Type type, const double *numbers, int64_t n, int behind) {
+  Shape shape = {.rank = 1 + behind, .extent = {EXTENT(n)}};
+  Constant *constant;
+  for (int i = 1; i <= behind; i++) shape.extent[i] = EXTENT(1);
+  Value *v = build_constant(&x->build, type, &shape, &constant);
+  for (int64_t i = 0; v && i < n; i++) type_store(type, constant->data, (size_t)i, numbers[i]);
+  return v;
+}
+
+static Value *add_taps(Onnx *x, Value *v, const Taps *taps, int axis) {
+  Value *sum = NULL;
+  if (!v) return NULL;
+  const int behind = v->shape.rank - 1 - axis;
+  const Type type = v->type;
+  for (int t = 0; t < taps->count; t++) {
+    Value *part = onnx_take(x, v, taps->index[t], taps->nresults, axis);
+    if (taps->count > 1)
+      part = build_binary(&x->build, OP_Multiply, part, along_axis(x, type, taps->weight[t], taps->nresults, behind));
+    if (!part) return NULL;
+    sum = sum ? build_binary(&x->build, OP_Add, sum, part) : part;
+  }
+  return sum;
+}
+
+// The native operator, whose gradient is one, too: linear, over spatial axes, with scales that the extents have.
+static Value *interpolate(Onnx *x, Value *v, const Resampling *r, const int64_t *nresults) {
+  Builder *b = &x->build;
+  int64_t sizes[MAX_RANK];
+  const int rank = v->shape.rank;
+  const bool aligns = is(r->coordinates, "align_corners");
+  if (!is(r->mode, "linear") || rank < 3 || rank > 5 || !type_is_float(v->type)) return NULL;
+  if (!aligns && !is(r->coordinates, "half_pixel")) return NULL;
+  for (int i = 0; i < rank; i++) {
+    const int64_t n = v->shape.extent[i].value;
+    if (i < 2 && nresults[i] != n) return NULL;
+    if (r->nscales && r->scales[i] * (double)n != (double)nresults[i]) return NULL;
+    if (nresults[i] < 1) return NULL;
+    if (i >= 2) sizes[i - 2] = nresults[i];
+  }
+  Node *node = build_node(b, OP_Interpolate, 1, &v);
+  if (!build_set_choice(node, "mode", "linear") || !build_set_list(b, node, "sizes", sizes, (size_t)rank - 2) ||
+      !build_set_choice(node, "coordinate_transformation_mode", aligns ? "align_corners" : "half_pixel") ||
+      !build_set_choice(node, "data_format", "NCX"))
+    return NULL;
+  return build_one(b, node);
+}
+
+// As floats have it: 0.7 * 10 is 7 elements.
+static double length_of(int64_t n, double scale) {
+  return (double)floorf((float)n * (float)scale);
+}
+
+static bool resample(Onnx *x, const Resampling *r) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0), *is_outside = NULL;
+  int64_t nresults[MAX_RANK];
+  if (!v || !onnx_has_numbers(x, v)) return false;
+  const int rank = v->shape.rank;
+  const Type type = v->type;
+  if ((int)(r->nsizes ? r->nsizes : r->nscales) != rank ||
+      (is(r->coordinates, "tf_crop_and_resize") && (int)r->nregion != 2 * rank))
+    return build_error(b, "expected scales or sizes for %d axes", rank);
+  for (int i = 0; i < rank; i++) {
+    const double wanted = r->nsizes ? (double)r->sizes[i] : length_of(v->shape.extent[i].value, r->scales[i]);
+    if (!(wanted >= 0 && wanted <= MOST_EXTENT) || (!r->nsizes && !(r->scales[i] > 0)))
+      return build_error(b, "expected scales above 0, and extents below 2^22");
+    nresults[i] = (int64_t)wanted;
+  }
+  Value *native = interpolate(x, v, r, nresults);
+  if (native) return onnx_out(x, 0, native);
+  if (!is(r->mode, "nearest") && !type_is_float(type)) v = build_cast(b, v, TYPE_F64);
+  for (int i = 0; v && i < rank; i++) {
+    const int64_t n = v->shape.extent[i].value;
+    const double scale = r->nsizes ? (double)nresults[i] / (double)n : r->scales[i];
+    Taps taps = {.count = 0};
+    if (scale == 1 && nresults[i] == n && !is(r->coordinates, "tf_crop_and_resize")) continue;
+    if (!find_taps(x, r, i, rank, n, scale, nresults[i], &taps)) return false;
+    v = add_taps(x, v, &taps, i);
+    if (!taps.has_outside) continue;
+    double *marks = ARENA_ARRAY(x->reading.arena, double, (size_t)taps.nresults + 1);
+    if (!marks) return error_out_of_memory(x->reading.d);
+    for (int64_t o = 0; o < taps.nresults; o++) marks[o] = taps.is_outside[o];
+    Value *own = along_axis(x, TYPE_BOOLEAN, marks, taps.nresults, rank - 1 - i);
+    is_outside = is_outside ? build_binary(b, OP_LogicalOr, is_outside, own) : own;
+  }
+  if (v && is_outside) v = build_choose(b, is_outside, build_like(b, v, r->extrapolated), v);
+  return onnx_out(x, 0, build_cast(b, v, type));
+}
+
+static bool take_numbers(Onnx *x, size_t i, size_t most, double *numbers, size_t *count) {
+  const Value *v = onnx_in(x, i);
+  *count = 0;
+  if (!v) return true;
+  if (!v->constant || onnx_has_extents(x, v)) return onnx_must_be_known(x, v);
+  if (!onnx_has_numbers(x, v)) return false;
+  const int64_t nelems = shape_nelems(&v->shape);
+  if (nelems < 0 || nelems > (int64_t)most)
+    return build_error(&x->build, "input %zu: expected at most %zu numbers", i, most);
+  for (; *count < (size_t)nelems; ++*count)
+    numbers[*count] = type_load(v->type, v->constant->data, v->constant->is_splat ? 0 : *count);
+  return true;
+}
+
+static const char *choice(Onnx *x, const char *name, const char *otherwise) {
+  const Bytes text = onnx_text(x, name);
+  return text.count ? onnx_text_of(x, text) : otherwise;
+}
+
+static bool take_choices(Onnx *x, Resampling *r, const char *coordinates, const char *rounding) {
+  static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
+  static const char *const all[] = {"half_pixel",           "align_corners",      "asymmetric", "pytorch_half_pixel",
+                                    "tf_half_pixel_for_nn", "tf_crop_and_resize", NULL};
+  size_t i = 0, k = 0;
+  r->mode = choice(x, "mode", "nearest");
+  r->coordinates = choice(x, "coordinate_transformation_mode", coordinates);
+  r->rounding = choice(x, "nearest_mode", rounding);
+  if (!r->mode || !r->coordinates || !r->rounding) return false;
+  if (is(r->mode, "bilinear")) r->mode = "linear"; // of Upsample 1
+  while (modes[i] && !is(modes[i], r->mode)) i++;
+  while (all[k] && !is(all[k], r->coordinates)) k++;
+  if (!modes[i] || !all[k])
+    return build_error(&x->build, "mode %.40s with %.40s is not supported", r->mode, r->coordinates);
+  r->cubic = onnx_float(x, "cubic_coeff_a", -0.75);
+  r->excludes_outside = onnx_int(x, "exclude_outside", 0) != 0;
+  r->extrapolated = onnx_float(x, "extrapolation_value", 0);
+  return true;
+}
+
+bool onnx_resize(Onnx *x) {
+  Resampling r = {.mode = NULL};
+  const bool is_old = x->opset < 11;
+  double sizes[MAX_RANK] = {0};
+  if (onnx_has(x, "axes") || onnx_int(x, "antialias", 0) || onnx_has(x, "keep_aspect_ratio_policy"))
+    return build_error(&x->build, "axes, antialias and keep_aspect_ratio_policy are not supported");
+  if (!take_choices(x, &r, is_old ? "asymmetric" : "half_pixel", is_old ? "floor" : "round_prefer_floor")) return false;
+  if (!take_numbers(x, is_old ? 1 : 2, MAX_RANK, r.scales, &r.nscales)) return false;
+  if (!is_old && (!take_numbers(x, 1, (size_t)2 * MAX_RANK, r.region, &r.nregion) ||
+                  !take_numbers(x, 3, MAX_RANK, sizes, &r.nsizes)))
+    return false;
+  for (size_t i = 0; i < r.nsizes; i++) r.sizes[i] = type_integer(sizes[i]);
+  return resample(x, &r);
+}
+
+// Resize as it was until opset 9.
+bool onnx_upsample(Onnx *x) {
+  Resampling r = {.mode = NULL};
+  OnnxAttribute a;
+  if (!take_choices(x, &r, "asymmetric", "floor")) return false;
+  if (x->opset >= 9) return take_numbers(x, 1, MAX_RANK, r.scales, &r.nscales) && resample(x, &r);
+  if (onnx_attribute(x, "scales", ONNX_FLOATS, &a)) {
+    r.nscales = onnx_floats(&a, r.scales, MAX_RANK);
+  } else {
+    r.nscales = 4;
+    r.scales[0] = r.scales[1] = 1;
+    r.scales[2] = onnx_float(x, "height_scale", 1);
+    r.scales[3] = onnx_float(x, "width_scale", 1);
+  }
+  return resample(x, &r);
+}
+
+// Where the element beyond an edge is taken from: reflected at the edge's element, or that element.
+static int64_t inside(int64_t at, int64_t n, bool reflects) {
+  if (!reflects) return at < 0 ? 0 : at >= n ? n - 1 : at;
+  const int64_t period = n > 1 ? 2 * (n - 1) : 1;
+  at = at % period < 0 ? at % period + period : at % period;
+  return at < n ? at : period - at;
+}
+
+Value *onnx_pad_with_elements(Onnx *x, Value *v, const Ints *pads, bool reflects) {
+  for (int axis = 0; v && axis < v->shape.rank; axis++) {
+    const int64_t begin = pads->items[axis], end = pads->items[v->shape.rank + axis];
+    if (begin == 0 && end == 0) continue;
+    if (!onnx_has_number(x, v, axis)) return NULL;
+    const int64_t n = v->shape.extent[axis].value;
+    if (n < 1 || n > MOST_EXTENT || begin < -MOST_EXTENT || begin > MOST_EXTENT || end < -MOST_EXTENT ||
+        end > MOST_EXTENT)
+      return build_error(&x->build, "pads: expected an axis with elements, and numbers below 2^22"), NULL;
+    const int64_t nresults = n + begin + end > 0 ? n + begin + end : 0;
+    if (!build_spend(&x->build, nresults * (int64_t)sizeof(int64_t))) return NULL;
+    int64_t *indices = ARENA_ARRAY(x->reading.arena, int64_t, (size_t)nresults + 1);
+    if (!indices) return error_out_of_memory(x->reading.d), NULL;
+    for (int64_t i = 0; i < nresults; i++) indices[i] = inside(i - begin, n, reflects);
+    v = onnx_take(x, v, indices, nresults, axis);
+  }
+  return v;
+}

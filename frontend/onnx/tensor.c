@@ -1,0 +1,140 @@
+// Tensors of a model as constants.
+#include "frontend/onnx/translation.h"
+#include "frontend/onnx/writer.h"
+
+#include <string.h>
+
+// By TensorProto.DataType. field: in which message field elements stand one by one; width: of a raw one.
+static const struct DataType {
+  const char *name;
+  Type type;
+  uint32_t field;
+  WireType wire;
+} data_types[] = {
+    [0] = {"an undefined type", TYPE_NONE, 0, WIRE_VARINT},
+    [1] = {"float", TYPE_F32, 4, WIRE_FIXED32},
+    [2] = {"uint8", TYPE_U8, 5, WIRE_VARINT},
+    [3] = {"int8", TYPE_S8, 5, WIRE_VARINT},
+    [4] = {"uint16", TYPE_NONE, 5, WIRE_VARINT},
+    [5] = {"int16", TYPE_NONE, 5, WIRE_VARINT},
+    [6] = {"int32", TYPE_S32, 5, WIRE_VARINT},
+    [7] = {"int64", TYPE_S64, 7, WIRE_VARINT},
+    [8] = {"string", TYPE_NONE, 6, WIRE_BYTES},
+    [9] = {"bool", TYPE_BOOLEAN, 5, WIRE_VARINT},
+    [10] = {"float16", TYPE_F16, 5, WIRE_VARINT},
+    [11] = {"double", TYPE_F64, 10, WIRE_FIXED64},
+    [12] = {"uint32", TYPE_NONE, 11, WIRE_VARINT},
+    [13] = {"uint64", TYPE_NONE, 11, WIRE_VARINT},
+    [14] = {"complex64", TYPE_NONE, 4, WIRE_FIXED32},
+    [15] = {"complex128", TYPE_NONE, 10, WIRE_FIXED64},
+    [16] = {"bfloat16", TYPE_BF16, 5, WIRE_VARINT},
+    [17] = {"float8e4m3fn", TYPE_F8_E4M3, 5, WIRE_VARINT},
+    [18] = {"float8e4m3fnuz", TYPE_NONE, 5, WIRE_VARINT},
+    [19] = {"float8e5m2", TYPE_F8_E5M2, 5, WIRE_VARINT},
+    [20] = {"float8e5m2fnuz", TYPE_NONE, 5, WIRE_VARINT},
+    [21] = {"uint4", TYPE_U4, 5, WIRE_VARINT},
+    [22] = {"int4", TYPE_S4, 5, WIRE_VARINT},
+};
+enum { NDATA_TYPES = sizeof data_types / sizeof *data_types };
+
+Type onnx_type(uint64_t type) {
+  return type < NDATA_TYPES ? data_types[type].type : TYPE_NONE;
+}
+
+uint64_t onnx_type_number(Type type) {
+  uint64_t number = 0;
+  while (data_types[number].type != type) number++; // each type has one
+  return number;
+}
+
+uint64_t onnx_type_of_name(Bytes name) {
+  char text[16];
+  size_t i = 0;
+  for (; i < name.count && i + 1 < sizeof text; i++)
+    text[i] = (char)(name.at[i] >= 'A' && name.at[i] <= 'Z' ? name.at[i] - 'A' + 'a' : name.at[i]);
+  text[i] = '\0';
+  for (uint64_t number = 1; number < NDATA_TYPES; number++)
+    if (i == name.count && strcmp(text, data_types[number].name) == 0) return number;
+  return NDATA_TYPES; // none
+}
+
+const char *onnx_type_name(uint64_t type) {
+  return type < NDATA_TYPES ? data_types[type].name : "an unknown type";
+}
+
+// The bits of an element as an array of the type has them.
+static void store_bits(void *data, size_t nbytes, size_t i, uint64_t bits) {
+  uint8_t bytes[8];
+  for (size_t k = 0; k < nbytes; k++) bytes[k] = (uint8_t)(bits >> 8 * k);
+  if (nbytes == 1) ((uint8_t *)data)[i] = bytes[0];
+  else if (nbytes == 2) ((uint16_t *)data)[i] = (uint16_t)bits;
+  else if (nbytes == 4) ((uint32_t *)data)[i] = (uint32_t)bits;
+  else ((uint64_t *)data)[i] = bits;
+}
+
+// The bytes may be where the data is to be.
+static bool store_raw(Onnx *x, Bytes rest, const char *what, void *data, size_t nelems, size_t nbytes) {
+  uint64_t bits;
+  if (rest.count != nelems * nbytes)
+    return build_error(&x->build, "%s: expected %zu bytes of data, found %zu", what, nelems * nbytes, rest.count);
+  for (size_t i = 0; i < nelems; i++) {
+    if (nbytes == 8) wire_next_packed(&rest, WIRE_FIXED64, &bits);
+    else if (nbytes == 4) wire_next_packed(&rest, WIRE_FIXED32, &bits);
+    else {
+      bits = nbytes == 2 ? rest.at[0] | (uint64_t)rest.at[1] << 8 : rest.at[0];
+      rest = (Bytes){rest.at + nbytes, rest.count - nbytes};
+    }
+    store_bits(data, nbytes, i, bits);
+  }
+  return true;
+}
+
+static bool store_fields(Onnx *x, const OnnxTensor *tensor, const char *what, void *data, size_t nelems,
+                         size_t nbytes) {
+  const struct DataType *type = &data_types[tensor->type];
+  Bytes rest = tensor->message;
+  Field f;
+  size_t count = 0;
+  if (type_is_packed(type->type)) return build_error(&x->build, "%s: %s must be raw data", what, type->name);
+  while (wire_next(&rest, &f)) {
+    if (f.number != type->field) continue;
+    uint64_t bits = f.value;
+    if (f.type == type->wire && count++ < nelems) store_bits(data, nbytes, count - 1, bits);
+    while (f.type == WIRE_BYTES && wire_next_packed(&f.bytes, type->wire, &bits))
+      if (count++ < nelems) store_bits(data, nbytes, count - 1, bits);
+  }
+  return count == nelems || build_error(&x->build, "%s: expected %zu elements, found %zu", what, nelems, count);
+}
+
+static bool store(Onnx *x, const OnnxTensor *tensor, const char *what, void *data, size_t nelems, size_t nbytes) {
+  if (tensor->is_external) return store_raw(x, (Bytes){data, nelems * nbytes}, what, data, nelems, nbytes);
+  if (tensor->has_raw) return store_raw(x, tensor->raw, what, data, nelems, nbytes);
+  return store_fields(x, tensor, what, data, nelems, nbytes);
+}
+
+Value *onnx_tensor(Onnx *x, const OnnxTensor *tensor, const char *what) {
+  const Type type = onnx_type(tensor->type);
+  Shape shape = {.rank = tensor->rank};
+  for (int axis = 0; axis < tensor->rank; axis++) shape.extent[axis] = EXTENT(tensor->extent[axis]);
+  const int64_t nelems = shape_nelems(&shape);
+  if (type == TYPE_NONE)
+    return build_error(&x->build, "%s: tensors of %s are not supported", what, onnx_type_name(tensor->type)), NULL;
+  const bool is_packed = type_is_packed(type) && (tensor->has_raw || tensor->is_external); // two elements a byte
+  const size_t nbytes = type_nbytes(type), count = nelems < 0  ? 0
+                                                   : is_packed ? type_array_nbytes(type, (size_t)nelems)
+                                                               : (size_t)nelems;
+  // Each element takes a byte at least of what was read, or half of one: no memory for what is not there.
+  if (nelems < 0 || (!tensor->is_external && count > tensor->message.count))
+    return build_error(&x->build, "%s: expected as many elements as its shape has, found fewer", what), NULL;
+  void *data = tensor->is_external ? onnx_external(x, tensor, what, count, nbytes)
+                                   : arena_array(&x->build.graph->arena, count + 1, nbytes);
+  if (!data && !tensor->is_external) error_out_of_memory(x->reading.d);
+  if (!data || !store(x, tensor, what, data, count, nbytes)) return NULL;
+  for (size_t i = 0; type == TYPE_BOOLEAN && i < count; i++) ((uint8_t *)data)[i] = ((uint8_t *)data)[i] != 0;
+  const char *name = graph_fresh_name(x->build.graph, "constant");
+  Value *v = name ? graph_add_value(x->build.graph, name, type, &shape) : NULL;
+  if (v) v->constant = ARENA_NEW(&x->build.graph->arena, Constant);
+  if (!v || !v->constant) return error_out_of_memory(x->reading.d), NULL;
+  v->constant->data = data;
+  return v;
+}

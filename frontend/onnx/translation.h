@@ -1,0 +1,198 @@
+// What the translators of ONNX's operators share: one node at a time, in the model's order, becomes nodes of the graph
+// (frontend/foreign/build.h). Shapes that a model computes from constants are constants for the nodes behind.
+//
+// Translators return false after telling why, after out of memory, or where an input is absent, which is then told for
+// them. Nodes behind one that failed are left out, so that all that a model lacks is told at once.
+//
+// Shapes with named extents: what Shape gives of one is a constant, too, in whose elements numbers of our own stand for
+// the extents (frontend/onnx/extents.c). What only moves them keeps them; Reshape, Expand and ConstantOfShape take
+// them.
+#ifndef NGRAD_FRONTEND_ONNX_TRANSLATION_H
+#define NGRAD_FRONTEND_ONNX_TRANSLATION_H
+
+#include "frontend/foreign/build.h"
+#include "frontend/names.h"
+#include "frontend/onnx/model.h"
+#include "frontend/read.h"
+#include "ir/operators/operator.h"
+
+enum {
+  MOST_INTS = 64,
+  OPERANDS_OF_A_NODE = 8 // as many inputs and outputs count as another node
+};
+
+typedef struct Ints {
+  int64_t items[MOST_INTS];
+  size_t count;
+} Ints;
+
+typedef struct OnnxRow OnnxRow;
+
+typedef struct OnnxScope {
+  Names values;                  // by ONNX's name
+  const struct OnnxScope *outer; // of the graph that a graph stands in; NULL: none is seen
+} OnnxScope;
+
+typedef struct Onnx {
+  Builder build; // the first member: onnx_finish finds the rest from its address
+  OnnxReading reading;
+  const ReadSettings *settings;
+  OnnxScope *scope;
+  Names infos; // OnnxInfo of the graph's values, by name; filled by the first node of the domain "ngrad"
+  bool has_infos;
+  const OnnxGraph *model; // which is read
+  Names dims, functions;  // of the model; functions by domain and name
+  Value failed, absent;   // in place of values: what makes it has failed; a function's input that its call leaves out
+  uint8_t *has_extents;   // by a value's index: whether elements of the constant stand for extents
+  size_t nextents, extents_capacity;
+  const OnnxNode *caller; // the call of the function at work
+  int depth;              // of calls and branches
+  size_t nnodes;          // translated so far, with what counts as one
+  size_t ncalled;         // bytes of functions that were called so far
+  bool has_too_many;      // and that was told
+  int64_t opset;
+  Value *calls; // the number of the call, from 1 on, for dropout; NULL: no node has wanted it
+  uint32_t ndropouts;
+  // The node at work:
+  const OnnxNode *node;
+  const OnnxRow *row;
+  Value **inputs; // [node->ninputs]; NULL: absent
+} Onnx;
+
+typedef bool (*OnnxTranslator)(Onnx *x);
+
+// An attribute whose number becomes that of the operator.
+typedef struct OnnxAttributeRow {
+  const char *onnx, *own; // NULL: the end of the list
+  double default_number;
+} OnnxAttributeRow;
+
+// An operator of ONNX from an opset on, until a row of the same name with a later one.
+struct OnnxRow {
+  const char *name;
+  int since;
+  OnnxTranslator translate; // NULL: the operator `op` on the same inputs, with the attributes below
+  OperatorId op;
+  OnnxAttributeRow attributes[3];
+};
+
+const OnnxRow *onnx_find_row(Bytes name, int64_t opset);      // NULL: not supported
+const OnnxRow *onnx_find_plain(OperatorId op, int64_t opset); // one without a translator; NULL: there is none
+
+// Names and messages
+
+const char *onnx_text_of(Onnx *x, Bytes bytes); // as a string; NULL after out of memory
+bool onnx_is_name(const char *text);            // whether the graph may have the name as it stands
+const char *onnx_own_name(Onnx *x, const char *name);
+const char *onnx_title(Onnx *x, const OnnxNode *node); // "Conv conv1 (opset 13)"
+Value *onnx_find(const Onnx *x, const char *name);     // in this scope and those outside of it
+
+// Graphs in graphs (calls.c). All return false when there is no use in going on.
+bool onnx_add_initializers(Onnx *x, const OnnxGraph *g);
+bool onnx_translate_nodes(Onnx *x, const OnnxGraph *g);
+bool onnx_call(Onnx *x, const OnnxFunction *function); // the function's nodes in place of the node at work
+
+// Files (files.c)
+const char *onnx_given(const Onnx *x, const char *name); // the file that an input is given as a constant; NULL: none
+bool onnx_check_given(Onnx *x, const OnnxGraph *g);      // tells what is given that is no input
+Value *onnx_tensor_file(Onnx *x, const char *path, const char *name, Type type, const Shape *shape);
+// The elements of a tensor with external data, nelems of nbytes each, little-endian, into memory of the graph's.
+void *onnx_external(Onnx *x, const OnnxTensor *tensor, const char *what, size_t nelems, size_t nbytes);
+
+// Extents as elements (extents.c)
+bool onnx_has_extents(const Onnx *x, const Value *v);
+bool onnx_mark_extents(Onnx *x, const Value *v);     // if any of them is no number
+int64_t onnx_extent_number(const Onnx *x, Extent e); // the number that stands for it, or its own
+Extent onnx_extent_of(const Onnx *x, int64_t number);
+// What a node makes of extents in its inputs when it is computed with the numbers that stand for them.
+typedef enum ExtentUse { EXTENTS_REFUSED, EXTENTS_GONE, EXTENTS_KEPT } ExtentUse;
+ExtentUse onnx_extent_use(const Onnx *x, const Node *node);
+bool onnx_finish(Builder *b, Node *node); // what build_finish does: `b` is an Onnx's
+// The result of a sum, difference, product or quotient of such constants; NULL after telling why there is none.
+Value *onnx_combine_extents(Onnx *x, OperatorId id, const Value *a, const Value *b);
+Value *onnx_reshape_extents(Onnx *x, Value *v, const Shape *to); // unknown extents: what remains
+
+// The node's operands and attributes
+
+Value *onnx_in(const Onnx *x, size_t i); // NULL: absent
+bool onnx_out(Onnx *x, size_t i, Value *v);
+bool onnx_wants(const Onnx *x, size_t i); // whether the model has output i
+// Attributes; one of another kind is told, and counts as not there.
+bool onnx_attribute(Onnx *x, const char *name, OnnxKind kind, OnnxAttribute *a);
+int64_t onnx_int(Onnx *x, const char *name, int64_t otherwise);
+double onnx_float(Onnx *x, const char *name, double otherwise);
+Bytes onnx_text(Onnx *x, const char *name);                             // empty: not there
+size_t onnx_texts(Onnx *x, const char *name, Bytes *list, size_t most); // how many there are
+bool onnx_list(Onnx *x, const char *name, Ints *list);                  // false: not there, or too long, which is told
+bool onnx_has(const Onnx *x, const char *name);
+// The integers of a constant input; false after telling that it is none.
+bool onnx_constant_ints(Onnx *x, size_t i, Ints *list);
+// The same as extents, which may be named; below 0 they are as they stand.
+bool onnx_constant_shape(Onnx *x, size_t i, Shape *shape);
+int64_t onnx_integer(const Value *v, size_t i);   // element of a constant
+bool onnx_must_be_known(Onnx *x, const Value *v); // tells what to do for it; false
+// From input i if there is one, else from the attribute; *is_given tells whether either is there.
+bool onnx_ints_of(Onnx *x, size_t i, const char *name, Ints *list, bool *is_given);
+bool onnx_axis(Onnx *x, int64_t given, int rank, int *axis); // counted from the end below 0
+bool onnx_number(Onnx *x, const Value *v, double *number);   // of a constant of one element
+
+// Building
+
+bool onnx_has_number(Onnx *x, const Value *v, int axis);        // whether its extent is one; tells if not
+bool onnx_has_numbers(Onnx *x, const Value *v);                 // all of them
+Value *onnx_wrap(Onnx *x, Value *v, Type type);                 // the last 8 bits of an integer in f64
+Value *onnx_iota(Onnx *x, int64_t n, int64_t step, int behind); // 0, step, ... in s64, and so many axes of 1 behind
+Value *onnx_take(Onnx *x, Value *v, const int64_t *indices, int64_t count, int axis);
+// Zeros of the shape, to whose rows updates, [count, ...], are added at places, [count].
+Value *onnx_scatter(Onnx *x, Value *places, Value *updates, const Shape *rows);
+Value *onnx_pad_with_elements(Onnx *x, Value *v, const Ints *pads, bool reflects); // reflected, or those of the edge
+// v, of which before opset 13 the axes from the attribute `axis` on are one. *axis: the attribute from the start;
+// otherwise: its default from opset 13 on.
+Value *onnx_flat_from(Onnx *x, Value *v, int64_t otherwise, int *axis);
+Value *onnx_convolve(Onnx *x, Value *v, Value *weights, Value *bias); // with the node's attributes
+
+// The extents of a declared value.
+bool onnx_set_extents(Onnx *x, const OnnxInfo *info, Shape *shape);
+
+Type onnx_type(uint64_t type); // TYPE_NONE: there is no such type here
+const char *onnx_type_name(uint64_t type);
+uint64_t onnx_type_of_name(Bytes name);                                  // "FLOAT" as onnx.proto has it: 1
+Value *onnx_tensor(Onnx *x, const OnnxTensor *tensor, const char *what); // as a constant
+
+// A node of the domain "ngrad": an operator of the graph under its own name.
+bool onnx_own_node(Onnx *x);
+
+// Whether a plain row's node wants onnx_arithmetic: it has bytes, or extents.
+bool onnx_needs_arithmetic(const Onnx *x);
+
+// Translators by family.
+bool onnx_identity(Onnx *x), onnx_cast_node(Onnx *x), onnx_fold_left(Onnx *x), onnx_mean(Onnx *x), onnx_clip(Onnx *x),
+    onnx_compare(Onnx *x), onnx_xor(Onnx *x), onnx_floor(Onnx *x), onnx_ceiling(Onnx *x), onnx_sign(Onnx *x),
+    onnx_selu(Onnx *x), onnx_celu(Onnx *x), onnx_softsign(Onnx *x), onnx_thresholded(Onnx *x), onnx_is_nan(Onnx *x),
+    onnx_tan(Onnx *x), onnx_prelu(Onnx *x), onnx_pow(Onnx *x), onnx_old_binary(Onnx *x), onnx_divide(Onnx *x),
+    onnx_dropout(Onnx *x), onnx_gelu(Onnx *x), onnx_cast_like(Onnx *x), onnx_hardmax(Onnx *x), onnx_is_inf(Onnx *x),
+    onnx_shrink(Onnx *x);
+bool onnx_transpose_node(Onnx *x), onnx_reshape_node(Onnx *x), onnx_flatten(Onnx *x), onnx_squeeze(Onnx *x),
+    onnx_unsqueeze(Onnx *x), onnx_concat(Onnx *x), onnx_slice(Onnx *x), onnx_pad(Onnx *x), onnx_split(Onnx *x),
+    onnx_tile(Onnx *x), onnx_expand(Onnx *x), onnx_gather(Onnx *x), onnx_shape(Onnx *x), onnx_size(Onnx *x),
+    onnx_constant_node(Onnx *x), onnx_constant_of_shape(Onnx *x), onnx_space_to_depth(Onnx *x),
+    onnx_depth_to_space(Onnx *x), onnx_one_hot(Onnx *x), onnx_trilu(Onnx *x), onnx_range(Onnx *x);
+bool onnx_reduce(Onnx *x), onnx_reduce_log(Onnx *x), onnx_reduce_log_exp(Onnx *x), onnx_reduce_square(Onnx *x),
+    onnx_arg(Onnx *x), onnx_softmax(Onnx *x), onnx_batch_norm(Onnx *x), onnx_instance_norm(Onnx *x),
+    onnx_layer_norm(Onnx *x), onnx_mean_variance_norm(Onnx *x), onnx_lp_norm(Onnx *x);
+bool onnx_matmul(Onnx *x), onnx_gemm(Onnx *x), onnx_conv(Onnx *x), onnx_conv_transpose(Onnx *x), onnx_max_pool(Onnx *x),
+    onnx_average_pool(Onnx *x), onnx_global_pool(Onnx *x);
+bool onnx_cross_entropy(Onnx *x), onnx_nll(Onnx *x), onnx_optimizer(Onnx *x);
+bool onnx_max_unpool(Onnx *x), onnx_if(Onnx *x), onnx_arithmetic(Onnx *x), onnx_modulo(Onnx *x),
+    onnx_bit_shift(Onnx *x), onnx_local_norm(Onnx *x);
+bool onnx_gather_elements(Onnx *x), onnx_gather_nd(Onnx *x), onnx_scatter_elements(Onnx *x), onnx_scatter_nd(Onnx *x),
+    onnx_compress(Onnx *x), onnx_reverse_sequence(Onnx *x), onnx_cumulative_sum(Onnx *x), onnx_top_k(Onnx *x),
+    onnx_eye_like(Onnx *x), onnx_non_zero(Onnx *x), onnx_einsum(Onnx *x), onnx_window(Onnx *x);
+bool onnx_grid_sample(Onnx *x), onnx_resize(Onnx *x), onnx_upsample(Onnx *x), onnx_sinh(Onnx *x), onnx_cosh(Onnx *x),
+    onnx_asinh(Onnx *x), onnx_acosh(Onnx *x), onnx_atanh(Onnx *x), onnx_atan(Onnx *x), onnx_asin(Onnx *x),
+    onnx_acos(Onnx *x);
+bool onnx_rnn(Onnx *x), onnx_gru(Onnx *x), onnx_lstm(Onnx *x), onnx_quantize(Onnx *x), onnx_dequantize(Onnx *x),
+    onnx_dynamic_quantize(Onnx *x), onnx_matmul_integer(Onnx *x), onnx_matmul_quantized(Onnx *x),
+    onnx_conv_integer(Onnx *x), onnx_conv_quantized(Onnx *x);
+
+#endif

@@ -1,0 +1,1071 @@
+"""ngrad: compile computation graphs of training steps, and run them on arrays without copies.
+
+    graph = ngrad.load("layer_norm.yaml")
+    y, mean, variance = graph(x, gamma, beta)   # compiled for the shapes of these arrays; numpy, torch, ...
+    backward = graph.gradient().with_dims(N=64).compile()
+
+A Graph never changes: methods return others. A Kernel is a compiled graph, whose extents are all numbers. Both may be
+used by several threads at once. Errors are exceptions of class Error with the messages of the library, and warnings are
+Python's. This is the C API of ngrad.h through ctypes: what a word means there, it means here.
+"""
+
+import ctypes
+import math
+import numbers
+import operator
+import os
+import sys
+import sysconfig
+import threading
+import warnings
+import weakref
+from collections import namedtuple
+from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_ubyte, c_uint, c_uint64, c_void_p
+
+import numpy
+
+__all__ = [
+    "CompilerError", "Error", "Graph", "GraphError", "Kernel", "Message", "OutOfMemory", "Results", "State", "Tensor",
+    "UsageError", "Warning", "load", "loads", "thread_count", "version",
+]  # fmt: skip
+
+_SONAME = "libngrad.so.0.1"
+_MAX_RANK = 8
+
+
+# What ngrad.h declares.
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("type", c_int), ("rank", c_int), ("extent", c_int64 * _MAX_RANK), ("data", c_void_p),
+        ("order", c_ubyte * _MAX_RANK),
+    ]  # fmt: skip
+
+
+class _TensorInfo(ctypes.Structure):
+    _fields_ = [
+        ("name", c_char_p), ("type", c_int), ("rank", c_int), ("extent", c_int64 * _MAX_RANK),
+        ("dim", c_char_p * _MAX_RANK), ("order", c_ubyte * _MAX_RANK),
+    ]  # fmt: skip
+
+
+class _Message(ctypes.Structure):
+    _fields_ = [("is_error", c_int), ("file", c_char_p), ("line", c_uint), ("column", c_uint), ("text", c_char_p)]
+
+
+class _State(ctypes.Structure):
+    _fields_ = [("input", c_size_t), ("output", c_size_t), ("is_updated", c_int)]
+
+
+class _Dim(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("value", c_int64)]
+
+
+class _ReadOptions(ctypes.Structure):
+    _fields_ = [
+        ("constants", POINTER(c_char_p)), ("nconstants", c_size_t), ("dims", POINTER(_Dim)), ("ndims", c_size_t)]
+
+
+class _Options(ctypes.Structure):
+    _fields_ = [
+        ("isa", c_char_p), ("no_fuse", c_int), ("memory_nbytes", c_uint64), ("disable", POINTER(c_char_p)),
+        ("ndisable", c_size_t), ("schedule", POINTER(c_char_p)), ("nschedule", c_size_t), ("after", c_char_p),
+        ("threads", c_char_p), ("prefix", c_char_p), ("self_test", c_int), ("fast_math", c_int), ("report", c_void_p),
+        ("report_user", c_void_p), ("report_graphs", c_int), ("profile", c_int), ("compile_timeout", c_double),
+    ]  # fmt: skip
+
+
+class _GradientOptions(ctypes.Structure):
+    _fields_ = [
+        ("wrt", POINTER(c_char_p)), ("nwrt", c_size_t), ("of", POINTER(c_char_p)), ("nof", c_size_t),
+        ("save_least", c_int),
+    ]  # fmt: skip
+
+
+class _Setting(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("value", c_double)]
+
+
+class _TrainOptions(ctypes.Structure):
+    _fields_ = [
+        ("losses", POINTER(c_char_p)), ("nlosses", c_size_t), ("optimizer", c_char_p), ("settings", POINTER(_Setting)),
+        ("nsettings", c_size_t), ("schedule", c_char_p), ("freeze", POINTER(c_char_p)), ("nfreeze", c_size_t),
+    ]  # fmt: skip
+
+
+class _KernelInfo(ctypes.Structure):
+    _fields_ = [
+        ("isa", c_char_p), ("nkernels", c_size_t), ("workspace_nbytes", c_size_t), ("was_cached", c_int),
+        ("emit_ms", c_double), ("compile_ms", c_double), ("load_ms", c_double),
+    ]  # fmt: skip
+
+
+# Name in ngrad.h: result, arguments.
+_FUNCTIONS = {
+    "version": (c_char_p, []),
+    "thread_count": (c_int, []),
+    "type_name": (c_char_p, [c_int]),
+    "context_new": (c_void_p, [c_void_p]),
+    "context_free": (None, [c_void_p]),
+    "message_count": (c_size_t, [c_void_p]),
+    "message_at": (_Message, [c_void_p, c_size_t]),
+    "messages_text": (c_char_p, [c_void_p, c_int]),
+    "messages_clear": (None, [c_void_p]),
+    "last_status": (c_int, [c_void_p]),
+    "status_text": (c_char_p, [c_int]),
+    "text_free": (None, [c_void_p, c_void_p]),
+    "graph_read": (c_void_p, [c_void_p, c_char_p, c_char_p, c_size_t, c_char_p]),
+    "graph_read_file_with": (c_void_p, [c_void_p, c_char_p, POINTER(_ReadOptions)]),
+    "graph_free": (None, [c_void_p]),
+    "graph_name": (c_char_p, [c_void_p]),
+    "graph_input_count": (c_size_t, [c_void_p]),
+    "graph_output_count": (c_size_t, [c_void_p]),
+    "graph_input": (_TensorInfo, [c_void_p, c_size_t]),
+    "graph_output": (_TensorInfo, [c_void_p, c_size_t]),
+    "graph_state_count": (c_size_t, [c_void_p]),
+    "graph_state": (_State, [c_void_p, c_size_t]),
+    "graph_dim_count": (c_size_t, [c_void_p]),
+    "graph_dim": (_Dim, [c_void_p, c_size_t]),
+    "graph_set_dim": (c_int, [c_void_p, c_char_p, c_int64]),
+    "graph_set_input_shape": (c_int, [c_void_p, c_size_t, c_int, POINTER(c_int64)]),
+    "graph_bind": (c_int, [c_void_p]),
+    "graph_show": (c_void_p, [c_void_p, c_char_p, POINTER(_Options)]),
+    "graph_onnx": (c_void_p, [c_void_p, POINTER(c_size_t)]),
+    "graph_gradient": (c_void_p, [c_void_p, POINTER(_GradientOptions)]),
+    "graph_gradient_forward": (c_void_p, [c_void_p, POINTER(_GradientOptions)]),
+    "graph_train": (c_void_p, [c_void_p, POINTER(_TrainOptions)]),
+    "graph_inference": (c_void_p, [c_void_p, c_int, POINTER(_TrainOptions)]),
+    "graph_check_indices": (c_int, [c_void_p, POINTER(_Tensor)]),
+    "tensor_init": (c_int, [c_void_p, c_size_t, c_uint64, POINTER(_Tensor)]),
+    "tensor_random": (c_int, [c_void_p, c_size_t, c_uint64, POINTER(_Tensor)]),
+    "tensor_nbytes": (c_size_t, [POINTER(_Tensor)]),
+    "tensor_free": (None, [c_void_p, POINTER(_Tensor)]),
+    "interpret": (c_int, [c_void_p, POINTER(_Tensor), POINTER(_Tensor), c_int]),
+    "emit_files": (c_int, [c_void_p, POINTER(_Options), c_char_p]),
+    "compile": (c_void_p, [c_void_p, POINTER(_Options)]),
+    "kernel_get_info": (_KernelInfo, [c_void_p]),
+    "kernel_run": (c_int, [c_void_p, POINTER(_Tensor), POINTER(_Tensor), c_int]),
+    "kernel_refusal": (c_char_p, [c_void_p, POINTER(_Tensor), POINTER(_Tensor)]),
+    "kernel_free": (None, [c_void_p]),
+}
+
+
+def _load_library():
+    """$NGRAD_LIBRARY; else the library of the installation that this file belongs to; else the system's."""
+    path = os.environ.get("NGRAD_LIBRARY")
+    if not path:
+        libraries = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        folders = [libraries, os.path.join(libraries, sysconfig.get_config_var("MULTIARCH") or "")]
+        paths = (os.path.join(folder, _SONAME) for folder in folders)
+        path = next(filter(os.path.exists, paths), _SONAME)
+    try:
+        library = ctypes.CDLL(path)
+        for name, (result, arguments) in _FUNCTIONS.items():
+            function = getattr(library, "ng_" + name)
+            function.restype, function.argtypes = result, arguments
+    except (OSError, AttributeError) as error:
+        raise ImportError(f"{error}: expected the library {_SONAME} of ngrad; NGRAD_LIBRARY may name another") from None
+    return library
+
+
+_lib = _load_library()
+_OK, _WRONG, _USAGE, _DIFFERENT, _COMPILER_FAILED, _OUT_OF_MEMORY = range(6)
+_TYPES = {}  # name: number in ngrad.h
+while _lib.ng_type_name(len(_TYPES) + 1) != _lib.ng_type_name(0):
+    _TYPES[_lib.ng_type_name(len(_TYPES) + 1).decode()] = len(_TYPES) + 1
+_TYPE_NAMES = {number: name for name, number in _TYPES.items()}
+
+
+def version():
+    """Of the library: "0.1.0"."""
+    return _lib.ng_version().decode()
+
+
+def thread_count():
+    """How many threads a kernel runs on unless told: the processors that this process may use."""
+    return _lib.ng_thread_count()
+
+
+# Errors
+
+
+Message = namedtuple("Message", "is_error file line column text")
+Message.__doc__ = "What the library tells: line and column count from 1, and are 0 where there is no position."
+
+
+class Error(Exception):
+    """`messages` is a list of Message; as a string, they are written as a compiler writes them."""
+
+    def __init__(self, text, messages=()):
+        super().__init__(text)
+        self.messages = list(messages)
+
+
+class GraphError(Error, ValueError):
+    """A graph, or the data that it is run with, is wrong."""
+
+
+class UsageError(Error, ValueError):
+    """An argument is wrong."""
+
+
+class CompilerError(Error):
+    """The system's C compiler is missing or failed."""
+
+
+class OutOfMemory(Error, MemoryError):
+    """There is no memory, or less than the graph needs."""
+
+
+class Warning(UserWarning):
+    """A graph is right, but odd."""
+
+
+_ERRORS = {_USAGE: UsageError, _COMPILER_FAILED: CompilerError, _OUT_OF_MEMORY: OutOfMemory}
+
+
+def _text(nbytes):
+    return nbytes.decode(errors="replace")
+
+
+def _encode(text):
+    """A name; bytes of paths that are not UTF-8 stay what they are."""
+    if not isinstance(text, str):
+        raise UsageError(f"expected a string, found {text!r}")
+    encoded = text.encode(errors="surrogateescape")
+    if b"\0" in encoded:
+        raise UsageError(f"{text!r}: expected no NUL character")
+    return encoded
+
+
+def _integer(value, what, bits=63):
+    """A number that C's type holds, which ctypes would cut off without a word."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise UsageError(f"{what}: expected an integer, found {value!r}") from None
+    if not -(1 << bits) <= number < 1 << bits:
+        raise UsageError(f"{what}: expected an integer that is less than 2^{bits}, found {number}")
+    return number
+
+
+def _amount(value, what):
+    number = _integer(value, what, 64)
+    if number < 0:
+        raise UsageError(f"{what}: expected 0 or more, found {number}")
+    return number
+
+
+def _number(value, what):
+    """A finite number."""
+    try:
+        number = float(value)
+    except (OverflowError, TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise UsageError(f"{what}: expected a finite number, found {value!r}")
+    return number
+
+
+def _list(values, what):
+    try:
+        return list(values)
+    except TypeError:
+        raise UsageError(f"expected {what}, found {values!r}") from None
+
+
+def _strings(names):
+    """Names as char **, NULL for None."""
+    if names is None:
+        return None, 0
+    if isinstance(names, str):
+        names = [names]
+    encoded = [_encode(name) for name in _list(names, "a string or a list of strings")]
+    return (c_char_p * len(encoded))(*encoded), len(encoded)
+
+
+class _Session:
+    """A context, and the handles that are freed with it, the last first. One thread at a time uses it."""
+
+    def __init__(self):
+        self.context = _lib.ng_context_new(None)
+        if not self.context:
+            raise OutOfMemory("out of memory")
+        self._handles = []  # (what frees it, handle)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.free()
+
+    def free(self):
+        while self._handles:
+            free, handle = self._handles.pop()
+            free(handle)
+        if self.context:
+            _lib.ng_context_free(self.context)
+        self.context = None
+
+    def keep(self, handle, free):
+        """A handle that a function returned; NULL is an error."""
+        if not handle:
+            self.fail(_lib.ng_last_status(self.context))
+        self._handles.append((free, handle))
+        return handle
+
+    def check(self, status):
+        if status != _OK:
+            self.fail(status)
+
+    def messages(self):
+        found = []
+        for i in range(_lib.ng_message_count(self.context)):
+            m = _lib.ng_message_at(self.context, i)
+            found.append(Message(bool(m.is_error), m.file and _text(m.file), m.line, m.column, _text(m.text)))
+        return found
+
+    def fail(self, status):
+        text = _text(_lib.ng_messages_text(self.context, 0)).rstrip("\n") or _text(_lib.ng_status_text(status))
+        raise _ERRORS.get(status, GraphError)(text, self.messages())
+
+    def warn(self):
+        """Passes warnings on to Python's, as those of the line that called this module."""
+        if _lib.ng_message_count(self.context):
+            level, frame = 1, sys._getframe()
+            while frame.f_back and frame.f_code.co_filename == __file__:
+                level, frame = level + 1, frame.f_back
+            warnings.warn(_text(_lib.ng_messages_text(self.context, 0)).rstrip("\n"), Warning, stacklevel=level)
+            _lib.ng_messages_clear(self.context)
+
+
+# Tensors
+
+
+class Tensor(namedtuple("Tensor", "name type shape order")):
+    """What a graph's input or output is like.
+
+    `shape` has a number, a dim's name, or None for what is not known; it is None when the rank is not known. `order`
+    is how the elements lie in memory: the axes from the slowest to the fastest.
+    """
+
+    __slots__ = ()
+
+    @property
+    def strides(self):
+        """In elements. Every extent must be a number."""
+        strides, next_stride = [0] * len(self.shape), 1
+        for axis in reversed(self.order):
+            strides[axis] = next_stride
+            next_stride *= self.shape[axis]
+        return tuple(strides)
+
+    @property
+    def stored_shape(self):
+        """The shape of the array that holds it: 4-bit types are bytes of two elements each."""
+        return ((math.prod(self.shape) + 1) // 2,) if self.type in _PACKED else self.shape
+
+    @property
+    def dtype(self):
+        """Of the numpy array that holds it."""
+        return numpy.dtype(_DTYPES[self.type])
+
+    def __str__(self):
+        shape = "" if self.shape is None else " " + _shape_text(self.shape)
+        return f"{self.name}: {self.type}{shape}"
+
+
+State = namedtuple("State", "name input output")
+State.__doc__ = "A state of a graph: its index among the inputs, and among the outputs or None where no call updates it."
+
+_PACKED = ("s4", "u4")
+_DTYPES = {
+    "f64": "f8", "f32": "f4", "f16": "f2", "bf16": "u2", "s64": "i8", "s32": "i4", "s8": "i1", "u8": "u1",
+    "boolean": "?", "f8_e4m3": "u1", "f8_e5m2": "u1", "s4": "u1", "u4": "u1",
+}  # fmt: skip
+# Other names that arrays have for a type: those of the dtypes of ml_dtypes and of PyTorch.
+_SYNONYMS = {"bf16": "bfloat16", "f8_e4m3": "float8_e4m3fn", "f8_e5m2": "float8_e5m2", "boolean": "bool"}
+
+
+def _shape_text(shape):
+    return "[" + ", ".join("_" if extent is None else str(extent) for extent in shape) + "]"
+
+
+def _tensor_of(info):
+    shape = tuple(
+        _text(info.dim[i]) if info.dim[i] else int(info.extent[i]) if info.extent[i] >= 0 else None
+        for i in range(max(info.rank, 0))
+    )
+    order = tuple(info.order[: len(shape)])
+    if not any(order):
+        order = tuple(range(len(shape)))
+    return Tensor(_text(info.name), _TYPE_NAMES[info.type], shape if info.rank >= 0 else None, order)
+
+
+# Arrays of others
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)), ("byte_offset", c_uint64),
+    ]  # fmt: skip
+
+
+class _DLVersioned(ctypes.Structure):
+    _fields_ = [
+        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("manager", c_void_p), ("deleter", c_void_p),
+        ("flags", c_uint64), ("tensor", _DLTensor),
+    ]  # fmt: skip
+
+
+_DL_CPU_MEMORY = (1, 3, 11, 13)  # the CPU's; pinned and managed memory of others
+_DL_READ_ONLY = 1
+_DL_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool", 10: "float8_e4m3fn", 12: "float8_e5m2"}
+_capsule_is_valid = ctypes.PYFUNCTYPE(c_int, ctypes.py_object, c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_capsule_pointer = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+
+
+class _View(namedtuple("_View", "dtype shape strides address is_writable owner")):
+    """Memory of an array; strides are in elements. It is valid as long as `owner` lives."""
+
+
+def _view_of_numpy(array):
+    itemsize = array.dtype.itemsize or 1
+    # A view of parts of records has strides that are no multiples of an element.
+    strides = tuple(s // itemsize if s % itemsize == 0 else s / itemsize for s in array.strides)
+    address = array.__array_interface__["data"][0]
+    name = array.dtype.name if array.dtype.isnative else array.dtype.str
+    return _View(name, array.shape, strides, address, array.flags.writeable, array)
+
+
+def _dlpack_name(t):
+    name = _DL_CODES.get(t.code, f"type {t.code} of DLPack")
+    if t.code not in (6, 10, 12):
+        name += str(t.bits)
+    return name if t.lanes == 1 else f"{name} times {t.lanes}"
+
+
+def _view_of_dlpack(array):
+    device, _ = array.__dlpack_device__()
+    if device not in _DL_CPU_MEMORY:
+        raise BufferError(f"expected memory of the CPU, found that of DLPack's device type {int(device)}")
+    if hasattr(array, "is_neg") and array.is_neg():  # which PyTorch exports as if it were not
+        raise BufferError("expected a tensor whose elements are in memory, found a view that negates them")
+    is_bool = str(getattr(array, "dtype", "")) == "torch.bool"
+    if is_bool:  # which PyTorch 1 and 2.0 do not export
+        array = array.view(sys.modules["torch"].uint8)
+    try:
+        capsule = array.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        capsule = array.__dlpack__()
+    is_read_only = False
+    if _capsule_is_valid(capsule, b"dltensor_versioned"):
+        versioned = _DLVersioned.from_address(_capsule_pointer(capsule, b"dltensor_versioned"))
+        t, is_read_only = versioned.tensor, bool(versioned.flags & _DL_READ_ONLY)
+    else:
+        t = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
+    shape = tuple(t.shape[: t.ndim])
+    strides = tuple(t.strides[: t.ndim]) if t.strides else Tensor("", "", shape, tuple(range(t.ndim))).strides
+    address = (t.data or 0) + t.byte_offset
+    # A capsule that nobody takes over frees what it holds when it goes.
+    return _View("bool" if is_bool else _dlpack_name(t), shape, strides, address, not is_read_only, (array, capsule))
+
+
+def _view(array):
+    """An array's memory, never a copy of it."""
+    if isinstance(array, numpy.ma.MaskedArray):
+        raise BufferError("expected an array without a mask")
+    if isinstance(array, numpy.ndarray):
+        return _view_of_numpy(array)
+    if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
+        return _view_of_dlpack(array)
+    if hasattr(array, "__array_interface__"):
+        view = _view_of_numpy(numpy.array(array, copy=False))
+        if view.address != array.__array_interface__["data"][0] and view.owner.size:
+            raise BufferError("expected memory that is shared without a copy")
+        return view
+    try:
+        buffer = memoryview(array)
+    except TypeError:
+        kind = type(array).__name__
+        raise BufferError(f"expected an array (numpy, DLPack, array interface or buffer), found {kind}") from None
+    return _view_of_numpy(numpy.asarray(buffer))
+
+
+def _is_dense(tensor, view):
+    if 0 in tensor.stored_shape:
+        return True
+    strides = (1,) if tensor.type in _PACKED else tensor.strides
+    return all(extent == 1 or a == b for extent, a, b in zip(view.shape, view.strides, strides))
+
+
+def _check_view(tensor, view, is_output):
+    """Says what is wrong with a view for a tensor."""
+    names = [tensor.dtype.name, _SYNONYMS.get(tensor.type)]
+    if view.dtype not in names or view.shape != tensor.stored_shape:
+        wanted = " or ".join(filter(None, dict.fromkeys(names)))
+        return (
+            f"{tensor.name}: expected {tensor.type} {_shape_text(tensor.shape)}, as {wanted} "
+            f"{_shape_text(tensor.stored_shape)}, found {view.dtype} {_shape_text(view.shape)}"
+        )
+    if not _is_dense(tensor, view):
+        lie = "" if tensor.order == tuple(range(len(tensor.order))) else f" in the order {list(tensor.order)} of axes"
+        return (
+            f"{tensor.name}: expected elements{lie} without gaps, of strides {list(tensor.strides)}, "
+            f"found strides {list(view.strides)}; a copy would be needed"
+        )
+    if view.address % tensor.dtype.itemsize:
+        return f"{tensor.name}: expected data that is aligned to its elements"
+    if is_output and not view.is_writable:
+        return f"{tensor.name}: expected an array that can be written, found a read-only one"
+    return None
+
+
+_nothing = numpy.zeros(8)  # the address of arrays without elements, where others have none
+
+
+def _fill(target, tensor, view):
+    """Sets a C tensor."""
+    target.type, target.rank = _TYPES[tensor.type], len(tensor.shape)
+    target.extent[: target.rank] = tensor.shape
+    target.order[: target.rank] = tensor.order
+    target.data = view.address or _nothing.ctypes.data
+    return target
+
+
+def _number_as_array(tensor, value):
+    """An array of a number for a tensor of rank 0; what is no number stays what it is."""
+    if isinstance(value, numpy.generic):
+        return numpy.asarray(value)
+    is_bits = tensor.type in _PACKED or tensor.type in _SYNONYMS and tensor.type != "boolean"
+    if not isinstance(value, numbers.Real) or tensor.shape != () or is_bits:
+        return value
+    with numpy.errstate(over="ignore", invalid="ignore"):  # what does not fit is told here
+        array = numpy.array(value).astype(tensor.dtype)
+    if array.dtype.kind != "f" and array != value or numpy.isinf(array) and not math.isinf(value):
+        raise ValueError(f"expected a number of type {tensor.type}, found {value}")
+    return array
+
+
+def _take(target, tensor, array, is_output=False):
+    """Sets a C tensor to an array's memory, which is valid as long as the result lives."""
+    try:
+        view = _view(array if is_output else _number_as_array(tensor, array))
+    except (BufferError, OverflowError, RuntimeError, TypeError, ValueError) as error:
+        raise UsageError(f"{tensor.name}: {error}") from error
+    why = _check_view(tensor, view, is_output)
+    if why:
+        raise UsageError(why)
+    _fill(target, tensor, view)
+    return view
+
+
+def _empty(tensor, torch):
+    """A new array: a tensor of PyTorch, or numpy's."""
+    shape = tensor.stored_shape
+    order = tensor.order if tensor.type not in _PACKED else (0,)
+    permuted, inverse = [shape[axis] for axis in order], [order.index(axis) for axis in range(len(order))]
+    if torch:
+        name = _SYNONYMS.get(tensor.type)
+        dtype = getattr(torch, name, None) if name else None
+        return torch.empty(permuted, dtype=dtype or getattr(torch, tensor.dtype.name)).permute(inverse)
+    return numpy.empty(permuted, tensor.dtype).transpose(inverse)
+
+
+def _torch_of(arrays):
+    """The module, if one of the arrays is a tensor of it."""
+    torch = sys.modules.get("torch")
+    return torch if torch and any(isinstance(array, torch.Tensor) for array in arrays) else None
+
+
+class Results(tuple):
+    """A call's outputs in the graph's order; results["name"] is the one of that name."""
+
+    def __new__(cls, names, arrays):
+        self = super().__new__(cls, arrays)
+        self.names = tuple(names)
+        return self
+
+    def __getitem__(self, key):
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        if key not in self.names:
+            raise KeyError(f"{key}: expected one of {', '.join(self.names)}")
+        return super().__getitem__(self.names.index(key))
+
+    def __getnewargs__(self):
+        return self.names, tuple(self)
+
+    def as_dict(self):
+        return dict(zip(self.names, self))
+
+
+def _by_name(tensors, arrays, named, what):
+    """A list parallel to tensors, with None for what is not given."""
+    if len(arrays) > len(tensors):
+        raise UsageError(f"expected at most {len(tensors)} {what}s, found {len(arrays)}")
+    found = list(arrays) + [None] * (len(tensors) - len(arrays))
+    index = {tensor.name: i for i, tensor in enumerate(tensors)}
+    for name, array in named.items():
+        if name not in index:
+            raise UsageError(f"no {what} {name}: expected {', '.join(index) or 'none'}")
+        if found[index[name]] is not None:
+            raise UsageError(f"{what} {name} is given twice")
+        found[index[name]] = array
+    return found
+
+
+def _listed(out):
+    """The arrays that out= gives in the order of the outputs."""
+    if out is None or isinstance(out, dict):
+        return ()
+    if not isinstance(out, (list, tuple)):
+        raise UsageError(f"out: expected a list of arrays, or a dict of them by name, found {type(out).__name__}")
+    return out
+
+
+class _Signature(namedtuple("_Signature", "name inputs outputs states dims")):
+    """What there is to know of a graph without its handle."""
+
+    @classmethod
+    def of(cls, g):
+        inputs = tuple(_tensor_of(_lib.ng_graph_input(g, i)) for i in range(_lib.ng_graph_input_count(g)))
+        outputs = tuple(_tensor_of(_lib.ng_graph_output(g, i)) for i in range(_lib.ng_graph_output_count(g)))
+        states = []
+        for i in range(_lib.ng_graph_state_count(g)):
+            s = _lib.ng_graph_state(g, i)
+            states.append(State(inputs[s.input].name, int(s.input), int(s.output) if s.is_updated else None))
+        dims = (_lib.ng_graph_dim(g, i) for i in range(_lib.ng_graph_dim_count(g)))
+        dims = {_text(d.name): int(d.value) if d.value >= 0 else None for d in dims}
+        return cls(_text(_lib.ng_graph_name(g)), inputs, outputs, tuple(states), dims)
+
+    def arrays(self, arrays, named, states):
+        """The input arrays, those of states too."""
+        if isinstance(states, dict):
+            first = len(self.inputs) - len(self.states)
+            found = _by_name(self.inputs[:first], arrays, named, "input")
+            missing = [s.name for s in self.states if s.name not in states]
+            if missing:
+                raise UsageError(f"states: {', '.join(missing)} missing")
+            found += [states[s.name] for s in self.states]
+        elif states is None:
+            found = _by_name(self.inputs, arrays, named, "input")
+        else:
+            raise UsageError(f"states: expected a dict of arrays by name, found {type(states).__name__}")
+        missing = [tensor.name for tensor, array in zip(self.inputs, found) if array is None]
+        if missing:
+            raise UsageError(f"{self.name}: no array for {', '.join(missing)}")
+        return found
+
+
+class _Call:
+    """C tensors of a call, and the arrays that they are of. signature: of a bound graph."""
+
+    def __init__(self, signature, arrays, named, out, states):
+        s = signature
+        inputs = s.arrays(arrays, named, states)
+        torch = _torch_of(inputs)
+        in_place = {state.output: inputs[state.input] for state in s.states} if states is not None else {}
+        wanted = [tensor for i, tensor in enumerate(s.outputs) if i not in in_place]
+        out = _by_name(wanted, _listed(out), out if isinstance(out, dict) else {}, "output")
+        results = [_empty(tensor, torch) if array is None else array for tensor, array in zip(wanted, out)]
+        given = iter(results)
+        outputs = [in_place[i] if i in in_place else next(given) for i in range(len(s.outputs))]
+        self.inputs, self.outputs = (_Tensor * len(inputs))(), (_Tensor * len(outputs))()
+        self._views = [_take(*each) for each in zip(self.inputs, s.inputs, inputs)]
+        self._views += [_take(*each, is_output=True) for each in zip(self.outputs, s.outputs, outputs)]
+        self._signature = s
+        self.results = Results((tensor.name for tensor in wanted), results)
+
+    def overlapping(self):
+        """Which tensors share memory with an output; for a message."""
+        s, n = self._signature, len(self.inputs)
+        names = [tensor.name for tensor in s.inputs + s.outputs]
+        ranges = [(t.data, t.data + _lib.ng_tensor_nbytes(byref(t))) for t in [*self.inputs, *self.outputs]]
+        own = {(state.input, n + state.output) for state in s.states if state.output is not None}
+        for b in range(n, len(names)):
+            for a in range(b):
+                in_place = (a, b) in own and ranges[a][0] == ranges[b][0]
+                if not in_place and max(ranges[a][0], ranges[b][0]) < min(ranges[a][1], ranges[b][1]):
+                    return f"{names[a]} and {names[b]}"
+        return "these"
+
+
+# Graphs
+
+
+def load(path, constants=None, dims=None):
+    """Reads a graph from a file: ngrad/1, an ONNX model, or JSON of oneDNN Graph or nGraph.
+
+    Of an ONNX model, constants is a dict of the inputs that are constants, such as shapes, and the .npy or .pb files that
+    they are in; dims, of the named extents that have this value when it is read.
+    """
+    path = os.fspath(path)
+    if constants or dims:
+        given = [_encode(f"{name}={os.fspath(file)}") for name, file in (constants or {}).items()]
+        extents = [(_encode(name), _integer(value, name)) for name, value in (dims or {}).items()]
+        options = _ReadOptions((c_char_p * len(given))(*given), len(given), (_Dim * len(extents))(*extents), len(extents))
+
+        def make(session):
+            return session.keep(
+                _lib.ng_graph_read_file_with(session.context, os.fsencode(path), byref(options)), _lib.ng_graph_free)
+
+        return Graph(make)
+    with open(path, "rb") as file:
+        text = file.read()
+    return loads(text, os.fsdecode(path), os.path.dirname(os.path.abspath(path)))
+
+
+def loads(text, name="graph", folder=None):
+    """Reads a graph from text. Messages call it `name`; files of constants are looked up in `folder`."""
+    if isinstance(text, str):
+        text = text.encode(errors="surrogatepass")  # the library tells of what is no UTF-8
+    if not isinstance(text, (bytes, bytearray, memoryview)):
+        raise UsageError(f"expected a graph as text or bytes, found {type(text).__name__}")
+    text = bytes(text)
+    name, folder = _encode(name), None if folder is None else _encode(os.fsdecode(folder))
+
+    def make(session):
+        return session.keep(_lib.ng_graph_read(session.context, name, text, len(text), folder), _lib.ng_graph_free)
+
+    return Graph(make)
+
+
+def _shape(shape, name):
+    try:
+        extents = tuple(shape)
+    except TypeError:
+        raise UsageError(f"{name}: expected a shape, found {shape!r}") from None
+    return tuple(_integer(extent, f"shape of {name}") for extent in extents)
+
+
+class Graph:
+    """A graph: `load`, `loads` and methods of other graphs make it.
+
+    name, inputs, outputs: what it is called and takes and gives, as lists of Tensor; states, which are its last
+    inputs; dims, a dict of the named extents and their values, None where there is none.
+    """
+
+    _MOST_KERNELS = 16  # kept for calls of a graph
+
+    def __init__(self, make):
+        self._make = make  # of a session: a new handle
+        self._kernels = {}  # by the shapes that the graph was called with
+        self._lock = threading.Lock()
+        with _Session() as session:
+            self._signature = _Signature.of(make(session))
+            session.warn()
+
+    @property
+    def name(self):
+        return self._signature.name
+
+    @property
+    def inputs(self):
+        return self._signature.inputs
+
+    @property
+    def outputs(self):
+        return self._signature.outputs
+
+    @property
+    def states(self):
+        return self._signature.states
+
+    @property
+    def dims(self):
+        return dict(self._signature.dims)
+
+    def __repr__(self):
+        return f"<ngrad.Graph {self.name}: {', '.join(t.name for t in self.inputs)} -> {', '.join(t.name for t in self.outputs)}>"
+
+    def _open(self, session):
+        """A handle whose own warnings were told when the graph was made."""
+        g = self._make(session)
+        _lib.ng_messages_clear(session.context)
+        return g
+
+    def with_dims(self, /, **dims):
+        """The graph with these values of named extents."""
+        values = {_encode(name): _integer(value, name) for name, value in dims.items()}
+
+        def make(session):
+            g = self._open(session)
+            for name, value in values.items():
+                session.check(_lib.ng_graph_set_dim(g, name, value))
+            return g
+
+        return Graph(make)
+
+    def with_shapes(self, /, **shapes):
+        """The graph with inputs of these shapes, which give their named and unknown extents numbers."""
+        index = {tensor.name: i for i, tensor in enumerate(self.inputs)}
+        _by_name(self.inputs, (), shapes, "input")
+        shapes = {name: _shape(shape, name) for name, shape in shapes.items()}
+        dims = {}
+        for name, shape in shapes.items():
+            expected = self.inputs[index[name]].shape
+            if expected is None or len(expected) != len(shape):
+                continue  # of which the library tells
+            for extent, value in zip(expected, shape):
+                if isinstance(extent, str) and dims.setdefault(extent, (value, name))[0] != value:
+                    first, other = dims[extent]
+                    raise UsageError(f"{extent} is {first} in {other}, but {value} in {name}")
+
+        def make(session):
+            g = self._open(session)
+            for dim, (value, _) in dims.items():
+                session.check(_lib.ng_graph_set_dim(g, _encode(dim), value))
+            for name, shape in shapes.items():
+                extents = (c_int64 * len(shape))(*shape)
+                session.check(_lib.ng_graph_set_input_shape(g, index[name], len(shape), extents))
+            return g
+
+        return Graph(make)
+
+    def _gradient(self, function, wrt, of, save_least):
+        wrt_names, nwrt = _strings(wrt)
+        of_names, nof = _strings(of)
+        options = _GradientOptions(wrt_names, nwrt, of_names, nof, bool(save_least))
+
+        def make(session):
+            return session.keep(function(self._open(session), byref(options)), _lib.ng_graph_free)
+
+        return Graph(make)
+
+    def gradient(self, wrt=None, of=None, save_least=False):
+        """The graph that computes diff_NAME for each name in `wrt`, from diff_NAME for each name in `of`."""
+        return self._gradient(_lib.ng_graph_gradient, wrt, of, save_least)
+
+    def forward(self, wrt=None, of=None, save_least=False):
+        """This graph with the values that `gradient`, for the same arguments, takes of it as further outputs."""
+        return self._gradient(_lib.ng_graph_gradient_forward, wrt, of, save_least)
+
+    def train(self, optimizer=None, *, losses=None, schedule=None, freeze=None, **settings):
+        """The training step: a call computes the losses and updates the states. settings: learning_rate=0.1, ..."""
+        options, kept = _train_options(losses, optimizer, schedule, freeze, settings)
+
+        def make(session, _=kept):
+            return session.keep(_lib.ng_graph_train(self._open(session), byref(options)), _lib.ng_graph_free)
+
+        return Graph(make)
+
+    def inference(self, losses=None):
+        """The graph as it is used after training: without losses, and updating no state."""
+        return self._inference(1, losses)
+
+    def test(self, losses=None):
+        """The graph of losses and metrics for data that nothing is learnt from."""
+        return self._inference(0, losses)
+
+    def _inference(self, form, losses):
+        options, kept = _train_options(losses, None, None, None, {})
+
+        def make(session, _=kept):
+            return session.keep(_lib.ng_graph_inference(self._open(session), form, byref(options)), _lib.ng_graph_free)
+
+        return Graph(make)
+
+    def show(self, format="yaml", **options):
+        """The graph, or what compile(**options) makes of it, as text: yaml, dot, kernels, loops, c or memory."""
+        options, _kept = _compile_options(after=options.pop("after", None), **options)
+        with _Session() as session:
+            g = self._open(session)
+            pointer = _lib.ng_graph_show(g, _encode(format), byref(options))
+            session.keep(pointer, lambda text: _lib.ng_text_free(session.context, text))
+            return _text(ctypes.string_at(pointer))
+
+    def onnx(self):
+        """The graph as the bytes of an ONNX model, in which operators that ONNX has not are of the domain "ngrad"."""
+        nbytes = c_size_t()
+        with _Session() as session:
+            pointer = _lib.ng_graph_onnx(self._open(session), byref(nbytes))
+            session.keep(pointer, lambda model: _lib.ng_text_free(session.context, model))
+            return ctypes.string_at(pointer, nbytes.value)
+
+    def emit(self, folder=".", *, isa=None, threads=None, prefix=None, self_test=False, **options):
+        """Writes NAME.c and NAME.h to a folder."""
+        options, _kept = _compile_options(isa=isa, threads=threads, prefix=prefix, self_test=self_test, **options)
+        with _Session() as session:
+            session.check(_lib.ng_emit_files(self._open(session), byref(options), _encode(os.fsdecode(folder))))
+            session.warn()
+
+    def compile(self, **options):
+        """A Kernel. Every extent must have a number: see with_dims and with_shapes.
+
+        Options: isa, "avx2" and so on, else the best that this processor has; fuse; fast_math; memory, the most bytes
+        between kernels; disable, names of passes and rules; compile_timeout, in seconds.
+        """
+        session = _Session()
+        try:
+            g = self._open(session)
+            options, _kept = _compile_options(**options)
+            k = session.keep(_lib.ng_compile(g, byref(options)), _lib.ng_kernel_free)
+            session.warn()
+            return Kernel(session, g, k)
+        except BaseException:
+            session.free()
+            raise
+
+    def _for(self, arrays, named, states):
+        """The graph for the shapes of arrays, and a key for these shapes."""
+        inputs = self._signature.arrays(arrays, named, states)
+        shapes = []
+        for tensor, array in zip(self.inputs, inputs):
+            shape = getattr(array, "shape", None)
+            if shape is None:
+                shape = () if isinstance(array, numbers.Number) else _shape_of(tensor, array)
+            shapes.append(tuple(int(extent) for extent in shape))
+        return tuple(shapes), dict(zip((t.name for t in self.inputs), shapes))
+
+    def __call__(self, /, *arrays, out=None, states=None, threads=0, **named):
+        """Runs the graph compiled for the shapes of these arrays; see Kernel.__call__. Kernels are kept."""
+        key, shapes = self._for(arrays, named, states)
+        with self._lock:
+            kernel = self._kernels.get(key)
+        if kernel is None:
+            kernel = self._with_open_shapes(shapes).compile()
+            with self._lock:
+                while len(self._kernels) >= self._MOST_KERNELS:
+                    del self._kernels[next(iter(self._kernels))]
+                self._kernels[key] = kernel
+        return kernel(*arrays, out=out, states=states, threads=threads, **named)
+
+    def _with_open_shapes(self, shapes):
+        """with_shapes of the inputs that have extents without numbers; what else differs is told with the arrays."""
+        is_open = {t.name: t.shape is None or not all(isinstance(e, int) for e in t.shape) for t in self.inputs}
+        is_packed = {t.name: t.type in _PACKED for t in self.inputs}
+        shapes = {name: s for name, s in shapes.items() if is_open[name] and not is_packed[name]}
+        return self.with_shapes(**shapes) if shapes else self
+
+    def interpret(self, /, *arrays, out=None, nan_check=False, **named):
+        """Runs the reference, in f64 and slowly; for comparisons. States are inputs, and their updates outputs.
+
+        nan_check: the first operator that makes a NaN is an error.
+        """
+        _, shapes = self._for(arrays, named, None)
+        with _Session() as session:
+            g = self._with_open_shapes(shapes)._open(session)
+            session.check(_lib.ng_graph_bind(g))
+            call = _Call(_Signature.of(g), arrays, named, out, None)
+            session.check(_lib.ng_interpret(g, call.inputs, call.outputs, bool(nan_check)))
+            session.warn()
+            return call.results
+
+    def initial_states(self, seed=0):
+        """A dict of new arrays: the first values of the states, as their init in the file says."""
+        return self._made(_lib.ng_tensor_init, [(i, s.input) for i, s in enumerate(self.states)], seed)
+
+    def random_inputs(self, seed=0):
+        """A dict of new arrays: random data that suits the inputs, for tests. Every extent must have a number."""
+        first = len(self.inputs) - len(self.states)
+        return self._made(_lib.ng_tensor_random, [(i, i) for i in range(first)], seed)
+
+    def _made(self, function, indices, seed):
+        arrays, seed = {}, _amount(seed, "seed")
+        with _Session() as session:
+            g = self._open(session)
+            session.check(_lib.ng_graph_bind(g))
+            inputs = _Signature.of(g).inputs
+            for i, index in indices:
+                t = _Tensor()
+                session.check(function(g, i, seed, byref(t)))
+                array = _empty(inputs[index], None)
+                ctypes.memmove(array.__array_interface__["data"][0], t.data, array.nbytes)
+                _lib.ng_tensor_free(session.context, byref(t))
+                arrays[inputs[index].name] = array
+        return arrays
+
+
+def _shape_of(tensor, array):
+    try:
+        return _view(array).shape
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise UsageError(f"{tensor.name}: {error}") from error
+
+
+def _train_options(losses, optimizer, schedule, freeze, settings):
+    """ng_train_options, and what has to live as long."""
+    loss_names, nlosses = _strings(losses)
+    patterns, npatterns = _strings(freeze)
+    numbers_ = [_Setting(_encode(name), _number(value, name)) for name, value in settings.items()]
+    numbers_ = (_Setting * len(numbers_))(*numbers_)
+    options = _TrainOptions(
+        loss_names, nlosses, optimizer and _encode(optimizer), numbers_, len(numbers_), schedule and _encode(schedule),
+        patterns, npatterns,
+    )  # fmt: skip
+    return options, (loss_names, numbers_, patterns)
+
+
+def _compile_options(*, isa=None, fuse=True, memory=0, disable=None, schedule=None, fast_math=False, compile_timeout=0,
+                     after=None, threads=None, prefix=None, self_test=False):  # fmt: skip
+    """ng_options, and what has to live as long."""
+    disabled, ndisabled = _strings(disable)
+    keys, nkeys = _strings(schedule)
+    texts = {"isa": isa, "after": after, "threads": threads, "prefix": prefix}
+    options = _Options(
+        no_fuse=not fuse, memory_nbytes=_amount(memory, "memory"), disable=disabled, ndisable=ndisabled, schedule=keys, nschedule=nkeys,
+        self_test=bool(self_test), fast_math=bool(fast_math), compile_timeout=_number(compile_timeout, "compile_timeout"),
+        **{name: _encode(text) for name, text in texts.items() if text is not None},
+    )  # fmt: skip
+    return options, (disabled, keys)
+
+
+# Kernels
+
+
+class Kernel:
+    """A compiled graph: Graph.compile makes it. Several threads may call it at once.
+
+    name, inputs, outputs, states: as of a Graph; every extent is a number. isa: the instruction set.
+    """
+
+    def __init__(self, session, g, k):
+        self._g, self._k = g, k
+        self._session = session
+        self._lock = threading.Lock()  # of the session, which calls of the kernel alone do not need
+        self._signature = _Signature.of(g)
+        info = _lib.ng_kernel_get_info(k)
+        self.isa = _text(info.isa)
+        self.workspace_nbytes = int(info.workspace_nbytes)
+        self.was_cached = bool(info.was_cached)
+        # At exit, other threads may be in a call.
+        weakref.finalize(self, session.free).atexit = False
+
+    name, inputs, outputs, states = Graph.name, Graph.inputs, Graph.outputs, Graph.states
+
+    def __repr__(self):
+        return f"<ngrad.Kernel {self.name} for {self.isa}>"
+
+    def __call__(self, /, *arrays, out=None, states=None, threads=0, **named):
+        """Runs on arrays, in the order of inputs or by name, without copies; returns Results.
+
+        out: a sequence, or a dict by name, of arrays for outputs; None, or what is not in it, is allocated, as
+        tensors of PyTorch if an input is one.
+        states: a dict of arrays by name, which the call updates in place. Without it, states are inputs like others,
+        and their updates outputs.
+        threads: 0 takes all processors. The results do not depend on it.
+        """
+        threads = _integer(threads, "threads", 31)
+        call = _Call(self._signature, arrays, named, out, states)
+        status = _lib.ng_kernel_run(self._k, call.inputs, call.outputs, threads)
+        if status != _OK:
+            self._fail(status, call, threads)
+        return call.results
+
+    def _fail(self, status, call, threads):
+        refusal = _lib.ng_kernel_refusal(self._k, call.inputs, call.outputs)
+        if refusal and status == _USAGE:
+            if b"overlap" in refusal:
+                raise UsageError(f"{call.overlapping()} overlap: {_text(refusal)}")
+            raise UsageError(_text(refusal))
+        if status == _USAGE:
+            raise UsageError(f"expected threads from 0 to 1024, found {threads}")
+        with self._lock:
+            _lib.ng_messages_clear(self._session.context)
+            if status == _WRONG:
+                self._session.check(_lib.ng_graph_check_indices(self._g, call.inputs))
+            self._session.fail(status)

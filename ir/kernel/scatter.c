@@ -1,0 +1,68 @@
+// Recognises scatters by their expressions.
+#include "ir/kernel/scatter.h"
+
+static const Expr *argument(const Kernel *k, const Expr *e, int i) {
+  return &k->exprs[e->args[i]];
+}
+
+static bool is_number(const Expr *e, double number, Monomial monomial) {
+  return (e->op == EXPR_CONSTANT || e->op == EXPR_COUNT) && e->number == number && e->monomial == monomial;
+}
+
+static bool is_plain_load(const Kernel *k, const Expr *e) {
+  const Access *a = &k->accesses[e->access];
+  return e->op == EXPR_LOAD && !e->args[0] && !e->is_s64 && a->value && !a->nbounds && !a->offset;
+}
+
+// index < 0 ? index + extent : index
+static bool find_indices(const Kernel *k, const Expr *place, Scatter *s) {
+  const Axis *rows = &k->axes[s->rows];
+  if (place->op != EXPR_SELECT || argument(k, place, 0)->op != EXPR_GT) return false;
+  const Expr *test = argument(k, place, 0), *sum = argument(k, place, 1), *index = argument(k, place, 2);
+  s->indices = index->access;
+  if (!is_plain_load(k, index) || index->axes != 1U << s->summed || k->accesses[s->indices].stride[s->summed] != 1 ||
+      k->accesses[s->indices].stride_monomial[s->summed])
+    return false;
+  return is_number(argument(k, test, 0), 0, 0) && test->args[1] == place->args[2] && sum->op == EXPR_ADD &&
+         sum->args[0] == place->args[2] && is_number(argument(k, sum, 1), (double)rows->extent, rows->monomial);
+}
+
+// Dense along the axes, the last of them with stride 1; -1 stands for no axis.
+static bool is_dense(const Kernel *k, const Access *a, const int axes[3]) {
+  int64_t stride = 1;
+  Monomial monomial = 0;
+  for (int i = 2; i >= 0; i--) {
+    if (axes[i] < 0) continue;
+    if (a->stride[axes[i]] != stride || a->stride_monomial[axes[i]] != monomial) return false;
+    stride *= k->axes[axes[i]].extent;
+    monomial += k->axes[axes[i]].monomial;
+  }
+  return true;
+}
+
+bool kernel_find_scatter(const Kernel *k, Scatter *s) {
+  const Type type = k->is_f64 ? TYPE_F64 : TYPE_F32;
+  *s = (Scatter){.free = -1, .columns = -1};
+  if (k->nstores != 1 || k->visit || k->naxes < 3 || k->naxes > 4) return false;
+  s->sum = k->stores[0].value;
+  s->to = k->stores[0].access;
+  const Expr *sum = &k->exprs[s->sum], *choice = argument(k, sum, 0);
+  if (sum->op != EXPR_REDUCE_SUM || sum->reduced & (sum->reduced - 1) || choice->op != EXPR_SELECT) return false;
+  const Expr *is_own = argument(k, choice, 0), *from = argument(k, choice, 1);
+  if (is_own->op != EXPR_EQ || argument(k, is_own, 1)->op != EXPR_INDEX || !is_plain_load(k, from)) return false;
+  if (!is_number(argument(k, choice, 2), 0, 0)) return false;
+  s->from = from->access;
+  s->summed = __builtin_ctz(sum->reduced);
+  s->rows = __builtin_ctz(argument(k, is_own, 1)->axes);
+  if (!k->axes[s->summed].extent && !k->axes[s->summed].monomial) return false; // there is nothing to add
+  for (int axis = 0; axis < k->naxes; axis++) {
+    if (axis == s->summed || axis == s->rows) continue;
+    if (k->accesses[s->to].stride[axis] == 1) s->columns = axis;
+    else s->free = axis;
+  }
+  const Access *to = &k->accesses[s->to];
+  if (s->columns < 0 || (s->free < 0) != (k->naxes == 3) || s->rows == s->summed || to->offset) return false;
+  if (to->type != type || k->accesses[s->from].type != type) return false;
+  return find_indices(k, argument(k, is_own, 0), s) && is_dense(k, to, (const int[]){s->free, s->rows, s->columns}) &&
+         is_dense(k, &k->accesses[s->from], (const int[]){s->free, s->summed, s->columns});
+}

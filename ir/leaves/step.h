@@ -1,0 +1,85 @@
+/* Steps of graphs with leaves (ir/graph/leaves.h), cut into functions that have none: what is called in which order,
+   and where its operands are.
+
+   This file is compiled into the library, and printed into emitted C, where PREFIX_ stands for ngrad_. */
+#ifndef NGRAD_IR_LEAVES_STEP_H
+#define NGRAD_IR_LEAVES_STEP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A message to or from another rank. */
+struct ngrad_message {
+  int64_t peer;
+  void *data;
+  size_t nbytes;
+};
+
+/* Ranks that take steps together, and what moves bytes between them: as in the API's header. */
+struct ngrad_ranks {
+  int64_t rank, count;
+  void *context;
+  int (*start)(void *context, int slot, const struct ngrad_message *sends, size_t nsends,
+               const struct ngrad_message *receives, size_t nreceives);
+  int (*test)(void *context, int slot, int *is_done);
+  int (*wait)(void *context, int slot);
+};
+
+/* Where an operand of a function is. Offsets are in bytes. */
+enum ngrad_place_kind {
+  ngrad_PLACE_INPUT,   /* the caller's input `number` */
+  ngrad_PLACE_LEAF,    /* the leaf's part of it, of nbytes */
+  ngrad_PLACE_NUMBERS, /* the leaf's part, of nbytes, of the constant `number` */
+  ngrad_PLACE_OUTPUT,  /* the caller's output `number` */
+  ngrad_PLACE_COMMON,  /* in the memory of common values */
+  ngrad_PLACE_OWN,     /* in the memory of the leaf */
+  ngrad_PLACE_SHARE,   /* in what the leaf shares in its stage */
+  ngrad_PLACE_REDUCED  /* in the result of stage `number` */
+};
+
+struct ngrad_place {
+  int kind;
+  uint32_t number;
+  size_t offset, nbytes;
+};
+
+struct ngrad_function {
+  uint32_t number; /* what the caller's `call` knows it by */
+  const struct ngrad_place *inputs, *outputs;
+  size_t ninputs, noutputs;
+};
+
+/* A tensor that leaves share. */
+enum ngrad_element { ngrad_LEAF_F32, ngrad_LEAF_F64, ngrad_LEAF_S32, ngrad_LEAF_S64 };
+enum ngrad_reduction { ngrad_LEAF_SUM, ngrad_LEAF_MEAN, ngrad_LEAF_MAX };
+struct ngrad_shared {
+  size_t offset, nelems; /* the offset is a multiple of 64 */
+  int element, reduction;
+};
+
+/* Tensors that are exchanged together as soon as the last leaf has them all. */
+struct ngrad_bucket {
+  uint32_t first, end;   /* in the stage's list */
+  size_t offset, nbytes; /* multiples of 64 */
+  size_t part;           /* of the leaf's function, behind which they are complete */
+};
+
+/* What is computed once, then what each leaf computes, then what they share. */
+struct ngrad_stage {
+  const struct ngrad_function *common, *leaf; /* NULL: nothing */
+  const struct ngrad_shared *shared;
+  const struct ngrad_bucket *buckets;
+  size_t nbuckets, shared_nbytes;
+};
+
+struct ngrad_step {
+  int64_t nleaves;
+  const struct ngrad_stage *stages;
+  size_t nstages;
+  size_t common_nbytes, own_nbytes; /* multiples of 64 */
+  size_t scratch_nbytes;            /* that any function needs */
+  size_t most_operands;             /* inputs and outputs of a function */
+  const void *const *numbers;       /* constants */
+};
+
+#endif

@@ -1,0 +1,95 @@
+// Finds the inputs whose elements are indices, from the nodes that take them.
+#include "ir/operators/indices.h"
+
+// The part that a Slice or a Split takes of its input becomes the region's. False: it depends on extents that have no
+// number yet.
+static bool take_part(const Value *part, IndexCheck *c) {
+  const Node *node = part->producer;
+  const Shape *from = &node->inputs[0]->shape, *to = &part->shape;
+  AxisRead reads[MAX_RANK];
+  int64_t starts[MAX_OPERANDS + 1];
+  for (int i = 0; i < from->rank; i++) reads[i] = (AxisRead){0, 1};
+  if (node->op->id == OP_Slice) {
+    node_reads(node, reads);
+  } else {
+    const int axis = axis_of(node, from->rank);
+    if (!extent_is_literal(from->extent[axis]) || !extent_is_literal(to->extent[axis])) return false;
+    split_starts(node, starts);
+    reads[axis].begin = starts[part->output_slot];
+  }
+  for (int i = 0; i < from->rank; i++) {
+    if (extent_equals(from->extent[i], to->extent[i]) && reads[i].begin == 0 && reads[i].step == 1) continue;
+    if (!extent_is_literal(from->extent[i]) || !extent_is_literal(to->extent[i])) return false;
+    const bool is_whole = c->count[i] == WHOLE_AXIS;
+    c->read[i].begin = reads[i].begin + (is_whole ? 0 : reads[i].step * c->read[i].begin);
+    c->read[i].step = reads[i].step * (is_whole ? 1 : c->read[i].step);
+    if (is_whole) c->count[i] = to->extent[i].value;
+    c->has_region = true;
+  }
+  return true;
+}
+
+// Goes on to the node's input, if the elements that count can be told there.
+static bool goes_up(const Value *v, IndexCheck *c) {
+  const Node *node = v->producer;
+  if (type_is_float(v->type)) return false;
+  if (node->op->id == OP_Slice || node->op->id == OP_Split) return take_part(v, c);
+  if (node->op->id != OP_Leaf)
+    return node->op->traits & TRAIT_PERMUTES && (!c->has_region || node->op->traits & TRAIT_ELEMENTWISE);
+  for (int i = v->shape.rank; i-- > 0;) {
+    c->read[i + 1] = c->read[i];
+    c->count[i + 1] = c->count[i];
+  }
+  c->read[0] = (AxisRead){0, 1};
+  c->count[0] = WHOLE_AXIS;
+  return true;
+}
+
+// Sets the input that has the value's elements, and which of its elements these are; graph->ninputs: there is none.
+static void find_input(const Graph *g, const Value *v, IndexCheck *c) {
+  for (int i = 0; i < MAX_RANK; i++) {
+    c->read[i] = (AxisRead){0, 1};
+    c->count[i] = WHOLE_AXIS;
+  }
+  while (v->producer && goes_up(v, c)) v = v->producer->inputs[0];
+  c->input = g->ninputs;
+  if (!v->is_input || type_is_float(v->type) || v->type == TYPE_BOOLEAN || type_is_packed(v->type)) return;
+  for (c->input = 0; c->input < g->ninputs && g->inputs[c->input] != v;) c->input++;
+}
+
+static bool regions_equal(const IndexCheck *a, const IndexCheck *b) {
+  bool are_equal = true;
+  for (int i = 0; i < MAX_RANK; i++)
+    are_equal &=
+        a->count[i] == b->count[i] && a->read[i].begin == b->read[i].begin && a->read[i].step == b->read[i].step;
+  return are_equal;
+}
+
+static bool checks_equal(const IndexCheck *a, const IndexCheck *b) {
+  return a->input == b->input && extent_equals(a->extent, b->extent) && a->counts_from_end == b->counts_from_end &&
+         !a->ignored == !b->ignored && (!a->ignored || *a->ignored == *b->ignored) && regions_equal(a, b);
+}
+
+const IndexCheck *graph_index_checks(const Graph *g, Arena *arena, size_t *count) {
+  size_t most = 1;
+  *count = 0;
+  for (size_t n = 0; n < g->nnodes; n++)
+    for (uint32_t slot = 0; slot < g->nodes[n]->op->ninputs; slot++) most += g->nodes[n]->op->inputs[slot].is_index;
+  IndexCheck *checks = ARENA_ARRAY(arena, IndexCheck, most);
+  for (size_t n = 0; checks && n < g->nnodes; n++) {
+    const Node *node = g->nodes[n];
+    for (uint32_t slot = 0; slot < node->op->ninputs; slot++) {
+      const Operand *row = &node->op->inputs[slot];
+      if (!row->is_index || !node->inputs[slot]) continue;
+      IndexCheck own = {.node = node, .extent = node_indexed(node, slot), .counts_from_end = row->counts_from_end};
+      find_input(g, node->inputs[slot], &own);
+      const bool may_ignore = operator_has_attribute(node->op, "ignore_index");
+      const AttributeValue *ignored = may_ignore ? node_attribute(node, "ignore_index") : NULL;
+      if (ignored && ignored->is_set) own.ignored = &ignored->s64;
+      bool is_new = own.input < g->ninputs;
+      for (size_t i = 0; i < *count; i++) is_new &= !checks_equal(&checks[i], &own);
+      if (is_new) checks[(*count)++] = own;
+    }
+  }
+  return checks;
+}

@@ -1,0 +1,75 @@
+// Gradients in graphs with leaves (ir/graph/leaves.h).
+//
+// The gradient of a value that is a leaf's own is the number of leaves times that of the loss with respect to it, or,
+// what is the same, that of the leaf's own loss where the loss is a mean over leaves. For a value that all have in
+// common, each leaf computes what follows from its own use of it, and the gradient is the mean of these.
+#include "ir/operators/leaves.h"
+
+#include "ir/graph/leaves.h"
+#include "passes/gradient/walk.h"
+
+static Value *all_reduced(Gradient *g, Value *v, Reduction how) {
+  Node *node = v ? gradient_node(g, OP_AllReduce, NULL) : NULL;
+  if (!node) return NULL;
+  node_set_input(node, 0, v);
+  *gradient_attribute(node, "reduction") = (AttributeValue){.is_set = true, .s64 = how};
+  return gradient_output(g, node, 0, v->type, &v->shape);
+}
+
+// What all leaves have as the maximum is shared by those that have it.
+static void give_to_greatest(Gradient *g, const Node *node, Value *diff) {
+  const Value *forward = node->inputs[0];
+  Value *src = gradient_saved(g, forward), *dst = gradient_saved(g, node->outputs[0]);
+  Value *one = gradient_filled(g, forward->type, &forward->shape, 1);
+  Value *zero = gradient_filled(g, forward->type, &forward->shape, 0);
+  Value *is_greatest = gradient_binary(g, OP_GreaterEqual, src, dst);
+  Value *count = all_reduced(g, gradient_select(g, is_greatest, one, zero), REDUCTION_SUM);
+  Value *share = gradient_binary(g, OP_Divide, all_reduced(g, diff, REDUCTION_SUM), count);
+  gradient_give(g, forward, gradient_select(g, is_greatest, share, zero));
+}
+
+GRADIENT(AllReduce) {
+  const Reduction how = (Reduction)node_s64(node, "reduction");
+  if (how == REDUCTION_MAX) give_to_greatest(g, node, diff);
+  else gradient_give(g, node->inputs[0], all_reduced(g, diff, how));
+}
+
+NO_GRADIENT(Leaf, "each process has only its own leaves' parts of the input; leave the input out of the request")
+
+Value *gradient_of_all_leaves(Gradient *g, Value *diff) {
+  if (!diff || !g->forward->nleaves) return diff;
+  return gradient_cast(g, all_reduced(g, gradient_widened(g, diff), REDUCTION_MEAN), diff->type);
+}
+
+// What all leaves have in common is its own mean, and a sum is so many times it.
+static bool multiply_common(Gradient *g, Node *node) {
+  Value *src = node->inputs[0], *dst = node->outputs[0];
+  const bool is_sum = node_s64(node, "reduction") == REDUCTION_SUM;
+  Value *number = gradient_number(g, src->type, is_sum ? (double)g->forward->nleaves : 1);
+  Node *product = number ? gradient_node(g, OP_Multiply, NULL) : NULL;
+  if (!product) return false;
+  node_set_input(node, 0, NULL);
+  node_set_output(node, 0, NULL);
+  node_set_input(product, 0, src);
+  node_set_input(product, 1, number);
+  node_set_output(product, 0, dst);
+  return true;
+}
+
+bool gradient_settle_leaves(Gradient *g) {
+  Graph *graph = g->graph;
+  bool *is_own = ARENA_ARRAY(&g->scratch, bool, graph->nvalues + 1);
+  if (!is_own) return error_out_of_memory(g->diagnostics);
+  graph_find_own_values(graph, is_own);
+  size_t nleft = 0;
+  const size_t nnodes = graph->nnodes;
+  for (size_t i = 0; i < nnodes; i++) {
+    Node *node = graph->nodes[i];
+    const bool is_common = node->op->id == OP_AllReduce && !is_own[node->inputs[0]->index];
+    if (is_common && !multiply_common(g, node)) return false;
+  }
+  for (size_t i = 0; i < graph->nnodes; i++)
+    if (graph->nodes[i]->outputs[0] || graph->nodes[i]->op->id != OP_AllReduce) graph->nodes[nleft++] = graph->nodes[i];
+  graph->nnodes = nleft;
+  return graph_sort(graph, g->diagnostics);
+}

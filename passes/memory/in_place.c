@@ -1,0 +1,90 @@
+// An update is stored by its kernel if no later kernel reads the state, and its kernel reads each element before it
+// stores to its place; by several kernels, which store parts of it, if each reads no other part. Any other update is
+// staged: it lives in the workspace, and is copied at the end of a call. A state that is itself the update of another
+// one is copied to the workspace, so that its own update may be stored.
+#include "passes/memory/in_place.h"
+
+#include "ir/kernel/overwrite.h"
+
+// When a value is accessed. Kernels are numbered from 1, as 0 means never; the kernels of a visit access all of their
+// tensors from the first of them to the last.
+typedef struct Lifetime {
+  uint32_t first_store, last_store, last_read;
+} Lifetime;
+
+static Lifetime *find_lifetimes(const Program *p, Arena *arena) {
+  Lifetime *lifetimes = ARENA_ARRAY(arena, Lifetime, p->graph->nvalues + 1);
+  for (uint32_t i = 0; lifetimes && i < p->nkernels; i++) {
+    const Kernel *k = p->schedules[i]->kernel;
+    const ProgramVisit *visit = program_visit(p, i);
+    const uint32_t first = visit ? visit->first + 1 : i + 1, last = visit ? visit->end : i + 1;
+    for (AccessId a = 0; a < k->naccesses; a++) {
+      if (!k->accesses[a].value) continue;
+      Lifetime *l = &lifetimes[k->accesses[a].value->index];
+      if (!kernel_stores(k, a)) l->last_read = last;
+      else if (!l->first_store) l->first_store = first;
+      if (kernel_stores(k, a)) l->last_store = last;
+    }
+  }
+  return lifetimes;
+}
+
+// Sets *is_in_place to whether the update may be stored where the state is. False: out of memory.
+static bool check_update(const Program *p, const Value *state, const Value *update, const Lifetime *lifetimes,
+                         Arena *scratch, bool *is_in_place) {
+  const Lifetime *read = &lifetimes[state->index], *stored = &lifetimes[update->index];
+  *is_in_place = false;
+  if (p->is_staged[state->index]) {
+    *is_in_place = true;
+    return true;
+  }
+  if (state->is_output) return true; // the state is copied to an output at the end of a call
+  if (read->last_read < stored->first_store) {
+    *is_in_place = true;
+    return true;
+  }
+  if (read->last_read > stored->last_store) return true;
+  bool is_stored = false, may = true;
+  for (uint32_t i = stored->first_store; may && i <= stored->last_store; i++) {
+    const Schedule *s = p->schedules[i - 1];
+    bool *is_needed = ARENA_ARRAY(scratch, bool, s->kernel->nexprs);
+    if (!is_needed) return false;
+    may = !s->kernel->visit && schedule_may_overwrite(s, state, update, &is_stored, is_needed);
+  }
+  *is_in_place = may;
+  return true;
+}
+
+// Stages the states that have an update and are the update of another state. Copies at the end of a call, which would
+// else read one of them after its update was stored, may then come in any order: the updates {a: b, b: a} swap a and b.
+static bool stage_states(Program *p, Arena *scratch) {
+  const Graph *g = p->graph;
+  bool *is_updated = ARENA_ARRAY(scratch, bool, g->nvalues + 1);
+  for (size_t i = 0; is_updated && i < g->nstates; i++)
+    is_updated[g->inputs[g->states[i].input]->index] = g->states[i].output >= 0;
+  for (size_t i = 0; is_updated && i < g->nstates; i++) {
+    const State *state = &g->states[i];
+    const Value *v = state->output < 0 ? NULL : g->outputs[state->output];
+    if (v && is_updated[v->index] && v != g->inputs[state->input]) p->is_staged[v->index] = true;
+  }
+  return is_updated;
+}
+
+bool stage_updates(Program *p) {
+  const Graph *g = p->graph;
+  Arena scratch;
+  arena_init(&scratch, p->arena.allocator);
+  p->is_staged = ARENA_ARRAY(&p->arena, bool, g->nvalues + 1);
+  const Lifetime *lifetimes = g->nupdates ? find_lifetimes(p, &scratch) : NULL;
+  bool ok = p->is_staged && (lifetimes || !g->nupdates) && stage_states(p, &scratch);
+  for (size_t i = 0; ok && i < g->nstates; i++) {
+    const State *state = &g->states[i];
+    const Value *v = state->output < 0 ? NULL : g->outputs[state->output];
+    bool is_in_place;
+    if (!v || !v->producer || v->first_output != state->output) continue; // no update, or a copy at the end
+    ok = check_update(p, g->inputs[state->input], v, lifetimes, &scratch, &is_in_place);
+    p->is_staged[v->index] = ok && !is_in_place;
+  }
+  arena_deinit(&scratch);
+  return ok;
+}

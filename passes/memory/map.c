@@ -1,0 +1,182 @@
+#include "passes/memory/map.h"
+
+#include "ir/operators/operator.h"
+#include "ir/operators/optimizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE = 64 }; // bytes of a cache line
+
+static size_t whole_lines(size_t nbytes) {
+  return (nbytes + LINE - 1) / LINE * LINE;
+}
+
+static size_t value_nbytes(const Value *v) {
+  return type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
+}
+
+// Tenants
+
+static Tenant *add_tenant(MemoryMap *m, TenantKind kind, size_t offset, size_t nbytes, uint32_t first, uint32_t last) {
+  if (!nbytes) return NULL;
+  Tenant *t = &m->tenants[m->count++];
+  *t = (Tenant){.kind = kind, .offset = offset, .nbytes = whole_lines(nbytes), .first = first, .last = last};
+  return t;
+}
+
+// Adds the value's tenant, or lets it live until the kernel.
+static void access_value(MemoryMap *m, const Value *v, uint32_t kernel, uint32_t *current) {
+  const Program *p = m->program;
+  const ProgramVisit *visit = program_visit(p, kernel);
+  if (!p->is_in_workspace[v->index] || visit_is_private(visit, v)) return;
+  const uint32_t first = visit ? visit->first : kernel, last = visit ? visit->end - 1 : kernel;
+  Tenant *t = current[v->index] ? &m->tenants[current[v->index] - 1] : NULL;
+  if (t) t->last = last;
+  if (t) return;
+  t = add_tenant(m, p->is_staged[v->index] ? TENANT_STAGED : TENANT_VALUE, p->value_offset[v->index], value_nbytes(v),
+                 first, last);
+  if (!t) return;
+  t->value = v;
+  current[v->index] = (uint32_t)m->count;
+}
+
+// A staged state is also copied before the first kernel, and any staged value after the last one.
+static void extend_staged(MemoryMap *m, const uint32_t *current) {
+  const Program *p = m->program;
+  for (size_t i = 0; i < p->graph->nstates; i++) {
+    const Value *v = p->graph->inputs[p->graph->states[i].input];
+    if (!p->is_staged[v->index]) continue;
+    Tenant *t = current[v->index] ? &m->tenants[current[v->index] - 1]
+                                  : add_tenant(m, TENANT_STAGED, p->value_offset[v->index], value_nbytes(v), 0, 0);
+    if (!t) continue;
+    t->value = v;
+    t->first = 0;
+  }
+  for (size_t i = 0; i < m->count; i++)
+    if (m->tenants[i].kind == TENANT_STAGED && p->nkernels) m->tenants[i].last = (uint32_t)p->nkernels - 1;
+}
+
+static bool add_values(MemoryMap *m) {
+  const Program *p = m->program;
+  uint32_t *current = ARENA_ARRAY(&m->arena, uint32_t, p->graph->nvalues + 1); // the value's tenant, plus one
+  for (uint32_t i = 0; current && i < p->nkernels; i++) {
+    const Kernel *k = p->schedules[i]->kernel;
+    for (AccessId a = 0; a < k->naccesses; a++)
+      if (k->accesses[a].value) access_value(m, k->accesses[a].value, i, current);
+  }
+  if (current) extend_staged(m, current);
+  return current;
+}
+
+static void find_ends(const Schedule *s, size_t *begin, size_t *end) {
+  for (size_t i = 0; i < s->ntemporaries; i++) {
+    const Temporary *t = &s->temporaries[i];
+    if (t->is_own) continue;
+    const size_t own_end = t->offset + (size_t)t->nelems * type_nbytes(t->type);
+    if (t->offset < *begin) *begin = t->offset;
+    if (own_end > *end) *end = own_end;
+  }
+}
+
+// Of the kernel, and of those that follow it.
+static void add_temporaries(MemoryMap *m, uint32_t kernel) {
+  const uint32_t unit_end = program_unit_end(m->program, kernel);
+  size_t begin = SIZE_MAX, end = 0;
+  for (uint32_t i = kernel; i < unit_end; i++) find_ends(m->program->schedules[i], &begin, &end);
+  if (end > begin) add_tenant(m, TENANT_TEMPORARIES, begin, end - begin, kernel, unit_end - 1);
+}
+
+static int compare_tenants(const void *a, const void *b) {
+  const Tenant *x = a, *y = b;
+  if (x->first != y->first) return x->first < y->first ? -1 : 1;
+  return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+// Bytes in use
+
+static int compare_offsets(const void *a, const void *b) {
+  const Tenant *x = a, *y = b;
+  return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+// Of the tenants that live during the kernel; a result that takes the place of an operand counts once.
+static size_t count_live(const MemoryMap *m, uint32_t kernel, Tenant *scratch) {
+  size_t count = 0, nbytes = 0, top = 0;
+  for (size_t i = 0; i < m->count; i++)
+    if (m->tenants[i].first <= kernel && m->tenants[i].last >= kernel) scratch[count++] = m->tenants[i];
+  qsort(scratch, count, sizeof *scratch, compare_offsets);
+  for (size_t i = 0; i < count; i++) {
+    const size_t end = scratch[i].offset + scratch[i].nbytes;
+    if (end > top) nbytes += end - (scratch[i].offset > top ? scratch[i].offset : top);
+    if (end > top) top = end;
+  }
+  return nbytes;
+}
+
+// States
+
+// Whether an optimizer reads the state as something else than the weights that it updates.
+static bool is_of_optimizer(const Value *state) {
+  for (const Use *use = state->uses; use; use = use->next)
+    if (strcmp(use->node->op->family, "optimizer") == 0 && use->slot > DIFF_SLOT) return true;
+  return false;
+}
+
+static void add_states(MemoryMap *m) {
+  const Graph *g = m->program->graph;
+  for (size_t i = 0; i < g->nstates; i++) {
+    const Value *v = g->inputs[g->states[i].input];
+    *(is_of_optimizer(v) ? &m->optimizer_nbytes : &m->parameter_nbytes) += whole_lines(value_nbytes(v));
+  }
+}
+
+bool memory_map_init(MemoryMap *m, const Program *p) {
+  *m = (MemoryMap){.program = p};
+  arena_init(&m->arena, p->arena.allocator);
+  const size_t most = p->graph->nvalues + p->nkernels + p->nvisits + 1;
+  m->tenants = ARENA_ARRAY(&m->arena, Tenant, most);
+  m->live = ARENA_ARRAY(&m->arena, size_t, p->nkernels + 1);
+  Tenant *scratch = ARENA_ARRAY(&m->arena, Tenant, most);
+  if (!m->tenants || !m->live || !scratch || !add_values(m)) return false;
+  for (size_t i = 0; i < p->nvisits; i++) {
+    const ProgramVisit *v = &p->visits[i];
+    add_tenant(m, TENANT_SLICES, v->offset, v->chunk_nbytes * (size_t)v->nchunks, v->first, v->end - 1);
+  }
+  for (uint32_t i = 0; i < p->nkernels; i++)
+    if (!program_visit(p, i) && !p->schedules[i]->follows) add_temporaries(m, i);
+  qsort(m->tenants, m->count, sizeof *m->tenants, compare_tenants);
+  for (uint32_t i = 0; i < p->nkernels; i++) {
+    m->live[i] = count_live(m, i, scratch);
+    if (m->live[i] > m->live[m->peak]) m->peak = i;
+  }
+  add_states(m);
+  return true;
+}
+
+void memory_map_deinit(MemoryMap *m) {
+  arena_deinit(&m->arena);
+}
+
+void tenant_print(const MemoryMap *m, const Tenant *t, Sink sink, Text *out) {
+  if (t->kind == TENANT_SLICES) {
+    text_format(out, "slices of kernels %u to %u", t->first, t->last);
+  } else if (t->kind == TENANT_TEMPORARIES) {
+    text_add_string(out, "temporaries of ");
+    Text nodes;
+    text_init(&nodes, out->allocator);
+    kernel_print_nodes(m->program->schedules[t->first]->kernel, &nodes);
+    text_add_user_string(out, sink, text_string(&nodes));
+    out->out_of_memory |= nodes.out_of_memory;
+    text_deinit(&nodes);
+  } else {
+    text_add_user_string(out, sink, t->value->name);
+    if (t->kind == TENANT_STAGED) text_add_string(out, t->value->is_input ? ", a copy of the state" : ", to be copied");
+    Text lines;
+    text_init(&lines, out->allocator);
+    if (t->value->producer) node_print_lines(t->value->producer, &lines);
+    if (lines.nbytes) text_format(out, ", %s", text_string(&lines));
+    out->out_of_memory |= lines.out_of_memory;
+    text_deinit(&lines);
+  }
+}

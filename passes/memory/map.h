@@ -1,0 +1,39 @@
+// A memory plan for people: what lives where in the workspace, and when.
+#ifndef NGRAD_PASSES_MEMORY_MAP_H
+#define NGRAD_PASSES_MEMORY_MAP_H
+
+#include "ir/kernel/program.h"
+#include "ir/support/escape.h"
+
+typedef enum TenantKind { TENANT_VALUE, TENANT_STAGED, TENANT_TEMPORARIES, TENANT_SLICES, NTENANT_KINDS } TenantKind;
+
+typedef struct Tenant { // of a part of the workspace
+  TenantKind kind;
+  const Value *value;    // of a value; staged: of one that is copied to or from the caller's memory
+  size_t offset, nbytes; // nbytes: in whole cache lines
+  uint32_t first, last;  // the kernels from the first that stores it to the last that reads it
+} Tenant;
+
+typedef struct MemoryMap {
+  const Program *program;
+  Tenant *tenants; // by their first kernel, then by offset
+  size_t count;
+  size_t *live;                              // by kernel: bytes of the workspace that are in use
+  uint32_t peak;                             // the first kernel with most of these
+  size_t parameter_nbytes, optimizer_nbytes; // of states; those that an optimizer keeps, such as moments
+  Arena arena;
+} MemoryMap;
+
+// The program has no open dims. False: out of memory. memory_map_deinit follows in any case.
+bool memory_map_init(MemoryMap *m, const Program *p);
+void memory_map_deinit(MemoryMap *m);
+
+// "value h1, lines 4 to 6", "temporaries", "slices of kernels 3 to 5", escaped for the sink.
+void tenant_print(const MemoryMap *m, const Tenant *t, Sink sink, Text *out);
+
+// Both: false: out of memory.
+bool memory_print_table(const Program *p, Text *out);
+// A picture over time as SVG: kernels from left to right, addresses upwards.
+bool memory_print_picture(const Program *p, Text *out);
+
+#endif

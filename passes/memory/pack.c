@@ -1,0 +1,163 @@
+// A result and the operand in whose place it is are packed as one.
+#include "passes/memory/pack.h"
+
+#include "passes/memory/map.h"
+
+#include <stdlib.h>
+
+enum { MOST_TENANTS = 1 << 12 }; // packing takes quadratic time
+
+typedef struct Group { // tenants with one place
+  size_t first;        // number of a tenant; the others are linked
+  size_t offset, nbytes;
+  double nkernels; // during which it lives
+} Group;
+
+typedef struct Packing {
+  MemoryMap map;
+  size_t *root; // by tenant: a tenant of the same group; of one of them, itself
+  size_t *next; // by tenant: the next one of the group, plus one; 0: none
+  Group *groups, **placed;
+  size_t ngroups, nplaced; // placed: by offset
+  size_t top;
+} Packing;
+
+static size_t find_root(Packing *k, size_t i) {
+  while (k->root[i] != i) i = k->root[i] = k->root[k->root[i]];
+  return i;
+}
+
+static bool lives_with(const Tenant *a, const Tenant *b) {
+  return a->first <= b->last && b->first <= a->last;
+}
+
+static void join_tenants(Packing *k) {
+  const Tenant *t = k->map.tenants;
+  for (size_t i = 0; i < k->map.count; i++) k->root[i] = i;
+  for (size_t i = 0; i < k->map.count; i++)
+    for (size_t j = 0; j < i; j++) {
+      if (t[i].offset == t[j].offset && lives_with(&t[i], &t[j])) k->root[find_root(k, i)] = find_root(k, j);
+    }
+}
+
+static void make_groups(Packing *k) {
+  for (size_t i = k->map.count; i-- > 0;) {
+    const size_t root = find_root(k, i);
+    if (root != i) {
+      k->next[i] = k->next[root];
+      k->next[root] = i + 1;
+    } else {
+      k->groups[k->ngroups++] = (Group){.first = i};
+    }
+  }
+  for (size_t i = 0; i < k->ngroups; i++)
+    for (size_t t = k->groups[i].first + 1; t; t = k->next[t - 1]) {
+      const Tenant *tenant = &k->map.tenants[t - 1];
+      if (tenant->nbytes > k->groups[i].nbytes) k->groups[i].nbytes = tenant->nbytes;
+      k->groups[i].nkernels += tenant->last - tenant->first + 1;
+    }
+}
+
+static int compare_numbers(double x, double y) {
+  return (x < y) - (x > y); // the larger first
+}
+
+static int by_nbytes(const void *a, const void *b) {
+  const Group *x = a, *y = b;
+  const int order = compare_numbers((double)x->nbytes, (double)y->nbytes);
+  return order ? order : (x->first > y->first) - (x->first < y->first);
+}
+
+static int by_area(const void *a, const void *b) {
+  const Group *x = a, *y = b;
+  const int order = compare_numbers((double)x->nbytes * x->nkernels, (double)y->nbytes * y->nkernels);
+  return order ? order : by_nbytes(a, b);
+}
+
+static int by_life(const void *a, const void *b) {
+  const Group *x = a, *y = b;
+  const int order = compare_numbers(x->nkernels, y->nkernels);
+  return order ? order : by_nbytes(a, b);
+}
+
+static int by_first(const void *a, const void *b) {
+  const Group *x = a, *y = b;
+  return (x->first > y->first) - (x->first < y->first);
+}
+
+static bool groups_live_together(const Packing *k, const Group *a, const Group *b) {
+  for (size_t i = a->first + 1; i; i = k->next[i - 1])
+    for (size_t j = b->first + 1; j; j = k->next[j - 1])
+      if (lives_with(&k->map.tenants[i - 1], &k->map.tenants[j - 1])) return true;
+  return false;
+}
+
+static void place_group(Packing *k, Group *g) {
+  size_t at = 0, offset = 0;
+  for (size_t i = 0; i < k->nplaced; i++) {
+    const Group *other = k->placed[i];
+    if (other->offset + other->nbytes <= offset || !groups_live_together(k, g, other)) continue;
+    if (offset + g->nbytes <= other->offset) break;
+    offset = other->offset + other->nbytes;
+  }
+  g->offset = offset;
+  if (offset + g->nbytes > k->top) k->top = offset + g->nbytes;
+  for (at = k->nplaced++; at && k->placed[at - 1]->offset > offset; at--) k->placed[at] = k->placed[at - 1];
+  k->placed[at] = g;
+}
+
+// Adds the difference, which may be negative, modulo 2^64.
+static void move_temporaries(const Schedule *s, size_t by) {
+  for (size_t i = 0; i < s->ntemporaries; i++) s->temporaries[i].offset += by;
+}
+
+static void move_visit(Program *p, ProgramVisit *visit, size_t by) {
+  visit->offset += by;
+  for (size_t i = 0; i < visit->plan->ntensors; i++)
+    if (visit->plan->tensors[i].is_private) p->value_offset[visit->plan->tensors[i].value->index] += by;
+  for (uint32_t i = visit->first; i < visit->end; i++) move_temporaries(p->schedules[i], by);
+}
+
+static void move_tenant(Program *p, const Tenant *t, size_t offset) {
+  if (t->value) p->value_offset[t->value->index] = offset;
+  for (uint32_t i = t->first; t->kind == TENANT_TEMPORARIES && i <= t->last; i++)
+    move_temporaries(p->schedules[i], offset - t->offset);
+  for (size_t i = 0; t->kind == TENANT_SLICES && i < p->nvisits; i++)
+    if (p->visits[i].first == t->first) move_visit(p, &p->visits[i], offset - t->offset);
+}
+
+static bool packing_init(Packing *k, const Program *p) {
+  if (!memory_map_init(&k->map, p)) return false;
+  const size_t count = k->map.count + 1;
+  k->root = ARENA_ARRAY(&k->map.arena, size_t, count);
+  k->next = ARENA_ARRAY(&k->map.arena, size_t, count);
+  k->groups = ARENA_ARRAY(&k->map.arena, Group, count);
+  k->placed = ARENA_ARRAY(&k->map.arena, Group *, count);
+  return k->root && k->next && k->groups && k->placed;
+}
+
+static void apply(const Packing *k, Program *p) {
+  for (size_t i = 0; i < k->ngroups; i++)
+    for (size_t t = k->groups[i].first + 1; t; t = k->next[t - 1])
+      move_tenant(p, &k->map.tenants[t - 1], k->groups[i].offset);
+  p->workspace_nbytes = k->top;
+}
+
+bool pack_workspace(Program *p) {
+  static int (*const orders[])(const void *, const void *) = {by_nbytes, by_area, by_life, by_first};
+  enum { NORDERS = sizeof orders / sizeof *orders };
+  bool ok = true;
+  for (int i = 0; ok && i < NORDERS; i++) {
+    Packing k = {.top = 0};
+    ok = packing_init(&k, p);
+    if (ok && k.map.count <= MOST_TENANTS && p->workspace_nbytes > k.map.live[k.map.peak]) {
+      join_tenants(&k);
+      make_groups(&k);
+      qsort(k.groups, k.ngroups, sizeof *k.groups, orders[i]);
+      for (size_t n = 0; n < k.ngroups; n++) place_group(&k, &k.groups[n]);
+      if (k.top < p->workspace_nbytes) apply(&k, p);
+    }
+    memory_map_deinit(&k.map);
+  }
+  return ok;
+}

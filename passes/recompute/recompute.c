@@ -1,0 +1,361 @@
+// Greedy: each round looks at the kernel during which most bytes live, takes the cheapest value that lives over it
+// without being accessed, lets a further kernel compute it again before the next kernel that reads it, and plans anew.
+//
+// What is computed again is a value of its own, with a place of its own: an instance of the first one. They are in a
+// copy of the graph's list of values that belongs to the program alone.
+#include "passes/recompute/recompute.h"
+
+#include "passes/memory/in_place.h"
+#include "passes/memory/map.h"
+#include "passes/memory/plan.h"
+#include "passes/recompute/remake.h"
+
+#include <string.h>
+
+typedef struct Known { // a value's remake, once it is known
+  bool is_known;
+  Remake remake;
+} Known;
+
+typedef struct Fitting {
+  Program *p;
+  RegionLowering lowering;
+  Graph *graph;     // the program's
+  Known *known;     // by value->index, of the graph as it was
+  uint32_t *origin; // by value->index: that of the value that it is an instance of
+  size_t nagain, least;
+  double operations; // of the kernels that were added
+} Fitting;
+
+typedef struct Round { // the kernels of the peak, and what is accessed when
+  Fitting *f;
+  MemoryMap map;
+  uint32_t first, end;   // the kernels: a unit of the program
+  bool *is_accessed;     // by value->index: by the kernels of the peak
+  uint32_t *next;        // by value->index: the first kernel behind the peak that accesses it, plus one; 0: none
+  uint32_t *first_store; // by value->index: the first kernel that stores it, plus one; 0: none
+  const Tenant **tenant; // by value->index; NULL: it has none
+} Round;
+
+typedef struct Choice { // a value that is computed again before kernel `at`
+  const Value *value;
+  const Remake *remake;
+  uint32_t at;
+  size_t saved; // bytes at the peak
+} Choice;
+
+static void note_access(Round *r, uint32_t kernel, const Value *v, bool is_stored) {
+  if (kernel >= r->first && kernel < r->end) r->is_accessed[v->index] = true;
+  if (kernel >= r->end && !r->next[v->index]) r->next[v->index] = program_unit_first(r->f->p, kernel) + 1;
+  if (is_stored && !r->first_store[v->index]) r->first_store[v->index] = kernel + 1;
+}
+
+// memory_map_deinit follows in any case.
+static bool round_init(Round *r, Fitting *f) {
+  const Program *p = f->p;
+  *r = (Round){.f = f};
+  if (!memory_map_init(&r->map, p)) return false;
+  r->first = program_unit_first(p, r->map.peak);
+  r->end = program_unit_end(p, r->map.peak);
+  r->is_accessed = ARENA_ARRAY(&r->map.arena, bool, p->graph->nvalues + 1);
+  r->next = ARENA_ARRAY(&r->map.arena, uint32_t, p->graph->nvalues + 1);
+  r->first_store = ARENA_ARRAY(&r->map.arena, uint32_t, p->graph->nvalues + 1);
+  r->tenant = (const Tenant **)ARENA_ARRAY(&r->map.arena, Tenant *, p->graph->nvalues + 1);
+  if (!r->is_accessed || !r->next || !r->first_store || !r->tenant) return false;
+  for (size_t i = 0; i < r->map.count; i++)
+    if (r->map.tenants[i].value) r->tenant[r->map.tenants[i].value->index] = &r->map.tenants[i];
+  for (uint32_t i = 0; i < p->nkernels; i++) {
+    const Kernel *k = p->schedules[i]->kernel;
+    for (AccessId a = 0; a < k->naccesses; a++)
+      if (k->accesses[a].value) note_access(r, i, k->accesses[a].value, kernel_stores(k, a));
+  }
+  return true;
+}
+
+// The update of the state is stored in its place before the kernel.
+static bool is_overwritten(const Round *r, const Value *state, uint32_t kernel) {
+  const Graph *g = r->f->p->graph;
+  for (size_t i = 0; i < g->nstates; i++) {
+    if (g->inputs[g->states[i].input] != state || g->states[i].output < 0) continue;
+    const uint32_t stored = r->first_store[g->outputs[g->states[i].output]->index];
+    return stored && stored <= kernel && !r->f->p->is_staged[state->index];
+  }
+  return false;
+}
+
+// The instance of the value that a kernel at this place reads: of those that are stored before, the one that lives
+// longest.
+static const Value *instance_at(const Round *r, const Value *v, uint32_t at) {
+  const uint32_t origin = r->f->origin[v->index];
+  const Value *best = r->f->graph->values[origin];
+  for (size_t i = 0; i < r->f->graph->nvalues; i++) {
+    const Tenant *own = r->f->origin[i] == origin ? r->tenant[i] : NULL, *other = r->tenant[best->index];
+    if (own && own->first < at && (!other || own->last > other->last)) best = r->f->graph->values[i];
+  }
+  return best;
+}
+
+// Bytes that a kernel behind the peak adds to it by reading the value: it has to live until then.
+static size_t extension(const Round *r, const Value *v) {
+  const Tenant *t = r->tenant[v->index];
+  return t && t->last < r->first ? t->nbytes : 0;
+}
+
+// The bytes that computing the value again adds to the peak but for those of the operand `without`; SIZE_MAX: it cannot
+// be, as an operand is gone.
+static size_t added_nbytes(const Round *r, const Choice *c, const Value *without) {
+  const Kernel *k = c->remake->schedule->kernel;
+  size_t added = 0;
+  for (AccessId a = 0; a < k->naccesses; a++) {
+    const Value *v = k->accesses[a].value;
+    if (!v || kernel_stores(k, a) || v == without || (a && k->accesses[a - 1].value == v)) continue;
+    if (v->is_input && is_overwritten(r, v, c->at)) return SIZE_MAX;
+    if (!v->is_input && !v->constant) added += extension(r, instance_at(r, v, c->at));
+  }
+  return added;
+}
+
+static bool is_better(const Choice *a, const Choice *b) {
+  if (!b->value) return true;
+  if (a->remake->cost != b->remake->cost) return a->remake->cost < b->remake->cost;
+  return (double)a->saved * (b->remake->operations + 1) > (double)b->saved * (a->remake->operations + 1);
+}
+
+// Sets *remake; NULL: there is none. False: out of memory.
+static bool find_remake(Round *r, const Value *v, const Remake **remake) {
+  const uint32_t origin = r->f->origin[v->index];
+  Known *known = &r->f->known[origin];
+  const bool ok =
+      known->is_known || remake_value(r->f->p, &r->f->lowering, r->f->graph->values[origin], &known->remake);
+  known->is_known = ok;
+  *remake = ok && known->remake.schedule ? &known->remake : NULL;
+  return ok;
+}
+
+// Takes an operand of c, which would have to live until then, if it can be computed again just before c and c is worth
+// it. The next round finds it there.
+static bool choose_operand(Round *r, const Choice *c, size_t nbytes, Choice *best) {
+  const Kernel *k = c->remake->schedule->kernel;
+  for (AccessId a = 0; a < k->naccesses; a++) {
+    const Value *v = k->accesses[a].value;
+    if (!v || kernel_stores(k, a) || v->is_input || v->constant) continue;
+    Choice o = {.value = instance_at(r, v, c->at), .at = c->at};
+    if (!extension(r, o.value) || added_nbytes(r, c, v) >= nbytes) continue;
+    if (!find_remake(r, o.value, &o.remake)) return false;
+    if (!o.remake || added_nbytes(r, &o, NULL)) continue;
+    o.saved = nbytes;
+    if (is_better(&o, best)) *best = o;
+  }
+  return true;
+}
+
+// Takes the best value that lives over the peak, or, with for_operands, the best operand for one.
+static bool choose_value(Round *r, bool for_operands, Choice *best) {
+  *best = (Choice){.value = NULL};
+  for (size_t i = 0; i < r->map.count; i++) {
+    const Tenant *t = &r->map.tenants[i];
+    if (t->kind != TENANT_VALUE || t->first >= r->first || t->last < r->end || r->is_accessed[t->value->index])
+      continue;
+    Choice c = {.value = t->value, .at = r->next[t->value->index] - 1};
+    if (!find_remake(r, t->value, &c.remake)) return false;
+    if (!c.remake || !r->next[t->value->index]) continue;
+    const size_t added = added_nbytes(r, &c, NULL);
+    if (for_operands && added >= t->nbytes && !choose_operand(r, &c, t->nbytes, best)) return false;
+    c.saved = added < t->nbytes ? t->nbytes - added : 0;
+    if (!for_operands && c.saved && is_better(&c, best)) *best = c;
+  }
+  return true;
+}
+
+// best->value NULL: nothing helps. False: out of memory.
+static bool choose(Round *r, Choice *best) {
+  return choose_value(r, false, best) && (best->value || choose_value(r, true, best));
+}
+
+// Adds an instance of the value to the graph. NULL: out of memory.
+static Value *add_instance(Fitting *f, const Value *v) {
+  Program *p = f->p;
+  Graph *g = f->graph;
+  const size_t count = g->nvalues + 2;
+  Value *instance = ARENA_NEW(&p->arena, Value), **values = ARENA_ARRAY(&p->arena, Value *, count);
+  uint32_t *origin = ARENA_ARRAY(&p->arena, uint32_t, count);
+  p->value_offset = ARENA_ARRAY(&p->arena, size_t, count);
+  p->is_in_workspace = ARENA_ARRAY(&p->arena, bool, count);
+  if (!instance || !values || !origin || !p->value_offset || !p->is_in_workspace) return NULL;
+  memcpy(values, g->values, g->nvalues * sizeof *values);
+  memcpy(origin, f->origin, g->nvalues * sizeof *origin);
+  *instance = *v;
+  instance->name = arena_format(&p->arena, "%s_again_%zu", g->values[origin[v->index]]->name, f->nagain);
+  instance->index = (uint32_t)g->nvalues;
+  origin[instance->index] = origin[v->index];
+  values[g->nvalues++] = instance;
+  g->values = values;
+  f->origin = origin;
+  return instance->name ? instance : NULL;
+}
+
+// The remake as a kernel of its own, which stores the instance and reads the instances of that time.
+static Schedule *instantiate(const Round *r, const Choice *c, Value *instance) {
+  Arena *arena = &r->f->p->arena;
+  const Schedule *from = c->remake->schedule;
+  Schedule *s = ARENA_NEW(arena, Schedule);
+  Kernel *k = ARENA_NEW(arena, Kernel);
+  Temporary *temporaries = ARENA_ARRAY(arena, Temporary, from->ntemporaries + 1);
+  Access *accesses = ARENA_ARRAY(arena, Access, from->kernel->naccesses + 1);
+  if (!s || !k || !temporaries || !accesses) return NULL;
+  *s = *from;
+  *k = *from->kernel;
+  if (s->ntemporaries) memcpy(temporaries, s->temporaries, s->ntemporaries * sizeof *temporaries);
+  if (k->naccesses) memcpy(accesses, k->accesses, k->naccesses * sizeof *accesses);
+  for (AccessId a = 0; a < k->naccesses; a++) {
+    const Value *v = accesses[a].value;
+    if (!v) continue;
+    if (kernel_stores(k, a)) accesses[a].value = instance;
+    else if (!v->is_input && !v->constant) accesses[a].value = (Value *)instance_at(r, v, c->at);
+  }
+  k->accesses = accesses;
+  s->kernel = k;
+  s->temporaries = temporaries;
+  return s;
+}
+
+// Lets a visit read the instance. Its plan is copied, as other programs have it, too.
+static bool rename_in_visit(Program *p, ProgramVisit *visit, const Value *v, const Value *instance) {
+  if (!visit_find(visit->plan, v)) return true;
+  Visit *plan = ARENA_NEW(&p->arena, Visit);
+  Sliced *tensors = ARENA_ARRAY(&p->arena, Sliced, visit->plan->ntensors + 1);
+  if (!plan || !tensors) return false;
+  *plan = *visit->plan;
+  memcpy(tensors, plan->tensors, plan->ntensors * sizeof *tensors);
+  for (size_t i = 0; i < plan->ntensors; i++)
+    if (tensors[i].value == v) tensors[i].value = instance;
+  plan->tensors = tensors;
+  visit->plan = plan;
+  for (uint32_t i = visit->first; i < visit->end; i++) p->schedules[i]->kernel->visit = plan;
+  return true;
+}
+
+// Lets the kernels from this one on read the instance in place of the value.
+static bool rename_uses(Program *p, uint32_t from, const Value *v, Value *instance) {
+  for (uint32_t i = from; i < p->nkernels; i++) {
+    const Kernel *k = p->schedules[i]->kernel;
+    for (AccessId a = 0; a < k->naccesses; a++)
+      if (k->accesses[a].value == v) k->accesses[a].value = instance;
+  }
+  for (size_t i = 0; i < p->nvisits; i++)
+    if (p->visits[i].first >= from && !rename_in_visit(p, &p->visits[i], v, instance)) return false;
+  return true;
+}
+
+static bool insert_kernel(Program *p, Schedule *s, uint32_t at) {
+  Schedule **schedules = ARENA_ARRAY(&p->arena, Schedule *, p->nkernels + 1);
+  if (!schedules) return false;
+  for (size_t i = 0; i < p->nkernels; i++) schedules[i + (i >= at)] = p->schedules[i];
+  schedules[at] = s;
+  p->schedules = schedules;
+  p->nkernels++;
+  for (size_t i = 0; i < p->nvisits; i++) {
+    if (p->visits[i].first < at) continue;
+    p->visits[i].first++;
+    p->visits[i].end++;
+  }
+  program_number_kernels(p);
+  return true;
+}
+
+static bool compute_again(Round *r, const Choice *c) {
+  Program *p = r->f->p;
+  Value *instance = add_instance(r->f, c->value);
+  Schedule *s = instance ? instantiate(r, c, instance) : NULL;
+  return s && rename_uses(p, c->at, c->value, instance) && insert_kernel(p, s, c->at) && stage_updates(p) &&
+         plan_memory(p);
+}
+
+// *is_done: nothing is left that would help. False: out of memory.
+static bool play_round(Fitting *f, bool *is_done) {
+  Round r;
+  Choice c;
+  bool ok = round_init(&r, f) && choose(&r, &c);
+  *is_done = ok && !c.value;
+  if (ok && c.value) {
+    ok = compute_again(&r, &c);
+    f->nagain++;
+    f->operations += c.remake->operations;
+    if (f->p->workspace_nbytes < f->least) f->least = f->p->workspace_nbytes;
+  }
+  memory_map_deinit(&r.map);
+  return ok;
+}
+
+static bool count_operations(const Program *p, double *operations) {
+  Arena scratch;
+  arena_init(&scratch, p->arena.allocator);
+  bool ok = true;
+  *operations = 0;
+  for (size_t i = 0; ok && i < p->nkernels; i++) {
+    double own = 0;
+    ok = kernel_count_operations(p->schedules[i]->kernel, &scratch, &own);
+    *operations += own;
+  }
+  arena_deinit(&scratch);
+  return ok;
+}
+
+static bool refuse(const Fitting *f, PassContext *c) {
+  c->failed = true;
+  return error_at(c->diagnostics, (Position){0},
+                  "expected an arena of at most %llu bytes, found at least %zu, even if values are computed again",
+                  (unsigned long long)c->memory_nbytes, f->least);
+}
+
+static bool is_open(const Program *p, PassContext *c) {
+  if (!p->graph->ndims) return false;
+  c->failed = true;
+  error_at(c->diagnostics, (Position){0},
+           "the size of the arena depends on %s, expected a number for it: --dim %s=%lld", p->graph->dims[0]->name,
+           p->graph->dims[0]->name, (long long)p->graph->dims[0]->value);
+  return true;
+}
+
+static bool fitting_init(Fitting *f, size_t before, PassContext *c, Arena *scratch) {
+  Program *p = f->p;
+  f->lowering = (RegionLowering){.context = c, .graph = p->graph, .target = c->target, .is_trial = true};
+  f->known = ARENA_ARRAY(scratch, Known, p->graph->nvalues + 1);
+  f->origin = ARENA_ARRAY(scratch, uint32_t, p->graph->nvalues + 1);
+  f->graph = ARENA_NEW(&p->arena, Graph);
+  f->least = p->workspace_nbytes < before ? p->workspace_nbytes : before;
+  if (!f->known || !f->origin || !f->graph || !lower_scratch_init(&f->lowering.scratch, scratch, p->graph))
+    return false;
+  for (uint32_t i = 0; i < p->graph->nvalues; i++) f->origin[i] = i;
+  *f->graph = *p->graph;
+  p->graph = f->graph;
+  return true;
+}
+
+static void warn_of_price(const Fitting *f, size_t before, double operations, PassContext *c) {
+  const size_t nbytes = f->p->workspace_nbytes;
+  warn_at(
+      c->diagnostics, (Position){0},
+      "the arena is %zu bytes instead of %zu (%.1f %% less), as %zu value%s computed again (%.2g %% more operations)",
+      nbytes, before, 100 * (1 - (double)nbytes / (double)before), f->nagain, f->nagain == 1 ? " is" : "s are",
+      operations > 0 ? 100 * f->operations / operations : 0);
+}
+
+bool fit_memory(Program *p, size_t before, PassContext *c) {
+  if (!c->memory_nbytes) return true;
+  if (is_open(p, c)) return false;
+  if (p->workspace_nbytes <= c->memory_nbytes) return true;
+  const size_t most_rounds = 4 * p->nkernels + 16;
+  Arena scratch;
+  arena_init(&scratch, c->allocator);
+  Fitting f = {.p = p};
+  double operations = 0;
+  bool ok = fitting_init(&f, before, c, &scratch) && count_operations(p, &operations), is_done = false;
+  while (ok && !is_done && p->workspace_nbytes > c->memory_nbytes && f.nagain < most_rounds)
+    ok = play_round(&f, &is_done);
+  arena_deinit(&scratch);
+  if (!ok) return c->failed ? false : pass_out_of_memory(c);
+  if (p->workspace_nbytes > c->memory_nbytes) return refuse(&f, c);
+  warn_of_price(&f, before, operations, c);
+  return true;
+}

@@ -1,0 +1,206 @@
+// The forward graph as it is used after training.
+//
+// A batch norm takes the statistics that its running ones were before the call, which must be states; dropout is left
+// out. What only updates of states needed is removed with them.
+#include "passes/rewrite/dead_code.h"
+#include "passes/train/build.h"
+#include "passes/train/train.h"
+
+#include <string.h>
+
+enum { RUNNING_MEAN = 1, RUNNING_VARIANCE, BATCH_MEAN, BATCH_VARIANCE }; // outputs of BatchNormForwardTraining
+enum { SRC, MEAN, VARIANCE, GAMMA, BETA };                               // and its inputs
+
+typedef struct InferenceGraph {
+  Builder b;
+  const Graph *forward;
+  Value **map;     // by index of a value of the forward graph, that of the inference graph
+  bool *is_wanted; // by index in forward->outputs
+} InferenceGraph;
+
+static bool out_of_memory(InferenceGraph *f) {
+  f->b.failed = true;
+  return error_out_of_memory(f->b.diagnostics);
+}
+
+static bool refuse(InferenceGraph *f, const Node *node, const char *why) {
+  char title[NODE_TITLE_BYTES];
+  f->b.failed = true;
+  warn_at(f->b.diagnostics, node->position, "%s has no form for inference: %s", node_title(node, title), why);
+  return false;
+}
+
+// Outputs
+
+static size_t count_outputs(const Graph *forward) {
+  return forward->noutputs - forward->nupdates;
+}
+
+// Marks the data inputs that the output depends on; returns their number.
+static size_t find_inputs(InferenceGraph *f, Value *output, bool *needed, bool *needs) {
+  const size_t ndata = f->forward->ninputs - f->forward->nstates;
+  size_t count = 0;
+  memset(needed, 0, f->forward->nvalues * sizeof *needed);
+  train_find_needed(f->forward, &output, 1, needed);
+  for (size_t i = 0; i < ndata; i++) count += needs[i] = needed[f->forward->inputs[i]->index];
+  return count;
+}
+
+// Wants the outputs that need no input but those which all outputs need that need any, and are no losses.
+static bool choose_results(InferenceGraph *f, Value *const *losses, size_t nlosses) {
+  const Graph *forward = f->forward;
+  const size_t count = count_outputs(forward), ndata = forward->ninputs - forward->nstates;
+  bool *needed = ARENA_ARRAY(&f->b.scratch, bool, forward->nvalues + 1);
+  bool *needs = ARENA_ARRAY(&f->b.scratch, bool, ndata + 1), *common = ARENA_ARRAY(&f->b.scratch, bool, ndata + 1);
+  if (!needed || !needs || !common) return out_of_memory(f);
+  memset(common, 1, ndata);
+  for (size_t i = 0; i < count; i++) {
+    if (find_inputs(f, forward->outputs[i], needed, needs) == 0) continue;
+    for (size_t k = 0; k < ndata; k++) common[k] &= needs[k];
+  }
+  bool any = false;
+  for (size_t i = 0; i < count; i++) {
+    bool is_wanted = true;
+    find_inputs(f, forward->outputs[i], needed, needs);
+    for (size_t k = 0; k < ndata; k++) is_wanted &= common[k] || !needs[k];
+    for (size_t k = 0; k < nlosses; k++) is_wanted &= losses[k] != forward->outputs[i];
+    f->is_wanted[i] = is_wanted;
+    any |= is_wanted;
+  }
+  if (any) return true;
+  f->b.failed = true;
+  warn_at(f->b.diagnostics, (Position){0},
+          "%s has no graph for inference: expected an output besides losses that needs no labels, such as logits",
+          forward->name);
+  return false;
+}
+
+static bool choose_outputs(InferenceGraph *f, InferenceForm form, Value *const *losses, size_t nlosses) {
+  const size_t count = count_outputs(f->forward);
+  f->is_wanted = ARENA_ARRAY(&f->b.scratch, bool, count + 1);
+  if (!f->is_wanted) return out_of_memory(f);
+  if (form == FORM_INFER) return choose_results(f, losses, nlosses);
+  for (size_t i = 0; i < count; i++) f->is_wanted[i] = f->forward->outputs[i]->shape.rank == 0;
+  return true;
+}
+
+static bool add_outputs(InferenceGraph *f) {
+  for (size_t i = 0; i < count_outputs(f->forward); i++)
+    if (f->is_wanted[i] && !graph_add_output(f->b.graph, f->map[f->forward->outputs[i]->index]))
+      return out_of_memory(f);
+  return true;
+}
+
+// Nodes
+
+static bool is_state(const Graph *g, const Value *v) {
+  bool found = false;
+  for (size_t i = 0; i < g->nstates && !found; i++) found = g->inputs[g->states[i].input] == v;
+  return found;
+}
+
+static bool is_used(const Value *v) {
+  return v && (v->uses || v->is_output);
+}
+
+// Lets the results of `from` come from `node` instead. Both have the same output 0.
+static void replace_node(Node *from, Node *node) {
+  Value *dst = from->outputs[0];
+  node->position = from->position;
+  node->label = from->label;
+  node->comment = from->comment;
+  node_set_output(from, 0, NULL);
+  node_set_output(node, 0, dst);
+}
+
+static Node *add_node(InferenceGraph *f, OperatorId id) {
+  const Operator *op = &operators[id];
+  Node *node = graph_add_node(f->b.graph, op, NULL, op->ninputs, op->noutputs);
+  if (!node) out_of_memory(f);
+  return node;
+}
+
+// A parameter that the training form may do without.
+static Value *filled(InferenceGraph *f, const Value *like, const char *name, double number) {
+  Value *v = graph_add_number(f->b.graph, name, like->type, &like->shape, number);
+  if (!v) out_of_memory(f);
+  return v;
+}
+
+// Replaces a batch norm that computes statistics by one that is given them.
+static bool convert_batch_norm(InferenceGraph *f, Node *node) {
+  Value *mean = node->inputs[MEAN], *variance = node->inputs[VARIANCE];
+  if (is_used(node->outputs[BATCH_MEAN]) || is_used(node->outputs[BATCH_VARIANCE]))
+    return refuse(f, node, "something besides updates uses the statistics of its batch");
+  if (!is_state(f->b.graph, mean) || !is_state(f->b.graph, variance))
+    return refuse(f, node,
+                  "its running mean and variance are no states; expected them under state:, and what the "
+                  "node makes of them under updates:");
+  Node *given = add_node(f, OP_BatchNormInference);
+  if (!given) return false;
+  *node_attribute_slot(given, "epsilon") = *node_attribute(node, "epsilon");
+  *node_attribute_slot(given, "data_format") = *node_attribute(node, "data_format");
+  Value *gamma = node->inputs[GAMMA] ? node->inputs[GAMMA] : filled(f, mean, "gamma", 1);
+  Value *beta = node->inputs[BETA] ? node->inputs[BETA] : filled(f, mean, "beta", 0);
+  Value *const inputs[] = {node->inputs[SRC], gamma, beta, mean, variance};
+  for (uint32_t i = 0; i < given->ninputs; i++) node_set_input(given, i, inputs[i]);
+  replace_node(node, given);
+  return !f->b.failed;
+}
+
+static bool remove_dropout(InferenceGraph *f, Node *node) {
+  Value *src = node->inputs[SRC], *dst = node->outputs[0];
+  if (is_used(node->outputs[1])) return refuse(f, node, "something uses its mask");
+  if (!dst->is_output) {
+    value_replace_uses(dst, src);
+    return true;
+  }
+  Node *identity = add_node(f, OP_Reorder); // an output of the graph keeps its name
+  if (!identity) return false;
+  node_set_input(identity, 0, src);
+  replace_node(node, identity);
+  return true;
+}
+
+static void convert_nodes(InferenceGraph *f) {
+  Graph *g = f->b.graph;
+  const size_t count = g->nnodes;
+  for (size_t i = 0; i < count && !f->b.failed; i++) {
+    Node *node = g->nodes[i];
+    if (node->op->id == OP_BatchNormForwardTraining) convert_batch_norm(f, node);
+    else if (node->op->id == OP_Dropout) remove_dropout(f, node);
+  }
+}
+
+// The inputs that are data are those that something uses.
+static void remove_unused_inputs(Graph *g) {
+  const size_t ndata = g->ninputs - g->nstates;
+  size_t count = 0;
+  for (size_t i = 0; i < g->ninputs; i++) {
+    Value *v = g->inputs[i];
+    v->is_input = i >= ndata || is_used(v);
+    if (v->is_input) g->inputs[count++] = v;
+  }
+  for (size_t i = 0; i < g->nstates; i++) g->states[i].input -= (uint32_t)(g->ninputs - count);
+  g->ninputs = count;
+}
+
+static void make(InferenceGraph *f) {
+  Builder *b = &f->b;
+  PassContext context = {.diagnostics = b->diagnostics, .allocator = b->scratch.allocator};
+  f->map = builder_inline(b, f->forward, b->graph->inputs);
+  if (!f->map || !add_outputs(f)) return;
+  pass_dead_code(b->graph, &context);
+  convert_nodes(f);
+  if (b->failed) return;
+  pass_dead_code(b->graph, &context);
+  remove_unused_inputs(b->graph);
+  pass_dead_code(b->graph, &context);
+}
+
+Graph *graph_inference(const Graph *forward, InferenceForm form, Value *const *losses, size_t nlosses, Diagnostics *d) {
+  InferenceGraph f = {.forward = forward};
+  builder_init(&f.b, forward, form == FORM_TEST ? "_test" : "_infer", d);
+  if (!f.b.failed && choose_outputs(&f, form, losses, nlosses)) make(&f);
+  return builder_finish(&f.b);
+}

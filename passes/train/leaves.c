@@ -1,0 +1,211 @@
+// A forward graph as one leaf of a batch computes it (ir/graph/leaves.h).
+#include "ir/graph/leaves.h"
+
+#include "passes/rewrite/dead_code.h"
+#include "passes/train/build.h"
+#include "passes/train/sync_batch_norm.h"
+#include "passes/train/train.h"
+
+#include <string.h>
+
+typedef struct Leaves {
+  Builder b;
+  const Graph *forward;
+  int64_t count;
+  Value **inputs; // by the forward graph's inputs: what a leaf has in their place
+  Value **values; // by the forward graph's values: a leaf's
+  Value **next;   // by state: the counter after a call; NULL: it is none
+  bool *is_own;   // by index: the value is the leaf's own
+} Leaves;
+
+// Inputs
+
+static bool give_axis(Leaves *l, Value *v) {
+  Diagnostics *d = l->b.diagnostics;
+  char names[160];
+  if (v->shape.rank == MAX_RANK)
+    return error_at(d, v->position, "%s: expected fewer than %d axes beside that of the leaves", v->name, MAX_RANK);
+  if (!(TYPES_MOVED & TYPE_BIT(v->type)))
+    return error_at(d, v->position, "%s: with leaves, expected type %s, found %s", v->name,
+                    type_set_names(TYPES_MOVED, names, sizeof names), type_name(v->type));
+  int axes[MAX_RANK] = {0};
+  for (int i = 0; i < v->shape.rank; i++) axes[i + 1] = order_axis(&v->order, i) + 1;
+  for (int i = v->shape.rank++; i > 0; i--) v->shape.extent[i] = v->shape.extent[i - 1];
+  v->shape.extent[0] = EXTENT(l->count);
+  v->order = order_of_axes(axes, v->shape.rank);
+  return true;
+}
+
+static void take_leaf(Leaves *l, size_t input) {
+  Builder *b = &l->b;
+  Value *whole = b->graph->inputs[input];
+  if (!give_axis(l, whole)) b->failed = true;
+  b->comment = "What belongs to one leaf of the batch.";
+  l->inputs[input] = builder_unary(b, OP_Leaf, whole, builder_name(b, "leaf.%s", whole->name));
+  if (l->inputs[input]) l->inputs[input]->order = l->forward->inputs[input]->order;
+}
+
+// Counters: integers to which a call adds a constant. A leaf finds what would be there after the leaves before it.
+
+static bool is_integer(Type type) {
+  return type == TYPE_S32 || type == TYPE_S64;
+}
+
+// The constant that the update adds to the state; NULL: it is no such update.
+static const Value *added(const Value *state, const Value *update) {
+  const Node *node = update->producer;
+  if (!node || node->op->id != OP_Add || !is_integer(state->type)) return NULL;
+  const Value *other = node->inputs[0] == state ? node->inputs[1] : node->inputs[1] == state ? node->inputs[0] : NULL;
+  return other && other->constant && other->constant->is_splat && other->type == state->type ? other : NULL;
+}
+
+static void put_integer(Type type, void *data, int64_t at, int64_t number) {
+  if (type == TYPE_S64) ((int64_t *)data)[at] = number;
+  else ((int32_t *)data)[at] = (int32_t)number;
+}
+
+static int64_t integer_of(const Value *v) {
+  return v->type == TYPE_S64 ? *(const int64_t *)v->constant->data : *(const int32_t *)v->constant->data;
+}
+
+// For each leaf, what the leaves before it have added.
+static Value *constant_offsets(Leaves *l, const Value *state, int64_t step) {
+  Graph *g = l->b.graph;
+  const char *name = builder_name(&l->b, "%s.before", state->name);
+  const Shape shape = {.rank = 1, .extent = {EXTENT(l->count)}};
+  Constant *constant = ARENA_NEW(&g->arena, Constant);
+  if (constant) constant->data = arena_alloc(&g->arena, (size_t)l->count * type_nbytes(state->type));
+  Value *v = name && constant && constant->data ? graph_add_value(g, name, state->type, &shape) : NULL;
+  if (!v) return builder_out_of_memory(&l->b);
+  for (int64_t i = 0; i < l->count; i++)
+    put_integer(state->type, constant->data, i, (int64_t)((uint64_t)i * (uint64_t)step));
+  v->constant = constant;
+  return v;
+}
+
+static void count_leaves(Leaves *l, size_t state, const Value *step) {
+  Builder *b = &l->b;
+  const int64_t each = integer_of(step);
+  Value *counter = b->graph->inputs[l->forward->states[state].input];
+  Value *offset =
+      builder_unary(b, OP_Leaf, constant_offsets(l, counter, each), builder_name(b, "%s.offset", counter->name));
+  l->inputs[l->forward->states[state].input] =
+      builder_binary(b, OP_Add, counter, offset, builder_name(b, "leaf.%s", counter->name));
+  Value *all =
+      graph_add_number(b->graph, builder_name(b, "%s.step", counter->name), counter->type, &(Shape){.rank = 0}, 0);
+  if (!all) {
+    builder_out_of_memory(b);
+    return;
+  }
+  put_integer(all->type, all->constant->data, 0, (int64_t)((uint64_t)each * (uint64_t)l->count));
+  l->next[state] = builder_binary(b, OP_Add, counter, all, builder_name(b, "%s.next", counter->name));
+}
+
+static void add_inputs(Leaves *l) {
+  const Graph *forward = l->forward;
+  const size_t ndata = forward->ninputs - forward->nstates;
+  for (size_t i = 0; i < forward->ninputs && !l->b.failed; i++) {
+    l->inputs[i] = l->b.graph->inputs[i];
+    if (i < ndata) take_leaf(l, i);
+  }
+  for (size_t i = 0; i < forward->nstates && !l->b.failed; i++) {
+    const State *state = &forward->states[i];
+    const Value *step =
+        state->output < 0 ? NULL : added(forward->inputs[state->input], forward->outputs[state->output]);
+    if (step) count_leaves(l, i, step);
+  }
+}
+
+// Results
+
+// What all leaves have in common instead of the value, which a leaf has of its own: its mean, or the sum of integers.
+static Value *in_common(Leaves *l, Value *v) {
+  Builder *b = &l->b;
+  if (!v || !l->is_own[v->index]) return v;
+  const char *name = builder_name(b, "all.%s", v->name);
+  if (is_integer(v->type)) return builder_all_reduce(b, v, REDUCTION_SUM, name);
+  if (!type_is_float(v->type)) {
+    b->failed = true;
+    error_at(b->diagnostics, v->position,
+             "%s: each leaf has its own, expected f64, f32, f16, bf16, s32 or s64, found %s", v->name,
+             type_name(v->type));
+    return NULL;
+  }
+  Value *wide = builder_cast(b, v, v->type == TYPE_F64 ? TYPE_F64 : TYPE_F32, name);
+  return builder_cast(b, builder_all_reduce(b, wide, REDUCTION_MEAN, name), v->type, name);
+}
+
+// The results have the names of the forward graph's.
+static void name_result(Leaves *l, Value *result, const Value *forward) {
+  Value *own = l->values[forward->index];
+  if (!result || result == own || l->b.failed) return;
+  const char *name = builder_name(&l->b, "leaf.%s", own->name);
+  const char *copy = name ? arena_copy_text(&l->b.graph->arena, name, strlen(name)) : NULL;
+  if (!copy) {
+    builder_out_of_memory(&l->b);
+    return;
+  }
+  result->name = own->name;
+  own->name = copy;
+}
+
+static void add_outputs(Leaves *l) {
+  const Graph *forward = l->forward;
+  l->b.comment = "What all leaves have in common.";
+  for (size_t i = 0; i < forward->noutputs - forward->nupdates && !l->b.failed; i++) {
+    const Value *output = forward->outputs[i];
+    if (output->shape.rank) continue;
+    Value *result = in_common(l, l->values[output->index]);
+    name_result(l, result, output);
+    if (result && !graph_add_output(l->b.graph, result)) builder_out_of_memory(&l->b);
+  }
+}
+
+static bool is_changed_alike(Leaves *l, const Value *v) {
+  if (type_is_float(v->type)) return true;
+  l->b.failed = true;
+  return error_at(
+      l->b.diagnostics, v->position,
+      "%s: each leaf would leave another value in it, expected a floating-point state, whose mean is taken, or "
+      "one to which a constant is added",
+      v->name);
+}
+
+static void add_updates(Leaves *l) {
+  const Graph *forward = l->forward;
+  Graph *g = l->b.graph;
+  for (size_t i = 0; i < forward->nstates && !l->b.failed; i++) {
+    const State *state = &forward->states[i];
+    if (state->output < 0) continue;
+    Value *update = l->values[forward->outputs[state->output]->index];
+    if (l->next[i]) update = l->next[i];
+    else if (l->is_own[update->index] && is_changed_alike(l, g->inputs[state->input])) update = in_common(l, update);
+    if (update && !l->b.failed && !graph_add_update(g, &g->states[i], update, state->update))
+      builder_out_of_memory(&l->b);
+  }
+}
+
+static bool find_own(Leaves *l) {
+  l->is_own = ARENA_ARRAY(&l->b.scratch, bool, l->b.graph->nvalues + 1);
+  if (!l->is_own || !graph_sort(l->b.graph, l->b.diagnostics)) return builder_out_of_memory(&l->b);
+  graph_find_own_values(l->b.graph, l->is_own);
+  return true;
+}
+
+Graph *graph_with_leaves(const Graph *forward, int64_t count, bool syncs_batch_norms, Diagnostics *d) {
+  Leaves l = {.forward = forward, .count = count};
+  Builder *b = &l.b;
+  builder_init(b, forward, "", d);
+  if (!b->failed) b->graph->nleaves = count;
+  l.inputs = ARENA_ARRAY(&b->scratch, Value *, forward->ninputs + 1);
+  l.next = ARENA_ARRAY(&b->scratch, Value *, forward->nstates + 1);
+  if (!b->failed && (!l.inputs || !l.next)) builder_out_of_memory(b);
+  if (!b->failed) add_inputs(&l);
+  if (!b->failed) l.values = builder_inline(b, forward, l.inputs);
+  if (l.values && find_own(&l) && syncs_batch_norms && train_sync_batch_norms(b, l.is_own)) find_own(&l);
+  if (l.values && !b->failed) add_outputs(&l);
+  if (l.values && !b->failed) add_updates(&l);
+  b->failed = b->failed || !graph_sort(b->graph, d);
+  if (!b->failed) pass_dead_code(b->graph, &(PassContext){.diagnostics = d, .allocator = b->scratch.allocator});
+  return builder_finish(b);
+}

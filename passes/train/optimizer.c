@@ -1,0 +1,87 @@
+// What a step does with gradients: clipping, and an optimizer's node for each parameter.
+#include "passes/train/step.h"
+
+// The states that an optimizer has beside each parameter: the endings of their names, in the order of its operands.
+static const char *const slots_of_op[OP_COUNT][MOST_SLOTS] = {
+    [OP_Momentum] = {"momentum"}, [OP_Adam] = {"m", "v"}, [OP_AdamW] = {"m", "v"}, [OP_Adagrad] = {"sum"}};
+
+// Clipping
+
+static Type widened(Type type) {
+  return type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
+}
+
+// The square of the L2 norm of a gradient, in the type of the rate.
+static Value *square_of(Step *s, Value *gradient) {
+  Builder *b = &s->b;
+  const char *name = gradient ? gradient->name : "";
+  Value *wide = gradient ? builder_cast(b, gradient, widened(gradient->type), builder_name(b, "%s.wide", name)) : NULL;
+  Value *norm = builder_add(b, OP_ReduceL2, &wide, 1, builder_name(b, "%s.norm", name), TYPE_NONE);
+  norm = builder_cast(b, norm, s->rate_type, builder_name(b, "%s.norm", name));
+  return builder_add(b, OP_Square, &norm, 1, builder_name(b, "%s.square", name), TYPE_NONE);
+}
+
+void step_clip_gradients(Step *s) {
+  Builder *b = &s->b;
+  const Type type = s->rate_type;
+  Value *sum = NULL;
+  b->comment = "The norm of all gradients together, and the factor by which it is brought to at most clip_norm.";
+  for (size_t i = 0; i < s->nparameters; i++) {
+    Value *square = square_of(s, s->gradients[i]);
+    sum = sum ? builder_binary(b, OP_Add, sum, square, "squares") : square;
+  }
+  Value *norm = builder_add(b, OP_Sqrt, &sum, 1, "gradient_norm", TYPE_NONE);
+  Value *above = builder_binary(b, OP_Add, norm, builder_number(b, "norm_epsilon", type, 1e-6), "norm_above_0");
+  Value *limit = builder_number(b, "clip_norm", type, s->options->clip_norm);
+  Value *ratio = builder_binary(b, OP_Divide, limit, above, "clip_ratio");
+  Value *factor = builder_binary(b, OP_Minimum, ratio, builder_number(b, "one", type, 1), "clip_factor");
+  for (size_t i = 0; i < s->nparameters && !b->failed; i++) {
+    Value *gradient = s->gradients[i];
+    Value *own = builder_cast(b, factor, widened(gradient->type), "clip_factor");
+    s->gradients[i] = builder_add(b, OP_Multiply, (Value *[]){gradient, own}, 2,
+                                  builder_name(b, "%s.clipped", gradient->name), gradient->type);
+    if (s->gradients[i]) s->gradients[i]->order = gradient->order;
+  }
+}
+
+// Updates
+
+static void set_attributes(Step *s, Node *node) {
+  Builder *b = &s->b;
+  for (uint32_t i = 0; i < node->op->nattributes; i++)
+    if (s->options->attributes[i].is_set) node->attributes[i] = s->options->attributes[i];
+  if (node->op->check && !node->op->check(node, b->diagnostics)) b->failed = true;
+}
+
+static void update_parameter(Step *s, size_t i, Value *rate) {
+  Builder *b = &s->b;
+  const OperatorId op = s->options->optimizer;
+  const char *const *slots = slots_of_op[op];
+  Value *parameter = s->parameters[i], *inputs[MOST_SLOTS + 4] = {parameter, s->gradients[i]};
+  size_t states[MOST_SLOTS];
+  uint32_t nslots = 0, ninputs = 2;
+  for (; nslots < MOST_SLOTS && slots[nslots]; nslots++) {
+    const char *name = arena_format(&b->scratch, "%s.%s", parameter->name, slots[nslots]);
+    states[nslots] = step_add_state(s, name, widened(parameter->type), parameter);
+    inputs[ninputs++] = b->failed ? NULL : b->graph->inputs[b->graph->ninputs - 1];
+  }
+  inputs[ninputs++] = rate;
+  if (operators[op].ninputs > ninputs) inputs[ninputs++] = s->count;
+  Value *next = builder_add(b, op, inputs, ninputs, builder_name(b, "%s.next", parameter->name), TYPE_NONE);
+  if (!next) return;
+  next->order = parameter->order;
+  next->producer->label = parameter->name;
+  set_attributes(s, next->producer);
+  s->next[s->states[i]] = next;
+  for (uint32_t k = 0; k < nslots && !b->failed; k++) {
+    Value *slot = inputs[2 + k];
+    Value *next_slot = builder_output(b, next, k + 1, builder_name(b, "%s.next", slot->name));
+    if (next_slot) next_slot->order = slot->order;
+    s->next[states[k]] = next_slot;
+  }
+}
+
+void step_update_parameters(Step *s, Value *rate) {
+  s->b.comment = "The optimizer.";
+  for (size_t i = 0; i < s->nparameters && !s->b.failed; i++) update_parameter(s, i, rate);
+}

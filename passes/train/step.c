@@ -1,0 +1,191 @@
+// The step graph: the forward graph, its gradient, and an optimizer's node for each parameter.
+//
+// The backward graph is put behind the forward graph, whose values it uses directly; the gradient of each loss is the
+// number 1. With several leaves, both are of graphs with leaves. Optimizer states and rates are f32 (f64 beside
+// parameters in f64), whatever the type of a parameter.
+#include "passes/train/step.h"
+
+#include "passes/rewrite/dead_code.h"
+
+// Parameters
+
+static bool is_trained(const Step *s, size_t state) {
+  const TrainOptions *o = s->options;
+  return state_is_parameter(s->forward, &s->forward->states[state]) && !(o->is_frozen && o->is_frozen[state]);
+}
+
+static bool tell_no_parameters(const Step *s) {
+  const char *name = s->forward->name;
+  size_t nparameters = 0;
+  for (size_t i = 0; i < s->forward->nstates; i++)
+    nparameters += state_is_parameter(s->forward, &s->forward->states[i]);
+  if (nparameters)
+    return error_at(s->b.diagnostics, (Position){0}, "%s: expected a parameter that is not frozen", name);
+  return error_at(
+      s->b.diagnostics, (Position){0},
+      "%s: expected parameters to train, which are states; an input becomes one when it stands under state: "
+      "instead of inputs:, as in {name: w, type: f32, shape: [784, 10], init: {fan_in: 784}}",
+      name);
+}
+
+// A parameter that does not affect the losses is rather a mistake than meant.
+static bool check_effects(Step *s) {
+  bool *needed = ARENA_ARRAY(&s->b.scratch, bool, s->forward->nvalues + 1);
+  if (!needed) return error_out_of_memory(s->b.diagnostics);
+  train_find_needed(s->forward, s->options->losses, s->options->nlosses, needed);
+  bool ok = true;
+  for (size_t i = 0; i < s->nparameters; i++) {
+    const Value *v = s->parameters[i];
+    if (!needed[v->index])
+      ok = error_at(s->b.diagnostics, v->position, "%s: expected %s to depend on it; --freeze %s leaves it as it is",
+                    v->name, s->options->nlosses == 1 ? s->options->losses[0]->name : "a loss", v->name);
+  }
+  return ok;
+}
+
+static bool find_parameters(Step *s) {
+  const Graph *forward = s->forward;
+  const size_t n = forward->nstates + 1;
+  s->states = ARENA_ARRAY(&s->b.scratch, size_t, n);
+  s->parameters = ARENA_ARRAY(&s->b.scratch, Value *, n);
+  s->gradients = ARENA_ARRAY(&s->b.scratch, Value *, n);
+  s->next = ARENA_ARRAY(&s->b.scratch, Value *, (MOST_SLOTS + 1) * n);
+  if (!s->states || !s->parameters || !s->gradients || !s->next) return builder_out_of_memory(&s->b);
+  s->rate_type = TYPE_F32;
+  for (size_t i = 0; i < forward->nstates; i++) {
+    if (!is_trained(s, i)) continue;
+    Value *parameter = forward->inputs[forward->states[i].input];
+    if (parameter->type == TYPE_F64) s->rate_type = TYPE_F64;
+    s->states[s->nparameters] = i;
+    s->parameters[s->nparameters++] = parameter;
+  }
+  s->b.failed = s->nparameters ? !check_effects(s) : !tell_no_parameters(s);
+  return !s->b.failed;
+}
+
+// A mask that is the same in each step is rather a mistake than meant.
+static bool warn_of_fixed_masks(Step *s) {
+  bool *changes = ARENA_ARRAY(&s->b.scratch, bool, s->forward->nvalues + 1);
+  if (!changes) return builder_out_of_memory(&s->b);
+  train_find_changing(s->forward, changes);
+  for (size_t i = 0; i < s->forward->nnodes; i++) {
+    const Node *node = s->forward->nodes[i];
+    char title[NODE_TITLE_BYTES];
+    if (node->op->id != OP_Dropout) continue;
+    const Value *seed = node->inputs[1], *offset = node->inputs[2];
+    if (changes[seed->index] || changes[offset->index]) continue;
+    warn_at(s->b.diagnostics, node->position,
+            "%s drops the same elements in each step, as %s and %s stay the same; expected an offset that is a state, "
+            "{name: calls, type: s64, shape: [], init: ones}, and a node that adds 1 to it for updates: {calls: ...}",
+            node_title(node, title), seed->name, offset->name);
+  }
+  return true;
+}
+
+// Parts of the graph
+
+// The inputs of the backward graph.
+static Value **backward_inputs(Step *s, const Graph *backward, const GradientEnds *ends, Value *const *forward) {
+  Builder *b = &s->b;
+  Value **inputs = ARENA_ARRAY(&b->scratch, Value *, backward->ninputs + 1);
+  if (!inputs) return builder_out_of_memory(b);
+  for (size_t i = 0; i < backward->ninputs; i++) {
+    const Value *v = backward->inputs[i];
+    const bool is_diff = i >= backward->ninputs - ends->ndiffs;
+    inputs[i] = is_diff ? builder_number(b, v->name, v->type, 1) : forward[ends->inputs[i]->index];
+  }
+  return inputs;
+}
+
+size_t step_add_state(Step *s, const char *name, Type type, const Value *like) {
+  Graph *g = s->b.graph;
+  const Shape scalar = {.rank = 0};
+  if (s->b.failed || !name || !graph_add_state(g, name, type, like ? &like->shape : &scalar, &(Init){INIT_ZEROS})) {
+    builder_out_of_memory(&s->b);
+    return 0;
+  }
+  if (like) g->inputs[g->ninputs - 1]->order = like->order;
+  return g->nstates - 1;
+}
+
+static void count_call(Step *s) {
+  Builder *b = &s->b;
+  const size_t state = step_add_state(s, "step", STEP_TYPE, NULL);
+  if (b->failed) return;
+  Value *before = b->graph->inputs[b->graph->ninputs - 1];
+  b->comment = "How many calls there were, with this one.";
+  s->count = builder_binary(b, OP_Add, before, builder_number(b, "one_step", STEP_TYPE, 1), "step.next");
+  s->next[state] = s->count;
+}
+
+// The outputs of the step are the forward graph's of rank 0: losses and metrics.
+static void add_outputs(Step *s, Value *const *values) {
+  const Graph *forward = s->forward;
+  for (size_t i = 0; i < forward->noutputs - forward->nupdates && !s->b.failed; i++)
+    if (forward->outputs[i]->shape.rank == 0 && !graph_add_output(s->b.graph, values[forward->outputs[i]->index]))
+      builder_out_of_memory(&s->b);
+}
+
+static void add_updates(Step *s) {
+  Graph *g = s->b.graph;
+  for (size_t i = 0; i < g->nstates && !s->b.failed; i++)
+    if (s->next[i] && !graph_add_update(g, &g->states[i], s->next[i], (Position){0})) builder_out_of_memory(&s->b);
+}
+
+static void make(Step *s, const Graph *backward, const GradientEnds *ends) {
+  Builder *b = &s->b;
+  const Graph *forward = s->forward;
+  b->comment = "The forward graph.";
+  Value **values = builder_inline(b, forward, b->graph->inputs);
+  Value **saved = values ? backward_inputs(s, backward, ends, values) : NULL;
+  b->comment = "The gradients.";
+  Value **gradients = saved ? builder_inline(b, backward, saved) : NULL;
+  if (!gradients) return;
+  add_outputs(s, values);
+  for (size_t i = 0; i < s->nparameters; i++) s->gradients[i] = gradients[backward->outputs[i]->index];
+  for (size_t i = 0; i < s->nparameters; i++) s->parameters[i] = values[s->parameters[i]->index];
+  for (size_t i = 0; i < forward->nstates; i++)
+    if (forward->states[i].output >= 0) s->next[i] = values[forward->outputs[forward->states[i].output]->index];
+  if (s->options->clip_norm > 0) step_clip_gradients(s);
+  count_call(s);
+  Value *rate = step_add_rate(s);
+  step_update_parameters(s, rate);
+  add_updates(s);
+  if (b->failed) return;
+  pass_dead_code(b->graph, &(PassContext){.diagnostics = b->diagnostics, .allocator = b->scratch.allocator});
+}
+
+static Graph *make_step(const Graph *forward, const TrainOptions *options, Diagnostics *d) {
+  Step s = {.forward = forward, .options = options};
+  GradientEnds ends;
+  builder_init(&s.b, forward, "_step", d);
+  if (s.b.failed || !find_parameters(&s) || !warn_of_fixed_masks(&s)) return builder_finish(&s.b);
+  const GradientRequest request = {s.parameters, s.nparameters, options->losses, options->nlosses};
+  Graph *backward = graph_gradient(forward, &request, &ends, d);
+  if (backward) make(&s, backward, &ends);
+  else s.b.failed = true;
+  Graph *step = builder_finish(&s.b);
+  graph_free(backward);
+  return step;
+}
+
+// The loss's number among the outputs of rank 0, which are those of the graph with leaves.
+static size_t loss_number(const Graph *forward, const Value *loss) {
+  size_t number = 0;
+  for (size_t i = 0; forward->outputs[i] != loss; i++) number += forward->outputs[i]->shape.rank == 0;
+  return number;
+}
+
+Graph *graph_train_step(const Graph *forward, const TrainOptions *options, Diagnostics *d) {
+  if (options->nleaves <= 1) return make_step(forward, options, d);
+  TrainOptions own = *options;
+  Graph *leaves = graph_with_leaves(forward, options->nleaves, options->syncs_batch_norms, d), *step = NULL;
+  Value **losses = leaves ? ARENA_ARRAY(&leaves->arena, Value *, options->nlosses + 1) : NULL;
+  for (size_t i = 0; losses && i < options->nlosses; i++)
+    losses[i] = leaves->outputs[loss_number(forward, options->losses[i])];
+  own.losses = losses;
+  if (losses) step = make_step(leaves, &own, d);
+  else if (leaves) error_out_of_memory(d);
+  graph_free(leaves);
+  return step;
+}

@@ -1,0 +1,163 @@
+// A graph without states as one that can be trained: its constants become parameters, and it gets a loss.
+#include "ir/operators/infer.h"
+#include "passes/train/build.h"
+#include "passes/train/train.h"
+
+#include <string.h>
+
+// Parameters
+
+static bool is_from_elsewhere(const Value *v) {
+  return v->constant && type_is_float(v->type) && v->shape.rank > 0 && !v->is_output &&
+         (v->constant->file || v->constant->is_initializer);
+}
+
+// The state that a batch norm updates has output 1 or 2 of this node as its update.
+static const Use *running_use(const Value *v) {
+  const Use *use = v->uses;
+  const bool is_running = use && !use->next && use->node->op->id == OP_BatchNormForwardTraining &&
+                          use->node->op->inputs[use->slot].is_statistic;
+  return is_running ? use : NULL;
+}
+
+// Statistics that are given are no parameters.
+static bool is_learnt(const Value *v) {
+  for (const Use *use = v->uses; use; use = use->next) {
+    const Operator *op = use->node->op;
+    if (!op->inputs[use->slot < op->ninputs ? use->slot : op->ninputs - 1].is_statistic) return true;
+  }
+  return running_use(v) != NULL;
+}
+
+static bool make_state(Builder *b, Value *v) {
+  const char *name = v->name, *hidden = graph_fresh_name(b->graph, "constant");
+  if (!hidden || !graph_name_file(b->graph, v)) return false;
+  v->name = hidden; // nothing uses it any more
+  const Init init = {.kind = INIT_FILE, .constant = v->constant};
+  if (!graph_add_state(b->graph, name, v->type, &v->shape, &init)) return false;
+  value_replace_uses(v, b->graph->inputs[b->graph->ninputs - 1]);
+  return true;
+}
+
+static bool make_states(Builder *b) {
+  const size_t nvalues = b->graph->nvalues;
+  for (size_t i = 0; i < nvalues; i++) {
+    Value *v = b->graph->values[i];
+    if (is_from_elsewhere(v) && is_learnt(v) && !make_state(b, v)) return false;
+  }
+  return true;
+}
+
+// Batch norms of the batch's own statistics leave the running ones in their states.
+static bool add_updates(Builder *b) {
+  Graph *g = b->graph;
+  for (size_t i = 0; i < g->nstates; i++) {
+    const Use *use = running_use(g->inputs[g->states[i].input]);
+    if (!use) continue;
+    Value *v = use->node->outputs[use->slot]; // its inputs 1 and 2 are the statistics, and so are its outputs
+    if (!v || v->is_output) continue;
+    const char *name = builder_name(b, "%s.next", g->inputs[g->states[i].input]->name);
+    v->name = name ? arena_copy_text(&g->arena, name, strlen(name)) : NULL;
+    if (!v->name || !graph_add_update(g, &g->states[i], v, (Position){0})) return false;
+  }
+  return true;
+}
+
+// Losses
+
+// An input that is data, before those of states.
+static Value *add_input(Builder *b, const char *name, Type type, const Shape *shape) {
+  Graph *g = b->graph;
+  Value *v = graph_add_input(g, name, type, shape);
+  if (!v) return builder_out_of_memory(b);
+  memmove(&g->inputs[g->ninputs - g->nstates], &g->inputs[g->ninputs - g->nstates - 1], g->nstates * sizeof *g->inputs);
+  g->inputs[g->ninputs - g->nstates - 1] = v;
+  for (size_t i = 0; i < g->nstates; i++) g->states[i].input++;
+  return v;
+}
+
+// Takes the updates from the end of the outputs, so that others may follow; put_updates appends them again.
+static void take_updates(Graph *g) {
+  for (; g->nupdates; g->nupdates--) {
+    Value *v = g->outputs[--g->noutputs];
+    if (v->first_output == g->noutputs) v->is_output = false;
+  }
+}
+
+static bool put_updates(Graph *g, Value *const *updates) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < g->nstates; i++)
+    if (g->states[i].output >= 0) ok = graph_add_update(g, &g->states[i], updates[i], g->states[i].update);
+  return ok;
+}
+
+static const char *const added_losses[] = {"cross-entropy", "mse", "bce"};
+enum { CROSS_ENTROPY, SQUARED_ERROR, BINARY_CROSS_ENTROPY, NLOSSES };
+
+static int find_loss(const char *name) {
+  int kind = 0;
+  while (kind < NLOSSES && strcmp(name, added_losses[kind]) != 0) kind++;
+  return kind;
+}
+
+bool train_adds_loss(const char *name) {
+  return find_loss(name) < NLOSSES;
+}
+
+static Value *add_class(Builder *b, Value *logits) {
+  const Operator *op = &operators[OP_ArgMax];
+  Node *node = graph_add_node(b->graph, op, NULL, op->ninputs, op->noutputs);
+  Value *v = node ? graph_add_value(b->graph, "class", TYPE_S32, NULL) : NULL;
+  if (!v) return builder_out_of_memory(b);
+  node_set_input(node, 0, logits);
+  node_set_output(node, 0, v);
+  *node_attribute_slot(node, "axis") = (AttributeValue){.is_set = true, .s64 = logits->shape.rank - 1};
+  node_set_defaults(node);
+  b->failed = !graph_infer_node(b->graph, node, b->diagnostics);
+  return b->failed ? NULL : v;
+}
+
+// The mean cross entropy of the classes along the last axis, and the part of the labels that the greatest logit is of.
+static bool add_cross_entropy(Builder *b, Value *logits) {
+  Shape shape = logits->shape;
+  if (shape.rank-- == 0)
+    return error_at(b->diagnostics, (Position){0}, "%s: expected logits, found one number", logits->name);
+  Value *labels = add_input(b, "labels", TYPE_S32, &shape);
+  if (!labels) return false;
+  Value *const inputs[] = {logits, labels, NULL};
+  Value *loss = builder_add(b, OP_SoftmaxCrossEntropy, inputs, 3, "loss", TYPE_NONE);
+  Value *is_right = builder_binary(b, OP_Equal, add_class(b, logits), labels, "is_right");
+  Value *accuracy = builder_unary(b, OP_ReduceMean, builder_cast(b, is_right, TYPE_F32, "right"), "accuracy");
+  return loss && accuracy && graph_add_output(b->graph, loss) && graph_add_output(b->graph, accuracy);
+}
+
+static bool add_result(Builder *b, int kind, Value *result) {
+  if (!type_is_float(result->type))
+    return error_at(b->diagnostics, (Position){0}, "%s: expected an output of floating-point numbers", result->name);
+  if (kind == CROSS_ENTROPY) return add_cross_entropy(b, result);
+  const OperatorId op = kind == SQUARED_ERROR ? OP_MeanSquaredError : OP_BinaryCrossEntropy;
+  Value *target = add_input(b, "target", result->type, &result->shape);
+  Value *loss = target ? builder_binary(b, op, result, target, "loss") : NULL;
+  return loss && graph_add_output(b->graph, loss);
+}
+
+static bool add_loss(Builder *b, int kind) {
+  Graph *g = b->graph;
+  Value **updates = ARENA_ARRAY(&b->scratch, Value *, g->nstates + 1);
+  if (!updates) return false;
+  for (size_t i = 0; i < g->nstates; i++)
+    if (g->states[i].output >= 0) updates[i] = g->outputs[g->states[i].output];
+  take_updates(g);
+  return add_result(b, kind, g->outputs[0]) && put_updates(g, updates);
+}
+
+Graph *graph_trainable(const Graph *forward, const char *loss, Diagnostics *d) {
+  const size_t errors = d->nerrors;
+  Builder b = {.graph = graph_clone(forward), .diagnostics = d};
+  arena_init(&b.scratch, forward->arena.allocator);
+  bool ok = b.graph && (!loss || add_loss(&b, find_loss(loss)));
+  if (ok && !train_has_parameters(forward)) ok = make_states(&b) && add_updates(&b);
+  if (!ok && d->nerrors == errors) builder_out_of_memory(&b);
+  b.failed |= !ok;
+  return builder_finish(&b);
+}

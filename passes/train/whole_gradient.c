@@ -1,0 +1,64 @@
+// The gradient of a graph with leaves that has no values of leaves as inputs: it computes the forward graph itself.
+#include "passes/rewrite/dead_code.h"
+#include "passes/train/build.h"
+#include "passes/train/train.h"
+
+#include <string.h>
+
+static Value **copy_inputs(Builder *b, Value *const *inputs, size_t count) {
+  Value **copies = ARENA_ARRAY(&b->scratch, Value *, count + 1);
+  if (!copies) return builder_out_of_memory(b);
+  for (size_t i = 0; i < count && !b->failed; i++) copies[i] = builder_copy_input(b, inputs[i]);
+  return b->failed ? NULL : copies;
+}
+
+// Adds both graphs and the gradient's outputs.
+static void add_graphs(Builder *b, const Graph *forward, const Graph *backward, const GradientEnds *ends) {
+  const size_t nothers = backward->ninputs - ends->ndiffs;
+  Value **inputs = copy_inputs(b, forward->inputs, forward->ninputs);
+  Value **given = inputs ? copy_inputs(b, backward->inputs + nothers, ends->ndiffs) : NULL;
+  Value **values = given ? builder_inline(b, forward, inputs) : NULL;
+  Value **all = ARENA_ARRAY(&b->scratch, Value *, backward->ninputs + 1);
+  if (!values || !all) {
+    if (!all) builder_out_of_memory(b);
+    return;
+  }
+  for (size_t i = 0; i < nothers; i++) all[i] = values[ends->inputs[i]->index];
+  for (size_t i = 0; i < ends->ndiffs; i++) all[nothers + i] = given[i];
+  Value **gradients = builder_inline(b, backward, all);
+  for (size_t i = 0; i < backward->noutputs && gradients && !b->failed; i++)
+    if (!graph_add_output(b->graph, gradients[backward->outputs[i]->index])) builder_out_of_memory(b);
+}
+
+// Takes away inputs without uses; `ends` has what remains.
+static bool find_ends(Graph *g, const Graph *forward, const Graph *backward, GradientEnds *ends) {
+  const size_t nothers = backward->ninputs - ends->ndiffs, nall = g->ninputs;
+  const Value **inputs = ARENA_ARRAY(&g->arena, const Value *, nall + 1);
+  const Value **outputs = ARENA_ARRAY(&g->arena, const Value *, g->noutputs + 1);
+  if (!inputs || !outputs) return false;
+  if (g->noutputs) memcpy(outputs, ends->outputs, g->noutputs * sizeof *outputs);
+  g->ninputs = 0;
+  for (size_t i = 0; i < nall; i++) {
+    Value *v = g->inputs[i];
+    v->is_input = v->uses != NULL;
+    if (!v->is_input) continue;
+    inputs[g->ninputs] = i < forward->ninputs ? forward->inputs[i] : ends->inputs[nothers + i - forward->ninputs];
+    g->inputs[g->ninputs++] = v;
+  }
+  *ends = (GradientEnds){inputs, outputs, ends->ndiffs};
+  return true;
+}
+
+Graph *gradient_with_forward(const Graph *forward, const Graph *backward, GradientEnds *ends, Diagnostics *d) {
+  Builder b;
+  builder_init_empty(&b, forward, "_backward", d);
+  if (!b.failed) {
+    b.graph->nleaves = forward->nleaves;
+    add_graphs(&b, forward, backward, ends);
+  }
+  PassContext context = {.diagnostics = d, .allocator = b.scratch.allocator};
+  if (!b.failed) pass_dead_code(b.graph, &context);
+  if (!b.failed && !find_ends(b.graph, forward, backward, ends)) builder_out_of_memory(&b);
+  if (!b.failed) pass_dead_code(b.graph, &context); // the inputs that nothing uses
+  return builder_finish(&b);
+}

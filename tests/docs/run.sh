@@ -1,0 +1,127 @@
+#!/bin/sh
+# The documents do what they say. In README.md and docs/*.md, a code block whose fence names a file is that file, and of a block
+# ```console each line behind "$ " is a command, followed by what it prints. A page has a folder of its own, with models/ in
+# it and ngrad in the PATH. Of the output,
+# - a line "..." stands for any lines;
+# - in a block ```console varying, numbers, instruction sets and the number of threads are not compared;
+# - a block ```console shown is not run.
+# Links between pages lead somewhere. Usage: run.sh NGRAD [PAGE...]
+set -u
+program=$(realpath "$1")
+here=$(realpath "$(dirname "$0")")
+root=$here/../..
+shift
+[ $# -gt 0 ] || set -- "$root"/README.md "$root"/docs/*.md
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/bin" && ln -s "$program" "$work/bin/ngrad" || exit 1
+PATH=$work/bin:$PATH
+XDG_CACHE_HOME=$work/cache
+mkdir "$XDG_CACHE_HOME" || exit 1
+export PATH XDG_CACHE_HOME LC_ALL=C
+failed=0
+passed=0
+
+# Writes the page's files into FOLDER and its commands into FOLDER/.commands: N.run, N.expected, and N.varying.
+take_apart() { # PAGE FOLDER
+  mkdir -p "$2/.commands" && awk -v folder="$2" '
+    function close_block() { file = ""; in_console = is_shown = 0 }
+    /^```/ && (file != "" || in_console || is_shown) { close_block(); next }
+    /^```console/ { in_console = $2 != "shown"; is_shown = !in_console; is_varying = $2 == "varying"; next }
+    /^```[a-z]+ / { file = folder "/" $2; next }
+    /^```/ { is_shown = 1; next }
+    file != "" { print > file }
+    in_console && /^\$ / {
+      name = sprintf("%s/.commands/%03d", folder, ++count)
+      print substr($0, 3) > (name ".run")
+      printf "" > (name ".expected")
+      if (is_varying) printf "" > (name ".varying")
+      continues = /\\$/
+      next
+    }
+    in_console && continues { print > (name ".run"); continues = /\\$/; next }
+    in_console { print > (name ".expected") }
+  ' "$1"
+}
+
+# Whether the lines of FOUND are those of EXPECTED, in which "..." stands for any.
+matches() { # EXPECTED FOUND
+  awk '
+    NR == FNR { expected[++n] = $0; next }
+    { found[++m] = $0 }
+    END {
+      for (i = j = 1; i <= n; i++) {
+        if (expected[i] != "...") { if (j > m || expected[i] != found[j++]) exit 1; continue }
+        if (i == n) exit 0
+        while (j <= m && found[j] != expected[i + 1]) j++
+      }
+      exit j <= m
+    }
+  ' "$1" "$2"
+}
+
+mask() { # FILE
+  sed -e 's/avx[0-9a-z_]*\|scalar\|neon/ISA/' -e 's/threads/thread/' -e 's/[0-9][0-9.,]*\(e[-+][0-9]*\)\{0,1\}/#/g' -e 's/  */ /g' -e 's/ $//' "$1"
+}
+
+check_page() { # PAGE
+  folder=$work/$(basename "$1" .md)
+  take_apart "$1" "$folder" || return 1
+  ln -s "$(realpath "$root/models")" "$folder/models"
+  for run in "$folder"/.commands/*.run; do
+    [ -f "$run" ] || continue
+    expected=${run%.run}.expected
+    found=${run%.run}.found
+    (cd "$folder" && sh -e "$run") >"$found" 2>&1 </dev/null
+    if [ -f "${run%.run}.varying" ]; then
+      mask "$expected" >"$expected.masked" && mask "$found" >"$found.masked"
+      expected=$expected.masked
+      found=$found.masked
+    fi
+    if matches "$expected" "$found"; then
+      passed=$((passed + 1))
+    else
+      failed=$((failed + 1))
+      echo "FAILED: $(basename "$1"): $(cat "$run")"
+      diff "$expected" "$found" | head -n 40 | sed 's/^/  /'
+    fi
+  done
+}
+
+links() { # PAGE; of its text, not of code blocks
+  awk '
+    /^```/ { in_code = !in_code; next }
+    in_code { next }
+    { while (match($0, /\]\([^)]*\)/)) { print substr($0, RSTART + 2, RLENGTH - 3); $0 = substr($0, RSTART + RLENGTH) } }
+  ' "$1"
+}
+
+# Links to files and to headings of pages.
+check_links() { # PAGE
+  folder=$(dirname "$1")
+  for link in $(links "$1"); do
+    case $link in
+    *://*) continue ;;
+    esac
+    target=${link%%#*}
+    heading=${link#"$target"}
+    file=${target:+$folder/$target}
+    file=${file:-$1}
+    if [ ! -e "$file" ]; then
+      echo "FAILED: $(basename "$1"): no file $target"
+      failed=$((failed + 1))
+    elif [ -n "$heading" ] && ! grep '^#' "$file" | tr '[:upper:] ' '[:lower:]-' | tr -cd 'a-z0-9_\n-' | sed 's/^-//' | grep -qx "${heading#\#}"; then
+      echo "FAILED: $(basename "$1"): no heading $link"
+      failed=$((failed + 1))
+    else
+      passed=$((passed + 1))
+    fi
+  done
+}
+
+for page in "$@"; do
+  check_page "$page"
+  check_links "$page"
+done
+echo "docs: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,413 @@
+#!/bin/sh
+# ngrad fit: the same bits however it is run, stopped and resumed; what it tells; and everything that can be wrong.
+set -u
+ngrad=$(realpath "$1")
+models=$(realpath "$(dirname "$0")/../../models/train")
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
+told='stdout stderr'
+unset CC NO_COLOR
+
+expect() { # STATUS STDOUT STDERR ARGUMENT...; a line of each matches, an empty pattern wants nothing there
+  status=$1 out=$2 err=$3
+  shift 3
+  said=0
+  "$ngrad" "$@" >stdout 2>stderr </dev/null || said=$?
+  { [ "$said" -eq "$status" ] && matches stdout "$out" && matches stderr "$err"; }
+  count "ngrad $* (status $said, expected $status)"
+}
+matches() { # FILE PATTERN
+  if [ -z "$2" ]; then [ ! -s "$1" ]; else [ "$2" = '.*' ] || grep -qE -- "$2" "$1"; fi
+}
+hash_of() { # ARGUMENT...
+  "$ngrad" fit step/net_step.yaml "$@" -q 2>stderr | sed -n 's/^sha256 of the states: //p'
+}
+
+# Labels that a network can learn, and samples of them: ngrad makes both.
+cp "$here/make.yaml" .
+cat >net.yaml <<'Y'
+format: ngrad/1
+name: net
+dims: {N: 10}
+inputs:
+  - {name: x, type: f32, shape: [N, 6]}
+  - {name: labels, type: s32, shape: [N]}
+state:
+  - {name: w1, type: f32, shape: [6, 17], init: {fan_in: 6}}
+  - {name: b1, type: f32, shape: [17], init: zeros}
+  - {name: w2, type: f32, shape: [17, 3], init: {fan_in: 17}}
+constants:
+  - {name: zero, type: f32, shape: [], value: 0}
+  - {name: one, type: f32, shape: [], value: 1}
+nodes:
+  - {op: MatMul, inputs: [x, w1, b1], outputs: [hidden]}
+  - {op: ReLU, inputs: [hidden], outputs: [active]}
+  - {op: MatMul, inputs: [active, w2], outputs: [logits]}
+  - {op: SoftmaxCrossEntropy, inputs: [logits, labels], outputs: [loss]}
+  - {op: ArgMax, inputs: [logits], outputs: [class], attributes: {axis: 1}}
+  - {op: Equal, inputs: [class, labels], outputs: [is_right]}
+  - {op: Select, inputs: [is_right, one, zero], outputs: [right]}
+  - {op: ReduceMean, inputs: [right], outputs: [accuracy], attributes: {axes: [0]}}
+outputs: [loss, accuracy, logits]
+Y
+expect 0 'wrote 3 outputs' '' run make.yaml --random --out data
+expect 0 'wrote step/net_step.yaml' '' train net.yaml --loss loss --optimizer adam --learning-rate 0.01 -o step
+grep -q updates: step/net_step.yaml
+count 'a step graph to train with'
+
+# Training, the short batch at the end of an epoch too
+expect 0 '^net_step: 203 samples, 21 steps an epoch of 10 samples; 203 samples to test' '' \
+  fit step/net_step.yaml --in data --test data --epochs 30 -o out
+grep -qE '^epoch 30: loss [0-9.e-]+, accuracy (1|0\.9[0-9]*); test: loss [0-9.e-]+, accuracy (1|0\.9[0-9]*); step 630, ' stdout
+count 'the network learns'
+grep -q '^out/net.npz has step 630' stdout && [ -s out/net.npz ]
+count 'what was learnt is saved'
+expect 0 'accuracy  f32   \[\]  *(1|0\.9)' '' run step/net_test.yaml --state out/net.npz --in data --dim N=203
+expect 0 'wrote 1 output' '' run step/net_infer.yaml --state out/net.npz --in data --dim N=203 --out results
+expect 0 '^net_step: 200 of 203 samples, 20 steps' '' fit step/net_step.yaml --in data --drop-last
+expect 0 '^sha256' '' fit step/net_step.yaml --in data --batch 500
+
+# Sums of samples: those of two epochs are twice that of one only where no sample is left out, as others are each time.
+printf '\0\0\010\1\0\0\0\013\1\2\3\4\5\6\7\010\011\012\013' >x.idx
+for result in once twice; do
+  cat >$result.yaml <<Y
+format: ngrad/1
+name: sum
+dims: {N: 4}
+inputs: [{name: x, type: f32, shape: [N]}]
+state: [{name: total, type: f32, shape: [], init: zeros}]
+nodes:
+  - {op: ReduceSum, inputs: [x], outputs: [sum], attributes: {axes: [0]}}
+  - {op: Add, inputs: [total, sum], outputs: [once]}
+  - {op: Add, inputs: [once, sum], outputs: [twice]}
+outputs: []
+updates: {total: $result}
+Y
+done
+[ "$("$ngrad" fit once.yaml --in . --epochs 2 -q)" = "$("$ngrad" fit twice.yaml --in . -q)" ]
+count 'an epoch takes each sample once'
+[ "$("$ngrad" fit once.yaml --in . --drop-last --epochs 2 -q)" != "$("$ngrad" fit twice.yaml --in . --drop-last -q)" ]
+count 'each epoch leaves out other samples'
+expect 0 '"event":"end"' '' fit step/net_step.yaml --in data --test data --json
+grep -q '"samples":203,"left_out":0,' stdout && grep -q '"event":"epoch","epoch":1,"step":21,"samples":203,"means":{"loss":' stdout && [ "$(grep -c progress stdout)" -eq 3 ]
+count 'as JSON, too'
+expect 0 '"event":"step","epoch":1,"step":21,"values":\{"loss":' '' fit step/net_step.yaml --in data --json --each-step
+[ "$(grep -c '"event":"step"' stdout)" -eq 21 ]
+count 'each step, if asked'
+expect 0 '^step 21: loss ' '' fit step/net_step.yaml --in data --each-step
+expect 0 '^sha256' '' fit step/net_step.yaml --in data -q -o quiet
+[ "$(wc -l <stdout)" -eq 2 ]
+count 'quietly, too'
+
+# The same bits
+whole=$(hash_of --in data --epochs 3)
+[ ${#whole} -eq 64 ]
+count 'the states have a hash'
+for isa in scalar avx2 avx512 neon; do
+  "$ngrad" --version | grep -q "instruction sets:.* $isa" || continue
+  for threads in 1 2 3; do
+    [ "$(hash_of --in data --epochs 3 --isa $isa --threads $threads)" = "$whole" ]
+    count "the same bits with $isa and $threads threads"
+  done
+done
+gzip -c data/x.npy >x.gz
+[ "$(hash_of --input x=x.gz --labels data/labels.npy --epochs 3)" = "$whole" ]
+count 'the same bits from a compressed file'
+{
+  printf '\0\0\010\001\0\0\0\313'
+  tail -c 812 data/labels.npy | od -An -v -td4 | tr -s ' ' '\n' | sed '/^$/d; s/^/\\00/' | while read -r digit; do printf %b "$digit"; done
+} >labels.idx
+[ "$(hash_of --in data --labels labels.idx --epochs 3)" = "$whole" ]
+count 'the same bits from labels in an idx file'
+[ "$(hash_of --in data --epochs 3 --seed 1)" != "$whole" ]
+count 'other bits from another seed'
+
+# Stopped anywhere and resumed
+for steps in 1 20 21 22 50; do
+  rm -rf parts
+  [ -n "$(hash_of --in data --steps $steps -o parts)" ] && [ "$(hash_of --in data --epochs 3 -o parts --resume)" = "$whole" ]
+  count "the same bits when it is resumed at step $steps"
+done
+hash_of --in data --epochs 3 -o once >/dev/null
+cmp -s once/net.npz parts/net.npz
+count 'the same file, too'
+expect 0 '^resumed at step 63' '' fit step/net_step.yaml --in data --epochs 3 -o parts --resume
+expect 0 '^epoch 4: ' '' fit step/net_step.yaml --in data --epochs 4 -o parts --resume
+"$ngrad" fit step/net_step.yaml --in data --steps 100000000 -o stopped >stdout 2>stderr &
+child=$!
+for _ in $(seq 100); do
+  grep -q '^epoch 2' stdout && break
+  sleep 0.1
+done
+kill -TERM $child
+wait $child 2>/dev/null
+[ $? -eq 143 ] && grep -q '^stopped/net.npz has step' stdout
+count 'a signal ends it with everything saved'
+steps=$(sed -n 's/^stopped.net.npz has step //p' stdout)
+[ "$(hash_of --in data --steps $((steps + 5)) -o stopped --resume)" = "$(hash_of --in data --steps $((steps + 5)))" ]
+count 'the same bits after a signal'
+
+# Beginning with other states
+expect 0 '^sha256' '' fit step/net_step.yaml --in data --state once/net.npz -o tuned
+printf 'format: ngrad/1\nname: g\nstate: [{name: v, type: f32, shape: [2], init: ones}]\nnodes:\n  - {op: Abs, inputs: [v], outputs: [u]}\noutputs: [u]\n' >other.yaml
+"$ngrad" run other.yaml --save other.npz >/dev/null
+expect 1 '' 'other.npz: has none of the states of net_step' fit step/net_step.yaml --in data --state other.npz
+
+# With numpy
+python=
+for candidate in /usr/bin/python3 python3; do
+  "$candidate" -c 'import numpy' 2>/dev/null && python=$candidate && break
+done
+if [ -n "$python" ]; then
+  "$python" -c "
+import numpy
+saved = dict(numpy.load('once/net.npz'))
+assert saved['w1'].shape == (6, 17) and saved['w1.m'].dtype == 'float32' and saved['step'] == 63, saved
+numpy.savez('numpy.npz', **saved)" >stdout 2>stderr
+  count 'numpy reads what was saved'
+  mkdir numpy && mv numpy.npz numpy/net.npz
+  [ "$(hash_of --in data --epochs 5 -o numpy --resume)" = "$(hash_of --in data --epochs 5)" ]
+  count 'what numpy saved is resumed'
+else
+  echo 'left out: fit: no numpy, so none of its files'
+fi
+
+# Leaves: a batch in two parts
+expect 0 'wrote leaves/net_step.yaml' '' train net.yaml --loss loss --accumulate 2 -o leaves
+expect 0 '202 of 203 samples, 11 steps an epoch of 20 samples' '' fit leaves/net_step.yaml --in data
+sed '/Equal/d; /Select/d; /ReduceMean/d; s/type: s32/type: s64/; s/loss, accuracy/loss/' net.yaml >wide_labels.yaml
+expect 0 'wrote wide_leaves/net_step.yaml' '' train wide_labels.yaml --loss loss --accumulate 2 -o wide_leaves
+sed '/Equal/d; /Select/d; /ReduceMean/d; s/loss, accuracy/loss/' net.yaml >labels.yaml
+expect 0 'wrote narrow_leaves/net_step.yaml' '' train labels.yaml --loss loss --accumulate 2 -o narrow_leaves
+[ "$("$ngrad" fit wide_leaves/net_step.yaml --in data -q | sed -n 's/^sha256 of the states: //p')" = \
+  "$("$ngrad" fit narrow_leaves/net_step.yaml --in data -q | sed -n 's/^sha256 of the states: //p')" ]
+count 'labels of 64 bits are leaves, too'
+expect 2 '' 'expected a multiple of the graph.s 2 leaves, found 7' fit leaves/net_step.yaml --in data --batch 7
+
+# Inputs that are read once, and whole
+for shape in '1, 10' '2, 6'; do
+  cat >make_whole.yaml <<Y
+format: ngrad/1
+name: make_whole
+inputs: [{name: noise, type: f32, shape: [$shape]}]
+nodes: [{op: Abs, inputs: [noise], outputs: [whole_${shape%, *}]}]
+outputs: [whole_${shape%, *}]
+Y
+  expect 0 'wrote 1 output' '' run make_whole.yaml --random --out data
+done
+cat >weighted.yaml <<'Y'
+format: ngrad/1
+name: weighted
+dims: {N: 10}
+inputs: [{name: x, type: f32, shape: [N, 6]}, {name: weights, type: f32, shape: [1, N]}]
+state: [{name: total, type: f32, shape: [1, 6], init: zeros}]
+nodes:
+  - {op: MatMul, inputs: [weights, x], outputs: [sum]}
+  - {op: Add, inputs: [total, sum], outputs: [next]}
+outputs: []
+updates: {total: next}
+Y
+weighted() { # STATUS STDOUT STDERR ARGUMENT...
+  expect "$1" "$2" "$3" fit weighted.yaml --in data --input weights=data/whole_1.npy "$4" "$5"
+}
+weighted 0 '^sha256' '' --drop-last -q
+for batch in 10:3 20:20; do
+  weighted 1 '' "weights: is read once .* not depend on N: expected extent ${batch#*:} on axis 1 for a batch of ${batch#*:} samples, found 10$" \
+    --batch ${batch%:*}
+done
+cat >common.yaml <<'Y'
+format: ngrad/1
+name: common
+leaves: 2
+dims: {D: 2, N: 5}
+inputs: [{name: rows, type: f32, shape: [D, 6]}, {name: x, type: f32, shape: [2, N, 6]}]
+state: [{name: total, type: f32, shape: [6], init: zeros}]
+nodes:
+  - {op: ReduceSum, inputs: [rows], outputs: [scale], attributes: {axes: [0]}}
+  - {op: Leaf, inputs: [x], outputs: [leaf]}
+  - {op: Multiply, inputs: [leaf, scale], outputs: [scaled]}
+  - {op: ReduceSum, inputs: [scaled], outputs: [own], attributes: {axes: [0]}}
+  - {op: AllReduce, inputs: [own], outputs: [sum]}
+  - {op: Add, inputs: [total, sum], outputs: [next]}
+outputs: []
+updates: {total: next}
+Y
+expect 0 '^common: 202 of 203 samples, 21 steps an epoch of 10 samples' '' fit common.yaml --in data --input rows=data/whole_2.npy
+
+# Numbers that are not finite
+cp once/net.npz before.npz
+sed 's/\(name: learning_rate.*value: \).*}/\11e38}/' step/net_step.yaml >step/wild_step.yaml
+expect 1 '^once/net.npz has step 63' 'is the first that makes one' fit step/wild_step.yaml --in data --epochs 9 -o once --resume
+grep -qE '^step/wild_step.yaml:[0-9]+:[0-9]+: error: [A-Za-z]+ computes (NaN|an infinity) from' stderr && cmp -s before.npz once/net.npz
+count 'the first node that makes a NaN is named, and the last checkpoint stays'
+expect 1 '' 'x: sample [0-9]+ of its data has -inf' fit step/net_step.yaml --input x=data/logarithm.npy --labels data/labels.npy -q
+
+# Checkpoints that do not go with it
+expect 2 '' 'expected --out DIR' fit step/net_step.yaml --in data --resume
+expect 1 '' 'none/net.npz: nothing to resume from' fit step/net_step.yaml --in data -o none --resume
+expect 1 '' 'was begun with --seed 0, found --seed 4' fit step/net_step.yaml --in data -o once --resume --seed 4
+expect 1 '' 'was begun with batches of 10 samples, found 20' fit step/net_step.yaml --in data -o once --resume --batch 20
+expect 1 '' 'was begun with epochs of 203 samples, found 200' fit step/net_step.yaml --in data -o once --resume --drop-last
+sed 's/17/18/' net.yaml >wide.yaml
+"$ngrad" train wide.yaml --loss loss --optimizer adam -o wide >/dev/null
+expect 1 '' 'once/net.npz: error: w1: expected f32 \[6, 18\], found f32 \[6, 17\]' fit wide/net_step.yaml --in data -o once --resume
+grep -q 'error: b1: expected f32 \[18\], found f32 \[17\]' stderr
+count 'all that does not fit is told'
+mkdir -p folder/net.npz
+expect 1 '' 'folder/net.npz: expected a file or nothing there' fit step/net_step.yaml --in data -o folder
+sed 's/b1/.fit/' net.yaml >taken.yaml
+"$ngrad" train taken.yaml --loss loss -o taken >/dev/null
+expect 1 '' 'the state .fit: expected another name' fit taken/net_step.yaml --in data -o taken
+expect 0 'not saved' '' fit taken/net_step.yaml --in data
+mkdir short damaged
+cp once/net.npz damaged
+printf '\377' | dd of=damaged/net.npz bs=1 seek=200 conv=notrunc 2>log
+expect 1 '' 'damaged/net.npz: error: ' fit step/net_step.yaml --in data -o damaged --resume
+cp damaged/net.npz short
+head -c 1000 once/net.npz >short/net.npz
+expect 1 '' 'short/net.npz: error: not a whole .npz file' fit step/net_step.yaml --in data -o short --resume
+# shellcheck disable=SC3045 # the shells that stand for sh here have ulimit -f
+(ulimit -f 1 && "$ngrad" fit step/net_step.yaml --in data --epochs 4 -o once --resume) >stdout 2>stderr
+[ $? -eq 1 ] && grep -q 'once/net.npz: error: file too large' stderr && cmp -s before.npz once/net.npz && [ "$(ls once)" = net.npz ]
+count 'a full disk leaves the old checkpoint'
+
+# Texts, and a table that is large enough for pieces of its products
+cat >table.yaml <<'Y'
+format: ngrad/1
+name: table
+dims: {N: 1}
+inputs:
+  - {name: tokens, type: s32, shape: [N, 64]}
+  - {name: labels, type: s32, shape: [N, 64]}
+state:
+  - {name: table, type: f32, shape: [70001, 180], init: {normal: 0.1}}
+nodes:
+  - {op: Gather, inputs: [table, tokens], outputs: [rows], attributes: {axis: 0}}
+  - {op: MatMul, inputs: [rows, table], outputs: [logits], attributes: {transpose_b: true}}
+  - {op: SoftmaxCrossEntropy, inputs: [logits, labels], outputs: [loss]}
+outputs: [loss]
+Y
+expect 0 'wrote table/table_step.yaml' '.*' train table.yaml -o table
+expect 0 'MatMul .* at \[:, :, .*:70001\]' '' show table/table_step.yaml --format kernels
+cat >update.yaml <<'Y'
+format: ngrad/1
+name: update
+inputs:
+  - {name: x, type: f32, shape: [192, 70001]}
+  - {name: dy, type: f32, shape: [192, 48]}
+  - {name: rate, type: f32, shape: []}
+state:
+  - {name: w, type: f32, shape: [70001, 48], init: zeros}
+nodes:
+  - {op: MatMul, inputs: [x, dy], outputs: [dw], attributes: {transpose_a: true}}
+  - {op: SGD, inputs: [w, dw, rate], outputs: [w_next]}
+outputs: []
+updates: {w: w_next}
+Y
+expect 0 'MatMul .*, SGD .* at \[.*:70001, :\]' '' show update.yaml --format kernels
+expect 0 'w_next .* ok$' '' run update.yaml --random --compare
+"$ngrad" show update.yaml --format memory >stdout
+! grep -q 'to be copied' stdout
+count 'pieces of an update are stored in its place'
+seq 100 >text # 292 bytes: the last sample has 35 bytes too few
+table_hash() { # ARGUMENT...
+  "$ngrad" fit table/table_step.yaml --steps 1 "$@" --batch 1 -q 2>stderr | sed -n 's/^sha256 of the states: //p'
+}
+expect 0 '^table_step: 4 samples, 4 steps .*; 4 samples to test' '' \
+  fit table/table_step.yaml --text text --test-text text --steps 1
+whole=$(table_hash --text text)
+{ printf '\0\0\010\002\0\0\0\004\0\0\0\100' && head -c 256 text; } >tokens.idx
+{ printf '\0\0\010\002\0\0\0\004\0\0\0\100' && tail -c +2 text | head -c 256; } >next.idx
+[ "$(table_hash --input tokens=tokens.idx --labels next.idx)" = "$whole" ] && [ ${#whole} -eq 64 ]
+count 'a text is its bytes, and labels those that follow'
+[ "$(table_hash --text text --labels next.idx --threads 3)" = "$whole" ]
+count 'labels may be of a file, beside a text'
+for isa in scalar avx2 avx512 neon; do
+  "$ngrad" --version | grep -q "instruction sets:.* $isa" || continue
+  [ "$(table_hash --text text --isa $isa --threads 1)" = "$whole" ]
+  count "the same bits of pieces with $isa"
+done
+expect 1 '' '/dev/null: error: expected a regular file' fit table/table_step.yaml --text /dev/null
+head -c 64 text >short.txt
+expect 1 '' 'short.txt: error: expected a text of more than 64 bytes, found 64' fit table/table_step.yaml --text short.txt
+
+# A model of bytes continues a text
+"$models/gpt.sh" gpt_bytes 1 16 2 16 256 1 >gpt_bytes.yaml
+expect 0 'wrote gpt/gpt_bytes_infer.yaml' '' train gpt_bytes.yaml --optimizer adam --learning-rate 0.02 -o gpt
+for _ in $(seq 64); do printf abcdefg; done >cycle
+expect 0 'gpt/gpt_bytes.npz has step 420' '' fit gpt/gpt_bytes_step.yaml --text cycle --batch 4 --epochs 60 -o gpt
+expect 0 'wrote gpt/gpt_bytes_infer.c' '' emit gpt/gpt_bytes_infer.yaml --dim B=1 --threads none --isa scalar -o gpt
+gcc -std=c11 -O1 -Wall -Wextra -Werror -DCONTEXT=16 -I gpt "$models/sample.c" gpt/gpt_bytes_infer.c -lm -o sample
+[ "$(./sample gpt/gpt_bytes.npz efg 20 0)" = efgabcdefgabcdefgabcdef ] && [ "$(./sample gpt/gpt_bytes.npz efg 20 0.1 3)" = efgabcdefgabcdefgabcdef ]
+count 'models/train/sample.c says what was learnt'
+
+# Data that does not go with it
+expect 1 '' 'no data for x: expected --in DIR or --input x=FILE' fit step/net_step.yaml
+expect 1 '' 'no data for labels: expected none/labels.npy or .idx' fit step/net_step.yaml --in none --input x=data/x.npy
+expect 1 '' 'x.npy: error: no such file' fit step/net_step.yaml --in data --input x=none/x.npy
+expect 2 '' 'expected NAME=FILE with an input of net_step, found y=1' fit step/net_step.yaml --in data --input y=1
+expect 1 '' 'labels: expected samples of shape \[\], found 203 of shape \[6\]' fit step/net_step.yaml --in data --labels data/x.npy
+printf '\0\0\015\001\0\0\0\001\0\0\0\0' >float.idx
+expect 1 '' 'float.idx: error: labels: expected numbers of type s32, found f32' fit step/net_step.yaml --in data --labels float.idx
+{ printf '\0\0\016\002\0\0\0\001\0\0\0\006' && head -c 48 /dev/zero; } >double.idx
+expect 1 '' 'double.idx: error: x: expected numbers of type f32, found f64' fit step/net_step.yaml --in data --input x=double.idx
+printf '\0\0\010\001\0\0\0\002\0\0' >two.idx
+expect 1 '' 'two.idx: labels has 2 samples, other inputs have 203' fit step/net_step.yaml --in data --labels two.idx
+{ head -c 108 labels.idx; printf '\003'; tail -c 102 labels.idx; } >high.idx
+expect 1 '' 'high.idx: error: labels: sample 100 is 3, expected 0 to 2' fit step/net_step.yaml --in data --labels high.idx
+cat >embedding.yaml <<'Y'
+format: ngrad/1
+name: embedding
+dims: {N: 2}
+inputs: [{name: words, type: s32, shape: [N, 3]}]
+state: [{name: table, type: f32, shape: [5, 4], init: ones}]
+nodes:
+  - {op: Gather, inputs: [table, words], outputs: [vectors]}
+  - {op: ReduceMean, inputs: [vectors], outputs: [loss], attributes: {axes: [0, 1, 2]}}
+outputs: [loss]
+Y
+"$ngrad" train embedding.yaml -o embedding >log 2>&1
+printf '\0\0\010\002\0\0\0\002\0\0\0\003\001\004\0\0\005\001' >words.idx
+expect 1 '' 'words.idx: error: words: element 1 of sample 1 is 5, expected -5 to 4' \
+  fit embedding/embedding_step.yaml --input words=words.idx
+printf '\0\0\010\001\0\0\0\0' >none.idx
+printf '\0\0\010\002\0\0\0\0\0\0\0\006' >nothing.idx
+expect 1 '' 'no samples in the files of its inputs' fit step/net_step.yaml --labels none.idx --input x=nothing.idx
+expect 1 '' 'fewer than a batch takes' fit step/net_step.yaml --in data --batch 500 --drop-last
+expect 1 '' 'the memory budget is 100.0 kB; raise it with --max-memory' fit step/net_step.yaml --in data --max-memory 100K
+expect 1 '' 'the memory budget is 1 bytes; raise it with --max-memory' fit step/net_step.yaml --in data --max-memory 1
+sed 's/17/1000000/' net.yaml >large.yaml
+"$ngrad" train large.yaml --loss loss -o large >/dev/null
+expect 1 '' 'needs .* more than the memory budget of 20.0 MB' fit large/net_step.yaml --in data --max-memory 20M
+expect 1 '' 'expected a graph with updates' fit step/net_test.yaml --in data
+expect 2 '' 'expected --test-graph FILE' fit net.yaml --in data --test data
+expect 1 '' 'net_test.yaml: error: no such file' fit step/net_step.yaml --in data --test data --test-graph none/net_test.yaml
+sed 's/w2/w3/g' step/net_test.yaml >step/odd_test.yaml
+expect 1 '' 'odd_test.yaml: its state w3 is none of step/net_step.yaml' \
+  fit step/net_step.yaml --in data --test data --test-graph step/odd_test.yaml
+expect 2 '' 'expected a number from 1 to 2.47, found 0' fit step/net_step.yaml --in data --batch 0
+expect 2 '' 'expected a number from 1 to 2.47, found 9000000000000000000' fit step/net_step.yaml --in data --batch 9000000000000000000
+{ sed 's/^outputs: .*/outputs: []/' other.yaml; echo 'updates: {v: u}'; } >other_step.yaml
+expect 1 '' 'expected an input whose first extent has a name' fit other_step.yaml --in data
+
+# The models: what gpt.sh writes, and each of them as a step.
+"$models/gpt.sh" gpt_bytes 4 128 4 128 256 16 >gpt_bytes.yaml 2>stderr && cmp gpt_bytes.yaml "$models/gpt_bytes.yaml" >stdout
+count 'gpt_bytes.yaml is what gpt.sh writes'
+"$models/gpt.sh" gpt2_124m 12 768 12 64 50257 4 >gpt2.yaml 2>stderr && cmp gpt2.yaml "$models/gpt2_124m.yaml" >stdout
+count 'gpt2_124m.yaml is what gpt.sh writes'
+for model in "$models"/*.yaml; do
+  expect 0 'wrote .*_step.yaml' '' train "$model" -o models
+  expect 0 'total' '' show "models/$(basename "$model" .yaml)_step.yaml" --format memory
+done
+
+# Real data: the accuracy and the hash that the README shows.
+if [ -e /usr/share/datasets/fashion-mnist/t10k-labels-idx1-ubyte.gz ]; then
+  "$models/../../tests/fashion.sh" "$ngrad" mlp --threads 1 >stdout 2>stderr
+  count 'models/train/mlp.yaml on Fashion-MNIST'
+else
+  echo 'left out: fit: no dataset-fashion-mnist, so nothing is trained on it'
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

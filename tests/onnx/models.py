@@ -1,0 +1,250 @@
+#!/usr/bin/python3
+"""Runs ONNX's own models (Debian: libonnx-testdata) with their inputs, and compares with their outputs.
+
+Usage: models.py NGRAD [--backend NAME] [--filter TEXT] [--reasons].\n\nWhat is refused must be refused with messages that say what is lacking. Exits with 77 where the models or numpy are missing.
+"""
+import argparse
+import collections
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+DATA = pathlib.Path("/usr/share/libonnx-testdata/data")
+try:
+    import numpy
+except ImportError:
+    print("left out: onnx: no numpy, so none of ONNX's models")
+    sys.exit(77)
+
+DTYPES = {1: "f4", 2: "u1", 3: "i1", 4: "u2", 5: "i2", 6: "i4", 7: "i8", 9: "?", 10: "f2", 11: "f8", 12: "u4", 13: "u8"}
+FIELDS = {1: 4, 7: 7, 11: 10, 12: 11, 13: 11}  # else 5, int32_data
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at
+
+
+def fields(data):
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        kind = key & 7
+        if kind == 0:
+            value, at = varint(data, at)
+        elif kind == 2:
+            length, at = varint(data, at)
+            value, at = data[at : at + length], at + length
+        else:
+            length = 8 if kind == 1 else 4
+            value, at = data[at : at + length], at + length
+        yield key >> 3, kind, value
+
+
+def signed(value):
+    return value - (1 << 64) if value >> 63 else value
+
+
+def varints(kind, value):
+    if kind == 0:
+        yield value
+        return
+    at = 0
+    while at < len(value):
+        number, at = varint(value, at)
+        yield number
+
+
+WRONG_DATA = {
+    "test_adam_multiple": "the model lacks the epsilon that its outputs were computed with",
+    "test_cast_FLOAT_to_BFLOAT16": "its outputs are truncated, not rounded",
+    **{
+        f"test_castlike_{types}{form}": "its data are not of the shape that the model says"
+        for types in ("BFLOAT16_to_FLOAT", "FLOAT_to_BFLOAT16")
+        for form in ("", "_expanded")
+    },
+}
+
+
+# A scale that is rounded to f32 makes a tie of what is none in f64, in which the interpreter computes.
+TIES_OF_F32 = {"test_dynamicquantizelinear", "test_dynamicquantizelinear_expanded"}
+
+# Dropout in training mode: which elements are kept is not said.
+RANDOM = {f"test_training_dropout{form}" for form in ("", "_default", "_mask", "_default_mask")}
+
+LEAST = 949  # of all: fewer were read before
+
+
+class Unsupported(Exception):
+    pass
+
+
+def tensor(data):
+    """Name and array of a TensorProto."""
+    dims, kind_of, name, raw, numbers, packed = [], 0, b"", None, [], b""
+    every = list(fields(data))
+    for number, kind, value in every:
+        if number == 1:
+            dims += [signed(v) for v in varints(kind, value)]
+        elif number == 2:
+            kind_of = value
+        elif number == 8:
+            name = value
+        elif number == 9:
+            raw = value
+    if kind_of not in DTYPES or not every:
+        raise Unsupported(f"test data of type {kind_of}")
+    if len(dims) > 8:
+        raise Unsupported("test data is no tensor")
+    dtype = numpy.dtype(DTYPES[kind_of])
+    if raw is not None:
+        return name.decode(), numpy.frombuffer(raw, dtype).reshape(dims)
+    for number, kind, value in every:
+        if number != FIELDS.get(kind_of, 5):
+            continue
+        if kind == 2 and kind_of in (1, 11):
+            packed += value
+        elif kind in (1, 5):
+            packed += value
+        else:
+            numbers += [signed(v) for v in varints(kind, value)]
+    if kind_of == 10:
+        return name.decode(), numpy.array(numbers, "u2").view("f2").reshape(dims)
+    if kind_of in (1, 11):
+        return name.decode(), numpy.frombuffer(packed, dtype).reshape(dims)
+    return name.decode(), numpy.array(numbers, "i8").astype(dtype).reshape(dims)
+
+
+def graph_of(model):
+    return next(value for number, _, value in fields(model) if number == 7)
+
+
+def names(graph, field):
+    return [next(v for n, _, v in fields(value) if n == 1).decode() for number, _, value in fields(graph) if number == field]
+
+
+def initializers(graph):
+    return {next((v for n, _, v in fields(value) if n == 8), b"").decode() for number, _, value in fields(graph) if number == 5}
+
+
+def run(settings, model, data_set, folder, constants):
+    graph = graph_of(model)
+    given = initializers(graph)
+    inputs = [n for n in names(graph, 11) if n not in given]
+    outputs = names(graph, 12)
+    files = {n: data_set / f"input_{i}.pb" for i, n in enumerate(inputs)}
+    path = folder / "model.onnx"
+    path.write_bytes(model)
+    for name, file in files.items():
+        if name not in constants:
+            numpy.save(folder / f"{name}.npy", tensor(file.read_bytes())[1])
+    result = folder / "out"
+    result.mkdir(exist_ok=True)
+    command = [settings.ngrad, "run", path, "--in", folder, "--out", result, "--backend", settings.backend]
+    command += [f"--constant={n}={files[n]}" for n in constants]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    if done.returncode < 0:
+        return f"CRASHED: signal {-done.returncode}"
+    if done.returncode:
+        missing = (set(re.findall(r"must be known when the model is read: --constant (\S+)=FILE", done.stderr)) & set(inputs)) - constants
+        return run(settings, model, data_set, folder, constants | missing) if missing else refusal_of(done)
+    if data_set.parent.name in RANDOM:
+        return check_dropout(data_set, [numpy.load(result / f"{name}.npy") for name in outputs])
+    for i, name in enumerate(outputs):
+        expected = tensor((data_set / f"output_{i}.pb").read_bytes())[1]
+        found = numpy.load(result / f"{name}.npy")
+        if found.shape != expected.shape:
+            return f"WRONG: shape {found.shape}, expected {expected.shape}"
+        if expected.dtype == "u2" and found.dtype == "f4":  # bf16, of which numpy has no type
+            expected = (expected.astype("u4") << 16).view("f4")
+        if found.dtype != expected.dtype:
+            return f"WRONG: type {found.dtype}, expected {expected.dtype}"
+        if expected.dtype.kind == "f":
+            if not numpy.allclose(found, expected, rtol=1e-3, atol=1e-7, equal_nan=True):
+                return f"WRONG: {name}, {numpy.nanmax(numpy.abs(found - expected)):.3g} off"
+        elif not (found == expected).all():
+            return f"WRONG: {name}"
+    return None
+
+
+def check_dropout(data_set, found):
+    """Elements are kept, and scaled as those of the expected result are, or 0; the mask says which."""
+    x, expected = (tensor((data_set / f"{name}_0.pb").read_bytes())[1] for name in ("input", "output"))
+    kept = found[0] != 0
+    scale = numpy.median((expected / x)[expected != 0])
+    if not 0 < kept.mean() < 1 or not numpy.allclose(found[0][kept], (x * scale)[kept], rtol=1e-6):
+        return "WRONG: kept elements"
+    return None if len(found) == 1 or (found[1] == kept).all() else "WRONG: mask"
+
+
+def refusal_of(done):
+    """What the messages say, where they say what is lacking, and of which node with which opset; else what is wrong."""
+    errors = re.findall(r"error: (.*)", done.stderr)
+    wrong = [e for e in errors if not re.search(r"\(opset \d+\)|^input \S+: \S.* is not supported$", e)]
+    if done.returncode != 1 or not errors or wrong:
+        return f"WRONG: exit status {done.returncode}, {wrong or done.stderr}"
+    return "; ".join(errors)
+
+
+def refusal(settings, path):
+    """Why a model whose data are no tensors is not read."""
+    done = subprocess.run([settings.ngrad, "check", path], capture_output=True, text=True, timeout=120)
+    return refusal_of(done) if done.returncode else None
+
+
+def kind_of(error):
+    """A refusal without what only the one node has."""
+    return re.sub(r"^(\S+) .*?\(opset \d+\)", r"\1", error)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("ngrad", type=pathlib.Path)
+    parser.add_argument("--backend", default="interpreter")
+    parser.add_argument("--filter", default="")
+    parser.add_argument("--reasons", action="store_true")
+    settings = parser.parse_args()
+    settings.ngrad = settings.ngrad.resolve()
+    if not DATA.exists():
+        print("left out: onnx: no libonnx-testdata, so none of ONNX's models")
+        return 77
+    passed, refused, wrong = 0, collections.Counter(), []
+    for path in sorted(DATA.glob("*/*/model.onnx")):
+        name = path.parent.name
+        if settings.filter not in name or name in WRONG_DATA:
+            continue
+        if settings.backend == "interpreter" and name in TIES_OF_F32:
+            continue
+        for data_set in sorted(path.parent.glob("test_data_set_*"))[:1]:
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    problem = run(settings, path.read_bytes(), data_set, pathlib.Path(folder), set())
+                except (Unsupported, ValueError) as error:
+                    problem = refusal(settings, path) or f"WRONG: {error}"
+        if not problem:
+            passed += 1
+        elif problem.startswith(("WRONG", "CRASHED")):
+            wrong.append(f"{name}: {problem}")
+        else:
+            refused[tuple(sorted({kind_of(e) for e in problem.split("; ")}))] += 1
+            if settings.reasons:
+                print(f"{name}: {problem}")
+    for errors, count in refused.most_common() if settings.reasons else []:
+        print(f"{count:5}  " + "; ".join(errors))
+    for line in wrong:
+        print(line)
+    print(f"{passed} pass, {sum(refused.values())} refused, {len(wrong)} wrong")
+    return 1 if wrong or (passed < LEAST and not settings.filter) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,595 @@
+"""The Python module: arrays of every type and origin, what is wrong with arrays and graphs, states, threads, memory."""
+
+import array
+import ctypes
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import warnings
+import weakref
+
+import numpy as np
+
+import ngrad
+
+try:
+    import torch
+except ImportError:
+    torch = None
+needs_torch = unittest.skipUnless(torch, "no PyTorch")
+
+
+def text(inputs, nodes, outputs, more=""):
+    nodes = f"nodes: [{nodes}]\n" if nodes else ""
+    return f"format: ngrad/1\nname: g\n{more}inputs: [{inputs}]\n{nodes}outputs: [{outputs}]\n"
+
+
+def tensor(name, kind, shape, more=""):
+    return f"{{name: {name}, type: {kind}, shape: {shape}{more}}}"
+
+
+def copy_of(kind, shape, more=""):
+    """A graph whose output is its input."""
+    return ngrad.loads(text(tensor("x", kind, shape, more), "", "x"))
+
+
+ERRORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../errors")
+ADD = text(
+    tensor("x", "f32", "[N, 3]") + ", " + tensor("y", "f32", "[N, 3]"),
+    "{op: Add, inputs: [x, y], outputs: [z]}",
+    "z",
+    "dims: {N: 2}\n",
+)
+COUNTER = """format: ngrad/1
+name: counter
+inputs: [{name: x, type: f32, shape: [3]}]
+state: [{name: sum, type: f32, shape: [3], init: zeros}, {name: scale, type: f32, shape: [], init: ones}]
+nodes:
+  - {op: Multiply, inputs: [x, scale], outputs: [scaled]}
+  - {op: Add, inputs: [sum, scaled], outputs: [total]}
+  - {op: Exp, inputs: [scaled], outputs: [y]}
+outputs: [y]
+updates: {sum: total}
+"""
+
+
+def floats(*shape):
+    return np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+
+
+class Case(unittest.TestCase):
+    def refuses(self, words, function, *arguments, error=ngrad.UsageError, **named):
+        with self.assertRaises(error) as caught:
+            function(*arguments, **named)
+        self.assertIn(words, str(caught.exception))
+        return caught.exception
+
+
+class Graphs(Case):
+    def test_a_graph_says_what_is_in_it(self):
+        g = ngrad.loads(ADD)
+        self.assertEqual(g.name, "g")
+        self.assertEqual(g.dims, {"N": 2})
+        self.assertEqual([str(t) for t in g.inputs], ["x: f32 [N, 3]", "y: f32 [N, 3]"])
+        self.assertEqual(str(g.outputs[0]), "z: f32 [N, 3]")
+        self.assertEqual(g.inputs[0].dtype, np.float32)
+        self.assertEqual(repr(g), "<ngrad.Graph g: x, y -> z>")
+
+    def test_errors_have_positions(self):
+        error = self.refuses("a.yaml:2:1: error: unknown key foo", ngrad.loads, "format: ngrad/1\nfoo: 1\noutputs: [x]\n",
+                             "a.yaml", error=ngrad.GraphError)  # fmt: skip
+        self.assertIsInstance(error, ValueError)
+        self.assertEqual(error.messages[0][:4], (True, "a.yaml", 2, 1))
+        self.refuses("yaml", ngrad.loads, b"\xff\xfe\0", "a.yaml", error=ngrad.GraphError)
+        self.refuses("expected no NUL", ngrad.loads, ADD, "a\0b")
+
+    def test_a_file_that_is_not_there_is_what_python_says(self):
+        with self.assertRaises(FileNotFoundError):
+            ngrad.load("no such file")
+
+    def test_constants_are_files_beside_the_graph(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "ä"))
+            np.save(os.path.join(folder, "ä", "c.npy"), floats(3))
+            path = os.path.join(folder, "ä", "sum.yaml")
+            with open(path, "w") as file:
+                file.write("format: ngrad/1\ninputs: [{name: x, type: f32, shape: [3]}]\n"
+                           "constants: [{name: c, type: f32, shape: [3], file: c.npy}]\n"
+                           "nodes: [{op: Add, inputs: [x, c], outputs: [y]}]\noutputs: [y]\n")  # fmt: skip
+            g = ngrad.load(path)
+            self.assertEqual(g.name, "sum")
+            np.testing.assert_array_equal(g(floats(3))["y"], 2 * floats(3))
+
+    def test_dims_come_from_arrays(self):
+        g = ngrad.loads(ADD)
+        for n in (0, 1, 5, 2):
+            np.testing.assert_array_equal(g(floats(n, 3), y=floats(n, 3))["z"], 2 * floats(n, 3))
+        self.refuses("N is 2 in x, but 4 in y", g, floats(2, 3), floats(4, 3))
+        self.refuses("[N, 3]", g, floats(2, 4), floats(2, 4), error=ngrad.GraphError)
+
+    def test_dims_and_shapes_are_set(self):
+        g = ngrad.loads(ADD)
+        self.assertEqual(g.with_dims(N=7).compile().outputs[0].shape, (7, 3))
+        self.assertEqual(g.with_shapes(y=(4, 3)).compile().outputs[0].shape, (4, 3))
+        self.assertEqual(g.dims, {"N": 2})
+        self.refuses("M", g.with_dims, M=3)
+        self.refuses("no input z", g.with_shapes, z=(3,))
+        open_ = ngrad.loads(text("{name: x, type: f32}", "{op: Exp, inputs: [x], outputs: [{name: y, type: f32, shape: [_, _, 4]}]}", "y"))
+        self.assertEqual(open_.inputs[0].shape, (None, None, 4))
+        self.refuses("every extent", open_.compile, error=ngrad.GraphError)
+        self.assertEqual(open_(np.zeros((2, 1, 4), np.float32))["y"].shape, (2, 1, 4))
+        self.assertEqual(open_.with_shapes(x=(0, 2, 4)).compile().inputs[0].shape, (0, 2, 4))
+
+    def test_numbers_that_ctypes_would_cut_off_are_told(self):
+        g = ngrad.loads(ADD)
+        for value in (2**64 + 4, 2**63, 3.7, "4", None):
+            self.refuses("N: expected an integer", g.with_dims, N=value)
+            self.refuses("shape of x: expected an integer", g.with_shapes, x=(value, 3))
+        self.refuses("x: expected a shape, found 4", g.with_shapes, x=4)
+        self.refuses("N: expected 0 or more", g.with_dims, N=-1)
+        self.assertEqual(g.with_dims(N=np.int64(5)).dims, {"N": 5})
+        self.refuses("memory: expected 0 or more", g.compile, memory=-1)
+        self.refuses("memory: expected an integer that is less than 2^64", g.compile, memory=2**64)
+        for seed in (-1, 2**64, 0.5):
+            self.refuses("seed", g.random_inputs, seed)
+        for threads in (2**32, 1.5, "2"):
+            self.refuses("threads: expected an integer", g.compile(), floats(2, 3), floats(2, 3), threads=threads)
+
+    def test_dims_and_inputs_may_be_called_self(self):
+        g = ngrad.loads(ADD.replace("N", "self"))
+        self.assertEqual(g.with_dims(**{"self": 5}).dims, {"self": 5})
+        g = ngrad.loads(ADD.replace("name: x", "name: self").replace("[x, y]", "[self, y]"))
+        self.assertEqual(g.with_shapes(**{"self": (5, 3)}).inputs[1].shape, ("N", 3))
+
+    def test_options_that_are_wrong(self):
+        g = ngrad.loads(ADD)
+        self.refuses("avx3", g.compile, isa="avx3")
+        self.refuses("no_such_pass", g.compile, disable="no_such_pass")
+        self.assertRaises(TypeError, g.compile, speed=11)
+        self.refuses("expected", g.show, "pictures")
+        self.refuses("unknown", g.gradient, wrt="q")
+        self.refuses("rmsprop", g.train, "rmsprop", error=ngrad.Error)
+
+    def test_results_are_the_reference_s(self):
+        g = ngrad.loads(text(tensor("x", "f32", "[4, 5]"), "{op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}", "y"))
+        x = floats(4, 5) / 7
+        np.testing.assert_allclose(g(x)["y"], g.interpret(x)["y"], rtol=1e-6)
+        np.testing.assert_array_equal(g(x, threads=1)["y"], g.compile(isa="scalar", fuse=False)(x)["y"])
+        self.refuses("NaN", g.interpret, np.full((4, 5), np.inf, np.float32), nan_check=True, error=ngrad.GraphError)
+
+    def test_text_and_files_come_out(self):
+        g = ngrad.loads(ADD)
+        self.assertIn("op: Add", g.show())
+        self.assertIn("kernel", g.show("kernels"))
+        self.assertIn(b"\x0a\x05ngrad", g.onnx())
+        with tempfile.TemporaryDirectory() as folder:
+            g.emit(folder, prefix="add", isa="scalar")
+            self.assertEqual(sorted(os.listdir(folder)), ["g.c", "g.h"])
+            self.refuses("no folder", g.emit, os.path.join(folder, "no folder"), error=ngrad.Error)
+
+    def test_warnings_are_python_s(self):
+        with open(os.path.join(ERRORS, "gamma_and_beta_ignored.yaml")) as file:
+            odd = file.read()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            ngrad.loads(odd, "odd.yaml").show("yaml")
+        self.assertEqual([w.category for w in told], [ngrad.Warning])
+        self.assertIn("odd.yaml:10:9: warning: ", str(told[0].message))
+        self.assertEqual(told[0].filename, __file__)
+
+    def test_gradients_are_those_of_a_formula(self):
+        g = ngrad.loads(text(tensor("x", "f64", "[N]"), "{op: Exp, inputs: [x], outputs: [y]}", "y", "dims: {N: ~}\n"))
+        x, dy = np.linspace(-1, 1, 7), np.linspace(2, 3, 7)
+        backward = g.gradient()
+        known = {"x": x, "diff_y": dy} | g.forward()(x).as_dict()
+        (dx,) = backward(**{t.name: known[t.name] for t in backward.inputs})
+        np.testing.assert_allclose(dx, dy * np.exp(x), rtol=1e-12)
+
+    def test_random_data_is_the_same_for_the_same_seed(self):
+        g = ngrad.loads(ADD)
+        a, b = g.random_inputs(7), g.random_inputs(7)
+        self.assertEqual(list(a), ["x", "y"])
+        np.testing.assert_array_equal(a["x"], b["x"])
+        self.assertFalse(np.array_equal(a["x"], g.random_inputs(8)["x"]))
+
+
+class Arrays(Case):
+    def test_every_type_is_taken_and_made(self):
+        for kind, dtype in ngrad._DTYPES.items():
+            x = np.arange(6).astype(dtype) if kind not in ("s4", "u4") else np.array([0x21, 0x43, 0x65], np.uint8)
+            (y,) = copy_of(kind, "[6]").compile()(x)
+            self.assertEqual(y.dtype, np.dtype(dtype), kind)
+            np.testing.assert_array_equal(x, y, kind)
+
+    def test_extents_of_nothing_and_one(self):
+        for shape in ((0,), (3, 0, 2), (1,), (1, 1), ()):
+            x = np.zeros(shape, np.float32)
+            self.assertEqual(copy_of("f32", list(shape))(x)[0].shape, shape)
+        self.assertEqual(copy_of("f64", [])(2.5)[0], 2.5)
+        self.assertEqual(copy_of("s32", [])(np.int32(7))[0], 7)
+        self.assertEqual(copy_of("boolean", [])(True)[0], True)
+        self.refuses("x: expected a number of type u8, found 256", copy_of("u8", []), 256)
+        self.refuses("x: expected a number of type s32, found 2.5", copy_of("s32", []), 2.5)
+        self.refuses("found float64", copy_of("f32", []), np.float64(2))
+        self.refuses("found complex", copy_of("f32", []), 2j)
+        # An axis of extent 1 may have any stride.
+        x = np.lib.stride_tricks.as_strided(floats(6), (1, 3), (20, 4))
+        np.testing.assert_array_equal(copy_of("f32", [1, 3])(x)[0], x)
+
+    def test_memory_is_shared_and_not_copied(self):
+        k = ngrad.loads(ADD).compile()
+        x, y, z = floats(2, 3), floats(2, 3), np.empty((2, 3), np.float32)
+        call = ngrad._Call(k._signature, (x, y), {}, [z], None)
+        self.assertEqual([t.data for t in call.inputs], [x.ctypes.data, y.ctypes.data])
+        self.assertEqual(call.outputs[0].data, z.ctypes.data)
+        self.assertIs(k(x, y, out={"z": z})["z"], z)
+        np.testing.assert_array_equal(z, x + y)
+        self.assertIs(k(x, y, out=(z,))[0], z)
+        np.testing.assert_array_equal(k(x, x, out=[None])[0], x + x)  # one array may be several inputs
+
+    def test_buffers_are_taken(self):
+        k = copy_of("f32", [4]).compile()
+        expected = np.array([1, 2, 3, 4], np.float32)
+        buffer = array.array("f", expected)
+        for x in (buffer, memoryview(buffer), (ctypes.c_float * 4)(1, 2, 3, 4)):
+            np.testing.assert_array_equal(k(x)[0], expected)
+        np.testing.assert_array_equal(copy_of("u8", [3])(b"abc")[0], [97, 98, 99])
+        out = bytearray(3)
+        copy_of("u8", [3])(b"abc", out=[out])
+        self.assertEqual(out, b"abc")
+        self.refuses("read-only", copy_of("u8", [3]), b"abc", out=[b"def"])
+
+    def test_the_array_interface_is_taken(self):
+        class Wrapped:
+            def __init__(self, a):
+                self.__array_interface__ = a.__array_interface__
+                self.a = a
+
+        x, out = floats(4), np.zeros(4, np.float32)
+        copy_of("f32", [4])(Wrapped(x), out=[Wrapped(out)])
+        np.testing.assert_array_equal(out, x)
+
+    def test_dlpack_is_taken(self):
+        class Wrapped:
+            device = (1, 0)
+
+            def __init__(self, a):
+                self.a = a
+
+            def __dlpack_device__(self):
+                return self.device
+
+            def __dlpack__(self, stream=None):
+                return self.a.__dlpack__()
+
+        x, out = floats(3, 4), np.zeros((3, 4), np.float32)
+        k = copy_of("f32", [3, 4]).compile()
+        k(Wrapped(x), out=[Wrapped(out)])
+        np.testing.assert_array_equal(out, x)
+        self.refuses("strides [1, 3]", k, Wrapped(floats(4, 3).T))
+        x = Wrapped(x)
+        x.device = (2, 0)
+        self.refuses("x: expected memory of the CPU", k, x)
+        # Capsules are freed.
+        a = floats(3, 4)
+        before = sys.getrefcount(a)
+        for _ in range(10):
+            k(Wrapped(a))
+        self.assertEqual(sys.getrefcount(a), before)
+
+    def test_wrong_arrays_are_told(self):
+        k = ngrad.loads(ADD).compile()
+        x = floats(2, 3)
+        self.refuses("y: expected f32 [2, 3], as float32 [2, 3], found float64 [2, 3]", k, x, x.astype(float))
+        self.refuses("found float32 [3, 2]", k, x, floats(3, 2))
+        self.refuses("found float32 [6]", k, x, floats(6))
+        self.refuses("found >f4", k, x, x.astype(">f4"))
+        self.refuses("found complex64", k, x, x.astype(np.complex64))
+        self.refuses("x: expected elements without gaps, of strides [3, 1], found strides [1, 2]", k, floats(3, 2).T, x)
+        self.refuses("found strides [6, 2]", k, floats(2, 6)[:, ::2], x)
+        self.refuses("found strides [-3, 1]", k, x[::-1], x)
+        self.refuses("found strides [0, 1]", k, np.broadcast_to(floats(3), (2, 3)), x)
+        record = np.zeros((2, 3), [("a", "f4"), ("b", "u1")])
+        self.refuses("without gaps", k, record["a"], x)
+        self.refuses("aligned", k, np.zeros(25, np.uint8)[1:].view(np.float32).reshape(2, 3), x)
+        self.refuses("x: expected an array (numpy, DLPack, array interface or buffer), found list", k, [[1, 2, 3]] * 2, x)
+        self.refuses("found float", k, 1.0, x)
+        self.refuses("x: expected an array without a mask", k, np.ma.masked_array(x, x > 1), x)
+        self.refuses("no array for y", k, x)
+        self.refuses("no input q: expected x, y", k, x, x, q=x)
+        self.refuses("input x is given twice", k, x, x, x=x)
+        self.refuses("at most 2 inputs", k, x, x, x)
+
+    def test_wrong_outputs_are_told_and_nothing_is_written(self):
+        k = ngrad.loads(ADD).compile()
+        x, z = floats(2, 3), np.full((2, 3), 5, np.float32)
+        z.flags.writeable = False
+        self.refuses("z: expected an array that can be written", k, x, x, out=[z])
+        self.refuses("found float64", k, x, x, out=[np.zeros((2, 3))])
+        self.refuses("x and z overlap", k, x, floats(2, 3), out=[x])
+        both = np.zeros(12, np.float32)
+        self.refuses("y and z overlap", k, x, both[:6].reshape(2, 3), out=[both[3:9].reshape(2, 3)])
+        self.refuses("no output y", k, x, x, out={"y": z})
+        self.refuses("at most 1 output", k, x, x, out=[None, None])
+        self.refuses("found float", k, x, x, out=[1.0])
+        self.refuses("threads", k, x, x, threads=-1)
+        np.testing.assert_array_equal(z, np.full((2, 3), 5))
+
+    def test_read_only_inputs_are_fine(self):
+        x = floats(2, 3)
+        x.flags.writeable = False
+        np.testing.assert_array_equal(ngrad.loads(ADD)(x, x)[0], 2 * x)
+
+    def test_layouts_are_the_graph_s(self):
+        g = copy_of("f32", [2, 3, 4, 5], ", order: [0, 2, 3, 1]")
+        self.assertEqual(g.inputs[0].order, (0, 2, 3, 1))
+        x = np.ascontiguousarray(floats(2, 3, 4, 5).transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+        (y,) = g(x)
+        np.testing.assert_array_equal(x, y)
+        self.assertEqual(x.strides, y.strides)
+        self.refuses("in the order [0, 2, 3, 1] of axes", g, floats(2, 3, 4, 5))
+
+    def test_results_have_names(self):
+        g = ngrad.loads(text(tensor("x", "f32", "[2]"), "{op: Exp, inputs: [x], outputs: [y]}, {op: ReLU, inputs: [x], outputs: [z]}", "y, z"))
+        results = g(floats(2))
+        y, z = results
+        self.assertIs(results["z"], z)
+        self.assertEqual(list(results.as_dict()), ["y", "z"])
+        self.assertRaises(KeyError, lambda: results["q"])
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(results))["y"], y)
+
+    def test_bf16_is_its_bits(self):
+        g = ngrad.loads(text(tensor("x", "bf16", "[3]"), "{op: Add, inputs: [x, x], outputs: [y]}", "y"))
+        bits = (np.array([1, -2.5, 3], np.float32).view(np.uint32) >> 16).astype(np.uint16)
+        y = (g(bits)["y"].astype(np.uint32) << 16).view(np.float32)
+        np.testing.assert_array_equal(y, [2, -5, 6])
+        self.refuses("as uint16 or bfloat16 [3], found float32 [3]", g, np.zeros(3, np.float32))
+
+
+class Arguments(Case):
+    def test_what_is_no_list_of_arrays_is_no_out(self):
+        graph, x = ngrad.loads(ADD), np.ones((2, 3), np.float32)
+        for out in np.empty((2, 3), np.float32), "z", 5:
+            self.refuses(f"out: expected a list of arrays, or a dict of them by name, found {type(out).__name__}",
+                         graph, x, x, out=out)  # fmt: skip
+
+    def test_numbers_that_no_setting_can_have_are_told(self):
+        graph = ngrad.loads(ADD)
+        for timeout in "soon", float("nan"), None:
+            self.refuses(f"compile_timeout: expected a finite number, found {timeout!r}", graph.compile, compile_timeout=timeout)
+        self.refuses("learning_rate: expected a finite number, found 'x'", ngrad.loads(COUNTER).train, "sgd", learning_rate="x")
+        self.refuses("N: expected an integer, found 'x'", ngrad.load, os.path.join(ERRORS, "none.onnx"), dims={"N": "x"})
+        self.refuses("less than 2^63", ngrad.load, os.path.join(ERRORS, "none.onnx"), dims={"N": 1 << 64})
+        self.refuses("expected a string or a list of strings, found 5", graph.gradient, wrt=5)
+        self.refuses("expected a string or a list of strings, found 5", graph.compile, disable=5)
+
+    def test_a_number_that_its_type_cannot_hold_is_told(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for kind, value in ("f32", 1e300), ("f16", -70000), ("s32", float("nan")), ("s8", 128):
+                self.refuses(f"x: expected a number of type {kind}, found {value}", copy_of(kind, "[]"), value)
+            self.assertEqual(copy_of("f32", "[]")(float("inf"))[0], np.inf)
+
+    def test_an_array_of_another_rank_is_told_as_such(self):
+        self.refuses("x: expected shape [N, 3]", ngrad.loads(ADD), np.ones(4, np.float32),
+                     np.ones((2, 3), np.float32), error=ngrad.GraphError)  # fmt: skip
+
+    def test_a_graph_is_text_or_bytes(self):
+        self.assertEqual(ngrad.loads(bytearray(ADD.encode())).name, "g")
+        self.refuses("expected a graph as text or bytes, found NoneType", ngrad.loads, None)
+        self.refuses("UTF-8", ngrad.loads, "format: ngrad/1\ud800", error=ngrad.GraphError)
+
+
+class Torch(Case):
+    @needs_torch
+    def test_tensors_go_in_and_out(self):
+        for kind, dtype in {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "s64": "int64",
+                            "s32": "int32", "s8": "int8", "u8": "uint8", "boolean": "bool"}.items():  # fmt: skip
+            x = torch.tensor([0, 1, 1], dtype=getattr(torch, dtype))
+            (y,) = copy_of(kind, [3])(x)
+            self.assertEqual(y.dtype, x.dtype)
+            self.assertTrue(torch.equal(x, y))
+            out = torch.zeros_like(x)
+            copy_of(kind, [3])(x, out=[out])
+            self.assertTrue(torch.equal(x, out))
+
+    @needs_torch
+    def test_no_elements_and_layouts(self):
+        self.assertEqual(copy_of("f32", [2, 0])(torch.zeros(2, 0))[0].shape, (2, 0))
+        x = torch.rand(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+        (y,) = copy_of("f32", [2, 3, 4, 5], ", order: [0, 2, 3, 1]")(x)
+        self.assertEqual(x.stride(), y.stride())
+        self.assertTrue(torch.equal(x, y))
+
+    @needs_torch
+    def test_wrong_tensors_are_told(self):
+        k = ngrad.loads(ADD).compile()
+        x = torch.zeros(2, 3)
+        self.refuses("x: ", k, torch.zeros(2, 3, requires_grad=True), x)
+        self.refuses("detach", k, torch.zeros(2, 3, requires_grad=True), x)
+        self.refuses("found float64", k, x.double(), x)
+        self.refuses("strides", k, torch.zeros(3, 2).t(), x)
+        self.refuses("x and z overlap", k, x, torch.zeros(2, 3), out=[x])
+        self.refuses("x: ", k, torch.zeros(2, 3, device="meta"), x)
+        self.refuses("x: ", k, x.to_sparse(), x)
+        self.refuses("x: expected a tensor whose elements are in memory", k, torch._neg_view(x), x)
+
+    @needs_torch
+    def test_numpy_and_torch_mix(self):
+        (z,) = ngrad.loads(ADD)(torch.ones(2, 3), floats(2, 3))
+        self.assertIsInstance(z, torch.Tensor)
+        np.testing.assert_array_equal(z.numpy(), floats(2, 3) + 1)
+
+
+class States(Case):
+    def test_states_are_updated_in_place(self):
+        g = ngrad.loads(COUNTER)
+        states = g.initial_states()
+        self.assertEqual({name: a.shape for name, a in states.items()}, {"sum": (3,), "scale": ()})
+        total = states["sum"]
+        for _ in range(3):
+            results = g(floats(3), states=states)
+        self.assertEqual(results.names, ("y",))
+        self.assertIs(states["sum"], total)
+        np.testing.assert_array_equal(total, 3 * floats(3))
+        self.assertEqual(states["scale"], 1)
+
+    def test_states_are_inputs_unless_they_are_given_as_states(self):
+        g = ngrad.loads(COUNTER)
+        states = g.initial_states()
+        results = g(floats(3), **states)
+        self.assertEqual(len(results), 2)
+        np.testing.assert_array_equal(results[1], floats(3))
+        np.testing.assert_array_equal(states["sum"], [0, 0, 0])
+        np.testing.assert_array_equal(g.interpret(floats(3), **states)[1], floats(3))
+
+    def test_wrong_states_are_told(self):
+        k = ngrad.loads(COUNTER).compile()
+        states = ngrad.loads(COUNTER).initial_states()
+        self.refuses("states: scale missing", k, floats(3), states={"sum": states["sum"]})
+        self.refuses("expected a dict", k, floats(3), states=list(states.values()))
+        states["sum"].flags.writeable = False
+        self.refuses("can be written", k, floats(3), states=states)
+
+    def test_a_training_step_is_the_same_bits_either_way(self):
+        graph = ngrad.load(os.path.join(os.path.dirname(__file__), "../../models/train/mlp.yaml"))
+        step = graph.train("adam", losses="loss", learning_rate=0.01).with_dims(N=5)
+        data = step.random_inputs()
+        in_place, apart = step.initial_states(), step.initial_states()
+        for _ in range(3):
+            losses = step(**data, states=in_place)
+            results = step(**data, **apart)
+            apart = {s.name: results[s.output] for s in step.states}
+        for name, a in in_place.items():
+            np.testing.assert_array_equal(a, apart[name])
+        self.assertEqual(losses["loss"], results["loss"])
+        self.assertEqual([t.name for t in graph.inference(losses="loss").outputs], ["logits"])
+        self.assertIn("loss", [t.name for t in graph.test(losses="loss").outputs])
+        wrong = dict(data, labels=np.full(5, 10, np.int32))
+        error = self.refuses("labels[0]: expected an index from 0 to 9, found 10", step, **wrong, states=in_place,
+                             error=ngrad.GraphError)  # fmt: skip
+        self.assertGreater(error.messages[0].line, 0)
+
+
+class ThreadsAndMemory(Case):
+    def test_many_threads_run_one_kernel(self):
+        g = ngrad.loads(text(tensor("x", "f32", "[64, 33]"), "{op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}", "y"))
+        failures = []
+
+        def work(i):
+            try:
+                x = np.random.default_rng(i).normal(size=(64, 33)).astype(np.float32)
+                expected = kernel(x, threads=1)["y"]
+                for threads in (1, 2) * 20:
+                    if not np.array_equal(kernel(x.copy(), threads=threads)["y"], expected):
+                        failures.append(i)
+            except Exception as error:
+                failures.append(error)
+
+        for kernel in (g.compile(), g):  # calls of a graph compile at the same time
+            workers = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+            for worker in workers:
+                worker.start()
+            for _ in range(20):
+                gc.collect()
+            for worker in workers:
+                worker.join()
+        self.assertEqual(failures, [])
+
+    def test_errors_in_threads_are_told_apart(self):
+        table = tensor("x", "f32", "[4, 2]") + ", " + tensor("i", "s32", "[3]")
+        k = ngrad.loads(text(table, "{op: Gather, inputs: [x, i], outputs: [y], attributes: {axis: 0}}", "y")).compile()
+        wrong = []
+
+        def work(i):
+            for _ in range(50):
+                try:
+                    k(floats(4, 2), np.array([0, 1, 10 + i], np.int32))
+                    wrong.append(i)
+                except ngrad.GraphError as error:
+                    if f"found {10 + i}" not in str(error):
+                        wrong.append(str(error))
+
+        workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        self.assertEqual(wrong, [])
+
+    def test_kernels_are_freed(self):
+        def loaded():
+            with open("/proc/self/maps") as maps:
+                return sum("ngrad" in line and "libngrad" not in line for line in maps)
+
+        def make(i):
+            k = ngrad.loads(ADD).with_dims(N=i % 2 + 1).compile()
+            k(floats(i % 2 + 1, 3), floats(i % 2 + 1, 3))
+            return k
+
+        for i in range(2):
+            make(i)
+        gc.collect()
+        before = loaded()
+        for i in range(20):
+            k = make(i)
+            k.itself = k  # a circle
+        reference = weakref.ref(k)
+        del k
+        gc.collect()
+        self.assertIsNone(reference())
+        self.assertEqual(loaded(), before)
+
+    def test_graphs_keep_few_kernels(self):
+        g = ngrad.loads(ADD)
+        for n in range(1, g._MOST_KERNELS + 3):
+            g._kernels[n] = None
+        g(floats(2, 3), floats(2, 3))
+        self.assertLessEqual(len(g._kernels), g._MOST_KERNELS)
+
+    def test_results_outlive_kernels(self):
+        (z,) = ngrad.loads(ADD).compile()(floats(2, 3), floats(2, 3))
+        gc.collect()
+        np.testing.assert_array_equal(z, 2 * floats(2, 3))
+
+    def test_memory_that_is_not_there(self):
+        g = ngrad.loads(ADD).with_dims(N=2**42)
+        error = self.refuses("memory", g.random_inputs, error=ngrad.OutOfMemory)
+        self.assertIsInstance(error, MemoryError)
+
+    def test_a_compiler_that_fails(self):
+        g = ngrad.loads(text(tensor("x", "f32", "[13, 7, 17]"), "{op: Tanh, inputs: [x], outputs: [y]}", "y"))
+        old, cache = os.environ.get("CC"), os.environ.get("XDG_CACHE_HOME")
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ.update(CC="false", XDG_CACHE_HOME=folder)
+            try:
+                self.refuses("false", g.compile, error=ngrad.CompilerError)
+            finally:
+                for name, value in (("CC", old), ("XDG_CACHE_HOME", cache)):
+                    os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+    def test_a_library_that_is_not_there(self):
+        run = subprocess.run([sys.executable, "-c", "import ngrad"], env=dict(os.environ, NGRAD_LIBRARY="/nowhere/x.so"),
+                             capture_output=True, text=True)  # fmt: skip
+        self.assertIn("ImportError: /nowhere/x.so", run.stderr)
+        self.assertIn("NGRAD_LIBRARY may name another", run.stderr)
+
+    def test_a_process_ends_while_a_thread_runs(self):
+        program = (
+            "import threading, ngrad, numpy as np\n"
+            f"g = ngrad.loads({ADD!r}).with_dims(N=100000)\n"
+            "k, x = g.compile(), np.zeros((100000, 3), np.float32)\n"
+            "def work():\n    while True: k(x, x)\n"
+            "for _ in range(3): threading.Thread(target=work, daemon=True).start()\n"
+            "k(x, x)\n"
+        )
+        self.assertEqual(subprocess.run([sys.executable, "-c", program]).returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

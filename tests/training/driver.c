@@ -1,0 +1,88 @@
+// Uses an emitted training pair of mlp.yaml:
+//   train N FILE       the first values for the seed 5, N steps on made-up data, saved
+//   resume N OLD FILE  loads OLD, N steps, saved
+//   load FILE          prints the status, and whether the blocks are as before
+//   fuzz FILE          every truncation and many changed bits: refused, or the states are those of FILE
+#include "mlp.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NX = 20 * 13, NLABELS = 20, MOST_NBYTES = 1 << 16 };
+
+static _Alignas(64) unsigned char parameters[mlp_PARAMETERS_NBYTES];
+static _Alignas(64) unsigned char optimizer[mlp_OPTIMIZER_NBYTES];
+static _Alignas(64) unsigned char arena[mlp_ARENA_NBYTES];
+static unsigned char before[sizeof parameters + sizeof optimizer], bytes[MOST_NBYTES];
+
+static void keep(void) {
+  memcpy(before, parameters, sizeof parameters);
+  memcpy(before + sizeof parameters, optimizer, sizeof optimizer);
+}
+
+static int is_kept(void) {
+  return memcmp(before, parameters, sizeof parameters) == 0 &&
+         memcmp(before + sizeof parameters, optimizer, sizeof optimizer) == 0;
+}
+
+static int run(int nsteps) {
+  float x[NX], loss = 0;
+  int64_t labels[NLABELS];
+  for (int i = 0; i < NX; i++) x[i] = (float)(i * 37 % 101 - 50) / 64;
+  for (int i = 0; i < NLABELS; i++) labels[i] = i * 5 % 7;
+  int status = mlp_OK;
+  for (int i = 0; i < nsteps && status == mlp_OK; i++)
+    status = mlp_train_step(x, labels, &loss, parameters, optimizer, arena, sizeof arena, mlp_ISA_BEST);
+  printf("status %d loss %.9g\n", status, (double)loss);
+  return status;
+}
+
+static int load_bytes(const char *path, size_t n) {
+  FILE *file = fopen(path, "wb");
+  if (!file || fwrite(bytes, 1, n, file) != n || fclose(file) != 0) return -1;
+  return mlp_load(parameters, optimizer, path);
+}
+
+static int fuzz(const char *path) {
+  FILE *file = fopen(path, "rb");
+  const size_t n = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+  int counts[32] = {0}, failures = 0;
+  if (file) fclose(file);
+  if (!n || n == sizeof bytes || mlp_load(parameters, optimizer, path) != mlp_OK) return 1;
+  keep();
+  for (size_t k = 0; k < n; k++) {
+    const int status = load_bytes("spoilt.npz", k);
+    failures += status == mlp_OK || status < 0 || !is_kept();
+  }
+  unsigned random = 1;
+  for (size_t k = 0; k < 2 * n; k++) {
+    random = random * 1664525U + 1013904223U;
+    const unsigned bit = 1U << (random >> 29);
+    const size_t at = k % n;
+    bytes[at] ^= (unsigned char)bit;
+    const int status = load_bytes("spoilt.npz", n);
+    bytes[at] ^= (unsigned char)bit;
+    failures += status < 0 || !is_kept();
+    counts[status < 0 ? 31 : status]++;
+  }
+  for (int s = 0; s < 32; s++)
+    if (counts[s]) printf("status %d: %d times\n", s, counts[s]);
+  remove("spoilt.npz");
+  return failures > 0;
+}
+
+int main(int argc, char **argv) {
+  const char *verb = argc > 2 ? argv[1] : "";
+  if (strcmp(verb, "fuzz") == 0) return fuzz(argv[2]);
+  if (mlp_init(parameters, optimizer, 5) != mlp_OK) return 1;
+  if (strcmp(verb, "load") == 0) {
+    keep();
+    const int status = mlp_load(parameters, optimizer, argv[2]);
+    printf("status %d, %s\n", status, is_kept() ? "kept" : "changed");
+    return status != mlp_OK && !is_kept();
+  }
+  if (strcmp(verb, "resume") == 0 && argc > 4 && mlp_load(parameters, optimizer, argv[3]) != mlp_OK) return 1;
+  const int status = run((int)strtol(argv[2], NULL, 10));
+  return status != mlp_OK || mlp_save(parameters, optimizer, argv[argc - 1]) != mlp_OK;
+}

@@ -1,0 +1,123 @@
+// Indices of what does not exist: told of before anything is computed, by name, place and range.
+#include "tests/unit/api_case.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char graph_of_rows[] =
+    "format: ngrad/1\nname: g\ninputs:\n  - {name: table, type: f32, shape: [4, 3]}\n"
+    "  - {name: ids, type: s64, shape: [2, 2]}\n  - {name: labels, type: s32, shape: [4]}\n"
+    "nodes:\n  - {op: Gather, inputs: [table, ids], outputs: [rows]}\n"
+    "  - {op: StaticReshape, inputs: [rows], outputs: [flat], attributes: {shape: [4, 3], special_zero: false}}\n"
+    "  - {op: SoftmaxCrossEntropy, inputs: [flat, labels], outputs: [loss], attributes: {ignore_index: -100}}\n"
+    "outputs: [rows, loss]\n";
+
+typedef struct Rows {
+  float table[12], rows[12], loss;
+  int64_t ids[4];
+  int32_t labels[4];
+} Rows;
+
+// Runs on both backends. The message's end; NULL: all is well.
+static void must_tell(const Rows *data, const char *message) {
+  Rows d = *data;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, graph_of_rows);
+  ng_kernel *k = must_compile(ctx, g);
+  const ng_tensor in[] = {{.type = NG_F32, .rank = 2, .extent = {4, 3}, .order = {0, 1}, .data = d.table},
+                          {.type = NG_S64, .rank = 2, .extent = {2, 2}, .order = {0, 1}, .data = d.ids},
+                          {.type = NG_S32, .rank = 1, .extent = {4}, .data = d.labels}};
+  ng_tensor out[] = {{.type = NG_F32, .rank = 3, .extent = {2, 2, 3}, .order = {0, 1, 2}, .data = d.rows},
+                     {.type = NG_F32, .rank = 0, .data = &d.loss}};
+  const ng_status wanted = message ? NG_WRONG : NG_OK;
+  assert_int_equal(ng_graph_check_indices(g, in), wanted);
+  if (message) assert_non_null(strstr(ng_messages_text(ctx, 0), message));
+  ng_messages_clear(ctx);
+  assert_int_equal(ng_kernel_run(k, in, out, 1), wanted);
+  assert_int_equal(ng_message_count(ctx), 0);
+  if (message) assert_memory_equal(&d, data, sizeof d); // nothing is written
+  assert_int_equal(ng_interpret(g, in, out, 0), wanted);
+  if (message) assert_non_null(strstr(ng_messages_text(ctx, 0), message));
+  if (message) assert_memory_equal(&d, data, sizeof d);
+  ng_kernel_free(k);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+static void wrong_indices_are_told_and_nothing_is_written(void **state) {
+  (void)state;
+  Rows d = {.ids = {0, -4, 3, 1}, .labels = {2, -100, 0, 1}};
+  for (int i = 0; i < 12; i++) d.table[i] = (float)i;
+  must_tell(&d, NULL);
+  d.ids[2] = 4;
+  must_tell(&d, "Gather: ids[1, 0]: expected an index from -4 to 3, found 4\n");
+  d.ids[2] = -5;
+  must_tell(&d, "Gather: ids[1, 0]: expected an index from -4 to 3, found -5\n");
+  d.ids[2] = INT64_MAX;
+  must_tell(&d, "found 9223372036854775807\n");
+  d.ids[2] = 3;
+  d.labels[1] = -1;
+  must_tell(&d, "SoftmaxCrossEntropy: labels[1]: expected an index from 0 to 2, or -100, which is ignored, found -1\n");
+}
+
+static const char graph_of_moved_rows[] =
+    "format: ngrad/1\nname: g\ndims: {N: 3}\ninputs:\n  - {name: table, type: f32, shape: [N]}\n"
+    "  - {name: ids, type: s32, shape: [2, 2]}\n"
+    "nodes:\n  - {op: StaticReshape, inputs: [ids], outputs: [flat], attributes: {shape: [4], special_zero: false}}\n"
+    "  - {op: Gather, inputs: [table, flat], outputs: [rows]}\noutputs: [rows]\n";
+
+// Random indices exist, and those that are moved first are checked too.
+static void indices_are_followed_through_reshapes(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, graph_of_moved_rows);
+  ng_tensor in[2];
+  for (size_t i = 0; i < 2; i++) assert_int_equal(ng_tensor_random(g, i, 5, &in[i]), NG_OK);
+  for (int64_t i = 0; i < 4; i++) assert_in_range((uintmax_t)ng_tensor_get(&in[1], i), 0, 2);
+  assert_int_equal(ng_graph_check_indices(g, in), NG_OK);
+  ((int32_t *)in[1].data)[3] = 3;
+  assert_int_equal(ng_graph_check_indices(g, in), NG_WRONG);
+  assert_non_null(strstr(ng_messages_text(ctx, 0), "Gather: ids[1, 1]: expected an index from -3 to 2, found 3\n"));
+  for (size_t i = 0; i < 2; i++) ng_tensor_free(ctx, &in[i]);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+static const char graph_of_parts[] =
+    "format: ngrad/1\nname: g\ndims: {N: 2}\ninputs:\n  - {name: table, type: f32, shape: [4, 3]}\n"
+    "  - {name: tokens, type: s64, shape: [N, 5], order: [1, 0]}\n"
+    "nodes:\n  - {op: Split, inputs: [tokens], outputs: [first, rest], attributes: {axis: 1, splits: [2, 3]}}\n"
+    "  - {op: Slice, inputs: [rest], outputs: [here], attributes: {axes: [1], starts: [-1], ends: [-4], steps: [-2]}}\n"
+    "  - {op: Gather, inputs: [table, here], outputs: [rows]}\noutputs: [rows, first]\n";
+
+// Of tokens [N, 5], elements 4 and 2 of each row are indices. Others may be any number.
+static void parts_that_are_indices_are_checked_alone(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, graph_of_parts);
+  ng_tensor in[2];
+  for (size_t i = 0; i < 2; i++) assert_int_equal(ng_tensor_random(g, i, 5, &in[i]), NG_OK);
+  assert_int_equal(ng_graph_check_indices(g, in), NG_OK);
+  for (int64_t i = 0; i < 10; i++) {
+    char element[40];
+    int64_t *place = (int64_t *)in[1].data + i % 5 * 2 + i / 5; // columns lie together
+    const int64_t right = *place;
+    const int is_index = i % 5 == 4 || i % 5 == 2;
+    *place = 4;
+    assert_int_equal(ng_graph_check_indices(g, in), is_index ? NG_WRONG : NG_OK);
+    (void)snprintf(element, sizeof element, "tokens[%d, %d]: expected an index", (int)(i / 5), (int)(i % 5));
+    if (is_index) assert_non_null(strstr(ng_messages_text(ctx, 0), element));
+    ng_messages_clear(ctx);
+    *place = right;
+  }
+  for (size_t i = 0; i < 2; i++) ng_tensor_free(ctx, &in[i]);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_indices_are_told_and_nothing_is_written),
+                                     cmocka_unit_test(indices_are_followed_through_reshapes),
+                                     cmocka_unit_test(parts_that_are_indices_are_checked_alone)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,248 @@
+// Models of some kilobytes that would become much work, or much memory, if nothing were counted. Each is read in less
+// than a second of computing time; without its limit, in minutes or gigabytes.
+#include "frontend/onnx/onnx.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+// Messages of the wire format, as long as memory lasts.
+typedef struct Message {
+  uint8_t *bytes;
+  size_t count, capacity;
+} Message;
+
+static void add(Message *m, const void *bytes, size_t count) {
+  if (m->count + count > m->capacity) {
+    m->capacity = 2 * (m->count + count);
+    uint8_t *larger = realloc(m->bytes, m->capacity);
+    if (!larger) abort();
+    m->bytes = larger;
+  }
+  if (count) memcpy(m->bytes + m->count, bytes, count);
+  m->count += count;
+}
+
+static void add_varint(Message *m, uint64_t number) {
+  for (; number >= 128; number >>= 7) add(m, &(uint8_t){(uint8_t)(number | 128)}, 1);
+  add(m, &(uint8_t){(uint8_t)number}, 1);
+}
+
+static void add_number(Message *m, uint64_t field, uint64_t number) {
+  add_varint(m, field << 3);
+  add_varint(m, number);
+}
+
+static void add_bytes(Message *m, uint64_t field, const void *bytes, size_t count) {
+  add_varint(m, field << 3 | 2);
+  add_varint(m, count);
+  add(m, bytes, count);
+}
+
+static void add_text(Message *m, uint64_t field, const char *text) {
+  add_bytes(m, field, text, strlen(text));
+}
+
+// Frees what is inside.
+static void add_message(Message *m, uint64_t field, Message *inside) {
+  add_bytes(m, field, inside->bytes, inside->count);
+  free(inside->bytes);
+  *inside = (Message){.count = 0};
+}
+
+static Message node_of(const char *domain, const char *op, const char *input, const char *output) {
+  Message node = {.count = 0};
+  if (*input) add_text(&node, 1, input);
+  add_text(&node, 2, output);
+  add_text(&node, 4, op);
+  if (*domain) add_text(&node, 7, domain);
+  return node;
+}
+
+static void add_node(Message *m, uint64_t field, const char *domain, const char *op, const char *input,
+                     const char *output) {
+  Message node = node_of(domain, op, input, output);
+  add_message(m, field, &node);
+}
+
+// A tensor of floats [1, 1, 2] as an input or output.
+static void add_value(Message *graph, uint64_t field, const char *name) {
+  Message dim = {.count = 0}, shape = {.count = 0}, tensor = {.count = 0}, type = {.count = 0}, info = {.count = 0};
+  for (int i = 0; i < 3; i++) {
+    add_number(&dim, 1, i == 2 ? 2 : 1);
+    add_message(&shape, 1, &dim);
+  }
+  add_number(&tensor, 1, 1);
+  add_message(&tensor, 2, &shape);
+  add_message(&type, 1, &tensor);
+  add_text(&info, 1, name);
+  add_message(&info, 2, &type);
+  add_message(graph, field, &info);
+}
+
+static Message tensor_of(uint64_t type, uint64_t nelems, const void *bytes, size_t count, const char *name) {
+  Message tensor = {.count = 0};
+  add_number(&tensor, 1, nelems);
+  add_number(&tensor, 2, type);
+  if (*name) add_text(&tensor, 8, name);
+  add_bytes(&tensor, 9, bytes, count);
+  return tensor;
+}
+
+static void add_tensor_attribute(Message *node, const char *name, Message *tensor) {
+  Message attribute = {.count = 0};
+  add_text(&attribute, 1, name);
+  add_message(&attribute, 5, tensor);
+  add_message(node, 5, &attribute);
+}
+
+static Message model_of(Message *graph, Message *function) {
+  Message model = {.count = 0}, opset = {.count = 0};
+  add_number(&model, 1, 8);
+  add_number(&opset, 2, 15);
+  add_message(&model, 8, &opset);
+  add_message(&model, 7, graph);
+  if (function) add_message(&model, 25, function);
+  return model;
+}
+
+// Reads the model, which must be refused with the message, or read where that is NULL, and frees it.
+static void reads_soon(Message *model, const char *message) {
+  Diagnostics d;
+  Text text;
+  const clock_t start = clock();
+  diagnostics_init(&d, &system_allocator);
+  text_init(&text, &system_allocator);
+  Graph *g = onnx_read(&system_allocator, "test.onnx", (Bytes){model->bytes, model->count},
+                       &(ReadSettings){.folder = NULL}, &d);
+  diagnostics_print(&d, &text, false);
+  if (message ? strstr(text_string(&text), message) == NULL : g == NULL) print_error("%s\n", text_string(&text));
+  assert_true(message ? g == NULL && strstr(text_string(&text), message) != NULL : g != NULL);
+  assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 20); // sanitizers are slow
+  graph_free(g);
+  text_deinit(&text);
+  diagnostics_deinit(&d);
+  free(model->bytes);
+}
+
+static void functions_called_often_are_counted_by_their_bytes(void **state) {
+  enum { NCALLS = 5000, NELEMS = 1 << 18 };
+  (void)state;
+  Message function = {.count = 0}, graph = {.count = 0}, node = node_of("", "Constant", "", "c");
+  float *numbers = calloc(NELEMS, sizeof *numbers);
+  if (!numbers) abort();
+  Message tensor = tensor_of(1, NELEMS, numbers, NELEMS * sizeof *numbers, "");
+  free(numbers);
+  add_tensor_attribute(&node, "value", &tensor);
+  add_text(&function, 1, "f");
+  add_text(&function, 4, "a");
+  add_text(&function, 5, "b");
+  add_message(&function, 7, &node);
+  add_node(&function, 7, "", "Identity", "a", "b");
+  add_text(&function, 10, "my");
+  for (int i = 0; i < NCALLS; i++) add_node(&graph, 1, "my", "f", "x", "");
+  add_value(&graph, 11, "x");
+  add_value(&graph, 12, "x");
+  Message model = model_of(&graph, &function);
+  reads_soon(&model, "f ? (opset 15): the functions that the model calls are more than 128 MiB, counted at each call");
+}
+
+static void attributes_of_calls_are_found_at_once(void **state) {
+  enum { NNODES = 20000 };
+  (void)state;
+  Message function = {.count = 0}, graph = {.count = 0};
+  add_text(&function, 1, "f");
+  add_text(&function, 4, "a");
+  add_text(&function, 5, "b");
+  for (int i = 0; i < NNODES; i++) {
+    Message node = node_of("", "Elu", "a", i ? "" : "b"), attribute = {.count = 0};
+    add_text(&attribute, 1, "alpha");
+    add_text(&attribute, 21, "slope");
+    add_message(&node, 5, &attribute);
+    add_message(&function, 7, &node);
+  }
+  add_text(&function, 10, "my");
+  add_node(&graph, 1, "my", "f", "x", "y");
+  add_value(&graph, 11, "x");
+  add_value(&graph, 12, "y");
+  Message model = model_of(&graph, &function);
+  reads_soon(&model, NULL);
+}
+
+static void a_node_has_not_too_many_attributes(void **state) {
+  (void)state;
+  Message graph = {.count = 0}, node = node_of("", "Relu", "x", "y");
+  for (int i = 0; i < 257; i++) {
+    Message attribute = {.count = 0};
+    add_text(&attribute, 1, "a");
+    add_message(&node, 5, &attribute);
+  }
+  add_message(&graph, 1, &node);
+  add_value(&graph, 11, "x");
+  add_value(&graph, 12, "y");
+  Message model = model_of(&graph, NULL);
+  reads_soon(&model, "a node or a function has more than 256 attributes");
+}
+
+static void types_of_values_are_looked_for_once(void **state) {
+  enum { NNODES = 20000 };
+  (void)state;
+  Message graph = {.count = 0};
+  for (int i = 0; i < NNODES; i++) add_node(&graph, 1, "ngrad", "ReLU", "x", "");
+  add_value(&graph, 11, "x");
+  Message model = model_of(&graph, NULL);
+  reads_soon(&model, "ReLU ? (opset 15): missing output dst");
+}
+
+static void what_a_constant_is_made_of_is_counted(void **state) {
+  static const int64_t extents[] = {1, 1, 1 << 22}, many[] = {1 << 24};
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    Message graph = {.count = 0};
+    Message tensor = i ? tensor_of(7, 1, many, sizeof many, "s") : tensor_of(7, 3, extents, sizeof extents, "s");
+    add_message(&graph, 5, &tensor);
+    if (i) add_node(&graph, 1, "", "ConstantOfShape", "s", "c");
+    for (int k = 0; k < 1000; k++) {
+      Message node = node_of("", i ? "NonZero" : "Resize", i ? "c" : "x", "");
+      if (!i)
+        for (int input = 1; input < 4; input++) add_text(&node, 1, input < 3 ? "" : "s");
+      add_message(&graph, 1, &node);
+    }
+    add_value(&graph, 11, "x");
+    add_value(&graph, 12, "x");
+    Message model = model_of(&graph, NULL);
+    reads_soon(&model, "the constants that are made take more than 256 MiB");
+  }
+}
+
+// What is not folded any more is left to the graph.
+static void folding_comes_to_an_end(void **state) {
+  static const int64_t extents[] = {1 << 16};
+  (void)state;
+  Message graph = {.count = 0}, tensor = tensor_of(7, 1, extents, sizeof extents, "s");
+  add_message(&graph, 5, &tensor);
+  add_node(&graph, 1, "", "ConstantOfShape", "s", "c");
+  for (int i = 0; i < 20000; i++) add_node(&graph, 1, "", "ReduceMax", "c", "");
+  add_node(&graph, 1, "", "Relu", "x", "y");
+  add_value(&graph, 11, "x");
+  add_value(&graph, 12, "y");
+  Message model = model_of(&graph, NULL);
+  reads_soon(&model, NULL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(functions_called_often_are_counted_by_their_bytes),
+      cmocka_unit_test(attributes_of_calls_are_found_at_once),
+      cmocka_unit_test(a_node_has_not_too_many_attributes),
+      cmocka_unit_test(types_of_values_are_looked_for_once),
+      cmocka_unit_test(what_a_constant_is_made_of_is_counted),
+      cmocka_unit_test(folding_comes_to_an_end),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

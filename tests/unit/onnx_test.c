@@ -1,0 +1,816 @@
+// The reader of ONNX models on models that are made here, byte by byte. ONNX's own ones are in tests/onnx.
+#include "frontend/onnx/onnx.h"
+
+#include "backends/interpreter/interpreter.h"
+#include "frontend/yaml/yaml.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+// Messages of the wire format.
+typedef struct Message {
+  uint8_t bytes[1024];
+  size_t count;
+} Message;
+
+static void add_varint(Message *m, size_t number) {
+  for (; number >= 128; number >>= 7) m->bytes[m->count++] = (uint8_t)(number | 128);
+  m->bytes[m->count++] = (uint8_t)number;
+}
+
+static void add_bytes(Message *m, int field, const void *bytes, size_t count) {
+  assert_true(m->count + count + 8 <= sizeof m->bytes);
+  add_varint(m, (size_t)field << 3 | 2);
+  add_varint(m, count);
+  if (count) memcpy(m->bytes + m->count, bytes, count);
+  m->count += count;
+}
+
+static void add_text(Message *m, int field, const char *text) {
+  add_bytes(m, field, text, strlen(text));
+}
+
+static void add_message(Message *m, int field, const Message *inside) {
+  add_bytes(m, field, inside->bytes, inside->count);
+}
+
+static void add_number(Message *m, int field, uint8_t number) {
+  add_varint(m, (size_t)field << 3);
+  m->bytes[m->count++] = number;
+}
+
+static void add_node(Message *graph, const char *op, const char *input, const char *output) {
+  Message node = {.count = 0};
+  add_text(&node, 1, input);
+  add_text(&node, 2, output);
+  add_text(&node, 4, op);
+  add_message(graph, 1, &node);
+}
+
+static void add_value_of(Message *graph, int field, const char *name, const Message *rows, const Message *columns) {
+  Message shape = {.count = 0}, tensor = {.count = 0}, type = {.count = 0}, info = {.count = 0};
+  add_message(&shape, 1, rows);
+  add_message(&shape, 1, columns);
+  add_number(&tensor, 1, 1);
+  add_message(&tensor, 2, &shape);
+  add_message(&type, 1, &tensor);
+  add_text(&info, 1, name);
+  add_message(&info, 2, &type);
+  add_message(graph, field, &info);
+}
+
+// A tensor of floats [N, 3].
+static void add_value(Message *graph, int field, const char *name) {
+  Message rows = {.count = 0}, columns = {.count = 0};
+  add_text(&rows, 2, "N");
+  add_number(&columns, 1, 3);
+  add_value_of(graph, field, name, &rows, &columns);
+}
+
+static Message model_of_opset(const Message *graph, uint8_t number) {
+  Message model = {.count = 0}, opset = {.count = 0};
+  add_number(&model, 1, 8);
+  add_number(&opset, 2, number);
+  add_message(&model, 8, &opset);
+  add_message(&model, 7, graph);
+  return model;
+}
+
+static Message model_of(const Message *graph) {
+  return model_of_opset(graph, 13);
+}
+
+static Message lone_node(const char *op) {
+  Message graph = {.count = 0};
+  add_node(&graph, op, "x", "y");
+  add_value(&graph, 11, "x");
+  add_value(&graph, 12, "y");
+  return graph;
+}
+
+static Message chain(const char *first, const char *second) {
+  Message graph = {.count = 0};
+  add_node(&graph, first, "x", "h");
+  add_node(&graph, second, "h", "y");
+  add_value(&graph, 11, "x");
+  add_value(&graph, 12, "y");
+  return model_of(&graph);
+}
+
+// The graph as text, or the messages.
+static bool reads_as(const Message *model, const char *expected) {
+  Diagnostics d;
+  Text text;
+  diagnostics_init(&d, &system_allocator);
+  text_init(&text, &system_allocator);
+  Graph *g = yaml_read(&system_allocator, "test.onnx", (const char *)model->bytes, model->count, NULL, &d);
+  if (g) yaml_print(g, &text);
+  else diagnostics_print(&d, &text, false);
+  const bool ok = strcmp(text_string(&text), expected) == 0;
+  if (!ok) print_error("%s\n", text_string(&text));
+  graph_free(g);
+  text_deinit(&text);
+  diagnostics_deinit(&d);
+  return ok;
+}
+
+static void a_chain_is_a_graph(void **state) {
+  (void)state;
+  const Message model = chain("Relu", "Softmax");
+  assert_true(reads_as(&model,
+                       "format: ngrad/1\nname: test\ndims: {N: ~}\ninputs:\n"
+                       "  - {name: x, type: f32, shape: [N, 3]}\nnodes:\n"
+                       "  - op: ReLU\n    label: \"Relu h (opset 13)\"\n    inputs: {src: x}\n    outputs:\n"
+                       "      dst: {name: h, type: f32, shape: [N, 3]}\n"
+                       "  - op: SoftMax\n    label: \"Softmax y (opset 13)\"\n    inputs: {src: h}\n    outputs:\n"
+                       "      dst: {name: y, type: f32, shape: [N, 3]}\n    attributes: {axis: 1, mode: none}\n"
+                       "outputs: [y]\n"));
+}
+
+static void all_that_is_not_supported_is_told(void **state) {
+  (void)state;
+  const Message model = chain("Loop", "Unique");
+  assert_true(reads_as(&model, "test.onnx: error: Loop h (opset 13): the operator is not supported\n"
+                               "test.onnx: error: Unique y (opset 13): the operator is not supported\n"));
+}
+
+static void an_absent_input_is_told_once(void **state) {
+  (void)state;
+  Message graph = {.count = 0};
+  add_node(&graph, "Flatten", "", "y");
+  add_node(&graph, "Flatten", "", "z");
+  add_value(&graph, 12, "y");
+  const Message model = model_of(&graph);
+  assert_true(reads_as(&model, "test.onnx: error: Flatten y (opset 13): an input that it needs is absent\n"));
+}
+
+static void a_cycle_is_refused(void **state) {
+  (void)state;
+  Message graph = {.count = 0};
+  add_node(&graph, "Relu", "y", "x");
+  add_node(&graph, "Relu", "x", "y");
+  add_value(&graph, 12, "y");
+  const Message model = model_of(&graph);
+  assert_true(reads_as(&model, "test.onnx: error: Relu x (opset 13): input 0, y: nothing before the node makes it\n"));
+}
+
+static void an_output_may_be_there_twice(void **state) {
+  (void)state;
+  Message graph = lone_node("Relu");
+  add_value(&graph, 12, "y");
+  const Message model = model_of(&graph);
+  assert_true(reads_as(&model, "format: ngrad/1\nname: test\ndims: {N: ~}\ninputs:\n"
+                               "  - {name: x, type: f32, shape: [N, 3]}\nnodes:\n"
+                               "  - op: ReLU\n    label: \"Relu y (opset 13)\"\n    inputs: {src: x}\n    outputs:\n"
+                               "      dst: {name: y, type: f32, shape: [N, 3]}\n"
+                               "  - op: StaticReshape\n    inputs: {src: y}\n    outputs:\n"
+                               "      dst: {name: onnx_3, type: f32, shape: [N, 3]}\n"
+                               "    attributes: {shape: [0, 0], special_zero: true}\noutputs: [y, onnx_3]\n"));
+}
+
+// Nodes with attributes
+
+static void add_float(Message *m, int field, float number) {
+  add_varint(m, (size_t)field << 3 | 5);
+  memcpy(m->bytes + m->count, &number, sizeof number);
+  m->count += sizeof number;
+}
+
+static Message float_attribute(const char *name, float number, const char *of_caller) {
+  Message attribute = {.count = 0};
+  add_text(&attribute, 1, name);
+  if (of_caller) add_text(&attribute, 21, of_caller);
+  else add_float(&attribute, 2, number);
+  return attribute;
+}
+
+static void add_node_with(Message *graph, int field, const char *domain, const char *op, const char *input,
+                          const char *output, const Message *attributes, size_t nattributes) {
+  Message node = {.count = 0};
+  add_text(&node, 1, input);
+  add_text(&node, 2, output);
+  add_text(&node, 4, op);
+  if (*domain) add_text(&node, 7, domain);
+  for (size_t i = 0; i < nattributes; i++) add_message(&node, 5, &attributes[i]);
+  add_message(graph, field, &node);
+}
+
+// f(a) = op(a) with alpha f's attribute slope, in the domain "my".
+static Message function_of(const char *domain, const char *op) {
+  Message function = {.count = 0};
+  const Message alpha = float_attribute("alpha", 0, "slope");
+  add_text(&function, 1, "f");
+  add_text(&function, 4, "a");
+  add_text(&function, 5, "b");
+  add_node_with(&function, 7, domain, op, "a", "b", &alpha, 1);
+  add_text(&function, 10, "my");
+  return function;
+}
+
+static Message model_with_function(const Message *function) {
+  Message graph = {.count = 0};
+  const Message slope = float_attribute("slope", 0.25F, NULL);
+  add_node_with(&graph, 1, "my", "f", "x", "h", &slope, 1);
+  add_node_with(&graph, 1, "my", "f", "h", "y", &slope, 1);
+  add_value(&graph, 11, "x");
+  add_value(&graph, 12, "y");
+  Message model = model_of(&graph);
+  add_message(&model, 25, function);
+  return model;
+}
+
+static void operators_of_ours_need_their_outputs(void **state) {
+  (void)state;
+  Message graph = {.count = 0};
+  add_node_with(&graph, 1, "ngrad", "Square", "x", "", NULL, 0);
+  add_node(&graph, "Relu", "x", "y");
+  add_value(&graph, 11, "x");
+  add_value(&graph, 12, "y");
+  const Message model = model_of(&graph);
+  assert_true(reads_as(&model, "test.onnx: error: Square ? (opset 13): missing output dst\n"));
+}
+
+static void a_function_takes_the_attributes_of_its_calls(void **state) {
+  (void)state;
+  const Message function = function_of("", "LeakyRelu"), model = model_with_function(&function);
+  assert_true(reads_as(&model,
+                       "format: ngrad/1\nname: test\ndims: {N: ~}\ninputs:\n"
+                       "  - {name: x, type: f32, shape: [N, 3]}\nnodes:\n"
+                       "  - op: LeakyReLU\n    label: \"LeakyRelu b (opset 13)\"\n    inputs: {src: x}\n    outputs:\n"
+                       "      dst: {name: b, type: f32, shape: [N, 3]}\n    attributes: {alpha: 0.25}\n"
+                       "  - op: LeakyReLU\n    label: \"LeakyRelu b (opset 13)\"\n    inputs: {src: b}\n    outputs:\n"
+                       "      dst: {name: y, type: f32, shape: [N, 3]}\n    attributes: {alpha: 0.25}\n"
+                       "outputs: [y]\n"));
+}
+
+static void a_function_has_defaults_of_its_attributes(void **state) {
+  (void)state;
+  const Message slope = float_attribute("slope", 0.5F, NULL);
+  Message function = function_of("", "LeakyRelu"), graph = {.count = 0};
+  add_message(&function, 11, &slope);
+  add_node_with(&graph, 1, "my", "f", "x", "y", NULL, 0);
+  add_value(&graph, 11, "x");
+  add_value(&graph, 12, "y");
+  Message model = model_of(&graph);
+  add_message(&model, 25, &function);
+  assert_true(reads_as(&model,
+                       "format: ngrad/1\nname: test\ndims: {N: ~}\ninputs:\n"
+                       "  - {name: x, type: f32, shape: [N, 3]}\nnodes:\n"
+                       "  - op: LeakyReLU\n    label: \"LeakyRelu b (opset 13)\"\n    inputs: {src: x}\n    outputs:\n"
+                       "      dst: {name: y, type: f32, shape: [N, 3]}\n    attributes: {alpha: 0.5}\noutputs: [y]\n"));
+}
+
+static void a_function_that_calls_itself_is_refused(void **state) {
+  (void)state;
+  const Message function = function_of("my", "f"), model = model_with_function(&function);
+  assert_true(reads_as(&model, "test.onnx: error: f b (opset 13): functions and branches are nested deeper than 32\n"));
+}
+
+static void add_ints(Message *graph, const char *name, int64_t number) {
+  Message tensor = {.count = 0};
+  add_number(&tensor, 1, 1); // dims: [1]
+  add_number(&tensor, 2, 7); // s64
+  add_text(&tensor, 8, name);
+  add_bytes(&tensor, 9, &number, sizeof number);
+  add_message(graph, 5, &tensor);
+}
+
+static Message int_attribute(const char *name, uint8_t number) {
+  Message attribute = {.count = 0};
+  add_text(&attribute, 1, name);
+  add_number(&attribute, 3, number);
+  return attribute;
+}
+
+static Message list_attribute(const char *name, const uint8_t *numbers, size_t count) {
+  Message attribute = {.count = 0};
+  add_text(&attribute, 1, name);
+  for (size_t i = 0; i < count; i++) add_number(&attribute, 8, numbers[i]);
+  return attribute;
+}
+
+// An initializer of floats [1, 1, count].
+static void add_floats(Message *graph, const char *name, const float *numbers, size_t count) {
+  Message tensor = {.count = 0};
+  add_number(&tensor, 1, 1);
+  add_number(&tensor, 1, 1);
+  add_number(&tensor, 1, (uint8_t)count);
+  add_number(&tensor, 2, 1);
+  add_text(&tensor, 8, name);
+  add_bytes(&tensor, 9, numbers, count * sizeof *numbers);
+  add_message(graph, 5, &tensor);
+}
+
+// y = op(c)
+static Message model_of_floats(const char *op, const float *numbers, size_t count, const Message *attributes,
+                               size_t nattributes) {
+  Message graph = {.count = 0}, output = {.count = 0};
+  add_floats(&graph, "c", numbers, count);
+  add_node_with(&graph, 1, "", op, "c", "y", attributes, nattributes);
+  add_text(&output, 1, "y");
+  add_message(&graph, 12, &output);
+  return model_of(&graph);
+}
+
+static bool computes(const Message *model, const double *expected, size_t count) {
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  Graph *g = yaml_read(&system_allocator, "test.onnx", (const char *)model->bytes, model->count, NULL, &d);
+  assert_non_null(g);
+  if (!g) return false;
+  Tensor y = {.type = g->outputs[0]->type, .rank = 1, .extent = {shape_nelems(&g->outputs[0]->shape)}};
+  bool ok = tensor_alloc(&y, &system_allocator) && (size_t)y.extent[0] == count &&
+            interpret(g, NULL, &y, &(InterpreterOptions){.allocator = &system_allocator}, &d);
+  for (size_t i = 0; ok && i < count; i++) {
+    const double number = type_load(y.type, y.data, i);
+    ok = isnan(expected[i]) ? isnan(number) : number == expected[i];
+    if (!ok) print_error("element %zu: expected %g, found %g\n", i, expected[i], number);
+  }
+  tensor_free(&y, &system_allocator);
+  graph_free(g);
+  diagnostics_deinit(&d);
+  return ok;
+}
+
+static void casts_to_integers_drop_the_fraction(void **state) {
+  (void)state;
+  const float numbers[] = {1.5F, -1.5F, 2.5F, 100.9F, -0.9F};
+  const Message to_s64 = int_attribute("to", 7), to_s8 = int_attribute("to", 3);
+  const Message wide = model_of_floats("Cast", numbers, 5, &to_s64, 1),
+                byte = model_of_floats("Cast", numbers, 5, &to_s8, 1);
+  const double expected[] = {1, -1, 2, 100, 0};
+  assert_true(computes(&wide, expected, 5));
+  assert_true(computes(&byte, expected, 5));
+}
+
+// y = op(c, e), c made an s32 first; no e where it is NULL.
+static Message model_of_integers(const char *op, const float *numbers, size_t count, const float *exponent) {
+  Message graph = {.count = 0}, node = {.count = 0}, output = {.count = 0};
+  const Message to = int_attribute("to", 6);
+  add_floats(&graph, "f", numbers, count);
+  if (exponent) add_floats(&graph, "e", exponent, 1);
+  add_node_with(&graph, 1, "", "Cast", "f", "c", &to, 1);
+  add_text(&node, 1, "c");
+  if (exponent) add_text(&node, 1, "e");
+  add_text(&node, 2, "y");
+  add_text(&node, 4, op);
+  add_message(&graph, 1, &node);
+  add_text(&output, 1, "y");
+  add_message(&graph, 12, &output);
+  return model_of(&graph);
+}
+
+static void results_in_integers_drop_the_fraction(void **state) {
+  static const float half = 0.5F, rows[3][3] = {{1, 2, 2}, {-1, -2, -2}, {3, 5, 4}};
+  static const struct {
+    const char *op;
+    int row;
+    double expected[3];
+    size_t count;
+  } cases[] = {{"ReduceMean", 0, {1}, 1},      {"ReduceMean", 1, {-1}, 1},  {"ReduceMean", 2, {4}, 1},
+               {"ReduceL2", 2, {7}, 1},        {"ReduceLogSum", 2, {2}, 1}, {"ReduceLogSumExp", 2, {5}, 1},
+               {"ReduceSumSquare", 1, {9}, 1}, {"Pow", 2, {1, 2, 2}, 3},    {"Abs", 1, {1, 2, 2}, 3}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const bool is_power = strcmp(cases[i].op, "Pow") == 0;
+    const Message model = model_of_integers(cases[i].op, rows[cases[i].row], 3, is_power ? &half : NULL);
+    assert_true(computes(&model, cases[i].expected, cases[i].count));
+  }
+}
+
+static void infinities_are_sums_of_exponentials(void **state) {
+  static const float rows[3][2] = {{INFINITY, 1}, {-INFINITY, -INFINITY}, {-INFINITY, 2}};
+  static const double expected[] = {(double)INFINITY, -(double)INFINITY, 2};
+  (void)state;
+  for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+    const Message model = model_of_floats("ReduceLogSumExp", rows[i], 2, NULL, 0);
+    assert_true(computes(&model, &expected[i], 1));
+  }
+}
+
+static void a_type_was_a_name_before_opset_6(void **state) {
+  static const float numbers[] = {1.5F, -2.5F};
+  Message graph = {.count = 0}, output = {.count = 0}, to = {.count = 0};
+  (void)state;
+  add_text(&to, 1, "to");
+  add_text(&to, 4, "INT64");
+  add_floats(&graph, "c", numbers, 2);
+  add_node_with(&graph, 1, "", "Cast", "c", "y", &to, 1);
+  add_text(&output, 1, "y");
+  add_message(&graph, 12, &output);
+  const Message model = model_of_opset(&graph, 5);
+  assert_true(computes(&model, (const double[]){1, -2}, 2));
+}
+
+// Before opset 13 the axes from `axis` on are one; those before it stay, and may have names.
+static void softmax_keeps_named_extents(void **state) {
+  static const uint8_t last[] = {2, 3};
+  const Message axis = int_attribute("axis", 2), axes = list_attribute("axes", last, 2);
+  Message graph = {.count = 0};
+  (void)state;
+  add_node_with(&graph, 1, "", "Unsqueeze", "x", "h", &axes, 1);
+  add_node_with(&graph, 1, "", "Softmax", "h", "y", &axis, 1);
+  add_value(&graph, 11, "x");
+  add_value(&graph, 12, "y");
+  const Message model = model_of_opset(&graph, 11);
+  assert_true(reads_as(
+      &model, "format: ngrad/1\nname: test\ndims: {N: ~}\ninputs:\n  - {name: x, type: f32, shape: [N, 3]}\nnodes:\n"
+              "  - op: StaticReshape\n    label: \"Unsqueeze h (opset 11)\"\n    inputs: {src: x}\n    outputs:\n"
+              "      dst: {name: h, type: f32, shape: [N, 3, 1, 1]}\n"
+              "    attributes: {shape: [0, 3, 1, 1], special_zero: true}\n"
+              "  - op: StaticReshape\n    label: \"Softmax y (opset 11)\"\n    inputs: {src: h}\n    outputs:\n"
+              "      dst: {name: onnx_3, type: f32, shape: [N, 3, 1]}\n"
+              "    attributes: {shape: [0, 3, 1], special_zero: true}\n"
+              "  - op: SoftMax\n    label: \"Softmax y (opset 11)\"\n    inputs: {src: onnx_3}\n    outputs:\n"
+              "      dst: {name: onnx_4, type: f32, shape: [N, 3, 1]}\n    attributes: {axis: 2, mode: none}\n"
+              "  - op: StaticReshape\n    label: \"Softmax y (opset 11)\"\n    inputs: {src: onnx_4}\n    outputs:\n"
+              "      dst: {name: y, type: f32, shape: [N, 3, 1, 1]}\n"
+              "    attributes: {shape: [0, 3, 1, 1], special_zero: true}\noutputs: [y]\n"));
+}
+
+static void nan_stays_nan(void **state) {
+  (void)state;
+  const float numbers[] = {NAN, 3, -3};
+  const Message bounds[] = {float_attribute("min", -1, NULL), float_attribute("max", 1, NULL)};
+  Message sign = model_of_floats("Sign", numbers, 3, NULL, 0), clip = model_of_floats("Clip", numbers, 3, bounds, 2);
+  const double expected[] = {(double)NAN, 1, -1};
+  assert_true(computes(&sign, expected, 3));
+  clip.bytes[5] = 10; // its opset: the bounds are attributes
+  assert_true(computes(&clip, expected, 3));
+}
+
+// The last window begins in front of the padding at the end, and the places behind that padding do not count.
+static void pooling_rounds_up_to_windows_that_begin_inside(void **state) {
+  (void)state;
+  const float numbers[] = {1, 2, 3, 4, 5, 6};
+  const uint8_t two[] = {2}, ones[] = {1, 1}, three[] = {3};
+  const Message beside[] = {list_attribute("kernel_shape", two, 1), list_attribute("strides", two, 1),
+                            list_attribute("pads", ones, 2), int_attribute("ceil_mode", 1)};
+  const Message beyond[] = {list_attribute("kernel_shape", three, 1), list_attribute("strides", two, 1),
+                            list_attribute("pads", ones, 2), int_attribute("ceil_mode", 1),
+                            int_attribute("count_include_pad", 1)};
+  const Message greatest = model_of_floats("MaxPool", numbers, 5, beside, 4),
+                mean = model_of_floats("AveragePool", numbers, 6, beyond, 5);
+  assert_true(computes(&greatest, (const double[]){1, 3, 5}, 3));
+  assert_true(computes(&mean, (const double[]){1, 3, 5, 3}, 4)); // the last is (6 + 0) / 2
+}
+
+static void a_split_covers_the_axis(void **state) {
+  (void)state;
+  const float numbers[] = {1, 2, 3};
+  const uint8_t two[] = {2}, axis = 2;
+  const Message attributes[] = {list_attribute("split", two, 1), int_attribute("axis", axis)};
+  Message model = model_of_floats("Split", numbers, 3, attributes, 2);
+  model.bytes[5] = 11;
+  assert_true(reads_as(&model, "test.onnx: error: Split y (opset 11): split: expected 1 numbers that add up to 3\n"));
+}
+
+static void add_branch(Message *node, const char *name, const char *op) {
+  Message branch = {.count = 0}, output = {.count = 0}, attribute = {.count = 0};
+  add_node_with(&branch, 1, "", op, "x", "z", NULL, 0);
+  add_text(&output, 1, "z");
+  add_message(&branch, 12, &output);
+  add_text(&attribute, 1, name);
+  add_message(&attribute, 6, &branch);
+  add_message(node, 5, &attribute);
+}
+
+static void a_known_condition_chooses_a_branch(void **state) {
+  (void)state;
+  for (int64_t condition = 0; condition < 2; condition++) {
+    Message graph = {.count = 0}, node = {.count = 0};
+    add_ints(&graph, "c", condition);
+    add_text(&node, 1, "c");
+    add_text(&node, 2, "y");
+    add_text(&node, 4, "If");
+    add_branch(&node, "then_branch", "Relu");
+    add_branch(&node, "else_branch", "Tanh");
+    add_message(&graph, 1, &node);
+    add_value(&graph, 11, "x");
+    add_value(&graph, 12, "y");
+    const Message model = model_of(&graph);
+    char expected[512];
+    snprintf(expected, sizeof expected,
+             "format: ngrad/1\nname: test\ndims: {N: ~}\ninputs:\n  - {name: x, type: f32, shape: [N, 3]}\nnodes:\n"
+             "  - op: %s\n    label: \"%s z (opset 13)\"\n    inputs: {src: x}\n    outputs:\n"
+             "      dst: {name: y, type: f32, shape: [N, 3]}\noutputs: [y]\n",
+             condition ? "ReLU" : "Tanh", condition ? "Relu" : "Tanh");
+    assert_true(reads_as(&model, expected));
+  }
+}
+
+// Reshape(x, [Shape(x)[0], -1]), as torch.onnx.export writes it, and [Shape(x)[0] * 3]: what remains.
+static void named_extents_flow_into_reshape(void **state) {
+  (void)state;
+  for (int is_product = 0; is_product < 2; is_product++) {
+    Message graph = {.count = 0}, take = {.count = 0}, join = {.count = 0}, shape = {.count = 0};
+    add_ints(&graph, "first", 0);
+    add_ints(&graph, "more", is_product ? 3 : -1);
+    add_node(&graph, "Shape", "x", "s");
+    add_text(&take, 1, "s");
+    add_text(&take, 1, "first");
+    add_text(&take, 2, "n");
+    add_text(&take, 4, "Gather");
+    add_message(&graph, 1, &take);
+    add_text(&join, 1, "n");
+    add_text(&join, 1, "more");
+    add_text(&join, 2, "to");
+    add_text(&join, 4, is_product ? "Mul" : "Concat");
+    Message axis = {.count = 0};
+    add_text(&axis, 1, "axis");
+    add_number(&axis, 3, 0);
+    add_message(&join, 5, &axis);
+    add_message(&graph, 1, &join);
+    add_text(&shape, 1, "x");
+    add_text(&shape, 1, "to");
+    add_text(&shape, 2, "y");
+    add_text(&shape, 4, "Reshape");
+    add_message(&graph, 1, &shape);
+    add_value(&graph, 11, "x");
+    add_value(&graph, 12, "y");
+    const Message model = model_of(&graph);
+    char expected[640];
+    snprintf(
+        expected, sizeof expected,
+        "format: ngrad/1\nname: test\ndims: {N: ~}\ninputs:\n  - {name: x, type: f32, shape: [N, 3]}\nnodes:\n"
+        "  - op: StaticReshape\n    label: \"Reshape y (opset 13)\"\n    inputs: {src: x}\n    outputs:\n"
+        "      dst: {name: y, type: f32, shape: %s}\n    attributes: {shape: %s, special_zero: %s}\noutputs: [y]\n",
+        is_product ? "[_]" : "[N, 3]", is_product ? "[-1]" : "[0, -1]", is_product ? "false" : "true");
+    assert_true(reads_as(&model, expected));
+  }
+}
+
+// External data
+
+static Message model_with_file(const char *location, const char *offset, const char *length) {
+  Message graph = {.count = 0}, tensor = {.count = 0}, node = {.count = 0};
+  const char *const entries[][2] = {{"location", location}, {"offset", offset}, {"length", length}};
+  add_number(&tensor, 1, 3);
+  add_number(&tensor, 2, 1);
+  add_text(&tensor, 8, "w");
+  for (size_t i = 0; i < 3; i++) {
+    Message entry = {.count = 0};
+    add_text(&entry, 1, entries[i][0]);
+    add_text(&entry, 2, entries[i][1]);
+    add_message(&tensor, 13, &entry);
+  }
+  add_number(&tensor, 14, 1);
+  add_message(&graph, 5, &tensor);
+  add_text(&node, 1, "x");
+  add_text(&node, 1, "w");
+  add_text(&node, 2, "y");
+  add_text(&node, 4, "Add");
+  add_message(&graph, 1, &node);
+  add_value(&graph, 11, "x");
+  add_value(&graph, 12, "y");
+  return model_of(&graph);
+}
+
+static void check_external(const char *folder, const char *location, const char *offset, const char *length,
+                           const char *wanted) {
+  Diagnostics d;
+  Text text;
+  const Message model = model_with_file(location, offset, length);
+  diagnostics_init(&d, &system_allocator);
+  text_init(&text, &system_allocator);
+  Graph *g = onnx_read(&system_allocator, "test.onnx", (Bytes){model.bytes, model.count},
+                       &(ReadSettings){.folder = folder}, &d);
+  if (g) yaml_print(g, &text);
+  else diagnostics_print(&d, &text, false);
+  if (!strstr(text_string(&text), wanted)) fail_msg("%s\n%s", wanted, text_string(&text));
+  graph_free(g);
+  text_deinit(&text);
+  diagnostics_deinit(&d);
+}
+
+static void external_data_are_below_the_folder(void **state) {
+  (void)state;
+  char folder[] = "/tmp/ngrad-onnx-XXXXXX", path[128], link[128];
+  const float numbers[] = {9, 1, 2, 3};
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/w.bin", folder);
+  snprintf(link, sizeof link, "%s/link", folder);
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite(numbers, sizeof *numbers, 4, file), 4);
+  fclose(file);
+  assert_int_equal(symlink("/etc/passwd", link), 0);
+  check_external(folder, "w.bin", "4", "12", "values: [1.0, 2.0, 3.0]");
+  check_external(folder, "w.bin", "8", "12",
+                 "w: external data: w.bin: expected 12 bytes from 8 on, found a file of 16");
+  check_external(folder, "w.bin", "0", "16", "expected 3 elements of 4 bytes, found 16 bytes");
+  check_external(folder, "w.bin", "18446744073709551615", "12", "expected offset and length to be decimal numbers");
+  check_external(folder, "w.bin", "9223372036854775807", "12", "found a file of 16");
+  check_external(folder, "../w.bin", "0", "12", "expected a path below the graph's folder, without ..");
+  check_external(folder, path, "0", "12", "expected a path below the graph's folder, without ..");
+  check_external(folder, "link", "0", "12", "a link that leaves the graph's folder");
+  check_external(folder, "none", "0", "12", "w: external data: none: no such file");
+  check_external(folder, ".", "0", "12", "expected a regular file, found a folder");
+  check_external(NULL, "w.bin", "0", "12", "a graph that is not read from a file cannot name files");
+  unlink(path);
+  unlink(link);
+  rmdir(folder);
+}
+
+// A constant whose shape has a name in it has no number of elements: what needs its elements asks for one.
+static void a_constant_without_a_length_is_refused(void **state) {
+  static const struct {
+    const char *op;
+    int input; // where the constant stands
+  } rows[] = {{"Resize", 2}, {"Upsample", 1}, {"NonZero", 0}, {"Compress", 1}, {"Reshape", 1}, {"Expand", 1}};
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    Message graph = {.count = 0}, node = {.count = 0};
+    char expected[200];
+    add_value(&graph, 11, "x");
+    Message start = int_attribute("start", 0), end = int_attribute("end", 1), ends[] = {start, end};
+    add_node_with(&graph, 1, "", "Shape", "x", "n", ends, 2);
+    add_node(&graph, "ConstantOfShape", "n", "c");
+    for (int k = 0; k < rows[i].input; k++) add_text(&node, 1, k == 0 ? "x" : "");
+    add_text(&node, 1, "c");
+    add_text(&node, 2, "y");
+    add_text(&node, 4, rows[i].op);
+    add_message(&graph, 1, &node);
+    add_value(&graph, 12, "y");
+    snprintf(
+        expected, sizeof expected,
+        "test.onnx: error: %s y (opset 15): expected a number as the input's extent 0, found N: give it one, as in "
+        "--dim N=1\n",
+        rows[i].op);
+    const Message model = model_of_opset(&graph, 15);
+    assert_true(reads_as(&model, expected));
+  }
+}
+
+// A tensor of a type of ONNX's with up to 3 extents, 0 behind the last.
+static void add_input(Message *graph, const char *name, uint8_t element_type, const uint8_t extents[3]) {
+  Message shape = {.count = 0}, tensor = {.count = 0}, type = {.count = 0}, info = {.count = 0};
+  for (int i = 0; i < 3 && extents[i]; i++) {
+    Message extent = {.count = 0};
+    add_number(&extent, 1, extents[i]);
+    add_message(&shape, 1, &extent);
+  }
+  add_number(&tensor, 1, element_type);
+  add_message(&tensor, 2, &shape);
+  add_message(&type, 1, &tensor);
+  add_text(&info, 1, name);
+  add_message(&info, 2, &type);
+  add_message(graph, 11, &info);
+}
+
+// The memory behind the only step cannot be chosen from the one before it, which is of another type.
+static void a_memory_of_another_type_is_refused(void **state) {
+  enum { F32 = 1, S32 = 6, BF16 = 16 };
+  static const char *const names[] = {"x", "w", "r", "", "lengths", "", "c"};
+  (void)state;
+  Message graph = {.count = 0}, node = {.count = 0};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) add_text(&node, 1, names[i]);
+  add_text(&node, 2, "y");
+  add_text(&node, 4, "LSTM");
+  add_message(&graph, 1, &node);
+  add_input(&graph, "x", F32, (const uint8_t[]){1, 2, 4});
+  add_input(&graph, "w", F32, (const uint8_t[]){1, 12, 4});
+  add_input(&graph, "r", F32, (const uint8_t[]){1, 12, 3});
+  add_input(&graph, "lengths", S32, (const uint8_t[]){2, 0, 0});
+  add_input(&graph, "c", BF16, (const uint8_t[]){1, 2, 3});
+  add_value(&graph, 12, "y");
+  const Message model = model_of_opset(&graph, 14);
+  assert_true(reads_as(
+      &model, "test.onnx: error: Select (LSTM y (opset 14)): onnx_29 is f32 and onnx_16 is bf16: expected one type\n"));
+}
+
+// Attributes near the ends of integers.
+static void lengths_out_of_all_range_are_refused(void **state) {
+  static const struct {
+    const char *op, *attribute;
+    size_t bits;
+    const char *message;
+  } rows[] = {
+      {"LRN", "size", (size_t)1 << 63, "test.onnx: error: LRN y (opset 13): size: expected 1 to 256\n"},
+      {"DepthToSpace", "blocksize", SIZE_MAX >> 1,
+       "test.onnx: error: DepthToSpace y (opset 13): expected an image of 4 axes, and a blocksize of 1 to 32768\n"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    Message graph = {.count = 0}, attribute = {.count = 0};
+    add_text(&attribute, 1, rows[i].attribute);
+    add_varint(&attribute, 3 << 3);
+    add_varint(&attribute, rows[i].bits);
+    add_value(&graph, 11, "x");
+    add_node_with(&graph, 1, "", rows[i].op, "x", "y", &attribute, 1);
+    add_value(&graph, 12, "y");
+    const Message model = model_of(&graph);
+    assert_true(reads_as(&model, rows[i].message));
+  }
+}
+
+// Nothing is made of rows that have no columns, however many they are.
+static void a_matrix_without_columns_takes_no_time(void **state) {
+  (void)state;
+  Message graph = {.count = 0}, rows = {.count = 0}, columns = {.count = 0};
+  add_varint(&rows, 1 << 3);
+  add_varint(&rows, (size_t)1 << 39);
+  add_number(&columns, 1, 0);
+  add_value_of(&graph, 11, "x", &rows, &columns);
+  add_node(&graph, "Trilu", "x", "y");
+  add_value_of(&graph, 12, "y", &rows, &columns);
+  const Message model = model_of_opset(&graph, 14);
+  assert_true(reads_as(
+      &model, "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [549755813888, 0]}\nconstants:\n"
+              "  - {name: onnx_2, type: boolean, shape: [549755813888, 0], values: []}\n"
+              "  - {name: onnx_3, type: f32, shape: [], value: 0.0}\nnodes:\n  - op: Select\n"
+              "    label: \"Trilu y (opset 14)\"\n    inputs: {cond: onnx_2, src_0: x, src_1: onnx_3}\n    outputs:\n"
+              "      dst: {name: y, type: f32, shape: [549755813888, 0]}\n"
+              "    attributes: {auto_broadcast: numpy}\noutputs: [y]\n"));
+}
+
+// Its number would otherwise count as 0.
+static void an_attribute_of_another_kind_is_refused(void **state) {
+  (void)state;
+  Message graph = {.count = 0}, alpha = int_attribute("alpha", 2);
+  add_number(&alpha, 20, 2); // the kind
+  add_node_with(&graph, 1, "", "LeakyRelu", "x", "y", &alpha, 1);
+  add_value(&graph, 11, "x");
+  add_value(&graph, 12, "y");
+  const Message model = model_of(&graph);
+  assert_true(
+      reads_as(&model, "test.onnx: error: LeakyRelu y (opset 13): alpha: expected a float, found an integer\n"));
+}
+
+static void a_newer_opset_is_warned_of(void **state) {
+  (void)state;
+  const Message graph = lone_node("Relu");
+  for (uint8_t opset = 17; opset <= 18; opset++) {
+    const Message model = model_of_opset(&graph, opset);
+    Diagnostics d;
+    diagnostics_init(&d, &system_allocator);
+    Graph *g = onnx_read(&system_allocator, "test.onnx", (Bytes){model.bytes, model.count},
+                         &(ReadSettings){.folder = NULL}, &d);
+    assert_non_null(g);
+    assert_int_equal(d.nwarnings, opset > 17);
+    graph_free(g);
+    diagnostics_deinit(&d);
+  }
+}
+
+// Cut anywhere, or with any byte changed: a graph or an error, and no byte outside of the model is read.
+static void damaged_models_are_refused(void **state) {
+  (void)state;
+  const Message function = function_of("", "LeakyRelu"), model = model_with_function(&function);
+  for (size_t i = 0; i < 2 * model.count; i++) {
+    const size_t count = i < model.count ? i : model.count;
+    uint8_t *bytes = malloc(count + 1); // the sanitizer knows its end
+    Diagnostics d;
+    assert_non_null(bytes);
+    if (!bytes) return;
+    memcpy(bytes, model.bytes, count);
+    if (i >= model.count) bytes[i - model.count] ^= 0x55;
+    diagnostics_init(&d, &system_allocator);
+    Graph *g = onnx_read(&system_allocator, "test.onnx", (Bytes){bytes, count}, &(ReadSettings){.folder = NULL}, &d);
+    assert_true(g ? d.nerrors == 0 : d.nerrors > 0);
+    graph_free(g);
+    diagnostics_deinit(&d);
+    free(bytes);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_chain_is_a_graph),
+      cmocka_unit_test(all_that_is_not_supported_is_told),
+      cmocka_unit_test(an_absent_input_is_told_once),
+      cmocka_unit_test(a_cycle_is_refused),
+      cmocka_unit_test(lengths_out_of_all_range_are_refused),
+      cmocka_unit_test(a_matrix_without_columns_takes_no_time),
+      cmocka_unit_test(a_constant_without_a_length_is_refused),
+      cmocka_unit_test(a_memory_of_another_type_is_refused),
+      cmocka_unit_test(an_attribute_of_another_kind_is_refused),
+      cmocka_unit_test(a_newer_opset_is_warned_of),
+      cmocka_unit_test(damaged_models_are_refused),
+      cmocka_unit_test(an_output_may_be_there_twice),
+      cmocka_unit_test(operators_of_ours_need_their_outputs),
+      cmocka_unit_test(a_function_takes_the_attributes_of_its_calls),
+      cmocka_unit_test(a_function_has_defaults_of_its_attributes),
+      cmocka_unit_test(a_function_that_calls_itself_is_refused),
+      cmocka_unit_test(casts_to_integers_drop_the_fraction),
+      cmocka_unit_test(results_in_integers_drop_the_fraction),
+      cmocka_unit_test(infinities_are_sums_of_exponentials),
+      cmocka_unit_test(a_type_was_a_name_before_opset_6),
+      cmocka_unit_test(softmax_keeps_named_extents),
+      cmocka_unit_test(nan_stays_nan),
+      cmocka_unit_test(pooling_rounds_up_to_windows_that_begin_inside),
+      cmocka_unit_test(a_split_covers_the_axis),
+      cmocka_unit_test(a_known_condition_chooses_a_branch),
+      cmocka_unit_test(named_extents_flow_into_reshape),
+      cmocka_unit_test(external_data_are_below_the_folder),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,548 @@
+// Training steps: optimizers worked out by hand, whole steps against differences, forms for inference, and what is
+// wrong.
+#include "tests/unit/api_case.h"
+#include "tests/unit/failing_allocator.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_TENSORS = 64 };
+
+// A graph with tensors for all its ends.
+typedef struct Run {
+  ng_context *ctx;
+  ng_graph *g;
+  ng_tensor inputs[MOST_TENSORS], outputs[MOST_TENSORS];
+  size_t ninputs, noutputs;
+} Run;
+
+static Run run_open(ng_context *ctx, ng_graph *g) {
+  Run r = {.ctx = ctx, .g = g};
+  if (!g) print_error("%s", ng_messages_text(ctx, 0));
+  assert_non_null(g);
+  assert_int_equal(ng_graph_bind(g), NG_OK);
+  r.ninputs = ng_graph_input_count(g);
+  r.noutputs = ng_graph_output_count(g);
+  assert_true(r.ninputs <= MOST_TENSORS && r.noutputs <= MOST_TENSORS);
+  for (size_t i = 0; i < r.ninputs; i++) {
+    const ng_tensor_info info = ng_graph_input(g, i);
+    assert_int_equal(ng_tensor_new(ctx, &info, &r.inputs[i]), NG_OK);
+  }
+  for (size_t i = 0; i < r.noutputs; i++) {
+    const ng_tensor_info info = ng_graph_output(g, i);
+    assert_int_equal(ng_tensor_new(ctx, &info, &r.outputs[i]), NG_OK);
+  }
+  return r;
+}
+
+static void run_close(Run *r) {
+  for (size_t i = 0; i < r->ninputs; i++) ng_tensor_free(r->ctx, &r->inputs[i]);
+  for (size_t i = 0; i < r->noutputs; i++) ng_tensor_free(r->ctx, &r->outputs[i]);
+  ng_graph_free(r->g);
+}
+
+static ng_tensor *find_tensor(Run *r, const char *name) {
+  for (size_t i = 0; i < r->ninputs; i++)
+    if (strcmp(ng_graph_input(r->g, i).name, name) == 0) return &r->inputs[i];
+  for (size_t i = 0; i < r->noutputs; i++)
+    if (strcmp(ng_graph_output(r->g, i).name, name) == 0) return &r->outputs[i];
+  fail_msg("no tensor is named %s", name);
+  return NULL;
+}
+
+static double number(Run *r, const char *name) {
+  return ng_tensor_get(find_tensor(r, name), 0);
+}
+
+static void call(Run *r) {
+  if (ng_interpret(r->g, r->inputs, r->outputs, 0) != NG_OK) fail_msg("%s", ng_messages_text(r->ctx, 0));
+}
+
+// What the call left becomes what the next one finds.
+static void keep_states(Run *r) {
+  for (size_t i = 0; i < ng_graph_state_count(r->g); i++) {
+    const ng_state s = ng_graph_state(r->g, i);
+    if (s.is_updated) memcpy(r->inputs[s.input].data, r->outputs[s.output].data, ng_tensor_nbytes(&r->inputs[s.input]));
+  }
+}
+
+// The optimizers: the loss is the mean of (w x - 2 x)^2 over x = 1, 2, whose gradient is 5 (w - 2).
+
+static const char line[] = "format: ngrad/1\n"
+                           "name: line\n"
+                           "inputs: [{name: x, type: f64, shape: [2, 1]}, {name: t, type: f64, shape: [2, 1]}]\n"
+                           "state: [{name: w, type: f64, shape: [1, 1], init: zeros}]\n"
+                           "nodes:\n"
+                           "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n"
+                           "  - {op: MeanSquaredError, inputs: [y, t], outputs: [loss]}\n"
+                           "outputs: [loss, y]\n";
+
+typedef struct OptimizerCase {
+  const char *optimizer;
+  ng_setting settings[4];
+  const char *schedule;
+  double w[3];          // from 3, after each of three steps
+  const char *names[2]; // of the optimizer's states
+  double states[2][3];  // after each step
+} OptimizerCase;
+
+// clang-format off
+static const OptimizerCase optimizers[] = {
+    {"sgd", {{"learning_rate", 0.1}}, NULL, {2.5, 2.25, 2.125}, {NULL}, {{0}}},
+    {"sgd", {{"learning_rate", 0.1}, {"weight_decay", 0.5}}, NULL, {2.35, 2.0575, 1.925875}, {NULL}, {{0}}},
+    {"sgd", {{"learning_rate", 0.25}, {"clip_norm", 2}}, NULL, {2.50000009999998, 2.00000029999986, 1.999999925000035},
+     {NULL}, {{0}}},
+    {"sgd", {{"learning_rate", 0.1}, {"warmup", 2}}, NULL, {2.75, 2.375, 2.1875}, {NULL}, {{0}}},
+    {"sgd", {{"learning_rate", 0.1}, {"step_size", 2}, {"gamma", 0.5}}, "step", {2.5, 2.25, 2.1875}, {NULL}, {{0}}},
+    {"sgd", {{"learning_rate", 0.1}, {"step_size", 1}, {"warmup", 1}, {"gamma", 0.5}}, "step", {2.5, 2.25, 2.1875}, {NULL}, {{0}}},
+    {"sgd", {{"learning_rate", 0.1}, {"steps", 4}}, "cosine", {2.5, 2.2866116523516817, 2.2149587392637615}, {NULL}, {{0}}},
+    {"sgd", {{"learning_rate", 0.1}, {"steps", 2}}, "cosine", {2.5, 2.375, 2.375}, {NULL}, {{0}}},
+    {"sgd", {{"learning_rate", 0.1}, {"steps", 3}, {"warmup", 2}}, "cosine", {2.75, 2.375, 2.1875}, {NULL}, {{0}}},
+    {"momentum", {{"learning_rate", 0.1}, {"momentum", 0.5}}, NULL, {2.5, 2, 1.75}, {"w.momentum"}, {{5, 5, 2.5}}},
+    {"momentum", {{"learning_rate", 0.1}, {"momentum", 0.5}, {"nesterov", 1}}, NULL, {2.25, 1.9375, 1.890625},
+     {"w.momentum"}, {{5, 3.75, 1.5625}}},
+    {"adam", {{"learning_rate", 0.1}, {"beta1", 0.5}, {"beta2", 0.75}}, NULL,
+     {2.9000000002, 2.8011461700707816, 2.7042366464085723}, {"w.m", "w.v"},
+     {{2.5, 3.5000000005, 3.752865425426954}, {6.25, 9.750000002250001, 11.32396991305676}}},
+    {"adam", {{"learning_rate", 0.1}, {"beta1", 0.5}, {"beta2", 0.75}, {"weight_decay", 0.5}}, NULL,
+     {2.900000000153846, 2.800942652315417, 2.7034542790568863}, {"w.m", "w.v"},
+     {{3.25, 4.600000000423077, 5.002592294078935}, {10.5625, 16.77250000251731, 19.883380108759418}}},
+    {"adamw", {{"learning_rate", 0.1}, {"beta1", 0.5}, {"beta2", 0.75}, {"weight_decay", 0.5}}, NULL,
+     {2.7500000001999996, 2.516274955542885, 2.3017906914410413}, {"w.m", "w.v"},
+     {{2.5, 3.125000000499999, 2.853187389107212}, {6.25, 8.203125001874996, 7.8182176871612965}}},
+    {"adagrad", {{"learning_rate", 0.5}}, NULL, {2.50000000001, 2.276393202260443, 2.156398736032906}, {"w.sum"},
+     {{25, 31.25000000025, 33.15983005664456}}},
+};
+// clang-format on
+
+static void must_be_near(double actual, double expected, const char *what) {
+  if (!(fabs(actual - expected) <= 1e-12 * fmax(1, fabs(expected))))
+    fail_msg("%s is %.17g, expected %.17g", what, actual, expected);
+}
+
+static void check_optimizer_case(const OptimizerCase *c) {
+  ng_context *ctx = new_context();
+  ng_graph *forward = must_read(ctx, line);
+  size_t nsettings = 0;
+  while (nsettings < 4 && c->settings[nsettings].name) nsettings++;
+  const ng_train_options options = {
+      .optimizer = c->optimizer, .settings = c->settings, .nsettings = nsettings, .schedule = c->schedule};
+  Run r = run_open(ctx, ng_graph_train(forward, &options));
+  double *x = find_tensor(&r, "x")->data, *t = find_tensor(&r, "t")->data;
+  x[0] = 1, x[1] = 2, t[0] = 2, t[1] = 4;
+  *(double *)find_tensor(&r, "w")->data = 3;
+  for (int step = 0; step < 3; step++) {
+    const double w = number(&r, "w");
+    call(&r);
+    keep_states(&r);
+    must_be_near(number(&r, "loss"), 2.5 * (w - 2) * (w - 2), "loss");
+    must_be_near(number(&r, "w"), c->w[step], c->optimizer);
+    for (int i = 0; i < 2 && c->names[i]; i++) must_be_near(number(&r, c->names[i]), c->states[i][step], c->names[i]);
+    assert_true(number(&r, "step") == step + 1);
+  }
+  run_close(&r);
+  ng_graph_free(forward);
+  ng_context_free(ctx);
+}
+
+static void optimizers_step_as_worked_out_by_hand(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++) check_optimizer_case(&optimizers[i]);
+}
+
+// Whole steps: with a learning rate of 1, SGD subtracts the gradient, which differences of the forward graph give.
+
+static const char perceptron[] =
+    "format: ngrad/1\n"
+    "name: perceptron\n"
+    "dims: {N: 5}\n"
+    "inputs: [{name: x, type: f64, shape: [N, 3]}, {name: labels, type: s32, shape: [N]}]\n"
+    "state:\n"
+    "  - {name: w1, type: f64, shape: [3, 4], init: {normal: 1}}\n"
+    "  - {name: b1, type: f64, shape: [4], init: {normal: 1}}\n"
+    "  - {name: w2, type: f64, shape: [4, 3], init: {normal: 1}}\n"
+    "nodes:\n"
+    "  - {op: MatMul, inputs: [x, w1, b1], outputs: [h]}\n"
+    "  - {op: Tanh, inputs: [h], outputs: [a]}\n"
+    "  - {op: MatMul, inputs: [a, w2], outputs: [logits]}\n"
+    "  - {op: SoftmaxCrossEntropy, inputs: [logits, labels], outputs: [loss]}\n"
+    "outputs: [logits, loss]\n";
+
+// w1 is used twice, and both losses count.
+static const char two_losses[] =
+    "format: ngrad/1\n"
+    "name: two losses\n"
+    "inputs: [{name: x, type: f64, shape: [4, 3]}, {name: t, type: f64, shape: [4, 3]}]\n"
+    "state:\n"
+    "  - {name: w1, type: f64, shape: [3, 3], init: {normal: 1}}\n"
+    "  - {name: w2, type: f64, shape: [3], init: {normal: 1}}\n"
+    "nodes:\n"
+    "  - {op: MatMul, inputs: [x, w1], outputs: [h]}\n"
+    "  - {op: MatMul, inputs: [h, w1], outputs: [y]}\n"
+    "  - {op: Multiply, inputs: [y, w2], outputs: [z]}\n"
+    "  - {op: MeanSquaredError, inputs: [z, t], outputs: [loss]}\n"
+    "  - {op: Square, inputs: [w1], outputs: [squares]}\n"
+    "  - {op: ReduceSum, inputs: [squares], outputs: [penalty], attributes: {axes: [0, 1]}}\n"
+    "outputs: [loss, penalty]\n";
+
+// The running statistics are states that the graph updates itself. Dropout has the same mask in each call, which the
+// tests compare.
+static const char normalised[] =
+    "format: ngrad/1\n"
+    "name: normalised\n"
+    "dims: {N: 6}\n"
+    "inputs: [{name: x, type: f64, shape: [N, 2, 5]}, {name: t, type: f64, shape: [N, 2, 5]}]\n"
+    "state:\n"
+    "  - {name: mean, type: f64, shape: [2], init: zeros}\n"
+    "  - {name: var, type: f64, shape: [2], init: ones}\n"
+    "  - {name: gamma, type: f64, shape: [2], init: ones}\n"
+    "  - {name: beta, type: f64, shape: [2], init: zeros}\n"
+    "  - {name: seed, type: s64, shape: [], init: ones}\n"
+    "  - {name: w, type: f64, shape: [5, 5], init: {normal: 1}}\n"
+    "constants:\n"
+    "  - {name: offset, type: s64, shape: [], value: 1}\n"
+    "  - {name: p, type: f32, shape: [], value: 0.25}\n"
+    "nodes:\n"
+    "  - {op: MatMul, inputs: [x, w], outputs: [h]}\n"
+    "  - {op: BatchNormForwardTraining, inputs: [h, mean, var, gamma, beta], outputs: [n, m, v, bm, bv], "
+    "attributes: {epsilon: 1.0e-3, momentum: 0.9, data_format: NCX}}\n"
+    "  - {op: Dropout, inputs: [n, seed, offset, p], outputs: [d]}\n"
+    "  - {op: MeanSquaredError, inputs: [d, t], outputs: [loss]}\n"
+    "outputs: [loss, d]\n"
+    "updates: {mean: m, var: v}\n";
+
+static void fill(Run *r, uint64_t seed) {
+  const size_t ndata = r->ninputs - ng_graph_state_count(r->g);
+  for (size_t i = 0; i < r->ninputs; i++) {
+    ng_tensor_free(r->ctx, &r->inputs[i]);
+    const ng_status status = i < ndata ? ng_tensor_random(r->g, i, seed, &r->inputs[i])
+                                       : ng_tensor_init(r->g, i - ndata, seed, &r->inputs[i]);
+    assert_int_equal(status, NG_OK);
+  }
+}
+
+// The sum of the losses after moving an element of a state.
+static double loss_at(Run *forward, ng_tensor *state, int64_t element, double by, const char *const *losses,
+                      size_t nlosses) {
+  double *data = state->data, sum = 0;
+  data[element] += by;
+  call(forward);
+  data[element] -= by;
+  for (size_t i = 0; i < nlosses; i++) sum += number(forward, losses[i]);
+  return sum;
+}
+
+static void check_whole_step(const char *text, const char *const *losses, size_t nlosses,
+                             const char *const *parameters) {
+  enum { SEED = 5 };
+  ng_context *ctx = new_context();
+  const ng_setting rate = {"learning_rate", 1};
+  const ng_train_options options = {.losses = losses, .nlosses = nlosses, .settings = &rate, .nsettings = 1};
+  ng_graph *g = must_read(ctx, text);
+  Run step = run_open(ctx, ng_graph_train(g, &options)), forward = run_open(ctx, g);
+  fill(&forward, SEED);
+  for (size_t i = 0; i < forward.ninputs; i++) {
+    ng_tensor *to = find_tensor(&step, ng_graph_input(forward.g, i).name);
+    memcpy(to->data, forward.inputs[i].data, ng_tensor_nbytes(to));
+  }
+  call(&step);
+  for (; *parameters; parameters++) {
+    ng_tensor *w = find_tensor(&forward, *parameters);
+    char next[64];
+    snprintf(next, sizeof next, "%s.next", *parameters);
+    for (int64_t i = 0; i < ng_tensor_nelems(w); i++) {
+      const double h = 1e-4, gradient = ng_tensor_get(w, i) - ng_tensor_get(find_tensor(&step, next), i);
+      const double expected =
+          (8 * (loss_at(&forward, w, i, h, losses, nlosses) - loss_at(&forward, w, i, -h, losses, nlosses)) -
+           (loss_at(&forward, w, i, 2 * h, losses, nlosses) - loss_at(&forward, w, i, -2 * h, losses, nlosses))) /
+          (12 * h);
+      if (!(fabs(gradient - expected) <= 1e-8 * fmax(1, fabs(expected))))
+        fail_msg("%s[%lld]: %.12g, expected %.12g", *parameters, (long long)i, gradient, expected);
+    }
+  }
+  run_close(&step);
+  run_close(&forward);
+  ng_context_free(ctx);
+}
+
+static void steps_of_gradient_descent_subtract_differences(void **state) {
+  (void)state;
+  check_whole_step(perceptron, (const char *[]){"loss"}, 1, (const char *[]){"w1", "b1", "w2", NULL});
+  check_whole_step(two_losses, (const char *[]){"loss", "penalty"}, 2, (const char *[]){"w1", "w2", NULL});
+  check_whole_step(normalised, (const char *[]){"loss"}, 1, (const char *[]){"w", "gamma", "beta", NULL});
+}
+
+// Leaves: as many calls on a leaf each, from the same states, give outputs and changes of states whose means are those
+// of one call on all.
+
+enum { MOST_TRIED = 7, MOST_CHANGED = 5 };
+
+static Run leaves_open(ng_context *ctx, ng_graph *g, size_t nleaves) {
+  const ng_setting settings[] = {{"learning_rate", 1}, {"accumulate", (double)nleaves}};
+  const ng_train_options options = {.settings = settings, .nsettings = 2};
+  return run_open(ctx, ng_graph_train(g, &options));
+}
+
+static void copy_leaf(Run *one, Run *all, size_t nleaves, size_t leaf) {
+  for (size_t i = 0; i < one->ninputs - ng_graph_state_count(one->g); i++) {
+    const size_t nbytes = ng_tensor_nbytes(&one->inputs[i]);
+    assert_int_equal(all->inputs[i].rank, one->inputs[i].rank + 1);
+    assert_int_equal(all->inputs[i].extent[0], nleaves);
+    memcpy(one->inputs[i].data, (char *)all->inputs[i].data + leaf * nbytes, nbytes);
+  }
+}
+
+// The difference that a call makes to an element of a state.
+static double change(Run *r, const ng_state *s, int64_t element) {
+  return ng_tensor_get(&r->outputs[s->output], element) - ng_tensor_get(&r->inputs[s->input], element);
+}
+
+static void check_leaves(size_t nleaves, const char *const *changed) {
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, normalised);
+  Run all = leaves_open(ctx, g, nleaves), one = leaves_open(ctx, g, 1);
+  double loss = 0, changes[MOST_CHANGED][25] = {{0}};
+  fill(&all, 3);
+  fill(&one, 3);
+  call(&all);
+  for (size_t leaf = 0; leaf < nleaves; leaf++) {
+    copy_leaf(&one, &all, nleaves, leaf);
+    call(&one);
+    loss += number(&one, "loss") / (double)nleaves;
+    for (size_t i = 0; i < ng_graph_state_count(one.g); i++) {
+      const ng_state s = ng_graph_state(one.g, i);
+      const ng_tensor *to = &one.inputs[s.input];
+      for (size_t p = 0; p < MOST_CHANGED; p++)
+        for (int64_t k = 0; strcmp(changed[p], ng_graph_input(one.g, s.input).name) == 0 && k < ng_tensor_nelems(to);
+             k++)
+          changes[p][k] += change(&one, &s, k) / (double)nleaves;
+    }
+  }
+  must_be_near(number(&all, "loss"), loss, "loss");
+  for (size_t i = 0; i < ng_graph_state_count(all.g); i++) {
+    const ng_state s = ng_graph_state(all.g, i);
+    const char *name = ng_graph_input(all.g, s.input).name;
+    for (int64_t k = 0; k < ng_tensor_nelems(&all.inputs[s.input]); k++) {
+      for (size_t p = 0; p < MOST_CHANGED; p++)
+        if (strcmp(name, changed[p]) == 0) must_be_near(change(&all, &s, k), changes[p][k], name);
+    }
+  }
+  run_close(&all);
+  run_close(&one);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+static void leaves_give_means(void **state) {
+  (void)state;
+  for (size_t nleaves = 2; nleaves <= MOST_TRIED; nleaves++)
+    check_leaves(nleaves, (const char *[MOST_CHANGED]){"w", "gamma", "beta", "mean", "var"});
+}
+
+// Graphs made of others
+
+static void must_show(ng_context *ctx, ng_graph *g, const char *const *parts, const char *const *others) {
+  assert_non_null(g);
+  char *text = ng_graph_show(g, "yaml", NULL);
+  assert_non_null(text);
+  for (; *parts; parts++)
+    if (!strstr(text, *parts)) fail_msg("expected %s in\n%s", *parts, text);
+  for (; *others; others++)
+    if (strstr(text, *others)) fail_msg("expected no %s in\n%s", *others, text);
+  ng_text_free(ctx, text);
+  ng_graph_free(g);
+}
+
+static void forms_for_inference_use_running_statistics_and_no_dropout(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, normalised);
+  must_show(ctx, ng_graph_inference(g, NG_TEST, NULL),
+            (const char *[]){"op: BatchNormInference", "mean: mean, variance: var", "name: seed", "name: t,",
+                             "outputs: [loss]", NULL},
+            (const char *[]){"Dropout", "Training", "updates", NULL});
+  must_show(ctx, ng_graph_inference(g, NG_INFER, NULL),
+            (const char *[]){"op: BatchNormInference", "name: seed", "outputs: [d]", NULL},
+            (const char *[]){"Dropout", "name: t,", "loss", NULL});
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+static void statistics_without_states_have_no_form_for_inference(void **state) {
+  (void)state;
+  static const char text[] = "format: ngrad/1\n"
+                             "inputs: [{name: x, type: f32, shape: [6, 2]}, {name: m, type: f32, shape: [2]}]\n"
+                             "state: [{name: w, type: f32, shape: [2], init: ones}]\n"
+                             "nodes:\n"
+                             "  - {op: BatchNormForwardTraining, inputs: [x, m, w], outputs: [n, rm, rv, bm, bv], "
+                             "attributes: {epsilon: 0.1}}\n"
+                             "  - {op: Multiply, inputs: [n, w], outputs: [y]}\n"
+                             "  - {op: ReduceMean, inputs: [y], outputs: [loss], attributes: {axes: [0, 1]}}\n"
+                             "outputs: [loss, y]\n";
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, text);
+  assert_null(ng_graph_inference(g, NG_TEST, NULL));
+  assert_int_equal(ng_last_status(ctx), NG_WRONG);
+  assert_false(ng_message_at(ctx, 0).is_error);
+  assert_non_null(strstr(ng_message_at(ctx, 0).text, "BatchNormForwardTraining has no form for inference"));
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+// Neither a gradient nor a state is made for a frozen parameter, nor for running statistics.
+static void frozen_parameters_stay(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, normalised);
+  const ng_train_options options = {.optimizer = "adam", .freeze = (const char *[]){"gam*", "beta"}, .nfreeze = 2};
+  must_show(ctx, ng_graph_train(g, &options),
+            (const char *[]){"updates: {mean: m, var: v, w: w.next, step: step.next, w.m: w.m.next, w.v: w.v.next}",
+                             "name: gamma", NULL},
+            (const char *[]){"gamma.", "beta.", "mean.", NULL});
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+static void states_of_optimizers_are_f32_beside_narrow_parameters(void **state) {
+  (void)state;
+  static const char text[] = "format: ngrad/1\n"
+                             "inputs: [{name: x, type: bf16, shape: [4, 2]}, {name: t, type: bf16, shape: [4, 3]}]\n"
+                             "state: [{name: w, type: bf16, shape: [2, 3], init: {normal: 1}}]\n"
+                             "nodes:\n"
+                             "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n"
+                             "  - {op: MeanSquaredError, inputs: [y, t], outputs: [loss]}\n"
+                             "outputs: [loss]\n";
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, text);
+  const ng_setting clip = {"clip_norm", 1};
+  const ng_train_options options = {.optimizer = "adagrad", .settings = &clip, .nsettings = 1};
+  must_show(
+      ctx, ng_graph_train(g, &options),
+      (const char *[]){"name: w.sum, type: f32", "name: w.next, type: bf16", "name: diff_w.clipped, type: bf16", NULL},
+      (const char *[]){NULL});
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+static void what_cannot_be_trained_is_told(void **state) {
+  (void)state;
+  static const char unused[] =
+      "format: ngrad/1\n"
+      "inputs: [{name: x, type: f32, shape: [4]}]\n"
+      "state: [{name: w, type: f32, shape: [4], init: ones}, {name: b, type: f32, shape: [4], init: ones}]\n"
+      "nodes:\n"
+      "  - {op: Multiply, inputs: [x, w], outputs: [y]}\n"
+      "  - {op: Round, inputs: [b], outputs: [rounded]}\n"
+      "  - {op: Add, inputs: [y, rounded], outputs: [z]}\n"
+      "  - {op: ReduceMean, inputs: [y], outputs: [loss], attributes: {axes: [0]}}\n"
+      "  - {op: ReduceMean, inputs: [z], outputs: [other], attributes: {axes: [0]}}\n"
+      "outputs: [loss, other]\n";
+  static const struct {
+    const char *loss, *message;
+    ng_status status;
+  } rows[] = {
+      {NULL, "loss: expected the name of one or more of the outputs loss, other", NG_USAGE},
+      {"loss", "b: expected loss to depend on it; --freeze b leaves it as it is", NG_WRONG},
+      {"other", "Round has no gradient: its derivative is 0 almost everywhere", NG_WRONG},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    ng_context *ctx = new_context();
+    ng_graph *g = must_read(ctx, unused);
+    const ng_train_options options = {.losses = rows[i].loss ? &rows[i].loss : NULL, .nlosses = rows[i].loss != NULL};
+    assert_null(ng_graph_train(g, &options));
+    assert_int_equal(ng_last_status(ctx), rows[i].status);
+    must_have_said(ctx, rows[i].message);
+    ng_graph_free(g);
+    ng_context_free(ctx);
+  }
+}
+
+static void dropout_that_never_changes_is_told(void **state) {
+  (void)state;
+  static const char *const dropouts[] = {"[h, one, two, p]", "[h, one, sum, p]", "[h, one, calls, p]",
+                                         "[h, given, two, p]"};
+  for (size_t i = 0; i < sizeof dropouts / sizeof *dropouts; i++) {
+    char text[2048];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\n"
+             "inputs: [{name: x, type: f32, shape: [4]}, {name: given, type: s64, shape: []}]\n"
+             "state:\n"
+             "  - {name: w, type: f32, shape: [4], init: ones}\n"
+             "  - {name: still, type: s64, shape: [], init: ones}\n"
+             "  - {name: calls, type: s64, shape: [], init: ones}\n"
+             "constants:\n"
+             "  - {name: one, type: s64, shape: [], value: 1}\n"
+             "  - {name: two, type: s64, shape: [], value: 2}\n"
+             "  - {name: p, type: f32, shape: [], value: 0.5}\n"
+             "nodes:\n"
+             "  - {op: Multiply, inputs: [x, w], outputs: [h]}\n"
+             "  - {op: Add, inputs: [still, one], outputs: [sum]}\n"
+             "  - {op: Add, inputs: [calls, one], outputs: [more]}\n"
+             "  - {op: Dropout, inputs: %s, outputs: [d]}\n"
+             "  - {op: ReduceMean, inputs: [d], outputs: [loss], attributes: {axes: [0]}}\n"
+             "outputs: [loss]\n"
+             "updates: {calls: more}\n",
+             dropouts[i]);
+    for (size_t nleaves = 1; nleaves <= 2; nleaves++) {
+      ng_context *ctx = new_context();
+      ng_graph *g = must_read(ctx, text);
+      const ng_setting setting = {"accumulate", (double)nleaves};
+      const ng_train_options options = {.settings = &setting, .nsettings = 1};
+      ng_graph *step = ng_graph_train(g, &options);
+      assert_non_null(step);
+      assert_int_equal(ng_message_count(ctx), i < 2);
+      if (i < 2)
+        assert_non_null(strstr(ng_message_at(ctx, 0).text, "drops the same elements in each step, as one and"));
+      ng_graph_free(step);
+      ng_graph_free(g);
+      ng_context_free(ctx);
+    }
+  }
+}
+
+// Whichever allocation fails, nothing is left, and the next call succeeds.
+static void without_memory_there_is_no_step(void **state) {
+  (void)state;
+  const ng_setting settings[] = {{"clip_norm", 1}, {"warmup", 2}, {"accumulate", 3}};
+  const ng_train_options options = {.optimizer = "adam", .settings = settings, .nsettings = 3};
+  FailingAllocator memory;
+  failing_allocator_init(&memory, NEVER_FAIL);
+  const ng_allocator allocator = {failing_resize, &memory};
+  ng_context *ctx = ng_context_new(&allocator);
+  ng_graph *g = must_read(ctx, perceptron), *step = NULL, *test = NULL;
+  for (size_t failing = 0; !step; failing++) {
+    memory.ncalls = 0;
+    memory.failing = failing;
+    step = ng_graph_train(g, &options);
+    if (!step) assert_int_equal(ng_last_status(ctx), NG_OUT_OF_MEMORY);
+  }
+  for (size_t failing = 0; !test; failing++) {
+    memory.ncalls = 0;
+    memory.failing = failing;
+    test = ng_graph_inference(g, NG_TEST, NULL);
+    if (!test) assert_int_equal(ng_last_status(ctx), NG_OUT_OF_MEMORY);
+  }
+  memory.failing = NEVER_FAIL;
+  ng_graph_free(step);
+  ng_graph_free(test);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+  assert_int_equal(memory.nlive, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(optimizers_step_as_worked_out_by_hand),
+      cmocka_unit_test(steps_of_gradient_descent_subtract_differences),
+      cmocka_unit_test(leaves_give_means),
+      cmocka_unit_test(forms_for_inference_use_running_statistics_and_no_dropout),
+      cmocka_unit_test(statistics_without_states_have_no_form_for_inference),
+      cmocka_unit_test(frozen_parameters_stay),
+      cmocka_unit_test(states_of_optimizers_are_f32_beside_narrow_parameters),
+      cmocka_unit_test(what_cannot_be_trained_is_told),
+      cmocka_unit_test(dropout_that_never_changes_is_told),
+      cmocka_unit_test(without_memory_there_is_no_step),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
