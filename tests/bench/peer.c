@@ -14,7 +14,7 @@ static const PeerLibrary *const libraries[] = {
 #ifdef HAS_OPENBLAS
     &openblas_library,
 #endif
-    NULL,
+    NULL, // the end; there may be no other
 };
 enum { NLIBRARIES = sizeof libraries / sizeof *libraries - 1 };
 
@@ -29,7 +29,7 @@ static bool is_allowed[NLIBRARIES + 1]; // by peer_start
 const char *peer_start(const char *isa, const char *name) {
   static char names[128];
   size_t length = 0;
-  for (size_t i = 0; i < NLIBRARIES; i++) {
+  for (size_t i = 0; libraries[i]; i++) {
     is_allowed[i] = !name || strcmp(name, libraries[i]->option) == 0;
     if (!is_allowed[i] || length >= sizeof names) continue;
     length +=
@@ -60,7 +60,7 @@ Peer *peer_new(const PeerTask *task) {
   const double seconds = 0.2;
   Contestant contestants[NLIBRARIES + 1];
   size_t count = 0, best = 0;
-  for (size_t i = 0; i < NLIBRARIES; i++) {
+  for (size_t i = 0; libraries[i]; i++) {
     Peer *p = is_allowed[i] ? new_of(libraries[i], task) : NULL;
     if (p) contestants[count++] = (Contestant){run, p, 0};
   }
