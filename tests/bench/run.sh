@@ -3,7 +3,13 @@
 # which the bench program stands, and then that one's options; --help tells them. The graphs of the suite's tables are
 # written to the folder bench-suite beside the two. --products N, first, takes N products of random shapes in place of
 # the suite, and --seed S, next, other ones.
+#
+# usage: run.sh NGRAD [--products N [--seed S]] [ARGUMENT...]
 set -eu
+if [ ! -x "${1:-}" ]; then
+  sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+fi
 folder=$(dirname "$(realpath "$1")")
 here=$(realpath "$(dirname "$0")")
 suite=$(realpath "$here/../../models/bench")

@@ -134,8 +134,6 @@ done
 expect 0 'usage: ngrad run' '' help run
 "$here/manual.sh" "$ngrad" >stdout 2>stderr
 count 'the manual page has every verb and option'
-"$here/terminal.sh" "$ngrad" >stdout 2>stderr
-count 'a terminal shows progress, and nothing of it in the end'
 if command -v bash >/dev/null; then
   bash "$here/completion.sh" "$ngrad" >stdout 2>stderr
   count 'bash completes the command line'

@@ -1,7 +1,8 @@
 #!/bin/sh
 # The cases of ../shared/golden (or $NGRAD_SHARED/golden): graphs with inputs and results in double precision. The
 # interpreter must be within 1 ulp of them (f64: relative L2 1e-12); compiled code within what its type allows, on each
-# instruction set that this machine has and with 1, 2 and 3 threads, and with the same bits on all of them.
+# instruction set that this machine has and with 1, 2 and 3 threads, and with the same bits on all of them. Without
+# NGRAD_CHECK (tests/effort.h), each case takes one instruction set, in turn, and 1 and 3 threads.
 set -eu
 
 # For each check that does not hold a line that begins with FAILED, and what the program said.
@@ -50,10 +51,17 @@ check_case() {
     *) pass_if interpreter run --backend interpreter --max-ulp 1 ;;
   esac
   first=
+  threads_taken='1 2 3'
+  if [ -z "${NGRAD_CHECK-}" ]; then
+    # shellcheck disable=SC2086 # a word an instruction set
+    set -- $isas
+    shift $(($(echo "$case" | cksum | cut -d ' ' -f 1) % $#))
+    isas=$1 threads_taken='1 3'
+  fi
   for isa in $isas; do
-    for threads in 1 2 3; do
+    for threads in $threads_taken; do
       out=$work/$isa-$threads
-      pass_if "$isa, $threads threads" run_agrees $tolerance --isa "$isa" --threads $threads --out "$out"
+      pass_if "$isa, $threads threads" run_agrees $tolerance --isa "$isa" --threads "$threads" --out "$out"
       [ -n "$first" ] || first=$out
       [ "$first" = "$out" ] || pass_if "bits of $isa, $threads threads" has_same_bits "$out"
     done
