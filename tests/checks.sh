@@ -22,3 +22,7 @@ count() { # WHAT; the status of what was checked
 has() {
   command -v "$1" >/dev/null
 }
+# As tests/effort.h has it: every combination, or a sample.
+takes_all() {
+  [ -n "${NGRAD_CHECK-}" ]
+}

@@ -161,18 +161,18 @@ static bool isa_is_wanted(const Ladder *l, const char *isa) {
 }
 
 static void ladder_add_rungs(Ladder *l, int no_fuse) {
-  const char *isas[MOST_RUNGS];
-  size_t nisas = 0;
+  const char *here[MOST_RUNGS];
+  size_t nhere = 0;
   l->rungs[l->nrungs++] =
       (Rung){.options = {.isa = "scalar", .no_fuse = no_fuse}, .is_executor = true, .text = &l->text};
   for (size_t i = 0; i < ng_isa_count(); i++) { // scalar is the first
     const char *isa = ng_isa_at(i).name;
-    if (ng_isa_at(i).is_available && isa_is_wanted(l, isa)) isas[nisas++] = isa;
+    if (ng_isa_at(i).is_available && isa_is_wanted(l, isa)) here[nhere++] = isa;
   }
-  const size_t turn = l->how.is_optimised ? 0 : turn_of(l->how.name, nisas);
-  for (size_t i = 0; i < nisas; i++)
+  const size_t turn = l->how.is_optimised ? 0 : turn_of(l->how.name, nhere);
+  for (size_t i = 0; i < nhere; i++)
     if (takes_all() || (i == turn && !no_fuse))
-      l->rungs[l->nrungs++] = (Rung){.options = {.isa = isas[i], .no_fuse = no_fuse}, .text = &l->text};
+      l->rungs[l->nrungs++] = (Rung){.options = {.isa = here[i], .no_fuse = no_fuse}, .text = &l->text};
 }
 
 static void ladder_execute(Ladder *l, const Rung *r) {
