@@ -11,6 +11,7 @@
 #include "ir/graph/verify.h"
 #include "ir/operators/infer.h"
 #include "ir/operators/range.h"
+#include "tests/effort.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,10 +25,15 @@ typedef struct RandomGraphOptions {
   bool is_focused; // each graph has few operators, types and extents of its own, so that its nodes share more values
 } RandomGraphOptions;
 
-// What an environment variable says: how many graphs a test takes, NGRAD_RANDOM_GRAPHS, and the first seed.
+// What an environment variable says.
 static inline uint64_t number_from(const char *variable, uint64_t otherwise) {
   const char *text = getenv(variable);
   return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+// How many random graphs a test takes: what NGRAD_RANDOM_GRAPHS says, else all, of which ./dev test takes a quarter.
+static inline uint64_t number_of_graphs(uint64_t all) {
+  return number_from("NGRAD_RANDOM_GRAPHS", takes_all() ? all : (all + 3) / 4);
 }
 
 // Sebastiano Vigna's splitmix64.

@@ -155,7 +155,7 @@ models_taken='cnn gpt'
 ! $is_quick || models_taken=gpt
 for model in $models_taken; do
   expected=
-  make_model $model
+  make_model "$model"
   compile_all
   train_all
   echo "$model: $expected after $steps steps"

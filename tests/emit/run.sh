@@ -27,7 +27,7 @@ everything='-Weverything -Werror -Wno-declaration-after-statement -Wno-unsafe-bu
   -Wno-conditional-uninitialized -Wno-unreachable-code -Wno-unused-macros -Wno-vector-conversion -Wno-unknown-warning-option'
 more_compilers=
 for compiler in clang-14 clang-15 clang-16 clang-17 clang-18 clang-19; do
-  if [ $effort != quick ] && has $compiler; then more_compilers="$more_compilers $compiler"; fi
+  if [ "$effort" != quick ] && has $compiler; then more_compilers="$more_compilers $compiler"; fi
 done
 
 # Compiles one file of the pair.
@@ -314,7 +314,7 @@ stems() { # FILE...
 open_sample='rows_f32_33_1 rows_f32_33_15 rows_f32_33_17 rows_bf16_33_33 ln_2x3x4x5_axis2 bn_ncx_3x5x7 bn_nxc_3x5x7'
 sample='rows_f32_5_1 rows_f32_5_15 rows_f32_5_16 rows_f32_5_17 rows_f32_5_33 rows_f32_600_65 rows_bf16_3_17 rows_f16_3_17'
 others='ln_f64_f64 bn_nxc_3x5x7 bn_empty_batch dml_f16 transformer_sublayer_backward'
-if [ $effort = quick ]; then
+if [ "$effort" = quick ]; then
   open_sample='rows_f32_33_17 bn_ncx_3x5x7' sample='rows_f32_5_1 rows_f32_5_17 rows_bf16_3_17' others='ln_f64_f64 bn_empty_batch'
 fi
 

@@ -10,6 +10,11 @@ here=$(realpath "$(dirname "$0")")
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
 has gcc || { echo 'left out: training: no gcc'; exit 77; }
+# Bits depend on no level; gcc takes half a minute at -O1.
+level=-O0 optimizers=adam ways='mlp_test/gcc/c11 mlp_infer_test/clang/c++17'
+if takes_all; then
+  level=-O1 optimizers='momentum adam' ways='mlp_test/gcc/c11 mlp_infer_test/clang/c11 mlp_test/clang/c++17 mlp_infer_test/gcc/c++17'
+fi
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-align -Wdouble-promotion -Wundef -Werror'
 
 python=
@@ -48,10 +53,10 @@ sed 's/s64/s32/; s/\[20/[N/; s/^inputs/dims: {N: 20}\ninputs/' mlp.yaml >open.ya
 "$ngrad" train open.yaml --loss loss --accumulate 5 --threads none --self-test -o leaves >log 2>&1 &&
   gcc -std=c11 $warnings -O0 leaves/mlp.c leaves/mlp_test.c -lm -o self_test >log 2>&1 && ./self_test >log
 count 'a step in leaves, whose batch has the number that dims gives'
-for optimizer in momentum adam; do
-  "$ngrad" train mlp.yaml --loss loss --optimizer $optimizer --threads none --isa avx2 --self-test -o . >log 2>&1
+for optimizer in $optimizers; do
+  "$ngrad" train mlp.yaml --loss loss --optimizer "$optimizer" --threads none --isa avx2 --self-test -o . >log 2>&1
   count "$optimizer: a step, its inference and its C"
-  for way in mlp_test/gcc/c11 mlp_infer_test/clang/c11 mlp_test/clang/c++17 mlp_infer_test/gcc/c++17; do
+  for way in $ways; do
     test=${way%%/*} language=${way##*/} compiler=${way#*/}
     compiler=${compiler%/*}
     case $optimizer/$language in momentum/c++17) continue ;; esac
@@ -63,7 +68,7 @@ for optimizer in momentum adam; do
       ./self_test >log
     count "$optimizer: $test, $compiler as $language"
   done
-  compile gcc -std=c11 -O1 && ./driver train 4 four.npz >log && ./driver train 2 two.npz >>log &&
+  compile gcc -std=c11 $level && ./driver train 4 four.npz >log && ./driver train 2 two.npz >>log &&
     ./driver resume 2 two.npz resumed.npz >>log && cmp four.npz resumed.npz >>log
   count "$optimizer: a stopped training goes on to the same bytes"
   "$ngrad" run mlp_step.yaml --in data --seed 5 --isa avx2 --save own.npz >log 2>&1 &&
@@ -78,11 +83,11 @@ if has clang; then
   compile clang -std=c11 -O0 -fsanitize=address,undefined -fno-sanitize-recover=all && ./driver fuzz four.npz >log
   count 'damaged files are refused, or are the same'
 fi
-compile gcc -std=c11 -O1 -Dmlp_MOST_32=100U && ./driver train 4 long.npz >log && ./driver load long.npz >log &&
+compile gcc -std=c11 $level -Dmlp_MOST_32=100U && ./driver train 4 long.npz >log && ./driver load long.npz >log &&
   grep -q 'status 0' log
 count 'records of 64 bits are read'
 # shellcheck disable=SC2086
-gcc -std=c11 $warnings -Dmlp_NO_FILES -O1 -c mlp.c -o small.o >log 2>&1 && ! nm small.o | grep -q 'fopen\|printf'
+gcc -std=c11 $warnings -Dmlp_NO_FILES $level -c mlp.c -o small.o >log 2>&1 && ! nm small.o | grep -q 'fopen\|printf'
 count 'without files, nothing of stdio is needed'
 if [ -e /dev/full ]; then
   cp four.npz there.npz && ln -sf /dev/full there.npz.tmp && ! ./driver train 1 there.npz >log 2>&1 &&
@@ -93,7 +98,7 @@ fi
 # With numpy
 
 if [ -n "$python" ]; then
-  compile gcc -std=c11 -O1
+  compile gcc -std=c11 $level
   cat >check.py <<'P'
 import sys, numpy
 four, own = numpy.load('four.npz'), numpy.load('long.npz')
@@ -164,7 +169,7 @@ int main(void) {
 }
 C
 "$ngrad" train text.yaml --optimizer sgd --threads none -o c >log 2>&1 &&
-  gcc -std=c11 -O1 -Wall -Wextra -Wshadow -Wconversion -Werror -fsanitize=address,undefined -fno-sanitize-recover=all text.c c/text.c -lm -o text >>log 2>&1 && ./text >>log 2>&1
+  gcc -std=c11 $level -Wall -Wextra -Wshadow -Wconversion -Werror -fsanitize=address,undefined -fno-sanitize-recover=all text.c c/text.c -lm -o text >>log 2>&1 && ./text >>log 2>&1
 count 'C checks the parts of an input that are indices, and no others'
 
 # The last element of an input is no index, and an input and an extent have names that the checks might have.
@@ -181,7 +186,7 @@ outputs: [rows]
 Y
   # shellcheck disable=SC2086
   "$ngrad" emit part.yaml --threads none --self-test -o c >log 2>&1 &&
-    gcc -std=c11 $warnings -O1 c/part.c c/part_test.c -lm -o part >log 2>&1 && ./part >log
+    gcc -std=c11 $warnings $level c/part.c c/part_test.c -lm -o part >log 2>&1 && ./part >log
   count "the self-test of a part of an input of layout $order"
 done
 

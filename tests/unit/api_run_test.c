@@ -1,6 +1,7 @@
 // The installed API: running graphs, running out of memory anywhere, which is an error like any other, and threads.
 #include "tests/unit/api_case.h"
 #include "tests/unit/failing_allocator.h"
+#include "tests/unit/quick_compiler.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -365,5 +366,5 @@ int main(void) {
       cmocka_unit_test(threads_may_share_a_kernel),
       cmocka_unit_test(contexts_are_independent),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, compile_by_effort, NULL);
 }

@@ -685,7 +685,7 @@ static void must_be_right(const char *text) {
 
 static void random_graphs_have_gradients_or_reasons(void **state) {
   (void)state;
-  const uint64_t count = number_from("NGRAD_RANDOM_GRAPHS", 600);
+  const uint64_t count = number_of_graphs(600);
   const RandomGraphOptions options = {.most_nodes = 5, .most_nelems = 512};
   uint64_t ndifferentiated = 0;
   for (uint64_t seed = 0; seed < count; seed++) {

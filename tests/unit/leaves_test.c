@@ -1,6 +1,7 @@
 // Graphs with leaves: what they compute, that it does not depend on ranks, and what is refused.
 #include "backends/codegen/leaves/leaves.h"
 #include "frontend/api/ngrad.h"
+#include "tests/unit/quick_compiler.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -550,5 +551,5 @@ int main(void) {
       cmocka_unit_test(gradients_go_through_all_reduces),
       cmocka_unit_test(gradient_graphs_compute_the_values_of_leaves),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, compile_by_effort, NULL);
 }

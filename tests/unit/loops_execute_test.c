@@ -72,7 +72,7 @@ static void large_tensors_have_the_bits_of_scalar_c(void **state) {
 
 static void random_graphs_have_the_bits_of_scalar_c(void **state) {
   (void)state;
-  const uint64_t first = number_from("NGRAD_RANDOM_SEED", 0), count = number_from("NGRAD_RANDOM_GRAPHS", COUNT);
+  const uint64_t first = number_from("NGRAD_RANDOM_SEED", 0), count = number_of_graphs(COUNT);
   size_t nfailures = 0;
   for (uint64_t seed = first; seed < first + count; seed++) {
     const RandomGraphOptions options = {.most_nodes = 8, .most_nelems = 20000, .is_focused = seed % 2};

@@ -130,7 +130,7 @@ static void trees_of_the_repository_are_sound(void **state) {
 
 static void random_trees_are_sound(void **state) {
   (void)state;
-  const uint64_t count = number_from("NGRAD_RANDOM_GRAPHS", 1500);
+  const uint64_t count = number_of_graphs(1500);
   size_t nopen = 0;
   for (uint64_t seed = 0; seed < count; seed++) nopen += with_random_trees(seed, must_be_sound);
   assert_true(nopen > count / 20);
@@ -362,7 +362,7 @@ static void spoil_fields(LoopTree *t, Arena *arena, const char *what) {
 
 static void each_node_matters(void **state) {
   (void)state;
-  const uint64_t count = number_from("NGRAD_RANDOM_GRAPHS", 300);
+  const uint64_t count = number_of_graphs(300);
   for (uint64_t seed = 0; seed < count; seed++) with_random_trees(seed, delete_nodes);
   with_trees_of_windows(delete_nodes);
   with_trees_of_copies(delete_nodes);
@@ -371,7 +371,7 @@ static void each_node_matters(void **state) {
 
 static void each_field_matters(void **state) {
   (void)state;
-  const uint64_t count = number_from("NGRAD_RANDOM_GRAPHS", 120);
+  const uint64_t count = number_of_graphs(120);
   for (uint64_t seed = 0; seed < count; seed++) with_random_trees(seed, spoil_fields);
   with_trees_of_windows(spoil_fields);
   with_trees_of_copies(spoil_fields);

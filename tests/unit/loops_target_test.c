@@ -86,7 +86,7 @@ static bool has_same_bits_for_settings(Tried *t) {
 }
 
 static void for_random_graphs(bool (*has_same_bits)(Tried *t), uint64_t nseeds) {
-  const uint64_t first = number_from("NGRAD_RANDOM_SEED", 0), count = number_from("NGRAD_RANDOM_GRAPHS", nseeds);
+  const uint64_t first = number_from("NGRAD_RANDOM_SEED", 0), count = number_of_graphs(nseeds);
   size_t nfailures = 0, notherwise = 0;
   for (uint64_t seed = first; seed < first + count; seed++) {
     const RandomGraphOptions options = {

@@ -5,6 +5,7 @@
 #include "ir/operators/operator.h"
 #include "ir/operators/rules.h"
 #include "tests/unit/operator_cases.h"
+#include "tests/unit/quick_compiler.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -289,5 +290,5 @@ int main(void) {
       cmocka_unit_test(no_operator_lacks_a_case_of_what_goes_wrong),
       cmocka_unit_test(results_are_those_of_the_definitions),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, compile_by_effort, NULL);
 }

@@ -196,7 +196,7 @@ static void golden_cases_give_the_same(void **state) {
 
 static void random_graphs_give_the_same(void **state) {
   (void)state;
-  const uint64_t count = number_from("NGRAD_RANDOM_GRAPHS", COUNT);
+  const uint64_t count = number_of_graphs(COUNT);
   for (uint64_t seed = 0; seed < count; seed++) {
     Diagnostics d;
     Trial t;

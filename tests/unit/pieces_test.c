@@ -192,7 +192,7 @@ static bool try_graph(uint64_t seed, bool is_large, size_t *nfailures) {
 
 static void pieces_have_the_interpreters_numbers(void **state) {
   (void)state;
-  const uint64_t count = number_from("NGRAD_RANDOM_GRAPHS", COUNT), first = number_from("NGRAD_RANDOM_SEED", 1);
+  const uint64_t count = number_of_graphs(COUNT), first = number_from("NGRAD_RANDOM_SEED", 1);
   size_t nfailures = 0, nvalid = 0;
   for (uint64_t i = 0; i < count && nfailures < 3; i++)
     nvalid += try_graph((first + i) * SPLITMIX_STEP, false, &nfailures);

@@ -146,13 +146,13 @@ static bool must_have_small_plan(uint64_t seed, bool is_open) {
 
 static void plans_are_small_beside_tensors(void **state) {
   (void)state;
-  const uint64_t count = number_from("NGRAD_RANDOM_GRAPHS", 3000);
+  const uint64_t count = number_of_graphs(3000);
   for (uint64_t seed = 0; seed < count; seed++) assert_true(must_have_small_plan(seed, false));
 }
 
 static void plans_with_open_extents_are_small(void **state) {
   (void)state;
-  const uint64_t count = number_from("NGRAD_RANDOM_GRAPHS", 3000);
+  const uint64_t count = number_of_graphs(3000);
   size_t nprograms = 0;
   for (uint64_t seed = 0; seed < count; seed++) nprograms += must_have_small_plan(seed, true);
   assert_true(nprograms > count / 2);

@@ -3,6 +3,7 @@
 // of their own size.
 #include "ir/operators/operator.h"
 #include "tests/unit/api_case.h"
+#include "tests/unit/quick_compiler.h"
 
 #include <float.h>
 #include <math.h>
@@ -303,5 +304,5 @@ int main(void) {
       cmocka_unit_test(scalars_have_the_same_signs),
       cmocka_unit_test(both_backends_give_the_same_signs),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, compile_by_effort, NULL);
 }

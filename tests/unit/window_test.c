@@ -6,6 +6,7 @@
 #include "passes/memory/plan.h"
 #include "passes/memory/verify.h"
 #include "tests/unit/loops_case.h"
+#include "tests/unit/quick_compiler.h"
 
 static double element(const Tensor *t, int64_t i) {
   return type_load(t->type, t->data, (size_t)i);
@@ -124,5 +125,5 @@ static void windows_have_the_values_of_plain_loops(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(windows_have_the_values_of_plain_loops)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, compile_by_effort, NULL);
 }
