@@ -6,7 +6,8 @@
 # - Every case, compiled with and without fusion, gives what the interpreter makes of the graph as written; so does each
 #   of the graphs that --dump-dir leaves.
 # - Gradients of norms spelled out, tests/bench/spelled, are computed by the loops of the operator that their first line names.
-# NGRAD_GOLDEN_STEP=4 takes each fourth graph: sanitizers make the start of a program slow, and here are thousands.
+# NGRAD_GOLDEN_STEP=4 takes each fourth graph: sanitizers make the start of a program slow, and here are thousands. Without
+# NGRAD_CHECK (tests/effort.h), each fourth is printed after each pass, and cases are compiled once.
 # NGRAD_GOLDEN_WRITE=1 writes what is expected anew, to be read before it is kept.
 set -eu
 ngrad=$(realpath "$1")
@@ -38,15 +39,18 @@ fixed_point() { # NAME
 }
 
 # Whether the graph is one of those that are taken.
+step=${NGRAD_GOLDEN_STEP:-1}
 number=0
-is_taken() {
+is_taken() { # STEP
   number=$((number + 1))
-  [ $((number % ${NGRAD_GOLDEN_STEP:-1})) -eq 0 ]
+  [ $((number % $1)) -eq 0 ]
 }
+printed_step=$step second_way=--no-fuse
+if [ -z "${NGRAD_CHECK-}" ]; then printed_step=$((4 > step ? 4 : step)) second_way=; fi
 
 passes=$("$ngrad" passes | sed -n 's/^\([^ ]*\) .*/\1/p')
 for graph in models/*.yaml tests/golden/*/*.yaml; do
-  is_taken || continue
+  is_taken "$printed_step" || continue
   typed "$graph" >"$work/first" || : >"$work/first"
   fixed_point "check $graph"
   : >"$work/before"
@@ -59,7 +63,7 @@ for graph in models/*.yaml tests/golden/*/*.yaml; do
 done
 
 for graph in tests/golden/*/*.yaml; do
-  is_taken || continue
+  is_taken "$step" || continue
   pass=$(basename "$(dirname "$graph")")
   expected=${graph%.yaml}.expected
   how="--after $pass"
@@ -72,7 +76,7 @@ for graph in tests/golden/*/*.yaml; do
   count $status "show $graph $how"
 
   status=0
-  for how in "--dump-dir=$work/dump" --no-fuse; do
+  for how in "--dump-dir=$work/dump" $second_way; do
     "$ngrad" run "$graph" --random --compare "$how" >"$work/said" || status=1
     [ $status -eq 0 ] || cat "$work/said"
   done

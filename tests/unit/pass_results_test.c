@@ -152,13 +152,16 @@ static void must_give_the_same(Trial *t, const char *how, const char *const *dis
   diagnostics_deinit(&d);
 }
 
+// ./dev test leaves out one pass a graph, in turn.
 static void check_all_ways(Trial *t) {
+  static size_t turn;
   must_give_the_same(t, "all passes", NULL, 0, false);
   must_give_the_same(t, "no fusion", NULL, 0, true);
   const char *all[MOST_PASSES];
+  turn++;
   for (size_t i = 0; i < npasses; i++) {
     all[i] = passes[i].name;
-    must_give_the_same(t, passes[i].name, &all[i], 1, false);
+    if (takes_all() || i == turn % npasses) must_give_the_same(t, passes[i].name, &all[i], 1, false);
   }
   must_give_the_same(t, "no passes", all, npasses, false);
 }
