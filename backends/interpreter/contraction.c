@@ -9,6 +9,7 @@
 #include "ir/operators/window.h"
 
 #include <math.h>
+#include <string.h>
 
 // The number of elements between neighbours along each axis of a dense row-major array.
 typedef struct Dense {
@@ -185,19 +186,14 @@ static Line windows_with_tap(const Window *w, int64_t tap) {
   return (Line){end > begin ? end - begin : 0, window_place(w, begin, tap), w->stride, begin, 1};
 }
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-  return b ? common_divisor(b, a % b) : a;
-}
-
 // Windows are `stride` places apart, so that of successive taps only each `step`-th is at this place in a window.
 static Line taps_at_place(const Window *w, int64_t place) {
   const int64_t distance = place - window_place(w, 0, 0), last = (w->small - 1) * w->stride; // from window 0's tap 0
-  const int64_t divisor = common_divisor(w->stride, w->dilation), step = w->stride / divisor;
-  const int64_t end = least(distance / w->dilation + 1, w->kernel);
-  int64_t begin = distance > last ? divide_up(distance - last, w->dilation) : 0;
-  while (begin < end && (distance - begin * w->dilation) % w->stride != 0) begin++;
-  return (Line){begin < end ? (end - begin - 1) / step + 1 : 0, (distance - begin * w->dilation) / w->stride,
-                -w->dilation / divisor, begin, step};
+  const int64_t step = window_tap_step(w), end = least(distance / w->dilation + 1, w->kernel);
+  const int64_t begin = window_tap_at(w, place, distance > last ? divide_up(distance - last, w->dilation) : 0);
+  if (begin >= end) return (Line){.y_step = step};
+  return (Line){(end - begin - 1) / step + 1, (distance - begin * w->dilation) / w->stride,
+                -w->dilation * step / w->stride, begin, step};
 }
 
 // The line of index `at` of the operand that is made.
@@ -250,9 +246,9 @@ static bool making_init(const Evaluation *e, WindowSide made, Making *m) {
     m->x_stride[i] = x->place[i];
     m->row_extent[i] = made == SIDE_WEIGHTS ? w->small : w->kernel;
     const int64_t most = least(m->row_extent[i], made == SIDE_LARGE ? w->small : w->large); // as no index occurs twice
-    if (most) most_terms *= most;
+    if (most && m->nchannels) most_terms *= most;
   }
-  m->nrows = product_of(m->row_extent);
+  m->nrows = m->nchannels ? product_of(m->row_extent) : 0; // without channels, extents may have any product
   m->y = ARENA_ARRAY(e->scratch, double, (size_t)(m->nchannels * m->nrows) * LANES + 1);
   m->unbounded = ARENA_ARRAY(e->scratch, int64_t, (size_t)(m->nchannels * m->nrows) + 1);
   m->terms = ARENA_ARRAY(e->scratch, Term, (size_t)most_terms);
@@ -330,7 +326,7 @@ static void make_places(const Evaluation *e, const Making *m, const double *x, c
   if (!product_of(m->extent)) return;
   do {
     Lanes sums = {0};
-    add_products(m, x, at, find_terms(m, at), &sums);
+    if (m->nchannels) add_products(m, x, at, find_terms(m, at), &sums);
     const int64_t place = at[0] * side->place[0] + at[1] * side->place[1] + at[2] * side->place[2];
     for (int64_t i = 0; i < width; i++) {
       Sum sum = lanes_sum(&sums, i);
@@ -340,9 +336,14 @@ static void make_places(const Evaluation *e, const Making *m, const double *x, c
   } while (next_index(m->extent, at));
 }
 
+static bool has_elements(const Node *node, WindowSide side) {
+  return shape_nelems(&node_side(node, side)->shape) != 0;
+}
+
 // Makes a side of the other one and of the weights.
 static bool make_side(const Evaluation *e, WindowSide made) {
   Making m;
+  if (!has_elements(e->node, made)) return true; // of a batch of very many, too
   if (!making_init(e, made, &m)) return false;
   const Geometry *g = &m.g;
   const Side *side = made == SIDE_SMALL ? &g->small : &g->large, *other = made == SIDE_SMALL ? &g->large : &g->small;
@@ -385,6 +386,10 @@ static void add_image(Making *m, const double *large, const double *small, int64
 
 static bool make_weights(const Evaluation *e) {
   Making m;
+  if (!has_elements(e->node, SIDE_SMALL)) { // of a batch of very many, too
+    memset(e->outputs[0], 0, (size_t)shape_nelems(&e->node->outputs[0]->shape) * sizeof(double));
+    return true;
+  }
   if (!making_init(e, SIDE_WEIGHTS, &m)) return false;
   const Geometry *g = &m.g;
   const Side *l = &g->large, *s = &g->small;

@@ -112,14 +112,13 @@ static ng_status set_options(Build *b, ng_context *ctx, const ng_options *option
 // What a step that failed without telling anything must have met.
 static ng_status failure(ng_context *ctx, Call call) {
   ng_status status = call_end(ctx, call);
-  if (status != NG_OK) return status;
-  error_out_of_memory(&ctx->diagnostics);
-  return NG_OUT_OF_MEMORY;
+  return status != NG_OK ? status : out_of_memory_status(ctx);
 }
 
 static ng_status build_for(Build *b, ng_graph *g, const Graph *graph, const ng_options *options, bool is_portable) {
   static const ng_options defaults = {0};
   *b = (Build){.owner = g, .options = options ? options : &defaults, .is_portable = is_portable};
+  compiling_begin(g->ctx, g->graph->name);
   ng_status status = set_options(b, g->ctx, b->options);
   if (status == NG_OK && graph == g->graph) status = ng_graph_bind(g);
   if (status != NG_OK) return status;
@@ -210,6 +209,7 @@ ng_status build_kernels(Build *b) {
 void build_deinit(Build *b) {
   for (size_t i = 0; i < b->nprograms; i++) program_free(b->programs[i]);
   graph_free(b->graph);
+  if (b->owner) compiling_end(b->owner->ctx);
   *b = (Build){0};
 }
 

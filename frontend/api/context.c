@@ -24,6 +24,9 @@ const char *ng_status_text(ng_status status) {
   return "unknown status";
 }
 
+// The steps that a context begins with: some seconds. A step of training ResNet-50 takes 1.4 million.
+#define DEFAULT_MOST_STEPS ((int64_t)1 << 25)
+
 // The budget that a context begins with.
 static size_t default_max_memory(void) {
   const uint64_t share = available_memory("") / 4 * 3; // the rest is for the program, the compiler, and others
@@ -34,18 +37,25 @@ void ng_context_set_max_memory(ng_context *ctx, uint64_t nbytes) {
   ctx->budget.limit = !nbytes ? default_max_memory() : nbytes < SIZE_MAX ? (size_t)nbytes : SIZE_MAX;
 }
 
+void ng_context_set_max_steps(ng_context *ctx, uint64_t nsteps) {
+  ctx->most_steps = !nsteps ? DEFAULT_MOST_STEPS : nsteps < INT64_MAX ? (int64_t)nsteps : INT64_MAX;
+}
+
 uint64_t ng_context_max_memory(const ng_context *ctx) {
   return ctx->budget.limit;
 }
 
 ng_context *ng_context_new(const ng_allocator *allocator) {
   Allocator a = system_allocator;
-  if (allocator) a = (Allocator){allocator->resize, allocator->user};
+  if (allocator) a = (Allocator){.resize = allocator->resize, .context = allocator->user};
   ng_context *ctx = allocator_alloc(&a, sizeof *ctx);
   if (!ctx) return NULL;
   *ctx = (ng_context){0};
   budget_init(&ctx->budget, a, default_max_memory());
   ctx->allocator = budget_allocator(&ctx->budget);
+  ctx->allocator.steps = &ctx->steps;
+  atomic_init(&ctx->steps.left, INT64_MAX);
+  ctx->most_steps = DEFAULT_MOST_STEPS;
   diagnostics_init(&ctx->diagnostics, &ctx->allocator);
   text_init(&ctx->rendered, &ctx->budget.lender); // what is said of a budget does not need some of it
   return ctx;
@@ -124,8 +134,35 @@ Call call_begin(ng_context *ctx) {
   return call;
 }
 
+void compiling_begin(ng_context *ctx, const char *name) {
+  if (ctx->ncompiling++) return;
+  ctx->compiled = name;
+  atomic_store_explicit(&ctx->steps.left, ctx->most_steps, memory_order_relaxed);
+}
+
+void compiling_end(ng_context *ctx) {
+  if (--ctx->ncompiling) return;
+  atomic_store_explicit(&ctx->steps.left, INT64_MAX, memory_order_relaxed);
+}
+
+// The message itself needs steps: there is no limit from here to compiling_end.
+static void tell_steps(ng_context *ctx) {
+  atomic_store_explicit(&ctx->steps.left, INT64_MAX, memory_order_relaxed);
+  ctx->diagnostics.out_of_memory = false;
+  error_at(&ctx->diagnostics, (Position){0},
+           "%s takes more than %lld steps to compile; make smaller graphs of it, or raise the number with --max-steps",
+           ctx->compiled, (long long)ctx->most_steps);
+}
+
+ng_status out_of_memory_status(ng_context *ctx) {
+  Call call = call_begin(ctx);
+  error_out_of_memory(&ctx->diagnostics);
+  return call_end(ctx, call);
+}
+
 ng_status call_end(ng_context *ctx, Call call) {
   Diagnostics *d = &ctx->diagnostics;
+  if (d->out_of_memory && ctx->ncompiling && steps_are_used_up(&ctx->steps)) tell_steps(ctx);
   ng_status status = d->out_of_memory ? NG_OUT_OF_MEMORY : d->nerrors > call.nerrors ? NG_WRONG : NG_OK;
   d->out_of_memory |= call.was_out_of_memory; // an earlier call's loss stays told
   return status;

@@ -396,6 +396,7 @@ static ng_status emit(ng_graph *const *graphs, size_t ngraphs, Text stem, const 
     e.functions[i].g = graphs[i];
     text_init(&e.functions[i].name, &ctx->allocator);
   }
+  compiling_begin(ctx, graphs[0]->graph->name);
   Call call = call_begin(ctx);
   ng_status status = emit_texts(&e, options ? options : &defaults, made, has_test);
   for (size_t i = 0; i < count; i++) {
@@ -404,7 +405,8 @@ static ng_status emit(ng_graph *const *graphs, size_t ngraphs, Text stem, const 
     if (status == NG_OK && !texts[i]) status = NG_OUT_OF_MEMORY;
   }
   const bool is_told = call_end(ctx, call) != NG_OK;
-  if (status == NG_OUT_OF_MEMORY && !is_told) error_out_of_memory(&ctx->diagnostics);
+  if (status == NG_OUT_OF_MEMORY && !is_told) status = out_of_memory_status(ctx);
+  compiling_end(ctx);
   for (size_t i = 0; i < count && status != NG_OK; i++) {
     ng_text_free(ctx, texts[i]);
     texts[i] = NULL;

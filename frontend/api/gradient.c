@@ -37,6 +37,7 @@ Graph *gradient_of(ng_graph *g, const ng_gradient_options *options, GradientEnds
   if (*status == NG_OK) *status = find_values(g, "input", o->wrt, o->nwrt, graph->inputs, graph->ninputs, &wrt);
   if (*status == NG_OK) *status = find_values(g, "output", o->of, o->nof, graph->outputs, graph->noutputs, &of);
   if (*status != NG_OK) return NULL;
+  compiling_begin(g->ctx, graph->name);
   Call call = call_begin(g->ctx);
   Graph *gradient = graph_gradient(graph, &(GradientRequest){wrt, o->nwrt, of, o->nof, o->save_least != 0}, ends,
                                    &g->ctx->diagnostics);
@@ -46,6 +47,7 @@ Graph *gradient_of(ng_graph *g, const ng_gradient_options *options, GradientEnds
     graph_free(backward);
   }
   *status = call_end(g->ctx, call);
+  compiling_end(g->ctx);
   if (gradient) *status = NG_OK;
   return gradient;
 }

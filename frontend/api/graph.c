@@ -21,12 +21,21 @@ ng_graph *graph_wrap(ng_context *ctx, Call call, Graph *graph) {
   return g;
 }
 
+// graph_wrap at the end of a reader's steps.
+static ng_graph *graph_read(ng_context *ctx, Call call, Graph *graph) {
+  ng_graph *g = graph_wrap(ctx, call, graph);
+  compiling_end(ctx);
+  return g;
+}
+
 ng_graph *ng_graph_read_file(ng_context *ctx, const char *path) {
+  compiling_begin(ctx, path);
   Call call = call_begin(ctx);
-  return graph_wrap(ctx, call, yaml_read_file(&ctx->allocator, path, NULL, &ctx->diagnostics));
+  return graph_read(ctx, call, yaml_read_file(&ctx->allocator, path, NULL, &ctx->diagnostics));
 }
 
 ng_graph *ng_graph_read_file_with(ng_context *ctx, const char *path, const ng_read_options *options) {
+  compiling_begin(ctx, path);
   Call call = call_begin(ctx);
   Arena arena;
   arena_init(&arena, &ctx->allocator);
@@ -41,12 +50,13 @@ ng_graph *ng_graph_read_file_with(ng_context *ctx, const char *path, const ng_re
     extents[i] = (GivenExtent){options->dims[i].name, options->dims[i].value};
   if (ok) g = yaml_read_file(&ctx->allocator, path, &settings, &ctx->diagnostics);
   arena_deinit(&arena);
-  return graph_wrap(ctx, call, g);
+  return graph_read(ctx, call, g);
 }
 
 ng_graph *ng_graph_read(ng_context *ctx, const char *name, const char *text, size_t nbytes, const char *folder) {
+  compiling_begin(ctx, name);
   Call call = call_begin(ctx);
-  return graph_wrap(ctx, call, yaml_read(&ctx->allocator, name, text, nbytes, folder, &ctx->diagnostics));
+  return graph_read(ctx, call, yaml_read(&ctx->allocator, name, text, nbytes, folder, &ctx->diagnostics));
 }
 
 void ng_graph_free(ng_graph *g) {
@@ -185,9 +195,11 @@ static bool every_extent_is_known(const Graph *g, Diagnostics *d) {
 ng_status ng_graph_bind(ng_graph *g) {
   if (g->is_bound) return NG_OK;
   Diagnostics *d = &g->ctx->diagnostics;
+  compiling_begin(g->ctx, g->graph->name);
   Call call = call_begin(g->ctx);
   bool ok = graph_bind_dims(g->graph, d) && graph_infer(g->graph, d) && every_extent_is_known(g->graph, d);
   ng_status status = call_end(g->ctx, call);
+  compiling_end(g->ctx);
   g->is_bound = ok;
   return ok ? NG_OK : status;
 }

@@ -9,8 +9,12 @@
 #include "ir/support/budget.h"
 
 struct ng_context {
-  Allocator allocator; // the budget's
-  Budget budget;       // which lends from the caller's allocator
+  Allocator allocator;  // the budget's
+  Budget budget;        // which lends from the caller's allocator
+  Steps steps;          // the allocator's
+  int64_t most_steps;   // of what one call compiles
+  uint32_t ncompiling;  // calls of compiling_begin without their compiling_end
+  const char *compiled; // what is being compiled
   Diagnostics diagnostics;
   Text rendered; // what ng_messages_text returned
   ng_status last_status;
@@ -34,6 +38,14 @@ typedef struct Call {
 
 Call call_begin(ng_context *ctx);
 ng_status call_end(ng_context *ctx, Call call); // NG_OK, NG_WRONG or NG_OUT_OF_MEMORY
+
+// Between these two, steps are counted, from the first of nested calls on. A call that has used them up ends as out of
+// memory, which call_end turns into a message about `name`, a graph's that must stay until compiling_end.
+void compiling_begin(ng_context *ctx, const char *name);
+void compiling_end(ng_context *ctx);
+
+// What a function that was out of memory and has told nothing returns: NG_OUT_OF_MEMORY, or NG_WRONG for want of steps.
+ng_status out_of_memory_status(ng_context *ctx);
 
 // Where extents are unknown, makes numbers of the dims that ng_graph_set_dim gave a value, from which they may follow:
 // gradients want to know what is broadcast.

@@ -89,10 +89,8 @@ static ng_status compile_program(ng_kernel *k, const Build *b) {
   const bool is_profiled = b->options->profile;
   ng_context *ctx = k->ctx;
   CompileTimes times = {0};
-  if (!count_operations(k, b->program) || (is_profiled && !(k->profile = profile_new(b->program, &ctx->allocator)))) {
-    error_out_of_memory(&ctx->diagnostics);
-    return NG_OUT_OF_MEMORY;
-  }
+  if (!count_operations(k, b->program) || (is_profiled && !(k->profile = profile_new(b->program, &ctx->allocator))))
+    return out_of_memory_status(ctx);
   ng_status status = kernel_compile(b, is_profiled, &k->compiled, &times);
   if (status == NG_OK) status = keep_graph(k, b->graph);
   if (status != NG_OK) return status;

@@ -107,6 +107,10 @@ NG_API void ng_context_set_log(ng_context *ctx, void (*log)(void *user, const ng
 NG_API void ng_context_set_max_memory(ng_context *ctx, uint64_t nbytes);
 NG_API uint64_t ng_context_max_memory(const ng_context *ctx);
 
+/* The most steps that a call may take to compile a graph, so that it ends within seconds whatever the graph is; one
+   that takes more is refused, as NG_WRONG. 0: the default. Time plays no part in it. */
+NG_API void ng_context_set_max_steps(ng_context *ctx, uint64_t nsteps);
+
 typedef struct ng_memory_part {
   const char *what; /* "inputs" */
   uint64_t nbytes;
@@ -295,6 +299,13 @@ NG_API ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size
 
 /* Bytes that running a graph needs beside the graph itself and, compiled, its workspace. The largest number stands for
    all that exceed it. */
+/* What compiling the graph for the options' instruction set takes and makes, apart from the C compiler's work. */
+typedef struct ng_compilation {
+  uint64_t nsteps;      /* what ng_context_set_max_steps limits */
+  uint64_t code_nbytes; /* of C */
+} ng_compilation;
+NG_API ng_status ng_graph_compilation(ng_graph *g, const ng_options *options, ng_compilation *out);
+
 typedef struct ng_memory {
   uint64_t inputs_nbytes, outputs_nbytes;
   uint64_t constants_nbytes;   /* but those of one number; the graph holds them already */

@@ -134,7 +134,7 @@ static ng_status show_function(void *context, const Stages *stages, const Build 
   const Showing *s = context;
   (void)stages;
   text_format(s->out, s->format->of_part, b->graph->name);
-  return s->format->print(b, b->graph, s->out) ? NG_OK : NG_OUT_OF_MEMORY;
+  return s->format->print(b, b->graph, s->out) ? NG_OK : out_of_memory_status(b->owner->ctx);
 }
 
 static ng_status show_format(ng_graph *g, const Format *format, const ng_options *options, Text *out) {
@@ -151,7 +151,8 @@ static ng_status show_format(ng_graph *g, const Format *format, const ng_options
   bool is_as_read = !format->needs_kernels && !after;
   ng_status status = is_as_read ? NG_OK : build_graph(&b, g, options);
   if (status == NG_OK && format->needs_kernels) status = build_kernels(&b);
-  if (status == NG_OK && !format->print(&b, is_as_read ? g->graph : b.graph, out)) status = NG_OUT_OF_MEMORY;
+  if (status == NG_OK && !format->print(&b, is_as_read ? g->graph : b.graph, out))
+    status = out_of_memory_status(g->ctx);
   if (status == NG_OUT_OF_MEMORY) out->out_of_memory = true;
   build_deinit(&b);
   return status;
@@ -210,5 +211,40 @@ ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size_t *nby
   *nbytes = status == NG_OK ? b.program->workspace_nbytes : 0;
   *unshared = status == NG_OK ? b.program->unshared_nbytes : 0;
   build_deinit(&b);
+  return status;
+}
+
+static ng_status add_code(void *context, const Stages *stages, const Build *b) {
+  ng_context *ctx = b->owner->ctx;
+  ng_compilation *all = context;
+  Text source, identifier;
+  (void)stages;
+  text_init(&source, &ctx->allocator);
+  text_init(&identifier, &ctx->allocator);
+  emit_identifier(b->graph->name, &identifier);
+  const bool ok =
+      !identifier.out_of_memory && emit_for_loading(b->program, b->isa, text_string(&identifier), true, false, &source);
+  all->code_nbytes += source.nbytes;
+  text_deinit(&source);
+  text_deinit(&identifier);
+  return ok ? NG_OK : out_of_memory_status(ctx);
+}
+
+ng_status ng_graph_compilation(ng_graph *g, const ng_options *options, ng_compilation *out) {
+  Build b = {0};
+  *out = (ng_compilation){0};
+  ng_status status = ng_graph_bind(g);
+  if (status != NG_OK) return status;
+  compiling_begin(g->ctx, g->graph->name);
+  if (g->graph->nleaves) {
+    status = visit_stages(g, options, add_code, out);
+  } else {
+    status = build_graph(&b, g, options);
+    if (status == NG_OK) status = build_kernels(&b);
+    if (status == NG_OK) status = add_code(out, NULL, &b);
+    build_deinit(&b);
+  }
+  out->nsteps = (uint64_t)(g->ctx->most_steps - g->ctx->steps.left);
+  compiling_end(g->ctx);
   return status;
 }

@@ -30,6 +30,7 @@ typedef struct Workspace {
   bool is_known; // extents without a number leave it open
   size_t nbytes, unshared;
   ng_memory memory; // for the rest
+  ng_compilation compilation;
 } Workspace;
 
 static ng_status find_workspace(ng_graph *g, Workspace *w) {
@@ -40,6 +41,7 @@ static ng_status find_workspace(ng_graph *g, Workspace *w) {
     if (!has_extents(ng_graph_input(g, i))) return NG_OK;
   ng_status status = ng_graph_workspace(g, NULL, &w->nbytes, &w->unshared);
   if (status == NG_OK) status = ng_graph_memory(g, &w->memory);
+  if (status == NG_OK) status = ng_graph_compilation(g, NULL, &w->compilation);
   w->is_known = status == NG_OK;
   return status;
 }
@@ -82,6 +84,7 @@ static void print_memory(const Workspace *w) {
   printf("# memory: inputs %" PRIu64 ", outputs %" PRIu64 ", constants %" PRIu64 " bytes; with them a compiled run"
          " needs %" PRIu64 " bytes, an interpreted one %" PRIu64 "\n",
          m.inputs_nbytes, m.outputs_nbytes, m.constants_nbytes, totals.compiled, totals.interpreted);
+  printf("# compiling: %" PRIu64 " steps, %" PRIu64 " bytes of C\n", w->compilation.nsteps, w->compilation.code_nbytes);
 }
 
 // g NULL: *status says why not.
@@ -101,6 +104,8 @@ static json_t *describe(const ng_context *ctx, const char *path, ng_graph *g, ng
       json_set(object, "workspace_bytes", json_integer((json_int_t)workspace.nbytes));
       json_set(object, "workspace_bytes_without_reuse", json_integer((json_int_t)workspace.unshared));
       json_set(object, "memory", memory_json(&workspace));
+      json_set(object, "compiling_steps", nbytes_json(workspace.compilation.nsteps));
+      json_set(object, "code_bytes", nbytes_json(workspace.compilation.code_nbytes));
     }
   }
   json_set(object, "messages", json_messages(ctx));
@@ -128,7 +133,7 @@ int verb_check(const Settings *s) {
   int status = 0;
   json_t *document = s->is_json ? memory_or_exit(json_array()) : NULL;
   for (size_t i = 0; i < s->noperands; i++) {
-    ng_context *ctx = session_open(s->max_memory);
+    ng_context *ctx = session_open(s);
     ng_status ended;
     ng_graph *g = graph_open(ctx, s->operands[i], s, &ended);
     if (document) json_add(document, describe(ctx, s->operands[i], g, &ended));

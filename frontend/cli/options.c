@@ -114,6 +114,8 @@ static const Option options[] = {
      "write what each thread did in one call after all, for chrome://tracing or Perfetto"},
     {OPTION_MEMORY, "max-memory", 0, "SIZE", KIND_NBYTES, FIELD(max_memory),
      "most memory to use, as in 500M or 2GiB (default: three quarters of what is available)"},
+    {OPTION_MEMORY, "max-steps", 0, "N", KIND_AMOUNT, FIELD(max_steps),
+     "most steps that compiling a graph may take, as check counts them (default 33554432, some seconds)"},
     {OPTION_TRAIN, "loss", 0, "NAMES", KIND_NAMES, FIELD(loss),
      "outputs whose sum is minimised (default: the only number that parameters lead to), repeatable; or cross-entropy "
      "(which adds the input labels, and the output accuracy), mse or bce (which add the input target) of the first "

@@ -51,6 +51,7 @@ typedef struct Settings {
       has_self_test;
   bool has_profile, has_no_times;
   uint64_t max_memory; // bytes; 0: the default
+  int64_t max_steps;   // of compiling; 0: the default
   uint64_t memory;     // bytes between kernels; 0: any
   DimSetting *dims;
   size_t ndims;
@@ -91,7 +92,7 @@ enum {
   OPTION_GRADIENT = 1 << 18,  // --wrt, --of
   OPTION_GRADCHECK = 1 << 19, // --seed, --tolerance
   OPTION_PROFILE = 1 << 20,   // --profile, --trace
-  OPTION_MEMORY = 1 << 21,    // --max-memory
+  OPTION_MEMORY = 1 << 21,    // --max-memory, --max-steps
   OPTION_COMPILE = 1 << 22,   // --compile-timeout
   OPTION_STATE = 1 << 23,     // --state, --save
   OPTION_TRAIN = 1 << 24,

@@ -23,16 +23,27 @@ bool bound_always_holds(const Kernel *k, const Bound *b) {
   return least >= 0 && most < b->extent;
 }
 
+// The number of indices from 0 on, below `extent`, for which from + index * step is below 0; step > 0.
+static int64_t count_below(int64_t from, int64_t step, int64_t extent) {
+  if (from >= 0) return 0;
+  const int64_t count = (-from - 1) / step + 1;
+  return count < extent ? count : extent;
+}
+
 void bound_interior(const Kernel *k, const Bound *b, int axis, int64_t *begin, int64_t *end) {
-  int64_t least, most, index = 0;
+  int64_t least, most;
   Bound others = *b;
   others.factor[axis] = 0;
   find_range(k, &others, &least, &most);
   const int64_t extent = k->axes[axis].extent, factor = b->factor[axis];
-  while (index < extent && (least + index * factor < 0 || most + index * factor >= b->extent)) index++;
-  *begin = index;
-  while (index < extent && least + index * factor >= 0 && most + index * factor < b->extent) index++;
-  *end = index;
+  if (factor > 0) {
+    *begin = count_below(least, factor, extent);
+    *end = count_below(most - b->extent, factor, extent);
+  } else {
+    *begin = count_below(b->extent - 1 - most, -factor, extent);
+    *end = count_below(-least - 1, -factor, extent);
+  }
+  if (*begin >= *end) *begin = *end = extent;
 }
 
 bool access_has_conditions(const Kernel *k, const Access *access) {

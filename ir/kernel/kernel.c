@@ -242,9 +242,14 @@ ExprId expr_select(Kernel *k, ExprId mask, ExprId a, ExprId b) {
 
 int64_t axes_nelems(const Kernel *k, AxisSet axes) {
   int64_t n = 1;
-  for (int i = 0; i < k->naxes; i++)
-    if (axes >> i & 1) n *= k->axes[i].extent;
-  return n;
+  bool is_empty = false;
+  for (int i = 0; i < k->naxes; i++) {
+    const int64_t extent = axes >> i & 1 ? k->axes[i].extent : 1;
+    is_empty |= extent == 0;
+    if (extent > 0) n = n > GREATEST_NELEMS / extent ? GREATEST_NELEMS : n * extent;
+  }
+  arena_step(k->arena, 1);
+  return is_empty ? 0 : n;
 }
 
 Monomial axes_monomial(const Kernel *k, AxisSet axes) {
@@ -276,8 +281,16 @@ static ExprId repeated(Kernel *k, ExprOp reduction, ExprId a, int64_t times, Mon
   return power;
 }
 
+// Whether one of the axes has no elements, whatever open dims are.
+static bool has_empty_axis(const Kernel *k, AxisSet axes) {
+  bool has_any = false;
+  for (int i = 0; i < k->naxes; i++) has_any |= axes >> i & 1 && !k->axes[i].extent && !k->axes[i].monomial;
+  return has_any;
+}
+
 ExprId expr_reduce(Kernel *k, ExprOp reduction, ExprId a, AxisSet reduced) {
   if (!a) return 0;
+  if (has_empty_axis(k, reduced)) return expr_constant(k, reductions[reduction].identity);
   AxisSet others = reduced & ~k->exprs[a].axes;
   int64_t times = axes_nelems(k, others); // the same element occurs this often
   Monomial monomial = axes_monomial(k, others);

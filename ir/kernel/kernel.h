@@ -230,6 +230,8 @@ void access_print_bounds(const Kernel *k, const Access *access, Text *out);
 
 // Extents
 
+// Of domains that have more indices, such as those of windows far larger than their tensors, GREATEST_NELEMS is said.
+#define GREATEST_NELEMS ((int64_t)1 << 56)
 int64_t axes_nelems(const Kernel *k, AxisSet axes);
 Monomial axes_monomial(const Kernel *k, AxisSet axes); // of axes_nelems
 // The greatest known divisor of the number for all values of the dims.

@@ -62,6 +62,40 @@ Taps window_taps(const Window *w, int64_t u) {
   return taps;
 }
 
+static int64_t greatest_divisor(int64_t a, int64_t b) {
+  while (b) {
+    const int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+// The x below b for which a * x is 1 modulo b, by the extended algorithm of Euclid; a and b have no common divisor.
+static int64_t inverse(int64_t a, int64_t b) {
+  int64_t rest = b, next_rest = a % b, x = 0, next = 1;
+  while (next_rest) {
+    const int64_t quotient = rest / next_rest, new_rest = rest % next_rest, new_x = x - quotient * next;
+    rest = next_rest, next_rest = new_rest;
+    x = next, next = new_x;
+  }
+  return x < 0 ? x + b : x;
+}
+
+int64_t window_tap_step(const Window *w) {
+  return w->stride / greatest_divisor(w->stride, w->dilation);
+}
+
+// The taps k at the place are those for which k * dilation has the residue of place + pad_begin modulo the stride.
+int64_t window_tap_at(const Window *w, int64_t place, int64_t from) {
+  const int64_t step = window_tap_step(w), divisor = w->stride / step;
+  const int64_t distance = (place - window_place(w, 0, 0)) % w->stride;
+  const int64_t residue = distance < 0 ? distance + w->stride : distance;
+  if (residue % divisor) return INT64_MAX;
+  const int64_t first = step == 1 ? 0 : residue / divisor * inverse(w->dilation / divisor, step) % step;
+  return first < from ? first + (from - first + step - 1) / step * step : first;
+}
+
 // Sets what attributes give, and the kernel; the extents of the sides are unknown.
 static Window window_begin(const Node *node, int spatial) {
   const Extent kernel = kernel_extent(node, spatial);

@@ -55,4 +55,9 @@ typedef struct Taps {
 Taps window_taps(const Window *w, int64_t u);
 int64_t window_place(const Window *w, int64_t u, int64_t tap); // the index on the large side, which may not exist
 
+// The first tap from `from` on that some window, which may not exist, has at the place; the next ones are
+// window_tap_step apart. INT64_MAX: there is none.
+int64_t window_tap_at(const Window *w, int64_t place, int64_t from);
+int64_t window_tap_step(const Window *w);
+
 #endif

@@ -49,7 +49,7 @@ void budget_init(Budget *budget, Allocator lender, size_t limit) {
 }
 
 Allocator budget_allocator(Budget *budget) {
-  return (Allocator){budget_resize, budget};
+  return (Allocator){.resize = budget_resize, .context = budget};
 }
 
 size_t budget_left(const Budget *budget) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { FIRST_BLOCK = 4096, LARGEST_BLOCK = 1 << 20, ALIGNMENT = alignof(max_align_t) };
+enum { STEP_NBYTES = 1 << 10 }; // that are zeroed in the time of a step
 
 struct ArenaBlock {
   ArenaBlock *older;
@@ -23,7 +24,7 @@ static void *system_resize(void *context, void *p, size_t nbytes) {
   return realloc(p, nbytes);
 }
 
-const Allocator system_allocator = {system_resize, NULL};
+const Allocator system_allocator = {.resize = system_resize};
 
 void *allocator_alloc(const Allocator *a, size_t nbytes) {
   return a->resize(a->context, NULL, nbytes ? nbytes : 1);
@@ -62,7 +63,7 @@ static bool arena_add_block(Arena *arena, size_t at_least) {
 }
 
 static void *arena_take(Arena *arena, size_t nbytes) {
-  if (nbytes > PTRDIFF_MAX) return NULL;
+  if (nbytes > PTRDIFF_MAX || !arena_step(arena, 1 + (int64_t)(nbytes / STEP_NBYTES))) return NULL;
   if (nbytes == 0) nbytes = 1; // NULL would mean out of memory
   nbytes = (nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   if ((size_t)(arena->end - arena->next) < nbytes && !arena_add_block(arena, nbytes)) return NULL;
@@ -82,7 +83,7 @@ static void *arena_resize(void *context, void *p, size_t nbytes) {
 }
 
 Allocator arena_allocator(Arena *arena) {
-  return (Allocator){arena_resize, arena};
+  return (Allocator){.resize = arena_resize, .context = arena, .steps = arena->allocator->steps};
 }
 
 void *arena_array(Arena *arena, size_t count, size_t nbytes_each) {

@@ -5,6 +5,8 @@
 #ifndef NGRAD_IR_SUPPORT_MEMORY_H
 #define NGRAD_IR_SUPPORT_MEMORY_H
 
+#include "ir/support/steps.h"
+
 #include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +16,7 @@
 typedef struct Allocator {
   void *(*resize)(void *context, void *p, size_t nbytes);
   void *context;
+  Steps *steps; // that arenas on top of it take; NULL: not counted
 } Allocator;
 
 extern const Allocator system_allocator;
@@ -33,7 +36,13 @@ typedef struct Arena {
 void arena_init(Arena *arena, const Allocator *allocator);
 void arena_deinit(Arena *arena);
 
-// Zeroed memory, aligned for any type; NULL when out of memory. arena_array also refuses a product that overflows.
+// Takes steps of the arena's allocator. False: they are used up.
+static inline bool arena_step(const Arena *arena, int64_t count) {
+  return steps_take(arena->allocator->steps, count);
+}
+
+// Zeroed memory, aligned for any type; NULL when out of memory or out of steps. arena_array also refuses a product that
+// overflows.
 void *arena_alloc(Arena *arena, size_t nbytes);
 void *arena_array(Arena *arena, size_t count, size_t nbytes_each);
 char *arena_copy_text(Arena *arena, const char *text, size_t nbytes); // adds the final zero

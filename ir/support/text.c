@@ -19,6 +19,7 @@ void text_deinit(Text *t) {
 // Ensures capacity for nbytes more and the final zero.
 static bool text_reserve(Text *t, size_t nbytes) {
   if (t->out_of_memory) return false;
+  if (!steps_take(t->allocator->steps, 1)) return !(t->out_of_memory = true);
   if (nbytes < t->capacity - t->nbytes) return true;
   size_t wanted = t->capacity ? t->capacity : 256;
   while (wanted - t->nbytes <= nbytes && wanted <= PTRDIFF_MAX / 2) wanted *= 2;

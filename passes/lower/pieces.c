@@ -10,15 +10,6 @@ enum {
   MOST_PIECES = 64 // kernels of a node; for more, compiling would take longer than it gains
 };
 
-static int64_t greatest_divisor(int64_t a, int64_t b) {
-  while (b) {
-    const int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
 static bool is_pool(const Node *node) {
   return !node_side(node, SIDE_WEIGHTS);
 }
@@ -144,10 +135,11 @@ static PieceAxis residue_axis(const Node *node, const Window *w, int64_t begin) 
   if (has_one_window(node, w))
     return (PieceAxis){.step = 1, .extent = w->large, .tap_step = 1, .ntaps = 1, .has_one_window = true};
   PieceAxis axis = {.begin = begin, .step = w->stride, .extent = (w->large - begin + w->stride - 1) / w->stride};
-  axis.tap_step = w->stride / greatest_divisor(w->stride, w->dilation);
-  const int64_t end = axis.tap_step < w->kernel ? axis.tap_step : w->kernel;
-  while (axis.first_tap < end && (begin + w->pad_begin - axis.first_tap * w->dilation) % w->stride) axis.first_tap++;
-  if (axis.first_tap < end) axis.ntaps = (w->kernel - axis.first_tap + axis.tap_step - 1) / axis.tap_step;
+  axis.tap_step = window_tap_step(w);
+  const int64_t first = window_tap_at(w, begin, 0);
+  if (first >= w->kernel) return axis;
+  axis.first_tap = first;
+  axis.ntaps = (w->kernel - first + axis.tap_step - 1) / axis.tap_step;
   return axis;
 }
 
@@ -174,18 +166,20 @@ static bool cuts_residue(const Node *node, int spatial, const PieceAxis *axis, c
 
 // The places of a border are at the taps at which any of them is in a window; with weights at all.
 static void drop_taps(const Window *w, PieceAxis *axis) {
-  const int64_t extent = axis->extent;
-  while (axis->ntaps && window_at(w, axis, axis->ntaps - 1) + extent - 1 < 0) axis->ntaps--;
-  while (axis->ntaps && window_at(w, axis, 0) >= w->small) {
-    axis->ntaps--;
-    axis->first_tap += axis->tap_step;
-  }
+  const int64_t first = window_at(w, axis, 0), last = first + axis->extent - 1; // the windows at tap 0
+  const int64_t step = w->dilation * axis->tap_step / w->stride;                // to the windows at the next tap
+  const int64_t end = last < 0 ? 0 : last / step + 1;
+  int64_t begin = first < w->small ? 0 : (first - w->small) / step + 1;
+  if (axis->ntaps > end) axis->ntaps = end;
+  if (begin > axis->ntaps) begin = axis->ntaps;
+  axis->ntaps -= begin;
+  axis->first_tap += begin * axis->tap_step;
 }
 
 // Whether places of some residue have no taps: windows are farther apart than their taps reach.
 static bool has_gaps(const Node *node, int spatial) {
   const Window w = node_window(node, spatial);
-  const bool are_apart = w.kernel < w.stride || greatest_divisor(w.stride, w.dilation) > 1;
+  const bool are_apart = w.kernel < w.stride || window_tap_step(&w) < w.stride;
   return are_apart && w.stride <= MOST_PIECES && !has_one_window(node, &w);
 }
 
@@ -228,6 +222,7 @@ static int64_t count_large_parts(const Node *node, int spatial) {
   const int64_t nresidues = count_residues(node, &w);
   PieceAxis axis;
   int64_t rest = MOST_PIECES;
+  if (nresidues > MOST_PIECES) return MOST_PIECES + 1; // those without taps would be looked at, too
   for (int64_t begin = 0; begin < nresidues; begin++)
     if (find_residue_part(node, spatial, begin, &rest, &axis)) return MOST_PIECES + 1;
   return MOST_PIECES - rest;

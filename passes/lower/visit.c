@@ -267,12 +267,20 @@ static int64_t saved_nbytes(const Visit *v) {
   return kept_nbytes(v) * v->nslices - (v->block ? again.near / 4 + again.far : again.near + again.far);
 }
 
-// The longest block that divides the axis and leaves private values of a slice in the caches; 0: none.
+static int64_t longer_block(int64_t best, int64_t block, int64_t most) {
+  return block >= LEAST_BLOCK && block <= most && block > best ? block : best;
+}
+
+// The longest block that divides the axis and leaves private values of a slice in the caches; 0: none. Of an axis
+// longer than MOST * MOST, some of the divisors are not looked at.
 static int64_t find_block(int64_t extent, int64_t nbytes) {
-  const int64_t most = SLICE_NBYTES / (nbytes > extent ? nbytes / extent : 1);
-  for (int64_t block = most < extent / 2 ? most : extent / 2; block >= LEAST_BLOCK; block--)
-    if (extent % block == 0) return block;
-  return 0;
+  enum { MOST = 1 << 12 };
+  const int64_t longest = SLICE_NBYTES / (nbytes > extent ? nbytes / extent : 1);
+  const int64_t most = longest < extent / 2 ? longest : extent / 2;
+  int64_t best = 0;
+  for (int64_t divisor = 1; divisor <= MOST && divisor <= extent / divisor; divisor++)
+    if (extent % divisor == 0) best = longer_block(longer_block(best, divisor, most), extent / divisor, most);
+  return best;
 }
 
 // The number of axes along which all regions of the run can be cut into the same slices.

@@ -171,6 +171,7 @@ static bool is_own_memory(const Walk *w, const Access *a) {
 // Simulates the loads that the current iteration needs. Loads whose index is computed are skipped: the index is not
 // known here.
 static bool load_needed(Walk *w) {
+  w->nsteps--;
   for (ExprId id = 1; id < w->k->nexprs; id++) {
     const Expr *e = &w->k->exprs[id];
     if (!w->is_needed[id] || (e->op != EXPR_LOAD && e->op != EXPR_COMBINE)) continue;

@@ -5,8 +5,9 @@
 // rounding cannot be seen in any result (see coarsest_types).
 //
 // Folding must not make the graph much larger: a value with more than MOST_ELEMENTS_FOLDED elements is not folded, nor
-// anything after MOST_IN_ALL elements in total. An elementwise operator on splat constants gives a splat of one
-// element, whatever its shape.
+// anything after MOST_IN_ALL elements in total. Nor must it take long: the domains of all nodes that are folded have
+// at most MOST_WORK indices, such as the products of a convolution. An elementwise operator on splat constants gives a
+// splat of one element, whatever its shape.
 #include "passes/rewrite/fold_constants.h"
 
 #include "ir/operators/operator.h"
@@ -14,12 +15,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_ELEMENTS_FOLDED = 1 << 14, MOST_IN_ALL = 1 << 20 };
+enum { MOST_ELEMENTS_FOLDED = 1 << 14, MOST_IN_ALL = 1 << 20, MOST_WORK = 1 << 24 };
 
 typedef struct Fold {
   Graph *graph;
   PassContext *context;
   int64_t left;     // elements that may still be folded
+  int64_t work;     // indices of domains that may still be gone over
   TypeSet coarsest; // types to which results may be rounded
 } Fold;
 
@@ -42,6 +44,30 @@ static bool is_foldable(const Node *node, bool *is_splat) {
     if (nelems < 0 || nelems > MOST_ELEMENTS_FOLDED || (v && shape_monomial(&v->shape))) return false;
   }
   return has_inputs;
+}
+
+// The indices of the domain of a node that reduces axes which no operand has by itself; 0: it has no such domain, and
+// takes a step for each element. More than MOST_WORK count as MOST_WORK + 1.
+static int64_t count_work(const Node *node) {
+  Domain d = {.nextra = 0};
+  int64_t work = 1;
+  if (!node->op->domain) return 0;
+  node->op->domain(node, &d);
+  for (int i = 0; i < d.shape.rank + d.nextra; i++) {
+    const Extent e = i < d.shape.rank ? d.shape.extent[i] : d.extra[i - d.shape.rank];
+    const int64_t extent = extent_value(e);
+    if (!extent) return 0;
+    work = extent > MOST_WORK / work ? MOST_WORK + 1 : work * extent;
+  }
+  return work;
+}
+
+// False: folding the node would take too long.
+static bool take_work(Fold *f, const Node *node, bool is_splat) {
+  const int64_t work = is_splat ? 1 : count_work(node);
+  if (work > f->work) return false;
+  f->work -= work;
+  return true;
 }
 
 static double *load_constant(Arena *scratch, const Value *v, size_t nelems) {
@@ -144,13 +170,13 @@ static TypeSet coarsest_types(const Graph *g) {
 }
 
 bool pass_fold_constants(Graph *g, PassContext *c) {
-  Fold f = {g, c, MOST_IN_ALL, coarsest_types(g)};
+  Fold f = {g, c, MOST_IN_ALL, MOST_WORK, coarsest_types(g)};
   bool changed = false;
   size_t kept = 0;
   for (size_t i = 0; i < g->nnodes; i++) {
     Node *node = g->nodes[i];
     bool is_splat, is_folded = false;
-    if (c->evaluate && !c->failed && f.left > 0 && is_foldable(node, &is_splat)) {
+    if (c->evaluate && !c->failed && f.left > 0 && is_foldable(node, &is_splat) && take_work(&f, node, is_splat)) {
       Arena scratch;
       arena_init(&scratch, c->allocator);
       if (!fold_node(&f, &scratch, node, is_splat, &is_folded)) {

@@ -37,12 +37,12 @@ static bool is_better(int64_t length, int64_t than, int64_t wanted) {
 
 // The shortest block with which the sums of all blocks have no more elements than the largest tensor.
 static int64_t least_length(const Kernel *k, const Product *p) {
-  const int64_t nresults = axes_nelems(k, k->exprs[p->sum].axes), length = axes_nelems(k, k->exprs[p->sum].reduced);
+  const int64_t nproducts = axes_nelems(k, k->exprs[p->sum].axes | k->exprs[p->sum].reduced);
   int64_t largest = 1;
   for (size_t i = 0; i < k->naccesses; i++)
     if (k->accesses[i].value && shape_nelems(&k->accesses[i].value->shape) > largest)
       largest = shape_nelems(&k->accesses[i].value->shape);
-  return clamp((length * nresults + largest - 1) / largest, LEAST, MOST + 1);
+  return clamp((nproducts + largest - 1) / largest, LEAST, MOST + 1);
 }
 
 // Whether the sum has several blocks, and is long beside the shorter side of the results: then what a thread reads of

@@ -204,10 +204,12 @@ static int64_t better_block(int64_t extent, int64_t best, int64_t block) {
   return best < block ? best : block;
 }
 
-// The length of a block of columns: a divisor of the axis. 0: there is none.
+// The length of a block of columns: a divisor of the axis. 0: there is none. Of more than MOST * MOST columns, some of
+// the divisors are not looked at.
 static int64_t choose_column_block(int64_t extent) {
+  enum { MOST = 1 << 12 };
   int64_t best = 0;
-  for (int64_t divisor = 1; divisor <= extent / divisor; divisor++)
+  for (int64_t divisor = 1; divisor <= MOST && divisor <= extent / divisor; divisor++)
     if (extent % divisor == 0) best = better_block(extent, better_block(extent, best, divisor), extent / divisor);
   return best;
 }

@@ -5,13 +5,22 @@
 
 #include <string.h>
 
-static int64_t least_index(const Kernel *k, const Bound *b, bool is_most) {
+static int64_t farthest_index(const Kernel *k, const Bound *b, bool is_most) {
   int64_t index = b->offset;
   for (int axis = 0; axis < k->naxes; axis++) {
     const int64_t reach = b->factor[axis] * (k->axes[axis].extent - 1);
     if (is_most ? reach > 0 : reach < 0) index += reach;
   }
   return index;
+}
+
+// The indices of the window that a copy has.
+static void find_places(const Kernel *k, const Bound *b, int64_t *least, int64_t *most) {
+  const bool has_reach = b->reach_begin < b->reach_end;
+  *least = farthest_index(k, b, false);
+  *most = farthest_index(k, b, true);
+  if (has_reach && b->reach_begin < *least) *least = b->reach_begin;
+  if (has_reach && b->reach_end > *most) *most = b->reach_end - 1;
 }
 
 // Whether the summed axis goes backwards along the window, as in gradients by data: then the copy does, too, so that
@@ -131,10 +140,8 @@ typedef struct Copy {
 static void add_place(Kernel *k, AxisSet summed, int vector_axis, Copy *c, size_t i) {
   static const char *const names[MAX_RANK] = {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"};
   const Bound *b = &c->w.bounds[i];
-  const bool has_reach = b->reach_begin < b->reach_end;
-  int64_t least = least_index(k, b, false), most = least_index(k, b, true);
-  if (has_reach && b->reach_begin < least) least = b->reach_begin;
-  if (has_reach && b->reach_end > most) most = b->reach_end - 1;
+  int64_t least, most;
+  find_places(k, b, &least, &most);
   const bool reverses = is_backwards(k, b, summed, vector_axis);
   const int64_t step = c->step[i] = reverses ? -1 : 1, first = c->first[i] = reverses ? most : least;
   c->place[i] = kernel_add_axis(k, names[i], most - least + 1, 0);
@@ -266,6 +273,23 @@ static bool needs_copy(const Kernel *k, const Expr *e, int dense_axis) {
          (a->type != TYPE_F32 && a->type != TYPE_F64);
 }
 
+// Whether padding and gaps make a copy much larger than all tensors of the kernel.
+static bool is_too_large(const Kernel *k, const Expr *factor, const Windows *w) {
+  enum { FEW = 1 << 20, TIMES = 16 }; // elements; as many times those of the largest tensor
+  int64_t nelems = axes_nelems(k, factor->axes & ~w->axes), largest = FEW / TIMES;
+  for (AccessId i = 0; i < k->naccesses; i++) {
+    const int64_t own = k->accesses[i].value ? shape_nelems(&k->accesses[i].value->shape) : 0;
+    if (own > largest) largest = own;
+  }
+  for (size_t i = 0; i < w->count; i++) {
+    int64_t least, most;
+    find_places(k, &w->bounds[i], &least, &most);
+    if (nelems > TIMES * largest / (most - least + 1)) return true;
+    nelems *= most - least + 1;
+  }
+  return false;
+}
+
 bool schedule_copies_window(const Kernel *k, const Product *p, ExprId id) {
   const Expr *e = &k->exprs[id];
   Windows w;
@@ -278,7 +302,7 @@ bool schedule_copies_window(const Kernel *k, const Product *p, ExprId id) {
   for (int axis = 0; axis < k->naxes; axis++) // only the slowest may be open, which a window's never is
     if (e->axes >> axis & 1 && (axis != first || axis == last) && k->axes[axis].monomial) return false;
   if (id == p->vector && last < 0) return false;
-  return needs_copy(k, e, last);
+  return needs_copy(k, e, last) && !is_too_large(k, e, &w);
 }
 
 bool schedule_copy_window(Scheduling *s, ExprId id) {

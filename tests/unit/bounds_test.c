@@ -222,6 +222,51 @@ static void bounds_are_printed(void **state) {
   text_deinit(&text);
 }
 
+static bool holds_at_all_others(const Fixture *f, const Bound *b, int64_t index) {
+  bool holds = true;
+  for (int64_t k = 0; k < f->kernel.axes[TAP].extent; k++) {
+    const int64_t place = b->offset + b->factor[OUT] * index + b->factor[TAP] * k;
+    holds &= place >= 0 && place < b->extent;
+  }
+  return holds;
+}
+
+static void interior_is_where_a_search_finds_it(void **state) {
+  Fixture *f = *state;
+  enum { OUTPUTS = 7, TAPS = 3, LEAST = -9, MOST = 9 };
+  add_axes(f, OUTPUTS, TAPS, 1, 1);
+  for (int64_t factor = -3; factor <= 3; factor++)
+    for (int64_t of_tap = -2; of_tap <= 2; of_tap++)
+      for (int64_t offset = LEAST; offset <= MOST; offset++)
+        for (int64_t extent = 0; extent <= MOST && factor; extent++) {
+          const Bound b = {.offset = offset, .extent = extent, .factor = {factor, of_tap}};
+          int64_t begin = 0, end, found_begin, found_end;
+          while (begin < OUTPUTS && !holds_at_all_others(f, &b, begin)) begin++;
+          for (end = begin; end < OUTPUTS && holds_at_all_others(f, &b, end);) end++;
+          bound_interior(&f->kernel, &b, OUT, &found_begin, &found_end);
+          assert_int_equal(found_begin, begin);
+          assert_int_equal(found_end, end);
+        }
+}
+
+static void interior_of_very_many_indices_is_found_at_once(void **state) {
+  Fixture *f = *state;
+  int64_t begin, end;
+  add_axes(f, INT64_C(1) << 40, 1, 1, 1);
+  const Bound b = {.offset = -(INT64_C(1) << 35), .extent = INT64_C(1) << 36, .factor = {2}};
+  bound_interior(&f->kernel, &b, OUT, &begin, &end);
+  assert_int_equal(begin, INT64_C(1) << 34);
+  assert_int_equal(end, (INT64_C(1) << 34) + (INT64_C(1) << 35));
+}
+
+static void counts_of_indices_do_not_overflow(void **state) {
+  Fixture *f = *state;
+  add_axes(f, INT64_C(1) << 40, INT64_C(1) << 31, 1, 0);
+  assert_int_equal(axes_nelems(&f->kernel, 1U << OUT | 1U << TAP), GREATEST_NELEMS);
+  assert_int_equal(axes_nelems(&f->kernel, 1U << OUT), INT64_C(1) << 40);
+  assert_int_equal(axes_nelems(&f->kernel, 1U << OUT | 1U << TAP | 1U << CHANNEL), 0);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
@@ -235,6 +280,9 @@ int main(void) {
       TEST(loads_from_outside_are_constants),
       TEST(a_tensor_without_elements_is_never_loaded),
       TEST(bounds_are_printed),
+      TEST(interior_is_where_a_search_finds_it),
+      TEST(interior_of_very_many_indices_is_found_at_once),
+      TEST(counts_of_indices_do_not_overflow),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

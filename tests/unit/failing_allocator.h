@@ -38,7 +38,7 @@ static inline void *failing_resize(void *context, void *p, size_t nbytes) {
 
 // `self` must stay where it is while its allocator is used.
 static inline void failing_allocator_init(FailingAllocator *self, size_t failing) {
-  *self = (FailingAllocator){.allocator = {failing_resize, self}, .failing = failing};
+  *self = (FailingAllocator){.allocator = {.resize = failing_resize, .context = self}, .failing = failing};
 }
 
 #endif
