@@ -24,7 +24,7 @@ typedef struct Subject {
 } Subject;
 
 static ng_status subject_open(Subject *b, const Settings *s, const char *path) {
-  *b = (Subject){.settings = s, .path = path, .ctx = session_open(s)};
+  *b = (Subject){.settings = s, .path = path, .ctx = session_open(s->max_memory, s->max_steps)};
   Settings random = *s;
   random.is_random = true;
   ng_options options = options_of_settings(s);

@@ -391,7 +391,7 @@ static json_t *passes_json(ng_context *ctx) {
 }
 
 int verb_passes(const Settings *s) {
-  ng_context *ctx = session_open(s);
+  ng_context *ctx = session_open(s->max_memory, s->max_steps);
   if (s->is_json) json_print(passes_json(ctx));
   else print_passes(ctx);
   session_close(ctx);

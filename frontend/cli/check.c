@@ -133,7 +133,7 @@ int verb_check(const Settings *s) {
   int status = 0;
   json_t *document = s->is_json ? memory_or_exit(json_array()) : NULL;
   for (size_t i = 0; i < s->noperands; i++) {
-    ng_context *ctx = session_open(s);
+    ng_context *ctx = session_open(s->max_memory, s->max_steps);
     ng_status ended;
     ng_graph *g = graph_open(ctx, s->operands[i], s, &ended);
     if (document) json_add(document, describe(ctx, s->operands[i], g, &ended));

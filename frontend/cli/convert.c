@@ -45,7 +45,7 @@ int verb_convert(const Settings *s) {
     return usage_error("--to: expected yaml or onnx, found %s", s->to);
   if (is_model && !s->out && (s->is_json || isatty(STDOUT_FILENO)))
     return usage_error("a model is no text: expected --out FILE%s", s->is_json ? "" : ", or a pipe");
-  ng_context *ctx = session_open(s);
+  ng_context *ctx = session_open(s->max_memory, s->max_steps);
   Answer answer = answer_begin(s);
   ng_status status;
   ng_graph *g = graph_open(ctx, s->operands[0], s, &status);

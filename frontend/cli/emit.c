@@ -57,7 +57,7 @@ static ng_status emit_graph(ng_graph *g, const Settings *s, Answer *answer) {
 int verb_emit(const Settings *s) {
   if (!s->out) return usage_error("emit: expected -o DIR, where the sources go");
   if (!settings_keep_graphs(s, s->depfile)) return NG_USAGE;
-  ng_context *ctx = session_open(s);
+  ng_context *ctx = session_open(s->max_memory, s->max_steps);
   ng_status status;
   ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
   Answer answer = answer_begin(s);
@@ -70,7 +70,7 @@ int verb_emit(const Settings *s) {
 
 int verb_show(const Settings *s) {
   const ng_options options = options_of_settings(s);
-  ng_context *ctx = session_open(s);
+  ng_context *ctx = session_open(s->max_memory, s->max_steps);
   ng_status status;
   ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
   const char *format = s->format ? s->format : "yaml";

@@ -273,7 +273,7 @@ static void close_all(Fit *f) {
 
 int verb_fit(const Settings *s) {
   Settings own = *s;
-  Fit f = {.settings = &own, .ctx = session_open(s), .seed = s->seed, .saved_step = -1};
+  Fit f = {.settings = &own, .ctx = session_open(s->max_memory, s->max_steps), .seed = s->seed, .saved_step = -1};
   ng_status status = ranks_open(&f, &own);
   signal(SIGBUS, tell_lost_data);
   if (status == NG_OK) status = (ng_status)check_settings(s);

@@ -108,7 +108,7 @@ static ng_status write_graphs(ng_context *ctx, ng_graph *g, const ng_gradient_op
 
 int verb_grad(const Settings *s) {
   if (!settings_keep_graphs(s, s->out) || !settings_keep_graphs(s, s->forward)) return NG_USAGE;
-  ng_context *ctx = session_open(s);
+  ng_context *ctx = session_open(s->max_memory, s->max_steps);
   ng_status status;
   ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
   Answer answer = answer_begin(s);
@@ -181,7 +181,7 @@ static json_t *results_json(const ng_context *ctx, const ng_graph *g, const ng_g
 }
 
 int verb_gradcheck(const Settings *s) {
-  ng_context *ctx = session_open(s);
+  ng_context *ctx = session_open(s->max_memory, s->max_steps);
   ng_status status;
   ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
   ng_gradcheck_options options = {gradient_options(s), s->seed, s->tolerance > 0 ? s->tolerance : 0};

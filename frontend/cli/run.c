@@ -192,7 +192,11 @@ static json_t *failure_json(const Run *run) {
 int verb_run(const Settings *s) {
   int wrong = check_settings(s);
   if (wrong) return wrong;
-  Run run = {.settings = s, .ctx = session_open(s), .path = s->operands[0], .kernel_ms = -1, .interpreter_ms = -1};
+  Run run = {.settings = s,
+             .ctx = session_open(s->max_memory, s->max_steps),
+             .path = s->operands[0],
+             .kernel_ms = -1,
+             .interpreter_ms = -1};
   ng_status status = run_graph(&run);
   bool is_complete = status == NG_OK || status == NG_DIFFERENT;
   json_t *document = !s->is_json ? NULL : is_complete ? report_json(&run) : failure_json(&run);

@@ -238,7 +238,7 @@ int verb_scale(const Settings *s) {
   ng_scale_basis basis;
   Rows *r = memory_or_exit(calloc(1, sizeof *r));
   ng_status status = parse_ranks(s->scale.ranks ? s->scale.ranks : "1..1024", r) ? NG_OK : NG_USAGE;
-  ng_context *ctx = session_open(s);
+  ng_context *ctx = session_open(s->max_memory, s->max_steps);
   ng_graph *g = status == NG_OK ? graph_open(ctx, s->operands[0], s, &status) : NULL;
   if (g) {
     progress_begin(wanted.leaf_ms > 0 ? "scheduling" : "compiling", ng_graph_name(g));

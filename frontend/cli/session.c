@@ -32,10 +32,10 @@ double now_ms(void) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-ng_context *session_open(const Settings *s) {
+ng_context *session_open(uint64_t max_memory, int64_t max_steps) {
   ng_context *ctx = memory_or_exit(ng_context_new(NULL));
-  ng_context_set_max_memory(ctx, s->max_memory);
-  ng_context_set_max_steps(ctx, (uint64_t)s->max_steps);
+  if (max_memory) ng_context_set_max_memory(ctx, max_memory);
+  ng_context_set_max_steps(ctx, (uint64_t)max_steps);
   ng_context_set_progress(ctx, progress_tell, NULL);
   return ctx;
 }

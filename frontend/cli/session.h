@@ -3,16 +3,15 @@
 #define NGRAD_FRONTEND_CLI_SESSION_H
 
 #include "frontend/api/ngrad.h"
-#include "frontend/cli/options.h"
 
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 
-// A context with the settings' budgets, whose progress is drawn on stderr when that is a terminal; exits when out of
-// memory.
-ng_context *session_open(const Settings *s);
+// A context with budgets of bytes and of steps to compile (0: the default), whose progress is drawn on stderr when that
+// is a terminal; exits when out of memory.
+ng_context *session_open(uint64_t max_memory, int64_t max_steps);
 void session_close(ng_context *ctx);
 
 // Errors say from now on which rank has them.

@@ -84,7 +84,7 @@ static int64_t info_nbytes(const ng_tensor_info *info) {
 
 static Sized sized(char *path) {
   Sized s = {.path = path};
-  ng_context *ctx = session_open(0);
+  ng_context *ctx = session_open(0, 0);
   ng_graph *g = ng_graph_read_file(ctx, path);
   bool ok = g && ng_graph_bind(g) == NG_OK;
   for (size_t i = 0; ok && i < ng_graph_input_count(g); i++) {

@@ -125,7 +125,7 @@ bool case_prepare(Case *c, const Settings *s, double mean) {
 }
 
 bool case_open(Case *c, const char *path, const Settings *s, double mean) {
-  *c = (Case){.ctx = session_open(0)};
+  *c = (Case){.ctx = session_open(0, 0)};
   c->graph = ng_graph_read_file(c->ctx, path);
   return c->graph && case_prepare(c, s, mean);
 }

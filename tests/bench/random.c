@@ -100,7 +100,7 @@ static bool fits(Random *r, Case *c, const RandomNorm *n, uint64_t nread_twice) 
 static void run_case(Random *r, const RandomNorm *n) {
   const uint64_t nread_twice = random_norm_nread_twice(n, r->cache_nbytes);
   Result result = {.norm = *n};
-  Case c = {.ctx = session_open(0)};
+  Case c = {.ctx = session_open(0, 0)};
   char *text = memory_or_exit(random_norm_graph(n));
   c.graph = ng_graph_read(c.ctx, n->name, text, strlen(text), NULL);
   if (!c.graph) r->status = NG_WRONG;

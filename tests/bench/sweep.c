@@ -70,7 +70,7 @@ static void add_row(Sweep *sweep, int64_t rows, const Medians *m, bool is_beyond
 
 static bool run_rows(Sweep *sweep, const Settings *s, int64_t rows) {
   Medians m;
-  Case c = {.ctx = session_open(0)};
+  Case c = {.ctx = session_open(0, 0)};
   c.graph = ng_graph_read(c.ctx, "layer_norm_sweep", graph_text, sizeof graph_text - 1, NULL);
   bool ok =
       c.graph && ng_graph_set_dim(c.graph, "N", rows) == NG_OK && case_prepare(&c, s, 0) && case_measure(&c, false, &m);

@@ -250,7 +250,7 @@ static ng_status add_parts(Subject *s) {
 static ng_status add_graph(Report *r, const char *path) {
   Subject s = {.settings = r->settings, .path = path, .options = options_of_settings(r->settings)};
   ng_status status;
-  s.ctx = session_open(r->settings);
+  s.ctx = session_open(r->settings->max_memory, r->settings->max_steps);
   s.graph = graph_open(s.ctx, path, r->settings, &status);
   if (s.graph && ng_graph_leaf_count(s.graph)) {
     status = (ng_status)usage_error(
