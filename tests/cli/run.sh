@@ -88,6 +88,9 @@ expect 1 '' "error: .* $needs" emit large.yaml -o emitted --dim N=4000000000 --s
 expect 0 'N: 4000000000' '' convert large.yaml --max-memory 2G
 expect 0 '^# memory: inputs 16000000000, outputs 16000000000, constants 0 bytes' '' check large.yaml --max-memory 2G
 expect 0 '"compiled_run_bytes": 32000000000' '' check large.yaml --json
+expect 0 '^# compiling: [1-9][0-9]* steps, [1-9][0-9]* bytes of C' '' check large.yaml
+expect 1 '.*' 'error: large takes more than 300 steps to compile; .*--max-steps' check large.yaml --max-steps 300
+expect 1 '' 'error: large takes more than 300 steps to compile; .*--max-steps' show large.yaml --format c --max-steps 300
 expect 1 '' "error: running doubling $needs" run doubling.yaml --random --max-memory 2G
 expect 0 'outputs: \[v30\]' '' show doubling.yaml --max-memory 2G
 for verb in check run show bench convert grad gradcheck; do

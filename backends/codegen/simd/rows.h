@@ -43,11 +43,11 @@ static inline V_INLINE void v_part_transpose(v_part *r) {
 #endif
 
 // t holds `width` vectors of 16 floats. A tile is as wide as a part; the last one is narrower. Both widths are literals
-// where `width` is one.
+// where `width` is one. The narrower one is unsigned so that compilers know that it lies within a part.
 #define V_EACH_TILE(tile) \
   int c = 0; \
   for (; c + V_LANES <= width; c += V_LANES) tile(V_LANES) \
-  if (c < width) tile((width - width / V_LANES * V_LANES))
+  if (c < width) tile((int)((unsigned)width % V_LANES))
 
 #define V_EACH_ROW _Pragma("GCC unroll 16") for (int k = 0; k < V_LANES; k++)
 
