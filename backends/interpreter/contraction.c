@@ -7,6 +7,7 @@
 #include "backends/interpreter/lanes.h"
 #include "backends/interpreter/walk.h"
 #include "ir/operators/window.h"
+#include "ir/support/budget.h"
 
 #include <math.h>
 #include <string.h>
@@ -86,6 +87,13 @@ static void multiply(const Evaluation *e, const double *a, const Matrix *b, cons
       }
     }
   }
+}
+
+uint64_t scratch_of_product(const Evaluation *e) {
+  const Product p = node_product(e->node);
+  const Shape *src = &e->node->inputs[0]->shape;
+  const uint64_t depth = (uint64_t)extent_on(src, p.src_k), rows = (uint64_t)extent_on(src, p.src_m);
+  return nbytes_multiply(nbytes_multiply(nbytes_add(rows, LANES), nbytes_add(depth, 1)), sizeof(double));
 }
 
 bool interpret_MatMul(const Evaluation *e) {
@@ -234,21 +242,27 @@ static int64_t product_of(const int64_t extent[SPATIAL]) {
   return extent[0] * extent[1] * extent[2];
 }
 
-static bool making_init(const Evaluation *e, WindowSide made, Making *m) {
+// Sets all but the arrays; *most_terms: elements of `terms`.
+static void making_measure(const Evaluation *e, WindowSide made, Making *m, int64_t *most_terms) {
   *m = (Making){.g = geometry_of(e->node), .made = made, .has_squares = e->noise, .nchannels = 1};
   const Side *x = made == SIDE_LARGE ? &m->g.small : &m->g.large;
   if (made != SIDE_WEIGHTS) m->nchannels = x->channels;
   m->x_channel = x->channel;
-  int64_t most_terms = 1; // also of the axes before one that leaves none
+  *most_terms = 1; // also of the axes before one that leaves none
   for (int i = 0; i < SPATIAL; i++) {
     const Window *w = &m->g.window[i];
     m->extent[i] = made == SIDE_SMALL ? w->small : made == SIDE_LARGE ? w->large : w->kernel;
     m->x_stride[i] = x->place[i];
     m->row_extent[i] = made == SIDE_WEIGHTS ? w->small : w->kernel;
     const int64_t most = least(m->row_extent[i], made == SIDE_LARGE ? w->small : w->large); // as no index occurs twice
-    if (most && m->nchannels) most_terms *= most;
+    if (most && m->nchannels) *most_terms *= most;
   }
   m->nrows = m->nchannels ? product_of(m->row_extent) : 0; // without channels, extents may have any product
+}
+
+static bool making_init(const Evaluation *e, WindowSide made, Making *m) {
+  int64_t most_terms;
+  making_measure(e, made, m, &most_terms);
   m->y = ARENA_ARRAY(e->scratch, double, (size_t)(m->nchannels * m->nrows) * LANES + 1);
   m->unbounded = ARENA_ARRAY(e->scratch, int64_t, (size_t)(m->nchannels * m->nrows) + 1);
   m->terms = ARENA_ARRAY(e->scratch, Term, (size_t)most_terms);
@@ -412,6 +426,19 @@ static bool make_weights(const Evaluation *e) {
         }
     }
   return true;
+}
+
+uint64_t scratch_of_convolution(const Evaluation *e) {
+  Making m;
+  int64_t most_terms;
+  const WindowSide made = e->node->op->outputs[0].side;
+  making_measure(e, made, &m, &most_terms);
+  const uint64_t row_nbytes = LANES * sizeof(double) + sizeof(int64_t); // of y and unbounded
+  uint64_t nbytes = nbytes_multiply(nbytes_multiply((uint64_t)m.nchannels, (uint64_t)m.nrows), row_nbytes);
+  nbytes = nbytes_add(nbytes, nbytes_multiply((uint64_t)most_terms, sizeof(Term)));
+  if (made != SIDE_WEIGHTS) return nbytes;
+  const uint64_t nsums = nbytes_multiply((uint64_t)product_of(m.extent), (uint64_t)m.g.large.channels);
+  return nbytes_add(nbytes, nbytes_multiply(nsums, sizeof(Lanes)));
 }
 
 #define CONVOLUTION(name, make)                                                                                        \

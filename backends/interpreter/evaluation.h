@@ -27,6 +27,17 @@ int64_t evaluation_integer(const Evaluation *e, uint32_t slot, int64_t i); // el
 void evaluation_put_integer(const Evaluation *e, int64_t i, int64_t number);
 double evaluation_element(const Evaluation *e, double number); // as an element of output 0, whatever its type
 
+// scratch_of_NAME(e): the bytes that a function asks e->scratch for, at most. Of the arrays in e only their presence is
+// looked at. footprint.c has a row for each operator that asks for any.
+uint64_t scratch_of_sums(const Evaluation *e); // one sum for each element of the last output
+uint64_t scratch_of_product(const Evaluation *e);
+uint64_t scratch_of_convolution(const Evaluation *e);
+uint64_t scratch_of_pool(const Evaluation *e);
+uint64_t scratch_of_pool_sums(const Evaluation *e);
+uint64_t scratch_of_norm(const Evaluation *e);
+uint64_t scratch_of_rows(const Evaluation *e);
+uint64_t scratch_of_softmax(const Evaluation *e);
+
 // False: out of memory, the only possible failure.
 #define OP(name, ...) bool interpret_##name(const Evaluation *e);
 #include "ir/operators/operators.def"

@@ -1,7 +1,78 @@
-// The memory that the interpreter will need: simulates the allocations and frees of interpreter.c.
+// The memory that the interpreter will need: simulates the allocations and frees of interpreter.c, and adds what the
+// operators' functions ask for while they run.
+#include "backends/interpreter/evaluation.h"
 #include "backends/interpreter/interpreter.h"
+#include "backends/interpreter/sum.h"
 #include "ir/graph/leaves.h"
 #include "ir/support/budget.h"
+
+static uint64_t scratch_of_norm_of_sums(const Evaluation *e) { // ReduceL2: a sum and a scale
+  return nbytes_multiply((uint64_t)shape_nelems(&e->node->outputs[0]->shape), sizeof(Sum) + sizeof(double));
+}
+
+static uint64_t scratch_of_greatest(const Evaluation *e) {
+  return nbytes_multiply((uint64_t)shape_nelems(&e->node->outputs[0]->shape), sizeof(double));
+}
+
+uint64_t scratch_of_sums(const Evaluation *e) {
+  const Value *v = e->node->outputs[e->node->noutputs - 1];
+  return v ? nbytes_multiply((uint64_t)shape_nelems(&v->shape), sizeof(Sum)) : 0;
+}
+
+// NULL: none. tests/unit/footprint_test.c measures all operators.
+static uint64_t (*const scratch[OP_COUNT])(const Evaluation *e) = {
+    [OP_ReduceSum] = scratch_of_sums,
+    [OP_ReduceMean] = scratch_of_sums,
+    [OP_ReduceL1] = scratch_of_sums,
+    [OP_ReduceL2] = scratch_of_norm_of_sums,
+    [OP_ArgMax] = scratch_of_greatest,
+    [OP_ArgMin] = scratch_of_greatest,
+    [OP_BiasAddBackward] = scratch_of_sums,
+    [OP_PReLUBackward] = scratch_of_sums,
+    [OP_InterpolateBackward] = scratch_of_sums,
+    [OP_GatherBackward] = scratch_of_sums,
+    [OP_SoftMax] = scratch_of_softmax,
+    [OP_LogSoftmax] = scratch_of_softmax,
+    [OP_SoftMaxBackward] = scratch_of_softmax,
+    [OP_LogSoftmaxBackward] = scratch_of_softmax,
+    [OP_SoftmaxCrossEntropy] = scratch_of_rows,
+    [OP_SoftmaxCrossEntropyBackward] = scratch_of_rows,
+    [OP_BatchNormInference] = scratch_of_norm,
+    [OP_BatchNormForwardTraining] = scratch_of_norm,
+    [OP_BatchNormTrainingBackward] = scratch_of_norm,
+    [OP_BatchNormInferenceBackward] = scratch_of_norm,
+    [OP_LayerNorm] = scratch_of_norm,
+    [OP_LayerNormBackward] = scratch_of_norm,
+    [OP_GroupNorm] = scratch_of_norm,
+    [OP_GroupNormBackward] = scratch_of_norm,
+    [OP_InstanceNorm] = scratch_of_norm,
+    [OP_InstanceNormBackward] = scratch_of_norm,
+    [OP_RMSNorm] = scratch_of_norm,
+    [OP_RMSNormBackward] = scratch_of_norm,
+    [OP_MatMul] = scratch_of_product,
+    [OP_Convolution] = scratch_of_convolution,
+    [OP_ConvolutionBackwardData] = scratch_of_convolution,
+    [OP_ConvolutionBackwardWeights] = scratch_of_convolution,
+    [OP_ConvTranspose] = scratch_of_convolution,
+    [OP_ConvTransposeBackwardData] = scratch_of_convolution,
+    [OP_ConvTransposeBackwardWeights] = scratch_of_convolution,
+    [OP_MaxPool] = scratch_of_pool,
+    [OP_MaxPoolBackward] = scratch_of_pool_sums,
+    [OP_MaxPoolWinners] = scratch_of_pool,
+    [OP_MaxPoolScatter] = scratch_of_pool_sums,
+    [OP_AvgPool] = scratch_of_pool,
+    [OP_AvgPoolBackward] = scratch_of_pool_sums,
+};
+
+static uint64_t node_scratch(const Node *node) {
+  static double element;
+  const double *inputs[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
+  double *outputs[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
+  if (!scratch[node->op->id]) return 0;
+  for (uint32_t k = 0; k < node->ninputs; k++) inputs[k] = node->inputs[k] ? &element : NULL;
+  for (uint32_t k = 0; k < node->noutputs; k++) outputs[k] = node->outputs[k] ? &element : NULL;
+  return arena_most_nbytes(scratch[node->op->id](&(Evaluation){.node = node, .inputs = inputs, .outputs = outputs}));
+}
 
 typedef struct Cell { // a value at run time
   bool is_live;
@@ -20,12 +91,18 @@ static uint64_t value_nbytes(const Footprint *f, const Value *v) {
   return f->cells[v->index].is_own ? nbytes_multiply(nbytes, f->nleaves) : nbytes;
 }
 
+// Beside what is live.
+static void count(Footprint *f, uint64_t nbytes) {
+  const uint64_t all = nbytes_add(f->now, nbytes);
+  if (all > f->most) f->most = all;
+}
+
 static void cell_make(Footprint *f, const Value *v) {
   Cell *cell = &f->cells[v->index];
   if (cell->is_live) return;
   cell->is_live = true;
   f->now = nbytes_add(f->now, value_nbytes(f, v));
-  if (f->now > f->most) f->most = f->now;
+  count(f, 0);
 }
 
 static void cell_end(Footprint *f, const Value *v) {
@@ -44,6 +121,7 @@ static void run_node(Footprint *f, const Node *node) {
     if (node->inputs[k]) cell_make(f, node->inputs[k]);
   for (uint32_t k = 0; k < node->noutputs; k++)
     if (node->outputs[k]) cell_make(f, node->outputs[k]);
+  count(f, node_scratch(node));
   for (uint32_t k = 0; k < node->ninputs; k++)
     if (node->inputs[k]) cell_used(f, node->inputs[k]);
   for (uint32_t k = 0; k < node->noutputs; k++)

@@ -5,6 +5,7 @@
 #include "backends/interpreter/evaluation.h"
 #include "backends/interpreter/sum.h"
 #include "backends/interpreter/walk.h"
+#include "ir/support/budget.h"
 
 #include <math.h>
 
@@ -39,6 +40,12 @@ static void read_label(const Rows *r, int64_t i, Row *row) {
   row->is_ignored = ignored->is_set && label == ignored->s64;
   row->is_class = label >= 0 && (double)label < r->nclasses;
   row->label = row->is_class ? (double)label : -1;
+}
+
+uint64_t scratch_of_rows(const Evaluation *e) {
+  const Shape *src = &e->node->inputs[0]->shape;
+  const int64_t nclasses = extent_value(src->extent[loss_class_axis(e->node)]);
+  return nclasses ? nbytes_multiply((uint64_t)(shape_nelems(src) / nclasses), sizeof(Row)) : 0;
 }
 
 static bool rows_begin(Rows *r, const Evaluation *e) {

@@ -8,6 +8,7 @@
 #include "backends/interpreter/evaluation.h"
 #include "backends/interpreter/sum.h"
 #include "backends/interpreter/walk.h"
+#include "ir/support/budget.h"
 
 #include <math.h>
 
@@ -91,6 +92,23 @@ static bool rms_norm_of(const Evaluation *e, const Value *gamma, Norm *n) {
   walk_broadcast(&n->walk, PARAMETER, &gamma->shape);
   n->nparameters = shape_nelems(&gamma->shape);
   return n->mean != NULL;
+}
+
+// At most: three sums, 1 / sqrt(variance + epsilon) and, of an RMS norm, zeros as means for each statistic; two sums
+// for each parameter.
+uint64_t scratch_of_norm(const Evaluation *e) {
+  const uint64_t sum_nbytes = sizeof(Sum) + sizeof(double);
+  const Shape *src = &e->node->inputs[0]->shape;
+  const bool is_group = e->node->op->norm_scope == SCOPE_GROUP;
+  const uint32_t reduced = is_group ? 0 : norm_reduced_axes(e->node);
+  const Norm n = is_group ? group_norm_of(e) : norm_of(e, reduced, reduced);
+  const bool has_statistics = evaluation_input(e, "variance") || evaluation_output(e, "variance");
+  const uint64_t nstatistics = shape_nelems(src) || has_statistics ? (uint64_t)n.nstatistics : 0;
+  uint64_t nparameters = 0;
+  for (uint32_t i = 1; n.diff_dst && i < e->node->noutputs; i++)
+    if (e->outputs[i]) nparameters = (uint64_t)shape_nelems(&e->node->outputs[i]->shape);
+  return nbytes_add(nbytes_multiply(nstatistics, 3 * sum_nbytes + 2 * sizeof(double)),
+                    nbytes_multiply(nparameters, 2 * sum_nbytes));
 }
 
 typedef double Term(const Norm *n, const Walk *w);

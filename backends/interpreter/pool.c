@@ -5,6 +5,7 @@
 #include "backends/interpreter/walk.h"
 #include "ir/operators/interpolate.h"
 #include "ir/operators/window.h"
+#include "ir/support/budget.h"
 
 #include <math.h>
 
@@ -19,7 +20,8 @@ typedef struct Pool {
   int64_t count;
 } Pool;
 
-static bool pool_init(Pool *p, const Evaluation *e) {
+// Sets all but `places`; returns how many there are at most.
+static int64_t pool_measure(Pool *p, const Evaluation *e) {
   *p = (Pool){.large = &node_side(e->node, SIDE_LARGE)->shape, .first = spatial_axis(e->node), .nelems_kernel = 1};
   p->nspatial = p->large->rank - 2;
   int64_t most = 1; // a window has no element twice
@@ -33,6 +35,11 @@ static bool pool_init(Pool *p, const Evaluation *e) {
     p->stride[axis] = nelems;
     nelems *= extent_value(p->large->extent[axis]);
   }
+  return most;
+}
+
+static bool pool_init(Pool *p, const Evaluation *e) {
+  const int64_t most = pool_measure(p, e);
   p->places = ARENA_ARRAY(e->scratch, int64_t, (size_t)most + 1);
   return p->places != NULL;
 }
@@ -113,6 +120,15 @@ static Sum *new_sums(const Evaluation *e) {
 static void store_sums(const Evaluation *e, const Sum *sums) {
   const int64_t nelems = shape_nelems(&e->node->outputs[0]->shape);
   for (int64_t i = 0; i < nelems; i++) e->outputs[0][i] = sum_value(&sums[i], e->noise);
+}
+
+uint64_t scratch_of_pool(const Evaluation *e) {
+  Pool p;
+  return nbytes_multiply((uint64_t)pool_measure(&p, e), sizeof *p.places);
+}
+
+uint64_t scratch_of_pool_sums(const Evaluation *e) {
+  return nbytes_add(scratch_of_pool(e), scratch_of_sums(e));
 }
 
 bool interpret_MaxPoolBackward(const Evaluation *e) {

@@ -4,6 +4,7 @@
 #include "backends/interpreter/evaluation.h"
 #include "backends/interpreter/sum.h"
 #include "backends/interpreter/walk.h"
+#include "ir/support/budget.h"
 
 #include <math.h>
 
@@ -18,6 +19,11 @@ static Rows rows_of(const Evaluation *e) {
   // Empty rows need no memory; there may be more of them than memory could hold.
   if (!rows.walk.nelems && !evaluation_output(e, "stats")) rows.count = 0;
   return rows;
+}
+
+uint64_t scratch_of_softmax(const Evaluation *e) {
+  const bool has_maxima = !(e->node->op->inputs[1].name); // gradients read the results instead
+  return nbytes_multiply((uint64_t)rows_of(e).count, sizeof(Sum) + (has_maxima ? sizeof(double) : 0));
 }
 
 // The maximum of each row, which propagates NaN; -inf for empty rows. NULL: out of memory.

@@ -114,7 +114,7 @@ static bool has_memory(Check *c) {
       {"outputs and weights", nbytes_add(nbytes_multiply(3, values_nbytes(g->outputs, g->noutputs)),
                                          nbytes_multiply(2, values_nbytes(g->outputs, c->nweighted)))},
       {"gradients", values_nbytes(b->outputs, b->noutputs)},
-      {"values in f64", forward > backward ? forward : backward},
+      {"values and sums in f64", forward > backward ? forward : backward},
   };
   snprintf(doing, sizeof doing, "checking the gradient of %s", g->name);
   return ng_context_check_memory(c->ctx, doing, parts, sizeof parts / sizeof *parts) == NG_OK;

@@ -17,7 +17,8 @@ ng_status ng_interpret(ng_graph *g, const ng_tensor *inputs, ng_tensor *outputs,
   if (status != NG_OK) return status;
   ng_memory memory;
   status = ng_graph_memory(g, &memory);
-  if (status == NG_OK) status = graph_check_memory(g, "interpreting", "values in f64", memory.interpreter_nbytes);
+  if (status == NG_OK)
+    status = graph_check_memory(g, "interpreting", "values and sums in f64", memory.interpreter_nbytes);
   if (status != NG_OK) return status;
   Arena scratch;
   arena_init(&scratch, &ctx->allocator);

@@ -166,7 +166,7 @@ ng_status memory_check(ng_context *ctx, ng_graph *g, const char *doing, int nout
       {"inputs", has_inputs ? 0 : m.inputs_nbytes},
       {noutputs > 1 ? "outputs, twice" : "outputs",
        m.outputs_nbytes < most ? m.outputs_nbytes * (uint64_t)noutputs : m.outputs_nbytes},
-      {"values in f64", interprets ? m.interpreter_nbytes : 0},
+      {"values and sums in f64", interprets ? m.interpreter_nbytes : 0},
   };
   char *words = memory_or_exit(malloc(strlen(doing) + strlen(ng_graph_name(g)) + 2));
   sprintf(words, "%s %s", doing, ng_graph_name(g));

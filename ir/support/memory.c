@@ -91,6 +91,12 @@ void *arena_array(Arena *arena, size_t count, size_t nbytes_each) {
   return arena_alloc(arena, count * nbytes_each);
 }
 
+uint64_t arena_most_nbytes(uint64_t nbytes) {
+  const uint64_t unused =
+      nbytes < LARGEST_BLOCK ? nbytes : LARGEST_BLOCK; // of a block that is as large as those before
+  return nbytes > UINT64_MAX - unused ? UINT64_MAX : nbytes + unused;
+}
+
 char *arena_copy_text(Arena *arena, const char *text, size_t nbytes) {
   char *copy = arena_alloc(arena, nbytes + 1);
   if (copy && nbytes) memcpy(copy, text, nbytes);

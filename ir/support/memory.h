@@ -10,6 +10,7 @@
 #include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 // `resize(context, p, 0)` frees p, `resize(context, NULL, n)` allocates. On failure the result is NULL and p remains
 // valid. Blocks are aligned for any type.
@@ -45,6 +46,8 @@ static inline bool arena_step(const Arena *arena, int64_t count) {
 // overflows.
 void *arena_alloc(Arena *arena, size_t nbytes);
 void *arena_array(Arena *arena, size_t count, size_t nbytes_each);
+// What an arena allocates for arrays of so many bytes together, at most; saturates at UINT64_MAX.
+uint64_t arena_most_nbytes(uint64_t nbytes);
 char *arena_copy_text(Arena *arena, const char *text, size_t nbytes); // adds the final zero
 char *arena_format(Arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

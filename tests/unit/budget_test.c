@@ -190,7 +190,7 @@ static void nothing_large_is_allocated_that_does_not_fit(void **state) {
   ng_messages_clear(ctx);
   assert_int_equal(ng_interpret(g, &in, &out, 0), NG_OUT_OF_MEMORY);
   must_have_said(ctx,
-                 "interpreting large needs 48.0 MB (values in f64 48.0 MB), more than the memory budget of 1.0 MB; "
+                 "interpreting large needs 48.0 MB (values and sums in f64 48.0 MB), more than the memory budget of 1.0 MB; "
                  "raise it with --max-memory");
   ng_messages_clear(ctx);
   ng_gradcheck_result result;

@@ -1,0 +1,85 @@
+// The interpreter's estimate of its memory: no less than what it takes, and not much more, for every operator.
+#include "backends/interpreter/interpreter.h"
+#include "tests/random_graph.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { HEADER = 64, SLACK = 16 << 10 }; // SLACK: for cells, and for what arenas allocate at least
+
+typedef struct Meter {
+  size_t used, most; // bytes
+} Meter;
+
+// As system_allocator, with the size of each block in front of it.
+static void *metered_resize(void *context, void *p, size_t nbytes) {
+  Meter *m = context;
+  char *block = p ? (char *)p - HEADER : NULL;
+  if (block) m->used -= *(size_t *)(void *)block;
+  if (!nbytes) {
+    free(block);
+    return NULL;
+  }
+  block = realloc(block, nbytes + HEADER);
+  assert_non_null(block);
+  *(size_t *)(void *)block = nbytes;
+  m->used += nbytes;
+  if (m->used > m->most) m->most = m->used;
+  return block + HEADER;
+}
+
+static size_t measure(const Graph *g, const Tensor *inputs, Tensor *outputs, Diagnostics *d) {
+  Meter meter = {0};
+  const Allocator metered = {metered_resize, &meter};
+  assert_true(interpret(g, inputs, outputs, &(InterpreterOptions){.allocator = &metered}, d));
+  assert_int_equal(meter.used, 0);
+  return meter.most;
+}
+
+static void check_graph(Graph *g, uint64_t *random) {
+  enum { MOST = 64 };
+  Tensor inputs[MOST] = {0}, outputs[MOST] = {0};
+  uint64_t estimate;
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  assert_true(graph_bind_dims(g, &d) && graph_infer(g, &d));
+  assert_true(g->ninputs <= MOST && g->noutputs <= MOST);
+  for (size_t i = 0; i < g->ninputs; i++)
+    assert_true(random_tensor(random, g->inputs[i], &inputs[i], &system_allocator));
+  for (size_t i = 0; i < g->noutputs; i++) {
+    outputs[i] = tensor_like(g->outputs[i]);
+    assert_true(tensor_alloc(&outputs[i], &system_allocator));
+  }
+  assert_true(interpreter_nbytes(g, &system_allocator, &estimate));
+  const size_t used = measure(g, inputs, outputs, &d);
+  const char *op = g->nodes[0]->op->name;
+  if (used > estimate + SLACK) fail_msg("%s takes %zu bytes, said %zu", op, used, (size_t)estimate);
+  if (estimate > 3 * (used + SLACK)) fail_msg("%s takes %zu bytes, said %zu", op, used, (size_t)estimate);
+  for (size_t i = 0; i < g->ninputs; i++) tensor_free(&inputs[i], &system_allocator);
+  for (size_t i = 0; i < g->noutputs; i++) tensor_free(&outputs[i], &system_allocator);
+  diagnostics_deinit(&d);
+}
+
+static void estimates_hold_for_every_operator(void **state) {
+  (void)state;
+  enum { COUNT = 2000 };
+  const RandomGraphOptions options = {.most_nodes = 1, .most_nelems = 20000};
+  uint64_t random = 1;
+  for (uint64_t seed = 0; seed < COUNT; seed++) {
+    Diagnostics d;
+    diagnostics_init(&d, &system_allocator);
+    Graph *g = random_graph(&system_allocator, seed, &options, &d);
+    assert_non_null(g);
+    check_graph(g, &random);
+    graph_free(g);
+    diagnostics_deinit(&d);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(estimates_hold_for_every_operator)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
