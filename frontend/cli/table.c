@@ -1,4 +1,4 @@
-// Cells are kept until all widths are known. Widths count characters, not bytes.
+// Cells are kept until their row is printed, at best when all widths are known. Widths count characters, not bytes.
 #include "frontend/cli/table.h"
 
 #include "frontend/cli/progress.h"
@@ -47,10 +47,10 @@ static size_t cell_width(const char *cell) {
 }
 
 // Spaces are put before the next cell, so that a line does not end in them.
-static void print_row(char *const *cells, const Table *t, const size_t *widths) {
+static void print_row(char *const *cells, const Table *t) {
   size_t pending = 0;
   for (size_t column = 0; t->alignment[column]; column++) {
-    size_t padding = widths[column] - cell_width(cells[column]);
+    size_t padding = t->widths[column] - cell_width(cells[column]);
     bool is_right = t->alignment[column] == 'r';
     if (is_right) pending += padding;
     if (*cells[column]) {
@@ -99,13 +99,21 @@ char *table_markdown(const Table *t) {
   return text;
 }
 
-void table_print(Table *t) {
+void table_print_rows(Table *t) {
   progress_end();
-  size_t ncolumns = strlen(t->alignment), widths[MAX_COLUMNS] = {0};
-  for (size_t i = 0; i < t->count; i++) {
-    size_t width = cell_width(t->cells[i]);
-    if (width > widths[i % ncolumns]) widths[i % ncolumns] = width;
+  const size_t ncolumns = strlen(t->alignment), count = t->count / ncolumns * ncolumns;
+  for (size_t i = 0; i < count; i++) {
+    const size_t width = cell_width(t->cells[i]);
+    if (width > t->widths[i % ncolumns]) t->widths[i % ncolumns] = width;
   }
-  for (size_t i = 0; i + ncolumns <= t->count; i += ncolumns) print_row(&t->cells[i], t, widths);
+  for (size_t i = 0; i < count; i += ncolumns) print_row(&t->cells[i], t);
+  for (size_t i = 0; i < count; i++) free(t->cells[i]);
+  t->count -= count;
+  if (count) memmove(t->cells, t->cells + count, t->count * sizeof *t->cells);
+  fflush(stdout);
+}
+
+void table_print(Table *t) {
+  table_print_rows(t);
   table_free(t);
 }

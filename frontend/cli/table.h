@@ -1,4 +1,4 @@
-// Tables of text on stdout: columns as wide as their widest cell, numbers to the right.
+// Tables of text on stdout: columns as wide as their widest cell so far, numbers to the right.
 #ifndef NGRAD_FRONTEND_CLI_TABLE_H
 #define NGRAD_FRONTEND_CLI_TABLE_H
 
@@ -11,6 +11,7 @@ typedef struct Table {
   const char *alignment; // a character a column: 'l' or 'r'
   char **cells;          // row by row
   size_t count, capacity;
+  size_t widths[MAX_COLUMNS]; // of columns, at least
 } Table;
 
 Table table_new(const char *alignment);
@@ -18,6 +19,7 @@ void table_add(Table *t, const char *format, ...) __attribute__((format(printf, 
 void table_add_verdict(Table *t, bool is_ok);                                            // in colour
 char *table_markdown(const Table *t); // the first row is its head; the caller frees it
 void table_free(Table *t);
-void table_print(Table *t); // to stdout; frees it
+void table_print_rows(Table *t); // those that are whole, to stdout, which is flushed; later ones come below them
+void table_print(Table *t);      // to stdout; frees it
 
 #endif

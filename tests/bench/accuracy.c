@@ -71,15 +71,17 @@ int mode_accuracy(const Settings *s, json_t *document) {
   Accuracy a = {.table = table_new("lrlrrl"), .results = memory_or_exit(json_array())};
   static const char *const header[] = {"case", "mean/deviation", "output", "ngrad", "peer", ""};
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&a.table, "%s", header[i]);
+  rows_fit_graphs(&a.table, s);
+  printf("relative L2 against the f64 interpreter; worse: by more than %.0f %%\n", (no_worse - 1) * 100);
   for (size_t i = 0; i < s->npaths * 3; i++) {
     Case c;
     progress_show(s->paths[i / 3]);
     if (!case_open(&c, s->paths[i / 3], s, means[i % 3])) a.status = NG_WRONG;
     else if (data_can_be_about(&c, means[i % 3]) && !run_case(&a, &c, means[i % 3])) a.status = NG_WRONG;
     case_close(&c);
+    rows_show(&a.table);
   }
   progress_show(NULL);
-  printf("relative L2 against the f64 interpreter; worse: by more than %.0f %%\n", (no_worse - 1) * 100);
   table_print(&a.table);
   json_set(document, "accuracy", a.results);
   return a.status;

@@ -110,6 +110,7 @@ int mode_busy(const Settings *s, json_t *document) {
   static const char *const header[] = {"case", "ngrad idle", "busy",         "ratio", "peer idle",
                                        "busy", "ratio",      "ceiling idle", "busy",  "ratio"};
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&b.table, "%s", header[i]);
+  rows_fit_graphs(&b.table, s);
   Sized *graphs = memory_or_exit(malloc((s->npaths + 1) * sizeof *graphs));
   for (size_t i = 0; i < s->npaths; i++) graphs[i] = sized(s->paths[i]);
   qsort(graphs, s->npaths, sizeof *graphs, larger_first);
@@ -118,6 +119,7 @@ int mode_busy(const Settings *s, json_t *document) {
     progress_show(graphs[i].path);
     if (!case_open(&c, graphs[i].path, s, 0) || !run_case(&b, &c)) b.status = NG_WRONG;
     case_close(&c);
+    rows_show(&b.table);
   }
   free(graphs);
   progress_show(NULL);

@@ -218,12 +218,14 @@ int mode_emitted(const Settings *s, json_t *document) {
   Settings own_settings = *s;
   own_settings.has_no_peer = true;
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&table, "%s", header[i]);
+  rows_fit_graphs(&table, s);
   for (size_t i = 0; i < s->npaths; i++) {
     Case c;
     progress_show(s->paths[i]);
     int own = case_open(&c, s->paths[i], &own_settings, 0) ? run_case(&c, s->paths[i], &table, results) : NG_WRONG;
     if (own != NG_OK) status = own;
     case_close(&c);
+    rows_show(&table);
   }
   progress_show(NULL);
   table_print(&table);

@@ -7,12 +7,27 @@
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 void progress_show(const char *what) {
   if (!isatty(STDERR_FILENO)) return;
   fprintf(stderr, "\r\033[K%s", what ? what : "");
   fflush(stderr);
+}
+
+void rows_show(Table *t) {
+  progress_show(NULL);
+  table_print_rows(t);
+}
+
+void rows_fit_graphs(Table *t, const Settings *s) {
+  static const char ending[] = ".yaml";
+  for (size_t i = 0; i < s->npaths; i++) {
+    const char *slash = strrchr(s->paths[i], '/');
+    const size_t length = strlen(slash ? slash + 1 : s->paths[i]), most = sizeof ending - 1;
+    if (length > most && length - most > t->widths[0]) t->widths[0] = length - most;
+  }
 }
 
 const char *cell(const char *format, double value) {
@@ -65,6 +80,7 @@ int main(int argc, char **argv) {
   int status = settings_read(&s, argc, argv);
   if (status >= 0) return status;
   omp_set_num_threads(s.threads);
+  setvbuf(stdout, NULL, _IOLBF, 0); // who reads a file sees each line when it is printed
   const char *peer = peer_start(s.isa, s.peer);
   printf("ngrad %s, %s; %d thread%s, %s; medians in ms\n\n", NG_VERSION, s.isa ? s.isa : "the best instruction set",
          s.threads, s.threads == 1 ? "" : "s", peer ? peer : "no peer");

@@ -1,8 +1,9 @@
-// What ngrad_bench_peers can do. Each prints a table, puts its results into the document under its name, and returns an
-// exit status; NG_DIFFERENT when results are not what they should be.
+// What ngrad_bench_peers can do. Each prints a table, row by row as far as rows can come alone, puts its results into
+// the document under its name, and returns an exit status; NG_DIFFERENT when results are not what they should be.
 #ifndef NGRAD_TESTS_BENCH_MODES_H
 #define NGRAD_TESTS_BENCH_MODES_H
 
+#include "frontend/cli/table.h"
 #include "tests/bench/settings.h"
 
 #include <jansson.h>
@@ -17,6 +18,11 @@ int mode_emitted(const Settings *s, json_t *document);
 
 // On a terminal's stderr, what is being done; NULL: nothing any more.
 void progress_show(const char *what);
+
+// Prints the rows that the table has got since the last call, at once: a suite takes long.
+void rows_show(Table *t);
+// Makes the first column as wide as the settings' graphs need.
+void rows_fit_graphs(Table *t, const Settings *s);
 
 // "-" for NAN. The text is valid until the third call from now.
 const char *cell(const char *format, double value) __attribute__((format(printf, 1, 0)));

@@ -317,6 +317,7 @@ int mode_random(const Settings *s, json_t *document) {
     snprintf(what, sizeof what, "%llu of %llu: %s", i + 1, (unsigned long long)s->nrandom, n.name);
     progress_show(what);
     run_case(&r, &n);
+    rows_show(&r.table);
   }
   progress_show(NULL);
   print_results(&r, document);

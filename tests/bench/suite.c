@@ -111,11 +111,13 @@ int mode_suite(const Settings *s, json_t *document) {
   static const char *const header[] = {"case", "ngrad",       "peer", "speed-up", "ceiling ratio",
                                        "GF/s", "relative L2", "",     "form"};
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&suite.table, "%s", header[i]);
+  rows_fit_graphs(&suite.table, s);
   for (size_t i = 0; i < s->npaths; i++) {
     Case c;
     progress_show(s->paths[i]);
     if (!case_open(&c, s->paths[i], s, 0) || !run_case(&suite, &c)) suite.status = NG_WRONG;
     case_close(&c);
+    rows_show(&suite.table);
   }
   progress_show(NULL);
   table_print(&suite.table);

@@ -80,8 +80,8 @@ static bool run_rows(Sweep *sweep, const Settings *s, int64_t rows) {
   return ok;
 }
 
-static void print_flatness(const Sweep *sweep, json_t *document) {
-  table_print((Table[]){sweep->table});
+static void print_flatness(Sweep *sweep, json_t *document) {
+  table_print(&sweep->table);
   if (sweep->nbeyond < 2) puts("too few cases beyond the last-level cache to say how flat they are");
   else
     printf("beyond the last-level cache ngrad is flat within %.1f %%, the peer within %s %%\n", flatness(&sweep->ngrad),
@@ -107,6 +107,7 @@ int mode_sweep(const Settings *s, json_t *document) {
     double wanted = tensors * (double)rows[i] * COLUMNS * sizeof(float), available = (double)available_memory("");
     if (wanted > available) printf("%s: left out, they need %.1f GB of memory\n", what, wanted * 1e-9);
     else if (!run_rows(&sweep, s, rows[i])) status = NG_WRONG;
+    rows_show(&sweep.table);
   }
   progress_show(NULL);
   print_flatness(&sweep, document);
