@@ -23,6 +23,7 @@ typedef struct RandomGraphOptions {
   uint32_t most_nodes;
   int64_t most_nelems; // of a tensor
   bool is_focused; // each graph has few operators, types and extents of its own, so that its nodes share more values
+  bool is_extreme; // many extents, strides, paddings, dilations and kernels are as large as random_magnitude makes them
 } RandomGraphOptions;
 
 // What an environment variable says.
@@ -50,6 +51,14 @@ static inline uint32_t random_below(uint64_t *random, size_t n) {
 
 static inline bool random_chance(uint64_t *random, unsigned percent) {
   return random_below(random, 100) < percent;
+}
+
+// From 1 to 2^40, of all magnitudes alike; half of them are powers of 2.
+static inline int64_t random_magnitude(uint64_t *random) {
+  enum { MOST_BITS = 40 };
+  const uint64_t power = UINT64_C(1) << random_below(random, MOST_BITS + 1);
+  const bool is_power = random_chance(random, 50) || power >> MOST_BITS;
+  return (int64_t)(is_power ? power : power | (random_next(random) & (power - 1)));
 }
 
 // Data
@@ -118,11 +127,16 @@ typedef struct RandomDraft {
   Value *reused[MAX_OPERANDS]; // by input slot: the value of the real graph; NULL: a new one
 } RandomDraft;
 
-// MaxPoolWinners and MaxPoolScatter are not drawn: they occur as what a pass makes of MaxPoolBackward.
-enum { RANDOM_OPERATORS = OP_COUNT - 4 };
+// Why an operator is never drawn; NULL: it is.
+static inline const char *random_exception(OperatorId id) {
+  if (operators[id].traits & TRAIT_COLLECTIVE) return "it is of graphs with leaves, which are cut and run as steps";
+  return NULL;
+}
+
+enum { RANDOM_OPERATORS = OP_COUNT - 2 }; // without the exceptions
 
 static inline bool random_is_drawn(OperatorId id) {
-  return id != OP_MaxPoolWinners && id != OP_MaxPoolScatter && !(operators[id].traits & TRAIT_COLLECTIVE);
+  return !random_exception(id);
 }
 
 static inline const Operator *random_row(uint32_t i) { // row i of those that are drawn
@@ -183,7 +197,10 @@ static inline void random_list_by_axis(RandomGraph *r, const Attribute *row, Att
   size_t count = r->nspatial + (row->list == LIST_SHAPE ? 2 : 0);
   if ((row->list == LIST_PADDING || !row->is_required) && random_chance(&r->random, 20)) count = 0;
   int64_t *items = arena_array(&r->graph->arena, count + 1, sizeof *items);
-  for (size_t i = 0; items && i < count; i++) items[i] = numbers[row->list][random_below(&r->random, 5)];
+  for (size_t i = 0; items && i < count; i++) {
+    const bool is_large = r->options.is_extreme && random_chance(&r->random, 35);
+    items[i] = is_large ? random_magnitude(&r->random) : numbers[row->list][random_below(&r->random, 5)];
+  }
   value->list.items = items;
   value->list.count = items ? count : 0;
 }
@@ -251,6 +268,7 @@ static inline TypeSet random_types_of(const Node *node, const Operand *row) {
 
 static inline Extent random_extent(RandomGraph *r) {
   static const int64_t others[] = {0, 2, 6, 16, 40};
+  if (r->options.is_extreme && random_chance(&r->random, 25)) return EXTENT(random_magnitude(&r->random));
   uint32_t chance = random_below(&r->random, 100);
   if (chance < (r->options.is_focused ? 25 : 15)) return EXTENT(1);
   return chance < 95 ? r->extents[random_below(&r->random, RANDOM_EXTENTS)]
@@ -509,6 +527,7 @@ static inline bool random_choose_extents(RandomGraph *r) {
     int64_t number = regime < any ? random_focused_extent(&r->random, regime, i)
                                   : numbers[random_below(&r->random, sizeof numbers / sizeof *numbers)];
     if (number == 0 && random_chance(&r->random, 50)) number = 33;
+    if (r->options.is_extreme && random_chance(&r->random, 40)) number = random_magnitude(&r->random);
     r->extents[i] = EXTENT(number);
     if (!random_chance(&r->random, 25)) continue;
     r->extents[i] = (Extent){graph_find_dim(r->graph, names[i]), -1};

@@ -73,6 +73,39 @@ static void check_emits(Report *r) {
   ng_context_free(ctx);
 }
 
+// Graphs too large to run
+
+// Whether the interpreter and executed loop trees would take long.
+static bool is_too_large(const Graph *g) {
+  const double most_nelems = 1 << 21, most_visits = 1 << 25;
+  double nelems = 0, nvisits = 0;
+  for (size_t i = 0; i < g->nvalues; i++) nelems += (double)shape_nelems(&g->values[i]->shape);
+  for (size_t i = 0; i < g->nnodes; i++) nvisits += random_nvisits(g->nodes[i]);
+  return nelems > most_nelems || nvisits > most_visits;
+}
+
+// Everything but running it: either it is done, or it is refused with a message that says what is too large.
+static void check_large(Report *r) {
+  static const char *const formats[] = {"kernels", "loops", "c"};
+  ng_memory memory;
+  ng_context *ctx = ng_context_new(NULL);
+  limit_process(EXTREME_SECONDS, EXTREME_NBYTES);
+  ng_context_set_max_memory(ctx, EXTREME_NBYTES / 2);
+  report_stage(r, "check of a large graph");
+  ng_graph *g = ng_graph_read(ctx, "fuzz.yaml", r->text, r->nbytes, NULL);
+  if (g) ng_graph_memory(g, &memory);
+  for (size_t i = 0; g && i < sizeof formats / sizeof *formats; i++) {
+    report_stage(r, formats[i]);
+    ng_text_free(ctx, ng_graph_show(g, formats[i], NULL));
+  }
+  report_stage(r, "gradient of a large graph");
+  ng_graph_free(g ? ng_graph_gradient(g, NULL) : NULL);
+  ng_graph_free(g);
+  const char *said = ng_messages_text(ctx, 0);
+  if (strstr(said, "out of memory")) report_finding(r, "memory", "%s", said);
+  ng_context_free(ctx);
+}
+
 // Gradients
 
 static bool is_small(const Graph *g) {
@@ -320,6 +353,12 @@ void check_program(const FuzzOptions *options, Report *r) {
   if (is_wanted(options, "print")) check_print(r, g, "print");
   report_stage(r, "bind");
   if (!bind(r, g)) return;
+  if (is_too_large(g)) {
+    check_large(r);
+    report_stage(r, "emit of a large graph");
+    check_emits(r);
+    return;
+  }
   report_stage(r, "show");
   if (is_wanted(options, "show")) check_shows(options, r);
   report_stage(r, "emit");

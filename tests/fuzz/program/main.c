@@ -33,6 +33,8 @@ static const char usage[] =
     "  --mutate GLOB   files to mutate; repeatable\n"
     "  --compile N     compiled code for every N-th graph (default 8; 0: never)\n"
     "  --emit N        emitted C under sanitizers for every N-th graph (default 160; 0: never)\n"
+    "  --extreme N     extents, strides, kernels up to 2^40 in every N-th graph, which may take 10 s of CPU and 2 GB\n"
+    "                  (default 8; 0: never)\n"
     "  --qemu          emitted C on aarch64 too\n"
     "  --no-targets    let caches and registers of the machine change bits\n"
     "  --no-gradcheck  leave out gradcheck\n"
@@ -40,12 +42,12 @@ static const char usage[] =
     "  --no-reduce     leave findings as they are\n";
 
 enum { CHILD_SECONDS = 240, CPU_SECONDS = 60, MOST_KINDS = 1000 };
-#define CHILD_NBYTES ((rlim_t)4 << 30)
+#define CHILD_NBYTES ((uint64_t)4 << 30)
 
 typedef struct Session {
   FuzzOptions options;
   Report *report; // shared with children
-  uint64_t count, compile_every, emit_every;
+  uint64_t count, compile_every, emit_every, extreme_every;
   time_t end;
   const char *out, *reduce;
   bool no_reduce, is_print;
@@ -74,14 +76,21 @@ static struct rlimit at_most(rlim_t n) {
   return (struct rlimit){n, RLIM_INFINITY};
 }
 
-static void child(void (*job)(const FuzzOptions *options, Report *r), const FuzzOptions *options, Report *r) {
-  setpgid(0, 0);
-#ifndef __SANITIZE_ADDRESS__
-  const struct rlimit nbytes = at_most(CHILD_NBYTES);
-  setrlimit(RLIMIT_AS, &nbytes);
+void limit_process(uint64_t seconds, uint64_t nbytes) {
+  const struct rlimit of_cpu = at_most(seconds), of_memory = at_most(nbytes);
+  setrlimit(RLIMIT_CPU, &of_cpu);
+#ifdef __SANITIZE_ADDRESS__
+  (void)of_memory;
+#else
+  setrlimit(RLIMIT_AS, &of_memory);
 #endif
-  const struct rlimit seconds = at_most(CPU_SECONDS), no_core = at_most(0);
-  setrlimit(RLIMIT_CPU, &seconds);
+}
+
+static void child(void (*job)(const FuzzOptions *options, Report *r), const FuzzOptions *options, Report *r) {
+  const struct rlimit no_core = at_most(0);
+  setpgid(0, 0);
+  if (options->is_extreme) limit_process(EXTREME_SECONDS, EXTREME_NBYTES);
+  else limit_process(CPU_SECONDS, CHILD_NBYTES);
   setrlimit(RLIMIT_CORE, &no_core);
   alarm(CHILD_SECONDS);
   char log[4096];
@@ -238,8 +247,9 @@ static void fuzz(Session *s) {
   for (uint64_t i = s->job; (!s->count || i < s->count) && time(NULL) < s->end; i += s->njobs) {
     s->options.seed = s->options.data = first + i;
     if (s->ngraphs && s->ngraphs % OFTEN == 0) tell_counts(s);
-    s->options.is_compiled = is_chosen(s->options.seed, s->compile_every);
-    s->options.is_emitted = is_chosen(s->options.seed, s->emit_every);
+    s->options.is_extreme = is_chosen(~s->options.seed, s->extreme_every);
+    s->options.is_compiled = !s->options.is_extreme && is_chosen(s->options.seed, s->compile_every);
+    s->options.is_emitted = !s->options.is_extreme && is_chosen(s->options.seed, s->emit_every);
     memset(r, 0, offsetof(Report, text) + 1);
     run_apart(make_job, &s->options, r);
     if (s->is_print) printf("%s", r->text);
@@ -307,6 +317,7 @@ static int take_options(Session *s, int argc, char **argv) {
     else if (strcmp(option, "--jobs") == 0) s->njobs = strtoull(argv[++i], NULL, 10);
     else if (strcmp(option, "--compile") == 0) s->compile_every = strtoull(argv[++i], NULL, 10);
     else if (strcmp(option, "--emit") == 0) s->emit_every = strtoull(argv[++i], NULL, 10);
+    else if (strcmp(option, "--extreme") == 0) s->extreme_every = strtoull(argv[++i], NULL, 10);
     else if (strcmp(option, "--out") == 0) s->out = argv[++i];
     else if (strcmp(option, "--reduce") == 0) s->reduce = argv[++i];
     else if (strcmp(option, "--mutate") == 0) add_files(s, argv[++i]);
@@ -349,7 +360,8 @@ static int work_apart(Session *s, int argc, char **argv, int first) {
 }
 
 int main(int argc, char **argv) {
-  static Session s = {.njobs = 1, .compile_every = 8, .emit_every = 160, .out = "build-fuzz/findings"};
+  static Session s = {
+      .njobs = 1, .compile_every = 8, .emit_every = 160, .extreme_every = 8, .out = "build-fuzz/findings"};
   s.options.seed = (uint64_t)time(NULL) * 1000;
   int first = take_options(&s, argc, argv);
   if (!s.options.nfiles) {

@@ -258,8 +258,15 @@ static Graph *read_report(const Report *r) {
   return g;
 }
 
+static RandomGraphOptions options_of(bool is_extreme) {
+  enum { FEW_NODES = 8 };
+  return (RandomGraphOptions){.most_nodes = is_extreme ? FEW_NODES : MOST_NODES,
+                              .most_nelems = is_extreme ? MAX_ELEMENTS - 1 : MOST_NELEMS,
+                              .is_extreme = is_extreme};
+}
+
 // Changes the graph in the report; one that is none any more is left as it was.
-static void mutate(Report *report, uint64_t *random) {
+static void mutate(Report *report, uint64_t *random, bool is_extreme) {
   static void (*const mutations[])(RandomGraph * r) = {
       change_attribute, change_operator, change_operand, change_order, change_extent, change_type,
       change_outputs,   cut_node,        repeat_node,    grow,         grow,          grow};
@@ -268,14 +275,15 @@ static void mutate(Report *report, uint64_t *random) {
   memcpy(before->text, report->text, report->nbytes + 1);
   before->nbytes = report->nbytes;
   RandomGraph r = {.random = random_next(random), .graph = read_report(report), .rank = -1, .new_values = 20};
-  r.options = (RandomGraphOptions){.most_nodes = MOST_NODES, .most_nelems = MOST_NELEMS, .is_focused = true};
+  r.options = options_of(is_extreme);
+  r.options.is_focused = true;
   if (r.graph && random_choose_extents(&r)) {
     mutations[random_below(&r.random, sizeof mutations / sizeof *mutations)](&r);
     report_text(report, r.graph);
   }
   graph_free(r.graph);
   Graph *after = read_report(report);
-  if (!after || !is_small_enough(after)) {
+  if (!after || !(is_extreme || is_small_enough(after))) {
     memcpy(report->text, before->text, before->nbytes + 1);
     report->nbytes = before->nbytes;
   }
@@ -299,10 +307,10 @@ static bool make_from_file(const char *path, uint64_t *random, Report *report) {
   return ok;
 }
 
-static bool make_at_random(uint64_t *random, Report *report) {
-  const RandomGraphOptions options = {.most_nodes = random_chance(random, 50) ? MOST_NODES : MOST_NODES / 2,
-                                      .most_nelems = MOST_NELEMS,
-                                      .is_focused = random_chance(random, 80)};
+static bool make_at_random(uint64_t *random, Report *report, bool is_extreme) {
+  RandomGraphOptions options = options_of(is_extreme);
+  if (!random_chance(random, 50)) options.most_nodes /= 2;
+  options.is_focused = random_chance(random, 80);
   Diagnostics d;
   diagnostics_init(&d, &system_allocator);
   Graph *g = random_graph(&system_allocator, random_next(random), &options, &d);
@@ -334,10 +342,10 @@ bool make_program(const FuzzOptions *options, Report *report) {
   report_stage(report, "make");
   bool from_file = options->nfiles && random_chance(&random, 30);
   bool ok = from_file ? make_from_file(options->files[random_below(&random, options->nfiles)], &random, report)
-                      : make_at_random(&random, report);
+                      : make_at_random(&random, report, options->is_extreme);
   if (!ok || report->kind[0]) return false;
   uint32_t nmutations = from_file || random_chance(&random, 25) ? 1 + random_below(&random, 4) : 0;
-  for (uint32_t i = 0; i < nmutations; i++) mutate(report, &random);
+  for (uint32_t i = 0; i < nmutations; i++) mutate(report, &random, options->is_extreme);
   if (random_chance(&random, 20)) take_gradient(report);
   return true;
 }

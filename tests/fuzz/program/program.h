@@ -8,7 +8,8 @@
 #include "ir/graph/graph.h"
 #include "ir/support/text.h"
 
-enum { REPORT_TEXT = 1 << 20 };
+enum { REPORT_TEXT = 1 << 20, EXTREME_SECONDS = 10 };
+#define EXTREME_NBYTES ((uint64_t)2 << 30)
 
 typedef struct Report {
   char group[160];             // of ways that it is at, in check_program
@@ -31,10 +32,12 @@ typedef struct FuzzOptions {
   const char *const *files; // to mutate
   size_t nfiles;
   const char *folder; // for temporary files
-  bool is_compiled;   // else passes are checked by the interpreter alone
-  bool is_emitted;    // emitted C, with its self-test under sanitizers
-  bool has_qemu;      // the same on aarch64, under an emulator
-  bool no_targets;    // leave out that caches and registers of the machine do not change bits
+  bool
+      is_extreme; // of the graph to make: random_graph.h; one that takes EXTREME_SECONDS or EXTREME_NBYTES is a finding
+  bool is_compiled; // else passes are checked by the interpreter alone
+  bool is_emitted;  // emitted C, with its self-test under sanitizers
+  bool has_qemu;    // the same on aarch64, under an emulator
+  bool no_targets;  // leave out that caches and registers of the machine do not change bits
   bool no_gradcheck;
 } FuzzOptions;
 
@@ -42,6 +45,9 @@ typedef struct FuzzOptions {
 void report_finding(Report *r, const char *kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void report_stage(Report *r, const char *stage);
 void report_text(Report *r, const Graph *g);
+
+// What this process may use: CPU seconds, and bytes of addresses, but for sanitizers' own.
+void limit_process(uint64_t seconds, uint64_t nbytes);
 
 // Makes the graph of options->seed as a text; in a child. False: none came of it.
 bool make_program(const FuzzOptions *options, Report *r);
