@@ -65,8 +65,8 @@ typedef struct SelfTestCase {
   const int64_t *nelems;          // number of elements by input, then by output
   const int64_t *nindices;        // by input: more than 0: its elements are indices from 0 to less than that
   const int64_t *checked;         // by input: 1 + the place of an index that is checked; 0: there is none
-  const Tensor *expected;         // by output: the interpreter's result for those inputs
-  const double *magnitudes;       // by output: the result of interpret_magnitudes
+  const Tensor *expected;   // by output: the interpreter's result for those inputs, perhaps rounded between kernels
+  const double *magnitudes; // by output: the result of interpret_magnitudes
 } SelfTestCase;
 
 typedef struct SelfTest {

@@ -63,6 +63,7 @@ typedef struct Cell {  // a value at run time
   double *elements;    // NULL: not allocated yet, or freed
   const Tensor *given; // the caller's tensor for a graph input; NULL: the value is not an input
   size_t nuses;        // remaining
+  double *rounded;     // for the nodes of other kernels, while there are any; NULL: `elements`
   int64_t nleaves;     // more than 1: `elements` are those of each leaf of the batch, one leaf behind the other
   bool has_nan;        // set only with nan_check
 } Cell;
@@ -109,14 +110,21 @@ static void add_noise(const Run *run, const Value *v, double *elements) {
   if (run->noise) noise_add(run->noise, v->type, elements, cell_nelems(&run->cells[v->index], v));
 }
 
+static double *new_elements(const Run *run, const Cell *cell, const Value *v) {
+  double *elements = allocator_alloc(run->options->allocator, cell_nelems(cell, v) * sizeof(double));
+  if (!elements) error_out_of_memory(run->diagnostics);
+  return elements;
+}
+
 static bool cell_alloc(Run *run, Cell *cell, const Value *v) {
-  cell->elements = allocator_alloc(run->options->allocator, cell_nelems(cell, v) * sizeof(double));
-  return cell->elements || error_out_of_memory(run->diagnostics);
+  cell->elements = new_elements(run, cell, v);
+  return cell->elements;
 }
 
 static void cell_release(Run *run, Cell *cell) {
   allocator_free(run->options->allocator, cell->elements);
-  cell->elements = NULL;
+  allocator_free(run->options->allocator, cell->rounded);
+  cell->elements = cell->rounded = NULL;
 }
 
 // The index of the first NaN, or of the first element that is not finite; nelems if there is none.
@@ -241,6 +249,35 @@ static bool evaluate_leaves(Run *run, const Node *node, const double *const *inp
   return ok;
 }
 
+// Whether the kernel that computes one node computes the other one.
+static bool are_together(const Run *run, const Node *a, const Node *b) {
+  const NodeKernel *kernels = run->options->kernels;
+  return kernels && kernels[a->index].number != NOT_IN_KERNEL && kernels[a->index].number == kernels[b->index].number;
+}
+
+static bool has_reader(const Run *run, const Value *v, bool in_kernel) {
+  for (const Use *use = v->uses; use; use = use->next)
+    if (are_together(run, v->producer, use->node) == in_kernel) return true;
+  return false;
+}
+
+// Rounds a result to its declared type, but for the nodes of its own kernel, which have it in the type that the kernel
+// computes in.
+static bool round_result(Run *run, const Value *v) {
+  Cell *cell = &run->cells[v->index];
+  const size_t nelems = cell_nelems(cell, v);
+  if (!run->options->rounds_values || !type_is_float(v->type)) return true;
+  if (!has_reader(run, v, true)) {
+    round_value(v, cell->elements, nelems);
+    return true;
+  }
+  for (size_t i = 0; i < nelems; i++) cell->elements[i] = noise_overflow(run->noise, cell->elements[i]);
+  if (!has_reader(run, v, false)) return true;
+  cell->rounded = new_elements(run, cell, v);
+  for (size_t i = 0; cell->rounded && i < nelems; i++) cell->rounded[i] = type_round(v->type, cell->elements[i]);
+  return cell->rounded;
+}
+
 static bool run_node(Run *run, const Node *node) {
   const double *inputs[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
   double *outputs[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
@@ -248,7 +285,8 @@ static bool run_node(Run *run, const Node *node) {
     if (!node->inputs[k]) continue;
     const Cell *cell = cell_of(run, node->inputs[k]);
     if (!cell) return false;
-    inputs[k] = cell->elements;
+    const bool is_passed_on = cell->rounded && !are_together(run, node->inputs[k]->producer, node);
+    inputs[k] = is_passed_on ? cell->rounded : cell->elements;
   }
   for (uint32_t k = 0; k < node->noutputs; k++) {
     if (!node->outputs[k]) continue;
@@ -256,14 +294,14 @@ static bool run_node(Run *run, const Node *node) {
     if (!cell_alloc(run, cell, node->outputs[k])) return false;
     outputs[k] = cell->elements;
   }
-  if (run->noise) noise_begin_node(run->noise, node);
+  const NodeKernel *kernels = run->options->kernels;
+  if (run->noise) noise_begin_node(run->noise, node, kernels ? kernels[node->index].type : TYPE_NONE);
   if (!evaluate_leaves(run, node, inputs, outputs)) return error_out_of_memory(run->diagnostics);
   for (uint32_t k = 0; k < node->noutputs; k++) {
     const Value *v = node->outputs[k];
     if (!v) continue;
     add_noise(run, v, outputs[k]);
-    if (run->options->rounds_values && type_is_float(v->type))
-      round_value(v, outputs[k], cell_nelems(&run->cells[v->index], v));
+    if (!round_result(run, v)) return false;
   }
   if (run->options->nan_check && !check_nan(run, node)) return false;
   for (uint32_t k = 0; k < node->ninputs; k++)

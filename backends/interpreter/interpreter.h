@@ -7,6 +7,7 @@
 #ifndef NGRAD_BACKENDS_INTERPRETER_INTERPRETER_H
 #define NGRAD_BACKENDS_INTERPRETER_INTERPRETER_H
 
+#include "ir/graph/partition.h"
 #include "ir/graph/tensor.h"
 
 typedef struct InterpreterOptions {
@@ -15,10 +16,11 @@ typedef struct InterpreterOptions {
   bool finite_check;          // with nan_check: what is said of NaN holds for infinities, too
   void (*progress)(void *context, size_t done, size_t total); // called after each node; NULL: not called
   void *progress_context;
-  // Round every value to its declared type, and let sums overflow the type that compiled code adds in; else only as
-  // said above.
+  // Round as compiled code does: values to their declared types, on their way from a kernel to another one or to an
+  // output, and let what a kernel computes overflow the type that it computes in; else only as said above.
   bool rounds_values;
-  uint64_t noise; // seed of the noise on every value and sum (backends/interpreter/noise.h); 0: none
+  const NodeKernel *kernels; // with rounds_values: by node->index; NULL: each node has a kernel of its own
+  uint64_t noise;            // seed of the noise on every value and sum (backends/interpreter/noise.h); 0: none
 } InterpreterOptions;
 
 // Runs a valid graph whose nodes are sorted and whose extents all have numbers. `inputs` is parallel to g->inputs and
@@ -27,8 +29,8 @@ typedef struct InterpreterOptions {
 bool interpret(const Graph *g, const Tensor *inputs, Tensor *outputs, const InterpreterOptions *options,
                Diagnostics *d);
 
-// The peak size of all arrays of values during interpret, in bytes; temporary memory of operators is not included.
-// False: out of memory.
+// The peak size of all arrays during interpret, in bytes: those of values, and the operators' temporary ones, of which
+// it is an upper bound. False: out of memory.
 bool interpreter_nbytes(const Graph *g, const Allocator *allocator, uint64_t *nbytes);
 
 // Runs one node on arrays parallel to node->inputs and node->outputs: row-major, NULL for absent operands; elements are

@@ -14,6 +14,7 @@ typedef struct Outputs {
   const Tensor *exact; // parallel to the graph's outputs, as are the other two
   Tensor *noisy;
   double **moved; // for each element, the L2 norm of its changes in the noisy runs
+  bool **is_lost; // it is finite, and not in some noisy run
 } Outputs;
 
 static Tensor *new_tensors(const Graph *g, Arena *arena) {
@@ -29,10 +30,12 @@ static Tensor *new_tensors(const Graph *g, Arena *arena) {
 static bool outputs_make(Outputs *o, const Graph *g, Arena *arena) {
   o->noisy = new_tensors(g, arena);
   o->moved = ARENA_ARRAY(arena, double *, g->noutputs + 1);
-  bool ok = o->noisy && o->moved;
+  o->is_lost = ARENA_ARRAY(arena, bool *, g->noutputs + 1);
+  bool ok = o->noisy && o->moved && o->is_lost;
   for (size_t i = 0; ok && i < g->noutputs; i++) {
     o->moved[i] = ARENA_ARRAY(arena, double, (size_t)tensor_nelems(&o->noisy[i]) + 1);
-    ok = o->moved[i] != NULL;
+    o->is_lost[i] = ARENA_ARRAY(arena, bool, (size_t)tensor_nelems(&o->noisy[i]) + 1);
+    ok = o->moved[i] && o->is_lost[i];
   }
   return ok;
 }
@@ -41,12 +44,13 @@ static double load(const Tensor *t, int64_t i) {
   return type_load(t->type, t->data, (size_t)tensor_offset(t, i));
 }
 
-// Elements that are not finite, with noise or without, are skipped.
+// Elements that are not finite, with noise or without, do not move.
 static void add_moves(const Outputs *o, size_t k) {
   const int64_t nelems = tensor_nelems(&o->exact[k]);
   for (int64_t i = 0; i < nelems; i++) {
-    double apart = load(&o->noisy[k], i) - load(&o->exact[k], i);
+    const double exact = load(&o->exact[k], i), apart = load(&o->noisy[k], i) - exact;
     if (isfinite(apart)) o->moved[k][i] = hypot(o->moved[k][i], apart);
+    o->is_lost[k][i] |= isfinite(exact) && !isfinite(apart);
   }
 }
 
@@ -55,11 +59,12 @@ static int compare_numbers(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// The L2 norm of the changes, scaled as if outliers had changed by the average of the others.
-static double norm_of_moves(double *moved, size_t nelems, uint64_t nruns) {
+// The L2 norm of the changes, scaled as if outliers had changed by the average of the others. Sorts them. *usual: the
+// greatest that counts.
+static double norm_of_moves(double *moved, size_t nelems, uint64_t nruns, double *usual) {
   qsort(moved, nelems, sizeof *moved, compare_numbers);
   const size_t ncounted = nelems - nelems / OUTLIERS;
-  const double most = ncounted ? moved[ncounted - 1] : 0;
+  const double most = *usual = ncounted ? moved[ncounted - 1] : 0;
   double sum = 0; // of squares, relative to `most` so that they do not overflow
   for (size_t i = 0; most > 0 && i < ncounted; i++) sum += moved[i] / most * (moved[i] / most);
   return ncounted ? most * sqrt(sum / (double)nruns * ((double)nelems / (double)ncounted)) : 0;
@@ -73,8 +78,22 @@ static uint64_t count_runs(const Graph *g) {
   return USUAL_RUNS;
 }
 
+// Copies the changes of output k, scaled to those of one run.
+static bool keep_movement(Movement *m, const Outputs *o, size_t k, uint64_t nruns, Arena *arena) {
+  const size_t nelems = (size_t)tensor_nelems(&o->noisy[k]);
+  size_t nlost = 0;
+  m->moved = ARENA_ARRAY(arena, double, nelems + 1);
+  if (!m->moved) return false;
+  for (size_t i = 0; i < nelems; i++) nlost += o->is_lost[k][i];
+  for (size_t i = 0; i < nelems; i++) {
+    const bool is_lost = o->is_lost[k][i] && nlost <= nelems / OUTLIERS;
+    m->moved[i] = is_lost ? INFINITY : o->moved[k][i] / sqrt((double)nruns);
+  }
+  return true;
+}
+
 static bool find_magnitudes(const Graph *g, const Tensor *inputs, const Outputs *o, double *magnitudes,
-                            const InterpreterOptions *options, Diagnostics *d) {
+                            Movement *movements, Arena *arena, const InterpreterOptions *options, Diagnostics *d) {
   InterpreterOptions noisy = *options;
   const uint64_t nruns = count_runs(g);
   noisy.nan_check = false;
@@ -85,21 +104,30 @@ static bool find_magnitudes(const Graph *g, const Tensor *inputs, const Outputs 
   for (size_t k = 0; k < g->noutputs; k++) {
     const Type type = g->outputs[k]->type;
     const double tolerance = TYPES_QUANTIZED & TYPE_BIT(type) ? 1 : type_tolerance(type);
-    double norm = norm_of_moves(o->moved[k], (size_t)tensor_nelems(&o->noisy[k]), nruns);
+    const size_t nelems = (size_t)tensor_nelems(&o->noisy[k]);
+    if (movements && !keep_movement(&movements[k], o, k, nruns, arena)) return error_out_of_memory(d);
+    double usual, norm = norm_of_moves(o->moved[k], nelems, nruns, &usual);
+    if (movements) movements[k].usual = usual / sqrt((double)nruns);
     magnitudes[k] = tolerance > 0 ? norm / tolerance : 0;
   }
   return true;
 }
 
-bool interpret_magnitudes(const Graph *g, const Tensor *inputs, const Tensor *outputs, double *magnitudes,
-                          const InterpreterOptions *options, Diagnostics *d) {
-  Arena arena;
-  arena_init(&arena, options->allocator);
-  Tensor *own = outputs ? NULL : new_tensors(g, &arena);
+bool interpret_movements(const Graph *g, const Tensor *inputs, const Tensor *outputs, double *magnitudes,
+                         Movement *movements, Arena *arena, const InterpreterOptions *options, Diagnostics *d) {
+  Arena scratch;
+  arena_init(&scratch, options->allocator);
+  Tensor *own = outputs ? NULL : new_tensors(g, &scratch);
   Outputs o = {.exact = outputs ? outputs : own};
   bool ok = false;
-  if (!o.exact || !outputs_make(&o, g, &arena)) error_out_of_memory(d);
-  else if (!own || interpret(g, inputs, own, options, d)) ok = find_magnitudes(g, inputs, &o, magnitudes, options, d);
-  arena_deinit(&arena);
+  if (!o.exact || !outputs_make(&o, g, &scratch)) error_out_of_memory(d);
+  else if (!own || interpret(g, inputs, own, options, d))
+    ok = find_magnitudes(g, inputs, &o, magnitudes, movements, arena, options, d);
+  arena_deinit(&scratch);
   return ok;
+}
+
+bool interpret_magnitudes(const Graph *g, const Tensor *inputs, const Tensor *outputs, double *magnitudes,
+                          const InterpreterOptions *options, Diagnostics *d) {
+  return interpret_movements(g, inputs, outputs, magnitudes, NULL, NULL, options, d);
 }

@@ -21,9 +21,13 @@ void noise_add(const Noise *n, Type type, double *x, size_t nelems) {
   }
 }
 
+double noise_overflow(const Noise *n, double x) {
+  return n && n->overflows && fabs(x) > n->greatest ? copysign(INFINITY, x) : x;
+}
+
 double noise_sum(Noise *n, double sum, double squares) {
-  if (n->overflows && fabs(sum) > n->greatest) return copysign(INFINITY, sum);
-  if (!n->seed) return sum;
+  sum = noise_overflow(n, sum);
+  if (!n->seed || isinf(sum)) return sum;
   const double unit = 2 * (double)(splitmix64(n->seed + n->state++) >> 11) * 0x1p-53 - 1; // in [-1, 1)
   return sum + unit * n->sum * sqrt(squares);
 }
@@ -32,11 +36,11 @@ static bool is_other_float(const Value *v) {
   return v && type_is_float(v->type) && v->type != TYPE_F64;
 }
 
-void noise_begin_node(Noise *n, const Node *node) {
+void noise_begin_node(Noise *n, const Node *node, Type type) {
   bool is_f64 = true;
   for (uint32_t k = 0; k < node->ninputs; k++) is_f64 &= !is_other_float(node->inputs[k]);
   for (uint32_t k = 0; k < node->noutputs; k++) is_f64 &= !is_other_float(node->outputs[k]);
-  const Type type = is_f64 ? TYPE_F64 : TYPE_F32;
+  if (type == TYPE_NONE) type = is_f64 ? TYPE_F64 : TYPE_F32;
   n->sum = type_tolerance(type);
   n->greatest = type_greatest(type);
 }

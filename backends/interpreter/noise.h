@@ -15,7 +15,7 @@
 
 typedef struct Noise {
   uint64_t seed;   // 0: no noise
-  bool overflows;  // sums beyond the type that the node computes in are infinite
+  bool overflows;  // what is beyond the type that the node computes in is infinite
   uint64_t state;  // of the random numbers for sums
   double sum;      // relative size of the noise on sums of the current node
   double greatest; // the greatest finite sum of the current node
@@ -27,7 +27,11 @@ void noise_add(const Noise *n, Type type, double *x, size_t nelems);
 // A finite sum with noise; `squares` is the sum of the squares of its terms.
 double noise_sum(Noise *n, double sum, double squares);
 
-// Sets n->sum and n->greatest for a node: those of f32, or of f64 if the node has no narrower float operand.
-void noise_begin_node(Noise *n, const Node *node);
+// Sets n->sum and n->greatest for a node that is computed in this type. TYPE_NONE: in f32, or in f64 if the node has no
+// narrower float operand.
+void noise_begin_node(Noise *n, const Node *node, Type type);
+
+// What a node computes on the way to its results overflows as a sum does; n NULL: nothing does.
+double noise_overflow(const Noise *n, double x);
 
 #endif

@@ -38,6 +38,12 @@ bool interpret_Momentum(const Evaluation *e) {
   return true;
 }
 
+// past + factor * g * g. Compiled code has g * g on the way to it.
+static double with_square(const Evaluation *e, double past, double factor, double g) {
+  const double sum = past + factor * g * g;
+  return e->noise && isinf(noise_overflow(e->noise, g * g)) ? (double)INFINITY : noise_overflow(e->noise, sum);
+}
+
 static bool take_adam_step(const Evaluation *e, bool is_decoupled) {
   const double beta1 = node_f32(e->node, "beta1"), beta2 = node_f32(e->node, "beta2");
   const double epsilon = node_f32(e->node, "epsilon"), decay = node_f32(e->node, "weight_decay");
@@ -46,7 +52,7 @@ static bool take_adam_step(const Evaluation *e, bool is_decoupled) {
   for (int64_t i = 0; i < nweights(e); i++) {
     const double g = is_decoupled ? e->inputs[DIFF_SLOT][i] : decayed_gradient(e, i);
     const double mean = beta1 * e->inputs[ADAM_MEAN_SLOT][i] + (1 - beta1) * g;
-    const double variance = beta2 * e->inputs[ADAM_VARIANCE_SLOT][i] + (1 - beta2) * g * g;
+    const double variance = with_square(e, beta2 * e->inputs[ADAM_VARIANCE_SLOT][i], 1 - beta2, g);
     const double w = e->inputs[WEIGHTS_SLOT][i], kept = is_decoupled && decay > 0 ? w * (1 - rate * decay) : w;
     e->outputs[0][i] = kept - rate * (mean / correction1) / (sqrt(variance / correction2) + epsilon);
     e->outputs[1][i] = mean;
@@ -67,7 +73,7 @@ bool interpret_Adagrad(const Evaluation *e) {
   const double epsilon = node_f32(e->node, "epsilon");
   const double rate = e->inputs[RATE_SLOT][0] / (1 + (step_of(e, STEP_SLOT) - 1) * node_f32(e->node, "lr_decay"));
   for (int64_t i = 0; i < nweights(e); i++) {
-    const double g = decayed_gradient(e, i), sum = e->inputs[STATE_SLOT][i] + g * g;
+    const double g = decayed_gradient(e, i), sum = with_square(e, e->inputs[STATE_SLOT][i], 1, g);
     e->outputs[0][i] = e->inputs[WEIGHTS_SLOT][i] - rate * g / (sqrt(sum) + epsilon);
     e->outputs[1][i] = sum;
   }

@@ -94,6 +94,11 @@ static ng_status compile_program(ng_kernel *k, const Build *b) {
   ng_status status = kernel_compile(b, is_profiled, &k->compiled, &times);
   if (status == NG_OK) status = keep_graph(k, b->graph);
   if (status != NG_OK) return status;
+  k->rounding = (CompiledGraph){k->graph, program_node_kernels(b->program, &k->graph->arena)};
+  if (!k->rounding.kernels) {
+    error_out_of_memory(&ctx->diagnostics);
+    return NG_OUT_OF_MEMORY;
+  }
   k->info = (ng_kernel_info){
       .isa = b->isa->name,
       .nkernels = b->program->nkernels,

@@ -5,6 +5,7 @@
 #include "backends/codegen/codegen.h"
 #include "frontend/api/handles.h"
 #include "frontend/api/profile.h"
+#include "frontend/api/reference.h"
 #include "frontend/api/staged.h"
 #include "ir/operators/indices.h"
 
@@ -12,10 +13,11 @@ enum { MOST_THREADS = 1024 };
 
 struct ng_kernel {
   ng_context *ctx;
-  Graph *graph;       // what was compiled, which has the constants that `compiled` reads
-  Compiled *compiled; // NULL: the graph has leaves
-  Staged *staged;     // which are these; NULL: it has none
-  Profile *profile;   // NULL: none was asked for
+  Graph *graph;           // what was compiled, which has the constants that `compiled` reads
+  CompiledGraph rounding; // the same with its kernels, unless it has leaves
+  Compiled *compiled;     // NULL: the graph has leaves
+  Staged *staged;         // which are these; NULL: it has none
+  Profile *profile;       // NULL: none was asked for
   ng_kernel_info info;
   double operations; // of a run
   char *name;        // the graph's

@@ -309,7 +309,7 @@ NG_API ng_status ng_graph_compilation(ng_graph *g, const ng_options *options, ng
 typedef struct ng_memory {
   uint64_t inputs_nbytes, outputs_nbytes;
   uint64_t constants_nbytes;   /* but those of one number; the graph holds them already */
-  uint64_t interpreter_nbytes; /* the most that ng_interpret's own arrays, of f64, take at a time */
+  uint64_t interpreter_nbytes; /* the most that ng_interpret's own arrays take at a time: values in f64, and sums */
 } ng_memory;
 NG_API ng_status ng_graph_memory(ng_graph *g, ng_memory *out); /* binds g */
 
@@ -501,6 +501,9 @@ typedef struct ng_difference {
   double tolerance;      /* for relative_l2, by actual's type */
   double most_ulp;       /* for largest_ulp; infinite where only the tolerance counts, which else is infinite */
   int64_t worst_element; /* index in row-major order; -1: none differs */
+  int64_t noverflown;    /* elements that are infinite or NaN where finite ones are expected, and rightly so: what they
+                            are computed from overflows its type */
+  int64_t nleft_out;     /* of ng_compare_outputs: elements that do not count, as rounding errors move them far */
   int is_within;
 } ng_difference;
 
@@ -511,16 +514,23 @@ typedef struct ng_difference {
 NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, const ng_tensor *expected,
                                    double tolerance, ng_difference *out);
 
-/* The same of all outputs of a bound graph that was run on these inputs. Outputs that are exact
-   (ng_graph_output_is_exact) have no default tolerance. Where terms cancel, so that nothing or little is expected of
-   them, the norm is no less than their magnitude: that of what relative changes of every value, sum and constant do to
-   the output. Quantised outputs may also be as far off, in L2, as such changes move them; they have tolerance 1 then,
-   of that norm. Where ng_interpret's results are expected, outputs that are not within their tolerances even so are
-   compared with what rounding every value to its declared type gives: a tensor between operators may overflow. All that
-   takes four interpretations of the graph, if outputs are not within their tolerances without it. `differences` has an
-   element for each output. NG_DIFFERENT: not all are within. */
-NG_API ng_status ng_compare_outputs(ng_graph *g, const ng_tensor *inputs, const ng_tensor *actual,
-                                    const ng_tensor *expected, double tolerance, ng_difference *differences);
+typedef struct ng_kernel ng_kernel; /* a compiled graph: ng_compile */
+
+/* The same of all outputs of a bound graph that was run on these inputs by the kernel (NULL: not known). Outputs that
+   are exact (ng_graph_output_is_exact) have no default tolerance. Where terms cancel, so that nothing or little is
+   expected of them, the norm is no less than their magnitude: that of what relative changes of every value, sum and
+   constant do to the output. Quantised outputs may also be as far off, in L2, as such changes move them; they have
+   tolerance 1 then, of that norm. Where ng_interpret's results are expected, outputs that are not within their
+   tolerances even so are compared with what the compiled graph gives when every value that one of its kernels passes on
+   is rounded to its declared type, and what is computed on the way overflows as in the kernel (kernel NULL, or of a
+   graph with leaves: every value is rounded). At last, up to one in 50 of an output's elements are left out where such
+   changes move them farther than the others, such as quotients whose divisors are near 0, unless they are even farther
+   off; they may be infinite where such changes make them so. All that takes up to five interpretations of the graph, if
+   outputs are not within their tolerances without it. `differences` has an element for each output. NG_DIFFERENT: not
+   all are within. */
+NG_API ng_status ng_compare_outputs(ng_graph *g, const ng_kernel *kernel, const ng_tensor *inputs,
+                                    const ng_tensor *actual, const ng_tensor *expected, double tolerance,
+                                    ng_difference *differences);
 
 /* Running. inputs and outputs are parallel to the graph's; all have data that is aligned to its elements, of the
    graph's types, shapes and orders once it is bound, and no output overlaps anything else (NG_USAGE otherwise). */
@@ -535,8 +545,6 @@ NG_API ng_status ng_graph_check_indices(ng_graph *g, const ng_tensor *inputs);
    when every value is rounded to its type. */
 enum { NG_CHECK_FINITE = 2 };
 NG_API ng_status ng_interpret(ng_graph *g, const ng_tensor *inputs, ng_tensor *outputs, int nan_check);
-
-typedef struct ng_kernel ng_kernel;
 
 typedef struct ng_kernel_info {
   const char *isa;

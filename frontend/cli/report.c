@@ -66,6 +66,10 @@ static void print_summary(const Run *run) {
   table_print(&table);
 }
 
+static const char *plural(size_t count) {
+  return count == 1 ? "" : "s";
+}
+
 static void print_worst(const Run *run, size_t i) {
   const ng_difference *d = &run->differences[i];
   ng_tensor_info info = ng_graph_output(run->graph, i);
@@ -79,6 +83,20 @@ static void print_worst(const Run *run, size_t i) {
   for (int axis = 0; axis < info.rank; axis++) printf("%s%lld", axis ? ", " : "", (long long)index[axis]);
   printf("] is %.9g, expected %.9g\n", ng_tensor_get(&run->outputs.items[i], d->worst_element),
          ng_tensor_get(&run->expected.items[i], d->worst_element));
+}
+
+// Elements that are not as they would be in f64, and are right.
+static void print_tolerated(const Run *run, size_t i) {
+  const ng_difference *d = &run->differences[i];
+  const char *name = ng_graph_output(run->graph, i).name;
+  if (d->noverflown) {
+    say("%s: %lld element%s overflow%s, as a value before does, which is right: ", name, (long long)d->noverflown,
+        plural((size_t)d->noverflown), d->noverflown == 1 ? "s" : "");
+    print_worst(run, i);
+  }
+  if (d->nleft_out)
+    say("%s: %lld element%s left out, as rounding errors move %s far\n", name, (long long)d->nleft_out,
+        d->nleft_out == 1 ? " is" : "s are", d->nleft_out == 1 ? "it" : "them");
 }
 
 // In units in the last place where these decide.
@@ -105,10 +123,7 @@ static void print_differences(const Run *run) {
   table_print(&table);
   for (size_t i = 0; i < run->expected.count; i++)
     if (!output_is_ok(run, i)) print_worst(run, i);
-}
-
-static const char *plural(size_t count) {
-  return count == 1 ? "" : "s";
+    else print_tolerated(run, i);
 }
 
 static void print_times(const Run *run) {
@@ -179,6 +194,8 @@ static json_t *output_json(const Run *run, size_t i) {
   json_set(output, "largest_error", json_number(d->largest_error));
   json_set(output, "largest_ulp", json_number(d->largest_ulp));
   json_set(output, "most_ulp", json_number(d->most_ulp));
+  json_set(output, "overflown", json_integer(d->noverflown));
+  json_set(output, "left_out", json_integer(d->nleft_out));
   json_set(output, "ok", json_boolean(output_is_ok(run, i)));
   return output;
 }

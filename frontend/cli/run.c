@@ -97,8 +97,8 @@ static ng_status read_expected(Run *run) {
 static ng_status compare_outputs(Run *run) {
   progress_begin("comparing", ng_graph_name(run->graph));
   run->differences = memory_or_exit(calloc(run->expected.count + 1, sizeof *run->differences));
-  ng_status status = ng_compare_outputs(run->graph, run->inputs.items, run->outputs.items, run->expected.items,
-                                        run->settings->tolerance, run->differences);
+  ng_status status = ng_compare_outputs(run->graph, run->kernel, run->inputs.items, run->outputs.items,
+                                        run->expected.items, run->settings->tolerance, run->differences);
   if (status != NG_OK && status != NG_DIFFERENT) return status;
   return outputs_are_ok(run) ? NG_OK : NG_DIFFERENT;
 }

@@ -56,6 +56,13 @@ typedef struct Partition {
   size_t nvisits;
 } Partition;
 
+// The kernel that computes a node, of those that regions became.
+typedef struct NodeKernel {
+  uint32_t number; // of its first kernel: nodes of one region have it in common. NOT_IN_KERNEL: none, it is an alias
+  Type type;       // that the kernel computes in, f32 or f64; TYPE_NONE: there is no kernel
+} NodeKernel;
+#define NOT_IN_KERNEL UINT32_MAX
+
 // Each node is a region of its own. The partition is in the graph's arena, and becomes invalid when nodes are added,
 // removed or sorted. NULL: out of memory.
 Partition *partition_into_nodes(Graph *g);

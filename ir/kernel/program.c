@@ -13,11 +13,20 @@ void program_free(Program *p) {
 }
 
 void program_number_kernels(Program *p) {
-  for (size_t i = 0; i < p->graph->nnodes; i++) p->first_kernel[i] = UINT32_MAX; // of aliases
+  for (size_t i = 0; i < p->graph->nnodes; i++) p->first_kernel[i] = NOT_IN_KERNEL; // of aliases
   for (size_t i = p->nkernels; i-- > 0;) {
     const Kernel *k = p->schedules[i]->kernel;
     for (size_t n = 0; n < k->nnodes; n++) p->first_kernel[k->nodes[n]->index] = (uint32_t)i;
   }
+}
+
+const NodeKernel *program_node_kernels(const Program *p, Arena *arena) {
+  NodeKernel *kernels = ARENA_ARRAY(arena, NodeKernel, p->graph->nnodes + 1);
+  for (size_t i = 0; kernels && i < p->graph->nnodes; i++) {
+    const uint32_t number = kernels[i].number = p->first_kernel[i];
+    if (number != NOT_IN_KERNEL) kernels[i].type = p->schedules[number]->kernel->is_f64 ? TYPE_F64 : TYPE_F32;
+  }
+  return kernels;
 }
 
 bool program_copies_output(const Program *p, size_t i) {

@@ -32,7 +32,7 @@ typedef struct Program {
   size_t nkernels;
   ProgramVisit *visits; // in the order of their kernels
   size_t nvisits;
-  uint32_t *first_kernel; // by node->index: the first kernel that computes the node; UINT32_MAX: it is an alias
+  uint32_t *first_kernel; // by node->index: the first kernel that computes the node; NOT_IN_KERNEL: it is an alias
   size_t *value_offset;   // by value->index, of the values in the workspace: bytes from its start; with open dims,
                           // bytes from the start of the room, divided by the monomial's value
   bool *is_in_workspace;  // by value->index: the value lives between kernels and is no output, or is_staged
@@ -49,6 +49,8 @@ typedef struct Program {
 
 void program_free(Program *p);
 void program_number_kernels(Program *p); // sets first_kernel
+// By node->index, in the arena. NULL: out of memory.
+const NodeKernel *program_node_kernels(const Program *p, Arena *arena);
 
 // Whether output i is copied at the end of a call: an input, a constant, the same value as an earlier output, or
 // staged.

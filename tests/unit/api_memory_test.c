@@ -21,7 +21,7 @@ static ng_status do_interpret(Case *c) {
 
 static ng_status do_compare(Case *c) {
   ng_difference differences[NOUTPUTS];
-  ng_status status = ng_compare_outputs(c->graph, c->data.in, c->data.out, c->expected, -1, differences);
+  ng_status status = ng_compare_outputs(c->graph, NULL, c->data.in, c->data.out, c->expected, -1, differences);
   return status == NG_DIFFERENT ? NG_OK : status;
 }
 

@@ -172,6 +172,58 @@ static void finite_check_names_the_first_node_that_overflows(void **state) {
   nan_check_says(&c, "Multiply computes an infinity from finite inputs: 'square'[1]");
 }
 
+// (1 + 2^-4)^2 = 1 + 2^-3 + 2^-8, of which bf16 keeps 1 + 2^-3. Another kernel reads that, and the product's own kernel
+// all of it.
+static void values_are_rounded_between_kernels_and_not_inside(void **state) {
+  (void)state;
+  static const NodeKernel apart[] = {{0, TYPE_F32}, {1, TYPE_F32}, {2, TYPE_F32}},
+                          together[] = {{0, TYPE_F32}, {0, TYPE_F32}, {0, TYPE_F32}},
+                          half[] = {{0, TYPE_F32}, {0, TYPE_F32}, {1, TYPE_F32}},
+                          aliases[] = {{NOT_IN_KERNEL, TYPE_NONE}, {NOT_IN_KERNEL, TYPE_NONE}, {NOT_IN_KERNEL, TYPE_NONE}};
+  static const struct {
+    const NodeKernel *kernels;
+    double y, z;
+  } rows[] = {{NULL, 0x1p-3, 0x1p-3},
+              {apart, 0x1p-3, 0x1p-3},
+              {aliases, 0x1p-3, 0x1p-3},
+              {together, 0x1p-3 + 0x1p-8, 0x1p-3 + 0x1p-8},
+              {half, 0x1p-3 + 0x1p-8, 0x1p-3}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    Case c;
+    case_init(&c);
+    c.options.rounds_values = true;
+    c.options.kernels = rows[i].kernels;
+    case_input(&c, "x", TYPE_BF16, SHAPE(1), VALUES(1 + 0x1p-4));
+    case_input(&c, "one", TYPE_BF16, SHAPE(1), VALUES(1));
+    case_node(&c, "Multiply", "x x", "p");
+    case_node(&c, "Subtract", "p one", "y");
+    case_node(&c, "Subtract", "p one", "z");
+    case_expect(&c, "y", VALUES(rows[i].y));
+    case_expect(&c, "z", VALUES(rows[i].z));
+    case_passes(&c);
+  }
+}
+
+// What a kernel computes overflows the type that it computes in, whatever it stores.
+static void values_inside_a_kernel_overflow_its_type(void **state) {
+  (void)state;
+  static const struct {
+    NodeKernel kernels[2];
+    double y;
+  } rows[] = {{{{0, TYPE_F32}, {0, TYPE_F32}}, INFINITY}, {{{0, TYPE_F64}, {0, TYPE_F64}}, 1e30}};
+  for (size_t i = 0; i < 2; i++) {
+    Case c;
+    case_init(&c);
+    c.options.rounds_values = true;
+    c.options.kernels = rows[i].kernels;
+    case_input(&c, "x", TYPE_F32, SHAPE(1), VALUES((float)1e30));
+    case_node(&c, "Multiply", "x x", "p");
+    case_node(&c, "Divide", "p x", "y");
+    case_expect(&c, "y", VALUES(rows[i].y));
+    case_passes(&c);
+  }
+}
+
 static void nan_check_uses_the_name_in_the_file(void **state) {
   (void)state;
   Case c;
@@ -290,6 +342,8 @@ int main(void) {
       cmocka_unit_test(values_are_freed_after_their_last_use),
       cmocka_unit_test(nan_check_names_the_first_node_that_makes_one),
       cmocka_unit_test(finite_check_names_the_first_node_that_overflows),
+      cmocka_unit_test(values_are_rounded_between_kernels_and_not_inside),
+      cmocka_unit_test(values_inside_a_kernel_overflow_its_type),
       cmocka_unit_test(nan_check_uses_the_name_in_the_file),
       cmocka_unit_test(nan_check_of_a_scalar),
       cmocka_unit_test(nan_check_tells_of_a_label_without_a_class),

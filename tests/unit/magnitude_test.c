@@ -49,7 +49,7 @@ static void case_deinit(Case *c) {
 }
 
 static ng_status compare(Case *c) {
-  return ng_compare_outputs(c->graph, c->data.in, c->data.out, c->expected, -1, c->differences);
+  return ng_compare_outputs(c->graph, NULL, c->data.in, c->data.out, c->expected, -1, c->differences);
 }
 
 // Whether element e of the first output may be off by this.
@@ -290,9 +290,11 @@ static void tolerances_are_of_the_magnitude(void **state) {
   Case c;
   case_init(&c, DEVIATIONS("f32"), 1);
   ((float *)data_of(&c.data.out[0]))[2] += 1e-6F;
-  assert_int_equal(ng_compare_outputs(c.graph, c.data.in, c.data.out, c.expected, 1e-6, c.differences), NG_OK);
-  assert_int_equal(ng_compare_outputs(c.graph, c.data.in, c.data.out, c.expected, 1e-9, c.differences), NG_DIFFERENT);
-  assert_int_equal(ng_compare_outputs(c.graph, c.data.in, c.data.out, c.expected, 0, c.differences), NG_DIFFERENT);
+  assert_int_equal(ng_compare_outputs(c.graph, NULL, c.data.in, c.data.out, c.expected, 1e-6, c.differences), NG_OK);
+  assert_int_equal(ng_compare_outputs(c.graph, NULL, c.data.in, c.data.out, c.expected, 1e-9, c.differences),
+                   NG_DIFFERENT);
+  assert_int_equal(ng_compare_outputs(c.graph, NULL, c.data.in, c.data.out, c.expected, 0, c.differences),
+                   NG_DIFFERENT);
   case_deinit(&c);
 }
 

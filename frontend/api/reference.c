@@ -1,0 +1,153 @@
+// What is right of a graph's outputs: the interpreter's results, or what they are with the roundings of compiled code.
+#include "frontend/api/reference.h"
+
+#include "frontend/api/compare.h"
+#include "frontend/api/kernel.h"
+#include "frontend/api/tensor.h"
+
+#include <math.h>
+#include <string.h>
+
+static Tensor *new_outputs(const Graph *g, Arena *arena) {
+  Tensor *outputs = ARENA_ARRAY(arena, Tensor, g->noutputs + 1);
+  for (size_t i = 0; outputs && i < g->noutputs; i++) {
+    outputs[i] = tensor_like(g->outputs[i]);
+    outputs[i].data = arena_alloc(arena, tensor_nbytes(&outputs[i]) + 1);
+    if (!outputs[i].data) return NULL;
+  }
+  return outputs;
+}
+
+// Sets the first three members, in the arena. g is bound.
+static bool find_exact(Reference *r, const Graph *g, const Tensor *inputs, Arena *arena, Diagnostics *d) {
+  const InterpreterOptions options = {.allocator = arena->allocator};
+  r->exact = new_outputs(g, arena);
+  r->magnitudes = ARENA_ARRAY(arena, double, g->noutputs + 1);
+  r->movements = ARENA_ARRAY(arena, Movement, g->noutputs + 1);
+  if (!r->exact || !r->magnitudes || !r->movements) return error_out_of_memory(d);
+  return interpret(g, inputs, r->exact, &options, d) &&
+         interpret_movements(g, inputs, r->exact, r->magnitudes, r->movements, arena, &options, d);
+}
+
+bool reference_round(Reference *r, const Graph *g, const CompiledGraph *by, const Tensor *inputs, Arena *arena,
+                     Diagnostics *d) {
+  const InterpreterOptions exactly = {.allocator = arena->allocator};
+  const InterpreterOptions rounding = {
+      .allocator = arena->allocator, .rounds_values = true, .kernels = by ? by->kernels : NULL};
+  const Graph *compiled = by ? by->graph : g;
+  r->rounded = new_outputs(g, arena);
+  r->is_rounded = ARENA_ARRAY(arena, bool, g->noutputs + 1);
+  if (!r->rounded || !r->is_rounded) return error_out_of_memory(d);
+  if (by && !interpret(compiled, inputs, r->rounded, &exactly, d)) return false;
+  for (size_t i = 0; i < g->noutputs; i++) {
+    ng_difference apart = {.is_within = true};
+    if (by) difference_find(&r->rounded[i], &r->exact[i], NULL, r->magnitudes[i], -1, &apart);
+    r->is_rounded[i] = apart.is_within;
+  }
+  return interpret(compiled, inputs, r->rounded, &rounding, d);
+}
+
+// Comparing outputs
+
+typedef struct Comparison {
+  const ng_graph *g;
+  const ng_tensor *actual, *expected;
+  double tolerance;
+  ng_difference *differences;
+  bool leaves_out; // elements that rounding errors move far
+} Comparison;
+
+static const Movement *movement(const Comparison *c, const Reference *r, size_t i) {
+  return c->leaves_out ? &r->movements[i] : NULL;
+}
+
+// Elements that are no numbers although the exact ones are: the reference has them, too.
+static void count_overflown(const Tensor *actual, const Tensor *exact, ng_difference *d) {
+  const int64_t nelems = tensor_nelems(actual);
+  d->noverflown = 0;
+  for (int64_t i = nelems; i-- > 0;) {
+    const double a = type_load(actual->type, actual->data, (size_t)tensor_offset(actual, i));
+    const double e = type_load(exact->type, exact->data, (size_t)tensor_offset(exact, i));
+    if (isfinite(a) || !isfinite(e)) continue;
+    d->noverflown++;
+    d->worst_element = i;
+  }
+}
+
+static bool is_same(const Tensor *a, const ng_tensor *b) {
+  return (ng_type)a->type == b->type && memcmp(a->data, b->data, tensor_nbytes(a)) == 0;
+}
+
+static bool are_within(const Comparison *c) {
+  for (size_t i = 0; i < c->g->graph->noutputs; i++)
+    if (!c->differences[i].is_within) return false;
+  return true;
+}
+
+// Compares outputs that are not within their tolerances beside what rounding errors of their values do to them.
+static void compare_with_exact(const Comparison *c, const Reference *r) {
+  for (size_t i = 0; i < c->g->graph->noutputs; i++) {
+    ng_difference *d = &c->differences[i];
+    const Tensor actual = tensor_of_api(&c->actual[i]), expected = tensor_of_api(&c->expected[i]);
+    if (!d->is_within && d->tolerance > 0)
+      difference_find(&actual, &expected, movement(c, r, i), r->magnitudes[i], c->tolerance, d);
+  }
+}
+
+// Compares those that are not even so with the rounded ones. Other expected results than the interpreter's stay what is
+// expected.
+static void compare_with_rounded(const Comparison *c, const Reference *r) {
+  for (size_t i = 0; i < c->g->graph->noutputs; i++) {
+    ng_difference d, *told = &c->differences[i];
+    if (told->is_within || !r->is_rounded[i] || !is_same(&r->exact[i], &c->expected[i])) continue;
+    const Tensor actual = tensor_of_api(&c->actual[i]);
+    difference_find(&actual, &r->rounded[i], movement(c, r, i), r->magnitudes[i], c->tolerance, &d);
+    if (!d.is_within) continue;
+    *told = d;
+    count_overflown(&actual, &r->exact[i], told);
+  }
+}
+
+static ng_status resolve_doubts(Comparison *c, const ng_kernel *kernel, const ng_tensor *given) {
+  ng_context *ctx = c->g->ctx;
+  const Graph *g = c->g->graph;
+  Reference r = {0};
+  Arena arena;
+  arena_init(&arena, &ctx->allocator);
+  Call call = call_begin(ctx);
+  Tensor *inputs = ARENA_ARRAY(&arena, Tensor, g->ninputs + 1);
+  for (size_t i = 0; inputs && i < g->ninputs; i++) inputs[i] = tensor_of_api(&given[i]);
+  bool ok = inputs || error_out_of_memory(&ctx->diagnostics);
+  ok = ok && find_exact(&r, g, inputs, &arena, &ctx->diagnostics);
+  if (ok) compare_with_exact(c, &r);
+  if (ok && !are_within(c)) {
+    const CompiledGraph *by = kernel && kernel->rounding.kernels ? &kernel->rounding : NULL;
+    ok = reference_round(&r, g, by, inputs, &arena, &ctx->diagnostics);
+    if (ok) compare_with_rounded(c, &r);
+  }
+  if (ok && !are_within(c)) {
+    c->leaves_out = true;
+    compare_with_exact(c, &r);
+    compare_with_rounded(c, &r);
+  }
+  arena_deinit(&arena);
+  ng_status status = call_end(ctx, call);
+  if (!ok) return status;
+  return are_within(c) ? NG_OK : NG_DIFFERENT;
+}
+
+ng_status ng_compare_outputs(ng_graph *g, const ng_kernel *kernel, const ng_tensor *inputs, const ng_tensor *actual,
+                             const ng_tensor *expected, double tolerance, ng_difference *differences) {
+  Comparison c = {g, actual, expected, tolerance, differences, false};
+  bool may_be_rounding = false;
+  for (size_t i = 0; i < g->graph->noutputs; i++) {
+    const bool is_exact = ng_graph_output_is_exact(g, i);
+    ng_difference *d = &differences[i];
+    ng_status status =
+        ng_tensor_compare(g->ctx, &actual[i], &expected[i], tolerance < 0 && is_exact ? 0 : tolerance, d);
+    if (status != NG_OK && status != NG_DIFFERENT) return status;
+    may_be_rounding |= !d->is_within && d->tolerance > 0 && !is_exact;
+  }
+  if (may_be_rounding) return resolve_doubts(&c, kernel, inputs);
+  return are_within(&c) ? NG_OK : NG_DIFFERENT;
+}
