@@ -190,6 +190,14 @@ static inline OperatorName random_integer_operator(uint64_t *random) {
   return (OperatorName){&operators[ids[random_below(random, sizeof ids / sizeof *ids)]], NULL};
 }
 
+// One with windows, whose attributes are what random_magnitude makes large.
+static inline OperatorName random_window_operator(uint64_t *random) {
+  OperatorName n;
+  do n = random_any_operator(random);
+  while (!n.op->inputs[0].side);
+  return n;
+}
+
 // Small numbers for each spatial axis, or extents of each axis; at times none.
 static inline void random_list_by_axis(RandomGraph *r, const Attribute *row, AttributeValue *value) {
   static const int64_t steps[] = {1, 1, 2, 2, 3}, paddings[] = {0, 0, 0, 1, 1}, extents[] = {1, 2, 3, 5, 8};
@@ -555,8 +563,11 @@ static inline void random_choose_focus(RandomGraph *r) {
   const bool is_integer = r->types & TYPE_BIT(TYPE_S32), is_everyday = random_chance(random, 40);
   if (is_integer || is_everyday || random_chance(random, 85))
     r->npalette = 2 + random_below(random, RANDOM_PALETTE - 1);
+  const bool has_windows = r->options.is_extreme && random_chance(random, 50);
+  if (has_windows) r->npalette = 2;
   for (size_t i = 0; i < r->npalette; i++)
-    r->palette[i] = is_integer    ? random_integer_operator(random)
+    r->palette[i] = has_windows   ? random_window_operator(random)
+                    : is_integer  ? random_integer_operator(random)
                     : is_everyday ? random_everyday_operator(random)
                                   : random_operator_of_family(random);
   if (random_chance(random, 70)) r->rank = 1 + (int)random_below(random, 4);
@@ -568,7 +579,8 @@ static inline bool random_add_anchor(RandomGraph *r) {
   Shape shape = {.rank = r->rank >= 0 ? r->rank : 1 + (int)random_below(&r->random, 4)};
   for (int axis = 0; axis < shape.rank; axis++)
     shape.extent[axis] = r->extents[random_below(&r->random, RANDOM_EXTENTS)];
-  while (shape_nelems(&shape) > r->options.most_nelems) shape.rank--;
+  // -1 elements: more than any tensor may have
+  while (shape_nelems(&shape) < 0 || shape_nelems(&shape) > r->options.most_nelems) shape.rank--;
   r->anchor = random_name_value(r, random_type(r, r->types ? r->types : TYPES_FLOAT), &shape, true);
   return r->anchor != NULL;
 }

@@ -189,9 +189,9 @@ static void nothing_large_is_allocated_that_does_not_fit(void **state) {
                       "--max-memory");
   ng_messages_clear(ctx);
   assert_int_equal(ng_interpret(g, &in, &out, 0), NG_OUT_OF_MEMORY);
-  must_have_said(ctx,
-                 "interpreting large needs 48.0 MB (values and sums in f64 48.0 MB), more than the memory budget of 1.0 MB; "
-                 "raise it with --max-memory");
+  must_have_said(
+      ctx, "interpreting large needs 48.0 MB (values and sums in f64 48.0 MB), more than the memory budget of 1.0 MB; "
+           "raise it with --max-memory");
   ng_messages_clear(ctx);
   ng_gradcheck_result result;
   assert_int_equal(ng_gradcheck(g, NULL, &result), NG_OUT_OF_MEMORY);

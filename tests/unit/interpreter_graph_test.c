@@ -179,7 +179,8 @@ static void values_are_rounded_between_kernels_and_not_inside(void **state) {
   static const NodeKernel apart[] = {{0, TYPE_F32}, {1, TYPE_F32}, {2, TYPE_F32}},
                           together[] = {{0, TYPE_F32}, {0, TYPE_F32}, {0, TYPE_F32}},
                           half[] = {{0, TYPE_F32}, {0, TYPE_F32}, {1, TYPE_F32}},
-                          aliases[] = {{NOT_IN_KERNEL, TYPE_NONE}, {NOT_IN_KERNEL, TYPE_NONE}, {NOT_IN_KERNEL, TYPE_NONE}};
+                          aliases[] = {
+                              {NOT_IN_KERNEL, TYPE_NONE}, {NOT_IN_KERNEL, TYPE_NONE}, {NOT_IN_KERNEL, TYPE_NONE}};
   static const struct {
     const NodeKernel *kernels;
     double y, z;
