@@ -85,6 +85,11 @@ static double within(double x, double least, double greatest) {
   return x < least ? least : x > greatest ? greatest : x;
 }
 
+// An infinite x is within an infinite bound. NaN is not between any.
+static bool is_between(double x, double min, double max) {
+  return (x > min || (x == min && isinf(min))) && (x < max || (x == max && isinf(max)));
+}
+
 // Replaces infinities by large numbers in derivatives that have a limit, where infinity * 0 would be NaN.
 static double bounded(double x) {
   return within(x, -1e100, 1e100);
@@ -185,7 +190,7 @@ FORMULA(Tanh, NOTHING, tanh(x))
 
 // x is src or dst, y is diff_dst.
 FORMULA(AbsBackward, NOTHING, x > 0 ? y : x < 0 ? -y : 0)
-FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), min < x && x < max ? y : 0) // the same for src and dst
+FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), is_between(x, min, max) ? y : 0) // the same for src and dst
 FORMULA(EluBackward, ATTRIBUTE(alpha); USE_DST, x > 0 ? y : y * (use_dst ? x + alpha : alpha * exp(x)))
 FORMULA(GELUBackward, GELU_MODE, y * (is_tanh ? gelu_tanh_backward(x) : gelu_backward(x)))
 FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha); ATTRIBUTE(beta),

@@ -234,10 +234,11 @@ bool interpret_BatchNormInferenceBackward(const Evaluation *e) {
 
 bool interpret_BatchNormTrainingBackward(const Evaluation *e) {
   Norm n = batch_norm_of(e);
-  // The only case in which a given statistic is not used. DirectML's specification says so for diff_src only; the
-  // reference results (dml_training_*) are centred by src's mean in diff_gamma, too.
-  if (node_s64(e->node, "center") == CENTER_SRC && !(n.mean = means(&n, src))) return false;
   if (!batch_norm_backward(&n, e)) return false;
+  // The only case in which a given statistic is not used.
+  if (node_s64(e->node, "center") == CENTER_SRC &&
+      (!(n.mean = means(&n, src)) || !(n.sum_g_times = sums(&n, STATISTIC, dy_centred))))
+    return false;
   write_each(&n, evaluation_output(e, "diff_src"), batch_norm_diff_src);
   return true;
 }

@@ -162,7 +162,7 @@ bool interpret_MaxPoolWinners(const Evaluation *e) {
   for (Walk w = walk_over(&e->node->outputs[0]->shape); w.i < w.nelems; walk_step(&w)) {
     pool_find(&p, w.index);
     const int64_t winner = find_winner(&p, e->inputs[0]);
-    e->outputs[0][w.i] = winner < 0 ? p.nelems_kernel : (double)tap_at(&p, w.index, winner);
+    evaluation_put_integer(e, w.i, winner < 0 ? (int64_t)p.nelems_kernel : tap_at(&p, w.index, winner));
   }
   return true;
 }
@@ -174,7 +174,8 @@ bool interpret_MaxPoolScatter(const Evaluation *e) {
   for (Walk w = walk_over(&e->node->inputs[1]->shape); w.i < w.nelems; walk_step(&w)) {
     pool_find(&p, w.index);
     for (int64_t i = 0; i < p.count; i++)
-      if ((double)tap_at(&p, w.index, p.places[i]) == e->inputs[0][w.i]) sum_add(&sums[p.places[i]], e->inputs[1][w.i]);
+      if (tap_at(&p, w.index, p.places[i]) == evaluation_integer(e, 0, w.i))
+        sum_add(&sums[p.places[i]], e->inputs[1][w.i]);
   }
   store_sums(e, sums);
   return true;

@@ -116,7 +116,7 @@ static bool check_indices(const ng_data *data, const Graph *g, size_t input) {
   Arena scratch;
   size_t count;
   arena_init(&scratch, &data->ctx->allocator);
-  const IndexCheck *checks = graph_index_checks(g, &scratch, &count);
+  const IndexCheck *checks = graph_index_checks(g, false, &scratch, &count);
   bool ok = checks || error_out_of_memory(&data->ctx->diagnostics);
   for (size_t i = 0; checks && ok && i < count; i++) {
     const int64_t extent = extent_value(checks[i].extent);

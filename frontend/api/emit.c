@@ -211,7 +211,7 @@ static bool is_less_exact(const Graph *open, const Graph *bound) {
 // Whether an input holds indices of what has no elements.
 static bool has_no_indices(const Graph *bound, Arena *scratch) {
   size_t count;
-  const IndexCheck *checks = graph_index_checks(bound, scratch, &count);
+  const IndexCheck *checks = graph_index_checks(bound, false, scratch, &count);
   for (size_t i = 0; i < count; i++)
     if (!extent_value(checks[i].extent) && shape_nelems(&bound->inputs[checks[i].input]->shape)) return true;
   return false;
@@ -219,7 +219,7 @@ static bool has_no_indices(const Graph *bound, Arena *scratch) {
 
 static bool find_checked(const Graph *bound, const ng_tensor *inputs, int64_t *checked, Arena *scratch) {
   size_t count;
-  const IndexCheck *checks = graph_index_checks(bound, scratch, &count);
+  const IndexCheck *checks = graph_index_checks(bound, false, scratch, &count);
   for (size_t i = 0; i < bound->ninputs; i++) checked[i] = 0;
   for (size_t i = 0; i < count; i++) {
     const Tensor t = tensor_of_api(&inputs[checks[i].input]);

@@ -13,6 +13,7 @@ typedef struct Allowed {
 
 static Allowed allowed_by(const IndexCheck *c) {
   const int64_t extent = extent_value(c->extent);
+  if (c->is_count) return (Allowed){.least = 1, .end = INT64_MAX};
   return (Allowed){c->counts_from_end ? -extent : 0, extent, c->ignored, c->ignored ? *c->ignored : 0};
 }
 
@@ -108,7 +109,8 @@ static void tell(ng_context *ctx, const Graph *g, const IndexCheck *c, const ng_
   Text text;
   text_init(&text, &ctx->allocator);
   add_element(&text, g->inputs[c->input]->name, &t, place);
-  if (a.end) text_format(&text, ": expected an index from %lld to %lld", (long long)a.least, (long long)a.end - 1);
+  if (c->is_count) text_add_string(&text, ": expected a step from 1 on, as steps count from 1");
+  else if (a.end) text_format(&text, ": expected an index from %lld to %lld", (long long)a.least, (long long)a.end - 1);
   else text_add_string(&text, ": expected no index, as there is nothing to choose from");
   if (a.has_ignored) text_format(&text, ", or %lld, which is ignored", (long long)a.ignored);
   if (text.out_of_memory) error_out_of_memory(&ctx->diagnostics);
@@ -123,7 +125,7 @@ ng_status indices_tell(ng_context *ctx, const Graph *g, const ng_tensor *inputs)
   size_t count;
   arena_init(&scratch, &ctx->allocator);
   const Call call = call_begin(ctx);
-  const IndexCheck *checks = graph_index_checks(g, &scratch, &count);
+  const IndexCheck *checks = graph_index_checks(g, true, &scratch, &count);
   if (!checks) error_out_of_memory(&ctx->diagnostics);
   for (size_t i = 0; checks && i < count; i++) {
     const size_t place = wrong_place(&checks[i], inputs);

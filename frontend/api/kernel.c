@@ -79,7 +79,7 @@ ng_status kernel_compile(const Build *b, bool is_profiled, Compiled **compiled, 
 
 static ng_status keep_graph(ng_kernel *k, Graph *graph) {
   k->graph = graph_keep(graph);
-  k->checks = graph_index_checks(k->graph, &k->graph->arena, &k->nchecks);
+  k->checks = graph_index_checks(k->graph, true, &k->graph->arena, &k->nchecks);
   if (k->checks) return NG_OK;
   error_out_of_memory(&k->ctx->diagnostics);
   return NG_OUT_OF_MEMORY;

@@ -535,9 +535,9 @@ NG_API ng_status ng_compare_outputs(ng_graph *g, const ng_kernel *kernel, const 
 /* Running. inputs and outputs are parallel to the graph's; all have data that is aligned to its elements, of the
    graph's types, shapes and orders once it is bound, and no output overlaps anything else (NG_USAGE otherwise). */
 
-/* Whether the inputs that hold indices, such as labels or the rows that Gather takes, hold such as exist. NG_WRONG
-   after telling of the first that does not, for each such input. Indices that the graph computes are not known before:
-   one that does not exist gives NaN. */
+/* Whether the inputs that hold indices, such as labels or the rows that Gather takes, hold such as exist, and those
+   that hold an optimizer's step at least 1. NG_WRONG after telling of the first that does not, for each such input.
+   Indices and steps that the graph computes are not known before: wrong ones give NaN. */
 NG_API ng_status ng_graph_check_indices(ng_graph *g, const ng_tensor *inputs);
 
 /* NG_WRONG, too, where ng_graph_check_indices has something to tell: nothing is written then.

@@ -163,7 +163,7 @@ static bool check_numbers(Builder *b, const Node *node) {
     const Attribute *row = &node->op->attributes[i];
     const AttributeValue *value = &node->attributes[i];
     if (!value->is_set) continue;
-    if (row->kind == ATTRIBUTE_F32 && !isfinite(value->f32))
+    if (row->kind == ATTRIBUTE_F32 && !isfinite(value->f32) && !(row->may_be_infinite && isinf(value->f32)))
       return build_error(b, "%s: expected a finite number", row->name);
     if (row->must_be_positive && !(row->kind == ATTRIBUTE_F32 ? value->f32 > 0 : value->s64 > 0))
       return build_error(b, "%s: expected a number above 0", row->name);

@@ -248,7 +248,8 @@ static bool read_attribute_value(Reader *r, const Yaml *y, const Attribute *row,
   case ATTRIBUTE_S64: value->s64 = s.integer; return s.kind == SCALAR_INT && s.fits;
   case ATTRIBUTE_F32:
     value->f32 = s.number;
-    return (s.kind == SCALAR_INT || s.kind == SCALAR_FLOAT) && isfinite(s.number);
+    return (s.kind == SCALAR_INT || s.kind == SCALAR_FLOAT) &&
+           (isfinite(s.number) || (row->may_be_infinite && isinf(s.number)));
   case ATTRIBUTE_CHOICE: return read_choice(y, row, value);
   case ATTRIBUTE_S64_LIST: return read_s64_list(r, y, value);
   case ATTRIBUTE_F32_LIST: return read_f32_list(r, y, value);
@@ -265,7 +266,7 @@ static void describe_expected(const Attribute *row, Text *out) {
       [ATTRIBUTE_BOOL] = "true or false",          [ATTRIBUTE_S64] = "an integer",
       [ATTRIBUTE_F32] = "a finite number",         [ATTRIBUTE_CHOICE] = "",
       [ATTRIBUTE_S64_LIST] = "a list of integers", [ATTRIBUTE_F32_LIST] = "a list of finite numbers"};
-  text_add_string(out, kinds[row->kind]);
+  text_add_string(out, row->may_be_infinite ? "a number" : kinds[row->kind]);
   if (row->must_be_positive) text_add_string(out, " above 0");
   for (int i = 0; row->kind == ATTRIBUTE_CHOICE && i < MAX_CHOICES && row->choices[i]; i++)
     text_format(out, "%s%s", i == 0 ? "" : i + 1 < MAX_CHOICES && row->choices[i + 1] ? ", " : " or ", row->choices[i]);

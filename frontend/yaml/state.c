@@ -27,7 +27,16 @@ static bool read_number(Reader *r, const Yaml *y, const char *subject, const cha
                   range, yaml_describe(y, found));
 }
 
-static bool read_uniform(Reader *r, const Yaml *y, const char *subject, Init *init) {
+// Whether the type holds the greatest number that the init may make.
+static bool fits(Reader *r, const Yaml *y, const char *subject, Type type, const char *what, double greatest) {
+  if (isfinite(type_round(type, greatest))) return true;
+  return error_at(r->d, reader_position(r, y),
+                  "init of %s: %s: expected numbers within the range of %s, up to %g, found "
+                  "up to %g",
+                  subject, what, type_name(type), type_greatest(type), greatest);
+}
+
+static bool read_uniform(Reader *r, const Yaml *y, const char *subject, Type type, Init *init) {
   char found[DESCRIPTION_BYTES];
   if (y->kind != YAML_LIST || y->count != 2)
     return error_at(r->d, reader_position(r, y), "init of %s: uniform: expected [low, high], found %s", subject,
@@ -35,8 +44,14 @@ static bool read_uniform(Reader *r, const Yaml *y, const char *subject, Init *in
   if (!read_number(r, y->items[0], subject, "uniform", -INFINITY, &init->low) ||
       !read_number(r, y->items[1], subject, "uniform", -INFINITY, &init->high))
     return false;
-  return init->low <= init->high ||
-         error_at(r->d, reader_position(r, y), "init of %s: uniform: expected the lower number first", subject);
+  if (init->low > init->high)
+    return error_at(r->d, reader_position(r, y), "init of %s: uniform: expected the lower number first", subject);
+  return fits(r, y, subject, type, "uniform", fmax(fabs(init->low), fabs(init->high)));
+}
+
+static bool read_normal(Reader *r, const Yaml *y, const char *subject, Type type, Init *init) {
+  return read_number(r, y, subject, "normal", 0, &init->deviation) &&
+         fits(r, y, subject, type, "normal", init->deviation * INIT_MOST_DEVIATIONS);
 }
 
 static bool read_init_file(Reader *r, const Yaml *y, const char *subject, Type type, Shape *shape, Init *init) {
@@ -57,8 +72,8 @@ static bool read_init(Reader *r, const Yaml *y, const char *subject, Type type, 
   if (kind >= INIT_UNIFORM && !type_is_float(type))
     return error_at(r->d, reader_position(r, y), "init of %s: expected zeros, ones or a file for %s", subject,
                     type_name(type));
-  if (kind == INIT_UNIFORM) return read_uniform(r, yaml_entry(y, 0), subject, init);
-  if (kind == INIT_NORMAL) return read_number(r, yaml_entry(y, 0), subject, "normal", 0, &init->deviation);
+  if (kind == INIT_UNIFORM) return read_uniform(r, yaml_entry(y, 0), subject, type, init);
+  if (kind == INIT_NORMAL) return read_normal(r, yaml_entry(y, 0), subject, type, init);
   return kind != INIT_FAN_IN || read_number(r, yaml_entry(y, 0), subject, "fan_in", 1, &init->fan_in);
 }
 

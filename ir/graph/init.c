@@ -10,7 +10,8 @@ const char *const init_names[] = {[INIT_ZEROS] = "zeros",   [INIT_ONES] = "ones"
 
 static double uniform(const uint32_t words[4], double low, double high) {
   const uint64_t bits = ((uint64_t)words[0] << 32 | words[1]) >> 11;
-  return low + (high - low) * ((double)bits * 0x1p-53);
+  const double part = (double)bits * 0x1p-53;
+  return isfinite(high - low) ? low + (high - low) * part : 2 * (low / 2 + (high / 2 - low / 2) * part);
 }
 
 // Eight uniform 16-bit numbers have a sum of mean 8 * 65535 / 2 and variance 8 * (2^32 - 1) / 12.

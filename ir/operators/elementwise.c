@@ -4,6 +4,7 @@
 #include "ir/operators/norm.h"
 #include "ir/operators/rules.h"
 
+#include <math.h>
 #include <string.h>
 
 double node_coefficient(const Node *node, const char *name) {
@@ -104,30 +105,32 @@ bool infer_bias_add_backward(Inference *inf, Node *node) {
   return infer_bias(inf, node, node->inputs[0], node->outputs[0]);
 }
 
-// A vector of slopes has one for each channel. The gradient also takes a vector of one slope for all channels.
-static bool infer_slope(Inference *inf, Node *node, bool may_be_one) {
+// A vector of slopes has one for each channel, or one for all.
+static bool infer_slope(Inference *inf, Node *node) {
   Value *src = node->inputs[0], *slope = node->inputs[1];
   if (slope->shape.rank < 0) return true;
   if (!infer_rank_at_least(inf, slope, 1)) return false;
   if (src->shape.rank < 0) return true;
   int axis = operand_channel_axis(node, &node->op->inputs[1], slope);
-  if (axis < 0) return infer_broadcast_to(inf, slope, src);
-  return may_be_one ? infer_broadcast_extent(inf, slope, 0, src, axis) : infer_same_extent(inf, slope, 0, src, axis);
+  return axis < 0 ? infer_broadcast_to(inf, slope, src) : infer_broadcast_extent(inf, slope, 0, src, axis);
 }
 
 bool infer_prelu(Inference *inf, Node *node) {
-  return infer_same_shape(inf, node->inputs[0], node->outputs[0]) && infer_slope(inf, node, false);
+  return infer_same_shape(inf, node->inputs[0], node->outputs[0]) && infer_slope(inf, node);
 }
 
 bool infer_prelu_backward(Inference *inf, Node *node) {
   return infer_same_shape(inf, node->inputs[0], node->inputs[2]) &&
          infer_same_shape(inf, node->inputs[0], node->outputs[0]) &&
-         infer_same_shape(inf, node->inputs[1], node->outputs[1]) && infer_slope(inf, node, true);
+         infer_same_shape(inf, node->inputs[1], node->outputs[1]) && infer_slope(inf, node);
 }
 
 bool check_clamp(Node *node, Diagnostics *d) {
   char title[NODE_TITLE_BYTES];
   double min = node_f32(node, "min"), max = node_f32(node, "max");
+  if (isinf(min) && isinf(max))
+    return error_at(d, node->position, "%s: min and max: expected a finite number for at least one of them",
+                    node_title(node, title));
   return min <= max || error_at(d, node->position, "%s: min: expected at most max, which is %g, found %g",
                                 node_title(node, title), max, min);
 }

@@ -66,26 +66,36 @@ static bool regions_equal(const IndexCheck *a, const IndexCheck *b) {
 }
 
 static bool checks_equal(const IndexCheck *a, const IndexCheck *b) {
-  return a->input == b->input && extent_equals(a->extent, b->extent) && a->counts_from_end == b->counts_from_end &&
-         !a->ignored == !b->ignored && (!a->ignored || *a->ignored == *b->ignored) && regions_equal(a, b);
+  return a->input == b->input && a->is_count == b->is_count && extent_equals(a->extent, b->extent) &&
+         a->counts_from_end == b->counts_from_end && !a->ignored == !b->ignored &&
+         (!a->ignored || *a->ignored == *b->ignored) && regions_equal(a, b);
 }
 
-const IndexCheck *graph_index_checks(const Graph *g, Arena *arena, size_t *count) {
+// The check of what the node takes in the slot.
+static IndexCheck check_of(const Graph *g, const Node *node, uint32_t slot) {
+  const Operand *row = &node->op->inputs[slot];
+  IndexCheck own = {.node = node, .counts_from_end = row->counts_from_end, .is_count = row->is_count};
+  if (!row->is_count) own.extent = node_indexed(node, slot);
+  find_input(g, node->inputs[slot], &own);
+  const bool may_ignore = operator_has_attribute(node->op, "ignore_index");
+  const AttributeValue *ignored = may_ignore ? node_attribute(node, "ignore_index") : NULL;
+  if (ignored && ignored->is_set) own.ignored = &ignored->s64;
+  return own;
+}
+
+const IndexCheck *graph_index_checks(const Graph *g, bool with_counts, Arena *arena, size_t *count) {
   size_t most = 1;
   *count = 0;
   for (size_t n = 0; n < g->nnodes; n++)
-    for (uint32_t slot = 0; slot < g->nodes[n]->op->ninputs; slot++) most += g->nodes[n]->op->inputs[slot].is_index;
+    for (uint32_t slot = 0; slot < g->nodes[n]->op->ninputs; slot++)
+      most += g->nodes[n]->op->inputs[slot].is_index || g->nodes[n]->op->inputs[slot].is_count;
   IndexCheck *checks = ARENA_ARRAY(arena, IndexCheck, most);
   for (size_t n = 0; checks && n < g->nnodes; n++) {
     const Node *node = g->nodes[n];
     for (uint32_t slot = 0; slot < node->op->ninputs; slot++) {
       const Operand *row = &node->op->inputs[slot];
-      if (!row->is_index || !node->inputs[slot]) continue;
-      IndexCheck own = {.node = node, .extent = node_indexed(node, slot), .counts_from_end = row->counts_from_end};
-      find_input(g, node->inputs[slot], &own);
-      const bool may_ignore = operator_has_attribute(node->op, "ignore_index");
-      const AttributeValue *ignored = may_ignore ? node_attribute(node, "ignore_index") : NULL;
-      if (ignored && ignored->is_set) own.ignored = &ignored->s64;
+      if (!node->inputs[slot] || !(row->is_index || (with_counts && row->is_count))) continue;
+      const IndexCheck own = check_of(g, node, slot);
       bool is_new = own.input < g->ninputs;
       for (size_t i = 0; i < *count; i++) is_new &= !checks_equal(&checks[i], &own);
       if (is_new) checks[(*count)++] = own;

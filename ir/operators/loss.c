@@ -8,6 +8,12 @@ int loss_class_axis(const Node *node) {
   return (int)(axis < 0 ? axis + node->inputs[0]->shape.rank : axis);
 }
 
+bool loss_ignored_is_large(const Node *node) {
+  if (!operator_has_attribute(node->op, "ignore_index")) return false;
+  const AttributeValue *ignored = node_attribute(node, "ignore_index");
+  return ignored->is_set && (ignored->s64 > 1 << 24 || ignored->s64 < -(1 << 24));
+}
+
 // The loss has rank 0, or without reduction the shape that its elements' losses have.
 static bool infer_loss_type(Inference *inf, const Value *src, Value *loss) {
   if (src->type == TYPE_NONE || loss->type != TYPE_NONE) return true;

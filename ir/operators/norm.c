@@ -16,6 +16,57 @@ static bool infer_statistics_type(Inference *inf, Node *node, const Value *src, 
                                              : "");
 }
 
+// The type of a statistic beside the parameters, whose types may be unknown; TYPE_NONE: it may have several.
+static Type statistic_type(const Value *parameter, bool is_result) {
+  if (parameter && parameter->type != TYPE_BF16) return parameter->type;
+  return is_result ? TYPE_F32 : TYPE_NONE;
+}
+
+// The type of a parameter beside the statistics; TYPE_NONE: it may have several.
+static Type parameter_type(const Value *statistic, Type data, bool is_result) {
+  const bool may_be_bf16 = data == TYPE_BF16 || data == TYPE_NONE;
+  if (!statistic || (statistic->type == TYPE_F32 && may_be_bf16 && !is_result)) return TYPE_NONE;
+  return statistic->type;
+}
+
+// Sets the types of parameters where none has one, and of statistics where none has one.
+static bool infer_other_types(Inference *inf, Node *node, const Value *parameter, const Value *statistic) {
+  bool has_parameters = false, has_statistics = false;
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    has_parameters |= node->inputs[i] && node->op->inputs[i].type == 'S';
+    has_statistics |= node->inputs[i] && node->op->inputs[i].type == 'M';
+  }
+  for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
+    const bool is_input = i < node->ninputs;
+    const char letter = is_input ? node->op->inputs[i].type : node->op->outputs[i - node->ninputs].type;
+    Value *v = is_input ? node->inputs[i] : node->outputs[i - node->ninputs];
+    Type type = TYPE_NONE;
+    if (letter == 'M' && !statistic) type = statistic_type(parameter, !has_statistics);
+    if (letter == 'S' && !parameter) type = parameter_type(statistic, node->inputs[0]->type, !has_parameters);
+    if (!infer_type(inf, v, type)) return false;
+  }
+  return true;
+}
+
+// Parameters and statistics have one type, but statistics may be f32 beside bf16 parameters.
+static bool infer_norm_types(Inference *inf, Node *node) {
+  if (node->signature && node->signature->types) return true;
+  const Value *parameter = NULL, *statistic = NULL;
+  for (uint32_t i = node->ninputs + node->noutputs; i-- > 0;) {
+    const bool is_input = i < node->ninputs;
+    const Value *v = is_input ? node->inputs[i] : node->outputs[i - node->ninputs];
+    const char letter = is_input ? node->op->inputs[i].type : node->op->outputs[i - node->ninputs].type;
+    if (!v || v->type == TYPE_NONE) continue;
+    if (letter == 'S') parameter = v;
+    if (letter == 'M') statistic = v;
+  }
+  if (parameter && statistic && parameter->type != statistic->type &&
+      !(parameter->type == TYPE_BF16 && statistic->type == TYPE_F32))
+    return infer_error(inf, "%s is %s and %s is %s: expected one type", parameter->name, type_name(parameter->type),
+                       statistic->name, type_name(statistic->type));
+  return infer_other_types(inf, node, parameter, statistic);
+}
+
 // Batch norm
 
 int node_channel_axis(const Node *node, int rank) {
@@ -62,6 +113,7 @@ static bool infer_statistics(Inference *inf, Node *node, Value *src, Value **ope
 
 bool infer_batch_norm(Inference *inf, Node *node) {
   Value *src = node->inputs[0];
+  if (!infer_norm_types(inf, node)) return false;
   if (!infer_same_shape(inf, src, node->outputs[0])) return false;
   if (src->shape.rank < 0) return true;
   return infer_rank_at_least(inf, src, 2) && infer_statistics(inf, node, src, node->inputs, 1, node->ninputs);
@@ -75,6 +127,7 @@ bool infer_batch_norm_forward_training(Inference *inf, Node *node) {
 
 bool infer_batch_norm_backward(Inference *inf, Node *node) {
   Value *src = node->inputs[0];
+  if (!infer_norm_types(inf, node)) return false;
   if (!infer_same_shape(inf, src, node->inputs[1]) || !infer_same_shape(inf, src, node->outputs[0])) return false;
   if (src->shape.rank < 0) return true;
   return infer_rank_at_least(inf, src, batch_norm_has_broadcast_statistics(node) ? 1 : 2) &&
@@ -209,15 +262,9 @@ static bool infer_parameter_ranks(Inference *inf, Value *const *parameters, int 
   return true;
 }
 
-// Statistics whose type is neither declared nor bound by a parameter are f32.
-static bool infer_default_types(Inference *inf, Value *const *statistics, int count) {
-  for (int i = 0; i < count; i++)
-    if (statistics[i] && statistics[i]->type == TYPE_NONE && !infer_type(inf, statistics[i], TYPE_F32)) return false;
-  return true;
-}
-
 bool infer_layer_norm(Inference *inf, Node *node) {
   Value *src = node->inputs[0];
+  if (!infer_norm_types(inf, node)) return false;
   if (!infer_same_shape(inf, src, node->outputs[0])) return false;
   if (src->shape.rank < 0) return true;
   if (!infer_rank_at_least(inf, src, 1) || !check_begin_axis(inf, node, src->shape.rank)) return false;
@@ -227,11 +274,12 @@ bool infer_layer_norm(Inference *inf, Node *node) {
       !infer_layer_statistic(inf, node, src, k, node->outputs[1]) ||
       !infer_layer_statistic(inf, node, src, k, node->outputs[2]))
     return false;
-  return infer_default_types(inf, &node->outputs[1], 2) && infer_same_shape(inf, node->inputs[1], node->inputs[2]);
+  return infer_same_shape(inf, node->inputs[1], node->inputs[2]);
 }
 
 bool infer_layer_norm_backward(Inference *inf, Node *node) {
   Value *src = node->inputs[0], *gamma = node->inputs[4], *beta = node->inputs[5];
+  if (!infer_norm_types(inf, node)) return false;
   if (!infer_same_shape(inf, src, node->inputs[1]) || !infer_same_shape(inf, src, node->outputs[0])) return false;
   if (src->shape.rank < 0) return true;
   if (!infer_rank_at_least(inf, src, 1) || !check_begin_axis(inf, node, src->shape.rank)) return false;
@@ -323,14 +371,15 @@ static bool infer_groups(Inference *inf, Node *node, Value *const *statistics, V
 
 bool infer_group_norm(Inference *inf, Node *node) {
   Value *src = node->inputs[0];
+  if (!infer_norm_types(inf, node)) return false;
   if (!infer_same_shape(inf, src, node->outputs[0])) return false;
   if (src->shape.rank < 0) return true;
-  return infer_groups(inf, node, &node->outputs[1], &node->inputs[1], 2) &&
-         infer_default_types(inf, &node->outputs[1], 2);
+  return infer_groups(inf, node, &node->outputs[1], &node->inputs[1], 2);
 }
 
 bool infer_group_norm_backward(Inference *inf, Node *node) {
   Value *src = node->inputs[0];
+  if (!infer_norm_types(inf, node)) return false;
   if (!infer_same_shape(inf, src, node->inputs[1]) || !infer_same_shape(inf, src, node->outputs[0])) return false;
   if (src->shape.rank < 0) return true;
   Value *const parameters[] = {node->inputs[4], node->inputs[5], node->outputs[1], node->outputs[2]};

@@ -69,6 +69,7 @@ typedef struct Attribute {
   bool is_optional; // has no default and may be unset
   bool is_hidden;   // can only be set by a signature
   bool must_be_positive;
+  bool may_be_infinite;             // ATTRIBUTE_F32
   ListContents list;                // ATTRIBUTE_S64_LIST
   double default_value;             // bool, s64, f32: the number; choice: its index
   const char *choices[MAX_CHOICES]; // ATTRIBUTE_CHOICE: the names; the value is an index

@@ -19,6 +19,8 @@
   .noutputs = 1, ELEMENTWISE_UNARY
 #define REQUIRED_F32(attribute)                                                                                        \
   { .name = attribute, .kind = ATTRIBUTE_F32, .is_required = true }
+#define BOUND(attribute)                                                                                               \
+  { .name = attribute, .kind = ATTRIBUTE_F32, .is_required = true, .may_be_infinite = true }
 #define USE_DST                                                                                                        \
   { .name = "use_dst", .kind = ATTRIBUTE_BOOL, .default_value = true }
 #define GELU_MODE                                                                                                      \
@@ -46,14 +48,12 @@
 #define BATCH_NORM_BACKWARD_OPERANDS                                                                                   \
   .inputs = {{"src", 'T'},                                                                                             \
              {"diff_dst", 'T'},                                                                                        \
-             {"mean", 'S', .is_statistic = true},                                                                      \
-             {"variance", 'S', .is_positive = true, .is_statistic = true},                                             \
+             {"mean", 'M', .is_statistic = true},                                                                      \
+             {"variance", 'M', .is_positive = true, .is_statistic = true},                                             \
              {"gamma", 'S', .is_optional = true},                                                                      \
              {"beta", 'S', .is_optional = true, .is_hidden = true}},                                                   \
   .ninputs = 6, NORM_GRADIENTS
-#define NORM_TYPES                                                                                                     \
-  .types = {{'T', TYPES_FLOAT},                                                                                        \
-            {'S', TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_BF16) | TYPE_BIT(TYPE_F16) | TYPE_BIT(TYPE_F64)}}
+#define NORM_TYPES .types = {{'T', TYPES_FLOAT}, {'S', TYPES_FLOAT}, {'M', TYPES_FLOAT}}
 #define EPSILON_REQUIRED                                                                                               \
   { .name = "epsilon", .kind = ATTRIBUTE_F32, .is_required = true, .must_be_positive = true }
 #define EPSILON_DEFAULT                                                                                                \
@@ -94,6 +94,7 @@ enum { CONVOLUTION_NATTRIBUTES = WINDOW_NATTRIBUTES + 3 }; // with weights_forma
   .traits = TRAIT_MULTIPLIES
 #define POOL_ATTRIBUTES WINDOW_ATTRIBUTES, REQUIRED_LIST("kernel", .list = LIST_SPATIAL)
 enum { POOL_NATTRIBUTES = WINDOW_NATTRIBUTES + 1 };
+#define TYPES_WINNERS (TYPE_BIT(TYPE_U8) | TYPE_BIT(TYPE_S32) | TYPE_BIT(TYPE_S64))
 #define DILATIONS_ONE OPTIONAL_LIST("dilations", .list = LIST_SPATIAL)
 #define EXCLUDE_PAD                                                                                                    \
   { .name = "exclude_pad", .kind = ATTRIBUTE_BOOL, .is_required = true }
@@ -118,16 +119,16 @@ enum { POOL_NATTRIBUTES = WINDOW_NATTRIBUTES + 1 };
   { .name = "groups", .kind = ATTRIBUTE_S64, .is_hidden = true }
 #define FORWARD_OUTPUTS                                                                                                \
   .outputs = {{"dst", 'T'},                                                                                            \
-              {"mean", 'S', .is_optional = true, .is_statistic = true},                                                \
-              {"variance", 'S', .is_optional = true, .is_statistic = true}}
+              {"mean", 'M', .is_optional = true, .is_statistic = true},                                                \
+              {"variance", 'M', .is_optional = true, .is_statistic = true}}
 #define NORM_OPERANDS                                                                                                  \
   .inputs = {{"src", 'T'}, {"gamma", 'S', .is_optional = true}, {"beta", 'S', .is_optional = true}}, .ninputs = 3,     \
   FORWARD_OUTPUTS, .noutputs = 3
 #define NORM_BACKWARD_OPERANDS                                                                                         \
   .inputs = {{"src", 'T'},                                                                                             \
              {"diff_dst", 'T'},                                                                                        \
-             {"mean", 'S', .is_statistic = true},                                                                      \
-             {"variance", 'S', .is_positive = true, .is_statistic = true},                                             \
+             {"mean", 'M', .is_statistic = true},                                                                      \
+             {"variance", 'M', .is_positive = true, .is_statistic = true},                                             \
              {"gamma", 'S', .is_optional = true},                                                                      \
              {"beta", 'S', .is_optional = true}},                                                                      \
   .ninputs = 6, NORM_GRADIENTS

@@ -17,6 +17,21 @@ bool infer_optimizer(Inference *inf, Node *node) {
   return true;
 }
 
+// A step of 0 would divide by zero. One that is no constant is checked when the graph runs.
+static bool check_step(const Node *node, Diagnostics *d) {
+  char title[NODE_TITLE_BYTES];
+  bool ok = true;
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    const Value *step = node->inputs[i];
+    if (!node->op->inputs[i].is_count || !step->constant) continue;
+    const double number = type_load(step->type, step->constant->data, 0);
+    if (number < 1)
+      ok = error_at(d, node->position, "%s: %s: expected a step from 1 on, as steps count from 1, found %g",
+                    node_title(node, title), step->name, number);
+  }
+  return ok;
+}
+
 // A beta of 1 would divide by zero. PyTorch refuses the same numbers.
 bool check_optimizer(Node *node, Diagnostics *d) {
   static const struct {
@@ -24,7 +39,7 @@ bool check_optimizer(Node *node, Diagnostics *d) {
     bool is_below_1;
   } rows[] = {{"beta1", true}, {"beta2", true}, {"momentum", false}, {"weight_decay", false}, {"lr_decay", false}};
   char title[NODE_TITLE_BYTES];
-  bool ok = true;
+  bool ok = check_step(node, d);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     if (!operator_has_attribute(node->op, rows[i].name)) continue;
     const double number = node_f32(node, rows[i].name);

@@ -58,23 +58,40 @@ bool infer_pool(Inference *inf, Node *node) {
   return true;
 }
 
-bool infer_max_pool_backward(Inference *inf, Node *node) {
-  return infer_same_shape(inf, node->inputs[0], node->outputs[0]) && infer_pool(inf, node);
+#define MOST_TAPS (INT64_C(1) << 53) // f64, in which taps are numbered, holds all whole numbers up to this one
+
+// Sets the number of taps of a window. False: it is an error, as kernels cannot number them.
+static bool infer_ntaps(Inference *inf, const Node *node, int64_t *ntaps) {
+  const AttributeValue *kernel = node_attribute(node, "kernel");
+  *ntaps = 1;
+  if (!window_is_valid(node)) return true;
+  for (size_t i = 0; i < kernel->list.count; i++) {
+    if (kernel->list.items[i] > MOST_TAPS / *ntaps)
+      return infer_error(inf,
+                         "kernel: expected at most 2^53 elements in a window, whose greatest is found by its number");
+    *ntaps *= kernel->list.items[i];
+  }
+  return true;
 }
 
-// The number of taps does not fit its type otherwise.
+bool infer_max_pool_backward(Inference *inf, Node *node) {
+  int64_t ntaps;
+  return infer_same_shape(inf, node->inputs[0], node->outputs[0]) && infer_pool(inf, node) &&
+         infer_ntaps(inf, node, &ntaps);
+}
+
+// The type holds the number of taps, which stands for no winner.
 bool infer_max_pool_winners(Inference *inf, Node *node) {
-  enum { MOST_BYTE = 255 };
-  const AttributeValue *kernel = node_attribute(node, "kernel");
-  int64_t ntaps = 1;
-  if (!infer_pool(inf, node)) return false;
+  int64_t ntaps;
+  if (!infer_pool(inf, node) || !infer_ntaps(inf, node, &ntaps)) return false;
   if (!window_is_valid(node)) return true;
-  for (size_t i = 0; i < kernel->list.count && ntaps < MOST_BYTE; i++) ntaps *= kernel->list.items[i];
-  return infer_type(inf, node->outputs[0], ntaps < MOST_BYTE ? TYPE_U8 : TYPE_S32);
+  return infer_type(inf, node->outputs[0], ntaps < UINT8_MAX ? TYPE_U8 : ntaps <= INT32_MAX ? TYPE_S32 : TYPE_S64);
 }
 
 bool infer_max_pool_scatter(Inference *inf, Node *node) {
-  return infer_same_shape(inf, node->inputs[0], node->inputs[1]) && infer_pool(inf, node);
+  int64_t ntaps;
+  return infer_same_shape(inf, node->inputs[0], node->inputs[1]) && infer_pool(inf, node) &&
+         infer_ntaps(inf, node, &ntaps);
 }
 
 bool check_max_pool_scatter(Node *node, Diagnostics *d) {

@@ -47,12 +47,14 @@ OWN(Tanh)
 #define Y gradient_saved(g, node->inputs[1])
 #define DST gradient_saved(g, node->outputs[0])
 #define NUMBER(number) gradient_number(g, node->outputs[0]->type, number)
+#define NUMBER_OF(v, number) ((v) ? gradient_number(g, (v)->type, number) : NULL)
 #define ADD(a, b) gradient_binary(g, OP_Add, a, b)
 #define SUB(a, b) gradient_binary(g, OP_Subtract, a, b)
 #define MUL(a, b) gradient_binary(g, OP_Multiply, a, b)
 #define DIV(a, b) gradient_binary(g, OP_Divide, a, b)
 #define POWER(a, b) gradient_binary(g, OP_Power, a, b)
 #define EQUAL(a, b) gradient_binary(g, OP_Equal, a, b)
+#define GT(a, b) gradient_binary(g, OP_Greater, a, b)
 #define GE(a, b) gradient_binary(g, OP_GreaterEqual, a, b)
 #define SCALE(a, number) gradient_scaled(g, a, number)
 #define SELECT(condition, a, b) gradient_select(g, condition, a, b)
@@ -98,27 +100,42 @@ GRADIENT(Neg) {
   GIVE(0, gradient_unary(g, OP_Neg, diff));
 }
 
+// x^0 is 1 everywhere, also where x^-1 is infinite.
 GRADIENT(Pow) {
   double exponent = node_coefficient(node, "beta");
-  GIVE(0, MUL(SCALE(diff, exponent), power(g, X, exponent - 1)));
+  Value *zeros = exponent == 0 ? gradient_filled(g, diff->type, &diff->shape, 0) : NULL;
+  GIVE(0, zeros ? zeros : MUL(SCALE(diff, exponent), power(g, X, exponent - 1)));
 }
 
+// diff * dst lies between diff and the result, so that it is in range if these are; dst^2 may not be.
 GRADIENT(Reciprocal) {
-  GIVE(0, MUL(SCALE(diff, -1), gradient_unary(g, OP_Square, DST)));
+  GIVE(0, MUL(MUL(SCALE(diff, -1), DST), DST));
 }
 
 GRADIENT(Sin) {
   GIVE(0, MUL(diff, gradient_unary(g, OP_Cos, X)));
 }
 
+// Doubled last: twice diff may be out of range where the result is not.
 GRADIENT(Square) {
-  GIVE(0, MUL(SCALE(diff, 2), X));
+  GIVE(0, SCALE(MUL(gradient_widened(g, diff), X), 2));
 }
 
-// The derivative of x s(beta x) is s + beta x s', where s is the sigmoid.
+// x within [-bound, bound]; NaN remains NaN.
+static Value *bounded(Gradient *g, Value *x, double bound) {
+  Value *below = gradient_binary(g, OP_Maximum, NUMBER_OF(x, -bound), x);
+  return gradient_binary(g, OP_Minimum, NUMBER_OF(x, bound), below);
+}
+
+// The derivative of x s(beta x) is s + beta x s', where s is the sigmoid. Beyond the bound s' is 0, and its product
+// with an infinite argument would be NaN.
 GRADIENT(Swish) {
-  double beta = node_coefficient(node, "beta");
-  Value *x = gradient_widened(g, X), *argument = beta == 1 ? x : SCALE(x, beta);
+  const double bound = 0x1p60, beta = node_coefficient(node, "beta");
+  if (beta == 0) { // src / 2, also of an infinite src
+    GIVE(0, SCALE(diff, 0.5));
+    return;
+  }
+  Value *x = gradient_widened(g, X), *argument = bounded(g, beta == 1 ? x : SCALE(x, beta), bound);
   diff = gradient_widened(g, diff);
   Node *backward = gradient_node(g, OP_SigmoidBackward, NULL);
   if (!backward || !x) return;
@@ -129,14 +146,17 @@ GRADIENT(Swish) {
   GIVE(0, ADD(MUL(diff, gradient_unary(g, OP_Sigmoid, argument)), MUL(argument, slope)));
 }
 
-// As PyTorch has it, an exponent of 0 and a base of 0 are constants.
+// As PyTorch has it, an exponent of 0 and a base of 0 are constants. The derivative by the exponent has the limit 0
+// where the power is 0, which an infinite logarithm would make NaN.
 GRADIENT(Power) {
   Value *base = gradient_widened(g, X), *exponent = gradient_widened(g, Y);
   if (!base || !exponent) return;
   Value *zero = gradient_number(g, base->type, 0), *one = gradient_number(g, base->type, 1);
   diff = gradient_widened(g, diff);
   GIVE(0, MUL(diff, SELECT(EQUAL(exponent, zero), zero, MUL(exponent, POWER(base, SUB(exponent, one))))));
-  GIVE(1, MUL(diff, SELECT(EQUAL(base, zero), zero, MUL(POWER(base, exponent), gradient_unary(g, OP_Log, base)))));
+  if (!gradient_is_wanted(g, node->inputs[1])) return;
+  Value *result = POWER(base, exponent), *slope = MUL(result, gradient_unary(g, OP_Log, base));
+  GIVE(1, MUL(diff, SELECT(EQUAL(base, zero), zero, SELECT(EQUAL(result, zero), zero, slope))));
 }
 
 // Widens the gradient of a result to the type of its widest operand, so that products with it are not rounded to a
@@ -173,23 +193,24 @@ GRADIENT(Divide) {
   GIVE(1, SCALE(MUL(quotient, DST), -1));
 }
 
-// The gradient of Maximum and Minimum goes to the operand that is the result; to the second if both are equal.
-static void make_choice(Gradient *g, const Node *node, Value *diff, Value *takes_second) {
+// The gradient of Maximum and Minimum goes to the operand that is the result; to the second if both are equal, or if
+// one is NaN.
+static void make_choice(Gradient *g, const Node *node, Value *diff, Value *takes_first) {
   Value *zero = NUMBER(0);
-  GIVE(0, SELECT(takes_second, zero, diff));
-  GIVE(1, SELECT(takes_second, diff, zero));
+  GIVE(0, SELECT(takes_first, diff, zero));
+  GIVE(1, SELECT(takes_first, zero, diff));
 }
 
 GRADIENT(Maximum) {
-  make_choice(g, node, diff, GE(Y, X));
+  make_choice(g, node, diff, GT(X, Y));
 }
 
 GRADIENT(Minimum) {
-  make_choice(g, node, diff, GE(X, Y));
+  make_choice(g, node, diff, GT(Y, X));
 }
 
 GRADIENT(SquaredDifference) {
-  Value *slope = MUL(SCALE(diff, 2), SUB(X, Y));
+  Value *slope = SCALE(MUL(gradient_widened(g, diff), SUB(X, Y)), 2);
   GIVE(0, slope);
   GIVE(1, SCALE(slope, -1));
 }

@@ -157,7 +157,8 @@ static Shape broadcast_shape(const Shape *a, const Shape *b) {
 Value *gradient_binary(Gradient *g, OperatorId op, Value *a, Value *b) {
   if (!a || !b) return NULL;
   Shape shape = broadcast_shape(&a->shape, &b->shape);
-  Type type = op == OP_GreaterEqual || op == OP_Equal ? TYPE_BOOLEAN : a->type == b->type ? a->type : TYPE_F32;
+  const bool compares = op == OP_GreaterEqual || op == OP_Greater || op == OP_Equal;
+  Type type = compares ? TYPE_BOOLEAN : a->type == b->type ? a->type : TYPE_F32;
   return apply(g, op, (Value *[MOST_INPUTS]){a, b}, type, &shape);
 }
 

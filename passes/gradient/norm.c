@@ -47,11 +47,47 @@ static void give_parameters(Gradient *g, const Node *node, Node *backward) {
   gradient_give(g, beta, diff_of_parameter(g, backward, 2, beta));
 }
 
+// Whether the statistic has the digits that gradients need. Of one rounded to 16 bits, x - mean has few left where
+// |mean| is many times the deviation.
+static bool is_precise(const Value *statistic) {
+  return statistic->type == TYPE_F32 || statistic->type == TYPE_F64;
+}
+
+// The type of statistics that the gradient graph computes again.
+static Type type_of_statistics(const Value *src, const Value *parameter) {
+  return (parameter ? parameter : src)->type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
+}
+
+// Sets the inputs mean and variance to outputs `first` and `first` + 1 of a copy of the forward node.
+static void set_computed(Gradient *g, Node *backward, Node *again, uint32_t first, Type type, const Shape *shape) {
+  set_input(backward, "mean", gradient_output(g, again, first, type, shape));
+  set_input(backward, "variance", gradient_output(g, again, first + 1, type, shape));
+}
+
+// A copy of the forward node with running statistics that have no effect.
+static void compute_batch_statistics(Gradient *g, const Node *node, Node *backward) {
+  const Value *src = node->inputs[0], *mean = node->outputs[3];
+  Node *again = gradient_node(g, OP_BatchNormForwardTraining, node);
+  Value *zeros = again ? gradient_filled(g, TYPE_F32, &mean->shape, 0) : NULL;
+  if (!zeros) return;
+  node_set_input(again, 0, gradient_saved(g, src));
+  node_set_input(again, 1, zeros);
+  node_set_input(again, 2, zeros);
+  gradient_output(g, again, 0, src->type, &src->shape);
+  gradient_output(g, again, 1, TYPE_F32, &mean->shape);
+  gradient_output(g, again, 2, TYPE_F32, &mean->shape);
+  set_computed(g, backward, again, 3, TYPE_F32, &mean->shape);
+}
+
 // The parameters' gradients are always added: without them BatchNormTrainingBackward ignores gamma.
 GRADIENT(BatchNormForwardTraining) {
   Node *backward = begin(g, node, diff, OP_BatchNormTrainingBackward);
-  set_input(backward, "mean", gradient_saved(g, node->outputs[3]));
-  set_input(backward, "variance", gradient_saved(g, node->outputs[4]));
+  if (is_precise(node->outputs[3])) {
+    set_input(backward, "mean", gradient_saved(g, node->outputs[3]));
+    set_input(backward, "variance", gradient_saved(g, node->outputs[4]));
+  } else {
+    compute_batch_statistics(g, node, backward);
+  }
   give_parameters(g, node, backward);
 }
 
@@ -78,9 +114,10 @@ GRADIENT(BatchNormInference) {
   if (backward && by_statistics) give_statistics(g, node, backward);
 }
 
-// Sets the inputs mean and variance: the forward node's outputs, or those of a copy of the forward node that has them.
+// Sets the inputs mean and variance: the forward node's outputs, or those of a copy of the forward node that has them
+// in a type that is precise enough.
 static void set_statistics(Gradient *g, const Node *node, Node *backward) {
-  if (node->outputs[1]) {
+  if (node->outputs[1] && is_precise(node->outputs[1])) {
     set_input(backward, "mean", gradient_saved(g, node->outputs[1]));
     set_input(backward, "variance", gradient_saved(g, node->outputs[2]));
     return;
@@ -97,10 +134,7 @@ static void set_statistics(Gradient *g, const Node *node, Node *backward) {
   for (int i = 0; i < (has_groups ? 1 : layer_norm_begin_axis(node)); i++)
     shape.extent[shape.rank++] = src->shape.extent[i];
   if (has_groups) shape.extent[shape.rank++] = norm_ngroups(node);
-  const Value *gamma = forward_input(node, "gamma");
-  Type type = gamma ? gamma->type : src->type == TYPE_F64 ? TYPE_F64 : TYPE_F32; // also that of the parameters
-  set_input(backward, "mean", gradient_output(g, again, 1, type, &shape));
-  set_input(backward, "variance", gradient_output(g, again, 2, type, &shape));
+  set_computed(g, backward, again, 1, type_of_statistics(src, forward_input(node, "gamma")), &shape);
 }
 
 static void make_of_rows(Gradient *g, const Node *node, Value *diff, OperatorId id) {
@@ -122,10 +156,37 @@ GRADIENT(InstanceNorm) {
   make_of_rows(g, node, diff, OP_InstanceNormBackward);
 }
 
+// The shape of gamma with src's extents on the axes of a row. False if gamma varies along all of these, or along none:
+// then RMSNormBackward has its gradient.
+static bool whole_rows(const Node *node, Shape *shape) {
+  const Shape *src = &node->inputs[0]->shape, *gamma = &node->inputs[1]->shape;
+  const int missing = src->rank - gamma->rank;
+  bool is_broadcast = false, is_whole = false;
+  *shape = *src;
+  for (int i = 0; i < src->rank; i++) {
+    const Extent own = i < missing ? EXTENT(1) : gamma->extent[i - missing];
+    if (i < layer_norm_begin_axis(node)) shape->extent[i] = own;
+    if (i < layer_norm_begin_axis(node) || extent_equals(src->extent[i], EXTENT(1))) continue;
+    if (extent_equals(own, EXTENT(1))) is_broadcast = true;
+    else is_whole = true;
+  }
+  return is_broadcast && is_whole;
+}
+
 GRADIENT(RMSNorm) {
   const Value *gamma = node->inputs[1];
   Node *backward = begin(g, node, diff, OP_RMSNormBackward);
-  if (gradient_is_wanted(g, gamma)) gradient_give(g, gamma, diff_of_parameter(g, backward, 1, gamma));
+  Shape shape;
+  if (!backward || !gradient_is_wanted(g, gamma)) return;
+  if (!whole_rows(node, &shape)) {
+    gradient_give(g, gamma, diff_of_parameter(g, backward, 1, gamma));
+    return;
+  }
+  Value *ones = gradient_filled(g, gamma->type, &shape, 1);
+  Value *whole = gradient_binary(g, OP_Multiply, gradient_saved(g, gamma), ones);
+  if (!whole) return;
+  set_input(backward, "gamma", whole);
+  gradient_give(g, gamma, gradient_output(g, backward, 1, whole->type, &shape));
 }
 
 NO_GRADIENT(BatchNormTrainingBackward, SECOND_ORDER)

@@ -66,13 +66,14 @@ GRADIENT(ReduceL1) {
   GIVE(gradient_output(g, backward, 0, src->type, &src->shape));
 }
 
-// diff_src = src * diff_dst / dst. At dst = 0 the norm has no derivative; 0 is a subgradient.
+// diff_src = diff_dst * (src / dst), whose quotient is within [-1, 1]. At dst = 0 the norm has no derivative; 0 is a
+// subgradient.
 GRADIENT(ReduceL2) {
-  Value *norm = gradient_widened(g, DST);
-  Value *is_zero = BINARY(GreaterEqual, gradient_number(g, node->outputs[0]->type, 0), norm);
-  Value *zeros = gradient_filled(g, node->outputs[0]->type, &node->outputs[0]->shape, 0);
-  Value *slope = gradient_select(g, is_zero, zeros, BINARY(Divide, diff, norm));
-  GIVE(BINARY(Multiply, broadcastable(g, node, slope), SRC));
+  Value *norm = gradient_widened(g, DST), *zero = gradient_number(g, node->outputs[0]->type, 0);
+  Value *ones = gradient_filled(g, node->outputs[0]->type, &node->outputs[0]->shape, 1);
+  Value *divisor = gradient_select(g, BINARY(GreaterEqual, zero, norm), ones, norm);
+  Value *quotient = BINARY(Divide, SRC, broadcastable(g, node, divisor));
+  GIVE(BINARY(Multiply, broadcastable(g, node, diff), quotient));
 }
 
 // The gradient is divided equally among the elements that equal the result.
@@ -93,10 +94,12 @@ GRADIENT(ReduceMin) {
 }
 
 // The derivative is the product of the other elements: 0 if another element is 0; else the product of all elements that
-// are not 0, divided by the element itself unless it is 0.
+// are not 0, divided by the element itself unless it is 0. That product may be out of the type's range where the
+// derivative is not, so it is f64.
 GRADIENT(ReduceProd) {
-  Value *src = gradient_widened(g, SRC), *zeros = filled(g, node, 0), *ones = filled(g, node, 1);
-  Value *zero = gradient_number(g, node->inputs[0]->type, 0);
+  Value *src = gradient_cast(g, SRC, TYPE_F64), *zero = gradient_number(g, TYPE_F64, 0);
+  Value *zeros = gradient_filled(g, TYPE_F64, src_shape(node), 0),
+        *ones = gradient_filled(g, TYPE_F64, src_shape(node), 1);
   Value *is_zero = BINARY(GreaterEqual, zero, gradient_unary(g, OP_Abs, src));
   Value *others = gradient_select(g, is_zero, ones, src);
   Value *product = gradient_reduced(g, OP_ReduceProd, others, reduce_axes(node), true);
@@ -104,7 +107,7 @@ GRADIENT(ReduceProd) {
   Value *all = gradient_reduced(g, OP_ReduceSum, own, reduce_axes(node), true);
   Value *is_alone = BINARY(GreaterEqual, zero, BINARY(Subtract, all, own));
   Value *slope = gradient_select(g, is_alone, BINARY(Divide, product, others), zeros);
-  GIVE(BINARY(Multiply, broadcastable(g, node, diff), slope));
+  GIVE(BINARY(Multiply, gradient_cast(g, broadcastable(g, node, diff), TYPE_F64), slope));
 }
 
 #define NOT_CONTINUOUS "its results are indices, which do not change with small changes of src"

@@ -147,6 +147,15 @@ static ExprId swish(Kernel *k, ExprId x, double beta) {
   return MUL(finite, sigmoid(k, MUL(NUMBER(beta), x)));
 }
 
+static bool is_infinite(const Kernel *k, ExprId e) {
+  return k->exprs[e].op == EXPR_CONSTANT && isinf(k->exprs[e].number);
+}
+
+// a > b as a mask. With an infinite constant, a >= b: an infinite number is within an infinite bound.
+static ExprId beyond(Kernel *k, ExprId a, ExprId b) {
+  return is_infinite(k, a) || is_infinite(k, b) ? GE(a, b) : GT(a, b);
+}
+
 // A mask as a boolean tensor's number: 0 or 1.
 static ExprId boolean(Kernel *k, ExprId mask) {
   return SELECT(mask, NUMBER(1), NUMBER(0));
@@ -247,7 +256,7 @@ FORMULA(Tanh, NOTHING, TANH(x))
 
 // Gradients: x is src, or dst with use_dst; y is diff_dst.
 FORMULA(AbsBackward, NOTHING, SELECT(GT(x, ZERO), y, SELECT(GT(ZERO, x), NEG(y), ZERO)))
-FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), SELECT(GT(x, min), SELECT(GT(max, x), y, ZERO), ZERO))
+FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), SELECT(beyond(k, x, min), SELECT(beyond(k, max, x), y, ZERO), ZERO))
 FORMULA(EluBackward, ATTRIBUTE(alpha); USE_DST,
         SELECT(GT(x, ZERO), y, MUL(y, use_dst ? ADD(x, alpha) : MUL(alpha, EXP(x)))))
 FORMULA(GELUBackward, GELU_MODE, MUL(y, is_tanh ? gelu_tanh_slope(k, x) : GELU_SLOPE(x)))

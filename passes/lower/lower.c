@@ -5,6 +5,7 @@
 #include "ir/kernel/slice.h"
 #include "ir/operators/elementwise.h"
 #include "ir/operators/interpolate.h"
+#include "ir/operators/loss.h"
 #include "ir/operators/movement.h"
 #include "ir/operators/norm.h"
 #include "ir/operators/quantize.h"
@@ -239,8 +240,8 @@ static bool is_small_index(const Value *v) {
 }
 
 // A kernel computes in f64 if a node has f64 data, s32 data (exact in f64, not in f32) other than the indices of an
-// axis, intermediate values outside of f32's range (TRAIT_WIDE), element indices above 2^24 (not exact in f32), or a
-// gradient that loses digits by cancellation.
+// axis, intermediate values outside of f32's range (TRAIT_WIDE), element indices above 2^24 (not exact in f32), a label
+// as large that is ignored, or a gradient that loses digits by cancellation.
 bool node_computes_in_f64(const Node *node) {
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
     const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
@@ -251,6 +252,7 @@ bool node_computes_in_f64(const Node *node) {
     if (v->type == TYPE_S32 && !is_no_data(node, i) && !is_small_index(v)) return true;
     if (v->type == TYPE_S64 && (i == 0 || i >= node->ninputs)) return true; // labels or results, no seed
   }
+  if (loss_ignored_is_large(node)) return true;
   if (node->op->traits & TRAIT_WIDE) return true;
   if (node->op->traits & TRAIT_RESAMPLES && node_greatest_place(node) > 1 << 24) return true;
   if (scaling_greatest_place(node) > 1 << 24) return true;

@@ -144,11 +144,11 @@ void lower_BatchNormForwardTraining(Lowering *l, const Node *node) {
 typedef struct BatchNormGradient {
   ExprId dy, center, factor; // factor: gamma * rstd
   Deviation deviation;
-  ExprId sum_dy, sum_product; // sums of dy and of dy * (x - mean)
-  ExprId shift;               // mean(src) - mean if the gradient is centred about mean(src); 0: about the given mean
+  ExprId sum_dy, sum_product; // sums of dy and of dy * (x - mean), or of dy * (x - mean(src)) with a shift
+  ExprId shift;               // mean(src) - mean if diff_src is centred about mean(src); 0: about the given mean
 } BatchNormGradient;
 
-// A gradient centred about mean(src) uses the given mean only to keep sums small, so a mean that is not finite is
+// A diff_src centred about mean(src) uses the given mean only to keep sums small, so a mean that is not finite is
 // replaced by 0.
 static ExprId finite_or_zero(Kernel *k, ExprId mean) {
   ExprId zero = expr_constant(k, 0), one = expr_constant(k, 1);
@@ -159,18 +159,19 @@ static BatchNormGradient batch_norm_gradient(const Norm *n, const Node *node, bo
   BatchNormGradient b = {0};
   ExprId gamma = operand(n, node->inputs[4], n->axis);
   b.dy = lower_value(n->l, node->inputs[1]);
-  ExprId mean = operand(n, node->inputs[2], n->axis);
-  if (is_about_src) mean = finite_or_zero(n->k, mean);
-  b.center = centered(n, lower_value(n->l, node->inputs[0]), mean);
+  const ExprId x = lower_value(n->l, node->inputs[0]), mean = operand(n, node->inputs[2], n->axis);
+  b.center = centered(n, x, is_about_src ? finite_or_zero(n->k, mean) : mean);
   b.deviation = deviation(n, node, operand(n, node->inputs[3], n->axis));
   b.factor = scale_factor(n, &b.deviation, gamma);
   b.sum_dy = norm_sum(n, b.dy, "sum_dy");
   b.sum_product = norm_sum(n, mul(n, b.dy, b.center), "sum_dy_centered");
+  ExprId about_mean = b.sum_product;
   if (is_about_src) {
+    about_mean = norm_sum(n, mul(n, b.dy, centered(n, x, mean)), "sum_dy_about_mean");
     b.shift = scaled(n, norm_sum(n, b.center, "sum_centered"));
     b.sum_product = expr_binary(n->k, EXPR_SUB, b.sum_product, mul(n, b.shift, b.sum_dy));
   }
-  if (node->outputs[1]) lower_result(n->l, node, 1, mul(n, b.sum_product, b.deviation.rstd), n->axis);
+  if (node->outputs[1]) lower_result(n->l, node, 1, mul(n, about_mean, b.deviation.rstd), n->axis);
   if (node->outputs[2]) lower_result(n->l, node, 2, b.sum_dy, n->axis);
   return b;
 }

@@ -120,8 +120,8 @@ static Value *inference(const Sync *s, Value *const inputs[5], Type type, const 
 // The norm's dst as that of the whole batch's statistics.
 static void normalise(const Sync *s, Statistics of) {
   Node *norm = s->norm;
-  Value *const gamma = norm->inputs[GAMMA] ? norm->inputs[GAMMA] : filled(s, "gamma", 1);
-  Value *const beta = norm->inputs[BETA] ? norm->inputs[BETA] : filled(s, "beta", 0);
+  Value *const gamma = norm->inputs[GAMMA] ? cast(s, norm->inputs[GAMMA], s->type) : filled(s, "gamma", 1);
+  Value *const beta = norm->inputs[BETA] ? cast(s, norm->inputs[BETA], s->type) : filled(s, "beta", 0);
   Value *const of_shift[] = {of.shift, gamma, beta, filled(s, "zero", 0), of.variance};
   Value *shifted = without_axes(s, inference(s, of_shift, s->type, "%s.all_beta"), s->type, "%s.beta");
   Value *const inputs[] = {norm->inputs[SRC], gamma, shifted, of.center, of.variance};

@@ -67,6 +67,33 @@ static const char graph_of_moved_rows[] =
     "  - {op: Gather, inputs: [table, flat], outputs: [rows]}\noutputs: [rows]\n";
 
 // Random indices exist, and those that are moved first are checked too.
+static void steps_count_from_1(void **state) {
+  (void)state;
+  static const char text[] = "format: ngrad/1\nname: g\ninputs:\n  - {name: w, type: f32, shape: [2]}\n"
+                             "  - {name: rate, type: f32, shape: []}\n  - {name: step, type: s64, shape: []}\n"
+                             "nodes:\n  - {op: Adam, inputs: [w, w, w, w, rate, step], outputs: [next, m, v]}\n"
+                             "outputs: [next]\n";
+  float w[2] = {1, 2}, rate = 0.5F, next[2] = {7, 7};
+  int64_t step = 0;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, text);
+  ng_kernel *k = must_compile(ctx, g);
+  const ng_tensor in[] = {{.type = NG_F32, .rank = 1, .extent = {2}, .data = w},
+                          {.type = NG_F32, .rank = 0, .data = &rate},
+                          {.type = NG_S64, .rank = 0, .data = &step}};
+  ng_tensor out[] = {{.type = NG_F32, .rank = 1, .extent = {2}, .data = next}};
+  assert_int_equal(ng_kernel_run(k, in, out, 1), NG_WRONG);
+  assert_int_equal(ng_interpret(g, in, out, 0), NG_WRONG);
+  assert_non_null(
+      strstr(ng_messages_text(ctx, 0), "Adam: step: expected a step from 1 on, as steps count from 1, found 0"));
+  assert_true(next[0] == 7 && next[1] == 7); // nothing is written
+  step = 1;
+  assert_int_equal(ng_kernel_run(k, in, out, 1), NG_OK);
+  ng_kernel_free(k);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 static void indices_are_followed_through_reshapes(void **state) {
   (void)state;
   ng_context *ctx = new_context();
@@ -117,6 +144,7 @@ static void parts_that_are_indices_are_checked_alone(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_indices_are_told_and_nothing_is_written),
+                                     cmocka_unit_test(steps_count_from_1),
                                      cmocka_unit_test(indices_are_followed_through_reshapes),
                                      cmocka_unit_test(parts_that_are_indices_are_checked_alone)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,15 @@ static void uniform_numbers_lie_in_their_interval(void **state) {
   assert_true(fabs(squares / COUNT - 0.25 / 12) < 0.001);
 }
 
+static void an_interval_may_be_longer_than_the_greatest_number(void **state) {
+  enum { COUNT = 64 };
+  (void)state;
+  double x[COUNT], y[COUNT];
+  fill((Init){.kind = INIT_UNIFORM, .low = -1e308, .high = 1e308}, 3, TYPE_F64, COUNT, x);
+  fill((Init){.kind = INIT_UNIFORM, .low = -1, .high = 1}, 3, TYPE_F64, COUNT, y);
+  for (int i = 0; i < COUNT; i++) assert_true(fabs(x[i] / 1e308 - y[i]) < 1e-12);
+}
+
 static void an_element_depends_on_its_row_major_index_only(void **state) {
   (void)state;
   Graph *g = graph_new(&system_allocator, "test");
@@ -86,6 +95,7 @@ int main(void) {
       cmocka_unit_test(philox_gives_the_known_answer),
       cmocka_unit_test(numbers_are_those_of_another_implementation),
       cmocka_unit_test(uniform_numbers_lie_in_their_interval),
+      cmocka_unit_test(an_interval_may_be_longer_than_the_greatest_number),
       cmocka_unit_test(an_element_depends_on_its_row_major_index_only),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,10 +4,10 @@
 #include "ir/operators/infer.h"
 #include "ir/operators/operator.h"
 #include "ir/operators/rules.h"
+#include "tests/unit/literals.h"
 #include "tests/unit/operator_cases.h"
 #include "tests/unit/quick_compiler.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,53 +18,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-enum { MOST_IN_CASE = 8, MOST_NUMBERS = 64 };
-
-typedef struct Literal { // a tensor of a row
-  char type[16], shape[32];
-  Shape extents;
-  double numbers[MOST_NUMBERS];
-  int64_t integers[MOST_NUMBERS]; // of s64, which a double may round
-  size_t count;
-  bool is_any;
-} Literal;
-
-// The next of the tensors in a row's text; false: there are no more.
-static bool next_literal(const char **text, Literal *l) {
-  const char *at = *text;
-  char *end;
-  *l = (Literal){{0}};
-  if (!*at) return false;
-  size_t length = strcspn(at, "[");
-  snprintf(l->type, sizeof l->type, "%.*s", (int)length, at);
-  at += length;
-  length = strcspn(at, "]") + 1;
-  snprintf(l->shape, sizeof l->shape, "%.*s", (int)length, at);
-  for (const char *c = at; *c != ']'; c++)
-    if (isdigit((unsigned char)c[1]) && !isdigit((unsigned char)*c))
-      l->extents.extent[l->extents.rank++] = EXTENT(strtoll(c + 1, NULL, 10));
-  for (at += length; *at == ' '; at = end) {
-    l->is_any = strncmp(at, " any", 4) == 0;
-    if (l->is_any) end = (char *)at + 4;
-    else {
-      assert_true(l->count < MOST_NUMBERS);
-      l->integers[l->count] = strtoll(at, NULL, 10);
-      l->numbers[l->count++] = strtod(at, &end);
-      assert_true(end > at);
-    }
-  }
-  assert_true(!*at || strncmp(at, "; ", 2) == 0);
-  if (!l->is_any) assert_int_equal(l->count, shape_nelems(&l->extents));
-  *text = *at ? at + 2 : at;
-  return true;
-}
-
-static size_t read_literals(const char *text, Literal *literals) {
-  size_t n = 0;
-  while (next_literal(&text, &literals[n])) assert_true(++n < MOST_IN_CASE);
-  return n;
-}
 
 // Indices reach their operator through an addition, so that the graph computes them: runs refuse inputs with indices of
 // what does not exist.

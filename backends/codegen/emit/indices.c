@@ -42,7 +42,7 @@ static void print_function(const FilePrinter *f, Type type, const IndexCheck *c,
 bool print_index_functions(const FilePrinter *f, Text *out) {
   enum { KINDS = 4 };
   size_t count;
-  const IndexCheck *checks = graph_index_checks(f->graph, f->scratch, &count);
+  const IndexCheck *checks = graph_index_checks(f->graph, false, f->scratch, &count);
   TypeSet printed[KINDS] = {0};
   for (size_t i = 0; i < count; i++) {
     const Type type = f->graph->inputs[checks[i].input]->type;
@@ -116,7 +116,7 @@ static void add_first_place(const FilePrinter *f, const IndexCheck *c, const Val
 
 bool print_index_checks(const FilePrinter *f, Text *out) {
   size_t count;
-  const IndexCheck *checks = graph_index_checks(f->graph, f->scratch, &count);
+  const IndexCheck *checks = graph_index_checks(f->graph, false, f->scratch, &count);
   for (size_t i = 0; i < count; i++) {
     const IndexCheck *c = &checks[i];
     const Value *v = f->graph->inputs[c->input];
