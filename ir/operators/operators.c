@@ -54,6 +54,8 @@
              {"beta", 'S', .is_optional = true, .is_hidden = true}},                                                   \
   .ninputs = 6, NORM_GRADIENTS
 #define NORM_TYPES .types = {{'T', TYPES_FLOAT}, {'S', TYPES_FLOAT}, {'M', TYPES_FLOAT}}
+#define TYPES_OF_STATISTICS                                                                                            \
+  "mean and variance are f32 beside bf16 gamma and beta, unless declared as bf16; gradients take f32 all the same"
 #define EPSILON_REQUIRED                                                                                               \
   { .name = "epsilon", .kind = ATTRIBUTE_F32, .is_required = true, .must_be_positive = true }
 #define EPSILON_DEFAULT                                                                                                \

@@ -3,8 +3,8 @@
 //
 // Inputs of the backward graph, as far as it uses them: inputs of the forward graph, values that its nodes computed
 // (saved values) and constants that it read from files, all under their own names; then diff_NAME for each output. Its
-// outputs are diff_NAME for each requested input. Statistics that a norm does not output are computed again. Gradients
-// do not flow through statistics (Operand.is_statistic).
+// outputs are diff_NAME for each requested input. Statistics that a norm does not output, or outputs in 16 bits, are
+// computed again, in f32 at least. Gradients do not flow through statistics (Operand.is_statistic).
 //
 // Which values are saved. By default, all that a rule uses. With saves_least the backward graph computes again what is
 // cheap to compute from what it takes anyway, which is never more than by default. Cheap nodes are elementwise, or move
