@@ -56,7 +56,7 @@ static void bind(Graph *g) {
 static void every_operator_and_name_occurs(void **state) {
   (void)state;
   size_t noccurrences[OP_COUNT + 64] = {0};
-  for (uint64_t seed = 0; seed < COUNT; seed++) {
+  for (uint64_t seed = 0; seed < 2 * COUNT; seed++) {
     Graph *g = make(seed);
     for (size_t i = 0; i < g->nnodes; i++) {
       const Node *node = g->nodes[i];
@@ -65,7 +65,7 @@ static void every_operator_and_name_occurs(void **state) {
     graph_free(g);
   }
   for (size_t i = 0; i < OP_COUNT + nsignatures; i++)
-    if (noccurrences[i] < COUNT / 50 && (i >= OP_COUNT || random_is_drawn((OperatorId)i)))
+    if (noccurrences[i] < 20 && (i >= OP_COUNT || random_is_drawn((OperatorId)i)))
       fail_msg("%s is rare", i < OP_COUNT ? operators[i].name : signatures[i - OP_COUNT].full_name);
 }
 
