@@ -84,6 +84,7 @@ bool infer_max_pool_backward(Inference *inf, Node *node) {
 bool infer_max_pool_winners(Inference *inf, Node *node) {
   int64_t ntaps;
   if (!infer_pool(inf, node) || !infer_ntaps(inf, node, &ntaps)) return false;
+  if (node->inputs[1] && !infer_same_shape(inf, node->inputs[1], node->outputs[0])) return false;
   if (!window_is_valid(node)) return true;
   return infer_type(inf, node->outputs[0], ntaps < UINT8_MAX ? TYPE_U8 : ntaps <= INT32_MAX ? TYPE_S32 : TYPE_S64);
 }

@@ -149,7 +149,7 @@ void window_domain(const Node *node, Domain *d) {
 }
 
 bool node_has_few_taps(const Node *node) {
-  enum { FEW = 128 };
+  enum { FEW = 9 };
   int64_t ntaps = 1;
   for (int i = 0; i < node->outputs[0]->shape.rank - AXES_BESIDE && ntaps <= FEW; i++)
     ntaps *= extent_value(kernel_extent(node, i));

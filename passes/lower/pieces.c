@@ -56,10 +56,18 @@ static int64_t axis_stride(const Node *node, int spatial) {
   return stride[spatial_axis(node) + spatial];
 }
 
+// Pooling that looks for maxima. Its results do not depend on the pieces: a tap outside of the tensor changes no
+// maximum, and adds 0 to a gradient.
+static bool is_of_maxima(const Node *node) {
+  return is_pool(node) && operator_has_attribute(node->op, "dilations");
+}
+
 // Whether the places of an axis of a side are cut into an interior and borders, so that the loads of most need no
-// conditions. Vectors along the axis load a part of their lanes at the borders.
+// conditions. Vectors along the axis load a part of their lanes at the borders. Many taps in up to 27 pieces would be
+// more code than the conditions are worth.
 static bool are_worth_cutting(const Node *node, WindowSide side, int spatial, const Interior *in) {
   enum { MUCH_WORK = 1 << 16, FEW = 4 };
+  if (is_of_maxima(node) && !node_has_few_taps(node)) return false;
   return in->end - in->begin >= FEW && axis_stride(node, spatial) != 1 &&
          shape_nelems(&node_side(node, side)->shape) >= MUCH_WORK;
 }
@@ -337,6 +345,7 @@ bool node_writes_taps(const Node *node, uint32_t piece) {
   enum { FEW = 32 };
   int64_t ntaps = 1, nplaces = 1;
   if (!node_makes_side(node) || !node_is_cut(node) || !(is_pool(node) || is_depthwise(node))) return false;
+  if (is_of_maxima(node) && !makes_large(node) && !node_has_few_taps(node)) return false;
   for (int i = 0; i < count_spatial(node) && ntaps <= FEW; i++) {
     const PieceAxis axis = node_piece_axis(node, piece, i);
     ntaps *= axis.ntaps;

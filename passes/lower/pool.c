@@ -268,13 +268,14 @@ static ExprId load_candidate(const Pool *p) {
   return SELECT(EQ(greatest, greatest), SELECT(EQ(x, greatest), own, none), SELECT(EQ(number, number), none, own));
 }
 
-// Of many taps, by reductions: the greatest element, then the first tap that has it.
+// Of many taps, by reductions: the greatest element, unless it is given, then the first tap that has it.
 static void lower_many_taps(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   Pool p = pool_of(l, node);
   ExprId first = NUMBER(count_taps_of(&p));
   if (!windows_have_no_taps(&p.w)) {
-    p.greatest = reduce_taps(&p, EXPR_REDUCE_MAXIMUM, load_maximum);
+    const Value *given = node->inputs[1];
+    p.greatest = given ? lower_value(l, given) : reduce_taps(&p, EXPR_REDUCE_MAXIMUM, load_maximum);
     first = MIN(NEG(reduce_taps(&p, EXPR_REDUCE_MAXIMUM, load_candidate)), first);
   }
   lower_result(l, node, 0, first, NULL);

@@ -1,6 +1,9 @@
-// The winners have the layout of diff_dst, beside which they are read.
+// The winners have the layout of diff_dst, beside which they are read. Where a window has many taps, the greatest
+// element is found first, by an operator of its own: each of the two is then a single reduction, in registers.
 #include "passes/rewrite/max_pool_gradients.h"
 
+#include "ir/operators/pool.h"
+#include "ir/operators/window.h"
 #include "passes/rewrite/builder.h"
 
 // Copies the attributes that both operators have.
@@ -10,16 +13,31 @@ static void copy_attributes(Node *to, const Node *from) {
       *node_attribute_slot(to, from->op->attributes[i].name) = from->attributes[i];
 }
 
-// NULL: out of memory.
-static Value *add_winners(Builder *b, const Node *node) {
-  Node *winners = builder_add_node(b, OP_MaxPoolWinners, node->outputs[0]);
-  Value *v = winners ? builder_add_output(b, winners, 0, TYPE_NONE) : NULL;
+// Adds an operator on src whose result is beside diff_dst. NULL: out of memory.
+static Node *add_beside(Builder *b, const Node *node, OperatorId id) {
+  Node *own = builder_add_node(b, id, node->outputs[0]);
+  Value *v = own ? builder_add_output(b, own, 0, TYPE_NONE) : NULL;
   if (!v) return NULL;
-  copy_attributes(winners, node);
+  copy_attributes(own, node);
   v->shape = node->inputs[1]->shape;
   v->order = node->inputs[1]->order;
-  node_set_input(winners, 0, node->inputs[0]);
-  return builder_finish_node(b, winners) ? v : NULL;
+  node_set_input(own, 0, node->inputs[0]);
+  return own;
+}
+
+static Value *add_greatest(Builder *b, const Node *node) {
+  Node *maxima = add_beside(b, node, OP_MaxPool);
+  if (!maxima) return NULL;
+  node_attribute_to_set(maxima, "rounding_type")->s64 = pool_rounding(node);
+  return builder_finish_node(b, maxima) ? maxima->outputs[0] : NULL;
+}
+
+static Value *add_winners(Builder *b, const Node *node) {
+  Value *greatest = node_has_few_taps(node) ? NULL : add_greatest(b, node);
+  Node *winners = add_beside(b, node, OP_MaxPoolWinners);
+  if (!winners) return NULL;
+  node_set_input(winners, 1, greatest);
+  return builder_finish_node(b, winners) ? winners->outputs[0] : NULL;
 }
 
 static bool replace(Builder *b, Node *node) {
