@@ -67,7 +67,7 @@ static bool has_neon(void) {
 enum { MIB = 1 << 20, TWO_MIB = 2 << 20 };
 
 const Isa isas[] = {
-    {"scalar", 1, {simd_scalar}, NULL, 4, MIB, always, "1", "1"},
+    {"scalar", 1, {simd_scalar}, NULL, 8, MIB, always, "1", "1"},
     {"neon", 2, {simd_neon}, NULL, 8, MIB, has_neon, "defined(__aarch64__) && !defined(__AARCH64EB__) && " GNU_C, "1"},
     {"avx2", 3, {simd_avx2}, "avx2,fma,f16c", 8, MIB, has_avx2, COMPILES_X86, RUNS_AVX2},
     {"avx512", 4, {simd_avx512}, AVX512, 32, TWO_MIB, has_avx512, COMPILES_X86, RUNS_AVX512},

@@ -416,16 +416,16 @@ void print_prologue(Text *out) {
   text_add_string(out, "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
                        // Fused multiply-adds are explicit. The compiler must not form others: they change results.
                        "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
-                       "#define UNROLL _Pragma(\"clang loop unroll(full)\")\n"
+                       "#define V_UNROLL_ALL _Pragma(\"clang loop unroll(full)\")\n"
                        "#define ALWAYS_INLINE __attribute__((always_inline))\n"
                        "#elif defined(__GNUC__)\n#pragma GCC optimize(\"fp-contract=off\")\n"
                        // gcc 12 may write an address as an index from a null pointer (TARGET_MEM_REF, by ivopts), take
                        // that for an access to null (modref, pure-const), and drop the function's stores behind it.
                        // Where null may be accessed, it does not: gcc's PR tree-optimization/110702.
                        "#pragma GCC optimize(\"no-delete-null-pointer-checks\")\n"
-                       "#define UNROLL _Pragma(\"GCC unroll 16\")\n"
+                       "#define V_UNROLL_ALL _Pragma(\"GCC unroll 16\")\n"
                        "#define ALWAYS_INLINE __attribute__((always_inline))\n"
-                       "#else\n#define UNROLL\n#define ALWAYS_INLINE\n#endif\n\n");
+                       "#else\n#define V_UNROLL_ALL\n#define ALWAYS_INLINE\n#endif\n\n");
 }
 
 // For loading

@@ -1,13 +1,21 @@
 // Prints files for users: a header, and a source with a section for each instruction set. A section contains the
 // vocabulary and the program under names of its own; compilers that do not support the instruction set skip it. The
 // entry point then chooses a section at run time.
+//
+// Sections differ in few places. Those of several instruction sets are one text (merge.c), which the file takes once
+// for each by including itself. While that text is made, the byte OWN and a number stand for a prefix that differs
+// between sections; the text then calls a macro, which puts the prefix before a name.
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/entry.h"
 #include "backends/codegen/emit/flow.h"
 #include "backends/codegen/emit/header.h"
+#include "backends/codegen/emit/merge.h"
 #include "backends/codegen/emit/stages.h"
 #include "backends/codegen/emit/states.h"
 #include "backends/codegen/emit/target.h"
+
+#include <ctype.h>
+#include <string.h>
 
 // Prints the body of PREFIX_for: up to 32 ranges of consecutive blocks, which OpenMP's threads take.
 static void print_openmp_for(const char *p, Text *out) {
@@ -67,28 +75,9 @@ static void print_pool(const FilePrinter *f, Text *out) {
   text_add_string(out, "}\n\n");
 }
 
-// -Wpedantic is off in a section, because vector types are an extension to ISO C and C++. `plain` comes before the
-// target's pragma, because it also runs on processors without the instruction set.
-static void print_section(const Isa *isa, const char *identifier, const Text *vocabulary, const Text *plain,
-                          const Text *body, Text *out) {
-  const char *guard = NULL;
-  text_format(out, "/* ---- %s ---- */\n\n", isa->name);
-  change_guard(&guard, isa, out);
-  text_add_string(
-      out, "#ifdef __GNUC__\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wpedantic\"\n#endif\n");
-  print_renames(vocabulary, identifier, out);
-  text_add_string(out, "\n");
-  text_add(out, text_string(plain), plain->nbytes);
-  print_target(isa, out);
-  text_add(out, text_string(vocabulary), vocabulary->nbytes);
-  text_add(out, text_string(body), body->nbytes);
-  print_undefinitions(vocabulary, out);
-  text_add_string(out, "\n");
-  print_target_end(isa, out);
-  text_add_string(out, "#ifdef __GNUC__\n#pragma GCC diagnostic pop\n#endif\n");
-  change_guard(&guard, NULL, out);
-  text_add_string(out, "\n");
-}
+static const char quiet_pedantic[] =
+    "#ifdef __GNUC__\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wpedantic\"\n#endif\n";
+static const char loud_pedantic[] = "#ifdef __GNUC__\n#pragma GCC diagnostic pop\n#endif\n";
 
 // Removes the inputs that are not in both lists.
 static void intersect(InPlace *places, const InPlace *others) {
@@ -131,27 +120,54 @@ static bool find_in_place(FilePrinter *f) {
   return ok;
 }
 
+enum { OWN = '\1' };
+
+typedef struct OwnPrefix { // of a section: BEFORE_ISABEHIND
+  const char *before, *behind;
+} OwnPrefix;
+
 // The parts of a file that all its functions share.
 typedef struct FileParts {
   FilePrinter functions[MOST_FUNCTIONS];
   size_t nfunctions;
   Constants constants;
-  Text sections;
+  Text sections[MOST_ISAS]; // by instruction set; "": the file has none for it
+  Text vocabulary;          // of all sections
+  OwnPrefix *own;           // by the number behind OWN; the first is the vocabulary's
+  size_t nown, own_capacity;
   FileStates states;
 } FileParts;
+
+static bool is_merged(const FileParts *file) {
+  return file->functions[0].file->nisas > 1;
+}
+
+// The prefix of names in a section; in sections that are merged, a number stands for it. NULL: out of memory.
+static const char *own_prefix(FileParts *file, size_t isa, const char *before, const char *behind) {
+  const FilePrinter *f = &file->functions[0];
+  size_t number = 0;
+  if (!is_merged(file)) return arena_format(f->scratch, "%s_%s%s", before, f->file->isas[isa]->name, behind);
+  while (number < file->nown &&
+         (strcmp(file->own[number].before, before) != 0 || strcmp(file->own[number].behind, behind) != 0))
+    number++;
+  if (number == file->nown) {
+    if (!arena_grow(f->scratch, &file->own, file->nown, &file->own_capacity, sizeof *file->own)) return NULL;
+    file->own[file->nown++] = (OwnPrefix){before, behind};
+  }
+  return arena_format(f->scratch, number ? "%c%zu" : "%c", OWN, number);
+}
 
 // Adds a program for an instruction set to `body`: the function's, or that of one of its stages' functions.
 static bool add_program(FileParts *file, FilePrinter *f, size_t i, int part, Text *plain, Text *body) {
   const EmittedStages *stages = f->function->stages;
-  const char *isa = f->file->isas[i]->name;
   const bool is_last = stages && (size_t)part + 1 == stages->nfunctions; // whose outputs are the caller's
+  const char *number = stages ? arena_format(f->scratch, "_%d", part) : "";
   Printer p = {.scratch = f->scratch,
                .out = body,
                .plain = plain,
                .program = stages ? stages->programs[part][i] : f->function->programs[i],
                .prefix = f->prefix,
-               .identifier = stages ? arena_format(f->scratch, "%s_%s_%d", f->function->name, isa, part)
-                                    : arena_format(f->scratch, "%s_%s", f->function->name, isa),
+               .identifier = number ? own_prefix(file, i, f->function->name, number) : NULL,
                .constants = &file->constants,
                .has_optional_outputs = !stages || is_last,
                .is_marked = stages && stages_is_leaf(stages, (uint32_t)part)};
@@ -167,15 +183,31 @@ static bool add_program(FileParts *file, FilePrinter *f, size_t i, int part, Tex
   return !body->out_of_memory && !plain->out_of_memory;
 }
 
+// Adds a section's text. `plain` comes before the target's pragma, because it also runs on processors without the
+// instruction set.
+static bool print_section(FileParts *file, size_t i, const Text *plain, Text *body) {
+  const Isa *isa = file->functions[0].file->isas[i];
+  Text *out = &file->sections[i], vocabulary;
+  text_init(&vocabulary, out->allocator);
+  const bool ok = print_vocabulary(isa, body, &vocabulary) && !plain->out_of_memory && !body->out_of_memory;
+  if (is_merged(file)) print_macro_renames(&vocabulary, out);
+  text_add(out, text_string(plain), plain->nbytes);
+  print_target(isa, out);
+  text_add(out, text_string(&vocabulary), vocabulary.nbytes);
+  text_add(out, text_string(body), body->nbytes);
+  print_target_end(isa, out);
+  text_add(&file->vocabulary, text_string(&vocabulary), vocabulary.nbytes);
+  text_deinit(&vocabulary);
+  return ok && !out->out_of_memory;
+}
+
 static bool add_section(FileParts *file, size_t i) {
   const FilePrinter *f = &file->functions[0];
   const Isa *isa = f->file->isas[i];
-  const char *identifier = arena_format(f->scratch, "%s_%s", f->prefix, isa->name);
-  Text vocabulary, plain, body;
-  text_init(&vocabulary, file->sections.allocator);
-  text_init(&plain, file->sections.allocator);
-  text_init(&body, file->sections.allocator);
-  bool ok = identifier;
+  Text plain, body;
+  text_init(&plain, file->vocabulary.allocator);
+  text_init(&body, file->vocabulary.allocator);
+  bool ok = own_prefix(file, i, f->prefix, "");
   for (size_t k = 0; ok && k < file->nfunctions; k++) {
     const EmittedStages *stages = file->functions[k].function->stages;
     for (size_t part = 0; ok && part < (stages ? stages->nfunctions : 1); part++)
@@ -184,13 +216,95 @@ static bool add_section(FileParts *file, size_t i) {
   const bool has_base = i > 0 && f->file->isas[i - 1]->vocabulary[0] == isa->vocabulary[1]; // which isa falls back to
   const bool has_section = ok && (!has_base || needs_vocabulary(isa, &body));
   for (size_t k = 0; k < file->nfunctions; k++) file->functions[k].has_section[i] = has_section;
-  if (has_section) {
-    ok = print_vocabulary(isa, &body, &vocabulary) && !body.out_of_memory;
-    print_section(isa, identifier, &vocabulary, &plain, &body, &file->sections);
-  }
-  text_deinit(&vocabulary);
+  if (has_section) ok = print_section(file, i, &plain, &body);
   text_deinit(&plain);
   text_deinit(&body);
+  return ok;
+}
+
+// Adds a text with calls of macros in the place of OWN: NG2(name) for OWN, 2, _name; in directives, which cannot call
+// them, with the file's prefix.
+static void add_own_names(const Text *from, const char *prefix, Text *out) {
+  for (const char *at = text_string(from), *next; *at; at = next) {
+    next = strchr(at, OWN);
+    text_add(out, at, next ? (size_t)(next - at) : strlen(at));
+    if (!next) return;
+    const char *line = next;
+    while (line > text_string(from) && line[-1] != '\n') line--;
+    const size_t ndigits = strspn(next + 1, "0123456789");
+    const char *name = next + 1 + ndigits + 1;
+    size_t length = 0;
+    while (name[length] == '_' || isalnum((unsigned char)name[length])) length++;
+    if (*line == '#') text_format(out, "%s_%.*s", prefix, (int)length, name);
+    else text_format(out, "NG%.*s(%.*s)", (int)ndigits, next + 1, (int)length, name);
+    next = name + length;
+  }
+}
+
+// -Wpedantic is off in a section, because vector types are an extension to ISO C and C++.
+static void print_only_section(const FileParts *file, Text *out) {
+  const FilePrinter *f = &file->functions[0];
+  const Isa *isa = f->file->isas[0];
+  const char *guard = NULL, *prefix = arena_format(f->scratch, "%s_%s", f->prefix, isa->name);
+  text_format(out, "/* ---- %s ---- */\n\n", isa->name);
+  change_guard(&guard, isa, out);
+  text_add_string(out, quiet_pedantic);
+  print_renames(&file->vocabulary, prefix ? prefix : "", out);
+  text_add_string(out, "\n");
+  text_add(out, text_string(&file->sections[0]), file->sections[0].nbytes);
+  print_undefinitions(&file->vocabulary, out);
+  text_add_string(out, loud_pedantic);
+  change_guard(&guard, NULL, out);
+  text_add_string(out, "\n");
+}
+
+// Prints the inclusion of a section's text, between the definitions of the macros that it asks for.
+static void print_inclusion(const FileParts *file, size_t i, Text *out) {
+  const FilePrinter *f = &file->functions[0];
+  text_format(out, "#define NG_ISA %u\n", 1U << i);
+  for (size_t n = 0; n < file->nown; n++) {
+    text_add_string(out, "#define NG");
+    if (n) text_format(out, "%zu", n);
+    text_format(out, "(name) %s_%s%s_##name\n", file->own[n].before, f->file->isas[i]->name, file->own[n].behind);
+  }
+  text_add_string(out, "#include NG_SOURCE /* NOLINT(bugprone-suspicious-include) */\n#undef NG_ISA\n#undef NG\n");
+  for (size_t n = 1; n < file->nown; n++) text_format(out, "#undef NG%zu\n", n);
+  text_add_string(out, "\n");
+}
+
+static void print_inclusions(const FileParts *file, Text *out) {
+  const FilePrinter *f = &file->functions[0];
+  const char *guard = NULL;
+  text_format(out,
+              "/* This file includes its last part once for each instruction set. */\n"
+              "#if defined __FILE_NAME__ && !defined __cppcheck__\n#define NG_SOURCE __FILE_NAME__\n#else\n#define "
+              "NG_SOURCE \"%s.c\"\n#endif\n",
+              f->file->file_stem);
+  text_add_string(out, "\n");
+  for (size_t i = 0; i < f->file->nisas; i++) {
+    if (!f->has_section[i]) continue;
+    text_format(out, "/* ---- %s ---- */\n\n", f->file->isas[i]->name);
+    change_guard(&guard, f->file->isas[i], out);
+    print_inclusion(file, i, out);
+  }
+  change_guard(&guard, NULL, out);
+  text_add_string(out, "#undef NG_SOURCE\n\n");
+}
+
+static bool print_included(const FileParts *file, Text *out) {
+  const FilePrinter *f = &file->functions[0];
+  const char *names[MOST_ISAS];
+  Text merged;
+  for (size_t i = 0; i < f->file->nisas; i++) names[i] = f->file->isas[i]->name;
+  text_init(&merged, out->allocator);
+  text_add_string(out, "\n#elif defined NG /* what instruction sets have in common, and where they differ */\n\n");
+  text_add_string(out, quiet_pedantic);
+  const bool ok = merge_texts(file->sections, names, f->file->nisas, &merged);
+  add_own_names(&merged, f->prefix, out);
+  print_undefinitions(&file->vocabulary, out);
+  text_add_string(out, loud_pedantic);
+  text_add_string(out, "#endif\n");
+  text_deinit(&merged);
   return ok;
 }
 
@@ -198,15 +312,17 @@ static bool print_source(const FileParts *file, Text *out) {
   const FilePrinter *f = &file->functions[0];
   bool ok = true;
   print_origin(f, out);
+  if (is_merged(file)) text_add_string(out, "#ifndef NG_ISA\n");
   print_state_includes(f, out);
   text_format(out, "#include \"%s.h\"\n\n", f->file->file_stem);
   print_prologue(out);
   text_add(out, text_string(&file->constants.text), file->constants.text.nbytes);
   print_pool(f, out);
-  text_add(out, text_string(&file->sections), file->sections.nbytes);
+  if (is_merged(file)) print_inclusions(file, out);
+  else print_only_section(file, out);
   if (file_has_leaves(f->file)) print_step_runner(f->prefix, out);
   for (size_t k = 0; ok && k < file->nfunctions; k++) ok = print_entry_points(&file->functions[k], out);
-  return ok && print_state_functions(f, out);
+  return ok && print_state_functions(f, out) && (!is_merged(file) || print_included(file, out));
 }
 
 static bool begin_function(FilePrinter *f, const EmittedFile *file, size_t k, Arena *scratch) {
@@ -245,7 +361,7 @@ static bool print_file(FileParts *file, EmittedFile *emitted, const Allocator *a
   text_init(&text, allocator);
   print_header(file->functions, file->nfunctions, &text);
   ok = text_move_wrapped(header, &text) && print_source(file, &text) && text_move_wrapped(source, &text) &&
-       !file->constants.text.out_of_memory && !file->sections.out_of_memory;
+       !file->constants.text.out_of_memory && !file->vocabulary.out_of_memory;
   text_deinit(&text);
   return ok;
 }
@@ -255,10 +371,12 @@ bool emit_file(EmittedFile *emitted, const Allocator *allocator, Text *source, T
   FileParts file = {.nfunctions = emitted->nfunctions};
   arena_init(&scratch, allocator);
   text_init(&file.constants.text, allocator);
-  text_init(&file.sections, allocator);
+  text_init(&file.vocabulary, allocator);
+  for (size_t i = 0; i < MOST_ISAS; i++) text_init(&file.sections[i], allocator);
   const bool ok = print_file(&file, emitted, allocator, &scratch, source, header);
   text_deinit(&file.constants.text);
-  text_deinit(&file.sections);
+  text_deinit(&file.vocabulary);
+  for (size_t i = 0; i < MOST_ISAS; i++) text_deinit(&file.sections[i]);
   arena_deinit(&scratch);
   return ok;
 }

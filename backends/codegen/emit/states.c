@@ -178,7 +178,7 @@ static void add_first(const FilePrinter *f, size_t i, Text *out) {
                      : init->kind == INIT_NORMAL  ? "NORMAL"
                      : init->kind >= INIT_UNIFORM ? "UNIFORM"
                                                   : "FILLED";
-  text_format(out, "  {%s_%s, %s_%s, ", f->prefix, format_of(type), f->prefix, kind);
+  text_format(out, "  {NG(%s), NG(%s), ", format_of(type), kind);
   text_add_number(out, low, false);
   text_add_string(out, ", ");
   text_add_number(out, high, false);
@@ -259,6 +259,9 @@ void print_state_includes(const FilePrinter *f, Text *out) {
 
 bool print_state_functions(const FilePrinter *f, Text *out) {
   extern const char state_functions[];
-  if (f->states->count) print_template(&(Template){state_functions, f->prefix, add_part, f}, out);
+  if (!f->states->count) return !out->out_of_memory;
+  text_format(out, "#define NG(name) %s_##name\n\n", f->prefix);
+  print_template(&(Template){state_functions, f->prefix, add_part, f}, out);
+  text_add_string(out, "\n#undef NG\n");
   return !out->out_of_memory;
 }

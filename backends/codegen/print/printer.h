@@ -75,6 +75,7 @@ bool needs_vocabulary(const Isa *isa, Text *used);
 // A file may contain the vocabulary several times, and may be included in one translation unit with others. So its
 // functions and types are renamed to PREFIX_NAME before it, and its macros and these renames are undefined after it.
 void print_renames(const Text *vocabulary, const char *prefix, Text *out);
+void print_macro_renames(const Text *vocabulary, Text *out); // to NG(NAME), each with a blank line behind it
 void print_undefinitions(const Text *vocabulary, Text *out);
 
 // Moves C text to `out`, breaking lines longer than 120 columns where possible. `from` is deinitialised. False: out of

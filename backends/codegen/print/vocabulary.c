@@ -240,6 +240,10 @@ void print_renames(const Text *vocabulary, const char *prefix, Text *out) {
   print_for_names(vocabulary, false, "#define %.*s %s_%.*s\n", prefix, out);
 }
 
+void print_macro_renames(const Text *vocabulary, Text *out) {
+  print_for_names(vocabulary, false, "#define %.*s NG%s(%.*s)\n\n", "", out);
+}
+
 void print_undefinitions(const Text *vocabulary, Text *out) {
   print_for_names(vocabulary, true, "#undef %.*s\n", "", out);
   print_for_names(vocabulary, false, "#undef %.*s\n", "", out);

@@ -14,6 +14,9 @@
 
 #define D_FOR_I for (int i = 0; i < D_PARTS; i++)
 
+// A row's sums are more numbers than there are registers.
+#define UNROLL
+
 #define V_EACH(f) f(0)
 
 #define D_EACH(f) f(0)

@@ -54,6 +54,11 @@ typedef struct { d_bits p[D_PARTS]; } dmask;
 #define V_FOR_I _Pragma("GCC unroll 16") for (int i = 0; i < V_PARTS; i++)
 #endif
 
+// Before a loop over rows or vectors whose sums should be in registers.
+#ifndef UNROLL
+#define UNROLL V_UNROLL_ALL
+#endif
+
 #ifndef D_FOR_I
 #define D_FOR_I _Pragma("GCC unroll 16") for (int i = 0; i < D_PARTS; i++)
 #endif
