@@ -1,0 +1,79 @@
+// Files that are emitted have no more bytes than a compiler has time for, whatever the graph's windows.
+#include "tests/unit/api_case.h"
+
+#include <stdio.h>
+
+#define POOL(extents, kernel, pads, ones)                                                                              \
+  "format: ngrad/1\nname: pool\ninputs:\n"                                                                             \
+  "  - {name: src, type: f32, shape: " extents "}\n  - {name: diff_dst, type: f32, shape: " extents "}\n"              \
+  "nodes:\n  - op: MaxPoolBackward\n    inputs: [src, diff_dst]\n    outputs: [diff_src]\n"                            \
+  "    attributes: {strides: " ones ", kernel: " kernel ", pads_begin: " pads ", pads_end: " pads "}\n"                \
+  "outputs: [diff_src]\n"
+
+static const char perceptron[] = "format: ngrad/1\nname: perceptron\ninputs:\n"
+                                 "  - {name: x, type: f32, shape: [32, 64]}\n"
+                                 "  - {name: labels, type: s32, shape: [32]}\n"
+                                 "state:\n"
+                                 "  - {name: w1, type: f32, shape: [64, 32], init: {fan_in: 64}}\n"
+                                 "  - {name: b1, type: f32, shape: [32], init: {fan_in: 64}}\n"
+                                 "  - {name: w2, type: f32, shape: [32, 10], init: {fan_in: 32}}\n"
+                                 "  - {name: b2, type: f32, shape: [10], init: {fan_in: 32}}\n"
+                                 "nodes:\n"
+                                 "  - {op: MatMul, inputs: [x, w1, b1], outputs: [hidden]}\n"
+                                 "  - {op: ReLU, inputs: [hidden], outputs: [active]}\n"
+                                 "  - {op: MatMul, inputs: [active, w2, b2], outputs: [logits]}\n"
+                                 "  - {op: SoftmaxCrossEntropy, inputs: [logits, labels], outputs: [loss]}\n"
+                                 "outputs: [loss]\n";
+
+// The bytes of the source for these instruction sets; NULL: all.
+static size_t count_bytes(ng_context *ctx, ng_graph *g, const char *isas) {
+  char *source, *header;
+  assert_int_equal(ng_emit(g, &(ng_options){.isa = isas}, &source, &header), NG_OK);
+  const size_t nbytes = strlen(source);
+  ng_text_free(ctx, source);
+  ng_text_free(ctx, header);
+  return nbytes;
+}
+
+enum { KB = 1000 };
+
+static void pools_of_any_window_have_few_bytes(void **state) {
+  (void)state;
+  static const struct {
+    const char *graph;
+    size_t one, all; // most bytes: for scalar C, for all instruction sets
+  } rows[] = {
+      {POOL("[1, 32, 32, 64]", "[5, 5]", "[2, 2]", "[1, 1]"), 30 * KB, 40 * KB},
+      {POOL("[1, 32, 32, 64]", "[7, 7]", "[3, 3]", "[1, 1]"), 24 * KB, 40 * KB},
+      {POOL("[1, 32, 32, 64]", "[13, 13]", "[6, 6]", "[1, 1]"), 24 * KB, 40 * KB},
+      {POOL("[1, 16, 16, 16, 16]", "[5, 5, 5]", "[2, 2, 2]", "[1, 1, 1]"), 20 * KB, 40 * KB},
+      {POOL("[1, 16, 16, 16, 16]", "[3, 3, 3]", "[1, 1, 1]", "[1, 1, 1]"), 32 * KB, 40 * KB},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    ng_context *ctx = new_context();
+    ng_graph *g = must_read(ctx, rows[i].graph);
+    assert_in_range(count_bytes(ctx, g, "scalar"), 1, rows[i].one);
+    assert_in_range(count_bytes(ctx, g, NULL), 1, rows[i].all);
+    ng_graph_free(g);
+    ng_context_free(ctx);
+  }
+}
+
+static void a_perceptrons_step_has_few_bytes(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, perceptron), *step = ng_graph_train(g, NULL);
+  assert_non_null(step);
+  assert_in_range(count_bytes(ctx, step, NULL), 1, 100 * KB);
+  ng_graph_free(step);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(pools_of_any_window_have_few_bytes),
+      cmocka_unit_test(a_perceptrons_step_has_few_bytes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
