@@ -114,7 +114,8 @@ Distribution distribution_of(const Value *v) {
 static double number_of(Type type, const Distribution *d, uint64_t word) {
   if (d->nindices) return (double)((word >> 11) % (uint64_t)d->nindices);
   switch (d->range) {
-  case RANGE_POSITIVE: return d->factor * uniform(word, 0.5, 2);
+  case RANGE_POSITIVE:
+    return type_is_float(type) ? d->factor * uniform(word, 0.5, 2) : (double)(1 + (word >> 11) % 100);
   case RANGE_PROBABILITY: return uniform(word, 0.0625, 0.9375);
   default: break;
   }

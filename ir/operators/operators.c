@@ -54,6 +54,7 @@
              {"beta", 'S', .is_optional = true, .is_hidden = true}},                                                   \
   .ninputs = 6, NORM_GRADIENTS
 #define NORM_TYPES .types = {{'T', TYPES_FLOAT}, {'S', TYPES_FLOAT}, {'M', TYPES_FLOAT}}
+#define NORM_TYPES_WITHOUT_STATISTICS .types = {{'T', TYPES_FLOAT}, {'S', TYPES_FLOAT}}
 #define TYPES_OF_STATISTICS                                                                                            \
   "mean and variance are f32 beside bf16 gamma and beta, unless declared as bf16; gradients take f32 all the same"
 #define EPSILON_REQUIRED                                                                                               \

@@ -7,7 +7,7 @@
 //     sums
 //   for i += rest * 16 while i + rest * 16 <= end                             if that many vectors remain
 //     for u in 0..rest, unrolled: the same
-//   for i += 16 while i + 16 <= end: vector i, accumulator 0                  unless groups take all vectors
+//   for i += 16 while i + 16 <= end: vector i, accumulator 0
 //   if i < end: n = end - i; the last n elements, accumulator 0
 #include "passes/schedule/tree_passes.h"
 
@@ -206,13 +206,6 @@ static bool may_have(const LoopNode *loop, int64_t nlanes) {
   return !is_literal || end->number - begin->number >= nlanes;
 }
 
-// Whether it is known that groups take all vectors.
-static bool is_in_groups(const LoopNode *loop) {
-  const Index *begin = loop->value, *end = loop->end;
-  const bool is_literal = begin->op == INDEX_NUMBER && end->op == INDEX_NUMBER && !end->monomial;
-  return is_literal && loop->count > 1 && !((end->number - begin->number) / LANES % loop->count);
-}
-
 static void add_tail(TreeBuilder *b, const LoopNode *loop) {
   const Index *lane = index_var(b, VAR_LANE, 0);
   open(b, (LoopNode){.kind = NODE_IF, .test = index_of(b, INDEX_LESS, lane, loop->end)});
@@ -232,7 +225,7 @@ static LoopNode **split(TreeBuilder *b, const Kernel *k, LoopNode **at) {
   if (loop->is_peeled) add_peel(b, loop);
   if (loop->count > 1 && may_have(loop, (int64_t)loop->count * LANES)) add_groups(b, k, loop, loop->count);
   if (loop->rest > 1) add_groups(b, k, loop, loop->rest);
-  if (may_have(loop, LANES) && !is_in_groups(loop)) tree_add(b, whole_steps(b, loop, LANES))->body = loop->body;
+  if (may_have(loop, LANES)) tree_add(b, whole_steps(b, loop, LANES))->body = loop->body;
   if (loop->has_tail) add_tail(b, loop);
   LoopNode **end = b->end;
   tree_close(b);

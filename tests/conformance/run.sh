@@ -48,6 +48,8 @@ check_case() {
   case $case in *_large_mean) tolerance=5e-6 ;; esac
   case $case in
     *f64*) pass_if interpreter run --backend interpreter --tolerance 1e-12 ;;
+    # The results are of the exact mean, MeanTensor is that rounded to f32.
+    dml_training_*) pass_if interpreter run --backend interpreter --max-ulp 4 ;;
     *) pass_if interpreter run --backend interpreter --max-ulp 1 ;;
   esac
   first=

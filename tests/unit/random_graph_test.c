@@ -66,7 +66,8 @@ static void every_operator_and_name_occurs(void **state) {
   }
   for (size_t i = 0; i < OP_COUNT + nsignatures; i++)
     if (noccurrences[i] < 20 && (i >= OP_COUNT || random_is_drawn((OperatorId)i)))
-      fail_msg("%s is rare", i < OP_COUNT ? operators[i].name : signatures[i - OP_COUNT].full_name);
+      fail_msg("%s is rare: %zu", i < OP_COUNT ? operators[i].name : signatures[i - OP_COUNT].full_name,
+               noccurrences[i]);
 }
 
 static void a_seed_gives_one_graph(void **state) {

@@ -29,7 +29,7 @@ static double generated_number(uint32_t input, uint32_t element, Type type, Valu
   if (type == TYPE_U4) return k & 15;
   if (type == TYPE_S4) return (k & 15) - 8;
   if (TYPES_F8 & TYPE_BIT(type)) return ((k & 15) - 8) / 4.0;
-  if (!type_is_float(type)) return k - 64;
+  if (!type_is_float(type)) return range == RANGE_POSITIVE ? k % 100 + 1 : k - 64;
   return range == RANGE_PROBABILITY ? (2 * k + 1) / (4.0 * half)
          : range == RANGE_POSITIVE  ? (half + k) / (1.0 * half)
                                     : (k - half) / (0.5 * half);
