@@ -432,6 +432,7 @@ uint64_t scratch_of_convolution(const Evaluation *e) {
   Making m;
   int64_t most_terms;
   const WindowSide made = e->node->op->outputs[0].side;
+  if (!has_elements(e->node, made == SIDE_WEIGHTS ? SIDE_SMALL : made)) return 0;
   making_measure(e, made, &m, &most_terms);
   const uint64_t row_nbytes = LANES * sizeof(double) + sizeof(int64_t); // of y and unbounded
   uint64_t nbytes = nbytes_multiply(nbytes_multiply((uint64_t)m.nchannels, (uint64_t)m.nrows), row_nbytes);

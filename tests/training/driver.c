@@ -2,7 +2,7 @@
 //   train N FILE       the first values for the seed 5, N steps on made-up data, saved
 //   resume N OLD FILE  loads OLD, N steps, saved
 //   load FILE          prints the status, and whether the blocks are as before
-//   fuzz FILE          every truncation and many changed bits: refused, or the states are those of FILE
+//   fuzz FILE STEP     each STEPth truncation and many changed bits: refused, or the states are those of FILE
 #include "mlp.h"
 
 #include <stdio.h>
@@ -44,19 +44,19 @@ static int load_bytes(const char *path, size_t n) {
   return mlp_load(parameters, optimizer, path);
 }
 
-static int fuzz(const char *path) {
+static int fuzz(const char *path, size_t step) {
   FILE *file = fopen(path, "rb");
   const size_t n = file ? fread(bytes, 1, sizeof bytes, file) : 0;
   int counts[32] = {0}, failures = 0;
   if (file) fclose(file);
   if (!n || n == sizeof bytes || mlp_load(parameters, optimizer, path) != mlp_OK) return 1;
   keep();
-  for (size_t k = 0; k < n; k++) {
+  for (size_t k = 0; k < n; k += step) {
     const int status = load_bytes("spoilt.npz", k);
     failures += status == mlp_OK || status < 0 || !is_kept();
   }
   unsigned random = 1;
-  for (size_t k = 0; k < 2 * n; k++) {
+  for (size_t k = 0; k < 2 * n; k += step) {
     random = random * 1664525U + 1013904223U;
     const unsigned bit = 1U << (random >> 29);
     const size_t at = k % n;
@@ -74,7 +74,7 @@ static int fuzz(const char *path) {
 
 int main(int argc, char **argv) {
   const char *verb = argc > 2 ? argv[1] : "";
-  if (strcmp(verb, "fuzz") == 0) return fuzz(argv[2]);
+  if (strcmp(verb, "fuzz") == 0 && argc > 3) return fuzz(argv[2], (size_t)strtol(argv[3], NULL, 10));
   if (mlp_init(parameters, optimizer, 5) != mlp_OK) return 1;
   if (strcmp(verb, "load") == 0) {
     keep();

@@ -11,9 +11,9 @@ here=$(realpath "$(dirname "$0")")
 . "$(dirname "$0")/../checks.sh"
 has gcc || { echo 'left out: training: no gcc'; exit 77; }
 # Bits depend on no level; gcc takes half a minute at -O1.
-level=-O0 optimizers=adam ways='mlp_test/gcc/c11 mlp_infer_test/clang/c++17'
+level=-O0 optimizers=adam step=13 ways='mlp_test/gcc/c11 mlp_infer_test/clang/c++17'
 if takes_all; then
-  level=-O1 optimizers='momentum adam' ways='mlp_test/gcc/c11 mlp_infer_test/clang/c11 mlp_test/clang/c++17 mlp_infer_test/gcc/c++17'
+  level=-O1 optimizers='momentum adam' step=1 ways='mlp_test/gcc/c11 mlp_infer_test/clang/c11 mlp_test/clang/c++17 mlp_infer_test/gcc/c++17'
 fi
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-align -Wdouble-promotion -Wundef -Werror'
 
@@ -80,7 +80,7 @@ for optimizer in $optimizers; do
   count "$optimizer: what ngrad run saved is read"
 done
 if has clang; then
-  compile clang -std=c11 -O0 -fsanitize=address,undefined -fno-sanitize-recover=all && ./driver fuzz four.npz >log
+  compile clang -std=c11 -O0 -fsanitize=address,undefined -fno-sanitize-recover=all && ./driver fuzz four.npz $step >log
   count 'damaged files are refused, or are the same'
 fi
 compile gcc -std=c11 $level -Dmlp_MOST_32=100U && ./driver train 4 long.npz >log && ./driver load long.npz >log &&
