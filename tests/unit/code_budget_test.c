@@ -35,7 +35,7 @@ static size_t count_bytes(ng_context *ctx, ng_graph *g, const char *isas) {
   return nbytes;
 }
 
-enum { KB = 1000 };
+#define KB (size_t)1000
 
 static void pools_of_any_window_have_few_bytes(void **state) {
   (void)state;

@@ -56,7 +56,7 @@ static void bind(Graph *g) {
 static void every_operator_and_name_occurs(void **state) {
   (void)state;
   size_t noccurrences[OP_COUNT + 64] = {0};
-  for (uint64_t seed = 0; seed < 2 * COUNT; seed++) {
+  for (uint64_t seed = 0; seed < UINT64_C(2) * COUNT; seed++) {
     Graph *g = make(seed);
     for (size_t i = 0; i < g->nnodes; i++) {
       const Node *node = g->nodes[i];

@@ -155,7 +155,7 @@ static void quotients_by_what_cancels_may_be_far_off(void **state) {
     Case c;
     case_init(&c, text);
     store(&c.data.in[0], 7, (float)0.9);
-    store(&c.data.in[1], 7, (float)(exp((float)0.3) / (float)0.9) * (1 + ulps * 0x1p-23));
+    store(&c.data.in[1], 7, (float)(exp((double)(float)0.3) / (float)0.9) * (1 + ulps * 0x1p-23));
     store(&c.data.in[2], 7, (float)0.3);
     run(&c);
     const double exact = ng_tensor_get(&c.expected[0], 7);

@@ -100,7 +100,7 @@ static void first_taps_are_those_that_a_search_finds(void **state) {
   enum { MOST = 9, TAPS = 30 };
   for (int64_t stride = 1; stride <= MOST; stride++)
     for (int64_t dilation = 1; dilation <= MOST; dilation++)
-      for (int64_t place = 0; place < 2 * MOST; place++)
+      for (int64_t place = 0; place < INT64_C(2) * MOST; place++)
         for (int64_t from = 0; from < MOST; from++) {
           const Window w = {.stride = stride, .dilation = dilation, .pad_begin = dilation % 4, .kernel = TAPS};
           int64_t tap = from;
