@@ -1,11 +1,13 @@
 #!/bin/sh
 # Every function of backends/codegen/simd on each ISA that this machine or its qemu-user has, compiled as emitted C is:
 # without flags for the ISA, which a pragma selects. Each must be right, and give the same bits as scalar.h. Without NGRAD_CHECK
-# (tests/effort.h), fewer inputs, and scalar code on this machine alone.
+# (tests/effort.h), fewer inputs, less optimisation, and scalar code on this machine alone.
 # With the argument --exhaustive, then all 2^32 inputs of the elementary functions, on the processor's best ISA.
 set -eu
 cd "$(dirname "$0")/../.."
 cc=${CC:-cc}
+level=-O1
+if [ -n "${NGRAD_CHECK-}" ] || [ "${1-}" = --exhaustive ]; then level=-O2; fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0
@@ -56,7 +58,7 @@ check_one() { # TEST NAME ISA TARGET COMPILER [EMULATOR...]
   program=$work/$test-$name
   write_source "$test" "$isa" "$target" >"$program.c"
   # shellcheck disable=SC2086 # CC may be a command with arguments
-  if ! $compiler -std=c17 -D_GNU_SOURCE -O2 -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Wshadow \
+  if ! $compiler -std=c17 -D_GNU_SOURCE $level -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Wshadow \
     -Wcast-align -Wdouble-promotion -Werror -Wno-unused-function -I. -o "$program" "$program.c" -lm; then
     echo "FAILED: $test on $name does not compile"
     status=1

@@ -51,7 +51,11 @@ static bool compare(const LoopsCase *c, bool no_fuse, bool is_tiny) {
   return ok;
 }
 
+// ./dev test takes one of both, in turn.
 static bool compare_both(const LoopsCase *c) {
+  static int turn;
+  turn++;
+  if (!takes_all()) return turn % 2 ? compare(c, false, false) : compare(c, true, true);
   return compare(c, false, false) && compare(c, true, true);
 }
 

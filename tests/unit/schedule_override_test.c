@@ -128,7 +128,7 @@ static void every_key_computes_the_same(void **state) {
   for (size_t i = 0; i < ng_graph_input_count(g); i++) assert_int_equal(ng_tensor_random(g, i, 1, &inputs[i]), NG_OK);
   Run chosen = run_with(ctx, g, inputs, NULL);
   for (int key = 0; key < SCHEDULE_KEYS; key++) {
-    for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+    for (size_t v = takes_all() ? 0 : (size_t)key % 2; v < sizeof values / sizeof *values; v += takes_all() ? 1 : 2) {
       const ScheduleKeyInfo *info = &schedule_keys[key];
       if (values[v] < info->least || values[v] > info->most) continue;
       char setting[64];
