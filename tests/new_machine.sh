@@ -3,15 +3,18 @@
 # else; in it a clone of this repository and a copy of ../shared, as root and as an ordinary user with sudo. Prints times.
 # Wants to be root, and the packages' archive that this machine has. Skipped (77) where it cannot be made.
 #
-# usage: new_machine.sh [FOLDER]     where the machine is made, and taken away again; below /var/tmp unless said
+# usage: new_machine.sh [FOLDER [COMMAND...]]   where the machine is made, and taken away again, below /var/tmp unless said;
+#                                               and what root runs there in place of the two commands
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 [ "$(id -u)" -eq 0 ] || { echo 'left out: new_machine: wants to be root' && exit 77; }
 command -v debootstrap >/dev/null || { echo 'left out: new_machine: no debootstrap' && exit 77; }
 parent=${1:-/var/tmp}
+[ $# -eq 0 ] || shift
 mkdir -p "$parent"
 machine=$(mktemp -d "$parent/ngrad-machine.XXXXXX")
-mounts='proc dev/pts dev/shm'
+chmod 755 "$machine" # it becomes the root folder
+mounts='proc sys dev/pts dev/shm'
 # shellcheck disable=SC2317 # a trap calls it
 leave() {
   for mount in $mounts; do umount "$machine/$mount" 2>/dev/null || :; done
@@ -30,6 +33,7 @@ for file in /etc/resolv.conf /etc/hosts; do [ ! -e $file ] || cp -L $file "$mach
 for file in /etc/apt/apt.conf /etc/apt/apt.conf.d/*proxy*; do [ ! -e "$file" ] || cp "$file" "$machine$file"; done
 mkdir -p "$machine/dev/pts" "$machine/dev/shm"
 mount -t proc proc "$machine/proc"
+mount -t sysfs -o ro sysfs "$machine/sys" # MPI reads what the machine is
 mount -t devpts devpts "$machine/dev/pts"
 mount -t tmpfs shm "$machine/dev/shm"
 chroot "$machine" useradd --create-home --shell /bin/sh user
@@ -47,9 +51,16 @@ command_in() { # FOLDER USER COMMAND
   start=$(date +%s) code=0
   chroot "$machine" su - "$2" -c "cd '$1/ngrad' && CI=true $3" >"$machine/output" 2>&1 </dev/null || code=$?
   echo "new_machine: $2, $1: $3: status $code after $(($(date +%s) - start)) s"
-  [ $code -eq 0 ] || { status=1 && tail -n 60 "$machine/output" | sed 's/^/  /'; }
+  [ $code -ne 0 ] || return 0
+  status=1
+  grep -A 12 -E 'FAILED|error:' "$machine/output" | head -n 100 | sed 's/^/  /'
+  tail -n 40 "$machine/output" | sed 's/^/  /'
 }
 clone /root/first root
+if [ $# -gt 0 ]; then
+  for command; do command_in /root/first root "$command"; done
+  exit $status
+fi
 command_in /root/first root './dev demo'
 command_in /root/first root './dev test'
 clone '/home/user/my projects' user

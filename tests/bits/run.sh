@@ -105,6 +105,8 @@ for isa in avx2 avx512f; do
   grep -qsw $isa /proc/cpuinfo && isas="$isas ${isa%f}"
 done
 
+best_compiler=clang
+has clang || best_compiler=gcc
 compile_all() {
   njobs=0
   for isa in $isas; do emit "$isa" "$isa"; done
@@ -119,7 +121,7 @@ compile_all() {
     level=0
     for isa in $isas; do
       level=$((level % 3 + 1))
-      case $is_quick/$compiler/$isa in true/gcc/scalar | true/clang/"${isas##* }" | false/*) ;; *) continue ;; esac
+      case $is_quick/$compiler/$isa in true/gcc/scalar | true/"$best_compiler"/"${isas##* }" | false/*) ;; *) continue ;; esac
       levels=$level
       ! $is_full || levels='1 2 3'
       for own in $levels; do compile "run-$compiler-O$own-$isa" "$isa" $compiler "-O$own" -fopenmp; done
@@ -130,7 +132,7 @@ compile_all() {
 
 train_all() {
   for program in run-gcc-* run-clang-*; do
-    case $program in *.log) continue ;; esac
+    [ -x "$program" ] || continue # a log, or no clang is here
     isa=${program##*-}
     for threads in 1 2 3; do
       OMP_NUM_THREADS=$threads ./"$program" "$isa" "$steps" out.npz
