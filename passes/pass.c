@@ -1,4 +1,4 @@
-// Reporting failures of passes, and looking up disabled ones.
+// Reports failures of passes, and looks up disabled passes and rules.
 #include "passes/pass.h"
 
 #include <stdio.h>

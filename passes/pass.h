@@ -1,4 +1,4 @@
-// A pass over a graph, and the context that passes get from their caller.
+// Passes over a graph, and the context that their caller provides.
 #ifndef NGRAD_PASSES_PASS_H
 #define NGRAD_PASSES_PASS_H
 
@@ -19,16 +19,16 @@ typedef struct PassContext {
   const struct ScheduleOverrides *overrides; // NULL: none
   const char *const *disabled;               // names of passes and rules to skip
   size_t ndisabled;
-  const char *after; // stop after this pass; NULL: run all
-  // Evaluates one node on f64 arrays parallel to its operands, as interpret_node; false: out of memory. It is a
-  // function of the context because passes include no backend. NULL: constants are not folded.
+  const char *after; // the last pass to run; NULL: run all
+  // Evaluates one node on f64 arrays parallel to its operands, as interpret_node does; false: out of memory. A function
+  // pointer, because passes include no backend. NULL: constants are not folded.
   bool (*evaluate)(const Node *node, const double *const *inputs, double *const *outputs, const Allocator *allocator);
   // Called after each pass. NULL: not called.
   void (*watch)(void *watcher, const Graph *g, const char *pass, bool changed, double milliseconds);
   void *watcher;
-  uint64_t memory_nbytes; // most bytes of a program's workspace; 0: any
-  bool no_fuse;           // each node becomes a kernel by itself
-  Partition *partition;   // the result of fuse, in the graph's arena; NULL: fuse has not run
+  uint64_t memory_nbytes; // the most bytes of a program's workspace; 0: no limit
+  bool no_fuse;           // each node becomes a kernel of its own
+  Partition *partition;   // the result of pass fuse, in the graph's arena; NULL: fuse has not run
   bool fast_math;         // allows rewrites that do not hold for every IEEE value
   bool failed;            // a pass ran out of memory, or reported an error in diagnostics
 } PassContext;
@@ -37,15 +37,15 @@ typedef struct Pass {
   const char *name;
   bool (*run)(Graph *g, PassContext *c); // true: the graph changed
   const char *doc;                       // one line
-  const Rules *rules;                    // the rewrite rules that it applies; NULL: none
-  bool is_needed;                        // lowering relies on the pass: it runs even when it is disabled
+  const Rules *rules;                    // the rewrite rules that the pass applies; NULL: none
+  bool is_needed;                        // lowering relies on the pass: it runs even if disabled
 } Pass;
 
 // Reports out of memory and sets `failed`. Returns false.
 bool pass_out_of_memory(PassContext *c);
 
-// Aborts with the text `why` if a verifier found the result of a pass not to be sound, which is a bug in ngrad. Frees
-// `why`. False after reporting that the verifier ran out of memory.
+// Aborts with the text `why` if a verifier rejects the result of a pass, which is a bug in ngrad. Frees `why`. False
+// after reporting that the verifier ran out of memory.
 bool pass_require(PassContext *c, bool is_sound, Text *why);
 
 // Whether the context disables the pass or rule of this name.

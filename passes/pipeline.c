@@ -1,9 +1,9 @@
-// The table of passes, and the functions that run them. The order of the passes has reasons:
+// The table of passes, and the functions that run them. Why the passes are in this order:
 //   splits                 first: dead-code removes Slices of parts that nothing uses
-//   dead-code              so that later passes do not process dead nodes
-//   casts                  before passes that look at types: the casts that it leaves do round
+//   dead-code              early, so that later passes do not process dead nodes
+//   casts                  before passes that look at types: the remaining casts round
 //   fold-constants         before simplify, whose rules look for constants
-//   simplify               gives equal computations one spelling, which the passes below rely on
+//   simplify               gives equal computations one form, which the passes below rely on
 //   movement               after simplify, which removes nodes that stand between two transposes or reshapes
 //   max-pool-gradients     before common-subexpressions, which shares the winners of equal windows
 //   common-subexpressions  after the passes that make equal computations look equal
@@ -11,10 +11,11 @@
 //   split-groups           after common-subexpressions, which would merge the nodes of its two reads of the data
 //   reshape-orders         after movement, which would remove its copies; before fuse, which must see them
 //   quantize-scales        after common-subexpressions, which compares lists of scales but not large constants
-//   aliases                after all passes that rewrite: they change uses
-//   fuse                   after all passes that rewrite: that would invalidate its regions
-//   visit                  after fuse: it joins kernels, not nodes
-// Then each region is lowered to kernels and scheduled, and the memory plan places the values between kernels.
+//   aliases                after all rewriting passes, which change uses
+//   fuse                   after all rewriting passes, which would invalidate its regions
+//   visit                  after fuse: it groups kernels, not nodes
+// Then each region is lowered to kernels and scheduled, and the memory plan assigns memory to the values between
+// kernels.
 #include "passes/pipeline.h"
 
 #include "ir/graph/verify.h"
@@ -145,7 +146,8 @@ static bool order_and_plan(Program *p, bool is_tight) {
 static bool lower_all(Program *p, PassContext *c) {
   if (!lower_regions(p, c)) return false;
   if (!order_and_plan(p, false)) return pass_out_of_memory(c);
-  // The tight order is for recomputation. Without it, the plan of that order may be the larger one.
+  // The tight order is meant for recomputation; without recomputation its plan may need more bytes, so both sizes are
+  // known.
   const size_t nbytes = p->workspace_nbytes;
   if (c->memory_nbytes && nbytes > c->memory_nbytes && !order_and_plan(p, true)) return pass_out_of_memory(c);
   if (!fit_memory(p, nbytes, c)) return false;
@@ -162,7 +164,7 @@ Program *pipeline_lower(Graph *g, PassContext *c) {
   arena_init(&arena, c->allocator);
   Program *p = ARENA_NEW(&arena, Program);
   if (p) {
-    size_t most = 1; // each result may need kernels of its own, one for each piece
+    size_t most = 1; // each result may need a kernel for each piece
     for (size_t i = 0; i < g->nnodes; i++) most += (size_t)g->nodes[i]->noutputs * node_npieces(g->nodes[i]);
     p->graph = g;
     p->partition = c->partition;

@@ -1,4 +1,4 @@
-// The pipeline: passes over the graph in their order, then the graph as kernels.
+// The pipeline: runs the passes over a graph, then lowers the graph to scheduled kernels.
 #ifndef NGRAD_PASSES_PIPELINE_H
 #define NGRAD_PASSES_PIPELINE_H
 
@@ -8,13 +8,12 @@
 extern const Pass passes[];
 extern const size_t npasses;
 
-// Runs the graph passes, verifying after each that changed something; a graph that no longer verifies is printed to
-// stderr and aborts the program, for it is a mistake in a pass. False when one failed.
+// Runs the graph passes, and verifies the graph after each pass that changed it. An invalid graph is a bug in a pass:
+// the errors are printed to stderr and the program aborts. False if a pass failed.
 bool pipeline_run(Graph *g, PassContext *c);
 
-// A graph that pipeline_run has taken through all passes, to c->partition, as kernels scheduled for c->target. They are
-// in an arena of their own that refers to g, which must outlive them. All extents must have numbers. NULL after telling
-// why.
+// Lowers a graph, after pipeline_run, to kernels scheduled for c->target. The program has its own arena and refers to
+// g, which must outlive it. All extents must have numbers. NULL after reporting an error.
 Program *pipeline_lower(Graph *g, PassContext *c);
 
 #endif

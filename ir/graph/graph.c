@@ -56,7 +56,7 @@ int64_t shape_nelems(const Shape *s) {
   for (int i = 0; i < s->rank; i++) {
     int64_t extent = extent_value(s->extent[i]);
     is_empty |= extent == 0;
-    if (extent > 0 && n > (MAX_ELEMENTS - 1) / extent) return -1; // zeros do not hide an overflow: strides use it too
+    if (extent > 0 && n > (MAX_ELEMENTS - 1) / extent) return -1; // zeros do not hide an overflow, as strides need it
     if (extent > 0) n *= extent;
   }
   return is_empty ? 0 : n;
@@ -96,7 +96,7 @@ const char *shape_string(const Shape *s, char *buffer, size_t nbytes) {
 }
 
 bool order_is_row_major(const Order *o) {
-  return o->axis[0] == o->axis[1]; // equal only when all are zero: a permutation has no axis twice
+  return o->axis[0] == o->axis[1]; // equal only in all zeros: a permutation has no axis twice
 }
 
 bool order_is_valid(const Order *o, int rank) {
@@ -161,7 +161,7 @@ Graph *graph_keep(Graph *g) {
 void graph_free(Graph *g) {
   while (g && g->nkeepers-- == 0) {
     Graph *origin = g->origin;
-    Arena arena = g->arena; // g itself lies in it
+    Arena arena = g->arena; // g itself is in the arena
     arena_deinit(&arena);
     g = origin;
   }
@@ -213,11 +213,11 @@ Value *graph_add_value(Graph *g, const char *name, Type type, const Shape *shape
 }
 
 bool graph_name_file(Graph *g, Value *constant) {
-  enum { MOST = 80, ENDING = 16 }; // bytes of a name that stay, and those that a number and .npy take
+  enum { MOST = 80, ENDING = 16 }; // bytes used of each name; bytes for a number and .npy
   char name[2 * MOST + ENDING + 8];
   if (constant->constant->file) return true;
   int length = snprintf(name, sizeof name, "%.*s_%.*s", MOST, g->name, MOST, constant->name);
-  for (char *c = name; *c; c++) // what no file system minds
+  for (char *c = name; *c; c++) // letters and digits are allowed in every file system
     if (!isascii((unsigned char)*c) || !isalnum((unsigned char)*c)) *c = '_';
   snprintf(name + length, sizeof name - (size_t)length, "_%u.npy", constant->index);
   constant->constant->file = arena_copy_text(&g->arena, name, strlen(name));
@@ -267,7 +267,7 @@ bool graph_add_update(Graph *g, State *state, Value *v, Position position) {
   return true;
 }
 
-// The number after the last _ of a name; 0 when there is none, or it has so many digits that graph_fresh_name never
+// The number after the last _ of a name; 0 if there is none, or if it has so many digits that graph_fresh_name never
 // reaches it.
 static size_t name_suffix(const char *name) {
   enum { MOST_DIGITS = 15 };
@@ -277,7 +277,7 @@ static size_t name_suffix(const char *name) {
 }
 
 const char *graph_fresh_name(Graph *g, const char *stem) {
-  if (g->nsuffixes > g->nvalues) g->nsuffixes = g->nvalues; // values were removed; the remaining ones were counted
+  if (g->nsuffixes > g->nvalues) g->nsuffixes = g->nvalues; // values were removed; the others are counted
   for (; g->nsuffixes < g->nvalues; g->nsuffixes++) {
     size_t suffix = name_suffix(g->values[g->nsuffixes]->name);
     if (suffix > g->largest_suffix) g->largest_suffix = suffix;
@@ -347,7 +347,8 @@ void node_set_input(Node *node, uint32_t slot, Value *v) {
 
 void node_set_output(Node *node, uint32_t slot, Value *v) {
   Value *old = node->outputs[slot];
-  if (old && old->producer == node && old->output_slot == slot) old->producer = NULL; // may have moved to another node
+  if (old && old->producer == node && old->output_slot == slot)
+    old->producer = NULL; // else it has moved to another node
   node->outputs[slot] = v;
   if (!v) return;
   v->producer = node;
@@ -466,7 +467,8 @@ Graph *graph_clone(const Graph *g) {
   return NULL;
 }
 
-// A frame of graph_sort's depth-first walk, which starts at each node in the written order and visits producers first.
+// A stack frame of graph_sort's depth-first walk, which starts at each node in the current order and visits producers
+// first.
 typedef struct SortFrame {
   Node *node;
   uint32_t next_input;

@@ -1,9 +1,9 @@
-// Graphs: values (tensors of a type and a shape) and the nodes that compute them.
+// Graphs: values (tensors with a type and a shape) and the nodes that compute them.
 //
-// A graph owns one arena, which holds all its values, nodes and names. A function that returns NULL or false, and has
-// no Diagnostics, has run out of memory; the graph is then unchanged. Operators are described in
+// A graph owns one arena, which holds all its values, nodes and names. A function without a Diagnostics parameter
+// returns NULL or false only when memory runs out; it then leaves the graph unchanged. Operators are described in
 // ir/operators/operator.h. graph_verify (ir/graph/verify.h) checks that a graph is valid; every stage after reading
-// relies on that.
+// relies on this check.
 #ifndef NGRAD_IR_GRAPH_GRAPH_H
 #define NGRAD_IR_GRAPH_GRAPH_H
 
@@ -19,16 +19,16 @@ typedef struct Value Value;
 typedef struct Operator Operator;   // ir/operators/operator.h
 typedef struct Signature Signature; // ir/operators/operator.h
 
-// A product of powers of a graph's open dims: byte i is the exponent of dim i; 0: the number 1. A number that depends
-// on open dims is a literal factor times a monomial, as in 4 * N * N (ir/graph/open.h).
+// A product of powers of a graph's open dims. Byte i is the exponent of dim i; the monomial 1 is all zeros. A number
+// that depends on open dims is a literal factor times a monomial: in 4 * N * N, the monomial is N^2 (ir/graph/open.h).
 typedef uint64_t Monomial;
 
-// A named extent. `value` is the number that run and bench use; -1: none was given.
+// A named extent. `value` is the number that `ngrad run` and `ngrad bench` use; -1: no number was given.
 typedef struct Dim {
   const char *name;
   int64_t value;
   Position position;
-  bool is_fixed;     // the caller fixed it to `value`: graph_with_open_dims does not leave it open
+  bool is_fixed;     // the caller fixed the dim to `value`, so graph_with_open_dims does not leave it open
   Monomial monomial; // not 0: the dim is open (ir/graph/open.h) and `value` is only a hint
 } Dim;
 
@@ -53,12 +53,12 @@ typedef struct Shape {
 
 bool shape_equals(const Shape *a, const Shape *b); // rank and every extent, by extent_equals
 bool shape_is_known(const Shape *s);               // rank and every extent have a number
-int64_t shape_nelems(const Shape *s); // product of extent_value(); -1 when one is missing or it exceeds MAX_ELEMENTS
+int64_t shape_nelems(const Shape *s);        // -1 when an extent has no number or the product exceeds MAX_ELEMENTS
 void shape_print(const Shape *s, Text *out); // [N, 768]; ? for an unknown rank, _ for an unknown extent
-Monomial shape_monomial(const Shape *s);     // of the number of elements
-const char *shape_string(const Shape *s, char *buffer, size_t nbytes); // the same, cut to fit; returns buffer
+Monomial shape_monomial(const Shape *s);     // the monomial of the number of elements
+const char *shape_string(const Shape *s, char *buffer, size_t nbytes); // the same, truncated; returns buffer
 
-// The layout of a tensor in memory: its axes from the slowest to the fastest varying, without gaps between elements.
+// A layout: the axes of a tensor in memory, from the slowest to the fastest varying, without gaps between elements.
 // Row-major is always written as all zeros, so layouts can be compared byte by byte.
 typedef struct Order {
   uint8_t axis[MAX_RANK];
@@ -68,16 +68,16 @@ bool order_is_row_major(const Order *o);
 bool order_is_valid(const Order *o, int rank);  // a permutation of `rank` axes, or row-major
 int order_axis(const Order *o, int i);          // the i-th slowest axis
 Order order_of_axes(const int *axes, int rank); // `axes`: a permutation, slowest first
-// Fills stride[axis] with the number of elements between neighbours along the axis; an extent of 0 counts as 1.
+// Fills stride[axis] with the number of elements between neighbours along the axis. An extent of 0 counts as 1.
 void order_strides(const Order *o, int rank, const int64_t *extent, int64_t *stride);
-// The monomials of these strides, from the monomials of the extents.
+// Computes the monomials of these strides from the monomials of the extents.
 void order_stride_monomial(const Order *o, int rank, const Monomial *extent, Monomial *stride);
 
 typedef struct Constant {
   void *data;          // elements of the value's type in row-major order; one element when is_splat
   bool is_splat;       // one number for all elements
-  const char *file;    // the .npy it was read from, relative to the graph file; NULL when written in the graph
-  bool is_initializer; // of a model of another system: a parameter when it is trained. It has a file to be written then
+  const char *file;    // the .npy file of the data, relative to the graph file; NULL: the numbers are in the graph file
+  bool is_initializer; // an initializer of a foreign model (ONNX): training makes it a parameter, written to `file`
 } Constant;
 
 typedef struct Use { // node->inputs[slot] is the value
@@ -86,15 +86,15 @@ typedef struct Use { // node->inputs[slot] is the value
   struct Use *next, **link; // link: the pointer that points at this use
 } Use;
 
-// The range that random data for a value must lie in, so that the graph does not compute NaN (ir/operators/range.h).
+// The range of random data for a value, chosen so that the graph does not compute NaN (ir/operators/range.h).
 typedef enum ValueRange { RANGE_ANY, RANGE_POSITIVE, RANGE_PROBABILITY } ValueRange;
 
-// Where the elements of a value without memory of its own are (passes/lower/aliases.h).
+// The place of a value that has no memory of its own, inside the memory of another value (passes/lower/aliases.h).
 typedef struct Alias {
-  Value *of;      // has memory
-  int64_t offset; // in elements, of the first one, times the open dims in offset_monomial
+  Value *of;      // the value that has the memory
+  int64_t offset; // of the first element, in elements; grows with offset_monomial
   Monomial offset_monomial;
-  int64_t stride[MAX_RANK]; // in elements, times the open dims in monomial
+  int64_t stride[MAX_RANK]; // in elements; stride[i] grows with monomial[i]
   Monomial monomial[MAX_RANK];
 } Alias;
 
@@ -107,21 +107,22 @@ struct Value {
   uint32_t output_slot;
   Use *uses;
   Constant *constant; // NULL: the value is not a constant
-  const Alias *alias; // NULL: the value has memory of its own. Clones have none
+  const Alias *alias; // NULL: the value has memory of its own. Clones drop aliases
   Position position;
   uint32_t index;           // in graph->values
-  ValueRange range;         // found in the graph as it was read; clones copy it
-  uint16_t nproducts;       // matrix products on the longest path to it, likewise
-  bool is_in_chain;         // of a graph with a long path of them, likewise
+  ValueRange range;         // derived from the graph as read; clones copy it
+  uint16_t nproducts;       // matrix products on the longest path to the value; derived and copied likewise
+  bool is_in_chain;         // the value is in a graph with a long path of products; derived and copied likewise
   bool is_input, is_output; // of the graph
-  bool is_of_leaf;       // of an input: each leaf of the batch has its own, as in the gradient of a graph with leaves
-  bool is_detached;      // no gradient flows through it: what is computed does not depend on its exact value
-  uint32_t first_output; // if is_output: its first index in graph->outputs, which may list it more than once
+  bool is_of_leaf;  // an input of which each leaf of the batch has its own copy, as in the gradient of a graph with
+                    // leaves
+  bool is_detached; // no gradient flows through the value, as the results do not depend on its exact number
+  uint32_t first_output; // if is_output: the first index in graph->outputs, which may list the value more than once
 };
 
 typedef struct AttributeValue {
-  bool is_set;     // given or set to its default; in a valid graph only an optional attribute may be unset
-  bool is_default; // nobody has given it
+  bool is_set;     // the attribute is given, or has its default; in a valid graph only optional attributes are unset
+  bool is_default; // the number is the default, not given by the file
   union {
     bool boolean;
     int64_t s64; // also the index of a choice
@@ -139,42 +140,42 @@ typedef struct AttributeValue {
 
 struct Node {
   const Operator *op;
-  const Signature *signature; // the name under which the file has it; NULL: the canonical name
+  const Signature *signature; // the operator's name in the graph file; NULL: the canonical name
   Value **inputs;             // [ninputs], in the operator's order; NULL: an optional input that is absent
   Value **outputs;            // [noutputs], likewise
-  uint32_t ninputs, noutputs; // op->ninputs (variadic operators: at least that), op->noutputs
+  uint32_t ninputs, noutputs; // op->ninputs (a variadic operator: at least as many), op->noutputs
   AttributeValue *attributes; // [op->nattributes]
   Use *input_uses;            // parallel to inputs
-  const char *label;          // shown in messages behind the operator's name; NULL: none
-  const char *comment;        // a line that is printed above the node; it is not read back; NULL: none
+  const char *label;          // messages print it after the operator's name; NULL: none
+  const char *comment;        // printed above the node, and lost when the file is read again; NULL: none
   Position position;
-  Position *origins; // places of the nodes in the file that a pass replaced by this one, in the file's order
+  Position *origins; // file positions of the nodes that a pass replaced by this node, in the file's order
   uint32_t norigins;
   uint32_t index; // in graph->nodes
 };
 
-// How the first value of a state is made (ir/graph/init.h).
+// How a state is initialised (ir/graph/init.h).
 typedef enum InitKind { INIT_ZEROS, INIT_ONES, INIT_UNIFORM, INIT_NORMAL, INIT_FAN_IN, INIT_FILE } InitKind;
 
 typedef struct Init {
   InitKind kind;
   double low, high;         // INIT_UNIFORM: the numbers lie in [low, high)
   double deviation;         // INIT_NORMAL: the standard deviation; the mean is 0
-  double fan_in;            // INIT_FAN_IN: as INIT_UNIFORM, from -1 / sqrt(fan_in) to 1 / sqrt(fan_in)
+  double fan_in;            // INIT_FAN_IN: uniform in [-1 / sqrt(fan_in), 1 / sqrt(fan_in))
   const Constant *constant; // INIT_FILE: row-major
 } Init;
 
-// A tensor that lives from call to call: an input of the graph, and an output, which a call leaves in its place.
+// A tensor that lives from call to call: a call reads it as an input of the graph, and replaces it by an output.
 typedef struct State {
   uint32_t input; // in graph->inputs
-  int64_t output; // in graph->outputs, among the last nupdates of them; -1: no call changes the state
+  int64_t output; // in graph->outputs, whose last nupdates are updates; -1: no call changes the state
   Init init;
-  Position update; // where the file says what updates it
+  Position update; // the line of the file that names the update
 } State;
 
 struct Graph {
   Arena arena;
-  Graph *origin;             // the graph it was cloned from, on which it holds a reference; NULL: none
+  Graph *origin;             // the graph that this one was cloned from, and holds a reference to; NULL: none
   _Atomic uint32_t nkeepers; // references besides the first
   const char *name;
   Source *source; // the file it was read from; NULL for one made by a program
@@ -184,19 +185,20 @@ struct Graph {
   size_t nvalues, values_capacity;
   Node **nodes; // in topological order after graph_sort
   size_t nnodes, nodes_capacity;
-  Value **inputs; // inputs and outputs in the file's order; then those of states
+  Value **inputs; // in the file's order, then the inputs of states; outputs likewise, then updates of states
   size_t ninputs, inputs_capacity;
   Value **outputs;
   size_t noutputs, outputs_capacity;
   State *states; // in the file's order
   size_t nstates, states_capacity;
   size_t nupdates;                  // states with an output
-  int64_t nleaves;                  // of the batch (ir/graph/leaves.h); 0: none are declared
-  size_t largest_suffix, nsuffixes; // the largest number that ends the name of one of the first nsuffixes values
+  int64_t nleaves;                  // leaves of the batch (ir/graph/leaves.h); 0: the graph declares none
+  size_t largest_suffix, nsuffixes; // the largest number at the end of a name, among the first nsuffixes values
 };
 
 Graph *graph_new(const Allocator *allocator, const char *name);
-// Takes a reference, which graph_free releases. A kernel has one to the graph whose constants it reads. Returns g.
+// Adds a reference, which graph_free releases; returns g. A compiled kernel holds one to the graph whose constants it
+// reads.
 Graph *graph_keep(Graph *g);
 void graph_free(Graph *g);
 
@@ -206,22 +208,23 @@ Graph *graph_clone(const Graph *g);
 
 Dim *graph_add_dim(Graph *g, const char *name, int64_t value);
 Dim *graph_find_dim(const Graph *g, const char *name);
-bool graph_own_dims(Graph *g); // copies the dims, which g has in common with the graph that it was made of
+bool graph_own_dims(Graph *g); // copies the dims that g shares with the graph it was cloned from
 
 // Values. Names are copied. The caller ensures that they are unique, for instance by graph_fresh_name.
 Value *graph_add_value(Graph *g, const char *name, Type type, const Shape *shape); // shape NULL: unknown rank
-// A constant with the same number everywhere. `name` may be the result of graph_fresh_name: NULL gives NULL.
+// A constant whose elements are all `number`. A NULL `name`, from a graph_fresh_name that ran out of memory, gives
+// NULL.
 Value *graph_add_number(Graph *g, const char *name, Type type, const Shape *shape, double number);
 Value *graph_add_input(Graph *g, const char *name, Type type, const Shape *shape);
 bool graph_add_output(Graph *g, Value *v);
-// A state, which is an input too. All its extents are numbers.
+// Adds a state and its input. All its extents are numbers.
 State *graph_add_state(Graph *g, const char *name, Type type, const Shape *shape, const Init *init);
-// Makes v, a value of the state's type and shape, what a call leaves in it. After this no output can be added that is
-// not an update.
+// Makes v the state's update: a call ends by copying v to the state. v has the state's type and shape. Updates are the
+// last outputs, so no other output may be added afterwards.
 bool graph_add_update(Graph *g, State *state, Value *v, Position position);
-bool graph_name_file(Graph *g, Value *constant);          // a .npy that its values can be kept in, if it has none
+bool graph_name_file(Graph *g, Value *constant);          // sets constant->file to a new .npy name if it is NULL
 const char *graph_fresh_name(Graph *g, const char *stem); // stem_NUMBER, which no value of g has
-// Gives values whose names an earlier one has, or whose names are longer than a graph file's may be, fresh ones.
+// Gives a fresh name to each value whose name an earlier value has, or is longer than graph files allow.
 bool graph_make_names_unique(Graph *g);
 
 // A node whose operands are all absent and whose attributes are unset. The setters below keep use lists and producers
@@ -229,22 +232,24 @@ bool graph_make_names_unique(Graph *g);
 Node *graph_add_node(Graph *g, const Operator *op, const Signature *signature, uint32_t ninputs, uint32_t noutputs);
 void node_set_input(Node *node, uint32_t slot, Value *v); // v NULL: absent
 void node_set_output(Node *node, uint32_t slot, Value *v);
-void value_replace_uses(Value *old, Value *replacement); // as node inputs; does not change the graph's outputs
+void value_replace_uses(Value *old, Value *replacement); // in node inputs, not in the graph's outputs
 size_t value_count_uses(const Value *v);
 
-// Adds to node->origins the origins of `from`, or its own position when it has none; at most MAX_ORIGINS are recorded.
+// Adds the origins of `from`, or its position if it has none, to node->origins; at most MAX_ORIGINS are recorded.
 bool node_add_origin(Graph *g, Node *node, const Node *from);
 void node_print_lines(const Node *node, Text *out); // "line 4", "lines 4, 7 to 9"; nothing when no line is known
 void node_print(const Node *node, Text *out);       // "LayerNorm (lines 4, 7 to 9)"
 
-// Sorts nodes topologically and sets their indices. The sort is stable: a producer that comes too late moves directly
-// in front of its first user, in the order of that user's inputs. False after reporting a cycle or out of memory.
+// Sorts nodes topologically and sets their indices. The sort is stable: it moves a producer only if the producer comes
+// after a user, and then directly in front of its first user. Several such producers are moved in the order of the
+// user's inputs. False after reporting a cycle or out of memory.
 bool graph_sort(Graph *g, Diagnostics *d);
 
-// Replaces every named extent by its dim's value; reports dims that have no value. Inference must run again after it.
+// Replaces every named extent by its dim's value; reports dims that have no value. The caller then runs inference
+// again.
 bool graph_bind_dims(Graph *g, Diagnostics *d);
 
-// The same for fixed dims alone, and only where the graph has unknown extents, which may follow from theirs.
+// The same for fixed dims only, in a graph with unknown extents: inference may derive these from the fixed ones.
 bool graph_bind_fixed_dims(Graph *g, Diagnostics *d);
 
 #endif

@@ -1,4 +1,4 @@
-// Integer arithmetic and basic operations of f64 make each number, so that no machine's math library matters.
+// Computes each number by integer arithmetic and basic f64 operations, so that results do not depend on a math library.
 #include "ir/graph/init.h"
 
 #include "ir/support/philox.h"
@@ -14,7 +14,8 @@ static double uniform(const uint32_t words[4], double low, double high) {
   return isfinite(high - low) ? low + (high - low) * part : 2 * (low / 2 + (high / 2 - low / 2) * part);
 }
 
-// Eight uniform 16-bit numbers have a sum of mean 8 * 65535 / 2 and variance 8 * (2^32 - 1) / 12.
+// The sum of eight uniform 16-bit numbers has mean 8 * 65535 / 2 and variance 8 * (2^32 - 1) / 12. Standardised, it is
+// nearly normal.
 static double nearly_normal(const uint32_t words[4]) {
   const int64_t mean = 4 * INT64_C(65535);
   const double reciprocal_deviation = 0x1.3988e1412ed76p-16; // sqrt(3 / (2 * (2^32 - 1)))
@@ -34,7 +35,7 @@ static double number_of(const Init *init, const uint32_t words[4]) {
 }
 
 void init_fill(const Graph *g, size_t state, uint64_t seed, Tensor *t) {
-  enum { STREAM = 0x696E6974 }; // dropout's counters have smaller last words
+  enum { STREAM = 0x696E6974 }; // the last word of the counter; dropout uses smaller last words
   const Init *init = &g->states[state].init;
   if (init->kind == INIT_FILE) {
     Tensor file = tensor_like(g->inputs[g->states[state].input]);

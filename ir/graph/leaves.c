@@ -27,7 +27,7 @@ static bool is_state(const Graph *g, const Value *v) {
   return false;
 }
 
-// A process has only its own leaves' parts of such an input.
+// Leaf reads an input or a constant. Each process has only its own leaves' parts of such an input.
 static bool verify_leaf(const Graph *g, const Node *node, Diagnostics *d) {
   const Value *src = node->inputs[0], *dst = node->outputs[0];
   if (src->constant)

@@ -1,7 +1,7 @@
-// Shape inference on named extents finds most extents. The monomials of the others (an axis that a reshape joined from
-// several, say) are found by experiment: one hint after the other is doubled, and the factor by which an extent grows
-// gives the dim's exponent. At last the whole result is checked at other values of the dims, where an operator's rule
-// rejects what does not hold for every value.
+// Shape inference on named extents finds most extents. The monomials of other extents (an axis that a reshape joins
+// from several, say) are found by experiment: one hint after the other is doubled, and the factor by which an extent
+// grows gives the dim's exponent. Finally the result is checked at other values of the dims: a shape that does not hold
+// for all values fails an operator's inference there.
 #include "ir/graph/open.h"
 
 #include "ir/operators/infer.h"
@@ -29,8 +29,8 @@ int64_t open_number(const Graph *g, int64_t number, Monomial monomial, const int
 
 // Binding
 
-// Replaces the dims of g in the extents of its clone by `to` (parallel to g->dims). Dims that are products of open dims
-// are not in g->dims; they become numbers.
+// Replaces the dims of g in the extents of its clone by `to` (parallel to g->dims). Dims that stand for products of
+// open dims are not in g->dims; they become numbers.
 static void replace_dims(Graph *clone, const Graph *g, const Extent *to) {
   int64_t values[MAX_OPEN_DIMS] = {0};
   for (size_t k = 0; k < g->ndims && k < MAX_OPEN_DIMS; k++) values[k] = to[k].value;
@@ -74,10 +74,10 @@ Graph *graph_with_dims(const Graph *g, const int64_t *values, Diagnostics *d) {
 typedef struct Opening {
   const Graph *given;
   Graph *graph;       // the result, with open dims
-  const Dim **opened; // parallel to graph->dims: the dims of `given` that they were made from
-  int64_t *values;    // parallel to given->dims: the values of a trial
+  const Dim **opened; // parallel to graph->dims: the corresponding dims of `given`
+  int64_t *values;    // parallel to given->dims: the values to bind in a trial
   Graph *at_hints;    // `given` bound at the hints
-  Graph **doubled;    // parallel to graph->dims: `given` bound at the hints, but with this dim's doubled
+  Graph **doubled;    // parallel to graph->dims: `given` bound at the hints, with the hint of this dim doubled
   Diagnostics *diagnostics;
 } Opening;
 
@@ -117,7 +117,7 @@ static bool open_dims(Opening *o) {
 }
 
 // The given graph bound at the hints, except that `dim` (NULL: none) has this value. NULL after reporting why the graph
-// is not valid there.
+// is invalid at these values.
 static Graph *bound_with(const Opening *o, const Dim *dim, int64_t value) {
   Diagnostics own;
   Text why;
@@ -147,8 +147,8 @@ static bool report_no_product(const Opening *o, const Dim *dim, const Value *v) 
   return cannot_stay_open(o, dim, value_position(v), "an extent here is not a product of dims and a number");
 }
 
-// The extent with this value at the hints and this monomial. Equal products are one dim, as extent_equals compares
-// dims; a dim of the file or an earlier product is reused.
+// Sets *e to the extent with this value at the hints and this monomial. Equal products must be the same dim, because
+// extent_equals compares dims: a dim of the file or of an earlier product is reused.
 static bool find_product(Opening *o, int64_t number, Monomial monomial, Extent *e) {
   Graph *g = o->graph;
   for (size_t i = 0; i < g->nvalues; i++)
@@ -172,7 +172,7 @@ static bool find_product(Opening *o, int64_t number, Monomial monomial, Extent *
   return true;
 }
 
-// Finds the monomial of an extent that inference left unknown, from its values in the trials.
+// Finds the monomial of an extent that inference left unknown, from the extent's values in the trials.
 static bool find_extent(Opening *o, Value *v, int axis) {
   const Graph *g = o->graph;
   int64_t number = o->at_hints->values[v->index]->shape.extent[axis].value;
@@ -219,7 +219,7 @@ static bool find_extents(Opening *o) {
   return ok;
 }
 
-// Checks the open graph's shapes against the given graph bound at this value of one dim.
+// Compares the open graph's shapes, at this value of one dim, with the given graph bound at the same values.
 static bool check_at(const Opening *o, size_t dim, int64_t value) {
   const Graph *g = o->graph;
   Graph *bound = bound_with(o, g->dims[dim], value);

@@ -1,4 +1,4 @@
-// The initial partition, whose regions passes/lower/fuse.c joins, and the slices of visits.
+// The initial partition, whose regions passes/lower/fuse.c merges, and the slices of visits.
 #include "ir/graph/partition.h"
 
 Partition *partition_into_nodes(Graph *g) {

@@ -1,14 +1,14 @@
-// Partitions: which of a graph's nodes are fused.
+// Partitions: which nodes of a graph are fused.
 //
-// A region is a set of nodes that becomes one kernel, or several when no single schedule can compute all of it. It is a
-// linked list of nodes in the graph's order. A region's id is the index of its last node, so that kernels in the order
-// of their regions' ids compute every value before it is read.
+// A region is a set of nodes that becomes one kernel, or several kernels when no single schedule can compute all nodes.
+// It is a linked list of nodes in the graph's order. A region's id is the index of its last node: kernels that run in
+// the order of their regions' ids compute every value before a kernel reads it.
 #ifndef NGRAD_IR_GRAPH_PARTITION_H
 #define NGRAD_IR_GRAPH_PARTITION_H
 
 #include "ir/graph/graph.h"
 
-#define NO_NODE UINT32_MAX // ends a list of nodes
+#define NO_NODE UINT32_MAX // the end of a list of nodes
 
 typedef struct Refusal { // why a node is not fused with another node that produces, reads or shares one of its values
   const Node *with;
@@ -16,54 +16,55 @@ typedef struct Refusal { // why a node is not fused with another node that produ
   const struct Refusal *next;
 } Refusal;
 
-// A visit: regions with consecutive ids whose kernels go over slices of their tensors together, one slice after the
-// other, so that what one kernel stores for the next stays in the caches. Attention is one: for each head and each
-// block of queries, the scores, their softmax, and the product with the values.
+// A visit: several kernels run on one slice of their tensors after the other, as a tiled loop around all of them, so
+// that values between the kernels stay in the caches. Their regions have consecutive ids. Example, attention: for each
+// head and each block of queries, compute the scores, their softmax, and the product with the values.
 //
-// Slices are counted along levels, the slowest first: the first axes of all domains, then blocks of the next axis.
+// A slice has one index on each level, the slowest level first: the first axes of all domains, then blocks of the next
+// axis.
 enum { MOST_LEVELS = 8 };
 
 typedef struct Sliced { // a tensor that a visit reads or stores
   const Value *value;
-  int64_t stride[MOST_LEVELS]; // elements from slice to slice along a level; 0: these slices share all elements
-  bool is_stored;              // by the visit
-  bool is_passed_on;           // is_stored, and read by the visit
-  bool is_private;             // is_passed_on, and used by nothing else: memory holds one slice at a time
+  int64_t stride[MOST_LEVELS]; // elements between neighbouring slices on a level; 0: they share all elements
+  bool is_stored;              // the visit stores the tensor
+  bool is_passed_on;           // the visit stores and reads the tensor
+  bool is_private;             // is_passed_on, and nothing else uses the tensor: memory holds one slice at a time
 } Sliced;
 
 typedef struct Visit {
-  uint32_t first_region, last_region; // the regions from the first to the last that have nodes
-  int nfixed;                         // the domains' first axes, of which a slice has one index
-  int64_t block;                      // of the next axis, a slice has so many; 0: all
+  uint32_t first_region, last_region; // the visit's first and last region with nodes
+  int nfixed;                         // first axes of the domains on which a slice has one index
+  int64_t block;                      // indices of the next axis in a slice; 0: all
   int nlevels;
-  int64_t extent[MOST_LEVELS]; // slices along each level
-  int64_t nslices;             // the product of these
+  int64_t extent[MOST_LEVELS]; // number of slices along each level
+  int64_t nslices;             // the product of the extents
   Sliced *tensors;
   size_t ntensors;
 } Visit;
 
 int64_t visit_offset(const Visit *v, const Sliced *tensor, int64_t slice); // of the slice's first element
 const Sliced *visit_find(const Visit *v, const Value *value);              // NULL: the visit does not access it
-int64_t visit_nelems(const Visit *v, const Sliced *tensor);                // of the tensor, in a slice
-bool visit_is_new_row(const Visit *v, int64_t slice);                      // the first one along the last level
+int64_t visit_nelems(const Visit *v, const Sliced *tensor);                // elements of the tensor in a slice
+bool visit_is_new_row(const Visit *v, int64_t slice); // the slice is the first along the last level
 
 typedef struct Partition {
-  uint32_t *region;         // by node->index: the region that the node is in
-  uint32_t *first;          // by region: the index of its first node; NO_NODE: there is no region with this id
-  uint32_t *next;           // by node->index: the next node of the region; NO_NODE: it is the last
-  const Refusal **refusals; // by node->index: a list, newest first
+  uint32_t *region;         // by node->index: the node's region
+  uint32_t *first;          // by region: the index of its first node; NO_NODE: no region has this id
+  uint32_t *next;           // by node->index: the next node of the region; NO_NODE: the node is the last
+  const Refusal **refusals; // by node->index: a list, the newest first
   Visit *visits;            // in the order of their regions
   size_t nvisits;
 } Partition;
 
-// The kernel that computes a node, of those that regions became.
+// The kernel that computes a node.
 typedef struct NodeKernel {
-  uint32_t number; // of its first kernel: nodes of one region have it in common. NOT_IN_KERNEL: none, it is an alias
-  Type type;       // that the kernel computes in, f32 or f64; TYPE_NONE: there is no kernel
+  uint32_t number; // of the first kernel of the node's region. NOT_IN_KERNEL: the node is an alias and has no kernel
+  Type type;       // the kernel computes in f32 or f64; TYPE_NONE: the node has no kernel
 } NodeKernel;
 #define NOT_IN_KERNEL UINT32_MAX
 
-// Each node is a region of its own. The partition is in the graph's arena, and becomes invalid when nodes are added,
+// A partition in which each node is a region. It is in the graph's arena, and becomes invalid when nodes are added,
 // removed or sorted. NULL: out of memory.
 Partition *partition_into_nodes(Graph *g);
 

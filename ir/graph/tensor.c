@@ -43,7 +43,8 @@ Tensor tensor_like(const Value *v) {
   return t;
 }
 
-// The allocator's block starts in front of the aligned data; the bytes just before the data hold its address.
+// The data are aligned inside the allocator's block. The bytes just before the data hold the block's address, for
+// tensor_free.
 bool tensor_alloc(Tensor *t, const Allocator *allocator) {
   size_t nbytes = tensor_nbytes(t);
   char *block = allocator_alloc(allocator, nbytes + DATA_ALIGNMENT + sizeof(void *));

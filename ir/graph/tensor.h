@@ -8,7 +8,7 @@ typedef struct Tensor {
   Type type;
   int rank;
   int64_t extent[MAX_RANK];
-  void *data;  // nelems elements; each function that takes a tensor says who owns them
+  void *data;  // tensor_nelems elements; each function with a Tensor parameter says who owns them
   Order order; // layout
 } Tensor;
 
@@ -18,13 +18,13 @@ size_t tensor_nbytes(const Tensor *t);
 // The offset in data, in elements, of the i-th element in row-major order.
 int64_t tensor_offset(const Tensor *t, int64_t i);
 
-// Copies all elements between tensors of one type and shape, which may differ in layout.
+// Copies all elements. Both tensors have the same type and shape; their layouts may differ.
 void tensor_copy(const Tensor *from, const Tensor *to);
 
-// The type, shape and layout of a value whose extents all have numbers; data NULL.
+// A tensor with the type, shape and layout of v, whose extents all have numbers; data is NULL.
 Tensor tensor_like(const Value *v);
 
-// Allocates t->data, 64-byte aligned and of at least one byte; false when out of memory. tensor_free needs the same
+// Allocates t->data, at least one byte, aligned to 64 bytes; false when out of memory. tensor_free takes the same
 // allocator.
 bool tensor_alloc(Tensor *t, const Allocator *allocator);
 void tensor_free(Tensor *t, const Allocator *allocator);

@@ -1,5 +1,5 @@
-// The table of element types, and conversions. Narrow floats are made directly from a double, so that each conversion
-// rounds only once.
+// The table of element types, and conversions. A narrow float is converted directly from a double, so that each
+// conversion rounds once.
 #include "ir/graph/type.h"
 
 #include <float.h>
@@ -82,7 +82,8 @@ static float f32_of_bits(uint32_t bits) {
   return value;
 }
 
-// Rounds to nearest even in an IEEE format of so many exponent and mantissa bits; returns the format's bits.
+// Rounds to nearest even in the IEEE format with these numbers of exponent and mantissa bits; returns the bits of the
+// result.
 static uint16_t narrow(double value, int exponent_bits, int mantissa_bits) {
   const int bias = (1 << (exponent_bits - 1)) - 1;
   uint64_t bits = bits_of(value);
@@ -96,13 +97,14 @@ static uint16_t narrow(double value, int exponent_bits, int mantissa_bits) {
   if (isinf(value)) return (uint16_t)(sign | infinity);
   int exponent;
   double fraction = frexp(fabs(value), &exponent); // in [1/2, 1)
-  int lowest = 2 - bias - mantissa_bits - 1;       // exponent of the last place of a subnormal
+  int lowest = 2 - bias - mantissa_bits - 1;       // exponent of a subnormal's last place
   int last = exponent - 1 - mantissa_bits;         // exponent of value's last place, if normal
   if (last < lowest) last = lowest;
   double units = nearbyint(ldexp(fraction, exponent - last)); // the scaling is exact: this is the only rounding
   if (units == 0) return (uint16_t)sign;
   uint32_t mantissa = (uint32_t)units;
-  // The sum is right for subnormals, too, and a carry out of the mantissa increments the exponent.
+  // For normal numbers the mantissa's leading 1 adds 1 to the exponent field; subnormals have none, and a field of 0. A
+  // carry out of the mantissa increments the exponent.
   uint32_t field = mantissa + ((uint32_t)(last - lowest) << mantissa_bits);
   return (uint16_t)(sign | (field < infinity ? field : infinity));
 }
@@ -129,7 +131,7 @@ uint16_t bf16_from_f64(double value) {
   return narrow(value, 8, 7);
 }
 
-// e4m3 has no infinities: a number that rounds above the greatest, 448, is NaN (464 is halfway to the next).
+// e4m3 has no infinities: a number that rounds above the greatest, 448, becomes NaN. 464 is halfway to the next number.
 static uint8_t e4m3_from_f64(double value) {
   enum { NOT_A_NUMBER = 0x7F };
   double half = f16_to_f32(f16_from_f64(value));
@@ -150,7 +152,7 @@ static uint8_t e5m2_from_f64(double value) {
   return (uint8_t)narrow(f16_to_f32(f16_from_f64(value)), 5, 2);
 }
 
-// Element i of a packed type, as the bits of its half byte.
+// The four bits of element i of a packed type.
 static int load_half(const void *data, size_t i) {
   return ((const uint8_t *)data)[i / 2] >> i % 2 * 4 & 0xF;
 }

@@ -17,9 +17,10 @@ typedef enum Type {
   TYPE_S8,
   TYPE_U8,
   TYPE_BOOLEAN, // one byte, 0 or 1
-  TYPE_F8_E4M3, // has no infinities: above 464 it is NaN. Conversions to 8-bit floats round to f16 first, as oneDNN's
+  TYPE_F8_E4M3, // no infinities: numbers above 464 become NaN. Conversions to 8-bit floats round to f16 first, as
+                // oneDNN does
   TYPE_F8_E5M2, // the upper half of an f16
-  TYPE_S4,      // two elements in a byte, the first in the low half; so is U4
+  TYPE_S4,      // two elements in a byte, the first in the low half; TYPE_U4 likewise
   TYPE_U4,
   TYPE_COUNT
 } Type;
@@ -37,17 +38,17 @@ enum {
   TYPES_FLOAT_OR_S32 = TYPES_FLOAT | TYPE_BIT(TYPE_S32),
   TYPES_ARITHMETIC = TYPES_FLOAT_OR_S32 | TYPE_BIT(TYPE_S64),
   TYPES_CAST = TYPES_FLOAT | TYPES_BYTE | TYPE_BIT(TYPE_S64) | TYPE_BIT(TYPE_S32) | TYPE_BIT(TYPE_BOOLEAN),
-  // Whose elements a kernel copies exactly, each from a byte address: no 4-bit types.
+  // Types whose elements a kernel can copy bit by bit. 4-bit elements are not among them: they have no byte address.
   TYPES_MOVED = TYPES_ARITHMETIC | TYPES_BYTE | TYPES_F8 | TYPE_BIT(TYPE_BOOLEAN),
 };
 
 const char *type_name(Type type);      // "f32"; "?" for TYPE_NONE
 Type type_from_name(const char *name); // TYPE_NONE when there is no such type
-size_t type_nbytes(Type type);         // of one element; 1 for 4-bit types
-bool type_is_packed(Type type);        // two elements share a byte
+size_t type_nbytes(Type type);         // bytes of an element; 1 for 4-bit types
+bool type_is_packed(Type type);        // a 4-bit type: a byte holds two elements
 size_t type_array_nbytes(Type type, size_t nelems);
-bool type_is_float(Type type);        // a float type to compute in; 8-bit floats are storage only, and are not
-bool type_widens(Type from, Type to); // different float types, and `to` represents every number of `from` exactly
+bool type_is_float(Type type);        // kernels compute in the type; false for 8-bit floats, which are storage types
+bool type_widens(Type from, Type to); // both are float types, they differ, and `to` represents every number of `from`
 // "f32, f16 or bf16", written to buffer; returns buffer.
 char *type_set_names(TypeSet set, char *buffer, size_t nbytes);
 
@@ -56,16 +57,16 @@ uint16_t f16_from_f64(double value); // one rounding, to nearest even; NaN stays
 float bf16_to_f32(uint16_t bits);
 uint16_t bf16_from_f64(double value);
 
-// Element i of an array of `type`. A store rounds once, to nearest even; integers saturate, and NaN is stored as 0 in
-// them. Storing one element of a packed type leaves the other element of its byte unchanged.
+// Element i of an array of `type`. A store rounds once, to nearest even; stores to integers saturate, and turn NaN into
+// 0. Storing an element of a packed type leaves the other element of the byte unchanged.
 double type_load(Type type, const void *data, size_t i);
 void type_store(Type type, void *data, size_t i, double value);
-// The same for the interpreter's 8-byte elements: a double; for TYPE_S64 the bits of an int64_t, as a double cannot
-// represent every s64.
+// The same with the interpreter's 8-byte elements: a double, but for TYPE_S64 the bits of an int64_t, as a double
+// cannot represent every s64.
 void type_load_wide(Type type, const void *data, size_t i, double *wide);
 void type_store_wide(Type type, void *data, size_t i, const double *wide);
 int64_t type_integer(double value);         // as s64: saturated, 0 for NaN
-double type_tolerance(Type type);           // allowed relative difference of two computations of a result; 0: none
+double type_tolerance(Type type);           // relative difference allowed between two computations of a result
 double type_greatest(Type type);            // the greatest finite number of a float type
 double type_round(Type type, double value); // the value after a store and a load
 

@@ -1,4 +1,5 @@
-// The verifier: first the structure, by functions that trust no pointer before it is checked, then inference.
+// The verifier. It checks the structure first, with functions that follow a pointer only after checking it, then
+// inference.
 #include "ir/graph/verify.h"
 
 #include "ir/graph/leaves.h"
@@ -85,8 +86,8 @@ static bool verify_node(const Graph *g, uint32_t index, Diagnostics *d) {
   return ok & verify_attributes(node, d);
 }
 
-// Checks that every use in v's list is the one that its node has for that input. The lists are then complete if
-// together they hold as many uses as the nodes have inputs: *nuses counts down from that number.
+// Checks that every use in v's list belongs to an input of a node that reads v. The lists are then complete if together
+// they have as many uses as the nodes have inputs: *nuses counts down from the number of inputs.
 static bool verify_uses(const Graph *g, const Value *v, size_t *nuses, Diagnostics *d) {
   for (const Use *use = v->uses; use; use = use->next) {
     const Node *node = use->node;
@@ -106,7 +107,7 @@ static bool verify_all_uses(const Graph *g, Diagnostics *d) {
   return nuses == 0 || error_at(d, (Position){0}, "%s: uses that no value lists", g->name);
 }
 
-// A value is produced by a node, a graph input or a constant, and only one of them; a dead value is none of them.
+// A live value is exactly one of a node's output, a graph input and a constant; a dead value is none of these.
 static bool verify_origin(const Graph *g, const Value *v, Diagnostics *d) {
   const Node *node = v->producer;
   bool is_made = node && has_node(g, node) && v->output_slot < node->noutputs && node->outputs[v->output_slot] == v;
@@ -127,7 +128,7 @@ static bool verify_shape(const Value *v, Diagnostics *d) {
          error_at(d, v->position, "%s: expected a layout with each axis once, or row-major for a constant", v->name);
 }
 
-// A splat constant may have named extents; a constant with a list of elements needs numbers.
+// A splat constant may have named extents; a constant with a list of elements needs literal extents.
 static bool verify_constant(const Value *v, Diagnostics *d) {
   char text[160];
   bool ok = v->shape.rank >= 0;
@@ -164,7 +165,8 @@ static bool verify_names(const Graph *g, Diagnostics *d) {
   return ok;
 }
 
-// The lists of inputs and outputs agree with the values' flags; an output may be listed more than once.
+// Checks that the lists of inputs and outputs agree with the values' flags. A value may be listed more than once as
+// output.
 static bool verify_ends(const Graph *g, bool *is_listed, Diagnostics *d) {
   size_t nunlisted = 0;
   for (size_t i = 0; i < g->ninputs; i++) {
@@ -194,7 +196,7 @@ static bool verify_update(const Graph *g, const State *state, Diagnostics *d) {
   if (state->output < (int64_t)(g->noutputs - g->nupdates) || state->output >= (int64_t)g->noutputs)
     return error_at(d, state->update, "%s: updated by another output", g->inputs[state->input]->name);
   const Value *v = g->inputs[state->input], *next = g->outputs[state->output];
-  if (next->type == TYPE_NONE || next->shape.rank < 0) return true; // told elsewhere
+  if (next->type == TYPE_NONE || next->shape.rank < 0) return true; // reported elsewhere
   if (next->type != v->type)
     return error_at(d, state->update, "updates: %s is %s, expected %s to be the same, found %s", v->name,
                     type_name(v->type), next->name, type_name(next->type));
@@ -207,7 +209,7 @@ static bool verify_update(const Graph *g, const State *state, Diagnostics *d) {
                   next->name);
 }
 
-// States are the last inputs, and their updates the last outputs.
+// Checks that states are the last inputs, and updates the last outputs.
 static bool verify_states(const Graph *g, Diagnostics *d) {
   size_t nupdates = 0;
   bool ok = g->nstates <= g->ninputs && g->nupdates <= g->noutputs;
@@ -221,7 +223,7 @@ static bool verify_states(const Graph *g, Diagnostics *d) {
   return ok;
 }
 
-// The checks that must pass before inference may follow the graph's pointers.
+// The checks that make it safe for inference to follow the graph's pointers.
 static bool verify_structure(Graph *g, Diagnostics *d) {
   bool ok = true;
   for (uint32_t i = 0; i < g->nvalues; i++) ok &= verify_value(g, i, d);

@@ -1,8 +1,7 @@
-// The verifier of graphs: every stage after reading may rely on what it checks.
+// The graph verifier. Every stage after reading relies on the properties that it checks.
 //
-// Each node has the right number of operands, its attributes are set and in range, and its types and shapes are those
-// that inference gives, with nothing left to refine; nodes are in topological order; names are unique; use lists are
-// complete.
+// In a valid graph each node has the right number of operands, its attributes are set and in range, and inference has
+// nothing to refine in its types and shapes; nodes are in topological order; names are unique; use lists are complete.
 #ifndef NGRAD_IR_GRAPH_VERIFY_H
 #define NGRAD_IR_GRAPH_VERIFY_H
 

@@ -1,4 +1,4 @@
-// Bounds of accesses: which indices they let through, as intervals over the whole domain.
+// Bounds of accesses: at which indices they hold, by interval arithmetic over the whole domain.
 #include "ir/kernel/kernel.h"
 
 AxisSet bound_axes(const Bound *b) {
@@ -8,7 +8,7 @@ AxisSet bound_axes(const Bound *b) {
   return axes;
 }
 
-// The least and the greatest index over the domain.
+// The least and the greatest index of the bound over the domain.
 static void find_range(const Kernel *k, const Bound *b, int64_t *least, int64_t *most) {
   *least = *most = b->offset;
   for (int axis = 0; axis < k->naxes; axis++) {
@@ -23,7 +23,7 @@ bool bound_always_holds(const Kernel *k, const Bound *b) {
   return least >= 0 && most < b->extent;
 }
 
-// The number of indices from 0 on, below `extent`, for which from + index * step is below 0; step > 0.
+// The number of indices in 0 .. extent - 1 with from + index * step < 0; step > 0.
 static int64_t count_below(int64_t from, int64_t step, int64_t extent) {
   if (from >= 0) return 0;
   const int64_t count = (-from - 1) / step + 1;

@@ -1,5 +1,5 @@
-// Kernels: the tables of expression operators, builders and queries. Each builder looks for an equal expression first,
-// so that common subexpressions are one expression.
+// Kernels: the tables of expression operators, builders and queries. Each builder returns an equal expression if there
+// is one, so that common subexpressions are shared.
 #include "ir/kernel/kernel.h"
 
 #include "ir/graph/open.h"
@@ -134,7 +134,7 @@ AccessId kernel_add_access(Kernel *k, const Access *access) {
   return (AccessId)k->naccesses++;
 }
 
-// False for two NaNs: their payloads may differ.
+// False for NaNs, whose payloads may differ.
 static bool same_number(double a, double b) {
   return a == b && !signbit(a) == !signbit(b);
 }
@@ -268,7 +268,7 @@ void kernel_close(Kernel *k, Monomial monomial) {
     if (monomial_exponent(monomial, i)) k->closed = k->graph->dims[i];
 }
 
-// The reduction of `times` copies of `a`. A product of copies is a power, computed by repeated squaring.
+// The reduction of `times` copies of `a`. A product is computed by repeated squaring.
 static ExprId repeated(Kernel *k, ExprOp reduction, ExprId a, int64_t times, Monomial monomial) {
   if (reduction == EXPR_REDUCE_SUM) return expr_binary(k, EXPR_MUL, a, expr_count(k, times, monomial));
   if (reduction == EXPR_REDUCE_MAXIMUM) return a;
@@ -281,7 +281,7 @@ static ExprId repeated(Kernel *k, ExprOp reduction, ExprId a, int64_t times, Mon
   return power;
 }
 
-// Whether one of the axes has no elements, whatever open dims are.
+// Whether one of the axes has extent 0 for all values of open dims.
 static bool has_empty_axis(const Kernel *k, AxisSet axes) {
   bool has_any = false;
   for (int i = 0; i < k->naxes; i++) has_any |= axes >> i & 1 && !k->axes[i].extent && !k->axes[i].monomial;
@@ -292,7 +292,7 @@ ExprId expr_reduce(Kernel *k, ExprOp reduction, ExprId a, AxisSet reduced) {
   if (!a) return 0;
   if (has_empty_axis(k, reduced)) return expr_constant(k, reductions[reduction].identity);
   AxisSet others = reduced & ~k->exprs[a].axes;
-  int64_t times = axes_nelems(k, others); // the same element occurs this often
+  int64_t times = axes_nelems(k, others); // each element occurs this often
   Monomial monomial = axes_monomial(k, others);
   reduced &= k->exprs[a].axes;
   if (times == 0) return expr_constant(k, reductions[reduction].identity);
@@ -300,7 +300,7 @@ ExprId expr_reduce(Kernel *k, ExprOp reduction, ExprId a, AxisSet reduced) {
   if (a && reduced)
     a = add_expr(k, (Expr){.op = reduction, .args = {a}, .reduced = reduced, .axes = k->exprs[a].axes & ~reduced});
   else if (reduction == EXPR_REDUCE_SUM)
-    a = expr_binary(k, EXPR_ADD, a, expr_constant(k, 0)); // a loop's sum starts at +0: that of -0 is +0
+    a = expr_binary(k, EXPR_ADD, a, expr_constant(k, 0)); // a loop's sum starts at +0, so that a sum of -0 alone is +0
   if (!monomial) return a;
   ExprId is_none = expr_binary(k, EXPR_EQ, expr_count(k, times, monomial), expr_constant(k, 0));
   return expr_select(k, is_none, expr_constant(k, reductions[reduction].identity), a);

@@ -1,4 +1,4 @@
-// The arithmetic of a kernel, counted from its expressions.
+// Counts a kernel's arithmetic operations from its expressions.
 #include "ir/kernel/kernel.h"
 #include "ir/kernel/scatter.h"
 
@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-// What an expression does for each element of its axes; a reduction, for each element that it reduces. The others
-// choose, move and convert values, and are no arithmetic.
+// Operations of an expression for each element; of a reduction, for each element that it reduces. Operators that are
+// not listed select, move or convert values, and count as no arithmetic.
 static const double operations[EXPR_OP_COUNT] = {
     [EXPR_REDUCE_SUM] = 1,
     [EXPR_REDUCE_MAXIMUM] = 1,
@@ -40,8 +40,8 @@ static const double operations[EXPR_OP_COUNT] = {
     [EXPR_ROUND] = 1,
 };
 
-// The products that a node's convolution, or the one whose gradient it is, is made of, those with padding included.
-// 0: it is none.
+// The number of products of a convolution, or of the convolution whose gradient the node is, products with padding
+// included. 0: another operator.
 static double convolution_nproducts(const Node *node) {
   const Value *weights = node_side(node, SIDE_WEIGHTS), *small = node_side(node, SIDE_SMALL);
   if (!weights || !small) return 0;
@@ -49,14 +49,15 @@ static double convolution_nproducts(const Node *node) {
   return nsmall > 0 ? (double)shape_nelems(&small->shape) * (double)shape_nelems(&weights->shape) / nsmall : 0;
 }
 
-// The gradient of a strided convolution goes over taps that have no window there. Those are no products.
+// An upper bound on a kernel's products: the kernel of a strided convolution's gradient goes over taps that belong to
+// no window, which add no products.
 static double most_products(const Kernel *k) {
   double most = 0;
   for (size_t i = 0; i < k->nnodes; i++) most = fmax(most, convolution_nproducts(k->nodes[i]));
   return most > 0 ? most : INFINITY;
 }
 
-// Operands that are values; indices, and what masks are made of, are none.
+// Marks operands that count as values. Offsets of loads and operands of masks do not count.
 static void mark_operands(const Kernel *k, const Expr *e, bool *is_used) {
   if (e->op == EXPR_LOAD) return;
   for (int i = 0; i < 3; i++)

@@ -1,11 +1,13 @@
-// Walks the loops in order: those before the store may read the source in any way, those after it not at all.
+// Walks the loops in order: loops before the store may read the source anywhere, loops after it may not read the
+// source.
 #include "ir/kernel/overwrite.h"
 
 #include "ir/kernel/uses.h"
 
 #include <string.h>
 
-// Marks what these sweeps need, and nothing else: a sum that an earlier sweep finishes is marked without its operand.
+// Marks the expressions that the sweeps first .. last compute or load. A sum that an earlier sweep finishes is marked
+// without its operand.
 static void mark_sweeps(const Kernel *k, const Loop *loop, int first, int last, bool *is_needed) {
   memset(is_needed, 0, k->nexprs * sizeof *is_needed);
   for (size_t i = 0; i < loop->nroots; i++)
@@ -32,8 +34,8 @@ static bool reads_as_stored(const Kernel *k, const bool *is_needed, const Value 
   return true;
 }
 
-// Whether each iteration of the loop accesses an element that no other iteration accesses: all axes have a stride. A
-// sum over the middle axes ends before its results are stored: these count as one iteration. (A scatter stores zeros
+// Whether each iteration of the loop accesses an element that no other iteration accesses: all axes have a stride. With
+// sums_middle, the middle axes count as one iteration, as sums end before results are stored. (A scatter stores zeros
 // first.)
 static bool is_one_to_one(const Kernel *k, const Loop *loop, const Access *a) {
   AxisSet axes = loop_outer_axes(loop) | loop_inner_axes(loop);
@@ -61,7 +63,7 @@ static bool loop_reads(const Kernel *k, const Loop *loop, const Value *v, bool *
 bool schedule_may_overwrite(const Schedule *s, const Value *source, const Value *target, bool *is_stored,
                             bool *is_needed) {
   const Kernel *k = s->kernel;
-  bool has_stored = false; // this kernel has
+  bool has_stored = false; // this kernel has stored elements of target
   for (size_t l = 0; l < s->nloops; l++) {
     const Loop *loop = &s->loops[l];
     const bool had_stored = has_stored;

@@ -1,14 +1,14 @@
-// Programs as text for people.
+// Prints programs.
 #include "ir/kernel/program.h"
 
 #include "ir/support/escape.h"
 
-// Limits of what is printed of one kernel, and searched of one value's uses: graphs may have values with 100,000 uses.
+// The most refusals printed for a kernel, and uses searched for a value: graphs may have values with 100,000 uses.
 enum { MOST_REFUSALS = 32, MOST_USES = 64 };
 
 void program_free(Program *p) {
   if (!p) return;
-  Arena arena = p->arena; // p itself lies in it
+  Arena arena = p->arena; // p itself is in the arena
   arena_deinit(&arena);
 }
 
@@ -54,7 +54,7 @@ uint32_t program_unit_end(const Program *p, uint32_t kernel) {
   return kernel;
 }
 
-// The number of the temporary that is the same memory as t; ntemporaries: none is.
+// The index of the temporary in the same memory as t; ntemporaries: there is none.
 static uint32_t find_same(const Schedule *s, const Temporary *t) {
   uint32_t i = 0;
   while (i < s->ntemporaries &&
@@ -108,11 +108,11 @@ static void print_traffic(const Kernel *k, Text *out) {
 typedef struct Printing {
   const Program *program;
   Text *out;
-  uint32_t told[MOST_REFUSALS]; // kernels for which a refusal has been printed, of the current kernel
+  uint32_t told[MOST_REFUSALS]; // for the current kernel: the kernels for which a refusal has been printed
   uint32_t ntold;
 } Printing;
 
-// Whether a kernel has not been named yet, which it then is.
+// Records that a kernel is named. False: it was named before, or the list is full.
 static bool names_kernel(Printing *p, uint32_t kernel) {
   if (p->ntold == MOST_REFUSALS) return false;
   for (uint32_t i = 0; i < p->ntold; i++)
@@ -121,7 +121,7 @@ static bool names_kernel(Printing *p, uint32_t kernel) {
   return true;
 }
 
-// The alias of the value that the kernel reads; NULL: none.
+// The node of an alias of the value that the kernel reads; NULL: none.
 static const Node *alias_between(const Printing *p, const Value *v, uint32_t kernel) {
   int looked = 0;
   for (const Use *use = v->uses; use && looked < MOST_USES; use = use->next, looked++) {
@@ -134,7 +134,7 @@ static const Node *alias_between(const Printing *p, const Value *v, uint32_t ker
   return NULL;
 }
 
-// Prints that the kernel reads the value, which another one makes, through an alias.
+// Prints that the kernel reads the value of another kernel through an alias.
 static void print_alias(Printing *p, const Kernel *k, const Value *v) {
   const uint32_t *kernel_of = p->program->first_kernel, own = kernel_of[k->nodes[0]->index];
   const Node *alias = v->producer && kernel_of[v->producer->index] != own ? alias_between(p, v, own) : NULL;
@@ -148,7 +148,7 @@ static void print_alias(Printing *p, const Kernel *k, const Value *v) {
   text_add_string(p->out, "\n");
 }
 
-// Prints why the node is not in the kernel, unless another node of its kernel has already been named.
+// Prints why the node is not fused into the kernel, unless the node's own kernel has been named already.
 static void print_refusal(Printing *p, const Kernel *k, const Node *node) {
   if (!node) return;
   const uint32_t *kernel_of = p->program->first_kernel, own = kernel_of[k->nodes[0]->index];
@@ -163,7 +163,8 @@ static void print_refusal(Printing *p, const Kernel *k, const Node *node) {
   text_add_string(p->out, "\n");
 }
 
-// Prints, for each kernel that shares values with this one, the first reason why they were not fused.
+// Prints, for each kernel that produces, reads or shares a value of this one, the first reason why the two are not
+// fused.
 static void print_apart(Printing *p, const Kernel *k) {
   p->ntold = 0;
   for (AccessId i = 0; i < k->naccesses; i++) {

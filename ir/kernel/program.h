@@ -1,24 +1,25 @@
-// Programs: the kernels of a graph with their schedules, and where in memory the values between them are.
+// Programs: the scheduled kernels of a graph, and the places in the workspace of the values between kernels.
 #ifndef NGRAD_IR_KERNEL_PROGRAM_H
 #define NGRAD_IR_KERNEL_PROGRAM_H
 
 #include "ir/graph/partition.h"
 #include "ir/kernel/schedule.h"
 
-// A part of the workspace for the values whose numbers of elements have the same monomial.
+// An arena in the workspace, for all values whose numbers of elements have the same monomial.
 typedef struct Room {
   Monomial monomial;
-  size_t nbytes; // of the room, divided by the monomial's value
+  size_t nbytes; // of the arena, divided by the monomial's value
 } Room;
 
-// A visit's slices are cut into chunks of neighbours. Chunks may run in parallel; each has memory of its own for
-// private values and the kernels' temporaries, and takes its slices one after the other.
+// A visit's slices are split into chunks of consecutive slices. Chunks may run in parallel, each on one thread. Each
+// chunk has its own memory for private values and temporaries.
 enum { MOST_VISIT_CHUNKS = 32 };
 typedef struct ProgramVisit {
   const Visit *plan;
-  uint32_t first, end; // its kernels
+  uint32_t first, end; // the visit's kernels
   int64_t nchunks;
-  size_t offset, chunk_nbytes; // the chunks' memory in the workspace: private values and temporaries are in the first
+  size_t offset, chunk_nbytes; // the chunks' memory in the workspace; offsets of private values and temporaries are in
+                               // the first chunk's
 } ProgramVisit;
 
 struct LoopTree; // ir/loops/loops.h
@@ -27,24 +28,24 @@ struct Wants;
 typedef struct Program {
   Arena arena;
   const Graph *graph;
-  const Partition *partition; // of the graph into the regions that became kernels
-  Schedule **schedules;       // one for each kernel, in the order in which they run
+  const Partition *partition; // the graph's regions, which became kernels
+  Schedule **schedules;       // one for each kernel, in the order of execution
   size_t nkernels;
   ProgramVisit *visits; // in the order of their kernels
   size_t nvisits;
-  uint32_t *first_kernel; // by node->index: the first kernel that computes the node; NOT_IN_KERNEL: it is an alias
-  size_t *value_offset;   // by value->index, of the values in the workspace: bytes from its start; with open dims,
-                          // bytes from the start of the room, divided by the monomial's value
-  bool *is_in_workspace;  // by value->index: the value lives between kernels and is no output, or is_staged
-  // By value->index: an update that is copied from the workspace to its output at the end of a call, or a state that is
-  // copied to the workspace at the beginning, as it is the update of another state.
+  uint32_t *first_kernel; // by node->index: the node's first kernel; NOT_IN_KERNEL: the node is an alias
+  size_t *value_offset;   // by value->index, for values in the workspace: bytes from its start; with open dims, bytes
+                          // from the start of the value's arena, divided by the monomial's value
+  bool *is_in_workspace;  // by value->index: the value lives between kernels and is not an output, or is staged
+  // By value->index: an update that the end of a call copies from the workspace to its output; or a state that the
+  // beginning of a call copies to the workspace, because it is the update of another state.
   bool *is_staged;
-  Room *rooms; // with open dims: one after the other, each padded to whole cache lines, then temporaries
+  Room *rooms; // with open dims: arenas in sequence, each padded to whole cache lines; temporaries follow
   size_t nrooms;
   size_t workspace_nbytes;
-  // Builds the tree of one loop. Trees are not kept, as all of them together are large. NULL: out of memory.
+  // Builds the tree of one loop on demand, as the trees of all loops would need much memory. NULL: out of memory.
   struct LoopTree *(*loop_tree)(const Schedule *s, uint32_t loop, const struct Wants *wants, Arena *arena);
-  size_t unshared_nbytes; // bytes of the workspace if no two values shared memory
+  size_t unshared_nbytes; // bytes that the workspace would have if no two values shared memory
 } Program;
 
 void program_free(Program *p);
@@ -52,20 +53,22 @@ void program_number_kernels(Program *p); // sets first_kernel
 // By node->index, in the arena. NULL: out of memory.
 const NodeKernel *program_node_kernels(const Program *p, Arena *arena);
 
-// Whether output i is copied at the end of a call: an input, a constant, the same value as an earlier output, or
+// Whether the end of a call copies output i: it is an input, a constant, the same value as an earlier output, or
 // staged.
 bool program_copies_output(const Program *p, size_t i);
 
-// A unit: the kernels of a visit, or a kernel with those that follow it. Nothing comes between them.
+// A unit: the kernels of a visit, or a kernel and the kernels with Schedule.follows behind it. A unit's kernels run
+// without other kernels in between.
 uint32_t program_unit_first(const Program *p, uint32_t kernel);
 uint32_t program_unit_end(const Program *p, uint32_t kernel);
-// The kernel whose loop stores what the kernel's temporary holds, and *temporary there (Temporary.is_made).
+// The kernel that stores the elements of `kernel`'s temporary (Temporary.is_made). Sets *temporary to its index in that
+// kernel.
 size_t program_maker(const Program *p, size_t kernel, uint32_t *temporary);
-const ProgramVisit *program_visit(const Program *p, size_t kernel); // the kernel's visit; NULL: it is in none
-int64_t visit_first_slice(const ProgramVisit *v, int64_t chunk);    // of the chunk; of chunk nchunks, the number of all
+const ProgramVisit *program_visit(const Program *p, size_t kernel); // the kernel's visit; NULL: none
+int64_t visit_first_slice(const ProgramVisit *v, int64_t chunk);    // for chunk nchunks, the number of slices
 bool visit_is_private(const ProgramVisit *v, const Value *value);   // v may be NULL
 
-// Prints the kernels with their schedules, for people.
+// Prints the kernels with their schedules, as `ngrad show` does.
 void program_print(const Program *p, Text *out);
 
 #endif

@@ -1,4 +1,4 @@
-// Recognises scatters by their expressions.
+// Recognises scatter kernels by their expressions.
 #include "ir/kernel/scatter.h"
 
 static const Expr *argument(const Kernel *k, const Expr *e, int i) {
@@ -14,7 +14,7 @@ static bool is_plain_load(const Kernel *k, const Expr *e) {
   return e->op == EXPR_LOAD && !e->args[0] && !e->is_s64 && a->value && !a->nbounds && !a->offset;
 }
 
-// index < 0 ? index + extent : index
+// Matches index < 0 ? index + extent : index.
 static bool find_indices(const Kernel *k, const Expr *place, Scatter *s) {
   const Axis *rows = &k->axes[s->rows];
   if (place->op != EXPR_SELECT || argument(k, place, 0)->op != EXPR_GT) return false;
@@ -27,7 +27,7 @@ static bool find_indices(const Kernel *k, const Expr *place, Scatter *s) {
          sum->args[0] == place->args[2] && is_number(argument(k, sum, 1), (double)rows->extent, rows->monomial);
 }
 
-// Dense along the axes, the last of them with stride 1; -1 stands for no axis.
+// Whether the access is dense along the axes, the last with stride 1; -1 stands for no axis.
 static bool is_dense(const Kernel *k, const Access *a, const int axes[3]) {
   int64_t stride = 1;
   Monomial monomial = 0;
@@ -54,7 +54,7 @@ bool kernel_find_scatter(const Kernel *k, Scatter *s) {
   s->from = from->access;
   s->summed = __builtin_ctz(sum->reduced);
   s->rows = __builtin_ctz(argument(k, is_own, 1)->axes);
-  if (!k->axes[s->summed].extent && !k->axes[s->summed].monomial) return false; // there is nothing to add
+  if (!k->axes[s->summed].extent && !k->axes[s->summed].monomial) return false; // the sum is empty
   for (int axis = 0; axis < k->naxes; axis++) {
     if (axis == s->summed || axis == s->rows) continue;
     if (k->accesses[s->to].stride[axis] == 1) s->columns = axis;

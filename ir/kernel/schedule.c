@@ -1,4 +1,4 @@
-// Schedules: building, and the sizes of loops and their blocks.
+// Schedules: builders, and the sizes of loops and their blocks.
 #include "ir/kernel/schedule.h"
 
 #include "ir/kernel/uses.h"
@@ -46,7 +46,7 @@ bool loop_shares_bytes(const Kernel *k, const Loop *loop, const Access *a) {
   if (!type_is_packed(a->type)) return false;
   for (int i = loop->nouter + loop->ninner - 1; i >= 0; i--) {
     is_dense &= a->stride[loop->order[i]] == next && !a->stride_monomial[loop->order[i]];
-    is_dense &= !k->axes[loop->order[i]].monomial || i == 0; // no stride depends on the slowest axis's extent
+    is_dense &= !k->axes[loop->order[i]].monomial || i == 0; // no stride depends on the extent of the slowest axis
     next *= k->axes[loop->order[i]].extent;
     if (i >= loop->nouter && !loop->tile) nelems *= k->axes[loop->order[i]].extent;
   }
@@ -119,7 +119,7 @@ int64_t loop_row_nelems(const Kernel *k, const Loop *loop) {
   const int64_t whole = (extent + LANES - 1) / LANES * LANES;
   return loop->rows_in_lanes ? extent
          : loop->is_peeled   ? whole + LANES
-                             : whole; // the first vector of a peeled row may be a partial one
+                             : whole; // the first vector of a peeled row may be partial
 }
 
 AxisSet loop_row_axes(const Kernel *k, const Loop *loop) {
@@ -132,7 +132,7 @@ AxisSet loop_row_axes(const Kernel *k, const Loop *loop) {
 
 int loop_axis_outside_windows(const Kernel *k, const Loop *loop, AccessId id) {
   const Access *a = &k->accesses[id];
-  const int last = loop->nouter + loop->ninner - 2; // of the middle axes
+  const int last = loop->nouter + loop->ninner - 2; // position of the last middle axis
   AxisSet windows = 0, middle = 0;
   for (size_t i = 0; i < a->nbounds; i++) windows |= bound_axes(&a->bounds[i]);
   if (!loop->nfree || !(windows >> loop->order[loop->nfree - 1] & 1)) return -1;
@@ -222,7 +222,7 @@ int64_t access_tensor_nbytes(const Schedule *s, AccessId id) {
 
 // Lasting loops
 
-// Whether the load yields the same for all slices along the last level.
+// Whether the load is invariant: it yields the same elements for all slices along the last level.
 static bool is_lasting_load(const Schedule *s, const Access *a) {
   const Visit *visit = s->kernel->visit;
   if (a->type == TYPE_NONE) return true;
@@ -231,7 +231,7 @@ static bool is_lasting_load(const Schedule *s, const Access *a) {
   return !tensor->is_passed_on && !tensor->stride[visit->nlevels - 1];
 }
 
-// Whether the loop only fills temporaries, from what is the same for all slices along the last level.
+// Whether the loop stores only temporaries, and only from invariant loads.
 static bool is_lasting_loop(const Schedule *s, const Loop *loop, bool *is_needed) {
   const Kernel *k = s->kernel;
   memset(is_needed, 0, k->nexprs * sizeof *is_needed);

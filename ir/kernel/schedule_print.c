@@ -1,4 +1,4 @@
-// Schedules as text for people.
+// Prints schedules.
 #include "ir/kernel/schedule.h"
 
 #include "ir/support/escape.h"
@@ -90,7 +90,7 @@ static void print_middle_run(const Kernel *k, const Loop *loop, Text *out) {
               k->axes[loop->order[loop->nouter + runs->depth]].name, runs->is_f32 ? "f32" : "f64");
 }
 
-// Prints the order of additions within an outer iteration: first of each lane, then across lanes.
+// Prints the order of additions within an outer iteration: in each lane, then over the lanes.
 static void print_inner_order(const Kernel *k, const Loop *loop, Text *out) {
   const Runs *runs = &loop->runs;
   const char *axis = k->axes[loop_vector_axis(loop)].name, *type = k->is_s64 ? "s64" : k->is_f64 ? "f64" : "f32";
@@ -114,7 +114,7 @@ static void print_inner_order(const Kernel *k, const Loop *loop, Text *out) {
   text_add_string(out, "; then lanes by pairs, in f64\n");
 }
 
-// Prints the order of reductions over outer iterations. Maxima need no wider type.
+// Prints the order of reductions over outer iterations. Only sums combine in f64.
 static void print_outer_order(const Schedule *s, const Loop *loop, Text *out) {
   const Kernel *k = s->kernel;
   bool has_f32 = false, has_f64 = false, is_widened = false;

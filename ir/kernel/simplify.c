@@ -1,4 +1,4 @@
-// Simplification: expressions and axes that are not needed are removed, in place.
+// Removes unneeded expressions and axes in place.
 #include "ir/kernel/simplify.h"
 
 #include <assert.h>
@@ -7,7 +7,7 @@
 
 // Expressions
 
-// A load that is outside of its tensor at all indices is a constant.
+// Replaces a load that is outside of its tensor at all indices by a constant.
 static void fold_outside(Kernel *k) {
   for (size_t i = 1; i < k->nexprs; i++) {
     Expr *e = &k->exprs[i];
@@ -23,7 +23,7 @@ static void fold_outside(Kernel *k) {
 
 void kernel_drop_unneeded(Kernel *k) {
   fold_outside(k);
-  ExprId *expr = ARENA_ARRAY(k->arena, ExprId, k->nexprs); // by old id: the new id; 0: not needed
+  ExprId *expr = ARENA_ARRAY(k->arena, ExprId, k->nexprs); // by old id: the new id; 0: the expression is not needed
   AccessId *access = ARENA_ARRAY(k->arena, AccessId, k->naccesses + 1);
   bool *is_used = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
   if (!expr || !access || !is_used) {
@@ -152,7 +152,8 @@ static void swap_axes(Kernel *k, int axis) { // swaps it with the next axis
   k->axes[axis + 1] = own;
 }
 
-// Whether the axis is inside the next axis in most of the accessed memory, counted in elements.
+// Whether the axis has the smaller stride, compared with the next axis, in most of the accessed memory, counted in
+// elements.
 static bool belongs_inside(const Kernel *k, int axis) {
   int64_t inside = 0;
   for (size_t i = 0; i < k->naccesses; i++) {
@@ -165,14 +166,14 @@ static bool belongs_inside(const Kernel *k, int axis) {
   return inside > 0;
 }
 
-// Sorts the axes by the layout of most of the accessed memory, so that loops access neighbours one after the other.
+// Sorts the axes by the layout of most of the accessed memory, so that inner loops have small strides.
 static void order_axes(Kernel *k) {
-  for (int round = 1; round < k->naxes; round++) // a fixed number: majorities of pairs need not be transitive
+  for (int round = 1; round < k->naxes; round++) // fixed rounds: pairwise majorities need not be transitive
     for (int axis = 0; axis + 1 < k->naxes; axis++)
       if (belongs_inside(k, axis)) swap_axes(k, axis);
 }
 
-// Drops bounds that always hold, unless they describe windows or reversed axes.
+// Drops bounds that always hold, except those of windows and reversed axes.
 static void drop_bounds(Kernel *k, Access *a) {
   size_t count = 0;
   for (size_t i = 0; i < a->nbounds; i++) {

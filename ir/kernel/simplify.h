@@ -1,15 +1,15 @@
-// Simplification of kernels after they are built.
+// Simplifies kernels after lowering.
 #ifndef NGRAD_IR_KERNEL_SIMPLIFY_H
 #define NGRAD_IR_KERNEL_SIMPLIFY_H
 
 #include "ir/kernel/kernel.h"
 
-// Removes the expressions that no store needs, and the accesses that no other expression or store uses. Out of memory:
-// sets k->out_of_memory.
+// Removes expressions that no store needs, and accesses that no remaining expression or store uses. Out of memory: sets
+// k->out_of_memory.
 void kernel_drop_unneeded(Kernel *k);
 
-// Removes axes of extent 1, sorts the others by the layout that most of the accessed memory has, and merges neighbours
-// that every expression and access treats alike.
+// Removes axes of extent 1, sorts the others by the layout that most of the accessed memory has, and merges
+// neighbouring axes that no expression or access tells apart.
 void kernel_simplify_axes(Kernel *k);
 
 #endif

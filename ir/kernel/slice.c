@@ -1,4 +1,4 @@
-// Slices of kernels whose axes are those of the domain: before kernel_simplify_axes.
+// Slices kernels before kernel_simplify_axes, while their axes are still the domain's.
 #include "ir/kernel/slice.h"
 
 #include <string.h>

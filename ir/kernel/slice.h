@@ -4,8 +4,8 @@
 
 #include "ir/kernel/kernel.h"
 
-// Of the first `most` axes, those along which the kernel can be cut: from the first axis on, no sum goes over them,
-// each result has elements of its own for each index, and no value depends on the index itself.
+// The number of leading axes, at most `most`, along which the kernel can be cut into slices: no sum goes over the axis,
+// each result has different elements at each index, and no value depends on the index itself.
 int kernel_count_cuts(const Kernel *k, int most);
 
 // Makes the kernel compute one slice of the visit.

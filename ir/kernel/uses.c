@@ -18,7 +18,7 @@ bool is_found(const Finds *f, ExprId id) {
   return id == f->expr || loop_finishes(f->loop, id, f->sums) || is_left(f->loop, id, f->vectors);
 }
 
-// Recursion is as deep as the DAG, which is a few dozen levels at most.
+// The recursion is as deep as the DAG: a few dozen levels at most.
 void mark_needed(const Finds *f, ExprId id, bool *is_needed) {
   if (!id || is_needed[id]) return;
   is_needed[id] = true;

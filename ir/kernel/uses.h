@@ -1,24 +1,25 @@
-// Which expressions a sweep computes: the one relation for scheduling, verification and liveness between loops.
+// Which expressions a sweep computes. Scheduling, verification and liveness analysis between loops share this
+// definition.
 #ifndef NGRAD_IR_KERNEL_USES_H
 #define NGRAD_IR_KERNEL_USES_H
 
 #include "ir/kernel/schedule.h"
 
-typedef struct Finds { // the values that a sweep finds, and does not compute
+typedef struct Finds { // values that a sweep loads or holds already, and so does not compute
   const Kernel *k;
   const Loop *loop;
-  int sums;    // reductions that sweeps before this one have finished
-  int vectors; // vectors that sweeps before this one have spilled
-  ExprId expr; // one more expression; 0: none
+  int sums;    // number of the sweep: reductions of sweeps before it are finished
+  int vectors; // number of the sweep: vectors of sweeps before it are spilled
+  ExprId expr; // one more expression that is available; 0: none
 } Finds;
 
 bool is_found(const Finds *f, ExprId id);
 
-// Marks (by ExprId) the expression and, transitively, the operands that have to be computed for it. Operands of what is
-// found are not marked.
+// Marks (by ExprId) the expression and, transitively, its operands. The walk stops at found expressions: their operands
+// are not marked.
 void mark_needed(const Finds *f, ExprId id, bool *is_needed);
 
-// Marks what a root needs in its sweep.
+// Marks the expressions that a root needs in its sweep.
 void loop_mark_root(const Kernel *k, const Loop *loop, const Root *root, bool *is_needed);
 
 bool loop_finishes(const Loop *loop, ExprId sum, int before); // a sweep before this one finishes the reduction

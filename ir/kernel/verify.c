@@ -1,4 +1,4 @@
-// Expressions first, then accesses, then stores: each check relies on those before it.
+// Verifies expressions, then accesses, then stores. Each check relies on the checks before.
 #include "ir/kernel/verify.h"
 
 #include "ir/kernel/verifying.h"
@@ -55,7 +55,7 @@ static bool verify_axes(const KernelVerifying *v, ExprId id) {
   if (e->axes >> k->naxes) return wrong_expr(v, id, "it varies over an axis that the kernel does not have");
   for (int a = 0; a < 3; a++) axes |= e->args[a] ? k->exprs[e->args[a]].axes : 0;
   if (expr_has_access(e)) axes |= access_axes(k, &k->accesses[e->access]);
-  if (e->op == EXPR_CONSTANT || e->op == EXPR_COMBINE) return true; // as the tensor that it stands for varies
+  if (e->op == EXPR_CONSTANT || e->op == EXPR_COMBINE) return true; // may vary over further axes
   if (e->op == EXPR_INDEX) return (e->axes && !(e->axes & (e->axes - 1))) || wrong_expr(v, id, "not along one axis");
   if (expr_is_reduction(e) && (e->reduced & ~axes)) return wrong_expr(v, id, "its operand does not vary over an axis");
   if (expr_is_reduction(e)) axes &= ~e->reduced;
@@ -79,14 +79,14 @@ static bool verify_exprs(const KernelVerifying *v) {
 
 // Accesses
 
-// Elements of the tensor or temporary; of a mask, bits.
+// Number of elements of the tensor or temporary; for a mask, of bits.
 static int64_t memory_nelems(const KernelVerifying *v, const Access *a) {
   if (a->value) return shape_nelems(&a->value->shape);
   const Temporary *t = &v->temporaries[a->temporary];
   return access_is_mask(a) ? t->nelems * 8 : t->nelems;
 }
 
-// The element at the greatest indices; of a mask, the bit. Along bounds, the greatest indices are the tensor's.
+// The last accessed element, or bit of a mask. Along bounds, the last index is the tensor's last.
 static int64_t last_element(const Kernel *k, const Access *a) {
   int64_t last = access_is_mask(a) ? a->offset * 8 : a->offset;
   AxisSet axes = (1U << k->naxes) - 1;
@@ -103,14 +103,15 @@ static int64_t last_element(const Kernel *k, const Access *a) {
   return last;
 }
 
-// The element at index 0 of all axes, those of the tensor along bounds.
+// The first accessed element. Along bounds, the first index is 0 in the tensor.
 static int64_t first_element(const Access *a) {
   int64_t first = a->offset;
   for (size_t i = 0; i < a->nbounds; i++) first -= a->bounds[i].stride * a->bounds[i].offset;
   return first;
 }
 
-// The offset and the strides of the access must be those of its bounds' indices, times the tensor's strides.
+// Along an axis with a factor, the access's stride must be the bound's stride times the factor. Sets *bounded to these
+// axes.
 static bool verify_bounds(const KernelVerifying *v, AccessId id, AxisSet *bounded) {
   const Kernel *k = v->k;
   const Access *a = &k->accesses[id];
@@ -142,14 +143,14 @@ static bool verify_access(const KernelVerifying *v, AccessId id) {
   if (access_axes(k, a) >> k->naxes) return wrong_access(v, id, "it has a stride along an axis that there is not");
   for (int axis = 0; axis < k->naxes; axis++) {
     if (a->stride[axis] < 0 && !(bounded >> axis & 1)) return wrong_access(v, id, "a stride below zero");
-    if (!k->axes[axis].extent) return true; // there are no indices
+    if (!k->axes[axis].extent) return true; // the access has no elements
   }
   if (first_element(a) < 0 || last_element(k, a) >= memory_nelems(v, a))
     return wrong_access(v, id, "it leaves its tensor");
   return true;
 }
 
-// Loads with a computed offset are not checked: the operator that computes the offset keeps it within the tensor.
+// Loads with a computed offset are not checked: the operator that computes the offset clamps it to the tensor.
 static bool verify_accesses(const KernelVerifying *v, bool *is_computed) {
   const Kernel *k = v->k;
   memset(is_computed, 0, k->naccesses);
@@ -160,15 +161,15 @@ static bool verify_accesses(const KernelVerifying *v, bool *is_computed) {
   return true;
 }
 
-// Whether different indices access different elements: in the order of growing strides, each stride is longer than all
-// elements that the axes before it reach.
+// Whether different indices access different elements. A sufficient test: in the order of growing strides, each stride
+// exceeds the greatest distance that the axes before it span together.
 static bool is_injective(const Kernel *k, const Access *a) {
   int64_t reached = 0;
   for (AxisSet left = access_axes(k, a); left;) {
     int next = -1;
     for (int axis = 0; axis < k->naxes; axis++)
       if (left >> axis & 1 && (next < 0 || a->stride[axis] < a->stride[next])) next = axis;
-    assert(next >= 0); // access_axes has axes of the kernel only
+    assert(next >= 0); // access_axes returns axes of the kernel
     left &= ~(1U << next);
     if (!k->axes[next].extent) return true;
     if (k->axes[next].extent == 1) continue;
@@ -189,7 +190,7 @@ static bool verify_stores(const KernelVerifying *v) {
     const Access *a = &k->accesses[s->access];
     if (!a->value) return wrong_access(v, s->access, "a result that is no value");
     if (a->nbounds) return wrong_access(v, s->access, "a store with bounds");
-    if (!axes_nelems(k, k->exprs[s->value].axes)) continue; // beside an axis of extent 0, other strides are 0, too
+    if (!axes_nelems(k, k->exprs[s->value].axes)) continue; // beside an axis of extent 0, the other strides are 0
     if (k->exprs[s->value].axes & ~access_axes(k, a)) return wrong_access(v, s->access, "the result varies over more");
     if (!is_injective(k, a)) return wrong_access(v, s->access, "two indices store one element");
   }

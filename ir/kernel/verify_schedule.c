@@ -1,4 +1,4 @@
-// Loops in their order: before a loop is checked, the temporaries that earlier ones fill are known.
+// Verifies loops in their order, recording the temporaries that earlier loops have filled.
 #include "ir/kernel/verify.h"
 
 #include "ir/kernel/scatter.h"
@@ -11,11 +11,11 @@ typedef struct ScheduleVerifying {
   KernelVerifying kernel;
   const Schedule *schedule;
   const Kernel *k;   // the schedule's
-  bool *is_needed;   // by ExprId: of the root being checked
+  bool *is_needed;   // by ExprId: the root being checked needs the expression
   bool *is_made;     // by temporary: an earlier sweep or loop has filled it
-  uint32_t *nstored; // by AccessId: how many roots store it
-  ExprId *moved;     // by ExprId of a copy's loop: the kernel's expression that it is; 0: not known to be one
-  ExprId *same;      // by ExprId: an expression with the same value, by a chain that ends in itself
+  uint32_t *nstored; // by AccessId: number of roots that store it
+  ExprId *moved;     // by ExprId of a copying loop: the kernel's expression with the same value; 0: not known
+  ExprId *same;      // by ExprId: union-find parent, among expressions with the same value
 } ScheduleVerifying;
 
 static bool wrong_loop(const ScheduleVerifying *v, const Loop *loop, const char *what) {
@@ -41,8 +41,8 @@ static bool verify_order(const ScheduleVerifying *v, const Loop *loop) {
   return true;
 }
 
-// The root that stores through an access, or adds to its partial sums: of `loop`, or of any loop if that is NULL. NULL:
-// there is none.
+// The root that stores through an access, or adds to its partial sums, in `loop` (NULL: in any loop). NULL: there is
+// none.
 static const Root *find_maker(const ScheduleVerifying *v, const Loop *loop, RootKind kind, AccessId access) {
   for (size_t i = 0; i < v->schedule->nloops; i++)
     for (size_t r = 0; r < v->schedule->loops[i].nroots; r++) {
@@ -53,15 +53,15 @@ static const Root *find_maker(const ScheduleVerifying *v, const Loop *loop, Root
   return NULL;
 }
 
-// Whether a loop before this one stores the result.
+// Whether an earlier loop stores the result.
 static bool is_stored_before(const ScheduleVerifying *v, const Loop *loop, AccessId access) {
   bool is_stored = false;
   for (const Loop *l = v->schedule->loops; l < loop; l++) is_stored |= find_maker(v, l, ROOT_STORE, access) != NULL;
   return is_stored;
 }
 
-// Whether the temporaries and partial results that a root reads are finished. Values of its own loop are checked in the
-// loop's tree (ir/loops/verify.h).
+// Whether the temporaries and partial results that a root reads are finished. Values of the same loop are checked in
+// the loop's tree (ir/loops/verify.h).
 static bool verify_needed(const ScheduleVerifying *v, const Loop *loop, const Root *root) {
   const Kernel *k = v->k;
   memset(v->is_needed, 0, k->nexprs * sizeof *v->is_needed);
@@ -89,14 +89,14 @@ static bool verify_root(const ScheduleVerifying *v, const Loop *loop, const Root
   return true;
 }
 
-// Additions in f32 to one accumulator in an iteration of the middle axes. The first accumulator also takes the
-// remainder.
+// The number of f32 additions to the first accumulator in an iteration of the middle axes. The first accumulator has
+// the most, as it also takes the remainder.
 static int64_t chain_length(int64_t width, int64_t group) {
   return width / group + width % group / LANES + (width % LANES != 0);
 }
 
-// Whether the loop's sums are of products of a factor that does not vary over the vector axis and one that does not
-// vary over rows.
+// Whether each sum of the loop adds products of a factor that does not vary over the vector axis and a factor that does
+// not vary over rows.
 static bool has_product(const Kernel *k, const Loop *loop) {
   const AxisSet vector = 1U << loop_vector_axis(loop), rows = loop_cut_axes(loop);
   bool has_any = false;
@@ -111,7 +111,7 @@ static bool has_product(const Kernel *k, const Loop *loop) {
   return has_any && loop->sums_middle;
 }
 
-// Whether the loop's sums are of products, one factor of which does not vary over rows, and there are axes of rows.
+// Whether each sum of the loop adds products with a factor that does not vary over rows, and there are row axes.
 static bool has_depthwise(const Kernel *k, const Loop *loop) {
   const AxisSet rows = loop_cut_axes(loop);
   bool has_any = false;
@@ -125,7 +125,8 @@ static bool has_depthwise(const Kernel *k, const Loop *loop) {
   return has_any && !loop->is_product && loop->nfree < loop->nouter;
 }
 
-// Whether runs of products have at most LONGEST_CHAIN additions: iterations of one middle axis and of all inside of it.
+// Whether runs of products have at most LONGEST_CHAIN additions. A run goes over iterations of one middle axis and all
+// axes inside of it.
 static bool are_products_short(const Kernel *k, const Loop *loop) {
   const Runs *runs = &loop->runs;
   AxisSet inside = 0;
@@ -136,7 +137,7 @@ static bool are_products_short(const Kernel *k, const Loop *loop) {
          axes_nelems(k, inside) * (runs->middle_run ? runs->middle_run : 1) <= LONGEST_CHAIN;
 }
 
-// Whether the sums of a row are split into runs that are short enough for f32. A maximum is exact in any order.
+// Whether a row's sums are split into runs that are short enough for f32. A maximum is exact in any order.
 static bool verify_row_chains(const ScheduleVerifying *v, const Loop *loop) {
   const Kernel *k = v->k;
   const Runs *runs = &loop->runs;
@@ -164,7 +165,7 @@ static bool verify_row_chains(const ScheduleVerifying *v, const Loop *loop) {
   return is_short || wrong_loop(v, loop, "a row's sum is too long a chain of additions in f32");
 }
 
-// Whether blocks are short enough for their partial sums along inner axes, as far as these are in f32.
+// Whether blocks are short enough for their f32 partial sums.
 static bool verify_block_chains(const ScheduleVerifying *v, const Loop *loop) {
   const Kernel *k = v->k;
   const int64_t longest = (int64_t)LONGEST_CHAIN * (loop->rows_in_lanes ? LANES : 1);
@@ -185,7 +186,7 @@ static bool verify_loop(const ScheduleVerifying *v, const Loop *loop) {
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
     for (size_t i = 0; i < loop->nroots; i++)
       if (loop->roots[i].sweep == sweep && !verify_root(v, loop, &loop->roots[i])) return false;
-    for (size_t i = 0; i < loop->nroots; i++) { // readable in later sweeps and loops
+    for (size_t i = 0; i < loop->nroots; i++) { // later sweeps and loops may read these
       const Root *root = &loop->roots[i];
       const Access *a = &k->accesses[root->access];
       if (root->kind == ROOT_STORE && !a->value && root->sweep == sweep) v->is_made[a->temporary] = true;
@@ -214,7 +215,7 @@ static ExprId same_of(const ScheduleVerifying *v, ExprId id) {
 
 static bool is_same(const ScheduleVerifying *v, ExprId id, ExprId specified);
 
-// The root that stores the temporary of an access along other axes. NULL: there is none, or several.
+// The root that stores the access's temporary through another access. NULL: there is none, or several.
 static const Root *find_copy(const ScheduleVerifying *v, const Access *use) {
   const Root *found = NULL;
   for (size_t i = 0; i < v->schedule->nloops; i++)
@@ -228,8 +229,8 @@ static const Root *find_copy(const ScheduleVerifying *v, const Access *use) {
   return found;
 }
 
-// Whether the copy's axis for a bound goes through the tensor's indices as the bounds of the load and of the copy's use
-// do: index = first + step * place, with place on `axis` of the copy.
+// Whether a copy of a window's tensor is read as the tensor would be: the copying loop stores the tensor's index first
+// + step * place at `place` on `axis`, and the copy's use reads place so that the index is the wanted one.
 static bool is_same_window(const Kernel *k, const Bound *wanted, const Bound *from, const Bound *use,
                            const Access *to) {
   const AxisSet axes = bound_axes(from);
@@ -245,14 +246,14 @@ static bool is_same_window(const Kernel *k, const Bound *wanted, const Bound *fr
   return from->offset + step * use->offset == wanted->offset;
 }
 
-// The bound of the copy's use that goes along an axis of the copy; NULL: there is none.
+// The bound of `use` along an axis of the copy; NULL: there is none.
 static const Bound *find_use(const Access *use, const Access *to, int axis) {
   for (size_t i = 0; i < use->nbounds; i++)
     if (to->stride[axis] && use->bounds[i].stride == to->stride[axis]) return &use->bounds[i];
   return NULL;
 }
 
-// Whether the load by the copy's loop is the wanted one, which goes through windows.
+// Whether the copying loop's load is the wanted load, which goes through windows.
 static bool is_moved_load(const Kernel *k, const Expr *copied, const Expr *wanted, const Access *use,
                           const Access *to) {
   const Access *from = &k->accesses[copied->access], *a = &k->accesses[wanted->access];
@@ -273,7 +274,7 @@ static bool is_moved_load(const Kernel *k, const Expr *copied, const Expr *wante
   return !offset;
 }
 
-// An expression as offset + the sum of factor * index. False: it is another one.
+// Writes an expression as offset + the sum of factor * index. False: it has another form.
 static bool find_index(const Kernel *k, ExprId id, Bound *b) {
   const Expr *e = &k->exprs[id];
   *b = (Bound){.offset = 0};
@@ -287,7 +288,7 @@ static bool find_index(const Kernel *k, ExprId id, Bound *b) {
   return e->op == EXPR_INDEX || e->op == EXPR_CONSTANT;
 }
 
-// Whether the copy's loop computes the wanted index of a window from its own.
+// Whether an index that the copying loop computes is the wanted index of a window.
 static bool is_moved_index(const Kernel *k, ExprId copied, ExprId wanted, const Access *use, const Access *to) {
   Bound own, other;
   if (!find_index(k, copied, &own) || !find_index(k, wanted, &other) || !bound_axes(&own)) return false;
@@ -300,7 +301,7 @@ static bool is_moved_index(const Kernel *k, ExprId copied, ExprId wanted, const 
   return true;
 }
 
-// Whether the copy's loop computes the wanted expression, with the copy's axes in the place of windows.
+// Whether the copying loop computes the wanted expression, with the copy's axes in the place of windows.
 static bool is_moved(const ScheduleVerifying *v, ExprId copied, ExprId wanted, const Access *use, const Access *to) {
   const Kernel *k = v->k;
   const Expr *e = &k->exprs[copied], *other = &k->exprs[wanted];
@@ -319,7 +320,7 @@ static bool is_moved(const ScheduleVerifying *v, ExprId copied, ExprId wanted, c
   return is_right;
 }
 
-// Whether the load of a temporary is a value that goes through windows, from a copy along the windows' axes.
+// Whether the load of a temporary yields a value that goes through windows, read from a copy along the windows' axes.
 static bool is_copied_window(const ScheduleVerifying *v, const Expr *e, ExprId wanted) {
   const Kernel *k = v->k;
   const Access *use = &k->accesses[e->access];
@@ -341,8 +342,8 @@ static bool is_copied_window(const ScheduleVerifying *v, const Expr *e, ExprId w
   return !use_offset && is_moved(v, root->expr, wanted, use, to);
 }
 
-// Whether the combined partial results of blocks are the specified reduction. Each block reduces the axes that are cut;
-// before that, the loop may have reduced the inner axes within each row.
+// Whether the combined partial results of blocks are the specified reduction. A block reduces the axes that are cut;
+// the loop may have reduced the inner axes of each row before.
 static bool is_combined(const ScheduleVerifying *v, const Expr *e, const Expr *specified) {
   const Loop *loop = &v->schedule->loops[e->loop];
   const Root *root = find_maker(v, loop, ROOT_REDUCE_OUTER, e->access);
@@ -353,8 +354,8 @@ static bool is_combined(const ScheduleVerifying *v, const Expr *e, const Expr *s
          is_same(v, has_row ? part->args[0] : root->expr, specified->args[0]);
 }
 
-// Whether an expression that a loop computes is a specified one: a load of a temporary has the value that was stored
-// there. Expressions with the same value are joined, so that each is compared once.
+// Whether an expression that a loop computes has the specified value. A load of a temporary has the value that was
+// stored there. Expressions found equal are joined (union-find), so that each pair is compared once.
 static bool is_same(const ScheduleVerifying *v, ExprId id, ExprId specified) {
   const Expr *e = &v->k->exprs[id], *wanted = &v->k->exprs[specified];
   if (same_of(v, id) == same_of(v, specified)) return true;
@@ -373,7 +374,7 @@ static bool is_same(const ScheduleVerifying *v, ExprId id, ExprId specified) {
   return is_right;
 }
 
-// Accesses to tensors of no elements have no strides, so that expressions lose axes.
+// Accesses to tensors without elements have no strides, so expressions lose axes.
 static bool has_empty_axis(const Kernel *k) {
   for (int axis = 0; axis < k->naxes; axis++)
     if (!k->axes[axis].extent) return true;

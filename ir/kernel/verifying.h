@@ -1,4 +1,4 @@
-// What the verifiers of kernels (verify.c) and of their schedules (verify_schedule.c) share.
+// Shared by the verifiers of kernels (verify.c) and of schedules (verify_schedule.c).
 #ifndef NGRAD_IR_KERNEL_VERIFYING_H
 #define NGRAD_IR_KERNEL_VERIFYING_H
 
@@ -6,7 +6,7 @@
 
 typedef struct KernelVerifying {
   const Kernel *k;
-  const Temporary *temporaries; // that accesses may be of
+  const Temporary *temporaries; // temporaries that accesses may refer to
   size_t ntemporaries;
   bool is_scheduled; // expressions may read temporaries and partial results
   Text *why;
@@ -14,7 +14,7 @@ typedef struct KernelVerifying {
 
 bool verify_any_kernel(const KernelVerifying *v);
 
-// Say what is wrong with an expression or access; return false.
+// Describe a defect of an expression or access; return false.
 bool wrong_expr(const KernelVerifying *v, ExprId id, const char *what);
 bool wrong_access(const KernelVerifying *v, AccessId id, const char *what);
 

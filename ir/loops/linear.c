@@ -1,4 +1,4 @@
-// Converts indices to sums of terms, and compares them.
+// Converts indices to sums of terms, and compares the sums.
 #include "ir/loops/linear.h"
 
 #include "ir/graph/open.h"
@@ -28,7 +28,7 @@ void linear_add_var(Linear *l, VarKind kind, uint32_t of, int64_t number, Monomi
   linear_add(l, (Term){.number = number, .monomial = monomial, .var = {kind, of}, .divisor = 1});
 }
 
-// False: the product would have two variables, or two loops' numbers.
+// False: the product would have two variables, or factors of two loops.
 static bool multiply(Term *a, const Term *b) {
   if ((a->var.kind && b->var.kind) || (a->of_loop && b->of_loop)) return false;
   a->number *= b->number;
@@ -50,7 +50,7 @@ typedef struct Meaning {
 static void add_scaled(Linear *l, const Index *i, Term scale, const Meaning *meaning);
 
 static void add_product(Linear *l, const Index *i, Term scale, const Meaning *meaning) {
-  const int first = i->args[1]->op > INDEX_NCHUNKS; // the operand that may be a sum; the other must be one term
+  const int first = i->args[1]->op > INDEX_NCHUNKS; // the operand that may be a sum; the other must be a single term
   Linear factor = {0};
   add_scaled(&factor, i->args[!first], (Term){.number = 1, .divisor = 1}, meaning);
   if (factor.nterms == 0) return;
@@ -58,7 +58,7 @@ static void add_product(Linear *l, const Index *i, Term scale, const Meaning *me
   else add_scaled(l, i->args[first], scale, meaning);
 }
 
-// Only a single variable may be divided, and only by a literal.
+// The dividend must be a single variable, the divisor a literal.
 static void add_quotient(Linear *l, const Index *i, Term scale, const Meaning *meaning) {
   const Index *divisor = i->args[1];
   Linear dividend = {0};
@@ -132,8 +132,8 @@ static bool is_divisor(const Kernel *k, Monomial a, Monomial b) {
   return true;
 }
 
-// Each positive term must be outweighed by negative ones: open dims are at least 1, so N * M * c is at least N * c. The
-// factor of a term is its coefficient apart from the dims.
+// Negative terms must outweigh each positive term. Open dims are at least 1, so N * M * c is at least N * c: a negative
+// term with monomial N * M outweighs positive terms with monomial N. factor[i] is term i's literal factor.
 bool linear_is_never_positive(const Kernel *k, const Linear *l) {
   int64_t factor[MOST_TERMS];
   for (int i = 0; i < l->nterms; i++) {

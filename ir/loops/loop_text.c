@@ -1,4 +1,4 @@
-// Prints names, integers and addresses. Variables and pointers have the names that they have in the emitted C.
+// Prints names, integers and addresses. Variables and pointers have the same names as in the emitted C.
 #include "ir/loops/loop_text.h"
 
 #include "ir/graph/open.h"
@@ -100,14 +100,14 @@ static const char *memory_name(const Schedule *s, AccessId id) {
   return a->value ? a->value->name : a->type == TYPE_NONE ? "place" : s->temporaries[a->temporary].name;
 }
 
-// A tensor has its name in the graph, a temporary also its number.
+// Prints a tensor's name in the graph; a temporary's number and name.
 void loop_text_memory(LoopText *p, AccessId id) {
   const Access *a = &p->k->accesses[id];
   if (!a->value && a->type != TYPE_NONE) loop_text_add(p, "temporary%u_", (unsigned)a->temporary);
   loop_text_name(p, memory_name(p->t->schedule, id));
 }
 
-// The variable that holds the pointer, with its index if there is one for each row.
+// Prints the pointer variable, with an index if there is a pointer for each row.
 static void add_base(LoopText *p, const Address *at) {
   static const char *const before[] = {[BASE_TENSOR] = "",
                                        [BASE_POINTER] = "p_",
@@ -148,7 +148,7 @@ static int compare_names(const void *a, const void *b) {
   return order ? order : (x->id > y->id) - (x->id < y->id);
 }
 
-// Makes names unique: of several with the same name, all but the first get their number appended.
+// Makes names unique: if several are equal, all but the first get their number appended.
 static bool give_names(Arena *arena, Named *named, size_t count, const char **names) {
   if (count) qsort(named, count, sizeof *named, compare_names);
   for (size_t i = 0; i < count; i++) {
@@ -159,7 +159,7 @@ static bool give_names(Arena *arena, Named *named, size_t count, const char **na
   return true;
 }
 
-// Makes the names of those accesses unique that the loop uses.
+// Makes the names of the accesses that the loop uses unique.
 static bool name_accesses(LoopText *p, Arena *arena, Named *named) {
   const Kernel *k = p->k;
   size_t count = 0;

@@ -15,7 +15,7 @@ typedef struct LoopText {
 bool loop_text_name_all(LoopText *p, Arena *arena);
 
 void loop_text_add(LoopText *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void loop_text_name(LoopText *p, const char *name); // escapes names that come from the graph file
+void loop_text_name(LoopText *p, const char *name); // escapes names from the graph file
 void loop_text_number(LoopText *p, int64_t number, Monomial monomial);
 void loop_text_var(LoopText *p, Var v);
 void loop_text_index(LoopText *p, const Index *i);

@@ -1,5 +1,5 @@
-// Builds indices and trees. Without memory, constructors return NULL and accept NULL as an operand, so that a recipe
-// checks out_of_memory once, at its end.
+// Builds indices and trees. Out of memory, constructors return NULL, and they accept NULL as an operand, so that a
+// recipe checks out_of_memory once, at its end.
 #include "ir/loops/loops.h"
 
 #include <assert.h>
@@ -184,7 +184,7 @@ typedef struct Copying {
   int count;
 } Copying;
 
-// Returns the index itself where it does not mention the variable: nodes may share indices.
+// Returns i itself if it does not mention the variable, as nodes may share indices.
 const Index *index_replace(TreeBuilder *b, const Index *i, Var replaced, const Index *with) {
   if (!i || !with) return NULL;
   if (i->op == INDEX_VAR) return i->var.kind == replaced.kind && i->var.of == replaced.of ? with : i;

@@ -1,5 +1,5 @@
 // Prints trees. A kind of node has a format line with directives, such as %v for the node's variable (add_directive
-// lists them), or a function if its nodes have several forms.
+// lists all), or a function if its nodes have several forms.
 #include "ir/loops/print.h"
 
 #include "ir/loops/loop_text.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A word from a table. Unsound trees are printed too, in messages: their operators may have none.
+// A word from a table. Messages also print unsound trees, whose operators may have no word.
 static void add_word(LoopText *p, const char *word) {
   text_add_string(p->out, word ? word : "?");
 }
@@ -24,7 +24,7 @@ static void add_operand(LoopText *p, ExprId id) {
   if (p->t->form[id] == FORM_ROWS) loop_text_add(p, "[r]");
 }
 
-// The expression whose value an update adds or a store stores.
+// The expression whose value the node adds or stores.
 static ExprId operand_of(const LoopText *p, const LoopNode *n) {
   const bool is_of_sum = n->kind == NODE_UPDATE && (n->sum == SUM_ACCUMULATOR || n->sum == SUM_SCALAR);
   return is_of_sum ? p->k->exprs[n->expr].args[0] : n->expr;
@@ -70,10 +70,10 @@ static void add_directive(LoopText *p, const LoopNode *n, char directive) {
   case '[': loop_text_element(p, &n->address); return;
   case 'e': loop_text_name(p, p->expr_name[n->expr]); return;
   case 'o': add_operand(p, operand_of(p, n)); return;
-  case '*': add_operands(p, &p->k->exprs[operand_of(p, n)]); return;               // operands of that
+  case '*': add_operands(p, &p->k->exprs[operand_of(p, n)]); return;               // the operands of that expression
   case 'O': add_word(p, expr_info[p->k->exprs[n->expr].op].name); return;          // its operator
-  case 'C': add_word(p, expr_info[reductions[n->reduction].combine].name); return; // of two values: add
-  case 'l': add_word(p, expr_info[n->reduction].name); return;                     // of many: sum
+  case 'C': add_word(p, expr_info[reductions[n->reduction].combine].name); return; // of two values, as in add
+  case 'l': add_word(p, expr_info[n->reduction].name); return;                     // of many values, as in sum
   case 'i': text_add_number(p->out, reductions[n->reduction].identity, true); return;
   case 't': text_add_string(p->out, n->is_f64 ? "f64" : "f32"); return;
   case 'V': text_add_string(p->out, n->is_vector ? "vector" : "scalar"); return;
@@ -86,7 +86,7 @@ static void add_directive(LoopText *p, const LoopNode *n, char directive) {
     text_add_string(p->out, n->flag ? ", if " : "");
     say(p, n, flags[n->flag]);
     return;
-  default: abort(); // one of the formats below is wrong
+  default: abort(); // a format below has an unknown directive
   }
 }
 
@@ -344,7 +344,7 @@ bool program_print_loops(const Program *program, Text *out) {
     kernel_print_nodes(k, out);
     text_add_string(out, k->is_s64 ? ", in s64\n" : k->is_f64 ? ", in f64\n" : "\n");
     for (uint32_t loop = 0; loop < schedule->nloops; loop++) {
-      Arena scratch; // one tree at a time: all trees of a program together are large
+      Arena scratch; // one tree at a time, as all trees of a program need much memory
       arena_init(&scratch, out->allocator);
       const LoopTree *t = program->loop_tree(schedule, loop, NULL, &scratch);
       if (t) loops_print(t, out);

@@ -7,14 +7,15 @@
 
 typedef struct Target {
   const char *isa;                          // a row of backends/codegen/isa.h
-  int vector_registers;                     // of the virtual vector's 64 bytes: 32 for AVX-512, 8 for AVX2
-  int64_t l1_nbytes, l2_nbytes, llc_nbytes; // data caches; l1 and l2 of one core, llc of the whole
-  int threads;                              // cores this process may use
+  int vector_registers;                     // registers in units of a 64-byte vector: 32 for AVX-512, 8 for AVX2
+  int64_t l1_nbytes, l2_nbytes, llc_nbytes; // data caches: l1 and l2 of one core, llc shared by all
+  int threads;                              // number of cores that this process may use
 } Target;
 
-// Cache sizes and cores of this machine, from the system, or defaults where the system does not know.
+// Cache sizes and cores of this machine as the system reports them, or defaults where it reports none.
 Target target_of_machine(void);
-// The defaults. Decisions that affect the bits of results, such as fusion, estimate costs with these on every machine.
+// The defaults. Decisions that affect the bits of results, such as fusion, use these on every machine to estimate
+// costs.
 Target target_of_any_machine(void);
 
 #endif

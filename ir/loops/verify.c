@@ -1,6 +1,6 @@
-// Walks over the functions of a tree, step, tail step and block, in the order of their nodes. A node's declarations are
-// in scope for the nodes that follow it in its list. What must happen once, such as the store of a result, is an
-// effect: a loop over it counts once, and so do the pieces that cover an axis together, and the two branches of a
+// Walks over the functions of a tree: step, tail step, block. A node's declarations are in scope for the nodes that
+// follow it in its list. An effect is an event that must happen exactly once, such as the store of a result. An effect
+// inside a loop counts once; so does an effect that occurs in all pieces that cover an axis, or in both branches of a
 // condition.
 #include "ir/loops/verify.h"
 
@@ -134,7 +134,7 @@ void effects_begin(Verifying *v, Pieces *p) {
   *p = (Pieces){.first = v->nlog, .end = v->nlog};
 }
 
-// Each further piece must have the effects of the first: they are reset here, and compared at its end.
+// Each further piece must have the effects of the first: this function resets them, and effects_end_piece compares.
 bool effects_begin_piece(Verifying *v, const LoopNode *n, const Pieces *p) {
   if (p->count && v->nlog != p->end)
     return fail_effect(v, n, v->log[v->nlog - 1], "happens between the pieces of a loop");
@@ -184,7 +184,7 @@ static bool verify_scope(Verifying *v, const LoopNode *n) {
   return verify_nodes(v, n->body);
 }
 
-// Rows of the block, all of which are the kernel's results.
+// A scatter node must compute all rows of the block, which the kernel stores as its result.
 static bool verify_scatter(Verifying *v, const LoopNode *n) {
   Scatter s;
   if (!v->plan->is_scatter || !kernel_find_scatter(v->k, &s) || n->expr != s.sum || n->access != s.to)
@@ -230,10 +230,10 @@ static bool (*const verifiers[])(Verifying *, const LoopNode *) = {
     [NODE_FENCE] = verify_nothing,
 };
 
-// Whether the node's enumerators and ids are in range, so that the verifiers may index tables with them.
+// Whether the node's enumerators and ids are in range, so that verifiers may index tables with them.
 static bool is_known(const Verifying *v, const LoopNode *n) {
   const Kernel *k = v->k;
-  const size_t naccesses = k->naccesses ? k->naccesses : 1; // without accesses, nodes have access 0
+  const size_t naccesses = k->naccesses ? k->naccesses : 1; // in a kernel without accesses, nodes have access 0
   return n->kind <= NODE_FENCE && n->expr < k->nexprs && n->access < naccesses && n->address.access < naccesses &&
          n->address.expr < k->nexprs && n->address.base <= BASE_PARTIAL && n->var.kind <= VAR_ELEMENT &&
          n->flag <= FLAG_HAS_ALL_PARTIALS && n->local <= LOCAL_SCALARS && n->load <= LOAD_SPILLED &&
@@ -254,7 +254,8 @@ bool verify_nodes(Verifying *v, const LoopNode *n) {
 
 // Functions
 
-// Whether each root of the loop has been computed. Roots along inner axes have nothing to compute if these are empty.
+// Whether each root of the loop has been computed. A root along inner axes needs no computation if these axes are
+// empty.
 static bool verify_roots(Verifying *v) {
   const bool is_empty = !axes_nelems(v->k, v->inner);
   for (uint32_t i = 0; i < v->plan->nroots; i++) {
@@ -301,7 +302,7 @@ static bool verify_block(Verifying *v) {
          verify_fail(v, last, "there is no fence after the streamed stores");
 }
 
-// Steps are verified before the block, but need to know which partial sums may be NULL in it.
+// Finds the partial sums that may be NULL in the block: steps are verified before the block and need to know.
 static void find_partials(Verifying *v) {
   for (const LoopNode *n = v->t->block; n; n = n->next)
     if (n->kind == NODE_PARTIALS && n->access < v->k->naccesses)

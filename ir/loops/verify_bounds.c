@@ -1,4 +1,4 @@
-// Verifies the conditions of loads with bounds: that nothing outside of the tensor is loaded, and everything inside is.
+// Verifies the conditions of loads with bounds: exactly the elements inside the tensor are loaded.
 #include "ir/loops/verifying.h"
 
 static bool is_index_of(const Verifying *v, const Index *i, const Bound *b) {
@@ -14,7 +14,7 @@ static bool is_test_of(const Verifying *v, const Index *test, const Bound *b) {
   return test && test->op == INDEX_LESS && index_is(test->args[1], b->extent) && is_index_of(v, test->args[0], b);
 }
 
-// Removes the last of the tests that must hold together, and returns it; NULL: there is none.
+// Removes the last test of a conjunction and returns it; NULL: there is none.
 static const Index *take_last(const Index **tests) {
   const Index *last = *tests;
   const bool has_others = last && last->op == INDEX_BOTH;

@@ -15,7 +15,7 @@ static bool close_counter(Verifying *v, uint32_t direction) {
   return true;
 }
 
-// A run ends at its beginning plus the length of runs, or where the axis ends.
+// A run ends at its beginning plus the length of runs, or at the end of the axis.
 static bool verify_run_end(Verifying *v, const LoopNode *n, const Frame *runs, Range *r) {
   const VarState *end = var_state(v, loop_var(VAR_RUN_END));
   const Index *next = index_of(&v->b, INDEX_ADD, n->value, runs->node->step), *x, *y;
@@ -29,7 +29,7 @@ static bool verify_run_end(Verifying *v, const LoopNode *n, const Frame *runs, R
   return true;
 }
 
-// The counter goes over a run, if it begins where a loop over runs says, else over the whole axis.
+// The counter goes over a run if it begins at the variable of a loop over runs, else over the whole axis.
 static bool begin_counting(Verifying *v, const LoopNode *n, int direction) {
   Range *r = &v->range[direction];
   if (r->progress != RANGE_UNTOUCHED) return verify_fail(v, n, "there is a loop over its axis around it");
@@ -62,7 +62,7 @@ bool verify_counter(Verifying *v, const LoopNode *n) {
   return var_set(v, n, n->var, NULL) && scope_add(v, NULL, close_counter, (uint32_t)direction);
 }
 
-// The range of the counter, if a piece may begin at this node.
+// The counter's range. NULL after reporting that no piece may begin at this node.
 static Range *find_counter(Verifying *v, const LoopNode *n, Var var) {
   const int direction = counted_direction(v, var);
   Range *r = direction == UNKNOWN_DIRECTION ? NULL : &v->range[direction];
@@ -80,7 +80,7 @@ static bool verify_next_piece(Verifying *v, const LoopNode *n, Range *r, int64_t
          effects_end_piece(v, n, &r->pieces);
 }
 
-// The outer iterations that are left behind whole steps: in the last block these, in others none. 0: it is not known.
+// The outer iterations left after whole steps in the last block; other blocks have none left. 0: not known.
 static int64_t find_rest(const Verifying *v, int direction, int64_t width) {
   const Loop *plan = v->plan;
   const AxisSet cut = loop_cut_axes(plan);
@@ -103,7 +103,7 @@ bool verify_for_whole(Verifying *v, const LoopNode *n) {
   return true;
 }
 
-// A loop over vectors before schedule_split_vectors: it covers the axis, with peeling and a tail.
+// Verifies a loop over vectors as it is before schedule_split_vectors: it covers the axis, with peeling and a tail.
 bool verify_for_vectors(Verifying *v, const LoopNode *n) {
   const int direction = counted_direction(v, n->var);
   if (direction != v->vector || v->vector < 0 || v->lanes != direction)
@@ -170,7 +170,7 @@ bool verify_advance(Verifying *v, const LoopNode *n) {
 
 // Calls of steps
 
-// A step must take as many outer iterations as the loop around its call advances by.
+// The number of outer iterations that a step computes must equal the step of the loop around its call.
 static bool verify_iterations(Verifying *v, const LoopNode *n) {
   const Loop *plan = v->plan;
   const Range *r = &v->range[OUTER];
@@ -188,7 +188,7 @@ static bool verify_iterations(Verifying *v, const LoopNode *n) {
   return true;
 }
 
-// The step must take the part of the vector axis that the loop or condition around its call is at.
+// The step must take the piece of the vector axis that the loop or condition around its call covers.
 static bool verify_columns(Verifying *v, const LoopNode *n) {
   const Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
   if (n->has_columns != (v->plan->columns != 0)) return verify_fail(v, n, "it takes a part of the columns, or all");

@@ -1,10 +1,10 @@
-// Verifies variables and indices: converts them to linear forms of the axes' indices, and compares the indices on outer
-// axes, the ranges of blocks and the lengths of runs with what they must be.
+// Verifies variables and indices: converts them to linear forms of indices on axes, and compares indices on outer axes,
+// ranges of blocks and lengths of runs with the expected forms.
 #include "ir/loops/verifying.h"
 
 // Variables
 
-enum { // in vars: those of axes first, then those of the function, then those of accesses
+enum { // the order in `vars`: variables of axes, of the function, of accesses
   FIRST_OF_NOTHING = (VAR_AHEAD_LANE - VAR_AXIS) * MAX_AXES,
   FIRST_OF_ACCESSES = FIRST_OF_NOTHING + VAR_ELEMENT - VAR_AHEAD_LANE + 1
 };
@@ -43,7 +43,7 @@ bool verify_index(Verifying *v, const LoopNode *n, const Index *i) {
   return true;
 }
 
-// The first index of a piece, or its counter, stands for the index on the axis.
+// The variable for the piece's first index, or the counter, stands for the index on the vector axis.
 static Var meaning_of(const void *context, Var var) {
   const Verifying *v = context;
   const Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
@@ -117,7 +117,7 @@ static const Index *least(Verifying *v, const Index *x, const Index *y) {
   return index_choose(&v->b, index_of(&v->b, INDEX_LESS, x, y), x, y);
 }
 
-// With free axes, each of their indices has `chunks` blocks, the last of which may be shorter.
+// With free axes, each index on them has `chunks` blocks, and the last of these may be shorter.
 static bool verify_chunks(Verifying *v, const LoopNode *n, const Index *total, const Index *length) {
   TreeBuilder *b = &v->b;
   const uint32_t loop = (uint32_t)(v->plan - v->t->schedule->loops);
@@ -151,8 +151,8 @@ bool verify_block_range(Verifying *v, const LoopNode *n) {
          verify_value(v, n, VAR_END, least(v, index_of(b, INDEX_ADD, begin, length), total));
 }
 
-// Where the innermost extent is open, VAR_CHAIN is the number of additions that an accumulator makes in an iteration of
-// the middle axes, and VAR_RUN_LENGTH the number of such iterations in a chain of at most LONGEST_RUN additions.
+// If the innermost extent is open, VAR_CHAIN is an accumulator's number of additions in one iteration of the middle
+// axes, and VAR_RUN_LENGTH the number of iterations in a chain of at most LONGEST_RUN additions.
 bool verify_chain(Verifying *v, const LoopNode *n) {
   TreeBuilder *b = &v->b;
   if (v->vector < 0 || !v->plan->runs.is_open) return verify_fail(v, n, "the loop's runs do not depend on open dims");

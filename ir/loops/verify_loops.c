@@ -1,11 +1,11 @@
-// Verifies loops and conditions: which indices of which axes they cover.
+// Verifies loops and conditions: the axes and indices that they cover.
 //
 // A direction is covered by one loop, by a loop over runs and a loop over each run, or by a counter in pieces
-// (verify_counters.c). A node in a piece of `width` indices must deal with all of them: a group of vectors has a loop
+// (verify_counters.c). A node in a piece of `width` indices must process all of them: a group of vectors has a loop
 // over its vectors, a vector has a lane for each index, a step of several rows has loops over the rows.
 #include "ir/loops/verifying.h"
 
-// Whether a loop over a run ends `length` indices after its beginning, but not after the end of the axis.
+// Whether a loop over a run ends at the smaller of its beginning + `length` and the end of the axis.
 static bool is_end_of_run(Verifying *v, const LoopNode *n, const Index *length, const Range *r) {
   const Index *end = index_of(&v->b, INDEX_ADD, n->value, length), *x, *y;
   if (n->bound) return index_equals(n->end, end) && index_equals(n->bound, r->to);
@@ -15,7 +15,7 @@ static bool is_end_of_run(Verifying *v, const LoopNode *n, const Index *length, 
   return index_equals(n->end, end) && index_is_literal(length) && r->divisor % length->number == 0;
 }
 
-// A loop with step 1, over an axis or over a run of it.
+// A loop with step 1, over an axis or over a run of the axis.
 static bool verify_for_each(Verifying *v, const LoopNode *n, int direction) {
   Range *r = &v->range[direction], piece = *r;
   if (direction >= v->k->naxes || !(v->inner >> direction & 1))
@@ -40,19 +40,19 @@ static bool verify_for_axis(Verifying *v, const LoopNode *n) {
   return verify_for_each(v, n, (int)n->var.of);
 }
 
-// Whether the length is at least 1: a literal, or VAR_RUN_LENGTH where chains are known to be short.
+// Whether the length is known to be at least 1: a literal, or VAR_RUN_LENGTH under the condition that chains are short.
 static bool is_run_length(const Verifying *v, const Index *i) {
   return index_is_literal(i) ? i->number >= 1 : index_is_var(i, loop_var(VAR_RUN_LENGTH)) && v->chain == CHAIN_SHORT;
 }
 
-// A loop over runs. The loop over the indices of a run, inside of it, determines the axis.
+// A loop over runs. The axis is not known yet: the inner loop over the indices of a run determines it.
 static bool verify_for_runs(Verifying *v, const LoopNode *n) {
   if (!is_run_length(v, n->step)) return verify_fail(v, n, "its step may be 0");
   if (n->is_down || n->bound) return verify_fail(v, n, "it does not go over all runs");
   return verify_body(v, n, UNKNOWN_DIRECTION);
 }
 
-// The vectors of a group. VAR_VECTOR_LANE will be the first index of each.
+// A loop over the vectors of a group. A node in its body sets VAR_VECTOR_LANE, the vector's first index.
 static bool verify_for_group(Verifying *v, const LoopNode *n) {
   if (v->vector < 0) return verify_fail(v, n, "there are no vectors");
   Range piece = v->range[v->vector];
@@ -78,7 +78,7 @@ static bool verify_for_rows(Verifying *v, const LoopNode *n) {
   return verify_piece(v, n, OUTER, &piece);
 }
 
-// The elements of an array of partial sums, which are not along a direction.
+// A loop over the elements of an array of partial sums, which is no direction.
 static bool verify_for_elements(Verifying *v, const LoopNode *n) {
   if (!index_is(n->value, 0) || !index_is(n->step, 1) || n->bound || n->is_down)
     return verify_fail(v, n, "it does not go over all elements");

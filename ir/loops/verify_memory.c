@@ -17,8 +17,8 @@ bool are_blocks_aligned(const Loop *plan) {
   return plan->block % LANES == 0 && !is_open && !plan->most_chunks;
 }
 
-// Streamed vectors must begin at cache lines (of narrow types, at multiples of their own size) if the tensor does, or
-// their rows must be peeled.
+// If the tensor begins at a cache line, streamed vectors must, too (vectors of narrow types: at multiples of their
+// size); or the rows must be peeled.
 static bool verify_streamed(Verifying *v, const LoopNode *n, AccessId id) {
   enum { LINE = 64 };
   const Memory *m = &v->memory[id];
@@ -42,7 +42,7 @@ static bool verify_streamed(Verifying *v, const LoopNode *n, AccessId id) {
   return (is_aligned && is_dense) || verify_fail(v, n, "its vectors may begin in the middle of cache lines");
 }
 
-// A store of an optional output must depend on FLAG_WANTED, a streamed one on FLAG_STREAMED.
+// A store of an optional output must depend on FLAG_WANTED, a streamed store on FLAG_STREAMED.
 static bool verify_conditions(Verifying *v, const LoopNode *n, AccessId id) {
   const Memory *m = &v->memory[id];
   if (m->is_wanted_found && !is_guarded(v, FLAG_WANTED, id))
@@ -54,7 +54,7 @@ static Directions directions_of(const Verifying *v, AxisSet axes) {
   return (axes & v->inner) | (v->plan->tile ? 0 : 1U << OUTER);
 }
 
-// No two outer iterations may store the same element, and no two indices on an inner axis.
+// No two outer iterations and no two indices on an inner axis may store the same element.
 static bool verify_once(Verifying *v, const LoopNode *n, const Root *root) {
   const AxisSet axes = root_axes(v->k, root);
   if (v->outer & ~axes && !v->memory[root->access].is_step_local)
@@ -79,7 +79,7 @@ bool verify_store(Verifying *v, const LoopNode *n) {
   if (!root) return false;
   if (n->access != id) return verify_fail(v, n, "its address is of another tensor");
   if (!verify_operand(v, n, n->expr, n->is_vector) || !verify_once(v, n, &v->plan->roots[root - 1])) return false;
-  if (n->address.base == BASE_ROWS) // into the transposed copy, which NODE_STORE_ROWS stores later
+  if (n->address.base == BASE_ROWS) // stores to the transposed copy, which NODE_STORE_ROWS copies to the tensor
     return n->is_streamed || n->has_fewer_lanes || n->is_strided || !n->is_vector
                ? verify_fail(v, n, "it does not store a whole vector in the transposed copy")
                : verify_copied(v, n, id, &n->address) && effect_do(v, n, effect_of(root - 1, EFFECT_PREPARED));
@@ -114,7 +114,7 @@ bool verify_spill(Verifying *v, const LoopNode *n) {
 
 // Rows in lanes
 
-// Whether LANES rows of the access can be copied, transposed: dense rows, at any stride from row to row.
+// Whether LANES rows of the access can be copied and transposed: rows are dense, with any stride between rows.
 static bool verify_rows(Verifying *v, const LoopNode *n) {
   const Access *a = &v->k->accesses[n->access];
   const Memory *m = &v->memory[n->access];
@@ -143,7 +143,7 @@ bool verify_store_rows(Verifying *v, const LoopNode *n) {
   return verify_memory(v, n, n->access) && effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
 }
 
-// Whether rows of the access can be copied into panels: they are dense, and loaded without conditions.
+// Whether rows of the access can be copied to panels: rows are dense, and loaded without conditions.
 static bool is_copied_in_rows(const Verifying *v, const LoopNode *n) {
   const Expr *e = &v->k->exprs[n->expr];
   const Access *a = &v->k->accesses[n->access];
@@ -152,7 +152,7 @@ static bool is_copied_in_rows(const Verifying *v, const LoopNode *n) {
          (a->type == TYPE_F32 || a->type == TYPE_BF16 || a->type == TYPE_F16);
 }
 
-// Whether the vectors of a panel of the access follow each other.
+// Whether the vectors of a panel are contiguous.
 static bool has_panels(const Verifying *v, const Access *a) {
   return !a->value && a->type == TYPE_F32 && a->stride[v->vector] == LANES && !a->stride_monomial[v->vector] &&
          a->panel_axis == loop_lane_axis(v->plan) + 1 && is_at_panel(v, a);
@@ -194,7 +194,7 @@ bool verify_load_column(Verifying *v, const LoopNode *n) {
 
 // Pointers, local arrays, flags
 
-// A prefetch may be of any address, even outside of the tensor.
+// A prefetch may have any address, even outside of the tensor.
 bool verify_prefetch(Verifying *v, const LoopNode *n) {
   Linear base;
   return verify_index(v, n, n->address.index) && verify_base(v, n, &n->address, &base);

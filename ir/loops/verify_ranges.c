@@ -1,4 +1,4 @@
-// Keeps track of the loops and conditions around a node, and of the ranges that they cover.
+// Tracks the loops and conditions around a node, and the ranges that they cover.
 #include "ir/loops/verifying.h"
 
 // Loops and conditions around a node
@@ -41,7 +41,7 @@ const char *direction_name(const Verifying *v, int direction) {
   return direction == OUTER ? "the outer axes" : v->k->axes[direction].name;
 }
 
-// Whether the node is at one index of a direction, or at a vector of them along the lanes.
+// Whether the node processes one index of the direction, or along the lanes one vector of indices.
 static bool verify_width(Verifying *v, const LoopNode *n, int direction, bool is_vector) {
   const Range *r = &v->range[direction];
   const bool is_lanes = is_vector && direction == v->lanes;
@@ -66,7 +66,7 @@ bool verify_goes_over(Verifying *v, const LoopNode *n, int since, Directions dir
   return !is_vector || v->lanes < 0 || verify_width(v, n, v->lanes, true);
 }
 
-// The axes on which all rows of a step have the same index.
+// The outer axes on which all rows of a step have the same index.
 AxisSet verify_shared_axes(const Verifying *v) {
   const AxisSet rows = loop_row_axes(v->k, v->plan);
   return v->plan->rows_in_lanes ? 0 : v->outer & ~(rows ? rows : loop_cut_axes(v->plan));
@@ -114,7 +114,7 @@ bool verify_piece(Verifying *v, const LoopNode *n, int direction, const Range *p
   return ok;
 }
 
-// Only a loop over runs whose direction is not known yet: no loop over the indices of its runs has been seen.
+// Considers only loops over runs whose direction is still unknown, as no loop over the indices of a run has been seen.
 Frame *runs_find(Verifying *v, const Index *begin) {
   for (int i = v->nframes - 1; begin && begin->op == INDEX_VAR && i >= 0; i--) {
     Frame *f = &v->frames[i];
@@ -151,7 +151,7 @@ static bool begin_tile(Verifying *v) {
   return var_set(v, NULL, loop_var(VAR_BEGIN), NULL) && var_set(v, NULL, loop_var(VAR_END), NULL);
 }
 
-// The step takes a part of the vector axis. All parts but the last have as many elements as the loop says.
+// The step takes a part of the vector axis. All parts but the last have Loop.columns elements.
 static bool begin_columns(Verifying *v) {
   Range *r = &v->range[v->vector];
   r->from = var_index(v, VAR_COLUMN);

@@ -1,4 +1,5 @@
-// Verifies sums: over a step's elements, in registers, and over a block's iterations, in memory (partial sums).
+// Verifies sums over a step's elements, which are in registers, and over a block's iterations, in memory (partial
+// sums).
 #include "ir/loops/verifying.h"
 
 static uint32_t sum_root(Verifying *v, const LoopNode *n) {
@@ -9,12 +10,12 @@ static uint32_t sum_root(Verifying *v, const LoopNode *n) {
   return 0;
 }
 
-// A maximum of f32 numbers is exact, however many they are.
+// A maximum of f32 numbers is exact, and needs no runs.
 static bool is_exact(const Verifying *v, ExprOp reduction) {
   return !v->k->is_f64 && reduction == EXPR_REDUCE_MAXIMUM;
 }
 
-// Vectors of a group that sum over middle axes have an accumulator each.
+// With sums_middle, each vector of a group has an accumulator.
 static int nvectors(const Verifying *v) {
   const Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
   return v->plan->sums_middle && r && r->progress == RANGE_PIECE && r->width > LANES ? (int)(r->width / LANES) : 1;
@@ -24,7 +25,7 @@ static int naccumulators(const Verifying *v) {
   return v->plan->rows > 1 ? v->plan->rows : v->plan->accumulators;
 }
 
-// Whether lanes have different sums, which are not added up over lanes.
+// Whether each lane has a sum of its own: lanes are not added up at the end.
 static bool has_lane_sums(const Verifying *v, ExprId sum) {
   return v->lanes == OUTER || (v->lanes >= 0 && !(v->k->exprs[sum].reduced >> v->lanes & 1));
 }
@@ -33,8 +34,8 @@ static bool is_in_row(const Verifying *v) {
   return v->range[OUTER].start.kind == VAR_ROW;
 }
 
-// The depth of loops that a sum must have begun at to end here. With a sum for each vector of a group, the loop over
-// these vectors ends it, and it began outside of that; and so with vectors of sums for each row.
+// The loop depth at which a sum that ends here must have begun. A sum for each vector of a group ends inside the loop
+// over these vectors, but began outside of that loop; likewise a vector of sums for each row.
 static int depth_of_end(const Verifying *v) {
   return v->nframes - (v->plan->sums_middle && v->range[v->vector].group.kind) - is_in_row(v);
 }
@@ -92,7 +93,7 @@ static bool verify_fused(Verifying *v, const LoopNode *n, const Root *root, Expr
   return verify_operand(v, n, e->args[0], true) && verify_operand(v, n, e->args[1], true);
 }
 
-// The accumulator must be the row's, or in a group of vectors the vector's, or else the first.
+// The accumulator must be the row's, or the vector's in a group of vectors, else the first.
 static bool verify_accumulator(Verifying *v, const LoopNode *n, const SumState *s) {
   const Range *r = &v->range[v->vector];
   const bool is_row = v->range[OUTER].start.kind == VAR_ROW, is_in_group = r->group.kind;
@@ -109,8 +110,8 @@ static bool verify_accumulator(Verifying *v, const LoopNode *n, const SumState *
          verify_fail(v, n, "a group has not as many vectors as there are accumulators");
 }
 
-// Each operand is added once: the loops since the sum began cover the axes that it reduces. Loops over rows, and over
-// vectors with a sum each, may be among them.
+// Each operand is added once: the loops since the sum began cover the reduced axes. Loops over rows, and over vectors
+// that have a sum each, are allowed, too.
 static bool verify_summed(Verifying *v, const LoopNode *n, int since, AxisSet reduced) {
   Directions over = reduced;
   for (int i = since; i < v->nframes; i++) {
@@ -123,7 +124,7 @@ static bool verify_summed(Verifying *v, const LoopNode *n, int since, AxisSet re
   return verify_goes_over(v, n, since, over, n->is_vector);
 }
 
-// Whether the sum is cut into the runs that the loop's order says, with new accumulators in each.
+// Whether the sum is cut into the runs that the loop's order prescribes, each with new accumulators.
 static bool verify_runs_of(Verifying *v, const LoopNode *n, const SumState *s) {
   const Loop *plan = v->plan;
   const Runs *runs = &plan->runs;
@@ -235,7 +236,7 @@ bool verify_update(Verifying *v, const LoopNode *n) {
 
 static bool has_operands(const Verifying *v, uint32_t root, Effect effect) {
   return v->count[effect_of(root, effect)] ||
-         !axes_nelems(v->k, v->k->exprs[v->plan->roots[root].expr].reduced); // a sum over nothing has no operands
+         !axes_nelems(v->k, v->k->exprs[v->plan->roots[root].expr].reduced); // an empty sum has no operands
 }
 
 static AccumulatorChoice accumulator_of_end(const Verifying *v, bool is_row) {
@@ -262,7 +263,7 @@ bool verify_end_run(Verifying *v, const LoopNode *n) {
   return effect_do(v, n, effect_of(root - 1, EFFECT_PREPARED));
 }
 
-// The result is a scalar, reduced over lanes, or a vector of the lanes' sums.
+// The result is a scalar (reduced over lanes), or a vector with a sum in each lane.
 static bool verify_end_form(Verifying *v, const LoopNode *n) {
   const bool is_row = v->t->form[n->expr] == FORM_ROWS, is_vector = has_lane_sums(v, n->expr);
   const bool is_of_row = is_row || (is_vector && v->plan->rows > 1);
@@ -354,7 +355,7 @@ bool verify_partials(Verifying *v, const LoopNode *n) {
   return scope_add(v, &m->has_partials, NULL, 0);
 }
 
-// Whether the one loop around the node is over all elements of the array.
+// Whether the only loop around the node goes over all elements of the array.
 static bool verify_elements(Verifying *v, const LoopNode *n, const Index *count) {
   const Frame *f = v->nframes == 1 ? &v->frames[0] : NULL;
   const bool is_all = f && f->node->var.kind == VAR_ELEMENT && index_equals(f->node->end, count);

@@ -1,4 +1,4 @@
-// Verifies the computation and loading of values, and addresses.
+// Verifies addresses, and how values are computed and loaded.
 #include "ir/loops/verifying.h"
 
 // Values of expressions
@@ -14,7 +14,7 @@ bool verify_operand(Verifying *v, const LoopNode *n, ExprId id, bool is_vector) 
   return true;
 }
 
-// Scalars that differ from row to row are elements of an array declared before (LOCAL_SCALARS): they stay in scope for
+// Scalars that differ from row to row are elements of an array declared before (LOCAL_SCALARS), and stay in scope for
 // later loops over rows.
 bool verify_define(Verifying *v, const LoopNode *n, ExprId id, Form form) {
   if (!id) return verify_fail(v, n, "there is no such expression");
@@ -31,7 +31,7 @@ bool verify_define(Verifying *v, const LoopNode *n, ExprId id, Form form) {
 
 // Addresses
 
-// The index of an element in the access's memory, from the indices on these axes; of a mask, the index of its byte.
+// The index of an element in the access's memory as a function of the indices on these axes; for a mask, of its byte.
 Linear access_index(const Verifying *v, AccessId id, AxisSet axes) {
   const Access *a = &v->k->accesses[id];
   const int bits = access_is_mask(a) ? v->vector : -1; // the axis whose elements are neighbouring bits
@@ -52,8 +52,8 @@ static void add_linear(Linear *l, const Linear *other) {
   for (int i = 0; i < other->nterms; i++) linear_add(l, other->terms[i]);
 }
 
-// Whether the last element that the access reaches along these axes is inside of its memory. For masks this counts
-// bits, in whole vectors.
+// Whether the last element that the access reaches along these axes is inside its memory. Masks are counted in bits, in
+// whole vectors.
 static bool verify_inside(Verifying *v, const LoopNode *n, AccessId id, AxisSet axes, int64_t nelems,
                           Monomial monomial) {
   const Kernel *k = v->k;
@@ -65,7 +65,7 @@ static bool verify_inside(Verifying *v, const LoopNode *n, AccessId id, AxisSet 
   linear_add_number(&beyond, 1, 0);
   linear_add_number(&beyond, -nelems * unit, monomial);
   int64_t first = a->offset;
-  for (size_t i = 0; i < a->nbounds; i++) { // along bounds, the tensor is reached from end to end
+  for (size_t i = 0; i < a->nbounds; i++) { // along bounds, the access may reach the whole tensor
     const Bound *b = &a->bounds[i];
     linear_add_number(&beyond, b->stride * (b->extent - 1 - b->offset), 0);
     first -= b->stride * b->offset;
@@ -74,7 +74,7 @@ static bool verify_inside(Verifying *v, const LoopNode *n, AccessId id, AxisSet 
   if (first < 0) return verify_fail(v, n, "it begins before its tensor");
   for (int axis = 0; axis < k->naxes; axis++) {
     if (!(axes >> axis & 1) || !a->stride[axis]) continue;
-    if (!k->axes[axis].extent) return true; // no element is accessed
+    if (!k->axes[axis].extent) return true; // the access has no elements
     const bool is_bits = access_is_mask(a) && axis == v->vector;
     const int64_t extent = k->axes[axis].extent, stride = a->stride[axis] * (is_bits ? 1 : unit);
     const bool is_whole = kernel_factor(k, extent, k->axes[axis].monomial) % LANES == 0;
@@ -93,7 +93,7 @@ static bool verify_inside(Verifying *v, const LoopNode *n, AccessId id, AxisSet 
   return linear_is_never_positive(k, &beyond) || verify_fail(v, n, "it goes beyond its tensor");
 }
 
-// Loads at computed offsets are not checked: the operator that computes the offset keeps them inside.
+// Loads at computed offsets are not checked: the operator that computes the offset clamps it to the tensor.
 bool verify_memory(Verifying *v, const LoopNode *n, AccessId id) {
   const Access *a = &v->k->accesses[id];
   const bool is_computed = n->kind == NODE_LET && v->k->exprs[n->expr].op == EXPR_LOAD && v->k->exprs[n->expr].args[0];
@@ -106,7 +106,7 @@ bool verify_memory(Verifying *v, const LoopNode *n, AccessId id) {
   return t->reduction != EXPR_NONE || verify_inside(v, n, id, ~0U, t->nelems, t->monomial);
 }
 
-// The index in the tensor at which the address's base points.
+// Sets *base to the index in the tensor that the address's base points to.
 bool verify_base(Verifying *v, const LoopNode *n, const Address *at, Linear *base) {
   base->nterms = 0;
   if (at->base != BASE_POINTER) return !at->is_row || verify_fail(v, n, "its base is not an array of pointers");
@@ -134,7 +134,7 @@ bool verify_access(Verifying *v, const LoopNode *n, AccessId id, const Address *
   return verify_address(v, n, id, at, &expected) && verify_memory(v, n, id);
 }
 
-// Whether a vector's lanes lie in one panel of the access, or it has no panels.
+// Whether a vector's lanes are in one panel of the access, or the access has no panels.
 bool is_at_panel(const Verifying *v, const Access *a) {
   if (!a->panel_axis) return true;
   if (v->lanes == OUTER) return loop_lane_axis(v->plan) == a->panel_axis - 1 && are_blocks_aligned(v->plan);
@@ -149,7 +149,7 @@ bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id) {
   return index_equals(n->step, stride) || verify_fail(v, n, "its step is not the stride from lane to lane");
 }
 
-// Whether the node loads or stores a vector of a panel, which has memory for all lanes.
+// Whether the node loads or stores a vector of a panel; panels have memory for all lanes.
 static bool is_of_panel(const Verifying *v, const LoopNode *n) {
   const bool is_load = v->k->exprs[n->expr].op == EXPR_LOAD && n->load != LOAD_SPILLED;
   const bool is_access = n->kind == NODE_STORE || is_load;
@@ -163,8 +163,8 @@ bool verify_lanes(Verifying *v, const LoopNode *n) {
          verify_fail(v, n, "it has all lanes where only some hold elements");
 }
 
-// The address of a vector in a local array of the step: the transposed copy, or spilled vectors. `lanes_apart` is the
-// distance from an index on the vector axis to the next.
+// Verifies the address of a vector in a local array of the step: the transposed copy, or spilled vectors.
+// `lanes_apart`: the distance between neighbouring indices on the vector axis.
 static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, int64_t lanes_apart, Linear *is) {
   if (at->is_row) return verify_fail(v, n, "its base is not an array of pointers");
   if (!verify_index(v, n, at->index)) return false;
@@ -281,7 +281,8 @@ bool verify_let(Verifying *v, const LoopNode *n) {
                                       : FORM_SCALAR);
 }
 
-// The index of a partial sum in the temporary [free axes, chunk, the block's array], without the axes `but`.
+// The index of a partial sum in the temporary [free axes, chunk, the block's array], without the terms of the axes
+// `but`.
 static Linear partial_index(const Verifying *v, const Expr *e, AxisSet but) {
   const Kernel *k = v->k;
   const Loop *maker = &v->t->schedule->loops[e->loop];

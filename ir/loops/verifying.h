@@ -1,4 +1,4 @@
-// Shared by the files that verify loop trees: the state of the walk, which is what is known at the current node.
+// Shared by the files that verify loop trees: the state of the walk, that is, the facts that hold at the current node.
 #ifndef NGRAD_IR_LOOPS_VERIFYING_H
 #define NGRAD_IR_LOOPS_VERIFYING_H
 
@@ -12,35 +12,35 @@ enum { MOST_FRAMES = MOST_NESTED + 1 };
 
 typedef struct VarState {
   bool is_set;
-  const Index *value; // the value of a constant; NULL: the variable of a loop or counter, or a parameter
+  const Index *value; // the value of a constant; NULL: the variable belongs to a loop or counter, or is a parameter
 } VarState;
 
 typedef enum Progress {
   RANGE_UNTOUCHED,
-  RANGE_COUNTED, // a counter is declared; loops and conditions advance it, a piece each
-  RANGE_PIECE    // the node is inside of a piece
+  RANGE_COUNTED, // a counter is declared; each loop or condition that advances it covers a piece
+  RANGE_PIECE    // the node is inside a piece
 } Progress;
 
-enum { WIDTH_ROWS = -1, WIDTH_LANES = -2, WIDTH_UNKNOWN = -3 }; // VAR_ROWS indices; VAR_LANES; before VAR_LANES is set
+enum { WIDTH_ROWS = -1, WIDTH_LANES = -2, WIDTH_UNKNOWN = -3 }; // VAR_ROWS; VAR_LANES; VAR_LANES is not set yet
 
 typedef struct Pieces { // the pieces that cover a range, or the branches of a condition; all have the same effects
-  size_t first, end;    // the effects of the first, in Verifying.log
+  size_t first, end;    // effects of the first piece, as indices in Verifying.log
   int count;            // pieces so far
 } Pieces;
 
-typedef struct Range { // the indices of a direction, and the piece of them that the node is in
+typedef struct Range { // the indices of a direction, and the piece that the node is in
   Progress progress;
   const Index *from, *to; // all indices of the direction
-  int64_t divisor;        // divides from and to
-  Var start;              // first index of the piece, or the counter; VAR_NONE: VAR_VECTOR_LANE is not set yet
-  Var group;              // first index of the group around a vector; VAR_NONE: not in a group
+  int64_t divisor;        // a divisor of from and to
+  Var start;              // the piece's first index, or the counter; VAR_NONE: VAR_VECTOR_LANE is not set yet
+  Var group;              // first index of the group that the vector is in; VAR_NONE: not in a group
   int64_t width;          // of the piece, in indices, or WIDTH_*
   bool is_aligned;        // pieces begin at multiples of LANES
   // With a counter:
-  const Index *end;     // of the row or run that it counts along
+  const Index *end;     // end of the row or run that the counter goes over
   int64_t most_left;    // fewer indices than this are left; INT64_MAX: unknown
-  int64_t rest;         // so many elements are left, or none; 0: nothing is known of it
-  int64_t end_divisor;  // divides end
+  int64_t rest;         // either this many elements are left, or none; 0: not known
+  int64_t end_divisor;  // a divisor of end
   int depth, nguards;   // loops and conditions around the counter
   AccessId line_access; // 1 + the access whose rows are peeled to cache lines; 0: none
   bool must_advance;    // the counter must advance over the peeled elements next
@@ -51,7 +51,7 @@ typedef struct Range { // the indices of a direction, and the piece of them that
 typedef struct Frame { // a loop around the node, or a condition that is a piece
   const LoopNode *node;
   int direction;
-  uint32_t serial; // different for each visited loop
+  uint32_t serial; // a number that no other visited loop has
 } Frame;
 
 typedef struct Guard { // a condition around the node; FLAG_NONE: a test of variables
@@ -59,11 +59,11 @@ typedef struct Guard { // a condition around the node; FLAG_NONE: a test of vari
   AccessId access;
 } Guard;
 
-typedef enum Chain { CHAIN_UNKNOWN, CHAIN_LONG, CHAIN_SHORT } Chain; // VAR_CHAIN is more than LONGEST_RUN, or not
+typedef enum Chain { CHAIN_UNKNOWN, CHAIN_LONG, CHAIN_SHORT } Chain; // by a test of VAR_CHAIN > LONGEST_RUN
 
 typedef struct Made { // by expression
   bool is_made;       // the value is in scope
-  bool is_declared;   // LOCAL_SCALARS is
+  bool is_declared;   // its LOCAL_SCALARS is in scope
 } Made;
 
 typedef struct Memory { // by access
@@ -71,21 +71,21 @@ typedef struct Memory { // by access
   bool is_wanted_found, is_streamed_found;
   bool is_peeled;       // rows are peeled, so that streamed stores begin at cache lines
   bool is_step_local;   // LOCAL_TEMPORARY
-  bool may_be_null;     // partial sums that only unwanted outputs need
-  bool is_inside;       // the access has been found to stay inside of its tensor
+  bool may_be_null;     // partial sums that only unwanted outputs may need
+  bool is_inside;       // verified: the access stays inside its tensor
   const LoopNode *load; // NODE_LOAD_PARTIAL
-  Linear *pointer;      // the index at which the row pointer points
+  Linear *pointer;      // index of the element that the row pointer points to
 
   uint32_t copy_serial; // of the loop that filled the transposed copy
   int64_t local_nelems;
 } Memory;
 
 typedef struct SumState {              // by root
-  bool has_accumulator, has_total;     // are in scope
-  bool is_accumulated, is_totalled;    // the run, or the sum, has ended
-  bool is_ever_done;                   // some NODE_END_SUM has been seen
+  bool has_accumulator, has_total;     // the accumulator, the total is in scope
+  bool is_accumulated, is_totalled;    // is_accumulated: the run has ended; is_totalled: the sum has ended
+  bool is_ever_done;                   // a NODE_END_SUM has been seen
   const LoopNode *accumulator, *total; // their NODE_BEGIN_SUM
-  int depth, total_depth;              // loops around these
+  int depth, total_depth;              // number of loops around the accumulator, the total
 } SumState;
 
 typedef struct SpillState { // by spilled vector
@@ -95,16 +95,16 @@ typedef struct SpillState { // by spilled vector
   uint32_t serial; // of the loop that spills it
 } SpillState;
 
-// Effects must happen once. Each root has three, each spilled vector one, and the call of the step is one.
+// An effect must happen exactly once. Each root has three effects, each spilled vector one, the call of the step one.
 typedef enum Effect {
   EFFECT_DONE,     // the store; the update of a sum
-  EFFECT_PREPARED, // a store in the transposed copy; the run of a sum; initialised partial sums
-  EFFECT_REDUCED,  // partial sums of lanes reduced to the block's
+  EFFECT_PREPARED, // a store to the transposed copy; the run of a sum; the initialisation of partial sums
+  EFFECT_REDUCED,  // the reduction of lanes' partial sums to the block's
   NEFFECTS
 } Effect;
 
 typedef struct Verifying Verifying;
-typedef struct Scoped { // a declaration, valid to the end of the list of nodes that it is in
+typedef struct Scoped { // a declaration, in scope to the end of its list of nodes
   bool *is_in_scope;
   bool (*close)(Verifying *v, uint32_t id); // checks at the end of the scope; NULL: nothing to check
   uint32_t id;
@@ -116,8 +116,8 @@ struct Verifying {
   const Loop *plan;
   Text *why;
   Arena *arena;
-  TreeBuilder b;        // builds the indices that nodes are compared with
-  const char *function; // that is being verified: "step"
+  TreeBuilder b;        // builds the expected indices, which nodes are compared with
+  const char *function; // name of the function being verified: "step"
   int vector;           // the innermost axis; -1: none
   int lanes;            // the direction along which lanes lie: `vector`, or OUTER for rows in lanes; -1: none
   AxisSet outer, inner;
@@ -127,7 +127,7 @@ struct Verifying {
   Memory *memory;
   SumState *sums;
   SpillState *spilled;
-  uint8_t *count; // by effect: 1 if it has happened
+  uint8_t *count; // by effect: 1 if the effect has happened
   uint32_t *log;  // effects that have happened, in order
   size_t nlog, log_capacity;
   Scoped *scoped;
@@ -148,29 +148,30 @@ bool verify_fail(Verifying *v, const LoopNode *n, const char *format, ...) __att
 bool verify_fail_expr(Verifying *v, const LoopNode *n, ExprId id, const char *what);
 bool verify_out_of_memory(Verifying *v); // false
 bool scope_add(Verifying *v, bool *is_in_scope, bool (*close)(Verifying *v, uint32_t id), uint32_t id);
-bool scope_close(Verifying *v, size_t nscoped);                 // ends all but the first `nscoped` declarations
-bool effect_do(Verifying *v, const LoopNode *n, size_t effect); // false: it has happened before
+bool scope_close(Verifying *v, size_t nscoped);                 // closes all but the first `nscoped` declarations
+bool effect_do(Verifying *v, const LoopNode *n, size_t effect); // false: the effect has happened before
 size_t effect_of(uint32_t root, Effect effect);
 size_t effect_of_spill(const Verifying *v, int spill);
 size_t effect_of_step(const Verifying *v);
 void effects_begin(Verifying *v, Pieces *p);
 bool effects_begin_piece(Verifying *v, const LoopNode *n, const Pieces *p);
 bool effects_end_piece(Verifying *v, const LoopNode *n, Pieces *p);
-bool effects_are_of(Verifying *v, const LoopNode *n, const Pieces *p, AccessId access); // all effects since then are
+bool effects_are_of(Verifying *v, const LoopNode *n, const Pieces *p,
+                    AccessId access); // since effects_begin, only this access's
 bool verify_nodes(Verifying *v, const LoopNode *n);
 
 // verify_indices.c: variables and indices.
 
 size_t vars_count(const Kernel *k);
 VarState *var_state(const Verifying *v, Var var);
-bool var_set(Verifying *v, const LoopNode *n, Var var, const Index *value); // declares it
-bool verify_index(Verifying *v, const LoopNode *n, const Index *i);         // its variables are in scope; NULL: true
-Linear linear_of(const Verifying *v, const Index *i);                       // in terms of the axes' indices
+bool var_set(Verifying *v, const LoopNode *n, Var var, const Index *value); // declares the variable
+bool verify_index(Verifying *v, const LoopNode *n, const Index *i); // all its variables are in scope; NULL: true
+Linear linear_of(const Verifying *v, const Index *i);               // in terms of indices on axes
 const Index *number_index(Verifying *v, int64_t number);
 const Index *nelems_index(Verifying *v, AxisSet axes);
 const Index *var_index(Verifying *v, VarKind kind);
 int64_t greatest_divisor(int64_t a, int64_t b);
-bool verify_axis_index(Verifying *v, const LoopNode *n); // on an outer axis, computed from the flattened index
+bool verify_axis_index(Verifying *v, const LoopNode *n); // an outer axis's index, computed from the flattened index
 bool verify_chain(Verifying *v, const LoopNode *n);
 bool verify_run_length(Verifying *v, const LoopNode *n);
 bool verify_block_range(Verifying *v, const LoopNode *n); // VAR_BEGIN and VAR_END of all blocks cover the outer axes
@@ -200,19 +201,19 @@ bool begin_block(Verifying *v);
 const char *direction_name(const Verifying *v, int direction);
 Frame *frame_top(Verifying *v);
 bool guard_push(Verifying *v, const LoopNode *n, Flag flag, AccessId access);
-bool verify_body(Verifying *v, const LoopNode *n, int direction); // of a loop, or of a condition that is a piece
-bool verify_piece(Verifying *v, const LoopNode *n, int direction, const Range *piece); // the body, with that range
+bool verify_body(Verifying *v, const LoopNode *n, int direction); // of a loop, or a condition that is a piece
+bool verify_piece(Verifying *v, const LoopNode *n, int direction, const Range *piece); // the body, in this range
 Frame *runs_find(Verifying *v, const Index *begin); // the loop over runs that begin at this index; NULL: none
 bool verify_runs(Verifying *v, const LoopNode *n, const Frame *runs, const Range *r);
 const Frame *frame_find(const Verifying *v, VarKind kind); // the loop around the node over this variable; NULL: none
 bool is_in_frame(const Verifying *v, uint32_t serial);
-bool has_fewer_lanes(const Verifying *v); // at this node, only VAR_LANES lanes hold elements
+bool has_fewer_lanes(const Verifying *v); // only VAR_LANES lanes hold elements at this node
 bool is_guarded(const Verifying *v, Flag flag, AccessId access);
 bool verify_flag(Verifying *v, const LoopNode *n, Flag flag, AccessId access);
-// Whether the loops around the node, without the outermost `since`, cover these directions and no others.
+// Whether the loops around the node, except the outermost `since`, cover exactly these directions.
 bool verify_goes_over(Verifying *v, const LoopNode *n, int since, Directions directions, bool is_vector);
-AxisSet verify_shared_axes(const Verifying *v); // outer axes on which all iterations of a block have the same index
-// Whether the node is inside of a loop over each of the axes, or on a lane or row of it.
+AxisSet verify_shared_axes(const Verifying *v); // outer axes on which a block has a single index
+// Whether the node is inside a loop over each of the axes, or computes a lane or row of the axis.
 bool verify_has_axes(Verifying *v, const LoopNode *n, AxisSet axes, bool is_vector);
 
 // verify_values.c: values, and the addresses that they are loaded from.
@@ -228,7 +229,7 @@ bool verify_memory(Verifying *v, const LoopNode *n, AccessId id); // the access 
 bool are_blocks_aligned(const Loop *plan); // every block begins at a multiple of LANES iterations
 bool is_at_panel(const Verifying *v, const Access *a);
 bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id); // `step` is the stride from lane to lane
-// Whether the node uses the lanes that hold elements. Spilled vectors and those of panels are always whole.
+// Whether the node uses exactly the lanes that hold elements. Spilled vectors and vectors of panels are always whole.
 bool verify_lanes(Verifying *v, const LoopNode *n);
 bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *at);
 int find_spill(const Verifying *v, ExprId id); // index in plan->spills; -1: not spilled

@@ -1,4 +1,4 @@
-// Rules of products and convolutions.
+// Inference and check functions of products and convolutions.
 #include "ir/operators/contraction.h"
 
 #include "ir/operators/interpolate.h"
@@ -121,7 +121,7 @@ static bool divisor_error(Inference *inf, const Value *v, int axis, int64_t grou
                      (long long)groups);
 }
 
-// The large side's channels are those of the weights, once for each group.
+// The number of the large side's channels is the weights' times the number of groups.
 static bool infer_channels(Inference *inf, const Convolution *c, Value *large, Value *small, Value *weights) {
   char shape[SHAPE_TEXT], beside[SHAPE_TEXT];
   if (!infer_same_extent(inf, weights, c->weights_small, small, c->channels)) return false;

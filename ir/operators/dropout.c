@@ -1,4 +1,4 @@
-// Rules of dropout.
+// Inference of dropout.
 #include "ir/operators/rules.h"
 
 bool infer_dropout(Inference *inf, Node *node) {

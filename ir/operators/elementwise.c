@@ -1,4 +1,4 @@
-// Rules of the elementwise operators.
+// Inference and check functions of elementwise operators.
 #include "ir/operators/elementwise.h"
 
 #include "ir/operators/norm.h"
@@ -12,7 +12,7 @@ double node_coefficient(const Node *node, const char *name) {
   return node->inputs[0]->type == TYPE_F64 ? number : (float)number;
 }
 
-// Whether operands with this letter may be floats: then they are numbers to compute with, and no seed or count.
+// Whether operands with this letter may be floats, so that they are numbers to compute with, not a seed or a count.
 static bool is_arithmetic(const Operator *op, char letter) {
   const TypeVariable *t = op->types;
   while (t->letter && t->letter != letter) t++;
@@ -58,7 +58,7 @@ bool infer_type_cast(Inference *inf, Node *node) {
   return infer_elementwise_unary(inf, node);
 }
 
-// Whether the graph declares a result type other than the default one: f32 and 16-bit floats may be mixed.
+// Whether the result type is declared and the types may be mixed: f32 and 16-bit floats.
 static bool is_declared_combination(Type a, Type b, Type dst) {
   const TypeSet mixed = TYPE_BIT(TYPE_F32) | TYPE_BIT(TYPE_F16) | TYPE_BIT(TYPE_BF16);
   return dst != TYPE_NONE && mixed & TYPE_BIT(a) && mixed & TYPE_BIT(b) && mixed & TYPE_BIT(dst);
@@ -105,7 +105,7 @@ bool infer_bias_add_backward(Inference *inf, Node *node) {
   return infer_bias(inf, node, node->inputs[0], node->outputs[0]);
 }
 
-// A vector of slopes has one for each channel, or one for all.
+// A vector of slopes has one element for each channel, or a single element.
 static bool infer_slope(Inference *inf, Node *node) {
   Value *src = node->inputs[0], *slope = node->inputs[1];
   if (slope->shape.rank < 0) return true;
@@ -135,7 +135,7 @@ bool check_clamp(Node *node, Diagnostics *d) {
                                 node_title(node, title), max, min);
 }
 
-// With a negative alpha dst is positive on both sides of zero, so the gradient cannot be computed from dst.
+// With a negative alpha dst is positive for negative and positive src, so the gradient cannot be computed from dst.
 bool check_elu_backward(Node *node, Diagnostics *d) {
   char title[NODE_TITLE_BYTES];
   double alpha = node_f32(node, "alpha");

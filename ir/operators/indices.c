@@ -1,8 +1,8 @@
 // Finds the inputs whose elements are indices, from the nodes that take them.
 #include "ir/operators/indices.h"
 
-// The part that a Slice or a Split takes of its input becomes the region's. False: it depends on extents that have no
-// number yet.
+// Maps the region through a Slice or Split: from the part to the node's input. False: the region depends on extents
+// without numbers.
 static bool take_part(const Value *part, IndexCheck *c) {
   const Node *node = part->producer;
   const Shape *from = &node->inputs[0]->shape, *to = &part->shape;
@@ -29,7 +29,7 @@ static bool take_part(const Value *part, IndexCheck *c) {
   return true;
 }
 
-// Goes on to the node's input, if the elements that count can be told there.
+// Maps the check from v to the input of v's producer. False: the checked elements cannot be found there.
 static bool goes_up(const Value *v, IndexCheck *c) {
   const Node *node = v->producer;
   if (type_is_float(v->type)) return false;
@@ -45,7 +45,8 @@ static bool goes_up(const Value *v, IndexCheck *c) {
   return true;
 }
 
-// Sets the input that has the value's elements, and which of its elements these are; graph->ninputs: there is none.
+// Sets c->input to the input that holds the value's elements, and the region to these elements; graph->ninputs: no
+// input holds them.
 static void find_input(const Graph *g, const Value *v, IndexCheck *c) {
   for (int i = 0; i < MAX_RANK; i++) {
     c->read[i] = (AxisRead){0, 1};
@@ -71,7 +72,7 @@ static bool checks_equal(const IndexCheck *a, const IndexCheck *b) {
          (!a->ignored || *a->ignored == *b->ignored) && regions_equal(a, b);
 }
 
-// The check of what the node takes in the slot.
+// The check for the node's operand in this slot.
 static IndexCheck check_of(const Graph *g, const Node *node, uint32_t slot) {
   const Operand *row = &node->op->inputs[slot];
   IndexCheck own = {.node = node, .counts_from_end = row->counts_from_end, .is_count = row->is_count};

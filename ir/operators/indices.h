@@ -1,5 +1,5 @@
-// Which inputs of a graph hold indices, such as labels or the rows to take from a table, or counts, such as an
-// optimizer's step, and what they must be.
+// Finds inputs of a graph that hold indices (labels, or rows to take from a table) or counts (an optimizer's step), and
+// the range that their elements must lie in.
 #ifndef NGRAD_IR_OPERATORS_INDICES_H
 #define NGRAD_IR_OPERATORS_INDICES_H
 
@@ -10,19 +10,19 @@
 // The elements of an input must be at least 0 (with counts_from_end, -extent) and less than `extent`, or `ignored`;
 // counts must be at least 1.
 typedef struct IndexCheck {
-  const Node *node;        // takes them as indices, or what nodes that move elements make of them
-  size_t input;            // of the graph
-  bool has_region;         // only some elements count: those that slices of the input take
-  AxisRead read[MAX_RANK]; // of the region, by axis of the input: the first of its indices, and the step to the next
-  int64_t count[MAX_RANK]; // how many these are; WHOLE_AXIS: all that the axis has
+  const Node *node;        // the node that takes the elements as indices, perhaps after other nodes have moved them
+  size_t input;            // index in graph->inputs
+  bool has_region;         // only elements that slices of the input take are checked: the region
+  AxisRead read[MAX_RANK]; // by axis of the input: the region's first index, and the step to the next
+  int64_t count[MAX_RANK]; // by axis: the region's number of indices; WHOLE_AXIS: the whole axis
   Extent extent;
   bool counts_from_end;
-  bool is_count;          // counts, to which extent does not apply
-  const int64_t *ignored; // NULL: no other number is allowed
+  bool is_count;          // the elements are counts; `extent` is unused
+  const int64_t *ignored; // a number that is allowed, too; NULL: none
 } IndexCheck;
 
-// The checks of all inputs of integers that a valid graph takes as indices, or with_counts as counts, in the arena.
-// Those that the graph computes have none. NULL: out of memory.
+// The checks for all integer inputs that a valid graph uses as indices, or with_counts also as counts. Indices that the
+// graph computes are not checked. The array is in the arena. NULL: out of memory.
 const IndexCheck *graph_index_checks(const Graph *g, bool with_counts, Arena *arena, size_t *count);
 
 #endif

@@ -1,4 +1,4 @@
-// The worklist, and the functions of which the operators' infer functions consist.
+// The worklist, and the building blocks of operators' infer functions.
 #include "ir/operators/infer.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ static void enqueue_guesser(Inference *inf) {
   inf->guessers[(inf->first_guesser + inf->nguessers++) % inf->graph->nnodes] = inf->node;
 }
 
-// The next node whose infer function has to run; NULL: there is none.
+// The next node whose infer function must run; NULL: there is none.
 static Node *dequeue(Inference *inf) {
   Node *node = NULL;
   inf->may_guess = !inf->count && inf->nguessers;
@@ -38,7 +38,7 @@ static Node *dequeue(Inference *inf) {
   return node;
 }
 
-// Called before v changes: queues its producer and users. False when values may not change.
+// Called before v changes: queues its producer and users. False: values may not change.
 static bool begin_change(Inference *inf, const Value *v) {
   if (inf->is_frozen) return infer_error(inf, "%s is not fully inferred", v->name);
   if (v->producer) enqueue(inf, v->producer);
@@ -55,7 +55,7 @@ static bool infer_run(Graph *g, Diagnostics *d, bool is_frozen) {
   inf.is_queued = ARENA_ARRAY(&scratch, bool, g->nnodes + 1);
   inf.guessers = ARENA_ARRAY(&scratch, Node *, g->nnodes + 1);
   inf.is_guesser = ARENA_ARRAY(&scratch, bool, g->nnodes + 1);
-  bool *is_wrong = ARENA_ARRAY(&scratch, bool, g->nnodes + 1); // reported once, then skipped
+  bool *is_wrong = ARENA_ARRAY(&scratch, bool, g->nnodes + 1); // nodes with an error, which is reported once
   bool ok = inf.queue && inf.is_queued && inf.guessers && inf.is_guesser && is_wrong;
   if (!ok) error_out_of_memory(d);
   for (size_t i = 0; ok && i < g->nnodes; i++) enqueue(&inf, g->nodes[i]);
@@ -173,7 +173,7 @@ bool infer_same_extent(Inference *inf, Value *a, int axis_a, Value *b, int axis_
 bool infer_guessed_extent(Inference *inf, Value *v, int axis, Extent e) {
   if (!extent_is_unknown(v->shape.extent[axis]) || extent_is_unknown(e)) return true;
   if (inf->may_guess) {
-    inf->may_guess = false; // others may follow from this one
+    inf->may_guess = false; // other extents may follow from this guess
     return infer_extent(inf, v, axis, e);
   }
   enqueue_guesser(inf);
@@ -282,13 +282,13 @@ bool infer_elementwise_unary(Inference *inf, Node *node) {
   return infer_same_shape(inf, node->inputs[0], node->outputs[0]);
 }
 
-// v's axis that is aligned with this axis of a result of `rank` axes; negative: v has none, as if its extent were 1.
+// v's axis that is aligned with `axis` of a result of rank `rank`; negative: v has no such axis, as if of extent 1.
 static int aligned_axis(const Value *v, int rank, int axis) {
   return axis - (rank - v->shape.rank);
 }
 
-// A shape of fewer axes that would broadcast if shapes were aligned at the left: what it would have to be. Empty: it
-// would not.
+// A hint for a shape with fewer axes that would broadcast if shapes were aligned at the left: the shape to use. Empty:
+// no hint.
 static const char *aligned_shape(const Value *shorter, const Value *longer, char buffer[SHAPE_TEXT]) {
   Shape moved = shorter->shape;
   char text[SHAPE_TEXT];
@@ -314,7 +314,7 @@ static bool broadcast_error(Inference *inf, const Value *a, const Value *b, int 
                      aligned_shape(is_a_shorter ? a : b, is_a_shorter ? b : a, hint));
 }
 
-// The result's extent is that of the operands whose extent is not 1; these must agree.
+// Operands whose extent is not 1 must have the same extent; it is the result's.
 static bool infer_broadcast_axis(Inference *inf, Node *node, uint32_t first, int rank, int axis) {
   Value *out = node->outputs[0], *wide = NULL, *narrow = NULL, *unknown = NULL;
   bool has_several_unknown = false;
@@ -350,7 +350,7 @@ bool infer_broadcast(Inference *inf, Node *node, uint32_t first) {
     else if (unknown && unknown != v) return true;
     else unknown = v;
   }
-  // If the result has more axes than all known operands, the only operand of unknown rank must have them.
+  // If the result has more axes than all operands of known rank, the only operand of unknown rank must have as many.
   if (unknown && (!tallest || out->shape.rank > tallest->shape.rank)) return infer_rank(inf, unknown, out->shape.rank);
   if (unknown || !tallest) return true;
   if (!infer_rank_beside(inf, out, tallest->shape.rank, tallest)) return false;

@@ -1,4 +1,4 @@
-// Rules of resampling.
+// Inference and check functions of resampling.
 #include "ir/operators/interpolate.h"
 
 #include "ir/operators/rules.h"
@@ -14,8 +14,8 @@ int spatial_axis(const Node *node) {
   return node_s64(node, "data_format") == NXC ? 1 : 2;
 }
 
-// The value with Interpolate's input extents, and the one with its output extents; for the gradient, diff_src and
-// diff_dst.
+// The values with the extents of Interpolate's input (read side) and output (written side); for the gradient, diff_src
+// and diff_dst.
 static const Value *read_side(const Node *node) {
   return node->op->traits & TRAIT_ADJOINT ? node->outputs[0] : node->inputs[0];
 }
@@ -44,14 +44,14 @@ Resampling node_resampling(const Node *node, int spatial) {
   return r;
 }
 
-// An upper bound of the integers that occur in computing source coordinates along one axis.
+// An upper bound on the integers that occur in computing source coordinates along one axis.
 static int64_t resampling_greatest(const Resampling *r) {
   int64_t input = r->input + 1, output = r->output + 1;
   return input >= GREATEST_EXACT / 8 / output ? GREATEST_EXACT : 8 * input * output;
 }
 
 int64_t node_greatest_place(const Node *node) {
-  const Value *v = node->op->traits & TRAIT_ADJOINT ? written_side(node) : read_side(node); // the one that is loaded
+  const Value *v = node->op->traits & TRAIT_ADJOINT ? written_side(node) : read_side(node); // the loaded value
   int64_t extent[MAX_RANK] = {0}, stride[MAX_RANK] = {0}, offset = 0, greatest = 0;
   for (int i = 0; i < v->shape.rank; i++) extent[i] = extent_value(v->shape.extent[i]);
   order_strides(&v->order, v->shape.rank, extent, stride);
@@ -73,7 +73,7 @@ static int64_t resampling_taps(const Resampling *r) {
   return taps < r->output ? taps : r->output;
 }
 
-// For each spatial axis one over the taps, the elements of diff_dst that contribute to an output element.
+// Each spatial axis adds an extra axis over the taps: the elements of diff_dst that contribute to one output element.
 void interpolate_backward_domain(const Node *node, Domain *d) {
   *d = (Domain){.shape = node->outputs[0]->shape};
   for (int i = 0; i < d->shape.rank - 2; i++) {

@@ -1,11 +1,12 @@
-// Properties of resampling nodes. Resampling is separable: the formula of each spatial axis is independent of the
+// Properties of resampling nodes. Resampling is separable: each spatial axis has its own formula, independent of the
 // others.
 #ifndef NGRAD_IR_OPERATORS_INTERPOLATE_H
 #define NGRAD_IR_OPERATORS_INTERPOLATE_H
 
 #include "ir/operators/operator.h"
 
-// The values of the choice attributes. Linear, bilinear and trilinear mean the same: the rank says which it is.
+// The values of the choice attributes. Linear, bilinear and trilinear are synonyms: the rank determines the number of
+// axes.
 enum { INTERPOLATE_NEAREST, INTERPOLATE_LINEAR, INTERPOLATE_BILINEAR, INTERPOLATE_TRILINEAR };
 enum { COORDINATES_HALF_PIXEL, COORDINATES_ALIGN_CORNERS };
 
@@ -16,7 +17,7 @@ typedef struct Resampling {
   int64_t input, output; // extents
   int64_t factor, offset, divisor;
   bool is_nearest;
-  Monomial monomial; // not 0: the extents differ and depend on open dims, so the numbers above hold only at the hints
+  Monomial monomial; // not 0: the extents differ and are open, so the numbers above hold only at the hints
 } Resampling;
 
 // The first of the rank - 2 spatial axes.
@@ -25,7 +26,7 @@ int spatial_axis(const Node *node);
 // The resampling along spatial axis number `spatial`, from 0. All extents of the node must have numbers.
 Resampling node_resampling(const Node *node, int spatial);
 
-// An upper bound of the integers that occur in computing source coordinates and offsets.
+// An upper bound on the integers that occur in computing source coordinates and offsets.
 int64_t node_greatest_place(const Node *node);
 
 #endif

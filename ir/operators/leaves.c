@@ -1,4 +1,4 @@
-// Rules of the operators that relate the leaves of a batch.
+// Inference of Leaf and AllReduce.
 #include "ir/operators/leaves.h"
 
 #include "ir/operators/rules.h"

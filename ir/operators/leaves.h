@@ -1,4 +1,4 @@
-// What rows of the family leaves say.
+// The values of the attributes of the family `leaves`.
 #ifndef NGRAD_IR_OPERATORS_LEAVES_H
 #define NGRAD_IR_OPERATORS_LEAVES_H
 

@@ -1,4 +1,4 @@
-// Rules of losses and their gradients.
+// Inference and check functions of losses and their gradients.
 #include "ir/operators/loss.h"
 
 #include "ir/operators/rules.h"
@@ -14,13 +14,13 @@ bool loss_ignored_is_large(const Node *node) {
   return ignored->is_set && (ignored->s64 > 1 << 24 || ignored->s64 < -(1 << 24));
 }
 
-// The loss has rank 0, or without reduction the shape that its elements' losses have.
+// The loss is f32 unless another type is declared; f64 if src is f64.
 static bool infer_loss_type(Inference *inf, const Value *src, Value *loss) {
   if (src->type == TYPE_NONE || loss->type != TYPE_NONE) return true;
   return infer_type(inf, loss, src->type == TYPE_F64 ? TYPE_F64 : TYPE_F32);
 }
 
-// Labels as vectors with a number for each class.
+// Reports labels that are one-hot vectors.
 static bool tell_one_hot(Inference *inf, const Value *src, int axis, const Value *labels) {
   char text[160];
   return infer_error(inf,
@@ -29,7 +29,7 @@ static bool tell_one_hot(Inference *inf, const Value *src, int axis, const Value
                      labels->name, shape_string(&labels->shape, text, sizeof text), src->name, axis);
 }
 
-// `rest` has the axes of src but one.
+// `rest` has all axes of src but `axis`.
 static bool infer_rest(Inference *inf, Value *src, int axis, Value *rest) {
   if (!infer_rank_beside(inf, rest, src->shape.rank - 1, src)) return false;
   for (int i = 0; i + 1 < src->shape.rank; i++)

@@ -7,10 +7,10 @@
 // The values of the attribute `reduction`.
 enum { LOSS_MEAN, LOSS_SUM, LOSS_NONE };
 
-// The axis of classes of SoftmaxCrossEntropy's src and its gradient's, as 0 .. rank - 1. The node must be valid.
+// The class axis of src, in 0 .. rank - 1, of a valid SoftmaxCrossEntropy or its gradient.
 int loss_class_axis(const Node *node);
 
-// Whether the node has an ignore_index that f32 may take for another label: one beyond 2^24.
+// Whether the node's ignore_index is beyond 2^24, so that f32 may confuse it with another label.
 bool loss_ignored_is_large(const Node *node);
 
 #endif

@@ -1,4 +1,4 @@
-// Rules of the operators that move elements.
+// Inference of the operators that move elements.
 #include "ir/operators/movement.h"
 
 #include "ir/operators/rules.h"
@@ -45,7 +45,8 @@ bool infer_gen_index(Inference *inf, Node *node) {
          infer_error(inf, "%s: expected an extent below 2^31 on axis %d", src->name, (int)axis);
 }
 
-// The result's extent on the axis is the sum of the inputs'. When one input's is unknown, it is the difference.
+// On the axis, the result's extent is the sum of the inputs' extents. If a single input's extent is unknown, it is the
+// difference.
 static bool infer_joined_extent(Inference *inf, Node *node, int axis) {
   Value *dst = node->outputs[0], *open = NULL;
   int64_t sum = 0;
@@ -97,7 +98,7 @@ bool reshape_list(const Shape *from, const Shape *to, int64_t *items, bool *spec
   return !(has_zero && *special_zero);
 }
 
-// A product of extents: literals are multiplied, the others listed.
+// A product of extents: literals are multiplied, other extents listed.
 typedef struct Product {
   int64_t number;
   Extent open[MAX_RANK]; // named or unknown
@@ -114,7 +115,7 @@ static bool product_times(Product *p, Extent e) {
   return true;
 }
 
-// Removes common named extents from both. The remaining ones may still be equal: dims may have the same value.
+// Removes common named extents from both. Remaining named extents may still be equal, as dims may have the same value.
 static void products_cancel(Product *a, Product *b) {
   for (int i = a->nopen; i-- > 0;) {
     for (int k = 0; k < b->nopen; k++) {
@@ -132,7 +133,7 @@ static bool reshape_error(Inference *inf, const Node *node, const char *what) {
                      shape_string(&node->inputs[0]->shape, src, sizeof src));
 }
 
-// The extent of dst's axis i by item i of `shape`; false when the item is not allowed.
+// The extent of dst's axis i by item i of `shape`. False: the item is invalid.
 static bool reshaped_extent(const Node *node, size_t i, Extent *e) {
   const Shape *src = &node->inputs[0]->shape;
   int64_t number = node_attribute(node, "shape")->list.items[i];
@@ -142,8 +143,8 @@ static bool reshaped_extent(const Node *node, size_t i, Extent *e) {
   return true;
 }
 
-// The extent for -1: the quotient of src's elements and those along the other axes; unknown when it cannot be told yet.
-// False when src's elements are not divisible.
+// The extent for -1: src's number of elements divided by the product of the other extents; unknown if these are not
+// known yet. False: the division leaves a remainder.
 static bool remaining_extent(Product *all, Product *others, Extent *e) {
   *e = EXTENT_UNKNOWN;
   products_cancel(all, others);
@@ -195,12 +196,12 @@ bool infer_static_reshape(Inference *inf, Node *node) {
 
 // Slices and pads
 
-// A slice of one axis, as the attributes give it.
+// The attributes' slice of one axis.
 typedef struct AxisSlice {
   int64_t start, end, step;
 } AxisSlice;
 
-// Whether it takes all elements of any axis, forwards or backwards.
+// Whether the slice takes all elements of an axis of any extent, forwards or backwards.
 static bool is_whole(const AxisSlice *s) {
   const bool ends_first = s->start == -1 || s->start >= MAX_ELEMENTS - 1;
   return s->step == 1 ? s->start == 0 && s->end >= MAX_ELEMENTS - 1
@@ -211,7 +212,7 @@ static int64_t clamped(int64_t i, int64_t least, int64_t most) {
   return i < least ? least : i > most ? most : i;
 }
 
-// The indices that the slice takes of an axis: *count of them, the first at read->begin.
+// The indices that the slice takes from an axis. Sets *count to their number.
 static AxisRead read_slice(const AxisSlice *s, int64_t extent, int64_t *count) {
   const int64_t first = s->step > 0 ? 0 : -1, last = s->step > 0 ? extent : extent - 1;
   const int64_t start = clamped(s->start < 0 ? s->start + extent : s->start, first, last);
@@ -222,7 +223,7 @@ static AxisRead read_slice(const AxisSlice *s, int64_t extent, int64_t *count) {
   return (AxisRead){*count ? start : 0, *count > 1 ? s->step : 1};
 }
 
-// Sets the slice of each axis, by default the whole one. `inf` NULL: the node is verified.
+// Sets the slice of each axis; by default, the whole axis. `inf` NULL: the node is verified.
 static bool find_slices(Inference *inf, const Node *node, int rank, AxisSlice slices[MAX_RANK]) {
   const AttributeValue *starts = node_attribute(node, "starts"), *ends = node_attribute(node, "ends");
   const AttributeValue *axes = node_attribute(node, "axes"), *steps = node_attribute(node, "steps");
@@ -245,7 +246,7 @@ static bool find_slices(Inference *inf, const Node *node, int rank, AxisSlice sl
   return true;
 }
 
-// Neither rank is known, or both are the same.
+// Both ranks are equal.
 static bool infer_same_rank(Inference *inf, Value *a, Value *b) {
   return a->shape.rank >= 0   ? infer_rank_beside(inf, b, a->shape.rank, a)
          : b->shape.rank >= 0 ? infer_rank(inf, a, b->shape.rank)
@@ -272,7 +273,7 @@ bool infer_slice(Inference *inf, Node *node) {
   return true;
 }
 
-// dst has `pads` elements more than src, or fewer if that is negative.
+// Infers dst's extent = src's extent + pads; pads may be negative.
 static bool infer_padded_extent(Inference *inf, Value *src, Value *dst, int axis, int64_t pads) {
   const Extent from = src->shape.extent[axis], to = dst->shape.extent[axis];
   if (!pads && !extent_is_literal(from)) return infer_same_extent(inf, src, axis, dst, axis);
@@ -343,7 +344,7 @@ static bool check_parts(Inference *inf, const Node *node) {
   return true;
 }
 
-// The extents along the axis of src and of the part dst.
+// Infers extents along the axis, of src and of one part.
 static bool infer_split_extents(Inference *inf, const Node *node, int axis, uint32_t part) {
   Value *src = node->inputs[0], *dst = node->outputs[part];
   const AttributeValue *splits = node_attribute(node, "splits");
@@ -356,7 +357,7 @@ static bool infer_split_extents(Inference *inf, const Node *node, int axis, uint
   return infer_extent(inf, src, axis, EXTENT(own.value * nparts));
 }
 
-// src's extent along the axis is the sum of splits, or a multiple of parts.
+// src's extent along the axis must be the sum of splits, or a multiple of parts.
 static bool infer_split_sum(Inference *inf, const Node *node, int axis) {
   Value *src = node->inputs[0];
   const Value *dst = node->outputs[0];
@@ -523,7 +524,7 @@ int64_t gather_greatest_place(const Node *node) {
   const Value *src = node->inputs[0];
   const int axis = axis_of(node, src->shape.rank);
   for (int i = src->shape.rank - 1; i >= 0; i--) {
-    if (extent_monomial(src->shape.extent[order_axis(&src->order, i)])) return MAX_ELEMENTS; // whatever it will be
+    if (extent_monomial(src->shape.extent[order_axis(&src->order, i)])) return MAX_ELEMENTS; // for all open dims
     if (order_axis(&src->order, i) == axis) break;
   }
   return shape_nelems(&src->shape);

@@ -1,4 +1,4 @@
-// Rules of the normalisations and their gradients.
+// Inference and check functions of normalisations and their gradients.
 #include "ir/operators/norm.h"
 
 #include "ir/operators/rules.h"
@@ -16,20 +16,20 @@ static bool infer_statistics_type(Inference *inf, Node *node, const Value *src, 
                                              : "");
 }
 
-// The type of a statistic beside the parameters, whose types may be unknown; TYPE_NONE: it may have several.
+// The type of a statistic that follows from a parameter's type; TYPE_NONE: several types are possible.
 static Type statistic_type(const Value *parameter, bool is_result) {
   if (parameter && parameter->type != TYPE_BF16) return parameter->type;
   return is_result ? TYPE_F32 : TYPE_NONE;
 }
 
-// The type of a parameter beside the statistics; TYPE_NONE: it may have several.
+// The type of a parameter that follows from a statistic's type; TYPE_NONE: several types are possible.
 static Type parameter_type(const Value *statistic, Type data, bool is_result) {
   const bool may_be_bf16 = data == TYPE_BF16 || data == TYPE_NONE;
   if (!statistic || (statistic->type == TYPE_F32 && may_be_bf16 && !is_result)) return TYPE_NONE;
   return statistic->type;
 }
 
-// Sets the types of parameters where none has one, and of statistics where none has one.
+// Infers the parameters' type if no parameter has a type, and the statistics' type if no statistic has one.
 static bool infer_other_types(Inference *inf, Node *node, const Value *parameter, const Value *statistic) {
   bool has_parameters = false, has_statistics = false;
   for (uint32_t i = 0; i < node->ninputs; i++) {
@@ -97,7 +97,7 @@ static bool infer_broadcast_statistic(Inference *inf, Value *src, Value *statist
   return infer_rank_beside(inf, statistic, src->shape.rank, src) && infer_broadcast_to(inf, statistic, src);
 }
 
-// Infers operands from..to - 1 of a batch norm, which are all statistics or parameters.
+// Infers operands from .. to - 1 of a batch norm: statistics and parameters.
 static bool infer_statistics(Inference *inf, Node *node, Value *src, Value **operands, uint32_t from, uint32_t to) {
   for (uint32_t i = from; i < to; i++) {
     if (!operands[i]) continue;
@@ -192,8 +192,8 @@ bool check_batch_norm_backward(Node *node, Diagnostics *d) {
   OperatorName as = {node->op, node->signature};
   if (!both_or_neither(node, d, node->outputs[1], named_output(as, 1).name, node->outputs[2], named_output(as, 2).name))
     return false;
-  // oneDNN Graph's specification says so for this name only. Removing the operand here gives all later stages one rule:
-  // gamma is applied if it is present.
+  // oneDNN Graph specifies this for this name only. Because the operand is removed here, all later stages can apply
+  // gamma if it is present.
   if (node->op->id == OP_BatchNormTrainingBackward && !node->signature && !node->outputs[1] && node->inputs[4]) {
     warn_at(d, node->position, "%s without diff_gamma and diff_beta ignores gamma; BatchNormTrainingBackprop does not",
             node->op->name);
@@ -218,7 +218,7 @@ static bool check_begin_axis(Inference *inf, const Node *node, int rank) {
   return infer_axis(inf, "begin_norm_axis", node_s64(node, "begin_norm_axis"), rank, &axis);
 }
 
-// A statistic [src.shape[:k]].
+// A statistic of shape src.shape[:k].
 static bool infer_layer_statistic(Inference *inf, Node *node, Value *src, int k, Value *statistic) {
   if (!statistic) return true;
   if (!infer_rank_beside(inf, statistic, k, src)) return false;
@@ -227,7 +227,7 @@ static bool infer_layer_statistic(Inference *inf, Node *node, Value *src, int k,
   return infer_statistics_type(inf, node, src, statistic);
 }
 
-// A parameter [src.shape[k:]], or the same flattened to one axis.
+// A parameter of shape src.shape[k:], or flattened to one axis.
 static bool infer_layer_parameter(Inference *inf, Node *node, Value *src, int k, Value *parameter) {
   if (!parameter) return true;
   char text[160], src_text[160];
@@ -238,7 +238,7 @@ static bool infer_layer_parameter(Inference *inf, Node *node, Value *src, int k,
     for (int i = 0; i < depth; i++) normalised.extent[i] = src->shape.extent[k + i];
     for (int i = 0; i < depth; i++)
       if (!extent_is_literal(normalised.extent[i])) return true;
-    Extent flat = EXTENT(shape_nelems(&normalised)); // unknown if src has too many elements, which is reported later
+    Extent flat = EXTENT(shape_nelems(&normalised)); // unknown if src has too many elements: reported later
     if (extent_is_unknown(flat)) return true;
     if (!extent_is_unknown(parameter->shape.extent[0]) && !extent_equals(parameter->shape.extent[0], flat))
       return infer_error(inf, "%s %s: expected extent %lld on axis 0 beside %s %s", parameter->name,
@@ -346,7 +346,7 @@ static bool infer_group_statistic(Inference *inf, Node *node, Value *src, Value 
   return infer_extent(inf, statistic, 1, EXTENT(groups)) && infer_statistics_type(inf, node, src, statistic);
 }
 
-// The channels must be a multiple of the groups; named extents are checked when they get a number.
+// The number of channels must be a multiple of groups. Named extents are checked once they have numbers.
 static bool check_groups(Inference *inf, const Node *node, const Value *src) {
   Extent e = src->shape.extent[norm_channel_axis(node)];
   int64_t channels = extent_value(e), groups = node_s64(node, "groups");
@@ -388,7 +388,7 @@ bool infer_group_norm_backward(Inference *inf, Node *node) {
 
 // RMSNorm
 
-// gamma is broadcast to src's shape.
+// gamma broadcasts to src's shape.
 static bool infer_rms_gamma(Inference *inf, Value *src, Value *gamma) {
   if (!gamma) return true;
   if (gamma->type != TYPE_NONE && src->type != TYPE_NONE && gamma->type != TYPE_F32 && gamma->type != src->type)

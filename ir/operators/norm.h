@@ -1,4 +1,4 @@
-// Properties of normalisation nodes: the axes that their statistics have, and those that they reduce.
+// Properties of normalisation nodes: the axes of their statistics, and the axes that they reduce.
 #ifndef NGRAD_IR_OPERATORS_NORM_H
 #define NGRAD_IR_OPERATORS_NORM_H
 
@@ -15,17 +15,17 @@ int node_channel_axis(const Node *node, int rank);
 // The channel axis of src. Not for layer norms, and not for batch norms with broadcast statistics.
 int norm_channel_axis(const Node *node);
 
-// Whether statistics and parameters have src's rank, each extent 1 or src's, instead of being vectors [channels].
+// Whether statistics and parameters have src's rank, with extents of 1 or src's, instead of being vectors [channels].
 bool batch_norm_has_broadcast_statistics(const Node *node);
 
-// The number of groups of a group norm: its channels are split into so many groups of consecutive channels. For an
-// instance norm, the number of channels. Unknown for other norms. src's shape must be known.
+// The number of groups of consecutive channels: of a group norm, its attribute; of an instance norm, the number of
+// channels; unknown for other norms. src's shape must be known.
 Extent norm_ngroups(const Node *node);
 
 // Mask of the axes of src that a norm reduces for its statistics:
-//   batch norm   all but the channel axis; with broadcast statistics, those on which these have extent 1
-//   layer norm   those from begin_norm_axis on
-//   group norm   all but the batch axis; of the channel axis, only the channels of one group
+//   batch norm   all but the channel axis; with broadcast statistics, the axes on which statistics have extent 1
+//   layer norm   the axes from begin_norm_axis on
+//   group norm   all but the batch axis; on the channel axis, the channels of one group
 // Shapes must be known.
 uint32_t norm_reduced_axes(const Node *node);
 
@@ -33,8 +33,9 @@ uint32_t norm_reduced_axes(const Node *node);
 int64_t norm_reduced_nelems(const Node *node);
 Monomial norm_reduced_monomial(const Node *node);
 
-// Whether the node is a norm's gradient with so few elements for a statistic that cancellation leaves less than the
-// rounding errors of the terms in f32. With two elements, for instance, the exact result is proportional to epsilon.
+// Whether the node is a norm's gradient with so few elements for each statistic that its terms cancel, and the result
+// is smaller than their rounding errors in f32. With two elements, for instance, the exact result is proportional to
+// epsilon.
 bool norm_cancels(const Node *node);
 
 // begin_norm_axis counted from the left. The rank of src must be known.

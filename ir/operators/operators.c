@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-// Initialisers that several rows share.
+// Initialisers that several rows of operators.def share.
 #define ELEMENTWISE_UNARY .infer = infer_elementwise_unary, .types = {{'T', TYPES_FLOAT}}, .traits = TRAIT_ELEMENTWISE
 #define UNARY(...)                                                                                                     \
   .inputs = {{"src", 'T', __VA_ARGS__}}, .ninputs = 1, .outputs = {{"dst", 'T'}}, .noutputs = 1, ELEMENTWISE_UNARY
@@ -65,8 +65,8 @@
   {                                                                                                                    \
     .name = "data_format", .kind = ATTRIBUTE_CHOICE, .choices = { "NXC", "NCX" }                                       \
   }
-// The attributes of windows; rows of convolutions and of pooling begin with them. Arguments: an attribute's name, and
-// further members.
+// The attributes of windows; attribute lists of convolutions and pooling begin with these. Arguments: an attribute's
+// name, and further members.
 #define REQUIRED_LIST(...)                                                                                             \
   { .kind = ATTRIBUTE_S64_LIST, .is_required = true, .name = __VA_ARGS__ }
 #define OPTIONAL_LIST(...)                                                                                             \
@@ -91,7 +91,7 @@ enum { WINDOW_NATTRIBUTES = 5 };
 #define GIVEN_SHAPE(attribute) OPTIONAL_LIST(attribute, .list = LIST_SHAPE)
 #define GIVEN_SHAPE_OPERAND(operand)                                                                                   \
   { operand, 'I', .is_optional = true }
-enum { CONVOLUTION_NATTRIBUTES = WINDOW_NATTRIBUTES + 3 }; // with weights_format
+enum { CONVOLUTION_NATTRIBUTES = WINDOW_NATTRIBUTES + 3 }; // includes weights_format
 #define CONVOLUTION                                                                                                    \
   .family = "contraction", .infer = infer_convolution, .check = check_convolution, .domain = convolution_domain,       \
   .traits = TRAIT_MULTIPLIES
@@ -177,7 +177,7 @@ enum { POOL_NATTRIBUTES = WINDOW_NATTRIBUTES + 1 };
               SPLIT_OUTPUT("dst_4"), SPLIT_OUTPUT("dst_5"), SPLIT_OUTPUT("dst_6"), SPLIT_OUTPUT("dst_7")},             \
   .noutputs = MAX_OPERANDS
 
-// An optimizer's scalars are of the types R and N, and all other operands have the shape of the weights.
+// Type variables R and N mark an optimizer's scalars; all other operands have the shape of the weights.
 #define OPTIMIZER .family = "optimizer", .infer = infer_optimizer, .check = check_optimizer, .traits = TRAIT_POINTWISE
 #define WEIGHTS                                                                                                        \
   { "weights", 'T' }
@@ -267,7 +267,7 @@ OperatorName operator_find(const char *text) {
   return (OperatorName){NULL, NULL};
 }
 
-// The only operator whose name ends with the text, as StaticReshape does with Reshape; NULL: there is none, or several.
+// The only operator whose name ends with the text: StaticReshape for Reshape. NULL: there is none, or several.
 static const char *only_with_end(const char *text) {
   const char *found = NULL;
   const size_t length = strlen(text);
@@ -379,7 +379,7 @@ const char *named_input_beside(OperatorName n, uint32_t i, const AttributeValue 
   return is_dst ? dst_name : row.name;
 }
 
-// A signature that lists no attributes has the operator's own.
+// Whether the signature lists attributes. If not, the operator's list applies.
 static bool has_own_attributes(OperatorName n) {
   return n.signature && n.signature->nattributes;
 }

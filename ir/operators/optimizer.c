@@ -1,4 +1,4 @@
-// Rules of the optimizers.
+// Inference and check functions of optimizers.
 #include "ir/operators/rules.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ bool infer_optimizer(Inference *inf, Node *node) {
   return true;
 }
 
-// A step of 0 would divide by zero. One that is no constant is checked when the graph runs.
+// A step of 0 would divide by zero. A step that is an input is checked when the graph runs.
 static bool check_step(const Node *node, Diagnostics *d) {
   char title[NODE_TITLE_BYTES];
   bool ok = true;
@@ -32,7 +32,7 @@ static bool check_step(const Node *node, Diagnostics *d) {
   return ok;
 }
 
-// A beta of 1 would divide by zero. PyTorch refuses the same numbers.
+// A beta of 1 would divide by zero. PyTorch rejects the same numbers.
 bool check_optimizer(Node *node, Diagnostics *d) {
   static const struct {
     const char *name;

@@ -1,4 +1,4 @@
-// Rules of pooling.
+// Inference and check functions of pooling.
 #include "ir/operators/pool.h"
 
 #include "ir/operators/interpolate.h"
@@ -11,7 +11,7 @@ int64_t pool_rounding(const Node *node) {
   const int nspatial = node_side(node, SIDE_LARGE)->shape.rank - AXES_BESIDE;
   for (int i = 0; i < nspatial; i++) {
     const Window w = node_window(node, i);
-    const int64_t last = (w.small - 1) * w.stride + window_reach(&w); // where the last window ends
+    const int64_t last = (w.small - 1) * w.stride + window_reach(&w); // end of the last window
     if (w.large >= 0 && w.small >= 0 && last > w.large + w.pad_begin + w.pad_end) return ROUNDING_CEIL;
   }
   return ROUNDING_FLOOR;
@@ -22,8 +22,8 @@ static bool has_no_taps(const Window *w, int64_t u) {
   return taps.begin == taps.end;
 }
 
-// With exclude_pad each window must have an element, as its number of elements is a divisor. Without dilation, only
-// the first and the last windows of an axis can be without.
+// With exclude_pad each window needs an element, as it divides by its number of elements. Only the first and last
+// windows of an axis can be empty: AvgPool has no dilation.
 static bool infer_divisor(Inference *inf, const Node *node, int spatial) {
   const Value *large = node_side(node, SIDE_LARGE), *small = node_side(node, SIDE_SMALL);
   const int axis = spatial_axis(node) + spatial;
@@ -58,9 +58,9 @@ bool infer_pool(Inference *inf, Node *node) {
   return true;
 }
 
-#define MOST_TAPS (INT64_C(1) << 53) // f64, in which taps are numbered, holds all whole numbers up to this one
+#define MOST_TAPS (INT64_C(1) << 53) // kernels number taps in f64, which represents all integers up to this
 
-// Sets the number of taps of a window. False: it is an error, as kernels cannot number them.
+// Sets the number of taps of a window. False after reporting more taps than kernels can number.
 static bool infer_ntaps(Inference *inf, const Node *node, int64_t *ntaps) {
   const AttributeValue *kernel = node_attribute(node, "kernel");
   *ntaps = 1;
@@ -80,7 +80,7 @@ bool infer_max_pool_backward(Inference *inf, Node *node) {
          infer_ntaps(inf, node, &ntaps);
 }
 
-// The type holds the number of taps, which stands for no winner.
+// The type must represent 0 .. the number of taps; the number of taps stands for no winner.
 bool infer_max_pool_winners(Inference *inf, Node *node) {
   int64_t ntaps;
   if (!infer_pool(inf, node) || !infer_ntaps(inf, node, &ntaps)) return false;
@@ -107,7 +107,7 @@ static bool is_extent(int64_t number) {
   return number >= 0 && number < MAX_ELEMENTS;
 }
 
-// Extents that src_shape gives; `axis`: where diff_src has another.
+// Reports that diff_src's extent on `axis` differs from src_shape's.
 static bool src_shape_error(Inference *inf, const Value *diff_src, const Shape *given, int axis) {
   char found[SHAPE_TEXT], expected[SHAPE_TEXT];
   return infer_error(inf, "%s %s: expected extent %lld on axis %d, as src_shape is %s", diff_src->name,
@@ -115,7 +115,7 @@ static bool src_shape_error(Inference *inf, const Value *diff_src, const Shape *
                      shape_string(given, expected, sizeof expected));
 }
 
-// The shape of diff_src from the operand, whose numbers are known if it is a constant, or from the attribute.
+// Infers the shape of diff_src from the operand, if it is a constant, or from the attribute.
 static bool infer_src_shape(Inference *inf, const Node *node) {
   Value *operand = node->inputs[1], *diff_src = node->outputs[0];
   const int rank = diff_src->shape.rank;

@@ -1,4 +1,4 @@
-// Rules of quantisation.
+// Inference and check functions of quantisation.
 #include "ir/operators/quantize.h"
 
 #include "ir/operators/rules.h"
@@ -31,7 +31,7 @@ int64_t scaling_period(const Node *node, const Shape *operand) {
 }
 
 int64_t scaling_greatest_place(const Node *node) {
-  if (!operator_has_attribute(node->op, "qtype") || node->ninputs == 1) return 0; // scales as attributes: at most one
+  if (!operator_has_attribute(node->op, "qtype") || node->ninputs == 1) return 0; // scales are attributes: at most one
   const Shape *src = &node->inputs[0]->shape;
   bool is_shared = node_s64(node, "qtype") == QUANTIZE_PER_GROUP;
   int64_t greatest = 0;
@@ -51,7 +51,8 @@ static bool is_f8(Type type) {
   return TYPES_F8 & TYPE_BIT(type);
 }
 
-// Whether scales or zero points serve an axis of src: they may be more or fewer, but not none.
+// Whether there is at least one scale or zero point for a non-empty axis of src. Their number may differ from the
+// extent.
 static bool is_enough(Extent count, Extent own) {
   return extent_is_literal(count) && extent_is_literal(own) && (count.value > 0 || own.value == 0);
 }
@@ -73,7 +74,7 @@ bool infer_quantize(Inference *inf, Node *node) {
                      shape_string(&src->shape, text, sizeof text), (long long)count.value);
 }
 
-// An operand with scales or zero points for groups has src's rank, with extents src.extent / group_shape.
+// With groups, the operand with scales or zero points has src's rank and the extents src.extent / group_shape.
 static bool infer_groups(Inference *inf, Node *node, Value *operand) {
   Value *src = node->inputs[0];
   const AttributeValue *groups = node_attribute(node, "group_shape");

@@ -1,4 +1,5 @@
-// Ranges flow backwards: from Sqrt through Add(variance, 1e-5) and a reshape to the input that holds the variance.
+// Propagates ranges backwards: from Sqrt through Add(variance, 1e-5) and a reshape to the input that holds the
+// variance.
 #include "ir/operators/range.h"
 
 #include <math.h>
@@ -22,7 +23,7 @@ static bool product_depends_on_signs(const Node *node) {
   return x != y && !(x->constant && has_negative(x)) && !(y->constant && has_negative(y));
 }
 
-// The range that the floating-point inputs must lie in so that output 0 lies in its range.
+// The range that floating-point inputs must be in for output 0 to be in its range.
 static ValueRange range_from_output(const Node *node) {
   ValueRange range = node->outputs[0] ? node->outputs[0]->range : RANGE_ANY;
   switch (node->op->preserves) {
@@ -37,7 +38,7 @@ static void narrow(Value *v, ValueRange range) {
   if (range > v->range) v->range = range;
 }
 
-// Steps of a recurrent network, which are long chains of products.
+// Sets nproducts and is_in_chain. Long chains of products are steps of recurrent networks.
 static void find_chains(Graph *g) {
   enum { LONG_CHAIN = 16 };
   uint16_t longest = 0;
@@ -58,13 +59,13 @@ static void find_chains(Graph *g) {
 void graph_find_ranges(Graph *g) {
   find_chains(g);
   for (size_t i = 0; i < g->nvalues; i++) g->values[i]->range = RANGE_ANY;
-  for (size_t n = g->nnodes; n-- > 0;) { // users before producers
+  for (size_t n = g->nnodes; n-- > 0;) { // users come before producers
     const Node *node = g->nodes[n];
     const ValueRange from_output = range_from_output(node);
     for (uint32_t k = 0; k < node->ninputs; k++) {
       if (!node->inputs[k]) continue;
       narrow(node->inputs[k], node_input_range(node, k));
-      if (type_is_float(node->inputs[k]->type)) narrow(node->inputs[k], from_output); // not a Select's condition
+      if (type_is_float(node->inputs[k]->type)) narrow(node->inputs[k], from_output); // excludes a Select's condition
     }
   }
 }

@@ -1,16 +1,15 @@
-// Ranges for random data. An input that becomes a variance must be positive, also when other operators lie between the
+// Ranges for random data. An input that is used as a variance must be positive, even if other operators are between the
 // input and the norm.
 #ifndef NGRAD_IR_OPERATORS_RANGE_H
 #define NGRAD_IR_OPERATORS_RANGE_H
 
 #include "ir/operators/operator.h"
 
-// The range that this input of a node must lie in, by the operator's row and the node's attributes.
+// The range that the operator's row and the node's attributes require of this input.
 ValueRange node_input_range(const Node *node, uint32_t slot);
 
-// Sets the range of every value of a sorted graph, from outputs to inputs: the narrowest of what each user requires of
-// the input itself and what its result's range requires of it (Operator.preserves). Marks those of a graph with a long
-// chain of products.
+// Sets the range of every value of a sorted graph, from outputs to inputs: the narrowest range that a user requires of
+// its input, directly or through the range of its result (Operator.preserves). Also sets nproducts and is_in_chain.
 void graph_find_ranges(Graph *g);
 
 #endif

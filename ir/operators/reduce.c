@@ -1,4 +1,4 @@
-// Rules of the reductions.
+// Inference of reductions.
 #include "ir/operators/reduce.h"
 
 #include "ir/operators/rules.h"
@@ -7,7 +7,7 @@ static int64_t from_left(int64_t axis, int rank) {
   return axis < 0 ? axis + rank : axis;
 }
 
-// ArgMax has one axis.
+// ArgMax and ArgMin have one axis.
 static bool has_one_axis(const Node *node) {
   return operator_has_attribute(node->op, "axis");
 }
@@ -21,7 +21,7 @@ uint32_t reduce_axes(const Node *node) {
   return mask;
 }
 
-// An index along the one axis is a number of type s32.
+// The indices along the axis must fit s32.
 static bool check_index(Inference *inf, const Node *node) {
   const Value *src = node->inputs[0];
   int64_t axis;
@@ -53,7 +53,7 @@ static bool infer_reduced_extent(Inference *inf, const Value *src, Value *dst, i
                      shape_string(&src->shape, src_text, sizeof src_text));
 }
 
-// dst has the axes of src that are not reduced, in their order; the reduced ones have extent 1 or are missing.
+// dst has the axes of src in the same order; reduced axes have extent 1 or are removed.
 bool infer_reduce(Inference *inf, Node *node) {
   Value *src = node->inputs[0], *dst = node->outputs[0];
   bool keep_dims = node_bool(node, "keep_dims");

@@ -4,8 +4,8 @@
 
 #include "ir/operators/operator.h"
 
-// Mask of the axes of src in the attribute `axes`, or of ArgMax and ArgMin in `axis`. src's rank must be known, and the
-// node valid.
+// Mask of the axes of src in the attribute `axes`, or for ArgMax and ArgMin in `axis`. src's rank must be known, and
+// the node valid.
 uint32_t reduce_axes(const Node *node);
 
 #endif

@@ -1,4 +1,4 @@
-// The inference and check functions that rows of ir/operators/operators.def name; each lives in its family's file.
+// The inference and check functions that rows of ir/operators/operators.def name; each is in its family's file.
 #ifndef NGRAD_IR_OPERATORS_RULES_H
 #define NGRAD_IR_OPERATORS_RULES_H
 
@@ -17,7 +17,7 @@ bool check_elu_backward(Node *node, Diagnostics *d);
 
 // reduce.c
 bool infer_reduce(Inference *inf, Node *node);
-bool infer_arg_reduce(Inference *inf, Node *node); // of s32, unless s64 is declared
+bool infer_arg_reduce(Inference *inf, Node *node); // indices are s32, unless s64 is declared
 
 // softmax.c
 bool infer_softmax(Inference *inf, Node *node);
@@ -40,7 +40,7 @@ bool infer_slice(Inference *inf, Node *node);
 bool infer_pad(Inference *inf, Node *node);
 bool infer_split(Inference *inf, Node *node);
 bool infer_tile(Inference *inf, Node *node);
-void tile_domain(const Node *node, Domain *d); // that of src, and an axis for each one that is repeated
+void tile_domain(const Node *node, Domain *d); // src's shape, and an extra axis for each repeated axis
 bool infer_one_hot(Inference *inf, Node *node);
 bool infer_gather(Inference *inf, Node *node);
 bool infer_gather_backward(Inference *inf, Node *node);
@@ -52,17 +52,17 @@ bool infer_interpolate_backward(Inference *inf, Node *node);
 void interpolate_backward_domain(const Node *node, Domain *d);
 bool check_interpolate(Node *node, Diagnostics *d);
 
-// window.c. infer_window_ranks gives all operands on a side their rank, and checks the lists' lengths. infer_windows
-// relates the spatial extents of known ranks: the small side follows from the large one, or the other way round for
-// ConvTranspose.
+// window.c. infer_window_ranks infers the rank of all operands on a side, and checks the lengths of lists.
+// infer_windows infers spatial extents, once ranks are known: the small side's from the large side's, or for
+// ConvTranspose the large side's from the small side's.
 bool infer_window_ranks(Inference *inf, const Node *node);
 bool infer_windows(Inference *inf, const Node *node);
 bool check_window(Node *node, Diagnostics *d);
-void window_domain(const Node *node, Domain *d);  // an axis over the taps for each spatial axis
-void winners_domain(const Node *node, Domain *d); // the same, but no axes if the taps are few: they are written out
+void window_domain(const Node *node, Domain *d);  // an extra axis over the taps for each spatial axis
+void winners_domain(const Node *node, Domain *d); // likewise, but none if the taps are few: an expression each
 
-// For an output whose shape an attribute gives, an operand or a declaration: infer_given_shape takes it from the first
-// two, and check_given_shape demands one of the three.
+// For an output whose shape is given by an attribute, an operand or a declaration: infer_given_shape reads the
+// attribute or operand, and check_given_shape requires one of the three.
 bool infer_given_shape(Inference *inf, const Node *node);
 bool check_given_shape(const Node *node, Diagnostics *d);
 

@@ -1,4 +1,4 @@
-// Rules of softmax and its gradients.
+// Inference of softmax and its gradients.
 #include "ir/operators/softmax.h"
 
 #include "ir/operators/rules.h"
@@ -8,7 +8,7 @@ int softmax_axis(const Node *node) {
   return (int)(axis < 0 ? axis + node->inputs[0]->shape.rank : axis);
 }
 
-// f32; f64 if src is f64, unless declared.
+// Statistics are f32, or f64 if src is f64 and no type is declared.
 static bool infer_stats_type(Inference *inf, const Value *src, Value *stats) {
   if (src->type == TYPE_NONE) return true;
   if (stats->type == TYPE_NONE) return infer_type(inf, stats, src->type == TYPE_F64 ? TYPE_F64 : TYPE_F32);
@@ -62,7 +62,7 @@ bool infer_softmax_backward(Inference *inf, Node *node) {
   return diff_dst->shape.rank < 0 || infer_softmax_axis(inf, node, diff_dst, &axis);
 }
 
-// The default is the axis of channels. In what has more axes, the last one is nearly always meant.
+// The default axis is 1. For tensors of rank 3 or more, users nearly always mean the last axis.
 void warn_softmax(const Node *node, Diagnostics *d) {
   const Value *src = node->inputs[0];
   char title[NODE_TITLE_BYTES], shape[160];

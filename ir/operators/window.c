@@ -1,4 +1,4 @@
-// Rules of windows: padding, the sides' extents, and what their attributes may be.
+// Inference and check functions of windows: padding, the sides' extents, and the ranges of attributes.
 #include "ir/operators/window.h"
 
 #include "ir/operators/interpolate.h"
@@ -9,7 +9,7 @@
 enum { LEAST_SPATIAL_AXES = 1, AXES_BESIDE = 2, SHAPE_TEXT = 160 };
 enum { WEIGHTS_SPATIAL_FIRST = 0 }; // of weights_format: XIO, XOI
 
-// Numbers of attributes are below this, so that sums of extents and products with small numbers do not overflow.
+// Attributes' numbers are below this limit, so that sums of extents and products with small numbers do not overflow.
 #define ATTRIBUTE_LIMIT ((int64_t)1 << 31)
 
 Value *node_side(const Node *node, WindowSide side) {
@@ -29,7 +29,7 @@ int weights_axis(const Node *node, int spatial) {
   return node_s64(node, "weights_format") == WEIGHTS_SPATIAL_FIRST ? spatial : AXES_BESIDE + spatial;
 }
 
-// Number `spatial` of a list attribute; `otherwise` if the operator does not have it or the list is empty.
+// Item `spatial` of a list attribute; `otherwise` if the operator has no such attribute or the list is empty.
 static int64_t number_of(const Node *node, const char *name, int spatial, int64_t otherwise) {
   if (!operator_has_attribute(node->op, name)) return otherwise;
   const AttributeValue *value = node_attribute(node, name);
@@ -71,7 +71,7 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
   return a;
 }
 
-// The x below b for which a * x is 1 modulo b, by the extended algorithm of Euclid; a and b have no common divisor.
+// The inverse of a modulo b, by the extended Euclidean algorithm; a and b are coprime.
 static int64_t inverse(int64_t a, int64_t b) {
   int64_t rest = b, next_rest = a % b, x = 0, next = 1;
   while (next_rest) {
@@ -86,7 +86,7 @@ int64_t window_tap_step(const Window *w) {
   return w->stride / greatest_divisor(w->stride, w->dilation);
 }
 
-// The taps k at the place are those for which k * dilation has the residue of place + pad_begin modulo the stride.
+// A window reaches the place by tap k if k * dilation = place + pad_begin, modulo the stride.
 int64_t window_tap_at(const Window *w, int64_t place, int64_t from) {
   const int64_t step = window_tap_step(w), divisor = w->stride / step;
   const int64_t distance = (place - window_place(w, 0, 0)) % w->stride;
@@ -96,7 +96,7 @@ int64_t window_tap_at(const Window *w, int64_t place, int64_t from) {
   return first < from ? first + (from - first + step - 1) / step * step : first;
 }
 
-// Sets what attributes give, and the kernel; the extents of the sides are unknown.
+// Sets the kernel's extent and the attributes' numbers; the sides' extents are left unknown.
 static Window window_begin(const Node *node, int spatial) {
   const Extent kernel = kernel_extent(node, spatial);
   return (Window){.stride = number_of(node, "strides", spatial, 1),
@@ -109,14 +109,14 @@ static Window window_begin(const Node *node, int spatial) {
                   .small = -1};
 }
 
-// Whether padding follows from the large side's extent.
+// Whether auto_pad depends on the large side's extent.
 static bool pads_by_large(const Node *node, const Window *w) {
   const int64_t auto_pad = node_s64(node, "auto_pad");
   return (auto_pad == AUTO_PAD_SAME_UPPER || auto_pad == AUTO_PAD_SAME_LOWER) && !window_makes_large(node) &&
          w->stride != 1;
 }
 
-// Resolves auto_pad, with a known kernel and, where it matters, a known large side.
+// Resolves auto_pad. The kernel must be known, and the large side if pads_by_large.
 static void resolve_padding(const Node *node, Window *w) {
   const int64_t auto_pad = node_s64(node, "auto_pad");
   if (auto_pad == AUTO_PAD_NONE) return;
@@ -224,12 +224,12 @@ static bool infer_kernel(Inference *inf, const Window *w, int spatial) {
                      (long long)w->dilation, (long long)w->kernel);
 }
 
-// Whether both sides have the same extent, whatever it is.
+// Whether both sides have the same extent for every extent.
 static bool sides_are_equal(const Window *w, int64_t output_padding) {
   return w->stride == 1 && !output_padding && window_reach(w) - 1 == w->pad_begin + w->pad_end;
 }
 
-// An extent of one side follows from the other side and the weights.
+// Infers an extent of one side from the other side and the weights.
 static bool infer_side(Inference *inf, Value *side, const Value *other, int axis, Extent e) {
   const Value *weights = node_side(inf->node, SIDE_WEIGHTS);
   const Extent found = side->shape.extent[axis];
@@ -242,7 +242,7 @@ static bool infer_side(Inference *inf, Value *side, const Value *other, int axis
                      shape_string(&weights->shape, kernel, sizeof kernel));
 }
 
-// The small side from the large one. Of two values that rounding gives, gradients of pooling have either.
+// Infers the small side from the large side. Gradients of pooling accept both roundings, floor and ceil.
 static bool infer_small(Inference *inf, const Window *w, int axis) {
   const Node *node = inf->node;
   Value *small = node_side(node, SIDE_SMALL), *large = node_side(node, SIDE_LARGE);
@@ -257,7 +257,7 @@ static bool infer_small(Inference *inf, const Window *w, int axis) {
   return infer_side(inf, small, large, axis, EXTENT(is_ceil ? ceil : floor));
 }
 
-// The large side from the small one: `free` elements more than the first window reaches.
+// Infers the large side from the small side: the reach of the first window, and a stride for each further window.
 static bool infer_large(Inference *inf, const Window *w, int axis, int64_t output_padding) {
   Value *small = node_side(inf->node, SIDE_SMALL), *large = node_side(inf->node, SIDE_LARGE);
   int64_t steps;
@@ -267,7 +267,7 @@ static bool infer_large(Inference *inf, const Window *w, int axis, int64_t outpu
                        (long long)w->stride, (long long)w->small, small->name);
   const int64_t windows = steps + window_reach(w) + output_padding;
   const int64_t extent = windows - w->pad_begin - w->pad_end;
-  if (extent < 1 && !shape_is_known(&small->shape)) return true; // it may have no elements
+  if (extent < 1 && !shape_is_known(&small->shape)) return true; // the small side may be empty
   if (extent < 1 && !window_makes_large(inf->node)) return true; // likewise
   if (extent < 1 && !shape_nelems(&small->shape)) return infer_side(inf, large, small, axis, EXTENT(0));
   if (extent < 1)
@@ -279,11 +279,11 @@ static bool infer_large(Inference *inf, const Window *w, int axis, int64_t outpu
   return infer_side(inf, large, small, axis, EXTENT(extent));
 }
 
-// The small side of an operator that makes the large one.
+// Infers the small side from the large side, for an operator with window_makes_large.
 static bool infer_small_from_made(Inference *inf, const Window *w, int axis, int64_t output_padding) {
   const int64_t free = w->large + w->pad_begin + w->pad_end - output_padding - window_reach(w);
-  if (w->large == 0) return true;                // nothing follows from no elements
-  if (free < 0 || free % w->stride) return true; // no extent fits, which the other side's extent will show
+  if (w->large == 0) return true;                // an empty large side implies nothing
+  if (free < 0 || free % w->stride) return true; // no extent fits; inference of the large side reports it
   return infer_extent(inf, node_side(inf->node, SIDE_SMALL), axis, EXTENT(free / w->stride + 1));
 }
 
@@ -309,7 +309,7 @@ static bool infer_window(Inference *inf, const Node *node, int spatial) {
   return w.small < 1 || w.stride != 1 || infer_large(inf, &w, axis, 0);
 }
 
-// Finds a number of a list attribute that is out of its range.
+// Finds a number of a list attribute that is out of range.
 static bool find_wrong_number(const Node *node, const char **name, int64_t *least, int64_t *found) {
   static const struct {
     const char *name;
@@ -354,7 +354,7 @@ bool check_window(Node *node, Diagnostics *d) {
 
 // The shape of an output that does not follow from the inputs
 
-// The attribute that gives it; NULL: the operator has none.
+// The name of the attribute that gives the shape; NULL: the operator has none.
 static const char *given_shape(const Operator *op) {
   for (uint32_t i = 0; i < op->nattributes; i++)
     if (op->attributes[i].list == LIST_SHAPE) return op->attributes[i].name;
@@ -379,7 +379,7 @@ static bool infer_given_extent(Inference *inf, const char *name, int axis, int64
                      shape_string(&v->shape, shape, sizeof shape), (long long)number, axis, name, axis);
 }
 
-// The operand's numbers are known here only if it is a constant.
+// The operand's numbers are known only if the operand is a constant.
 bool infer_given_shape(Inference *inf, const Node *node) {
   const char *name = given_shape(node->op);
   Value *v = node->outputs[0], *operand = name ? given_shape_operand(node) : NULL;

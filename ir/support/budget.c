@@ -1,4 +1,4 @@
-// A header in front of each block holds the block's length, so that freeing the block gives its bytes back.
+// A header in front of each block stores the block's length, so that freeing the block returns its bytes to the budget.
 #include "ir/support/budget.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@ typedef union Head {
   max_align_t alignment;
 } Head;
 
-// False when fewer than nbytes are left.
+// False: fewer than nbytes are left.
 static bool budget_take(Budget *budget, size_t nbytes) {
   size_t used = atomic_load(&budget->used);
   do {
@@ -67,7 +67,7 @@ uint64_t nbytes_multiply(uint64_t a, uint64_t b) {
 
 const char *nbytes_string(uint64_t nbytes, char buffer[NBYTES_TEXT]) {
   static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
-  const double nearly_next = 999.95; // prints as 1000.0
+  const double nearly_next = 999.95; // this and more would print as 1000.0
   double number = (double)nbytes;
   size_t unit = 0;
   for (; number >= nearly_next; unit++) number /= 1000;

@@ -1,5 +1,6 @@
-// A memory budget: an allocator that passes requests on to another one as long as the bytes in use stay below a limit.
-// Beyond the limit it returns NULL, so that the program reports out of memory before the system kills it.
+// A memory budget: an allocator that forwards requests to another allocator (the lender) as long as the bytes in use
+// stay within a limit. Beyond the limit it returns NULL, so that the program reports out of memory before the system
+// kills it.
 #ifndef NGRAD_IR_SUPPORT_BUDGET_H
 #define NGRAD_IR_SUPPORT_BUDGET_H
 
@@ -19,7 +20,7 @@ typedef struct Budget {
 void budget_init(Budget *budget, Allocator lender, size_t limit);
 
 // The allocator that counts against the budget. It points to the budget, which must not move while blocks are in use.
-// As safe from several threads as the lender is.
+// It is thread-safe if the lender is.
 Allocator budget_allocator(Budget *budget);
 
 size_t budget_left(const Budget *budget);

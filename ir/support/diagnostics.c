@@ -20,7 +20,7 @@ void diagnostics_deinit(Diagnostics *d) {
   *d = (Diagnostics){.arena = d->arena, .listen = d->listen, .listener = d->listener};
 }
 
-// A copy in which nothing affects a terminal; NULL: out of memory.
+// A copy without characters that control a terminal; NULL: out of memory.
 static char *copy_printable(Diagnostics *d, const char *text, size_t nbytes) {
   Text printable;
   text_init(&printable, d->arena.allocator);
@@ -144,7 +144,7 @@ void diagnostics_print(const Diagnostics *d, Text *out, bool colour) {
   if (d->out_of_memory) text_add_string(out, "error: out of memory\n");
 }
 
-// Levenshtein distance of the first LONGEST_WORD characters, where upper and lower case are equal.
+// Levenshtein distance of the first LONGEST_WORD characters, ignoring case.
 static size_t edit_distance(const char *a, const char *b) {
   size_t row[LONGEST_WORD + 1], na = strnlen(a, LONGEST_WORD), nb = strnlen(b, LONGEST_WORD);
   for (size_t j = 0; j <= nb; j++) row[j] = j;

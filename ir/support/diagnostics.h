@@ -1,9 +1,9 @@
 // Diagnostics: errors and warnings for the user, each with its place in the user's file.
 //
 // A message is one line in lower case without a full stop: "what, expected, found". Text from the user is escaped for
-// a terminal: control characters appear as question marks (ir/support/escape.h). A Diagnostics owns copies of all that
-// it prints, so it may outlive the graph and the file's text. The first 100 messages are recorded, later ones only
-// counted.
+// a terminal: control characters appear as question marks (ir/support/escape.h). A Diagnostics owns copies of
+// everything it prints, so it may outlive the graph and the file's text. The first 100 messages are recorded, later
+// messages only counted.
 #ifndef NGRAD_IR_SUPPORT_DIAGNOSTICS_H
 #define NGRAD_IR_SUPPORT_DIAGNOSTICS_H
 
@@ -45,9 +45,9 @@ typedef struct Diagnostics {
 } Diagnostics;
 
 void diagnostics_init(Diagnostics *d, const Allocator *allocator);
-void diagnostics_deinit(Diagnostics *d); // leaves an empty one that may be used again, with the same listener
+void diagnostics_deinit(Diagnostics *d); // d is then empty and may be used again, with the same listener
 
-// All return false, so that a function can end with `return error_at(...)`.
+// These functions return false, so that a caller can end with `return error_at(...)`.
 bool error_at(Diagnostics *d, Position at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 // The message, followed by the lines that an external program printed.
 bool error_with_output(Diagnostics *d, const char *output, const char *format, ...)

@@ -1,4 +1,4 @@
-// A table with one row for each sink: which characters it takes unchanged, and how it writes the others.
+// A table with one row for each sink: the characters to escape, and the function that escapes them.
 #include "ir/support/escape.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 // Characters
 
 uint32_t escape_next(const char **text, const char *end) {
-  static const uint32_t least[] = {0, 0x80, 0x800, 0x10000}; // by continuation bytes; below it UTF-8 is overlong
+  static const uint32_t least[] = {0, 0x80, 0x800, 0x10000}; // by continuation bytes: the least code point not overlong
   const unsigned char *c = (const unsigned char *)*text;
   const uint32_t stray = ESCAPE_STRAY + *c;
   const int nmore = *c < 0x80 ? 0 : *c >= 0xC0 && *c < 0xE0 ? 1 : *c >= 0xE0 && *c < 0xF0 ? 2 : *c >= 0xF0 ? 3 : -1;
@@ -108,8 +108,9 @@ static void add_for_json(Text *out, uint32_t character) {
   else text_format(out, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xD7C0 + (character >> 10), 0xDC00 | (character & 0x3FF));
 }
 
-// Comments of C: a slash could end the comment or begin another, a question mark begin a trigraph; quotes would
-// confuse the line wrapping (wrap.c), and an opening parenthesis would look like a call to tools that search for calls.
+// In C comments, a slash could end the comment or begin another, and a question mark could begin a trigraph. Quotes
+// would confuse the line wrapping (wrap.c), and tools that search for calls would take an opening parenthesis for a
+// call.
 static const SinkRow rows[NSINKS] = {
     [SINK_IDENTIFIER] = {"", " !\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~", true, add_code},
     [SINK_COMMENT] = {"", "/\\?(\"", true, add_underscore},

@@ -1,4 +1,4 @@
-// Writing text from a user (names of graphs, values, dims and nodes, paths, arguments) into files and messages.
+// Escapes text from a user (names of graphs, values, dims and nodes, paths, arguments) for files and messages.
 //
 // Each sink escapes the characters that have a meaning in its syntax. Every sink also escapes or replaces invisible
 // characters: control characters, bidirectional marks (which can make a line of code look like another), other
@@ -18,17 +18,17 @@ typedef enum Sink {
   SINK_DOT,        // inside a double-quoted string of Graphviz
   SINK_YAML,       // a double-quoted scalar, with its quotes
   SINK_HTML,       // text, or inside an attribute's value in quotes of either kind
-  SINK_TERMINAL,   // part of a line: one character for each character, so that columns stay
+  SINK_TERMINAL,   // part of a line: each character becomes one character, so that columns do not move
   SINK_MAKEFILE,   // a file's name in a rule, if text_is_for_makefile
-  SINK_JSON,       // a string, with its quotes, in ASCII; it may stand in a script of an HTML page
+  SINK_JSON,       // a string in ASCII, with its quotes; safe inside a script of an HTML page
   NSINKS
 } Sink;
 
 void text_add_escaped(Text *out, Sink sink, const char *text, size_t nbytes);
 void text_add_user_string(Text *out, Sink sink, const char *text);
 
-// Whether a file's name can be written in a rule. Make cannot escape a semicolon (it begins a recipe), '=', '|' and
-// control characters, nor a backslash or '%' in every position.
+// Whether a file's name can be written in a make rule. Make cannot escape a semicolon (it begins a recipe), '=', '|'
+// and control characters, nor a backslash or '%' in every position.
 bool text_is_for_makefile(const char *text);
 
 // Decodes the character at *text and moves *text behind it: a code point, or ESCAPE_STRAY + the byte where the bytes

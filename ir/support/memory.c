@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { FIRST_BLOCK = 4096, LARGEST_BLOCK = 1 << 20, ALIGNMENT = alignof(max_align_t) };
-enum { STEP_NBYTES = 1 << 10 }; // that are zeroed in the time of a step
+enum { STEP_NBYTES = 1 << 10 }; // bytes whose zeroing takes about as long as a step
 
 struct ArenaBlock {
   ArenaBlock *older;
@@ -92,8 +92,7 @@ void *arena_array(Arena *arena, size_t count, size_t nbytes_each) {
 }
 
 uint64_t arena_most_nbytes(uint64_t nbytes) {
-  const uint64_t unused =
-      nbytes < LARGEST_BLOCK ? nbytes : LARGEST_BLOCK; // of a block that is as large as those before
+  const uint64_t unused = nbytes < LARGEST_BLOCK ? nbytes : LARGEST_BLOCK; // of the last block
   return nbytes > UINT64_MAX - unused ? UINT64_MAX : nbytes + unused;
 }
 
@@ -123,7 +122,7 @@ bool arena_grow(Arena *arena, void *array, size_t count, size_t *capacity, size_
   if (!larger) return false;
   void *smaller;
   memcpy(&smaller, array, sizeof smaller);
-  if (*capacity) memcpy(larger, smaller, count * nbytes_each); // count may be above 0 while there is no array yet
+  if (*capacity) memcpy(larger, smaller, count * nbytes_each); // count may be above 0 before the array exists
   memcpy(array, &larger, sizeof larger);
   *capacity = wanted;
   return true;

@@ -1,7 +1,7 @@
-// Memory: an allocator that the caller may replace, and arenas on top of it.
+// Memory: an allocator that the caller may replace, and arenas on top of allocators.
 //
 // Everything that belongs to one graph lives in one arena and is freed with it; a pass has a scratch arena of its own.
-// Out of memory is a NULL result, never an exit: each caller passes it on.
+// Out of memory is a NULL result, never an exit: each caller propagates it.
 #ifndef NGRAD_IR_SUPPORT_MEMORY_H
 #define NGRAD_IR_SUPPORT_MEMORY_H
 
@@ -17,7 +17,7 @@
 typedef struct Allocator {
   void *(*resize)(void *context, void *p, size_t nbytes);
   void *context;
-  Steps *steps; // that arenas on top of it take; NULL: not counted
+  Steps *steps; // work budget that arenas take from; NULL: unlimited
 } Allocator;
 
 extern const Allocator system_allocator;
@@ -37,7 +37,7 @@ typedef struct Arena {
 void arena_init(Arena *arena, const Allocator *allocator);
 void arena_deinit(Arena *arena);
 
-// Takes steps of the arena's allocator. False: they are used up.
+// Takes steps from the allocator's budget. False: the budget is used up.
 static inline bool arena_step(const Arena *arena, int64_t count) {
   return steps_take(arena->allocator->steps, count);
 }
@@ -46,7 +46,7 @@ static inline bool arena_step(const Arena *arena, int64_t count) {
 // overflows.
 void *arena_alloc(Arena *arena, size_t nbytes);
 void *arena_array(Arena *arena, size_t count, size_t nbytes_each);
-// What an arena allocates for arrays of so many bytes together, at most; saturates at UINT64_MAX.
+// The most bytes that an arena allocates for arrays of `nbytes` in total; saturates at UINT64_MAX.
 uint64_t arena_most_nbytes(uint64_t nbytes);
 char *arena_copy_text(Arena *arena, const char *text, size_t nbytes); // adds the final zero
 char *arena_format(Arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));

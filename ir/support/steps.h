@@ -1,8 +1,8 @@
-// Steps: what compiling takes, counted so that a graph whose compilation would not end is refused.
+// Steps: a budget of compile work, so that a graph whose compilation would take too long is refused.
 //
-// A counter is reached through the allocator of a context. Arenas take a step for each allocation, and so do functions
-// that loops over large things call. Once the steps are used up, every allocation of an arena fails, so that whoever is
-// compiling ends as if out of memory; steps_are_used_up tells the two apart. A count follows from the graph alone.
+// An allocator points to the counter. Arenas take a step for each allocation; loops over large structures take steps,
+// too. Once the steps are used up, every allocation of an arena fails, so that compilation ends as if out of memory;
+// steps_are_used_up tells the two apart. The number of steps depends on the graph only, not on the machine.
 #ifndef NGRAD_IR_SUPPORT_STEPS_H
 #define NGRAD_IR_SUPPORT_STEPS_H
 
@@ -11,14 +11,14 @@
 #include <stdint.h>
 
 typedef struct Steps {
-  _Atomic int64_t left; // below 0: they are used up; another thread that allocates may lose a step
+  _Atomic int64_t left; // below 0: used up. Threads that allocate at the same time may lose a step
 } Steps;
 
 static inline bool steps_are_used_up(const Steps *steps) {
   return atomic_load_explicit(&steps->left, memory_order_relaxed) < 0;
 }
 
-// False: they are used up. NULL has no limit.
+// False: the steps are used up. NULL: no limit.
 static inline bool steps_take(Steps *steps, int64_t count) {
   if (!steps) return true;
   const int64_t left = atomic_load_explicit(&steps->left, memory_order_relaxed);

@@ -16,7 +16,7 @@ void text_deinit(Text *t) {
   text_init(t, t->allocator);
 }
 
-// Ensures capacity for nbytes more and the final zero.
+// Ensures capacity for nbytes more and a final zero.
 static bool text_reserve(Text *t, size_t nbytes) {
   if (t->out_of_memory) return false;
   if (!steps_take(t->allocator->steps, 1)) return !(t->out_of_memory = true);

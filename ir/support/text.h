@@ -1,7 +1,7 @@
 // Text: a growing string that every printer writes into.
 //
-// Failure is sticky: after one allocation fails nothing more is added and `out_of_memory` stays set. Printers need no
-// checks of their own; the code that takes the finished text checks once.
+// Failure is sticky: after an allocation fails, nothing more is added and `out_of_memory` stays set. Printers need no
+// checks; the caller that uses the finished text checks once.
 #ifndef NGRAD_IR_SUPPORT_TEXT_H
 #define NGRAD_IR_SUPPORT_TEXT_H
 
@@ -23,7 +23,7 @@ void text_add_string(Text *t, const char *string);
 void text_format(Text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_format_list(Text *t, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
-// The shortest decimal that reads back as the same double (or, for is_f32, as the same float); whole numbers below
+// Adds the shortest decimal that reads back as the same double (with is_f32, as the same float); whole numbers below
 // 1e15 in full; .inf, -.inf and .nan as in YAML. Independent of the locale.
 void text_add_number(Text *t, double value, bool is_f32);
 

@@ -1,5 +1,4 @@
-// The list of unfinished files, folders and processes. It is short: a few entries for each thread that compiles or
-// writes.
+// The list of unfinished files, folders and processes: a few entries for each thread that compiles or writes.
 #include "ir/support/unfinished.h"
 
 #include <fcntl.h>
@@ -22,7 +21,7 @@ static void add(Unfinished *u) {
   first = u;
 }
 
-// The file is created under the lock: else it could appear after unfinished_abandon has removed the others.
+// Creates the file under the lock: without it, the file could appear after unfinished_abandon has removed the others.
 int unfinished_create_file(Unfinished *u, const char *path, mode_t mode) {
   *u = (Unfinished){.path = path};
   pthread_mutex_lock(&lock);
@@ -59,7 +58,7 @@ int unfinished_spawn(Unfinished *u, const char *program, const posix_spawn_file_
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
   posix_spawnattr_setsigmask(&attributes, &none);
   *u = (Unfinished){0};
-  pthread_mutex_lock(&lock); // else it could start after unfinished_abandon has killed the others
+  pthread_mutex_lock(&lock); // without the lock, the program could start after unfinished_abandon has killed the others
   error = posix_spawn(&u->group, program, actions, &attributes, arguments, environment);
   if (!error) add(u);
   pthread_mutex_unlock(&lock);
@@ -69,7 +68,7 @@ int unfinished_spawn(Unfinished *u, const char *program, const posix_spawn_file_
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *at) {
   (void)status, (void)kind, (void)at;
-  remove(path); // a failure keeps the parent folder from being removed, which remove_tree reports
+  remove(path); // on failure the parent folder cannot be removed either, which remove_tree reports
   return 0;
 }
 

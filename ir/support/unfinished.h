@@ -1,4 +1,4 @@
-// Temporary files and folders and running compilers, which must not outlive an interrupted process.
+// Temporary files and folders, and running compilers, that must not outlive an interrupted process.
 //
 // A process that is interrupted (Ctrl-C) calls unfinished_abandon, which kills and removes them. From then on the other
 // functions here block forever, so that no other thread creates a new one or reports the loss of an old one.

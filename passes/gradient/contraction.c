@@ -1,4 +1,5 @@
-// Gradients of products and convolutions. Each is linear in every operand, so gradients are products and convolutions.
+// Gradients of products and convolutions. Both are linear in each operand, so their gradients are products and
+// convolutions.
 #include "ir/operators/contraction.h"
 
 #include "ir/operators/norm.h"
@@ -9,14 +10,15 @@ enum { MATRIX_AXES = 2 };
 
 // Products
 
-// The operands of a product as matrices: one of rank 1 is [1, K], and diff has an axis of extent 1 in its place.
+// The operands of a product as matrices: an operand of rank 1 becomes [1, K], and diff gets the corresponding axis of
+// extent 1.
 typedef struct Matrices {
   Value *src, *weights, *diff;
   bool transpose_a, transpose_b; // src is [K, M], weights are [N, K]
 } Matrices;
 
-// Adds the product to the gradient of a forward value. It is not rounded to 16 bits if it is to be summed over axes
-// along which the value was broadcast.
+// Adds the product to the gradient of a forward value. A product that will be summed over broadcast axes is not rounded
+// to 16 bits before the sum.
 static void give_product(Gradient *g, const Value *forward, Value *a, bool transpose_a, Value *b, bool transpose_b) {
   Node *node = a && b ? gradient_node(g, OP_MatMul, NULL) : NULL;
   if (!node) return;
@@ -52,7 +54,7 @@ static Value *operand(Gradient *g, const Value *forward, Type type) {
 
 static Matrices matrices_of(Gradient *g, const Node *node, Value *diff) {
   const Product p = node_product(node);
-  // The operands of a product must have one type. Of src's and diff's it is the wider one.
+  // The operands of a product must have one type: the wider of src's and diff's.
   const Type type = node->inputs[0]->type == TYPE_F64 ? TYPE_F64 : diff->type;
   Matrices m = {.src = operand(g, node->inputs[0], type),
                 .weights = operand(g, node->inputs[1], type),
@@ -78,7 +80,8 @@ static Value *flattened(Gradient *g, Value *v) {
   return gradient_reshaped(g, v, &shape);
 }
 
-// Whether the rows of all batches can be joined, so that no gradient of weights is made for each of them.
+// Whether the rows of all batches can be joined, so that one product gives the gradient of weights instead of a sum
+// over batches.
 static bool joins_batches(const Matrices *m) {
   const Shape *src = &m->src->shape, *diff = &m->diff->shape;
   return src->rank > MATRIX_AXES && m->weights->shape.rank == MATRIX_AXES && !m->transpose_a &&
@@ -105,14 +108,14 @@ GRADIENT(MatMul) {
 
 // Convolutions
 
-// A convolution relates a large side, a small side and weights, and is linear in each. From two of them, or their
-// gradients, the third one's gradient is made.
+// A convolution relates a large side, a small side and weights, and is linear in each. The gradient of one is computed
+// from the other two, or from their gradients.
 typedef struct Sides {
   Value *large, *small, *weights; // of the backward graph
 } Sides;
 
-// The operators that make one of the three from the others. ConvTranspose itself makes no gradient, as the extents of
-// its result would need output_padding; ConvolutionBackwardData computes the same and is given the extents.
+// The operators that compute one of the three from the other two. For the large side, ConvolutionBackwardData is used
+// instead of ConvTranspose: both compute the same, but ConvTranspose would need output_padding to give the extents.
 typedef struct Makers {
   OperatorId large, small, weights;
 } Makers;
@@ -127,7 +130,8 @@ static bool shape_is_literal(const Shape *shape) {
   return is_literal;
 }
 
-// Gives the attribute that holds the output's shape; named extents are left to the output's declaration.
+// Sets the attribute that holds the output's shape. With named extents it stays unset, as the output declares its
+// shape.
 static void set_given_shape(Gradient *g, Node *node, const Shape *shape) {
   int64_t items[MAX_RANK];
   if (!shape_is_literal(shape)) return;
@@ -137,7 +141,7 @@ static void set_given_shape(Gradient *g, Node *node, const Shape *shape) {
       gradient_set_list(g, node, node->op->attributes[i].name, items, (size_t)shape->rank);
 }
 
-// Padding in place of the forward node's.
+// Padding that replaces the forward node's.
 typedef struct Padding {
   int count; // of spatial axes; 0: the forward node's padding
   int64_t begin[MOST_SPATIAL_AXES], end[MOST_SPATIAL_AXES];
@@ -150,7 +154,7 @@ static void set_padding(Gradient *g, Node *node, const Padding *p) {
   gradient_set_list(g, node, "pads_end", p->end, (size_t)p->count);
 }
 
-// Adds the gradient that the operator makes of the sides that are its inputs.
+// Adds the gradient that the operator `id` computes from the sides that are its inputs.
 static void give_padded(Gradient *g, const Node *like, const Value *forward, OperatorId id, const Sides *sides,
                         const Padding *padding) {
   Node *node = gradient_is_wanted(g, forward) ? gradient_node(g, id, like) : NULL;
@@ -170,7 +174,7 @@ static void give_made(Gradient *g, const Node *like, const Value *forward, Opera
   give_padded(g, like, forward, id, sides, &(Padding){0});
 }
 
-// diff is summed over all axes but the channels'.
+// Sums diff over all axes but the channel axis.
 static void give_bias(Gradient *g, const Node *node, Value *diff) {
   const Value *bias = convolution_bias(node);
   const int rank = diff->shape.rank;
@@ -218,9 +222,9 @@ GRADIENT(ConvTransposeBackwardWeights) {
   make_of_weights(g, node, diff, &of_transposed);
 }
 
-// ConvTranspose's output_padding adds elements to dst that are in no window. With a stride or more of them, the formula
-// that gives the extents of diff_src from those of diff_dst would count a further window: so they are taken from
-// pads_end, and what is left of them is cut off diff_dst.
+// ConvTranspose's output_padding adds elements to dst that are in no window. If these are a stride or more, the formula
+// that derives diff_src's extents from diff_dst's would count another window. So pads_end is reduced by the excess, and
+// elements beyond pads_end are cut off diff_dst.
 typedef struct Excess {
   Padding padding;
   bool is_cut;
@@ -244,7 +248,7 @@ static Excess excess_of(const Node *node) {
   return e;
 }
 
-// Cuts elements off the end of each spatial axis: pads_end of a ConvTranspose whose weights are one 1 for each channel.
+// Cuts elements off the end of each spatial axis, by pads_end of a depthwise ConvTranspose whose kernel is a single 1.
 static Value *cut_end(Gradient *g, const Node *like, Value *v, const int64_t cut[MOST_SPATIAL_AXES]) {
   enum { IOX = 1 };
   static const int64_t ones[MOST_SPATIAL_AXES] = {1, 1, 1}, zeros[MOST_SPATIAL_AXES] = {0};
@@ -282,7 +286,7 @@ GRADIENT(ConvTranspose) {
   const Value *src = node->inputs[0], *weights = node->inputs[1], *dst = node->outputs[0];
   const Convolution c = node_convolution(node);
   give_bias(g, node, diff);
-  if (has_no_elements(&src->shape) || has_no_elements(&dst->shape)) { // then diff_dst may have no window
+  if (has_no_elements(&src->shape) || has_no_elements(&dst->shape)) { // diff_dst may then have no window
     gradient_give(g, src, gradient_filled(g, src->type, &src->shape, 0));
     gradient_give(g, weights, gradient_filled(g, weights->type, &weights->shape, 0));
     return;

@@ -1,7 +1,7 @@
-// Gradient of dropout: the same random numbers drop the same elements of the gradient, so that no mask has to be saved.
+// Gradient of dropout. The same seed and offset drop the same elements of the gradient, so no mask is saved.
 #include "passes/gradient/gradient.h"
 
-// Whether something else than dropouts uses the probability, so that a gradient may reach it that is not all of it.
+// Whether a node other than a dropout uses the probability: its gradient would then lack the dropouts' part.
 static bool has_other_uses(const Value *probability) {
   bool has = false;
   for (const Use *use = probability->uses; use; use = use->next)

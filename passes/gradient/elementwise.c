@@ -5,11 +5,11 @@
 
 #include <math.h>
 
-// Gradients that are operators themselves. If they can compute from the input or the output, use_dst is chosen so that
-// less must be saved.
+// Gradients that are operators themselves. If such an operator can compute from src or dst, use_dst is chosen so that
+// fewer values are saved.
 static bool can_use_dst(const Node *node, const Operator *backward) {
   if (!backward->inputs[0].dst_name) return false;
-  return node->op->id != OP_Elu || node_f32(node, "alpha") >= 0; // else dst does not determine the sign of src
+  return node->op->id != OP_Elu || node_f32(node, "alpha") >= 0; // else dst does not determine src's sign
 }
 
 static void make_own(Gradient *g, const Node *node, Value *diff, OperatorId id) {
@@ -41,7 +41,7 @@ OWN(SoftPlus)
 OWN(Sqrt)
 OWN(Tanh)
 
-// Abbreviations for rules: X and Y are the operands, DST is the result; using one saves it.
+// Abbreviations for rules: X and Y are the operands, DST is the result. Using one of these saves it.
 
 #define X gradient_saved(g, node->inputs[0])
 #define Y gradient_saved(g, node->inputs[1])
@@ -74,8 +74,8 @@ GRADIENT(Cos) {
   GIVE(0, SCALE(MUL(diff, gradient_unary(g, OP_Sin, X)), -1));
 }
 
-// 2 / sqrt(pi) * e^(-x^2), of which no step is rounded to a narrower type than f32. The factor is the sum of two f32,
-// as the rounding of one would show beside a term that cancels with it.
+// 2 / sqrt(pi) * e^(-x^2), with no step rounded to a type narrower than f32. The factor 2 / sqrt(pi) is the sum of two
+// f32: the rounding error of a single f32 would be visible next to a term that cancels the result.
 GRADIENT(Erf) {
   const double high = (float)M_2_SQRTPI, low = M_2_SQRTPI - high;
   Value *square = gradient_unary(g, OP_Square, gradient_widened(g, X));
@@ -100,14 +100,15 @@ GRADIENT(Neg) {
   GIVE(0, gradient_unary(g, OP_Neg, diff));
 }
 
-// x^0 is 1 everywhere, also where x^-1 is infinite.
+// x^0 is 1 everywhere, even where x^-1 is infinite, so the gradient is 0.
 GRADIENT(Pow) {
   double exponent = node_coefficient(node, "beta");
   Value *zeros = exponent == 0 ? gradient_filled(g, diff->type, &diff->shape, 0) : NULL;
   GIVE(0, zeros ? zeros : MUL(SCALE(diff, exponent), power(g, X, exponent - 1)));
 }
 
-// diff * dst lies between diff and the result, so that it is in range if these are; dst^2 may not be.
+// (diff * dst) * dst: diff * dst is between diff and the result, so it does not overflow if these do not. dst^2 may
+// overflow.
 GRADIENT(Reciprocal) {
   GIVE(0, MUL(MUL(SCALE(diff, -1), DST), DST));
 }
@@ -116,22 +117,22 @@ GRADIENT(Sin) {
   GIVE(0, MUL(diff, gradient_unary(g, OP_Cos, X)));
 }
 
-// Doubled last: twice diff may be out of range where the result is not.
+// Doubles last, as twice diff may overflow where the result does not.
 GRADIENT(Square) {
   GIVE(0, SCALE(MUL(gradient_widened(g, diff), X), 2));
 }
 
-// x within [-bound, bound]; NaN remains NaN.
+// x clamped to [-bound, bound]; propagates NaN.
 static Value *bounded(Gradient *g, Value *x, double bound) {
   Value *below = gradient_binary(g, OP_Maximum, NUMBER_OF(x, -bound), x);
   return gradient_binary(g, OP_Minimum, NUMBER_OF(x, bound), below);
 }
 
-// The derivative of x s(beta x) is s + beta x s', where s is the sigmoid. Beyond the bound s' is 0, and its product
-// with an infinite argument would be NaN.
+// The derivative of x s(beta x) is s + beta x s', where s is the sigmoid. beta x is clamped: beyond the bound s' is 0,
+// and 0 times an infinite argument would be NaN.
 GRADIENT(Swish) {
   const double bound = 0x1p60, beta = node_coefficient(node, "beta");
-  if (beta == 0) { // src / 2, also of an infinite src
+  if (beta == 0) { // src / 2, even for an infinite src
     GIVE(0, SCALE(diff, 0.5));
     return;
   }
@@ -146,8 +147,9 @@ GRADIENT(Swish) {
   GIVE(0, ADD(MUL(diff, gradient_unary(g, OP_Sigmoid, argument)), MUL(argument, slope)));
 }
 
-// As PyTorch has it, an exponent of 0 and a base of 0 are constants. The derivative by the exponent has the limit 0
-// where the power is 0, which an infinite logarithm would make NaN.
+// As in PyTorch, the derivative by the base is 0 where the exponent is 0, and the derivative by the exponent is 0 where
+// the base is 0. The latter is also 0 where the power is 0: this is the limit, but the formula would give NaN, as 0
+// times an infinite logarithm.
 GRADIENT(Power) {
   Value *base = gradient_widened(g, X), *exponent = gradient_widened(g, Y);
   if (!base || !exponent) return;
@@ -159,8 +161,8 @@ GRADIENT(Power) {
   GIVE(1, MUL(diff, SELECT(EQUAL(base, zero), zero, SELECT(EQUAL(result, zero), zero, slope))));
 }
 
-// Widens the gradient of a result to the type of its widest operand, so that products with it are not rounded to a
-// narrower type.
+// Widens the gradient of a result to the type of the node's widest operand, so that products with the gradient are not
+// rounded to a narrower type.
 static Value *in_widest_type(Gradient *g, const Node *node, Value *diff) {
   for (uint32_t i = 0; i < node->ninputs; i++)
     if (type_widens(node->outputs[0]->type, node->inputs[i]->type))
@@ -193,8 +195,8 @@ GRADIENT(Divide) {
   GIVE(1, SCALE(MUL(quotient, DST), -1));
 }
 
-// The gradient of Maximum and Minimum goes to the operand that is the result; to the second if both are equal, or if
-// one is NaN.
+// The gradient of Maximum and Minimum goes to the operand that equals the result; to the second operand if both are
+// equal or one is NaN.
 static void make_choice(Gradient *g, const Node *node, Value *diff, Value *takes_first) {
   Value *zero = NUMBER(0);
   GIVE(0, SELECT(takes_first, diff, zero));
@@ -230,8 +232,8 @@ GRADIENT(BiasAdd) {
   gradient_give(g, bias, gradient_output(g, backward, 0, bias->type, &bias->shape));
 }
 
-// PReLUBackward has no per_channel_broadcast: a vector of slopes always lies along the channels. For one along the last
-// axis, data_format NXC makes that the channel axis.
+// PReLUBackward has no per_channel_broadcast: a vector of slopes is always along the channels. For slopes along the
+// last axis, data_format NXC makes the last axis the channel axis.
 GRADIENT(PReLU) {
   const Value *src = node->inputs[0], *slope = node->inputs[1];
   Node *backward = gradient_node(g, OP_PReLUBackward, node);

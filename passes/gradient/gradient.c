@@ -1,6 +1,6 @@
-// Reverse accumulation: nodes are visited from the last to the first; each one's rule computes gradients of its inputs
-// from that of its output. Values are named in the end, when it is known which of them is the complete gradient of a
-// forward value.
+// Reverse accumulation: visits nodes from the last to the first; a node's rule computes gradients of its inputs from
+// the gradient of its output. Values get their names at the end, when it is known which value is the complete gradient
+// of a forward value.
 #include "passes/gradient/walk.h"
 
 #include "ir/graph/leaves.h"
@@ -57,7 +57,7 @@ static Value *new_value(Gradient *g, Type type, const Shape *shape) {
 }
 
 Value *gradient_filled(Gradient *g, Type type, const Shape *shape, double number) {
-  if (type != TYPE_F64) type = TYPE_F32; // precise enough for counts and attributes, unlike 16-bit floats
+  if (type != TYPE_F64) type = TYPE_F32; // 16-bit floats are not precise enough for counts and attributes
   Value *v = graph_add_number(g->graph, "", type, shape, number);
   if (!v) return out_of_memory(g);
   v->position = g->node ? g->node->position : (Position){0};
@@ -122,7 +122,7 @@ void gradient_set_list(Gradient *g, Node *node, const char *name, const int64_t 
   value->list.count = count;
 }
 
-// A new node with these inputs; returns its output.
+// Adds a node with these inputs; returns its output.
 static Value *apply(Gradient *g, OperatorId op, Value *const inputs[MOST_INPUTS], Type type, const Shape *shape) {
   Node *node = gradient_node(g, op, NULL);
   for (uint32_t i = 0; node && i < node->ninputs && i < MOST_INPUTS; i++) node_set_input(node, i, inputs[i]);
@@ -135,7 +135,7 @@ Value *gradient_unary(Gradient *g, OperatorId op, Value *a) {
 
 Value *gradient_cast(Gradient *g, Value *v, Type type) {
   if (!v || v->type == type) return v;
-  bool is_direct = v->type == TYPE_F32 || type == TYPE_F32; // TypeCast has f32 on one side
+  bool is_direct = v->type == TYPE_F32 || type == TYPE_F32; // TypeCast converts only from or to f32
   Value *between = is_direct ? v : apply(g, OP_TypeCast, (Value *[MOST_INPUTS]){v}, TYPE_F32, &v->shape);
   return between ? apply(g, OP_TypeCast, (Value *[MOST_INPUTS]){between}, type, &v->shape) : NULL;
 }
@@ -192,7 +192,8 @@ Value *gradient_reduced(Gradient *g, OperatorId op, Value *v, uint32_t axes, boo
   return gradient_output(g, node, 0, v->type, &shape);
 }
 
-// StaticReshape's attribute can express named extents that stay on their axis (as 0), and one that moves (as -1).
+// StaticReshape's attribute can express named extents that stay on their axis (as 0), and one named extent that moves
+// (as -1).
 Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape) {
   int64_t items[MAX_RANK];
   int nmoved = 0;
@@ -221,7 +222,7 @@ Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape) {
   return gradient_output(g, node, 0, v->type, shape);
 }
 
-// Sums v, which has the shape to which `shape` was broadcast, over the missing and the broadcast axes.
+// Sums v to `shape`: v has the shape that `shape` was broadcast to. Reduces the missing and the broadcast axes.
 static Value *sum_to(Gradient *g, Value *v, const Shape *shape) {
   int missing = v->shape.rank - shape->rank;
   uint32_t broadcast = 0;
@@ -261,7 +262,7 @@ void gradient_give(Gradient *g, const Value *forward, Value *diff) {
 
 // The walk through the graph
 
-// The rules must know which axes are broadcast.
+// Rules need all extents to know which axes are broadcast.
 static bool check_extents(const Graph *g, Diagnostics *d) {
   char shape[SHAPE_TEXT];
   for (size_t i = 0; i < g->nvalues; i++) {
@@ -344,8 +345,8 @@ static bool has_diff(const Gradient *g, const Node *node) {
   return false;
 }
 
-// Operators with a rule have one output with a gradient, the first: their other outputs are statistics. The parts of a
-// Split are the exception: its rule takes the gradients of all.
+// Runs the rules. A rule gets the gradient of output 0; other outputs are statistics, which have none. Split is the
+// exception: its rule reads the gradients of all parts.
 static void walk_back(Gradient *g) {
   for (size_t n = g->forward->nnodes; n-- > 0 && !g->failed;) {
     const Node *node = g->node = g->forward->nodes[n];
@@ -362,8 +363,8 @@ static void walk_back(Gradient *g) {
   g->node = NULL;
 }
 
-// Adds an output. A value that is an input of the backward graph or the gradient of another input, too, is copied, as
-// an output needs a value and name of its own.
+// Adds the gradient of `input` as an output. An output needs a value and name of its own: a value that is also an input
+// of the backward graph, or the gradient of another input, is copied.
 static void add_output(Gradient *g, const Value *input) {
   Value *v = gradient_of_all_leaves(g, g->diff[input->index]);
   if (!v) return;
@@ -408,7 +409,7 @@ static void add_outputs(Gradient *g, const GradientRequest *request) {
 static void name_values(Gradient *g) {
   for (size_t i = 0; i < g->forward->nvalues && !g->failed; i++) {
     Value *v = g->diff[i];
-    if (!v || *v->name || g->seed[i]) continue; // the seed has the name
+    if (!v || *v->name || g->seed[i]) continue; // the seed has the name already
     const char *name = diff_name(g, g->forward->values[i]);
     if (name) v->name = name;
   }
@@ -433,7 +434,7 @@ static void list_input(Gradient *g, Value *input, const Value *forward, bool is_
   g->graph->inputs[g->graph->ninputs++] = input;
 }
 
-// Rebuilds the list of inputs: used ones, in the forward graph's order of inputs, saved values, gradients of outputs.
+// Rebuilds the list of used inputs: inputs of the forward graph in their order, saved values, gradients of outputs.
 static void order_inputs(Gradient *g) {
   Graph *graph = g->graph;
   const Graph *forward = g->forward;
@@ -454,7 +455,7 @@ static void order_inputs(Gradient *g) {
   graph->nvalues = nvalues;
 }
 
-// Removes the nodes that no output needs. Constants that go with them can be made again.
+// Removes nodes that no output needs. Constants that are no longer used are forgotten, and created again on demand.
 static bool remove_unused(Gradient *g) {
   if (!graph_sort(g->graph, g->diagnostics)) return false;
   pass_dead_code(g->graph, &(PassContext){.diagnostics = g->diagnostics, .allocator = g->scratch.allocator});
@@ -463,7 +464,7 @@ static bool remove_unused(Gradient *g) {
   return true;
 }
 
-// With a list of inputs as large as it may become.
+// Finishes the backward graph. Its list of inputs does not grow here, so ends->inputs is allocated once.
 static bool finish(Gradient *g) {
   g->is_listed = ARENA_ARRAY(&g->scratch, bool, g->graph->nvalues + 1);
   g->ends->inputs = ARENA_ARRAY(&g->graph->arena, const Value *, g->graph->ninputs + 1);

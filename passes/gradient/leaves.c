@@ -1,8 +1,8 @@
 // Gradients in graphs with leaves (ir/graph/leaves.h).
 //
-// The gradient of a value that is a leaf's own is the number of leaves times that of the loss with respect to it, or,
-// what is the same, that of the leaf's own loss where the loss is a mean over leaves. For a value that all have in
-// common, each leaf computes what follows from its own use of it, and the gradient is the mean of these.
+// The gradient of an own value is defined as the number of leaves times the gradient of the loss. If the loss is a mean
+// over leaves, this is the gradient of the leaf's own loss. For a common value, each leaf computes the gradient from
+// its own uses, and the gradient is the mean over all leaves.
 #include "ir/operators/leaves.h"
 
 #include "ir/graph/leaves.h"
@@ -16,7 +16,7 @@ static Value *all_reduced(Gradient *g, Value *v, Reduction how) {
   return gradient_output(g, node, 0, v->type, &v->shape);
 }
 
-// What all leaves have as the maximum is shared by those that have it.
+// Divides the gradient of a maximum equally among the leaves whose element equals the maximum.
 static void give_to_greatest(Gradient *g, const Node *node, Value *diff) {
   const Value *forward = node->inputs[0];
   Value *src = gradient_saved(g, forward), *dst = gradient_saved(g, node->outputs[0]);
@@ -41,7 +41,7 @@ Value *gradient_of_all_leaves(Gradient *g, Value *diff) {
   return gradient_cast(g, all_reduced(g, gradient_widened(g, diff), REDUCTION_MEAN), diff->type);
 }
 
-// What all leaves have in common is its own mean, and a sum is so many times it.
+// The mean of a common value over all leaves is the value itself, the sum is the number of leaves times the value.
 static bool multiply_common(Gradient *g, Node *node) {
   Value *src = node->inputs[0], *dst = node->outputs[0];
   const bool is_sum = node_s64(node, "reduction") == REDUCTION_SUM;

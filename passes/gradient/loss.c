@@ -1,11 +1,11 @@
-// Gradients of losses. Labels and weights get none.
+// Gradients of losses. Labels and weights have none.
 #include "ir/operators/loss.h"
 
 #include "passes/gradient/gradient.h"
 
 #define BINARY(op, a, b) gradient_binary(g, OP_##op, a, b)
 
-// The sum of the labels' weights, computed again if the forward node does not output it.
+// The sum of the labels' weights, which is recomputed if the forward node does not output it.
 static Value *total_of(Gradient *g, const Node *node) {
   if (node->outputs[1]) return gradient_saved(g, node->outputs[1]);
   const Value *loss = node->outputs[0];
@@ -48,7 +48,7 @@ GRADIENT(MeanSquaredError) {
   if (gradient_is_wanted(g, node->inputs[1])) gradient_give(g, node->inputs[1], gradient_scaled(g, slope, -1));
 }
 
-// By src: sigmoid(src) - target. By target: -src.
+// Derivative by src: sigmoid(src) - target; by target: -src.
 GRADIENT(BinaryCrossEntropy) {
   Value *src = gradient_widened(g, gradient_saved(g, node->inputs[0])), *own = diff_of_losses(g, node, diff);
   Value *target = gradient_widened(g, gradient_saved(g, node->inputs[1]));

@@ -1,4 +1,4 @@
-// Gradients of the operators that move elements: the inverse movement.
+// Gradients of operators that move elements: the inverse movement.
 #include "ir/operators/movement.h"
 
 #include "passes/gradient/gradient.h"
@@ -24,7 +24,7 @@ GRADIENT(Reorder) {
   gradient_give(g, node->inputs[0], diff);
 }
 
-// A Pad of v to the shape: pads[0] elements in front and pads[1] behind, by axis, of zeros; negative ones are removed.
+// Pads v with zeros to the shape: by axis, pads[0] elements in front and pads[1] behind. Negative pads remove elements.
 static Value *padded(Gradient *g, Value *v, int64_t pads[2][MAX_RANK], const Shape *shape) {
   bool has_any = false;
   for (int i = 0; i < shape->rank; i++) has_any |= pads[0][i] || pads[1][i];
@@ -37,7 +37,7 @@ static Value *padded(Gradient *g, Value *v, int64_t pads[2][MAX_RANK], const Sha
   return gradient_output(g, node, 0, v->type, shape);
 }
 
-// v[start : end : step] along the axis, which has the shape.
+// v[start : end : step] along the axis; the result has the shape.
 static Value *sliced(Gradient *g, Value *v, int axis, int64_t start, int64_t end, int64_t step, const Shape *shape) {
   Node *node = gradient_node(g, OP_Slice, NULL);
   if (!node || !v) return NULL;
@@ -67,7 +67,7 @@ static Value *spread(Gradient *g, Value *v, int axis, int64_t step) {
   return gradient_reshaped(g, padded(g, v, pads, &shape), &joined);
 }
 
-// The inverse of the reads: elements that the slice leaves out get zeros.
+// Writes each element back to where the slice read it; elements that the slice leaves out get zeros.
 GRADIENT(Slice) {
   const Value *src = node->inputs[0];
   const Shape taken = diff->shape;
@@ -96,7 +96,7 @@ GRADIENT(Slice) {
   gradient_give(g, src, padded(g, diff, pads, &src->shape));
 }
 
-// The same with the pads negated: elements that were removed get zeros, and zeros that were added are removed.
+// A Pad with negated pads: removed elements get zeros, added elements are removed.
 GRADIENT(Pad) {
   const Value *src = node->inputs[0];
   int64_t pads[2][MAX_RANK];
@@ -107,7 +107,7 @@ GRADIENT(Pad) {
   gradient_give(g, src, padded(g, diff, pads, &src->shape));
 }
 
-// Sums of f32 for narrow floats, rounded once.
+// For 16-bit floats, sums are f32 and rounded once.
 GRADIENT(Gather) {
   const Value *src = node->inputs[0];
   Value *wide = gradient_widened(g, diff);
@@ -141,7 +141,7 @@ GRADIENT(Concat) {
   }
 }
 
-// The gradients of the parts, joined; zeros for parts without one.
+// The gradients of the parts, concatenated; zeros for parts without gradient.
 GRADIENT(Split) {
   const Value *src = node->inputs[0];
   const int axis = axis_of(node, src->shape.rank);
@@ -167,7 +167,7 @@ GRADIENT(Split) {
   gradient_give(g, src, gradient_output(g, concat, 0, src->type, &src->shape));
 }
 
-// The sum over the copies: along an axis that is repeated, [repeats * extent] is [repeats, extent].
+// Sums over the copies: reshapes a repeated axis from [repeats * extent] to [repeats, extent], and reduces `repeats`.
 GRADIENT(Tile) {
   const Value *src = node->inputs[0];
   const int64_t *repeats = node_attribute(node, "repeats")->list.items;

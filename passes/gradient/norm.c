@@ -1,4 +1,4 @@
-// Gradients of the normalisations: by their backward operators, on the statistics that the forward operators output.
+// Gradients of normalisations: their backward operators, applied to the statistics that the forward operators output.
 #include "ir/operators/norm.h"
 
 #include "passes/gradient/gradient.h"
@@ -20,7 +20,7 @@ static const Value *forward_input(const Node *node, const char *name) {
   return slot < node->ninputs ? node->inputs[slot] : NULL;
 }
 
-// A new backward operator with the inputs src, diff_dst and gamma, and the output diff_src.
+// Adds a backward operator with the inputs src, diff_dst and gamma, and the output diff_src.
 static Node *begin(Gradient *g, const Node *node, Value *diff, OperatorId id) {
   const Value *src = node->inputs[0], *gamma = forward_input(node, "gamma");
   Node *backward = gradient_node(g, id, node);
@@ -47,13 +47,13 @@ static void give_parameters(Gradient *g, const Node *node, Node *backward) {
   gradient_give(g, beta, diff_of_parameter(g, backward, 2, beta));
 }
 
-// Whether the statistic has the digits that gradients need. Of one rounded to 16 bits, x - mean has few left where
-// |mean| is many times the deviation.
+// Whether the statistic is precise enough for gradients. With a mean rounded to 16 bits, x - mean has few correct
+// digits if |mean| is many times the deviation.
 static bool is_precise(const Value *statistic) {
   return statistic->type == TYPE_F32 || statistic->type == TYPE_F64;
 }
 
-// The type of statistics that the gradient graph computes again.
+// The type of statistics that the backward graph computes again.
 static Type type_of_statistics(const Value *src, const Value *parameter) {
   return (parameter ? parameter : src)->type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
 }
@@ -79,7 +79,7 @@ static void compute_batch_statistics(Gradient *g, const Node *node, Node *backwa
   set_computed(g, backward, again, 3, TYPE_F32, &mean->shape);
 }
 
-// The parameters' gradients are always added: without them BatchNormTrainingBackward ignores gamma.
+// Always adds the outputs diff_gamma and diff_beta: without them BatchNormTrainingBackward ignores gamma.
 GRADIENT(BatchNormForwardTraining) {
   Node *backward = begin(g, node, diff, OP_BatchNormTrainingBackward);
   if (is_precise(node->outputs[3])) {
@@ -91,7 +91,7 @@ GRADIENT(BatchNormForwardTraining) {
   give_parameters(g, node, backward);
 }
 
-// Given statistics are inputs like others: with r = 1 / sqrt(variance + epsilon) and s = gamma * r,
+// Gradients of given statistics, which are ordinary inputs: with r = 1 / sqrt(variance + epsilon) and s = gamma * r,
 // diff_mean = -s * diff_beta and diff_variance = -s * r * diff_gamma / 2.
 static void give_statistics(Gradient *g, const Node *node, const Node *backward) {
   const Value *mean = node->inputs[3], *variance = node->inputs[4];
@@ -114,8 +114,8 @@ GRADIENT(BatchNormInference) {
   if (backward && by_statistics) give_statistics(g, node, backward);
 }
 
-// Sets the inputs mean and variance: the forward node's outputs, or those of a copy of the forward node that has them
-// in a type that is precise enough.
+// Sets the inputs mean and variance to the forward node's outputs, or to outputs of a copy of the forward node whose
+// statistics are precise enough.
 static void set_statistics(Gradient *g, const Node *node, Node *backward) {
   if (node->outputs[1] && is_precise(node->outputs[1])) {
     set_input(backward, "mean", gradient_saved(g, node->outputs[1]));
@@ -156,8 +156,8 @@ GRADIENT(InstanceNorm) {
   make_of_rows(g, node, diff, OP_InstanceNormBackward);
 }
 
-// The shape of gamma with src's extents on the axes of a row. False if gamma varies along all of these, or along none:
-// then RMSNormBackward has its gradient.
+// The shape of gamma with src's extents on all axes of a row. False if gamma varies along all axes of a row or along
+// none: RMSNormBackward then computes its gradient.
 static bool whole_rows(const Node *node, Shape *shape) {
   const Shape *src = &node->inputs[0]->shape, *gamma = &node->inputs[1]->shape;
   const int missing = src->rank - gamma->rank;

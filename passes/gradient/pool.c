@@ -1,4 +1,4 @@
-// Gradients of pooling. Average pooling and its gradient are linear, so that each is the other's gradient.
+// Gradients of pooling. Average pooling is linear, so the gradient of its gradient is average pooling.
 #include "passes/gradient/gradient.h"
 
 #include "ir/operators/pool.h"
@@ -13,7 +13,7 @@ GRADIENT(MaxPool) {
   gradient_give(g, src, gradient_output(g, backward, 0, src->type, &src->shape));
 }
 
-// src_shape is a list of numbers: beside a named extent, only the declared shape of diff_src says it.
+// src_shape is a list of numbers. With a named extent it stays unset, and diff_src's declared shape gives the extents.
 static void set_src_shape(Gradient *g, Node *node, const Shape *shape) {
   int64_t items[MAX_RANK];
   for (int i = 0; i < shape->rank; i++) {

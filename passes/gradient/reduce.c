@@ -1,5 +1,5 @@
-// Gradients of the reductions: the gradient of a result, broadcast to the elements that it was computed from, times the
-// derivative with respect to each.
+// Gradients of reductions: the gradient of the result, broadcast to src's shape, times the derivative with respect to
+// each element.
 #include "ir/operators/reduce.h"
 
 #include "passes/gradient/gradient.h"
@@ -21,7 +21,7 @@ static Value *filled(Gradient *g, const Node *node, double number) {
 // Reshapes v, which has dst's shape, so that it broadcasts to src: the reduced axes get extent 1.
 static Value *broadcastable(Gradient *g, const Node *node, Value *v) {
   uint32_t axes = reduce_axes(node);
-  bool is_aligned = (axes & (axes + 1)) == 0; // only axes in front are missing
+  bool is_aligned = (axes & (axes + 1)) == 0; // only leading axes are missing
   if (node_bool(node, "keep_dims") || is_aligned) return v;
   Shape shape = *src_shape(node);
   for (int i = 0; i < shape.rank; i++)
@@ -38,7 +38,7 @@ GRADIENT(ReduceSum) {
   GIVE(broadcast_to_src(g, node, diff));
 }
 
-// Divides by the number of elements of each result; with named extents it is computed when they are known.
+// Divides by the number of elements of each result. With named extents, the graph computes this number.
 GRADIENT(ReduceMean) {
   uint32_t axes = reduce_axes(node);
   const Shape *shape = src_shape(node);
@@ -66,7 +66,7 @@ GRADIENT(ReduceL1) {
   GIVE(gradient_output(g, backward, 0, src->type, &src->shape));
 }
 
-// diff_src = diff_dst * (src / dst), whose quotient is within [-1, 1]. At dst = 0 the norm has no derivative; 0 is a
+// diff_src = diff_dst * (src / dst); the quotient is in [-1, 1]. At dst = 0 the norm has no derivative, and 0 is a
 // subgradient.
 GRADIENT(ReduceL2) {
   Value *norm = gradient_widened(g, DST), *zero = gradient_number(g, node->outputs[0]->type, 0);
@@ -93,9 +93,9 @@ GRADIENT(ReduceMin) {
   give_to_chosen(g, node, diff, false);
 }
 
-// The derivative is the product of the other elements: 0 if another element is 0; else the product of all elements that
-// are not 0, divided by the element itself unless it is 0. That product may be out of the type's range where the
-// derivative is not, so it is f64.
+// The derivative is the product of the other elements: 0 if another element is 0; else the product of all nonzero
+// elements, divided by the element itself unless it is 0. This product may overflow the type where the derivative does
+// not, so it is f64.
 GRADIENT(ReduceProd) {
   Value *src = gradient_cast(g, SRC, TYPE_F64), *zero = gradient_number(g, TYPE_F64, 0);
   Value *zeros = gradient_filled(g, TYPE_F64, src_shape(node), 0),

@@ -1,8 +1,7 @@
-// Which values of the forward graph the backward graph is given, and which it computes again (the policy of
-// gradient.h).
+// Decides which forward values the backward graph takes as inputs and which it recomputes (the policy of gradient.h).
 //
-// Nodes are visited from the last to the first. What is replaced by its operands stays computable from what is given,
-// so one visit is enough.
+// Visits forward nodes from the last to the first. A value that is replaced by its operands stays computable from the
+// inputs, so one walk is enough.
 #include "passes/gradient/walk.h"
 
 #include <string.h>
@@ -10,8 +9,8 @@
 typedef struct Saving {
   Gradient *g;
   // By the index of a forward value:
-  bool *is_given;      // the backward graph is given it, or has it
-  bool *is_computable; // cheap nodes make it of values that are given
+  bool *is_given;      // it is an input of the backward graph, or available without cost
+  bool *is_computable; // cheap nodes can compute it from given values
   bool *is_made;       // the backward graph computes it
 } Saving;
 
@@ -20,13 +19,13 @@ static bool is_cheap(const Node *node) {
   return node->op->traits & cheap && !(node->op->traits & TRAIT_RESAMPLES);
 }
 
-// Whether the result has the elements of input 0, each once.
+// Whether the result is a rearrangement of input 0.
 static bool is_view(const Node *node) {
   const OperatorId id = node->op->id;
   return id == OP_StaticReshape || id == OP_StaticTranspose || id == OP_Reorder;
 }
 
-// Named extents without a value count as if they had one.
+// Bytes of a value; named extents without a value count as GUESSED_EXTENT.
 static double nbytes_of(const Value *v) {
   enum { GUESSED_EXTENT = 64 };
   double nbytes = (double)type_nbytes(v->type);
@@ -41,7 +40,7 @@ static bool is_there(const Saving *s, const Value *v) {
   return !v || s->is_given[v->index] || s->is_computable[v->index];
 }
 
-// States are there after a call anyway, and so are constants that are part of the graph.
+// States, and constants in the graph, cost nothing: the backward graph can read them anyway.
 static void find_given(Saving *s) {
   const Graph *forward = s->g->forward;
   for (size_t i = 0; i < forward->nvalues; i++) {
@@ -62,7 +61,7 @@ static void find_computable(Saving *s) {
   }
 }
 
-// The bytes that have to be saved for the node's inputs to be there.
+// The bytes of the node's inputs that would have to be saved.
 static double cost_of_inputs(const Saving *s, const Node *node) {
   double nbytes = 0;
   for (uint32_t i = 0; i < node->ninputs; i++) {
@@ -103,7 +102,7 @@ static bool is_made_by(const Saving *s, const Node *node) {
   return any;
 }
 
-// What is made needs its inputs.
+// If the node is recomputed, its inputs that are not given must be recomputed, too.
 static void spread(Saving *s, const Node *node) {
   for (uint32_t i = 0; i < node->ninputs && is_made_by(s, node); i++) {
     const Value *v = node->inputs[i];
@@ -111,7 +110,7 @@ static void spread(Saving *s, const Node *node) {
   }
 }
 
-// A copy of the node in the backward graph; its results take the place of inputs there.
+// Copies the node to the backward graph. The copy's results replace inputs of the backward graph.
 static void make_again(Saving *s, const Node *node) {
   Gradient *g = s->g;
   g->node = node;

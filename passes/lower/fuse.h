@@ -1,4 +1,4 @@
-// Fusing: decides which nodes become one kernel.
+// Fusion: decides which nodes become one kernel.
 #ifndef NGRAD_PASSES_LOWER_FUSE_H
 #define NGRAD_PASSES_LOWER_FUSE_H
 

@@ -1,4 +1,4 @@
-// From regions to kernels: lowers and schedules each region of a graph's partition.
+// Lowers and schedules each region of a graph's partition.
 #ifndef NGRAD_PASSES_LOWER_REGIONS_H
 #define NGRAD_PASSES_LOWER_REGIONS_H
 
@@ -12,12 +12,13 @@ typedef struct RegionLowering {
   const Graph *graph;
   const Target *target;
   LowerScratch scratch;
-  bool is_trial; // the kernel is only measured: it is not verified, and may depend on the values of open dims
+  bool is_trial; // the kernel is only a trial to measure its traffic: it is not verified, and may depend on the values
+                 // of open dims
 } RegionLowering;
 
-// Lowers nodes, given in topological order, to one scheduled kernel in the arena, for a slice of the visit if that is
-// not NULL, and for one of their pieces (passes/lower/pieces.h). NULL: no schedule computes it, or, if context->failed
-// is set, an error that has been reported.
+// Lowers nodes, given in topological order, to one scheduled kernel in the arena. The kernel computes one piece
+// (passes/lower/pieces.h), and one slice of the visit unless it is NULL. NULL: no schedule computes the nodes; or, if
+// context->failed is set, an error, which has been reported.
 Schedule *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes,
                              const Visit *visit, uint32_t piece);
 

@@ -10,43 +10,44 @@ typedef struct Windows {
   Kernel *k; // l's
   int first, nspatial;
   Window window[MOST_SPATIAL_AXES];
-  PieceAxis part[MOST_SPATIAL_AXES];                                    // the places and taps that the kernel has
-  int64_t reach_begin[MOST_SPATIAL_AXES], reach_end[MOST_SPATIAL_AXES]; // node_reach
-  int place[MOST_SPATIAL_AXES]; // the kernel's axis of the index on the side that is not loaded
-  int tap[MOST_SPATIAL_AXES];   // the kernel's axis of the tap
-  bool is_written;              // there is no such axis: the current tap is number[i] of the piece's
+  PieceAxis part[MOST_SPATIAL_AXES];                                    // the places and taps of the kernel's piece
+  int64_t reach_begin[MOST_SPATIAL_AXES], reach_end[MOST_SPATIAL_AXES]; // from node_reach
+  int place[MOST_SPATIAL_AXES];                                         // the kernel's axis of the result's place
+  int tap[MOST_SPATIAL_AXES];                                           // the kernel's axis of the tap
+  bool is_written; // taps have no axis, but an expression each: the current tap is number[i] of the piece's taps
   int64_t number[MOST_SPATIAL_AXES];
 } Windows;
 
-// The windows of a node, whose extents must have values. Sets all but `place` and `tap`.
+// The windows of a node, whose extents must have values. Does not set `place` and `tap`.
 Windows windows_of(Lowering *l, const Node *node);
 
-// The axes of a side that is loaded: those that are not spatial, and the spatial ones as BOUNDED or COMPUTED.
+// How the axes of a loaded side are read, as for lower_bounded_load; spatial axes are BOUNDED or COMPUTED.
 typedef struct SideAxes {
   int axis[MAX_RANK];
   Bound bounds[MAX_RANK];
 } SideAxes;
 
-// The element of the large side at a tap of a window; `outside` in the padding. `axes` has the axes that are not
-// spatial.
+// The element of the large side at a tap of a window; `outside` in the padding. The caller has set the axes that are
+// not spatial.
 ExprId windows_load_large(const Windows *w, const Value *v, SideAxes *axes, double outside);
 
-// The element of the small side whose window has the place at its tap; outside of the small side, 0. index[i]: that of
-// the window along spatial axis i, meaningless where there is none.
+// The element of the small side whose window reaches the place by the tap; 0 if there is no such window. Sets index[i]
+// to the window's index on spatial axis i, which is meaningless if there is none.
 ExprId windows_load_small(const Windows *w, const Value *v, SideAxes *axes, ExprId *index);
 
-// `e` where the place has the tap, which it always has if the kernel computes a piece; else 0.
+// `e` where a window reaches the place by the tap, else 0. If the kernel computes a piece, all its places have all its
+// taps.
 ExprId windows_select(const Windows *w, ExprId e);
 
-// All taps of the kernel lie on the large side in all of its places, which are on the small side.
+// For a result on the small side: all taps of all windows of the piece are inside the large side.
 bool windows_are_whole(const Windows *w, int spatial);
-bool windows_have_no_taps(const Windows *w); // the places of the kernel's piece have none
+bool windows_have_no_taps(const Windows *w); // the places of the piece have no taps
 
-// An upper bound of the integers that occur in the node's kernel as numbers: indices, and offsets that are computed
-// from them. 0: the node has no windows.
+// An upper bound on the integers that the node's kernel computes with: indices, and offsets computed from indices. 0:
+// the node has no windows.
 int64_t windows_greatest_place(const Node *node);
 
-// With is_written: goes on to the next tap of the piece, the last axis fastest. Behind the last one, returns false.
+// With is_written: advances to the next tap of the piece, the last axis fastest. False after the last tap.
 bool windows_next_tap(Windows *w);
 
 ExprId windows_tap(const Windows *w, int spatial); // the tap's number along a spatial axis
