@@ -347,8 +347,7 @@ void node_set_input(Node *node, uint32_t slot, Value *v) {
 
 void node_set_output(Node *node, uint32_t slot, Value *v) {
   Value *old = node->outputs[slot];
-  if (old && old->producer == node && old->output_slot == slot)
-    old->producer = NULL; // else it has moved to another node
+  if (old && old->producer == node && old->output_slot == slot) old->producer = NULL; // may be another node's by now
   node->outputs[slot] = v;
   if (!v) return;
   v->producer = node;

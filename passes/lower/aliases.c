@@ -1,6 +1,6 @@
-// Each node that moves elements gets a view of what it reads, if there is one: forwards, because a view of a view is
-// one of what has memory. It becomes an alias if all that use it can load through the view: backwards, because a node
-// that becomes an alias itself can.
+// Walks forwards to give each node that moves elements a view of its operand's memory, if such a view exists; a view of
+// a view refers to the memory below. Then walks backwards to refuse views that some user cannot load through; a user
+// that is an alias itself can. The remaining views are aliases.
 #include "passes/lower/aliases.h"
 
 #include "ir/operators/movement.h"
@@ -8,13 +8,13 @@
 
 #include <string.h>
 
-enum { LEAST_ROW = 16 }; // neighbouring elements: shorter rows are copied once, so that users have long ones
+enum { LEAST_ROW = 16 }; // elements: views with shorter contiguous rows are copied, so that users read long rows
 
 static Strides own_strides(const Value *v) {
   return strides_of(&v->shape, &v->order);
 }
 
-// The view of all of the value.
+// The view of the whole value.
 static Alias view_of(Value *v) {
   if (v->alias) return *v->alias;
   Alias view = {.of = v};
@@ -28,7 +28,7 @@ static bool is_one(Extent e) {
   return extent_is_literal(e) && e.value == 1;
 }
 
-// Whether a tensor of this shape and layout without gaps is what the view sees.
+// Whether the view is a tensor of this shape and layout without gaps.
 static bool is_dense(const Alias *view, const Shape *shape, const Order *order) {
   const Strides dense = strides_of(shape, order);
   bool is = !view->offset;
@@ -37,7 +37,7 @@ static bool is_dense(const Alias *view, const Shape *shape, const Order *order) 
   return is;
 }
 
-// Reshapes: groups of axes of both shapes that have the same number of elements, from the fastest on.
+// Reshapes: matches groups of axes of both shapes that have the same number of elements, from the fastest axis on.
 
 typedef struct Grouping {
   const Shape *from, *to;
@@ -46,14 +46,14 @@ typedef struct Grouping {
   int i, j; // the last axes that are not in a group yet
 } Grouping;
 
-// Adds the axis before i to i's group: false if the two are not one axis.
+// Whether axis i can be merged with the group's faster axes, which have nelems elements: together they have one stride.
 static bool extend_group(const Grouping *g, int i, int64_t nelems) {
   const int fastest = g->i;
   return i >= 0 && extent_is_literal(g->from->extent[i]) && g->view->monomial[i] == g->view->monomial[fastest] &&
          g->view->stride[i] == g->view->stride[fastest] * nelems;
 }
 
-// The next group. False: there is no view.
+// Matches the next group. False: there is no view.
 static bool take_group(Grouping *g) {
   int i = g->i, j = g->j;
   if (i < 0 || j < 0) return false;
@@ -125,7 +125,7 @@ static bool view_slice(const Node *node, const Alias *view, Alias *out) {
   return true;
 }
 
-// The result as a view of what has memory. False: there is none.
+// Sets *out to the result as a view of memory. False: there is no such view.
 static bool view_node(const Node *node, Alias *out) {
   Value *src = node->inputs[0];
   if (src->constant || !shape_nelems(&node->outputs[0]->shape)) return false;
@@ -143,7 +143,7 @@ bool node_is_alias(const Node *node) {
   return node->noutputs && node->outputs[0] && node->outputs[0]->alias;
 }
 
-// Whether the node loads operands by strides alone, whatever these are.
+// Whether the node can load operands with any strides.
 static bool takes_strides(const Node *node) {
   static const char *const families[] = {"elementwise", "reduce", "softmax", "norm", "optimizer"};
   if (node->op->id == OP_MatMul || node->op->id == OP_Concat) return true;
@@ -152,7 +152,7 @@ static bool takes_strides(const Node *node) {
   return false;
 }
 
-// Whether all that use the value can load it as an alias.
+// Whether all users can load the value as an alias.
 static bool is_usable(const Value *v) {
   const Alias *view = v->alias;
   const int last = v->shape.rank - 1;
@@ -183,7 +183,7 @@ static bool set_aliases(Graph *g, const bool *is_refused) {
 
 // Layouts
 
-// The axes in which all uses of the value, which are transposes, have it; false: there are none.
+// The permutation of the transposes that use the value. False: another node uses the value, or the transposes differ.
 static bool transposed_axes(const Value *v, int *axes) {
   if (v->is_output || !v->uses || v->constant || !order_is_row_major(&v->order)) return false;
   for (const Use *use = v->uses; use; use = use->next) {
@@ -195,7 +195,7 @@ static bool transposed_axes(const Value *v, int *axes) {
   return axes[v->shape.rank - 1] == v->shape.rank - 1;
 }
 
-// Products whose rows stay whole are stored as the transposes behind them have them.
+// Stores products in the layout of the transposes that read them, if rows stay contiguous.
 static void choose_layouts(Graph *g) {
   for (size_t i = 0; i < g->nnodes; i++) {
     const Node *node = g->nodes[i];
@@ -206,7 +206,7 @@ static void choose_layouts(Graph *g) {
   }
 }
 
-// Refuses the aliases that some use cannot load. Returns whether there were any.
+// Refuses aliases that some user cannot load. Returns whether it refused any.
 static bool refuse_aliases(const Graph *g, bool *is_refused) {
   bool any = false;
   for (size_t i = g->nnodes; i-- > 0;) {
@@ -224,7 +224,7 @@ bool pass_aliases(Graph *g, PassContext *c) {
   bool *is_refused = ARENA_ARRAY(&scratch, bool, g->nnodes + 1), changed = false;
   choose_layouts(g);
   bool ok = is_refused && set_aliases(g, is_refused);
-  while (ok && refuse_aliases(g, is_refused)) ok = set_aliases(g, is_refused); // what is refused has memory: new views
+  while (ok && refuse_aliases(g, is_refused)) ok = set_aliases(g, is_refused); // refused results have memory: new views
   arena_deinit(&scratch);
   for (size_t i = 0; i < g->nnodes; i++) changed |= node_is_alias(g->nodes[i]);
   return ok ? changed : pass_out_of_memory(c);

@@ -1,4 +1,5 @@
-// Lowering of loads along axes that several axes of the kernel step along, or that these leave.
+// Lowers loads with bounds: along a tensor's axis whose index is a sum over several axes of the kernel, or may be
+// outside of the tensor.
 #include "passes/lower/lower.h"
 
 #include <string.h>
@@ -19,7 +20,7 @@ ExprId lower_inside(Lowering *l, const Bound *b, ExprId e, double outside) {
   return expr_select(k, expr_binary(k, EXPR_GE, index, zero), e, other);
 }
 
-// A constant with one value has no memory: whether an index is inside of the tensor is computed.
+// A splat constant has no memory: the number, or `outside` where a computed test says that the index is not inside.
 static ExprId constant_load(Lowering *l, const Value *v, const Access *a) {
   Kernel *k = l->kernel;
   const AxisSet axes = l->part.broadcasts_constants ? access_axes(k, a) : 0;
@@ -29,7 +30,7 @@ static ExprId constant_load(Lowering *l, const Value *v, const Access *a) {
   return e;
 }
 
-// The offset is a literal times one monomial.
+// Adds to the offset, which is a literal times one monomial.
 static void add_offset(Kernel *k, Access *a, int64_t offset, Monomial monomial) {
   if (!offset) return;
   if (a->offset && a->offset_monomial != monomial) kernel_close(k, a->offset_monomial + monomial);
@@ -37,11 +38,11 @@ static void add_offset(Kernel *k, Access *a, int64_t offset, Monomial monomial) 
   a->offset_monomial = monomial;
 }
 
-// Sets the access's strides along the axes of the kernel that an axis of the value steps along.
+// Sets the access's strides along the kernel's axes that have a factor in the bound.
 static void add_steps(Kernel *k, Access *a, Bound *b, Monomial monomial, bool is_bounded) {
   add_offset(k, a, b->stride * b->offset, monomial);
   for (int on = 0; on < k->naxes; on++) {
-    if (k->axes[on].extent == 1 && !k->axes[on].monomial) b->factor[on] = 0; // the load does not vary over it
+    if (k->axes[on].extent == 1 && !k->axes[on].monomial) b->factor[on] = 0; // axes of extent 1 do not vary
     if (!b->factor[on]) continue;
     if (is_bounded) kernel_close(k, k->axes[on].monomial);
     a->stride[on] += b->stride * b->factor[on];

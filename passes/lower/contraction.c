@@ -1,4 +1,4 @@
-// Lowering of products and convolutions: sums, over the axes that the operands share and the result lacks, of products.
+// Lowers products and convolutions: sums of products over axes that the result lacks.
 #include "ir/operators/contraction.h"
 
 #include "passes/lower/windows.h"
@@ -28,8 +28,8 @@ void lower_MatMul(Lowering *l, const Node *node) {
   lower_result(l, node, 0, e, NULL);
 }
 
-// Convolutions: the product of two of large side, small side and weights is summed to the third. The result's channels
-// are split into groups; `of_group` is the axis of the kernel for the group, -1 with one group.
+// Convolutions: of large side, small side and weights, one is the sum of products of the other two. The result's
+// channels are split into groups.
 
 typedef struct Convolving {
   Windows w;
@@ -49,7 +49,7 @@ static Convolving convolving_of(Lowering *l, const Node *node) {
   return v;
 }
 
-// The axis of all groups' channels.
+// Sets the side's axis of channels: group * channels of a group + channel.
 static void set_channels(const Convolving *v, SideAxes *axes, int axis, int64_t nchannels, int channel) {
   Bound *b = &axes->bounds[axis];
   axes->axis[axis] = STEPPED;
@@ -64,7 +64,7 @@ static ExprId load_large(const Convolving *v) {
   return windows_load_large(&v->w, node_side(v->node, SIDE_LARGE), &axes, 0);
 }
 
-// The axis of the taps that the kernel has.
+// Sets the weights' axis of taps, to the taps of the kernel's piece.
 static void set_taps(const Convolving *v, SideAxes *axes, int spatial) {
   const PieceAxis *part = &v->w.part[spatial];
   const int axis = v->c.weights_kernel + spatial;
@@ -91,7 +91,7 @@ static void store_sum(const Convolving *v, ExprId e) {
   lower_result(l, v->node, 0, e, NULL);
 }
 
-// `product`: of each tap, channel or place that is summed.
+// Sums `product` over all extra axes: taps, channels or places.
 static void finish_convolution(const Convolving *v, ExprId product) {
   Lowering *l = v->w.l;
   Kernel *k = v->w.k;
@@ -100,7 +100,7 @@ static void finish_convolution(const Convolving *v, ExprId product) {
   store_sum(v, expr_sum(k, product, reduced));
 }
 
-// The same with the taps written out, which are all that is summed.
+// The same if the taps are written out: the sum over the taps is the whole sum.
 static void finish_written(Convolving *v, ExprId (*load_side)(const Convolving *)) {
   Kernel *k = v->w.k;
   ExprId e = expr_constant(k, 0);
@@ -109,7 +109,7 @@ static void finish_written(Convolving *v, ExprId (*load_side)(const Convolving *
   store_sum(v, e);
 }
 
-// The extra axes of both sides' makers: the taps, then the other side's channels.
+// For a result that is a side. The extra axes are the taps, then the other side's channels.
 static Convolving make_side(Lowering *l, const Node *node, bool makes_large) {
   Convolving v = convolving_of(l, node);
   for (int i = 0; i < v.c.nspatial; i++) {
@@ -145,7 +145,7 @@ static void make_large(Lowering *l, const Node *node) {
   else finish_convolution(&v, windows_select(&v.w, expr_binary(k, EXPR_MUL, load_small(&v), load_weights(&v))));
 }
 
-// The extra axes are the batch and the small side's places.
+// For a result that is the weights. The extra axes are the batch and the small side's places.
 static void make_weights(Lowering *l, const Node *node) {
   Convolving v = convolving_of(l, node);
   SideAxes axes = {.axis = {0}};

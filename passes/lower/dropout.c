@@ -1,5 +1,5 @@
-// Lowering of dropout. The test whether an element is kept is one operation of the kernel, because the random 32-bit
-// integers that it compares are not exact in f32.
+// Lowers dropout. The comparison of the random number is part of a single operation (EXPR_IS_KEPT), because random
+// 32-bit integers are not exact in f32.
 #include "passes/lower/lower.h"
 
 void lower_Dropout(Lowering *l, const Node *node) {

@@ -1,8 +1,9 @@
-// Lowering of the elementwise operators: one formula each, of x, y and z, the operands in the operator's order.
+// Lowers elementwise operators. Each has one formula of x, y and z, the operands in the operator's order.
 //
 // To add an operator, add a row FORMULA(name, declarations, expression), written with the macros below. The formulas
-// equal the interpreter's, in forms that neither cancel nor overflow in f32. The order of the operands of GT, MAX and
-// MIN matters: a comparison with a NaN is false, so swapped operands may lose a NaN or give a wrong limit at infinity.
+// are mathematically equal to the interpreter's, in forms that neither cancel nor overflow in f32. The order of
+// operands of GT, MAX and MIN matters: a comparison with NaN is false, and MAX and MIN then yield their second operand.
+// Swapped operands may lose a NaN or give a wrong limit at infinity.
 #include "ir/operators/elementwise.h"
 
 #include "passes/lower/lower.h"
@@ -39,8 +40,8 @@ static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
 #define MUL(a, b) expr_binary(k, EXPR_MUL, a, b)
 #define DIV(a, b) expr_binary(k, EXPR_DIV, a, b)
 #define POW(a, b) expr_binary(k, EXPR_POW, a, b)
-#define MAX(a, b) expr_binary(k, EXPR_MAX, a, b) // a > b ? a : b
-#define MIN(a, b) expr_binary(k, EXPR_MIN, a, b) // a < b ? a : b
+#define MAX(a, b) expr_binary(k, EXPR_MAX, a, b) // b if either is NaN
+#define MIN(a, b) expr_binary(k, EXPR_MIN, a, b) // b if either is NaN
 #define GT(a, b) expr_binary(k, EXPR_GT, a, b)
 #define GE(a, b) expr_binary(k, EXPR_GE, a, b)
 #define EQ(a, b) expr_binary(k, EXPR_EQ, a, b)
@@ -54,17 +55,18 @@ static ExprId clamped(Kernel *k, ExprId x, double least, double greatest) {
   return MIN(NUMBER(greatest), MAX(NUMBER(least), x));
 }
 
-// x, with minus infinity replaced by the lowest finite number: x * 0 is then 0, the limit of the activation, not NaN.
+// x, with minus infinity replaced by the lowest finite number, so that x * 0 is 0, the limit of the activation, not
+// NaN.
 static ExprId above_infinity(Kernel *k, ExprId x) {
   return MAX(NUMBER(-FLT_MAX), x);
 }
 
-// x clamped for derivatives, where an infinite x would be multiplied by 0 and give NaN. The bound's square is finite.
+// x clamped for derivatives, where an infinite x times 0 would be NaN. The bound's square is finite.
 static ExprId bounded(Kernel *k, ExprId x) {
   return clamped(k, x, -0x1p60, 0x1p60);
 }
 
-// e^-|t|, from which sigmoid-like functions are computed: e^-|t| does not overflow, and 1 + e^-|t| does not cancel.
+// e^-|t|, the building block of sigmoid-like functions: e^-|t| does not overflow, and 1 + e^-|t| does not cancel.
 static ExprId decay(Kernel *k, ExprId t) {
   return EXP(NEG(ABS(t)));
 }
@@ -81,14 +83,14 @@ static ExprId sigmoid_slope(Kernel *k, ExprId t) {
   return DIV(e, MUL(sum, sum));
 }
 
-// ln(1 + e^(beta x)) / beta = linear + ln(1 + e^-|beta x|) / beta, where linear is x or 0. It is not computed as
+// ln(1 + e^(beta x)) / beta = linear + ln(1 + e^-|beta x|) / beta, where linear is x or 0. `linear` is not computed as
 // (beta x) / beta, because beta x may overflow.
 static ExprId soft_plus(Kernel *k, ExprId x, double beta) {
   ExprId linear = beta > 0 ? MAX(NUMBER(0), x) : MIN(NUMBER(-0.0), x);
   return ADD(linear, DIV(LOG1P(decay(k, MUL(NUMBER(beta), x))), NUMBER(beta)));
 }
 
-// (1 + tanh(t)) / 2 is sigmoid(2t); this is the 2t of gelu_tanh, 2c (x + 0.044715 x^3) with c = sqrt(2 / pi).
+// (1 + tanh(t)) / 2 is sigmoid(2t). gelu_argument is 2t for gelu_tanh: 2c (x + 0.044715 x^3) with c = sqrt(2 / pi).
 #define GELU_SCALE (2 * M_2_SQRTPI * M_SQRT1_2)
 #define GELU_CUBIC (0.044715 * GELU_SCALE)
 
@@ -96,8 +98,8 @@ static ExprId gelu_argument(Kernel *k, ExprId x) {
   return MUL(x, FMA(NUMBER(GELU_CUBIC), MUL(x, x), NUMBER(GELU_SCALE)));
 }
 
-// a b + c, where a result of 0 becomes -0: the slopes of these activations approach 0 from below at minus infinity.
-// (-fma(-a, b, -c) would give -0 too, but some compilers turn that into fma(a, b, c).)
+// a b + c, with a result of 0 replaced by -0: the slopes of these activations approach 0 from below at minus infinity.
+// (-fma(-a, b, -c) would also give -0, but some compilers turn it into fma(a, b, c).)
 static ExprId fma_from_below(Kernel *k, ExprId a, ExprId b, ExprId c) {
   ExprId slope = FMA(a, b, c);
   return SELECT(EQ(slope, NUMBER(0)), NUMBER(-0.0), slope);
@@ -110,7 +112,7 @@ static ExprId gelu_tanh_slope(Kernel *k, ExprId x) {
   return fma_from_below(k, MUL(sigmoid_slope(k, t), finite), argument_slope, sigmoid(k, t));
 }
 
-// tanh(ln(1 + e^x)) is p / q with p = e^x (e^x + 2), q = p + 2; above 0 both are divided by e^2x.
+// tanh(ln(1 + e^x)) is p / q with p = e^x (e^x + 2), q = p + 2. For x > 0, p and q are divided by e^2x.
 typedef struct MishTerms {
   ExprId e, is_negative, p, q, rest; // rest: q - p
 } MishTerms;
@@ -140,7 +142,7 @@ static ExprId tanh_slope(Kernel *k, ExprId x) {
   return MUL(NUMBER(4), sigmoid_slope(k, MUL(NUMBER(2), x)));
 }
 
-// x sigmoid(beta x), where an infinite x whose sigmoid is 0 is replaced by the largest finite number.
+// x sigmoid(beta x). An infinite x with sigmoid 0 is replaced by the largest finite number.
 static ExprId swish(Kernel *k, ExprId x, double beta) {
   if (beta == 0) return MUL(NUMBER(0.5), x);
   ExprId finite = beta > 0 ? above_infinity(k, x) : MIN(NUMBER(FLT_MAX), x);
@@ -151,7 +153,7 @@ static bool is_infinite(const Kernel *k, ExprId e) {
   return k->exprs[e].op == EXPR_CONSTANT && isinf(k->exprs[e].number);
 }
 
-// a > b as a mask. With an infinite constant, a >= b: an infinite number is within an infinite bound.
+// The mask a > b. If one is an infinite constant, a >= b: an infinite number is within an infinite bound.
 static ExprId beyond(Kernel *k, ExprId a, ExprId b) {
   return is_infinite(k, a) || is_infinite(k, b) ? GE(a, b) : GT(a, b);
 }
@@ -165,7 +167,7 @@ static bool is_number(const Kernel *k, ExprId e, double number) {
   return k->exprs[e].op == EXPR_CONSTANT && k->exprs[e].number == number;
 }
 
-// condition ? a : b. If this kernel computed the condition from a mask, the mask itself is used.
+// condition ? a : b. Uses the mask directly if this kernel computes the condition from a mask.
 static ExprId choose(Kernel *k, ExprId condition, ExprId a, ExprId b) {
   if (!condition) return 0;
   const Expr e = k->exprs[condition];
@@ -175,18 +177,18 @@ static ExprId choose(Kernel *k, ExprId condition, ExprId a, ExprId b) {
   return SELECT(EQ(condition, NUMBER(0)), b, a);
 }
 
-// An integer below 2^62 in f64, modulo 2^32, in s32's range. The quotient is exact unless e is beyond 2^52: then the
-// result may be off by 2^32.
+// Reduces an integer e below 2^62, held in f64, modulo 2^32 to s32's range. For e beyond 2^52 the quotient is rounded,
+// and the result may be off by 2^32.
 static ExprId wrapped(Kernel *k, ExprId e) {
   return FMA(FLOOR(FMA(e, NUMBER(0x1p-32), NUMBER(0.5))), NUMBER(-0x1p32), e);
 }
 
-// Sums and differences of s32 are exact in f64.
+// Wraps a sum or difference of s32, which is exact in f64.
 static ExprId whole(Kernel *k, const Node *node, ExprId e) {
   return node->outputs[0]->type == TYPE_S32 ? wrapped(k, e) : e;
 }
 
-// A product of s32 is the sum of two f64, the second of which is what the rounding of the first has left.
+// A product of s32 is the exact sum of two f64: the rounded product, and its rounding error.
 static ExprId product(Kernel *k, const Node *node, ExprId x, ExprId y) {
   const ExprId high = MUL(x, y);
   if (node->outputs[0]->type != TYPE_S32) return high;
@@ -201,7 +203,7 @@ static ExprId rounded(Kernel *k, Type type, ExprId e) {
   return narrowing[type] && !is_own ? expr_unary(k, narrowing[type], e) : e;
 }
 
-// As a store of the type rounds and saturates.
+// Rounds and saturates as a store of the type does.
 static ExprId cast(Kernel *k, Type type, ExprId x) {
   static const double least[TYPE_COUNT] = {
       [TYPE_S64] = -0x1p63, [TYPE_S32] = INT32_MIN, [TYPE_S8] = INT8_MIN, [TYPE_U8] = 0};
@@ -295,7 +297,7 @@ FORMULA(PReLU, NOTHING, SELECT(GT(x, ZERO), x, MUL(y, x)))
 FORMULA(TypeCast, NOTHING, cast(k, node->outputs[0]->type, x))
 // clang-format on
 
-// Sets the output `slot` to the sum of `term` over all axes that the output does not have.
+// Sets output `slot` to the sum of `term` over all axes that the output lacks.
 static void lower_sum(Lowering *l, const Node *node, uint32_t slot, ExprId term) {
   const Operand *row = &node->op->outputs[slot];
   const Value *v = node->outputs[slot];

@@ -1,23 +1,23 @@
 // Partitions the graph into regions: sets of nodes that become one kernel.
 //
-// Nodes are visited users first. A node joins the region that saves most bytes of memory traffic, among the regions of
-// its users and of nodes that read the same inputs; else it begins a region. Other regions that it exchanges values
-// with are then merged with its own if that saves traffic too. A region is named by its last node and is executed at
-// that node's position, so a node may join only if no kernel at an earlier position uses its results. The order of
-// kernels thus stays topological, and joining cannot make a cycle.
+// Visits users before producers. Candidates for a node are the regions of its users and of nodes that read the same
+// inputs. The node joins the candidate that saves the most bytes of memory traffic, or else begins a region. Then other
+// regions that share values with the node are merged with its region, if merging saves traffic. A region's id is its
+// last node, and its kernel runs at that node's position. A node may join only if no kernel at an earlier position uses
+// its results, so the order of kernels stays topological, and joining cannot make a cycle.
 //
 // If a region has sums, joining is tried out: the nodes are lowered and scheduled as one kernel, which must be possible
-// and must not move more bytes than two kernels. Fusing decides the order of sums and where values are rounded, so the
-// trial assumes the same caches on every machine. The number of live values is not limited: values beyond the registers
-// are spilled to the L1 cache, which costs less than a tensor between two kernels (measured by
+// and must not move more bytes than two kernels. Fusion determines the order of sums and where values are rounded, so
+// the trial assumes the same caches on every machine. The number of live values is not limited: compilers spill values
+// beyond the registers to the L1 cache, which costs less than a tensor between two kernels (measured by
 // tests/bench/live_values.sh). The number of tensors that a kernel streams is limited.
 //
-// A node that computes an operand of a product joins the product's region if it is pointwise and nothing else reads its
-// results (prologue.c): the product's kernel packs the operand in the order in which it needs it, and computes it
-// there, once for each element. A node that could as well end the kernel that makes its input is left to that one.
+// A pointwise node that computes an operand of a product joins the product's region if nothing else reads its results
+// (prologue.c): the product's kernel computes each element once, while it packs the operand into panels. A node that
+// can also be fused into the kernel of its input is fused there instead.
 //
 // Within a region, values are expressions over one domain, aligned at the right as in numpy. The statistics of a norm
-// have other axes than the data: they can only be stored, or be used by a norm over the same axes.
+// have other axes than the data: they can only be stored, or used by a norm over the same axes.
 #include "passes/lower/fuse.h"
 
 #include "ir/operators/contraction.h"
@@ -29,10 +29,10 @@
 #include "passes/schedule/traffic.h"
 
 enum {
-  MOST_NODES = 128,   // in a region: keeps kernels readable, and the search for equal expressions fast
+  MOST_NODES = 128,   // in a region: limits the size of kernels, and the time to search for equal expressions
   MOST_SUMS = 4,      // operators with sums in a region
-  MOST_STREAMS = 32,  // tensors of the domain's size that a region reads and writes: prefetchers track no more
-  MOST_USES = 16,     // uses of a value that are considered, so that fusing takes linear time
+  MOST_STREAMS = 32,  // tensors of the domain's size that a region reads and writes: hardware prefetchers track no more
+  MOST_USES = 16,     // uses of a value that are considered, so that fusion takes linear time
   MOST_CANDIDATES = 8 // regions that a node may join
 };
 
@@ -43,9 +43,9 @@ enum { SHAPE_TEXT = 160 };
 typedef struct Region {
   Shape domain;
   uint32_t nnodes, nsums;
-  bool has_fixed_domain; // some node cannot be broadcast to a wider domain
+  bool has_fixed_domain; // a node cannot be broadcast to a wider domain
   bool is_schedulable;   // a trial has shown that one kernel can compute its sums
-  int64_t nbytes;        // that its kernel moves; UNKNOWN, NO_KERNEL
+  int64_t nbytes;        // traffic of its kernel; or UNKNOWN, NO_KERNEL
 } Region;
 
 typedef struct NodeList { // in the graph's order
@@ -63,10 +63,10 @@ typedef struct Fusion {
   PassContext *c;
   Partition *partition;
   Region *regions; // by the index of the region's last node
-  int *operand;    // by node->index: the operand of its region's product that it helps to compute, from 1; 0: none
+  int *operand;    // by node->index: 1 + the operand of the region's product that the node helps to compute; 0: none
   Arena arena;     // freed with the pass
   RegionLowering trial;
-  bool is_off; // each node stays a region of its own
+  bool is_off; // each node stays a separate region
   bool changed;
 } Fusion;
 
@@ -78,14 +78,14 @@ static bool has_trait(const Node *node, unsigned trait) {
   return node->op->traits & trait;
 }
 
-// Never fuses: its iteration domain is a slice of the output, it adds to rows of the output at computed places, or it
-// has no kernel.
+// Whether the node never fuses: its iteration domain is a slice of the output, it adds to rows of the output at
+// computed indices, or it has no kernel.
 static bool is_never_fused(const Node *node) {
   return has_trait(node, TRAIT_PIECES | TRAIT_SCATTERS) || node_is_alias(node);
 }
 
-// Whether the node reduces axes of its own, as products and windows do: it reads its operands along these, from memory.
-// It is the only one of its region. Elementwise nodes join it, and nodes with sums over rows of a product.
+// Whether the node has extra axes, as products and windows have, along which it reads its operands from memory. A
+// region has at most one such node. Elementwise nodes may join it, and for a product, nodes with sums over rows.
 static bool has_own_axes(const Node *node) {
   return node->op->domain;
 }
@@ -117,7 +117,7 @@ static int64_t value_nbytes(const Value *v) {
   return (int64_t)type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
 }
 
-// Whether a region of nodes over both shapes has the first as its domain, as lower_region chooses.
+// Whether lower_region would choose the first shape as the domain of a region with nodes over both shapes.
 static bool is_domain_of_both(const Shape *one, const Shape *other) {
   const int64_t nelems = shape_nelems(one), others = shape_nelems(other);
   return nelems > others || (nelems == others && one->rank > other->rank);
@@ -128,7 +128,7 @@ static bool is_data(const Value *v, const Shape *domain) {
   return v && shape_nelems(&v->shape) >= shape_nelems(domain) && shape_nelems(domain) > 1;
 }
 
-// Whether the node may be computed over a wider domain: its operands and results are placed by numpy's broadcasting.
+// Whether the node may be computed over a wider domain: its operands and results broadcast by numpy's rules.
 static bool is_broadcastable(const Node *node) {
   return has_trait(node, TRAIT_ELEMENTWISE) && !operator_places_by_axis(node->op);
 }
@@ -149,7 +149,7 @@ static Type computed_type(const Node *node) {
 }
 
 // Whether the value is a statistic that one norm computes and another norm over the same axes uses, so that it varies
-// over the same axes of the kernel for both. Its type must be the type that the user computes in: otherwise the value
+// over the same axes of the kernel in both. Its type must be the type that the user computes in: otherwise the value
 // would have to be rounded.
 static bool is_of_same_norm(const Node *maker, const Value *v, const Node *user) {
   const NormScope scope = maker->op->norm_scope;
@@ -162,7 +162,7 @@ static bool is_of_same_norm(const Node *maker, const Value *v, const Node *user)
          norm_reduced_axes(maker) == norm_reduced_axes(user);
 }
 
-// Whether the value can go from maker to user as an expression, without memory.
+// Whether the value can be an expression from maker to user, without memory.
 static bool can_be_expression(const Node *maker, const Value *v, const Node *user, const Shape *domain) {
   if (shape_equals(&v->shape, domain) || is_of_same_norm(maker, v, user)) return true;
   return is_aligned(maker) && is_broadcastable(user) && broadcasts_to(&v->shape, domain);
@@ -187,12 +187,13 @@ static bool is_used_outside(const Value *v, const NodeList *list) {
   return false;
 }
 
-// Whether the nodes of a region, of which this is one, compute in the type in which the other node computes.
+// Whether both nodes compute in s64, or neither does; all nodes of a region agree.
 static bool computes_alike(const Node *node, const Node *other) {
   return node_computes_in_s64(node) == node_computes_in_s64(other);
 }
 
-// The number of tensors of the domain's size that the nodes, as one kernel, read and write; stops at MOST_STREAMS + 1.
+// The number of tensors of the domain's size that one kernel of these nodes would read and write; stops at MOST_STREAMS
+// + 1.
 static uint32_t count_streams(const NodeList *list, const Shape *domain) {
   const Value *seen[MOST_STREAMS + 1];
   uint32_t count = 0;
@@ -212,8 +213,8 @@ static uint32_t count_streams(const NodeList *list, const Shape *domain) {
   return count;
 }
 
-// Appends the elementwise producers, direct and indirect, of the listed nodes that have not been visited yet (those
-// with an index below `first`). False: they are more than a region may have.
+// Appends all elementwise producers, direct and indirect, of the listed nodes that have not been visited yet: their
+// index is below `first`. False: more nodes than a region may have.
 static bool list_unvisited_producers(NodeList *list, const Shape *domain, uint32_t first) {
   for (uint32_t i = 0; i < list->count; i++) {
     const Node *node = list->nodes[i];
@@ -229,15 +230,15 @@ static bool list_unvisited_producers(NodeList *list, const Shape *domain, uint32
 }
 
 // Whether the nodes stream more tensors than a kernel may. Elementwise producers that have not been visited can still
-// join the region. Their results would then not be streamed, but their inputs would, so a region over the limit is also
-// counted with them.
+// join the region: their inputs would then be streamed instead of their results. So a region over the limit is counted
+// again with these producers.
 static bool has_many_streams(const NodeList *list, const Shape *domain, const Node *visited) {
   if (count_streams(list, domain) <= MOST_STREAMS) return false;
   NodeList all = *list;
   return !list_unvisited_producers(&all, domain, visited->index) || count_streams(&all, domain) > MOST_STREAMS;
 }
 
-// A reason why two nodes are not fused, for users; in the graph's arena.
+// A message that tells users why two nodes are not fused; in the graph's arena.
 static const char *say(Fusion *f, const char *text) {
   if (!text) pass_out_of_memory(f->c);
   return text ? text : "";
@@ -259,10 +260,10 @@ static const char no_schedule[] = "no order of loops finishes the sums of both b
 #define TYPES_DIFFER "one of the two computes in s64, the other in floating point"
 #define GROUPS_DIFFER "the norms divide the channels into different groups"
 
-typedef struct Sums {                // the nodes of a list that have sums
-  uint32_t nown, nproducts, nothers; // with axes of their own; those of them that are products; without
-  bool has_groups;                   // some are over the channels of a group
-  bool has_bounds;                   // the loads of some node may have bounds
+typedef struct Sums {                // counts of a list's nodes with sums
+  uint32_t nown, nproducts, nothers; // with extra axes; products among these; without extra axes
+  bool has_groups;                   // a sum is over the channels of a group
+  bool has_bounds;                   // a node's loads may have bounds
 } Sums;
 
 static Sums count_sums(const NodeList *list) {
@@ -278,7 +279,7 @@ static Sums count_sums(const NodeList *list) {
   return sums;
 }
 
-// Why the sums of the nodes cannot be in one kernel, whatever their shapes; NULL: they may be.
+// Why the nodes' sums cannot be in one kernel, independent of shapes; NULL: they may be.
 static const char *refusal_of_sums(const NodeList *list) {
   const Sums sums = count_sums(list);
   if (sums.nown > 1 || (sums.nown && sums.nothers && !sums.nproducts)) return OWN_AXES;
@@ -287,7 +288,7 @@ static const char *refusal_of_sums(const NodeList *list) {
   return sums.nown && sums.nothers && nodes_npieces(list->nodes, list->count) > 1 ? IN_PIECES : NULL;
 }
 
-// Whether the nodes are a product and others with sums, and the schedule has no loop for a product with these.
+// Whether the nodes are a product and other nodes with sums, and the schedule has no loop with is_product.
 static bool loses_product(const NodeList *list, const Schedule *s) {
   const Sums sums = count_sums(list);
   bool has_loop = !sums.nproducts || !sums.nothers;
@@ -295,7 +296,7 @@ static bool loses_product(const NodeList *list, const Schedule *s) {
   return !has_loop;
 }
 
-// Bytes that one piece of the nodes moves as one scheduled kernel; NO_KERNEL: it cannot be scheduled as one.
+// Traffic of one piece of the nodes as one scheduled kernel; NO_KERNEL: there is no schedule.
 static int64_t try_piece(Fusion *f, const NodeList *list, uint32_t piece) {
   Arena arena;
   arena_init(&arena, f->c->allocator);
@@ -309,7 +310,7 @@ static int64_t try_piece(Fusion *f, const NodeList *list, uint32_t piece) {
   return nbytes;
 }
 
-// Bytes that the nodes move as one scheduled kernel for each piece; NO_KERNEL: a piece cannot be scheduled as one.
+// Traffic of the nodes with one scheduled kernel for each piece; NO_KERNEL: a piece has no schedule.
 static int64_t try_kernel(Fusion *f, const NodeList *list) {
   const uint32_t npieces = nodes_npieces(list->nodes, list->count);
   int64_t nbytes = 0;
@@ -339,8 +340,9 @@ static const char *why_no_schedule(const NodeList *list) {
   return sums.nproducts && sums.nothers ? NOT_OF_ROWS : no_schedule;
 }
 
-// Schedules the node and the region as one kernel. Returns why they are not fused: they have no schedule, or it moves
-// more bytes because it reads data again that has left the caches, apart from `cached` ones. NULL: they may be fused.
+// Schedules the node and the region as one kernel. Returns why they are not fused: there is no schedule, or the kernel
+// moves more bytes than two kernels, as it reads data again that has left the caches. `cached` bytes do not count.
+// NULL: they may be fused.
 static const char *try_join(Fusion *f, uint32_t region, Node *node, int64_t cached) {
   int64_t others = region_nbytes(f, region);
   if (others < 0) return "the other's sums need more than one kernel";
@@ -350,13 +352,13 @@ static const char *try_join(Fusion *f, uint32_t region, Node *node, int64_t cach
   if (apart < 0) return "its sums need more than one kernel";
   int64_t together = try_kernel(f, &both);
   if (together < 0) return why_no_schedule(&both);
-  enum { NUMBERS = 64 }; // bytes of single numbers, which each piece reads
+  enum { NUMBERS = 64 }; // bytes of single numbers, which each piece reads again
   const int64_t numbers = (int64_t)(nodes_npieces(both.nodes, both.count) - 1) * NUMBERS;
   return together - cached - numbers > apart + others ? say_bytes(f, together, apart + others) : NULL;
 }
 
-// Whether the node replaces one stream of the region's data by another of the same size, so that joining it cannot make
-// a schedule impossible or slower. A constant with one value is no stream: it varies over no axis.
+// Whether the node replaces one stream of the region by another of the same size, so that joining cannot make a
+// schedule impossible or slower. A splat constant is no stream: it varies over no axis.
 static bool replaces_one_stream(const Node *node, const Shape *domain) {
   const Value *src = node->inputs[0], *dst = node->outputs[0];
   if (src->constant && src->constant->is_splat) return false;
@@ -368,8 +370,8 @@ static bool needs_trial(const Node *node, const Region *r, const Shape *domain) 
   return has_sums(node) || (r->nsums && !(r->is_schedulable && replaces_one_stream(node, domain)));
 }
 
-// Why a result of the node forbids that it joins the region: a kernel before the region needs it, or a node in the
-// region can only read it from memory. NULL: no result does. `own` is the node's own region.
+// Why a result of the node forbids joining the region: a kernel before the region needs the result, or a node in the
+// region can only read it from memory. NULL: no result does. `own` is the node's region.
 static const char *refusal_of_values(Fusion *f, const Node *node, uint32_t own, uint32_t region, const Shape *domain) {
   char title[NODE_TITLE_BYTES];
   for (uint32_t i = 0; i < node->noutputs; i++) {
@@ -388,7 +390,7 @@ static const char *refusal_of_values(Fusion *f, const Node *node, uint32_t own, 
   return NULL;
 }
 
-// Whether all group norms among the nodes have the same groups. A kernel can split the channel axis in only one way.
+// Whether all group norms among the nodes have the same groups: a kernel can split the channel axis in one way only.
 static bool have_same_groups(const NodeList *list) {
   const Node *first = NULL;
   for (uint32_t i = 0; i < list->count; i++) {
@@ -406,12 +408,12 @@ static const char *say_streams(Fusion *f) {
   return SAY("together they would read and write more than %d tensors of this size", MOST_STREAMS);
 }
 
-// The operand of a product that the value belongs to as an input of the user, from 1; 0: to none.
+// 1 + the operand of a product that the value helps to compute as an input of `user`; 0: none.
 static int operand_of(const Fusion *f, const Node *user, const Value *v) {
   return f->operand[user->index] ? f->operand[user->index] : contraction_operand(user, v);
 }
 
-// The operand of a product in the region that some result of the node belongs to, from 1; 0: none.
+// 1 + the operand of the region's product that a result of the node helps to compute; 0: none.
 static int operand_in(const Fusion *f, const Node *node, uint32_t region) {
   int operand = 0;
   for (uint32_t i = 0; i < node->noutputs; i++)
@@ -420,8 +422,9 @@ static int operand_in(const Fusion *f, const Node *node, uint32_t region) {
   return operand;
 }
 
-// Whether pointwise nodes from a node with sums to this one have no other users and can end that node's kernel. Where
-// data is narrower in between, as quantised data is, the kernel should end there.
+// Whether this node can end the kernel of an earlier node with sums: only pointwise nodes without other users are in
+// between. False if a value in between has a narrower type, such as quantised data: the earlier kernel should store
+// that value.
 static bool ends_other_kernel(const Fusion *f, Node *node) {
   const Value *result = node->outputs[0];
   NodeList list = {{node}, 1};
@@ -437,14 +440,14 @@ static bool ends_other_kernel(const Fusion *f, Node *node) {
   return false;
 }
 
-// Bytes that the product's copy of the operand is stored and loaded with, if it stays in the L2 cache: they cost less
-// than another kernel, which may store a narrower type.
+// Bytes to store and load the product's copy of the operand, if the copy fits the L2 cache: these cost less than
+// another kernel, even one that stores a narrower type. 0: the copy does not fit.
 static int64_t cached_nbytes(const Fusion *f, const Node *node) {
   const int64_t nbytes = shape_nelems(&node->outputs[0]->shape) * (int64_t)sizeof(float);
   return nbytes <= f->trial.target->l2_nbytes / 2 ? 2 * nbytes : 0;
 }
 
-// Why the node cannot compute the operand as a part of the region's product; NULL: it can.
+// Why the node cannot be in the prologue of the region's product; NULL: it can.
 static const char *refusal_of_prologue(Fusion *f, Node *node, uint32_t region, int operand) {
   const Region *r = &f->regions[region];
   char title[NODE_TITLE_BYTES];
@@ -503,8 +506,8 @@ static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   return needs_trial(node, r, domain) ? try_join(f, region, node, 0) : NULL;
 }
 
-// Bytes that need not be moved if the node joins the region: its inputs that the region reads too, and its outputs that
-// the region reads (their loads, and their stores if nobody else needs them).
+// Traffic that joining the region saves: inputs that the region also reads, and outputs that the region reads (the
+// loads, and the stores if nothing else reads them).
 static int64_t saved_bytes(const Fusion *f, const Node *node, uint32_t region) {
   int64_t saved = 0;
   for (uint32_t i = 0; i < node->ninputs; i++) {
@@ -536,7 +539,7 @@ static void add_candidate(const Fusion *f, const Node *node, uint32_t region, Ca
   list[at] = (Candidate){region, saved};
 }
 
-// Lists regions that the node may join, of its users and of nodes that read the same data, by bytes saved.
+// Lists candidate regions: of the node's users, and of nodes that read the same data. Sorted by bytes saved.
 static uint32_t find_candidates(const Fusion *f, const Node *node, Candidate *list) {
   uint32_t count = 0;
   Shape domain = node_domain(node);
@@ -597,8 +600,8 @@ static void list_both(const Fusion *f, uint32_t one, uint32_t other, NodeList *l
   }
 }
 
-// Why two regions, one of which contains the node, cannot be merged; NULL: they can. The merged region takes the place
-// of the second. Sets `both` to its nodes and *nbytes to its traffic.
+// Why two regions, one of which contains the node, cannot be merged; NULL: they can. The merged region gets the second
+// region's id. Sets `both` to its nodes and *nbytes to its traffic.
 static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first, uint32_t second, NodeList *both,
                                     int64_t *nbytes) {
   const Region *a = &f->regions[first], *b = &f->regions[second];
@@ -627,7 +630,7 @@ static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first,
   return *nbytes < apart + others ? NULL : say_bytes(f, *nbytes, apart + others);
 }
 
-// Merges the node's region with another if that is possible and saves traffic; records the reason if not.
+// Merges the node's region with another if this is possible and saves traffic; else records the reason.
 static void try_merge(Fusion *f, const Node *node, uint32_t other) {
   const uint32_t own = region_of(f, node), first = own < other ? own : other, second = first == other ? own : other;
   NodeList both = {.count = 0};

@@ -1,6 +1,6 @@
-// Lowering of resampling: loads whose offsets are computed from the output's coordinates, in integers that are exact in
-// the kernel's float type. An expression that varies along one axis only becomes a table that is computed once a call:
-// scheduling saves it between loops.
+// Lowers resampling: loads whose offsets are computed from the output's indices, in integers that are exact in the
+// kernel's float type. Scheduling computes an expression that varies along one axis only once a call, in a table
+// between loops.
 #include "ir/operators/interpolate.h"
 
 #include "passes/lower/lower.h"
@@ -20,8 +20,8 @@
 #define NEG(a) expr_unary(k, EXPR_NEG, a)
 #define SELECT(mask, a, b) expr_select(k, mask, a, b)
 
-// The input elements that an output element is interpolated from, along one axis: (1 - weight) * input[place] +
-// weight * input[place + 1]; with weight 0 (no expression), input[place] alone.
+// An output element along one axis: (1 - weight) * input[place] + weight * input[place + 1], or input[place] if there
+// is no expression for weight (0).
 typedef struct Origin {
   ExprId place, weight;
 } Origin;
@@ -40,9 +40,9 @@ static Origin origin_of(Kernel *k, const Resampling *r, ExprId o) {
 // The tensor on the loaded side: src of Interpolate, diff_dst of its gradient.
 typedef struct Side {
   const Value *value;
-  int first, nspatial; // its first spatial axis, and the number of spatial axes
-  Strides own;         // its strides
-  Strides as_domain;   // the same along axes that are not resampled, 0 along resampled ones
+  int first, nspatial; // the first spatial axis, and the number of spatial axes
+  Strides own;         // the value's strides
+  Strides as_domain;   // the same, but 0 along resampled axes
 } Side;
 
 static Side side_of(Kernel *k, const Node *node, const Value *v) {
@@ -72,16 +72,16 @@ static ExprId load_side(Lowering *l, const Side *side, ExprId offset) {
   return lower_strided_load(l, v, &side->as_domain, l->domain.rank, offset);
 }
 
-// offset + stride * place along the axis. These integers are exact in the kernel's float type for the extents at hand,
-// but not for every value of an open dim, so the dim's value must be known.
+// offset + stride * place along the axis. These integers are exact in the kernel's float type for known extents, but
+// not for every value of an open dim, so the kernel needs the dim's value.
 static ExprId offset_by_place(Kernel *k, ExprId offset, ExprId place, const Side *side, int axis) {
   int64_t stride = side->own.stride[axis];
   kernel_close(k, side->own.monomial[axis]);
   return offset ? FMA(NUMBER(stride), place, offset) : MUL(NUMBER(stride), place);
 }
 
-// The interpolated value at an output's coordinates along the spatial axes from `spatial` on. `offset` is the offset in
-// elements along the spatial axes before.
+// The interpolated value at an output's indices on the spatial axes from `spatial` on. `offset`: the offset in elements
+// along the earlier spatial axes.
 static ExprId sample(Lowering *l, const Node *node, const Side *side, int spatial, ExprId offset) {
   Kernel *k = l->kernel;
   if (spatial == side->nspatial) return load_side(l, side, offset);
@@ -101,8 +101,8 @@ void lower_Interpolate(Lowering *l, const Node *node) {
   lower_result(l, node, 0, sample(l, node, &src, 0, 0), NULL);
 }
 
-// The first output along an axis that input i can contribute to: its unrounded place is above i - 1 (linear), or at
-// least i - 1/2 (nearest).
+// The first output along an axis that input i may contribute to: the first with source coordinate above i - 1 (linear),
+// or at least i - 1/2 (nearest).
 static ExprId first_tap(Kernel *k, const Resampling *r, ExprId i) {
   if (r->factor <= 0) return NUMBER(0);
   int64_t scale = r->is_nearest ? 2 : 1;

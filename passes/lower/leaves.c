@@ -1,4 +1,4 @@
-// Leaves are no matter of kernels: a graph that has them is cut into graphs without (passes/leaves/stages.h).
+// Leaf and AllReduce have no kernels: a graph with leaves is cut into graphs without leaves (passes/leaves/stages.h).
 #include "passes/lower/lower.h"
 
 #include <assert.h>

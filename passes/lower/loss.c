@@ -1,11 +1,11 @@
-// Lowering of losses and their gradients. As in softmax.c, the row's maximum is subtracted first.
+// Lowers losses and their gradients. As in softmax.c, the row's maximum is subtracted first.
 #include "ir/operators/loss.h"
 
 #include "passes/lower/lower.h"
 
 #include <math.h>
 
-typedef struct CrossEntropy { // expressions of a row, which has an element for each class
+typedef struct CrossEntropy { // expressions of a row, which has one element for each class
   Kernel *k;
   AxisSet classes, rows;
   int64_t reduction;
@@ -14,11 +14,11 @@ typedef struct CrossEntropy { // expressions of a row, which has an element for 
   int on[MAX_RANK];  // by the label's axis: the domain's axis
   ExprId shifted;    // src - max
   ExprId power, sum; // e^shifted, and its sum
-  ExprId weight;     // of the class
+  ExprId weight;     // the class's weight
   ExprId is_own;     // a mask: the class is the label
-  ExprId is_used;    // 1, or 0 where the label is ignored; 0: no label is
+  ExprId is_used;    // 1, or 0 where the label is ignored. No expression (0): no label is ignored
   ExprId is_wrong;   // a mask: the label is no class
-  ExprId own_weight; // of the label's class
+  ExprId own_weight; // the weight of the label's class
   ExprId nclasses;
 } CrossEntropy;
 
@@ -26,7 +26,7 @@ static ExprId over_classes(const CrossEntropy *c, ExprId e) {
   return expr_sum(c->k, e, c->classes);
 }
 
-// The element of the label's class.
+// The element at the label's class.
 static ExprId picked(const CrossEntropy *c, ExprId e) {
   return over_classes(c, expr_select(c->k, c->is_own, e, expr_constant(c->k, 0)));
 }
@@ -82,7 +82,8 @@ static ExprId total_of(const CrossEntropy *c) {
   return expr_sum(c->k, where_used(c, c->own_weight), c->rows);
 }
 
-// The same, where the losses are NaN if a label is no class.
+// The number that a mean divides by. Without weights and ignored labels it is the number of labels: an invalid label
+// makes the losses NaN already.
 static ExprId divisor_of(const CrossEntropy *c) {
   return c->has_weights || c->is_used ? total_of(c) : number_of_labels(c);
 }
@@ -125,7 +126,7 @@ void lower_SoftmaxCrossEntropyBackward(Lowering *l, const Node *node) {
   lower_result(l, node, 0, where_used(&c, product(&c, dy, slope)), NULL);
 }
 
-// Sums or averages the losses of all elements, if the reduction says so.
+// Applies the node's reduction (none, sum or mean) to the losses.
 static void lower_loss(Lowering *l, const Node *node, ExprId loss) {
   Kernel *k = l->kernel;
   const int64_t reduction = node_s64(node, "reduction");

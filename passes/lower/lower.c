@@ -1,4 +1,4 @@
-// Lowers a region: chooses its domain, turns operands into loads and results into stores.
+// Lowers a region: chooses the domain, turns operands into loads and results into stores.
 #include "passes/lower/lower.h"
 
 #include "ir/kernel/simplify.h"
@@ -21,8 +21,8 @@ static void (*const lowerings[OP_COUNT])(Lowering *, const Node *) = {
 #undef OP
 };
 
-// A value of rank 1 may cover several of the domain's axes, flattened: from axis[0] to the last. For example, layer
-// norm's gamma when it normalises several axes.
+// A flattened value has rank 1 and covers the domain's axes from axis[0] to the last. Example: gamma of a layer norm
+// over several axes.
 static bool is_flattened(const Lowering *l, const Value *v, const int *axis) {
   return axis && v->shape.rank == 1 && extent_value(v->shape.extent[0]) != 1 && !(l->cut_axes >> axis[0] & 1) &&
          !extent_equals(v->shape.extent[0], l->domain.extent[axis[0]]);
@@ -71,7 +71,7 @@ Strides strides_of(const Shape *shape, const Order *order) {
   return s;
 }
 
-// The value's shape, or for a flattened value the extents of the domain's axes that it covers.
+// The value's shape; for a flattened value, the extents of the domain's axes that it covers.
 static Shape unflattened_shape(const Lowering *l, const Value *v, const int *axis) {
   if (!is_flattened(l, v, axis)) return v->shape;
   Shape flat = {.rank = l->domain.rank - axis[0]};
@@ -79,7 +79,7 @@ static Shape unflattened_shape(const Lowering *l, const Value *v, const int *axi
   return flat;
 }
 
-// Moves the access, with strides along the domain's axes, to the places that the domain goes over.
+// Converts the access from indices of the results to the kernel's places: index = begin + step * place.
 static void take_places(const Lowering *l, Access *a) {
   for (int axis = 0; axis < l->domain.rank; axis++) {
     const Places places = l->places[axis];
@@ -182,7 +182,7 @@ AccessId lower_index_of_element(Lowering *l, const Value *v) {
   Access a = access_of(l, &row_major, NULL);
   a.value = NULL;
   a.type = TYPE_NONE;
-  a.nbounds = 0; // of an element that does not exist, the number is of no use
+  a.nbounds = 0; // numbers of elements outside of the tensor are unused
   return kernel_add_access(l->kernel, &a);
 }
 
@@ -225,23 +225,23 @@ Shape node_domain(const Node *node) {
   return node->op->traits & (TRAIT_ELEMENTWISE | TRAIT_MOVES) ? node->outputs[0]->shape : node->inputs[0]->shape;
 }
 
-// Whether the operand is a count, or may be an attribute instead: a shape, which is no data.
+// Whether the operand is not data: a count, or a shape that could also be an attribute.
 static bool is_no_data(const Node *node, uint32_t operand) {
   if (operand >= node->op->ninputs) return false;
   const Operand *row = &node->op->inputs[operand];
   return row->is_count || operator_has_attribute(node->op, row->name);
 }
 
-// Whether the elements are indices that f32 holds exactly, whatever open extents are.
+// Whether the elements are indices that are exact in f32 for all values of open dims.
 static bool is_small_index(const Value *v) {
   if (!v->producer || v->producer->op->id != OP_GenIndex) return false;
   const Extent extent = v->shape.extent[axis_of(v->producer, v->shape.rank)];
   return !extent_monomial(extent) && extent_value(extent) <= 1 << 24;
 }
 
-// A kernel computes in f64 if a node has f64 data, s32 data (exact in f64, not in f32) other than the indices of an
-// axis, intermediate values outside of f32's range (TRAIT_WIDE), element indices above 2^24 (not exact in f32), a label
-// as large that is ignored, or a gradient that loses digits by cancellation.
+// A kernel computes in f64 if a node has f64 data, s32 data other than indices of an axis (s32 is exact in f64, not in
+// f32), intermediate values outside of f32's range (TRAIT_WIDE), indices above 2^24 (not exact in f32), an ignored
+// label above 2^24, or a gradient that loses digits by cancellation.
 bool node_computes_in_f64(const Node *node) {
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
     const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
@@ -277,7 +277,7 @@ static void add_axes(Lowering *l, const Domain *extra) {
     kernel_add_axis(k, names[k->naxes], extent_value(extra->extra[i]), extent_monomial(extra->extra[i]));
 }
 
-// Remembers for the error message the first node that needed an open dim's value.
+// Records, for the error message, the first node that needs an open dim's value.
 static void note_closing_node(Kernel *k, const Node *node) {
   if (k->closed && !k->closing) k->closing = node;
 }
@@ -301,12 +301,13 @@ void lower_node(Lowering *l, const Node *node) {
   lowerings[node->op->id](l, node);
 }
 
-// The domain of the node alone.
+// The domain of the node alone; with TRAIT_PIECES, of the piece.
 static Shape piece_domain(const Node *node, uint32_t piece) {
   return node->op->traits & TRAIT_PIECES ? node->inputs[piece]->shape : node_domain(node);
 }
 
-// Sets the domain: the largest of the nodes', its axis that is split into groups of channels, and its type.
+// Sets the domain, the largest of the nodes' domains; the axis that is split into groups of channels; and the kernel's
+// type.
 static void choose_domain(Lowering *l, Node *const *nodes, size_t nnodes, const bool *is_prologue) {
   Kernel *k = l->kernel;
   bool has_domain = false;
@@ -329,7 +330,7 @@ static void choose_domain(Lowering *l, Node *const *nodes, size_t nnodes, const 
   for (int axis = 0; axis < MAX_RANK; axis++) l->places[axis].step = 1;
 }
 
-// The axes of a node that has axes of its own, which are its taps first if it has windows.
+// Takes the extra axes of a node; with windows, the taps come first.
 static void take_own_axes(Lowering *l, const Node *node, Domain *own) {
   node->op->domain(node, own);
   if (own->ngroups > 1) {
@@ -378,10 +379,10 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
   mark_prologues(nodes, nnodes, scratch);
   choose_domain(&l, nodes, nnodes, scratch->is_prologue);
   Domain own = {.nextra = 0};
-  for (size_t i = 0; i < nnodes; i++) // at most one has axes of its own
+  for (size_t i = 0; i < nnodes; i++) // at most one has extra axes
     if (nodes[i]->op->domain) take_own_axes(&l, nodes[i], &own);
   add_axes(&l, &own);
-  for (size_t i = 0; i < nnodes && !k->piece; i++) // at most one is cut
+  for (size_t i = 0; i < nnodes && !k->piece; i++) // at most one is cut into pieces
     if (!node_piece_text(nodes[i], part.piece, arena, &k->piece)) return NULL;
   for (size_t i = 0; i < nnodes; i++) {
     if (!scratch->is_prologue[nodes[i]->index]) lower_node(&l, nodes[i]);

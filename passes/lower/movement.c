@@ -1,5 +1,5 @@
-// Lowering of the operators that move elements: they load their input at other indices, which are affine in those of
-// the result. The input must be in memory, so fusing never puts its producer into the same region.
+// Lowers operators that move elements: loads of the input at indices that are affine in the result's indices. The input
+// must be in memory, so fusion never puts its producer into the same region.
 #include "ir/operators/movement.h"
 
 #include "passes/lower/lower.h"
@@ -43,8 +43,8 @@ void lower_Concat(Lowering *l, const Node *node) {
   lower_piece(l, node, lower_value(l, node->inputs[l->part.piece]), axis, start, monomial);
 }
 
-// The result at the indices that node_reads gives, and `outside` beyond src. The indices of a part of an axis follow
-// from the axis's extent, which must have a value.
+// Loads src at the indices from node_reads; `outside` beyond src. If the read is not of a whole axis, its indices
+// depend on the axis's extent, which must have a value.
 static void lower_reads(Lowering *l, const Node *node, double outside) {
   Kernel *k = l->kernel;
   const Shape *src = &node->inputs[0]->shape, *dst = &node->outputs[0]->shape;
@@ -78,11 +78,11 @@ void lower_Pad(Lowering *l, const Node *node) {
 }
 
 void lower_Split(Lowering *l, const Node *node) {
-  (void)node; // pass splits has replaced it
+  (void)node; // pass `splits` has replaced the node
   l->kernel->unsupported = "it is computed as a Slice for each part";
 }
 
-// The kernel goes over src, and stores each element at all of its copies.
+// The kernel iterates over src, and stores each element to all of its copies.
 void lower_Tile(Lowering *l, const Node *node) {
   Value *dst = node->outputs[0];
   const Shape *src = &node->inputs[0]->shape;
@@ -105,11 +105,11 @@ void lower_Tile(Lowering *l, const Node *node) {
   kernel_store(l->kernel, kernel_add_access(l->kernel, &a), lower_value(l, node->inputs[0]));
 }
 
-// Where an index is along an axis of the extent.
+// An index of Gather, converted to a place on the axis.
 typedef struct Taken {
-  ExprId place;     // 0 or more, less than the extent if the index is
-  ExprId is_inside; // of the place: a mask
-  ExprId inner;     // the nearest place that exists
+  ExprId place;     // in 0 .. extent - 1 if the index is valid
+  ExprId is_inside; // a mask: the place exists
+  ExprId inner;     // the place clamped to the axis
 } Taken;
 
 static Taken taken_at(Kernel *k, ExprId index, Extent e) {
@@ -122,7 +122,7 @@ static Taken taken_at(Kernel *k, ExprId index, Extent e) {
   return t;
 }
 
-// The part of src at one place along the axis.
+// Loads src at a known place on the axis.
 static ExprId load_part(Lowering *l, const Value *src, const Value *indices, int axis, int64_t place) {
   Bound bounds[MAX_RANK];
   int on[MAX_RANK];

@@ -1,7 +1,7 @@
-// Lowering of the normalisations and their gradients, in the centred form.
+// Lowers normalisations and their gradients, in the centred form.
 //
-// x - mean is computed first and everything else from it: the form a * dy + b * x + c would lose as many digits as
-// |mean| / deviation has. Factors of a channel or row are multiplied with each other before they meet the data.
+// x - mean is computed first, and everything else from the difference: the form a * dy + b * x + c would lose as many
+// digits as |mean| / deviation has. Factors of a channel or row are multiplied with each other before the data.
 #include "ir/operators/norm.h"
 
 #include "passes/lower/lower.h"
@@ -57,7 +57,7 @@ static Deviation deviation(const Norm *n, const Node *node, ExprId variance) {
   return d;
 }
 
-// gamma * rstd. If gamma and the statistics have the same axes, it is gamma / root, which is rounded only once.
+// gamma * rstd. If gamma and the statistics have the same axes, gamma / root instead, which rounds once less.
 static ExprId scale_factor(const Norm *n, const Deviation *d, ExprId gamma) {
   if (!gamma) return d->rstd;
   bool is_channels = n->k->exprs[gamma].axes == n->k->exprs[d->root].axes;
@@ -110,8 +110,9 @@ static ExprId average(const Norm *n, ExprId e, const char *label) {
   return expr_binary(n->k, EXPR_DIV, norm_sum(n, e, label), count);
 }
 
-// Two passes: the mean, then the moments about it. The first moment is not quite zero, because the mean was rounded to
-// f32; subtracting it from the centred data and from the variance keeps both accurate even if |mean| is large.
+// Two passes: the mean, then the moments about the mean. The first moment is not exactly 0, because the mean was
+// rounded to f32; subtracting it from the centred data and from the variance keeps both accurate even if |mean| is
+// large.
 static Statistics statistics(const Norm *n, ExprId x) {
   Statistics s;
   s.mean = expr_label(n->k, average(n, x, "sum"), "mean");
@@ -145,10 +146,10 @@ typedef struct BatchNormGradient {
   ExprId dy, center, factor; // factor: gamma * rstd
   Deviation deviation;
   ExprId sum_dy, sum_product; // sums of dy and of dy * (x - mean), or of dy * (x - mean(src)) with a shift
-  ExprId shift;               // mean(src) - mean if diff_src is centred about mean(src); 0: about the given mean
+  ExprId shift; // mean(src) - mean, if diff_src is centred about mean(src). No expression (0): about the given mean
 } BatchNormGradient;
 
-// A diff_src centred about mean(src) uses the given mean only to keep sums small, so a mean that is not finite is
+// If diff_src is centred about mean(src), the given mean only keeps sums small, so a mean that is not finite is
 // replaced by 0.
 static ExprId finite_or_zero(Kernel *k, ExprId mean) {
   ExprId zero = expr_constant(k, 0), one = expr_constant(k, 1);
@@ -176,8 +177,8 @@ static BatchNormGradient batch_norm_gradient(const Norm *n, const Node *node, bo
   return b;
 }
 
-// factor * (dy - offset - slope * (x - mean)). The offset, the mean of dy, is subtracted first, because in small
-// batches the terms nearly cancel.
+// factor * (dy - offset - slope * (x - mean)). The offset (the mean of dy) is subtracted first, because the terms
+// nearly cancel in small batches.
 void lower_BatchNormTrainingBackward(Lowering *l, const Node *node) {
   Norm n = batch_norm_begin(l, node);
   Kernel *k = n.k;
@@ -229,8 +230,8 @@ static void lower_forward(const Norm *n, const Node *node) {
   lower_result(n->l, node, 2, s.variance, n->axis);
 }
 
-// rstd * g + slope * (x - mean) + offset, with g = gamma * dy. The sums for diff_src, diff_gamma and diff_beta are all
-// of dy or of the product dy * (x - mean), which is computed once.
+// rstd * g + slope * (x - mean) + offset, with g = gamma * dy. All sums, for diff_src, diff_gamma and diff_beta, are of
+// dy or of the product dy * (x - mean), which is computed once.
 static void lower_backward(const Norm *n, const Node *node) {
   Kernel *k = n->k;
   ExprId gamma = operand(n, node->inputs[4], n->parameter_axis), dy = lower_value(n->l, node->inputs[1]);
@@ -301,7 +302,7 @@ static AxisSet broadcast_axes(const Lowering *l, const Value *v) {
   return lower_axes(l, axes);
 }
 
-// rstd * g + slope * x, with g = gamma * dy. The sums for diff_src and diff_gamma are both of the product dy * x.
+// rstd * g + slope * x, with g = gamma * dy. The sums for diff_src and for diff_gamma are both of the product dy * x.
 void lower_RMSNormBackward(Lowering *l, const Node *node) {
   Norm n = norm_begin(l, node);
   Kernel *k = n.k;

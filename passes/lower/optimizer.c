@@ -1,4 +1,4 @@
-// Lowering of the optimizers: PyTorch's formulas (ir/operators/operators.def), with one quotient for each weight.
+// Lowers optimizers: PyTorch's formulas (ir/operators/operators.def), with one division for each weight.
 #include "ir/operators/optimizer.h"
 
 #include "passes/lower/lower.h"
@@ -45,8 +45,8 @@ void lower_Momentum(Lowering *l, const Node *node) {
   lower_result(l, node, 1, velocity, NULL);
 }
 
-// 1 - beta^step = -(e^(step ln(beta)) - 1), where ln(beta) = ln(1 + (beta - 1)): beta - 1 loses no digits when it is
-// rounded to f32, as a beta near 1 would.
+// 1 - beta^step = -(e^(step ln(beta)) - 1), where ln(beta) = ln(1 + (beta - 1)): rounding beta - 1 to f32 loses fewer
+// digits than rounding a beta near 1.
 static ExprId bias_correction(Kernel *k, ExprId step, double beta) {
   const ExprId log = expr_unary(k, EXPR_LOG1P, NUMBER(beta - 1));
   return NEG(expr_unary(k, EXPR_EXPM1, MUL(step, log)));

@@ -1,5 +1,5 @@
-// Of windows, each spatial axis is cut on its own. A piece's number is that of its part of each axis, the last axis
-// fastest.
+// Cuts results into pieces. For windows, each spatial axis is cut into parts independently; pieces are numbered in
+// row-major order of their parts.
 #include "passes/lower/pieces.h"
 
 #include "ir/operators/contraction.h"
@@ -7,15 +7,15 @@
 
 enum {
   AXES_BESIDE = 2, // axes that are not spatial: batch and channel
-  MOST_PIECES = 64 // kernels of a node; for more, compiling would take longer than it gains
+  MOST_PIECES = 64 // kernels of a node; the compile time of more is not worth their gain
 };
 
 static bool is_pool(const Node *node) {
   return !node_side(node, SIDE_WEIGHTS);
 }
 
-// Whether the only window has all places of the large side. Weights would also be multiplied by the padding of the
-// small side, at the window's other taps.
+// Whether pooling has a single window that covers the whole large side. Not for convolutions: their weights at other
+// taps would also be multiplied, by padding of the small side.
 static bool has_one_window(const Node *node, const Window *w) {
   return is_pool(node) && w->small == 1 && w->dilation == 1 && w->large + w->pad_begin <= w->kernel;
 }
@@ -34,7 +34,7 @@ static int count_spatial(const Node *node) {
   return large ? large->shape.rank - AXES_BESIDE : 0;
 }
 
-// The windows of an axis of the small side with all taps: those from `begin` to below `end`.
+// The interior of an axis of the small side: windows begin .. end - 1, which have all taps.
 typedef struct Interior {
   int64_t begin, end;
 } Interior;
@@ -56,15 +56,14 @@ static int64_t axis_stride(const Node *node, int spatial) {
   return stride[spatial_axis(node) + spatial];
 }
 
-// Pooling that looks for maxima. Its results do not depend on the pieces: a tap outside of the tensor changes no
-// maximum, and adds 0 to a gradient.
+// Max pooling and its gradient. Their results do not depend on how they are cut: a tap outside of the tensor does not
+// change a maximum, and adds 0 to a gradient.
 static bool is_of_maxima(const Node *node) {
   return is_pool(node) && operator_has_attribute(node->op, "dilations");
 }
 
-// Whether the places of an axis of a side are cut into an interior and borders, so that the loads of most need no
-// conditions. Vectors along the axis load a part of their lanes at the borders. Many taps in up to 27 pieces would be
-// more code than the conditions are worth.
+// Whether to cut an axis into an interior, whose loads need no conditions, and borders. Not worthwhile: the vector axis
+// (vectors mask lanes at the borders), little work, and max pooling with many taps (up to 27 pieces of much code).
 static bool are_worth_cutting(const Node *node, WindowSide side, int spatial, const Interior *in) {
   enum { MUCH_WORK = 1 << 16, FEW = 4 };
   if (is_of_maxima(node) && !node_has_few_taps(node)) return false;
@@ -77,7 +76,7 @@ static bool cuts_borders(const Node *node, int spatial, const Window *w) {
   return in.end - in.begin < w->small && are_worth_cutting(node, SIDE_SMALL, spatial, &in);
 }
 
-// A convolution of each channel with a kernel of its own.
+// A convolution of each channel with its own kernel.
 static bool is_depthwise(const Node *node) {
   const Value *weights = node_side(node, SIDE_WEIGHTS);
   if (!weights) return false;
@@ -94,7 +93,7 @@ static int64_t count_borders(const Interior *in, int64_t extent) {
   return (in->begin > 0) + 1 + (in->end < extent);
 }
 
-// Part number `part` of the places along an axis: those before the interior, if there are any, in it, or behind it.
+// Selects a part of the places: those before the interior (omitted if empty), inside, or behind the interior.
 static void set_part(PieceAxis *axis, const Interior *in, int64_t part) {
   const int64_t number = part + (in->begin == 0);
   const int64_t begin = number == 0 ? 0 : number == 1 ? in->begin : in->end;
@@ -105,7 +104,8 @@ static void set_part(PieceAxis *axis, const Interior *in, int64_t part) {
 
 // The small side
 
-// All windows. Pooling leaves out taps that no window has inside of the tensor: a kernel may be far longer than that.
+// All windows. Pooling omits taps that are outside of the tensor for all windows, as a kernel may be far longer than
+// the tensor.
 static PieceAxis whole_axis(const Node *node, const Window *w) {
   PieceAxis axis = {.step = 1, .extent = w->small, .tap_step = 1, .ntaps = w->kernel};
   if (!is_pool(node) || w->small < 1) return axis;
@@ -115,8 +115,8 @@ static PieceAxis whole_axis(const Node *node, const Window *w) {
   return axis;
 }
 
-// Parts are the windows of one border, or those with all taps. The windows of a border have the taps that any of them
-// has; with weights all, as these are multiplied by padding.
+// A part is the windows of one border, or the interior. A border has all taps that any of its windows has inside of the
+// tensor; with weights all taps, as weights are also multiplied by padding.
 static PieceAxis border_axis(const Node *node, const Window *w, int64_t part) {
   const Interior in = find_interior(w);
   PieceAxis axis = {.step = 1, .extent = w->small, .tap_step = 1, .ntaps = w->kernel};
@@ -124,7 +124,7 @@ static PieceAxis border_axis(const Node *node, const Window *w, int64_t part) {
   if (!is_pool(node)) return axis;
   axis.ntaps = 0;
   const Taps first = window_taps(w, axis.begin), last = window_taps(w, axis.begin + axis.extent - 1);
-  if (first.begin == first.end && last.begin == last.end) return axis; // they are beside the tensor
+  if (first.begin == first.end && last.begin == last.end) return axis; // the windows are beside the tensor
   axis.first_tap = first.begin < last.begin ? first.begin : last.begin;
   axis.ntaps = (first.end > last.end ? first.end : last.end) - axis.first_tap;
   return axis;
@@ -137,8 +137,8 @@ static int64_t count_residues(const Node *node, const Window *w) {
   return w->large < 1 ? 1 : w->large < w->stride ? w->large : w->stride;
 }
 
-// The places begin, begin + stride, ... of the large side. Their taps k are those for which k * dilation has the
-// residue of begin + pad: none, or one of each stride / gcd(stride, dilation).
+// The places begin, begin + stride, ... of the large side. Their taps are the k with k * dilation = begin + pad modulo
+// the stride: none, or every (stride / gcd(stride, dilation))-th.
 static PieceAxis residue_axis(const Node *node, const Window *w, int64_t begin) {
   if (has_one_window(node, w))
     return (PieceAxis){.step = 1, .extent = w->large, .tap_step = 1, .ntaps = 1, .has_one_window = true};
@@ -151,13 +151,13 @@ static PieceAxis residue_axis(const Node *node, const Window *w, int64_t begin) 
   return axis;
 }
 
-// The window of the axis's first place at its tap number `tap`, which may be beside the tensor. That of the next place
-// is the next one.
+// The window that reaches the axis's first place by its tap number `tap`; the window may not exist. The next place is
+// reached by the next window.
 static int64_t window_at(const Window *w, const PieceAxis *axis, int64_t tap) {
   return (axis->begin + w->pad_begin - (axis->first_tap + tap * axis->tap_step) * w->dilation) / w->stride;
 }
 
-// The places of a residue that are in windows at all taps.
+// The places of a residue that windows reach by all taps.
 static Interior find_covered(const Window *w, const PieceAxis *axis) {
   const int64_t first = window_at(w, axis, axis->ntaps - 1), last = window_at(w, axis, 0);
   Interior in = {.begin = first < 0 ? -first : 0, .end = w->small - last};
@@ -172,10 +172,10 @@ static bool cuts_residue(const Node *node, int spatial, const PieceAxis *axis, c
          are_worth_cutting(node, SIDE_LARGE, spatial, in);
 }
 
-// The places of a border are at the taps at which any of them is in a window; with weights at all.
+// Drops taps by which no place of a border is reached.
 static void drop_taps(const Window *w, PieceAxis *axis) {
-  const int64_t first = window_at(w, axis, 0), last = first + axis->extent - 1; // the windows at tap 0
-  const int64_t step = w->dilation * axis->tap_step / w->stride;                // to the windows at the next tap
+  const int64_t first = window_at(w, axis, 0), last = first + axis->extent - 1; // the windows of tap 0
+  const int64_t step = w->dilation * axis->tap_step / w->stride;                // to the windows of the next tap
   const int64_t end = last < 0 ? 0 : last / step + 1;
   int64_t begin = first < w->small ? 0 : (first - w->small) / step + 1;
   if (axis->ntaps > end) axis->ntaps = end;
@@ -184,15 +184,15 @@ static void drop_taps(const Window *w, PieceAxis *axis) {
   axis->first_tap += begin * axis->tap_step;
 }
 
-// Whether places of some residue have no taps: windows are farther apart than their taps reach.
+// Whether the places of a residue have no taps, because windows are farther apart than their taps reach.
 static bool has_gaps(const Node *node, int spatial) {
   const Window w = node_window(node, spatial);
   const bool are_apart = w.kernel < w.stride || window_tap_step(&w) < w.stride;
   return are_apart && w.stride <= MOST_PIECES && !has_one_window(node, &w);
 }
 
-// Whether the first piece is all places, without taps, so that others store to the places that have taps once more.
-// Where places of several residues share cache lines, that is faster than a piece for each residue without taps.
+// Whether the first piece stores the value without taps to all places, and later pieces overwrite the places that have
+// taps. If places of several residues share cache lines, this is faster than a piece for each residue without taps.
 static bool fills_gaps(const Node *node) {
   bool has = false;
   if (!makes_large(node) || axis_stride(node, count_spatial(node) - 1) != 1) return false;
@@ -200,7 +200,7 @@ static bool fills_gaps(const Node *node) {
   return has;
 }
 
-// Part number *part of the residue; or *part less the residue's parts, if it has fewer.
+// Finds part number *part of the residue. False: the residue has fewer parts; their number is subtracted from *part.
 static bool find_residue_part(const Node *node, int spatial, int64_t begin, int64_t *part, PieceAxis *axis) {
   const Window w = node_window(node, spatial);
   *axis = residue_axis(node, &w, begin);
@@ -230,7 +230,7 @@ static int64_t count_large_parts(const Node *node, int spatial) {
   const int64_t nresidues = count_residues(node, &w);
   PieceAxis axis;
   int64_t rest = MOST_PIECES;
-  if (nresidues > MOST_PIECES) return MOST_PIECES + 1; // those without taps would be looked at, too
+  if (nresidues > MOST_PIECES) return MOST_PIECES + 1; // the loop below would also visit residues without taps
   for (int64_t begin = 0; begin < nresidues; begin++)
     if (find_residue_part(node, spatial, begin, &rest, &axis)) return MOST_PIECES + 1;
   return MOST_PIECES - rest;
@@ -243,7 +243,7 @@ static int64_t count_parts(const Node *node, int spatial) {
   return is_single_channel(node) && cuts_borders(node, spatial, &w) ? count_borders(&in, w.small) : 1;
 }
 
-// The number of pieces, or of parts if these are too many.
+// The number of pieces; more than MOST_PIECES: too many.
 static int64_t count_pieces(const Node *node) {
   int64_t count = 1;
   if (!node_makes_side(node)) return 1;
@@ -253,15 +253,15 @@ static int64_t count_pieces(const Node *node) {
 
 // Products
 
-// The bytes of a copy of the operand; 0: they are open.
+// The bytes of a copy of the operand; 0: they depend on open dims.
 static int64_t copied_nbytes(const Node *node, int operand) {
   const Shape *shape = &node->inputs[operand]->shape;
   return shape_monomial(shape) ? 0 : shape_nelems(shape) * (int64_t)sizeof(float);
 }
 
-// Kernels copy the weights, if they serve many rows, and a source whose rows are far apart, if it serves many columns.
-// The axis of the larger copy is cut, unless reading the other operand again for each piece costs more than the copy.
-// Returns the places in a piece, *axis: along which; 0: there is one piece.
+// Kernels copy the weights if there are many rows, and a src with distant rows if there are many columns. The axis of
+// the larger copy is cut, unless each piece reading the other operand again costs more than the copy. Returns the
+// number of places in a piece, and sets *axis; 0: there is one piece.
 static int64_t product_length(const Node *node, int *axis) {
   enum { MOST_COPY = 48 << 20, PIECE_COPY = 8 << 20, MANY = 48, LEAST = 192, UNIT = 64 }; // bytes; places
   if (node->op->id != OP_MatMul) return 0;
@@ -354,7 +354,7 @@ bool node_writes_taps(const Node *node, uint32_t piece) {
   return ntaps <= FEW && (nplaces >= ntaps || is_depthwise(node));
 }
 
-// The result that is made in pieces.
+// The result that is computed in pieces.
 static const Value *node_made(const Node *node) {
   if (!node_makes_side(node)) return node->outputs[0];
   return node_side(node, makes_large(node) ? SIDE_LARGE : SIDE_SMALL);

@@ -1,5 +1,4 @@
-// Lowering of pooling: reductions over the taps of windows. Padding is outside of the tensor, where a load yields what
-// changes nothing.
+// Lowers pooling: reductions over the taps of windows. In the padding a load yields the reduction's identity.
 #include "passes/lower/windows.h"
 
 #include <math.h>
@@ -25,7 +24,7 @@ typedef struct Pool {
   Kernel *k; // l's
   const Node *node;
   AxisSet taps;
-  ExprId greatest; // of a window, where winners are found by reductions
+  ExprId greatest; // the window's greatest element, if winners are found by reductions
 } Pool;
 
 static Pool pool_of(Lowering *l, const Node *node) {
@@ -39,7 +38,7 @@ static Pool pool_of(Lowering *l, const Node *node) {
   return p;
 }
 
-// The reduction over the piece's taps of `term` at each.
+// Reduces `term` over the piece's taps.
 static ExprId reduce_taps(Pool *p, ExprOp reduction, ExprId (*term)(const Pool *)) {
   Kernel *k = p->k;
   if (!p->w.is_written)
@@ -50,7 +49,7 @@ static ExprId reduce_taps(Pool *p, ExprOp reduction, ExprId (*term)(const Pool *
   return e;
 }
 
-static SideAxes own_axes(void) { // each axis along the domain's
+static SideAxes own_axes(void) { // each axis is the domain's axis
   SideAxes axes = {.bounds = {{0}}};
   for (int i = 0; i < MAX_RANK; i++) axes.axis[i] = i;
   return axes;
@@ -61,7 +60,8 @@ static ExprId load_windows(const Pool *p, const Value *v, double outside) {
   return windows_load_large(&p->w, v, &axes, outside);
 }
 
-// Whether some window may have no elements. Without gaps beyond the tensor's extent, only the first or the last.
+// Whether some window may have no elements: the first or last, or any if taps are farther apart than the tensor is
+// long.
 static bool may_be_empty(const Pool *p, int spatial) {
   const Window *w = &p->w.window[spatial];
   if (!w->small || windows_are_whole(&p->w, spatial)) return false;
@@ -69,19 +69,19 @@ static bool may_be_empty(const Pool *p, int spatial) {
   return first.begin == first.end || last.begin == last.end || w->dilation > w->large;
 }
 
-// The first place of the window of index o along an axis, which may be in the padding.
+// The place of the first tap of window o along an axis; may be in the padding.
 static ExprId first_place(const Pool *p, int spatial, ExprId o) {
   Kernel *k = p->k;
   return FMA(NUMBER(p->w.window[spatial].stride), o, NUMBER(-p->w.window[spatial].pad_begin));
 }
 
-// The first tap inside of the tensor along an axis, in the window of index o; none: beyond those that it has.
+// The first tap of window o that is inside of the tensor along an axis; beyond the last tap if none is.
 static ExprId first_tap(const Pool *p, int spatial, ExprId o) {
   Kernel *k = p->k;
   return MAX(NUMBER(0), NEG(FLOOR(DIV(first_place(p, spatial, o), NUMBER(p->w.window[spatial].dilation)))));
 }
 
-// The number of taps inside of the tensor along an axis, in the window of index o; none: at most 0.
+// The number of taps of window o inside of the tensor along an axis; at most 0 if none is.
 static ExprId count_taps(const Pool *p, int spatial, ExprId o) {
   Kernel *k = p->k;
   const Window *w = &p->w.window[spatial];
@@ -110,17 +110,18 @@ void lower_MaxPool(Lowering *l, const Node *node) {
   lower_result(l, node, 0, e, NULL);
 }
 
-// Whether all windows have the same number of taps inside of the tensor: on the small side, those of the piece.
+// Whether all windows have all taps inside of the tensor; for a result on the small side, the windows and taps of the
+// piece.
 static bool is_whole(const Pool *p, int spatial) {
   const Window *w = &p->w.window[spatial];
   if (p->node->op->outputs[0].side == SIDE_SMALL) return windows_are_whole(&p->w, spatial);
   return window_place(w, 0, 0) >= 0 && window_place(w, w->small - 1, w->kernel - 1) < w->large;
 }
 
-// The number by which a window's sum is divided. index: by spatial axis, of the window.
+// The divisor of a window's sum. `index`: the window's index, by spatial axis.
 static ExprId divisor_of(const Pool *p, const ExprId *index) {
   Kernel *k = p->k;
-  double fixed = 1; // more than an integer holds, if kernels are far longer than the tensor
+  double fixed = 1; // a double, as kernels far longer than the tensor may exceed an integer
   ExprId counted = 0;
   for (int i = 0; i < p->w.nspatial; i++) {
     const Window *w = &p->w.window[i];
@@ -148,11 +149,11 @@ void lower_AvgPool(Lowering *l, const Node *node) {
   lower_result(l, node, 0, DIV(sum, divisor_of(&p, index)), NULL);
 }
 
-// Gradients: the domain is that of the large side.
+// Gradients. The domain is the large side's.
 
 typedef struct Gradient {
-  ExprId index[MOST_SPATIAL_AXES]; // of the window, by spatial axis; meaningless where there is no such window
-  ExprId value;                    // the element of diff_dst; 0 where there is none
+  ExprId index[MOST_SPATIAL_AXES]; // the window's index, by spatial axis; meaningless where there is no window
+  ExprId value;                    // the window's element of diff_dst; 0 where there is no window
 } Gradient;
 
 static Gradient gradient_of(const Pool *p, const Value *diff_dst) {
@@ -162,7 +163,7 @@ static Gradient gradient_of(const Pool *p, const Value *diff_dst) {
   return g;
 }
 
-// A window's element, divided by the number of its taps unless all windows have as many.
+// The window's element of diff_dst, divided by its number of taps; undivided if the number is a constant.
 static ExprId load_quotient(const Pool *p) {
   Kernel *k = p->k;
   const Gradient g = gradient_of(p, p->node->inputs[0]);
@@ -191,14 +192,14 @@ static int64_t count_taps_of(const Pool *p) {
   return ntaps;
 }
 
-// A tap of the current window, written out.
+// A tap of the current window that is compared with the taps before, with an expression of its own.
 typedef struct Rival {
   const Pool *pool;
-  int64_t order; // its number in row-major order
+  int64_t order; // the tap's number in row-major order
   int64_t tap[MOST_SPATIAL_AXES];
 } Rival;
 
-// False: the windows of the kernel's piece do not have the tap.
+// False: the kernel's piece does not have the tap.
 static bool set_rival(Rival *rival, int64_t order) {
   const Windows *w = &rival->pool->w;
   bool is_there = true;
@@ -212,7 +213,7 @@ static bool set_rival(Rival *rival, int64_t order) {
   return is_there;
 }
 
-// The rival's element; in the padding, what wins against nothing.
+// The rival's element; in the padding, a number that never wins.
 static ExprId load_rival(const Rival *rival) {
   const Windows *w = &rival->pool->w;
   SideAxes axes = own_axes();
@@ -225,7 +226,7 @@ static ExprId load_rival(const Rival *rival) {
   return lower_bounded_load(w->l, rival->pool->node->inputs[0], axes.axis, axes.bounds, -(double)INFINITY, 0);
 }
 
-typedef struct Lead { // of the taps so far
+typedef struct Lead { // among the taps so far
   ExprId greatest, winner;
 } Lead;
 
@@ -238,7 +239,7 @@ static Lead compete(const Rival *rival, Lead lead) {
                 SELECT(is_number, SELECT(keeps, lead.winner, order), lead.winner)};
 }
 
-// The number of the window's first tap inside of the tensor, which wins if nothing is above -inf.
+// The number of the window's first tap inside of the tensor, which wins if no element is above -inf.
 static ExprId first_number(const Pool *p) {
   Kernel *k = p->k;
   ExprId order = NUMBER(0);
@@ -258,8 +259,8 @@ static ExprId tap_number(const Pool *p) {
   return order;
 }
 
-// The negative of the tap's number if its element is as great as the window's greatest, or both are NaN; else -inf.
-// Outside of the tensor an element is NaN where it is compared with a number, and a number where it may be NaN.
+// The negated number of the tap if its element equals the window's greatest, or both are NaN; else -inf. Elements in
+// the padding never match: they are NaN if the greatest is a number, and a number if the greatest is NaN.
 static ExprId load_candidate(const Pool *p) {
   Kernel *k = p->k;
   const Value *src = p->node->inputs[0];
@@ -268,7 +269,7 @@ static ExprId load_candidate(const Pool *p) {
   return SELECT(EQ(greatest, greatest), SELECT(EQ(x, greatest), own, none), SELECT(EQ(number, number), none, own));
 }
 
-// Of many taps, by reductions: the greatest element, unless it is given, then the first tap that has it.
+// For many taps, two reductions: the greatest element, unless it is an input, then the first tap that has it.
 static void lower_many_taps(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   Pool p = pool_of(l, node);
@@ -317,6 +318,6 @@ void lower_MaxPoolScatter(Lowering *l, const Node *node) {
 }
 
 void lower_MaxPoolBackward(Lowering *l, const Node *node) {
-  (void)node; // pass max-pool-gradients has replaced it
+  (void)node; // pass `max-pool-gradients` has replaced the node
   l->kernel->unsupported = "it is computed as MaxPoolWinners and MaxPoolScatter";
 }

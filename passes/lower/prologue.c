@@ -1,8 +1,8 @@
-// Prologues: elementwise nodes that compute an operand of a product or convolution as a part of its kernel. Their
-// domain is the operand's shape, which lies along the kernel's axes as the operand does. They are lowered when the
-// operand is loaded, with a view (lower.h) through which all their loads go.
+// Prologues: elementwise nodes that compute an operand of a product or convolution inside its kernel. Their domain is
+// the operand's shape; a view (lower.h) maps its axes to the kernel's axes. They are lowered in place of the operand's
+// load, and all their loads go through the view.
 //
-// Fusing puts such a node into a region only if all uses of its results are in the prologue of one operand.
+// Fusion puts such a node into a region only if all uses of its results are in the prologue of one operand.
 #include "ir/operators/contraction.h"
 #include "passes/lower/lower.h"
 
@@ -24,7 +24,7 @@ static bool makes(const Node *node, const Value *v) {
   return v && v->producer == node;
 }
 
-// Marks the nodes that the value is computed by.
+// Marks the nodes that compute the value.
 static void mark_makers(const Lowering *l, const Value *v, bool *is_maker) {
   const Kernel *k = l->kernel;
   for (size_t i = k->nnodes; i-- > 0;) {
@@ -47,7 +47,7 @@ ExprId lower_prologue(Lowering *l, const Value *v, const int *axis, const Bound 
   inner.domain = v->shape;
   inner.split_axis = -1;
   inner.view = &view;
-  for (int i = 0; i < MAX_RANK; i++) inner.places[i] = (Places){.step = 1}; // the view says where the operand is
+  for (int i = 0; i < MAX_RANK; i++) inner.places[i] = (Places){.step = 1}; // the view gives the operand's places
   for (int i = 0; i < v->shape.rank; i++) {
     view.axis[i] = axis[i];
     if (axis[i] < 0 && bounds) view.bounds[i] = bounds[i];
@@ -56,7 +56,7 @@ ExprId lower_prologue(Lowering *l, const Value *v, const int *axis, const Bound 
   for (size_t i = 0; i < k->nnodes; i++)
     if (is_maker[i]) lower_node(&inner, k->nodes[i]);
   ExprId e = l->value_expr[v->index];
-  for (int i = 0; i < v->shape.rank && e; i++) { // outside, the operand is this number, whatever the formula of it is
+  for (int i = 0; i < v->shape.rank && e; i++) { // elsewhere the operand is `outside`
     Bound b = view.bounds[i];
     if (axis[i] != BOUNDED) continue;
     b.extent = extent_value(v->shape.extent[i]);

@@ -1,4 +1,4 @@
-// Lowering of quantisation. Attributes hold a single scale and zero point here: a rewrite pass has turned longer lists
+// Lowers quantisation. Attributes have a single scale and zero point here: pass quantize-scales has turned longer lists
 // into constant tensors, and the node into its dynamic form.
 #include "ir/operators/quantize.h"
 
@@ -15,7 +15,7 @@ enum { SCALES = 1, ZPS };
 #define MUL(a, b) expr_binary(k, EXPR_MUL, a, b)
 #define DIV(a, b) expr_binary(k, EXPR_DIV, a, b)
 
-// Rounds and saturates as a store to `type` does, because other nodes of the kernel may use the value without a store.
+// Rounds and saturates as a store to `type` does, because other nodes of the kernel may use the value before the store.
 static ExprId rounded(Kernel *k, Type type, ExprId e) {
   if (type == TYPE_F8_E4M3) return expr_unary(k, EXPR_ROUND_E4M3, e);
   if (type == TYPE_F8_E5M2) return expr_unary(k, EXPR_ROUND_E5M2, e);
@@ -51,7 +51,7 @@ static ExprId static_zp(Lowering *l, const Node *node) {
   return zps->list.count && zps->list.items[0] ? expr_constant(l->kernel, (double)zps->list.items[0]) : 0;
 }
 
-// The index of a scale or zero point that serves several indices along the axis.
+// The index of a scale or zero point that several indices along the axis share.
 static ExprId shared_index(Lowering *l, int axis, int64_t step, int64_t period) {
   Kernel *k = l->kernel;
   ExprId index = lower_index(l, axis);
@@ -59,7 +59,7 @@ static ExprId shared_index(Lowering *l, int axis, int64_t step, int64_t period) 
   return period ? expr_fma(k, NUMBER(-period), whole, index) : whole;
 }
 
-// The node's tensor of scales or zero points in `slot`, indexed by channel or by block; 0: the node has none.
+// Loads the scale or zero point in `slot`, by channel or by block; 0: the node has no such operand.
 static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
   const Value *v = node->inputs[slot];
   Kernel *k = l->kernel;
@@ -81,7 +81,7 @@ static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
     }
     ExprId index = shared_index(l, axis, step, period);
     if (period) is_beyond = expr_binary(k, EXPR_GE, lower_index(l, axis), NUMBER(period));
-    kernel_close(k, own.monomial[of]); // the offset is a float: whether it is exact depends on the extent's value
+    kernel_close(k, own.monomial[of]); // the offset is a float, which is exact only for some values of the dim
     offset = offset ? expr_fma(k, NUMBER(own.stride[of]), index, offset) : MUL(NUMBER(own.stride[of]), index);
   }
   ExprId number = lower_strided_load(l, v, &strides, rank, offset);

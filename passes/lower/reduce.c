@@ -1,4 +1,4 @@
-// Lowering of the reductions.
+// Lowers reductions.
 #include "ir/operators/reduce.h"
 
 #include "ir/operators/movement.h"
@@ -10,7 +10,7 @@ typedef struct Reduction {
   Kernel *k;
   AxisSet reduced;    // the kernel's axes that are reduced
   int axis[MAX_RANK]; // by the result's axis: the domain's axis
-  int64_t count;      // elements reduced to one of the result: count times the open dims in `monomial`
+  int64_t count;      // elements reduced to one element of the result; grows with `monomial`
   Monomial monomial;
 } Reduction;
 
@@ -49,8 +49,8 @@ static ExprId root_of_squares(const Reduction *r, ExprId x) {
   return expr_unary(r->k, EXPR_SQRT, sum_of(r, expr_binary(r->k, EXPR_MUL, x, x)));
 }
 
-// m * sqrt(sum((x / m)^2)) with m = max(|x|), so that squares of large f64 numbers do not overflow. m is 1 where the
-// largest magnitude is 0, infinite or NaN.
+// m * sqrt(sum((x / m)^2)) with m = max(|x|), so that squares of large f64 numbers do not overflow. m is 1 if max(|x|)
+// is 0, infinite or NaN.
 static ExprId scaled_root_of_squares(const Reduction *r, ExprId x) {
   Kernel *k = r->k;
   ExprId zero = expr_constant(k, 0), one = expr_constant(k, 1), infinity = expr_constant(k, (double)INFINITY);
@@ -60,7 +60,8 @@ static ExprId scaled_root_of_squares(const Reduction *r, ExprId x) {
   return expr_binary(k, EXPR_MUL, scale, root_of_squares(r, expr_binary(k, EXPR_DIV, x, scale)));
 }
 
-// The norm of one element is |x|. Types narrower than f64 need no scaling: TRAIT_WIDE makes the kernel compute in f64.
+// The norm of a single element is |x|. Types narrower than f64 need no scaling: TRAIT_WIDE makes the kernel compute in
+// f64.
 void lower_ReduceL2(Lowering *l, const Node *node) {
   Reduction r = reduction_begin(l, node);
   ExprId x = lower_value(l, node->inputs[0]), norm = expr_unary(r.k, EXPR_ABS, x);
@@ -98,8 +99,8 @@ void lower_ReduceProd(Lowering *l, const Node *node) {
   lower_result(l, node, 0, product, r.axis);
 }
 
-// The first index along the axis at which src, or with is_least -src, is greatest or NaN: its negative is the greatest
-// among the candidates'.
+// The first index along the axis at which src (with is_least, -src) is greatest or NaN, by a maximum of negated
+// candidate indices.
 static void lower_first(Lowering *l, const Node *node, bool is_least) {
   Reduction r = reduction_begin(l, node);
   Kernel *k = r.k;

@@ -1,4 +1,4 @@
-// Lowers regions to scheduled kernels. A region of several nodes becomes one kernel, which fusing has tried out. For a
+// Lowers regions to scheduled kernels. A region of several nodes becomes one kernel, which fusion has tried out. For a
 // single node several ways are tried, some of which need several kernels.
 #include "passes/lower/regions.h"
 
@@ -10,23 +10,23 @@
 
 #include <string.h>
 
-// A way to make a kernel of a node's results.
+// A way to compute a node's results by a kernel.
 typedef struct Attempt {
-  bool takes_one_result;     // the kernel computes one result; else all results that have no kernel yet
+  bool takes_one_result;     // the kernel computes one result; else all results without a kernel
   bool broadcasts_constants; // see LoweredPart
   int first_axis;            // axes to vectorise, tried in turn
   int last_axis;             // inclusive
 } Attempt;
 
-// The first attempt that can be scheduled is taken. A region of several nodes has only the first.
+// The first attempt with a schedule is used. For a region of several nodes, only the first attempt is made.
 static const Attempt attempts[] = {
     // Nearly all nodes: vectorise the axis along which most loads and stores are contiguous.
     {false, false, BEST_AXIS, BEST_AXIS},
-    // The results reduce different axes, and no loop order finishes all sums before they are used. Example: group
-    // norm's gradients, of which diff_src sums over each group and the others over the batch.
+    // A kernel for each result, if they reduce different axes and no loop order finishes all sums before their uses.
+    // Example: gradients of group norm, where diff_src sums over each group, diff_gamma and diff_beta over the batch.
     {true, false, BEST_AXIS, BEST_AXIS},
-    // Retry with constants broadcast, so that all sums have the same axes: a constant with one value varies over no
-    // axis, so a sum of constants alone lacks axes that other sums have. Example: InterpolateBackward of a constant.
+    // Broadcast constants, so that all sums have the same axes: a splat constant varies over no axis, so a sum of
+    // constants lacks axes that other sums have. Example: InterpolateBackward of a constant.
     {true, true, BEST_AXIS, BEST_AXIS},
     // Nested sums over two axes may need vectors along an axis without contiguous accesses. Example: the gradients of
     // RMSNorm if the row is the slowest axis in memory (tests/fuzz/corpus/norm_along_a_slow_axis.yaml).
@@ -67,7 +67,7 @@ static bool is_schedule_sound(const RegionLowering *l, const Schedule *s, const 
   return pass_require(l->context, schedule_verify(s, &why), &why);
 }
 
-// The target has not changed the order of additions.
+// Whether tuning has kept the order of additions; aborts if it has not.
 static bool keeps_order(const RegionLowering *l, const Schedule *s, const Loop *ordered, size_t nloops) {
   bool is_same = s->nloops == nloops;
   for (size_t i = 0; i < nloops && is_same; i++) is_same = loop_has_same_order(&ordered[i], &s->loops[i]);
@@ -106,7 +106,7 @@ static Schedule *lower_part(const RegionLowering *l, Arena *arena, Node *const *
   Loop *ordered = ARENA_ARRAY(arena, Loop, nloops + 1);
   if (ordered && nloops) memcpy(ordered, s->loops, nloops * sizeof *ordered);
   Target target = *l->target;
-  if (part.visit) target.threads = 1; // slices run in parallel, and so each of them runs on one thread
+  if (part.visit) target.threads = 1; // slices run in parallel, each on one thread
   if (!ordered || !schedule_tune(s, &target, c->overrides)) {
     pass_out_of_memory(c);
     return NULL;
@@ -127,8 +127,8 @@ Schedule *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const 
   return lower_part(l, arena, nodes, nnodes, part, a->first_axis);
 }
 
-// Adds a kernel, made by the first attempt that succeeds, for at least the first of the result slots. Returns the slots
-// that the kernel computes; 0: an error, which has been reported.
+// Adds a kernel, by the first attempt that succeeds, for one or all of the result slots. Returns the slots that the
+// kernel computes; 0: an error, which has been reported.
 static uint32_t add_results(Program *p, const RegionLowering *l, Node *node, uint32_t slots, uint32_t piece) {
   const uint32_t first = slots & -slots;
   for (size_t i = 0; i < NATTEMPTS; i++) {
@@ -152,7 +152,7 @@ static uint32_t made_slots(const Node *node) {
   return slots;
 }
 
-// Lets the kernels from this one on follow each other and share copies, if they are the pieces of one of the nodes.
+// If the kernels from `first` on are pieces of a node, sets Schedule.follows, and lets them share copies.
 static void join_pieces(Program *p, size_t first, Node *const *nodes, size_t nnodes, const Visit *visit) {
   bool are_pieces = false;
   for (size_t i = 0; i < nnodes; i++) are_pieces |= node_makes_side(nodes[i]) && node_npieces(nodes[i]) > 1;
@@ -173,7 +173,7 @@ static bool add_node(Program *p, const RegionLowering *l, Node *node) {
   return true;
 }
 
-// Adds one kernel for each piece of the region. False: some piece cannot be scheduled, and no kernel is added.
+// Adds one kernel for each piece of the region. False: a piece cannot be scheduled, and no kernel is added.
 static bool add_pieces(Program *p, const RegionLowering *l, Node *const *nodes, size_t nnodes, const Visit *visit) {
   const uint32_t npieces = nodes_npieces(nodes, nnodes);
   for (uint32_t piece = 0; piece < npieces; piece++) {
@@ -186,7 +186,7 @@ static bool add_pieces(Program *p, const RegionLowering *l, Node *const *nodes, 
   return true;
 }
 
-// Adds the kernels of the region or, if the region as a whole cannot be scheduled, kernels for each of its nodes.
+// Adds the kernels of the region; if the region as a whole cannot be scheduled, the kernels of each node.
 static bool add_region(Program *p, const RegionLowering *l, Node *const *nodes, size_t nnodes, const Visit *visit) {
   const bool is_whole = (nnodes > 1 || visit) && add_pieces(p, l, nodes, nnodes, visit);
   if (visit && !is_whole && !l->context->failed)
@@ -195,7 +195,7 @@ static bool add_region(Program *p, const RegionLowering *l, Node *const *nodes, 
   return !l->context->failed;
 }
 
-// The visit that the region belongs to, as the program's; NULL: none. Regions come in their order.
+// The program's visit of the region; NULL: none. Must be called with regions in their order.
 static ProgramVisit *find_visit(Program *p, uint32_t region) {
   const Partition *regions = p->partition;
   if (p->nvisits && region <= p->visits[p->nvisits - 1].plan->last_region) return &p->visits[p->nvisits - 1];

@@ -1,4 +1,4 @@
-// Lowering of softmax and its gradients. The row's maximum is subtracted first, so that no power overflows.
+// Lowers softmax and its gradients. The row's maximum is subtracted first, so that no power overflows.
 #include "ir/operators/softmax.h"
 
 #include "passes/lower/lower.h"
@@ -9,14 +9,14 @@ typedef struct Softmax { // a row's expressions
   Kernel *k;
   ExprId shifted;  // src - max
   ExprId power;    // e^shifted
-  ExprId max, sum; // of src; of power
+  ExprId max, sum; // max(src), sum(power)
 } Softmax;
 
 static AxisSet summed_axes(const Lowering *l, const Node *node) {
   return lower_axes(l, 1U << softmax_axis(node));
 }
 
-// With inf_as_zero, a row that holds only -inf gives zeros instead of NaNs: its maximum is taken as 0 and its sum as 1.
+// With inf_as_zero, a row of only -inf gives zeros instead of NaNs: its maximum is replaced by 0 and its sum by 1.
 static Softmax softmax_begin(Lowering *l, const Node *node, bool inf_as_zero) {
   Kernel *k = l->kernel;
   Softmax s = {.k = k};

@@ -1,13 +1,14 @@
-// Finds visits: runs of regions around a product or pooling that store large values for each other, slice by slice.
+// Finds visits: sequences (runs) of regions around a product or pooling that pass large values to each other, and can
+// do so slice by slice.
 //
-// Pooling is computed in pieces, which store to places in turn; within a slice these stay in the caches.
+// Pooling is computed in pieces that store interleaved places; within a slice the result stays in the caches.
 //
 // A run's regions are lowered on trial, with the axes of their domains. Slices are cut along the first axes, which must
-// have the same extents in all regions and which no region sums over, and then in blocks of the next axis if a slice
-// would hold more than the caches do. From slice to slice each tensor must move by one distance, whichever kernel
-// accesses it, so that what a kernel reads of another one is what that has stored for the slice.
+// have the same extents in all regions and which no region sums over; then along blocks of the next axis, if a slice
+// would exceed the caches. Each tensor must have one stride from slice to slice, for all kernels that access it: a
+// kernel then reads exactly the elements that another kernel stores for the same slice.
 //
-// Slices follow from the graph alone, as fusing does, because the order of a sum may depend on a kernel's extents.
+// Slices depend on the graph alone, as fusion does, because the order of a sum may depend on a kernel's extents.
 #include "passes/lower/visit.h"
 
 #include "ir/kernel/slice.h"
@@ -20,18 +21,18 @@
 
 enum {
   MOST_REGIONS = 12,           // in a visit
-  MOST_TENSORS = 64,           // that a visit accesses
-  LEAST_SAVED = 1 << 19,       // bytes: less stays in the caches anyway
-  SLICE_NBYTES = 1 << 18,      // of private values: more than that does not stay there
-  MOST_SLICE_NBYTES = 1 << 24, // where there are no blocks
-  LEAST_POOL_NBYTES = 1 << 14, // of all tensors of a slice of pooling: calls of kernels take longer than a smaller one
-  LEAST_BLOCK = 8              // indices of the axis that is cut into blocks, and of a product's axes in a slice
+  MOST_TENSORS = 64,           // in a visit
+  LEAST_SAVED = 1 << 19,       // bytes: less traffic stays in the caches anyway
+  SLICE_NBYTES = 1 << 18,      // of private values: more does not stay in the caches
+  MOST_SLICE_NBYTES = 1 << 24, // without blocks
+  LEAST_POOL_NBYTES = 1 << 14, // of all tensors of a slice of pooling: below, kernel calls take longer than the work
+  LEAST_BLOCK = 8              // indices of a block, and of each axis of a product in a slice
 };
 
-typedef struct Trial { // a region
+typedef struct Trial { // a region, lowered on trial
   uint32_t region, npieces;
-  const Kernel **kernels; // by piece, with the axes of its domain; NULL: it cannot be in a visit
-  int ncuts;              // the least kernel_count_cuts
+  const Kernel **kernels; // by piece, with the domain's axes; NULL: the region cannot be in a visit
+  int ncuts;              // the least kernel_count_cuts of the pieces
   bool has_product, has_pool;
 } Trial;
 
@@ -121,7 +122,7 @@ static bool is_in(const Search *s, const Run *run, const Node *node) {
   return region >= s->trials[run->first].region && region <= s->trials[run->last].region;
 }
 
-// The first and the last of the regions that load the value, also through aliases; UINT32_MAX and 0: none does.
+// The first and last region that load the value, perhaps through aliases; UINT32_MAX and 0: none does.
 typedef struct Users {
   uint32_t first, last;
 } Users;
@@ -137,24 +138,24 @@ static Users users_of(const Search *s, const Value *v) {
   return users;
 }
 
-// Whether one of the run's regions makes the value and another one uses it.
+// Whether a region of the run computes the value and a region of the run uses it.
 static bool is_passed_on(const Search *s, const Run *run, const Value *v) {
   return v->producer && is_in(s, run, v->producer) && users_of(s, v).first <= s->trials[run->last].region;
 }
 
-// Whether only the run's regions use the value, which one of them makes.
+// Whether a region of the run computes the value and only regions of the run use it.
 static bool is_private(const Search *s, const Run *run, const Value *v) {
   if (!v->producer || v->is_output || !is_in(s, run, v->producer)) return false;
   return users_of(s, v).last <= s->trials[run->last].region;
 }
 
-// The distance from slice to slice, along the level, of what the access reaches at the first index.
+// The distance between neighbouring slices along the level, in elements of the access.
 static int64_t level_stride(const Run *run, const Access *a, const int *axis, int level) {
   const bool is_block = axis[level] == run->visit.nfixed;
   return a->stride[axis[level]] * (is_block ? run->visit.block : 1);
 }
 
-// Adds the tensor, or checks that it moves as other accesses to it do.
+// Adds the access's tensor, or checks that its strides equal those of earlier accesses.
 static bool add_access(const Search *s, Run *run, const Access *a, const int *axis) {
   Visit *v = &run->visit;
   Sliced own = {.value = a->value,
@@ -169,7 +170,7 @@ static bool add_access(const Search *s, Run *run, const Access *a, const int *ax
   return true;
 }
 
-// Whether the elements that the run stores for a slice are neighbours, apart from those of all other slices.
+// Whether each slice of the tensor is contiguous, and slices follow each other without overlap.
 static bool is_contiguous(const Visit *v, const Sliced *tensor) {
   int64_t nelems = visit_nelems(v, tensor);
   for (int i = v->nlevels; i-- > 0; nelems *= v->extent[i])
@@ -190,7 +191,7 @@ static bool add_accesses(const Search *s, Run *run, const Kernel *k, const int *
   return true;
 }
 
-// Sets the run's levels and tensors for slices of these axes. False: some tensor is not cut into slices.
+// Sets the run's levels and tensors for slices along these axes. False: a tensor cannot be cut into such slices.
 static bool cut(const Search *s, Run *run, int nfixed, int64_t block) {
   const Kernel *k = s->trials[run->first].kernels[0];
   Visit *v = &run->visit;
@@ -210,12 +211,12 @@ static int64_t nbytes_of(const Sliced *tensor, int64_t nelems) {
   return (int64_t)type_array_nbytes(tensor->value->type, (size_t)nelems);
 }
 
-// Whether the value is made up to the region, and used behind it.
+// Whether the value is live after the region: computed by it or before, and used later.
 static bool is_alive(const Search *s, const Value *v, uint32_t region) {
   return s->partition->region[v->producer->index] <= region && users_of(s, v).last > region;
 }
 
-// Bytes of a slice that are neither stored to memory nor loaded from it.
+// Traffic that a slice saves: bytes neither stored to memory nor loaded from it.
 static int64_t kept_nbytes(const Visit *v) {
   int64_t nbytes = 0;
   for (size_t i = 0; i < v->ntensors; i++)
@@ -224,7 +225,7 @@ static int64_t kept_nbytes(const Visit *v) {
   return nbytes;
 }
 
-// The most bytes of private values that a slice holds between two regions.
+// The most bytes of live private values of a slice between two regions.
 static int64_t most_nbytes(const Search *s, const Run *run) {
   const Visit *v = &run->visit;
   int64_t most = 0;
@@ -238,8 +239,8 @@ static int64_t most_nbytes(const Search *s, const Run *run) {
   return most;
 }
 
-// The bytes that slices read again because they share a tensor along some level: neighbours along the last level, and
-// those farther apart.
+// The bytes that slices read again because they have a tensor in common: near, by neighbours along the last level; far,
+// by other slices.
 typedef struct Again {
   int64_t near, far;
 } Again;
@@ -249,7 +250,7 @@ static Again read_again(const Visit *v) {
   Again again = {0};
   for (size_t i = 0; i < v->ntensors; i++) {
     const Sliced *t = &v->tensors[i];
-    int64_t ntimes = v->nslices, own = 1; // slices that have a part of their own
+    int64_t ntimes = v->nslices, own = 1; // number of different parts of the tensor
     for (int level = 0; level < v->nlevels; level++)
       if (t->stride[level]) own *= v->extent[level];
     const int64_t nbytes = nbytes_of(t, visit_nelems(v, t));
@@ -260,8 +261,8 @@ static Again read_again(const Visit *v) {
   return again;
 }
 
-// What blocks share is near: loading it again costs less than memory. What other slices share, such as weights, is
-// copied for the products of each.
+// Traffic that the visit saves. With blocks, bytes read again by neighbours count 1/4, as they are still in a cache.
+// Bytes read again by other slices, such as weights, count fully.
 static int64_t saved_nbytes(const Visit *v) {
   const Again again = read_again(v);
   return kept_nbytes(v) * v->nslices - (v->block ? again.near / 4 + again.far : again.near + again.far);
@@ -271,8 +272,8 @@ static int64_t longer_block(int64_t best, int64_t block, int64_t most) {
   return block >= LEAST_BLOCK && block <= most && block > best ? block : best;
 }
 
-// The longest block that divides the axis and leaves private values of a slice in the caches; 0: none. Of an axis
-// longer than MOST * MOST, some of the divisors are not looked at.
+// The longest block that divides the axis and whose private values fit the caches; 0: none. For an axis longer than
+// MOST * MOST, not all divisors are tried.
 static int64_t find_block(int64_t extent, int64_t nbytes) {
   enum { MOST = 1 << 12 };
   const int64_t longest = SLICE_NBYTES / (nbytes > extent ? nbytes / extent : 1);
@@ -296,7 +297,7 @@ static int count_cuts(const Search *s, const Run *run) {
   return count;
 }
 
-// Cuts a slice along the next axis where it is too large for the caches.
+// Cuts slices into blocks of the next axis if they are too large for the caches.
 static void cut_blocks(const Search *s, Run *run, int ncuts) {
   const int64_t nbytes = most_nbytes(s, run);
   const int axis = run->visit.nfixed;
@@ -309,7 +310,7 @@ static void cut_blocks(const Search *s, Run *run, int ncuts) {
   run->visit.tensors = run->tensors;
 }
 
-// Whether a slice of each product has rows and columns.
+// Whether each product, in a slice, still has at least two long axes: rows and columns.
 static bool keeps_products(const Search *s, const Run *run, int nfixed) {
   for (size_t t = run->first; t <= run->last; t++) {
     const Kernel *k = s->trials[t].kernels[0];
@@ -327,7 +328,7 @@ static bool has_pools(const Search *s, const Run *run) {
   return false;
 }
 
-// Whether slices of pooling are long enough to be worth their calls, and enough for many threads.
+// Whether slices of pooling are large enough to be worth their calls, and numerous enough for many threads.
 static bool keeps_pools(const Search *s, const Run *run) {
   const Visit *v = &run->visit;
   int64_t nbytes = 0;
@@ -335,7 +336,7 @@ static bool keeps_pools(const Search *s, const Run *run) {
   return !has_pools(s, run) || (nbytes >= LEAST_POOL_NBYTES && v->nslices >= MOST_VISIT_CHUNKS);
 }
 
-// Cuts the run into small slices. Sets saved; 0: no visit.
+// Cuts the run into slices. Sets saved; 0: no visit.
 static void cut_run(const Search *s, Run *run) {
   const int ncuts = count_cuts(s, run);
   run->saved = 0;

@@ -1,5 +1,5 @@
-// Places on the large side are affine in the window and the tap. So is the window of a place and a tap, if windows are
-// one element apart; else it is computed, and is one only if it comes out as an integer.
+// A place on the large side is affine in the window and the tap. The window that reaches a place by a tap is affine,
+// too, if the stride is 1; else it is computed by a division, and exists only if the quotient is an integer.
 #include "passes/lower/windows.h"
 
 #include "ir/operators/interpolate.h"
@@ -58,7 +58,7 @@ bool windows_have_no_taps(const Windows *w) {
   return has_none;
 }
 
-// Lets the bound's index step by `factor` from tap to tap.
+// Adds factor * tap to the bound's index.
 static void add_taps(const Windows *w, int spatial, Bound *b, int64_t factor) {
   if (w->is_written) b->offset += factor * w->number[spatial];
   else b->factor[w->tap[spatial]] = factor;
@@ -88,7 +88,7 @@ ExprId windows_load_large(const Windows *w, const Value *v, SideAxes *axes, doub
   return lower_bounded_load(w->l, v, axes->axis, axes->bounds, outside, 0);
 }
 
-// place + pad - dilation * tap: the window's index times the stride. The kernel's places are not cut.
+// place + pad - dilation * tap = the window's index * stride. For kernels whose places are not cut into pieces.
 static ExprId scaled_index(const Windows *w, int spatial) {
   Kernel *k = w->k;
   const Window *own = &w->window[spatial];
@@ -96,7 +96,7 @@ static ExprId scaled_index(const Windows *w, int spatial) {
   return expr_fma(k, NUMBER(-own->dilation), windows_tap(w, spatial), place);
 }
 
-// Whether all places of the kernel have its taps.
+// Whether all places of the kernel have all its taps.
 static bool are_cut(const Windows *w) {
   bool are = true;
   for (int i = 0; i < w->nspatial; i++) are &= w->part[i].step == w->window[i].stride || w->part[i].has_one_window;

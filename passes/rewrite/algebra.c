@@ -1,4 +1,4 @@
-// Arithmetic of polynomials, and a table with the formula of each algebraic operator.
+// Arithmetic of polynomials, and a table with a formula for each algebraic operator.
 #include "passes/rewrite/algebra.h"
 
 #include "ir/graph/open.h"
@@ -28,7 +28,7 @@ void algebra_init(Algebra *a, Arena *scratch, const Value *frame) {
   while (is_widened(a->data)) a->data = a->data->producer->inputs[0];
   for (int i = 0; i < frame->shape.rank; i++)
     if (!is_one(frame->shape.extent[i])) a->extent[a->rank++] = frame->shape.extent[i];
-  a->tolerance = frame->type == TYPE_F64 ? 1e-13 : 1e-6; // allows for the rounding of constants in the graph
+  a->tolerance = frame->type == TYPE_F64 ? 1e-13 : 1e-6; // above the rounding errors of constants in the graph
 }
 
 static bool is_literal(const Extent *extent, int rank) {
@@ -37,9 +37,9 @@ static bool is_literal(const Extent *extent, int rank) {
   return true;
 }
 
-// A border between two axes is identified by the number of elements behind it. The borders of the frame and the shape
-// are merged from the right; each number must divide the next. Named extents are allowed only on leading axes that the
-// frame and the shape have in common.
+// A border between two axes is identified by the product of the extents to its right. The borders of the frame and the
+// shape are merged from the right; each product must divide the next. Named extents are allowed only on leading axes
+// that the frame and the shape have in common.
 void algebra_split_axes(Algebra *a, const Shape *shape) {
   Extent split[MOST_FRAME_AXES]; // from the right
   int count = 0, own = a->rank, other = shape->rank, front = 0;
@@ -66,8 +66,9 @@ uint32_t algebra_axes(const Algebra *a) {
   return (1U << a->rank) - 1;
 }
 
-// The number that stands for an extent in polynomials. An open dim counts as its hint times an irrational factor, a
-// different one for each dim: so it never equals a literal in the graph by chance, while products remain products.
+// The number that stands for an extent in polynomials. An open dim counts as its hint times an irrational factor,
+// different for each dim. So it never equals a literal in the graph by chance, and products of dims are products of
+// their numbers.
 static double extent_count(Extent e) {
   static const double primes[MAX_OPEN_DIMS] = {2, 3, 5, 7, 11, 13, 17, 19};
   double count = (double)extent_value(e);
@@ -136,8 +137,8 @@ static bool has_same_factors(const PolynomialTerm *m, const PolynomialTerm *n) {
          (!m->nfactors || memcmp(m->factors, n->factors, m->nfactors * sizeof *m->factors) == 0);
 }
 
-// Cancellation. It is restricted only while a value of the graph is evaluated (depth > 0). At depth 0 a caller computes
-// with formulas of real numbers, in which everything may cancel.
+// Cancellation is restricted while a value of the graph is evaluated (depth > 0). At depth 0 a caller computes with
+// formulas of real numbers, where everything may cancel.
 
 static bool is_evaluating(const Algebra *a) {
   return a->depth > 0;
@@ -162,13 +163,14 @@ static void add_cancelled(Polynomial *p, const Polynomial *q) {
   for (uint32_t i = 0; i < MOST_SYMBOLS / 64; i++) p->cancelled.words[i] |= q->cancelled.words[i];
 }
 
-// Whether the symbol is a sum of the frame's elements or of a power of them.
+// Whether the symbol is a sum over the frame's elements, or over a power of its elements.
 static bool is_sum_of_frame(const Algebra *a, const Symbol *s) {
   if (!s->reduced || s->base.nterms != 1 || s->base.terms[0].nfactors != 1) return false;
   return a->symbols[s->base.terms[0].factors[0].symbol].value == a->frame;
 }
 
-// Called when p has a term with the factors of m and the opposite sign: allowed only with a sum of the frame.
+// Called when p has a term with the same factors as m and the opposite sign. Fails unless a factor is a sum over the
+// frame.
 static void cancel_term(Algebra *a, Polynomial *p, const PolynomialTerm *m) {
   bool has_sum = false;
   for (uint32_t i = 0; i < m->nfactors; i++) has_sum |= is_sum_of_frame(a, &a->symbols[m->factors[i].symbol]);
@@ -176,7 +178,7 @@ static void cancel_term(Algebra *a, Polynomial *p, const PolynomialTerm *m) {
   else a->failed = true;
 }
 
-// Adds a term to p, which has space for MOST_TERMS; removes a term that becomes 0.
+// Adds a term to p, which has space for MOST_TERMS. Removes a term that becomes 0.
 static void add_term(Algebra *a, Polynomial *p, const PolynomialTerm *m) {
   for (uint32_t i = 0; i < p->nterms; i++) {
     PolynomialTerm *t = &p->terms[i];
@@ -216,9 +218,9 @@ bool polynomial_equals(Algebra *a, Polynomial p, Polynomial q) {
   return true;
 }
 
-// Whether s^(n/2) * s^(m/2) may become s^((n + m)/2): not when exponents of opposite sign cancel, nor when two roots of
-// s would lose that a negative s gives NaN. A root of a polynomial is excepted: it is taken of a variance plus epsilon,
-// which is positive.
+// Whether s^(n/2) * s^(m/2) may become s^((n + m)/2). Not if exponents of opposite sign cancel. Not for two roots of s,
+// because a negative s gives NaN only with the roots; but a root of a polynomial is allowed, as the polynomial is a
+// variance plus epsilon, which is positive.
 static bool may_join_powers(const Symbol *s, int n, int m) {
   bool has_base = !s->value && !s->reduced;
   return (n > 0) == (m > 0) && (has_base || n % 2 == 0 || m % 2 == 0);
@@ -241,7 +243,7 @@ static bool multiply_factor(const Algebra *a, PolynomialTerm *m, Factor f) {
 }
 
 // Whether a term's constants may be multiplied in any order without overflow or underflow for ordinary data. A sum
-// counts as its number of elements, by which a mean divides it.
+// counts as its number of elements, as a mean divides by this number.
 static bool is_plain_multiple(const Algebra *a, const PolynomialTerm *m) {
   static const double most = 0x1p40;
   double scale = fabs(m->coefficient);
@@ -252,8 +254,8 @@ static bool is_plain_multiple(const Algebra *a, const PolynomialTerm *m) {
   return !m->nfactors || (scale <= most && scale >= 1 / most);
 }
 
-// If `zero` is 0, the other factor's terms cancel. That is allowed only if `zero` became 0 by cancellation: a literal 0
-// would hide infinities and NaNs of the other factor.
+// If `zero` is the polynomial 0, the other factor's terms cancel. This is allowed only if `zero` became 0 by
+// cancellation: with a literal 0, the product would lose infinities and NaNs of the other factor.
 static void multiply_by_zero(Algebra *a, Polynomial *product, const Polynomial *zero, const Polynomial *other) {
   if (zero->nterms) return;
   if (!has_any_cancelled(zero)) a->failed = true;
@@ -281,7 +283,7 @@ Polynomial polynomial_product(Algebra *a, Polynomial p, Polynomial q) {
   return a->failed ? none : product;
 }
 
-// Whether (s^(n/2))^(halves/2) is s^(n/2 * halves/2): not for the root of a square, which is |s|.
+// Whether (s^(n/2))^(halves/2) is s^(n/2 * halves/2). False for the root of a square, which is |s|.
 static bool is_power_of_power(int n, int halves) {
   return halves % 2 == 0 || n == 2 || n == -2;
 }
@@ -310,8 +312,8 @@ Polynomial polynomial_power(Algebra *a, Polynomial p, int halves) {
   return power;
 }
 
-// A sum of a sum is one sum over the axes of both, if the inner sum's other factors do not vary over its axes. Replaces
-// a factor of m that is such a sum by its term, and returns its axes; 0: there is none.
+// Joins nested sums: a factor of m that is a sum becomes part of m's sum, if m's other factors do not vary over the
+// axes of that inner sum. Replaces such a factor by its term, and returns its axes; 0: there is none.
 static uint32_t join_sums(const Algebra *a, PolynomialTerm *m) {
   for (uint32_t i = 0; i < m->nfactors; i++) {
     const Symbol *s = &a->symbols[m->factors[i].symbol];
@@ -330,7 +332,7 @@ static uint32_t join_sums(const Algebra *a, PolynomialTerm *m) {
   return 0;
 }
 
-// Factors that do not vary over the axes are taken out of the sum; axes along which no factor varies multiply by their
+// Takes factors that do not vary over the axes out of the sum. Axes along which no factor varies multiply by their
 // extents.
 static Polynomial reduce_term(Algebra *a, const PolynomialTerm *m, uint32_t axes) {
   PolynomialTerm inside = {.coefficient = 1};
@@ -375,7 +377,7 @@ uint32_t labels_axes(const Labels *labels) {
   return axes;
 }
 
-// Takes consecutive frame axes from the list whose extents have this product; returns their mask, 0 if there are none.
+// Takes consecutive frame axes, with this product of extents, from the list. Returns their mask; 0: there are none.
 static uint32_t take_axes(const Algebra *a, Extent extent, const int **next, const int *end) {
   uint32_t axes = 0;
   int64_t nelems = 1;
@@ -388,7 +390,7 @@ static uint32_t take_axes(const Algebra *a, Extent extent, const int **next, con
   return nelems == extent_value(extent) ? axes : 0;
 }
 
-// The labels of a value of this shape that has just the frame axes in the list, in the list's order.
+// The labels of a value of this shape with exactly the frame axes in the list, in the list's order.
 static bool labels_of_list(const Algebra *a, const int *list, int count, const Shape *shape, Labels *labels) {
   const int *end = list + count;
   *labels = (Labels){.rank = shape->rank};
@@ -443,7 +445,7 @@ static Polynomial of_negation(Algebra *a, const Node *node, const Labels *l) {
   return polynomial_sum(a, none, operand(a, node, 0, l), -1);
 }
 
-// Lexicographic: the term with the greater power of the first symbol in which they differ.
+// Lexicographic order of terms: compares the exponents of the first symbol in which the terms differ.
 static bool is_greater(const PolynomialTerm *m, const PolynomialTerm *n) {
   for (uint32_t i = 0, k = 0; i < m->nfactors || k < n->nfactors;) {
     const uint32_t first = i < m->nfactors ? m->factors[i].symbol : UINT32_MAX,
@@ -462,7 +464,8 @@ static const PolynomialTerm *greatest_term(const Polynomial *p) {
   return greatest;
 }
 
-// Whether all terms have the frame or a sum of it as a factor: it is 0 for some data only.
+// Whether all terms have the frame, or a sum over the frame, as a factor: the polynomial is then 0 only for isolated
+// data.
 static bool depends_on_frame(const Algebra *a, const Polynomial *p) {
   for (uint32_t i = 0; i < p->nterms; i++) {
     bool depends = false;
@@ -475,7 +478,7 @@ static bool depends_on_frame(const Algebra *a, const Polynomial *p) {
   return p->nterms > 0;
 }
 
-// p / q as a polynomial, by long division; fails unless nothing remains. What q consists of has cancelled then.
+// p / q as a polynomial, by long division; fails if there is a remainder. Records the symbols of q as cancelled.
 static Polynomial polynomial_quotient(Algebra *a, Polynomial p, Polynomial q) {
   const int depth = a->depth;
   Polynomial quotient = polynomial_new(a, MOST_TERMS), rest = p;
@@ -499,8 +502,8 @@ static Polynomial polynomial_quotient(Algebra *a, Polynomial p, Polynomial q) {
   return a->failed ? none : quotient;
 }
 
-// x * z / z is x where z is 0 for some data only, as the gradient of a quotient or of a product has it: the graph's
-// result is NaN for that data, and the formula's is the limit.
+// x * z / z is replaced by x if z is 0 only for isolated data, as in gradients of quotients and products: for these
+// data the graph's result is NaN, and the formula's result is the limit.
 static Polynomial of_divide(Algebra *a, const Node *node, const Labels *l) {
   const Polynomial p = operand(a, node, 0, l), q = operand(a, node, 1, l);
   if (a->failed) return none;
@@ -547,8 +550,8 @@ static Polynomial of_sqrt_backward(Algebra *a, const Node *node, const Labels *l
   return polynomial_sum(a, none, product, 0.5);
 }
 
-// Frame axes for an axis that is summed over. Any unused ones of this extent are correct, as the axis is not in the
-// result; those behind `last` are tried first, as they most often match the labels of other values.
+// Frame axes for an axis that is summed over. Any unused frame axes of this extent are correct, as the axis is not in
+// the result. Axes behind `last` are tried first, as these most often match the labels of other values.
 static uint32_t axes_to_reduce(const Algebra *a, Extent extent, uint32_t used, int last) {
   for (int i = 0; i < a->rank; i++) {
     int list[MOST_FRAME_AXES], count = 0;
@@ -560,8 +563,8 @@ static uint32_t axes_to_reduce(const Algebra *a, Extent extent, uint32_t used, i
   return 0;
 }
 
-// The labels of a reduction's operand, from those of the result, and the frame axes that are summed over. If the
-// operand can have all frame axes in their order and agrees with the result, it has these.
+// The labels of a reduction's operand, from the result's labels, and the frame axes that are summed over. If the
+// operand can have all frame axes in the frame's order, consistent with the result, these are its labels.
 static bool labels_of_reduced(const Algebra *a, const Node *node, const Labels *l, Labels *own, uint32_t *reduced) {
   const Value *src = node->inputs[0];
   uint32_t axes = reduce_axes(node), used = labels_axes(l);
@@ -603,7 +606,7 @@ static Polynomial of_reduce_mean(Algebra *a, const Node *node, const Labels *l) 
   return a->failed ? none : polynomial_sum(a, none, sum, 1 / algebra_count(a, reduced));
 }
 
-// A reshape joins and splits axes and adds or removes ones of extent 1; the order of the frame axes does not change.
+// A reshape joins and splits axes, and adds or removes axes of extent 1. It keeps the sequence of frame axes.
 static Polynomial of_reshape(Algebra *a, const Node *node, const Labels *l) {
   int list[MOST_FRAME_AXES], count = 0;
   Labels own;
@@ -651,7 +654,7 @@ static const Polynomial *find_evaluated(const Algebra *a, const Value *v, const 
   return NULL;
 }
 
-// Whether a result has fewer digits than the frame and one of its operands, so that it is rounded.
+// Whether the node rounds: its result has fewer digits than the frame and than an operand.
 static bool is_narrowing(const Algebra *a, const Node *node) {
   Type to = node->outputs[0]->type, least = a->frame->type;
   bool is_wide_enough = to == least || type_widens(least, to);

@@ -1,4 +1,4 @@
-// Building nodes with their outputs and attributes.
+// Builds nodes with their outputs and attributes.
 #include "passes/rewrite/builder.h"
 
 #include "ir/operators/infer.h"

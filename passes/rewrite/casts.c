@@ -1,5 +1,6 @@
-// Widening and narrowing back is the identity, since widening is exact. Narrowing and widening back rounds, and
-// remains. The second cast must go back to the first one's type: that is the type check on the replacement.
+// A widening cast followed by the narrowing cast back is the identity, because widening is exact. The reverse pair
+// rounds, and remains. That the second cast returns to the original type is checked by the engine: a replacement must
+// have the type of the value that it replaces.
 #include "passes/rewrite/casts.h"
 
 #include "passes/rewrite/rewrite.h"

@@ -1,4 +1,4 @@
-// Removing casts that a later cast undoes.
+// Removes casts that a later cast undoes.
 #ifndef NGRAD_PASSES_REWRITE_CASTS_H
 #define NGRAD_PASSES_REWRITE_CASTS_H
 

@@ -1,6 +1,6 @@
-// Nodes are visited in topological order and looked up, by operator, attributes and operands, in a hash table of the
-// nodes before; operands have been merged already. Small constants are merged by their bytes. Two outputs of the graph
-// are never merged, as each has its name.
+// Visits nodes in topological order and looks each up in a hash table of earlier nodes, by operator, attributes and
+// operands, which are merged already. Merges small constants with equal bytes. Never merges two outputs of the graph,
+// as each needs its name.
 #include "passes/rewrite/common_subexpressions.h"
 
 #include "ir/operators/operator.h"
@@ -71,7 +71,7 @@ static uint64_t hash_attribute(uint64_t hash, const Attribute *row, const Attrib
   if (!value->is_set) return hash;
   if (row->kind == ATTRIBUTE_BOOL) return mix(hash, value->boolean);
   if (row->kind == ATTRIBUTE_F32_LIST) return mix(hash, value->numbers.count);
-  if (row->kind != ATTRIBUTE_S64_LIST) return mix(hash, (uint64_t)value->s64); // or the bits of a number
+  if (row->kind != ATTRIBUTE_S64_LIST) return mix(hash, (uint64_t)value->s64); // for f32, the bits of the double
   for (size_t i = 0; i < value->list.count; i++) hash = mix(hash, (uint64_t)value->list.items[i]);
   return hash;
 }
@@ -88,7 +88,7 @@ static bool is_same_attribute(const Attribute *row, const AttributeValue *a, con
          (!a->list.count || memcmp(a->list.items, b->list.items, a->list.count * sizeof *a->list.items) == 0);
 }
 
-// Exchanging the operands of a commutative operator does not change the hash.
+// The hash does not depend on the order of a commutative operator's operands.
 static uint64_t hash_node(const Node *node) {
   uint64_t hash = node->op->id;
   for (uint32_t i = 0; i < node->op->nattributes; i++)
@@ -117,14 +117,16 @@ static bool is_same_node(const Node *a, const Node *b) {
   return true;
 }
 
-// Not when an output of both is an output of the graph: each keeps its name.
+// Whether the nodes may be merged: not if corresponding outputs of both are outputs of the graph, as each needs its
+// name.
 static bool may_merge(const Node *first, const Node *later) {
   for (uint32_t i = 0; i < first->noutputs; i++)
     if (first->outputs[i] && first->outputs[i]->is_output && later->outputs[i]->is_output) return false;
   return true;
 }
 
-// Replaces the outputs of `later` by those of `first`; an output of the graph keeps its name. False: out of memory.
+// Replaces the outputs of `later` by the outputs of `first`. An output of the graph keeps its name. False: out of
+// memory.
 static bool merge_nodes(Graph *g, Node *first, Node *later) {
   if (!node_add_origin(g, first, first) || !node_add_origin(g, first, later)) return false;
   for (uint32_t i = 0; i < first->noutputs; i++) {

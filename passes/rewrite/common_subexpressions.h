@@ -1,4 +1,4 @@
-// Merging common subexpressions: nodes that compute the same values.
+// Merges common subexpressions: nodes that compute the same values.
 #ifndef NGRAD_PASSES_REWRITE_COMMON_SUBEXPRESSIONS_H
 #define NGRAD_PASSES_REWRITE_COMMON_SUBEXPRESSIONS_H
 

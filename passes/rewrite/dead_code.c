@@ -1,5 +1,5 @@
-// Nodes are visited from the last to the first, so that one pass removes whole chains. Values without producer that are
-// no inputs or used constants are removed, too.
+// Visits nodes from the last to the first, so that one pass removes whole chains. Also removes values without producer
+// that are neither inputs nor used constants.
 #include "passes/rewrite/dead_code.h"
 
 static bool is_needed(const Node *node) {

@@ -1,13 +1,13 @@
-// Nodes whose inputs are all constants are evaluated in topological order by PassContext.evaluate (the interpreter).
+// Evaluates nodes whose inputs are all constants, in topological order, by PassContext.evaluate (the interpreter).
 //
-// Storing a result as a constant rounds it to its type, while unfolded values between nodes are computed with more
-// digits. So a result is folded only if its type represents it exactly, or if its type has so many digits that the
-// rounding cannot be seen in any result (see coarsest_types).
+// Storing a result as a constant rounds it to its type, but values between fused nodes have more digits. So a result is
+// folded only if its type represents it exactly, or if its type has so many digits that the rounding is invisible in
+// all results (see coarsest_types).
 //
-// Folding must not make the graph much larger: a value with more than MOST_ELEMENTS_FOLDED elements is not folded, nor
-// anything after MOST_IN_ALL elements in total. Nor must it take long: the domains of all nodes that are folded have
-// at most MOST_WORK indices, such as the products of a convolution. An elementwise operator on splat constants gives a
-// splat of one element, whatever its shape.
+// Limits keep the graph small: a value with more than MOST_ELEMENTS_FOLDED elements is not folded, and folding stops
+// after MOST_IN_ALL elements in total. A limit also keeps the time short: the domains of all folded nodes have at most
+// MOST_WORK points in total (for a convolution, its products). An elementwise operator on splat constants is folded to
+// a splat, for any shape.
 #include "passes/rewrite/fold_constants.h"
 
 #include "ir/operators/operator.h"
@@ -21,8 +21,8 @@ typedef struct Fold {
   Graph *graph;
   PassContext *context;
   int64_t left;     // elements that may still be folded
-  int64_t work;     // indices of domains that may still be gone over
-  TypeSet coarsest; // types to which results may be rounded
+  int64_t work;     // points of domains that may still be evaluated
+  TypeSet coarsest; // types that results may be rounded to
 } Fold;
 
 static bool is_foldable(const Node *node, bool *is_splat) {
@@ -46,8 +46,8 @@ static bool is_foldable(const Node *node, bool *is_splat) {
   return has_inputs;
 }
 
-// The indices of the domain of a node that reduces axes which no operand has by itself; 0: it has no such domain, and
-// takes a step for each element. More than MOST_WORK count as MOST_WORK + 1.
+// The number of points of the node's domain (Operator.domain), at most MOST_WORK + 1; 0: the operator has no domain
+// function, and its work is proportional to its elements.
 static int64_t count_work(const Node *node) {
   Domain d = {.nextra = 0};
   int64_t work = 1;
@@ -62,7 +62,7 @@ static int64_t count_work(const Node *node) {
   return work;
 }
 
-// False: folding the node would take too long.
+// Takes the node's work from the limit. False: folding the node would take too long.
 static bool take_work(Fold *f, const Node *node, bool is_splat) {
   const int64_t work = is_splat ? 1 : count_work(node);
   if (work > f->work) return false;
@@ -77,15 +77,15 @@ static double *load_constant(Arena *scratch, const Value *v, size_t nelems) {
   return elements;
 }
 
-// Whether the number can be stored in the type: exactly, or rounded if the type is one of f->coarsest.
+// Whether the type represents the number exactly, or may round it, as a type in f->coarsest.
 static bool holds(const Fold *f, Type type, double x) {
   double rounded = type_round(type, x);
   if (rounded == x || (isnan(rounded) && isnan(x))) return true;
   return f->coarsest & TYPE_BIT(type) && isfinite(rounded) && isfinite(x);
 }
 
-// A constant with these elements in the value's type. NULL: out of memory, or (*fits false) an element cannot be
-// stored.
+// A constant with these elements in the value's type. NULL: out of memory, or, with *fits false, the type cannot store
+// an element.
 static Constant *store_constant(const Fold *f, const Value *v, const double *elements, size_t nelems, bool *fits) {
   Constant *constant = ARENA_NEW(&f->graph->arena, Constant);
   if (constant) constant->data = arena_array(&f->graph->arena, nelems, type_nbytes(v->type));
@@ -96,7 +96,7 @@ static Constant *store_constant(const Fold *f, const Value *v, const double *ele
   return constant;
 }
 
-// A copy of an elementwise node on scalars.
+// A copy of an elementwise node whose operands are scalars.
 typedef struct Single {
   Node node;
   Value values[MAX_OPERANDS + 1];
@@ -161,8 +161,8 @@ static bool widens_to_f64(const Node *node) {
   return has_f64 && has_narrower;
 }
 
-// Rounding to 16 bits can be seen in f32 results. Rounding to f32 can be seen in f64 results, but only if a node of the
-// graph computes f64 from a narrower type.
+// The types whose rounding is invisible in results. Rounding to 16 bits is visible in f32 results. Rounding to f32 is
+// visible in f64 results, but only if a node of the graph computes f64 from a narrower type.
 static TypeSet coarsest_types(const Graph *g) {
   for (size_t i = 0; i < g->nnodes; i++)
     if (widens_to_f64(g->nodes[i])) return TYPE_BIT(TYPE_F64);

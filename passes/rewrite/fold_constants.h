@@ -1,4 +1,4 @@
-// Constant folding: nodes whose inputs are all constants are evaluated.
+// Constant folding: evaluates nodes whose inputs are all constants.
 #ifndef NGRAD_PASSES_REWRITE_FOLD_CONSTANTS_H
 #define NGRAD_PASSES_REWRITE_FOLD_CONSTANTS_H
 

@@ -1,5 +1,5 @@
-// The winners have the layout of diff_dst, beside which they are read. Where a window has many taps, the greatest
-// element is found first, by an operator of its own: each of the two is then a single reduction, in registers.
+// The winners have diff_dst's layout, as both are read together. For windows with many taps, a separate MaxPool finds
+// the greatest element first: both operators are then single reductions, in registers.
 #include "passes/rewrite/max_pool_gradients.h"
 
 #include "ir/operators/pool.h"
@@ -13,7 +13,7 @@ static void copy_attributes(Node *to, const Node *from) {
       *node_attribute_slot(to, from->op->attributes[i].name) = from->attributes[i];
 }
 
-// Adds an operator on src whose result is beside diff_dst. NULL: out of memory.
+// Adds an operator on src whose result has diff_dst's shape and layout. NULL: out of memory.
 static Node *add_beside(Builder *b, const Node *node, OperatorId id) {
   Node *own = builder_add_node(b, id, node->outputs[0]);
   Value *v = own ? builder_add_output(b, own, 0, TYPE_NONE) : NULL;

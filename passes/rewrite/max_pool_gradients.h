@@ -1,5 +1,5 @@
-// Replaces each MaxPoolBackward by two operators: MaxPoolWinners, which finds the greatest element of each window once,
-// and MaxPoolScatter. Found again for each element of src, it would be for as many elements as a window has.
+// Replaces each MaxPoolBackward by MaxPoolWinners, which finds the greatest element of each window once, and
+// MaxPoolScatter. A single kernel over src would search each window again for each of its elements.
 #ifndef NGRAD_PASSES_REWRITE_MAX_POOL_GRADIENTS_H
 #define NGRAD_PASSES_REWRITE_MAX_POOL_GRADIENTS_H
 

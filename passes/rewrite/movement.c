@@ -1,6 +1,6 @@
-// Two reshapes or transposes in a row become one, and one that changes nothing is removed. A reshape or transpose sinks
-// through elementwise operators, towards the outputs, if it meets another one there; the elementwise operators then
-// read their operands directly and can be fused with the nodes that produce them.
+// Two reshapes or transposes in a row are joined. A reshape or transpose that changes nothing is removed. A reshape or
+// transpose sinks through elementwise operators, towards the outputs, if it meets another there; the elementwise
+// operators then read the unmoved operands directly, and can be fused with their producers.
 #include "passes/rewrite/movement.h"
 
 #include "ir/operators/movement.h"
@@ -54,8 +54,7 @@ static bool composed_order(const Match *m, Node *node) {
 
 // Sinking
 
-// Whether, following only uses from elementwise operators without other users, there is another node with the operator
-// of `node`.
+// Whether the chain of sole users, through elementwise operators, reaches another node with the operator of `node`.
 static bool meets_another(const Match *m, const Node *node) {
   enum { FARTHEST = 16 };
   const Value *v = m->matched[0]->outputs[0];
@@ -73,7 +72,7 @@ static bool sinks(Match *m) {
   return meets_another(m, m->nodes[1]);
 }
 
-// Both operands are reshaped or transposed in the same way.
+// Whether both operands are reshaped or transposed in the same way, and the movement may sink.
 static bool both_sink(Match *m) {
   const Node *a = m->nodes[1], *b = m->nodes[2];
   int rank = m->values[0]->shape.rank, axes[2][MAX_RANK];
@@ -85,13 +84,14 @@ static bool both_sink(Match *m) {
          memcmp(axes[0], axes[1], (size_t)rank * sizeof *axes[0]) == 0;
 }
 
-// The other operand has one element, and no more axes than the moved operand has before the movement.
+// Whether the movement may sink, and the other operand has one element and at most as many axes as the moved operand
+// before the movement.
 static bool sinks_beside_number(Match *m) {
   const Value *v = m->values[1];
   return shape_nelems(&v->shape) == 1 && v->shape.rank <= m->values[0]->shape.rank && sinks(m);
 }
 
-// The reshape only adds axes of extent 1 in front, which broadcasting does anyway.
+// Whether the reshape only adds leading axes of extent 1, as broadcasting does anyway.
 static bool adds_leading_ones(Match *m) {
   const Shape *src = &m->values[0]->shape, *dst = &m->nodes[1]->outputs[0]->shape;
   int added = dst->rank - src->rank;
@@ -102,8 +102,8 @@ static bool adds_leading_ones(Match *m) {
   return added > 0;
 }
 
-// A single number is broadcast to an array by an elementwise operator with a splat constant, and the array reshaped.
-// The reshape can be dropped if the other operand broadcasts the number to the same shape, which the engine checks.
+// A single element is broadcast by an elementwise operator with a splat constant, and the result is reshaped. The
+// reshape can be dropped if the other operand broadcasts the element to the same shape; the engine checks the shape.
 static bool is_broadcast_number(Match *m) {
   const Value *v = m->values[C->name];
   if (shape_nelems(&m->values[0]->shape) != 1 || !v->constant->is_splat) return false;

@@ -1,4 +1,4 @@
-// Simplifying reshapes and transposes: joining, removing and sinking them.
+// Simplifies reshapes and transposes: joins, removes and sinks them.
 #ifndef NGRAD_PASSES_REWRITE_MOVEMENT_H
 #define NGRAD_PASSES_REWRITE_MOVEMENT_H
 

@@ -1,9 +1,9 @@
-// A node with several scales becomes the operator that has scales as operands.
+// Replaces a node with several scales by the operator that has scales as an operand.
 #include "passes/rewrite/quantize_scales.h"
 
 #include "ir/operators/operator.h"
 
-// A constant [count] with the elements number(list, i); NULL: out of memory.
+// A constant of shape [count] with the elements number(list, i); NULL: out of memory.
 static Value *add_vector(Graph *g, const char *stem, Type type, size_t count, const AttributeValue *list,
                          double (*number)(const AttributeValue *list, size_t i)) {
   const Shape shape = {.rank = 1, .extent = {EXTENT((int64_t)count)}};
@@ -26,8 +26,8 @@ static double zp_at(const AttributeValue *list, size_t i) {
   return (double)list->list.items[i];
 }
 
-// The narrowest type of zero points that holds all of the list: a kernel with an operand of s32 computes in f64.
-// TYPE_NONE: all are 0, so that none are needed.
+// The narrowest type that holds all zero points of the list, because a kernel with an s32 operand computes in f64.
+// TYPE_NONE: all are 0, so no operand is needed.
 static Type zps_type(const AttributeValue *list) {
   static const Type types[] = {TYPE_S8, TYPE_U8};
   bool has_any = false;

@@ -1,5 +1,5 @@
-// The matcher works on a list of goals, each a term and the value that it must match. When a goal matches, it calls the
-// matcher on the rest of the list; returning false from there undoes its choices, which implements backtracking.
+// The matcher works on a list of goals: a term and the value that the term must match. When a goal matches, it calls
+// the matcher on the rest of the list. If that returns false, the goal tries its next choice: this is backtracking.
 #include "passes/rewrite/rewrite.h"
 
 #include "ir/operators/infer.h"
@@ -81,7 +81,7 @@ static bool match_bound(const Rule *rule, Match *m, const Goal *goal) {
   return false;
 }
 
-// Puts the operands as goals before the rest, in their order or with the first two exchanged.
+// Matches the operands, in order or with the first two exchanged, as goals in front of the remaining goals.
 static bool match_operands(const Rule *rule, Match *m, const Goal *goal, bool is_exchanged) {
   const Node *node = goal->value->producer;
   Goal goals[MOST_ARGUMENTS];
@@ -147,12 +147,12 @@ typedef struct Rewrite {
   PassContext *context;
   Arena scratch;
   const Rule **by_root[OP_COUNT]; // the enabled rules for a root with this operator; ends in NULL
-  int depth;                      // of the deepest pattern
+  int depth;                      // depth of the deepest pattern
   Node **queue;
   size_t first, count, queue_capacity;
   bool *is_queued; // by node->index
   size_t is_queued_capacity;
-  Diagnostics refusals; // inference errors of replacements that did not fit; not shown
+  Diagnostics refusals; // inference errors of replacements that did not fit; not printed
   bool changed, out_of_memory;
 } Rewrite;
 
@@ -203,7 +203,7 @@ static void enqueue(Rewrite *r, Node *node) {
   r->queue[r->count++] = node;
 }
 
-// Enqueues the nodes whose patterns may include v's producer.
+// Enqueues the nodes for which a pattern may include v's producer.
 static void enqueue_users(Rewrite *r, const Value *v, int depth) {
   if (depth <= 0) return;
   for (const Use *use = v->uses; use; use = use->next) {
@@ -231,7 +231,7 @@ static void remove_node(Rewrite *r, Node *node, int depth) {
 
 // Building
 
-// Removes all nodes and values that were added since the graph had these counts.
+// Removes the nodes and values that were added after the graph had these counts.
 static void forget_since(Graph *g, size_t nnodes, size_t nvalues) {
   while (g->nnodes > nnodes) {
     Node *node = g->nodes[--g->nnodes];
@@ -262,7 +262,7 @@ static void set_attributes(Node *node, const Term *t, const Node *like) {
   node_set_defaults(node);
 }
 
-// The value of a replacement's term: a matched one, or a new one. NULL: it does not fit, or out of memory.
+// The value of a replacement's term: a matched value, or a new value. NULL: inference rejects a node, or out of memory.
 static Value *build(Rewrite *r, const Match *m, const Rule *rule, const Term *t, const Value *root) {
   Type type = root->type;
   const Shape scalar = {.rank = 0};
@@ -276,7 +276,7 @@ static Value *build(Rewrite *r, const Match *m, const Rule *rule, const Term *t,
   }
   const Node *like = m->nodes[t->name];
   const Operator *op = t->op == OP_COUNT ? like->op : &operators[t->op];
-  if (like && like->op == op) type = like->outputs[0]->type; // used for casts, whose type cannot be inferred
+  if (like && like->op == op) type = like->outputs[0]->type; // for casts, whose type cannot be inferred
   const char *name = graph_fresh_name(r->graph, op->name);
   Node *node = name ? graph_add_node(r->graph, op, NULL, op->ninputs, op->noutputs) : NULL;
   Value *v = node ? graph_add_value(r->graph, name, op->id == OP_TypeCast ? type : TYPE_NONE, NULL) : NULL;
@@ -298,13 +298,13 @@ static bool has_same_type(const Value *a, const Value *b) {
   return a->type == b->type && shape_equals(&a->shape, &b->shape);
 }
 
-// Replaces root by v. If root is an output of the graph it must remain, with its name: then v's producer produces root
-// instead of v. That is impossible if v is an output, too, or has no producer.
+// Replaces root by v. An output of the graph must remain, with its name: v's producer then produces root instead of v.
+// This is impossible if v is also an output, or has no producer.
 static bool replace_root(Rewrite *r, Value *root, Value *v) {
   if (!has_same_type(root, v)) return false;
   Node *node = root->producer;
   if (root->is_output && (v->is_output || !v->producer)) return false;
-  enqueue_users(r, root, r->depth); // v's own users need no visit: their operands do not change
+  enqueue_users(r, root, r->depth); // v's users need no visit, as their operands do not change
   if (!root->is_output) {
     value_replace_uses(root, v);
   } else {
@@ -332,7 +332,7 @@ static bool apply(Rewrite *r, const Rule *rule, Value *root) {
 }
 
 static void run_worklist(Rewrite *r) {
-  enum { MOST_A_NODE = 64 }; // visits to a node, on average: stops rules that undo each other
+  enum { MOST_A_NODE = 64 }; // visits to a node, on average; stops rules that undo each other
   size_t most = MOST_A_NODE * (r->graph->nnodes + 1);
   for (size_t i = 0; i < r->graph->nnodes; i++) enqueue(r, r->graph->nodes[i]);
   while (r->first < r->count && r->first < most && !r->out_of_memory) {

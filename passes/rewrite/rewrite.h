@@ -1,16 +1,17 @@
-// The rewrite engine: rules are data, one matcher finds where they apply, and a worklist applies them until none does.
+// The rewrite engine: rules are data, a matcher finds where rules apply, and a worklist applies rules until none
+// applies.
 //
 //   static const Rule rules[] = {
 //       {.name = "multiply-one", .pattern = NODE(Multiply, X, NUMBER(1)), .replacement = X},
 //
 // A pattern is a term:
-//   NODE(Add, a, b)   a node with this operator whose first inputs match the terms a and b; it has no other inputs
+//   NODE(Add, a, b)   a node with this operator whose inputs match the terms a and b; further inputs are absent
 //   X, Y, Z           any value; the same letter is the same value
 //   NUMBER(1)         a splat constant of this number
 //   C, D              any constant
-// Operands of a commutative operator match in either order. The matcher backtracks over all choices, also when the
-// rule's condition is false. A replacement consists of the same terms. It is used only if its type and shape are those
-// of the value that it replaces. Outputs of the graph keep their names.
+// Operands of a commutative operator match in either order. The matcher backtracks over all choices, even after the
+// rule's condition is false. A replacement consists of the same terms. It is used only if it has the type and shape of
+// the value that it replaces. Outputs of the graph keep their names.
 //
 // Cost: rules are looked up by the operator at their root, and a node is visited again only if a node within the
 // patterns' depth among its operands has changed.
@@ -27,12 +28,13 @@ typedef enum TermKind { TERM_VALUE, TERM_CONSTANT, TERM_NUMBER, TERM_NODE } Term
 typedef struct Term {
   TermKind kind;
   uint8_t name;      // index into Match.values (values, constants) or Match.nodes
-  bool is_only_used; // node: its output must have no other use
-  OperatorId
-      op; // node. OP_COUNT: any node with so many inputs that may be moved; in a replacement, that of node `name`
-  bool is_computed;    // number: Match.number, which the condition sets
-  double number;       // number: matched exactly, -0 is not 0
-  const char *setting; // node: an attribute that must have the value `is`, or is set to it; NULL: none. Not for lists
+  bool is_only_used; // node: the output must have no other use
+  OperatorId op; // node. OP_COUNT: any node with this many inputs that may be moved; in a replacement, the operator of
+                 // node `name`
+  bool is_computed;    // number: the condition sets it in Match.number
+  double number;       // number: matched exactly; -0 is not 0
+  const char *setting; // node: an attribute that must have the value `is` (in a replacement: is set to it); NULL: none.
+                       // No lists
   double is;
   const struct Term *arguments[MOST_ARGUMENTS];
 } Term;
@@ -65,22 +67,23 @@ struct Rule {
   const char *name;
   const Term *pattern, *replacement;
   bool (*condition)(Match *m); // NULL: none
-  // Sets further attributes of the replacement's root, whose inputs are set; false: the rule does not apply. NULL:
-  // none. New nodes have the attributes of the matched node with their name if it has the same operator, else defaults.
+  // Sets further attributes of the replacement's root, whose inputs are set. False: the rule does not apply. NULL:
+  // nothing to set. A new node has the attributes of the matched node with the same Term.name if that has the same
+  // operator, else defaults.
   bool (*finish)(const Match *m, Node *root);
-  bool is_fast_math; // does not hold for all IEEE values
+  bool is_fast_math; // the identity does not hold for all IEEE values
 };
 
 // Prints a rule as "Multiply(x, 1.0) -> x".
 void rule_print(const Rule *rule, Text *out);
 
-// Whether the node computes the same of an element wherever reshapes and transposes move it.
+// Whether the node commutes with reshapes and transposes: an element's result does not depend on the element's index.
 bool node_may_be_moved(const Node *node);
 
 // Whether the pattern matches the value; fills m.
 bool rule_matches(const Rule *rule, Graph *g, Value *root, Match *m);
 
-// Applies the rules that the context does not disable until none applies, then removes dead code; true: the graph
+// Applies the rules that the context does not disable until none applies, then removes dead code. True: the graph
 // changed.
 bool rewrite_graph(Graph *g, PassContext *c, const Rules *rules);
 

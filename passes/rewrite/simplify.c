@@ -1,6 +1,6 @@
-// Algebraic identities. Each holds for every IEEE value, including NaN, infinities and the sign of zero, and does not
-// round more often than the pattern. Rules that do not are only for --fast-math: x + 0 is not x (-0 + 0 is 0), and x -
-// x is not 0 (it is NaN for infinities), while x + -0 and x - 0 are x.
+// Algebraic identities. Each holds for every IEEE value, including NaN, infinities and the sign of zero, and its
+// replacement rounds at most as often as its pattern. Other identities need --fast-math: x + 0 is not x (-0 + 0 is +0),
+// and x - x is not 0 (NaN for infinities); but x + -0 and x - 0 are x.
 #include "passes/rewrite/simplify.h"
 
 #include "passes/rewrite/rewrite.h"
@@ -10,7 +10,8 @@
 
 #define POW(exponent, x) TERM(.kind = TERM_NODE, .op = OP_Pow, .setting = "beta", .is = (exponent), .arguments = {x})
 
-// The divisor is a power of two whose reciprocal is a normal number: multiplying by the reciprocal gives the same bits.
+// Whether the divisor is a power of two with a normal reciprocal: multiplication by the reciprocal then gives the same
+// bits.
 static bool divisor_is_power_of_two(Match *m) {
   const Value *v = m->values[3];
   int exponent;

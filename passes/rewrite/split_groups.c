@@ -1,16 +1,16 @@
-// When channels are last in memory, a group is only a few neighbouring elements, and a kernel with groups as an axis
-// would have vectors as short as a group. Instead, sums over the spatial axes are computed for each channel, with
-// vectors over all channels, and then reduced to groups, which is little work. Values for a group are broadcast to its
-// channels before they are combined with the data:
+// If channels are last in memory, a group is a few neighbouring elements, and a kernel with an axis of groups would
+// have vectors as short as a group. Instead, sums over the spatial axes are computed for each channel, with vectors
+// over all channels, and then reduced to groups, which is little work. Values of a group are broadcast to its channels
+// before they are combined with the data:
 //
 //   S1 = sum(x), S2 = sum(x^2) over the spatial axes, for each channel, in f64
 //   mean = sum(S1) / M, variance = sum(S2) / M - mean^2 over a group with M elements
 //   near = mean rounded to f32
 //   y = ((x - near) - (mean - near)) * (gamma / sqrt(variance + epsilon)) + beta
 //
-// The variance in one pass is accurate enough: squares of f32 are exact in f64, and the rounding error of their sum,
-// about 1e-16 * mean^2, is below the uncertainty of the variance from the rounding of x to 24 bits. The gradient uses
-// sums around the given mean:
+// The one-pass variance is accurate enough: squares of f32 are exact in f64, and the rounding error of their sum, about
+// 1e-16 * mean^2, is smaller than the variance's error from the rounding of x to 24 bits. The gradient uses sums about
+// the given mean:
 //
 //   S1 = sum(dy), S2 = sum(dy * (x - mean)) over the spatial axes, for each channel
 //   t1 = sum(gamma * S1), t2 = sum(gamma * S2) over a group with M elements
@@ -24,8 +24,8 @@
 
 #include <string.h>
 
-// The least number of elements in a channel's spatial axes for which splitting is faster: for gradients; for norms; for
-// norms with groups of at least WIDE channels, which fill vectors and whose data stays in cache for three reads.
+// The least number of spatial elements of a channel for which splitting is faster: for gradients; for norms; for norms
+// with groups of at least WIDE channels, which fill vectors and whose data stays in a cache for three reads.
 enum { LEAST_SPACE = 2, LEAST_FORWARD_SPACE = 128, LEAST_WIDE_SPACE = 1024, WIDE = 64 };
 enum { SRC, DIFF_DST, MEAN, VARIANCE, GAMMA };
 enum { FORWARD_GAMMA = 1, FORWARD_BETA };
@@ -34,14 +34,14 @@ typedef struct Split {
   Builder *b;
   const Node *node;
   const Value *stands_for;
-  Type type;        // to compute in
+  Type type;        // the type to compute in
   Shape group;      // [groups, channels / groups]
   Shape grouped;    // [N, groups, channels / groups]
   Shape by_channel; // src's shape with extent 1 on the spatial axes
   uint32_t space;   // mask of the spatial axes
 } Split;
 
-// The functions below return NULL when an operand is NULL, out of memory, or when a node does not fit.
+// The functions below return NULL if an operand is NULL, if inference rejects a node, or when out of memory.
 
 static Value *binary(const Split *s, OperatorId id, Value *a, Value *b) {
   Node *node = a && b ? builder_add_node(s->b, id, s->stands_for) : NULL;
@@ -88,7 +88,7 @@ static Value *by_channel(const Split *s, Value *grouped) {
   return in_shape(s, grouped, &s->by_channel);
 }
 
-// Each read of the data has its own cast, so that no tensor is stored between the kernels of the two reads.
+// Each read of the data has its own cast, so that the cast data is not stored between the kernels of the two reads.
 static Value *data(const Split *s, int slot) {
   return cast(s, s->node->inputs[slot], s->type);
 }
@@ -124,7 +124,7 @@ static bool split_forward(const Split *s) {
   Value *s2 = in_shape(s, sum(s, MUL(x, x), s->space, true), &s->grouped);
   Value *mean = DIV(sum(s, s1, 1U << 2, true), count), *square = DIV(sum(s, s2, 1U << 2, true), count);
   Value *variance = SUB(square, MUL(mean, mean));
-  variance = binary(s, OP_Maximum, number(s, TYPE_F64, 0), variance); // in this order a NaN remains
+  variance = binary(s, OP_Maximum, number(s, TYPE_F64, 0), variance); // with this order of operands, NaN is propagated
   Value *v = binary(s, OP_Add, variance, number(s, TYPE_F64, node_f32(node, "epsilon")));
   Value *root = v ? builder_add_unary(s->b, OP_Sqrt, v, s->stands_for) : NULL;
   Value *gamma = node->inputs[FORWARD_GAMMA];
@@ -176,7 +176,7 @@ static bool has_channels_last(const Value *v, int channel) {
   return order_axis(&v->order, v->shape.rank - 1) == channel;
 }
 
-// Finds the type to compute in. False when an operand other than the data has another type.
+// Finds the type to compute in. False: an operand other than the data has another type.
 static bool find_type(const Node *node, Type *type) {
   const uint32_t first = node->op->id == OP_GroupNorm ? FORWARD_GAMMA : MEAN;
   *type = node->inputs[SRC]->type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
@@ -187,7 +187,7 @@ static bool find_type(const Node *node, Type *type) {
   return true;
 }
 
-// Fills the shapes. False when the channel or spatial extents are not literals, or splitting would not be faster.
+// Fills the shapes. False: the channel or spatial extents are not literals, or splitting would not be faster.
 static bool find_shapes(const Node *node, Split *s) {
   const Shape *data = &node->inputs[SRC]->shape;
   const int channel = norm_channel_axis(node);

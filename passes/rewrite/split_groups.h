@@ -1,11 +1,11 @@
-// Splitting group norms and their gradients with channels last in memory into operators that vectorise over channels.
+// Splits group norms, and their gradients, with channels last in memory into operators that vectorise over channels.
 #ifndef NGRAD_PASSES_REWRITE_SPLIT_GROUPS_H
 #define NGRAD_PASSES_REWRITE_SPLIT_GROUPS_H
 
 #include "passes/pass.h"
 
-// Must run before reshape-orders, because it adds reshapes; and after common-subexpressions, which would merge the
-// nodes of its two reads of the data, so that their common result would be stored between kernels.
+// Must run before reshape-orders, because it adds reshapes. Must run after common-subexpressions, which would merge the
+// casts of the two reads of the data: the cast data would then be stored between kernels.
 bool pass_split_groups(Graph *g, PassContext *c);
 
 #endif

@@ -1,4 +1,4 @@
-// An output that nothing uses becomes a Slice that nothing uses, which is left to pass dead-code.
+// An unused output becomes an unused Slice, which pass dead-code removes.
 #include "passes/rewrite/splits.h"
 
 #include "ir/operators/movement.h"

@@ -1,4 +1,4 @@
-// Replaces each Split by a Slice for each of its outputs, which the nodes that use the output can be fused with.
+// Replaces each Split by a Slice for each output. A Slice can be fused with the users of its result.
 #ifndef NGRAD_PASSES_REWRITE_SPLITS_H
 #define NGRAD_PASSES_REWRITE_SPLITS_H
 

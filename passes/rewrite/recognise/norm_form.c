@@ -1,4 +1,4 @@
-// From the axes of a norm to attributes and shapes of operands.
+// Derives attributes and operand shapes of norm operators from the reduced axes.
 #include "passes/rewrite/recognise/norm_form.h"
 
 #include "ir/operators/norm.h"
@@ -25,7 +25,7 @@ static bool find_layer_form(const Algebra *a, uint32_t unreduced, const Labels *
   return f->begin < src->rank && !(algebra_axes(a) & ~unreduced & f->statistics);
 }
 
-// The channel axis: the second or last axis, whichever has some of the frame axes in `among`.
+// Finds the channel axis: the second or last axis, if it has frame axes in `among`.
 static bool find_channel(const Algebra *a, const Labels *src, NormForm *f, uint32_t among) {
   for (int i = 1; i < src->rank && !f->parameters; i++) {
     if ((i != 1 && i != src->rank - 1) || !(src->axes[i] & among)) continue;
@@ -44,7 +44,7 @@ static bool find_batch_form(const Algebra *a, uint32_t unreduced, const Labels *
   return true;
 }
 
-// Group norms reduce all axes except the first and the leading part of the channel axis, which counts the groups.
+// Group norms reduce all axes except the first axis and the leading part of the channel axis, the index of the group.
 static bool find_group_form(const Algebra *a, uint32_t unreduced, const Labels *src, NormForm *f) {
   if (src->rank < 3 || !find_channel(a, src, f, unreduced & ~src->axes[0])) return false;
   uint32_t groups = unreduced & f->parameters, rest = f->parameters & ~groups;

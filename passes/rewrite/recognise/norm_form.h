@@ -1,4 +1,4 @@
-// The form of a norm: the operator that computes it, and its attributes, from the axes that it reduces.
+// The form of a norm: the operator and attributes that follow from the reduced axes.
 #ifndef NGRAD_PASSES_REWRITE_RECOGNISE_NORM_FORM_H
 #define NGRAD_PASSES_REWRITE_RECOGNISE_NORM_FORM_H
 
@@ -7,7 +7,7 @@
 typedef enum NormKind { LAYER_NORM, BATCH_NORM, GROUP_NORM, NORM_KINDS } NormKind;
 
 typedef struct NormKindInfo {
-  OperatorId forward, with_statistics, backward; // with_statistics: takes them as inputs. OP_COUNT: there is none
+  OperatorId forward, with_statistics, backward; // with_statistics: takes statistics as inputs. OP_COUNT: there is none
   bool has_own_statistics;                       // forward outputs its statistics if keep_stats, and has use_affine
 } NormKindInfo;
 extern const NormKindInfo norm_kinds[NORM_KINDS];
@@ -20,11 +20,11 @@ typedef struct NormForm {
   int64_t groups;
 } NormForm;
 
-// The form of a norm of this kind on the frame, whose statistics have the frame axes `unreduced`; false: this kind does
-// not reduce these axes.
+// Finds the form of a norm of this kind on the frame, whose statistics have the frame axes `unreduced`. False: a norm
+// of this kind does not reduce the other axes.
 bool form_find(const Algebra *a, uint32_t unreduced, NormKind kind, NormForm *f);
 
-// Sets parameters_shape of a layer norm to rank 1 if the given parameters (NULL: absent) are flattened.
+// Sets a layer norm's parameters_shape to rank 1 if gamma and beta (NULL: absent) are flattened.
 void form_allow_flat(NormForm *f, const Value *gamma, const Value *beta);
 
 // Sets the form's attributes in a norm's node.

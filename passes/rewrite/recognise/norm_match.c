@@ -1,4 +1,4 @@
-// Compares polynomials of values with the formulas of the norm operators, which recognise.c lists.
+// Compares polynomials of values with the formulas of norm operators, which recognise.c lists.
 #include "passes/rewrite/recognise/norm_match.h"
 
 bool value_is_algebraic(const Value *v) {
@@ -60,7 +60,7 @@ static bool has_symbol(const Algebra *a, const Polynomial *p,
   return false;
 }
 
-// Whether all values in symbol i occur in the formula, and its sums are over axes that the norm reduces.
+// Whether all values in symbol i occur in the formula, and all sums in symbol i are over axes that the norm reduces.
 static bool is_in_formula(const Norm *n, const Polynomial *formula, uint32_t i) { // NOLINT(misc-no-recursion)
   const Symbol *s = &n->algebra.symbols[i];
   if (s->value) return has_symbol(&n->algebra, formula, i);
@@ -72,7 +72,8 @@ static bool is_in_formula(const Norm *n, const Polynomial *formula, uint32_t i) 
 }
 
 // Whether a value that evaluates to p may be replaced by the operator's result, which has this formula. Symbols that
-// cancelled on the way to p must be in the formula: then the result is infinite or NaN, too, where one of them is.
+// cancelled in the evaluation must occur in the formula: the result is then infinite or NaN wherever one of these
+// symbols is.
 static bool may_replace(const Norm *n, const Polynomial *p, const Polynomial *formula) {
   for (uint32_t i = 0; i < n->algebra.nsymbols; i++)
     if (polynomial_has_cancelled(p, i) && !is_in_formula(n, formula, i)) return false;
@@ -98,7 +99,7 @@ static bool is_value_over(const Norm *n, const Factor *f, uint32_t axes) {
   return s->value && f->halves == 2 && s->axes == axes && s->value != n->src;
 }
 
-// p divided by a symbol that is a factor of every term.
+// p divided by a symbol, which must be a factor of every term.
 static Polynomial divided(Norm *n, Polynomial p, uint16_t symbol) {
   Polynomial one = polynomial_number(&n->algebra, 1);
   if (n->algebra.failed) return one;
@@ -120,8 +121,8 @@ static Polynomial centered(Norm *n) {
   return polynomial_sum(&n->algebra, norm_src(n), n->mean, -1);
 }
 
-// The terms of p that vary over all axes, have the factor rstd and no sums, and have src as a factor or not; divided by
-// rstd.
+// The terms of p that vary over all axes, have the factor rstd and no sums, and have src as a factor exactly if
+// with_src. They are divided by rstd.
 static Polynomial cofactor_of_rstd(Norm *n, Polynomial p, bool with_src) {
   Algebra *a = &n->algebra;
   Factor rstd = n->rstd.terms[0].factors[0];
@@ -142,7 +143,7 @@ static Polynomial cofactor_of_rstd(Norm *n, Polynomial p, bool with_src) {
   return polynomial_product(a, found, polynomial_power(a, n->rstd, -2));
 }
 
-// Splits g = gamma * dy, where dy is a value over all axes, and gamma one over the parameters' axes or absent.
+// Splits g = gamma * dy, where dy is a value over all axes, and gamma a value over the parameters' axes, or absent.
 static bool split_g(Norm *n, NormGradient *d, Polynomial g, Polynomial *dy) {
   uint32_t all = n->reduced | n->unreduced;
   for (uint32_t i = 0; i <= g.terms[0].nfactors; i++) {
@@ -215,8 +216,8 @@ bool norm_find_forward(Norm *n, NormForward *y, Value *root, NormKind kind) {
   Polynomial gamma = divided(n, with_src, x.terms[0].factors[0].symbol);
   Polynomial scaled = polynomial_product(a, polynomial_product(a, gamma, centered(n)), n->rstd);
   Polynomial beta = polynomial_sum(a, p, scaled, -1);
-  // If mean and deviation are x's own, an infinite x makes the whole row NaN: the formula then covers symbols of the
-  // row.
+  // If mean and deviation are computed from x, an infinite x makes the whole row NaN: the formula then covers all
+  // symbols of the row.
   Polynomial whole_row = n->is_rms || n->is_given ? (Polynomial){0} : polynomial_product(a, centered(n), n->rstd);
   if (a->failed || gamma.nterms != 1 || !may_replace(n, &p, &whole_row)) return false;
   bool has_gamma = gamma.terms[0].nfactors > 0;

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// v widened to another type, by a cast in the graph or a new one; NULL: the cast would round, or out of memory.
+// v widened to another type, by an existing or a new cast; NULL: the cast would round, or out of memory.
 static Value *in_type(Norm *n, Value *v, Type type, const Value *stands_for) {
   uint32_t nuses = 0;
   if (!v || v->type == type) return v;
@@ -22,7 +22,8 @@ static Value *in_type(Norm *n, Value *v, Type type, const Value *stands_for) {
   return builder_finish_node(&n->r->builder, node) ? node->outputs[0] : NULL;
 }
 
-// The widest type of statistics and parameters, which must have the same type; NULL values are skipped.
+// The widest type of these statistics and parameters, which the operator requires to have one type. NULL values are
+// skipped.
 static Type widest_type(Value *const *values, uint32_t count) {
   Type type = TYPE_NONE;
   for (uint32_t i = 0; i < count; i++)
@@ -30,7 +31,7 @@ static Type widest_type(Value *const *values, uint32_t count) {
   return type;
 }
 
-// Widens all to this type; false: one would be rounded, or out of memory.
+// Widens all values to this type. False: a value would be rounded, or out of memory.
 static bool all_in_type(Norm *n, Value **values, uint32_t count, Type type, const Value *stands_for) {
   for (uint32_t i = 0; i < count; i++) {
     if (!values[i]) continue;
@@ -40,14 +41,14 @@ static bool all_in_type(Norm *n, Value **values, uint32_t count, Type type, cons
   return true;
 }
 
-// A new node for the mean of src. NULL: the mean is over a part of an axis, or out of memory.
+// Adds a node for the mean of src. NULL: the mean is over a part of an axis, or out of memory.
 static Value *add_mean(Norm *n, const NormForm *f, const Value *root) {
   Builder *b = &n->r->builder;
   Labels src = labels_of_frame(&n->algebra);
   int64_t axes[MAX_RANK] = {0};
   int count = 0;
   for (int i = 0; i < src.rank; i++) {
-    if (src.axes[i] & f->statistics && src.axes[i] & n->reduced) return NULL; // reduces a part of this axis
+    if (src.axes[i] & f->statistics && src.axes[i] & n->reduced) return NULL; // only a part of this axis is reduced
     if (!(src.axes[i] & f->statistics) && (f->kind != LAYER_NORM || i >= f->begin)) axes[count++] = i;
   }
   Node *node = builder_add_node(b, OP_ReduceMean, root);
@@ -103,7 +104,7 @@ static void add_origins(const Norm *n, Node *node, const Value *root) {
       n->r->builder.out_of_memory = true;
 }
 
-// Whether one of the operands may depend on v: true, too, when v has too many descendants to search.
+// Whether one of the operands may depend on v; also true if v has too many descendants to search.
 static bool may_lead_to(const Value *v, Value *const *operands, uint32_t count) {
   enum { MOST = 256 };
   const Value *seen[MOST];
@@ -124,17 +125,17 @@ static bool may_lead_to(const Value *v, Value *const *operands, uint32_t count) 
   return false;
 }
 
-// Drops the parameters' gradients that the operator cannot compute: those of another type, and those on which one of
-// its operands depends, as the graph would get a cycle.
+// Drops parameters' gradients that the operator cannot compute: gradients of another type, and gradients that an
+// operand depends on, which would make a cycle.
 static void drop_parameter_gradients(NormGradient *d, Value *const *operands, uint32_t count, Type type) {
   Value **made[] = {&d->diff_gamma, &d->diff_beta};
   for (int i = 0; i < 2; i++)
     if (*made[i] && ((*made[i])->type != type || may_lead_to(*made[i], operands, count))) *made[i] = NULL;
 }
 
-// The operands of the gradient: src, dy, mean, variance, gamma. False: their types do not fit, or out of memory.
+// Converts the gradient's operands: src, dy, mean, variance, gamma. False: types do not fit, or out of memory.
 static bool gradient_operands(Norm *n, NormGradient *d, Value *operands[5]) {
-  Value **parameters = &operands[2]; // statistics and gamma, which have the same type
+  Value **parameters = &operands[2]; // statistics and gamma, which must have one type
   memset(operands, 0, 5 * sizeof *operands);
   operands[0] = n->src;
   if (!n->is_rms) form_allow_flat(&d->form, d->gamma, NULL);
@@ -150,7 +151,7 @@ static bool gradient_operands(Norm *n, NormGradient *d, Value *operands[5]) {
   return !n->r->builder.out_of_memory;
 }
 
-// Builds the operator with its inputs, attributes and outputs; NULL: it does not fit, or out of memory.
+// Builds the operator with its inputs, attributes and outputs. NULL: inference rejects the operator, or out of memory.
 static Node *add_gradient(Norm *n, NormGradient *d) {
   Builder *b = &n->r->builder;
   Value *operands[5];
@@ -179,13 +180,13 @@ bool norm_replace_gradient(Norm *n, NormGradient *d) {
   return replace_value(n, node, 0, d->root);
 }
 
-// A parameter without producer cannot depend on the operator's statistics, so replacing these makes no cycle.
+// A parameter without producer cannot depend on the operator's statistics, so replacing the statistics makes no cycle.
 static bool is_independent(const Value *parameter) {
   return !parameter || !parameter->producer;
 }
 
-// Whether a statistic may be over no elements, depending on open dims. The graph's mean is then NaN, but the operator's
-// statistic is not.
+// Whether statistics may be over no elements, depending on open dims. The graph's mean is then NaN, but the operator's
+// mean is not.
 static bool may_be_empty(const Norm *n) {
   Labels src = labels_of_frame(&n->algebra);
   for (int i = 0; i < src.rank; i++)
@@ -193,7 +194,7 @@ static bool may_be_empty(const Norm *n) {
   return false;
 }
 
-// Replaces the graph's mean and variance, if they are still used, by the operator's outputs.
+// Replaces the graph's mean and variance, if still used, by the operator's outputs.
 static bool replace_statistics(Norm *n, const NormForward *y, Node *node, Value *const own[2]) {
   Builder *b = &n->r->builder;
   bool is_wanted = false;
@@ -205,7 +206,7 @@ static bool replace_statistics(Norm *n, const NormForward *y, Node *node, Value 
     for (uint32_t i = 0; i < 2 && fits; i++) fits = builder_add_output(b, node, slot + i, own[!own[0]]->type) != NULL;
     node_attribute_to_set(node, "keep_stats")->boolean = fits = fits && builder_finish_node(b, node);
     for (uint32_t i = 0; i < 2 && !fits; i++) node_set_output(node, slot + i, NULL);
-    if (!fits) return !b->out_of_memory; // the operator does not have this type: the graph computes them as before
+    if (!fits) return !b->out_of_memory; // the operator rejects the type: the graph computes the statistics as before
   }
   for (uint32_t i = 0; i < 2; i++) {
     Value *v = own[i];
@@ -215,8 +216,8 @@ static bool replace_statistics(Norm *n, const NormForward *y, Node *node, Value 
   return true;
 }
 
-// gamma, beta, mean and variance in the operator's shapes and one type. If the operator needs both parameters, a
-// missing gamma is 1 and a missing beta 0. False: their types do not fit, or out of memory.
+// Converts gamma, beta, mean and variance to the operator's shapes and one type. If the operator needs both parameters,
+// a missing gamma is 1 and a missing beta 0. False: types do not fit, or out of memory.
 static bool forward_parameters(Norm *n, const NormForward *y, Value *parameters[4]) {
   NormForm form = y->form;
   const Shape *shape = &form.parameters_shape;
@@ -233,7 +234,7 @@ static bool forward_parameters(Norm *n, const NormForward *y, Value *parameters[
   return !n->r->builder.out_of_memory;
 }
 
-// Builds the operator with its inputs, attributes and result; NULL: it does not fit, or out of memory.
+// Builds the operator with its inputs, attributes and result. NULL: inference rejects the operator, or out of memory.
 static Node *add_forward(Norm *n, const NormForward *y) {
   Builder *b = &n->r->builder;
   Value *parameters[4], *running = NULL;

@@ -1,4 +1,4 @@
-// Replacing the matched values of a norm by the results of its operator.
+// Replaces the matched values of a norm by the results of a norm operator.
 #ifndef NGRAD_PASSES_REWRITE_RECOGNISE_NORM_REPLACE_H
 #define NGRAD_PASSES_REWRITE_RECOGNISE_NORM_REPLACE_H
 

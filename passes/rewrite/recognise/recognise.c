@@ -5,19 +5,19 @@
 //   gradient  dx = r * (g - E[g] - c * r^2 * E[g * c])               g = gamma * dy
 //             dgamma = sum(dy * c * r), dbeta = sum(dy)
 //
-// In an RMS norm the mean is 0 and the gradient has no E[g]. The same formulas serve layer, batch and group norms,
-// which differ in the axes of E. As polynomials are a normal form, every spelling matches: a variance in one pass or
+// In an RMS norm the mean is 0 and the gradient has no E[g]. The formulas apply to layer, batch and group norms, which
+// differ in the axes of E. As polynomials are a normal form, every form of a formula matches: a variance in one pass or
 // two, means or sums, quotients or products with a reciprocal, terms in any order. Gradients are searched first,
-// because their statistics can no longer be expanded into polynomials once a norm operator produces them. If the
-// polynomials are not equal, the graph remains as it is.
+// because statistics cannot be expanded into polynomials after a norm operator produces them. If the polynomials are
+// not equal, the graph does not change.
 //
 // Guarantee: for a row with an infinity or a NaN, results that are not finite in the original graph are not finite
-// after the replacement. For other rows only rounding differs (mostly to the better, as the operators subtract the mean
-// first), and the operator may avoid an overflow of the original graph. To guarantee that, a value that the graph adds
-// and subtracts again, or multiplies and divides by, must also be in the operator's formula, where it has the same
-// effect (see algebra.h). Where the graph multiplies and divides by a value of x itself, such as x - mean, which the
-// gradient of a quotient leaves, the graph has NaN for an x that makes it 0, and the operator the limit. Sums over x
-// may cancel: if x is not finite, r is NaN and so are the results.
+// after the replacement. For other rows only rounding differs (mostly for the better, as the operators subtract the
+// mean first), and the operator may avoid an overflow of the original graph. Therefore, a value that the graph adds and
+// subtracts again, or multiplies and divides by, must also be in the operator's formula, where it has the same effect
+// (see algebra.h). One exception: if the graph multiplies and divides by a polynomial of x, such as the x - mean that
+// the gradient of a quotient leaves, the graph gives NaN where the polynomial is 0, and the operator gives the limit.
+// Sums over x may cancel: if x is not finite, r is NaN, and so are the results.
 #include "passes/rewrite/recognise/recognise.h"
 
 #include "ir/operators/reduce.h"
@@ -40,7 +40,7 @@ static bool has_all_elements(const Norm *n, const Value *v) {
          shape_monomial(&v->shape) == shape_monomial(&n->src->shape);
 }
 
-// Splits the frame's axes by the shapes of those listed values that have as many elements as src.
+// Splits the frame's axes by the shapes of all listed values that have as many elements as src.
 static void split_axes(Norm *n, Value *const *list, uint32_t count) {
   for (uint32_t i = 0; i < count; i++)
     if (has_all_elements(n, list[i])) algebra_split_axes(&n->algebra, &list[i]->shape);
@@ -52,7 +52,7 @@ static void set_unreduced(Norm *n, uint32_t unreduced) {
   n->count = algebra_count(&n->algebra, n->reduced);
 }
 
-// Sets n->epsilon to the constant term of a polynomial variance + epsilon. False: it has no positive one.
+// Sets n->epsilon to the constant term of the polynomial variance + epsilon. False: there is no positive constant term.
 static bool take_epsilon(Norm *n, Polynomial p) {
   for (uint32_t i = 0; i < p.nterms; i++)
     if (!p.terms[i].nfactors) n->epsilon = p.terms[i].coefficient;
@@ -75,8 +75,8 @@ static bool is_variance_of(Norm *n, Value *shifted) {
   return !a->failed && polynomial_equals(a, p, n->variance);
 }
 
-// Takes rstd from a factor of p, a single term by which data is multiplied (or divided, if is_divisor): a root of
-// variance + epsilon, or with fast math a given value.
+// Takes rstd from a factor of p, a single term that multiplies data (with is_divisor: divides): a root of variance +
+// epsilon, or with fast math a given value.
 static bool take_rstd(Norm *n, Polynomial p, bool is_divisor) {
   Algebra *a = &n->algebra;
   if (p.nterms != 1) return false;
@@ -89,20 +89,21 @@ static bool take_rstd(Norm *n, Polynomial p, bool is_divisor) {
       n->rstd = polynomial_power(a, s->base, -1);
       return !a->failed;
     }
-    // The operator takes a variance, which is a square: that is correct only if the given value is not negative, which
-    // the graph does not guarantee.
+    // The operator takes a variance, the square of the deviation. This is correct only if the given value is not
+    // negative, which the graph does not guarantee.
     if (!n->r->context->fast_math || !s->value || p.terms[0].nfactors != 1 || f.halves != 2 || s->axes != n->unreduced)
       continue;
     n->rstd_value = (Value *)s->value;
     n->is_deviation = is_divisor;
-    n->epsilon = n->src->type == TYPE_F64 ? 1e-300 : 1e-30; // vanishes beside any variance
+    n->epsilon = n->src->type == TYPE_F64 ? 1e-300 : 1e-30; // negligible beside any variance
     n->rstd = polynomial_power(a, p, is_divisor ? -2 : 2);
     return !a->failed;
   }
   return false;
 }
 
-// Whether v, an operand that is broadcast to `whole`, a value over all axes, varies over just the statistics' axes.
+// Whether v varies over exactly the statistics' axes. v is an operand that is broadcast to `whole`, a value over all
+// axes.
 static bool is_statistic(const Norm *n, const Value *whole, const Value *v, Labels *labels) {
   Labels result;
   if (!labels_of_axes(&n->algebra, algebra_axes(&n->algebra), whole, &result) || v->shape.rank > result.rank)
@@ -111,8 +112,8 @@ static bool is_statistic(const Norm *n, const Value *whole, const Value *v, Labe
   return labels_axes(labels) == n->unreduced;
 }
 
-// A norm with given statistics around `center`, which is src - mean: one of the values that multiply or divide the
-// difference is the reciprocal deviation or the deviation.
+// Finds a norm with given statistics around `center` = src - mean: a value that multiplies or divides the difference is
+// the reciprocal deviation or the deviation.
 static bool norm_from_difference(Norm *n, Recogniser *r, Value *src, Value *center) {
   enum { NEAR = 12 };
   const Node *node = center->producer;
@@ -147,7 +148,7 @@ static bool may_be_result(const Norm *n, const Value *v) {
   return v->producer && v->type == n->src->type && shape_equals(&v->shape, &n->src->shape);
 }
 
-// A reshape whose operand has src's shape: then the operand, not the reshape, is the norm's result.
+// Whether the node is a reshape whose operand has src's shape: the operand, not the reshape, is then the norm's result.
 static bool is_mere_reshape(const Norm *n, const Node *node) {
   return node->op->id == OP_StaticReshape && shape_equals(&node->inputs[0]->shape, &n->src->shape);
 }
@@ -179,7 +180,7 @@ static Value *under_root(const Node *node) {
   return is_half ? node->inputs[0] : NULL;
 }
 
-// Norms around a value that is a variance plus epsilon; src and the axes are searched among its ancestors.
+// Finds norms around a value that is a variance plus epsilon; searches src and the axes among the value's ancestors.
 static bool recognise_variance(Norm *n, Recogniser *r, Value *shifted) {
   Value *above[MOST_ANCESTORS];
   uint32_t count = value_ancestors(shifted, above, MOST_ANCESTORS);
@@ -204,7 +205,7 @@ static bool recognise_variance(Norm *n, Recogniser *r, Value *shifted) {
   return false;
 }
 
-// Lists v and the values from which it is computed by reshapes and casts alone, farthest first; returns their number.
+// Lists v and its ancestors through reshapes and casts, farthest first; returns their number.
 static int list_origins(Value *v, Value **list, int most) {
   int count = 0;
   for (; count < most; v = v->producer->inputs[0]) {
@@ -219,8 +220,8 @@ static int list_origins(Value *v, Value **list, int most) {
   return count;
 }
 
-// Norms around the difference of src and a given mean. src may be an ancestor through reshapes and casts; the farthest
-// is tried first.
+// Finds norms around the difference of src and a given mean. src may be an ancestor through reshapes and casts; the
+// farthest is tried first.
 static bool recognise_difference(Norm *n, Recogniser *r, Value *center) {
   enum { DEEPEST = 4 };
   Value *src[DEEPEST];
@@ -231,8 +232,8 @@ static bool recognise_difference(Norm *n, Recogniser *r, Value *center) {
   return false;
 }
 
-// Finds the statistics' axes from a product of src (operand `slot`) and a factor, and sets variance and rstd, where
-// `shifted` is the variance plus epsilon. False: the axes or `shifted` do not fit.
+// Finds the statistics' axes from a product of src (operand `slot`) and a factor, and sets variance and rstd; `shifted`
+// is the variance plus epsilon. False: the axes or `shifted` do not fit.
 static bool norm_beside_factor(Norm *n, Recogniser *r, Value *src, const Node *product, uint32_t slot, Value *shifted) {
   Algebra *a = &n->algebra;
   Labels labels;
@@ -250,8 +251,8 @@ static bool norm_beside_factor(Norm *n, Recogniser *r, Value *src, const Node *p
   return !a->failed;
 }
 
-// A gradient with given statistics in which src - mean has been multiplied out: a sum of products, one of them src
-// times a factor with the statistics' axes. Each value over the statistics' axes is tried as the mean.
+// Finds a gradient with given statistics in which src - mean has been multiplied out: a sum of products, one of which
+// is src times a factor with the statistics' axes. Tries each value over the statistics' axes as the mean.
 static bool recognise_products(Norm *n, Recogniser *r, const Node *product, uint32_t slot, Value *shifted) {
   enum { DEEPEST = 4 };
   Value *src[DEEPEST];
@@ -260,7 +261,7 @@ static bool recognise_products(Norm *n, Recogniser *r, const Node *product, uint
     if (!norm_beside_factor(n, r, src[i], product, slot, shifted)) continue;
     Labels labels = labels_of_frame(&n->algebra);
     for (uint32_t k = 0; k < n->nregion; k++)
-      if (may_be_result(n, n->region[k])) algebra_evaluate(&n->algebra, n->region[k], &labels); // finds symbols
+      if (may_be_result(n, n->region[k])) algebra_evaluate(&n->algebra, n->region[k], &labels); // adds symbols
     for (uint32_t k = 0; k < n->algebra.nsymbols && !r->builder.out_of_memory; k++) {
       const Symbol *s = &n->algebra.symbols[k];
       if (!s->value || s->axes != n->unreduced) continue;
@@ -308,8 +309,8 @@ static bool recognise_at(Recogniser *r, Node *node) {
   return done;
 }
 
-// From the last node to the first: the dy of a norm's gradient depends on the gradient of the following norm, which has
-// then been replaced by an operator and is not expanded any more.
+// From the last node to the first: dy of a norm's gradient depends on the gradient of the following norm. That gradient
+// is then an operator already, and is not expanded.
 bool pass_recognise(Graph *g, PassContext *c) {
   enum { MOST_AT_ONE = 4 };
   Recogniser r = {.builder = {.graph = g}, .context = c};
@@ -325,7 +326,7 @@ bool pass_recognise(Graph *g, PassContext *c) {
     error_out_of_memory(c->diagnostics);
   } else if (!graph_sort(g, c->diagnostics)) {
     c->failed = true;
-  } else if (g->nnodes != nnodes) { // also when an operator did not fit in the end: its operands' nodes are left over
+  } else if (g->nnodes != nnodes) { // even if an operator did not fit: new nodes for its operands are left over
     pass_dead_code(g, c);
     if (r.changed && !pass_is_disabled(c, "movement")) pass_movement(g, c);
   }

@@ -1,4 +1,4 @@
-// Recognising norms and their gradients that are composed of simple operators, and replacing them by norm operators.
+// Recognises norms and their gradients that are composed of simple operators, and replaces them by norm operators.
 #ifndef NGRAD_PASSES_REWRITE_RECOGNISE_RECOGNISE_H
 #define NGRAD_PASSES_REWRITE_RECOGNISE_RECOGNISE_H
 
